@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+# pugmark - `make demo` and `make check` are all a new user needs; `make help` lists the rest.
+#
+# Sources are found by folder (DESIGN: docs/ARCHITECTURE.md); nothing is listed by hand. Variables:
+#   CC=clang      another compiler
+#   SAN=1         address and undefined-behaviour sanitizers, in build-san/
+#   WERROR=1      warnings are errors (CI)
+
+VERSION := 0.1.0
+CC      ?= cc
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
+B       := build$(if $(SAN),-san)$(if $(filter clang%,$(CC)),-clang)
+PREFIX  ?= /usr/local
+
+WARN    := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
+           -Wno-missing-field-initializers -Wno-unused-parameter $(if $(WERROR),-Werror)
+OPT     ?= -O2 -g
+CFLAGS  += -std=gnu11 $(OPT) $(WARN) -Iinclude -Isrc -I$(B)/gen -DPM_VERSION='"$(VERSION)"' -D_GNU_SOURCE
+LDLIBS  += -lZydis -lZycore -lzstd -lisal -lz -llzma -ldw -lelf -lfdt -lm -ldl -lpthread
+LDFLAGS += -rdynamic
+ifdef SAN
+CFLAGS  += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+LDFLAGS += -fsanitize=address,undefined
+endif
+
+# Everything but the runtime, which is freestanding and built by its own rules in collect/runtime.mk.
+SRCS := $(filter-out src/collect/runtime/%,$(shell find src -name '*.c' | LC_ALL=C sort))
+OBJS := $(SRCS:%.c=$(B)/%.o)
+LIBOBJS := $(filter-out $(B)/src/cli/%,$(OBJS))
+
+.PHONY: all
+all: $(B)/pugmark	## build $(B)/pugmark (the default)
+
+# Folders may add rules and, in GEN, headers that must exist before any object is compiled, and in
+# EXTRA_OBJS, objects that are linked in.
+GEN :=
+EXTRA_OBJS :=
+-include $(wildcard src/*/*.mk src/*/*/*.mk tests/*.mk bench/*.mk guest/*.mk examples/*.mk docs/*.mk)
+
+$(B)/pugmark: $(OBJS) $(EXTRA_OBJS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# What unit tests, fuzzers, oracles and benchmarks link: everything but the command line.
+$(B)/libpugmark.a: $(LIBOBJS) $(EXTRA_OBJS)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(B)/%.o: %.c Makefile | $(GEN)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
+
+# ---- for users ------------------------------------------------------------------------------
+GROUPS ?= build test
+LINKS  := idt vcount vtrace rtrace idt2kt idtinfo
+
+.PHONY: help setup demo install uninstall clean
+help:			## show this
+	@sed -n 's/^\([a-zA-Z][a-zA-Z-]*\):[^#]*## /  make \1\t/p' Makefile */*.mk | \
+		LC_ALL=C sort | expand -t 20
+	@echo 'variables: CC=clang SAN=1 WERROR=1 PREFIX=$(PREFIX) DESTDIR= T=TEST... GROUPS="$(GROUPS)"'
+
+setup:			## install the Debian packages that are missing (as root; else says which)
+	@scripts/setup.sh $(GROUPS)
+	@command -v npm >/dev/null && $(MAKE) -s charts || \
+		echo "setup: HTML reports will have no charts: npm or its registry is not there"
+
+demo:			## set up, build, trace a real program and show what it executed
+	@scripts/setup.sh build
+	@$(MAKE) --no-print-directory all
+	@scripts/demo.sh $(B)
+
+install: all man		## install below PREFIX (and DESTDIR)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include/pugmark \
+		$(DESTDIR)$(PREFIX)/share/man/man1
+	install $(B)/pugmark $(DESTDIR)$(PREFIX)/bin/pugmark
+	install -m 644 include/pugmark/*.h $(DESTDIR)$(PREFIX)/include/pugmark
+	install -m 644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	@for l in $(LINKS); do \
+		if $(B)/pugmark help | grep -q "^  $$l "; then \
+			ln -sf pugmark $(DESTDIR)$(PREFIX)/bin/$$l; \
+		fi; \
+	done
+
+uninstall:		## remove what install put there
+	rm -f $(DESTDIR)$(PREFIX)/bin/pugmark $(LINKS:%=$(DESTDIR)$(PREFIX)/bin/%)
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/pugmark.1 $(DESTDIR)$(PREFIX)/share/man/man1/pugmark-*.1
+	rm -rf $(DESTDIR)$(PREFIX)/include/pugmark
+
+clean:			## remove everything that was built
+	rm -rf build build-*

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+/* bench.c - pugmark against native and against its peers, side by side
+ *
+ *   bench [-n ROUNDS] [-d DIRECTORY] [-q] [-m] [-j FILE] [WORKLOAD...]
+ *
+ * Every round runs each way once, one after the other, so that other load on the machine falls on
+ * all of them alike; a ratio is taken within its round, and the median of the rounds is printed.
+ * Time is user + system of everything that ran: the program, its children, the tool. Memory is
+ * sampled in a run of its own, because sampling disturbs: the largest sum of PSS over all processes.
+ *
+ *   native      the program alone
+ *   warm        pugmark run; the cache was filled by another input of the same program
+ *   cold        pugmark run with an empty cache
+ *   valgrind    valgrind --tool=none, if it is installed
+ *   qemu        qemu-x86_64 (user mode), if it is installed
+ *
+ * -q leaves the peers out, -m the memory. The targets stand beside; status 1 if one is missed. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROUNDS_MAX	101
+#define RUN_MAX		120		/* seconds */
+
+enum way { NATIVE, WARM, COLD, VALGRIND, QEMU, WAYS };
+static const char *const way_names[WAYS] = { "native", "warm", "cold", "valgrind", "qemu" };
+
+struct workload {
+	const char *name;
+	const char *command;		/* %s where the tool goes; runs by sh -c "exec ..." */
+	const char *other;		/* the same program with another input, to fill the cache */
+	int repeat;			/* runs in one measurement */
+	double warm_max, cold_max;	/* targets: ratio, or with @added milliseconds; 0: none */
+	bool added;
+};
+
+/* Inputs are made by bench/inputs. */
+static const struct workload workloads[] = {
+	{ "gzip", "%s gzip -9c data > out", "%s gzip -9c other > out", 1, 1.20, 0, false },
+	{ "xz", "%s xz -T1 -6c small > out", "%s xz -T1 -6c other > out", 1, 1.35, 0, false },
+	{ "cc1", "%s $CC1 -quiet -w -O2 big.i -o out.s", "%s $CC1 -quiet -w -O2 other.i -o out.s", 1, 1.6, 4, false },
+	{ "python3", "%s python3 -S queens.py 12 4", "%s python3 -S queens.py 6 1", 1, 1.8, 0, false },
+	{ "sqlite3", "%s sqlite3 :memory: < big.sql", "%s sqlite3 :memory: < other.sql", 1, 1.6, 0, false },
+	{ "true", "%s /bin/true", "%s /bin/true --version > out", 20, 5, 0, true },
+	{ "sh-ten", "%s sh ten.sh", "%s sh ten.sh", 3, 60, 0, true },
+};
+
+static const char *pugmark = "pugmark", *directory = "build/bench";
+static int rounds = 5;
+static bool peers = true, memory = true;
+
+struct sample { double cpu, wall, pss; };
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static double children_cpu(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_CHILDREN, &u);
+	return u.ru_utime.tv_sec + u.ru_stime.tv_sec + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static long field(const char *path, const char *name)
+{
+	char line[256];
+	long v = -1;
+	FILE *f = fopen(path, "r");
+
+	while (f && fgets(line, sizeof line, f))
+		if (!strncmp(line, name, strlen(name))) {
+			v = atol(line + strlen(name));
+			break;
+		}
+	if (f)
+		fclose(f);
+	return v;
+}
+
+/* Sum of PSS, in MiB, of all processes of session @sid. */
+static double session_pss(pid_t sid)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	double kb = 0;
+
+	while (d && (e = readdir(d))) {
+		char path[64];
+		int pid = atoi(e->d_name);
+
+		if (pid <= 0 || getsid(pid) != sid)
+			continue;
+		snprintf(path, sizeof path, "/proc/%d/smaps_rollup", pid);
+		long v = field(path, "Pss:");
+
+		if (v > 0)
+			kb += v;
+	}
+	if (d)
+		closedir(d);
+	return kb / 1024;
+}
+
+static pid_t running;
+
+/* A run that does not end is killed, with everything in its session, and counts as failed. */
+static void too_long(int sig)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		int pid = atoi(e->d_name);
+
+		if (pid > 0 && getsid(pid) == running)
+			kill(pid, SIGKILL);
+	}
+	if (d)
+		closedir(d);
+	(void)sig;
+}
+
+/* ---- one run -------------------------------------------------------------------------------- */
+
+static void tool_text(enum way way, char *buf, size_t size)
+{
+	switch (way) {
+	case WARM:
+	case COLD:
+		snprintf(buf, size, "%s run -o report.txt --", pugmark);
+		break;
+	case VALGRIND:
+		snprintf(buf, size, "valgrind -q --tool=none --trace-children=yes");
+		break;
+	case QEMU:
+		snprintf(buf, size, "qemu-x86_64");
+		break;
+	default:
+		buf[0] = 0;
+	}
+}
+
+static bool run(const char *pattern, enum way way, const char *cache, bool sample_pss, struct sample *s)
+{
+	char tool[512], command[2048];
+	double cpu = children_cpu(), begun = now();
+	bool over = false, good = true;
+	int status;
+	pid_t pid;
+
+	tool_text(way, tool, sizeof tool);
+	/* qemu-x86_64 and valgrind do not look PATH up for the program, or do: name it in full. */
+	{
+		char full[1024], word[256];
+		const char *p = strstr(pattern, "%s ") + 3;
+		size_t n = strcspn(p, " ");
+
+		snprintf(word, sizeof word, "%.*s", (int)n, p);
+		if (strchr(word, '/') || word[0] == '$')
+			snprintf(full, sizeof full, "%s", word);
+		else
+			snprintf(full, sizeof full, "/usr/bin/%s", word);
+		snprintf(command, sizeof command, "exec %s %s%s", tool, full, p + n);
+	}
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		int null = open("/dev/null", O_RDWR);
+
+		setsid();
+		if (!strchr(command, '<'))
+			dup2(null, 0);
+		dup2(null, 1);
+		if (chdir(directory))
+			_exit(126);
+		setenv("XDG_CACHE_HOME", cache, 1);
+		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+		_exit(127);
+	}
+	s->pss = 0;
+	running = pid;
+	alarm(RUN_MAX);
+	while (!over) {
+		if (sample_pss) {
+			double v = session_pss(pid);
+
+			if (v > s->pss)
+				s->pss = v;
+			usleep(3000);
+			over = waitpid(pid, &status, WNOHANG) == pid;
+		} else {
+			over = waitpid(pid, &status, 0) == pid;
+		}
+	}
+	while (waitpid(-1, NULL, 0) > 0)	/* whatever was left to us: we are a subreaper */
+		;
+	alarm(0);
+	s->wall = now() - begun;
+	s->cpu = children_cpu() - cpu;
+	if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+		fprintf(stderr, "bench: failed (status 0x%x): %s\n", (unsigned)status, command);
+		good = false;
+	}
+	return good;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static double median(double *v, int n)
+{
+	if (!n)
+		return 0;
+	qsort(v, (size_t)n, sizeof *v, by_value);
+	return n & 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+static bool present(const char *program)
+{
+	char command[256];
+
+	snprintf(command, sizeof command, "command -v %s > /dev/null 2>&1", program);
+	return system(command) == 0;
+}
+
+static void clear(const char *dir)
+{
+	char command[9000];
+
+	snprintf(command, sizeof command, "rm -rf '%s'; mkdir -p '%s'", dir, dir);
+	if (system(command))
+		exit(2);
+}
+
+static void print_one(const struct workload *w, double v, bool good)
+{
+	char buf[32];
+
+	if (!good)
+		snprintf(buf, sizeof buf, "failed");
+	else
+		snprintf(buf, sizeof buf, w->added ? "%+.1f ms" : "%.2f", v);
+	printf(" %10s", buf);
+}
+
+int main(int argc, char **argv)
+{
+	char warm_cache[4200], cold_cache[4200], real[4096];
+	bool missed = false;
+	FILE *json = NULL;
+	int c;
+
+	while ((c = getopt(argc, argv, "n:d:qmj:p:")) > 0)
+		switch (c) {
+		case 'n': rounds = atoi(optarg); break;
+		case 'd': directory = optarg; break;
+		case 'p': pugmark = optarg; break;
+		case 'q': peers = false; break;
+		case 'm': memory = false; break;
+		case 'j': json = fopen(optarg, "w"); break;
+		default: return 2;
+		}
+	if (rounds < 1 || rounds > ROUNDS_MAX)
+		rounds = 5;
+	if (!realpath(directory, real)) {
+		fprintf(stderr, "bench: %s: %s (bench/inputs makes it)\n", directory, strerror(errno));
+		return 2;
+	}
+	directory = real;
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	sigaction(SIGALRM, &(struct sigaction){ .sa_handler = too_long, .sa_flags = SA_RESTART }, NULL);
+	snprintf(warm_cache, sizeof warm_cache, "%s/cache-warm", directory);
+	snprintf(cold_cache, sizeof cold_cache, "%s/cache-cold", directory);
+	printf("user + system time over native, medians of %d rounds (targets in brackets)\n", rounds);
+	printf("%-9s %9s", "", "native s");
+	for (int w = WARM; w < WAYS; w++)
+		printf(" %10s", way_names[w]);
+	printf("   %-18s %s\n", "targets", memory ? "MiB over native (at most 60)" : "");
+	if (json)
+		fprintf(json, "[");
+	for (size_t k = 0; k < sizeof workloads / sizeof *workloads; k++) {
+		const struct workload *w = &workloads[k];
+		static double cpu[WAYS][ROUNDS_MAX], ratio[WAYS][ROUNDS_MAX], wall[WAYS][ROUNDS_MAX];
+		bool on[WAYS] = { true, true, true, peers && present("valgrind"), peers && present("qemu-x86_64") };
+		bool wanted = optind == argc, good[WAYS], ok;
+		struct sample s, base = { 0 }, big = { 0 };
+		double value[WAYS] = { 0 };
+		char target[64] = "";
+
+		for (int i = optind; i < argc; i++)
+			wanted |= !strcmp(argv[i], w->name);
+		if (!wanted)
+			continue;
+		memset(good, 1, sizeof good);
+		clear(warm_cache);
+		run(w->other, WARM, warm_cache, false, &s);
+		run(w->command, NATIVE, warm_cache, false, &s);	/* files into memory */
+		if (!strcmp(w->name, "sh-ten"))
+			on[QEMU] = false;		/* it does not follow exec */
+		for (int r = 0; r < rounds; r++)
+			for (int way = 0; way < WAYS; way++) {
+				double t = 0, real_time = 0;
+
+				if (!on[way] || !good[way] || (way >= VALGRIND && r >= 3))
+					continue;
+				for (int i = 0; i < w->repeat && good[way]; i++) {
+					if (way == COLD)
+						clear(cold_cache);
+					good[way] = run(w->command, way, way == COLD ? cold_cache : warm_cache,
+							false, &s);
+					t += s.cpu / w->repeat;
+					real_time += s.wall / w->repeat;
+				}
+				cpu[way][r] = t;
+				wall[way][r] = real_time;
+				ratio[way][r] = w->added ? (t - cpu[NATIVE][r]) * 1000 : t / cpu[NATIVE][r];
+			}
+		for (int way = 0; way < WAYS; way++)
+			value[way] = median(ratio[way], way >= VALGRIND && rounds > 3 ? 3 : rounds);
+		printf("%-9s %9.3f", w->name, median(cpu[NATIVE], rounds));
+		for (int way = WARM; way < WAYS; way++)
+			if (on[way])
+				print_one(w, value[way], good[way]);
+			else
+				printf(" %10s", "-");
+		ok = good[WARM] && (!w->warm_max || value[WARM] <= w->warm_max) &&
+		     (!w->cold_max || (good[COLD] && value[COLD] <= w->cold_max));
+		snprintf(target, sizeof target, w->added ? "[+%g ms]" : "[%.2f]", w->warm_max);
+		if (w->cold_max)
+			snprintf(target + strlen(target), sizeof target - strlen(target), " [cold %g]", w->cold_max);
+		printf("   %-18s", target);
+		if (memory && good[WARM]) {
+			run(w->command, NATIVE, warm_cache, true, &base);
+			run(w->command, WARM, warm_cache, true, &big);
+			printf(" %+.1f", big.pss - base.pss);
+			ok = ok && big.pss - base.pss <= 60;
+		}
+		printf("%s\n", ok ? "" : "   MISSED");
+		fflush(stdout);
+		missed |= !ok;
+		if (json) {
+			fprintf(json, "%s\n {\"workload\":\"%s\",\"native_s\":%.4f,\"unit\":\"%s\"",
+				ftell(json) > 1 ? "," : "", w->name, median(cpu[NATIVE], rounds),
+				w->added ? "ms added" : "x native");
+			for (int way = WARM; way < WAYS; way++)
+				if (on[way] && good[way])
+					fprintf(json, ",\"%s\":%.4f,\"%s_wall_s\":%.4f", way_names[way], value[way],
+						way_names[way],
+						median(wall[way], way >= VALGRIND && rounds > 3 ? 3 : rounds));
+			fprintf(json, ",\"pss_native_mib\":%.1f,\"pss_warm_mib\":%.1f,\"met\":%s}", base.pss,
+				big.pss, ok ? "true" : "false");
+		}
+	}
+	if (json) {
+		fprintf(json, "\n]\n");
+		fclose(json);
+	}
+	return missed;
+}

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# bench.mk - measurements, side by side with native and with other tools
+
+$(B)/bench/bench: bench/bench.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
+
+.PHONY: bench oracle
+ROUNDS ?= 5
+bench: all $(B)/bench/bench	## measure against native, valgrind and qemu; ROUNDS=5, W='gzip cc1'
+	@bench/inputs $(B)/bench/data
+	@CC1=$$(gcc -print-prog-name=cc1) $(B)/bench/bench -n $(ROUNDS) -d $(B)/bench/data -p $(CURDIR)/$(B)/pugmark \
+		-j $(B)/bench/result.json $(BENCHFLAGS) $(W)
+
+oracle: check-build		## single-step real programs against the engine, minutes
+	$(B)/tests/run -v tests/oracle/compare-all

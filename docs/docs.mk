@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# docs.mk - one manual page for each command, made from its --help and from docs/man/COMMAND.roff
+# (examples and notes, if the command has any); docs/man/pugmark.1 is written by hand.
+
+.PHONY: man
+man: $(B)/man/.made	## make the manual pages
+
+$(B)/man/.made: $(B)/pugmark docs/man.awk $(wildcard docs/man/*)
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@cp docs/man/*.1 $(@D)
+	@$(B)/pugmark help | sed -n 's/^  \([a-z][a-z0-9-]*\)  *\(.*\)/\1 \2/p' | \
+	while read -r name about; do \
+		$(B)/pugmark $$name --help </dev/null | awk -v name="$$name" -v about="$$about" \
+			-v version="$(VERSION)" -v extra="docs/man/$$name.roff" -f docs/man.awk \
+			> $(@D)/pugmark-$$name.1 || exit 1; \
+	done
+	@touch $@

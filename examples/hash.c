@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* hash.c - a sink in 30 lines: one number for a whole trace, equal only for equal traces
+ *
+ *	cc -shared -fPIC -O2 -o hash.so hash.c
+ *	pugmark sim --sim ./hash.so TRACE */
+#include <stdlib.h>
+#include <pugmark/pugmark.h>
+
+struct hash {
+	uint64_t h, events;
+};
+
+static void *create(const char *config, struct pm_err *err)
+{
+	return calloc(1, sizeof(struct hash));
+}
+
+static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct hash *s = self;
+	uint64_t h = s->h;
+
+	for (const struct pm_event *ev = b->ev; ev < b->ev + b->n; ev++) {
+		h = (h ^ ev->kind ^ ev->flags << 8 ^ (uint64_t)ev->size << 16) * 0x9e3779b97f4a7c15u;
+		h = (h ^ h >> 32 ^ ev->addr) * 0x9e3779b97f4a7c15u;
+		h = (h ^ h >> 32 ^ ev->value) * 0x9e3779b97f4a7c15u;
+	}
+	s->h = h;
+	s->events += b->n;
+	return PM_OK;
+}
+
+static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
+{
+	const struct hash *s = self;
+
+	if (r) {
+		pm_result_hex(r, "hash", s->h);
+		pm_result_u64(r, "events", s->events, "events");
+	}
+	return PM_OK;
+}
+
+const struct pm_sink_ops pm_plugin = {
+	PM_ABI, 0, 0, "hash", "one number for a whole trace", create, consume, NULL, finish, free,
+};

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* bpred.h - branch predictors: directions, targets, and which branches are to blame
+ *
+ * Configuration: predictors separated by ';', each with its sizes: `gshare=18,18;tagescl;ras=16`.
+ *   taken nottaken btfn  static: always, never, backward taken and forward not
+ *   idtrace=K            table of 2^K (10) counters -1..+1 by pc mod 2^K, taken unless negative,
+ *                        starting at 0: the rule of the 1994 report
+ *   bimodal=K            2^K (14) counters N n t T starting at N, by pc mod 2^K
+ *   gshare=K,H           the same by (pc ^ history of H (K) bits) mod 2^K; newest outcome in bit 0
+ *   tournament=K,H       bimodal and gshare of 2^K each and 2^K choosers B b g G starting at B, by pc;
+ *                        both always train, the chooser moves towards the one that alone was right
+ *   local=A,H            2^A (10) histories of H (10) bits by pc, one table of 2^H counters
+ *   perceptron=A,H       2^A (10) rows of H (32) weights and a bias, 8 bits each; Jimenez and Lin's
+ *                        threshold 1.93 H + 14
+ *   tage, tagescl        see bp_tage.h; 64 KB
+ *   btb=E,W              E (4096) entries in W (4) ways, LRU: misses of taken branches, and wrong targets
+ *   ras=E                E (16) return addresses, circular: wrong targets of returns
+ *   ittage               indirect jumps and calls: wrong targets
+ *   top=N                branches listed by name (20)
+ *   debug=FILE           a line per conditional branch of bimodal, gshare, tournament (with K <= 16):
+ *                        tables before the update, history oldest first, pc, outcome, prediction,
+ *                        correct or not, misses so far
+ * History of gshare, tournament, local and perceptron: conditional branches only.
+ *
+ * Micro-op traces count where they hold no branch events: a branch that reads the flags is a
+ * conditional one. */
+#ifndef PM_ANALYSE_BPRED_H
+#define PM_ANALYSE_BPRED_H
+
+#include <stdbool.h>
+
+#include "pugmark/pugmark.h"
+
+struct pm_br {
+	uint64_t pc, target;		/* as PM_EV_BRANCH */
+	uint8_t flags;			/* PM_BR_* */
+	uint8_t size;
+};
+
+struct pm_bp_args { uint64_t v[4]; unsigned n; };
+
+struct pm_bp_ops {
+	const char *name, *about;
+	const char *args[4];		/* what the numbers are; NULL-ended */
+	uint64_t lo[3], hi[3];
+	/* Which branches it predicts: those with (flags & mask) == want. */
+	uint8_t mask, want;
+	void *(*create)(const struct pm_bp_args *a);
+	/* Predict, compare, learn, in program order. miss[i] becomes 1 where it was wrong. */
+	void (*run)(void *self, const struct pm_br *b, size_t n, uint8_t *miss);
+	uint64_t (*bits)(const void *self);	/* storage that hardware would need */
+	void (*destroy)(void *self);
+};
+extern const struct pm_bp_ops *const pm_bp_all[];	/* NULL-terminated */
+const struct pm_bp_ops *pm_bp_find(const char *name);
+/* Fill in what @a leaves out. */
+void pm_bp_defaults(const struct pm_bp_ops *ops, struct pm_bp_args *a);
+
+extern const struct pm_bp_ops pm_bp_tage, pm_bp_tagescl, pm_bp_ittage;	/* bp_tage.c */
+extern const struct pm_bp_ops pm_bp_btb, pm_bp_ras;			/* bp_target.c */
+
+/* ---- per branch ------------------------------------------------------------------------------- */
+struct pm_branch_stat { uint64_t pc, executed, taken, miss; };
+/* How many of the branches, taken by falling @by (0 executed, 1 misses), make @share of the sum. */
+size_t pm_branch_concentration(const struct pm_branch_stat *v, size_t n, int by, double share);
+
+extern const struct pm_sink_ops pm_sim_bpred;
+
+#endif

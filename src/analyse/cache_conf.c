@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/* cache_conf.c - configuration strings of caches and TLBs, and which combinations make sense */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/cache.h"
+#include "analyse/conf.h"
+#include "base/opt.h"
+
+const char *const pm_cache_policies[] = {
+	"lru", "fifo", "random", "plru", "srrip", "drrip", "opt", NULL
+};
+const char *const pm_cache_incls[] = { "nine", "incl", "excl", NULL };
+const char *const pm_cache_prefetches[] = { "none", "next", "stride", "stream", NULL };
+static const char *const cache_words[] = {
+	"Nway", "full", "lru", "fifo", "random", "plru", "srrip", "drrip", "opt", "wb", "wt", "wa", "nwa",
+	"nine", "incl", "excl", "3c", "sub=N", "victim=N", "wbuf=N", "prefetch=next|stride|stream",
+	"degree=N", "seed=N", NULL
+};
+static const char *const tlb_words[] = {
+	"Nway", "full", "lru", "fifo", "random", "plru", "srrip", "drrip", "3c", "seed=N", NULL
+};
+
+static bool power2(uint64_t v)
+{
+	return v && !(v & (v - 1));
+}
+
+/* "l2i" -> depth 2, side i; "dtlb" -> depth 1, side d; "stlb" -> depth 2. */
+static bool level_name(struct pm_level_conf *l, const char *name, bool tlb)
+{
+	static const struct { const char *name; unsigned depth; char side; } tlbs[] = {
+		{ "itlb", 1, 'i' }, { "dtlb", 1, 'd' }, { "tlb", 1, 0 }, { "stlb", 2, 0 },
+		{ "stlb2", 3, 0 },
+	};
+
+	if (strlen(name) >= sizeof l->name)
+		return false;
+	strcpy(l->name, name);
+	for (size_t i = 0; tlb && i < NR(tlbs); i++)
+		if (!strcmp(name, tlbs[i].name)) {
+			l->depth = tlbs[i].depth;
+			l->side = tlbs[i].side;
+			return true;
+		}
+	if (tlb || name[0] != 'l' || name[1] < '1' || name[1] > '8')
+		return false;
+	l->depth = name[1] - '0';
+	l->side = name[2];
+	return !name[2] || ((name[2] == 'i' || name[2] == 'd') && !name[3]);
+}
+
+static enum pm_status word_field(struct pm_conf *c, const struct pm_conf_item *it,
+				 const struct pm_conf_field *f, struct pm_level_conf *l, bool tlb,
+				 unsigned *numbers, struct pm_err *err)
+{
+	char all[200];
+	uint64_t v;
+	char *end;
+	int w;
+
+	if (f->val) {
+		const struct { const char *key; uint32_t *to; uint64_t lo, hi; const char *about; } keys[] = {
+			{ "sub", &l->sub, 1, 65536, "bytes of a sub-block" },
+			{ "victim", &l->victim, 1, 4096, "lines of the victim cache" },
+			{ "wbuf", &l->wbuf, 1, 1024, "entries of the write buffer" },
+			{ "degree", &l->degree, 1, 64, "lines that are prefetched at once" },
+		};
+
+		if (!strcmp(f->key, "seed"))
+			return pm_conf_u64(c, it, f->val, "seed", 1, UINT64_MAX, &l->seed, err);
+		if (!tlb && !strcmp(f->key, "prefetch")) {
+			w = pm_conf_word(f->val, pm_cache_prefetches);
+			if (w < 0)
+				return pm_conf_fail(c, it, err, "'%s' is not a prefetcher; allowed: %s", f->val,
+						    pm_conf_names(pm_cache_prefetches, all, sizeof all));
+			l->prefetch = w;
+			return PM_OK;
+		}
+		for (size_t i = 0; !tlb && i < NR(keys); i++)
+			if (!strcmp(f->key, keys[i].key)) {
+				if (pm_conf_u64(c, it, f->val, keys[i].about, keys[i].lo, keys[i].hi, &v, err))
+					return PM_ERR;
+				*keys[i].to = v;
+				return PM_OK;
+			}
+		goto unknown;
+	}
+	v = strtoull(f->key, &end, 10);
+	if (end != f->key && !strcmp(end, "way")) {
+		if (!v || v > 65536)
+			return pm_conf_fail(c, it, err, "'%s': the number of ways is 1 to 65536", f->key);
+		l->ways = v;
+		return PM_OK;
+	}
+	if (isdigit((unsigned char)f->key[0]) && strcmp(f->key, "3c")) {
+		uint64_t *const to[] = { &l->size, &v };
+
+		if (*numbers >= 2)
+			return pm_conf_fail(c, it, err, "'%s' is a third number; %s and %s are given already",
+					    f->key, tlb ? "entries" : "size", tlb ? "page size" : "line size");
+		if (*numbers == 0) {
+			if (pm_conf_u64(c, it, f->key, tlb ? "entries" : "size", 1, 1ull << 40, to[0], err))
+				return PM_ERR;
+		} else {
+			if (pm_conf_pow2(c, it, f->key, tlb ? "page size" : "line size", tlb ? 512 : 8,
+					 tlb ? 1u << 30 : 65536, to[1], err))
+				return PM_ERR;
+			l->line = v;
+		}
+		++*numbers;
+		return PM_OK;
+	}
+	if (!strcmp(f->key, "full"))
+		l->ways = UINT32_MAX;		/* until the size is known */
+	else if (!strcmp(f->key, "3c"))
+		l->three_c = true;
+	else if ((w = pm_conf_word(f->key, pm_cache_policies)) >= 0 && !(tlb && w == PM_OPT))
+		l->policy = w;
+	else if (tlb)
+		goto unknown;
+	else if ((w = pm_conf_word(f->key, pm_cache_incls)) >= 0)
+		l->incl = w;
+	else if (!strcmp(f->key, "wb") || !strcmp(f->key, "wt"))
+		l->wb = f->key[1] == 'b';
+	else if (!strcmp(f->key, "wa") || !strcmp(f->key, "nwa"))
+		l->wa = f->key[0] == 'w';
+	else
+		goto unknown;
+	return PM_OK;
+unknown:
+	return pm_conf_fail(c, it, err, "'%s' is not a field; allowed: %s", f->key,
+			    pm_conf_names(tlb ? tlb_words : cache_words, all, sizeof all));
+}
+
+static enum pm_status level_parse(struct pm_conf *c, const struct pm_conf_item *it,
+				  struct pm_level_conf *l, bool tlb, struct pm_err *err)
+{
+	unsigned numbers = 0;
+	uint64_t sets;
+
+	l->ways = tlb ? 4 : 8;
+	l->line = tlb ? 4096 : 64;
+	l->wb = l->wa = true;
+	l->degree = 1;
+	l->seed = 1;
+	for (size_t i = 0; i < it->n; i++)
+		if (word_field(c, it, it->field + i, l, tlb, &numbers, err))
+			return PM_ERR;
+	if (!numbers)
+		return pm_conf_fail(c, it, err, tlb ? "the number of entries is missing, as in %s=64,4way,4k"
+				    : "the size is missing, as in %s=32k,8way,64", it->name);
+	if (tlb && l->size > 1u << 25)
+		return pm_conf_fail(c, it, err, "more than 33554432 entries");
+	if (tlb)
+		l->size *= l->line;
+	if (l->size < l->line || l->size % l->line)
+		return pm_conf_fail(c, it, err, "a size of %llu bytes is no multiple of the line of %u",
+				    (unsigned long long)l->size, l->line);
+	if (l->ways == UINT32_MAX) {
+		if (l->size / l->line > 65536)
+			return pm_conf_fail(c, it, err, "fully associative caches have at most 65536 lines");
+		l->ways = l->size / l->line;
+	}
+	if (l->size / l->line % l->ways)
+		return pm_conf_fail(c, it, err, "%llu lines do not divide into %u ways",
+				    (unsigned long long)(l->size / l->line), l->ways);
+	sets = l->size / l->line / l->ways;
+	if (!power2(sets))
+		return pm_conf_fail(c, it, err, "%llu bytes in %u ways of %u-byte lines make %llu sets; the number of sets must be a power of two",
+				    (unsigned long long)l->size, l->ways, l->line, (unsigned long long)sets);
+	if (l->policy == PM_PLRU && (!power2(l->ways) || l->ways > 64))
+		return pm_conf_fail(c, it, err, "plru needs 1, 2, 4 ... 64 ways, not %u", l->ways);
+	if (l->sub && (!power2(l->sub) || l->sub >= l->line || l->line / l->sub > 32))
+		return pm_conf_fail(c, it, err, "sub=%u: a power of two smaller than the line, at least line/32", l->sub);
+	return PM_OK;
+}
+
+static int by_depth(const void *a, const void *b)
+{
+	const struct pm_level_conf *x = a, *y = b;
+
+	if (x->depth != y->depth)
+		return x->depth < y->depth ? -1 : 1;
+	return y->side - x->side;	/* i before d */
+}
+
+/* The first level below index @i that @side goes through; -1: memory. */
+static int below(const struct pm_cache_conf *cc, unsigned depth, char side)
+{
+	for (unsigned i = 0; i < cc->n; i++)
+		if (cc->level[i].depth > depth && (!cc->level[i].side || cc->level[i].side == side))
+			return i;
+	return -1;
+}
+
+/* Combinations that the rules of cache.h do not define. */
+static enum pm_status combine(struct pm_conf *c, struct pm_cache_conf *cc, struct pm_err *err)
+{
+	bool opt_above = false;
+	uint64_t lines = 0;
+
+	for (unsigned i = 0; i < cc->n; i++) {
+		struct pm_level_conf *l = cc->level + i;
+		struct pm_conf_item it = { .name = l->name };
+
+		lines += l->size / l->line;
+		if (lines > 1u << 25)
+			return pm_conf_fail(c, &it, err, "all levels together have more than the 33554432 lines that are allowed");
+
+		if (l->policy == PM_OPT) {
+			if (!l->wb || !l->wa || l->incl != PM_NINE || l->sub || l->victim || l->wbuf ||
+			    l->prefetch || l->line < 16)
+				return pm_conf_fail(c, &it, err, "opt goes with wb, wa, nine and lines of 16 bytes or more only; no sub, victim, wbuf, prefetch");
+			if (cc->flush_insns || cc->flush_switch || cc->by_insn || cc->regions)
+				return pm_conf_fail(c, &it, err, "opt does not go with flush, byinsn or regions");
+		}
+		if (opt_above && l->incl != PM_NINE)
+			return pm_conf_fail(c, &it, err, "a level below one with opt must be nine");
+		if (l->victim && l->sub)
+			return pm_conf_fail(c, &it, err, "victim does not go with sub");
+		if (l->incl == PM_INCL && l->sub)
+			return pm_conf_fail(c, &it, err, "incl does not go with sub");
+		if (l->incl == PM_EXCL && (l->sub || l->prefetch || l->three_c || !l->wb || !l->wa))
+			return pm_conf_fail(c, &it, err, "excl goes with wb and wa only; no sub, prefetch, 3c");
+		if (l->incl != PM_NINE && l->depth == cc->level[0].depth)
+			return pm_conf_fail(c, &it, err, "the first level has none above it to be %s to",
+					    pm_cache_incls[l->incl]);
+		for (unsigned j = 0; j < i; j++) {
+			const struct pm_level_conf *u = cc->level + j;
+
+			if (l->incl == PM_INCL && u->line > l->line)
+				return pm_conf_fail(c, &it, err, "an inclusive level needs lines at least as long as those of %s (%u)",
+						    u->name, u->line);
+			if (l->policy == PM_OPT && u->prefetch)
+				return pm_conf_fail(c, &it, err, "opt cannot stand below the prefetcher of %s", u->name);
+			if (l->incl == PM_EXCL && cc->next[j] == (int)i &&
+			    (u->line != l->line || u->sub || !u->wb || u->wbuf || u->policy == PM_OPT))
+				return pm_conf_fail(c, &it, err, "excl needs %s to be wb, with lines of the same size, no sub, no wbuf, no opt",
+						    u->name);
+		}
+		opt_above |= l->policy == PM_OPT;
+	}
+	return PM_OK;
+}
+
+static enum pm_status setting(struct pm_conf *c, const struct pm_conf_item *it,
+			      struct pm_cache_conf *cc, bool *known, struct pm_err *err)
+{
+	const struct { const char *name; bool *to; } flags[] = {
+		{ "regions", &cc->regions }, { "byinsn", &cc->by_insn },
+	};
+	const char *v = it->n == 1 && !it->field[0].val ? it->field[0].key : NULL;
+
+	*known = true;
+	for (size_t i = 0; i < NR(flags); i++)
+		if (!strcmp(it->name, flags[i].name)) {
+			if (it->n)
+				return pm_conf_fail(c, it, err, "takes no value");
+			*flags[i].to = true;
+			return PM_OK;
+		}
+	if (!strcmp(it->name, "spaces")) {
+		if (!v || (strcmp(v, "shared") && strcmp(v, "tagged")))
+			return pm_conf_fail(c, it, err, "allowed: spaces=shared, spaces=tagged");
+		cc->shared = !strcmp(v, "shared");
+	} else if (!strcmp(it->name, "flush")) {
+		if (v && !strcmp(v, "switch")) {
+			cc->flush_switch = true;
+			return PM_OK;
+		}
+		if (!v || !pm_parse_u64(v, &cc->flush_insns) || !cc->flush_insns)
+			return pm_conf_fail(c, it, err, "allowed: flush=N (instructions), flush=switch");
+	} else {
+		*known = false;
+	}
+	return PM_OK;
+}
+
+static enum pm_status build(struct pm_conf *c, struct pm_cache_conf *cc, bool tlb, struct pm_err *err)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		const struct pm_conf_item *it = c->item + i;
+		struct pm_level_conf *l = cc->level + cc->n;
+		bool known;
+
+		if (setting(c, it, cc, &known, err))
+			return PM_ERR;
+		if (known)
+			continue;
+		if (cc->n == PM_CACHE_LEVELS)
+			return pm_conf_fail(c, NULL, err, "more than %d levels", PM_CACHE_LEVELS);
+		*l = (struct pm_level_conf){ 0 };
+		if (!level_name(l, it->name, tlb))
+			return pm_conf_fail(c, NULL, err, tlb ? "'%s' is not a level; allowed: itlb, dtlb, tlb, stlb, stlb2, flush, spaces, byinsn"
+					    : "'%s' is not a level; allowed: l1 to l8 with i or d behind it, flush, spaces, regions, byinsn", it->name);
+		if (level_parse(c, it, l, tlb, err))
+			return PM_ERR;
+		for (unsigned j = 0; j < cc->n; j++)
+			if (cc->level[j].depth == l->depth && (cc->level[j].side == l->side ||
+			    !cc->level[j].side || !l->side))
+				return pm_conf_fail(c, it, err, "%s is there already", cc->level[j].name);
+		cc->n++;
+	}
+	if (!cc->n)
+		return pm_conf_fail(c, NULL, err, "no level is given; an example: %s",
+				    tlb ? "itlb=64,8way,4k;dtlb=64,4way,4k;stlb=1536,12way,4k"
+				    : "l1i=32k,8way,64;l1d=32k,8way,64,lru,wb;l2=1m,16way,64");
+	qsort(cc->level, cc->n, sizeof *cc->level, by_depth);
+	for (unsigned i = 0; i < cc->n; i++) {
+		const struct pm_level_conf *l = cc->level + i;
+		char side = l->side;
+
+		cc->next[i] = below(cc, l->depth, side);
+		if (!side && i + 1 < cc->n && cc->level[i + 1].side)
+			return pm_conf_fail(c, NULL, err, "%s stands below %s: a split level cannot follow a unified one",
+					    cc->level[i + 1].name, l->name);
+	}
+	/* with only one half of the first level given, the other kind of reference is not simulated */
+	for (int k = 0; k < 2; k++) {
+		char side = k ? 'd' : 'i';
+		int first = below(cc, 0, side);
+
+		if (first >= 0 && cc->level[first].depth != cc->level[0].depth)
+			first = -1;
+		*(k ? &cc->first_d : &cc->first_i) = first;
+	}
+	return combine(c, cc, err);
+}
+
+enum pm_status pm_cache_conf_parse(struct pm_cache_conf *cc, const char *what, const char *text,
+				   struct pm_err *err)
+{
+	bool tlb = !strcmp(what, "tlb");
+	struct pm_conf c;
+	enum pm_status s;
+
+	*cc = (struct pm_cache_conf){ .tlb = tlb };
+	s = pm_conf_parse(&c, what, text, err);
+	if (!s)
+		s = build(&c, cc, tlb, err);
+	pm_conf_release(&c);
+	return s;
+}

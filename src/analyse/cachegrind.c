@@ -1,0 +1,742 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/cachegrind.h"
+#include "analyse/conf.h"
+#include "analyse/names.h"
+
+struct cache {
+	uint64_t *tag;			/* line + 1 per way, newest first; 0 empty */
+	uint64_t mask;
+	unsigned shift, ways;
+};
+
+/* Blocks that come unexpanded: what one code table's blocks and instructions count. */
+struct code {
+	const struct pm_code *code;
+	struct block { uint64_t count, first, last; bool known; } *block;	/* I1 lines that it covers */
+	uint64_t (*v)[PM_CG_COUNT];	/* by pm_code.insn; Ir of whole executions is in block.count */
+	size_t nblock, ninsn;
+};
+
+/* Where a stream stands in its block. */
+struct place_in {
+	struct code *code;
+	uint32_t block, insn, n;	/* block PM_NONE: in none */
+	uint32_t next;			/* the next instruction to fetch; n: all are */
+	bool branch, begun;
+};
+
+struct pm_cg {
+	struct cache i1, d1, ll;
+	struct code **code;
+	size_t ncode, cap_code;
+	struct place_in *stream;
+	size_t nstream;
+	struct pm_map at;
+	struct pm_cg_insn *insn;
+	size_t n, cap;
+	size_t now;			/* index of the instruction that runs */
+	struct { uint64_t pc; size_t at; } recent[4096];	/* at + 1 */
+	uint8_t counter[1 << 14];
+	uint64_t history, target[512];
+};
+
+static void cache_init(struct cache *c, const struct pm_cg_cache *conf)
+{
+	c->ways = conf->ways;
+	c->shift = __builtin_ctz(conf->line);
+	c->mask = conf->size / conf->line / conf->ways - 1;
+	c->tag = pm_alloc(conf->size / conf->line * sizeof *c->tag);
+}
+
+struct pm_cg *pm_cg_new(const struct pm_cg_cache c[3])
+{
+	struct pm_cg *g = pm_alloc(sizeof *g);
+
+	cache_init(&g->i1, c);
+	cache_init(&g->d1, c + 1);
+	cache_init(&g->ll, c + 2);
+	return g;
+}
+
+void pm_cg_free(struct pm_cg *g)
+{
+	if (!g)
+		return;
+	free(g->i1.tag);
+	free(g->d1.tag);
+	free(g->ll.tag);
+	for (size_t i = 0; i < g->ncode; i++) {
+		free(g->code[i]->block);
+		free(g->code[i]->v);
+		free(g->code[i]);
+	}
+	free(g->code);
+	free(g->stream);
+	free(g->insn);
+	pm_map_release(&g->at);
+	free(g);
+}
+
+static bool line_miss(struct cache *c, uint64_t line)
+{
+	uint64_t *set = c->tag + (line & c->mask) * c->ways;
+	unsigned w = 1;
+
+	line++;
+	if (set[0] == line)
+		return false;
+	while (w < c->ways && set[w] != line)
+		w++;
+	if (w < c->ways) {
+		for (; w > 0; w--)
+			set[w] = set[w - 1];
+		set[0] = line;
+		return false;
+	}
+	memmove(set + 1, set, (c->ways - 1) * sizeof *set);
+	set[0] = line;
+	return true;
+}
+
+/* All its lines are looked up whatever the first one says: each lookup makes its line the newest. */
+static __attribute__((noinline)) bool miss_lines(struct cache *c, uint64_t line, uint64_t last)
+{
+	bool m = line_miss(c, line);
+
+	while (line++ < last)
+		m |= line_miss(c, line);
+	return m;
+}
+
+/* HOT: mostly one line, the newest of its set. */
+static inline bool miss(struct cache *c, uint64_t addr, unsigned size)
+{
+	uint64_t line = addr >> c->shift, last = (addr + (size ? size : 1) - 1) >> c->shift;
+
+	if (line == last && c->tag[(line & c->mask) * c->ways] == line + 1)
+		return false;
+	return miss_lines(c, line, last);
+}
+
+static size_t insn_of(struct pm_cg *g, uint64_t pc)
+{
+	unsigned slot = (pc ^ pc >> 12) & 4095;
+	uint64_t *at;
+	bool fresh;
+
+	if (g->recent[slot].pc == pc && g->recent[slot].at)
+		return g->recent[slot].at - 1;
+	at = pm_map_put(&g->at, pc, &fresh);
+	if (fresh) {
+		*at = g->n;
+		pm_grow(g->insn, g->n, g->cap);
+		g->insn[g->n++] = (struct pm_cg_insn){ .pc = pc };
+	}
+	g->recent[slot].pc = pc;
+	g->recent[slot].at = *at + 1;
+	return *at;
+}
+
+static void branch(struct pm_cg *g, uint64_t *v, const struct pm_event *e)
+{
+	bool taken = e->flags & PM_BR_TAKEN;
+
+	if (e->flags & PM_BR_COND) {
+		uint8_t *c = g->counter + ((g->history & 127) << 7 | (e->addr & 127));
+
+		v[PM_CG_Bc]++;
+		v[PM_CG_Bcm] += (*c >= 2) != taken;
+		*c = taken ? *c + (*c < 3) : *c - (*c > 0);
+		g->history = g->history << 1 | taken;
+	} else if ((e->flags & PM_BR_INDIRECT) && !(e->flags & PM_BR_RET)) {
+		uint64_t *t = g->target + (e->addr & 511);
+
+		v[PM_CG_Bi]++;
+		v[PM_CG_Bim] += *t != e->value;
+		*t = e->value;
+	}
+}
+
+/* HOT: once per event. */
+void pm_cg_events(struct pm_cg *g, const struct pm_event *ev, size_t n)
+{
+	for (const struct pm_event *e = ev, *end = ev + n; e < end; e++) {
+		uint64_t *v;
+
+		if (e->kind == PM_EV_INSN)
+			g->now = insn_of(g, e->addr);
+		else if (!g->n)
+			continue;	/* nobody to account to */
+		v = g->insn[g->now].v;
+		switch (e->kind) {
+		case PM_EV_INSN:
+			v[PM_CG_Ir]++;
+			if (miss(&g->i1, e->addr, e->size)) {
+				v[PM_CG_I1mr]++;
+				v[PM_CG_ILmr] += miss(&g->ll, e->addr, e->size);
+			}
+			break;
+		case PM_EV_READ:
+		case PM_EV_MODIFY:
+			v[PM_CG_Dr]++;
+			if (miss(&g->d1, e->addr, e->size)) {
+				v[PM_CG_D1mr]++;
+				v[PM_CG_DLmr] += miss(&g->ll, e->addr, e->size);
+			}
+			break;
+		case PM_EV_WRITE:
+			v[PM_CG_Dw]++;
+			if (miss(&g->d1, e->addr, e->size)) {
+				v[PM_CG_D1mw]++;
+				v[PM_CG_DLmw] += miss(&g->ll, e->addr, e->size);
+			}
+			break;
+		case PM_EV_BRANCH:
+			branch(g, v, e);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+/* ---- blocks as they are -------------------------------------------------------------------------------- */
+
+static struct code *code_of(struct pm_cg *g, const struct pm_code *code)
+{
+	struct code *c = NULL;
+
+	for (size_t i = 0; i < g->ncode && !c; i++)
+		if (g->code[i]->code == code)
+			c = g->code[i];
+	if (!c) {
+		c = pm_alloc(sizeof *c);
+		c->code = code;
+		pm_grow(g->code, g->ncode, g->cap_code);
+		g->code[g->ncode++] = c;
+	}
+	if (c->nblock < code->nblock) {
+		size_t n = code->nblock * 2;
+
+		c->block = pm_realloc(c->block, n * sizeof *c->block);
+		memset(c->block + c->nblock, 0, (n - c->nblock) * sizeof *c->block);
+		c->nblock = n;
+	}
+	if (c->ninsn < code->ninsn) {
+		size_t n = code->ninsn * 2;
+
+		c->v = pm_realloc(c->v, n * sizeof *c->v);
+		memset(c->v + c->ninsn, 0, (n - c->ninsn) * sizeof *c->v);
+		c->ninsn = n;
+	}
+	return c;
+}
+
+static struct place_in *place_of(struct pm_cg *g, uint32_t index)
+{
+	while (g->nstream <= index) {
+		size_t n = g->nstream ? g->nstream * 2 : 8;
+
+		g->stream = pm_realloc(g->stream, n * sizeof *g->stream);
+		for (size_t i = g->nstream; i < n; i++)
+			g->stream[i] = (struct place_in){ .block = PM_NONE };
+		g->nstream = n;
+	}
+	return g->stream + index;
+}
+
+/* The block's instructions before @upto are fetched, as far as they are not yet. */
+static void fetch_to(struct pm_cg *g, struct place_in *p, uint32_t upto)
+{
+	const struct pm_insn *in = p->code->code->insn + p->insn;
+
+	for (; p->next < upto; p->next++) {
+		uint64_t *v = p->code->v[p->insn + p->next];
+
+		if (miss(&g->i1, in[p->next].pc, in[p->next].len)) {
+			v[PM_CG_I1mr]++;
+			v[PM_CG_ILmr] += miss(&g->ll, in[p->next].pc, in[p->next].len);
+		}
+	}
+}
+
+/* Control went to @next: the outcome of the transfer that ended the stream's block. */
+static void outcome(struct pm_cg *g, struct place_in *p, uint64_t next)
+{
+	const struct pm_insn *in = p->code->code->insn + p->insn;
+	uint32_t i = p->n - 1;
+	struct pm_event e = { .kind = PM_EV_BRANCH, .value = next };
+
+	p->branch = false;
+	if (in[i].class == PM_CLASS_NONE && i && in[i].isa == PM_ISA_MIPS)
+		i--;			/* a MIPS branch stands before its delay slot */
+	if (in[i].class == PM_CLASS_COND) {
+		uint64_t fall = in[i].pc + in[i].len + (in[i].isa == PM_ISA_MIPS ? 4 : 0);
+
+		e.flags = PM_BR_COND | (next != fall ? PM_BR_TAKEN : 0);
+	} else if (in[i].class == PM_CLASS_JUMP_IND || in[i].class == PM_CLASS_CALL_IND) {
+		e.flags = PM_BR_INDIRECT | PM_BR_TAKEN;
+	} else {
+		return;
+	}
+	e.addr = in[i].pc;
+	branch(g, p->code->v[p->insn + i], &e);
+}
+
+/* HOT: once per block. If every line that the block covers is the newest of its set, fetching its
+ * instructions changes nothing; otherwise they are fetched one by one, between the references. */
+static enum pm_status begin_block(struct pm_cg *g, struct place_in *p, struct code *c, const struct pm_event *e,
+				  struct pm_err *err)
+{
+	const struct pm_block *blk;
+	struct block *k;
+	uint64_t last;
+
+	if (e->id >= c->code->nblock)
+		return pm_fail_file(err, "block number %u is not in the code table (%zu blocks)", e->id,
+				    c->code->nblock);
+	blk = c->code->block + e->id;
+	k = c->block + e->id;
+	if (e->value > blk->n || (uint64_t)blk->insn + blk->n > c->code->ninsn)
+		return pm_fail_file(err, "block %u executed %llu instructions but has %u", e->id,
+				    (unsigned long long)e->value, blk->n);
+	if (p->branch)
+		outcome(g, p, e->addr);
+	p->code = c;
+	p->block = e->id;
+	p->insn = blk->insn;
+	p->n = p->next = (uint32_t)e->value;
+	p->branch = p->n && p->n == blk->n;
+	if (!p->n)
+		return PM_OK;
+	if (!k->known) {
+		const struct pm_insn *in = c->code->insn + blk->insn;
+
+		k->known = true;
+		k->first = in->pc >> g->i1.shift;
+		for (uint32_t i = 0; i < blk->n; i++) {
+			uint64_t end = (in[i].pc + (in[i].len ? in[i].len : 1) - 1) >> g->i1.shift;
+
+			/* blocks are straight runs; should one not be, its lines are no range */
+			if (in[i].pc >> g->i1.shift < k->first || (i && in[i].pc != in[i - 1].pc + in[i - 1].len))
+				k->first = 1, k->last = 0;
+			else if (k->first <= end)
+				k->last = end;
+		}
+	}
+	last = k->last;
+	if (p->n == blk->n) {
+		k->count++;
+	} else {
+		const struct pm_insn *in = c->code->insn + blk->insn + p->n - 1;
+
+		for (uint32_t i = 0; i < p->n; i++)
+			c->v[blk->insn + i][PM_CG_Ir]++;
+		last = (in->pc + (in->len ? in->len : 1) - 1) >> g->i1.shift;
+	}
+	if (k->last < k->first)
+		p->next = 0;
+	for (uint64_t l = k->first; l <= last; l++)
+		if (g->i1.tag[(l & g->i1.mask) * g->i1.ways] != l + 1) {
+			p->next = 0;
+			break;
+		}
+	return PM_OK;
+}
+
+enum pm_status pm_cg_batch(struct pm_cg *g, const struct pm_batch *b, struct pm_err *err)
+{
+	struct place_in *p = place_of(g, b->stream ? b->stream->index : 0);
+	struct code *c = b->code ? code_of(g, b->code) : p->code;
+	bool any = p->block != PM_NONE;
+
+	for (size_t i = 0; !any && i < b->n; i++)
+		any = b->ev[i].kind == PM_EV_BLOCK;
+	if (!any) {
+		pm_cg_events(g, b->ev, b->n);
+		return PM_OK;
+	}
+	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++) {
+		uint32_t slot;
+		uint64_t *v;
+
+		switch (e->kind) {
+		case PM_EV_BLOCK:
+			if (p->block != PM_NONE && p->next < p->n)
+				fetch_to(g, p, p->n);
+			if (!c)
+				return pm_fail_file(err, "a block without a code table");
+			if (begin_block(g, p, c, e, err))
+				return PM_ERR;
+			break;
+		case PM_EV_READ:
+		case PM_EV_MODIFY:
+		case PM_EV_WRITE:
+			slot = PM_SLOT_OF(e);
+			if (p->block == PM_NONE || slot == PM_NONE) {
+				pm_cg_events(g, e, 1);
+				break;
+			}
+			if (slot >= p->code->code->block[p->block].n)
+				return pm_fail_file(err, "a reference of instruction %u of block %u, which has %u", slot,
+						    p->block, p->code->code->block[p->block].n);
+			if (p->next < p->n)
+				fetch_to(g, p, slot < p->n ? slot + 1 : p->n);
+			v = p->code->v[p->insn + slot];
+			if (e->kind == PM_EV_WRITE) {
+				v[PM_CG_Dw]++;
+				if (miss(&g->d1, e->addr, e->size)) {
+					v[PM_CG_D1mw]++;
+					v[PM_CG_DLmw] += miss(&g->ll, e->addr, e->size);
+				}
+			} else {
+				v[PM_CG_Dr]++;
+				if (miss(&g->d1, e->addr, e->size)) {
+					v[PM_CG_D1mr]++;
+					v[PM_CG_DLmr] += miss(&g->ll, e->addr, e->size);
+				}
+			}
+			break;
+		case PM_EV_REP_ITER: case PM_EV_REP_END: case PM_EV_REG_READ: case PM_EV_REG_WRITE:
+			break;
+		default:
+			if (p->block != PM_NONE && p->next < p->n)
+				fetch_to(g, p, p->n);
+			if (p->branch && (e->kind == PM_EV_SIGNAL || e->kind == PM_EV_INTERRUPT || e->kind == PM_EV_INSN))
+				outcome(g, p, e->addr);
+			if (e->kind == PM_EV_EXEC || e->kind == PM_EV_EXIT || e->kind == PM_EV_SIGRETURN ||
+			    e->kind == PM_EV_LOST || e->kind == PM_EV_INSN) {
+				p->branch = false;
+				p->block = PM_NONE;
+			}
+			if (e->kind == PM_EV_INSN || e->kind == PM_EV_BRANCH)
+				pm_cg_events(g, e, 1);
+			break;
+		}
+	}
+	return PM_OK;
+}
+
+void pm_cg_end(struct pm_cg *g)
+{
+	for (size_t i = 0; i < g->nstream; i++)
+		if (g->stream[i].block != PM_NONE) {
+			fetch_to(g, g->stream + i, g->stream[i].n);
+			g->stream[i].block = PM_NONE;
+		}
+	for (size_t k = 0; k < g->ncode; k++) {
+		struct code *c = g->code[k];
+
+		for (size_t b = 0; b < c->code->nblock && b < c->nblock; b++) {
+			const struct pm_block *blk = c->code->block + b;
+
+			for (uint32_t i = 0; c->block[b].count && i < blk->n; i++)
+				c->v[blk->insn + i][PM_CG_Ir] += c->block[b].count;
+			c->block[b].count = 0;
+		}
+		for (size_t i = 0; i < c->code->ninsn && i < c->ninsn; i++) {
+			uint64_t *v = c->v[i], any = 0, *to;
+			size_t at;
+
+			for (int e = 0; e < PM_CG_COUNT; e++)
+				any |= v[e];
+			if (!any)
+				continue;
+			at = insn_of(g, c->code->insn[i].pc);	/* may move g->insn */
+			to = g->insn[at].v;
+			for (int e = 0; e < PM_CG_COUNT; e++)
+				to[e] += v[e];
+			memset(v, 0, sizeof *c->v);
+		}
+	}
+}
+
+const struct pm_cg_insn *pm_cg_insns(const struct pm_cg *g, size_t *n)
+{
+	*n = g->n;
+	return g->insn;
+}
+
+void pm_cg_totals(const struct pm_cg *g, uint64_t v[PM_CG_COUNT])
+{
+	memset(v, 0, PM_CG_COUNT * sizeof *v);
+	for (size_t i = 0; i < g->n; i++)
+		for (int k = 0; k < PM_CG_COUNT; k++)
+			v[k] += g->insn[i].v[k];
+}
+
+/* ---- the sink ------------------------------------------------------------------------------------------ */
+
+static const char *const event_names[] = {
+#define E(name, about) #name,
+	PM_CG_EVENTS(E)
+#undef E
+};
+
+struct sink { struct pm_cg *g; struct pm_names names; uint64_t top; char *path; };
+
+static void destroy(void *self)
+{
+	struct sink *s = self;
+
+	if (!s)
+		return;
+	pm_cg_free(s->g);
+	pm_names_release(&s->names);
+	free(s->path);
+	free(s);
+}
+
+static enum pm_status cache_parse(struct pm_conf *c, const struct pm_conf_item *it, struct pm_cg_cache *k,
+				  struct pm_err *err)
+{
+	static const char *const what[] = { "size", "ways", "line size" };
+	uint64_t v[3];
+
+	if (it->n != 3)
+		return pm_conf_fail(c, it, err, "expected size, ways and line, as in %s=32k,8way,64", it->name);
+	for (int i = 0; i < 3; i++) {
+		char text[32];
+		size_t n = strlen(it->field[i].key);
+
+		/* "8way" is how other simulators want it */
+		if (i == 1 && n > 3 && n < sizeof text && !strcmp(it->field[i].key + n - 3, "way"))
+			n -= 3;
+		if (n >= sizeof text || it->field[i].val)
+			return pm_conf_fail(c, it, err, "'%s' is not a %s", it->field[i].key, what[i]);
+		memcpy(text, it->field[i].key, n);
+		text[n] = 0;
+		if (i == 2 ? pm_conf_pow2(c, it, text, what[i], 8, 4096, v + i, err)
+		    : pm_conf_u64(c, it, text, what[i], 1, 1u << 30, v + i, err))
+			return PM_ERR;
+	}
+	if (v[0] / v[2] > 1u << 24)
+		return pm_conf_fail(c, it, err, "more than 16777216 lines");
+	if (v[0] % (v[1] * v[2]) || !(v[0] / (v[1] * v[2])) ||
+	    (v[0] / (v[1] * v[2]) & (v[0] / (v[1] * v[2]) - 1)))
+		return pm_conf_fail(c, it, err, "%" PRIu64 " bytes in %" PRIu64 " ways of %" PRIu64 "-byte lines do not make a power of two of sets",
+				    v[0], v[1], v[2]);
+	*k = (struct pm_cg_cache){ v[0], v[1], v[2] };
+	return PM_OK;
+}
+
+static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_err *err)
+{
+	static const char *const names[] = { "i1", "d1", "ll", NULL };
+	struct pm_cg_cache k[3] = { { 32768, 8, 64 }, { 32768, 8, 64 }, { 8 << 20, 16, 64 } };
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct pm_conf_item *it = c->item + i;
+		int w = pm_conf_word(it->name, names);
+
+		if (w >= 0) {
+			if (cache_parse(c, it, k + w, err))
+				return PM_ERR;
+		} else if (!strcmp(it->name, "top")) {
+			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "", "entries listed", 1, 1000000, &s->top, err))
+				return PM_ERR;
+		} else if (!strcmp(it->name, "callgrind") && it->n == 1) {
+			free(s->path);
+			s->path = pm_strdup(it->field[0].key);
+		} else {
+			return pm_conf_fail(c, NULL, err, "'%s' is not a setting; allowed: i1, d1, ll, top, callgrind", it->name);
+		}
+	}
+	s->g = pm_cg_new(k);
+	return PM_OK;
+}
+
+static void *create(const char *config, struct pm_err *err)
+{
+	struct sink *s = pm_alloc(sizeof *s);
+	struct pm_conf c;
+	enum pm_status st = pm_conf_parse(&c, "cachegrind", config, err);
+
+	s->top = 20;
+	if (!st)
+		st = parse(s, &c, err);
+	pm_conf_release(&c);
+	if (!st)
+		return s;
+	destroy(s);
+	return NULL;
+}
+
+static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct sink *s = self;
+
+	pm_names_learn(&s->names, b->code);
+	return pm_cg_batch(s->g, b, err);
+}
+
+/* Where an instruction belongs. */
+struct place { struct pm_cg_insn *i; char fn[160], file[256]; unsigned line; };
+
+static int by_place(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+	int d = strcmp(x->file, y->file);
+
+	if (!d)
+		d = strcmp(x->fn, y->fn);
+	return d ? d : x->i->pc < y->i->pc ? -1 : x->i->pc > y->i->pc;
+}
+
+static struct place *places(struct sink *s)
+{
+	struct place *p = pm_alloc((s->g->n + 1) * sizeof *p);
+
+	for (size_t i = 0; i < s->g->n; i++) {
+		const struct pm_cg_insn *in = s->g->insn + i;
+		char *plus, *colon, buf[256];
+		const char *name = pm_name_of(&s->names, in->pc, buf, sizeof buf);
+
+		p[i].i = s->g->insn + i;
+		snprintf(p[i].fn, sizeof p[i].fn, "%s", name ? name : "???");
+		plus = strrchr(p[i].fn, '+');
+		if (plus && !strncmp(plus, "+0x", 3))
+			*plus = 0;
+		name = pm_line_of(&s->names, in->pc, buf, sizeof buf);
+		snprintf(p[i].file, sizeof p[i].file, "%s", name ? name : "???");
+		colon = name ? strrchr(p[i].file, ':') : NULL;
+		if (colon) {
+			p[i].line = strtoul(colon + 1, NULL, 10);
+			*colon = 0;
+		}
+	}
+	qsort(p, s->g->n, sizeof *p, by_place);
+	return p;
+}
+
+static enum pm_status write_callgrind(struct sink *s, const struct place *p, struct pm_err *err)
+{
+	FILE *f = strcmp(s->path, "-") ? fopen(s->path, "w") : stdout;
+	uint64_t total[PM_CG_COUNT];
+	bool bad;
+
+	if (!f)
+		return pm_fail_file(err, "cachegrind: callgrind=%s: %s", s->path, strerror(errno));
+	fputs("# callgrind format\nversion: 1\ncreator: pugmark\npositions: instr line\nevents:", f);
+	for (int k = 0; k < PM_CG_COUNT; k++)
+		fprintf(f, " %s", event_names[k]);
+	fputs("\n", f);
+	for (size_t i = 0; i < s->g->n; i++) {
+		if (!i || strcmp(p[i].file, p[i - 1].file))
+			fprintf(f, "\nfl=%s\n", p[i].file);
+		if (!i || strcmp(p[i].file, p[i - 1].file) || strcmp(p[i].fn, p[i - 1].fn))
+			fprintf(f, "fn=%s\n", p[i].fn);
+		fprintf(f, "0x%" PRIx64 " %u", p[i].i->pc, p[i].line);
+		for (int k = 0; k < PM_CG_COUNT; k++)
+			fprintf(f, " %" PRIu64, p[i].i->v[k]);
+		fputs("\n", f);
+	}
+	pm_cg_totals(s->g, total);
+	fputs("\ntotals:", f);
+	for (int k = 0; k < PM_CG_COUNT; k++)
+		fprintf(f, " %" PRIu64, total[k]);
+	fputs("\n", f);
+	bad = fflush(f) || ferror(f);
+	if (f != stdout)
+		bad |= fclose(f) != 0;
+	return bad ? pm_fail_errno(err, "cachegrind: callgrind=%s", s->path) : PM_OK;
+}
+
+struct function { const char *fn; uint64_t v[PM_CG_COUNT]; };
+
+static int by_ir(const void *a, const void *b)
+{
+	const struct function *x = a, *y = b;
+
+	return x->v[PM_CG_Ir] != y->v[PM_CG_Ir] ? (x->v[PM_CG_Ir] < y->v[PM_CG_Ir] ? 1 : -1) : strcmp(x->fn, y->fn);
+}
+
+/* What an instruction costs beyond itself: misses, the last level's ten times as bad. */
+static uint64_t trouble(const struct pm_cg_insn *i)
+{
+	const uint64_t *v = i->v;
+
+	return v[PM_CG_I1mr] + v[PM_CG_D1mr] + v[PM_CG_D1mw] + v[PM_CG_Bcm] + v[PM_CG_Bim] +
+		9 * (v[PM_CG_ILmr] + v[PM_CG_DLmr] + v[PM_CG_DLmw]);
+}
+
+static int by_trouble(const void *a, const void *b)
+{
+	const struct pm_cg_insn *x = a, *y = b;
+	uint64_t i = trouble(x), j = trouble(y);
+
+	return i != j ? (i < j ? 1 : -1) : x->pc < y->pc ? -1 : x->pc > y->pc;
+}
+
+static void events_result(struct pm_result *r, const uint64_t *v, bool all)
+{
+	for (int k = 0; k < PM_CG_COUNT; k++)
+		if (all || v[k])
+			pm_result_u64(r, event_names[k], v[k], NULL);
+}
+
+static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
+{
+	struct sink *s = self;
+	uint64_t total[PM_CG_COUNT];
+	enum pm_status st = PM_OK;
+	struct function *f;
+	struct place *p;
+	size_t nf = 0;
+
+	pm_cg_end(s->g);
+	p = places(s);
+	if (s->path)
+		st = write_callgrind(s, p, err);
+	if (!r || st) {
+		free(p);
+		return st;
+	}
+	f = pm_alloc((s->g->n + 1) * sizeof *f);
+	for (size_t i = 0; i < s->g->n; i++) {
+		if (!i || strcmp(p[i].file, p[i - 1].file) || strcmp(p[i].fn, p[i - 1].fn))
+			f[nf++].fn = p[i].fn;
+		for (int k = 0; k < PM_CG_COUNT; k++)
+			f[nf - 1].v[k] += p[i].i->v[k];
+	}
+	qsort(f, nf, sizeof *f, by_ir);
+	pm_cg_totals(s->g, total);
+	pm_result_begin(r, "cachegrind");
+	events_result(r, total, true);
+	if (s->names.n) {
+		pm_result_begin_list(r, "functions");
+		for (size_t i = 0; i < nf && i < s->top; i++) {
+			pm_result_begin(r, NULL);
+			events_result(r, f[i].v, true);
+			pm_result_str(r, "function", f[i].fn);
+			pm_result_end(r);
+		}
+		pm_result_end(r);
+	}
+	free(f);
+	free(p);			/* by_trouble() moves what it points to */
+	if (s->g->n)
+		qsort(s->g->insn, s->g->n, sizeof *s->g->insn, by_trouble);
+	pm_result_begin_list(r, "instructions");
+	for (size_t i = 0; i < s->g->n && i < s->top && trouble(s->g->insn + i); i++) {
+		pm_result_begin(r, NULL);
+		pm_names_result(&s->names, r, s->g->insn[i].pc);
+		events_result(r, s->g->insn[i].v, true);
+		pm_result_end(r);
+	}
+	pm_result_end(r);
+	pm_result_end(r);
+	return PM_OK;
+}
+
+const struct pm_sink_ops pm_sim_cachegrind = {
+	.abi = PM_ABI, .needs = PM_HAS_INSNS, .flags = PM_SINK_BLOCKS, .name = "cachegrind",
+	.about = "cachegrind's caches and predictors, per instruction, function and line",
+	.create = create, .consume = consume, .finish = finish, .destroy = destroy,
+};

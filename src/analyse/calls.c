@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/calls.h"
+#include "analyse/conf.h"
+#include "analyse/names.h"
+
+struct frame { uint32_t fn, edge; uint64_t ret, began; };
+
+struct thread {
+	struct frame *frame;		/* [0] is where the stream began */
+	size_t depth, cap;
+	uint64_t insns, counted;	/* counted: up to here self is accounted for */
+	struct pm_map active;		/* function -> frames of it on this stack */
+	struct pm_map edge_active;
+};
+
+struct pm_calls {
+	struct pm_map fn_at, edge_at, loop_at;
+	struct pm_function_count *fn;
+	size_t nfn, cap_fn;
+	struct pm_edge_count *edge;
+	size_t nedge, cap_edge;
+	struct pm_loop_count *loop;
+	size_t nloop, cap_loop;
+	struct thread *thread;		/* by stream index */
+	size_t nthread, cap_thread;
+};
+
+#define NO_EDGE UINT32_MAX
+
+struct pm_calls *pm_calls_new(void)
+{
+	return pm_alloc(sizeof(struct pm_calls));
+}
+
+static uint32_t fn_of(struct pm_calls *c, uint64_t pc)
+{
+	bool fresh;
+	uint64_t *at = pm_map_put(&c->fn_at, pc, &fresh);
+
+	if (fresh) {
+		*at = c->nfn;
+		pm_grow(c->fn, c->nfn, c->cap_fn);
+		c->fn[c->nfn++] = (struct pm_function_count){ .pc = pc };
+	}
+	return *at;
+}
+
+static uint32_t edge_of(struct pm_calls *c, uint32_t from, uint32_t to)
+{
+	bool fresh;
+	uint64_t *at = pm_map_put(&c->edge_at, (uint64_t)from << 32 | to, &fresh);
+
+	if (fresh) {
+		*at = c->nedge;
+		pm_grow(c->edge, c->nedge, c->cap_edge);
+		c->edge[c->nedge++] = (struct pm_edge_count){ .from = c->fn[from].pc, .to = c->fn[to].pc };
+	}
+	return *at;
+}
+
+static struct thread *thread_of(struct pm_calls *c, uint32_t index)
+{
+	while (c->nthread <= index) {
+		pm_grow(c->thread, c->nthread, c->cap_thread);
+		c->thread[c->nthread++] = (struct thread){ 0 };
+	}
+	return c->thread + index;
+}
+
+static void account(struct pm_calls *c, struct thread *t)
+{
+	if (t->depth)
+		c->fn[t->frame[t->depth - 1].fn].self += t->insns - t->counted;
+	t->counted = t->insns;
+}
+
+static void push(struct pm_calls *c, struct thread *t, uint64_t pc, uint64_t ret)
+{
+	uint32_t fn = fn_of(c, pc), edge = NO_EDGE;
+
+	account(c, t);
+	if (t->depth) {
+		edge = edge_of(c, t->frame[t->depth - 1].fn, fn);
+		c->edge[edge].calls++;
+		++*pm_map_put(&t->edge_active, edge, NULL);
+	}
+	c->fn[fn].calls++;
+	++*pm_map_put(&t->active, fn, NULL);
+	pm_grow(t->frame, t->depth, t->cap);
+	t->frame[t->depth++] = (struct frame){ fn, edge, ret, t->insns };
+}
+
+static void pop(struct pm_calls *c, struct thread *t)
+{
+	struct frame *f;
+
+	account(c, t);
+	f = t->frame + --t->depth;
+	/* recursion: only the outermost frame's time is the function's */
+	if (--*pm_map_get(&t->active, f->fn) == 0)
+		c->fn[f->fn].inclusive += t->insns - f->began;
+	if (f->edge != NO_EDGE && --*pm_map_get(&t->edge_active, f->edge) == 0)
+		c->edge[f->edge].inclusive += t->insns - f->began;
+}
+
+static void branch(struct pm_calls *c, struct thread *t, const struct pm_event *e)
+{
+	bool taken = e->flags & PM_BR_TAKEN, fresh;
+	uint64_t *at;
+
+	if (e->flags & PM_BR_CALL) {
+		if (taken)
+			push(c, t, e->value, e->addr + e->size);
+		return;
+	}
+	if (e->flags & PM_BR_RET) {
+		size_t d = t->depth;
+
+		while (d > 1 && t->frame[d - 1].ret != e->value)
+			d--;
+		if (d > 1)
+			while (t->depth >= d)
+				pop(c, t);
+		return;
+	}
+	if (e->value > e->addr || e->flags & PM_BR_INDIRECT)
+		return;
+	at = pm_map_put(&c->loop_at, e->addr, &fresh);
+	if (fresh) {
+		*at = c->nloop;
+		pm_grow(c->loop, c->nloop, c->cap_loop);
+		c->loop[c->nloop++] = (struct pm_loop_count){ .head = e->value, .tail = e->addr };
+	}
+	*(taken ? &c->loop[*at].back : &c->loop[*at].leave) += 1;
+}
+
+void pm_calls_batch(struct pm_calls *c, const struct pm_batch *b)
+{
+	struct thread *t = thread_of(c, b->stream ? b->stream->index : 0);
+
+	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++)
+		switch (e->kind) {
+		case PM_EV_INSN:
+			if (!t->depth)
+				push(c, t, e->addr, 0);
+			t->insns++;
+			break;
+		case PM_EV_BRANCH:
+			if (t->depth)
+				branch(c, t, e);
+			break;
+		case PM_EV_EXEC:	/* another program: nothing on the stack is left */
+			while (t->depth)
+				pop(c, t);
+			break;
+		default:
+			break;
+		}
+}
+
+void pm_calls_end(struct pm_calls *c)
+{
+	for (size_t i = 0; i < c->nthread; i++)
+		while (c->thread[i].depth)
+			pop(c, c->thread + i);
+}
+
+const struct pm_function_count *pm_calls_functions(const struct pm_calls *c, size_t *n)
+{
+	*n = c->nfn;
+	return c->fn;
+}
+
+const struct pm_edge_count *pm_calls_edges(const struct pm_calls *c, size_t *n)
+{
+	*n = c->nedge;
+	return c->edge;
+}
+
+const struct pm_loop_count *pm_calls_loops(const struct pm_calls *c, size_t *n)
+{
+	*n = c->nloop;
+	return c->loop;
+}
+
+void pm_calls_free(struct pm_calls *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->nthread; i++) {
+		free(c->thread[i].frame);
+		pm_map_release(&c->thread[i].active);
+		pm_map_release(&c->thread[i].edge_active);
+	}
+	free(c->thread);
+	free(c->fn);
+	free(c->edge);
+	free(c->loop);
+	pm_map_release(&c->fn_at);
+	pm_map_release(&c->edge_at);
+	pm_map_release(&c->loop_at);
+	free(c);
+}
+
+/* ---- the sink ---------------------------------------------------------------------------------------- */
+
+struct sink { struct pm_calls *c; struct pm_names names; uint64_t top; };
+
+static void *create(const char *config, struct pm_err *err)
+{
+	struct sink *s = pm_alloc(sizeof *s);
+	const struct pm_conf_key keys[] = {
+		{ "top", &s->top, 1, 1000000, false, "entries listed" },
+		{ 0 }
+	};
+
+	s->top = 20;
+	if (pm_conf_keys("calls", config, keys, err)) {
+		free(s);
+		return NULL;
+	}
+	s->c = pm_calls_new();
+	return s;
+}
+
+static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct sink *s = self;
+
+	pm_names_learn(&s->names, b->code);
+	pm_calls_batch(s->c, b);
+	return PM_OK;
+}
+
+static int by_self(const void *a, const void *b)
+{
+	const struct pm_function_count *x = a, *y = b;
+
+	return x->self != y->self ? (x->self < y->self ? 1 : -1) : x->pc < y->pc ? -1 : x->pc > y->pc;
+}
+
+static int by_inclusive(const void *a, const void *b)
+{
+	const struct pm_edge_count *x = a, *y = b;
+
+	return x->inclusive != y->inclusive ? (x->inclusive < y->inclusive ? 1 : -1)
+		: x->from != y->from ? (x->from < y->from ? -1 : 1) : x->to < y->to ? -1 : x->to > y->to;
+}
+
+static int by_back(const void *a, const void *b)
+{
+	const struct pm_loop_count *x = a, *y = b;
+
+	return x->back != y->back ? (x->back < y->back ? 1 : -1) : x->tail < y->tail ? -1 : x->tail > y->tail;
+}
+
+static void name(struct sink *s, struct pm_result *r, const char *key, uint64_t pc)
+{
+	char buf[256];
+	const char *n = pm_name_of(&s->names, pc, buf, sizeof buf);
+
+	if (n)
+		pm_result_str(r, key, n);
+	else
+		pm_result_hex(r, key, pc);
+}
+
+static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
+{
+	struct sink *s = self;
+	struct pm_calls *c = s->c;
+
+	pm_calls_end(c);
+	if (!r)
+		return PM_OK;
+	if (c->nfn)
+		qsort(c->fn, c->nfn, sizeof *c->fn, by_self);
+	if (c->nedge)
+		qsort(c->edge, c->nedge, sizeof *c->edge, by_inclusive);
+	if (c->nloop)
+		qsort(c->loop, c->nloop, sizeof *c->loop, by_back);
+	pm_result_begin(r, "calls");
+	pm_result_u64(r, "functions", c->nfn, "functions");
+	pm_result_u64(r, "edges", c->nedge, "pairs of caller and callee");
+	pm_result_u64(r, "loops", c->nloop, "backward branches");
+	pm_result_begin_list(r, "by_self");
+	for (size_t i = 0; i < c->nfn && i < s->top; i++) {
+		pm_result_begin(r, NULL);
+		pm_result_u64(r, "self", c->fn[i].self, "instructions");
+		pm_result_u64(r, "inclusive", c->fn[i].inclusive, "instructions");
+		pm_result_u64(r, "calls", c->fn[i].calls, "calls");
+		name(s, r, "function", c->fn[i].pc);
+		pm_result_end(r);
+	}
+	pm_result_end(r);
+	pm_result_begin_list(r, "by_edge");
+	for (size_t i = 0; i < c->nedge && i < s->top; i++) {
+		pm_result_begin(r, NULL);
+		pm_result_u64(r, "inclusive", c->edge[i].inclusive, "instructions");
+		pm_result_u64(r, "calls", c->edge[i].calls, "calls");
+		name(s, r, "caller", c->edge[i].from);
+		name(s, r, "callee", c->edge[i].to);
+		pm_result_end(r);
+	}
+	pm_result_end(r);
+	pm_result_begin_list(r, "by_loop");
+	for (size_t i = 0; i < c->nloop && i < s->top; i++) {
+		const struct pm_loop_count *l = c->loop + i;
+
+		pm_result_begin(r, NULL);
+		pm_result_u64(r, "iterations", l->back + l->leave, "times");
+		pm_result_f64(r, "mean_trips", l->leave ? (double)(l->back + l->leave) / l->leave : 0, "iterations/entry");
+		name(s, r, "from", l->head);
+		name(s, r, "to", l->tail);
+		pm_result_end(r);
+	}
+	pm_result_end(r);
+	pm_result_end(r);
+	return PM_OK;
+}
+
+static void destroy(void *self)
+{
+	struct sink *s = self;
+
+	if (!s)
+		return;
+	pm_calls_free(s->c);
+	pm_names_release(&s->names);
+	free(s);
+}
+
+const struct pm_sink_ops pm_sim_calls = {
+	.abi = PM_ABI, .needs = PM_HAS_INSNS | PM_HAS_BRANCHES, .name = "calls",
+	.about = "functions, call graph with inclusive counts, loops",
+	.create = create, .consume = consume, .finish = finish, .destroy = destroy,
+};

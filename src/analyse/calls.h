@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* calls.h - functions, call graph and loops, from the control flow that was executed
+ *
+ * A function is what calls enter, named by its entry; what runs before the first call of a stream
+ * belongs to a function at the stream's first instruction. A return pops to the frame whose return
+ * address it takes; a return that fits no frame (switched stacks, longjmp's landing) pops nothing.
+ * Self: instructions executed in the function; inclusive: also in what it called, recursion counted
+ * once. A jump out of a function (tail call) stays in the caller's account. A loop is a backward
+ * branch, not a call or return, with its target: taken once per further iteration.
+ * Configuration: top=N (20) entries listed. */
+#ifndef PM_ANALYSE_CALLS_H
+#define PM_ANALYSE_CALLS_H
+
+#include "pugmark/pugmark.h"
+
+struct pm_function_count { uint64_t pc, calls, self, inclusive; };
+struct pm_edge_count { uint64_t from, to, calls, inclusive; };	/* entries of caller and callee */
+struct pm_loop_count { uint64_t head, tail, back, leave; };	/* branch at tail: taken, not taken */
+
+struct pm_calls;
+struct pm_calls *pm_calls_new(void);
+void pm_calls_batch(struct pm_calls *c, const struct pm_batch *b);
+void pm_calls_end(struct pm_calls *c);		/* everything returns */
+const struct pm_function_count *pm_calls_functions(const struct pm_calls *c, size_t *n);
+const struct pm_edge_count *pm_calls_edges(const struct pm_calls *c, size_t *n);
+const struct pm_loop_count *pm_calls_loops(const struct pm_calls *c, size_t *n);
+void pm_calls_free(struct pm_calls *c);
+
+extern const struct pm_sink_ops pm_sim_calls;
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* core.h - a modern out-of-order core, good enough to rank designs
+ *
+ * Every instruction is placed in time once, in program order: when it was fetched, dispatched,
+ * issued, completed and committed follows from the instructions before it and the resources that
+ * they took. That is quick, needs no cycle loop, and gives older instructions the right of way.
+ *
+ * THE RULES (tests/oracle/core.h implements them by looking through everything that went before)
+ * (1) Fetch: at most `fetch` instructions and `bytes` bytes per cycle; a taken branch ends the
+ *     cycle's group; a miss in the instruction cache delays by its latency; the `queue`th
+ *     instruction before must have been dispatched. After a mispredicted branch, fetch goes on in
+ *     the cycle after it completes; after a taken branch whose target only the decoder finds,
+ *     `bubble` cycles later.
+ * (2) Dispatch: `front` cycles after fetch, `width` micro-ops per cycle, in order, when
+ *     there is room in the reorder buffer (`rob` micro-ops, until commit), the scheduler (`iq`, until
+ *     issue), the load queue (`lq`, until commit) and the store queue (`sq`, until written).
+ * (3) A load issues from the cycle after dispatch, when its address registers are ready and a load
+ *     port is free. Its data come after the latency of the cache level that has it (`lat`); from a
+ *     store still in the queue to the same 8 bytes, `forward` cycles after that store issued; if the
+ *     line is on its way, when it arrives. At most `mshr` lines are on their way; from memory one per
+ *     `gap` cycles. (Lines and stored words are remembered in tables of 4096 and 1024 entries by their
+ *     low bits: a later one takes the place of an earlier one.)
+ * (4) An operation issues when its registers and loaded values are ready and a port of its class is
+ *     free (classes, latencies and ports: PM_CORE_CLASSES). Register moves and zeroing idioms take
+ *     no port and no time; neither does the stack pointer's own arithmetic in push, pop, call, ret.
+ * (5) A store issues when its address and data are ready and a store port is free. It is written after
+ *     commit, one per cycle, in order, and not before its line has come.
+ * (6) Commit: the cycle after completion, in order, `width` micro-ops per cycle. A serialising instruction
+ *     dispatches when all before it have committed and holds up what follows until it has.
+ *
+ * What it does not model: wrong paths, speculative memory dependences (loads wait for exactly the
+ * stores that they need), bank and register-port conflicts, page walks in the caches, coherence,
+ * frequency. Latencies and ports are those of no particular processor, but near AMD's Zen 3-5 and
+ * Intel's Golden Cove as their optimisation manuals and public measurements give them.
+ *
+ * Configuration: preset=big|mid|small, then any of the names above as name=N; ports as alu=N vec=N
+ * loads=N stores=N; lat=L1,L2,L3,MEM; bpred=PREDICTOR (tagescl); any cache level of cache.h (l1i=...;l2=...). */
+#ifndef PM_ANALYSE_CORE_H
+#define PM_ANALYSE_CORE_H
+
+#include <stdbool.h>
+
+#include "pugmark/pugmark.h"
+
+/* name, latency, cycles that the port stays taken, ports: A any ALU, M the multiplier's, D the divider's, B branch, V any vector,
+ * F the FP multipliers', G the FP adders', N none */
+#define PM_CORE_CLASSES(C)						\
+	C(MOVE,    0,  0, N, "register move, zeroing, nop")		\
+	C(ALU,     1,  1, A, "add, logic, lea, shift, compare")	\
+	C(BRANCH,  1,  1, B, "jump, call, return")			\
+	C(MUL,     3,  1, M, "integer multiplication")			\
+	C(DIV,    14,  8, D, "integer division")			\
+	C(BIT,     2,  1, A, "popcnt, bsf, crc32 and relatives")	\
+	C(VEC,     1,  1, V, "vector integer, logic, shuffle, move")	\
+	C(VMUL,    3,  1, F, "vector integer multiplication")		\
+	C(FADD,    3,  1, G, "floating-point add, compare, convert")	\
+	C(FMUL,    3,  1, F, "floating-point multiplication")		\
+	C(FMA,     4,  1, F, "fused multiply-add")			\
+	C(FDIV,   12,  5, F, "floating-point division")		\
+	C(FSQRT,  18,  8, F, "square root")				\
+	C(X87,     5,  2, G, "x87 arithmetic")				\
+	C(CROSS,   3,  1, V, "between integer and vector registers")	\
+	C(SLOW,   20, 10, A, "locked, string and other microcoded")	\
+	C(SYSTEM, 80, 40, A, "system call, cpuid, fence: serialising")
+enum pm_core_class {
+#define C(name, lat, busy, ports, about) PM_CORE_##name,
+	PM_CORE_CLASSES(C)
+#undef C
+	PM_CORE_CLASS_COUNT
+};
+
+struct pm_core_conf {
+	uint32_t fetch, bytes, queue, front, bubble, width, rob, iq, lq, sq, mshr, gap, forward;
+	uint32_t alu, vec, loads, stores;
+	uint32_t lat[4];		/* L1, L2, L3, memory: latency of a load found there */
+};
+enum pm_core_redirect { PM_CORE_STRAIGHT, PM_CORE_BUBBLE, PM_CORE_WRONG };
+
+/* One instruction with everything that caches and predictors have to say about it. */
+struct pm_core_op {
+	uint64_t addr_regs, data_regs, writes;	/* bit = register */
+	uint64_t load[4], store[4];		/* addresses */
+	uint8_t load_level[4], store_level[4];	/* 0 L1 ... 3 memory */
+	uint8_t load_size[4], store_size[4];
+	uint8_t nload, nstore;
+	uint8_t class, uops, len;
+	uint8_t redirect;			/* enum pm_core_redirect */
+	uint8_t fetch_level;			/* where its code was found; 0: no delay */
+	bool taken, stack, serial;
+};
+#define PM_CORE_REGS 64
+#define PM_CORE_RSP 4
+
+#define PM_CORE_STATS(S)							\
+	S(cycles, "cycles", "time until the last commit")			\
+	S(instructions, "instructions", "executed")				\
+	S(uops, "micro-ops", "dispatched")					\
+	S(branches, "branches", "conditional, indirect and returns")		\
+	S(mispredicted, "branches", "that sent fetch the wrong way")		\
+	S(forwarded, "loads", "that got their data from the store queue")	\
+	S(stall_branch, "cycles", "commit waited after a misprediction")	\
+	S(stall_fetch, "cycles", "... for instructions: cache misses, bubbles")	\
+	S(stall_memory, "cycles", "... for a load that missed the first level")	\
+	S(stall_store, "cycles", "... because the store queue was full")	\
+	S(stall_core, "cycles", "... for latencies, ports and everything else")
+struct pm_core_stats {
+#define S(name, unit, about) uint64_t name;
+	PM_CORE_STATS(S)
+#undef S
+};
+
+struct pm_core;
+extern const struct pm_core_conf pm_core_big, pm_core_mid, pm_core_small;
+struct pm_core *pm_core_from(const struct pm_core_conf *c);
+/* times, if not NULL: fetch, dispatch, completion, commit. */
+void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4]);
+const struct pm_core_stats *pm_core_stats(const struct pm_core *k);
+void pm_core_free(struct pm_core *k);
+/* Ports of a class as a mask: ALUs from bit 0, vector from bit 8, loads from 16, stores from 20. */
+uint32_t pm_core_ports(const struct pm_core_conf *c, unsigned class);
+
+/* What the instruction's bytes say: registers, class, micro-ops (core_ops.c). */
+struct pm_core_static { uint64_t addr_regs, data_regs, writes; uint8_t class, uops; bool stack, serial; };
+void pm_core_decode(const uint8_t *bytes, unsigned len, unsigned isa, struct pm_core_static *s);
+
+extern const struct pm_sink_ops pm_sim_core;
+
+#endif

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/conf.h"
+#include "analyse/i486.h"
+#include "base/mem.h"
+#include "base/opt.h"
+#include "isa/x86/form.h"
+
+struct pm_i486 {
+	struct pm_i486_conf c;
+	struct pm_i486_stats st;
+	uint64_t *tag;			/* line + 1, newest first; 0 empty */
+	uint64_t set_mask;
+	unsigned shift, fill;
+	uint64_t now, bus;		/* bus: free from */
+	/* writes that have not started: their arrival times, oldest first, a ring */
+	uint64_t *queue, last_done;	/* last_done: end of the write started last */
+	unsigned head, nqueue;
+	/* prefetch buffer: lines base .. base + count - 1 */
+	uint64_t base, ready[8];
+	unsigned count, cap;
+	unsigned own;			/* cycles of the present instruction, still to come */
+	bool open;
+	uint64_t flush_left;
+};
+
+struct pm_i486 *pm_i486_new(const struct pm_i486_conf *c)
+{
+	struct pm_i486 *m = pm_alloc(sizeof *m);
+
+	m->c = *c;
+	m->tag = pm_alloc(c->size / c->line * sizeof *m->tag);
+	m->set_mask = c->size / c->line / c->ways - 1;
+	m->shift = __builtin_ctz(c->line);
+	m->fill = c->line <= 4 ? 2 : 2 + c->line / 4 - 1;
+	m->queue = pm_alloc(c->wbuf * sizeof *m->queue);
+	m->cap = c->line < 16 ? 32 / c->line : 2;
+	m->flush_left = c->flush;
+	return m;
+}
+
+void pm_i486_free(struct pm_i486 *m)
+{
+	if (!m)
+		return;
+	free(m->tag);
+	free(m->queue);
+	free(m);
+}
+
+/* Look @line up and make it the newest; @enter: also if it was not there. */
+static bool look(struct pm_i486 *m, uint64_t line, bool enter)
+{
+	uint64_t *set = m->tag + (line & m->set_mask) * m->c.ways;
+	unsigned w = 0;
+	bool hit;
+
+	line++;
+	if (*set == line)
+		return true;
+	while (w < m->c.ways && set[w] != line)
+		w++;
+	hit = w < m->c.ways;
+	if (!hit) {
+		if (!enter)
+			return false;
+		w--;
+	}
+	memmove(set + 1, set, w * sizeof *set);
+	set[0] = line;
+	return hit;
+}
+
+/* (2) Start every write that the bus could take before @t. */
+static inline void advance(struct pm_i486 *m, uint64_t t)
+{
+	while (m->nqueue) {
+		uint64_t arrived = m->queue[m->head], start = m->bus > arrived ? m->bus : arrived;
+
+		if (start >= t)
+			break;
+		m->bus = m->last_done = start + 2;
+		m->head = m->head + 1 == m->c.wbuf ? 0 : m->head + 1;
+		m->nqueue--;
+	}
+}
+
+static void refill(struct pm_i486 *m)
+{
+	uint64_t from = m->now;
+
+	advance(m, m->now);
+	if (m->bus > m->now)
+		m->now = m->bus;
+	m->now += m->fill;
+	m->bus = m->now;
+	m->st.stall += m->now - from;
+}
+
+static void end_insn(struct pm_i486 *m)
+{
+	uint64_t next;
+
+	if (!m->open)
+		return;
+	m->now += m->own;
+	m->own = 0;
+	m->open = false;
+	if (m->count == m->cap)
+		return;
+	next = m->base + m->count;			/* (5) */
+	if (look(m, next, false)) {
+		m->ready[m->count++] = m->now;
+		m->st.prefetches++;
+		return;
+	}
+	advance(m, m->now);
+	if (m->bus > m->now || m->nqueue)
+		return;
+	look(m, next, true);
+	m->bus = m->now + m->fill;
+	m->ready[m->count++] = m->bus;
+	m->st.prefetches++;
+	m->st.memory_prefetches++;
+}
+
+void pm_i486_insn(struct pm_i486 *m, uint64_t pc, unsigned len, unsigned cycles)
+{
+	uint64_t line = pc >> m->shift, last = (pc + (len ? len : 1) - 1) >> m->shift;
+
+	end_insn(m);
+	if (m->c.flush && !m->flush_left--) {		/* (6) */
+		memset(m->tag, 0, m->c.size / m->c.line * sizeof *m->tag);
+		m->flush_left = m->c.flush - 1;
+	}
+	for (; line <= last; line++) {			/* (3) */
+		uint64_t skip = line - m->base;
+
+		if (skip < m->count) {
+			if (skip) {
+				m->count -= skip;
+				memmove(m->ready, m->ready + skip, m->count * sizeof *m->ready);
+				m->base = line;
+			}
+			if (m->ready[0] > m->now) {
+				m->st.stall += m->ready[0] - m->now;
+				m->now = m->ready[0];
+			}
+			continue;
+		}
+		m->base = line;
+		m->count = 1;
+		if (!look(m, line, true)) {
+			m->st.instr_misses++;
+			refill(m);
+		}
+		m->ready[0] = m->now;
+	}
+	m->own = cycles;
+	m->open = true;
+	m->st.instructions++;
+}
+
+void pm_i486_more(struct pm_i486 *m, unsigned cycles)
+{
+	m->own += cycles;
+}
+
+void pm_i486_read(struct pm_i486 *m, uint64_t addr, unsigned size)
+{
+	uint64_t line = addr >> m->shift, last = (addr + (size ? size : 1) - 1) >> m->shift;
+
+	for (; line <= last; line++) {			/* (4) */
+		m->st.reads++;
+		if (!look(m, line, true)) {
+			m->st.read_misses++;
+			refill(m);
+		}
+	}
+}
+
+void pm_i486_write(struct pm_i486 *m, uint64_t addr, unsigned size)
+{
+	uint64_t word = addr >> 2, last = (addr + (size ? size : 1) - 1) >> 2;
+
+	for (uint64_t line = addr >> m->shift; line <= last >> (m->shift - 2); line++)
+		look(m, line, false);
+	for (; word <= last; word++) {			/* (2) */
+		m->st.writes++;
+		advance(m, m->now);
+		if (m->nqueue + (m->last_done > m->now) == m->c.wbuf) {
+			uint64_t from = m->now;
+
+			m->st.full++;
+			if (m->last_done <= m->now) {	/* none is on the bus: wait for the oldest */
+				uint64_t arrived = m->queue[m->head];
+
+				advance(m, (m->bus > arrived ? m->bus : arrived) + 1);
+			}
+			m->now = m->last_done;
+			m->st.stall += m->now - from;
+			advance(m, m->now);
+		}
+		m->queue[(m->head + m->nqueue++) % m->c.wbuf] = m->now;
+	}
+}
+
+const struct pm_i486_stats *pm_i486_end(struct pm_i486 *m)
+{
+	end_insn(m);
+	m->st.cycles = m->now;
+	return &m->st;
+}
+
+/* ---- own cycles --------------------------------------------------------------------------------------- */
+
+/* From the i486 Programmer's Reference Manual: register form; more when an operand is read from
+ * memory; more when one is written. Where the manual gives a range, its lower middle. */
+static const struct { const char *name; uint8_t reg, read, write; } clocks[] = {
+	{ "mov", 1, 0, 0 }, { "add", 1, 1, 1 }, { "sub", 1, 1, 1 }, { "and", 1, 1, 1 }, { "or", 1, 1, 1 },
+	{ "xor", 1, 1, 1 }, { "adc", 1, 1, 1 }, { "sbb", 1, 1, 1 }, { "cmp", 1, 1, 0 }, { "test", 1, 1, 0 },
+	{ "inc", 1, 1, 1 }, { "dec", 1, 1, 1 }, { "neg", 1, 1, 1 }, { "not", 1, 1, 1 }, { "lea", 1, 0, 0 },
+	{ "push", 1, 3, 0 }, { "pop", 1, 0, 4 }, { "movzx", 3, 0, 0 }, { "movsx", 3, 0, 0 },
+	{ "movsxd", 3, 0, 0 }, { "shl", 2, 1, 1 }, { "shr", 2, 1, 1 }, { "sar", 2, 1, 1 }, { "rol", 2, 1, 1 },
+	{ "ror", 2, 1, 1 }, { "rcl", 3, 1, 0 }, { "rcr", 3, 1, 0 }, { "shld", 2, 1, 0 }, { "shrd", 2, 1, 0 },
+	{ "imul", 16, 0, 0 }, { "mul", 16, 0, 0 }, { "div", 40, 0, 0 }, { "idiv", 43, 0, 0 },
+	{ "cdq", 3, 0, 0 }, { "cqo", 3, 0, 0 }, { "cwde", 3, 0, 0 }, { "cdqe", 3, 0, 0 }, { "xchg", 3, 2, 0 },
+	{ "xadd", 3, 1, 0 }, { "cmpxchg", 6, 1, 0 }, { "bswap", 1, 0, 0 }, { "setcc", 4, 0, 0 },
+	{ "bt", 3, 0, 0 }, { "bts", 6, 2, 0 }, { "btr", 6, 2, 0 }, { "btc", 6, 2, 0 }, { "bsf", 12, 0, 0 },
+	{ "bsr", 12, 0, 0 }, { "leave", 5, 0, 0 }, { "enter", 14, 0, 0 }, { "nop", 1, 0, 0 },
+	{ "jmp", 3, 2, 0 }, { "jcc", 1, 0, 0 }, { "call", 3, 2, 0 }, { "ret", 5, 0, 0 }, { "loopcc", 6, 0, 0 },
+	{ "loop", 6, 0, 0 }, { "jecxz", 5, 0, 0 }, { "jrcxz", 5, 0, 0 }, { "pushfq", 4, 0, 0 },
+	{ "popfq", 9, 0, 0 }, { "pushfd", 4, 0, 0 }, { "popfd", 9, 0, 0 }, { "cld", 2, 0, 0 },
+	{ "std", 2, 0, 0 }, { "clc", 2, 0, 0 }, { "stc", 2, 0, 0 }, { "cmc", 2, 0, 0 }, { "sahf", 2, 0, 0 },
+	{ "lahf", 3, 0, 0 }, { "movsb", 7, 0, 0 }, { "movsd", 7, 0, 0 }, { "movsq", 7, 0, 0 },
+	{ "stosb", 5, 0, 0 }, { "stosd", 5, 0, 0 }, { "stosq", 5, 0, 0 }, { "lodsb", 5, 0, 0 },
+	{ "lodsd", 5, 0, 0 }, { "scasb", 6, 0, 0 }, { "cmpsb", 8, 0, 0 }, { "int", 26, 0, 0 },
+	{ "syscall", 26, 0, 0 }, { "pusha", 11, 0, 0 }, { "popa", 9, 0, 0 }, { "pushad", 11, 0, 0 },
+	{ "popad", 9, 0, 0 }, { "fld", 4, 0, 0 }, { "fst", 3, 0, 4 }, { "fstp", 3, 0, 4 }, { "fild", 9, 0, 0 },
+	{ "fistp", 29, 0, 0 }, { "fadd", 10, 0, 0 }, { "faddp", 10, 0, 0 }, { "fsub", 10, 0, 0 },
+	{ "fsubp", 10, 0, 0 }, { "fmul", 16, 0, 0 }, { "fmulp", 16, 0, 0 }, { "fdiv", 73, 0, 0 },
+	{ "fdivp", 73, 0, 0 }, { "fsqrt", 84, 0, 0 }, { "fxch", 4, 0, 0 }, { "fchs", 6, 0, 0 },
+	{ "fabs", 3, 0, 0 }, { "fcom", 4, 0, 0 }, { "fcomp", 4, 0, 0 }, { "fldcw", 4, 0, 0 },
+	{ "fnstcw", 3, 0, 0 }, { "fnstsw", 3, 0, 0 }, { "fld1", 4, 0, 0 }, { "fldz", 4, 0, 0 },
+};
+
+static unsigned clocks_of(struct pm_forms *forms[2], const struct pm_insn *in)
+{
+	const struct pm_form *f;
+	const char *name;
+	bool i386 = in->isa == PM_ISA_X86_32;
+
+	if (!in->len || in->isa > PM_ISA_X86_32)
+		return 1;
+	if (!forms[i386])
+		forms[i386] = pm_forms_new(i386);
+	f = pm_form_at(forms[i386], in->bytes, in->len);
+	if (!f->mnemonic)
+		return 1;
+	name = pm_form_class(f->mnemonic);
+	for (size_t i = 0; i < NR(clocks); i++)
+		if (!strcmp(clocks[i].name, name)) {
+			unsigned reads = f->reads, writes = f->writes;
+
+			/* the stack's own reference is in the register form */
+			if (!strcmp(name, "pop") || !strcmp(name, "ret") || !strcmp(name, "leave"))
+				reads -= reads > 0;
+			if (!strcmp(name, "push") || !strcmp(name, "call"))
+				writes -= writes > 0;
+			return clocks[i].reg + (reads ? clocks[i].read : 0) + (writes ? clocks[i].write : 0);
+		}
+	return 1;
+}
+
+/* ---- the sink ----------------------------------------------------------------------------------------- */
+
+#define MODELS 8
+
+struct sink {
+	struct pm_i486 *m[MODELS];
+	unsigned n;
+	uint64_t limit, insns;
+	struct pm_forms *forms[2];
+	uint8_t *own;			/* by pm_code.insn; 0: not known yet */
+	size_t cap_own;
+	bool done;
+};
+
+static void destroy(void *self)
+{
+	struct sink *s = self;
+
+	if (!s)
+		return;
+	for (unsigned k = 0; k < s->n; k++)
+		pm_i486_free(s->m[k]);
+	pm_forms_free(s->forms[0]);
+	pm_forms_free(s->forms[1]);
+	free(s->own);
+	free(s);
+}
+
+static enum pm_status model_add(struct sink *s, struct pm_conf *c, const struct pm_i486_conf *m,
+				struct pm_err *err)
+{
+	uint32_t sets = m->size / m->line / m->ways;
+
+	if (!sets || sets * m->ways * m->line != m->size || (sets & (sets - 1)))
+		return pm_conf_fail(c, NULL, err, "%u bytes in %u ways of %u-byte lines do not make a power of two of sets",
+				    m->size, m->ways, m->line);
+	s->m[s->n++] = pm_i486_new(m);
+	return PM_OK;
+}
+
+static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_err *err)
+{
+	static const struct { uint8_t line, ways, wbuf; } table6[] = {
+		{ 8, 4, 4 }, { 16, 4, 4 }, { 32, 4, 4 }, { 64, 4, 4 }, { 16, 8, 4 }, { 16, 2, 4 }, { 16, 1, 4 },
+		{ 16, 4, 2 },
+	};
+	struct pm_i486_conf m = { 8192, 16, 4, 4, 50000 };
+	const struct { const char *name; uint32_t *to; uint64_t lo, hi; bool pow2; const char *about; } keys[] = {
+		{ "size", &m.size, 64, 1 << 24, true, "bytes of the cache" },
+		{ "line", &m.line, 4, 256, true, "bytes of a line" },
+		{ "ways", &m.ways, 1, 64, false, "ways" },
+		{ "wbuf", &m.wbuf, 1, 64, false, "write buffers" },
+	};
+	bool table = false;
+
+	for (size_t i = 0; i < c->n; i++) {
+		const struct pm_conf_item *it = c->item + i;
+		const char *v = it->n == 1 ? it->field[0].key : "";
+		bool known = false;
+		uint64_t x;
+
+		for (size_t k = 0; k < NR(keys) && !known; k++)
+			if (!strcmp(keys[k].name, it->name)) {
+				if ((keys[k].pow2 ? pm_conf_pow2 : pm_conf_u64)(c, it, v, keys[k].about, keys[k].lo,
+										 keys[k].hi, &x, err))
+					return PM_ERR;
+				*keys[k].to = x;
+				known = true;
+			}
+		if (known)
+			continue;
+		if (!strcmp(it->name, "table6") && !it->n) {
+			table = true;
+		} else if (!strcmp(it->name, "flush") || !strcmp(it->name, "limit")) {
+			if (!pm_parse_u64(v, &x))
+				return pm_conf_fail(c, it, err, "'%s' is not a number of instructions", v);
+			*(it->name[0] == 'f' ? &m.flush : &s->limit) = x;
+		} else {
+			return pm_conf_fail(c, NULL, err, "'%s' is not a setting; allowed: size, line, ways, wbuf, flush, limit, table6",
+					    it->name);
+		}
+	}
+	if (!table)
+		return model_add(s, c, &m, err);
+	for (size_t k = 0; k < NR(table6); k++) {
+		m.line = table6[k].line;
+		m.ways = table6[k].ways;
+		m.wbuf = table6[k].wbuf;
+		if (model_add(s, c, &m, err))
+			return PM_ERR;
+	}
+	return PM_OK;
+}
+
+static void *create(const char *config, struct pm_err *err)
+{
+	struct sink *s = pm_alloc(sizeof *s);
+	struct pm_conf c;
+	enum pm_status st = pm_conf_parse(&c, "i486", config, err);
+
+	if (!st)
+		st = parse(s, &c, err);
+	pm_conf_release(&c);
+	if (!st)
+		return s;
+	destroy(s);
+	return NULL;
+}
+
+static unsigned own_cycles(struct sink *s, const struct pm_batch *b, const struct pm_event *e)
+{
+	if (!b->code || e->id >= b->code->ninsn)
+		return 1;
+	if (e->id >= s->cap_own) {
+		size_t cap = s->cap_own ? s->cap_own * 2 : 4096;
+
+		while (cap <= e->id)
+			cap *= 2;
+		s->own = pm_realloc(s->own, cap);
+		memset(s->own + s->cap_own, 0, cap - s->cap_own);
+		s->cap_own = cap;
+	}
+	if (!s->own[e->id])
+		s->own[e->id] = clocks_of(s->forms, b->code->insn + e->id);
+	return s->own[e->id];
+}
+
+static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct sink *s = self;
+
+	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end && !s->done; e++) {
+		unsigned own = 0;
+
+		if (e->kind == PM_EV_INSN) {
+			if (s->limit && s->insns == s->limit) {
+				s->done = true;
+				break;
+			}
+			s->insns++;
+			own = own_cycles(s, b, e);
+		}
+		for (unsigned k = 0; k < s->n; k++) {
+			struct pm_i486 *m = s->m[k];
+
+			switch (e->kind) {
+			case PM_EV_INSN:
+				pm_i486_insn(m, e->addr, e->size, own);
+				break;
+			case PM_EV_BRANCH:
+				if ((e->flags & (PM_BR_COND | PM_BR_TAKEN)) == (PM_BR_COND | PM_BR_TAKEN))
+					pm_i486_more(m, 2);
+				break;
+			case PM_EV_REP_ITER:
+				pm_i486_more(m, 3);
+				break;
+			case PM_EV_READ:
+				pm_i486_read(m, e->addr, e->size);
+				break;
+			case PM_EV_MODIFY:
+				pm_i486_read(m, e->addr, e->size);
+				/* fall through */
+			case PM_EV_WRITE:
+				pm_i486_write(m, e->addr, e->size);
+				break;
+			default:
+				break;
+			}
+		}
+	}
+	return PM_OK;
+}
+
+static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
+{
+	struct sink *s = self;
+
+	if (!r)
+		return PM_OK;
+	pm_result_begin(r, "i486");
+	pm_result_begin_list(r, "configurations");
+	for (unsigned k = 0; k < s->n; k++) {
+		const struct pm_i486_stats *st = pm_i486_end(s->m[k]);
+		const struct pm_i486_conf *c = &s->m[k]->c;
+		char name[40];
+
+		snprintf(name, sizeof name, "%uB, %u-way, %uwb", c->line, c->ways, c->wbuf);
+		pm_result_begin(r, NULL);
+		pm_result_str(r, "configuration", name);
+#define S(field, unit, about) pm_result_u64(r, #field, st->field, unit);
+		PM_I486_STATS(S)
+#undef S
+		pm_result_end(r);
+	}
+	pm_result_end(r);
+	pm_result_end(r);
+	return PM_OK;
+}
+
+const struct pm_sink_ops pm_sim_i486 = {
+	.abi = PM_ABI, .needs = PM_HAS_INSNS | PM_HAS_REFS, .name = "i486",
+	.about = "the i486 of the 1994 report: cycles, misses, prefetches, write buffers",
+	.create = create, .consume = consume, .finish = finish, .destroy = destroy,
+};

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/uops.h"
+#include "base/mem.h"
+#include "base/opt.h"
+
+enum { BINS = 66 };
+
+struct counts {
+	uint64_t uops, macros, bytes;
+	uint64_t bin[BINS];
+	uint64_t load, store, uncond, cond;
+	uint64_t pairs, branches;
+	uint64_t bits;			/* brdist: offset bits of the instruction set to cost */
+	/* by stream: what the micro-op before was */
+	struct last { uint32_t n; char flags; } *last;
+	size_t nlast;
+};
+
+static void *create(const char *config, struct pm_err *err)
+{
+	if (*config) {
+		pm_fail_file(err, "unexpected configuration '%s': there is none", config);
+		return NULL;
+	}
+	return pm_alloc(sizeof(struct counts));
+}
+
+static void destroy(void *self)
+{
+	if (self)
+		free(((struct counts *)self)->last);
+	free(self);
+}
+
+static struct last *last_of(struct counts *c, uint32_t stream)
+{
+	if (stream >= c->nlast) {
+		size_t n = stream + 8;
+
+		c->last = pm_realloc(c->last, n * sizeof *c->last);
+		memset(c->last + c->nlast, 0, (n - c->nlast) * sizeof *c->last);
+		c->nlast = n;
+	}
+	return &c->last[stream];
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void bin(struct counts *c, uint64_t at)
+{
+	c->bin[at < BINS ? at : BINS - 1]++;
+}
+
+/* ---- uops: how many micro-ops a macro-op has, is known when the next one begins --------------- */
+
+static enum pm_status uops_consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct counts *c = self;
+	struct last *l = last_of(c, b->stream->index);
+
+	for (size_t i = 0; i < b->nuop; i++) {
+		if (b->uop[i].index == 1) {
+			if (l->n)
+				bin(c, l->n);
+			l->n = 0;
+			c->macros++;
+		}
+		l->n++;
+	}
+	c->uops += b->nuop;
+	return PM_OK;
+}
+
+static void put_bins(struct pm_result *r, const struct counts *c, const char *key, uint64_t whole)
+{
+	uint64_t sum = 0;
+
+	pm_result_begin_list(r, "distribution");
+	for (unsigned i = 0; i < BINS; i++) {
+		if (!c->bin[i])
+			continue;
+		sum += c->bin[i];
+		pm_result_begin(r, NULL);
+		pm_result_u64(r, key, i, NULL);
+		pm_result_u64(r, "count", c->bin[i], NULL);
+		pm_result_f64(r, "percent", percent(c->bin[i], whole), "%");
+		pm_result_f64(r, "cumulative", percent(sum, whole), "%");
+		pm_result_end(r);
+	}
+	pm_result_end(r);
+}
+
+static enum pm_status uops_finish(void *self, struct pm_result *r, struct pm_err *err)
+{
+	struct counts *c = self;
+
+	for (size_t i = 0; i < c->nlast; i++) {
+		if (c->last[i].n)
+			bin(c, c->last[i].n);
+		c->last[i].n = 0;
+	}
+	if (!r)
+		return PM_OK;
+	pm_result_begin(r, "uops");
+	pm_result_u64(r, "uops", c->uops, "micro-ops");
+	pm_result_u64(r, "macros", c->macros, "macro-ops");
+	pm_result_f64(r, "mean", c->macros ? (double)c->uops / (double)c->macros : 0, "micro-ops");
+	put_bins(r, c, "uops", c->macros);
+	pm_result_end(r);
+	return PM_OK;
+}
+
+/* ---- isize -------------------------------------------------------------------------------------- */
+
+static enum pm_status isize_consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct counts *c = self;
+
+	for (size_t i = 0; i < b->nuop; i++) {
+		const struct pm_uop *u = &b->uop[i];
+
+		if (u->index != 1)
+			continue;
+		c->macros++;
+		c->bytes += u->fall - u->pc;
+		bin(c, u->fall - u->pc);
+	}
+	return PM_OK;
+}
+
+static enum pm_status isize_finish(void *self, struct pm_result *r, struct pm_err *err)
+{
+	struct counts *c = self;
+
+	if (!r)
+		return PM_OK;
+	pm_result_begin(r, "isize");
+	pm_result_u64(r, "macros", c->macros, "macro-ops");
+	pm_result_u64(r, "bytes", c->bytes, "bytes");
+	pm_result_f64(r, "mean", c->macros ? (double)c->bytes / (double)c->macros : 0, "bytes");
+	put_bins(r, c, "bytes", c->macros);
+	pm_result_end(r);
+	return PM_OK;
+}
+
+/* ---- brdist ------------------------------------------------------------------------------------- */
+
+static void *brdist_create(const char *config, struct pm_err *err)
+{
+	struct counts *c;
+	uint64_t bits = 8;
+
+	if (*config && (strncmp(config, "bits=", 5) || !pm_parse_u64(config + 5, &bits) || bits < 1 || bits > 64)) {
+		pm_fail_file(err, "unexpected configuration '%s': expected bits=1..64", config);
+		return NULL;
+	}
+	c = pm_alloc(sizeof *c);
+	c->bits = bits;
+	return c;
+}
+
+static enum pm_status brdist_consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct counts *c = self;
+
+	for (size_t i = 0; i < b->nuop; i++) {
+		const struct pm_uop *u = &b->uop[i];
+		uint64_t d;
+
+		c->macros += u->index == 1;
+		if (!u->target)
+			continue;
+		d = u->target > u->pc ? u->target - u->pc : u->pc - u->target;
+		c->branches++;
+		bin(c, d ? 65 - (unsigned)__builtin_clzll(d) : 1);
+	}
+	return PM_OK;
+}
+
+static enum pm_status brdist_finish(void *self, struct pm_result *r, struct pm_err *err)
+{
+	struct counts *c = self;
+	uint64_t more = 0;
+
+	if (!r)
+		return PM_OK;
+	for (unsigned i = (unsigned)c->bits + 1; i < BINS; i++)
+		more += c->bin[i];
+	pm_result_begin(r, "brdist");
+	pm_result_u64(r, "branches", c->branches, "micro-ops");
+	put_bins(r, c, "bits", c->branches);
+	pm_result_u64(r, "offset_bits", c->bits, "bits");
+	pm_result_u64(r, "needing_more", more, "branches");
+	pm_result_f64(r, "needing_more_percent", percent(more, c->branches), "%");
+	pm_result_u64(r, "macros", c->macros, "macro-ops");
+	pm_result_f64(r, "extra_instructions_percent", percent(more, c->macros), "%");
+	pm_result_end(r);
+	return PM_OK;
+}
+
+/* ---- mix ---------------------------------------------------------------------------------------- */
+
+static enum pm_status mix_consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct counts *c = self;
+
+	for (size_t i = 0; i < b->nuop; i++) {
+		const struct pm_uop *u = &b->uop[i];
+
+		if (u->ldst == 'L')
+			c->load++;
+		else if (u->ldst == 'S')
+			c->store++;
+		else if (u->target && u->flags == 'R')
+			c->cond++;
+		else if (u->target && u->flags == '-')
+			c->uncond++;
+	}
+	c->uops += b->nuop;
+	return PM_OK;
+}
+
+static enum pm_status mix_finish(void *self, struct pm_result *r, struct pm_err *err)
+{
+	struct counts *c = self;
+	const struct { const char *name; uint64_t n; } kind[] = {
+		{ "loads", c->load }, { "stores", c->store }, { "unconditional", c->uncond },
+		{ "conditional", c->cond }, { "other", c->uops - c->load - c->store - c->uncond - c->cond },
+	};
+
+	if (!r)
+		return PM_OK;
+	pm_result_begin(r, "mix");
+	pm_result_u64(r, "uops", c->uops, "micro-ops");
+	for (size_t i = 0; i < NR(kind); i++) {
+		pm_result_begin(r, kind[i].name);
+		pm_result_u64(r, "count", kind[i].n, "micro-ops");
+		pm_result_f64(r, "percent", percent(kind[i].n, c->uops), "%");
+		pm_result_end(r);
+	}
+	pm_result_end(r);
+	return PM_OK;
+}
+
+/* ---- fusion ------------------------------------------------------------------------------------- */
+
+static enum pm_status fusion_consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct counts *c = self;
+	struct last *l = last_of(c, b->stream->index);
+
+	for (size_t i = 0; i < b->nuop; i++) {
+		const struct pm_uop *u = &b->uop[i];
+
+		if (u->target && u->flags == 'R') {
+			c->branches++;
+			c->pairs += l->flags == 'W';
+		}
+		l->flags = u->flags;
+	}
+	c->uops += b->nuop;
+	return PM_OK;
+}
+
+static enum pm_status fusion_finish(void *self, struct pm_result *r, struct pm_err *err)
+{
+	struct counts *c = self;
+
+	if (!r)
+		return PM_OK;
+	pm_result_begin(r, "fusion");
+	pm_result_u64(r, "uops", c->uops, "micro-ops");
+	pm_result_u64(r, "conditional", c->branches, "micro-ops");
+	pm_result_u64(r, "pairs", c->pairs, "pairs");
+	pm_result_f64(r, "in_pairs_percent", percent(2 * c->pairs, c->uops), "%");
+	pm_result_f64(r, "saved_percent", percent(c->pairs, c->uops), "%");
+	pm_result_end(r);
+	return PM_OK;
+}
+
+#define SINK(id, make, text) const struct pm_sink_ops pm_sink_##id = {					\
+	.abi = PM_ABI, .needs = PM_HAS_UOPS, .name = #id, .about = text, .create = make,		\
+	.consume = id##_consume, .finish = id##_finish, .destroy = destroy,				\
+}
+SINK(uops, create, "micro-ops per macro-op");
+SINK(isize, create, "bytes per macro-op");
+SINK(brdist, brdist_create, "bits of branch distances");
+SINK(mix, create, "loads, stores, branches and the rest");
+SINK(fusion, create, "flag writers fused with the branch behind them");

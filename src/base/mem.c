@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static void *check(void *p, size_t n)
+{
+	if (!p) {
+		fprintf(stderr, "pugmark: out of memory (%zu bytes wanted)\n", n);
+		abort();
+	}
+	return p;
+}
+
+void *pm_alloc(size_t n)
+{
+	return check(calloc(1, n ? n : 1), n);
+}
+
+void *pm_realloc(void *p, size_t n)
+{
+	return check(realloc(p, n), n);
+}
+
+char *pm_strdup(const char *s)
+{
+	return check(strdup(s), strlen(s));
+}
+
+void *pm_grow_raw(void *v, size_t n, size_t *cap, size_t elem)
+{
+	if (n < *cap)
+		return v;
+	*cap = *cap ? *cap * 2 : 16;
+	return pm_realloc(v, *cap * elem);
+}
+
+void pm_buf_add(struct pm_buf *b, const void *p, size_t n)
+{
+	if (b->cap - b->n < n) {
+		size_t cap = b->cap ? b->cap * 2 : 256;
+
+		while (cap - b->n < n)
+			cap *= 2;
+		b->p = pm_realloc(b->p, cap);
+		b->cap = cap;
+	}
+	if (n)
+		memcpy(b->p + b->n, p, n);
+	b->n += n;
+}
+
+void pm_buf_release(struct pm_buf *b)
+{
+	free(b->p);
+	*b = (struct pm_buf){ 0 };
+}
+
+void pm_buf_printf(struct pm_buf *b, const char *fmt, ...)
+{
+	char small[256];
+	va_list ap, again;
+	int n;
+
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	n = vsnprintf(small, sizeof small, fmt, ap);
+	if (n > 0 && (size_t)n < sizeof small) {
+		pm_buf_add(b, small, n);
+	} else if (n > 0) {
+		char *big = pm_alloc((size_t)n + 1);
+
+		vsnprintf(big, (size_t)n + 1, fmt, again);
+		pm_buf_add(b, big, n);
+		free(big);
+	}
+	va_end(again);
+	va_end(ap);
+}
+
+struct pm_arena_page {
+	struct pm_arena_page *next;
+	size_t n, cap;
+	_Alignas(16) char mem[];
+};
+
+void *pm_arena_alloc(struct pm_arena *a, size_t n)
+{
+	struct pm_arena_page *p = a->page;
+	void *at;
+
+	n = (n + 15) & ~(size_t)15;
+	if (!p || p->cap - p->n < n) {
+		size_t cap = n > 65536 ? n : 65536;
+
+		p = pm_alloc(sizeof *p + cap);
+		p->cap = cap;
+		p->next = a->page;
+		a->page = p;
+	}
+	at = p->mem + p->n;
+	p->n += n;
+	return at;
+}
+
+char *pm_arena_strdup(struct pm_arena *a, const char *s)
+{
+	size_t n = strlen(s) + 1;
+
+	return memcpy(pm_arena_alloc(a, n), s, n);
+}
+
+void pm_arena_release(struct pm_arena *a)
+{
+	while (a->page) {
+		struct pm_arena_page *next = a->page->next;
+
+		free(a->page);
+		a->page = next;
+	}
+}
+
+/* Fibonacci hashing: multiplication by 2^64 / phi spreads addresses that differ in few bits. */
+static size_t hash(uint64_t key)
+{
+	key ^= key >> 32;
+	return (size_t)((key * 0x9e3779b97f4a7c15u) >> 20);
+}
+
+uint64_t *pm_map_get(const struct pm_map *m, uint64_t key)
+{
+	if (!m->slot)
+		return NULL;
+	for (size_t i = hash(key) & m->mask; m->used[i]; i = (i + 1) & m->mask)
+		if (m->slot[i].key == key)
+			return &m->slot[i].val;
+	return NULL;
+}
+
+static void rehash(struct pm_map *m)
+{
+	struct pm_map old = *m;
+	size_t size = old.slot ? (old.mask + 1) * 2 : 64;
+
+	m->slot = pm_alloc(size * sizeof *m->slot);
+	m->used = pm_alloc(size);
+	m->mask = size - 1;
+	for (size_t j = 0; old.slot && j <= old.mask; j++) {
+		size_t i;
+
+		if (!old.used[j])
+			continue;
+		for (i = hash(old.slot[j].key) & m->mask; m->used[i]; i = (i + 1) & m->mask)
+			;
+		m->used[i] = 1;
+		m->slot[i] = old.slot[j];
+	}
+	free(old.slot);
+	free(old.used);
+}
+
+uint64_t *pm_map_put(struct pm_map *m, uint64_t key, bool *fresh)
+{
+	size_t i;
+
+	if (!m->slot || m->n * 10 >= (m->mask + 1) * 7)
+		rehash(m);
+	for (i = hash(key) & m->mask; m->used[i]; i = (i + 1) & m->mask)
+		if (m->slot[i].key == key) {
+			if (fresh)
+				*fresh = false;
+			return &m->slot[i].val;
+		}
+	m->used[i] = 1;
+	m->slot[i] = (struct pm_map_slot){ key, 0 };
+	m->n++;
+	if (fresh)
+		*fresh = true;
+	return &m->slot[i].val;
+}
+
+/* Backward-shift deletion: no tombstones, so lookups never slow down. */
+bool pm_map_del(struct pm_map *m, uint64_t key)
+{
+	uint64_t *val = pm_map_get(m, key);
+	size_t i, j;
+
+	if (!val)
+		return false;
+	i = (size_t)((struct pm_map_slot *)((char *)val - offsetof(struct pm_map_slot, val)) - m->slot);
+	for (j = (i + 1) & m->mask; m->used[j]; j = (j + 1) & m->mask) {
+		size_t home = hash(m->slot[j].key) & m->mask;
+
+		if (((j - home) & m->mask) >= ((j - i) & m->mask)) {
+			m->slot[i] = m->slot[j];
+			i = j;
+		}
+	}
+	m->used[i] = 0;
+	m->n--;
+	return true;
+}
+
+bool pm_map_next(const struct pm_map *m, size_t *i, uint64_t *key, uint64_t *val)
+{
+	for (; m->slot && *i <= m->mask; ++*i)
+		if (m->used[*i]) {
+			*key = m->slot[*i].key;
+			*val = m->slot[*i].val;
+			++*i;
+			return true;
+		}
+	return false;
+}
+
+void pm_map_release(struct pm_map *m)
+{
+	free(m->slot);
+	free(m->used);
+	*m = (struct pm_map){ 0 };
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* mem.h - memory: checked allocation, growing arrays, one arena per pass, a map from u64 to u64
+ *
+ * Errors     Allocation of what the project itself needs aborts with a message when memory is out:
+ *            no caller could do better. A size that comes from *input* is checked against the
+ *            input's real length before it gets here (an absurd length allocates nothing).
+ * Threads    none of these is shared between threads. */
+#ifndef PM_BASE_MEM_H
+#define PM_BASE_MEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NR(a) (sizeof(a) / sizeof((a)[0]))
+
+void *pm_alloc(size_t n);			/* zeroed; never NULL */
+void *pm_realloc(void *p, size_t n);		/* never NULL; n > 0 */
+char *pm_strdup(const char *s);
+
+/* ---- a growing array: `struct x *v; size_t n, cap;` ------------------------------------- */
+/* Room for one more element behind @n; may move the array. */
+#define pm_grow(v, n, cap) ((v) = pm_grow_raw((v), (n), &(cap), sizeof *(v)))
+void *pm_grow_raw(void *v, size_t n, size_t *cap, size_t elem);
+
+/* ---- bytes that grow ---------------------------------------------------------------------- */
+struct pm_buf {
+	uint8_t *p;
+	size_t n, cap;				/* n <= cap */
+};
+void pm_buf_add(struct pm_buf *b, const void *p, size_t n);
+void pm_buf_release(struct pm_buf *b);
+__attribute__((format(printf, 2, 3)))
+void pm_buf_printf(struct pm_buf *b, const char *fmt, ...);
+
+/* ---- an arena: everything in it is freed at once ------------------------------------------ */
+struct pm_arena {
+	struct pm_arena_page *page;
+};
+void *pm_arena_alloc(struct pm_arena *a, size_t n);		/* zeroed, 16-byte aligned */
+char *pm_arena_strdup(struct pm_arena *a, const char *s);
+void pm_arena_release(struct pm_arena *a);
+
+/* ---- u64 -> u64, open addressing ----------------------------------------------------------- */
+struct pm_map {
+	struct pm_map_slot { uint64_t key, val; } *slot;
+	uint8_t *used;
+	size_t n, mask;				/* mask + 1 slots; n <= 70 % of them */
+};
+/* The value's place, valid until the next pm_map_put(); NULL if @key is not there. */
+uint64_t *pm_map_get(const struct pm_map *m, uint64_t key);
+/* The value's place; a new key's value is 0 and *@fresh (may be NULL) is set. */
+uint64_t *pm_map_put(struct pm_map *m, uint64_t key, bool *fresh);
+bool pm_map_del(struct pm_map *m, uint64_t key);
+/* for (size_t i = 0; pm_map_next(m, &i, &key, &val); ) in no particular order */
+bool pm_map_next(const struct pm_map *m, size_t *i, uint64_t *key, uint64_t *val);
+void pm_map_release(struct pm_map *m);
+
+#endif

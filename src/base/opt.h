@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* opt.h - command-line options as a table; parsing and `--help` both come from it
+ *
+ * Usage errors print one line and the hint `see COMMAND --help` to stderr and exit with 2:
+ * only cli/ uses this header. */
+#ifndef PM_BASE_OPT_H
+#define PM_BASE_OPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum pm_opt_kind {
+	PM_OPT_END, PM_OPT_FLAG, PM_OPT_STR, PM_OPT_U64, PM_OPT_LIST, PM_OPT_OPTSTR, PM_OPT_HEAD,
+};
+
+struct pm_opt_list {		/* values of an option that may be given several times */
+	const char **v;
+	unsigned n;
+};
+
+struct pm_opt {
+	enum pm_opt_kind kind;
+	char brief;		/* 0: long form only */
+	const char *name;
+	void *to;		/* bool, const char *, uint64_t, struct pm_opt_list by kind */
+	const char *arg;	/* what --help calls the value */
+	const char *about;	/* one line, lower case */
+};
+
+#define OPT_FLAG(b, n, t, d)		{ PM_OPT_FLAG, b, n, t, 0, d }
+#define OPT_STR(b, n, t, a, d)		{ PM_OPT_STR, b, n, t, a, d }
+#define OPT_U64(b, n, t, a, d)		{ PM_OPT_U64, b, n, t, a, d }
+#define OPT_LIST(b, n, t, a, d)		{ PM_OPT_LIST, b, n, t, a, d }
+/* the value is optional and only ever joined: --cache or --cache=64; "" when absent */
+#define OPT_OPTSTR(b, n, t, a, d)	{ PM_OPT_OPTSTR, b, n, t, a, d }
+#define OPT_HEAD(d)			{ PM_OPT_HEAD, 0, 0, 0, 0, d }	/* a heading in --help */
+#define OPT_END				{ PM_OPT_END, 0, 0, 0, 0, 0 }
+
+struct pm_opt_help {
+	const char *usage;	/* "pugmark run [options] -- PROGRAM [ARG...]" */
+	const char *about;	/* a paragraph under it */
+	const char *tail;	/* examples and notes after the options; may be NULL */
+};
+
+/* Parse argv[1..]; operands move to the front of argv (argv[0] on) and their number is returned.
+ * Everything behind "--" is an operand. If @stop, so is everything from the first operand on.
+ * --help prints and exits 0. Numbers: decimal, 0x hex, suffix k M G (powers of 1000). */
+int pm_opt_parse(int argc, char **argv, const struct pm_opt *opts, const struct pm_opt_help *help,
+		 bool stop);
+/* "pugmark: MESSAGE (see `... --help`)" and exit 2. */
+__attribute__((noreturn, format(printf, 2, 3)))
+void pm_opt_usage(const struct pm_opt_help *help, const char *fmt, ...);
+/* "12", "0x1f", "64k", "1M": false if it is no such number. */
+bool pm_parse_u64(const char *s, uint64_t *v);
+/* The same with k, M, G meaning powers of 1024: sizes in bytes. */
+bool pm_parse_size(const char *s, uint64_t *v);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* result.h - what an analysis found: a tree of named values, built through the public pm_result_*
+ * calls (pugmark.h), walked by renderers
+ *
+ * Ownership  the tree copies every string that it is given. pm_result_new()/pm_result_free().
+ * Errors     building cannot fail; an unbalanced begin/end is a bug and asserts. */
+#ifndef PM_BASE_RESULT_H
+#define PM_BASE_RESULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+
+enum pm_result_kind {
+	PM_RESULT_OBJECT, PM_RESULT_LIST, PM_RESULT_U64, PM_RESULT_F64, PM_RESULT_STR, PM_RESULT_HEX,
+	PM_RESULT_NULL, PM_RESULT_BOOL,
+};
+
+struct pm_result_node {
+	enum pm_result_kind kind;
+	const char *name;			/* NULL: an element of a list, or the root */
+	const char *unit;			/* "bytes", "instructions"...; NULL: a bare number */
+	union {
+		uint64_t u64;			/* U64, HEX, BOOL */
+		double f64;
+		const char *str;
+	};
+	struct pm_result_node *first, *last;	/* children of objects and lists, in order */
+	struct pm_result_node *next, *parent;
+};
+
+struct pm_result;
+struct pm_result *pm_result_new(void);
+const struct pm_result_node *pm_result_root(const struct pm_result *r);	/* an object */
+/* Child of that name, NULL if there is none. */
+const struct pm_result_node *pm_result_find(const struct pm_result_node *of, const char *name);
+/* One JSON document with a line feed behind it. Units are not in it: the manual names them. */
+void pm_result_json(const struct pm_result *r, struct pm_buf *to);
+/* The same for a node inside the tree, without the line feed. */
+void pm_result_json_node(const struct pm_result_node *n, struct pm_buf *to, unsigned depth);
+/* A string as JSON, quoted and escaped; bytes that are no UTF-8 come out as \u00xx. */
+void pm_json_string(struct pm_buf *to, const char *s);
+void pm_result_free(struct pm_result *r);	/* NULL is fine */
+
+#endif

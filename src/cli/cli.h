@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* cli.h - the command table; one cmd_*.c per command, and no logic in any of them */
+#ifndef PM_CLI_CLI_H
+#define PM_CLI_CLI_H
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/opt.h"
+
+struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);	/* argv[0] is the command's name; returns exit status */
+	const char *about;			/* one line */
+};
+
+extern const struct command commands[];		/* main.c, in the order in which data flows; NULL-ended */
+
+int cmd_run(int argc, char **argv);
+int cmd_machine(int argc, char **argv);
+int cmd_citcat(int argc, char **argv);
+int cmd_sim(int argc, char **argv);
+int cmd_convert(int argc, char **argv);
+int cmd_slice(int argc, char **argv);
+int cmd_head(int argc, char **argv);
+int cmd_dump(int argc, char **argv);
+int cmd_info(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
+int cmd_formats(int argc, char **argv);
+int cmd_merge(int argc, char **argv);
+int cmd_penn(int argc, char **argv);
+int cmd_uops(int argc, char **argv);		/* also isize, brdist, mix, fusion: by its name */
+int cmd_version(int argc, char **argv);
+int cmd_help(int argc, char **argv);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/result.h"
+#include "cli/cli.h"
+#include "collect/citcat/citcat.h"
+#include "collect/machine/tracer.h"
+#include "report/out.h"
+#include "report/result_view.h"
+#include "trace/format.h"
+
+static int fail(const struct pm_err *err)
+{
+	pm_err_print(err, stderr);
+	return 1;
+}
+
+/* "x.cat" -> "x.ims" */
+static char *beside(const char *cat, const char *suffix)
+{
+	size_t n = strlen(cat);
+	char *s = pm_alloc(n + 8);
+
+	if (n > 4 && !strcmp(cat + n - 4, ".cat"))
+		n -= 4;
+	memcpy(s, cat, n);
+	strcpy(s + n, suffix);
+	return s;
+}
+
+static int extract(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark citcat extract [options] FILE.cat",
+		"Extract the initial machine state (FILE.ims) and the event schedule (FILE.aes) from a bus trace.",
+		NULL
+	};
+	const char *ims = NULL, *aes = NULL;
+	const struct pm_opt opts[] = {
+		OPT_STR(0, "ims", &ims, "FILE", "the state (default: FILE.ims)"),
+		OPT_STR(0, "aes", &aes, "FILE", "the schedule (default: FILE.aes)"),
+		OPT_END
+	};
+	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 0;
+	char *ims_name, *aes_name;
+	struct pm_err err = { 0 };
+	struct citcat c;
+
+	if (n != 1)
+		pm_opt_usage(&help, "expected one .cat file, found %d operands", n);
+	ims_name = ims ? pm_strdup(ims) : beside(argv[0], ".ims");
+	aes_name = aes ? pm_strdup(aes) : beside(argv[0], ".aes");
+	if (citcat_extract(argv[0], &c, &err) != PM_OK || citcat_write_ims(&c, ims_name, &err) != PM_OK ||
+	    citcat_write_aes(&c, aes_name, &err) != PM_OK)
+		ret = fail(&err);
+	else
+		printf("%zu words of memory; %zu interrupts, %zu Count reads, %" PRIu64 " Cause reads in %zu runs, "
+		       "%zu I/O words, %zu DMA records%s\n", c.nmem, c.nintr, c.ncnt, c.cause_reads, c.ncaus, c.nio,
+		       c.ndma, c.cut ? "; the trace has no end" : "");
+	citcat_release(&c);
+	free(ims_name);
+	free(aes_name);
+	return ret;
+}
+
+static enum pm_status open_trace(const char *out, const char *format, struct pm_pipeline **p, struct pm_err *err)
+{
+	*p = NULL;
+	if (!out && !format)
+		return PM_OK;
+	*p = pm_pipeline_new();
+	if (pm_trace_create(*p, out ? out : "-", format, TRACER_FACTS, err) != PM_OK)
+		return PM_ERR;
+	return pm_pipeline_start(*p, TRACER_FACTS, "replayed traces", err);
+}
+
+static int replay(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark citcat replay [options] FILE.ims [FILE.aes]",
+		"Regenerate the instruction trace from an initial machine state and an event schedule.", NULL
+	};
+	const char *out = NULL, *format = NULL;
+	struct citcat_replay_opts o = { .limit = UINT64_MAX };
+	uint64_t limit = 0;
+	const struct pm_opt opts[] = {
+		OPT_STR('o', "output", &out, "FILE", "the instruction trace"),
+		OPT_STR('t', "to", &format, "FORMAT", "its format (default: by the name)"),
+		OPT_U64('n', "limit", &limit, "N", "stop after N instructions"),
+		OPT_END
+	};
+	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 0;
+	struct citcat_result res;
+	struct pm_err err = { 0 };
+	struct citcat c = { 0 };
+	char *aes;
+
+	if (n != 1 && n != 2)
+		pm_opt_usage(&help, "expected FILE.ims and FILE.aes, found %d operands", n);
+	if (n == 2) {
+		aes = pm_strdup(argv[1]);
+	} else {
+		size_t len = strlen(argv[0]);
+
+		aes = pm_alloc(len + 8);
+		if (len > 4 && !strcmp(argv[0] + len - 4, ".ims"))
+			len -= 4;
+		memcpy(aes, argv[0], len);
+		strcpy(aes + len, ".aes");
+	}
+	if (limit)
+		o.limit = limit;
+	if (citcat_read(argv[0], aes, &c, &err) != PM_OK || open_trace(out, format, &o.trace, &err) != PM_OK) {
+		ret = fail(&err);
+		goto out;
+	}
+	err.file = argv[0];
+	if (citcat_replay(&c, &o, &res, &err) != PM_OK ||
+	    (o.trace && pm_pipeline_finish(o.trace, NULL, &err) != PM_OK)) {
+		ret = fail(&err);
+		goto out;
+	}
+	fprintf(stderr, "%" PRIu64 " instructions, %" PRIu64 " interrupts, %" PRIu64 " bus transactions, %.3f s, %.1f MIPS\n",
+		res.instructions, res.interrupts, res.transactions, res.seconds,
+		(double)res.instructions / res.seconds / 1e6);
+out:
+	pm_pipeline_free(o.trace);
+	citcat_release(&c);
+	free(aes);
+	return ret;
+}
+
+static int verify(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark citcat verify [options] FILE.cat",
+		"Extract, replay, and compare the regenerated bus trace with the original, record for record.", NULL
+	};
+	const char *ims = NULL, *aes = NULL, *out = NULL, *format = NULL;
+	const struct pm_opt opts[] = {
+		OPT_STR(0, "ims", &ims, "FILE", "replay this state instead of extracting it"),
+		OPT_STR(0, "aes", &aes, "FILE", "replay this schedule"),
+		OPT_STR('o', "output", &out, "FILE", "also write the instruction trace"),
+		OPT_STR('t', "to", &format, "FORMAT", "its format (default: by the name)"),
+		OPT_END
+	};
+	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 0;
+	struct pm_pipeline *p = NULL;
+	struct pm_err err = { 0 };
+	struct citcat_verify v;
+
+	if (n != 1)
+		pm_opt_usage(&help, "expected one .cat file, found %d operands", n);
+	if (!ims != !aes)
+		pm_opt_usage(&help, "--ims and --aes belong together");
+	if (open_trace(out, format, &p, &err) != PM_OK || citcat_verify(argv[0], ims, aes, p, &v, &err) != PM_OK ||
+	    (p && pm_pipeline_finish(p, NULL, &err) != PM_OK))
+		ret = fail(&err);
+	else
+		printf("0 differences in %" PRIu64 " bus records; %" PRIu64 " instructions, %" PRIu64 " interrupts\n",
+		       v.compared, v.replay.instructions, v.replay.interrupts);
+	pm_pipeline_free(p);
+	return ret;
+}
+
+static int stat_(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark citcat stat [options] FILE.cat",
+		"What a trace costs: sizes of state and schedule, bus bytes per instruction, dilation.",
+		"Idle loops (loops that provably do nothing but wait) are left out of every ratio."
+	};
+	const char *json = NULL, *csv = NULL, *html = NULL;
+	uint64_t rows = 20;
+	const struct pm_opt opts[] = {
+		OPT_STR(0, "json", &json, "FILE", "results as JSON; '-' is standard output"),
+		OPT_STR(0, "csv", &csv, "FILE", "results as CSV: path,value,unit"),
+		OPT_STR(0, "html", &html, "FILE", "results as one HTML page, with charts"),
+		OPT_U64(0, "rows", &rows, "N", "rows of long lists in the text (20)"),
+		OPT_END
+	};
+	int n = pm_opt_parse(argc, argv, opts, &help, false);
+	struct pm_result *r = pm_result_new();
+	struct pm_buf out = { 0 };
+	struct pm_err err = { 0 };
+	enum pm_status st;
+
+	if (n != 1)
+		pm_opt_usage(&help, "expected one .cat file, found %d operands", n);
+	st = citcat_stat(argv[0], r, &err);
+	if (st == PM_OK && json) {
+		pm_result_json(r, &out);
+		st = pm_report_save(json, &out, &err);
+		out.n = 0;
+	}
+	if (st == PM_OK && csv) {
+		pm_result_csv(r, &out);
+		st = pm_report_save(csv, &out, &err);
+		out.n = 0;
+	}
+	if (st == PM_OK && html)
+		st = pm_result_html(r, "pugmark citcat stat", argv[0], html, &err);
+	if (st == PM_OK && !(json && !strcmp(json, "-")) && !(csv && !strcmp(csv, "-"))) {
+		pm_result_text(r, (unsigned)rows, &out);
+		st = pm_report_save("-", &out, &err);
+	}
+	pm_buf_release(&out);
+	pm_result_free(r);
+	return st == PM_OK ? 0 : fail(&err);
+}
+
+int cmd_citcat(int argc, char **argv)
+{
+	static const struct { const char *name; int (*run)(int, char **); } subs[] = {
+		{ "extract", extract }, { "replay", replay }, { "verify", verify }, { "stat", stat_ },
+	};
+	static const struct pm_opt none[] = { OPT_END };
+	static const struct pm_opt_help help = {
+		"pugmark citcat extract|replay|verify|stat [options] FILE",
+		"Instruction traces from cache-filtered address traces: what a bus monitor saw (FILE.cat, by\n"
+		"`pugmark machine run --cat`) becomes an initial machine state and an event schedule; from these\n"
+		"alone the processor runs again and gives every instruction.",
+		"`pugmark citcat extract --help` and so on list the options."
+	};
+
+	for (unsigned i = 0; argc >= 2 && i < NR(subs); i++)
+		if (!strcmp(argv[1], subs[i].name))
+			return subs[i].run(argc - 1, argv + 1);
+	pm_opt_parse(argc, argv, none, &help, true);
+	if (argc < 2)
+		pm_opt_usage(&help, "extract, replay, verify or stat?");
+	pm_opt_usage(&help, "'%s' is none of extract, replay, verify, stat", argv[0]);
+}

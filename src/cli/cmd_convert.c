@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyse/cache_filter.h"
+#include "cli/traces.h"
+
+int cmd_convert(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark convert [-f FORMAT] [-t FORMAT] IN OUT",
+		"Reads the trace IN and writes it as OUT; - is standard input or output. The input's format\n"
+		"is guessed from its content, the output's from its name; compressed input (gzip, zstd, xz)\n"
+		"is recognised, and an OUT named .gz, .zst or .xz is compressed. What OUT's format cannot\n"
+		"hold is left out, counted and said; what it must have and IN has not is an error.",
+		"--filter takes caches as `pugmark sim --cache` does.\n"
+		"A FORMAT may carry options: pug:dense. `pugmark formats` lists them all."
+	};
+	const char *from = NULL, *to = NULL, *json = NULL, *filter = NULL;
+	bool quiet = false;
+	const struct pm_opt opts[] = {
+		OPT_STR('f', "from", &from, "FORMAT", "input format (default: guess)"),
+		OPT_STR('t', "to", &to, "FORMAT", "output format (default: by the name)"),
+		OPT_STR(0, "filter", &filter, "CONFIG", "write only what caches let through: misses, write-backs"),
+		OPT_FLAG('q', "quiet", &quiet, "do not say what is left out"),
+		OPT_STR(0, "json", &json, "FILE", "write what was written and left out as JSON"),
+		OPT_END
+	};
+	int n = pm_opt_parse(argc, argv, opts, &help, false), status = 0;
+	const struct pm_format *which, *out;
+	const void *cracker = NULL;
+	uint32_t facts;
+	struct pm_err err = { 0 };
+	struct pm_pipeline *p;
+	struct pm_result *r;
+	struct pm_source src;
+
+	if (n != 2)
+		pm_opt_usage(&help, n < 2 ? "IN and OUT are wanted" : "only one IN and one OUT");
+	if (!strcmp(argv[1], "-") && !to)
+		pm_opt_usage(&help, "standard output has no name that tells a format: -t FORMAT");
+	if (!traces_open(argv[0], from, &src, &which))
+		return 1;
+	out = traces_output_format(argv[1], to);
+	if (!out) {
+		src.ops->close(src.self);
+		return 1;
+	}
+	p = traces_pipeline(&src, which);
+	facts = filter ? src.facts : traces_adapt(p, src.facts, out->needs, &cracker);
+	r = pm_result_new();
+	if (filter && pm_cache_filter_add(p, filter, &facts, &err) != PM_OK)
+		status = traces_fail(&err);
+	else if (pm_trace_create(p, argv[1], to, facts, &err) != PM_OK ||
+	    pm_pipeline_start(p, src.facts, which->plural, &err) != PM_OK ||
+	    pm_pipeline_run(p, &src, r, &err) != PM_OK)
+		status = traces_fail(&err);
+	traces_cracked(r, cracker);
+	if (!status && !quiet)
+		traces_note_losses(r, facts, to, argv[1]);
+	if (!status && json)
+		status = traces_json(r, json);
+	pm_pipeline_free(p);
+	src.ops->close(src.self);
+	pm_result_free(r);
+	return status;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "collect/machine/machine.h"
+#include "collect/machine/monitor.h"
+#include "collect/machine/tracer.h"
+#include "trace/format.h"
+
+static volatile int interrupted;
+static struct termios saved_tty;
+static bool tty_raw;
+
+static void on_interrupt(int sig)
+{
+	(void)sig;
+	interrupted = 1;
+}
+
+static void tty_restore(void)
+{
+	if (tty_raw)
+		tcsetattr(0, TCSANOW, &saved_tty);
+}
+
+/* Key by key to the guest; ^C stays ours. */
+static void tty_setup(void)
+{
+	struct termios t;
+
+	if (!isatty(0) || tcgetattr(0, &saved_tty))
+		return;
+	t = saved_tty;
+	t.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	tty_raw = !tcsetattr(0, TCSANOW, &t);
+	atexit(tty_restore);
+}
+
+/* "r4400", "r4400,isa=mips32r2,endian=big,line=16,l2=1M,l2line=64" */
+static bool parse_cpu(const char *s, struct cpu_config *c)
+{
+	char *copy = pm_strdup(s), *save = NULL;
+	bool ok = true, first = true;
+	uint64_t v;
+
+	for (char *t = strtok_r(copy, ",", &save); t && ok; t = strtok_r(NULL, ",", &save)) {
+		if (first)
+			ok = !strcmp(t, "r4400");
+		else if (!strcmp(t, "isa=mips32r2"))
+			c->r2 = true;
+		else if (!strcmp(t, "isa=mips3"))
+			c->r2 = false;
+		else if (!strcmp(t, "endian=big"))
+			c->big_endian = true;
+		else if (!strcmp(t, "endian=little"))
+			c->big_endian = false;
+		else if (!strcmp(t, "line=16") || !strcmp(t, "line=32"))
+			c->iline = c->dline = (unsigned)atoi(t + 5);
+		else if (!strncmp(t, "l2=", 3) && pm_parse_size(t + 3, &v) && v >= 131072 && v <= 4194304 &&
+			 !(v & (v - 1)))
+			c->scache = (uint32_t)v;
+		else if (!strncmp(t, "l2line=", 7) && pm_parse_size(t + 7, &v) && v >= 32 && v <= 128 &&
+			 !(v & (v - 1)))
+			c->sline = (unsigned)v;
+		else
+			ok = false;
+		first = false;
+	}
+	free(copy);
+	return ok && !first;
+}
+
+static int fail(const struct pm_err *err)
+{
+	pm_err_print(err, stderr);
+	return 1;
+}
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);	/* the host may be busy, and compressing is another thread's */
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int machine_run_cmd(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark machine run [options]",
+		"Run a program or an operating system on a simulated R4400 computer: RAM, a serial console, a\n"
+		"disk, and, if asked for, a monitor on its bus that disturbs nothing.",
+		"  pugmark machine run --kernel vmlinux --initrd root.cpio.gz --disk disk.img\n"
+		"  pugmark machine run --elf program.elf --exec-trace program.pug\n"
+		"The machine has no clock but its own: two runs with the same input are the same in every cycle.\n"
+		"Exit status: 0 after power-off or a limit, 1 after a reset (a panicked kernel) or an error."
+	};
+	const char *elf = NULL, *kernel = NULL, *initrd = NULL, *append = NULL, *disk = NULL, *cpu = "r4400";
+	const char *input = NULL, *save = NULL, *load = NULL, *trace = NULL, *trace_format = NULL, *ram = "64M";
+	struct monitor_config mc = { 0 };
+	struct machine_config cfg = { .cpu = { .iline = 32, .dline = 32, .sline = 64 } };
+	uint64_t limit = 0, cycles = 0, gdb = 0, ram_bytes;
+	bool readonly = false, quiet = false, stats = false;
+	const struct pm_opt opts[] = {
+		OPT_HEAD("what to run"),
+		OPT_STR(0, "elf", &elf, "FILE", "a bare program"),
+		OPT_STR(0, "kernel", &kernel, "FILE", "a Linux kernel (ELF)"),
+		OPT_STR(0, "initrd", &initrd, "FILE", "its initial RAM disk"),
+		OPT_STR(0, "append", &append, "TEXT", "its command line"),
+		OPT_STR(0, "disk", &disk, "FILE", "disk image; the guest's writes stay in memory"),
+		OPT_FLAG(0, "read-only", &readonly, "the disk refuses writes"),
+		OPT_STR(0, "load", &load, "FILE", "go on from a snapshot"),
+		OPT_HEAD("the machine"),
+		OPT_STR(0, "cpu", &cpu, "CPU", "r4400[,isa=mips32r2][,endian=big][,line=16][,l2=1M][,l2line=64]"),
+		OPT_STR('m', "ram", &ram, "SIZE", "RAM, 1M to 496M (64M)"),
+		OPT_STR(0, "input", &input, "FILE", "what is typed at the console"),
+		OPT_FLAG('q', "quiet", &quiet, "do not show the console"),
+		OPT_HEAD("when to stop"),
+		OPT_U64('n', "limit", &limit, "N", "after N instructions"),
+		OPT_U64(0, "cycles", &cycles, "N", "after N cycles (20 million are a second)"),
+		OPT_STR(0, "save", &save, "FILE", "write a snapshot at the end"),
+		OPT_HEAD("what to record"),
+		OPT_STR(0, "cat", &mc.cat, "FILE", "the bus with data, from the guest's begin to its end"),
+		OPT_FLAG(0, "sideband", &mc.sideband, "record from power-on, with reports from the processor itself"),
+		OPT_STR(0, "bus", &mc.bus, "FILE", "bus transactions in any format that takes them (byu, byu12)"),
+		OPT_STR(0, "bus-format", &mc.bus_format, "FORMAT", "its format (default: by the name)"),
+		OPT_STR(0, "exec-trace", &trace, "FILE", "every instruction; with --cat, from the begin on"),
+		OPT_STR('t', "to", &trace_format, "FORMAT", "its format (default: by the name)"),
+		OPT_HEAD("watching"),
+		OPT_U64(0, "gdb", &gdb, "PORT", "wait for a debugger on this TCP port"),
+		OPT_FLAG(0, "stats", &stats, "instructions, cycles and speed at the end"),
+		OPT_END
+	};
+	struct pm_err err = { 0 };
+	struct pm_pipeline *pipe = NULL;
+	struct machine *m = NULL;
+	enum pm_status st;
+	uint8_t *in = NULL;
+	int ret = 1, n;
+	double t0;
+
+	n = pm_opt_parse(argc, argv, opts, &help, false);
+	if (n)
+		pm_opt_usage(&help, "unexpected operand '%s'", argv[0]);
+	if (!!elf + !!kernel + !!load != 1)
+		pm_opt_usage(&help, "give exactly one of --elf, --kernel and --load");
+	if (!parse_cpu(cpu, &cfg.cpu))
+		pm_opt_usage(&help, "'%s' is not a processor", cpu);
+	if (cfg.cpu.scache && cfg.cpu.sline < cfg.cpu.dline)
+		pm_opt_usage(&help, "secondary cache lines are at least as long as primary ones");
+	if (!pm_parse_size(ram, &ram_bytes) || ram_bytes < 1 << 20 || ram_bytes > RAM_MAX || ram_bytes % 4096)
+		pm_opt_usage(&help, "'%s' is not a size of RAM between 1M and 496M", ram);
+	if (mc.sideband && !mc.cat)
+		pm_opt_usage(&help, "--sideband needs --cat");
+	cfg.ram_size = (uint32_t)ram_bytes;
+	if (load && machine_snapshot_config(load, &cfg, &err) != PM_OK)
+		return fail(&err);
+
+	m = machine_new(&cfg);
+	m->console = quiet ? NULL : stdout;
+	if (elf)
+		st = machine_boot_elf(m, elf, &err);
+	else if (kernel)
+		st = machine_boot(m, kernel, initrd, append, &err);
+	else
+		st = PM_OK;
+	if (st == PM_OK && disk)
+		st = machine_disk(m, disk, readonly, &err);
+	if (st == PM_OK && load)
+		st = machine_load(m, load, &err);
+	if (st != PM_OK)
+		goto out;
+	if (input) {
+		size_t len;
+
+		in = machine_read_file(input, &len, &err);
+		if (!in)
+			goto out;
+		m->input = in;
+		m->ninput = len;
+	} else if (isatty(0)) {
+		m->input_fd = 0;
+		tty_setup();
+	}
+	if (mc.cat || mc.bus) {
+		m->monitor = monitor_new(&mc, m->cpu, m->ram_size, &err);
+		if (!m->monitor)
+			goto out;
+		if (mc.sideband)
+			monitor_begin_sideband(m->monitor, m->cpu);
+	}
+	if (trace) {
+		pipe = pm_pipeline_new();
+		if (pm_trace_create(pipe, trace, trace_format, TRACER_FACTS, &err) != PM_OK ||
+		    pm_pipeline_start(pipe, TRACER_FACTS, "machine traces", &err) != PM_OK)
+			goto out;
+		m->tracer = tracer_new(pipe, m->cpu, mc.cat && !mc.sideband);
+	}
+	if (limit)
+		m->insn_limit = cpu_instructions(m->cpu) + limit;
+	if (cycles)
+		m->stop_at = machine_cycle(m) + cycles;
+	m->interrupted = &interrupted;
+	signal(SIGINT, on_interrupt);
+	signal(SIGTERM, on_interrupt);
+
+	t0 = now_s();
+	st = gdb ? machine_gdb(m, (unsigned)gdb, &err) : machine_run(m, &err);
+	t0 = now_s() - t0;
+	if (st == PM_OK && m->tracer)
+		st = tracer_finish(m->tracer, m->cpu, &err);
+	if (st == PM_OK && pipe)
+		st = pm_pipeline_finish(pipe, NULL, &err);
+	if (st == PM_OK && m->monitor)
+		st = monitor_finish(m->monitor, &err);
+	if (st == PM_OK && save)
+		st = machine_save(m, save, &err);
+	if (stats)
+		fprintf(stderr, "%" PRIu64 " instructions, %" PRIu64 " exceptions, %" PRIu64 " cycles, %.3f s of CPU, %.1f MIPS\n",
+			cpu_instructions(m->cpu), m->cpu->exceptions, machine_cycle(m), t0,
+			(double)cpu_instructions(m->cpu) / t0 / 1e6);
+	if (st == PM_OK)
+		ret = m->stop == RESET ? 1 : 0;
+out:
+	if (pm_failed(&err))
+		ret = fail(&err);
+	if (m) {
+		monitor_free(m->monitor);
+		tracer_free(m->tracer);
+	}
+	pm_pipeline_free(pipe);
+	machine_free(m);
+	free(in);
+	return ret;
+}
+
+/* The script that fetches Debian's own kernel and busybox is part of the program. */
+extern const char fetch_debian[], fetch_debian_end[];
+__asm__(".section .rodata\n"
+	".globl fetch_debian, fetch_debian_end\n"
+	"fetch_debian: .incbin \"guest/debian/fetch-debian.sh\"\n"
+	"fetch_debian_end: .byte 0\n"
+	".previous\n");
+
+static int fetch_debian_cmd(int argc, char **argv)
+{
+	static const struct pm_opt none[] = { OPT_END };
+	static const struct pm_opt_help help = {
+		"pugmark machine fetch-debian [DIR]",
+		"Fetch an unmodified Debian kernel and busybox for the machine, with apt, into DIR; nothing on the\n"
+		"host changes.",
+		"The last lines that it prints say how to run what it fetched."
+	};
+	int n = pm_opt_parse(argc, argv, none, &help, false);
+
+	if (n > 1)
+		pm_opt_usage(&help, "expected one directory, found %d operands", n);
+	execl("/bin/sh", "sh", "-c", fetch_debian, "fetch-debian", n ? argv[0] : NULL, NULL);
+	perror("pugmark: cannot run sh");
+	return 1;
+}
+
+int cmd_machine(int argc, char **argv)
+{
+	static const struct pm_opt none[] = { OPT_END };
+	static const struct pm_opt_help help = {
+		"pugmark machine run|fetch-debian [options]",
+		"The simulated R4400 computer.",
+		"`pugmark machine run --help` and so on list the options."
+	};
+
+	if (argc >= 2 && !strcmp(argv[1], "run"))
+		return machine_run_cmd(argc - 1, argv + 1);
+	if (argc >= 2 && !strcmp(argv[1], "fetch-debian"))
+		return fetch_debian_cmd(argc - 1, argv + 1);
+	pm_opt_parse(argc, argv, none, &help, true);
+	if (argc < 2)
+		pm_opt_usage(&help, "what should the machine do?");
+	pm_opt_usage(&help, "'%s' is not something that the machine does", argv[0]);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analyse/uops.h"
+#include "cli/traces.h"
+
+static uint64_t u64(const struct pm_result_node *n, const char *name)
+{
+	n = pm_result_find(n, name);
+	return n ? n->u64 : 0;
+}
+
+static double f64(const struct pm_result_node *n, const char *name)
+{
+	n = pm_result_find(n, name);
+	return n ? n->f64 : 0;
+}
+
+/* A table as in the course's hand-outs; @cumulative where a sum is asked for. */
+static void distribution(const struct pm_result_node *n, const char *key, const char *head, bool cumulative)
+{
+	printf("%8s %14s %9s%s\n", head, "count", "percent", cumulative ? "   cumulative" : "");
+	n = pm_result_find(n, "distribution");
+	for (n = n ? n->first : NULL; n; n = n->next) {
+		printf("%8" PRIu64 " %14" PRIu64 " %8.3f%%", u64(n, key), u64(n, "count"), f64(n, "percent"));
+		if (cumulative)
+			printf(" %11.3f%%", f64(n, "cumulative"));
+		putchar('\n');
+	}
+}
+
+static void print(const char *name, const struct pm_result_node *n)
+{
+	static const char *const kinds[] = { "loads", "stores", "unconditional", "conditional", "other" };
+
+	if (!strcmp(name, "uops")) {
+		printf("Micro-ops: %" PRIu64 "\nMacro-ops: %" PRIu64 "\nMicro-ops per macro-op: %.4f\n\n",
+		       u64(n, "uops"), u64(n, "macros"), f64(n, "mean"));
+		distribution(n, "uops", "uops", false);
+	} else if (!strcmp(name, "isize")) {
+		printf("Macro-ops: %" PRIu64 "\nBytes: %" PRIu64 "\nBytes per macro-op: %.4f\n\n",
+		       u64(n, "macros"), u64(n, "bytes"), f64(n, "mean"));
+		distribution(n, "bytes", "bytes", false);
+	} else if (!strcmp(name, "brdist")) {
+		printf("Branches: %" PRIu64 "\n\n", u64(n, "branches"));
+		distribution(n, "bits", "bits", true);
+		printf("\nNeeding more than %" PRIu64 " bits: %" PRIu64 " (%.3f%% of branches)\n"
+		       "Extra instructions: %.3f%%\n", u64(n, "offset_bits"), u64(n, "needing_more"),
+		       f64(n, "needing_more_percent"), f64(n, "extra_instructions_percent"));
+	} else if (!strcmp(name, "mix")) {
+		printf("Micro-ops: %" PRIu64 "\n\n", u64(n, "uops"));
+		for (unsigned i = 0; i < NR(kinds); i++) {
+			const struct pm_result_node *k = pm_result_find(n, kinds[i]);
+
+			printf("%-14s %14" PRIu64 " %8.3f%%\n", kinds[i], u64(k, "count"), f64(k, "percent"));
+		}
+	} else {
+		printf("Micro-ops: %" PRIu64 "\nConditional branches: %" PRIu64 "\nFused pairs: %" PRIu64
+		       "\nMicro-ops in pairs: %.3f%%\nMicro-ops saved: %.3f%%\n", u64(n, "uops"),
+		       u64(n, "conditional"), u64(n, "pairs"), f64(n, "in_pairs_percent"),
+		       f64(n, "saved_percent"));
+	}
+}
+
+/* Runs @ops over @path; the results, or NULL after printing the error. */
+static struct pm_result *analyse(const struct pm_sink_ops *ops, const char *config, const char *path,
+				 const char *format)
+{
+	const struct pm_format *which;
+	struct pm_err err = { 0 };
+	struct pm_pipeline *p;
+	struct pm_result *r = pm_result_new();
+	struct pm_source src;
+	void *self;
+	bool ok = false;
+
+	if (!traces_open(path, format, &src, &which)) {
+		pm_result_free(r);
+		return NULL;
+	}
+	p = traces_pipeline(&src, which);
+	traces_adapt(p, src.facts, ops->needs, NULL);
+	self = ops->create(config, &err);
+	if (self) {
+		pm_pipeline_sink(p, ops, self);
+		ok = pm_pipeline_start(p, src.facts, which->plural, &err) == PM_OK &&
+		     pm_pipeline_run(p, &src, r, &err) == PM_OK;
+	}
+	pm_pipeline_free(p);
+	src.ops->close(src.self);
+	if (ok)
+		return r;
+	traces_fail(&err);
+	pm_result_free(r);
+	return NULL;
+}
+
+int cmd_uops(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark uops|isize|brdist|mix|fusion [options] FILE",
+		"What a course on computer architecture counts in a micro-op trace: micro-ops per\n"
+		"instruction, instruction sizes, branch distances, the mix of micro-ops, and flag writers\n"
+		"that could be fused with the branch behind them. FILE is a Penn trace, any trace with\n"
+		"micro-ops, or one with x86 instruction bytes, which are cracked; - is standard input.",
+		NULL
+	};
+	static const struct pm_sink_ops *const sinks[] = {
+		&pm_sink_uops, &pm_sink_isize, &pm_sink_brdist, &pm_sink_mix, &pm_sink_fusion,
+	};
+	const struct pm_sink_ops *ops = sinks[0];
+	const char *from = NULL, *json = NULL, *bits = NULL;
+	const struct pm_opt opts[] = {
+		OPT_STR('f', "from", &from, "FORMAT", "input format (default: guess)"),
+		OPT_STR(0, "bits", &bits, "N", "brdist: offset bits of the instruction set to cost (8)"),
+		OPT_STR(0, "json", &json, "FILE", "results as JSON; '-' is standard output"),
+		OPT_END
+	};
+	char config[40] = "";
+	const char *name = argv[0];
+	struct pm_result *r;
+	int status = 0;
+
+	for (unsigned i = 0; i < NR(sinks); i++)
+		if (!strcmp(sinks[i]->name, name))
+			ops = sinks[i];
+	argc = pm_opt_parse(argc, argv, opts, &help, false);
+	if (argc != 1)
+		pm_opt_usage(&help, argc ? "one FILE at a time" : "FILE is missing");
+	if (bits && ops != &pm_sink_brdist)
+		pm_opt_usage(&help, "--bits belongs to brdist");
+	if (bits)
+		snprintf(config, sizeof config, "bits=%s", bits);
+	r = analyse(ops, config, argv[0], from);
+	if (!r)
+		return 1;
+	if (json)
+		status = traces_json(r, json);
+	if (!json || strcmp(json, "-"))
+		print(ops->name, pm_result_find(pm_result_root(r), ops->name));
+	pm_result_free(r);
+	return status;
+}
+
+int cmd_penn(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark penn [-f FORMAT] FILE",
+		"Reads a micro-op trace and prints what the course's parser prints: micro-ops, macro-ops.\n"
+		"FILE may also be any trace with x86 instruction bytes; - is standard input.",
+		NULL
+	};
+	const char *from = NULL;
+	const struct pm_opt opts[] = {
+		OPT_STR('f', "from", &from, "FORMAT", "input format (default: guess)"),
+		OPT_END
+	};
+	const struct pm_result_node *n;
+	struct pm_result *r;
+
+	argc = pm_opt_parse(argc, argv, opts, &help, false);
+	if (argc != 1)
+		pm_opt_usage(&help, argc ? "one FILE at a time" : "FILE is missing");
+	puts("Processing trace...");
+	r = analyse(&pm_sink_uops, "", argv[0], from);
+	if (!r)
+		return 1;
+	n = pm_result_find(pm_result_root(r), "uops");
+	printf("Processed %" PRIu64 " trace records.\nMicro-ops: %" PRIu64 "\nMacro-ops: %" PRIu64 "\n",
+	       u64(n, "uops"), u64(n, "uops"), u64(n, "macros"));
+	pm_result_free(r);
+	return 0;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "analyse/counts_text.h"
+#include "cli/cli.h"
+#include "collect/process/process.h"
+#include "report/profile_report.h"
+
+static const struct pm_opt_help help = {
+	"pugmark run [options] -- PROGRAM [ARG...]",
+	"Run PROGRAM, unchanged, and report what it executed. Its input, output and exit status are its\n"
+	"own; the report goes to standard error or to a file. Children and threads are followed.",
+	"  pugmark run -- gzip -9 FILE              profile of one program on standard error\n"
+	"  pugmark run --json p.json -- make -j2    everything it started, for scripts\n"
+	"  pugmark run --callgrind cg.out -- cc1 x.c && callgrind_annotate cg.out\n\n"
+	"Exit status: the program's own; a program that a signal kills takes pugmark with it. 1 if the\n"
+	"program cannot be run, 2 for a usage error. SIGTERM and SIGHUP are passed on to the program.",
+};
+
+struct outputs {
+	const char *out, *report, *json, *csv, *html, *callgrind, *counts, *syntax;
+	bool quiet;
+};
+
+static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c, struct pm_err *err)
+{
+	struct pm_report_opts ro = { 0 };
+	struct pm_profile *p = pm_profile_new(c);
+	const char *text = f->report ? f->report : f->out;
+	enum pm_status st = PM_OK;
+
+	if (f->syntax && !strcmp(f->syntax, "intel"))
+		ro.syntax = PM_SYNTAX_INTEL;
+	if (text)
+		st = pm_report_text_file(p, &ro, text, err);
+	else if (!f->quiet)
+		st = pm_report_text(p, &ro, stderr, err);
+	if (st == PM_OK && f->json)
+		st = pm_report_json(p, &ro, f->json, err);
+	if (st == PM_OK && f->csv)
+		st = pm_report_csv(p, &ro, f->csv, err);
+	if (st == PM_OK && f->html)
+		st = pm_report_html(p, &ro, f->html, err);
+	if (st == PM_OK && f->callgrind)
+		st = pm_report_callgrind(p, &ro, f->callgrind, err);
+	if (st == PM_OK && f->counts)
+		st = pm_counts_write(c, f->counts, err);
+	pm_profile_free(p);
+	return st;
+}
+
+/* End as the program ended, without a second core file. */
+static int end_like(int status, int sig)
+{
+	struct rlimit no = { 0, 0 };
+
+	if (sig <= 0)
+		return status;
+	fflush(NULL);
+	setrlimit(RLIMIT_CORE, &no);
+	signal(sig, SIG_DFL);
+	kill(getpid(), sig);
+	return 128 + sig;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct pm_run_opts o = { .cache_limit = 1ull << 30 };
+	struct outputs f = { 0 };
+	const char *cache_limit = NULL;
+	bool no_cache = false;
+	const struct pm_opt opts[] = {
+		OPT_HEAD("results"),
+		OPT_STR('o', "output", &f.out, "FILE", "the report goes to FILE"),
+		OPT_STR(0, "report", &f.report, "FILE", "the same"),
+		OPT_STR(0, "json", &f.json, "FILE", "all of it as JSON (- is standard output)"),
+		OPT_STR(0, "csv", &f.csv, "FILE", "functions as CSV"),
+		OPT_STR(0, "html", &f.html, "FILE", "a self-contained page"),
+		OPT_STR(0, "callgrind", &f.callgrind, "FILE", "for KCachegrind and callgrind_annotate"),
+		OPT_STR(0, "counts", &f.counts, "PREFIX", "PREFIX.N: executions per instruction address"),
+		OPT_STR(0, "syntax", &f.syntax, "att|intel", "of disassembly (default: att)"),
+		OPT_FLAG('q', "quiet", &f.quiet, "no report on standard error"),
+		OPT_HEAD("the run"),
+		OPT_FLAG(0, "no-follow", &o.no_follow, "report the first process only"),
+		OPT_FLAG(0, "aslr", &o.aslr, "keep address-space randomisation"),
+		OPT_FLAG(0, "fix-random", &o.fix_random, "AT_RANDOM bytes fixed, for comparable runs"),
+		OPT_STR(0, "cache-dir", &o.cache_dir, "DIR",
+			"keep translations in DIR ($XDG_CACHE_HOME/pugmark)"),
+		OPT_STR(0, "cache-limit", &cache_limit, "SIZE", "delete the oldest beyond SIZE (default: 1G)"),
+		OPT_FLAG(0, "no-cache", &no_cache, "neither use nor keep translations"),
+		OPT_END
+	};
+	struct pm_err err = { 0 };
+	struct pm_counts *counts;
+	int status, sig;
+
+	if (!pm_opt_parse(argc, argv, opts, &help, true))
+		pm_opt_usage(&help, "no program given");
+	if (f.syntax && strcmp(f.syntax, "att") && strcmp(f.syntax, "intel"))
+		pm_opt_usage(&help, "--syntax wants att or intel, not '%s'", f.syntax);
+	if (cache_limit && !pm_parse_size(cache_limit, &o.cache_limit))
+		pm_opt_usage(&help, "--cache-limit wants a size, not '%s'", cache_limit);
+	if (f.out && f.report)
+		pm_opt_usage(&help, "-o and --report name the same file twice");
+	o.no_cache = no_cache;
+	o.argv = argv;
+	if (pm_run(&o, &counts, &err) != PM_OK) {
+		pm_err_print(&err, stderr);
+		return 1;
+	}
+	status = counts->status;
+	sig = counts->signal;
+	if (write_reports(&f, counts, &err) != PM_OK) {
+		pm_err_print(&err, stderr);
+		pm_counts_free(counts);
+		return 1;
+	}
+	pm_counts_free(counts);
+	return end_like(status, sig);
+}

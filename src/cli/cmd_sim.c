@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/sims.h"
+#include "base/result.h"
+#include "cli/traces.h"
+#include "report/out.h"
+#include "report/result_view.h"
+#include "trace/format.h"
+#include "trace/sinks.h"
+
+/* `--cache CONFIG` is `--sim cache:CONFIG`. */
+static enum pm_status add_all(struct pm_pipeline *p, const char *name, const struct pm_opt_list *l,
+			      unsigned *n, struct pm_err *err)
+{
+	for (unsigned i = 0; i < l->n; i++) {
+		struct pm_buf spec = { 0 };
+		enum pm_status s;
+
+		pm_buf_printf(&spec, "%s%s%s", name, *name ? ":" : "", l->v[i]);
+		pm_buf_add(&spec, "", 1);
+		s = pm_sink_add(p, (const char *)spec.p, pm_sims, err);
+		pm_buf_release(&spec);
+		if (s)
+			return s;
+		++*n;
+	}
+	return PM_OK;
+}
+
+static int list_sims(void)
+{
+	for (unsigned i = 0; pm_sims[i]; i++)
+		printf("%-10s %s\n", pm_sims[i]->name, pm_sims[i]->about);
+	return 0;
+}
+
+int cmd_sim(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark sim [options] FILE",
+		"Simulate caches, TLBs, branch predictors and pipelines on the trace in FILE ('-' is standard "
+		"input) and print what they counted. Options may be repeated and combined: the trace is read once.",
+		"Examples:\n"
+		"  pugmark sim --cache 'l1i=32k,8way,64;l1d=32k,8way,64,lru,wb;l2=1m,16way' prog.pug\n"
+		"  pugmark sim --bpred 'gshare=14;tagescl' --tlb '' prog.pug\n"
+		"  pugmark sim --sim 'reuse:line=64;sample=100' --json - prog.pug\n"
+		"An empty CONFIG is the simulator's default; a wrong one says what is allowed."
+	};
+	struct { const char *name; struct pm_opt_list list; } by[] = {
+		{ .name = "cache" }, { .name = "tlb" }, { .name = "bpred" }, { .name = "allcache" },
+		{ .name = "reuse" }, { .name = "" },
+	};
+	const char *format = NULL, *json = NULL, *csv = NULL, *html = NULL;
+	uint64_t rows = 20;
+	bool list = false;
+	const struct pm_opt opts[] = {
+		OPT_HEAD("Simulators"),
+		OPT_LIST(0, "cache", &by[0].list, "CONFIG", "a hierarchy of caches"),
+		OPT_LIST(0, "tlb", &by[1].list, "CONFIG", "a hierarchy of TLBs"),
+		OPT_LIST(0, "bpred", &by[2].list, "CONFIG", "branch predictors"),
+		OPT_LIST(0, "allcache", &by[3].list, "CONFIG", "all LRU caches of a line size at once"),
+		OPT_LIST(0, "reuse", &by[4].list, "CONFIG", "reuse distances, miss-ratio curve, working set"),
+		OPT_LIST('s', "sim", &by[5].list, "NAME:CONFIG", "any simulator or sink by its name"),
+		OPT_FLAG(0, "list", &list, "list the simulators"),
+		OPT_HEAD("Input and output"),
+		OPT_STR('f', "from", &format, "FORMAT", "input format (default: guess)"),
+		OPT_STR(0, "json", &json, "FILE", "results as JSON; '-' is standard output"),
+		OPT_STR(0, "csv", &csv, "FILE", "results as CSV: path,value,unit"),
+		OPT_STR(0, "html", &html, "FILE", "results as one HTML page, with charts"),
+		OPT_U64(0, "rows", &rows, "N", "rows of long lists in the text (20)"),
+		OPT_END
+	};
+	const struct pm_format *which = NULL;
+	struct pm_source src = { 0 };
+	struct pm_err err = { 0 };
+	struct pm_result *r = pm_result_new();
+	struct pm_pipeline *p;
+	struct pm_buf out = { 0 };
+	enum pm_status s = PM_OK, read = PM_OK;
+	unsigned nsim = 0;
+
+	argc = pm_opt_parse(argc, argv, opts, &help, false);
+	if (list) {
+		pm_result_free(r);
+		return list_sims();
+	}
+	if (argc != 1)
+		pm_opt_usage(&help, argc ? "one FILE at a time" : "FILE is missing");
+	p = pm_pipeline_new();
+	for (size_t i = 0; i < NR(by) && !s; i++)
+		s = add_all(p, by[i].name, &by[i].list, &nsim, &err);
+	if (!s && !nsim)
+		pm_opt_usage(&help, "no simulator is asked for");
+	if (!s)
+		s = pm_trace_open(argv[0], format, &src, &which, &err);
+	if (!s) {
+		traces_adapt(p, src.facts, pm_pipeline_needs(p), NULL);
+		s = pm_pipeline_start(p, src.facts, which->plural, &err);
+		/* of a damaged trace, what came before the damage is simulated and shown */
+		if (!s)
+			read = pm_pipeline_run(p, &src, r, &err);
+	}
+	if (!s && json) {
+		pm_result_json(r, &out);
+		s = pm_report_save(json, &out, &err);
+		out.n = 0;
+	}
+	if (!s && csv) {
+		pm_result_csv(r, &out);
+		s = pm_report_save(csv, &out, &err);
+		out.n = 0;
+	}
+	if (!s && html)
+		s = pm_result_html(r, "pugmark sim", argv[0], html, &err);
+	if (!s && !(json && !strcmp(json, "-")) && !(csv && !strcmp(csv, "-"))) {
+		pm_result_text(r, rows, &out);
+		s = pm_report_save("-", &out, &err);
+	}
+	pm_buf_release(&out);
+	if (src.ops)
+		src.ops->close(src.self);
+	pm_pipeline_free(p);
+	pm_result_free(r);
+	if (s || read) {
+		pm_err_print(&err, stderr);
+		return 1;
+	}
+	return 0;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/traces.h"
+#include "elf/symbols.h"
+#include "transform/slice.h"
+
+#define MAX_RANGES 64
+
+/* --function: which addresses are in a function of that name? Asked once per place. */
+struct function {
+	const char *name;
+	struct known {
+		char *path;
+		struct pm_elf *elf;	/* NULL: could not be opened */
+	} *known;
+	size_t n, cap;
+	bool found, named;		/* the function; any file with names */
+};
+
+static struct pm_elf *elf_of(struct function *f, const struct pm_object *o)
+{
+	struct pm_err ignored = { 0 };
+
+	for (size_t i = 0; i < f->n; i++)
+		if (!strcmp(f->known[i].path, o->path))
+			return f->known[i].elf;
+	pm_grow(f->known, f->n, f->cap);
+	f->known[f->n] = (struct known){ pm_strdup(o->path), pm_elf_open(o->path, o->build_id, &ignored) };
+	return f->known[f->n++].elf;
+}
+
+static bool in_function(void *arg, const struct pm_object *o, uint64_t pc, uint64_t *hi)
+{
+	struct function *f = arg;
+	struct pm_elf *elf = o && o->path ? elf_of(f, o) : NULL;
+	struct pm_elf_function fn = { 0 };
+	bool in;
+
+	*hi = pc + 1;
+	if (!elf)
+		return false;
+	f->named = true;
+	if (!pm_elf_function_at(elf, pc - o->base, &fn)) {
+		if (fn.hi > pc - o->base)
+			*hi = fn.hi + o->base;
+		return false;
+	}
+	*hi = fn.hi + o->base;
+	in = !strcmp(fn.name, f->name) || !strcmp(pm_elf_demangle(elf, fn.name), f->name);
+	f->found = f->found || in;
+	return in;
+}
+
+/* LO-HI or LO+SIZE. */
+static bool parse_range(const char *s, struct pm_slice_range *r)
+{
+	size_t n = strcspn(s, "-+");
+	char lo[40];
+	uint64_t v;
+
+	if (!s[n] || n >= sizeof lo)
+		return false;
+	memcpy(lo, s, n);
+	lo[n] = 0;
+	if (!pm_parse_u64(lo, &r->lo) || !pm_parse_u64(s + n + 1, &v))
+		return false;
+	r->hi = s[n] == '+' ? r->lo + v : v;
+	return r->hi > r->lo;
+}
+
+int cmd_slice(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark slice [options] IN OUT",
+		"Writes the part of the trace IN that the options select as the trace OUT. Positions count\n"
+		"instructions over all threads, from 0; in traces without instructions they count events.",
+		"Seeking in a .pug file takes no reading of what comes before."
+	};
+	const char *from = NULL, *to = NULL, *time = NULL, *json = NULL;
+	struct pm_opt_list ranges = { 0 };
+	struct function f = { 0 };
+	struct pm_slice_range range[MAX_RANGES];
+	struct pm_slice_opts o = { .count = UINT64_MAX, .time_to = UINT64_MAX };
+	uint64_t tid = 0;
+	bool quiet = false;
+	const struct pm_opt opts[] = {
+		OPT_HEAD("what"),
+		OPT_U64(0, "from", &o.from, "N", "the first instruction (default: 0)"),
+		OPT_U64(0, "count", &o.count, "M", "how many (default: to the end)"),
+		OPT_STR(0, "time", &time, "A-B", "from time A to before time B, in the trace's units"),
+		OPT_U64(0, "thread", &tid, "TID", "only this thread"),
+		OPT_LIST(0, "range", &ranges, "LO-HI", "only instructions in this address range, or LO+SIZE; without "
+			 "instructions, references"),
+		OPT_STR(0, "function", &f.name, "NAME", "only instructions of this function"),
+		OPT_HEAD("how"),
+		OPT_STR('f', "from-format", &from, "FORMAT", "input format (default: guess)"),
+		OPT_STR('t', "to", &to, "FORMAT", "output format (default: by the name)"),
+		OPT_FLAG('q', "quiet", &quiet, "do not say what is left out"),
+		OPT_STR(0, "json", &json, "FILE", "write what was written and left out as JSON"),
+		OPT_END
+	};
+	int n = pm_opt_parse(argc, argv, opts, &help, false), status = 0;
+	const struct pm_format *which, *out;
+	uint32_t facts;
+	struct pm_err err = { 0 };
+	struct pm_slice_range times;
+	struct pm_pipeline *p;
+	struct pm_result *r;
+	struct pm_source src;
+	void *slice;
+
+	if (n != 2)
+		pm_opt_usage(&help, n < 2 ? "IN and OUT are wanted" : "only one IN and one OUT");
+	if (!strcmp(argv[1], "-") && !to)
+		pm_opt_usage(&help, "standard output has no name that tells a format: -t FORMAT");
+	if (time) {
+		if (!parse_range(time, &times))
+			pm_opt_usage(&help, "--time wants A-B, not '%s'", time);
+		o.time_from = times.lo;
+		o.time_to = times.hi;
+	}
+	if (ranges.n > MAX_RANGES)
+		pm_opt_usage(&help, "more than %u ranges", MAX_RANGES);
+	for (unsigned i = 0; i < ranges.n; i++)
+		if (!parse_range(ranges.v[i], range + i))
+			pm_opt_usage(&help, "--range wants LO-HI or LO+SIZE, not '%s'", ranges.v[i]);
+	if (tid > UINT32_MAX)
+		pm_opt_usage(&help, "--thread %llu is no thread id", (unsigned long long)tid);
+	if (o.count > UINT64_MAX - o.from)
+		o.count = UINT64_MAX - o.from;
+	o.range = range;
+	o.nrange = ranges.n;
+	o.tid = (uint32_t)tid;
+	if (f.name) {
+		o.where = in_function;
+		o.where_arg = &f;
+	}
+	if (!traces_open(argv[0], from, &src, &which))
+		return 1;
+	if (f.name && !(src.facts & (PM_HAS_BLOCKS | PM_HAS_BYTES))) {
+		pm_fail_file(&err, "%s do not say which file an instruction comes from; --function needs that",
+			     which->plural);
+		status = traces_fail(&err);
+		src.ops->close(src.self);
+		return status;
+	}
+	p = traces_pipeline(&src, which);
+	r = pm_result_new();
+	o.facts = src.facts;
+	/* who wants the beginning of things from an offset on need not read what comes before */
+	if (o.from && !pm_trace_seek(&src, o.from, &o.skipped, &err)) {
+		err.file = argv[0];
+		status = traces_fail(&err);
+		goto out;
+	}
+	slice = pm_slice_new(&o);
+	pm_pipeline_transform(p, pm_slice_blocks(&o) ? &pm_slice_ops : &pm_slice_expanded_ops, slice);
+	out = traces_output_format(argv[1], to);
+	if (!out) {
+		status = 1;
+		goto out;
+	}
+	facts = traces_adapt(p, src.facts, out->needs, NULL);
+	if (pm_trace_create(p, argv[1], to, facts, &err) != PM_OK ||
+	    pm_pipeline_start(p, src.facts, which->plural, &err) != PM_OK ||
+	    pm_pipeline_run_until(p, &src, r, pm_slice_done, slice, &err) != PM_OK)
+		status = traces_fail(&err);
+	if (!status && f.name && !f.found)
+		fprintf(stderr, "pugmark: note: no instruction belongs to a function '%s'%s\n", f.name,
+			f.named ? "" : " (none of the traced files could be read)");
+	if (!status && !quiet)
+		traces_note_losses(r, src.facts, to, argv[1]);
+	if (!status && json)
+		status = traces_json(r, json);
+out:
+	pm_pipeline_free(p);
+	src.ops->close(src.self);
+	pm_result_free(r);
+	for (size_t i = 0; i < f.n; i++) {
+		pm_elf_close(f.known[i].elf);
+		free(f.known[i].path);
+	}
+	free(f.known);
+	free(ranges.v);
+	return status;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+const struct command commands[] = {
+	{ "run", cmd_run, "run a program and report what it executed" },
+	{ "machine", cmd_machine, "run programs and systems on a simulated R4400 computer" },
+	{ "citcat", cmd_citcat, "instruction traces from what a bus monitor saw" },
+	{ "sim", cmd_sim, "simulate caches, predictors and pipelines on a trace" },
+	{ "convert", cmd_convert, "write a trace in another format" },
+	{ "merge", cmd_merge, "references and kernel events by canonical pages (Laplace)" },
+	{ "slice", cmd_slice, "write a part of a trace" },
+	{ "info", cmd_info, "say what a trace is and what it holds" },
+	{ "head", cmd_head, "show the beginning of a trace as text" },
+	{ "dump", cmd_dump, "show a trace as text" },
+	{ "verify", cmd_verify, "check a trace: sums, counts, and whether it is possible" },
+	{ "formats", cmd_formats, "list the trace formats" },
+	{ "penn", cmd_penn, "read a micro-op trace as the course's parser does" },
+	{ "uops", cmd_uops, "micro-ops per instruction" },
+	{ "isize", cmd_uops, "instruction sizes" },
+	{ "brdist", cmd_uops, "bits that branch distances take" },
+	{ "mix", cmd_uops, "loads, stores, branches and the rest" },
+	{ "fusion", cmd_uops, "flag writers fused with the branch behind them" },
+	{ "version", cmd_version, "show the version" },
+	{ "help", cmd_help, "list the commands" },
+	{ 0 }
+};
+
+/* For commands without options: takes --help, refuses everything else. */
+static void no_options(int argc, char **argv, const char *usage, const char *about)
+{
+	static const struct pm_opt none[] = { OPT_END };
+	const struct pm_opt_help help = { usage, about, NULL };
+
+	if (pm_opt_parse(argc, argv, none, &help, false))
+		pm_opt_usage(&help, "unexpected operand '%s'", argv[0]);
+}
+
+int cmd_version(int argc, char **argv)
+{
+	no_options(argc, argv, "pugmark version", "Shows the version.");
+	puts("pugmark " PM_VERSION);
+	return 0;
+}
+
+static int list_commands(void)
+{
+	puts("usage: pugmark COMMAND [options]\n\ncommands, in the order in which data flows:");
+	for (const struct command *c = commands; c->name; c++)
+		printf("  %-12s %s\n", c->name, c->about);
+	puts("\n`pugmark COMMAND --help` describes one; `man pugmark` has the whole story");
+	return 0;
+}
+
+int cmd_help(int argc, char **argv)
+{
+	no_options(argc, argv, "pugmark help", "Lists the commands.");
+	return list_commands();
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = strrchr(argv[0], '/');
+
+	/* links named after a command run it: idt, vcount, vtrace... */
+	name = name ? name + 1 : argv[0];
+	for (const struct command *c = commands; c->name; c++)
+		if (!strcmp(c->name, name))
+			return c->run(argc, argv);
+	if (argc < 2) {
+		list_commands();
+		return 2;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return list_commands();
+	if (!strcmp(argv[1], "--version"))
+		return cmd_version(1, argv);
+	for (const struct command *c = commands; c->name; c++)
+		if (!strcmp(c->name, argv[1]))
+			return c->run(argc - 1, argv + 1);
+	fprintf(stderr, "pugmark: '%s' is not a command (see `pugmark help`)\n", argv[1]);
+	return 2;
+}

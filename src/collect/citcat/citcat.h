@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* citcat.h - instruction traces from cache-filtered address traces (Rose & Flanagan)
+ *
+ *   extract   .cat -> .ims (initial machine state) and .aes (asynchronous event schedule)
+ *   replay    .ims + .aes -> the instruction trace, and the bus trace once more
+ *   verify    the bus trace once more == .cat, record for record
+ *
+ * .ims      the header of trace/cat.h with magic "PMIMS1", then pairs (address, data), big-endian
+ *           32-bit: memory ascending, then state words at IMS_STATE + 4k (k as in machine/window.h)
+ * .aes      "AES1", sections; each: tag, count, record bytes, records; all big-endian 32-bit
+ *   INTR 24 branch count, EPC, Cause, Status, BadVAddr, EntryHi: before the instruction at EPC (or in its
+ *           delay slot, if Cause.BD) once that many branches, jumps and erets are completed
+ *   CNT   4 value of the next MFC0 from Count
+ *   CAUS  8 value, times: the next so many MFC0 from Cause give it
+ *   IO    4 the next word read from, or expected to be written to, physical addresses outside RAM
+ *   DMA  20 order (processor bus transactions, and in sideband mode reports, before it), branch count, direction (0
+ *           memory is read, 1 written) + 256 * bytes, address, data
+ *   END  12 branch count, processor transactions at the end of the .cat, and 1 if it has no end record
+ * ERET counts as a jump: a TLB refill handler without a branch would otherwise bring the processor
+ * back to the same (branch count, EPC) a second time.
+ *
+ * Threads    one per object. */
+#ifndef PM_CITCAT_CITCAT_H
+#define PM_CITCAT_CITCAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "trace/cat.h"
+#include "trace/pipeline.h"
+
+#define IMS_STATE	0xbff00000u
+
+struct aes_intr { uint32_t branches, epc, cause, status, badvaddr, entryhi; };
+struct aes_dma { uint32_t order, branches, direction, addr, data; };
+struct aes_caus { uint32_t value, times; };
+
+/* Everything that a replay gets. */
+struct citcat {
+	struct cat_header hdr;
+	uint32_t (*mem)[2];		/* address, data; ascending */
+	size_t nmem, cap_mem;
+	uint32_t state[394];		/* by k */
+	struct aes_intr *intr;
+	size_t nintr, cap_intr;
+	uint32_t *cnt;
+	size_t ncnt, cap_cnt;
+	struct aes_caus *caus;
+	size_t ncaus, cap_caus;
+	uint64_t cause_reads;
+	uint32_t *io;
+	size_t nio, cap_io;
+	struct aes_dma *dma;
+	size_t ndma, cap_dma;
+	uint32_t end_branches, end_order;
+	bool cut;			/* the .cat was cut off, or ended without an end record */
+};
+
+enum pm_status citcat_extract(const char *cat, struct citcat *c, struct pm_err *err);
+enum pm_status citcat_write_ims(const struct citcat *c, const char *path, struct pm_err *err);
+enum pm_status citcat_write_aes(const struct citcat *c, const char *path, struct pm_err *err);
+enum pm_status citcat_read(const char *ims, const char *aes, struct citcat *c, struct pm_err *err);
+/* From memory, for fuzzers: either may be NULL. */
+enum pm_status citcat_read_ims(const uint8_t *p, size_t n, struct citcat *c, struct pm_err *err);
+enum pm_status citcat_read_aes(const uint8_t *p, size_t n, struct citcat *c, struct pm_err *err);
+void citcat_release(struct citcat *c);
+
+/* ---- replay (replay.c) ---- */
+struct citcat_replay_opts {
+	struct pm_pipeline *trace;	/* started with TRACER_FACTS; NULL: no instruction trace */
+	/* each regenerated record; PM_ERR stops the replay (verify found a difference) */
+	enum pm_status (*record)(void *ctx, const struct cat_rec *r, struct pm_err *err);
+	void *ctx;
+	uint64_t limit;			/* instructions; UINT64_MAX: to the end */
+	/* called every `every` instructions or so with the number of instructions; NULL: never */
+	void (*progress)(void *ctx, uint64_t instructions);
+	uint64_t every;
+};
+struct citcat_result {
+	uint64_t instructions, exceptions, interrupts, transactions, branches;
+	double seconds;
+	uint64_t pc;			/* where it stood at the end */
+	uint32_t state[394];		/* the state there */
+};
+/* Divergence is an error whose message says where: instruction, branch count, pc, expected, found. */
+enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_opts *o,
+			     struct citcat_result *res, struct pm_err *err);
+
+/* ---- verify (verify.c) ---- */
+struct citcat_verify {
+	struct citcat_result replay;
+	uint64_t records, compared;
+};
+enum pm_status citcat_verify(const char *cat, const char *ims, const char *aes, struct pm_pipeline *trace,
+			     struct citcat_verify *v, struct pm_err *err);
+
+/* ---- stat (stat.c) ---- */
+/* Into @r: trace, sizes (Fig. 5), schedule, dilation, curve (Fig. 4). */
+enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *err);
+
+#endif

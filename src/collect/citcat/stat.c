@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* stat.c - the thesis's tables and figures from a .cat: sizes raw and gzip-compressed (Fig. 5), bus bytes
+ * against instructions (Fig. 4), instructions per byte, compression ratio, dilation
+ *
+ * Idle filter: an iteration of a short loop is idle if it is provably without effect: it stores nothing,
+ * its branches and loads are those of the iteration before (same addresses, same values), and no register that
+ * it writes is read in it before it is written. Only something asynchronous can end such a loop. */
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/mem.h"
+#include "collect/citcat/citcat.h"
+#include "collect/machine/tracer.h"
+#include "collect/machine/window.h"
+
+#define LOOP_MAX	32		/* instructions of an idle loop at most */
+#define RAW_INSN	10		/* bytes of a stored instruction, as the thesis assumes */
+
+struct idle {
+	uint64_t target, insns, total, idle;
+	uint64_t hash, last_hash;
+	uint64_t written, early;	/* registers written; read before being written */
+	bool pure, watching;
+};
+
+static void idle_insn(struct idle *s, const struct pm_batch *b, const struct pm_event *e)
+{
+	uint64_t reads, writes;
+	uint32_t w = 0;
+
+	s->total++;
+	if (!s->watching)
+		return;
+	if (++s->insns > LOOP_MAX || e->id == PM_NONE) {
+		s->watching = false;
+		return;
+	}
+	memcpy(&w, b->code->insn[e->id].bytes, 4);
+	w = le32toh(w);
+	if (!mips_gpr_use(mips_decode(w, MIPS_ISA_R4400), w, &reads, &writes)) {
+		s->pure = false;
+		return;
+	}
+	s->early |= reads & ~s->written;
+	s->written |= writes;
+	s->hash = (s->hash ^ e->addr) * 0x100000001b3ULL;
+}
+
+/* Control came to @target by a short jump back: one iteration is complete. */
+static void idle_loop(struct idle *s, uint64_t target)
+{
+	if (s->watching && s->target == target) {
+		if (s->pure && !(s->early & s->written) && s->hash == s->last_hash)
+			s->idle += s->insns;
+		s->last_hash = s->pure ? s->hash : 0;
+	} else {
+		s->target = target;
+		s->last_hash = 0;
+		s->watching = true;
+	}
+	s->insns = s->written = s->early = 0;
+	s->pure = true;
+	s->hash = 0xcbf29ce484222325ULL;
+}
+
+static enum pm_status idle_consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct idle *s = self;
+
+	(void)err;
+	for (size_t i = 0; i < b->n; i++) {
+		const struct pm_event *e = &b->ev[i];
+
+		switch (e->kind) {
+		case PM_EV_INSN:
+			/* the jump's delay slot belongs to the iteration: the loop ends when its head comes */
+			if (s->watching && e->addr == s->target && s->insns)
+				idle_loop(s, s->target);
+			idle_insn(s, b, e);
+			break;
+		case PM_EV_READ:
+			s->hash = (s->hash ^ e->addr ^ e->value << 20) * 0x100000001b3ULL;
+			break;
+		case PM_EV_WRITE: case PM_EV_INTERRUPT:
+			s->watching = false;
+			break;
+		case PM_EV_BRANCH:
+			if (e->flags & PM_BR_TAKEN && e->value <= e->addr && e->addr - e->value < 4 * LOOP_MAX &&
+			    !(s->watching && s->target == e->value)) {
+				s->watching = false;
+				idle_loop(s, e->value);
+				s->watching = true;
+				s->insns = 0;
+				s->pure = false;	/* of the iteration that leads here only the slot is seen */
+			}
+			break;
+		}
+	}
+	return PM_OK;
+}
+
+static enum pm_status idle_finish(void *self, struct pm_result *r, struct pm_err *err)
+{
+	(void)self;
+	(void)r;
+	(void)err;
+	return PM_OK;
+}
+
+static void idle_destroy(void *self)
+{
+	(void)self;			/* citcat_stat()'s */
+}
+
+static const struct pm_sink_ops idle_sink = {
+	.abi = PM_ABI, .needs = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_VALUES | PM_HAS_BRANCHES,
+	.name = "citcat-idle", .about = "instructions of loops that only wait", .consume = idle_consume,
+	.finish = idle_finish, .destroy = idle_destroy,
+};
+
+/* ---- sizes -------------------------------------------------------------------------------------------- */
+struct size { uint64_t raw, packed; };
+
+/* @words of native order as they lie in the file, through gzip's compressor. */
+static struct size size_of(const void *p, size_t bytes)
+{
+	struct size s = { bytes, 0 };
+	z_stream z = { 0 };
+	uint32_t in[4096];
+	uint8_t out[16384];
+	const uint8_t *q = p;
+
+	if (deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return s;
+	for (size_t done = 0; done < bytes || !done; ) {
+		size_t n = bytes - done < sizeof in ? bytes - done : sizeof in;
+		int flush;
+
+		memcpy(in, q + done, n);
+		for (size_t i = 0; i < n / 4; i++)
+			in[i] = htobe32(in[i]);
+		done += n;
+		flush = done == bytes ? Z_FINISH : Z_NO_FLUSH;
+		z.next_in = (uint8_t *)in;
+		z.avail_in = (uInt)n;
+		do {
+			z.next_out = out;
+			z.avail_out = sizeof out;
+			deflate(&z, flush);
+			s.packed += sizeof out - z.avail_out;
+		} while (!z.avail_out);
+		if (!n)
+			break;
+	}
+	deflateEnd(&z);
+	return s;
+}
+
+static struct size row(struct pm_result *r, const char *name, const void *p, uint64_t records, size_t bytes)
+{
+	struct size s = size_of(p, bytes);
+
+	pm_result_begin(r, NULL);
+	pm_result_str(r, "record", name);
+	pm_result_u64(r, "records", records, NULL);
+	pm_result_u64(r, "raw", s.raw, "bytes");
+	pm_result_u64(r, "gzip", s.packed, "bytes");
+	pm_result_end(r);
+	return s;
+}
+
+/* ---- the curve ---------------------------------------------------------------------------------------- */
+struct curve {
+	uint64_t bytes;			/* data bytes on the bus so far */
+	uint64_t stores[WINDOW_SIZE / 4];	/* to the window */
+	struct { uint64_t insns, bytes; } *v;
+	size_t n, cap;
+};
+
+static enum pm_status on_record(void *ctx, const struct cat_rec *rec, struct pm_err *err)
+{
+	struct curve *c = ctx;
+
+	(void)err;
+	c->bytes += rec->bytes;
+	if (rec->kind == CAT_WRITE && rec->addr - WINDOW_BASE < WINDOW_SIZE)
+		c->stores[(rec->addr - WINDOW_BASE) / 4]++;
+	return PM_OK;
+}
+
+static void on_progress(void *ctx, uint64_t insns)
+{
+	struct curve *c = ctx;
+
+	pm_grow(c->v, c->n, c->cap);
+	c->v[c->n].insns = insns;
+	c->v[c->n++].bytes = c->bytes;
+}
+
+enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *err)
+{
+	struct pm_pipeline *p = NULL;
+	struct curve k = { 0 };
+	struct idle idle = { 0 };
+	struct citcat_replay_opts o = {
+		.record = on_record, .ctx = &k, .limit = UINT64_MAX, .progress = on_progress, .every = 50000,
+	};
+	struct citcat_result res;
+	struct size aes = { 0 }, ims, s;
+	struct citcat c;
+	enum pm_status st = citcat_extract(cat, &c, err);
+	uint64_t work, extra;
+	size_t step;
+
+	if (st != PM_OK)
+		goto out;
+	err->file = cat;
+	p = pm_pipeline_new();
+	pm_pipeline_sink(p, &idle_sink, &idle);
+	o.trace = p;
+	st = pm_pipeline_start(p, TRACER_FACTS, "replayed traces", err);
+	if (st == PM_OK)
+		st = citcat_replay(&c, &o, &res, err);
+	if (st == PM_OK)
+		st = pm_pipeline_finish(p, NULL, err);
+	if (st != PM_OK)
+		goto out;
+	on_progress(&k, res.instructions);
+	work = idle.total - idle.idle;
+
+	pm_result_begin(r, "trace");
+	pm_result_u64(r, "instructions", res.instructions, NULL);
+	pm_result_u64(r, "idle", idle.idle, "instructions");
+	pm_result_u64(r, "without_idle", work, "instructions");
+	pm_result_u64(r, "branches", res.branches, NULL);
+	pm_result_u64(r, "interrupts", res.interrupts, NULL);
+	pm_result_u64(r, "bus_bytes", k.bytes, "bytes");
+	pm_result_f64(r, "bus_bytes_per_instruction", (double)k.bytes / (double)work, NULL);
+	pm_result_end(r);
+
+	pm_result_begin_list(r, "sizes");		/* Fig. 5 */
+#define ADD(t, x) do { s = (x); (t).raw += s.raw; (t).packed += s.packed; } while (0)
+	ADD(aes, row(r, "Count", c.cnt, c.ncnt, c.ncnt * 4));
+	ADD(aes, row(r, "Cause", c.caus, c.ncaus, c.ncaus * 8));
+	ADD(aes, row(r, "DMA", c.dma, c.ndma, c.ndma * sizeof *c.dma));
+	ADD(aes, row(r, "interrupts", c.intr, c.nintr, c.nintr * sizeof *c.intr));
+	ADD(aes, row(r, "I/O", c.io, c.nio, c.nio * 4));
+	ims = row(r, "IMS", c.mem, c.nmem, c.nmem * 8);
+#undef ADD
+	pm_result_end(r);
+
+	pm_result_begin(r, "schedule");
+	pm_result_u64(r, "raw", aes.raw, "bytes");
+	pm_result_u64(r, "gzip", aes.packed, "bytes");
+	pm_result_f64(r, "raw_bytes_per_instruction", (double)aes.raw / (double)work, NULL);
+	pm_result_f64(r, "gzip_bytes_per_instruction", (double)aes.packed / (double)work, NULL);
+	pm_result_f64(r, "instructions_per_gzip_byte", aes.packed ? (double)work / (double)aes.packed : 0, NULL);
+	pm_result_f64(r, "ratio_to_10_bytes_per_instruction",
+		      aes.packed ? (double)work * RAW_INSN / (double)aes.packed : 0, NULL);
+	pm_result_f64(r, "ratio_with_ims",
+		      aes.packed + ims.packed ? (double)work * RAW_INSN / (double)(aes.packed + ims.packed) : 0, NULL);
+	pm_result_end(r);
+
+	/* The window's stores are in the trace; with each goes what feeds it: the window's address, and
+	 * reading EPC, Status, BadVAddr, EntryHi (Count and Cause would have been read anyway). */
+	extra = k.stores[WIN_EPC / 4] * 3 + (k.stores[WIN_STATUS / 4] + k.stores[WIN_BADVADDR / 4] +
+		k.stores[WIN_ENTRYHI / 4]) * 2 + k.stores[WIN_CAUSE / 4] +
+		(k.stores[WIN_CAUSE_READ / 4] + k.stores[WIN_COUNT / 4]) * 2;
+	pm_result_begin(r, "dilation");
+	pm_result_u64(r, "reports_of_exceptions", k.stores[WIN_EPC / 4], NULL);
+	pm_result_u64(r, "reports_of_cause", k.stores[WIN_CAUSE_READ / 4], NULL);
+	pm_result_u64(r, "reports_of_count", k.stores[WIN_COUNT / 4], NULL);
+	pm_result_u64(r, "extra_instructions", extra, NULL);
+	pm_result_f64(r, "fraction", (double)extra / (double)(work - extra), NULL);
+	pm_result_end(r);
+
+	pm_result_begin_list(r, "curve");		/* Fig. 4 */
+	step = k.n / 100 + 1;
+	for (size_t i = 0; i < k.n; i += step) {
+		uint64_t di = k.v[i].insns - (i ? k.v[i - step].insns : 0), db = k.v[i].bytes - (i ? k.v[i - step].bytes : 0);
+
+		pm_result_begin(r, NULL);
+		pm_result_u64(r, "instructions", k.v[i].insns, NULL);
+		pm_result_u64(r, "bus_bytes", k.v[i].bytes, "bytes");
+		pm_result_f64(r, "bytes_per_instruction", di ? (double)db / (double)di : 0, NULL);
+		pm_result_end(r);
+	}
+	pm_result_end(r);
+out:
+	pm_pipeline_free(p);
+	citcat_release(&c);
+	free(k.v);
+	return st;
+}

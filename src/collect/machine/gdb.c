@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/* gdb.c - the remote serial protocol: registers, memory, breakpoints, watchpoints by stepping, run, step
+ *
+ * Registers as gdb numbers them for MIPS: 0-31 GPR, 32 Status, 33 LO, 34 HI, 35 BadVAddr, 36 Cause,
+ * 37 PC, 38-69 FPR, 70 FCSR, 71 FIR; 64 bits each ("mips:4000"). Breakpoints are kept here and tested
+ * between instructions, so the guest's memory and caches stay what they are. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "collect/machine/machine.h"
+
+#define PACKET	8192
+#define BREAKS	64
+
+struct gdb {
+	struct machine *m;
+	int fd;
+	char in[PACKET], out[PACKET * 2];
+	uint8_t raw[4096];
+	size_t nraw, at;
+	uint64_t brk[BREAKS];
+	unsigned nbrk;
+	bool gone, no_ack;
+};
+
+static int byte(struct gdb *g)
+{
+	if (g->at == g->nraw) {
+		ssize_t n;
+
+		do
+			n = read(g->fd, g->raw, sizeof g->raw);
+		while (n < 0 && errno == EINTR && !(g->m->interrupted && *g->m->interrupted));
+		if (n <= 0) {
+			g->gone = true;
+			return -1;
+		}
+		g->nraw = (size_t)n;
+		g->at = 0;
+	}
+	return g->raw[g->at++];
+}
+
+static void put_all(struct gdb *g, const char *s, size_t n)
+{
+	while (n) {
+		ssize_t k = send(g->fd, s, n, MSG_NOSIGNAL);
+
+		if (k <= 0) {
+			g->gone = true;
+			return;
+		}
+		s += k;
+		n -= (size_t)k;
+	}
+}
+
+static void reply(struct gdb *g, const char *s)
+{
+	static char buf[PACKET * 2 + 8];
+	size_t n = strlen(s);
+	uint8_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += (uint8_t)s[i];
+	n = (size_t)snprintf(buf, sizeof buf, "$%s#%02x", s, sum);
+	put_all(g, buf, n < sizeof buf ? n : sizeof buf - 1);
+}
+
+/* The next packet into g->in; ^C arrives as "\003". False when the debugger is gone. */
+static bool packet(struct gdb *g)
+{
+	for (;;) {
+		int c = byte(g);
+		size_t n = 0;
+
+		if (c < 0)
+			return false;
+		if (c == 3) {
+			strcpy(g->in, "\003");
+			return true;
+		}
+		if (c != '$')
+			continue;
+		while ((c = byte(g)) >= 0 && c != '#')
+			if (n < PACKET - 1)
+				g->in[n++] = (char)c;
+		if (byte(g) < 0 || byte(g) < 0)
+			return false;
+		g->in[n] = 0;
+		if (!g->no_ack)
+			put_all(g, "+", 1);
+		return true;
+	}
+}
+
+static void hex(char *to, const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sprintf(to + 2 * i, "%02x", p[i]);
+	to[2 * n] = 0;
+}
+
+static size_t unhex(uint8_t *to, const char *s, size_t max)
+{
+	size_t n = 0;
+	unsigned v;
+
+	while (n < max && sscanf(s + 2 * n, "%2x", &v) == 1 && s[2 * n + 1])
+		to[n++] = (uint8_t)v;
+	return n;
+}
+
+static uint64_t *reg_place(struct cpu *c, unsigned n)
+{
+	if (n < 32)
+		return &c->gpr[n];
+	if (n >= 38 && n < 70)
+		return &c->fpr[n - 38];
+	switch (n) {
+	case 33: return &c->lo;
+	case 34: return &c->hi;
+	case 35: return &c->c0[C0_BADVADDR];
+	case 37: return &c->pc;
+	default: return NULL;
+	}
+}
+
+static void reg_hex(struct gdb *g, unsigned n, char *to)
+{
+	struct cpu *c = g->m->cpu;
+	uint64_t *p = reg_place(c, n), v = p ? *p : 0;
+	uint8_t b[8];
+
+	if (n == 32)
+		v = cpu_cp0_get(c, C0_STATUS);
+	else if (n == 36)
+		v = cpu_cp0_get(c, C0_CAUSE);
+	else if (n == 70)
+		v = c->fcr31;
+	else if (n == 71)
+		v = 0x500;
+	for (unsigned i = 0; i < 8; i++)
+		b[c->cfg.big_endian ? 7 - i : i] = (uint8_t)(v >> 8 * i);
+	hex(to, b, 8);
+}
+
+static void reg_set(struct gdb *g, unsigned n, const char *s)
+{
+	struct cpu *c = g->m->cpu;
+	uint64_t *p = reg_place(c, n), v = 0;
+	uint8_t b[8];
+	size_t k = unhex(b, s, 8);
+
+	if (k != 8)
+		return;
+	for (unsigned i = 0; i < 8; i++)
+		v |= (uint64_t)b[c->cfg.big_endian ? 7 - i : i] << 8 * i;
+	if (n == 32)
+		cpu_cp0_set(c, C0_STATUS, v);
+	else if (n == 36)
+		cpu_cp0_set(c, C0_CAUSE, v);
+	else if (n == 70)
+		c->fcr31 = (uint32_t)v;
+	else if (p && n)
+		*p = v;
+	if (n == 37)
+		c->in_delay = false;
+	cpu_sync(c);
+	c->attn = false;
+}
+
+/* One byte of the guest's memory; false if there is none. */
+static uint8_t *mem_byte(struct gdb *g, uint64_t va)
+{
+	uint8_t *at;
+	uint64_t pa;
+
+	if (!cpu_locate(g->m->cpu, va, &pa, &at))
+		return NULL;
+	return at ? at : pa < g->m->ram_size ? g->m->ram + pa : NULL;
+}
+
+static bool at_break(const struct gdb *g)
+{
+	for (unsigned i = 0; i < g->nbrk; i++)
+		if (g->brk[i] == g->m->cpu->pc || (uint32_t)g->brk[i] == (uint32_t)g->m->cpu->pc)
+			return true;
+	return false;
+}
+
+static bool debugger_calls(struct gdb *g)
+{
+	struct pollfd p = { .fd = g->fd, .events = POLLIN };
+
+	return g->at < g->nraw || poll(&p, 1, 0) > 0;
+}
+
+/* Run until a breakpoint, the end, or word from the debugger. */
+static void go(struct gdb *g, bool step)
+{
+	struct machine *m = g->m;
+	uint64_t n = 0;
+
+	for (;;) {
+		machine_step(m, step || g->nbrk ? 1 : 100000);
+		if (m->stop != RUNNING) {
+			reply(g, m->stop == POWERED_OFF ? "W00" : "W01");
+			g->gone = true;
+			return;
+		}
+		if (step || at_break(g))
+			break;
+		if (!(++n & (g->nbrk ? 0xffff : 15)) && debugger_calls(g)) {
+			packet(g);
+			break;
+		}
+		if (m->interrupted && *m->interrupted)
+			break;
+	}
+	reply(g, "S05");
+}
+
+static void serve(struct gdb *g)
+{
+	unsigned long long a, n;
+	unsigned r, kind;
+	char *p = g->in;
+
+	switch (*p) {
+	case '?': reply(g, "S05"); return;
+	case 'g':
+		for (unsigned i = 0; i < 72; i++)
+			reg_hex(g, i, g->out + 16 * i);
+		reply(g, g->out);
+		return;
+	case 'G':
+		for (unsigned i = 0; i < 72 && strlen(p + 1) >= 16 * (i + 1); i++)
+			reg_set(g, i, p + 1 + 16 * i);
+		reply(g, "OK");
+		return;
+	case 'p':
+		if (sscanf(p, "p%x", &r) != 1 || r > 71) {
+			reply(g, "E01");
+			return;
+		}
+		reg_hex(g, r, g->out);
+		reply(g, g->out);
+		return;
+	case 'P':
+		if (sscanf(p, "P%x=", &r) != 1 || r > 71 || !strchr(p, '=')) {
+			reply(g, "E01");
+			return;
+		}
+		reg_set(g, r, strchr(p, '=') + 1);
+		reply(g, "OK");
+		return;
+	case 'm':
+		if (sscanf(p, "m%llx,%llx", &a, &n) != 2 || n > PACKET / 2) {
+			reply(g, "E01");
+			return;
+		}
+		*g->out = 0;
+		for (unsigned long long i = 0; i < n; i++) {
+			uint8_t *b = mem_byte(g, a + i);
+
+			if (!b)
+				break;
+			hex(g->out + 2 * i, b, 1);
+		}
+		reply(g, n && !*g->out ? "E14" : g->out);
+		return;
+	case 'M':
+		if (sscanf(p, "M%llx,%llx:", &a, &n) != 2 || n > PACKET / 2 || !strchr(p, ':')) {
+			reply(g, "E01");
+			return;
+		}
+		p = strchr(p, ':') + 1;
+		for (unsigned long long i = 0; i < n; i++) {
+			uint8_t v, *b = mem_byte(g, a + i);
+
+			if (!b || unhex(&v, p + 2 * i, 1) != 1) {
+				reply(g, "E14");
+				return;
+			}
+			*b = v;
+		}
+		reply(g, "OK");
+		return;
+	case 'c': go(g, false); return;
+	case 's': go(g, true); return;
+	case 'Z': case 'z':
+		if (sscanf(p + 1, "%u,%llx,%x", &kind, &a, &r) != 3 || kind > 1) {
+			reply(g, "");
+			return;
+		}
+		for (unsigned i = 0; i < g->nbrk; i++)
+			if (g->brk[i] == a)
+				g->brk[i--] = g->brk[--g->nbrk];
+		if (*p == 'Z') {
+			if (g->nbrk == BREAKS) {
+				reply(g, "E0c");
+				return;
+			}
+			g->brk[g->nbrk++] = a;
+		}
+		reply(g, "OK");
+		return;
+	case 'H': reply(g, "OK"); return;
+	case 'T': reply(g, "OK"); return;
+	case 'D': reply(g, "OK"); g->gone = true; return;
+	case 'k': g->gone = true; return;
+	case 'q':
+		if (!strncmp(p, "qSupported", 10)) {
+			reply(g, "PacketSize=1000;QStartNoAckMode+;qXfer:features:read+");
+		} else if (!strncmp(p, "qXfer:features:read:target.xml:0,", 33)) {
+			reply(g, "l<?xml version=\"1.0\"?><target><architecture>mips:4000</architecture></target>");
+		} else if (!strcmp(p, "qAttached")) {
+			reply(g, "1");
+		} else if (!strcmp(p, "qC")) {
+			reply(g, "QC1");
+		} else if (!strcmp(p, "qfThreadInfo")) {
+			reply(g, "m1");
+		} else if (!strcmp(p, "qsThreadInfo")) {
+			reply(g, "l");
+		} else {
+			reply(g, "");
+		}
+		return;
+	case 'Q':
+		if (!strcmp(p, "QStartNoAckMode")) {
+			reply(g, "OK");
+			g->no_ack = true;
+			return;
+		}
+		/* fall through */
+	default:
+		reply(g, "");
+	}
+}
+
+enum pm_status machine_gdb(struct machine *m, unsigned port, struct pm_err *err)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct gdb *g;
+	int one = 1, s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (port > 65535)
+		return pm_fail_file(err, "%u is not a TCP port", port);
+	if (s < 0)
+		return pm_fail_errno(err, "cannot make a socket");
+	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+	if (bind(s, (struct sockaddr *)&a, sizeof a) || listen(s, 1)) {
+		close(s);
+		return pm_fail_errno(err, "cannot listen on port %u", port);
+	}
+	g = pm_alloc(sizeof *g);
+	g->m = m;
+	fprintf(stderr, "pugmark: waiting for a debugger: target remote localhost:%u\n", port);
+	do
+		g->fd = accept(s, NULL, NULL);
+	while (g->fd < 0 && errno == EINTR && !(m->interrupted && *m->interrupted));
+	close(s);
+	if (g->fd < 0) {
+		free(g);
+		return pm_fail_errno(err, "nobody came");
+	}
+	while (!g->gone && packet(g))
+		if (strcmp(g->in, "\003"))
+			serve(g);
+	close(g->fd);
+	free(g);
+	return PM_OK;
+}

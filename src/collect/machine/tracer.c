@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/machine/tracer.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define EVENTS	4096
+#define SLACK	256		/* events of one line and its delay slot, exceptions */
+
+struct tracer {
+	struct pm_pipeline *p;
+	struct pm_stream stream;
+	struct pm_code code;
+	struct pm_insn *insn;
+	size_t cap_insn;
+	struct pm_map by_key;		/* pc ^ word mixed -> insn index + 1; collisions are chained */
+	uint32_t *chain;
+	size_t cap_chain;
+	struct pm_event *buf;
+	struct pm_err err;
+	bool wait_go, done;
+	bool big_endian;
+	uint64_t instructions;
+};
+
+static uint32_t intern(void *ctx, uint64_t pc, uint32_t word)
+{
+	struct tracer *t = ctx;
+	uint64_t key = pc * 0x9e3779b97f4a7c15ULL ^ (uint64_t)word << 20;
+	uint32_t be = t->big_endian ? htobe32(word) : htole32(word), i;
+	struct pm_insn *n;
+	uint64_t *at;
+	bool fresh;
+
+	at = pm_map_put(&t->by_key, key, &fresh);
+	for (i = fresh ? 0 : (uint32_t)*at; i; i = t->chain[i - 1])
+		if (t->insn[i - 1].pc == pc && !memcmp(t->insn[i - 1].bytes, &be, 4))
+			return i - 1;
+	pm_grow(t->insn, t->code.ninsn, t->cap_insn);
+	pm_grow(t->chain, t->code.ninsn, t->cap_chain);
+	n = &t->insn[t->code.ninsn];
+	memset(n, 0, sizeof *n);
+	n->pc = pc;
+	memcpy(n->bytes, &be, 4);
+	n->len = 4;
+	{
+		enum mips_op op = mips_decode(word, MIPS_ISA_R4400 | MIPS_ISA_r2);
+
+		n->class = (uint8_t)mips_flow(op, word);
+		n->nref = mips_ref_size(op) != 0;
+	}
+	n->isa = PM_ISA_MIPS;
+	n->object = PM_NONE;
+	t->chain[t->code.ninsn] = (uint32_t)*at;
+	*at = ++t->code.ninsn;
+	t->code.insn = t->insn;
+	return (uint32_t)t->code.ninsn - 1;
+}
+
+static void flush(void *ctx, struct cpu_trace *ct)
+{
+	struct tracer *t = ctx;
+	struct pm_batch b = {
+		.stream = &t->stream, .code = &t->code, .ev = ct->first,
+		.n = (size_t)(ct->ev - ct->first), .first_insn = t->instructions,
+	};
+
+	for (size_t i = 0; i < b.n; i++)
+		t->instructions += b.ev[i].kind == PM_EV_INSN;
+	ct->ev = ct->first;
+	if (b.n && !pm_failed(&t->err))
+		pm_pipeline_push(t->p, &b, &t->err);
+}
+
+struct tracer *tracer_new(struct pm_pipeline *p, struct cpu *c, bool wait_go)
+{
+	struct tracer *t = pm_alloc(sizeof *t);
+
+	t->p = p;
+	t->stream.name = "cpu";
+	t->big_endian = c->cfg.big_endian;
+	t->buf = pm_alloc((EVENTS + SLACK) * sizeof *t->buf);
+	t->wait_go = wait_go;
+	if (!wait_go)
+		tracer_on(t, c);
+	return t;
+}
+
+void tracer_on(struct tracer *t, struct cpu *c)
+{
+	c->trace = (struct cpu_trace){
+		.ev = t->buf, .first = t->buf, .high = t->buf + EVENTS, .flush = flush, .ctx = t, .on = true,
+	};
+	c->insn_intern = intern;
+	c->insn_ctx = t;
+	c->attn = true;		/* the traced variant of the interpreter takes over */
+}
+
+void tracer_go(struct tracer *t, struct cpu *c)
+{
+	if (t->wait_go && !c->trace.on && !t->done)
+		tracer_on(t, c);
+}
+
+void tracer_end(struct tracer *t, struct cpu *c)
+{
+	if (!t->wait_go || !c->trace.on)
+		return;
+	t->done = true;
+	c->trace_stop = true;
+	c->attn = true;
+}
+
+void tracer_exception(struct tracer *t, struct cpu *c, enum cpu_exc code, uint64_t pc)
+{
+	struct pm_event *ev;
+
+	(void)t;
+	if (!c->trace.on)
+		return;
+	if (c->trace.ev >= c->trace.high)
+		flush(t, &c->trace);
+	ev = c->trace.ev++;
+	*ev = (struct pm_event){ .kind = PM_EV_INTERRUPT, .id = PM_NONE, .addr = pc, .value = code };
+}
+
+enum pm_status tracer_finish(struct tracer *t, struct cpu *c, struct pm_err *err)
+{
+	if (c->trace.on || c->trace.ev != c->trace.first)
+		flush(t, &c->trace);
+	c->trace.on = false;
+	if (pm_failed(&t->err)) {
+		*err = t->err;
+		return PM_ERR;
+	}
+	return PM_OK;
+}
+
+bool tracer_failed(const struct tracer *t)
+{
+	return pm_failed(&t->err);
+}
+
+uint64_t tracer_instructions(const struct tracer *t)
+{
+	return t->instructions;
+}
+
+void tracer_free(struct tracer *t)
+{
+	if (!t)
+		return;
+	free(t->insn);
+	free(t->chain);
+	free(t->buf);
+	pm_map_release(&t->by_key);
+	free(t);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* window.h - the bus monitor's window: what guests store there is meant for the monitor
+ *
+ * Physical 0x1f030000, uncached 32-bit stores; reads give 0. No device is behind it. */
+#ifndef PM_MACHINE_WINDOW_H
+#define PM_MACHINE_WINDOW_H
+
+#define WINDOW_BASE	0x1f030000u
+#define WINDOW_SIZE	0x1000u
+
+enum {
+	WIN_EPC		= 0x00,		/* begins the report of an exception; fixes the branch count */
+	WIN_CAUSE	= 0x04,		/* ends it; also a value that MFC0 read from Cause */
+	WIN_STATUS	= 0x08,
+	WIN_BADVADDR	= 0x0c,
+	WIN_COUNT	= 0x10,		/* a value that MFC0 read from Count */
+	WIN_ENTRYHI	= 0x14,
+	WIN_CAUSE_READ	= 0x18,		/* a value that MFC0 read from Cause, outside a report */
+	WIN_BEGIN	= 0x20,		/* the monitor starts recording */
+	WIN_GO		= 0x24,		/* all state is stored; the traced part begins behind this store,
+					 * which directly follows a write of Wired */
+	WIN_END		= 0x28,		/* the monitor stops recording */
+	WIN_STATE	= 0x400,	/* + 4k: state word k, numbered as in .ims files */
+};
+
+#define WINDOW_STATE_WORDS	394
+
+#endif

@@ -1,0 +1,663 @@
+/* SPDX-License-Identifier: MIT */
+/* cache.c - translations of files, kept on disk between runs
+ *
+ * One file per text mapping of an ELF file, named after its build id (without one: after a hash of
+ * the text), written under a temporary name and renamed, so that a reader sees a whole file or none.
+ * Integers are the machine's own: a cache never leaves it.
+ *
+ *   struct cache_file   header; `sum` covers the header (with sum 0) and all sections but the two
+ *                       that are mapped and looked at only when needed
+ *   units, blocks, flows, links, relocations, entries (of the shadow; for outsiders), code
+ *   map                 with a checksum of its own; looked at when a signal or fault arrives
+ *   hash                block numbers by address; a wrong one finds nothing, as blocks say their pc
+ *
+ * Whether the text is still the one that was translated: by device, inode, size and times if they
+ * are what they were when the text was last hashed, else by hashing it again. */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "collect/process/session.h"
+
+#define CACHE_VERSION 2u
+
+struct identity {
+	uint64_t dev, ino, size, mtime, mtime_ns, ctime, ctime_ns;
+};
+
+struct saved_unit {
+	uint32_t code, ncode, block, nblock;
+};
+struct saved_link {
+	uint64_t target;		/* from lo; may lie outside the module */
+	uint32_t site, stub;
+};
+struct saved_entry {
+	uint32_t pc, code;		/* from lo; from the module's code */
+};
+
+struct saved_outside {
+	uint32_t block, code;
+};
+
+struct cache_file {
+	char magic[8];			/* "pugmkTC\n" */
+	uint32_t version, abi, kind, absolute;
+	uint64_t build;			/* of pugmark: another translator, another cache */
+	uint64_t sum, map_sum, text_hash, text_len, file_off;
+	struct identity id;
+	uint64_t lo;			/* where the text was; only absolute code depends on it */
+	int64_t distance;		/* code - lo */
+	uint32_t ncode, nunit, nblock, nlink, nentry, nmap, hash_mask, noutside;
+	uint32_t nrel_pc, nrel_counter, nrel_link;
+	uint64_t units, blocks, flows, links, rel_pc, rel_counter, rel_link, entries, outsides, code;
+	uint64_t map, hash, size;
+};
+
+/* ---- hashing: four multiply-rotate lanes, as fast as memory; not against an adversary --------------- */
+static uint64_t mix(const void *p, size_t n, uint64_t seed)
+{
+	const uint64_t k = 0x9e3779b97f4a7c15u;
+	uint64_t h[4] = { seed ^ n, seed + k, seed * k + 1, ~seed };
+	const uint8_t *b = p;
+	uint64_t v[4];
+
+	for (; n >= 32; n -= 32, b += 32) {
+		memcpy(v, b, 32);
+		for (int i = 0; i < 4; i++) {
+			h[i] = (h[i] ^ v[i]) * k;
+			h[i] ^= h[i] >> 29;
+		}
+	}
+	memset(v, 0, sizeof v);
+	memcpy(v, b, n);
+	for (int i = 0; i < 4; i++) {
+		h[i] = (h[i] ^ v[i]) * k;
+		h[i] ^= h[i] >> 32;
+	}
+	h[0] = (h[0] + h[1] * 3 + h[2] * 5 + h[3] * 7) * k;
+	return h[0] ^ h[0] >> 31;
+}
+
+static uint64_t build_number(void)
+{
+	extern const uint8_t pm_rt_text[], pm_rt_text_end[];
+	static uint64_t n;
+
+	/* the runtime's bytes and the translator's date of birth */
+	if (!n)
+		n = mix(pm_rt_text, (size_t)(pm_rt_text_end - pm_rt_text), 1) ^
+		    mix(PM_VERSION " " __DATE__ " " __TIME__, sizeof PM_VERSION " " __DATE__ " " __TIME__, 2);
+	return n;
+}
+
+static void identify(const struct stat *st, struct identity *id)
+{
+	*id = (struct identity){
+		st->st_dev, st->st_ino, (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec,
+		(uint64_t)st->st_mtim.tv_nsec, (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec,
+	};
+}
+
+/* ---- the directory ------------------------------------------------------------------------------- */
+static bool make_dirs(char *path)
+{
+	for (char *p = path + 1; *p; p++)
+		if (*p == '/') {
+			*p = 0;
+			if (mkdir(path, 0700) && errno != EEXIST)
+				return false;
+			*p = '/';
+		}
+	return !mkdir(path, 0700) || errno == EEXIST;
+}
+
+bool cache_open(struct session *s, struct pm_err *err)
+{
+	const char *dir = s->opts->cache_dir, *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	char path[4096];
+	struct stat st;
+
+	s->cache_fd = -1;
+	if (s->opts->no_cache)
+		return true;
+	if (dir)
+		snprintf(path, sizeof path, "%s", dir);
+	else if (xdg && *xdg == '/')
+		snprintf(path, sizeof path, "%s/pugmark", xdg);
+	else if (home && *home == '/')
+		snprintf(path, sizeof path, "%s/.cache/pugmark", home);
+	else
+		return true;
+	if (!make_dirs(path) || (s->cache_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+		if (dir) {
+			err->file = dir;
+			pm_fail_errno(err, "cannot use it as translation cache");
+			return false;
+		}
+		return true;			/* a home that cannot be written is no reason not to run */
+	}
+	if (fstat(s->cache_fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022)) {
+		/* what others can write, we do not execute */
+		close(s->cache_fd);
+		s->cache_fd = -1;
+		if (dir) {
+			err->file = dir;
+			pm_fail_file(err, "others own it or can write to it: not used as translation cache");
+			return false;
+		}
+	}
+	return true;
+}
+
+/* "b" and the build id in hex, or "h" and a hash of the text. */
+static void make_key(struct module *m, int fd)
+{
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+	size_t n = 0;
+
+	if (pread(fd, &eh, sizeof eh, 0) == sizeof eh && eh.e_phentsize == sizeof ph)
+		for (unsigned i = 0; i < eh.e_phnum && !n; i++) {
+			uint8_t note[1024];
+			ssize_t got;
+
+			if (pread(fd, &ph, sizeof ph, (off_t)(eh.e_phoff + i * sizeof ph)) != sizeof ph)
+				break;
+			if (ph.p_type != PT_NOTE)
+				continue;
+			got = pread(fd, note, ph.p_filesz < sizeof note ? ph.p_filesz : sizeof note,
+				    (off_t)ph.p_offset);
+			for (size_t at = 0; got > 0 && at + 12 <= (size_t)got; ) {
+				uint32_t h[3];
+
+				memcpy(h, note + at, sizeof h);
+				if (h[2] == NT_GNU_BUILD_ID && h[0] == 4 && h[1] && h[1] <= 32 &&
+				    at + 16 + h[1] <= (size_t)got && !memcmp(note + at + 12, "GNU", 4)) {
+					n = (size_t)sprintf(m->key, "b");
+					for (uint32_t k = 0; k < h[1]; k++)
+						n += (size_t)sprintf(m->key + n, "%02x",
+								     note[at + 16 + k]);
+					break;
+				}
+				if (h[0] > sizeof note || h[1] > sizeof note)
+					break;
+				at += 12 + ((h[0] + 3) & ~3u) + ((h[1] + 3) & ~3u);
+			}
+		}
+	if (!n)
+		n = (size_t)sprintf(m->key, "h%016" PRIx64, mix(m->text, m->text_len, 0));
+	snprintf(m->key + n, sizeof m->key - n, "-%" PRIx64 "-%d", m->file_off >> 12, XL_PROFILE);
+}
+
+/* ---- loading ------------------------------------------------------------------------------------- */
+static uint64_t sum_of(const struct cache_file *f)
+{
+	struct cache_file h = *f;
+
+	h.sum = 0;
+	return mix((const uint8_t *)f + sizeof *f, f->map - sizeof *f, mix(&h, sizeof h, 3));
+}
+
+static bool sound(const struct cache_file *f, size_t size)
+{
+	const struct { uint64_t at, n; } part[] = {
+		{ f->units, (uint64_t)f->nunit * sizeof(struct saved_unit) },
+		{ f->blocks, (uint64_t)f->nblock * sizeof(struct blk) },
+		{ f->flows, (uint64_t)f->nblock * sizeof(struct xl_flow) },
+		{ f->links, (uint64_t)f->nlink * sizeof(struct saved_link) },
+		{ f->rel_pc, 4ull * f->nrel_pc }, { f->rel_counter, 4ull * f->nrel_counter },
+		{ f->rel_link, 4ull * f->nrel_link },
+		{ f->entries, (uint64_t)f->nentry * sizeof(struct saved_entry) },
+		{ f->outsides, (uint64_t)f->noutside * sizeof(struct saved_outside) },
+		{ f->code, f->ncode }, { f->map, (uint64_t)f->nmap * sizeof(struct xl_map) },
+		{ f->hash, (f->hash_mask + 1ull) * 4 },
+	};
+	uint64_t at = sizeof *f;
+
+	if (size < sizeof *f || memcmp(f->magic, "pugmkTC\n", 8) || f->version != CACHE_VERSION ||
+	    f->abi != RT_ABI || f->build != build_number() || f->kind != XL_PROFILE || f->size != size)
+		return false;
+	for (size_t i = 0; i < NR(part); i++) {
+		if (part[i].at < at || part[i].at % 8 || part[i].n > size || part[i].at > size - part[i].n)
+			return false;
+		at = part[i].at + part[i].n;
+	}
+	return sum_of(f) == f->sum;
+}
+
+static bool same_text(const struct cache_file *f, const struct module *m)
+{
+	struct identity id;
+
+	if (f->text_len != m->text_len || f->file_off != m->file_off || f->absolute != m->absolute ||
+	    (m->absolute && f->lo != m->lo))
+		return false;
+	identify(&m->st, &id);
+	return !memcmp(&id, &f->id, sizeof id) || mix(m->text, m->text_len, 0) == f->text_hash;
+}
+
+#define AT(f, what) ((const void *)((const uint8_t *)(f) + (f)->what))
+
+static void add32(uint8_t *code, const uint32_t *at, size_t n, uint32_t by)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t v;
+
+		memcpy(&v, code + at[i], 4);
+		v += by;
+		memcpy(code + at[i], &v, 4);
+	}
+}
+
+static void load(struct session *s, struct space *sp, uint32_t mi, const struct cache_file *f)
+{
+	struct module *m = &sp->module[mi];
+	uint8_t *code = s->code + m->code_off;
+	const struct saved_unit *u = AT(f, units);
+	const struct saved_link *l = AT(f, links);
+	const struct saved_entry *e = AT(f, entries);
+	const struct saved_outside *o = AT(f, outsides);
+	const struct blk *b = AT(f, blocks);
+	uint32_t block0 = (uint32_t)sp->nblock, link0 = (uint32_t)sp->nlink;
+	uint64_t *table = (uint64_t *)(s->code + sp->base);
+
+	memcpy(code, AT(f, code), f->ncode);
+	add32(code, AT(f, rel_counter), f->nrel_counter, 8 * block0);
+	add32(code, AT(f, rel_link), f->nrel_link, link0);
+	if ((int64_t)(m->code - m->lo) != f->distance)
+		add32(code, AT(f, rel_pc), f->nrel_pc,
+		      (uint32_t)(f->distance - (int64_t)(m->code - m->lo)));
+	pm_buf_add(&m->rel_pc, AT(f, rel_pc), 4ull * f->nrel_pc);
+	pm_buf_add(&m->rel_counter, AT(f, rel_counter), 4ull * f->nrel_counter);
+	pm_buf_add(&m->rel_link, AT(f, rel_link), 4ull * f->nrel_link);
+	m->code_len = f->ncode;
+
+	while (sp->cap_block < sp->nblock + f->nblock) {
+		sp->cap_block = sp->cap_block ? sp->cap_block * 2 : 1024;
+		sp->block = pm_realloc(sp->block, sp->cap_block * sizeof *sp->block);
+	}
+	while (sp->cap_flow < sp->cap_block) {
+		sp->cap_flow = sp->cap_block;
+		sp->flow = pm_realloc(sp->flow, sp->cap_flow * sizeof *sp->flow);
+	}
+	memcpy(sp->block + block0, b, f->nblock * sizeof *b);
+	memcpy(sp->flow + block0, AT(f, flows), f->nblock * sizeof *sp->flow);
+	for (uint32_t i = 0; i < f->noutside; i++)
+		*pm_map_put(&sp->outside, block0 + o[i].block, NULL) = o[i].code + 1;
+	for (uint32_t i = 0; i < f->nblock; i++) {
+		sp->block[block0 + i].pc += m->lo;
+		sp->block[block0 + i].module = (uint16_t)mi;
+	}
+	sp->nblock += f->nblock;
+	for (uint32_t i = 0; i < f->nunit; i++) {
+		pm_grow(sp->unit, sp->nunit, sp->cap_unit);
+		pm_grow(m->unit, m->nunit, m->cap_unit);
+		m->unit[m->nunit++] = (uint32_t)sp->nunit;
+		sp->unit[sp->nunit++] = (struct unit){ mi, u[i].code, u[i].ncode, block0 + u[i].block,
+						       u[i].nblock, false };
+	}
+	for (uint32_t i = 0; i < f->nlink; i++) {
+		uint64_t target = l[i].target + m->lo, *head;
+
+		pm_grow(sp->link, sp->nlink, sp->cap_link);
+		sp->link[sp->nlink] = (struct link){ target, mi, l[i].site, l[i].stub, 0, false };
+		table[sp->nlink] = target;
+		if (m->lo <= target && target < m->hi) {
+			head = pm_map_put(&sp->pending, target, NULL);
+			sp->link[sp->nlink].next = (uint32_t)*head;
+			*head = sp->nlink + 1;
+		}
+		sp->nlink++;
+	}
+	for (uint32_t i = 0; i < f->nentry; i++)
+		space_shadow(s, m, m->lo + e[i].pc, m->code + e[i].code);
+	m->cached_map = AT(f, map);
+	m->ncached_map = f->nmap;
+	m->cached_hash = AT(f, hash);
+	m->cached_hash_mask = f->hash_mask;
+	m->first_cached = block0;
+	m->ncached = f->nblock;
+	s->cached += f->nblock;
+}
+
+/* Every number in the file that is used as an index stays inside what it indexes. */
+static bool consistent(const struct cache_file *f, const struct module *m)
+{
+	const struct saved_unit *u = AT(f, units);
+	const struct saved_link *l = AT(f, links);
+	const struct saved_entry *e = AT(f, entries);
+	const struct saved_outside *o = AT(f, outsides);
+	const struct xl_flow *w = AT(f, flows);
+	const struct blk *b = AT(f, blocks);
+	const uint32_t *rel[3] = { AT(f, rel_pc), AT(f, rel_counter), AT(f, rel_link) };
+	const uint32_t nrel[3] = { f->nrel_pc, f->nrel_counter, f->nrel_link };
+
+	if (f->ncode > m->code_cap / 2)
+		return false;
+	for (uint32_t i = 0; i < f->nunit; i++) {
+		if (u[i].nblock > f->nblock || u[i].block > f->nblock - u[i].nblock)
+			return false;
+		for (uint32_t k = u[i].block; k < u[i].block + u[i].nblock; k++)
+			if ((w[k].in != XL_OPEN && w[k].in >= u[i].nblock) ||
+			    (w[k].out != XL_OPEN && w[k].out >= u[i].nblock))
+				return false;
+	}
+	for (uint32_t i = 0; i < f->noutside; i++)
+		if (o[i].block >= f->nblock || o[i].code >= f->ncode)
+			return false;
+	for (uint32_t i = 0; i < f->nblock; i++)
+		if (b[i].pc >= m->text_len || b[i].size > m->text_len - b[i].pc ||
+		    b[i].map > f->nmap || b[i].nmap > f->nmap - b[i].map || b[i].code >= f->ncode)
+			return false;
+	for (uint32_t i = 0; i < f->nlink; i++)
+		if (l[i].site + 4ull > f->ncode || l[i].stub >= f->ncode)
+			return false;
+	for (uint32_t i = 0; i < f->nentry; i++)
+		if (e[i].pc >= m->hi - m->lo || e[i].code >= f->ncode)
+			return false;
+	for (int k = 0; k < 3; k++)
+		for (uint32_t i = 0; i < nrel[k]; i++)
+			if (rel[k][i] + 4ull > f->ncode)
+				return false;
+	return true;
+}
+
+void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd)
+{
+	struct module *m = &sp->module[mi];
+	struct cache_file *f;
+	struct stat st;
+	int in;
+
+	if (s->cache_fd < 0 || fd < 0)
+		return;
+	make_key(m, fd);
+	in = openat(s->cache_fd, m->key, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (in < 0)
+		return;
+	if (fstat(in, &st) || st.st_uid != geteuid() || (st.st_mode & 022) ||
+	    (size_t)st.st_size < sizeof *f) {
+		close(in);
+		return;
+	}
+	f = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, in, 0);
+	if (f != MAP_FAILED) {
+		if (sound(f, (size_t)st.st_size) && same_text(f, m) && consistent(f, m)) {
+			load(s, sp, mi, f);
+			m->cache = f;
+			m->cache_size = (size_t)st.st_size;
+			/* copied: only the map and the hash are looked at from now on */
+			madvise(f, f->map & ~4095ull, MADV_DONTNEED);
+			madvise((uint8_t *)f + (f->map & ~4095ull), (size_t)st.st_size - (f->map & ~4095ull),
+				MADV_DONTNEED);
+			futimens(in, NULL);		/* least recently used goes first */
+		} else {
+			munmap(f, (size_t)st.st_size);
+		}
+	}
+	close(in);
+}
+
+bool cache_check_map(struct module *m)
+{
+	if (!m->ncached_map || m->cached_map_good)
+		return true;
+	m->cached_map_good = mix(m->cached_map, m->ncached_map * sizeof *m->cached_map, 4) ==
+			     m->cache->map_sum;
+	return m->cached_map_good;
+}
+
+/* ---- saving -------------------------------------------------------------------------------------- */
+static void complain(struct session *s)
+{
+	if (!s->cache_complained)
+		fprintf(stderr, "pugmark: cannot write the translation cache: %s\n", strerror(errno));
+	s->cache_complained = true;
+}
+
+static uint64_t put(struct pm_buf *out, const void *p, size_t n)
+{
+	static const uint8_t zero[8];
+	uint64_t at;
+
+	pm_buf_add(out, zero, -out->n & 7);
+	at = out->n;
+	pm_buf_add(out, p, n);
+	return at;
+}
+
+static void save_module(struct session *s, struct space *sp, uint32_t mi)
+{
+	struct module *m = &sp->module[mi];
+	struct cache_file f = { .magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI,
+				.kind = XL_PROFILE, .absolute = m->absolute, .build = build_number(),
+				.text_len = m->text_len, .file_off = m->file_off, .lo = m->lo };
+	uint32_t *number = pm_alloc((sp->nblock + 1) * sizeof *number);	/* in the module, + 1 */
+	uint32_t *link = pm_alloc((sp->nlink + 1) * sizeof *link);
+	uint8_t *code = pm_alloc(m->code_len + 1);
+	struct pm_buf out = { 0 }, units = { 0 }, blocks = { 0 }, links = { 0 }, entries = { 0 },
+		      counters = { 0 }, stubs = { 0 }, map = { 0 }, flows = { 0 }, outsides = { 0 };
+	uint32_t *hash, nblock = 0, nlink = 0;
+	char tmp[128];
+	bool whole;
+	int fd;
+
+	memcpy(code, s->code + m->code_off, m->code_len);
+	for (size_t i = 0; i < m->nunit; i++) {
+		const struct unit *u = &sp->unit[m->unit[i]];
+		struct saved_unit v = { u->code, u->ncode, nblock, u->nblock };
+
+		if (u->once)
+			continue;
+		pm_buf_add(&units, &v, sizeof v);
+		for (uint32_t k = 0; k < u->nblock; k++) {
+			struct blk b = sp->block[u->block + k];
+			uint32_t first = (uint32_t)(map.n / sizeof(struct xl_map));
+
+			for (uint32_t j = 0; j < b.nmap; j++)
+				pm_buf_add(&map, module_map(m, b.map + j), sizeof(struct xl_map));
+			number[u->block + k] = ++nblock;
+			pm_buf_add(&flows, &sp->flow[u->block + k], sizeof(struct xl_flow));
+			if (pm_map_get(&sp->outside, u->block + k)) {
+				struct saved_outside e = { nblock - 1, 0 };
+
+				e.code = (uint32_t)*pm_map_get(&sp->outside, u->block + k) - 1;
+				pm_buf_add(&outsides, &e, sizeof e);
+			}
+			if (b.indirect != XL_NONE) {
+				struct saved_entry e = { (uint32_t)(b.pc - m->lo), b.indirect };
+
+				pm_buf_add(&entries, &e, sizeof e);
+			}
+			b.pc -= m->lo;
+			b.map = first;
+			b.module = 0;
+			pm_buf_add(&blocks, &b, sizeof b);
+		}
+	}
+	for (size_t i = 0; i < sp->nlink; i++) {
+		const struct link *l = &sp->link[i];
+		bool inside = m->lo <= l->target && l->target < m->hi;
+		struct saved_link v = { l->target - m->lo, l->site, l->stub };
+		int32_t d = (int32_t)(l->stub - (l->site + 4));
+
+		if (l->module != mi || l->site == XL_NONE || (l->done && inside))
+			continue;
+		memcpy(code + l->site, &d, 4);		/* links to other modules are made anew */
+		link[i] = ++nlink;
+		pm_buf_add(&links, &v, sizeof v);
+	}
+	for (size_t i = 0; i < m->rel_counter.n / 4; i++) {
+		uint32_t at = ((uint32_t *)m->rel_counter.p)[i], v;
+
+		memcpy(&v, code + at, 4);
+		v = (uint32_t)(v - RT_COUNTERS) / 8;
+		if (v >= sp->nblock || !number[v])
+			continue;
+		v = (uint32_t)(RT_COUNTERS + 8ull * (number[v] - 1));
+		memcpy(code + at, &v, 4);
+		pm_buf_add(&counters, &at, 4);
+	}
+	for (size_t i = 0; i < m->rel_link.n / 4; i++) {
+		uint32_t at = ((uint32_t *)m->rel_link.p)[i], v;
+
+		memcpy(&v, code + at, 4);
+		if (v >= sp->nlink || !link[v])
+			continue;
+		v = link[v] - 1;
+		memcpy(code + at, &v, 4);
+		pm_buf_add(&stubs, &at, 4);
+	}
+	f.hash_mask = 1023;
+	while (f.hash_mask < nblock * 2)
+		f.hash_mask = f.hash_mask * 2 + 1;
+	hash = pm_alloc((f.hash_mask + 1ull) * 4);
+	for (uint32_t i = 0; i < nblock; i++) {
+		size_t h = hash_pc(((struct blk *)blocks.p)[i].pc) & f.hash_mask;
+
+		while (hash[h])
+			h = (h + 1) & f.hash_mask;
+		hash[h] = i + 1;
+	}
+	f.distance = (int64_t)(m->code - m->lo);
+	f.text_hash = mix(m->text, m->text_len, 0);
+	identify(&m->st, &f.id);
+	f.ncode = (uint32_t)m->code_len;
+	f.nunit = (uint32_t)(units.n / sizeof(struct saved_unit));
+	f.nblock = nblock;
+	f.nlink = nlink;
+	f.nentry = (uint32_t)(entries.n / sizeof(struct saved_entry));
+	f.noutside = (uint32_t)(outsides.n / sizeof(struct saved_outside));
+	f.nmap = (uint32_t)(map.n / sizeof(struct xl_map));
+	f.nrel_pc = (uint32_t)(m->rel_pc.n / 4);
+	f.nrel_counter = (uint32_t)(counters.n / 4);
+	f.nrel_link = (uint32_t)(stubs.n / 4);
+	put(&out, &f, sizeof f);
+	f.units = put(&out, units.p, units.n);
+	f.blocks = put(&out, blocks.p, blocks.n);
+	f.flows = put(&out, flows.p, flows.n);
+	f.links = put(&out, links.p, links.n);
+	f.rel_pc = put(&out, m->rel_pc.p, m->rel_pc.n);
+	f.rel_counter = put(&out, counters.p, counters.n);
+	f.rel_link = put(&out, stubs.p, stubs.n);
+	f.entries = put(&out, entries.p, entries.n);
+	f.outsides = put(&out, outsides.p, outsides.n);
+	f.code = put(&out, code, m->code_len);
+	f.map = put(&out, map.p, map.n);
+	f.hash = put(&out, hash, (f.hash_mask + 1ull) * 4);
+	f.size = out.n;
+	f.map_sum = mix(map.p, map.n, 4);
+	memcpy(out.p, &f, sizeof f);
+	((struct cache_file *)out.p)->sum = sum_of((struct cache_file *)out.p);
+
+	snprintf(tmp, sizeof tmp, ".%s.%d", m->key, getpid());
+	fd = openat(s->cache_fd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	whole = fd >= 0;
+	for (size_t done = 0; whole && done < out.n; ) {
+		ssize_t n = write(fd, out.p + done, out.n - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			whole = false;
+		else
+			done += (size_t)n;
+	}
+	if (whole && !renameat(s->cache_fd, tmp, s->cache_fd, m->key))
+		s->cache_wrote = true;
+	else {
+		complain(s);
+		if (fd >= 0)
+			unlinkat(s->cache_fd, tmp, 0);
+	}
+	if (fd >= 0)
+		close(fd);
+	pm_buf_release(&out);
+	pm_buf_release(&units);
+	pm_buf_release(&blocks);
+	pm_buf_release(&links);
+	pm_buf_release(&entries);
+	pm_buf_release(&counters);
+	pm_buf_release(&stubs);
+	pm_buf_release(&map);
+	pm_buf_release(&flows);
+	pm_buf_release(&outsides);
+	free(hash);
+	free(code);
+	free(number);
+	free(link);
+}
+
+void cache_save(struct session *s, struct space *sp)
+{
+	if (s->cache_fd < 0)
+		return;
+	for (uint32_t i = 0; i < sp->nmodule; i++) {
+		struct module *m = &sp->module[i];
+		uint32_t units = m->cache ? m->cache->nunit : 0;
+
+		if (!m->dead && m->text && m->key[0] && m->nunit > units)
+			save_module(s, sp, i);
+	}
+}
+
+/* ---- the limit ----------------------------------------------------------------------------------- */
+struct entry {
+	char name[128];
+	uint64_t size;
+	struct timespec at;
+};
+
+static int oldest_first(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->at.tv_sec != y->at.tv_sec)
+		return x->at.tv_sec < y->at.tv_sec ? -1 : 1;
+	return (x->at.tv_nsec > y->at.tv_nsec) - (x->at.tv_nsec < y->at.tv_nsec);
+}
+
+void cache_close(struct session *s)
+{
+	struct entry *v = NULL;
+	size_t n = 0, cap = 0;
+	uint64_t total = 0;
+	struct dirent *d;
+	DIR *dir;
+
+	if (s->cache_fd < 0)
+		return;
+	if (s->cache_wrote && (dir = fdopendir(dup(s->cache_fd)))) {
+		rewinddir(dir);
+		while ((d = readdir(dir))) {
+			struct stat st;
+
+			if (strlen(d->d_name) >= sizeof v->name || fstatat(s->cache_fd, d->d_name, &st, 0) ||
+			    !S_ISREG(st.st_mode))
+				continue;
+			pm_grow(v, n, cap);
+			snprintf(v[n].name, sizeof v[n].name, "%s", d->d_name);
+			v[n].size = (uint64_t)st.st_size;
+			v[n].at = st.st_mtim;
+			total += v[n++].size;
+		}
+		closedir(dir);
+		qsort(v, n, sizeof *v, oldest_first);
+		for (size_t i = 0; i < n && total > s->opts->cache_limit; i++)
+			if (!unlinkat(s->cache_fd, v[i].name, 0))
+				total -= v[i].size;
+		free(v);
+	}
+	close(s->cache_fd);
+	s->cache_fd = -1;
+}

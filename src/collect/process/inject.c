@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* inject.c - put the runtime into a process that stands at its exec stop
+ *
+ * At that stop the program and its interpreter are mapped and nothing has run. A handful of remote
+ * system calls (made by a `syscall` instruction poked over the first instruction, which is put back)
+ * map the runtime; the rest of the work it does itself. Names, auxv and brk stay the program's own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collect/process/session.h"
+
+extern const uint8_t pm_rt_text[], pm_rt_text_end[], pm_rt_data[], pm_rt_data_end[];
+
+pid_t wait_for(pid_t pid, int *status)
+{
+	pid_t got;
+
+	do
+		got = waitpid(pid, status, __WALL);
+	while (got < 0 && errno == EINTR);		/* other children's SIGCHLD */
+	return got;
+}
+
+static bool remote(pid_t pid, const struct user_regs_struct *at, long *ret, long nr, uint64_t a,
+		   uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+{
+	struct user_regs_struct r = *at;
+	int status;
+
+	r.rax = (unsigned long long)nr;
+	r.orig_rax = ~0ull;
+	r.rdi = a;
+	r.rsi = b;
+	r.rdx = c;
+	r.r10 = d;
+	r.r8 = e;
+	r.r9 = f;
+	if (ptrace(PTRACE_SETREGS, pid, 0, &r))
+		return false;
+	/* the first step from an exec stop only finishes execve; signals are blocked meanwhile */
+	for (int i = 0;; i++) {
+		if (i == 4)
+			return false;
+		if (ptrace(PTRACE_SINGLESTEP, pid, 0, 0) || wait_for(pid, &status) != pid ||
+		    !WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, pid, 0, &r))
+			return false;
+		if (r.rip != at->rip)
+			break;
+		if ((long)r.rax != nr) {
+			r.rax = (unsigned long long)nr;
+			if (ptrace(PTRACE_SETREGS, pid, 0, &r))
+				return false;
+		}
+	}
+	*ret = (long)r.rax;
+	return true;
+}
+
+static bool write_mem(pid_t pid, uint64_t to, const void *from, size_t n)
+{
+	struct iovec l = { (void *)from, n }, r = { (void *)to, n };
+
+	return process_vm_writev(pid, &l, 1, &r, 1, 0) == (ssize_t)n;
+}
+
+static bool read_maps(pid_t pid, struct rt_boot *boot, struct space *sp)
+{
+	char path[64], line[4400];
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/maps", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	while (fgets(line, sizeof line, f)) {
+		uint64_t lo, hi;
+		char perms[8];
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &lo, &hi, perms) != 3)
+			continue;
+		if (perms[2] != 'x' || lo >> 63)	/* the vsyscall page is the kernel's */
+			continue;
+		if (boot->nrange < NR(boot->range)) {
+			uint32_t prot = (perms[0] == 'r' ? 1 : 0) | (perms[1] == 'w' ? 2 : 0) | 4;
+
+			boot->range[boot->nrange++] =
+				(struct rt_range){ lo, hi, prot, perms[3] == 's' };
+			space_range_add(sp, lo, hi, prot, perms[3] == 's', false);
+		}
+	}
+	fclose(f);
+	return boot->nrange > 0;
+}
+
+/* The 16 bytes from which libc draws its stack protector and pointer guard: the same in every run. */
+static void fix_random(pid_t pid)
+{
+	char path[64];
+	uint64_t pair[2];
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%d/auxv", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && read(fd, pair, sizeof pair) == sizeof pair && pair[0])
+		if (pair[0] == 25 /* AT_RANDOM */)
+			write_mem(pid, pair[1], "pugmark-random-0", 16);
+	if (fd >= 0)
+		close(fd);
+}
+
+#define PTRACE_GETSIGMASK_ ((enum __ptrace_request)0x420a)
+#define PTRACE_SETSIGMASK_ ((enum __ptrace_request)0x420b)
+
+static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct space *sp, char *why,
+			   size_t n)
+{
+	struct user_regs_struct regs;
+	struct rt_boot boot = { .persona = ~0u };
+	size_t ntext = (size_t)(pm_rt_text_end - pm_rt_text);
+	size_t ndata = (size_t)(pm_rt_data_end - pm_rt_data);
+	uint64_t path_at;
+	char rt_path[64];
+	long word, fd = -1, ret = -1;
+	bool ok = false;
+
+	errno = 0;
+	if (ptrace(PTRACE_GETREGS, pid, 0, &regs)) {
+		snprintf(why, n, "%s", strerror(errno));
+		return false;
+	}
+	if (regs.cs != 0x33) {
+		snprintf(why, n, "it is a 32-bit program, which this version does not trace");
+		return false;
+	}
+	snprintf(boot.code_path, sizeof boot.code_path, "/proc/%s/fd/%d", s->pid_text, s->code_fd);
+	snprintf(boot.data_path, sizeof boot.data_path, "/proc/%s/fd/%d", s->pid_text, s->data_fd);
+	snprintf(rt_path, sizeof rt_path, "/proc/%s/fd/%d", s->pid_text, s->rt_fd);
+	boot.entry = regs.rip;
+	boot.block = RT_DATA_VAULT + (uint64_t)block * RT_BLOCK_SIZE;
+	if (!read_maps(pid, &boot, sp)) {
+		snprintf(why, n, "its memory map cannot be read");
+		return false;
+	}
+	if (s->opts->fix_random)
+		fix_random(pid);
+	if (s->head->no_aslr)
+		boot.persona = (uint32_t)personality(0xffffffff);
+
+	errno = 0;
+	word = ptrace(PTRACE_PEEKTEXT, pid, (void *)regs.rip, 0);
+	if (errno || ptrace(PTRACE_POKETEXT, pid, (void *)regs.rip,
+			    (void *)((word & ~0xffffl) | 0x050f))) {
+		snprintf(why, n, "its code cannot be changed: %s", strerror(errno));
+		return false;
+	}
+	path_at = regs.rsp - 512;
+	ok = write_mem(pid, path_at, rt_path, sizeof rt_path);
+	ok = ok && remote(pid, &regs, &fd, SYS_open, path_at, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
+	if (ok && fd < 0) {
+		snprintf(why, n, "it cannot open %s: %s", rt_path, strerror((int)-fd));
+		ok = false;
+	}
+	ok = ok && remote(pid, &regs, &ret, SYS_mmap, RT_IMAGE, ntext, PROT_READ | PROT_EXEC,
+			  MAP_PRIVATE | MAP_FIXED, (uint64_t)fd, 0) && ret == (long)RT_IMAGE;
+	ok = ok && remote(pid, &regs, &ret, SYS_mmap, RT_IMAGE_DATA, ndata, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_FIXED, (uint64_t)fd,
+			  (ntext + 4095) & ~(size_t)4095) && ret == (long)RT_IMAGE_DATA;
+	ok = ok && remote(pid, &regs, &ret, SYS_close, (uint64_t)fd, 0, 0, 0, 0, 0);
+	if (ptrace(PTRACE_POKETEXT, pid, (void *)regs.rip, (void *)word))
+		ok = false;
+	ok = ok && write_mem(pid, RT_IMAGE_DATA, &boot, sizeof boot);
+	if (!ok) {
+		if (!*why)
+			snprintf(why, n, "the runtime cannot be mapped into it");
+		ptrace(PTRACE_SETREGS, pid, 0, &regs);
+		return false;
+	}
+	regs.rip = RT_IMAGE;
+	regs.orig_rax = ~0ull;
+	if (ptrace(PTRACE_SETREGS, pid, 0, &regs)) {
+		snprintf(why, n, "%s", strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, char *why, size_t n)
+{
+	uint64_t mask = 0, all = ~0ull;
+	bool ok;
+
+	if (ptrace(PTRACE_GETSIGMASK_, pid, 8, &mask) || ptrace(PTRACE_SETSIGMASK_, pid, 8, &all)) {
+		snprintf(why, n, "%s", strerror(errno));
+		return false;
+	}
+	ok = inject_stopped(s, pid, block, sp, why, n);
+	ptrace(PTRACE_SETSIGMASK_, pid, 8, &mask);
+	return ok;
+}

@@ -1,0 +1,876 @@
+/* SPDX-License-Identifier: MIT */
+/* session.c - the controller's loop: start the program, answer its threads, see it out */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <Zydis/Zydis.h>
+
+#include "collect/process/session.h"
+#include "elf/elf.h"
+
+extern const uint8_t pm_rt_text[], pm_rt_text_end[], pm_rt_data[], pm_rt_data_end[];
+
+static struct rt_session *doorbell;		/* for the signal handler and the watcher */
+
+static void ring(void)
+{
+	__atomic_fetch_add(&doorbell->doorbell, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&doorbell->asleep, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &doorbell->doorbell, FUTEX_WAKE, 1);
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int sig)
+{
+	int e = errno;
+
+	if (sig != SIGCHLD)
+		interrupted = sig;
+	ring();
+	errno = e;
+}
+
+/* ---- thread blocks --------------------------------------------------------------------------------- */
+static uint32_t block_new(struct session *s, uint32_t proc)
+{
+	for (uint32_t i = 1; i < RT_BLOCKS; i++) {
+		struct rt_block *b;
+
+		if (s->block_used[i])
+			continue;
+		b = session_block(s, i);
+		if (b->state == BLK_DEAD) {
+			/* recycle: nothing of the old thread may be left */
+			fallocate(s->data_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				  (off_t)(i * RT_BLOCK_SIZE), (off_t)RT_BLOCK_SIZE);
+		}
+		s->block_used[i] = 1;
+		s->block_proc[i] = proc + 1;
+		if (i >= s->block_high)
+			s->block_high = i + 1;
+		b->state = BLK_READY;
+		b->spin = s->spin;
+		return i;
+	}
+	return 0;
+}
+
+static void block_free(struct session *s, uint32_t i)
+{
+	session_block(s, i)->state = BLK_DEAD;
+	session_block(s, i)->mail.state = MAIL_IDLE;
+	s->block_used[i] = 0;
+	s->block_proc[i] = 0;
+}
+
+static struct proc *proc_new(struct session *s, uint32_t *index)
+{
+	struct proc *p = pm_alloc(sizeof *p);
+
+	p->pidfd = -1;
+	p->status = p->signal = -1;
+	p->mm = p;
+	pm_grow(s->proc, s->nproc, s->cap_proc);
+	*index = (uint32_t)s->nproc;
+	s->proc[s->nproc++] = p;
+	return p;
+}
+
+static struct thread *thread_new(struct proc *p, uint32_t block)
+{
+	pm_grow(p->thread, p->nthread, p->cap_thread);
+	p->thread[p->nthread] = (struct thread){ .block = block, .live = true };
+	return &p->thread[p->nthread++];
+}
+
+static struct thread *thread_of(struct proc *p, uint32_t block)
+{
+	for (size_t i = 0; i < p->nthread; i++)
+		if (p->thread[i].block == block && p->thread[i].live)
+			return &p->thread[i];
+	return NULL;
+}
+
+static const char *exe_of(struct session *s, uint32_t pid)
+{
+	char link[64], path[4096];
+	ssize_t n;
+
+	snprintf(link, sizeof link, "/proc/%u/exe", pid);
+	n = readlink(link, path, sizeof path - 1);
+	if (n < 0)
+		return NULL;
+	path[n] = 0;
+	return pm_arena_strdup(&s->mem, path);
+}
+
+/* The address space is over: what its threads counted is final. */
+static void proc_over(struct session *s, struct proc *p)
+{
+	if (p->gone)
+		return;
+	p->gone = true;
+	if (p->mm != p && p->mm->space)
+		p->space = p->mm->space;
+	for (size_t i = 0; i < p->nthread; i++) {
+		uint32_t b = p->thread[i].block;
+
+		if (!p->thread[i].live)
+			continue;
+		if (!p->thread[i].tid)
+			p->thread[i].tid = session_block(s, b)->tid;
+		gather_thread(s, p, &p->thread[i]);
+		block_free(s, b);
+	}
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	p->pidfd = -1;
+	gather_process(s, p);
+	if (p->mm == p) {
+		struct proc *heir = NULL;
+
+		/* a vfork child may outlive the parent whose address space it runs in */
+		for (size_t i = 0; i < s->nproc; i++)
+			if (s->proc[i] != p && s->proc[i]->mm == p && !s->proc[i]->gone) {
+				if (!heir) {
+					heir = s->proc[i];
+					heir->space = p->space;
+					heir->placed = p->placed;
+				}
+				s->proc[i]->mm = heir;
+			}
+		if (!heir) {
+			space_unref(s, p->space);
+			pm_buf_release(&p->placed);
+		}
+	}
+	p->space = NULL;
+	free(p->thread);
+	p->thread = NULL;
+	p->nthread = p->cap_thread = 0;
+}
+
+/* ---- watching processes that are not our children --------------------------------------------------- */
+static int epoll_fd = -1;
+
+static void *watch(void *arg)
+{
+	(void)arg;
+	for (;;) {
+		struct epoll_event e;
+
+		if (epoll_wait(epoll_fd, &e, 1, -1) < 0 && errno != EINTR)
+			return NULL;
+		ring();
+		usleep(200);			/* the main loop removes it; level-triggered meanwhile */
+	}
+}
+
+static void watch_pid(struct proc *p)
+{
+	struct epoll_event e = { .events = EPOLLIN | EPOLLONESHOT };
+	static bool started;
+	pthread_t t;
+
+	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+	if (p->pidfd < 0)
+		return;
+	if (!started) {
+		sigset_t all, old;
+
+		started = true;
+		epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &old);
+		if (!pthread_create(&t, NULL, watch, NULL))
+			pthread_detach(t);
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
+	}
+	epoll_ctl(epoll_fd, EPOLL_CTL_ADD, p->pidfd, &e);
+}
+
+static void check_watched(struct session *s)
+{
+	for (size_t i = 0; i < s->nproc; i++) {
+		struct proc *p = s->proc[i];
+		struct pollfd f = { .fd = p->pidfd, .events = POLLIN };
+
+		if (p->gone || p->pidfd < 0)
+			continue;
+		if (poll(&f, 1, 0) == 1)
+			proc_over(s, p);
+	}
+}
+
+/* ---- requests --------------------------------------------------------------------------------------- */
+static uint64_t insn_offset(const uint8_t *bytes, uint32_t size, uint32_t insn)
+{
+	ZydisDecoder d;
+	ZydisDecodedInstruction in;
+	uint32_t off = 0;
+
+	ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	for (uint32_t i = 0; i < insn && off < size; i++) {
+		if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&d, NULL, bytes + off, size - off, &in)))
+			break;
+		off += in.length;
+	}
+	return off;
+}
+
+static uint64_t orig_pc(const struct space *sp, uint32_t bi, uint32_t insn)
+{
+	const struct blk *b = &sp->block[bi];
+	const uint8_t *bytes = block_bytes(sp, bi);
+
+	return bytes ? b->pc + insn_offset(bytes, b->size, insn) : b->pc;
+}
+
+/* An execution of @block ends early at @at. Behind its last instruction no instruction of it is cut
+ * off, but control stands at its end, and will come to the next block otherwise than from here. */
+static void cut(struct proc *p, uint32_t tid, uint32_t block, const struct xl_map *at)
+{
+	const bool uncounted = !(at->flags & XL_COUNTED);
+	const uint32_t done = at->insn;
+	struct pm_cut_at *c;
+
+	if (done >= p->space->block[block].n && !(at->flags & XL_AT_START))
+		return;
+	for (size_t i = 0; i < p->ncut; i++) {
+		c = &p->cut[i];
+		if (c->tid == tid && c->block == block && c->done == done &&
+		    c->uncounted == uncounted) {
+			c->times++;
+			return;
+		}
+	}
+	pm_grow(p->cut, p->ncut, p->cap_cut);
+	p->cut[p->ncut++] = (struct pm_cut_at){ tid, block, done, uncounted, 1 };
+}
+
+/* Where is a thread that a signal stopped, and what is the program's state there? */
+static void on_where(struct session *s, struct proc *p, uint32_t tid, struct rt_mail *m)
+{
+	const struct xl_map *map = NULL;
+	struct space *sp = p->space;
+	uint64_t code = m->a[0];
+	uint32_t bi = 0;
+
+	if (m->a[1] == SIGSEGV && m->a[3] && (m->a[4] & 2) && space_write_trap(s, p, m->a[2], code, m)) {
+		if (m->r[0] == RT_WRITE_SELF) {
+			uint64_t pc = orig_pc(p->space, (uint32_t)m->r[5], (uint32_t)m->r[1]);
+
+			/* the stale block ends before the write, which then happens by itself */
+			space_state(p->space, code, &bi, &map);
+			cut(p, tid, bi, map);
+			m->r[1] = pc;
+			m->r[4] = space_once(s, p, pc);
+			if (!m->r[4])
+				m->r[0] = RT_WRITE_TRAP;
+		}
+		return;
+	}
+	if (space_state(sp, code, &bi, &map)) {
+		m->r[0] = RT_IN_CODE;
+		m->r[1] = orig_pc(sp, bi, map->insn);
+		m->r[2] = map->flags;
+		m->r[3] = map->tmp;
+		return;
+	}
+	m->r[1] = space_enter(s, p, code, true, m);
+	m->r[0] = m->r[1] || m->again ? RT_IN_ORIGINAL : RT_NOWHERE;
+}
+
+static void on_cut(struct proc *p, const struct rt_block *b, struct rt_mail *m)
+{
+	const struct xl_map *map = NULL;
+	uint32_t bi = 0;
+
+	if (!space_state(p->space, m->a[0], &bi, &map))
+		return;
+	cut(p, b->tid, bi, map);
+}
+
+static void on_hello(struct session *s, struct proc *p, uint32_t bi, struct rt_mail *m)
+{
+	struct thread *t = thread_of(p, bi);
+
+	if (t)
+		t->tid = (uint32_t)m->a[1];
+	if (m->a[2] && !p->pid) {
+		p->pid = (uint32_t)m->a[0];
+		if (!p->program)
+			p->program = exe_of(s, p->pid);
+		if (!p->is_child)
+			watch_pid(p);
+	}
+}
+
+static void on_block(struct session *s, struct proc *p, struct rt_mail *m)
+{
+	uint32_t index, bi;
+	struct proc *c = p;
+
+	if (m->a[0] == 0) {
+		bi = block_new(s, s->block_proc[0] /* replaced below */);
+	} else {
+		c = proc_new(s, &index);
+		bi = block_new(s, index);
+		c->parent = p->pid;
+		c->program = p->program;
+		c->space = p->space;
+		if (m->a[0] == 2) {
+			c->mm = p->mm;		/* which holds the reference */
+		} else {
+			c->space->refs++;
+			pm_buf_add(&c->placed, p->mm->placed.p, p->mm->placed.n);
+		}
+	}
+	if (!bi) {
+		m->r[0] = 0;
+		return;
+	}
+	if (m->a[0] == 0)
+		for (size_t i = 0; i < s->nproc; i++)
+			if (s->proc[i] == p)
+				s->block_proc[bi] = (uint32_t)i + 1;
+	thread_new(c, bi);
+	m->r[0] = RT_DATA_VAULT + (uint64_t)bi * RT_BLOCK_SIZE;
+}
+
+static void on_exec(struct session *s, struct proc *p, struct rt_mail *m)
+{
+	m->r[0] = 0;
+	if (s->opts->no_follow && p->parent)
+		return;
+	if (ptrace(PTRACE_SEIZE, (pid_t)m->a[0], 0, PTRACE_O_TRACEEXEC) == 0) {
+		p->exec_attached = true;
+		m->r[0] = 1;
+	}
+}
+
+static void detach_after_failed_exec(struct proc *p, pid_t tid)
+{
+	int status;
+
+	if (!p->exec_attached)
+		return;
+	p->exec_attached = false;
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 && wait_for(tid, &status) == tid &&
+	    WIFSTOPPED(status))
+		ptrace(PTRACE_DETACH, tid, 0,
+		       status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status));
+}
+
+static void answer(struct session *s, uint32_t bi)
+{
+	struct rt_block *b = session_block(s, bi);
+	struct rt_mail *m = &b->mail;
+	uint32_t op = m->op;
+	struct proc *p;
+	struct thread *t;
+
+	if (!s->block_proc[bi] || op > RQ_EXIT)
+		return;
+	p = s->proc[s->block_proc[bi] - 1];
+	s->requests[op]++;
+	memset(m->r, 0, sizeof m->r);
+	m->ncmd = 0;
+	m->again = 0;
+	switch (op) {
+	case RQ_HELLO:
+		on_hello(s, p, bi, m);
+		break;
+	case RQ_LOOKUP:
+		m->r[0] = space_enter(s, p, m->a[0], false, m);
+		break;
+	case RQ_RESOLVE:
+		m->r[0] = space_resolve(s, p, (uint32_t)m->a[0], m);
+		break;
+	case RQ_SIGNAL:
+		on_where(s, p, b->tid, m);
+		break;
+	case RQ_CUT:
+		on_cut(p, b, m);
+		break;
+	case RQ_STEP:
+		p->unknown++;
+		break;
+	case RQ_CHECKFAIL:
+		m->r[0] = space_recheck(s, p, m->a[0], m);
+		break;
+	case RQ_MAP:
+		space_unmap(s, p->mm, m->a[0], m->a[0] + m->a[1], m);
+		space_range_add(p->mm->space, m->a[0], m->a[0] + m->a[1], (uint32_t)m->a[2],
+				m->a[3] & 1, m->a[3] >> 31);
+		break;
+	case RQ_UNMAP:
+		space_unmap(s, p->mm, m->a[0], m->a[0] + m->a[1], m);
+		break;
+	case RQ_BLOCK:
+		on_block(s, p, m);
+		break;
+	case RQ_UNBLOCK: {
+		uint32_t i = (uint32_t)((m->a[0] - RT_DATA_VAULT) >> RT_BLOCK_SHIFT);
+
+		if (i && i < RT_BLOCKS && s->block_proc[i]) {
+			struct proc *c = s->proc[s->block_proc[i] - 1];
+
+			t = thread_of(c, i);
+			if (t)
+				t->live = false;
+			block_free(s, i);
+			if (c != p) {		/* the fork failed */
+				c->gone = true;
+				if (c->mm == c)
+					space_unref(s, c->space);
+			}
+		}
+		break;
+	}
+	case RQ_EXEC:
+		on_exec(s, p, m);
+		break;
+	case RQ_EXECFAIL:
+		detach_after_failed_exec(p, (pid_t)m->a[0]);
+		break;
+	case RQ_EXIT:
+		if (m->a[1]) {
+			p->clean_exit = true;
+		} else {
+			t = thread_of(p, bi);
+			if (t) {
+				gather_thread(s, p, t);
+				/* the block is free once the thread has marked it dead */
+				s->block_proc[bi] = 0;
+				s->block_used[bi] = 2;
+				if (b->pid == b->tid)
+					p->clean_exit = true;
+			}
+		}
+		break;
+	}
+	if (p->mm != p)
+		p->space = p->mm->space;
+	b->links = (const uint64_t *)(RT_CODE_VAULT + p->space->base);
+	__atomic_store_n(&m->state, MAIL_REPLY, __ATOMIC_SEQ_CST);
+	if (__atomic_exchange_n(&m->sleeping, 0, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &m->state, FUTEX_WAKE, 1);
+}
+
+/* ---- exec ------------------------------------------------------------------------------------------- */
+static struct proc *proc_by_pid(struct session *s, uint32_t pid)
+{
+	for (size_t i = s->nproc; i-- > 0; )
+		if (s->proc[i]->pid == pid && !s->proc[i]->gone)
+			return s->proc[i];
+	return NULL;
+}
+
+/* @pid has a new program and stands at its first instruction. */
+static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
+{
+	struct proc *old = proc_by_pid(s, (uint32_t)pid), *p;
+	uint32_t index, bi;
+
+	p = proc_new(s, &index);
+	p->pid = (uint32_t)pid;
+	p->program = exe_of(s, p->pid);
+	if (old) {
+		p->parent = old->parent;
+		p->is_child = old->is_child;
+		old->execed = true;
+		proc_over(s, old);
+	}
+	if (!p->is_child && pid != s->root)
+		watch_pid(p);
+	if (pid == s->root)
+		p->is_child = true;
+	p->space = space_new(s);
+	if (!p->space) {
+		snprintf(why, n, "too many processes at once");
+		p->gone = true;
+		return false;
+	}
+	bi = block_new(s, index);
+	if (!bi || !inject(s, pid, bi, p->space, why, n)) {
+		if (bi)
+			block_free(s, bi);
+		p->gone = true;
+		return false;
+	}
+	session_block(s, bi)->links = (const uint64_t *)(RT_CODE_VAULT + p->space->base);
+	thread_new(p, bi);
+	return true;
+}
+
+static void reap(struct session *s)
+{
+	char why[256] = "";
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+		struct proc *p = proc_by_pid(s, (uint32_t)pid);
+
+		if (WIFEXITED(status) || WIFSIGNALED(status)) {
+			if (pid == s->root) {
+				s->root_done = true;
+				s->root_status = status;
+			}
+			if (p) {
+				p->exited = true;
+				p->status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+				p->signal = WIFSIGNALED(status) ? WTERMSIG(status) : -1;
+				proc_over(s, p);
+			}
+			continue;
+		}
+		if (!WIFSTOPPED(status))
+			continue;
+		if (status >> 8 == (SIGTRAP | (PTRACE_EVENT_EXEC << 8))) {
+			*why = 0;
+			if (!exec_stop(s, pid, why, sizeof why))
+				fprintf(stderr, "pugmark: process %d goes on untraced: %s\n", pid, why);
+			ptrace(PTRACE_DETACH, pid, 0, 0);
+		} else if (status >> 16 == PTRACE_EVENT_STOP) {
+			ptrace(WSTOPSIG(status) == SIGTRAP ? PTRACE_CONT : PTRACE_LISTEN, pid, 0, 0);
+		} else {
+			ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status));
+		}
+	}
+}
+
+/* ---- the session ------------------------------------------------------------------------------------- */
+static enum pm_status session_open(struct session *s, struct pm_err *err)
+{
+	size_t ntext = (size_t)(pm_rt_text_end - pm_rt_text);
+	size_t ndata = (size_t)(pm_rt_data_end - pm_rt_data);
+
+	s->code_fd = memfd_create("pugmark-code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	s->data_fd = memfd_create("pugmark-data", MFD_CLOEXEC);
+	s->rt_fd = memfd_create("pugmark-runtime", MFD_CLOEXEC);
+	if (s->code_fd < 0 || s->data_fd < 0 || s->rt_fd < 0)
+		return pm_fail_errno(err, "cannot create shared memory");
+	if (ftruncate(s->code_fd, (off_t)RT_CODE_SIZE) || ftruncate(s->data_fd, (off_t)RT_DATA_SIZE))
+		return pm_fail_errno(err, "cannot size shared memory");
+	s->code = mmap(NULL, RT_CODE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+		       s->code_fd, 0);
+	s->data = mmap(NULL, RT_DATA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+		       s->data_fd, 0);
+	if (s->code == MAP_FAILED || s->data == MAP_FAILED)
+		return pm_fail_errno(err, "cannot map shared memory");
+	/* Traced processes open it read-only, so no mapping of theirs can become writable. A seal
+	 * against writing would also keep us from giving memory back (punching holes). */
+	fcntl(s->code_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+	if (pwrite(s->rt_fd, pm_rt_text, ntext, 0) != (ssize_t)ntext ||
+	    pwrite(s->rt_fd, pm_rt_data, ndata, (off_t)((ntext + 4095) & ~(size_t)4095)) !=
+		    (ssize_t)ndata)
+		return pm_fail_errno(err, "cannot write shared memory");
+	s->head = (struct rt_session *)s->data;
+	s->head->abi = RT_ABI;
+	s->head->pid = (uint32_t)getpid();
+	s->head->no_aslr = !s->opts->aslr;
+	doorbell = s->head;
+	snprintf(s->pid_text, sizeof s->pid_text, "%d", getpid());
+	s->block_used = pm_alloc(RT_BLOCKS);
+	s->block_proc = pm_alloc(RT_BLOCKS * sizeof *s->block_proc);
+	s->spin = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2000 : 0;
+	return PM_OK;
+}
+
+static void session_close(struct session *s)
+{
+	if (s->code && s->code != MAP_FAILED)
+		munmap(s->code, RT_CODE_SIZE);
+	if (s->data && s->data != MAP_FAILED) {
+		__atomic_store_n(&s->head->closed, 1, __ATOMIC_SEQ_CST);
+		munmap(s->data, RT_DATA_SIZE);
+	}
+	close(s->code_fd);
+	close(s->data_fd);
+	close(s->rt_fd);
+	free(s->block_used);
+	free(s->block_proc);
+}
+
+static void child(struct session *s, int ready, int failed)
+{
+	int e;
+	char c;
+
+	if (!s->opts->aslr)
+		personality((unsigned long)personality(0xffffffff) | ADDR_NO_RANDOMIZE);
+	if (read(ready, &c, 1) != 1)
+		_exit(127);
+	close(ready);
+	execvp(s->opts->argv[0], s->opts->argv);
+	e = errno;
+	if (write(failed, &e, sizeof e) != sizeof e)
+		_exit(127);
+	_exit(127);
+}
+
+/* The file that execvp() will take, into @path; false: execvp() will say why there is none. */
+static bool find_program(const char *name, char *path, size_t n)
+{
+	const char *dirs = getenv("PATH");
+
+	if (strchr(name, '/')) {
+		snprintf(path, n, "%s", name);
+		return access(path, X_OK) == 0;
+	}
+	for (const char *d = dirs ? dirs : "/bin:/usr/bin"; *d; ) {
+		int len = (int)strcspn(d, ":");
+
+		snprintf(path, n, "%.*s/%s", len ? len : 1, len ? d : ".", name);
+		if (access(path, X_OK) == 0)
+			return true;
+		d += len + (d[len] == ':');
+	}
+	return false;
+}
+
+/* Say what is wrong with a program before it is started: the kernel kills what it cannot load. What
+ * is no ELF file is a script, or execvp() gives it to the shell. */
+static enum pm_status check_program(struct session *s, struct pm_err *err)
+{
+	struct pm_elf_info info = { 0 };
+	char path[4096], magic[4] = "", machine[24];
+	enum pm_status st;
+	int fd;
+
+	if (!find_program(s->opts->argv[0], path, sizeof path))
+		return PM_OK;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return PM_OK;
+	if (read(fd, magic, 4) != 4 || memcmp(magic, "\177ELF", 4)) {
+		close(fd);
+		return PM_OK;
+	}
+	close(fd);
+	err->file = pm_arena_strdup(&s->out->mem, path);
+	st = pm_elf_check(err->file, &info, err);
+	if (st == PM_OK && (info.machine != EM_X86_64 || !info.is64))	/* x32 is not either */
+		st = pm_fail_file(err, "it is a program for %s; x86-64 programs can be traced",
+				  pm_elf_machine(info.machine, machine));
+	pm_elf_info_release(&info);
+	if (st == PM_OK)
+		err->file = NULL;
+	return st;
+}
+
+static enum pm_status launch(struct session *s, struct pm_err *err)
+{
+	int ready[2], failed[2], e, status;
+	char why[256] = "";
+
+	if (check_program(s, err) != PM_OK)
+		return PM_ERR;
+
+	if (pipe2(ready, O_CLOEXEC) || pipe2(failed, O_CLOEXEC))
+		return pm_fail_errno(err, "cannot make a pipe");
+	s->root = fork();
+	if (s->root < 0)
+		return pm_fail_errno(err, "cannot fork");
+	if (!s->root) {
+		signal(SIGCHLD, SIG_DFL);
+		child(s, ready[0], failed[1]);
+	}
+	close(ready[0]);
+	close(failed[1]);
+	if (ptrace(PTRACE_SEIZE, s->root, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)) {
+		pm_fail_errno(err, "cannot trace the program");
+		kill(s->root, SIGKILL);
+		wait_for(s->root, &status);
+		return PM_ERR;
+	}
+	if (write(ready[1], "", 1) != 1)
+		return pm_fail_errno(err, "cannot start the program");
+	close(ready[1]);
+	for (;;) {
+		if (wait_for(s->root, &status) != s->root)
+			return pm_fail_errno(err, "cannot wait for the program");
+		if (WIFEXITED(status) || WIFSIGNALED(status)) {
+			if (read(failed[0], &e, sizeof e) == sizeof e) {
+				errno = e;
+				err->file = s->opts->argv[0];
+				return pm_fail_errno(err, "cannot execute");
+			}
+			return pm_fail_file(err, "the program died before it began");
+		}
+		if (status >> 8 == (SIGTRAP | (PTRACE_EVENT_EXEC << 8)))
+			break;
+		ptrace(PTRACE_CONT, s->root, 0, status >> 16 ? 0 : WSTOPSIG(status));
+	}
+	close(failed[0]);
+	if (!exec_stop(s, s->root, why, sizeof why)) {
+		kill(s->root, SIGKILL);
+		ptrace(PTRACE_DETACH, s->root, 0, 0);
+		wait_for(s->root, &status);
+		err->file = s->opts->argv[0];
+		return pm_fail_file(err, "cannot be traced: %s", why);
+	}
+	ptrace(PTRACE_DETACH, s->root, 0, 0);
+	return PM_OK;
+}
+
+static bool anyone_left(const struct session *s)
+{
+	for (size_t i = 0; i < s->nproc; i++)
+		if (s->proc[i]->pid && !s->proc[i]->gone)
+			return true;
+	return false;
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static bool serve(struct session *s)
+{
+	bool any = false;
+
+	for (uint32_t i = 1; i < s->block_high; i++) {
+		struct rt_block *b = session_block(s, i);
+
+		if (s->block_used[i] == 2 && __atomic_load_n(&b->state, __ATOMIC_ACQUIRE) == BLK_DEAD)
+			s->block_used[i] = 0;
+		if (s->block_used[i] &&
+		    __atomic_load_n(&b->mail.state, __ATOMIC_ACQUIRE) == MAIL_REQUEST) {
+			answer(s, i);
+			any = true;
+		}
+	}
+	return any;
+}
+
+#define GRACE 1.0	/* seconds that children may outlive the program before they are let go */
+
+static void loop(struct session *s)
+{
+	double end = 0;
+
+	for (;;) {
+		uint32_t seen = __atomic_load_n(&s->head->doorbell, __ATOMIC_SEQ_CST);
+		struct timespec wait = { 0, 100000000 };
+		bool busy = serve(s);
+
+		if (busy) {
+			for (uint32_t i = 0; i < s->spin; i++) {
+				if (__atomic_load_n(&s->head->doorbell, __ATOMIC_RELAXED) != seen)
+					break;
+				__builtin_ia32_pause();
+			}
+			if (__atomic_load_n(&s->head->doorbell, __ATOMIC_SEQ_CST) != seen)
+				continue;
+		}
+		reap(s);
+		check_watched(s);
+		if (interrupted) {
+			kill(s->root, (int)interrupted);
+			interrupted = 0;
+		}
+		if (s->root_done) {
+			if (!anyone_left(s))
+				return;
+			if (!end)
+				end = seconds() + GRACE;
+			else if (seconds() > end)
+				return;
+		}
+		__atomic_store_n(&s->head->asleep, 1, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&s->head->doorbell, __ATOMIC_SEQ_CST) == seen)
+			syscall(SYS_futex, &s->head->doorbell, FUTEX_WAIT, seen, &wait);
+		__atomic_store_n(&s->head->asleep, 0, __ATOMIC_SEQ_CST);
+	}
+}
+
+static double tv(struct timeval t)
+{
+	return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
+}
+
+enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struct pm_err *err)
+{
+	struct session s = { .opts = o, .code_fd = -1, .data_fd = -1, .rt_fd = -1, .cache_fd = -1 };
+	struct sigaction act = { .sa_handler = on_signal }, ign = { .sa_handler = SIG_IGN };
+	struct sigaction old_chld, old_term, old_hup, old_int, old_quit;
+	struct rusage self, kids;
+	double start;
+
+	s.out = pm_alloc(sizeof *s.out);
+	if (session_open(&s, err) != PM_OK || !cache_open(&s, err)) {
+		session_close(&s);
+		return PM_ERR;
+	}
+	sigaction(SIGCHLD, &act, &old_chld);
+	start = seconds();
+	if (launch(&s, err) != PM_OK) {
+		sigaction(SIGCHLD, &old_chld, NULL);
+		session_close(&s);
+		return PM_ERR;
+	}
+	/* the terminal sends these to the program as well: it decides; the others are passed on */
+	sigaction(SIGINT, &ign, &old_int);
+	sigaction(SIGQUIT, &ign, &old_quit);
+	sigaction(SIGTERM, &act, &old_term);
+	sigaction(SIGHUP, &act, &old_hup);
+	loop(&s);
+	__atomic_store_n(&s.head->closed, 1, __ATOMIC_SEQ_CST);
+	for (size_t i = 0; i < s.nproc; i++)
+		if (s.proc[i]->pid)
+			proc_over(&s, s.proc[i]);
+	*out = gather_counts(&s);
+	(*out)->wall_s = seconds() - start;
+	cache_close(&s);
+	getrusage(RUSAGE_SELF, &self);
+	getrusage(RUSAGE_CHILDREN, &kids);
+	(*out)->user_s = tv(kids.ru_utime);
+	(*out)->sys_s = tv(kids.ru_stime);
+	(*out)->own_s = tv(self.ru_utime) + tv(self.ru_stime);
+	(*out)->status = WIFEXITED(s.root_status) ? WEXITSTATUS(s.root_status) : -1;
+	(*out)->signal = WIFSIGNALED(s.root_status) ? WTERMSIG(s.root_status) : -1;
+	if (getenv("PUGMARK_STATS")) {
+		static const char *const names[] = { "none", "hello", "lookup", "resolve", "signal", "cut",
+			"step", "checkfail", "map", "unmap", "block", "unblock", "exec", "execfail", "exit" };
+
+		for (size_t i = 0; i < NR(names); i++)
+			if (s.requests[i])
+				fprintf(stderr, "requests %s: %llu\n", names[i],
+					(unsigned long long)s.requests[i]);
+	}
+	sigaction(SIGCHLD, &old_chld, NULL);
+	sigaction(SIGINT, &old_int, NULL);
+	sigaction(SIGQUIT, &old_quit, NULL);
+	sigaction(SIGTERM, &old_term, NULL);
+	sigaction(SIGHUP, &old_hup, NULL);
+	session_close(&s);
+	return PM_OK;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* session.h - the controller's state: one session, its processes, their code spaces
+ *
+ * A *process* here is one address space from exec (or fork) to exec (or exit). A *code space* is
+ * the set of translations that one or more processes share: fork shares it, and the first of the
+ * sharers that changes its executable mappings gets a copy. Within a space a block's number is its
+ * counter's number.
+ *
+ * INVARIANTS
+ * (1) blocks are never renumbered or reused; an invalidated one stays, dead, with its counts.
+ * (2) the code of a module grows upwards; nothing is overwritten but branch displacements, shadow
+ *     entries and the entries of dead blocks.
+ * (3) ptrace is only called by the thread that runs pm_run(). */
+#ifndef PM_PROCESS_SESSION_H
+#define PM_PROCESS_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "collect/process/process.h"
+#include "collect/runtime/abi.h"
+#include "collect/translate/translate.h"
+#include "trace/counts.h"
+
+struct blk {				/* 32 bytes: there are hundreds of thousands */
+	uint64_t pc;
+	uint32_t code;			/* direct entry: offset from the module's code */
+	uint32_t indirect;		/* indirect entry likewise, XL_NONE: none */
+	uint32_t map;			/* number of its first map entry in its module */
+	uint32_t live : 24, flags : 8;	/* XL_LIVE_*; enum xl_block_flag | BLK_IS_DEAD */
+	uint16_t size, module, nmap;
+	uint8_t n, spare;		/* instructions */
+};
+_Static_assert(sizeof(struct blk) == 32, "kept small, and written to cache files");
+#define BLK_IS_DEAD 0x80
+
+struct unit {
+	uint32_t module, code, ncode;	/* offset from the module's code */
+	uint32_t block, nblock;
+	bool once;			/* not entered into the tables: executes one instruction */
+};
+
+struct link {
+	uint64_t target;
+	uint32_t module, site;		/* offset of the rel32 from the module's code */
+	uint32_t stub;
+	uint32_t next;			/* next pending link to the same target, + 1 */
+	bool done;
+};
+
+struct module {
+	uint64_t lo, hi;		/* executable mapping, page aligned */
+	uint64_t code;			/* address of its code cache in the process */
+	uint64_t code_off;		/* ... in the code file */
+	uint64_t code_len, code_cap;
+	uint64_t shadow_off, shadow_len;	/* piece of the code file that shadows [lo, hi) */
+	uint64_t file_off, bias;
+	const char *path;		/* in session->mem */
+	dev_t dev;
+	ino_t ino;
+	struct stat st;
+	char key[80];			/* name of its cache file; "": not to be cached */
+	const uint8_t *text;		/* the file's bytes for [lo, hi), NULL: read the process */
+	size_t text_len;
+	bool generated;			/* may change under us */
+	bool check;			/* ... without a page fault telling */
+	bool dead, absolute;
+	uint32_t *users;		/* of the mapped files: this module and its copies */
+	bool shadowed;			/* false: the low 32 bits collide with another module's */
+	struct pm_map pages;		/* generated: page -> 1 + head of pageref chain */
+	struct pm_map safe;		/* page -> write-protected, and the process has confirmed it */
+	struct pm_map hot;		/* page -> number of write traps */
+	uint32_t *unit;
+	size_t nunit, cap_unit;
+	struct xl_map *map;		/* offsets from the unit's code; behind the cached ones */
+	size_t nmap, cap_map;
+	/* where code depends on its place and on numbers: offsets from the module's code */
+	struct pm_buf rel_pc, rel_counter, rel_link;	/* uint32_t each */
+	/* what came from the cache: its blocks are [first_cached, + ncached) of the space */
+	const struct cache_file *cache;	/* mapped; NULL: nothing */
+	size_t cache_size;
+	const struct xl_map *cached_map;
+	const uint32_t *cached_hash;
+	uint32_t cached_hash_mask, ncached_map, first_cached, ncached;
+	bool cached_map_good;
+};
+
+/* Of block tables by address, in memory and in cache files alike. */
+static inline size_t hash_pc(uint64_t pc)
+{
+	return (size_t)((pc * 0x9e3779b97f4a7c15u) >> 24);
+}
+
+static inline const struct xl_map *module_map(const struct module *m, uint32_t i)
+{
+	return i < m->ncached_map ? &m->cached_map[i] : &m->map[i - m->ncached_map];
+}
+
+struct pageref {
+	uint32_t block, next;
+};
+
+struct range {				/* executable for the program */
+	uint64_t lo, hi;
+	uint32_t prot;
+	bool shared, patched;		/* patched: made executable by mprotect */
+};
+
+struct space {
+	uint32_t refs;
+	uint64_t base;			/* its region of the code file: links table, then modules */
+	uint64_t next;			/* first unused offset in the region */
+	struct module *module;
+	size_t nmodule, cap_module;
+	struct blk *block;
+	size_t nblock, cap_block;
+	struct xl_flow *flow;		/* of each block, within its unit */
+	size_t cap_flow;
+	struct pm_map outside;		/* closed block -> 1 + offset of its entry for outsiders */
+	struct unit *unit;
+	size_t nunit, cap_unit;
+	struct link *link;
+	size_t nlink, cap_link;
+	struct pm_map bytes;		/* block number -> copy of its code, where no file has it */
+	struct pageref *ref;
+	size_t nref, cap_ref;
+	uint32_t *hash;			/* pc -> block number + 1 */
+	size_t hash_mask, hash_n;
+	struct pm_map pending;		/* target pc -> 1 + first pending link */
+	struct range *range;
+	size_t nrange, cap_range;
+};
+
+struct thread {
+	uint32_t block;			/* index of its thread block; 0: none any more */
+	uint32_t tid;
+	bool live;
+};
+
+struct proc {
+	uint32_t pid, parent;		/* pid 0: forked, not yet heard of */
+	int pidfd;
+	struct space *space;
+	struct proc *mm;		/* whose address space it runs in: itself, or a vfork parent's */
+	struct pm_buf placed;		/* module number -> its pieces are mapped here */
+	struct thread *thread;
+	size_t nthread, cap_thread;
+	struct pm_cut_at {		/* uncounted: cut before the block's counter went up */
+		uint32_t tid, block, done;	/* done == n: at its end, but did not flow on */
+		bool uncounted;
+		uint64_t times;
+	} *cut;
+	size_t ncut, cap_cut;
+	struct counts_of { uint32_t tid; uint32_t *block; uint64_t *count; size_t n, cap; } *counts;
+	size_t ncounts, cap_counts;
+	const char *program;
+	bool is_child;			/* of ours: waitpid() tells */
+	bool gone, exited, execed, exec_attached, clean_exit;
+	int status, signal;
+	uint64_t unknown;
+	struct pm_counts_process result;	/* when it is gone */
+};
+
+struct session {
+	struct pm_counts *out;		/* grows as processes end */
+	struct pm_buf free_regions;	/* uint64_t: of the code file */
+	const struct pm_run_opts *opts;
+	struct pm_arena mem;
+	int code_fd, data_fd, rt_fd;
+	uint8_t *code, *data;		/* the whole files, writable here */
+	uint64_t code_next;		/* first unused offset of the code file */
+	struct rt_session *head;
+	uint8_t *block_used;		/* thread block index -> in use */
+	uint32_t *block_proc;		/* ... -> proc index + 1 */
+	uint32_t block_high;
+	struct proc **proc;
+	size_t nproc, cap_proc;
+	struct xl_unit unit;		/* reused */
+	uint32_t spin;
+	uint64_t cached, ahead, demand;
+	pid_t root;
+	int root_status;
+	bool root_done;
+	uint64_t requests[RQ_EXIT + 1];
+	char pid_text[16];
+	int cache_fd;			/* its directory; -1: no cache */
+	bool cache_wrote, cache_complained;
+};
+
+static inline struct rt_block *session_block(struct session *s, uint32_t i)
+{
+	return (struct rt_block *)(s->data + (uint64_t)i * RT_BLOCK_SIZE);
+}
+
+/* ---- inject.c ------------------------------------------------------------------------------------- */
+/* @pid stands at its exec stop: put the runtime into it, to begin at its first instruction, with
+ * thread block @block. Fills @sp's ranges. False: cannot (32-bit, refused); @why says. */
+/* waitpid() that is not interrupted. */
+pid_t wait_for(pid_t pid, int *status);
+bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, char *why, size_t n);
+
+/* ---- space.c -------------------------------------------------------------------------------------- */
+static inline const uint8_t *block_bytes(const struct space *sp, uint32_t i)
+{
+	const struct blk *b = &sp->block[i];
+	const struct module *m = &sp->module[b->module];
+	const uint64_t *copy = m->text ? NULL : pm_map_get(&sp->bytes, i);
+
+	return m->text ? m->text + (b->pc - m->lo) : copy ? (const uint8_t *)(uintptr_t)*copy : NULL;
+}
+
+struct space *space_new(struct session *s);
+void space_unref(struct session *s, struct space *sp);
+void space_range_add(struct space *sp, uint64_t lo, uint64_t hi, uint32_t prot, bool shared,
+		     bool patched);
+struct range *space_range(struct space *sp, uint64_t pc);
+/* Direct entry (address in the process) for @pc, 0: not executable. Commands for the process are
+ * appended to @m; m->again: they have to run before the answer can be given. */
+uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indirect, struct rt_mail *m);
+uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct rt_mail *m);
+void space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, struct rt_mail *m);
+/* Block and map entry at copy address @code; false: not in the code cache. */
+bool space_state(struct space *sp, uint64_t code, uint32_t *block, const struct xl_map **map);
+/* A write to @addr by the instruction at @code trapped: was it ours? Fills m->r. */
+bool space_write_trap(struct session *s, struct proc *p, uint64_t addr, uint64_t code,
+		      struct rt_mail *m);
+/* Entry of a unit that executes the one instruction at @pc; in no table. */
+uint64_t space_once(struct session *s, struct proc *p, uint64_t pc);
+uint64_t space_recheck(struct session *s, struct proc *p, uint64_t pc, struct rt_mail *m);
+/* For cache.c: a block is complete but for its place in the tables by address. */
+void space_shadow(struct session *s, const struct module *m, uint64_t pc, uint64_t to);
+void mail_cmd(struct rt_mail *m, uint64_t op, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
+
+/* ---- cache.c -------------------------------------------------------------------------------------- */
+bool cache_open(struct session *s, struct pm_err *err);
+/* Fill a fresh module, whose file is @fd, with what earlier runs translated. */
+void cache_load(struct session *s, struct space *sp, uint32_t module, int fd);
+/* Write back what is new in a space that nobody runs in any more. */
+void cache_save(struct session *s, struct space *sp);
+/* Are the map entries from the file sound? Looked at when first needed. */
+bool cache_check_map(struct module *m);
+void cache_close(struct session *s);
+
+/* ---- gather.c ------------------------------------------------------------------------------------- */
+void gather_thread(struct session *s, struct proc *p, struct thread *t);
+void gather_process(struct session *s, struct proc *p);
+struct pm_counts *gather_counts(struct session *s);
+
+#endif

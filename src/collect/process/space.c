@@ -1,0 +1,1242 @@
+/* SPDX-License-Identifier: MIT */
+/* space.c - code spaces: modules, blocks, links, shadows; translation on demand */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "collect/process/session.h"
+
+#define PAGE 4096ull
+#define SPACE_SIZE (8ull << 30)	/* of the code file per space; virtual */
+#define LINKS_SIZE (64ull << 20)	/* 8 M links */
+#define MAX_LINKS (LINKS_SIZE / 8)
+
+static uint64_t up(uint64_t n, uint64_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+/* ---- commands -------------------------------------------------------------------------------------- */
+void mail_cmd(struct rt_mail *m, uint64_t op, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	if (m->ncmd < RT_MAX_CMDS)
+		m->cmd[m->ncmd++] = (struct rt_cmd){ op, { a, b, c, d } };
+}
+
+/* ---- spaces ---------------------------------------------------------------------------------------- */
+struct space *space_new(struct session *s)
+{
+	struct space *sp = pm_alloc(sizeof *sp);
+
+	sp->refs = 1;
+	if (s->free_regions.n) {
+		s->free_regions.n -= sizeof sp->base;
+		memcpy(&sp->base, s->free_regions.p + s->free_regions.n, sizeof sp->base);
+	} else if (s->code_next + SPACE_SIZE <= RT_CODE_SIZE) {
+		sp->base = s->code_next;
+		s->code_next += SPACE_SIZE;
+	} else {
+		free(sp);
+		return NULL;
+	}
+	sp->next = sp->base + LINKS_SIZE;
+	return sp;
+}
+
+void space_unref(struct session *s, struct space *sp)
+{
+	if (--sp->refs)
+		return;
+	cache_save(s, sp);
+	/* nobody executes here any more: the memory goes back, the region to the next space */
+	if (!fallocate(s->code_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)sp->base,
+		       (off_t)(sp->next - sp->base)))
+		pm_buf_add(&s->free_regions, &sp->base, sizeof sp->base);
+	for (size_t i = 0; i < sp->nmodule; i++) {
+		struct module *m = &sp->module[i];
+
+		if (!--*m->users) {
+			if (m->text)
+				munmap((void *)(uintptr_t)m->text, m->hi - m->lo);
+			if (m->cache)
+				munmap((void *)(uintptr_t)m->cache, m->cache_size);
+			free(m->users);
+		}
+		pm_map_release(&m->pages);
+		pm_map_release(&m->safe);
+		pm_map_release(&m->hot);
+		pm_buf_release(&m->rel_pc);
+		pm_buf_release(&m->rel_counter);
+		pm_buf_release(&m->rel_link);
+		free(m->unit);
+		free(m->map);
+	}
+	pm_map_release(&sp->bytes);
+	pm_map_release(&sp->pending);
+	free(sp->module);
+	free(sp->block);
+	free(sp->unit);
+	free(sp->link);
+	free(sp->ref);
+	free(sp->range);
+	free(sp->hash);
+	free(sp);
+}
+
+void space_range_add(struct space *sp, uint64_t lo, uint64_t hi, uint32_t prot, bool shared,
+		     bool patched)
+{
+	pm_grow(sp->range, sp->nrange, sp->cap_range);
+	sp->range[sp->nrange++] = (struct range){ lo, hi, prot, shared, patched };
+}
+
+struct range *space_range(struct space *sp, uint64_t pc)
+{
+	for (size_t i = 0; i < sp->nrange; i++)
+		if (sp->range[i].lo <= pc && pc < sp->range[i].hi)
+			return &sp->range[i];
+	return NULL;
+}
+
+static void range_del(struct space *sp, uint64_t lo, uint64_t hi)
+{
+	for (size_t i = 0; i < sp->nrange; i++) {
+		struct range r = sp->range[i];
+
+		if (r.hi <= lo || hi <= r.lo)
+			continue;
+		sp->range[i--] = sp->range[--sp->nrange];
+		if (r.lo < lo)
+			space_range_add(sp, r.lo, lo, r.prot, r.shared, r.patched);
+		if (hi < r.hi)
+			space_range_add(sp, hi, r.hi, r.prot, r.shared, r.patched);
+	}
+}
+
+/* ---- blocks by address ----------------------------------------------------------------------------- */
+static void hash_add(struct space *sp, uint32_t i)
+{
+	size_t h;
+
+	if (sp->hash_n * 2 >= sp->hash_mask) {
+		size_t size = sp->hash ? (sp->hash_mask + 1) * 2 : 4096;
+		uint32_t *old = sp->hash;
+		size_t n = old ? sp->hash_mask + 1 : 0;
+
+		sp->hash = pm_alloc(size * sizeof *sp->hash);
+		sp->hash_mask = size - 1;
+		for (size_t j = 0; j < n; j++) {
+			if (!old[j])
+				continue;
+			h = hash_pc(sp->block[old[j] - 1].pc) & sp->hash_mask;
+			while (sp->hash[h])
+				h = (h + 1) & sp->hash_mask;
+			sp->hash[h] = old[j];
+		}
+		free(old);
+	}
+	h = hash_pc(sp->block[i].pc) & sp->hash_mask;
+	while (sp->hash[h]) {
+		struct blk *b = &sp->block[sp->hash[h] - 1];
+
+		/* a dead block's slot serves its successor */
+		if (b->pc == sp->block[i].pc && (b->flags & BLK_IS_DEAD)) {
+			sp->hash[h] = i + 1;
+			return;
+		}
+		h = (h + 1) & sp->hash_mask;
+	}
+	sp->hash[h] = i + 1;
+	sp->hash_n++;
+}
+
+static struct module *module_at(struct space *sp, uint64_t pc);
+
+static struct blk *find_cached(struct space *sp, uint64_t pc)
+{
+	const struct module *m = module_at(sp, pc);
+	struct blk *b;
+
+	if (!m || !m->cached_hash)
+		return NULL;
+	for (size_t h = hash_pc(pc - m->lo) & m->cached_hash_mask; m->cached_hash[h];
+	     h = (h + 1) & m->cached_hash_mask) {
+		if (m->cached_hash[h] > m->ncached)
+			return NULL;
+		b = &sp->block[m->first_cached + m->cached_hash[h] - 1];
+		if (b->pc == pc)
+			return b->flags & BLK_IS_DEAD ? NULL : b;
+	}
+	return NULL;
+}
+
+static struct blk *find_new(struct space *sp, uint64_t pc)
+{
+	if (!sp->hash)
+		return NULL;
+	for (size_t h = hash_pc(pc) & sp->hash_mask; sp->hash[h]; h = (h + 1) & sp->hash_mask) {
+		struct blk *b = &sp->block[sp->hash[h] - 1];
+
+		if (b->pc == pc)
+			return b->flags & BLK_IS_DEAD ? NULL : b;
+	}
+	return NULL;
+}
+
+static struct blk *find(struct space *sp, uint64_t pc)
+{
+	struct blk *b = find_new(sp, pc);
+
+	return b ? b : find_cached(sp, pc);
+}
+
+static uint8_t *code_ptr(struct session *s, const struct module *m, uint32_t off)
+{
+	return s->code + m->code_off + off;
+}
+
+void space_shadow(struct session *s, const struct module *m, uint64_t pc, uint64_t to)
+{
+	int32_t *e = (int32_t *)(s->code + m->shadow_off) + (pc - m->lo);
+
+	if (m->shadowed)
+		__atomic_store_n(e, to ? (int32_t)(int64_t)(to - pc) : 0, __ATOMIC_RELEASE);
+}
+
+/* ---- modules --------------------------------------------------------------------------------------- */
+struct mapping {
+	uint64_t lo, hi, off;
+	dev_t dev;
+	ino_t ino;
+	char path[4096];
+};
+
+struct maps {
+	struct mapping at;		/* the one that holds the address asked for */
+	bool found;
+	struct pm_buf busy;		/* struct busy, ascending: what is mapped */
+};
+
+struct busy {
+	uint64_t lo, hi;
+	bool file;
+};
+
+static void maps_read(pid_t pid, uint64_t addr, struct maps *m)
+{
+	char path[64];
+	char *line = NULL;
+	size_t cap = 0;
+	FILE *f;
+
+	*m = (struct maps){ 0 };
+	snprintf(path, sizeof path, "/proc/%d/maps", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	while (getline(&line, &cap, f) > 0) {
+		uint64_t lo, hi, off;
+		unsigned maj, min, ino;
+		int at = 0;
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %u %n", &lo, &hi, &off,
+			   &maj, &min, &ino, &at) < 6)
+			continue;
+		pm_buf_add(&m->busy, &(struct busy){ lo, hi, ino != 0 || line[at] == '[' },
+			   sizeof(struct busy));
+		if (lo <= addr && addr < hi) {
+			m->found = true;
+			m->at = (struct mapping){ lo, hi, off, makedev(maj, min), ino, "" };
+			snprintf(m->at.path, sizeof m->at.path, "%s", line + at);
+			m->at.path[strcspn(m->at.path, "\n")] = 0;
+		}
+	}
+	free(line);
+	fclose(f);
+}
+
+static bool is_free(const struct maps *m, uint64_t lo, uint64_t hi)
+{
+	const struct busy *v = (const struct busy *)m->busy.p;
+
+	if (lo < 0x10000 || hi > 0x7ffffffff000ull)
+		return false;
+	if (lo < RT_SHADOW + RT_SHADOW_SIZE && hi > RT_SHADOW)
+		return false;
+	for (size_t i = 0; i < m->busy.n / sizeof *v; i++)
+		if (v[i].lo < hi && lo < v[i].hi)
+			return false;
+	return true;
+}
+
+/* Generators of code reserve a region and change the protection of its parts as they go: one module
+ * serves the whole region. */
+#define REGION (256ull << 20)
+static void whole_region(const struct maps *m, uint64_t *lo, uint64_t *hi)
+{
+	const struct busy *v = (const struct busy *)m->busy.p;
+	size_t n = m->busy.n / sizeof *v;
+
+	for (size_t i = 0; i < n; i++)
+		if (!v[i].file && v[i].lo <= *hi && v[i].hi > *hi && v[i].hi - *lo <= REGION)
+			*hi = v[i].hi;
+	for (size_t i = n; i-- > 0; )
+		if (!v[i].file && v[i].hi >= *lo && v[i].lo < *lo && *hi - v[i].lo <= REGION)
+			*lo = v[i].lo;
+}
+
+/* A place for @size bytes such that every byte of it is within 2 GiB of every byte that code in
+ * [lo, hi) can address relative to itself: within 1.5 GiB of lo. Downwards first, away from where
+ * the kernel puts new mappings and from the heap behind a position-independent program. */
+static uint64_t choose_place(const struct maps *m, uint64_t lo, uint64_t size)
+{
+	const uint64_t step = 16ull << 20;
+
+	if (lo < RT_SHADOW)		/* not position-independent: the heap grows right behind it */
+		for (uint64_t at = RT_SHADOW - up(size, PAGE); at > lo; at -= step) {
+			if (is_free(m, at, at + size))
+				return at;
+			if (at < step)
+				break;
+		}
+	for (uint64_t d = 512ull << 20; d < 1536ull << 20; d += step)
+		if (lo > d + size && is_free(m, lo - d - size, lo - d))
+			return lo - d - size;
+	for (uint64_t d = 256ull << 20; d + size < 1536ull << 20; d += step)
+		if (is_free(m, lo + d, lo + d + size))
+			return lo + d;
+	for (uint64_t d = step; d < 1900ull << 20; d += 1 << 20) {
+		if (lo > d + size && is_free(m, lo - d - size, lo - d))
+			return lo - d - size;
+		if (is_free(m, lo + d, lo + d + size))
+			return lo + d;
+	}
+	return 0;
+}
+
+static bool overlaps32(const struct module *a, uint64_t lo, uint64_t hi)
+{
+	uint64_t x = (uint32_t)a->lo, y = (uint32_t)lo;
+
+	return x < y + (hi - lo) && y < x + (a->hi - a->lo);
+}
+
+/* A module's code and shadow become visible in @p's address space. */
+static void place(struct proc *p, uint32_t mi, struct rt_mail *mail)
+{
+	struct proc *mm = p->mm;
+	const struct module *m = &mm->space->module[mi];
+
+	while (mm->placed.n <= mi)
+		pm_buf_add(&mm->placed, "", 1);
+	if (mm->placed.p[mi])
+		return;
+	mm->placed.p[mi] = 1;
+	mail_cmd(mail, CMD_PLACE, RT_CODE_VAULT + m->code_off, m->code_cap, m->code, 5);
+	if (m->shadowed)
+		mail_cmd(mail, CMD_PLACE, RT_CODE_VAULT + m->shadow_off, m->shadow_len,
+			 RT_SHADOW + 4 * (uint64_t)(uint32_t)m->lo, 1);
+}
+
+/* Address in memory - address in the file, from the program header that maps @off to @lo. */
+static uint64_t elf_bias(int fd, uint64_t lo, uint64_t off)
+{
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+
+	if (pread(fd, &eh, sizeof eh, 0) != sizeof eh || memcmp(eh.e_ident, ELFMAG, SELFMAG) ||
+	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_phentsize != sizeof ph)
+		return 0;
+	for (unsigned i = 0; i < eh.e_phnum; i++) {
+		if (pread(fd, &ph, sizeof ph, (off_t)(eh.e_phoff + i * sizeof ph)) != sizeof ph)
+			return 0;
+		if (ph.p_type == PT_LOAD && (ph.p_flags & PF_X) && (ph.p_offset & ~(PAGE - 1)) <= off &&
+		    off < ph.p_offset + ph.p_filesz)
+			return lo - (ph.p_vaddr - ph.p_offset + off);
+	}
+	return 0;
+}
+
+static struct module *module_new(struct session *s, struct proc *p, const struct range *r, uint64_t pc,
+				 struct rt_mail *mail)
+{
+	struct space *sp = p->space;
+	struct module *m;
+	struct maps maps;
+	uint64_t lo = r->lo, hi = r->hi, size;
+	bool generated;
+	int fd = -1;
+
+	maps_read((pid_t)p->pid, pc, &maps);
+	/* the part of the range that is one mapping and that no module has yet */
+	if (maps.found) {
+		if (maps.at.lo > lo)
+			lo = maps.at.lo;
+		if (maps.at.hi < hi)
+			hi = maps.at.hi;
+	}
+	generated = (r->prot & 2) || r->patched || !maps.found || !maps.at.ino;
+	if (maps.found && !strcmp(maps.at.path, "[vdso]"))
+		generated = false;
+	if (generated && !maps.at.ino)
+		whole_region(&maps, &lo, &hi);
+	for (size_t i = 0; i < sp->nmodule; i++) {
+		const struct module *o = &sp->module[i];
+
+		if (o->dead)
+			continue;
+		if (o->hi <= pc && o->hi > lo)
+			lo = o->hi;
+		if (o->lo > pc && o->lo < hi)
+			hi = o->lo;
+	}
+	pm_grow(sp->module, sp->nmodule, sp->cap_module);
+	m = &sp->module[sp->nmodule++];
+	*m = (struct module){ .lo = lo, .hi = hi, .shadowed = true };
+	m->users = pm_alloc(sizeof *m->users);
+	*m->users = 1;
+	m->generated = generated;
+	if (r->shared && maps.found && (!maps.at.path[0] || strstr(maps.at.path, "(deleted)") ||
+					!strncmp(maps.at.path, "/dev/", 5) || (r->prot & 2)))
+		m->generated = m->check = true;
+	m->path = pm_arena_strdup(&s->mem, maps.found && maps.at.path[0] ? maps.at.path : "[anon]");
+	m->dev = maps.at.dev;
+	m->ino = maps.at.ino;
+	m->file_off = maps.found ? maps.at.off + (lo - maps.at.lo) : 0;
+	m->absolute = hi < 0x70000000;
+	if (!m->generated && maps.at.ino) {
+		struct stat st;
+
+		fd = open(m->path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0 && !fstat(fd, &st) && st.st_dev == m->dev && st.st_ino == m->ino &&
+		    (uint64_t)st.st_size > m->file_off) {
+			size_t len = (size_t)(hi - lo), have = (size_t)st.st_size - m->file_off;
+			void *t = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, (off_t)m->file_off);
+
+			if (t != MAP_FAILED) {
+				m->text = t;
+				m->text_len = len < have ? len : have;
+			}
+			m->bias = elf_bias(fd, lo, m->file_off);
+			m->st = st;
+		}
+	}
+	size = up((hi - lo) * (m->generated ? 12 : 6) + (1 << 20), 1 << 16);
+	if (size > 400ull << 20)
+		size = 400ull << 20;
+	m->code = choose_place(&maps, lo, size);
+	m->code_cap = size;
+	m->code_off = sp->next;
+	sp->next += size;
+	m->shadow_len = up((hi - lo) * 4, PAGE);
+	m->shadow_off = sp->next;
+	sp->next += up(m->shadow_len, 1 << 16);
+	for (size_t i = 0; i + 1 < sp->nmodule; i++)
+		if (!sp->module[i].dead && overlaps32(&sp->module[i], lo, hi))
+			m->shadowed = false;
+	pm_buf_release(&maps.busy);
+	if (!m->code || sp->next > sp->base + SPACE_SIZE) {
+		if (fd >= 0)
+			close(fd);
+		m->dead = true;
+		return NULL;
+	}
+	place(p, (uint32_t)(m - sp->module), mail);
+	if (m->text)
+		cache_load(s, sp, (uint32_t)(m - sp->module), fd);
+	if (fd >= 0)
+		close(fd);
+	return &sp->module[sp->nmodule - 1];
+}
+
+static struct module *module_at(struct space *sp, uint64_t pc)
+{
+	for (size_t i = 0; i < sp->nmodule; i++) {
+		struct module *m = &sp->module[i];
+
+		if (m->lo <= pc && pc < m->hi && !m->dead)
+			return m;
+	}
+	return NULL;
+}
+
+/* ---- links ----------------------------------------------------------------------------------------- */
+/* Displacements are patched while other threads execute them: one store, within a cache line. */
+static void put32(uint8_t *at, uint32_t v)
+{
+	__atomic_store((uint32_t *)at, &v, __ATOMIC_RELEASE);
+}
+
+static void link_patch(struct session *s, struct space *sp, struct link *l, uint64_t to)
+{
+	struct module *m = &sp->module[l->module];
+	int64_t d = (int64_t)(to - (m->code + l->site + 4));
+
+	if (d == (int32_t)d)
+		put32(code_ptr(s, m, l->site), (uint32_t)d);
+	l->done = true;
+}
+
+static uint32_t link_add(struct session *s, struct space *sp, uint32_t module, uint64_t target,
+			 uint32_t site, uint32_t stub)
+{
+	uint64_t *table = (uint64_t *)(s->code + sp->base);
+	uint64_t *head;
+	uint32_t i = (uint32_t)sp->nlink;
+
+	pm_grow(sp->link, sp->nlink, sp->cap_link);
+	sp->link[sp->nlink++] = (struct link){ target, module, site, stub, 0, false };
+	if (i < MAX_LINKS)
+		table[i] = target;
+	if (site != XL_NONE && sp->module[module].lo <= target && target < sp->module[module].hi) {
+		head = pm_map_put(&sp->pending, target, NULL);
+		sp->link[i].next = (uint32_t)*head;
+		*head = i + 1;
+	}
+	return i;
+}
+
+static void links_resolved(struct session *s, struct space *sp, uint64_t pc, uint64_t to)
+{
+	uint64_t *head = sp->pending.n ? pm_map_get(&sp->pending, pc) : NULL;
+
+	if (!head)
+		return;
+	for (uint32_t i = (uint32_t)*head; i; i = sp->link[i - 1].next)
+		link_patch(s, sp, &sp->link[i - 1], to);
+	pm_map_del(&sp->pending, pc);
+}
+
+/* ---- entries for outsiders -------------------------------------------------------------------------- */
+static const struct unit *unit_of(const struct space *sp, uint32_t block)
+{
+	size_t a = 0, z = sp->nunit;
+
+	while (z - a > 1) {
+		size_t mid = (a + z) / 2;
+
+		if (sp->unit[mid].block <= block)
+			a = mid;
+		else
+			z = mid;
+	}
+	return &sp->unit[a];
+}
+
+/* Counts an entry into, or with @by -1 takes back one into, the class from which closed block @i is
+ * entered. Returns the length of the code at @at in the module. */
+static size_t count_entry(struct session *s, struct space *sp, uint32_t i, uint32_t live, int by,
+			  uint32_t at)
+{
+	struct module *m = &sp->module[sp->block[i].module];
+	uint32_t field[2], counter = unit_of(sp, i)->block + sp->flow[i].in;
+	unsigned n;
+	size_t len = xl_count(code_ptr(s, m, at), live, counter, by, field, &n);
+
+	for (unsigned k = 0; k < n; k++) {
+		field[k] += at;
+		pm_buf_add(&m->rel_counter, &field[k], 4);
+	}
+	return len;
+}
+
+/* Where to enter @b from outside its unit; 0: there is no place yet. */
+static uint64_t outside_entry(struct space *sp, const struct blk *b)
+{
+	const struct module *m = &sp->module[b->module];
+	uint32_t i = (uint32_t)(b - sp->block);
+	const uint64_t *at;
+
+	if (sp->flow[i].in == XL_OPEN)
+		return m->code + b->code;
+	at = pm_map_get(&sp->outside, i);
+	return at ? m->code + *at - 1 : 0;
+}
+
+static uint64_t need_outside_entry(struct session *s, struct space *sp, const struct blk *b)
+{
+	struct module *m = &sp->module[b->module];
+	uint64_t to = outside_entry(sp, b);
+	uint32_t at = (uint32_t)m->code_len, rel;
+	uint8_t *p;
+
+	if (to)
+		return to;
+	if (m->code_cap - at < 64)
+		return m->code + b->code;	/* never: translate() leaves room, and counts all at last */
+	p = code_ptr(s, m, at);
+	p += count_entry(s, sp, (uint32_t)(b - sp->block), b->live, 1, at);
+	*p++ = 0xe9;
+	rel = b->code - (uint32_t)(p + 4 - code_ptr(s, m, 0));
+	memcpy(p, &rel, 4);
+	m->code_len = up((uint32_t)(p + 4 - code_ptr(s, m, 0)), 16);
+	*pm_map_put(&sp->outside, (uint64_t)(b - sp->block), NULL) = at + 1;
+	return m->code + at;
+}
+
+static bool is_pending(const struct space *sp, uint64_t pc)
+{
+	return sp->pending.n && pm_map_get(&sp->pending, pc);
+}
+
+/* ---- translation ----------------------------------------------------------------------------------- */
+struct reading {
+	struct session *s;
+	struct proc *p;
+	struct module *m;
+	/* What was read stays where it is until reading_end(): the translator keeps pointers. */
+	struct window {
+		struct window *next;
+		uint64_t at;		/* buf holds [at, at + have) */
+		size_t have;
+		uint8_t buf[3 * PAGE];
+	} *window;
+};
+
+static void reading_end(struct reading *r)
+{
+	while (r->window) {
+		struct window *next = r->window->next;
+
+		free(r->window);
+		r->window = next;
+	}
+}
+
+static const uint8_t *read_code(void *ctx, uint64_t addr, size_t *avail)
+{
+	struct reading *r = ctx;
+	struct iovec l, rem;
+	struct window *w;
+	ssize_t got;
+
+	if (r->m->text && addr - r->m->lo < r->m->text_len) {
+		*avail = r->m->text_len - (size_t)(addr - r->m->lo);
+		return r->m->text + (addr - r->m->lo);
+	}
+	for (w = r->window; w; w = w->next)
+		if (addr >= w->at && (addr + 16 <= w->at + w->have ||
+				      (w->have < sizeof w->buf && addr < w->at + w->have)))
+			break;
+	if (!w) {
+		w = pm_alloc(sizeof *w);
+		w->at = addr & ~(PAGE - 1);
+		w->next = r->window;
+		r->window = w;
+		l = (struct iovec){ w->buf, sizeof w->buf };
+		rem = (struct iovec){ (void *)w->at, sizeof w->buf };
+		if (rem.iov_len > r->m->hi - w->at)
+			rem.iov_len = (size_t)(r->m->hi - w->at);
+		got = process_vm_readv((pid_t)r->p->pid, &l, 1, &rem, 1, 0);
+		w->have = got > 0 ? (size_t)got : 0;
+	}
+	if (addr >= w->at + w->have) {
+		*avail = 0;
+		return NULL;
+	}
+	*avail = (size_t)(w->at + w->have - addr);
+	return w->buf + (addr - w->at);
+}
+
+static bool known_block(void *ctx, uint64_t addr, struct xl_known *out)
+{
+	struct reading *r = ctx;
+	struct blk *b = find(r->p->space, addr);
+
+	if (!b)
+		return false;
+	out->code = outside_entry(r->p->space, b);
+	out->live = b->live;
+	return true;
+}
+
+static bool is_function(void *ctx, uint64_t addr)
+{
+	(void)ctx;
+	(void)addr;
+	return false;
+}
+
+/* Enter a finished unit into the tables. Returns the number of its first block. */
+static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const struct xl_unit *u,
+			 bool once)
+{
+	struct space *sp = p->space;
+	struct module *m = &sp->module[mi];
+	uint32_t first = (uint32_t)sp->nblock, ui = (uint32_t)sp->nunit, link0 = (uint32_t)sp->nlink;
+	uint32_t base = (uint32_t)m->code_len, map0 = (uint32_t)(m->ncached_map + m->nmap);
+	uint8_t *code = code_ptr(s, m, base);
+
+	for (size_t i = 0; i < u->nlink; i++)
+		link_add(s, sp, mi, u->link[i].target, base + u->link[i].site,
+			 base + u->link[i].stub);
+	memcpy(code, u->code, u->ncode);
+	for (size_t i = 0; i < u->nreloc; i++) {
+		const struct xl_reloc *r = &u->reloc[i];
+		const uint32_t at = base + r->at;
+		uint32_t v;
+
+		switch (r->kind) {
+		case XL_REL_COUNTER:
+			v = (uint32_t)(RT_COUNTERS + 8ull * (first + r->addend));
+			pm_buf_add(&m->rel_counter, &at, 4);
+			break;
+		case XL_REL_LINK:
+			v = link0 + r->addend;
+			pm_buf_add(&m->rel_link, &at, 4);
+			break;
+		case XL_REL_PC32:
+			pm_buf_add(&m->rel_pc, &at, 4);
+			continue;
+		default:
+			continue;
+		}
+		memcpy(code + r->at, &v, 4);
+	}
+	m->code_len = up(base + u->ncode, 16);
+	while (m->cap_map < m->nmap + u->nmap) {
+		m->cap_map = m->cap_map ? m->cap_map * 2 : 512;
+		m->map = pm_realloc(m->map, m->cap_map * sizeof *m->map);
+	}
+	memcpy(m->map + m->nmap, u->map, u->nmap * sizeof *u->map);
+	m->nmap += u->nmap;
+	pm_grow(sp->unit, sp->nunit, sp->cap_unit);
+	sp->unit[sp->nunit++] = (struct unit){ mi, base, (uint32_t)u->ncode, first,
+					       (uint32_t)u->nblock, once };
+	pm_grow(m->unit, m->nunit, m->cap_unit);
+	m->unit[m->nunit++] = ui;
+	for (size_t i = 0; i < u->nblock; i++) {
+		const struct xl_block *x = &u->block[i];
+		struct blk *b;
+
+		pm_grow(sp->block, sp->nblock, sp->cap_block);
+		pm_grow(sp->flow, sp->nblock, sp->cap_flow);
+		sp->flow[sp->nblock] = x->flow;
+		b = &sp->block[sp->nblock];
+		*b = (struct blk){
+			.pc = x->pc, .code = base + x->code,
+			.indirect = x->indirect == XL_NONE ? XL_NONE : base + x->indirect,
+			.size = (uint16_t)x->size, .live = x->live, .map = map0 + x->map,
+			.nmap = (uint16_t)x->nmap, .n = (uint8_t)x->n, .flags = x->flags,
+			.module = (uint16_t)mi,
+		};
+		if (!m->text) {
+			struct reading r = { s, p, m, NULL };
+			uint8_t *copy = pm_arena_alloc(&s->mem, x->size);
+			size_t avail, done = 0;
+
+			while (done < x->size) {
+				const uint8_t *t = read_code(&r, x->pc + done, &avail);
+
+				if (!t)
+					break;
+				if (avail > x->size - done)
+					avail = x->size - done;
+				memcpy(copy + done, t, avail);
+				done += avail;
+			}
+			reading_end(&r);
+			*pm_map_put(&sp->bytes, sp->nblock, NULL) = (uint64_t)(uintptr_t)copy;
+		}
+		sp->nblock++;
+		if (once)
+			continue;
+		hash_add(sp, (uint32_t)(sp->nblock - 1));
+		if (b->indirect != XL_NONE)
+			space_shadow(s, m, b->pc, m->code + b->indirect);
+		if (is_pending(sp, b->pc))
+			links_resolved(s, sp, b->pc, need_outside_entry(s, sp, b));
+		if (m->generated && !m->check)
+			for (uint64_t page = b->pc & ~(PAGE - 1); page < b->pc + b->size; page += PAGE) {
+				uint64_t *head = pm_map_put(&m->pages, page, NULL);
+
+				pm_grow(sp->ref, sp->nref, sp->cap_ref);
+				sp->ref[sp->nref++] = (struct pageref){ (uint32_t)(sp->nblock - 1),
+									(uint32_t)*head };
+				*head = sp->nref;
+			}
+	}
+	/* links to what exists, but had no entry for outsiders */
+	for (size_t i = link0; i < sp->nlink; i++) {
+		uint64_t target = sp->link[i].target;
+		const struct blk *b = is_pending(sp, target) ? find(sp, target) : NULL;
+
+		if (b && b->module == mi)
+			links_resolved(s, sp, target, need_outside_entry(s, sp, b));
+	}
+	return first;
+}
+
+static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64_t pc, uint64_t lo,
+			  uint64_t hi, bool check, bool once)
+{
+	struct space *sp = p->space;
+	struct module *m = &sp->module[mi];
+	struct reading r = { s, p, m, NULL };
+	struct xl_input in = {
+		.kind = XL_PROFILE, .entry = pc, .lo = lo, .hi = hi,
+		.place = m->code + m->code_len, .absolute = m->absolute,
+		.patchable = m->generated, .check_bytes = check,
+		.max_insns = once ? 1 : 0, .max_blocks = once ? 1 : 0,
+		.read = read_code, .known = known_block, .function = is_function, .ctx = &r,
+	};
+	uint32_t first;
+
+	if (m->code_cap - m->code_len < (256 << 10) + (m->generated ? 65536 : 0)) {
+		/* out of room: only a generator that rewrites itself for ever gets here */
+		in.max_blocks = 16;
+		in.count_all = true;
+		if (m->code_cap - m->code_len < 32768)
+			return XL_NONE;
+	}
+	xl_translate(&in, &s->unit);
+	reading_end(&r);
+	if (!s->unit.nblock || s->unit.ncode > m->code_cap - m->code_len)
+		return XL_NONE;
+	first = unit_add(s, p, mi, &s->unit, once);
+	s->demand++;
+	s->ahead += s->unit.nblock - 1;
+	return first;
+}
+
+/* ---- divergence ------------------------------------------------------------------------------------- */
+static struct space *space_clone(struct session *s, const struct space *from)
+{
+	struct space *sp = space_new(s);
+	struct space keep;
+	uint64_t shift, bkey, bval;
+
+	if (!sp)
+		return NULL;
+	keep = *sp;
+	shift = keep.base - from->base;
+
+#define DUP(field, count, cap) do {							\
+		sp->field = pm_alloc((from->count ? from->count : 1) * sizeof *sp->field);	\
+		memcpy(sp->field, from->field, from->count * sizeof *sp->field);		\
+		sp->cap = from->count ? from->count : 1;					\
+	} while (0)
+	*sp = *from;
+	sp->refs = 1;
+	sp->base = keep.base;
+	sp->next = from->next + shift;
+	DUP(module, nmodule, cap_module);
+	DUP(block, nblock, cap_block);
+	DUP(flow, nblock, cap_flow);
+	DUP(unit, nunit, cap_unit);
+	DUP(link, nlink, cap_link);
+	DUP(ref, nref, cap_ref);
+	DUP(range, nrange, cap_range);
+#undef DUP
+	if (from->hash) {
+		sp->hash = pm_alloc((from->hash_mask + 1) * sizeof *sp->hash);
+		memcpy(sp->hash, from->hash, (from->hash_mask + 1) * sizeof *sp->hash);
+	}
+	sp->bytes = (struct pm_map){ 0 };
+	for (size_t j = 0; pm_map_next(&from->bytes, &j, &bkey, &bval); )
+		*pm_map_put(&sp->bytes, bkey, NULL) = bval;
+	sp->outside = (struct pm_map){ 0 };
+	for (size_t j = 0; pm_map_next(&from->outside, &j, &bkey, &bval); )
+		*pm_map_put(&sp->outside, bkey, NULL) = bval;
+	sp->pending = (struct pm_map){ 0 };
+	for (size_t i = 0, n; i < from->nlink; i++) {
+		uint64_t *head;
+
+		n = i;
+		if (from->link[n].done || !pm_map_get(&from->pending, from->link[n].target))
+			continue;
+		head = pm_map_put(&sp->pending, from->link[n].target, NULL);
+		sp->link[n].next = (uint32_t)*head;
+		*head = n + 1;
+	}
+	memcpy(s->code + sp->base, s->code + from->base, from->nlink * 8);
+	for (size_t i = 0; i < from->nmodule; i++) {
+		struct module *m = &sp->module[i];
+		const struct module *o = &from->module[i];
+		uint64_t key, val;
+
+		++*m->users;
+		m->code_off += shift;
+		m->shadow_off += shift;
+		m->unit = pm_alloc((o->nunit ? o->nunit : 1) * sizeof *m->unit);
+		memcpy(m->unit, o->unit, o->nunit * sizeof *m->unit);
+		m->cap_unit = o->nunit ? o->nunit : 1;
+		m->map = pm_alloc((o->nmap ? o->nmap : 1) * sizeof *m->map);
+		memcpy(m->map, o->map, o->nmap * sizeof *m->map);
+		m->cap_map = o->nmap ? o->nmap : 1;
+		m->rel_pc = m->rel_counter = m->rel_link = (struct pm_buf){ 0 };
+		pm_buf_add(&m->rel_pc, o->rel_pc.p, o->rel_pc.n);
+		pm_buf_add(&m->rel_counter, o->rel_counter.p, o->rel_counter.n);
+		pm_buf_add(&m->rel_link, o->rel_link.p, o->rel_link.n);
+		m->pages = (struct pm_map){ 0 };
+		m->hot = (struct pm_map){ 0 };
+		for (size_t j = 0; pm_map_next(&o->pages, &j, &key, &val); )
+			*pm_map_put(&m->pages, key, NULL) = val;
+		m->safe = (struct pm_map){ 0 };
+		for (size_t j = 0; pm_map_next(&o->safe, &j, &key, &val); )
+			*pm_map_put(&m->safe, key, NULL) = val;
+		for (size_t j = 0; pm_map_next(&o->hot, &j, &key, &val); )
+			*pm_map_put(&m->hot, key, NULL) = val;
+		if (o->dead)
+			continue;
+		memcpy(s->code + m->code_off, s->code + o->code_off, o->code_len);
+		/* only the touched part of a shadow is worth copying */
+		for (off_t at = (off_t)o->shadow_off, end; (at = lseek(s->code_fd, at, SEEK_DATA)) >= 0 &&
+		     at < (off_t)(o->shadow_off + o->shadow_len); at = end) {
+			end = lseek(s->code_fd, at, SEEK_HOLE);
+			if (end < 0 || end > (off_t)(o->shadow_off + o->shadow_len))
+				end = (off_t)(o->shadow_off + o->shadow_len);
+			memcpy(s->code + m->shadow_off + ((uint64_t)at - o->shadow_off), s->code + at,
+			       (size_t)(end - at));
+		}
+	}
+	return sp;
+}
+
+/* The process is about to differ from those it shares its space with. */
+static void diverge(struct session *s, struct proc *p, struct rt_mail *mail)
+{
+	if (p->space->refs > 1 && p->mm == p) {
+		struct space *sp = space_clone(s, p->space);
+		struct pm_buf was = p->placed;
+
+		if (!sp)		/* more than a thousand address spaces at once: share on */
+			return;
+		p->space->refs--;
+		p->space = sp;
+		p->placed = (struct pm_buf){ 0 };
+		for (uint32_t i = 0; i < was.n; i++)
+			if (was.p[i] && !sp->module[i].dead)
+				place(p, i, mail);
+		pm_buf_release(&was);
+		for (size_t i = 0; i < p->nthread; i++)
+			if (p->thread[i].live)
+				session_block(s, p->thread[i].block)->links =
+					(const uint64_t *)(RT_CODE_VAULT + sp->base);
+	}
+}
+
+/* ---- answers ---------------------------------------------------------------------------------------- */
+#define WINDOW (4 * PAGE)
+
+static uint64_t entry_of(struct session *s, struct proc *p, struct blk *b, bool indirect,
+			 struct rt_mail *mail)
+{
+	struct space *sp = p->space;
+	struct module *m = &sp->module[b->module];
+	uint64_t to = need_outside_entry(s, sp, b);
+
+	place(p, b->module, mail);
+
+	if (indirect && b->indirect == XL_NONE && m->code_cap - m->code_len > 64) {
+		uint32_t at = (uint32_t)m->code_len;
+		size_t n = xl_indirect_entry(code_ptr(s, m, at), m->code + at, to, b->live);
+
+		m->code_len = up(at + n, 16);
+		b->indirect = at;
+		space_shadow(s, m, b->pc, m->code + at);
+	}
+	return to;
+}
+
+uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indirect, struct rt_mail *mail)
+{
+	struct space *sp = p->space;
+	struct blk *b = find(sp, pc);
+	const struct range *r;
+	struct module *m;
+	uint64_t lo, hi;
+	uint32_t mi, first;
+	bool check;
+
+	if (b)
+		return entry_of(s, p, b, indirect, mail);
+	r = space_range(sp, pc);
+	if (!r)
+		return 0;
+	m = module_at(sp, pc);
+	if (!m) {
+		m = module_new(s, p, r, pc, mail);
+		if (!m)
+			return 0;
+		b = find(sp, pc);		/* from the cache */
+		if (b)
+			return entry_of(s, p, b, indirect, mail);
+	}
+	mi = (uint32_t)(m - sp->module);
+	if (m->generated && sp->refs > 1 && p->mm == p) {
+		diverge(s, p, mail);	/* the sharers' pages may hold something else */
+		return space_enter(s, p, pc, indirect, mail);
+	}
+	lo = m->lo;
+	hi = m->hi;
+	check = m->check;
+	if (m->generated) {
+		const struct range *next = r;
+
+		lo = r->lo > lo ? r->lo : lo;
+		while (next && next->hi < hi && next->hi < pc + WINDOW &&
+		       (next->prot & 2) == (r->prot & 2)) {
+			const struct range *after = space_range(sp, next->hi);
+
+			if (!after)
+				break;
+			next = after;
+		}
+		hi = next->hi < hi ? next->hi : hi;
+	}
+	if (m->generated && !check && (r->prot & 2)) {
+		uint64_t page = pc & ~(PAGE - 1), *hot;
+
+		lo = page;
+		hi = page + WINDOW < hi ? page + WINDOW : hi;
+		hot = pm_map_get(&m->hot, page);
+		if (hot && *hot > 200) {
+			check = true;		/* code and data on one page: a fault per write costs more */
+		} else {
+			/* no write may come between reading and translating: protect first, and go on
+			 * when the process says that it has been done and no write has trapped since */
+			if (mail->a[5])
+				for (uint64_t a = lo; a < hi; a += PAGE)
+					if (pm_map_get(&m->pages, a))
+						pm_map_put(&m->safe, a, NULL);
+			if (!pm_map_get(&m->safe, page) ||
+			    (page + PAGE < hi && pc + 15 > page + PAGE &&
+			     !pm_map_get(&m->safe, page + PAGE))) {
+				for (uint64_t a = lo; a < hi; a += PAGE)
+					pm_map_put(&m->pages, a, NULL);
+				mail_cmd(mail, CMD_PROTECT, lo, hi - lo, 1, 0);
+				mail->again = 1;
+				return 0;
+			}
+			for (uint64_t a = page + PAGE; a < hi; a += PAGE)
+				if (!pm_map_get(&m->safe, a))
+					hi = a;
+		}
+	} else if (m->generated && !check) {
+		for (uint64_t a = pc & ~(PAGE - 1); a < hi && a < pc + WINDOW; a += PAGE)
+			pm_map_put(&m->pages, a, NULL);
+		hi = hi < pc + WINDOW ? hi : (pc & ~(PAGE - 1)) + WINDOW;
+	}
+	first = translate(s, p, mi, pc, lo, hi, check, false);
+	if (first == XL_NONE)
+		return 0;
+	b = find(sp, pc);
+	return b ? entry_of(s, p, b, indirect, mail) : 0;
+}
+
+uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct rt_mail *mail)
+{
+	struct space *sp = p->space;
+	uint64_t to;
+	struct link *l;
+
+	if (link >= sp->nlink)
+		return 0;
+	to = space_enter(s, p, sp->link[link].target, false, mail);
+	l = &sp->link[link];
+	if (to && !l->done && l->site != XL_NONE) {
+		const struct module *m = &sp->module[l->module];
+
+		/* Across modules only if the target's code is placed in every process of the space.
+		 * A dead target's code stays, and its entry leads to whoever succeeds it. */
+		if ((m->lo <= l->target && l->target < m->hi) || sp->refs == 1)
+			link_patch(s, sp, l, to);
+	}
+	return to;
+}
+
+static void kill_block(struct session *s, struct space *sp, uint32_t i)
+{
+	struct blk *b = &sp->block[i];
+	struct module *m = &sp->module[b->module];
+	uint8_t stub[20] = { 0x65, 0xc7, 0x04, 0x25, RT_EXIT_ID, 0, 0, 0, 0, 0, 0, 0,
+			     0x65, 0xff, 0x24, 0x25, RT_DO_RESOLVE, 0, 0, 0 };
+	uint32_t link, at;
+	uint8_t jump[8];
+	int32_t d;
+
+	if (b->flags & BLK_IS_DEAD)
+		return;
+	b->flags |= BLK_IS_DEAD;
+	if (b->indirect != XL_NONE)
+		space_shadow(s, m, b->pc, 0);
+	if (m->dead || m->code_cap - m->code_len < 128)
+		return;
+	link = link_add(s, sp, b->module, b->pc, XL_NONE, 0);
+	memcpy(stub + 8, &link, 4);
+	at = (uint32_t)m->code_len;
+	/* who comes here has not entered the block, whatever the flow says */
+	if (sp->flow[i].in != XL_OPEN)
+		m->code_len += count_entry(s, sp, i, XL_LIVE_ALL, -1, at);
+	memcpy(code_ptr(s, m, (uint32_t)m->code_len), stub, sizeof stub);
+	m->code_len = up(m->code_len + sizeof stub, 32);
+	memcpy(jump, code_ptr(s, m, b->code), 8);
+	d = (int32_t)(at - (b->code + 5));
+	jump[0] = 0xe9;
+	memcpy(jump + 1, &d, 4);
+	__atomic_store((uint64_t *)code_ptr(s, m, b->code), (uint64_t *)jump, __ATOMIC_SEQ_CST);
+}
+
+static void kill_page(struct session *s, struct space *sp, struct module *m, uint64_t page)
+{
+	uint64_t *head = pm_map_get(&m->pages, page);
+
+	if (!head)
+		return;
+	for (uint32_t i = (uint32_t)*head; i; i = sp->ref[i - 1].next)
+		kill_block(s, sp, sp->ref[i - 1].block);
+	pm_map_del(&m->pages, page);
+	pm_map_del(&m->safe, page);
+}
+
+void space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, struct rt_mail *mail)
+{
+	struct space *sp;
+
+	diverge(s, p, mail);
+	sp = p->space;
+	for (size_t i = 0; i < sp->nmodule; i++) {
+		struct module *m = &sp->module[i];
+
+		if (m->dead || m->hi <= lo || hi <= m->lo)
+			continue;
+		if (m->generated && !(lo <= m->lo && m->hi <= hi)) {
+			uint64_t a = lo > m->lo ? lo : m->lo, b = hi < m->hi ? hi : m->hi;
+
+			for (; a < b; a += PAGE)
+				kill_page(s, sp, m, a);
+			continue;
+		}
+		/* a whole module, or part of a file's text: forget all of it */
+		for (size_t j = 0; j < m->nunit; j++) {
+			const struct unit *u = &sp->unit[m->unit[j]];
+
+			for (uint32_t k = 0; k < u->nblock; k++)
+				if (!u->once)
+					kill_block(s, sp, u->block + k);
+		}
+		m->dead = true;
+		if (m->shadowed)
+			mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len,
+				 RT_SHADOW + 4 * (uint64_t)(uint32_t)m->lo, 0);
+	}
+	range_del(sp, lo, hi);
+}
+
+bool space_state(struct space *sp, uint64_t code, uint32_t *block, const struct xl_map **map)
+{
+	for (size_t i = sp->nmodule; i-- > 0; ) {
+		struct module *m = &sp->module[i];
+		size_t a = 0, z = m->nunit;
+		uint32_t off = (uint32_t)(code - m->code);
+		const struct unit *u;
+
+		if (code < m->code || code >= m->code + m->code_len)
+			continue;
+		while (a < z) {			/* the last unit that begins at or before the place */
+			size_t mid = (a + z) / 2;
+
+			if (sp->unit[m->unit[mid]].code <= off)
+				a = mid + 1;
+			else
+				z = mid;
+		}
+		if (!a)
+			return false;
+		u = &sp->unit[m->unit[a - 1]];
+		if (!cache_check_map(m))
+			return false;
+		for (uint32_t k = 0; k < u->nblock; k++) {
+			const struct blk *b = &sp->block[u->block + k];
+			const struct xl_map *v, *best = NULL;
+
+			for (uint32_t j = 0; j < b->nmap; j++) {
+				v = module_map(m, b->map + j);
+				if (u->code + v->code > off)
+					break;
+				best = v;
+			}
+			if (best && (!*map || best->code > (*map)->code)) {
+				*map = best;
+				*block = u->block + k;
+			}
+		}
+		return *map != NULL;
+	}
+	return false;
+}
+
+bool space_write_trap(struct session *s, struct proc *p, uint64_t addr, uint64_t code,
+		      struct rt_mail *mail)
+{
+	struct space *sp = p->space;
+	const struct range *r = space_range(sp, addr);
+	struct module *m = module_at(sp, addr);
+	uint64_t page = addr & ~(PAGE - 1);
+	const struct xl_map *map = NULL;
+	uint32_t bi = 0;
+
+	if (!r || !(r->prot & 2))
+		return false;
+	if (!m || !m->generated || !pm_map_get(&m->pages, page)) {
+		mail->r[0] = RT_WRITE_TRAP;	/* another thread's trap has opened the page already */
+		return true;
+	}
+	diverge(s, p, mail);
+	sp = p->space;
+	m = module_at(sp, addr);
+	r = space_range(sp, addr);
+	++*pm_map_put(&m->hot, page, NULL);
+	kill_page(s, sp, m, page);
+	mail_cmd(mail, CMD_PROTECT, page, PAGE, r->prot & ~4u, 0);
+	mail->r[0] = RT_WRITE_TRAP;
+	/* a block that writes to its own page goes on behind the write with what is there then */
+	if (space_state(sp, code, &bi, &map)) {
+		struct blk *b = &sp->block[bi];
+
+		if (b->pc < page + PAGE && page < b->pc + b->size) {
+			mail->r[2] = map->flags;
+			mail->r[3] = map->tmp;
+			mail->r[1] = map->insn;		/* turned into a pc by the caller */
+			mail->r[5] = bi;
+			mail->r[0] = RT_WRITE_SELF;
+		}
+	}
+	return true;
+}
+
+uint64_t space_once(struct session *s, struct proc *p, uint64_t pc)
+{
+	struct space *sp = p->space;
+	struct module *m = module_at(sp, pc);
+	uint32_t first;
+
+	if (!m)
+		return 0;
+	first = translate(s, p, (uint32_t)(m - sp->module), pc, m->lo, m->hi, false, true);
+	if (first == XL_NONE)
+		return 0;
+	m = &sp->module[sp->block[first].module];
+	return m->code + sp->block[first].code;
+}
+
+uint64_t space_recheck(struct session *s, struct proc *p, uint64_t pc, struct rt_mail *mail)
+{
+	struct blk *b;
+
+	diverge(s, p, mail);
+	b = find(p->space, pc);
+	if (b)
+		kill_block(s, p->space, (uint32_t)(b - p->space->block));
+	return space_enter(s, p, pc, false, mail);
+}

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+# The runtime: freestanding, linked at its fixed address, carried inside the controller as bytes.
+RT_DIR  := src/collect/runtime
+RT_SRCS := $(wildcard $(RT_DIR)/*.c) $(RT_DIR)/entry.S
+RT_B    := build/rt
+RT_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -ffreestanding -fno-stack-protector \
+            -fpie -fno-builtin -fno-asynchronous-unwind-tables -fcf-protection=none -mno-red-zone \
+            -mgeneral-regs-only -fno-tree-loop-distribute-patterns -I$(RT_DIR)
+EXTRA_OBJS += $(RT_B)/image.o
+
+$(RT_B)/rt.elf: $(RT_SRCS) $(wildcard $(RT_DIR)/*.h) $(RT_DIR)/rt.ld
+	@mkdir -p $(@D)
+	$(CC) $(RT_FLAGS) -nostdlib -static -no-pie -Wl,-T,$(RT_DIR)/rt.ld -Wl,--build-id=none \
+		-Wl,-z,noexecstack -o $@ $(RT_SRCS)
+
+$(RT_B)/image.o: $(RT_B)/rt.elf $(RT_DIR)/image.inc.s
+	objcopy -O binary -j .text $< $(RT_B)/rt.text
+	objcopy -O binary -j .data $< $(RT_B)/rt.data
+	$(CC) -c -I$(RT_B) -Wa,-I$(RT_B) -o $@ $(RT_DIR)/image.inc.s

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* abi.h - what the controller, the translated code and the runtime inside a traced process agree on
+ *
+ * Shared by two worlds: the controller (hosted C) and the runtime (freestanding). It therefore holds
+ * constants and plain structs only. RT_ABI is part of every cache key: bump it on any change.
+ *
+ * ADDRESS SPACE OF A TRACED x86-64 PROCESS (what pugmark adds; everything else is the program's)
+ *
+ *   RT_SHADOW       16 GiB  one 4-byte entry for every value of the low 32 bits of an address: the
+ *                           signed distance from an original instruction address to its *indirect
+ *                           entry* in the code cache, 0 if there is none. Untouched parts are the
+ *                           zero page; the part that shadows a text mapping is shared memory.
+ *   RT_IMAGE                the runtime: text (r-x), data (rw-, private: copied by fork)
+ *   RT_CODE_VAULT           the whole code file (r-x): code caches and shadows of every code space;
+ *                           pieces are placed elsewhere by mremap(old_size = 0), which needs no fd
+ *   RT_DATA_VAULT           the whole data file (rw-): session header and thread blocks
+ *   near each text mapping  its code cache, within 2 GiB, a placed piece of the code file
+ *
+ * INVARIANTS - the code refers to them by number
+ * (1) No page is both writable and executable; code is writable in the controller only.
+ * (2) Original text is never executable while the process is traced, so that an indirect transfer
+ *     to an address without translation (entry 0: jump to the original address) faults and asks.
+ * (3) gs:0 is the thread block of the running thread. The program's own gs base lives in the block.
+ * (4) At every direct entry the register state is the program's, whole. At an indirect entry it is
+ *     except that rcx and rdx are in RT_S_RCX and RT_S_RDX.
+ * (5) Translated code never touches memory below rsp, and moves rsp only as the original does.
+ * (6) Thread blocks are aligned to RT_BLOCK_SIZE: a signal handler on the block's alternate stack
+ *     finds the block from its stack pointer, whatever gs is. */
+#ifndef PM_RUNTIME_ABI_H
+#define PM_RUNTIME_ABI_H
+
+#ifndef __ASSEMBLER__
+#include <stdint.h>
+#endif
+
+#define RT_ABI			1u
+
+#define RT_SHADOW		0x70000000ull
+#define RT_SHADOW_SIZE		(4ull << 32)
+#define RT_IMAGE		0x100000000000ull
+#define RT_IMAGE_SIZE		0x200000ull
+#define RT_IMAGE_DATA		0x100000100000ull	/* struct rt_boot comes first */
+#define RT_CODE_VAULT		0x110000000000ull
+#define RT_CODE_SIZE		(8ull << 40)
+#define RT_DATA_VAULT		0x1a0000000000ull
+#define RT_BLOCK_SHIFT		30
+#define RT_BLOCK_SIZE		(1ull << RT_BLOCK_SHIFT)
+#define RT_BLOCKS		8192u			/* block 0 is the session header */
+#define RT_DATA_SIZE		(RT_BLOCKS * RT_BLOCK_SIZE)
+
+/* ---- offsets in a thread block, used by translated code as gs:[disp32] ------------------------ */
+#define RT_S_RCX		0x00	/* rcx during an indirect transfer */
+#define RT_S_RDX		0x08	/* rdx during an indirect transfer */
+#define RT_S_TMP		0x10	/* a register spilled inside one instruction's translation */
+#define RT_S_TMP2		0x18
+#define RT_EXIT_ID		0x20	/* u32: link number of the exit taken */
+#define RT_EXIT_PC		0x28	/* original pc of a trapping exit (RT_DO_STEP, RT_DO_INT80) */
+#define RT_CONT			0x30	/* where translated code goes on after a system call */
+#define RT_DO_RESOLVE		0x40	/* jmp gs:[..]: exit through an unlinked direct branch */
+#define RT_DO_SYSCALL		0x48	/* rcx = original next pc, RT_CONT set */
+#define RT_DO_STEP		0x50	/* execute the instruction at RT_EXIT_PC in place */
+#define RT_DO_INT80		0x58
+#define RT_DO_CHECK		0x60	/* bytes of a block at RT_EXIT_PC differ: translate anew */
+#define RT_SELF			0x70	/* address of this block */
+#define RT_RESUME		0x78	/* where the runtime leaves to */
+#define RT_CURSOR		0x80	/* trace buffer: next free byte */
+#define RT_LIMIT		0x88	/* trace buffer: first byte behind it */
+#define RT_CTX			0x100	/* struct rt_ctx: the program's registers while the runtime runs */
+#define RT_FIX_MASK		0x1a0	/* u32: set the signal mask (and requeue what is pending) first */
+#define RT_REAL_MASK		0x1a8	/* u64: what the kernel's mask shall be in translated code */
+#define RT_STACK_TOP		0x20000	/* the runtime's stack: [0x10000, 0x20000) */
+#define RT_ALT_STACK		0x20000	/* the signal stack: [0x20000, 0x60000) */
+#define RT_ALT_SIZE		0x40000
+#define RT_COUNTERS		0x100000	/* u64 per counter */
+#define RT_MAX_COUNTERS		((RT_BLOCK_SIZE - RT_COUNTERS) / 8)
+
+#ifndef __ASSEMBLER__
+
+struct rt_ctx {
+	uint64_t gpr[16];		/* hardware order: rax rcx rdx rbx rsp rbp rsi rdi r8..r15 */
+	uint64_t pc;			/* original */
+	uint64_t flags;
+};
+
+/* ---- requests: one mailbox per thread, answered by the controller ------------------------------ */
+enum rt_op {
+	RQ_NONE,
+	RQ_HELLO,	/* a[0] pid, a[1] tid, a[2] 1: first thread of a process; after boot, fork, vfork */
+	RQ_LOOKUP,	/* a[0] original pc -> r[0] direct entry, 0: not executable for the program */
+	RQ_RESOLVE,	/* a[0] link number -> r[0] direct entry, 0: not executable */
+	RQ_SIGNAL,	/* a[0] copy pc, a[1] signal, a[2] fault address, a[3] 1: a fault (not sent),
+			 * a[4] page fault error code
+			 * -> r[0] enum rt_where, r[1] original pc, r[2] xl_map flags, r[3] tmp register */
+	RQ_CUT,		/* a[0] copy pc: the block stops there (state as RQ_SIGNAL told) */
+	RQ_STEP,	/* a[0] original pc of an instruction that leaves the translated world for a step */
+	RQ_CHECKFAIL,	/* a[0] original pc: bytes changed under a block -> r[0] new direct entry */
+	RQ_MAP,		/* a[0] address, a[1] length, a[2] prot, a[3] flags: program has made it so */
+	RQ_UNMAP,	/* a[0] address, a[1] length: about to vanish or to lose execute permission */
+	RQ_BLOCK,	/* a[0] 0: for a thread, 1: for a forked process, 2: for a vfork child
+			 * -> r[0] address of a new thread block */
+	RQ_UNBLOCK,	/* a[0] address of a block that RQ_BLOCK gave and that is not needed */
+	RQ_EXEC,	/* a[0] tid: about to execve -> r[0] 0: not to be followed */
+	RQ_EXECFAIL,	/* it failed */
+	RQ_EXIT,	/* thread a[0] ends; a[1] 1: the whole process */
+};
+
+enum rt_where {
+	RT_IN_CODE,	/* in the code cache */
+	RT_IN_ORIGINAL,	/* jumped to an original address without indirect entry: r[1] = direct entry */
+	RT_NOWHERE,	/* a wild jump: the program's own fault */
+	RT_WRITE_TRAP,	/* wrote to a page of translated code: writable again, retry */
+	RT_WRITE_SELF,	/* the same, in the very block that runs: r[1] pc; r[4] = entry of a unit that
+			 * executes this one instruction */
+};
+
+enum rt_cmd_op {
+	CMD_PLACE,	/* mremap a[0] (vault address) length a[1] to a[2], protection a[3] */
+	CMD_UNPLACE,	/* a[2], a[1]: back to what was there: zero shadow, or nothing if a[3] */
+	CMD_PROTECT,	/* mprotect a[0], a[1], a[2] */
+};
+struct rt_cmd {
+	uint64_t op, a[4];
+};
+#define RT_MAX_CMDS 48
+
+enum rt_mail_state { MAIL_IDLE, MAIL_REQUEST, MAIL_REPLY };
+struct rt_mail {
+	uint32_t state;			/* futex */
+	uint32_t op;
+	uint32_t sleeping;		/* the thread sleeps on `state`: wake it */
+	uint32_t ncmd;
+	uint32_t again, pad;		/* run the commands, then ask the same once more */
+	uint64_t a[6], r[6];		/* a[5] 1: asked again, the commands have run */
+	struct rt_cmd cmd[RT_MAX_CMDS];
+};
+
+enum rt_block_state { BLK_FREE, BLK_READY, BLK_LIVE, BLK_DEAD };
+
+struct rt_sighand;
+
+struct rt_block {			/* at gs:0 */
+	uint64_t s_rcx, s_rdx, s_tmp, s_tmp2;
+	uint64_t exit_id, exit_pc, cont, pad0;
+	uint64_t do_resolve, do_syscall, do_step, do_int80, do_check, pad1;
+	uint64_t self, resume;
+	uint64_t cursor, limit;
+	uint64_t pad2[14];
+	struct rt_ctx ctx;
+	uint64_t pad3[2];
+	uint32_t fix_mask, pad4;
+	uint64_t real_mask;
+	/* from here on only C looks */
+	uint64_t app_mask;		/* the signal mask that the program believes in */
+	uint64_t app_gs;
+	uint64_t app_alt_sp, app_alt_size;	/* the program's sigaltstack */
+	uint32_t app_alt_flags;
+	uint32_t state;			/* enum rt_block_state */
+	uint32_t pid, tid;
+	uint32_t space;			/* controller's number of the code space */
+	uint32_t spin;			/* pauses before sleeping */
+	struct rt_sighand *sighand;	/* in the runtime's private data */
+	uint32_t pend_sig, held_sig;	/* arrived inside the runtime; held: blocked by the program */
+	uint8_t pend_info[128], held_info[128];
+	uint32_t stepping;		/* enum rt_stepping */
+	uint32_t step_sig;
+	uint8_t step_info[128];
+	uint64_t step_page;		/* page made executable for RT_STEP_INPLACE */
+	const uint64_t *links;		/* link number -> original address, in the code vault */
+	struct rt_mail mail;
+};
+enum rt_stepping { RT_STEP_NONE, RT_STEP_TO_BOUNDARY, RT_STEP_LEAVING, RT_STEP_INPLACE };
+
+struct rt_session {			/* block 0 of the data file */
+	uint32_t abi;
+	uint32_t doorbell;		/* futex: counts requests */
+	uint32_t asleep;		/* the controller sleeps on it */
+	uint32_t closed;		/* no controller any more */
+	uint32_t pid;			/* of the controller */
+	uint32_t no_aslr;
+};
+
+/* Written by the controller into the runtime's data before it first runs. */
+struct rt_boot {
+	uint64_t entry;			/* original pc at which the program begins */
+	uint64_t block;			/* address of the first thread's block */
+	uint32_t persona;		/* to be restored; ~0: leave */
+	uint32_t nrange;
+	struct rt_range { uint64_t lo, hi; uint32_t prot, shared; } range[16];	/* executable mappings */
+	char code_path[64], data_path[64];
+};
+
+_Static_assert(__builtin_offsetof(struct rt_block, exit_id) == RT_EXIT_ID, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, exit_pc) == RT_EXIT_PC, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, cont) == RT_CONT, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, do_resolve) == RT_DO_RESOLVE, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, do_check) == RT_DO_CHECK, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, self) == RT_SELF, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, resume) == RT_RESUME, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, cursor) == RT_CURSOR, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");
+_Static_assert(sizeof(struct rt_block) < 0x10000, "below the runtime's stack");
+
+#endif
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* core.c - boot, the mailbox, and the way in and out */
+#include "rt.h"
+
+struct rt_boot rt_boot_info __attribute__((section(".data.boot"))) = { .persona = ~0u };
+struct rt_range rt_ranges[256];
+u32 rt_nranges;
+static u32 ranges_lock;
+
+void *rt_memcpy(void *to, const void *from, u64 n)
+{
+	void *ret = to;
+
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
+	return ret;
+}
+
+/* gcc emits calls to these for large structs */
+void *memcpy(void *to, const void *from, size_t n) __attribute__((alias("rt_memcpy")));
+void *memset(void *to, int c, size_t n);
+void *memset(void *to, int c, size_t n)
+{
+	void *ret = to;
+
+	__asm__ volatile("rep stosb" : "+D"(to), "+c"(n) : "a"(c) : "memory");
+	return ret;
+}
+
+/* ---- the program's executable mappings --------------------------------------------------------- */
+static void lock(u32 *l)
+{
+	while (__atomic_exchange_n(l, 1, __ATOMIC_ACQUIRE))
+		__builtin_ia32_pause();
+}
+
+static void unlock(u32 *l)
+{
+	__atomic_store_n(l, 0, __ATOMIC_RELEASE);
+}
+
+int rt_is_exec(u64 addr, u64 len)
+{
+	int hit = 0;
+
+	lock(&ranges_lock);
+	for (u32 i = 0; i < rt_nranges && !hit; i++)
+		hit = rt_ranges[i].lo < addr + len && addr < rt_ranges[i].hi;
+	hit |= rt_nranges == NR_OF(rt_ranges);		/* full: everything may be */
+	unlock(&ranges_lock);
+	return hit;
+}
+
+static void range_del(u64 lo, u64 hi)
+{
+	for (u32 i = 0; i < rt_nranges; i++) {
+		struct rt_range *r = &rt_ranges[i];
+
+		if (r->hi <= lo || hi <= r->lo)
+			continue;
+		if (r->lo < lo && hi < r->hi) {
+			if (rt_nranges < NR_OF(rt_ranges)) {
+				rt_ranges[rt_nranges] = *r;
+				rt_ranges[rt_nranges++].lo = hi;
+			}
+			r->hi = lo;
+		} else if (r->lo < lo) {
+			r->hi = lo;
+		} else if (hi < r->hi) {
+			r->lo = hi;
+		} else {
+			*r = rt_ranges[--rt_nranges];
+			i--;
+		}
+	}
+}
+
+void rt_range_del(u64 lo, u64 hi)
+{
+	lock(&ranges_lock);
+	range_del(lo, hi);
+	unlock(&ranges_lock);
+}
+
+void rt_range_add(u64 lo, u64 hi, u32 prot, u32 shared)
+{
+	lock(&ranges_lock);
+	range_del(lo, hi);
+	if (rt_nranges < NR_OF(rt_ranges))
+		rt_ranges[rt_nranges++] = (struct rt_range){ lo, hi, prot, shared };
+	unlock(&ranges_lock);
+}
+
+/* ---- asking ------------------------------------------------------------------------------------ */
+static int controller_gone(void)
+{
+	struct rt_session *s = RT_SESSION;
+
+	return __atomic_load_n(&s->closed, __ATOMIC_RELAXED) ||
+	       rt_sys(NR_kill, s->pid, 0) == -ESRCH;
+}
+
+static void run_commands(struct rt_mail *m)
+{
+	for (u32 i = 0; i < m->ncmd && i < RT_MAX_CMDS; i++) {
+		const struct rt_cmd *c = &m->cmd[i];
+
+		switch (c->op) {
+		case CMD_PLACE:
+			rt_sys(NR_mremap, c->a[0], 0, c->a[1], MREMAP_MAYMOVE | MREMAP_FIXED, c->a[2]);
+			if (!(c->a[3] & PROT_EXEC))
+				rt_sys(NR_mprotect, c->a[2], c->a[1], c->a[3]);
+			break;
+		case CMD_UNPLACE:
+			if (c->a[3])
+				rt_sys(NR_munmap, c->a[2], c->a[1]);
+			else
+				rt_sys(NR_mmap, c->a[2], c->a[1], PROT_READ,
+				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+			break;
+		case CMD_PROTECT:
+			rt_sys(NR_mprotect, c->a[0], c->a[1], c->a[2]);
+			break;
+		}
+	}
+}
+
+int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
+{
+	struct rt_session *s = RT_SESSION;
+	struct rt_mail *m = &b->mail;
+	const u64 timeout[2] = { 0, 200000000 };
+
+	m->op = op;
+	m->a[0] = a0;
+	m->a[1] = a1;
+	m->a[2] = a2;
+	m->a[3] = a3;
+	m->a[5] = 0;
+again:
+	m->ncmd = 0;
+	m->again = 0;
+	if (__atomic_load_n(&s->closed, __ATOMIC_RELAXED))
+		return 0;
+	__atomic_store_n(&m->state, MAIL_REQUEST, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&s->doorbell, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&s->asleep, __ATOMIC_SEQ_CST))
+		rt_sys(NR_futex, &s->doorbell, 1 /* WAKE */, 1);
+	for (u32 i = 0; i < b->spin; i++) {
+		if (__atomic_load_n(&m->state, __ATOMIC_ACQUIRE) == MAIL_REPLY)
+			goto answered;
+		__builtin_ia32_pause();
+	}
+	__atomic_store_n(&m->sleeping, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY) {
+		long r = rt_sys(NR_futex, &m->state, 0 /* WAIT */, MAIL_REQUEST, timeout);
+
+		if (r == -110 /* ETIMEDOUT */ && controller_gone() &&
+		    __atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY)
+			return 0;
+	}
+	m->sleeping = 0;
+answered:
+	m->state = MAIL_IDLE;
+	run_commands(m);
+	if (m->again) {
+		m->a[5] = 1;
+		goto again;
+	}
+	return 1;
+}
+
+/* b->ctx is the program's state: find the code to go on with. An address that the program may not
+ * execute is jumped to as it is, so that the fault is the program's own. */
+void rt_go(struct rt_block *b)
+{
+	if (!rt_ask(b, RQ_LOOKUP, b->ctx.pc, 0, 0, 0))
+		rt_go_native(b);
+	if (b->mail.r[0]) {
+		b->resume = b->mail.r[0];
+	} else {
+		b->s_rcx = b->ctx.gpr[RCX];
+		b->s_rdx = b->ctx.gpr[RDX];
+		b->resume = b->ctx.pc;
+	}
+}
+
+extern void rt_native_jump(void) __attribute__((noreturn));
+
+/* The controller is gone: the program goes on in its original code. */
+void rt_go_native(struct rt_block *b)
+{
+	static u32 once;
+
+	if (!__atomic_exchange_n(&once, 1, __ATOMIC_SEQ_CST))
+		for (u32 i = 0; i < rt_nranges; i++)
+			rt_sys(NR_mprotect, rt_ranges[i].lo, rt_ranges[i].hi - rt_ranges[i].lo,
+			       rt_ranges[i].prot);
+	rt_signal_native(b);
+	rt_native_jump();
+}
+
+int rt_enter(struct rt_block *b, u32 door);
+
+/* From entry.S. Returns 1: execute the system call in ctx in the window. */
+int rt_enter(struct rt_block *b, u32 door)
+{
+	switch (door) {
+	case 0:
+		b->ctx.pc = b->links[(u32)b->exit_id];
+		if (!rt_ask(b, RQ_RESOLVE, (u32)b->exit_id, 0, 0, 0))
+			rt_go_native(b);
+		b->resume = b->mail.r[0];
+		if (!b->resume)
+			rt_go(b);
+		return 0;
+	case 1:
+		b->ctx.pc = b->ctx.gpr[RCX];
+		b->ctx.gpr[R11] = b->ctx.flags;
+		b->resume = b->cont;
+		return rt_do_syscall(b);
+	case 2:
+	case 3:
+		b->ctx.pc = b->exit_pc;
+		rt_step_in_place(b, b->exit_pc);
+		return 0;
+	case 4:
+		b->ctx.pc = b->exit_pc;
+		if (!rt_ask(b, RQ_CHECKFAIL, b->exit_pc, 0, 0, 0))
+			rt_go_native(b);
+		b->resume = b->mail.r[0];
+		if (!b->resume)
+			rt_go(b);
+		return 0;
+	}
+	return 0;
+}
+
+/* ---- boot -------------------------------------------------------------------------------------- */
+extern u64 rt_boot_rsp, rt_boot_regs[2];
+void rt_boot(void);
+
+static void boot_fail(const char *what)
+{
+	u64 n = 0;
+
+	while (what[n])
+		n++;
+	rt_sys(NR_write, 2, what, n);
+	rt_sys(NR_exit_group, 125);
+}
+
+void rt_boot(void)
+{
+	const struct rt_boot *boot = &rt_boot_info;
+	struct rt_block *b = (struct rt_block *)boot->block;
+	long fd;
+
+	fd = rt_sys(NR_open, boot->data_path, 02000002 /* O_RDWR | O_CLOEXEC */, 0);
+	if (fd < 0 || rt_sys(NR_mmap, RT_DATA_VAULT, RT_DATA_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) != (long)RT_DATA_VAULT)
+		boot_fail("pugmark: cannot map the data file in the traced process\n");
+	rt_sys(NR_close, fd);
+	fd = rt_sys(NR_open, boot->code_path, 02000000, 0);
+	if (fd < 0 || rt_sys(NR_mmap, RT_CODE_VAULT, RT_CODE_SIZE, PROT_READ | PROT_EXEC,
+			     MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) != (long)RT_CODE_VAULT)
+		boot_fail("pugmark: cannot map the code file in the traced process\n");
+	rt_sys(NR_close, fd);
+	/* MAP_FIXED_NOREPLACE: whoever lives there already (AddressSanitizer) is not to be replaced */
+	if (rt_sys(NR_mmap, RT_SHADOW, RT_SHADOW_SIZE, PROT_READ,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | 0x100000, -1, 0) != (long)RT_SHADOW)
+		boot_fail("pugmark: the program occupies addresses that tracing needs (0x70000000 on)\n");
+	for (u32 i = 0; i < boot->nrange; i++) {
+		const struct rt_range *r = &boot->range[i];
+
+		rt_range_add(r->lo, r->hi, r->prot, r->shared);
+		rt_sys(NR_mprotect, r->lo, r->hi - r->lo, (r->prot & ~PROT_EXEC) | PROT_READ);
+	}
+	if (boot->persona != ~0u)
+		rt_sys(NR_personality, boot->persona);
+	b->do_resolve = (u64)rt_resolve;
+	b->do_syscall = (u64)rt_syscall;
+	b->do_step = (u64)rt_step;
+	b->do_int80 = (u64)rt_int80;
+	b->do_check = (u64)rt_check;
+	b->self = (u64)b;
+	b->pid = (u32)rt_sys(NR_getpid, 0);
+	b->tid = b->pid;
+	b->ctx = (struct rt_ctx){ .pc = boot->entry, .flags = 0x202 };
+	b->ctx.gpr[RSP] = rt_boot_rsp;
+	b->ctx.gpr[RAX] = rt_boot_regs[0];
+	b->ctx.gpr[RDX] = rt_boot_regs[1];
+	rt_switch_gs(b);
+	rt_signal_boot(b);
+	if (!rt_ask(b, RQ_HELLO, b->pid, b->tid, 1, 0))
+		rt_go_native(b);
+	b->state = BLK_LIVE;
+	rt_go(b);
+}
+
+void rt_child(struct rt_block *b);
+
+/* A new thread or process, on its own block; ctx is already the child's. All signals are blocked. */
+void rt_child(struct rt_block *b)
+{
+	b->tid = (u32)rt_sys(NR_gettid, 0);
+	b->pid = (u32)rt_sys(NR_getpid, 0);
+	rt_signal_thread(b);
+	b->state = BLK_LIVE;
+	if (!rt_ask(b, RQ_HELLO, b->pid, b->tid, b->tid == b->pid, 0))
+		rt_go_native(b);
+	b->fix_mask = 1;
+}

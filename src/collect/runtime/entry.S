@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* entry.S - the doors between translated code, the runtime, and the kernel
+ *
+ * Every door saves the program's registers in rt_block.ctx, changes to the block's own stack and
+ * calls rt_enter(). rt_leave goes back. Windows, in which ctx is the program's state, whole:
+ *   [rt_leave, rt_window_end)	leaving: ctx.pc is where the program stands
+ *   [rt_pass, rt_pass_insn]	a system call that has not happened (also: that the kernel restarts)
+ *   rt_pass_done		it has happened; rax is its result
+ */
+#include "abi.h"
+
+#define CTX(i) %gs:RT_CTX + 8 * (i)
+
+	.section .text.entry,"ax"
+	.globl rt_boot_entry
+rt_boot_entry:				/* all registers are the program's at its first instruction */
+	mov	%rsp, rt_boot_rsp(%rip)
+	mov	%rax, rt_boot_regs(%rip)
+	mov	%rdx, rt_boot_regs+8(%rip)
+	lea	rt_boot_stack_top(%rip), %rsp
+	call	rt_boot			/* sets gs and the thread block's ctx from rt_boot_regs */
+	mov	%gs:RT_SELF, %rdi
+	lea	RT_STACK_TOP(%rdi), %rsp
+	jmp	rt_leave
+
+	.macro	door name, number
+	.globl	\name
+\name:
+	mov	%rax, CTX(0)
+	mov	$\number, %eax
+	jmp	rt_common
+	.endm
+
+	door	rt_resolve, 0
+	door	rt_syscall, 1
+	door	rt_step, 2
+	door	rt_int80, 3
+	door	rt_check, 4
+
+rt_common:
+	mov	%rcx, CTX(1)
+	mov	%rdx, CTX(2)
+	mov	%rbx, CTX(3)
+	mov	%rsp, CTX(4)
+	mov	%rbp, CTX(5)
+	mov	%rsi, CTX(6)
+	mov	%rdi, CTX(7)
+	mov	%r8, CTX(8)
+	mov	%r9, CTX(9)
+	mov	%r10, CTX(10)
+	mov	%r11, CTX(11)
+	mov	%r12, CTX(12)
+	mov	%r13, CTX(13)
+	mov	%r14, CTX(14)
+	mov	%r15, CTX(15)
+	mov	%gs:RT_SELF, %rdi
+	lea	RT_STACK_TOP(%rdi), %rsp
+	pushfq
+	popq	CTX(17)
+	cld
+	mov	%eax, %esi
+	call	rt_enter
+	test	%eax, %eax
+	jz	rt_leave
+
+	.globl	rt_pass, rt_pass_insn, rt_pass_done
+rt_pass:
+	mov	CTX(0), %rax
+	mov	CTX(7), %rdi
+	mov	CTX(6), %rsi
+	mov	CTX(2), %rdx
+	mov	CTX(10), %r10
+	mov	CTX(8), %r8
+	mov	CTX(9), %r9
+rt_pass_insn:
+	syscall
+rt_pass_done:
+	mov	%rax, CTX(0)
+
+	.globl	rt_leave, rt_window_end
+rt_leave:
+	cmpl	$0, %gs:RT_FIX_MASK
+	jne	rt_fix
+rt_restore:
+	mov	%gs:RT_SELF, %rsp
+	lea	RT_STACK_TOP(%rsp), %rsp
+	pushq	CTX(17)
+	popfq
+	mov	CTX(0), %rax
+	mov	CTX(1), %rcx
+	mov	CTX(2), %rdx
+	mov	CTX(3), %rbx
+	mov	CTX(5), %rbp
+	mov	CTX(6), %rsi
+	mov	CTX(7), %rdi
+	mov	CTX(8), %r8
+	mov	CTX(9), %r9
+	mov	CTX(10), %r10
+	mov	CTX(11), %r11
+	mov	CTX(12), %r12
+	mov	CTX(13), %r13
+	mov	CTX(14), %r14
+	mov	CTX(15), %r15
+	mov	CTX(4), %rsp
+	jmp	*%gs:RT_RESUME
+rt_fix_done:				/* still in the window: the mask is the program's again */
+	jmp	rt_restore
+rt_fix_call:
+	movl	$0, %gs:RT_FIX_MASK
+	mov	$14, %eax		/* rt_sigprocmask(SIG_SETMASK, &real_mask, NULL, 8) */
+	mov	$2, %edi
+	mov	%gs:RT_SELF, %rsi
+	lea	RT_REAL_MASK(%rsi), %rsi
+	xor	%edx, %edx
+	mov	$8, %r10d
+	syscall
+	jmp	rt_fix_done
+rt_window_end:
+
+rt_fix:
+	mov	%gs:RT_SELF, %rdi
+	lea	RT_STACK_TOP(%rdi), %rsp
+	call	rt_flush_pending
+	jmp	rt_fix_call
+
+	/* long rt_app_sys(nr, a, b, c, d, e, f): a call that the program made; unlike the runtime's own
+	 * it is subject to the program's seccomp filters, which know it by rt_app_done */
+	.globl	rt_app_sys, rt_app_done
+rt_app_sys:
+	mov	%rdi, %rax
+	mov	%rsi, %rdi
+	mov	%rdx, %rsi
+	mov	%rcx, %rdx
+	mov	%r8, %r10
+	mov	%r9, %r8
+	mov	8(%rsp), %r9
+	syscall
+rt_app_done:
+	ret
+
+	/* long rt_clone(nr, a, b, c, d, e, child): the child never touches the parent's stack */
+	.globl	rt_clone
+rt_clone:
+	push	%r15
+	mov	16(%rsp), %r15
+	mov	%rdi, %rax
+	mov	%rsi, %rdi
+	mov	%rdx, %rsi
+	mov	%rcx, %rdx
+	mov	%r8, %r10
+	mov	%r9, %r8
+	syscall
+	.globl	rt_clone_done
+rt_clone_done:
+	test	%rax, %rax
+	jz	1f
+	pop	%r15
+	ret
+1:	lea	RT_STACK_TOP(%r15), %rsp
+	mov	%r15, %rdi
+	call	rt_switch_gs
+	mov	%r15, %rdi
+	call	rt_child
+	jmp	rt_leave
+
+	.globl	rt_switch_gs
+rt_switch_gs:
+	mov	%rdi, %rsi
+	mov	$0x1001, %edi		/* ARCH_SET_GS */
+	mov	$158, %eax
+	syscall
+	ret
+
+	/* long rt_copy(to, from, n): 0, or -EFAULT where the program's memory is not there */
+	.globl	rt_copy, rt_get_start, rt_get_end, rt_get_fault
+rt_copy:
+	mov	%rdx, %rcx
+rt_get_start:
+	rep movsb
+rt_get_end:
+	xor	%eax, %eax
+	ret
+rt_get_fault:
+	mov	$-14, %rax
+	ret
+
+	/* the kernel calls this on the block's signal stack */
+	.globl	rt_sigentry, rt_sigrestore
+rt_sigentry:
+	sub	$8, %rsp
+	call	rt_signal		/* (sig, info, ucontext) */
+	add	$8, %rsp
+	ret
+rt_sigrestore:
+	mov	$15, %eax
+	syscall
+	ud2
+
+	/* __attribute__((noreturn)) rt_sigreturn_raw(frame's ucontext) */
+	.globl	rt_sigreturn_raw
+rt_sigreturn_raw:
+	mov	%rdi, %rsp
+	mov	$15, %eax
+	syscall
+	ud2
+
+	/* rt_exit_raw(nr, status, &block->state): no stack after the block is dead */
+	.globl	rt_exit_raw
+rt_exit_raw:
+	mov	%edi, %eax
+	mov	%rsi, %rdi
+	movl	$3, (%rdx)
+	syscall
+	ud2
+
+	/* leave to ctx.pc with the program's own gs: rt_native_raw(block) */
+	.globl	rt_native_jump
+rt_native_jump:
+	mov	%gs:RT_CTX+8*16, %rax
+	mov	%rax, %gs:RT_RESUME
+	jmp	rt_restore
+
+	.data
+	.balign	16
+	.globl	rt_boot_rsp, rt_boot_regs
+rt_boot_rsp:	.quad 0
+rt_boot_regs:	.quad 0, 0
+	.bss
+	.balign	16
+	.skip	16384
+rt_boot_stack_top:
+	.section .note.GNU-stack,"",@progbits

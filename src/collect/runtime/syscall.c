@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: MIT */
+/* syscall.c - the system calls that the runtime has to know about; all others pass
+ *
+ * The list is what can change code, signals, threads, processes or what the program can learn about
+ * its own address space. Everything else is executed in the window of entry.S, where a signal finds
+ * the program's state complete. */
+#include "rt.h"
+
+#define ARG0 b->ctx.gpr[RDI]
+#define ARG1 b->ctx.gpr[RSI]
+#define ARG2 b->ctx.gpr[RDX]
+#define ARG3 b->ctx.gpr[R10]
+#define ARG4 b->ctx.gpr[R8]
+#define ARG5 b->ctx.gpr[R9]
+#define RET b->ctx.gpr[RAX]
+
+static u64 page_up(u64 n)
+{
+	return (n + 4095) & ~4095ull;
+}
+
+static long raw(struct rt_block *b)
+{
+	return rt_app_sys((long)RET, ARG0, ARG1, ARG2, ARG3, ARG4, ARG5);
+}
+
+static int ours(u64 addr, u64 len)
+{
+	static const struct { u64 at, size; } mine[] = {
+		{ RT_SHADOW, RT_SHADOW_SIZE }, { RT_IMAGE, RT_IMAGE_SIZE },
+		{ RT_CODE_VAULT, RT_CODE_SIZE }, { RT_DATA_VAULT, RT_DATA_SIZE },
+	};
+
+	for (u32 i = 0; i < NR_OF(mine); i++)
+		if (addr < mine[i].at + mine[i].size && addr + len > mine[i].at)
+			return 1;
+	return 0;
+}
+
+/* Block every signal so that a thread is never seen half made. */
+static void block_all(void)
+{
+	u64 all = ~SYNC_SIGS;
+
+	rt_sys(NR_rt_sigprocmask, 2, &all, 0, 8);
+}
+
+static void forget(struct rt_block *b, u64 addr, u64 len)
+{
+	if (len && rt_is_exec(addr, len)) {
+		if (!rt_ask(b, RQ_UNMAP, addr, page_up(len), 0, 0))
+			rt_go_native(b);
+		rt_range_del(addr, addr + page_up(len));
+	}
+}
+
+static void executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags)
+{
+	rt_range_add(addr, addr + page_up(len), (u32)prot, flags & MAP_SHARED);
+	if (!rt_ask(b, RQ_MAP, addr, page_up(len), prot, flags))
+		rt_go_native(b);
+}
+
+static void do_mmap(struct rt_block *b)
+{
+	u64 prot = ARG2, real = prot;
+	long r;
+
+	if (ARG3 & MAP_FIXED) {
+		if (ours(ARG0, ARG1)) {
+			RET = -(u64)ENOMEM;
+			return;
+		}
+		forget(b, ARG0, ARG1);
+	}
+	if (prot & PROT_EXEC)
+		real = (prot & ~(u64)PROT_EXEC) | PROT_READ;
+	r = rt_app_sys(NR_mmap, ARG0, ARG1, real, ARG3, ARG4, ARG5);
+	RET = (u64)r;
+	if (r < 0 && r > -4096)
+		return;
+	if (prot & PROT_EXEC)
+		executable(b, (u64)r, ARG1, prot, ARG3 & 3);
+}
+
+static void do_mprotect(struct rt_block *b)
+{
+	u64 prot = ARG2, real = prot;
+	long r;
+
+	if (ours(ARG0, ARG1)) {
+		RET = -(u64)ENOMEM;
+		return;
+	}
+	if (prot & PROT_EXEC)
+		real = (prot & ~(u64)PROT_EXEC) | PROT_READ;
+	/* translations of text that becomes writable or loses execute permission are dropped first */
+	forget(b, ARG0, ARG1);
+	r = rt_app_sys((long)RET, ARG0, ARG1, real, ARG3, 0, 0);
+	RET = (u64)r;
+	if (!r && (prot & PROT_EXEC))
+		executable(b, ARG0, ARG1, prot, 0x80000000u);
+}
+
+static void do_mremap(struct rt_block *b)
+{
+	u64 old = ARG0, oldlen = ARG1, newlen = ARG2, flags = ARG3;
+	int exec = rt_is_exec(old, oldlen);
+	long r;
+
+	if (ours(old, oldlen) || ((flags & MREMAP_FIXED) && ours(ARG4, newlen))) {
+		RET = -(u64)EINVAL;
+		return;
+	}
+	if (flags & MREMAP_FIXED)
+		forget(b, ARG4, newlen);
+	if (exec)
+		forget(b, old, oldlen);
+	r = raw(b);
+	RET = (u64)r;
+	if (exec && !(r < 0 && r > -4096))
+		executable(b, (u64)r, newlen, PROT_READ | PROT_WRITE | PROT_EXEC, 0x80000000u);
+	else if (exec)
+		executable(b, old, oldlen, PROT_READ | PROT_WRITE | PROT_EXEC, 0x80000000u);
+}
+
+/* ---- threads and processes --------------------------------------------------------------------- */
+static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
+{
+	struct rt_sighand *own = 0;
+	struct rt_block *c;
+	long r;
+
+	if (!rt_ask(b, RQ_BLOCK, flags & CLONE_VM ? (flags & CLONE_THREAD ? 0 : 2) : 1, 0, 0, 0))
+		rt_go_native(b);
+	c = (struct rt_block *)b->mail.r[0];
+	if (!c) {
+		RET = -(u64)ENOMEM;
+		return;
+	}
+	c->ctx = b->ctx;
+	c->ctx.gpr[RAX] = 0;
+	if (stack)
+		c->ctx.gpr[RSP] = stack;
+	c->resume = b->resume;
+	c->do_resolve = b->do_resolve;
+	c->do_syscall = b->do_syscall;
+	c->do_step = b->do_step;
+	c->do_int80 = b->do_int80;
+	c->do_check = b->do_check;
+	c->self = (u64)c;
+	c->app_mask = b->app_mask;
+	c->real_mask = b->real_mask;
+	c->app_gs = b->app_gs;
+	c->links = b->links;
+	c->spin = b->spin;
+	c->sighand = b->sighand;
+	if ((flags & CLONE_VM) && !(flags & CLONE_SIGHAND))
+		c->sighand = own = rt_sighand_copy(b->sighand);
+	if (flags & CLONE_VM && !(flags & CLONE_VFORK)) {
+		c->app_alt_flags = SS_DISABLE;	/* the kernel clears it for new threads */
+	} else {
+		c->app_alt_sp = b->app_alt_sp;
+		c->app_alt_size = b->app_alt_size;
+		c->app_alt_flags = b->app_alt_flags;
+	}
+	block_all();
+	r = rt_clone(nr, ARG0, ARG1, ARG2, ARG3, ARG4, c);
+	b->fix_mask = 1;
+	RET = (u64)r;
+	if (r < 0)
+		rt_ask(b, RQ_UNBLOCK, (u64)c, 0, 0, 0);
+	/* the child is gone, and its block may be somebody else's by now */
+	if (own && own != b->sighand && (r < 0 || (flags & CLONE_VFORK)))
+		own->used = 0;
+}
+
+static void do_clone3(struct rt_block *b)
+{
+	u64 args[11] = { 0 };
+	u64 n = ARG1 < sizeof args ? ARG1 : sizeof args;
+
+	if (ARG1 < 64 || rt_get(args, ARG0, n)) {
+		RET = (u64)raw(b);		/* the kernel says what is wrong with it */
+		return;
+	}
+	do_clone(b, args[0], args[5] ? args[5] + args[6] : 0, NR_clone3);
+}
+
+static void do_exec(struct rt_block *b)
+{
+	struct rt_session *s = RT_SESSION;
+	long r, old = -1;
+
+	if (!rt_ask(b, RQ_EXEC, b->tid, 0, 0, 0))
+		rt_go_native(b);
+	if (b->mail.r[0] && s->no_aslr) {
+		old = rt_sys(NR_personality, 0xffffffff);
+		if (old >= 0)
+			rt_sys(NR_personality, (u64)old | 0x0040000);
+	}
+	r = raw(b);
+	if (old >= 0)
+		rt_sys(NR_personality, (u64)old);
+	RET = (u64)r;
+	if (!rt_ask(b, RQ_EXECFAIL, b->tid, 0, 0, 0))
+		rt_go_native(b);
+}
+
+extern void rt_exit_raw(long nr, u64 status, u32 *state) __attribute__((noreturn));
+
+static void do_exit(struct rt_block *b, int group)
+{
+	block_all();
+	rt_ask(b, RQ_EXIT, b->tid, (u64)group, 0, 0);
+	rt_exit_raw(group ? NR_exit_group : NR_exit, ARG0, &b->state);
+}
+
+/* ---- what a program can learn about its own address space --------------------------------------- */
+static int equal(const char *a, const char *s)
+{
+	while (*a && *a == *s)
+		a++, s++;
+	return *a == *s;
+}
+
+static int is_maps(struct rt_block *b, u64 path)
+{
+	char name[64];
+	char *p = name;
+	u32 pid = 0;
+
+	for (u64 i = 0; i < sizeof name; i++) {
+		if (rt_get(name + i, path + i, 1))
+			return 0;
+		if (!name[i])
+			break;
+		if (i == sizeof name - 1)
+			return 0;
+	}
+	for (const char *q = "/proc/"; *q; q++, p++)
+		if (*p != *q)
+			return 0;
+	if (equal(p, "self/maps") || equal(p, "thread-self/maps"))
+		return 1;
+	while (*p >= '0' && *p <= '9')
+		pid = pid * 10 + (u32)(*p++ - '0');
+	return pid == b->pid && equal(p, "/maps");
+}
+
+static u64 hex(const char **p)
+{
+	u64 v = 0;
+
+	for (;; ++*p) {
+		char c = **p;
+
+		if (c >= '0' && c <= '9')
+			v = v * 16 + (u64)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			v = v * 16 + (u64)(c - 'a' + 10);
+		else
+			return v;
+	}
+}
+
+static u64 put_hex(char *to, u64 v)
+{
+	u32 digits = 8;
+	u64 n = 0;
+
+	while (digits < 16 && v >> (4 * digits))
+		digits++;
+	while (digits--)
+		to[n++] = "0123456789abcdef"[v >> (4 * digits) & 15];
+	return n;
+}
+
+/* One line of the kernel's, without what is ours, and with the protections that the program has
+ * asked for: the kernel may have merged text, which it sees as not executable, with its neighbours. */
+static void put_maps_line(int out, const char *line, u64 n)
+{
+	const char *p = line, *rest;
+	u64 lo = hex(&p), hi = (p++, hex(&p)), off, at, end;
+	const char *perms = p + 1;
+	char head[80];
+
+	p += 6;
+	off = hex(&p);
+	rest = p;
+	if (ours(lo, hi - lo))
+		return;
+	for (const char *q = rest; q + 8 < line + n; q++)	/* code caches: "/memfd:pugmark-..." */
+		if (q[0] == '/' && q[1] == 'm' && q[6] == ':' && q[7] == 'p' && q[8] == 'u' &&
+		    q[9] == 'g' && q[10] == 'm')
+			return;
+	for (at = lo; at < hi; at = end) {
+		u64 k = 0;
+		u32 prot = 0;
+
+		end = hi;
+		for (u32 i = 0; i < rt_nranges; i++) {
+			const struct rt_range *r = &rt_ranges[i];
+
+			if (r->lo <= at && at < r->hi) {
+				prot = r->prot;
+				end = r->hi < hi ? r->hi : hi;
+				break;
+			}
+			if (r->lo > at && r->lo < end)
+				end = r->lo;
+		}
+		k += put_hex(head + k, at);
+		head[k++] = '-';
+		k += put_hex(head + k, end);
+		head[k++] = ' ';
+		head[k++] = prot ? (prot & PROT_READ ? 'r' : '-') : perms[0];
+		head[k++] = prot ? (prot & PROT_WRITE ? 'w' : '-') : perms[1];
+		head[k++] = prot ? 'x' : perms[2];
+		head[k++] = perms[3];
+		head[k++] = ' ';
+		k += put_hex(head + k, off ? off + (at - lo) : 0);
+		rt_sys(NR_write, out, head, k);
+		rt_sys(NR_write, out, rest, line + n - rest);
+	}
+}
+
+/* A file with the program's own view of its mappings. */
+static int maps_file(u64 flags)
+{
+	static const char path[] = "/proc/self/maps";
+	char buf[2048];
+	u64 n = 0;
+	long in = rt_sys(NR_open, path, 02000000, 0), out, r;
+
+	if (in < 0)
+		return (int)in;
+	out = rt_sys(NR_memfd_create, "maps", flags & 02000000 ? 1 : 0);
+	if (out < 0) {
+		rt_sys(NR_close, in);
+		return (int)out;
+	}
+	while ((r = rt_sys(NR_read, in, buf + n, sizeof buf - n)) > 0) {
+		u64 start = 0;
+
+		n += (u64)r;
+		for (u64 i = 0; i < n; i++)
+			if (buf[i] == '\n') {
+				put_maps_line((int)out, buf + start, i + 1 - start);
+				start = i + 1;
+			}
+		if (!start && n == sizeof buf)		/* a line longer than the buffer */
+			start = n;
+		rt_memcpy(buf, buf + start, n - start);
+		n -= start;
+	}
+	rt_sys(NR_close, in);
+	rt_sys(NR_lseek, out, 0, 0);
+	return (int)out;
+}
+
+/* ---- seccomp ------------------------------------------------------------------------------------ */
+struct bpf {
+	uint16_t code;
+	uint8_t jt, jf;
+	u32 k;
+};
+
+/* The program's filter, behind a preamble that lets the runtime's own calls pass: those are made
+ * anywhere in the runtime except at the instructions that execute the program's calls. */
+static long do_seccomp(struct rt_block *b, int filter, u64 flags, u64 prog)
+{
+	enum { LD = 0x20, LDI = 0x00, JEQ = 0x15, JGE = 0x35, RETK = 0x06, ALLOW = 0x7fff0000, PRE = 10 };
+	const u32 pass = (u32)(u64)rt_pass_done, app = (u32)(u64)rt_app_done;
+	const struct bpf pre[PRE] = {
+		{ LD, 0, 0, 12 },
+		{ JEQ, 0, 7, (u32)(RT_IMAGE >> 32) },
+		{ LD, 0, 0, 8 },
+		{ JGE, 5, 0, RT_IMAGE_SIZE },
+		{ JEQ, 4, 0, pass },
+		{ JEQ, 3, 0, app },
+		{ JEQ, 2, 0, (u32)(u64)rt_clone_done },
+		{ RETK, 0, 0, ALLOW },
+		{ RETK, 0, 0, ALLOW },
+		{ LDI, 0, 0, 0 },
+	};
+	static const struct bpf strict[] = {	/* SECCOMP_SET_MODE_STRICT as a filter */
+		{ LD, 0, 0, 0 },
+		{ JEQ, 4, 0, NR_read }, { JEQ, 3, 0, NR_write }, { JEQ, 2, 0, NR_exit },
+		{ JEQ, 1, 0, NR_rt_sigreturn },
+		{ RETK, 0, 0, 0 },		/* SECCOMP_RET_KILL_THREAD */
+		{ RETK, 0, 0, ALLOW },
+	};
+	struct bpf code[4096];
+	struct { u64 len; const struct bpf *code; } out = { PRE, code };
+
+	rt_memcpy(code, pre, sizeof pre);
+	if (filter) {
+		struct { u64 len, code; } in;
+
+		if (rt_get(&in, prog, sizeof in))
+			return -EFAULT;
+		in.len &= 0xffff;
+		if (!in.len || in.len > 4096 - PRE)
+			return -EINVAL;
+		if (rt_get(code + PRE, in.code, in.len * sizeof *code))
+			return -EFAULT;
+		out.len += in.len;
+	} else {
+		if (flags || (RET == NR_seccomp && prog))
+			return -EINVAL;
+		rt_memcpy(code + PRE, strict, sizeof strict);
+		out.len += NR_OF(strict);
+		rt_sys(NR_prctl, 38 /* PR_SET_NO_NEW_PRIVS: strict mode needs no privilege */, 1, 0, 0, 0);
+	}
+	if (RET == NR_prctl)
+		return rt_sys(NR_prctl, 22, 2, &out, 0, 0);
+	return rt_sys(NR_seccomp, 1, flags, &out);
+}
+
+/* 1: let the kernel do it in the window. 0: done, ctx is the result. */
+int rt_do_syscall(struct rt_block *b)
+{
+	switch (RET) {
+	case NR_mmap:
+		do_mmap(b);
+		return 0;
+	case NR_munmap:
+		if (ours(ARG0, ARG1)) {
+			RET = -(u64)EINVAL;
+			return 0;
+		}
+		forget(b, ARG0, ARG1);
+		return 1;
+	case NR_mprotect:
+	case NR_pkey_mprotect:
+		if (!(ARG2 & PROT_EXEC) && !rt_is_exec(ARG0, ARG1) && !ours(ARG0, ARG1))
+			return 1;
+		do_mprotect(b);
+		return 0;
+	case NR_mremap:
+		do_mremap(b);
+		return 0;
+	case NR_rt_sigaction:
+		RET = (u64)rt_sigaction_call(b, ARG0, ARG1, ARG2, ARG3);
+		return 0;
+	case NR_rt_sigprocmask:
+		RET = (u64)rt_sigprocmask_call(b, ARG0, ARG1, ARG2, ARG3);
+		return 0;
+	case NR_sigaltstack:
+		RET = (u64)rt_sigaltstack_call(b, ARG0, ARG1);
+		return 0;
+	case NR_rt_sigreturn:
+		rt_sigreturn_call(b);
+		return 0;
+	case NR_clone:
+		do_clone(b, ARG0, ARG1, NR_clone);
+		return 0;
+	case NR_fork:
+		do_clone(b, 0, 0, NR_fork);
+		return 0;
+	case NR_vfork:
+		do_clone(b, CLONE_VM | CLONE_VFORK, 0, NR_vfork);
+		return 0;
+	case NR_clone3:
+		do_clone3(b);
+		return 0;
+	case NR_execve:
+	case NR_execveat:
+		do_exec(b);
+		return 0;
+	case NR_exit:
+		do_exit(b, 0);
+		return 0;
+	case NR_exit_group:
+		do_exit(b, 1);
+		return 0;
+	case NR_arch_prctl:
+		if (ARG0 == 0x1001) {			/* ARCH_SET_GS */
+			if (ARG1 >> 47)
+				RET = -(u64)EPERM;
+			else
+				b->app_gs = ARG1, RET = 0;
+			return 0;
+		}
+		if (ARG0 == 0x1004) {			/* ARCH_GET_GS */
+			RET = (u64)rt_put(ARG1, &b->app_gs, 8);
+			return 0;
+		}
+		return 1;
+	case NR_rseq:				/* restartable sequences name addresses that never run */
+		RET = -(u64)ENOSYS;
+		return 0;
+	case NR_prctl:
+		if (ARG0 == 4 && ARG1 == 0) {		/* PR_SET_DUMPABLE 0: the controller must read us */
+			RET = 0;
+			return 0;
+		}
+		if (ARG0 == 22 && (ARG1 == 1 || ARG1 == 2)) {	/* PR_SET_SECCOMP */
+			RET = (u64)do_seccomp(b, ARG1 == 2, 0, ARG2);
+			return 0;
+		}
+		return 1;
+	case NR_seccomp:
+		if (ARG0 <= 1) {
+			RET = (u64)do_seccomp(b, ARG0 == 1, ARG1, ARG2);
+			return 0;
+		}
+		return 1;
+	case NR_open:
+		if (is_maps(b, ARG0)) {
+			RET = (u64)(long)maps_file(ARG1);
+			return 0;
+		}
+		return 1;
+	case NR_openat:
+		if (is_maps(b, ARG1)) {
+			RET = (u64)(long)maps_file(ARG2);
+			return 0;
+		}
+		return 1;
+	case NR_shmat:
+		RET = (u64)raw(b);
+		if ((long)RET > 0 && (ARG2 & 0100000))
+			executable(b, RET, 4096, PROT_READ | PROT_EXEC, MAP_SHARED);
+		return 0;
+	}
+	return 1;
+}

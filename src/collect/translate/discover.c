@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+/* discover.c - find the blocks of a unit
+ *
+ * Runs of instructions are decoded first, from the entry and from every address that a direct
+ * transfer names; an address inside a run that is already there only marks a leader. Blocks are cut
+ * from the runs afterwards, so that splitting one costs nothing.
+ *
+ * Bounded whatever the bytes are: MAX_UNIT_INSNS instructions, max_blocks blocks. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "collect/translate/internal.h"
+
+/* ---- pc -> insn ----------------------------------------------------------------------------- */
+static uint32_t slot_of(const struct scratch *s, uint64_t pc)
+{
+	uint32_t i = (uint32_t)((pc * 0x9e3779b97f4a7c15ull) >> 32) & s->slot_mask;
+
+	while (s->slot[i].gen == s->gen && s->slot[i].pc != pc)
+		i = (i + 1) & s->slot_mask;
+	return i;
+}
+
+static uint32_t find_insn(const struct scratch *s, uint64_t pc)
+{
+	const struct slot *e = &s->slot[slot_of(s, pc)];
+
+	return e->gen == s->gen ? e->insn : XL_NONE;
+}
+
+static void grow_slots(struct scratch *s)
+{
+	struct slot *old = s->slot;
+	uint32_t n = old ? s->slot_mask + 1 : 0, gen = s->gen;
+
+	s->slot_mask = n ? 2 * n - 1 : 4095;
+	s->slot = pm_alloc((s->slot_mask + 1) * sizeof *s->slot);
+	s->gen = 1;
+	for (uint32_t i = 0; i < n; i++)
+		if (old[i].gen == gen) {
+			struct slot *e = &s->slot[slot_of(s, old[i].pc)];
+
+			*e = (struct slot){ old[i].pc, old[i].insn, 1 };
+		}
+	free(old);
+}
+
+static void add_slot(struct scratch *s, uint64_t pc, uint32_t insn)
+{
+	if (2 * ++s->nslot > s->slot_mask)
+		grow_slots(s);
+	s->slot[slot_of(s, pc)] = (struct slot){ pc, insn, s->gen };
+}
+
+/* ---- bytes ---------------------------------------------------------------------------------- */
+/* Bytes at @pc: all that lie together, or at least X86_MAX_LEN where that many can be read. */
+static const uint8_t *bytes_at(struct scratch *s, uint64_t pc, size_t *avail)
+{
+	const struct xl_input *in = s->in;
+	const uint8_t *p;
+	uint8_t *odd;
+	size_t n, got;
+
+	if (pc < in->lo || pc >= in->hi) {
+		*avail = 0;
+		return NULL;
+	}
+	if (s->win && pc - s->win_pc < s->win_n && s->win_n - (pc - s->win_pc) >= X86_MAX_LEN) {
+		*avail = s->win_n - (pc - s->win_pc);
+		return s->win + (pc - s->win_pc);
+	}
+	n = 0;
+	p = in->read(in->ctx, pc, &n);
+	if (!p || !n) {
+		*avail = 0;
+		return NULL;
+	}
+	if (n > in->hi - pc)
+		n = in->hi - pc;
+	s->win = p;
+	s->win_pc = pc;
+	s->win_n = n;
+	*avail = n;
+	if (n >= X86_MAX_LEN || n == in->hi - pc)
+		return p;
+
+	/* The rest may be readable elsewhere. */
+	if (s->nodd == s->cap_odd)
+		return p;
+	odd = s->odd[s->nodd];
+	memcpy(odd, p, n);
+	while (n < X86_MAX_LEN && pc + n < in->hi) {
+		got = 0;
+		p = in->read(in->ctx, pc + n, &got);
+		if (!p || !got)
+			break;
+		if (got > in->hi - pc - n)
+			got = in->hi - pc - n;
+		if (got > X86_MAX_LEN - n)
+			got = X86_MAX_LEN - n;
+		memcpy(odd + n, p, got);
+		n += got;
+	}
+	s->nodd++;
+	s->win = NULL;
+	*avail = n;
+	return odd;
+}
+
+/* ---- runs ----------------------------------------------------------------------------------- */
+static void push(struct scratch *s, uint64_t pc, uint8_t mark)
+{
+	struct pending *p;
+
+	pm_grow(s->pending, s->npending, s->cap_pending);
+	p = &s->pending[s->npending++];
+	p->pc = pc;
+	p->mark = mark;
+}
+
+static bool inside(const struct scratch *s, uint64_t pc)
+{
+	return pc >= s->in->lo && pc < s->in->hi;
+}
+
+static bool is_known(const struct scratch *s, uint64_t pc)
+{
+	struct xl_known k;
+
+	return s->in->known && s->in->known(s->in->ctx, pc, &k);
+}
+
+static bool is_function(const struct scratch *s, uint64_t pc)
+{
+	return s->in->function && pc != s->in->entry && s->in->function(s->in->ctx, pc);
+}
+
+/* Does control leave, or may it leave, the straight line at @kind? */
+static bool ends_block(uint8_t kind)
+{
+	return kind != X86_PLAIN;
+}
+
+/* Can the copy, wherever it ends up in the unit, address what this instruction addresses? */
+static bool reaches(const struct scratch *s, const struct insn *i)
+{
+	int32_t disp;
+
+	memcpy(&disp, i->p + i->x.disp, 4);
+	return xl_near(s->in->place, i->pc + i->x.len + (uint64_t)(int64_t)disp);
+}
+
+static void follow(struct scratch *s, const struct insn *i)
+{
+	uint64_t next = i->pc + i->x.len;
+
+	switch (i->x.kind) {
+	case X86_JMP:
+		push(s, x86_target(&i->x, i->p, i->pc), 0);
+		break;
+	case X86_JCC:
+	case X86_JCX:
+	case X86_XBEGIN:
+		push(s, x86_target(&i->x, i->p, i->pc), 0);
+		push(s, next, 0);
+		break;
+	case X86_CALL:
+	case X86_CALL_IND:
+		push(s, next, MARK_RETURN);
+		break;
+	case X86_SYSCALL:
+		push(s, next, 0);
+		break;
+	case X86_INT80:
+		push(s, next, MARK_RESUMED);
+		break;
+	case X86_STEP:
+		if (i->x.class == 0)		/* else it is a far transfer */
+			push(s, next, MARK_RESUMED);
+		break;
+	}
+}
+
+static void decode_run(struct scratch *s, uint64_t pc, uint8_t mark, size_t limit)
+{
+	const uint64_t start = pc;
+	uint32_t found, straight = 0;
+	const uint8_t *p;
+	struct insn *i;
+	size_t avail;
+	bool first = true, known;
+
+	while (s->ninsn < limit) {
+		if (!first) {
+			found = find_insn(s, pc);
+			if (found != XL_NONE) {
+				s->insn[found].mark |= MARK_LEADER;
+				return;
+			}
+			if (!inside(s, pc) || is_known(s, pc))
+				return;
+			if (!(pc & 15) && is_function(s, pc))
+				return;
+		}
+		p = bytes_at(s, pc, &avail);
+		if (!avail)
+			return;
+		pm_grow(s->insn, s->ninsn, s->cap_insn);
+		i = &s->insn[s->ninsn];
+		known = x86_decode(s->dec, p, avail, &i->x);
+		if (!known) {
+			/* Data behind a call that does not return, most likely: nothing is lost
+			 * if it is translated when control really gets there. */
+			if (!first || start != s->in->entry)
+				return;
+			i->x = (struct x86_insn){ .kind = X86_UNKNOWN };
+		}
+		i->pc = pc;
+		i->p = p;
+		i->block = XL_NONE;
+		i->mark = first ? MARK_RUN | MARK_LEADER | mark : 0;
+		add_slot(s, pc, s->ninsn++);
+		first = false;
+		if (i->x.prop & X86_RIP && !reaches(s, i))
+			i->x.kind = X86_STEP;
+		if (ends_block(i->x.kind)) {
+			follow(s, i);
+			return;
+		}
+		pc += i->x.len;
+		if (++straight == s->max_insns) {
+			straight = 0;
+			push(s, pc, 0);
+			return;
+		}
+	}
+}
+
+/* ---- blocks --------------------------------------------------------------------------------- */
+static void cut_blocks(struct scratch *s)
+{
+	size_t k = 0;
+
+	while (k < s->ninsn && s->nblock < s->max_blocks) {
+		struct insn *first = &s->insn[k], *i = first;
+		struct block *b;
+		uint32_t n = 0, size = 0;
+
+		pm_grow(s->block, s->nblock, s->cap_block);
+		b = &s->block[s->nblock];
+		memset(b, 0, sizeof *b);
+		for (;;) {
+			if (s->in->check_bytes && n && size + i->x.len > MAX_CHECK_BYTES)
+				break;
+			n++;
+			size += i->x.len;
+			k++;
+			if (ends_block(i->x.kind)) {
+				b->kind = i->x.kind;
+				break;
+			}
+			if (n == s->max_insns || k == s->ninsn)
+				break;
+			i = &s->insn[k];
+			if (i->mark & (MARK_RUN | MARK_LEADER))
+				break;
+		}
+		first->block = s->nblock++;
+		b->first = first - s->insn;
+		b->n = n - (b->kind == X86_UNKNOWN);
+		b->pc = first->pc;
+		b->end = first->pc + size;
+		b->mark = first->mark;
+	}
+}
+
+struct target resolve(struct scratch *s, uint64_t pc)
+{
+	struct target t = { .pc = pc, .live = LV_ALL, .where = TO_LINK };
+	uint32_t i = find_insn(s, pc);
+	struct xl_known k;
+
+	if (i != XL_NONE && s->insn[i].block != XL_NONE) {
+		t.where = TO_UNIT;
+		t.block = s->insn[i].block;
+	} else if (inside(s, pc) && s->in->known && s->in->known(s->in->ctx, pc, &k)) {
+		t.where = k.code ? TO_KNOWN : TO_LINK;
+		t.code = k.code;
+		t.live = (k.live & LV_GPRS) | (k.live & XL_LIVE_FLAGS ? LV_FLAGS : 0);
+	}
+	return t;
+}
+
+static int by_pc(const void *a, const void *b)
+{
+	const struct order *x = a, *y = b;
+
+	if (x->pc != y->pc)
+		return x->pc < y->pc ? -1 : 1;
+	return x->block < y->block ? -1 : x->block > y->block;
+}
+
+static void lay_out(struct scratch *s)
+{
+	size_t n = s->nblock;
+	bool sorted = true;
+
+	if (s->cap_order < n) {
+		s->cap_order = 2 * n;
+		s->order = pm_realloc(s->order, s->cap_order * sizeof *s->order);
+	}
+	for (size_t k = 0; k < n; k++) {
+		s->order[k] = (struct order){ s->block[k].pc, k };
+		if (k && s->order[k].pc < s->order[k - 1].pc)
+			sorted = false;
+	}
+	if (!sorted)
+		qsort(s->order, n, sizeof *s->order, by_pc);
+	for (size_t k = 0; k < n; k++)
+		s->block[s->order[k].block].order = k;
+}
+
+static void connect(struct scratch *s)
+{
+	for (size_t k = 0; k < s->nblock; k++) {
+		struct block *b = &s->block[k];
+		const struct insn *last = b->n ? &s->insn[b->first + b->n - 1] : NULL;
+
+		switch (b->kind) {
+		case X86_JCC:
+		case X86_JCX:
+		case X86_XBEGIN:
+			b->fall = resolve(s, b->end);
+			/* fall through */
+		case X86_JMP:
+		case X86_CALL:
+			b->to = resolve(s, x86_target(&last->x, last->p, last->pc));
+			break;
+		case X86_PLAIN:
+		case X86_SYSCALL:
+			b->fall = resolve(s, b->end);
+			break;
+		}
+	}
+}
+
+/* A counter in a loop of one block costs the latency of a load behind a store, once per iteration:
+ * more than the loop itself. Two copies of the block that take turns halve it, and save every other
+ * taken branch. Each copy is a block of its own, with its own counter. */
+#define MAX_TURNS_INSNS	24
+
+static void take_turns(struct scratch *s)
+{
+	const size_t n = s->nblock;
+
+	if (s->in->patchable || s->in->check_bytes)
+		return;
+	for (size_t k = 0; k < n && s->nblock < s->max_blocks; k++) {
+		struct block *b = &s->block[k], *turn;
+
+		if (b->kind != X86_JCC || b->to.where != TO_UNIT || b->to.block != k ||
+		    b->n > MAX_TURNS_INSNS || b->n < 2)
+			continue;
+		pm_grow(s->block, s->nblock, s->cap_block);
+		b = &s->block[k];
+		turn = &s->block[s->nblock];
+		*turn = *b;
+		turn->mark = 0;
+		b->invert = true;
+		b->to = b->fall;
+		b->fall = (struct target){ .pc = b->pc, .where = TO_UNIT, .block = s->nblock++ };
+	}
+}
+
+/* Blocks that only lookups reach get their indirect entry in line, unless something falls into
+ * them from above; then decide who falls into whom. */
+static void join(struct scratch *s)
+{
+	for (size_t k = 0; k < s->nblock; k++) {
+		struct block *b = &s->block[s->order[k].block];
+		struct block *up = k ? &s->block[s->order[k - 1].block] : NULL;
+		bool falls = up && up->fall.where == TO_UNIT && up->fall.block == s->order[k].block;
+
+		b->entry_inline = b->mark & (MARK_RETURN | MARK_RESUMED) ||
+				  (s->order[k].block == 0 && !falls);
+		if (up)
+			up->next_adjacent = falls && !b->entry_inline;
+	}
+}
+
+bool discover(struct scratch *s)
+{
+	size_t limit = (size_t)s->max_blocks * s->max_insns;
+	struct pending p;
+
+	if (limit > MAX_UNIT_INSNS)
+		limit = MAX_UNIT_INSNS;
+	s->ninsn = s->nblock = s->npending = s->nodd = 0;
+	s->nslot = 0;
+	s->win = NULL;
+	if (!s->slot || !++s->gen) {
+		free(s->slot);
+		s->slot = NULL;
+		grow_slots(s);
+	}
+	if (!s->odd) {
+		s->cap_odd = 64;
+		s->odd = pm_alloc(s->cap_odd * sizeof *s->odd);
+	}
+	decode_run(s, s->in->entry, 0, limit);
+	while (s->npending && s->ninsn < limit) {
+		uint32_t i;
+
+		p = s->pending[--s->npending];
+		if (!inside(s, p.pc))
+			continue;
+		i = find_insn(s, p.pc);
+		if (i != XL_NONE) {
+			s->insn[i].mark |= MARK_LEADER | p.mark;
+			continue;
+		}
+		if (is_known(s, p.pc) || is_function(s, p.pc))
+			continue;
+		decode_run(s, p.pc, p.mark, limit);
+	}
+	/* Transfers that were not followed may still name places inside a run. */
+	while (s->npending) {
+		uint32_t i;
+
+		p = s->pending[--s->npending];
+		i = find_insn(s, p.pc);
+		if (i != XL_NONE)
+			s->insn[i].mark |= MARK_LEADER | p.mark;
+	}
+	if (!s->ninsn)
+		return false;
+	cut_blocks(s);
+	connect(s);
+	take_turns(s);
+	lay_out(s);
+	join(s);
+	return true;
+}

@@ -1,0 +1,970 @@
+/* SPDX-License-Identifier: MIT */
+/* emit.c - blocks in, code, pc map, relocations and links out
+ *
+ * EMISSION INVARIANTS
+ * (1) Every byte of a block's code is covered by its map, and an entry with XL_AT_START is true:
+ *     with the slots that it names undone, registers and memory are as the original has them
+ *     before instruction `insn`; insn == n stands for "all done, at the block's end". (Dead
+ *     flags, and dead registers as live.c proves them, may differ.)
+ * (2) No flag and no register that is live changes, except through the program's own instructions.
+ * (3) The rel32 of a branch that may be patched does not cross a cache line, so that a thread
+ *     that executes it sees the old or the new value. Units move by multiples of 64 only.
+ * (4) What a block may need at most is reserved before it is emitted (bound), and forward rel8
+ *     branches rely on the same bounds. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "collect/runtime/abi.h"
+#include "collect/translate/internal.h"
+
+enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11 };
+
+#define JMP_ALWAYS	16		/* for emit_jump(); else a condition code */
+#define ENTRY_BYTES	18		/* restore rcx, restore rdx */
+#define PATCH_BYTES	8
+#define PREFIX_ADDR	0x67
+#define PREFIX_FS	0x64
+
+struct emit {
+	struct scratch *s;
+	const struct xl_input *in;
+	struct xl_unit *u;
+	uint8_t *base, *c;		/* c: where the next byte goes */
+	struct block *b;
+	uint32_t index;			/* of b */
+	uint8_t counted;		/* XL_COUNTED or 0 */
+	uint32_t ncheck;		/* blocks with cold check code */
+};
+
+/* ---- bytes ---------------------------------------------------------------------------------- */
+static inline uint32_t here(const struct emit *e)
+{
+	return e->c - e->base;
+}
+
+static inline void put8(struct emit *e, uint8_t v)
+{
+	*e->c++ = v;
+}
+
+static inline void put32(struct emit *e, uint32_t v)
+{
+	memcpy(e->c, &v, 4);
+	e->c += 4;
+}
+
+static inline void put(struct emit *e, const char *bytes, unsigned n)
+{
+	memcpy(e->c, bytes, n);
+	e->c += n;
+}
+
+static void nops(struct emit *e, unsigned n)
+{
+	static const char nop[9][9] = {
+		"", "\x90", "\x66\x90", "\x0f\x1f\x00", "\x0f\x1f\x40\x00", "\x0f\x1f\x44\x00\x00",
+		"\x66\x0f\x1f\x44\x00\x00", "\x0f\x1f\x80\x00\x00\x00\x00",
+		"\x0f\x1f\x84\x00\x00\x00\x00\x00",
+	};
+
+	while (n) {
+		unsigned k = n < 8 ? n : 8;
+
+		put(e, nop[k], k);
+		n -= k;
+	}
+}
+
+/* op reg, gs:[disp] */
+static void gs_op(struct emit *e, uint8_t op, unsigned reg, uint32_t disp)
+{
+	put8(e, 0x65);
+	put8(e, 0x48 | (reg >> 3) << 2);
+	put8(e, op);
+	put8(e, (reg & 7) << 3 | 4);
+	put8(e, 0x25);
+	put32(e, disp);
+}
+
+static void gs_store(struct emit *e, unsigned reg, uint32_t disp)
+{
+	gs_op(e, 0x89, reg, disp);
+}
+
+static void gs_load(struct emit *e, unsigned reg, uint32_t disp)
+{
+	gs_op(e, 0x8b, reg, disp);
+}
+
+static void gs_jump(struct emit *e, uint32_t disp)
+{
+	put(e, "\x65\xff\x24\x25", 4);
+	put32(e, disp);
+}
+
+static void add_reloc(struct emit *e, uint32_t at, enum xl_reloc_kind kind, uint32_t addend)
+{
+	e->u->reloc[e->u->nreloc++] = (struct xl_reloc){ at, kind, addend };
+}
+
+/* A disp32 to original address @addr, in an instruction that ends @behind bytes after the field. */
+static void put_pc32(struct emit *e, uint64_t addr, unsigned behind)
+{
+	add_reloc(e, here(e), XL_REL_PC32, 0);
+	put32(e, (uint32_t)(addr - (e->in->place + here(e) + 4 + behind)));
+}
+
+static void lea_pc(struct emit *e, unsigned reg, uint64_t addr)
+{
+	put8(e, 0x48 | (reg >> 3) << 2);
+	put8(e, 0x8d);
+	put8(e, (reg & 7) << 3 | 5);
+	put_pc32(e, addr, 0);
+}
+
+/* ---- the pc map ----------------------------------------------------------------------------- */
+static void map_tmp(struct emit *e, uint32_t insn, unsigned flags, unsigned tmp)
+{
+	struct xl_unit *u = e->u;
+	struct xl_map m = { here(e), insn, flags | e->counted, tmp };
+	struct xl_map *last = &u->map[u->nmap - 1];
+
+	if (u->nmap > u->block[e->index].map) {
+		if (last->code == m.code) {
+			*last = m;
+			return;
+		}
+		if (last->insn == m.insn && last->flags == m.flags && last->tmp == m.tmp)
+			return;
+	}
+	u->map[u->nmap++] = m;
+}
+
+static inline void map(struct emit *e, uint32_t insn, unsigned flags)
+{
+	map_tmp(e, insn, flags, 0);
+}
+
+/* ---- branches ------------------------------------------------------------------------------- */
+static bool fits8(int64_t d)
+{
+	return d == (int8_t)d;
+}
+
+/* The most bytes that can lie between the end of the current branch and @t's direct entry. */
+static bool near_ahead(const struct emit *e, const struct block *t)
+{
+	uint32_t tail = 24;		/* what may follow the branch in its own block */
+
+	return !e->s->far_only && t->order > e->b->order &&
+	       t->sum - (e->b->sum + e->b->bound) + tail + ENTRY_BYTES + PATCH_BYTES <= 127;
+}
+
+static bool is_placed(const struct emit *e, uint32_t block)
+{
+	return e->u->block[block].code != XL_NONE;
+}
+
+static void add_fixup(struct emit *e, uint32_t block, bool byte)
+{
+	struct scratch *s = e->s;
+
+	pm_grow(s->fixup, s->nfixup, s->cap_fixup);
+	s->fixup[s->nfixup++] = (struct fixup){ here(e), block, byte };
+}
+
+/* @nop bytes of opcode and a rel32 to @t. */
+static void put_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct target *t)
+{
+	struct xl_unit *u = e->u;
+
+	if (t->where == TO_UNIT) {
+		memcpy(e->c, op, nop);
+		e->c += nop;
+		if (is_placed(e, t->block))
+			put32(e, u->block[t->block].code - (here(e) + 4));
+		else {
+			add_fixup(e, t->block, false);
+			put32(e, 0);
+		}
+		return;
+	}
+	unsigned at = (e->in->place + here(e) + nop) & 63;
+
+	if (at > 60)
+		nops(e, 64 - at);					/* (3) */
+	memcpy(e->c, op, nop);
+	e->c += nop;
+	if (t->where == TO_KNOWN && xl_near(e->in->place, t->code)) {
+		add_reloc(e, here(e), XL_REL_CODE32, 0);
+		put32(e, (uint32_t)(t->code - (e->in->place + here(e) + 4)));
+	} else {
+		u->link[u->nlink++] = (struct xl_link){ t->pc, here(e), 0 };
+		put32(e, 0);
+	}
+}
+
+/* Can a rel8 whose instruction ends @n bytes from here reach @t? */
+static bool reach8(const struct emit *e, const struct target *t, unsigned n)
+{
+	if (t->where != TO_UNIT)
+		return false;
+	if (is_placed(e, t->block))
+		return fits8((int64_t)e->u->block[t->block].code - (here(e) + n));
+	return near_ahead(e, &e->s->block[t->block]);
+}
+
+static void put_rel8(struct emit *e, uint8_t op, const struct target *t)
+{
+	put8(e, op);
+	if (is_placed(e, t->block)) {
+		put8(e, e->u->block[t->block].code - (here(e) + 1));
+	} else {
+		add_fixup(e, t->block, true);
+		put8(e, 0);
+	}
+}
+
+static void emit_jump(struct emit *e, unsigned cc, const struct target *t)
+{
+	if (reach8(e, t, 2))
+		put_rel8(e, cc == JMP_ALWAYS ? 0xeb : 0x70 | cc, t);
+	else if (cc == JMP_ALWAYS)
+		put_rel32(e, (const uint8_t []){ 0xe9 }, 1, t);
+	else
+		put_rel32(e, (const uint8_t []){ 0x0f, 0x80 | cc }, 2, t);
+}
+
+static void emit_jcx(struct emit *e, const struct insn *i, const struct target *t)
+{
+	bool addr = i->x.prop & X86_ADDR;
+
+	if (reach8(e, t, 2 + addr)) {
+		if (addr)
+			put8(e, PREFIX_ADDR);
+		put_rel8(e, i->p[i->x.op], t);
+		return;
+	}
+	if (t->where != TO_UNIT) {		/* keep the three together: pad first */
+		unsigned at = (e->in->place + here(e) + addr + 5) & 63;
+
+		if (at > 60)
+			nops(e, 64 - at);
+	}
+	if (addr)
+		put8(e, PREFIX_ADDR);
+	put8(e, i->p[i->x.op]);
+	put8(e, 2);
+	map(e, e->b->n, XL_AT_START);
+	put(e, "\xeb\x05", 2);
+	map(e, e->b->n, 0);
+	put_rel32(e, (const uint8_t []){ 0xe9 }, 1, t);
+}
+
+/* ---- pieces --------------------------------------------------------------------------------- */
+/* CALLS AND RETURNS are paired in the translation as they are in the original, so that the
+ * processor's return stack predicts them: a call is a call to a *tail* in the unit's cold part, which
+ * replaces the return address that was pushed by the original one and goes on to the target; a
+ * return looks its target up, puts the translation in place of the original address and returns. The
+ * bytes behind a translated call are the return point's indirect entry. */
+static void emit_call(struct emit *e)
+{
+	struct scratch *s = e->s;
+
+	pm_grow(s->tail, s->ntail, s->cap_tail);
+	put8(e, 0xe8);
+	s->tail[s->ntail++] = (struct tail){ here(e), e->index };
+	put32(e, 0);
+}
+
+/* The address on top of the stack becomes @pc. @spare: a register that is free, or -1. */
+static void emit_return_address(struct emit *e, uint64_t pc, int spare)
+{
+	if (e->in->absolute && pc < 1ull << 31) {
+		put(e, "\x48\xc7\x04\x24", 4);		/* mov qword [rsp], pc */
+		put32(e, pc);
+	} else if (spare >= 0) {
+		lea_pc(e, spare, pc);
+		put8(e, 0x48);
+		put8(e, 0x89);
+		put8(e, 0x04 | spare << 3);
+		put8(e, 0x24);
+	} else {
+		gs_store(e, R11, RT_S_TMP);
+		lea_pc(e, R11, pc);
+		put(e, "\x4c\x89\x1c\x24", 4);
+		gs_load(e, R11, RT_S_TMP);
+	}
+}
+
+/* RT_EXIT_PC = @pc, all registers kept. */
+static void emit_exit_pc(struct emit *e, uint64_t pc)
+{
+	if (e->in->absolute && pc < 1ull << 31) {
+		put(e, "\x65\x48\xc7\x04\x25", 5);
+		put32(e, RT_EXIT_PC);
+		put32(e, pc);
+		return;
+	}
+	gs_store(e, RAX, RT_S_TMP);
+	lea_pc(e, RAX, pc);
+	gs_store(e, RAX, RT_EXIT_PC);
+	gs_load(e, RAX, RT_S_TMP);
+}
+
+/* The same inside a block, with its map: instruction @insn has not begun. */
+static void emit_trap(struct emit *e, uint32_t insn, uint64_t pc, uint32_t where)
+{
+	map(e, insn, XL_AT_START);
+	if (e->in->absolute && pc < 1ull << 31) {
+		emit_exit_pc(e, pc);
+	} else {
+		gs_store(e, RAX, RT_S_TMP);
+		map_tmp(e, insn, XL_AT_START | XL_TMP_SAVED, RAX);
+		lea_pc(e, RAX, pc);
+		gs_store(e, RAX, RT_EXIT_PC);
+		gs_load(e, RAX, RT_S_TMP);
+		map(e, insn, XL_AT_START);
+	}
+	gs_jump(e, where);
+}
+
+/* rcx = an original address, rdx free: rcx = its translation's indirect entry. No flag changes. */
+static void emit_lookup(struct emit *e)
+{
+	put(e, "\x89\xca", 2);				/* mov edx, ecx */
+	put(e, "\x48\x63\x14\x95", 4);			/* movsxd rdx, dword [rdx*4 + RT_SHADOW] */
+	put32(e, (uint32_t)RT_SHADOW);
+	put(e, "\x48\x8d\x0c\x11", 4);			/* lea rcx, [rcx + rdx] */
+}
+
+static void emit_jump_rcx(struct emit *e)
+{
+	emit_lookup(e);
+	put(e, "\xff\xe1", 2);				/* jmp rcx */
+}
+
+static void emit_save_pair(struct emit *e, uint32_t insn)
+{
+	map(e, insn, XL_AT_START);
+	gs_store(e, RCX, RT_S_RCX);
+	map(e, insn, XL_AT_START | XL_RCX_SAVED);
+	gs_store(e, RDX, RT_S_RDX);
+	map(e, insn, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
+}
+
+static void emit_ret(struct emit *e, const struct insn *i)
+{
+	uint32_t n = e->b->n - 1;
+
+	emit_save_pair(e, n);
+	put(e, "\x48\x8b\x0c\x24", 4);			/* mov rcx, [rsp] */
+	emit_lookup(e);
+	put(e, "\x48\x89\x0c\x24", 4);			/* mov [rsp], rcx */
+	map(e, n, XL_RCX_SAVED | XL_RDX_SAVED);
+	if (i->x.nimm) {
+		uint16_t imm = x86_imm(&i->x, i->p);
+
+		put8(e, 0xc2);
+		put8(e, imm & 255);
+		put8(e, imm >> 8);
+	} else {
+		put8(e, 0xc3);
+	}
+}
+
+/* mov rcx, the operand of an indirect jump or call. */
+static void emit_load_target(struct emit *e, const struct insn *i)
+{
+	const uint8_t *p = i->p;
+	uint8_t rex = 0x48, modrm = p[i->x.modrm];
+	unsigned rest = i->x.modrm + 1;
+
+	if (i->x.op && (p[i->x.op - 1] & 0xf0) == 0x40)
+		rex |= p[i->x.op - 1] & 3;
+	if (modrm >= 0xc0 && (modrm & 7) == RCX && !(rex & 1))
+		return;
+	if (i->x.prop & X86_FS)
+		put8(e, PREFIX_FS);
+	if (i->x.prop & X86_ADDR)
+		put8(e, PREFIX_ADDR);
+	put8(e, rex);
+	put8(e, 0x8b);
+	put8(e, (modrm & 0xc7) | RCX << 3);
+	if (i->x.prop & X86_RIP) {
+		int32_t disp;
+
+		memcpy(&disp, p + i->x.disp, 4);
+		put_pc32(e, i->pc + i->x.len + (uint64_t)(int64_t)disp, 0);
+		return;
+	}
+	memcpy(e->c, p + rest, i->x.len - rest);
+	e->c += i->x.len - rest;
+}
+
+static void emit_indirect(struct emit *e, const struct insn *i)
+{
+	uint32_t n = e->b->n - 1;
+
+	emit_save_pair(e, n);
+	emit_load_target(e, i);
+	map(e, n, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
+	if (i->x.kind == X86_CALL_IND)
+		emit_call(e);
+	else
+		emit_jump_rcx(e);
+}
+
+/* Behind `syscall` rcx and r11 are lost, so both are free here. The runtime goes on at `cont`
+ * with everything set as the kernel would have. */
+static void emit_syscall(struct emit *e)
+{
+	uint32_t n = e->b->n - 1;
+
+	map(e, n, XL_AT_START);
+	lea_pc(e, RCX, e->b->end);
+	map(e, n, 0);
+	put(e, "\x4c\x8d\x1d", 3);			/* lea r11, [rip + cont] */
+	put32(e, 9 + 8);
+	gs_store(e, R11, RT_CONT);
+	gs_jump(e, RT_DO_SYSCALL);
+	map(e, n + 1, XL_AT_START);			/* cont */
+}
+
+static void emit_plain(struct emit *e, const struct insn *i)
+{
+	const unsigned len = i->x.len;
+
+	for (unsigned k = 0; k < len; k++)
+		e->c[k] = i->p[k];
+	if (i->x.prop & X86_RIP) {
+		uint8_t *start = e->c;
+		int32_t disp;
+
+		memcpy(&disp, i->p + i->x.disp, 4);
+		e->c += i->x.disp;
+		put_pc32(e, i->pc + len + (uint64_t)(int64_t)disp, len - i->x.disp - 4);
+		e->c = start;
+	}
+	e->c += len;
+}
+
+/* ---- counting ------------------------------------------------------------------------------- */
+static void put_counter(struct emit *e)
+{
+	add_reloc(e, here(e), XL_REL_COUNTER, e->index);
+	put32(e, RT_COUNTERS + 8 * e->index);
+}
+
+static void counter_op(struct emit *e, uint8_t op, unsigned reg)
+{
+	gs_op(e, op, reg, 0);
+	e->c -= 4;
+	put_counter(e);
+}
+
+static void counter_add(struct emit *e, unsigned reg)
+{
+	counter_op(e, 0x8b, reg);
+	put8(e, 0x48 | (reg >> 3) << 2 | reg >> 3);	/* lea reg, [reg + 1] */
+	put8(e, 0x8d);
+	put8(e, 0x40 | (reg & 7) << 3 | (reg & 7));
+	if ((reg & 7) == 4)
+		put8(e, 0x24);
+	put8(e, 1);
+	counter_op(e, 0x89, reg);
+}
+
+static void emit_count(struct emit *e, uint32_t insn)
+{
+	map(e, insn, XL_AT_START);
+	switch (e->b->count_how) {
+	case COUNT_INC:
+		counter_op(e, 0xff, 0);			/* inc */
+		break;
+	case COUNT_DEAD_GPR:
+		counter_add(e, e->b->count_gpr);
+		break;
+	case COUNT_SPILL:
+		gs_store(e, RAX, RT_S_TMP);
+		map_tmp(e, insn, XL_AT_START | XL_TMP_SAVED, RAX);
+		counter_add(e, RAX);
+		e->counted = XL_COUNTED;
+		map_tmp(e, insn, XL_AT_START | XL_TMP_SAVED, RAX);
+		gs_load(e, RAX, RT_S_TMP);
+		break;
+	}
+	e->counted = XL_COUNTED;
+	map(e, insn, XL_AT_START);
+}
+
+/* ---- byte checks ---------------------------------------------------------------------------- */
+static bool check_keeps_flags(const struct block *b)
+{
+	return b->live_in & LV_FLAGS;
+}
+
+static unsigned check_part(uint64_t left)
+{
+	return left >= 4 ? 4 : left >= 2 ? 2 : 1;
+}
+
+/* Compare the block's bytes with what was translated. The rel32s of the jumps to the cold part are
+ * chained through their own fields until emit_check_cold() knows the place. */
+static void emit_check(struct emit *e, uint32_t *chain)
+{
+	const struct block *b = e->b;
+	bool keep = check_keeps_flags(b);
+	uint32_t k = b->first, used = 0;
+
+	map(e, 0, XL_AT_START);
+	if (keep) {
+		gs_store(e, RAX, RT_S_TMP);
+		map(e, 0, 0);
+		put(e, "\x9f\x0f\x90\xc0", 4);		/* lahf; seto al */
+	}
+	for (uint64_t pc = b->pc; pc < b->end; ) {
+		unsigned n = check_part(b->end - pc);
+		uint8_t bytes[4];
+
+		for (unsigned j = 0; j < n; j++) {
+			while (used == e->s->insn[k].x.len) {
+				k++;
+				used = 0;
+			}
+			bytes[j] = e->s->insn[k].p[used++];
+		}
+		if (n == 2)
+			put8(e, 0x66);
+		put8(e, n == 1 ? 0x80 : 0x81);		/* cmp [rip + pc], bytes */
+		put8(e, 0x3d);
+		put_pc32(e, pc, n);
+		memcpy(e->c, bytes, n);
+		e->c += n;
+		put(e, "\x0f\x85", 2);			/* jne cold */
+		put32(e, *chain);
+		*chain = here(e) - 4;
+		pc += n;
+	}
+	if (keep) {
+		put(e, "\x04\x7f\x9e", 3);		/* add al, 127; sahf */
+		gs_load(e, RAX, RT_S_TMP);
+	}
+	map(e, 0, XL_AT_START);
+}
+
+static void emit_check_cold(struct emit *e, const struct block *b, uint32_t chain)
+{
+	uint32_t to = here(e);
+
+	while (chain) {
+		uint32_t next, rel = to - (chain + 4);
+
+		memcpy(&next, e->base + chain, 4);
+		memcpy(e->base + chain, &rel, 4);
+		chain = next;
+	}
+	if (check_keeps_flags(b)) {
+		put(e, "\x04\x7f\x9e", 3);
+		gs_load(e, RAX, RT_S_TMP);
+	}
+	emit_exit_pc(e, b->pc);
+	gs_jump(e, RT_DO_CHECK);
+}
+
+/* ---- bounds (4) ----------------------------------------------------------------------------- */
+#define JUMP_BOUND	9		/* jcc rel32 and padding */
+#define TRAP_BOUND	42
+#define LOOKUP_BOUND	20
+#define PAIR_BOUND	18
+#define PUSH_BOUND	27
+#define STUB_BYTES	20
+#define TAIL_BYTES	(PUSH_BOUND + JUMP_BOUND + LOOKUP_BOUND)
+#define CHECK_COLD_BYTES 54
+
+static uint32_t block_bound(const struct scratch *s, const struct block *b)
+{
+	const struct xl_input *in = s->in;
+	const struct insn *last = b->n ? &s->insn[b->first + b->n - 1] : NULL;
+	uint32_t n = b->end - b->pc;
+
+	n += b->derived ? PATCH_BYTES : b->count_how == COUNT_INC ? 9 : b->count_how == COUNT_DEAD_GPR ? 23 : 40;
+	if (b->entry_inline)
+		n += ENTRY_BYTES;
+	if (in->patchable)
+		n += 2 * PATCH_BYTES;
+	if (in->check_bytes)
+		n += 13 + 12 + (16 + 1) * (b->end - b->pc + 8) / 4;
+	switch (b->kind) {
+	case X86_JMP:
+	case X86_JCC:
+		n += b->to.where == TO_UNIT ? 4 : JUMP_BOUND - 2;
+		break;
+	case X86_JCX:
+	case X86_XBEGIN:
+		n += 8 + JUMP_BOUND;
+		break;
+	case X86_CALL:
+		n += PUSH_BOUND + JUMP_BOUND;
+		break;
+	case X86_RET:
+		n += PAIR_BOUND + 1 + 8 + LOOKUP_BOUND;
+		break;
+	case X86_JMP_IND:
+	case X86_CALL_IND:
+		n += PAIR_BOUND + last->x.len + 4 + PUSH_BOUND + LOOKUP_BOUND;
+		break;
+	case X86_SYSCALL:
+		n += 31;
+		break;
+	case X86_STEP:
+	case X86_INT80:
+	case X86_UNKNOWN:
+		n += TRAP_BOUND;
+		break;
+	}
+	if (b->fall.where != TO_NOWHERE && !b->next_adjacent)
+		n += JUMP_BOUND;
+	return n;
+}
+
+static void reserve(struct scratch *s, struct xl_unit *u)
+{
+	uint64_t code = 0, nmap = 1, nreloc = 0, nlink = 0;
+
+	for (size_t k = 0; k < s->nblock; k++) {
+		struct block *b = &s->block[s->order[k].block];
+
+		b->bound = block_bound(s, b);
+		b->sum = code;
+		code += b->bound;
+		nmap += b->n + 16;
+		nreloc += b->n + 8;
+		nlink += 2;
+		if (b->kind == X86_CALL || b->kind == X86_CALL_IND)
+			code += TAIL_BYTES;
+		if (s->in->check_bytes)
+			nreloc += (b->end - b->pc) / 4 + 4;
+	}
+	code += nlink * STUB_BYTES + 64;
+	if (s->in->check_bytes)
+		code += s->nblock * CHECK_COLD_BYTES;
+	nreloc += nlink;
+#define ROOM(v, cap, need) \
+	if ((cap) < (need)) { \
+		(cap) = (need) + (need) / 2; \
+		(v) = pm_realloc((v), (cap) * sizeof *(v)); \
+	}
+	ROOM(u->code, u->cap_code, code)
+	ROOM(u->block, u->cap_block, s->nblock)
+	ROOM(u->map, u->cap_map, nmap)
+	ROOM(u->reloc, u->cap_reloc, nreloc)
+	ROOM(u->link, u->cap_link, nlink)
+#undef ROOM
+}
+
+/* ---- blocks --------------------------------------------------------------------------------- */
+static uint32_t external_live(uint32_t live)
+{
+	return (live & LV_GPRS) | (live & LV_FLAGS ? XL_LIVE_FLAGS : 0);
+}
+
+static unsigned entry_length(uint32_t live)
+{
+	return 9 * (live >> RCX & 1) + 9 * (live >> RDX & 1);
+}
+
+static void emit_entry(struct emit *e, uint32_t live)
+{
+	unsigned pad = e->in->patchable ?
+		-(e->in->place + here(e) + entry_length(live)) & (PATCH_BYTES - 1) : 0;
+
+	e->u->block[e->index].indirect = here(e);
+	if (pad) {			/* behind the entry's address: it is where a call returns to */
+		map(e, 0, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
+		nops(e, pad);
+	}
+	if (live >> RCX & 1) {
+		map(e, 0, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
+		gs_load(e, RCX, RT_S_RCX);
+	}
+	if (live >> RDX & 1) {
+		map(e, 0, XL_AT_START | XL_RDX_SAVED);
+		gs_load(e, RDX, RT_S_RDX);
+	}
+}
+
+static void emit_last(struct emit *e, const struct insn *i)
+{
+	const struct block *b = e->b;
+	uint32_t n = b->n - 1;
+
+	map(e, n, XL_AT_START);
+	switch (i->x.kind) {
+	case X86_JMP:
+		emit_jump(e, JMP_ALWAYS, &b->to);
+		break;
+	case X86_JCC:
+		emit_jump(e, (i->p[i->x.op] & 15) ^ b->invert, &b->to);
+		break;
+	case X86_JCX:
+		emit_jcx(e, i, &b->to);
+		break;
+	case X86_XBEGIN:
+		put_rel32(e, (const uint8_t []){ 0xc7, 0xf8 }, 2, &b->to);
+		break;
+	case X86_CALL:
+		emit_call(e);
+		break;
+	case X86_RET:
+		emit_ret(e, i);
+		break;
+	case X86_JMP_IND:
+	case X86_CALL_IND:
+		emit_indirect(e, i);
+		break;
+	case X86_SYSCALL:
+		emit_syscall(e);
+		break;
+	case X86_INT80:
+		emit_trap(e, n, i->pc, RT_DO_INT80);
+		break;
+	case X86_STEP:
+		emit_trap(e, n, i->pc, RT_DO_STEP);
+		break;
+	default:					/* X86_PLAIN, X86_STOP */
+		emit_plain(e, i);
+		break;
+	}
+}
+
+static uint8_t block_flags(const struct scratch *s, const struct block *b)
+{
+	const struct insn *last = b->n ? &s->insn[b->first + b->n - 1] : NULL;
+	uint8_t f = 0;
+
+	if (!last || !last->x.class)
+		f |= XL_FALLS;
+	if (b->mark & MARK_RETURN)
+		f |= XL_RETURN_POINT;
+	if (b->kind == X86_UNKNOWN)
+		f |= XL_FALLS | XL_UNKNOWN;
+	return f;
+}
+
+/* A jump can be written over any direct entry. Most blocks that are too short for it get padding at
+ * their end, but right behind a call is the place where it returns to. */
+static void pad_call(struct emit *e, const struct insn *call)
+{
+	uint32_t n = call->pc - e->b->pc + 5;
+
+	if (n < PATCH_BYTES) {
+		map(e, 0, XL_AT_START);
+		nops(e, PATCH_BYTES - n);
+	}
+}
+
+/* Trace kinds put their stores where the counter is incremented (block number) and ahead of each
+ * instruction (addresses); both places have the liveness of live.c at hand. */
+static void emit_block(struct emit *e, uint32_t *chain)
+{
+	struct xl_unit *u = e->u;
+	struct block *b = e->b;
+	struct xl_block *o = &u->block[e->index];
+	const struct insn *i = &e->s->insn[b->first];
+	const uint32_t begin = here(e);
+
+	*o = (struct xl_block){
+		.pc = b->pc, .size = b->end - b->pc, .n = b->n,
+		.code = XL_NONE, .indirect = XL_NONE,
+		.live = external_live(b->live_in), .map = u->nmap, .flags = block_flags(e->s, b),
+		.flow = { b->in == XL_NONE ? XL_OPEN : b->in, b->out == XL_NONE ? XL_OPEN : b->out },
+	};
+	e->counted = b->derived ? XL_COUNTED : 0;
+	if (b->entry_inline)
+		emit_entry(e, o->live);
+	o->code = here(e);
+	if (e->in->patchable) {
+		map(e, 0, XL_AT_START);
+		nops(e, PATCH_BYTES);
+	}
+	if (e->in->check_bytes && b->n)
+		emit_check(e, chain);
+	if (b->derived && b->kind == X86_CALL)
+		pad_call(e, i + b->n - 1);
+	for (uint32_t k = 0; k < b->n; k++, i++) {
+		if (k == b->count_at && !b->derived)
+			emit_count(e, k);
+		map(e, k, XL_AT_START);
+		if (k + 1 < b->n)
+			emit_plain(e, i);
+		else if (b->kind == X86_UNKNOWN)	/* one more follows */
+			emit_plain(e, i);
+		else
+			emit_last(e, i);
+	}
+	if (b->count_at == b->n && !b->derived)
+		emit_count(e, b->n);
+	if (b->kind == X86_UNKNOWN)
+		emit_trap(e, b->n, b->end, RT_DO_STEP);
+	if (b->fall.where != TO_NOWHERE && !b->next_adjacent) {
+		map(e, b->n, XL_AT_START);
+		emit_jump(e, JMP_ALWAYS, &b->fall);
+	}
+	if (here(e) - o->code < PATCH_BYTES) {
+		map(e, b->n, XL_AT_START);
+		nops(e, PATCH_BYTES - (here(e) - o->code));
+	}
+	o->code_end = here(e);
+	if (u->nmap > o->map + 1 && u->map[u->nmap - 1].code == o->code_end)
+		u->nmap--;		/* what holds there, the next block says itself */
+	assert(here(e) - begin <= b->bound);				/* (4) */
+}
+
+/* In generated code a direct entry is 8-byte aligned. The padding belongs to the block above, which
+ * may fall through it. */
+static void align_for(struct emit *e, const struct block *next, const struct block *above)
+{
+	unsigned pad = -(e->in->place + here(e)) & (PATCH_BYTES - 1);
+
+	if (!pad || next->entry_inline)		/* emit_entry() pads by itself */
+		return;
+	if (above)
+		map(e, above->n, XL_AT_START);
+	nops(e, pad);
+	if (above)
+		e->u->block[e->index].code_end = here(e);
+}
+
+static void emit_tail(struct emit *e, const struct tail *t)
+{
+	const struct block *b = &e->s->block[t->block];
+	uint32_t rel = here(e) - (t->at + 4);
+
+	memcpy(e->base + t->at, &rel, 4);
+	if (b->kind == X86_CALL) {
+		emit_return_address(e, b->end, -1);
+		put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
+	} else {
+		emit_return_address(e, b->end, RDX);
+		emit_jump_rcx(e);
+	}
+}
+
+static void emit_all(struct scratch *s)
+{
+	struct emit e = { .s = s, .in = s->in, .u = s->out };
+	struct xl_unit *u = s->out;
+	uint32_t *chain = NULL;
+
+	s->nfixup = s->ntail = 0;
+	s->overflow = false;
+	u->ncode = u->nmap = u->nreloc = u->nlink = 0;
+	reserve(s, u);
+	u->nblock = s->nblock;
+	e.base = e.c = u->code;
+	for (size_t k = 0; k < s->nblock; k++)
+		u->block[k].code = XL_NONE;
+	if (s->in->check_bytes)
+		chain = pm_alloc(s->nblock * sizeof *chain);
+
+	for (size_t k = 0; k < s->nblock; k++) {
+		struct block *b = &s->block[s->order[k].block];
+
+		if (s->in->patchable)
+			align_for(&e, b, e.b);
+		if (e.b)
+			u->block[e.index].nmap = u->nmap - u->block[e.index].map;
+		e.b = b;
+		e.index = s->order[k].block;
+		emit_block(&e, chain ? &chain[e.index] : NULL);
+	}
+	/* the cold part: whoever is there has left its block and steps on into the runtime */
+	u->map[u->nmap++] = (struct xl_map){ here(&e), e.b->n, XL_COUNTED, 0 };
+	u->block[e.index].nmap = u->nmap - u->block[e.index].map;
+	for (size_t k = 0; k < s->ntail; k++)
+		emit_tail(&e, &s->tail[k]);
+	for (uint32_t k = 0; k < u->nlink; k++) {
+		uint32_t rel;
+
+		u->link[k].stub = here(&e);
+		rel = here(&e) - (u->link[k].site + 4);
+		memcpy(u->code + u->link[k].site, &rel, 4);
+		put(&e, "\x65\xc7\x04\x25", 4);		/* mov dword gs:[RT_EXIT_ID], number */
+		put32(&e, RT_EXIT_ID);
+		add_reloc(&e, here(&e), XL_REL_LINK, k);
+		put32(&e, k);
+		gs_jump(&e, RT_DO_RESOLVE);
+	}
+	if (chain)
+		for (uint32_t k = 0; k < s->nblock; k++)
+			if (chain[k])
+				emit_check_cold(&e, &s->block[k], chain[k]);
+	free(chain);
+	u->ncode = here(&e);
+	assert(u->ncode <= u->cap_code && u->nmap <= u->cap_map && u->nreloc <= u->cap_reloc);
+
+	for (size_t k = 0; k < s->nfixup; k++) {
+		const struct fixup *f = &s->fixup[k];
+		uint32_t to = u->block[f->block].code;
+
+		if (f->byte) {
+			int64_t d = (int64_t)to - (f->at + 1);
+
+			if (!fits8(d))
+				s->overflow = true;
+			u->code[f->at] = d;
+		} else {
+			uint32_t rel = to - (f->at + 4);
+
+			memcpy(u->code + f->at, &rel, 4);
+		}
+	}
+}
+
+void emit_unit(struct scratch *s)
+{
+	s->far_only = false;
+	emit_all(s);
+	if (s->overflow) {		/* cannot happen (4); but a wrong jump is worse than a slow one */
+		s->far_only = true;
+		emit_all(s);
+	}
+}
+
+size_t xl_count(uint8_t *buf, uint32_t live, uint32_t counter, int by, uint32_t at[2], unsigned *nat)
+{
+	const uint32_t disp = RT_COUNTERS + 8 * counter;
+	struct emit e = { .base = buf, .c = buf };
+
+	*nat = 0;
+	if (!(live & XL_LIVE_FLAGS)) {
+		gs_op(&e, 0xff, by < 0, disp);		/* inc or dec */
+		at[(*nat)++] = here(&e) - 4;
+		return here(&e);
+	}
+	gs_store(&e, RAX, RT_S_TMP);
+	gs_load(&e, RAX, disp);
+	at[(*nat)++] = here(&e) - 4;
+	put(&e, "\x48\x8d\x40", 3);			/* lea rax, [rax + by] */
+	put8(&e, by);
+	gs_store(&e, RAX, disp);
+	at[(*nat)++] = here(&e) - 4;
+	gs_load(&e, RAX, RT_S_TMP);
+	return here(&e);
+}
+
+size_t xl_indirect_entry(uint8_t *buf, uint64_t place, uint64_t direct, uint32_t live)
+{
+	struct emit e = { .base = buf, .c = buf };
+
+	if (live >> RCX & 1)
+		gs_load(&e, RCX, RT_S_RCX);
+	if (live >> RDX & 1)
+		gs_load(&e, RDX, RT_S_RDX);
+	put8(&e, 0xe9);
+	put32(&e, (uint32_t)(direct - (place + here(&e) + 4)));
+	return here(&e);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* internal.h - what the parts of the translator share
+ *
+ * A unit passes through: discover.c (decode from the entry, cut into blocks), live.c (which state
+ * is dead where, and where to count), flow.c (who needs no counter), emit.c (code, pc map, relocations, links). The scratch struct carries it; its
+ * arrays are kept from one unit to the next, so that nothing is allocated per instruction. */
+#ifndef PM_TRANSLATE_INTERNAL_H
+#define PM_TRANSLATE_INTERNAL_H
+
+#include "collect/translate/translate.h"
+#include "isa/x86/decode.h"
+
+/* Liveness inside the translator: bit r = GPR r, bit 16 + f = enum x86_flag bit f. */
+#define LV_GPRS		0xffffu
+#define LV_FLAG(f)	((uint32_t)(f) << 16)
+#define LV_FLAGS	LV_FLAG(X86_ALL_FLAGS)
+#define LV_ALL		(LV_GPRS | LV_FLAGS)
+
+#define MAX_BLOCK_INSNS	254		/* xl_map.insn holds 0..n */
+#define MAX_UNIT_INSNS	32768
+#define MAX_CHECK_BYTES	64		/* of a block that compares its bytes */
+
+enum mark {
+	MARK_RUN	= 1 << 0,	/* does not follow the insn before it in the array */
+	MARK_LEADER	= 1 << 1,	/* a block starts here */
+	MARK_RETURN	= 1 << 2,	/* behind a call */
+	MARK_RESUMED	= 1 << 3,	/* behind an instruction that the runtime executes */
+};
+
+struct insn {
+	uint64_t pc;
+	const uint8_t *p;
+	struct x86_insn x;
+	uint32_t block;			/* the block that starts here, or XL_NONE */
+	uint8_t mark;			/* enum mark */
+};
+
+enum where { TO_NOWHERE, TO_UNIT, TO_KNOWN, TO_LINK };
+
+struct target {
+	uint64_t pc;
+	uint64_t code;			/* TO_KNOWN */
+	uint32_t live;			/* TO_KNOWN: LV_*, else all */
+	uint32_t block;			/* TO_UNIT */
+	uint8_t where;			/* enum where */
+};
+
+enum count_how { COUNT_INC, COUNT_DEAD_GPR, COUNT_SPILL };
+
+struct block {
+	uint64_t pc, end;		/* end: behind the last instruction */
+	uint32_t first, n;		/* insns; n does not count one that is unknown */
+	uint8_t kind;			/* enum x86_kind of the last; X86_PLAIN: falls */
+	uint8_t mark;			/* of the first */
+	bool invert;			/* jcc: the condition is the opposite of the original's */
+	bool entry_inline;		/* has an inline indirect entry */
+	bool next_adjacent;		/* falls into the next block of the layout, no jump needed */
+	uint8_t count_how, count_gpr;
+	uint32_t count_at;		/* increment before this insn; n: at the end */
+	bool derived;			/* has no counter */
+	uint32_t in, out;		/* classes, by the block that names them; XL_NONE: outside */
+	uint32_t use, def, live_in, live_out;
+	struct target to, fall;
+	uint32_t order;			/* place in the layout */
+	uint32_t bound;			/* no more code bytes than this */
+	uint32_t sum;			/* bounds of all blocks before it in the layout */
+};
+
+struct order {
+	uint64_t pc;
+	uint32_t block;
+};
+
+struct fixup {				/* a branch to a block of the unit that was not yet placed */
+	uint32_t at;
+	uint32_t block;
+	bool byte;
+};
+
+struct tail {				/* of a call, see emit.c */
+	uint32_t at;			/* the call's rel32 */
+	uint32_t block;
+};
+
+struct pending {
+	uint64_t pc;
+	uint8_t mark;
+};
+
+struct scratch {
+	struct x86_decoder *dec;
+	const struct xl_input *in;
+	struct xl_unit *out;
+	uint32_t max_insns, max_blocks;
+
+	struct insn *insn;
+	size_t ninsn, cap_insn;
+	struct block *block;
+	size_t nblock, cap_block;
+	struct order *order;
+	size_t cap_order;
+	struct pending *pending;
+	size_t npending, cap_pending;
+	struct fixup *fixup;
+	size_t nfixup, cap_fixup;
+	struct tail *tail;
+	size_t ntail, cap_tail;
+	uint8_t (*odd)[16];		/* instructions that straddle two readable pieces */
+	size_t nodd, cap_odd;
+
+	struct slot { uint64_t pc; uint32_t insn, gen; } *slot;	/* pc -> insn */
+	uint32_t slot_mask, nslot, gen;
+
+	const uint8_t *win;		/* bytes at win_pc, win_n of them */
+	uint64_t win_pc;
+	size_t win_n;
+
+	bool far_only;			/* no rel8 to blocks that are not yet placed */
+	bool overflow;			/* one was needed and did not fit */
+};
+
+/* Is @addr within reach of a rel32 from all of a unit at @place? A unit is far below 64 MiB. */
+static inline bool xl_near(uint64_t place, uint64_t addr)
+{
+	int64_t d = (int64_t)(addr - place);
+
+	return d > -(1ll << 31) + (64ll << 20) && d < (1ll << 31) - (64ll << 20);
+}
+
+bool discover(struct scratch *s);
+void find_liveness(struct scratch *s);
+void choose_counters(struct scratch *s);
+void drop_counters(struct scratch *s);
+void emit_unit(struct scratch *s);
+
+/* Where does a transfer to @pc go? */
+struct target resolve(struct scratch *s, uint64_t pc);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* translate.c - the passes in order; see internal.h */
+#include "collect/translate/translate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "collect/translate/internal.h"
+
+/* Kept from unit to unit: arrays, and above all the decoder's memory. */
+static _Thread_local struct scratch scratch;
+
+void xl_translate(const struct xl_input *in, struct xl_unit *out)
+{
+	struct scratch *s = &scratch;
+
+	out->ncode = out->nblock = out->nmap = out->nreloc = out->nlink = 0;
+	if (in->entry < in->lo || in->entry >= in->hi ||
+	    !xl_near(in->place, in->lo) || !xl_near(in->place, in->hi))
+		return;
+	if (!s->dec)
+		s->dec = x86_decoder_new(X86_MODE_64);
+	s->in = in;
+	s->out = out;
+	s->max_insns = in->max_insns ? in->max_insns : 127;
+	if (s->max_insns > MAX_BLOCK_INSNS)
+		s->max_insns = MAX_BLOCK_INSNS;
+	s->max_blocks = in->max_blocks ? in->max_blocks : 4096;
+	if (!discover(s))
+		return;
+	find_liveness(s);
+	choose_counters(s);
+	drop_counters(s);
+	emit_unit(s);
+}
+
+void xl_unit_release(struct xl_unit *u)
+{
+	free(u->code);
+	free(u->block);
+	free(u->map);
+	free(u->reloc);
+	free(u->link);
+	memset(u, 0, sizeof *u);
+}

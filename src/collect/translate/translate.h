@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* translate.h - original code in, instrumented code out: one *unit* at a time
+ *
+ * A pure library: no process, no files, no clock. The same input gives the same output, byte for
+ * byte, whether it is called on demand, ahead of time or for an .idt image. A unit is the set of
+ * blocks found from one entry address: whole functions where they can be followed.
+ *
+ * The unit's code is relocatable: it is emitted for the place where it will live, and every field
+ * that depends on the distance to the original, on the counters' numbers or on the links' numbers
+ * is listed, so that a cached unit can be moved.
+ *
+ * Units      code offsets: bytes from the start of the unit's code.
+ * Ownership  the unit owns its arrays until xl_unit_release(); xl_translate() may reuse them.
+ * Errors     none: what cannot be decoded becomes an exit to the runtime that executes it in place;
+ *            an entry whose first byte cannot be read gives a unit without blocks. */
+#ifndef PM_TRANSLATE_TRANSLATE_H
+#define PM_TRANSLATE_TRANSLATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum xl_kind { XL_PROFILE, XL_BRANCH, XL_CACHE, XL_EXEC };
+
+/* Live state: bit r = GPR r in hardware order, XL_LIVE_FLAGS = any arithmetic flag. */
+#define XL_LIVE_FLAGS	(1u << 16)
+#define XL_LIVE_ALL	0x1ffffu
+
+struct xl_known {			/* a block that exists already */
+	uint64_t code;			/* absolute address of an entry for outsiders, 0: none yet */
+	uint32_t live;			/* XL_LIVE_* at its entry */
+};
+
+struct xl_input {
+	enum xl_kind kind;
+	uint64_t entry;			/* original address asked for */
+	uint64_t lo, hi;		/* the text mapping: nothing outside is followed or read */
+	uint64_t place;			/* absolute address where code byte 0 of the unit will live:
+					 * within 2 GiB (less 64 MiB) of all of [lo, hi), or the unit stays
+					 * empty; a unit may later move by multiples of 64 bytes */
+	bool absolute;			/* original addresses are fixed (non-PIE): may be immediates */
+	bool patchable;			/* generated code: direct entries are 8-byte aligned, and 8 bytes
+					 * can be overwritten there by a jump without touching the next entry */
+	bool check_bytes;		/* compare the block's bytes at every entry (dual-mapped JITs) */
+	bool count_all;			/* give every block a counter */
+	uint32_t max_insns;		/* stop a block after so many (1 = single step); 0: 127 */
+	uint32_t max_blocks;		/* of the unit; 0: 4096 */
+	/* Original bytes at @addr: a pointer valid during the call, *avail of them (0: unreadable). */
+	const uint8_t *(*read)(void *ctx, uint64_t addr, size_t *avail);
+	/* Is there a block that starts at @addr? Only called inside [lo, hi). */
+	bool (*known)(void *ctx, uint64_t addr, struct xl_known *out);
+	/* Is @addr the start of another function (a tail jump there leaves the unit)? */
+	bool (*function)(void *ctx, uint64_t addr);
+	void *ctx;
+};
+
+enum xl_block_flag {
+	XL_FALLS	= 1 << 0,	/* last instruction is no control transfer */
+	XL_RETURN_POINT	= 1 << 1,	/* follows a call */
+	XL_UNKNOWN	= 1 << 2,	/* an instruction that the decoder does not know follows: it is in
+					 * neither size nor n (n may be 0), and RT_DO_STEP executes it; as
+					 * often as the block was counted, but for cuts */
+};
+
+/* Not every block of a unit has a counter: where flow within the unit tells, the count is derived
+ * from others. @in and @out name classes of the unit, by a block's number, or are XL_OPEN. A block
+ * whose `in` is not open must not be entered from elsewhere through its direct entry, but through
+ * code that adds one to counter number `in` first (xl_count()). A class is named after a block
+ * without counter of its own, and only such blocks name one. */
+#define XL_OPEN		0xffffu
+#define XL_MAX_FLOW	0xfff0u
+struct xl_flow {
+	uint16_t in, out;
+};
+
+static inline bool xl_derived(const struct xl_flow *f, uint32_t k)
+{
+	return f->in == k || f->out == k;
+}
+
+/* From counters to counts, in place, for a unit of @n blocks. count[k] of a block with a counter:
+ * all entries of the block; of another one: what xl_count() counted, and then its entries. cut[k]:
+ * entries that did not come out at the block's end. */
+void xl_solve(const struct xl_flow *flow, uint32_t n, uint64_t *count, const uint64_t *cut);
+
+/* Two blocks of a unit may begin at one pc: the copies of a small loop that take turns. Whichever is
+ * entered, their counts add up. The first of the two in the array is the one to enter. */
+struct xl_block {
+	uint64_t pc;
+	uint32_t size, n;		/* original bytes, instructions */
+	uint32_t code;			/* direct entry, offset in the unit */
+	uint32_t indirect;		/* indirect entry, or XL_NONE: none emitted. One that is emitted
+					 * lies right before the direct entry and runs into it, and the
+					 * block's code and map begin there */
+	uint32_t code_end;
+	uint32_t live;			/* XL_LIVE_* at entry */
+	uint32_t map, nmap;		/* unit->map[map .. map + nmap) */
+	struct xl_flow flow;
+	uint8_t flags;			/* enum xl_block_flag */
+};
+#define XL_NONE UINT32_MAX
+
+/* Which original state a copy address stands for. Entries ascend by `code`; each holds up to the
+ * next. A fault at `code` happened at original instruction `insn` of the block. insn == n: all of
+ * the block is done; with XL_AT_START control is at pc + size, without it has gone elsewhere.
+ * Code behind the last block's code_end (exit stubs, failed checks) belongs to no block: the last
+ * entry of the unit, which is the last placed block's, says "all done, step on" of it. */
+enum xl_map_flag {
+	XL_AT_START	= 1 << 0,	/* no effect of instruction `insn` has happened yet: state can be
+					 * delivered to a signal handler after the slots below are undone */
+	XL_RCX_SAVED	= 1 << 1,	/* rcx is in RT_S_RCX */
+	XL_RDX_SAVED	= 1 << 2,	/* rdx is in RT_S_RDX */
+	XL_TMP_SAVED	= 1 << 3,	/* register `tmp` is in RT_S_TMP */
+	XL_COUNTED	= 1 << 4,	/* the block's counter has been incremented, or it has none */
+};
+struct xl_map {
+	uint32_t code;			/* offset in the unit */
+	uint8_t insn;			/* instruction index in its block */
+	uint8_t flags;			/* enum xl_map_flag; without XL_AT_START: step on */
+	uint8_t tmp;			/* GPR number */
+};
+
+enum xl_reloc_kind {
+	XL_REL_PC32,		/* disp32 to an original address: subtract the change of distance */
+	XL_REL_COUNTER,		/* disp32 = RT_COUNTERS + 8 * (counter base + addend) */
+	XL_REL_LINK,		/* imm32 = link base + addend, in an exit stub */
+	XL_REL_CODE32,		/* rel32 to an absolute address in the code cache outside the unit */
+};
+struct xl_reloc {
+	uint32_t at;			/* offset of the 4-byte field in the unit */
+	uint8_t kind;			/* enum xl_reloc_kind */
+	uint32_t addend;		/* block or link index in the unit */
+};
+
+/* A direct branch out of the unit to an address without translation. Its rel32 at `site` goes to
+ * the stub at `stub`; once the target exists the controller writes the rel32 anew. */
+struct xl_link {				/* (the field never crosses a cache line) */
+	uint64_t target;		/* original address */
+	uint32_t site;			/* offset of the branch's rel32 */
+	uint32_t stub;
+};
+
+struct xl_unit {
+	uint8_t *code;
+	struct xl_block *block;		/* block[0] is the entry's */
+	struct xl_map *map;
+	struct xl_reloc *reloc;
+	struct xl_link *link;
+	size_t ncode, nblock, nmap, nreloc, nlink;
+	size_t cap_code, cap_block, cap_map, cap_reloc, cap_link;
+};
+
+/* Fields emitted with counter base 0 and link base 0; the caller applies XL_REL_COUNTER and
+ * XL_REL_LINK when it has numbered the unit's blocks and links. */
+void xl_translate(const struct xl_input *in, struct xl_unit *out);
+void xl_unit_release(struct xl_unit *u);
+
+/* An indirect entry for a block that has none: restores rcx and rdx as `live` demands and jumps to
+ * @direct. Returns the length (at most XL_ENTRY_MAX) of what was put at @buf, to live at @place. */
+#define XL_ENTRY_MAX 32
+size_t xl_indirect_entry(uint8_t *buf, uint64_t place, uint64_t direct, uint32_t live);
+
+/* Code that adds @by (1 or -1) to counter @counter where @live is live. Returns its length (at most
+ * XL_COUNT_MAX); at[0 .. *nat) are the offsets of the counter's XL_REL_COUNTER fields in it. */
+#define XL_COUNT_MAX 40
+size_t xl_count(uint8_t *buf, uint32_t live, uint32_t counter, int by, uint32_t at[2], unsigned *nat);
+
+#endif

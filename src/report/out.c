@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report/out.h"
+
+static int write_all(int fd, const uint8_t *p, size_t n)
+{
+	while (n) {
+		ssize_t k = write(fd, p, n);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return -1;
+		p += k;
+		n -= (size_t)k;
+	}
+	return 0;
+}
+
+static enum pm_status save_direct(const char *path, const struct pm_buf *b, struct pm_err *err)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0)
+		return pm_fail_errno(err, "cannot open");
+	if (write_all(fd, b->p, b->n)) {
+		pm_fail_errno(err, "cannot write");
+		close(fd);
+		return PM_ERR;
+	}
+	return close(fd) ? pm_fail_errno(err, "cannot write") : PM_OK;
+}
+
+enum pm_status pm_report_save(const char *path, const struct pm_buf *b, struct pm_err *err)
+{
+	size_t n = strlen(path);
+	struct stat s;
+	mode_t mask;
+	char *temp;
+	int fd;
+
+	if (!err->msg[0])
+		err->file = strcmp(path, "-") ? path : "standard output";
+	if (!strcmp(path, "-")) {
+		if (fflush(stdout) || write_all(STDOUT_FILENO, b->p, b->n))
+			return pm_fail_errno(err, "cannot write");
+		return PM_OK;
+	}
+	if (!stat(path, &s) && !S_ISREG(s.st_mode))
+		return save_direct(path, b, err);
+	temp = pm_alloc(n + 8);
+	memcpy(temp, path, n);
+	memcpy(temp + n, ".XXXXXX", 8);
+	fd = mkostemp(temp, O_CLOEXEC);
+	if (fd < 0) {
+		pm_fail_errno(err, "cannot create");
+		free(temp);
+		return PM_ERR;
+	}
+	mask = umask(0);			/* mkostemp() gives 0600 */
+	umask(mask);
+	fchmod(fd, 0666 & ~mask);
+	if (write_all(fd, b->p, b->n)) {
+		pm_fail_errno(err, "cannot write");
+		close(fd);
+	} else if (close(fd)) {
+		pm_fail_errno(err, "cannot write");
+	} else if (rename(temp, path)) {
+		pm_fail_errno(err, "cannot rename");
+	}
+	if (pm_failed(err))
+		unlink(temp);
+	free(temp);
+	return pm_failed(err) ? PM_ERR : PM_OK;
+}
+
+const char *pm_report_number(uint64_t v, char buf[static 32])
+{
+	char digits[24];
+	int n = snprintf(digits, sizeof digits, "%" PRIu64, v), k = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (i && (n - i) % 3 == 0)
+			buf[k++] = ',';
+		buf[k++] = digits[i];
+	}
+	buf[k] = 0;
+	return buf;
+}
+
+double pm_percent(uint64_t part, uint64_t of)
+{
+	return of ? 100.0 * (double)part / (double)of : 0;
+}
+
+void pm_report_text_of(struct pm_buf *to, const char *s, size_t max, int tail)
+{
+	size_t n = strlen(s);
+
+	if (n > max && tail && max > 3) {
+		pm_buf_add(to, "...", 3);
+		s += n - (max - 3);
+		n = max - 3;
+	}
+	for (size_t i = 0; i < n && i < max; i++) {
+		char c = s[i];
+
+		if (n > max && max > 3 && i == max - 3) {
+			pm_buf_add(to, "...", 3);
+			break;
+		}
+		if ((unsigned char)c < ' ' || c == 0x7f)
+			c = '?';
+		pm_buf_add(to, &c, 1);
+	}
+}
+
+void pm_report_csv_field(struct pm_buf *to, const char *s)
+{
+	if (!strpbrk(s, ",\"\r\n")) {
+		pm_buf_add(to, s, strlen(s));
+		return;
+	}
+	pm_buf_add(to, "\"", 1);
+	for (; *s; s++) {
+		if (*s == '"')
+			pm_buf_add(to, "\"", 1);
+		pm_buf_add(to, s, 1);
+	}
+	pm_buf_add(to, "\"", 1);
+}
+
+void pm_report_html_text(struct pm_buf *to, const char *s)
+{
+	for (; *s; s++) {
+		switch (*s) {
+		case '&': pm_buf_printf(to, "&amp;"); break;
+		case '<': pm_buf_printf(to, "&lt;"); break;
+		case '>': pm_buf_printf(to, "&gt;"); break;
+		case '"': pm_buf_printf(to, "&quot;"); break;
+		case '\'': pm_buf_printf(to, "&#39;"); break;
+		default:
+			if ((unsigned char)*s >= ' ' || *s == '\n' || *s == '\t')
+				pm_buf_add(to, s, 1);
+			else
+				pm_buf_printf(to, "?");
+		}
+	}
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* out.h - finished reports to files, and numbers and names as reports print them */
+#ifndef PM_REPORT_OUT_H
+#define PM_REPORT_OUT_H
+
+#include "base/err.h"
+#include "base/mem.h"
+
+/* Write @b to @path ("-": stdout; a FIFO or device: directly; else a temporary file that is renamed
+ * when complete). A full disk is an error and leaves nothing behind. */
+enum pm_status pm_report_save(const char *path, const struct pm_buf *b, struct pm_err *err);
+
+/* "1,234,567" into @buf, which is returned. */
+const char *pm_report_number(uint64_t v, char buf[static 32]);
+double pm_percent(uint64_t part, uint64_t of);		/* 0 of 0 is 0 */
+/* @s with what a terminal might obey replaced by '?', at most @max bytes ("..." ends a cut one;
+ * @tail keeps the end instead of the beginning). */
+void pm_report_text_of(struct pm_buf *to, const char *s, size_t max, int tail);
+/* A CSV field, quoted where RFC 4180 wants it. */
+void pm_report_csv_field(struct pm_buf *to, const char *s);
+/* &, <, >, " and ' as HTML writes them. */
+void pm_report_html_text(struct pm_buf *to, const char *s);
+
+#endif

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/result.h"
+#include "report/out.h"
+#include "report/result_view.h"
+
+#define WIDTH 80
+
+static bool scalar(const struct pm_result_node *n)
+{
+	return n->kind != PM_RESULT_OBJECT && n->kind != PM_RESULT_LIST;
+}
+
+static void value(const struct pm_result_node *n, char *buf, size_t size)
+{
+	char num[32];
+
+	switch (n->kind) {
+	case PM_RESULT_U64:
+		snprintf(buf, size, "%s", pm_report_number(n->u64, num));
+		break;
+	case PM_RESULT_F64:
+		snprintf(buf, size, n->f64 != 0 && (n->f64 < 0.001 && n->f64 > -0.001) ? "%.3g" : "%.4f", n->f64);
+		break;
+	case PM_RESULT_STR:
+		snprintf(buf, size, "%s", n->str);
+		break;
+	case PM_RESULT_HEX:
+		snprintf(buf, size, "0x%" PRIx64, n->u64);
+		break;
+	case PM_RESULT_BOOL:
+		snprintf(buf, size, "%s", n->u64 ? "yes" : "no");
+		break;
+	default:
+		snprintf(buf, size, "-");
+		break;
+	}
+}
+
+static void words(const char *name, char *buf, size_t size)
+{
+	size_t i;
+
+	for (i = 0; name[i] && i + 1 < size; i++)
+		buf[i] = name[i] == '_' ? ' ' : name[i];
+	buf[i] = 0;
+}
+
+/* ---- objects side by side ------------------------------------------------------------------------ */
+
+/* The scalars of an object and of the objects in it, under dotted names. */
+struct flat { struct { char name[64]; const struct pm_result_node *n; } *v; size_t n, cap; };
+
+static void flatten(struct flat *f, const struct pm_result_node *o, const char *prefix)
+{
+	for (const struct pm_result_node *c = o->first; c; c = c->next) {
+		char name[64];
+
+		snprintf(name, sizeof name, "%.30s%s%.30s", prefix, *prefix ? " " : "", c->name ? c->name : "");
+		if (c->kind == PM_RESULT_OBJECT) {
+			flatten(f, c, name);
+		} else if (scalar(c)) {
+			pm_grow(f->v, f->n, f->cap);
+			memcpy(f->v[f->n].name, name, sizeof name);
+			f->v[f->n++].n = c;
+		}
+	}
+}
+
+static const struct pm_result_node *flat_get(const struct flat *f, const char *name)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (!strcmp(f->v[i].name, name))
+			return f->v[i].n;
+	return NULL;
+}
+
+/* Rows of all columns, in the order of the first that has them. */
+static void side_by_side(const struct pm_result_node **o, size_t n, struct pm_buf *to)
+{
+	struct flat *col = pm_alloc(n * sizeof *col);
+	char head[64], val[256];
+	size_t name_w = 0;
+
+	for (size_t i = 0; i < n; i++)
+		flatten(col + i, o[i], "");
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < col[i].n; k++)
+			if (strlen(col[i].v[k].name) > name_w)
+				name_w = strlen(col[i].v[k].name);
+	for (size_t from = 0; from < n; ) {
+		size_t w[16], width = 2 + name_w, upto = from;
+
+		/* as many columns as fit, one at least */
+		while (upto < n && upto - from < 16) {
+			size_t cw = strlen(o[upto]->name ? o[upto]->name : "") + 2;
+
+			for (size_t k = 0; k < col[upto].n; k++) {
+				value(col[upto].v[k].n, val, sizeof val);
+				if (strlen(val) + 2 > cw && col[upto].v[k].n->kind != PM_RESULT_STR)
+					cw = strlen(val) + 2;
+			}
+			cw = cw < 14 ? 14 : cw;
+			if (upto > from && width + cw > WIDTH)
+				break;
+			w[upto - from] = cw;
+			width += cw;
+			upto++;
+		}
+		pm_buf_printf(to, "  %-*s", (int)name_w, "");
+		for (size_t i = from; i < upto; i++)
+			pm_buf_printf(to, "%*s", (int)w[i - from], o[i]->name ? o[i]->name : "");
+		pm_buf_printf(to, "\n");
+		for (size_t i = from; i < upto; i++)
+			for (size_t k = 0; k < col[i].n; k++) {
+				const char *name = col[i].v[k].name;
+				bool done = false;
+
+				for (size_t j = from; j < i; j++)
+					done |= flat_get(col + j, name) != NULL;
+				if (done)
+					continue;
+				words(name, head, sizeof head);
+				pm_buf_printf(to, "  %-*s", (int)name_w, head);
+				for (size_t j = from; j < upto; j++) {
+					const struct pm_result_node *x = flat_get(col + j, name);
+
+					if (x)
+						value(x, val, sizeof val);
+					/* long words would push the columns apart */
+					if (x && strlen(val) >= w[j - from])
+						strcpy(val + w[j - from] - 5, "...");
+					pm_buf_printf(to, "%*s", (int)w[j - from], x ? val : "-");
+				}
+				pm_buf_printf(to, "\n");
+			}
+		from = upto;
+		if (from < n)
+			pm_buf_printf(to, "\n");
+	}
+	for (size_t i = 0; i < n; i++)
+		free(col[i].v);
+	free(col);
+}
+
+/* ---- lists --------------------------------------------------------------------------------------- */
+
+static void list(const struct pm_result_node *l, unsigned rows, struct pm_buf *to)
+{
+	const struct pm_result_node *first = l->first;
+	size_t w[24] = { 0 }, ncol = 0, n = 0;
+	char buf[256];
+
+	if (!first)
+		return;
+	if (first->kind != PM_RESULT_OBJECT) {
+		for (const struct pm_result_node *e = first; e && n < rows; e = e->next, n++) {
+			value(e, buf, sizeof buf);
+			pm_buf_printf(to, "  %s\n", buf);
+		}
+		return;
+	}
+	for (const struct pm_result_node *e = first; e && n < rows; e = e->next, n++) {
+		size_t k = 0;
+
+		for (const struct pm_result_node *c = e->first; c && k < NR(w); c = c->next) {
+			if (!scalar(c))
+				continue;
+			value(c, buf, sizeof buf);
+			w[k] = strlen(buf) > w[k] ? strlen(buf) : w[k];
+			if (strlen(c->name) > w[k])
+				w[k] = strlen(c->name);
+			k++;
+		}
+		ncol = k > ncol ? k : ncol;
+	}
+	n = 0;
+	for (const struct pm_result_node *c = first->first; c && n < ncol; c = c->next)
+		if (scalar(c)) {
+			words(c->name, buf, sizeof buf);
+			pm_buf_printf(to, "  %*s", (int)w[n++], buf);
+		}
+	pm_buf_printf(to, "\n");
+	n = 0;
+	for (const struct pm_result_node *e = first; e; e = e->next, n++) {
+		size_t k = 0;
+
+		if (n >= rows)
+			continue;
+		for (const struct pm_result_node *c = e->first; c && k < NR(w); c = c->next)
+			if (scalar(c)) {
+				value(c, buf, sizeof buf);
+				pm_buf_printf(to, "  %*s", (int)w[k++], buf);
+			}
+		pm_buf_printf(to, "\n");
+	}
+	if (n > rows)
+		pm_buf_printf(to, "  ... and %zu more (all are in --json and --csv)\n", n - rows);
+}
+
+/* ---- the tree ------------------------------------------------------------------------------------- */
+
+static void lists_below(const struct pm_result_node *o, const char *path, unsigned rows, struct pm_buf *to)
+{
+	for (const struct pm_result_node *c = o->first; c; c = c->next) {
+		char name[128];
+
+		snprintf(name, sizeof name, "%.60s%s%.60s", path, *path ? " " : "", c->name ? c->name : "");
+		if (c->kind == PM_RESULT_OBJECT) {
+			lists_below(c, name, rows, to);
+		} else if (c->kind == PM_RESULT_LIST && c->first) {
+			char head[128];
+
+			words(name, head, sizeof head);
+			pm_buf_printf(to, "\n%s\n", head);
+			list(c, rows, to);
+		}
+	}
+}
+
+void pm_result_text(const struct pm_result *r, unsigned rows, struct pm_buf *to)
+{
+	const struct pm_result_node *root = pm_result_root(r);
+	bool blank = false;
+
+	for (const struct pm_result_node *top = root->first; top; top = top->next) {
+		const struct pm_result_node **o = NULL;
+		size_t n = 0, cap = 0, name_w = 0;
+		char buf[256], head[64];
+
+		if (top->kind == PM_RESULT_LIST) {
+			words(top->name, head, sizeof head);
+			pm_buf_printf(to, "%s%s\n", blank ? "\n" : "", head);
+			list(top, rows, to);
+			blank = true;
+			continue;
+		}
+		if (scalar(top)) {
+			value(top, buf, sizeof buf);
+			words(top->name, head, sizeof head);
+			pm_buf_printf(to, "%s: %s%s%s\n", head, buf, top->unit ? " " : "", top->unit ? top->unit : "");
+			blank = true;
+			continue;
+		}
+		words(top->name, head, sizeof head);
+		pm_buf_printf(to, "%s%s\n", blank ? "\n" : "", head);
+		blank = true;
+		for (const struct pm_result_node *c = top->first; c; c = c->next)
+			if (scalar(c) && strlen(c->name) > name_w)
+				name_w = strlen(c->name);
+		for (const struct pm_result_node *c = top->first; c; c = c->next) {
+			if (scalar(c)) {
+				value(c, buf, sizeof buf);
+				words(c->name, head, sizeof head);
+				pm_buf_printf(to, "  %-*s  %s%s%s\n", (int)name_w, head, buf, c->unit ? " " : "",
+					      c->unit ? c->unit : "");
+			} else if (c->kind == PM_RESULT_OBJECT) {
+				pm_grow(o, n, cap);
+				o[n++] = c;
+			}
+		}
+		if (n) {
+			if (name_w)
+				pm_buf_printf(to, "\n");
+			side_by_side(o, n, to);
+		}
+		free(o);
+		lists_below(top, top->name ? top->name : "", rows, to);
+	}
+}
+
+/* ---- CSV ------------------------------------------------------------------------------------------ */
+
+static void csv(const struct pm_result_node *n, const char *path, struct pm_buf *to)
+{
+	size_t i = 0;
+
+	if (scalar(n)) {
+		pm_report_csv_field(to, path);
+		pm_buf_printf(to, ",");
+		switch (n->kind) {
+		case PM_RESULT_U64:
+			pm_buf_printf(to, "%" PRIu64, n->u64);
+			break;
+		case PM_RESULT_F64:
+			pm_buf_printf(to, "%.10g", n->f64);
+			break;
+		case PM_RESULT_HEX:
+			pm_buf_printf(to, "0x%" PRIx64, n->u64);
+			break;
+		case PM_RESULT_STR:
+			pm_report_csv_field(to, n->str);
+			break;
+		case PM_RESULT_BOOL:
+			pm_buf_printf(to, n->u64 ? "true" : "false");
+			break;
+		default:
+			break;
+		}
+		pm_buf_printf(to, ",");
+		pm_report_csv_field(to, n->unit ? n->unit : "");
+		pm_buf_printf(to, "\n");
+		return;
+	}
+	for (const struct pm_result_node *c = n->first; c; c = c->next, i++) {
+		struct pm_buf sub = { 0 };
+
+		if (n->kind == PM_RESULT_LIST)
+			pm_buf_printf(&sub, "%s[%zu]", path, i);
+		else
+			pm_buf_printf(&sub, "%s%s%s", path, *path ? "." : "", c->name ? c->name : "");
+		pm_buf_add(&sub, "", 1);
+		csv(c, (const char *)sub.p, to);
+		pm_buf_release(&sub);
+	}
+}
+
+void pm_result_csv(const struct pm_result *r, struct pm_buf *to)
+{
+	pm_buf_printf(to, "path,value,unit\n");
+	csv(pm_result_root(r), "", to);
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+#include "trace/cat.h"
+
+#include <endian.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "base/cur.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+#define FRAME		(1u << 20)
+#define LEVEL		1
+
+const char *const cat_kind_names[CAT_KINDS] = {
+	"begin", "instruction fetch", "fill", "write-back", "uncached read", "uncached write", "DMA read",
+	"DMA write", "interrupt", "end", "report",
+};
+
+static void put32(uint8_t *p, uint32_t v)
+{
+	v = htobe32(v);
+	memcpy(p, &v, 4);
+}
+
+void cat_header_put(uint8_t *p, const struct cat_header *h, const char *magic)
+{
+	memset(p, 0, CAT_HEADER);
+	memcpy(p, magic, strlen(magic));
+	put32(p + 8, h->big_endian);
+	put32(p + 12, h->ram_size);
+	put32(p + 16, h->r2);
+	put32(p + 20, h->iline);
+	put32(p + 24, h->dline);
+	put32(p + 28, h->scache);
+	put32(p + 32, h->sline);
+	put32(p + 36, h->tlb);
+	put32(p + 40, h->sideband);
+}
+
+static bool line_ok(uint32_t n)
+{
+	return n == 16 || n == 32;
+}
+
+enum pm_status cat_header_get(const uint8_t *p, size_t n, struct cat_header *h, const char *magic,
+			      struct pm_err *err)
+{
+	struct pm_cur c = pm_cur_init(p, n, 0, err);
+	const uint8_t *m = pm_cur_bytes(&c, 8, "magic");
+	char want[8] = { 0 };
+	uint32_t order, cpu, flags;
+
+	memset(h, 0, sizeof *h);
+	if (!m)
+		return PM_ERR;
+	memcpy(want, magic, strnlen(magic, 8));
+	if (memcmp(m, want, 8))
+		return pm_fail(err, 0, "expected the magic \"%s\", found something else", magic);
+	order = pm_cur_be32(&c, "byte order");
+	h->ram_size = pm_cur_be32(&c, "RAM size");
+	cpu = pm_cur_be32(&c, "processor");
+	h->iline = pm_cur_be32(&c, "instruction line");
+	h->dline = pm_cur_be32(&c, "data line");
+	h->scache = pm_cur_be32(&c, "secondary cache");
+	h->sline = pm_cur_be32(&c, "secondary line");
+	h->tlb = pm_cur_be32(&c, "TLB entries");
+	flags = pm_cur_be32(&c, "flags");
+	pm_cur_bytes(&c, 20, "header");
+	if (pm_failed(err))
+		return PM_ERR;
+	if (order > 1)
+		return pm_fail(err, 8, "expected byte order 0 or 1, found %u", order);
+	if (h->ram_size < 65536 || h->ram_size > 0x1f000000u || h->ram_size % 4096)
+		return pm_fail(err, 12, "expected 65536 to 520093696 bytes of RAM in pages, found %u", h->ram_size);
+	if (cpu > 1)
+		return pm_fail(err, 16, "expected processor 0 or 1, found %u", cpu);
+	if (!line_ok(h->iline) || !line_ok(h->dline))
+		return pm_fail(err, 20, "expected cache lines of 16 or 32 bytes, found %u and %u", h->iline,
+			       h->dline);
+	if (h->scache && (h->scache < 131072 || h->scache > 4194304 || h->scache & (h->scache - 1) ||
+			  h->sline < 16 || h->sline > 128 || h->sline & (h->sline - 1) ||
+			  h->sline < h->dline || h->sline < h->iline))
+		return pm_fail(err, 28, "expected a secondary cache of 128 KiB to 4 MiB with lines of 16 to 128 "
+			       "bytes, found %u with %u", h->scache, h->sline);
+	if (h->tlb != 48)
+		return pm_fail(err, 36, "expected 48 TLB entries, found %u", h->tlb);
+	h->big_endian = order;
+	h->r2 = cpu;
+	h->sideband = flags & 1;
+	return PM_OK;
+}
+
+/* ---- writing --------------------------------------------------------------------------------------
+ * Two buffers: records go to one while the thread compresses and writes the other. */
+struct cat_writer {
+	struct pm_output *out;
+	uint8_t *buf[2];
+	size_t n;			/* bytes in buf[cur] */
+	unsigned cur;
+	uint64_t records;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	const uint8_t *job;		/* to be written; NULL: idle */
+	size_t njob;
+	bool quit, started;
+	ZSTD_CCtx *z;
+	uint8_t *packed;
+	struct pm_err err;
+};
+
+static void *worker(void *arg)
+{
+	struct cat_writer *w = arg;
+
+	pthread_mutex_lock(&w->lock);
+	for (;;) {
+		size_t n;
+
+		while (!w->job && !w->quit)
+			pthread_cond_wait(&w->cond, &w->lock);
+		if (!w->job)
+			break;
+		pthread_mutex_unlock(&w->lock);
+		n = ZSTD_compressCCtx(w->z, w->packed, ZSTD_compressBound(FRAME), w->job, w->njob, LEVEL);
+		if (ZSTD_isError(n))
+			pm_fail_file(&w->err, "cannot compress: %s", ZSTD_getErrorName(n));
+		else if (!pm_failed(&w->err))
+			pm_output_write(w->out, w->packed, n, &w->err);
+		pthread_mutex_lock(&w->lock);
+		w->job = NULL;
+		pthread_cond_broadcast(&w->cond);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+static void hand_over(struct cat_writer *w)
+{
+	pthread_mutex_lock(&w->lock);
+	while (w->job)
+		pthread_cond_wait(&w->cond, &w->lock);
+	w->job = w->buf[w->cur];
+	w->njob = w->n;
+	pthread_cond_broadcast(&w->cond);
+	pthread_mutex_unlock(&w->lock);
+	w->cur ^= 1;
+	w->n = 0;
+}
+
+struct cat_writer *cat_create(const char *path, const struct cat_header *h, struct pm_err *err)
+{
+	struct cat_writer *w = pm_alloc(sizeof *w);
+	uint8_t head[CAT_HEADER];
+
+	w->err.file = path;
+	w->out = pm_output_open(path, err);
+	if (!w->out) {
+		free(w);
+		return NULL;
+	}
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->cond, NULL);
+	w->buf[0] = pm_alloc(FRAME);
+	w->buf[1] = pm_alloc(FRAME);
+	w->packed = pm_alloc(ZSTD_compressBound(FRAME));
+	w->z = ZSTD_createCCtx();
+	cat_header_put(head, h, "PMCAT1");
+	if (!w->z || pm_output_write(w->out, head, sizeof head, err) != PM_OK) {
+		cat_close(w);
+		return NULL;
+	}
+	w->started = !pthread_create(&w->thread, NULL, worker, w);
+	if (!w->started) {
+		pm_fail_file(err, "cannot start the compressing thread");
+		cat_close(w);
+		return NULL;
+	}
+	return w;
+}
+
+void cat_put(struct cat_writer *w, enum cat_kind kind, unsigned bytes, uint32_t branches, uint32_t addr,
+	     uint32_t data)
+{
+	uint8_t *p = w->buf[w->cur] + w->n;
+
+	p[0] = (uint8_t)kind;
+	p[1] = (uint8_t)bytes;
+	p[2] = p[3] = 0;
+	put32(p + 4, branches);
+	put32(p + 8, addr);
+	put32(p + 12, data);
+	w->n += CAT_RECORD;
+	w->records++;
+	if (w->n == FRAME)
+		hand_over(w);
+}
+
+uint64_t cat_written(const struct cat_writer *w)
+{
+	return w->records;
+}
+
+static void stop_thread(struct cat_writer *w)
+{
+	if (!w->started)
+		return;
+	pthread_mutex_lock(&w->lock);
+	while (w->job)
+		pthread_cond_wait(&w->cond, &w->lock);
+	w->quit = true;
+	pthread_cond_broadcast(&w->cond);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->thread, NULL);
+	w->started = false;
+}
+
+enum pm_status cat_finish(struct cat_writer *w, struct pm_err *err)
+{
+	if (w->n)
+		hand_over(w);
+	stop_thread(w);
+	if (pm_failed(&w->err)) {
+		*err = w->err;
+		return PM_ERR;
+	}
+	return pm_output_finish(w->out, err);
+}
+
+void cat_close(struct cat_writer *w)
+{
+	if (!w)
+		return;
+	stop_thread(w);
+	pm_output_close(w->out);
+	ZSTD_freeCCtx(w->z);
+	free(w->buf[0]);
+	free(w->buf[1]);
+	free(w->packed);
+	pthread_mutex_destroy(&w->lock);
+	pthread_cond_destroy(&w->cond);
+	free(w);
+}
+
+/* ---- reading -------------------------------------------------------------------------------------- */
+struct cat_reader {
+	struct pm_input *in;
+	ZSTD_DCtx *z;
+	uint8_t *buf;			/* unpacked records */
+	size_t pos, n;
+	uint64_t record;
+	bool cut, in_frame;
+};
+
+struct cat_reader *cat_open_input(struct pm_input *in, struct cat_header *h, struct pm_err *err)
+{
+	struct cat_reader *r;
+	const uint8_t *p;
+	size_t got;
+
+	p = pm_input_peek(in, CAT_HEADER, &got, err);
+	if (!p || cat_header_get(p, got < CAT_HEADER ? got : CAT_HEADER, h, "PMCAT1", err) != PM_OK) {
+		pm_input_close(in);
+		return NULL;
+	}
+	pm_input_skip(in, CAT_HEADER);
+	r = pm_alloc(sizeof *r);
+	r->in = in;
+	r->z = ZSTD_createDCtx();
+	r->buf = pm_alloc(FRAME);
+	r->record = UINT64_MAX;
+	return r;
+}
+
+struct cat_reader *cat_open(const char *path, struct cat_header *h, struct pm_err *err)
+{
+	struct pm_input *in = pm_input_open(path, err);
+
+	return in ? cat_open_input(in, h, err) : NULL;
+}
+
+/* More records into buf; PM_END at the end, a cut included. */
+static enum pm_status refill(struct cat_reader *r, struct pm_err *err)
+{
+	size_t keep = r->n - r->pos;
+
+	memmove(r->buf, r->buf + r->pos, keep);
+	r->pos = 0;
+	r->n = keep;
+	while (r->n < CAT_RECORD) {
+		ZSTD_outBuffer out = { r->buf, FRAME, r->n };
+		ZSTD_inBuffer in;
+		size_t got, ret;
+		const uint8_t *p = pm_input_peek(r->in, 65536, &got, err);
+
+		if (!p && pm_failed(err))
+			return PM_ERR;
+		in = (ZSTD_inBuffer){ p, p ? got : 0, 0 };
+		ret = ZSTD_decompressStream(r->z, &out, &in);
+		if (ZSTD_isError(ret))
+			return pm_fail(err, pm_input_offset(r->in), "expected a zstd frame of records, found: %s",
+				       ZSTD_getErrorName(ret));
+		if (in.size == 0 && out.pos == r->n) {		/* no input left, nothing came out */
+			r->cut = r->in_frame || r->n % CAT_RECORD;
+			return PM_END;
+		}
+		if (in.pos || out.pos != r->n)
+			r->in_frame = ret != 0;
+		pm_input_skip(r->in, in.pos);
+		r->n = out.pos;
+	}
+	return PM_OK;
+}
+
+enum pm_status cat_next(struct cat_reader *r, struct cat_rec *rec, struct pm_err *err)
+{
+	const uint8_t *p;
+	uint32_t w[3];
+
+	if (r->n - r->pos < CAT_RECORD) {
+		enum pm_status st = refill(r, err);
+
+		if (st != PM_OK)
+			return st;
+	}
+	p = r->buf + r->pos;
+	r->record++;
+	if (p[0] >= CAT_KINDS)
+		return pm_fail(err, pm_input_offset(r->in), "expected record kind 0 to %d, found %u (record %llu)",
+			       CAT_KINDS - 1, p[0], (unsigned long long)r->record);
+	if (p[1] > 4 || p[1] == 3)
+		return pm_fail(err, pm_input_offset(r->in), "expected 0, 1, 2 or 4 bytes, found %u (record %llu)",
+			       p[1], (unsigned long long)r->record);
+	memcpy(w, p + 4, sizeof w);
+	rec->kind = p[0];
+	rec->bytes = p[1];
+	rec->branches = be32toh(w[0]);
+	rec->addr = be32toh(w[1]);
+	rec->data = be32toh(w[2]);
+	r->pos += CAT_RECORD;
+	return PM_OK;
+}
+
+uint64_t cat_record(const struct cat_reader *r)
+{
+	return r->record;
+}
+
+bool cat_was_cut(const struct cat_reader *r)
+{
+	return r->cut;
+}
+
+void cat_reader_close(struct cat_reader *r)
+{
+	if (!r)
+		return;
+	pm_input_close(r->in);
+	ZSTD_freeDCtx(r->z);
+	free(r->buf);
+	free(r);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* expand.h - blocks become instructions, references and branches in program order
+ *
+ * In: PM_EV_BLOCK events, each followed by its references, rep iterations and register values,
+ * which carry the instruction's index within the block in `id` (PM_SLOT_OF). Out, per executed
+ * instruction: PM_EV_INSN (id = index into pm_code.insn), then what it did, ids likewise; behind a
+ * block's last instruction, if it transfers control and was executed, its PM_EV_BRANCH.
+ *
+ * A branch's outcome is where its stream goes next: the next block, or the pc that a signal
+ * interrupted. It is therefore emitted just before the event that tells, possibly in a later batch;
+ * events that tell nothing (a marker, a time) pass it. At the end of a stream an outcome that
+ * nobody told is known only for direct jumps and calls; others are left out.
+ *
+ * Everything else passes through in its place. Streams are independent. Batches with neither a
+ * block nor anything pending are forwarded untouched. */
+#ifndef PM_TRACE_EXPAND_H
+#define PM_TRACE_EXPAND_H
+
+#include "trace/pipeline.h"
+
+extern const struct pm_transform_ops pm_expand_ops;
+void *pm_expand_new(void);
+
+/* Static target of a direct branch, jump or call from the instruction's own bytes. False if it has
+ * none (indirect, return) or the bytes are not known (len 0). */
+bool pm_insn_target(const struct pm_insn *insn, uint64_t *target);
+/* Address of the instruction behind it in memory: where a branch not taken goes. */
+static inline uint64_t pm_insn_next(const struct pm_insn *insn)
+{
+	return insn->pc + insn->len;
+}
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* fmt_chrome.c - trace-event JSON for chrome://tracing, ui.perfetto.dev and speedscope
+ *
+ * {"displayTimeUnit":"ns","traceEvents":[...]}: a row per stream (pid, tid), named after it. Rare
+ * events are instants ("i"); a kernel schedule record begins a slice ("X") of the task that runs, a
+ * system call is one from its entry to its exit. What is frequent - instructions, references,
+ * branches - becomes counters ("C"), one point per `every=N` instructions (10000). Times are
+ * microseconds with three decimals: the trace's nanoseconds or cycles, else instructions. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "trace/text.h"
+
+struct slice {				/* what a stream is doing */
+	uint64_t begin;
+	char name[48];
+	bool open;
+};
+
+struct chrome_writer {
+	struct pm_plain w;
+	bool begun, timed, any;
+	uint64_t now, every, next, insns, reads, writes, branches, taken;
+	struct stream { struct slice call; bool named; } *stream;
+	size_t nstream;
+	struct slice task;		/* the kernel's schedule has one row of its own */
+	uint64_t pid;
+};
+
+static void *chrome_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err)
+{
+	struct chrome_writer *w;
+	uint64_t every = 10000;
+	char buf[24];
+	const char *v;
+
+	if (pm_fmt_options_check(o->options, "every", err) != PM_OK)
+		return NULL;
+	v = pm_fmt_option(o->options, "every", buf, sizeof buf);
+	if (v && (!pm_dec(v, strlen(v), &every) || !every)) {
+		pm_fail_file(err, "every=%s: expected a number of instructions", v);
+		return NULL;
+	}
+	w = pm_alloc(sizeof *w);
+	w->w.out = out;
+	w->every = every;
+	w->timed = o->facts & PM_HAS_TIME;
+	return w;
+}
+
+static void put_string(struct pm_buf *b, const char *s)
+{
+	pm_buf_add(b, "\"", 1);
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c == '"' || c == '\\')
+			pm_buf_printf(b, "\\%c", c);
+		else if (c < ' ' || c > '~')
+			pm_buf_printf(b, "\\u%04x", c);
+		else
+			pm_buf_add(b, s, 1);
+	}
+	pm_buf_add(b, "\"", 1);
+}
+
+/* The common beginning of an event: name, phase, time, row. */
+static void head(struct chrome_writer *w, struct pm_buf *b, const char *name, const char *cat, char ph,
+		 uint64_t ts, uint64_t pid, uint64_t tid)
+{
+	pm_buf_printf(b, "%s{\"name\":", w->any ? ",\n" : "\n");
+	put_string(b, name);
+	pm_buf_printf(b, ",\"cat\":\"%s\",\"ph\":\"%c\",\"ts\":%llu.%03u,\"pid\":%llu,\"tid\":%llu", cat, ph,
+		      (unsigned long long)(ts / 1000), (unsigned)(ts % 1000), (unsigned long long)pid,
+		      (unsigned long long)tid);
+	w->any = true;
+}
+
+static void put_slice(struct chrome_writer *w, struct pm_buf *b, struct slice *s, const char *cat,
+		      uint64_t pid, uint64_t tid)
+{
+	uint64_t dur = w->now - s->begin;
+
+	if (!s->open)
+		return;
+	s->open = false;
+	head(w, b, s->name, cat, 'X', s->begin, pid, tid);
+	pm_buf_printf(b, ",\"dur\":%llu.%03u}", (unsigned long long)(dur / 1000), (unsigned)(dur % 1000));
+}
+
+static void counters(struct chrome_writer *w, struct pm_buf *b, uint64_t pid)
+{
+	head(w, b, "events", "count", 'C', w->now, pid, 0);
+	pm_buf_printf(b, ",\"args\":{\"instructions\":%llu,\"reads\":%llu,\"writes\":%llu,\"branches\":%llu,"
+		      "\"taken\":%llu}}", (unsigned long long)w->insns, (unsigned long long)w->reads,
+		      (unsigned long long)w->writes, (unsigned long long)w->branches,
+		      (unsigned long long)w->taken);
+	w->insns = w->reads = w->writes = w->branches = w->taken = 0;
+}
+
+static struct stream *stream_of(struct chrome_writer *w, const struct pm_stream *s)
+{
+	if (s->index >= w->nstream) {
+		size_t n = s->index + 8;
+
+		w->stream = pm_realloc(w->stream, n * sizeof *w->stream);
+		memset(w->stream + w->nstream, 0, (n - w->nstream) * sizeof *w->stream);
+		w->nstream = n;
+	}
+	return &w->stream[s->index];
+}
+
+static void rare(struct chrome_writer *w, struct pm_buf *b, const struct pm_batch *batch,
+		 const struct pm_event *e, uint64_t pid, uint64_t tid, struct stream *st)
+{
+	const struct pm_rare *r = e->id < batch->nrare && e->kind >= PM_EV_KERNEL && e->kind <= PM_EV_MARKER ?
+				  &batch->rare[e->id] : NULL;
+	char name[64];
+
+	if (e->kind == PM_EV_KERNEL && r && r->code == 'S') {
+		put_slice(w, b, &w->task, "schedule", 0, 0);
+		w->task = (struct slice){ .begin = w->now, .open = true };
+		snprintf(w->task.name, sizeof w->task.name, "task %llx", (unsigned long long)r->arg[0]);
+		return;
+	}
+	if (e->kind == PM_EV_SYSCALL) {
+		put_slice(w, b, &st->call, "syscall", pid, tid);
+		st->call = (struct slice){ .begin = w->now, .open = true };
+		snprintf(st->call.name, sizeof st->call.name, "syscall %llu", (unsigned long long)e->value);
+		return;
+	}
+	if (e->kind == PM_EV_SYSRET) {
+		put_slice(w, b, &st->call, "syscall", pid, tid);
+		return;
+	}
+	if (e->kind == PM_EV_KERNEL && r)
+		snprintf(name, sizeof name, "kernel %c", (char)r->code);
+	else
+		snprintf(name, sizeof name, "%s", pm_kind_name((enum pm_kind)e->kind));
+	head(w, b, e->kind == PM_EV_MARKER && r && r->name ? r->name : name, "event", 'i', w->now, pid, tid);
+	pm_buf_printf(b, ",\"s\":\"t\",\"args\":{\"addr\":\"0x%llx\",\"value\":\"0x%llx\"",
+		      (unsigned long long)e->addr, (unsigned long long)e->value);
+	for (unsigned i = 0; r && i < r->nargs && i < 8; i++)
+		pm_buf_printf(b, ",\"arg%u\":\"0x%llx\"", i, (unsigned long long)r->arg[i]);
+	if (r && r->name) {
+		pm_buf_printf(b, ",\"name\":");
+		put_string(b, r->name);
+	}
+	pm_buf_printf(b, "}}");
+}
+
+static enum pm_status chrome_write(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct chrome_writer *w = self;
+	struct stream *st = stream_of(w, b->stream);
+	uint64_t pid = b->stream->pid ? b->stream->pid : 1, tid = b->stream->tid ? b->stream->tid :
+		       b->stream->index + 1;
+	struct pm_buf out = { 0 };
+	enum pm_status s;
+
+	if (!w->begun) {
+		w->begun = true;
+		pm_buf_printf(&out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+	}
+	if (!st->named) {
+		char name[32];
+
+		st->named = true;
+		snprintf(name, sizeof name, "stream %u", b->stream->index);
+		head(w, &out, "thread_name", "meta", 'M', 0, pid, tid);
+		pm_buf_printf(&out, ",\"args\":{\"name\":");
+		put_string(&out, b->stream->name ? b->stream->name : name);
+		pm_buf_printf(&out, "}}");
+	}
+	for (size_t i = 0; i < b->n; i++) {
+		const struct pm_event *e = &b->ev[i];
+
+		switch (e->kind) {
+		case PM_EV_INSN:
+			w->insns++;
+			if (!w->timed)
+				w->now++;
+			if (++w->next == w->every) {
+				w->next = 0;
+				counters(w, &out, pid);
+			}
+			break;
+		case PM_EV_READ: w->reads++; break;
+		case PM_EV_WRITE: w->writes++; break;
+		case PM_EV_MODIFY: w->reads++; w->writes++; break;
+		case PM_EV_BRANCH: w->branches++; w->taken += e->flags & PM_BR_TAKEN; break;
+		case PM_EV_TIME:
+			if (e->value > w->now)
+				w->now = e->value;
+			break;
+		case PM_EV_KERNEL ... PM_EV_SWITCH: case PM_EV_MARKER: case PM_EV_LOST:
+			rare(w, &out, b, e, pid, tid, st);
+			break;
+		case PM_EV_OPAQUE:
+			break;
+		default:
+			w->w.dropped[e->kind < PM_EV_COUNT ? e->kind : 0]++;
+		}
+	}
+	s = pm_output_write(w->w.out, out.p, out.n, err);
+	pm_buf_release(&out);
+	return s;
+}
+
+static enum pm_status chrome_finish(void *self, struct pm_err *err)
+{
+	struct chrome_writer *w = self;
+	struct pm_buf out = { 0 };
+	enum pm_status s;
+
+	if (!w->begun)
+		pm_buf_printf(&out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+	put_slice(w, &out, &w->task, "schedule", 0, 0);
+	if (w->insns || w->reads || w->writes)
+		counters(w, &out, 1);
+	pm_buf_printf(&out, "\n]}\n");
+	s = pm_output_write(w->w.out, out.p, out.n, err);
+	pm_buf_release(&out);
+	return s;
+}
+
+static void chrome_free(void *self)
+{
+	struct chrome_writer *w = self;
+
+	if (w)
+		free(w->stream);
+	free(w);
+}
+
+static const struct pm_writer_ops chrome_write_ops = {
+	chrome_create, chrome_write, chrome_finish, chrome_free, pm_plain_dropped
+};
+
+const struct pm_format pm_fmt_chrome = {
+	.name = "chrome", .about = "trace-event JSON for Chrome, Perfetto, speedscope (write only)",
+	.plural = "Chrome traces", .suffixes = ".json",
+	.has = PM_HAS_TIME | PM_HAS_CYCLES | PM_HAS_KERNEL | PM_HAS_THREADS,
+	.write = &chrome_write_ops,
+};

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+/* fmt_gem5.c - gem5's instruction traces in protocol buffers, encoded and decoded by hand
+ *
+ *   "gem5" (0x67 65 6d 35), then messages, each behind its length as a varint
+ *   InstHeader  1 obj_id string, 2 ver, 3 tick_freq, 4 has_mem
+ *   Inst        1 pc, 2 inst fixed32 or 9 inst_bytes, 3 nodeid, 4 cpuid, 5 tick fixed64, 6 type,
+ *               7 inst_flags, 8 mem_access (repeated): 1 addr, 2 size, 3 mem_flags
+ *
+ * type: 1 integer, 2 multiply, 3 divide, 4.. floating point, 30 read, 31 write.
+ * A message is kept whole as an opaque event, so a trace comes back byte for byte, with fields that
+ * this reader does not know. The type says whether an instruction's references are reads or
+ * writes: gem5 does not tell them apart one by one. */
+#include <stdlib.h>
+
+#include "base/cur.h"
+#include "trace/group.h"
+#include "trace/text.h"
+
+#define MESSAGE_MAX	(1 << 20)
+#define TYPE_ALU	1
+#define TYPE_READ	30
+#define TYPE_WRITE	31
+
+struct gem5_reader {
+	struct pm_window w;
+	struct pm_builder b;
+	struct pm_stream stream;
+	struct pm_map pcs;
+	struct pm_insn *insn;
+	size_t ninsn, cap_insn;
+	struct pm_code code;
+	uint64_t insns, tick, freq;
+	bool started, timed;
+};
+
+static void *gem5_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
+		       struct pm_err *err)
+{
+	struct gem5_reader *r;
+	const uint8_t *p;
+	size_t got;
+
+	if (pm_fmt_options_check(o->options, "", err) != PM_OK)
+		return NULL;
+	p = pm_input_peek(in, 4, &got, err);
+	if (!p && pm_failed(err))
+		return NULL;
+	if (got < 4 || memcmp(p, "gem5", 4)) {
+		pm_fail(err, 0, "expected the magic \"gem5\"");
+		return NULL;
+	}
+	pm_input_skip(in, 4);
+	r = pm_alloc(sizeof *r);
+	r->w.in = in;
+	*facts = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME;
+	return r;
+}
+
+static void gem5_close(void *self)
+{
+	struct gem5_reader *r = self;
+
+	if (!r)
+		return;
+	pm_builder_release(&r->b);
+	pm_map_release(&r->pcs);
+	free(r->insn);
+	free(r);
+}
+
+/* A field's key and value; wire types 0 varint, 1 fixed64, 2 bytes, 5 fixed32. */
+struct pb {
+	unsigned field, wire;
+	uint64_t v;
+	const uint8_t *p;
+};
+
+static bool pb_next(struct pm_cur *c, struct pb *f)
+{
+	uint64_t key;
+
+	if (!pm_cur_left(c) || pm_failed(c->err))
+		return false;
+	key = pm_cur_varint(c, "field key");
+	f->field = (unsigned)(key >> 3);
+	f->wire = key & 7;
+	switch (f->wire) {
+	case 0:
+		f->v = pm_cur_varint(c, "number");
+		break;
+	case 1:
+		f->v = pm_cur_u64(c, "fixed64 number");
+		break;
+	case 2:
+		f->v = pm_cur_varint(c, "length");
+		f->p = pm_cur_bytes(c, f->v, "field");
+		break;
+	case 5:
+		f->v = pm_cur_u32(c, "fixed32 number");
+		break;
+	default:
+		pm_fail(c->err, pm_cur_at(c) - 1, "expected wire type 0, 1, 2 or 5, found %u", f->wire);
+	}
+	return !pm_failed(c->err);
+}
+
+static uint32_t insn_of(struct gem5_reader *r, uint64_t pc, const uint8_t *bytes, unsigned len)
+{
+	bool fresh;
+	uint64_t *at = pm_map_put(&r->pcs, pc, &fresh);
+	struct pm_insn *in;
+
+	if (!fresh && r->insn[*at].len == len && !memcmp(r->insn[*at].bytes, bytes, len))
+		return (uint32_t)*at;
+	*at = r->ninsn;
+	pm_grow(r->insn, r->ninsn, r->cap_insn);
+	in = &r->insn[r->ninsn];
+	/* which instruction set it is stands nowhere: bytes that vary in number say x86 */
+	*in = (struct pm_insn){ .pc = pc, .len = (uint8_t)len, .isa = PM_ISA_X86_64, .object = PM_NONE };
+	memcpy(in->bytes, bytes, len);
+	return (uint32_t)r->ninsn++;
+}
+
+static enum pm_status gem5_inst(struct gem5_reader *r, struct pm_cur c, const uint8_t *raw, size_t n,
+				struct pm_err *err)
+{
+	uint64_t pc = 0, tick = 0, type = 0;
+	uint8_t bytes[15];
+	unsigned len = 0, mem = 0;
+	bool has_pc = false, buffer = false;
+	struct pm_builder *b = &r->b;
+	size_t insn = b->b.n;
+	struct pb f;
+
+	/* the instruction's event comes first and is completed when all fields are known */
+	pm_ev_add(b, PM_EV_INSN, 0, 0, 0, 0);
+	while (pb_next(&c, &f)) {
+		switch (f.field << 3 | f.wire) {
+		case 1 << 3 | 0:
+			pc = f.v;
+			has_pc = true;
+			break;
+		case 2 << 3 | 5:
+			len = 4;
+			for (unsigned i = 0; i < 4; i++)
+				bytes[i] = (uint8_t)(f.v >> 8 * i);
+			break;
+		case 9 << 3 | 2:
+			/* gem5 stores its whole buffer, which may be longer than the instruction */
+			len = f.v < 15 ? (unsigned)f.v : 15;
+			memcpy(bytes, f.p, len);
+			buffer = true;
+			break;
+		case 5 << 3 | 1:
+			tick = f.v;
+			break;
+		case 6 << 3 | 0:
+			type = f.v;
+			break;
+		case 8 << 3 | 2: {
+			struct pm_cur m = pm_cur_init(f.p, f.v, pm_cur_at(&c) - f.v, err);
+			uint64_t addr = 0, size = 0;
+			struct pb g;
+
+			while (pb_next(&m, &g)) {
+				if (g.field == 1 && !g.wire)
+					addr = g.v;
+				else if (g.field == 2 && !g.wire)
+					size = g.v;
+			}
+			pm_ev_add(b, PM_EV_READ, 0, size > UINT16_MAX ? UINT16_MAX : (unsigned)size, addr, 0);
+			mem++;
+			break;
+		}
+		}
+	}
+	if (pm_failed(err))
+		return PM_ERR;
+	if (!has_pc)
+		return pm_fail(err, c.where, "expected an Inst message with a pc");
+	if (tick != r->tick || !r->timed) {
+		struct pm_event *e = pm_ev_add(b, PM_EV_TIME, 0, 0, 0, 0);
+
+		/* before the instruction that it belongs to */
+		memmove(b->ev + insn + 1, b->ev + insn, (size_t)(e - (b->ev + insn)) * sizeof *e);
+		b->ev[insn] = (struct pm_event){ PM_EV_TIME, 0, 0, PM_NONE, 0,
+						 r->freq >= 1000000000 ? tick / (r->freq / 1000000000) : tick };
+		insn++;
+		r->tick = tick;
+		r->timed = true;
+	}
+	if (len) {
+		struct x86_regs x;
+
+		if (buffer && x86_regs(bytes, len, true, &x))
+			len = x.len;
+		b->ev[insn].id = insn_of(r, pc, bytes, len);
+	}
+	b->ev[insn].size = (uint16_t)len;
+	b->ev[insn].addr = pc;
+	b->ev[insn].flags = (uint8_t)type;
+	for (unsigned i = 0; i < mem; i++)
+		if (type == TYPE_WRITE)
+			b->ev[insn + 1 + i].kind = PM_EV_WRITE;
+	r->insns++;
+	pm_ev_add(b, PM_EV_OPAQUE, 2, pm_opaque_size(n), pm_builder_bytes(b, raw, n), n);
+	return PM_OK;
+}
+
+static enum pm_status gem5_header(struct gem5_reader *r, struct pm_cur c)
+{
+	struct pb f;
+
+	while (pb_next(&c, &f))
+		if (f.field == 3 && !f.wire)
+			r->freq = f.v;
+	return pm_failed(c.err) ? PM_ERR : PM_OK;
+}
+
+static enum pm_status gem5_next(void *self, const struct pm_batch **batch, struct pm_err *err)
+{
+	struct gem5_reader *r = self;
+	struct pm_builder *b = &r->b;
+
+	pm_builder_reset(b, &r->stream, &r->code);
+	b->b.first_insn = r->insns;
+	while (b->b.n < PM_BATCH_EVENTS) {
+		struct pm_cur c;
+		uint64_t len;
+		size_t head, left;
+		enum pm_status st;
+
+		if (pm_window_left(&r->w) < 10) {
+			st = pm_window_fill(&r->w, PM_WINDOW, err);
+			if (st == PM_ERR)
+				return st;
+			if (st == PM_END)
+				break;
+		}
+		left = pm_window_left(&r->w);
+		c = pm_cur_init(r->w.p, left, pm_window_at(&r->w), err);
+		len = pm_cur_varint(&c, "message length");
+		if (pm_failed(err))
+			return PM_ERR;
+		if (len > MESSAGE_MAX)
+			return pm_fail(err, pm_window_at(&r->w), "a message of %llu bytes: longer than any "
+				       "instruction", (unsigned long long)len);
+		head = (size_t)(c.p - r->w.p);
+		if (left - head < len) {
+			st = pm_window_fill(&r->w, head + len > PM_WINDOW ? head + len : PM_WINDOW, err);
+			if (st == PM_ERR)
+				return st;
+			left = pm_window_left(&r->w);
+			if (left - head < len)
+				return pm_fail(err, pm_window_at(&r->w), "expected a message of %llu bytes, "
+					       "found %zu", (unsigned long long)len, left - head);
+		}
+		c = pm_cur_init(r->w.p + head, len, pm_window_at(&r->w) + head, err);
+		if (!r->started) {
+			r->started = true;
+			pm_opaque_header(b, "gem5", r->w.p, head + len);
+			st = gem5_header(r, c);
+		} else {
+			st = gem5_inst(r, c, r->w.p, head + len, err);
+		}
+		if (st == PM_ERR)
+			return st;
+		r->w.p += head + len;
+	}
+	if (!b->b.n)
+		return PM_END;
+	r->code.insn = r->insn;
+	r->code.ninsn = r->ninsn;
+	*batch = pm_builder_batch(b);
+	return PM_OK;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+struct gem5_writer {
+	struct pm_plain w;
+	struct pm_grouper g;
+	bool begun;
+	uint64_t time, count;
+};
+
+static uint8_t *put_varint(uint8_t *p, uint64_t v)
+{
+	while (v >= 128) {
+		*p++ = (uint8_t)(v | 128);
+		v >>= 7;
+	}
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+static enum pm_status gem5_begin(struct gem5_writer *w, struct pm_err *err)
+{
+	/* obj_id "pugmark", ver 0, one tick per picosecond, has_mem */
+	static const uint8_t header[] = {
+		'g', 'e', 'm', '5', 20, 0x0a, 7, 'p', 'u', 'g', 'm', 'a', 'r', 'k', 0x10, 0,
+		0x18, 0x80, 0xa0, 0x94, 0xa5, 0x8d, 0x1d, 0x20, 1,
+	};
+
+	if (w->begun)
+		return PM_OK;
+	w->begun = true;
+	return pm_output_write(w->w.out, header, sizeof header, err);
+}
+
+static enum pm_status gem5_group(void *self, const struct pm_group *g, struct pm_err *err)
+{
+	struct gem5_writer *w = self;
+	uint8_t msg[64 + PM_GROUP_REFS * 2 * 24], *p = msg, len[10], mem[32], *m;
+	bool bytes = g->known && g->insn.len && g->insn.len <= 15 &&
+		     (g->insn.isa <= PM_ISA_MIPS);
+	unsigned type = TYPE_ALU;
+
+	if (gem5_begin(w, err) == PM_ERR)
+		return PM_ERR;
+	for (unsigned i = 0; i < g->nref; i++)
+		if (pm_is_ref(&g->ref[i]))
+			type = g->ref[i].kind == PM_EV_WRITE && type != TYPE_READ ? TYPE_WRITE : TYPE_READ;
+	*p++ = 0x08;
+	p = put_varint(p, g->pc);
+	if (bytes && g->insn.len == 4) {
+		*p++ = 0x15;
+		memcpy(p, g->insn.bytes, 4);
+		p += 4;
+	}
+	*p++ = 0x20;
+	p = put_varint(p, 0);
+	*p++ = 0x29;
+	/* 500 ticks an instruction where the trace knows no time */
+	p = pm_put64(p, w->time ? w->time * 1000 : w->count * 500);
+	w->count++;
+	*p++ = 0x30;
+	p = put_varint(p, type);
+	for (unsigned i = 0; i < g->nref; i++) {
+		const struct pm_event *e = &g->ref[i];
+
+		if (!pm_is_ref(e))
+			continue;
+		m = mem;
+		*m++ = 0x08;
+		m = put_varint(m, e->addr);
+		*m++ = 0x10;
+		m = put_varint(m, e->size ? e->size : 4);
+		*m++ = 0x18;
+		*m++ = 0;
+		*p++ = 0x42;
+		*p++ = (uint8_t)(m - mem);
+		memcpy(p, mem, (size_t)(m - mem));
+		p += m - mem;
+	}
+	if (bytes && g->insn.len != 4) {
+		*p++ = 0x4a;
+		*p++ = g->insn.len;
+		memcpy(p, g->insn.bytes, g->insn.len);
+		p += g->insn.len;
+	}
+	w->w.dropped[PM_EV_BRANCH] += g->has_branch;
+	w->w.dropped[PM_EV_REG_READ] += g->nrd;
+	w->w.dropped[PM_EV_REG_WRITE] += g->nwr;
+	w->w.dropped[PM_EV_UOP] += g->nuop;
+	if (pm_output_write(w->w.out, len, (size_t)(put_varint(len, (uint64_t)(p - msg)) - len), err) == PM_ERR)
+		return PM_ERR;
+	return pm_output_write(w->w.out, msg, (size_t)(p - msg), err);
+}
+
+static enum pm_status gem5_other(void *self, const struct pm_batch *b, const struct pm_event *e,
+				 struct pm_err *err)
+{
+	struct gem5_writer *w = self;
+
+	if (e->kind == PM_EV_TIME)
+		w->time = e->value;
+	else if (e->kind != PM_EV_OPAQUE)
+		w->w.dropped[e->kind]++;
+	return PM_OK;
+}
+
+static void *gem5_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err)
+{
+	struct gem5_writer *w;
+
+	if (pm_fmt_options_check(o->options, "", err) != PM_OK)
+		return NULL;
+	w = pm_alloc(sizeof *w);
+	w->w.out = out;
+	w->g = (struct pm_grouper){ .group = gem5_group, .other = gem5_other, .self = w };
+	return w;
+}
+
+static enum pm_status gem5_write(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct gem5_writer *w = self;
+	size_t i = 0, n;
+	const uint8_t *d = NULL;
+
+	if (!w->begun && b->n && (d = pm_opaque_is(b, b->ev, "gem5", &n))) {
+		w->w.native = w->begun = true;
+		if (pm_output_write(w->w.out, "gem5", 4, err) == PM_ERR ||
+		    pm_output_write(w->w.out, d, n, err) == PM_ERR)
+			return PM_ERR;
+		i = 1;
+	}
+	if (!w->w.native)
+		return pm_grouper_batch(&w->g, b, err);
+	for (; i < b->n; i++) {
+		const struct pm_event *e = &b->ev[i];
+
+		if (e->kind == PM_EV_OPAQUE && e->flags == 2 && e->addr <= b->narena &&
+		    b->narena - e->addr >= e->value &&
+		    pm_output_write(w->w.out, b->arena + e->addr, e->value, err) == PM_ERR)
+			return PM_ERR;
+	}
+	return PM_OK;
+}
+
+static enum pm_status gem5_finish(void *self, struct pm_err *err)
+{
+	struct gem5_writer *w = self;
+
+	if (pm_grouper_finish(&w->g, err) == PM_ERR)
+		return PM_ERR;
+	return gem5_begin(w, err);
+}
+
+static void gem5_free(void *self)
+{
+	struct gem5_writer *w = self;
+
+	if (!w)
+		return;
+	pm_grouper_release(&w->g);
+	free(w);
+}
+
+static int gem5_probe(const uint8_t *head, size_t n)
+{
+	return n >= 4 && !memcmp(head, "gem5", 4) ? 132 : 0;
+}
+
+static const struct pm_reader_ops gem5_read = { gem5_open, gem5_next, gem5_close };
+static const struct pm_writer_ops gem5_write_ops = {
+	gem5_create, gem5_write, gem5_finish, gem5_free, pm_plain_dropped
+};
+
+const struct pm_format pm_fmt_gem5 = {
+	.name = "gem5", .about = "gem5's instruction traces in protocol buffers",
+	.plural = "gem5 traces", .suffixes = ".gem5 .pb",
+	.has = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME,
+	.needs = PM_HAS_INSNS | PM_HAS_REFS,
+	.probe = gem5_probe, .read = &gem5_read, .write = &gem5_write_ops,
+};

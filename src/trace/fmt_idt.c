@@ -1,0 +1,1097 @@
+/* SPDX-License-Identifier: MIT */
+/* fmt_idt.c - IDtrace's traces: a stream of tagged entries without a header, little-endian
+ *
+ *   TAG   KIND    INFORMATION (u32; u64 in the wide variants)
+ *   0s    RW      data read and written; s is the size code     branch    70 a0 b0
+ *   1s    RD      data read                                     cache     1s 2s 3s 4s 50 60
+ *   2s    WR      data written                                  execution 0s-4s 50 80 90
+ *   3s 4s RRD RWR the same by a rep instruction
+ *   50    REND    end of a rep instruction: 0
+ *   60    LINE    instruction cache line
+ *   70    BBAD    block begins at this address
+ *   80    BBFP    block begins: offset of its record in the .blk beside the .trc
+ *   90    TARG    control target; of an indirect transfer the pointer's address
+ *   a0    OP1     u8 opcode, address of the instruction's last byte
+ *   b0    OP2     u8, u8 opcode, the same
+ *
+ * docs/formats/idtrace.md has the rules and worked examples. Branch blocks become PM_EV_BLOCK without
+ * an id, since nothing is known about them but where they begin. Execution blocks have a code table
+ * from the .blk: lengths and classes, and bytes if `binary=FILE` names the program. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "trace/group.h"
+#include "trace/idt.h"
+#include "trace/text.h"
+
+enum kind { BRANCH, CACHE, EXEC };
+enum { OP_TARG = 3, OP_BLOCK = 4 };	/* flags of opaque events of an execution trace */
+
+static const char *const idt_name[2][3] = {
+	{ "idt-branch", "idt-cache", "idt-exec" }, { "idt-branch64", "idt-cache64", "idt-exec64" },
+};
+
+struct idt_reader {
+	struct pm_window w;
+	struct pm_builder b;
+	struct pm_stream stream;
+	enum kind kind;
+	bool wide, started;
+	unsigned line;
+
+	/* branch: what OP entries said, as a code table */
+	struct pm_map ops;		/* last byte's address -> index into insn */
+	struct pm_insn *insn;
+	size_t ninsn, cap_insn;
+	struct pm_block *block;
+	struct pm_code code;
+	bool pending;			/* an OP entry whose outcome the next block tells */
+	struct pm_event branch;
+
+	/* execution */
+	struct idt_blk blk;
+	uint8_t *blk_raw;
+	size_t blk_n;
+	uint32_t now;			/* block that runs, PM_NONE at the start */
+	uint32_t at;			/* its instruction that the next entry belongs to */
+	int left;			/* entries that this instruction still has; < 0: rep */
+	unsigned rep_phase;
+	uint64_t iters;
+	size_t block_event;		/* of the running block in the batch; SIZE_MAX: not in it */
+	uint32_t entries;		/* of the running block so far */
+	struct { uint32_t at; uint64_t target; } targ[256];
+	unsigned ntarg;
+	uint64_t insns;
+};
+
+/* "x.trc.gz" -> "x.blk"; NULL if the name gives no hint. */
+static char *companion(const char *path, bool wide)
+{
+	size_t n = strlen(path), cut = 0;
+	char *s = pm_alloc(n + 8);
+	const char *from = wide ? ".trc64" : ".trc";
+
+	memcpy(s, path, n);
+	for (size_t i = 0; i + strlen(from) <= n; i++)
+		if (!memcmp(s + i, from, strlen(from)) && (!s[i + strlen(from)] || s[i + strlen(from)] == '.'))
+			cut = i;
+	strcpy(s + (cut ? cut : n), wide ? ".blk64" : ".blk");
+	return s;
+}
+
+static enum pm_status slurp(const char *path, uint8_t **p, size_t *n, struct pm_err *err)
+{
+	struct pm_input *in = pm_input_open(path, err);
+	struct pm_buf b = { 0 };
+
+	*p = NULL;
+	*n = 0;
+	if (!in)
+		return PM_ERR;
+	for (;;) {
+		size_t got = 0;
+		const uint8_t *w = pm_input_peek(in, PM_WINDOW, &got, err);
+
+		if (!w || !got)
+			break;
+		pm_buf_add(&b, w, got);
+		pm_input_skip(in, got);
+	}
+	if (!pm_failed(err))
+		pm_input_failed(in, err);
+	pm_input_close(in);
+	if (pm_failed(err)) {
+		pm_buf_release(&b);
+		return PM_ERR;
+	}
+	*p = b.p;
+	*n = b.n;
+	return PM_OK;
+}
+
+static void code_from_blk(struct idt_reader *r, const uint8_t *bin, size_t nbin)
+{
+	r->insn = pm_alloc(r->blk.ninsn * sizeof *r->insn);
+	r->block = pm_alloc(r->blk.nblock * sizeof *r->block);
+	r->ninsn = r->blk.ninsn;
+	for (size_t i = 0; i < r->blk.nblock; i++) {
+		const struct idt_block *k = &r->blk.block[i];
+		uint64_t pc = k->address;
+
+		r->block[i] = (struct pm_block){ pc, k->insn, k->n };
+		for (uint32_t j = k->insn; j < k->insn + k->n; j++) {
+			const struct idt_insn *d = &r->blk.insn[j];
+			struct pm_insn *in = &r->insn[j];
+			uint64_t pos = pc - (uint64_t)r->blk.oldt_offset;
+
+			*in = (struct pm_insn){
+				.pc = pc, .len = d->size, .class = idt_id_class(d->id),
+				.nref = (uint8_t)(d->entries < 0 ? -d->entries : d->entries),
+				.rep = d->entries < 0, .isa = PM_ISA_NONE, .object = PM_NONE,
+			};
+			if (bin && pos < nbin && nbin - pos >= d->size) {
+				memcpy(in->bytes, bin + pos, d->size);
+				in->isa = r->wide ? PM_ISA_X86_64 : PM_ISA_X86_32;
+			}
+			pc += d->size;
+		}
+	}
+	r->code = (struct pm_code){ .insn = r->insn, .block = r->block, .ninsn = r->blk.ninsn,
+				    .nblock = r->blk.nblock };
+}
+
+static void idt_close(void *self)
+{
+	struct idt_reader *r = self;
+
+	if (!r)
+		return;
+	pm_builder_release(&r->b);
+	pm_map_release(&r->ops);
+	idt_blk_release(&r->blk);
+	free(r->blk_raw);
+	free(r->insn);
+	free(r->block);
+	free(r);
+}
+
+static enum pm_status open_exec(struct idt_reader *r, const struct pm_read_opts *o, uint32_t *facts,
+				struct pm_err *err)
+{
+	char buf[4096];
+	const char *named = pm_fmt_option(o->options, "blk", buf, sizeof buf);
+	char *path = named ? pm_strdup(named) : o->path ? companion(o->path, r->wide) : NULL;
+	uint8_t *bin = NULL;
+	size_t nbin = 0;
+	struct pm_err inner = { 0 };
+
+	if (!path)
+		return pm_fail_file(err, "an execution trace needs its block table; blk=FILE says where it is");
+	if (slurp(path, &r->blk_raw, &r->blk_n, &inner) == PM_ERR ||
+	    idt_blk_parse(r->blk_raw, r->blk_n, r->wide, &r->blk, &inner) == PM_ERR) {
+		char msg[200];
+
+		inner.file = NULL;
+		pm_err_format(&inner, msg, sizeof msg);
+		if (inner.place == PM_AT_BYTE)
+			pm_fail_file(err, "its block table '%.60s': 0x%llx: %s", path,
+				     (unsigned long long)inner.off, msg);
+		else
+			pm_fail_file(err, "its block table '%.60s': %s", path, msg);
+		free(path);
+		return PM_ERR;
+	}
+	free(path);
+	named = pm_fmt_option(o->options, "binary", buf, sizeof buf);
+	if (named) {
+		if (slurp(named, &bin, &nbin, err) == PM_ERR)
+			return PM_ERR;
+		*facts |= PM_HAS_BYTES;
+	}
+	code_from_blk(r, bin, nbin);
+	free(bin);
+	return PM_OK;
+}
+
+static void *idt_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
+		      struct pm_err *err, enum kind kind, bool wide)
+{
+	static const char *const known[] = { "", "line", "blk binary" };
+	struct idt_reader *r;
+	uint64_t line = 16;
+	char buf[24];
+	const char *v;
+
+	if (pm_fmt_options_check(o->options, known[kind], err) != PM_OK)
+		return NULL;
+	v = pm_fmt_option(o->options, "line", buf, sizeof buf);
+	if (v && (!pm_num(v, strlen(v), &line) || !line || line & (line - 1) || line > 32768)) {
+		pm_fail_file(err, "line=%s: expected a power of two", v);
+		return NULL;
+	}
+	r = pm_alloc(sizeof *r);
+	r->w.in = in;
+	r->kind = kind;
+	r->wide = wide;
+	r->line = (unsigned)line;
+	r->now = PM_NONE;
+	r->block_event = SIZE_MAX;
+	switch (kind) {
+	case BRANCH:
+		*facts = PM_HAS_BRANCHES | PM_HAS_OPCODES;
+		break;
+	case CACHE:
+		*facts = PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_LINES;
+		break;
+	case EXEC:
+		*facts = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | PM_HAS_REPS |
+			 PM_HAS_BLOCKS;
+		if (open_exec(r, o, facts, err) == PM_ERR) {
+			idt_close(r);
+			return NULL;
+		}
+	}
+	return r;
+}
+
+static uint32_t op_insn(struct idt_reader *r, uint64_t last, uint8_t op1, uint8_t op2, unsigned nop)
+{
+	bool fresh;
+	uint64_t *at = pm_map_put(&r->ops, last, &fresh);
+	struct pm_insn *in;
+	unsigned len;
+
+	if (!fresh && r->insn[*at].bytes[0] == op1 && r->insn[*at].bytes[1] == op2)
+		return (uint32_t)*at;
+	*at = r->ninsn;
+	/* how long such an instruction usually is; only its last byte's address is in the file */
+	if (nop == 2)
+		len = (op2 & 0xf0) == 0x80 ? 6 : 2;
+	else if (op1 == 0xe8 || op1 == 0xe9)
+		len = 5;
+	else if (op1 == 0xc2 || op1 == 0xca)
+		len = 3;
+	else if (op1 == 0x9a || op1 == 0xea)
+		len = 7;
+	else
+		len = op1 == 0xc3 || op1 == 0xcb || op1 == 0xcc || op1 == 0xcf || op1 == 0xce ? 1 : 2;
+	pm_grow(r->insn, r->ninsn, r->cap_insn);
+	in = &r->insn[r->ninsn];
+	*in = (struct pm_insn){ .pc = last + 1 - len, .len = (uint8_t)len, .isa = PM_ISA_NONE,
+				.object = PM_NONE };
+	in->bytes[0] = op1;
+	in->bytes[1] = op2;
+	/* call or jump through a pointer: ModRM is not in the file, and call is the likelier */
+	in->class = nop == 2 ? idt_id_class((uint16_t)(op2 | 1 << 11)) :
+		    op1 == 0xff ? PM_CLASS_CALL_IND : idt_id_class(op1);
+	return (uint32_t)r->ninsn++;
+}
+
+static void tell(struct idt_reader *r, bool known, uint64_t next)
+{
+	if (!r->pending)
+		return;
+	r->pending = false;
+	if (known && next != r->branch.addr + r->branch.size)
+		r->branch.flags |= PM_BR_TAKEN;
+	r->branch.value = known ? next : 0;
+	*pm_ev_add(&r->b, PM_EV_BRANCH, 0, 0, 0, 0) = r->branch;
+}
+
+/* ---- execution traces: entries find their instruction ------------------------------------------- */
+
+static void end_block(struct idt_reader *r)
+{
+	if (r->now == PM_NONE)
+		return;
+	for (unsigned i = 0; i < r->ntarg; i++)
+		pm_ev_add(&r->b, PM_EV_OPAQUE, OP_TARG, 0, 0, r->targ[i].target)->id = r->targ[i].at;
+	pm_ev_add(&r->b, PM_EV_OPAQUE, OP_BLOCK, 0, 0, r->blk.block[r->now].offset);
+	r->ntarg = 0;
+}
+
+static void seek_entry(struct idt_reader *r)
+{
+	const struct idt_block *k = &r->blk.block[r->now];
+
+	while (r->left == 0 && r->at < k->n) {
+		r->at++;
+		if (r->at < k->n)
+			r->left = r->blk.insn[k->insn + r->at].entries;
+		r->rep_phase = 0;
+		r->iters = 0;
+	}
+}
+
+static void begin_block(struct idt_reader *r, uint32_t index)
+{
+	const struct idt_block *k = &r->blk.block[index];
+	struct pm_event *e;
+
+	if (r->now != PM_NONE) {
+		/* instructions whose entries are missing did not execute */
+		seek_entry(r);
+		if (r->at < r->blk.block[r->now].n && r->block_event != SIZE_MAX)
+			r->b.ev[r->block_event].value = r->at;
+		end_block(r);
+	}
+	r->now = index;
+	r->at = 0;
+	r->left = r->blk.insn[k->insn].entries;
+	r->rep_phase = 0;
+	r->iters = 0;
+	r->entries = 0;
+	r->block_event = r->b.b.n;
+	e = pm_ev_add(&r->b, PM_EV_BLOCK, 0, 0, k->address, k->n);
+	e->id = index;
+	r->insns += k->n;
+}
+
+static enum pm_status exec_entry(struct idt_reader *r, unsigned tag, uint64_t v, uint64_t where,
+				 struct pm_err *err)
+{
+	unsigned size = idt_code_bytes(tag & 15, r->wide), kind = tag & 0xf0;
+	struct pm_event *e;
+
+	if (kind == IDT_BBFP) {
+		uint32_t index = idt_blk_at(&r->blk, v);
+
+		if (index == PM_NONE)
+			return pm_fail(err, where + 1, "no block record at offset 0x%llx of the block table",
+				       (unsigned long long)v);
+		begin_block(r, index);
+		return PM_OK;
+	}
+	if (r->now == PM_NONE)
+		return pm_fail(err, where, "expected a block (tag 0x80), found tag 0x%02x", tag);
+	seek_entry(r);
+	if (r->at >= r->blk.block[r->now].n)
+		return pm_fail(err, where, "the block at 0x%llx has no instruction for this entry",
+			       (unsigned long long)r->blk.block[r->now].address);
+	if (kind == IDT_REND) {
+		if (r->left >= 0)
+			return pm_fail(err, where, "end of a rep instruction, but instruction %u of the block "
+				       "is none", r->at);
+		e = pm_ev_add(&r->b, PM_EV_REP_END, 0, 0, r->insn[r->blk.block[r->now].insn + r->at].pc,
+			      r->iters);
+		e->id = r->at;
+		r->left = 0;
+		r->entries++;
+		return PM_OK;
+	}
+	if (kind == IDT_TARG) {
+		if (r->left < 0)
+			return pm_fail(err, where, "a control target of a rep instruction");
+		if (r->ntarg == NR(r->targ))
+			return pm_fail(err, where, "more than %zu control targets in a block", NR(r->targ));
+		r->targ[r->ntarg].at = r->entries++;
+		r->targ[r->ntarg++].target = v;
+		r->left--;
+		return PM_OK;
+	}
+	if (r->left < 0) {
+		if (kind != IDT_RRD && kind != IDT_RWR)
+			return pm_fail(err, where, "expected a reference of a rep instruction or its end");
+		if (!r->rep_phase) {
+			r->iters++;
+			e = pm_ev_add(&r->b, PM_EV_REP_ITER, 0, 0,
+				      r->insn[r->blk.block[r->now].insn + r->at].pc, 0);
+			e->id = r->at;
+		}
+		r->rep_phase = (r->rep_phase + 1) % (unsigned)-r->left;
+	} else {
+		r->left--;
+	}
+	e = pm_ev_add(&r->b, kind == IDT_RW ? PM_EV_MODIFY : kind == IDT_RD || kind == IDT_RRD ? PM_EV_READ :
+		      PM_EV_WRITE, kind == IDT_RRD || kind == IDT_RWR ? PM_REF_REP : 0, size, v, 0);
+	e->id = r->at;
+	r->entries++;
+	return PM_OK;
+}
+
+static bool legal(enum kind kind, unsigned tag, bool wide)
+{
+	unsigned k = tag & 0xf0;
+
+	if (k <= IDT_RWR)
+		return kind != BRANCH && (kind == EXEC || k != IDT_RW) && idt_code_bytes(tag & 15, wide);
+	if (tag & 15)
+		return false;
+	switch (k) {
+	case IDT_REND: return kind != BRANCH;
+	case IDT_LINE: return kind == CACHE;
+	case IDT_BBAD: case IDT_OP1: case IDT_OP2: return kind == BRANCH;
+	case IDT_BBFP: case IDT_TARG: return kind == EXEC;
+	}
+	return false;
+}
+
+static unsigned entry_size(unsigned tag, bool wide)
+{
+	return (wide ? 9u : 5u) + ((tag & 0xf0) == IDT_OP1) + 2 * ((tag & 0xf0) == IDT_OP2);
+}
+
+static enum pm_status idt_next(void *self, const struct pm_batch **batch, struct pm_err *err)
+{
+	struct idt_reader *r = self;
+	struct pm_builder *b = &r->b;
+	const bool wide = r->wide;
+
+	pm_builder_reset(b, &r->stream, r->kind == CACHE ? NULL : &r->code);
+	b->b.first_insn = r->insns;
+	r->block_event = SIZE_MAX;
+	pm_ev_room(b, 2 * PM_BATCH_EVENTS);
+	if (!r->started) {
+		r->started = true;
+		pm_opaque_header(b, idt_name[wide][r->kind], r->blk_raw, r->blk_n);
+	}
+	for (;;) {
+		const uint8_t *p;
+		unsigned tag, size, k;
+		uint64_t v;
+
+		if (b->b.n >= PM_BATCH_EVENTS &&
+		    (r->kind != EXEC || b->b.n >= 16 * PM_BATCH_EVENTS || r->left >= 0))
+			break;
+		if (pm_window_left(&r->w) < 11) {
+			enum pm_status st = pm_window_fill(&r->w, PM_WINDOW, err);
+
+			if (st == PM_ERR)
+				return st;
+			if (st == PM_END) {
+				tell(r, false, 0);
+				if (r->kind == EXEC && r->now != PM_NONE) {
+					end_block(r);
+					r->now = PM_NONE;
+				}
+				break;
+			}
+		}
+		p = r->w.p;
+		tag = *p;
+		if (!legal(r->kind, tag, wide))
+			return pm_fail(err, pm_window_at(&r->w), "tag 0x%02x does not belong to %s trace", tag,
+				       r->kind == BRANCH ? "a branch" : r->kind == CACHE ? "a cache" :
+				       "an execution");
+		size = entry_size(tag, wide);
+		if (pm_window_left(&r->w) < size)
+			return pm_fail(err, pm_window_at(&r->w), "expected an entry of %u bytes, found %zu",
+				       size, pm_window_left(&r->w));
+		v = wide ? pm_get64(p + size - 8) : pm_get32(p + size - 4);
+		k = tag & 0xf0;
+		if (r->kind == CACHE) {
+			unsigned bytes = idt_code_bytes(tag & 15, wide);
+
+			switch (k) {
+			case IDT_RD: pm_ev_put(b, PM_EV_READ, 0, bytes, v, 0); break;
+			case IDT_WR: pm_ev_put(b, PM_EV_WRITE, 0, bytes, v, 0); break;
+			case IDT_RRD: pm_ev_put(b, PM_EV_READ, PM_REF_REP, bytes, v, 0); break;
+			case IDT_RWR: pm_ev_put(b, PM_EV_WRITE, PM_REF_REP, bytes, v, 0); break;
+			case IDT_REND: pm_ev_put(b, PM_EV_REP_END, 0, 0, 0, v); break;
+			default: pm_ev_put(b, PM_EV_LINE, 0, r->line, v, 0); break;
+			}
+		} else if (r->kind == BRANCH) {
+			if (k == IDT_BBAD) {
+				tell(r, true, v);
+				pm_ev_add(b, PM_EV_BLOCK, 0, 0, v, 0);
+			} else {
+				uint32_t id;
+				unsigned c, f;
+
+				tell(r, false, 0);
+				id = op_insn(r, v, p[1], k == IDT_OP2 ? p[2] : 0, k == IDT_OP2 ? 2 : 1);
+				c = r->insn[id].class;
+				f = c == PM_CLASS_COND ? PM_BR_COND : c == PM_CLASS_RET ?
+				    PM_BR_RET | PM_BR_INDIRECT : c == PM_CLASS_CALL ? PM_BR_CALL :
+				    c == PM_CLASS_CALL_IND ? PM_BR_CALL | PM_BR_INDIRECT :
+				    c == PM_CLASS_JUMP_IND ? PM_BR_INDIRECT : 0;
+				r->branch = (struct pm_event){ PM_EV_BRANCH, (uint8_t)f, r->insn[id].len, id,
+							       r->insn[id].pc, 0 };
+				r->pending = true;
+			}
+		} else if (exec_entry(r, tag, v, pm_window_at(&r->w), err) == PM_ERR) {
+			return PM_ERR;
+		}
+		r->w.p += size;
+	}
+	if (!b->b.n)
+		return PM_END;
+	if (r->kind == BRANCH) {
+		r->code.insn = r->insn;
+		r->code.ninsn = r->ninsn;
+	}
+	*batch = pm_builder_batch(b);
+	return PM_OK;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+struct idt_writer {
+	struct pm_plain w;
+	struct pm_grouper g;
+	enum kind kind;
+	bool wide, rep;
+	uint64_t line_mask;
+	char *blk_path;
+
+	/* the block being put together */
+	struct idt_insn insn[IDT_MAX_INSNS];
+	unsigned ninsn;
+	uint64_t address, next_pc;
+	bool open, in_rep;
+	struct pm_buf entries;
+	uint64_t lines[3 * IDT_MAX_INSNS];
+	unsigned nlines;
+
+	/* execution */
+	struct idt_blk blk;
+	struct pm_map known;		/* hash of a block -> its index + 1, chained by retry */
+	struct pm_buf native_blk;	/* .blk of the source, as it was */
+	struct { uint32_t at; uint64_t target; } *targ;
+	size_t ntarg, cap_targ, nentry;
+};
+
+static enum pm_status put_info(struct idt_writer *w, struct pm_buf *to, const uint8_t *head, unsigned n,
+			       uint64_t v, struct pm_err *err)
+{
+	uint8_t e[11];
+	char instead[64];
+
+	if (!w->wide && v > UINT32_MAX) {
+		snprintf(instead, sizeof instead, "write %s, whose entries are 64 bits wide",
+			 idt_name[1][w->kind]);
+		return pm_fail_wide(err, v, instead);
+	}
+	memcpy(e, head, n);
+	if (w->wide)
+		pm_put64(e + n, v);
+	else
+		pm_put32(e + n, (uint32_t)v);
+	n += w->wide ? 8 : 4;
+	if (!to)
+		return pm_output_write(w->w.out, e, n, err);
+	pm_buf_add(to, e, n);
+	return PM_OK;
+}
+
+static enum pm_status put_tag(struct idt_writer *w, struct pm_buf *to, unsigned tag, uint64_t v,
+			      struct pm_err *err)
+{
+	uint8_t t = (uint8_t)tag;
+
+	return put_info(w, to, &t, 1, v, err);
+}
+
+/* A reference larger than the largest code is several entries. Returns how many, 0 after an error. */
+static unsigned put_ref(struct idt_writer *w, struct pm_buf *to, unsigned tag, uint64_t addr,
+			unsigned size, struct pm_err *err)
+{
+	unsigned n = 0;
+
+	if (!size)
+		size = 4;
+	while (size) {
+		unsigned code = idt_bytes_code(size, w->wide), bytes = idt_code_bytes(code, w->wide);
+
+		if (put_tag(w, to, tag | code, addr, err) == PM_ERR)
+			return 0;
+		addr += bytes;
+		size -= bytes;
+		n++;
+	}
+	return n;
+}
+
+static const uint8_t *bytes_of(const struct pm_batch *b, const struct pm_event *e, unsigned *len)
+{
+	if (!b->code || e->id >= b->code->ninsn || !b->code->insn[e->id].len)
+		return NULL;
+	*len = b->code->insn[e->id].len;
+	return b->code->insn[e->id].bytes;
+}
+
+static enum pm_status branch_write(struct idt_writer *w, const struct pm_batch *b, struct pm_err *err)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		const struct pm_event *e = &b->ev[i];
+		const uint8_t *bytes;
+		uint8_t head[3];
+		unsigned len = 0, n;
+
+		switch (e->kind) {
+		case PM_EV_BLOCK:
+			if (put_tag(w, NULL, IDT_BBAD, e->addr, err) == PM_ERR)
+				return PM_ERR;
+			break;
+		case PM_EV_INSN:
+			if ((!w->open || e->addr != w->next_pc) &&
+			    put_tag(w, NULL, IDT_BBAD, e->addr, err) == PM_ERR)
+				return PM_ERR;
+			w->open = true;
+			w->next_pc = e->addr + e->size;
+			break;
+		case PM_EV_BRANCH:
+			bytes = bytes_of(b, e, &len);
+			n = bytes ? idt_opcode(bytes, len, b->code->insn[e->id].isa == PM_ISA_X86_64, head + 1)
+				  : 0;
+			if (!n)
+				return pm_fail_file(err, "the branch at 0x%llx has no opcode bytes; branch "
+						    "traces hold them", (unsigned long long)e->addr);
+			head[0] = n == 1 ? IDT_OP1 : IDT_OP2;
+			if (put_info(w, NULL, head, n + 1, e->addr + e->size - 1, err) == PM_ERR)
+				return PM_ERR;
+			w->open = false;
+			break;
+		case PM_EV_OPAQUE:
+			break;
+		default:
+			w->w.dropped[e->kind]++;
+		}
+	}
+	return PM_OK;
+}
+
+static enum pm_status flush_cache(struct idt_writer *w, struct pm_err *err)
+{
+	enum pm_status st = PM_OK;
+
+	for (unsigned i = 0; i < w->nlines && st == PM_OK; i++)
+		st = put_tag(w, NULL, IDT_LINE, w->lines[i], err);
+	if (st == PM_OK)
+		st = pm_output_write(w->w.out, w->entries.p, w->entries.n, err);
+	w->entries.n = 0;
+	w->nlines = 0;
+	return st;
+}
+
+static void add_line(struct idt_writer *w, uint64_t line)
+{
+	unsigned i = w->nlines;
+
+	while (i && w->lines[i - 1] > line)
+		i--;
+	if ((i && w->lines[i - 1] == line) || w->nlines == NR(w->lines))
+		return;
+	memmove(w->lines + i + 1, w->lines + i, (w->nlines - i) * sizeof *w->lines);
+	w->lines[i] = line;
+	w->nlines++;
+}
+
+static enum pm_status cache_write(struct idt_writer *w, const struct pm_batch *b, struct pm_err *err)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		const struct pm_event *e = &b->ev[i];
+		bool rep = (e->flags & PM_REF_REP || w->in_rep) && (w->rep || w->w.native), ok = true;
+		size_t n;
+
+		switch (e->kind) {
+		case PM_EV_LINE:
+			ok = flush_cache(w, err) == PM_OK && put_tag(w, NULL, IDT_LINE, e->addr, err) == PM_OK;
+			break;
+		case PM_EV_INSN:
+			if ((!w->open || e->addr != w->next_pc || w->ninsn == IDT_MAX_INSNS) &&
+			    flush_cache(w, err) == PM_ERR)
+				return PM_ERR;
+			w->ninsn = w->open && e->addr == w->next_pc && w->ninsn < IDT_MAX_INSNS ? w->ninsn + 1
+				   : 1;
+			w->open = true;
+			w->in_rep = b->code && e->id < b->code->ninsn && b->code->insn[e->id].rep;
+			w->next_pc = e->addr + e->size;
+			for (uint64_t l = e->addr & w->line_mask; l < e->addr + (e->size ? e->size : 1);
+			     l += ~w->line_mask + 1)
+				add_line(w, l);
+			break;
+		case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY:
+			if (!pm_is_ref(e)) {
+				w->w.dropped[e->kind]++;
+				break;
+			}
+			if (e->kind != PM_EV_WRITE)
+				ok = put_ref(w, &w->entries, rep ? IDT_RRD : IDT_RD, e->addr, e->size, err);
+			if (ok && e->kind != PM_EV_READ)
+				ok = put_ref(w, &w->entries, rep ? IDT_RWR : IDT_WR, e->addr, e->size, err);
+			/* a rep instruction may refer without end: the lines came first in any case */
+			if (ok && w->entries.n > 65536)
+				ok = flush_cache(w, err) == PM_OK;
+			break;
+		case PM_EV_REP_END:
+			if (w->rep || w->w.native)
+				ok = put_tag(w, &w->entries, IDT_REND, 0, err) == PM_OK;
+			break;
+		case PM_EV_BRANCH:
+			w->open = false;
+			break;
+		case PM_EV_REP_ITER:
+			break;
+		case PM_EV_OPAQUE:
+			if (pm_opaque_is(b, e, idt_name[w->wide][CACHE], &n))
+				w->w.native = true;
+			break;
+		default:
+			w->w.dropped[e->kind]++;
+		}
+		if (!ok)
+			return PM_ERR;
+	}
+	return PM_OK;
+}
+
+/* Sources that mark no ends of rep instructions leave it to the next instruction to say so. */
+static enum pm_status end_rep(struct idt_writer *w, struct pm_err *err)
+{
+	if (!w->in_rep)
+		return PM_OK;
+	w->in_rep = false;
+	return put_tag(w, &w->entries, IDT_REND, 0, err);
+}
+
+static enum pm_status flush_exec(struct idt_writer *w, struct pm_err *err)
+{
+	uint64_t hash = w->address * 0x9e3779b97f4a7c15u + w->ninsn;
+	uint32_t index;
+
+	if (!w->ninsn)
+		return PM_OK;
+	if (end_rep(w, err) == PM_ERR)
+		return PM_ERR;
+	for (unsigned i = 0; i < w->ninsn; i++)
+		hash = (hash ^ (w->insn[i].id | (uint64_t)w->insn[i].size << 16 |
+				(uint64_t)(uint8_t)w->insn[i].entries << 24)) * 0x100000001b3u;
+	for (;; hash++) {
+		uint64_t *at = pm_map_put(&w->known, hash, NULL);
+		const struct idt_block *k;
+
+		if (!*at) {
+			index = idt_blk_add(&w->blk, w->address, w->insn, w->ninsn);
+			if (!w->wide && w->blk.block[index].offset > UINT32_MAX)
+				return pm_fail_file(err, "the block table grows beyond 4 GiB; write idt-exec64");
+			*at = index + 1;
+			break;
+		}
+		index = (uint32_t)*at - 1;
+		k = &w->blk.block[index];
+		if (k->address == w->address && k->n == w->ninsn &&
+		    !memcmp(w->blk.insn + k->insn, w->insn, w->ninsn * sizeof *w->insn))
+			break;
+	}
+	w->ninsn = 0;
+	if (put_tag(w, NULL, IDT_BBFP, w->blk.block[index].offset, err) == PM_ERR ||
+	    pm_output_write(w->w.out, w->entries.p, w->entries.n, err) == PM_ERR)
+		return PM_ERR;
+	w->entries.n = 0;
+	return PM_OK;
+}
+
+/* pusha and popa are one entry: the first push's, or the address they start to pop from */
+static bool is_pusha(const struct pm_group *g)
+{
+	return g->insn.isa == PM_ISA_X86_32 && (g->insn.bytes[0] == 0x60 || g->insn.bytes[0] == 0x61);
+}
+
+static enum pm_status exec_group(void *self, const struct pm_group *g, struct pm_err *err)
+{
+	struct idt_writer *w = self;
+	struct pm_buf *to = &w->entries;
+	unsigned class = g->known ? idt_id_class(idt_insn_id(g->insn.bytes, g->insn.len,
+							     g->insn.isa == PM_ISA_X86_64)) : 0;
+	bool xfer = class != PM_CLASS_NONE && class != PM_CLASS_SYSCALL;
+	bool indirect = class == PM_CLASS_JUMP_IND || class == PM_CLASS_CALL_IND;
+	unsigned first = 0, entries = 0, n;
+	struct idt_insn *in;
+	uint16_t id;
+	bool rep;
+
+	if (w->w.native)
+		return PM_OK;
+	if (!g->known || !g->insn.len || g->insn.isa > PM_ISA_X86_32)
+		return pm_fail_file(err, "the instruction at 0x%llx has no x86 bytes; execution traces need them",
+				    (unsigned long long)g->pc);
+	id = idt_insn_id(g->insn.bytes, g->insn.len, g->insn.isa == PM_ISA_X86_64);
+	rep = id >> 15;
+	if (!g->again) {
+		if (end_rep(w, err) == PM_ERR)
+			return PM_ERR;
+		if ((!w->open || g->pc != w->next_pc || w->ninsn == IDT_MAX_INSNS) && flush_exec(w, err) == PM_ERR)
+			return PM_ERR;
+		if (!w->ninsn)
+			w->address = g->pc;
+		in = &w->insn[w->ninsn++];
+		*in = (struct idt_insn){ id, g->insn.len, 0 };
+		w->open = true;
+		w->next_pc = g->pc + g->insn.len;
+	} else {
+		in = &w->insn[w->ninsn - 1];
+	}
+	if (xfer) {
+		uint64_t target = g->has_branch ? g->branch.value : g->next_known ? g->next_pc : 0;
+
+		/* through memory: the pointer's address stands for the target and for the read of it */
+		if (indirect && g->nref && g->ref[0].kind == PM_EV_READ) {
+			target = g->ref[0].addr;
+			first = 1;
+		}
+		if (put_tag(w, to, IDT_TARG, target, err) == PM_ERR)
+			return PM_ERR;
+		entries++;
+		w->open = false;
+	}
+	for (unsigned i = first; i < g->nref; i++) {
+		const struct pm_event *e = &g->ref[i];
+		unsigned tag = e->kind == PM_EV_MODIFY ? IDT_RW : e->kind == PM_EV_READ ? IDT_RD : IDT_WR;
+
+		if (!pm_is_ref(e)) {
+			w->w.dropped[e->kind]++;
+			continue;
+		}
+		if (rep)
+			tag = e->kind == PM_EV_WRITE ? IDT_RWR : IDT_RRD;
+		if (is_pusha(g) && i)
+			break;
+		n = put_ref(w, to, tag, e->addr, e->size, err);
+		if (!n)
+			return PM_ERR;
+		entries += n;
+	}
+	if (rep) {
+		/* movs and cmps refer twice in an iteration, the others once */
+		in->entries = (id & 0xff) >= 0xa4 && (id & 0xff) <= 0xa7 ? -2 : -1;
+		w->in_rep = true;
+		if (g->rep_end && end_rep(w, err) == PM_ERR)
+			return PM_ERR;
+	} else if (g->again) {
+		in->entries = (int8_t)(in->entries + entries > 127 ? 127 : in->entries + (int)entries);
+	} else {
+		in->entries = (int8_t)(entries > 127 ? 127 : entries);
+	}
+	w->w.dropped[PM_EV_REG_READ] += g->nrd;
+	w->w.dropped[PM_EV_REG_WRITE] += g->nwr;
+	return PM_OK;
+}
+
+static enum pm_status exec_other(void *self, const struct pm_batch *b, const struct pm_event *e,
+				 struct pm_err *err)
+{
+	struct idt_writer *w = self;
+
+	if (e->kind != PM_EV_OPAQUE)
+		w->w.dropped[e->kind]++;
+	return PM_OK;
+}
+
+/* From an execution trace: data entries in their order, targets put back where they stood. */
+static enum pm_status exec_native(struct idt_writer *w, const struct pm_batch *b, struct pm_err *err)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		const struct pm_event *e = &b->ev[i];
+		bool rep = e->flags & PM_REF_REP;
+		size_t n, targ = 0;
+		const uint8_t *p;
+		const unsigned each = w->wide ? 9 : 5;
+
+		switch (e->kind) {
+		case PM_EV_READ:
+			if (!put_ref(w, &w->entries, rep ? IDT_RRD : IDT_RD, e->addr, e->size, err))
+				return PM_ERR;
+			break;
+		case PM_EV_WRITE:
+			if (!put_ref(w, &w->entries, rep ? IDT_RWR : IDT_WR, e->addr, e->size, err))
+				return PM_ERR;
+			break;
+		case PM_EV_MODIFY:
+			if (!put_ref(w, &w->entries, IDT_RW, e->addr, e->size, err))
+				return PM_ERR;
+			break;
+		case PM_EV_REP_END:
+			if (put_tag(w, &w->entries, IDT_REND, 0, err) == PM_ERR)
+				return PM_ERR;
+			break;
+		case PM_EV_OPAQUE:
+			if (e->size)
+				break;
+			if (e->flags == OP_TARG) {
+				pm_grow(w->targ, w->ntarg, w->cap_targ);
+				w->targ[w->ntarg].at = e->id;
+				w->targ[w->ntarg++].target = e->value;
+			}
+			if (e->flags != OP_BLOCK)
+				break;
+			if (put_tag(w, NULL, IDT_BBFP, e->value, err) == PM_ERR)
+				return PM_ERR;
+			p = w->entries.p;
+			n = w->entries.n / each + w->ntarg;
+			for (size_t k = 0; k < n; k++) {
+				enum pm_status st;
+
+				if (targ < w->ntarg && w->targ[targ].at == k) {
+					st = put_tag(w, NULL, IDT_TARG, w->targ[targ++].target, err);
+				} else if (p < w->entries.p + w->entries.n) {
+					st = pm_output_write(w->w.out, p, each, err);
+					p += each;
+				} else {
+					st = PM_OK;
+				}
+				if (st == PM_ERR)
+					return st;
+			}
+			w->entries.n = w->ntarg = 0;
+			break;
+		}
+	}
+	return PM_OK;
+}
+
+static void idt_free(void *self)
+{
+	struct idt_writer *w = self;
+
+	if (!w)
+		return;
+	pm_grouper_release(&w->g);
+	pm_buf_release(&w->entries);
+	pm_buf_release(&w->native_blk);
+	pm_map_release(&w->known);
+	idt_blk_release(&w->blk);
+	free(w->targ);
+	free(w->blk_path);
+	free(w);
+}
+
+static void *idt_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err,
+			enum kind kind, bool wide)
+{
+	static const char *const known[] = { "", "line rep", "blk" };
+	struct idt_writer *w;
+	uint64_t line = 16;
+	char buf[4096];
+	const char *v;
+
+	if (pm_fmt_options_check(o->options, known[kind], err) != PM_OK)
+		return NULL;
+	v = pm_fmt_option(o->options, "line", buf, sizeof buf);
+	if (v && (!pm_num(v, strlen(v), &line) || !line || line & (line - 1) || line > 32768)) {
+		pm_fail_file(err, "line=%s: expected a power of two", v);
+		return NULL;
+	}
+	if (kind == BRANCH && !(o->facts & (PM_HAS_BYTES | PM_HAS_OPCODES))) {
+		pm_fail_file(err, "writing IDtrace branch traces needs the branches' opcodes, and the input "
+			     "holds no instruction bytes");
+		return NULL;
+	}
+	w = pm_alloc(sizeof *w);
+	w->w.out = out;
+	w->kind = kind;
+	w->wide = w->blk.wide = wide;
+	w->line_mask = ~(line - 1);
+	w->rep = pm_fmt_option(o->options, "rep", buf, sizeof buf);
+	w->g = (struct pm_grouper){ .group = exec_group, .other = exec_other, .self = w };
+	if (kind == EXEC) {
+		v = pm_fmt_option(o->options, "blk", buf, sizeof buf);
+		if (!v && !o->path) {
+			pm_fail_file(err, "an execution trace has a block table beside it; blk=FILE says where "
+				     "to write it");
+			idt_free(w);
+			return NULL;
+		}
+		w->blk_path = v ? pm_strdup(v) : companion(o->path, wide);
+	}
+	return w;
+}
+
+static enum pm_status idt_write(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct idt_writer *w = self;
+	const uint8_t *d;
+	size_t n;
+
+	if (w->kind == BRANCH)
+		return branch_write(w, b, err);
+	if (w->kind == CACHE)
+		return cache_write(w, b, err);
+	if (!w->w.native && b->n && (d = pm_opaque_is(b, b->ev, idt_name[w->wide][EXEC], &n))) {
+		w->w.native = true;
+		pm_buf_add(&w->native_blk, d, n);
+	}
+	return w->w.native ? exec_native(w, b, err) : pm_grouper_batch(&w->g, b, err);
+}
+
+static enum pm_status idt_finish(void *self, struct pm_err *err)
+{
+	struct idt_writer *w = self;
+	struct pm_output *out;
+	enum pm_status st;
+
+	if (w->kind == BRANCH)
+		return PM_OK;
+	if (w->kind == CACHE)
+		return flush_cache(w, err);
+	if (!w->w.native) {
+		if (pm_grouper_finish(&w->g, err) == PM_ERR || flush_exec(w, err) == PM_ERR)
+			return PM_ERR;
+		idt_blk_write(&w->blk, &w->native_blk);
+	}
+	out = pm_output_open(w->blk_path, err);
+	if (!out)
+		return PM_ERR;
+	st = pm_output_write(out, w->native_blk.p, w->native_blk.n, err);
+	if (st == PM_OK)
+		st = pm_output_finish(out, err);
+	if (st == PM_ERR && pm_failed(err))
+		err->file = NULL;
+	pm_output_close(out);
+	return st;
+}
+
+/* ---- probing: walk the entries, see whether all tags belong to the kind ------------------------- */
+
+static int idt_probe(const uint8_t *head, size_t n, enum kind kind, bool wide)
+{
+	static const uint8_t first[] = { IDT_BBAD, IDT_LINE, IDT_BBFP };
+	size_t at = 0;
+	int entries = 0;
+
+	/* without instruction references a cache trace is data from its beginning */
+	if (!n || (head[0] != first[kind] && kind != CACHE))
+		return 0;
+	while (at < n && entries < 40) {
+		unsigned size;
+
+		if (!legal(kind, head[at], wide))
+			return 0;
+		size = entry_size(head[at], wide);
+		if (n - at < size) {
+			if (n < PM_WINDOW)
+				return 0;
+			break;
+		}
+		/* upper halves of addresses, and the blocks' places in the table */
+		if (wide && kind != CACHE && pm_get16(head + at + size - 2) &&
+		    pm_get16(head + at + size - 2) != 0xffff)
+			return 0;
+		if (kind == EXEC && head[at] == IDT_BBFP &&
+		    (wide ? pm_get64(head + at + 1) < 32 || pm_get64(head + at + 1) % 8 :
+		     pm_get32(head + at + 1) < 16))
+			return 0;
+		at += size;
+		entries++;
+	}
+	return (head[0] == first[kind] ? 20 : 10) + 5 * entries;
+}
+
+#define ROW(id, text, names, ext, k, wd, fact, need)							\
+static void *id##_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,			\
+		       struct pm_err *e)								\
+{													\
+	return idt_open(in, o, f, e, k, wd);								\
+}													\
+static void *id##_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *e)	\
+{													\
+	return idt_create(out, o, e, k, wd);								\
+}													\
+static int id##_probe(const uint8_t *head, size_t n)							\
+{													\
+	return idt_probe(head, n, k, wd);								\
+}													\
+static const struct pm_reader_ops id##_read = { id##_open, idt_next, idt_close };			\
+static const struct pm_writer_ops id##_write = {							\
+	id##_create, idt_write, idt_finish, idt_free, pm_plain_dropped					\
+};													\
+const struct pm_format pm_fmt_##id = {									\
+	.name = text, .about = names, .plural = "IDtrace traces (" text ")", .suffixes = ext,		\
+	.has = fact, .needs = need, .probe = id##_probe, .read = &id##_read, .write = &id##_write,	\
+};
+#define CACHE_FACTS (PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_LINES)
+#define EXEC_FACTS (PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES |	\
+		    PM_HAS_REPS | PM_HAS_BLOCKS)
+#define EXEC_NEEDS (PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES)
+
+ROW(idt_branch, "idt-branch", "IDtrace branch trace", NULL, BRANCH, false,
+    PM_HAS_BRANCHES | PM_HAS_OPCODES, PM_HAS_BRANCHES)
+ROW(idt_cache, "idt-cache", "IDtrace cache trace: instruction lines and data references", NULL, CACHE,
+    false, CACHE_FACTS, PM_HAS_REFS)
+ROW(idt_exec, "idt-exec", "IDtrace execution trace with its .blk", NULL, EXEC, false, EXEC_FACTS, EXEC_NEEDS)
+ROW(idt_branch64, "idt-branch64", "IDtrace branch trace, 64-bit addresses", NULL, BRANCH, true,
+    PM_HAS_BRANCHES | PM_HAS_OPCODES, PM_HAS_BRANCHES)
+ROW(idt_cache64, "idt-cache64", "IDtrace cache trace, 64-bit addresses", NULL, CACHE, true, CACHE_FACTS,
+    PM_HAS_REFS)
+ROW(idt_exec64, "idt-exec64", "IDtrace execution trace, 64-bit addresses, with its .blk64", NULL, EXEC,
+    true, EXEC_FACTS, EXEC_NEEDS)

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: MIT */
+/* fmt_kt.c - KT traces: one record per executed instruction with its bytes, little-endian
+ *
+ *   OFFSET  kt                                  kt64
+ *        0  u32 eip                             u64 rip
+ *        4  u8 type 00eennnn                    at 8: n bytes 1..15, e addresses 0..2
+ *        5  n instruction bytes, zero pad       at 9, padded so that type + bytes + pad fill 4 (8)
+ *           e u32 addresses                     e u64 addresses
+ *   u32 pid, 0x80, 3 zeros                      u64 pid, 0x80, 7 zeros
+ *   u32 frame, u32 page + 0x81                  u64 frame, u64 page + 0x81
+ *
+ * Which address is what follows from the instruction (docs/formats/idtrace.md): targets of control
+ * transfers, stack before operand for call and push of memory, esi before edi. A rep instruction has
+ * one record per iteration. Records are kept as opaque events, so a trace comes back byte for byte. */
+#include <stdlib.h>
+
+#include "trace/expand.h"
+#include "trace/group.h"
+#include "trace/idt.h"
+#include "trace/text.h"
+
+enum { KT_PID = 0x80, KT_MMU = 0x81 };
+
+struct kt_reader {
+	struct pm_window w;
+	struct pm_builder b;
+	struct pm_stream stream;
+	struct pm_map pcs;
+	struct pm_insn *insn;
+	struct x86_regs *regs;		/* beside insn */
+	size_t ninsn, cap_insn, cap_regs;
+	struct pm_code code;
+	uint64_t insns;
+	bool wide, started, pending;
+	struct pm_event branch;
+	uint32_t rep;			/* the repeated instruction that runs, PM_NONE */
+	uint64_t iters;
+};
+
+static void *kt_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts, struct pm_err *err,
+		     bool wide)
+{
+	struct kt_reader *r;
+
+	if (pm_fmt_options_check(o->options, "", err) != PM_OK)
+		return NULL;
+	r = pm_alloc(sizeof *r);
+	r->w.in = in;
+	r->wide = wide;
+	r->rep = PM_NONE;
+	*facts = PM_HAS_REPS | PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | PM_HAS_SPACES;
+	return r;
+}
+
+static void kt_close(void *self)
+{
+	struct kt_reader *r = self;
+
+	if (!r)
+		return;
+	pm_builder_release(&r->b);
+	pm_map_release(&r->pcs);
+	free(r->insn);
+	free(r->regs);
+	free(r);
+}
+
+static uint32_t insn_of(struct kt_reader *r, uint64_t pc, const uint8_t *bytes, unsigned len)
+{
+	bool fresh;
+	uint64_t *at = pm_map_put(&r->pcs, pc, &fresh);
+	struct pm_insn *in;
+
+	if (!fresh && r->insn[*at].len == len && !memcmp(r->insn[*at].bytes, bytes, len))
+		return (uint32_t)*at;
+	*at = r->ninsn;
+	pm_grow(r->insn, r->ninsn, r->cap_insn);
+	pm_grow(r->regs, r->ninsn, r->cap_regs);
+	in = &r->insn[r->ninsn];
+	*in = (struct pm_insn){ .pc = pc, .len = (uint8_t)len,
+				.isa = r->wide ? PM_ISA_X86_64 : PM_ISA_X86_32, .object = PM_NONE };
+	memcpy(in->bytes, bytes, len);
+	if (x86_regs(bytes, len, r->wide, &r->regs[r->ninsn])) {
+		in->class = r->regs[r->ninsn].class;
+		in->rep = r->regs[r->ninsn].rep;
+	}
+	return (uint32_t)r->ninsn++;
+}
+
+static void tell(struct kt_reader *r, bool known, uint64_t next)
+{
+	uint64_t target;
+
+	if (!r->pending)
+		return;
+	r->pending = false;
+	if (r->branch.flags & PM_BR_COND && known && next != r->branch.addr + r->branch.size)
+		r->branch.flags |= PM_BR_TAKEN;
+	if (r->branch.flags & PM_BR_TAKEN && known)
+		r->branch.value = next;
+	else if (pm_insn_target(&r->insn[r->branch.id], &target))
+		r->branch.value = target;
+	*pm_ev_add(&r->b, PM_EV_BRANCH, 0, 0, 0, 0) = r->branch;
+}
+
+/* Records of one repeated instruction in a row are its iterations. */
+static void end_rep(struct kt_reader *r)
+{
+	if (r->rep == PM_NONE)
+		return;
+	pm_ev_add(&r->b, PM_EV_REP_END, 0, 0, r->insn[r->rep].pc, r->iters)->id = r->rep;
+	r->rep = PM_NONE;
+}
+
+static void add_ref(struct kt_reader *r, const struct x86_mem *m, uint64_t addr, uint32_t id)
+{
+	pm_ev_add(&r->b, m->read && m->write ? PM_EV_MODIFY : m->write ? PM_EV_WRITE : PM_EV_READ,
+		  m->stack ? PM_REF_STACK : 0, m->size ? m->size : 4, addr, 0)->id = id;
+}
+
+/* In which order a record lists the addresses of an instruction with two of them. */
+static bool stack_first(const struct x86_regs *x)
+{
+	return x->nmem == 2 && (x->mem[0].stack || x->mem[1].stack);
+}
+
+static void add_refs(struct kt_reader *r, uint32_t id, const uint64_t *ea, unsigned n)
+{
+	const struct x86_regs *x = &r->regs[id];
+	unsigned at = 0, k = x->nmem;
+	const struct x86_mem *m = x->mem;
+
+	if (!x->len)
+		return;
+	if (x->class == PM_CLASS_JUMP || x->class == PM_CLASS_COND)
+		return;
+	if (x->class == PM_CLASS_CALL)
+		at = 1;			/* the target; then the stack */
+	if (stack_first(x)) {
+		const struct x86_mem *st = &m[!m[0].stack], *op = &m[m[0].stack];
+
+		if (n > 0)
+			add_ref(r, st, ea[0], id);
+		if (n > 1)
+			add_ref(r, op, ea[1], id);
+		return;
+	}
+	if (x->class == PM_CLASS_CALL_IND && n == 2) {
+		/* call through a register: stack, then the register's value */
+		if (k)
+			add_ref(r, &m[0], ea[0], id);
+		return;
+	}
+	if (x->class == PM_CLASS_JUMP_IND && !k)
+		return;
+	if (k == 2 && n == 2 && m[0].write && !m[1].write) {
+		/* movs: Zydis lists the destination first, KT the source */
+		add_ref(r, &m[1], ea[0], id);
+		add_ref(r, &m[0], ea[1], id);
+		return;
+	}
+	for (unsigned i = 0; i < k && at < n; i++)
+		add_ref(r, &m[i], ea[at++], id);
+}
+
+static enum pm_status kt_next(void *self, const struct pm_batch **batch, struct pm_err *err)
+{
+	static const uint8_t flags[] = {
+		[PM_CLASS_JUMP] = PM_BR_TAKEN, [PM_CLASS_COND] = PM_BR_COND,
+		[PM_CLASS_CALL] = PM_BR_TAKEN | PM_BR_CALL,
+		[PM_CLASS_RET] = PM_BR_TAKEN | PM_BR_RET | PM_BR_INDIRECT,
+		[PM_CLASS_JUMP_IND] = PM_BR_TAKEN | PM_BR_INDIRECT,
+		[PM_CLASS_CALL_IND] = PM_BR_TAKEN | PM_BR_CALL | PM_BR_INDIRECT,
+		[PM_CLASS_SYSCALL] = 0,
+	};
+	struct kt_reader *r = self;
+	struct pm_builder *b = &r->b;
+	const unsigned word = r->wide ? 8 : 4;
+
+	pm_builder_reset(b, &r->stream, &r->code);
+	b->b.first_insn = r->insns;
+	if (!r->started) {
+		r->started = true;
+		pm_opaque_header(b, r->wide ? "kt64" : "kt", "", 0);
+	}
+	while (b->b.n < PM_BATCH_EVENTS) {
+		const uint8_t *p;
+		unsigned type, n, e, size;
+		uint64_t at, ea[2] = { 0, 0 };
+		uint32_t id;
+
+		if (pm_window_left(&r->w) < 48) {
+			enum pm_status st = pm_window_fill(&r->w, PM_WINDOW, err);
+
+			if (st == PM_ERR)
+				return st;
+			if (st == PM_END) {
+				tell(r, false, 0);
+				end_rep(r);
+				break;
+			}
+		}
+		p = r->w.p;
+		at = pm_window_at(&r->w);
+		if (pm_window_left(&r->w) < 2 * word)
+			return pm_fail(err, at, "expected a record of at least %u bytes, found %zu", 2 * word,
+				       pm_window_left(&r->w));
+		type = p[word];
+		if (type == KT_PID || type == KT_MMU) {
+			size = 2 * word;
+			if (type == KT_PID)
+				for (unsigned i = word + 1; i < size; i++)
+					if (p[i])
+						return pm_fail(err, at + i, "expected zeros behind a process "
+							       "id, found 0x%02x", p[i]);
+			tell(r, false, 0);
+			end_rep(r);
+			if (type == KT_PID)
+				pm_ev_add(b, PM_EV_SWITCH, 0, 0, 0, r->wide ? pm_get64(p) : pm_get32(p));
+		} else {
+			n = type & 15;
+			e = type >> 4;
+			if (e > 2 || !n)
+				return pm_fail(err, at + word, "expected a record type (1..15 bytes and 0..2 "
+					       "addresses, 0x80 or 0x81), found 0x%02x", type);
+			size = word + ((1 + n + word - 1) & ~(word - 1)) + e * word;
+			if (pm_window_left(&r->w) < size)
+				return pm_fail(err, at, "expected a record of %u bytes, found %zu", size,
+					       pm_window_left(&r->w));
+			for (unsigned i = word + 1 + n; i < size - e * word; i++)
+				if (p[i])
+					return pm_fail(err, at + i, "expected a zero pad byte, found 0x%02x",
+						       p[i]);
+			for (unsigned i = 0; i < e; i++)
+				ea[i] = r->wide ? pm_get64(p + size - (e - i) * 8) :
+					pm_get32(p + size - (e - i) * 4);
+			tell(r, true, r->wide ? pm_get64(p) : pm_get32(p));
+			id = insn_of(r, r->wide ? pm_get64(p) : pm_get32(p), p + word + 1, n);
+			if (id != r->rep) {
+				end_rep(r);
+				pm_ev_add(b, PM_EV_INSN, 0, n, r->insn[id].pc, 0)->id = id;
+				r->insns++;
+				r->iters = 0;
+				if (r->insn[id].rep)
+					r->rep = id;
+			}
+			if (r->insn[id].rep && e) {
+				r->iters++;
+				pm_ev_add(b, PM_EV_REP_ITER, 0, 0, r->insn[id].pc, 0)->id = id;
+			}
+			add_refs(r, id, ea, e);
+			if (flags[r->insn[id].class]) {
+				r->pending = true;
+				r->branch = (struct pm_event){ PM_EV_BRANCH, flags[r->insn[id].class],
+							       (uint16_t)n, id, r->insn[id].pc, 0 };
+			}
+		}
+		pm_ev_add(b, PM_EV_OPAQUE, 2, pm_opaque_size(size), pm_builder_bytes(b, p, size), size);
+		r->w.p += size;
+	}
+	if (!b->b.n)
+		return PM_END;
+	r->code.insn = r->insn;
+	r->code.ninsn = r->ninsn;
+	*batch = pm_builder_batch(b);
+	return PM_OK;
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+struct kt_writer {
+	struct pm_plain w;
+	struct pm_grouper g;
+	struct pm_regs_cache regs;
+	bool wide;
+};
+
+static bool too_wide(struct kt_writer *w, uint64_t v, struct pm_err *err)
+{
+	if (w->wide || v <= UINT32_MAX)
+		return false;
+	pm_fail_wide(err, v, "write kt64, whose records are 64 bits wide");
+	return true;
+}
+
+static enum pm_status kt_group(void *self, const struct pm_group *g, struct pm_err *err)
+{
+	struct kt_writer *w = self;
+	const struct x86_regs *x = pm_regs_of(&w->regs, g);
+	const unsigned word = w->wide ? 8 : 4;
+	uint8_t rec[64] = { 0 }, *p = rec;
+	uint64_t ea[2] = { 0, 0 }, target;
+	unsigned n = 0, first;
+
+	if (w->w.native)
+		return PM_OK;
+	if (!x)
+		return pm_fail_file(err, "the instruction at 0x%llx has no x86 bytes; KT traces hold them",
+				    (unsigned long long)g->pc);
+	if (!w->wide && g->insn.isa == PM_ISA_X86_64)
+		return pm_fail_file(err, "the instruction at 0x%llx is 64-bit code, which needs kt64; kt records "
+				    "hold 32-bit code", (unsigned long long)g->pc);
+	target = g->has_branch ? g->branch.value : g->next_known ? g->next_pc : 0;
+	switch (x->class) {
+	case PM_CLASS_JUMP: case PM_CLASS_COND:
+		ea[n++] = target;
+		break;
+	case PM_CLASS_CALL:
+		ea[n++] = target;
+		if (g->nref)
+			ea[n++] = g->ref[0].addr;
+		break;
+	case PM_CLASS_JUMP_IND:
+		ea[n++] = g->nref ? g->ref[0].addr : target;
+		break;
+	case PM_CLASS_CALL_IND:
+		/* the push is the last reference, the pointer's read, if there is one, the first */
+		if (g->nref)
+			ea[n++] = g->ref[g->nref - 1].addr;
+		ea[n++] = g->nref > 1 ? g->ref[0].addr : target;
+		break;
+	default:
+		/* one effective address per operand: an access in several parts counts once */
+		for (unsigned i = 0; i < g->nref; i++)
+			if (n < 2 && n < (x->nmem ? x->nmem : 2))
+				ea[n++] = g->ref[i].addr;
+			else
+				w->w.dropped[g->ref[i].kind]++;
+		/* push and pop of memory: the stack comes first */
+		if (stack_first(x) && n == 2 && g->ref[0].kind == PM_EV_READ && g->ref[1].kind == PM_EV_WRITE &&
+		    x->mem[0].read) {
+			uint64_t t = ea[0];
+
+			ea[0] = ea[1];
+			ea[1] = t;
+		}
+	}
+	first = g->insn.len;
+	if (too_wide(w, g->pc, err) || (n > 0 && too_wide(w, ea[0], err)) || (n > 1 && too_wide(w, ea[1], err)))
+		return PM_ERR;
+	p = w->wide ? pm_put64(p, g->pc) : pm_put32(p, (uint32_t)g->pc);
+	*p = (uint8_t)(n << 4 | first);
+	memcpy(p + 1, g->insn.bytes, first);
+	p += (1 + first + word - 1) & ~(word - 1);
+	for (unsigned i = 0; i < n; i++)
+		p = w->wide ? pm_put64(p, ea[i]) : pm_put32(p, (uint32_t)ea[i]);
+	return pm_output_write(w->w.out, rec, (size_t)(p - rec), err);
+}
+
+static enum pm_status kt_other(void *self, const struct pm_batch *b, const struct pm_event *e,
+			       struct pm_err *err)
+{
+	struct kt_writer *w = self;
+	uint8_t rec[16] = { 0 };
+	size_t n;
+
+	if (e->kind == PM_EV_OPAQUE) {
+		if (pm_opaque_is(b, e, w->wide ? "kt64" : "kt", &n))
+			w->w.native = true;
+		else if (w->w.native && e->flags == 2 && e->addr <= b->narena && b->narena - e->addr >= e->value)
+			return pm_output_write(w->w.out, b->arena + e->addr, e->value, err);
+	} else if (e->kind == PM_EV_SWITCH) {
+		if (w->w.native)
+			return PM_OK;
+		if (too_wide(w, e->value, err))
+			return PM_ERR;
+		pm_put64(rec, e->value);
+		rec[w->wide ? 8 : 4] = KT_PID;
+		return pm_output_write(w->w.out, rec, w->wide ? 16 : 8, err);
+	} else {
+		w->w.dropped[e->kind]++;
+	}
+	return PM_OK;
+}
+
+static void *kt_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err, bool wide)
+{
+	struct kt_writer *w;
+
+	if (pm_fmt_options_check(o->options, "", err) != PM_OK)
+		return NULL;
+	w = pm_alloc(sizeof *w);
+	w->w.out = out;
+	w->wide = wide;
+	w->g = (struct pm_grouper){ .group = kt_group, .other = kt_other, .self = w };
+	return w;
+}
+
+static enum pm_status kt_write(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	return pm_grouper_batch(&((struct kt_writer *)self)->g, b, err);
+}
+
+static enum pm_status kt_finish(void *self, struct pm_err *err)
+{
+	return pm_grouper_finish(&((struct kt_writer *)self)->g, err);
+}
+
+static void kt_free(void *self)
+{
+	struct kt_writer *w = self;
+
+	if (!w)
+		return;
+	pm_grouper_release(&w->g);
+	pm_regs_release(&w->regs);
+	free(w);
+}
+
+static int kt_probe(const uint8_t *head, size_t n, bool wide)
+{
+	const unsigned word = wide ? 8 : 4;
+	struct x86_regs x;
+	size_t at = 0;
+	int records = 0;
+
+	while (at < n && records < 24) {
+		const uint8_t *p = head + at;
+		unsigned type, size, e = 0;
+
+		if (n - at < 2 * word)
+			return n < PM_WINDOW ? 0 : 30 + 8 * records;
+		type = p[word];
+		if (type == KT_PID || type == KT_MMU) {
+			size = 2 * word;
+			for (unsigned i = word + 1; type == KT_PID && i < size; i++)
+				if (p[i])
+					return 0;
+			if (wide && pm_get16(p + 6))
+				return 0;
+		} else {
+			e = type >> 4;
+			if (e > 2 || !(type & 15))
+				return 0;
+			size = word + ((1 + (type & 15) + word - 1) & ~(word - 1)) + e * word;
+			if (n - at < size)
+				return n < PM_WINDOW ? 0 : 30 + 8 * records;
+			for (unsigned i = word + 1 + (type & 15); i < size - e * word; i++)
+				if (p[i])
+					return 0;
+			/* what cannot be told by layout alone: are these instructions? */
+			if (!x86_regs(p + word + 1, type & 15, wide, &x) || x.len != (type & 15))
+				return 0;
+		}
+		at += size;
+		records++;
+	}
+	return records ? 30 + 8 * records : 0;
+}
+
+#define ROW(id, text, descr, wd, ext)									\
+static void *row_##id##_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,			\
+		       struct pm_err *e)								\
+{													\
+	return kt_open(in, o, f, e, wd);								\
+}													\
+static void *row_##id##_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *e)	\
+{													\
+	return kt_create(out, o, e, wd);								\
+}													\
+static int row_##id##_bid(const uint8_t *head, size_t n)							\
+{													\
+	return kt_probe(head, n, wd);									\
+}													\
+static const struct pm_reader_ops row_##id##_read = { row_##id##_open, kt_next, kt_close };				\
+static const struct pm_writer_ops row_##id##_write = {							\
+	row_##id##_create, kt_write, kt_finish, kt_free, pm_plain_dropped					\
+};													\
+const struct pm_format pm_fmt_##id = {									\
+	.name = text, .about = descr, .plural = "KT traces (" text ")", .suffixes = ext,		\
+	.has = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES |		\
+	       PM_HAS_SPACES | PM_HAS_REPS,								\
+	.needs = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS,						\
+	.probe = row_##id##_bid, .read = &row_##id##_read, .write = &row_##id##_write,					\
+};
+ROW(kt, "kt", "KT traces: instructions with their bytes and addresses", false, ".kt")
+ROW(kt64, "kt64", "KT traces, 64-bit addresses", true, ".kt64")

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+/* fmt_libcachesim.c - request traces of libCacheSim
+ *
+ *   oraclegeneral   24-byte packed records, little-endian: u32 time, u64 object, u32 size,
+ *                   i64 index of the next request to the object (-1 or INT64_MAX: none)
+ *   lcs             1024-byte header, then records that the header describes
+ *
+ *   OFFSET SIZE  FIELD of the lcs header
+ *        0    8  0x123456789abcdef0
+ *        8  240  record layout as Python's struct module writes it, starting with '<'
+ *      248    9  which field is: object, size, time, last and next access, operation, ttl, tenant,
+ *                content type; counted from 1, 0 absent
+ *      257  231  reserved
+ *      488   32  i64 requests, objects, request bytes, object bytes
+ *      520  480  60 unused i64
+ *     1000    8  u32 fields, u32 record size
+ *     1008   16  u64 version, the same magic again
+ *
+ * A request is a read of `object`; its size, which may be larger than an access, is in the private
+ * value. From other formats: the object is the 64-byte block (`block=N`), the time the trace's
+ * seconds or else the request's number, and the next access is found in a backward pass over a
+ * temporary file, with memory in proportion to the number of different objects. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "trace/text.h"
+
+#define LCS_MAGIC	0x123456789abcdef0ull
+#define LCS_HEADER	1024
+#define REC		24
+
+struct field {
+	uint8_t at, size;		/* size 0: absent */
+};
+
+struct ocs_reader {
+	struct pm_window w;
+	struct pm_builder b;
+	struct pm_stream stream;
+	struct field time, object, size, next;
+	unsigned record;
+	uint64_t now;
+	bool started, lcs, max;
+	uint8_t header[LCS_HEADER];
+};
+
+static uint64_t get_field(const uint8_t *p, struct field f)
+{
+	uint64_t v = 0;
+
+	for (unsigned i = f.size; i--; )
+		v = v << 8 | p[f.at + i];
+	return v;
+}
+
+/* "<IQIq" into places; the record's size, 0 if the string makes no sense. */
+static unsigned layout(const char *s, struct field *f, unsigned max, unsigned *n)
+{
+	unsigned at = 0;
+
+	*n = 0;
+	if (*s++ != '<')
+		return 0;
+	for (; *s; s++) {
+		unsigned size;
+
+		switch (*s) {
+		case 'b': case 'B': case 'c': case '?': size = 1; break;
+		case 'h': case 'H': size = 2; break;
+		case 'i': case 'I': case 'l': case 'L': case 'f': size = 4; break;
+		case 'q': case 'Q': case 'd': size = 8; break;
+		default: return 0;
+		}
+		if (*n == max || at + size > 255)
+			return 0;
+		f[(*n)++] = (struct field){ (uint8_t)at, (uint8_t)size };
+		at += size;
+	}
+	return at;
+}
+
+static bool lcs_header(struct ocs_reader *r, const uint8_t *h, struct pm_err *err)
+{
+	struct field f[32];
+	unsigned n;
+	char format[241];
+	struct field *const want[] = { &r->object, &r->size, &r->time, NULL, &r->next };
+
+	if (pm_get64(h) != LCS_MAGIC || pm_get64(h + 1016) != LCS_MAGIC) {
+		pm_fail(err, pm_get64(h) == LCS_MAGIC ? 1016 : 0, "expected the lcs magic number");
+		return false;
+	}
+	memcpy(format, h + 8, 240);
+	format[240] = 0;
+	r->record = layout(format, f, NR(f), &n);
+	if (!r->record) {
+		pm_fail(err, 8, "expected a record layout like '<IQIq'");
+		return false;
+	}
+	if (pm_get32(h + 1004) != r->record || pm_get32(h + 1000) != n) {
+		pm_fail(err, pm_get32(h + 1000) == n ? 1004 : 1000, "the header says %u fields in %u bytes, "
+			"its layout %u in %u", pm_get32(h + 1000), pm_get32(h + 1004), n, r->record);
+		return false;
+	}
+	for (unsigned i = 0; i < 9; i++) {
+		if (h[248 + i] > n) {
+			pm_fail(err, 248 + i, "field %u of a record of %u", h[248 + i], n);
+			return false;
+		}
+		if (h[248 + i] && i < NR(want) && want[i])
+			*want[i] = f[h[248 + i] - 1];
+	}
+	if (!r->object.size) {
+		pm_fail(err, 248, "the header names no object field");
+		return false;
+	}
+	memcpy(r->header, h, LCS_HEADER);
+	return true;
+}
+
+static void *ocs_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
+		      struct pm_err *err, bool lcs)
+{
+	struct ocs_reader *r;
+	const uint8_t *p;
+	size_t got;
+
+	if (pm_fmt_options_check(o->options, "", err) != PM_OK)
+		return NULL;
+	r = pm_alloc(sizeof *r);
+	r->w.in = in;
+	r->lcs = lcs;
+	*facts = PM_HAS_REFS | PM_HAS_TIME;
+	p = pm_input_peek(in, lcs ? LCS_HEADER : PM_WINDOW, &got, err);
+	if (!p && pm_failed(err))
+		goto fail;
+	if (!lcs) {
+		r->record = REC;
+		r->time = (struct field){ 0, 4 };
+		r->object = (struct field){ 4, 8 };
+		r->size = (struct field){ 12, 4 };
+		r->next = (struct field){ 16, 8 };
+		/* two ways to say "never again": keep the file's own */
+		for (size_t i = 0; p && i + REC <= got && i < PM_WINDOW; i += REC) {
+			int64_t next = (int64_t)pm_get64(p + i + 16);
+
+			if (next == -1)
+				break;
+			if (next == INT64_MAX) {
+				r->max = true;
+				break;
+			}
+		}
+		return r;
+	}
+	if (got < LCS_HEADER) {
+		pm_fail(err, got, "expected a header of 1024 bytes, found %zu", got);
+		goto fail;
+	}
+	if (!lcs_header(r, p, err))
+		goto fail;
+	pm_input_skip(in, LCS_HEADER);
+	return r;
+fail:
+	free(r);
+	return NULL;
+}
+
+static void ocs_close(void *self)
+{
+	struct ocs_reader *r = self;
+
+	if (!r)
+		return;
+	pm_builder_release(&r->b);
+	free(r);
+}
+
+static enum pm_status ocs_next(void *self, const struct pm_batch **batch, struct pm_err *err)
+{
+	struct ocs_reader *r = self;
+	struct pm_builder *b = &r->b;
+	bool first = !r->started;
+
+	pm_builder_reset(b, &r->stream, NULL);
+	pm_ev_room(b, PM_BATCH_EVENTS + 4);
+	if (first) {
+		r->started = true;
+		if (r->lcs)
+			pm_opaque_header(b, "lcs", r->header, LCS_HEADER);
+		else
+			pm_opaque_header(b, "oraclegeneral", r->max ? "max" : "", r->max ? 3 : 0);
+	}
+	while (b->b.n < PM_BATCH_EVENTS) {
+		uint64_t time, size;
+
+		if (pm_window_left(&r->w) < r->record) {
+			enum pm_status st = pm_window_fill(&r->w, PM_WINDOW, err);
+
+			if (st == PM_ERR)
+				return st;
+			if (st == PM_END)
+				break;
+			if (pm_window_left(&r->w) < r->record)
+				return pm_fail(err, pm_window_at(&r->w), "expected %u bytes of record, "
+					       "found %zu", r->record, pm_window_left(&r->w));
+		}
+		time = get_field(r->w.p, r->time);
+		size = get_field(r->w.p, r->size);
+		if (first || time != r->now) {
+			first = false;
+			r->now = time;
+			pm_ev_put(b, PM_EV_TIME, 0, 0, 0, time * 1000000000);
+		}
+		pm_ev_put(b, PM_EV_READ, 0, size > UINT16_MAX ? UINT16_MAX : (unsigned)size,
+			  get_field(r->w.p, r->object), size);
+		/* fields that requests have not, and next accesses beyond a cut: as they were */
+		pm_ev_put(b, PM_EV_OPAQUE, 2, pm_opaque_size(r->record), pm_builder_bytes(b, r->w.p, r->record),
+			  r->record);
+		r->w.p += r->record;
+	}
+	if (!b->b.n)
+		return PM_END;
+	*batch = pm_builder_batch(b);
+	return PM_OK;
+}
+
+static void *og_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f, struct pm_err *e)
+{
+	return ocs_open(in, o, f, e, false);
+}
+static void *lcs_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f, struct pm_err *e)
+{
+	return ocs_open(in, o, f, e, true);
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+struct ocs_writer {
+	struct pm_plain w;
+	FILE *tmp;			/* records, without the next access */
+	bool lcs, timed, copy;		/* copy: from the same format, records go out as they came */
+	unsigned shift;
+	uint64_t n, now, bytes, object_bytes;
+	int64_t never;
+	uint8_t rec[REC * 256];
+	unsigned nrec;
+};
+
+static void *ocs_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err, bool lcs)
+{
+	struct ocs_writer *w;
+	uint64_t block = 64;
+	char buf[24];
+	const char *v;
+
+	if (pm_fmt_options_check(o->options, "block", err) != PM_OK)
+		return NULL;
+	v = pm_fmt_option(o->options, "block", buf, sizeof buf);
+	if (v && (!pm_num(v, strlen(v), &block) || !block || block & (block - 1) || block > 1 << 30)) {
+		pm_fail_file(err, "block=%s: expected a power of two", v);
+		return NULL;
+	}
+	w = pm_alloc(sizeof *w);
+	w->w.out = out;
+	w->lcs = lcs;
+	w->never = -1;
+	w->timed = o->facts & PM_HAS_TIME && !(o->facts & PM_HAS_CYCLES);
+	w->shift = (unsigned)__builtin_ctzll(block);
+	w->tmp = tmpfile();
+	if (!w->tmp) {
+		pm_fail_errno(err, "cannot make a temporary file");
+		free(w);
+		return NULL;
+	}
+	return w;
+}
+
+static enum pm_status spill(struct ocs_writer *w, struct pm_err *err)
+{
+	if (fwrite(w->rec, REC, w->nrec, w->tmp) != w->nrec)
+		return pm_fail_errno(err, "cannot write the temporary file");
+	w->nrec = 0;
+	return PM_OK;
+}
+
+static enum pm_status add_request(struct ocs_writer *w, uint64_t object, uint64_t size, struct pm_err *err)
+{
+	uint8_t *p = w->rec + REC * w->nrec;
+	uint64_t time = w->timed ? w->now : w->n;
+
+	if (size > UINT32_MAX || time > UINT32_MAX)
+		return pm_fail_file(err, "request %llu has %s above 2^32 - 1", (unsigned long long)w->n,
+				    size > UINT32_MAX ? "a size" : "a time");
+	pm_put64(pm_put32(pm_put64(pm_put32(p, (uint32_t)time), object), (uint32_t)size), 0);
+	w->n++;
+	w->bytes += size;
+	return ++w->nrec == 256 ? spill(w, err) : PM_OK;
+}
+
+static enum pm_status ocs_write(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct ocs_writer *w = self;
+
+	for (size_t i = 0; i < b->n; i++) {
+		const struct pm_event *e = &b->ev[i];
+		enum pm_status st = PM_OK;
+		const uint8_t *d;
+		size_t n;
+
+		if (e->kind == PM_EV_TIME) {
+			w->now = e->value / 1000000000;
+		} else if (e->kind == PM_EV_OPAQUE) {
+			d = pm_opaque_is(b, e, "oraclegeneral", &n);
+			if (d) {
+				w->w.native = true;
+				w->copy = !w->lcs && !w->n;
+				w->shift = 0;
+				if (n)
+					w->never = INT64_MAX;
+			}
+			d = pm_opaque_is(b, e, "lcs", &n);
+			if (d) {
+				w->w.native = true;
+				w->shift = 0;
+				if (w->lcs && !w->n) {
+					w->copy = true;
+					st = pm_output_write(w->w.out, d, n, err);
+				}
+			} else if (w->copy && e->flags == 2 && e->addr <= b->narena &&
+				   b->narena - e->addr >= e->value) {
+				st = pm_output_write(w->w.out, b->arena + e->addr, e->value, err);
+			}
+		} else if (pm_is_ref(e)) {
+			uint64_t size = w->shift ? 1ull << w->shift : w->w.native ? e->value : e->size;
+
+			if (!w->copy)
+				st = add_request(w, e->addr >> w->shift, size, err);
+		} else {
+			w->w.dropped[e->kind]++;
+		}
+		if (st == PM_ERR)
+			return st;
+	}
+	return PM_OK;
+}
+
+/* Backwards: the next access of a request is the last one seen of its object. */
+static enum pm_status resolve(struct ocs_writer *w, uint8_t *v, uint64_t *objects)
+{
+	struct pm_map last = { 0 };
+
+	for (uint64_t i = w->n; i--; ) {
+		uint8_t *p = v + REC * i;
+		bool fresh;
+		uint64_t *at = pm_map_put(&last, pm_get64(p + 4), &fresh);
+
+		pm_put64(p + 16, fresh ? (uint64_t)w->never : *at);
+		if (fresh)
+			w->object_bytes += pm_get32(p + 12);
+		*at = i;
+	}
+	*objects = last.n;
+	pm_map_release(&last);
+	return PM_OK;
+}
+
+static enum pm_status put_lcs_header(struct ocs_writer *w, uint64_t objects, struct pm_err *err)
+{
+	uint8_t h[LCS_HEADER] = { 0 };
+
+	pm_put64(h, LCS_MAGIC);
+	memcpy(h + 8, "<IQIq", 5);
+	memcpy(h + 248, "\2\3\1\0\4\0\0\0", 9);
+	pm_put64(h + 488, w->n);
+	pm_put64(h + 496, objects);
+	pm_put64(h + 504, w->bytes);
+	pm_put64(h + 512, w->object_bytes);
+	pm_put32(h + 1000, 4);
+	pm_put32(h + 1004, REC);
+	pm_put64(h + 1008, 1);
+	pm_put64(h + 1016, LCS_MAGIC);
+	return pm_output_write(w->w.out, h, sizeof h, err);
+}
+
+static enum pm_status ocs_finish(void *self, struct pm_err *err)
+{
+	struct ocs_writer *w = self;
+	uint64_t objects = 0;
+	enum pm_status st = PM_OK;
+	uint8_t *v = NULL;
+
+	if (w->copy)
+		return PM_OK;
+	if (spill(w, err) == PM_ERR)
+		return PM_ERR;
+	if (fflush(w->tmp))
+		return pm_fail_errno(err, "cannot write the temporary file");
+	if (w->n) {
+		v = mmap(NULL, w->n * REC, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(w->tmp), 0);
+		if (v == MAP_FAILED)
+			return pm_fail_errno(err, "cannot map the temporary file");
+		resolve(w, v, &objects);
+	}
+	if (w->lcs)
+		st = put_lcs_header(w, objects, err);
+	for (uint64_t at = 0; st == PM_OK && at < w->n * REC; at += 1 << 20)
+		st = pm_output_write(w->w.out, v + at, w->n * REC - at < 1 << 20 ? w->n * REC - at : 1 << 20,
+				     err);
+	if (v)
+		munmap(v, w->n * REC);
+	return st;
+}
+
+static void ocs_free(void *self)
+{
+	struct ocs_writer *w = self;
+
+	if (!w)
+		return;
+	if (w->tmp)
+		fclose(w->tmp);
+	free(w);
+}
+
+static void *og_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *e)
+{
+	return ocs_create(out, o, e, false);
+}
+static void *lcs_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *e)
+{
+	return ocs_create(out, o, e, true);
+}
+
+static int og_probe(const uint8_t *head, size_t n)
+{
+	size_t records = n / REC < 64 ? n / REC : 64;
+	uint64_t time = 0;
+
+	if (!records || (n < PM_WINDOW && n % REC))
+		return 0;
+	for (size_t i = 0; i < records; i++) {
+		const uint8_t *p = head + REC * i;
+		int64_t next = (int64_t)pm_get64(p + 16);
+
+		/* time does not go back, and the next access lies ahead */
+		if (pm_get32(p) < time || !pm_get32(p + 12) || pm_get32(p + 12) > 1u << 30 ||
+		    (next != -1 && next != INT64_MAX && (next <= (int64_t)i || next >= 1ll << 32)))
+			return 0;
+		time = pm_get32(p);
+	}
+	return 50 + (int)(records < 16 ? records : 16);
+}
+
+static int lcs_probe(const uint8_t *head, size_t n)
+{
+	return n >= 8 && pm_get64(head) == LCS_MAGIC ? 150 : 0;
+}
+
+static const struct pm_reader_ops og_read = { og_open, ocs_next, ocs_close };
+static const struct pm_reader_ops lcs_read = { lcs_open, ocs_next, ocs_close };
+static const struct pm_writer_ops og_write = { og_create, ocs_write, ocs_finish, ocs_free, pm_plain_dropped };
+static const struct pm_writer_ops lcs_write = {
+	lcs_create, ocs_write, ocs_finish, ocs_free, pm_plain_dropped
+};
+
+const struct pm_format pm_fmt_oraclegeneral = {
+	.name = "oraclegeneral", .about = "libCacheSim's requests with their next access",
+	.plural = "oracleGeneral traces", .suffixes = ".oracleGeneral .oracleGeneral.bin",
+	.has = PM_HAS_REFS | PM_HAS_TIME, .needs = PM_HAS_REFS,
+	.probe = og_probe, .read = &og_read, .write = &og_write,
+};
+const struct pm_format pm_fmt_lcs = {
+	.name = "lcs", .about = "libCacheSim's traces with a header",
+	.plural = "lcs traces", .suffixes = ".lcs",
+	.has = PM_HAS_REFS | PM_HAS_TIME, .needs = PM_HAS_REFS,
+	.probe = lcs_probe, .read = &lcs_read, .write = &lcs_write,
+};

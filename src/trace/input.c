@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: MIT */
+/* input.c - bytes in
+ *
+ * Three layers: raw bytes (a mapping, memory, or a descriptor with a buffer), an unpacker chosen by
+ * the first bytes, and the window of unpacked bytes that the reader looks through. Plain mapped
+ * files need neither the unpacker nor a window of their own: the mapping is the window. What is
+ * large is unpacked by a second thread, a few blocks ahead of the reader. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <lzma.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <isa-l/igzip_lib.h>
+#include <zstd.h>
+
+#include "base/mem.h"
+#include "trace/io.h"
+
+#define RAW_BYTES	(256 << 10)	/* read from a pipe at once */
+#define WINDOW_BYTES	(256 << 10)	/* unpacked at once */
+#define AHEAD		4		/* blocks of WINDOW_BYTES that the second thread may be ahead */
+#define THREAD_BYTES	(1 << 20)	/* packed files below this are not worth a thread */
+#define XZ_MEMORY	(1ull << 30)	/* the largest dictionary that a file may ask for */
+#define ZSTD_WINDOW	27		/* log2, likewise: 128 MiB, what the zstd tool accepts */
+
+enum packing { PLAIN, GZIP, ZSTD, XZ };
+
+struct pm_input {
+	char *name;
+	int fd;				/* -1: everything is in memory */
+	bool mapped;
+
+	const uint8_t *raw;		/* raw bytes at hand: raw[raw_at .. raw_n) are not used yet */
+	size_t raw_at, raw_n;
+	uint64_t raw_base;		/* offset of raw[0] in the file */
+	uint8_t *raw_buf;		/* what raw points to when reading from fd */
+	bool raw_end;			/* fd has no more */
+
+	enum packing packing;
+	bool member;			/* inside a compressed member or frame */
+	bool ended;			/* the unpacker has given everything */
+	struct inflate_state *gz;
+	ZSTD_DCtx *zstd;
+	lzma_stream xz;
+
+	uint8_t *win;			/* unpacked bytes win[at .. n) are not consumed yet */
+	size_t at, n, cap;
+	uint64_t base;			/* offset of win[0] in the unpacked stream */
+	struct pm_err err;		/* why there is no more, if that is not the end */
+
+	/* The second thread owns everything about raw bytes and unpacking, and .err until it is done. */
+	bool threaded;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	uint8_t *ahead[AHEAD];
+	size_t ahead_n[AHEAD];
+	unsigned made, used;		/* blocks so far; under the lock */
+	bool done, quit;
+};
+
+static enum packing sniff(const uint8_t *p, size_t n)
+{
+	if (n >= 3 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8)
+		return GZIP;
+	if (n >= 4 && ((p[0] == 0x28 && p[1] == 0xb5 && p[2] == 0x2f && p[3] == 0xfd) ||
+		       ((p[0] & 0xf0) == 0x50 && p[1] == 0x2a && p[2] == 0x4d && p[3] == 0x18)))
+		return ZSTD;
+	if (n >= 6 && !memcmp(p, "\xfd" "7zXZ", 6))
+		return XZ;
+	return PLAIN;
+}
+
+/* More raw bytes behind those at hand; false at the end or on error. Only for descriptors. */
+static bool raw_fill(struct pm_input *in)
+{
+	ssize_t n;
+
+	if (in->fd < 0 || in->mapped || in->raw_end || pm_failed(&in->err))
+		return false;
+	if (in->raw_at) {
+		memmove(in->raw_buf, in->raw_buf + in->raw_at, in->raw_n - in->raw_at);
+		in->raw_base += in->raw_at;
+		in->raw_n -= in->raw_at;
+		in->raw_at = 0;
+	}
+	if (in->raw_n == RAW_BYTES)
+		return true;
+	do
+		n = read(in->fd, in->raw_buf + in->raw_n, RAW_BYTES - in->raw_n);
+	while (n < 0 && errno == EINTR);
+	if (n < 0) {
+		in->err.file = in->name;
+		pm_fail_errno(&in->err, "cannot read");
+		return false;
+	}
+	if (!n)
+		in->raw_end = true;
+	in->raw_n += (size_t)n;
+	return n > 0;
+}
+
+static uint64_t raw_offset(const struct pm_input *in)
+{
+	return in->raw_base + in->raw_at;
+}
+
+static size_t broken(struct pm_input *in, const char *what, const char *why)
+{
+	in->err.file = in->name;
+	pm_fail(&in->err, raw_offset(in), "%s data %s", what, why);
+	return 0;
+}
+
+/* Each unpacker writes up to @room bytes to @to and returns how many; 0 means the end or an error. */
+static size_t unpack_gzip(struct pm_input *in, uint8_t *to, size_t room)
+{
+	struct inflate_state *z = in->gz;
+
+	for (;;) {
+		size_t was = in->raw_n - in->raw_at, made;
+		int r;
+
+		if (!was && raw_fill(in))
+			continue;
+		if (!in->member) {
+			const uint8_t *p = in->raw + in->raw_at;
+
+			if (was && !*p) {		/* tapes and some tools pad with zeros */
+				in->raw_at++;
+				continue;
+			}
+			if (!was)
+				return 0;
+			if (was < 2 && raw_fill(in))
+				continue;
+			if (was < 2 || p[0] != 0x1f || p[1] != 0x8b)
+				return broken(in, "gzip", "is followed by something else");
+			isal_inflate_reset(z);
+			z->crc_flag = ISAL_GZIP;
+			in->member = true;
+		}
+		z->next_in = (uint8_t *)in->raw + in->raw_at;
+		z->avail_in = was > UINT32_MAX ? UINT32_MAX : (uint32_t)was;
+		z->next_out = to;
+		z->avail_out = room > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uint32_t)room;
+		r = isal_inflate(z);
+		made = (size_t)(z->next_out - to);
+		in->raw_at = (size_t)(z->next_in - in->raw);
+		if (r < 0)
+			return broken(in, "gzip", r == ISAL_INCORRECT_CHECKSUM ? "has a wrong checksum" :
+				      r == ISAL_INVALID_WRAPPER || r == ISAL_UNSUPPORTED_METHOD ?
+				      "has a header that makes no sense" : "is damaged");
+		if (z->block_state == ISAL_BLOCK_FINISH)
+			in->member = false;
+		if (made)
+			return made;
+		if (in->member && in->raw_at == in->raw_n && !raw_fill(in))
+			return pm_failed(&in->err) ? 0 : broken(in, "gzip", "is cut here");
+	}
+}
+
+static size_t unpack_zstd(struct pm_input *in, uint8_t *to, size_t room)
+{
+	for (;;) {
+		ZSTD_inBuffer src = { in->raw + in->raw_at, in->raw_n - in->raw_at, 0 };
+		ZSTD_outBuffer dst = { to, room, 0 };
+		size_t r;
+
+		if (!src.size && raw_fill(in))
+			continue;
+		if (!src.size && !in->member)
+			return 0;
+		r = ZSTD_decompressStream(in->zstd, &dst, &src);
+		in->raw_at += src.pos;
+		if (ZSTD_isError(r))
+			return broken(in, "zstd", ZSTD_getErrorName(r));
+		in->member = r != 0;
+		if (dst.pos)
+			return dst.pos;
+		if (in->member && in->raw_at == in->raw_n && !raw_fill(in))
+			return pm_failed(&in->err) ? 0 : broken(in, "zstd", "is cut here");
+	}
+}
+
+static size_t unpack_xz(struct pm_input *in, uint8_t *to, size_t room)
+{
+	lzma_stream *z = &in->xz;
+
+	for (;;) {
+		size_t made;
+		lzma_ret r;
+
+		if (in->raw_at == in->raw_n)
+			raw_fill(in);
+		if (pm_failed(&in->err))
+			return 0;
+		z->next_in = in->raw + in->raw_at;
+		z->avail_in = in->raw_n - in->raw_at;
+		z->next_out = to;
+		z->avail_out = room;
+		r = lzma_code(z, z->avail_in ? LZMA_RUN : LZMA_FINISH);
+		in->raw_at = in->raw_n - z->avail_in;
+		made = room - z->avail_out;
+		if (made)
+			return made;
+		if (r == LZMA_STREAM_END)
+			return 0;
+		if (r != LZMA_OK)
+			return broken(in, "xz", r == LZMA_BUF_ERROR ? "is cut here" :
+				      r == LZMA_MEMLIMIT_ERROR ? "needs more than 1 GiB to unpack" :
+				      r == LZMA_FORMAT_ERROR ? "is followed by something else" : "is damaged");
+	}
+}
+
+static size_t unpack(struct pm_input *in, uint8_t *to, size_t room)
+{
+	size_t n;
+
+	switch (in->packing) {
+	case GZIP:
+		return unpack_gzip(in, to, room);
+	case ZSTD:
+		return unpack_zstd(in, to, room);
+	case XZ:
+		return unpack_xz(in, to, room);
+	case PLAIN:
+		break;
+	}
+	if (in->raw_at == in->raw_n && !raw_fill(in))
+		return 0;
+	n = in->raw_n - in->raw_at;
+	if (n > room)
+		n = room;
+	memcpy(to, in->raw + in->raw_at, n);
+	in->raw_at += n;
+	return n;
+}
+
+static void *unpacker(void *arg)
+{
+	struct pm_input *in = arg;
+
+	for (;;) {
+		unsigned slot;
+		size_t n = 0, part;
+
+		pthread_mutex_lock(&in->lock);
+		while (in->made - in->used == AHEAD && !in->quit)
+			pthread_cond_wait(&in->wake, &in->lock);
+		slot = in->made % AHEAD;
+		if (in->quit) {
+			pthread_mutex_unlock(&in->lock);
+			return NULL;
+		}
+		pthread_mutex_unlock(&in->lock);
+		do {
+			part = unpack(in, in->ahead[slot] + n, WINDOW_BYTES - n);
+			n += part;
+		} while (part && n < WINDOW_BYTES);
+		pthread_mutex_lock(&in->lock);
+		in->ahead_n[slot] = n;
+		in->made += n != 0;
+		in->done = !part;
+		pthread_cond_signal(&in->wake);
+		pthread_mutex_unlock(&in->lock);
+		if (!part)
+			return NULL;
+	}
+}
+
+/* Unpacked bytes, @room >= WINDOW_BYTES; 0 at the end or on error. */
+static size_t produce(struct pm_input *in, uint8_t *to, size_t room)
+{
+	size_t n;
+
+	if (!in->threaded)
+		return unpack(in, to, room);
+	pthread_mutex_lock(&in->lock);
+	while (in->made == in->used && !in->done)
+		pthread_cond_wait(&in->wake, &in->lock);
+	if (in->made == in->used) {
+		pthread_mutex_unlock(&in->lock);
+		return 0;
+	}
+	pthread_mutex_unlock(&in->lock);
+	n = in->ahead_n[in->used % AHEAD];
+	memcpy(to, in->ahead[in->used % AHEAD], n);
+	pthread_mutex_lock(&in->lock);
+	in->used++;
+	pthread_cond_signal(&in->wake);
+	pthread_mutex_unlock(&in->lock);
+	return n;
+}
+
+static void start_thread(struct pm_input *in)
+{
+	for (unsigned i = 0; i < AHEAD; i++)
+		in->ahead[i] = pm_realloc(NULL, WINDOW_BYTES);
+	pthread_mutex_init(&in->lock, NULL);
+	pthread_cond_init(&in->wake, NULL);
+	in->threaded = !pthread_create(&in->thread, NULL, unpacker, in);
+}
+
+/* Look at the first bytes and prepare; a plain mapping becomes the window itself. */
+static void begin(struct pm_input *in)
+{
+	while (in->raw_n - in->raw_at < 6 && raw_fill(in))
+		;
+	in->packing = sniff(in->raw, in->raw_n);
+	switch (in->packing) {
+	case GZIP:
+		in->gz = pm_alloc(sizeof *in->gz);
+		isal_inflate_init(in->gz);
+		break;
+	case ZSTD:
+		in->zstd = ZSTD_createDCtx();
+		ZSTD_DCtx_setParameter(in->zstd, ZSTD_d_windowLogMax, ZSTD_WINDOW);
+		break;
+	case XZ:
+		if (lzma_stream_decoder(&in->xz, XZ_MEMORY, LZMA_CONCATENATED) != LZMA_OK)
+			broken(in, "xz", "cannot be unpacked: out of memory");
+		break;
+	case PLAIN:
+		if (in->fd < 0 || in->mapped) {
+			in->win = (uint8_t *)in->raw;
+			in->n = in->raw_n;
+			in->ended = true;
+		}
+		return;
+	}
+	/* a pipe may carry any amount */
+	if (!pm_failed(&in->err) && (in->mapped ? in->raw_n >= THREAD_BYTES : in->fd >= 0 ||
+				     in->raw_n >= THREAD_BYTES))
+		start_thread(in);
+}
+
+struct pm_input *pm_input_open(const char *path, struct pm_err *err)
+{
+	bool std = !strcmp(path, "-");
+	int fd = std ? dup(0) : open(path, O_RDONLY | O_CLOEXEC);
+	struct pm_input *in;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		err->file = path;
+		pm_fail_errno(err, "cannot open");
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	if (S_ISDIR(st.st_mode)) {
+		err->file = path;
+		pm_fail_file(err, "is a directory");
+		close(fd);
+		return NULL;
+	}
+	in = pm_alloc(sizeof *in);
+	in->name = pm_strdup(std ? "standard input" : path);
+	in->fd = fd;
+	/* a redirected file may stand anywhere: only named files are mapped */
+	if (!std && S_ISREG(st.st_mode) && st.st_size > 0) {
+		void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+
+		if (p != MAP_FAILED) {
+			madvise(p, (size_t)st.st_size, MADV_SEQUENTIAL);
+			in->mapped = true;
+			in->raw = p;
+			in->raw_n = (size_t)st.st_size;
+		}
+	}
+	if (!in->mapped)
+		in->raw = in->raw_buf = pm_alloc(RAW_BYTES);
+	begin(in);
+	return in;
+}
+
+struct pm_input *pm_input_memory(const void *p, size_t n, const char *name)
+{
+	struct pm_input *in = pm_alloc(sizeof *in);
+
+	in->name = pm_strdup(name);
+	in->fd = -1;
+	in->raw = p;
+	in->raw_n = n;
+	begin(in);
+	return in;
+}
+
+/* Unpack until @want bytes are there. The window grows with what arrives, never with @want. */
+static void fill(struct pm_input *in, size_t want)
+{
+	if (in->at) {
+		memmove(in->win, in->win + in->at, in->n - in->at);
+		in->base += in->at;
+		in->n -= in->at;
+		in->at = 0;
+	}
+	while (in->n < want && !in->ended) {
+		size_t n;
+
+		if (in->cap - in->n < WINDOW_BYTES) {
+			in->cap = in->cap ? in->cap * 2 : 2 * WINDOW_BYTES;
+			in->win = pm_realloc(in->win, in->cap);
+		}
+		n = produce(in, in->win + in->n, in->cap - in->n);
+		if (!n)
+			in->ended = true;
+		in->n += n;
+	}
+}
+
+const uint8_t *pm_input_peek(struct pm_input *in, size_t want, size_t *got, struct pm_err *err)
+{
+	static const uint8_t nothing[1];
+
+	if (in->n - in->at < want && !in->ended)
+		fill(in, want);
+	*got = in->n - in->at;
+	if (!*got && pm_input_failed(in, err))
+		return NULL;
+	return in->win ? in->win + in->at : nothing;
+}
+
+void pm_input_skip(struct pm_input *in, size_t n)
+{
+	in->at += n <= in->n - in->at ? n : in->n - in->at;
+}
+
+uint64_t pm_input_offset(const struct pm_input *in)
+{
+	return in->base + in->at;
+}
+
+const uint8_t *pm_input_map(struct pm_input *in, size_t *size)
+{
+	if (in->packing != PLAIN || (in->fd >= 0 && !in->mapped))
+		return NULL;
+	*size = in->raw_n;
+	return in->raw;
+}
+
+const char *pm_input_name(const struct pm_input *in)
+{
+	return in->name;
+}
+
+bool pm_input_failed(const struct pm_input *in, struct pm_err *err)
+{
+	/* the second thread still writes it, but then the reader has not come to it yet either */
+	if (in->threaded && !in->ended)
+		return false;
+	if (!pm_failed(&in->err))
+		return false;
+	if (!pm_failed(err)) {
+		*err = in->err;
+		err->file = NULL;	/* the name goes with the input; whoever opened it says it again */
+	}
+	return true;
+}
+
+void pm_input_close(struct pm_input *in)
+{
+	if (!in)
+		return;
+	if (in->threaded) {
+		pthread_mutex_lock(&in->lock);
+		in->quit = true;
+		pthread_cond_signal(&in->wake);
+		if (!in->done && !in->mapped && in->fd >= 0) {
+			/* it may wait for a writer that never comes: leave it what it holds */
+			pthread_mutex_unlock(&in->lock);
+			pthread_detach(in->thread);
+			return;
+		}
+		pthread_mutex_unlock(&in->lock);
+		pthread_join(in->thread, NULL);
+		pthread_mutex_destroy(&in->lock);
+		pthread_cond_destroy(&in->wake);
+	}
+	for (unsigned i = 0; i < AHEAD; i++)
+		free(in->ahead[i]);
+	if (in->gz)
+		free(in->gz);
+	ZSTD_freeDCtx(in->zstd);
+	lzma_end(&in->xz);
+	if (in->mapped)
+		munmap((void *)in->raw, in->raw_n);
+	if (in->win != in->raw)
+		free(in->win);
+	free(in->raw_buf);
+	if (in->fd >= 0)
+		close(in->fd);
+	free(in->name);
+	free(in);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "trace/expand.h"
+#include "trace/pipeline.h"
+
+struct stage {				/* a transform, or the end of the line */
+	struct pm_pipeline *p;
+	const struct pm_transform_ops *ops;	/* NULL: the sinks that want what arrives here */
+	void *self;
+	bool expanded;			/* sinks: those that want blocks expanded */
+};
+
+struct sink {
+	const struct pm_sink_ops *ops;
+	void *self;
+};
+
+struct pm_pipeline {
+	struct sink *sink;
+	size_t nsink, cap_sink;
+	struct stage *trans;			/* as added */
+	size_t ntrans, cap_trans;
+	struct stage *stage;			/* as run: with expanders, then the sinks */
+	size_t nstage, cap_stage;
+	bool started, finished, partial;
+	char **info;				/* name, value, ..., NULL */
+	size_t ninfo;
+};
+
+struct pm_pipeline *pm_pipeline_new(void)
+{
+	return pm_alloc(sizeof(struct pm_pipeline));
+}
+
+void pm_pipeline_info(struct pm_pipeline *p, const char *name, const char *value)
+{
+	p->info = pm_realloc(p->info, (p->ninfo + 3) * sizeof *p->info);
+	p->info[p->ninfo++] = pm_strdup(name);
+	p->info[p->ninfo++] = pm_strdup(value);
+	p->info[p->ninfo] = NULL;
+}
+
+const char *const *pm_pipeline_info_get(const struct pm_pipeline *p)
+{
+	return (const char *const *)p->info;
+}
+
+void pm_pipeline_transform(struct pm_pipeline *p, const struct pm_transform_ops *ops, void *self)
+{
+	assert(!p->started);
+	pm_grow(p->trans, p->ntrans, p->cap_trans);
+	p->trans[p->ntrans++] = (struct stage){ .p = p, .ops = ops, .self = self };
+}
+
+void pm_pipeline_sink(struct pm_pipeline *p, const struct pm_sink_ops *ops, void *self)
+{
+	assert(!p->started);
+	pm_grow(p->sink, p->nsink, p->cap_sink);
+	p->sink[p->nsink++] = (struct sink){ ops, self };
+}
+
+uint32_t pm_pipeline_needs(const struct pm_pipeline *p)
+{
+	uint32_t needs = 0;
+
+	for (size_t i = 0; i < p->nsink; i++)
+		needs |= p->sink[i].ops->needs;
+	return needs;
+}
+
+/* ---- facts ------------------------------------------------------------------------------------ */
+
+static const char *const fact_names[] = {
+	"instruction boundaries", "instruction bytes", "data addresses", "access sizes", "data values",
+	"branch outcomes", "register numbers", "register values", "micro-ops", "timestamps", "cycle counts",
+	"address spaces", "physical addresses", "byte enables", "bus transactions", "kernel events",
+	"threads", "basic blocks", "rep iterations", "instruction cache lines",
+	"branch opcodes", "canonical pages",
+};
+
+static void join_facts(uint32_t facts, const char *last, char *buf, size_t size)
+{
+	size_t at = 0;
+	bool any = false;
+
+	buf[0] = 0;
+	for (unsigned i = 0; i < NR(fact_names); i++) {
+		int n;
+
+		if (!(facts >> i & 1))
+			continue;
+		facts &= ~(1u << i);
+		n = snprintf(buf + at, size - at, "%s%s", !any ? "" : facts ? ", " : last, fact_names[i]);
+		if (n < 0 || (size_t)n >= size - at)
+			return;
+		at += (size_t)n;
+		any = true;
+	}
+}
+
+void pm_fact_names(uint32_t facts, char *buf, size_t size)
+{
+	join_facts(facts, " and ", buf, size);
+}
+
+static enum pm_status check(uint32_t has, uint32_t needs, const char *source, const char *who,
+			    struct pm_err *err)
+{
+	uint32_t missing = needs & ~has;
+	bool phrase = strchr(who, ' ');
+	char names[120];
+
+	if (!missing)
+		return PM_OK;
+	join_facts(missing, " or ", names, sizeof names);
+	return pm_fail_file(err, "%s hold no %s; %s%s%s needs them", source, names, phrase ? "" : "'", who,
+			    phrase ? "" : "'");
+}
+
+const char *pm_kind_name(enum pm_kind k)
+{
+	static const char *const names[PM_EV_COUNT] = {
+		[PM_EV_NONE] = "none", [PM_EV_INSN] = "insn", [PM_EV_BLOCK] = "block",
+		[PM_EV_READ] = "read", [PM_EV_WRITE] = "write", [PM_EV_MODIFY] = "modify",
+		[PM_EV_BRANCH] = "branch", [PM_EV_REP_ITER] = "rep-iter", [PM_EV_REP_END] = "rep-end",
+		[PM_EV_UOP] = "uop", [PM_EV_LINE] = "line", [PM_EV_BUS] = "bus",
+		[PM_EV_REG_READ] = "reg-read", [PM_EV_REG_WRITE] = "reg-write",
+		[PM_EV_KERNEL] = "kernel", [PM_EV_INTERRUPT] = "interrupt", [PM_EV_DMA] = "dma",
+		[PM_EV_DEVICE] = "device", [PM_EV_SYSCALL] = "syscall", [PM_EV_SYSRET] = "sysret",
+		[PM_EV_SIGNAL] = "signal", [PM_EV_SIGRETURN] = "sigreturn",
+		[PM_EV_PROCESS] = "process", [PM_EV_EXEC] = "exec", [PM_EV_THREAD] = "thread",
+		[PM_EV_EXIT] = "exit", [PM_EV_MMAP] = "mmap", [PM_EV_MUNMAP] = "munmap",
+		[PM_EV_SWITCH] = "switch", [PM_EV_TIME] = "time", [PM_EV_MARKER] = "marker",
+		[PM_EV_LOST] = "lost", [PM_EV_OPAQUE] = "opaque",
+	};
+
+	return (unsigned)k < PM_EV_COUNT && names[k] ? names[k] : "unknown";
+}
+
+/* ---- running ---------------------------------------------------------------------------------- */
+
+static void add_stage(struct pm_pipeline *p, const struct pm_transform_ops *ops, void *self, bool expanded)
+{
+	pm_grow(p->stage, p->nstage, p->cap_stage);
+	p->stage[p->nstage++] = (struct stage){ p, ops, self, expanded };
+}
+
+enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const char *source_name,
+				 struct pm_err *err)
+{
+	bool plain = false;
+
+	assert(!p->started);
+	p->started = true;
+	if (!source_name)
+		source_name = "these traces";
+	/* From here on p->stage owns the transforms. */
+	for (size_t i = 0; i < p->ntrans; i++) {
+		const struct pm_transform_ops *ops = p->trans[i].ops;
+
+		if (facts & PM_HAS_BLOCKS && !(ops->flags & PM_SINK_BLOCKS)) {
+			add_stage(p, &pm_expand_ops, pm_expand_new(), false);
+			facts &= ~PM_HAS_BLOCKS;
+		}
+		add_stage(p, ops, p->trans[i].self, false);
+		p->trans[i].self = NULL;
+		if (check(facts, ops->needs, source_name, ops->name, err) != PM_OK) {
+			for (i++; i < p->ntrans; i++) {
+				add_stage(p, p->trans[i].ops, p->trans[i].self, false);
+				p->trans[i].self = NULL;
+			}
+			return PM_ERR;
+		}
+		facts = (facts & ~ops->removes) | ops->adds;
+	}
+	for (size_t i = 0; i < p->nsink; i++) {
+		if (check(facts, p->sink[i].ops->needs, source_name, p->sink[i].ops->name, err) != PM_OK)
+			return PM_ERR;
+		plain = plain || !(p->sink[i].ops->flags & PM_SINK_BLOCKS);
+	}
+	/* Sinks that take blocks see the batch first, then it is expanded once for all others. */
+	add_stage(p, NULL, NULL, false);
+	if (plain && facts & PM_HAS_BLOCKS) {
+		add_stage(p, &pm_expand_ops, pm_expand_new(), false);
+		add_stage(p, NULL, NULL, true);
+	}
+	return PM_OK;
+}
+
+static enum pm_status feed(void *to, const struct pm_batch *b, struct pm_err *err)
+{
+	struct stage *s = to;
+	struct pm_pipeline *p = s->p;
+	bool last;
+
+	if (s->ops)
+		return s->ops->consume(s->self, b, &(struct pm_emit){ feed, s + 1 }, err);
+	last = s + 1 == p->stage + p->nstage;
+	for (size_t i = 0; i < p->nsink; i++) {
+		const struct pm_sink_ops *ops = p->sink[i].ops;
+		bool blocks = ops->flags & PM_SINK_BLOCKS;
+
+		if (s->expanded ? !blocks : blocks || last)
+			if (ops->consume(p->sink[i].self, b, err) == PM_ERR)
+				return PM_ERR;
+	}
+	return last ? PM_OK : feed(s + 1, b, err);
+}
+
+enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b, struct pm_err *err)
+{
+	assert(p->started && !p->finished && b->stream);
+	return feed(p->stage, b, err);
+}
+
+enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, struct pm_err *err)
+{
+	enum pm_status worst = PM_OK;
+
+	assert(p->started && !p->finished);
+	p->finished = true;
+	for (size_t i = 0; i < p->nstage; i++) {
+		struct stage *s = p->stage + i;
+
+		if (s->ops && s->ops->finish &&
+		    s->ops->finish(s->self, &(struct pm_emit){ feed, s + 1 }, err) == PM_ERR)
+			worst = PM_ERR;
+	}
+	/* every sink gets its chance to save what it has, also after another one failed */
+	for (size_t i = 0; i < p->nsink; i++)
+		if (p->sink[i].ops->finish && !(p->partial && p->sink[i].ops->flags & PM_SINK_WHOLE) &&
+		    p->sink[i].ops->finish(p->sink[i].self, r, err) == PM_ERR)
+			worst = PM_ERR;
+	return worst;
+}
+
+void pm_pipeline_free(struct pm_pipeline *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->nstage; i++)
+		if (p->stage[i].ops && p->stage[i].ops->destroy)
+			p->stage[i].ops->destroy(p->stage[i].self);
+	for (size_t i = 0; i < p->ntrans; i++)
+		if (p->trans[i].self && p->trans[i].ops->destroy)
+			p->trans[i].ops->destroy(p->trans[i].self);
+	for (size_t i = 0; i < p->nsink; i++)
+		if (p->sink[i].ops->destroy)
+			p->sink[i].ops->destroy(p->sink[i].self);
+	for (size_t i = 0; i < p->ninfo; i++)
+		free(p->info[i]);
+	free(p->info);
+	free(p->stage);
+	free(p->trans);
+	free(p->sink);
+	free(p);
+}
+
+enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *src, struct pm_result *r,
+				     bool (*stop)(const void *arg), const void *arg, struct pm_err *err)
+{
+	enum pm_status s = PM_OK;
+
+	if (!p->started && pm_pipeline_start(p, src->facts, src->ops->name, err) != PM_OK)
+		return PM_ERR;
+	while (!stop || !stop(arg)) {
+		const struct pm_batch *b = NULL;
+
+		s = src->ops->next(src->self, &b, err);
+		if (s != PM_OK)
+			break;
+		s = pm_pipeline_push(p, b, err);
+		if (s != PM_OK)
+			break;
+	}
+	/* numbers about what came before an error are worth having; half a file is not */
+	p->partial = s == PM_ERR;
+	if (pm_pipeline_finish(p, r, err) == PM_ERR || s == PM_ERR)
+		return PM_ERR;
+	return PM_OK;
+}
+
+enum pm_status pm_pipeline_run(struct pm_pipeline *p, struct pm_source *src, struct pm_result *r,
+			       struct pm_err *err)
+{
+	return pm_pipeline_run_until(p, src, r, NULL, NULL, err);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* pipeline.h - one source, some transforms, some sinks, driven batch by batch
+ *
+ * A pipeline is built from the sinks backwards: each stage is a struct pm_stage that passes batches
+ * to `next`. pm_pipeline_check() compares the facts that the source offers (as changed by the
+ * transforms) with what each sink needs, once, before the first batch, and fails with one sentence.
+ * The expander (blocks -> instructions) is put in front of a sink without PM_SINK_BLOCKS. */
+#ifndef PM_TRACE_PIPELINE_H
+#define PM_TRACE_PIPELINE_H
+
+#include <stdbool.h>
+
+#include "pugmark/pugmark.h"
+
+/* A source pushes batches; next() yields one batch per call: PM_OK, PM_END, PM_ERR. */
+struct pm_source_ops {
+	const char *name;
+	enum pm_status (*next)(void *self, const struct pm_batch **batch, struct pm_err *err);
+	void (*close)(void *self);
+};
+
+struct pm_source {
+	const struct pm_source_ops *ops;
+	void *self;
+	uint32_t facts;			/* enum pm_fact */
+};
+
+/* A transform consumes a batch and may emit any number of batches through @emit. */
+struct pm_emit {
+	enum pm_status (*batch)(void *to, const struct pm_batch *b, struct pm_err *err);
+	void *to;
+};
+
+struct pm_transform_ops {
+	const char *name;
+	uint32_t needs, removes, adds;	/* enum pm_fact */
+	uint32_t flags;			/* PM_SINK_BLOCKS: takes blocks unexpanded */
+	enum pm_status (*consume)(void *self, const struct pm_batch *b, const struct pm_emit *emit,
+				  struct pm_err *err);
+	enum pm_status (*finish)(void *self, const struct pm_emit *emit, struct pm_err *err);
+	void (*destroy)(void *self);
+};
+
+struct pm_pipeline;
+struct pm_pipeline *pm_pipeline_new(void);
+/* Something about the trace for sinks that keep such things (.pug): "program", "args", "isa",
+ * "source"...; before pm_trace_create(). Copied. */
+void pm_pipeline_info(struct pm_pipeline *p, const char *name, const char *value);
+const char *const *pm_pipeline_info_get(const struct pm_pipeline *p);	/* name, value, ..., NULL */
+/* The pipeline takes ownership of @self in every case, also on error. Transforms run in the order
+ * in which they were added, before all sinks. */
+void pm_pipeline_transform(struct pm_pipeline *p, const struct pm_transform_ops *ops, void *self);
+void pm_pipeline_sink(struct pm_pipeline *p, const struct pm_sink_ops *ops, void *self);
+
+/* enum pm_fact: what the sinks added so far need, all together. */
+uint32_t pm_pipeline_needs(const struct pm_pipeline *p);
+
+/* Compare facts; @source_name is what the sentence calls the source ("Laplace traces"). Must be
+ * called once before the first push. */
+enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const char *source_name,
+				 struct pm_err *err);
+enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b, struct pm_err *err);
+/* Ends transforms, then sinks, each of which adds its result to @r (NULL: not wanted). */
+enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, struct pm_err *err);
+void pm_pipeline_free(struct pm_pipeline *p);
+
+/* start, push all of @src, finish. */
+enum pm_status pm_pipeline_run(struct pm_pipeline *p, struct pm_source *src, struct pm_result *r,
+			       struct pm_err *err);
+
+/* The same, but reading ends early, as if the trace ended there, once stop(arg) says so. */
+enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *src, struct pm_result *r,
+				     bool (*stop)(const void *arg), const void *arg, struct pm_err *err);
+
+/* Names of facts for messages: "data addresses and sizes". Into @buf, always terminated. */
+void pm_fact_names(uint32_t facts, char *buf, size_t size);
+const char *pm_kind_name(enum pm_kind k);	/* "read", "block"... */
+
+/* The size of an opaque event with @n bytes; its value must be @n, too. */
+static inline uint16_t pm_opaque_size(size_t n)
+{
+	return n < UINT16_MAX ? (uint16_t)n : UINT16_MAX;
+}
+
+/* How many bytes of the arena an opaque event leads to; 0: none, its fields are all there is. */
+static inline size_t pm_opaque_bytes(const struct pm_batch *b, const struct pm_event *ev)
+{
+	uint64_t n = ev->size == UINT16_MAX && ev->value > UINT16_MAX ? ev->value : ev->size;
+
+	return n <= b->narena && ev->addr <= b->narena - n ? n : 0;
+}
+
+/* ---- building batches ------------------------------------------------------------------------ */
+struct pm_builder {			/* owns its arrays; reset keeps them */
+	struct pm_batch b;
+	struct pm_event *ev;
+	struct pm_uop *uop;
+	struct pm_bus *bus;
+	struct pm_rare *rare;
+	uint8_t *arena;
+	size_t cap_ev, cap_uop, cap_bus, cap_rare, cap_arena;
+};
+#define PM_BATCH_EVENTS 4096		/* what a source aims at per batch */
+void pm_builder_reset(struct pm_builder *b, const struct pm_stream *stream, const struct pm_code *code);
+struct pm_event *pm_builder_event(struct pm_builder *b, enum pm_kind kind);	/* zeroed, id PM_NONE */
+struct pm_uop *pm_builder_uop(struct pm_builder *b);		/* also adds its PM_EV_UOP */
+struct pm_bus *pm_builder_bus(struct pm_builder *b);		/* also adds its PM_EV_BUS */
+struct pm_rare *pm_builder_rare(struct pm_builder *b, enum pm_kind kind, const char *name);
+uint64_t pm_builder_bytes(struct pm_builder *b, const void *p, size_t n);	/* arena offset */
+const struct pm_batch *pm_builder_batch(struct pm_builder *b);	/* pointers made current */
+void pm_builder_release(struct pm_builder *b);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* pug_file.h - the .pug reader and writer as fmt_pug.c and the commands see them */
+#ifndef PM_TRACE_PUG_FILE_H
+#define PM_TRACE_PUG_FILE_H
+
+#include "trace/format.h"
+#include "trace/tally.h"
+
+void *pug_write_open(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err);
+enum pm_status pug_write(void *self, const struct pm_batch *b, struct pm_err *err);
+enum pm_status pug_write_finish(void *self, struct pm_err *err);
+void pug_write_close(void *self);
+
+struct pug_reader;
+void *pug_read_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts, struct pm_err *err);
+enum pm_status pug_read_next(void *self, const struct pm_batch **b, struct pm_err *err);
+void pug_read_close(void *self);
+
+/* "name=value" strings, one behind the other, each terminated; the last one is empty. */
+const char *pug_read_info(const struct pug_reader *r);
+
+/* What the file says about itself. Without an index (it is cut, or comes through a pipe) only what
+ * was read so far is known, and whole is false. */
+struct pug_totals {
+	bool whole;			/* has an index */
+	struct pm_tally tally;
+	uint64_t events, records, chunks;
+};
+enum pm_status pug_read_totals(struct pug_reader *r, struct pug_totals *t, struct pm_err *err);
+
+/* The next batch comes from the chunk that holds instruction @insn (counted over all streams);
+ * *first is the number of instructions before it. Behind the end: the end. */
+enum pm_status pug_read_seek(void *self, uint64_t insn, uint64_t *first, struct pm_err *err);
+
+#endif

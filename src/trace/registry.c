@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "trace/format.h"
+#include "trace/tally.h"
+
+/* One row per format, in the order of docs/formats/. A row is a struct pm_format in fmt_*.c. */
+#define FORMATS(F) \
+	F(pm_fmt_pug) \
+	F(pm_fmt_penn) \
+	F(pm_fmt_idt_branch) F(pm_fmt_idt_cache) F(pm_fmt_idt_exec) \
+	F(pm_fmt_idt_branch64) F(pm_fmt_idt_cache64) F(pm_fmt_idt_exec64) \
+	F(pm_fmt_kt) F(pm_fmt_kt64) F(pm_fmt_pixie) \
+	F(pm_fmt_byu) F(pm_fmt_byu12) F(pm_fmt_byu_text) \
+	F(pm_fmt_laplace) F(pm_fmt_laplace64) F(pm_fmt_laplace_text) F(pm_fmt_laplace_events) \
+	F(pm_fmt_laplace_basic) F(pm_fmt_laplace_process) \
+	F(pm_fmt_din) F(pm_fmt_xdin) F(pm_fmt_dinero_binary) \
+	F(pm_fmt_champsim) F(pm_fmt_cloudsuite) F(pm_fmt_cvp1) \
+	F(pm_fmt_lackey) F(pm_fmt_simpoint) F(pm_fmt_pinatrace) F(pm_fmt_drmemtrace) F(pm_fmt_gem5) \
+	F(pm_fmt_ramulator) F(pm_fmt_ramulator2) F(pm_fmt_dramsim3) \
+	F(pm_fmt_oraclegeneral) F(pm_fmt_lcs) F(pm_fmt_spike) \
+	F(pm_fmt_ctf) F(pm_fmt_chrome)
+
+#define DECLARE(f) extern const struct pm_format f;
+#define ROW(f) &f,
+FORMATS(DECLARE)
+const struct pm_format *const pm_formats[] = { FORMATS(ROW) NULL };
+
+#define PROBE_BYTES 65536
+
+const struct pm_format *pm_format_find(const char *name, struct pm_err *err)
+{
+	size_t n = strcspn(name, ":");
+
+	for (const struct pm_format *const *f = pm_formats; *f; f++)
+		if (strlen((*f)->name) == n && !memcmp((*f)->name, name, n))
+			return *f;
+	pm_fail_file(err, "'%.*s' is not a format (see `pugmark formats`)", (int)n, name);
+	return NULL;
+}
+
+/* The best bid; @tie: another one that bid as much, else NULL. */
+static const struct pm_format *best_bid(const uint8_t *head, size_t n, const struct pm_format **tie)
+{
+	const struct pm_format *best = NULL;
+	int bid = 0;
+
+	*tie = NULL;
+	for (const struct pm_format *const *f = pm_formats; *f; f++) {
+		int b = (*f)->probe ? (*f)->probe(head, n) : 0;
+
+		if (b > bid) {
+			best = *f;
+			bid = b;
+			*tie = NULL;
+		} else if (b && b == bid) {
+			*tie = *f;
+		}
+	}
+	return best;
+}
+
+const struct pm_format *pm_format_probe(const uint8_t *head, size_t n, struct pm_err *err)
+{
+	const struct pm_format *tie, *best = best_bid(head, n, &tie);
+
+	if (!n)
+		pm_fail_file(err, "the input is empty");
+	else if (!best)
+		pm_fail_file(err, "not a trace that pugmark recognises; -f FORMAT says what it is "
+			     "(see `pugmark formats`)");
+	else if (tie)
+		pm_fail_file(err, "can be read as %s or %s; -f FORMAT says which", best->plural, tie->plural);
+	else
+		return best;
+	return NULL;
+}
+
+static bool ends_in(const char *s, size_t n, const char *end, size_t m)
+{
+	return n > m && !memcmp(s + n - m, end, m);
+}
+
+const struct pm_format *pm_format_by_name(const char *path)
+{
+	static const char *const packed[] = { ".gz", ".zst", ".xz" };
+	const struct pm_format *best = NULL;
+	size_t n = strlen(path), longest = 0;
+
+	for (unsigned i = 0; i < NR(packed); i++)
+		if (ends_in(path, n, packed[i], strlen(packed[i]))) {
+			n -= strlen(packed[i]);
+			break;
+		}
+	for (const struct pm_format *const *f = pm_formats; *f; f++) {
+		const char *s = (*f)->suffixes;
+
+		while (s && *s) {
+			size_t m = strcspn(s, " ");
+
+			if (m > longest && ends_in(path, n, s, m)) {
+				best = *f;
+				longest = m;
+			}
+			s += m;
+			s += strspn(s, " ");
+		}
+	}
+	return best;
+}
+
+static const char *options_of(const char *format)
+{
+	const char *colon = format ? strchr(format, ':') : NULL;
+
+	return colon ? colon + 1 : "";
+}
+
+/* ---- a file as a source ----------------------------------------------------------------------- */
+
+struct file_source {
+	struct pm_input *in;
+	const struct pm_format *format;
+	void *reader;
+	const char *path;
+};
+
+static enum pm_status file_next(void *self, const struct pm_batch **b, struct pm_err *err)
+{
+	struct file_source *f = self;
+	enum pm_status s = f->format->read->next(f->reader, b, err);
+	struct pm_err io = { 0 };
+
+	/* A reader that met the end of damaged compressed data has seen a symptom: name the cause. */
+	if (s != PM_OK && pm_input_failed(f->in, &io)) {
+		*err = io;
+		s = PM_ERR;
+	}
+	if (s == PM_ERR && !err->file)
+		err->file = f->path;
+	return s;
+}
+
+static void file_close(void *self)
+{
+	struct file_source *f = self;
+
+	if (!f)
+		return;
+	if (f->reader)
+		f->format->read->close(f->reader);
+	pm_input_close(f->in);
+	free(f);
+}
+
+bool pm_trace_seek(struct pm_source *src, uint64_t insn, uint64_t *first, struct pm_err *err)
+{
+	struct file_source *f = src->self;
+
+	*first = 0;
+	if (!f->format->read->seek)
+		return true;
+	return f->format->read->seek(f->reader, insn, first, err) != PM_ERR;
+}
+
+void *pm_trace_reader(struct pm_source *src)
+{
+	return ((struct file_source *)src->self)->reader;
+}
+
+static const struct pm_source_ops file_ops = { "file", file_next, file_close };
+
+enum pm_status pm_trace_open(const char *path, const char *format, struct pm_source *src,
+			     const struct pm_format **which, struct pm_err *err)
+{
+	bool pipe = !strcmp(path, "-");
+	struct pm_read_opts o = { .path = pipe ? NULL : path, .options = options_of(format) };
+	struct file_source *f = pm_alloc(sizeof *f);
+	const uint8_t *head;
+	size_t n = 0;
+
+	*src = (struct pm_source){ &file_ops, f, 0 };
+	f->path = pipe ? "standard input" : path;
+	if (format) {
+		f->format = pm_format_find(format, err);
+		if (!f->format)
+			goto fail;
+	}
+	f->in = pm_input_open(path, err);
+	if (!f->in)
+		goto fail;
+	if (!format) {
+		const struct pm_format *tie, *named = pipe ? NULL : pm_format_by_name(path);
+
+		head = pm_input_peek(f->in, PROBE_BYTES, &n, err);
+		if (!head)
+			goto fail;
+		f->format = best_bid(head, n, &tie);
+		/* some formats are nothing but numbers: there the name decides */
+		if (!f->format || tie)
+			f->format = named && n ? named : pm_format_probe(head, n, err);
+		if (!f->format)
+			goto fail;
+	}
+	if (!f->format->read) {
+		pm_fail_file(err, "%s can be written but not read", f->format->plural);
+		goto fail;
+	}
+	f->reader = f->format->read->open(f->in, &o, &src->facts, err);
+	if (!f->reader) {
+		struct pm_err io = { 0 };
+
+		if (pm_input_failed(f->in, &io))
+			*err = io;
+		goto fail;
+	}
+	if (which)
+		*which = f->format;
+	return PM_OK;
+fail:
+	if (!err->file && f->format != NULL)
+		err->file = f->path;
+	else if (!err->file && f->in)
+		err->file = f->path;
+	file_close(f);
+	src->ops = NULL;
+	return PM_ERR;
+}
+
+/* ---- a file as a sink ------------------------------------------------------------------------- */
+
+struct file_sink {
+	struct pm_sink_ops ops;		/* made for this file: what the format takes and needs */
+	const struct pm_format *format;
+	struct pm_output *out;
+	void *writer;
+	const char *path;
+	char name[96];
+	struct pm_tally tally;		/* what came */
+	uint64_t dropped[PM_EV_COUNT];
+};
+
+static enum pm_status fail_in(struct file_sink *f, struct pm_err *err)
+{
+	if (!err->file)
+		err->file = f->path;
+	return PM_ERR;
+}
+
+static enum pm_status sink_consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct file_sink *f = self;
+
+	pm_tally_add(&f->tally, b->ev, b->n);
+	return f->format->write->write(f->writer, b, err) == PM_ERR ? fail_in(f, err) : PM_OK;
+}
+
+static enum pm_status sink_finish(void *self, struct pm_result *r, struct pm_err *err)
+{
+	struct file_sink *f = self;
+	const uint64_t *dropped;
+
+	if (f->format->write->finish(f->writer, err) == PM_ERR ||
+	    (f->out && pm_output_finish(f->out, err) == PM_ERR))
+		return fail_in(f, err);
+	if (!r)
+		return PM_OK;
+	dropped = f->format->write->dropped ? f->format->write->dropped(f->writer) : NULL;
+	if (!dropped && f->format->keeps) {
+		for (unsigned k = 0; k < PM_EV_COUNT; k++)
+			f->dropped[k] = f->format->keeps >> k & 1 ? 0 : f->tally.kind[k];
+		dropped = f->dropped;
+	}
+	pm_result_begin(r, "written");
+	pm_result_str(r, "file", f->path);
+	pm_result_str(r, "format", f->format->name);
+	if (f->out)
+		pm_result_u64(r, "bytes", pm_output_offset(f->out), "bytes");
+	pm_result_begin(r, "dropped");
+	for (unsigned k = 0; dropped && k < PM_EV_COUNT; k++)
+		if (dropped[k])
+			pm_result_u64(r, pm_kind_name(k), dropped[k], "events");
+	pm_result_end(r);
+	pm_result_end(r);
+	return PM_OK;
+}
+
+static void sink_destroy(void *self)
+{
+	struct file_sink *f = self;
+
+	if (!f)
+		return;
+	if (f->writer)
+		f->format->write->close(f->writer);
+	pm_output_close(f->out);
+	free(f);
+}
+
+enum pm_status pm_trace_create(struct pm_pipeline *p, const char *path, const char *format,
+			       uint32_t facts, struct pm_err *err)
+{
+	bool pipe = !strcmp(path, "-");
+	struct pm_write_opts o = { .path = pipe ? NULL : path, .options = options_of(format), .facts = facts,
+				    .info = pm_pipeline_info_get(p) };
+	const struct pm_format *fmt = format ? pm_format_find(format, err) : pm_format_by_name(path);
+	struct file_sink *f;
+
+	if (!fmt) {
+		if (!format)
+			pm_fail_file(err, "no format has names like '%s'; -t FORMAT says which to write "
+				     "(see `pugmark formats`)", path);
+		return PM_ERR;
+	}
+	if (!fmt->write)
+		return pm_fail_file(err, "%s can be read but not written", fmt->plural);
+	f = pm_alloc(sizeof *f);
+	f->format = fmt;
+	f->path = pipe ? "standard output" : path;
+	snprintf(f->name, sizeof f->name, "writing %s", fmt->plural);
+	f->ops = (struct pm_sink_ops){
+		.abi = PM_ABI, .needs = fmt->needs, .flags = fmt->sink_flags | PM_SINK_WHOLE,
+		.name = f->name, .about = fmt->about,
+		.consume = sink_consume, .finish = sink_finish, .destroy = sink_destroy,
+	};
+	if (fmt->own_files && pipe)
+		pm_fail_file(err, "%s are a directory, which cannot go to standard output", fmt->plural);
+	else if (!fmt->own_files)
+		f->out = pm_output_open(path, err);
+	if (f->out || (fmt->own_files && !pipe))
+		f->writer = fmt->write->open(f->out, &o, err);
+	if (!f->writer) {
+		fail_in(f, err);
+		sink_destroy(f);
+		return PM_ERR;
+	}
+	pm_pipeline_sink(p, &f->ops, f);
+	return PM_OK;
+}

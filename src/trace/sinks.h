@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* sinks.h - the sinks that belong to the hub itself, and how `--sink SPEC` finds any other
+ *
+ * count      events by kind and executed instructions, in total and per stream (results)
+ * dump       one line of text per event, blocks expanded; config: the output's name, "" or "-" for
+ *            standard output. The line format is documented in docs/formats/dump.md.
+ * dump-blocks  the same without expansion: block entries and slots as they came
+ * discard    drops everything: what is left is the cost of producing
+ *
+ * A SPEC is NAME[:CONFIG]; a NAME with a slash or ending in .so is a shared object that defines
+ * `const struct pm_sink_ops pm_plugin`. */
+#ifndef PM_TRACE_SINKS_H
+#define PM_TRACE_SINKS_H
+
+#include "trace/pipeline.h"
+
+extern const struct pm_sink_ops pm_count_ops, pm_dump_ops, pm_dump_blocks_ops, pm_discard_ops;
+
+/* NULL-terminated: the built-in sinks of the hub. */
+extern const struct pm_sink_ops *const pm_hub_sinks[];
+
+/* Create the sink that @spec names and add it to @p. @more: further built-in sinks, NULL-terminated,
+ * or NULL. A plug-in stays loaded until the process ends. */
+enum pm_status pm_sink_add(struct pm_pipeline *p, const char *spec, const struct pm_sink_ops *const *more,
+			   struct pm_err *err);
+
+/* One event as dump writes it, line feed included. */
+struct pm_buf;
+void pm_dump_event(struct pm_buf *to, const struct pm_batch *b, const struct pm_event *ev);
+
+#endif

@@ -1,0 +1,189 @@
+# Simulators on small traces: what they print, and what they refuse.
+$ pugmark sim --list | grep -c .. >n; pugmark sim --list | grep -E '^(cache|bpred|core) '
+> cache      a hierarchy of caches
+> bpred      branch predictors, side by side
+> core       a modern out-of-order core: cycles, IPC, where the time goes
+$ pugmark sim --cache 'l1i=1k,2way,32;l1d=1k,2way,32,wt,nwa' "$TESTS/data/formats/lackey-34.txt"
+> cache
+>   instructions  23 instructions
+>   fetches       23 references
+>   reads         1 references
+>   writes        11 references
+>
+>                              l1i           l1d        memory
+>   size                     1,024         1,024             -
+>   ways                         2             2             -
+>   line                        32            32             -
+>   policy                     lru           lru             -
+>   accesses                    25            12             -
+>   misses                       5            11             -
+>   miss ratio              0.2000        0.9167             -
+>   mpki                  217.3913      478.2609             -
+>   fetch accesses              25             -             -
+>   fetch misses                 5             -             -
+>   fetch miss ratio        0.2000             -             -
+>   bytes in                   160            32             -
+>   read accesses                -             1             -
+>   read misses                  -             1             -
+>   read miss ratio              -        1.0000             -
+>   write accesses               -            11             -
+>   write misses                 -            10             -
+>   write miss ratio             -        0.9091             -
+>   bytes out                    -            89             -
+>   reads                        -             -             6
+>   writes                       -             -            11
+>   bytes read                   -             -           192
+>   bytes written                -             -            89
+$ pugmark sim --cache 'l1=256,2way,16,opt;l2=1k,4way,16' --csv - "$TESTS/data/formats/xdin.xdin" | head -12
+> path,value,unit
+> cache.instructions,1,instructions
+> cache.fetches,1,references
+> cache.reads,2,references
+> cache.writes,1,references
+> cache.l1.size,256,bytes
+> cache.l1.ways,2,
+> cache.l1.line,16,bytes
+> cache.l1.policy,opt,
+> cache.l1.accesses,4,lookups
+> cache.l1.misses,4,lookups
+> cache.l1.miss_ratio,1,misses/access
+$ pugmark sim --tlb 'dtlb=4,full,4k' --csv - "$TESTS/data/formats/lackey-34.txt" | grep 'dtlb\.'
+> tlb.dtlb.size,4,entries
+> tlb.dtlb.ways,4,
+> tlb.dtlb.page,4096,bytes
+> tlb.dtlb.policy,lru,
+> tlb.dtlb.accesses,12,lookups
+> tlb.dtlb.misses,2,lookups
+> tlb.dtlb.miss_ratio,0.1666666667,misses/access
+> tlb.dtlb.mpki,86.95652174,misses/1000 instructions
+> tlb.dtlb.read.accesses,12,lookups
+> tlb.dtlb.read.misses,2,lookups
+> tlb.dtlb.read.miss_ratio,0.1666666667,misses/access
+$ pugmark sim --allcache 'sets=16-32;ways=2;refs=data' "$TESTS/data/formats/lackey-34.txt"
+> allcache
+>
+> allcache geometries
+>   refs   size  line  sets  ways  accesses  misses  miss ratio
+>   data  1,024    64    16     1        12       5      0.4167
+>   data  2,048    64    16     2        12       5      0.4167
+>   data  2,048    64    32     1        12       5      0.4167
+>   data  4,096    64    32     2        12       5      0.4167
+$ pugmark sim --reuse 'line=16;insns=1' "$TESTS/data/formats/lackey-34.txt"
+> reuse
+>   line     16 bytes
+>   lookups  38 lookups
+>   sample   1 one line in
+>   lines    15 lines
+>   cold     15 lookups
+>
+> reuse distances
+>   from  count
+>      0     10
+>      1     13
+>
+> reuse miss ratio curve
+>   size  miss ratio
+>     16      0.7368
+>     32      0.3947
+>     48      0.3947
+
+# The course's debug lines: 60 micro-ops of sjeng, tables of eight counters.
+$ pugmark sim --bpred 'bimodal=3;debug=dbg' --csv csv "$TESTS/data/formats/penn-sjeng-60.trace" >text; head -5 dbg
+> NNNNNNNN | 40061e  T | N  incorrect  1
+> NNNNNNnN | 40061e  T | N  incorrect  2
+> NNNNNNtN | 4005d3  N | N  correct    2
+> NNNNNNtN | 4005d8  T | N  incorrect  3
+> nNNNNNtN | 400609  N | N  correct    3
+$ grep -E 'mispredictions|unique' csv | grep -v worst
+> bpred.bimodal-3.mispredictions,8,branches
+> bpred.bimodal-3.mpki,140.3508772,mispredictions/1000 instructions
+> bpred.bimodal-3.unique_branches,6,branches
+> bpred.bimodal-3.unique_90_percent_executed,6,branches
+> bpred.bimodal-3.unique_90_percent_missed,3,branches
+$ pugmark sim --bpred 'gshare=3,3;debug=dbg' --csv csv "$TESTS/data/formats/penn-sjeng-60.trace" >text; head -5 dbg
+> NNNNNNNN  NNN | 40061e  T | N  incorrect  1
+> NNNNNNnN  NNT | 40061e  T | N  incorrect  2
+> NNNNNNnn  NTT | 4005d3  N | N  correct    2
+> NNNNNNnn  TTN | 4005d8  T | N  incorrect  3
+> NNNNNNtn  TNT | 400609  N | N  correct    3
+$ pugmark sim --bpred 'tournament=3,3;debug=dbg' --csv csv "$TESTS/data/formats/penn-sjeng-60.trace" >text; head -5 dbg
+> BBBBBBBB NNNNNNNN NNNNNNNN  NNN | 40061e  T | N  incorrect  1
+> BBBBBBBB NNNNNNnN NNNNNNnN  NNT | 40061e  T | N  incorrect  2
+> BBBBBBBB NNNNNNtN NNNNNNnn  NTT | 4005d3  N | N  correct    2
+> BBBBBBBB NNNNNNtN NNNNNNnn  TTN | 4005d8  T | N  incorrect  3
+> BBBBBBBB nNNNNNtN NNNNNNtn  TNT | 400609  N | N  correct    3
+$ pugmark sim --sim 'inorder:debug=dbg' --csv csv "$TESTS/data/formats/penn-sjeng-60.trace" >text; head -4 dbg
+>     0     1 -1 (Ready)    -1 (Ready)     -> -1  -  --------------------------------------------------
+>     1     2 -1 (Ready)     1 (Ready)     -> 44  L  --------------------------------------------------
+>     2     3 44 (NotReady) -1 (Ready)     ->  2  -  --------------------------------------------1-----
+>     3     3 44 (Ready)    -1 (Ready)     ->  2  -  --------------------------------------------------
+$ cat csv
+> path,value,unit
+> inorder.latency,2,cycles
+> inorder.width,1,micro-ops/cycle
+> inorder.uops,60,micro-ops
+> inorder.instructions,57,instructions
+> inorder.cycles,66,cycles
+> inorder.cpi,1.1,cycles/micro-op
+$ pugmark sim --sim 'inorder:sweep' --csv - "$TESTS/data/formats/penn-sjeng-60.trace" | grep 'cycles' | tail -8
+> inorder.sweep[20].cycles,32,cycles
+> inorder.sweep[20].cpi,0.5333333333,cycles/micro-op
+> inorder.sweep[21].latency,2,cycles
+> inorder.sweep[21].cycles,32,cycles
+> inorder.sweep[21].cpi,0.5333333333,cycles/micro-op
+> inorder.sweep[22].latency,2,cycles
+> inorder.sweep[22].cycles,32,cycles
+> inorder.sweep[22].cpi,0.5333333333,cycles/micro-op
+$ pugmark sim --sim 'ooo:width=2;rob=16;debug=dbg' --csv csv "$TESTS/data/formats/penn-sjeng-60.trace" >text; head -6 dbg
+> 1: 0 1 2 2  r49->p49 | J JMP_IMM
+> 2: 1 2 6 6  r1->p1 r44->p50 [p44] | MOVSX LOAD
+> 3: 1 6 7 7  r44->p50 r2->p51 [p2] | MOVSX SEXT_DWORD_TO_QWORD
+> 4: 2 7 8 8  r7->p7 r2->p51 r6->p52 [p6] | LEA LEA
+> 5: 2 8 9 9  r6->p52 r6->p53 [p52] | MOVSX SEXT_DWORD_TO_QWORD
+> 6: 3 9 13 13  r6->p53 r6->p54 [p53] | MOV LOAD
+$ grep cycles csv
+> ooo.cycles,51,cycles
+
+# A cache as a filter.
+$ pugmark convert -q --filter 'l1i=1k;l1d=1k' -t din "$TESTS/data/formats/lackey-34.txt" -
+> 2 401ab40
+> 0 1fff000600
+> 2 401b740
+> 2 401b780
+> 0 1fff0005c0
+> 0 1fff000580
+> 0 4033e00
+> 0 4033ac0
+> 2 401b7c0
+
+# Errors name what is wrong and what is allowed.
+$ pugmark sim --cache 'l1d=48k,8way,64' "$TESTS/data/formats/lackey-34.txt"
+! pugmark: cache: l1d: 49152 bytes in 8 ways of 64-byte lines make 96 sets; the number of sets must be a power of two
+? 1
+$ pugmark sim --cache 'l1d=32k,8way,64,mru' "$TESTS/data/formats/lackey-34.txt"
+! pugmark: cache: l1d: 'mru' is not a field; allowed: Nway, full, lru, fifo, random, plru, srrip, drrip, opt, wb, wt, wa, nwa, nine, incl, excl, 3c, sub=N, victim=N, wbuf=N, prefetch=next|stride|stream, degree=N, seed=N
+? 1
+$ pugmark sim --cache 'l1d=32k,0way' "$TESTS/data/formats/lackey-34.txt"
+! pugmark: cache: l1d: '0way': the number of ways is 1 to 65536
+? 1
+$ pugmark sim --bpred 'gshare' "$TESTS/data/formats/lackey-34.txt"
+! pugmark: lackey traces hold no branch outcomes; 'bpred' needs them
+? 1
+$ pugmark sim --cache 'l1i=1k' "$TESTS/data/formats/ramulator.ramulator"
+! pugmark: cache: the trace holds no instructions, and l1i simulates nothing else
+? 1
+$ pugmark sim --bpred 'oracle' "$TESTS/data/formats/lackey-34.txt"
+! pugmark: bpred: 'oracle' is not a predictor; allowed: taken, nottaken, btfn, idtrace, bimodal, gshare, tournament, local, perceptron, tage, tagescl, btb, ras, ittage, top=N, debug=FILE
+? 1
+$ pugmark sim --sim 'i487' "$TESTS/data/formats/lackey-34.txt"
+! pugmark: 'i487' is not a sink (a plug-in's name has a slash or ends in .so)
+? 1
+$ pugmark sim --sim 'inorder' "$TESTS/data/formats/lackey-34.txt"
+! pugmark: lackey traces hold no micro-ops; 'inorder' needs them
+? 1
+$ pugmark sim --sim 'core:rob=4' "$TESTS/data/formats/lackey-34.txt"
+! pugmark: core: rob: micro-ops in the reorder buffer: 4 is outside 8..4096
+? 1
+$ pugmark sim "$TESTS/data/formats/lackey-34.txt"
+! pugmark: no simulator is asked for (see `pugmark sim --help`)
+? 2

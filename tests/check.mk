@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+# check.mk - tests. `make check` runs all of them; T='tests/trace build/tests/unit/test_cur' some.
+#
+#   tests/**/*.t, examples/**/*.t   case files (format: tests/run.c)
+#   tests/unit/test_*.c             cmocka programs, linked with libpugmark.a
+#   tests/fuzz/fuzz_*.c             fuzzers (tests/fuzz/driver.c): a fixed number of inputs
+#   tests/check-*                   scripts that speak TAP: layers, the runtime, the manual
+#   tests/matrix/run                real programs, native against traced
+#   tests/oracle/compare-all        real programs, single-stepped against traced
+
+UNIT  := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
+FUZZ  := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
+TOOLS := $(patsubst %.c,$(B)/%,$(filter-out tests/run.c,$(wildcard tests/oracle/*.c)))
+TESTLIBS := $(B)/libpugmark.a
+
+FUZZ_SECONDS ?= 60
+
+$(B)/tests/run: tests/run.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
+
+$(B)/tests/unit/%: tests/unit/%.c $(TESTLIBS) | $(GEN)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(TESTLIBS) $(LDLIBS) -lcmocka
+
+$(B)/tests/fuzz/driver.o: CFLAGS += -Itests
+
+# The driver is in an archive: a fuzzer may bring a main() of its own.
+$(B)/tests/fuzz/driver.a: $(B)/tests/fuzz/driver.o
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(B)/tests/fuzz/%: tests/fuzz/%.c $(TESTLIBS) $(B)/tests/fuzz/driver.a | $(GEN)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(B)/tests/fuzz/driver.a \
+		$(TESTLIBS) $(LDLIBS)
+
+# Oracles are independent of what they check: they link nothing of pugmark's.
+$(B)/tests/oracle/%: tests/oracle/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(LDLIBS)
+
+.PHONY: check-build check bless fuzz
+check-build: all man $(UNIT) $(FUZZ) $(TOOLS) $(B)/tests/run programs
+
+MATRIX := 'tests/matrix/run 1/2' 'tests/matrix/run 2/2'
+
+# Long ones first, so that both processors are busy to the end.
+T ?= $(MATRIX) $(FUZZ) $(UNIT) $(wildcard tests/check-*) tests \
+     $(wildcard examples)
+check: check-build	## run every test
+	$(B)/tests/run $(if $(V),-v) $(T)
+
+bless: check-build	## write what the case files print into them; review with git diff
+	$(B)/tests/run --bless $(if $(filter command,$(origin T)),$(T),tests $(wildcard examples))
+
+fuzz:			## run the fuzzers with sanitizers, FUZZ_SECONDS each
+	$(MAKE) SAN=1 fuzz-now
+.PHONY: fuzz-now
+fuzz-now: $(FUZZ)
+	@for f in $(FUZZ); do $$f -t $(FUZZ_SECONDS) || exit 1; done

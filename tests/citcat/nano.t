@@ -1,0 +1,44 @@
+# nano.t - CITCAT from end to end: what a monitor saw becomes the whole instruction trace again
+# needs: mipsel-linux-gnu-gcc
+$ seq 1 20000 | head -c 65536 >disk.img; pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img --cat n.cat --exec-trace truth.pug
+$ pugmark citcat verify n.cat
+> 0 differences in 75308 bus records; 1004213 instructions, 429 interrupts
+$ pugmark citcat extract n.cat
+> 6964 words of memory; 429 interrupts, 396 Count reads, 1111 Cause reads in 239 runs, 326 I/O words, 5436 DMA records
+# the regenerated trace is the one that the machine wrote itself
+$ pugmark citcat replay n.ims -o again.pug 2>/dev/null; pugmark dump truth.pug >truth.txt; pugmark dump again.pug | cmp - truth.txt; tail -1 truth.txt
+> 0 write 0xffffffffbf030028 4
+# replay knows nothing but the two files
+$ mkdir alone; cp n.ims n.aes alone; cd alone; pugmark citcat replay n.ims n.aes -o a.din 2>/dev/null; ls
+> a.din
+> n.aes
+> n.ims
+# the processor reports beside the bus: an unmodified guest, from power-on
+$ pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img --cat s.cat --sideband --exec-trace truth.pug; pugmark citcat verify s.cat | sed 's/ in .*;/;/'
+> 0 differences; 1189917 instructions, 429 interrupts
+$ pugmark citcat extract s.cat >/dev/null; pugmark citcat replay s.ims -o again.pug 2>/dev/null; pugmark dump truth.pug >truth.txt; pugmark dump again.pug | cmp - truth.txt
+# 16-byte lines; a secondary cache
+$ pugmark machine run -q --cpu r4400,line=16 --elf $TOP/build/guest/nano.elf --disk disk.img --cat l.cat; pugmark citcat verify l.cat | sed 's/ in .*;/;/'
+> 0 differences; 1004213 instructions, 429 interrupts
+$ pugmark machine run -q --cpu r4400,l2=128k --elf $TOP/build/guest/nano.elf --disk disk.img --cat l2.cat; pugmark citcat verify l2.cat | sed 's/ in .*//'
+> 0 differences
+# a trace that was cut off replays up to the cut
+$ head -c 100000 n.cat >cut.cat; pugmark citcat verify cut.cat | sed 's/ in .*//'
+> 0 differences
+# one word of the initial memory is wrong, in the state or in memory
+$ pugmark citcat extract n.cat >/dev/null; cp n.ims bad.ims; printf '\125' | dd of=bad.ims bs=1 seek=1007 conv=notrunc 2>/dev/null; pugmark citcat verify --ims bad.ims --aes n.aes n.cat
+! pugmark: n.cat: record 10328 differs: the trace has instruction fetch of 4 bytes, 0x000022f4 = 0xac430000 at branch count 41408; replay has instruction fetch of 4 bytes, 0x000022f4 = 0xac430055 at branch count 41408
+? 1
+# what is no trace, or none with a begin
+$ pugmark citcat verify n.aes
+! pugmark: n.aes:0x0: expected the magic "PMCAT1", found something else
+? 1
+$ head -c 64 n.cat >empty.cat; pugmark citcat verify empty.cat
+! pugmark: empty.cat:0x40: expected a begin record, found none
+? 1
+$ pugmark citcat replay n.aes n.ims
+! pugmark: n.aes:0x0: expected the magic "PMIMS1", found something else
+? 1
+$ head -c 1000 n.aes >cut.aes; pugmark citcat replay n.ims cut.aes
+! pugmark: cut.aes:0x14: expected 10296 bytes of records, found 980
+? 1

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* fuzz_translate.c - the translator on any bytes: bounded, and whatever it emits is well formed */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "collect/runtime/abi.h"
+#include "collect/translate/translate.h"
+#include "isa/x86/decode.h"
+#include "fuzz/fuzz.h"
+
+#define HEADER	8
+#define LO	0x7f0000400000ull
+
+const unsigned fuzz_inputs = 40000;
+
+struct ctx {
+	const uint8_t *p;
+	size_t n;
+	uint32_t salt;
+};
+
+static uint64_t mix(uint64_t v)
+{
+	v *= 0x9e3779b97f4a7c15ull;
+	return v ^ v >> 29;
+}
+
+/* Some inputs are readable in small pieces, some have holes. */
+static const uint8_t *fuzz_read(void *ctx, uint64_t addr, size_t *avail)
+{
+	const struct ctx *c = ctx;
+	uint64_t off = addr - LO;
+
+	assert(addr >= LO && off < c->n);
+	*avail = c->n - off;
+	if (c->salt & 1) {
+		size_t piece = 16 - (off & 15);
+
+		if (mix(off / 16 + c->salt) % 37 == 0)
+			return NULL;
+		if (*avail > piece)
+			*avail = piece;
+	}
+	return c->p + off;
+}
+
+static bool fuzz_known(void *ctx, uint64_t addr, struct xl_known *out)
+{
+	const struct ctx *c = ctx;
+
+	assert(addr >= LO && addr - LO < c->n);
+	if (!(c->salt & 2) || mix(addr + c->salt) % 19)
+		return false;
+	out->code = LO + 0x10000000 + addr % 4096;
+	out->live = mix(addr) & XL_LIVE_ALL;
+	return true;
+}
+
+static bool fuzz_function(void *ctx, uint64_t addr)
+{
+	const struct ctx *c = ctx;
+
+	return c->salt & 4 && mix(addr ^ c->salt) % 23 == 0;
+}
+
+static bool is_landing(const struct xl_unit *u, const struct xl_block *b, uint32_t to)
+{
+	if (to >= b->code && to < b->code_end)
+		return true;			/* within the block: over a long jump */
+	for (size_t k = 0; k < u->nblock; k++)
+		if (u->block[k].code == to)
+			return true;
+	for (size_t k = 0; k < u->nlink; k++)
+		if (u->link[k].stub == to)
+			return true;
+	return to >= u->map[u->nmap - 1].code && to < u->ncode;		/* a failed check */
+}
+
+static void check_block(const struct xl_input *in, const struct xl_unit *u, size_t index,
+			struct x86_decoder *d)
+{
+	const struct xl_block *b = &u->block[index];
+	uint32_t at = b->indirect != XL_NONE ? b->indirect : b->code, m = b->map, done = b->map + b->nmap;
+	bool entry = false;
+
+	assert(b->indirect == XL_NONE || b->indirect <= b->code);
+	assert(b->code <= b->code_end && b->code_end <= u->ncode);
+	assert(b->nmap && done <= u->nmap && u->map[m].code == at);
+	assert(b->n || b->flags & XL_UNKNOWN);
+	assert(!in->max_insns || b->n <= in->max_insns);
+	assert(!in->patchable || !((in->place + b->code) & 7));
+	while (at < b->code_end) {
+		struct x86_insn x;
+
+		entry |= at == b->code;
+		if (m < done && u->map[m].code == at) {
+			assert(u->map[m].insn <= b->n && u->map[m].tmp < 16);
+			assert(m == b->map || u->map[m].insn >= u->map[m - 1].insn);
+			m++;
+		}
+		assert(m == done || u->map[m].code > at);
+		assert(x86_decode(d, u->code + at, u->ncode - at, &x));
+		if (x.kind == X86_JMP || x.kind == X86_JCC || x.kind == X86_JCX || x.kind == X86_XBEGIN) {
+			uint64_t to = x86_target(&x, u->code + at, in->place + at);
+
+			if (to - in->place < u->ncode)
+				assert(is_landing(u, b, to - in->place));
+			else
+				assert(to - LO - 0x10000000 < 4096);
+		}
+		/* a far transfer or a gs operand of the original must never be copied */
+		assert(x.kind != X86_CALL_IND && x.kind != X86_SYSCALL && x.kind != X86_INT80 &&
+		       x.kind != X86_UNKNOWN);
+		/* calls go to a tail of this unit, returns to what was looked up */
+		if (x.kind == X86_CALL)
+			assert(x86_target(&x, u->code + at, in->place + at) - in->place < u->ncode);
+		if (x.kind == X86_RET)
+			assert(at - b->code >= 4 && !memcmp(u->code + at - 4, "\x48\x89\x0c\x24", 4));
+		if (x.kind == X86_STEP) {
+			/* ours: gs:[disp32] */
+			const uint8_t *p = u->code + at;
+
+			assert(p[0] == 0x65 && x.disp && p[x.disp - 1] == 0x25);
+		}
+		at += x.len;
+	}
+	if (m + 1 == done && done == u->nmap)		/* the cold part's */
+		assert(u->map[m++].code >= b->code_end);
+	assert(at == b->code_end && m == done && (entry || b->code == b->code_end));
+}
+
+static void check_unit(const struct xl_input *in, const struct xl_unit *u, struct x86_decoder *d)
+{
+	if (!u->nblock)
+		return;
+	assert(u->block[0].pc == in->entry);
+	for (size_t k = 1; k < u->nmap; k++)
+		assert(u->map[k].code >= u->map[k - 1].code);
+	for (size_t k = 0; k < u->nblock; k++)
+		check_block(in, u, k, d);
+	for (size_t k = 0; k < u->nreloc; k++)
+		assert(u->reloc[k].at + 4 <= u->ncode);
+	for (size_t k = 0; k < u->nlink; k++) {
+		uint32_t rel;
+
+		memcpy(&rel, u->code + u->link[k].site, 4);
+		assert(u->link[k].site + 4 + rel == u->link[k].stub);
+		assert(((in->place + u->link[k].site) & 63) <= 60);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct x86_decoder *d;
+	struct xl_unit a = { 0 }, b = { 0 };
+	struct ctx c;
+
+	if (!d)
+		d = x86_decoder_new(X86_MODE_64);
+	if (size <= HEADER)
+		return 0;
+	c = (struct ctx){ data + HEADER, size - HEADER, data[0] };
+
+	struct xl_input in = {
+		.entry = LO + data[1] % c.n, .lo = LO, .hi = LO + c.n,
+		.place = LO + 0x8000000 + (data[2] & 0x3f) * 64,
+		.absolute = data[3] & 1, .patchable = data[3] & 2, .check_bytes = data[3] & 4,
+		.max_insns = data[4] & 1 ? data[4] >> 1 : 0,
+		.max_blocks = data[5] & 1 ? 1 + (data[5] >> 1) : 0,
+		.read = fuzz_read, .known = fuzz_known, .function = fuzz_function, .ctx = &c,
+	};
+
+	xl_translate(&in, &a);
+	check_unit(&in, &a, d);
+	xl_translate(&in, &b);
+	assert(a.ncode == b.ncode && a.nblock == b.nblock && a.nmap == b.nmap);
+	assert(!a.ncode || !memcmp(a.code, b.code, a.ncode));
+	xl_unit_release(&a);
+	xl_unit_release(&b);
+	return 0;
+}

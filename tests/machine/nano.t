@@ -1,0 +1,61 @@
+# nano.t - the small guest runs on the simulated machine, and nothing that watches changes it
+# needs: mipsel-linux-gnu-gcc
+$ seq 1 20000 | head -c 65536 >disk.img; pugmark machine run --elf $TOP/build/guest/nano.elf --disk disk.img --save plain.snap
+> nano
+> float  ecd09def
+> code   073555d0
+> disk   2362d648
+> branch 1d30e181
+> memory 44705aeb
+> ticks 00000001 disk 00000024
+# nothing of the host shows: no clock, no randomness
+# the disk image is not written to
+$ seq 1 20000 | head -c 65536 | cmp - disk.img
+# watched by the bus monitor and traced: the same in every bit at the end
+$ pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img --cat n.cat --exec-trace n.din --save watched.snap
+$ cmp plain.snap watched.snap
+# stopped in the middle, saved, loaded, gone on: the same again
+$ pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img -n 654321 --save half.snap
+$ pugmark machine run -q --load half.snap --disk disk.img --save two.snap
+$ cmp plain.snap two.snap
+# other cache lines and a secondary cache: another bus, the same results
+$ pugmark machine run --cpu r4400,line=16 --elf $TOP/build/guest/nano.elf --disk disk.img | tail -2
+> memory 44705aeb
+> ticks 00000001 disk 00000024
+$ pugmark machine run --elf $TOP/build/guest/nano.elf --ram 1M 2>&1 | sed "s|$TOP/||"
+> nano
+> disk   cb1ff1c3
+> code   073555d0
+> float  ecd09def
+> branch 1d30e181
+> memory 44705aeb
+> ticks 00000001 disk 00000000
+$ pugmark machine run --cpu r4400,l2=256k --elf $TOP/build/guest/nano.elf --disk disk.img | sort
+> branch 1d30e181
+> code   073555d0
+> disk   2362d648
+> float  ecd09def
+> memory 44705aeb
+> nano
+> ticks 00000001 disk 00000024
+# damaged and foreign snapshots
+$ head -c 100000 half.snap >cut.snap; pugmark machine run -q --load cut.snap
+! pugmark: cut.snap:0x18698: the checksum is wrong: the snapshot is damaged or cut off
+? 1
+$ pugmark machine run --elf disk.img
+! pugmark: disk.img:0x0: expected an ELF file, found something else
+? 1
+$ head -c 3000 $TOP/build/guest/nano.elf >cut.elf; pugmark machine run --elf cut.elf
+! pugmark: cut.elf:0x0: expected 14784 bytes of segment 0, found 3000
+? 1
+$ pugmark machine run --elf $TOP/build/pugmark 2>&1 | sed "s|$TOP/||"
+> pugmark: build/pugmark:0x12: expected a MIPS program (machine 8), found machine 62
+$ head -c 1000 disk.img >odd.img; pugmark machine run --elf $TOP/build/guest/nano.elf --disk odd.img
+! pugmark: odd.img:0x3e8: expected a disk image of whole 512-byte sectors, found 1000 bytes
+? 1
+$ pugmark machine run --cpu r3000 --elf x
+! pugmark: 'r3000' is not a processor (see `pugmark machine run --help`)
+? 2
+$ pugmark machine run -q --elf missing.elf
+! pugmark: missing.elf: cannot open: No such file or directory
+? 1

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* oracle/core.h - the rules of src/analyse/core.h with everything that ever happened in plain lists */
+#ifndef ORACLE_CORE_H
+#define ORACLE_CORE_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/core.h"
+
+#define O_CYCLES (1u << 22)
+
+struct o_times { uint64_t *v; size_t n, cap; };
+
+static void o_note(struct o_times *t, uint64_t x)
+{
+	if (t->n == t->cap)
+		t->v = realloc(t->v, (t->cap = t->cap * 2 + 64) * sizeof *t->v);
+	t->v[t->n++] = x;
+}
+
+static uint64_t o_take_least(struct o_times *t)
+{
+	size_t at = 0;
+	uint64_t x;
+
+	for (size_t i = 1; i < t->n; i++)
+		if (t->v[i] < t->v[at])
+			at = i;
+	x = t->v[at];
+	t->v[at] = t->v[--t->n];
+	return x;
+}
+
+struct o_core {
+	struct pm_core_conf c;
+	uint64_t reg[64], fetch, barrier, commit, dispatch, written, mem_free;
+	unsigned insns, bytes, disp_used, commit_used;
+	struct o_times dispatched, rob, lq, sq, iq, mshr;	/* of all instructions, micro-ops, loads, stores so far */
+	uint32_t *port;			/* by cycle */
+	struct { uint64_t line, ready; } fill[4096];
+	struct { uint64_t word, issued, written; bool used; } word[1024];
+};
+
+static struct o_core *o_core_new(const struct pm_core_conf *c)
+{
+	struct o_core *o = calloc(1, sizeof *o);
+
+	o->c = *c;
+	o->port = calloc(O_CYCLES, sizeof *o->port);
+	return o;
+}
+
+static void o_core_free(struct o_core *o)
+{
+	free(o->dispatched.v);
+	free(o->rob.v);
+	free(o->lq.v);
+	free(o->sq.v);
+	free(o->iq.v);
+	free(o->mshr.v);
+	free(o->port);
+	free(o);
+}
+
+static uint64_t o_port(struct o_core *o, unsigned lowest, unsigned count, uint32_t among, uint64_t t, unsigned busy)
+{
+	for (;; t++)
+		for (unsigned p = lowest; p < lowest + count; p++)
+			if ((among >> p & 1) && !(o->port[t] >> p & 1)) {
+				for (unsigned d = 0; d < busy; d++)
+					o->port[t + d] |= 1u << p;
+				return t;
+			}
+}
+
+static uint64_t o_later(uint64_t a, uint64_t b)
+{
+	return a < b ? b : a;
+}
+
+static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t times[4])
+{
+	static const struct { unsigned lat, busy; } cls[] = {
+#define C(name, lat, busy, ports, about) { lat, busy },
+		PM_CORE_CLASSES(C)
+#undef C
+	};
+	const struct pm_core_conf *c = &o->c;
+	uint32_t ports = pm_core_ports(c, op->class);
+	uint64_t d, ready, addr, done, end, commit, store_at[4], was = o->fetch;
+	size_t k = o->dispatched.n;
+	unsigned entries = op->nload + op->nstore + (ports ? 1 : 0);
+
+	/* fetch */
+	if (op->fetch_level)
+		o->fetch += c->lat[op->fetch_level] + (o->insns ? 1 : 0);
+	else if (o->insns && (o->insns == c->fetch || o->bytes + op->len > c->bytes))
+		o->fetch++;
+	if (k >= c->queue)
+		o->fetch = o_later(o->fetch, o->dispatched.v[k - c->queue]);
+	if (o->fetch != was)
+		o->insns = o->bytes = 0;
+	o->insns++;
+	o->bytes += op->len;
+	times[0] = o->fetch;
+	/* dispatch */
+	d = o_later(o->fetch + c->front, o->dispatch);
+	if (d == o->dispatch && o->disp_used && o->disp_used + op->uops > c->width)
+		d++;
+	d = o_later(d, o->barrier);
+	if (op->serial)
+		d = o_later(d, o->commit + 1);
+	for (unsigned u = 0; u < op->uops; u++)
+		if (o->rob.n + u >= c->rob)
+			d = o_later(d, o->rob.v[o->rob.n + u - c->rob] + 1);
+	for (unsigned i = 0; i < op->nload; i++)
+		if (o->lq.n + i >= c->lq)
+			d = o_later(d, o->lq.v[o->lq.n + i - c->lq] + 1);
+	for (unsigned i = 0; i < op->nstore; i++)
+		if (o->sq.n + i >= c->sq)
+			d = o_later(d, o->sq.v[o->sq.n + i - c->sq] + 1);
+	while (o->iq.n && o->iq.n + entries > c->iq)
+		d = o_later(d, o_take_least(&o->iq) + 1);
+	if (d > o->dispatch)
+		o->disp_used = 0;
+	o->dispatch = d;
+	o->disp_used += op->uops;
+	o_note(&o->dispatched, d);
+	times[1] = d;
+	/* execution */
+	ready = addr = d + 1;
+	for (int r = 0; r < 64; r++) {
+		if (op->addr_regs >> r & 1)
+			addr = o_later(addr, o->reg[r]);
+		if (op->data_regs >> r & 1)
+			ready = o_later(ready, o->reg[r]);
+	}
+	for (unsigned i = 0; i < op->nload; i++) {
+		uint64_t t = o_port(o, 16, c->loads, ~0u, addr, 1), line = op->load[i] / 64, data = t + c->lat[0], fw = 0;
+
+		o_note(&o->iq, t);
+		if (op->load_level[i]) {
+			uint64_t start = t;
+
+			for (size_t j = 0; j < o->mshr.n; )	/* those that have arrived */
+				if (o->mshr.v[j] <= start)
+					o->mshr.v[j] = o->mshr.v[--o->mshr.n];
+				else
+					j++;
+			if (o->mshr.n == c->mshr)
+				start = o_later(start, o_take_least(&o->mshr));
+			if (op->load_level[i] == 3) {
+				start = o_later(start, o->mem_free);
+				o->mem_free = start + c->gap;
+			}
+			data = start + c->lat[op->load_level[i]];
+			o_note(&o->mshr, data);
+			o->fill[line % 4096].line = line;
+			o->fill[line % 4096].ready = data;
+		} else if (o->fill[line % 4096].line == line) {
+			data = o_later(data, o->fill[line % 4096].ready);
+		}
+		for (uint64_t w = op->load[i] / 8; w <= (op->load[i] + (op->load_size[i] ? op->load_size[i] : 1) - 1) / 8 &&
+		     w < op->load[i] / 8 + 8; w++)
+			if (o->word[w % 1024].used && o->word[w % 1024].word == w && o->word[w % 1024].written > t)
+				fw = o_later(fw, o->word[w % 1024].issued + c->forward);
+		if (fw)
+			data = o_later(t + c->lat[0], fw);
+		ready = o_later(ready, data);
+	}
+	done = ready;
+	if (ports) {
+		uint64_t t = o_port(o, 0, 16, ports, ready, cls[op->class].busy);
+
+		o_note(&o->iq, t);
+		done = t + cls[op->class].lat;
+	}
+	for (int r = 0; r < 64; r++)
+		if ((op->writes >> r & 1) && !(r == 4 && op->stack))
+			o->reg[r] = done;
+	times[2] = done;
+	was = o->fetch;
+	if (op->redirect == PM_CORE_WRONG)
+		o->fetch = o_later(o->fetch, done + 1);
+	else if (op->redirect == PM_CORE_BUBBLE)
+		o->fetch += c->bubble;
+	else if (op->taken)
+		o->fetch++;
+	if (o->fetch != was)
+		o->insns = o->bytes = 0;
+	/* stores, commit */
+	end = done;
+	for (unsigned i = 0; i < op->nstore; i++) {
+		store_at[i] = o_port(o, 20, c->stores, ~0u, o_later(addr, done), 1);
+		o_note(&o->iq, store_at[i]);
+		end = o_later(end, store_at[i] + 1);
+	}
+	commit = o_later(end + 1, o->commit);
+	if (commit == o->commit && o->commit_used && o->commit_used + op->uops > c->width)
+		commit++;
+	if (commit > o->commit)
+		o->commit_used = 0;
+	o->commit = commit;
+	o->commit_used += op->uops;
+	times[3] = commit;
+	for (unsigned i = 0; i < op->nstore; i++) {
+		o->written = o_later(o->written + 1, commit + 1);
+		if (op->store_level[i])
+			o->written = o_later(o->written, store_at[i] + c->lat[op->store_level[i]]);
+		o_note(&o->sq, o->written);
+		for (uint64_t w = op->store[i] / 8; w <= (op->store[i] + (op->store_size[i] ? op->store_size[i] : 1) - 1) / 8 &&
+		     w < op->store[i] / 8 + 8; w++) {
+			o->word[w % 1024].used = true;
+			o->word[w % 1024].word = w;
+			o->word[w % 1024].issued = store_at[i];
+			o->word[w % 1024].written = o->written;
+		}
+	}
+	for (unsigned u = 0; u < op->uops; u++)
+		o_note(&o->rob, commit);
+	for (unsigned i = 0; i < op->nload; i++)
+		o_note(&o->lq, commit);
+	if (op->serial)
+		o->barrier = commit + 1;
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* check.h - a victim checks itself: the first wrong thing ends it with a message and status 1, and
+ * the end of main prints what was checked. Output depends on nothing but the program. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile int checks __attribute__((unused));
+
+#define CHECK(what) do {								\
+	if (!(what)) {									\
+		int err_ = errno;							\
+		fprintf(stderr, "%s:%d: wrong: %s (errno %d)\n", __FILE_NAME__,		\
+			__LINE__, #what, err_);						\
+		_exit(1);								\
+	}										\
+	checks++;									\
+} while (0)
+
+#define SECTION(...) do { printf(__VA_ARGS__); putchar('\n'); fflush(stdout); } while (0)
+
+#ifndef __FILE_NAME__
+#define __FILE_NAME__ __FILE__
+#endif
+
+#endif

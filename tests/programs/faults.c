@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* faults.c - instructions that raise a signal by themselves: which, with what code, at what address */
+#include <setjmp.h>
+#include <signal.h>
+#include <ucontext.h>
+#include "check.h"
+
+static sigjmp_buf back;
+static volatile int sig_seen, code;
+static volatile uint64_t ip, addr;
+
+static void leave(int sig, siginfo_t *si, void *context)
+{
+	sig_seen = sig;
+	code = si->si_code;
+	addr = (uint64_t)(uintptr_t)si->si_addr;
+	ip = (uint64_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+	siglongjmp(back, 1);
+}
+
+uint64_t fault_at;
+
+#define FAULT(label, text) do {							\
+	sig_seen = 0;								\
+	if (!sigsetjmp(back, 1)) {						\
+		__asm__ volatile("lea 77f(%%rip), %%rax\n\tmov %%rax, fault_at(%%rip)\n"	\
+				 "77:\t" text ::: "rax", "rcx", "rdx", "memory", "cc");	\
+		printf("%s: no signal\n", label);				\
+		exit(1);							\
+	}									\
+	printf("%s: signal %d code %d, rip +%d, address %s\n", label, sig_seen, code,	\
+	       (int)(ip - fault_at), addr == ip ? "rip" : addr ? "other" : "0");	\
+} while (0)
+
+int main(void)
+{
+	struct sigaction sa = { .sa_sigaction = leave, .sa_flags = SA_SIGINFO };
+	static const int sigs[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
+
+	for (unsigned i = 0; i < sizeof sigs / sizeof *sigs; i++)
+		sigaction(sigs[i], &sa, NULL);
+	for (int round = 0; round < 3; round++) {
+		FAULT("int3", "int3");
+		FAULT("int_3", ".byte 0xcd, 3");
+		FAULT("ud2", "ud2");
+		FAULT("ud1", "ud1 %%eax, %%ecx");
+		FAULT("undefined", ".byte 0x0f, 0xff, 0xc0");
+		FAULT("bad_in_64_bit_mode", ".byte 0x06");
+		FAULT("lock_on_register", ".byte 0xf0, 0x01, 0xc0");
+		FAULT("div_by_zero", "xor %%ecx, %%ecx\n\tdiv %%ecx");		/* 2 behind */
+		FAULT("div_overflow", "mov $1, %%ecx\n\tmov $2, %%edx\n\tdiv %%ecx");
+		FAULT("hlt", "hlt");
+		FAULT("int_0x42", "int $0x42");
+		FAULT("in", "in $0x60, %%al");
+		FAULT("mov_cr0", "mov %%cr0, %%rax");
+		FAULT("movaps_unaligned", "movaps 1(%%rsp), %%xmm0");
+		FAULT("cli", "cli");
+		FAULT("icebp", ".byte 0xf1");
+		FAULT("rdmsr", "rdmsr");
+	}
+	return 0;
+}

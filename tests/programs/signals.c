@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* signals.c - handlers of every kind */
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include "check.h"
+
+static volatile sig_atomic_t hits, depth, deepest, order[8], norder;
+static volatile uintptr_t seen_sp, seen_ip;
+static sigjmp_buf back;
+extern char __executable_start[], etext[];
+
+static void set(int sig, void (*handler)(int, siginfo_t *, void *), int flags)
+{
+	struct sigaction sa = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags };
+
+	sigemptyset(&sa.sa_mask);
+	CHECK(sigaction(sig, &sa, NULL) == 0);
+}
+
+static void count(int sig, siginfo_t *si, void *context)
+{
+	int local;
+	ucontext_t *uc = context;
+
+	hits++;
+	seen_sp = (uintptr_t)&local;
+	seen_ip = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+	(void)sig;
+	(void)si;
+}
+
+static void leave(int sig, siginfo_t *si, void *context)
+{
+	hits++;
+	siglongjmp(back, sig);
+	(void)si;
+	(void)context;
+}
+
+static void nest(int sig, siginfo_t *si, void *context)
+{
+	depth++;
+	if (depth > deepest)
+		deepest = depth;
+	if (depth < 20)
+		raise(sig);
+	depth--;
+	(void)si;
+	(void)context;
+}
+
+static void note(int sig, siginfo_t *si, void *context)
+{
+	order[norder++ & 7] = sig;
+	if (sig == SIGUSR1)
+		raise(SIGUSR2);		/* blocked here: comes after us */
+	order[norder++ & 7] = -sig;
+	(void)si;
+	(void)context;
+}
+
+static volatile int queued[4];
+static void queue(int sig, siginfo_t *si, void *context)
+{
+	CHECK(si->si_code == SI_QUEUE && si->si_pid == getpid());
+	queued[hits++ & 3] = si->si_value.sival_int;
+	(void)sig;
+	(void)context;
+}
+
+static void move_on(int sig, siginfo_t *si, void *context)
+{
+	ucontext_t *uc = context;
+
+	hits++;
+	uc->uc_mcontext.gregs[REG_RAX] = 4711;
+	(void)sig;
+	(void)si;
+}
+
+/* Leaves values below the stack pointer, in the red zone, and a signal behind the system call. */
+static long red_zone(void)
+{
+	long r;
+
+	__asm__ volatile(
+		"movq $0x1122334455667788, %%rax\n\t"
+		"movq %%rax, -8(%%rsp)\n\t"
+		"movq %%rax, -64(%%rsp)\n\t"
+		"movq %%rax, -128(%%rsp)\n\t"
+		"movl $39, %%eax\n\tsyscall\n\t"			/* getpid */
+		"movl %%eax, %%edi\n\tmovl $10, %%esi\n\t"
+		"movl $62, %%eax\n\tsyscall\n\t"			/* kill(self, SIGUSR1) */
+		"movq -8(%%rsp), %%rax\n\t"
+		"xorq -64(%%rsp), %%rax\n\t"
+		"addq -128(%%rsp), %%rax"
+		: "=a"(r) :: "rdi", "rsi", "rcx", "r11", "memory", "cc");
+	return r;
+}
+
+int main(void)
+{
+	stack_t alt = { .ss_sp = malloc(65536), .ss_size = 65536 }, old;
+	struct itimerval tick = { { 0, 0 }, { 0, 20000 } };
+	sigset_t set1, was;
+	int status, fd[2], rc;
+	char c;
+	pid_t pid;
+	volatile int local = 5;
+
+	set(SIGUSR1, count, 0);
+	CHECK(raise(SIGUSR1) == 0 && hits == 1);
+	CHECK(kill(getpid(), SIGUSR1) == 0 && hits == 2);
+	SECTION("raise, kill: %d", hits);
+
+	hits = 0;
+	CHECK(red_zone() == 0x1122334455667788 && hits == 1);
+	CHECK(seen_ip >= (uintptr_t)__executable_start && seen_ip < (uintptr_t)etext);
+	SECTION("red zone, interrupted address: good");
+
+	CHECK(sigaltstack(&alt, &old) == 0 && old.ss_flags & SS_DISABLE);
+	set(SIGUSR2, count, SA_ONSTACK);
+	raise(SIGUSR2);
+	CHECK(seen_sp >= (uintptr_t)alt.ss_sp && seen_sp < (uintptr_t)alt.ss_sp + alt.ss_size);
+	raise(SIGUSR1);
+	CHECK(!(seen_sp >= (uintptr_t)alt.ss_sp && seen_sp < (uintptr_t)alt.ss_sp + alt.ss_size));
+	SECTION("alternate stack: good");
+
+	hits = 0;
+	set(SIGUSR1, leave, 0);
+	for (int i = 0; i < 1000; i++) {
+		rc = sigsetjmp(back, 1);
+		if (!rc) {
+			raise(SIGUSR1);
+			CHECK(!"came back");
+		}
+		CHECK(rc == SIGUSR1);
+	}
+	set(SIGUSR1, leave, SA_ONSTACK);
+	for (int i = 0; i < 100; i++)
+		if (!sigsetjmp(back, 1))
+			kill(getpid(), SIGUSR1);
+	CHECK(local == 5 && hits == 1100);
+	SECTION("siglongjmp: %d", hits);
+
+	set(SIGUSR1, nest, SA_NODEFER);
+	raise(SIGUSR1);
+	CHECK(deepest == 20 && depth == 0);
+	SECTION("nested: %d", deepest);
+
+	{
+		struct sigaction sa = { .sa_sigaction = note, .sa_flags = SA_SIGINFO };
+
+		sigemptyset(&sa.sa_mask);
+		sigaddset(&sa.sa_mask, SIGUSR2);
+		sigaction(SIGUSR1, &sa, NULL);
+		set(SIGUSR2, note, 0);
+		raise(SIGUSR1);
+		CHECK(norder == 4 && order[0] == SIGUSR1 && order[1] == -SIGUSR1 && order[2] == SIGUSR2);
+	}
+	SECTION("masks of handlers: good");
+
+	set(SIGUSR1, count, SA_RESETHAND);
+	raise(SIGUSR1);
+	{
+		struct sigaction sa;
+
+		sigaction(SIGUSR1, NULL, &sa);
+		CHECK(sa.sa_handler == SIG_DFL);
+		set(SIGUSR1, count, SA_RESTART);
+		sigaction(SIGUSR1, NULL, &sa);
+		CHECK(sa.sa_sigaction == count && sa.sa_flags & SA_RESTART);
+	}
+	SECTION("sigaction tells what was set: good");
+
+	hits = 0;
+	sigemptyset(&set1);
+	sigaddset(&set1, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set1, &was);
+	raise(SIGUSR1);
+	raise(SIGUSR1);
+	CHECK(hits == 0);
+	sigpending(&set1);
+	CHECK(sigismember(&set1, SIGUSR1));
+	sigsuspend(&was);
+	CHECK(hits == 1);
+	sigprocmask(SIG_SETMASK, &was, NULL);
+	CHECK(hits == 1);
+	SECTION("blocked, pending, sigsuspend: good");
+
+	hits = 0;
+	set(SIGRTMIN, queue, 0);
+	sigemptyset(&set1);
+	sigaddset(&set1, SIGRTMIN);
+	sigprocmask(SIG_BLOCK, &set1, NULL);
+	for (int i = 0; i < 4; i++)
+		CHECK(sigqueue(getpid(), SIGRTMIN, (union sigval){ .sival_int = 10 + i }) == 0);
+	sigprocmask(SIG_UNBLOCK, &set1, NULL);
+	CHECK(hits == 4 && queued[0] == 10 && queued[1] == 11 && queued[2] == 12 && queued[3] == 13);
+	SECTION("queued with values, in order: %d", hits);
+
+	{
+		siginfo_t si;
+		struct timespec none = { 0, 0 };
+
+		sigprocmask(SIG_BLOCK, &set1, NULL);
+		sigqueue(getpid(), SIGRTMIN, (union sigval){ .sival_int = 77 });
+		CHECK(sigwaitinfo(&set1, &si) == SIGRTMIN && si.si_value.sival_int == 77);
+		CHECK(sigtimedwait(&set1, &si, &none) == -1 && errno == EAGAIN);
+		sigprocmask(SIG_UNBLOCK, &set1, NULL);
+	}
+	SECTION("sigwaitinfo: good");
+
+	/* a read is interrupted, or restarted */
+	CHECK(pipe(fd) == 0);
+	set(SIGALRM, count, 0);
+	hits = 0;
+	setitimer(ITIMER_REAL, &tick, NULL);
+	CHECK(read(fd[0], &c, 1) == -1 && errno == EINTR && hits == 1);
+	set(SIGALRM, count, SA_RESTART);
+	pid = fork();
+	if (!pid) {
+		usleep(80000);
+		_exit(write(fd[1], "x", 1) == 1 ? 0 : 1);
+	}
+	setitimer(ITIMER_REAL, &tick, NULL);
+	CHECK(read(fd[0], &c, 1) == 1 && c == 'x' && hits == 2);
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	alarm(1);
+	CHECK(pause() == -1 && errno == EINTR && hits == 3);
+	SECTION("EINTR, SA_RESTART, pause: %d", hits);
+
+	/* the context that a handler changes is the one that continues */
+	set(SIGUSR1, move_on, 0);
+	hits = 0;
+	{
+		long r;
+
+		__asm__ volatile("syscall" : "=a"(r) : "a"(62), "D"(getpid()), "S"(SIGUSR1)
+				 : "rcx", "r11", "memory");
+		CHECK(r == 4711);
+	}
+	SECTION("context changed: good");
+
+	/* to the group: parent and two children */
+	setpgid(0, 0);
+	hits = 0;
+	set(SIGUSR1, count, 0);
+	sigemptyset(&set1);
+	sigaddset(&set1, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set1, &was);
+	for (int i = 0; i < 2; i++)
+		if (!fork()) {
+			sigset_t none;
+
+			sigemptyset(&none);
+			while (!hits)
+				sigsuspend(&none);
+			_exit(40 + hits);
+		}
+	kill(0, SIGUSR1);
+	sigprocmask(SIG_SETMASK, &was, NULL);
+	CHECK(hits == 1);
+	for (int i = 0; i < 2; i++) {
+		CHECK(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 41);
+	}
+	SECTION("to the group: good");
+
+	/* death by a signal is seen by the parent */
+	for (const int *s = (const int []){ SIGTERM, SIGKILL, SIGSEGV, SIGABRT, SIGPIPE, 0 }; *s; s++) {
+		pid = fork();
+		if (!pid) {
+			signal(*s, SIG_DFL);
+			raise(*s);
+			_exit(0);
+		}
+		CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == *s);
+	}
+	/* stop and continue */
+	pid = fork();
+	if (!pid) {
+		raise(SIGSTOP);
+		_exit(9);
+	}
+	CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
+	kill(pid, SIGCONT);
+	CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 9);
+	SECTION("deaths, stop and continue: good");
+	free(alt.ss_sp);
+	return 0;
+}

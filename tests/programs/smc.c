@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* flags: -pthread */
+/* smc.c - code that is written while the program runs, in every way that there is */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include "check.h"
+
+typedef int (*func)(int);
+
+/* mov $value, %eax; add %edi, %eax; ret */
+static size_t emit(unsigned char *p, int value)
+{
+	p[0] = 0xb8;
+	memcpy(p + 1, &value, 4);
+	memcpy(p + 5, "\x01\xf8\xc3", 3);
+	return 8;
+}
+
+static unsigned char *map(int prot)
+{
+	void *p = mmap(NULL, 65536, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	return p;
+}
+
+/* Patches the instruction right behind the store, in the same straight run of code. */
+extern char patched_insn[], patch_begin[], patch_end[];
+__asm__(".text\n.globl patch_begin, patched_insn, patch_end\n"
+	"patch_begin:\n\t"
+	"mov %edi, 3f+1(%rip)\n"
+	"\tnop\n"
+	"patched_insn:\n3:\tmov $0, %eax\n\t"
+	"ret\n"
+	"patch_end:\n");
+
+static volatile int stop, turns;
+static func shared_func;
+static void *caller(void *arg)
+{
+	while (!stop) {
+		int v = shared_func(1);
+
+		CHECK(v == 101 || v == 201);
+		turns++;
+	}
+	return arg;
+}
+
+int main(void)
+{
+	unsigned char *p = map(PROT_READ | PROT_WRITE | PROT_EXEC), *q;
+	func f = (func)p;
+	int fd, sum = 0;
+	pthread_t t;
+
+	for (int i = 0; i < 1000; i++) {
+		emit(p, i);
+		CHECK(f(5) == i + 5);
+	}
+	SECTION("rewritten and called: 1000");
+
+	for (int i = 0; i < 100; i++) {
+		emit(p, i);
+		CHECK(f(1) == i + 1 && f(2) == i + 2);
+		p[1] = 77;				/* one byte of an operand */
+		p[2] = p[3] = p[4] = 0;
+		CHECK(f(1) == 78);
+	}
+	SECTION("patched in place: 100");
+
+	q = map(PROT_READ | PROT_WRITE | PROT_EXEC);
+	memcpy(q, patch_begin, (size_t)(patch_end - patch_begin));
+	for (int i = 0; i < 200; i++)
+		CHECK(((func)q)(i) == i);
+	SECTION("the next instruction patched: 200");
+
+	for (int i = 0; i < 100; i++) {
+		CHECK(mprotect(p, 65536, PROT_READ | PROT_WRITE) == 0);
+		emit(p, i * 3);
+		CHECK(mprotect(p, 65536, PROT_READ | PROT_EXEC) == 0);
+		CHECK(f(4) == i * 3 + 4);
+	}
+	SECTION("mprotect to and fro: 100");
+
+	for (int i = 0; i < 50; i++) {
+		CHECK(munmap(p, 65536) == 0);
+		CHECK(mmap(p, 65536, PROT_READ | PROT_WRITE | PROT_EXEC,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p);
+		emit(p, i * 7);
+		CHECK(f(0) == i * 7);
+		/* mapped over without munmap */
+		CHECK(mmap(p, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p);
+		emit(p, i * 9);
+		CHECK(f(0) == i * 9);
+	}
+	SECTION("unmapped and mapped again: 50");
+
+	/* one memory, two mappings: written here, executed there */
+	fd = memfd_create("code", 0);
+	CHECK(fd >= 0 && ftruncate(fd, 65536) == 0);
+	{
+		unsigned char *w = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		unsigned char *x = mmap(NULL, 65536, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+
+		CHECK(w != MAP_FAILED && x != MAP_FAILED);
+		for (int i = 0; i < 200; i++) {
+			emit(w, i);
+			CHECK(((func)x)(3) == i + 3);
+		}
+		SECTION("written through another mapping: 200");
+		/* by the kernel, into the file that is mapped */
+		for (int i = 0; i < 50; i++) {
+			unsigned char code[8];
+
+			emit(code, i + 1000);
+			CHECK(pwrite(fd, code, 8, 0) == 8);
+			CHECK(((func)x)(0) == i + 1000);
+		}
+		SECTION("written by a system call into the file: 50");
+	}
+	/* by the kernel, into writable code */
+	for (int i = 0; i < 50; i++) {
+		unsigned char code[8];
+		int pfd[2];
+		struct iovec from = { code, 8 }, to = { p, 8 };
+
+		emit(code, i + 5);
+		CHECK(pipe(pfd) == 0 && write(pfd[1], code, 8) == 8 && read(pfd[0], p, 8) == 8);
+		close(pfd[0]);
+		close(pfd[1]);
+		CHECK(f(1) == i + 6);
+		emit(code, i + 50);
+		CHECK(process_vm_writev(getpid(), &from, 1, &to, 1, 0) == 8);
+		CHECK(f(1) == i + 51);
+	}
+	SECTION("read() into code: 50");
+
+	/* mremap moves code */
+	q = mremap(p, 65536, 65536, MREMAP_MAYMOVE | MREMAP_FIXED, map(PROT_NONE));
+	CHECK(q != MAP_FAILED && q != p && ((func)q)(1) == 100);
+	SECTION("moved: good");
+
+	/* a generator: thousands of functions that call each other, some rewritten */
+	p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (int i = 0; i < 4000; i++) {
+		unsigned char *c = p + i * 32;
+		int32_t d;
+
+		/* lea i(%rdi), %edi; jmp to the one before, or mov %edi,%eax; ret */
+		c[0] = 0x8d; c[1] = 0xbf;
+		d = i % 7;
+		memcpy(c + 2, &d, 4);
+		if (i % 16) {
+			c[6] = 0xe9;
+			d = (int32_t)(c - 32 - (c + 11));
+			memcpy(c + 7, &d, 4);
+		} else {
+			memcpy(c + 6, "\x89\xf8\xc3", 3);
+		}
+	}
+	for (int i = 0; i < 4000; i++)
+		sum += ((func)(p + i * 32))(i);
+	for (int i = 0; i < 4000; i += 16) {
+		p[i * 32 + 2] = 100;
+		sum += ((func)(p + (i + 3) % 4000 * 32))(i);
+	}
+	SECTION("4000 generated functions: %d", sum);
+
+	/* one thread calls while another rewrites (an aligned operand: old or new, nothing else) */
+	p = map(PROT_READ | PROT_WRITE | PROT_EXEC);
+	memset(p, 0x90, 64);
+	emit(p + 3, 100);			/* operand at p + 4: aligned */
+	shared_func = (func)p;
+	CHECK(pthread_create(&t, NULL, caller, NULL) == 0);
+	for (int i = 0; i < 2000; i++) {
+		*(volatile int *)(p + 4) = i & 1 ? 100 : 200;
+		if (i % 100 == 0)
+			usleep(500);
+	}
+	*(volatile int *)(p + 4) = 200;
+	usleep(1000);
+	stop = 1;
+	pthread_join(t, NULL);
+	CHECK(shared_func(1) == 201);
+	SECTION("rewritten under a running thread: good");
+	return 0;
+}

@@ -1,0 +1,74 @@
+# tests/trace/cut.t - a .pug that is cut, damaged, newer, or something else
+$ head -c 700 $TESTS/data/blocks.pug >cut.pug; pugmark info cut.pug
+> file            cut.pug
+> format          pug
+> bytes           700
+> facts           instruction boundaries, data addresses, access sizes, branch outcomes, basic blocks
+> traced:
+>   tool          pugmark 0.1.0
+>   level         default
+> count:
+>   instructions  400
+>   events        132
+>   kinds:
+>     block       48
+>     read        84
+>   streams:
+>     stream      0
+>     pid         1
+>     tid         1
+>     name        x
+>     instructions 400
+>     events      132
+>     kinds:
+>       block     48
+>       read      84
+> complete        no
+> bits_per_insn   14.000
+! pugmark: cut.pug:0x292: the trace is cut here, after 400 instructions
+? 1
+$ head -c -10 $TESTS/data/blocks.pug >cut.pug; pugmark verify cut.pug
+> 400 instructions
+>   flow     not applicable
+>   block    good: 48 looked at
+>   slot     good: 84 looked at
+>   size     good: 84 looked at
+>   rep      not applicable
+>   code     not applicable
+>   branch   not applicable
+>   calls    not applicable
+>   time     not applicable
+>   exit     not applicable
+>   uop      not applicable
+! pugmark: cut.pug:0x342: the trace is cut here, after 400 instructions
+? 1
+$ pugmark dump cut.pug | wc -l
+> 531
+! pugmark: cut.pug:0x342: the trace is cut here, after 400 instructions
+$ head -c 20 $TESTS/data/blocks.pug >cut.pug; pugmark dump cut.pug
+! pugmark: cut.pug:0x14: the trace is cut here, inside its header
+? 1
+$ printf '' >empty.pug; pugmark dump empty.pug
+! pugmark: empty.pug: the input is empty
+? 1
+$ printf 'certainly no trace at all\n' >other.pug; pugmark dump -f pug other.pug
+! pugmark: other.pug:0x0: not a .pug trace
+? 1
+$ cp $TESTS/data/blocks.pug bad.pug; printf X | dd of=bad.pug bs=1 seek=600 conv=notrunc status=none; pugmark verify bad.pug
+> 0 instructions
+>   flow     not applicable
+>   block    not applicable
+>   slot     not applicable
+>   size     not applicable
+>   rep      not applicable
+>   code     not applicable
+>   branch   not applicable
+>   calls    not applicable
+>   time     not applicable
+>   exit     not applicable
+>   uop      not applicable
+! pugmark: bad.pug:0x16a: the record here has a wrong checksum
+? 1
+$ gzip -c $TESTS/data/blocks.pug | head -c 500 >cut.gz; pugmark dump cut.gz | wc -l
+> 531
+! pugmark: cut.gz:0x1f4: gzip data is cut here

@@ -1,0 +1,8 @@
+# tests/trace/formats-in-pug.t - every sample of every format comes out of a .pug as it went in
+$ D=$TESTS/data/formats; grep -v '^#' $D/LIST | while read f fmt rest; do
++ [ -f $D/$f ] && pugmark formats $fmt | grep -q 'reads and writes' || continue
++ for l in fast dense; do
++ pugmark convert -q -f $fmt -t pug:$l $D/$f x.pug && pugmark dump -f $fmt $D/$f >a && pugmark dump x.pug >b && cmp a b
++ pugmark convert -q -t $fmt x.pug back || echo "$fmt: $f: cannot go back"
++ pugmark convert -q -f $fmt -t $fmt $D/$f direct && [ -f direct ] && { cmp direct back || echo "$fmt: $f"; }
++ rm -rf back* direct* x.pug*; done; done

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* The modern core against its slow twin; what a larger window does; what instructions are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../oracle/core.h"
+#include "../oracle/random.h"
+#include "base/mem.h"
+
+static uint64_t compared;
+
+static struct pm_core_op random_op(struct o_random *r)
+{
+	uint64_t x = o_rnd(r), y = o_rnd(r);
+	struct pm_core_op op = { .class = x % 8 ? 1 + x % 3 : x / 8 % PM_CORE_CLASS_COUNT, .uops = 1 + (y & 7) / 7,
+		.len = 1 + (x >> 8) % 11 };
+
+	op.addr_regs = 1u << (x >> 16 & 15);
+	op.data_regs = 1u << (x >> 20 & 15) | (x >> 24 & 1 ? 1u << (x >> 25 & 15) : 0);
+	op.writes = x >> 30 & 3 ? 1u << (x >> 32 & 15) : 0;
+	if ((x >> 36 & 7) < 3)
+		op.nload = 1 + ((x >> 39 & 15) == 0);
+	if ((x >> 43 & 7) == 0)
+		op.nstore = 1 + ((x >> 46 & 15) == 0);
+	for (unsigned i = 0; i < 2; i++) {
+		op.load[i] = 0x1000 + (y >> 8 & 255) * 8 + i * 64;
+		op.store[i] = 0x1000 + (y >> 16 & 255) * 8 + i * 8;
+		op.load_size[i] = 1u << (y >> 24 & 3);
+		op.store_size[i] = 1u << (y >> 26 & 5);
+		op.load_level[i] = (y >> 30 & 15) < 12 ? 0 : (y >> 30 & 3);
+		op.store_level[i] = (y >> 34 & 15) < 13 ? 0 : (y >> 34 & 3);
+	}
+	op.taken = (y >> 40 & 7) == 0;
+	op.redirect = (y >> 44 & 31) == 0 ? PM_CORE_WRONG : (y >> 44 & 31) == 1 ? PM_CORE_BUBBLE : 0;
+	op.fetch_level = (y >> 50 & 63) == 0 ? 1 + (y >> 56) % 3 : 0;
+	op.stack = (y >> 58 & 7) == 0;
+	op.serial = op.class == PM_CORE_SYSTEM;
+	return op;
+}
+
+static void test_twin(void **state)
+{
+	struct pm_core_conf confs[] = { pm_core_big, pm_core_mid, pm_core_small, pm_core_small };
+
+	(void)state;
+	confs[3].alu = confs[3].vec = confs[3].width = confs[3].mshr = confs[3].queue = 1;
+	confs[3].rob = confs[3].iq = 8;
+	confs[3].lq = confs[3].sq = 4;
+	for (size_t k = 0; k < NR(confs); k++) {
+		struct pm_core *c = pm_core_from(confs + k);
+		struct o_core *o = o_core_new(confs + k);
+		struct o_random r = o_random_init(k + 9);
+		static const char *const stage[] = { "fetch", "dispatch", "completion", "commit" };
+
+		for (size_t i = 0; i < 60000; i++) {
+			struct pm_core_op op = random_op(&r);
+			uint64_t a[4], b[4];
+
+			if (o->commit > O_CYCLES - 100000)
+				break;
+			pm_core_op(c, &op, a);
+			o_core_op(o, &op, b);
+			for (int s = 0; s < 4; s++)
+				if (a[s] != b[s])
+					fail_msg("core %zu instruction %zu: %s at %llu, slow %llu", k, i, stage[s],
+						 (unsigned long long)a[s], (unsigned long long)b[s]);
+			compared++;
+		}
+		assert_true(pm_core_stats(c)->forwarded > 0);
+		pm_core_free(c);
+		o_core_free(o);
+	}
+}
+
+/* A larger window, queue or width is never slower by more than 1 %. */
+static void test_monotone(void **state)
+{
+	static const struct { size_t at; uint32_t from; const char *name; } dim[] = {
+		{ offsetof(struct pm_core_conf, rob), 16, "rob" }, { offsetof(struct pm_core_conf, iq), 8, "iq" },
+		{ offsetof(struct pm_core_conf, width), 1, "width" }, { offsetof(struct pm_core_conf, mshr), 1, "mshr" },
+		{ offsetof(struct pm_core_conf, lq), 4, "lq" }, { offsetof(struct pm_core_conf, sq), 4, "sq" },
+	};
+
+	(void)state;
+	for (size_t d = 0; d < NR(dim); d++) {
+		uint64_t last = 0;
+
+		for (unsigned k = 0; k < 6; k++) {
+			struct pm_core_conf conf = pm_core_mid;
+			struct o_random r = o_random_init(33);
+			struct pm_core *c;
+			uint64_t cycles;
+
+			*(uint32_t *)((char *)&conf + dim[d].at) = dim[d].from << k;
+			c = pm_core_from(&conf);
+			for (size_t i = 0; i < 40000; i++) {
+				struct pm_core_op op = random_op(&r);
+
+				pm_core_op(c, &op, NULL);
+			}
+			cycles = pm_core_stats(c)->cycles;
+			if (last && cycles > last + last / 100)
+				fail_msg("%s %u: %llu cycles, with half as much %llu", dim[d].name, dim[d].from << k,
+					 (unsigned long long)cycles, (unsigned long long)last);
+			last = cycles;
+			pm_core_free(c);
+		}
+	}
+}
+
+/* A chain of n additions takes n cycles and the pipeline's ends; independent ones share the ports. */
+static void test_by_hand(void **state)
+{
+	struct pm_core_conf conf = pm_core_mid;
+	struct pm_core *c = pm_core_from(&conf);
+	struct pm_core_op add = { .data_regs = 1, .writes = 1, .class = PM_CORE_ALU, .uops = 1, .len = 3 };
+	uint64_t t[4];
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		pm_core_op(c, &add, t);
+	assert_int_equal(t[2], conf.front + 1 + 100);	/* first issues one after dispatch */
+	assert_int_equal(t[3], t[2] + 1);
+	pm_core_free(c);
+	c = pm_core_from(&conf);
+	add.data_regs = 0;
+	for (int i = 0; i < 400; i++)
+		pm_core_op(c, &add, t);
+	assert_int_equal(t[2], conf.front + 1 + 400 / conf.alu);
+	pm_core_free(c);
+}
+
+static void test_decode(void **state)
+{
+	static const struct {
+		uint8_t bytes[8], len;
+		uint64_t addr, data, writes;
+		uint8_t class;
+		bool stack;
+	} t[] = {
+#define FL (1ull << 49)
+		{ { 0x48, 0x01, 0xd8 }, 3, 0, 1 | 8, 1 | FL, PM_CORE_ALU },			/* add rax, rbx */
+		{ { 0x48, 0x03, 0x04, 0xcb }, 4, 8 | 2, 1, 1 | FL, PM_CORE_ALU },		/* add rax, [rbx+rcx*8] */
+		{ { 0x4b, 0x8b, 0x44, 0xc8, 0x10 }, 5, 1 << 8 | 1 << 9, 0, 1, PM_CORE_MOVE },	/* mov rax, [r8+r9*8+16] */
+		{ { 0x48, 0x89, 0x1e }, 3, 1 << 6, 8, 0, PM_CORE_MOVE },			/* mov [rsi], rbx */
+		{ { 0x31, 0xc0 }, 2, 0, 0, 1 | FL, PM_CORE_MOVE },				/* xor eax, eax */
+		{ { 0x53 }, 1, 1 << 4, 8, 1 << 4, PM_CORE_MOVE, true },				/* push rbx */
+		{ { 0x48, 0x89, 0xd8 }, 3, 0, 8, 1, PM_CORE_MOVE },				/* mov rax, rbx */
+		{ { 0x0f, 0xaf, 0xc3 }, 3, 0, 1 | 8, 1 | FL, PM_CORE_MUL },			/* imul eax, ebx */
+		{ { 0xf2, 0x0f, 0x58, 0xc1 }, 4, 0, 3 << 16, 1 << 16, PM_CORE_FADD },		/* addsd xmm0, xmm1 */
+		{ { 0xf2, 0x0f, 0x59, 0x07 }, 4, 1 << 7, 1 << 16, 1 << 16, PM_CORE_FMUL },	/* mulsd xmm0, [rdi] */
+		{ { 0x74, 0x05 }, 2, 0, FL, 0, PM_CORE_BRANCH },				/* je */
+		{ { 0x0f, 0x05 }, 2, 0, ~0ull, ~0ull, PM_CORE_SYSTEM },				/* syscall: any registers */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < NR(t); i++) {
+		struct pm_core_static s;
+
+		pm_core_decode(t[i].bytes, t[i].len, PM_ISA_X86_64, &s);
+		if (s.class != t[i].class || (t[i].data != ~0ull && (s.addr_regs != t[i].addr ||
+		    s.data_regs != t[i].data || s.writes != t[i].writes || s.stack != t[i].stack)))
+			fail_msg("instruction %zu: class %d (want %d) addr %llx (%llx) data %llx (%llx) writes %llx (%llx)",
+				 i, s.class, t[i].class, (unsigned long long)s.addr_regs,
+				 (unsigned long long)t[i].addr, (unsigned long long)s.data_regs,
+				 (unsigned long long)t[i].data, (unsigned long long)s.writes,
+				 (unsigned long long)t[i].writes);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_by_hand),
+		cmocka_unit_test(test_twin),
+		cmocka_unit_test(test_monotone),
+		cmocka_unit_test(test_decode),
+	};
+	int failed = cmocka_run_group_tests_name("core", tests, NULL, NULL);
+
+	printf("compared %llu instructions\n", (unsigned long long)compared);
+	return failed;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* test_formats.c - every format's worked example: recognised, read, written back byte for byte, and
+ * damaged in every way that one byte allows */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "formats_util.h"
+
+struct sample {
+	char file[64], format[32], path[360];
+	struct pm_buf data;
+};
+static struct sample sample[64];
+static unsigned nsample;
+static char scratch[] = "/tmp/pm-formats-XXXXXX";
+
+static int load(void **state)
+{
+	const char *tests = getenv("TESTS") ? getenv("TESTS") : "tests";
+	char path[256], line[128];
+	FILE *f;
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/data/formats/LIST", tests);
+	f = fopen(path, "r");
+	if (!f || !mkdtemp(scratch))
+		return -1;
+	while (fgets(line, sizeof line, f)) {
+		struct sample *s = &sample[nsample];
+
+		char name[64];
+
+		if (line[0] == '#' || sscanf(line, "%63s %31s", name, s->format) != 2)
+			continue;
+		strcpy(s->file, name);
+		snprintf(s->path, sizeof s->path, "%s/data/formats/%s", tests, name);
+		fmt_load(s->path, &s->data);
+		nsample++;
+	}
+	fclose(f);
+	return nsample ? 0 : -1;
+}
+
+static int unload(void **state)
+{
+	char path[64];
+
+	(void)state;
+	for (unsigned i = 0; i < nsample; i++)
+		pm_buf_release(&sample[i].data);
+	snprintf(path, sizeof path, "%s/out.blk", scratch);
+	unlink(path);
+	snprintf(path, sizeof path, "%s/out.blk64", scratch);
+	unlink(path);
+	rmdir(scratch);
+	return 0;
+}
+
+/* Every sample is recognised as what it is, and no other format bids as much. */
+static void test_probe(void **state)
+{
+	unsigned wrong = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < nsample; i++) {
+		const struct sample *s = &sample[i];
+		int own = 0, other = 0;
+		const char *who = "nothing";
+
+		for (const struct pm_format *const *f = pm_formats; *f; f++) {
+			int bid = (*f)->probe ? (*f)->probe(s->data.p, s->data.n) : 0;
+
+			if (!strcmp((*f)->name, s->format)) {
+				own = bid;
+			} else if (bid > other) {
+				other = bid;
+				who = (*f)->name;
+			}
+		}
+		if (own <= other) {
+			print_error("%s: %s bids %d, %s bids %d\n", s->file, s->format, own, who, other);
+			wrong++;
+		}
+	}
+	assert_int_equal(wrong, 0);
+}
+
+static const char *write_name(const struct sample *s, char *buf, size_t size)
+{
+	bool wide = strstr(s->format, "64");
+
+	if (!strncmp(s->format, "idt-exec", 8))
+		snprintf(buf, size, "%s:blk=%s/out.blk%s", s->format, scratch, wide ? "64" : "");
+	else
+		snprintf(buf, size, "%s", s->format);
+	return buf;
+}
+
+static void test_round_trip(void **state)
+{
+	unsigned wrong = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < nsample; i++) {
+		const struct sample *s = &sample[i];
+		const struct pm_format *f;
+		struct pm_err err = { 0 };
+		struct pm_buf out = { 0 };
+		char name[128];
+
+		f = pm_format_find(s->format, &err);
+		assert_non_null(f);
+		if (!f->write || !f->read) {
+			if (f->read)
+				assert_int_equal(fmt_convert(s->data.p, s->data.n, s->path, s->format, NULL,
+							     NULL, &err), PM_OK);
+			continue;
+		}
+		if (fmt_convert(s->data.p, s->data.n, s->path, s->format, write_name(s, name, sizeof name),
+				&out, &err) != PM_OK) {
+			pm_err_print(&err, stderr);
+			print_error("%s: not converted\n", s->file);
+			wrong++;
+		} else if (out.n != s->data.n || memcmp(out.p, s->data.p, out.n)) {
+			print_error("%s: %zu bytes became %zu\n", s->file, s->data.n, out.n);
+			if (getenv("DUMP"))
+				fwrite(out.p, 1, out.n, stderr);
+			wrong++;
+		}
+		pm_buf_release(&out);
+	}
+	assert_int_equal(wrong, 0);
+}
+
+/* A reading, or one error with its place. A second reading of what was written must agree with the
+ * first: what a reader lets through, its writer can hold. */
+static unsigned reads_or_fails(const struct sample *s, const void *p, size_t n, const char *what, size_t at)
+{
+	struct pm_err err = { 0 };
+	enum pm_status st = fmt_convert(p, n, s->path, s->format, NULL, NULL, &err);
+
+	if (st == PM_OK && !pm_failed(&err))
+		return 0;
+	if (st == PM_ERR && pm_failed(&err) && strlen(err.msg) < sizeof err.msg - 1 && !strchr(err.msg, '\n') &&
+	    (err.place != PM_AT_FILE || strstr(err.msg, "block table")))
+		return 0;
+	print_error("%s: %s %zu: status %d, '%s'\n", s->file, what, at, st, err.msg);
+	return 1;
+}
+
+static void test_damage(void **state)
+{
+	unsigned wrong = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < nsample; i++) {
+		const struct sample *s = &sample[i];
+		/* all bytes of a small sample, all values; of a long one the first lines */
+		size_t n = s->data.n < 512 ? s->data.n : 256;
+		uint8_t *copy = malloc(s->data.n + 1);
+
+		for (size_t cut = 0; cut <= n; cut++) {
+			/* an exact copy: reading behind the end is seen by the sanitizer */
+			uint8_t *exact = malloc(cut ? cut : 1);
+
+			memcpy(exact, s->data.p, cut);
+			wrong += reads_or_fails(s, exact, cut, "cut at", cut);
+			free(exact);
+		}
+		memcpy(copy, s->data.p, s->data.n);
+		for (size_t at = 0; at < n; at++) {
+			for (unsigned v = 0; v < 256; v++) {
+				copy[at] = (uint8_t)v;
+				wrong += reads_or_fails(s, copy, n, "damaged at", at);
+			}
+			copy[at] = s->data.p[at];
+		}
+		free(copy);
+	}
+	assert_int_equal(wrong, 0);
+}
+
+/* Every sample written in every format that takes it: the result is recognised as that format and as
+ * nothing else, and read and written again it stays the same. */
+static void test_pairs(void **state)
+{
+	unsigned wrong = 0, yes = 0, no = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < nsample; i++)
+		for (const struct pm_format *const *f = pm_formats; *f; f++) {
+			const struct sample *s = &sample[i];
+			struct pm_buf one = { 0 }, two = { 0 };
+			struct pm_err err = { 0 };
+			const struct pm_format *as;
+			struct sample to = { 0 };
+			char name[128];
+
+			/* .pug has tests of its own; ctf makes a directory */
+			if (!(*f)->write || !strcmp((*f)->name, "pug") || !strcmp((*f)->name, "ctf"))
+				continue;
+			snprintf(to.format, sizeof to.format, "%s", (*f)->name);
+			write_name(&to, name, sizeof name);
+			if (fmt_convert(s->data.p, s->data.n, s->path, s->format, name, &one, &err) != PM_OK) {
+				/* a refusal says what is missing or what would do */
+				if (!strstr(err.msg, "need") && !strstr(err.msg, "hold")) {
+					print_error("%s as %s: %s\n", s->file, name, err.msg);
+					wrong++;
+				}
+				no++;
+				continue;
+			}
+			yes++;
+			if (!one.n || !(*f)->read) {
+				pm_buf_release(&one);
+				continue;
+			}
+			as = pm_format_probe(one.p, one.n, &err);
+			if (as != *f) {
+				print_error("%s as %s is taken for %s: %s\n", s->file, name, as ? as->name :
+					    "nothing", err.msg);
+				wrong++;
+			}
+			memset(&err, 0, sizeof err);
+			/* the .blk that was written is the one that is read, and the next goes elsewhere */
+			if (fmt_convert(one.p, one.n, NULL, name, name, &two, &err) != PM_OK ||
+			    one.n != two.n || memcmp(one.p, two.p, one.n)) {
+				print_error("%s as %s changes when read again: %zu, %zu bytes; %s\n", s->file,
+					    name, one.n, two.n, err.msg);
+				wrong++;
+			}
+			pm_buf_release(&one);
+			pm_buf_release(&two);
+		}
+	print_message("%u pairs convert, %u refuse\n", yes, no);
+	assert_int_equal(wrong, 0);
+}
+
+/* The last sample of the format: where there are several, that is the one with wide addresses. */
+static const struct sample *sample_of(const char *format, size_t n)
+{
+	for (unsigned i = nsample; i--; )
+		if (strlen(sample[i].format) == n && !memcmp(sample[i].format, format, n))
+			return &sample[i];
+	return NULL;
+}
+
+/* One line of the list in docs/formats/conversions.md: does each pair do what it says? */
+static unsigned check_row(const struct sample *s, char *formats, bool yes)
+{
+	unsigned wrong = 0;
+
+	for (char *f = strtok(formats, " \n"); f; f = strtok(NULL, " \n")) {
+		struct sample to = { 0 };
+		struct pm_err err = { 0 };
+		char name[128];
+		enum pm_status st;
+
+		if (!strcmp(f, "none"))
+			continue;
+		snprintf(to.format, sizeof to.format, "%s", f);
+		st = fmt_convert(s->data.p, s->data.n, s->path, s->format,
+				 write_name(&to, name, sizeof name), NULL, &err);
+		if ((st == PM_OK) != yes) {
+			print_error("%s to %s: the manual says %s; %s\n", s->format, f, yes ? "yes" : "no",
+				    err.msg);
+			wrong++;
+		}
+	}
+	return wrong;
+}
+
+static void test_manual(void **state)
+{
+	const char *tests = getenv("TESTS") ? getenv("TESTS") : "tests";
+	const struct sample *s = NULL;
+	char path[256], line[1024];
+	unsigned wrong = 0, rows = 0;
+	FILE *f;
+
+	(void)state;
+	snprintf(path, sizeof path, "%s/../docs/formats/conversions.md", tests);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f)) {
+		char *colon = strchr(line, ':');
+
+		if (!strncmp(line, "* `", 3) && strstr(line, "` to:")) {
+			s = sample_of(line + 3, strcspn(line + 3, "`"));
+			if (!s)
+				print_error("no sample for %s", line);
+			assert_non_null(s);
+			wrong += check_row(s, colon + 1, true);
+			rows++;
+		} else if (s && !strncmp(line, "  - refused:", 12)) {
+			wrong += check_row(s, colon + 1, false);
+			s = NULL;
+		}
+	}
+	fclose(f);
+	assert_true(rows > 20);
+	assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_probe),
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_pairs),
+		cmocka_unit_test(test_manual),
+	};
+
+	return cmocka_run_group_tests(tests, load, unload);
+}
