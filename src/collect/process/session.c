@@ -269,6 +269,8 @@ static void cut(struct proc *p, uint32_t tid, uint32_t block, const struct xl_ma
 	p->cut[p->ncut++] = (struct pm_cut_at){ tid, block, done, uncounted, 1 };
 }
 
+#define PF_FETCH 0x10	/* page fault error code (Intel SDM 3A, 4.7): an instruction fetch */
+
 /* Where is a thread that a signal stopped, and what is the program's state there? */
 static void on_where(struct session *s, struct proc *p, uint32_t tid, struct rt_mail *m)
 {
@@ -287,8 +289,13 @@ static void on_where(struct session *s, struct proc *p, uint32_t tid, struct rt_
 			m->r[1] = pc;
 			m->r[4] = space_once(s, p, pc);
 			if (!m->r[4])
-				m->r[0] = RT_WRITE_TRAP;
+				m->r[0] = RT_RETRY;
 		}
+		return;
+	}
+	if (m->a[1] == SIGSEGV && m->a[3] && m->a[2] == code && (m->a[4] & PF_FETCH) &&
+	    space_place_late(p, code, m)) {
+		m->r[0] = RT_RETRY;
 		return;
 	}
 	if (space_state(sp, code, &bi, &map)) {

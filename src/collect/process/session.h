@@ -225,6 +225,9 @@ uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct 
 void space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, struct rt_mail *m);
 /* Block and map entry at copy address @code; false: not in the code cache. */
 bool space_state(struct space *sp, uint64_t code, uint32_t *block, const struct xl_map **map);
+/* A thread of @p has fetched from @code, which is ours, before whoever was told to map it there had done
+ * so (or a fork came in between): map it again, which changes nothing for those who have it. */
+bool space_place_late(struct proc *p, uint64_t code, struct rt_mail *mail);
 /* A write to @addr by the instruction at @code trapped: was it ours? Fills m->r. */
 bool space_write_trap(struct session *s, struct proc *p, uint64_t addr, uint64_t code,
 		      struct rt_mail *m);

@@ -330,21 +330,41 @@ static bool overlaps32(const struct module *a, uint64_t lo, uint64_t hi)
 	return x < y + (hi - lo) && y < x + (a->hi - a->lo);
 }
 
-/* A module's code and shadow become visible in @p's address space. */
+static void place_commands(const struct module *m, struct rt_mail *mail)
+{
+	mail_cmd(mail, CMD_PLACE, RT_CODE_VAULT + m->code_off, m->code_cap, m->code, 5);
+	if (m->shadowed)
+		mail_cmd(mail, CMD_PLACE, RT_CODE_VAULT + m->shadow_off, m->shadow_len,
+			 RT_SHADOW + 4 * (uint64_t)(uint32_t)m->lo, 1);
+}
+
+/* A module's code and shadow become visible in @p's address space: once the thread that asked has
+ * run the commands. Others may come first, see space_place_late(). */
 static void place(struct proc *p, uint32_t mi, struct rt_mail *mail)
 {
 	struct proc *mm = p->mm;
-	const struct module *m = &mm->space->module[mi];
 
 	while (mm->placed.n <= mi)
 		pm_buf_add(&mm->placed, "", 1);
 	if (mm->placed.p[mi])
 		return;
 	mm->placed.p[mi] = 1;
-	mail_cmd(mail, CMD_PLACE, RT_CODE_VAULT + m->code_off, m->code_cap, m->code, 5);
-	if (m->shadowed)
-		mail_cmd(mail, CMD_PLACE, RT_CODE_VAULT + m->shadow_off, m->shadow_len,
-			 RT_SHADOW + 4 * (uint64_t)(uint32_t)m->lo, 1);
+	place_commands(&mm->space->module[mi], mail);
+}
+
+bool space_place_late(struct proc *p, uint64_t code, struct rt_mail *mail)
+{
+	const struct space *sp = p->space;
+
+	for (size_t i = sp->nmodule; i-- > 0; ) {
+		const struct module *m = &sp->module[i];
+
+		if (code < m->code || code >= m->code + m->code_len)
+			continue;
+		place_commands(m, mail);
+		return true;
+	}
+	return false;
 }
 
 /* Address in memory - address in the file, from the program header that maps @off to @lo. */
@@ -1189,7 +1209,7 @@ bool space_write_trap(struct session *s, struct proc *p, uint64_t addr, uint64_t
 	if (!r || !(r->prot & 2))
 		return false;
 	if (!m || !m->generated || !pm_map_get(&m->pages, page)) {
-		mail->r[0] = RT_WRITE_TRAP;	/* another thread's trap has opened the page already */
+		mail->r[0] = RT_RETRY;	/* another thread's trap has opened the page already */
 		return true;
 	}
 	diverge(s, p, mail);
@@ -1199,7 +1219,7 @@ bool space_write_trap(struct session *s, struct proc *p, uint64_t addr, uint64_t
 	++*pm_map_put(&m->hot, page, NULL);
 	kill_page(s, sp, m, page);
 	mail_cmd(mail, CMD_PROTECT, page, PAGE, r->prot & ~4u, 0);
-	mail->r[0] = RT_WRITE_TRAP;
+	mail->r[0] = RT_RETRY;
 	/* a block that writes to its own page goes on behind the write with what is there then */
 	if (space_state(sp, code, &bi, &map)) {
 		struct blk *b = &sp->block[bi];

@@ -108,7 +108,8 @@ enum rt_where {
 	RT_IN_CODE,	/* in the code cache */
 	RT_IN_ORIGINAL,	/* jumped to an original address without indirect entry: r[1] = direct entry */
 	RT_NOWHERE,	/* a wild jump: the program's own fault */
-	RT_WRITE_TRAP,	/* wrote to a page of translated code: writable again, retry */
+	RT_RETRY,	/* wrote to a page of translated code, which is writable again; or fetched code
+			 * whose place another thread is still mapping: the same once more */
 	RT_WRITE_SELF,	/* the same, in the very block that runs: r[1] pc; r[4] = entry of a unit that
 			 * executes this one instruction */
 };

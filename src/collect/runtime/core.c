@@ -99,6 +99,16 @@ static int controller_gone(void)
 	       rt_sys(NR_kill, s->pid, 0) == -ESRCH;
 }
 
+static void fail(const char *what)
+{
+	u64 n = 0;
+
+	while (what[n])
+		n++;
+	rt_sys(NR_write, 2, what, n);
+	rt_sys(NR_exit_group, 125);
+}
+
 static void run_commands(struct rt_mail *m)
 {
 	for (u32 i = 0; i < m->ncmd && i < RT_MAX_CMDS; i++) {
@@ -106,7 +116,9 @@ static void run_commands(struct rt_mail *m)
 
 		switch (c->op) {
 		case CMD_PLACE:
-			rt_sys(NR_mremap, c->a[0], 0, c->a[1], MREMAP_MAYMOVE | MREMAP_FIXED, c->a[2]);
+			if (rt_sys(NR_mremap, c->a[0], 0, c->a[1], MREMAP_MAYMOVE | MREMAP_FIXED,
+				   c->a[2]) != (long)c->a[2])
+				fail("pugmark: no room for translated code in the traced process\n");
 			if (!(c->a[3] & PROT_EXEC))
 				rt_sys(NR_mprotect, c->a[2], c->a[1], c->a[3]);
 			break;
@@ -239,16 +251,6 @@ int rt_enter(struct rt_block *b, u32 door)
 extern u64 rt_boot_rsp, rt_boot_regs[2];
 void rt_boot(void);
 
-static void boot_fail(const char *what)
-{
-	u64 n = 0;
-
-	while (what[n])
-		n++;
-	rt_sys(NR_write, 2, what, n);
-	rt_sys(NR_exit_group, 125);
-}
-
 void rt_boot(void)
 {
 	const struct rt_boot *boot = &rt_boot_info;
@@ -258,17 +260,17 @@ void rt_boot(void)
 	fd = rt_sys(NR_open, boot->data_path, 02000002 /* O_RDWR | O_CLOEXEC */, 0);
 	if (fd < 0 || rt_sys(NR_mmap, RT_DATA_VAULT, RT_DATA_SIZE, PROT_READ | PROT_WRITE,
 			     MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) != (long)RT_DATA_VAULT)
-		boot_fail("pugmark: cannot map the data file in the traced process\n");
+		fail("pugmark: cannot map the data file in the traced process\n");
 	rt_sys(NR_close, fd);
 	fd = rt_sys(NR_open, boot->code_path, 02000000, 0);
 	if (fd < 0 || rt_sys(NR_mmap, RT_CODE_VAULT, RT_CODE_SIZE, PROT_READ | PROT_EXEC,
 			     MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) != (long)RT_CODE_VAULT)
-		boot_fail("pugmark: cannot map the code file in the traced process\n");
+		fail("pugmark: cannot map the code file in the traced process\n");
 	rt_sys(NR_close, fd);
 	/* MAP_FIXED_NOREPLACE: whoever lives there already (AddressSanitizer) is not to be replaced */
 	if (rt_sys(NR_mmap, RT_SHADOW, RT_SHADOW_SIZE, PROT_READ,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | 0x100000, -1, 0) != (long)RT_SHADOW)
-		boot_fail("pugmark: the program occupies addresses that tracing needs (0x70000000 on)\n");
+		fail("pugmark: the program occupies addresses that tracing needs (0x70000000 on)\n");
 	for (u32 i = 0; i < boot->nrange; i++) {
 		const struct rt_range *r = &boot->range[i];
 

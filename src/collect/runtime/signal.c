@@ -511,7 +511,7 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		uc->greg[G_RDX] = b->s_rdx;
 		give(b, sig, info, uc, pc, eflags, fault, 0);
 		return;
-	case RT_WRITE_TRAP:
+	case RT_RETRY:
 		return;
 	case RT_WRITE_SELF:
 		undo_slots(b, uc, (u32)b->mail.r[2], (u32)b->mail.r[3]);
