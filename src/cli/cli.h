@@ -18,6 +18,11 @@ extern const struct command commands[];		/* main.c, in the order in which data f
 int cmd_run(int argc, char **argv);
 int cmd_machine(int argc, char **argv);
 int cmd_citcat(int argc, char **argv);
+int cmd_vcount(int argc, char **argv);
+int cmd_vtrace(int argc, char **argv);
+int cmd_rtrace(int argc, char **argv);
+int cmd_idt2kt(int argc, char **argv);
+int cmd_idtinfo(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_slice(int argc, char **argv);

@@ -21,11 +21,10 @@
 #include <stdlib.h>
 
 #include "trace/group.h"
-#include "trace/idt.h"
+#include "trace/idt_files.h"
 #include "trace/text.h"
 
 enum kind { BRANCH, CACHE, EXEC };
-enum { OP_TARG = 3, OP_BLOCK = 4 };	/* flags of opaque events of an execution trace */
 
 static const char *const idt_name[2][3] = {
 	{ "idt-branch", "idt-cache", "idt-exec" }, { "idt-branch64", "idt-cache64", "idt-exec64" },
@@ -79,37 +78,92 @@ static char *companion(const char *path, bool wide)
 	return s;
 }
 
-static enum pm_status slurp(const char *path, uint8_t **p, size_t *n, struct pm_err *err)
+/* What is known of the code's bytes: files and where they are mapped. */
+struct text {
+	struct pm_buf *file;		/* by number */
+	size_t nfile, cap_file;
+	struct part { uint64_t lo, hi, offset; size_t file; } *part;
+	size_t npart, cap_part;
+};
+
+static void text_release(struct text *t)
 {
-	struct pm_input *in = pm_input_open(path, err);
-	struct pm_buf b = { 0 };
-
-	*p = NULL;
-	*n = 0;
-	if (!in)
-		return PM_ERR;
-	for (;;) {
-		size_t got = 0;
-		const uint8_t *w = pm_input_peek(in, PM_WINDOW, &got, err);
-
-		if (!w || !got)
-			break;
-		pm_buf_add(&b, w, got);
-		pm_input_skip(in, got);
-	}
-	if (!pm_failed(err))
-		pm_input_failed(in, err);
-	pm_input_close(in);
-	if (pm_failed(err)) {
-		pm_buf_release(&b);
-		return PM_ERR;
-	}
-	*p = b.p;
-	*n = b.n;
-	return PM_OK;
+	for (size_t i = 0; i < t->nfile; i++)
+		pm_buf_release(&t->file[i]);
+	free(t->file);
+	free(t->part);
 }
 
-static void code_from_blk(struct idt_reader *r, const uint8_t *bin, size_t nbin)
+static const uint8_t *text_at(const struct text *t, uint64_t pc, unsigned n)
+{
+	for (size_t i = 0; i < t->npart; i++) {
+		const struct part *m = &t->part[i];
+		const struct pm_buf *f = &t->file[m->file];
+		uint64_t at = pc - m->lo + m->offset;
+
+		if (m->lo <= pc && pc < m->hi && at < f->n && f->n - at >= n)
+			return f->p + at;
+	}
+	return NULL;
+}
+
+/* An error in a file beside the trace, as one about the trace. */
+static enum pm_status beside(const char *what, const char *path, const struct pm_err *inner, struct pm_err *err)
+{
+	char place[32] = "";
+
+	if (inner->place == PM_AT_BYTE)
+		snprintf(place, sizeof place, "0x%llx: ", (unsigned long long)inner->off);
+	else if (inner->place == PM_AT_LINE)
+		snprintf(place, sizeof place, "%llu: ", (unsigned long long)inner->off);
+	return pm_fail_file(err, "its %s '%.60s': %s%.140s", what, path, place, inner->msg);
+}
+
+static enum pm_status text_file(struct text *t, const char *path, struct pm_err *err)
+{
+	struct pm_err inner = { 0 };
+
+	pm_grow(t->file, t->nfile, t->cap_file);
+	if (idt_slurp(path, &t->file[t->nfile++], &inner) == PM_OK)
+		return PM_OK;
+	return beside("program or library", path, &inner, err);
+}
+
+static void text_part(struct text *t, uint64_t lo, uint64_t hi, uint64_t offset, size_t file)
+{
+	pm_grow(t->part, t->npart, t->cap_part);
+	t->part[t->npart++] = (struct part){ lo, hi, offset, file };
+}
+
+static enum pm_status text_modules(struct text *t, const char *path, struct pm_err *err)
+{
+	struct pm_err inner = { 0 };
+	struct pm_buf raw = { 0 };
+	struct idt_modules m;
+	enum pm_status st = idt_slurp(path, &raw, &inner);
+
+	if (st == PM_OK)
+		st = idt_modules_parse((char *)raw.p, raw.n, &m, &inner);
+	if (st == PM_ERR) {
+		beside("module file", path, &inner, err);
+	} else {
+		for (size_t i = 0; i < m.n && st == PM_OK; i++) {
+			size_t k = 0;
+
+			while (k < i && strcmp(m.v[k].path, m.v[i].path))
+				k++;
+			k = k < i ? t->part[k].file : t->nfile;
+			if (k == t->nfile)
+				st = text_file(t, m.v[i].path, err);
+			text_part(t, m.v[i].lo, m.v[i].hi, m.v[i].offset, k);
+		}
+		idt_modules_release(&m);
+	}
+	pm_buf_release(&raw);
+	return st;
+}
+
+static void code_from_blk(struct idt_reader *r, const struct text *t)
 {
 	r->insn = pm_alloc(r->blk.ninsn * sizeof *r->insn);
 	r->block = pm_alloc(r->blk.nblock * sizeof *r->block);
@@ -122,15 +176,15 @@ static void code_from_blk(struct idt_reader *r, const uint8_t *bin, size_t nbin)
 		for (uint32_t j = k->insn; j < k->insn + k->n; j++) {
 			const struct idt_insn *d = &r->blk.insn[j];
 			struct pm_insn *in = &r->insn[j];
-			uint64_t pos = pc - (uint64_t)r->blk.oldt_offset;
+			const uint8_t *bytes = text_at(t, pc, d->size);
 
 			*in = (struct pm_insn){
 				.pc = pc, .len = d->size, .class = idt_id_class(d->id),
 				.nref = (uint8_t)(d->entries < 0 ? -d->entries : d->entries),
 				.rep = d->entries < 0, .isa = PM_ISA_NONE, .object = PM_NONE,
 			};
-			if (bin && pos < nbin && nbin - pos >= d->size) {
-				memcpy(in->bytes, bin + pos, d->size);
+			if (bytes) {
+				memcpy(in->bytes, bytes, d->size);
 				in->isa = r->wide ? PM_ISA_X86_64 : PM_ISA_X86_32;
 			}
 			pc += d->size;
@@ -161,42 +215,44 @@ static enum pm_status open_exec(struct idt_reader *r, const struct pm_read_opts 
 	char buf[4096];
 	const char *named = pm_fmt_option(o->options, "blk", buf, sizeof buf);
 	char *path = named ? pm_strdup(named) : o->path ? companion(o->path, r->wide) : NULL;
-	uint8_t *bin = NULL;
-	size_t nbin = 0;
+	struct pm_buf raw = { 0 };
+	struct text text = { 0 };
 	struct pm_err inner = { 0 };
+	enum pm_status st = PM_OK;
 
 	if (!path)
 		return pm_fail_file(err, "an execution trace needs its block table; blk=FILE says where it is");
-	if (slurp(path, &r->blk_raw, &r->blk_n, &inner) == PM_ERR ||
-	    idt_blk_parse(r->blk_raw, r->blk_n, r->wide, &r->blk, &inner) == PM_ERR) {
-		char msg[200];
-
-		inner.file = NULL;
-		pm_err_format(&inner, msg, sizeof msg);
-		if (inner.place == PM_AT_BYTE)
-			pm_fail_file(err, "its block table '%.60s': 0x%llx: %s", path,
-				     (unsigned long long)inner.off, msg);
-		else
-			pm_fail_file(err, "its block table '%.60s': %s", path, msg);
+	if (idt_slurp(path, &raw, &inner) == PM_ERR ||
+	    idt_blk_parse(raw.p, raw.n, r->wide, &r->blk, &inner) == PM_ERR) {
+		beside("block table", path, &inner, err);
+		pm_buf_release(&raw);
 		free(path);
 		return PM_ERR;
 	}
+	r->blk_raw = raw.p;
+	r->blk_n = raw.n;
 	free(path);
 	named = pm_fmt_option(o->options, "binary", buf, sizeof buf);
 	if (named) {
-		if (slurp(named, &bin, &nbin, err) == PM_ERR)
-			return PM_ERR;
+		st = text_file(&text, named, err);
+		text_part(&text, 0, UINT64_MAX, -(uint64_t)r->blk.oldt_offset, 0);
 		*facts |= PM_HAS_BYTES;
 	}
-	code_from_blk(r, bin, nbin);
-	free(bin);
-	return PM_OK;
+	named = pm_fmt_option(o->options, "modules", buf, sizeof buf);
+	if (named && st == PM_OK) {
+		st = text_modules(&text, named, err);
+		*facts |= PM_HAS_BYTES;
+	}
+	if (st == PM_OK)
+		code_from_blk(r, &text);
+	text_release(&text);
+	return st;
 }
 
 static void *idt_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
 		      struct pm_err *err, enum kind kind, bool wide)
 {
-	static const char *const known[] = { "", "line", "blk binary" };
+	static const char *const known[] = { "", "line", "blk binary modules" };
 	struct idt_reader *r;
 	uint64_t line = 16;
 	char buf[24];
@@ -285,8 +341,8 @@ static void end_block(struct idt_reader *r)
 	if (r->now == PM_NONE)
 		return;
 	for (unsigned i = 0; i < r->ntarg; i++)
-		pm_ev_add(&r->b, PM_EV_OPAQUE, OP_TARG, 0, 0, r->targ[i].target)->id = r->targ[i].at;
-	pm_ev_add(&r->b, PM_EV_OPAQUE, OP_BLOCK, 0, 0, r->blk.block[r->now].offset);
+		pm_ev_add(&r->b, PM_EV_OPAQUE, IDT_OP_TARG, 0, 0, r->targ[i].target)->id = r->targ[i].at;
+	pm_ev_add(&r->b, PM_EV_OPAQUE, IDT_OP_BLOCK, 0, 0, r->blk.block[r->now].offset);
 	r->ntarg = 0;
 }
 
@@ -325,6 +381,20 @@ static void begin_block(struct idt_reader *r, uint32_t index)
 	e = pm_ev_add(&r->b, PM_EV_BLOCK, 0, 0, k->address, k->n);
 	e->id = index;
 	r->insns += k->n;
+}
+
+/* Does this jump or call read its target from memory? The target entry is then the pointer's place,
+ * and stands for the read. */
+static bool through_memory(const struct pm_insn *in, bool wide)
+{
+	uint8_t op[2];
+
+	if (in->isa == PM_ISA_NONE || (in->class != PM_CLASS_JUMP_IND && in->class != PM_CLASS_CALL_IND))
+		return false;
+	for (unsigned i = 0; i + 1 < in->len; i++)
+		if (idt_opcode(in->bytes + i, in->len - i, wide, op) == 1 && in->bytes[i] == 0xff)
+			return in->bytes[i + 1] < 0xc0;
+	return false;
 }
 
 static enum pm_status exec_entry(struct idt_reader *r, unsigned tag, uint64_t v, uint64_t where,
@@ -367,6 +437,10 @@ static enum pm_status exec_entry(struct idt_reader *r, unsigned tag, uint64_t v,
 		r->targ[r->ntarg].at = r->entries++;
 		r->targ[r->ntarg++].target = v;
 		r->left--;
+		if (through_memory(&r->insn[r->blk.block[r->now].insn + r->at], r->wide)) {
+			e = pm_ev_add(&r->b, PM_EV_READ, 0, r->wide ? 8 : 4, v, 0);
+			e->id = r->at;
+		}
 		return PM_OK;
 	}
 	if (r->left < 0) {
@@ -870,6 +944,9 @@ static enum pm_status exec_native(struct idt_writer *w, const struct pm_batch *b
 
 		switch (e->kind) {
 		case PM_EV_READ:
+			if (b->code && e->id < b->code->ninsn &&
+			    through_memory(&b->code->insn[e->id], w->wide))
+				break;		/* its target entry stands for it */
 			if (!put_ref(w, &w->entries, rep ? IDT_RRD : IDT_RD, e->addr, e->size, err))
 				return PM_ERR;
 			break;
@@ -888,12 +965,12 @@ static enum pm_status exec_native(struct idt_writer *w, const struct pm_batch *b
 		case PM_EV_OPAQUE:
 			if (e->size)
 				break;
-			if (e->flags == OP_TARG) {
+			if (e->flags == IDT_OP_TARG) {
 				pm_grow(w->targ, w->ntarg, w->cap_targ);
 				w->targ[w->ntarg].at = e->id;
 				w->targ[w->ntarg++].target = e->value;
 			}
-			if (e->flags != OP_BLOCK)
+			if (e->flags != IDT_OP_BLOCK)
 				break;
 			if (put_tag(w, NULL, IDT_BBFP, e->value, err) == PM_ERR)
 				return PM_ERR;

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/result.h"
+#include "trace/idt.h"
 #include "trace/io.h"
 #include "trace/sinks.h"
 
@@ -18,6 +19,7 @@ struct dump {
 	struct pm_output *out;
 	struct pm_buf line;
 	char *path;
+	bool entries;			/* of IDtrace, without what only its format understands */
 };
 
 enum shape {
@@ -250,12 +252,27 @@ static void *dump_create(const char *config, struct pm_err *err)
 	return d;
 }
 
+static void *vtrace_create(const char *config, struct pm_err *err)
+{
+	struct dump *d = dump_create(config, err);
+
+	if (d)
+		d->entries = true;
+	return d;
+}
+
 static enum pm_status dump_consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	struct dump *d = self;
 
 	for (size_t i = 0; i < b->n; i++) {
-		pm_dump_event(&d->line, b, b->ev + i);
+		const struct pm_event *e = b->ev + i;
+
+		if (!d->entries || e->kind != PM_EV_OPAQUE)
+			pm_dump_event(&d->line, b, e);
+		else if (e->flags == IDT_OP_TARG && !e->size)
+			pm_buf_printf(&d->line, "%u target 0x%llx\n", b->stream->index,
+				      (unsigned long long)e->value);
 		if (d->line.n < 65536 && i + 1 < b->n)
 			continue;
 		if (pm_output_write(d->out, d->line.p, d->line.n, err) != PM_OK)
@@ -294,4 +311,10 @@ const struct pm_sink_ops pm_dump_blocks_ops = {
 	.abi = PM_ABI, .flags = PM_SINK_BLOCKS,
 	.name = "dump-blocks", .about = "one line of text per event, blocks as they are",
 	.create = dump_create, .consume = dump_consume, .finish = dump_finish, .destroy = dump_destroy,
+};
+
+const struct pm_sink_ops pm_vtrace_ops = {
+	.abi = PM_ABI, .flags = PM_SINK_BLOCKS,
+	.name = "vtrace", .about = "the entries of an IDtrace trace, a line each",
+	.create = vtrace_create, .consume = dump_consume, .finish = dump_finish, .destroy = dump_destroy,
 };

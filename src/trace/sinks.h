@@ -5,6 +5,8 @@
  * dump       one line of text per event, blocks expanded; config: the output's name, "" or "-" for
  *            standard output. The line format is documented in docs/formats/dump.md.
  * dump-blocks  the same without expansion: block entries and slots as they came
+ * vtrace     dump-blocks for IDtrace's traces: targets as lines, the rest of what only the format
+ *            understands left out; not for --sink
  * discard    drops everything: what is left is the cost of producing
  *
  * A SPEC is NAME[:CONFIG]; a NAME with a slash or ending in .so is a shared object that defines
@@ -14,7 +16,8 @@
 
 #include "trace/pipeline.h"
 
-extern const struct pm_sink_ops pm_count_ops, pm_dump_ops, pm_dump_blocks_ops, pm_discard_ops;
+extern const struct pm_sink_ops pm_count_ops, pm_dump_ops, pm_dump_blocks_ops, pm_discard_ops,
+	pm_vtrace_ops;
 
 /* NULL-terminated: the built-in sinks of the hub. */
 extern const struct pm_sink_ops *const pm_hub_sinks[];

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "formats_util.h"
-#include "trace/idt.h"
+#include "trace/idt_files.h"
 
 static struct pm_buf data(const char *name)
 {
@@ -192,11 +192,69 @@ static void test_id(void **state)
 	}
 }
 
+/* A file that tells its own CRC-32. */
+static void test_magic(void **state)
+{
+	uint8_t file[100];
+	uint32_t want, fix;
+
+	(void)state;
+	assert_int_equal(idt_magic("123456789", 9), 0xcbf43926);
+	for (uint32_t seed = 1; seed < 50; seed++) {
+		for (size_t i = 0; i < sizeof file; i++)
+			file[i] = (uint8_t)(i * seed + (seed * 2654435761u >> 24));
+		want = seed * 0x9e3779b9u;
+		fix = idt_magic_fix(file, seed, want);
+		memcpy(file + seed, &fix, 4);
+		assert_int_equal(idt_magic(file, seed + 4), want);
+	}
+}
+
+static void test_names(void **state)
+{
+	static const struct { uint16_t id; const char *name; } v[] = {
+		{ 0x8b, "mov" }, { 0x80a4, "movsb" }, { 0x0885, "jnz" }, { 0x2ff, "call" }, { 0x4ff, "jmp" },
+		{ 0x286f, "movdqa" }, { 0x4810, "movss" }, { 0x0fae, "sfence" }, { 0xc3, "ret" },
+	};
+	char name[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof v / sizeof *v; i++) {
+		idt_id_name(v[i].id, true, name, sizeof name);
+		assert_string_equal(name, v[i].name);
+	}
+}
+
+static void test_modules(void **state)
+{
+	static const char text[] = "# mapped text: addresses, position in the file, build id, file\n"
+				   "0x401000-0x402000 0x1000 0a1b /a b/c\n"
+				   "0x7ffff7fc5000-0x7ffff7fe0000 0x0 - /lib/x\n";
+	struct pm_buf out = { 0 };
+	struct pm_err err = { 0 };
+	struct idt_modules m;
+
+	(void)state;
+	assert_int_equal(idt_modules_parse(text, sizeof text - 1, &m, &err), PM_OK);
+	assert_int_equal(m.n, 2);
+	assert_string_equal(m.v[0].path, "/a b/c");
+	assert_null(m.v[1].build_id);
+	assert_ptr_equal(idt_module_at(&m, 0x401fff), &m.v[0]);
+	assert_null(idt_module_at(&m, 0x402000));
+	idt_modules_write(&m, &out);
+	assert_int_equal(out.n, sizeof text - 1);
+	assert_memory_equal(out.p, text, out.n);
+	idt_modules_release(&m);
+	pm_buf_release(&out);
+	assert_int_equal(idt_modules_parse("0x1-0x2 3\n", 10, &m, &err), PM_ERR);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_blk), cmocka_unit_test(test_blk_layouts), cmocka_unit_test(test_blk64),
 		cmocka_unit_test(test_cnt), cmocka_unit_test(test_hints), cmocka_unit_test(test_id),
+		cmocka_unit_test(test_magic), cmocka_unit_test(test_names), cmocka_unit_test(test_modules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "analyse/idt_counts.h"
+#include "cli/traces.h"
+#include "report/out.h"
+#include "report/result_view.h"
+#include "trace/sinks.h"
+
+static bool exists(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st);
+}
+
+/* ---- what the tools load -------------------------------------------------------------------------- */
+static enum pm_status load_blk(const struct idt_bench *b, struct idt_blk *to, struct pm_err *err)
+{
+	struct pm_buf raw;
+	enum pm_status st = idt_slurp(b->blk, &raw, err);
+
+	if (st != PM_OK)
+		return st;
+	st = idt_blk_parse(raw.p, raw.n, b->wide, to, err);
+	if (st == PM_ERR && !err->file)
+		err->file = b->blk;
+	pm_buf_release(&raw);
+	return st;
+}
+
+static enum pm_status load_cnt(const struct idt_bench *b, const struct idt_blk *blk, struct idt_cnt *to,
+			       struct pm_err *err)
+{
+	struct pm_buf raw;
+	enum pm_status st = idt_slurp(b->cnt, &raw, err);
+
+	if (st != PM_OK)
+		return st;
+	st = idt_cnt_parse(raw.p, raw.n, blk->nblock, b->wide, to, err);
+	pm_buf_release(&raw);
+	if (st == PM_ERR && !err->file)
+		err->file = b->cnt;
+	if (st == PM_ERR)
+		return st;
+	if (to->orig_magic == blk->orig_magic && to->idt_magic == blk->idt_magic)
+		return PM_OK;
+	err->file = b->cnt;
+	pm_fail(err, 0, "these are the counts of another program: expected the magic numbers "
+		"0x%08x 0x%08x of '%.60s', found 0x%08x 0x%08x", blk->orig_magic, blk->idt_magic,
+		b->blk, to->orig_magic, to->idt_magic);
+	idt_cnt_release(to);
+	return PM_ERR;
+}
+
+static int show(struct pm_result *r, const char *json, uint64_t rows)
+{
+	struct pm_err err = { 0 };
+	struct pm_buf out = { 0 };
+	int status = 0;
+
+	if (json)
+		status = traces_json(r, json);
+	if (!status && !(json && !strcmp(json, "-"))) {
+		pm_result_text(r, (unsigned)rows, &out);
+		if (pm_report_save("-", &out, &err) != PM_OK)
+			status = traces_fail(&err);
+	}
+	pm_buf_release(&out);
+	pm_result_free(r);
+	return status;
+}
+
+int cmd_vcount(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark vcount [options] BENCH",
+		"Lists what an instrumented program executed, from its block table and its counters (BENCH.blk64\n"
+		"and BENCH.cnt64, or .blk and .cnt): instructions, blocks, and the mix of instructions.",
+		"  idt bench; ./bench.idt; vcount bench\n\n"
+		"Counts of another program are refused by their magic numbers."
+	};
+	const char *json = NULL;
+	uint64_t rows = 20;
+	const struct pm_opt opts[] = {
+		OPT_STR(0, "json", &json, "FILE", "all of it as JSON (- is standard output)"),
+		OPT_U64(0, "rows", &rows, "N", "rows of the mix in the text (default: 20)"),
+		OPT_END
+	};
+	struct idt_blk blk = { 0 };
+	struct idt_cnt cnt = { 0 };
+	struct pm_err err = { 0 };
+	struct idt_bench b;
+	int status = 1;
+
+	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
+		pm_opt_usage(&help, "the name of one program is wanted");
+	idt_bench_find(argv[0], &b);
+	if (load_blk(&b, &blk, &err) != PM_OK || load_cnt(&b, &blk, &cnt, &err) != PM_OK) {
+		traces_fail(&err);
+	} else {
+		struct pm_result *r = pm_result_new();
+
+		pm_idt_counts(&blk, &cnt, r);
+		status = show(r, json, rows);
+	}
+	idt_blk_release(&blk);
+	idt_cnt_release(&cnt);
+	idt_bench_release(&b);
+	return status;
+}
+
+/* ---- traces --------------------------------------------------------------------------------------- */
+/* The kind of BENCH's trace by its first tag: a short or damaged trace has one, too. A FIFO is not
+ * looked at. */
+static const char *kind_of(const struct idt_bench *b)
+{
+	static const char *const names[2][3] = {
+		{ "idt-branch", "idt-cache", "idt-exec" }, { "idt-branch64", "idt-cache64", "idt-exec64" },
+	};
+	FILE *f = NULL;
+	struct stat st;
+	int tag = EOF;
+
+	if (!stat(b->trace, &st) && S_ISREG(st.st_mode))
+		f = fopen(b->trace, "re");
+	if (f) {
+		tag = getc(f);
+		fclose(f);
+	}
+	switch (tag & 0xf0) {
+	case IDT_BBAD: case IDT_OP1: case IDT_OP2: return names[b->wide][0];
+	case IDT_BBFP: return names[b->wide][2];
+	case IDT_LINE: case IDT_RD: case IDT_WR: return names[b->wide][1];
+	}
+	return NULL;
+}
+
+/* Drive @ops over BENCH's trace; results into @r. The exit status. */
+static int over_trace(const struct idt_bench *b, const char *format, const struct pm_sink_ops *ops,
+		      const char *config, struct pm_result *r)
+{
+	const struct pm_format *which;
+	struct pm_pipeline *p;
+	struct pm_err err = { 0 };
+	struct pm_source src;
+	int status = 0;
+	void *sink;
+
+	if (!traces_open(b->trace, format ? format : kind_of(b), &src, &which))
+		return 1;
+	p = pm_pipeline_new();
+	sink = ops->create(config, &err);
+	if (sink)
+		pm_pipeline_sink(p, ops, sink);
+	if (!sink || pm_pipeline_start(p, src.facts, which->plural, &err) != PM_OK ||
+	    pm_pipeline_run(p, &src, r, &err) != PM_OK)
+		status = traces_fail(&err);
+	pm_pipeline_free(p);
+	src.ops->close(src.self);
+	return status;
+}
+
+int cmd_vtrace(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark vtrace [options] BENCH",
+		"Shows the trace of an instrumented program as text: BENCH.trc64 or BENCH.trc, or what comes\n"
+		"through the FIFO BENCH.otr. A line for each entry, as `pugmark dump --blocks` writes them; targets\n"
+		"of control instructions stand behind their block.",
+		"  mkfifo bench.otr; ./bench.idt & vtrace bench"
+	};
+	const char *from = NULL, *out = "-";
+	const struct pm_opt opts[] = {
+		OPT_STR('f', "from", &from, "FORMAT", "kind of trace (default: guess)"),
+		OPT_STR('o', "output", &out, "FILE", "where to (default: standard output)"),
+		OPT_END
+	};
+	struct idt_bench b;
+	int status;
+
+	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
+		pm_opt_usage(&help, "the name of one program is wanted");
+	idt_bench_find(argv[0], &b);
+	status = over_trace(&b, from, &pm_vtrace_ops, out, NULL);
+	idt_bench_release(&b);
+	return status;
+}
+
+int cmd_rtrace(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark rtrace [options] BENCH",
+		"Lists how often rep instructions accessed blocks of memory, and of how many bytes: from a cache\n"
+		"trace made with -r, or an execution trace.",
+		"  idt -c -r bench; ./bench.idt; rtrace bench"
+	};
+	const char *json = NULL, *from = NULL;
+	uint64_t rows = 1000;
+	const struct pm_opt opts[] = {
+		OPT_STR('f', "from", &from, "FORMAT", "kind of trace (default: guess)"),
+		OPT_STR(0, "json", &json, "FILE", "all of it as JSON (- is standard output)"),
+		OPT_U64(0, "rows", &rows, "N", "sizes in the text (default: 1000)"),
+		OPT_END
+	};
+	struct idt_bench b;
+	struct pm_result *r;
+	int status;
+
+	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
+		pm_opt_usage(&help, "the name of one program is wanted");
+	idt_bench_find(argv[0], &b);
+	r = pm_result_new();
+	status = over_trace(&b, from, &pm_reps_ops, "", r);
+	if (status)
+		pm_result_free(r);
+	else
+		status = show(r, json, rows);
+	idt_bench_release(&b);
+	return status;
+}
+
+int cmd_idt2kt(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark idt2kt [options] BENCH",
+		"Converts the execution trace of an instrumented program to the KT format: BENCH.trc64,\n"
+		"BENCH.blk64 and the program (and its libraries: BENCH.mod says where they are) in, BENCH.kt64\n"
+		"out; the 32-bit files likewise.",
+		"  idt -e bench; ./bench.idt; idt2kt bench"
+	};
+	const char *out = NULL;
+	const struct pm_opt opts[] = {
+		OPT_STR('o', "output", &out, "FILE", "where to (default: BENCH.kt64 or BENCH.kt; - works)"),
+		OPT_END
+	};
+	struct pm_buf from = { 0 };
+	char *args[] = { "convert", "-q", "-f", NULL, "-t", NULL, NULL, NULL, NULL };
+	struct pm_err err = { 0 };
+	struct idt_bench b;
+	int status;
+
+	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
+		pm_opt_usage(&help, "the name of one program is wanted");
+	idt_bench_find(argv[0], &b);
+	if (!exists(b.mod) && !exists(b.orig)) {
+		err.file = b.orig;
+		pm_fail_file(&err, "the original program is wanted for its instructions' bytes");
+		traces_fail(&err);
+		idt_bench_release(&b);
+		return 1;
+	}
+	pm_buf_printf(&from, "idt-exec%s:blk=%s,%s=%s", b.wide ? "64" : "", b.blk,
+		      exists(b.mod) ? "modules" : "binary", exists(b.mod) ? b.mod : b.orig);
+	pm_buf_add(&from, "", 1);
+	args[3] = (char *)from.p;
+	args[5] = b.wide ? "kt64" : "kt";
+	args[6] = b.trace;
+	args[7] = out ? (char *)out : b.kt;
+	status = cmd_convert(8, args);
+	pm_buf_release(&from);
+	idt_bench_release(&b);
+	return status;
+}
+
+/* ---- which files belong together ------------------------------------------------------------------ */
+struct about {
+	struct pm_result *r;
+	bool bad;
+};
+
+static void file_row(struct about *a, const char *path, bool there, uint64_t size, const uint32_t *orig,
+		     const uint32_t *idt, bool good)
+{
+	char text[16];
+
+	pm_result_begin(a->r, NULL);
+	pm_result_str(a->r, "file", path);
+	if (!there) {
+		pm_result_str(a->r, "is", "not there");
+		pm_result_null(a->r, "bytes");
+		pm_result_null(a->r, "original");
+		pm_result_null(a->r, "instrumented");
+	} else {
+		pm_result_str(a->r, "is", good ? "good" : "of another program");
+		pm_result_u64(a->r, "bytes", size, "bytes");
+		snprintf(text, sizeof text, "0x%08x", orig ? *orig : 0);
+		pm_result_str(a->r, "original", orig ? text : "-");
+		snprintf(text, sizeof text, "0x%08x", idt ? *idt : 0);
+		pm_result_str(a->r, "instrumented", idt ? text : "-");
+		a->bad |= !good;
+	}
+	pm_result_end(a->r);
+}
+
+/* False, with @err, only if a file that is there makes no sense. */
+static bool describe(struct about *a, const struct idt_bench *b, struct pm_err *err)
+{
+	struct pm_buf raw = { 0 };
+	struct idt_trailer t = { 0 };
+	struct idt_blk blk = { 0 };
+	struct idt_cnt cnt = { 0 };
+	struct stat st;
+	uint32_t magic;
+
+	if (load_blk(b, &blk, err) != PM_OK)
+		return false;
+	if (exists(b->idt)) {
+		if (idt_slurp(b->idt, &raw, err) != PM_OK)
+			return false;
+		if (idt_trailer_find(raw.p, raw.n, &t))
+			pm_result_str(a->r, "options", t.options[0] ? t.options : "-p");
+	}
+	pm_result_u64(a->r, "blocks", blk.nblock, "blocks");
+	pm_result_begin_list(a->r, "files");
+	if (exists(b->idt)) {
+		magic = idt_magic(raw.p, raw.n);
+		file_row(a, b->idt, true, raw.n, t.tag[0] ? &t.orig_magic : NULL, &magic,
+			 magic == blk.idt_magic);
+		pm_buf_release(&raw);
+	} else {
+		file_row(a, b->idt, false, 0, NULL, NULL, true);
+	}
+	if (exists(b->orig)) {
+		if (idt_slurp(b->orig, &raw, err) != PM_OK)
+			return false;
+		magic = idt_magic(raw.p, raw.n);
+		file_row(a, b->orig, true, raw.n, &magic, NULL, magic == blk.orig_magic);
+		pm_buf_release(&raw);
+	} else {
+		file_row(a, b->orig, false, 0, NULL, NULL, true);
+	}
+	file_row(a, b->blk, true, stat(b->blk, &st) ? 0 : (uint64_t)st.st_size, &blk.orig_magic,
+		 &blk.idt_magic, true);
+	if (exists(b->cnt)) {
+		if (idt_slurp(b->cnt, &raw, err) != PM_OK)
+			return false;
+		if (idt_cnt_parse(raw.p, raw.n, blk.nblock, b->wide, &cnt, err) != PM_OK) {
+			if (raw.n < 8)
+				return false;
+			/* counts of a program with other blocks: the magic numbers will say so */
+			*err = (struct pm_err){ 0 };
+			memcpy(&cnt.orig_magic, raw.p, 4);
+			memcpy(&cnt.idt_magic, raw.p + 4, 4);
+		}
+		file_row(a, b->cnt, true, raw.n, &cnt.orig_magic, &cnt.idt_magic,
+			 cnt.orig_magic == blk.orig_magic && cnt.idt_magic == blk.idt_magic);
+		pm_buf_release(&raw);
+	} else {
+		file_row(a, b->cnt, false, 0, NULL, NULL, true);
+	}
+	pm_result_end(a->r);
+	idt_cnt_release(&cnt);
+	idt_blk_release(&blk);
+	return true;
+}
+
+int cmd_idtinfo(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark idtinfo [options] BENCH",
+		"Looks for the files that belong to an instrumented program, tells the options with which it was\n"
+		"made, and checks by their magic numbers that they belong together.",
+		"Exit status: 1 if a file belongs to another program."
+	};
+	const char *json = NULL;
+	const struct pm_opt opts[] = {
+		OPT_STR(0, "json", &json, "FILE", "all of it as JSON (- is standard output)"),
+		OPT_END
+	};
+	struct about a = { .r = pm_result_new() };
+	struct pm_err err = { 0 };
+	struct idt_bench b;
+	int status;
+
+	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
+		pm_opt_usage(&help, "the name of one program is wanted");
+	idt_bench_find(argv[0], &b);
+	if (describe(&a, &b, &err)) {
+		status = show(a.r, json, 20);
+		status = status ? status : a.bad;
+	} else {
+		status = traces_fail(&err);
+		pm_result_free(a.r);
+	}
+	idt_bench_release(&b);
+	return status;
+}

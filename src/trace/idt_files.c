@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <isa-l/crc.h>
+
+#include "isa/x86/zydis_regs.h"
+#include "trace/idt_files.h"
+#include "trace/io.h"
+#include "trace/text.h"
+
+/* ---- module files ------------------------------------------------------------------------------- */
+static bool hex(const char *s, size_t n, uint64_t *v)
+{
+	if (n > 2 && s[0] == '0' && s[1] == 'x') {
+		s += 2;
+		n -= 2;
+	}
+	if (!n || n > 16)
+		return false;
+	for (*v = 0; n; n--, s++) {
+		unsigned d = *s >= '0' && *s <= '9' ? (unsigned)(*s - '0') :
+			     *s >= 'a' && *s <= 'f' ? (unsigned)(*s - 'a') + 10 : 16;
+
+		if (d > 15)
+			return false;
+		*v = *v << 4 | d;
+	}
+	return true;
+}
+
+static enum pm_status module_line(const char *s, size_t n, uint64_t line, struct idt_modules *to,
+				  struct pm_err *err)
+{
+	struct pm_tok t = { s, s + n };
+	struct idt_module m = { 0 };
+	const char *tok, *dash;
+	char name[4096];
+	size_t len;
+
+	tok = pm_tok_next(&t, &len);
+	dash = memchr(tok, '-', len);
+	if (!dash || !hex(tok, (size_t)(dash - tok), &m.lo) ||
+	    !hex(dash + 1, len - (size_t)(dash + 1 - tok), &m.hi) || m.hi <= m.lo)
+		return pm_fail_text(err, line, "a range of addresses LO-HI", tok, len);
+	tok = pm_tok_next(&t, &len);
+	if (!hex(tok, len, &m.offset))
+		return pm_fail_text(err, line, "a position in the file", tok, len);
+	tok = pm_tok_next(&t, &len);
+	if (!len || len > 128)
+		return pm_fail_text(err, line, "a build id", tok, len);
+	snprintf(name, sizeof name, "%.*s", (int)len, tok);
+	if (strcmp(name, "-"))
+		m.build_id = pm_arena_strdup(&to->mem, name);
+	tok = pm_tok_next(&t, &len);
+	if (!len || (size_t)(s + n - tok) >= sizeof name)
+		return pm_fail_text(err, line, "a path", tok, len);
+	snprintf(name, sizeof name, "%.*s", (int)(s + n - tok), tok);
+	m.path = pm_arena_strdup(&to->mem, name);
+	pm_grow(to->v, to->n, to->cap);
+	to->v[to->n++] = m;
+	return PM_OK;
+}
+
+enum pm_status idt_modules_parse(const char *text, size_t n, struct idt_modules *to, struct pm_err *err)
+{
+	const char *end = text + n;
+	uint64_t line = 0;
+
+	*to = (struct idt_modules){ 0 };
+	while (text < end) {
+		const char *nl = memchr(text, '\n', (size_t)(end - text)), *stop = nl ? nl : end;
+
+		line++;
+		if (stop > text && *text != '#' &&
+		    module_line(text, (size_t)(stop - text), line, to, err) == PM_ERR) {
+			idt_modules_release(to);
+			return PM_ERR;
+		}
+		text = stop + 1;
+	}
+	return PM_OK;
+}
+
+void idt_modules_write(const struct idt_modules *m, struct pm_buf *to)
+{
+	pm_buf_printf(to, "# mapped text: addresses, position in the file, build id, file\n");
+	for (size_t i = 0; i < m->n; i++)
+		pm_buf_printf(to, "0x%" PRIx64 "-0x%" PRIx64 " 0x%" PRIx64 " %s %s\n", m->v[i].lo,
+			      m->v[i].hi, m->v[i].offset, m->v[i].build_id ? m->v[i].build_id : "-",
+			      m->v[i].path);
+}
+
+const struct idt_module *idt_module_at(const struct idt_modules *m, uint64_t addr)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->v[i].lo <= addr && addr < m->v[i].hi)
+			return &m->v[i];
+	return NULL;
+}
+
+void idt_modules_release(struct idt_modules *m)
+{
+	free(m->v);
+	pm_arena_release(&m->mem);
+	*m = (struct idt_modules){ 0 };
+}
+
+/* ---- names -------------------------------------------------------------------------------------- */
+static char *named(const char *stem, const char *suffix)
+{
+	char *s = pm_alloc(strlen(stem) + strlen(suffix) + 1);
+
+	return strcat(strcpy(s, stem), suffix);
+}
+
+void idt_bench_find(const char *name, struct idt_bench *b)
+{
+	char *stem = pm_strdup(name), *otr;
+	size_t n = strlen(stem);
+	struct stat st;
+
+	if (n > 4 && !strcmp(stem + n - 4, ".idt"))
+		stem[n - 4] = 0;
+	*b = (struct idt_bench){ .orig = stem };
+	b->blk = named(stem, ".blk64");
+	b->wide = !stat(b->blk, &st);
+	if (!b->wide) {
+		free(b->blk);
+		b->blk = named(stem, ".blk");
+	}
+	b->idt = named(stem, ".idt");
+	b->mod = named(stem, ".mod");
+	b->cnt = named(stem, b->wide ? ".cnt64" : ".cnt");
+	b->trc = named(stem, b->wide ? ".trc64" : ".trc");
+	b->kt = named(stem, b->wide ? ".kt64" : ".kt");
+	otr = named(stem, ".otr");
+	if (stat(otr, &st)) {
+		free(otr);
+		otr = pm_strdup(b->trc);
+	}
+	b->trace = otr;
+}
+
+void idt_bench_release(struct idt_bench *b)
+{
+	free(b->orig);
+	free(b->idt);
+	free(b->blk);
+	free(b->cnt);
+	free(b->trc);
+	free(b->kt);
+	free(b->mod);
+	free(b->trace);
+	*b = (struct idt_bench){ 0 };
+}
+
+/* ---- contents ----------------------------------------------------------------------------------- */
+enum pm_status idt_slurp(const char *path, struct pm_buf *to, struct pm_err *err)
+{
+	struct pm_input *in = pm_input_open(path, err);
+
+	*to = (struct pm_buf){ 0 };
+	if (!in)
+		return PM_ERR;
+	for (;;) {
+		size_t got = 0;
+		const uint8_t *w = pm_input_peek(in, PM_WINDOW, &got, err);
+
+		if (!w || !got)
+			break;
+		pm_buf_add(to, w, got);
+		pm_input_skip(in, got);
+	}
+	if (!pm_failed(err))
+		pm_input_failed(in, err);
+	pm_input_close(in);
+	if (pm_failed(err)) {
+		pm_buf_release(to);
+		return PM_ERR;
+	}
+	return PM_OK;
+}
+
+uint32_t idt_magic(const void *p, size_t n)
+{
+	return crc32_gzip_refl(0, p, n);
+}
+
+uint32_t idt_magic_fix(const uint8_t *p, size_t n, uint32_t want)
+{
+	uint32_t table[256], state = ~idt_magic(p, n), to = ~want;
+
+	for (uint32_t i = 0; i < 256; i++) {
+		table[i] = i;
+		for (int k = 0; k < 8; k++)
+			table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
+	}
+	/* backwards: the highest byte of a state says which entry was used last */
+	for (int step = 0; step < 4; step++) {
+		uint32_t k = 0;
+
+		while (table[k] >> 24 != to >> 24)
+			k++;
+		to = (to ^ table[k]) << 8 | k;
+	}
+	return to ^ state;
+}
+
+bool idt_trailer_find(const uint8_t *p, size_t n, struct idt_trailer *to)
+{
+	if (n < sizeof *to)
+		return false;
+	memcpy(to, p + n - sizeof *to, sizeof *to);
+	to->options[sizeof to->options - 1] = 0;
+	return !memcmp(to->tag, "PUGIDT1\n", 8);
+}
+
+void idt_id_name(uint16_t id, bool wide, char *buf, size_t size)
+{
+	static const uint8_t prefix[4] = { 0, 0x66, 0xf3, 0xf2 };
+	const unsigned map = id >> 11 & 3, which = id >> 13 & 3;
+	uint8_t code[20] = { 0 };
+	ZydisDecodedInstruction in;
+	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+	unsigned n = 0;
+
+	if (id >> 15 || which)
+		code[n++] = id >> 15 ? 0xf3 : prefix[which];
+	if (map)
+		code[n++] = 0x0f;
+	if (map > 1)
+		code[n++] = map == 2 ? 0x38 : 0x3a;
+	code[n++] = (uint8_t)id;
+	/* registers as operands, then memory: one of the two exists */
+	for (unsigned mod = 0xc0; ; mod = 0) {
+		code[n] = (uint8_t)(mod | (id >> 8 & 7) << 3);
+		if (x86_zydis(code, 15, wide, &in, op)) {
+			snprintf(buf, size, "%s", ZydisMnemonicGetString(in.mnemonic));
+			return;
+		}
+		if (!mod)
+			break;
+	}
+	snprintf(buf, size, "op 0x%04x", id);
+}

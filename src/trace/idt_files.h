@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* idt_files.h - the files that belong to one instrumented program: BENCH.idt, .blk, .cnt, .trc and
+ * the module file, found by the program's name
+ *
+ * A module file is text: `#` comments, then a line for each mapped text,
+ *
+ *	LO-HI OFFSET BUILD-ID PATH
+ *
+ * addresses where BENCH.idt maps it, the position of LO in the file, its build id in hex (- if it has
+ * none). With it each block of the block table has a file and a place in it.
+ *
+ * Ownership  what find and parse functions fill in is released by the release functions. */
+#ifndef PM_TRACE_IDT_FILES_H
+#define PM_TRACE_IDT_FILES_H
+
+#include "trace/idt.h"
+
+struct idt_module {
+	uint64_t lo, hi;		/* mapped text */
+	uint64_t offset;		/* of lo in the file */
+	const char *build_id;		/* NULL: none */
+	const char *path;
+};
+struct idt_modules {
+	struct pm_arena mem;
+	struct idt_module *v;
+	size_t n, cap;
+};
+enum pm_status idt_modules_parse(const char *text, size_t n, struct idt_modules *to, struct pm_err *err);
+void idt_modules_write(const struct idt_modules *m, struct pm_buf *to);
+const struct idt_module *idt_module_at(const struct idt_modules *m, uint64_t addr);
+void idt_modules_release(struct idt_modules *m);
+
+struct idt_bench {
+	bool wide;			/* 64-bit names: .blk64 instead of .blk... */
+	char *orig;			/* BENCH itself */
+	char *idt, *blk, *cnt, *trc, *kt, *mod;	/* where they are, or would be */
+	char *trace;			/* .trc, or a FIFO BENCH.otr */
+};
+/* @name: BENCH or BENCH.idt. The width is the one whose block table is there. */
+void idt_bench_find(const char *name, struct idt_bench *b);
+void idt_bench_release(struct idt_bench *b);
+
+/* What an instrumented program says of itself: the last bytes of its file. The last four make the
+ * CRC-32 of the whole file come out as idt_magic. */
+struct idt_trailer {
+	char tag[8];			/* "PUGIDT1\n" */
+	char options[88];		/* as they were given; terminated */
+	uint64_t manifest;		/* position of struct img_manifest (collect/runtime/image.h) */
+	uint32_t orig_magic, idt_magic, abi, fix;
+};
+_Static_assert(sizeof(struct idt_trailer) == 120, "a file format");
+bool idt_trailer_find(const uint8_t *p, size_t n, struct idt_trailer *to);
+/* The four bytes behind @p[0..n) that make the CRC-32 of all of it @want. */
+uint32_t idt_magic_fix(const uint8_t *p, size_t n, uint32_t want);
+
+/* The whole file, unpacked if it is packed. */
+enum pm_status idt_slurp(const char *path, struct pm_buf *to, struct pm_err *err);
+/* The magic number of a file: the CRC-32 of its bytes. */
+uint32_t idt_magic(const void *p, size_t n);
+
+/* Name of the instruction that an idt_id stands for, "op 0x1234" if it is none. */
+void idt_id_name(uint16_t id, bool wide, char *buf, size_t size);
+
+#endif
