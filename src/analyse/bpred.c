@@ -7,6 +7,7 @@
 
 #include "analyse/bpred.h"
 #include "analyse/conf.h"
+#include "analyse/costs.h"
 #include "analyse/names.h"
 #include "base/mem.h"
 
@@ -680,6 +681,30 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 					(strcmp(u->micro, "JMP_REG") ? 0 : PM_BR_INDIRECT), u->fall - u->pc });
 		}
 	return PM_OK;
+}
+
+void pm_bpred_costs(void *self, struct pm_costs *to)
+{
+	const struct sink *s = self;
+	int br = pm_costs_column(to, "Br", "branches of every kind", false);
+
+	for (size_t i = 0; br >= 0 && i < s->nv; i++) {
+		size_t row = pm_costs_row(to, s->v[i].pc);
+
+		to->v[br][row] = s->v[i].executed;
+	}
+	for (unsigned k = 0; k < s->n; k++) {
+		char name[24];
+		int col;
+
+		snprintf(name, sizeof name, "%sm", s->p[k].ops->name);
+		col = pm_costs_column(to, name, "branches that this predictor got wrong", true);
+		for (size_t i = 0; col >= 0 && i < s->nv; i++) {
+			size_t row = pm_costs_row(to, s->v[i].pc);
+
+			to->v[col][row] = s->v[i].miss[k];
+		}
+	}
 }
 
 static void predictor_result(struct sink *s, unsigned k, struct pm_branch_stat *v, struct pm_result *r)

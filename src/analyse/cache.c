@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analyse/cache.h"
+#include "analyse/costs.h"
 #include "analyse/names.h"
 
 #define VALID	1u
@@ -1411,6 +1412,25 @@ const struct pm_cache_insn *pm_cache_by_insn(struct pm_cache *c, size_t *n)
 	for (size_t i = 0; i < c->ninsn; i++)
 		*pm_map_put(&c->insn_at, c->insn[i].pc, NULL) = i;
 	return c->insn;
+}
+
+void pm_cache_costs(void *self, struct pm_costs *to)
+{
+	static const char *const about = "references that missed this cache";
+	const struct pm_cache *c = self;
+
+	for (unsigned l = 0; c->conf.by_insn && l < c->conf.n; l++) {
+		char name[24];
+		int col;
+
+		snprintf(name, sizeof name, "%sm", c->conf.level[l].name);
+		col = pm_costs_column(to, name, about, true);
+		for (size_t i = 0; col >= 0 && i < c->ninsn; i++) {
+			size_t row = pm_costs_row(to, c->insn[i].pc);
+
+			to->v[col][row] = c->insn[i].miss[l];
+		}
+	}
 }
 
 void pm_cache_free(struct pm_cache *c)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +6,8 @@
 
 #include "analyse/cachegrind.h"
 #include "analyse/conf.h"
+#include "analyse/costs.h"
+#include "analyse/listing.h"
 #include "analyse/names.h"
 
 struct cache {
@@ -479,7 +480,7 @@ static const char *const event_names[] = {
 #undef E
 };
 
-struct sink { struct pm_cg *g; struct pm_names names; uint64_t top; char *path; };
+struct sink { struct pm_cg *g; struct pm_names names; uint64_t top; };
 
 static void destroy(void *self)
 {
@@ -489,7 +490,6 @@ static void destroy(void *self)
 		return;
 	pm_cg_free(s->g);
 	pm_names_release(&s->names);
-	free(s->path);
 	free(s);
 }
 
@@ -541,11 +541,8 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_err *er
 		} else if (!strcmp(it->name, "top")) {
 			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "", "entries listed", 1, 1000000, &s->top, err))
 				return PM_ERR;
-		} else if (!strcmp(it->name, "callgrind") && it->n == 1) {
-			free(s->path);
-			s->path = pm_strdup(it->field[0].key);
 		} else {
-			return pm_conf_fail(c, NULL, err, "'%s' is not a setting; allowed: i1, d1, ll, top, callgrind", it->name);
+			return pm_conf_fail(c, NULL, err, "'%s' is not a setting; allowed: i1, d1, ll, top", it->name);
 		}
 	}
 	s->g = pm_cg_new(k);
@@ -576,85 +573,29 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	return pm_cg_batch(s->g, b, err);
 }
 
-/* Where an instruction belongs. */
-struct place { struct pm_cg_insn *i; char fn[160], file[256]; unsigned line; };
-
-static int by_place(const void *a, const void *b)
+static bool is_trouble(int event)
 {
-	const struct place *x = a, *y = b;
-	int d = strcmp(x->file, y->file);
-
-	if (!d)
-		d = strcmp(x->fn, y->fn);
-	return d ? d : x->i->pc < y->i->pc ? -1 : x->i->pc > y->i->pc;
+	return event != PM_CG_Ir && event != PM_CG_Dr && event != PM_CG_Dw && event != PM_CG_Bc && event != PM_CG_Bi;
 }
 
-static struct place *places(struct sink *s)
+void pm_cachegrind_costs(void *self, struct pm_costs *c)
 {
-	struct place *p = pm_alloc((s->g->n + 1) * sizeof *p);
+	static const char *const about[] = {
+#define E(name, text) text,
+		PM_CG_EVENTS(E)
+#undef E
+	};
+	const struct pm_cg *g = ((struct sink *)self)->g;
 
-	for (size_t i = 0; i < s->g->n; i++) {
-		const struct pm_cg_insn *in = s->g->insn + i;
-		char *plus, *colon, buf[256];
-		const char *name = pm_name_of(&s->names, in->pc, buf, sizeof buf);
+	for (int k = 0; k < PM_CG_COUNT; k++) {
+		int col = pm_costs_column(c, event_names[k], about[k], is_trouble(k));
 
-		p[i].i = s->g->insn + i;
-		snprintf(p[i].fn, sizeof p[i].fn, "%s", name ? name : "???");
-		plus = strrchr(p[i].fn, '+');
-		if (plus && !strncmp(plus, "+0x", 3))
-			*plus = 0;
-		name = pm_line_of(&s->names, in->pc, buf, sizeof buf);
-		snprintf(p[i].file, sizeof p[i].file, "%s", name ? name : "???");
-		colon = name ? strrchr(p[i].file, ':') : NULL;
-		if (colon) {
-			p[i].line = strtoul(colon + 1, NULL, 10);
-			*colon = 0;
+		for (size_t i = 0; col >= 0 && i < g->n; i++) {
+			size_t row = pm_costs_row(c, g->insn[i].pc);
+
+			c->v[col][row] = g->insn[i].v[k];
 		}
 	}
-	qsort(p, s->g->n, sizeof *p, by_place);
-	return p;
-}
-
-static enum pm_status write_callgrind(struct sink *s, const struct place *p, struct pm_err *err)
-{
-	FILE *f = strcmp(s->path, "-") ? fopen(s->path, "w") : stdout;
-	uint64_t total[PM_CG_COUNT];
-	bool bad;
-
-	if (!f)
-		return pm_fail_file(err, "cachegrind: callgrind=%s: %s", s->path, strerror(errno));
-	fputs("# callgrind format\nversion: 1\ncreator: pugmark\npositions: instr line\nevents:", f);
-	for (int k = 0; k < PM_CG_COUNT; k++)
-		fprintf(f, " %s", event_names[k]);
-	fputs("\n", f);
-	for (size_t i = 0; i < s->g->n; i++) {
-		if (!i || strcmp(p[i].file, p[i - 1].file))
-			fprintf(f, "\nfl=%s\n", p[i].file);
-		if (!i || strcmp(p[i].file, p[i - 1].file) || strcmp(p[i].fn, p[i - 1].fn))
-			fprintf(f, "fn=%s\n", p[i].fn);
-		fprintf(f, "0x%" PRIx64 " %u", p[i].i->pc, p[i].line);
-		for (int k = 0; k < PM_CG_COUNT; k++)
-			fprintf(f, " %" PRIu64, p[i].i->v[k]);
-		fputs("\n", f);
-	}
-	pm_cg_totals(s->g, total);
-	fputs("\ntotals:", f);
-	for (int k = 0; k < PM_CG_COUNT; k++)
-		fprintf(f, " %" PRIu64, total[k]);
-	fputs("\n", f);
-	bad = fflush(f) || ferror(f);
-	if (f != stdout)
-		bad |= fclose(f) != 0;
-	return bad ? pm_fail_errno(err, "cachegrind: callgrind=%s", s->path) : PM_OK;
-}
-
-struct function { const char *fn; uint64_t v[PM_CG_COUNT]; };
-
-static int by_ir(const void *a, const void *b)
-{
-	const struct function *x = a, *y = b;
-
-	return x->v[PM_CG_Ir] != y->v[PM_CG_Ir] ? (x->v[PM_CG_Ir] < y->v[PM_CG_Ir] ? 1 : -1) : strcmp(x->fn, y->fn);
 }
 
 /* What an instruction costs beyond itself: misses, the last level's ten times as bad. */
@@ -674,60 +615,59 @@ static int by_trouble(const void *a, const void *b)
 	return i != j ? (i < j ? 1 : -1) : x->pc < y->pc ? -1 : x->pc > y->pc;
 }
 
-static void events_result(struct pm_result *r, const uint64_t *v, bool all)
+static void events_result(struct pm_result *r, const uint64_t *v)
 {
 	for (int k = 0; k < PM_CG_COUNT; k++)
-		if (all || v[k])
-			pm_result_u64(r, event_names[k], v[k], NULL);
+		pm_result_u64(r, event_names[k], v[k], NULL);
+}
+
+static void functions_result(struct sink *s, struct pm_result *r)
+{
+	struct pm_costs c = { 0 };
+	struct pm_listing *l;
+	uint32_t *order;
+	size_t n;
+
+	pm_cachegrind_costs(s, &c);
+	l = pm_listing_new(&c, &s->names, NULL);
+	n = pm_listing_top(l, PM_CG_Ir, &order);
+	pm_result_begin_list(r, "functions");
+	for (size_t i = 0; i < n && i < s->top; i++) {
+		const struct pm_listing_function *f = l->function + order[i];
+		uint64_t v[PM_COSTS_MAX];
+
+		pm_listing_sum(l, f->first, f->n, v);
+		pm_result_begin(r, NULL);
+		events_result(r, v);
+		pm_result_str(r, "function", f->name);
+		pm_result_end(r);
+	}
+	pm_result_end(r);
+	free(order);
+	pm_listing_free(l);
+	pm_costs_release(&c);
 }
 
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
 	struct sink *s = self;
 	uint64_t total[PM_CG_COUNT];
-	enum pm_status st = PM_OK;
-	struct function *f;
-	struct place *p;
-	size_t nf = 0;
 
 	pm_cg_end(s->g);
-	p = places(s);
-	if (s->path)
-		st = write_callgrind(s, p, err);
-	if (!r || st) {
-		free(p);
-		return st;
-	}
-	f = pm_alloc((s->g->n + 1) * sizeof *f);
-	for (size_t i = 0; i < s->g->n; i++) {
-		if (!i || strcmp(p[i].file, p[i - 1].file) || strcmp(p[i].fn, p[i - 1].fn))
-			f[nf++].fn = p[i].fn;
-		for (int k = 0; k < PM_CG_COUNT; k++)
-			f[nf - 1].v[k] += p[i].i->v[k];
-	}
-	qsort(f, nf, sizeof *f, by_ir);
+	if (!r)
+		return PM_OK;
 	pm_cg_totals(s->g, total);
 	pm_result_begin(r, "cachegrind");
-	events_result(r, total, true);
-	if (s->names.n) {
-		pm_result_begin_list(r, "functions");
-		for (size_t i = 0; i < nf && i < s->top; i++) {
-			pm_result_begin(r, NULL);
-			events_result(r, f[i].v, true);
-			pm_result_str(r, "function", f[i].fn);
-			pm_result_end(r);
-		}
-		pm_result_end(r);
-	}
-	free(f);
-	free(p);			/* by_trouble() moves what it points to */
+	events_result(r, total);
+	if (s->names.n)
+		functions_result(s, r);
 	if (s->g->n)
 		qsort(s->g->insn, s->g->n, sizeof *s->g->insn, by_trouble);
 	pm_result_begin_list(r, "instructions");
 	for (size_t i = 0; i < s->g->n && i < s->top && trouble(s->g->insn + i); i++) {
 		pm_result_begin(r, NULL);
 		pm_names_result(&s->names, r, s->g->insn[i].pc);
-		events_result(r, s->g->insn[i].v, true);
+		events_result(r, s->g->insn[i].v);
 		pm_result_end(r);
 	}
 	pm_result_end(r);

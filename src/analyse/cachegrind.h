@@ -7,8 +7,8 @@
  * 2^14 two-bit counters starting at 0, by 7 bits of global history over 7 bits of the address;
  * indirect jumps and calls (not returns): the last target in a table of 512 by address.
  *
- * Configuration: i1=SIZE,WAYS,LINE (32k,8way,64), d1=..., ll=... (8m,16way,64), top=N (20 instructions and functions),
- * callgrind=FILE (for KCachegrind and callgrind_annotate). */
+ * Configuration: i1=SIZE,WAYS,LINE (32k,8way,64), d1=..., ll=... (8m,16way,64), top=N (20
+ * instructions and functions). */
 #ifndef PM_ANALYSE_CACHEGRIND_H
 #define PM_ANALYSE_CACHEGRIND_H
 
@@ -51,5 +51,8 @@ void pm_cg_totals(const struct pm_cg *g, uint64_t v[PM_CG_COUNT]);
 void pm_cg_free(struct pm_cg *g);
 
 extern const struct pm_sink_ops pm_sim_cachegrind;
+/* What the sink @self blames on instructions: its 13 events. See sims.h. */
+struct pm_costs;
+void pm_cachegrind_costs(void *self, struct pm_costs *c);
 
 #endif

@@ -258,15 +258,9 @@ static int by_back(const void *a, const void *b)
 	return x->back != y->back ? (x->back < y->back ? 1 : -1) : x->tail < y->tail ? -1 : x->tail > y->tail;
 }
 
-static void name(struct sink *s, struct pm_result *r, const char *key, uint64_t pc)
+const struct pm_calls *pm_sim_calls_graph(const void *self)
 {
-	char buf[256];
-	const char *n = pm_name_of(&s->names, pc, buf, sizeof buf);
-
-	if (n)
-		pm_result_str(r, key, n);
-	else
-		pm_result_hex(r, key, pc);
+	return ((const struct sink *)self)->c;
 }
 
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
@@ -293,7 +287,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 		pm_result_u64(r, "self", c->fn[i].self, "instructions");
 		pm_result_u64(r, "inclusive", c->fn[i].inclusive, "instructions");
 		pm_result_u64(r, "calls", c->fn[i].calls, "calls");
-		name(s, r, "function", c->fn[i].pc);
+		pm_names_put(&s->names, r, "function", c->fn[i].pc);
 		pm_result_end(r);
 	}
 	pm_result_end(r);
@@ -302,8 +296,8 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 		pm_result_begin(r, NULL);
 		pm_result_u64(r, "inclusive", c->edge[i].inclusive, "instructions");
 		pm_result_u64(r, "calls", c->edge[i].calls, "calls");
-		name(s, r, "caller", c->edge[i].from);
-		name(s, r, "callee", c->edge[i].to);
+		pm_names_put(&s->names, r, "caller", c->edge[i].from);
+		pm_names_put(&s->names, r, "callee", c->edge[i].to);
 		pm_result_end(r);
 	}
 	pm_result_end(r);
@@ -314,8 +308,8 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 		pm_result_begin(r, NULL);
 		pm_result_u64(r, "iterations", l->back + l->leave, "times");
 		pm_result_f64(r, "mean_trips", l->leave ? (double)(l->back + l->leave) / l->leave : 0, "iterations/entry");
-		name(s, r, "from", l->head);
-		name(s, r, "to", l->tail);
+		pm_names_put(&s->names, r, "from", l->head);
+		pm_names_put(&s->names, r, "to", l->tail);
 		pm_result_end(r);
 	}
 	pm_result_end(r);

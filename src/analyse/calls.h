@@ -27,5 +27,6 @@ const struct pm_loop_count *pm_calls_loops(const struct pm_calls *c, size_t *n);
 void pm_calls_free(struct pm_calls *c);
 
 extern const struct pm_sink_ops pm_sim_calls;
+const struct pm_calls *pm_sim_calls_graph(const void *self);	/* of the sink, once it has finished */
 
 #endif

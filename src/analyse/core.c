@@ -54,6 +54,8 @@ struct pm_core {
 	struct { uint64_t line, ready; } fill[LINES];
 	struct { uint64_t word, issued, written; } word[WORDS];
 	enum { FRONT_OK, FRONT_BRANCH, FRONT_FETCH } front;	/* why fetch was last held up */
+	uint64_t front_pc;		/* ... and by whom */
+	struct pm_core_blame blame;
 };
 
 static uint32_t bits(unsigned n, unsigned at)
@@ -123,6 +125,11 @@ void pm_core_free(struct pm_core *k)
 const struct pm_core_stats *pm_core_stats(const struct pm_core *k)
 {
 	return &k->st;
+}
+
+const struct pm_core_blame *pm_core_blame(const struct pm_core *k)
+{
+	return &k->blame;
 }
 
 static void heap_push(struct heap *h, uint64_t x)
@@ -206,6 +213,7 @@ static uint64_t fetch_one(struct pm_core *k, const struct pm_core_op *op)
 	if (op->fetch_level) {
 		k->fetch += k->c.lat[op->fetch_level] + (k->insns > 0);
 		k->front = FRONT_FETCH;
+		k->front_pc = op->pc;
 	} else if (k->insns == k->c.fetch || k->bytes + op->len > k->c.bytes) {
 		if (k->insns)
 			k->fetch++;
@@ -225,9 +233,11 @@ static void fetch_after(struct pm_core *k, const struct pm_core_op *op, uint64_t
 	if (op->redirect == PM_CORE_WRONG) {
 		next = resolved + 1;
 		k->front = FRONT_BRANCH;
+		k->front_pc = op->pc;
 	} else if (op->redirect == PM_CORE_BUBBLE) {
 		next = k->fetch + k->c.bubble;
 		k->front = FRONT_FETCH;
+		k->front_pc = op->pc;
 	} else if (op->taken) {
 		next = k->fetch + 1;
 	}
@@ -284,21 +294,28 @@ static uint64_t load_one(struct pm_core *k, uint64_t addr, unsigned size, unsign
 	return data;
 }
 
-static void count_stall(struct pm_core *k, uint64_t commit, bool missed, bool front, bool store)
+static void count_stall(struct pm_core *k, uint64_t pc, uint64_t commit, bool missed, bool front, bool store)
 {
 	uint64_t gap = commit - k->commit;
 
+	k->blame.why = PM_CORE_NO_STALL;
 	if (gap < 2)
 		return;
 	gap--;
-	if (front && k->front != FRONT_OK)
+	k->blame = (struct pm_core_blame){ pc, gap, PM_CORE_BY_CORE };
+	if (front && k->front != FRONT_OK) {
+		k->blame.pc = k->front_pc;
+		k->blame.why = k->front == FRONT_BRANCH ? PM_CORE_BY_BRANCH : PM_CORE_BY_FETCH;
 		*(k->front == FRONT_BRANCH ? &k->st.stall_branch : &k->st.stall_fetch) += gap;
-	else if (missed)
+	} else if (missed) {
+		k->blame.why = PM_CORE_BY_MEMORY;
 		k->st.stall_memory += gap;
-	else if (store)
+	} else if (store) {
+		k->blame.why = PM_CORE_BY_STORE;
 		k->st.stall_store += gap;
-	else
+	} else {
 		k->st.stall_core += gap;
+	}
 }
 
 /* HOT: once per instruction. */
@@ -377,7 +394,7 @@ void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4
 			if (k->commit_slots + op->uops > c->width && k->commit_slots)
 				commit++;
 		}
-		count_stall(k, commit, missed, d == by_front, by_store);
+		count_stall(k, op->pc, commit, missed, d == by_front, by_store);
 		if (d == by_front)
 			k->front = FRONT_OK;
 		if (commit > k->commit) {

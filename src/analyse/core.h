@@ -78,6 +78,7 @@ enum pm_core_redirect { PM_CORE_STRAIGHT, PM_CORE_BUBBLE, PM_CORE_WRONG };
 
 /* One instruction with everything that caches and predictors have to say about it. */
 struct pm_core_op {
+	uint64_t pc;				/* for pm_core_blame() only */
 	uint64_t addr_regs, data_regs, writes;	/* bit = register */
 	uint64_t load[4], store[4];		/* addresses */
 	uint8_t load_level[4], store_level[4];	/* 0 L1 ... 3 memory */
@@ -115,6 +116,12 @@ struct pm_core *pm_core_from(const struct pm_core_conf *c);
 /* times, if not NULL: fetch, dispatch, completion, commit. */
 void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4]);
 const struct pm_core_stats *pm_core_stats(const struct pm_core *k);
+/* How long commit had to wait for the instruction given last, why, and whom that is to be blamed on:
+ * itself, or - after a misprediction or bubble - the branch that misled fetch. */
+enum pm_core_why { PM_CORE_NO_STALL, PM_CORE_BY_BRANCH, PM_CORE_BY_FETCH, PM_CORE_BY_MEMORY, PM_CORE_BY_STORE,
+		   PM_CORE_BY_CORE, PM_CORE_WHYS };
+struct pm_core_blame { uint64_t pc, cycles; enum pm_core_why why; };
+const struct pm_core_blame *pm_core_blame(const struct pm_core *k);
 void pm_core_free(struct pm_core *k);
 /* Ports of a class as a mask: ALUs from bit 0, vector from bit 8, loads from 16, stores from 20. */
 uint32_t pm_core_ports(const struct pm_core_conf *c, unsigned class);
@@ -124,5 +131,8 @@ struct pm_core_static { uint64_t addr_regs, data_regs, writes; uint8_t class, uo
 void pm_core_decode(const uint8_t *bytes, unsigned len, unsigned isa, struct pm_core_static *s);
 
 extern const struct pm_sink_ops pm_sim_core;
+/* What the sink @self blames on instructions: executions, misses by level, stalls. See sims.h. */
+struct pm_costs;
+void pm_core_costs(void *self, struct pm_costs *c);
 
 #endif

@@ -8,6 +8,8 @@
 #include "analyse/cache.h"
 #include "analyse/conf.h"
 #include "analyse/core.h"
+#include "analyse/costs.h"
+#include "analyse/names.h"
 #include "base/opt.h"
 #include "isa/x86/decode.h"
 #include "isa/x86/form.h"
@@ -229,6 +231,34 @@ static void uop_static(const struct pm_uop *u, struct pm_core_static *s)
 
 /* ---- the sink --------------------------------------------------------------------------------------- */
 
+/* Per instruction: what it did, and what it is to blame for. */
+#define BLAMES(B)								\
+	B(Ir, "instructions executed", false)					\
+	B(Fm, "fetches that missed the first level", true)			\
+	B(Lm, "loads that missed the first level", true)			\
+	B(Llm, "loads that went to memory", true)				\
+	B(Bm, "mispredictions", true)						\
+	B(Cbr, "cycles that commit waited after a misprediction", true)		\
+	B(Cfe, "cycles that commit waited for instructions", true)		\
+	B(Cme, "cycles that commit waited for missing loads", true)		\
+	B(Cst, "cycles that commit waited for the store queue", true)		\
+	B(Cco, "cycles that commit waited for latencies and ports", true)
+enum {
+#define B(name, about, trouble) BLAME_##name,
+	BLAMES(B)
+#undef B
+	BLAME_COUNT
+};
+
+struct blamed_row { uint64_t pc, v[BLAME_COUNT]; };
+
+struct blamed {
+	struct pm_map at;
+	struct blamed_row *row;
+	size_t n, cap;
+	struct pm_names names;
+};
+
 struct sink {
 	struct pm_core *k;
 	struct pm_core_conf c;
@@ -244,7 +274,8 @@ struct sink {
 	struct pm_core_op op;
 	bool open, uops;
 	uint64_t pc, fetch_line;
-	uint64_t branches;
+	uint64_t branches, top;
+	struct blamed *by;		/* NULL: not asked for */
 };
 
 static void destroy(void *self)
@@ -264,7 +295,27 @@ static void destroy(void *self)
 	}
 	decoders_free(&s->ds);
 	free(s->known);
+	if (s->by) {
+		pm_map_release(&s->by->at);
+		pm_names_release(&s->by->names);
+		free(s->by->row);
+		free(s->by);
+	}
 	free(s);
+}
+
+static uint64_t *blamed(struct sink *s, uint64_t pc)
+{
+	bool fresh;
+	uint64_t *at = pm_map_put(&s->by->at, pc, &fresh);
+
+	if (fresh) {
+		*at = s->by->n;
+		pm_grow(s->by->row, s->by->n, s->by->cap);
+		memset(s->by->row + s->by->n, 0, sizeof *s->by->row);
+		s->by->row[s->by->n++].pc = pc;
+	}
+	return s->by->row[*at].v;
 }
 
 static enum pm_status numbers(struct pm_conf *c, const struct pm_conf_item *it, struct sink *s, bool *known,
@@ -320,6 +371,7 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_buf *ca
 	static const struct pm_core_conf *const preset[] = { &pm_core_big, &pm_core_mid, &pm_core_small };
 
 	s->c = pm_core_mid;
+	s->top = 20;
 	s->bp = &pm_bp_tagescl;
 	for (size_t i = 0; i < c->n; i++)
 		if (!strcmp(c->item[i].name, "preset")) {
@@ -335,6 +387,16 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_buf *ca
 
 		if (!strcmp(it->name, "preset"))
 			continue;
+		if (!strcmp(it->name, "byinsn") && !it->n) {
+			s->by = s->by ? s->by : pm_alloc(sizeof *s->by);
+			continue;
+		}
+		if (!strcmp(it->name, "top")) {
+			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "", "instructions listed", 1, 1000000,
+					&s->top, err))
+				return PM_ERR;
+			continue;
+		}
 		if (it->name[0] == 'l' && it->name[1] >= '1' && it->name[1] <= '9') {
 			pm_buf_printf(caches, "%s%s=", caches->n ? ";" : "", it->name);
 			for (size_t k = 0; k < it->n; k++)
@@ -360,7 +422,7 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_buf *ca
 		if (numbers(c, it, s, &known, err))
 			return PM_ERR;
 		if (!known)
-			return pm_conf_fail(c, NULL, err, "'%s' is not a setting; allowed: preset, fetch, bytes, queue, front, bubble, width, rob, iq, lq, sq, mshr, gap, forward, alu, vec, loads, stores, lat, bpred, l1i, l1d, l2...",
+			return pm_conf_fail(c, NULL, err, "'%s' is not a setting; allowed: preset, fetch, bytes, queue, front, bubble, width, rob, iq, lq, sq, mshr, gap, forward, alu, vec, loads, stores, lat, bpred, byinsn, top, l1i, l1d, l2...",
 					    it->name);
 	}
 	return PM_OK;
@@ -412,11 +474,31 @@ static unsigned level_of(const struct sink *s, unsigned reach)
 	return reach >= levels ? 3 : reach;
 }
 
+static void account(struct sink *s)
+{
+	const struct pm_core_blame *b = pm_core_blame(s->k);
+	uint64_t *v = blamed(s, s->pc);
+
+	v[BLAME_Ir] += s->op.len > 0;	/* what goes on with a long one has no bytes of its own */
+	v[BLAME_Fm] += s->op.fetch_level > 0;
+	v[BLAME_Bm] += s->op.redirect == PM_CORE_WRONG;
+	for (unsigned i = 0; i < s->op.nload; i++) {
+		v[BLAME_Lm] += s->op.load_level[i] > 0;
+		v[BLAME_Llm] += s->op.load_level[i] == 3;
+	}
+	if (b->why)
+		blamed(s, b->pc)[BLAME_Cbr + (b->why - PM_CORE_BY_BRANCH)] += b->cycles;
+}
+
 static void submit(struct sink *s)
 {
-	if (s->open)
-		pm_core_op(s->k, &s->op, NULL);
+	if (!s->open)
+		return;
 	s->open = false;
+	s->op.pc = s->pc;
+	pm_core_op(s->k, &s->op, NULL);
+	if (s->by)
+		account(s);
 }
 
 static void begin(struct sink *s, uint64_t pc, unsigned len, const struct pm_core_static *st)
@@ -533,6 +615,8 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	struct sink *s = self;
 
 	s->uops |= b->nuop > 0;
+	if (s->by)
+		pm_names_learn(&s->by->names, b->code);
 	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++) {
 		if (e->kind == PM_EV_UOP && e->id < b->nuop) {
 			one_uop(s, b->uop + e->id);
@@ -566,6 +650,58 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	return PM_OK;
 }
 
+static const struct { const char *name, *about; bool trouble; } blames[] = {
+#define B(name, about, trouble) { #name, about, trouble },
+	BLAMES(B)
+#undef B
+};
+
+void pm_core_costs(void *self, struct pm_costs *c)
+{
+	const struct sink *s = self;
+
+	for (unsigned k = 0; s->by && k < BLAME_COUNT; k++) {
+		int col = pm_costs_column(c, blames[k].name, blames[k].about, blames[k].trouble);
+
+		for (size_t i = 0; col >= 0 && i < s->by->n; i++) {
+			size_t row = pm_costs_row(c, s->by->row[i].pc);
+
+			c->v[col][row] = s->by->row[i].v[k];
+		}
+	}
+}
+
+static uint64_t stalls(const uint64_t *v)
+{
+	return v[BLAME_Cbr] + v[BLAME_Cfe] + v[BLAME_Cme] + v[BLAME_Cst] + v[BLAME_Cco];
+}
+
+static int by_stalls(const void *a, const void *b)
+{
+	const struct blamed_row *x = a, *y = b;
+	uint64_t i = stalls(x->v), j = stalls(y->v);
+
+	return i != j ? (i < j ? 1 : -1) : x->pc < y->pc ? -1 : x->pc > y->pc;
+}
+
+static void blame_result(struct sink *s, struct pm_result *r)
+{
+	struct blamed *b = s->by;
+
+	if (b->n)
+		qsort(b->row, b->n, sizeof *b->row, by_stalls);
+	pm_map_release(&b->at);		/* rows have moved: no more look-ups */
+	pm_result_begin_list(r, "by_instruction");
+	for (size_t i = 0; i < b->n && i < s->top && stalls(b->row[i].v); i++) {
+		pm_result_begin(r, NULL);
+		pm_names_result(&b->names, r, b->row[i].pc);
+		for (unsigned k = 0; k < BLAME_COUNT; k++)
+			pm_result_u64(r, blames[k].name, b->row[i].v[k], k < BLAME_Cbr ? "times" : "cycles");
+		pm_result_end(r);
+	}
+	pm_result_end(r);
+}
+
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
 	struct sink *s = self;
@@ -583,6 +719,8 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	PM_CORE_STATS(S)
 #undef S
 	pm_result_f64(r, "ipc", st.cycles ? (double)st.instructions / st.cycles : 0, "instructions/cycle");
+	if (s->by)
+		blame_result(s, r);
 	pm_result_end(r);
 	return PM_OK;
 }

@@ -24,6 +24,7 @@
 #include "analyse/profile.h"
 #include "elf/symbols.h"
 #include "isa/x86/form.h"
+#include "isa/x86/text.h"
 #include "pugmark/pugmark.h"
 
 struct unit {
@@ -1382,44 +1383,17 @@ bool pm_profile_has_lines(struct pm_profile *p, uint32_t object)
 unsigned pm_profile_disasm(struct pm_profile *p, const struct pm_profile_block *b, uint32_t off,
 			   enum pm_syntax syntax, char *buf, size_t size)
 {
-	bool i386 = p->work->isa[b->object];
-	ZydisDecodedInstruction in;
-	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
-	ZydisDecoder dec;
-	ZydisFormatter fmt;
 	struct pm_elf_function f;
 	struct pm_form m;
 	uint64_t target;
 	struct pm_elf *e;
+	unsigned len;
 	size_t n;
 
-	ZydisDecoderInit(&dec, i386 ? ZYDIS_MACHINE_MODE_LONG_COMPAT_32 : ZYDIS_MACHINE_MODE_LONG_64,
-			 i386 ? ZYDIS_STACK_WIDTH_32 : ZYDIS_STACK_WIDTH_64);
-	if (off >= b->size ||
-	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&dec, b->bytes + off, b->size - off, &in, op))) {
-		snprintf(buf, size, "(unknown)");
+	if (off >= b->size)
 		return 1;
-	}
-	ZydisFormatterInit(&fmt, syntax == PM_SYNTAX_INTEL ? ZYDIS_FORMATTER_STYLE_INTEL :
-							     ZYDIS_FORMATTER_STYLE_ATT);
-	ZydisFormatterSetProperty(&fmt, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
-				  ZYDIS_PADDING_DISABLED);
-	ZydisFormatterSetProperty(&fmt, ZYDIS_FORMATTER_PROP_ADDR_PADDING_RELATIVE,
-				  ZYDIS_PADDING_DISABLED);
-	ZydisFormatterSetProperty(&fmt, ZYDIS_FORMATTER_PROP_DISP_PADDING, ZYDIS_PADDING_DISABLED);
-	ZydisFormatterSetProperty(&fmt, ZYDIS_FORMATTER_PROP_IMM_PADDING, ZYDIS_PADDING_DISABLED);
-	ZydisFormatterSetProperty(&fmt, ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE);
-	ZydisFormatterSetProperty(&fmt, ZYDIS_FORMATTER_PROP_FORCE_RELATIVE_RIPREL, ZYAN_TRUE);
-	ZydisFormatterFormatInstruction(&fmt, &in, op, in.operand_count_visible, buf, size,
-					b->addr + off, NULL);
-	for (unsigned i = 0; i < in.operand_count_visible; i++) {
-		ZyanU64 a;
-
-		n = strlen(buf);
-		if (op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && op[i].mem.base == ZYDIS_REGISTER_RIP &&
-		    ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(&in, &op[i], b->addr + off, &a)))
-			snprintf(buf + n, size - n, "  # 0x%llx", (unsigned long long)a);
-	}
+	len = x86_text(b->bytes + off, b->size - off, b->addr + off, p->work->isa[b->object],
+		       syntax == PM_SYNTAX_INTEL, buf, size);
 	m = *pm_form_at(forms_of(p, b->object), b->bytes + off, b->size - off);
 	target = pm_form_target(&m, b->bytes + off, b->addr + off);
 	e = target ? elf_of(p, b->object) : NULL;
@@ -1431,5 +1405,5 @@ unsigned pm_profile_disasm(struct pm_profile *p, const struct pm_profile_block *
 			snprintf(buf + n, size - n, " <%s+0x%llx>", f.name,
 				 (unsigned long long)(target - f.lo));
 	}
-	return in.length;
+	return len;
 }

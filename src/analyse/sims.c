@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include <stddef.h>
-
 #include "analyse/bpred.h"
 #include "analyse/cache.h"
 #include "analyse/cachegrind.h"
 #include "analyse/calls.h"
 #include "analyse/core.h"
+#include "analyse/costs.h"
 #include "analyse/course.h"
 #include "analyse/i486.h"
 #include "analyse/memory.h"
@@ -21,3 +20,26 @@ const struct pm_sink_ops *const pm_sims[] = {
 	&pm_sim_cachegrind, &pm_sim_calls, &pm_sim_phases, &pm_sim_memory,
 	&pm_sink_uops, &pm_sink_isize, &pm_sink_brdist, &pm_sink_mix, &pm_sink_fusion, NULL
 };
+
+static const struct { const struct pm_sink_ops *ops; void (*costs)(void *self, struct pm_costs *c); } tells[] = {
+	{ &pm_sim_cachegrind, pm_cachegrind_costs }, { &pm_sim_cache, pm_cache_costs },
+	{ &pm_sim_tlb, pm_cache_costs }, { &pm_sim_bpred, pm_bpred_costs }, { &pm_sim_core, pm_core_costs },
+};
+
+bool pm_sim_costs(const struct pm_sink_ops *ops, void *self, struct pm_costs *c)
+{
+	for (size_t i = 0; i < NR(tells); i++)
+		if (tells[i].ops == ops) {
+			tells[i].costs(self, c);
+			return true;
+		}
+	return false;
+}
+
+bool pm_sim_tells(const struct pm_sink_ops *ops)
+{
+	for (size_t i = 0; i < NR(tells); i++)
+		if (tells[i].ops == ops)
+			return true;
+	return false;
+}

@@ -24,6 +24,7 @@ int cmd_rtrace(int argc, char **argv);
 int cmd_idt2kt(int argc, char **argv);
 int cmd_idtinfo(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
+int cmd_annotate(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_slice(int argc, char **argv);
 int cmd_head(int argc, char **argv);

@@ -5,10 +5,8 @@
 
 #include "analyse/sims.h"
 #include "base/result.h"
+#include "cli/results.h"
 #include "cli/traces.h"
-#include "report/out.h"
-#include "report/result_view.h"
-#include "trace/format.h"
 #include "trace/sinks.h"
 
 /* `--cache CONFIG` is `--sim cache:CONFIG`. */
@@ -53,8 +51,8 @@ int cmd_sim(int argc, char **argv)
 		{ .name = "cache" }, { .name = "tlb" }, { .name = "bpred" }, { .name = "allcache" },
 		{ .name = "reuse" }, { .name = "" },
 	};
-	const char *format = NULL, *json = NULL, *csv = NULL, *html = NULL;
-	uint64_t rows = 20;
+	const char *format = NULL;
+	struct results o = { .rows = 20, .top = 5 };
 	bool list = false;
 	const struct pm_opt opts[] = {
 		OPT_HEAD("Simulators"),
@@ -67,10 +65,8 @@ int cmd_sim(int argc, char **argv)
 		OPT_FLAG(0, "list", &list, "list the simulators"),
 		OPT_HEAD("Input and output"),
 		OPT_STR('f', "from", &format, "FORMAT", "input format (default: guess)"),
-		OPT_STR(0, "json", &json, "FILE", "results as JSON; '-' is standard output"),
-		OPT_STR(0, "csv", &csv, "FILE", "results as CSV: path,value,unit"),
-		OPT_STR(0, "html", &html, "FILE", "results as one HTML page, with charts"),
-		OPT_U64(0, "rows", &rows, "N", "rows of long lists in the text (20)"),
+		RESULTS_OPTIONS(o),
+		OPT_U64(0, "rows", &o.rows, "N", "rows of long lists in the text (20)"),
 		OPT_END
 	};
 	const struct pm_format *which = NULL;
@@ -78,7 +74,6 @@ int cmd_sim(int argc, char **argv)
 	struct pm_err err = { 0 };
 	struct pm_result *r = pm_result_new();
 	struct pm_pipeline *p;
-	struct pm_buf out = { 0 };
 	enum pm_status s = PM_OK, read = PM_OK;
 	unsigned nsim = 0;
 
@@ -97,36 +92,21 @@ int cmd_sim(int argc, char **argv)
 	if (!s)
 		s = pm_trace_open(argv[0], format, &src, &which, &err);
 	if (!s) {
-		traces_adapt(p, src.facts, pm_pipeline_needs(p), NULL);
+		uint32_t facts = traces_adapt(p, src.facts, pm_pipeline_needs(p), NULL);
+
+		s = results_begin(&o, p, facts, &err);
+	}
+	if (!s)
 		s = pm_pipeline_start(p, src.facts, which->plural, &err);
-		/* of a damaged trace, what came before the damage is simulated and shown */
-		if (!s)
-			read = pm_pipeline_run(p, &src, r, &err);
-	}
-	if (!s && json) {
-		pm_result_json(r, &out);
-		s = pm_report_save(json, &out, &err);
-		out.n = 0;
-	}
-	if (!s && csv) {
-		pm_result_csv(r, &out);
-		s = pm_report_save(csv, &out, &err);
-		out.n = 0;
-	}
-	if (!s && html)
-		s = pm_result_html(r, "pugmark sim", argv[0], html, &err);
-	if (!s && !(json && !strcmp(json, "-")) && !(csv && !strcmp(csv, "-"))) {
-		pm_result_text(r, rows, &out);
-		s = pm_report_save("-", &out, &err);
-	}
-	pm_buf_release(&out);
+	/* of a damaged trace, what came before the damage is simulated and shown */
+	if (!s)
+		read = pm_pipeline_run(p, &src, r, &err);
+	if (!s)
+		s = results_end(&o, p, r, "pugmark sim", argv[0], &err);
 	if (src.ops)
 		src.ops->close(src.self);
+	results_release(&o);
 	pm_pipeline_free(p);
 	pm_result_free(r);
-	if (s || read) {
-		pm_err_print(&err, stderr);
-		return 1;
-	}
-	return 0;
+	return s || read ? traces_fail(&err) : 0;
 }

@@ -14,6 +14,7 @@ const struct command commands[] = {
 	{ "rtrace", cmd_rtrace, "number and sizes of accesses by rep instructions" },
 	{ "idtinfo", cmd_idtinfo, "which files belong to an instrumented program" },
 	{ "sim", cmd_sim, "simulate caches, predictors and pipelines on a trace" },
+	{ "annotate", cmd_annotate, "show a trace's code with what each instruction and line cost" },
 	{ "convert", cmd_convert, "write a trace in another format" },
 	{ "merge", cmd_merge, "references and kernel events by canonical pages (Laplace)" },
 	{ "slice", cmd_slice, "write a part of a trace" },

@@ -41,11 +41,13 @@ struct pm_elf {
 	Dwarf *dwarf;
 	char *build_id;			/* NULL: none */
 	Dwarf_Aranges *aranges;		/* of the file; NULL: it has none */
-	bool named, looked_for_debug, looked_for_dwarf, scanned_frames, scanned_units;
+	bool named, vars_named, looked_for_debug, looked_for_dwarf, scanned_frames, scanned_units;
 	struct range *text;		/* executable sections, by address */
 	size_t ntext, cap_text;
 	struct symbol *sym;		/* by address, one for each */
 	size_t nsym, cap_sym;
+	struct symbol *var;		/* data, by address; several of one address, the best first */
+	size_t nvar, cap_var;
 	struct range *fde;		/* by address */
 	size_t nfde, cap_fde;
 	struct unit *unit;		/* by address */
@@ -250,6 +252,7 @@ void pm_elf_close(struct pm_elf *e)
 	pm_arena_release(&e->mem);
 	free(e->text);
 	free(e->sym);
+	free(e->var);
 	free(e->fde);
 	free(e->unit);
 	free(e->demangled);
@@ -447,7 +450,8 @@ static void add_symbol(struct pm_elf *e, struct symbol s)
 	e->sym[e->nsym++] = s;
 }
 
-static void read_symbols(struct pm_elf *e, Elf *elf, unsigned section_type)
+/* Code, or with @data what lies beside it. */
+static void read_symbols(struct pm_elf *e, Elf *elf, unsigned section_type, bool data)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh;
@@ -469,12 +473,19 @@ static void read_symbols(struct pm_elf *e, Elf *elf, unsigned section_type)
 			    s.st_shndx == SHN_ABS)
 				continue;
 			type = GELF_ST_TYPE(s.st_info);
-			if ((type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) ||
+			if (data ? type != STT_OBJECT || !s.st_size :
+			    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) ||
 			    !text_at(e, s.st_value))
 				continue;
 			name = elf_strptr(elf, sh.sh_link, s.st_name);
 			if (!name || !*name)
 				continue;
+			if (data) {
+				pm_grow(e->var, e->nvar, e->cap_var);
+				e->var[e->nvar++] = (struct symbol){ .lo = s.st_value, .hi = s.st_value + s.st_size,
+					.name = name, .rank = rank_of(&s), .sized = true };
+				continue;
+			}
 			add_symbol(e, (struct symbol){
 				.lo = s.st_value, .hi = s.st_value + s.st_size, .name = name,
 				.rank = rank_of(&s), .kind = PM_NAME_SYMBOL, .sized = s.st_size > 0,
@@ -705,21 +716,57 @@ static bool has_symtab(Elf *elf)
 	return false;
 }
 
+static void all_symbols(struct pm_elf *e, bool data)
+{
+	if (has_symtab(e->elf)) {
+		read_symbols(e, e->elf, SHT_SYMTAB, data);
+	} else {
+		look_for_debug(e);
+		if (e->debug)
+			read_symbols(e, e->debug, SHT_SYMTAB, data);
+	}
+	read_symbols(e, e->elf, SHT_DYNSYM, data);
+}
+
 static void names(struct pm_elf *e)
 {
 	if (e->named)
 		return;
 	e->named = true;
-	if (has_symtab(e->elf)) {
-		read_symbols(e, e->elf, SHT_SYMTAB);
-	} else {
-		look_for_debug(e);
-		if (e->debug)
-			read_symbols(e, e->debug, SHT_SYMTAB);
-	}
-	read_symbols(e, e->elf, SHT_DYNSYM);
+	all_symbols(e, false);
 	name_plt(e);
 	arrange(e);
+}
+
+bool pm_elf_variable_at(struct pm_elf *e, uint64_t addr, struct pm_elf_function *f)
+{
+	size_t lo = 0, hi, i;
+
+	if (!e->vars_named) {
+		e->vars_named = true;
+		all_symbols(e, true);
+		if (e->nvar)
+			qsort(e->var, e->nvar, sizeof *e->var, by_symbol);
+	}
+	hi = e->nvar;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (e->var[mid].lo <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo)
+		return false;
+	for (i = lo - 1; i && e->var[i - 1].lo == e->var[i].lo; i--)
+		;
+	for (; i < lo; i++)
+		if (addr < e->var[i].hi) {
+			*f = (struct pm_elf_function){ e->var[i].name, e->var[i].lo, e->var[i].hi, PM_NAME_SYMBOL };
+			return true;
+		}
+	return false;
 }
 
 static const struct range *fde_at(struct pm_elf *e, uint64_t addr, uint64_t *next)

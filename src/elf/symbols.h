@@ -38,6 +38,9 @@ struct pm_elf_function {
 /* The function around @addr. False: nothing is known; then only f->hi is set. */
 bool pm_elf_function_at(struct pm_elf *e, uint64_t addr, struct pm_elf_function *f);
 
+/* The same for data: the variable around @addr, as the symbol table has it; hi is its end. */
+bool pm_elf_variable_at(struct pm_elf *e, uint64_t addr, struct pm_elf_function *f);
+
 /* The demangled form of a C++ or Rust name, or @name itself. Borrowed until the next call. */
 const char *pm_elf_demangle(struct pm_elf *e, const char *name);
 

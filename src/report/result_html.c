@@ -162,6 +162,11 @@ static void node(struct pm_html *h, const struct pm_result_node *o, const char *
 	}
 }
 
+void pm_result_html_into(const struct pm_result *r, struct pm_html *h)
+{
+	node(h, pm_result_root(r), "", 0);
+}
+
 enum pm_status pm_result_html(const struct pm_result *r, const char *title, const char *subtitle,
 			      const char *path, struct pm_err *err)
 {
@@ -169,7 +174,7 @@ enum pm_status pm_result_html(const struct pm_result *r, const char *title, cons
 	enum pm_status st;
 
 	pm_html_begin(&h, title, subtitle);
-	node(&h, pm_result_root(r), "", 0);
+	pm_result_html_into(r, &h);
 	st = pm_html_finish(&h, path, err);
 	pm_html_release(&h);
 	return st;

@@ -64,6 +64,12 @@ void pm_pipeline_sink(struct pm_pipeline *p, const struct pm_sink_ops *ops, void
 	p->sink[p->nsink++] = (struct sink){ ops, self };
 }
 
+const struct pm_sink_ops *pm_pipeline_sink_at(const struct pm_pipeline *p, size_t i, void **self)
+{
+	*self = i < p->nsink ? p->sink[i].self : NULL;
+	return i < p->nsink ? p->sink[i].ops : NULL;
+}
+
 uint32_t pm_pipeline_needs(const struct pm_pipeline *p)
 {
 	uint32_t needs = 0;

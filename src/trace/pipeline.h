@@ -52,6 +52,9 @@ const char *const *pm_pipeline_info_get(const struct pm_pipeline *p);	/* name, v
 void pm_pipeline_transform(struct pm_pipeline *p, const struct pm_transform_ops *ops, void *self);
 void pm_pipeline_sink(struct pm_pipeline *p, const struct pm_sink_ops *ops, void *self);
 
+/* Sink @i in the order in which they were added, NULL behind the last; its object stays the pipeline's. */
+const struct pm_sink_ops *pm_pipeline_sink_at(const struct pm_pipeline *p, size_t i, void **self);
+
 /* enum pm_fact: what the sinks added so far need, all together. */
 uint32_t pm_pipeline_needs(const struct pm_pipeline *p);
 

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* annotator.h - from the simulators of a pipeline to one listing of the code with all their costs
+ *
+ *	pm_annotator_add(&a, p, facts, false);		before pm_pipeline_start()
+ *	... the pipeline runs ...
+ *	l = pm_annotator_listing(&a, p);		before pm_pipeline_free(); NULL: nobody blames anybody
+ *	pm_annotator_release(&a); */
+#ifndef PM_ANALYSE_ANNOTATOR_H
+#define PM_ANALYSE_ANNOTATOR_H
+
+#include "analyse/listing.h"
+#include "trace/pipeline.h"
+
+struct pm_calls;
+
+struct pm_annotator {
+	struct pm_code_book *book;	/* the pipeline's */
+	void *calls_sink;
+	struct pm_costs costs;
+	struct pm_listing *listing;
+};
+
+/* @calls: the call graph, too, where @facts (of what reaches the sinks) allow. */
+void pm_annotator_add(struct pm_annotator *a, struct pm_pipeline *p, uint32_t facts, bool calls);
+struct pm_listing *pm_annotator_listing(struct pm_annotator *a, struct pm_pipeline *p);
+const struct pm_calls *pm_annotator_calls(const struct pm_annotator *a);	/* NULL: none */
+struct pm_names *pm_annotator_names(struct pm_annotator *a);
+void pm_annotator_release(struct pm_annotator *a);
+
+#endif

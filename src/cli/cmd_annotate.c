@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "analyse/sims.h"
+#include "base/result.h"
+#include "cli/results.h"
+#include "cli/traces.h"
+#include "trace/sinks.h"
+
+static const struct pm_opt_help help = {
+	"pugmark annotate [options] FILE",
+	"Show the code of the program in the trace FILE with what each instruction and source line cost: executions, "
+	"cache misses, mispredictions, stalls - as the simulators found them that are asked for (cachegrind, unless "
+	"others are named).",
+	"Examples:\n"
+	"  pugmark annotate prog.pug                        the functions with the most instructions\n"
+	"  pugmark annotate -s core:byinsn --sort Cme prog.pug    who makes the processor wait for memory\n"
+	"  pugmark annotate --lines --source ~/src prog.pug       by source file\n"
+	"  pugmark annotate --callgrind cg.out prog.pug && kcachegrind cg.out\n"
+	"Traces that do not say what was loaded where need --object."
+};
+
+int cmd_annotate(int argc, char **argv)
+{
+	struct pm_opt_list sims = { 0 };
+	const char *format = NULL, *syntax = NULL;
+	struct results o = { .annotate = true, .top = 5 };
+	const struct pm_opt opts[] = {
+		OPT_HEAD("What to count and show"),
+		OPT_LIST('s', "sim", &sims, "NAME:CONFIG", "a simulator that tells instructions apart (cachegrind)"),
+		OPT_STR('e', "events", &o.listing.events, "A,B...", "events shown (executions and the three worst)"),
+		OPT_STR(0, "sort", &o.listing.sort, "EVENT", "order of the functions (the first event)"),
+		OPT_STR(0, "function", &o.listing.function, "NAME", "only this one"),
+		OPT_U64('n', "top", &o.top, "N", "functions shown with their code (5)"),
+		OPT_FLAG(0, "lines", &o.listing.lines, "source files line by line instead"),
+		OPT_STR(0, "source", &o.listing.source, "DIR", "look for source files in DIR first"),
+		OPT_LIST(0, "object", &o.object, "PATH@ADDRESS", "FILE's trace had this file loaded at ADDRESS"),
+		OPT_STR(0, "syntax", &syntax, "att|intel", "of disassembly (default: att)"),
+		OPT_HEAD("Input and output"),
+		OPT_STR('f', "from", &format, "FORMAT", "input format (default: guess)"),
+		OPT_STR('o', "output", &o.text, "FILE", "the listing goes to FILE"),
+		RESULTS_OPTIONS(o),
+		OPT_END
+	};
+	const struct pm_format *which = NULL;
+	struct pm_source src = { 0 };
+	struct pm_err err = { 0 };
+	struct pm_result *r;
+	struct pm_pipeline *p;
+	enum pm_status s = PM_OK, read = PM_OK;
+
+	argc = pm_opt_parse(argc, argv, opts, &help, false);
+	if (argc != 1)
+		pm_opt_usage(&help, argc ? "one FILE at a time" : "FILE is missing");
+	if (syntax && strcmp(syntax, "att") && strcmp(syntax, "intel"))
+		pm_opt_usage(&help, "--syntax wants att or intel, not '%s'", syntax);
+	if (!o.top || o.top > 100000)
+		pm_opt_usage(&help, "--top wants 1 to 100000 functions");
+	o.listing.intel = syntax && syntax[0] == 'i';
+	p = pm_pipeline_new();
+	r = pm_result_new();
+	if (!sims.n)
+		s = pm_sink_add(p, "cachegrind", pm_sims, &err);
+	for (unsigned i = 0; i < sims.n && !s; i++)
+		s = pm_sink_add(p, sims.v[i], pm_sims, &err);
+	if (!s)
+		s = pm_trace_open(argv[0], format, &src, &which, &err);
+	if (!s)
+		s = results_begin(&o, p, src.facts, &err);
+	if (!s)
+		s = pm_pipeline_start(p, src.facts, which->plural, &err);
+	/* of a damaged trace, what came before the damage is shown */
+	if (!s)
+		read = pm_pipeline_run(p, &src, r, &err);
+	if (!s)
+		s = results_end(&o, p, r, "Annotated code", argv[0], &err);
+	if (src.ops)
+		src.ops->close(src.self);
+	results_release(&o);
+	pm_pipeline_free(p);
+	pm_result_free(r);
+	return s || read ? traces_fail(&err) : 0;
+}

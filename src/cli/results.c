@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "base/result.h"
+#include "cli/results.h"
+#include "report/html.h"
+#include "report/out.h"
+#include "report/result_view.h"
+
+enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t facts, struct pm_err *err)
+{
+	if (!o->annotate && !o->html && !o->callgrind)
+		return PM_OK;
+	o->listed = true;
+	pm_annotator_add(&o->a, p, facts, o->callgrind);
+	for (unsigned i = 0; i < o->object.n; i++)
+		if (pm_names_add(pm_annotator_names(&o->a), o->object.v[i], err))
+			return PM_ERR;
+	return PM_OK;
+}
+
+static enum pm_status page(struct results *o, const struct pm_result *r, struct pm_listing *l, const char *title,
+			   const char *subtitle, struct pm_err *err)
+{
+	enum pm_status s = PM_OK;
+	struct pm_html h;
+
+	pm_html_begin(&h, title, subtitle);
+	pm_result_html_into(r, &h);
+	if (l)
+		s = pm_listing_html(&h, l, &o->listing, err);
+	if (!s)
+		s = pm_html_finish(&h, o->html, err);
+	pm_html_release(&h);
+	return s;
+}
+
+static enum pm_status save(const char *path, struct pm_buf *b, struct pm_err *err)
+{
+	enum pm_status s = pm_report_save(path, b, err);
+
+	b->n = 0;
+	return s;
+}
+
+enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_result *r, const char *title,
+			   const char *subtitle, struct pm_err *err)
+{
+	struct pm_listing *l = o->listed ? pm_annotator_listing(&o->a, p) : NULL;
+	bool taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-")) ||
+		(o->callgrind && !strcmp(o->callgrind, "-"));
+	struct pm_buf out = { 0 };
+	enum pm_status s = PM_OK;
+
+	o->listing.top = o->top;
+	if ((o->annotate || o->callgrind) && !l)
+		s = pm_fail_file(err, "none of the simulators tells instructions apart; cachegrind, cache:...;byinsn, "
+				 "bpred and core:byinsn do");
+	if (!s && o->callgrind) {
+		pm_listing_callgrind(l, pm_annotator_names(&o->a), pm_annotator_calls(&o->a), &out);
+		s = save(o->callgrind, &out, err);
+	}
+	if (!s && o->html)
+		s = page(o, r, l, title, subtitle, err);
+	if (!s && o->annotate && (o->json || o->csv))
+		s = pm_listing_result(l, &o->listing, r, err);
+	if (!s && o->json) {
+		pm_result_json(r, &out);
+		s = save(o->json, &out, err);
+	}
+	if (!s && o->csv) {
+		pm_result_csv(r, &out);
+		s = save(o->csv, &out, err);
+	}
+	if (!s && !(taken && !o->text)) {
+		if (o->annotate)
+			s = pm_listing_print(l, &o->listing, &out, err);
+		else
+			pm_result_text(r, (unsigned)o->rows, &out);
+		if (!s)
+			s = save(o->text ? o->text : "-", &out, err);
+	}
+	pm_buf_release(&out);
+	return s;
+}
+
+void results_release(struct results *o)
+{
+	pm_annotator_release(&o->a);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* results.h - where the results of simulators go: terminal, JSON, CSV, HTML, callgrind; for `sim`,
+ * `annotate` and `run` alike */
+#ifndef PM_CLI_RESULTS_H
+#define PM_CLI_RESULTS_H
+
+#include "analyse/annotator.h"
+#include "base/opt.h"
+#include "report/listing_report.h"
+
+struct pm_result;
+
+struct results {
+	const char *json, *csv, *html, *callgrind, *text;	/* text NULL: standard output, unless JSON or CSV goes there */
+	uint64_t rows, top;
+	bool annotate;			/* text: the listing, not the tree */
+	struct pm_opt_list object;	/* PATH@ADDRESS */
+	struct pm_listing_opts listing;
+	struct pm_annotator a;
+	bool listed;
+};
+
+#define RESULTS_OPTIONS(R)								\
+	OPT_STR(0, "json", &(R).json, "FILE", "results as JSON; '-' is standard output"),	\
+	OPT_STR(0, "csv", &(R).csv, "FILE", "results as CSV: path,value,unit"),		\
+	OPT_STR(0, "html", &(R).html, "FILE", "results as one HTML page, with charts"),	\
+	OPT_STR(0, "callgrind", &(R).callgrind, "FILE", "costs for KCachegrind and callgrind_annotate")
+
+/* Adds what a listing of the code needs, if one is wanted. Before the pipeline starts. */
+enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t facts, struct pm_err *err);
+/* After the pipeline has finished and before it is freed. */
+enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_result *r, const char *title,
+			   const char *subtitle, struct pm_err *err);
+void results_release(struct results *o);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* listing_report.h - costs beside the code: functions, then for each its source and instructions
+ *
+ * Text and HTML show the code in order of address, a source line where it changes, with the numbers
+ * in front; text within 80 columns shows executions and the worst events unless told which. JSON
+ * (pm_listing_result) and callgrind have all of them. */
+#ifndef PM_REPORT_LISTING_REPORT_H
+#define PM_REPORT_LISTING_REPORT_H
+
+#include "analyse/calls.h"
+#include "analyse/listing.h"
+#include "base/err.h"
+
+struct pm_html;
+
+struct pm_listing_opts {
+	unsigned top;			/* functions shown with their code; 0: 5 */
+	const char *events;		/* "Ir,D1mr,Bcm"; NULL: executions and the three worst */
+	const char *sort;		/* event; NULL: the first */
+	const char *function;		/* only this one; NULL: the @top */
+	const char *source;		/* a folder to look for sources in; NULL: where they were compiled */
+	bool intel, lines;		/* lines: whole source files with their sums instead of functions */
+};
+
+/* An event that is not in the table, a function that did not run: an error that names what there is. */
+enum pm_status pm_listing_print(struct pm_listing *l, const struct pm_listing_opts *o, struct pm_buf *to,
+				struct pm_err *err);
+enum pm_status pm_listing_html(struct pm_html *h, struct pm_listing *l, const struct pm_listing_opts *o,
+			       struct pm_err *err);
+/* "annotate": events, totals, functions, lines; the instructions of the functions that text shows. */
+enum pm_status pm_listing_result(struct pm_listing *l, const struct pm_listing_opts *o, struct pm_result *r,
+				 struct pm_err *err);
+/* For callgrind_annotate and KCachegrind, with every event; @calls (may be NULL) adds the call graph, its
+ * inclusive costs in the first event, which has to be Ir. */
+void pm_listing_callgrind(struct pm_listing *l, struct pm_names *names, const struct pm_calls *calls,
+			  struct pm_buf *to);
+
+#endif

@@ -1,0 +1,121 @@
+# Costs beside the code: a program whose loads, loops and misses can be counted by hand.
+$ "$BUILD/tests/oracle/steptrace" costs.trace "$PROGRAMS/costs"; pugmark annotate --source "$TOP" --object "$PROGRAMS/costs@0" -e Ir,Dr,D1mr,D1mw,Bc costs.trace
+>       Ir      Dr    D1mr    D1mw      Bc  function
+>      521     130      64       1     128  total
+>      516     130      64       .     128  walk  costs
+>        5       .       .       1       .  _start  costs
+>
+> walk  costs
+>       Ir      Dr    D1mr    D1mw      Bc
+>        2       .       .       .       .  costs.S:12  walk: xor %ecx, %ecx
+>        2       .       .       .       .      401000  xor %ecx, %ecx
+>      128     128      64       .       .  costs.S:13  next: mov table(%rcx), ...
+>      128     128      64       .       .      401002  mov 0x402000(%rcx), %eax
+>      128       .       .       .       .  costs.S:14  add $64, %ecx
+>      128       .       .       .       .      401008  add $0x40, %ecx
+>      128       .       .       .       .  costs.S:15  cmp $4096, %ecx
+>      128       .       .       .       .      40100b  cmp $0x1000, %ecx
+>      128       .       .       .     128  costs.S:16  jne next
+>      128       .       .       .     128      401011  jnz 0x401002
+>        2       2       .       .       .  costs.S:17  ret
+>        2       2       .       .       .      401013  ret
+>
+> _start  costs
+>       Ir      Dr    D1mr    D1mw      Bc
+>        1       .       .       1       .  costs.S:22  _start: call walk
+>        1       .       .       1       .      401014  call 0x401000
+>        1       .       .       .       .  costs.S:23  call walk
+>        1       .       .       .       .      401019  call 0x401000
+>        1       .       .       .       .  costs.S:24  mov $60, %eax
+>        1       .       .       .       .      40101e  mov $0x3c, %eax
+>        1       .       .       .       .  costs.S:25  xor %edi, %edi
+>        1       .       .       .       .      401023  xor %edi, %edi
+>        1       .       .       .       .  costs.S:26  syscall
+>        1       .       .       .       .      401025  syscall
+$ pugmark annotate --lines --source "$TOP" --object "$PROGRAMS/costs@0" -e Ir,D1mr costs.trace | sed 's,^/.*/tests,tests,'
+>       Ir    D1mr  function
+>      521      64  total
+>      516      64  walk  costs
+>        5       .  _start  costs
+>
+> tests/programs/costs.S
+>       Ir    D1mr
+>        .       .    10  .text
+>        .       .    11  .type walk, @function
+>        2       .    12  walk: xor %ecx, %ecx
+>      128      64    13  next: mov table(%rcx), %eax
+>      128       .    14  add $64, %ecx
+>      128       .    15  cmp $4096, %ecx
+>      128       .    16  jne next
+>        2       .    17  ret
+>        .       .    18  .size walk, . - walk
+>        .       .    19  
+>        .       .    20  .globl _start
+>        .       .    21  .type _start, @function
+>        1       .    22  _start: call walk
+>        1       .    23  call walk
+>        1       .    24  mov $60, %eax
+>        1       .    25  xor %edi, %edi
+>        1       .    26  syscall
+>        .       .    27  .size _start, . - _start
+>        .       .    28  .section .note.GNU-stack, "", @progbits
+# Intel's syntax; one function; another order.
+$ pugmark annotate --syntax intel --function _start --object "$PROGRAMS/costs@0" -e Ir costs.trace
+>       Ir  function
+>      521  total
+>        5  _start  costs
+>
+> _start  costs
+>       Ir
+>        1  costs.S:22
+>        1      401014  call 0x401000
+>        1  costs.S:23
+>        1      401019  call 0x401000
+>        1  costs.S:24
+>        1      40101e  mov eax, 0x3c
+>        1  costs.S:25
+>        1      401023  xor edi, edi
+>        1  costs.S:26
+>        1      401025  syscall
+$ pugmark annotate -n 1 --sort D1mw --object "$PROGRAMS/costs@0" -e D1mw,Ir costs.trace | head -3
+>     D1mw      Ir  function
+>        1     521  total
+>        1       5  _start  costs
+# The other simulators that tell instructions apart: the sums are theirs.
+$ pugmark annotate -s 'cache:l1i=1k;l1d=1k,2way,32;l2=8k;byinsn' -s 'bpred:gshare=4;tage' -s core:byinsn --object "$PROGRAMS/costs@0" --csv csv -o text costs.trace; sed -n 's/^annotate.total.\([A-Za-z0-9]*,[0-9]*\),.*/\1/p' csv | tee sums | tr '\n' ' '
+>- l1im,1 l1dm,129 l2m,66 Br,132 gsharem,12 tagem,2 Ir,521 Fm,1 Lm,3 Llm,2 Bm,2 Cbr,0 Cfe,291 Cme,286 Cst,0 Cco,84 
+$ sed -n 's/^core.stall_memory,\([0-9]*\),.*/Cme,\1/p; s/^core.stall_fetch,\([0-9]*\),.*/Cfe,\1/p; s/^bpred.tage.*.mispredictions,\([0-9]*\),branches/tagem,\1/p' csv | sort -u | grep -cxFf sums
+> 3
+# Callgrind's own reader takes it: events, calls, inclusive costs.
+$ pugmark annotate --callgrind cg --object "$PROGRAMS/costs@0" -o text costs.trace; sed -n 's/^\(events\|totals\): /\1 /p' cg; grep -c '^event: D1mr : data reads that missed D1$' cg; sed -n '/^cfn=walk/,/^0x/p' cg
+> events Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw Bc Bcm Bi Bim
+> totals 521 1 1 130 64 64 2 1 1 128 18 0 0
+> 1
+> cfn=walk
+> calls=2 0x401000 12
+> 0x401014 22 516
+# What cannot be is said.
+$ pugmark annotate -e Ir,Mr costs.trace
+! pugmark: 'Mr' is not an event; there are: Ir, I1mr, ILmr, Dr, D1mr, DLmr, Dw, D1mw, DLmw, Bc, Bcm, Bi, Bim
+? 1
+$ pugmark annotate --sort Nothing costs.trace
+! pugmark: 'Nothing' is not an event; there are: Ir, I1mr, ILmr, Dr, D1mr, DLmr, Dw, D1mw, DLmw, Bc, Bcm, Bi, Bim
+? 1
+$ pugmark annotate --function main --object "$PROGRAMS/costs@0" costs.trace
+! pugmark: no function 'main' was executed
+? 1
+$ pugmark annotate -s reuse costs.trace
+! pugmark: none of the simulators tells instructions apart; cachegrind, cache:...;byinsn, bpred and core:byinsn do
+? 1
+$ pugmark annotate --object "$PROGRAMS/costs" costs.trace
+! pugmark: expected PATH@ADDRESS, as in /usr/bin/gzip@0x555555554000, found '/work/wt/analyse/build/programs/costs'
+? 1
+$ pugmark annotate --object ./costs.trace@0 costs.trace
+! pugmark: ./costs.trace: expected an ELF header (7f 45 4c 46) or "#!", found 19 00 00 00
+? 1
+$ pugmark annotate --syntax nasm costs.trace
+! pugmark: --syntax wants att or intel, not 'nasm' (see `pugmark annotate --help`)
+? 2
+$ pugmark annotate "$TESTS/data/formats/ramulator.ramulator"
+! pugmark: Ramulator traces hold no instruction boundaries; 'cachegrind' needs them
+? 1
