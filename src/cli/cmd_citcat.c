@@ -4,13 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/sims.h"
 #include "base/result.h"
-#include "cli/cli.h"
+#include "cli/traces.h"
 #include "collect/citcat/citcat.h"
+#include "collect/machine/idle.h"
 #include "collect/machine/tracer.h"
 #include "report/out.h"
 #include "report/result_view.h"
-#include "trace/format.h"
+#include "trace/sinks.h"
 
 static int fail(const struct pm_err *err)
 {
@@ -31,6 +33,24 @@ static char *beside(const char *cat, const char *suffix)
 	return s;
 }
 
+static int extract_json(const struct citcat *c, const char *path)
+{
+	struct pm_result *r = pm_result_new();
+	int ret;
+
+	pm_result_u64(r, "memory", c->nmem, "words");
+	pm_result_u64(r, "interrupts", c->nintr, NULL);
+	pm_result_u64(r, "count_reads", c->ncnt, NULL);
+	pm_result_u64(r, "cause_reads", c->cause_reads, NULL);
+	pm_result_u64(r, "cause_runs", c->ncaus, NULL);
+	pm_result_u64(r, "io", c->nio, "words");
+	pm_result_u64(r, "dma", c->ndma, "records");
+	pm_result_bool(r, "cut", c->cut);
+	ret = traces_json(r, path);
+	pm_result_free(r);
+	return ret;
+}
+
 static int extract(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -38,10 +58,11 @@ static int extract(int argc, char **argv)
 		"Extract the initial machine state (FILE.ims) and the event schedule (FILE.aes) from a bus trace.",
 		NULL
 	};
-	const char *ims = NULL, *aes = NULL;
+	const char *ims = NULL, *aes = NULL, *json = NULL;
 	const struct pm_opt opts[] = {
 		OPT_STR(0, "ims", &ims, "FILE", "the state (default: FILE.ims)"),
 		OPT_STR(0, "aes", &aes, "FILE", "the schedule (default: FILE.aes)"),
+		OPT_STR(0, "json", &json, "FILE", "what was found as JSON; '-' is standard output"),
 		OPT_END
 	};
 	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 0;
@@ -56,6 +77,8 @@ static int extract(int argc, char **argv)
 	if (citcat_extract(argv[0], &c, &err) != PM_OK || citcat_write_ims(&c, ims_name, &err) != PM_OK ||
 	    citcat_write_aes(&c, aes_name, &err) != PM_OK)
 		ret = fail(&err);
+	else if (json)
+		ret = extract_json(&c, json);
 	else
 		printf("%zu words of memory; %zu interrupts, %zu Count reads, %" PRIu64 " Cause reads in %zu runs, "
 		       "%zu I/O words, %zu DMA records%s\n", c.nmem, c.nintr, c.ncnt, c.cause_reads, c.ncaus, c.nio,
@@ -66,15 +89,58 @@ static int extract(int argc, char **argv)
 	return ret;
 }
 
-static enum pm_status open_trace(const char *out, const char *format, struct pm_pipeline **p, struct pm_err *err)
+/* Where a regenerated instruction trace goes. */
+struct to {
+	const char *out, *format;
+	struct pm_opt_list sims;
+	bool no_idle;
+	uint64_t warmup;
+};
+
+/* *@p: NULL if nobody wants it. */
+static enum pm_status open_trace(const struct to *to, bool big_endian, struct pm_pipeline **p, struct pm_err *err)
 {
+	struct idle_config idle = { .big_endian = big_endian, .keep = !to->no_idle, .warmup = to->warmup };
+
 	*p = NULL;
-	if (!out && !format)
+	if (!to->out && !to->format && !to->sims.n)
 		return PM_OK;
 	*p = pm_pipeline_new();
-	if (pm_trace_create(*p, out ? out : "-", format, TRACER_FACTS, err) != PM_OK)
+	if (to->no_idle || to->warmup)
+		pm_pipeline_transform(*p, &idle_ops, idle_new(&idle));
+	for (unsigned i = 0; i < to->sims.n; i++)
+		if (pm_sink_add(*p, to->sims.v[i], pm_sims, err) != PM_OK)
+			return PM_ERR;
+	if ((to->out || to->format) &&
+	    pm_trace_create(*p, to->out ? to->out : "-", to->format, TRACER_FACTS, err) != PM_OK)
 		return PM_ERR;
 	return pm_pipeline_start(*p, TRACER_FACTS, "replayed traces", err);
+}
+
+/* "x.ims" -> "x.aes" */
+static char *aes_of(const char *ims)
+{
+	size_t n = strlen(ims);
+	char *s = pm_alloc(n + 8);
+
+	if (n > 4 && !strcmp(ims + n - 4, ".ims"))
+		n -= 4;
+	memcpy(s, ims, n);
+	strcpy(s + n, ".aes");
+	return s;
+}
+
+static void put_replay(struct pm_result *r, const struct citcat_result *res)
+{
+	pm_result_begin(r, "replay");
+	pm_result_u64(r, "instructions", res->instructions, "instructions");
+	pm_result_u64(r, "exceptions", res->exceptions, NULL);
+	pm_result_u64(r, "interrupts", res->interrupts, NULL);
+	pm_result_u64(r, "branches", res->branches, NULL);
+	pm_result_u64(r, "transactions", res->transactions, NULL);
+	pm_result_f64(r, "cpu_seconds", res->seconds, "s");
+	pm_result_f64(r, "mips", (double)res->instructions / res->seconds / 1e6, NULL);
+	pm_result_end(r);
 }
 
 static int replay(int argc, char **argv)
@@ -83,16 +149,23 @@ static int replay(int argc, char **argv)
 		"pugmark citcat replay [options] FILE.ims [FILE.aes]",
 		"Regenerate the instruction trace from an initial machine state and an event schedule.", NULL
 	};
-	const char *out = NULL, *format = NULL;
 	struct citcat_replay_opts o = { .limit = UINT64_MAX };
+	struct to to = { 0 };
+	const char *json = NULL;
 	uint64_t limit = 0;
 	const struct pm_opt opts[] = {
-		OPT_STR('o', "output", &out, "FILE", "the instruction trace"),
-		OPT_STR('t', "to", &format, "FORMAT", "its format (default: by the name)"),
+		OPT_STR('o', "output", &to.out, "FILE", "the instruction trace"),
+		OPT_STR('t', "to", &to.format, "FORMAT", "its format (default: by the name)"),
+		OPT_LIST('s', "sim", &to.sims, "NAME:CONFIG", "a simulator or sink on the trace, as `pugmark sim` has them"),
+		OPT_FLAG(0, "no-idle", &to.no_idle, "leave out loops that provably only wait"),
+		OPT_U64(0, "warmup", &to.warmup, "N", "leave out the first N instructions"),
 		OPT_U64('n', "limit", &limit, "N", "stop after N instructions"),
+		OPT_STR(0, "json", &json, "FILE", "counts and results as JSON; '-' is standard output"),
 		OPT_END
 	};
-	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 0;
+	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 1;
+	struct pm_result *r = pm_result_new();
+	struct pm_buf text = { 0 };
 	struct citcat_result res;
 	struct pm_err err = { 0 };
 	struct citcat c = { 0 };
@@ -100,36 +173,51 @@ static int replay(int argc, char **argv)
 
 	if (n != 1 && n != 2)
 		pm_opt_usage(&help, "expected FILE.ims and FILE.aes, found %d operands", n);
-	if (n == 2) {
-		aes = pm_strdup(argv[1]);
-	} else {
-		size_t len = strlen(argv[0]);
-
-		aes = pm_alloc(len + 8);
-		if (len > 4 && !strcmp(argv[0] + len - 4, ".ims"))
-			len -= 4;
-		memcpy(aes, argv[0], len);
-		strcpy(aes + len, ".aes");
-	}
+	aes = n == 2 ? pm_strdup(argv[1]) : aes_of(argv[0]);
 	if (limit)
 		o.limit = limit;
-	if (citcat_read(argv[0], aes, &c, &err) != PM_OK || open_trace(out, format, &o.trace, &err) != PM_OK) {
-		ret = fail(&err);
+	if (citcat_read(argv[0], aes, &c, &err) != PM_OK ||
+	    open_trace(&to, c.hdr.big_endian, &o.trace, &err) != PM_OK)
 		goto out;
-	}
 	err.file = argv[0];
-	if (citcat_replay(&c, &o, &res, &err) != PM_OK ||
-	    (o.trace && pm_pipeline_finish(o.trace, NULL, &err) != PM_OK)) {
-		ret = fail(&err);
+	if (citcat_replay(&c, &o, &res, &err) != PM_OK)
 		goto out;
+	put_replay(r, &res);
+	if (o.trace && pm_pipeline_finish(o.trace, r, &err) != PM_OK)
+		goto out;
+	ret = 0;
+	if (json) {
+		ret = traces_json(r, json);
+	} else {
+		fprintf(stderr, "%" PRIu64 " instructions, %" PRIu64 " interrupts, %" PRIu64 " bus transactions, %.3f s of CPU, %.1f MIPS\n",
+			res.instructions, res.interrupts, res.transactions, res.seconds,
+			(double)res.instructions / res.seconds / 1e6);
+		if (to.sims.n) {
+			pm_result_text(r, 20, &text);
+			pm_report_save("-", &text, &err);
+		}
 	}
-	fprintf(stderr, "%" PRIu64 " instructions, %" PRIu64 " interrupts, %" PRIu64 " bus transactions, %.3f s, %.1f MIPS\n",
-		res.instructions, res.interrupts, res.transactions, res.seconds,
-		(double)res.instructions / res.seconds / 1e6);
 out:
+	if (pm_failed(&err))
+		ret = fail(&err);
+	pm_buf_release(&text);
+	pm_result_free(r);
 	pm_pipeline_free(o.trace);
 	citcat_release(&c);
 	free(aes);
+	return ret;
+}
+
+static int verify_json(const struct citcat_verify *v, const char *path)
+{
+	struct pm_result *r = pm_result_new();
+	int ret;
+
+	pm_result_u64(r, "differences", 0, NULL);
+	pm_result_u64(r, "compared", v->compared, "records");
+	put_replay(r, &v->replay);
+	ret = traces_json(r, path);
+	pm_result_free(r);
 	return ret;
 }
 
@@ -139,12 +227,14 @@ static int verify(int argc, char **argv)
 		"pugmark citcat verify [options] FILE.cat",
 		"Extract, replay, and compare the regenerated bus trace with the original, record for record.", NULL
 	};
-	const char *ims = NULL, *aes = NULL, *out = NULL, *format = NULL;
+	const char *ims = NULL, *aes = NULL, *json = NULL;
+	struct to to = { 0 };
 	const struct pm_opt opts[] = {
 		OPT_STR(0, "ims", &ims, "FILE", "replay this state instead of extracting it"),
 		OPT_STR(0, "aes", &aes, "FILE", "replay this schedule"),
-		OPT_STR('o', "output", &out, "FILE", "also write the instruction trace"),
-		OPT_STR('t', "to", &format, "FORMAT", "its format (default: by the name)"),
+		OPT_STR('o', "output", &to.out, "FILE", "also write the instruction trace"),
+		OPT_STR('t', "to", &to.format, "FORMAT", "its format (default: by the name)"),
+		OPT_STR(0, "json", &json, "FILE", "counts as JSON; '-' is standard output"),
 		OPT_END
 	};
 	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 0;
@@ -156,9 +246,11 @@ static int verify(int argc, char **argv)
 		pm_opt_usage(&help, "expected one .cat file, found %d operands", n);
 	if (!ims != !aes)
 		pm_opt_usage(&help, "--ims and --aes belong together");
-	if (open_trace(out, format, &p, &err) != PM_OK || citcat_verify(argv[0], ims, aes, p, &v, &err) != PM_OK ||
+	if (open_trace(&to, false, &p, &err) != PM_OK || citcat_verify(argv[0], ims, aes, p, &v, &err) != PM_OK ||
 	    (p && pm_pipeline_finish(p, NULL, &err) != PM_OK))
 		ret = fail(&err);
+	else if (json)
+		ret = verify_json(&v, json);
 	else
 		printf("0 differences in %" PRIu64 " bus records; %" PRIu64 " instructions, %" PRIu64 " interrupts\n",
 		       v.compared, v.replay.instructions, v.replay.interrupts);

@@ -9,11 +9,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "analyse/sims.h"
+#include "base/result.h"
+#include "cli/traces.h"
+#include "collect/machine/idle.h"
 #include "collect/machine/machine.h"
 #include "collect/machine/monitor.h"
 #include "collect/machine/tracer.h"
-#include "trace/format.h"
+#include "report/out.h"
+#include "report/result_view.h"
+#include "trace/sinks.h"
 
 static volatile int interrupted;
 static struct termios saved_tty;
@@ -92,6 +97,38 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+static void put_run(struct pm_result *r, const struct machine *m, double seconds)
+{
+	static const char *const how[] = {
+		[RUNNING] = "stopped", [POWERED_OFF] = "power-off", [RESET] = "reset", [LIMIT] = "limit",
+		[INTERRUPTED] = "interrupted",
+	};
+	const struct cpu *c = m->cpu;
+
+	pm_result_begin(r, "machine");
+	pm_result_str(r, "ended", how[m->stop]);
+	pm_result_u64(r, "instructions", cpu_instructions(c), "instructions");
+	pm_result_u64(r, "exceptions", c->exceptions, NULL);
+	pm_result_u64(r, "branches", c->nbranch, NULL);
+	pm_result_u64(r, "cycles", machine_cycle(m), "cycles");
+	if (m->monitor)
+		pm_result_u64(r, "transactions", monitor_transactions(m->monitor), NULL);
+	pm_result_f64(r, "cpu_seconds", seconds, "s");
+	pm_result_f64(r, "mips", (double)cpu_instructions(c) / seconds / 1e6, NULL);
+	pm_result_end(r);
+}
+
+static enum pm_status show(const struct pm_result *r, struct pm_err *err)
+{
+	struct pm_buf text = { 0 };
+	enum pm_status st;
+
+	pm_result_text(r, 20, &text);
+	st = pm_report_save("-", &text, err);
+	pm_buf_release(&text);
+	return st;
+}
+
 static int machine_run_cmd(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -105,10 +142,12 @@ static int machine_run_cmd(int argc, char **argv)
 	};
 	const char *elf = NULL, *kernel = NULL, *initrd = NULL, *append = NULL, *disk = NULL, *cpu = "r4400";
 	const char *input = NULL, *save = NULL, *load = NULL, *trace = NULL, *trace_format = NULL, *ram = "64M";
+	const char *json = NULL;
+	struct pm_opt_list sims = { 0 };
 	struct monitor_config mc = { 0 };
 	struct machine_config cfg = { .cpu = { .iline = 32, .dline = 32, .sline = 64 } };
-	uint64_t limit = 0, cycles = 0, gdb = 0, ram_bytes;
-	bool readonly = false, quiet = false, stats = false;
+	uint64_t limit = 0, cycles = 0, gdb = 0, warmup = 0, ram_bytes;
+	bool readonly = false, quiet = false, stats = false, no_idle = false;
 	const struct pm_opt opts[] = {
 		OPT_HEAD("what to run"),
 		OPT_STR(0, "elf", &elf, "FILE", "a bare program"),
@@ -134,12 +173,17 @@ static int machine_run_cmd(int argc, char **argv)
 		OPT_STR(0, "bus-format", &mc.bus_format, "FORMAT", "its format (default: by the name)"),
 		OPT_STR(0, "exec-trace", &trace, "FILE", "every instruction; with --cat, from the begin on"),
 		OPT_STR('t', "to", &trace_format, "FORMAT", "its format (default: by the name)"),
+		OPT_LIST('s', "sim", &sims, "NAME:CONFIG", "a simulator or sink on these instructions, as `pugmark sim` has them"),
+		OPT_FLAG(0, "no-idle", &no_idle, "leave out loops that provably only wait"),
+		OPT_U64(0, "warmup", &warmup, "N", "leave out the first N instructions"),
 		OPT_HEAD("watching"),
 		OPT_U64(0, "gdb", &gdb, "PORT", "wait for a debugger on this TCP port"),
 		OPT_FLAG(0, "stats", &stats, "instructions, cycles and speed at the end"),
+		OPT_STR(0, "json", &json, "FILE", "the same and the simulators' results as JSON; '-' is standard output"),
 		OPT_END
 	};
 	struct pm_err err = { 0 };
+	struct pm_result *result = pm_result_new();
 	struct pm_pipeline *pipe = NULL;
 	struct machine *m = NULL;
 	enum pm_status st;
@@ -162,10 +206,10 @@ static int machine_run_cmd(int argc, char **argv)
 		pm_opt_usage(&help, "--sideband needs --cat");
 	cfg.ram_size = (uint32_t)ram_bytes;
 	if (load && machine_snapshot_config(load, &cfg, &err) != PM_OK)
-		return fail(&err);
+		goto out;
 
 	m = machine_new(&cfg);
-	m->console = quiet ? NULL : stdout;
+	m->console = quiet ? NULL : json && !strcmp(json, "-") ? stderr : stdout;
 	if (elf)
 		st = machine_boot_elf(m, elf, &err);
 	else if (kernel)
@@ -197,9 +241,16 @@ static int machine_run_cmd(int argc, char **argv)
 		if (mc.sideband)
 			monitor_begin_sideband(m->monitor, m->cpu);
 	}
-	if (trace) {
+	if (trace || sims.n) {
+		struct idle_config idle = { .big_endian = cfg.cpu.big_endian, .keep = !no_idle, .warmup = warmup };
+
 		pipe = pm_pipeline_new();
-		if (pm_trace_create(pipe, trace, trace_format, TRACER_FACTS, &err) != PM_OK ||
+		if (no_idle || warmup)
+			pm_pipeline_transform(pipe, &idle_ops, idle_new(&idle));
+		for (unsigned i = 0; i < sims.n; i++)
+			if (pm_sink_add(pipe, sims.v[i], pm_sims, &err) != PM_OK)
+				goto out;
+		if ((trace && pm_trace_create(pipe, trace, trace_format, TRACER_FACTS, &err) != PM_OK) ||
 		    pm_pipeline_start(pipe, TRACER_FACTS, "machine traces", &err) != PM_OK)
 			goto out;
 		m->tracer = tracer_new(pipe, m->cpu, mc.cat && !mc.sideband);
@@ -215,10 +266,11 @@ static int machine_run_cmd(int argc, char **argv)
 	t0 = now_s();
 	st = gdb ? machine_gdb(m, (unsigned)gdb, &err) : machine_run(m, &err);
 	t0 = now_s() - t0;
+	put_run(result, m, t0);
 	if (st == PM_OK && m->tracer)
 		st = tracer_finish(m->tracer, m->cpu, &err);
 	if (st == PM_OK && pipe)
-		st = pm_pipeline_finish(pipe, NULL, &err);
+		st = pm_pipeline_finish(pipe, result, &err);
 	if (st == PM_OK && m->monitor)
 		st = monitor_finish(m->monitor, &err);
 	if (st == PM_OK && save)
@@ -227,6 +279,10 @@ static int machine_run_cmd(int argc, char **argv)
 		fprintf(stderr, "%" PRIu64 " instructions, %" PRIu64 " exceptions, %" PRIu64 " cycles, %.3f s of CPU, %.1f MIPS\n",
 			cpu_instructions(m->cpu), m->cpu->exceptions, machine_cycle(m), t0,
 			(double)cpu_instructions(m->cpu) / t0 / 1e6);
+	if (st == PM_OK && json)
+		st = traces_json(result, json) ? PM_ERR : PM_OK;
+	else if (st == PM_OK && sims.n)
+		st = show(result, &err);
 	if (st == PM_OK)
 		ret = m->stop == RESET ? 1 : 0;
 out:
@@ -237,6 +293,7 @@ out:
 		tracer_free(m->tracer);
 	}
 	pm_pipeline_free(pipe);
+	pm_result_free(result);
 	machine_free(m);
 	free(in);
 	return ret;

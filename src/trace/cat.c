@@ -252,7 +252,7 @@ struct cat_reader {
 	uint8_t *buf;			/* unpacked records */
 	size_t pos, n;
 	uint64_t record;
-	bool cut, in_frame;
+	bool cut, in_frame, own;	/* own: closes the input */
 };
 
 struct cat_reader *cat_open_input(struct pm_input *in, struct cat_header *h, struct pm_err *err)
@@ -262,10 +262,8 @@ struct cat_reader *cat_open_input(struct pm_input *in, struct cat_header *h, str
 	size_t got;
 
 	p = pm_input_peek(in, CAT_HEADER, &got, err);
-	if (!p || cat_header_get(p, got < CAT_HEADER ? got : CAT_HEADER, h, "PMCAT1", err) != PM_OK) {
-		pm_input_close(in);
+	if (!p || cat_header_get(p, got < CAT_HEADER ? got : CAT_HEADER, h, "PMCAT1", err) != PM_OK)
 		return NULL;
-	}
 	pm_input_skip(in, CAT_HEADER);
 	r = pm_alloc(sizeof *r);
 	r->in = in;
@@ -278,8 +276,13 @@ struct cat_reader *cat_open_input(struct pm_input *in, struct cat_header *h, str
 struct cat_reader *cat_open(const char *path, struct cat_header *h, struct pm_err *err)
 {
 	struct pm_input *in = pm_input_open(path, err);
+	struct cat_reader *r = in ? cat_open_input(in, h, err) : NULL;
 
-	return in ? cat_open_input(in, h, err) : NULL;
+	if (r)
+		r->own = true;
+	else if (in)
+		pm_input_close(in);
+	return r;
 }
 
 /* More records into buf; PM_END at the end, a cut included. */
@@ -358,7 +361,8 @@ void cat_reader_close(struct cat_reader *r)
 {
 	if (!r)
 		return;
-	pm_input_close(r->in);
+	if (r->own)
+		pm_input_close(r->in);
 	ZSTD_freeDCtx(r->z);
 	free(r->buf);
 	free(r);

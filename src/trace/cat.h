@@ -59,7 +59,7 @@ void cat_close(struct cat_writer *w);
 
 struct cat_reader;
 struct cat_reader *cat_open(const char *path, struct cat_header *h, struct pm_err *err);
-/* Takes over @in. */
+/* Borrows @in. */
 struct cat_reader *cat_open_input(struct pm_input *in, struct cat_header *h, struct pm_err *err);
 enum pm_status cat_next(struct cat_reader *r, struct cat_rec *rec, struct pm_err *err);
 uint64_t cat_record(const struct cat_reader *r);	/* number of the last record, from 0 */

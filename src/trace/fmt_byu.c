@@ -443,7 +443,7 @@ static char *byu_put(void *self, char *p, const struct pm_batch *b, const struct
 	case PM_EV_WRITE: case PM_EV_MODIFY:
 		type = PM_BUS_WRITE;
 		break;
-	case PM_EV_DEVICE:
+	case PM_EV_DEVICE: case PM_EV_DMA:
 		if (w->bus)
 			return p;
 		/* fall through */

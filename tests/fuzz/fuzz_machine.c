@@ -121,6 +121,7 @@ static void files(const uint8_t *d, size_t n)
 	struct pm_err err = { 0 };
 	struct citcat c = { 0 };
 	struct cat_header h;
+	struct pm_input *in;
 	struct cat_reader *r;
 	struct cat_rec rec;
 	enum pm_status st = PM_OK;
@@ -130,13 +131,13 @@ static void files(const uint8_t *d, size_t n)
 	must_say(citcat_read_aes(d, n, &c, &err), &err);
 	citcat_release(&c);
 	memset(&err, 0, sizeof err);
-	r = cat_open_input(pm_input_memory(d, n, "fuzz"), &h, &err);
-	if (!r)
-		return;
-	while (st == PM_OK)
+	in = pm_input_memory(d, n, "fuzz");
+	r = cat_open_input(in, &h, &err);
+	while (r && st == PM_OK)
 		st = cat_next(r, &rec, &err);
-	must_say(st, &err);
+	must_say(r ? st : PM_ERR, &err);
 	cat_reader_close(r);
+	pm_input_close(in);
 }
 
 /* Any state and any schedule that the readers would let through. */

@@ -79,7 +79,7 @@ struct citcat_replay_opts {
 };
 struct citcat_result {
 	uint64_t instructions, exceptions, interrupts, transactions, branches;
-	double seconds;
+	double seconds;			/* of this thread's processor time */
 	uint64_t pc;			/* where it stood at the end */
 	uint32_t state[394];		/* the state there */
 };

@@ -282,8 +282,16 @@ static void bus_exception(void *ctx, enum cpu_exc code, uint64_t pc, bool bd)
 		tracer_exception(r->tracer, c, code, pc);
 }
 
+static void bus_space(void *ctx, unsigned asid)
+{
+	struct replay *r = ctx;
+
+	if (r->tracer)
+		tracer_space(r->tracer, r->cpu, asid);
+}
+
 static const struct cpu_bus replay_bus = {
-	bus_fill, bus_writeback, bus_read, bus_write, bus_count, bus_cause, bus_exception,
+	bus_fill, bus_writeback, bus_read, bus_write, bus_count, bus_cause, bus_exception, bus_space,
 };
 
 static void load_state(struct replay *r)
@@ -385,7 +393,7 @@ enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_
 	load_state(&r);
 	if (o->trace)
 		r.tracer = tracer_new(o->trace, r.cpu, false);
-	clock_gettime(CLOCK_MONOTONIC, &t0);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t0);
 	r.done = c->end_order == 0;
 	while (!r.done && !pm_failed(&r.err)) {
 		struct cpu *p = r.cpu;
@@ -441,7 +449,7 @@ enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_
 	}
 	if (!pm_failed(&r.err) && r.done)
 		dma(&r);
-	clock_gettime(CLOCK_MONOTONIC, &t1);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t1);
 	res->seconds = (double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) / 1e9;
 	res->instructions = cpu_instructions(r.cpu);
 	res->exceptions = r.cpu->exceptions;

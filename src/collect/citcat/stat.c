@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stat.c - the thesis's tables and figures from a .cat: sizes raw and gzip-compressed (Fig. 5), bus bytes
- * against instructions (Fig. 4), instructions per byte, compression ratio, dilation
- *
- * Idle filter: an iteration of a short loop is idle if it is provably without effect: it stores nothing,
- * its branches and loads are those of the iteration before (same addresses, same values), and no register that
- * it writes is read in it before it is written. Only something asynchronous can end such a loop. */
+ * against instructions (Fig. 4), instructions per byte, compression ratio, dilation; idle loops left out */
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,113 +8,12 @@
 
 #include "base/mem.h"
 #include "collect/citcat/citcat.h"
+#include "collect/machine/idle.h"
 #include "collect/machine/tracer.h"
 #include "collect/machine/window.h"
+#include "trace/sinks.h"
 
-#define LOOP_MAX	32		/* instructions of an idle loop at most */
 #define RAW_INSN	10		/* bytes of a stored instruction, as the thesis assumes */
-
-struct idle {
-	uint64_t target, insns, total, idle;
-	uint64_t hash, last_hash;
-	uint64_t written, early;	/* registers written; read before being written */
-	bool pure, watching;
-};
-
-static void idle_insn(struct idle *s, const struct pm_batch *b, const struct pm_event *e)
-{
-	uint64_t reads, writes;
-	uint32_t w = 0;
-
-	s->total++;
-	if (!s->watching)
-		return;
-	if (++s->insns > LOOP_MAX || e->id == PM_NONE) {
-		s->watching = false;
-		return;
-	}
-	memcpy(&w, b->code->insn[e->id].bytes, 4);
-	w = le32toh(w);
-	if (!mips_gpr_use(mips_decode(w, MIPS_ISA_R4400), w, &reads, &writes)) {
-		s->pure = false;
-		return;
-	}
-	s->early |= reads & ~s->written;
-	s->written |= writes;
-	s->hash = (s->hash ^ e->addr) * 0x100000001b3ULL;
-}
-
-/* Control came to @target by a short jump back: one iteration is complete. */
-static void idle_loop(struct idle *s, uint64_t target)
-{
-	if (s->watching && s->target == target) {
-		if (s->pure && !(s->early & s->written) && s->hash == s->last_hash)
-			s->idle += s->insns;
-		s->last_hash = s->pure ? s->hash : 0;
-	} else {
-		s->target = target;
-		s->last_hash = 0;
-		s->watching = true;
-	}
-	s->insns = s->written = s->early = 0;
-	s->pure = true;
-	s->hash = 0xcbf29ce484222325ULL;
-}
-
-static enum pm_status idle_consume(void *self, const struct pm_batch *b, struct pm_err *err)
-{
-	struct idle *s = self;
-
-	(void)err;
-	for (size_t i = 0; i < b->n; i++) {
-		const struct pm_event *e = &b->ev[i];
-
-		switch (e->kind) {
-		case PM_EV_INSN:
-			/* the jump's delay slot belongs to the iteration: the loop ends when its head comes */
-			if (s->watching && e->addr == s->target && s->insns)
-				idle_loop(s, s->target);
-			idle_insn(s, b, e);
-			break;
-		case PM_EV_READ:
-			s->hash = (s->hash ^ e->addr ^ e->value << 20) * 0x100000001b3ULL;
-			break;
-		case PM_EV_WRITE: case PM_EV_INTERRUPT:
-			s->watching = false;
-			break;
-		case PM_EV_BRANCH:
-			if (e->flags & PM_BR_TAKEN && e->value <= e->addr && e->addr - e->value < 4 * LOOP_MAX &&
-			    !(s->watching && s->target == e->value)) {
-				s->watching = false;
-				idle_loop(s, e->value);
-				s->watching = true;
-				s->insns = 0;
-				s->pure = false;	/* of the iteration that leads here only the slot is seen */
-			}
-			break;
-		}
-	}
-	return PM_OK;
-}
-
-static enum pm_status idle_finish(void *self, struct pm_result *r, struct pm_err *err)
-{
-	(void)self;
-	(void)r;
-	(void)err;
-	return PM_OK;
-}
-
-static void idle_destroy(void *self)
-{
-	(void)self;			/* citcat_stat()'s */
-}
-
-static const struct pm_sink_ops idle_sink = {
-	.abi = PM_ABI, .needs = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_VALUES | PM_HAS_BRANCHES,
-	.name = "citcat-idle", .about = "instructions of loops that only wait", .consume = idle_consume,
-	.finish = idle_finish, .destroy = idle_destroy,
-};
 
 /* ---- sizes -------------------------------------------------------------------------------------------- */
 struct size { uint64_t raw, packed; };
@@ -203,7 +98,9 @@ enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *
 {
 	struct pm_pipeline *p = NULL;
 	struct curve k = { 0 };
-	struct idle idle = { 0 };
+	struct idle_config filter = { .keep = true };
+	struct idle_counts idle;
+	void *self;
 	struct citcat_replay_opts o = {
 		.record = on_record, .ctx = &k, .limit = UINT64_MAX, .progress = on_progress, .every = 50000,
 	};
@@ -218,7 +115,10 @@ enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *
 		goto out;
 	err->file = cat;
 	p = pm_pipeline_new();
-	pm_pipeline_sink(p, &idle_sink, &idle);
+	filter.big_endian = c.hdr.big_endian;
+	self = idle_new(&filter);
+	pm_pipeline_transform(p, &idle_ops, self);
+	pm_pipeline_sink(p, &pm_discard_ops, pm_discard_ops.create("", err));
 	o.trace = p;
 	st = pm_pipeline_start(p, TRACER_FACTS, "replayed traces", err);
 	if (st == PM_OK)
@@ -227,6 +127,7 @@ enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *
 		st = pm_pipeline_finish(p, NULL, err);
 	if (st != PM_OK)
 		goto out;
+	idle = *idle_counts(self);
 	on_progress(&k, res.instructions);
 	work = idle.total - idle.idle;
 

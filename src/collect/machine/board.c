@@ -146,8 +146,16 @@ static void bus_exception(void *ctx, enum cpu_exc code, uint64_t pc, bool bd)
 		tracer_exception(m->tracer, m->cpu, code, pc);
 }
 
+static void bus_space(void *ctx, unsigned asid)
+{
+	struct machine *m = ctx;
+
+	if (m->tracer)
+		tracer_space(m->tracer, m->cpu, asid);
+}
+
 static const struct cpu_bus board_bus = {
-	bus_fill, bus_writeback, bus_read, bus_write, bus_count, bus_cause, bus_exception,
+	bus_fill, bus_writeback, bus_read, bus_write, bus_count, bus_cause, bus_exception, bus_space,
 };
 
 bool dma_read(struct machine *m, uint64_t pa, void *p, uint32_t n)

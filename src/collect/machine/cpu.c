@@ -63,6 +63,13 @@ static void new_space(struct cpu *c)
 	set_mode(c);
 }
 
+static void switch_space(struct cpu *c)
+{
+	new_space(c);
+	if (c->bus->space)
+		c->bus->space(c->ctx, (unsigned)c->c0[C0_ENTRYHI] & 0xff);
+}
+
 static void check_irq(struct cpu *c)
 {
 	if (cpu_irq_pending(c))
@@ -975,7 +982,7 @@ static void mtc0(struct cpu *c, unsigned n, unsigned sel, uint64_t v)
 		if (c->cfg.r2)
 			c->c0[n] = SIGN32(c->c0[n]);
 		if ((old ^ w) & 0xff)
-			new_space(c);
+			switch_space(c);
 		break;
 	case C0_COMPARE:
 		c->c0[n] = SIGN32(w);
@@ -1057,7 +1064,7 @@ bool cpu_cp0_op(struct cpu *c, enum mips_op op, uint32_t w)
 		c->c0[C0_ENTRYLO0] = e->lo[0] | e->g;
 		c->c0[C0_ENTRYLO1] = e->lo[1] | e->g;
 		if ((hi ^ c->c0[C0_ENTRYHI]) & 0xff)
-			new_space(c);
+			switch_space(c);
 		return true;
 	}
 	case MIPS_tlbwi:

@@ -105,6 +105,8 @@ struct cpu_bus {
 	void (*cause_read)(void *ctx, uint32_t *val);
 	/* an exception was taken (also an interrupt); for monitors and traces */
 	void (*exception)(void *ctx, enum cpu_exc code, uint64_t pc, bool bd);
+	/* EntryHi's address space identifier changed; NULL: nobody asks */
+	void (*space)(void *ctx, unsigned asid);
 };
 
 /* Where the trace variant of the interpreter puts events; flush() empties the buffer. */

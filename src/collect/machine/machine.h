@@ -30,7 +30,7 @@
 #define CPU_HZ		20000000u
 #define NEVER		UINT64_MAX
 
-enum machine_stop { RUNNING, POWERED_OFF, RESET, LIMIT, INTERRUPTED, MONITOR_ENDED };
+enum machine_stop { RUNNING, POWERED_OFF, RESET, LIMIT, INTERRUPTED };
 
 struct uart {
 	uint8_t ier, lcr, mcr, scr, dll, dlm, fcr, rbr;

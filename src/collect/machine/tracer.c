@@ -97,6 +97,7 @@ void tracer_on(struct tracer *t, struct cpu *c)
 	c->insn_intern = intern;
 	c->insn_ctx = t;
 	c->attn = true;		/* the traced variant of the interpreter takes over */
+	tracer_space(t, c, (unsigned)c->c0[C0_ENTRYHI] & 0xff);
 }
 
 void tracer_go(struct tracer *t, struct cpu *c)
@@ -114,17 +115,23 @@ void tracer_end(struct tracer *t, struct cpu *c)
 	c->attn = true;
 }
 
-void tracer_exception(struct tracer *t, struct cpu *c, enum cpu_exc code, uint64_t pc)
+static void put(struct tracer *t, struct cpu *c, struct pm_event ev)
 {
-	struct pm_event *ev;
-
-	(void)t;
 	if (!c->trace.on)
 		return;
 	if (c->trace.ev >= c->trace.high)
 		flush(t, &c->trace);
-	ev = c->trace.ev++;
-	*ev = (struct pm_event){ .kind = PM_EV_INTERRUPT, .id = PM_NONE, .addr = pc, .value = code };
+	*c->trace.ev++ = ev;
+}
+
+void tracer_exception(struct tracer *t, struct cpu *c, enum cpu_exc code, uint64_t pc)
+{
+	put(t, c, (struct pm_event){ .kind = PM_EV_INTERRUPT, .id = PM_NONE, .addr = pc, .value = code });
+}
+
+void tracer_space(struct tracer *t, struct cpu *c, unsigned asid)
+{
+	put(t, c, (struct pm_event){ .kind = PM_EV_SWITCH, .id = PM_NONE, .value = asid });
 }
 
 enum pm_status tracer_finish(struct tracer *t, struct cpu *c, struct pm_err *err)
