@@ -2,7 +2,7 @@
 # guest.mk - nano, the small guest of the tests: only where a MIPS cross compiler is installed. It is
 # the same for every kind of build, so it lives in build/guest.
 MIPSEL ?= mipsel-linux-gnu-
-NANO   := build/guest/nano.elf
+NANO   := build/guest/nano.elf build/guest/nano-be.elf
 NANO_CC = $(MIPSEL)gcc -march=mips3 -mabi=32 -mfp32 -mno-abicalls -fno-pic -G0 -O2 -ffreestanding \
           -fno-builtin -fno-stack-protector -fno-toplevel-reorder -Wall -Wextra -Wno-parentheses
 
@@ -10,20 +10,24 @@ ifneq ($(shell command -v $(MIPSEL)gcc 2>/dev/null),)
 check-build: $(NANO)
 endif
 
-build/guest/%.o: guest/nano/%.c guest/guest.mk
-	@mkdir -p $(@D)
-	$(NANO_CC) -c -o $@ $<
+# both byte orders from one compiler: nothing of a library is linked
+NANO_OBJS := start.o kernel.o user.o citcat-begin.o
+vpath %.c guest/nano
+vpath %.S guest/nano guest/citcat
+define nano
+build/guest/$(1)/%.o: %.c guest/guest.mk
+	@mkdir -p $$(@D)
+	$$(NANO_CC) -$(2) -c -o $$@ $$<
 
-build/guest/%.o: guest/nano/%.S guest/guest.mk
-	@mkdir -p $(@D)
-	$(NANO_CC) -c -o $@ $<
+build/guest/$(1)/%.o: %.S guest/guest.mk
+	@mkdir -p $$(@D)
+	$$(NANO_CC) -$(2) -c -o $$@ $$<
 
-build/guest/begin.o: guest/citcat/citcat-begin.S guest/guest.mk
-	@mkdir -p $(@D)
-	$(NANO_CC) -c -o $@ $<
-
-$(NANO): build/guest/start.o build/guest/kernel.o build/guest/user.o build/guest/begin.o guest/nano/nano.ld
-	$(MIPSEL)ld -EL -T guest/nano/nano.ld -o $@ $(filter %.o,$^)
+build/guest/$(3).elf: $(NANO_OBJS:%=build/guest/$(1)/%) guest/nano/nano.ld
+	$$(MIPSEL)ld -$(2) -T guest/nano/nano.ld -o $$@ $$(filter %.o,$$^)
+endef
+$(eval $(call nano,el,EL,nano))
+$(eval $(call nano,eb,EB,nano-be))
 
 # A bare program for comparing with another R4000.
 BARE := build/guest/bare.elf

@@ -14,6 +14,15 @@ typedef unsigned char u8;
 #define POWER		((volatile u32 *)0xbf020000)
 #define WINDOW		((volatile u32 *)0xbf030000)
 
+/* virtio's registers and rings are little-endian whatever the processor is */
+#ifdef __MIPSEB__
+#define LE16(v)		((u16)((v) << 8 | ((v) >> 8 & 0xff)))
+#define LE32(v)		((u32)LE16(v) << 16 | LE16((u32)(v) >> 16))
+#else
+#define LE16(v)		(v)
+#define LE32(v)		(v)
+#endif
+
 enum { SYS_PUTS = 1, SYS_READ, SYS_WRITE, SYS_FLUSH, SYS_YIELD, SYS_EXIT, SYS_COUNT };
 
 struct frame {
@@ -93,23 +102,42 @@ static struct ring {
 
 static int have_disk;
 
+static u32 virtio_get(u32 reg)
+{
+	return LE32(VIRTIO[reg / 4]);
+}
+
+static void virtio_set(u32 reg, u32 v)
+{
+	VIRTIO[reg / 4] = LE32(v);
+}
+
 static void disk_init(void)
 {
-	if (VIRTIO[0] != 0x74726976 || VIRTIO[1] != 2 || VIRTIO[2] != 2)
+	if (virtio_get(0) != 0x74726976 || virtio_get(4) != 2 || virtio_get(8) != 2)
 		return;
-	VIRTIO[0x70 / 4] = 0;
-	VIRTIO[0x70 / 4] = 3;
-	VIRTIO[0x24 / 4] = 1;
-	VIRTIO[0x20 / 4] = 3;			/* version 1, access platform */
-	VIRTIO[0x70 / 4] = 11;
-	VIRTIO[0x30 / 4] = 0;
-	VIRTIO[0x38 / 4] = 8;
-	VIRTIO[0x80 / 4] = PHYS(&ring_memory.desc);
-	VIRTIO[0x90 / 4] = PHYS(&ring_memory.avail);
-	VIRTIO[0xa0 / 4] = PHYS(&ring_memory.used);
-	VIRTIO[0x44 / 4] = 1;
-	VIRTIO[0x70 / 4] = 15;
+	virtio_set(0x70, 0);
+	virtio_set(0x70, 3);
+	virtio_set(0x24, 1);
+	virtio_set(0x20, 3);			/* version 1, access platform */
+	virtio_set(0x70, 11);
+	virtio_set(0x30, 0);
+	virtio_set(0x38, 8);
+	virtio_set(0x80, PHYS(&ring_memory.desc));
+	virtio_set(0x90, PHYS(&ring_memory.avail));
+	virtio_set(0xa0, PHYS(&ring_memory.used));
+	virtio_set(0x44, 1);
+	virtio_set(0x70, 15);
 	have_disk = 1;
+}
+
+/* The disk's interrupt: acknowledged, and who waits may go on. */
+static void disk_done(void)
+{
+	virtio_set(0x64, virtio_get(0x60));
+	disk_irqs++;
+	for (int i = 0; i < NPROC; i++)
+		procs[i].waiting = 0;
 }
 
 /* Memory is what the caches hold, and they hold nothing of it any more. */
@@ -127,20 +155,20 @@ static void flush(u32 a, u32 n)
 static void disk_start(int write, u32 sector, u32 kva)
 {
 	flush(kva, 512);
-	RING->hdr.type = write;
+	RING->hdr.type = LE32(write);
 	RING->hdr.zero = 0;
-	RING->hdr.sector = sector;
+	RING->hdr.sector = LE32(sector);
 	RING->hdr.hi = 0;
 	for (int i = 0; i < 3; i++) {
-		RING->desc[i].addr = i == 0 ? PHYS(&ring_memory.hdr) : i == 1 ? PHYS(kva) : PHYS(&ring_memory.status);
+		RING->desc[i].addr = LE32(i == 0 ? PHYS(&ring_memory.hdr) : i == 1 ? PHYS(kva) : PHYS(&ring_memory.status));
 		RING->desc[i].addr_hi = 0;
-		RING->desc[i].len = i == 0 ? 16 : i == 1 ? 512 : 1;
-		RING->desc[i].flags = i == 0 ? 1 : i == 1 ? (write ? 1 : 3) : 2;
-		RING->desc[i].next = i + 1;
+		RING->desc[i].len = LE32(i == 0 ? 16 : i == 1 ? 512 : 1);
+		RING->desc[i].flags = LE16(i == 0 ? 1 : i == 1 ? (write ? 1 : 3) : 2);
+		RING->desc[i].next = LE16(i + 1);
 	}
-	RING->avail.ring[RING->avail.idx & 7] = 0;
-	RING->avail.idx++;
-	VIRTIO[0x50 / 4] = 0;
+	RING->avail.ring[LE16(RING->avail.idx) & 7] = 0;
+	RING->avail.idx = LE16((u16)(LE16(RING->avail.idx) + 1));
+	virtio_set(0x50, 0);
 }
 
 /* ---- processes ---- */
@@ -222,10 +250,7 @@ static void schedule(void)
 			power_off();
 		while (!(cause() & 0x800))
 			;
-		VIRTIO[0x64 / 4] = VIRTIO[0x60 / 4];
-		disk_irqs++;
-		for (int i = 0; i < NPROC; i++)
-			procs[i].waiting = 0;
+		disk_done();
 	}
 }
 
@@ -276,12 +301,8 @@ void trap(struct frame *f, u32 c)
 	switch (c >> 2 & 31) {
 	case 0:
 		c = cause() & f->status;
-		if (c & 0x800) {
-			VIRTIO[0x64 / 4] = VIRTIO[0x60 / 4];
-			disk_irqs++;
-			for (int i = 0; i < NPROC; i++)
-				procs[i].waiting = 0;
-		}
+		if (c & 0x800)
+			disk_done();
 		if (c & 0x8000) {
 			ticks++;
 			/* never two intervals alike: interrupts fall on every kind of instruction */

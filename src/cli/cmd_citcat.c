@@ -103,6 +103,7 @@ static enum pm_status open_trace(const struct to *to, bool big_endian, struct pm
 	struct idle_config idle = { .big_endian = big_endian, .keep = !to->no_idle, .warmup = to->warmup };
 
 	*p = NULL;
+	err->file = NULL;
 	if (!to->out && !to->format && !to->sims.n)
 		return PM_OK;
 	*p = pm_pipeline_new();
@@ -166,7 +167,7 @@ static int replay(int argc, char **argv)
 	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 1;
 	struct pm_result *r = pm_result_new();
 	struct pm_buf text = { 0 };
-	struct citcat_result res;
+	struct citcat_result res = { 0 };
 	struct pm_err err = { 0 };
 	struct citcat c = { 0 };
 	char *aes;
@@ -203,6 +204,7 @@ out:
 	pm_buf_release(&text);
 	pm_result_free(r);
 	pm_pipeline_free(o.trace);
+	tracer_free(res.tracer);
 	citcat_release(&c);
 	free(aes);
 	return ret;
@@ -240,7 +242,7 @@ static int verify(int argc, char **argv)
 	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 0;
 	struct pm_pipeline *p = NULL;
 	struct pm_err err = { 0 };
-	struct citcat_verify v;
+	struct citcat_verify v = { 0 };
 
 	if (n != 1)
 		pm_opt_usage(&help, "expected one .cat file, found %d operands", n);
@@ -255,6 +257,7 @@ static int verify(int argc, char **argv)
 		printf("0 differences in %" PRIu64 " bus records; %" PRIu64 " instructions, %" PRIu64 " interrupts\n",
 		       v.compared, v.replay.instructions, v.replay.interrupts);
 	pm_pipeline_free(p);
+	tracer_free(v.replay.tracer);
 	return ret;
 }
 

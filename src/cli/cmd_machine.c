@@ -49,7 +49,7 @@ static void tty_setup(void)
 	atexit(tty_restore);
 }
 
-/* "r4400", "r4400,isa=mips32r2,endian=big,line=16,l2=1M,l2line=64" */
+/* "r4400", "r4400,isa=mips32r2,endian=big,line=16,l2=1M,l2line=64,caches=off" */
 static bool parse_cpu(const char *s, struct cpu_config *c)
 {
 	char *copy = pm_strdup(s), *save = NULL;
@@ -67,6 +67,8 @@ static bool parse_cpu(const char *s, struct cpu_config *c)
 			c->big_endian = true;
 		else if (!strcmp(t, "endian=little"))
 			c->big_endian = false;
+		else if (!strcmp(t, "caches=off"))
+			c->uncached = true;
 		else if (!strcmp(t, "line=16") || !strcmp(t, "line=32"))
 			c->iline = c->dline = (unsigned)atoi(t + 5);
 		else if (!strncmp(t, "l2=", 3) && pm_parse_size(t + 3, &v) && v >= 131072 && v <= 4194304 &&
@@ -142,11 +144,11 @@ static int machine_run_cmd(int argc, char **argv)
 	};
 	const char *elf = NULL, *kernel = NULL, *initrd = NULL, *append = NULL, *disk = NULL, *cpu = "r4400";
 	const char *input = NULL, *save = NULL, *load = NULL, *trace = NULL, *trace_format = NULL, *ram = "64M";
-	const char *json = NULL;
+	const char *json = NULL, *gdb = NULL;
 	struct pm_opt_list sims = { 0 };
 	struct monitor_config mc = { 0 };
 	struct machine_config cfg = { .cpu = { .iline = 32, .dline = 32, .sline = 64 } };
-	uint64_t limit = 0, cycles = 0, gdb = 0, warmup = 0, ram_bytes;
+	uint64_t limit = 0, cycles = 0, port = 0, warmup = 0, ram_bytes;
 	bool readonly = false, quiet = false, stats = false, no_idle = false;
 	const struct pm_opt opts[] = {
 		OPT_HEAD("what to run"),
@@ -158,7 +160,7 @@ static int machine_run_cmd(int argc, char **argv)
 		OPT_FLAG(0, "read-only", &readonly, "the disk refuses writes"),
 		OPT_STR(0, "load", &load, "FILE", "go on from a snapshot"),
 		OPT_HEAD("the machine"),
-		OPT_STR(0, "cpu", &cpu, "CPU", "r4400[,isa=mips32r2][,endian=big][,line=16][,l2=1M][,l2line=64]"),
+		OPT_STR(0, "cpu", &cpu, "CPU", "r4400[,isa=mips32r2][,endian=big][,line=16][,l2=1M][,l2line=64][,caches=off]"),
 		OPT_STR('m', "ram", &ram, "SIZE", "RAM, 1M to 496M (64M)"),
 		OPT_STR(0, "input", &input, "FILE", "what is typed at the console"),
 		OPT_FLAG('q', "quiet", &quiet, "do not show the console"),
@@ -177,7 +179,7 @@ static int machine_run_cmd(int argc, char **argv)
 		OPT_FLAG(0, "no-idle", &no_idle, "leave out loops that provably only wait"),
 		OPT_U64(0, "warmup", &warmup, "N", "leave out the first N instructions"),
 		OPT_HEAD("watching"),
-		OPT_U64(0, "gdb", &gdb, "PORT", "wait for a debugger on this TCP port"),
+		OPT_STR(0, "gdb", &gdb, "PORT", "wait for a debugger on this TCP port; 0: on any that is free"),
 		OPT_FLAG(0, "stats", &stats, "instructions, cycles and speed at the end"),
 		OPT_STR(0, "json", &json, "FILE", "the same and the simulators' results as JSON; '-' is standard output"),
 		OPT_END
@@ -202,6 +204,8 @@ static int machine_run_cmd(int argc, char **argv)
 		pm_opt_usage(&help, "secondary cache lines are at least as long as primary ones");
 	if (!pm_parse_size(ram, &ram_bytes) || ram_bytes < 1 << 20 || ram_bytes > RAM_MAX || ram_bytes % 4096)
 		pm_opt_usage(&help, "'%s' is not a size of RAM between 1M and 496M", ram);
+	if (gdb && (!pm_parse_u64(gdb, &port) || port > 65535))
+		pm_opt_usage(&help, "'%s' is not a TCP port", gdb);
 	if (mc.sideband && !mc.cat)
 		pm_opt_usage(&help, "--sideband needs --cat");
 	cfg.ram_size = (uint32_t)ram_bytes;
@@ -264,7 +268,7 @@ static int machine_run_cmd(int argc, char **argv)
 	signal(SIGTERM, on_interrupt);
 
 	t0 = now_s();
-	st = gdb ? machine_gdb(m, (unsigned)gdb, &err) : machine_run(m, &err);
+	st = gdb ? machine_gdb(m, (unsigned)port, &err) : machine_run(m, &err);
 	t0 = now_s() - t0;
 	put_run(result, m, t0);
 	if (st == PM_OK && m->tracer)
@@ -288,11 +292,11 @@ static int machine_run_cmd(int argc, char **argv)
 out:
 	if (pm_failed(&err))
 		ret = fail(&err);
+	pm_pipeline_free(pipe);
 	if (m) {
 		monitor_free(m->monitor);
-		tracer_free(m->tracer);
+		tracer_free(m->tracer);		/* behind the pipeline, which refers to its code table */
 	}
-	pm_pipeline_free(pipe);
 	pm_result_free(result);
 	machine_free(m);
 	free(in);

@@ -37,7 +37,7 @@ void cat_header_put(uint8_t *p, const struct cat_header *h, const char *magic)
 	put32(p + 28, h->scache);
 	put32(p + 32, h->sline);
 	put32(p + 36, h->tlb);
-	put32(p + 40, h->sideband);
+	put32(p + 40, h->sideband | h->uncached << 1);
 }
 
 static bool line_ok(uint32_t n)
@@ -87,9 +87,12 @@ enum pm_status cat_header_get(const uint8_t *p, size_t n, struct cat_header *h, 
 			       "bytes, found %u with %u", h->scache, h->sline);
 	if (h->tlb != 48)
 		return pm_fail(err, 36, "expected 48 TLB entries, found %u", h->tlb);
+	if (flags > 3)
+		return pm_fail(err, 40, "expected flags 0 to 3, found 0x%x", flags);
 	h->big_endian = order;
 	h->r2 = cpu;
 	h->sideband = flags & 1;
+	h->uncached = flags >> 1 & 1;
 	return PM_OK;
 }
 

@@ -8,7 +8,7 @@
  *       16    4  processor: 0 R4400, 1 with the mips32r2 superset
  *       20    4  bytes of a primary instruction cache line       24  4  data cache line
  *       28    4  secondary cache bytes, 0: none                  32  4  its line
- *       36    4  TLB entries                                     40  4  flags: 1 sideband
+ *       36    4  TLB entries                                     40  4  flags: 1 sideband, 2 caches disabled
  *       44   20  0
  * Behind it zstd frames of at most 1 MiB of records each:
  *        0    1  kind (enum cat_kind)          1  1  bytes transferred: 1, 2, 4
@@ -36,7 +36,7 @@ extern const char *const cat_kind_names[CAT_KINDS];
 #define CAT_RECORD	16
 
 struct cat_header {
-	bool big_endian, r2, sideband;
+	bool big_endian, r2, sideband, uncached;
 	uint32_t ram_size, iline, dline, scache, sline, tlb;
 };
 struct cat_rec {

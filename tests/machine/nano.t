@@ -46,7 +46,7 @@ $ pugmark machine run --elf disk.img
 ! pugmark: disk.img:0x0: expected an ELF file, found something else
 ? 1
 $ head -c 3000 $TOP/build/guest/nano.elf >cut.elf; pugmark machine run --elf cut.elf
-! pugmark: cut.elf:0x0: expected 14784 bytes of segment 0, found 3000
+! pugmark: cut.elf:0x0: expected 14912 bytes of segment 0, found 3000
 ? 1
 $ pugmark machine run --elf $TOP/build/pugmark 2>&1 | sed "s|$TOP/||"
 > pugmark: build/pugmark:0x12: expected a MIPS program (machine 8), found machine 62

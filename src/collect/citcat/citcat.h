@@ -82,6 +82,8 @@ struct citcat_result {
 	double seconds;			/* of this thread's processor time */
 	uint64_t pc;			/* where it stood at the end */
 	uint32_t state[394];		/* the state there */
+	struct tracer *tracer;		/* the trace's consumers refer to what it owns: yours, tracer_free()
+					 * it behind the pipeline; also after an error; NULL without a trace */
 };
 /* Divergence is an error whose message says where: instruction, branch count, pc, expected, found. */
 enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_opts *o,

@@ -376,7 +376,7 @@ enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_
 {
 	struct replay r = { .c = c, .o = o, .ram_size = c->hdr.ram_size, .be = c->hdr.big_endian };
 	struct cpu_config cfg = {
-		.big_endian = c->hdr.big_endian, .r2 = c->hdr.r2, .iline = c->hdr.iline, .dline = c->hdr.dline,
+		.big_endian = c->hdr.big_endian, .r2 = c->hdr.r2, .uncached = c->hdr.uncached, .iline = c->hdr.iline, .dline = c->hdr.dline,
 		.scache = c->hdr.scache, .sline = c->hdr.sline,
 	};
 	uint64_t last_branch = 0, last_tick = 0, next_progress = o->every;
@@ -459,7 +459,7 @@ enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_
 	save_state(&r, res->state);
 	if (r.tracer)
 		tracer_finish(r.tracer, r.cpu, &r.err);
-	tracer_free(r.tracer);
+	res->tracer = r.tracer;
 	cpu_free(r.cpu);
 	munmap(r.ram, r.ram_size);
 	if (pm_failed(&r.err)) {

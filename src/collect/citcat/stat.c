@@ -104,7 +104,7 @@ enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *
 	struct citcat_replay_opts o = {
 		.record = on_record, .ctx = &k, .limit = UINT64_MAX, .progress = on_progress, .every = 50000,
 	};
-	struct citcat_result res;
+	struct citcat_result res = { 0 };
 	struct size aes = { 0 }, ims, s;
 	struct citcat c;
 	enum pm_status st = citcat_extract(cat, &c, err);
@@ -191,6 +191,7 @@ enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *
 	pm_result_end(r);
 out:
 	pm_pipeline_free(p);
+	tracer_free(res.tracer);
 	citcat_release(&c);
 	free(k.v);
 	return st;

@@ -272,8 +272,14 @@ void machine_step(struct machine *m, uint64_t ticks)
 	uint64_t end = cpu_ticks(m->cpu) + ticks, idle = m->cpu->idle;
 
 	m->stop = RUNNING;
-	while (m->stop == RUNNING && cpu_ticks(m->cpu) < end && m->cpu->idle - idle < 1000000000)
-		stretch(m, end - cpu_ticks(m->cpu));
+	while (m->stop == RUNNING && cpu_ticks(m->cpu) < end && m->cpu->idle - idle < 1000000000) {
+		uint64_t now = machine_cycle(m), n = cpu_instructions(m->cpu);
+
+		if (now >= m->stop_at || n >= m->insn_limit)
+			m->stop = LIMIT;
+		else
+			stretch(m, min64(end - cpu_ticks(m->cpu), min64(m->stop_at - now, m->insn_limit - n)));
+	}
 }
 
 enum pm_status machine_run(struct machine *m, struct pm_err *err)

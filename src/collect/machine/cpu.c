@@ -348,6 +348,11 @@ struct xlat {
 	bool dirty;		/* may be written */
 };
 
+static bool cached(const struct cpu *c, const struct xlat *x)
+{
+	return x->cca != 2 && x->cca != 7 && !c->cfg.uncached;
+}
+
 static bool address_error(struct cpu *c, uint64_t va, enum cpu_access acc)
 {
 	c->bad_vaddr = va;
@@ -495,10 +500,6 @@ static int d_line(struct cpu *c, uint64_t va, const struct xlat *x, bool store)
 	return (int)line;
 }
 
-static bool cached(const struct xlat *x)
-{
-	return x->cca != 2 && x->cca != 7;
-}
 
 static uint64_t get_bytes(const struct cpu *c, const uint8_t *p, unsigned n)
 {
@@ -531,7 +532,7 @@ bool cpu_load(struct cpu *c, uint64_t va, unsigned size, uint64_t *val)
 	if (!translate(c, va, ACC_LOAD, &x, false) || watch_hit(c, x.pa, ACC_LOAD))
 		return false;
 	c->last_pa = x.pa;
-	if (!cached(&x)) {
+	if (!cached(c, &x)) {
 		if (c->bus->read(c->ctx, x.pa, size, val, false))
 			return true;
 		c->exc = EXC_DBE;
@@ -552,7 +553,7 @@ bool cpu_store(struct cpu *c, uint64_t va, unsigned size, uint64_t val)
 		return address_error(c, va, ACC_STORE);
 	if (!translate(c, va, ACC_STORE, &x, false) || watch_hit(c, x.pa, ACC_STORE))
 		return false;
-	if (!cached(&x)) {
+	if (!cached(c, &x)) {
 		if (c->bus->write(c->ctx, x.pa, size, val))
 			return true;
 		c->exc = EXC_DBE;
@@ -596,7 +597,7 @@ bool cpu_load_part(struct cpu *c, uint64_t va, enum mips_op op, uint64_t *reg)
 	part(c, va, op, &size, &lo, &n, &shift);
 	if (!translate(c, va, ACC_LOAD, &x, false) || watch_hit(c, x.pa, ACC_LOAD))
 		return false;
-	if (!cached(&x)) {
+	if (!cached(c, &x)) {
 		if (!c->bus->read(c->ctx, x.pa & ~(uint64_t)(size - 1), size, &v, false)) {
 			c->exc = EXC_DBE;
 			return false;
@@ -626,7 +627,7 @@ bool cpu_store_part(struct cpu *c, uint64_t va, enum mips_op op, uint64_t reg)
 		return false;
 	reg >>= 8 * shift;
 	/* numeric byte lo + i is written: its address */
-	if (!cached(&x)) {
+	if (!cached(c, &x)) {
 		for (unsigned i = 0; i < n; i++) {
 			unsigned k = c->cfg.big_endian ? size - 1 - (lo + i) : lo + i;
 
@@ -664,7 +665,7 @@ struct cpu_iline *cpu_fetch(struct cpu *c, uint64_t pc, uint32_t *word, bool *ok
 	}
 	if (!translate(c, pc, ACC_FETCH, &x, false))
 		return NULL;
-	if (!cached(&x)) {
+	if (!cached(c, &x)) {
 		if (!c->bus->read(c->ctx, x.pa, 4, &v, true)) {
 			c->exc = EXC_IBE;
 			return NULL;
@@ -1195,7 +1196,7 @@ bool cpu_cache_op(struct cpu *c, unsigned op, uint64_t va)
 				i_invalidate(c, il);
 			break;
 		case 5:				/* fill */
-			if (cached(&x))
+			if (cached(c, &x))
 				return i_fill(c, il, va, x.pa);
 			break;
 		case 6:				/* hit write back: I lines are never dirty, data goes out as is */
@@ -1378,9 +1379,9 @@ static uint8_t *peek_byte(struct cpu *c, uint64_t va, struct xlat *x)
 	if (!ok)
 		return NULL;
 	line = (unsigned)(va & (CPU_L1_SIZE - 1)) >> c->dshift;
-	if (cached(x) && c->dptag[line] == x->pa >> c->dshift << c->dshift)
+	if (cached(c, x) && c->dptag[line] == x->pa >> c->dshift << c->dshift)
 		return c->ddata + (va & (CPU_L1_SIZE - 1));
-	if (cached(x) && c->sdata && c->sptag[s_index(c, x->pa)] == x->pa >> c->sshift << c->sshift)
+	if (cached(c, x) && c->sdata && c->sptag[s_index(c, x->pa)] == x->pa >> c->sshift << c->sshift)
 		return c->sdata + ((size_t)s_index(c, x->pa) << c->sshift) + (x->pa & ((1u << c->sshift) - 1));
 	return NULL;
 }

@@ -121,6 +121,7 @@ struct cpu_trace {
 struct cpu_config {
 	bool big_endian;
 	bool r2;			/* isa=mips32r2 */
+	bool uncached;			/* the caches are disabled: every access is on the bus */
 	unsigned iline, dline;		/* 16 or 32 bytes */
 	uint32_t scache;		/* bytes of secondary cache: 0 (PC part), or 128 KiB .. 4 MiB */
 	unsigned sline;			/* 16, 32, 64 or 128 bytes */

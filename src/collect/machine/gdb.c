@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gdb.c - the remote serial protocol: registers, memory, breakpoints, watchpoints by stepping, run, step
+/* gdb.c - the remote serial protocol: registers, memory, breakpoints, run, step; watchpoints are left to
+ * gdb, which steps for them
  *
  * Registers as gdb numbers them for MIPS: 0-31 GPR, 32 Status, 33 LO, 34 HI, 35 BadVAddr, 36 Cause,
  * 37 PC, 38-69 FPR, 70 FCSR, 71 FIR; 64 bits each ("mips:4000"). Breakpoints are kept here and tested
@@ -181,7 +182,9 @@ static uint8_t *mem_byte(struct gdb *g, uint64_t va)
 	uint8_t *at;
 	uint64_t pa;
 
-	if (!cpu_locate(g->m->cpu, va, &pa, &at))
+	/* of 32-bit programs gdb sends the low half of an address */
+	if (!cpu_locate(g->m->cpu, va, &pa, &at) &&
+	    (va >> 32 || !cpu_locate(g->m->cpu, (uint64_t)(int64_t)(int32_t)va, &pa, &at)))
 		return NULL;
 	return at ? at : pa < g->m->ram_size ? g->m->ram + pa : NULL;
 }
@@ -210,7 +213,7 @@ static void go(struct gdb *g, bool step)
 	for (;;) {
 		machine_step(m, step || g->nbrk ? 1 : 100000);
 		if (m->stop != RUNNING) {
-			reply(g, m->stop == POWERED_OFF ? "W00" : "W01");
+			reply(g, m->stop == RESET ? "W01" : "W00");
 			g->gone = true;
 			return;
 		}
@@ -348,11 +351,10 @@ enum pm_status machine_gdb(struct machine *m, unsigned port, struct pm_err *err)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t alen = sizeof a;
 	struct gdb *g;
 	int one = 1, s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (port > 65535)
-		return pm_fail_file(err, "%u is not a TCP port", port);
 	if (s < 0)
 		return pm_fail_errno(err, "cannot make a socket");
 	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
@@ -362,6 +364,8 @@ enum pm_status machine_gdb(struct machine *m, unsigned port, struct pm_err *err)
 	}
 	g = pm_alloc(sizeof *g);
 	g->m = m;
+	if (!getsockname(s, (struct sockaddr *)&a, &alen))
+		port = ntohs(a.sin_port);
 	fprintf(stderr, "pugmark: waiting for a debugger: target remote localhost:%u\n", port);
 	do
 		g->fd = accept(s, NULL, NULL);

@@ -139,7 +139,7 @@ enum pm_status machine_load(struct machine *m, const char *path, struct pm_err *
 /* Processor, cache and RAM geometry that a snapshot was made with. */
 enum pm_status machine_snapshot_config(const char *path, struct machine_config *cfg, struct pm_err *err);
 
-/* ---- gdb (gdb.c): serve one debugger on TCP port @port of the loopback interface ---- */
+/* ---- gdb (gdb.c): serve one debugger on TCP port @port (0: any, stderr says which) of the loopback interface */
 enum pm_status machine_gdb(struct machine *m, unsigned port, struct pm_err *err);
 
 #endif

@@ -24,7 +24,7 @@ struct monitor *monitor_new(const struct monitor_config *cfg, const struct cpu *
 {
 	struct monitor *m = pm_alloc(sizeof *m);
 	struct cat_header h = {
-		.big_endian = cpu->cfg.big_endian, .r2 = cpu->cfg.r2, .sideband = cfg->sideband,
+		.big_endian = cpu->cfg.big_endian, .r2 = cpu->cfg.r2, .uncached = cpu->cfg.uncached, .sideband = cfg->sideband,
 		.ram_size = ram_size, .iline = cpu->cfg.iline, .dline = cpu->cfg.dline,
 		.scache = cpu->cfg.scache, .sline = cpu->cfg.sline, .tlb = CPU_TLB,
 	};

@@ -60,7 +60,7 @@ static struct cat_header header_of(const struct machine *m)
 	const struct cpu_config *g = &m->cpu->cfg;
 
 	return (struct cat_header){
-		.big_endian = g->big_endian, .r2 = g->r2, .ram_size = m->ram_size, .iline = g->iline,
+		.big_endian = g->big_endian, .r2 = g->r2, .uncached = g->uncached, .ram_size = m->ram_size, .iline = g->iline,
 		.dline = g->dline, .scache = g->scache, .sline = g->sline, .tlb = CPU_TLB,
 	};
 }
@@ -151,7 +151,7 @@ enum pm_status machine_snapshot_config(const char *path, struct machine_config *
 	free(p);
 	cfg->ram_size = h.ram_size;
 	cfg->cpu = (struct cpu_config){
-		.big_endian = h.big_endian, .r2 = h.r2, .iline = h.iline, .dline = h.dline,
+		.big_endian = h.big_endian, .r2 = h.r2, .uncached = h.uncached, .iline = h.iline, .dline = h.dline,
 		.scache = h.scache, .sline = h.sline,
 	};
 	return PM_OK;

@@ -1,0 +1,66 @@
+# bus.t - what the monitor sees in BYU formats: everything with the caches disabled, else what they let through
+# needs: mipsel-linux-gnu-gcc
+# caches disabled: the bus has every fetch, read and write, in order
+$ pugmark machine run -q --cpu r4400,caches=off --elf $TOP/build/guest/bare.elf -n 150000 --bus b.byu --exec-trace b.din
+$ pugmark convert b.byu bus.din 2>/dev/null; sed 's/ ffffffff[8a]0*/ /' b.din >insns; sed 's/ 0*/ /' bus.din | cmp - insns && wc -l <insns
+> 187121
+$ pugmark dump b.byu | awk '$2 == "bus" { n[$5]++ } END { for (i in n) print i, n[i] }' | sort
+> type=0 150000
+> type=1 18540
+> type=2 18581
+# caches enabled: the bus has what pugmark's own cache simulator lets through
+$ pugmark machine run -q --elf $TOP/build/guest/bare.elf -n 1000000 --bus f.byu --exec-trace f.pug
+$ pugmark dump f.byu | awk '$2 == "line" || $2 == "read" { n[$2 " " $4]++ } END { for (i in n) print i, n[i] }' | sort
+> line 8 66
+> read 8 81
+$ pugmark sim --cache 'l1i=16k,1way,32;l1d=16k,1way,32,wb' --csv - f.pug | grep '1[id].misses,'
+> cache.l1i.misses,66,lookups
+> cache.l1d.misses,81,lookups
+# twelve bytes: sizes, agents (the disk is 1), clocks that add up to the run's cycles
+$ seq 1 20000 | head -c 65536 >disk.img; pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img --bus n.byu12 --stats 2>&1 | sed 's/.*exceptions, \(.*\) cycles.*/\1 cycles/'
+> 1190376 cycles
+$ pugmark convert n.byu12 n.byu.txt 2>/dev/null; awk '{ t += $6; n[$2 " " $3 " " $5]++ } END { print t + 1, "cycles"; for (i in n) print i, n[i] }' n.byu.txt | sort
+> 1190372 cycles
+> FETCH 32 0 436
+> FETCH 4 0 6661
+> IOREAD 4 0 153
+> IOWRITE 4 0 4800
+> MEMREAD 2 0 72
+> MEMREAD 2 1 108
+> MEMREAD 32 0 10905
+> MEMREAD 4 1 2112
+> MEMWRITE 1 1 36
+> MEMWRITE 2 0 288
+> MEMWRITE 2 1 36
+> MEMWRITE 32 0 6699
+> MEMWRITE 4 0 501
+> MEMWRITE 4 1 3144
+# the same from a .cat, which is a trace like any other (but does not tell an uncached fetch from a read)
+$ pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img --cat n.cat --bus both.byu; pugmark convert n.cat n.byu 2>note; cat note; for f in n both; do pugmark dump $f.byu | awk '$2 == "bus" { print $3, $4, $6 }' >$f.txt; done; cmp n.txt both.txt && wc -l <n.txt; pugmark info n.cat | head -4
+> pugmark: note: events left out: 2 marker
+> 25832
+> file            n.cat
+> format          cat
+> bytes           304,581
+> facts           data addresses, access sizes, physical addresses, byte enables, bus transactions
+$ pugmark dump n.cat | head -3; pugmark dump -f cat:words n.cat | grep -m 2 ' line '
+> 0 marker 0x0 0 name="begin"
+> 0 bus 0x1f030020 4 type=6 lanes=0xf0 attr=0 agent=0 raw=00000000 data=0x0
+> 0 device 0x1f030020 4 flags=write
+> 0 line 0x2f20 4
+> 0 line 0x2f24 4
+$ pugmark sim --sim count --csv - n.cat | grep kinds
+> count.kinds.read,11017,events
+> count.kinds.write,4051,events
+> count.kinds.line,400,events
+> count.kinds.bus,25832,events
+> count.kinds.dma,5436,events
+> count.kinds.device,4928,events
+> count.kinds.marker,2,events
+> count.streams[0].kinds.read,11017,events
+> count.streams[0].kinds.write,4051,events
+> count.streams[0].kinds.line,400,events
+> count.streams[0].kinds.bus,25832,events
+> count.streams[0].kinds.dma,5436,events
+> count.streams[0].kinds.device,4928,events
+> count.streams[0].kinds.marker,2,events

@@ -1,0 +1,30 @@
+# gdb.t - gdb-multiarch attaches: breakpoints, steps, registers and memory, in both byte orders
+# needs: mipsel-linux-gnu-gcc gdb-multiarch
+$ cat >attach <<'END'
++ elf=$1 stop=$2; shift 2
++ pugmark machine run -q --elf "$elf" "$@" --gdb 0 2>log &
++ while port=$(sed -n 's/.*localhost:\([0-9][0-9]*\)$/\1/p' log 2>/dev/null); [ -z "$port" ]; do sleep 0.05; done
++ timeout 50 gdb-multiarch -nx -batch -ex "target remote localhost:$port" -ex "break *$stop" -ex c -ex 'x/2i $pc' \
++ 	-ex stepi -ex 'p/x $pc' -ex 'set $t0 = 0x1234' -ex 'p/x $t0' -ex 'set *(int*)0x80200000 = 77' \
++ 	-ex 'p *(int*)0x80200000' -ex delete -ex c "$elf" 2>&1 | grep '^=>\|^  \|^\$\|^.Inferior'
++ wait $!; echo "status $?"
++ END
+$ sh attach $TOP/build/guest/bare.elf run -n 3000000
+> => 0x80100894 <run>:	beqz	a0,0x80100954 <run+192>
+>    0x80100898 <run+4>:	nop
+> $1 = 0x8010089c
+> $2 = 0x1234
+> $3 = 77
+> [Inferior 1 (Remote target) exited normally]
+> status 0
+$ seq 1 20000 | head -c 65536 >disk.img; sh attach $TOP/build/guest/nano-be.elf power_off --cpu r4400,endian=big --disk disk.img
+> => 0x800029e0 <power_off>:	lui	a0,0x8000
+>    0x800029e4 <power_off+4>:	addiu	sp,sp,-24
+> $1 = 0x800029e4
+> $2 = 0x1234
+> $3 = 77
+> [Inferior 1 (Remote target) exited normally]
+> status 0
+$ pugmark machine run --elf x --gdb 70000
+! pugmark: '70000' is not a TCP port (see `pugmark machine run --help`)
+? 2
