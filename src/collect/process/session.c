@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,6 +139,7 @@ static void proc_over(struct session *s, struct proc *p)
 
 		if (!p->thread[i].live)
 			continue;
+		space_release(s, p->mm, b);
 		if (!p->thread[i].tid)
 			p->thread[i].tid = session_block(s, b)->tid;
 		gather_thread(s, p, &p->thread[i]);
@@ -157,12 +159,15 @@ static void proc_over(struct session *s, struct proc *p)
 					heir = s->proc[i];
 					heir->space = p->space;
 					heir->placed = p->placed;
+					heir->moving = p->moving;
+					heir->left = p->left;
 				}
 				s->proc[i]->mm = heir;
 			}
 		if (!heir) {
 			space_unref(s, p->space);
 			pm_buf_release(&p->placed);
+			pm_buf_release(&p->moving);
 		}
 	}
 	p->space = NULL;
@@ -269,7 +274,9 @@ static void cut(struct proc *p, uint32_t tid, uint32_t block, const struct xl_ma
 	p->cut[p->ncut++] = (struct pm_cut_at){ tid, block, done, uncounted, 1 };
 }
 
-#define PF_FETCH 0x10	/* page fault error code (Intel SDM 3A, 4.7): an instruction fetch */
+/* page fault error code (Intel SDM 3A, 4.7) */
+#define PF_WRITE 0x02
+#define PF_PKEY	 0x20
 
 /* Where is a thread that a signal stopped, and what is the program's state there? */
 static void on_where(struct session *s, struct proc *p, uint32_t tid, struct rt_mail *m)
@@ -279,23 +286,19 @@ static void on_where(struct session *s, struct proc *p, uint32_t tid, struct rt_
 	uint64_t code = m->a[0];
 	uint32_t bi = 0;
 
-	if (m->a[1] == SIGSEGV && m->a[3] && (m->a[4] & 2) && space_write_trap(s, p, m->a[2], code, m)) {
-		if (m->r[0] == RT_WRITE_SELF) {
+	if (m->a[1] == SIGSEGV && m->a[3] && (m->a[4] & (PF_WRITE | PF_PKEY)) == PF_WRITE &&
+	    space_write_trap(s, p->mm, m->a[2], code, m)) {
+		if (!m->ncmd && m->r[0] == RT_WRITE_SELF) {
 			uint64_t pc = orig_pc(p->space, (uint32_t)m->r[5], (uint32_t)m->r[1]);
 
 			/* the stale block ends before the write, which then happens by itself */
 			space_state(p->space, code, &bi, &map);
 			cut(p, tid, bi, map);
 			m->r[1] = pc;
-			m->r[4] = space_once(s, p, pc);
+			m->r[4] = space_once(s, p->mm, pc);
 			if (!m->r[4])
 				m->r[0] = RT_RETRY;
 		}
-		return;
-	}
-	if (m->a[1] == SIGSEGV && m->a[3] && m->a[2] == code && (m->a[4] & PF_FETCH) &&
-	    space_place_late(p, code, m)) {
-		m->r[0] = RT_RETRY;
 		return;
 	}
 	if (space_state(sp, code, &bi, &map)) {
@@ -305,8 +308,8 @@ static void on_where(struct session *s, struct proc *p, uint32_t tid, struct rt_
 		m->r[3] = map->tmp;
 		return;
 	}
-	m->r[1] = space_enter(s, p, code, true, m);
-	m->r[0] = m->r[1] || m->again ? RT_IN_ORIGINAL : RT_NOWHERE;
+	m->r[1] = space_enter(s, p->mm, code, true, m);
+	m->r[0] = m->r[1] || m->ncmd ? RT_IN_ORIGINAL : RT_NOWHERE;
 }
 
 static void on_cut(struct proc *p, const struct rt_block *b, struct rt_mail *m)
@@ -325,6 +328,10 @@ static void on_hello(struct session *s, struct proc *p, uint32_t bi, struct rt_m
 
 	if (t)
 		t->tid = (uint32_t)m->a[1];
+	if (m->a[2] && p->forker) {
+		space_release(s, p, p->forker);
+		p->forker = 0;
+	}
 	if (m->a[2] && !p->pid) {
 		p->pid = (uint32_t)m->a[0];
 		if (!p->program)
@@ -334,7 +341,7 @@ static void on_hello(struct session *s, struct proc *p, uint32_t bi, struct rt_m
 	}
 }
 
-static void on_block(struct session *s, struct proc *p, struct rt_mail *m)
+static void on_block(struct session *s, struct proc *p, uint32_t parent, struct rt_mail *m)
 {
 	uint32_t index, bi;
 	struct proc *c = p;
@@ -352,6 +359,10 @@ static void on_block(struct session *s, struct proc *p, struct rt_mail *m)
 		} else {
 			c->space->refs++;
 			pm_buf_add(&c->placed, p->mm->placed.p, p->mm->placed.n);
+			/* the child begins with what the parent's memory holds when it forks */
+			c->forker = parent;
+			if (bi)
+				c->space->busy = parent;
 		}
 	}
 	if (!bi) {
@@ -395,25 +406,32 @@ static void answer(struct session *s, uint32_t bi)
 	struct rt_block *b = session_block(s, bi);
 	struct rt_mail *m = &b->mail;
 	uint32_t op = m->op;
-	struct proc *p;
+	struct proc *p, *mm;
 	struct thread *t;
 
 	if (!s->block_proc[bi] || op > RQ_EXIT)
 		return;
 	p = s->proc[s->block_proc[bi] - 1];
+	mm = p->mm;
+	p->space = mm->space;
+	s->asking = bi;
 	s->requests[op]++;
 	memset(m->r, 0, sizeof m->r);
 	m->ncmd = 0;
 	m->again = 0;
+	if (mm->moving.n && space_move(mm, m))
+		op = RQ_NONE;
+	else
+		space_release(s, mm, bi);
 	switch (op) {
 	case RQ_HELLO:
 		on_hello(s, p, bi, m);
 		break;
 	case RQ_LOOKUP:
-		m->r[0] = space_enter(s, p, m->a[0], false, m);
+		m->r[0] = space_enter(s, mm, m->a[0], false, m);
 		break;
 	case RQ_RESOLVE:
-		m->r[0] = space_resolve(s, p, (uint32_t)m->a[0], m);
+		m->r[0] = space_resolve(s, mm, (uint32_t)m->a[0], m);
 		break;
 	case RQ_SIGNAL:
 		on_where(s, p, b->tid, m);
@@ -425,18 +443,18 @@ static void answer(struct session *s, uint32_t bi)
 		p->unknown++;
 		break;
 	case RQ_CHECKFAIL:
-		m->r[0] = space_recheck(s, p, m->a[0], m);
+		m->r[0] = space_recheck(s, mm, m->a[0], m);
 		break;
 	case RQ_MAP:
-		space_unmap(s, p->mm, m->a[0], m->a[0] + m->a[1], m);
-		space_range_add(p->mm->space, m->a[0], m->a[0] + m->a[1], (uint32_t)m->a[2],
-				m->a[3] & 1, m->a[3] >> 31);
+		if (space_unmap(s, mm, m->a[0], m->a[0] + m->a[1], m))
+			space_range_add(mm->space, m->a[0], m->a[0] + m->a[1], (uint32_t)m->a[2],
+					m->a[3] & 1, m->a[3] >> 31);
 		break;
 	case RQ_UNMAP:
-		space_unmap(s, p->mm, m->a[0], m->a[0] + m->a[1], m);
+		space_unmap(s, mm, m->a[0], m->a[0] + m->a[1], m);
 		break;
 	case RQ_BLOCK:
-		on_block(s, p, m);
+		on_block(s, p, bi, m);
 		break;
 	case RQ_UNBLOCK: {
 		uint32_t i = (uint32_t)((m->a[0] - RT_DATA_VAULT) >> RT_BLOCK_SHIFT);
@@ -450,10 +468,21 @@ static void answer(struct session *s, uint32_t bi)
 			block_free(s, i);
 			if (c != p) {		/* the fork failed */
 				c->gone = true;
-				if (c->mm == c)
+				if (c->mm == c) {
 					space_unref(s, c->space);
+					pm_buf_release(&c->placed);
+				}
 			}
 		}
+		break;
+	}
+	case RQ_FORKED: {
+		uint32_t i = (uint32_t)((m->a[0] - RT_DATA_VAULT) >> RT_BLOCK_SHIFT);
+		struct proc *c = i && i < RT_BLOCKS && s->block_proc[i] ?
+			s->proc[s->block_proc[i] - 1] : NULL;
+
+		if (c && c->forker == bi)
+			c->forker = 0;
 		break;
 	}
 	case RQ_EXEC:
@@ -478,8 +507,11 @@ static void answer(struct session *s, uint32_t bi)
 		}
 		break;
 	}
-	if (p->mm != p)
-		p->space = p->mm->space;
+	if (m->ncmd) {
+		m->again = 1;
+		mm->space->busy = bi;
+	}
+	p->space = mm->space;
 	b->links = (const uint64_t *)(RT_CODE_VAULT + p->space->base);
 	__atomic_store_n(&m->state, MAIL_REPLY, __ATOMIC_SEQ_CST);
 	if (__atomic_exchange_n(&m->sleeping, 0, __ATOMIC_SEQ_CST))
@@ -574,6 +606,7 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 {
 	size_t ntext = (size_t)(pm_rt_text_end - pm_rt_text);
 	size_t ndata = (size_t)(pm_rt_data_end - pm_rt_data);
+	cpu_set_t cpus;
 
 	s->code_fd = memfd_create("pugmark-code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	s->data_fd = memfd_create("pugmark-data", MFD_CLOEXEC);
@@ -603,7 +636,8 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 	snprintf(s->pid_text, sizeof s->pid_text, "%d", getpid());
 	s->block_used = pm_alloc(RT_BLOCKS);
 	s->block_proc = pm_alloc(RT_BLOCKS * sizeof *s->block_proc);
-	s->spin = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2000 : 0;
+	if (!sched_getaffinity(0, sizeof cpus, &cpus) && CPU_COUNT(&cpus) > 1)
+		s->spin = 2000;
 	return PM_OK;
 }
 
@@ -760,6 +794,18 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+static bool may_answer(const struct session *s, uint32_t i)
+{
+	const struct proc *p;
+	uint32_t busy;
+
+	if (!s->block_proc[i])
+		return true;
+	p = s->proc[s->block_proc[i] - 1];
+	busy = p->mm->space->busy;
+	return !busy || busy == i || busy == p->forker;
+}
+
 static bool serve(struct session *s)
 {
 	bool any = false;
@@ -770,7 +816,8 @@ static bool serve(struct session *s)
 		if (s->block_used[i] == 2 && __atomic_load_n(&b->state, __ATOMIC_ACQUIRE) == BLK_DEAD)
 			s->block_used[i] = 0;
 		if (s->block_used[i] &&
-		    __atomic_load_n(&b->mail.state, __ATOMIC_ACQUIRE) == MAIL_REQUEST) {
+		    __atomic_load_n(&b->mail.state, __ATOMIC_ACQUIRE) == MAIL_REQUEST &&
+		    may_answer(s, i)) {
 			answer(s, i);
 			any = true;
 		}
@@ -789,6 +836,10 @@ static void loop(struct session *s)
 		struct timespec wait = { 0, 100000000 };
 		bool busy = serve(s);
 
+		if (s->released) {
+			s->released = false;
+			continue;
+		}
 		if (busy) {
 			for (uint32_t i = 0; i < s->spin; i++) {
 				if (__atomic_load_n(&s->head->doorbell, __ATOMIC_RELAXED) != seen)
@@ -800,6 +851,8 @@ static void loop(struct session *s)
 		}
 		reap(s);
 		check_watched(s);
+		if (s->released)
+			continue;
 		if (interrupted) {
 			kill(s->root, (int)interrupted);
 			interrupted = 0;
@@ -866,7 +919,8 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	(*out)->signal = WIFSIGNALED(s.root_status) ? WTERMSIG(s.root_status) : -1;
 	if (getenv("PUGMARK_STATS")) {
 		static const char *const names[] = { "none", "hello", "lookup", "resolve", "signal", "cut",
-			"step", "checkfail", "map", "unmap", "block", "unblock", "exec", "execfail", "exit" };
+			"step", "checkfail", "map", "unmap", "block", "unblock", "forked", "exec",
+			"execfail", "exit" };
 
 		for (size_t i = 0; i < NR(names); i++)
 			if (s.requests[i])

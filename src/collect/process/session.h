@@ -10,7 +10,9 @@
  * (1) blocks are never renumbered or reused; an invalidated one stays, dead, with its counts.
  * (2) the code of a module grows upwards; nothing is overwritten but branch displacements, shadow
  *     entries and the entries of dead blocks.
- * (3) ptrace is only called by the thread that runs pm_run(). */
+ * (3) ptrace is only called by the thread that runs pm_run().
+ * (4) While a thread carries out commands, or forks, nobody else of its space is answered (busy):
+ *     commands have an order, and what they map is there before anybody is sent to it. */
 #ifndef PM_PROCESS_SESSION_H
 #define PM_PROCESS_SESSION_H
 
@@ -112,6 +114,7 @@ struct range {				/* executable for the program */
 
 struct space {
 	uint32_t refs;
+	uint32_t busy;			/* (4): thread block, 0: nobody */
 	uint64_t base;			/* its region of the code file: links table, then modules */
 	uint64_t next;			/* first unused offset in the region */
 	struct module *module;
@@ -131,6 +134,7 @@ struct space {
 	uint32_t *hash;			/* pc -> block number + 1 */
 	size_t hash_mask, hash_n;
 	struct pm_map pending;		/* target pc -> 1 + first pending link */
+	struct pm_map ends;		/* pc of dead blocks -> 1 + the link that they all lead to */
 	struct range *range;
 	size_t nrange, cap_range;
 };
@@ -147,6 +151,9 @@ struct proc {
 	struct space *space;
 	struct proc *mm;		/* whose address space it runs in: itself, or a vfork parent's */
 	struct pm_buf placed;		/* module number -> its pieces are mapped here */
+	struct pm_buf moving;		/* while it diverges: what was placed, and shall be again */
+	struct space *left;		/* ... the space that it comes from, held; or NULL */
+	uint32_t forker;		/* thread block that is forking this process; 0: has been done */
 	struct thread *thread;
 	size_t nthread, cap_thread;
 	struct pm_cut_at {		/* uncounted: cut before the block's counter went up */
@@ -189,11 +196,19 @@ struct session {
 	char pid_text[16];
 	int cache_fd;			/* its directory; -1: no cache */
 	bool cache_wrote, cache_complained;
+	uint32_t asking;		/* thread block whose request is being answered */
+	bool released;			/* requests that had to wait may be answered */
 };
 
 static inline struct rt_block *session_block(struct session *s, uint32_t i)
 {
 	return (struct rt_block *)(s->data + (uint64_t)i * RT_BLOCK_SIZE);
+}
+
+/* Whom to ask the kernel about the address space: the first thread may be over already. */
+static inline pid_t session_asking(struct session *s)
+{
+	return (pid_t)session_block(s, s->asking)->tid;
 }
 
 /* ---- inject.c ------------------------------------------------------------------------------------- */
@@ -222,13 +237,15 @@ struct range *space_range(struct space *sp, uint64_t pc);
  * appended to @m; m->again: they have to run before the answer can be given. */
 uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indirect, struct rt_mail *m);
 uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct rt_mail *m);
-void space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, struct rt_mail *m);
+/* False: commands have to run before, see m->again. */
+bool space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, struct rt_mail *m);
 /* Block and map entry at copy address @code; false: not in the code cache. */
 bool space_state(struct space *sp, uint64_t code, uint32_t *block, const struct xl_map **map);
-/* A thread of @p has fetched from @code, which is ours, before whoever was told to map it there had done
- * so (or a fork came in between): map it again, which changes nothing for those who have it. */
-bool space_place_late(struct proc *p, uint64_t code, struct rt_mail *mail);
-/* A write to @addr by the instruction at @code trapped: was it ours? Fills m->r. */
+/* Go on with a divergence that needed more commands than a mail holds; false: it is complete. */
+bool space_move(struct proc *p, struct rt_mail *m);
+/* The commands of @block, a thread of @p, have been run (or never will be). */
+void space_release(struct session *s, struct proc *p, uint32_t block);
+/* A write to @addr by the instruction at @code trapped: was it ours? Fills m->r, unless m->again. */
 bool space_write_trap(struct session *s, struct proc *p, uint64_t addr, uint64_t code,
 		      struct rt_mail *m);
 /* Entry of a unit that executes the one instruction at @pc; in no table. */

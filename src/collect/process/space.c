@@ -82,6 +82,8 @@ void space_unref(struct session *s, struct space *sp)
 	}
 	pm_map_release(&sp->bytes);
 	pm_map_release(&sp->pending);
+	pm_map_release(&sp->outside);
+	pm_map_release(&sp->ends);
 	free(sp->module);
 	free(sp->block);
 	free(sp->unit);
@@ -197,6 +199,14 @@ static struct blk *find(struct space *sp, uint64_t pc)
 	struct blk *b = find_new(sp, pc);
 
 	return b ? b : find_cached(sp, pc);
+}
+
+static void put_jump(uint8_t *at, const uint8_t *to)
+{
+	const uint32_t d = (uint32_t)(to - (at + 5));
+
+	*at = 0xe9;
+	memcpy(at + 1, &d, 4);
 }
 
 static uint8_t *code_ptr(struct session *s, const struct module *m, uint32_t off)
@@ -330,41 +340,21 @@ static bool overlaps32(const struct module *a, uint64_t lo, uint64_t hi)
 	return x < y + (hi - lo) && y < x + (a->hi - a->lo);
 }
 
-static void place_commands(const struct module *m, struct rt_mail *mail)
+/* A module's code and shadow become visible in @p's address space: once the thread that asked has
+ * run the commands. */
+static void place(struct proc *p, uint32_t mi, struct rt_mail *mail)
 {
+	const struct module *m = &p->space->module[mi];
+
+	while (p->placed.n <= mi)
+		pm_buf_add(&p->placed, "", 1);
+	if (p->placed.p[mi])
+		return;
+	p->placed.p[mi] = 1;
 	mail_cmd(mail, CMD_PLACE, RT_CODE_VAULT + m->code_off, m->code_cap, m->code, 5);
 	if (m->shadowed)
 		mail_cmd(mail, CMD_PLACE, RT_CODE_VAULT + m->shadow_off, m->shadow_len,
 			 RT_SHADOW + 4 * (uint64_t)(uint32_t)m->lo, 1);
-}
-
-/* A module's code and shadow become visible in @p's address space: once the thread that asked has
- * run the commands. Others may come first, see space_place_late(). */
-static void place(struct proc *p, uint32_t mi, struct rt_mail *mail)
-{
-	struct proc *mm = p->mm;
-
-	while (mm->placed.n <= mi)
-		pm_buf_add(&mm->placed, "", 1);
-	if (mm->placed.p[mi])
-		return;
-	mm->placed.p[mi] = 1;
-	place_commands(&mm->space->module[mi], mail);
-}
-
-bool space_place_late(struct proc *p, uint64_t code, struct rt_mail *mail)
-{
-	const struct space *sp = p->space;
-
-	for (size_t i = sp->nmodule; i-- > 0; ) {
-		const struct module *m = &sp->module[i];
-
-		if (code < m->code || code >= m->code + m->code_len)
-			continue;
-		place_commands(m, mail);
-		return true;
-	}
-	return false;
 }
 
 /* Address in memory - address in the file, from the program header that maps @off to @lo. */
@@ -396,7 +386,7 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 	bool generated;
 	int fd = -1;
 
-	maps_read((pid_t)p->pid, pc, &maps);
+	maps_read(session_asking(s), pc, &maps);
 	/* the part of the range that is one mapping and that no module has yet */
 	if (maps.found) {
 		if (maps.at.lo > lo)
@@ -506,22 +496,30 @@ static void link_patch(struct session *s, struct space *sp, struct link *l, uint
 	l->done = true;
 }
 
+/* Link @i is to be patched as soon as there is a block at its target. */
+static void link_wait(struct space *sp, uint32_t i)
+{
+	uint64_t *head = pm_map_put(&sp->pending, sp->link[i].target, NULL);
+
+	for (uint32_t k = (uint32_t)*head; k; k = sp->link[k - 1].next)
+		if (k == i + 1)
+			return;
+	sp->link[i].next = (uint32_t)*head;
+	*head = i + 1;
+}
+
 static uint32_t link_add(struct session *s, struct space *sp, uint32_t module, uint64_t target,
 			 uint32_t site, uint32_t stub)
 {
 	uint64_t *table = (uint64_t *)(s->code + sp->base);
-	uint64_t *head;
 	uint32_t i = (uint32_t)sp->nlink;
 
 	pm_grow(sp->link, sp->nlink, sp->cap_link);
 	sp->link[sp->nlink++] = (struct link){ target, module, site, stub, 0, false };
 	if (i < MAX_LINKS)
 		table[i] = target;
-	if (site != XL_NONE && sp->module[module].lo <= target && target < sp->module[module].hi) {
-		head = pm_map_put(&sp->pending, target, NULL);
-		sp->link[i].next = (uint32_t)*head;
-		*head = i + 1;
-	}
+	if (sp->module[module].lo <= target && target < sp->module[module].hi)
+		link_wait(sp, i);
 	return i;
 }
 
@@ -586,7 +584,7 @@ static uint64_t need_outside_entry(struct session *s, struct space *sp, const st
 {
 	struct module *m = &sp->module[b->module];
 	uint64_t to = outside_entry(sp, b);
-	uint32_t at = (uint32_t)m->code_len, rel;
+	uint32_t at = (uint32_t)m->code_len;
 	uint8_t *p;
 
 	if (to)
@@ -595,10 +593,8 @@ static uint64_t need_outside_entry(struct session *s, struct space *sp, const st
 		return m->code + b->code;	/* never: translate() leaves room, and counts all at last */
 	p = code_ptr(s, m, at);
 	p += count_entry(s, sp, (uint32_t)(b - sp->block), b->live, 1, at);
-	*p++ = 0xe9;
-	rel = b->code - (uint32_t)(p + 4 - code_ptr(s, m, 0));
-	memcpy(p, &rel, 4);
-	m->code_len = up((uint32_t)(p + 4 - code_ptr(s, m, 0)), 16);
+	put_jump(p, code_ptr(s, m, b->code));
+	m->code_len = up((uint32_t)(p + 5 - code_ptr(s, m, 0)), 16);
 	*pm_map_put(&sp->outside, (uint64_t)(b - sp->block), NULL) = at + 1;
 	return m->code + at;
 }
@@ -656,7 +652,7 @@ static const uint8_t *read_code(void *ctx, uint64_t addr, size_t *avail)
 		rem = (struct iovec){ (void *)w->at, sizeof w->buf };
 		if (rem.iov_len > r->m->hi - w->at)
 			rem.iov_len = (size_t)(r->m->hi - w->at);
-		got = process_vm_readv((pid_t)r->p->pid, &l, 1, &rem, 1, 0);
+		got = process_vm_readv(session_asking(r->s), &l, 1, &rem, 1, 0);
 		w->have = got > 0 ? (size_t)got : 0;
 	}
 	if (addr >= w->at + w->have) {
@@ -867,6 +863,9 @@ static struct space *space_clone(struct session *s, const struct space *from)
 	sp->outside = (struct pm_map){ 0 };
 	for (size_t j = 0; pm_map_next(&from->outside, &j, &bkey, &bval); )
 		*pm_map_put(&sp->outside, bkey, NULL) = bval;
+	sp->ends = (struct pm_map){ 0 };
+	for (size_t j = 0; pm_map_next(&from->ends, &j, &bkey, &bval); )
+		*pm_map_put(&sp->ends, bkey, NULL) = bval;
 	sp->pending = (struct pm_map){ 0 };
 	for (size_t i = 0, n; i < from->nlink; i++) {
 		uint64_t *head;
@@ -922,27 +921,63 @@ static struct space *space_clone(struct session *s, const struct space *from)
 	return sp;
 }
 
-/* The process is about to differ from those it shares its space with. */
-static void diverge(struct session *s, struct proc *p, struct rt_mail *mail)
+/* Map what was mapped, as many pieces as a mail holds commands for. */
+bool space_move(struct proc *p, struct rt_mail *mail)
 {
-	if (p->space->refs > 1 && p->mm == p) {
-		struct space *sp = space_clone(s, p->space);
-		struct pm_buf was = p->placed;
-
-		if (!sp)		/* more than a thousand address spaces at once: share on */
-			return;
-		p->space->refs--;
-		p->space = sp;
-		p->placed = (struct pm_buf){ 0 };
-		for (uint32_t i = 0; i < was.n; i++)
-			if (was.p[i] && !sp->module[i].dead)
-				place(p, i, mail);
-		pm_buf_release(&was);
-		for (size_t i = 0; i < p->nthread; i++)
-			if (p->thread[i].live)
-				session_block(s, p->thread[i].block)->links =
-					(const uint64_t *)(RT_CODE_VAULT + sp->base);
+	for (uint32_t i = 0; i < p->moving.n; i++) {
+		if (!p->moving.p[i])
+			continue;
+		if (mail->ncmd + 2 > RT_MAX_CMDS)
+			break;
+		p->moving.p[i] = 0;
+		if (!p->space->module[i].dead)
+			place(p, i, mail);
 	}
+	if (!mail->ncmd)
+		pm_buf_release(&p->moving);
+	return mail->ncmd > 0;
+}
+
+void space_release(struct session *s, struct proc *p, uint32_t block)
+{
+	if (p->space && p->space->busy == block) {
+		p->space->busy = 0;
+		s->released = true;
+	}
+	if (p->left && p->left->busy == block) {
+		p->left->busy = 0;
+		s->released = true;
+		space_unref(s, p->left);
+		p->left = NULL;
+	}
+}
+
+/* The process is about to differ from those it shares its space with. False: once it has moved out,
+ * ask again. */
+static bool diverge(struct session *s, struct proc *p, struct rt_mail *mail)
+{
+	struct space *sp;
+
+	if (p->space->refs == 1)
+		return true;
+	sp = space_clone(s, p->space);
+	if (!sp)		/* more than a thousand address spaces at once: share on */
+		return true;
+	/* others must not add to what its threads still execute, nor they to what is not yet there */
+	p->left = p->space;
+	p->left->busy = sp->busy = s->asking;
+	p->space = sp;
+	p->moving = p->placed;
+	p->placed = (struct pm_buf){ 0 };
+	for (size_t i = 0; i < s->nproc; i++)
+		for (size_t k = 0; s->proc[i]->mm == p && k < s->proc[i]->nthread; k++)
+			if (s->proc[i]->thread[k].live)
+				session_block(s, s->proc[i]->thread[k].block)->links =
+					(const uint64_t *)(RT_CODE_VAULT + sp->base);
+	if (space_move(p, mail))
+		return false;
+	space_release(s, p, s->asking);
+	return true;
 }
 
 /* ---- answers ---------------------------------------------------------------------------------------- */
@@ -993,9 +1028,11 @@ uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indire
 			return entry_of(s, p, b, indirect, mail);
 	}
 	mi = (uint32_t)(m - sp->module);
-	if (m->generated && sp->refs > 1 && p->mm == p) {
-		diverge(s, p, mail);	/* the sharers' pages may hold something else */
-		return space_enter(s, p, pc, indirect, mail);
+	if (m->generated && sp->refs > 1) {	/* the sharers' pages may hold something else */
+		if (!diverge(s, p, mail))
+			return 0;
+		if (p->space != sp)
+			return space_enter(s, p, pc, indirect, mail);
 	}
 	lo = m->lo;
 	hi = m->hi;
@@ -1035,7 +1072,6 @@ uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indire
 				for (uint64_t a = lo; a < hi; a += PAGE)
 					pm_map_put(&m->pages, a, NULL);
 				mail_cmd(mail, CMD_PROTECT, lo, hi - lo, 1, 0);
-				mail->again = 1;
 				return 0;
 			}
 			for (uint64_t a = page + PAGE; a < hi; a += PAGE)
@@ -1064,7 +1100,7 @@ uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct 
 		return 0;
 	to = space_enter(s, p, sp->link[link].target, false, mail);
 	l = &sp->link[link];
-	if (to && !l->done && l->site != XL_NONE) {
+	if (to && !mail->ncmd && !l->done) {
 		const struct module *m = &sp->module[l->module];
 
 		/* Across modules only if the target's code is placed in every process of the space.
@@ -1075,15 +1111,41 @@ uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct 
 	return to;
 }
 
+/* Where the direct entries of dead blocks at @pc lead, all to one place: to whoever succeeds them. An
+ * offset in module @mi. */
+static uint32_t dead_end(struct session *s, struct space *sp, uint32_t mi, uint64_t pc)
+{
+	struct module *m = &sp->module[mi];
+	uint8_t code[25] = { 0xe9, 0, 0, 0, 0,				/* jmp: patched */
+			     0x65, 0xc7, 0x04, 0x25, RT_EXIT_ID, 0, 0, 0, 0, 0, 0, 0,
+			     0x65, 0xff, 0x24, 0x25, RT_DO_RESOLVE, 0, 0, 0 };
+	uint64_t *known = pm_map_put(&sp->ends, pc, NULL);
+	uint32_t i, at;
+
+	if (*known && sp->link[*known - 1].module == mi) {
+		i = (uint32_t)*known - 1;
+		if (sp->link[i].done) {
+			sp->link[i].done = false;
+			put32(code_ptr(s, m, sp->link[i].site), 0);
+			link_wait(sp, i);
+		}
+		return sp->link[i].site - 1;
+	}
+	at = up(m->code_len, 32);
+	m->code_len = at + 32;
+	i = link_add(s, sp, mi, pc, at + 1, at + 5);
+	*known = i + 1;
+	memcpy(code + 13, &i, 4);
+	memcpy(code_ptr(s, m, at), code, sizeof code);
+	return at;
+}
+
 static void kill_block(struct session *s, struct space *sp, uint32_t i)
 {
 	struct blk *b = &sp->block[i];
 	struct module *m = &sp->module[b->module];
-	uint8_t stub[20] = { 0x65, 0xc7, 0x04, 0x25, RT_EXIT_ID, 0, 0, 0, 0, 0, 0, 0,
-			     0x65, 0xff, 0x24, 0x25, RT_DO_RESOLVE, 0, 0, 0 };
-	uint32_t link, at;
-	uint8_t jump[8];
-	int32_t d;
+	uint8_t jump[8], *code;
+	uint32_t end, at;
 
 	if (b->flags & BLK_IS_DEAD)
 		return;
@@ -1092,19 +1154,19 @@ static void kill_block(struct session *s, struct space *sp, uint32_t i)
 		space_shadow(s, m, b->pc, 0);
 	if (m->dead || m->code_cap - m->code_len < 128)
 		return;
-	link = link_add(s, sp, b->module, b->pc, XL_NONE, 0);
-	memcpy(stub + 8, &link, 4);
-	at = (uint32_t)m->code_len;
-	/* who comes here has not entered the block, whatever the flow says */
-	if (sp->flow[i].in != XL_OPEN)
-		m->code_len += count_entry(s, sp, i, XL_LIVE_ALL, -1, at);
-	memcpy(code_ptr(s, m, (uint32_t)m->code_len), stub, sizeof stub);
-	m->code_len = up(m->code_len + sizeof stub, 32);
-	memcpy(jump, code_ptr(s, m, b->code), 8);
-	d = (int32_t)(at - (b->code + 5));
-	jump[0] = 0xe9;
-	memcpy(jump + 1, &d, 4);
-	__atomic_store((uint64_t *)code_ptr(s, m, b->code), (uint64_t *)jump, __ATOMIC_SEQ_CST);
+	at = end = dead_end(s, sp, b->module, b->pc);
+	if (sp->flow[i].in != XL_OPEN) {
+		/* who comes here has not entered the block, whatever the flow says */
+		at = (uint32_t)m->code_len;
+		code = code_ptr(s, m, at);
+		code += count_entry(s, sp, i, XL_LIVE_ALL, -1, at);
+		put_jump(code, code_ptr(s, m, end));
+		m->code_len = up((uint64_t)(code + 5 - code_ptr(s, m, 0)), 16);
+	}
+	code = code_ptr(s, m, b->code);
+	memcpy(jump, code, 8);
+	put_jump(jump, jump + (int64_t)(at - b->code));
+	__atomic_store((uint64_t *)code, (uint64_t *)jump, __ATOMIC_SEQ_CST);
 }
 
 static void kill_page(struct session *s, struct space *sp, struct module *m, uint64_t page)
@@ -1119,11 +1181,12 @@ static void kill_page(struct session *s, struct space *sp, struct module *m, uin
 	pm_map_del(&m->safe, page);
 }
 
-void space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, struct rt_mail *mail)
+bool space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, struct rt_mail *mail)
 {
 	struct space *sp;
 
-	diverge(s, p, mail);
+	if (!diverge(s, p, mail))
+		return false;
 	sp = p->space;
 	for (size_t i = 0; i < sp->nmodule; i++) {
 		struct module *m = &sp->module[i];
@@ -1145,12 +1208,15 @@ void space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, st
 				if (!u->once)
 					kill_block(s, sp, u->block + k);
 		}
+		if (mail->ncmd == RT_MAX_CMDS)
+			return false;		/* the rest the next time */
 		m->dead = true;
 		if (m->shadowed)
 			mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len,
 				 RT_SHADOW + 4 * (uint64_t)(uint32_t)m->lo, 0);
 	}
 	range_del(sp, lo, hi);
+	return true;
 }
 
 bool space_state(struct space *sp, uint64_t code, uint32_t *block, const struct xl_map **map)
@@ -1199,30 +1265,32 @@ bool space_state(struct space *sp, uint64_t code, uint32_t *block, const struct 
 bool space_write_trap(struct session *s, struct proc *p, uint64_t addr, uint64_t code,
 		      struct rt_mail *mail)
 {
-	struct space *sp = p->space;
-	const struct range *r = space_range(sp, addr);
-	struct module *m = module_at(sp, addr);
-	uint64_t page = addr & ~(PAGE - 1);
+	const struct range *r = space_range(p->space, addr);
+	const uint64_t page = addr & ~(PAGE - 1);
 	const struct xl_map *map = NULL;
+	struct module *m;
 	uint32_t bi = 0;
 
 	if (!r || !(r->prot & 2))
 		return false;
-	if (!m || !m->generated || !pm_map_get(&m->pages, page)) {
-		mail->r[0] = RT_RETRY;	/* another thread's trap has opened the page already */
+	if (!diverge(s, p, mail))
+		return true;
+	m = module_at(p->space, addr);
+	r = space_range(p->space, addr);
+	if (m && m->generated && pm_map_get(&m->pages, page)) {
+		++*pm_map_put(&m->hot, page, NULL);
+		kill_page(s, p->space, m, page);
+		mail_cmd(mail, CMD_PROTECT, page, PAGE, r->prot & ~4u, 0);
 		return true;
 	}
-	diverge(s, p, mail);
-	sp = p->space;
-	m = module_at(sp, addr);
-	r = space_range(sp, addr);
-	++*pm_map_put(&m->hot, page, NULL);
-	kill_page(s, sp, m, page);
-	mail_cmd(mail, CMD_PROTECT, page, PAGE, r->prot & ~4u, 0);
+	if (!mail->a[5]) {		/* another thread's trap has opened it already; or so we think */
+		mail_cmd(mail, CMD_PROTECT, page, PAGE, r->prot & ~4u, 0);
+		return true;
+	}
 	mail->r[0] = RT_RETRY;
 	/* a block that writes to its own page goes on behind the write with what is there then */
-	if (space_state(sp, code, &bi, &map)) {
-		struct blk *b = &sp->block[bi];
+	if (space_state(p->space, code, &bi, &map)) {
+		struct blk *b = &p->space->block[bi];
 
 		if (b->pc < page + PAGE && page < b->pc + b->size) {
 			mail->r[2] = map->flags;
@@ -1254,8 +1322,9 @@ uint64_t space_recheck(struct session *s, struct proc *p, uint64_t pc, struct rt
 {
 	struct blk *b;
 
-	diverge(s, p, mail);
-	b = find(p->space, pc);
+	if (!diverge(s, p, mail))
+		return 0;
+	b = mail->a[5] ? NULL : find(p->space, pc);	/* asked again: it is the successor */
 	if (b)
 		kill_block(s, p->space, (uint32_t)(b - p->space->block));
 	return space_enter(s, p, pc, false, mail);

@@ -33,7 +33,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			1u
+#define RT_ABI			2u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -99,6 +99,7 @@ enum rt_op {
 	RQ_BLOCK,	/* a[0] 0: for a thread, 1: for a forked process, 2: for a vfork child
 			 * -> r[0] address of a new thread block */
 	RQ_UNBLOCK,	/* a[0] address of a block that RQ_BLOCK gave and that is not needed */
+	RQ_FORKED,	/* the process for which RQ_BLOCK gave block a[0] has been made */
 	RQ_EXEC,	/* a[0] tid: about to execve -> r[0] 0: not to be followed */
 	RQ_EXECFAIL,	/* it failed */
 	RQ_EXIT,	/* thread a[0] ends; a[1] 1: the whole process */
@@ -108,8 +109,7 @@ enum rt_where {
 	RT_IN_CODE,	/* in the code cache */
 	RT_IN_ORIGINAL,	/* jumped to an original address without indirect entry: r[1] = direct entry */
 	RT_NOWHERE,	/* a wild jump: the program's own fault */
-	RT_RETRY,	/* wrote to a page of translated code, which is writable again; or fetched code
-			 * whose place another thread is still mapping: the same once more */
+	RT_RETRY,	/* wrote to a page of translated code, which is writable again: once more */
 	RT_WRITE_SELF,	/* the same, in the very block that runs: r[1] pc; r[4] = entry of a unit that
 			 * executes this one instruction */
 };
@@ -130,8 +130,9 @@ struct rt_mail {
 	uint32_t op;
 	uint32_t sleeping;		/* the thread sleeps on `state`: wake it */
 	uint32_t ncmd;
-	uint32_t again, pad;		/* run the commands, then ask the same once more */
-	uint64_t a[6], r[6];		/* a[5] 1: asked again, the commands have run */
+	uint32_t again, pad;		/* run the commands, then ask the same once more; set with every
+					 * command, so that the controller knows when they have run */
+	uint64_t a[6], r[6];		/* a[5] 1: asked again */
 	struct rt_cmd cmd[RT_MAX_CMDS];
 };
 
@@ -166,6 +167,7 @@ struct rt_block {			/* at gs:0 */
 	uint32_t step_sig;
 	uint8_t step_info[128];
 	uint64_t step_page;		/* page made executable for RT_STEP_INPLACE */
+	uint32_t forked, pad5;		/* 1: the first thread of a forked process */
 	const uint64_t *links;		/* link number -> original address, in the code vault */
 	struct rt_mail mail;
 };

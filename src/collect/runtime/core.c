@@ -38,6 +38,14 @@ static void unlock(u32 *l)
 	__atomic_store_n(l, 0, __ATOMIC_RELEASE);
 }
 
+void rt_ranges_hold(int on)
+{
+	if (on)
+		lock(&ranges_lock);
+	else
+		unlock(&ranges_lock);
+}
+
 int rt_is_exec(u64 addr, u64 len)
 {
 	int hit = 0;
@@ -304,6 +312,8 @@ void rt_child(struct rt_block *b);
 /* A new thread or process, on its own block; ctx is already the child's. All signals are blocked. */
 void rt_child(struct rt_block *b)
 {
+	if (b->forked)
+		rt_ranges_hold(0);
 	b->tid = (u32)rt_sys(NR_gettid, 0);
 	b->pid = (u32)rt_sys(NR_getpid, 0);
 	rt_signal_thread(b);

@@ -94,8 +94,9 @@ static void do_mprotect(struct rt_block *b)
 	}
 	if (prot & PROT_EXEC)
 		real = (prot & ~(u64)PROT_EXEC) | PROT_READ;
-	/* translations of text that becomes writable or loses execute permission are dropped first */
-	forget(b, ARG0, ARG1);
+	/* text that stays executable stays so throughout: others may be executing it meanwhile */
+	if (!(prot & PROT_EXEC))
+		forget(b, ARG0, ARG1);
 	r = rt_app_sys((long)RET, ARG0, ARG1, real, ARG3, 0, 0);
 	RET = (u64)r;
 	if (!r && (prot & PROT_EXEC))
@@ -164,8 +165,16 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 		c->app_alt_size = b->app_alt_size;
 		c->app_alt_flags = b->app_alt_flags;
 	}
+	c->forked = !(flags & CLONE_VM);
 	block_all();
+	if (c->forked)
+		rt_ranges_hold(1);
 	r = rt_clone(nr, ARG0, ARG1, ARG2, ARG3, ARG4, c);
+	if (!(flags & CLONE_VM)) {
+		rt_ranges_hold(0);
+		if (r >= 0)
+			rt_ask(b, RQ_FORKED, (u64)c, 0, 0, 0);
+	}
 	b->fix_mask = 1;
 	RET = (u64)r;
 	if (r < 0)
