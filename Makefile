@@ -18,7 +18,7 @@ WARN    := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-
            -Wno-missing-field-initializers -Wno-unused-parameter $(if $(WERROR),-Werror)
 OPT     ?= -O2 -g
 CFLAGS  += -std=gnu11 $(OPT) $(WARN) -Iinclude -Isrc -I$(B)/gen -DPM_VERSION='"$(VERSION)"' -D_GNU_SOURCE
-LDLIBS  += -lZydis -lZycore -lzstd -lisal -lz -llzma -ldw -lelf -lfdt -lm -ldl -lpthread
+LDLIBS  += -lZydis -lZycore -lzstd -lisal -lz -llzma -lbz2 -ldw -lelf -lfdt -lm -ldl -lpthread
 LDFLAGS += -rdynamic
 ifdef SAN
 CFLAGS  += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer

@@ -10,9 +10,9 @@ int cmd_convert(int argc, char **argv)
 	static const struct pm_opt_help help = {
 		"pugmark convert [-f FORMAT] [-t FORMAT] IN OUT",
 		"Reads the trace IN and writes it as OUT; - is standard input or output. The input's format\n"
-		"is guessed from its content, the output's from its name; compressed input (gzip, zstd, xz)\n"
-		"is recognised, and an OUT named .gz, .zst or .xz is compressed. What OUT's format cannot\n"
-		"hold is left out, counted and said; what it must have and IN has not is an error.",
+		"is guessed from its content, the output's from its name; compressed input (gzip, zstd,\n"
+		"xz, bzip2) is recognised, and an OUT named .gz, .zst, .xz or .bz2 is compressed. What OUT's\n"
+		"format cannot hold is left out, counted and said; what it must have and IN has not is an error.",
 		"--filter takes caches as `pugmark sim --cache` does.\n"
 		"A FORMAT may carry options: pug:dense. `pugmark formats` lists them all."
 	};

@@ -5,6 +5,7 @@
  * the first bytes, and the window of unpacked bytes that the reader looks through. Plain mapped
  * files need neither the unpacker nor a window of their own: the mapping is the window. What is
  * large is unpacked by a second thread, a few blocks ahead of the reader. */
+#include <bzlib.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -25,11 +26,13 @@
 #define RAW_BYTES	(256 << 10)	/* read from a pipe at once */
 #define WINDOW_BYTES	(256 << 10)	/* unpacked at once */
 #define AHEAD		4		/* blocks of WINDOW_BYTES that the second thread may be ahead */
+#define SNIFF_BYTES	10		/* what tells how a file is packed */
 #define THREAD_BYTES	(1 << 20)	/* packed files below this are not worth a thread */
 #define XZ_MEMORY	(1ull << 30)	/* the largest dictionary that a file may ask for */
+#define LEND_BYTES	(4 << 20)	/* of a mapped file; what lies behind it is given back */
 #define ZSTD_WINDOW	27		/* log2, likewise: 128 MiB, what the zstd tool accepts */
 
-enum packing { PLAIN, GZIP, ZSTD, XZ };
+enum packing { PLAIN, GZIP, ZSTD, XZ, BZIP2 };
 
 struct pm_input {
 	char *name;
@@ -39,6 +42,7 @@ struct pm_input {
 	const uint8_t *raw;		/* raw bytes at hand: raw[raw_at .. raw_n) are not used yet */
 	size_t raw_at, raw_n;
 	uint64_t raw_base;		/* offset of raw[0] in the file */
+	size_t released;		/* of a mapping: pages before it are no longer resident */
 	uint8_t *raw_buf;		/* what raw points to when reading from fd */
 	bool raw_end;			/* fd has no more */
 
@@ -48,6 +52,7 @@ struct pm_input {
 	struct inflate_state *gz;
 	ZSTD_DCtx *zstd;
 	lzma_stream xz;
+	bz_stream bz;
 
 	uint8_t *win;			/* unpacked bytes win[at .. n) are not consumed yet */
 	size_t at, n, cap;
@@ -74,6 +79,10 @@ static enum packing sniff(const uint8_t *p, size_t n)
 		return ZSTD;
 	if (n >= 6 && !memcmp(p, "\xfd" "7zXZ", 6))
 		return XZ;
+	/* the magic of the first block, or of the end in an empty one, is part of what tells it */
+	if (n >= SNIFF_BYTES && !memcmp(p, "BZh", 3) && p[3] >= '1' && p[3] <= '9' &&
+	    (!memcmp(p + 4, "1AY&SY", 6) || !memcmp(p + 4, "\x17rE8P\x90", 6)))
+		return BZIP2;
 	return PLAIN;
 }
 
@@ -116,6 +125,17 @@ static size_t broken(struct pm_input *in, const char *what, const char *why)
 	in->err.file = in->name;
 	pm_fail(&in->err, raw_offset(in), "%s data %s", what, why);
 	return 0;
+}
+
+/* The first @upto bytes of the mapping will not be looked at again: without this a large file would
+ * count as memory in use. Going back there is allowed and only slow. */
+static void release(struct pm_input *in, size_t upto)
+{
+	upto &= ~(size_t)(LEND_BYTES - 1);
+	if (!in->mapped || upto <= in->released)
+		return;
+	madvise((void *)(in->raw + in->released), upto - in->released, MADV_DONTNEED);
+	in->released = upto;
 }
 
 /* Each unpacker writes up to @room bytes to @to and returns how many; 0 means the end or an error. */
@@ -219,10 +239,49 @@ static size_t unpack_xz(struct pm_input *in, uint8_t *to, size_t room)
 	}
 }
 
+static size_t unpack_bzip2(struct pm_input *in, uint8_t *to, size_t room)
+{
+	bz_stream *z = &in->bz;
+
+	for (;;) {
+		size_t was = in->raw_n - in->raw_at, made;
+		int r;
+
+		if (!was && raw_fill(in))
+			continue;
+		if (!in->member) {
+			if (!was)
+				return 0;
+			if (BZ2_bzDecompressInit(z, 0, 0) != BZ_OK)
+				return broken(in, "bzip2", "cannot be unpacked: out of memory");
+			in->member = true;
+		}
+		z->next_in = (char *)in->raw + in->raw_at;
+		z->avail_in = was > UINT32_MAX ? UINT32_MAX : (unsigned)was;
+		z->next_out = (char *)to;
+		z->avail_out = room > UINT32_MAX ? UINT32_MAX : (unsigned)room;
+		r = BZ2_bzDecompress(z);
+		made = (size_t)(z->next_out - (char *)to);
+		in->raw_at = (size_t)((const uint8_t *)z->next_in - in->raw);
+		if (r == BZ_STREAM_END) {
+			BZ2_bzDecompressEnd(z);
+			in->member = false;
+		} else if (r != BZ_OK) {
+			return broken(in, "bzip2", r == BZ_DATA_ERROR_MAGIC ? "is followed by something else" :
+				      "is damaged");
+		}
+		if (made)
+			return made;
+		if (in->member && in->raw_at == in->raw_n && !raw_fill(in))
+			return pm_failed(&in->err) ? 0 : broken(in, "bzip2", "is cut here");
+	}
+}
+
 static size_t unpack(struct pm_input *in, uint8_t *to, size_t room)
 {
 	size_t n;
 
+	release(in, in->raw_at);
 	switch (in->packing) {
 	case GZIP:
 		return unpack_gzip(in, to, room);
@@ -230,6 +289,8 @@ static size_t unpack(struct pm_input *in, uint8_t *to, size_t room)
 		return unpack_zstd(in, to, room);
 	case XZ:
 		return unpack_xz(in, to, room);
+	case BZIP2:
+		return unpack_bzip2(in, to, room);
 	case PLAIN:
 		break;
 	}
@@ -311,7 +372,7 @@ static void start_thread(struct pm_input *in)
 /* Look at the first bytes and prepare; a plain mapping becomes the window itself. */
 static void begin(struct pm_input *in)
 {
-	while (in->raw_n - in->raw_at < 6 && raw_fill(in))
+	while (in->raw_n - in->raw_at < SNIFF_BYTES && raw_fill(in))
 		;
 	in->packing = sniff(in->raw, in->raw_n);
 	switch (in->packing) {
@@ -326,6 +387,8 @@ static void begin(struct pm_input *in)
 	case XZ:
 		if (lzma_stream_decoder(&in->xz, XZ_MEMORY, LZMA_CONCATENATED) != LZMA_OK)
 			broken(in, "xz", "cannot be unpacked: out of memory");
+		break;
+	case BZIP2:
 		break;
 	case PLAIN:
 		if (in->fd < 0 || in->mapped) {
@@ -423,6 +486,8 @@ const uint8_t *pm_input_peek(struct pm_input *in, size_t want, size_t *got, stru
 	if (in->n - in->at < want && !in->ended)
 		fill(in, want);
 	*got = in->n - in->at;
+	if (in->win == in->raw && *got > want && *got > LEND_BYTES)
+		*got = want > LEND_BYTES ? want : LEND_BYTES;
 	if (!*got && pm_input_failed(in, err))
 		return NULL;
 	return in->win ? in->win + in->at : nothing;
@@ -431,6 +496,8 @@ const uint8_t *pm_input_peek(struct pm_input *in, size_t want, size_t *got, stru
 void pm_input_skip(struct pm_input *in, size_t n)
 {
 	in->at += n <= in->n - in->at ? n : in->n - in->at;
+	if (in->win == in->raw)
+		release(in, in->at);
 }
 
 uint64_t pm_input_offset(const struct pm_input *in)
@@ -490,6 +557,7 @@ void pm_input_close(struct pm_input *in)
 		free(in->gz);
 	ZSTD_freeDCtx(in->zstd);
 	lzma_end(&in->xz);
+	BZ2_bzDecompressEnd(&in->bz);
 	if (in->mapped)
 		munmap((void *)in->raw, in->raw_n);
 	if (in->win != in->raw)

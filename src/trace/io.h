@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* io.h - bytes in and out: files, pipes, gzip, zstd, xz, told apart by content on the way in and by
+/* io.h - bytes in and out: files, pipes, gzip, zstd, xz, bzip2, told apart by content on the way in and by
  * the name's suffix on the way out
  *
  * Ownership  pm_input_open()/pm_input_close(), pm_output_open()/pm_output_close().

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* output.c - bytes out: a buffer, a packer chosen by the name's suffix, a descriptor */
+#include <bzlib.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <lzma.h>
@@ -18,7 +19,7 @@
 #define BUF_BYTES	(256 << 10)
 #define PACKED_BYTES	(256 << 10)
 
-enum packing { PLAIN, GZIP, ZSTD, XZ };
+enum packing { PLAIN, GZIP, ZSTD, XZ, BZIP2 };
 
 struct pm_output {
 	char *name;			/* what the user calls it */
@@ -36,6 +37,7 @@ struct pm_output {
 	uint8_t *gz_level;
 	ZSTD_CCtx *zstd;
 	lzma_stream xz;
+	bz_stream bz;
 };
 
 static bool ends_in(const char *s, const char *end)
@@ -130,6 +132,27 @@ static enum pm_status pack_xz(struct pm_output *o, bool end, struct pm_err *err)
 	return PM_OK;
 }
 
+static enum pm_status pack_bzip2(struct pm_output *o, bool end, struct pm_err *err)
+{
+	bz_stream *z = &o->bz;
+	int r;
+
+	z->next_in = (char *)o->buf;
+	z->avail_in = (unsigned)o->n;
+	do {
+		z->next_out = (char *)o->packed;
+		z->avail_out = PACKED_BYTES;
+		r = BZ2_bzCompress(z, end ? BZ_FINISH : BZ_RUN);
+		if (r != BZ_RUN_OK && r != BZ_FINISH_OK && r != BZ_STREAM_END) {
+			errno = EINVAL;
+			return fail(o, err, "cannot compress");
+		}
+		if (put(o, o->packed, PACKED_BYTES - z->avail_out, err) != PM_OK)
+			return PM_ERR;
+	} while (end ? r != BZ_STREAM_END : z->avail_in);
+	return PM_OK;
+}
+
 /* Everything in the buffer goes on its way. */
 static enum pm_status drain(struct pm_output *o, bool end, struct pm_err *err)
 {
@@ -152,6 +175,10 @@ static enum pm_status drain(struct pm_output *o, bool end, struct pm_err *err)
 	case XZ:
 		s = pack_xz(o, end, err);
 		break;
+	case BZIP2:
+		/* without input it has nothing to do, and says so as an error */
+		s = o->n || end ? pack_bzip2(o, end, err) : PM_OK;
+		break;
 	}
 	o->done += o->n;
 	o->n = 0;
@@ -161,7 +188,7 @@ static enum pm_status drain(struct pm_output *o, bool end, struct pm_err *err)
 static void begin(struct pm_output *o)
 {
 	o->packing = ends_in(o->name, ".gz") ? GZIP : ends_in(o->name, ".zst") ? ZSTD :
-		     ends_in(o->name, ".xz") ? XZ : PLAIN;
+		     ends_in(o->name, ".xz") ? XZ : ends_in(o->name, ".bz2") ? BZIP2 : PLAIN;
 	if (o->packing != PLAIN)
 		o->packed = pm_alloc(PACKED_BYTES);
 	switch (o->packing) {
@@ -183,6 +210,10 @@ static void begin(struct pm_output *o)
 		break;
 	case XZ:
 		if (lzma_easy_encoder(&o->xz, 6, LZMA_CHECK_CRC64) != LZMA_OK)
+			o->failed = true;
+		break;
+	case BZIP2:
+		if (BZ2_bzCompressInit(&o->bz, 9, 0, 0) != BZ_OK)
 			o->failed = true;
 		break;
 	}
@@ -347,5 +378,6 @@ void pm_output_close(struct pm_output *o)
 	free(o->gz_level);
 	ZSTD_freeCCtx(o->zstd);
 	lzma_end(&o->xz);
+	BZ2_bzCompressEnd(&o->bz);
 	free(o);
 }

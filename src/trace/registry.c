@@ -85,7 +85,7 @@ static bool ends_in(const char *s, size_t n, const char *end, size_t m)
 
 const struct pm_format *pm_format_by_name(const char *path)
 {
-	static const char *const packed[] = { ".gz", ".zst", ".xz" };
+	static const char *const packed[] = { ".gz", ".zst", ".xz", ".bz2" };
 	const struct pm_format *best = NULL;
 	size_t n = strlen(path), longest = 0;
 

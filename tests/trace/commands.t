@@ -87,7 +87,7 @@ $ pugmark slice --from 2 --count 2 $TESTS/data/formats/lackey-34.txt - -t lackey
 > I  0401b771,7
 # every level and every compression holds the same
 $ for l in fast default dense; do pugmark convert b.pug $l.pug -t pug:$l && pugmark dump $l.pug | cmp - all; done
-$ for z in gz zst xz; do pugmark convert b.pug x.pug.$z && pugmark dump x.pug.$z | cmp - all; done
+$ for z in gz zst xz bz2; do pugmark convert b.pug x.pug.$z && pugmark dump x.pug.$z | cmp - all; done
 $ cat b.pug | pugmark convert - - -t pug | pugmark dump - | cmp - all
 # there and back
 $ pugmark convert $TESTS/data/formats/penn-sjeng-60.trace p.pug && pugmark convert p.pug -t penn back.trace
@@ -124,6 +124,7 @@ $ pugmark convert -f nonsense b.pug x.pug
 ? 1
 $ pugmark convert b.pug x.din; ls x.*
 > x.din
+> x.pug.bz2
 > x.pug.gz
 > x.pug.xz
 > x.pug.zst

@@ -97,6 +97,7 @@ static void test_round_trips(void **state)
 		round_trip("a.gz", sizes[i]);
 		round_trip("a.zst", sizes[i]);
 		round_trip("a.xz", sizes[i]);
+		round_trip("a.bz2", sizes[i]);
 	}
 }
 
@@ -122,7 +123,7 @@ static void cut_everywhere(const char *name)
 	assert_int_equal(fread(packed, 1, (size_t)st.st_size, f), st.st_size);
 	fclose(f);
 	unlink(path);
-	for (size_t cut = 7; cut < (size_t)st.st_size; cut++) {
+	for (size_t cut = 10; cut < (size_t)st.st_size; cut++) {
 		struct pm_input *in = pm_input_memory(packed, cut, "cut");
 		size_t n = read_all(in, 100, back, sizeof back, &err);
 
@@ -162,12 +163,13 @@ static void test_damage(void **state)
 	cut_everywhere("b.gz");
 	cut_everywhere("b.zst");
 	cut_everywhere("b.xz");
+	cut_everywhere("b.bz2");
 }
 
 /* Members one behind the other, as `cat a.gz b.gz` makes them, are one stream. */
 static void test_members(void **state)
 {
-	static const char *const names[] = { "m.gz", "m.zst", "m.xz" };
+	static const char *const names[] = { "m.gz", "m.zst", "m.xz", "m.bz2" };
 
 	for (size_t i = 0; i < NR(names); i++) {
 		struct pm_err err = { 0 };
@@ -220,6 +222,56 @@ static void test_pipe(void **state)
 	close(fd[0]);
 }
 
+static long resident_kib(void)
+{
+	long pages = 0, resident = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%ld %ld", &pages, &resident), 2);
+	fclose(f);
+	return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* A file that is read through does not stay in memory, plain or packed. */
+static void test_constant_memory(void **state)
+{
+	static const char *const names[] = { "big", "big.gz", "big.zst" };
+	const size_t n = 96 << 20, part = 1 << 20;
+	uint8_t *data = pm_alloc(part);
+
+	fill(data, part);
+	for (size_t i = 0; i < NR(names); i++) {
+		struct pm_err err = { 0 };
+		struct pm_output *o = pm_output_open(in_dir(names[i]), &err);
+		struct pm_input *in;
+		size_t got, total = 0;
+		long before, most = 0;
+
+		for (size_t at = 0; at < n; at += part)
+			assert_int_equal(pm_output_write(o, data, part, &err), PM_OK);
+		assert_int_equal(pm_output_finish(o, &err), PM_OK);
+		pm_output_close(o);
+		before = resident_kib();
+		in = pm_input_open(in_dir(names[i]), &err);
+		for (const uint8_t *p; (p = pm_input_peek(in, 65536, &got, &err)) && got; total += got) {
+			uint64_t sum = 0;
+
+			for (size_t at = 0; at < got; at += 4096)
+				sum += p[at];
+			assert_true(sum < UINT64_MAX);
+			if (resident_kib() - before > most)
+				most = resident_kib() - before;
+			pm_input_skip(in, got);
+		}
+		assert_int_equal(total, n);
+		assert_in_range(most, 0, 16 << 10);
+		pm_input_close(in);
+		unlink(in_dir(names[i]));
+	}
+	free(data);
+}
+
 static void test_unfinished(void **state)
 {
 	struct pm_err err = { 0 };
@@ -261,6 +313,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trips), cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_members), cmocka_unit_test(test_pipe),
+		cmocka_unit_test(test_constant_memory),
 		cmocka_unit_test(test_unfinished), cmocka_unit_test(test_full_disk),
 	};
 	int r;
