@@ -7,7 +7,7 @@ $(B)/bench/bench: bench/bench.c
 
 .PHONY: bench oracle
 ROUNDS ?= 5
-bench: all $(B)/bench/bench	## measure against native, valgrind and qemu; ROUNDS=5, W='gzip cc1'
+bench: all $(B)/bench/bench bench-formats	## measure against native, valgrind and qemu; ROUNDS=5, W='gzip cc1'
 	@bench/inputs $(B)/bench/data
 	@CC1=$$(gcc -print-prog-name=cc1) $(B)/bench/bench -n $(ROUNDS) -d $(B)/bench/data -p $(CURDIR)/$(B)/pugmark \
 		-j $(B)/bench/result.json $(BENCHFLAGS) $(W)

@@ -84,6 +84,8 @@ static inline uint64_t pm_cur_varint(struct pm_cur *c, const char *what)
 {
 	uint64_t v = 0;
 
+	if (c->p < c->end && *c->p < 0x80 && !pm_failed(c->err))
+		return *c->p++;
 	for (unsigned shift = 0; shift < 64; shift += 7) {
 		uint8_t b = pm_cur_u8(c, what);
 

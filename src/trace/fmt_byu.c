@@ -32,19 +32,33 @@ static const uint8_t six_type[16] = {
 };
 
 static const struct twelve {
-	uint8_t req, type;
+	uint8_t req;
 	const char *name, *tabs;	/* as b2a prints them, its misspelling included */
 } twelve[] = {
-	{ 0x00, PM_BUS_FETCH, "FETCH", "\t\t" }, { 0x01, PM_BUS_READ, "MEMREAD", "\t" },
-	{ 0x02, PM_BUS_READ_INVAL, "MEMREADINV", "\t" }, { 0x03, PM_BUS_WRITE, "MEMWRITE", "\t" },
-	{ 0x10, PM_BUS_IO_READ, "IOREAD", "\t\t" }, { 0x11, PM_BUS_IO_WRITE, "IOWRITE", "\t" },
-	{ 0x20, PM_BUS_SPECIAL, "DEFERREPLY", "\t" }, { 0x21, PM_BUS_INTACK, "INTA", "\t\t" },
-	{ 0x22, PM_BUS_SPECIAL, "CNTRLAGNTRES", "\t" }, { 0x23, PM_BUS_SPECIAL, "BRTRACEREC", "\t" },
-	{ 0x31, PM_BUS_SPECIAL, "SHUTDOWN", "\t" }, { 0x32, PM_BUS_SPECIAL, "FLUSH", "\t\t" },
-	{ 0x33, PM_BUS_SPECIAL, "HALT", "\t\t" }, { 0x34, PM_BUS_SPECIAL, "SYNC", "\t\t" },
-	{ 0x35, PM_BUS_SPECIAL, "FLUSHACK", "\t" }, { 0x36, PM_BUS_SPECIAL, "STOPCLKAK", "\t" },
-	{ 0x37, PM_BUS_SPECIAL, "SMIACK", "\t\t" },
+	{ 0x00, "FETCH", "\t\t" }, { 0x01, "MEMREAD", "\t" },
+	{ 0x02, "MEMREADINV", "\t" }, { 0x03, "MEMWRITE", "\t" },
+	{ 0x10, "IOREAD", "\t\t" }, { 0x11, "IOWRITE", "\t" },
+	{ 0x20, "DEFERREPLY", "\t" }, { 0x21, "INTA", "\t\t" },
+	{ 0x22, "CNTRLAGNTRES", "\t" }, { 0x23, "BRTRACEREC", "\t" },
+	{ 0x31, "SHUTDOWN", "\t" }, { 0x32, "FLUSH", "\t\t" },
+	{ 0x33, "HALT", "\t\t" }, { 0x34, "SYNC", "\t\t" },
+	{ 0x35, "FLUSHACK", "\t" }, { 0x36, "STOPCLKAK", "\t" },
+	{ 0x37, "SMIACK", "\t\t" },
 };
+
+#define LAST_REQ 0x37
+#define NEVER PM_BUS_INVALID
+static const uint8_t twelve_type[LAST_REQ + 1] = {
+	PM_BUS_FETCH, PM_BUS_READ, PM_BUS_READ_INVAL, PM_BUS_WRITE, NEVER, NEVER, NEVER, NEVER,
+	NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
+	PM_BUS_IO_READ, PM_BUS_IO_WRITE, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
+	NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
+	PM_BUS_SPECIAL, PM_BUS_INTACK, PM_BUS_SPECIAL, PM_BUS_SPECIAL, NEVER, NEVER, NEVER, NEVER,
+	NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER,
+	NEVER, PM_BUS_SPECIAL, PM_BUS_SPECIAL, PM_BUS_SPECIAL,
+	PM_BUS_SPECIAL, PM_BUS_SPECIAL, PM_BUS_SPECIAL, PM_BUS_SPECIAL,
+};
+#undef NEVER
 
 static const struct twelve *twelve_of(unsigned req)
 {
@@ -117,52 +131,68 @@ static void byu_close(void *self)
 	free(r);
 }
 
-/* The event beside the bus transaction. */
-static void lower(struct pm_builder *b, unsigned type, uint64_t addr, unsigned size)
+#define MAX_EVENTS 3		/* that one record becomes */
+
+/* For @n more records, and the header. */
+static void room(struct pm_builder *b, size_t n)
 {
-	switch (type) {
-	case PM_BUS_FETCH: pm_ev_add(b, PM_EV_LINE, 0, size, addr, 0); break;
-	case PM_BUS_READ: case PM_BUS_READ_INVAL: pm_ev_add(b, PM_EV_READ, 0, size, addr, 0); break;
-	case PM_BUS_WRITE: case PM_BUS_WRITEBACK: pm_ev_add(b, PM_EV_WRITE, 0, size, addr, 0); break;
-	case PM_BUS_IO_READ: pm_ev_add(b, PM_EV_DEVICE, 0, size, addr, 0); break;
-	case PM_BUS_IO_WRITE: pm_ev_add(b, PM_EV_DEVICE, PM_REF_WRITE, size, addr, 0); break;
+	pm_ev_room(b, MAX_EVENTS * n + 1);
+	if (b->cap_bus - b->b.nbus < n) {
+		b->cap_bus = b->b.nbus + n;
+		b->bus = pm_realloc(b->bus, b->cap_bus * sizeof *b->bus);
 	}
+}
+
+/* pm_builder_bus() where there is room: HOT. */
+static inline struct pm_bus *put_bus(struct pm_builder *b, uint64_t addr, unsigned size, uint64_t time)
+{
+	struct pm_bus *u = &b->bus[b->b.nbus];
+
+	pm_ev_put(b, PM_EV_BUS, 0, size, addr, 0)->id = (uint32_t)b->b.nbus++;
+	*u = (struct pm_bus){ .time = time };
+	return u;
+}
+
+/* The event beside the bus transaction. */
+static inline void lower(struct pm_builder *b, unsigned type, uint64_t addr, unsigned size)
+{
+	static const struct { uint8_t kind, flags; } as[PM_BUS_INVALID + 1] = {
+		[PM_BUS_FETCH] = { PM_EV_LINE, 0 },
+		[PM_BUS_READ] = { PM_EV_READ, 0 }, [PM_BUS_READ_INVAL] = { PM_EV_READ, 0 },
+		[PM_BUS_WRITE] = { PM_EV_WRITE, 0 }, [PM_BUS_WRITEBACK] = { PM_EV_WRITE, 0 },
+		[PM_BUS_IO_READ] = { PM_EV_DEVICE, 0 }, [PM_BUS_IO_WRITE] = { PM_EV_DEVICE, PM_REF_WRITE },
+	};
+
+	if (as[type].kind)
+		pm_ev_put(b, as[type].kind, as[type].flags, size, addr, 0);
 }
 
 static void add_six(struct byu_reader *r, uint32_t addr, unsigned be, unsigned ctl)
 {
 	unsigned on = ~be & 0xff, v = ctl >> 4, off = on ? (unsigned)__builtin_ctz(on) : 0;
-	struct pm_bus *u = pm_builder_bus(&r->b);
-	struct pm_event *e = &r->b.ev[r->b.b.n - 1];
+	unsigned size = (unsigned)__builtin_popcount(on);
+	struct pm_bus *u = put_bus(&r->b, addr, size, UINT64_MAX);
 
 	u->type = six_type[v];
 	u->lanes = (uint8_t)be;
 	u->raw[0] = (uint8_t)ctl;
-	e->addr = addr;
-	e->size = (uint16_t)__builtin_popcount(on);
 	if (on)
-		lower(&r->b, u->type, (uint64_t)addr + off, e->size);
+		lower(&r->b, u->type, (uint64_t)addr + off, size);
 }
 
 static void add_twelve(struct byu_reader *r, uint32_t addr, unsigned req, unsigned size, unsigned attr,
 		       unsigned proc, uint32_t time)
 {
-	const struct twelve *t = twelve_of(req);
 	struct pm_bus *u;
-	struct pm_event *e;
 
 	if (time != UINT32_MAX)
 		r->time += time;
-	pm_ev_add(&r->b, PM_EV_TIME, 0, 0, 0, r->time);
-	u = pm_builder_bus(&r->b);
-	e = &r->b.ev[r->b.b.n - 1];
-	u->type = t ? t->type : PM_BUS_INVALID;
-	u->time = time == UINT32_MAX ? UINT64_MAX : time;
+	pm_ev_put(&r->b, PM_EV_TIME, 0, 0, 0, r->time);
+	u = put_bus(&r->b, addr, size, time == UINT32_MAX ? UINT64_MAX : time);
+	u->type = req <= LAST_REQ ? twelve_type[req] : PM_BUS_INVALID;
 	u->attr = (uint8_t)attr;
 	u->agent = (uint8_t)proc;
 	u->raw[0] = (uint8_t)req;
-	e->addr = addr;
-	e->size = (uint16_t)size;
 	if (size)
 		lower(&r->b, u->type, addr, size);
 }
@@ -214,6 +244,7 @@ static enum pm_status byu_next(void *self, const struct pm_batch **batch, struct
 	bool header = false;
 
 	pm_builder_reset(b, &r->stream, NULL);
+	room(b, PM_BATCH_EVENTS);
 	while (b->b.n < PM_BATCH_EVENTS) {
 		const uint8_t *p;
 		enum pm_status st;
@@ -325,11 +356,12 @@ static char *put_six(struct byu_writer *w, char *p, uint64_t addr, unsigned be, 
 static char *put_twelve(struct byu_writer *w, char *p, uint64_t addr, unsigned req, unsigned size,
 			unsigned attr, unsigned proc, uint32_t time)
 {
-	const struct twelve *t = twelve_of(req);
+	if (w->kind == BYUTEXT) {
+		const struct twelve *t = twelve_of(req);
 
-	if (w->kind == BYUTEXT)
 		return p + sprintf(p, "%08x %s%s%2d\t%02x\t%1d\t%d\n", (uint32_t)addr, t ? t->name : "UNKNOWN",
 				   t ? t->tabs : "\t", size, attr, proc, (int32_t)time);
+	}
 	p = pm_put32(p, (uint32_t)addr);
 	p[0] = (char)req;
 	p[1] = (char)size;
@@ -511,6 +543,7 @@ static int text_probe(const uint8_t *head, size_t n)
 
 	if (!nl && n >= PM_WINDOW)
 		return 0;
+	room(&r.b, 1);
 	ok = n && parse_text(&r, s, nl ? (size_t)(nl - s) : n);
 	pm_builder_release(&r.b);
 	return ok ? 70 : 0;

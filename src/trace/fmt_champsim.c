@@ -77,13 +77,13 @@ static unsigned to_pin(uint32_t id)
 /* ---- reading -------------------------------------------------------------------------------- */
 
 struct champ_reader {
-	const struct layout *l;
 	struct pm_window w;
 	struct pm_builder b;
 	struct pm_stream stream;
 	uint64_t insns;
 	unsigned asid;
 	bool started;
+	uint32_t from_pin[256];
 };
 
 static void *champ_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
@@ -95,7 +95,8 @@ static void *champ_open(struct pm_input *in, const struct pm_read_opts *o, uint3
 		return NULL;
 	r = pm_alloc(sizeof *r);
 	r->w.in = in;
-	r->l = l;
+	for (unsigned i = 0; i < NR(r->from_pin); i++)
+		r->from_pin[i] = from_pin(i);
 	*facts = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_BRANCHES | PM_HAS_REGS |
 		 (l->asid ? PM_HAS_SPACES : 0);
 	return r;
@@ -111,7 +112,8 @@ static void champ_close(void *self)
 	free(r);
 }
 
-static unsigned branch_kind(const struct layout *l, const uint8_t *p)
+static inline __attribute__((always_inline))
+unsigned branch_kind(const struct layout *l, const uint8_t *p)
 {
 	bool sp = false, flags = false, ip = false, other = false, wsp = false, wip = false;
 
@@ -140,10 +142,44 @@ static unsigned branch_kind(const struct layout *l, const uint8_t *p)
 	return PM_BR_INDIRECT;
 }
 
-static enum pm_status champ_next(void *self, const struct pm_batch **batch, struct pm_err *err)
+/* HOT: once per record, compiled once for each layout. */
+static inline __attribute__((always_inline))
+void champ_record(struct champ_reader *r, const struct layout *l, const uint8_t *p, bool known)
 {
-	struct champ_reader *r = self;
-	const struct layout *l = r->l;
+	struct pm_builder *b = &r->b;
+	struct pm_event *e;
+	uint64_t pc = pm_get64(p), next = known ? pm_get64(p + l->size) : 0, addr;
+	unsigned size = known && !(p[8] && p[9]) && next > pc && next - pc <= 15 ? (unsigned)(next - pc) : 0;
+
+	if (l->asid && pm_get16(p + l->asid) != r->asid) {
+		r->asid = pm_get16(p + l->asid);
+		pm_ev_put(b, PM_EV_SWITCH, 0, 0, 0, r->asid);
+	}
+	e = &b->ev[b->b.n];
+	*e++ = (struct pm_event){ PM_EV_INSN, 0, (uint16_t)size, PM_NONE, pc, 0 };
+	/* used slots come first: most records have one or two registers, and no address */
+	for (unsigned i = 0; i < l->nsreg; i++)
+		if (p[l->sreg + i])
+			*e++ = (struct pm_event){ PM_EV_REG_READ, 0, 8, r->from_pin[p[l->sreg + i]], 0, 0 };
+	for (unsigned i = 0; i < l->ndreg; i++)
+		if (p[l->dreg + i])
+			*e++ = (struct pm_event){ PM_EV_REG_WRITE, 0, 8, r->from_pin[p[l->dreg + i]], 0, 0 };
+	for (unsigned i = 0; i < l->nsmem; i++)
+		if ((addr = pm_get64(p + l->smem + 8 * i)))
+			*e++ = (struct pm_event){ PM_EV_READ, 0, 8, PM_NONE, addr, 0 };
+	for (unsigned i = 0; i < l->ndmem; i++)
+		if ((addr = pm_get64(p + l->dmem + 8 * i)))
+			*e++ = (struct pm_event){ PM_EV_WRITE, 0, 8, PM_NONE, addr, 0 };
+	if (p[8])
+		*e++ = (struct pm_event){ PM_EV_BRANCH, (uint8_t)(branch_kind(l, p) | (p[9] ? PM_BR_TAKEN : 0)),
+					  (uint16_t)size, PM_NONE, pc, p[9] ? next : 0 };
+	b->b.n = (size_t)(e - b->ev);
+}
+
+static inline __attribute__((always_inline))
+enum pm_status champ_next(struct champ_reader *r, const struct layout *l, const struct pm_batch **batch,
+			  struct pm_err *err)
+{
 	struct pm_builder *b = &r->b;
 
 	pm_builder_reset(b, &r->stream, NULL);
@@ -155,9 +191,6 @@ static enum pm_status champ_next(void *self, const struct pm_batch **batch, stru
 	}
 	while (b->b.n < PM_BATCH_EVENTS) {
 		const uint8_t *p;
-		uint64_t pc, next = 0;
-		unsigned size;
-		bool known;
 
 		/* the next record tells the instruction's size and a branch's target */
 		if (pm_window_left(&r->w) < 2 * l->size) {
@@ -176,38 +209,23 @@ static enum pm_status champ_next(void *self, const struct pm_batch **batch, stru
 			return pm_fail(err, pm_window_at(&r->w) + (p[8] > 1 ? 8 : 9),
 				       "expected 0 or 1 for %s, found %u",
 				       p[8] > 1 ? "'is a branch'" : "'taken'", p[8] > 1 ? p[8] : p[9]);
-		pc = pm_get64(p);
-		known = pm_window_left(&r->w) >= 2 * l->size;
-		if (known)
-			next = pm_get64(p + l->size);
-		size = known && !(p[8] && p[9]) && next > pc && next - pc <= 15 ? (unsigned)(next - pc) : 0;
-		if (l->asid && pm_get16(p + l->asid) != r->asid) {
-			r->asid = pm_get16(p + l->asid);
-			pm_ev_put(b, PM_EV_SWITCH, 0, 0, 0, r->asid);
-		}
-		pm_ev_put(b, PM_EV_INSN, 0, size, pc, 0);
+		champ_record(r, l, p, pm_window_left(&r->w) >= 2 * l->size);
 		r->insns++;
-		for (unsigned i = 0; i < l->nsreg; i++)
-			if (p[l->sreg + i])
-				pm_ev_put(b, PM_EV_REG_READ, 0, 8, 0, 0)->id = from_pin(p[l->sreg + i]);
-		for (unsigned i = 0; i < l->ndreg; i++)
-			if (p[l->dreg + i])
-				pm_ev_put(b, PM_EV_REG_WRITE, 0, 8, 0, 0)->id = from_pin(p[l->dreg + i]);
-		for (unsigned i = 0; i < l->nsmem; i++)
-			if (pm_get64(p + l->smem + 8 * i))
-				pm_ev_put(b, PM_EV_READ, 0, 8, pm_get64(p + l->smem + 8 * i), 0);
-		for (unsigned i = 0; i < l->ndmem; i++)
-			if (pm_get64(p + l->dmem + 8 * i))
-				pm_ev_put(b, PM_EV_WRITE, 0, 8, pm_get64(p + l->dmem + 8 * i), 0);
-		if (p[8])
-			pm_ev_put(b, PM_EV_BRANCH, branch_kind(l, p) | (p[9] ? PM_BR_TAKEN : 0), size, pc,
-				  p[9] ? next : 0);
 		r->w.p += l->size;
 	}
 	if (!b->b.n)
 		return PM_END;
 	*batch = pm_builder_batch(b);
 	return PM_OK;
+}
+
+static enum pm_status cs_next(void *self, const struct pm_batch **batch, struct pm_err *err)
+{
+	return champ_next(self, &champsim, batch, err);
+}
+static enum pm_status cl_next(void *self, const struct pm_batch **batch, struct pm_err *err)
+{
+	return champ_next(self, &cloudsuite, batch, err);
 }
 
 static void *cs_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f, struct pm_err *e)
@@ -505,8 +523,8 @@ static int cl_probe(const uint8_t *head, size_t n)
 	return champ_probe(head, n, &cloudsuite);
 }
 
-static const struct pm_reader_ops cs_read = { cs_open, champ_next, champ_close };
-static const struct pm_reader_ops cl_read = { cl_open, champ_next, champ_close };
+static const struct pm_reader_ops cs_read = { cs_open, cs_next, champ_close };
+static const struct pm_reader_ops cl_read = { cl_open, cl_next, champ_close };
 static const struct pm_writer_ops cs_write = {
 	cs_create, champ_write, champ_finish, champ_free, pm_plain_dropped
 };

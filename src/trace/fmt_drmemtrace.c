@@ -12,8 +12,8 @@
  * docs/formats/drmemtrace.md has the order of entries and the worked example. */
 #include <stdlib.h>
 
-#include "trace/expand.h"
 #include "trace/group.h"
+#include "trace/insns.h"
 #include "trace/text.h"
 
 enum {
@@ -51,39 +51,17 @@ static bool is_instr(unsigned type)
 struct dr_reader {
 	struct pm_window w;
 	struct pm_builder b;
-	struct pm_stream **stream;	/* one per thread, in order of appearance */
-	size_t nstream, cap_stream;
+	struct pm_streams streams;
 	struct pm_stream *now;
-	struct pm_map pcs;		/* pc -> index into insn */
-	struct pm_insn *insn;
-	size_t ninsn, cap_insn;
-	struct pm_code code;
+	struct pm_codes codes;
 	uint64_t insns, first_time;
 	uint8_t isa;
 	uint8_t enc[16];
 	unsigned nenc;
-	bool started, pending, timed;	/* pending: a branch whose target the next instruction tells */
-	struct pm_event branch;
-	uint32_t branch_insn;
-	unsigned branch_type;
-	uint64_t fall;
-	uint32_t rep;			/* the repeated instruction that runs, PM_NONE */
-	uint64_t iters;
+	bool started, timed;
+	struct pm_outcome branch;
+	struct pm_reps rep;
 };
-
-static struct pm_stream *stream_of(struct dr_reader *r, uint32_t tid)
-{
-	struct pm_stream *s;
-
-	for (size_t i = 0; i < r->nstream; i++)
-		if (r->stream[i]->tid == tid)
-			return r->stream[i];
-	pm_grow(r->stream, r->nstream, r->cap_stream);
-	s = pm_alloc(sizeof *s);
-	s->index = (uint32_t)r->nstream;
-	s->tid = tid;
-	return r->stream[r->nstream++] = s;
-}
 
 static void *dr_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
 		     struct pm_err *err)
@@ -109,7 +87,7 @@ static void *dr_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t
 	r = pm_alloc(sizeof *r);
 	r->w.in = in;
 	r->isa = PM_ISA_NONE;
-	r->rep = PM_NONE;
+	r->rep.id = PM_NONE;
 	*facts = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | PM_HAS_THREADS |
 		 PM_HAS_TIME;
 	for (size_t i = 0; i + ENTRY <= got; i += ENTRY) {
@@ -134,11 +112,8 @@ static void dr_close(void *self)
 	if (!r)
 		return;
 	pm_builder_release(&r->b);
-	for (size_t i = 0; i < r->nstream; i++)
-		free(r->stream[i]);
-	free(r->stream);
-	pm_map_release(&r->pcs);
-	free(r->insn);
+	pm_streams_release(&r->streams);
+	pm_codes_release(&r->codes);
 	free(r);
 }
 
@@ -150,47 +125,24 @@ static uint32_t insn_of(struct dr_reader *r, const struct dr_entry *e)
 		[DR_SYSENTER] = PM_CLASS_SYSCALL, [DR_TAKEN] = PM_CLASS_COND, [DR_UNTAKEN] = PM_CLASS_COND,
 	};
 	bool fresh;
-	uint64_t *at = pm_map_put(&r->pcs, e->addr, &fresh);
-	struct pm_insn *in;
+	uint32_t id = pm_codes_put(&r->codes, e->addr, r->enc, r->nenc, false, r->isa, &fresh);
+	struct pm_insn *in = &r->codes.insn[id];
 	struct x86_regs x;
 
-	if (!fresh && (!r->nenc || (r->insn[*at].len == r->nenc && !memcmp(r->insn[*at].bytes, r->enc, r->nenc))))
-		return (uint32_t)*at;
-	*at = r->ninsn;
-	pm_grow(r->insn, r->ninsn, r->cap_insn);
-	in = &r->insn[r->ninsn];
-	*in = (struct pm_insn){ .pc = e->addr, .len = (uint8_t)r->nenc, .isa = r->isa, .object = PM_NONE };
-	memcpy(in->bytes, r->enc, r->nenc);
+	if (!fresh)
+		return id;
 	in->class = e->type < NR(class) ? class[e->type] : PM_CLASS_NONE;
 	if (r->isa != PM_ISA_NONE && r->nenc && x86_regs(r->enc, r->nenc, r->isa == PM_ISA_X86_64, &x))
 		in->rep = x.rep;
-	return (uint32_t)r->ninsn++;
+	return id;
 }
 
-static void tell_branch(struct dr_reader *r, bool known, uint64_t next)
+/* The instruction before is complete: nothing (known false) or the one at @next follows it. */
+static void close_insn(struct dr_reader *r, bool known, uint64_t next)
 {
-	struct pm_event *e = &r->branch;
-	uint64_t target = 0;
-
-	if (!r->pending)
-		return;
-	r->pending = false;
-	if (r->branch_type == DR_COND && known && next != r->fall)
-		e->flags |= PM_BR_TAKEN;
-	if (e->flags & PM_BR_TAKEN)
-		e->value = known ? next : 0;
-	else if (r->isa != PM_ISA_NONE && r->insn[r->branch_insn].len &&
-		 pm_insn_target(&r->insn[r->branch_insn], &target))
-		e->value = target;
-	*pm_ev_add(&r->b, PM_EV_BRANCH, 0, 0, 0, 0) = *e;
-}
-
-static void end_rep(struct dr_reader *r)
-{
-	if (r->rep == PM_NONE)
-		return;
-	pm_ev_add(&r->b, PM_EV_REP_END, 0, 0, r->insn[r->rep].pc, r->iters)->id = r->rep;
-	r->rep = PM_NONE;
+	pm_outcome_tell(&r->branch, &r->b, &r->codes, known, next);
+	if (!known)
+		pm_reps_end(&r->rep, &r->b, &r->codes);
 }
 
 /* The encoding of the instruction that follows stands in the code table: its entries, as far as they
@@ -225,28 +177,22 @@ static void add_instr(struct dr_reader *r, const struct dr_entry *e)
 	};
 	uint32_t id = insn_of(r, e);
 
-	tell_branch(r, true, e->addr);
+	close_insn(r, true, e->addr);
 	if (e->type == DR_NO_FETCH) {
 		pm_ev_add(&r->b, PM_EV_REP_ITER, 0, 0, e->addr, e->size)->id = id;
 		r->nenc = 0;
-		r->iters++;
+		r->rep.iters++;
 		return;
 	}
-	end_rep(r);
+	pm_reps_end(&r->rep, &r->b, &r->codes);
 	pm_ev_add(&r->b, PM_EV_INSN, e->type, e->size, e->addr, take_encoding(&r->b))->id = id;
 	r->insns++;
 	r->nenc = 0;
-	if (r->insn[id].rep) {
-		r->rep = id;
-		r->iters = 0;
-	}
-	if (e->type < NR(flags) && flags[e->type]) {
-		r->pending = true;
-		r->branch_insn = id;
-		r->branch_type = e->type;
-		r->fall = e->addr + e->size;
-		r->branch = (struct pm_event){ PM_EV_BRANCH, flags[e->type], (uint16_t)e->size, id, e->addr, 0 };
-	}
+	if (r->codes.insn[id].rep)
+		r->rep = (struct pm_reps){ id, 0 };
+	if (e->type < NR(flags) && flags[e->type])
+		r->branch = (struct pm_outcome){ true, e->type != DR_COND, { PM_EV_BRANCH, flags[e->type],
+					       (uint16_t)e->size, id, e->addr, 0 } };
 }
 
 static enum pm_status dr_next(void *self, const struct pm_batch **batch, struct pm_err *err)
@@ -255,8 +201,8 @@ static enum pm_status dr_next(void *self, const struct pm_batch **batch, struct 
 	struct pm_builder *b = &r->b;
 
 	if (!r->now)
-		r->now = stream_of(r, 0);
-	pm_builder_reset(b, r->now, &r->code);
+		r->now = pm_streams_of(&r->streams, 0);
+	pm_builder_reset(b, r->now, &r->codes.code);
 	b->b.first_insn = r->insns;
 	if (!r->started) {
 		r->started = true;
@@ -272,8 +218,7 @@ static enum pm_status dr_next(void *self, const struct pm_batch **batch, struct 
 			if (st == PM_ERR)
 				return st;
 			if (st == PM_END) {
-				tell_branch(r, false, 0);
-				end_rep(r);
+				close_insn(r, false, 0);
 				break;
 			}
 			if (pm_window_left(&r->w) < ENTRY)
@@ -291,18 +236,17 @@ static enum pm_status dr_next(void *self, const struct pm_batch **batch, struct 
 			add_instr(r, &e);
 		} else if (e.type <= DR_PREFETCH_LAST) {
 			/* the first iteration has no entry of its own: value 0 says so to our writer */
-			if (r->rep != PM_NONE && !r->iters) {
-				r->iters = 1;
-				pm_ev_add(b, PM_EV_REP_ITER, 0, 0, r->insn[r->rep].pc, 0)->id = r->rep;
+			if (r->rep.id != PM_NONE && !r->rep.iters) {
+				r->rep.iters = 1;
+				pm_ev_add(b, PM_EV_REP_ITER, 0, 0, r->codes.insn[r->rep.id].pc, 0)->id = r->rep.id;
 			}
 			pm_ev_add(b, e.type == DR_WRITE ? PM_EV_WRITE : PM_EV_READ,
 				  e.type > DR_WRITE ? PM_REF_PREFETCH : 0, e.size, e.addr, e.type);
-		} else if (e.type == DR_THREAD && r->nstream && r->now != stream_of(r, (uint32_t)e.addr) &&
+		} else if (e.type == DR_THREAD && r->streams.n && r->now != pm_streams_of(&r->streams, (uint32_t)e.addr) &&
 			   r->insns) {
 			/* another thread's part: a batch has one stream */
-			tell_branch(r, false, 0);
-			end_rep(r);
-			r->now = stream_of(r, (uint32_t)e.addr);
+			close_insn(r, false, 0);
+			r->now = pm_streams_of(&r->streams, (uint32_t)e.addr);
 			if (b->b.n)
 				break;
 			b->b.stream = r->now;
@@ -334,8 +278,7 @@ static enum pm_status dr_next(void *self, const struct pm_batch **batch, struct 
 	}
 	if (!b->b.n)
 		return PM_END;
-	r->code.insn = r->insn;
-	r->code.ninsn = r->ninsn;
+	pm_codes_lend(&r->codes);
 	*batch = pm_builder_batch(b);
 	return PM_OK;
 }

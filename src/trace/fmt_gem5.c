@@ -14,6 +14,7 @@
 
 #include "base/cur.h"
 #include "trace/group.h"
+#include "trace/insns.h"
 #include "trace/text.h"
 
 #define MESSAGE_MAX	(1 << 20)
@@ -25,10 +26,7 @@ struct gem5_reader {
 	struct pm_window w;
 	struct pm_builder b;
 	struct pm_stream stream;
-	struct pm_map pcs;
-	struct pm_insn *insn;
-	size_t ninsn, cap_insn;
-	struct pm_code code;
+	struct pm_codes codes;
 	uint64_t insns, tick, freq;
 	bool started, timed;
 };
@@ -63,8 +61,7 @@ static void gem5_close(void *self)
 	if (!r)
 		return;
 	pm_builder_release(&r->b);
-	pm_map_release(&r->pcs);
-	free(r->insn);
+	pm_codes_release(&r->codes);
 	free(r);
 }
 
@@ -104,69 +101,130 @@ static bool pb_next(struct pm_cur *c, struct pb *f)
 	return !pm_failed(c->err);
 }
 
-static uint32_t insn_of(struct gem5_reader *r, uint64_t pc, const uint8_t *bytes, unsigned len)
+/* @buffer: gem5 stores its whole buffer, which may be longer than the instruction. Which instruction
+ * set it is stands nowhere: bytes that vary in number say x86. */
+static uint32_t insn_of(struct gem5_reader *r, uint64_t pc, const uint8_t *bytes, unsigned len, bool buffer)
 {
 	bool fresh;
-	uint64_t *at = pm_map_put(&r->pcs, pc, &fresh);
-	struct pm_insn *in;
+	uint32_t id = pm_codes_put(&r->codes, pc, bytes, len, buffer, PM_ISA_X86_64, &fresh);
+	struct pm_insn *in = &r->codes.insn[id];
+	struct x86_regs x;
 
-	if (!fresh && r->insn[*at].len == len && !memcmp(r->insn[*at].bytes, bytes, len))
-		return (uint32_t)*at;
-	*at = r->ninsn;
-	pm_grow(r->insn, r->ninsn, r->cap_insn);
-	in = &r->insn[r->ninsn];
-	/* which instruction set it is stands nowhere: bytes that vary in number say x86 */
-	*in = (struct pm_insn){ .pc = pc, .len = (uint8_t)len, .isa = PM_ISA_X86_64, .object = PM_NONE };
-	memcpy(in->bytes, bytes, len);
-	return (uint32_t)r->ninsn++;
+	if (fresh && buffer && x86_regs(bytes, len, true, &x)) {
+		memset(in->bytes + x.len, 0, in->len - x.len);
+		in->len = x.len;
+	}
+	return id;
 }
 
+/* A message that does not parse, once more and slowly, for what is wrong with it. */
+static enum pm_status explain(struct pm_cur c, struct pm_err *err)
+{
+	struct pb f, g;
+
+	while (pb_next(&c, &f))
+		if (f.field == 8 && f.wire == 2) {
+			struct pm_cur m = pm_cur_init(f.p, f.v, pm_cur_at(&c) - f.v, err);
+
+			while (pb_next(&m, &g))
+				;
+		}
+	return pm_failed(err) ? PM_ERR : pm_fail(err, c.where, "expected an Inst message with a pc");
+}
+
+/* Without a cursor, because it is HOT; NULL: this is no number. */
+static inline const uint8_t *get_varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
+{
+	uint64_t x = 0;
+
+	for (unsigned shift = 0; shift < 64 && p < end; shift += 7) {
+		x |= (uint64_t)(*p & 0x7f) << shift;
+		if (*p++ < 0x80) {
+			*v = x;
+			return shift == 63 && p[-1] > 1 ? NULL : p;
+		}
+	}
+	return NULL;
+}
+
+/* The next field: its key, and its value or where its bytes are. NULL: see explain(). */
+static inline const uint8_t *get_field(const uint8_t *p, const uint8_t *end, uint64_t *key, uint64_t *v,
+				       const uint8_t **at)
+{
+	p = get_varint(p, end, key);
+	if (!p)
+		return NULL;
+	switch (*key & 7) {
+	case 0:
+		return get_varint(p, end, v);
+	case 1:
+		if (end - p < 8)
+			return NULL;
+		*v = pm_get64(p);
+		return p + 8;
+	case 2:
+		p = get_varint(p, end, v);
+		if (!p || (uint64_t)(end - p) < *v)
+			return NULL;
+		*at = p;
+		return p + *v;
+	case 5:
+		if (end - p < 4)
+			return NULL;
+		*v = pm_get32(p);
+		return p + 4;
+	}
+	return NULL;
+}
+
+/* HOT: once per instruction; the message is at c.p, the whole record with its length at @raw. */
 static enum pm_status gem5_inst(struct gem5_reader *r, struct pm_cur c, const uint8_t *raw, size_t n,
 				struct pm_err *err)
 {
-	uint64_t pc = 0, tick = 0, type = 0;
-	uint8_t bytes[15];
+	uint64_t pc = 0, tick = 0, type = 0, key, v;
+	const uint8_t *bytes = NULL, *at = NULL, *in, *p = c.p;
 	unsigned len = 0, mem = 0;
 	bool has_pc = false, buffer = false;
 	struct pm_builder *b = &r->b;
 	size_t insn = b->b.n;
-	struct pb f;
 
 	/* the instruction's event comes first and is completed when all fields are known */
 	pm_ev_add(b, PM_EV_INSN, 0, 0, 0, 0);
-	while (pb_next(&c, &f)) {
-		switch (f.field << 3 | f.wire) {
+	while (p < c.end) {
+		p = get_field(p, c.end, &key, &v, &at);
+		if (!p)
+			return explain(c, err);
+		switch (key) {
 		case 1 << 3 | 0:
-			pc = f.v;
+			pc = v;
 			has_pc = true;
 			break;
 		case 2 << 3 | 5:
 			len = 4;
-			for (unsigned i = 0; i < 4; i++)
-				bytes[i] = (uint8_t)(f.v >> 8 * i);
+			bytes = p - 4;
 			break;
 		case 9 << 3 | 2:
-			/* gem5 stores its whole buffer, which may be longer than the instruction */
-			len = f.v < 15 ? (unsigned)f.v : 15;
-			memcpy(bytes, f.p, len);
+			len = v < 15 ? (unsigned)v : 15;
+			bytes = at;
 			buffer = true;
 			break;
 		case 5 << 3 | 1:
-			tick = f.v;
+			tick = v;
 			break;
 		case 6 << 3 | 0:
-			type = f.v;
+			type = v;
 			break;
 		case 8 << 3 | 2: {
-			struct pm_cur m = pm_cur_init(f.p, f.v, pm_cur_at(&c) - f.v, err);
 			uint64_t addr = 0, size = 0;
-			struct pb g;
 
-			while (pb_next(&m, &g)) {
-				if (g.field == 1 && !g.wire)
-					addr = g.v;
-				else if (g.field == 2 && !g.wire)
-					size = g.v;
+			for (const uint8_t *m = at; m < p; ) {
+				m = get_field(m, p, &key, &v, &in);
+				if (!m)
+					return explain(c, err);
+				if (key == (1 << 3 | 0))
+					addr = v;
+				else if (key == (2 << 3 | 0))
+					size = v;
 			}
 			pm_ev_add(b, PM_EV_READ, 0, size > UINT16_MAX ? UINT16_MAX : (unsigned)size, addr, 0);
 			mem++;
@@ -174,10 +232,8 @@ static enum pm_status gem5_inst(struct gem5_reader *r, struct pm_cur c, const ui
 		}
 		}
 	}
-	if (pm_failed(err))
-		return PM_ERR;
 	if (!has_pc)
-		return pm_fail(err, c.where, "expected an Inst message with a pc");
+		return explain(c, err);
 	if (tick != r->tick || !r->timed) {
 		struct pm_event *e = pm_ev_add(b, PM_EV_TIME, 0, 0, 0, 0);
 
@@ -190,11 +246,8 @@ static enum pm_status gem5_inst(struct gem5_reader *r, struct pm_cur c, const ui
 		r->timed = true;
 	}
 	if (len) {
-		struct x86_regs x;
-
-		if (buffer && x86_regs(bytes, len, true, &x))
-			len = x.len;
-		b->ev[insn].id = insn_of(r, pc, bytes, len);
+		b->ev[insn].id = insn_of(r, pc, bytes, len, buffer);
+		len = r->codes.insn[b->ev[insn].id].len;
 	}
 	b->ev[insn].size = (uint16_t)len;
 	b->ev[insn].addr = pc;
@@ -222,7 +275,7 @@ static enum pm_status gem5_next(void *self, const struct pm_batch **batch, struc
 	struct gem5_reader *r = self;
 	struct pm_builder *b = &r->b;
 
-	pm_builder_reset(b, &r->stream, &r->code);
+	pm_builder_reset(b, &r->stream, &r->codes.code);
 	b->b.first_insn = r->insns;
 	while (b->b.n < PM_BATCH_EVENTS) {
 		struct pm_cur c;
@@ -269,8 +322,7 @@ static enum pm_status gem5_next(void *self, const struct pm_batch **batch, struc
 	}
 	if (!b->b.n)
 		return PM_END;
-	r->code.insn = r->insn;
-	r->code.ninsn = r->ninsn;
+	pm_codes_lend(&r->codes);
 	*batch = pm_builder_batch(b);
 	return PM_OK;
 }

@@ -603,6 +603,8 @@ struct idt_writer {
 	struct pm_buf native_blk;	/* .blk of the source, as it was */
 	struct { uint32_t at; uint64_t target; } *targ;
 	size_t ntarg, cap_targ, nentry;
+	struct form { uint16_t id; uint8_t class, known; } *form;	/* by number in the code table */
+	size_t cap_form;
 };
 
 static enum pm_status put_info(struct idt_writer *w, struct pm_buf *to, const uint8_t *head, unsigned n,
@@ -842,25 +844,49 @@ static bool is_pusha(const struct pm_group *g)
 	return g->insn.isa == PM_ISA_X86_32 && (g->insn.bytes[0] == 0x60 || g->insn.bytes[0] == 0x61);
 }
 
+/* Decoded once per instruction of the code table. */
+static struct form form_of(struct idt_writer *w, const struct pm_group *g)
+{
+	struct form *f;
+
+	if (g->id >= w->cap_form) {
+		size_t cap = w->cap_form ? w->cap_form : 1024;
+
+		while (cap <= g->id)
+			cap *= 2;
+		w->form = pm_realloc(w->form, cap * sizeof *w->form);
+		memset(w->form + w->cap_form, 0, (cap - w->cap_form) * sizeof *w->form);
+		w->cap_form = cap;
+	}
+	f = &w->form[g->id];
+	if (!f->known) {
+		f->id = idt_insn_id(g->insn.bytes, g->insn.len, g->insn.isa == PM_ISA_X86_64);
+		f->class = (uint8_t)idt_id_class(f->id);
+		f->known = 1;
+	}
+	return *f;
+}
+
 static enum pm_status exec_group(void *self, const struct pm_group *g, struct pm_err *err)
 {
 	struct idt_writer *w = self;
 	struct pm_buf *to = &w->entries;
-	unsigned class = g->known ? idt_id_class(idt_insn_id(g->insn.bytes, g->insn.len,
-							     g->insn.isa == PM_ISA_X86_64)) : 0;
-	bool xfer = class != PM_CLASS_NONE && class != PM_CLASS_SYSCALL;
-	bool indirect = class == PM_CLASS_JUMP_IND || class == PM_CLASS_CALL_IND;
-	unsigned first = 0, entries = 0, n;
+	unsigned first = 0, entries = 0, n, class;
+	bool rep, xfer, indirect;
 	struct idt_insn *in;
+	struct form form;
 	uint16_t id;
-	bool rep;
 
 	if (w->w.native)
 		return PM_OK;
 	if (!g->known || !g->insn.len || g->insn.isa > PM_ISA_X86_32)
 		return pm_fail_file(err, "the instruction at 0x%llx has no x86 bytes; execution traces need them",
 				    (unsigned long long)g->pc);
-	id = idt_insn_id(g->insn.bytes, g->insn.len, g->insn.isa == PM_ISA_X86_64);
+	form = form_of(w, g);
+	id = form.id;
+	class = form.class;
+	xfer = class != PM_CLASS_NONE && class != PM_CLASS_SYSCALL;
+	indirect = class == PM_CLASS_JUMP_IND || class == PM_CLASS_CALL_IND;
 	rep = id >> 15;
 	if (!g->again) {
 		if (end_rep(w, err) == PM_ERR)
@@ -1009,6 +1035,7 @@ static void idt_free(void *self)
 	pm_map_release(&w->known);
 	idt_blk_release(&w->blk);
 	free(w->targ);
+	free(w->form);
 	free(w->blk_path);
 	free(w);
 }

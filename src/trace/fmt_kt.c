@@ -14,9 +14,8 @@
  * one record per iteration. Records are kept as opaque events, so a trace comes back byte for byte. */
 #include <stdlib.h>
 
-#include "trace/expand.h"
 #include "trace/group.h"
-#include "trace/idt.h"
+#include "trace/insns.h"
 #include "trace/text.h"
 
 enum { KT_PID = 0x80, KT_MMU = 0x81 };
@@ -25,16 +24,13 @@ struct kt_reader {
 	struct pm_window w;
 	struct pm_builder b;
 	struct pm_stream stream;
-	struct pm_map pcs;
-	struct pm_insn *insn;
-	struct x86_regs *regs;		/* beside insn */
-	size_t ninsn, cap_insn, cap_regs;
-	struct pm_code code;
+	struct pm_codes codes;
+	struct x86_regs *regs;		/* beside codes.insn */
+	size_t cap_regs;
 	uint64_t insns;
-	bool wide, started, pending;
-	struct pm_event branch;
-	uint32_t rep;			/* the repeated instruction that runs, PM_NONE */
-	uint64_t iters;
+	bool wide, started;
+	struct pm_outcome branch;
+	struct pm_reps rep;		/* records of one repeated instruction in a row are its iterations */
 };
 
 static void *kt_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts, struct pm_err *err,
@@ -47,7 +43,7 @@ static void *kt_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t
 	r = pm_alloc(sizeof *r);
 	r->w.in = in;
 	r->wide = wide;
-	r->rep = PM_NONE;
+	r->rep.id = PM_NONE;
 	*facts = PM_HAS_REPS | PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | PM_HAS_SPACES;
 	return r;
 }
@@ -59,8 +55,7 @@ static void kt_close(void *self)
 	if (!r)
 		return;
 	pm_builder_release(&r->b);
-	pm_map_release(&r->pcs);
-	free(r->insn);
+	pm_codes_release(&r->codes);
 	free(r->regs);
 	free(r);
 }
@@ -68,48 +63,25 @@ static void kt_close(void *self)
 static uint32_t insn_of(struct kt_reader *r, uint64_t pc, const uint8_t *bytes, unsigned len)
 {
 	bool fresh;
-	uint64_t *at = pm_map_put(&r->pcs, pc, &fresh);
-	struct pm_insn *in;
+	uint32_t id = pm_codes_put(&r->codes, pc, bytes, len, false, r->wide ? PM_ISA_X86_64 : PM_ISA_X86_32,
+				   &fresh);
 
-	if (!fresh && r->insn[*at].len == len && !memcmp(r->insn[*at].bytes, bytes, len))
-		return (uint32_t)*at;
-	*at = r->ninsn;
-	pm_grow(r->insn, r->ninsn, r->cap_insn);
-	pm_grow(r->regs, r->ninsn, r->cap_regs);
-	in = &r->insn[r->ninsn];
-	*in = (struct pm_insn){ .pc = pc, .len = (uint8_t)len,
-				.isa = r->wide ? PM_ISA_X86_64 : PM_ISA_X86_32, .object = PM_NONE };
-	memcpy(in->bytes, bytes, len);
-	if (x86_regs(bytes, len, r->wide, &r->regs[r->ninsn])) {
-		in->class = r->regs[r->ninsn].class;
-		in->rep = r->regs[r->ninsn].rep;
+	if (!fresh)
+		return id;
+	pm_grow(r->regs, id, r->cap_regs);
+	if (x86_regs(bytes, len, r->wide, &r->regs[id])) {
+		r->codes.insn[id].class = r->regs[id].class;
+		r->codes.insn[id].rep = r->regs[id].rep;
 	}
-	return (uint32_t)r->ninsn++;
+	return id;
 }
 
-static void tell(struct kt_reader *r, bool known, uint64_t next)
+/* The record before this one is complete. */
+static void close_record(struct kt_reader *r, bool known, uint64_t next, uint32_t id)
 {
-	uint64_t target;
-
-	if (!r->pending)
-		return;
-	r->pending = false;
-	if (r->branch.flags & PM_BR_COND && known && next != r->branch.addr + r->branch.size)
-		r->branch.flags |= PM_BR_TAKEN;
-	if (r->branch.flags & PM_BR_TAKEN && known)
-		r->branch.value = next;
-	else if (pm_insn_target(&r->insn[r->branch.id], &target))
-		r->branch.value = target;
-	*pm_ev_add(&r->b, PM_EV_BRANCH, 0, 0, 0, 0) = r->branch;
-}
-
-/* Records of one repeated instruction in a row are its iterations. */
-static void end_rep(struct kt_reader *r)
-{
-	if (r->rep == PM_NONE)
-		return;
-	pm_ev_add(&r->b, PM_EV_REP_END, 0, 0, r->insn[r->rep].pc, r->iters)->id = r->rep;
-	r->rep = PM_NONE;
+	pm_outcome_tell(&r->branch, &r->b, &r->codes, known, next);
+	if (id != r->rep.id)
+		pm_reps_end(&r->rep, &r->b, &r->codes);
 }
 
 static void add_ref(struct kt_reader *r, const struct x86_mem *m, uint64_t addr, uint32_t id)
@@ -177,7 +149,7 @@ static enum pm_status kt_next(void *self, const struct pm_batch **batch, struct 
 	struct pm_builder *b = &r->b;
 	const unsigned word = r->wide ? 8 : 4;
 
-	pm_builder_reset(b, &r->stream, &r->code);
+	pm_builder_reset(b, &r->stream, &r->codes.code);
 	b->b.first_insn = r->insns;
 	if (!r->started) {
 		r->started = true;
@@ -186,7 +158,8 @@ static enum pm_status kt_next(void *self, const struct pm_batch **batch, struct 
 	while (b->b.n < PM_BATCH_EVENTS) {
 		const uint8_t *p;
 		unsigned type, n, e, size;
-		uint64_t at, ea[2] = { 0, 0 };
+		uint64_t at, pc, ea[2] = { 0, 0 };
+		const struct pm_insn *in;
 		uint32_t id;
 
 		if (pm_window_left(&r->w) < 48) {
@@ -195,8 +168,7 @@ static enum pm_status kt_next(void *self, const struct pm_batch **batch, struct 
 			if (st == PM_ERR)
 				return st;
 			if (st == PM_END) {
-				tell(r, false, 0);
-				end_rep(r);
+				close_record(r, false, 0, PM_NONE);
 				break;
 			}
 		}
@@ -213,8 +185,7 @@ static enum pm_status kt_next(void *self, const struct pm_batch **batch, struct 
 					if (p[i])
 						return pm_fail(err, at + i, "expected zeros behind a process "
 							       "id, found 0x%02x", p[i]);
-			tell(r, false, 0);
-			end_rep(r);
+			close_record(r, false, 0, PM_NONE);
 			if (type == KT_PID)
 				pm_ev_add(b, PM_EV_SWITCH, 0, 0, 0, r->wide ? pm_get64(p) : pm_get32(p));
 		} else {
@@ -234,34 +205,31 @@ static enum pm_status kt_next(void *self, const struct pm_batch **batch, struct 
 			for (unsigned i = 0; i < e; i++)
 				ea[i] = r->wide ? pm_get64(p + size - (e - i) * 8) :
 					pm_get32(p + size - (e - i) * 4);
-			tell(r, true, r->wide ? pm_get64(p) : pm_get32(p));
-			id = insn_of(r, r->wide ? pm_get64(p) : pm_get32(p), p + word + 1, n);
-			if (id != r->rep) {
-				end_rep(r);
-				pm_ev_add(b, PM_EV_INSN, 0, n, r->insn[id].pc, 0)->id = id;
+			pc = r->wide ? pm_get64(p) : pm_get32(p);
+			id = insn_of(r, pc, p + word + 1, n);
+			in = &r->codes.insn[id];
+			close_record(r, true, pc, id);
+			if (id != r->rep.id) {
+				pm_ev_add(b, PM_EV_INSN, 0, n, pc, 0)->id = id;
 				r->insns++;
-				r->iters = 0;
-				if (r->insn[id].rep)
-					r->rep = id;
+				if (in->rep)
+					r->rep = (struct pm_reps){ id, 0 };
 			}
-			if (r->insn[id].rep && e) {
-				r->iters++;
-				pm_ev_add(b, PM_EV_REP_ITER, 0, 0, r->insn[id].pc, 0)->id = id;
+			if (in->rep && e) {
+				r->rep.iters++;
+				pm_ev_add(b, PM_EV_REP_ITER, 0, 0, pc, 0)->id = id;
 			}
 			add_refs(r, id, ea, e);
-			if (flags[r->insn[id].class]) {
-				r->pending = true;
-				r->branch = (struct pm_event){ PM_EV_BRANCH, flags[r->insn[id].class],
-							       (uint16_t)n, id, r->insn[id].pc, 0 };
-			}
+			if (flags[in->class])
+				r->branch = (struct pm_outcome){ true, false, { PM_EV_BRANCH, flags[in->class],
+							       (uint16_t)n, id, pc, 0 } };
 		}
 		pm_ev_add(b, PM_EV_OPAQUE, 2, pm_opaque_size(size), pm_builder_bytes(b, p, size), size);
 		r->w.p += size;
 	}
 	if (!b->b.n)
 		return PM_END;
-	r->code.insn = r->insn;
-	r->code.ninsn = r->ninsn;
+	pm_codes_lend(&r->codes);
 	*batch = pm_builder_batch(b);
 	return PM_OK;
 }

@@ -46,13 +46,15 @@ struct ocs_reader {
 	uint8_t header[LCS_HEADER];
 };
 
-static uint64_t get_field(const uint8_t *p, struct field f)
+static inline uint64_t get_field(const uint8_t *p, struct field f)
 {
-	uint64_t v = 0;
-
-	for (unsigned i = f.size; i--; )
-		v = v << 8 | p[f.at + i];
-	return v;
+	switch (f.size) {
+	case 1: return p[f.at];
+	case 2: return pm_get16(p + f.at);
+	case 4: return pm_get32(p + f.at);
+	case 8: return pm_get64(p + f.at);
+	}
+	return 0;
 }
 
 /* "<IQIq" into places; the record's size, 0 if the string makes no sense. */
@@ -245,6 +247,7 @@ struct ocs_writer {
 	unsigned shift;
 	uint64_t n, now, bytes, object_bytes;
 	int64_t never;
+	struct pm_map last;		/* object -> its request after the one being looked at */
 	uint8_t rec[REC * 256];
 	unsigned nrec;
 };
@@ -347,24 +350,45 @@ static enum pm_status ocs_write(void *self, const struct pm_batch *b, struct pm_
 	return PM_OK;
 }
 
-/* Backwards: the next access of a request is the last one seen of its object. */
-static enum pm_status resolve(struct ocs_writer *w, uint8_t *v, uint64_t *objects)
-{
-	struct pm_map last = { 0 };
+/* Of the temporary file at once: a multiple of the record's and of any page's size. */
+#define CHUNK		(1ull << 20)
 
-	for (uint64_t i = w->n; i--; ) {
+/* @work on records [first, first + n), which are at @v, of one chunk of the temporary file. */
+typedef enum pm_status chunk_work(struct ocs_writer *w, uint8_t *v, uint64_t first, uint64_t n, struct pm_err *err);
+
+static enum pm_status with_chunk(struct ocs_writer *w, uint64_t first, chunk_work *work, struct pm_err *err)
+{
+	uint64_t n = w->n - first < CHUNK ? w->n - first : CHUNK;
+	uint8_t *v = mmap(NULL, n * REC, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(w->tmp), (off_t)(first * REC));
+	enum pm_status st;
+
+	if (v == MAP_FAILED)
+		return pm_fail_errno(err, "cannot map the temporary file");
+	st = work(w, v, first, n, err);
+	munmap(v, n * REC);
+	return st;
+}
+
+/* Backwards: the next access of a request is the last one seen of its object. */
+static enum pm_status resolve(struct ocs_writer *w, uint8_t *v, uint64_t first, uint64_t n, struct pm_err *err)
+{
+	for (uint64_t i = n; i--; ) {
 		uint8_t *p = v + REC * i;
 		bool fresh;
-		uint64_t *at = pm_map_put(&last, pm_get64(p + 4), &fresh);
+		uint64_t *at = pm_map_put(&w->last, pm_get64(p + 4), &fresh);
 
 		pm_put64(p + 16, fresh ? (uint64_t)w->never : *at);
 		if (fresh)
 			w->object_bytes += pm_get32(p + 12);
-		*at = i;
+		*at = first + i;
 	}
-	*objects = last.n;
-	pm_map_release(&last);
 	return PM_OK;
+}
+
+static enum pm_status put_chunk(struct ocs_writer *w, uint8_t *v, uint64_t first, uint64_t n, struct pm_err *err)
+{
+	(void)first;
+	return pm_output_write(w->w.out, v, n * REC, err);
 }
 
 static enum pm_status put_lcs_header(struct ocs_writer *w, uint64_t objects, struct pm_err *err)
@@ -388,9 +412,7 @@ static enum pm_status put_lcs_header(struct ocs_writer *w, uint64_t objects, str
 static enum pm_status ocs_finish(void *self, struct pm_err *err)
 {
 	struct ocs_writer *w = self;
-	uint64_t objects = 0;
 	enum pm_status st = PM_OK;
-	uint8_t *v = NULL;
 
 	if (w->copy)
 		return PM_OK;
@@ -398,19 +420,12 @@ static enum pm_status ocs_finish(void *self, struct pm_err *err)
 		return PM_ERR;
 	if (fflush(w->tmp))
 		return pm_fail_errno(err, "cannot write the temporary file");
-	if (w->n) {
-		v = mmap(NULL, w->n * REC, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(w->tmp), 0);
-		if (v == MAP_FAILED)
-			return pm_fail_errno(err, "cannot map the temporary file");
-		resolve(w, v, &objects);
-	}
-	if (w->lcs)
-		st = put_lcs_header(w, objects, err);
-	for (uint64_t at = 0; st == PM_OK && at < w->n * REC; at += 1 << 20)
-		st = pm_output_write(w->w.out, v + at, w->n * REC - at < 1 << 20 ? w->n * REC - at : 1 << 20,
-				     err);
-	if (v)
-		munmap(v, w->n * REC);
+	for (uint64_t k = (w->n + CHUNK - 1) / CHUNK; k-- && st == PM_OK; )
+		st = with_chunk(w, k * CHUNK, resolve, err);
+	if (w->lcs && st == PM_OK)
+		st = put_lcs_header(w, w->last.n, err);
+	for (uint64_t at = 0; at < w->n && st == PM_OK; at += CHUNK)
+		st = with_chunk(w, at, put_chunk, err);
 	return st;
 }
 
@@ -422,6 +437,7 @@ static void ocs_free(void *self)
 		return;
 	if (w->tmp)
 		fclose(w->tmp);
+	pm_map_release(&w->last);
 	free(w);
 }
 

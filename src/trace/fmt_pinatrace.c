@@ -6,16 +6,14 @@
  * instructions without bytes) and the reference's id points there. Sizes are not in the file. */
 #include <stdlib.h>
 
+#include "trace/insns.h"
 #include "trace/text.h"
 
 struct pina_reader {
 	struct pm_lines l;
 	struct pm_builder b;
 	struct pm_stream stream;
-	struct pm_map pcs;		/* pc -> index into insn */
-	struct pm_insn *insn;
-	size_t ninsn, cap_insn;
-	struct pm_code code;
+	struct pm_codes codes;
 	bool started, eof;
 };
 
@@ -39,8 +37,7 @@ static void pina_close(void *self)
 	if (!r)
 		return;
 	pm_builder_release(&r->b);
-	pm_map_release(&r->pcs);
-	free(r->insn);
+	pm_codes_release(&r->codes);
 	free(r);
 }
 
@@ -63,14 +60,14 @@ static enum pm_status pina_next(void *self, const struct pm_batch **batch, struc
 	struct pina_reader *r = self;
 	struct pm_builder *b = &r->b;
 
-	pm_builder_reset(b, &r->stream, &r->code);
+	pm_builder_reset(b, &r->stream, &r->codes.code);
 	pm_ev_room(b, PM_BATCH_EVENTS + 2);
 	if (!r->started) {
 		r->started = true;
 		pm_opaque_header(b, "pinatrace", "", 0);
 	}
 	while (b->b.n < PM_BATCH_EVENTS) {
-		uint64_t pc, addr, *at;
+		uint64_t pc, addr;
 		const char *s;
 		size_t n;
 		enum pm_status st = pm_lines_next(&r->l, &s, &n, err);
@@ -90,19 +87,12 @@ static enum pm_status pina_next(void *self, const struct pm_batch **batch, struc
 			r->eof = true;
 			continue;
 		}
-		at = pm_map_put(&r->pcs, pc, &fresh);
-		if (fresh) {
-			*at = r->ninsn;
-			pm_grow(r->insn, r->ninsn, r->cap_insn);
-			r->insn[r->ninsn++] = (struct pm_insn){ .pc = pc, .isa = PM_ISA_NONE,
-								.object = PM_NONE };
-		}
-		pm_ev_put(b, op == 'R' ? PM_EV_READ : PM_EV_WRITE, 0, 0, addr, 0)->id = (uint32_t)*at;
+		pm_ev_put(b, op == 'R' ? PM_EV_READ : PM_EV_WRITE, 0, 0, addr, 0)->id =
+			pm_codes_put(&r->codes, pc, NULL, 0, false, PM_ISA_NONE, &fresh);
 	}
 	if (!b->b.n)
 		return PM_END;
-	r->code.insn = r->insn;
-	r->code.ninsn = r->ninsn;
+	pm_codes_lend(&r->codes);
 	*batch = pm_builder_batch(b);
 	return PM_OK;
 }

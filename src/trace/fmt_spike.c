@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "trace/group.h"
+#include "trace/insns.h"
 #include "trace/text.h"
 
 #define RV_REG	0x300
@@ -167,15 +168,11 @@ static int branch_of(uint64_t in, unsigned len)
 struct spike_reader {
 	struct pm_lines l;
 	struct pm_builder b;
-	struct pm_stream **stream;	/* one per core */
-	size_t nstream, cap_stream;
-	struct pm_map pcs;
-	struct pm_insn *insn;
-	size_t ninsn, cap_insn;
-	struct pm_code code;
+	struct pm_streams streams;	/* one per core, its number + 1 as thread */
+	struct pm_codes codes;
 	uint64_t insns;
-	bool started, pending;
-	struct pm_event branch;
+	bool started;
+	struct pm_outcome branch;
 	struct pm_stream *now;
 	const char *held;		/* a line of another core, for the next batch */
 	size_t nheld;
@@ -202,63 +199,23 @@ static void spike_close(void *self)
 	if (!r)
 		return;
 	pm_builder_release(&r->b);
-	for (size_t i = 0; i < r->nstream; i++)
-		free(r->stream[i]);
-	free(r->stream);
-	pm_map_release(&r->pcs);
-	free(r->insn);
+	pm_streams_release(&r->streams);
+	pm_codes_release(&r->codes);
 	free(r);
 }
 
-static struct pm_stream *core_stream(struct spike_reader *r, uint64_t core)
+static uint32_t insn_of(struct spike_reader *r, const struct spike_line *l, int br)
 {
-	struct pm_stream *s;
-
-	for (size_t i = 0; i < r->nstream; i++)
-		if (r->stream[i]->tid == core + 1)
-			return r->stream[i];
-	pm_grow(r->stream, r->nstream, r->cap_stream);
-	s = pm_alloc(sizeof *s);
-	s->index = (uint32_t)r->nstream;
-	s->tid = (uint32_t)core + 1;
-	return r->stream[r->nstream++] = s;
-}
-
-static uint32_t insn_of(struct spike_reader *r, const struct spike_line *l)
-{
-	bool fresh;
-	uint64_t *at = pm_map_put(&r->pcs, l->pc, &fresh);
 	uint8_t bytes[4] = { (uint8_t)l->insn, (uint8_t)(l->insn >> 8), (uint8_t)(l->insn >> 16),
 			     (uint8_t)(l->insn >> 24) };
-	struct pm_insn *in;
-	int br;
+	bool fresh;
+	uint32_t id = pm_codes_put(&r->codes, l->pc, bytes, l->len, false, PM_ISA_RISCV, &fresh);
 
-	if (!fresh && r->insn[*at].len == l->len && !memcmp(r->insn[*at].bytes, bytes, l->len))
-		return (uint32_t)*at;
-	*at = r->ninsn;
-	pm_grow(r->insn, r->ninsn, r->cap_insn);
-	in = &r->insn[r->ninsn];
-	*in = (struct pm_insn){ .pc = l->pc, .len = (uint8_t)l->len, .isa = PM_ISA_RISCV,
-				.object = PM_NONE };
-	memcpy(in->bytes, bytes, l->len);
-	br = branch_of(l->insn, l->len);
-	if (br >= 0)
-		in->class = br & PM_BR_COND ? PM_CLASS_COND : br & PM_BR_RET ? PM_CLASS_RET :
-			    br & PM_BR_CALL ? br & PM_BR_INDIRECT ? PM_CLASS_CALL_IND : PM_CLASS_CALL :
-			    br & PM_BR_INDIRECT ? PM_CLASS_JUMP_IND : PM_CLASS_JUMP;
-	return (uint32_t)r->ninsn++;
-}
-
-static void tell_branch(struct spike_reader *r, bool known, uint64_t next)
-{
-	if (!r->pending)
-		return;
-	r->pending = false;
-	if (r->branch.flags & PM_BR_COND && known && next != r->branch.addr + r->branch.size)
-		r->branch.flags |= PM_BR_TAKEN;
-	if (r->branch.flags & PM_BR_TAKEN && known)
-		r->branch.value = next;
-	*pm_ev_add(&r->b, PM_EV_BRANCH, 0, 0, 0, 0) = r->branch;
+	if (fresh && br >= 0)
+		r->codes.insn[id].class = br & PM_BR_COND ? PM_CLASS_COND : br & PM_BR_RET ? PM_CLASS_RET :
+			br & PM_BR_CALL ? br & PM_BR_INDIRECT ? PM_CLASS_CALL_IND : PM_CLASS_CALL :
+			br & PM_BR_INDIRECT ? PM_CLASS_JUMP_IND : PM_CLASS_JUMP;
+	return id;
 }
 
 static enum pm_status spike_next(void *self, const struct pm_batch **batch, struct pm_err *err)
@@ -266,7 +223,7 @@ static enum pm_status spike_next(void *self, const struct pm_batch **batch, stru
 	struct spike_reader *r = self;
 	struct pm_builder *b = &r->b;
 
-	pm_builder_reset(b, NULL, &r->code);
+	pm_builder_reset(b, NULL, &r->codes.code);
 	b->b.first_insn = r->insns;
 	while (b->b.n < PM_BATCH_EVENTS) {
 		const char *s = r->held;
@@ -283,16 +240,16 @@ static enum pm_status spike_next(void *self, const struct pm_batch **batch, stru
 				return st;
 			if (st == PM_END) {
 				if (r->now && b->b.stream)
-					tell_branch(r, false, 0);
+					pm_outcome_tell(&r->branch, b, &r->codes, false, 0);
 				break;
 			}
 		}
 		r->held = NULL;
 		if (!spike_parse(s, n, &l))
 			return pm_fail_text(err, r->l.line, "'core N: P 0xPC (0xINSN) ...'", s, n);
-		core = core_stream(r, l.core);
+		core = pm_streams_of(&r->streams, (uint32_t)l.core + 1);
 		if (b->b.stream && core != b->b.stream) {
-			tell_branch(r, false, 0);
+			pm_outcome_tell(&r->branch, b, &r->codes, false, 0);
 			r->held = s;
 			r->nheld = n;
 			break;
@@ -302,8 +259,9 @@ static enum pm_status spike_next(void *self, const struct pm_batch **batch, stru
 			r->started = true;
 			pm_opaque_header(b, "spike", "", 0);
 		}
-		tell_branch(r, true, l.pc);
-		id = insn_of(r, &l);
+		pm_outcome_tell(&r->branch, b, &r->codes, true, l.pc);
+		br = branch_of(l.insn, l.len);
+		id = insn_of(r, &l, br);
 		pm_ev_add(b, PM_EV_INSN, (unsigned)l.priv, l.len, l.pc, 0)->id = id;
 		r->insns++;
 		for (unsigned i = 0; i < l.nreg; i++)
@@ -316,16 +274,13 @@ static enum pm_status spike_next(void *self, const struct pm_batch **batch, stru
 			e->id = id;
 		}
 		pm_ev_add(b, PM_EV_OPAQUE, 2, pm_opaque_size(n), pm_builder_bytes(b, s, n), n);
-		br = branch_of(l.insn, l.len);
-		if (br >= 0) {
-			r->pending = true;
-			r->branch = (struct pm_event){ PM_EV_BRANCH, (uint8_t)br, (uint16_t)l.len, id, l.pc, 0 };
-		}
+		if (br >= 0)
+			r->branch = (struct pm_outcome){ true, false, { PM_EV_BRANCH, (uint8_t)br,
+						       (uint16_t)l.len, id, l.pc, 0 } };
 	}
 	if (!b->b.n)
 		return PM_END;
-	r->code.insn = r->insn;
-	r->code.ninsn = r->ninsn;
+	pm_codes_lend(&r->codes);
 	*batch = pm_builder_batch(b);
 	return PM_OK;
 }

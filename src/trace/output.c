@@ -295,6 +295,12 @@ enum pm_status pm_output_commit(struct pm_output *o, size_t n, struct pm_err *er
 
 enum pm_status pm_output_write(struct pm_output *o, const void *p, size_t n, struct pm_err *err)
 {
+	/* HOT: once per record */
+	if (n < o->cap - o->n && o->n + n < BUF_BYTES) {
+		memcpy(o->buf + o->n, p, n);
+		o->n += n;
+		return PM_OK;
+	}
 	/* what is larger than the buffer, and goes out as it is, need not pass through it */
 	if (n >= BUF_BYTES && o->fd >= 0 && o->packing == PLAIN) {
 		if (drain(o, false, err) != PM_OK || put(o, p, n, err) != PM_OK)
