@@ -40,8 +40,14 @@ $(B)/tests/oracle/%: tests/oracle/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(LDLIBS)
 
+# ... and the sink that writes what the stepper writes sees the public header only.
+STEPS := $(B)/tests/oracle/steps.so
+$(STEPS): tests/oracle/sink/steps.c include/pugmark/pugmark.h
+	@mkdir -p $(@D)
+	$(CC) -shared -fPIC $(OPT) $(WARN) -Iinclude -o $@ $<
+
 .PHONY: check-build check bless fuzz
-check-build: all man $(UNIT) $(FUZZ) $(TOOLS) $(B)/tests/run programs
+check-build: all man $(UNIT) $(FUZZ) $(TOOLS) $(STEPS) $(B)/tests/run programs
 
 MATRIX := 'tests/matrix/run 1/2' 'tests/matrix/run 2/2'
 

@@ -7,15 +7,19 @@
 
 #include "analyse/counts_text.h"
 #include "cli/cli.h"
+#include "cli/run_trace.h"
 #include "collect/process/process.h"
 #include "report/profile_report.h"
 
 static const struct pm_opt_help help = {
 	"pugmark run [options] -- PROGRAM [ARG...]",
-	"Run PROGRAM, unchanged, and report what it executed. Its input, output and exit status are its\n"
-	"own; the report goes to standard error or to a file. Children and threads are followed.",
+	"Run PROGRAM, unchanged, and report what it executed, or trace it. Its input, output and exit status\n"
+	"are its own; the report goes to standard error or to a file. Children and threads are followed.",
 	"  pugmark run -- gzip -9 FILE              profile of one program on standard error\n"
 	"  pugmark run --json p.json -- make -j2    everything it started, for scripts\n"
+	"  pugmark run --exec --count -- ls         how many instructions, reads, writes...\n"
+	"  pugmark run -o ls.pug -t pug -- ls       everything it did, in a file\n"
+	"  pugmark run --sim cache -- ls            through a cache while it runs\n"
 	"  pugmark run --callgrind cg.out -- cc1 x.c && callgrind_annotate cg.out\n\n"
 	"Exit status: the program's own; a program that a signal kills takes pugmark with it. 1 if the\n"
 	"program cannot be run, 2 for a usage error. SIGTERM and SIGHUP are passed on to the program.",
@@ -71,11 +75,23 @@ int cmd_run(int argc, char **argv)
 {
 	struct pm_run_opts o = { .cache_limit = 1ull << 30 };
 	struct outputs f = { 0 };
+	struct run_trace t = { .rows = 20 };
 	const char *cache_limit = NULL;
 	bool no_cache = false;
 	const struct pm_opt opts[] = {
+		OPT_HEAD("what to trace (default: nothing but how often each block ran)"),
+		OPT_FLAG(0, "branch", &t.branch, "blocks in order, and so every branch"),
+		OPT_OPTSTR(0, "cache", &t.cache, "LINE", "instruction lines of LINE (64) bytes, and data"),
+		OPT_FLAG(0, "exec", &t.exec, "instructions and data references (default with what follows)"),
+		OPT_HEAD("where the trace goes, any of them"),
+		OPT_STR('t', "to", &t.format, "FORMAT", "-o FILE is the trace in FORMAT (default: by its name)"),
+		OPT_FLAG(0, "count", &t.count, "count events by kind"),
+		OPT_FLAG(0, "dump", &t.dump, "as text, to -o FILE or standard output"),
+		OPT_LIST('s', "sim", &t.sims, "NAME:CONFIG", "a simulator, see `pugmark sim --list`"),
+		OPT_LIST(0, "sink", &t.sinks, "SPEC", "a sink by name or ./plugin.so, with :CONFIG"),
+		OPT_FLAG(0, "discard", &t.discard, "nowhere: what is left is the cost of tracing"),
 		OPT_HEAD("results"),
-		OPT_STR('o', "output", &f.out, "FILE", "the report goes to FILE"),
+		OPT_STR('o', "output", &f.out, "FILE", "the report, or a trace if one is asked for, goes to FILE"),
 		OPT_STR(0, "report", &f.report, "FILE", "the same"),
 		OPT_STR(0, "json", &f.json, "FILE", "all of it as JSON (- is standard output)"),
 		OPT_STR(0, "csv", &f.csv, "FILE", "functions as CSV"),
@@ -104,10 +120,23 @@ int cmd_run(int argc, char **argv)
 		pm_opt_usage(&help, "--syntax wants att or intel, not '%s'", f.syntax);
 	if (cache_limit && !pm_parse_size(cache_limit, &o.cache_limit))
 		pm_opt_usage(&help, "--cache-limit wants a size, not '%s'", cache_limit);
+	if (t.branch + t.exec + !!t.cache > 1)
+		pm_opt_usage(&help, "--branch, --cache and --exec exclude each other");
 	if (f.out && f.report)
 		pm_opt_usage(&help, "-o and --report name the same file twice");
 	o.no_cache = no_cache;
 	o.argv = argv;
+	if (run_trace_wanted(&t)) {
+		int done;
+
+		t.out = f.out;
+		t.json = f.json;
+		t.csv = f.csv;
+		t.html = f.html;
+		t.quiet = f.quiet;
+		done = run_traced(&t, &o, &status, &sig);
+		return done < 0 ? end_like(status, sig) : done;
+	}
 	if (pm_run(&o, &counts, &err) != PM_OK) {
 		pm_err_print(&err, stderr);
 		return 1;

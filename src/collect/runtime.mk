@@ -1,31 +1,19 @@
 # SPDX-License-Identifier: MIT
-# The runtime: freestanding, linked at its fixed address, carried inside the controller as bytes; once
-# for 64-bit programs and once for i386's.
+# The runtime: freestanding, linked at its fixed address, carried inside the controller as bytes.
 RT_DIR  := src/collect/runtime
-RT_SRCS := $(addprefix $(RT_DIR)/,core.c signal.c syscall.c)
-RT_DEPS := $(wildcard $(RT_DIR)/*.h) $(RT_DIR)/rt.ld
+RT_SRCS := $(wildcard $(RT_DIR)/*.c) $(RT_DIR)/entry.S
 RT_B    := build/rt
 RT_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -ffreestanding -fno-stack-protector \
-            -fno-builtin -fno-asynchronous-unwind-tables -fcf-protection=none \
+            -fpie -fno-builtin -fno-asynchronous-unwind-tables -fcf-protection=none -mno-red-zone \
             -mgeneral-regs-only -fno-tree-loop-distribute-patterns -I$(RT_DIR)
-RT_LINK := -nostdlib -static -no-pie -Wl,-T,$(RT_DIR)/rt.ld -Wl,--build-id=none -Wl,-z,noexecstack
-EXTRA_OBJS += $(RT_B)/image.o $(RT_B)/image32.o
+EXTRA_OBJS += $(RT_B)/image.o
 
-$(RT_B)/rt.elf: $(RT_SRCS) $(RT_DIR)/x86_64.c $(RT_DIR)/entry_x86_64.S $(RT_DEPS)
+$(RT_B)/rt.elf: $(RT_SRCS) $(wildcard $(RT_DIR)/*.h) $(RT_DIR)/rt.ld
 	@mkdir -p $(@D)
-	$(CC) $(RT_FLAGS) -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=0x100000000000 -o $@ \
-		$(filter %.c %.S,$^)
+	$(CC) $(RT_FLAGS) -nostdlib -static -no-pie -Wl,-T,$(RT_DIR)/rt.ld -Wl,--build-id=none \
+		-Wl,-z,noexecstack -o $@ $(RT_SRCS)
 
-$(RT_B)/rt32.elf: $(RT_SRCS) $(RT_DIR)/i386.c $(RT_DIR)/entry_i386.S $(RT_DEPS)
-	@mkdir -p $(@D)
-	$(CC) $(RT_FLAGS) -m32 -fno-pie $(RT_LINK) -Wl,--defsym=rt_base=0x30000000 -o $@ \
-		$(filter %.c %.S,$^)
-
-$(RT_B)/image%.o: $(RT_B)/rt%.elf $(RT_DIR)/image.S
-	objcopy -O binary -j .text $< $(RT_B)/rt$*.text
-	objcopy -O binary -j .data $< $(RT_B)/rt$*.data
-	$(CC) -c -DRT=pm_rt$* -DFILE=rt$* -Wa,-I$(RT_B) -o $@ $(RT_DIR)/image.S
-$(RT_B)/image.o: $(RT_B)/rt.elf $(RT_DIR)/image.S
+$(RT_B)/image.o: $(RT_B)/rt.elf $(RT_DIR)/image.inc.s
 	objcopy -O binary -j .text $< $(RT_B)/rt.text
 	objcopy -O binary -j .data $< $(RT_B)/rt.data
-	$(CC) -c -DRT=pm_rt -DFILE=rt -Wa,-I$(RT_B) -o $@ $(RT_DIR)/image.S
+	$(CC) -c -I$(RT_B) -Wa,-I$(RT_B) -o $@ $(RT_DIR)/image.inc.s

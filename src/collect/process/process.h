@@ -3,7 +3,7 @@
  *
  * Ownership  pm_run() gives a pm_counts to the caller (pm_counts_free()).
  * Errors     PM_ERR: the program was not started, or pugmark cannot go on; a program that fails is
- *            no error.
+ *            no error. PM_ERR with *out set: the trace failed (a full disk), the program did not notice.
  * Threads    one pm_run() at a time per process: it owns SIGCHLD and ptrace meanwhile. */
 #ifndef PM_PROCESS_PROCESS_H
 #define PM_PROCESS_PROCESS_H
@@ -12,7 +12,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "collect/translate/translate.h"
 #include "trace/counts.h"
+#include "trace/pipeline.h"
 
 struct pm_run_opts {
 	char **argv;			/* NULL-terminated; argv[0] is looked up in PATH */
@@ -22,7 +24,19 @@ struct pm_run_opts {
 	bool no_follow;			/* only the first process */
 	bool aslr;			/* keep address-space randomisation */
 	bool fix_random;		/* AT_RANDOM bytes fixed, for comparable runs */
+	enum xl_kind kind;
+	struct pm_pipeline *pipeline;	/* of trace kinds: started by the caller with pm_run_facts(), who also
+					 * finishes it; NULL: the trace is dropped */
 };
+
+/* What a trace of @kind knows. */
+static inline uint32_t pm_run_facts(enum xl_kind kind)
+{
+	const uint32_t all = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_BRANCHES | PM_HAS_BLOCKS | PM_HAS_THREADS |
+			     PM_HAS_SPACES | PM_HAS_KERNEL;
+
+	return kind == XL_EXEC ? all | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_REPS : all;
+}
 
 enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struct pm_err *err);
 

@@ -27,7 +27,10 @@
 #include <Zydis/Zydis.h>
 
 #include "collect/process/session.h"
+#include "collect/process/trace.h"
 #include "elf/elf.h"
+
+extern const uint8_t pm_rt_text[], pm_rt_text_end[], pm_rt_data[], pm_rt_data_end[];
 
 static struct rt_session *doorbell;		/* for the signal handler and the watcher */
 
@@ -56,7 +59,7 @@ static uint32_t block_new(struct session *s, uint32_t proc)
 	for (uint32_t i = 1; i < RT_BLOCKS; i++) {
 		struct rt_block *b;
 
-		if (s->block_used[i])
+		if (s->block_used[i] || trace_busy(s, i))
 			continue;
 		b = session_block(s, i);
 		if (b->state == BLK_DEAD) {
@@ -70,6 +73,8 @@ static uint32_t block_new(struct session *s, uint32_t proc)
 			s->block_high = i + 1;
 		b->state = BLK_READY;
 		b->spin = s->spin;
+		if (s->tracer)
+			trace_thread(s, i);
 		return i;
 	}
 	return 0;
@@ -77,6 +82,8 @@ static uint32_t block_new(struct session *s, uint32_t proc)
 
 static void block_free(struct session *s, uint32_t i)
 {
+	if (s->tracer)			/* where it ended by itself, that has been said already */
+		trace_over(s, i, 0, 0);
 	session_block(s, i)->state = BLK_DEAD;
 	session_block(s, i)->mail.state = MAIL_IDLE;
 	s->block_used[i] = 0;
@@ -141,6 +148,16 @@ static void proc_over(struct session *s, struct proc *p)
 		if (!p->thread[i].tid)
 			p->thread[i].tid = session_block(s, b)->tid;
 		gather_thread(s, p, &p->thread[i]);
+		if (s->tracer) {
+			const bool main_thread = p->thread[i].tid == p->pid;
+
+			if (p->signal > 0)
+				trace_over(s, b, (uint64_t)p->signal,
+					   PM_EXIT_SIGNAL | (main_thread ? PM_EXIT_PROCESS : 0));
+			else
+				trace_over(s, b, p->status > 0 ? (uint64_t)p->status : 0,
+					   main_thread ? PM_EXIT_PROCESS : 0);
+		}
 		block_free(s, b);
 	}
 	if (p->pidfd >= 0)
@@ -226,25 +243,14 @@ static void check_watched(struct session *s)
 	}
 }
 
-double session_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* ---- requests --------------------------------------------------------------------------------------- */
-static uint64_t insn_offset(bool i386, const uint8_t *bytes, uint32_t size, uint32_t insn)
+static uint64_t insn_offset(const uint8_t *bytes, uint32_t size, uint32_t insn)
 {
 	ZydisDecoder d;
 	ZydisDecodedInstruction in;
 	uint32_t off = 0;
 
-	if (i386)
-		ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_COMPAT_32, ZYDIS_STACK_WIDTH_32);
-	else
-		ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	for (uint32_t i = 0; i < insn && off < size; i++) {
 		if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&d, NULL, bytes + off, size - off, &in)))
 			break;
@@ -258,7 +264,7 @@ static uint64_t orig_pc(const struct space *sp, uint32_t bi, uint32_t insn)
 	const struct blk *b = &sp->block[bi];
 	const uint8_t *bytes = block_bytes(sp, bi);
 
-	return bytes ? b->pc + insn_offset(sp->i386, bytes, b->size, insn) : b->pc;
+	return bytes ? b->pc + insn_offset(bytes, b->size, insn) : b->pc;
 }
 
 /* An execution of @block ends early at @at. Behind its last instruction no instruction of it is cut
@@ -288,7 +294,7 @@ static void cut(struct proc *p, uint32_t tid, uint32_t block, const struct xl_ma
 #define PF_PKEY	 0x20
 
 /* Where is a thread that a signal stopped, and what is the program's state there? */
-static void on_where(struct session *s, struct proc *p, uint32_t tid, struct rt_mail *m)
+static void on_where(struct session *s, struct proc *p, uint32_t thread, struct rt_mail *m)
 {
 	const struct xl_map *map = NULL;
 	struct space *sp = p->space;
@@ -302,7 +308,10 @@ static void on_where(struct session *s, struct proc *p, uint32_t tid, struct rt_
 
 			/* the stale block ends before the write, which then happens by itself */
 			space_state(p->space, code, &bi, &map);
-			cut(p, tid, bi, map);
+			if (s->tracer)
+				trace_cut(s, p->space, thread, bi, map, 0, 0);
+			else
+				cut(p, session_block(s, thread)->tid, bi, map);
 			m->r[1] = pc;
 			m->r[4] = space_once(s, p->mm, pc);
 			if (!m->r[4])
@@ -321,14 +330,17 @@ static void on_where(struct session *s, struct proc *p, uint32_t tid, struct rt_
 	m->r[0] = m->r[1] || m->ncmd ? RT_IN_ORIGINAL : RT_NOWHERE;
 }
 
-static void on_cut(struct proc *p, const struct rt_block *b, struct rt_mail *m)
+static void on_cut(struct session *s, struct proc *p, uint32_t thread, struct rt_mail *m)
 {
 	const struct xl_map *map = NULL;
 	uint32_t bi = 0;
 
 	if (!space_state(p->space, m->a[0], &bi, &map))
 		return;
-	cut(p, b->tid, bi, map);
+	if (s->tracer)
+		trace_cut(s, p->space, thread, bi, map, m->a[1], m->a[2]);
+	else
+		cut(p, session_block(s, thread)->tid, bi, map);
 }
 
 static void on_hello(struct session *s, struct proc *p, uint32_t bi, struct rt_mail *m)
@@ -341,6 +353,10 @@ static void on_hello(struct session *s, struct proc *p, uint32_t bi, struct rt_m
 		space_release(s, p, p->forker);
 		p->forker = 0;
 	}
+	if (s->tracer && !m->a[2] && !m->a[5])
+		trace_note(s, bi, RT_N_THREAD, &m->a[1], 1, NULL);
+	else if (s->tracer && !p->pid)
+		trace_note(s, bi, RT_N_PROCESS, (const uint64_t []){ m->a[0], p->parent }, 2, p->program);
 	if (m->a[2] && !p->pid) {
 		p->pid = (uint32_t)m->a[0];
 		if (!p->program)
@@ -383,7 +399,7 @@ static void on_block(struct session *s, struct proc *p, uint32_t parent, struct 
 			if (s->proc[i] == p)
 				s->block_proc[bi] = (uint32_t)i + 1;
 	thread_new(c, bi);
-	m->r[0] = bi;
+	m->r[0] = RT_DATA_VAULT + (uint64_t)bi * RT_BLOCK_SIZE;
 }
 
 static void on_exec(struct session *s, struct proc *p, struct rt_mail *m)
@@ -410,6 +426,20 @@ static void detach_after_failed_exec(struct proc *p, pid_t tid)
 		       status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status));
 }
 
+/* A file has been mapped: which one it is the process does not know. */
+static void on_mapped(struct session *s, const struct proc *p, uint32_t thread, const struct rt_mail *m)
+{
+	char link[64], path[4096];
+	ssize_t n;
+
+	if (!s->tracer)
+		return;
+	snprintf(link, sizeof link, "/proc/%u/fd/%d", p->mm->pid, (int)m->a[4]);
+	n = readlink(link, path, sizeof path - 1);
+	path[n > 0 ? n : 0] = 0;
+	trace_note(s, thread, RT_N_MMAP, m->a, 4, path);
+}
+
 static void answer(struct session *s, uint32_t bi)
 {
 	struct rt_block *b = session_block(s, bi);
@@ -418,7 +448,7 @@ static void answer(struct session *s, uint32_t bi)
 	struct proc *p, *mm;
 	struct thread *t;
 
-	if (!s->block_proc[bi] || op > RQ_EXIT)
+	if (!s->block_proc[bi] || op > RQ_LAST)
 		return;
 	p = s->proc[s->block_proc[bi] - 1];
 	mm = p->mm;
@@ -443,10 +473,10 @@ static void answer(struct session *s, uint32_t bi)
 		m->r[0] = space_resolve(s, mm, (uint32_t)m->a[0], m);
 		break;
 	case RQ_SIGNAL:
-		on_where(s, p, b->tid, m);
+		on_where(s, p, bi, m);
 		break;
 	case RQ_CUT:
-		on_cut(p, b, m);
+		on_cut(s, p, bi, m);
 		break;
 	case RQ_STEP:
 		p->unknown++;
@@ -466,7 +496,7 @@ static void answer(struct session *s, uint32_t bi)
 		on_block(s, p, bi, m);
 		break;
 	case RQ_UNBLOCK: {
-		uint32_t i = (uint32_t)m->a[0];
+		uint32_t i = (uint32_t)((m->a[0] - RT_DATA_VAULT) >> RT_BLOCK_SHIFT);
 
 		if (i && i < RT_BLOCKS && s->block_proc[i]) {
 			struct proc *c = s->proc[s->block_proc[i] - 1];
@@ -486,7 +516,7 @@ static void answer(struct session *s, uint32_t bi)
 		break;
 	}
 	case RQ_FORKED: {
-		uint32_t i = (uint32_t)m->a[0];
+		uint32_t i = (uint32_t)((m->a[0] - RT_DATA_VAULT) >> RT_BLOCK_SHIFT);
 		struct proc *c = i && i < RT_BLOCKS && s->block_proc[i] ?
 			s->proc[s->block_proc[i] - 1] : NULL;
 
@@ -507,6 +537,8 @@ static void answer(struct session *s, uint32_t bi)
 			t = thread_of(p, bi);
 			if (t) {
 				gather_thread(s, p, t);
+				if (s->tracer)
+					trace_over(s, bi, 0, 0);
 				/* the block is free once the thread has marked it dead */
 				s->block_proc[bi] = 0;
 				s->block_used[bi] = 2;
@@ -515,13 +547,16 @@ static void answer(struct session *s, uint32_t bi)
 			}
 		}
 		break;
+	case RQ_MAPPED:
+		on_mapped(s, p, bi, m);
+		break;
 	}
 	if (m->ncmd) {
 		m->again = 1;
 		mm->space->busy = bi;
 	}
 	p->space = mm->space;
-	b->links = space_links_at(p->space);
+	b->links = (const uint64_t *)(RT_CODE_VAULT + p->space->base);
 	__atomic_store_n(&m->state, MAIL_REPLY, __ATOMIC_SEQ_CST);
 	if (__atomic_exchange_n(&m->sleeping, 0, __ATOMIC_SEQ_CST))
 		syscall(SYS_futex, &m->state, FUTEX_WAKE, 1);
@@ -555,7 +590,7 @@ static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 		watch_pid(p);
 	if (pid == s->root)
 		p->is_child = true;
-	p->space = space_new(s, is_i386(pid));
+	p->space = space_new(s);
 	if (!p->space) {
 		snprintf(why, n, "too many processes at once");
 		p->gone = true;
@@ -568,8 +603,12 @@ static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 		p->gone = true;
 		return false;
 	}
-	session_block(s, bi)->links = space_links_at(p->space);
+	session_block(s, bi)->links = (const uint64_t *)(RT_CODE_VAULT + p->space->base);
 	thread_new(p, bi);
+	if (s->tracer) {
+		trace_note(s, bi, RT_N_EXEC, (const uint64_t []){ p->pid }, 1, p->program);
+		trace_maps(s, bi, p->pid);
+	}
 	return true;
 }
 
@@ -611,20 +650,11 @@ static void reap(struct session *s)
 }
 
 /* ---- the session ------------------------------------------------------------------------------------- */
-/* Append [p, end) to file @fd, from the page at *at on. */
-static bool put_pages(int fd, const uint8_t *p, const uint8_t *end, off_t *at, off_t *where)
-{
-	const size_t n = (size_t)(end - p);
-
-	*where = *at;
-	*at += (off_t)((n + 4095) & ~(size_t)4095);
-	return pwrite(fd, p, n, *where) == (ssize_t)n;
-}
-
 static enum pm_status session_open(struct session *s, struct pm_err *err)
 {
+	size_t ntext = (size_t)(pm_rt_text_end - pm_rt_text);
+	size_t ndata = (size_t)(pm_rt_data_end - pm_rt_data);
 	cpu_set_t cpus;
-	off_t at = 0;
 
 	s->code_fd = memfd_create("pugmark-code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	s->data_fd = memfd_create("pugmark-data", MFD_CLOEXEC);
@@ -642,10 +672,10 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 	/* Traced processes open it read-only, so no mapping of theirs can become writable. A seal
 	 * against writing would also keep us from giving memory back (punching holes). */
 	fcntl(s->code_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-	for (struct runtime *rt = runtimes; rt < runtimes + NR(runtimes); rt++)
-		if (!put_pages(s->rt_fd, rt->text, rt->text_end, &at, &rt->text_off) ||
-		    !put_pages(s->rt_fd, rt->data, rt->data_end, &at, &rt->data_off))
-			return pm_fail_errno(err, "cannot write shared memory");
+	if (pwrite(s->rt_fd, pm_rt_text, ntext, 0) != (ssize_t)ntext ||
+	    pwrite(s->rt_fd, pm_rt_data, ndata, (off_t)((ntext + 4095) & ~(size_t)4095)) !=
+		    (ssize_t)ndata)
+		return pm_fail_errno(err, "cannot write shared memory");
 	s->head = (struct rt_session *)s->data;
 	s->head->abi = RT_ABI;
 	s->head->pid = (uint32_t)getpid();
@@ -732,9 +762,8 @@ static enum pm_status check_program(struct session *s, struct pm_err *err)
 	close(fd);
 	err->file = pm_arena_strdup(&s->out->mem, path);
 	st = pm_elf_check(err->file, &info, err);
-	if (st == PM_OK && (info.machine != EM_X86_64 || !info.is64) &&		/* x32 is neither */
-	    (info.machine != EM_386 || info.is64))
-		st = pm_fail_file(err, "it is a program for %s; x86-64 and i386 programs can be traced",
+	if (st == PM_OK && (info.machine != EM_X86_64 || !info.is64))	/* x32 is not either */
+		st = pm_fail_file(err, "it is a program for %s; x86-64 programs can be traced",
 				  pm_elf_machine(info.machine, machine));
 	pm_elf_info_release(&info);
 	if (st == PM_OK)
@@ -805,6 +834,14 @@ static bool anyone_left(const struct session *s)
 	return false;
 }
 
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 static bool may_answer(const struct session *s, uint32_t i)
 {
 	const struct proc *p;
@@ -845,11 +882,8 @@ static void loop(struct session *s)
 	for (;;) {
 		uint32_t seen = __atomic_load_n(&s->head->doorbell, __ATOMIC_SEQ_CST);
 		struct timespec wait = { 0, 100000000 };
-		bool busy;
+		bool busy = serve(s);
 
-		if (s->ni386 && session_now() > s->sampled + GATHER_EVERY)
-			gather_sample(s);
-		busy = serve(s);
 		if (s->released) {
 			s->released = false;
 			continue;
@@ -875,8 +909,8 @@ static void loop(struct session *s)
 			if (!anyone_left(s))
 				return;
 			if (!end)
-				end = session_now() + GRACE;
-			else if (session_now() > end)
+				end = seconds() + GRACE;
+			else if (seconds() > end)
 				return;
 		}
 		__atomic_store_n(&s->head->asleep, 1, __ATOMIC_SEQ_CST);
@@ -897,15 +931,17 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	struct sigaction act = { .sa_handler = on_signal }, ign = { .sa_handler = SIG_IGN };
 	struct sigaction old_chld, old_term, old_hup, old_int, old_quit;
 	struct rusage self, kids;
+	enum pm_status trace_status;
 	double start;
 
+	*out = NULL;
 	s.out = pm_alloc(sizeof *s.out);
-	if (session_open(&s, err) != PM_OK || !cache_open(&s, err)) {
+	if (session_open(&s, err) != PM_OK || !cache_open(&s, err) || trace_open(&s, err) != PM_OK) {
 		session_close(&s);
 		return PM_ERR;
 	}
 	sigaction(SIGCHLD, &act, &old_chld);
-	start = session_now();
+	start = seconds();
 	if (launch(&s, err) != PM_OK) {
 		sigaction(SIGCHLD, &old_chld, NULL);
 		session_close(&s);
@@ -921,8 +957,9 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	for (size_t i = 0; i < s.nproc; i++)
 		if (s.proc[i]->pid)
 			proc_over(&s, s.proc[i]);
+	trace_status = trace_close(&s, err);
 	*out = gather_counts(&s);
-	(*out)->wall_s = session_now() - start;
+	(*out)->wall_s = seconds() - start;
 	cache_close(&s);
 	getrusage(RUSAGE_SELF, &self);
 	getrusage(RUSAGE_CHILDREN, &kids);
@@ -934,7 +971,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	if (getenv("PUGMARK_STATS")) {
 		static const char *const names[] = { "none", "hello", "lookup", "resolve", "signal", "cut",
 			"step", "checkfail", "map", "unmap", "block", "unblock", "forked", "exec",
-			"execfail", "exit" };
+			"execfail", "exit", "mapped" };
 
 		for (size_t i = 0; i < NR(names); i++)
 			if (s.requests[i])
@@ -947,5 +984,5 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	sigaction(SIGTERM, &old_term, NULL);
 	sigaction(SIGHUP, &old_hup, NULL);
 	session_close(&s);
-	return PM_OK;
+	return trace_status;
 }

@@ -35,7 +35,8 @@ struct blk {				/* 32 bytes: there are hundreds of thousands */
 	uint32_t map;			/* number of its first map entry in its module */
 	uint32_t live : 24, flags : 8;	/* XL_LIVE_*; enum xl_block_flag | BLK_IS_DEAD */
 	uint16_t size, module, nmap;
-	uint8_t n, spare;		/* instructions */
+	uint8_t n;			/* instructions */
+	uint8_t values;			/* recorded in a trace, besides the block's number */
 };
 _Static_assert(sizeof(struct blk) == 32, "kept small, and written to cache files");
 #define BLK_IS_DEAD 0x80
@@ -43,6 +44,7 @@ _Static_assert(sizeof(struct blk) == 32, "kept small, and written to cache files
 struct unit {
 	uint32_t module, code, ncode;	/* offset from the module's code */
 	uint32_t block, nblock;
+	uint32_t number;		/* of block 0 in a trace, see trace.h */
 	bool once;			/* not entered into the tables: executes one instruction */
 };
 
@@ -72,8 +74,7 @@ struct module {
 	bool check;			/* ... without a page fault telling */
 	bool dead, absolute;
 	uint32_t *users;		/* of the mapped files: this module and its copies */
-	bool shadowed;			/* false: the low 32 bits collide with another module's; or
-					 * i386, where shadows do not belong to modules */
+	bool shadowed;			/* false: the low 32 bits collide with another module's */
 	struct pm_map pages;		/* generated: page -> 1 + head of pageref chain */
 	struct pm_map safe;		/* page -> write-protected, and the process has confirmed it */
 	struct pm_map hot;		/* page -> number of write traps */
@@ -82,7 +83,7 @@ struct module {
 	struct xl_map *map;		/* offsets from the unit's code; behind the cached ones */
 	size_t nmap, cap_map;
 	/* where code depends on its place and on numbers: offsets from the module's code */
-	struct pm_buf rel_pc, rel_counter, rel_link, rel_place;	/* uint32_t each */
+	struct pm_buf rel_pc, rel_counter, rel_link;	/* uint32_t each */
 	/* what came from the cache: its blocks are [first_cached, + ncached) of the space */
 	const struct cache_file *cache;	/* mapped; NULL: nothing */
 	size_t cache_size;
@@ -115,10 +116,8 @@ struct range {				/* executable for the program */
 
 struct space {
 	uint32_t refs;
-	bool i386;
 	uint32_t busy;			/* (4): thread block, 0: nobody */
-	uint64_t base;			/* its region of the code file: (i386: the shadow's directory,)
-					 * links table, then modules */
+	uint64_t base;			/* its region of the code file: links table, then modules */
 	uint64_t next;			/* first unused offset in the region */
 	struct module *module;
 	size_t nmodule, cap_module;
@@ -146,10 +145,6 @@ struct thread {
 	uint32_t block;			/* index of its thread block; 0: none any more */
 	uint32_t tid;
 	bool live;
-	/* i386: counters as they were when last looked at, and what they have counted until then */
-	uint32_t *seen;
-	uint64_t *total;
-	size_t nseen;
 };
 
 struct proc {
@@ -176,7 +171,6 @@ struct proc {
 	bool gone, exited, execed, exec_attached, clean_exit;
 	int status, signal;
 	uint64_t unknown;
-	double sampled;			/* i386: processor time when its counters were looked at */
 	struct pm_counts_process result;	/* when it is gone */
 };
 
@@ -200,10 +194,8 @@ struct session {
 	pid_t root;
 	int root_status;
 	bool root_done;
-	uint64_t requests[RQ_EXIT + 1];
-	uint32_t ni386;			/* 32-bit spaces */
-	double sampled;			/* when their counters were last looked at */
-	bool sampled_late;
+	struct tracer *tracer;		/* NULL: profile */
+	uint64_t requests[RQ_LAST + 1];
 	char pid_text[16];
 	int cache_fd;			/* its directory; -1: no cache */
 	bool cache_wrote, cache_complained;
@@ -222,23 +214,12 @@ static inline pid_t session_asking(struct session *s)
 	return (pid_t)session_block(s, s->asking)->tid;
 }
 
-/* The runtime as it lies in rt_fd, and what injecting it needs to know, by width. */
-struct runtime {
-	const uint8_t *text, *text_end, *data, *data_end;
-	uint64_t image, image_data;
-	off_t text_off, data_off;	/* page aligned; from the file's start */
-};
-extern struct runtime runtimes[2];	/* [1]: i386 */
-
 /* ---- inject.c ------------------------------------------------------------------------------------- */
 /* @pid stands at its exec stop: put the runtime into it, to begin at its first instruction, with
- * thread block @block. Fills @sp's ranges. False: cannot (refused); @why says. */
-bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, char *why, size_t n);
-
+ * thread block @block. Fills @sp's ranges. False: cannot (32-bit, refused); @why says. */
 /* waitpid() that is not interrupted. */
 pid_t wait_for(pid_t pid, int *status);
-/* The width of the program that stopped @pid is about to run. */
-bool is_i386(pid_t pid);
+bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, char *why, size_t n);
 
 /* ---- space.c -------------------------------------------------------------------------------------- */
 static inline const uint8_t *block_bytes(const struct space *sp, uint32_t i)
@@ -250,20 +231,12 @@ static inline const uint8_t *block_bytes(const struct space *sp, uint32_t i)
 	return m->text ? m->text + (b->pc - m->lo) : copy ? (const uint8_t *)(uintptr_t)*copy : NULL;
 }
 
-struct space *space_new(struct session *s, bool i386);
-/* The table of link targets: here, and its address in the process. */
-static inline uint64_t *space_links(const struct session *s, const struct space *sp)
-{
-	return (uint64_t *)(s->code + sp->base + (sp->i386 ? RT32_DIR_SIZE : 0));
-}
-static inline uint64_t space_links_at(const struct space *sp)
-{
-	return sp->i386 ? RT32_LINKS : RT_CODE_VAULT + sp->base;
-}
+struct space *space_new(struct session *s);
 void space_unref(struct session *s, struct space *sp);
 void space_range_add(struct space *sp, uint64_t lo, uint64_t hi, uint32_t prot, bool shared,
 		     bool patched);
 struct range *space_range(struct space *sp, uint64_t pc);
+const struct unit *unit_of(const struct space *sp, uint32_t block);
 /* Direct entry (address in the process) for @pc, 0: not executable. Commands for the process are
  * appended to @m; m->again: they have to run before the answer can be given. */
 uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indirect, struct rt_mail *m);
@@ -283,14 +256,7 @@ bool space_write_trap(struct session *s, struct proc *p, uint64_t addr, uint64_t
 uint64_t space_once(struct session *s, struct proc *p, uint64_t pc);
 uint64_t space_recheck(struct session *s, struct proc *p, uint64_t pc, struct rt_mail *m);
 /* For cache.c: a block is complete but for its place in the tables by address. */
-void space_shadow(struct session *s, struct space *sp, const struct module *m, uint64_t pc,
-		  uint64_t to);
-/* A program header of the ELF file @fd, of either class; false: there is none of number @i. */
-struct segment {
-	uint32_t type, flags;
-	uint64_t off, vaddr, filesz;
-};
-bool elf_segment(int fd, unsigned i, struct segment *g);
+void space_shadow(struct session *s, const struct module *m, uint64_t pc, uint64_t to);
 void mail_cmd(struct rt_mail *m, uint64_t op, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
 
 /* ---- cache.c -------------------------------------------------------------------------------------- */
@@ -303,14 +269,8 @@ void cache_save(struct session *s, struct space *sp);
 bool cache_check_map(struct module *m);
 void cache_close(struct session *s);
 
-/* ---- session.c ------------------------------------------------------------------------------------ */
-double session_now(void);		/* seconds since whenever */
-
 /* ---- gather.c ------------------------------------------------------------------------------------- */
 void gather_thread(struct session *s, struct proc *p, struct thread *t);
-/* To be called at least every GATHER_EVERY seconds while 32-bit programs run, whose counters wrap. */
-#define GATHER_EVERY 0.25
-void gather_sample(struct session *s);
 void gather_process(struct session *s, struct proc *p);
 struct pm_counts *gather_counts(struct session *s);
 

@@ -9,6 +9,7 @@
 
 #include "collect/translate/translate.h"
 #include "isa/x86/decode.h"
+#include "isa/x86/plan.h"
 
 /* Liveness inside the translator: bit r = GPR r, bit 16 + f = enum x86_flag bit f. */
 #define LV_GPRS		0xffffu
@@ -57,6 +58,13 @@ struct block {
 	bool next_adjacent;		/* falls into the next block of the layout, no jump needed */
 	uint8_t count_how, count_gpr;
 	uint32_t count_at;		/* increment before this insn; n: at the end */
+	struct record {			/* kinds but XL_PROFILE; see record.c */
+		uint32_t store, nstore;		/* scratch.store[store .. store + nstore) */
+		uint32_t size;			/* bytes in the buffer */
+		uint32_t first, last;		/* written before these instructions; n: at the end */
+		uint8_t reg;			/* holds the cursor in between; RECORD_BY_TURNS */
+		bool spill, restore;
+	} rec;
 	bool derived;			/* has no counter */
 	uint32_t in, out;		/* classes, by the block that names them; XL_NONE: outside */
 	uint32_t use, def, live_in, live_out;
@@ -65,6 +73,8 @@ struct block {
 	uint32_t bound;			/* no more code bytes than this */
 	uint32_t sum;			/* bounds of all blocks before it in the layout */
 };
+
+#define RECORD_BY_TURNS 0xff		/* no register is free all the way */
 
 struct order {
 	uint64_t pc;
@@ -88,12 +98,10 @@ struct pending {
 };
 
 struct scratch {
-	struct x86_decoder *dec;	/* of in's width: one of decs */
-	struct x86_decoder *decs[2];
+	struct x86_decoder *dec;
 	const struct xl_input *in;
 	struct xl_unit *out;
 	uint32_t max_insns, max_blocks;
-	uint32_t gprs;			/* that the program has and counting may borrow: not rsp */
 
 	struct insn *insn;
 	size_t ninsn, cap_insn;
@@ -110,6 +118,10 @@ struct scratch {
 	uint8_t (*odd)[16];		/* instructions that straddle two readable pieces */
 	size_t nodd, cap_odd;
 
+	struct x86_plan plan;
+	struct x86_store *store;
+	size_t nstore, cap_store;
+
 	struct slot { uint64_t pc; uint32_t insn, gen; } *slot;	/* pc -> insn */
 	uint32_t slot_mask, nslot, gen;
 
@@ -121,23 +133,31 @@ struct scratch {
 	bool overflow;			/* one was needed and did not fit */
 };
 
-/* Is @addr within reach of a rel32 from all of a unit at @place? A unit is far below 64 MiB; in
- * 32-bit code everything is. */
-static inline bool xl_near(const struct xl_input *in, uint64_t addr)
+/* Is @addr within reach of a rel32 from all of a unit at @place? A unit is far below 64 MiB. */
+static inline bool xl_near(uint64_t place, uint64_t addr)
 {
-	int64_t d = (int64_t)(addr - in->place);
+	int64_t d = (int64_t)(addr - place);
 
-	return in->i386 || (d > -(1ll << 31) + (64ll << 20) && d < (1ll << 31) - (64ll << 20));
+	return d > -(1ll << 31) + (64ll << 20) && d < (1ll << 31) - (64ll << 20);
+}
+
+/* live[i]: before instruction i of @b; live[n]: behind it. */
+void live_course(const struct scratch *s, const struct block *b, uint32_t live[MAX_BLOCK_INSNS + 1]);
+
+/* The last place in @b where something can be put: before its last instruction if that transfers
+ * control, else behind it. */
+static inline uint32_t last_place(const struct block *b)
+{
+	return b->kind == X86_UNKNOWN || b->kind == X86_PLAIN ? b->n : b->n - 1;
 }
 
 bool discover(struct scratch *s);
 void find_liveness(struct scratch *s);
 void choose_counters(struct scratch *s);
 void drop_counters(struct scratch *s);
+void plan_records(struct scratch *s);
 void emit_unit(struct scratch *s);
 
-/* Where does control go on after system call @i? */
-uint64_t behind_call(const struct scratch *s, const struct insn *i);
 /* Where does a transfer to @pc go? */
 struct target resolve(struct scratch *s, uint64_t pc);
 

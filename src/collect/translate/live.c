@@ -100,9 +100,8 @@ void find_liveness(struct scratch *s)
 /* `inc` leaves CF alone. */
 #define INC_CLOBBERS	LV_FLAG(X86_ALL_FLAGS & ~X86_CF)
 
-static void choose(struct scratch *s, struct block *b)
+void live_course(const struct scratch *s, const struct block *b, uint32_t live[MAX_BLOCK_INSNS + 1])
 {
-	uint32_t live[MAX_BLOCK_INSNS + 1], last = b->n;
 	uint32_t l = b->live_out;
 
 	for (uint32_t i = b->n; ; i--) {
@@ -113,8 +112,13 @@ static void choose(struct scratch *s, struct block *b)
 	}
 	if (b->kind == X86_UNKNOWN)
 		live[b->n] = LV_ALL;
-	else if (b->kind != X86_PLAIN)
-		last = b->n - 1;		/* before the transfer */
+}
+
+static void choose(struct scratch *s, struct block *b)
+{
+	uint32_t live[MAX_BLOCK_INSNS + 1], last = last_place(b);
+
+	live_course(s, b, live);
 	b->count_at = 0;
 	for (uint32_t i = 0; i <= last; i++)
 		if (!(live[i] & INC_CLOBBERS)) {
@@ -123,7 +127,7 @@ static void choose(struct scratch *s, struct block *b)
 			return;
 		}
 	for (uint32_t i = 0; i <= last; i++) {
-		uint32_t dead = s->gprs & ~live[i];
+		uint32_t dead = LV_GPRS & ~live[i] & ~(1u << 4);
 
 		if (dead) {
 			b->count_at = i;

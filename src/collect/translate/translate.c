@@ -17,23 +17,27 @@ void xl_translate(const struct xl_input *in, struct xl_unit *out)
 
 	out->ncode = out->nblock = out->nmap = out->nreloc = out->nlink = 0;
 	if (in->entry < in->lo || in->entry >= in->hi ||
-	    !xl_near(in, in->lo) || !xl_near(in, in->hi))
+	    !xl_near(in->place, in->lo) || !xl_near(in->place, in->hi))
 		return;
-	if (!s->decs[in->i386])
-		s->decs[in->i386] = x86_decoder_new(in->i386 ? X86_MODE_32 : X86_MODE_64);
-	s->dec = s->decs[in->i386];
-	s->gprs = in->i386 ? 0xef : 0xffef;
+	if (!s->dec)
+		s->dec = x86_decoder_new(X86_MODE_64);
 	s->in = in;
 	s->out = out;
 	s->max_insns = in->max_insns ? in->max_insns : 127;
 	if (s->max_insns > MAX_BLOCK_INSNS)
 		s->max_insns = MAX_BLOCK_INSNS;
+	if (in->kind == XL_EXEC && s->max_insns > XL_EXEC_INSNS)
+		s->max_insns = XL_EXEC_INSNS;
 	s->max_blocks = in->max_blocks ? in->max_blocks : 4096;
 	if (!discover(s))
 		return;
 	find_liveness(s);
-	choose_counters(s);
-	drop_counters(s);
+	if (in->kind == XL_PROFILE) {
+		choose_counters(s);
+		drop_counters(s);
+	} else {
+		plan_records(s);
+	}
 	emit_unit(s);
 }
 

@@ -20,11 +20,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum xl_kind { XL_PROFILE, XL_BRANCH, XL_CACHE, XL_EXEC };
+/* What the code writes. XL_PROFILE: a counter per block. The others: a record per block in the trace
+ * buffer, its number (32 bits) and, but for XL_BRANCH, the values of its plan (isa/x86/plan.h, 64 bits
+ * each). The number stands for the block as soon as it is written; the cursor goes up once, when the
+ * record is complete. */
+enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
 
 /* Live state: bit r = GPR r in hardware order, XL_LIVE_FLAGS = any arithmetic flag. */
 #define XL_LIVE_FLAGS	(1u << 16)
 #define XL_LIVE_ALL	0x1ffffu
+
+#define XL_EXEC_INSNS	62	/* of a block: its values are few enough to be counted in a byte */
 
 struct xl_known {			/* a block that exists already */
 	uint64_t code;			/* absolute address of an entry for outsiders, 0: none yet */
@@ -33,12 +39,11 @@ struct xl_known {			/* a block that exists already */
 
 struct xl_input {
 	enum xl_kind kind;
-	bool i386;			/* 32-bit code; addresses wrap at 4 GiB */
 	uint64_t entry;			/* original address asked for */
 	uint64_t lo, hi;		/* the text mapping: nothing outside is followed or read */
 	uint64_t place;			/* absolute address where code byte 0 of the unit will live:
 					 * within 2 GiB (less 64 MiB) of all of [lo, hi), or the unit stays
-					 * empty (i386: anywhere); a unit may later move by multiples of 64 bytes */
+					 * empty; a unit may later move by multiples of 64 bytes */
 	bool absolute;			/* original addresses are fixed (non-PIE): may be immediates */
 	bool patchable;			/* generated code: direct entries are 8-byte aligned, and 8 bytes
 					 * can be overwritten there by a jump without touching the next entry */
@@ -95,6 +100,7 @@ struct xl_block {
 					 * block's code and map begin there */
 	uint32_t code_end;
 	uint32_t live;			/* XL_LIVE_* at entry */
+	uint32_t record;		/* bytes of its record in a trace; 0: XL_PROFILE */
 	uint32_t map, nmap;		/* unit->map[map .. map + nmap) */
 	struct xl_flow flow;
 	uint8_t flags;			/* enum xl_block_flag */
@@ -112,7 +118,9 @@ enum xl_map_flag {
 	XL_RCX_SAVED	= 1 << 1,	/* rcx is in RT_S_RCX */
 	XL_RDX_SAVED	= 1 << 2,	/* rdx is in RT_S_RDX */
 	XL_TMP_SAVED	= 1 << 3,	/* register `tmp` is in RT_S_TMP */
-	XL_COUNTED	= 1 << 4,	/* the block's counter has been incremented, or it has none */
+	XL_COUNTED	= 1 << 4,	/* the block's counter has been incremented, or it has none; in a
+					 * trace: its record has begun */
+	XL_RECORDED	= 1 << 5,	/* the block's record is complete, the cursor behind it */
 };
 struct xl_map {
 	uint32_t code;			/* offset in the unit */
@@ -122,12 +130,11 @@ struct xl_map {
 };
 
 enum xl_reloc_kind {
-	XL_REL_PC32,		/* disp32 to an original address: subtract the change of distance;
-				 * i386: the address itself */
-	XL_REL_COUNTER,		/* disp32 = RT_COUNTERS + xl_counter_size() * (counter base + addend) */
+	XL_REL_PC32,		/* disp32 to an original address: subtract the change of distance */
+	XL_REL_COUNTER,		/* disp32 = RT_COUNTERS + 8 * (counter base + addend) */
 	XL_REL_LINK,		/* imm32 = link base + addend, in an exit stub */
 	XL_REL_CODE32,		/* rel32 to an absolute address in the code cache outside the unit */
-	XL_REL_PLACE,		/* imm32, i386: the absolute address of a place in the unit */
+	XL_REL_BLOCK,		/* imm32 = block number base + addend, in a record */
 };
 struct xl_reloc {
 	uint32_t at;			/* offset of the 4-byte field in the unit */
@@ -161,25 +168,11 @@ void xl_unit_release(struct xl_unit *u);
 /* An indirect entry for a block that has none: restores rcx and rdx as `live` demands and jumps to
  * @direct. Returns the length (at most XL_ENTRY_MAX) of what was put at @buf, to live at @place. */
 #define XL_ENTRY_MAX 32
-size_t xl_indirect_entry(uint8_t *buf, bool i386, uint64_t place, uint64_t direct, uint32_t live);
+size_t xl_indirect_entry(uint8_t *buf, uint64_t place, uint64_t direct, uint32_t live);
 
 /* Code that adds @by (1 or -1) to counter @counter where @live is live. Returns its length (at most
  * XL_COUNT_MAX); at[0 .. *nat) are the offsets of the counter's XL_REL_COUNTER fields in it. */
 #define XL_COUNT_MAX 40
-size_t xl_count(uint8_t *buf, bool i386, uint32_t live, uint32_t counter, int by, uint32_t at[2],
-		unsigned *nat);
-
-/* Bytes of a counter. 64 bits cannot be counted by one instruction of 32-bit code: there a counter
- * wraps, and the controller reads it often enough to notice. */
-static inline unsigned xl_counter_size(bool i386)
-{
-	return i386 ? 4 : 8;
-}
-
-/* The exit through link @link: asks for the link's target. The number is a XL_REL_LINK field at
- * offset XL_STUB_LINK(i386). Returns the length, at most XL_STUB_MAX. */
-#define XL_STUB_MAX 20
-#define XL_STUB_LINK(i386) ((i386) ? 7 : 8)
-size_t xl_stub(uint8_t *buf, bool i386, uint32_t link);
+size_t xl_count(uint8_t *buf, uint32_t live, uint32_t counter, int by, uint32_t at[2], unsigned *nat);
 
 #endif

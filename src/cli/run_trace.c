@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyse/sims.h"
+#include "base/mem.h"
+#include "base/result.h"
+#include "cli/run_trace.h"
+#include "cli/traces.h"
+#include "report/out.h"
+#include "report/result_view.h"
+#include "trace/format.h"
+#include "trace/sinks.h"
+#include "transform/lines.h"
+
+bool run_trace_wanted(const struct run_trace *t)
+{
+	return t->branch || t->exec || t->cache || t->count || t->dump || t->discard || t->format ||
+	       t->sinks.n || t->sims.n;
+}
+
+static enum pm_status add_sink(struct pm_pipeline *p, const char *spec, const char *config, struct pm_err *err)
+{
+	struct pm_buf b = { 0 };
+	enum pm_status st;
+
+	pm_buf_printf(&b, "%s%s%s", spec, config ? ":" : "", config ? config : "");
+	pm_buf_add(&b, "", 1);
+	st = pm_sink_add(p, (const char *)b.p, pm_sims, err);
+	pm_buf_release(&b);
+	return st;
+}
+
+static void describe(struct pm_pipeline *p, const struct pm_run_opts *o)
+{
+	struct pm_buf args = { 0 };
+
+	for (char **a = o->argv; *a; a++)
+		pm_buf_printf(&args, "%s%s", a == o->argv ? "" : " ", *a);
+	pm_buf_add(&args, "", 1);
+	pm_pipeline_info(p, "program", o->argv[0]);
+	pm_pipeline_info(p, "args", (const char *)args.p);
+	pm_pipeline_info(p, "isa", "x86-64");
+	pm_pipeline_info(p, "source", "run");
+	pm_pipeline_info(p, "kind", o->kind == XL_EXEC ? "execution" : "branch");
+	pm_buf_release(&args);
+}
+
+/* Everything that the options ask for; *@facts: what the last sinks will see. */
+static enum pm_status build(const struct run_trace *t, const struct pm_run_opts *o, struct pm_pipeline *p,
+			    uint32_t line, const void **cracker, uint32_t *facts, struct pm_err *err)
+{
+	const struct pm_format *f = NULL;
+	uint32_t needs;
+
+	*facts = pm_run_facts(o->kind);
+	describe(p, o);
+	if (line) {
+		pm_pipeline_transform(p, &pm_lines_ops, pm_lines_new(line));
+		*facts = (*facts & ~pm_lines_ops.removes) | pm_lines_ops.adds;
+	}
+	if (t->count && add_sink(p, "count", NULL, err) != PM_OK)
+		return PM_ERR;
+	for (unsigned i = 0; i < t->sinks.n; i++)
+		if (add_sink(p, t->sinks.v[i], NULL, err) != PM_OK)
+			return PM_ERR;
+	for (unsigned i = 0; i < t->sims.n; i++)
+		if (add_sink(p, t->sims.v[i], NULL, err) != PM_OK)
+			return PM_ERR;
+	if (t->dump && add_sink(p, "dump", t->out ? t->out : "-", err) != PM_OK)
+		return PM_ERR;
+	needs = pm_pipeline_needs(p);
+	if (t->out && !t->dump) {
+		f = t->format ? pm_format_find(t->format, err) : pm_format_by_name(t->out);
+		if (!f && !t->format)
+			return pm_fail_file(err, "no format has names like '%s'; -t FORMAT says which to write "
+					    "(see `pugmark formats`)", t->out);
+		if (!f)
+			return PM_ERR;
+		needs |= f->needs;
+	}
+	*facts = traces_adapt(p, *facts, needs, cracker);
+	if (f && pm_trace_create(p, t->out, t->format, *facts, err) != PM_OK)
+		return PM_ERR;
+	return PM_OK;
+}
+
+static void begin_results(struct pm_result *r, const struct pm_run_opts *o, const struct pm_counts *c)
+{
+	pm_result_str(r, "pugmark", PM_VERSION);
+	pm_result_begin_list(r, "program");
+	for (char **a = o->argv; *a; a++)
+		pm_result_str(r, NULL, *a);
+	pm_result_end(r);
+	pm_result_begin(r, "exit");
+	if (c->status >= 0)
+		pm_result_u64(r, "status", (uint64_t)c->status, NULL);
+	else
+		pm_result_null(r, "status");
+	if (c->signal > 0)
+		pm_result_u64(r, "signal", (uint64_t)c->signal, NULL);
+	else
+		pm_result_null(r, "signal");
+	pm_result_end(r);
+	pm_result_f64(r, "wall_s", c->wall_s, "s");
+	pm_result_f64(r, "user_s", c->user_s, "s");
+	pm_result_f64(r, "sys_s", c->sys_s, "s");
+	pm_result_f64(r, "own_s", c->own_s, "s");
+}
+
+static enum pm_status show(const struct run_trace *t, const struct pm_run_opts *o, struct pm_result *r,
+			   struct pm_err *err)
+{
+	struct pm_buf out = { 0 };
+	enum pm_status st = PM_OK;
+
+	if (t->json) {
+		pm_result_json(r, &out);
+		st = pm_report_save(t->json, &out, err);
+		out.n = 0;
+	}
+	if (st == PM_OK && t->csv) {
+		pm_result_csv(r, &out);
+		st = pm_report_save(t->csv, &out, err);
+		out.n = 0;
+	}
+	if (st == PM_OK && t->html)
+		st = pm_result_html(r, "pugmark run", o->argv[0], t->html, err);
+	if (st == PM_OK && !t->quiet && (t->count || t->sinks.n || t->sims.n)) {
+		pm_result_text(r, t->rows, &out);
+		fwrite(out.p, 1, out.n, stderr);
+	}
+	pm_buf_release(&out);
+	return st;
+}
+
+int run_traced(const struct run_trace *t, struct pm_run_opts *o, int *status, int *signal)
+{
+	const bool wants = t->count || t->dump || t->out || t->sinks.n || t->sims.n;
+	struct pm_err err = { 0 };
+	struct pm_pipeline *p = NULL;
+	struct pm_counts *counts = NULL;
+	struct pm_result *r = pm_result_new();
+	const void *cracker = NULL;
+	enum pm_status st = PM_OK;
+	uint64_t line = 64;
+	uint32_t facts = 0;
+
+	o->kind = t->branch ? XL_BRANCH : XL_EXEC;
+	if (t->cache && *t->cache && (!pm_parse_size(t->cache, &line) || line & (line - 1) || line < 4 ||
+				      line > 32768))
+		st = pm_fail(&err, 0, "--cache wants a line size that is a power of two from 4 to 32768, not '%s'",
+			     t->cache);
+	if (st == PM_OK && wants) {
+		p = pm_pipeline_new();
+		st = build(t, o, p, t->cache ? (uint32_t)line : 0, &cracker, &facts, &err);
+		if (st == PM_OK)
+			st = pm_pipeline_start(p, pm_run_facts(o->kind), "live traces", &err);
+	}
+	if (st == PM_OK) {
+		o->pipeline = p;
+		st = pm_run(o, &counts, &err);
+	}
+	if (counts) {
+		struct pm_err late = { 0 };
+
+		begin_results(r, o, counts);
+		*status = counts->status;
+		*signal = counts->signal;
+		if (p && pm_pipeline_finish(p, r, &late) != PM_OK && st == PM_OK) {
+			err = late;
+			st = PM_ERR;
+		}
+		traces_cracked(r, cracker);
+		if (t->out && !t->dump && st == PM_OK && !t->quiet)
+			traces_note_losses(r, facts, t->format, t->out);
+		if (st == PM_OK)
+			st = show(t, o, r, &err);
+		pm_counts_free(counts);
+	}
+	if (st != PM_OK)
+		pm_err_print(&err, stderr);
+	pm_pipeline_free(p);
+	pm_result_free(r);
+	return st == PM_OK ? -1 : 1;
+}

@@ -1,0 +1,768 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collect/process/trace.h"
+#include "isa/x86/decode.h"
+#include "isa/x86/plan.h"
+#include "trace/pipeline.h"
+
+#define MAX_BLOCKS	(1u << 24)	/* translations of blocks in a session */
+#define MAX_INSNS	(1u << 26)
+#define MAX_OBJECTS	(1u << 16)
+#define BATCH		8192		/* events; one more block's worth fits behind */
+#define BATCH_ROOM	(BATCH + 4096)
+
+/* What the main thread publishes of a block before its code can run. */
+struct source {
+	uint64_t pc;
+	const uint8_t *bytes;
+	uint32_t size, object;
+	uint16_t record;
+	uint8_t n;
+};
+
+/* What the consumer makes of it when it first sees it. */
+struct compiled {
+	uint64_t pc;
+	const struct x86_ref *ref;	/* NULL until then */
+	int64_t rsp_add;
+	uint32_t block;			/* in the code table */
+	uint16_t nref, record, rsp;
+	uint8_t n;
+	bool plain;			/* every reference is base + disp */
+};
+
+struct stream {				/* of a thread block while somebody uses it */
+	struct pm_stream *s;		/* lives as long as the session */
+	uint64_t rsp, base[2];		/* fs, gs */
+	uint64_t insns;			/* delivered */
+	uint32_t next;			/* chunk to be consumed next */
+	uint32_t over;			/* main thread: nothing more comes (released) */
+	uint32_t busy;			/* in use until the consumer says 0 */
+	uint64_t status;
+	uint8_t flags;
+	bool begun;
+};
+
+struct tracer {
+	struct session *s;
+	struct source *source;		/* by trace number; published by `nsource` */
+	uint32_t nsource;
+	struct stream *stream;		/* by thread block */
+	uint32_t nstream;		/* streams so far: pm_stream.index */
+	struct pm_object *object;
+	uint32_t nobject;
+
+	pthread_t consumer;
+	bool running;
+	uint32_t stop;
+
+	/* the consumer's own */
+	struct compiled *compiled;
+	struct pm_code code;
+	struct pm_insn *insn;
+	struct pm_block *block;
+	struct x86_decoder *dec;
+	struct x86_plan plan;
+	struct pm_arena mem;
+	struct pm_event *ev;
+	size_t nev;
+	struct pm_rare *rare;		/* of the batch */
+	size_t nrare, cap_rare;
+	struct pm_buf text;		/* arena of the batch */
+	struct pm_status_of { enum pm_status st; struct pm_err err; } result;
+	bool failed;
+};
+
+static void *reserve(size_t n)
+{
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* ---- the main thread's side ------------------------------------------------------------------------ */
+uint32_t trace_next(const struct session *s)
+{
+	return s->tracer->nsource;
+}
+
+void trace_numbers(struct session *s, const struct space *sp, uint32_t first, uint32_t n)
+{
+	struct tracer *t = s->tracer;
+	const struct module *m = &sp->module[sp->block[first].module];
+	uint32_t base = t->nsource, object = PM_NONE;
+
+	if (n > MAX_BLOCKS - base)
+		return;			/* numbers that nobody has: the trace ends with an error */
+	for (uint32_t i = t->nobject; i-- > 0; )
+		if (t->object[i].lo == m->lo && t->object[i].hi == m->hi && !strcmp(t->object[i].path, m->path))
+			object = i;
+	if (object == PM_NONE && t->nobject < MAX_OBJECTS && !m->generated) {
+		object = t->nobject;
+		t->object[object] = (struct pm_object){ .path = m->path, .base = m->bias, .lo = m->lo,
+							.hi = m->hi };
+		__atomic_store_n(&t->nobject, object + 1, __ATOMIC_RELEASE);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct blk *b = &sp->block[first + i];
+
+		t->source[base + i] = (struct source){ b->pc, block_bytes(sp, first + i), b->size, object,
+						       (uint16_t)(4 + 8 * b->values), b->n };
+	}
+	__atomic_store_n(&t->nsource, base + n, __ATOMIC_RELEASE);
+}
+
+void trace_thread(struct session *s, uint32_t i)
+{
+	struct rt_block *b = session_block(s, i);
+	struct stream *st = &s->tracer->stream[i];
+
+	*st = (struct stream){ .s = pm_arena_alloc(&s->mem, sizeof *st->s), .busy = s->opts->pipeline != NULL };
+	*st->s = (struct pm_stream){ .index = s->tracer->nstream++ };
+	b->tracing = 1;
+	b->drop = !s->opts->pipeline;
+	b->chunk = 0;
+	b->cursor = RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE + RT_TRACE;
+}
+
+static void ring(struct session *s)
+{
+	__atomic_fetch_add(&s->head->bell, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&s->head->bell_asleep, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &s->head->bell, FUTEX_WAKE, 1);
+}
+
+void trace_over(struct session *s, uint32_t i, uint64_t status, uint8_t flags)
+{
+	struct stream *st = &s->tracer->stream[i];
+
+	if (!st->busy || st->over)
+		return;
+	st->status = status;
+	st->flags = flags;
+	__atomic_store_n(&st->over, 1, __ATOMIC_RELEASE);
+	ring(s);
+}
+
+bool trace_busy(const struct session *s, uint32_t i)
+{
+	return s->tracer && __atomic_load_n(&s->tracer->stream[i].busy, __ATOMIC_ACQUIRE);
+}
+
+void trace_note(struct session *s, uint32_t i, enum rt_note type, const uint64_t *arg, uint32_t narg,
+		const char *text)
+{
+	struct rt_block *b = session_block(s, i);
+	uint64_t off = b->cursor - (RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE);
+	uint64_t chunk = RT_TRACE + (uint64_t)(b->chunk % RT_CHUNKS) * RT_CHUNK_STRIDE;
+	size_t len = text ? strlen(text) : 0, size = 8 * narg + ((len + 3) & ~(size_t)3);
+	uint32_t head = RT_NOTE(type, (uint32_t)size);
+	uint8_t *to;
+
+	/* the guard pages are not guarded here, and serve as overflow */
+	if (!b->tracing || off < chunk || off > chunk + RT_CHUNK_STRIDE - size - 4 || off % 4)
+		return;
+	to = (uint8_t *)b + off;
+	memcpy(to, &head, 4);
+	memcpy(to + 4, arg, 8 * narg);
+	memset(to + 4 + 8 * narg, 0, size - 8 * narg);
+	if (len)
+		memcpy(to + 4 + 8 * narg, text, len);
+	b->cursor += 4 + size;
+}
+
+void trace_cut(struct session *s, const struct space *sp, uint32_t i, uint32_t block, const struct xl_map *at,
+	       uint64_t rsi, uint64_t rdi)
+{
+	struct rt_block *b = session_block(s, i);
+	const struct unit *u = unit_of(sp, block);
+	uint32_t number = u->number + (block - u->block);
+	uint64_t off = b->cursor - (RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE);
+	const uint64_t arg[3] = { at->insn, rsi, rdi };
+
+	if (!b->tracing || number >= s->tracer->nsource || off < RT_TRACE ||
+	    off > RT_TRACE + RT_CHUNKS * RT_CHUNK_STRIDE - 65536)
+		return;
+	if (!(at->flags & XL_RECORDED)) {
+		if (!(at->flags & XL_COUNTED)) {
+			if (!at->insn)
+				return;			/* it never began */
+			memcpy((uint8_t *)b + off, &number, 4);
+		}
+		b->cursor += s->tracer->source[number].record;
+	}
+	if (at->insn < sp->block[block].n)
+		trace_note(s, i, RT_N_CUT, arg, 3, NULL);
+}
+
+void trace_maps(struct session *s, uint32_t i, uint32_t pid)
+{
+	char path[64], *line = NULL;
+	size_t cap = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%u/maps", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return;
+	while (getline(&line, &cap, f) > 0) {
+		uint64_t lo, hi, off;
+		char perm[8];
+		int at = 0;
+
+		line[strcspn(line, "\n")] = 0;
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &lo, &hi, perm, &off, &at) < 4)
+			continue;
+		trace_note(s, i, RT_N_MMAP,
+			   (const uint64_t []){ lo, hi - lo, (perm[0] == 'r') | (perm[1] == 'w') << 1 |
+						(perm[2] == 'x') << 2, off }, 4, at ? line + at : "");
+	}
+	free(line);
+	fclose(f);
+}
+
+/* ---- the consumer ------------------------------------------------------------------------------------- */
+static void fail(struct tracer *t, const char *what)
+{
+	if (t->failed)
+		return;
+	t->failed = true;
+	t->result.st = pm_fail(&t->result.err, 0, "the trace buffer of a traced process is damaged: %s", what);
+}
+
+static void flush(struct tracer *t, struct stream *st)
+{
+	struct pm_batch b = { .stream = st->s, .code = &t->code, .ev = t->ev, .n = t->nev, .rare = t->rare,
+			      .nrare = t->nrare, .arena = t->text.p, .narena = t->text.n,
+			      .first_insn = st->insns };
+
+	if (!t->nev)
+		return;
+	for (size_t i = 0; i < t->nev; i++)
+		if (t->ev[i].kind == PM_EV_BLOCK)
+			st->insns += t->ev[i].value;
+	for (size_t i = 0; i < t->nrare; i++)		/* offsets became pointers */
+		t->rare[i].name = t->rare[i].name ?
+			(const char *)t->text.p + ((uintptr_t)t->rare[i].name - 1) : NULL;
+	if (!t->failed && pm_pipeline_push(t->s->opts->pipeline, &b, &t->result.err) != PM_OK) {
+		t->failed = true;
+		t->result.st = PM_ERR;
+	}
+	t->nev = t->nrare = t->text.n = 0;
+}
+
+static const struct x86_at *insn_at(void *ctx, uint32_t i)
+{
+	return (const struct x86_at *)ctx + i;
+}
+
+/* HOT only for programs that never run anything twice. */
+static struct compiled *compile(struct tracer *t, uint32_t number)
+{
+	const struct source *src = &t->source[number];
+	struct compiled *c = &t->compiled[number];
+	struct x86_at at[255];
+	uint32_t off = 0, n = 0;
+	struct x86_ref *ref;
+
+	if (t->code.ninsn + 256 > MAX_INSNS)
+		return NULL;
+	t->block[t->code.nblock] = (struct pm_block){ src->pc, (uint32_t)t->code.ninsn, src->n };
+	for (; n < src->n && src->bytes; n++) {
+		struct pm_insn *in = &t->insn[t->code.ninsn + n];
+		struct x86_at *a = &at[n];
+
+		a->p = src->bytes + off;
+		if (!x86_decode(t->dec, a->p, src->size - off, &a->x))
+			break;
+		*in = (struct pm_insn){ .pc = src->pc + off, .len = a->x.len, .class = a->x.class,
+					.nref = a->x.nref, .rep = !!(a->x.prop & X86_REP),
+					.isa = PM_ISA_X86_64, .object = src->object };
+		memcpy(in->bytes, a->p, a->x.len);
+		off += a->x.len;
+	}
+	if (n < src->n)
+		return NULL;
+	t->plan.nref = t->plan.nstore = 0;
+	t->plan.rsp = X86_VAL_RSP;
+	t->plan.rsp_add = 0;
+	if (t->s->opts->kind == XL_EXEC)
+		x86_plan(insn_at, at, src->pc, n, &t->plan);
+	if (src->record != 4 + 8 * t->plan.nstore)
+		return NULL;
+	ref = pm_arena_alloc(&t->mem, (t->plan.nref + 1) * sizeof *ref);
+	memcpy(ref, t->plan.ref, t->plan.nref * sizeof *ref);
+	*c = (struct compiled){ .pc = src->pc, .ref = ref, .nref = (uint16_t)t->plan.nref,
+				.record = src->record, .rsp = t->plan.rsp, .rsp_add = t->plan.rsp_add,
+				.n = src->n, .block = (uint32_t)t->code.nblock, .plain = true };
+	for (uint32_t i = 0; i < c->nref; i++)
+		c->plain &= ref[i].how == X86_REF_SUM && ref[i].index == X86_VAL_NONE &&
+			    ref[i].segment == X86_VAL_NONE &&
+			    (ref[i].base < X86_VAL_KNOWN || ref[i].base == X86_VAL_RSP);
+	t->code.ninsn += n;
+	t->code.nblock++;
+	t->code.nobject = __atomic_load_n(&t->nobject, __ATOMIC_ACQUIRE);
+	return c;
+}
+
+static inline uint64_t value(const struct stream *st, const uint8_t *rec, uint16_t v)
+{
+	uint64_t x;
+
+	if (v < X86_VAL_KNOWN) {
+		memcpy(&x, rec + 4 + 8 * (size_t)v, 8);
+		return x;
+	}
+	switch (v) {
+	case X86_VAL_RSP:
+		return st->rsp;
+	case X86_VAL_FS:
+		return st->base[0];
+	case X86_VAL_GS:
+		return st->base[1];
+	default:
+		return 0;
+	}
+}
+
+static void rep(struct tracer *t, struct stream *st, const struct compiled *c, const struct x86_ref *r,
+		const uint8_t *rec, const uint64_t *cut)
+{
+	const uint64_t mask = (uint64_t)r->disp, seg = value(st, rec, r->segment);
+	uint64_t src = value(st, rec, r->base) & mask, dst = value(st, rec, r->index) & mask;
+	uint64_t end = (cut ? cut[r->index == X86_VAL_NONE ? 1 : 2] : value(st, rec, r->after)) & mask;
+	uint64_t from = r->index == X86_VAL_NONE ? src : dst, step = r->size, times = 0;
+	const uint64_t pc = t->insn[t->block[c->block].insn + r->insn].pc;
+	static const uint8_t kinds[][2] = {
+		[X86_REP_MOVS] = { PM_EV_READ, PM_EV_WRITE }, [X86_REP_CMPS] = { PM_EV_READ, PM_EV_READ },
+		[X86_REP_STOS] = { 0, PM_EV_WRITE }, [X86_REP_LODS] = { PM_EV_READ, 0 },
+		[X86_REP_SCAS] = { 0, PM_EV_READ },
+	};
+
+	if ((end - from) & mask & 1ull << (mask == UINT64_MAX ? 63 : 31))
+		step = -step;			/* the direction flag is set */
+	while (from != end) {
+		struct pm_event *ev;
+
+		if (t->nev + 3 > BATCH)
+			flush(t, st);
+		ev = &t->ev[t->nev];
+		*ev++ = (struct pm_event){ .kind = PM_EV_REP_ITER, .id = r->insn, .addr = pc };
+		if (kinds[r->scale][0])
+			*ev++ = (struct pm_event){ .kind = kinds[r->scale][0], .flags = PM_REF_REP, .size = r->size,
+						   .id = r->insn, .addr = src + seg };
+		if (kinds[r->scale][1])
+			*ev++ = (struct pm_event){ .kind = kinds[r->scale][1], .flags = PM_REF_REP, .size = r->size,
+						   .id = r->insn, .addr = dst };
+		t->nev = (size_t)(ev - t->ev);
+		src = (src + step) & mask;
+		dst = (dst + step) & mask;
+		from = (from + step) & mask;
+		if (++times > 1ull << 36) {
+			fail(t, "an endless string instruction");
+			return;
+		}
+	}
+	if (!cut)
+		t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_REP_END, .id = r->insn, .addr = pc,
+						     .value = times };
+}
+
+static uint64_t address(const struct stream *st, const uint8_t *rec, const struct x86_ref *r)
+{
+	uint64_t a = (uint64_t)r->disp + value(st, rec, r->base);
+
+	if (r->how == X86_REF_XLAT)
+		a += (uint8_t)(value(st, rec, r->index) + r->after);
+	else if (r->index != X86_VAL_NONE)
+		a += value(st, rec, r->index) * r->scale;
+	if (r->how == X86_REF_SUM32)
+		a = (uint32_t)a;
+	if (r->how == X86_REF_BITS) {
+		int64_t bit = (int64_t)value(st, rec, r->after);
+
+		if (r->size == 2)
+			bit = (int16_t)bit;
+		else if (r->size == 4)
+			bit = (int32_t)bit;
+		a += (uint64_t)((bit >> (r->size == 2 ? 4 : r->size == 4 ? 5 : 6)) * r->size);
+	}
+	return a + value(st, rec, r->segment);
+}
+
+/* @n instructions of a block; @cut: what an RT_N_CUT says of it, or NULL. */
+static void references(struct tracer *t, struct stream *st, const struct compiled *c, const uint8_t *rec,
+		       uint32_t n, const uint64_t *cut)
+{
+	for (uint32_t i = 0; i < c->nref; i++) {
+		const struct x86_ref *r = &c->ref[i];
+
+		if (r->insn >= n && !(cut && r->insn == n && r->how == X86_REF_REP))
+			break;
+		if (r->how == X86_REF_REP)
+			rep(t, st, c, r, rec, r->insn == n ? cut : NULL);
+		else
+			t->ev[t->nev++] = (struct pm_event){ .kind = r->kind, .flags = r->flags, .size = r->size,
+							     .id = r->insn, .addr = address(st, rec, r) };
+	}
+}
+
+static size_t text_of(struct tracer *t, const uint8_t *p, size_t n)
+{
+	size_t at = t->text.n;
+
+	pm_buf_add(&t->text, p, n);
+	pm_buf_add(&t->text, "", 1);
+	return at;
+}
+
+static struct pm_event *rare(struct tracer *t, enum pm_kind kind, const uint64_t *arg, uint32_t narg,
+			     const uint8_t *text, size_t ntext)
+{
+	struct pm_event *ev = &t->ev[t->nev++];
+	struct pm_rare *r;
+
+	pm_grow(t->rare, t->nrare, t->cap_rare);
+	r = &t->rare[t->nrare];
+	*r = (struct pm_rare){ .nargs = narg };
+	memcpy(r->arg, arg, narg * sizeof *arg);
+	if (ntext)
+		r->name = (const char *)(text_of(t, text, ntext) + 1);	/* a pointer when flushed */
+	*ev = (struct pm_event){ .kind = kind, .id = (uint32_t)t->nrare++ };
+	return ev;
+}
+
+/* The stream begins: who it is has been noted, or is known by now. */
+static void name_stream(struct stream *st, const struct rt_block *b)
+{
+	if (st->begun)
+		return;
+	st->begun = true;
+	if (b->pid && !st->s->pid)
+		st->s->pid = b->pid;
+	if (b->tid && !st->s->tid)
+		st->s->tid = b->tid;
+	st->s->space = st->s->pid;
+}
+
+static void note(struct tracer *t, struct stream *st, uint32_t type, const uint8_t *p, uint32_t size)
+{
+	static const uint8_t nargs[] = {
+		[RT_N_STATE] = 3, [RT_N_CUT] = 3, [RT_N_SYSCALL] = 7, [RT_N_SYSRET] = 1, [RT_N_SIGNAL] = 3,
+		[RT_N_SIGRETURN] = 1, [RT_N_MMAP] = 4, [RT_N_MUNMAP] = 2, [RT_N_PROCESS] = 2, [RT_N_EXEC] = 1,
+		[RT_N_THREAD] = 1, [RT_N_EXIT] = 2, [RT_N_UNKNOWN] = 1,
+	};
+	uint64_t a[8] = { 0 };
+	struct pm_event *ev;
+	const uint8_t *text;
+	uint32_t ntext;
+
+	if (type >= NR(nargs) || !nargs[type] || size < 8u * nargs[type]) {
+		fail(t, "an unknown note");
+		return;
+	}
+	memcpy(a, p, 8 * nargs[type]);
+	text = p + 8 * nargs[type];
+	ntext = (uint32_t)strnlen((const char *)text, size - 8 * nargs[type]);
+	if (t->nev + 2 > BATCH)
+		flush(t, st);
+	switch (type) {
+	case RT_N_STATE:
+		st->rsp = a[0];
+		st->base[0] = a[1];
+		st->base[1] = a[2];
+		break;
+	case RT_N_CUT:			/* without its block: it did not begin here */
+		break;
+	case RT_N_SYSCALL:
+		ev = rare(t, PM_EV_SYSCALL, a + 1, 6, NULL, 0);
+		ev->value = a[0];
+		break;
+	case RT_N_SYSRET:
+		ev = rare(t, PM_EV_SYSRET, a, 0, NULL, 0);
+		ev->value = a[0];
+		break;
+	case RT_N_SIGNAL:
+		ev = rare(t, PM_EV_SIGNAL, a + 2, 1, NULL, 0);
+		ev->value = a[0];
+		ev->addr = a[1];
+		break;
+	case RT_N_SIGRETURN:
+		ev = rare(t, PM_EV_SIGRETURN, a, 0, NULL, 0);
+		ev->addr = a[0];
+		break;
+	case RT_N_MMAP:
+		ev = rare(t, PM_EV_MMAP, a + 2, 2, text, ntext);
+		ev->addr = a[0];
+		ev->value = a[1];
+		break;
+	case RT_N_MUNMAP:
+		ev = rare(t, PM_EV_MUNMAP, a, 0, NULL, 0);
+		ev->addr = a[0];
+		ev->value = a[1];
+		break;
+	case RT_N_PROCESS:
+		ev = rare(t, PM_EV_PROCESS, a + 1, 1, text, ntext);
+		ev->value = a[0];
+		break;
+	case RT_N_EXEC:
+		ev = rare(t, PM_EV_EXEC, a, 0, text, ntext);
+		ev->value = a[0];
+		break;
+	case RT_N_THREAD:
+		ev = rare(t, PM_EV_THREAD, a, 0, NULL, 0);
+		ev->value = a[0];
+		break;
+	case RT_N_EXIT:
+		ev = rare(t, PM_EV_EXIT, a, 0, NULL, 0);
+		ev->value = a[0];
+		ev->flags = (uint8_t)a[1];
+		break;
+	}
+}
+
+/* The record that was being written when the process was killed: as far as its values have come. */
+static void open_record(struct tracer *t, struct stream *st, const struct compiled *c, const uint8_t *rec)
+{
+	uint32_t n = 0;
+
+	if (!c->ref)
+		return;
+	for (uint32_t i = 0; i < c->nref; i++) {
+		const struct x86_ref *r = &c->ref[i];
+		bool there = r->how != X86_REF_REP && (r->base >= X86_VAL_KNOWN || value(st, rec, r->base)) &&
+			     (r->index >= X86_VAL_KNOWN || value(st, rec, r->index));
+
+		if (!there || r->base >= X86_VAL_KNOWN)
+			break;
+		n = r->insn;
+	}
+	if (!n)
+		return;
+	t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_BLOCK, .id = c->block, .addr = c->pc, .value = n };
+	references(t, st, c, rec, n, NULL);
+}
+
+/* HOT: everything that was executed passes through here. @p: a chunk's records, @open: the last one may
+ * be incomplete. */
+static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, bool open)
+{
+	const uint32_t nsource = __atomic_load_n(&t->nsource, __ATOMIC_ACQUIRE);
+	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24);
+
+	while (p < end && !t->failed) {
+		struct compiled *c;
+		struct pm_event *ev;
+		uint32_t word, next;
+
+		memcpy(&word, p, 4);
+		if (word & 0x80000000u) {
+			uint32_t size = RT_NOTE_SIZE(word);
+
+			if (size > (size_t)(end - p) - 4 || size & 3) {
+				fail(t, "a note that is too long");
+				return;
+			}
+			note(t, st, RT_NOTE_TYPE(word), p + 4, size);
+			p += 4 + size;
+			continue;
+		}
+		if (word >= nsource || !word) {
+			fail(t, "a block that does not exist");
+			return;
+		}
+		c = &t->compiled[word];
+		if (!c->ref && !compile(t, word)) {
+			fail(t, "a block that cannot be read");
+			return;
+		}
+		if (c->record > (size_t)(end - p)) {
+			fail(t, "a block that is cut off");
+			return;
+		}
+		if (t->nev > BATCH - 1024)
+			flush(t, st);
+		memcpy(&next, p + c->record, 4);	/* behind the chunk's end there is more memory */
+		if (__builtin_expect(next == cut_word && (size_t)(end - p) >= c->record + 28u, 0)) {
+			uint64_t cut[3];
+
+			memcpy(cut, p + c->record + 4, sizeof cut);
+			if (cut[0] > c->n)
+				cut[0] = c->n;
+			t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_BLOCK, .id = c->block, .addr = c->pc,
+							     .value = cut[0] };
+			references(t, st, c, p, (uint32_t)cut[0], cut);
+			p += c->record + 28;
+			continue;
+		}
+		ev = &t->ev[t->nev];
+		*ev++ = (struct pm_event){ .kind = PM_EV_BLOCK, .id = c->block, .addr = c->pc, .value = c->n };
+		if (c->plain) {
+			const struct x86_ref *r = c->ref, *last = r + c->nref;
+
+			for (; r < last; r++) {
+				uint64_t v;
+
+				if (r->base == X86_VAL_RSP)
+					v = st->rsp;
+				else
+					memcpy(&v, p + 4 + 8 * (size_t)r->base, 8);
+				*ev++ = (struct pm_event){ .kind = r->kind, .flags = r->flags, .size = r->size,
+							   .id = r->insn, .addr = v + (uint64_t)r->disp };
+			}
+			t->nev = (size_t)(ev - t->ev);
+		} else {
+			t->nev++;
+			references(t, st, c, p, c->n, NULL);
+		}
+		st->rsp = value(st, p, c->rsp) + (uint64_t)c->rsp_add;
+		p += c->record;
+	}
+	if (open && !t->failed) {
+		uint32_t word;
+
+		memcpy(&word, p, 4);
+		if (word && word < nsource)
+			open_record(t, st, &t->compiled[word], p);
+	}
+}
+
+static uint8_t *chunk_of(struct session *s, uint32_t i, uint32_t chunk)
+{
+	return (uint8_t *)session_block(s, i) + RT_TRACE + (size_t)chunk * RT_CHUNK_STRIDE;
+}
+
+/* Whatever thread block @i has for us. */
+static bool consume_stream(struct tracer *t, uint32_t i)
+{
+	struct stream *st = &t->stream[i];
+	struct rt_block *b = session_block(t->s, i);
+	bool over = __atomic_load_n(&st->over, __ATOMIC_ACQUIRE), any = false;
+	uint32_t full;
+
+	while ((full = __atomic_load_n(&b->full[st->next], __ATOMIC_ACQUIRE))) {
+		uint8_t *p = chunk_of(t->s, i, st->next);
+		uint32_t n = full - 1;
+
+		any = true;
+		if (n > RT_CHUNK_STRIDE - 65536u / 4) {
+			fail(t, "a buffer longer than it is");
+			n = RT_CHUNK;
+		}
+		name_stream(st, b);
+		consume(t, st, p, p + n, false);
+		flush(t, st);
+		memset(p, 0, n);
+		__atomic_store_n(&b->full[st->next], 0, __ATOMIC_RELEASE);
+		syscall(SYS_futex, &b->full[st->next], FUTEX_WAKE, 1);
+		st->next = (st->next + 1) % RT_CHUNKS;
+	}
+	if (over) {
+		uint8_t *p = chunk_of(t->s, i, st->next);
+		uint64_t off = b->cursor - (RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE) - RT_TRACE -
+			       (uint64_t)st->next * RT_CHUNK_STRIDE;
+		uint64_t ex[2] = { st->status, st->flags };
+
+		if (!off && !st->begun) {		/* a fork that failed */
+			__atomic_store_n(&st->busy, 0, __ATOMIC_RELEASE);
+			return any;
+		}
+		name_stream(st, b);
+		if (off <= RT_CHUNK_STRIDE - 32768)
+			consume(t, st, p, p + off, true);
+		else
+			fail(t, "the cursor is elsewhere");
+		note(t, st, RT_N_EXIT, (const uint8_t *)ex, sizeof ex);
+		flush(t, st);
+		memset(p, 0, RT_CHUNK_STRIDE);
+		__atomic_store_n(&st->busy, 0, __ATOMIC_RELEASE);
+		any = true;
+	}
+	return any;
+}
+
+static void *consumer(void *arg)
+{
+	struct tracer *t = arg;
+	struct rt_session *h = t->s->head;
+
+	for (;;) {
+		uint32_t seen = __atomic_load_n(&h->bell, __ATOMIC_SEQ_CST);
+		bool stop = __atomic_load_n(&t->stop, __ATOMIC_ACQUIRE), any = false;
+		uint32_t high = __atomic_load_n(&t->s->block_high, __ATOMIC_ACQUIRE);
+		struct timespec wait = { 0, 100000000 };
+
+		for (uint32_t i = 1; i < high; i++)
+			if (__atomic_load_n(&t->stream[i].busy, __ATOMIC_ACQUIRE))
+				any |= consume_stream(t, i);
+		if (any)
+			continue;
+		if (stop)
+			return NULL;
+		__atomic_store_n(&h->bell_asleep, 1, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&h->bell, __ATOMIC_SEQ_CST) == seen)
+			syscall(SYS_futex, &h->bell, FUTEX_WAIT, seen, &wait);
+		__atomic_store_n(&h->bell_asleep, 0, __ATOMIC_SEQ_CST);
+	}
+}
+
+/* ---- both ------------------------------------------------------------------------------------------------ */
+enum pm_status trace_open(struct session *s, struct pm_err *err)
+{
+	struct tracer *t;
+	sigset_t all, old;
+
+	if (s->opts->kind == XL_PROFILE)
+		return PM_OK;
+	t = s->tracer = pm_alloc(sizeof *t);
+	t->s = s;
+	t->nsource = 1;
+	t->source = reserve(MAX_BLOCKS * sizeof *t->source);
+	t->compiled = reserve(MAX_BLOCKS * sizeof *t->compiled);
+	t->stream = reserve(RT_BLOCKS * sizeof *t->stream);
+	t->insn = reserve(MAX_INSNS * sizeof *t->insn);
+	t->block = reserve(MAX_BLOCKS * sizeof *t->block);
+	t->object = reserve(MAX_OBJECTS * sizeof *t->object);
+	if (!t->source || !t->compiled || !t->stream || !t->insn || !t->block || !t->object)
+		return pm_fail_errno(err, "no address space for the trace's tables");
+	t->code = (struct pm_code){ t->insn, t->block, t->object, 0, 0, 0 };
+	t->ev = pm_alloc(BATCH_ROOM * sizeof *t->ev);
+	t->dec = x86_decoder_new(X86_MODE_64);
+	if (!s->opts->pipeline)
+		return PM_OK;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	t->running = !pthread_create(&t->consumer, NULL, consumer, t);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return t->running ? PM_OK : pm_fail_errno(err, "cannot start a thread");
+}
+
+enum pm_status trace_close(struct session *s, struct pm_err *err)
+{
+	struct tracer *t = s->tracer;
+	enum pm_status st;
+
+	if (!t)
+		return PM_OK;
+	if (t->running) {
+		__atomic_store_n(&t->stop, 1, __ATOMIC_RELEASE);
+		ring(s);
+		pthread_join(t->consumer, NULL);
+	}
+	st = t->result.st;
+	if (st != PM_OK)
+		*err = t->result.err;
+	return st;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* trace.c - the process's side of the trace buffers: what it notes itself, and full ones */
+#include "rt.h"
+
+#define ARCH_GET_FS 0x1003
+
+static u64 chunk_at(const struct rt_block *b, u32 chunk)
+{
+	return (u64)b + RT_TRACE + (u64)chunk * RT_CHUNK_STRIDE;
+}
+
+/* Wait until the controller has emptied @chunk; false: there is no controller. */
+static int wait_empty(struct rt_block *b, u32 chunk)
+{
+	struct rt_session *s = RT_SESSION;
+	const u64 timeout[2] = { 0, 200000000 };
+	u32 v;
+
+	for (u32 i = 0; i < b->spin; i++) {
+		if (!__atomic_load_n(&b->full[chunk], __ATOMIC_ACQUIRE))
+			return 1;
+		__builtin_ia32_pause();
+	}
+	while ((v = __atomic_load_n(&b->full[chunk], __ATOMIC_ACQUIRE))) {
+		long r = rt_sys(NR_futex, &b->full[chunk], 0 /* WAIT */, v, timeout);
+
+		if (r == -110 /* ETIMEDOUT */ &&
+		    (__atomic_load_n(&s->closed, __ATOMIC_RELAXED) || rt_sys(NR_kill, s->pid, 0) == -ESRCH))
+			return 0;
+	}
+	return 1;
+}
+
+/* The chunk ends at the cursor; the record that has begun there moves to the next one. Returns by how
+ * many bytes things have moved. */
+static u64 next_chunk(struct rt_block *b, u64 open_end)
+{
+	struct rt_session *s = RT_SESSION;
+	u64 from = b->cursor, to;
+	u32 was = b->chunk;
+
+	if (!b->drop) {
+		u32 next = (was + 1) % RT_CHUNKS;
+
+		if (!wait_empty(b, next))
+			b->drop = 1;
+		else
+			b->chunk = next;
+	}
+	to = chunk_at(b, b->chunk);
+	for (u64 a = from; a < open_end; a += 4) {
+		*(u32 *)(to + (a - from)) = *(const u32 *)a;
+		*(u32 *)a = 0;
+	}
+	b->cursor = to;
+	if (b->chunk != was) {
+		__atomic_store_n(&b->full[was], 1 + (u32)(from - chunk_at(b, was)), __ATOMIC_RELEASE);
+		__atomic_fetch_add(&s->bell, 1, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&s->bell_asleep, __ATOMIC_SEQ_CST))
+			rt_sys(NR_futex, &s->bell, 1 /* WAKE */, 1);
+	}
+	return to - from;
+}
+
+static const uint8_t greg_of[16] = {
+	G_RAX, G_RCX, G_RDX, G_RBX, G_RSP, G_RBP, G_RSI, G_RDI,
+	G_R8, G_R9, G_R10, G_R11, G_R12, G_R13, G_R14, G_R15,
+};
+
+int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc)
+{
+	const uint8_t *p = (const uint8_t *)uc->greg[G_RIP];
+	u64 chunk;
+	u32 base;
+
+	if (!b->tracing)
+		return 0;
+	chunk = chunk_at(b, b->chunk);
+	if (addr < chunk + RT_CHUNK || addr >= chunk + RT_CHUNK_STRIDE)
+		return 0;
+	/* rex, C7 or 89, modrm: the translator's stores (emit_record()) */
+	if ((p[0] & 0xf0) != 0x40 || (p[1] != 0xc7 && p[1] != 0x89))
+		return 0;
+	base = (u32)((p[2] & 7) | (p[0] & 1) << 3);
+	/* stores that straddle the guard have done nothing; what lies before it is the open record */
+	uc->greg[greg_of[base]] += next_chunk(b, chunk + RT_CHUNK);
+	return 1;
+}
+
+static u8 *room(struct rt_block *b, u32 n)
+{
+	u64 chunk = chunk_at(b, b->chunk);
+
+	if (b->cursor + n > chunk + RT_CHUNK)
+		next_chunk(b, b->cursor);
+	return (u8 *)b->cursor;
+}
+
+void rt_trace_note(struct rt_block *b, u32 type, const u64 *arg, u32 narg)
+{
+	u8 *p;
+
+	if (!b->tracing)
+		return;
+	p = room(b, 4 + 8 * narg);
+	*(u32 *)p = RT_NOTE(type, 8 * narg);
+	rt_memcpy(p + 4, arg, 8 * narg);
+	b->cursor += 4 + 8 * narg;
+}
+
+void rt_trace_state(struct rt_block *b, u64 rsp)
+{
+	u64 v[3] = { rsp, 0, b->app_gs };
+
+	if (!b->tracing)
+		return;
+	rt_sys(NR_arch_prctl, ARCH_GET_FS, &v[1]);
+	rt_trace_note(b, RT_N_STATE, v, 3);
+}
+
+static void mapped(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 fd, u64 off)
+{
+	const u64 v[4] = { addr, len, prot, off };
+
+	if ((int)fd < 0) {
+		rt_trace_note(b, RT_N_MMAP, v, 4);
+		return;
+	}
+	b->mail.a[4] = fd;
+	rt_ask(b, RQ_MAPPED, addr, len, prot, off);
+}
+
+/* The program's call is over; ctx still has its arguments. */
+void rt_trace_sysret(struct rt_block *b)
+{
+	const u64 *r = b->ctx.gpr, result = r[RAX];
+
+	if (!b->tracing)
+		return;
+	rt_trace_note(b, RT_N_SYSRET, &result, 1);
+	if ((long)result < 0 && (long)result > -4096)
+		return;
+	switch (b->syscall) {
+	case NR_mmap:
+		mapped(b, result, r[RSI], r[RDX], r[R10] & MAP_ANONYMOUS ? ~0ull : r[R8], r[R9]);
+		break;
+	case NR_munmap:
+		rt_trace_note(b, RT_N_MUNMAP, &(const u64 []){ r[RDI], r[RSI] }[0], 2);
+		break;
+	case NR_mremap:
+		rt_trace_note(b, RT_N_MUNMAP, &(const u64 []){ r[RDI], r[RSI] }[0], 2);
+		mapped(b, result, r[RDX], PROT_READ | PROT_WRITE, ~0ull, 0);
+		break;
+	case NR_arch_prctl:
+		rt_trace_state(b, r[RSP]);
+		break;
+	}
+}
+
+void rt_trace_start(struct rt_block *b)
+{
+	if (!b->tracing)
+		return;
+	for (u32 i = 0; i < RT_CHUNKS; i++)
+		rt_sys(NR_mprotect, chunk_at(b, i) + RT_CHUNK, RT_CHUNK_STRIDE - RT_CHUNK, 0);
+	rt_trace_state(b, b->ctx.gpr[RSP]);
+}

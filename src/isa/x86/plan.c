@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+#include <cpuid.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <Zydis/Zydis.h>
+
+#include "base/mem.h"
+#include "isa/x86/plan.h"
+#include "isa/x86/zydis_regs.h"
+#include "pugmark/pugmark.h"
+
+enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI };
+
+/* What a register holds: a quantity, which is nobody's business, plus a constant. */
+struct holds {
+	uint32_t quantity;
+	int64_t add;
+};
+
+struct quantity {
+	uint16_t value;			/* from which it follows, X86_VAL_NONE: from none so far */
+	int64_t add;			/* quantity = value + add */
+};
+
+struct course {
+	struct x86_plan *plan;
+	struct holds reg[16];
+	struct quantity q[16 + 256 * 20];	/* an instruction changes 16 at most, and see rep() */
+	uint32_t nq;
+	uint32_t insn;
+};
+
+static void forget(struct course *c, unsigned reg)
+{
+	c->q[c->nq].value = X86_VAL_NONE;
+	c->reg[reg] = (struct holds){ c->nq++, 0 };
+}
+
+/* The value from which register @reg follows; *add is what has to be added to it. */
+static uint16_t need(struct course *c, unsigned reg, bool after, int64_t *add)
+{
+	struct holds *h = &c->reg[reg];
+	struct quantity *q = &c->q[h->quantity];
+
+	if (q->value == X86_VAL_NONE) {
+		struct x86_plan *p = c->plan;
+
+		pm_grow(p->store, p->nstore, p->cap_store);
+		q->value = (uint16_t)p->nstore;
+		q->add = -h->add;
+		p->store[p->nstore++] = (struct x86_store){ (uint8_t)c->insn, (uint8_t)reg, after };
+	}
+	*add += q->add + h->add;
+	return q->value;
+}
+
+static struct x86_ref *new_ref(struct course *c)
+{
+	struct x86_plan *p = c->plan;
+
+	pm_grow(p->ref, p->nref, p->cap_ref);
+	p->ref[p->nref] = (struct x86_ref){ .insn = (uint8_t)c->insn, .base = X86_VAL_NONE,
+					    .index = X86_VAL_NONE, .segment = X86_VAL_NONE,
+					    .after = X86_VAL_NONE };
+	return &p->ref[p->nref++];
+}
+
+static int gpr(ZydisRegister r)
+{
+	int n = r == ZYDIS_REGISTER_NONE ? -1 : x86_reg_number(r);
+
+	return n >= 0 && n < 16 ? n : -1;
+}
+
+static uint16_t segment(const ZydisDecodedOperand *op)
+{
+	return op->mem.segment == ZYDIS_REGISTER_FS ? X86_VAL_FS :
+	       op->mem.segment == ZYDIS_REGISTER_GS ? X86_VAL_GS : X86_VAL_NONE;
+}
+
+static bool is_hint(const ZydisDecodedInstruction *in)
+{
+	switch (in->meta.category) {
+	case ZYDIS_CATEGORY_NOP:
+	case ZYDIS_CATEGORY_WIDENOP:
+	case ZYDIS_CATEGORY_PREFETCH:
+		return true;
+	default:
+		break;
+	}
+	switch (in->mnemonic) {
+	case ZYDIS_MNEMONIC_CLFLUSH:
+	case ZYDIS_MNEMONIC_CLFLUSHOPT:
+	case ZYDIS_MNEMONIC_CLWB:
+	case ZYDIS_MNEMONIC_CLDEMOTE:
+	case ZYDIS_MNEMONIC_INVLPG:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* What the state components take that the system has enabled (CPUID leaf 0DH: EBX). How much of it an
+ * instruction touches depends on masks in registers and on what is in its initial state. */
+static uint16_t xsave_size(void)
+{
+	unsigned a, b = 0, c, d;
+
+	return __get_cpuid_count(0xd, 0, &a, &b, &c, &d) ? (uint16_t)b : 0;
+}
+
+static bool is_string_operand(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op)
+{
+	return in->meta.category == ZYDIS_CATEGORY_STRINGOP && op->visibility != ZYDIS_OPERAND_VISIBILITY_EXPLICIT;
+}
+
+/* Bit instructions with a register operand address a string of bits. */
+static bool is_bit_string(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op)
+{
+	switch (in->mnemonic) {
+	case ZYDIS_MNEMONIC_BT:
+	case ZYDIS_MNEMONIC_BTS:
+	case ZYDIS_MNEMONIC_BTR:
+	case ZYDIS_MNEMONIC_BTC:
+		return op[0].type == ZYDIS_OPERAND_TYPE_MEMORY && op[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
+	default:
+		return false;
+	}
+}
+
+static void operand(struct course *c, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *ops,
+		    const ZydisDecodedOperand *op, uint64_t pc, uint8_t kind)
+{
+	struct x86_ref *r = new_ref(c);
+	bool hidden_stack = op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
+			    op->mem.base == ZYDIS_REGISTER_RSP;
+	int base = gpr(op->mem.base), index = gpr(op->mem.index);
+	int64_t add = 0;
+
+	r->kind = kind;
+	r->size = op->size / 8;
+	if (!r->size && in->meta.category == ZYDIS_CATEGORY_XSAVE)
+		r->size = xsave_size();
+	if (hidden_stack) {
+		r->flags = PM_REF_STACK;
+		if (in->mnemonic == ZYDIS_MNEMONIC_LEAVE)
+			base = RBP;
+		else if (kind == PM_EV_WRITE)
+			add -= op->size / 8;
+		r->base = need(c, (unsigned)base, false, &add);
+		r->disp = add;
+		return;
+	}
+	r->how = in->address_width == 32 ? X86_REF_SUM32 : X86_REF_SUM;
+	r->segment = segment(op);
+	if (!is_string_operand(in, op))
+		add = op->mem.disp.has_displacement ? op->mem.disp.value : 0;
+	if (op->mem.base == ZYDIS_REGISTER_RIP) {
+		r->disp = add + (int64_t)(pc + in->length);
+		return;
+	}
+	/* `pop [rsp + x]` addresses with what rsp is after the pop */
+	if (base == RSP && in->mnemonic == ZYDIS_MNEMONIC_POP)
+		add += op->size / 8;
+	if (base >= 0)
+		r->base = need(c, (unsigned)base, false, &add);
+	if (in->mnemonic == ZYDIS_MNEMONIC_XLAT) {
+		int64_t skew = 0;
+
+		r->how = X86_REF_XLAT;
+		r->index = need(c, RAX, false, &skew);
+		r->after = (uint16_t)skew;	/* of the low byte, which is all that counts */
+	} else if (index >= 0) {
+		int64_t skew = 0;
+
+		r->index = need(c, (unsigned)index, false, &skew);
+		r->scale = op->mem.scale;
+		add += skew * op->mem.scale;
+	}
+	r->disp = add;
+	if (is_bit_string(in, ops)) {
+		/* base and index leave no room for a third value: record their sum's parts apart, and the
+		 * bit number in `after` */
+		int64_t skew = 0;
+		int bit = gpr(ops[1].reg.value);
+
+		r->how = X86_REF_BITS;
+		forget(c, (unsigned)bit);	/* as it is, no constant apart */
+		r->after = need(c, (unsigned)bit, false, &skew);
+	}
+}
+
+static void rep(struct course *c, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op)
+{
+	struct x86_ref *r = new_ref(c);
+	int64_t none = 0;
+	bool src = false, dst = false;
+
+	r->how = X86_REF_REP;
+	r->flags = PM_REF_REP;
+	for (unsigned i = 0; i < in->operand_count; i++) {
+		if (op[i].type != ZYDIS_OPERAND_TYPE_MEMORY)
+			continue;
+		r->size = op[i].size / 8;
+		if (gpr(op[i].mem.base) == RSI) {
+			src = true;
+			r->segment = segment(&op[i]);
+		} else if (gpr(op[i].mem.base) == RDI) {
+			dst = true;
+		}
+	}
+	r->scale = !src ? (in->mnemonic >= ZYDIS_MNEMONIC_SCASB && in->mnemonic <= ZYDIS_MNEMONIC_SCASW ?
+			   X86_REP_SCAS : X86_REP_STOS) :
+		   !dst ? X86_REP_LODS :
+		   in->mnemonic >= ZYDIS_MNEMONIC_CMPSB && in->mnemonic <= ZYDIS_MNEMONIC_CMPSW ?
+			   X86_REP_CMPS : X86_REP_MOVS;
+	r->disp = in->address_width == 32 ? (int64_t)UINT32_MAX : -1;	/* addresses are masked with it */
+	/* the values themselves, no constants apart */
+	if (src) {
+		forget(c, RSI);
+		r->base = need(c, RSI, false, &none);
+	}
+	if (dst) {
+		forget(c, RDI);
+		r->index = need(c, RDI, false, &none);
+		forget(c, RDI);
+		r->after = need(c, RDI, true, &none);
+	} else {
+		forget(c, RSI);
+		r->after = need(c, RSI, true, &none);
+	}
+}
+
+static void references(struct course *c, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
+		       uint64_t pc)
+{
+	if (is_hint(in))
+		return;
+	if (in->meta.category == ZYDIS_CATEGORY_STRINGOP &&
+	    (in->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE))) {
+		rep(c, in, op);
+		return;
+	}
+	for (int writes = 0; writes < 2; writes++)
+		for (unsigned i = 0; i < in->operand_count; i++) {
+			bool rd = op[i].actions & ZYDIS_OPERAND_ACTION_MASK_READ;
+			bool wr = op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+
+			if (op[i].type != ZYDIS_OPERAND_TYPE_MEMORY ||
+			    op[i].mem.type != ZYDIS_MEMOP_TYPE_MEM || !(rd || wr) || writes != !rd)
+				continue;
+			operand(c, in, op, &op[i], pc,
+				!wr ? PM_EV_READ : rd ? PM_EV_MODIFY : PM_EV_WRITE);
+		}
+}
+
+/* ---- what an instruction does to the registers -------------------------------------------------- */
+/* reg = another register + a constant, 64 bits wide. */
+static bool moves(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op, int *to, int *from,
+		  int64_t *add)
+{
+	if (in->operand_count < 1 || op[0].type != ZYDIS_OPERAND_TYPE_REGISTER || op[0].size != 64)
+		return false;
+	*to = gpr(op[0].reg.value);
+	*from = *to;
+	*add = 0;
+	if (*to < 0)
+		return false;
+	switch (in->mnemonic) {
+	case ZYDIS_MNEMONIC_MOV:
+		*from = op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[1].size == 64 ? gpr(op[1].reg.value) : -1;
+		return *from >= 0;
+	case ZYDIS_MNEMONIC_LEA:
+		*from = gpr(op[1].mem.base);
+		*add = op[1].mem.disp.has_displacement ? op[1].mem.disp.value : 0;
+		return *from >= 0 && op[1].mem.index == ZYDIS_REGISTER_NONE && in->address_width == 64;
+	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_SUB:
+		if (op[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
+			return false;
+		*add = in->mnemonic == ZYDIS_MNEMONIC_ADD ? op[1].imm.value.s : -op[1].imm.value.s;
+		return true;
+	case ZYDIS_MNEMONIC_INC:
+	case ZYDIS_MNEMONIC_DEC:
+		*add = in->mnemonic == ZYDIS_MNEMONIC_INC ? 1 : -1;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Pushes and pops: by how much the stack pointer goes up. */
+static bool stack_step(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op, int64_t *by)
+{
+	*by = 0;
+	switch (in->mnemonic) {
+	case ZYDIS_MNEMONIC_PUSH: case ZYDIS_MNEMONIC_PUSHF: case ZYDIS_MNEMONIC_PUSHFQ:
+	case ZYDIS_MNEMONIC_POP: case ZYDIS_MNEMONIC_POPF: case ZYDIS_MNEMONIC_POPFQ:
+	case ZYDIS_MNEMONIC_CALL: case ZYDIS_MNEMONIC_RET:
+		break;
+	default:
+		return false;
+	}
+	for (unsigned i = 0; i < in->operand_count; i++) {
+		if (op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && op[i].mem.base == ZYDIS_REGISTER_RSP &&
+		    op[i].visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN)
+			*by += (op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? -1 : 1) *
+			       (int64_t)(op[i].size / 8);
+		if (in->mnemonic == ZYDIS_MNEMONIC_RET && op[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+			*by += (int64_t)(op[i].imm.value.u & 0xffff);
+	}
+	return *by != 0;
+}
+
+static void effects(struct course *c, const struct x86_insn *x, const ZydisDecodedInstruction *in,
+		    const ZydisDecodedOperand *op)
+{
+	uint32_t changed = x->write;
+	int to, from;
+	int64_t add;
+
+	if (stack_step(in, op, &add)) {
+		c->reg[RSP].add += add;
+		/* `pop rsp` loads it, after all */
+		if (!(in->mnemonic == ZYDIS_MNEMONIC_POP && op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		      gpr(op[0].reg.value) == RSP))
+			changed &= ~(1u << RSP);
+	} else if (in->mnemonic == ZYDIS_MNEMONIC_LEAVE && in->operand_width == 64) {
+		c->reg[RSP] = c->reg[RBP];
+		c->reg[RSP].add += 8;
+		changed &= ~(1u << RSP);
+	} else if (moves(in, op, &to, &from, &add)) {
+		c->reg[to] = c->reg[from];
+		c->reg[to].add += add;
+		changed &= ~(1u << to);
+	}
+	for (; changed; changed &= changed - 1)
+		forget(c, (unsigned)__builtin_ctz(changed));
+	/* the stack pointer is never lost sight of */
+	if (c->q[c->reg[RSP].quantity].value == X86_VAL_NONE) {
+		add = 0;
+		need(c, RSP, true, &add);
+	}
+}
+
+static void touch(struct course *c, const struct x86_insn *x)
+{
+	uint32_t changed = x->write;
+
+	for (; changed; changed &= changed - 1)
+		forget(c, (unsigned)__builtin_ctz(changed));
+}
+
+void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint64_t pc, uint32_t n,
+	      struct x86_plan *plan)
+{
+	struct course c;		/* mostly not initialised: it is large */
+
+	c.plan = plan;
+	c.nq = 16;
+	plan->nref = plan->nstore = 0;
+	for (unsigned r = 0; r < 16; r++) {
+		c.reg[r] = (struct holds){ r, 0 };
+		c.q[r].value = X86_VAL_NONE;
+	}
+	c.q[RSP] = (struct quantity){ X86_VAL_RSP, 0 };
+	for (uint32_t i = 0; i < n; i++) {
+		const struct x86_at *a = at(ctx, i);
+		ZydisDecodedInstruction in;
+		ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+
+		c.insn = i;
+		if (x86_zydis(a->p, a->x.len, true, &in, op)) {
+			references(&c, &in, op, pc);
+			effects(&c, &a->x, &in, op);
+		} else {
+			touch(&c, &a->x);
+		}
+		pc += a->x.len;
+	}
+	plan->rsp_add = 0;
+	plan->rsp = need(&c, RSP, true, &plan->rsp_add);
+}
+
+void x86_plan_release(struct x86_plan *plan)
+{
+	free(plan->ref);
+	free(plan->store);
+	memset(plan, 0, sizeof *plan);
+}

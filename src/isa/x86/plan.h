@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* plan.h - which values a block has to record so that every address of its references follows
+ *
+ * Most addresses need not be recorded one by one. They are sums of register values, and a block
+ * uses few registers, changes most of them by constants, and addresses the stack through a stack
+ * pointer whose course is known from instruction to instruction. A plan says which registers to
+ * store, once each, and how every reference follows from what was stored.
+ *
+ * Whoever emits the code (collect/translate) and whoever reads the record (collect/process) compute
+ * the same plan from the same bytes, so plans are never stored.
+ *
+ * VALUES. References add up values: those recorded by the block (numbers from 0, 8 bytes each, in the
+ * order of the stores), and some that the reader knows at the block's beginning: the stack pointer
+ * and the segment bases. The reader keeps the stack pointer through `rsp`, and is told wherever
+ * control arrives otherwise (signal handlers, new threads).
+ *
+ * ORDER of an instruction's references: reads in the order of the operands, then writes; an operand
+ * that is read and written is one PM_EV_MODIFY. Masked vector moves are references to the whole
+ * operand; hints (prefetch, multi-byte nop, cache control) make none.
+ *
+ * Threads    a plan's arrays belong to it and are reused by the next x86_plan(). */
+#ifndef PM_ISA_X86_PLAN_H
+#define PM_ISA_X86_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "isa/x86/decode.h"
+
+#define X86_VAL_NONE	0xffffu
+#define X86_VAL_RSP	0xfffeu		/* the stack pointer at the block's beginning */
+#define X86_VAL_FS	0xfffdu		/* segment bases */
+#define X86_VAL_GS	0xfffcu
+#define X86_VAL_KNOWN	0xfff0u		/* from here on: not recorded by the block */
+
+enum x86_ref_how {
+	X86_REF_SUM,		/* base + index * scale + disp */
+	X86_REF_SUM32,		/* the same, modulo 2^32, + segment */
+	X86_REF_BITS,		/* SUM + (value `after` as a signed number of bits), in units of `size` */
+	X86_REF_XLAT,		/* base + disp + low byte of (value `index` + `after`) */
+	X86_REF_REP,		/* rep-prefixed: enum x86_rep in `scale`; `disp` masks addresses */
+};
+
+enum x86_rep {			/* base: value of the source pointer before, index: of the destination */
+	X86_REP_MOVS, X86_REP_CMPS, X86_REP_STOS, X86_REP_LODS, X86_REP_SCAS,
+};
+
+struct x86_ref {
+	int64_t disp;
+	uint16_t size;			/* bytes; 0: not known */
+	uint16_t base, index;		/* values */
+	uint16_t segment;		/* X86_VAL_NONE or a segment's base */
+	uint16_t after;			/* REP: the destination pointer (without one, the source pointer)
+					 * behind the instruction; BITS, XLAT: see there */
+	uint8_t insn;			/* within the block */
+	uint8_t kind, flags;		/* PM_EV_*, PM_REF_* (pugmark.h) */
+	uint8_t how;			/* enum x86_ref_how */
+	uint8_t scale;
+};
+
+struct x86_store {
+	uint8_t insn;
+	uint8_t reg;			/* GPR */
+	bool after;			/* behind the instruction, else before it */
+};
+
+struct x86_plan {
+	struct x86_ref *ref;
+	struct x86_store *store;	/* [k] records value k; ascending by place in the block */
+	size_t nref, nstore, cap_ref, cap_store;
+	uint16_t rsp;			/* behind the block the stack pointer is this value */
+	int64_t rsp_add;		/* ... plus this */
+};
+
+/* One instruction of the block, as decoded. */
+struct x86_at {
+	const uint8_t *p;
+	struct x86_insn x;
+};
+
+/* The block at @pc, of @n instructions, which @at gives through @ctx. */
+void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint64_t pc, uint32_t n,
+	      struct x86_plan *plan);
+void x86_plan_release(struct x86_plan *plan);
+
+#endif
