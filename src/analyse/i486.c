@@ -189,6 +189,8 @@ void pm_i486_write(struct pm_i486 *m, uint64_t addr, unsigned size)
 	for (uint64_t line = addr >> m->shift; line <= last >> (m->shift - 2); line++)
 		look(m, line, false);
 	for (; word <= last; word++) {			/* (2) */
+		unsigned at;
+
 		m->st.writes++;
 		advance(m, m->now);
 		if (m->nqueue + (m->last_done > m->now) == m->c.wbuf) {
@@ -204,7 +206,8 @@ void pm_i486_write(struct pm_i486 *m, uint64_t addr, unsigned size)
 			m->st.stall += m->now - from;
 			advance(m, m->now);
 		}
-		m->queue[(m->head + m->nqueue++) % m->c.wbuf] = m->now;
+		at = m->head + m->nqueue++;
+		m->queue[at < m->c.wbuf ? at : at - m->c.wbuf] = m->now;
 	}
 }
 

@@ -11,6 +11,7 @@
 #include "../oracle/bpred.h"
 #include "../oracle/branches.h"
 #include "base/mem.h"
+#include "real_trace.h"
 
 static size_t nbranches(size_t n)
 {
@@ -20,6 +21,13 @@ static size_t nbranches(size_t n)
 }
 
 static uint64_t compared;
+
+/* Seed 0: those of a real program. */
+static size_t branches(struct pm_br *b, size_t n, uint64_t seed)
+{
+	return seed ? o_branches(b, n, seed) : real_branches(b, n);
+}
+
 
 /* Run @name over @b in uneven pieces; 1 where it was wrong. */
 static uint8_t *fast(const char *name, uint64_t a0, uint64_t a1, const struct pm_br *b, size_t n)
@@ -44,7 +52,7 @@ static void same(const char *what, const uint8_t *miss, size_t i, bool wrong)
 	compared++;
 }
 
-static void test_course(void **state)
+static void test_course_on(uint64_t seed)
 {
 	static const struct { const char *name; char which; unsigned k, h; } p[] = {
 		{ "bimodal", 'b', 5, 0 }, { "bimodal", 'b', 14, 0 }, { "gshare", 'g', 4, 4 }, { "gshare", 'g', 12, 9 },
@@ -53,8 +61,7 @@ static void test_course(void **state)
 	size_t n = nbranches(200000);
 	struct pm_br *b = malloc(n * sizeof *b);
 
-	(void)state;
-	n = o_branches(b, n, 3);
+	n = branches(b, n, seed);
 	for (size_t i = 0; i < NR(p); i++) {
 		uint8_t *miss = fast(p[i].name, p[i].k, p[i].h, b, n);
 		struct o_course *o = o_course_new(p[i].k, p[i].h);
@@ -72,7 +79,7 @@ static void test_course(void **state)
 }
 
 /* The 1994 report's table; local histories and perceptron as plain integers. */
-static void test_simple(void **state)
+static void test_simple_on(uint64_t seed)
 {
 	size_t n = nbranches(200000);
 	struct pm_br *b = malloc(n * sizeof *b);
@@ -84,10 +91,12 @@ static void test_simple(void **state)
 	int depth = 0;
 	struct { uint64_t pc, target, used; } e[16][4];
 
-	(void)state;
 	memset(counter, 0, sizeof counter);
+	memset(pattern, 0, sizeof pattern);
+	memset(weight, 0, sizeof weight);
+	memset(hist, 0, sizeof hist);
 	memset(e, 0, sizeof e);
-	n = o_branches(b, n, 4);
+	n = branches(b, n, seed);
 	idt = fast("idtrace", 10, 0, b, n);
 	local = fast("local", 7, 9, b, n);
 	perc = fast("perceptron", 6, 19, b, n);
@@ -119,7 +128,7 @@ static void test_simple(void **state)
 		if (b[i].flags & PM_BR_CALL) {
 			if (depth == 8)
 				memmove(stack, stack + 1, 7 * sizeof *stack), depth--;
-			stack[depth++] = b[i].pc + 4;
+			stack[depth++] = b[i].pc + b[i].size;
 			same("ras", ras, i, false);
 		} else if (b[i].flags & PM_BR_RET) {
 			same("ras", ras, i, !depth || stack[depth - 1] != b[i].target);
@@ -149,16 +158,15 @@ static void test_simple(void **state)
 	free(b);
 }
 
-static void test_tage(void **state)
+static void test_tage_on(uint64_t seed)
 {
-	size_t n = nbranches(150000);
+	size_t n = nbranches(60000);
 	struct pm_br *b = malloc(n * sizeof *b);
 	struct o_tage *o[2] = { o_tage_new(), o_tage_new() };
 	struct o_ittage *it = calloc(1, sizeof *it);
 	uint8_t *miss[3];
 
-	(void)state;
-	n = o_branches(b, n, 5);
+	n = branches(b, n, seed);
 	miss[0] = fast("tage", 0, 0, b, n);
 	miss[1] = fast("tagescl", 0, 0, b, n);
 	miss[2] = fast("ittage", 0, 0, b, n);
@@ -210,6 +218,27 @@ static void test_ranking(void **state)
 	print_message("bimodal %zu gshare %zu tage %zu tagescl %zu of %zu\n", bimodal, gshare, tage, scl, n);
 	assert_true(tage < gshare && tage < bimodal && scl < tage);
 	free(b);
+}
+
+static void test_course(void **state)
+{
+	(void)state;
+	test_course_on(3);
+	test_course_on(0);
+}
+
+static void test_simple(void **state)
+{
+	(void)state;
+	test_simple_on(4);
+	test_simple_on(0);
+}
+
+static void test_tage(void **state)
+{
+	(void)state;
+	test_tage_on(5);
+	test_tage_on(0);
 }
 
 static void test_concentration(void **state)

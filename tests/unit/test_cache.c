@@ -10,7 +10,7 @@
 
 #include "../oracle/cache.h"
 #include "../oracle/random.h"
-#include "trace/format.h"
+#include "real_trace.h"
 
 #define N 60000		/* references per configuration; PM_REFS in the environment for more */
 
@@ -179,40 +179,13 @@ static void test_tlb(void **state)
 	check("tlb", "dtlb=16,4way,4k,random;stlb=32,4way,4k,3c", 3, 4000000);
 }
 
-/* PM_TRACE=FILE: the same over the first PM_REFS references of a real trace, in any format. */
-static struct pm_event *real_events(size_t *n)
-{
-	const char *path = getenv("PM_TRACE");
-	struct pm_event *ev = NULL;
-	size_t cap = 0, max = nrefs();
-	const struct pm_batch *b;
-	struct pm_source src;
-	struct pm_err err = { 0 };
-
-	*n = 0;
-	if (!path)
-		return NULL;
-	if (pm_trace_open(path, NULL, &src, NULL, &err))
-		fail_msg("%s: %s", path, err.msg);
-	while (*n < max && src.ops->next(src.self, &b, &err) == PM_OK)
-		for (size_t i = 0; i < b->n && *n < max; i++)
-			if (b->ev[i].kind == PM_EV_INSN || b->ev[i].kind == PM_EV_READ ||
-			    b->ev[i].kind == PM_EV_WRITE || b->ev[i].kind == PM_EV_MODIFY) {
-				pm_grow(ev, *n, cap);
-				ev[(*n)++] = b->ev[i];
-			}
-	src.ops->close(src.self);
-	return ev;
-}
-
+/* The same over a real trace. */
 static void test_real(void **state)
 {
 	size_t n;
-	struct pm_event *ev = real_events(&n);
+	struct pm_event *ev = real_events(nrefs() * 4, &n);
 
 	(void)state;
-	if (!ev)
-		skip();
 	for (size_t k = 0; k < NR(configs); k++) {
 		struct pm_err err = { 0 };
 		struct pm_cache_conf cc;

@@ -12,6 +12,7 @@
 #include "../oracle/stack.h"
 #include "analyse/cachegrind.h"
 #include "base/mem.h"
+#include "real_trace.h"
 #include "trace/pipeline.h"
 
 static enum pm_status plain_consume(void *self, const struct pm_batch *b, struct pm_err *err)
@@ -53,7 +54,7 @@ static bool slow_miss(struct slow *s, uint64_t addr, unsigned size)
 static void check(const struct pm_cg_cache c[3], uint64_t seed, uint64_t span, size_t n)
 {
 	struct o_random r = o_random_init(seed);
-	struct pm_event *ev = malloc(n * sizeof *ev);
+	struct pm_event *ev = seed ? malloc(n * sizeof *ev) : real_events(n, &n);
 	struct pm_cg *g = pm_cg_new(c);
 	struct slow s[3];
 	uint64_t v[PM_CG_COUNT] = { 0 }, fast[PM_CG_COUNT], pc = 0x401000, last[512] = { 0 }, sum = 0;
@@ -72,8 +73,9 @@ static void check(const struct pm_cg_cache c[3], uint64_t seed, uint64_t span, s
 		bool m, taken;
 		uint64_t x = o_rnd(&r);
 
-		*e = o_random_ref(&r, span);
-		if (began && x % 8 == 0) {
+		if (seed)
+			*e = o_random_ref(&r, span);
+		if (seed && began && x % 8 == 0) {
 			*e = (struct pm_event){ PM_EV_BRANCH, x & 64 ? PM_BR_COND | (x & 128 ? PM_BR_TAKEN : 0)
 				: PM_BR_INDIRECT | PM_BR_TAKEN | (x & 256 ? PM_BR_RET : 0), 4, PM_NONE, pc,
 				0x500000 + (x >> 20 & 3) * 64 };
@@ -98,6 +100,8 @@ static void check(const struct pm_cg_cache c[3], uint64_t seed, uint64_t span, s
 			m = slow_miss(s + 1, e->addr, e->size);
 			v[PM_CG_D1mw] += m;
 			v[PM_CG_DLmw] += m && slow_miss(s + 2, e->addr, e->size);
+		} else if (e->kind != PM_EV_BRANCH) {
+			continue;
 		} else if (e->flags & PM_BR_COND) {
 			unsigned h = 0;
 			uint8_t *k;
@@ -113,7 +117,7 @@ static void check(const struct pm_cg_cache c[3], uint64_t seed, uint64_t span, s
 				--*k;
 			memmove(past + 1, past, 6);
 			past[0] = taken;
-		} else if (!(e->flags & PM_BR_RET)) {
+		} else if (e->flags & PM_BR_INDIRECT && !(e->flags & PM_BR_RET)) {
 			v[PM_CG_Bi]++;
 			v[PM_CG_Bim] += last[e->addr % 512] != e->value;
 			last[e->addr % 512] = e->value;
@@ -150,6 +154,7 @@ static void test_twin(void **state)
 	for (size_t i = 0; i < NR(c); i++) {
 		check(c[i], i + 1, 30000, 300000);
 		check(c[i], i + 20, 3000000, 300000);
+		check(c[i], 0, 0, 400000);	/* a real program */
 	}
 }
 

@@ -11,6 +11,7 @@
 #include "../oracle/i486.h"
 #include "../oracle/random.h"
 #include "base/mem.h"
+#include "real_trace.h"
 
 static uint64_t compared;
 
@@ -20,10 +21,11 @@ static void check(const struct pm_i486_conf *c, uint64_t seed, size_t n, uint64_
 	struct o_i486 o = { .c = *c };
 	struct o_random r = o_random_init(seed);
 	const struct pm_i486_stats *a;
+	struct pm_event *real = seed ? NULL : real_events(n, &n);
 
 	o.set = calloc(c->size / c->line / c->ways, sizeof *o.set);
 	for (size_t i = 0; i < n; i++) {
-		struct pm_event e = o_random_ref(&r, span);
+		struct pm_event e = real ? real[i] : o_random_ref(&r, span);
 		unsigned own = 1 + o_rnd(&r) % 3 * (o_rnd(&r) % 8 == 0 ? 10 : 1), more = o_rnd(&r) % 6 == 0 ? 2 : 0;
 
 		if (e.kind == PM_EV_INSN) {
@@ -51,6 +53,7 @@ static void check(const struct pm_i486_conf *c, uint64_t seed, size_t n, uint64_
 	PM_I486_STATS(S)
 #undef S
 	compared += n;
+	free(real);
 	for (uint64_t s = 0; s < c->size / c->line / c->ways; s++)
 		free(o.set[s].v);
 	free(o.set);
@@ -68,6 +71,7 @@ static void test_twin(void **state)
 	for (size_t i = 0; i < NR(c); i++) {
 		check(c + i, i + 1, 100000, 8000);
 		check(c + i, i + 50, 100000, 80000);
+		check(c + i, 0, 200000, 0);		/* a real program */
 	}
 }
 

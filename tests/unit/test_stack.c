@@ -13,6 +13,7 @@
 #include "analyse/cache.h"
 #include "analyse/reuse.h"
 #include "analyse/stack.h"
+#include "real_trace.h"
 
 static size_t nrefs(size_t n)
 {
@@ -28,9 +29,20 @@ static uint64_t *addresses(uint64_t seed, uint64_t span, size_t n)
 {
 	struct o_random r = o_random_init(seed);
 	uint64_t *a = malloc(n * sizeof *a);
+	size_t m = 0, k = 0;
+	struct pm_event *ev;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; seed && i < n; i++)
 		a[i] = o_random_ref(&r, span).addr;
+	if (seed)
+		return a;
+	ev = real_events(SIZE_MAX, &m);
+	for (size_t i = 0; i < m && k < n; i++)
+		if (ev[i].kind >= PM_EV_READ && ev[i].kind <= PM_EV_MODIFY)
+			a[k++] = ev[i].addr;
+	free(ev);
+	if (k < n)
+		fail_msg("the trace has only %zu references", k);
 	return a;
 }
 
@@ -40,8 +52,8 @@ static void test_geometries(void **state)
 	size_t n = nrefs(20000);
 
 	(void)state;
-	for (uint64_t line = 16; line <= 128; line *= 2) {
-		uint64_t *a = addresses(line, line * 3000, n);
+	for (unsigned round = 0; round < 8; round++) {
+		uint64_t line = 16u << round % 4, *a = addresses(round < 4 ? line : 0, line * 3000, n);
 		struct pm_stack *s = pm_stack_new(__builtin_ctzll(line), first, levels, ways);
 
 		for (size_t i = 0; i < n; i += 999)
@@ -155,6 +167,7 @@ static void test_reuse(void **state)
 	reuse_check(1, 20000, nrefs(150000), 3);
 	reuse_check(2, 2000000, nrefs(150000), 6);	/* more lines than the first capacity divided by 8 */
 	reuse_check(3, 1000, nrefs(300000), 0);
+	reuse_check(0, 0, 50000, 6);
 }
 
 /* SHARDS: at rate 1 exact; at 1 in 8 within four of its own standard errors, and 0.02 at most. */
