@@ -744,6 +744,11 @@ static void predictor_result(struct sink *s, unsigned k, struct pm_branch_stat *
 	pm_result_end(r);
 }
 
+struct pm_names *pm_bpred_names(void *self)
+{
+	return &((struct sink *)self)->names;
+}
+
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
 	struct sink *s = self;

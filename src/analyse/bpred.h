@@ -65,6 +65,8 @@ struct pm_branch_stat { uint64_t pc, executed, taken, miss; };
 size_t pm_branch_concentration(const struct pm_branch_stat *v, size_t n, int by, double share);
 
 extern const struct pm_sink_ops pm_sim_bpred;
+struct pm_names;
+struct pm_names *pm_bpred_names(void *self);	/* of the sink: see sims.h */
 /* What the sink @self blames on instructions: executions and mispredictions. See sims.h. */
 struct pm_costs;
 void pm_bpred_costs(void *self, struct pm_costs *c);

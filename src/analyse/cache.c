@@ -1604,6 +1604,11 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	return PM_OK;
 }
 
+struct pm_names *pm_cache_names(void *self)
+{
+	return &((struct pm_cache *)self)->names;
+}
+
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
 	struct pm_cache *c = self;

@@ -147,6 +147,8 @@ struct pm_cache_insn { uint64_t pc, miss[PM_CACHE_LEVELS]; };
 const struct pm_cache_insn *pm_cache_by_insn(struct pm_cache *c, size_t *n);
 
 extern const struct pm_sink_ops pm_sim_cache, pm_sim_tlb;
+struct pm_names;
+struct pm_names *pm_cache_names(void *self);	/* of the sink: see sims.h */
 /* What the sink @self blames on instructions: misses by level (setting byinsn). See sims.h. */
 struct pm_costs;
 void pm_cache_costs(void *self, struct pm_costs *c);

@@ -648,6 +648,11 @@ static void functions_result(struct sink *s, struct pm_result *r)
 	pm_costs_release(&c);
 }
 
+struct pm_names *pm_cachegrind_names(void *self)
+{
+	return &((struct sink *)self)->names;
+}
+
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
 	struct sink *s = self;

@@ -51,6 +51,8 @@ void pm_cg_totals(const struct pm_cg *g, uint64_t v[PM_CG_COUNT]);
 void pm_cg_free(struct pm_cg *g);
 
 extern const struct pm_sink_ops pm_sim_cachegrind;
+struct pm_names;
+struct pm_names *pm_cachegrind_names(void *self);	/* of the sink: see sims.h */
 /* What the sink @self blames on instructions: its 13 events. See sims.h. */
 struct pm_costs;
 void pm_cachegrind_costs(void *self, struct pm_costs *c);

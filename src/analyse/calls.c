@@ -263,6 +263,11 @@ const struct pm_calls *pm_sim_calls_graph(const void *self)
 	return ((const struct sink *)self)->c;
 }
 
+struct pm_names *pm_calls_names(void *self)
+{
+	return &((struct sink *)self)->names;
+}
+
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
 	struct sink *s = self;

@@ -27,6 +27,8 @@ const struct pm_loop_count *pm_calls_loops(const struct pm_calls *c, size_t *n);
 void pm_calls_free(struct pm_calls *c);
 
 extern const struct pm_sink_ops pm_sim_calls;
+struct pm_names;
+struct pm_names *pm_calls_names(void *self);	/* of the sink: see sims.h */
 const struct pm_calls *pm_sim_calls_graph(const void *self);	/* of the sink, once it has finished */
 
 #endif

@@ -122,6 +122,14 @@ const char *pm_conf_names(const char *const *names, char *buf, size_t size)
 	return buf;
 }
 
+void pm_conf_put(const struct pm_conf_item *it, struct pm_buf *to)
+{
+	pm_buf_printf(to, "%s%s%s", to->n ? ";" : "", it->name, it->n ? "=" : "");
+	for (size_t k = 0; k < it->n; k++)
+		pm_buf_printf(to, "%s%s%s%s", k ? "," : "", it->field[k].key, it->field[k].val ? "=" : "",
+			      it->field[k].val ? it->field[k].val : "");
+}
+
 enum pm_status pm_conf_keys(const char *what, const char *text, const struct pm_conf_key *keys,
 			    struct pm_err *err)
 {

@@ -53,6 +53,10 @@ int pm_conf_word(const char *word, const char *const *names);
 /* "lru, fifo, random": for messages. */
 const char *pm_conf_names(const char *const *names, char *buf, size_t size);
 
+/* @it as it was written, into @to, behind a ';' if there is something already. */
+struct pm_buf;
+void pm_conf_put(const struct pm_conf_item *it, struct pm_buf *to);
+
 /* A configuration of plain `key=number;key=number` settings is a table. */
 struct pm_conf_key {
 	const char *name;

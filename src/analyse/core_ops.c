@@ -398,10 +398,7 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_buf *ca
 			continue;
 		}
 		if (it->name[0] == 'l' && it->name[1] >= '1' && it->name[1] <= '9') {
-			pm_buf_printf(caches, "%s%s=", caches->n ? ";" : "", it->name);
-			for (size_t k = 0; k < it->n; k++)
-				pm_buf_printf(caches, "%s%s%s%s", k ? "," : "", it->field[k].key,
-					      it->field[k].val ? "=" : "", it->field[k].val ? it->field[k].val : "");
+			pm_conf_put(it, caches);
 			continue;
 		}
 		if (!strcmp(it->name, "bpred")) {

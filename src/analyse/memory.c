@@ -7,6 +7,9 @@
 #include "analyse/memory.h"
 #include "analyse/names.h"
 
+#define HEAT_ROWS	48
+#define HEAT_GAP	(64u << 20)
+
 struct pm_memory {
 	unsigned page_shift, line_shift, grain_shift;
 	struct pm_map page_at, stride_at, line_at;
@@ -300,6 +303,49 @@ static void stride_result(struct sink *s, const struct pm_stride *t, struct pm_r
 	pm_result_end(r);
 }
 
+struct pm_names *pm_memory_names(void *self)
+{
+	return &((struct sink *)self)->names;
+}
+
+static int by_page(const void *a, const void *b)
+{
+	const struct pm_page_heat *x = a, *y = b;
+
+	return x->page < y->page ? -1 : x->page > y->page;
+}
+
+static void heat_result(struct pm_memory *m, struct pm_result *r)
+{
+	size_t share = m->npage / HEAT_ROWS + 1;
+
+	if (m->npage)
+		qsort(m->page, m->npage, sizeof *m->page, by_page);
+	pm_result_begin_list(r, "heat");
+	for (size_t i = 0, upto; i < m->npage; i = upto) {
+		uint64_t refs = 0, slice[PM_HEAT_SLICES] = { 0 };
+
+		upto = i;
+		do {
+			for (unsigned k = 0; k < PM_HEAT_SLICES; k++) {
+				slice[k] += m->page[upto].slice[k];
+				refs += m->page[upto].slice[k];
+			}
+			upto++;
+		} while (upto < m->npage && upto < i + share && m->page[upto].page - m->page[upto - 1].page < HEAT_GAP);
+		pm_result_begin(r, NULL);
+		pm_result_hex(r, "from", m->page[i].page);
+		pm_result_hex(r, "to", m->page[upto - 1].page + (1ull << m->page_shift) - 1);
+		pm_result_u64(r, "references", refs, "references");
+		pm_result_begin_list(r, "slices");
+		for (unsigned k = 0; k < PM_HEAT_SLICES && k * m->slice_len < m->time; k++)
+			pm_result_u64(r, NULL, slice[k], NULL);
+		pm_result_end(r);
+		pm_result_end(r);
+	}
+	pm_result_end(r);
+}
+
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
 	struct sink *s = self;
@@ -308,8 +354,6 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 
 	if (!r)
 		return PM_OK;
-	if (m->npage)
-		qsort(m->page, m->npage, sizeof *m->page, by_heat);
 	if (m->nstride)
 		qsort(m->stride, m->nstride, sizeof *m->stride, by_refs);
 	if (m->nline)
@@ -324,6 +368,9 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	pm_result_u64(r, "shared_lines", shared, "lines that streams share and one writes");
 	pm_result_u64(r, "falsely_shared_lines", falsely, "lines");
 	pm_result_u64(r, "slice", m->slice_len, "references");
+	heat_result(m, r);
+	if (m->npage)
+		qsort(m->page, m->npage, sizeof *m->page, by_heat);
 	pm_result_begin_list(r, "hot_pages");
 	for (size_t i = 0; i < m->npage && i < s->top; i++) {
 		const struct pm_page_heat *p = m->page + i;
@@ -333,10 +380,6 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 		pm_result_u64(r, "fetches", p->fetches, "references");
 		pm_result_u64(r, "reads", p->reads, "references");
 		pm_result_u64(r, "writes", p->writes, "references");
-		pm_result_begin_list(r, "slices");
-		for (unsigned k = 0; k < PM_HEAT_SLICES && k * m->slice_len < m->time; k++)
-			pm_result_u64(r, NULL, p->slice[k], NULL);
-		pm_result_end(r);
 		pm_result_end(r);
 	}
 	pm_result_end(r);

@@ -9,6 +9,8 @@
  * is shared if two streams reference it and one writes; a transfer is a reference by another stream
  * than the last one where either writes; it is *false* sharing if no byte that one stream writes
  * is referenced by another. Up to four streams are kept apart per line.
+ * The heat map is of all pages in the order of their addresses, neighbours put together so that there
+ * are 48 rows or so; a row never bridges a gap of more than 64 MiB.
  * Configuration: page=N (4096), line=N (64), top=N (20). */
 #ifndef PM_ANALYSE_MEMORY_H
 #define PM_ANALYSE_MEMORY_H
@@ -40,5 +42,7 @@ bool pm_line_falsely(const struct pm_shared_line *l);
 void pm_memory_free(struct pm_memory *m);
 
 extern const struct pm_sink_ops pm_sim_memory;
+struct pm_names;
+struct pm_names *pm_memory_names(void *self);	/* of the sink: see sims.h */
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <string.h>
+
 #include "analyse/bpred.h"
 #include "analyse/cache.h"
 #include "analyse/cachegrind.h"
@@ -7,7 +9,9 @@
 #include "analyse/costs.h"
 #include "analyse/course.h"
 #include "analyse/i486.h"
+#include "analyse/insns.h"
 #include "analyse/memory.h"
+#include "analyse/objects.h"
 #include "analyse/phases.h"
 #include "analyse/reuse.h"
 #include "analyse/sims.h"
@@ -17,9 +21,25 @@
 const struct pm_sink_ops *const pm_sims[] = {
 	&pm_sim_cache, &pm_sim_tlb, &pm_sim_allcache, &pm_sim_reuse, &pm_sim_bpred,
 	&pm_sim_inorder, &pm_sim_ooo, &pm_sim_i486, &pm_sim_core,
-	&pm_sim_cachegrind, &pm_sim_calls, &pm_sim_phases, &pm_sim_memory,
+	&pm_sim_cachegrind, &pm_sim_calls, &pm_sim_phases, &pm_sim_memory, &pm_sim_objects, &pm_sim_insns,
 	&pm_sink_uops, &pm_sink_isize, &pm_sink_brdist, &pm_sink_mix, &pm_sink_fusion, NULL
 };
+
+const char *const pm_sims_usual[] = {
+	"insns", "cachegrind", "bpred:bimodal=14;gshare=14;tournament=14;local;perceptron;tage;tagescl;ras;ittage",
+	"cache:l1i=32k,8way,64;l1d=32k,8way,64;l2=1m,16way,64;l3=32m,16way,64;regions", "reuse:window=1000000",
+	"objects", "memory", "phases", "calls", NULL
+};
+
+const struct pm_sink_ops *pm_sim_of(const char *spec)
+{
+	size_t n = strcspn(spec, ":");
+
+	for (unsigned i = 0; pm_sims[i]; i++)
+		if (strlen(pm_sims[i]->name) == n && !strncmp(pm_sims[i]->name, spec, n))
+			return pm_sims[i];
+	return NULL;
+}
 
 static const struct { const struct pm_sink_ops *ops; void (*costs)(void *self, struct pm_costs *c); } tells[] = {
 	{ &pm_sim_cachegrind, pm_cachegrind_costs }, { &pm_sim_cache, pm_cache_costs },
@@ -42,4 +62,18 @@ bool pm_sim_tells(const struct pm_sink_ops *ops)
 		if (tells[i].ops == ops)
 			return true;
 	return false;
+}
+
+static const struct { const struct pm_sink_ops *ops; struct pm_names *(*names)(void *self); } named[] = {
+	{ &pm_sim_objects, pm_objects_names }, { &pm_sim_calls, pm_calls_names }, { &pm_sim_memory, pm_memory_names },
+	{ &pm_sim_cachegrind, pm_cachegrind_names }, { &pm_sim_bpred, pm_bpred_names },
+	{ &pm_sim_cache, pm_cache_names },
+};
+
+struct pm_names *pm_sim_names(const struct pm_sink_ops *ops, void *self)
+{
+	for (size_t i = 0; i < NR(named); i++)
+		if (named[i].ops == ops)
+			return named[i].names(self);
+	return NULL;
 }

@@ -11,10 +11,19 @@
 
 extern const struct pm_sink_ops *const pm_sims[];	/* NULL-terminated */
 
+/* The usual set, each as a specification, in the order in which a report shows them; NULL-terminated. Those
+ * whose needs a trace does not meet are to be left out. */
+extern const char *const pm_sims_usual[];
+/* The simulator that a specification names, NULL: none of them. */
+const struct pm_sink_ops *pm_sim_of(const char *spec);
+
 /* What the simulator @self of @ops blames on instructions, after its finish(): into @c. False: it does
  * not tell instructions apart (see pm_sim_tells()). */
 struct pm_costs;
 bool pm_sim_costs(const struct pm_sink_ops *ops, void *self, struct pm_costs *c);
 bool pm_sim_tells(const struct pm_sink_ops *ops);
+/* Where the simulator looks names up, NULL if it names nothing: for pm_names_add(). */
+struct pm_names;
+struct pm_names *pm_sim_names(const struct pm_sink_ops *ops, void *self);
 
 #endif

@@ -28,6 +28,18 @@ static enum pm_status add_all(struct pm_pipeline *p, const char *name, const str
 	return PM_OK;
 }
 
+/* What the trace has the facts for. */
+static enum pm_status add_usual(struct pm_pipeline *p, uint32_t facts, struct pm_err *err)
+{
+	for (unsigned i = 0; pm_sims_usual[i]; i++) {
+		const struct pm_sink_ops *ops = pm_sim_of(pm_sims_usual[i]);
+
+		if (!(ops->needs & ~facts) && pm_sink_add(p, pm_sims_usual[i], pm_sims, err))
+			return PM_ERR;
+	}
+	return PM_OK;
+}
+
 static int list_sims(void)
 {
 	for (unsigned i = 0; pm_sims[i]; i++)
@@ -44,6 +56,7 @@ int cmd_sim(int argc, char **argv)
 		"Examples:\n"
 		"  pugmark sim --cache 'l1i=32k,8way,64;l1d=32k,8way,64,lru,wb;l2=1m,16way' prog.pug\n"
 		"  pugmark sim --bpred 'gshare=14;tagescl' --tlb '' prog.pug\n"
+		"  pugmark sim --usual --html report.html prog.pug    everything, as a page\n"
 		"  pugmark sim --sim 'reuse:line=64;sample=100' --json - prog.pug\n"
 		"An empty CONFIG is the simulator's default; a wrong one says what is allowed."
 	};
@@ -53,7 +66,7 @@ int cmd_sim(int argc, char **argv)
 	};
 	const char *format = NULL;
 	struct results o = { .rows = 20, .top = 5 };
-	bool list = false;
+	bool list = false, usual = false;
 	const struct pm_opt opts[] = {
 		OPT_HEAD("Simulators"),
 		OPT_LIST(0, "cache", &by[0].list, "CONFIG", "a hierarchy of caches"),
@@ -62,6 +75,8 @@ int cmd_sim(int argc, char **argv)
 		OPT_LIST(0, "allcache", &by[3].list, "CONFIG", "all LRU caches of a line size at once"),
 		OPT_LIST(0, "reuse", &by[4].list, "CONFIG", "reuse distances, miss-ratio curve, working set"),
 		OPT_LIST('s', "sim", &by[5].list, "NAME:CONFIG", "any simulator or sink by its name"),
+		OPT_FLAG(0, "usual", &usual, "mix, hot code, caches, predictors, curves, heat, phases, calls"),
+		OPT_LIST(0, "object", &o.object, "PATH@ADDRESS", "FILE's trace had this file loaded at ADDRESS"),
 		OPT_FLAG(0, "list", &list, "list the simulators"),
 		OPT_HEAD("Input and output"),
 		OPT_STR('f', "from", &format, "FORMAT", "input format (default: guess)"),
@@ -87,10 +102,12 @@ int cmd_sim(int argc, char **argv)
 	p = pm_pipeline_new();
 	for (size_t i = 0; i < NR(by) && !s; i++)
 		s = add_all(p, by[i].name, &by[i].list, &nsim, &err);
-	if (!s && !nsim)
+	if (!s && !nsim && !usual)
 		pm_opt_usage(&help, "no simulator is asked for");
 	if (!s)
 		s = pm_trace_open(argv[0], format, &src, &which, &err);
+	if (!s && usual)
+		s = add_usual(p, src.facts, &err);
 	if (!s) {
 		uint32_t facts = traces_adapt(p, src.facts, pm_pipeline_needs(p), NULL);
 

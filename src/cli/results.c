@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "analyse/sims.h"
 #include "base/result.h"
 #include "cli/results.h"
 #include "report/html.h"
@@ -9,6 +10,16 @@
 
 enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t facts, struct pm_err *err)
 {
+	const struct pm_sink_ops *ops;
+	void *self;
+
+	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++)
+		for (unsigned k = 0; k < o->object.n; k++) {
+			struct pm_names *n = pm_sim_names(ops, self);
+
+			if (n && pm_names_add(n, o->object.v[k], err))
+				return PM_ERR;
+		}
 	if (!o->annotate && !o->html && !o->callgrind)
 		return PM_OK;
 	o->listed = true;
@@ -26,9 +37,9 @@ static enum pm_status page(struct results *o, const struct pm_result *r, struct 
 	struct pm_html h;
 
 	pm_html_begin(&h, title, subtitle);
-	pm_result_html_into(r, &h);
 	if (l)
 		s = pm_listing_html(&h, l, &o->listing, err);
+	pm_result_html_into(r, &h);
 	if (!s)
 		s = pm_html_finish(&h, o->html, err);
 	pm_html_release(&h);

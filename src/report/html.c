@@ -110,6 +110,18 @@ void pm_html_section(struct pm_html *h, const char *title, const char *hint)
 	put(h, "</h2>\n");
 }
 
+void pm_html_details_begin(struct pm_html *h, const char *summary)
+{
+	put(h, "<details><summary>");
+	pm_report_html_text(&h->b, summary);
+	put(h, "</summary>\n");
+}
+
+void pm_html_details_end(struct pm_html *h)
+{
+	put(h, "</details>\n");
+}
+
 void pm_html_table_begin(struct pm_html *h, const char *columns, bool filterable)
 {
 	unsigned id = ++h->sections;
@@ -224,11 +236,12 @@ void pm_html_bars(struct pm_html *h, const char *title, const char *unit,
 }
 
 void pm_html_line(struct pm_html *h, const char *title, const char *x_name, const char *y_name,
-		  const double *x, const double *y, size_t n, bool log)
+		  const double *x, const double *y, size_t n, unsigned flags)
 {
 	if (!n || !begin_chart(h, title, 20))
 		return;
-	pm_buf_printf(&h->b, "{\"kind\":\"line\",\"log\":%s,\"x\":", log ? "true" : "false");
+	pm_buf_printf(&h->b, "{\"kind\":\"line\",\"log\":%s,\"step\":%s,\"x\":",
+		      flags & PM_HTML_LOG ? "true" : "false", flags & PM_HTML_STEP ? "true" : "false");
 	put_json(h, x_name);
 	put(h, ",\"y\":");
 	put_json(h, y_name);
@@ -238,6 +251,32 @@ void pm_html_line(struct pm_html *h, const char *title, const char *x_name, cons
 		put_number(h, x[i]);
 		put(h, ",");
 		put_number(h, y[i]);
+		put(h, "]");
+	}
+	put(h, "]}</script></div></figure>\n");
+}
+
+void pm_html_heat(struct pm_html *h, const char *title, const char *x_name, const char *unit,
+		  const char *const *row, const double *v, size_t rows, size_t columns)
+{
+	if (!rows || !columns || !begin_chart(h, title, 6 + 0.6 * (double)rows))
+		return;
+	put(h, "{\"kind\":\"heat\",\"x\":");
+	put_json(h, x_name);
+	put(h, ",\"unit\":");
+	put_json(h, unit);
+	put(h, ",\"rows\":[");
+	for (size_t i = 0; i < rows; i++) {
+		put(h, i ? "," : "");
+		put_json(h, row[i]);
+	}
+	put(h, "],\"values\":[");
+	for (size_t i = 0; i < rows; i++) {
+		put(h, i ? ",[" : "[");
+		for (size_t k = 0; k < columns; k++) {
+			put(h, k ? "," : "");
+			put_number(h, v[i * columns + k]);
+		}
 		put(h, "]");
 	}
 	put(h, "]}</script></div></figure>\n");

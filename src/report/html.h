@@ -32,6 +32,9 @@ void pm_html_cards_begin(struct pm_html *h);
 void pm_html_card(struct pm_html *h, const char *label, const char *value, const char *hint);
 void pm_html_cards_end(struct pm_html *h);
 void pm_html_section(struct pm_html *h, const char *title, const char *hint);
+/* What is folded away under one line. */
+void pm_html_details_begin(struct pm_html *h, const char *summary);
+void pm_html_details_end(struct pm_html *h);
 /* @columns: headings separated by '|', a leading '#' makes one numeric. Cells follow row by row. */
 void pm_html_table_begin(struct pm_html *h, const char *columns, bool filterable);
 void pm_html_cell(struct pm_html *h, const char *text);
@@ -46,9 +49,15 @@ struct pm_html_bar {
 };
 void pm_html_bars(struct pm_html *h, const char *title, const char *unit,
 		  const struct pm_html_bar *bar, size_t n);
-/* A line through @n points; @log: logarithmic x axis. */
+/* A line through @n points. */
+enum pm_html_line_flag { PM_HTML_LOG = 1 << 0 /* logarithmic x axis */, PM_HTML_STEP = 1 << 1 };
 void pm_html_line(struct pm_html *h, const char *title, const char *x_name, const char *y_name,
-		  const double *x, const double *y, size_t n, bool log);
+		  const double *x, const double *y, size_t n, unsigned flags);
+
+/* A rectangle of colours, the more the stronger (by logarithm): @rows rows of @columns values, first row
+ * at the bottom, with a label for each row. */
+void pm_html_heat(struct pm_html *h, const char *title, const char *x_name, const char *unit,
+		  const char *const *row, const double *v, size_t rows, size_t columns);
 
 enum pm_status pm_html_finish(struct pm_html *h, const char *path, struct pm_err *err);
 void pm_html_release(struct pm_html *h);

@@ -355,9 +355,10 @@ enum pm_status pm_listing_html(struct pm_html *h, struct pm_listing *l, const st
 	if (view_init(&v, l, o, err))
 		return PM_ERR;
 	pm_html_section(h, "Functions and what they cost", NULL);
+	pm_buf_printf(&head, "function");
 	for (unsigned k = 0; k < l->costs->ncolumn; k++)
-		pm_buf_printf(&head, "#%s|", l->costs->column[k].name);
-	pm_buf_printf(&head, "function|object");
+		pm_buf_printf(&head, "|#%s", l->costs->column[k].name);
+	pm_buf_printf(&head, "|object");
 	pm_buf_add(&head, "", 1);
 	pm_html_table_begin(h, (const char *)head.p, true);
 	for (size_t i = 0; i < v.norder && i < 500; i++) {
@@ -365,17 +366,19 @@ enum pm_status pm_listing_html(struct pm_html *h, struct pm_listing *l, const st
 		uint64_t x[PM_COSTS_MAX];
 
 		pm_listing_sum(l, f->first, f->n, x);
+		pm_html_cell(h, f->name);
 		for (unsigned k = 0; k < l->costs->ncolumn; k++)
 			pm_html_cell_u64(h, x[k]);
-		pm_html_cell(h, f->name);
 		pm_html_cell(h, f->object);
 	}
 	pm_html_table_end(h);
 	pm_buf_release(&head);
+	pm_html_details_begin(h, "What the events are");
 	pm_buf_printf(&h->b, "<dl class=\"events\">");
 	for (unsigned k = 0; k < l->costs->ncolumn; k++)
 		pm_buf_printf(&h->b, "<dt>%s</dt><dd>%s</dd>", l->costs->column[k].name, l->costs->column[k].about);
 	pm_buf_printf(&h->b, "</dl>\n");
+	pm_html_details_end(h);
 	pm_html_section(h, "Hot code", "costs beside source and instructions");
 	for (size_t i = 0; i < v.norder && i < v.top; i++)
 		html_function(h, &v, l->function + v.order[i], i == 0);

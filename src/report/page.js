@@ -21,6 +21,52 @@ for (const input of document.querySelectorAll("input[data-filters]"))
 			row.hidden = !row.textContent.toLowerCase().includes(want);
 	};
 /* charts */
+function bars(d, color, axis) {
+	return {
+		type: "bar",
+		data: { labels: d.labels, datasets: [{ data: d.values, label: d.unit, backgroundColor: color("--mark") }] },
+		options: {
+			indexAxis: "y", interaction: { intersect: false, mode: "nearest", axis: "y" },
+			scales: { x: axis(d.unit), y: { ticks: { autoSkip: false, callback(v) {
+				const s = this.getLabelForValue(v);
+				return s.length > 28 ? s.slice(0, 27) + "\u2026" : s; } } } },
+		},
+	};
+}
+function line(d, color, axis) {
+	return {
+		type: "line",
+		data: { datasets: [{ data: d.points.map(([x, y]) => ({ x, y })), label: d.y, borderColor: color("--mark"),
+			backgroundColor: color("--bar"), fill: true, pointRadius: 0, borderWidth: 2, stepped: d.step }] },
+		options: {
+			interaction: { intersect: false, mode: "nearest", axis: "x" },
+			scales: { x: { type: d.log ? "logarithmic" : "linear", ...axis(d.x) },
+				y: { beginAtZero: true, ...axis(d.y) } },
+		},
+	};
+}
+/* Stacked bars of height 1: a row is a data set, a column a label. */
+function heat(d, color, axis) {
+	const most = Math.log1p(Math.max(...d.values.flat(), 1));
+	const [r, g, b] = color("--mark").match(/[0-9a-f]{2}/gi).map((x) => parseInt(x, 16));
+	const paint = (v) => v ? `rgba(${r},${g},${b},${0.12 + 0.88 * Math.log1p(v) / most})` : "transparent";
+	return {
+		type: "bar",
+		data: { labels: d.values[0].map((_, i) => i), datasets: d.values.map((row, i) => ({
+			label: d.rows[i], data: row.map(() => 1), backgroundColor: row.map(paint),
+			barPercentage: 1, categoryPercentage: 1, borderWidth: 0 })) },
+		options: {
+			interaction: { intersect: true, mode: "nearest" },
+			plugins: { tooltip: { callbacks: { label: (c) =>
+				`${d.rows[c.datasetIndex]}: ${d.values[c.datasetIndex][c.dataIndex].toLocaleString("en")} ${d.unit}` } } },
+			scales: { x: { stacked: true, grid: { display: false }, ...axis(d.x) },
+				y: { stacked: true, max: d.rows.length, grid: { display: false },
+					ticks: { autoSkip: true, font: { family: "monospace" }, callback: (v) => d.rows[Math.floor(v)] ?? "" },
+					afterBuildTicks: (scale) => { scale.ticks = d.rows.map((_, i) => ({ value: i + 0.5 })); },
+				} },
+		},
+	};
+}
 function charts() {
 	if (typeof Chart === "undefined")
 		return;
@@ -28,29 +74,13 @@ function charts() {
 	const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 	Chart.defaults.color = color("--dim");
 	Chart.defaults.borderColor = color("--line");
+	const axis = (text) => ({ title: { display: true, text } });
 	for (const data of document.querySelectorAll("script.chart-data")) {
 		const d = JSON.parse(data.textContent), canvas = data.parentElement.querySelector("canvas");
+		const chart = { bars, line, heat }[d.kind](d, color, axis);
 		Chart.getChart(canvas)?.destroy();
-		const bars = d.kind === "bars";
-		const axis = (text) => ({ title: { display: true, text } });
-		new Chart(canvas, {
-			type: bars ? "bar" : "line",
-			data: bars ? { labels: d.labels, datasets: [{ data: d.values, label: d.unit,
-					backgroundColor: color("--mark") }] } :
-				{ datasets: [{ data: d.points.map(([x, y]) => ({ x, y })), label: d.y,
-					borderColor: color("--mark"), backgroundColor: color("--bar"),
-					fill: true, pointRadius: 0, borderWidth: 2 }] },
-			options: {
-				animation: still ? false : undefined, indexAxis: bars ? "y" : "x",
-				maintainAspectRatio: false, plugins: { legend: { display: false } },
-				interaction: { intersect: false, mode: "nearest", axis: bars ? "y" : "x" },
-				scales: bars ? { x: axis(d.unit), y: { ticks: { autoSkip: false, callback(v) {
-						const s = this.getLabelForValue(v);
-						return s.length > 28 ? s.slice(0, 27) + "\u2026" : s; } } } } :
-					{ x: { type: d.log ? "logarithmic" : "linear", ...axis(d.x) },
-					  y: { beginAtZero: true, ...axis(d.y) } },
-			},
-		});
+		new Chart(canvas, { ...chart, options: { ...chart.options, animation: still ? false : undefined,
+			maintainAspectRatio: false, plugins: { legend: { display: false }, ...chart.options.plugins } } });
 	}
 }
 charts();

@@ -116,7 +116,7 @@ static void locality(struct pm_html *h, const struct pm_profile *p, const uint32
 		next = next + 1 + next / 12;
 	}
 	pm_html_line(h, "Instructions executed in the hottest blocks", "blocks, hottest first",
-		     "% of all instructions", x, y, points, true);
+		     "% of all instructions", x, y, points, PM_HTML_LOG);
 }
 
 static void blocks(struct pm_html *h, struct pm_profile *p, const struct pm_report_opts *o,

@@ -91,9 +91,27 @@ static void line_over(struct pm_html *h, const struct pm_result_node *list,
 	}
 	if (k == n && n > 2)
 		pm_html_line(h, words(y_col->name, yn), words(x_col->name, xn), yn, x, y, n,
-			     x[0] > 0 && x[n - 1] / x[0] > 50);
+			     (x[0] > 0 && x[n - 1] / x[0] > 50 ? PM_HTML_LOG : 0) |
+			     (y_col->kind == PM_RESULT_U64 && !y_col->unit ? PM_HTML_STEP : 0));
 	free(x);
 	free(y);
+}
+
+/* Shares of something named are bars. */
+static void bars_of(struct pm_html *h, const struct pm_result_node *list, const char *name, const char *share)
+{
+	struct pm_html_bar bar[14];
+	char title[64];
+	size_t n = 0;
+
+	for (const struct pm_result_node *row = list->first; row && n < NR(bar); row = row->next) {
+		const struct pm_result_node *a = pm_result_find(row, name), *b = pm_result_find(row, share);
+
+		if (a && b && a->kind == PM_RESULT_STR && numeric(b))
+			bar[n++] = (struct pm_html_bar){ a->str, 100 * number(b) };
+	}
+	snprintf(title, sizeof title, "%.60s", name);
+	pm_html_bars(h, title, "%", bar, n);
 }
 
 static void table(struct pm_html *h, const struct pm_result_node *list)
@@ -109,11 +127,14 @@ static void table(struct pm_html *h, const struct pm_result_node *list)
 		pm_buf_printf(&head, "%s%s%s", i ? "|" : "", numeric(col[i]) ? "#" : "",
 			      words(col[i]->name, buf));
 	pm_buf_add(&head, "", 1);
+	/* over a number: the first fraction, or the last of nothing but numbers */
 	for (unsigned i = 1; i < n && !y; i++)
-		if (col[i]->kind == PM_RESULT_F64)
+		if (col[i]->kind == PM_RESULT_F64 || (i == n - 1 && numeric(col[i]) && numeric(col[1])))
 			y = col[i];
 	if (y && numeric(col[0]))
 		line_over(h, list, col[0], y);
+	else if (y && !strcmp(y->name, "share") && col[0]->kind == PM_RESULT_STR)
+		bars_of(h, list, col[0]->name, y->name);
 	pm_html_table_begin(h, (const char *)head.p, list->first && list->first->next);
 	for (const struct pm_result_node *row = list->first; row && rows < MAX_ROWS; row = row->next, rows++)
 		for (unsigned i = 0; i < n; i++) {
@@ -130,12 +151,140 @@ static void table(struct pm_html *h, const struct pm_result_node *list)
 	pm_buf_release(&head);
 }
 
-static void node(struct pm_html *h, const struct pm_result_node *o, const char *path, unsigned depth)
+static size_t length(const struct pm_result_node *l)
+{
+	size_t n = 0;
+
+	for (const struct pm_result_node *c = l->first; c; c = c->next)
+		n++;
+	return n;
+}
+
+/* The list of numbers in a row, NULL if it has none. */
+static const struct pm_result_node *numbers_in(const struct pm_result_node *row)
+{
+	for (const struct pm_result_node *c = row->first; c; c = c->next)
+		if (c->kind == PM_RESULT_LIST && c->first && numeric(c->first))
+			return c;
+	return NULL;
+}
+
+/* Rows that hold lists of numbers are a heat map, labelled by the rows' first values. */
+static void heat(struct pm_html *h, const struct pm_result_node *list)
+{
+	const struct pm_result_node *first = list->first ? numbers_in(list->first) : NULL;
+	size_t rows = length(list), columns = first ? length(first) : 0, i = 0;
+	const char **label;
+	char buf[64], x[64];
+	double *v;
+
+	if (!first || rows * columns > 1u << 16)
+		return;
+	label = pm_alloc(rows * sizeof *label);
+	v = pm_alloc(rows * columns * sizeof *v);
+	for (const struct pm_result_node *row = list->first; row; row = row->next, i++) {
+		const struct pm_result_node *l = numbers_in(row);
+		size_t k = 0;
+
+		label[i] = pm_strdup(row->first && scalar(row->first) ? value(row->first, buf) : "");
+		for (const struct pm_result_node *c = l ? l->first : NULL; c && k < columns; c = c->next, k++)
+			v[i * columns + k] = numeric(c) ? number(c) : 0;
+	}
+	pm_html_heat(h, "Heat: address (upwards) against time", words(first->name, x), "references", label, v, rows,
+		     columns);
+	for (i = 0; i < rows; i++)
+		free((char *)(uintptr_t)label[i]);
+	free(label);
+	free(v);
+}
+
+/* What objects side by side - predictors, cache levels - are compared by. */
+static const struct pm_result_node *measure_of(const struct pm_result_node *o)
+{
+	const struct pm_result_node *best = pm_result_find(o, "mpki");
+
+	for (const struct pm_result_node *c = o->first; c && !best; c = c->next)
+		if (c->kind == PM_RESULT_F64)
+			best = c;
+	return best;
+}
+
+/* Is @c in the table that compare() makes of @o? */
+static bool compared(const struct pm_result_node *c, const char *measure)
+{
+	return c->kind == PM_RESULT_OBJECT && pm_result_find(c, measure);
+}
+
+/* The objects in @o that have the measure of the first of them, as one table; its name, NULL if there
+ * are no two of them. */
+static const char *compare(struct pm_html *h, const struct pm_result_node *o, bool chart)
+{
+	const struct pm_result_node *col[MAX_COLUMNS], *m = NULL;
+	struct pm_html_bar bar[64];
+	struct pm_buf head = { 0 };
+	unsigned n = 0, ncol = 0;
+	char buf[64], title[160];
+
+	for (const struct pm_result_node *c = o->first; c && !m; c = c->next)
+		if (c->kind == PM_RESULT_OBJECT)
+			m = measure_of(c);
+	for (const struct pm_result_node *p = m ? o->first : NULL; p; p = p->next) {
+		if (!compared(p, m->name) || n == NR(bar))
+			continue;
+		bar[n++] = (struct pm_html_bar){ p->name, number(pm_result_find(p, m->name)) };
+		for (const struct pm_result_node *c = p->first; c && ncol < MAX_COLUMNS; c = c->next) {
+			unsigned k = 0;
+
+			while (k < ncol && strcmp(col[k]->name, c->name))
+				k++;
+			if (scalar(c) && k == ncol)
+				col[ncol++] = c;
+		}
+	}
+	if (n < 2)
+		return NULL;
+	snprintf(title, sizeof title, "%.60s: %.40s", words(o->name, buf), m->name);
+	if (chart)
+		pm_html_bars(h, title, m->unit ? m->unit : m->name, bar, n);
+	pm_buf_printf(&head, "name");
+	for (unsigned k = 0; k < ncol; k++)
+		pm_buf_printf(&head, "|%s%s", numeric(col[k]) ? "#" : "", words(col[k]->name, buf));
+	pm_buf_add(&head, "", 1);
+	pm_html_table_begin(h, (const char *)head.p, false);
+	for (const struct pm_result_node *p = o->first; p; p = p->next) {
+		if (!compared(p, m->name))
+			continue;
+		pm_html_cell(h, p->name);
+		for (unsigned k = 0; k < ncol; k++) {
+			const struct pm_result_node *c = pm_result_find(p, col[k]->name);
+
+			if (c && c->kind == PM_RESULT_U64)
+				pm_html_cell_u64(h, c->u64);
+			else
+				pm_html_cell(h, c && scalar(c) ? value(c, buf) : "");
+		}
+	}
+	pm_html_table_end(h);
+	pm_buf_release(&head);
+	return m->name;
+}
+
+/* Does anything below it still have to be shown, when its scalars are in a table above? */
+static bool deeper(const struct pm_result_node *o)
+{
+	for (const struct pm_result_node *c = o->first; c; c = c->next)
+		if (!scalar(c) && c->first)
+			return true;
+	return false;
+}
+
+static void node(struct pm_html *h, const struct pm_result_node *o, const char *path, unsigned depth, bool in_table)
 {
 	char buf[64], name[64], below[256];
 	bool cards = false;
+	const char *by;
 
-	for (const struct pm_result_node *c = o->first; c; c = c->next)
+	for (const struct pm_result_node *c = in_table ? NULL : o->first; c; c = c->next)
 		if (scalar(c) && c->name) {
 			if (!cards)
 				pm_html_cards_begin(h);
@@ -144,19 +293,29 @@ static void node(struct pm_html *h, const struct pm_result_node *o, const char *
 		}
 	if (cards)
 		pm_html_cards_end(h);
+	by = depth ? compare(h, o, depth == 1) : NULL;
 	for (const struct pm_result_node *c = o->first; c && depth < MAX_DEPTH; c = c->next) {
-		if (scalar(c))
+		bool folded = by && compared(c, by);
+
+		if (scalar(c) || !c->first || (folded && !deeper(c)))
 			continue;
 		snprintf(below, sizeof below, "%s%s%s", path, *path ? ": " : "", words(c->name, name));
+		if (folded) {
+			pm_html_details_begin(h, below);
+			node(h, c, below, depth + 1, true);
+			pm_html_details_end(h);
+			continue;
+		}
 		pm_html_section(h, below, NULL);
 		if (c->kind == PM_RESULT_OBJECT) {
-			node(h, c, below, depth + 1);
+			node(h, c, below, depth + 1, false);
 		} else if (c->first && scalar(c->first)) {
 			pm_html_table_begin(h, words(c->name, name), false);
 			for (const struct pm_result_node *e = c->first; e; e = e->next)
 				pm_html_cell(h, scalar(e) ? value(e, buf) : "");
 			pm_html_table_end(h);
 		} else {
+			heat(h, c);
 			table(h, c);
 		}
 	}
@@ -164,7 +323,7 @@ static void node(struct pm_html *h, const struct pm_result_node *o, const char *
 
 void pm_result_html_into(const struct pm_result *r, struct pm_html *h)
 {
-	node(h, pm_result_root(r), "", 0);
+	node(h, pm_result_root(r), "", 0, false);
 }
 
 enum pm_status pm_result_html(const struct pm_result *r, const char *title, const char *subtitle,

@@ -187,3 +187,33 @@ $ pugmark sim --sim 'core:rob=4' "$TESTS/data/formats/lackey-34.txt"
 $ pugmark sim "$TESTS/data/formats/lackey-34.txt"
 ! pugmark: no simulator is asked for (see `pugmark sim --help`)
 ? 2
+
+# The mix and the blocks of a program that can be counted by hand: 521 instructions, one of its six blocks
+# makes 90 %.
+$ "$BUILD/tests/oracle/steptrace" costs.trace "$PROGRAMS/costs"; pugmark sim -s insns:top=3 costs.trace
+> insns
+>   instructions     521 instructions
+>   reads            130 references
+>   writes           2 references
+>   unknown          0 instructions
+>   blocks distinct  6 blocks
+>   locality 90      1 blocks that make 90 % of all instructions
+>
+> insns by class
+>   class  executed   share
+>     mov       129  0.2476
+>     add       128  0.2457
+>     cmp       128  0.2457
+>
+> insns by mnemonic
+>   mnemonic  executed   share
+>        mov       129  0.2476
+>        add       128  0.2457
+>        cmp       128  0.2457
+# The usual set takes what a trace has the facts for.
+$ pugmark sim --usual --csv - costs.trace | sed 's/\..*//' | uniq | tr '\n' ' '
+>- path,value,unit insns cachegrind bpred cache reuse objects memory phases calls 
+$ pugmark sim --usual --csv - "$TESTS/data/formats/lackey-34.txt" | sed 's/\..*//' | uniq | tr '\n' ' '
+>- path,value,unit insns cachegrind cache reuse memory phases 
+$ pugmark sim --usual --csv - "$TESTS/data/formats/ramulator.ramulator" | sed 's/\..*//' | uniq | tr '\n' ' '
+>- path,value,unit cache reuse memory 

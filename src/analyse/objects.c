@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/cache.h"
+#include "analyse/conf.h"
+#include "analyse/names.h"
+#include "analyse/objects.h"
+
+#define STACK_REACH	(8u << 20)
+#define HEAP_REACH	(1ull << 30)	/* no block is larger than this */
+#define RING		8
+#define FRESH		4096
+
+enum kind { KIND_ALLOCATOR, KIND_STACK, KIND_VARIABLE, KIND_FILE, KIND_HEAP, KIND_OTHER };
+static const char *const kinds[] = { "allocator", "stack", "variable", "file", "heap", "other" };
+
+struct object {
+	enum kind kind;
+	char *name;
+	uint64_t at;			/* variable: its address; heap: the call that allocated */
+	uint64_t reads, writes, miss[PM_CACHE_LEVELS], blocks;
+};
+
+struct thread {
+	uint64_t sp;			/* where the last call pushed; 0: none yet */
+	uint64_t last_write, pc;
+	uint64_t ret;			/* an allocating function runs and returns here; 0: none does */
+	uint64_t site, alloc_sp;
+	unsigned role;
+	struct { uint64_t addr; bool write; } ring[RING];
+	unsigned nring;
+	uint64_t header[RING];		/* the last reads at 8 mod 16 */
+	unsigned nheader;
+	uint64_t cleared;		/* the last write right behind one of them; 0: none */
+};
+
+struct sink {
+	struct pm_cache *cache;
+	unsigned levels;
+	uint64_t top;
+	struct pm_names names;
+	struct object *o;
+	size_t n, cap;
+	struct pm_map by_key;		/* kind and place -> object */
+	struct pm_map alloc;		/* call target -> ROLE_* */
+	struct block { uint64_t addr; uint32_t object; } *block;	/* by address */
+	size_t nblock, cap_block;
+	struct { uint64_t addr; uint32_t object, epoch; } fresh[FRESH];
+	uint32_t epoch;
+	struct thread *thread;
+	size_t nthread, cap_thread;
+	uint64_t calls, resolved;
+};
+
+struct pm_names *pm_objects_names(void *self)
+{
+	return &((struct sink *)self)->names;
+}
+
+static uint32_t object_of(struct sink *s, enum kind kind, uint64_t key, uint64_t at, const char *name)
+{
+	bool fresh;
+	uint64_t *i = pm_map_put(&s->by_key, key * 8 + kind, &fresh);
+
+	if (fresh) {
+		*i = s->n;
+		pm_grow(s->o, s->n, s->cap);
+		s->o[s->n++] = (struct object){ .kind = kind, .name = pm_strdup(name), .at = at };
+	}
+	return *i;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	return slash ? slash + 1 : path ? path : "?";
+}
+
+static size_t block_before(const struct sink *s, uint64_t addr)
+{
+	size_t lo = 0, hi = s->nblock;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->block[mid].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;			/* + 1; 0: none */
+}
+
+static uint32_t find(struct sink *s, const struct thread *t, uint64_t addr)
+{
+	struct pm_name n;
+	size_t b;
+
+	if (t->sp && addr - (t->sp - STACK_REACH) < 2ull * STACK_REACH)
+		return object_of(s, KIND_STACK, 0, 0, "stack");
+	if (pm_names_variable(&s->names, addr, &n)) {
+		char name[300];
+
+		if (n.function)
+			return object_of(s, KIND_VARIABLE, n.lo, n.lo, n.function);
+		snprintf(name, sizeof name, "%.280s (data)", base_name(n.object));
+		return object_of(s, KIND_FILE, n.lo, n.lo, name);
+	}
+	b = block_before(s, addr);
+	if (b && addr - s->block[b - 1].addr < HEAP_REACH)
+		return s->block[b - 1].object;
+	return object_of(s, KIND_OTHER, 0, 0, "?");
+}
+
+static uint32_t find_cached(struct sink *s, const struct thread *t, uint64_t addr)
+{
+	unsigned k = (addr ^ addr >> 12) % FRESH;
+
+	if (s->fresh[k].addr != addr || s->fresh[k].epoch != s->epoch) {
+		s->fresh[k].object = find(s, t, addr);
+		s->fresh[k].addr = addr;
+		s->fresh[k].epoch = s->epoch;
+	}
+	return s->fresh[k].object;
+}
+
+/* ---- allocations ----------------------------------------------------------------------------------- */
+
+enum { ROLE_NONE, ROLE_ALLOCATES, ROLE_CLEARS, ROLE_OTHER };	/* OTHER: the allocator's, but nothing is read off it */
+
+static unsigned role_of_name(const char *name)
+{
+	static const struct { const char *name; unsigned role; } names[] = {
+		{ "malloc", ROLE_ALLOCATES }, { "calloc", ROLE_CLEARS }, { "aligned_alloc", ROLE_ALLOCATES },
+		{ "memalign", ROLE_ALLOCATES }, { "posix_memalign", ROLE_ALLOCATES }, { "valloc", ROLE_ALLOCATES },
+		{ "operator new", ROLE_ALLOCATES }, { "realloc", ROLE_OTHER }, { "free", ROLE_OTHER },
+		{ "cfree", ROLE_OTHER }, { "operator delete", ROLE_OTHER },
+	};
+	size_t len;
+
+	name += strncmp(name, "__libc_", 7) ? strncmp(name, "__", 2) ? 0 : 2 : 7;
+	len = strcspn(name, "@([");
+	while (len && name[len - 1] == ' ')
+		len--;
+	for (unsigned i = 0; i < NR(names); i++)
+		if (strlen(names[i].name) == len && !strncmp(names[i].name, name, len))
+			return names[i].role;
+	return ROLE_NONE;
+}
+
+static unsigned role_of(struct sink *s, uint64_t target)
+{
+	bool fresh;
+	uint64_t *known = pm_map_put(&s->alloc, target, &fresh);
+	struct pm_name n;
+
+	if (fresh)
+		*known = pm_names_at(&s->names, target, &n) && n.function && n.lo == target ?
+			role_of_name(n.function) : ROLE_NONE;
+	return *known;
+}
+
+/* See the rules in objects.h. 0: none of them fits. */
+static uint64_t returned(const struct thread *t)
+{
+	unsigned last = (t->nring + RING - 1) % RING;
+	uint64_t a = t->ring[last].addr;
+
+	if (t->role == ROLE_CLEARS && t->cleared)
+		return t->cleared;
+	if (!t->ring[last].write && a % 16 == 8)
+		return a + 8;
+	for (unsigned i = 0; t->ring[last].write && a % 16 == 8 && i < RING; i++)
+		if (!t->ring[i].write && t->ring[i].addr == a - 8)
+			return a - 8;
+	return 0;
+}
+
+static void allocated(struct sink *s, struct thread *t)
+{
+	uint64_t p = returned(t);
+	char text[300], line[200];
+	uint32_t o;
+	size_t b;
+
+	t->ret = 0;
+	if (t->role == ROLE_OTHER)
+		return;
+	s->calls++;
+	if (!p)
+		return;
+	s->resolved++;
+	if (!pm_name_of(&s->names, t->site, text, sizeof text))
+		snprintf(text, sizeof text, "0x%llx", (unsigned long long)t->site);
+	if (pm_line_of(&s->names, t->site, line, sizeof line)) {
+		size_t n = strlen(text);
+
+		snprintf(text + n, sizeof text - n, " (%s)", line);
+	}
+	o = object_of(s, KIND_HEAP, t->site, t->site, text);
+	s->o[o].blocks++;
+	b = block_before(s, p);
+	if (b && s->block[b - 1].addr == p) {
+		if (s->block[b - 1].object != o)
+			s->epoch++;
+		s->block[b - 1].object = o;
+		return;
+	}
+	s->epoch++;
+	pm_grow(s->block, s->nblock, s->cap_block);
+	memmove(s->block + b + 1, s->block + b, (s->nblock - b) * sizeof *s->block);
+	s->block[b] = (struct block){ p, o };
+	s->nblock++;
+}
+
+static void watch(struct thread *t, uint64_t addr, bool write)
+{
+	if (addr - (t->alloc_sp - STACK_REACH) < 2ull * STACK_REACH)
+		return;
+	if (!write && addr % 16 == 8)
+		t->header[t->nheader++ % RING] = addr;
+	for (unsigned i = 0; write && i < RING && i < t->nheader; i++)
+		if (t->header[i] + 8 == addr)
+			t->cleared = addr;
+	t->ring[t->nring].addr = addr;
+	t->ring[t->nring].write = write;
+	t->nring = (t->nring + 1) % RING;
+}
+
+/* ---- events ------------------------------------------------------------------------------------------ */
+
+static struct thread *thread_of(struct sink *s, uint32_t index)
+{
+	while (s->nthread <= index) {
+		pm_grow(s->thread, s->nthread, s->cap_thread);
+		s->thread[s->nthread++] = (struct thread){ 0 };
+	}
+	return s->thread + index;
+}
+
+static void reference(struct sink *s, struct thread *t, const struct pm_event *e, bool read, bool write)
+{
+	uint32_t i = t->ret ? object_of(s, KIND_ALLOCATOR, 0, 0, "allocator") : find_cached(s, t, e->addr);
+	struct object *o = s->o + i;
+	unsigned reach;
+
+	reach = pm_cache_access(s->cache, write && !read ? PM_OP_WRITE : PM_OP_READ, e->addr, e->size ? e->size : 1,
+				false, t->pc);
+	o->reads += read;
+	o->writes += write;
+	for (unsigned l = 0; l < reach && l < s->levels; l++)
+		o->miss[l]++;
+	if (t->ret)
+		watch(t, e->addr, write);
+}
+
+static void branch(struct sink *s, struct thread *t, const struct pm_event *e)
+{
+	if (e->flags & PM_BR_CALL && e->flags & PM_BR_TAKEN) {
+		if (t->last_write) {
+			/* far from the last one: another stack */
+			if (!t->sp || t->last_write - (t->sp - STACK_REACH) >= 2ull * STACK_REACH)
+				s->epoch++;
+			t->sp = t->last_write;
+		}
+		if (!t->ret && (t->role = role_of(s, e->value)) != ROLE_NONE) {
+			t->ret = e->addr + e->size;
+			t->site = e->addr;
+			t->alloc_sp = t->sp;
+			memset(t->ring, 0, sizeof t->ring);
+			t->nring = t->nheader = 0;
+			t->cleared = 0;
+		}
+	} else if (t->ret && e->value == t->ret && e->flags & PM_BR_RET) {
+		allocated(s, t);
+	}
+}
+
+static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct sink *s = self;
+	struct thread *t = thread_of(s, b->stream ? b->stream->index : 0);
+	size_t before = s->names.n;
+
+	pm_names_learn(&s->names, b->code);
+	if (s->names.n != before) {
+		s->epoch++;
+		pm_map_release(&s->alloc);
+	}
+	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++)
+		switch (e->kind) {
+		case PM_EV_INSN:
+			t->pc = e->addr;
+			t->last_write = 0;
+			break;
+		case PM_EV_READ:
+			reference(s, t, e, true, false);
+			break;
+		case PM_EV_MODIFY:
+			reference(s, t, e, true, true);
+			break;
+		case PM_EV_WRITE:
+			reference(s, t, e, false, true);
+			t->last_write = e->addr;
+			break;
+		case PM_EV_BRANCH:
+			branch(s, t, e);
+			break;
+		case PM_EV_EXEC:
+			*t = (struct thread){ 0 };
+			s->nblock = 0;
+			s->epoch++;
+			break;
+		default:
+			break;
+		}
+	return PM_OK;
+}
+
+/* ---- the sink ------------------------------------------------------------------------------------------ */
+
+static void destroy(void *self)
+{
+	struct sink *s = self;
+
+	if (!s)
+		return;
+	pm_cache_free(s->cache);
+	pm_names_release(&s->names);
+	for (size_t i = 0; i < s->n; i++)
+		free(s->o[i].name);
+	free(s->o);
+	free(s->block);
+	free(s->thread);
+	pm_map_release(&s->by_key);
+	pm_map_release(&s->alloc);
+	free(s);
+}
+
+static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_buf *caches, struct pm_err *err)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		const struct pm_conf_item *it = c->item + i;
+
+		if (strcmp(it->name, "top")) {
+			pm_conf_put(it, caches);
+			continue;
+		}
+		if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "", "entries listed", 1, 1000000, &s->top, err))
+			return PM_ERR;
+	}
+	return PM_OK;
+}
+
+static void *create(const char *config, struct pm_err *err)
+{
+	struct sink *s = pm_alloc(sizeof *s);
+	struct pm_cache_conf cc = { 0 };
+	struct pm_buf caches = { 0 };
+	struct pm_conf c;
+	enum pm_status st = pm_conf_parse(&c, "objects", config, err);
+
+	s->top = 20;
+	s->epoch = 1;
+	if (!st)
+		st = parse(s, &c, &caches, err);
+	pm_conf_release(&c);
+	if (!caches.n)
+		pm_buf_printf(&caches, "l1d=32k,8way,64;l2=8m,16way,64");
+	pm_buf_add(&caches, "", 1);
+	if (!st)
+		st = pm_cache_conf_parse(&cc, "objects", (const char *)caches.p, err);
+	pm_buf_release(&caches);
+	if (!st && cc.first_d < 0)
+		st = pm_fail_file(err, "objects: no cache takes data; allowed: l1d=... or l1=..., then l2=...");
+	for (unsigned i = 0; !st && i < cc.n; i++)
+		if (cc.level[i].policy == PM_OPT)
+			st = pm_fail_file(err, "objects: %s: opt knows of misses only at the end; any other policy",
+					  cc.level[i].name);
+	if (st) {
+		destroy(s);
+		return NULL;
+	}
+	s->cache = pm_cache_from(&cc);
+	s->levels = cc.level[cc.n - 1].depth;
+	return s;
+}
+
+static int by_misses(const void *a, const void *b)
+{
+	const struct object *x = a, *y = b;
+
+	for (unsigned l = PM_CACHE_LEVELS; l-- > 0; )
+		if (x->miss[l] != y->miss[l])
+			return x->miss[l] < y->miss[l] ? 1 : -1;
+	return x->reads + x->writes != y->reads + y->writes ?
+		(x->reads + x->writes < y->reads + y->writes ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
+{
+	struct sink *s = self;
+
+	if (!r)
+		return PM_OK;
+	if (s->n)
+		qsort(s->o, s->n, sizeof *s->o, by_misses);
+	pm_map_release(&s->by_key);	/* objects have moved */
+	pm_result_begin(r, "objects");
+	pm_result_u64(r, "objects", s->n, "objects");
+	pm_result_u64(r, "allocations", s->calls, "calls");
+	pm_result_u64(r, "resolved", s->resolved, "calls");
+	pm_result_begin_list(r, "by_object");
+	for (size_t i = 0; i < s->n && i < s->top; i++) {
+		const struct object *o = s->o + i;
+
+		pm_result_begin(r, NULL);
+		for (unsigned l = 0; l < s->levels; l++) {
+			char name[16];
+
+			snprintf(name, sizeof name, "l%u_misses", l + 1);
+			pm_result_u64(r, name, o->miss[l], "references");
+		}
+		pm_result_u64(r, "reads", o->reads, "references");
+		pm_result_u64(r, "writes", o->writes, "references");
+		pm_result_str(r, "kind", kinds[o->kind]);
+		pm_result_u64(r, "blocks", o->blocks, "allocations");
+		pm_result_str(r, "object", o->name);
+		pm_result_end(r);
+	}
+	pm_result_end(r);
+	pm_result_end(r);
+	return PM_OK;
+}
+
+const struct pm_sink_ops pm_sim_objects = {
+	.abi = PM_ABI, .needs = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_BRANCHES, .name = "objects",
+	.about = "misses by data object: variables, heap blocks by allocation site, stack",
+	.create = create, .consume = consume, .finish = finish, .destroy = destroy,
+};

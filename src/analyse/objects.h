@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* objects.h - which data the misses are on: variables, heap blocks by where they were allocated, stack
+ *
+ * A reference belongs to, in this order: the allocator (what malloc and its relatives touch while
+ * they run); the stack; the variable whose symbol covers it; the file whose mapping covers it
+ * ("libc.so.6 (data)"); the heap block in front of it, named by the place that allocated it; "?".
+ *
+ * ALLOCATIONS. Traces hold no register values, so what malloc returned is read off what it
+ * touched last, which in glibc is tied to the block by the layout of its heap: (1) a check of the
+ * chunk's size word, 8 bytes below the block; (2) from the thread's cache, the block's first word is
+ * read and its second one cleared; (3) calloc reads the size word, then begins to
+ * clear behind it. Other
+ * allocators, and blocks that realloc moves, are not followed: they belong to the block in front or
+ * to "?"; `resolved` says how many calls fitted. A block ends where the next known one begins; freeing
+ * changes nothing until somebody else gets the place. The site is the caller of the outermost
+ * allocating function: malloc, calloc, aligned_alloc, memalign, posix_memalign, valloc, operator
+ * new; what free, realloc and operator delete touch is the allocator's, too.
+ *
+ * The stack is within 8 MiB of where the thread's last call pushed its return address.
+ *
+ * Configuration: levels of data caches as in cache.h (l1d=32k,8way,64;l2=8m,16way,64); top=N (20). */
+#ifndef PM_ANALYSE_OBJECTS_H
+#define PM_ANALYSE_OBJECTS_H
+
+#include "pugmark/pugmark.h"
+
+extern const struct pm_sink_ops pm_sim_objects;
+/* What the names of the sink @self are learned from besides: see pm_names_add(). */
+struct pm_names;
+struct pm_names *pm_objects_names(void *self);
+
+#endif

@@ -1,0 +1,34 @@
+# Data objects: a variable's references and misses, counted by hand.
+$ "$BUILD/tests/oracle/steptrace" costs.trace "$PROGRAMS/costs"; pugmark sim -s objects --object "$PROGRAMS/costs@0" costs.trace
+> objects
+>   objects      3 objects
+>   allocations  0 calls
+>   resolved     0 calls
+>
+> objects by object
+>   l1 misses  l2 misses  reads  writes      kind  blocks  object
+>          64         64    128       0  variable       0   table
+>           1          1      0       1     other       0       ?
+>           0          0      2       1     stack       0   stack
+# Heap blocks by the place that allocated them: fresh, from the thread's cache, cleared, mapped; and every miss is somebody's.
+$ "$BUILD/tests/oracle/steptrace" heap.trace "$PROGRAMS/heap"; pugmark sim -s 'objects:top=1000' --cache 'l1d=32k,8way,64;l2=8m,16way,64' --object "$PROGRAMS/heap@0" --csv csv --rows 1000 heap.trace >text; awk '/heap\.c:/ && !/main/ { print $4, $6, $NF }' text
+> 700 100 (heap.c:9)
+> 17 1 (heap.c:12)
+> 1,100 100 (heap.c:10)
+> 1,300 100 (heap.c:11)
+$ awk '$1 == "allocations" || $1 == "resolved" { print $2 }' text | uniq | wc -l
+> 1
+$ awk -F, '/by_object.*l1_misses/ { s += $2 } /by_object.*l2_misses/ { t += $2 } /cache.l1d.misses/ { s -= $2 } /cache.l2.misses/ { t -= $2 } END { print s, t }' csv
+> 0 0
+$ pugmark sim -s 'objects:l1i=4k' costs.trace
+! pugmark: objects: no cache takes data; allowed: l1d=... or l1=..., then l2=...
+? 1
+$ pugmark sim -s 'objects:l1d=4k,opt' costs.trace
+! pugmark: objects: l1d: opt knows of misses only at the end; any other policy
+? 1
+$ pugmark sim -s 'objects:top=0' costs.trace
+! pugmark: objects: top: entries listed: 0 is outside 1..1000000
+? 1
+$ pugmark sim -s objects "$TESTS/data/formats/lackey-34.txt"
+! pugmark: lackey traces hold no branch outcomes; 'objects' needs them
+? 1
