@@ -18,6 +18,7 @@ extern const struct command commands[];		/* main.c, in the order in which data f
 int cmd_run(int argc, char **argv);
 int cmd_machine(int argc, char **argv);
 int cmd_citcat(int argc, char **argv);
+int cmd_instrument(int argc, char **argv);	/* also idt */
 int cmd_vcount(int argc, char **argv);
 int cmd_vtrace(int argc, char **argv);
 int cmd_rtrace(int argc, char **argv);

@@ -6,6 +6,8 @@
 
 const struct command commands[] = {
 	{ "run", cmd_run, "run a program and report what it executed" },
+	{ "instrument", cmd_instrument, "write an executable that traces itself" },
+	{ "idt", cmd_instrument, "the same, by its old name" },
 	{ "machine", cmd_machine, "run programs and systems on a simulated R4400 computer" },
 	{ "citcat", cmd_citcat, "instruction traces from what a bus monitor saw" },
 	{ "idt2kt", cmd_idt2kt, "write an IDtrace execution trace as KT" },

@@ -2,7 +2,9 @@
 /* core.c - boot, the mailbox, and the way in and out */
 #include "rt.h"
 
+#ifndef RT_IDT		/* else image.c has one of its own, and answers in place of a controller */
 struct rt_boot rt_boot_info __attribute__((section(".data.boot"))) = { .persona = ~0u };
+#endif
 struct rt_range rt_ranges[256];
 u32 rt_nranges;
 static u32 ranges_lock;
@@ -17,7 +19,7 @@ void *rt_memcpy(void *to, const void *from, u64 n)
 
 /* gcc emits calls to these for large structs */
 void *memcpy(void *to, const void *from, size_t n) __attribute__((alias("rt_memcpy")));
-void *memset(void *to, int c, size_t n);
+
 void *memset(void *to, int c, size_t n)
 {
 	void *ret = to;
@@ -99,6 +101,7 @@ void rt_range_add(u64 lo, u64 hi, u32 prot, u32 shared)
 }
 
 /* ---- asking ------------------------------------------------------------------------------------ */
+#ifndef RT_IDT
 static int controller_gone(void)
 {
 	struct rt_session *s = RT_SESSION;
@@ -189,6 +192,8 @@ answered:
 	return 1;
 }
 
+#endif
+
 /* b->ctx is the program's state: find the code to go on with. An address that the program may not
  * execute is jumped to as it is, so that the fault is the program's own. */
 void rt_go(struct rt_block *b)
@@ -204,6 +209,7 @@ void rt_go(struct rt_block *b)
 	}
 }
 
+#ifndef RT_IDT
 extern void rt_native_jump(void) __attribute__((noreturn));
 
 /* The controller is gone: the program goes on in its original code. */
@@ -218,6 +224,7 @@ void rt_go_native(struct rt_block *b)
 	rt_signal_native(b);
 	rt_native_jump();
 }
+#endif
 
 int rt_enter(struct rt_block *b, u32 door);
 
@@ -259,6 +266,27 @@ int rt_enter(struct rt_block *b, u32 door)
 extern u64 rt_boot_rsp, rt_boot_regs[2];
 void rt_boot(void);
 
+/* The first thread of a program that begins at @pc. */
+void rt_block_begin(struct rt_block *b, u64 pc)
+{
+	b->do_resolve = (u64)rt_resolve;
+	b->do_syscall = (u64)rt_syscall;
+	b->do_step = (u64)rt_step;
+	b->do_int80 = (u64)rt_int80;
+	b->do_check = (u64)rt_check;
+	b->self = (u64)b;
+	b->pid = (u32)rt_sys(NR_getpid, 0);
+	b->tid = b->pid;
+	b->ctx = (struct rt_ctx){ .pc = pc, .flags = 0x202 };
+	b->ctx.gpr[RSP] = rt_boot_rsp;
+	b->ctx.gpr[RAX] = rt_boot_regs[0];
+	b->ctx.gpr[RDX] = rt_boot_regs[1];
+	rt_switch_gs(b);
+	rt_signal_boot(b);
+	b->state = BLK_LIVE;
+}
+
+#ifndef RT_IDT
 void rt_boot(void)
 {
 	const struct rt_boot *boot = &rt_boot_info;
@@ -287,26 +315,13 @@ void rt_boot(void)
 	}
 	if (boot->persona != ~0u)
 		rt_sys(NR_personality, boot->persona);
-	b->do_resolve = (u64)rt_resolve;
-	b->do_syscall = (u64)rt_syscall;
-	b->do_step = (u64)rt_step;
-	b->do_int80 = (u64)rt_int80;
-	b->do_check = (u64)rt_check;
-	b->self = (u64)b;
-	b->pid = (u32)rt_sys(NR_getpid, 0);
-	b->tid = b->pid;
-	b->ctx = (struct rt_ctx){ .pc = boot->entry, .flags = 0x202 };
-	b->ctx.gpr[RSP] = rt_boot_rsp;
-	b->ctx.gpr[RAX] = rt_boot_regs[0];
-	b->ctx.gpr[RDX] = rt_boot_regs[1];
-	rt_switch_gs(b);
-	rt_signal_boot(b);
+	rt_block_begin(b, boot->entry);
 	if (!rt_ask(b, RQ_HELLO, b->pid, b->tid, 1, 0))
 		rt_go_native(b);
-	b->state = BLK_LIVE;
 	rt_trace_start(b);
 	rt_go(b);
 }
+#endif
 
 void rt_child(struct rt_block *b);
 

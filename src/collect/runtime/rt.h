@@ -204,6 +204,13 @@ void rt_ranges_hold(int on);			/* around a fork: the child's copy is whole, and 
 void rt_range_add(u64 lo, u64 hi, u32 prot, u32 shared);
 void rt_range_del(u64 lo, u64 hi);
 void *rt_memcpy(void *to, const void *from, u64 n);
+void *memset(void *to, int c, size_t n);
+
+void rt_block_begin(struct rt_block *b, u64 pc);
+
+/* ---- image.c: only in instrumented executables -------------------------------------------------- */
+int rt_image_ours(u64 addr, u64 len);
+u64 rt_image_place(u64 fd);			/* where to map the library @fd; 0: anywhere */
 
 /* ---- trace.c ---------------------------------------------------------------------------------- */
 /* Each of them does nothing where nothing is traced. */

@@ -34,7 +34,11 @@ static int ours(u64 addr, u64 len)
 	for (u32 i = 0; i < NR_OF(mine); i++)
 		if (addr < mine[i].at + mine[i].size && addr + len > mine[i].at)
 			return 1;
+#ifdef RT_IDT
+	return rt_image_ours(addr, len);
+#else
 	return 0;
+#endif
 }
 
 /* Block every signal so that a thread is never seen half made. */
@@ -75,6 +79,15 @@ static void do_mmap(struct rt_block *b)
 	}
 	if (prot & PROT_EXEC)
 		real = (prot & ~(u64)PROT_EXEC) | PROT_READ;
+#ifdef RT_IDT
+	if (!ARG0 && !ARG5 && (ARG3 & 0xf) == MAP_PRIVATE && !(ARG3 & MAP_ANONYMOUS)) {
+		u64 at = rt_image_place(ARG4);
+
+		r = at ? rt_app_sys(NR_mmap, at, ARG1, real, ARG3 | 0x100000, ARG4, 0) : -1;
+		if (r != (long)at || !at)
+			r = rt_app_sys(NR_mmap, ARG0, ARG1, real, ARG3, ARG4, ARG5);
+	} else
+#endif
 	r = rt_app_sys(NR_mmap, ARG0, ARG1, real, ARG3, ARG4, ARG5);
 	RET = (u64)r;
 	if (r < 0 && r > -4096)

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+#include <stdlib.h>
+
+#include "cli/traces.h"
+#include "collect/process/instrument.h"
+
+/* The options as they were given, for idtinfo. */
+static void remember(struct pm_buf *to, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (argv[i][0] == '-' && argv[i][1] && strcmp(argv[i], "--"))
+			pm_buf_printf(to, "%s%s", to->n ? " " : "", argv[i]);
+	if (!to->n)
+		pm_buf_printf(to, "-p");
+	pm_buf_add(to, "", 1);
+}
+
+int cmd_instrument(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark instrument [options] BENCH",
+		"Writes BENCH.idt, an executable that is BENCH and traces itself, with the block table BENCH.blk64,\n"
+		"the module file BENCH.mod, and for a program with libraries the folder BENCH.idt.d. Run BENCH.idt\n"
+		"like BENCH: it writes the trace BENCH.trc64 and the counts BENCH.cnt64.",
+		"  idt bench; ./bench.idt; vcount bench          what it executed\n"
+		"  idt -v bench                                  what was found in it\n\n"
+		"BENCH.idt with its folder runs on other machines of the same kind, without pugmark; a library\n"
+		"that is not the one that was there is refused by name. A process that the program forks writes\n"
+		"files of its own, with its number behind their names."
+	};
+	bool profile = false, branch = false, cache = false, exec = false, rep = false, quick = false;
+	bool no_trace = false, verbose = false;
+	uint64_t line = 0, max_blocks = 0;
+	const char *hints = NULL;
+	struct pm_opt_list library = { 0 };
+	const struct pm_opt opts[] = {
+		OPT_HEAD("kind of trace"),
+		OPT_FLAG('p', "profile", &profile, "counts of blocks only (the default)"),
+		OPT_FLAG('b', "branch", &branch, "branch trace"),
+		OPT_FLAG('c', "cache", &cache, "cache trace with lines of 16 bytes"),
+		OPT_U64('l', "line", &line, "N", "cache trace with lines of N bytes"),
+		OPT_FLAG('e', "execution", &exec, "execution trace"),
+		OPT_FLAG('r', "rep", &rep, "tell references of rep instructions apart (-c, -l; always with -e)"),
+		OPT_HEAD("others"),
+		OPT_U64('B', "blocks", &max_blocks, "N", "at most so many blocks"),
+		OPT_STR('H', "hints", &hints, "FILE", "hint file"),
+		OPT_FLAG('s', "short", &quick, "no overflow check (64-bit counters need none)"),
+		OPT_FLAG('t', "no-trace", &no_trace, "fully instrumented, but no trace is written"),
+		OPT_FLAG('v', "verbose", &verbose, "tell addresses and sizes"),
+		OPT_LIST(0, "library", &library, "FILE", "instrument this library, too: the program may dlopen it"),
+		OPT_END
+	};
+	struct pm_buf options = { 0 };
+	const char **libs;
+	struct pm_err err = { 0 };
+	struct pm_instrument_opts o = { 0 };
+	int status = 0;
+
+	remember(&options, argc, argv);
+	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
+		pm_opt_usage(&help, "one program is wanted");
+	if (profile + branch + (cache || line) + exec > 1)
+		pm_opt_usage(&help, "only one kind of trace at a time");
+	if (line && (line & (line - 1) || line > 32768))
+		pm_opt_usage(&help, "-l wants a power of two up to 32768");
+	o.path = argv[0];
+	o.kind = branch ? XL_BRANCH : cache || line ? XL_CACHE : exec ? XL_EXEC : XL_PROFILE;
+	o.line = line ? (uint32_t)line : 16;
+	o.rep = rep || exec;
+	o.no_trace = no_trace;
+	o.max_blocks = max_blocks;
+	o.hints = hints;
+	o.options = (const char *)options.p;
+	o.verbose = verbose ? stdout : NULL;
+	libs = pm_alloc((library.n + 1) * sizeof *libs);
+	for (unsigned i = 0; i < library.n; i++)
+		libs[i] = library.v[i];
+	o.library = libs;
+	if (rep && o.kind != XL_CACHE && o.kind != XL_EXEC)
+		fprintf(stderr, "pugmark: -r means nothing without -c, -l or -e\n");
+	if (o.kind != XL_PROFILE)
+		pm_opt_usage(&help, "this version writes profiles only");
+	if (pm_instrument(&o, &err) != PM_OK)
+		status = traces_fail(&err);
+	free(libs);
+	pm_buf_release(&options);
+	return status;
+}

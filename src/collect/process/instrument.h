@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* instrument.h - write an instrumented executable: BENCH.idt, BENCH.idt.d, the block table, the module file
+ *
+ * Errors     nothing half-written is left: files get their names when all of them are complete. */
+#ifndef PM_PROCESS_INSTRUMENT_H
+#define PM_PROCESS_INSTRUMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "collect/translate/translate.h"
+
+struct pm_instrument_opts {
+	const char *path;		/* the program */
+	enum xl_kind kind;
+	uint32_t line;			/* of a cache trace, bytes; a power of two */
+	bool rep, no_trace, merge;
+	uint64_t max_blocks;		/* 0: as many as there are */
+	const char *hints;		/* file; NULL: none */
+	const char *options;		/* as idtinfo shall tell them */
+	const char *const *library;	/* further libraries (dlopen), NULL-terminated; NULL: none */
+	FILE *verbose;			/* NULL: quiet */
+};
+
+enum pm_status pm_instrument(const struct pm_instrument_opts *o, struct pm_err *err);
+
+#endif

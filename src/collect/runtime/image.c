@@ -1,0 +1,948 @@
+/* SPDX-License-Identifier: MIT */
+/* image.c - the runtime of an instrumented executable: what the controller does for a traced process is
+ * done here, from the tables that the executable carries
+ *
+ * Only in the build with RT_IDT. There is no controller: rt_ask() answers in place. Counters live in
+ * shared memory, thread blocks are handed out from it, and the files are written when a process ends. */
+#ifdef RT_IDT
+
+#include "image.h"
+#include "rt.h"
+
+#define NR_pread 17
+#define NR_fstat 5
+#define NR_mincore 27
+#define NR_madvise 28
+#define NR_ftruncate 77
+#define NR_getcwd 79
+#define NR_readlink 89
+#define NR_pwrite 18
+#define MAP_FIXED_NOREPLACE 0x100000
+#define O_CLOEXEC 02000000
+#define O_WRONLY_CREAT_TRUNC 01101
+#define ADDR_NO_RANDOMIZE 0x40000u
+#define RESTARTED 0x80000u	/* FDPIC_FUNCPTRS, which means nothing on x86: we have exec'd ourselves */
+
+struct img_boot rt_img_boot __attribute__((section(".data.boot")));
+
+#define MAN ((const struct img_manifest *)IMG_MANIFEST)
+#define TEXTS ((const struct img_text *)(IMG_MANIFEST + MAN->texts))
+#define FILES ((const struct img_file *)(IMG_MANIFEST + MAN->files))
+#define TABLES(i) ((const struct img_tables *)IMG_TABLES(i))
+#define MAX_TEXTS 300
+
+static uint8_t live[MAX_TEXTS];		/* text is mapped and translated */
+static char stem[4096];			/* the outputs' names begin with it */
+static char dir[4096];			/* BENCH.idt.d/ */
+static u32 root;			/* pid of the process that began with the program: its files have no number */
+
+/* ---- saying what is wrong ------------------------------------------------------------------------ */
+static u64 length(const char *s)
+{
+	u64 n = 0;
+
+	while (s[n])
+		n++;
+	return n;
+}
+
+static void say(const char *s)
+{
+	rt_sys(NR_write, 2, s, length(s));
+}
+
+static void stop(const char *what, const char *name)
+{
+	say("pugmark: ");
+	if (name) {
+		say(name);
+		say(": ");
+	}
+	say(what);
+	say("\n");
+	rt_sys(NR_exit_group, 125);
+}
+
+static void stop_at(u64 pc)
+{
+	char hex[17];
+
+	for (int i = 0; i < 16; i++)
+		hex[i] = "0123456789abcdef"[pc >> (60 - 4 * i) & 15];
+	hex[16] = 0;
+	say("pugmark: control reaches 0x");
+	say(hex);
+	stop(", which is not in the instrumented program and could not be known ahead of time", 0);
+}
+
+/* ---- texts ---------------------------------------------------------------------------------------- */
+static u32 text_of(u64 pc)
+{
+	const struct img_text *t = TEXTS;
+
+	for (u32 i = 0; i < MAN->ntext; i++)
+		if (live[i] && t[i].lo <= pc && pc < t[i].hi)
+			return i;
+	return MAX_TEXTS;
+}
+
+static u32 text_of_code(u64 code)
+{
+	const struct img_text *t = TEXTS;
+
+	for (u32 i = 0; i < MAN->ntext; i++)
+		if (live[i] && t[i].code <= code && code < t[i].code + t[i].code_len)
+			return i;
+	return MAX_TEXTS;
+}
+
+static const struct img_block *blocks(u32 i)
+{
+	return (const struct img_block *)(IMG_TABLES(i) + TABLES(i)->block);
+}
+
+static const struct img_entry *entries(u32 i)
+{
+	return (const struct img_entry *)(IMG_TABLES(i) + TABLES(i)->entry);
+}
+
+static const uint8_t *map_of(u32 i, const struct img_block *b)
+{
+	return (const uint8_t *)IMG_TABLES(i) + TABLES(i)->map + b->map;
+}
+
+/* The first block whose pc is at or above @off. */
+static u32 first_at(u32 i, u32 off)
+{
+	const struct img_block *b = blocks(i);
+	u32 a = 0, z = TABLES(i)->nblock;
+
+	while (a < z) {
+		u32 mid = a + (z - a) / 2;
+
+		if (b[mid].pc < off)
+			a = mid + 1;
+		else
+			z = mid;
+	}
+	return a;
+}
+
+struct place {				/* an entry of a block's map */
+	const uint8_t *p, *end;
+	u32 code;
+	uint8_t insn, flags, tmp;
+};
+
+static void map_begin(struct place *m, u32 i, const struct img_block *b)
+{
+	m->p = map_of(i, b) + b->n;
+	m->code = b->code - (b->entry == IMG_NO_ENTRY ? 0 : b->entry);
+	m->insn = m->flags = m->tmp = 0;
+}
+
+static void map_next(struct place *m)
+{
+	u32 flags = *m->p++, d;
+
+	if (flags & IMG_MAP_TMP)
+		m->tmp = *m->p++;
+	if (flags & IMG_MAP_INSN)
+		m->insn = *m->p++;
+	else if (flags & IMG_MAP_NEXT)
+		m->insn++;
+	d = *m->p++;
+	if (d == 0xff) {
+		d = (u32)m->p[0] | (u32)m->p[1] << 8 | (u32)m->p[2] << 16 | (u32)m->p[3] << 24;
+		m->p += 4;
+	}
+	m->code += d;
+	m->flags = (uint8_t)(flags & 0x1f);
+}
+
+/* Where the map of the @k-th block in the order of code ends. */
+static const uint8_t *map_end(u32 i, u32 k)
+{
+	const u32 *order = (const u32 *)(IMG_TABLES(i) + TABLES(i)->by_code);
+
+	if (k + 1 < TABLES(i)->nblock)
+		return map_of(i, &blocks(i)[order[k + 1]]);
+	return (const uint8_t *)IMG_TABLES(i) + TABLES(i)->map + TABLES(i)->nmap;
+}
+
+static u32 begin_of(const struct img_block *b)
+{
+	return b->code - (b->entry == IMG_NO_ENTRY ? 0 : b->entry);
+}
+
+/* Which block, and which place of its map, is at @code? Returns its position in the order of code. */
+static u32 by_code(u32 i, u32 code)
+{
+	const u32 *order = (const u32 *)(IMG_TABLES(i) + TABLES(i)->by_code);
+	u32 a = 0, z = TABLES(i)->nblock;
+
+	while (a < z) {
+		u32 mid = a + (z - a) / 2;
+
+		if (begin_of(&blocks(i)[order[mid]]) <= code)
+			a = mid + 1;
+		else
+			z = mid;
+	}
+	return a - 1;
+}
+
+static int state_at(u64 code, u32 *text, u32 *block, struct place *at)
+{
+	u32 i = text_of_code(code), k, off;
+	struct place m;
+	const uint8_t *end;
+
+	if (i == MAX_TEXTS)
+		return 0;
+	off = (u32)(code - TEXTS[i].code);
+	k = by_code(i, off);
+	if (k + 1 == 0)
+		return 0;
+	*text = i;
+	*block = ((const u32 *)(IMG_TABLES(i) + TABLES(i)->by_code))[k];
+	end = map_end(i, k);
+	map_begin(&m, i, &blocks(i)[*block]);
+	*at = m;
+	while (m.p < end) {
+		map_next(&m);
+		if (m.code > off)
+			break;
+		*at = m;
+	}
+	return 1;
+}
+
+static u64 pc_of(u32 i, const struct img_block *b, u32 insn)
+{
+	const uint8_t *len = map_of(i, b);
+	u64 pc = TEXTS[i].lo + b->pc;
+
+	if (insn >= b->n)
+		return pc + b->size;
+	while (insn)
+		pc += len[--insn];
+	return pc;
+}
+
+/* A place in the middle of a block that can be entered with the program's state: where a signal came in,
+ * or an indirect transfer goes that nobody expected. */
+static u64 inside(u32 i, u32 off)
+{
+	const u32 *order = (const u32 *)(IMG_TABLES(i) + TABLES(i)->by_code);
+	u32 k = first_at(i, off);
+
+	for (u32 tries = 0; k-- && tries < 400; tries++) {
+		const struct img_block *b = &blocks(i)[k];
+		const uint8_t *len = map_of(i, b);
+		struct place m;
+		u32 pc = b->pc, n = 0, pos;
+
+		if (pc + 16 * 255 < off)
+			break;
+		if (pc + b->size <= off)
+			continue;
+		while (n < b->n && pc < off)
+			pc += len[n++];
+		if (pc != off || n == b->n)
+			continue;
+		pos = by_code(i, begin_of(b));
+		while (order[pos] != k)		/* blocks of no length share a beginning */
+			pos--;
+		map_begin(&m, i, b);
+		while (m.p < map_end(i, pos)) {
+			map_next(&m);
+			if (m.insn == n && (m.flags & 15) == 1)
+				return TEXTS[i].code + m.code;
+		}
+	}
+	return 0;
+}
+
+static u64 lookup(u64 pc)
+{
+	u32 i = text_of(pc), off, k;
+
+	if (i == MAX_TEXTS) {
+		if (rt_is_exec(pc, 1))
+			stop_at(pc);
+		return 0;
+	}
+	off = (u32)(pc - TEXTS[i].lo);
+	k = first_at(i, off);
+	if (k < TABLES(i)->nblock && blocks(i)[k].pc == off)
+		return TEXTS[i].code + blocks(i)[k].code;
+	pc = inside(i, off);
+	if (!pc)
+		stop_at(TEXTS[i].lo + off);
+	return pc;
+}
+
+/* ---- the shadow: filled for 16 KiB of text at a time, when control first comes there ---------------- */
+#define CHUNK 16384u
+
+static void shadow(u64 pc, u64 to)
+{
+	int32_t *e = (int32_t *)(RT_SHADOW + 4 * (u64)(u32)pc);
+
+	__atomic_store_n(e, (int32_t)(to - pc), __ATOMIC_RELEASE);
+}
+
+static void fill_shadow(u64 pc)
+{
+	u32 i = text_of(pc), off, a, z;
+	const struct img_text *t = &TEXTS[i];
+
+	if (i == MAX_TEXTS)
+		return;
+	off = (u32)(pc - t->lo) & ~(CHUNK - 1);
+	for (u32 k = first_at(i, off); k < TABLES(i)->nblock && blocks(i)[k].pc < off + CHUNK; k++) {
+		const struct img_block *b = &blocks(i)[k];
+
+		if (b->entry != IMG_NO_ENTRY)
+			shadow(t->lo + b->pc, t->code + b->code - b->entry);
+	}
+	for (a = 0, z = TABLES(i)->nentry; a < z; ) {
+		u32 mid = a + (z - a) / 2;
+
+		if (entries(i)[mid].pc < off)
+			a = mid + 1;
+		else
+			z = mid;
+	}
+	for (; a < TABLES(i)->nentry && entries(i)[a].pc < off + CHUNK; a++)
+		shadow(t->lo + entries(i)[a].pc, t->code + entries(i)[a].code);
+}
+
+/* ---- mapping --------------------------------------------------------------------------------------- */
+static u64 page_up(u64 n)
+{
+	return (n + 4095) & ~4095ull;
+}
+
+static void must_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const char *name)
+{
+	long r = rt_sys(NR_mmap, at, len, prot, flags | MAP_FIXED_NOREPLACE, fd, off);
+
+	if (r == (long)at)
+		return;
+	if (r > 0)			/* a kernel that does not know the flag */
+		rt_sys(NR_munmap, r, len);
+	stop("its place in memory is taken", name);
+}
+
+/* The text is mapped, not executable, and what it was: make its translation available. */
+static void attach(u32 i, long fd)
+{
+	const struct img_text *t = &TEXTS[i];
+
+	must_map(t->code, page_up(t->code_len), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, t->code_at,
+		 FILES[t->file].path);
+	must_map(IMG_TABLES(i), page_up(t->tables_len), PROT_READ, MAP_PRIVATE, fd, t->tables_at,
+		 FILES[t->file].path);
+	live[i] = 1;
+}
+
+static void detach(u32 i)
+{
+	const struct img_text *t = &TEXTS[i];
+
+	live[i] = 0;
+	rt_sys(NR_munmap, t->code, page_up(t->code_len));
+	rt_sys(NR_munmap, IMG_TABLES(i), page_up(t->tables_len));
+	rt_sys(NR_mmap, RT_SHADOW + 4 * (u64)(u32)t->lo, page_up(4 * (t->hi - t->lo)), PROT_READ | PROT_WRITE,
+	       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+static void differs(u32 file)
+{
+	stop("it is not the file that was there when the program was instrumented", FILES[file].path);
+}
+
+/* A library's text has come to its place. */
+static void library_text(u32 i)
+{
+	const struct img_text *t = &TEXTS[i];
+	struct img_head head;
+	char name[sizeof dir + 140];
+	u64 n = length(dir);
+	long fd;
+
+	if (img_hash((const void *)t->lo, t->bytes) != t->hash)
+		differs(t->file);
+	rt_memcpy(name, dir, n);
+	rt_memcpy(name + n, FILES[t->file].key, length(FILES[t->file].key) + 1);
+	fd = rt_sys(NR_open, name, O_CLOEXEC, 0);
+	if (fd < 0)
+		stop("cannot open it: it belongs to the instrumented program", name);
+	if (rt_sys(NR_pread, fd, &head, sizeof head, 0) != sizeof head || head.stamp != MAN->stamp)
+		stop("it does not belong to this instrumented program", name);
+	attach(i, fd);
+	rt_sys(NR_close, fd);
+}
+
+int rt_image_ours(u64 addr, u64 len)
+{
+	const struct img_text *t = TEXTS;
+
+	for (u32 i = 0; i < MAN->ntext; i++)
+		if (live[i] && addr < t[i].code + page_up(t[i].code_len) && addr + len > t[i].code)
+			return 1;
+	return 0;
+}
+
+static int same_name(const char *a, const char *b)
+{
+	const char *x = a, *y = b;
+
+	for (const char *p = a; *p; p++)
+		if (*p == '/')
+			x = p + 1;
+	for (const char *p = b; *p; p++)
+		if (*p == '/')
+			y = p + 1;
+	while (*x && *x == *y)
+		x++, y++;
+	return *x == *y;
+}
+
+/* The program maps file @fd where the kernel likes: a library that we know goes to its own place. */
+u64 rt_image_place(u64 fd)
+{
+	static const char link[] = "/proc/self/fd/";
+	u64 stat[18], got, head;
+	uint8_t page[4096];
+	char name[64], path[512];
+	u32 n = 0;
+	long r;
+
+	r = rt_sys(NR_pread, fd, page, sizeof page, 0);
+	if (r < 64 || page[0] != 0x7f || page[1] != 'E' || page[2] != 'L' || page[3] != 'F' ||
+	    rt_sys(NR_fstat, fd, stat))
+		return 0;
+	got = (u64)r;
+	head = img_hash(page, got);
+	for (u32 i = 1 + MAN->interp; i < MAN->nfile; i++)
+		if (FILES[i].size == stat[6] && FILES[i].head == head)
+			return FILES[i].base;
+	/* not one that we know: one that has changed, by its name? */
+	for (; link[n]; n++)
+		name[n] = link[n];
+	if (fd >= 10000)
+		return 0;
+	for (u64 d = 1000; d; d /= 10)
+		if (fd >= d || d == 1)
+			name[n++] = (char)('0' + fd / d % 10);
+	name[n] = 0;
+	r = rt_sys(NR_readlink, name, path, sizeof path - 1);
+	if (r <= 0)
+		return 0;
+	path[r] = 0;
+	for (u32 i = 1; i < MAN->nfile; i++)
+		if (same_name(path, FILES[i].path))
+			differs(i);
+	return 0;
+}
+
+static void mapped(u64 lo, u64 len)
+{
+	const struct img_text *t = TEXTS;
+
+	for (u32 i = 0; i < MAN->ntext; i++)
+		if (!live[i] && lo <= t[i].lo && t[i].lo + t[i].bytes <= lo + len)
+			library_text(i);
+}
+
+static void unmapped(u64 lo, u64 len)
+{
+	const struct img_text *t = TEXTS;
+
+	for (u32 i = 0; i < MAN->ntext; i++)
+		if (live[i] && lo < t[i].hi && t[i].lo < lo + len)
+			detach(i);
+}
+
+/* ---- thread blocks: handed out from memory that all processes of the program share ------------------- */
+struct ledger {				/* in block 0, behind struct rt_session */
+	u32 owner[RT_BLOCKS];		/* pid; 0: nobody */
+};
+#define LEDGER ((struct ledger *)(RT_DATA_VAULT + 4096))
+#define RESERVED 0xffffffffu		/* for a process that is about to begin */
+
+static struct rt_block *block_at(u32 i)
+{
+	return (struct rt_block *)(RT_DATA_VAULT + (u64)i * RT_BLOCK_SIZE);
+}
+
+static u32 number_of(const struct rt_block *b)
+{
+	return (u32)(((u64)b - RT_DATA_VAULT) >> RT_BLOCK_SHIFT);
+}
+
+static int take(u32 i, u32 from, u32 to)
+{
+	return __atomic_compare_exchange_n(&LEDGER->owner[i], &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+/* A thread of @pid; or, with RESERVED, a new process's first. A dead thread's block is used again by its
+ * own process, whose counts just go on in it. */
+static struct rt_block *block_new(u32 pid)
+{
+	for (u32 i = 1; i < RT_BLOCKS && pid != RESERVED; i++)
+		if (LEDGER->owner[i] == pid && block_at(i)->state == BLK_DEAD) {
+			u32 dead = BLK_DEAD;
+
+			if (__atomic_compare_exchange_n(&block_at(i)->state, &dead, BLK_READY, 0,
+							__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+				return block_at(i);
+		}
+	for (u32 i = 1; i < RT_BLOCKS; i++)
+		if (!LEDGER->owner[i] && block_at(i)->state != BLK_LIVE && take(i, 0, pid)) {
+			block_at(i)->state = BLK_READY;
+			return block_at(i);
+		}
+	for (u32 i = 1; i < RT_BLOCKS; i++) {	/* those of processes that were killed */
+		u32 was = LEDGER->owner[i];
+
+		if (was && was != RESERVED && rt_sys(NR_kill, was, 0) == -ESRCH && take(i, was, pid)) {
+			rt_sys(NR_madvise, block_at(i), RT_BLOCK_SIZE, 9 /* MADV_REMOVE */);
+			block_at(i)->state = BLK_READY;
+			return block_at(i);
+		}
+	}
+	return 0;
+}
+
+/* ---- files ----------------------------------------------------------------------------------------- */
+static u32 files_lock;
+
+static void name_of(char *to, const char *suffix, u32 pid)
+{
+	u64 n = length(stem);
+	char digits[12];
+	u32 k = 0;
+
+	rt_memcpy(to, stem, n);
+	rt_memcpy(to + n, suffix, length(suffix) + 1);
+	n += length(suffix);
+	if (pid == root)
+		return;
+	to[n++] = '.';
+	do
+		digits[k++] = (char)('0' + pid % 10);
+	while (pid /= 10);
+	while (k)
+		to[n++] = digits[--k];
+	to[n] = 0;
+}
+
+static const char tag64[8] = "IDT64";
+
+static void put_head(u64 to[2])
+{
+	to[0] = MAN->orig_magic | (u64)MAN->idt_magic << 32;
+	rt_memcpy(&to[1], tag64, 8);
+}
+
+/* BENCH.cnt64: the sum of what the process's threads have counted. */
+static void write_counts(u32 pid)
+{
+	static u64 sum[512];
+	static uint8_t here[4096], any[4096];
+	const u64 n = IMG_RESERVED + (u64)MAN->nblock, pages = (8 * n + 4095) / 4096;
+	char name[4200];
+	long fd;
+
+	while (__atomic_exchange_n(&files_lock, 1, __ATOMIC_ACQUIRE))
+		__builtin_ia32_pause();
+	name_of(name, ".cnt64", pid);
+	fd = rt_sys(NR_open, name, O_WRONLY_CREAT_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0) {
+		say("pugmark: cannot write the counts: ");
+		say(name);
+		say("\n");
+	}
+	rt_sys(NR_ftruncate, fd, 8 * n);
+	for (u64 at = 0; fd >= 0 && at < pages; at += sizeof here) {
+		const u64 part = pages - at < sizeof here ? pages - at : sizeof here;
+
+		for (u64 p = 0; p < part; p++)
+			any[p] = at + p == 0;
+		for (u32 i = 1; i < RT_BLOCKS; i++) {
+			if (LEDGER->owner[i] != pid ||
+			    rt_sys(NR_mincore, (u64)block_at(i) + RT_COUNTERS + 4096 * at, 4096 * part, here))
+				continue;
+			for (u64 p = 0; p < part; p++)
+				any[p] |= here[p] & 1;
+		}
+		for (u64 p = 0; p < part; p++) {
+			u64 bytes = 8 * n - 4096 * (at + p);
+
+			if (!any[p])
+				continue;
+			memset(sum, 0, sizeof sum);
+			for (u32 i = 1; i < RT_BLOCKS; i++) {
+				const u64 *c = (const u64 *)((u64)block_at(i) + RT_COUNTERS + 4096 * (at + p));
+
+				if (LEDGER->owner[i] == pid)
+					for (u32 k = 0; k < 512; k++)
+						sum[k] += c[k];
+			}
+			if (at + p == 0)
+				put_head(sum);
+			rt_sys(NR_pwrite, fd, sum, bytes < 4096 ? bytes : 4096, 4096 * (at + p));
+		}
+	}
+	if (fd >= 0)
+		rt_sys(NR_close, fd);
+	__atomic_store_n(&files_lock, 0, __ATOMIC_RELEASE);
+}
+
+static void empty_trace(u32 pid)
+{
+	char name[4200];
+	long fd;
+
+	name_of(name, ".trc64", pid);
+	fd = rt_sys(NR_open, name, O_WRONLY_CREAT_TRUNC | O_CLOEXEC | 04000 /* O_NONBLOCK: a FIFO */, 0666);
+	if (fd >= 0)
+		rt_sys(NR_close, fd);
+	else if (fd != -6 /* ENXIO: nobody reads the FIFO */)
+		stop("cannot write it", name);
+}
+
+/* ---- what others ask the controller ------------------------------------------------------------------ */
+static void on_signal(struct rt_mail *m)
+{
+	u32 i, k;
+	struct place at;
+	u64 code = m->a[0];
+
+	if (state_at(code, &i, &k, &at)) {
+		m->r[0] = RT_IN_CODE;
+		m->r[1] = pc_of(i, &blocks(i)[k], at.insn);
+		m->r[2] = at.flags;
+		m->r[3] = at.tmp;
+		return;
+	}
+	if (text_of(code) == MAX_TEXTS && !rt_is_exec(code, 1)) {
+		m->r[0] = RT_NOWHERE;
+		return;
+	}
+	m->r[1] = lookup(code);
+	m->r[0] = RT_IN_ORIGINAL;
+	fill_shadow(code);
+}
+
+/* The block's counter went up, but none of its instructions was executed: it will be entered again. */
+static void on_cut(const struct rt_block *b, u64 code)
+{
+	u32 i, k;
+	struct place at;
+
+	if (state_at(code, &i, &k, &at) && at.insn == 0 && at.flags & 16 /* XL_COUNTED */)
+		--*(u64 *)((u64)b + RT_COUNTERS + 8ull * (IMG_RESERVED + TEXTS[i].first + k));
+}
+
+static void on_exit(struct rt_block *b, int whole)
+{
+	if (!whole && b->tid != b->pid)
+		for (u32 i = 1; i < RT_BLOCKS; i++)
+			if (LEDGER->owner[i] == b->pid && block_at(i) != b && block_at(i)->state == BLK_LIVE)
+				return;
+	/* (a first thread that ends before the others leaves the files to them, if they end in order) */
+	write_counts(b->pid);
+	if (!whole)
+		return;
+	for (u32 i = 1; i < RT_BLOCKS; i++)
+		if (LEDGER->owner[i] == b->pid && (block_at(i) == b || block_at(i)->state == BLK_DEAD)) {
+			rt_sys(NR_madvise, (u64)block_at(i) + RT_COUNTERS, RT_BLOCK_SIZE - RT_COUNTERS, 9);
+			__atomic_store_n(&LEDGER->owner[i], 0, __ATOMIC_SEQ_CST);
+		}
+}
+
+int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
+{
+	struct rt_mail *m = &b->mail;
+
+	m->a[0] = a0;
+	m->a[1] = a1;
+	m->a[2] = a2;
+	m->a[3] = a3;
+	m->r[0] = m->r[1] = m->r[2] = m->r[3] = m->r[4] = 0;
+	switch (op) {
+	case RQ_HELLO:
+		LEDGER->owner[number_of(b)] = b->pid;
+		break;
+	case RQ_LOOKUP:
+		m->r[0] = lookup(a0);
+		break;
+	case RQ_RESOLVE:
+		m->r[0] = lookup(b->links[a0]);
+		break;
+	case RQ_SIGNAL:
+		on_signal(m);
+		break;
+	case RQ_CUT:
+		on_cut(b, a0);
+		break;
+	case RQ_CHECKFAIL:
+		m->r[0] = lookup(a0);
+		break;
+	case RQ_MAP:
+		unmapped(a0, a1);
+		mapped(a0, a1);
+		break;
+	case RQ_UNMAP:
+		unmapped(a0, a1);
+		break;
+	case RQ_BLOCK:
+		m->r[0] = (u64)block_new(a0 ? RESERVED : b->pid);
+		break;
+	case RQ_UNBLOCK:
+		block_at(number_of((struct rt_block *)a0))->state = BLK_DEAD;
+		if (LEDGER->owner[number_of((struct rt_block *)a0)] == RESERVED)
+			LEDGER->owner[number_of((struct rt_block *)a0)] = 0;
+		break;
+	case RQ_EXEC:
+		write_counts(b->pid);
+		break;
+	case RQ_EXIT:
+		on_exit(b, a1 != 0);
+		break;
+	}
+	return 1;
+}
+
+void rt_go_native(struct rt_block *b)
+{
+	(void)b;
+	stop("the program is lost", 0);
+	__builtin_unreachable();
+}
+
+/* ---- start ------------------------------------------------------------------------------------------ */
+extern u64 rt_boot_rsp, rt_boot_regs[2];
+void rt_boot(void);
+
+struct elf_head {
+	uint8_t ident[16];
+	uint16_t type, machine;
+	u32 version;
+	u64 entry, phoff, shoff;
+	u32 flags;
+	uint16_t ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
+};
+struct elf_phdr {
+	u32 type, flags;
+	u64 offset, vaddr, paddr, filesz, memsz, align;
+};
+enum { PT_LOAD = 1, PF_X = 1, PF_W = 2, PF_R = 4 };
+enum { AT_NULL, AT_IGNORE, AT_EXECFD, AT_PHDR, AT_PHENT, AT_PHNUM, AT_PAGESZ, AT_BASE, AT_FLAGS, AT_ENTRY,
+       AT_EXECFN = 31, AT_SYSINFO_EHDR = 33 };
+
+static u64 *auxv_of(u64 sp)
+{
+	u64 *p = (u64 *)sp;
+
+	p += 2 + *p;
+	while (*p++)
+		;
+	return p;
+}
+
+/* Addresses are fixed; a stack or heap at random places might be in the way. */
+static void without_randomisation(u64 sp)
+{
+	long now = rt_sys(NR_personality, 0xffffffff);
+	u64 *argv = (u64 *)sp + 1, *aux = auxv_of(sp);
+	const char *name = "/proc/self/exe";
+
+	if (now < 0)
+		return;
+	if (now & RESTARTED) {
+		rt_sys(NR_personality, (u64)now & ~(u64)(RESTARTED | ADDR_NO_RANDOMIZE));
+		return;
+	}
+	if (now & ADDR_NO_RANDOMIZE)
+		return;
+	if (rt_sys(NR_personality, (u64)now | RESTARTED | ADDR_NO_RANDOMIZE) < 0)
+		return;
+	rt_sys(NR_execve, name, argv, argv + *(u64 *)sp + 1);
+	for (; *aux; aux += 2)
+		if (*aux == AT_EXECFN)
+			rt_sys(NR_execve, aux[1], argv, argv + *(u64 *)sp + 1);
+	rt_sys(NR_personality, now);
+}
+
+static void find_names(u64 sp)
+{
+	u64 n, *aux = auxv_of(sp);
+	long r = rt_sys(NR_readlink, "/proc/self/exe", stem, sizeof stem - 16);
+
+	if (r > 0) {
+		n = (u64)r;
+	} else {
+		const char *name = "";
+
+		for (; *aux; aux += 2)
+			if (*aux == AT_EXECFN)
+				name = (const char *)aux[1];
+		n = 0;
+		if (*name != '/') {
+			r = rt_sys(NR_getcwd, stem, sizeof stem - 600);
+			n = r > 0 ? (u64)r - 1 : 0;
+			stem[n++] = '/';
+		}
+		for (u64 k = 0; name[k] && n < sizeof stem - 16; k++)
+			stem[n++] = name[k];
+	}
+	stem[n] = 0;
+	rt_memcpy(dir, stem, n);
+	rt_memcpy(dir + n, ".d/", 4);
+	if (n > 4 && stem[n - 4] == '.' && stem[n - 3] == 'i' && stem[n - 2] == 'd' && stem[n - 1] == 't')
+		stem[n - 4] = 0;
+}
+
+/* Our program headers, and the header that points to them, are not for the program to see. */
+static void restore_header(void)
+{
+	u64 page = MAN->ehdr & ~4095ull;
+
+	if (!MAN->ehdr)
+		return;
+	rt_sys(NR_mprotect, page, 4096, PROT_READ | PROT_WRITE);
+	rt_memcpy((void *)MAN->ehdr, MAN->header, sizeof MAN->header);
+	rt_sys(NR_mprotect, page, 4096, PROT_READ);
+}
+
+static void map_segment(const struct elf_phdr *p, u64 bias, long fd, const char *name)
+{
+	u64 lo = (p->vaddr & ~4095ull) + bias, prot = 0;
+	u64 file = p->filesz + (p->vaddr & 4095), mem = page_up(p->memsz + (p->vaddr & 4095));
+
+	prot |= p->flags & PF_R ? PROT_READ : 0;
+	prot |= p->flags & PF_W ? PROT_WRITE : 0;
+	prot |= p->flags & PF_X ? PROT_READ : 0;	/* never executable */
+	if (p->filesz)
+		must_map(lo, file, prot, MAP_PRIVATE, fd, p->offset & ~4095ull, name);
+	if (p->memsz > p->filesz) {
+		u64 end = p->vaddr + bias + p->filesz;
+
+		if (p->filesz && prot & PROT_WRITE)
+			memset((void *)end, 0, page_up(end) - end);
+		if (lo + mem > page_up(end))
+			must_map(page_up(end), lo + mem - page_up(end), prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0,
+				 name);
+	}
+}
+
+static void map_interpreter(void)
+{
+	static struct elf_phdr ph[16];
+	const struct img_file *f = &FILES[1];
+	struct elf_head eh;
+	long fd = rt_sys(NR_open, f->path, O_CLOEXEC, 0);
+	u64 bias = f->base, first = ~0ull;
+
+	if (fd < 0)
+		stop("cannot open the program's interpreter", f->path);
+	if (rt_sys(NR_pread, fd, &eh, sizeof eh, 0) != sizeof eh || eh.phnum > NR_OF(ph) ||
+	    rt_sys(NR_pread, fd, ph, eh.phnum * sizeof *ph, eh.phoff) != (long)(eh.phnum * sizeof *ph))
+		differs(1);
+	for (u32 i = 0; i < eh.phnum; i++)
+		if (ph[i].type == PT_LOAD && (ph[i].vaddr & ~4095ull) < first)
+			first = ph[i].vaddr & ~4095ull;
+	bias -= first;
+	for (u32 i = 0; i < eh.phnum; i++)
+		if (ph[i].type == PT_LOAD)
+			map_segment(&ph[i], bias, fd, f->path);
+	rt_sys(NR_close, fd);
+}
+
+static void fix_auxv(u64 sp)
+{
+	for (u64 *a = auxv_of(sp); *a; a += 2)
+		switch (*a) {
+		case AT_PHDR: a[1] = MAN->phdr; break;
+		case AT_PHNUM: a[1] = MAN->phnum; break;
+		case AT_BASE: a[1] = MAN->interp ? FILES[1].base : 0; break;
+		case AT_ENTRY: a[1] = MAN->entry; break;
+		case AT_SYSINFO_EHDR: a[0] = AT_IGNORE; break;
+		}
+}
+
+/* The vDSO's code differs from kernel to kernel, and without an interpreter of the kernel's choosing it is
+ * where the interpreter goes. Its data pages lie in front of it; nothing else is near yet. */
+#define VDSO_PAGES 3
+#define VVAR_PAGES 8
+
+static void drop_vdso(u64 sp)
+{
+	for (u64 *a = auxv_of(sp); *a; a += 2)
+		if (*a == AT_SYSINFO_EHDR)
+			rt_sys(NR_munmap, a[1] - 4096 * VVAR_PAGES, 4096 * (VVAR_PAGES + VDSO_PAGES));
+}
+
+static void map_texts(long fd)
+{
+	for (u32 i = 0; i < MAN->ntext; i++) {
+		const struct img_text *t = &TEXTS[i];
+
+		if (t->file > MAN->interp)
+			continue;
+		rt_range_add(t->lo, t->hi, t->prot, 0);
+		if (t->file == 0) {
+			rt_sys(NR_mprotect, t->lo, t->hi - t->lo, (t->prot & ~(u64)PROT_EXEC) | PROT_READ);
+			attach(i, fd);
+		} else {
+			library_text(i);
+		}
+	}
+}
+
+static void map_data(void)
+{
+	long fd = rt_sys(NR_memfd_create, "pugmark-data", 1);
+
+	if (fd < 0 || rt_sys(NR_ftruncate, fd, RT_DATA_SIZE))
+		stop("no shared memory for the counters", 0);
+	must_map(RT_DATA_VAULT, RT_DATA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0, 0);
+	rt_sys(NR_close, fd);
+	must_map(RT_SHADOW, RT_SHADOW_SIZE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0, 0);
+}
+
+void rt_boot(void)
+{
+	const long fd = (long)rt_img_boot.fd;
+	struct rt_block *b;
+
+	must_map(IMG_MANIFEST, rt_img_boot.manifest_len, PROT_READ, MAP_PRIVATE, fd, rt_img_boot.manifest, 0);
+	if (MAN->abi != RT_ABI || MAN->ntext > MAX_TEXTS)
+		stop("this instrumented program is damaged", 0);
+	without_randomisation(rt_boot_rsp);
+	find_names(rt_boot_rsp);
+	map_data();
+	restore_header();
+	drop_vdso(rt_boot_rsp);
+	if (MAN->interp)
+		map_interpreter();
+	map_texts(fd);
+	rt_sys(NR_close, fd);
+	fix_auxv(rt_boot_rsp);
+	rt_sys(NR_munmap, MAN->stub, IMG_STUB_SIZE);
+	b = block_at(1);
+	b->links = (const u64 *)(IMG_MANIFEST + MAN->links);
+	rt_block_begin(b, MAN->interp ? MAN->interp_entry : MAN->entry);
+	LEDGER->owner[1] = root = b->pid;
+	empty_trace(b->pid);
+	rt_go(b);
+}
+
+#endif

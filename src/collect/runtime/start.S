@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* start.S - the first instructions of an instrumented executable: map the runtime from the file, go there
+ *
+ * One page, linked at 0 and run anywhere. The registers are the kernel's at a program's start: all zero
+ * but rsp. The parameters at the page's end are filled in by process/instrument.c. */
+#include "image.h"
+
+#define O_CLOEXEC	02000000
+#define FIXED		0x100002	/* MAP_PRIVATE | MAP_FIXED_NOREPLACE */
+
+	.text
+	.globl _start
+_start:
+	lea	self(%rip), %rdi	/* the file by its link; where there is no /proc, by its name */
+	mov	$O_CLOEXEC, %esi
+	mov	$2, %eax
+	syscall
+	test	%eax, %eax
+	jns	opened
+	mov	(%rsp), %rcx
+	lea	16(%rsp,%rcx,8), %rsi
+1:	lodsq				/* environment */
+	test	%rax, %rax
+	jnz	1b
+2:	lodsq				/* auxiliary vector */
+	mov	%rax, %rcx
+	lodsq
+	cmp	$31, %ecx		/* AT_EXECFN */
+	je	3f
+	test	%ecx, %ecx
+	jnz	2b
+	jmp	fail
+3:	mov	%rax, %rdi
+	mov	$O_CLOEXEC, %esi
+	mov	$2, %eax
+	syscall
+	test	%eax, %eax
+	js	fail
+opened:
+	mov	%eax, %r8d
+	mov	$RT_IMAGE, %rdi
+	mov	text_len(%rip), %rsi
+	mov	$5, %edx
+	mov	$FIXED, %r10d
+	mov	text_at(%rip), %r9
+	mov	$9, %eax
+	syscall
+	cmp	%rdi, %rax
+	jne	fail
+	mov	$RT_IMAGE_DATA, %rdi
+	mov	data_len(%rip), %rsi
+	mov	$3, %edx
+	mov	data_at(%rip), %r9
+	mov	$9, %eax
+	syscall
+	cmp	%rdi, %rax
+	jne	fail
+	mov	%r8, (%rdi)		/* struct img_boot */
+	mov	manifest_at(%rip), %rax
+	mov	%rax, 8(%rdi)
+	mov	manifest_len(%rip), %rax
+	mov	%rax, 16(%rdi)
+	mov	$RT_IMAGE, %rcx
+	xor	%eax, %eax
+	xor	%edx, %edx
+	jmp	*%rcx
+fail:
+	mov	$2, %edi
+	lea	text(%rip), %rsi
+	mov	$text_end - text, %edx
+	mov	$1, %eax
+	syscall
+	mov	$127, %edi
+	mov	$231, %eax
+	syscall
+self:	.asciz	"/proc/self/exe"
+text:	.ascii	"pugmark: this instrumented program cannot map its own file\n"
+text_end:
+	.org	IMG_STUB_SIZE - 64
+text_at:	.quad 0
+text_len:	.quad 0
+data_at:	.quad 0
+data_len:	.quad 0
+manifest_at:	.quad 0
+manifest_len:	.quad 0
+	.quad	0, 0
+	.section .note.GNU-stack,"",@progbits

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: MIT */
+/* image.c - translate all of a text
+ *
+ * Work goes from what is certain to what is a guess: functions, addresses that the file gives away,
+ * addresses that the code takes, jump tables, gaps. A unit that is translated stays; a later one may
+ * overlap it. Blocks get their final numbers (by address) when all are known. */
+#include "collect/translate/image.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/symbols.h"
+#include "isa/x86/decode.h"
+
+#define FUNCTION	1		/* enum of bits in maker.about[] */
+#define COVERED		2
+#define LEADER		4		/* an indirect transfer may come here */
+
+struct made {				/* a block; numbers are those of its translation */
+	uint32_t pc, code, indirect, map, nmap, live;
+	uint16_t size;
+	uint8_t n;
+};
+
+struct pending {
+	uint32_t site;			/* of the rel32, in the code */
+	uint32_t stub_field;		/* of the link's number in its stub */
+	uint64_t target;
+};
+
+struct maker {
+	const struct xl_image_input *in;
+	struct xl_image *out;
+	struct xl_unit unit;
+	struct x86_decoder *dec;
+	const uint8_t *text;
+	uint32_t *at;			/* offset in the text -> block + 1 */
+	uint8_t *about;			/* offset in the text -> bits */
+	struct made *made;
+	size_t nmade, cap_made;
+	struct xl_map *map;
+	size_t nmap, cap_map;
+	struct pending *pending;
+	size_t npending, cap_pending;
+	struct pm_buf counters;		/* u32: offsets of fields, to be renumbered */
+	struct pm_buf queue;		/* u32: offsets still to be looked at */
+	struct pm_buf tables;		/* u64: addresses that code takes of data: jump tables, perhaps */
+	struct pm_elf_range *function;
+	size_t nfunction;
+};
+
+/* ---- what the translator asks ----------------------------------------------------------------------- */
+static const uint8_t *read_text(void *ctx, uint64_t addr, size_t *avail)
+{
+	struct maker *m = ctx;
+	uint64_t off = addr - m->in->lo;
+
+	if (off >= m->in->bytes) {
+		*avail = 0;
+		return NULL;
+	}
+	*avail = m->in->bytes - off;
+	return m->text + off;
+}
+
+static bool known(void *ctx, uint64_t addr, struct xl_known *out)
+{
+	struct maker *m = ctx;
+	uint64_t off = addr - m->in->lo;
+	const struct made *b;
+
+	if (off >= m->in->bytes || !m->at[off])
+		return false;
+	b = &m->made[m->at[off] - 1];
+	out->code = m->in->code + b->code;
+	out->live = b->live;
+	return true;
+}
+
+static bool is_function(void *ctx, uint64_t addr)
+{
+	struct maker *m = ctx;
+	uint64_t off = addr - m->in->lo;
+
+	return off < m->in->bytes && m->about[off] & FUNCTION;
+}
+
+/* ---- units ------------------------------------------------------------------------------------------ */
+static void later(struct maker *m, uint64_t addr)
+{
+	uint32_t off = (uint32_t)(addr - m->in->lo);
+
+	if (addr - m->in->lo >= m->in->bytes)
+		return;
+	m->about[off] |= LEADER;
+	if (!m->at[off])
+		pm_buf_add(&m->queue, &off, sizeof off);
+}
+
+static void seed(void *ctx, uint64_t addr)
+{
+	later(ctx, addr);
+}
+
+/* Addresses that a block's instructions take: of code, or of what may be a jump table. */
+static void look_at(struct maker *m, const struct xl_block *b)
+{
+	const uint8_t *p = m->text + (b->pc - m->in->lo);
+	uint64_t pc = b->pc;
+	struct x86_insn x;
+
+	for (uint32_t i = 0; i < b->n; i++, pc += x.len, p += x.len) {
+		if (!x86_decode(m->dec, p, b->pc + b->size - pc, &x))
+			return;
+		if (x.prop & X86_RIP && p[x.op] == 0x8d) {
+			int32_t disp;
+			uint64_t to;
+
+			memcpy(&disp, p + x.disp, 4);
+			to = pc + x.len + (uint64_t)(int64_t)disp;
+			if (to - m->in->lo < m->in->bytes)
+				later(m, to);
+			else
+				pm_buf_add(&m->tables, &to, sizeof to);
+		} else if (x.kind == X86_PLAIN && (x.nimm == 8 || (x.nimm == 4 && m->in->hi < 1ull << 32))) {
+			later(m, (uint64_t)x86_imm(&x, p));
+		}
+	}
+}
+
+static void append(struct maker *m)
+{
+	const struct xl_unit *u = &m->unit;
+	const uint32_t base = (uint32_t)m->out->code.n, first = (uint32_t)m->nmade;
+	static const uint8_t pad[16] = { 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+					 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90 };
+	uint32_t map0 = (uint32_t)m->nmap, link0 = (uint32_t)m->npending;
+
+	pm_buf_add(&m->out->code, u->code, u->ncode);
+	pm_buf_add(&m->out->code, pad, -u->ncode & 15);
+	for (size_t i = 0; i < u->nlink; i++) {
+		pm_grow(m->pending, m->npending, m->cap_pending);
+		m->pending[m->npending++] =
+			(struct pending){ base + u->link[i].site, 0, u->link[i].target };
+	}
+	for (size_t i = 0; i < u->nreloc; i++) {
+		const struct xl_reloc *r = &u->reloc[i];
+		uint32_t at = base + r->at, number = first + r->addend;
+
+		if (r->kind == XL_REL_COUNTER) {
+			memcpy(m->out->code.p + at, &number, 4);
+			pm_buf_add(&m->counters, &at, 4);
+		} else if (r->kind == XL_REL_LINK) {
+			m->pending[link0 + r->addend].stub_field = at;
+		}
+	}
+	while (m->cap_map < m->nmap + u->nmap) {
+		m->cap_map = m->cap_map ? 2 * m->cap_map : 65536;
+		m->map = pm_realloc(m->map, m->cap_map * sizeof *m->map);
+	}
+	for (size_t i = 0; i < u->nmap; i++) {
+		m->map[m->nmap] = u->map[i];
+		m->map[m->nmap++].code += base;
+	}
+	for (size_t i = 0; i < u->nblock; i++) {
+		const struct xl_block *b = &u->block[i];
+		uint32_t off = (uint32_t)(b->pc - m->in->lo);
+
+		pm_grow(m->made, m->nmade, m->cap_made);
+		m->made[m->nmade++] = (struct made){
+			.pc = off, .code = base + b->code, .map = map0 + b->map, .nmap = b->nmap,
+			.indirect = b->indirect == XL_NONE ? XL_NONE : base + b->indirect,
+			.live = b->live, .size = (uint16_t)b->size, .n = (uint8_t)b->n,
+		};
+		if (!m->at[off])
+			m->at[off] = (uint32_t)m->nmade;
+		for (uint32_t k = 0; k < b->size; k++)
+			m->about[off + k] |= COVERED;
+		m->out->unknown += b->flags & XL_UNKNOWN ? 1 : 0;
+	}
+	for (size_t i = 0; i < u->nblock; i++)
+		look_at(m, &u->block[i]);
+}
+
+static void translate_at(struct maker *m, uint32_t off)
+{
+	struct xl_input in = {
+		.kind = m->in->kind, .entry = m->in->lo + off, .lo = m->in->lo, .hi = m->in->lo + m->in->bytes,
+		.place = m->in->code + m->out->code.n, .absolute = m->in->hi < 0x70000000, .count_all = true,
+		.read = read_text, .known = known, .function = is_function, .ctx = m,
+	};
+
+	if (m->at[off])
+		return;
+	xl_translate(&in, &m->unit);
+	if (m->unit.nblock)
+		append(m);
+}
+
+static void drain(struct maker *m)
+{
+	for (size_t i = 0; i < m->queue.n; i += 4) {
+		uint32_t off;
+
+		memcpy(&off, m->queue.p + i, 4);
+		translate_at(m, off);
+	}
+	m->queue.n = 0;
+}
+
+/* ---- jump tables ---------------------------------------------------------------------------------------- */
+static int by_address(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* What position-independent code makes of a switch: 32-bit distances from the table to its cases. A
+ * table ends where the next thing begins whose address is taken, or where an entry is no code. */
+static void jump_table(struct maker *m, uint64_t table, uint64_t next)
+{
+	uint64_t avail = 0;
+	bool exec = true;
+	const uint8_t *p = xl_image_bytes(m->in, table, &avail, &exec);
+	int32_t v;
+
+	if (!p || table & 3)
+		return;
+	for (uint64_t i = 0; i + 4 <= avail && table + i < next; i += 4) {
+		uint64_t to;
+
+		memcpy(&v, p + i, 4);
+		to = table + (uint64_t)(int64_t)v;
+		if (to - m->in->lo >= m->in->bytes)
+			break;
+		/* into the middle of what is code already, at a place where no block begins: perhaps;
+		 * a wrong guess only costs room */
+		later(m, to);
+	}
+}
+
+static void jump_tables(struct maker *m)
+{
+	struct pm_buf all = { 0 };
+
+	/* translating cases finds more of them */
+	while (m->tables.n) {
+		size_t n;
+		uint64_t *v;
+
+		pm_buf_add(&all, m->tables.p, m->tables.n);
+		m->tables.n = 0;
+		v = (uint64_t *)all.p;
+		n = all.n / sizeof *v;
+		qsort(v, n, sizeof *v, by_address);
+		for (size_t i = 0; i < n; i++)
+			if (i + 1 == n || v[i + 1] != v[i])
+				jump_table(m, v[i], i + 1 < n ? v[i + 1] : UINT64_MAX);
+		drain(m);
+	}
+	pm_buf_release(&all);
+}
+
+/* ---- what is left ----------------------------------------------------------------------------------------- */
+static bool is_filler(const uint8_t *p, uint64_t left, unsigned *len)
+{
+	static const struct { uint8_t n, b[9]; } nop[] = {
+		{ 9, { 0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 } }, { 8, { 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 } },
+		{ 7, { 0x0f, 0x1f, 0x80, 0, 0, 0, 0 } }, { 6, { 0x66, 0x0f, 0x1f, 0x44, 0, 0 } },
+		{ 5, { 0x0f, 0x1f, 0x44, 0, 0 } }, { 4, { 0x0f, 0x1f, 0x40, 0 } }, { 3, { 0x0f, 0x1f, 0 } },
+		{ 2, { 0x66, 0x90 } }, { 1, { 0x90 } }, { 1, { 0xcc } }, { 1, { 0 } }, { 1, { 0x66 } },
+		{ 1, { 0x2e } },
+	};
+
+	for (size_t i = 0; i < NR(nop); i++)
+		if (left >= nop[i].n && !memcmp(p, nop[i].b, nop[i].n)) {
+			*len = nop[i].n;
+			return true;
+		}
+	return false;
+}
+
+/* nopw %cs:0(%rax,%rax) with any number of 66 in front */
+static bool is_long_nop(const uint8_t *p, uint64_t left, unsigned *len)
+{
+	unsigned k = 0;
+
+	while (k < 6 && k < left && p[k] == 0x66)
+		k++;
+	if (!k || left < k + 9u || p[k] != 0x2e || memcmp(p + k + 1, "\x0f\x1f\x84\0\0\0\0\0", 8))
+		return false;
+	*len = k + 9;
+	return true;
+}
+
+static void gaps(struct maker *m)
+{
+	for (uint64_t off = 0; off < m->in->bytes; ) {
+		unsigned len = 1;
+
+		if (m->about[off] & COVERED) {
+			off++;
+			continue;
+		}
+		if (is_long_nop(m->text + off, m->in->bytes - off, &len) ||
+		    is_filler(m->text + off, m->in->bytes - off, &len)) {
+			off += len;
+			continue;
+		}
+		translate_at(m, (uint32_t)off);
+		drain(m);
+		if (!(m->about[off] & COVERED))
+			off++;
+	}
+}
+
+/* ---- the tables ---------------------------------------------------------------------------------------------- */
+static struct maker *sorting;		/* for qsort() */
+
+static int by_pc(const void *a, const void *b)
+{
+	const struct made *x = &sorting->made[*(const uint32_t *)a], *y = &sorting->made[*(const uint32_t *)b];
+
+	if (x->pc != y->pc)
+		return x->pc < y->pc ? -1 : 1;
+	/* the one to enter comes first */
+	return (x > y) - (x < y);
+}
+
+static int by_code(const void *a, const void *b)
+{
+	const struct made *x = &sorting->made[*(const uint32_t *)a], *y = &sorting->made[*(const uint32_t *)b];
+
+	return (x->code > y->code) - (x->code < y->code);
+}
+
+static void put_map(struct maker *m, const struct made *b, struct pm_buf *to)
+{
+	const uint8_t *p = m->text + b->pc;
+	uint32_t at = b->indirect == XL_NONE ? b->code : b->indirect, left = b->size;
+	struct x86_insn x;
+	uint8_t insn = 0;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		if (!x86_decode(m->dec, p, left, &x))
+			x.len = 1;
+		pm_buf_add(to, &x.len, 1);
+		p += x.len;
+		left -= x.len;
+	}
+	for (uint32_t i = 0; i < b->nmap; i++) {
+		const struct xl_map *e = &m->map[b->map + i];
+		uint8_t flags = e->flags & 0x1f, byte;
+		uint32_t d = e->code - at;
+
+		if (e->flags & XL_TMP_SAVED)
+			flags |= IMG_MAP_TMP;
+		if (e->insn == insn + 1)
+			flags |= IMG_MAP_NEXT;
+		else if (e->insn != insn)
+			flags |= IMG_MAP_INSN;
+		pm_buf_add(to, &flags, 1);
+		if (flags & IMG_MAP_TMP)
+			pm_buf_add(to, &e->tmp, 1);
+		if (flags & IMG_MAP_INSN)
+			pm_buf_add(to, &e->insn, 1);
+		byte = d < 0xff ? (uint8_t)d : 0xff;
+		pm_buf_add(to, &byte, 1);
+		if (byte == 0xff)
+			pm_buf_add(to, &d, 4);
+		insn = e->insn;
+		at = e->code;
+	}
+}
+
+static void put32(uint8_t *at, uint32_t v)
+{
+	memcpy(at, &v, 4);
+}
+
+static void finish(struct maker *m, uint32_t first_link)
+{
+	const size_t n = m->nmade;
+	struct xl_image *o = m->out;
+	uint32_t *order = pm_alloc((n + 1) * sizeof *order), *number = pm_alloc((n + 1) * sizeof *number);
+
+	for (size_t i = 0; i < m->npending; i++) {
+		struct pending *p = &m->pending[i];
+		uint64_t off = p->target - m->in->lo;
+
+		if (off < m->in->bytes && m->at[off]) {
+			put32(o->code.p + p->site, m->made[m->at[off] - 1].code - (p->site + 4));
+			continue;
+		}
+		put32(o->code.p + p->stub_field, first_link + (uint32_t)o->nlink);
+		o->link = pm_realloc(o->link, (o->nlink + 1) * sizeof *o->link);
+		o->link[o->nlink++] = p->target;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = i;
+	sorting = m;
+	if (n)
+		qsort(order, n, sizeof *order, by_code);
+	o->nblock = n;
+	o->block = pm_alloc((n + 1) * sizeof *o->block);
+	o->by_code = pm_alloc((n + 1) * sizeof *o->by_code);
+	memcpy(o->by_code, order, n * sizeof *order);
+	if (n)
+		qsort(order, n, sizeof *order, by_pc);
+	for (uint32_t i = 0; i < n; i++)
+		number[order[i]] = i;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct made *b = &m->made[o->by_code[i]];
+		struct img_block *to = &o->block[number[o->by_code[i]]];
+
+		*to = (struct img_block){
+			.pc = b->pc, .code = b->code, .map = (uint32_t)o->map.n, .n = b->n, .size = b->size,
+			.entry = b->indirect == XL_NONE ? IMG_NO_ENTRY : (uint8_t)(b->code - b->indirect),
+		};
+		put_map(m, b, &o->map);
+		o->by_code[i] = number[o->by_code[i]];
+	}
+	/* entries for indirect transfers to blocks that have none in line */
+	for (uint32_t i = 0; i < n; i++) {
+		const struct made *b = &m->made[order[i]];
+		uint8_t buf[XL_ENTRY_MAX];
+		uint32_t at;
+
+		if (b->indirect != XL_NONE || m->at[b->pc] != order[i] + 1 ||
+		    !(m->about[b->pc] & (LEADER | FUNCTION)))
+			continue;
+		at = (uint32_t)o->code.n;
+		pm_buf_add(&o->code, buf, xl_indirect_entry(buf, m->in->code + at, m->in->code + b->code,
+							    b->live));
+		o->entry = pm_realloc(o->entry, (o->nentry + 1) * sizeof *o->entry);
+		o->entry[o->nentry++] = (struct img_entry){ b->pc, at };
+	}
+	for (size_t i = 0; i < m->counters.n; i += 4) {
+		uint32_t at, v;
+
+		memcpy(&at, m->counters.p + i, 4);
+		memcpy(&v, o->code.p + at, 4);
+		put32(o->code.p + at, (uint32_t)(RT_COUNTERS + 8ull * (IMG_RESERVED + m->in->first + number[v])));
+	}
+	free(order);
+	free(number);
+}
+
+void xl_image_make(const struct xl_image_input *in, uint32_t first_link, struct xl_image *out)
+{
+	struct maker m = { .in = &out->in, .out = out, .text = in->file + in->offset };
+	struct pm_err err = { 0 };
+	struct pm_elf *elf = pm_elf_open(in->path, NULL, &err);
+
+	*out = (struct xl_image){ .in = *in };
+	m.at = pm_alloc((in->bytes + 1) * sizeof *m.at);
+	m.about = pm_alloc(in->bytes + 1);
+	m.dec = x86_decoder_new(X86_MODE_64);
+	if (elf)
+		m.nfunction = pm_elf_functions(elf, &m.function);
+	for (size_t i = 0; i < m.nfunction; i++) {
+		uint64_t off = m.function[i].lo + in->bias - in->lo;
+
+		if (off < in->bytes)
+			m.about[off] |= FUNCTION;
+	}
+	for (size_t i = 0; i < m.nfunction; i++)
+		later(&m, m.function[i].lo + in->bias);
+	drain(&m);
+	xl_image_seeds(in, seed, &m);
+	for (size_t i = 0; i < in->nseed; i++)
+		later(&m, in->seed[i]);
+	drain(&m);
+	jump_tables(&m);
+	gaps(&m);
+	jump_tables(&m);
+	finish(&m, first_link);
+	pm_elf_close(elf);
+	x86_decoder_free(m.dec);
+	xl_unit_release(&m.unit);
+	free(m.at);
+	free(m.about);
+	free(m.made);
+	free(m.map);
+	free(m.pending);
+	free(m.function);
+	pm_buf_release(&m.counters);
+	pm_buf_release(&m.queue);
+	pm_buf_release(&m.tables);
+}
+
+void xl_image_release(struct xl_image *m)
+{
+	pm_buf_release(&m->code);
+	pm_buf_release(&m->map);
+	free(m->block);
+	free(m->entry);
+	free(m->by_code);
+	free(m->link);
+	*m = (struct xl_image){ 0 };
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* image.h - a whole text translated ahead of time
+ *
+ * Everything that control may reach is found from what the file says (symbols, unwind tables, landing
+ * pads, relocations, entry points), from what the code says (direct branches, addresses that it takes,
+ * jump tables), and at last by decoding whatever is left between. Too much costs room; what is missed
+ * costs a fault when control gets there, or a look into the middle of a block.
+ *
+ * Blocks are numbered by address, from `first` on; links between them are made; counters are
+ * IMG_RESERVED + number. The code is for one place and is not moved.
+ *
+ * Ownership  xl_image_release(). The ELF file's bytes are borrowed until then. */
+#ifndef PM_TRANSLATE_IMAGE_H
+#define PM_TRANSLATE_IMAGE_H
+
+#include <stdbool.h>
+
+#include "base/mem.h"
+#include "collect/runtime/image.h"
+#include "collect/translate/translate.h"
+
+struct xl_image_input {
+	const uint8_t *file;		/* the whole ELF file */
+	size_t size;
+	const char *path;		/* for its symbols */
+	uint64_t bias;			/* address in memory - address in the file */
+	uint64_t lo, hi;		/* the text in memory, page aligned */
+	uint64_t offset, bytes;		/* of lo in the file; bytes from there that are the file's */
+	uint64_t code;			/* where the translation will live */
+	enum xl_kind kind;
+	uint32_t first;
+	const uint64_t *seed;		/* further addresses that control may reach: hints */
+	size_t nseed;
+};
+
+struct xl_image {
+	struct xl_image_input in;
+	struct pm_buf code;
+	struct img_block *block;	/* by address */
+	size_t nblock;
+	struct img_entry *entry;
+	size_t nentry;
+	uint32_t *by_code;
+	struct pm_buf map;
+	uint64_t *link;			/* targets that have no block: exits to the runtime */
+	size_t nlink;
+	uint64_t unknown;		/* instructions that the decoder does not know */
+};
+
+/* @first_link: number of the image's first link. */
+void xl_image_make(const struct xl_image_input *in, uint32_t first_link, struct xl_image *out);
+void xl_image_release(struct xl_image *m);
+
+/* seeds.c: addresses in [lo, hi) that the file gives away, but for functions; in memory. Calls @add for
+ * each, in any order, perhaps repeatedly. */
+void xl_image_seeds(const struct xl_image_input *in, void (*add)(void *ctx, uint64_t addr), void *ctx);
+/* The file's byte at memory address @addr, and how many follow in its segment; NULL: none. */
+const uint8_t *xl_image_bytes(const struct xl_image_input *in, uint64_t addr, uint64_t *avail, bool *exec);
+
+#endif
