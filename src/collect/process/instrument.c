@@ -313,7 +313,7 @@ static enum pm_status libraries(struct job *j, struct pm_err *err)
 		if (sscanf(line, " %255s => %4095s (%" SCNx64 ")", name, path, &at) < 2 &&
 		    sscanf(line, " %4095s (%" SCNx64 ")", path, &at) < 1)
 			continue;
-		if (path[0] != '/' || !strcmp(name, "linux-vdso.so.1"))
+		if (!strchr(path, '/'))		/* the vDSO */
 			continue;
 		if (same_file(path, j->file[1].path)) {
 			interp_at = at;
@@ -770,6 +770,23 @@ static enum pm_status check_input(struct job *j, struct pm_err *err)
 	return PM_OK;
 }
 
+/* What glibc loads by itself when threads are cancelled or end: in its own folder, or nowhere. */
+static enum pm_status add_unwinder(struct job *j, struct pm_err *err)
+{
+	for (size_t i = 1; i < j->nfile; i++) {
+		const char *slash = strrchr(j->file[i].path, '/');
+		char path[4096];
+
+		if (!slash || strcmp(slash, "/libc.so.6"))
+			continue;
+		snprintf(path, sizeof path, "%.*s/libgcc_s.so.1", (int)(slash - j->file[i].path),
+			 j->file[i].path);
+		if (!access(path, R_OK) && !have_file(j, path))
+			return add_library(j, path, 0, err);
+	}
+	return PM_OK;
+}
+
 static char *interpreter(struct job *j)
 {
 	const struct file *f = &j->file[0];
@@ -792,6 +809,8 @@ static enum pm_status plan(struct job *j, struct pm_err *err)
 	interp = interpreter(j);
 	j->interp = interp;
 	if (interp && (map_file(j, interp, err) != PM_OK || libraries(j, err) != PM_OK))
+		return PM_ERR;
+	if (add_unwinder(j, err) != PM_OK)
 		return PM_ERR;
 	for (const char *const *l = j->o->library; l && *l; l++)
 		if (!have_file(j, *l) && add_library(j, *l, 0, err) != PM_OK)

@@ -32,6 +32,8 @@ struct img_boot rt_img_boot __attribute__((section(".data.boot")));
 #define MAX_TEXTS 300
 
 static uint8_t live[MAX_TEXTS];		/* text is mapped and translated */
+enum { KEPT, LOADED, UNLOADED };
+static uint8_t file_is[MAX_TEXTS];	/* KEPT: its places are reserved */
 static char stem[4096];			/* the outputs' names begin with it */
 static char dir[4096];			/* BENCH.idt.d/ */
 static u32 root;			/* pid of the process that began with the program: its files have no number */
@@ -72,7 +74,8 @@ static void stop_at(u64 pc)
 	hex[16] = 0;
 	say("pugmark: control reaches 0x");
 	say(hex);
-	stop(", which is not in the instrumented program and could not be known ahead of time", 0);
+	say(", which is not in the instrumented program and could not be known ahead of time\n");
+	rt_sys(NR_exit_group, 125);
 }
 
 /* ---- texts ---------------------------------------------------------------------------------------- */
@@ -327,7 +330,8 @@ static u64 page_up(u64 n)
 
 static void must_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const char *name)
 {
-	long r = rt_sys(NR_mmap, at, len, prot, flags | MAP_FIXED_NOREPLACE, fd, off);
+	long r = rt_sys(NR_mmap, at, len, prot, flags & MAP_FIXED ? flags : flags | MAP_FIXED_NOREPLACE, fd,
+			off);
 
 	if (r == (long)at)
 		return;
@@ -341,8 +345,8 @@ static void attach(u32 i, long fd)
 {
 	const struct img_text *t = &TEXTS[i];
 
-	must_map(t->code, page_up(t->code_len), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, t->code_at,
-		 FILES[t->file].path);
+	must_map(t->code, page_up(t->code_len), PROT_READ | PROT_EXEC,
+		 MAP_PRIVATE | (t->file > MAN->interp ? MAP_FIXED : 0), fd, t->code_at, FILES[t->file].path);
 	must_map(IMG_TABLES(i), page_up(t->tables_len), PROT_READ, MAP_PRIVATE, fd, t->tables_at,
 		 FILES[t->file].path);
 	live[i] = 1;
@@ -353,7 +357,9 @@ static void detach(u32 i)
 	const struct img_text *t = &TEXTS[i];
 
 	live[i] = 0;
-	rt_sys(NR_munmap, t->code, page_up(t->code_len));
+	file_is[t->file] = UNLOADED;
+	rt_sys(NR_mmap, t->code, page_up(t->code_len), 0,
+	       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	rt_sys(NR_munmap, IMG_TABLES(i), page_up(t->tables_len));
 	rt_sys(NR_mmap, RT_SHADOW + 4 * (u64)(u32)t->lo, page_up(4 * (t->hi - t->lo)), PROT_READ | PROT_WRITE,
 	       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
@@ -386,12 +392,28 @@ static void library_text(u32 i)
 	rt_sys(NR_close, fd);
 }
 
+/* The places of libraries are kept free until they come. */
+static void keep_places(void)
+{
+	const u64 flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+	for (u32 k = 1 + MAN->interp; k < MAN->nfile; k++)
+		must_map(FILES[k].base, FILES[k].end - FILES[k].base, 0, flags, -1, 0, FILES[k].path);
+	for (u32 i = 0; i < MAN->ntext; i++)
+		if (TEXTS[i].file > MAN->interp)
+			must_map(TEXTS[i].code, page_up(TEXTS[i].code_len), 0, flags, -1, 0,
+				 FILES[TEXTS[i].file].path);
+}
+
 int rt_image_ours(u64 addr, u64 len)
 {
 	const struct img_text *t = TEXTS;
 
 	for (u32 i = 0; i < MAN->ntext; i++)
-		if (live[i] && addr < t[i].code + page_up(t[i].code_len) && addr + len > t[i].code)
+		if (addr < t[i].code + page_up(t[i].code_len) && addr + len > t[i].code)
+			return 1;
+	for (u32 k = 1 + MAN->interp; k < MAN->nfile; k++)
+		if (file_is[k] == KEPT && addr < FILES[k].end && addr + len > FILES[k].base)
 			return 1;
 	return 0;
 }
@@ -411,8 +433,9 @@ static int same_name(const char *a, const char *b)
 	return *x == *y;
 }
 
-/* The program maps file @fd where the kernel likes: a library that we know goes to its own place. */
-u64 rt_image_place(u64 fd)
+/* The program maps file @fd where the kernel likes: a library that we know goes to its own place, with
+ * *@flags. */
+u64 rt_image_place(u64 fd, u64 *flags)
 {
 	static const char link[] = "/proc/self/fd/";
 	u64 stat[18], got, head;
@@ -428,8 +451,13 @@ u64 rt_image_place(u64 fd)
 	got = (u64)r;
 	head = img_hash(page, got);
 	for (u32 i = 1 + MAN->interp; i < MAN->nfile; i++)
-		if (FILES[i].size == stat[6] && FILES[i].head == head)
+		if (FILES[i].size == stat[6] && FILES[i].head == head) {
+			if (file_is[i] == LOADED)
+				return 0;	/* once more, in another name space */
+			*flags |= file_is[i] == KEPT ? MAP_FIXED : MAP_FIXED_NOREPLACE;
+			file_is[i] = LOADED;
 			return FILES[i].base;
+		}
 	/* not one that we know: one that has changed, by its name? */
 	for (; link[n]; n++)
 		name[n] = link[n];
@@ -933,6 +961,7 @@ void rt_boot(void)
 	drop_vdso(rt_boot_rsp);
 	if (MAN->interp)
 		map_interpreter();
+	keep_places();
 	map_texts(fd);
 	rt_sys(NR_close, fd);
 	fix_auxv(rt_boot_rsp);

@@ -210,7 +210,7 @@ void rt_block_begin(struct rt_block *b, u64 pc);
 
 /* ---- image.c: only in instrumented executables -------------------------------------------------- */
 int rt_image_ours(u64 addr, u64 len);
-u64 rt_image_place(u64 fd);			/* where to map the library @fd; 0: anywhere */
+u64 rt_image_place(u64 fd, u64 *flags);	/* where to map the library @fd; 0: anywhere */
 
 /* ---- trace.c ---------------------------------------------------------------------------------- */
 /* Each of them does nothing where nothing is traced. */

@@ -81,9 +81,9 @@ static void do_mmap(struct rt_block *b)
 		real = (prot & ~(u64)PROT_EXEC) | PROT_READ;
 #ifdef RT_IDT
 	if (!ARG0 && !ARG5 && (ARG3 & 0xf) == MAP_PRIVATE && !(ARG3 & MAP_ANONYMOUS)) {
-		u64 at = rt_image_place(ARG4);
+		u64 flags = ARG3, at = rt_image_place(ARG4, &flags);
 
-		r = at ? rt_app_sys(NR_mmap, at, ARG1, real, ARG3 | 0x100000, ARG4, 0) : -1;
+		r = at ? rt_app_sys(NR_mmap, at, ARG1, real, flags, ARG4, 0) : -1;
 		if (r != (long)at || !at)
 			r = rt_app_sys(NR_mmap, ARG0, ARG1, real, ARG3, ARG4, ARG5);
 	} else

@@ -86,15 +86,20 @@ static bool is_function(void *ctx, uint64_t addr)
 }
 
 /* ---- units ------------------------------------------------------------------------------------------ */
-static void later(struct maker *m, uint64_t addr)
+static void branch_to(struct maker *m, uint64_t addr)
 {
 	uint32_t off = (uint32_t)(addr - m->in->lo);
 
+	if (addr - m->in->lo < m->in->bytes && !m->at[off])
+		pm_buf_add(&m->queue, &off, sizeof off);
+}
+
+static void later(struct maker *m, uint64_t addr)
+{
 	if (addr - m->in->lo >= m->in->bytes)
 		return;
-	m->about[off] |= LEADER;
-	if (!m->at[off])
-		pm_buf_add(&m->queue, &off, sizeof off);
+	m->about[addr - m->in->lo] |= LEADER;
+	branch_to(m, addr);
 }
 
 static void seed(void *ctx, uint64_t addr)
@@ -122,6 +127,9 @@ static void look_at(struct maker *m, const struct xl_block *b)
 				later(m, to);
 			else
 				pm_buf_add(&m->tables, &to, sizeof to);
+		} else if (x.kind == X86_CALL || x.kind == X86_CALL_IND) {
+			if (pc + x.len - m->in->lo < m->in->bytes)
+				m->about[pc + x.len - m->in->lo] |= LEADER;
 		} else if (x.kind == X86_PLAIN && (x.nimm == 8 || (x.nimm == 4 && m->in->hi < 1ull << 32))) {
 			later(m, (uint64_t)x86_imm(&x, p));
 		}
@@ -180,6 +188,9 @@ static void append(struct maker *m)
 	}
 	for (size_t i = 0; i < u->nblock; i++)
 		look_at(m, &u->block[i]);
+	/* calls, and what lies beyond the unit's bounds */
+	for (size_t i = 0; i < u->nlink; i++)
+		branch_to(m, u->link[i].target);
 }
 
 static void translate_at(struct maker *m, uint32_t off)

@@ -1,0 +1,78 @@
+# Instrumented executables do what their originals do, and count it.
+$ I=$TESTS/process/instrumented; "$I" bare; "$I" threads-static; "$I" exceptions-static
+> equal: status 0, 1 lines
+> equal: status 0, 6 lines
+> equal: status 21, 9 lines
+$ I=$TESTS/process/instrumented; "$I" signals-static-pie; "$I" forks-musl-static; "$I" vector-static
+> equal: status 0, 14 lines
+> equal: status 0, 10 lines
+> equal: status 0, 7 lines
+$ I=$TESTS/process/instrumented; "$I" exits 0; "$I" exits 3; "$I" exits _exit; "$I" exits thread; "$I" exits last
+> equal: status 0, 2 lines
+> equal: status 3, 2 lines
+> equal: status 12, 1 lines
+> equal: status 23, 1 lines
+> equal: status 0, 2 lines
+$ I=$TESTS/process/instrumented; for how in abort kill term segv jump fpe ill unmapped; do "$I" exits $how 2>/dev/null; done
+> equal: status 134, 2 lines
+> equal: status 137, 2 lines
+> equal: status 143, 2 lines
+> equal: status 139, 2 lines
+> equal: status 139, 2 lines
+> equal: status 136, 2 lines
+> equal: status 132, 2 lines
+> equal: status 15, 1 lines
+$ I=$TESTS/process/instrumented; "$I" exceptions; "$I" jumps-stripped; "$I" segv-nopie
+> equal: status 21, 9 lines
+> equal: status 0, 6 lines
+> equal: status 0, 5 lines
+$ I=$TESTS/process/instrumented; "$I" threads; "$I" faults; "$I" odd; "$I" seccomp; "$I" timer
+> equal: status 0, 6 lines
+> equal: status 0, 51 lines
+> equal: status 0, 7 lines
+> equal: status 0, 3 lines
+> equal: status 0, 1 lines
+# Bare assembler: 3056 instructions, counted by hand, and 5 of a child with files of its own.
+$ rm -f bare.cnt64*; ./bare.idt; pugmark vcount --json - bare | grep '"instructions"' | tr -dc 0-9; echo; for f in bare.cnt64.*; do mv $f bare.cnt64; done; pugmark vcount --json - bare | grep '"instructions"' | tr -dc 0-9
+> good
+> 3056
+>- 5
+$ pugmark idtinfo bare | grep -c good
+> 4
+# What cannot be instrumented.
+$ pugmark idt bare.idt
+! pugmark: bare.idt: it is an instrumented program already
+? 1
+$ pugmark idt /dev/null
+! pugmark: /dev/null: expected a program, found a special file
+? 1
+$ printf '#!/bin/sh\n' >script; chmod +x script; pugmark idt script
+! pugmark: script: it is a script; instrument the program that interprets it
+? 1
+$ pugmark idt no/such/file
+! pugmark: no/such/file: cannot open: No such file or directory
+? 1
+$ cp bare suid; chmod u+s suid; pugmark idt suid
+! pugmark: suid: it is setuid or setgid: an instrumented copy would not be
+? 1
+$ cp bare dir; mkdir dir.idt; pugmark idt dir; ls -d dir.*
+> dir.idt
+! pugmark: dir.idt: it is a directory, and would have to be a file
+$ pugmark idt -B 10 bare
+! pugmark: bare: it has 16 blocks, more than the 10 allowed: -B 16 is needed
+? 1
+$ pugmark idt -b -c bare
+! pugmark: only one kind of trace at a time (see `pugmark instrument --help`)
+? 2
+$ pugmark idt -l 24 bare
+! pugmark: -l wants a power of two up to 32768 (see `pugmark instrument --help`)
+? 2
+# A library that is not the one that was there, an image that belongs to another program.
+$ cp $PROGRAMS/libthrow.so keep.so; rm libthrow.so; cp keep.so libthrow.so; LD_LIBRARY_PATH=. pugmark idt exceptions && LD_LIBRARY_PATH=. ./exceptions.idt >/dev/null; echo $?
+> 21
+$ at=$(readelf -lW libthrow.so | sed -n 's/ *LOAD *\(0x[0-9a-f]*\) .* R E .*/\1/p'); printf x | dd of=libthrow.so bs=1 seek=$((at + 8)) conv=notrunc status=none; LD_LIBRARY_PATH=. ./exceptions.idt 2>err; echo $?; sed 's,/.*/,DIR/,' err
+> 125
+> pugmark: DIR/libthrow.so: it is not the file that was there when the program was instrumented
+$ cp keep.so libthrow.so; for f in exceptions.idt.d/*; do printf x | dd of=$f bs=1 seek=9 conv=notrunc status=none; done; LD_LIBRARY_PATH=. ./exceptions.idt 2>err; echo $?; sed 's,/.*/[0-9a-f]*,DIR/KEY,' err
+> 125
+> pugmark: DIR/KEY: it does not belong to this instrumented program
