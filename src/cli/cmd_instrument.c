@@ -65,7 +65,7 @@ int cmd_instrument(int argc, char **argv)
 	if (line && (line & (line - 1) || line > 32768))
 		pm_opt_usage(&help, "-l wants a power of two up to 32768");
 	o.path = argv[0];
-	o.kind = branch ? XL_BRANCH : cache || line ? XL_CACHE : exec ? XL_EXEC : XL_PROFILE;
+	o.kind = branch ? IMG_BRANCH : cache || line ? IMG_CACHE : exec ? IMG_EXEC : IMG_PROFILE;
 	o.line = line ? (uint32_t)line : 16;
 	o.rep = rep || exec;
 	o.no_trace = no_trace;
@@ -77,9 +77,9 @@ int cmd_instrument(int argc, char **argv)
 	for (unsigned i = 0; i < library.n; i++)
 		libs[i] = library.v[i];
 	o.library = libs;
-	if (rep && o.kind != XL_CACHE && o.kind != XL_EXEC)
+	if (rep && o.kind != IMG_CACHE && o.kind != IMG_EXEC)
 		fprintf(stderr, "pugmark: -r means nothing without -c, -l or -e\n");
-	if (o.kind != XL_PROFILE)
+	if (o.kind != IMG_PROFILE)
 		pm_opt_usage(&help, "this version writes profiles only");
 	if (pm_instrument(&o, &err) != PM_OK)
 		status = traces_fail(&err);

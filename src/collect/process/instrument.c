@@ -838,6 +838,10 @@ static void tell(const struct job *j, const struct text *t)
 		t->image.nentry, t->image.nlink, t->image.unknown);
 }
 
+static const enum xl_kind xl_kinds[] = {
+	[IMG_PROFILE] = XL_PROFILE, [IMG_BRANCH] = XL_BRANCH, [IMG_CACHE] = XL_EXEC, [IMG_EXEC] = XL_EXEC,
+};
+
 static enum pm_status translate_all(struct job *j, struct pm_err *err)
 {
 	struct x86_decoder *dec = x86_decoder_new(X86_MODE_64);
@@ -848,7 +852,7 @@ static enum pm_status translate_all(struct job *j, struct pm_err *err)
 		const struct file *f = &j->file[t->file];
 		struct xl_image_input in = {
 			.file = f->p, .size = f->n, .path = f->path, .bias = f->bias, .lo = t->lo, .hi = t->hi,
-			.offset = t->offset, .bytes = t->bytes, .code = t->code, .kind = j->o->kind,
+			.offset = t->offset, .bytes = t->bytes, .code = t->code, .kind = xl_kinds[j->o->kind],
 			.first = j->nblock,
 		};
 

@@ -10,11 +10,11 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "collect/translate/translate.h"
+#include "collect/runtime/image.h"
 
 struct pm_instrument_opts {
 	const char *path;		/* the program */
-	enum xl_kind kind;
+	enum img_kind kind;
 	uint32_t line;			/* of a cache trace, bytes; a power of two */
 	bool rep, no_trace, merge;
 	uint64_t max_blocks;		/* 0: as many as there are */

@@ -29,6 +29,9 @@
 
 #ifndef __ASSEMBLER__
 
+/* What is written. Cache and execution traces come from the same code. */
+enum img_kind { IMG_PROFILE, IMG_BRANCH, IMG_CACHE, IMG_EXEC };
+
 /* A block of a text, in ascending order of pc; its index is its number in the block table. */
 struct img_block {
 	uint32_t pc;			/* from img_text.lo */
@@ -90,7 +93,7 @@ struct img_file {
 struct img_manifest {
 	char tag[8];			/* "PUGMAN1\n" */
 	uint32_t abi, size;		/* RT_ABI; bytes of all of it */
-	uint32_t kind;			/* enum xl_kind */
+	uint32_t kind;			/* enum img_kind */
 	uint32_t line;			/* of a cache trace, bytes */
 	uint32_t rep, no_trace, merge;	/* -r, -t, --merge */
 	uint32_t orig_magic, idt_magic;
