@@ -48,16 +48,19 @@ static enum pm_status book_finish(void *self, struct pm_result *r, struct pm_err
 	return PM_OK;
 }
 
-static void book_destroy(void *self)
+void pm_code_book_release(struct pm_code_book *k)
 {
-	struct pm_code_book *k = self;
-
-	if (!k)
-		return;
 	pm_names_release(&k->names);
 	pm_map_release(&k->at);
 	free(k->insn);
-	free(k);
+}
+
+static void book_destroy(void *self)
+{
+	if (!self)
+		return;
+	pm_code_book_release(self);
+	free(self);
 }
 
 const struct pm_sink_ops pm_sink_code_book = {

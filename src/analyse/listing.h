@@ -21,7 +21,13 @@ struct pm_code_book {
 	const struct pm_code *table[64];
 	unsigned ntable;
 };
+void pm_code_book_release(struct pm_code_book *k);
 extern const struct pm_sink_ops pm_sink_code_book;	/* create() makes a struct pm_code_book */
+
+/* Where addresses are those in files (see profile_costs.h), the object's number stands above this bit: no
+ * address of a program reaches there. */
+#define PM_LISTING_OBJECT_SHIFT	48
+#define PM_LISTING_ADDRESS(pc)	((pc) & (UINT64_MAX >> (64 - PM_LISTING_OBJECT_SHIFT)))
 
 struct pm_listing {
 	const struct pm_costs *costs;

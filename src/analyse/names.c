@@ -9,7 +9,7 @@
 #include "elf/elf.h"
 #include "elf/symbols.h"
 
-static void add(struct pm_names *s, const struct pm_object *o)
+void pm_names_put_object(struct pm_names *s, const struct pm_object *o)
 {
 	for (size_t i = 0; i < s->n; i++) {	/* several code tables know the same libraries */
 		struct pm_names_object *x = s->object + i;
@@ -40,7 +40,7 @@ void pm_names_learn(struct pm_names *s, const struct pm_code *code)
 		s->table[t].n = 0;
 	}
 	for (; s->table[t].n < code->nobject; s->table[t].n++)
-		add(s, code->object + s->table[t].n);
+		pm_names_put_object(s, code->object + s->table[t].n);
 }
 
 /* Where the segments of @o's file lie in memory. */

@@ -37,6 +37,7 @@ struct pm_name {
 
 /* Remember the objects of @code; cheap when there are no new ones. NULL is fine. */
 void pm_names_learn(struct pm_names *s, const struct pm_code *code);
+void pm_names_put_object(struct pm_names *s, const struct pm_object *o);	/* copies it */
 /* "PATH@ADDRESS": the file was loaded at ADDRESS (of its first byte; 0 for what is not relocatable). */
 enum pm_status pm_names_add(struct pm_names *s, const char *spec, struct pm_err *err);
 /* False: the address is in no object. */

@@ -1380,6 +1380,11 @@ bool pm_profile_has_lines(struct pm_profile *p, uint32_t object)
 	return e && pm_elf_has_lines(e);
 }
 
+bool pm_profile_i386(const struct pm_profile *p, uint32_t object)
+{
+	return p->work->isa[object];
+}
+
 unsigned pm_profile_disasm(struct pm_profile *p, const struct pm_profile_block *b, uint32_t off,
 			   enum pm_syntax syntax, char *buf, size_t size)
 {

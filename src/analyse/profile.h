@@ -140,6 +140,7 @@ uint32_t pm_profile_function_of(const struct pm_profile *p, uint32_t block, uint
 /* The demangled name of the function at @addr, executed or not; NULL: none. Borrowed until the next
  * call. */
 const char *pm_profile_function_at(struct pm_profile *p, uint32_t object, uint64_t addr);
+bool pm_profile_i386(const struct pm_profile *p, uint32_t object);	/* 32-bit code? */
 /* @v has room for b->n. */
 void pm_profile_insns(const struct pm_profile *p, const struct pm_profile_block *b,
 		      struct pm_profile_insn *v);

@@ -20,13 +20,15 @@ static const struct pm_opt_help help = {
 	"  pugmark run --exec --count -- ls         how many instructions, reads, writes...\n"
 	"  pugmark run -o ls.pug -t pug -- ls       everything it did, in a file\n"
 	"  pugmark run --sim cache -- ls            through a cache while it runs\n"
+	"  pugmark run --usual --html p.html -- ls  what there is to say about it, as a page\n"
+	"  pugmark run --annotate hot.txt -- ls     the hottest code, counted\n"
 	"  pugmark run --callgrind cg.out -- cc1 x.c && callgrind_annotate cg.out\n\n"
 	"Exit status: the program's own; a program that a signal kills takes pugmark with it. 1 if the\n"
 	"program cannot be run, 2 for a usage error. SIGTERM and SIGHUP are passed on to the program.",
 };
 
 struct outputs {
-	const char *out, *report, *json, *csv, *html, *callgrind, *counts, *syntax;
+	const char *out, *report, *json, *csv, *html, *callgrind, *counts, *syntax, *annotate;
 	bool quiet;
 };
 
@@ -51,6 +53,8 @@ static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c
 		st = pm_report_html(p, &ro, f->html, err);
 	if (st == PM_OK && f->callgrind)
 		st = pm_report_callgrind(p, &ro, f->callgrind, err);
+	if (st == PM_OK && f->annotate)
+		st = pm_report_annotated(p, &ro, f->annotate, err);
 	if (st == PM_OK && f->counts)
 		st = pm_counts_write(c, f->counts, err);
 	pm_profile_free(p);
@@ -75,7 +79,7 @@ int cmd_run(int argc, char **argv)
 {
 	struct pm_run_opts o = { .cache_limit = 1ull << 30 };
 	struct outputs f = { 0 };
-	struct run_trace t = { .rows = 20 };
+	struct run_trace t = { .results = { .rows = 20, .top = 5, .to_stderr = true } };
 	const char *cache_limit = NULL;
 	bool no_cache = false;
 	const struct pm_opt opts[] = {
@@ -88,6 +92,7 @@ int cmd_run(int argc, char **argv)
 		OPT_FLAG(0, "count", &t.count, "count events by kind"),
 		OPT_FLAG(0, "dump", &t.dump, "as text, to -o FILE or standard output"),
 		OPT_LIST('s', "sim", &t.sims, "NAME:CONFIG", "a simulator, see `pugmark sim --list`"),
+		OPT_FLAG(0, "usual", &t.usual, "the usual simulators: mix, hot code, caches, predictors, heat..."),
 		OPT_LIST(0, "sink", &t.sinks, "SPEC", "a sink by name or ./plugin.so, with :CONFIG"),
 		OPT_FLAG(0, "discard", &t.discard, "nowhere: what is left is the cost of tracing"),
 		OPT_HEAD("results"),
@@ -97,6 +102,7 @@ int cmd_run(int argc, char **argv)
 		OPT_STR(0, "csv", &f.csv, "FILE", "functions as CSV"),
 		OPT_STR(0, "html", &f.html, "FILE", "a self-contained page"),
 		OPT_STR(0, "callgrind", &f.callgrind, "FILE", "for KCachegrind and callgrind_annotate"),
+		OPT_STR(0, "annotate", &f.annotate, "FILE", "the hottest code with its costs beside it"),
 		OPT_STR(0, "counts", &f.counts, "PREFIX", "PREFIX.N: executions per instruction address"),
 		OPT_STR(0, "syntax", &f.syntax, "att|intel", "of disassembly (default: att)"),
 		OPT_FLAG('q', "quiet", &f.quiet, "no report on standard error"),
@@ -130,10 +136,15 @@ int cmd_run(int argc, char **argv)
 		int done;
 
 		t.out = f.out;
-		t.json = f.json;
-		t.csv = f.csv;
-		t.html = f.html;
-		t.quiet = f.quiet;
+		t.results.json = f.json;
+		t.results.csv = f.csv;
+		t.results.html = f.html;
+		t.results.callgrind = f.callgrind;
+		t.results.annotate_to = f.annotate;
+		t.results.text = f.report;
+		t.results.to_stderr = !f.report;
+		t.results.quiet = f.quiet && !f.report;
+		t.results.listing.intel = f.syntax && f.syntax[0] == 'i';
 		done = run_traced(&t, &o, &status, &sig);
 		return done < 0 ? end_like(status, sig) : done;
 	}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <string.h>
 
 #include "analyse/sims.h"
@@ -20,7 +21,7 @@ enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t 
 			if (n && pm_names_add(n, o->object.v[k], err))
 				return PM_ERR;
 		}
-	if (!o->annotate && !o->html && !o->callgrind)
+	if (!o->annotate && !o->html && !o->callgrind && !o->annotate_to)
 		return PM_OK;
 	o->listed = true;
 	pm_annotator_add(&o->a, p, facts, o->callgrind);
@@ -64,12 +65,17 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 	enum pm_status s = PM_OK;
 
 	o->listing.top = o->top;
-	if ((o->annotate || o->callgrind) && !l)
+	if ((o->annotate || o->callgrind || o->annotate_to) && !l)
 		s = pm_fail_file(err, "none of the simulators tells instructions apart; cachegrind, cache:...;byinsn, "
 				 "bpred and core:byinsn do");
 	if (!s && o->callgrind) {
 		pm_listing_callgrind(l, pm_annotator_names(&o->a), pm_annotator_calls(&o->a), &out);
 		s = save(o->callgrind, &out, err);
+	}
+	if (!s && o->annotate_to) {
+		s = pm_listing_print(l, &o->listing, &out, err);
+		if (!s)
+			s = save(o->annotate_to, &out, err);
 	}
 	if (!s && o->html)
 		s = page(o, r, l, title, subtitle, err);
@@ -83,12 +89,14 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 		pm_result_csv(r, &out);
 		s = save(o->csv, &out, err);
 	}
-	if (!s && !(taken && !o->text)) {
+	if (!s && !o->quiet && !(taken && !o->text && !o->to_stderr)) {
 		if (o->annotate)
 			s = pm_listing_print(l, &o->listing, &out, err);
 		else
 			pm_result_text(r, (unsigned)o->rows, &out);
-		if (!s)
+		if (!s && o->to_stderr)
+			fwrite(out.p, 1, out.n, stderr);
+		else if (!s)
 			s = save(o->text ? o->text : "-", &out, err);
 	}
 	pm_buf_release(&out);

@@ -14,6 +14,8 @@ struct results {
 	const char *json, *csv, *html, *callgrind, *text;	/* text NULL: standard output, unless JSON or CSV goes there */
 	uint64_t rows, top;
 	bool annotate;			/* text: the listing, not the tree */
+	const char *annotate_to;	/* the listing goes there, besides */
+	bool to_stderr, quiet;		/* text to standard error, or nowhere */
 	struct pm_opt_list object;	/* PATH@ADDRESS */
 	struct pm_listing_opts listing;
 	struct pm_annotator a;

@@ -7,8 +7,6 @@
 #include "base/result.h"
 #include "cli/run_trace.h"
 #include "cli/traces.h"
-#include "report/out.h"
-#include "report/result_view.h"
 #include "trace/format.h"
 #include "trace/sinks.h"
 #include "transform/lines.h"
@@ -16,7 +14,7 @@
 bool run_trace_wanted(const struct run_trace *t)
 {
 	return t->branch || t->exec || t->cache || t->count || t->dump || t->discard || t->format ||
-	       t->sinks.n || t->sims.n;
+	       t->sinks.n || t->sims.n || t->usual;
 }
 
 static enum pm_status add_sink(struct pm_pipeline *p, const char *spec, const char *config, struct pm_err *err)
@@ -47,7 +45,7 @@ static void describe(struct pm_pipeline *p, const struct pm_run_opts *o)
 }
 
 /* Everything that the options ask for; *@facts: what the last sinks will see. */
-static enum pm_status build(const struct run_trace *t, const struct pm_run_opts *o, struct pm_pipeline *p,
+static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, struct pm_pipeline *p,
 			    uint32_t line, const void **cracker, uint32_t *facts, struct pm_err *err)
 {
 	const struct pm_format *f = NULL;
@@ -67,6 +65,11 @@ static enum pm_status build(const struct run_trace *t, const struct pm_run_opts 
 	for (unsigned i = 0; i < t->sims.n; i++)
 		if (add_sink(p, t->sims.v[i], NULL, err) != PM_OK)
 			return PM_ERR;
+	for (unsigned i = 0; t->usual && pm_sims_usual[i]; i++)
+		if (!(pm_sim_of(pm_sims_usual[i])->needs & ~*facts) && add_sink(p, pm_sims_usual[i], NULL, err) != PM_OK)
+			return PM_ERR;
+	if (results_begin(&t->results, p, *facts, err) != PM_OK)
+		return PM_ERR;
 	if (t->dump && add_sink(p, "dump", t->out ? t->out : "-", err) != PM_OK)
 		return PM_ERR;
 	needs = pm_pipeline_needs(p);
@@ -108,35 +111,9 @@ static void begin_results(struct pm_result *r, const struct pm_run_opts *o, cons
 	pm_result_f64(r, "own_s", c->own_s, "s");
 }
 
-static enum pm_status show(const struct run_trace *t, const struct pm_run_opts *o, struct pm_result *r,
-			   struct pm_err *err)
+int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal)
 {
-	struct pm_buf out = { 0 };
-	enum pm_status st = PM_OK;
-
-	if (t->json) {
-		pm_result_json(r, &out);
-		st = pm_report_save(t->json, &out, err);
-		out.n = 0;
-	}
-	if (st == PM_OK && t->csv) {
-		pm_result_csv(r, &out);
-		st = pm_report_save(t->csv, &out, err);
-		out.n = 0;
-	}
-	if (st == PM_OK && t->html)
-		st = pm_result_html(r, "pugmark run", o->argv[0], t->html, err);
-	if (st == PM_OK && !t->quiet && (t->count || t->sinks.n || t->sims.n)) {
-		pm_result_text(r, t->rows, &out);
-		fwrite(out.p, 1, out.n, stderr);
-	}
-	pm_buf_release(&out);
-	return st;
-}
-
-int run_traced(const struct run_trace *t, struct pm_run_opts *o, int *status, int *signal)
-{
-	const bool wants = t->count || t->dump || t->out || t->sinks.n || t->sims.n;
+	const bool wants = t->count || t->dump || t->out || t->sinks.n || t->sims.n || t->usual;
 	struct pm_err err = { 0 };
 	struct pm_pipeline *p = NULL;
 	struct pm_counts *counts = NULL;
@@ -172,14 +149,16 @@ int run_traced(const struct run_trace *t, struct pm_run_opts *o, int *status, in
 			st = PM_ERR;
 		}
 		traces_cracked(r, cracker);
-		if (t->out && !t->dump && st == PM_OK && !t->quiet)
+		if (t->out && !t->dump && st == PM_OK && !t->results.quiet)
 			traces_note_losses(r, facts, t->format, t->out);
+		t->results.quiet |= !t->count && !t->sinks.n && !t->sims.n && !t->usual;
 		if (st == PM_OK)
-			st = show(t, o, r, &err);
+			st = results_end(&t->results, p, r, "pugmark run", o->argv[0], &err);
 		pm_counts_free(counts);
 	}
 	if (st != PM_OK)
 		pm_err_print(&err, stderr);
+	results_release(&t->results);
 	pm_pipeline_free(p);
 	pm_result_free(r);
 	return st == PM_OK ? -1 : 1;

@@ -4,20 +4,21 @@
 #define PM_CLI_RUN_TRACE_H
 
 #include "base/opt.h"
+#include "cli/results.h"
 #include "collect/process/process.h"
 
 struct run_trace {
 	bool branch, exec, count, dump, discard;
 	const char *cache;		/* line size, "" for 64; NULL: no cache trace */
-	const char *out, *format, *json, *csv, *html;
+	bool usual;
+	const char *out, *format;
 	struct pm_opt_list sinks, sims;
-	uint64_t rows;
-	bool quiet;
+	struct results results;
 };
 
 /* Does any of the options ask for a trace? */
 bool run_trace_wanted(const struct run_trace *t);
 /* Run; the exit status, or -1: as the program ended, of which *@status and *@signal tell. */
-int run_traced(const struct run_trace *t, struct pm_run_opts *o, int *status, int *signal);
+int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal);
 
 #endif

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/profile_costs.h"
 #include "report/html.h"
 #include "report/listing_report.h"
 #include "report/out.h"
+#include "report/profile_report.h"
 #include "report/source.h"
 
 #define WIDTH 80
@@ -191,7 +193,7 @@ static void print_function(struct view *v, const struct pm_listing_function *f, 
 		}
 		insn_costs(v, in, x);
 		pm_listing_text(in, v->o->intel, text, sizeof text);
-		snprintf(where, sizeof where, "%s%8" PRIx64 "  %s", in->file ? "  " : "", in->pc, text);
+		snprintf(where, sizeof where, "%s%8" PRIx64 "  %s", in->file ? "  " : "", PM_LISTING_ADDRESS(in->pc), text);
 		put_rest(to, put_cells(to, v, x), where);
 	}
 }
@@ -339,7 +341,7 @@ static void html_function(struct pm_html *h, struct view *v, const struct pm_lis
 			      100.0 * (double)x[v->col[0]] / (double)most);
 		html_numbers(h, v, x);
 		pm_listing_text(in, v->o->intel, text, sizeof text);
-		pm_buf_printf(&h->b, "  %8" PRIx64 "  ", in->pc);
+		pm_buf_printf(&h->b, "  %8" PRIx64 "  ", PM_LISTING_ADDRESS(in->pc));
 		html_text(h, text, 120);
 		pm_buf_printf(&h->b, "</span>\n");
 	}
@@ -439,7 +441,7 @@ enum pm_status pm_listing_result(struct pm_listing *l, const struct pm_listing_o
 			insn_costs(&v, l->insn + k, x);
 			pm_listing_text(l->insn + k, o->intel, text, sizeof text);
 			pm_result_begin(r, NULL);
-			pm_result_hex(r, "pc", l->insn[k].pc);
+			pm_result_hex(r, "pc", PM_LISTING_ADDRESS(l->insn[k].pc));
 			put_events(l, r, x);
 			pm_result_str(r, "function", f->name);
 			pm_result_str(r, "text", text);
@@ -528,4 +530,27 @@ void pm_listing_callgrind(struct pm_listing *l, struct pm_names *names, const st
 	for (unsigned k = 0; k < c->ncolumn; k++)
 		pm_buf_printf(to, " %" PRIu64, x[k]);
 	pm_buf_printf(to, "\n");
+}
+
+enum pm_status pm_report_annotated(struct pm_profile *p, const struct pm_report_opts *o, const char *path,
+				   struct pm_err *err)
+{
+	struct pm_listing_opts lo = { .intel = o->syntax == PM_SYNTAX_INTEL, .top = o->top_functions };
+	struct pm_code_book book = { 0 };
+	struct pm_costs c = { 0 };
+	struct pm_buf out = { 0 };
+	struct pm_listing *l;
+	enum pm_status s;
+
+	lo.events = "Ir,Dr,Dw";
+	pm_profile_costs(p, &c, &book);
+	l = pm_listing_new(&c, &book.names, &book);
+	s = pm_listing_print(l, &lo, &out, err);
+	if (!s)
+		s = pm_report_save(path, &out, err);
+	pm_buf_release(&out);
+	pm_listing_free(l);
+	pm_costs_release(&c);
+	pm_code_book_release(&book);
+	return s;
 }

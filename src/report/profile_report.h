@@ -52,6 +52,9 @@ enum pm_status pm_report_csv(struct pm_profile *p, const struct pm_report_opts *
  * because counts have no call edges (inclusive cost of a call is given as 0). */
 enum pm_status pm_report_callgrind(struct pm_profile *p, const struct pm_report_opts *o,
 				   const char *path, struct pm_err *err);
+/* The hottest functions, source and instructions with their executions, reads and writes. */
+enum pm_status pm_report_annotated(struct pm_profile *p, const struct pm_report_opts *o, const char *path,
+				   struct pm_err *err);
 enum pm_status pm_report_html(struct pm_profile *p, const struct pm_report_opts *o, const char *path,
 			      struct pm_err *err);
 

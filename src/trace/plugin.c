@@ -51,6 +51,18 @@ static const struct pm_sink_ops *load(const char *path, struct pm_err *err)
 	return ops;
 }
 
+static void unknown(const struct pm_sink_ops *const *more, const char *name, struct pm_err *err)
+{
+	struct pm_buf all = { 0 };
+
+	for (const struct pm_sink_ops *const *o = more; o && *o; o++)
+		pm_buf_printf(&all, "%s, ", (*o)->name);
+	for (const struct pm_sink_ops *const *o = pm_hub_sinks; *o; o++)
+		pm_buf_printf(&all, "%s, ", (*o)->name);
+	pm_fail_file(err, "'%.40s' is not a sink; there are %.*sand ./plugin.so", name, (int)all.n, (const char *)all.p);
+	pm_buf_release(&all);
+}
+
 enum pm_status pm_sink_add(struct pm_pipeline *p, const char *spec, const struct pm_sink_ops *const *more,
 			   struct pm_err *err)
 {
@@ -76,7 +88,7 @@ enum pm_status pm_sink_add(struct pm_pipeline *p, const char *spec, const struct
 		if (!ops)
 			ops = find(more, name);
 		if (!ops)
-			pm_fail_file(err, "'%s' is not a sink (a plug-in's name has a slash or ends in .so)", name);
+			unknown(more, name, err);
 	}
 	if (!ops)
 		return PM_ERR;

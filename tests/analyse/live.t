@@ -1,0 +1,29 @@
+# Simulators while a program runs say what they say about its stored trace, and about a single-stepper's trace.
+$ pugmark run -q --csv live -o costs.pug -t pug -s cachegrind -s 'cache:l1i=1k;l1d=1k,2way,32;l2=8k;byinsn' -s bpred:gshare=4 -s bpred:tage -s core:byinsn -- "$PROGRAMS/costs"; pugmark sim --csv stored -s cachegrind -s 'cache:l1i=1k;l1d=1k,2way,32;l2=8k;byinsn' -s bpred:gshare=4 -s bpred:tage -s core:byinsn costs.pug >text; grep -E '^(cachegrind|cache|bpred|core)\.' live >a; grep -E '^(cachegrind|cache|bpred|core)\.' stored >b; test $(wc -l <a) -gt 100 && diff a b
+$ "$BUILD/tests/oracle/steptrace" costs.trace "$PROGRAMS/costs"; pugmark annotate --source "$TOP" --object "$PROGRAMS/costs@0" -e Ir,Dr,D1mr,D1mw,Bc -o stepped costs.trace; pugmark annotate --source "$TOP" -e Ir,Dr,D1mr,D1mw,Bc -o live costs.pug; diff stepped live && wc -l <live
+> 32
+# From counts alone, too.
+$ pugmark run -q --annotate counted -- "$PROGRAMS/costs"; grep -E 'total|walk|next|jnz' counted
+>      521     130       2  total
+>      516     130       .  walk  costs
+> walk  costs
+>      128       .       .      401011  jnz 0x401002
+# Every kind of result of one run.
+$ pugmark run -q --usual --html page --callgrind cg --annotate hot --json json --report text -- "$PROGRAMS/costs"; grep -c '</html>' page; sed -n 's/^totals: \([0-9]*\) .*/\1/p' cg; sed -n 2p hot | awk '{ print $1 }'; sed -n 's/^    "Ir": \([0-9]*\),$/\1/p' json | head -1; awk '$1 == "Ir" { print $2; exit }' text
+> 1
+> 521
+> 521
+> 521
+> 521
+$ pugmark run -s reuse --callgrind cg -- "$PROGRAMS/costs"
+! pugmark: none of the simulators tells instructions apart; cachegrind, cache:...;byinsn, bpred and core:byinsn do
+? 1
+$ pugmark run -s i487 -- "$PROGRAMS/costs"
+! pugmark: 'i487' is not a sink; there are cache, tlb, allcache, reuse, bpred, inorder, ooo, i486, core, cachegrind, calls, phases, memory, objects, insns, uops, isize, brdist, mix, fusion, count, dump, dump-blocks, discard, and ./plugin.so
+? 1
+$ pugmark run -s 'cache:l1d=48k,8way,64' -- "$PROGRAMS/costs"
+! pugmark: cache: l1d: 49152 bytes in 8 ways of 64-byte lines make 96 sets; the number of sets must be a power of two
+? 1
+$ pugmark run --cache -s bpred:tage -- "$PROGRAMS/costs"
+! pugmark: live traces hold no branch outcomes; 'bpred' needs them
+? 1
