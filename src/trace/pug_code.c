@@ -41,6 +41,25 @@ enum pm_status pug_string_get(struct pm_cur *c, struct pm_arena *mem, const char
 	return PM_OK;
 }
 
+static uint8_t *room(struct pm_buf *b, size_t n)
+{
+	if (b->cap - b->n < n) {
+		b->cap = b->cap * 2 + n;
+		b->p = pm_realloc(b->p, b->cap);
+	}
+	return b->p + b->n;
+}
+
+static uint8_t *put_varint(uint8_t *p, uint64_t v)
+{
+	while (v >= 0x80) {
+		*p++ = (uint8_t)v | 0x80;
+		v >>= 7;
+	}
+	*p++ = (uint8_t)v;
+	return p;
+}
+
 void pug_code_put(struct pm_buf *to, uint32_t number, const struct pm_code *code, struct pug_code_mark *done)
 {
 	uint64_t pc = 0, insn = done->ninsn;
@@ -64,25 +83,29 @@ void pug_code_put(struct pm_buf *to, uint32_t number, const struct pm_code *code
 	for (size_t i = done->ninsn; i < code->ninsn; i++) {
 		const struct pm_insn *in = code->insn + i;
 		uint8_t len = in->len <= 15 ? in->len : 15;
+		uint8_t *p = room(to, 40);
 
-		pug_varint(to, pug_zigzag((int64_t)(in->pc - pc)));
-		pm_buf_add(to, &len, 1);
-		pm_buf_add(to, &in->class, 1);
-		pm_buf_add(to, &in->nref, 1);
-		pm_buf_add(to, &in->rep, 1);
-		pm_buf_add(to, &in->isa, 1);
-		pug_varint(to, in->object < code->nobject ? in->object + 1u : 0);
-		pm_buf_add(to, in->bytes, len);
+		p = put_varint(p, pug_zigzag((int64_t)(in->pc - pc)));
+		*p++ = len;
+		*p++ = in->class;
+		*p++ = in->nref;
+		*p++ = in->rep;
+		*p++ = in->isa;
+		p = put_varint(p, in->object < code->nobject ? in->object + 1u : 0);
+		memcpy(p, in->bytes, 15);
+		to->n = (size_t)(p + len - to->p);
 		pc = in->pc + len;
 	}
 	for (size_t i = done->nblock; i < code->nblock; i++) {
 		const struct pm_block *b = code->block + i;
-
-		pug_varint(to, pug_zigzag((int64_t)((uint64_t)b->insn - insn)));
-		pug_varint(to, b->n);
 		/* a block begins at its first instruction; the difference is there for odd tables */
-		pug_varint(to, b->insn < code->ninsn ? pug_zigzag((int64_t)(b->pc - code->insn[b->insn].pc)) :
-			   pug_zigzag((int64_t)b->pc));
+		uint64_t first = b->insn < code->ninsn ? code->insn[b->insn].pc : 0;
+		uint8_t *p = room(to, 40);
+
+		p = put_varint(p, pug_zigzag((int64_t)((uint64_t)b->insn - insn)));
+		p = put_varint(p, b->n);
+		p = put_varint(p, pug_zigzag((int64_t)(b->pc - first)));
+		to->n = (size_t)(p - to->p);
 		insn = (uint64_t)b->insn + b->n;
 	}
 	done->nobject = code->nobject;

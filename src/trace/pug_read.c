@@ -1,29 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* pug_read.c - .pug back into events
- *
- * Nothing in a file is believed: records carry checksums against accidents, and every number is
- * still checked against what it indexes, against malice. */
+/* pug_read.c - the records of a .pug, seeking, totals */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
 #include "base/cur.h"
-#include "trace/pug.h"
+#include "trace/pug_decode.h"
 #include "trace/pug_file.h"
-
-#define OUT_EVENTS	8192		/* events per batch, at most */
-
-struct col {
-	const uint8_t *p, *end;
-};
-
-struct rslot {
-	const struct pm_stream *stream;
-	struct pug_code *code;		/* NULL: none */
-	uint64_t insns;			/* of the stream before the next batch */
-	struct pug_ctx ctx;
-};
 
 struct pug_reader {
 	struct pm_input *in;
@@ -36,34 +19,19 @@ struct pug_reader {
 	struct pm_arena mem;		/* streams and their names */
 
 	/* where we are */
-	uint64_t time;
 	uint64_t skip_to;		/* chunks that end before this instruction are not read */
 	bool skipped;			/* ... and some were not */
-	uint64_t events, index_at;
+	uint64_t insns, events, index_at;
 	uint64_t chunks, records;
 	bool ended, cut;
 	struct pug_totals totals;	/* from the index; whole is false until it was seen */
 
-	/* the chunk that is being read */
-	bool inside;
-	uint64_t at;			/* its file offset */
+	bool inside;			/* a chunk is being read */
 	struct pug_rec rec;
-	enum pug_level level;
-	uint32_t left;			/* events to come */
-	uint32_t run;			/* of which free, before the next op */
-	bool run_known;
-	uint64_t chunk_insns;
-	struct col col[PUG_NCOL];
+	struct pug_chunk_in c;
 	struct pm_buf room[PUG_NCOL], planes;
 	struct pug_model m;
-	struct pug_def *def;
-	size_t ndef, cap_def;
-	struct rslot *slot;
-	size_t nslot, cap_slot;
-	struct rslot *now;
-
-	struct pm_builder b;
-	struct pm_tally tally;
+	struct pug1_model *m1;		/* NULL until a chunk of version 1 comes */
 	struct pm_buf payload;
 };
 
@@ -193,9 +161,9 @@ static enum pm_status check_totals(struct pug_reader *r, uint64_t at, struct pm_
 		return pm_fail(err, at, "the index lists %" PRIu64 " records, there were %" PRIu64, t->records,
 			       r->records);
 	for (unsigned k = 0; k < PM_EV_COUNT; k++)
-		if (t->tally.kind[k] != r->tally.kind[k])
+		if (t->tally.kind[k] != r->c.kind[k])
 			return pm_fail(err, at, "the index counts %" PRIu64 " events of kind %s, there were %"
-				       PRIu64, t->tally.kind[k], pm_kind_name(k), r->tally.kind[k]);
+				       PRIu64, t->tally.kind[k], pm_kind_name(k), r->c.kind[k]);
 	return PM_OK;
 }
 
@@ -216,550 +184,120 @@ static void from_planes(struct pm_buf *to, const uint8_t *p, size_t n, unsigned 
 	to->n = n;
 }
 
-static enum pm_status begin_chunk(struct pug_reader *r, struct pm_cur *c)
+/* What stands before a chunk's columns. */
+static enum pm_status chunk_head(struct pug_chunk_in *c, struct pug_reader *r, struct pm_cur *cur)
 {
-	uint8_t level = pm_cur_u8(c, "a chunk"), ncol = pm_cur_u8(c, "a chunk");
+	uint8_t level = pm_cur_u8(cur, "a chunk"), ncol = pm_cur_u8(cur, "a chunk");
 	uint64_t nslot;
 
-	pm_cur_u16(c, "a chunk");
-	r->left = pm_cur_u32(c, "a chunk");
-	nslot = pm_cur_varint(c, "a chunk");
-	if (pm_failed(c->err))
+	c->model = pm_cur_u8(cur, "a chunk");
+	c->path_bits = pm_cur_u8(cur, "a chunk");
+	c->left = pm_cur_u32(cur, "a chunk");
+	c->seen_bits = c->model == PUG_PHRASES ? pm_cur_u8(cur, "a chunk") : 0;
+	nslot = pm_cur_varint(cur, "a chunk");
+	if (pm_failed(cur->err))
 		return PM_ERR;
-	if (level < PUG_FAST || level > PUG_DENSE || ncol != PUG_NCOL || r->left > PUG_MAX_EVENTS ||
-	    !r->left || !nslot || nslot > PUG_MAX_SLOTS)
-		return pm_fail(c->err, r->at, "a chunk that cannot be: level %u, %u columns, %u events, "
-			       "%" PRIu64 " streams", level, ncol, r->left, nslot);
-	r->level = level;
-	r->nslot = 0;
+	if (level < PUG_FAST || level > PUG_DENSE || c->left > PUG_MAX_EVENTS || !c->left || !nslot ||
+	    nslot > PUG_MAX_SLOTS)
+		return pm_fail(cur->err, c->at, "a chunk that cannot be: level %u, %u events, %" PRIu64
+			       " streams", level, c->left, nslot);
+	if (c->model == PUG_NODES ? ncol != PUG1_NCOL || c->path_bits :
+	    c->model != PUG_PHRASES || ncol != PUG_NCOL || c->path_bits < PUG_BITS_MIN ||
+	    c->path_bits > PUG_PATH_MAX || (c->seen_bits && c->seen_bits < PUG_BITS_MIN) ||
+	    c->seen_bits > PUG_SEEN_MAX)
+		return pm_fail(cur->err, c->at, "a chunk that cannot be: model %u, %u columns, tables of 2^%u and 2^%u",
+			       c->model, ncol, c->path_bits, c->seen_bits);
+	c->level = level;
+	c->nslot = 0;
 	for (uint64_t i = 0; i < nslot; i++) {
-		uint64_t stream = pm_cur_varint(c, "a chunk's streams");
-		uint64_t code = pm_cur_varint(c, "a chunk's streams");
-		uint64_t insns = pm_cur_varint(c, "a chunk's streams");
+		uint64_t stream = pm_cur_varint(cur, "a chunk's streams");
+		uint64_t code = pm_cur_varint(cur, "a chunk's streams");
+		uint64_t insns = pm_cur_varint(cur, "a chunk's streams");
 
-		pm_cur_varint(c, "a chunk's streams");
-		if (pm_failed(c->err))
+		pm_cur_varint(cur, "a chunk's streams");
+		if (pm_failed(cur->err))
 			return PM_ERR;
 		if (stream >= r->nstream || !r->stream[stream] || code > r->ncode)
-			return pm_fail(c->err, r->at, "a chunk of stream %" PRIu64 " and code table %" PRIu64
+			return pm_fail(cur->err, c->at, "a chunk of stream %" PRIu64 " and code table %" PRIu64
 				       ", which were not defined", stream, code);
-		pm_grow(r->slot, r->nslot, r->cap_slot);
-		r->slot[r->nslot++] = (struct rslot){
+		pm_grow(c->slot, c->nslot, c->cap_slot);
+		c->slot[c->nslot++] = (struct pug_slot_in){
 			.stream = r->stream[stream], .code = code ? r->code[code - 1] : NULL, .insns = insns,
 			.ctx.code = (uint32_t)code,
 		};
 	}
-	for (unsigned k = 0; k < PUG_NCOL; k++) {
-		unsigned width = pug_col_width[k];
-		const uint8_t *p;
-		size_t n;
+	return PM_OK;
+}
 
-		if (pug_unpack(c, &r->room[k], &p, &n, "a column") != PM_OK)
-			return PM_ERR;
-		if (n % width)
-			return pm_fail(c->err, r->at, "column %u of %zu bytes holds elements of %u", k, n, width);
-		if (width > 1) {
-			from_planes(&r->planes, p, n, width);
-			/* the planes' buffer becomes the column's, and the other way round */
-			struct pm_buf tmp = r->room[k];
+static enum pm_status chunk_column(struct pug_reader *r, struct pm_cur *cur, unsigned k, unsigned width)
+{
+	const uint8_t *p;
+	size_t n;
 
-			r->room[k] = r->planes;
-			r->planes = tmp;
-			p = r->room[k].p;
-		} else if (n && p != r->room[k].p) {
-			/* stored plain, inside the record, which goes away with the next one */
-			r->room[k].n = 0;
-			pm_buf_add(&r->room[k], p, n);
-			p = r->room[k].p;
-		}
-		r->col[k] = (struct col){ p, n ? p + n : p };
+	if (pug_unpack(cur, &r->room[k], &p, &n, "a column") != PM_OK)
+		return PM_ERR;
+	if (n % width)
+		return pm_fail(cur->err, r->c.at, "column %u of %zu bytes holds elements of %u", k, n, width);
+	if (width > 1) {
+		struct pm_buf tmp = r->room[k];
+
+		/* the planes' buffer becomes the column's, and the other way round */
+		from_planes(&r->planes, p, n, width);
+		r->room[k] = r->planes;
+		r->planes = tmp;
+	} else if (n && p != r->room[k].p) {
+		/* stored plain, inside the record, which goes away with the next one */
+		r->room[k].n = 0;
+		pm_buf_add(&r->room[k], p, n);
 	}
-	if (pm_cur_left(c))
-		return pm_fail(c->err, pm_cur_at(c), "%zu bytes behind a chunk", pm_cur_left(c));
-	pug_model_reset(&r->m, r->level);
-	r->ndef = 0;
-	r->now = r->slot;
-	r->run_known = false;
-	r->chunk_insns = 0;
+	p = r->room[k].p;
+	r->c.col[k] = (struct pug_span){ p, n ? p + n : p };
+	return PM_OK;
+}
+
+static enum pm_status begin_chunk(struct pug_reader *r, uint64_t at, struct pm_cur *cur)
+{
+	struct pug_chunk_in *c = &r->c;
+
+	c->at = at;
+	if (chunk_head(c, r, cur) != PM_OK)
+		return PM_ERR;
+	for (unsigned k = 0; k < (c->model == PUG_NODES ? PUG1_NCOL : (unsigned)PUG_NCOL); k++)
+		if (chunk_column(r, cur, k, c->model == PUG_NODES ? pug1_col_width[k] : pug_col_width[k]) != PM_OK)
+			return PM_ERR;
+	if (pm_cur_left(cur))
+		return pm_fail(cur->err, pm_cur_at(cur), "%zu bytes behind a chunk", pm_cur_left(cur));
+	c->ndef = 0;
+	c->now = c->slot;
+	c->run_known = false;
+	c->insns = 0;
+	if (c->model == PUG_PHRASES) {
+		pug_decode_begin(&r->m, c);
+	} else {
+		if (!r->m1)
+			r->m1 = pug1_model_new();
+		pug1_decode_begin(r->m1, c);
+	}
 	r->inside = true;
 	return PM_OK;
-}
-
-static enum pm_status damaged(const struct pug_reader *r, const char *what, struct pm_err *err)
-{
-	return pm_fail(err, r->at, "the chunk here makes no sense: %s", what);
-}
-
-static inline bool get_varint(struct col *c, uint64_t *v)
-{
-	const uint8_t *p = c->p;
-	unsigned shift = 0;
-
-	*v = 0;
-	do {
-		if (p == c->end || shift > 63)
-			return false;
-		*v |= (uint64_t)(*p & 0x7f) << shift;
-		shift += 7;
-	} while (*p++ & 0x80);
-	c->p = p;
-	return true;
-}
-
-static inline bool get_u32(struct col *c, uint32_t *v)
-{
-	if (c->end - c->p < 4)
-		return false;
-	*v = pug_get32(c->p);
-	c->p += 4;
-	return true;
-}
-
-static inline bool get_u64(struct col *c, uint64_t *v)
-{
-	if (c->end - c->p < 8)
-		return false;
-	*v = pug_get64(c->p);
-	c->p += 8;
-	return true;
-}
-
-/* What the side column has about the event at node @n, which becomes *@ev. */
-static enum pm_status get_side(struct pug_reader *r, const struct pug_node *n, struct pm_event *ev,
-			       struct pm_err *err)
-{
-	struct pm_builder *b = &r->b;
-	struct col *side = r->col + PUG_COL_SIDE;
-	struct pm_rare *rare;
-	uint64_t v, nargs, code, len;
-	size_t at;
-
-	ev->kind &= 0x7f;
-	switch (ev->kind) {
-	case PM_EV_UOP: {
-		const struct pug_def *d = r->def + r->m.cold[n - r->m.node].def;
-
-		pm_grow(b->uop, b->b.nuop, b->cap_uop);
-		b->uop[b->b.nuop] = d->uop;
-		b->uop[b->b.nuop].mem = ev->addr;
-		b->uop[b->b.nuop].target = ev->value;
-		ev->id = (uint32_t)b->b.nuop++;
-		ev->addr = d->addr;
-		ev->value = d->value;
-		return PM_OK;
-	}
-	case PM_EV_BUS: {
-		const struct pug_def *d = r->def + r->m.cold[n - r->m.node].def;
-
-		if (!get_varint(side, &v))
-			return damaged(r, "a bus transaction has no time", err);
-		pm_grow(b->bus, b->b.nbus, b->cap_bus);
-		b->bus[b->b.nbus] = d->bus;
-		b->bus[b->b.nbus].time = v - 1;
-		b->bus[b->b.nbus].data = ev->value;
-		ev->id = (uint32_t)b->b.nbus++;
-		ev->value = d->value;
-		return PM_OK;
-	}
-	case PM_EV_REG_READ:
-	case PM_EV_REG_WRITE:
-	case PM_EV_OPAQUE:
-		len = ev->size == 16 ? 16 : 0;
-		if (ev->kind == PM_EV_OPAQUE && !get_varint(side, &len))
-			return damaged(r, "bytes of an event are missing", err);
-		if (!len)
-			return PM_OK;
-		if ((uint64_t)(side->end - side->p) < len)
-			return damaged(r, "bytes of an event are missing", err);
-		ev->addr = pm_builder_bytes(b, side->p, len);
-		side->p += len;
-		return PM_OK;
-	}
-	if (ev->kind == PM_EV_TIME)
-		r->time = ev->value;
-	if (ev->id == PM_NONE)
-		return PM_OK;
-	if (!get_varint(side, &code) || !get_varint(side, &nargs) || code > UINT32_MAX || nargs > UINT32_MAX)
-		return damaged(r, "an event's record is cut", err);
-	pm_grow(b->rare, b->b.nrare, b->cap_rare);
-	ev->id = (uint32_t)b->b.nrare;
-	rare = b->rare + b->b.nrare++;
-	*rare = (struct pm_rare){ .code = (uint32_t)code, .nargs = (uint32_t)nargs };
-	for (unsigned i = 0; i < 8 && i < nargs; i++)
-		if (!get_varint(side, rare->arg + i))
-			return damaged(r, "an event's arguments are cut", err);
-	if (!get_varint(side, &len))
-		return damaged(r, "an event's name is cut", err);
-	if (!len)
-		return PM_OK;
-	if ((uint64_t)(side->end - side->p) < len - 1)
-		return damaged(r, "an event's name is cut", err);
-	at = pm_builder_bytes(b, side->p, len - 1);
-	pm_builder_bytes(b, "", 1);
-	rare->name = (const char *)(uintptr_t)(at + 1);
-	side->p += len - 1;
-	return PM_OK;
-}
-
-/* A new node from its definition; its number, or 0. */
-static uint32_t new_node(struct pug_reader *r, uint8_t op, struct pm_err *err)
-{
-	struct col *neu = r->col + PUG_COL_NEW;
-	const struct pm_code *code = r->now->code ? &r->now->code->code : NULL;
-	struct pug_ctx *x = &r->now->ctx;
-	uint64_t size, diff, kind, flags, delta = 0;
-	struct pm_event ev = { 0 };
-	struct pug_node *n;
-	uint32_t to;
-	uint8_t k;
-
-	if (neu->end - neu->p < 2)
-		goto cut;
-	kind = neu->p[0];
-	flags = neu->p[1];
-	neu->p += 2;
-	if (!get_varint(neu, &size) || !get_varint(neu, &diff))
-		goto cut;
-	k = kind & 0x7f;
-	if (!k || k >= PM_EV_COUNT || (pug_class[k] == PUG_SIDE) != (kind >> 7) || size > UINT16_MAX) {
-		damaged(r, "a new event's kind", err);
-		return 0;
-	}
-	ev.kind = (uint8_t)kind;
-	ev.flags = (uint8_t)flags;
-	ev.size = (uint16_t)size;
-	ev.id = r->m.new_id + (uint32_t)pug_unzigzag(diff);
-	r->m.new_id = ev.id;
-	to = pug_model_add(&r->m);
-	n = r->m.node + to;
-	memcpy(&n->sig, &ev, 8);
-	n->class = pug_class[k];
-	if (n->class == PUG_REF)
-		n->class |= PUG_IS_REF;
-	if (k == PM_EV_UOP || k == PM_EV_BUS) {
-		struct pm_cur c = pm_cur_init(neu->p, (size_t)(neu->end - neu->p), r->at, err);
-
-		pm_grow(r->def, r->ndef, r->cap_def);
-		pug_def_get(&c, k, r->def + r->ndef);
-		if (pm_failed(err))
-			return 0;
-		neu->p = c.p;
-		if (k == PM_EV_BUS || r->def[r->ndef].uop.ldst != '-')
-			n->class |= PUG_IS_REF;
-		r->m.cold[to].def = (uint32_t)r->ndef++;
-	}
-	if (PUG_CLASS(n) == PUG_STATIC) {
-		uint64_t addr = r->m.new_addr;
-
-		n->off[1] = x->code;
-		if (k == PM_EV_BLOCK) {
-			if (ev.id != PM_NONE) {
-				if (!code || ev.id >= code->nblock) {
-					damaged(r, "a block that is not in the code table", err);
-					return 0;
-				}
-				addr = code->block[ev.id].pc;
-				n->value = code->block[ev.id].n;
-			}
-		} else if (code && ev.id < code->ninsn) {
-			addr = code->insn[ev.id].pc;
-		} else if (code && ev.id != PM_NONE && (k == PM_EV_INSN || k == PM_EV_BRANCH)) {
-			damaged(r, "an instruction that is not in the code table", err);
-			return 0;
-		}
-		switch (op & 7 << 3) {
-		case 0:
-			break;
-		case PUG_ADDR_D16:
-			if (r->col[PUG_COL_D16].end - r->col[PUG_COL_D16].p < 2)
-				goto cut;
-			delta = (uint64_t)(int64_t)(int16_t)(r->col[PUG_COL_D16].p[0] |
-							     r->col[PUG_COL_D16].p[1] << 8);
-			r->col[PUG_COL_D16].p += 2;
-			addr = r->m.new_addr + delta;
-			break;
-		case PUG_ADDR_D32: {
-			uint32_t v;
-
-			if (!get_u32(r->col + PUG_COL_D32, &v))
-				goto cut;
-			addr = r->m.new_addr + (uint64_t)(int64_t)(int32_t)v;
-			break;
-		}
-		case PUG_ADDR_A64:
-			if (!get_u64(r->col + PUG_COL_A64, &addr))
-				goto cut;
-			break;
-		default:
-			damaged(r, "a new event's address", err);
-			return 0;
-		}
-		n->last = addr;
-		r->m.new_addr = addr;
-	}
-	pug_model_place(&r->m, to, x->cur);
-	return to;
-cut:
-	damaged(r, "a new event's definition is cut", err);
-	return 0;
-}
-
-/* The address of an event at @node that the op gives. */
-static bool get_addr(struct pug_reader *r, uint32_t node, uint8_t op, uint64_t *addr)
-{
-	struct pug_node *n = r->m.node + node;
-	struct pug_ctx *x = &r->now->ctx;
-	uint64_t base = op & PUG_BASE_PREV ? x->base[1] : n->last;
-	unsigned k = op >> 3 & 7;
-	struct col *c;
-	uint32_t v;
-
-	switch (k << 3) {
-	case PUG_ADDR_STRIDE:
-		*addr = n->last + n->off[0];
-		n->mode = 0;
-		return true;
-	case PUG_ADDR_PREV:
-	case PUG_ADDR_PREV2:
-	case PUG_ADDR_STACK:
-		*addr = x->base[k] + n->off[k];
-		n->mode = (uint8_t)k;
-		return n->class & PUG_IS_REF;
-	case PUG_ADDR_SEEN:
-		if (r->level == PUG_FAST || !(n->class & PUG_IS_REF))
-			return false;
-		*addr = r->m.seen[pug_seen_slot(node, n->last)];
-		n->mode = PUG_MODE_SEEN;
-		return true;
-	case PUG_ADDR_D16:
-		c = r->col + PUG_COL_D16;
-		if (c->end - c->p < 2)
-			return false;
-		*addr = base + (uint64_t)(int64_t)(int16_t)(c->p[0] | c->p[1] << 8);
-		c->p += 2;
-		break;
-	case PUG_ADDR_D32:
-		if (!get_u32(r->col + PUG_COL_D32, &v))
-			return false;
-		*addr = base + (uint64_t)(int64_t)(int32_t)v;
-		break;
-	default:
-		if (!get_u64(r->col + PUG_COL_A64, addr))
-			return false;
-		break;
-	}
-	if (r->level > PUG_FAST && (n->class & PUG_IS_REF))
-		r->m.seen[pug_seen_slot(node, n->last)] = *addr;
-	return true;
-}
-
-/* One op and its event, if it has one: *@made. */
-static enum pm_status get_op(struct pug_reader *r, bool *made, struct pm_err *err)
-{
-	struct pug_model *m = &r->m;
-	struct pug_ctx *x = &r->now->ctx;
-	const struct pug_node *cur = m->node + x->cur;
-	bool asked = cur->multi;
-	uint32_t hs = pug_hist_slot(x->cur, x->hist), to = 0;
-	struct col *ops = r->col + PUG_COL_OP;
-	struct pug_node *n;
-	struct pm_event *ev;
-	uint64_t v, addr;
-	uint8_t op;
-
-	*made = false;
-	if (ops->p == ops->end)
-		return damaged(r, "it ends too early", err);
-	op = *ops->p++;
-	switch (op & 7) {
-	case PUG_NODE_EXPECTED:
-		to = asked && m->expect[hs] ? m->expect[hs] : cur->next;
-		break;
-	case PUG_NODE_NEXT:
-		to = cur->next;
-		break;
-	case PUG_NODE_ALT:
-		to = m->cold[x->cur].alt;
-		break;
-	case PUG_NODE_KNOWN:
-		if (!get_u32(r->col + PUG_COL_NODE, &to))
-			return damaged(r, "an event's number is missing", err);
-		break;
-	case PUG_NODE_NEW:
-		to = new_node(r, op, err);
-		if (!to)
-			return PM_ERR;
-		break;
-	case PUG_NODE_SWITCH:
-		if (!get_varint(r->col + PUG_COL_SIDE, &v) || !v || v > r->nslot)
-			return damaged(r, "a switch to a stream that it does not have", err);
-		r->now = r->slot + v - 1;
-		return PM_OK;
-	}
-	if (!to || to >= m->n)
-		return damaged(r, "an event that was not defined", err);
-	n = m->node + to;
-	if (PUG_CLASS(n) == PUG_STATIC) {
-		if (n->off[1] != x->code)
-			return damaged(r, "an instruction of another code table", err);
-		addr = n->last;
-	} else {
-		if (!get_addr(r, to, op, &addr))
-			return damaged(r, "an address is missing", err);
-		pug_restride(n, addr);
-		if (n->class & PUG_IS_REF)
-			pug_ref_done(n, x, addr);
-		else
-			n->last = addr;
-	}
-	if (op & PUG_VALUE) {
-		if (!get_u64(r->col + PUG_COL_VAL, &v))
-			return damaged(r, "a value is missing", err);
-		n->value += v;
-		if ((uint8_t)n->sig == PM_EV_BLOCK && n->sig >> 32 != PM_NONE) {
-			const struct pm_code *code = &r->now->code->code;
-
-			if (n->value > code->block[n->sig >> 32].n)
-				return damaged(r, "a block executed more instructions than it has", err);
-		}
-	}
-	if (asked) {
-		m->expect[hs] = to;
-		x->hist = pug_hist_next(x->hist, to);
-	}
-	if (op & 7)
-		pug_learn(m, x->cur, to);
-	x->cur = to;
-	ev = r->b.ev + r->b.b.n++;
-	memcpy(ev, &n->sig, 8);
-	ev->addr = addr;
-	ev->value = n->value;
-	*made = true;
-	return PUG_CLASS(n) == PUG_SIDE ? get_side(r, n, ev, err) : PM_OK;
-}
-
-/* HOT: up to @count events that are as the model expects; how many, and why it stopped. */
-static uint32_t free_events(struct pug_reader *r, uint32_t count, enum pm_status *status, struct pm_err *err)
-{
-	struct pug_node *node = r->m.node;
-	uint32_t *expect = r->m.expect;
-	const uint64_t *seen = r->m.seen;
-	struct pug_ctx *x = &r->now->ctx;	/* runs are short: copying it would cost more */
-	uint32_t at = x->cur;
-	struct pm_event *ev = r->b.ev + r->b.b.n;
-	uint32_t i;
-
-	*status = PM_OK;
-	for (i = 0; i < count; i++, ev++) {
-		const struct pug_node *cur = node + at;
-		uint32_t p = cur->next, hs = 0;
-		bool asked = cur->multi;
-		struct pug_node *n;
-		uint64_t addr;
-
-		if (asked) {
-			hs = pug_hist_slot(at, x->hist);
-			p = expect[hs] ? expect[hs] : p;
-			expect[hs] = p;
-			x->hist = pug_hist_next(x->hist, p);
-		}
-		n = node + p;
-		if (n->class & PUG_IS_REF) {
-			if (n->mode == PUG_MODE_SEEN)
-				addr = seen[pug_seen_slot(p, n->last)];
-			else
-				addr = n->mode ? x->base[n->mode] + n->off[n->mode] : n->last + n->off[0];
-			n->sure = 1;
-			pug_ref_done(n, x, addr);
-		} else if (n->class == PUG_STATIC) {
-			addr = n->last;
-			if (n->off[1] != x->code)
-				goto bad;
-		} else {
-			if (!p)
-				goto bad;
-			addr = n->last + n->off[0];
-			n->last = addr;
-			n->sure = 1;
-		}
-		memcpy(ev, &n->sig, 8);
-		ev->addr = addr;
-		ev->value = n->value;
-		at = p;
-		if (PUG_CLASS(n) == PUG_SIDE) {
-			x->cur = at;
-			*status = get_side(r, n, ev, err);
-			if (*status != PM_OK)
-				return i;
-		}
-	}
-	x->cur = at;
-	r->b.b.n += i;
-	return i;
-bad:
-	*status = damaged(r, "an event that cannot be expected", err);
-	return i;
 }
 
 /* A batch of the chunk's events, all of one stream. */
 static enum pm_status chunk_batch(struct pug_reader *r, const struct pm_batch **b, struct pm_err *err)
 {
-	struct rslot *slot;
+	struct pug_chunk_in *c = &r->c;
+	uint64_t before = c->insns;
 
-	if (r->b.cap_ev < OUT_EVENTS) {
-		r->b.cap_ev = OUT_EVENTS;
-		r->b.ev = pm_realloc(r->b.ev, OUT_EVENTS * sizeof *r->b.ev);
-	}
-again:
-	slot = r->now;
-	pm_builder_reset(&r->b, slot->stream, slot->code ? &slot->code->code : NULL);
-	while (r->left && r->b.b.n < OUT_EVENTS && r->now == slot) {
-		enum pm_status s;
-		uint32_t want;
-		bool made;
-
-		if (!r->run_known) {
-			uint64_t run;
-
-			if (!get_varint(r->col + PUG_COL_RUN, &run) || run > r->left)
-				return damaged(r, "a run of events is longer than the chunk", err);
-			r->run = (uint32_t)run;
-			r->run_known = true;
-		}
-		want = (uint32_t)(OUT_EVENTS - r->b.b.n);
-		if (want > r->run)
-			want = r->run;
-		if (want) {
-			uint32_t got = free_events(r, want, &s, err);
-
-			if (s != PM_OK)
-				return s;
-			r->run -= got;
-			r->left -= got;
-		}
-		if (r->run || !r->left || r->b.b.n == OUT_EVENTS)
-			continue;
-		r->run_known = false;
-		if (get_op(r, &made, err) != PM_OK)
-			return PM_ERR;
-		r->left -= made;
-	}
-	if (!r->b.b.n && r->left)
-		goto again;
-	r->b.b.first_insn = slot->insns;
-	{
-		uint64_t insns = pm_tally_add(&r->tally, r->b.ev, r->b.b.n);
-
-		slot->insns += insns;
-		r->chunk_insns += insns;
-	}
-	if (!r->left) {
+	if ((c->model == PUG_PHRASES ? pug_decode(&r->m, c, err) : pug1_decode(r->m1, c, err)) != PM_OK)
+		return PM_ERR;
+	r->insns += c->insns - before;
+	if (!c->left) {
 		r->inside = false;
-		if (r->chunk_insns != r->rec.ninsn)
-			return pm_fail(err, r->at, "the chunk here has %" PRIu64 " instructions, its header says %u",
-				       r->chunk_insns, r->rec.ninsn);
+		if (c->insns != r->rec.ninsn)
+			return pm_fail(err, c->at, "the chunk here has %" PRIu64 " instructions, its header says %u",
+				       c->insns, r->rec.ninsn);
 	}
-	*b = pm_builder_batch(&r->b);
+	*b = pm_builder_batch(&c->b);
 	return PM_OK;
 }
 
@@ -769,7 +307,7 @@ again:
 static enum pm_status cut(struct pug_reader *r, uint64_t at, struct pm_err *err)
 {
 	r->cut = true;
-	return pm_fail(err, at, "the trace is cut here, after %" PRIu64 " instructions", r->tally.insns);
+	return pm_fail(err, at, "the trace is cut here, after %" PRIu64 " instructions", r->insns);
 }
 
 static enum pm_status skip_chunk(struct pug_reader *r, uint64_t at, struct pm_err *err)
@@ -777,7 +315,7 @@ static enum pm_status skip_chunk(struct pug_reader *r, uint64_t at, struct pm_er
 	size_t left = PUG_RECORD + (size_t)r->rec.size, got;
 
 	r->skipped = true;
-	r->tally.insns = r->rec.insns + r->rec.ninsn;
+	r->insns = r->rec.insns + r->rec.ninsn;
 	while (left) {
 		size_t part = left < 1 << 20 ? left : 1 << 20;
 
@@ -820,7 +358,6 @@ static enum pm_status next_record(struct pug_reader *r, struct pm_err *err)
 	if (pug_crc(p + PUG_RECORD, r->rec.size) != r->rec.crc)
 		return pm_fail(err, at, "the record here has a wrong checksum");
 	c = pm_cur_init(p + PUG_RECORD, r->rec.size, at + PUG_RECORD, err);
-	r->at = at;
 	switch (r->rec.tag) {
 	case PUG_INFO:
 		s = get_info(r, &c);
@@ -833,14 +370,14 @@ static enum pm_status next_record(struct pug_reader *r, struct pm_err *err)
 		break;
 	case PUG_DATA:
 		if (r->skipped) {		/* what was not read is not known to have been right */
-			r->tally.insns = r->rec.insns;
+			r->insns = r->rec.insns;
 			r->events = r->rec.events;
 		}
-		if (r->rec.insns != r->tally.insns || r->rec.events != r->events)
+		if (r->rec.insns != r->insns || r->rec.events != r->events)
 			return pm_fail(err, at, "the chunk here should follow instruction %" PRIu64 ", it follows %"
-				       PRIu64, r->rec.insns, r->tally.insns);
-		s = begin_chunk(r, &c);
-		r->events += r->left;
+				       PRIu64, r->rec.insns, r->insns);
+		s = begin_chunk(r, at, &c);
+		r->events += r->c.left;
 		r->chunks++;
 		break;
 	case PUG_INDX:
@@ -934,7 +471,6 @@ void *pug_read_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t 
 	r = pm_alloc(sizeof *r);
 	r->in = in;
 	r->facts = *facts = (uint32_t)has;
-	pug_model_init(&r->m);
 	pm_buf_add(&r->info, "\0", 2);
 	/* the description stands first: know it before the first event */
 	p = pm_input_peek(in, PUG_RECORD, &got, err);
@@ -968,9 +504,10 @@ void pug_read_close(void *self)
 	pm_buf_release(&r->payload);
 	pm_buf_release(&r->info);
 	pug_model_release(&r->m);
-	free(r->def);
-	free(r->slot);
-	pm_builder_release(&r->b);
+	pug1_model_free(r->m1);
+	free(r->c.def);
+	free(r->c.slot);
+	pm_builder_release(&r->c.b);
 	free(r);
 }
 
@@ -990,7 +527,7 @@ enum pm_status pug_read_seek(void *self, uint64_t insn, uint64_t *first, struct 
 			return PM_OK;
 		}
 		if (r->ended || r->cut) {
-			*first = r->tally.insns;
+			*first = r->insns;
 			return PM_OK;		/* nothing is left; next() says so */
 		}
 		if (next_record(r, err) != PM_OK) {

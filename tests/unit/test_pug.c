@@ -495,7 +495,7 @@ static void test_other_versions(void **state)
 	file.p[8] = PUG_MAJOR + 1;
 	pug_put32(file.p + 28, pug_crc(file.p, 28));
 	assert_int_equal(read_all(file.p, file.n, NULL, &err), PM_ERR);
-	assert_non_null(strstr(err.msg, "version 2"));
+	assert_non_null(strstr(err.msg, "version 3"));
 	assert_int_equal(err.off, 8);
 	pm_buf_release(&file);
 	world_release(&w);
