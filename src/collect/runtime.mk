@@ -1,28 +1,40 @@
 # SPDX-License-Identifier: MIT
-# The runtime: freestanding, linked at its fixed address, carried inside the controller as bytes.
+# The runtime: freestanding, linked at its fixed address, carried inside the controller as bytes; once
+# for 64-bit programs and once for i386's.
 RT_DIR  := src/collect/runtime
-RT_SRCS := $(wildcard $(RT_DIR)/*.c) $(RT_DIR)/entry.S
+RT_SRCS := $(addprefix $(RT_DIR)/,core.c signal.c syscall.c)
+RT_DEPS := $(wildcard $(RT_DIR)/*.h) $(RT_DIR)/rt.ld
 RT_B    := build/rt
 RT_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -ffreestanding -fno-stack-protector \
-            -fpie -fno-builtin -fno-asynchronous-unwind-tables -fcf-protection=none -mno-red-zone \
+            -fno-builtin -fno-asynchronous-unwind-tables -fcf-protection=none \
             -mgeneral-regs-only -fno-tree-loop-distribute-patterns -I$(RT_DIR)
-EXTRA_OBJS += $(RT_B)/image.o $(RT_B)/rti-image.o
+RT_LINK := -nostdlib -static -no-pie -Wl,-T,$(RT_DIR)/rt.ld -Wl,--build-id=none -Wl,-z,noexecstack
+EXTRA_OBJS += $(RT_B)/image.o $(RT_B)/image32.o $(RT_B)/rti-image.o
 
-$(RT_B)/rt.elf: $(RT_SRCS) $(wildcard $(RT_DIR)/*.h) $(RT_DIR)/rt.ld
+$(RT_B)/rt.elf: $(RT_SRCS) $(RT_DIR)/x86_64.c $(RT_DIR)/trace.c $(RT_DIR)/entry_x86_64.S $(RT_DEPS)
 	@mkdir -p $(@D)
-	$(CC) $(RT_FLAGS) -nostdlib -static -no-pie -Wl,-T,$(RT_DIR)/rt.ld -Wl,--build-id=none \
-		-Wl,-z,noexecstack -o $@ $(RT_SRCS)
+	$(CC) $(RT_FLAGS) -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=0x100000000000 -o $@ \
+		$(filter %.c %.S,$^)
 
-$(RT_B)/image.o: $(RT_B)/rt.elf $(RT_DIR)/image.inc.s
+$(RT_B)/rt32.elf: $(RT_SRCS) $(RT_DIR)/i386.c $(RT_DIR)/entry_i386.S $(RT_DEPS)
+	@mkdir -p $(@D)
+	$(CC) $(RT_FLAGS) -m32 -fno-pie $(RT_LINK) -Wl,--defsym=rt_base=0x30000000 -o $@ \
+		$(filter %.c %.S,$^)
+
+$(RT_B)/image%.o: $(RT_B)/rt%.elf $(RT_DIR)/image.S
+	objcopy -O binary -j .text $< $(RT_B)/rt$*.text
+	objcopy -O binary -j .data $< $(RT_B)/rt$*.data
+	$(CC) -c -DRT=pm_rt$* -DFILE=rt$* -Wa,-I$(RT_B) -o $@ $(RT_DIR)/image.S
+$(RT_B)/image.o: $(RT_B)/rt.elf $(RT_DIR)/image.S
 	objcopy -O binary -j .text $< $(RT_B)/rt.text
 	objcopy -O binary -j .data $< $(RT_B)/rt.data
-	$(CC) -c -I$(RT_B) -Wa,-I$(RT_B) -o $@ $(RT_DIR)/image.inc.s
+	$(CC) -c -DRT=pm_rt -DFILE=rt -Wa,-I$(RT_B) -o $@ $(RT_DIR)/image.S
 
 # The same for instrumented executables, which have no controller (image.c), and their first page.
-$(RT_B)/rti.elf: $(RT_SRCS) $(wildcard $(RT_DIR)/*.h) $(RT_DIR)/rt.ld
+$(RT_B)/rti.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,x86_64.c trace.c image.c entry_x86_64.S) $(RT_DEPS)
 	@mkdir -p $(@D)
-	$(CC) $(RT_FLAGS) -DRT_IDT -nostdlib -static -no-pie -Wl,-T,$(RT_DIR)/rt.ld -Wl,--build-id=none \
-		-Wl,-z,noexecstack -o $@ $(RT_SRCS)
+	$(CC) $(RT_FLAGS) -DRT_IDT -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=0x100000000000 -o $@ \
+		$(filter %.c %.S,$^)
 
 $(RT_B)/start.elf: $(RT_DIR)/start.S $(RT_DIR)/image.h $(RT_DIR)/abi.h
 	@mkdir -p $(@D)

@@ -331,7 +331,7 @@ static void mk_insn(struct maker *m)
 	for (;;) {
 		random_insn(p);
 		if (!x86_decode(ref_dec, p, sizeof p, &x) || x.kind != X86_PLAIN ||
-		    x.prop & (X86_RIP | X86_FS) || x.write & (1 << 4 | 1 << 6))
+		    x.prop & (X86_RIP | X86_TLS) || x.write & (1 << 4 | 1 << 6))
 			continue;
 		ZydisDecoderDecodeFull(&m->zd, p, sizeof p, &z, op);
 		if (unfit(&z, op) || z.mnemonic == ZYDIS_MNEMONIC_INT3 || z.mnemonic == ZYDIS_MNEMONIC_INT1)

@@ -167,7 +167,7 @@ static uint64_t outside_entry(struct placed *p, const struct xl_block *b)
 	R->used = (R->used + 15) & ~15ul;
 	*at = (uint64_t)R->cache + R->used;
 	c = R->cache + R->used;
-	c += xl_count(c, b->live, p->counter0 + b->flow.in, 1, field, &n);
+	c += xl_count(c, false, b->live, p->counter0 + b->flow.in, 1, field, &n);
 	if (c - (uint8_t *)*at > XL_COUNT_MAX)
 		wrong("xl_count() is too long");
 	*c++ = 0xe9;
@@ -295,7 +295,7 @@ static uint64_t need_indirect(uint64_t pc)
 
 		R->used = (R->used + 15) & ~15ul;
 		at = (uint64_t)R->cache + R->used;
-		R->used += xl_indirect_entry(R->cache + R->used, at, direct, b->live);
+		R->used += xl_indirect_entry(R->cache + R->used, false, at, direct, b->live);
 		/* the harness needs to know the place: give it a unit of its own */
 		struct placed n = { .at = at };
 

@@ -28,7 +28,7 @@
 
 #include "collect/process/session.h"
 
-#define CACHE_VERSION 2u
+#define CACHE_VERSION 3u
 
 struct identity {
 	uint64_t dev, ino, size, mtime, mtime_ns, ctime, ctime_ns;
@@ -51,15 +51,15 @@ struct saved_outside {
 
 struct cache_file {
 	char magic[8];			/* "pugmkTC\n" */
-	uint32_t version, abi, kind, absolute;
+	uint32_t version, abi, kind, absolute, i386, pad;
 	uint64_t build;			/* of pugmark: another translator, another cache */
 	uint64_t sum, map_sum, text_hash, text_len, file_off;
 	struct identity id;
-	uint64_t lo;			/* where the text was; only absolute code depends on it */
-	int64_t distance;		/* code - lo */
+	uint64_t lo;			/* where the text was: absolute code depends on it */
+	int64_t distance;		/* code - lo; i386: code */
 	uint32_t ncode, nunit, nblock, nlink, nentry, nmap, hash_mask, noutside;
-	uint32_t nrel_pc, nrel_counter, nrel_link;
-	uint64_t units, blocks, flows, links, rel_pc, rel_counter, rel_link, entries, outsides, code;
+	uint32_t nrel_pc, nrel_counter, nrel_link, nrel_place;
+	uint64_t units, blocks, flows, links, rel_pc, rel_counter, rel_link, rel_place, entries, outsides, code;
 	uint64_t map, hash, size;
 };
 
@@ -93,7 +93,7 @@ static uint64_t build_number(void)
 	extern const uint8_t pm_rt_text[], pm_rt_text_end[];
 	static uint64_t n;
 
-	/* the runtime's bytes and the translator's date of birth */
+	/* the runtime's bytes (those for i386 are made from the same sources) and the translator's birth */
 	if (!n)
 		n = mix(pm_rt_text, (size_t)(pm_rt_text_end - pm_rt_text), 1) ^
 		    mix(PM_VERSION " " __DATE__ " " __TIME__, sizeof PM_VERSION " " __DATE__ " " __TIME__, 2);
@@ -162,38 +162,32 @@ bool cache_open(struct session *s, struct pm_err *err)
 /* "b" and the build id in hex, or "h" and a hash of the text. */
 static void make_key(struct module *m, int fd)
 {
-	Elf64_Ehdr eh;
-	Elf64_Phdr ph;
+	struct segment g;
 	size_t n = 0;
 
-	if (pread(fd, &eh, sizeof eh, 0) == sizeof eh && eh.e_phentsize == sizeof ph)
-		for (unsigned i = 0; i < eh.e_phnum && !n; i++) {
-			uint8_t note[1024];
-			ssize_t got;
+	for (unsigned i = 0; !n && elf_segment(fd, i, &g); i++) {
+		uint8_t note[1024];
+		ssize_t got;
 
-			if (pread(fd, &ph, sizeof ph, (off_t)(eh.e_phoff + i * sizeof ph)) != sizeof ph)
+		if (g.type != PT_NOTE)
+			continue;
+		got = pread(fd, note, g.filesz < sizeof note ? g.filesz : sizeof note, (off_t)g.off);
+		for (size_t at = 0; got > 0 && at + 12 <= (size_t)got; ) {
+			uint32_t h[3];
+
+			memcpy(h, note + at, sizeof h);
+			if (h[2] == NT_GNU_BUILD_ID && h[0] == 4 && h[1] && h[1] <= 32 &&
+			    at + 16 + h[1] <= (size_t)got && !memcmp(note + at + 12, "GNU", 4)) {
+				n = (size_t)sprintf(m->key, "b");
+				for (uint32_t k = 0; k < h[1]; k++)
+					n += (size_t)sprintf(m->key + n, "%02x", note[at + 16 + k]);
 				break;
-			if (ph.p_type != PT_NOTE)
-				continue;
-			got = pread(fd, note, ph.p_filesz < sizeof note ? ph.p_filesz : sizeof note,
-				    (off_t)ph.p_offset);
-			for (size_t at = 0; got > 0 && at + 12 <= (size_t)got; ) {
-				uint32_t h[3];
-
-				memcpy(h, note + at, sizeof h);
-				if (h[2] == NT_GNU_BUILD_ID && h[0] == 4 && h[1] && h[1] <= 32 &&
-				    at + 16 + h[1] <= (size_t)got && !memcmp(note + at + 12, "GNU", 4)) {
-					n = (size_t)sprintf(m->key, "b");
-					for (uint32_t k = 0; k < h[1]; k++)
-						n += (size_t)sprintf(m->key + n, "%02x",
-								     note[at + 16 + k]);
-					break;
-				}
-				if (h[0] > sizeof note || h[1] > sizeof note)
-					break;
-				at += 12 + ((h[0] + 3) & ~3u) + ((h[1] + 3) & ~3u);
 			}
+			if (h[0] > sizeof note || h[1] > sizeof note)
+				break;
+			at += 12 + ((h[0] + 3) & ~3u) + ((h[1] + 3) & ~3u);
 		}
+	}
 	if (!n)
 		n = (size_t)sprintf(m->key, "h%016" PRIx64, mix(m->text, m->text_len, 0));
 	snprintf(m->key + n, sizeof m->key - n, "-%" PRIx64 "-%d", m->file_off >> 12, XL_PROFILE);
@@ -216,7 +210,7 @@ static bool sound(const struct cache_file *f, size_t size)
 		{ f->flows, (uint64_t)f->nblock * sizeof(struct xl_flow) },
 		{ f->links, (uint64_t)f->nlink * sizeof(struct saved_link) },
 		{ f->rel_pc, 4ull * f->nrel_pc }, { f->rel_counter, 4ull * f->nrel_counter },
-		{ f->rel_link, 4ull * f->nrel_link },
+		{ f->rel_link, 4ull * f->nrel_link }, { f->rel_place, 4ull * f->nrel_place },
 		{ f->entries, (uint64_t)f->nentry * sizeof(struct saved_entry) },
 		{ f->outsides, (uint64_t)f->noutside * sizeof(struct saved_outside) },
 		{ f->code, f->ncode }, { f->map, (uint64_t)f->nmap * sizeof(struct xl_map) },
@@ -235,11 +229,11 @@ static bool sound(const struct cache_file *f, size_t size)
 	return sum_of(f) == f->sum;
 }
 
-static bool same_text(const struct cache_file *f, const struct module *m)
+static bool same_text(const struct cache_file *f, const struct space *sp, const struct module *m)
 {
 	struct identity id;
 
-	if (f->text_len != m->text_len || f->file_off != m->file_off || f->absolute != m->absolute ||
+	if (f->i386 != sp->i386 || f->text_len != m->text_len || f->file_off != m->file_off || f->absolute != m->absolute ||
 	    (m->absolute && f->lo != m->lo))
 		return false;
 	identify(&m->st, &id);
@@ -269,17 +263,22 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 	const struct saved_outside *o = AT(f, outsides);
 	const struct blk *b = AT(f, blocks);
 	uint32_t block0 = (uint32_t)sp->nblock, link0 = (uint32_t)sp->nlink;
-	uint64_t *table = (uint64_t *)(s->code + sp->base);
+	uint64_t *table = space_links(s, sp);
 
 	memcpy(code, AT(f, code), f->ncode);
-	add32(code, AT(f, rel_counter), f->nrel_counter, 8 * block0);
+	add32(code, AT(f, rel_counter), f->nrel_counter, xl_counter_size(sp->i386) * block0);
 	add32(code, AT(f, rel_link), f->nrel_link, link0);
-	if ((int64_t)(m->code - m->lo) != f->distance)
+	if (sp->i386) {
+		add32(code, AT(f, rel_pc), f->nrel_pc, (uint32_t)(m->lo - f->lo));
+		add32(code, AT(f, rel_place), f->nrel_place, (uint32_t)(m->code - (uint64_t)f->distance));
+	} else if ((int64_t)(m->code - m->lo) != f->distance) {
 		add32(code, AT(f, rel_pc), f->nrel_pc,
 		      (uint32_t)(f->distance - (int64_t)(m->code - m->lo)));
+	}
 	pm_buf_add(&m->rel_pc, AT(f, rel_pc), 4ull * f->nrel_pc);
 	pm_buf_add(&m->rel_counter, AT(f, rel_counter), 4ull * f->nrel_counter);
 	pm_buf_add(&m->rel_link, AT(f, rel_link), 4ull * f->nrel_link);
+	pm_buf_add(&m->rel_place, AT(f, rel_place), 4ull * f->nrel_place);
 	m->code_len = f->ncode;
 
 	while (sp->cap_block < sp->nblock + f->nblock) {
@@ -309,6 +308,9 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 	for (uint32_t i = 0; i < f->nlink; i++) {
 		uint64_t target = l[i].target + m->lo, *head;
 
+		if (sp->i386)
+			target = (uint32_t)target;
+
 		pm_grow(sp->link, sp->nlink, sp->cap_link);
 		sp->link[sp->nlink] = (struct link){ target, mi, l[i].site, l[i].stub, 0, false };
 		table[sp->nlink] = target;
@@ -320,7 +322,7 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 		sp->nlink++;
 	}
 	for (uint32_t i = 0; i < f->nentry; i++)
-		space_shadow(s, m, m->lo + e[i].pc, m->code + e[i].code);
+		space_shadow(s, sp, m, m->lo + e[i].pc, m->code + e[i].code);
 	m->cached_map = AT(f, map);
 	m->ncached_map = f->nmap;
 	m->cached_hash = AT(f, hash);
@@ -339,8 +341,8 @@ static bool consistent(const struct cache_file *f, const struct module *m)
 	const struct saved_outside *o = AT(f, outsides);
 	const struct xl_flow *w = AT(f, flows);
 	const struct blk *b = AT(f, blocks);
-	const uint32_t *rel[3] = { AT(f, rel_pc), AT(f, rel_counter), AT(f, rel_link) };
-	const uint32_t nrel[3] = { f->nrel_pc, f->nrel_counter, f->nrel_link };
+	const uint32_t *rel[4] = { AT(f, rel_pc), AT(f, rel_counter), AT(f, rel_link), AT(f, rel_place) };
+	const uint32_t nrel[4] = { f->nrel_pc, f->nrel_counter, f->nrel_link, f->nrel_place };
 
 	if (f->ncode > m->code_cap / 2)
 		return false;
@@ -365,7 +367,7 @@ static bool consistent(const struct cache_file *f, const struct module *m)
 	for (uint32_t i = 0; i < f->nentry; i++)
 		if (e[i].pc >= m->hi - m->lo || e[i].code >= f->ncode)
 			return false;
-	for (int k = 0; k < 3; k++)
+	for (int k = 0; k < 4; k++)
 		for (uint32_t i = 0; i < nrel[k]; i++)
 			if (rel[k][i] + 4ull > f->ncode)
 				return false;
@@ -392,7 +394,7 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd)
 	}
 	f = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, in, 0);
 	if (f != MAP_FAILED) {
-		if (sound(f, (size_t)st.st_size) && same_text(f, m) && consistent(f, m)) {
+		if (sound(f, (size_t)st.st_size) && same_text(f, sp, m) && consistent(f, m)) {
 			load(s, sp, mi, f);
 			m->cache = f;
 			m->cache_size = (size_t)st.st_size;
@@ -440,14 +442,15 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi)
 {
 	struct module *m = &sp->module[mi];
 	struct cache_file f = { .magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI,
-				.kind = XL_PROFILE, .absolute = m->absolute, .build = build_number(),
+				.kind = XL_PROFILE, .absolute = m->absolute, .i386 = sp->i386,
+				.build = build_number(),
 				.text_len = m->text_len, .file_off = m->file_off, .lo = m->lo };
 	uint32_t *number = pm_alloc((sp->nblock + 1) * sizeof *number);	/* in the module, + 1 */
 	uint32_t *link = pm_alloc((sp->nlink + 1) * sizeof *link);
 	uint8_t *code = pm_alloc(m->code_len + 1);
 	struct pm_buf out = { 0 }, units = { 0 }, blocks = { 0 }, links = { 0 }, entries = { 0 },
 		      counters = { 0 }, stubs = { 0 }, map = { 0 }, flows = { 0 }, outsides = { 0 };
-	uint32_t *hash, nblock = 0, nlink = 0;
+	uint32_t *hash, nblock = 0, nlink = 0, each = xl_counter_size(sp->i386);
 	char tmp[128];
 	bool whole;
 	int fd;
@@ -501,10 +504,10 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi)
 		uint32_t at = ((uint32_t *)m->rel_counter.p)[i], v;
 
 		memcpy(&v, code + at, 4);
-		v = (uint32_t)(v - RT_COUNTERS) / 8;
+		v = (v - RT_COUNTERS) / each;
 		if (v >= sp->nblock || !number[v])
 			continue;
-		v = (uint32_t)(RT_COUNTERS + 8ull * (number[v] - 1));
+		v = RT_COUNTERS + each * (number[v] - 1);
 		memcpy(code + at, &v, 4);
 		pm_buf_add(&counters, &at, 4);
 	}
@@ -529,7 +532,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi)
 			h = (h + 1) & f.hash_mask;
 		hash[h] = i + 1;
 	}
-	f.distance = (int64_t)(m->code - m->lo);
+	f.distance = (int64_t)(sp->i386 ? m->code : m->code - m->lo);
 	f.text_hash = mix(m->text, m->text_len, 0);
 	identify(&m->st, &f.id);
 	f.ncode = (uint32_t)m->code_len;
@@ -542,6 +545,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi)
 	f.nrel_pc = (uint32_t)(m->rel_pc.n / 4);
 	f.nrel_counter = (uint32_t)(counters.n / 4);
 	f.nrel_link = (uint32_t)(stubs.n / 4);
+	f.nrel_place = (uint32_t)(m->rel_place.n / 4);
 	put(&out, &f, sizeof f);
 	f.units = put(&out, units.p, units.n);
 	f.blocks = put(&out, blocks.p, blocks.n);
@@ -550,6 +554,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi)
 	f.rel_pc = put(&out, m->rel_pc.p, m->rel_pc.n);
 	f.rel_counter = put(&out, counters.p, counters.n);
 	f.rel_link = put(&out, stubs.p, stubs.n);
+	f.rel_place = put(&out, m->rel_place.p, m->rel_place.n);
 	f.entries = put(&out, entries.p, entries.n);
 	f.outsides = put(&out, outsides.p, outsides.n);
 	f.code = put(&out, code, m->code_len);

@@ -1,52 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /* gather.c - from counters in shared memory to a pm_counts */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collect/process/session.h"
 
-/* A thread is over (or the session is): add its counters to the process and clear them. Only pages
- * that were ever touched are looked at. */
-void gather_thread(struct session *s, struct proc *p, struct thread *t)
+static void add_count(struct counts_of *c, uint32_t block, uint64_t count)
 {
-	off_t base = (off_t)((uint64_t)t->block * RT_BLOCK_SIZE + RT_COUNTERS);
-	off_t end = base + (off_t)(p->space->nblock * 8), at, stop;
-	struct counts_of *c;
-
-	if (!t->live)
+	if (!count)
 		return;
-	t->live = false;
-	pm_grow(p->counts, p->ncounts, p->cap_counts);
-	c = &p->counts[p->ncounts++];
-	*c = (struct counts_of){ .tid = t->tid };
-	for (at = base; (at = lseek(s->data_fd, at, SEEK_DATA)) >= 0 && at < end; at = stop) {
-		stop = lseek(s->data_fd, at, SEEK_HOLE);
-		if (stop < 0 || stop > end)
-			stop = end;
-		if (at < base)
-			at = base;
-		for (uint64_t *v = (uint64_t *)(s->data + at); (uint8_t *)v < s->data + stop; v++) {
-			if (!*v)
-				continue;
-			if (c->n == c->cap) {
-				c->cap = c->cap ? c->cap * 2 : 1024;
-				c->block = pm_realloc(c->block, c->cap * sizeof *c->block);
-				c->count = pm_realloc(c->count, c->cap * sizeof *c->count);
-			}
-			c->block[c->n] = (uint32_t)(((uint8_t *)v - s->data - base) / 8);
-			c->count[c->n++] = *v;
-			*v = 0;
-		}
+	if (c->n == c->cap) {
+		c->cap = c->cap ? c->cap * 2 : 1024;
+		c->block = pm_realloc(c->block, c->cap * sizeof *c->block);
+		c->count = pm_realloc(c->count, c->cap * sizeof *c->count);
 	}
+	c->block[c->n] = block;
+	c->count[c->n++] = count;
 }
 
-/* ---- counts that are derived ----------------------------------------------------------------------- */
-static int by_number(const void *a, const void *b)
+/* The next piece of a thread's @nblock counters that was ever touched, from *at on, as bytes of the
+ * data file. False: no more. */
+static bool next_piece(const struct session *s, uint32_t block, uint64_t bytes, off_t *at, off_t *stop)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const off_t base = (off_t)(block * RT_BLOCK_SIZE + RT_COUNTERS), end = base + (off_t)bytes;
 
-	return x < y ? -1 : x > y;
+	*at = lseek(s->data_fd, *at < base ? base : *at, SEEK_DATA);
+	if (*at < 0 || *at >= end)
+		return false;
+	*stop = lseek(s->data_fd, *at, SEEK_HOLE);
+	if (*stop < 0 || *stop > end)
+		*stop = end;
+	return true;
 }
 
 static uint32_t unit_index(const struct space *sp, uint32_t block)
@@ -62,6 +49,121 @@ static uint32_t unit_index(const struct space *sp, uint32_t block)
 			z = mid;
 	}
 	return (uint32_t)a;
+}
+
+/* ---- 32-bit counters -------------------------------------------------------------------------------
+ * A counter of a 32-bit program wraps: what it has counted since it was last looked at is the
+ * difference, provided that it cannot have gone round meanwhile. One increment takes a cycle at least,
+ * so that 2^32 of them take 0.7 s of processor time at 6 GHz. The counter of a block without one of
+ * its own is moved by detours only, in both directions, and is signed. */
+#define WRAP_SECONDS 0.7
+
+static void sample(const struct session *s, const struct space *sp, struct thread *t)
+{
+	const uint32_t *v = (const uint32_t *)(s->data + t->block * RT_BLOCK_SIZE + RT_COUNTERS);
+	const off_t base = (const uint8_t *)v - s->data;
+	off_t at = 0, stop;
+
+	if (t->nseen < sp->nblock) {
+		const size_t n = sp->nblock + sp->nblock / 2;
+
+		t->seen = pm_realloc(t->seen, n * sizeof *t->seen);
+		t->total = pm_realloc(t->total, n * sizeof *t->total);
+		memset(t->seen + t->nseen, 0, (n - t->nseen) * sizeof *t->seen);
+		memset(t->total + t->nseen, 0, (n - t->nseen) * sizeof *t->total);
+		t->nseen = n;
+	}
+	for (; next_piece(s, t->block, sp->nblock * sizeof *v, &at, &stop); at = stop)
+		for (size_t k = (size_t)(at - base) / 4; k < (size_t)(stop - base) / 4; k++) {
+			const uint32_t now = __atomic_load_n(&v[k], __ATOMIC_RELAXED);
+			const uint32_t more = now - t->seen[k];
+			const struct unit *u;
+
+			if (!more)
+				continue;
+			t->seen[k] = now;
+			u = &sp->unit[unit_index(sp, (uint32_t)k)];
+			t->total[k] += xl_derived(&sp->flow[k], (uint32_t)k - u->block) ?
+				(uint64_t)(int64_t)(int32_t)more : more;
+		}
+}
+
+/* Processor time that @pid has used; it is over: none. */
+static double used_time(uint32_t pid)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	if (clock_getcpuclockid((pid_t)pid, &clock) || clock_gettime(clock, &t))
+		return 0;
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void gather_sample(struct session *s)
+{
+	const double gap = session_now() - s->sampled;
+
+	for (size_t i = 0; i < s->nproc; i++) {
+		struct proc *p = s->proc[i];
+		const struct space *sp = p->mm->space;
+		double used;
+
+		if (p->gone || !p->pid || !sp || !sp->i386)
+			continue;
+		used = used_time(p->pid);
+		if (gap > WRAP_SECONDS && used > p->sampled + WRAP_SECONDS && !s->sampled_late) {
+			fprintf(stderr, "pugmark: process %u ran on for %.1f s while pugmark was kept from "
+				"running: counts may be too low\n", p->pid, used - p->sampled);
+			s->sampled_late = true;
+		}
+		p->sampled = used;
+		for (size_t k = 0; k < p->nthread; k++)
+			if (p->thread[k].live)
+				sample(s, sp, &p->thread[k]);
+	}
+	s->sampled = session_now();
+}
+
+/* ---- threads --------------------------------------------------------------------------------------- */
+/* A thread is over (or the session is): add its counters to the process and clear them. Only pages
+ * that were ever touched are looked at. */
+void gather_thread(struct session *s, struct proc *p, struct thread *t)
+{
+	const struct space *sp = p->space;
+	const uint64_t bytes = sp->nblock * xl_counter_size(sp->i386);
+	const off_t base = (off_t)(t->block * RT_BLOCK_SIZE + RT_COUNTERS);
+	struct counts_of *c;
+	off_t at = 0, stop;
+
+	if (!t->live)
+		return;
+	t->live = false;
+	pm_grow(p->counts, p->ncounts, p->cap_counts);
+	c = &p->counts[p->ncounts++];
+	*c = (struct counts_of){ .tid = t->tid };
+	if (sp->i386) {
+		sample(s, sp, t);
+		for (uint32_t k = 0; k < sp->nblock; k++)
+			add_count(c, k, t->total[k]);
+		free(t->seen);
+		free(t->total);
+		t->seen = NULL;
+		t->total = NULL;
+	}
+	for (; next_piece(s, t->block, bytes, &at, &stop); at = stop) {
+		if (!sp->i386)
+			for (uint64_t *v = (uint64_t *)(s->data + at); (uint8_t *)v < s->data + stop; v++)
+				add_count(c, (uint32_t)(((uint8_t *)v - s->data - base) / 8), *v);
+		memset(s->data + at, 0, (size_t)(stop - at));
+	}
+}
+
+/* ---- counts that are derived ----------------------------------------------------------------------- */
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
 }
 
 static void add_unit(struct pm_buf *v, uint32_t unit)
@@ -121,13 +223,7 @@ static void derive(const struct proc *p, struct counts_of *c, uint64_t *count, u
 			count[k] = cut[k] = 0;
 			if (!v || v >> 63)	/* below zero: the thread was killed on its way */
 				continue;
-			if (out.n == out.cap) {
-				out.cap = out.cap ? out.cap * 2 : 1024;
-				out.block = pm_realloc(out.block, out.cap * sizeof *out.block);
-				out.count = pm_realloc(out.count, out.cap * sizeof *out.count);
-			}
-			out.block[out.n] = k;
-			out.count[out.n++] = v;
+			add_count(&out, k, v);
 		}
 	}
 	pm_buf_release(&units);

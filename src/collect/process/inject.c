@@ -22,6 +22,12 @@
 #include "collect/process/session.h"
 
 extern const uint8_t pm_rt_text[], pm_rt_text_end[], pm_rt_data[], pm_rt_data_end[];
+extern const uint8_t pm_rt32_text[], pm_rt32_text_end[], pm_rt32_data[], pm_rt32_data_end[];
+
+struct runtime runtimes[2] = {
+	{ pm_rt_text, pm_rt_text_end, pm_rt_data, pm_rt_data_end, RT_IMAGE, RT_IMAGE_DATA, 0, 0 },
+	{ pm_rt32_text, pm_rt32_text_end, pm_rt32_data, pm_rt32_data_end, RT32_IMAGE, RT32_IMAGE_DATA, 0, 0 },
+};
 
 pid_t wait_for(pid_t pid, int *status)
 {
@@ -33,20 +39,44 @@ pid_t wait_for(pid_t pid, int *status)
 	return got;
 }
 
-static bool remote(pid_t pid, const struct user_regs_struct *at, long *ret, long nr, uint64_t a,
-		   uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+#define CS_I386 0x23		/* the kernel's __USER32_CS */
+
+bool is_i386(pid_t pid)
+{
+	struct user_regs_struct r;
+
+	return !ptrace(PTRACE_GETREGS, pid, 0, &r) && r.cs == CS_I386;
+}
+
+/* The calls that injecting needs, as 64-bit programs and as i386's number them. */
+enum remote_call { REMOTE_OPEN, REMOTE_MMAP, REMOTE_CLOSE };
+static const long remote_nr[2][3] = { { SYS_open, SYS_mmap, SYS_close }, { 5, 192, 6 } };
+
+/* The offset of a mapping is the last argument of mmap(); i386's mmap2() counts it in pages. */
+static bool remote(pid_t pid, const struct user_regs_struct *at, long *ret, enum remote_call call,
+		   uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
 {
 	struct user_regs_struct r = *at;
+	const bool i386 = at->cs == CS_I386;
+	const long nr = remote_nr[i386][call];
 	int status;
 
 	r.rax = (unsigned long long)nr;
 	r.orig_rax = ~0ull;
-	r.rdi = a;
-	r.rsi = b;
+	if (i386) {
+		r.rbx = a;
+		r.rcx = b;
+		r.rsi = d;
+		r.rdi = e;
+		r.rbp = f >> 12;
+	} else {
+		r.rdi = a;
+		r.rsi = b;
+		r.r10 = d;
+		r.r8 = e;
+		r.r9 = f;
+	}
 	r.rdx = c;
-	r.r10 = d;
-	r.r8 = e;
-	r.r9 = f;
 	if (ptrace(PTRACE_SETREGS, pid, 0, &r))
 		return false;
 	/* the first step from an exec stop only finishes execve; signals are blocked meanwhile */
@@ -64,7 +94,7 @@ static bool remote(pid_t pid, const struct user_regs_struct *at, long *ret, long
 				return false;
 		}
 	}
-	*ret = (long)r.rax;
+	*ret = i386 ? (int32_t)r.rax : (long)r.rax;
 	return true;
 }
 
@@ -75,7 +105,7 @@ static bool write_mem(pid_t pid, uint64_t to, const void *from, size_t n)
 	return process_vm_writev(pid, &l, 1, &r, 1, 0) == (ssize_t)n;
 }
 
-static bool read_maps(pid_t pid, struct rt_boot *boot, struct space *sp)
+static bool read_maps(pid_t pid, struct rt_boot *boot, struct space *sp, char *why, size_t n)
 {
 	char path[64], line[4400];
 	FILE *f;
@@ -90,6 +120,14 @@ static bool read_maps(pid_t pid, struct rt_boot *boot, struct space *sp)
 
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &lo, &hi, perms) != 3)
 			continue;
+		if (sp->i386 && lo < RT32_CODE_VAULT + RT32_CODE_SIZE && hi > RT32_BLOCKS) {
+			snprintf(why, n, "it occupies addresses that tracing needs (0x%x-0x%x)",
+				 RT32_BLOCKS, RT32_CODE_VAULT + RT32_CODE_SIZE);
+			fclose(f);
+			return false;
+		}
+		if (strstr(line, "[vdso]"))
+			boot->vdso = lo;
 		if (perms[2] != 'x' || lo >> 63)	/* the vsyscall page is the kernel's */
 			continue;
 		if (boot->nrange < NR(boot->range)) {
@@ -128,8 +166,9 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 {
 	struct user_regs_struct regs;
 	struct rt_boot boot = { .persona = ~0u };
-	size_t ntext = (size_t)(pm_rt_text_end - pm_rt_text);
-	size_t ndata = (size_t)(pm_rt_data_end - pm_rt_data);
+	const struct runtime *rt = &runtimes[sp->i386];
+	size_t ntext = (size_t)(rt->text_end - rt->text);
+	size_t ndata = (size_t)(rt->data_end - rt->data);
 	uint64_t path_at;
 	char rt_path[64];
 	long word, fd = -1, ret = -1;
@@ -140,17 +179,19 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 		snprintf(why, n, "%s", strerror(errno));
 		return false;
 	}
-	if (regs.cs != 0x33) {
-		snprintf(why, n, "it is a 32-bit program, which this version does not trace");
+	if (sp->i386 && s->opts->kind != XL_PROFILE) {
+		snprintf(why, n, "it is a 32-bit program, of which only profiles are made");
 		return false;
 	}
 	snprintf(boot.code_path, sizeof boot.code_path, "/proc/%s/fd/%d", s->pid_text, s->code_fd);
 	snprintf(boot.data_path, sizeof boot.data_path, "/proc/%s/fd/%d", s->pid_text, s->data_fd);
 	snprintf(rt_path, sizeof rt_path, "/proc/%s/fd/%d", s->pid_text, s->rt_fd);
 	boot.entry = regs.rip;
-	boot.block = RT_DATA_VAULT + (uint64_t)block * RT_BLOCK_SIZE;
-	if (!read_maps(pid, &boot, sp)) {
-		snprintf(why, n, "its memory map cannot be read");
+	boot.block = block;
+	boot.code = sp->base;
+	if (!read_maps(pid, &boot, sp, why, n)) {
+		if (!*why)
+			snprintf(why, n, "its memory map cannot be read");
 		return false;
 	}
 	if (s->opts->fix_random)
@@ -161,33 +202,34 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 	errno = 0;
 	word = ptrace(PTRACE_PEEKTEXT, pid, (void *)regs.rip, 0);
 	if (errno || ptrace(PTRACE_POKETEXT, pid, (void *)regs.rip,
-			    (void *)((word & ~0xffffl) | 0x050f))) {
+			    (void *)((word & ~0xffffl) | (sp->i386 ? 0x80cd : 0x050f)))) {
 		snprintf(why, n, "its code cannot be changed: %s", strerror(errno));
 		return false;
 	}
 	path_at = regs.rsp - 512;
 	ok = write_mem(pid, path_at, rt_path, sizeof rt_path);
-	ok = ok && remote(pid, &regs, &fd, SYS_open, path_at, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
+	ok = ok && remote(pid, &regs, &fd, REMOTE_OPEN, path_at, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
 	if (ok && fd < 0) {
 		snprintf(why, n, "it cannot open %s: %s", rt_path, strerror((int)-fd));
 		ok = false;
 	}
-	ok = ok && remote(pid, &regs, &ret, SYS_mmap, RT_IMAGE, ntext, PROT_READ | PROT_EXEC,
-			  MAP_PRIVATE | MAP_FIXED, (uint64_t)fd, 0) && ret == (long)RT_IMAGE;
-	ok = ok && remote(pid, &regs, &ret, SYS_mmap, RT_IMAGE_DATA, ndata, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_FIXED, (uint64_t)fd,
-			  (ntext + 4095) & ~(size_t)4095) && ret == (long)RT_IMAGE_DATA;
-	ok = ok && remote(pid, &regs, &ret, SYS_close, (uint64_t)fd, 0, 0, 0, 0, 0);
+	ok = ok && remote(pid, &regs, &ret, REMOTE_MMAP, rt->image, ntext, PROT_READ | PROT_EXEC,
+			  MAP_PRIVATE | MAP_FIXED, (uint64_t)fd, (uint64_t)rt->text_off) &&
+	     ret == (long)rt->image;
+	ok = ok && remote(pid, &regs, &ret, REMOTE_MMAP, rt->image_data, ndata, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_FIXED, (uint64_t)fd, (uint64_t)rt->data_off) &&
+	     ret == (long)rt->image_data;
+	ok = ok && remote(pid, &regs, &ret, REMOTE_CLOSE, (uint64_t)fd, 0, 0, 0, 0, 0);
 	if (ptrace(PTRACE_POKETEXT, pid, (void *)regs.rip, (void *)word))
 		ok = false;
-	ok = ok && write_mem(pid, RT_IMAGE_DATA, &boot, sizeof boot);
+	ok = ok && write_mem(pid, rt->image_data, &boot, sizeof boot);
 	if (!ok) {
 		if (!*why)
 			snprintf(why, n, "the runtime cannot be mapped into it");
 		ptrace(PTRACE_SETREGS, pid, 0, &regs);
 		return false;
 	}
-	regs.rip = RT_IMAGE;
+	regs.rip = rt->image;
 	regs.orig_rax = ~0ull;
 	if (ptrace(PTRACE_SETREGS, pid, 0, &regs)) {
 		snprintf(why, n, "%s", strerror(errno));

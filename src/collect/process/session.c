@@ -30,8 +30,6 @@
 #include "collect/process/trace.h"
 #include "elf/elf.h"
 
-extern const uint8_t pm_rt_text[], pm_rt_text_end[], pm_rt_data[], pm_rt_data_end[];
-
 static struct rt_session *doorbell;		/* for the signal handler and the watcher */
 
 static void ring(void)
@@ -243,14 +241,25 @@ static void check_watched(struct session *s)
 	}
 }
 
+double session_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 /* ---- requests --------------------------------------------------------------------------------------- */
-static uint64_t insn_offset(const uint8_t *bytes, uint32_t size, uint32_t insn)
+static uint64_t insn_offset(bool i386, const uint8_t *bytes, uint32_t size, uint32_t insn)
 {
 	ZydisDecoder d;
 	ZydisDecodedInstruction in;
 	uint32_t off = 0;
 
-	ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	if (i386)
+		ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_COMPAT_32, ZYDIS_STACK_WIDTH_32);
+	else
+		ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	for (uint32_t i = 0; i < insn && off < size; i++) {
 		if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&d, NULL, bytes + off, size - off, &in)))
 			break;
@@ -264,7 +273,7 @@ static uint64_t orig_pc(const struct space *sp, uint32_t bi, uint32_t insn)
 	const struct blk *b = &sp->block[bi];
 	const uint8_t *bytes = block_bytes(sp, bi);
 
-	return bytes ? b->pc + insn_offset(bytes, b->size, insn) : b->pc;
+	return bytes ? b->pc + insn_offset(sp->i386, bytes, b->size, insn) : b->pc;
 }
 
 /* An execution of @block ends early at @at. Behind its last instruction no instruction of it is cut
@@ -399,7 +408,7 @@ static void on_block(struct session *s, struct proc *p, uint32_t parent, struct 
 			if (s->proc[i] == p)
 				s->block_proc[bi] = (uint32_t)i + 1;
 	thread_new(c, bi);
-	m->r[0] = RT_DATA_VAULT + (uint64_t)bi * RT_BLOCK_SIZE;
+	m->r[0] = bi;
 }
 
 static void on_exec(struct session *s, struct proc *p, struct rt_mail *m)
@@ -496,7 +505,7 @@ static void answer(struct session *s, uint32_t bi)
 		on_block(s, p, bi, m);
 		break;
 	case RQ_UNBLOCK: {
-		uint32_t i = (uint32_t)((m->a[0] - RT_DATA_VAULT) >> RT_BLOCK_SHIFT);
+		uint32_t i = (uint32_t)m->a[0];
 
 		if (i && i < RT_BLOCKS && s->block_proc[i]) {
 			struct proc *c = s->proc[s->block_proc[i] - 1];
@@ -516,7 +525,7 @@ static void answer(struct session *s, uint32_t bi)
 		break;
 	}
 	case RQ_FORKED: {
-		uint32_t i = (uint32_t)((m->a[0] - RT_DATA_VAULT) >> RT_BLOCK_SHIFT);
+		uint32_t i = (uint32_t)m->a[0];
 		struct proc *c = i && i < RT_BLOCKS && s->block_proc[i] ?
 			s->proc[s->block_proc[i] - 1] : NULL;
 
@@ -556,7 +565,7 @@ static void answer(struct session *s, uint32_t bi)
 		mm->space->busy = bi;
 	}
 	p->space = mm->space;
-	b->links = (const uint64_t *)(RT_CODE_VAULT + p->space->base);
+	b->links = space_links_at(p->space);
 	__atomic_store_n(&m->state, MAIL_REPLY, __ATOMIC_SEQ_CST);
 	if (__atomic_exchange_n(&m->sleeping, 0, __ATOMIC_SEQ_CST))
 		syscall(SYS_futex, &m->state, FUTEX_WAKE, 1);
@@ -590,7 +599,7 @@ static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 		watch_pid(p);
 	if (pid == s->root)
 		p->is_child = true;
-	p->space = space_new(s);
+	p->space = space_new(s, is_i386(pid));
 	if (!p->space) {
 		snprintf(why, n, "too many processes at once");
 		p->gone = true;
@@ -603,7 +612,7 @@ static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 		p->gone = true;
 		return false;
 	}
-	session_block(s, bi)->links = (const uint64_t *)(RT_CODE_VAULT + p->space->base);
+	session_block(s, bi)->links = space_links_at(p->space);
 	thread_new(p, bi);
 	if (s->tracer) {
 		trace_note(s, bi, RT_N_EXEC, (const uint64_t []){ p->pid }, 1, p->program);
@@ -650,11 +659,20 @@ static void reap(struct session *s)
 }
 
 /* ---- the session ------------------------------------------------------------------------------------- */
+/* Append [p, end) to file @fd, from the page at *at on. */
+static bool put_pages(int fd, const uint8_t *p, const uint8_t *end, off_t *at, off_t *where)
+{
+	const size_t n = (size_t)(end - p);
+
+	*where = *at;
+	*at += (off_t)((n + 4095) & ~(size_t)4095);
+	return pwrite(fd, p, n, *where) == (ssize_t)n;
+}
+
 static enum pm_status session_open(struct session *s, struct pm_err *err)
 {
-	size_t ntext = (size_t)(pm_rt_text_end - pm_rt_text);
-	size_t ndata = (size_t)(pm_rt_data_end - pm_rt_data);
 	cpu_set_t cpus;
+	off_t at = 0;
 
 	s->code_fd = memfd_create("pugmark-code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	s->data_fd = memfd_create("pugmark-data", MFD_CLOEXEC);
@@ -672,10 +690,10 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 	/* Traced processes open it read-only, so no mapping of theirs can become writable. A seal
 	 * against writing would also keep us from giving memory back (punching holes). */
 	fcntl(s->code_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-	if (pwrite(s->rt_fd, pm_rt_text, ntext, 0) != (ssize_t)ntext ||
-	    pwrite(s->rt_fd, pm_rt_data, ndata, (off_t)((ntext + 4095) & ~(size_t)4095)) !=
-		    (ssize_t)ndata)
-		return pm_fail_errno(err, "cannot write shared memory");
+	for (struct runtime *rt = runtimes; rt < runtimes + NR(runtimes); rt++)
+		if (!put_pages(s->rt_fd, rt->text, rt->text_end, &at, &rt->text_off) ||
+		    !put_pages(s->rt_fd, rt->data, rt->data_end, &at, &rt->data_off))
+			return pm_fail_errno(err, "cannot write shared memory");
 	s->head = (struct rt_session *)s->data;
 	s->head->abi = RT_ABI;
 	s->head->pid = (uint32_t)getpid();
@@ -762,8 +780,9 @@ static enum pm_status check_program(struct session *s, struct pm_err *err)
 	close(fd);
 	err->file = pm_arena_strdup(&s->out->mem, path);
 	st = pm_elf_check(err->file, &info, err);
-	if (st == PM_OK && (info.machine != EM_X86_64 || !info.is64))	/* x32 is not either */
-		st = pm_fail_file(err, "it is a program for %s; x86-64 programs can be traced",
+	if (st == PM_OK && (info.machine != EM_X86_64 || !info.is64) &&		/* x32 is neither */
+	    (info.machine != EM_386 || info.is64))
+		st = pm_fail_file(err, "it is a program for %s; x86-64 and i386 programs can be traced",
 				  pm_elf_machine(info.machine, machine));
 	pm_elf_info_release(&info);
 	if (st == PM_OK)
@@ -834,14 +853,6 @@ static bool anyone_left(const struct session *s)
 	return false;
 }
 
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static bool may_answer(const struct session *s, uint32_t i)
 {
 	const struct proc *p;
@@ -882,8 +893,11 @@ static void loop(struct session *s)
 	for (;;) {
 		uint32_t seen = __atomic_load_n(&s->head->doorbell, __ATOMIC_SEQ_CST);
 		struct timespec wait = { 0, 100000000 };
-		bool busy = serve(s);
+		bool busy;
 
+		if (s->ni386 && session_now() > s->sampled + GATHER_EVERY)
+			gather_sample(s);
+		busy = serve(s);
 		if (s->released) {
 			s->released = false;
 			continue;
@@ -909,8 +923,8 @@ static void loop(struct session *s)
 			if (!anyone_left(s))
 				return;
 			if (!end)
-				end = seconds() + GRACE;
-			else if (seconds() > end)
+				end = session_now() + GRACE;
+			else if (session_now() > end)
 				return;
 		}
 		__atomic_store_n(&s->head->asleep, 1, __ATOMIC_SEQ_CST);
@@ -941,7 +955,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 		return PM_ERR;
 	}
 	sigaction(SIGCHLD, &act, &old_chld);
-	start = seconds();
+	start = session_now();
 	if (launch(&s, err) != PM_OK) {
 		sigaction(SIGCHLD, &old_chld, NULL);
 		session_close(&s);
@@ -959,7 +973,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 			proc_over(&s, s.proc[i]);
 	trace_status = trace_close(&s, err);
 	*out = gather_counts(&s);
-	(*out)->wall_s = seconds() - start;
+	(*out)->wall_s = session_now() - start;
 	cache_close(&s);
 	getrusage(RUSAGE_SELF, &self);
 	getrusage(RUSAGE_CHILDREN, &kids);

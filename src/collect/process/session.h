@@ -74,7 +74,8 @@ struct module {
 	bool check;			/* ... without a page fault telling */
 	bool dead, absolute;
 	uint32_t *users;		/* of the mapped files: this module and its copies */
-	bool shadowed;			/* false: the low 32 bits collide with another module's */
+	bool shadowed;			/* false: the low 32 bits collide with another module's; or
+					 * i386, where shadows do not belong to modules */
 	struct pm_map pages;		/* generated: page -> 1 + head of pageref chain */
 	struct pm_map safe;		/* page -> write-protected, and the process has confirmed it */
 	struct pm_map hot;		/* page -> number of write traps */
@@ -83,7 +84,7 @@ struct module {
 	struct xl_map *map;		/* offsets from the unit's code; behind the cached ones */
 	size_t nmap, cap_map;
 	/* where code depends on its place and on numbers: offsets from the module's code */
-	struct pm_buf rel_pc, rel_counter, rel_link;	/* uint32_t each */
+	struct pm_buf rel_pc, rel_counter, rel_link, rel_place;	/* uint32_t each */
 	/* what came from the cache: its blocks are [first_cached, + ncached) of the space */
 	const struct cache_file *cache;	/* mapped; NULL: nothing */
 	size_t cache_size;
@@ -116,8 +117,10 @@ struct range {				/* executable for the program */
 
 struct space {
 	uint32_t refs;
+	bool i386;
 	uint32_t busy;			/* (4): thread block, 0: nobody */
-	uint64_t base;			/* its region of the code file: links table, then modules */
+	uint64_t base;			/* its region of the code file: (i386: the shadow's directory,)
+					 * links table, then modules */
 	uint64_t next;			/* first unused offset in the region */
 	struct module *module;
 	size_t nmodule, cap_module;
@@ -145,6 +148,10 @@ struct thread {
 	uint32_t block;			/* index of its thread block; 0: none any more */
 	uint32_t tid;
 	bool live;
+	/* i386: counters as they were when last looked at, and what they have counted until then */
+	uint32_t *seen;
+	uint64_t *total;
+	size_t nseen;
 };
 
 struct proc {
@@ -171,6 +178,7 @@ struct proc {
 	bool gone, exited, execed, exec_attached, clean_exit;
 	int status, signal;
 	uint64_t unknown;
+	double sampled;			/* i386: processor time when its counters were looked at */
 	struct pm_counts_process result;	/* when it is gone */
 };
 
@@ -196,6 +204,9 @@ struct session {
 	bool root_done;
 	struct tracer *tracer;		/* NULL: profile */
 	uint64_t requests[RQ_LAST + 1];
+	uint32_t ni386;			/* 32-bit spaces */
+	double sampled;			/* when their counters were last looked at */
+	bool sampled_late;
 	char pid_text[16];
 	int cache_fd;			/* its directory; -1: no cache */
 	bool cache_wrote, cache_complained;
@@ -214,12 +225,23 @@ static inline pid_t session_asking(struct session *s)
 	return (pid_t)session_block(s, s->asking)->tid;
 }
 
+/* The runtime as it lies in rt_fd, and what injecting it needs to know, by width. */
+struct runtime {
+	const uint8_t *text, *text_end, *data, *data_end;
+	uint64_t image, image_data;
+	off_t text_off, data_off;	/* page aligned; from the file's start */
+};
+extern struct runtime runtimes[2];	/* [1]: i386 */
+
 /* ---- inject.c ------------------------------------------------------------------------------------- */
 /* @pid stands at its exec stop: put the runtime into it, to begin at its first instruction, with
- * thread block @block. Fills @sp's ranges. False: cannot (32-bit, refused); @why says. */
+ * thread block @block. Fills @sp's ranges. False: cannot (refused); @why says. */
+bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, char *why, size_t n);
+
 /* waitpid() that is not interrupted. */
 pid_t wait_for(pid_t pid, int *status);
-bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, char *why, size_t n);
+/* The width of the program that stopped @pid is about to run. */
+bool is_i386(pid_t pid);
 
 /* ---- space.c -------------------------------------------------------------------------------------- */
 static inline const uint8_t *block_bytes(const struct space *sp, uint32_t i)
@@ -231,7 +253,16 @@ static inline const uint8_t *block_bytes(const struct space *sp, uint32_t i)
 	return m->text ? m->text + (b->pc - m->lo) : copy ? (const uint8_t *)(uintptr_t)*copy : NULL;
 }
 
-struct space *space_new(struct session *s);
+struct space *space_new(struct session *s, bool i386);
+/* The table of link targets: here, and its address in the process. */
+static inline uint64_t *space_links(const struct session *s, const struct space *sp)
+{
+	return (uint64_t *)(s->code + sp->base + (sp->i386 ? RT32_DIR_SIZE : 0));
+}
+static inline uint64_t space_links_at(const struct space *sp)
+{
+	return sp->i386 ? RT32_LINKS : RT_CODE_VAULT + sp->base;
+}
 void space_unref(struct session *s, struct space *sp);
 void space_range_add(struct space *sp, uint64_t lo, uint64_t hi, uint32_t prot, bool shared,
 		     bool patched);
@@ -256,7 +287,14 @@ bool space_write_trap(struct session *s, struct proc *p, uint64_t addr, uint64_t
 uint64_t space_once(struct session *s, struct proc *p, uint64_t pc);
 uint64_t space_recheck(struct session *s, struct proc *p, uint64_t pc, struct rt_mail *m);
 /* For cache.c: a block is complete but for its place in the tables by address. */
-void space_shadow(struct session *s, const struct module *m, uint64_t pc, uint64_t to);
+void space_shadow(struct session *s, struct space *sp, const struct module *m, uint64_t pc,
+		  uint64_t to);
+/* A program header of the ELF file @fd, of either class; false: there is none of number @i. */
+struct segment {
+	uint32_t type, flags;
+	uint64_t off, vaddr, filesz;
+};
+bool elf_segment(int fd, unsigned i, struct segment *g);
 void mail_cmd(struct rt_mail *m, uint64_t op, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
 
 /* ---- cache.c -------------------------------------------------------------------------------------- */
@@ -269,8 +307,14 @@ void cache_save(struct session *s, struct space *sp);
 bool cache_check_map(struct module *m);
 void cache_close(struct session *s);
 
+/* ---- session.c ------------------------------------------------------------------------------------ */
+double session_now(void);		/* seconds since whenever */
+
 /* ---- gather.c ------------------------------------------------------------------------------------- */
 void gather_thread(struct session *s, struct proc *p, struct thread *t);
+/* To be called at least every GATHER_EVERY seconds while 32-bit programs run, whose counters wrap. */
+#define GATHER_EVERY 0.25
+void gather_sample(struct session *s);
 void gather_process(struct session *s, struct proc *p);
 struct pm_counts *gather_counts(struct session *s);
 

@@ -19,7 +19,7 @@
 #define PAGE 4096ull
 #define SPACE_SIZE (8ull << 30)	/* of the code file per space; virtual */
 #define LINKS_SIZE (64ull << 20)	/* 8 M links */
-#define MAX_LINKS (LINKS_SIZE / 8)
+#define LINKS32_SIZE (16ull << 20)
 
 static uint64_t up(uint64_t n, uint64_t to)
 {
@@ -34,7 +34,18 @@ void mail_cmd(struct rt_mail *m, uint64_t op, uint64_t a, uint64_t b, uint64_t c
 }
 
 /* ---- spaces ---------------------------------------------------------------------------------------- */
-struct space *space_new(struct session *s)
+static uint64_t space_size(const struct space *sp)
+{
+	return sp->i386 ? RT32_CODE_SIZE : SPACE_SIZE;
+}
+
+/* What a directory entry of the i386 shadow is where nothing is translated. */
+static uint32_t no_table(uint64_t pc)
+{
+	return RT32_ZERO - 4 * (uint32_t)(pc & ~0xffffull);
+}
+
+struct space *space_new(struct session *s, bool i386)
 {
 	struct space *sp = pm_alloc(sizeof *sp);
 
@@ -49,7 +60,18 @@ struct space *space_new(struct session *s)
 		free(sp);
 		return NULL;
 	}
-	sp->next = sp->base + LINKS_SIZE;
+	sp->i386 = i386;
+	if (i386) {
+		uint32_t *dir = (uint32_t *)(s->code + sp->base);
+
+		for (uint64_t k = 0; k < RT32_DIR_SIZE / 4; k++)
+			dir[k] = no_table(k << 16);
+		sp->next = sp->base + RT32_DIR_SIZE + LINKS32_SIZE;
+		if (!s->ni386++)
+			s->sampled = session_now();
+	} else {
+		sp->next = sp->base + LINKS_SIZE;
+	}
 	return sp;
 }
 
@@ -58,6 +80,7 @@ void space_unref(struct session *s, struct space *sp)
 	if (--sp->refs)
 		return;
 	cache_save(s, sp);
+	s->ni386 -= sp->i386;
 	/* nobody executes here any more: the memory goes back, the region to the next space */
 	if (!fallocate(s->code_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)sp->base,
 		       (off_t)(sp->next - sp->base)))
@@ -78,6 +101,7 @@ void space_unref(struct session *s, struct space *sp)
 		pm_buf_release(&m->rel_pc);
 		pm_buf_release(&m->rel_counter);
 		pm_buf_release(&m->rel_link);
+		pm_buf_release(&m->rel_place);
 		free(m->unit);
 		free(m->map);
 	}
@@ -215,11 +239,31 @@ static uint8_t *code_ptr(struct session *s, const struct module *m, uint32_t off
 	return s->code + m->code_off + off;
 }
 
-void space_shadow(struct session *s, const struct module *m, uint64_t pc, uint64_t to)
+/* The entry of the i386 shadow for @pc; NULL: no room for another table. */
+static int32_t *shadow32(struct session *s, struct space *sp, uint64_t pc)
 {
-	int32_t *e = (int32_t *)(s->code + m->shadow_off) + (pc - m->lo);
+	uint32_t *dir = (uint32_t *)(s->code + sp->base) + (pc >> 16), table = *dir;
 
-	if (m->shadowed)
+	if (table == no_table(pc)) {
+		if (sp->next + RT32_TABLE_SIZE > sp->base + RT32_CODE_SIZE)
+			return NULL;
+		table = (uint32_t)(RT32_CODE_VAULT + (sp->next - sp->base)) - 4 * (uint32_t)(pc & ~0xffffull);
+		sp->next += RT32_TABLE_SIZE;
+		__atomic_store_n(dir, table, __ATOMIC_RELEASE);
+	}
+	return (int32_t *)(s->code + sp->base + (uint32_t)(table + 4 * (uint32_t)pc - RT32_CODE_VAULT));
+}
+
+void space_shadow(struct session *s, struct space *sp, const struct module *m, uint64_t pc,
+		  uint64_t to)
+{
+	int32_t *e = NULL;
+
+	if (sp->i386)
+		e = shadow32(s, sp, pc);
+	else if (m->shadowed)
+		e = (int32_t *)(s->code + m->shadow_off) + (pc - m->lo);
+	if (e)
 		__atomic_store_n(e, to ? (int32_t)(int64_t)(to - pc) : 0, __ATOMIC_RELEASE);
 }
 
@@ -352,28 +396,49 @@ static void place(struct proc *p, uint32_t mi, struct rt_mail *mail)
 	if (p->placed.p[mi])
 		return;
 	p->placed.p[mi] = 1;
-	mail_cmd(mail, CMD_PLACE, RT_CODE_VAULT + m->code_off, m->code_cap, m->code, 5);
+	if (p->space->i386)
+		return;			/* mapped from the start, or by diverge() */
+	mail_cmd(mail, CMD_PLACE, m->code_off, m->code_cap, m->code, 5);
 	if (m->shadowed)
-		mail_cmd(mail, CMD_PLACE, RT_CODE_VAULT + m->shadow_off, m->shadow_len,
+		mail_cmd(mail, CMD_PLACE, m->shadow_off, m->shadow_len,
 			 RT_SHADOW + 4 * (uint64_t)(uint32_t)m->lo, 1);
+}
+
+bool elf_segment(int fd, unsigned i, struct segment *g)
+{
+	union {
+		unsigned char ident[EI_NIDENT];
+		Elf32_Ehdr h32;
+		Elf64_Ehdr h64;
+	} eh = { 0 };
+	Elf64_Phdr p64;
+	Elf32_Phdr p32;
+
+	if (pread(fd, &eh, sizeof eh, 0) < (ssize_t)sizeof eh.h32 || memcmp(eh.ident, ELFMAG, SELFMAG))
+		return false;
+	if (eh.ident[EI_CLASS] == ELFCLASS64) {
+		if (eh.h64.e_phentsize != sizeof p64 || i >= eh.h64.e_phnum ||
+		    pread(fd, &p64, sizeof p64, (off_t)(eh.h64.e_phoff + i * sizeof p64)) != sizeof p64)
+			return false;
+		*g = (struct segment){ p64.p_type, p64.p_flags, p64.p_offset, p64.p_vaddr, p64.p_filesz };
+		return true;
+	}
+	if (eh.h32.e_phentsize != sizeof p32 || i >= eh.h32.e_phnum ||
+	    pread(fd, &p32, sizeof p32, (off_t)(eh.h32.e_phoff + i * sizeof p32)) != sizeof p32)
+		return false;
+	*g = (struct segment){ p32.p_type, p32.p_flags, p32.p_offset, p32.p_vaddr, p32.p_filesz };
+	return true;
 }
 
 /* Address in memory - address in the file, from the program header that maps @off to @lo. */
 static uint64_t elf_bias(int fd, uint64_t lo, uint64_t off)
 {
-	Elf64_Ehdr eh;
-	Elf64_Phdr ph;
+	struct segment g;
 
-	if (pread(fd, &eh, sizeof eh, 0) != sizeof eh || memcmp(eh.e_ident, ELFMAG, SELFMAG) ||
-	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_phentsize != sizeof ph)
-		return 0;
-	for (unsigned i = 0; i < eh.e_phnum; i++) {
-		if (pread(fd, &ph, sizeof ph, (off_t)(eh.e_phoff + i * sizeof ph)) != sizeof ph)
-			return 0;
-		if (ph.p_type == PT_LOAD && (ph.p_flags & PF_X) && (ph.p_offset & ~(PAGE - 1)) <= off &&
-		    off < ph.p_offset + ph.p_filesz)
-			return lo - (ph.p_vaddr - ph.p_offset + off);
-	}
+	for (unsigned i = 0; elf_segment(fd, i, &g); i++)
+		if (g.type == PT_LOAD && (g.flags & PF_X) && (g.off & ~(PAGE - 1)) <= off &&
+		    off < g.off + g.filesz)
+			return lo - (g.vaddr - g.off + off);
 	return 0;
 }
 
@@ -412,7 +477,7 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 	}
 	pm_grow(sp->module, sp->nmodule, sp->cap_module);
 	m = &sp->module[sp->nmodule++];
-	*m = (struct module){ .lo = lo, .hi = hi, .shadowed = true };
+	*m = (struct module){ .lo = lo, .hi = hi, .shadowed = !sp->i386 };
 	m->users = pm_alloc(sizeof *m->users);
 	*m->users = 1;
 	m->generated = generated;
@@ -423,7 +488,7 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 	m->dev = maps.at.dev;
 	m->ino = maps.at.ino;
 	m->file_off = maps.found ? maps.at.off + (lo - maps.at.lo) : 0;
-	m->absolute = hi < 0x70000000;
+	m->absolute = hi < 0x70000000 && !sp->i386;
 	if (!m->generated && maps.at.ino) {
 		struct stat st;
 
@@ -442,20 +507,22 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 		}
 	}
 	size = up((hi - lo) * (m->generated ? 12 : 6) + (1 << 20), 1 << 16);
-	if (size > 400ull << 20)
-		size = 400ull << 20;
-	m->code = choose_place(&maps, lo, size);
+	if (size > (sp->i386 ? m->generated ? 32ull << 20 : 200ull << 20 : 400ull << 20))
+		size = sp->i386 ? m->generated ? 32ull << 20 : 200ull << 20 : 400ull << 20;
+	m->code = sp->i386 ? RT32_CODE_VAULT + (sp->next - sp->base) : choose_place(&maps, lo, size);
 	m->code_cap = size;
 	m->code_off = sp->next;
 	sp->next += size;
-	m->shadow_len = up((hi - lo) * 4, PAGE);
-	m->shadow_off = sp->next;
-	sp->next += up(m->shadow_len, 1 << 16);
-	for (size_t i = 0; i + 1 < sp->nmodule; i++)
+	if (!sp->i386) {
+		m->shadow_len = up((hi - lo) * 4, PAGE);
+		m->shadow_off = sp->next;
+		sp->next += up(m->shadow_len, 1 << 16);
+	}
+	for (size_t i = 0; i + 1 < sp->nmodule && m->shadowed; i++)
 		if (!sp->module[i].dead && overlaps32(&sp->module[i], lo, hi))
 			m->shadowed = false;
 	pm_buf_release(&maps.busy);
-	if (!m->code || sp->next > sp->base + SPACE_SIZE) {
+	if (!m->code || sp->next > sp->base + space_size(sp)) {
 		if (fd >= 0)
 			close(fd);
 		m->dead = true;
@@ -492,7 +559,7 @@ static void link_patch(struct session *s, struct space *sp, struct link *l, uint
 	struct module *m = &sp->module[l->module];
 	int64_t d = (int64_t)(to - (m->code + l->site + 4));
 
-	if (d == (int32_t)d)
+	if (d == (int32_t)d || sp->i386)
 		put32(code_ptr(s, m, l->site), (uint32_t)d);
 	l->done = true;
 }
@@ -512,12 +579,12 @@ static void link_wait(struct space *sp, uint32_t i)
 static uint32_t link_add(struct session *s, struct space *sp, uint32_t module, uint64_t target,
 			 uint32_t site, uint32_t stub)
 {
-	uint64_t *table = (uint64_t *)(s->code + sp->base);
+	uint64_t *table = space_links(s, sp);
 	uint32_t i = (uint32_t)sp->nlink;
 
 	pm_grow(sp->link, sp->nlink, sp->cap_link);
 	sp->link[sp->nlink++] = (struct link){ target, module, site, stub, 0, false };
-	if (i < MAX_LINKS)
+	if (i < (sp->i386 ? LINKS32_SIZE : LINKS_SIZE) / 8)
 		table[i] = target;
 	if (sp->module[module].lo <= target && target < sp->module[module].hi)
 		link_wait(sp, i);
@@ -559,7 +626,7 @@ static size_t count_entry(struct session *s, struct space *sp, uint32_t i, uint3
 	struct module *m = &sp->module[sp->block[i].module];
 	uint32_t field[2], counter = unit_of(sp, i)->block + sp->flow[i].in;
 	unsigned n;
-	size_t len = xl_count(code_ptr(s, m, at), live, counter, by, field, &n);
+	size_t len = xl_count(code_ptr(s, m, at), sp->i386, live, counter, by, field, &n);
 
 	for (unsigned k = 0; k < n; k++) {
 		field[k] += at;
@@ -705,7 +772,7 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 
 		switch (r->kind) {
 		case XL_REL_COUNTER:
-			v = (uint32_t)(RT_COUNTERS + 8ull * (first + r->addend));
+			v = RT_COUNTERS + xl_counter_size(sp->i386) * (first + r->addend);
 			pm_buf_add(&m->rel_counter, &at, 4);
 			break;
 		case XL_REL_BLOCK:
@@ -718,6 +785,9 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 			break;
 		case XL_REL_PC32:
 			pm_buf_add(&m->rel_pc, &at, 4);
+			continue;
+		case XL_REL_PLACE:
+			pm_buf_add(&m->rel_place, &at, 4);
 			continue;
 		default:
 			continue;
@@ -779,7 +849,7 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 
 		hash_add(sp, i);
 		if (b->indirect != XL_NONE)
-			space_shadow(s, m, b->pc, m->code + b->indirect);
+			space_shadow(s, sp, m, b->pc, m->code + b->indirect);
 		if (is_pending(sp, b->pc))
 			links_resolved(s, sp, b->pc, need_outside_entry(s, sp, b));
 		if (m->generated && !m->check)
@@ -809,7 +879,7 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 	struct module *m = &sp->module[mi];
 	struct reading r = { s, p, m, NULL };
 	struct xl_input in = {
-		.kind = s->opts->kind, .entry = pc, .lo = lo, .hi = hi,
+		.kind = s->opts->kind, .i386 = sp->i386, .entry = pc, .lo = lo, .hi = hi,
 		.place = m->code + m->code_len, .absolute = m->absolute,
 		.patchable = m->generated, .check_bytes = check,
 		.max_insns = once ? 1 : 0, .max_blocks = once ? 1 : 0,
@@ -835,9 +905,23 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 }
 
 /* ---- divergence ------------------------------------------------------------------------------------- */
+/* Only what was ever touched of the code file is worth copying. */
+static void copy_data(struct session *s, uint64_t from, uint64_t to, uint64_t len)
+{
+	const off_t stop = (off_t)(from + len);
+
+	for (off_t at = (off_t)from, end; (at = lseek(s->code_fd, at, SEEK_DATA)) >= 0 && at < stop;
+	     at = end) {
+		end = lseek(s->code_fd, at, SEEK_HOLE);
+		if (end < 0 || end > stop)
+			end = stop;
+		memcpy(s->code + to + ((uint64_t)at - from), s->code + at, (size_t)(end - at));
+	}
+}
+
 static struct space *space_clone(struct session *s, const struct space *from)
 {
-	struct space *sp = space_new(s);
+	struct space *sp = space_new(s, from->i386);
 	struct space keep;
 	uint64_t shift, bkey, bval;
 
@@ -887,7 +971,10 @@ static struct space *space_clone(struct session *s, const struct space *from)
 		sp->link[n].next = (uint32_t)*head;
 		*head = n + 1;
 	}
-	memcpy(s->code + sp->base, s->code + from->base, from->nlink * 8);
+	if (from->i386)
+		copy_data(s, from->base, sp->base, from->next - from->base);
+	else
+		memcpy(space_links(s, sp), space_links(s, from), from->nlink * 8);
 	for (size_t i = 0; i < from->nmodule; i++) {
 		struct module *m = &sp->module[i];
 		const struct module *o = &from->module[i];
@@ -902,10 +989,11 @@ static struct space *space_clone(struct session *s, const struct space *from)
 		m->map = pm_alloc((o->nmap ? o->nmap : 1) * sizeof *m->map);
 		memcpy(m->map, o->map, o->nmap * sizeof *m->map);
 		m->cap_map = o->nmap ? o->nmap : 1;
-		m->rel_pc = m->rel_counter = m->rel_link = (struct pm_buf){ 0 };
+		m->rel_pc = m->rel_counter = m->rel_link = m->rel_place = (struct pm_buf){ 0 };
 		pm_buf_add(&m->rel_pc, o->rel_pc.p, o->rel_pc.n);
 		pm_buf_add(&m->rel_counter, o->rel_counter.p, o->rel_counter.n);
 		pm_buf_add(&m->rel_link, o->rel_link.p, o->rel_link.n);
+		pm_buf_add(&m->rel_place, o->rel_place.p, o->rel_place.n);
 		m->pages = (struct pm_map){ 0 };
 		m->hot = (struct pm_map){ 0 };
 		for (size_t j = 0; pm_map_next(&o->pages, &j, &key, &val); )
@@ -915,18 +1003,10 @@ static struct space *space_clone(struct session *s, const struct space *from)
 			*pm_map_put(&m->safe, key, NULL) = val;
 		for (size_t j = 0; pm_map_next(&o->hot, &j, &key, &val); )
 			*pm_map_put(&m->hot, key, NULL) = val;
-		if (o->dead)
+		if (o->dead || from->i386)
 			continue;
 		memcpy(s->code + m->code_off, s->code + o->code_off, o->code_len);
-		/* only the touched part of a shadow is worth copying */
-		for (off_t at = (off_t)o->shadow_off, end; (at = lseek(s->code_fd, at, SEEK_DATA)) >= 0 &&
-		     at < (off_t)(o->shadow_off + o->shadow_len); at = end) {
-			end = lseek(s->code_fd, at, SEEK_HOLE);
-			if (end < 0 || end > (off_t)(o->shadow_off + o->shadow_len))
-				end = (off_t)(o->shadow_off + o->shadow_len);
-			memcpy(s->code + m->shadow_off + ((uint64_t)at - o->shadow_off), s->code + at,
-			       (size_t)(end - at));
-		}
+		copy_data(s, o->shadow_off, m->shadow_off, o->shadow_len);
 	}
 	return sp;
 }
@@ -977,14 +1057,17 @@ static bool diverge(struct session *s, struct proc *p, struct rt_mail *mail)
 	p->left = p->space;
 	p->left->busy = sp->busy = s->asking;
 	p->space = sp;
-	p->moving = p->placed;
-	p->placed = (struct pm_buf){ 0 };
+	if (!sp->i386) {
+		p->moving = p->placed;
+		p->placed = (struct pm_buf){ 0 };
+	}
 	for (size_t i = 0; i < s->nproc; i++)
 		for (size_t k = 0; s->proc[i]->mm == p && k < s->proc[i]->nthread; k++)
 			if (s->proc[i]->thread[k].live)
-				session_block(s, s->proc[i]->thread[k].block)->links =
-					(const uint64_t *)(RT_CODE_VAULT + sp->base);
-	if (space_move(p, mail))
+				session_block(s, s->proc[i]->thread[k].block)->links = space_links_at(sp);
+	if (sp->i386)
+		mail_cmd(mail, CMD_PLACE, sp->base, RT32_CODE_SIZE, RT32_CODE_VAULT, 5);
+	if (sp->i386 || space_move(p, mail))
 		return false;
 	space_release(s, p, s->asking);
 	return true;
@@ -1004,11 +1087,11 @@ static uint64_t entry_of(struct session *s, struct proc *p, struct blk *b, bool 
 
 	if (indirect && b->indirect == XL_NONE && m->code_cap - m->code_len > 64) {
 		uint32_t at = (uint32_t)m->code_len;
-		size_t n = xl_indirect_entry(code_ptr(s, m, at), m->code + at, to, b->live);
+		size_t n = xl_indirect_entry(code_ptr(s, m, at), sp->i386, m->code + at, to, b->live);
 
 		m->code_len = up(at + n, 16);
 		b->indirect = at;
-		space_shadow(s, m, b->pc, m->code + at);
+		space_shadow(s, sp, m, b->pc, m->code + at);
 	}
 	return to;
 }
@@ -1126,11 +1209,9 @@ uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct 
 static uint32_t dead_end(struct session *s, struct space *sp, uint32_t mi, uint64_t pc)
 {
 	struct module *m = &sp->module[mi];
-	uint8_t code[25] = { 0xe9, 0, 0, 0, 0,				/* jmp: patched */
-			     0x65, 0xc7, 0x04, 0x25, RT_EXIT_ID, 0, 0, 0, 0, 0, 0, 0,
-			     0x65, 0xff, 0x24, 0x25, RT_DO_RESOLVE, 0, 0, 0 };
 	uint64_t *known = pm_map_put(&sp->ends, pc, NULL);
 	uint32_t i, at;
+	uint8_t *code;
 
 	if (*known && sp->link[*known - 1].module == mi) {
 		i = (uint32_t)*known - 1;
@@ -1145,8 +1226,9 @@ static uint32_t dead_end(struct session *s, struct space *sp, uint32_t mi, uint6
 	m->code_len = at + 32;
 	i = link_add(s, sp, mi, pc, at + 1, at + 5);
 	*known = i + 1;
-	memcpy(code + 13, &i, 4);
-	memcpy(code_ptr(s, m, at), code, sizeof code);
+	code = code_ptr(s, m, at);
+	put_jump(code, code + 5);		/* patched when there is a successor */
+	xl_stub(code + 5, sp->i386, i);
 	return at;
 }
 
@@ -1161,7 +1243,7 @@ static void kill_block(struct session *s, struct space *sp, uint32_t i)
 		return;
 	b->flags |= BLK_IS_DEAD;
 	if (b->indirect != XL_NONE)
-		space_shadow(s, m, b->pc, 0);
+		space_shadow(s, sp, m, b->pc, 0);
 	if (m->dead || m->code_cap - m->code_len < 128)
 		return;
 	at = end = dead_end(s, sp, b->module, b->pc);

@@ -16,15 +16,28 @@
  *   RT_DATA_VAULT           the whole data file (rw-): session header and thread blocks
  *   near each text mapping  its code cache, within 2 GiB, a placed piece of the code file
  *
+ * ... OF A TRACED i386 PROCESS, which has 4 GiB in all, and where a branch reaches everything:
+ *
+ *   RT32_BLOCKS    256 MiB  thread blocks: the first RT32_BLOCK_SIZE of each, where it suits
+ *   RT32_IMAGE              the runtime, as above
+ *   RT32_DATA_VAULT         the first page of the data file: session header
+ *   RT32_ZERO      256 KiB  a table of the shadow for addresses without translations
+ *   RT32_CODE_VAULT         the process's code space, a region of the code file (r-x): the shadow's
+ *                           directory, links, then code caches and tables of the shadow in any order
+ *   The shadow has two levels: for each 64 KiB of addresses the directory holds the address of a
+ *   table of 4-byte distances, less 4 * (its first address), so that the whole address is the index.
+ *   Files are reached without an fd through remap_file_pages() on a piece that is mapped already.
+ *
  * INVARIANTS - the code refers to them by number
  * (1) No page is both writable and executable; code is writable in the controller only.
  * (2) Original text is never executable while the process is traced, so that an indirect transfer
  *     to an address without translation (entry 0: jump to the original address) faults and asks.
- * (3) gs:0 is the thread block of the running thread. The program's own gs base lives in the block.
+ * (3) gs:0 (i386: fs:0) is the thread block of the running thread. The program's own gs base
+ *     (i386: fs selector) lives in the block.
  * (4) At every direct entry the register state is the program's, whole. At an indirect entry it is
  *     except that rcx and rdx are in RT_S_RCX and RT_S_RDX.
  * (5) Translated code never touches memory below rsp, and moves rsp only as the original does.
- * (6) Thread blocks are aligned to RT_BLOCK_SIZE: a signal handler on the block's alternate stack
+ * (6) Thread blocks are aligned to their size: a signal handler on the block's alternate stack
  *     finds the block from its stack pointer, whatever gs is. */
 #ifndef PM_RUNTIME_ABI_H
 #define PM_RUNTIME_ABI_H
@@ -48,7 +61,22 @@
 #define RT_BLOCKS		8192u			/* block 0 is the session header */
 #define RT_DATA_SIZE		(RT_BLOCKS * RT_BLOCK_SIZE)
 
-/* ---- offsets in a thread block, used by translated code as gs:[disp32] ------------------------ */
+#define RT32_BLOCKS		0x20000000u
+#define RT32_BLOCK_SIZE		0x400000u
+#define RT32_NBLOCKS		64u
+#define RT32_IMAGE		0x30000000u
+#define RT32_IMAGE_DATA		0x30100000u
+#define RT32_DATA_VAULT		0x30200000u
+#define RT32_ZERO		0x30400000u
+#define RT32_TABLE_SIZE		0x40000u
+#define RT32_CODE_VAULT		0x31000000u
+#define RT32_CODE_SIZE		0x20000000u
+#define RT32_SHADOW		RT32_CODE_VAULT		/* the directory: u32 for each 64 KiB */
+#define RT32_DIR_SIZE		0x40000u
+#define RT32_LINKS		(RT32_CODE_VAULT + RT32_DIR_SIZE)
+#define RT32_SEGMENT		14			/* the last of the thread's own GDT entries */
+
+/* ---- offsets in a thread block, used by translated code; 32-bit code uses the lower halves ------ */
 #define RT_S_RCX		0x00	/* rcx during an indirect transfer */
 #define RT_S_RDX		0x08	/* rdx during an indirect transfer */
 #define RT_S_TMP		0x10	/* a register spilled inside one instruction's translation */
@@ -57,9 +85,9 @@
 #define RT_EXIT_PC		0x28	/* original pc of a trapping exit (RT_DO_STEP, RT_DO_INT80) */
 #define RT_CONT			0x30	/* where translated code goes on after a system call */
 #define RT_DO_RESOLVE		0x40	/* jmp gs:[..]: exit through an unlinked direct branch */
-#define RT_DO_SYSCALL		0x48	/* rcx = original next pc, RT_CONT set */
+#define RT_DO_SYSCALL		0x48	/* rcx (i386: RT_EXIT_PC) = original next pc, RT_CONT set */
 #define RT_DO_STEP		0x50	/* execute the instruction at RT_EXIT_PC in place */
-#define RT_DO_INT80		0x58
+#define RT_DO_INT80		0x58	/* i386: a system call by the vDSO's sysenter or syscall */
 #define RT_DO_CHECK		0x60	/* bytes of a block at RT_EXIT_PC differ: translate anew */
 #define RT_SELF			0x70	/* address of this block */
 #define RT_RESUME		0x78	/* where the runtime leaves to */
@@ -71,8 +99,9 @@
 #define RT_STACK_TOP		0x20000	/* the runtime's stack: [0x10000, 0x20000) */
 #define RT_ALT_STACK		0x20000	/* the signal stack: [0x20000, 0x60000) */
 #define RT_ALT_SIZE		0x40000
-#define RT_COUNTERS		0x100000	/* u64 per counter */
+#define RT_COUNTERS		0x100000	/* u64 per counter; i386: u32 */
 #define RT_MAX_COUNTERS		((RT_TRACE - RT_COUNTERS) / 8)
+#define RT32_MAX_COUNTERS	((RT32_BLOCK_SIZE - RT_COUNTERS) / 4)
 #define RT_TRACE		0x38000000	/* RT_CHUNKS trace buffers, RT_CHUNK_STRIDE apart */
 #define RT_CHUNK		0x100000	/* ... of so many bytes, then guard pages of the process */
 #define RT_CHUNK_STRIDE		0x110000
@@ -101,9 +130,9 @@ enum rt_op {
 	RQ_MAP,		/* a[0] address, a[1] length, a[2] prot, a[3] flags: program has made it so */
 	RQ_UNMAP,	/* a[0] address, a[1] length: about to vanish or to lose execute permission */
 	RQ_BLOCK,	/* a[0] 0: for a thread, 1: for a forked process, 2: for a vfork child
-			 * -> r[0] address of a new thread block */
-	RQ_UNBLOCK,	/* a[0] address of a block that RQ_BLOCK gave and that is not needed */
-	RQ_FORKED,	/* the process for which RQ_BLOCK gave block a[0] has been made */
+			 * -> r[0] number of a new thread block, 0: none */
+	RQ_UNBLOCK,	/* a[0] number of a block that RQ_BLOCK gave and that is not needed */
+	RQ_FORKED,	/* the process for which RQ_BLOCK gave number a[0] has been made */
 	RQ_EXEC,	/* a[0] tid: about to execve -> r[0] 0: not to be followed */
 	RQ_EXECFAIL,	/* it failed */
 	RQ_EXIT,	/* thread a[0] ends; a[1] 1: the whole process */
@@ -121,7 +150,7 @@ enum rt_where {
 };
 
 enum rt_cmd_op {
-	CMD_PLACE,	/* mremap a[0] (vault address) length a[1] to a[2], protection a[3] */
+	CMD_PLACE,	/* map code file at a[0], length a[1], to a[2], protection a[3] */
 	CMD_UNPLACE,	/* a[2], a[1]: back to what was there: zero shadow, or nothing if a[3] */
 	CMD_PROTECT,	/* mprotect a[0], a[1], a[2] */
 };
@@ -142,9 +171,8 @@ struct rt_mail {
 	struct rt_cmd cmd[RT_MAX_CMDS];
 };
 
+enum rt_origin { BLK_THREAD, BLK_FORKED, BLK_VFORKED };	/* a[0] of RQ_BLOCK */
 enum rt_block_state { BLK_FREE, BLK_READY, BLK_LIVE, BLK_DEAD };
-
-struct rt_sighand;
 
 struct rt_block {			/* at gs:0 */
 	uint64_t s_rcx, s_rdx, s_tmp, s_tmp2;
@@ -156,30 +184,30 @@ struct rt_block {			/* at gs:0 */
 	uint64_t pad2[14];
 	struct rt_ctx ctx;
 	uint64_t pad3[2];
-	uint32_t fix_mask, pad4;
+	uint32_t fix_mask;
+	uint32_t origin;		/* enum rt_origin */
 	uint64_t real_mask;
 	/* from here on only C looks */
 	uint64_t app_mask;		/* the signal mask that the program believes in */
-	uint64_t app_gs;
+	uint64_t app_gs;		/* i386: fs selector */
 	uint64_t app_alt_sp, app_alt_size;	/* the program's sigaltstack */
 	uint32_t app_alt_flags;
 	uint32_t state;			/* enum rt_block_state */
 	uint32_t pid, tid;
 	uint32_t space;			/* controller's number of the code space */
 	uint32_t spin;			/* pauses before sleeping */
-	struct rt_sighand *sighand;	/* in the runtime's private data */
+	uint64_t sighand;		/* address in the runtime's private data */
 	uint32_t pend_sig, held_sig;	/* arrived inside the runtime; held: blocked by the program */
 	uint8_t pend_info[128], held_info[128];
 	uint32_t stepping;		/* enum rt_stepping */
 	uint32_t step_sig;
 	uint8_t step_info[128];
 	uint64_t step_page;		/* page made executable for RT_STEP_INPLACE */
-	uint32_t forked, pad7;		/* 1: the first thread of a forked process */
 	/* trace buffers: the process fills `chunk`; a full one is the controller's until it says 0 */
 	uint32_t syscall, pad6;		/* number of the one that is being made */
 	uint32_t chunk, drop;		/* drop: nobody wants it, begin at its start again */
 	uint32_t full[RT_CHUNKS];	/* futexes; 1 + bytes in it */
-	const uint64_t *links;		/* link number -> original address, in the code vault */
+	uint64_t links;			/* address, in the code vault, of u64: link number -> original pc */
 	struct rt_mail mail;
 };
 enum rt_stepping { RT_STEP_NONE, RT_STEP_TO_BOUNDARY, RT_STEP_LEAVING, RT_STEP_INPLACE };
@@ -223,7 +251,9 @@ enum rt_note {
 /* Written by the controller into the runtime's data before it first runs. */
 struct rt_boot {
 	uint64_t entry;			/* original pc at which the program begins */
-	uint64_t block;			/* address of the first thread's block */
+	uint64_t block;			/* number of the first thread's block */
+	uint64_t code;			/* i386: where its region begins in the code file */
+	uint64_t vdso;			/* address, 0: none */
 	uint32_t persona;		/* to be restored; ~0: leave */
 	uint32_t nrange;
 	struct rt_range { uint64_t lo, hi; uint32_t prot, shared; } range[16];	/* executable mappings */
@@ -242,6 +272,8 @@ _Static_assert(__builtin_offsetof(struct rt_block, tracing) == RT_TRACING, "asm 
 _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, mail) == 0x3c0 && sizeof(struct rt_mail) == 0x7f8 &&
+	       sizeof(struct rt_boot) == 0x228, "laid out alike for both widths: so, whatever they are");
 _Static_assert(sizeof(struct rt_block) < 0x10000, "below the runtime's stack");
 
 #endif

@@ -9,7 +9,7 @@ struct rt_range rt_ranges[256];
 u32 rt_nranges;
 static u32 ranges_lock;
 
-void *rt_memcpy(void *to, const void *from, u64 n)
+void *rt_memcpy(void *to, const void *from, word n)
 {
 	void *ret = to;
 
@@ -110,14 +110,15 @@ static int controller_gone(void)
 	       rt_sys(NR_kill, s->pid, 0) == -ESRCH;
 }
 
-static void fail(const char *what)
+void rt_fail(const char *what)
 {
-	u64 n = 0;
+	word n = 0;
 
 	while (what[n])
 		n++;
 	rt_sys(NR_write, 2, what, n);
-	rt_sys(NR_exit_group, 125);
+	for (;;)
+		rt_sys(NR_exit_group, 125);
 }
 
 static void run_commands(struct rt_mail *m)
@@ -127,11 +128,7 @@ static void run_commands(struct rt_mail *m)
 
 		switch (c->op) {
 		case CMD_PLACE:
-			if (rt_sys(NR_mremap, c->a[0], 0, c->a[1], MREMAP_MAYMOVE | MREMAP_FIXED,
-				   c->a[2]) != (long)c->a[2])
-				fail("pugmark: no room for translated code in the traced process\n");
-			if (!(c->a[3] & PROT_EXEC))
-				rt_sys(NR_mprotect, c->a[2], c->a[1], c->a[3]);
+			rt_place(c);
 			break;
 		case CMD_UNPLACE:
 			if (c->a[3])
@@ -151,7 +148,7 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 {
 	struct rt_session *s = RT_SESSION;
 	struct rt_mail *m = &b->mail;
-	const u64 timeout[2] = { 0, 200000000 };
+	const word timeout[2] = { 0, 200000000 };
 
 	m->op = op;
 	m->a[0] = a0;
@@ -210,7 +207,6 @@ void rt_go(struct rt_block *b)
 }
 
 #ifndef RT_IDT
-extern void rt_native_jump(void) __attribute__((noreturn));
 
 /* The controller is gone: the program goes on in its original code. */
 void rt_go_native(struct rt_block *b)
@@ -228,12 +224,14 @@ void rt_go_native(struct rt_block *b)
 
 int rt_enter(struct rt_block *b, u32 door);
 
-/* From entry.S. Returns 1: execute the system call in ctx in the window. */
+/* From entry_*.S. Returns 1: execute the system call in ctx in the window. */
 int rt_enter(struct rt_block *b, u32 door)
 {
+	int is_call;
+
 	switch (door) {
 	case 0:
-		b->ctx.pc = b->links[(u32)b->exit_id];
+		b->ctx.pc = ((const u64 *)PTR(b->links))[(u32)b->exit_id];
 		if (!rt_ask(b, RQ_RESOLVE, (u32)b->exit_id, 0, 0, 0))
 			rt_go_native(b);
 		b->resume = b->mail.r[0];
@@ -241,12 +239,12 @@ int rt_enter(struct rt_block *b, u32 door)
 			rt_go(b);
 		return 0;
 	case 1:
-		b->ctx.pc = b->ctx.gpr[RCX];
-		b->ctx.gpr[R11] = b->ctx.flags;
-		b->resume = b->cont;
-		return rt_do_syscall(b);
-	case 2:
 	case 3:
+		is_call = rt_syscall_entry(b, door == 3);
+		if (is_call)
+			return is_call > 0 ? rt_do_syscall(b) : 0;
+		/* fall through */
+	case 2:
 		b->ctx.pc = b->exit_pc;
 		rt_step_in_place(b, b->exit_pc);
 		return 0;
@@ -263,50 +261,35 @@ int rt_enter(struct rt_block *b, u32 door)
 }
 
 /* ---- boot -------------------------------------------------------------------------------------- */
-extern u64 rt_boot_rsp, rt_boot_regs[2];
-void rt_boot(void);
+extern word rt_boot_rsp, rt_boot_regs[2];
+struct rt_block *rt_boot(void);
 
 /* The first thread of a program that begins at @pc. */
 void rt_block_begin(struct rt_block *b, u64 pc)
 {
-	b->do_resolve = (u64)rt_resolve;
-	b->do_syscall = (u64)rt_syscall;
-	b->do_step = (u64)rt_step;
-	b->do_int80 = (u64)rt_int80;
-	b->do_check = (u64)rt_check;
-	b->self = (u64)b;
+	b->do_resolve = (word)rt_resolve;
+	b->do_syscall = (word)rt_syscall;
+	b->do_step = (word)rt_step;
+	b->do_int80 = (word)rt_int80;
+	b->do_check = (word)rt_check;
+	b->self = (word)b;
 	b->pid = (u32)rt_sys(NR_getpid, 0);
 	b->tid = b->pid;
 	b->ctx = (struct rt_ctx){ .pc = pc, .flags = 0x202 };
 	b->ctx.gpr[RSP] = rt_boot_rsp;
 	b->ctx.gpr[RAX] = rt_boot_regs[0];
 	b->ctx.gpr[RDX] = rt_boot_regs[1];
-	rt_switch_gs(b);
+	rt_switch_segment(b);
 	rt_signal_boot(b);
 	b->state = BLK_LIVE;
 }
 
 #ifndef RT_IDT
-void rt_boot(void)
+struct rt_block *rt_boot(void)
 {
 	const struct rt_boot *boot = &rt_boot_info;
-	struct rt_block *b = (struct rt_block *)boot->block;
-	long fd;
+	struct rt_block *b = rt_map_all(boot);
 
-	fd = rt_sys(NR_open, boot->data_path, 02000002 /* O_RDWR | O_CLOEXEC */, 0);
-	if (fd < 0 || rt_sys(NR_mmap, RT_DATA_VAULT, RT_DATA_SIZE, PROT_READ | PROT_WRITE,
-			     MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) != (long)RT_DATA_VAULT)
-		fail("pugmark: cannot map the data file in the traced process\n");
-	rt_sys(NR_close, fd);
-	fd = rt_sys(NR_open, boot->code_path, 02000000, 0);
-	if (fd < 0 || rt_sys(NR_mmap, RT_CODE_VAULT, RT_CODE_SIZE, PROT_READ | PROT_EXEC,
-			     MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) != (long)RT_CODE_VAULT)
-		fail("pugmark: cannot map the code file in the traced process\n");
-	rt_sys(NR_close, fd);
-	/* MAP_FIXED_NOREPLACE: whoever lives there already (AddressSanitizer) is not to be replaced */
-	if (rt_sys(NR_mmap, RT_SHADOW, RT_SHADOW_SIZE, PROT_READ,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | 0x100000, -1, 0) != (long)RT_SHADOW)
-		fail("pugmark: the program occupies addresses that tracing needs (0x70000000 on)\n");
 	for (u32 i = 0; i < boot->nrange; i++) {
 		const struct rt_range *r = &boot->range[i];
 
@@ -320,6 +303,7 @@ void rt_boot(void)
 		rt_go_native(b);
 	rt_trace_start(b);
 	rt_go(b);
+	return b;
 }
 #endif
 
@@ -328,10 +312,12 @@ void rt_child(struct rt_block *b);
 /* A new thread or process, on its own block; ctx is already the child's. All signals are blocked. */
 void rt_child(struct rt_block *b)
 {
-	if (b->forked)
+	if (b->origin == BLK_FORKED)
 		rt_ranges_hold(0);
 	b->tid = (u32)rt_sys(NR_gettid, 0);
 	b->pid = (u32)rt_sys(NR_getpid, 0);
+	if (b->origin == BLK_FORKED)
+		rt_block_forked(b);
 	rt_signal_thread(b);
 	b->state = BLK_LIVE;
 	if (!rt_ask(b, RQ_HELLO, b->pid, b->tid, b->tid == b->pid, 0))

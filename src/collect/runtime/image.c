@@ -697,6 +697,7 @@ static void on_exit(struct rt_block *b, int whole)
 int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 {
 	struct rt_mail *m = &b->mail;
+	struct rt_block *made;
 
 	m->a[0] = a0;
 	m->a[1] = a1;
@@ -711,7 +712,7 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 		m->r[0] = lookup(a0);
 		break;
 	case RQ_RESOLVE:
-		m->r[0] = lookup(b->links[a0]);
+		m->r[0] = lookup(((const u64 *)PTR(b->links))[a0]);
 		break;
 	case RQ_SIGNAL:
 		on_signal(m);
@@ -730,12 +731,13 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 		unmapped(a0, a1);
 		break;
 	case RQ_BLOCK:
-		m->r[0] = (u64)block_new(a0 ? RESERVED : b->pid);
+		made = block_new(a0 ? RESERVED : b->pid);
+		m->r[0] = made ? number_of(made) : 0;
 		break;
 	case RQ_UNBLOCK:
-		block_at(number_of((struct rt_block *)a0))->state = BLK_DEAD;
-		if (LEDGER->owner[number_of((struct rt_block *)a0)] == RESERVED)
-			LEDGER->owner[number_of((struct rt_block *)a0)] = 0;
+		block_at((u32)a0)->state = BLK_DEAD;
+		if (LEDGER->owner[a0] == RESERVED)
+			LEDGER->owner[a0] = 0;
 		break;
 	case RQ_EXEC:
 		write_counts(b->pid);
@@ -756,7 +758,7 @@ void rt_go_native(struct rt_block *b)
 
 /* ---- start ------------------------------------------------------------------------------------------ */
 extern u64 rt_boot_rsp, rt_boot_regs[2];
-void rt_boot(void);
+struct rt_block *rt_boot(void);
 
 struct elf_head {
 	uint8_t ident[16];
@@ -946,7 +948,7 @@ static void map_data(void)
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0, 0);
 }
 
-void rt_boot(void)
+struct rt_block *rt_boot(void)
 {
 	const long fd = (long)rt_img_boot.fd;
 	struct rt_block *b;
@@ -967,11 +969,12 @@ void rt_boot(void)
 	fix_auxv(rt_boot_rsp);
 	rt_sys(NR_munmap, MAN->stub, IMG_STUB_SIZE);
 	b = block_at(1);
-	b->links = (const u64 *)(IMG_MANIFEST + MAN->links);
+	b->links = IMG_MANIFEST + MAN->links;
 	rt_block_begin(b, MAN->interp ? MAN->interp_entry : MAN->entry);
 	LEDGER->owner[1] = root = b->pid;
 	empty_trace(b->pid);
 	rt_go(b);
+	return b;
 }
 
 #endif

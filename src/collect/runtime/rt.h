@@ -4,7 +4,7 @@
  * House rules, enforced by `make check`:
  *  o no libc, errno, malloc, TLS or vector registers (-mgeneral-regs-only); nm -u shows nothing;
  *  o it talks to the controller through its thread block's mailbox and nothing else;
- *  o a signal may arrive at any instruction. In the *windows* of entry.S the program's state is
+ *  o a signal may arrive at any instruction. In the *windows* of entry_*.S the program's state is
  *    rt_block.ctx, whole, and the signal is delivered at once; anywhere else in here it is put into
  *    rt_block.pend_* with every further signal blocked, and queued again on the way out;
  *  o memory of the program is touched only through rt_get() and rt_put(), which survive faults. */
@@ -21,54 +21,14 @@
 typedef uint64_t u64;
 typedef uint32_t u32;
 typedef uint8_t u8;
+typedef unsigned long word;		/* an address or a register of the program */
 
+/* Registers in hardware order; the first eight are i386's, too. */
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
 
-/* ---- kernel ABI, x86-64 (arch/x86/include/uapi/asm) ------------------------------------------- */
-#define NR_read 0
-#define NR_write 1
-#define NR_open 2
-#define NR_close 3
-#define NR_mmap 9
-#define NR_mprotect 10
-#define NR_munmap 11
-#define NR_rt_sigaction 13
-#define NR_rt_sigprocmask 14
-#define NR_rt_sigreturn 15
-#define NR_mremap 25
-#define NR_shmat 30
-#define NR_shmdt 67
-#define NR_getpid 39
-#define NR_clone 56
-#define NR_fork 57
-#define NR_vfork 58
-#define NR_execve 59
-#define NR_exit 60
-#define NR_kill 62
-#define NR_uname 63
-#define NR_rt_sigpending 127
-#define NR_rt_sigsuspend 130
-#define NR_rt_sigqueueinfo 129
-#define NR_sigaltstack 131
-#define NR_personality 135
-#define NR_prctl 157
-#define NR_arch_prctl 158
-#define NR_gettid 186
-#define NR_futex 202
-#define NR_restart_syscall 219
-#define NR_exit_group 231
-#define NR_tgkill 234
-#define NR_openat 257
-#define NR_rt_tgsigqueueinfo 297
-#define NR_seccomp 317
-#define NR_execveat 322
-#define NR_pkey_mprotect 329
-#define NR_rseq 334
-#define NR_clone3 435
-#define NR_memfd_create 319
-#define NR_lseek 8
-#define NR_openat2 437
+#define PTR(address) ((void *)(word)(address))
 
+/* ---- kernel ABI, alike for both widths (arch/x86/include/uapi/asm) ----------------------------- */
 #define PROT_READ 1
 #define PROT_WRITE 2
 #define PROT_EXEC 4
@@ -116,54 +76,41 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define ENOMEM 12
 #define ENOSYS 38
 #define EINTR 4
+#define EAGAIN 11
 
 struct k_sigaction {
-	u64 handler, flags, restorer, mask;
+	word handler, flags, restorer;
+	u64 mask;
 };
 struct k_stack {
-	u64 sp;
-	u32 flags, pad;
-	u64 size;
+	word sp;
+	u32 flags;
+	word size;
 };
 struct k_siginfo {
-	int signo, error, code, pad;
-	u64 addr;			/* si_addr for faults; si_pid/si_uid for sent ones */
-	uint8_t rest[104];
+	int signo, error, code;
+	word addr;			/* si_addr for faults; si_pid/si_uid for sent ones */
+	uint8_t rest[128 - 8 - 2 * sizeof(word)];
 };
-enum { G_R8, G_R9, G_R10, G_R11, G_R12, G_R13, G_R14, G_R15, G_RDI, G_RSI, G_RBP, G_RBX, G_RDX,
-       G_RAX, G_RCX, G_RSP, G_RIP, G_EFL, G_CSGSFS, G_ERR, G_TRAPNO, G_OLDMASK, G_CR2 };
-struct k_ucontext {
-	u64 flags, link;
-	struct k_stack stack;
-	u64 greg[23];
-	u64 fpstate;
-	u64 reserved[8];
-	u64 sigmask;
-};
-struct k_frame {			/* struct rt_sigframe */
-	u64 pretcode;
-	struct k_ucontext uc;
-	struct k_siginfo info;
-};
-#define FP_XSTATE_MAGIC1 0x46505853u
+_Static_assert(sizeof(struct k_siginfo) == 128, "the kernel's");
+#define FP_XSTATE_MAGIC1 0x46505853u	/* in the spare words of an fxsave area */
+#define FX_SW 464
 
-static inline long rt_sys6(long nr, u64 a, u64 b, u64 c, u64 d, u64 e, u64 f)
-{
-	register u64 r10 __asm__("r10") = d;
-	register u64 r8 __asm__("r8") = e;
-	register u64 r9 __asm__("r9") = f;
-	long ret;
+#ifdef __i386__
+#include "i386.h"
+#else
+#include "x86_64.h"
+#endif
 
-	__asm__ volatile("syscall" : "=a"(ret)
-			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return ret;
-}
 #define rt_sys(nr, ...) rt_sys_pick(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)(nr, __VA_ARGS__)
 #define rt_sys_pick(a, b, c, d, e, f, ...) rt_sysn
 #define rt_sysn(nr, ...) rt_sys_pad(nr, __VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define rt_sys_pad(nr, a, b, c, d, e, f, ...) \
-	rt_sys6(nr, (u64)(a), (u64)(b), (u64)(c), (u64)(d), (u64)(e), (u64)(f))
+	rt_sys6(nr, (word)(a), (word)(b), (word)(c), (word)(d), (word)(e), (word)(f))
+static inline int rt_failed(long r)
+{
+	return (word)r > -4096ul;
+}
 
 /* ---- the runtime's private data: copied by fork, shared by threads and vfork children ---------- */
 struct rt_sighand {
@@ -178,23 +125,23 @@ extern struct rt_boot rt_boot_info;	/* filled in by the controller */
 extern struct rt_range rt_ranges[256];	/* what the program believes to be executable */
 extern u32 rt_nranges;
 
-/* ---- entry.S ---------------------------------------------------------------------------------- */
+/* ---- entry_*.S -------------------------------------------------------------------------------- */
 extern char rt_leave[], rt_window_end[], rt_pass[], rt_pass_insn[], rt_pass_done[];
 extern char rt_get_start[], rt_get_end[], rt_get_fault[];
 extern char rt_resolve[], rt_syscall[], rt_step[], rt_int80[], rt_check[];
+void rt_native_jump(void) __attribute__((noreturn));
 extern char rt_sigentry[], rt_sigrestore[], rt_image_start[], rt_image_end[];
 /* Copy to/from the program's memory: 0 or -EFAULT. */
-long rt_copy(void *to, const void *from, u64 n);
-#define rt_get(to, from, n) rt_copy((to), (const void *)(from), (n))
-#define rt_put(to, from, n) rt_copy((void *)(to), (from), (n))
+long rt_copy(void *to, const void *from, word n);
+#define rt_get(to, from, n) rt_copy((to), PTR(from), (n))
+#define rt_put(to, from, n) rt_copy(PTR(to), (from), (n))
 /* clone with all registers from @b->ctx in the child; returns in the parent only. */
-long rt_clone(long nr, u64 a, u64 b, u64 c, u64 d, u64 e, struct rt_block *child);
+long rt_clone(long nr, word a, word b, word c, word d, word e, struct rt_block *child);
 extern char rt_app_done[], rt_clone_done[];
-long rt_app_sys(long nr, u64 a, u64 b, u64 c, u64 d, u64 e, u64 f);
-void rt_switch_gs(struct rt_block *b);
+long rt_app_sys(long nr, word a, word b, word c, word d, word e, word f);
 
 /* ---- core.c ----------------------------------------------------------------------------------- */
-#define RT_SESSION ((struct rt_session *)RT_DATA_VAULT)
+#define RT_SESSION ((struct rt_session *)RT_SESSION_AT)
 /* Ask the controller; false: there is none any more. Runs the commands of the answer. */
 int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3);
 void rt_go(struct rt_block *b);			/* b->resume for b->ctx.pc, or native */
@@ -203,8 +150,13 @@ int rt_is_exec(u64 addr, u64 len);
 void rt_ranges_hold(int on);			/* around a fork: the child's copy is whole, and free */
 void rt_range_add(u64 lo, u64 hi, u32 prot, u32 shared);
 void rt_range_del(u64 lo, u64 hi);
-void *rt_memcpy(void *to, const void *from, u64 n);
+void *rt_memcpy(void *to, const void *from, word n);
 void *memset(void *to, int c, size_t n);
+__attribute__((noreturn)) void rt_fail(const char *what);
+
+/* what a system call gives back, of @b in scope: the register, whose upper half is not i386's */
+typedef word __attribute__((may_alias)) rt_result;
+#define RET (*(rt_result *)&b->ctx.gpr[RAX])
 
 void rt_block_begin(struct rt_block *b, u64 pc);
 
@@ -213,6 +165,13 @@ int rt_image_ours(u64 addr, u64 len);
 u64 rt_image_place(u64 fd, u64 *flags);	/* where to map the library @fd; 0: anywhere */
 
 /* ---- trace.c ---------------------------------------------------------------------------------- */
+#ifdef __i386__				/* profiles only */
+#define rt_trace_start(b) ((void)(b))
+#define rt_trace_note(b, type, arg, narg) ((void)(b), (void)(arg))
+#define rt_trace_state(b, rsp) ((void)(b))
+#define rt_trace_sysret(b) ((void)(b))
+#define rt_trace_full(b, addr, uc) 0
+#else
 /* Each of them does nothing where nothing is traced. */
 void rt_trace_start(struct rt_block *b);	/* in the thread itself: guard pages, RT_N_STATE */
 void rt_trace_note(struct rt_block *b, u32 type, const u64 *arg, u32 narg);
@@ -220,14 +179,20 @@ void rt_trace_state(struct rt_block *b, u64 rsp);
 void rt_trace_sysret(struct rt_block *b);
 /* A fault at @addr by translated code: did the buffer end there? Then *@uc goes on in the next. */
 int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc);
+#endif
 
 /* ---- syscall.c -------------------------------------------------------------------------------- */
 int rt_do_syscall(struct rt_block *b);		/* 1: execute it in the window */
+void rt_do_mmap(struct rt_block *b, const word arg[6]);
+void rt_do_shmat(struct rt_block *b, word flags);
 
 /* ---- signal.c --------------------------------------------------------------------------------- */
 void rt_signal_boot(struct rt_block *b);
 void rt_signal_thread(struct rt_block *b);
 void rt_signal_native(struct rt_block *b);
+/* The call itself, on memory of ours; @new may be NULL. */
+long rt_sigaction(struct rt_block *b, u64 sig, const struct k_sigaction *new, struct k_sigaction *was);
+void rt_set_mask(struct rt_block *b, u64 mask);		/* the program's */
 long rt_sigaction_call(struct rt_block *b, u64 sig, u64 act, u64 old, u64 size);
 long rt_sigprocmask_call(struct rt_block *b, u64 how, u64 set, u64 old, u64 size);
 long rt_sigaltstack_call(struct rt_block *b, u64 ss, u64 old);
@@ -235,5 +200,39 @@ void rt_sigreturn_call(struct rt_block *b);
 struct rt_sighand *rt_sighand_copy(const struct rt_sighand *from);
 void rt_flush_pending(struct rt_block *b);
 void rt_step_in_place(struct rt_block *b, u64 pc);
+int rt_on_app_stack(const struct rt_block *b, u64 sp);
+
+/* ---- x86_64.c, i386.c: what the widths do not share --------------------------------------------- */
+/* A system call door: set pc, resume and what the kernel clobbers. @fast: the other of the two. 1: it is
+ * one; 0: an instruction to step; -1: it has been dealt with. */
+int rt_syscall_entry(struct rt_block *b, int fast);
+/* Map the vaults and the shadow, find the first thread's block. */
+struct rt_block *rt_map_all(const struct rt_boot *boot);
+/* Place a piece of the code file, see CMD_PLACE. */
+void rt_place(const struct rt_cmd *c);
+/* Thread block @number, mapped; NULL: no room. A block whose thread was not made is given back. */
+struct rt_block *rt_block_map(u32 number);
+void rt_block_unmap(struct rt_block *b);
+/* @b is the only thread of a process that has just been forked. */
+void rt_block_forked(struct rt_block *b);
+/* The thread ends by system call @nr; its block is dead and free before the kernel knows. */
+__attribute__((noreturn)) void rt_exit_thread(struct rt_block *b, long nr, word status);
+/* Is [addr, addr + len) ours? */
+int rt_is_ours(u64 addr, u64 len);
+/* Let the segment register point to the running thread's block. */
+void rt_switch_segment(struct rt_block *b);
+/* A stepped instruction sees the program's own segment register, and may change it. */
+void rt_lend_segment(struct rt_block *b, struct k_ucontext *uc);
+void rt_take_segment(struct rt_block *b, struct k_ucontext *uc);
+/* System calls that only this width has: 1, 0 as rt_do_syscall(); -1: not one of them. */
+int rt_arch_syscall(struct rt_block *b);
+/* Build the frame of the program's handler below @sp and make @uc the state at its first instruction,
+ * but for pc and flags. False: the program's stack cannot be written. */
+int rt_push_frame(struct rt_block *b, u32 sig, const struct k_siginfo *info, struct k_ucontext *uc,
+		  const struct k_stack *ss, word sp, word pc, word flags);
+/* The frame that (rt_)sigreturn was called with: 0 or -EFAULT. Then: let the kernel restore it, after
+ * what was changed in it. */
+long rt_frame_get(const struct rt_block *b, struct rt_frame *f);
+__attribute__((noreturn)) void rt_frame_leave(struct rt_block *b, struct rt_frame *f);
 
 #endif

@@ -9,11 +9,6 @@
 
 void rt_signal(int sig, struct k_siginfo *info, struct k_ucontext *uc);
 
-static const uint8_t greg_of[16] = {
-	G_RAX, G_RCX, G_RDX, G_RBX, G_RSP, G_RBP, G_RSI, G_RDI,
-	G_R8, G_R9, G_R10, G_R11, G_R12, G_R13, G_R14, G_R15,
-};
-
 static struct rt_sighand hands[16] = { [0] = { .used = 1 } };
 
 struct rt_sighand *rt_sighand_copy(const struct rt_sighand *from)
@@ -30,10 +25,10 @@ struct rt_sighand *rt_sighand_copy(const struct rt_sighand *from)
 static long install(u32 sig, u64 flags)
 {
 	struct k_sigaction k = {
-		.handler = (u64)rt_sigentry,
+		.handler = (word)rt_sigentry,
 		.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTORER |
-			 (flags & (SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT)),
-		.restorer = (u64)rt_sigrestore,
+			 (word)(flags & (SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT)),
+		.restorer = (word)rt_sigrestore,
 		.mask = ~SYNC_SIGS,
 	};
 
@@ -50,7 +45,7 @@ static void set_mask(struct rt_block *b, u64 mask)
 
 void rt_signal_thread(struct rt_block *b)
 {
-	struct k_stack ss = { (u64)b + RT_ALT_STACK, 0, 0, RT_ALT_SIZE };
+	struct k_stack ss = { .sp = (word)b + RT_ALT_STACK, .size = RT_ALT_SIZE };
 
 	rt_sys(NR_sigaltstack, &ss, 0);
 }
@@ -59,7 +54,7 @@ void rt_signal_boot(struct rt_block *b)
 {
 	u64 mask = 0;
 
-	b->sighand = &hands[0];
+	b->sighand = (word)&hands[0];
 	b->app_alt_flags = SS_DISABLE;
 	rt_sys(NR_rt_sigprocmask, 0, 0, &mask, 8);
 	set_mask(b, mask);
@@ -67,62 +62,77 @@ void rt_signal_boot(struct rt_block *b)
 	rt_signal_thread(b);
 	for (u32 s = 1; s < 65; s++)
 		if (SYNC_SIGS & SIG_BIT(s)) {
-			rt_sys(NR_rt_sigaction, s, 0, &b->sighand->act[s], 8);
-			b->sighand->ours |= SIG_BIT(s);
+			rt_sys(NR_rt_sigaction, s, 0, &hands[0].act[s], 8);
+			hands[0].ours |= SIG_BIT(s);
 			install(s, 0);
 		}
 }
 
 void rt_signal_native(struct rt_block *b)
 {
-	struct k_stack ss = { b->app_alt_sp, b->app_alt_flags & SS_DISABLE, 0, b->app_alt_size };
+	struct rt_sighand *h = PTR(b->sighand);
+	struct k_stack ss = { (word)b->app_alt_sp, b->app_alt_flags & SS_DISABLE, (word)b->app_alt_size };
 
 	for (u32 s = 1; s < 65; s++)
-		if (b->sighand->ours & SIG_BIT(s))
-			rt_sys(NR_rt_sigaction, s, &b->sighand->act[s], 0, 8);
+		if (h->ours & SIG_BIT(s))
+			rt_sys(NR_rt_sigaction, s, &h->act[s], 0, 8);
 	rt_sys(NR_sigaltstack, &ss, 0);
 	rt_sys(NR_rt_sigprocmask, 2, &b->app_mask, 0, 8);
 	b->fix_mask = 0;
 }
 
 /* ---- the calls ---------------------------------------------------------------------------------- */
-long rt_sigaction_call(struct rt_block *b, u64 sig, u64 act, u64 old, u64 size)
+long rt_sigaction(struct rt_block *b, u64 sig, const struct k_sigaction *new, struct k_sigaction *was)
 {
-	struct rt_sighand *h = b->sighand;
-	struct k_sigaction new, was;
+	struct rt_sighand *h = PTR(b->sighand);
 	long r;
 
-	if (size != 8 || sig < 1 || sig > 64 || ((sig == SIGKILL || sig == SIGSTOP) && act))
+	if (sig < 1 || sig > 64 || ((sig == SIGKILL || sig == SIGSTOP) && new))
 		return -EINVAL;
-	if (act && rt_get(&new, act, sizeof new))
-		return -EFAULT;
 	if (h->ours & SIG_BIT(sig)) {
-		was = h->act[sig];
+		*was = h->act[sig];
 	} else {
-		r = rt_sys(NR_rt_sigaction, sig, 0, &was, 8);
+		r = rt_sys(NR_rt_sigaction, sig, 0, was, 8);
 		if (r < 0)
 			return r;
 	}
-	if (act) {
-		h->act[sig] = new;
-		h->act[sig].mask &= ~UNBLOCKABLE;
-		if (SIG_BIT(sig) & SYNC_SIGS) {
-			/* ours for good; ignoring a sent one is done when it arrives */
-		} else if (new.handler > 1) {
-			h->ours |= SIG_BIT(sig);
-			r = install((u32)sig, new.flags);
-			if (r < 0)
-				return r;
-		} else {
-			r = rt_sys(NR_rt_sigaction, sig, &new, 0, 8);
-			if (r < 0)
-				return r;
-			h->ours &= ~SIG_BIT(sig);
-		}
+	if (!new)
+		return 0;
+	h->act[sig] = *new;
+	h->act[sig].mask &= ~UNBLOCKABLE;
+	if (SIG_BIT(sig) & SYNC_SIGS) {
+		/* ours for good; ignoring a sent one is done when it arrives */
+	} else if (new->handler > 1) {
+		h->ours |= SIG_BIT(sig);
+		return install((u32)sig, new->flags);
+	} else {
+		r = rt_sys(NR_rt_sigaction, sig, new, 0, 8);
+		if (r < 0)
+			return r;
+		h->ours &= ~SIG_BIT(sig);
 	}
-	if (old && rt_put(old, &was, sizeof was))
-		return -EFAULT;
 	return 0;
+}
+
+long rt_sigaction_call(struct rt_block *b, u64 sig, u64 act, u64 old, u64 size)
+{
+	struct k_sigaction new, was;
+	long r;
+
+	if (size != 8)
+		return -EINVAL;
+	if (act && rt_get(&new, act, sizeof new))
+		return -EFAULT;
+	r = rt_sigaction(b, sig, act ? &new : 0, &was);
+	if (!r && old)
+		r = rt_put(old, &was, sizeof was);
+	return r;
+}
+
+void rt_set_mask(struct rt_block *b, u64 mask)
+{
+	set_mask(b, mask);
+	b->fix_mask = 1;
 }
 
 long rt_sigprocmask_call(struct rt_block *b, u64 how, u64 set, u64 old, u64 size)
@@ -140,15 +150,14 @@ long rt_sigprocmask_call(struct rt_block *b, u64 how, u64 set, u64 old, u64 size
 			new = was & ~new;
 		else if (how != 2)
 			return -EINVAL;
-		set_mask(b, new);
-		b->fix_mask = 1;
+		rt_set_mask(b, new);
 	}
 	if (old && rt_put(old, &was, 8))
 		return -EFAULT;
 	return 0;
 }
 
-static int on_app_stack(const struct rt_block *b, u64 sp)
+int rt_on_app_stack(const struct rt_block *b, u64 sp)
 {
 	return !(b->app_alt_flags & SS_DISABLE) && !(b->app_alt_flags & SS_AUTODISARM) &&
 	       sp > b->app_alt_sp && sp - b->app_alt_sp <= b->app_alt_size;
@@ -157,17 +166,17 @@ static int on_app_stack(const struct rt_block *b, u64 sp)
 long rt_sigaltstack_call(struct rt_block *b, u64 ss, u64 old)
 {
 	u64 sp = b->ctx.gpr[RSP];
-	struct k_stack new, was = { b->app_alt_sp, 0, 0, b->app_alt_size };
+	struct k_stack new, was = { .sp = (word)b->app_alt_sp, .size = (word)b->app_alt_size };
 
 	was.flags = b->app_alt_size ? (b->app_alt_flags & SS_AUTODISARM) : SS_DISABLE;
 	if (b->app_alt_flags & SS_DISABLE)
 		was.flags = SS_DISABLE;
-	else if (on_app_stack(b, sp))
+	else if (rt_on_app_stack(b, sp))
 		was.flags |= SS_ONSTACK;
 	if (ss) {
 		if (rt_get(&new, ss, sizeof new))
 			return -EFAULT;
-		if (on_app_stack(b, sp))
+		if (rt_on_app_stack(b, sp))
 			return -EPERM;
 		if ((new.flags & ~SS_AUTODISARM) & ~(u32)(SS_DISABLE | SS_ONSTACK))
 			return -EINVAL;
@@ -203,62 +212,32 @@ static void restore_default_and_die(u32 sig, struct k_siginfo *info, int fault)
 		rt_sys(NR_rt_tgsigqueueinfo, rt_sys(NR_getpid, 0), rt_sys(NR_gettid, 0), sig, info);
 }
 
-/* The saved extended state of a frame: its size, 0 if none. */
-static u64 fp_size(const struct k_ucontext *uc)
-{
-	const u32 *sw = (const u32 *)(uc->fpstate + 464);
-
-	if (!uc->fpstate)
-		return 0;
-	return sw[0] == FP_XSTATE_MAGIC1 ? sw[1] : 512;
-}
-
 /* uc is the kernel's frame on our stack, its registers already the program's at original @pc.
  * Afterwards it is the state at the first instruction of the program's handler. False: no room on
  * the program's stack (the kernel would send SIGSEGV). */
 static int deliver(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_ucontext *uc, u64 pc,
 		   u64 flags)
 {
-	struct k_sigaction *act = &b->sighand->act[sig];
-	u64 sp = uc->greg[G_RSP], fpn = fp_size(uc), fp, old_sp = sp;
-	struct k_frame f;
+	struct rt_sighand *h = PTR(b->sighand);
+	struct k_sigaction *act = &h->act[sig];
+	const u64 call[3] = { sig, pc, act->handler };
+	struct k_stack ss = { (word)b->app_alt_sp, b->app_alt_flags, (word)b->app_alt_size };
+	word old_sp = UC_GPR(uc, RSP), sp = old_sp - RT_RED_ZONE;
 
-	f.uc = *uc;
-	f.info = *info;
-	f.pretcode = act->restorer;
-	f.uc.greg[G_RIP] = pc;
-	f.uc.greg[G_EFL] = flags;
-	f.uc.sigmask = b->app_mask;
-	f.uc.stack = (struct k_stack){ b->app_alt_sp, b->app_alt_flags, 0, b->app_alt_size };
-	sp -= 128;
-	if ((act->flags & SA_ONSTACK) && !(b->app_alt_flags & SS_DISABLE) && !on_app_stack(b, old_sp)) {
-		sp = b->app_alt_sp + b->app_alt_size;
+	if ((act->flags & SA_ONSTACK) && !(b->app_alt_flags & SS_DISABLE) && !rt_on_app_stack(b, old_sp)) {
+		sp = (word)(b->app_alt_sp + b->app_alt_size);
 		if (b->app_alt_flags & SS_AUTODISARM) {
 			b->app_alt_sp = b->app_alt_size = 0;
 			b->app_alt_flags = SS_DISABLE;
 		}
-	} else if (on_app_stack(b, old_sp)) {
-		f.uc.stack.flags |= SS_ONSTACK;
+	} else if (rt_on_app_stack(b, old_sp)) {
+		ss.flags |= SS_ONSTACK;
 	}
-	fp = (sp - fpn) & ~63ull;
-	sp = ((fp - sizeof f) & ~15ull) - 8;
-	f.uc.fpstate = fpn ? fp : 0;
-	if (fpn && rt_put(fp, (void *)uc->fpstate, fpn))
+	if (!rt_push_frame(b, sig, info, uc, &ss, sp, (word)pc, (word)flags))
 		return 0;
-	if (rt_put(sp, &f, sizeof f))
-		return 0;
-	if (fpn > 512) {				/* handlers begin with clean vector state */
-		*(u64 *)(uc->fpstate + 512) = 0;
-		*(u32 *)(uc->fpstate + 24) = 0x1f80;
-	}
-	uc->greg[G_RSP] = sp;
-	uc->greg[G_RDI] = sig;
-	uc->greg[G_RSI] = sp + offsetof(struct k_frame, info);
-	uc->greg[G_RDX] = sp + offsetof(struct k_frame, uc);
-	uc->greg[G_RAX] = 0;
-	uc->greg[G_EFL] = flags & ~(u64)(0x400 | 0x100 | 0x10000);	/* DF TF RF */
-	rt_trace_note(b, RT_N_SIGNAL, &(const u64 []){ sig, pc, act->handler }[0], 3);
-	rt_trace_state(b, sp);
+	UC_FLAGS(uc) = (word)flags & ~(word)(0x400 | 0x100 | 0x10000);	/* DF TF RF */
+	rt_trace_note(b, RT_N_SIGNAL, call, 3);
+	rt_trace_state(b, UC_GPR(uc, RSP));
 	set_mask(b, b->app_mask | act->mask | (act->flags & SA_NODEFER ? 0 : SIG_BIT(sig)));
 	uc->sigmask = b->real_mask;
 	pc = act->handler;
@@ -268,25 +247,25 @@ static int deliver(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k
 			struct k_sigaction dfl = { 0 };
 
 			rt_sys(NR_rt_sigaction, sig, &dfl, 0, 8);
-			b->sighand->ours &= ~SIG_BIT(sig);
+			h->ours &= ~SIG_BIT(sig);
 		}
 	}
 	/* a handler that is no code: jumped to as it is, and faults as the program's own doing */
 	b->ctx.pc = pc;
 	if (rt_ask(b, RQ_LOOKUP, pc, 0, 0, 0) && b->mail.r[0]) {
-		uc->greg[G_RIP] = b->mail.r[0];
+		UC_PC(uc) = (word)b->mail.r[0];
 	} else {
-		b->s_rcx = uc->greg[G_RCX];
-		b->s_rdx = uc->greg[G_RDX];
-		uc->greg[G_RIP] = pc;
+		b->s_rcx = UC_GPR(uc, RCX);
+		b->s_rdx = UC_GPR(uc, RDX);
+		UC_PC(uc) = (word)pc;
 	}
 	return 1;
 }
 
 static void from_ctx(const struct rt_block *b, struct k_ucontext *uc)
 {
-	for (u32 i = 0; i < 16; i++)
-		uc->greg[greg_of[i]] = b->ctx.gpr[i];
+	for (u32 i = 0; i < RT_NGPR; i++)
+		UC_GPR(uc, i) = (word)b->ctx.gpr[i];
 }
 
 static void hold(struct rt_block *b, u32 sig, const struct k_siginfo *info, struct k_ucontext *uc)
@@ -317,7 +296,8 @@ void rt_flush_pending(struct rt_block *b)
 static void give(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_ucontext *uc, u64 pc,
 		 u64 flags, int fault, u64 copy)
 {
-	struct k_sigaction *act = &b->sighand->act[sig];
+	struct rt_sighand *h = PTR(b->sighand);
+	struct k_sigaction *act = &h->act[sig];
 
 	if ((SIG_BIT(sig) & SYNC_SIGS) && (b->app_mask & SIG_BIT(sig))) {
 		if (!fault) {			/* sent, and blocked by the program: later */
@@ -330,13 +310,13 @@ static void give(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_u
 	if (act->handler == 1 && !fault)
 		return;
 	if (copy)
-		rt_ask(b, RQ_CUT, copy, uc->greg[G_RSI], uc->greg[G_RDI], 0);
+		rt_ask(b, RQ_CUT, copy, UC_GPR(uc, RSI), UC_GPR(uc, RDI), 0);
 	if (act->handler <= 1) {
 		restore_default_and_die(sig, info, fault);
 		return;
 	}
 	if (!deliver(b, sig, info, uc, pc, flags)) {
-		act = &b->sighand->act[SIGSEGV];
+		act = &h->act[SIGSEGV];
 		act->handler = 0;
 		restore_default_and_die(SIGSEGV, info, 0);
 		rt_sys(NR_tgkill, b->pid, b->tid, SIGSEGV);
@@ -346,35 +326,35 @@ static void give(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_u
 static void set_tf(struct k_ucontext *uc, int on)
 {
 	if (on)
-		uc->greg[G_EFL] |= 0x100;
+		UC_FLAGS(uc) |= 0x100;
 	else
-		uc->greg[G_EFL] &= ~(u64)0x100;
+		UC_FLAGS(uc) &= ~(word)0x100;
 }
 
 static void undo_slots(struct rt_block *b, struct k_ucontext *uc, u32 flags, u32 tmp)
 {
 	if (flags & 2)
-		uc->greg[G_RCX] = b->s_rcx;
+		UC_GPR(uc, RCX) = (word)b->s_rcx;
 	if (flags & 4)
-		uc->greg[G_RDX] = b->s_rdx;
+		UC_GPR(uc, RDX) = (word)b->s_rdx;
 	if (flags & 8)
-		uc->greg[greg_of[tmp & 15]] = b->s_tmp;
+		UC_GPR(uc, tmp & (RT_NGPR - 1)) = (word)b->s_tmp;
 }
 
 static void resume_at(struct rt_block *b, struct k_ucontext *uc, u64 pc)
 {
-	for (u32 i = 0; i < 16; i++)
-		b->ctx.gpr[i] = uc->greg[greg_of[i]];
+	for (u32 i = 0; i < RT_NGPR; i++)
+		b->ctx.gpr[i] = UC_GPR(uc, i);
 	b->ctx.pc = pc;
-	b->ctx.flags = uc->greg[G_EFL] & ~(u64)0x100;
-	rt_trace_state(b, uc->greg[G_RSP]);
+	b->ctx.flags = UC_FLAGS(uc) & ~(word)0x100;
+	rt_trace_state(b, UC_GPR(uc, RSP));
 	if (rt_ask(b, RQ_LOOKUP, pc, 0, 0, 0) && b->mail.r[0]) {
-		uc->greg[G_RIP] = b->mail.r[0];
+		UC_PC(uc) = (word)b->mail.r[0];
 		return;
 	}
-	b->s_rcx = uc->greg[G_RCX];
-	b->s_rdx = uc->greg[G_RDX];
-	uc->greg[G_RIP] = pc;
+	b->s_rcx = UC_GPR(uc, RCX);
+	b->s_rdx = UC_GPR(uc, RDX);
+	UC_PC(uc) = (word)pc;
 }
 
 /* An instruction that only its original place can execute: that page is executable for one step. */
@@ -403,13 +383,8 @@ void rt_step_in_place(struct rt_block *b, u64 pc)
 
 static void step_done(struct rt_block *b, struct k_ucontext *uc)
 {
-	u64 gs = 0;
-
-	if (b->stepping == RT_STEP_INPLACE) {
-		rt_sys(NR_arch_prctl, 0x1004, &gs);
-		b->app_gs = gs;
-		rt_switch_gs(b);
-	}
+	if (b->stepping == RT_STEP_INPLACE)
+		rt_take_segment(b, uc);
 	for (u32 i = 0; i < 2; i++) {
 		u64 page = b->step_page + i * 4096;
 
@@ -424,10 +399,10 @@ static void step_done(struct rt_block *b, struct k_ucontext *uc)
 
 void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 {
-	struct rt_block *b = (struct rt_block *)((u64)uc & ~(RT_BLOCK_SIZE - 1));
+	struct rt_block *b = PTR((word)uc & ~((word)RT_BLOCK_ALIGN - 1));
 	u32 sig = (u32)signo;
-	u64 pc = uc->greg[G_RIP];
-	u64 eflags = uc->greg[G_EFL];
+	u64 pc = UC_PC(uc);
+	u64 eflags = UC_FLAGS(uc);
 	int fault = (SIG_BIT(sig) & SYNC_SIGS) && info->code > 0;
 
 	/* a stepped instruction is done, or faulted */
@@ -435,7 +410,7 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		/* still on the way out of the runtime; the jump that ends it traps at its target */
 		if (pc == b->resume) {
 			b->stepping = RT_STEP_INPLACE;
-			rt_sys(NR_arch_prctl, 0x1001, b->app_gs);
+			rt_lend_segment(b, uc);
 		}
 		return;
 	}
@@ -449,24 +424,24 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		give(b, sig, info, uc, pc, eflags, fault, 0);
 		return;
 	}
-	if (pc >= (u64)rt_get_start && pc < (u64)rt_get_end && fault) {
-		uc->greg[G_RIP] = (u64)rt_get_fault;
+	if (pc >= (word)rt_get_start && pc < (word)rt_get_end && fault) {
+		UC_PC(uc) = (word)rt_get_fault;
 		return;
 	}
-	if (pc >= (u64)rt_leave && pc < (u64)rt_window_end) {
+	if (pc >= (word)rt_leave && pc < (word)rt_window_end) {
 		from_ctx(b, uc);
 		give(b, sig, info, uc, b->ctx.pc, b->ctx.flags, fault, 0);
-		if (uc->greg[G_RIP] == pc)		/* ignored or held: leave again */
-			uc->greg[G_RIP] = (u64)rt_leave;
+		if (UC_PC(uc) == pc)		/* ignored or held: leave again */
+			UC_PC(uc) = (word)rt_leave;
 		return;
 	}
-	if (pc >= (u64)rt_pass && pc <= (u64)rt_pass_done) {
+	if (pc >= (word)rt_pass && pc <= (word)rt_pass_done) {
 		u64 at = b->ctx.pc;
 
 		if (sig == 31 && info->code == 1)	/* SIGSYS, SYS_SECCOMP: si_call_addr */
-			info->addr = at;
-		if (pc == (u64)rt_pass_done) {
-			b->ctx.gpr[RAX] = uc->greg[G_RAX];
+			info->addr = (word)at;
+		if (pc == (word)rt_pass_done) {
+			b->ctx.gpr[RAX] = UC_GPR(uc, RAX);
 			rt_trace_sysret(b);
 		} else {
 			const u64 restarted = -512;
@@ -476,11 +451,11 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		}
 		from_ctx(b, uc);
 		give(b, sig, info, uc, at, b->ctx.flags, fault, 0);
-		if (uc->greg[G_RIP] == pc)
-			uc->greg[G_RIP] = (u64)(pc == (u64)rt_pass_done ? rt_leave : rt_pass);
+		if (UC_PC(uc) == pc)
+			UC_PC(uc) = (word)(pc == (word)rt_pass_done ? rt_leave : rt_pass);
 		return;
 	}
-	if (pc >= (u64)rt_image_start && pc < (u64)rt_image_end) {
+	if (pc >= (word)rt_image_start && pc < (word)rt_image_end) {
 		if (b->stepping == RT_STEP_TO_BOUNDARY && sig == SIGTRAP && info->code == 2) {
 			/* the boundary lies behind a door of ours: deliver on the way out */
 			b->stepping = RT_STEP_NONE;
@@ -512,11 +487,11 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	if (b->stepping == RT_STEP_TO_BOUNDARY && fault) {	/* the instruction faults first */
 		b->stepping = RT_STEP_NONE;
 		set_tf(uc, 0);
-		eflags &= ~(u64)0x100;
+		eflags &= ~(word)0x100;
 		uc->sigmask = b->real_mask;
 		rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, b->step_sig, b->step_info);
 	}
-	b->mail.a[4] = uc->greg[G_ERR];
+	b->mail.a[4] = UC_ERR(uc);
 	if (!rt_ask(b, RQ_SIGNAL, pc, sig, info->addr, (u64)fault)) {
 		/* no controller: nobody knows what this place means */
 		restore_default_and_die(sig, info, fault);
@@ -524,22 +499,22 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	}
 	switch (b->mail.r[0]) {
 	case RT_IN_ORIGINAL:			/* an indirect transfer found no entry */
-		uc->greg[G_RCX] = b->s_rcx;
-		uc->greg[G_RDX] = b->s_rdx;
-		uc->greg[G_RIP] = b->mail.r[1];
+		UC_GPR(uc, RCX) = (word)b->s_rcx;
+		UC_GPR(uc, RDX) = (word)b->s_rdx;
+		UC_PC(uc) = (word)b->mail.r[1];
 		if (!fault)			/* a signal met us on the way: it comes again at once */
 			rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, sig, info);
 		return;
 	case RT_NOWHERE:
-		uc->greg[G_RCX] = b->s_rcx;
-		uc->greg[G_RDX] = b->s_rdx;
+		UC_GPR(uc, RCX) = (word)b->s_rcx;
+		UC_GPR(uc, RDX) = (word)b->s_rdx;
 		give(b, sig, info, uc, pc, eflags, fault, 0);
 		return;
 	case RT_RETRY:
 		return;
 	case RT_WRITE_SELF:
 		undo_slots(b, uc, (u32)b->mail.r[2], (u32)b->mail.r[3]);
-		uc->greg[G_RIP] = b->mail.r[4];
+		UC_PC(uc) = (word)b->mail.r[4];
 		return;
 	}
 	if (!fault && !(b->mail.r[2] & 1)) {	/* in the middle of one instruction's translation */
@@ -555,50 +530,50 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 
 		undo_slots(b, uc, (u32)b->mail.r[2], (u32)b->mail.r[3]);
 		if (fault && info->addr == pc)
-			info->addr = orig;
+			info->addr = (word)orig;
 		give(b, sig, info, uc, orig, eflags, fault, pc);
 	}
 }
 
-extern void rt_sigreturn_raw(u64 uc) __attribute__((noreturn));
-
-/* The program's handler returns: its frame is at rsp - 8. The kernel restores it after the pc, the
- * mask and the signal stack have been exchanged for ours. */
+/* The program's handler returns: the kernel restores its frame after the pc, the mask and the signal
+ * stack have been exchanged for ours. */
 void rt_sigreturn_call(struct rt_block *b)
 {
-	u64 at = b->ctx.gpr[RSP];		/* ucontext: pretcode has been popped */
-	struct k_ucontext uc;
+	struct k_ucontext *uc;
+	struct rt_frame f;
 	u64 pc;
 
-	if (rt_get(&uc, at, sizeof uc)) {
+	if (rt_frame_get(b, &f)) {
 		restore_default_and_die(SIGSEGV, 0, 1);
 		rt_sys(NR_tgkill, b->pid, b->tid, SIGSEGV);
 		return;
 	}
-	pc = uc.greg[G_RIP];
-	set_mask(b, uc.sigmask);
-	uc.sigmask = b->real_mask;
-	b->app_alt_sp = uc.stack.sp;
-	b->app_alt_size = uc.stack.size;
-	b->app_alt_flags = uc.stack.flags & (SS_DISABLE | SS_AUTODISARM);
-	uc.stack = (struct k_stack){ (u64)b + RT_ALT_STACK, 0, 0, RT_ALT_SIZE };
+	uc = &f.uc;
+	pc = UC_PC(uc);
+	set_mask(b, uc->sigmask);
+	uc->sigmask = b->real_mask;
+	if (FRAME_HAS_STACK(&f)) {
+		b->app_alt_sp = uc->stack.sp;
+		b->app_alt_size = uc->stack.size;
+		b->app_alt_flags = uc->stack.flags & (SS_DISABLE | SS_AUTODISARM);
+		uc->stack = (struct k_stack){ .sp = (word)b + RT_ALT_STACK, .size = RT_ALT_SIZE };
+	}
 	rt_trace_note(b, RT_N_SIGRETURN, &pc, 1);
-	rt_trace_state(b, uc.greg[G_RSP]);
+	rt_trace_state(b, UC_GPR(uc, RSP));
 	if (!rt_ask(b, RQ_LOOKUP, pc, 1, 0, 0)) {
-		for (u32 i = 0; i < 16; i++)
-			b->ctx.gpr[i] = uc.greg[greg_of[i]];
+		for (u32 i = 0; i < RT_NGPR; i++)
+			b->ctx.gpr[i] = UC_GPR(uc, i);
 		b->ctx.pc = pc;
-		b->ctx.flags = uc.greg[G_EFL];
+		b->ctx.flags = UC_FLAGS(uc);
 		rt_go_native(b);
 	}
 	if (b->mail.r[0]) {
-		uc.greg[G_RIP] = b->mail.r[0];
+		UC_PC(uc) = (word)b->mail.r[0];
 	} else {
-		b->s_rcx = uc.greg[G_RCX];
-		b->s_rdx = uc.greg[G_RDX];
+		b->s_rcx = UC_GPR(uc, RCX);
+		b->s_rdx = UC_GPR(uc, RDX);
 	}
 	rt_flush_pending(b);
 	b->fix_mask = 0;
-	rt_put(at, &uc, sizeof uc);
-	rt_sigreturn_raw(at);
+	rt_frame_leave(b, &f);
 }

@@ -2,17 +2,9 @@
 /* syscall.c - the system calls that the runtime has to know about; all others pass
  *
  * The list is what can change code, signals, threads, processes or what the program can learn about
- * its own address space. Everything else is executed in the window of entry.S, where a signal finds
+ * its own address space. Everything else is executed in the window of entry_*.S, where a signal finds
  * the program's state complete. */
 #include "rt.h"
-
-#define ARG0 b->ctx.gpr[RDI]
-#define ARG1 b->ctx.gpr[RSI]
-#define ARG2 b->ctx.gpr[RDX]
-#define ARG3 b->ctx.gpr[R10]
-#define ARG4 b->ctx.gpr[R8]
-#define ARG5 b->ctx.gpr[R9]
-#define RET b->ctx.gpr[RAX]
 
 static u64 page_up(u64 n)
 {
@@ -22,23 +14,6 @@ static u64 page_up(u64 n)
 static long raw(struct rt_block *b)
 {
 	return rt_app_sys((long)RET, ARG0, ARG1, ARG2, ARG3, ARG4, ARG5);
-}
-
-static int ours(u64 addr, u64 len)
-{
-	static const struct { u64 at, size; } mine[] = {
-		{ RT_SHADOW, RT_SHADOW_SIZE }, { RT_IMAGE, RT_IMAGE_SIZE },
-		{ RT_CODE_VAULT, RT_CODE_SIZE }, { RT_DATA_VAULT, RT_DATA_SIZE },
-	};
-
-	for (u32 i = 0; i < NR_OF(mine); i++)
-		if (addr < mine[i].at + mine[i].size && addr + len > mine[i].at)
-			return 1;
-#ifdef RT_IDT
-	return rt_image_ours(addr, len);
-#else
-	return 0;
-#endif
 }
 
 /* Block every signal so that a thread is never seen half made. */
@@ -65,53 +40,51 @@ static void executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flag
 		rt_go_native(b);
 }
 
-static void do_mmap(struct rt_block *b)
+void rt_do_mmap(struct rt_block *b, const word arg[6])
 {
-	u64 prot = ARG2, real = prot;
+	word prot = arg[2], real = prot;
 	long r;
 
-	if (ARG3 & MAP_FIXED) {
-		if (ours(ARG0, ARG1)) {
-			RET = -(u64)ENOMEM;
+	if (arg[3] & MAP_FIXED) {
+		if (rt_is_ours(arg[0], arg[1])) {
+			RET = -(word)ENOMEM;
 			return;
 		}
-		forget(b, ARG0, ARG1);
+		forget(b, arg[0], arg[1]);
 	}
 	if (prot & PROT_EXEC)
-		real = (prot & ~(u64)PROT_EXEC) | PROT_READ;
+		real = (prot & ~(word)PROT_EXEC) | PROT_READ;
 #ifdef RT_IDT
-	if (!ARG0 && !ARG5 && (ARG3 & 0xf) == MAP_PRIVATE && !(ARG3 & MAP_ANONYMOUS)) {
-		u64 flags = ARG3, at = rt_image_place(ARG4, &flags);
+	if (!arg[0] && !arg[5] && (arg[3] & 0xf) == MAP_PRIVATE && !(arg[3] & MAP_ANONYMOUS)) {
+		u64 flags = arg[3], at = rt_image_place(arg[4], &flags);
 
-		r = at ? rt_app_sys(NR_mmap, at, ARG1, real, flags, ARG4, 0) : -1;
+		r = at ? rt_app_sys(NR_mmap, at, arg[1], real, flags, arg[4], 0) : -1;
 		if (r != (long)at || !at)
-			r = rt_app_sys(NR_mmap, ARG0, ARG1, real, ARG3, ARG4, ARG5);
+			r = rt_app_sys(NR_mmap, arg[0], arg[1], real, arg[3], arg[4], arg[5]);
 	} else
 #endif
-	r = rt_app_sys(NR_mmap, ARG0, ARG1, real, ARG3, ARG4, ARG5);
-	RET = (u64)r;
-	if (r < 0 && r > -4096)
-		return;
-	if (prot & PROT_EXEC)
-		executable(b, (u64)r, ARG1, prot, ARG3 & 3);
+	r = rt_app_sys(NR_mmap, arg[0], arg[1], real, arg[3], arg[4], arg[5]);
+	RET = (word)r;
+	if (!rt_failed(r) && (prot & PROT_EXEC))
+		executable(b, (word)r, arg[1], prot, arg[3] & 3);
 }
 
 static void do_mprotect(struct rt_block *b)
 {
-	u64 prot = ARG2, real = prot;
+	word prot = ARG2, real = prot;
 	long r;
 
-	if (ours(ARG0, ARG1)) {
-		RET = -(u64)ENOMEM;
+	if (rt_is_ours(ARG0, ARG1)) {
+		RET = -(word)ENOMEM;
 		return;
 	}
 	if (prot & PROT_EXEC)
-		real = (prot & ~(u64)PROT_EXEC) | PROT_READ;
+		real = (prot & ~(word)PROT_EXEC) | PROT_READ;
 	/* text that stays executable stays so throughout: others may be executing it meanwhile */
 	if (!(prot & PROT_EXEC))
 		forget(b, ARG0, ARG1);
 	r = rt_app_sys((long)RET, ARG0, ARG1, real, ARG3, 0, 0);
-	RET = (u64)r;
+	RET = (word)r;
 	if (!r && (prot & PROT_EXEC))
 		executable(b, ARG0, ARG1, prot, 0x80000000u);
 }
@@ -122,8 +95,8 @@ static void do_mremap(struct rt_block *b)
 	int exec = rt_is_exec(old, oldlen);
 	long r;
 
-	if (ours(old, oldlen) || ((flags & MREMAP_FIXED) && ours(ARG4, newlen))) {
-		RET = -(u64)EINVAL;
+	if (rt_is_ours(old, oldlen) || ((flags & MREMAP_FIXED) && rt_is_ours(ARG4, newlen))) {
+		RET = -(word)EINVAL;
 		return;
 	}
 	if (flags & MREMAP_FIXED)
@@ -131,9 +104,9 @@ static void do_mremap(struct rt_block *b)
 	if (exec)
 		forget(b, old, oldlen);
 	r = raw(b);
-	RET = (u64)r;
-	if (exec && !(r < 0 && r > -4096))
-		executable(b, (u64)r, newlen, PROT_READ | PROT_WRITE | PROT_EXEC, 0x80000000u);
+	RET = (word)r;
+	if (exec && !rt_failed(r))
+		executable(b, (word)r, newlen, PROT_READ | PROT_WRITE | PROT_EXEC, 0x80000000u);
 	else if (exec)
 		executable(b, old, oldlen, PROT_READ | PROT_WRITE | PROT_EXEC, 0x80000000u);
 }
@@ -142,14 +115,19 @@ static void do_mremap(struct rt_block *b)
 static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 {
 	struct rt_sighand *own = 0;
+	const u32 origin = !(flags & CLONE_VM) ? BLK_FORKED : flags & CLONE_THREAD ? BLK_THREAD : BLK_VFORKED;
 	struct rt_block *c;
+	u32 number;
 	long r;
 
-	if (!rt_ask(b, RQ_BLOCK, flags & CLONE_VM ? (flags & CLONE_THREAD ? 0 : 2) : 1, 0, 0, 0))
+	if (!rt_ask(b, RQ_BLOCK, origin, 0, 0, 0))
 		rt_go_native(b);
-	c = (struct rt_block *)b->mail.r[0];
+	number = (u32)b->mail.r[0];
+	c = number ? rt_block_map(number) : 0;
 	if (!c) {
-		RET = -(u64)ENOMEM;
+		if (number)
+			rt_ask(b, RQ_UNBLOCK, number, 0, 0, 0);
+		RET = -(word)EAGAIN;
 		return;
 	}
 	c->ctx = b->ctx;
@@ -162,7 +140,8 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 	c->do_step = b->do_step;
 	c->do_int80 = b->do_int80;
 	c->do_check = b->do_check;
-	c->self = (u64)c;
+	c->self = (word)c;
+	c->origin = flags & CLONE_VM && !(flags & CLONE_VFORK) ? BLK_THREAD : origin;
 	c->app_mask = b->app_mask;
 	c->real_mask = b->real_mask;
 	c->app_gs = b->app_gs;
@@ -170,7 +149,7 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 	c->spin = b->spin;
 	c->sighand = b->sighand;
 	if ((flags & CLONE_VM) && !(flags & CLONE_SIGHAND))
-		c->sighand = own = rt_sighand_copy(b->sighand);
+		c->sighand = (word)(own = rt_sighand_copy(PTR(b->sighand)));
 	if (flags & CLONE_VM && !(flags & CLONE_VFORK)) {
 		c->app_alt_flags = SS_DISABLE;	/* the kernel clears it for new threads */
 	} else {
@@ -178,22 +157,23 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 		c->app_alt_size = b->app_alt_size;
 		c->app_alt_flags = b->app_alt_flags;
 	}
-	c->forked = !(flags & CLONE_VM);
 	block_all();
-	if (c->forked)
+	if (origin == BLK_FORKED)
 		rt_ranges_hold(1);
-	r = rt_clone(nr, ARG0, ARG1, ARG2, ARG3, ARG4, c);
-	if (!(flags & CLONE_VM)) {
+	r = rt_clone(nr, (word)ARG0, (word)ARG1, (word)ARG2, (word)ARG3, (word)ARG4, c);
+	if (origin == BLK_FORKED) {
 		rt_ranges_hold(0);
 		if (r >= 0)
-			rt_ask(b, RQ_FORKED, (u64)c, 0, 0, 0);
+			rt_ask(b, RQ_FORKED, number, 0, 0, 0);
 	}
 	b->fix_mask = 1;
-	RET = (u64)r;
+	RET = (word)r;
 	if (r < 0)
-		rt_ask(b, RQ_UNBLOCK, (u64)c, 0, 0, 0);
+		rt_ask(b, RQ_UNBLOCK, number, 0, 0, 0);
+	if (r < 0 || c->origin != BLK_THREAD)
+		rt_block_unmap(c);
 	/* the child is gone, and its block may be somebody else's by now */
-	if (own && own != b->sighand && (r < 0 || (flags & CLONE_VFORK)))
+	if (own && own != PTR(b->sighand) && (r < 0 || (flags & CLONE_VFORK)))
 		own->used = 0;
 }
 
@@ -203,7 +183,7 @@ static void do_clone3(struct rt_block *b)
 	u64 n = ARG1 < sizeof args ? ARG1 : sizeof args;
 
 	if (ARG1 < 64 || rt_get(args, ARG0, n)) {
-		RET = (u64)raw(b);		/* the kernel says what is wrong with it */
+		RET = (word)raw(b);		/* the kernel says what is wrong with it */
 		return;
 	}
 	do_clone(b, args[0], args[5] ? args[5] + args[6] : 0, NR_clone3);
@@ -224,18 +204,16 @@ static void do_exec(struct rt_block *b)
 	r = raw(b);
 	if (old >= 0)
 		rt_sys(NR_personality, (u64)old);
-	RET = (u64)r;
+	RET = (word)r;
 	if (!rt_ask(b, RQ_EXECFAIL, b->tid, 0, 0, 0))
 		rt_go_native(b);
 }
-
-extern void rt_exit_raw(long nr, u64 status, u32 *state) __attribute__((noreturn));
 
 static void do_exit(struct rt_block *b, int group)
 {
 	block_all();
 	rt_ask(b, RQ_EXIT, b->tid, (u64)group, 0, 0);
-	rt_exit_raw(group ? NR_exit_group : NR_exit, ARG0, &b->state);
+	rt_exit_thread(b, group ? NR_exit_group : NR_exit, (word)ARG0);
 }
 
 /* ---- what a program can learn about its own address space --------------------------------------- */
@@ -310,7 +288,7 @@ static void put_maps_line(int out, const char *line, u64 n)
 	p += 6;
 	off = hex(&p);
 	rest = p;
-	if (ours(lo, hi - lo))
+	if (rt_is_ours(lo, hi - lo))
 		return;
 	for (const char *q = rest; q + 8 < line + n; q++)	/* code caches: "/memfd:pugmark-..." */
 		if (q[0] == '/' && q[1] == 'm' && q[6] == ':' && q[7] == 'p' && q[8] == 'u' &&
@@ -392,16 +370,19 @@ struct bpf {
  * anywhere in the runtime except at the instructions that execute the program's calls. */
 static long do_seccomp(struct rt_block *b, int filter, u64 flags, u64 prog)
 {
-	enum { LD = 0x20, LDI = 0x00, JEQ = 0x15, JGE = 0x35, RETK = 0x06, ALLOW = 0x7fff0000, PRE = 10 };
-	const u32 pass = (u32)(u64)rt_pass_done, app = (u32)(u64)rt_app_done;
+	enum { LD = 0x20, LDI = 0x00, JEQ = 0x15, JGE = 0x35, SUB = 0x14, RETK = 0x06,
+	       ALLOW = 0x7fff0000, PRE = 11 };
+	const u32 image = (u32)RT_IMAGE_AT;
+	const u32 pass = (u32)(word)rt_pass_done - image, app = (u32)(word)rt_app_done - image;
 	const struct bpf pre[PRE] = {
 		{ LD, 0, 0, 12 },
-		{ JEQ, 0, 7, (u32)(RT_IMAGE >> 32) },
+		{ JEQ, 0, 8, (u32)((u64)RT_IMAGE_AT >> 32) },
 		{ LD, 0, 0, 8 },
+		{ SUB, 0, 0, image },
 		{ JGE, 5, 0, RT_IMAGE_SIZE },
 		{ JEQ, 4, 0, pass },
 		{ JEQ, 3, 0, app },
-		{ JEQ, 2, 0, (u32)(u64)rt_clone_done },
+		{ JEQ, 2, 0, (u32)(word)rt_clone_done - image },
 		{ RETK, 0, 0, ALLOW },
 		{ RETK, 0, 0, ALLOW },
 		{ LDI, 0, 0, 0 },
@@ -414,11 +395,11 @@ static long do_seccomp(struct rt_block *b, int filter, u64 flags, u64 prog)
 		{ RETK, 0, 0, ALLOW },
 	};
 	struct bpf code[4096];
-	struct { u64 len; const struct bpf *code; } out = { PRE, code };
+	struct { word len; const struct bpf *code; } out = { PRE, code };
 
 	rt_memcpy(code, pre, sizeof pre);
 	if (filter) {
-		struct { u64 len, code; } in;
+		struct { word len, code; } in;
 
 		if (rt_get(&in, prog, sizeof in))
 			return -EFAULT;
@@ -440,22 +421,34 @@ static long do_seccomp(struct rt_block *b, int filter, u64 flags, u64 prog)
 	return rt_sys(NR_seccomp, 1, flags, &out);
 }
 
+void rt_do_shmat(struct rt_block *b, word flags)
+{
+	RET = (word)raw(b);
+	if (!rt_failed((long)RET) && (flags & 0100000))
+		executable(b, RET, 4096, PROT_READ | PROT_EXEC, MAP_SHARED);
+}
+
 static int dispatch(struct rt_block *b)
 {
+	int r;
+
 	switch (RET) {
-	case NR_mmap:
-		do_mmap(b);
+	case NR_mmap: {
+		const word arg[6] = { ARG0, ARG1, ARG2, ARG3, ARG4, ARG5 };
+
+		rt_do_mmap(b, arg);
 		return 0;
+	}
 	case NR_munmap:
-		if (ours(ARG0, ARG1)) {
-			RET = -(u64)EINVAL;
+		if (rt_is_ours(ARG0, ARG1)) {
+			RET = -(word)EINVAL;
 			return 0;
 		}
 		forget(b, ARG0, ARG1);
 		return 1;
 	case NR_mprotect:
 	case NR_pkey_mprotect:
-		if (!(ARG2 & PROT_EXEC) && !rt_is_exec(ARG0, ARG1) && !ours(ARG0, ARG1))
+		if (!(ARG2 & PROT_EXEC) && !rt_is_exec(ARG0, ARG1) && !rt_is_ours(ARG0, ARG1))
 			return 1;
 		do_mprotect(b);
 		return 0;
@@ -463,13 +456,13 @@ static int dispatch(struct rt_block *b)
 		do_mremap(b);
 		return 0;
 	case NR_rt_sigaction:
-		RET = (u64)rt_sigaction_call(b, ARG0, ARG1, ARG2, ARG3);
+		RET = (word)rt_sigaction_call(b, ARG0, ARG1, ARG2, ARG3);
 		return 0;
 	case NR_rt_sigprocmask:
-		RET = (u64)rt_sigprocmask_call(b, ARG0, ARG1, ARG2, ARG3);
+		RET = (word)rt_sigprocmask_call(b, ARG0, ARG1, ARG2, ARG3);
 		return 0;
 	case NR_sigaltstack:
-		RET = (u64)rt_sigaltstack_call(b, ARG0, ARG1);
+		RET = (word)rt_sigaltstack_call(b, ARG0, ARG1);
 		return 0;
 	case NR_rt_sigreturn:
 		rt_sigreturn_call(b);
@@ -496,21 +489,8 @@ static int dispatch(struct rt_block *b)
 	case NR_exit_group:
 		do_exit(b, 1);
 		return 0;
-	case NR_arch_prctl:
-		if (ARG0 == 0x1001) {			/* ARCH_SET_GS */
-			if (ARG1 >> 47)
-				RET = -(u64)EPERM;
-			else
-				b->app_gs = ARG1, RET = 0;
-			return 0;
-		}
-		if (ARG0 == 0x1004) {			/* ARCH_GET_GS */
-			RET = (u64)rt_put(ARG1, &b->app_gs, 8);
-			return 0;
-		}
-		return 1;
 	case NR_rseq:				/* restartable sequences name addresses that never run */
-		RET = -(u64)ENOSYS;
+		RET = -(word)ENOSYS;
 		return 0;
 	case NR_prctl:
 		if (ARG0 == 4 && ARG1 == 0) {		/* PR_SET_DUMPABLE 0: the controller must read us */
@@ -518,35 +498,34 @@ static int dispatch(struct rt_block *b)
 			return 0;
 		}
 		if (ARG0 == 22 && (ARG1 == 1 || ARG1 == 2)) {	/* PR_SET_SECCOMP */
-			RET = (u64)do_seccomp(b, ARG1 == 2, 0, ARG2);
+			RET = (word)do_seccomp(b, ARG1 == 2, 0, ARG2);
 			return 0;
 		}
 		return 1;
 	case NR_seccomp:
 		if (ARG0 <= 1) {
-			RET = (u64)do_seccomp(b, ARG0 == 1, ARG1, ARG2);
+			RET = (word)do_seccomp(b, ARG0 == 1, ARG1, ARG2);
 			return 0;
 		}
 		return 1;
 	case NR_open:
 		if (is_maps(b, ARG0)) {
-			RET = (u64)(long)maps_file(ARG1);
+			RET = (word)(long)maps_file(ARG1);
 			return 0;
 		}
 		return 1;
 	case NR_openat:
 		if (is_maps(b, ARG1)) {
-			RET = (u64)(long)maps_file(ARG2);
+			RET = (word)(long)maps_file(ARG2);
 			return 0;
 		}
 		return 1;
 	case NR_shmat:
-		RET = (u64)raw(b);
-		if ((long)RET > 0 && (ARG2 & 0100000))
-			executable(b, RET, 4096, PROT_READ | PROT_EXEC, MAP_SHARED);
+		rt_do_shmat(b, (word)ARG2);
 		return 0;
 	}
-	return 1;
+	r = rt_arch_syscall(b);
+	return r < 0 ? 1 : r;
 }
 
 /* 1: let the kernel do it in the window. 0: done, ctx is the result. */

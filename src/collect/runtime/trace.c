@@ -62,11 +62,6 @@ static u64 next_chunk(struct rt_block *b, u64 open_end)
 	return to - from;
 }
 
-static const uint8_t greg_of[16] = {
-	G_RAX, G_RCX, G_RDX, G_RBX, G_RSP, G_RBP, G_RSI, G_RDI,
-	G_R8, G_R9, G_R10, G_R11, G_R12, G_R13, G_R14, G_R15,
-};
-
 int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc)
 {
 	const uint8_t *p = (const uint8_t *)uc->greg[G_RIP];
@@ -83,7 +78,7 @@ int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc)
 		return 0;
 	base = (u32)((p[2] & 7) | (p[0] & 1) << 3);
 	/* stores that straddle the guard have done nothing; what lies before it is the open record */
-	uc->greg[greg_of[base]] += next_chunk(b, chunk + RT_CHUNK);
+	UC_GPR(uc, base) += next_chunk(b, chunk + RT_CHUNK);
 	return 1;
 }
 

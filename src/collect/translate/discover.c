@@ -148,7 +148,35 @@ static bool reaches(const struct scratch *s, const struct insn *i)
 	int32_t disp;
 
 	memcpy(&disp, i->p + i->x.disp, 4);
-	return xl_near(s->in->place, i->pc + i->x.len + (uint64_t)(int64_t)disp);
+	return xl_near(s->in, i->pc + i->x.len + (uint64_t)(int64_t)disp);
+}
+
+static uint64_t target_of(const struct scratch *s, const struct insn *i)
+{
+	uint64_t to = x86_target(&i->x, i->p, i->pc);
+
+	return s->in->i386 ? (uint32_t)to : to;
+}
+
+/* 32-BIT SYSTEM CALLS are int $0x80, or the vDSO's sysenter or syscall: from those the kernel comes
+ * back behind the int $0x80 that follows them there, wherever they were executed. */
+static bool is_fast_call(const struct insn *i)
+{
+	return i->p[i->x.op] != 0xcd;
+}
+
+static void settle_i386(struct insn *i, size_t avail)
+{
+	if (i->x.kind == X86_INT80)
+		i->x.kind = X86_SYSCALL;
+	else if (i->x.kind == X86_SYSCALL && (avail < i->x.len + 2u ||
+						memcmp(i->p + i->x.len, "\xcd\x80", 2)))
+		i->x.kind = X86_STEP;
+}
+
+uint64_t behind_call(const struct scratch *s, const struct insn *i)
+{
+	return i->pc + i->x.len + (s->in->i386 && is_fast_call(i) ? 2 : 0);
 }
 
 static void follow(struct scratch *s, const struct insn *i)
@@ -157,12 +185,12 @@ static void follow(struct scratch *s, const struct insn *i)
 
 	switch (i->x.kind) {
 	case X86_JMP:
-		push(s, x86_target(&i->x, i->p, i->pc), 0);
+		push(s, target_of(s, i), 0);
 		break;
 	case X86_JCC:
 	case X86_JCX:
 	case X86_XBEGIN:
-		push(s, x86_target(&i->x, i->p, i->pc), 0);
+		push(s, target_of(s, i), 0);
 		push(s, next, 0);
 		break;
 	case X86_CALL:
@@ -170,7 +198,7 @@ static void follow(struct scratch *s, const struct insn *i)
 		push(s, next, MARK_RETURN);
 		break;
 	case X86_SYSCALL:
-		push(s, next, 0);
+		push(s, behind_call(s, i), 0);
 		break;
 	case X86_INT80:
 		push(s, next, MARK_RESUMED);
@@ -222,7 +250,9 @@ static void decode_run(struct scratch *s, uint64_t pc, uint8_t mark, size_t limi
 		i->mark = first ? MARK_RUN | MARK_LEADER | mark : 0;
 		add_slot(s, pc, s->ninsn++);
 		first = false;
-		if (i->x.prop & X86_RIP && !reaches(s, i))
+		if (s->in->i386)
+			settle_i386(i, avail);
+		else if (i->x.prop & X86_RIP && !reaches(s, i))
 			i->x.kind = X86_STEP;
 		if (ends_block(i->x.kind)) {
 			follow(s, i);
@@ -335,10 +365,12 @@ static void connect(struct scratch *s)
 			/* fall through */
 		case X86_JMP:
 		case X86_CALL:
-			b->to = resolve(s, x86_target(&last->x, last->p, last->pc));
+			b->to = resolve(s, target_of(s, last));
+			break;
+		case X86_SYSCALL:
+			b->fall = resolve(s, behind_call(s, last));
 			break;
 		case X86_PLAIN:
-		case X86_SYSCALL:
 			b->fall = resolve(s, b->end);
 			break;
 		}

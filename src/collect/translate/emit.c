@@ -22,10 +22,9 @@
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11 };
 
 #define JMP_ALWAYS	16		/* for emit_jump(); else a condition code */
-#define ENTRY_BYTES	18		/* restore rcx, restore rdx */
+#define ENTRY_BYTES	18		/* restore rcx, restore rdx: at most */
 #define PATCH_BYTES	8
 #define PREFIX_ADDR	0x67
-#define PREFIX_FS	0x64
 
 #define NO_SPILL	0xff
 
@@ -33,6 +32,7 @@ struct emit {
 	struct scratch *s;
 	const struct xl_input *in;
 	struct xl_unit *u;
+	bool i386;
 	uint8_t *base, *c;		/* c: where the next byte goes */
 	struct block *b;
 	uint32_t index;			/* of b */
@@ -80,31 +80,55 @@ static void nops(struct emit *e, unsigned n)
 	}
 }
 
-/* op reg, gs:[disp] */
-static void gs_op(struct emit *e, uint8_t op, unsigned reg, uint32_t disp)
+/* WIDTH. The thread block is at gs:0, in 32-bit code at fs:0, and there are no rex prefixes there;
+ * a modrm byte that means [rip + disp32] in 64-bit code means [disp32] in 32-bit code. In what
+ * follows `slot` is an offset in the thread block. */
+#define SLOT_OP_BYTES(i386)	((i386) ? 7 : 9)
+
+static inline void put_rex_w(struct emit *e, unsigned reg, unsigned base)
 {
-	put8(e, 0x65);
-	put8(e, 0x48 | (reg >> 3) << 2);
+	if (!e->i386)
+		put8(e, 0x48 | (reg >> 3) << 2 | base >> 3);
+}
+
+static void put_slot(struct emit *e, unsigned reg, uint32_t slot)
+{
+	put8(e, (reg & 7) << 3 | (e->i386 ? 5 : 4));
+	if (!e->i386)
+		put8(e, 0x25);
+	put32(e, slot);
+}
+
+/* op reg, [slot] of a word */
+static void slot_op(struct emit *e, uint8_t op, unsigned reg, uint32_t slot)
+{
+	put8(e, e->i386 ? 0x64 : 0x65);
+	put_rex_w(e, reg, 0);
 	put8(e, op);
-	put8(e, (reg & 7) << 3 | 4);
-	put8(e, 0x25);
-	put32(e, disp);
+	put_slot(e, reg, slot);
 }
 
-static void gs_store(struct emit *e, unsigned reg, uint32_t disp)
+static void slot_store(struct emit *e, unsigned reg, uint32_t slot)
 {
-	gs_op(e, 0x89, reg, disp);
+	slot_op(e, 0x89, reg, slot);
 }
 
-static void gs_load(struct emit *e, unsigned reg, uint32_t disp)
+static void slot_load(struct emit *e, unsigned reg, uint32_t slot)
 {
-	gs_op(e, 0x8b, reg, disp);
+	slot_op(e, 0x8b, reg, slot);
 }
 
-static void gs_jump(struct emit *e, uint32_t disp)
+/* op [slot], 32 bits: 0xff/4 jumps, 0xc7/0 is a store of an immediate, which the caller puts */
+static void slot_op32(struct emit *e, uint8_t op, unsigned ext, uint32_t slot)
 {
-	put(e, "\x65\xff\x24\x25", 4);
-	put32(e, disp);
+	put8(e, e->i386 ? 0x64 : 0x65);
+	put8(e, op);
+	put_slot(e, ext, slot);
+}
+
+static void slot_jump(struct emit *e, uint32_t slot)
+{
+	slot_op32(e, 0xff, 4, slot);
 }
 
 static void add_reloc(struct emit *e, uint32_t at, enum xl_reloc_kind kind, uint32_t addend)
@@ -116,12 +140,12 @@ static void add_reloc(struct emit *e, uint32_t at, enum xl_reloc_kind kind, uint
 static void put_pc32(struct emit *e, uint64_t addr, unsigned behind)
 {
 	add_reloc(e, here(e), XL_REL_PC32, 0);
-	put32(e, (uint32_t)(addr - (e->in->place + here(e) + 4 + behind)));
+	put32(e, e->i386 ? (uint32_t)addr : (uint32_t)(addr - (e->in->place + here(e) + 4 + behind)));
 }
 
 static void lea_pc(struct emit *e, unsigned reg, uint64_t addr)
 {
-	put8(e, 0x48 | (reg >> 3) << 2);
+	put_rex_w(e, reg, 0);
 	put8(e, 0x8d);
 	put8(e, (reg & 7) << 3 | 5);
 	put_pc32(e, addr, 0);
@@ -204,7 +228,7 @@ static void put_rel32(struct emit *e, const uint8_t *op, unsigned nop, const str
 		nops(e, 64 - at);					/* (3) */
 	memcpy(e->c, op, nop);
 	e->c += nop;
-	if (t->where == TO_KNOWN && xl_near(e->in->place, t->code)) {
+	if (t->where == TO_KNOWN && xl_near(e->in, t->code)) {
 		add_reloc(e, here(e), XL_REL_CODE32, 0);
 		put32(e, (uint32_t)(t->code - (e->in->place + here(e) + 4)));
 	} else {
@@ -289,7 +313,10 @@ static void emit_call(struct emit *e)
 /* The address on top of the stack becomes @pc. @spare: a register that is free, or -1. */
 static void emit_return_address(struct emit *e, uint64_t pc, int spare)
 {
-	if (e->in->absolute && pc < 1ull << 31) {
+	if (e->i386) {
+		put(e, "\xc7\x04\x24", 3);		/* mov dword [esp], pc */
+		put_pc32(e, pc, 0);
+	} else if (e->in->absolute && pc < 1ull << 31) {
 		put(e, "\x48\xc7\x04\x24", 4);		/* mov qword [rsp], pc */
 		put32(e, pc);
 	} else if (spare >= 0) {
@@ -299,53 +326,75 @@ static void emit_return_address(struct emit *e, uint64_t pc, int spare)
 		put8(e, 0x04 | spare << 3);
 		put8(e, 0x24);
 	} else {
-		gs_store(e, R11, RT_S_TMP);
+		slot_store(e, R11, RT_S_TMP);
 		lea_pc(e, R11, pc);
 		put(e, "\x4c\x89\x1c\x24", 4);
-		gs_load(e, R11, RT_S_TMP);
+		slot_load(e, R11, RT_S_TMP);
 	}
 }
 
 /* RT_EXIT_PC = @pc, all registers kept. */
 static void emit_exit_pc(struct emit *e, uint64_t pc)
 {
+	if (e->i386) {
+		slot_op32(e, 0xc7, 0, RT_EXIT_PC);
+		put_pc32(e, pc, 0);
+		return;
+	}
 	if (e->in->absolute && pc < 1ull << 31) {
-		put(e, "\x65\x48\xc7\x04\x25", 5);
-		put32(e, RT_EXIT_PC);
+		slot_op(e, 0xc7, 0, RT_EXIT_PC);
 		put32(e, pc);
 		return;
 	}
-	gs_store(e, RAX, RT_S_TMP);
+	slot_store(e, RAX, RT_S_TMP);
 	lea_pc(e, RAX, pc);
-	gs_store(e, RAX, RT_EXIT_PC);
-	gs_load(e, RAX, RT_S_TMP);
+	slot_store(e, RAX, RT_EXIT_PC);
+	slot_load(e, RAX, RT_S_TMP);
 }
 
 /* The same inside a block, with its map: instruction @insn has not begun. */
 static void emit_trap(struct emit *e, uint32_t insn, uint64_t pc, uint32_t where)
 {
 	map(e, insn, XL_AT_START);
-	if (e->in->absolute && pc < 1ull << 31) {
+	if (e->i386 || (e->in->absolute && pc < 1ull << 31)) {
 		emit_exit_pc(e, pc);
 	} else {
-		gs_store(e, RAX, RT_S_TMP);
+		slot_store(e, RAX, RT_S_TMP);
 		map_tmp(e, insn, XL_AT_START | XL_TMP_SAVED, RAX);
 		lea_pc(e, RAX, pc);
-		gs_store(e, RAX, RT_EXIT_PC);
-		gs_load(e, RAX, RT_S_TMP);
+		slot_store(e, RAX, RT_EXIT_PC);
+		slot_load(e, RAX, RT_S_TMP);
 		map(e, insn, XL_AT_START);
 	}
-	gs_jump(e, where);
+	slot_jump(e, where);
 }
 
-/* rcx = an original address, rdx free: rcx = its translation's indirect entry. No flag changes. */
+/* rcx = an original address, rdx free: rcx = its translation's indirect entry. No flag changes; in
+ * 32-bit code, where the shadow has two levels, edx is the upper half of the address already. */
 static void emit_lookup(struct emit *e)
 {
+	if (e->i386) {
+		put(e, "\x8b\x14\x95", 3);		/* mov edx, [edx*4 + RT32_SHADOW] */
+		put32(e, RT32_SHADOW);
+		put(e, "\x8b\x14\x8a", 3);		/* mov edx, [edx + ecx*4] */
+		put(e, "\x8d\x0c\x11", 3);		/* lea ecx, [ecx + edx] */
+		return;
+	}
 	put(e, "\x89\xca", 2);				/* mov edx, ecx */
 	put(e, "\x48\x63\x14\x95", 4);			/* movsxd rdx, dword [rdx*4 + RT_SHADOW] */
 	put32(e, (uint32_t)RT_SHADOW);
 	put(e, "\x48\x8d\x0c\x11", 4);			/* lea rcx, [rcx + rdx] */
 }
+
+/* edx = the upper half of the address in ecx, with no shift that would change flags. */
+static void emit_upper_half(struct emit *e)
+{
+	slot_store(e, RCX, RT_S_TMP);
+	put(e, "\x64\x0f\xb7\x15", 4);			/* movzx edx, word fs:[RT_S_TMP + 2] */
+	put32(e, RT_S_TMP + 2);
+}
+
+static const char upper_half_on_stack[] = "\x0f\xb7\x54\x24\x02";	/* movzx edx, word [esp + 2] */
 
 static void emit_jump_rcx(struct emit *e)
 {
@@ -356,9 +405,9 @@ static void emit_jump_rcx(struct emit *e)
 static void emit_save_pair(struct emit *e, uint32_t insn)
 {
 	map(e, insn, XL_AT_START);
-	gs_store(e, RCX, RT_S_RCX);
+	slot_store(e, RCX, RT_S_RCX);
 	map(e, insn, XL_AT_START | XL_RCX_SAVED);
-	gs_store(e, RDX, RT_S_RDX);
+	slot_store(e, RDX, RT_S_RDX);
 	map(e, insn, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
 }
 
@@ -367,9 +416,13 @@ static void emit_ret(struct emit *e, const struct insn *i)
 	uint32_t n = e->b->n - 1;
 
 	emit_save_pair(e, n);
-	put(e, "\x48\x8b\x0c\x24", 4);			/* mov rcx, [rsp] */
+	put_rex_w(e, RCX, RSP);
+	put(e, "\x8b\x0c\x24", 3);			/* mov rcx, [rsp] */
+	if (e->i386)
+		put(e, upper_half_on_stack, 5);
 	emit_lookup(e);
-	put(e, "\x48\x89\x0c\x24", 4);			/* mov [rsp], rcx */
+	put_rex_w(e, RCX, RSP);
+	put(e, "\x89\x0c\x24", 3);			/* mov [rsp], rcx */
 	map(e, n, XL_RCX_SAVED | XL_RDX_SAVED);
 	if (i->x.nimm) {
 		uint16_t imm = x86_imm(&i->x, i->p);
@@ -389,15 +442,16 @@ static void emit_load_target(struct emit *e, const struct insn *i)
 	uint8_t rex = 0x48, modrm = p[i->x.modrm];
 	unsigned rest = i->x.modrm + 1;
 
-	if (i->x.op && (p[i->x.op - 1] & 0xf0) == 0x40)
+	if (!e->i386 && i->x.op && (p[i->x.op - 1] & 0xf0) == 0x40)
 		rex |= p[i->x.op - 1] & 3;
 	if (modrm >= 0xc0 && (modrm & 7) == RCX && !(rex & 1))
 		return;
-	if (i->x.prop & X86_FS)
-		put8(e, PREFIX_FS);
+	if (i->x.prop & X86_TLS)
+		put8(e, e->i386 ? 0x65 : 0x64);
 	if (i->x.prop & X86_ADDR)
 		put8(e, PREFIX_ADDR);
-	put8(e, rex);
+	if (!e->i386)
+		put8(e, rex);
 	put8(e, 0x8b);
 	put8(e, (modrm & 0xc7) | RCX << 3);
 	if (i->x.prop & X86_RIP) {
@@ -418,25 +472,43 @@ static void emit_indirect(struct emit *e, const struct insn *i)
 	emit_save_pair(e, n);
 	emit_load_target(e, i);
 	map(e, n, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
-	if (i->x.kind == X86_CALL_IND)
+	if (i->x.kind == X86_CALL_IND) {
 		emit_call(e);
-	else
+	} else {
+		if (e->i386)
+			emit_upper_half(e);
 		emit_jump_rcx(e);
+	}
+}
+
+/* What holds behind system call @i: after the vDSO's fast ones control is not at the block's end. */
+static unsigned at_end(const struct emit *e, const struct insn *i)
+{
+	return behind_call(e->s, i) == e->b->end ? XL_AT_START : 0;
 }
 
 /* Behind `syscall` rcx and r11 are lost, so both are free here. The runtime goes on at `cont`
  * with everything set as the kernel would have. */
-static void emit_syscall(struct emit *e)
+static void emit_syscall(struct emit *e, const struct insn *i)
 {
 	uint32_t n = e->b->n - 1;
 
 	map(e, n, XL_AT_START);
+	if (e->i386) {
+		emit_exit_pc(e, behind_call(e->s, i));
+		slot_op32(e, 0xc7, 0, RT_CONT);
+		add_reloc(e, here(e), XL_REL_PLACE, 0);
+		put32(e, (uint32_t)(e->in->place + here(e) + 4 + 7));
+		slot_jump(e, at_end(e, i) ? RT_DO_SYSCALL : RT_DO_INT80);
+		map(e, n + 1, at_end(e, i));
+		return;
+	}
 	lea_pc(e, RCX, e->b->end);
 	map(e, n, 0);
 	put(e, "\x4c\x8d\x1d", 3);			/* lea r11, [rip + cont] */
-	put32(e, 9 + 8);
-	gs_store(e, R11, RT_CONT);
-	gs_jump(e, RT_DO_SYSCALL);
+	put32(e, SLOT_OP_BYTES(false) + 8);
+	slot_store(e, R11, RT_CONT);
+	slot_jump(e, RT_DO_SYSCALL);
 	map(e, n + 1, XL_AT_START);			/* cont */
 }
 
@@ -462,12 +534,12 @@ static void emit_plain(struct emit *e, const struct insn *i)
 static void put_counter(struct emit *e)
 {
 	add_reloc(e, here(e), XL_REL_COUNTER, e->index);
-	put32(e, RT_COUNTERS + 8 * e->index);
+	put32(e, RT_COUNTERS + xl_counter_size(e->i386) * e->index);
 }
 
 static void counter_op(struct emit *e, uint8_t op, unsigned reg)
 {
-	gs_op(e, op, reg, 0);
+	slot_op(e, op, reg, 0);
 	e->c -= 4;
 	put_counter(e);
 }
@@ -475,7 +547,7 @@ static void counter_op(struct emit *e, uint8_t op, unsigned reg)
 static void counter_add(struct emit *e, unsigned reg)
 {
 	counter_op(e, 0x8b, reg);
-	put8(e, 0x48 | (reg >> 3) << 2 | reg >> 3);	/* lea reg, [reg + 1] */
+	put_rex_w(e, reg, reg);				/* lea reg, [reg + 1] */
 	put8(e, 0x8d);
 	put8(e, 0x40 | (reg & 7) << 3 | (reg & 7));
 	if ((reg & 7) == 4)
@@ -495,12 +567,12 @@ static void emit_count(struct emit *e, uint32_t insn)
 		counter_add(e, e->b->count_gpr);
 		break;
 	case COUNT_SPILL:
-		gs_store(e, RAX, RT_S_TMP);
+		slot_store(e, RAX, RT_S_TMP);
 		map_tmp(e, insn, XL_AT_START | XL_TMP_SAVED, RAX);
 		counter_add(e, RAX);
 		e->counted = XL_COUNTED;
 		map_tmp(e, insn, XL_AT_START | XL_TMP_SAVED, RAX);
-		gs_load(e, RAX, RT_S_TMP);
+		slot_load(e, RAX, RT_S_TMP);
 		break;
 	}
 	e->counted = XL_COUNTED;
@@ -527,17 +599,17 @@ static void borrow(struct emit *e, uint32_t insn, unsigned reg, bool spill)
 {
 	map(e, insn, XL_AT_START);
 	if (spill) {
-		gs_store(e, reg, RT_S_TMP);
+		slot_store(e, reg, RT_S_TMP);
 		e->spilled = reg;
 		map(e, insn, XL_AT_START);
 	}
-	gs_load(e, reg, RT_CURSOR);
+	slot_load(e, reg, RT_CURSOR);
 }
 
 static void give_back(struct emit *e, uint32_t insn, unsigned reg)
 {
 	map(e, insn, XL_AT_START);
-	gs_load(e, reg, RT_S_TMP);
+	slot_load(e, reg, RT_S_TMP);
 	e->spilled = NO_SPILL;
 	map(e, insn, XL_AT_START);
 }
@@ -590,7 +662,7 @@ static void emit_record(struct emit *e, uint32_t at)
 	}
 	if (at == r->last) {
 		cursor_op(e, 0x8d, reg, reg, (int32_t)r->size, true);
-		gs_store(e, reg, RT_CURSOR);
+		slot_store(e, reg, RT_CURSOR);
 		e->counted |= XL_RECORDED;
 		map(e, at, XL_AT_START);
 	}
@@ -619,7 +691,7 @@ static void emit_check(struct emit *e, uint32_t *chain)
 
 	map(e, 0, XL_AT_START);
 	if (keep) {
-		gs_store(e, RAX, RT_S_TMP);
+		slot_store(e, RAX, RT_S_TMP);
 		map(e, 0, 0);
 		put(e, "\x9f\x0f\x90\xc0", 4);		/* lahf; seto al */
 	}
@@ -648,7 +720,7 @@ static void emit_check(struct emit *e, uint32_t *chain)
 	}
 	if (keep) {
 		put(e, "\x04\x7f\x9e", 3);		/* add al, 127; sahf */
-		gs_load(e, RAX, RT_S_TMP);
+		slot_load(e, RAX, RT_S_TMP);
 	}
 	map(e, 0, XL_AT_START);
 }
@@ -666,10 +738,10 @@ static void emit_check_cold(struct emit *e, const struct block *b, uint32_t chai
 	}
 	if (check_keeps_flags(b)) {
 		put(e, "\x04\x7f\x9e", 3);
-		gs_load(e, RAX, RT_S_TMP);
+		slot_load(e, RAX, RT_S_TMP);
 	}
 	emit_exit_pc(e, b->pc);
-	gs_jump(e, RT_DO_CHECK);
+	slot_jump(e, RT_DO_CHECK);
 }
 
 /* ---- bounds (4) ----------------------------------------------------------------------------- */
@@ -679,7 +751,6 @@ static void emit_check_cold(struct emit *e, const struct block *b, uint32_t chai
 #define LOOKUP_BOUND	20
 #define PAIR_BOUND	18
 #define PUSH_BOUND	27
-#define STUB_BYTES	20
 #define TAIL_BYTES	(PUSH_BOUND + JUMP_BOUND + LOOKUP_BOUND)
 #define CHECK_COLD_BYTES 54
 
@@ -752,7 +823,7 @@ static void reserve(struct scratch *s, struct xl_unit *u)
 		if (s->in->check_bytes)
 			nreloc += (b->end - b->pc) / 4 + 4;
 	}
-	code += nlink * STUB_BYTES + 64;
+	code += nlink * XL_STUB_MAX + 64;
 	if (s->in->check_bytes)
 		code += s->nblock * CHECK_COLD_BYTES;
 	nreloc += nlink;
@@ -775,15 +846,15 @@ static uint32_t external_live(uint32_t live)
 	return (live & LV_GPRS) | (live & LV_FLAGS ? XL_LIVE_FLAGS : 0);
 }
 
-static unsigned entry_length(uint32_t live)
+static unsigned entry_length(const struct emit *e, uint32_t live)
 {
-	return 9 * (live >> RCX & 1) + 9 * (live >> RDX & 1);
+	return SLOT_OP_BYTES(e->i386) * ((live >> RCX & 1) + (live >> RDX & 1));
 }
 
 static void emit_entry(struct emit *e, uint32_t live)
 {
 	unsigned pad = e->in->patchable ?
-		-(e->in->place + here(e) + entry_length(live)) & (PATCH_BYTES - 1) : 0;
+		-(e->in->place + here(e) + entry_length(e, live)) & (PATCH_BYTES - 1) : 0;
 
 	e->u->block[e->index].indirect = here(e);
 	if (pad) {			/* behind the entry's address: it is where a call returns to */
@@ -792,11 +863,11 @@ static void emit_entry(struct emit *e, uint32_t live)
 	}
 	if (live >> RCX & 1) {
 		map(e, 0, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
-		gs_load(e, RCX, RT_S_RCX);
+		slot_load(e, RCX, RT_S_RCX);
 	}
 	if (live >> RDX & 1) {
 		map(e, 0, XL_AT_START | XL_RDX_SAVED);
-		gs_load(e, RDX, RT_S_RDX);
+		slot_load(e, RDX, RT_S_RDX);
 	}
 }
 
@@ -830,7 +901,7 @@ static void emit_last(struct emit *e, const struct insn *i)
 		emit_indirect(e, i);
 		break;
 	case X86_SYSCALL:
-		emit_syscall(e);
+		emit_syscall(e, i);
 		break;
 	case X86_INT80:
 		emit_trap(e, n, i->pc, RT_DO_INT80);
@@ -925,7 +996,7 @@ static void emit_block(struct emit *e, uint32_t *chain)
 	if (b->kind == X86_UNKNOWN)
 		emit_trap(e, b->n, b->end, RT_DO_STEP);
 	if (b->fall.where != TO_NOWHERE && !b->next_adjacent) {
-		map(e, b->n, XL_AT_START);
+		map(e, b->n, b->fall.pc == b->end ? XL_AT_START : 0);
 		emit_jump(e, JMP_ALWAYS, &b->fall);
 	}
 	if (here(e) - o->code < PATCH_BYTES) {
@@ -963,6 +1034,10 @@ static void emit_tail(struct emit *e, const struct tail *t)
 		emit_return_address(e, b->end, -1);
 		put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
 	} else {
+		if (e->i386) {
+			put(e, "\x89\x0c\x24", 3);		/* mov [esp], ecx */
+			put(e, upper_half_on_stack, 5);
+		}
 		emit_return_address(e, b->end, RDX);
 		emit_jump_rcx(e);
 	}
@@ -970,7 +1045,7 @@ static void emit_tail(struct emit *e, const struct tail *t)
 
 static void emit_all(struct scratch *s)
 {
-	struct emit e = { .s = s, .in = s->in, .u = s->out, .spilled = NO_SPILL };
+	struct emit e = { .s = s, .in = s->in, .u = s->out, .i386 = s->in->i386, .spilled = NO_SPILL };
 	struct xl_unit *u = s->out;
 	uint32_t *chain = NULL;
 
@@ -1007,11 +1082,8 @@ static void emit_all(struct scratch *s)
 		u->link[k].stub = here(&e);
 		rel = here(&e) - (u->link[k].site + 4);
 		memcpy(u->code + u->link[k].site, &rel, 4);
-		put(&e, "\x65\xc7\x04\x25", 4);		/* mov dword gs:[RT_EXIT_ID], number */
-		put32(&e, RT_EXIT_ID);
-		add_reloc(&e, here(&e), XL_REL_LINK, k);
-		put32(&e, k);
-		gs_jump(&e, RT_DO_RESOLVE);
+		add_reloc(&e, here(&e) + XL_STUB_LINK(e.i386), XL_REL_LINK, k);
+		e.c += xl_stub(e.c, e.i386, k);
 	}
 	if (chain)
 		for (uint32_t k = 0; k < s->nblock; k++)
@@ -1049,36 +1121,48 @@ void emit_unit(struct scratch *s)
 	}
 }
 
-size_t xl_count(uint8_t *buf, uint32_t live, uint32_t counter, int by, uint32_t at[2], unsigned *nat)
+size_t xl_stub(uint8_t *buf, bool i386, uint32_t link)
 {
-	const uint32_t disp = RT_COUNTERS + 8 * counter;
-	struct emit e = { .base = buf, .c = buf };
+	struct emit e = { .base = buf, .c = buf, .i386 = i386 };
 
-	*nat = 0;
-	if (!(live & XL_LIVE_FLAGS)) {
-		gs_op(&e, 0xff, by < 0, disp);		/* inc or dec */
-		at[(*nat)++] = here(&e) - 4;
-		return here(&e);
-	}
-	gs_store(&e, RAX, RT_S_TMP);
-	gs_load(&e, RAX, disp);
-	at[(*nat)++] = here(&e) - 4;
-	put(&e, "\x48\x8d\x40", 3);			/* lea rax, [rax + by] */
-	put8(&e, by);
-	gs_store(&e, RAX, disp);
-	at[(*nat)++] = here(&e) - 4;
-	gs_load(&e, RAX, RT_S_TMP);
+	slot_op32(&e, 0xc7, 0, RT_EXIT_ID);		/* mov dword [RT_EXIT_ID], link */
+	put32(&e, link);
+	slot_jump(&e, RT_DO_RESOLVE);
 	return here(&e);
 }
 
-size_t xl_indirect_entry(uint8_t *buf, uint64_t place, uint64_t direct, uint32_t live)
+size_t xl_count(uint8_t *buf, bool i386, uint32_t live, uint32_t counter, int by, uint32_t at[2],
+		unsigned *nat)
 {
-	struct emit e = { .base = buf, .c = buf };
+	const uint32_t disp = RT_COUNTERS + xl_counter_size(i386) * counter;
+	struct emit e = { .base = buf, .c = buf, .i386 = i386 };
+
+	*nat = 0;
+	if (!(live & XL_LIVE_FLAGS)) {
+		slot_op(&e, 0xff, by < 0, disp);		/* inc or dec */
+		at[(*nat)++] = here(&e) - 4;
+		return here(&e);
+	}
+	slot_store(&e, RAX, RT_S_TMP);
+	slot_load(&e, RAX, disp);
+	at[(*nat)++] = here(&e) - 4;
+	put_rex_w(&e, RAX, RAX);
+	put(&e, "\x8d\x40", 2);				/* lea rax, [rax + by] */
+	put8(&e, by);
+	slot_store(&e, RAX, disp);
+	at[(*nat)++] = here(&e) - 4;
+	slot_load(&e, RAX, RT_S_TMP);
+	return here(&e);
+}
+
+size_t xl_indirect_entry(uint8_t *buf, bool i386, uint64_t place, uint64_t direct, uint32_t live)
+{
+	struct emit e = { .base = buf, .c = buf, .i386 = i386 };
 
 	if (live >> RCX & 1)
-		gs_load(&e, RCX, RT_S_RCX);
+		slot_load(&e, RCX, RT_S_RCX);
 	if (live >> RDX & 1)
-		gs_load(&e, RDX, RT_S_RDX);
+		slot_load(&e, RDX, RT_S_RDX);
 	put8(&e, 0xe9);
 	put32(&e, (uint32_t)(direct - (place + here(&e) + 4)));
 	return here(&e);

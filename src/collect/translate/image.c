@@ -442,7 +442,7 @@ static void finish(struct maker *m, uint32_t first_link)
 		    !(m->about[b->pc] & (LEADER | FUNCTION)))
 			continue;
 		at = (uint32_t)o->code.n;
-		pm_buf_add(&o->code, buf, xl_indirect_entry(buf, m->in->code + at, m->in->code + b->code,
+		pm_buf_add(&o->code, buf, xl_indirect_entry(buf, false, m->in->code + at, m->in->code + b->code,
 							    b->live));
 		o->entry = pm_realloc(o->entry, (o->nentry + 1) * sizeof *o->entry);
 		o->entry[o->nentry++] = (struct img_entry){ b->pc, at };

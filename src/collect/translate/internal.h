@@ -98,10 +98,12 @@ struct pending {
 };
 
 struct scratch {
-	struct x86_decoder *dec;
+	struct x86_decoder *dec;	/* of in's width: one of decs */
+	struct x86_decoder *decs[2];
 	const struct xl_input *in;
 	struct xl_unit *out;
 	uint32_t max_insns, max_blocks;
+	uint32_t gprs;			/* that the program has and counting may borrow: not rsp */
 
 	struct insn *insn;
 	size_t ninsn, cap_insn;
@@ -133,12 +135,13 @@ struct scratch {
 	bool overflow;			/* one was needed and did not fit */
 };
 
-/* Is @addr within reach of a rel32 from all of a unit at @place? A unit is far below 64 MiB. */
-static inline bool xl_near(uint64_t place, uint64_t addr)
+/* Is @addr within reach of a rel32 from all of a unit at @place? A unit is far below 64 MiB; in
+ * 32-bit code everything is. */
+static inline bool xl_near(const struct xl_input *in, uint64_t addr)
 {
-	int64_t d = (int64_t)(addr - place);
+	int64_t d = (int64_t)(addr - in->place);
 
-	return d > -(1ll << 31) + (64ll << 20) && d < (1ll << 31) - (64ll << 20);
+	return in->i386 || (d > -(1ll << 31) + (64ll << 20) && d < (1ll << 31) - (64ll << 20));
 }
 
 /* live[i]: before instruction i of @b; live[n]: behind it. */
@@ -158,6 +161,8 @@ void drop_counters(struct scratch *s);
 void plan_records(struct scratch *s);
 void emit_unit(struct scratch *s);
 
+/* Where does control go on after system call @i? */
+uint64_t behind_call(const struct scratch *s, const struct insn *i);
 /* Where does a transfer to @pc go? */
 struct target resolve(struct scratch *s, uint64_t pc);
 

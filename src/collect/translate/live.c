@@ -127,7 +127,7 @@ static void choose(struct scratch *s, struct block *b)
 			return;
 		}
 	for (uint32_t i = 0; i <= last; i++) {
-		uint32_t dead = LV_GPRS & ~live[i] & ~(1u << 4);
+		uint32_t dead = s->gprs & ~live[i];
 
 		if (dead) {
 			b->count_at = i;

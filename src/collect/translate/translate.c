@@ -17,10 +17,12 @@ void xl_translate(const struct xl_input *in, struct xl_unit *out)
 
 	out->ncode = out->nblock = out->nmap = out->nreloc = out->nlink = 0;
 	if (in->entry < in->lo || in->entry >= in->hi ||
-	    !xl_near(in->place, in->lo) || !xl_near(in->place, in->hi))
+	    !xl_near(in, in->lo) || !xl_near(in, in->hi))
 		return;
-	if (!s->dec)
-		s->dec = x86_decoder_new(X86_MODE_64);
+	if (!s->decs[in->i386])
+		s->decs[in->i386] = x86_decoder_new(in->i386 ? X86_MODE_32 : X86_MODE_64);
+	s->dec = s->decs[in->i386];
+	s->gprs = in->i386 ? 0xef : 0xffef;
 	s->in = in;
 	s->out = out;
 	s->max_insns = in->max_insns ? in->max_insns : 127;

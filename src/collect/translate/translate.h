@@ -39,11 +39,12 @@ struct xl_known {			/* a block that exists already */
 
 struct xl_input {
 	enum xl_kind kind;
+	bool i386;			/* 32-bit code; addresses wrap at 4 GiB */
 	uint64_t entry;			/* original address asked for */
 	uint64_t lo, hi;		/* the text mapping: nothing outside is followed or read */
 	uint64_t place;			/* absolute address where code byte 0 of the unit will live:
 					 * within 2 GiB (less 64 MiB) of all of [lo, hi), or the unit stays
-					 * empty; a unit may later move by multiples of 64 bytes */
+					 * empty (i386: anywhere); a unit may later move by multiples of 64 bytes */
 	bool absolute;			/* original addresses are fixed (non-PIE): may be immediates */
 	bool patchable;			/* generated code: direct entries are 8-byte aligned, and 8 bytes
 					 * can be overwritten there by a jump without touching the next entry */
@@ -130,10 +131,12 @@ struct xl_map {
 };
 
 enum xl_reloc_kind {
-	XL_REL_PC32,		/* disp32 to an original address: subtract the change of distance */
-	XL_REL_COUNTER,		/* disp32 = RT_COUNTERS + 8 * (counter base + addend) */
+	XL_REL_PC32,		/* disp32 to an original address: subtract the change of distance;
+				 * i386: the address itself */
+	XL_REL_COUNTER,		/* disp32 = RT_COUNTERS + xl_counter_size() * (counter base + addend) */
 	XL_REL_LINK,		/* imm32 = link base + addend, in an exit stub */
 	XL_REL_CODE32,		/* rel32 to an absolute address in the code cache outside the unit */
+	XL_REL_PLACE,		/* imm32, i386: the absolute address of a place in the unit */
 	XL_REL_BLOCK,		/* imm32 = block number base + addend, in a record */
 };
 struct xl_reloc {
@@ -168,11 +171,25 @@ void xl_unit_release(struct xl_unit *u);
 /* An indirect entry for a block that has none: restores rcx and rdx as `live` demands and jumps to
  * @direct. Returns the length (at most XL_ENTRY_MAX) of what was put at @buf, to live at @place. */
 #define XL_ENTRY_MAX 32
-size_t xl_indirect_entry(uint8_t *buf, uint64_t place, uint64_t direct, uint32_t live);
+size_t xl_indirect_entry(uint8_t *buf, bool i386, uint64_t place, uint64_t direct, uint32_t live);
 
 /* Code that adds @by (1 or -1) to counter @counter where @live is live. Returns its length (at most
  * XL_COUNT_MAX); at[0 .. *nat) are the offsets of the counter's XL_REL_COUNTER fields in it. */
 #define XL_COUNT_MAX 40
-size_t xl_count(uint8_t *buf, uint32_t live, uint32_t counter, int by, uint32_t at[2], unsigned *nat);
+size_t xl_count(uint8_t *buf, bool i386, uint32_t live, uint32_t counter, int by, uint32_t at[2],
+		unsigned *nat);
+
+/* Bytes of a counter. 64 bits cannot be counted by one instruction of 32-bit code: there a counter
+ * wraps, and the controller reads it often enough to notice. */
+static inline unsigned xl_counter_size(bool i386)
+{
+	return i386 ? 4 : 8;
+}
+
+/* The exit through link @link: asks for the link's target. The number is a XL_REL_LINK field at
+ * offset XL_STUB_LINK(i386). Returns the length, at most XL_STUB_MAX. */
+#define XL_STUB_MAX 20
+#define XL_STUB_LINK(i386) ((i386) ? 7 : 8)
+size_t xl_stub(uint8_t *buf, bool i386, uint32_t link);
 
 #endif

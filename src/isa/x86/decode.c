@@ -228,7 +228,7 @@ static void classify(enum x86_mode mode, const ZydisDecodedInstruction *z,
 		set_branch(in, X86_SYSCALL, PM_CLASS_SYSCALL);
 		break;
 	case ZYDIS_MNEMONIC_SYSENTER:
-		set_branch(in, X86_STEP, PM_CLASS_SYSCALL);
+		set_branch(in, mode == X86_MODE_64 ? X86_STEP : X86_SYSCALL, PM_CLASS_SYSCALL);
 		break;
 	case ZYDIS_MNEMONIC_INT:
 		in->prop |= X86_INT;
@@ -242,7 +242,6 @@ static void classify(enum x86_mode mode, const ZydisDecodedInstruction *z,
 	case ZYDIS_MNEMONIC_RSM:
 		in->kind = X86_STOP;
 		break;
-	case ZYDIS_MNEMONIC_LGS:
 	case ZYDIS_MNEMONIC_RDGSBASE:
 	case ZYDIS_MNEMONIC_WRGSBASE:
 	case ZYDIS_MNEMONIC_SWAPGS:
@@ -255,11 +254,17 @@ static void classify(enum x86_mode mode, const ZydisDecodedInstruction *z,
 			in->kind = X86_STEP;
 		break;
 	}
-	/* AMD and Intel disagree about near branches with an operand size prefix in 64-bit mode, but
-	 * not when REX.W overrides it: `data16 data16 rex.W call __tls_get_addr` pads TLS sequences. */
-	if (mode == X86_MODE_64 && in->kind != X86_PLAIN && in->kind != X86_STOP &&
+	/* An operand size prefix cuts the target of a near branch to 16 bits in 32-bit mode. AMD and
+	 * Intel disagree about it in 64-bit mode, but not when REX.W overrides it: `data16 data16 rex.W call __tls_get_addr` pads TLS sequences. */
+	if (in->kind != X86_PLAIN && in->kind != X86_STOP &&
 	    in->kind != X86_SYSCALL && has_prefix(z, 0x66) && !z->raw.rex.W)
 		in->kind = X86_STEP;
+}
+
+/* The tracer has one segment register for itself, the program's thread pointer is in the other. */
+static ZydisRegister tracer_segment(ZydisMachineMode mm)
+{
+	return mm == ZYDIS_MACHINE_MODE_LONG_64 ? ZYDIS_REGISTER_GS : ZYDIS_REGISTER_FS;
 }
 
 static void add_operand(ZydisMachineMode mm, const ZydisDecodedOperand *op, struct x86_insn *in,
@@ -281,9 +286,11 @@ static void add_operand(ZydisMachineMode mm, const ZydisDecodedOperand *op, stru
 				in->kill |= bit;
 			if (op->reg.value >= ZYDIS_REGISTER_ES && op->reg.value <= ZYDIS_REGISTER_GS)
 				in->prop |= X86_MAY_FAULT;	/* a bad selector */
-			if (op->reg.value == ZYDIS_REGISTER_GS)
-				in->kind = X86_STEP;
 		}
+		/* (gs holds what the program believes in: 64-bit code has 0 in it, whatever its base) */
+		if (op->reg.value == tracer_segment(mm) &&
+		    (op->actions & writes || mm != ZYDIS_MACHINE_MODE_LONG_64))
+			in->kind = X86_STEP;
 		return;
 	}
 	if (op->type != ZYDIS_OPERAND_TYPE_MEMORY)
@@ -299,10 +306,10 @@ static void add_operand(ZydisMachineMode mm, const ZydisDecodedOperand *op, stru
 		in->prop |= X86_RIP;
 	else if (op->mem.base == ZYDIS_REGISTER_EIP)
 		in->kind = X86_STEP;
-	if (op->mem.segment == ZYDIS_REGISTER_GS)
+	if (op->mem.segment == tracer_segment(mm))
 		in->kind = X86_STEP;
-	else if (op->mem.segment == ZYDIS_REGISTER_FS)
-		in->prop |= X86_FS;
+	else if (op->mem.segment == ZYDIS_REGISTER_FS || op->mem.segment == ZYDIS_REGISTER_GS)
+		in->prop |= X86_TLS;
 }
 
 static void set_flags(const ZydisDecodedInstruction *z, struct x86_insn *in)

@@ -26,9 +26,9 @@ enum x86_kind {
 	X86_XBEGIN,
 	X86_CALL, X86_RET,
 	X86_JMP_IND, X86_CALL_IND,
-	X86_SYSCALL,
+	X86_SYSCALL,		/* in 32-bit code sysenter, too */
 	X86_INT80,
-	X86_STEP,		/* works only in place: gs, far transfers, 67-prefixed rip-relative... */
+	X86_STEP,		/* works only in place: gs (32-bit code: fs), far transfers, 67-prefixed rip-relative... */
 	X86_STOP,		/* always faults: ud2, hlt */
 	X86_UNKNOWN,		/* not decoded; never from x86_decode() */
 };
@@ -48,7 +48,8 @@ enum x86_prop {
 	X86_RIP		= 1 << 1,	/* memory operand relative to rip: its disp32 is at .disp */
 	X86_REP		= 1 << 2,	/* rep-prefixed string instruction */
 	X86_ADDR	= 1 << 3,	/* has an effective 0x67 prefix */
-	X86_FS		= 1 << 4,	/* memory operand through fs */
+	X86_TLS		= 1 << 4,	/* memory operand through the program's own segment: fs, in
+					 * 32-bit code gs; what goes through the other is X86_STEP */
 	X86_SHIFT_IMM	= 1 << 5,	/* (inside the decoder: flags depend on the immediate) */
 	X86_WIDE	= 1 << 6,	/* REX.W or equivalent */
 	X86_INT		= 1 << 7,	/* (inside the decoder: kind depends on the immediate) */
@@ -77,7 +78,7 @@ void x86_decoder_free(struct x86_decoder *d);	/* NULL is fine */
 /* Decode the instruction at @p, of which @n bytes can be read. */
 bool x86_decode(struct x86_decoder *d, const uint8_t *p, size_t n, struct x86_insn *out);
 
-/* Where a direct branch at @pc goes. */
+/* Where a direct branch at @pc goes, before 32-bit code's wrap at 4 GiB. */
 uint64_t x86_target(const struct x86_insn *in, const uint8_t *p, uint64_t pc);
 
 /* The value of the immediate, sign-extended. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* entry.S - the doors between translated code, the runtime, and the kernel
+/* entry_x86_64.S - the doors between translated code, the runtime, and the kernel
  *
  * Every door saves the program's registers in rt_block.ctx, changes to the block's own stack and
  * calls rt_enter(). rt_leave goes back. Windows, in which ctx is the program's state, whole:
@@ -19,8 +19,7 @@ rt_boot_entry:				/* all registers are the program's at its first instruction */
 	mov	%rdx, rt_boot_regs+8(%rip)
 	lea	rt_boot_stack_top(%rip), %rsp
 	call	rt_boot			/* sets gs and the thread block's ctx from rt_boot_regs */
-	mov	%gs:RT_SELF, %rdi
-	lea	RT_STACK_TOP(%rdi), %rsp
+	lea	RT_STACK_TOP(%rax), %rsp
 	jmp	rt_leave
 
 	.macro	door name, number
@@ -166,18 +165,10 @@ rt_clone_done:
 	ret
 1:	lea	RT_STACK_TOP(%r15), %rsp
 	mov	%r15, %rdi
-	call	rt_switch_gs
+	call	rt_switch_segment
 	mov	%r15, %rdi
 	call	rt_child
 	jmp	rt_leave
-
-	.globl	rt_switch_gs
-rt_switch_gs:
-	mov	%rdi, %rsi
-	mov	$0x1001, %edi		/* ARCH_SET_GS */
-	mov	$158, %eax
-	syscall
-	ret
 
 	/* long rt_copy(to, from, n): 0, or -EFAULT where the program's memory is not there */
 	.globl	rt_copy, rt_get_start, rt_get_end, rt_get_fault

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/* i386.c - what the runtime does otherwise in 32-bit programs: address space, fs, old system calls,
+ * signal frames
+ *
+ * fs is the runtime's because compilers use gs for the program's thread pointer. It is loaded from the
+ * thread's own GDT entry RT32_SEGMENT; programs get the other two. */
+#include "rt.h"
+
+#define SELECTOR (RT32_SEGMENT * 8 + 3)
+
+/* ---- address space ------------------------------------------------------------------------------ */
+static u32 slot_used[RT32_NBLOCKS];	/* of the place for thread blocks */
+
+static void map_at(word at, word size, int prot, int flags, long fd, word page)
+{
+	if (rt_sys(NR_mmap, at, size, prot, flags, fd, page) != (long)at)
+		rt_fail("pugmark: the program occupies addresses that tracing needs (0x20000000 on)\n");
+}
+
+static void map_file(const char *path, word at, word size, int prot, u64 off)
+{
+	const int flags = prot & PROT_WRITE ? 02100002 : 02100000;	/* O_CLOEXEC | O_LARGEFILE */
+	long fd = rt_sys(NR_open, path, flags, 0);
+
+	if (fd < 0)
+		rt_fail("pugmark: cannot map shared memory in the traced process\n");
+	map_at(at, size, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, (word)(off >> 12));
+	rt_sys(NR_close, fd);
+}
+
+/* The pieces of a file that is mapped at [at, at + size) become those from @off on, in one go. */
+static long remap(word at, word size, u64 off)
+{
+	return rt_sys(NR_remap_file_pages, at, size, 0, off >> 12, 0x10000 /* MAP_NONBLOCK */);
+}
+
+static void reserve(word at, word size, int fixed)
+{
+	map_at(at, size, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+}
+
+struct rt_block *rt_map_all(const struct rt_boot *boot)
+{
+	struct rt_block *b;
+
+	reserve(RT32_BLOCKS, RT32_NBLOCKS * RT32_BLOCK_SIZE, 0x100000 /* MAP_FIXED_NOREPLACE */);
+	reserve(RT32_DATA_VAULT, RT32_CODE_VAULT + RT32_CODE_SIZE - RT32_DATA_VAULT, 0x100000);
+	map_at(RT32_ZERO, RT32_TABLE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	map_file(boot->data_path, RT32_DATA_VAULT, 4096, PROT_READ | PROT_WRITE, 0);
+	map_file(boot->code_path, RT32_CODE_VAULT, RT32_CODE_SIZE, PROT_READ | PROT_EXEC, boot->code);
+	b = rt_block_map((u32)boot->block);
+	if (!b)
+		rt_fail("pugmark: cannot map shared memory in the traced process\n");
+	return b;
+}
+
+/* Only ever the whole region: another space of the code file takes this one's place. */
+void rt_place(const struct rt_cmd *c)
+{
+	if (remap((word)c->a[2], (word)c->a[1], c->a[0]))
+		rt_fail("pugmark: no room for translated code in the traced process\n");
+}
+
+static word slot_at(u32 i)
+{
+	return RT32_BLOCKS + i * RT32_BLOCK_SIZE;
+}
+
+struct rt_block *rt_block_map(u32 number)
+{
+	for (u32 i = 0; i < RT32_NBLOCKS; i++) {
+		if (__atomic_exchange_n(&slot_used[i], 1, __ATOMIC_ACQUIRE))
+			continue;
+		if (rt_sys(NR_mremap, RT32_DATA_VAULT, 0, RT32_BLOCK_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   slot_at(i)) == (long)slot_at(i) &&
+		    !remap(slot_at(i), RT32_BLOCK_SIZE, number * RT_BLOCK_SIZE))
+			return PTR(slot_at(i));
+		reserve(slot_at(i), RT32_BLOCK_SIZE, MAP_FIXED);
+		__atomic_store_n(&slot_used[i], 0, __ATOMIC_RELEASE);
+		break;
+	}
+	return 0;
+}
+
+static u32 slot_of(const struct rt_block *b)
+{
+	return ((word)b - RT32_BLOCKS) / RT32_BLOCK_SIZE;
+}
+
+void rt_block_unmap(struct rt_block *b)
+{
+	reserve((word)b, RT32_BLOCK_SIZE, MAP_FIXED);
+	__atomic_store_n(&slot_used[slot_of(b)], 0, __ATOMIC_RELEASE);
+}
+
+void rt_block_forked(struct rt_block *b)
+{
+	for (u32 i = 0; i < RT32_NBLOCKS; i++)
+		if (slot_used[i] && i != slot_of(b))
+			rt_block_unmap(PTR(slot_at(i)));
+}
+
+extern void rt_exit_raw(long nr, word status, u32 *state, u32 *used) __attribute__((noreturn));
+
+void rt_exit_thread(struct rt_block *b, long nr, word status)
+{
+	u32 kept;		/* the parent, which waits for a vfork child, unmaps its block */
+
+	rt_exit_raw(nr, status, &b->state, b->origin == BLK_VFORKED ? &kept : &slot_used[slot_of(b)]);
+}
+
+int rt_is_ours(u64 addr, u64 len)
+{
+	return addr < RT32_CODE_VAULT + RT32_CODE_SIZE && addr + len > RT32_BLOCKS;
+}
+
+/* ---- fs ----------------------------------------------------------------------------------------- */
+void rt_switch_segment(struct rt_block *b)
+{
+	/* struct user_desc: entry, base, limit, and seg_32bit | limit_in_pages | useable */
+	const u32 desc[4] = { RT32_SEGMENT, (word)b, 0xfffff, 0x51 };
+
+	rt_sys(NR_set_thread_area, desc);
+	__asm__ volatile("mov %0, %%fs" : : "r"(SELECTOR));
+}
+
+/* The way back from our signal handler loads fs from the frame. */
+void rt_lend_segment(struct rt_block *b, struct k_ucontext *uc)
+{
+	uc->sc.fs = (uint16_t)b->app_gs;
+}
+
+void rt_take_segment(struct rt_block *b, struct k_ucontext *uc)
+{
+	b->app_gs = uc->sc.fs;
+	uc->sc.fs = SELECTOR;
+}
+
+/* ---- system calls ------------------------------------------------------------------------------- */
+/* The vDSO has pushed ebp, which may hold an argument, and uses it for something else. */
+int rt_syscall_entry(struct rt_block *b, int fast)
+{
+	u32 ebp;
+
+	b->ctx.pc = b->exit_pc;
+	b->resume = b->cont;
+	if (!fast)
+		return 1;
+	if (rt_get(&ebp, b->ctx.gpr[RSP], 4)) {
+		RET = -(word)EFAULT;
+		return -1;
+	}
+	b->ctx.gpr[RBP] = ebp;
+	return 1;
+}
+
+static long old_mmap(struct rt_block *b)
+{
+	word arg[6];
+
+	if (rt_get(arg, ARG0, sizeof arg))
+		return -EFAULT;
+	if (arg[5] & 4095)
+		return -EINVAL;
+	arg[5] >>= 12;
+	rt_do_mmap(b, arg);
+	return (long)RET;
+}
+
+static long old_sigaction(struct rt_block *b)
+{
+	struct { u32 handler, mask, flags, restorer; } new, was;
+	struct k_sigaction act, old;
+	long r;
+
+	if (ARG1) {
+		if (rt_get(&new, ARG1, sizeof new))
+			return -EFAULT;
+		act = (struct k_sigaction){ new.handler, new.flags, new.restorer, new.mask };
+	}
+	r = rt_sigaction(b, ARG0, ARG1 ? &act : 0, &old);
+	if (r || !ARG2)
+		return r;
+	was.handler = old.handler;
+	was.mask = (u32)old.mask;
+	was.flags = old.flags;
+	was.restorer = old.restorer;
+	return rt_put(ARG2, &was, sizeof was);
+}
+
+static long old_signal(struct rt_block *b)
+{
+	struct k_sigaction act = { ARG1, SA_RESETHAND | SA_NODEFER, 0, 0 }, old;
+	long r = rt_sigaction(b, ARG0, &act, &old);
+
+	return r ? r : (long)old.handler;
+}
+
+static long old_sigprocmask(struct rt_block *b)
+{
+	u32 was = (u32)b->app_mask, set;
+	u64 new = b->app_mask;
+
+	if (ARG1) {
+		if (rt_get(&set, ARG1, 4))
+			return -EFAULT;
+		if (ARG0 == 0)
+			new |= set;
+		else if (ARG0 == 1)
+			new &= ~(u64)set;
+		else if (ARG0 == 2)
+			new = (new & ~0xffffffffull) | set;
+		else
+			return -EINVAL;
+		rt_set_mask(b, new);
+	}
+	return ARG2 ? rt_put(ARG2, &was, 4) : 0;
+}
+
+int rt_arch_syscall(struct rt_block *b)
+{
+	u32 entry, was;
+
+	switch (RET) {
+	case NR_old_mmap:
+		RET = (word)old_mmap(b);
+		return 0;
+	case NR_sigaction:
+		RET = (word)old_sigaction(b);
+		return 0;
+	case NR_signal:
+		RET = (word)old_signal(b);
+		return 0;
+	case NR_sigprocmask:
+		RET = (word)old_sigprocmask(b);
+		return 0;
+	case NR_sgetmask:
+		RET = (word)b->app_mask;
+		return 0;
+	case NR_ssetmask:
+		was = (u32)b->app_mask;
+		rt_set_mask(b, ARG0);
+		RET = was;
+		return 0;
+	case NR_sigreturn:
+		rt_sigreturn_call(b);
+		return 0;
+	case NR_set_thread_area:
+		if (!rt_get(&entry, ARG0, 4) && entry == RT32_SEGMENT) {
+			RET = -(word)EINVAL;
+			return 0;
+		}
+		return 1;
+	}
+	return -1;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------- */
+#define FSAVE 112		/* bytes of struct _fpstate_32 before the fxsave area */
+
+static word fp_size(const struct k_ucontext *uc)
+{
+	const u32 *sw = PTR(uc->sc.fpstate + FSAVE + FX_SW);
+
+	if (!uc->sc.fpstate)
+		return 0;
+	return sw[0] == FP_XSTATE_MAGIC1 ? sw[1] : FSAVE + 512;
+}
+
+/* Handlers begin with clean x87 and vector state. */
+static void clear_fp(word at, word size)
+{
+	const u32 fsave[7] = { 0xffff037f, 0xffff0000, 0xffffffff };
+
+	rt_memcpy(PTR(at), fsave, sizeof fsave);
+	memset(PTR(at + FSAVE), 0, 24);
+	*(uint16_t *)PTR(at + FSAVE) = 0x37f;
+	*(u32 *)PTR(at + FSAVE + 24) = 0x1f80;
+	memset(PTR(at + FSAVE + 32), 0, 256);		/* registers, eight of each kind */
+	if (size > FSAVE + 512)
+		*(u64 *)PTR(at + FSAVE + 512) = 0;
+}
+
+/* Where handlers without a restorer of their own return to: the vDSO's __kernel_sigreturn and
+ * __kernel_rt_sigreturn, known by their code as they are to debuggers. */
+static const uint8_t sigreturn_code[8] = { 0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80 };
+static const uint8_t rt_sigreturn_code[8] = { 0xb8, 173, 0, 0, 0, 0xcd, 0x80, 0 };
+
+static int same(const uint8_t *a, const uint8_t *b, word n)
+{
+	while (n && *a == *b)
+		a++, b++, n--;
+	return !n;
+}
+
+static u32 restorer(const struct k_sigaction *act, const uint8_t *code, word n, u32 on_stack)
+{
+	static u32 found[2];
+	u32 *at = &found[code == rt_sigreturn_code];
+	const uint8_t *vdso = PTR(rt_boot_info.vdso);
+
+	if (act->flags & SA_RESTORER)
+		return act->restorer;
+	for (u32 i = 0; vdso && !*at && i < 4096; i++)
+		if (same(vdso + i, code, n))
+			*at = (word)vdso + i;
+	return *at ? *at : on_stack;
+}
+
+int rt_push_frame(struct rt_block *b, u32 sig, const struct k_siginfo *info, struct k_ucontext *uc,
+		  const struct k_stack *ss, word sp, word pc, word flags)
+{
+	const struct k_sigaction *act = &((struct rt_sighand *)PTR(b->sighand))->act[sig];
+	word fpn = fp_size(uc), fp = fpn ? ((sp - (fpn - FSAVE)) & ~63ul) - FSAVE : sp;
+	const int rt = act->flags & SA_SIGINFO ? 1 : 0;
+	struct k_sigcontext sc = uc->sc;
+
+	sp = ((fp - (rt ? sizeof(struct k_frame) : sizeof(struct k_old_frame)) + 4) & ~15ul) - 4;
+	sc.ip = pc;
+	sc.flags = flags;
+	sc.fs = (uint16_t)b->app_gs;
+	sc.fpstate = fpn ? fp : 0;
+	sc.oldmask = (u32)b->app_mask;
+	if (fpn && rt_put(fp, PTR(uc->sc.fpstate), fpn))
+		return 0;
+	if (rt) {
+		struct k_frame f = {
+			.sig = sig, .pinfo = sp + offsetof(struct k_frame, info),
+			.puc = sp + offsetof(struct k_frame, uc), .info = *info, .uc = *uc,
+		};
+
+		f.pretcode = restorer(act, rt_sigreturn_code, 7, sp + offsetof(struct k_frame, retcode));
+		f.uc.sc = sc;
+		f.uc.stack = *ss;
+		f.uc.sigmask = b->app_mask;
+		rt_memcpy(f.retcode, rt_sigreturn_code, 8);
+		if (rt_put(sp, &f, sizeof f))
+			return 0;
+		UC_GPR(uc, RDX) = f.pinfo;
+		UC_GPR(uc, RCX) = f.puc;
+	} else {
+		struct k_old_frame f = { .sig = sig, .sc = sc, .extramask = (u32)(b->app_mask >> 32) };
+
+		f.pretcode = restorer(act, sigreturn_code, 8, sp + offsetof(struct k_old_frame, retcode));
+		rt_memcpy(f.retcode, sigreturn_code, 8);
+		if (rt_put(sp, &f, sizeof f))
+			return 0;
+		UC_GPR(uc, RDX) = UC_GPR(uc, RCX) = 0;
+	}
+	if (fpn)
+		clear_fp(uc->sc.fpstate, fpn);
+	UC_GPR(uc, RSP) = sp;
+	UC_GPR(uc, RAX) = sig;
+	return 1;
+}
+
+long rt_frame_get(const struct rt_block *b, struct rt_frame *f)
+{
+	const word sp = (word)b->ctx.gpr[RSP];		/* pretcode has been popped, ... */
+	u32 mask;
+
+	f->old = RET == NR_sigreturn;
+	if (!f->old) {
+		f->at = sp - 4;
+		return rt_get(&f->uc, f->at + offsetof(struct k_frame, uc), sizeof f->uc);
+	}
+	f->at = sp - 8;					/* ... and the signal's number */
+	if (rt_get(&f->uc.sc, f->at + offsetof(struct k_old_frame, sc), sizeof f->uc.sc) ||
+	    rt_get(&mask, f->at + offsetof(struct k_old_frame, extramask), 4))
+		return -EFAULT;
+	f->uc.sigmask = (u64)mask << 32 | f->uc.sc.oldmask;
+	return 0;
+}
+
+extern void rt_sigreturn_raw(word sp, long nr) __attribute__((noreturn));
+
+void rt_frame_leave(struct rt_block *b, struct rt_frame *f)
+{
+	const u32 mask = (u32)(f->uc.sigmask >> 32);
+
+	b->app_gs = f->uc.sc.fs;
+	f->uc.sc.fs = SELECTOR;
+	if (!f->old) {
+		rt_put(f->at + offsetof(struct k_frame, uc), &f->uc, sizeof f->uc);
+		rt_sigreturn_raw(f->at + 4, NR_rt_sigreturn);
+	}
+	f->uc.sc.oldmask = (u32)f->uc.sigmask;
+	rt_put(f->at + offsetof(struct k_old_frame, sc), &f->uc.sc, sizeof f->uc.sc);
+	rt_put(f->at + offsetof(struct k_old_frame, extramask), &mask, 4);
+	rt_sigreturn_raw(f->at + 8, NR_sigreturn);
+}

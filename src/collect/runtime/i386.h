@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* i386.h - the kernel's ABI for 32-bit programs, as a 64-bit kernel serves it; only from rt.h */
+#define RT_NGPR 8
+#define RT_RED_ZONE 0
+#define RT_IMAGE_AT RT32_IMAGE
+#define RT_SESSION_AT RT32_DATA_VAULT
+#define RT_BLOCK_ALIGN RT32_BLOCK_SIZE
+
+#define NR_exit 1
+#define NR_fork 2
+#define NR_read 3
+#define NR_write 4
+#define NR_open 5
+#define NR_close 6
+#define NR_execve 11
+#define NR_lseek 19
+#define NR_getpid 20
+#define NR_kill 37
+#define NR_signal 48
+#define NR_sigaction 67
+#define NR_sgetmask 68
+#define NR_ssetmask 69
+#define NR_old_mmap 90
+#define NR_munmap 91
+#define NR_ipc 117
+#define NR_sigreturn 119
+#define NR_clone 120
+#define NR_mprotect 125
+#define NR_sigprocmask 126
+#define NR_personality 136
+#define NR_mremap 163
+#define NR_prctl 172
+#define NR_rt_sigreturn 173
+#define NR_rt_sigaction 174
+#define NR_rt_sigprocmask 175
+#define NR_sigaltstack 186
+#define NR_vfork 190
+#define NR_mmap 192			/* mmap2: the offset in pages */
+#define NR_gettid 224
+#define NR_futex 240
+#define NR_set_thread_area 243
+#define NR_exit_group 252
+#define NR_remap_file_pages 257
+#define NR_tgkill 270
+#define NR_openat 295
+#define NR_rt_tgsigqueueinfo 335
+#define NR_seccomp 354
+#define NR_memfd_create 356
+#define NR_execveat 358
+#define NR_pkey_mprotect 380
+#define NR_rseq 386
+#define NR_shmat 397
+#define NR_clone3 435
+
+struct k_sigcontext {
+	uint16_t gs, gs_pad, fs, fs_pad, es, es_pad, ds, ds_pad;
+	u32 gpr[8];			/* edi esi ebp esp ebx edx ecx eax: hardware order backwards */
+	u32 trapno, err, ip;
+	uint16_t cs, cs_pad;
+	u32 flags, sp_at_signal;
+	uint16_t ss, ss_pad;
+	u32 fpstate, oldmask, cr2;
+};
+struct k_ucontext {
+	u32 flags, link;
+	struct k_stack stack;
+	struct k_sigcontext sc;
+	u64 sigmask;
+};
+struct k_frame {			/* struct rt_sigframe: of handlers with SA_SIGINFO */
+	u32 pretcode, sig, pinfo, puc;
+	struct k_siginfo info;
+	struct k_ucontext uc;
+	uint8_t retcode[8];
+};
+struct k_old_frame {			/* struct sigframe: of handlers without */
+	u32 pretcode, sig;
+	struct k_sigcontext sc;
+	uint8_t unused[624];		/* where the x87 state was in Linux 2.4 */
+	u32 extramask;
+	uint8_t retcode[8];
+};
+_Static_assert(sizeof(struct k_sigcontext) == 88 && sizeof(struct k_ucontext) == 116, "the kernel's");
+struct rt_frame {			/* what a handler returns to */
+	word at;
+	int old;			/* a k_old_frame: uc has sc and sigmask of it */
+	struct k_ucontext uc;
+};
+#define FRAME_HAS_STACK(f) (!(f)->old)
+
+#define UC_GPR(uc, i) ((uc)->sc.gpr[7 - (i)])
+#define UC_PC(uc) ((uc)->sc.ip)
+#define UC_FLAGS(uc) ((uc)->sc.flags)
+#define UC_ERR(uc) ((uc)->sc.err)
+
+#define ARG0 b->ctx.gpr[RBX]
+#define ARG1 b->ctx.gpr[RCX]
+#define ARG2 b->ctx.gpr[RDX]
+#define ARG3 b->ctx.gpr[RSI]
+#define ARG4 b->ctx.gpr[RDI]
+#define ARG5 b->ctx.gpr[RBP]
+
+long rt_sys6(long nr, word a, word b, word c, word d, word e, word f);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* x86_64.c - what the runtime does otherwise in 64-bit programs: address space, gs, signal frames */
+#include "rt.h"
+
+/* ---- address space ------------------------------------------------------------------------------ */
+#ifndef RT_IDT
+static void map_file(const char *path, u64 at, u64 size, int prot)
+{
+	long fd = rt_sys(NR_open, path, prot & PROT_WRITE ? 02000002 : 02000000 /* O_CLOEXEC */, 0);
+
+	if (fd < 0 || rt_sys(NR_mmap, at, size, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) !=
+		      (long)at)
+		rt_fail("pugmark: cannot map shared memory in the traced process\n");
+	rt_sys(NR_close, fd);
+}
+
+struct rt_block *rt_map_all(const struct rt_boot *boot)
+{
+	map_file(boot->data_path, RT_DATA_VAULT, RT_DATA_SIZE, PROT_READ | PROT_WRITE);
+	map_file(boot->code_path, RT_CODE_VAULT, RT_CODE_SIZE, PROT_READ | PROT_EXEC);
+	/* MAP_FIXED_NOREPLACE: whoever lives there already (AddressSanitizer) is not to be replaced */
+	if (rt_sys(NR_mmap, RT_SHADOW, RT_SHADOW_SIZE, PROT_READ,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | 0x100000, -1, 0) != (long)RT_SHADOW)
+		rt_fail("pugmark: the program occupies addresses that tracing needs (0x70000000 on)\n");
+	return rt_block_map((u32)boot->block);
+}
+
+void rt_place(const struct rt_cmd *c)
+{
+	if (rt_sys(NR_mremap, RT_CODE_VAULT + c->a[0], 0, c->a[1], MREMAP_MAYMOVE | MREMAP_FIXED,
+		   c->a[2]) != (long)c->a[2])
+		rt_fail("pugmark: no room for translated code in the traced process\n");
+	if (!(c->a[3] & PROT_EXEC))
+		rt_sys(NR_mprotect, c->a[2], c->a[1], c->a[3]);
+}
+
+#endif
+
+struct rt_block *rt_block_map(u32 number)
+{
+	return PTR(RT_DATA_VAULT + number * RT_BLOCK_SIZE);
+}
+
+void rt_block_unmap(struct rt_block *b)
+{
+}
+
+void rt_block_forked(struct rt_block *b)
+{
+}
+
+extern void rt_exit_raw(long nr, word status, u32 *state) __attribute__((noreturn));
+
+void rt_exit_thread(struct rt_block *b, long nr, word status)
+{
+	rt_exit_raw(nr, status, &b->state);
+}
+
+int rt_is_ours(u64 addr, u64 len)
+{
+	static const struct { u64 at, size; } mine[] = {
+		{ RT_SHADOW, RT_SHADOW_SIZE }, { RT_IMAGE, RT_IMAGE_SIZE },
+		{ RT_CODE_VAULT, RT_CODE_SIZE }, { RT_DATA_VAULT, RT_DATA_SIZE },
+	};
+
+	for (u32 i = 0; i < NR_OF(mine); i++)
+		if (addr < mine[i].at + mine[i].size && addr + len > mine[i].at)
+			return 1;
+#ifdef RT_IDT
+	return rt_image_ours(addr, len);
+#else
+	return 0;
+#endif
+}
+
+/* ---- gs ----------------------------------------------------------------------------------------- */
+#define ARCH_SET_GS 0x1001
+#define ARCH_GET_GS 0x1004
+
+void rt_switch_segment(struct rt_block *b)
+{
+	rt_sys(NR_arch_prctl, ARCH_SET_GS, b);
+}
+
+void rt_lend_segment(struct rt_block *b, struct k_ucontext *uc)
+{
+	rt_sys(NR_arch_prctl, ARCH_SET_GS, b->app_gs);
+}
+
+void rt_take_segment(struct rt_block *b, struct k_ucontext *uc)
+{
+	rt_sys(NR_arch_prctl, ARCH_GET_GS, &b->app_gs);
+	rt_switch_segment(b);
+}
+
+/* ---- system calls ------------------------------------------------------------------------------- */
+int rt_syscall_entry(struct rt_block *b, int int80)
+{
+	if (int80)
+		return 0;
+	b->ctx.pc = b->ctx.gpr[RCX];
+	b->ctx.gpr[R11] = b->ctx.flags;
+	b->resume = b->cont;
+	return 1;
+}
+
+int rt_arch_syscall(struct rt_block *b)
+{
+	switch (RET) {
+	case NR_arch_prctl:
+		if (ARG0 == ARCH_SET_GS) {
+			if (ARG1 >> 47)
+				RET = -(word)EPERM;
+			else
+				b->app_gs = ARG1, RET = 0;
+			return 0;
+		}
+		if (ARG0 == ARCH_GET_GS) {
+			RET = (word)rt_put(ARG1, &b->app_gs, 8);
+			return 0;
+		}
+		return 1;
+	}
+	return -1;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------- */
+/* The saved extended state of a frame: its size, 0 if none. */
+static word fp_size(const struct k_ucontext *uc)
+{
+	const u32 *sw = PTR(uc->fpstate + FX_SW);
+
+	if (!uc->fpstate)
+		return 0;
+	return sw[0] == FP_XSTATE_MAGIC1 ? sw[1] : 512;
+}
+
+int rt_push_frame(struct rt_block *b, u32 sig, const struct k_siginfo *info, struct k_ucontext *uc,
+		  const struct k_stack *ss, word sp, word pc, word flags)
+{
+	const struct k_sigaction *act = &((struct rt_sighand *)PTR(b->sighand))->act[sig];
+	word fpn = fp_size(uc), fp;
+	struct k_frame f;
+
+	f.uc = *uc;
+	f.info = *info;
+	f.pretcode = act->restorer;
+	f.uc.greg[G_RIP] = pc;
+	f.uc.greg[G_EFL] = flags;
+	f.uc.sigmask = b->app_mask;
+	f.uc.stack = *ss;
+	fp = (sp - fpn) & ~63ull;
+	sp = ((fp - sizeof f) & ~15ull) - 8;
+	f.uc.fpstate = fpn ? fp : 0;
+	if (fpn && rt_put(fp, PTR(uc->fpstate), fpn))
+		return 0;
+	if (rt_put(sp, &f, sizeof f))
+		return 0;
+	if (fpn > 512) {				/* handlers begin with clean vector state */
+		*(u64 *)PTR(uc->fpstate + 512) = 0;
+		*(u32 *)PTR(uc->fpstate + 24) = 0x1f80;
+	}
+	uc->greg[G_RSP] = sp;
+	uc->greg[G_RDI] = sig;
+	uc->greg[G_RSI] = sp + offsetof(struct k_frame, info);
+	uc->greg[G_RDX] = sp + offsetof(struct k_frame, uc);
+	uc->greg[G_RAX] = 0;
+	return 1;
+}
+
+long rt_frame_get(const struct rt_block *b, struct rt_frame *f)
+{
+	f->at = b->ctx.gpr[RSP];		/* ucontext: pretcode has been popped */
+	return rt_get(&f->uc, f->at, sizeof f->uc);
+}
+
+extern void rt_sigreturn_raw(word uc) __attribute__((noreturn));
+
+void rt_frame_leave(struct rt_block *b, struct rt_frame *f)
+{
+	rt_put(f->at, &f->uc, sizeof f->uc);
+	rt_sigreturn_raw(f->at);
+}

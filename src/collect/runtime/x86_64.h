@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* x86_64.h - the kernel's ABI for 64-bit programs (arch/x86/include/uapi/asm); only from rt.h */
+#define RT_NGPR 16
+#define RT_RED_ZONE 128
+#define RT_IMAGE_AT RT_IMAGE
+#define RT_SESSION_AT RT_DATA_VAULT
+#define RT_BLOCK_ALIGN RT_BLOCK_SIZE
+
+#define NR_read 0
+#define NR_write 1
+#define NR_open 2
+#define NR_close 3
+#define NR_mmap 9
+#define NR_mprotect 10
+#define NR_munmap 11
+#define NR_rt_sigaction 13
+#define NR_rt_sigprocmask 14
+#define NR_rt_sigreturn 15
+#define NR_mremap 25
+#define NR_shmat 30
+#define NR_shmdt 67
+#define NR_getpid 39
+#define NR_clone 56
+#define NR_fork 57
+#define NR_vfork 58
+#define NR_execve 59
+#define NR_exit 60
+#define NR_kill 62
+#define NR_uname 63
+#define NR_rt_sigpending 127
+#define NR_rt_sigsuspend 130
+#define NR_rt_sigqueueinfo 129
+#define NR_sigaltstack 131
+#define NR_personality 135
+#define NR_prctl 157
+#define NR_arch_prctl 158
+#define NR_gettid 186
+#define NR_futex 202
+#define NR_restart_syscall 219
+#define NR_exit_group 231
+#define NR_tgkill 234
+#define NR_openat 257
+#define NR_rt_tgsigqueueinfo 297
+#define NR_seccomp 317
+#define NR_execveat 322
+#define NR_pkey_mprotect 329
+#define NR_rseq 334
+#define NR_clone3 435
+#define NR_memfd_create 319
+#define NR_lseek 8
+#define NR_openat2 437
+
+enum { G_R8, G_R9, G_R10, G_R11, G_R12, G_R13, G_R14, G_R15, G_RDI, G_RSI, G_RBP, G_RBX, G_RDX,
+       G_RAX, G_RCX, G_RSP, G_RIP, G_EFL, G_CSGSFS, G_ERR, G_TRAPNO, G_OLDMASK, G_CR2 };
+struct k_ucontext {
+	u64 flags, link;
+	struct k_stack stack;
+	u64 greg[23];
+	u64 fpstate;
+	u64 reserved[8];
+	u64 sigmask;
+};
+struct k_frame {			/* struct rt_sigframe */
+	u64 pretcode;
+	struct k_ucontext uc;
+	struct k_siginfo info;
+};
+struct rt_frame {			/* what a handler returns to */
+	u64 at;
+	struct k_ucontext uc;
+};
+#define FRAME_HAS_STACK(f) 1
+
+static const uint8_t greg_of[16] = {
+	G_RAX, G_RCX, G_RDX, G_RBX, G_RSP, G_RBP, G_RSI, G_RDI,
+	G_R8, G_R9, G_R10, G_R11, G_R12, G_R13, G_R14, G_R15,
+};
+#define UC_GPR(uc, i) ((uc)->greg[greg_of[i]])
+#define UC_PC(uc) ((uc)->greg[G_RIP])
+#define UC_FLAGS(uc) ((uc)->greg[G_EFL])
+#define UC_ERR(uc) ((uc)->greg[G_ERR])
+
+#define ARG0 b->ctx.gpr[RDI]
+#define ARG1 b->ctx.gpr[RSI]
+#define ARG2 b->ctx.gpr[RDX]
+#define ARG3 b->ctx.gpr[R10]
+#define ARG4 b->ctx.gpr[R8]
+#define ARG5 b->ctx.gpr[R9]
+
+static inline long rt_sys6(long nr, word a, word b, word c, word d, word e, word f)
+{
+	register word r10 __asm__("r10") = d;
+	register word r8 __asm__("r8") = e;
+	register word r9 __asm__("r9") = f;
+	long ret;
+
+	__asm__ volatile("syscall" : "=a"(ret)
+			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
