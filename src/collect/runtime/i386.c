@@ -382,10 +382,12 @@ void rt_frame_leave(struct rt_block *b, struct rt_frame *f)
 	f->uc.sc.fs = SELECTOR;
 	if (!f->old) {
 		rt_put(f->at + offsetof(struct k_frame, uc), &f->uc, sizeof f->uc);
+		rt_flush_pending(b);
 		rt_sigreturn_raw(f->at + 4, NR_rt_sigreturn);
 	}
 	f->uc.sc.oldmask = (u32)f->uc.sigmask;
 	rt_put(f->at + offsetof(struct k_old_frame, sc), &f->uc.sc, sizeof f->uc.sc);
 	rt_put(f->at + offsetof(struct k_old_frame, extramask), &mask, 4);
+	rt_flush_pending(b);
 	rt_sigreturn_raw(f->at + 8, NR_sigreturn);
 }

@@ -231,7 +231,7 @@ int rt_arch_syscall(struct rt_block *b);
 int rt_push_frame(struct rt_block *b, u32 sig, const struct k_siginfo *info, struct k_ucontext *uc,
 		  const struct k_stack *ss, word sp, word pc, word flags);
 /* The frame that (rt_)sigreturn was called with: 0 or -EFAULT. Then: let the kernel restore it, after
- * what was changed in it. */
+ * what was changed in it, and what is pending arrive. */
 long rt_frame_get(const struct rt_block *b, struct rt_frame *f);
 __attribute__((noreturn)) void rt_frame_leave(struct rt_block *b, struct rt_frame *f);
 

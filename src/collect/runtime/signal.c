@@ -276,10 +276,15 @@ static void hold(struct rt_block *b, u32 sig, const struct k_siginfo *info, stru
 	uc->sigmask = ~SYNC_SIGS;
 }
 
+/* Queued again for when the mask is set, which is next: the synchronous ones, too, whom nothing else
+ * keeps from arriving here at once. */
 void rt_flush_pending(struct rt_block *b)
 {
+	const u64 all = ~0ull;
 	u32 sig = b->pend_sig;
 
+	if (sig || b->held_sig)
+		rt_sys(NR_rt_sigprocmask, 2, &all, 0, 8);
 	if (sig) {
 		b->pend_sig = 0;
 		rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, sig, b->pend_info);
@@ -573,7 +578,6 @@ void rt_sigreturn_call(struct rt_block *b)
 		b->s_rcx = UC_GPR(uc, RCX);
 		b->s_rdx = UC_GPR(uc, RDX);
 	}
-	rt_flush_pending(b);
 	b->fix_mask = 0;
 	rt_frame_leave(b, &f);
 }

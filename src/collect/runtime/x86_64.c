@@ -179,5 +179,6 @@ extern void rt_sigreturn_raw(word uc) __attribute__((noreturn));
 void rt_frame_leave(struct rt_block *b, struct rt_frame *f)
 {
 	rt_put(f->at, &f->uc, sizeof f->uc);
+	rt_flush_pending(b);
 	rt_sigreturn_raw(f->at);
 }
