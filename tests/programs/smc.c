@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* flags: -pthread */
 /* smc.c - code that is written while the program runs, in every way that there is */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -138,6 +139,33 @@ int main(void)
 		CHECK(f(1) == i + 51);
 	}
 	SECTION("read() into code: 50");
+	/* ... that runs, into several pages of it, by address and by vector */
+	for (int i = 0; i < 20; i++) {
+		static unsigned char code[3 * 4096];
+		struct iovec to[2];
+		int data = memfd_create("data", 0);
+
+		q = map(PROT_READ | PROT_WRITE | PROT_EXEC);
+		for (int k = 0; k < 3; k++) {
+			emit(q + 4096 * k, k);
+			CHECK(((func)(q + 4096 * k))(1) == k + 1);
+			emit(code + 4096 * k, 100 * i + k);
+		}
+		to[0] = (struct iovec){ q, 4096 };
+		to[1] = (struct iovec){ q + 4096, 8192 };
+		CHECK(write(data, code, sizeof code) == sizeof code);
+		if (i & 1)
+			CHECK(pread(data, q, sizeof code, 0) == sizeof code);
+		else
+			CHECK(preadv(data, to, 2, 0) == sizeof code);
+		for (int k = 0; k < 3; k++)
+			CHECK(((func)(q + 4096 * k))(1) == 100 * i + k + 1);
+		errno = 0;
+		CHECK(pread(data, (void *)16, 8, 0) == -1 && errno == EFAULT);
+		CHECK(pread(data, map(PROT_READ), 8, 0) == -1 && errno == EFAULT);
+		close(data);
+	}
+	SECTION("read() into code that runs: 20");
 
 	/* mremap moves code */
 	q = mremap(p, 65536, 65536, MREMAP_MAYMOVE | MREMAP_FIXED, map(PROT_NONE));

@@ -501,6 +501,9 @@ static void answer(struct session *s, uint32_t bi)
 	case RQ_UNMAP:
 		space_unmap(s, mm, m->a[0], m->a[0] + m->a[1], m);
 		break;
+	case RQ_OPEN:
+		m->r[0] = space_open(s, mm, m->a[0], m);
+		break;
 	case RQ_BLOCK:
 		on_block(s, p, bi, m);
 		break;
@@ -984,7 +987,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	(*out)->signal = WIFSIGNALED(s.root_status) ? WTERMSIG(s.root_status) : -1;
 	if (getenv("PUGMARK_STATS")) {
 		static const char *const names[] = { "none", "hello", "lookup", "resolve", "signal", "cut",
-			"step", "checkfail", "map", "unmap", "block", "unblock", "forked", "exec",
+			"step", "checkfail", "map", "unmap", "open", "block", "unblock", "forked", "exec",
 			"execfail", "exit", "mapped" };
 
 		for (size_t i = 0; i < NR(names); i++)

@@ -283,6 +283,9 @@ void space_release(struct session *s, struct proc *p, uint32_t block);
 /* A write to @addr by the instruction at @code trapped: was it ours? Fills m->r, unless m->again. */
 bool space_write_trap(struct session *s, struct proc *p, uint64_t addr, uint64_t code,
 		      struct rt_mail *m);
+/* Make pages writable that are protected because of their translations: in the range that holds @addr,
+ * or with 0 all. True: there were some. */
+bool space_open(struct session *s, struct proc *p, uint64_t addr, struct rt_mail *m);
 /* Entry of a unit that executes the one instruction at @pc; in no table. */
 uint64_t space_once(struct session *s, struct proc *p, uint64_t pc);
 uint64_t space_recheck(struct session *s, struct proc *p, uint64_t pc, struct rt_mail *m);

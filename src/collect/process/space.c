@@ -1395,6 +1395,33 @@ bool space_write_trap(struct session *s, struct proc *p, uint64_t addr, uint64_t
 	return true;
 }
 
+bool space_open(struct session *s, struct proc *p, uint64_t addr, struct rt_mail *mail)
+{
+	struct space *sp;
+
+	if (!diverge(s, p, mail))
+		return false;
+	sp = p->space;
+	for (size_t i = 0; i < sp->nmodule; i++) {
+		struct module *m = &sp->module[i];
+
+		for (size_t k = 0; k < sp->nrange && m->pages.n && !m->dead; k++) {
+			const struct range *r = &sp->range[k];
+			const uint64_t lo = r->lo > m->lo ? r->lo : m->lo, hi = r->hi < m->hi ? r->hi : m->hi;
+			const size_t pages = m->pages.n;
+
+			if (!(r->prot & 2) || (addr && (addr < r->lo || r->hi <= addr)) ||
+			    mail->ncmd == RT_MAX_CMDS)
+				continue;
+			for (uint64_t page = lo; page < hi; page += PAGE)
+				kill_page(s, sp, m, page);
+			if (m->pages.n < pages)
+				mail_cmd(mail, CMD_PROTECT, lo, hi - lo, r->prot & ~4u, 0);
+		}
+	}
+	return mail->a[5];
+}
+
 uint64_t space_once(struct session *s, struct proc *p, uint64_t pc)
 {
 	struct space *sp = p->space;

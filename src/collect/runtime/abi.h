@@ -129,6 +129,8 @@ enum rt_op {
 	RQ_CHECKFAIL,	/* a[0] original pc: bytes changed under a block -> r[0] new direct entry */
 	RQ_MAP,		/* a[0] address, a[1] length, a[2] prot, a[3] flags: program has made it so */
 	RQ_UNMAP,	/* a[0] address, a[1] length: about to vanish or to lose execute permission */
+	RQ_OPEN,	/* the kernel shall write to pages of translated code, those of the mapping at a[0],
+			 * or with 0 any -> r[0] 1: there were some, and they are writable now */
 	RQ_BLOCK,	/* a[0] 0: for a thread, 1: for a forked process, 2: for a vfork child
 			 * -> r[0] number of a new thread block, 0: none */
 	RQ_UNBLOCK,	/* a[0] number of a block that RQ_BLOCK gave and that is not needed */

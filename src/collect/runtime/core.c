@@ -6,7 +6,7 @@
 struct rt_boot rt_boot_info __attribute__((section(".data.boot"))) = { .persona = ~0u };
 #endif
 struct rt_range rt_ranges[256];
-u32 rt_nranges;
+u32 rt_nranges, rt_nwritable;
 static u32 ranges_lock;
 
 void *rt_memcpy(void *to, const void *from, word n)
@@ -60,6 +60,15 @@ int rt_is_exec(u64 addr, u64 len)
 	return hit;
 }
 
+static void count_writable(void)
+{
+	u32 n = 0;
+
+	for (u32 i = 0; i < rt_nranges; i++)
+		n += (rt_ranges[i].prot & PROT_WRITE) != 0;
+	rt_nwritable = n;
+}
+
 static void range_del(u64 lo, u64 hi)
 {
 	for (u32 i = 0; i < rt_nranges; i++) {
@@ -88,6 +97,7 @@ void rt_range_del(u64 lo, u64 hi)
 {
 	lock(&ranges_lock);
 	range_del(lo, hi);
+	count_writable();
 	unlock(&ranges_lock);
 }
 
@@ -97,6 +107,7 @@ void rt_range_add(u64 lo, u64 hi, u32 prot, u32 shared)
 	range_del(lo, hi);
 	if (rt_nranges < NR_OF(rt_ranges))
 		rt_ranges[rt_nranges++] = (struct rt_range){ lo, hi, prot, shared };
+	count_writable();
 	unlock(&ranges_lock);
 }
 

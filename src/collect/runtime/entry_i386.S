@@ -63,6 +63,8 @@ rt_pass:
 rt_pass_insn:
 	int	$0x80
 rt_pass_done:
+	cmp	$-14, %eax		/* EFAULT: perhaps because of our write protection */
+	je	rt_efault
 	mov	%eax, CTX(0)
 
 	.globl	rt_leave, rt_window_end
@@ -96,6 +98,16 @@ rt_fix_call:
 	int	$0x80
 	jmp	rt_fix_done
 rt_window_end:
+
+rt_efault:
+	mov	%fs:RT_SELF, %edi
+	lea	RT_STACK_TOP-12(%edi), %esp
+	push	%edi
+	call	rt_open_pages
+	test	%eax, %eax
+	jnz	rt_pass
+	movl	$-14, CTX(0)
+	jmp	rt_leave
 
 rt_fix:
 	mov	%fs:RT_SELF, %edi

@@ -74,6 +74,9 @@ rt_pass:
 rt_pass_insn:
 	syscall
 rt_pass_done:
+	cmp	$-14, %rax		/* EFAULT: perhaps because of our write protection */
+	je	rt_efault
+rt_result:
 	mov	%rax, CTX(0)
 	cmpl	$0, %gs:RT_TRACING
 	jne	rt_note_result
@@ -123,6 +126,15 @@ rt_note_result:
 	lea	RT_STACK_TOP(%rdi), %rsp
 	call	rt_trace_sysret
 	jmp	rt_leave
+
+rt_efault:
+	mov	%gs:RT_SELF, %rdi
+	lea	RT_STACK_TOP(%rdi), %rsp
+	call	rt_open_pages
+	test	%eax, %eax
+	jnz	rt_pass
+	mov	$-14, %rax
+	jmp	rt_result
 
 rt_fix:
 	mov	%gs:RT_SELF, %rdi

@@ -124,6 +124,7 @@ struct rt_sighand {
 extern struct rt_boot rt_boot_info;	/* filled in by the controller */
 extern struct rt_range rt_ranges[256];	/* what the program believes to be executable */
 extern u32 rt_nranges;
+extern u32 rt_nwritable;			/* ... of them also writable */
 
 /* ---- entry_*.S -------------------------------------------------------------------------------- */
 extern char rt_leave[], rt_window_end[], rt_pass[], rt_pass_insn[], rt_pass_done[];
@@ -183,6 +184,7 @@ int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc);
 
 /* ---- syscall.c -------------------------------------------------------------------------------- */
 int rt_do_syscall(struct rt_block *b);		/* 1: execute it in the window */
+int rt_open_pages(struct rt_block *b);		/* after EFAULT. 1: execute it again */
 void rt_do_mmap(struct rt_block *b, const word arg[6]);
 void rt_do_shmat(struct rt_block *b, word flags);
 

@@ -440,6 +440,10 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 			UC_PC(uc) = (word)rt_leave;
 		return;
 	}
+	if (pc == (word)rt_pass_done && UC_GPR(uc, RAX) == -(word)EFAULT) {
+		hold(b, sig, info, uc);			/* until it is known whether that counts */
+		return;
+	}
 	if (pc >= (word)rt_pass && pc <= (word)rt_pass_done) {
 		u64 at = b->ctx.pc;
 

@@ -428,6 +428,32 @@ void rt_do_shmat(struct rt_block *b, word flags)
 		executable(b, RET, 4096, PROT_READ | PROT_EXEC, MAP_SHARED);
 }
 
+/* ---- the kernel writes to code ------------------------------------------------------------------ */
+/* Where code and data share writable pages, those with translations are write-protected: the program's
+ * own writes trap, but the kernel's fail, or end early. What a call may write to is opened before; what
+ * it finds by itself (an iovec), when it has failed. */
+static void open_arguments(struct rt_block *b)
+{
+	const word arg[6] = { ARG0, ARG1, ARG2, ARG3, ARG4, ARG5 };
+
+	for (u32 k = 0; k < NR_OF(arg); k++) {
+		int hit = 0;
+
+		if (arg[k] < 65536)
+			continue;
+		for (u32 i = 0; i < rt_nranges && !hit; i++)
+			hit = (rt_ranges[i].prot & PROT_WRITE) && rt_ranges[i].lo <= arg[k] &&
+			      arg[k] < rt_ranges[i].hi;
+		if (hit && !rt_ask(b, RQ_OPEN, arg[k], 0, 0, 0))
+			rt_go_native(b);
+	}
+}
+
+int rt_open_pages(struct rt_block *b)
+{
+	return rt_nwritable && rt_ask(b, RQ_OPEN, 0, 0, 0, 0) && b->mail.r[0];
+}
+
 static int dispatch(struct rt_block *b)
 {
 	int r;
@@ -536,6 +562,8 @@ int rt_do_syscall(struct rt_block *b)
 
 	rt_trace_note(b, RT_N_SYSCALL, call, 7);
 	b->syscall = (u32)RET;
+	if (rt_nwritable)
+		open_arguments(b);
 	pass = dispatch(b);
 	if (!pass)
 		rt_trace_sysret(b);
