@@ -32,21 +32,38 @@ struct source {
 	uint8_t n;
 };
 
-/* What the consumer makes of it when it first sees it. */
+/* What the consumer makes of it when it first sees it. Values are found by a place: `from` selects the
+ * record or stream.known, `at` is the offset in it. */
+struct place {
+	uint16_t at;
+	uint8_t from;
+};
+
+struct fast_ref {			/* base + index * scale + add */
+	union {
+		struct { uint8_t kind, flags; uint16_t size; uint32_t insn; };
+		uint64_t head;		/* the first word of its event */
+	};
+	int64_t add;
+	struct place base, index;
+	uint8_t scale;
+};
+
 struct compiled {
 	uint64_t pc;
+	const struct fast_ref *fast;	/* NULL: some reference is not that simple */
 	const struct x86_ref *ref;	/* NULL until then */
 	int64_t rsp_add;
 	uint32_t block;			/* in the code table */
-	uint16_t nref, record, rsp;
+	uint16_t nref, record;
+	struct place rsp;
 	uint8_t n;
-	bool plain;			/* every reference is base + disp */
 };
 
 struct stream {				/* of a thread block while somebody uses it */
 	struct pm_stream *s;		/* lives as long as the session */
-	uint64_t rsp, base[2];		/* fs, gs */
-	uint64_t insns;			/* delivered */
+	uint64_t known[4];		/* enum known */
+	uint64_t insns, unsent;		/* delivered; in the batch that is being made */
 	uint32_t next;			/* chunk to be consumed next */
 	uint32_t over;			/* main thread: nothing more comes (released) */
 	uint32_t busy;			/* in use until the consumer says 0 */
@@ -54,6 +71,8 @@ struct stream {				/* of a thread block while somebody uses it */
 	uint8_t flags;
 	bool begun;
 };
+
+enum known { KNOWN_ZERO, KNOWN_RSP, KNOWN_FS, KNOWN_GS };
 
 struct tracer {
 	struct session *s;
@@ -250,9 +269,6 @@ static void flush(struct tracer *t, struct stream *st)
 
 	if (!t->nev)
 		return;
-	for (size_t i = 0; i < t->nev; i++)
-		if (t->ev[i].kind == PM_EV_BLOCK)
-			st->insns += t->ev[i].value;
 	for (size_t i = 0; i < t->nrare; i++)		/* offsets became pointers */
 		t->rare[i].name = t->rare[i].name ?
 			(const char *)t->text.p + ((uintptr_t)t->rare[i].name - 1) : NULL;
@@ -260,12 +276,57 @@ static void flush(struct tracer *t, struct stream *st)
 		t->failed = true;
 		t->result.st = PM_ERR;
 	}
+	st->insns += st->unsent;
+	st->unsent = 0;
 	t->nev = t->nrare = t->text.n = 0;
 }
 
 static const struct x86_at *insn_at(void *ctx, uint32_t i)
 {
 	return (const struct x86_at *)ctx + i;
+}
+
+static struct place place_of(uint16_t value)
+{
+	switch (value) {
+	case X86_VAL_NONE:
+		return (struct place){ 8 * KNOWN_ZERO, 1 };
+	case X86_VAL_RSP:
+		return (struct place){ 8 * KNOWN_RSP, 1 };
+	case X86_VAL_FS:
+		return (struct place){ 8 * KNOWN_FS, 1 };
+	case X86_VAL_GS:
+		return (struct place){ 8 * KNOWN_GS, 1 };
+	default:
+		return (struct place){ (uint16_t)(4 + 8 * value), 0 };
+	}
+}
+
+static inline uint64_t at_place(const uint8_t *const from[2], struct place p)
+{
+	uint64_t x;
+
+	memcpy(&x, from[p.from] + p.at, 8);
+	return x;
+}
+
+/* NULL: one of them takes more than a sum of two values. */
+static const struct fast_ref *make_fast(struct tracer *t, const struct x86_ref *ref, size_t n)
+{
+	struct fast_ref *f = pm_arena_alloc(&t->mem, (n + 1) * sizeof *f);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct x86_ref *r = &ref[i];
+		bool segment = r->segment != X86_VAL_NONE;
+
+		if (r->how != X86_REF_SUM || (segment && r->index != X86_VAL_NONE))
+			return NULL;
+		f[i] = (struct fast_ref){ .kind = r->kind, .flags = r->flags, .size = r->size, .insn = r->insn,
+					  .add = r->disp, .base = place_of(r->base),
+					  .index = place_of(segment ? r->segment : r->index),
+					  .scale = segment ? 1 : r->scale };
+	}
+	return f;
 }
 
 /* HOT only for programs that never run anything twice. */
@@ -305,12 +366,10 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 	ref = pm_arena_alloc(&t->mem, (t->plan.nref + 1) * sizeof *ref);
 	memcpy(ref, t->plan.ref, t->plan.nref * sizeof *ref);
 	*c = (struct compiled){ .pc = src->pc, .ref = ref, .nref = (uint16_t)t->plan.nref,
-				.record = src->record, .rsp = t->plan.rsp, .rsp_add = t->plan.rsp_add,
-				.n = src->n, .block = (uint32_t)t->code.nblock, .plain = true };
-	for (uint32_t i = 0; i < c->nref; i++)
-		c->plain &= ref[i].how == X86_REF_SUM && ref[i].index == X86_VAL_NONE &&
-			    ref[i].segment == X86_VAL_NONE &&
-			    (ref[i].base < X86_VAL_KNOWN || ref[i].base == X86_VAL_RSP);
+				.record = src->record, .rsp = place_of(t->plan.rsp),
+				.rsp_add = t->plan.rsp_add, .n = src->n,
+				.block = (uint32_t)t->code.nblock };
+	c->fast = make_fast(t, ref, c->nref);
 	t->code.ninsn += n;
 	t->code.nblock++;
 	t->code.nobject = __atomic_load_n(&t->nobject, __ATOMIC_ACQUIRE);
@@ -319,22 +378,7 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 
 static inline uint64_t value(const struct stream *st, const uint8_t *rec, uint16_t v)
 {
-	uint64_t x;
-
-	if (v < X86_VAL_KNOWN) {
-		memcpy(&x, rec + 4 + 8 * (size_t)v, 8);
-		return x;
-	}
-	switch (v) {
-	case X86_VAL_RSP:
-		return st->rsp;
-	case X86_VAL_FS:
-		return st->base[0];
-	case X86_VAL_GS:
-		return st->base[1];
-	default:
-		return 0;
-	}
+	return at_place((const uint8_t *const []){ rec, (const uint8_t *)st->known }, place_of(v));
 }
 
 static void rep(struct tracer *t, struct stream *st, const struct compiled *c, const struct x86_ref *r,
@@ -480,9 +524,9 @@ static void note(struct tracer *t, struct stream *st, uint32_t type, const uint8
 		flush(t, st);
 	switch (type) {
 	case RT_N_STATE:
-		st->rsp = a[0];
-		st->base[0] = a[1];
-		st->base[1] = a[2];
+		st->known[KNOWN_RSP] = a[0];
+		st->known[KNOWN_FS] = a[1];
+		st->known[KNOWN_GS] = a[2];
 		break;
 	case RT_N_CUT:			/* without its block: it did not begin here */
 		break;
@@ -552,6 +596,7 @@ static void open_record(struct tracer *t, struct stream *st, const struct compil
 	if (!n)
 		return;
 	t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_BLOCK, .id = c->block, .addr = c->pc, .value = n };
+	st->unsent += n;
 	references(t, st, c, rec, n, NULL);
 }
 
@@ -561,6 +606,7 @@ static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const
 {
 	const uint32_t nsource = __atomic_load_n(&t->nsource, __ATOMIC_ACQUIRE);
 	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24);
+	const uint8_t *from[2] = { p, (const uint8_t *)st->known };
 
 	while (p < end && !t->failed) {
 		struct compiled *c;
@@ -603,31 +649,30 @@ static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const
 				cut[0] = c->n;
 			t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_BLOCK, .id = c->block, .addr = c->pc,
 							     .value = cut[0] };
+			st->unsent += cut[0];
 			references(t, st, c, p, (uint32_t)cut[0], cut);
 			p += c->record + 28;
 			continue;
 		}
 		ev = &t->ev[t->nev];
 		*ev++ = (struct pm_event){ .kind = PM_EV_BLOCK, .id = c->block, .addr = c->pc, .value = c->n };
-		if (c->plain) {
-			const struct x86_ref *r = c->ref, *last = r + c->nref;
+		st->unsent += c->n;
+		from[0] = p;
+		if (c->fast) {
+			const struct fast_ref *f = c->fast, *last = f + c->nref;
 
-			for (; r < last; r++) {
-				uint64_t v;
-
-				if (r->base == X86_VAL_RSP)
-					v = st->rsp;
-				else
-					memcpy(&v, p + 4 + 8 * (size_t)r->base, 8);
-				*ev++ = (struct pm_event){ .kind = r->kind, .flags = r->flags, .size = r->size,
-							   .id = r->insn, .addr = v + (uint64_t)r->disp };
+			for (; f < last; f++, ev++) {
+				memcpy(ev, &f->head, 8);
+				ev->addr = at_place(from, f->base) + at_place(from, f->index) * f->scale +
+					   (uint64_t)f->add;
+				ev->value = 0;
 			}
 			t->nev = (size_t)(ev - t->ev);
 		} else {
 			t->nev++;
 			references(t, st, c, p, c->n, NULL);
 		}
-		st->rsp = value(st, p, c->rsp) + (uint64_t)c->rsp_add;
+		st->known[KNOWN_RSP] = at_place(from, c->rsp) + (uint64_t)c->rsp_add;
 		p += c->record;
 	}
 	if (open && !t->failed) {
