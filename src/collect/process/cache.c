@@ -27,8 +27,9 @@
 #include <unistd.h>
 
 #include "collect/process/session.h"
+#include "collect/process/trace.h"
 
-#define CACHE_VERSION 3u
+#define CACHE_VERSION 4u
 
 struct identity {
 	uint64_t dev, ino, size, mtime, mtime_ns, ctime, ctime_ns;
@@ -128,7 +129,7 @@ bool cache_open(struct session *s, struct pm_err *err)
 	struct stat st;
 
 	s->cache_fd = -1;
-	if (s->opts->no_cache || s->opts->kind != XL_PROFILE)
+	if (s->opts->no_cache)
 		return true;
 	if (dir)
 		snprintf(path, sizeof path, "%s", dir);
@@ -160,7 +161,7 @@ bool cache_open(struct session *s, struct pm_err *err)
 }
 
 /* "b" and the build id in hex, or "h" and a hash of the text. */
-static void make_key(struct module *m, int fd)
+static void make_key(struct module *m, enum xl_kind kind, int fd)
 {
 	struct segment g;
 	size_t n = 0;
@@ -190,7 +191,7 @@ static void make_key(struct module *m, int fd)
 	}
 	if (!n)
 		n = (size_t)sprintf(m->key, "h%016" PRIx64, mix(m->text, m->text_len, 0));
-	snprintf(m->key + n, sizeof m->key - n, "-%" PRIx64 "-%d", m->file_off >> 12, XL_PROFILE);
+	snprintf(m->key + n, sizeof m->key - n, "-%" PRIx64 "-%d", m->file_off >> 12, (int)kind);
 }
 
 /* ---- loading ------------------------------------------------------------------------------------- */
@@ -202,7 +203,7 @@ static uint64_t sum_of(const struct cache_file *f)
 	return mix((const uint8_t *)f + sizeof *f, f->map - sizeof *f, mix(&h, sizeof h, 3));
 }
 
-static bool sound(const struct cache_file *f, size_t size)
+static bool sound(const struct cache_file *f, size_t size, enum xl_kind kind)
 {
 	const struct { uint64_t at, n; } part[] = {
 		{ f->units, (uint64_t)f->nunit * sizeof(struct saved_unit) },
@@ -219,7 +220,7 @@ static bool sound(const struct cache_file *f, size_t size)
 	uint64_t at = sizeof *f;
 
 	if (size < sizeof *f || memcmp(f->magic, "pugmkTC\n", 8) || f->version != CACHE_VERSION ||
-	    f->abi != RT_ABI || f->build != build_number() || f->kind != XL_PROFILE || f->size != size)
+	    f->abi != RT_ABI || f->build != build_number() || f->kind != kind || f->size != size)
 		return false;
 	for (size_t i = 0; i < NR(part); i++) {
 		if (part[i].at < at || part[i].at % 8 || part[i].n > size || part[i].at > size - part[i].n)
@@ -263,10 +264,12 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 	const struct saved_outside *o = AT(f, outsides);
 	const struct blk *b = AT(f, blocks);
 	uint32_t block0 = (uint32_t)sp->nblock, link0 = (uint32_t)sp->nlink;
+	const uint32_t trace0 = s->tracer ? trace_next(s) : 0;
 	uint64_t *table = space_links(s, sp);
 
 	memcpy(code, AT(f, code), f->ncode);
-	add32(code, AT(f, rel_counter), f->nrel_counter, xl_counter_size(sp->i386) * block0);
+	add32(code, AT(f, rel_counter), f->nrel_counter,
+	      s->tracer ? trace0 : xl_counter_size(sp->i386) * block0);
 	add32(code, AT(f, rel_link), f->nrel_link, link0);
 	if (sp->i386) {
 		add32(code, AT(f, rel_pc), f->nrel_pc, (uint32_t)(m->lo - f->lo));
@@ -298,12 +301,14 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 		sp->block[block0 + i].module = (uint16_t)mi;
 	}
 	sp->nblock += f->nblock;
+	if (s->tracer && f->nblock)
+		trace_numbers(s, sp, block0, f->nblock);
 	for (uint32_t i = 0; i < f->nunit; i++) {
 		pm_grow(sp->unit, sp->nunit, sp->cap_unit);
 		pm_grow(m->unit, m->nunit, m->cap_unit);
 		m->unit[m->nunit++] = (uint32_t)sp->nunit;
 		sp->unit[sp->nunit++] = (struct unit){ mi, u[i].code, u[i].ncode, block0 + u[i].block,
-						       u[i].nblock, false };
+						       u[i].nblock, trace0 + u[i].block, false };
 	}
 	for (uint32_t i = 0; i < f->nlink; i++) {
 		uint64_t target = l[i].target + m->lo, *head;
@@ -383,7 +388,7 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd)
 
 	if (s->cache_fd < 0 || fd < 0)
 		return;
-	make_key(m, fd);
+	make_key(m, s->opts->kind, fd);
 	in = openat(s->cache_fd, m->key, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (in < 0)
 		return;
@@ -394,7 +399,7 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd)
 	}
 	f = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, in, 0);
 	if (f != MAP_FAILED) {
-		if (sound(f, (size_t)st.st_size) && same_text(f, sp, m) && consistent(f, m)) {
+		if (sound(f, (size_t)st.st_size, s->opts->kind) && same_text(f, sp, m) && consistent(f, m)) {
 			load(s, sp, mi, f);
 			m->cache = f;
 			m->cache_size = (size_t)st.st_size;
@@ -438,11 +443,27 @@ static uint64_t put(struct pm_buf *out, const void *p, size_t n)
 	return at;
 }
 
+/* The block of @sp that has number @trace in traces; it belongs to @m, whose units ascend by number. */
+static uint32_t traced_block(const struct space *sp, const struct module *m, uint32_t trace)
+{
+	size_t a = 0, z = m->nunit;
+
+	while (z - a > 1) {
+		size_t mid = (a + z) / 2;
+
+		if (sp->unit[m->unit[mid]].number <= trace)
+			a = mid;
+		else
+			z = mid;
+	}
+	return sp->unit[m->unit[a]].block + (trace - sp->unit[m->unit[a]].number);
+}
+
 static void save_module(struct session *s, struct space *sp, uint32_t mi)
 {
 	struct module *m = &sp->module[mi];
 	struct cache_file f = { .magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI,
-				.kind = XL_PROFILE, .absolute = m->absolute, .i386 = sp->i386,
+				.kind = s->opts->kind, .absolute = m->absolute, .i386 = sp->i386,
 				.build = build_number(),
 				.text_len = m->text_len, .file_off = m->file_off, .lo = m->lo };
 	uint32_t *number = pm_alloc((sp->nblock + 1) * sizeof *number);	/* in the module, + 1 */
@@ -504,10 +525,10 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi)
 		uint32_t at = ((uint32_t *)m->rel_counter.p)[i], v;
 
 		memcpy(&v, code + at, 4);
-		v = (v - RT_COUNTERS) / each;
+		v = s->tracer ? traced_block(sp, m, v) : (v - RT_COUNTERS) / each;
 		if (v >= sp->nblock || !number[v])
 			continue;
-		v = RT_COUNTERS + each * (number[v] - 1);
+		v = s->tracer ? number[v] - 1 : RT_COUNTERS + each * (number[v] - 1);
 		memcpy(code + at, &v, 4);
 		pm_buf_add(&counters, &at, 4);
 	}
