@@ -13,10 +13,25 @@ ifneq ($(shell command -v musl-gcc 2>/dev/null),)
 VICTIMS += $(P)/signals-musl $(P)/threads-musl $(P)/forks-musl-static $(P)/segv-musl
 endif
 
+# ... and as 32-bit programs, in a folder of their own, where the 32-bit libc is installed: tests that
+# need one of them are skipped elsewhere. gcc-multilib, whose /usr/include/asm this stands in for,
+# does not go with cross compilers. Those in tests/programs/i386 have no 64-bit twin.
+M32 := gcc -m32 -idirafter /usr/include/$(shell uname -m)-linux-gnu -O2 -g -w -D_GNU_SOURCE \
+       -D_FILE_OFFSET_BITS=64 -Itests/programs
+P32 := $(P)/i386
+ifneq ($(wildcard /usr/lib32/libc.a /usr/lib/i386-linux-gnu/libc.a),)
+VICTIMS += $(addprefix $(P32)/,args cuts dl exits faults forks jumps seccomp segv self signals smc threads timer \
+	threads-static signals-static signals-static-pie signals-O0 forks-nopie segv-nopie jumps-stripped \
+	libalpha.so libbeta.so) $(patsubst tests/programs/i386/%.c,$(P32)/%,$(wildcard tests/programs/i386/*.c))
+ifneq ($(wildcard $(dir $(shell gcc -print-libgcc-file-name))32/libstdc++.a),)
+VICTIMS += $(P32)/exceptions $(P32)/exceptions-static
+endif
+endif
+
 .PHONY: programs
 programs: $(VICTIMS) $(P)/libalpha.so $(P)/libbeta.so $(P)/libthrow.so
 
-victim_flags = $(shell sed -n 's,^/[/*] flags: \([^*]*\).*,\1,p' $<)
+victim_flags = $(subst build/programs,$(@D),$(shell sed -n 's,^/[/*] flags: \([^*]*\).*,\1,p' $<))
 # No warnings: some of these do on purpose what compilers warn of.
 VCC   = gcc -O2 -g -w -D_GNU_SOURCE
 VCXX  = g++ -O2 -g -w
@@ -53,3 +68,43 @@ $(P)/%-musl-static: tests/programs/%.c $(VDEPS)
 	musl-gcc -O2 -g -w -D_GNU_SOURCE -static -o $@ $< $(victim_flags)
 $(P)/exceptions-static: tests/programs/exceptions.cc tests/programs/lib/throw.cc $(VDEPS)
 	$(VCXX) -static -o $@ $< tests/programs/lib/throw.cc -pthread
+
+$(P32)/%: tests/programs/i386/%.c $(VDEPS)
+	@mkdir -p $(@D)
+	$(M32) -o $@ $< $(victim_flags)
+$(P32)/%: tests/programs/i386/%.S
+	@mkdir -p $(@D)
+	$(M32) -o $@ $< $(victim_flags)
+$(P32)/lib%.so: tests/programs/lib/%.c $(VDEPS)
+	@mkdir -p $(@D)
+	$(M32) -shared -fPIC -o $@ $<
+$(P32)/libthrow.so: tests/programs/lib/throw.cc $(VDEPS)
+	@mkdir -p $(@D)
+	$(M32:gcc%=g++%) -shared -fPIC -o $@ $<
+$(P32)/exceptions: tests/programs/exceptions.cc $(P32)/libthrow.so $(VDEPS)
+	$(M32:gcc%=g++%) -o $@ $< $(victim_flags)
+$(P32)/exceptions-static: tests/programs/exceptions.cc tests/programs/lib/throw.cc $(VDEPS)
+	@mkdir -p $(@D)
+	$(M32:gcc%=g++%) -static -o $@ $< tests/programs/lib/throw.cc -pthread
+# absolute addresses in its assembly
+$(P32)/faults: tests/programs/faults.c $(VDEPS)
+	@mkdir -p $(@D)
+	$(M32) -no-pie -fno-pie -o $@ $< $(victim_flags)
+$(P32)/%: tests/programs/%.c $(VDEPS)
+	@mkdir -p $(@D)
+	$(M32) -o $@ $< $(victim_flags)
+$(P32)/%-static: tests/programs/%.c $(VDEPS)
+	@mkdir -p $(@D)
+	$(M32) -static -o $@ $< $(victim_flags)
+$(P32)/%-static-pie: tests/programs/%.c $(VDEPS)
+	@mkdir -p $(@D)
+	$(M32) -static-pie -o $@ $< $(victim_flags)
+$(P32)/%-nopie: tests/programs/%.c $(VDEPS)
+	@mkdir -p $(@D)
+	$(M32) -no-pie -fno-pie -o $@ $< $(victim_flags)
+$(P32)/%-stripped: tests/programs/%.c $(VDEPS)
+	@mkdir -p $(@D)
+	$(M32) -s -o $@ $< $(victim_flags)
+$(P32)/%-O0: tests/programs/%.c $(VDEPS)
+	@mkdir -p $(@D)
+	$(M32) -O0 -o $@ $< $(victim_flags)

@@ -28,6 +28,13 @@ static volatile int checks __attribute__((unused));
 
 #define SECTION(...) do { printf(__VA_ARGS__); putchar('\n'); fflush(stdout); } while (0)
 
+/* 32-bit programs have the same registers under other names. */
+#ifdef __i386__
+#define REG_RIP REG_EIP
+#define REG_RAX REG_EAX
+#define REG_RSP REG_ESP
+#endif
+
 #ifndef __FILE_NAME__
 #define __FILE_NAME__ __FILE__
 #endif

@@ -14,17 +14,24 @@ static void leave(int sig, siginfo_t *si, void *context)
 	sig_seen = sig;
 	code = si->si_code;
 	addr = (uint64_t)(uintptr_t)si->si_addr;
-	ip = (uint64_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+	ip = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 	siglongjmp(back, 1);
 }
 
 uint64_t fault_at;
 
+#ifdef __i386__
+#define HERE "movl $77f, fault_at\n"		/* not position-independent */
+#define ACX "eax", "ecx", "edx"
+#else
+#define HERE "lea 77f(%%rip), %%rax\n\tmov %%rax, fault_at(%%rip)\n"
+#define ACX "rax", "rcx", "rdx"
+#endif
+
 #define FAULT(label, text) do {							\
 	sig_seen = 0;								\
 	if (!sigsetjmp(back, 1)) {						\
-		__asm__ volatile("lea 77f(%%rip), %%rax\n\tmov %%rax, fault_at(%%rip)\n"	\
-				 "77:\t" text ::: "rax", "rcx", "rdx", "memory", "cc");	\
+		__asm__ volatile(HERE "77:\t" text ::: ACX, "memory", "cc");		\
 		printf("%s: no signal\n", label);				\
 		exit(1);							\
 	}									\
@@ -45,15 +52,26 @@ int main(void)
 		FAULT("ud2", "ud2");
 		FAULT("ud1", "ud1 %%eax, %%ecx");
 		FAULT("undefined", ".byte 0x0f, 0xff, 0xc0");
+#ifdef __i386__
+		FAULT("bound", "mov $5, %%eax\n\tbound %%eax, (%%esp)");
+		FAULT("into", "mov $0x7fffffff, %%eax\n\tinc %%eax\n\tinto");
+		FAULT("aam_0", "aam $0");
+		FAULT("selector", "mov $0x123, %%eax\n\tmov %%eax, %%es");
+		FAULT("fs_null", "mov %%fs:4, %%eax");
+		FAULT("lcall", "lcall $0x123, $0x456");
+		FAULT("mov_cr0", "mov %%cr0, %%eax");
+		FAULT("movaps_unaligned", "movaps 1(%%esp), %%xmm0");
+#else
 		FAULT("bad_in_64_bit_mode", ".byte 0x06");
+		FAULT("mov_cr0", "mov %%cr0, %%rax");
+		FAULT("movaps_unaligned", "movaps 1(%%rsp), %%xmm0");
+#endif
 		FAULT("lock_on_register", ".byte 0xf0, 0x01, 0xc0");
 		FAULT("div_by_zero", "xor %%ecx, %%ecx\n\tdiv %%ecx");		/* 2 behind */
 		FAULT("div_overflow", "mov $1, %%ecx\n\tmov $2, %%edx\n\tdiv %%ecx");
 		FAULT("hlt", "hlt");
 		FAULT("int_0x42", "int $0x42");
 		FAULT("in", "in $0x60, %%al");
-		FAULT("mov_cr0", "mov %%cr0, %%rax");
-		FAULT("movaps_unaligned", "movaps 1(%%rsp), %%xmm0");
 		FAULT("cli", "cli");
 		FAULT("icebp", ".byte 0xf1");
 		FAULT("rdmsr", "rdmsr");

@@ -8,14 +8,25 @@
 #include <sys/uio.h>
 #include "check.h"
 
+#ifdef __i386__			/* the argument is in eax */
+typedef int (*func)(int) __attribute__((regparm(1)));
+#define CODE_MOV 0xba			/* mov $value, %edx; add %edx, %eax; ret */
+#define CODE_ADD "\x01\xd0\xc3"
+#define CODE_LEA 0x80			/* lea disp32(%eax), %eax; mov %eax, %eax; ret */
+#define CODE_RET "\x89\xc0\xc3"
+#else
 typedef int (*func)(int);
+#define CODE_MOV 0xb8			/* mov $value, %eax; add %edi, %eax; ret */
+#define CODE_ADD "\x01\xf8\xc3"
+#define CODE_LEA 0xbf			/* lea disp32(%rdi), %edi; mov %edi, %eax; ret */
+#define CODE_RET "\x89\xf8\xc3"
+#endif
 
-/* mov $value, %eax; add %edi, %eax; ret */
 static size_t emit(unsigned char *p, int value)
 {
-	p[0] = 0xb8;
+	p[0] = CODE_MOV;
 	memcpy(p + 1, &value, 4);
-	memcpy(p + 5, "\x01\xf8\xc3", 3);
+	memcpy(p + 5, CODE_ADD, 3);
 	return 8;
 }
 
@@ -31,7 +42,11 @@ static unsigned char *map(int prot)
 extern char patched_insn[], patch_begin[], patch_end[];
 __asm__(".text\n.globl patch_begin, patched_insn, patch_end\n"
 	"patch_begin:\n\t"
+#ifdef __i386__
+	"call 1f\n1:\tpop %edx\n\tmov %eax, 3f+1-1b(%edx)\n"
+#else
 	"mov %edi, 3f+1(%rip)\n"
+#endif
 	"\tnop\n"
 	"patched_insn:\n3:\tmov $0, %eax\n\t"
 	"ret\n"
@@ -178,8 +193,8 @@ int main(void)
 		unsigned char *c = p + i * 32;
 		int32_t d;
 
-		/* lea i(%rdi), %edi; jmp to the one before, or mov %edi,%eax; ret */
-		c[0] = 0x8d; c[1] = 0xbf;
+		/* add i to the argument; jmp to the one before, or return it */
+		c[0] = 0x8d; c[1] = CODE_LEA;
 		d = i % 7;
 		memcpy(c + 2, &d, 4);
 		if (i % 16) {
@@ -187,7 +202,7 @@ int main(void)
 			d = (int32_t)(c - 32 - (c + 11));
 			memcpy(c + 7, &d, 4);
 		} else {
-			memcpy(c + 6, "\x89\xf8\xc3", 3);
+			memcpy(c + 6, CODE_RET, 3);
 		}
 	}
 	for (int i = 0; i < 4000; i++)

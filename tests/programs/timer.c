@@ -7,6 +7,14 @@
 #include <time.h>
 #include "check.h"
 
+#ifdef __i386__
+#define LAST "xmm7"
+#define SPOILS "cc"			/* compilers do not know of xmm there */
+#else
+#define LAST "xmm15"
+#define SPOILS LAST, "cc"
+#endif
+
 static volatile sig_atomic_t ticks;
 static volatile double spoiler;
 static char a[4096], b[4096];
@@ -16,7 +24,7 @@ static void tick(int sig)
 	ticks++;
 	spoiler = sqrt((double)ticks) * 1.5;	/* vector and x87 state of our own */
 	errno = 99;
-	__asm__ volatile("fldpi; fstp %%st(0); std; cld; pcmpeqd %%xmm15, %%xmm15" ::: "xmm15", "cc");
+	__asm__ volatile("fldpi; fstp %%st(0); std; cld; pcmpeqd %%" LAST ", %%" LAST ::: SPOILS);
 	(void)sig;
 }
 

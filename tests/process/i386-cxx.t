@@ -1,0 +1,6 @@
+# C++ exceptions in 32-bit programs.
+# needs: $PROGRAMS/i386/exceptions
+$ "$TESTS/process/both" i386/exceptions
+> equal: status 21, 9 lines
+$ "$TESTS/process/both" i386/exceptions-static
+> equal: status 21, 9 lines
