@@ -93,8 +93,12 @@ static inline void flat_free(struct flat *f)
 	free(f);
 }
 
+/* Instructions that the program's tests have put into memory. */
+static bool flat_seen[MIPS_NOPS + 1];
+
 static inline void poke32(struct flat *f, uint32_t pa, uint32_t v)
 {
+	flat_seen[mips_decode(v, f->c->isa)] = true;
 	flat_write(f, pa, 4, v);
 }
 

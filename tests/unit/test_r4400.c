@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_r4400.c - every instruction of the R4400 with its edge cases, exceptions, delay slots, TLB, caches */
+#include <math.h>
+
 #include "unit/flat_cpu.h"
 
 static const struct cpu_config little = { .iline = 32, .dline = 32 };
@@ -731,19 +733,21 @@ static void test_fpu(void **state)
 
 static void test_fp_compare(void **state)
 {
-	static const uint64_t v[] = { 0x3ff0000000000000, 0x4000000000000000, 0x7ff4000000000000 /* quiet NaN */ };
+	static const uint64_t vd[] = { 0x3ff0000000000000, 0x4000000000000000, 0x7ff4000000000000 /* quiet NaN */ };
+	static const uint64_t vs[] = { 0x3f800000, 0x40000000, 0x7fa00000 };
 
 	(void)state;
-	for (unsigned cond = 0; cond < 16; cond++)
+	for (unsigned cond = 0; cond < 32; cond++)
 		for (unsigned a = 0; a < 3; a++)
 			for (unsigned b = 0; b < 3; b++) {
 				struct flat *f = flat_new(little);
+				const uint64_t *v = cond & 16 ? vs : vd;
 				bool un = a == 2 || b == 2;
 				bool want = (cond & 1 && un) || (cond & 2 && !un && a == b) || (cond & 4 && !un && a < b);
 
 				f->c->fpr[2] = v[a];
 				f->c->fpr[4] = v[b];
-				poke32(f, CODE, fp(17, 4, 2, 0, 48 + cond));
+				poke32(f, CODE, fp(cond & 16 ? 16 : 17, 4, 2, 0, 48 + (cond & 15)));
 				poke32(f, CODE + 4, 0x45010004);	/* bc1t */
 				flat_run(f, 3);
 				assert_int_equal(f->c->fcr31 >> 23 & 1, want);
@@ -852,6 +856,388 @@ static void test_decode_all(void **state)
 	assert_string_equal(text, "mtc0");
 }
 
+/* The same one instruction on $4, $5 and HI, LO. */
+static void test_hilo(void **state)
+{
+	static const struct { const char *name; uint32_t w; uint64_t rs, rt, hi, lo, want_hi, want_lo, want; } t[] = {
+		{ "mfhi", 0x00003010, 0, 0, 1ULL << 63, 2, 1ULL << 63, 2, 1ULL << 63 },
+		{ "mflo", 0x00003012, 0, 0, 1, ~0ULL, 1, ~0ULL, ~0ULL },
+		{ "mthi", 0x00800011, 0x123456789abcdef0, 0, 0, 7, 0x123456789abcdef0, 7, 0 },
+		{ "mtlo", 0x00800013, NEG(5), 0, 7, 0, 7, NEG(5), 0 },
+		{ "madd", 0x70850000, NEG(2), 3, 0, 10, 0, 4, 0 },
+		{ "madd borrows", 0x70850000, NEG(2), 3, 0, 5, ~0ULL, ~0ULL, 0 },
+		{ "maddu", 0x70850001, NEG(1), NEG(1), 0, 1, NEG(2), 2, 0 },
+		{ "maddu carries", 0x70850001, NEG(1), 2, 0, 4, 2, 2, 0 },
+		{ "msub", 0x70850004, NEG(2), 3, 0, 10, 0, 16, 0 },
+		{ "msubu", 0x70850005, 2, 3, 0, 5, ~0ULL, ~0ULL, 0 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof t / sizeof *t; i++) {
+		struct flat *f = flat_new(t[i].w >> 26 ? r2 : little);
+
+		poke32(f, CODE, t[i].w);
+		f->c->gpr[4] = t[i].rs;
+		f->c->gpr[5] = t[i].rt;
+		f->c->hi = t[i].hi;
+		f->c->lo = t[i].lo;
+		flat_run(f, 1);
+		if (f->c->hi != t[i].want_hi || f->c->lo != t[i].want_lo || f->c->gpr[6] != t[i].want)
+			fail_msg("%s: HI 0x%llx LO 0x%llx $6 0x%llx", t[i].name, (unsigned long long)f->c->hi,
+				 (unsigned long long)f->c->lo, (unsigned long long)f->c->gpr[6]);
+		flat_free(f);
+	}
+}
+
+/* Every conversion to an integer, against the C library: both formats, both widths, every rounding mode. */
+static void test_fp_to_int(void **state)
+{
+	static const double v[] = {
+		0, -0.0, 0.25, 0.5, -0.5, 0.75, 1, 1.5, -1.5, 2.5, -2.5, 3.25, -3.75, 1e6, 16777215.5, 2147483520, 2147483647,
+		2147483647.5, 2147483648.0, -2147483648.0, -2147483648.5, -2147483649.0, 4e9, 9007199254740991.0,
+		9223372036854774784.0, 9223372036854775808.0, -9223372036854775808.0, 1e19, -1e300, 1.0 / 0.0, -1.0 / 0.0,
+	};
+	/* function field, rounding mode (4: FCR31's), 64 bits */
+	static const struct { unsigned fn, rm; bool wide; } op[] = {
+		{ 8, 0, true }, { 9, 1, true }, { 10, 2, true }, { 11, 3, true }, { 37, 4, true },
+		{ 12, 0, false }, { 13, 1, false }, { 14, 2, false }, { 15, 3, false }, { 36, 4, false },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof v / sizeof *v; i++)
+		for (unsigned k = 0; k < sizeof op / sizeof *op; k++)
+			for (unsigned n = 0; n < 8; n++) {
+				unsigned single = n >> 2, fcr = n & 3, rm = op[k].rm == 4 ? fcr : op[k].rm, flags = 0;
+				double x = single ? (double)(float)v[i] : v[i], r;
+				double top = op[k].wide ? 9223372036854775808.0 : 2147483648.0;
+				struct flat *f = flat_new(little);
+				uint64_t want, got;
+
+				r = rm == 0 ? nearbyint(x) : rm == 1 ? trunc(x) : rm == 2 ? ceil(x) : floor(x);
+				if (!(r >= -top && r < top)) {
+					flags = 16;
+					want = op[k].wide ? INT64_MAX : INT32_MAX;
+				} else {
+					flags = r != x;
+					want = (uint64_t)(int64_t)r;
+				}
+				f->c->fpr[2] = single ? sgl((float)v[i]) : dbl(v[i]);
+				f->c->fcr31 = fcr;
+				f->c->status |= ST_FR;
+				cpu_sync(f->c);
+				poke32(f, CODE, fp(single ? 16 : 17, 0, 2, 6, op[k].fn));
+				flat_run(f, 1);
+				got = op[k].wide ? f->c->fpr[6] : (uint64_t)(int64_t)(int32_t)f->c->fpr[6];
+				if (got != want || (f->c->fcr31 >> 12 & 63) != flags)
+					fail_msg("function %u format %s of %g, rounding %u: 0x%llx, cause 0x%x; expected 0x%llx, 0x%x",
+						 op[k].fn, single ? "s" : "d", v[i], rm, (unsigned long long)got,
+						 f->c->fcr31 >> 12 & 63, (unsigned long long)want, flags);
+				flat_free(f);
+			}
+}
+
+/* fs $f2, ft $f4, result $f6, single precision and the rest of double; flags as in test_fpu() */
+static void test_fp_rest(void **state)
+{
+	static const uint32_t qnan = 0x7fa00000, snan = 0x7fc00000, max = 0x7f7fffff, min = 0x00800000, inf = 0x7f800000;
+	const struct { const char *name; uint32_t w; unsigned rm; uint64_t fs, ft, want; unsigned flags; } t[] = {
+		{ "add.s inexact up", fp(16, 4, 2, 6, 0), 2, sgl(1), 0x33000000, 0x3f800001, 1 },
+		{ "add.s overflow", fp(16, 4, 2, 6, 0), 0, max, max, inf, 5 },
+		{ "sub.s", fp(16, 4, 2, 6, 1), 0, sgl(1), sgl(3), sgl(-2), 0 },
+		{ "sub.s inf - inf", fp(16, 4, 2, 6, 1), 0, inf, inf, 0x7fbfffff, 16 },
+		{ "sub.s x - x down", fp(16, 4, 2, 6, 1), 3, sgl(3), sgl(3), 0x80000000, 0 },
+		{ "mul.s 0 inf", fp(16, 4, 2, 6, 2), 0, 0, inf, 0x7fbfffff, 16 },
+		{ "div.s by 0", fp(16, 4, 2, 6, 3), 0, sgl(-1), 0, 0xff800000, 8 },
+		{ "sqrt.s", fp(16, 0, 2, 6, 4), 0, sgl(2), 0, 0x3fb504f3, 1 },
+		{ "sqrt.s -0", fp(16, 0, 2, 6, 4), 0, 0x80000000, 0, 0x80000000, 0 },
+		{ "sqrt.s -1", fp(16, 0, 2, 6, 4), 0, sgl(-1), 0, 0x7fbfffff, 16 },
+		{ "abs.s", fp(16, 0, 2, 6, 5), 0, sgl(-1.5f), 0, sgl(1.5f), 0 },
+		{ "abs.s signalling NaN", fp(16, 0, 2, 6, 5), 0, snan, 0, 0x7fbfffff, 16 },
+		{ "neg.s", fp(16, 0, 2, 6, 7), 0, sgl(0), 0, 0x80000000, 0 },
+		{ "neg.s quiet NaN", fp(16, 0, 2, 6, 7), 0, qnan, 0, 0xdead, 32 },
+		{ "mov.s takes anything", fp(16, 0, 2, 6, 6), 0, snan, 0, snan, 0 },
+		{ "cvt.s.l", fp(21, 0, 2, 6, 32), 0, NEG(3), 0, sgl(-3), 0 },
+		{ "cvt.s.l rounds once", fp(21, 0, 2, 6, 32), 0, (1ULL << 53) + (1ULL << 29) + 1, 0, 0x5a000001, 1 },
+		{ "cvt.s.w down", fp(20, 0, 2, 6, 32), 3, 16777217, 0, sgl(16777216.0f), 1 },
+		{ "cvt.d.l inexact up", fp(21, 0, 2, 6, 33), 2, (1ULL << 53) + 1, 0, 0x4340000000000001, 1 },
+		{ "cvt.s.d overflow", fp(17, 0, 2, 6, 32), 1, dbl(1e300), 0, max, 5 },
+		{ "cvt.s.d tiny", fp(17, 0, 2, 6, 32), 0, dbl(1e-40), 0, 0xdead, 32 },
+		{ "cvt.d.s denormal", fp(16, 0, 2, 6, 33), 0, 1, 0, 0xdead, 32 },
+		{ "cvt.w.s denormal", fp(16, 0, 2, 6, 36), 0, 1, 0, 0xdead, 32 },
+		{ "cvt.l.d signalling NaN", fp(17, 0, 2, 6, 37), 0, 0x7ff8000000000000, 0, INT64_MAX, 16 },
+		{ "add.s min + min", fp(16, 4, 2, 6, 0), 0, min, min, 0x01000000, 0 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof t / sizeof *t; i++) {
+		struct flat *f = flat_new(i & 1 ? big : little);
+		struct cpu *c = f->c;
+
+		c->fpr[2] = t[i].fs;
+		c->fpr[4] = t[i].ft;
+		c->fpr[6] = 0xdead;
+		c->fcr31 = t[i].rm;
+		poke32(f, CODE, t[i].w);
+		flat_run(f, 1);
+		if (c->fpr[6] != t[i].want || (c->fcr31 >> 12 & 63) != t[i].flags)
+			fail_msg("%s: 0x%llx cause 0x%x", t[i].name, (unsigned long long)c->fpr[6], c->fcr31 >> 12 & 63);
+		assert_int_equal(exc_of(f), t[i].flags & 32 ? EXC_FPE : NOEXC);
+		flat_free(f);
+	}
+}
+
+/* Moves between the units, branches on the condition, conditional moves of release 2. */
+static void test_fp_moves(void **state)
+{
+	static const struct { const char *name; uint32_t w; bool taken, likely; } b[] = {
+		{ "bc1f", 0x45000008, false, false }, { "bc1t", 0x45010008, true, false },
+		{ "bc1fl", 0x45020008, false, true }, { "bc1tl", 0x45030008, true, true },
+	};
+	const struct { const char *name; uint32_t w; bool cond; uint64_t rt; bool moved; } m[] = {
+		{ "movf.s", fp(16, 0, 2, 6, 17), false, 0, true }, { "movf.s not", fp(16, 0, 2, 6, 17), true, 0, false },
+		{ "movt.s", fp(16, 1, 2, 6, 17), true, 0, true }, { "movt.s not", fp(16, 1, 2, 6, 17), false, 0, false },
+		{ "movf.d", fp(17, 0, 2, 6, 17), false, 0, true }, { "movt.d", fp(17, 1, 2, 6, 17), true, 0, true },
+		{ "movz.s", fp(16, 5, 2, 6, 18), false, 0, true }, { "movz.s not", fp(16, 5, 2, 6, 18), false, 1, false },
+		{ "movn.s", fp(16, 5, 2, 6, 19), false, 9, true }, { "movn.s not", fp(16, 5, 2, 6, 19), false, 0, false },
+		{ "movz.d", fp(17, 5, 2, 6, 18), false, 0, true }, { "movn.d", fp(17, 5, 2, 6, 19), false, 1, true },
+	};
+	struct flat *f;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof b / sizeof *b; i++)
+		for (unsigned cond = 0; cond < 2; cond++) {
+			bool taken = b[i].taken == cond;
+
+			f = flat_new(little);
+			f->c->fcr31 = cond << 23;
+			poke32(f, CODE, b[i].w);
+			poke32(f, CODE + 4, im(9, 0, 6, 7));		/* the slot: addiu $6, $0, 7 */
+			flat_run(f, taken || !b[i].likely ? 2 : 1);
+			if (f->c->pc != (taken ? K0 + CODE + 4 + 32 : K0 + CODE + 8) ||
+			    f->c->gpr[6] != (taken || !b[i].likely ? 7 : 0))
+				fail_msg("%s with condition %u", b[i].name, cond);
+			flat_free(f);
+			/* without the coprocessor */
+			f = flat_new(little);
+			f->c->status &= ~(uint32_t)ST_CU1;
+			poke32(f, CODE, b[i].w);
+			flat_run(f, 1);
+			assert_int_equal(exc_of(f), EXC_CPU);
+			assert_int_equal(f->c->cause >> 28 & 3, 1);
+			flat_free(f);
+		}
+	for (unsigned i = 0; i < sizeof m / sizeof *m; i++) {
+		f = flat_new(r2);
+		f->c->fcr31 = (uint32_t)m[i].cond << 23;
+		f->c->gpr[5] = m[i].rt;
+		f->c->fpr[2] = 0x1122334455667788;
+		f->c->fpr[6] = 0x1122334400000001;
+		poke32(f, CODE, m[i].w);
+		flat_run(f, 1);
+		if ((uint32_t)f->c->fpr[6] != (m[i].moved ? 0x55667788u : 1))
+			fail_msg("%s: 0x%llx", m[i].name, (unsigned long long)f->c->fpr[6]);
+		flat_free(f);
+	}
+	/* movf, movt: general registers by the condition bits 0 and 3 */
+	for (unsigned i = 0; i < 8; i++) {
+		unsigned cc = i & 1 ? 3 : 0, tf = i >> 1 & 1, cond = i >> 2;
+
+		f = flat_new(r2);
+		f->c->fcr31 = cond << (cc ? 24 + cc : 23);
+		f->c->gpr[4] = 5;
+		poke32(f, CODE, 4u << 21 | cc << 18 | tf << 16 | 6 << 11 | 1);
+		flat_run(f, 1);
+		assert_int_equal(f->c->gpr[6], tf == cond ? 5 : 0);
+		flat_free(f);
+	}
+	f = flat_new(little);
+	f->c->status |= ST_FR;
+	cpu_sync(f->c);
+	f->c->gpr[4] = 0x8000000012345678;
+	f->c->fpr[3] = 0xfedcba9880000000;
+	poke32(f, CODE, 0x44a41000);			/* dmtc1 $4, $f2 */
+	poke32(f, CODE + 4, 0x44251000);		/* dmfc1 $5, $f2 */
+	poke32(f, CODE + 8, 0x44061800);		/* mfc1 $6, $f3: sign-extended */
+	poke32(f, CODE + 12, 0x44c7f800);		/* ctc1 $7, $31 */
+	poke32(f, CODE + 16, 0x4448f800);		/* cfc1 $8, $31 */
+	poke32(f, CODE + 20, 0x44490000);		/* cfc1 $9, $0: implementation and revision */
+	poke32(f, CODE + 24, 0x44caf800);		/* ctc1 $10, $31: a cause whose enable is set */
+	f->c->gpr[7] = 0xffffffff;
+	f->c->gpr[7] &= ~0x3f000u;			/* no causes */
+	f->c->gpr[10] = 16 << 12 | 16 << 7;
+	flat_run(f, 6);
+	assert_int_equal(f->c->gpr[5], 0x8000000012345678);
+	assert_int_equal(f->c->gpr[6], 0xffffffff80000000);
+	assert_int_equal(f->c->gpr[8], 0x01800fff);
+	assert_int_equal(f->c->gpr[9], 0x500);
+	flat_run(f, 1);
+	assert_int_equal(exc_of(f), EXC_FPE);
+	flat_free(f);
+	f = flat_new(r2);
+	f->c->fpr[2] = 0x8877665544332211;
+	f->c->gpr[4] = 0x0badcafe;
+	poke32(f, CODE, 0x44651000);			/* mfhc1 $5, $f2 */
+	poke32(f, CODE + 4, 0x44e41000);		/* mthc1 $4, $f2 */
+	flat_run(f, 2);
+	assert_int_equal(f->c->gpr[5], 0xffffffff88776655);
+	assert_int_equal(f->c->fpr[2], 0x0badcafe44332211);
+	flat_free(f);
+}
+
+static void test_cp0(void **state)
+{
+	struct flat *f = flat_new(little);
+	struct cpu *c = f->c;
+	unsigned n;
+
+	(void)state;
+	c->gpr[4] = 0x123456789abcdef0;
+	poke32(f, CODE, 0x40a47000);			/* dmtc0 $4, EPC */
+	poke32(f, CODE + 4, 0x40257000);		/* dmfc0 $5, EPC */
+	poke32(f, CODE + 8, mfc0(6, C0_EPC));
+	flat_run(f, 3);
+	assert_int_equal(c->gpr[5], 0x123456789abcdef0);
+	assert_int_equal(c->gpr[6], 0xffffffff9abcdef0);
+	/* tlbr of what tlbwi wrote; G is the and of both */
+	set_tlb(f, 40, 0x00c00000 | 9, 0x123 << 6 | 3 << 3 | 7, 0x456 << 6 | 3 << 3 | 6);
+	c->gpr[9] = 40;
+	poke32(f, CODE + 0x20, mtc0(9, C0_INDEX));
+	poke32(f, CODE + 0x24, 0x42000001);		/* tlbr */
+	c->c0[C0_ENTRYHI] = c->c0[C0_ENTRYLO0] = c->c0[C0_ENTRYLO1] = 0;
+	c->pc = K0 + CODE + 0x20;
+	flat_run(f, 2);
+	assert_int_equal(c->c0[C0_ENTRYHI], 0x00c00009);
+	assert_int_equal(c->c0[C0_ENTRYLO0], 0x123 << 6 | 3 << 3 | 6);
+	assert_int_equal(c->c0[C0_ENTRYLO1], 0x456 << 6 | 3 << 3 | 6);
+	/* tlbp finds it, and only in its address space */
+	poke32(f, CODE + 0x40, 0x42000008);		/* tlbp */
+	poke32(f, CODE + 0x44, mtc0(9, C0_ENTRYHI));
+	poke32(f, CODE + 0x48, 0x42000008);
+	c->gpr[9] = 0x00c0000a;
+	c->pc = K0 + CODE + 0x40;
+	flat_run(f, 1);
+	assert_int_equal(c->c0[C0_INDEX], 40);
+	flat_run(f, 2);
+	assert_int_equal((uint32_t)c->c0[C0_INDEX], 0x80000000);
+	/* tlbwr writes where Random stands */
+	poke32(f, CODE + 0x60, 0x42000006);
+	c->pc = K0 + CODE + 0x60;
+	n = cpu_random(c);
+	flat_run(f, 1);
+	assert_int_equal(c->tlb[n].vpn, 0x00c00000);
+	assert_int_equal(c->tlb[n].asid, 0x0a);
+	flat_free(f);
+	/* in user mode none of it is usable, nor is 64-bit arithmetic */
+	f = flat_new(little);
+	set_tlb(f, 0, 0x00001000 & ~0x1fff, 0x0 << 6 | 3 << 3 | 7, 1 << 6 | 3 << 3 | 7);
+	f->c->status = 2 << 3;
+	f->c->pc = CODE;
+	cpu_sync(f->c);
+	poke32(f, CODE, 0x42000008);
+	flat_run(f, 1);
+	assert_int_equal(exc_of(f), EXC_CPU);
+	assert_int_equal(f->c->cause >> 28 & 3, 0);
+	flat_free(f);
+	/* coprocessor 2: unusable, or not there */
+	for (unsigned i = 0; i < 8; i++) {
+		static const uint32_t w[] = { 0xc8860000, 0xd8860000, 0xe8860000, 0xf8860000 };
+
+		f = flat_new(little);
+		f->c->status |= i & 4 ? 1u << 30 : 0;
+		poke32(f, CODE, w[i & 3]);
+		flat_run(f, 1);
+		assert_int_equal(exc_of(f), i & 4 ? EXC_RI : EXC_CPU);
+		if (!(i & 4))
+			assert_int_equal(f->c->cause >> 28 & 3, 2);
+		flat_free(f);
+	}
+	/* lld, scd */
+	f = flat_new(big);
+	f->c->gpr[4] = K0 + 0x8000;
+	f->c->gpr[7] = 0x0123456789abcdef;
+	poke32(f, CODE, im(52, 4, 6, 0));
+	poke32(f, CODE + 4, im(60, 4, 7, 0));
+	poke32(f, CODE + 8, im(55, 4, 8, 0));
+	flat_run(f, 3);
+	assert_int_equal(f->c->gpr[7], 1);
+	assert_int_equal(f->c->gpr[8], 0x0123456789abcdef);
+	flat_free(f);
+}
+
+static void test_r2_system(void **state)
+{
+	struct flat *f = flat_new(r2);
+	struct cpu *c = f->c;
+	uint64_t pa;
+	uint8_t *at;
+
+	(void)state;
+	poke32(f, CODE, 0x41666020);			/* ei $6 */
+	poke32(f, CODE + 4, 0x41676000);		/* di $7 */
+	poke32(f, CODE + 8, 0x7c08003b);		/* rdhwr $8, $0: the processor's number */
+	poke32(f, CODE + 12, 0x7c09e83b);		/* rdhwr $9, $29: UserLocal */
+	poke32(f, CODE + 16, 0x7c0a183b);		/* rdhwr $10, $3: Count's resolution */
+	poke32(f, CODE + 20, 0xcc800000);		/* pref 0, 0($4) */
+	poke32(f, CODE + 24, 0x7cc5ba04);		/* ins $5, $6, 8, 16 */
+	c->userlocal = 0x80001234;
+	c->gpr[5] = 0x11223344;
+	flat_run(f, 6);
+	assert_int_equal(c->gpr[6] & 1, 0);
+	assert_int_equal(c->gpr[7] & 1, 1);
+	assert_int_equal(c->status & 1, 0);
+	assert_int_equal(c->gpr[8], 0);
+	assert_int_equal(c->gpr[9], 0xffffffff80001234);
+	assert_int_equal(c->gpr[10], 2);
+	c->gpr[6] = 0xaabb;
+	flat_run(f, 1);
+	assert_int_equal(c->gpr[5], 0x11aabb44);
+	/* synci: new code is seen without a CACHE instruction */
+	poke32(f, CODE + 0x40, im(43, 4, 5, 0));	/* sw $5, 0($4) */
+	poke32(f, CODE + 0x44, im(1, 4, 31, 0));	/* synci 0($4) */
+	poke32(f, CODE + 0x48, 0x00800008);		/* jr $4 */
+	poke32(f, CODE + 0x4c, 0);
+	poke32(f, 0x9000, im(9, 0, 6, 1));
+	c->gpr[4] = K0 + 0x9000;
+	c->gpr[5] = im(9, 0, 6, 2);			/* addiu $6, $0, 2 */
+	c->pc = K0 + 0x9000;
+	flat_run(f, 1);
+	assert_int_equal(c->gpr[6], 1);
+	c->pc = K0 + CODE + 0x40;
+	flat_run(f, 5);
+	assert_int_equal(c->gpr[6], 2);
+	assert_true(cpu_locate(c, K0 + 0x9000, &pa, &at));
+	/* wait: the processor stops until something is pending */
+	poke32(f, CODE + 0x80, 0x42000020);
+	c->pc = K0 + CODE + 0x80;
+	flat_run(f, 1);
+	assert_true(c->waiting);
+	flat_free(f);
+	/* rdhwr of what HWREna does not allow, from user mode */
+	f = flat_new(r2);
+	set_tlb(f, 0, 0x00001000 & ~0x1fff, 0x0 << 6 | 3 << 3 | 7, 1 << 6 | 3 << 3 | 7);
+	f->c->status = 2 << 3;
+	f->c->pc = CODE;
+	cpu_sync(f->c);
+	poke32(f, CODE, 0x7c09e83b);
+	flat_run(f, 1);
+	assert_int_equal(exc_of(f), EXC_RI);
+	flat_free(f);
+}
+
+/* The last test: no row of the table is left out by those before. */
+static void test_every_instruction(void **state)
+{
+	unsigned missing = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < MIPS_NOPS; i++)
+		if (!flat_seen[i]) {
+			print_error("no test executes %s\n", mips_insns[i].name);
+			missing++;
+		}
+	assert_int_equal(missing, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -862,7 +1248,9 @@ int main(void)
 		cmocka_unit_test(test_tlb_replace), cmocka_unit_test(test_caches), cmocka_unit_test(test_modes),
 		cmocka_unit_test(test_random_count), cmocka_unit_test(test_fpu), cmocka_unit_test(test_fp_compare),
 		cmocka_unit_test(test_fp_registers), cmocka_unit_test(test_r2), cmocka_unit_test(test_watch),
-		cmocka_unit_test(test_decode_all),
+		cmocka_unit_test(test_decode_all), cmocka_unit_test(test_hilo), cmocka_unit_test(test_fp_to_int),
+		cmocka_unit_test(test_fp_rest), cmocka_unit_test(test_fp_moves), cmocka_unit_test(test_cp0),
+		cmocka_unit_test(test_r2_system), cmocka_unit_test(test_every_instruction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
