@@ -128,7 +128,7 @@ static void *worker(void *arg)
 		if (!w->job)
 			break;
 		pthread_mutex_unlock(&w->lock);
-		n = ZSTD_compressCCtx(w->z, w->packed, ZSTD_compressBound(FRAME), w->job, w->njob, LEVEL);
+		n = ZSTD_compress2(w->z, w->packed, ZSTD_compressBound(FRAME), w->job, w->njob);
 		if (ZSTD_isError(n))
 			pm_fail_file(&w->err, "cannot compress: %s", ZSTD_getErrorName(n));
 		else if (!pm_failed(&w->err))
@@ -172,6 +172,10 @@ struct cat_writer *cat_create(const char *path, const struct cat_header *h, stru
 	w->packed = pm_alloc(ZSTD_compressBound(FRAME));
 	w->z = ZSTD_createCCtx();
 	cat_header_put(head, h, "PMCAT1");
+	if (w->z) {
+		ZSTD_CCtx_setParameter(w->z, ZSTD_c_compressionLevel, LEVEL);
+		ZSTD_CCtx_setParameter(w->z, ZSTD_c_checksumFlag, 1);
+	}
 	if (!w->z || pm_output_write(w->out, head, sizeof head, err) != PM_OK) {
 		cat_close(w);
 		return NULL;

@@ -10,7 +10,7 @@
  *       28    4  secondary cache bytes, 0: none                  32  4  its line
  *       36    4  TLB entries                                     40  4  flags: 1 sideband, 2 caches disabled
  *       44   20  0
- * Behind it zstd frames of at most 1 MiB of records each:
+ * Behind it zstd frames (with checksums) of at most 1 MiB of records each:
  *        0    1  kind (enum cat_kind)          1  1  bytes transferred: 1, 2, 4
  *        2    2  0                             4  4  completed branches, modulo 2^32
  *        8    4  physical address             12  4  data: as a number in the machine's byte order

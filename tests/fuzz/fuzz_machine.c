@@ -3,13 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "collect/citcat/citcat.h"
 #include "collect/machine/machine.h"
 #include "fuzz.h"
 #include "trace/cat.h"
 
-const unsigned fuzz_inputs = 200;
+const unsigned fuzz_inputs = 4000;
 
 static void must_say(enum pm_status st, const struct pm_err *err)
 {
@@ -93,6 +94,46 @@ static void ring(const uint8_t *d, size_t n)
 		m->cpu->idle += 10000;
 		virtio_poll(m);
 	}
+	machine_free(m);
+}
+
+/* A real snapshot with some bytes changed and a checksum that agrees; what it describes then runs. */
+static void snapshot(const uint8_t *d, size_t n)
+{
+	static uint8_t *real;
+	static size_t size;
+	uint64_t hash = 0xcbf29ce484222325ULL;
+	struct machine *m = machine(NULL, 0);
+	struct pm_err err = { 0 };
+	size_t len;
+	uint8_t *p;
+
+	if (!real) {
+		char name[] = "/tmp/pugmark-fuzz-XXXXXX";
+		int fd = mkstemp(name);
+
+		for (unsigned i = 0; i < 64; i++)
+			m->ram[0x1000 + 4 * i + 3] = 0x24;		/* addiu */
+		machine_step(m, 50);
+		if (fd < 0 || machine_save(m, name, &err) != PM_OK)
+			abort();
+		real = machine_read_file(name, &size, &err);
+		close(fd);
+		unlink(name);
+	}
+	len = n && d[0] & 1 ? size - d[0] % 200 : size;
+	p = malloc(len);
+	memcpy(p, real, len);
+	for (size_t i = 1; i + 3 < n && i < 400; i += 4)
+		p[(d[i] | d[i + 1] << 8 | (size_t)d[i + 2] << 16) % (len - 8)] = d[i + 3];
+	for (size_t i = 0; i < len - 8; i++)
+		hash = (hash ^ p[i]) * 0x100000001b3ULL;
+	memcpy(p + len - 8, &hash, 8);
+	if (machine_load_bytes(m, p, len, &err) == PM_OK)
+		machine_step(m, 2000);
+	else
+		must_say(PM_ERR, &err);
+	free(p);
 	machine_free(m);
 }
 
@@ -189,12 +230,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 2)
 		return 0;
-	switch (data[0] % 5) {
+	switch (data[0] % 6) {
 	case 0: guest(data + 1, size - 1); break;
 	case 1: ring(data + 1, size - 1); break;
 	case 2: elf(data + 1, size - 1); break;
 	case 3: files(data + 1, size - 1); break;
 	case 4: replay(data + 1, size - 1); break;
+	case 5: snapshot(data + 1, size - 1); break;
 	}
 	return 0;
 }

@@ -131,9 +131,66 @@ static void test_faults(void **state)
 	}
 }
 
+/* Every reader, every kind of cut: up to the cut, or one error that says where. */
+static void test_cuts(void **state)
+{
+	struct pm_err err = { 0 };
+	struct citcat c = { 0 };
+	size_t n[3], whole = 0, part = 0, refused = 0;
+	uint8_t *p[3];
+
+	(void)state;
+	if (access(PROGRAM, R_OK)) {
+		print_message("skipped: no MIPS cross compiler\n");
+		skip();
+	}
+	assert_int_equal(citcat_extract(cat, &c, &err), PM_OK);
+	assert_int_equal(citcat_write_ims(&c, ims, &err), PM_OK);
+	assert_int_equal(citcat_write_aes(&c, aes, &err), PM_OK);
+	citcat_release(&c);
+	p[0] = machine_read_file(cat, &n[0], &err);
+	p[1] = machine_read_file(ims, &n[1], &err);
+	p[2] = machine_read_file(aes, &n[2], &err);
+	for (size_t cut = 0; cut <= n[0]; cut += cut < 80 ? 1 : cut + 9001 < n[0] || cut == n[0] ? 9001 : n[0] - cut) {
+		struct citcat_verify v;
+		FILE *f = fopen(disk, "w");
+
+		fwrite(p[0], 1, cut, f);
+		fclose(f);
+		memset(&err, 0, sizeof err);
+		if (citcat_verify(disk, NULL, NULL, NULL, &v, &err) == PM_OK) {
+			assert_true(cut > 80);
+			whole += cut == n[0];
+			part++;
+		} else {
+			assert_true(err.msg[0]);
+			assert_string_equal(err.file, disk);
+			refused++;
+		}
+	}
+	print_message("%zu cut bus traces replayed, %zu refused\n", part, refused);
+	assert_int_equal(whole, 1);
+	assert_true(part > 5);
+	for (unsigned k = 1; k < 3; k++)
+		for (size_t cut = 0; cut <= n[k]; cut += cut < 3000 || cut + 300 > n[k] ? 1 : 251) {
+			uint8_t *exact = malloc(cut ? cut : 1);
+			enum pm_status st;
+
+			memcpy(exact, p[k], cut);
+			memset(&err, 0, sizeof err);
+			st = (k == 1 ? citcat_read_ims : citcat_read_aes)(exact, cut, &c, &err);
+			if (st != (cut == n[k] ? PM_OK : PM_ERR) || !err.msg[0] != (cut == n[k]))
+				fail_msg("%s cut at %zu of %zu: status %d, \"%s\"", k == 1 ? ".ims" : ".aes", cut, n[k], st, err.msg);
+			citcat_release(&c);
+			free(exact);
+		}
+	for (unsigned k = 0; k < 3; k++)
+		free(p[k]);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_faults) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_faults), cmocka_unit_test(test_cuts) };
 
 	return cmocka_run_group_tests(tests, record, cleanup);
 }

@@ -114,6 +114,7 @@ enum pm_status citcat_write_aes(const struct citcat *c, const char *path, struct
 enum pm_status citcat_read_ims(const uint8_t *p, size_t n, struct citcat *c, struct pm_err *err)
 {
 	struct pm_cur in = pm_cur_init(p, n, 0, err);
+	uint8_t state[NR(c->state)] = { 0 };
 	uint32_t last = 0;
 	bool any = false;
 
@@ -128,6 +129,7 @@ enum pm_status citcat_read_ims(const uint8_t *p, size_t n, struct citcat *c, str
 			return PM_ERR;
 		if (a - IMS_STATE < sizeof c->state && !(a & 3)) {
 			c->state[(a - IMS_STATE) / 4] = d;
+			state[(a - IMS_STATE) / 4] = 1;
 			continue;
 		}
 		if (a >= c->hdr.ram_size || a & 3)
@@ -141,6 +143,10 @@ enum pm_status citcat_read_ims(const uint8_t *p, size_t n, struct citcat *c, str
 		c->mem[c->nmem][0] = a;
 		c->mem[c->nmem++][1] = d;
 	}
+	for (unsigned k = 0; k < NR(state); k++)
+		if (!state[k])
+			return pm_fail(err, pm_cur_at(&in), "expected %zu words of the processor's state, found none for 0x%08x",
+				       NR(state), IMS_STATE + 4 * k);
 	return PM_OK;
 }
 

@@ -136,6 +136,8 @@ bool dma_write(struct machine *m, uint64_t pa, const void *p, uint32_t n);
 /* ---- snapshots (snapshot.c): the whole machine in one file; disk contents as differences ---- */
 enum pm_status machine_save(struct machine *m, const char *path, struct pm_err *err);
 enum pm_status machine_load(struct machine *m, const char *path, struct pm_err *err);
+/* The same from memory; fuzzers use it. */
+enum pm_status machine_load_bytes(struct machine *m, const uint8_t *p, size_t n, struct pm_err *err);
 /* Processor, cache and RAM geometry that a snapshot was made with. */
 enum pm_status machine_snapshot_config(const char *path, struct machine_config *cfg, struct pm_err *err);
 

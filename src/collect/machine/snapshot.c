@@ -114,41 +114,33 @@ enum pm_status machine_save(struct machine *m, const char *path, struct pm_err *
 	return st;
 }
 
-static uint8_t *read_all(const char *path, size_t *n, struct cat_header *h, struct pm_err *err)
+/* The header, and whether the bytes behind it are those that were written. */
+static enum pm_status check(const uint8_t *p, size_t n, struct cat_header *h, struct pm_err *err)
 {
-	uint8_t *p = machine_read_file(path, n, err);
 	uint64_t hash = 0xcbf29ce484222325ULL, sum;
 
-	if (!p)
-		return NULL;
-	if (cat_header_get(p, *n, h, MAGIC, err) != PM_OK)
-		goto bad;
-	if (*n < CAT_HEADER + 8) {
-		pm_fail(err, *n, "expected a checksum at the end, found the end");
-		goto bad;
-	}
-	for (size_t i = 0; i < *n - 8; i++)
+	if (cat_header_get(p, n, h, MAGIC, err) != PM_OK)
+		return PM_ERR;
+	if (n < CAT_HEADER + 8)
+		return pm_fail(err, n, "expected a checksum at the end, found the end");
+	for (size_t i = 0; i < n - 8; i++)
 		hash = (hash ^ p[i]) * 0x100000001b3ULL;
-	memcpy(&sum, p + *n - 8, 8);
-	if (le64toh(sum) != hash) {
-		pm_fail(err, *n - 8, "the checksum is wrong: the snapshot is damaged or cut off");
-		goto bad;
-	}
-	return p;
-bad:
-	free(p);
-	return NULL;
+	memcpy(&sum, p + n - 8, 8);
+	if (le64toh(sum) != hash)
+		return pm_fail(err, n - 8, "the checksum is wrong: the snapshot is damaged or cut off");
+	return PM_OK;
 }
 
 enum pm_status machine_snapshot_config(const char *path, struct machine_config *cfg, struct pm_err *err)
 {
 	struct cat_header h;
 	size_t n;
-	uint8_t *p = read_all(path, &n, &h, err);
+	uint8_t *p = machine_read_file(path, &n, err);
+	enum pm_status st = p ? check(p, n, &h, err) : PM_ERR;
 
-	if (!p)
-		return PM_ERR;
 	free(p);
+	if (st != PM_OK)
+		return st;
 	cfg->ram_size = h.ram_size;
 	cfg->cpu = (struct cpu_config){
 		.big_endian = h.big_endian, .r2 = h.r2, .uncached = h.uncached, .iline = h.iline, .dline = h.dline,
@@ -204,22 +196,18 @@ static void sane(struct machine *m)
 		q->ready = 0;
 }
 
-enum pm_status machine_load(struct machine *m, const char *path, struct pm_err *err)
+enum pm_status machine_load_bytes(struct machine *m, const uint8_t *p, size_t n, struct pm_err *err)
 {
 	struct cat_header h, mine = header_of(m);
 	struct cpu *c = m->cpu;
-	enum pm_status st = PM_OK;
+	enum pm_status st = check(p, n, &h, err);
 	struct pm_cur in;
-	size_t n;
-	uint8_t *p = read_all(path, &n, &h, err);
 
-	if (!p)
-		return PM_ERR;
+	if (st != PM_OK)
+		return st;
 	mine.sideband = h.sideband;
-	if (memcmp(&h, &mine, sizeof h)) {
-		st = pm_fail(err, 0, "the snapshot is of another machine");
-		goto out;
-	}
+	if (memcmp(&h, &mine, sizeof h))
+		return pm_fail(err, 0, "the snapshot is of another machine");
 	in = pm_cur_init(p, n - 8, 0, err);
 	pm_cur_bytes(&in, CAT_HEADER, "header");
 	for (const struct cpu_field *f = cpu_fields; f->name && st == PM_OK; f++)
@@ -272,7 +260,15 @@ enum pm_status machine_load(struct machine *m, const char *path, struct pm_err *
 	sane(m);
 	cpu_sync(c);
 	c->attn = false;
-out:
+	return st;
+}
+
+enum pm_status machine_load(struct machine *m, const char *path, struct pm_err *err)
+{
+	size_t n;
+	uint8_t *p = machine_read_file(path, &n, err);
+	enum pm_status st = p ? machine_load_bytes(m, p, n, err) : PM_ERR;
+
 	free(p);
 	return st;
 }
