@@ -2,6 +2,7 @@
 /* sinks.h - the sinks that belong to the hub itself, and how `--sink SPEC` finds any other
  *
  * count      events by kind and executed instructions, in total and per stream (results)
+ * digest     a hash of all events in order, to compare traces without storing them
  * dump       one line of text per event, blocks expanded; config: the output's name, "" or "-" for
  *            standard output. The line format is documented in docs/formats/dump.md.
  * dump-blocks  the same without expansion: block entries and slots as they came
@@ -16,7 +17,7 @@
 
 #include "trace/pipeline.h"
 
-extern const struct pm_sink_ops pm_count_ops, pm_dump_ops, pm_dump_blocks_ops, pm_discard_ops,
+extern const struct pm_sink_ops pm_count_ops, pm_digest_ops, pm_dump_ops, pm_dump_blocks_ops, pm_discard_ops,
 	pm_vtrace_ops;
 
 /* NULL-terminated: the built-in sinks of the hub. */
