@@ -34,6 +34,20 @@ BARE := build/guest/bare.elf
 ifneq ($(shell command -v $(MIPSEL)gcc 2>/dev/null),)
 check-build: $(BARE)
 endif
+BARE_LINK = -nostdlib -static -Wl,-e,_start -Wl,-Ttext-segment=0x80100000 -Wl,--build-id=none
 $(BARE): tests/programs/mips/start.S tests/programs/mips/bare.c guest/guest.mk
 	@mkdir -p $(@D)
-	$(NANO_CC) -nostdlib -static -Wl,-e,_start -Wl,-Ttext-segment=0x80100000 -Wl,--build-id=none -o $@ $(filter %.S %.c,$^)
+	$(NANO_CC) $(BARE_LINK) -o $@ $(filter %.S %.c,$^)
+
+# The same of a known length, ended by a store to what powers the board off: ours, QEMU's Malta, GXemul's.
+build/guest/bench-pugmark.elf: BENCH_EXIT = -DEXIT_AT=0xbf020000 -DEXIT_WITH=0x5555
+build/guest/bench-malta.elf: BENCH_EXIT = -DEXIT_AT=0xbf000500 -DEXIT_WITH=0x42
+build/guest/bench-testmips.elf: BENCH_EXIT = -DEXIT_AT=0xb0000010 -DEXIT_WITH=1
+build/guest/bench-%.elf: tests/programs/mips/start.S tests/programs/mips/bare.c guest/guest.mk
+	@mkdir -p $(@D)
+	$(NANO_CC) -DROUNDS=300 $(BENCH_EXIT) $(BARE_LINK) -o $@ $(filter %.S %.c,$^)
+
+.PHONY: guests
+guests: all		## build Linux for the machine and fetch Debian: packages, minutes
+	guest/linux/build.sh $(CURDIR)/build/guest/linux
+	$(B)/pugmark machine fetch-debian build/guest/debian

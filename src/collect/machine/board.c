@@ -188,6 +188,7 @@ struct machine *machine_new(const struct machine_config *cfg)
 		      -1, 0);
 	if (m->ram == MAP_FAILED)
 		abort();
+	madvise(m->ram, m->ram_size, MADV_HUGEPAGE);	/* lines are filled from anywhere: spare the host's TLB */
 	m->cpu = cpu_new(&cfg->cpu, &board_bus, m);
 	m->uart.thre_pending = false;
 	m->uart.rx_at = NEVER;

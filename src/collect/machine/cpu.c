@@ -132,8 +132,8 @@ static void s_evict(struct cpu *c, unsigned i)
 	c->sflags[i] = 0;
 }
 
-/* The primary line of physical address @pa, for virtual address @va. False: bus error, or a virtual
- * coherency exception in c->exc. */
+/* The primary line of physical address @pa, for virtual address @va, into @p. False, and nothing in @p:
+ * bus error, or a virtual coherency exception in c->exc. */
 static bool lower_fill(struct cpu *c, uint64_t pa, uint64_t va, void *p, unsigned n, bool fetch)
 {
 	unsigned i, pidx = va >> 12 & 7;
@@ -209,15 +209,13 @@ static void d_invalidate(struct cpu *c, unsigned line)
 
 static bool d_fill(struct cpu *c, unsigned line, uint64_t va, uint64_t pa)
 {
-	uint8_t tmp[32];
 	unsigned n = 1u << c->dshift;
 
 	pa &= ~(uint64_t)(n - 1);
 	d_writeback(c, line);
 	d_invalidate(c, line);
-	if (!lower_fill(c, pa, va, tmp, n, false))
+	if (!lower_fill(c, pa, va, c->ddata + ((size_t)line << c->dshift), n, false))
 		return false;
-	cpu_copy_line(c->ddata + ((size_t)line << c->dshift), tmp, n);
 	c->dptag[line] = pa;
 	return true;
 }
@@ -269,13 +267,11 @@ static void i_decode(struct cpu *c, unsigned line, uint64_t va)
 static bool i_fill(struct cpu *c, unsigned line, uint64_t va, uint64_t pa)
 {
 	unsigned n = 1u << c->ishift;
-	uint8_t tmp[32];
 
 	pa &= ~(uint64_t)(n - 1);
 	i_invalidate(c, line);
-	if (!lower_fill(c, pa, va, tmp, n, true))
+	if (!lower_fill(c, pa, va, c->idata + ((size_t)line << c->ishift), n, true))
 		return false;
-	cpu_copy_line(c->idata + ((size_t)line << c->ishift), tmp, n);
 	c->iptag[line] = pa;
 	c->iline[line].op = NULL;
 	return true;

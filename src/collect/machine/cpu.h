@@ -93,7 +93,7 @@ struct cpu_tlb_entry {
 
 /* What the processor sees of the world. All addresses are physical. A fill or write-back is one
  * whole line; read and write are uncached, 1 to 8 bytes inside one doubleword; *val and val are
- * numbers, in the processor's byte order. False: bus error. */
+ * numbers, in the processor's byte order. False: bus error, and nothing was changed. */
 struct cpu_bus {
 	bool (*fill)(void *ctx, uint64_t pa, void *line, unsigned n, bool fetch);
 	bool (*writeback)(void *ctx, uint64_t pa, const void *line, unsigned n);

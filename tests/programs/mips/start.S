@@ -37,10 +37,19 @@ _start:
 begin:
 	jal	run
 	 nop
-done:	b	done
+done:
+#ifdef EXIT_AT				/* for measuring: a store that ends the simulation on some board */
+	li	$8, EXIT_WITH
+	li	$9, EXIT_AT
+	sw	$8, 0($9)
+#endif
+	b	done
 	 nop
 	.data
-rounds:	.word	4000
+#ifndef ROUNDS
+#define ROUNDS	4000
+#endif
+rounds:	.word	ROUNDS
 	.bss
 	.space	4096
 	.align	4
