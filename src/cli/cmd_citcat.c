@@ -144,6 +144,17 @@ static void put_replay(struct pm_result *r, const struct citcat_result *res)
 	pm_result_end(r);
 }
 
+static int show(const struct pm_result *r)
+{
+	struct pm_buf text = { 0 };
+	struct pm_err err = { 0 };
+
+	pm_result_text(r, 20, &text);
+	pm_report_save("-", &text, &err);
+	pm_buf_release(&text);
+	return pm_failed(&err) ? fail(&err) : 0;
+}
+
 static int replay(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -166,7 +177,6 @@ static int replay(int argc, char **argv)
 	};
 	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 1;
 	struct pm_result *r = pm_result_new();
-	struct pm_buf text = { 0 };
 	struct citcat_result res = { 0 };
 	struct pm_err err = { 0 };
 	struct citcat c = { 0 };
@@ -193,33 +203,17 @@ static int replay(int argc, char **argv)
 		fprintf(stderr, "%" PRIu64 " instructions, %" PRIu64 " interrupts, %" PRIu64 " bus transactions, %.3f s of CPU, %.1f MIPS\n",
 			res.instructions, res.interrupts, res.transactions, res.seconds,
 			(double)res.instructions / res.seconds / 1e6);
-		if (to.sims.n) {
-			pm_result_text(r, 20, &text);
-			pm_report_save("-", &text, &err);
-		}
+		if (to.sims.n)
+			ret = show(r);
 	}
 out:
 	if (pm_failed(&err))
 		ret = fail(&err);
-	pm_buf_release(&text);
 	pm_result_free(r);
 	pm_pipeline_free(o.trace);
 	tracer_free(res.tracer);
 	citcat_release(&c);
 	free(aes);
-	return ret;
-}
-
-static int verify_json(const struct citcat_verify *v, const char *path)
-{
-	struct pm_result *r = pm_result_new();
-	int ret;
-
-	pm_result_u64(r, "differences", 0, NULL);
-	pm_result_u64(r, "compared", v->compared, "records");
-	put_replay(r, &v->replay);
-	ret = traces_json(r, path);
-	pm_result_free(r);
 	return ret;
 }
 
@@ -236,26 +230,39 @@ static int verify(int argc, char **argv)
 		OPT_STR(0, "aes", &aes, "FILE", "replay this schedule"),
 		OPT_STR('o', "output", &to.out, "FILE", "also write the instruction trace"),
 		OPT_STR('t', "to", &to.format, "FORMAT", "its format (default: by the name)"),
+		OPT_LIST('s', "sim", &to.sims, "NAME:CONFIG", "a simulator or sink on it, as `pugmark sim` has them"),
 		OPT_STR(0, "json", &json, "FILE", "counts as JSON; '-' is standard output"),
 		OPT_END
 	};
 	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 0;
 	struct pm_pipeline *p = NULL;
 	struct pm_err err = { 0 };
+	struct pm_result *r = pm_result_new();
 	struct citcat_verify v = { 0 };
 
 	if (n != 1)
 		pm_opt_usage(&help, "expected one .cat file, found %d operands", n);
 	if (!ims != !aes)
 		pm_opt_usage(&help, "--ims and --aes belong together");
-	if (open_trace(&to, false, &p, &err) != PM_OK || citcat_verify(argv[0], ims, aes, p, &v, &err) != PM_OK ||
-	    (p && pm_pipeline_finish(p, NULL, &err) != PM_OK))
-		ret = fail(&err);
-	else if (json)
-		ret = verify_json(&v, json);
-	else
+	if (open_trace(&to, false, &p, &err) != PM_OK || citcat_verify(argv[0], ims, aes, p, &v, &err) != PM_OK)
+		goto out;
+	pm_result_u64(r, "differences", 0, NULL);
+	pm_result_u64(r, "compared", v.compared, "records");
+	put_replay(r, &v.replay);
+	if (p && pm_pipeline_finish(p, r, &err) != PM_OK)
+		goto out;
+	if (json) {
+		ret = traces_json(r, json);
+	} else {
 		printf("0 differences in %" PRIu64 " bus records; %" PRIu64 " instructions, %" PRIu64 " interrupts\n",
 		       v.compared, v.replay.instructions, v.replay.interrupts);
+		if (to.sims.n)
+			ret = show(r);
+	}
+out:
+	if (pm_failed(&err))
+		ret = fail(&err);
+	pm_result_free(r);
 	pm_pipeline_free(p);
 	tracer_free(v.replay.tracer);
 	return ret;

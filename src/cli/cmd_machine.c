@@ -160,7 +160,7 @@ static int machine_run_cmd(int argc, char **argv)
 		OPT_FLAG(0, "read-only", &readonly, "the disk refuses writes"),
 		OPT_STR(0, "load", &load, "FILE", "go on from a snapshot"),
 		OPT_HEAD("the machine"),
-		OPT_STR(0, "cpu", &cpu, "CPU", "r4400[,isa=mips32r2][,endian=big][,line=16][,l2=1M][,l2line=64][,caches=off]"),
+		OPT_STR(0, "cpu", &cpu, "CPU", "r4400; behind it ,isa=mips32r2 ,endian=big ,line=16 ,l2=1M ,l2line=64 ,caches=off"),
 		OPT_STR('m', "ram", &ram, "SIZE", "RAM, 1M to 496M (64M)"),
 		OPT_STR(0, "input", &input, "FILE", "what is typed at the console"),
 		OPT_FLAG('q', "quiet", &quiet, "do not show the console"),
