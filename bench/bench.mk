@@ -5,12 +5,15 @@ $(B)/bench/bench: bench/bench.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
 
-.PHONY: bench oracle
+.PHONY: bench oracle idtrace-tables
 ROUNDS ?= 5
 bench: all $(B)/bench/bench bench-formats	## measure against native, valgrind and qemu; ROUNDS=5, W='gzip cc1'
 	@bench/inputs $(B)/bench/data
 	@CC1=$$(gcc -print-prog-name=cc1) $(B)/bench/bench -n $(ROUNDS) -d $(B)/bench/data -p $(CURDIR)/$(B)/pugmark \
 		-j $(B)/bench/result.json $(BENCHFLAGS) $(W)
+
+idtrace-tables: all		## the IDtrace report's nine tables, today beside 1994 (minutes; Q=-q: small inputs)
+	@bench/idtrace-tables $(Q) $(CURDIR)/$(B)/pugmark
 
 oracle: check-build		## single-step real programs against the engine, minutes
 	$(B)/tests/run -v tests/oracle/compare-all
