@@ -22,8 +22,8 @@
  *
  * What is counted   An instruction counts when it completes; one that faults does not, unless it is
  * repeated after the fault was repaired: then once. A rep-prefixed string instruction counts once,
- * however many iterations it makes - none, too - and its iterations (each is a step of the
- * processor) are counted beside. A signal between two iterations makes the rest a new execution.
+ * when it completes, however many iterations it makes - none, too - and however often a fault or a signal
+ * came between them; its iterations (each is a step of the processor) are counted beside.
  * int3 and int1 complete. A system call completes when it returns; exit, a successful exec and
  * sigreturn count; one that the process dies in does not, except exit and exit_group.
  *
@@ -83,7 +83,6 @@ struct thread {
 	uint64_t pc;			/* of the instruction that the next step executes */
 	bool new_stop;			/* its first SIGSTOP is ptrace's, not the program's */
 	bool unsure;			/* the next SIGTRAP may come without an executed instruction */
-	bool in_rep;			/* the last step was an iteration that did not end it */
 	struct user_regs_struct regs;	/* at the last stop */
 };
 
@@ -534,7 +533,6 @@ static void join_image(struct thread *t, struct image *im)
 	t->number = ++im->threads;
 	t->stream = open_for(stream_prefix, t);
 	t->refs = open_for(refs_prefix, t);
-	t->in_rep = false;
 }
 
 static struct thread *find_thread(pid_t tid)
@@ -671,7 +669,7 @@ static void executed(struct thread *t, const struct user_regs_struct *now)
 		}
 	}
 	if (!hidden(t)) {
-		if (!t->in_rep) {
+		if (!again) {
 			in->count++;
 			t->image->instructions++;
 			if (t->stream && fwrite(&t->pc, 8, 1, t->stream) != 1)
@@ -689,7 +687,6 @@ static void executed(struct thread *t, const struct user_regs_struct *now)
 		if (t->refs)
 			put_refs(t, in);
 	}
-	t->in_rep = again;
 }
 
 static void step_all(pid_t first, int *result)
@@ -817,11 +814,9 @@ static void step_all(pid_t first, int *result)
 			if (completed && t->pc)
 				executed(t, &now);
 			else
-				t->in_rep = false;
-		} else {
+					} else {
 			deliver = sig;
-			t->in_rep = false;
-		}
+				}
 		if (deliver) {
 			signals_delivered++;
 			t->unsure = true;
