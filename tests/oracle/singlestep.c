@@ -813,10 +813,9 @@ static void step_all(pid_t first, int *result)
 			t->unsure = false;
 			if (completed && t->pc)
 				executed(t, &now);
-			else
-					} else {
+		} else {
 			deliver = sig;
-				}
+		}
 		if (deliver) {
 			signals_delivered++;
 			t->unsure = true;

@@ -85,11 +85,19 @@ int main(int argc, char **argv)
 	p = strdup(slurp("/proc/self/maps"));
 	for (line = strtok(p, "\n"); line; line = strtok(NULL, "\n")) {
 		unsigned long lo, hi;
+		unsigned long off;
 		char prot[8];
 
-		CHECK(sscanf(line, "%lx-%lx %7s", &lo, &hi, prot) == 3);
+		CHECK(sscanf(line, "%lx-%lx %7s %lx", &lo, &hi, prot, &off) == 4);
 		if ((uintptr_t)main >= lo && (uintptr_t)main < hi) {
+			char in_memory[64], in_file[64];
+			int exe = open("/proc/self/exe", O_RDONLY);
+
 			CHECK(!strcmp(prot, "r-xp") && strstr(line, path));
+			memcpy(in_memory, (void *)(uintptr_t)main, 64);
+			CHECK(pread(exe, in_file, 64, (off_t)((uintptr_t)main - lo + off)) == 64);
+			CHECK(!memcmp(in_memory, in_file, 64));
+			close(exe);
 			found++;
 		}
 		if (strstr(line, "[stack]"))
@@ -100,6 +108,25 @@ int main(int argc, char **argv)
 	CHECK(found == 1);
 	free(p);
 	SECTION("auxv, maps: good");
+
+	/* the file says what is mapped when it is read */
+	fd = open("/proc/self/maps", O_RDONLY);
+	for (int i = 0; i < 3; i++) {
+		char *at = mmap(NULL, 12288, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), want[64];
+		static char all[65536];
+		ssize_t n, k = 0;
+
+		CHECK(mprotect(at + 4096, 4096, PROT_READ) == 0);
+		CHECK(lseek(fd, 0, SEEK_SET) == 0);
+		while ((n = read(fd, all + k, sizeof all - 1 - (size_t)k)) > 0)
+			k += n;
+		all[k] = 0;
+		snprintf(want, sizeof want, "%lx-%lx r--p 00000000 00:00 0", (long)at + 4096, (long)at + 8192);
+		CHECK(strstr(all, want));
+		munmap(at, 12288);
+	}
+	close(fd);
+	SECTION("maps, read again: good");
 
 	/* its own code is what the file has */
 	fd = open("/proc/self/exe", O_RDONLY);

@@ -14,6 +14,8 @@
 #define NR_close 6
 #define NR_execve 11
 #define NR_lseek 19
+#define NR_readlink 85
+#define NR_ftruncate 93
 #define NR_getpid 20
 #define NR_kill 37
 #define NR_signal 48

@@ -264,6 +264,14 @@ static u64 hex(const char **p)
 	}
 }
 
+static u32 put_decimal(char *to, u32 v)
+{
+	u32 n = v > 9 ? put_decimal(to, v / 10) : 0;
+
+	to[n] = (char)('0' + v % 10);
+	return n + 1;
+}
+
 static u64 put_hex(char *to, u64 v)
 {
 	u32 digits = 8;
@@ -276,6 +284,25 @@ static u64 put_hex(char *to, u64 v)
 	return n;
 }
 
+/* The protection that the program has asked for at @at, 0: what the kernel says; up to where? */
+static u64 prot_at(u64 at, u32 *prot)
+{
+	u64 end = ~0ull;
+
+	*prot = 0;
+	for (u32 i = 0; i < rt_nranges; i++) {
+		const struct rt_range *r = &rt_ranges[i];
+
+		if (r->lo <= at && at < r->hi) {
+			*prot = r->prot;
+			return r->hi;
+		}
+		if (r->lo > at && r->lo < end)
+			end = r->lo;
+	}
+	return end;
+}
+
 /* One line of the kernel's, without what is ours, and with the protections that the program has
  * asked for: the kernel may have merged text, which it sees as not executable, with its neighbours. */
 static void put_maps_line(int out, const char *line, u64 n)
@@ -284,10 +311,13 @@ static void put_maps_line(int out, const char *line, u64 n)
 	u64 lo = hex(&p), hi = (p++, hex(&p)), off, at, end;
 	const char *perms = p + 1;
 	char head[80];
+	int file = 0;
 
 	p += 6;
 	off = hex(&p);
 	rest = p;
+	while (*p == ' ' || *p == ':' || (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'))
+		file |= *p != ' ' && *p != ':' && *p != '0', p++;	/* device and inode */
 	if (rt_is_ours(lo, hi - lo))
 		return;
 	for (const char *q = rest; q + 8 < line + n; q++)	/* code caches: "/memfd:pugmark-..." */
@@ -298,17 +328,15 @@ static void put_maps_line(int out, const char *line, u64 n)
 		u64 k = 0;
 		u32 prot = 0;
 
-		end = hi;
-		for (u32 i = 0; i < rt_nranges; i++) {
-			const struct rt_range *r = &rt_ranges[i];
+		end = prot_at(at, &prot);
+		if (end > hi)
+			end = hi;
+		for (u32 next; end < hi; ) {	/* what the kernel would have merged */
+			u64 behind = prot_at(end, &next);
 
-			if (r->lo <= at && at < r->hi) {
-				prot = r->prot;
-				end = r->hi < hi ? r->hi : hi;
+			if (next != prot)
 				break;
-			}
-			if (r->lo > at && r->lo < end)
-				end = r->lo;
+			end = behind < hi ? behind : hi;
 		}
 		k += put_hex(head + k, at);
 		head[k++] = '-';
@@ -319,34 +347,29 @@ static void put_maps_line(int out, const char *line, u64 n)
 		head[k++] = prot ? 'x' : perms[2];
 		head[k++] = perms[3];
 		head[k++] = ' ';
-		k += put_hex(head + k, off ? off + (at - lo) : 0);
+		k += put_hex(head + k, file ? off + (at - lo) : 0);
 		rt_sys(NR_write, out, head, k);
 		rt_sys(NR_write, out, rest, line + n - rest);
 	}
 }
 
-/* A file with the program's own view of its mappings. */
-static int maps_file(u64 flags)
+/* The program's own view of its mappings, into file @out. */
+static int write_maps(int out)
 {
 	static const char path[] = "/proc/self/maps";
 	char buf[2048];
 	u64 n = 0;
-	long in = rt_sys(NR_open, path, 02000000, 0), out, r;
+	long in = rt_sys(NR_open, path, 02000000, 0), r;
 
 	if (in < 0)
 		return (int)in;
-	out = rt_sys(NR_memfd_create, "maps", flags & 02000000 ? 1 : 0);
-	if (out < 0) {
-		rt_sys(NR_close, in);
-		return (int)out;
-	}
 	while ((r = rt_sys(NR_read, in, buf + n, sizeof buf - n)) > 0) {
 		u64 start = 0;
 
 		n += (u64)r;
 		for (u64 i = 0; i < n; i++)
 			if (buf[i] == '\n') {
-				put_maps_line((int)out, buf + start, i + 1 - start);
+				put_maps_line(out, buf + start, i + 1 - start);
 				start = i + 1;
 			}
 		if (!start && n == sizeof buf)		/* a line longer than the buffer */
@@ -356,7 +379,57 @@ static int maps_file(u64 flags)
 	}
 	rt_sys(NR_close, in);
 	rt_sys(NR_lseek, out, 0, 0);
-	return (int)out;
+	return 0;
+}
+
+/* As the kernel's, the file says what is mapped when it is read from its beginning; what may be one of
+ * these files is remembered by its number, and known by its name. */
+static int maps_fds[16];			/* + 1 */
+static const char maps_name[] = "pugmark-maps";
+
+static int maps_file(u64 flags)
+{
+	int out = (int)rt_sys(NR_memfd_create, maps_name, flags & 02000000 ? 1 : 0), r;
+
+	if (out < 0)
+		return out;
+	r = write_maps(out);
+	if (r < 0) {
+		rt_sys(NR_close, out);
+		return r;
+	}
+	for (u32 i = 0; i < NR_OF(maps_fds); i++)
+		if (!maps_fds[i] || i == NR_OF(maps_fds) - 1) {
+			maps_fds[i] = out + 1;
+			break;
+		}
+	return out;
+}
+
+static void refresh_maps(int fd)
+{
+	static const char dir[] = "/proc/self/fd/", prefix[] = "/memfd:";
+	char path[32], name[sizeof prefix + sizeof maps_name];
+	u32 i = 0, n = 0;
+
+	while (i < NR_OF(maps_fds) && maps_fds[i] != fd + 1)
+		i++;
+	if (i == NR_OF(maps_fds))
+		return;
+	for (const char *q = dir; *q; q++)
+		path[n++] = *q;
+	n += put_decimal(path + n, (u32)fd);
+	path[n] = 0;
+	n = (u32)rt_sys(NR_readlink, path, name, sizeof name - 1);
+	name[sizeof prefix + sizeof maps_name - 2] = 0;
+	if (n != sizeof name - 1 || !equal(name + sizeof prefix - 1, maps_name)) {
+		maps_fds[i] = 0;			/* somebody else has the number now */
+		return;
+	}
+	if (rt_sys(NR_lseek, fd, 0, 1) == 0) {
+		rt_sys(NR_ftruncate, fd, 0);
+		write_maps(fd);
+	}
 }
 
 /* ---- seccomp ------------------------------------------------------------------------------------ */
@@ -533,6 +606,9 @@ static int dispatch(struct rt_block *b)
 			RET = (word)do_seccomp(b, ARG0 == 1, ARG1, ARG2);
 			return 0;
 		}
+		return 1;
+	case NR_read:
+		refresh_maps((int)ARG0);
 		return 1;
 	case NR_open:
 		if (is_maps(b, ARG0)) {

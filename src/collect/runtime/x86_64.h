@@ -48,6 +48,8 @@
 #define NR_clone3 435
 #define NR_memfd_create 319
 #define NR_lseek 8
+#define NR_ftruncate 77
+#define NR_readlink 89
 #define NR_openat2 437
 
 enum { G_R8, G_R9, G_R10, G_R11, G_R12, G_R13, G_R14, G_R15, G_RDI, G_RSI, G_RBP, G_RBX, G_RDX,
