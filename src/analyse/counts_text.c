@@ -5,6 +5,7 @@
 
 #include "analyse/counts_text.h"
 #include "isa/x86/form.h"
+#include "pugmark/pugmark.h"
 
 struct at {
 	uint64_t pc, count;
@@ -44,7 +45,7 @@ static void add_piece(struct pm_forms *forms, const struct pm_counts_process *p,
 
 enum pm_status pm_counts_write(const struct pm_counts *c, const char *prefix, struct pm_err *err)
 {
-	struct pm_forms *forms = pm_forms_new(false);
+	struct pm_forms *forms[2] = { pm_forms_new(false), pm_forms_new(true) };
 	enum pm_status st = PM_OK;
 
 	for (size_t i = 0; i < c->nprocess && st == PM_OK; i++) {
@@ -56,7 +57,7 @@ enum pm_status pm_counts_write(const struct pm_counts *c, const char *prefix, st
 		FILE *f;
 
 		for (size_t j = 0; j < c->process[i].npiece; j++)
-			add_piece(forms, &c->process[i], j, &sum);
+			add_piece(forms[c->process[i].isa == PM_ISA_X86_32], &c->process[i], j, &sum);
 		v = pm_alloc((sum.n + 1) * sizeof *v);
 		for (size_t j = 0; pm_map_next(&sum, &j, &key, &val); )
 			v[n++] = (struct at){ key, val };
@@ -72,6 +73,7 @@ enum pm_status pm_counts_write(const struct pm_counts *c, const char *prefix, st
 		free(v);
 		pm_map_release(&sum);
 	}
-	pm_forms_free(forms);
+	pm_forms_free(forms[0]);
+	pm_forms_free(forms[1]);
 	return st;
 }

@@ -658,7 +658,10 @@ static void executed(struct thread *t, const struct user_regs_struct *now)
 	if (in->flags & PUSHF) {
 		/* The trap flag on the stack is ours; the program must not see or restore it. */
 		uint64_t word = 0;
-		unsigned size = t->regs.rsp - now->rsp == 2 ? 2 : 8;
+		unsigned size = (unsigned)(t->regs.rsp - now->rsp);	/* 2, 4 or 8 */
+
+		if (size > 8)
+			size = 8;
 
 		if (peek(t->tid, now->rsp, &word, size) == size && word & 0x100) {
 			struct iovec local = { &word, size }, remote = { (void *)(uintptr_t)now->rsp, size };

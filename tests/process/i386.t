@@ -10,6 +10,8 @@ $ "$TESTS/process/both" i386/jumps
 > equal: status 0, 6 lines
 $ "$TESTS/process/both" i386/jumps-stripped
 > equal: status 0, 6 lines
+$ "$TESTS/process/both" i386/smc
+> equal: status 0, 12 lines
 $ "$TESTS/process/both" i386/dl
 > equal: status 0, 1 lines
 $ "$TESTS/process/both" i386/self

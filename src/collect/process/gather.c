@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "collect/process/session.h"
+#include "pugmark/pugmark.h"
 
 static void add_count(struct counts_of *c, uint32_t block, uint64_t count)
 {
@@ -260,6 +261,7 @@ void gather_process(struct session *s, struct proc *p)
 		.program = pm_arena_strdup(&out->mem, p->program ? p->program : "?"),
 		.status = p->status, .signal = p->signal, .execed = p->execed,
 		.incomplete = !p->execed && !p->clean_exit, .unknown = p->unknown,
+		.isa = sp->i386 ? PM_ISA_X86_32 : PM_ISA_X86_64,
 	};
 	count = pm_alloc((sp->nblock + 1) * sizeof *count);
 	cut = pm_alloc((sp->nblock + 1) * sizeof *cut);
