@@ -7,10 +7,11 @@ $(B)/bench/bench: bench/bench.c
 
 .PHONY: bench oracle idtrace-tables
 ROUNDS ?= 5
-bench: all $(B)/bench/bench bench-formats	## measure against native, valgrind and qemu; ROUNDS=5, W='gzip cc1'
+bench: all $(B)/bench/bench	## measure against native, valgrind and qemu; ROUNDS=5, W='gzip cc1'
 	@bench/inputs $(B)/bench/data
 	@CC1=$$(gcc -print-prog-name=cc1) $(B)/bench/bench -n $(ROUNDS) -d $(B)/bench/data -p $(CURDIR)/$(B)/pugmark \
 		-j $(B)/bench/result.json $(BENCHFLAGS) $(W)
+	@$(MAKE) --no-print-directory bench-formats
 
 idtrace-tables: all		## the IDtrace report's nine tables, today beside 1994 (minutes; Q=-q: small inputs)
 	@bench/idtrace-tables $(Q) $(CURDIR)/$(B)/pugmark

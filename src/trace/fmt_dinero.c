@@ -336,7 +336,7 @@ static int bin_probe(const uint8_t *head, size_t n)
 		const uint8_t *p = head + 8 * i;
 		unsigned size = pm_get16(p + 4);
 
-		if (p[6] > 5 || p[7] || size > 64 || (!size && p[6] < 4))
+		if (p[6] > 5 || p[7] || size > 4096 || (!size && p[6] < 4))
 			return 0;
 	}
 	return 20 + 6 * (int)(records < 16 ? records : 16);
