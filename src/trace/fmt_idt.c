@@ -19,6 +19,7 @@
  * from the .blk: lengths and classes, and bytes if `binary=FILE` names the program. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "trace/group.h"
 #include "trace/idt_files.h"
@@ -63,19 +64,31 @@ struct idt_reader {
 	uint64_t insns;
 };
 
-/* "x.trc.gz" -> "x.blk"; NULL if the name gives no hint. */
-static char *companion(const char *path, bool wide)
+static const char *const kind_name[] = { "branch", "cache", "execution" };
+
+/* "x.trc.gz" -> "x.blk", or with what else than a block table is beside it. */
+static char *companion_of(const char *path, bool wide, const char *suffix)
 {
 	size_t n = strlen(path), cut = 0;
-	char *s = pm_alloc(n + 8);
+	char *s = pm_alloc(n + 16);
 	const char *from = wide ? ".trc64" : ".trc";
 
 	memcpy(s, path, n);
 	for (size_t i = 0; i + strlen(from) <= n; i++)
 		if (!memcmp(s + i, from, strlen(from)) && (!s[i + strlen(from)] || s[i + strlen(from)] == '.'))
 			cut = i;
-	strcpy(s + (cut ? cut : n), wide ? ".blk64" : ".blk");
+	strcpy(s + (cut ? cut : n), suffix);
 	return s;
+}
+
+static char *companion(const char *path, bool wide)
+{
+	return companion_of(path, wide, wide ? ".blk64" : ".blk");
+}
+
+static char *info_path(const char *path, bool wide)
+{
+	return companion_of(path, wide, wide ? ".trc64.info" : ".trc.info");
 }
 
 /* What is known of the code's bytes: files and where they are mapped. */
@@ -249,6 +262,35 @@ static enum pm_status open_exec(struct idt_reader *r, const struct pm_read_opts 
 	return st;
 }
 
+/* What NAME.trc.info says, if it is there: the line size. That it is about this trace is checked. */
+static enum pm_status read_info(const char *trace, enum kind kind, bool wide, uint64_t *line, struct pm_err *err)
+{
+	char *path = info_path(trace, wide);
+	struct pm_buf raw = { 0 };
+	struct pm_err inner = { 0 };
+	struct idt_info info;
+	enum pm_status st = PM_OK;
+
+	if (access(path, F_OK)) {
+		free(path);
+		return PM_OK;
+	}
+	if (idt_slurp(path, &raw, &inner) == PM_ERR ||
+	    idt_info_parse((const char *)raw.p, raw.n, &info, &inner) == PM_ERR)
+		st = beside("description", path, &inner, err);
+	else if (*info.kind && strcmp(info.kind, kind_name[kind]))
+		st = pm_fail_file(err, "its description '%.60s' says that it is a trace of kind %s, not %s", path,
+				  info.kind, kind_name[kind]);
+	else if (info.word && info.word != (wide ? 8u : 4u))
+		st = pm_fail_file(err, "its description '%.60s' says that its words have %u bytes, not %u", path,
+				  info.word, wide ? 8u : 4u);
+	else if (info.line_size)
+		*line = info.line_size;
+	pm_buf_release(&raw);
+	free(path);
+	return st;
+}
+
 static void *idt_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
 		      struct pm_err *err, enum kind kind, bool wide)
 {
@@ -259,6 +301,8 @@ static void *idt_open(struct pm_input *in, const struct pm_read_opts *o, uint32_
 	const char *v;
 
 	if (pm_fmt_options_check(o->options, known[kind], err) != PM_OK)
+		return NULL;
+	if (o->path && read_info(o->path, kind, wide, &line, err) == PM_ERR)
 		return NULL;
 	v = pm_fmt_option(o->options, "line", buf, sizeof buf);
 	if (v && (!pm_num(v, strlen(v), &line) || !line || line & (line - 1) || line > 32768)) {
@@ -586,7 +630,7 @@ struct idt_writer {
 	enum kind kind;
 	bool wide, rep;
 	uint64_t line_mask;
-	char *blk_path;
+	char *blk_path, *info_path;	/* NULL: none is written */
 
 	/* the block being put together */
 	struct idt_insn insn[IDT_MAX_INSNS];
@@ -1037,13 +1081,14 @@ static void idt_free(void *self)
 	free(w->targ);
 	free(w->form);
 	free(w->blk_path);
+	free(w->info_path);
 	free(w);
 }
 
 static void *idt_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err,
 			enum kind kind, bool wide)
 {
-	static const char *const known[] = { "", "line rep", "blk" };
+	static const char *const known[] = { "info", "line rep info", "blk info" };
 	struct idt_writer *w;
 	uint64_t line = 16;
 	char buf[4096];
@@ -1068,6 +1113,14 @@ static void *idt_create(struct pm_output *out, const struct pm_write_opts *o, st
 	w->line_mask = ~(line - 1);
 	w->rep = pm_fmt_option(o->options, "rep", buf, sizeof buf);
 	w->g = (struct pm_grouper){ .group = exec_group, .other = exec_other, .self = w };
+	if (pm_fmt_option(o->options, "info", buf, sizeof buf)) {
+		if (!o->path) {
+			pm_fail_file(err, "info: a trace without a name has nothing beside it");
+			idt_free(w);
+			return NULL;
+		}
+		w->info_path = info_path(o->path, wide);
+	}
 	if (kind == EXEC) {
 		v = pm_fmt_option(o->options, "blk", buf, sizeof buf);
 		if (!v && !o->path) {
@@ -1098,12 +1151,45 @@ static enum pm_status idt_write(void *self, const struct pm_batch *b, struct pm_
 	return w->w.native ? exec_native(w, b, err) : pm_grouper_batch(&w->g, b, err);
 }
 
+static enum pm_status save(const char *path, const struct pm_buf *b, struct pm_err *err)
+{
+	struct pm_output *out = pm_output_open(path, err);
+	enum pm_status st;
+
+	if (!out)
+		return PM_ERR;
+	st = pm_output_write(out, b->p, b->n, err);
+	if (st == PM_OK)
+		st = pm_output_finish(out, err);
+	if (st == PM_ERR && pm_failed(err))
+		err->file = NULL;
+	pm_output_close(out);
+	return st;
+}
+
+static enum pm_status save_info(const struct idt_writer *w, struct pm_err *err)
+{
+	struct idt_info info = { .word = w->wide ? 8 : 4, .rep = w->kind == EXEC || w->rep || w->w.native };
+	struct pm_buf text = { 0 };
+	enum pm_status st;
+
+	strcpy(info.kind, kind_name[w->kind]);
+	if (w->kind == CACHE)
+		info.line_size = (unsigned)(~w->line_mask + 1);
+	if (w->kind == BRANCH)
+		info.rep = false;
+	idt_info_write(&info, &text);
+	st = save(w->info_path, &text, err);
+	pm_buf_release(&text);
+	return st;
+}
+
 static enum pm_status idt_finish(void *self, struct pm_err *err)
 {
 	struct idt_writer *w = self;
-	struct pm_output *out;
-	enum pm_status st;
 
+	if (w->info_path && save_info(w, err) == PM_ERR)
+		return PM_ERR;
 	if (w->kind == BRANCH)
 		return PM_OK;
 	if (w->kind == CACHE)
@@ -1113,16 +1199,7 @@ static enum pm_status idt_finish(void *self, struct pm_err *err)
 			return PM_ERR;
 		idt_blk_write(&w->blk, &w->native_blk);
 	}
-	out = pm_output_open(w->blk_path, err);
-	if (!out)
-		return PM_ERR;
-	st = pm_output_write(out, w->native_blk.p, w->native_blk.n, err);
-	if (st == PM_OK)
-		st = pm_output_finish(out, err);
-	if (st == PM_ERR && pm_failed(err))
-		err->file = NULL;
-	pm_output_close(out);
-	return st;
+	return save(w->blk_path, &w->native_blk, err);
 }
 
 /* ---- probing: walk the entries, see whether all tags belong to the kind ------------------------- */

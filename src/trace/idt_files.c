@@ -247,3 +247,66 @@ void idt_id_name(uint16_t id, bool wide, char *buf, size_t size)
 	}
 	snprintf(buf, size, "op 0x%04x", id);
 }
+
+/* ---- NAME.trc.info -------------------------------------------------------------------------------- */
+
+static bool info_value(const char *key, size_t nkey, const char *v, size_t n, struct idt_info *to)
+{
+	static const char *const kinds[] = { "branch", "cache", "execution", "profile" };
+	uint64_t num = 0;
+
+	if (nkey == 4 && !memcmp(key, "kind", 4)) {
+		for (size_t i = 0; i < NR(kinds); i++)
+			if (n == strlen(kinds[i]) && !memcmp(v, kinds[i], n)) {
+				strcpy(to->kind, kinds[i]);
+				return true;
+			}
+		return false;
+	}
+	if (nkey == 9 && !memcmp(key, "line_size", 9)) {
+		to->line_size = pm_num(v, n, &num) && num <= 32768 ? (unsigned)num : 0;
+		return num && num <= 32768 && !(num & (num - 1));
+	}
+	if (nkey == 4 && !memcmp(key, "word", 4)) {
+		to->word = pm_num(v, n, &num) && num <= 8 ? (unsigned)num : 0;
+		return num == 4 || num == 8;
+	}
+	if (nkey == 3 && !memcmp(key, "rep", 3)) {
+		to->rep = n == 1 && *v == '1';
+		return n == 1 && (*v == '0' || *v == '1');
+	}
+	return true;
+}
+
+enum pm_status idt_info_parse(const char *text, size_t n, struct idt_info *to, struct pm_err *err)
+{
+	uint64_t line = 1;
+
+	*to = (struct idt_info){ 0 };
+	for (const char *s = text, *end = text + n; s < end; line++) {
+		const char *nl = memchr(s, '\n', (size_t)(end - s)), *stop = nl ? nl : end;
+		const char *eq = memchr(s, '=', (size_t)(stop - s));
+		size_t len = (size_t)(stop - s);
+
+		if (len && *s != '#') {
+			if (!eq)
+				return pm_fail_text(err, line, "KEY=VALUE", s, len);
+			if (!info_value(s, (size_t)(eq - s), eq + 1, (size_t)(stop - eq) - 1, to))
+				return pm_fail_text(err, line, "kind=branch|cache|execution|profile, "
+						    "line_size=a power of two, word=4|8, rep=0|1", s, len);
+		}
+		s = stop + 1;
+	}
+	return PM_OK;
+}
+
+void idt_info_write(const struct idt_info *i, struct pm_buf *to)
+{
+	if (*i->kind)
+		pm_buf_printf(to, "kind=%s\n", i->kind);
+	if (i->line_size)
+		pm_buf_printf(to, "line_size=%u\n", i->line_size);
+	if (i->word)
+		pm_buf_printf(to, "word=%u\n", i->word);
+	pm_buf_printf(to, "rep=%d\ntool=pugmark\n", i->rep);
+}

@@ -54,6 +54,16 @@ bool idt_trailer_find(const uint8_t *p, size_t n, struct idt_trailer *to);
 /* The four bytes behind @p[0..n) that make the CRC-32 of all of it @want. */
 uint32_t idt_magic_fix(const uint8_t *p, size_t n, uint32_t want);
 
+/* What a trace does not say of itself, in a file beside it, NAME.trc.info: lines `key=value`, of which
+ * unknown ones are left alone. Nobody has to write one. */
+struct idt_info {
+	char kind[12];			/* "branch", "cache", "execution"; "" not said */
+	unsigned line_size, word;	/* bytes; word 4 or 8; 0 not said */
+	bool rep;			/* references of rep instructions have their own tags */
+};
+enum pm_status idt_info_parse(const char *text, size_t n, struct idt_info *to, struct pm_err *err);
+void idt_info_write(const struct idt_info *i, struct pm_buf *to);
+
 /* The whole file, unpacked if it is packed. */
 enum pm_status idt_slurp(const char *path, struct pm_buf *to, struct pm_err *err);
 /* The magic number of a file: the CRC-32 of its bytes. */

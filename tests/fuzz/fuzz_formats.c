@@ -6,7 +6,7 @@
 
 #include "formats_util.h"
 #include "fuzz/fuzz.h"
-#include "trace/idt.h"
+#include "trace/idt_files.h"
 
 /* In a fixed order, so that a corpus stays what it is when formats are added (at the end). */
 static const char *const name[] = {
@@ -23,6 +23,7 @@ static void idt_files(const uint8_t *p, size_t n)
 	struct idt_blk blk;
 	struct idt_cnt cnt;
 	struct idt_hints hints;
+	struct idt_info info;
 
 	for (int wide = 0; wide < 2; wide++) {
 		if (idt_blk_parse(p, n, wide, &blk, &err) == PM_OK) {
@@ -37,6 +38,8 @@ static void idt_files(const uint8_t *p, size_t n)
 			idt_cnt_release(&cnt);
 		memset(&err, 0, sizeof err);
 	}
+	idt_info_parse((const char *)p, n, &info, &err);
+	memset(&err, 0, sizeof err);
 	if (idt_hints_parse((const char *)p, n, &hints, &err) == PM_OK)
 		idt_hints_release(&hints);
 }

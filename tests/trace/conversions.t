@@ -122,6 +122,25 @@ $ pugmark convert -q -f idt-exec:binary=prog -t idt-exec64 d/ex-idt-exec.trc e.t
 >  00 00 00 00 00 00 00 00 49 44 54 36 34 00 00 00
 >  00 81 04 08 00 00 00 00 03 00 8b 00 02 01 a4 80
 >  02 fe e8 00 05 02 00 00
+# what a trace does not say itself can stand beside it: the line size here
+$ pugmark convert -q -t idt-cache:line=64,info d/ex-sample.kt i.trc && cat i.trc.info
+> kind=cache
+> line_size=64
+> word=4
+> rep=0
+> tool=pugmark
+$ gzip -k i.trc; pugmark dump i.trc.gz | grep line; pugmark dump -f idt-cache:line=32 i.trc | grep line
+> 0 line 0x8048100 64
+> 0 line 0x8048100 32
+$ echo kind=branch >i.trc.info; pugmark dump i.trc
+! pugmark: i.trc: its description 'i.trc.info' says that it is a trace of kind branch, not cache
+? 1
+$ echo line_size=48 >i.trc.info; pugmark dump i.trc
+! pugmark: i.trc: its description 'i.trc.info': 1: expected kind=branch|cache|execution|profile, line_size=a power of two, word=4|8, rep=0|1, found 'line_size=48'
+? 1
+$ pugmark convert -q -t idt-cache:info d/ex-sample.kt -
+! pugmark: standard output: info: a trace without a name has nothing beside it
+? 1
 # refusals
 $ pugmark convert d/lackey-34.txt y.trace
 ! pugmark: lackey traces hold no micro-ops; writing Penn traces needs them
