@@ -5,28 +5,122 @@
  *   ramulator:cpu    "BUBBLES READ [WRITE-BACK]"     numbers decimal or 0x
  *   ramulator:ref    "BUBBLES ADDRESS R|W"           the unfiltered form
  *   ramulator2       "LD 0x12340", "ST 4096"         one blank
+ *   ramulator2:vector=A/B/...  "R 0,1,2,100,32"      where in the memory: channel, rank, ..., column
  *   dramsim3         "0x2000D5C0 READ  30"           upper-case hexadecimal, command, cycle
  *
  * Bubbles are the instructions between references that do not refer: counted when writing, the
  * private value of the reference when reading. A write-back is a write with PM_REF_COPYBACK.
+ * An address vector stands for the transaction whose number has these digits, the column's the last, in
+ * a number system whose bases are the sizes of the levels (what Ramulator 2 calls ChRaBaRoCo): as in its
+ * own mapping, an address beyond the memory's end begins again at its start. Without sizes the levels
+ * are large enough for any memory: see default_level.
  * Addresses from other formats are aligned to 64 bytes, the transaction (`align=N` changes it). */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "trace/text.h"
 
-enum dram_kind { RAM_DRAM, RAM_CPU, RAM_REF, RAM2, SIM3 };
+enum dram_kind { RAM_DRAM, RAM_CPU, RAM_REF, RAM2, RAM2_VECTOR, SIM3 };
 
 static const char *const dram_name[] = {
-	"ramulator", "ramulator:cpu", "ramulator:ref", "ramulator2", "dramsim3",
+	"ramulator", "ramulator:cpu", "ramulator:ref", "ramulator2", "ramulator2:vector", "dramsim3",
 };
+
+#define TRANSACTION	64		/* bytes */
+#define LEVELS_MAX	6
+
+/* The sizes of a memory's levels; with six of them there are bank groups in front of the banks. */
+struct levels {
+	uint64_t size[LEVELS_MAX];
+	unsigned n;			/* 5 or 6; 0: the first line tells */
+};
+static const struct levels default_level[2] = {
+	{ { 64, 16, 64, 1 << 20, 1 << 12 }, 5 }, { { 64, 16, 16, 64, 1 << 20, 1 << 12 }, 6 },
+};
+
+/* "1/2/8/65536/1024" */
+static bool parse_levels(const char *s, struct levels *l)
+{
+	uint64_t all = 1;
+
+	for (l->n = 0; *s; l->n++) {
+		size_t len = strcspn(s, "/");
+
+		if (l->n == LEVELS_MAX || !pm_num(s, len, &l->size[l->n]) || !l->size[l->n] ||
+		    __builtin_mul_overflow(all, l->size[l->n], &all) || all > UINT64_MAX / TRANSACTION)
+			return false;
+		s += len + (s[len] == '/');
+	}
+	return l->n >= LEVELS_MAX - 1;
+}
+
+static bool levels_sane(const struct levels *l)
+{
+	for (unsigned i = 0; l->n <= LEVELS_MAX && i < l->n; i++)
+		if (!l->size[i])
+			return false;
+	return l->n >= LEVELS_MAX - 1 && l->n <= LEVELS_MAX;
+}
+
+static bool vector_option(const char *options, struct levels *l, bool *is, struct pm_err *err)
+{
+	char buf[120];
+	const char *v = pm_fmt_option(options, "vector", buf, sizeof buf);
+
+	*is = v;
+	*l = (struct levels){ 0 };
+	if (!v || !*v || parse_levels(v, l))
+		return true;
+	pm_fail_file(err, "vector=%s: expected the sizes of 5 or 6 levels, as in 1/2/8/65536/1024", v);
+	return false;
+}
+
+static bool parse_vector(const char *s, size_t n, struct levels *l, uint64_t *addr)
+{
+	uint64_t digit[LEVELS_MAX], index = 0;
+	unsigned count = 0;
+
+	for (size_t at = 0; at <= n; count++) {
+		const char *comma = memchr(s + at, ',', n - at);
+		size_t len = comma ? (size_t)(comma - s) - at : n - at;
+
+		if (count == LEVELS_MAX || !pm_dec(s + at, len, &digit[count]))
+			return false;
+		at += len + 1;
+	}
+	if (!l->n && count >= LEVELS_MAX - 1)
+		*l = default_level[count - (LEVELS_MAX - 1)];
+	if (count != l->n)
+		return false;
+	for (unsigned i = 0; i < count; i++) {
+		if (digit[i] >= l->size[i])
+			return false;
+		index = index * l->size[i] + digit[i];
+	}
+	*addr = index * TRANSACTION;
+	return true;
+}
+
+static char *put_vector(char *p, uint64_t addr, const struct levels *l)
+{
+	uint64_t digit[LEVELS_MAX], index = addr / TRANSACTION;
+
+	for (unsigned i = l->n; i--; index /= l->size[i])
+		digit[i] = index % l->size[i];
+	for (unsigned i = 0; i < l->n; i++) {
+		if (i)
+			*p++ = ',';
+		p = pm_put_dec(p, digit[i]);
+	}
+	return p;
+}
 
 struct dram_line {
 	uint64_t bubbles, addr, back, cycle;
 	bool write, has_back;
 };
 
-static bool dram_parse(enum dram_kind kind, const char *s, size_t n, struct dram_line *d)
+static bool dram_parse(enum dram_kind kind, struct levels *l, const char *s, size_t n, struct dram_line *d)
 {
 	struct pm_tok t = { s, s + n };
 	const char *tok[4];
@@ -62,6 +156,11 @@ static bool dram_parse(enum dram_kind kind, const char *s, size_t n, struct dram
 			return false;
 		d->write = *tok[0] == 'S';
 		return pm_num(tok[1], len[1], &d->addr);
+	case RAM2_VECTOR:
+		if (count != 2 || len[0] != 1 || (*tok[0] != 'R' && *tok[0] != 'W'))
+			return false;
+		d->write = *tok[0] == 'W';
+		return parse_vector(tok[1], len[1], l, &d->addr);
 	case SIM3:
 		if (count != 3 || len[0] < 3 || tok[0][0] != '0' || (tok[0][1] | 32) != 'x')
 			return false;
@@ -78,6 +177,7 @@ struct dram_reader {
 	struct pm_builder b;
 	struct pm_stream stream;
 	enum dram_kind kind;
+	struct levels levels;
 	uint64_t cycle;
 	bool started, chosen;
 };
@@ -86,14 +186,18 @@ static void *dram_open(struct pm_input *in, const struct pm_read_opts *o, uint32
 		       struct pm_err *err, enum dram_kind kind)
 {
 	struct dram_reader *r;
+	struct levels levels;
+	bool vector;
 	char buf[8];
 
-	if (pm_fmt_options_check(o->options, kind == RAM_DRAM ? "dram cpu ref" : "", err) != PM_OK)
+	if (pm_fmt_options_check(o->options, kind == RAM_DRAM ? "dram cpu ref" : kind == RAM2 ? "vector" : "",
+				 err) != PM_OK || !vector_option(o->options, &levels, &vector, err))
 		return NULL;
 	r = pm_alloc(sizeof *r);
 	pm_lines_init(&r->l, in);
-	r->kind = kind;
-	r->chosen = kind != RAM_DRAM || pm_fmt_option(o->options, "dram", buf, sizeof buf);
+	r->kind = vector ? RAM2_VECTOR : kind;
+	r->levels = levels;
+	r->chosen = (kind != RAM_DRAM && kind != RAM2) || vector || pm_fmt_option(o->options, "dram", buf, sizeof buf);
 	if (pm_fmt_option(o->options, "cpu", buf, sizeof buf)) {
 		r->kind = RAM_CPU;
 		r->chosen = true;
@@ -119,7 +223,8 @@ static enum pm_status dram_next(void *self, const struct pm_batch **batch, struc
 {
 	static const char *const want[] = {
 		"'0xADDRESS R' or W", "'BUBBLES ADDRESS [WRITE-BACK]'", "'BUBBLES ADDRESS R' or W",
-		"'LD ADDRESS' or 'ST ADDRESS'", "'0xADDRESS READ CYCLE' or WRITE",
+		"'LD ADDRESS' or 'ST ADDRESS'", "'R N,N,N,N,N' or W, five or six numbers below their levels' sizes",
+		"'0xADDRESS READ CYCLE' or WRITE",
 	};
 	struct dram_reader *r = self;
 	struct pm_builder *b = &r->b;
@@ -137,18 +242,23 @@ static enum pm_status dram_next(void *self, const struct pm_batch **batch, struc
 		if (st == PM_END)
 			break;
 		if (!r->chosen) {
-			/* Ramulator has three forms and no mark: the first line tells */
+			/* Ramulator has three forms, Ramulator 2 two, and no mark: the first line tells */
 			r->chosen = true;
-			if (!dram_parse(RAM_DRAM, s, n, &d))
-				r->kind = dram_parse(RAM_REF, s, n, &d) ? RAM_REF : RAM_CPU;
+			if (r->kind == RAM2 && dram_parse(RAM2_VECTOR, &r->levels, s, n, &d))
+				r->kind = RAM2_VECTOR;
+			else if (r->kind == RAM_DRAM && !dram_parse(RAM_DRAM, NULL, s, n, &d))
+				r->kind = dram_parse(RAM_REF, NULL, s, n, &d) ? RAM_REF : RAM_CPU;
 		}
-		if (!dram_parse(r->kind, s, n, &d))
+		if (!dram_parse(r->kind, &r->levels, s, n, &d))
 			return pm_fail_text(err, r->l.line, want[r->kind], s, n);
 		if (!r->started) {
 			r->started = true;
-			pm_opaque_header(b, dram_name[r->kind], "", 0);
+			pm_opaque_header(b, dram_name[r->kind], &r->levels,
+					 r->kind == RAM2_VECTOR ? sizeof r->levels : 0);
 			if (r->kind == RAM_CPU || r->kind == RAM_REF)
 				pm_opaque_header(b, dram_name[RAM_DRAM], "", 0);
+			if (r->kind == RAM2_VECTOR)
+				pm_opaque_header(b, dram_name[RAM2], "", 0);
 		}
 		if (r->kind == SIM3 && (d.cycle != r->cycle || r->l.line == 1)) {
 			r->cycle = d.cycle;
@@ -182,6 +292,7 @@ static void *sim3_open(struct pm_input *in, const struct pm_read_opts *o, uint32
 struct dram_writer {
 	struct pm_plain w;
 	enum dram_kind kind;
+	struct levels levels;
 	bool chosen, timed, open;	/* open: a CPU line waits for its write-back */
 	uint64_t bubbles, pending_bubbles, pending, cycle, mask;
 };
@@ -190,11 +301,15 @@ static void *dram_create(struct pm_output *out, const struct pm_write_opts *o, s
 			 enum dram_kind kind)
 {
 	struct dram_writer *w;
-	uint64_t align = 64;
+	struct levels levels;
+	uint64_t align = TRANSACTION;
+	bool vector;
 	char buf[24];
 	const char *v;
 
-	if (pm_fmt_options_check(o->options, kind == RAM_DRAM ? "dram cpu ref align" : "align", err) != PM_OK)
+	if (pm_fmt_options_check(o->options, kind == RAM_DRAM ? "dram cpu ref align" : kind == RAM2 ?
+				 "vector align" : "align", err) != PM_OK ||
+	    !vector_option(o->options, &levels, &vector, err))
 		return NULL;
 	v = pm_fmt_option(o->options, "align", buf, sizeof buf);
 	if (v && (!pm_num(v, strlen(v), &align) || !align || align & (align - 1))) {
@@ -203,10 +318,11 @@ static void *dram_create(struct pm_output *out, const struct pm_write_opts *o, s
 	}
 	w = pm_alloc(sizeof *w);
 	w->w.out = out;
-	w->kind = kind;
+	w->kind = vector ? RAM2_VECTOR : kind;
+	w->levels = levels.n ? levels : default_level[0];
 	w->mask = ~(align - 1);
 	w->timed = o->facts & PM_HAS_TIME;
-	w->chosen = kind != RAM_DRAM || (o->options && *o->options);
+	w->chosen = (kind != RAM_DRAM && kind != RAM2) || (o->options && *o->options);
 	if (pm_fmt_option(o->options, "cpu", buf, sizeof buf))
 		w->kind = RAM_CPU;
 	else if (pm_fmt_option(o->options, "ref", buf, sizeof buf))
@@ -277,6 +393,11 @@ static char *dram_one(struct dram_writer *w, char *p, const struct pm_event *e, 
 		*p++ = ' ';
 		p = put_0x(p, addr);
 		break;
+	case RAM2_VECTOR:
+		*p++ = write ? 'W' : 'R';
+		*p++ = ' ';
+		p = put_vector(p, addr, &w->levels);
+		break;
 	case SIM3:
 		p += sprintf(p, "0x%llX %-5s %llu", (unsigned long long)addr, write ? "WRITE" : "READ",
 			     (unsigned long long)w->cycle);
@@ -293,11 +414,20 @@ static char *dram_put(void *self, char *p, const struct pm_batch *b, const struc
 		      struct pm_err *err)
 {
 	struct dram_writer *w = self;
+	const uint8_t *d;
 	size_t n;
 
 	switch (e->kind) {
 	case PM_EV_OPAQUE:
 		/* converted from itself, Ramulator's form stays what it was */
+		if (w->kind == RAM2 && !w->chosen && (d = pm_opaque_is(b, e, dram_name[RAM2_VECTOR], &n)) &&
+		    n == sizeof w->levels) {
+			struct levels l;
+
+			memcpy(&l, d, sizeof l);
+			w->kind = levels_sane(&l) ? RAM2_VECTOR : RAM2;
+			w->levels = l;
+		}
 		if (w->kind == RAM_DRAM && !w->chosen) {
 			if (pm_opaque_is(b, e, dram_name[RAM_CPU], &n))
 				w->kind = RAM_CPU;
@@ -331,7 +461,8 @@ static enum pm_status dram_write(void *self, const struct pm_batch *b, struct pm
 {
 	struct dram_writer *w = self;
 
-	return pm_plain_write(&w->w, w->kind <= RAM_REF ? dram_name[RAM_DRAM] : dram_name[w->kind], b, 160,
+	return pm_plain_write(&w->w, w->kind <= RAM_REF ? dram_name[RAM_DRAM] : w->kind == RAM2_VECTOR ?
+			      dram_name[RAM2] : dram_name[w->kind], b, 160,
 			      dram_put, err);
 }
 
@@ -367,12 +498,13 @@ static int dram_probe(const uint8_t *head, size_t n, enum dram_kind kind, int ba
 		const char *nl = memchr(s, '\n', (size_t)(end - s));
 		size_t len = (size_t)((nl ? nl : end) - s);
 		struct dram_line d;
+		struct levels levels = { 0 };
 
 		if (!nl && n >= PM_WINDOW)
 			break;
 		if (len && s[len - 1] == '\r')
 			len--;
-		if (!dram_parse(kind, s, len, &d) || (kind == RAM_DRAM && memcmp(s, "0x", 2)))
+		if (!dram_parse(kind, &levels, s, len, &d) || (kind == RAM_DRAM && memcmp(s, "0x", 2)))
 			return 0;
 		lines++;
 		s = nl ? nl + 1 : end;
@@ -392,7 +524,9 @@ static int ram_probe(const uint8_t *head, size_t n)
 
 static int ram2_probe(const uint8_t *head, size_t n)
 {
-	return dram_probe(head, n, RAM2, 32);
+	int plain = dram_probe(head, n, RAM2, 32);
+
+	return plain ? plain : dram_probe(head, n, RAM2_VECTOR, 32);
 }
 
 static int sim3_probe(const uint8_t *head, size_t n)
@@ -420,7 +554,7 @@ const struct pm_format pm_fmt_ramulator = {
 	.probe = ram_probe, .read = &ram_read, .write = &ram_write,
 };
 const struct pm_format pm_fmt_ramulator2 = {
-	.name = "ramulator2", .about = "Ramulator 2's load/store trace",
+	.name = "ramulator2", .about = "Ramulator 2's load/store trace; ramulator2:vector its read/write trace",
 	.plural = "Ramulator 2 traces", .suffixes = ".ramulator2",
 	.has = PM_HAS_REFS, .needs = PM_HAS_REFS,
 	.probe = ram2_probe, .read = &ram2_read, .write = &ram2_write,

@@ -83,6 +83,19 @@ $ pugmark convert -q -t oraclegeneral d/ramulator.ramulator - | od -An -tx1 -w24
 >  00 00 00 00 5a d1 48 00 00 00 00 00 40 00 00 00 ff ff ff ff ff ff ff ff
 >  01 00 00 00 5b f5 32 01 00 00 00 00 40 00 00 00 ff ff ff ff ff ff ff ff
 >  02 00 00 00 bc 51 d7 00 00 00 00 00 40 00 00 00 ff ff ff ff ff ff ff ff
+# address vectors: digits of the transaction's number
+$ pugmark convert -q -f ramulator2:vector=2/2/8/65536/1024 -t xdin d/vector.ramulator2 -
+! pugmark: d/vector.ramulator2:3: expected 'R N,N,N,N,N' or W, five or six numbers below their levels' sizes, found 'R 1,15,63,1048575,4095'
+? 1
+$ head -2 d/vector.ramulator2 >v2; pugmark convert -q -f ramulator2:vector=2/2/8/65536/1024 -t xdin v2 -
+> r a00640800 40
+> w 7ffffffc0 40
+$ pugmark convert -q -f ramulator2:vector=2/2/8/65536/1024 v2 v.xdin && pugmark convert -q -t ramulator2:vector=2/2/8/65536/1024 v.xdin - | cmp - v2
+$ pugmark convert -q -t ramulator2:vector=1/1/4/4/65536/1024 d/laplace.ref -
+> R 0,0,0,0,39563,497
+$ pugmark convert -q -t ramulator2:vector=1/2 d/laplace.ref -
+! pugmark: standard output: vector=1/2: expected the sizes of 5 or 6 levels, as in 1/2/8/65536/1024
+? 1
 $ pugmark convert -q -t byu-text:b2a d/ex-byu12.tr -
 > 0041f760 FETCH		 8	00	0	-1
 > 05e78900 MEMREAD	 8	00	0	313
