@@ -221,7 +221,11 @@ static enum pm_status feed(void *to, const struct pm_batch *b, struct pm_err *er
 enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b, struct pm_err *err)
 {
 	assert(p->started && !p->finished && b->stream);
-	return feed(p->stage, b, err);
+	/* numbers about what came before an error are worth having; half a file is not */
+	if (feed(p->stage, b, err) != PM_ERR)
+		return PM_OK;
+	p->partial = true;
+	return PM_ERR;
 }
 
 enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, struct pm_err *err)
@@ -234,8 +238,10 @@ enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, st
 		struct stage *s = p->stage + i;
 
 		if (s->ops && s->ops->finish &&
-		    s->ops->finish(s->self, &(struct pm_emit){ feed, s + 1 }, err) == PM_ERR)
+		    s->ops->finish(s->self, &(struct pm_emit){ feed, s + 1 }, err) == PM_ERR) {
 			worst = PM_ERR;
+			p->partial = true;
+		}
 	}
 	/* every sink gets its chance to save what it has, also after another one failed */
 	for (size_t i = 0; i < p->nsink; i++)
@@ -284,8 +290,7 @@ enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *sr
 		if (s != PM_OK)
 			break;
 	}
-	/* numbers about what came before an error are worth having; half a file is not */
-	p->partial = s == PM_ERR;
+	p->partial |= s == PM_ERR;
 	if (pm_pipeline_finish(p, r, err) == PM_ERR || s == PM_ERR)
 		return PM_ERR;
 	return PM_OK;
