@@ -447,7 +447,9 @@ static void put_refs(struct thread *t, const struct insn *in)
 				bit = size == 2 ? (int16_t)bit : size == 4 ? (int32_t)bit : bit;
 				a += (uint64_t)(bit >> (size == 2 ? 4 : size == 4 ? 5 : 6)) * size;
 			}
-			a &= amask;
+			if (o->visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN ||
+			    o->mem.base != ZYDIS_REGISTER_RSP)	/* 67 does not concern the stack */
+				a &= amask;
 			a += segment_base(r, o->mem.segment);
 			if (!size && zi->meta.category == ZYDIS_CATEGORY_XSAVE) {
 				unsigned eax, ebx, ecx, edx;

@@ -17,14 +17,14 @@
 struct one {
 	FILE *insns, *refs;
 	uint64_t pc;
-	int image, thread;
+	uint32_t pid;
+	int thread;			/* of the image before it, not the first of a new one */
 };
 
 struct steps {
 	char prefix[200];
 	struct one one[STREAMS];
-	struct { uint32_t pid; int image, threads; } process[STREAMS];
-	int nprocess, nimage;
+	int image[STREAMS];		/* of each stream */
 };
 
 static void *create(const char *config, struct pm_err *err)
@@ -35,24 +35,26 @@ static void *create(const char *config, struct pm_err *err)
 	return s;
 }
 
-static void begin(struct steps *s, struct one *o, const struct pm_stream *st, int thread)
+/* Streams have numbers in the order in which they begin, but reach us in another one: their files get
+ * their names at the end. */
+static void begin(struct steps *s, struct one *o, const struct pm_stream *st)
 {
 	char path[300];
-	int k = s->nprocess - 1;
 
-	while (k >= 0 && s->process[k].pid != st->pid)
-		k--;
-	if (k < 0 || !thread) {
-		k = s->nprocess++;
-		s->process[k].pid = st->pid;
-		s->process[k].image = ++s->nimage;
-	}
-	o->image = s->process[k].image;
-	o->thread = ++s->process[k].threads;
-	snprintf(path, sizeof path, "%s.s.%d.%d", s->prefix, o->image, o->thread);
+	o->pid = st->pid;
+	snprintf(path, sizeof path, "%s.s.stream%u", s->prefix, st->index);
 	o->insns = fopen(path, "w");
-	snprintf(path, sizeof path, "%s.d.%d.%d", s->prefix, o->image, o->thread);
+	snprintf(path, sizeof path, "%s.d.stream%u", s->prefix, st->index);
 	o->refs = fopen(path, "w");
+}
+
+static void name(const struct steps *s, char which, int stream, int image, int thread)
+{
+	char from[300], to[300];
+
+	snprintf(from, sizeof from, "%s.%c.stream%d", s->prefix, which, stream);
+	snprintf(to, sizeof to, "%s.%c.%d.%d", s->prefix, which, image, thread);
+	rename(from, to);
 }
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
@@ -60,15 +62,13 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	struct steps *s = self;
 	struct one *o = &s->one[b->stream->index % STREAMS];
 
-	if (!o->insns) {
-		int thread = 0;
-
-		for (size_t i = 0; i < b->n; i++)
-			thread |= b->ev[i].kind == PM_EV_THREAD;
-		begin(s, o, b->stream, thread);
-	}
+	if (!o->insns)
+		begin(s, o, b->stream);
 	for (const struct pm_event *ev = b->ev; ev < b->ev + b->n; ev++) {
 		switch (ev->kind) {
+		case PM_EV_THREAD:
+			o->thread = 1;
+			break;
 		case PM_EV_INSN:
 			o->pc = ev->addr;
 			fwrite(&ev->addr, 8, 1, o->insns);
@@ -87,11 +87,30 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 {
 	struct steps *s = self;
 
-	for (int i = 0; i < STREAMS; i++)
-		if (s->one[i].insns && (fclose(s->one[i].insns) | fclose(s->one[i].refs))) {
+	for (int i = 0; i < STREAMS; i++) {
+		struct one *o = &s->one[i];
+		int image = 0, thread = 1;
+
+		if (!o->insns)
+			continue;
+		if (fclose(o->insns) | fclose(o->refs)) {
 			snprintf(err->msg, sizeof err->msg, "cannot write %s", s->prefix);
 			return PM_ERR;
 		}
+		for (int k = 0; k <= i; k++) {
+			const struct one *p = &s->one[k];
+
+			if (!p->insns)
+				continue;
+			image += !p->thread;
+			if (p->pid == o->pid && !p->thread)
+				s->image[i] = image;
+			if (p->pid == o->pid)
+				thread = p->thread ? thread + 1 : 1;
+		}
+		name(s, 's', i, s->image[i], thread);
+		name(s, 'd', i, s->image[i], thread);
+	}
 	return PM_OK;
 }
 

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/opt.h"
+#include "transform/region.h"
+
+struct of_stream {
+	bool last_in;			/* the last block was let through */
+	uint64_t lost;
+};
+
+struct region {
+	struct pm_region r;
+	bool on;			/* between start and stop */
+	uint64_t done;			/* instructions of all streams so far */
+	uint64_t since;			/* ... when the region began */
+	uint64_t at[2];			/* addresses of start and stop, 0: not known */
+	uint32_t nobject;		/* that were asked for functions */
+	uint8_t *excluded;		/* by object: 1 no, 2 yes, 0 not looked at */
+	size_t cap_excluded;
+	struct of_stream *stream;
+	size_t nstream;
+	struct pm_event *ev;
+	size_t n, cap;
+};
+
+bool pm_point_parse(const char *s, struct pm_point *p)
+{
+	static const struct { const char *name; int number; } signals[] = {
+		{ "HUP", SIGHUP }, { "INT", SIGINT }, { "QUIT", SIGQUIT }, { "ILL", SIGILL }, { "TRAP", SIGTRAP },
+		{ "ABRT", SIGABRT }, { "BUS", SIGBUS }, { "FPE", SIGFPE }, { "USR1", SIGUSR1 },
+		{ "SEGV", SIGSEGV }, { "USR2", SIGUSR2 }, { "PIPE", SIGPIPE }, { "ALRM", SIGALRM },
+		{ "TERM", SIGTERM }, { "CHLD", SIGCHLD }, { "CONT", SIGCONT }, { "PROF", SIGPROF },
+		{ "VTALRM", SIGVTALRM }, { "IO", SIGIO }, { "WINCH", SIGWINCH },
+	};
+
+	*p = (struct pm_point){ 0 };
+	if (!strncmp(s, "SIG", 3)) {
+		p->kind = PM_POINT_SIGNAL;
+		for (size_t i = 0; i < NR(signals); i++)
+			if (!strcmp(s + 3, signals[i].name))
+				p->value = (uint64_t)signals[i].number;
+		return p->value || (pm_parse_u64(s + 3, &p->value) && p->value && p->value <= 64);
+	}
+	if (isdigit((unsigned char)*s)) {
+		p->kind = !strncmp(s, "0x", 2) ? PM_POINT_ADDRESS : PM_POINT_COUNT;
+		return pm_parse_u64(s, &p->value);
+	}
+	p->kind = PM_POINT_FUNCTION;
+	p->function = s;
+	return *s;
+}
+
+void *pm_region_new(const struct pm_region *r)
+{
+	struct region *x = pm_alloc(sizeof *x);
+
+	x->r = *r;
+	x->on = r->start.kind == PM_POINT_NONE;
+	if (r->start.kind == PM_POINT_ADDRESS)
+		x->at[0] = r->start.value;
+	if (r->stop.kind == PM_POINT_ADDRESS)
+		x->at[1] = r->stop.value;
+	return x;
+}
+
+static void put(struct region *x, const struct pm_event *ev)
+{
+	pm_grow(x->ev, x->n, x->cap);
+	x->ev[x->n++] = *ev;
+}
+
+/* Code that is new may hold the functions that were named. */
+static void look_at_objects(struct region *x, const struct pm_code *code)
+{
+	const struct pm_point *p[2] = { &x->r.start, &x->r.stop };
+
+	for (; x->nobject < code->nobject; x->nobject++)
+		for (int i = 0; i < 2; i++) {
+			const struct pm_object *o = &code->object[x->nobject];
+			uint64_t a;
+
+			if (p[i]->kind != PM_POINT_FUNCTION || x->at[i] || !x->r.find)
+				continue;
+			a = x->r.find(x->r.ctx, o->path, p[i]->function);
+			if (a)
+				x->at[i] = a + o->base;
+		}
+}
+
+static bool is_excluded(struct region *x, const struct pm_code *code, uint32_t object)
+{
+	const char *name;
+	uint8_t *v;
+
+	if (!x->r.exclude || !x->r.exclude[0] || object >= code->nobject)
+		return false;
+	while (object >= x->cap_excluded) {
+		x->excluded = pm_realloc(x->excluded, x->cap_excluded + 64);
+		memset(x->excluded + x->cap_excluded, 0, 64);
+		x->cap_excluded += 64;
+	}
+	v = &x->excluded[object];
+	if (*v)
+		return *v == 2;
+	*v = 1;
+	name = strrchr(code->object[object].path, '/');
+	name = name ? name + 1 : code->object[object].path;
+	for (const char *const *e = x->r.exclude; *e; e++) {
+		size_t n = strlen(*e);
+
+		if (!strncmp(name, *e, n) && (!name[n] || name[n] == '.' || name[n] == '-'))
+			*v = 2;
+	}
+	return *v == 2;
+}
+
+static void begin(struct region *x)
+{
+	if (!x->on)
+		x->since = x->done;
+	x->on = true;
+}
+
+/* The next instructions are [pc, end): does a point lie there? */
+static void points(struct region *x, uint64_t pc, uint64_t end)
+{
+	if (x->at[0] && pc <= x->at[0] && x->at[0] < end)
+		begin(x);
+	if (x->r.start.kind == PM_POINT_COUNT && !x->on && x->done >= x->r.start.value)
+		begin(x);
+	if (x->at[1] && pc <= x->at[1] && x->at[1] < end)
+		x->on = false;
+	if (x->r.stop.kind == PM_POINT_COUNT && x->done >= x->r.stop.value)
+		x->on = false;
+}
+
+static bool inside(const struct region *x)
+{
+	uint64_t n = x->done - x->since;
+
+	if (!x->on || n < x->r.after)
+		return false;
+	n -= x->r.after;
+	if (x->r.every)
+		n %= x->r.every;
+	return !x->r.length || n < x->r.length;
+}
+
+/* @n instructions are next: do they pass? */
+static bool pass(struct region *x, struct of_stream *st, bool excluded, uint64_t n)
+{
+	bool in = inside(x) && !excluded;
+
+	x->done += n;
+	if (in && st->lost) {
+		put(x, &(struct pm_event){ .kind = PM_EV_LOST, .id = PM_NONE, .value = st->lost });
+		st->lost = 0;
+	}
+	if (!in)
+		st->lost += n;
+	st->last_in = in;
+	return in;
+}
+
+static enum pm_status region_consume(void *self, const struct pm_batch *b, const struct pm_emit *to,
+				     struct pm_err *err)
+{
+	struct region *x = self;
+	struct pm_batch out = *b;
+	struct of_stream *st;
+
+	while (b->stream->index >= x->nstream) {
+		x->stream = pm_realloc(x->stream, (x->nstream + 64) * sizeof *x->stream);
+		memset(x->stream + x->nstream, 0, 64 * sizeof *x->stream);
+		x->nstream += 64;
+	}
+	st = &x->stream[b->stream->index];
+	if (b->code && x->nobject < b->code->nobject)
+		look_at_objects(x, b->code);
+	x->n = 0;
+	for (size_t i = 0; i < b->n; i++) {
+		const struct pm_event *ev = &b->ev[i];
+		const struct pm_insn *in;
+
+		switch (ev->kind) {
+		case PM_EV_BLOCK:
+			if (!b->code || ev->id >= b->code->nblock)
+				return pm_fail(err, 0, "block number %u is not in the code table", ev->id);
+			in = b->code->insn + b->code->block[ev->id].insn;
+			points(x, ev->addr, ev->value ? in[ev->value - 1].pc + 1 : ev->addr);
+			if (pass(x, st, is_excluded(x, b->code, in->object), ev->value))
+				put(x, ev);
+			break;
+		case PM_EV_INSN:
+			points(x, ev->addr, ev->addr + 1);
+			if (pass(x, st, b->code && ev->id < b->code->ninsn &&
+				 is_excluded(x, b->code, b->code->insn[ev->id].object), 1))
+				put(x, ev);
+			break;
+		case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY: case PM_EV_BRANCH:
+		case PM_EV_REP_ITER: case PM_EV_REP_END: case PM_EV_UOP: case PM_EV_LINE:
+		case PM_EV_REG_READ: case PM_EV_REG_WRITE:
+			if (st->last_in)
+				put(x, ev);
+			break;
+		case PM_EV_SIGNAL:
+			if (x->r.start.kind == PM_POINT_SIGNAL && ev->value == x->r.start.value)
+				begin(x);
+			else if (x->r.stop.kind == PM_POINT_SIGNAL && ev->value == x->r.stop.value)
+				x->on = false;
+			put(x, ev);
+			break;
+		default:
+			put(x, ev);
+			break;
+		}
+	}
+	if (!x->n)
+		return PM_OK;
+	out.ev = x->ev;
+	out.n = x->n;
+	return to->batch(to->to, &out, err);
+}
+
+static enum pm_status region_finish(void *self, const struct pm_emit *to, struct pm_err *err)
+{
+	(void)self;
+	(void)to;
+	(void)err;
+	return PM_OK;
+}
+
+static void region_destroy(void *self)
+{
+	struct region *x = self;
+
+	if (!x)
+		return;
+	free(x->excluded);
+	free(x->stream);
+	free(x->ev);
+	free(x);
+}
+
+const struct pm_transform_ops pm_region_ops = {
+	.name = "region",
+	.needs = PM_HAS_INSNS,
+	.flags = PM_SINK_BLOCKS,
+	.consume = region_consume,
+	.finish = region_finish,
+	.destroy = region_destroy,
+};
