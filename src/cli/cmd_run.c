@@ -80,7 +80,7 @@ int cmd_run(int argc, char **argv)
 	struct pm_run_opts o = { .cache_limit = 1ull << 30 };
 	struct outputs f = { 0 };
 	struct run_trace t = { .results = { .rows = 20, .top = 5, .to_stderr = true } };
-	const char *cache_limit = NULL;
+	const char *cache_limit = NULL, *wrong;
 	bool no_cache = false;
 	const struct pm_opt opts[] = {
 		OPT_HEAD("what to trace (default: nothing but how often each block ran)"),
@@ -95,6 +95,13 @@ int cmd_run(int argc, char **argv)
 		OPT_FLAG(0, "usual", &t.usual, "the usual simulators: mix, hot code, caches, predictors, heat..."),
 		OPT_LIST(0, "sink", &t.sinks, "SPEC", "a sink by name or ./plugin.so, with :CONFIG"),
 		OPT_FLAG(0, "discard", &t.discard, "nowhere: what is left is the cost of tracing"),
+		OPT_HEAD("which part of the run; instructions count for all threads together"),
+		OPT_STR(0, "start-at", &t.start_at, "POINT", "a function, 0xADDRESS, instruction number or SIGNAME"),
+		OPT_STR(0, "stop-at", &t.stop_at, "POINT", "likewise; what starts again later is traced again"),
+		OPT_U64(0, "after", &t.after, "N", "leave out the first N instructions"),
+		OPT_U64(0, "for", &t.length, "N", "then trace N instructions"),
+		OPT_U64(0, "every", &t.every, "N", "and do so again every N instructions"),
+		OPT_LIST(0, "exclude-lib", &t.exclude, "NAME", "leave out what happens in NAME (libc, libz...)"),
 		OPT_HEAD("results"),
 		OPT_STR('o', "output", &f.out, "FILE", "the report, or a trace if one is asked for, goes to FILE"),
 		OPT_STR(0, "report", &f.report, "FILE", "the same"),
@@ -126,8 +133,8 @@ int cmd_run(int argc, char **argv)
 		pm_opt_usage(&help, "--syntax wants att or intel, not '%s'", f.syntax);
 	if (cache_limit && !pm_parse_size(cache_limit, &o.cache_limit))
 		pm_opt_usage(&help, "--cache-limit wants a size, not '%s'", cache_limit);
-	if (t.branch + t.exec + !!t.cache > 1)
-		pm_opt_usage(&help, "--branch, --cache and --exec exclude each other");
+	if ((wrong = run_trace_wrong(&t)))
+		pm_opt_usage(&help, "%s", wrong);
 	if (f.out && f.report)
 		pm_opt_usage(&help, "-o and --report name the same file twice");
 	o.no_cache = no_cache;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyse/sims.h"
@@ -9,7 +10,33 @@
 #include "cli/traces.h"
 #include "trace/format.h"
 #include "trace/sinks.h"
+#include "elf/symbols.h"
 #include "transform/lines.h"
+#include "transform/region.h"
+
+static bool has_region(const struct run_trace *t)
+{
+	return t->start_at || t->stop_at || t->after || t->length || t->every || t->exclude.n;
+}
+
+const char *run_trace_wrong(const struct run_trace *t)
+{
+	struct pm_point p;
+	uint64_t line;
+
+	if (t->branch + t->exec + !!t->cache > 1)
+		return "--branch, --cache and --exec exclude each other";
+	if (t->cache && *t->cache && (!pm_parse_size(t->cache, &line) || line & (line - 1) || line < 4 ||
+				      line > 32768))
+		return "--cache wants a line size that is a power of two from 4 to 32768";
+	if ((t->start_at && !pm_point_parse(t->start_at, &p)) || (t->stop_at && !pm_point_parse(t->stop_at, &p)))
+		return "--start-at and --stop-at want a function, 0xADDRESS, a number of instructions or SIGNAME";
+	if (t->every && t->length > t->every)
+		return "--for cannot be more than --every";
+	if (has_region(t) && !run_trace_wanted(t))
+		return "regions are for traces: --branch, --cache or --exec";
+	return NULL;
+}
 
 bool run_trace_wanted(const struct run_trace *t)
 {
@@ -44,6 +71,29 @@ static void describe(struct pm_pipeline *p, const struct pm_run_opts *o)
 	pm_buf_release(&args);
 }
 
+static uint64_t find_function(void *ctx, const char *path, const char *name)
+{
+	struct pm_err err = { 0 };
+	struct pm_elf *e = pm_elf_open(path, NULL, &err);
+	struct pm_elf_range *v = NULL;
+	uint64_t found = 0;
+	size_t n;
+
+	(void)ctx;
+	if (!e)
+		return 0;
+	n = pm_elf_functions(e, &v);
+	for (size_t i = 0; i < n && !found; i++) {
+		struct pm_elf_function f;
+
+		if (pm_elf_function_at(e, v[i].lo, &f) && f.lo == v[i].lo && f.name && !strcmp(f.name, name))
+			found = f.lo;
+	}
+	free(v);
+	pm_elf_close(e);
+	return found;
+}
+
 /* Everything that the options ask for; *@facts: what the last sinks will see. */
 static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, struct pm_pipeline *p,
 			    uint32_t line, const void **cracker, uint32_t *facts, struct pm_err *err)
@@ -53,6 +103,17 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 
 	*facts = pm_run_facts(o->kind);
 	describe(p, o);
+	if (has_region(t)) {
+		struct pm_region r = { .after = t->after, .length = t->length, .every = t->every,
+				       .exclude = t->exclude.v, .nexclude = t->exclude.n,
+				       .find = find_function };
+
+		if (t->start_at)
+			pm_point_parse(t->start_at, &r.start);
+		if (t->stop_at)
+			pm_point_parse(t->stop_at, &r.stop);
+		pm_pipeline_transform(p, &pm_region_ops, pm_region_new(&r));
+	}
 	if (line) {
 		pm_pipeline_transform(p, &pm_lines_ops, pm_lines_new(line));
 		*facts = (*facts & ~pm_lines_ops.removes) | pm_lines_ops.adds;
@@ -124,11 +185,9 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	uint32_t facts = 0;
 
 	o->kind = t->branch ? XL_BRANCH : XL_EXEC;
-	if (t->cache && *t->cache && (!pm_parse_size(t->cache, &line) || line & (line - 1) || line < 4 ||
-				      line > 32768))
-		st = pm_fail(&err, 0, "--cache wants a line size that is a power of two from 4 to 32768, not '%s'",
-			     t->cache);
-	if (st == PM_OK && wants) {
+	if (t->cache && *t->cache)
+		pm_parse_size(t->cache, &line);
+	if (wants) {
 		p = pm_pipeline_new();
 		st = build(t, o, p, t->cache ? (uint32_t)line : 0, &cracker, &facts, &err);
 		if (st == PM_OK)

@@ -9,13 +9,18 @@
 
 struct run_trace {
 	bool branch, exec, count, dump, discard;
-	const char *cache;		/* line size, "" for 64; NULL: no cache trace */
+	const char *cache;		/* line size, "": 64; NULL: no cache trace */
 	bool usual;
 	const char *out, *format;
 	struct pm_opt_list sinks, sims;
 	struct results results;
+	const char *start_at, *stop_at;	/* points, see transform/region.h; NULL: none */
+	uint64_t after, length, every;
+	struct pm_opt_list exclude;
 };
 
+/* What is wrong with the options' values, NULL: nothing. */
+const char *run_trace_wrong(const struct run_trace *t);
 /* Does any of the options ask for a trace? */
 bool run_trace_wanted(const struct run_trace *t);
 /* Run; the exit status, or -1: as the program ended, of which *@status and *@signal tell. */

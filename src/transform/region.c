@@ -97,7 +97,7 @@ static bool is_excluded(struct region *x, const struct pm_code *code, uint32_t o
 	const char *name;
 	uint8_t *v;
 
-	if (!x->r.exclude || !x->r.exclude[0] || object >= code->nobject)
+	if (!x->r.nexclude || object >= code->nobject)
 		return false;
 	while (object >= x->cap_excluded) {
 		x->excluded = pm_realloc(x->excluded, x->cap_excluded + 64);
@@ -110,10 +110,10 @@ static bool is_excluded(struct region *x, const struct pm_code *code, uint32_t o
 	*v = 1;
 	name = strrchr(code->object[object].path, '/');
 	name = name ? name + 1 : code->object[object].path;
-	for (const char *const *e = x->r.exclude; *e; e++) {
-		size_t n = strlen(*e);
+	for (unsigned i = 0; i < x->r.nexclude; i++) {
+		size_t n = strlen(x->r.exclude[i]);
 
-		if (!strncmp(name, *e, n) && (!name[n] || name[n] == '.' || name[n] == '-'))
+		if (!strncmp(name, x->r.exclude[i], n) && (!name[n] || name[n] == '.' || name[n] == '-'))
 			*v = 2;
 	}
 	return *v == 2;

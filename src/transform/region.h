@@ -24,7 +24,8 @@ struct pm_point {
 struct pm_region {
 	struct pm_point start, stop;	/* a start that is met again after a stop begins anew */
 	uint64_t after, length, every;	/* instructions, from the start on; length 0: no end; every 0: once */
-	const char *const *exclude;	/* names of libraries as in their paths, up to a dot; NULL-terminated */
+	const char *const *exclude;	/* names of objects as in their paths, up to a dot or dash */
+	unsigned nexclude;
 	/* Address in the file of function @name of the object at @path; 0: it has none. */
 	uint64_t (*find)(void *ctx, const char *path, const char *name);
 	void *ctx;
