@@ -24,7 +24,7 @@
  * repeated after the fault was repaired: then once. A rep-prefixed string instruction counts once,
  * when it completes, however many iterations it makes - none, too - and however often a fault or a signal
  * came between them; its iterations (each is a step of the processor) are counted beside.
- * int3 and int1 complete. A system call completes when it returns; exit, a successful exec and
+ * int3, int1 and an into that traps complete. A system call completes when it returns; exit, a successful exec and
  * sigreturn count; one that the process dies in does not, except exit and exit_group.
  *
  * Address-space randomisation is off. A second run is equal only with equal arguments, environment
@@ -54,7 +54,7 @@
 
 #define XSTATE_MAX	16384
 
-enum { REP = 1, PUSHF = 2, VOLATILE = 4, SYSCALL = 8, STOPPER = 16 };
+enum { REP = 1, PUSHF = 2, VOLATILE = 4, SYSCALL = 8, STOPPER = 16, INTO = 32 };
 
 struct insn {
 	uint64_t pc, count, iterations;
@@ -217,6 +217,8 @@ static void classify(struct insn *in, bool wide)
 		in->flags |= SYSCALL;
 	if (*b == 0xcc || *b == 0xf1 || (*b == 0xcd && b + 1 < end && b[1] == 3))
 		in->flags |= STOPPER;
+	if (*b == 0xce && !wide)
+		in->flags |= INTO;
 }
 
 static struct insn *insn_at(struct thread *t, uint64_t pc)
@@ -820,6 +822,8 @@ static void step_all(pid_t first, int *result)
 				executed(t, &now);
 		} else {
 			deliver = sig;
+			if (sig == SIGSEGV && now.rip == t->pc + 1 && insn_at(t, t->pc)->flags & INTO)
+				executed(t, &now);
 		}
 		if (deliver) {
 			signals_delivered++;
