@@ -4,6 +4,7 @@
 # Sources are found by folder (DESIGN: docs/ARCHITECTURE.md); nothing is listed by hand. Variables:
 #   CC=clang      another compiler
 #   SAN=1         address and undefined-behaviour sanitizers, in build-san/
+#   SAN=thread    the thread sanitizer, in build-tsan/
 #   WERROR=1      warnings are errors (CI)
 
 VERSION := 0.1.0
@@ -11,7 +12,7 @@ CC      ?= cc
 ifeq ($(origin CC),default)
 CC      := gcc
 endif
-B       := build$(if $(SAN),-san)$(if $(filter clang%,$(CC)),-clang)
+B       := build$(if $(SAN),-$(if $(filter thread,$(SAN)),tsan,san))$(if $(filter clang%,$(CC)),-clang)
 PREFIX  ?= /usr/local
 
 WARN    := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
@@ -20,7 +21,10 @@ OPT     ?= -O2 -g
 CFLAGS  += -std=gnu11 $(OPT) $(WARN) -Iinclude -Isrc -I$(B)/gen -DPM_VERSION='"$(VERSION)"' -D_GNU_SOURCE
 LDLIBS  += -lZydis -lZycore -lzstd -lisal -lz -llzma -lbz2 -ldw -lelf -lfdt -lm -ldl -lpthread
 LDFLAGS += -rdynamic
-ifdef SAN
+ifeq ($(SAN),thread)
+CFLAGS  += -fsanitize=thread
+LDFLAGS += -fsanitize=thread
+else ifdef SAN
 CFLAGS  += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 LDFLAGS += -fsanitize=address,undefined
 endif

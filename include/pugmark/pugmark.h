@@ -240,6 +240,7 @@ enum pm_sink_flag {
 						 * branches in program order */
 	PM_SINK_PER_STREAM	= 1 << 1,	/* one instance per stream; merge() joins them */
 	PM_SINK_WHOLE		= 1 << 2,	/* finish() only if the trace was read to its end */
+	PM_SINK_LIGHT		= 1 << 3,	/* consume() costs less than handing the batch to a thread */
 };
 
 struct pm_sink_ops {

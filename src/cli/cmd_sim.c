@@ -100,6 +100,7 @@ int cmd_sim(int argc, char **argv)
 	if (argc != 1)
 		pm_opt_usage(&help, argc ? "one FILE at a time" : "FILE is missing");
 	p = pm_pipeline_new();
+	pm_pipeline_threads(p, PM_THREADS_AUTO);
 	for (size_t i = 0; i < NR(by) && !s; i++)
 		s = add_all(p, by[i].name, &by[i].list, &nsim, &err);
 	if (!s && !nsim && !usual)

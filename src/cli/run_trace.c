@@ -189,6 +189,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 		pm_parse_size(t->cache, &line);
 	if (wants) {
 		p = pm_pipeline_new();
+		pm_pipeline_threads(p, PM_THREADS_AUTO);
 		st = build(t, o, p, t->cache ? (uint32_t)line : 0, &cracker, &facts, &err);
 		if (st == PM_OK)
 			st = pm_pipeline_start(p, pm_run_facts(o->kind), "live traces", &err);

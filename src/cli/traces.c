@@ -29,6 +29,7 @@ struct pm_pipeline *traces_pipeline(struct pm_source *src, const struct pm_forma
 {
 	struct pm_pipeline *p = pm_pipeline_new();
 
+	pm_pipeline_threads(p, PM_THREADS_AUTO);
 	if (strcmp(which->name, "pug")) {
 		pm_pipeline_info(p, "source", which->name);
 		return p;

@@ -3,21 +3,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "trace/expand.h"
+#include "trace/lane.h"
 #include "trace/pipeline.h"
 
 struct stage {				/* a transform, or the end of the line */
 	struct pm_pipeline *p;
-	const struct pm_transform_ops *ops;	/* NULL: the sinks that want what arrives here */
+	const struct pm_transform_ops *ops;	/* NULL: the sinks */
 	void *self;
-	bool expanded;			/* sinks: those that want blocks expanded */
 };
 
 struct sink {
 	const struct pm_sink_ops *ops;
 	void *self;
+	char *config;			/* PM_SINK_PER_STREAM: what makes another one; NULL: there is one */
+	void **part;			/* ... by stream */
+	size_t npart;
+	int lane;			/* -1: called by who pushes */
+};
+
+/* What one thread calls: a lane, or who pushes. */
+struct crew {
+	struct pm_pipeline *p;
+	int lane;
+	bool blocks, plain;		/* has sinks that want them as they are, or expanded */
+	void *expander;			/* NULL: nothing to expand */
 };
 
 struct pm_pipeline {
@@ -28,6 +41,10 @@ struct pm_pipeline {
 	struct stage *stage;			/* as run: with expanders, then the sinks */
 	size_t nstage, cap_stage;
 	bool started, finished, partial;
+	unsigned threads;
+	struct crew crew[PM_LANES_MAX + 1];	/* [0] is who pushes, the lanes follow */
+	unsigned ncrew;
+	struct pm_lanes *lanes;		/* NULL until the first batch */
 	char **info;				/* name, value, ..., NULL */
 	size_t ninfo;
 };
@@ -61,7 +78,30 @@ void pm_pipeline_sink(struct pm_pipeline *p, const struct pm_sink_ops *ops, void
 {
 	assert(!p->started);
 	pm_grow(p->sink, p->nsink, p->cap_sink);
-	p->sink[p->nsink++] = (struct sink){ ops, self };
+	p->sink[p->nsink++] = (struct sink){ .ops = ops, .self = self, .lane = -1 };
+}
+
+enum pm_status pm_pipeline_sink_new(struct pm_pipeline *p, const struct pm_sink_ops *ops, const char *config,
+				    struct pm_err *err)
+{
+	void *self = ops->create(config, err);
+
+	if (!self)
+		return pm_failed(err) ? PM_ERR : pm_fail_file(err, "the sink '%s' refused '%s'", ops->name, config);
+	pm_pipeline_sink(p, ops, self);
+	if (ops->flags & PM_SINK_PER_STREAM && ops->merge && !(ops->flags & PM_SINK_LIGHT))
+		p->sink[p->nsink - 1].config = pm_strdup(config);
+	return PM_OK;
+}
+
+void pm_pipeline_threads(struct pm_pipeline *p, unsigned n)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	assert(!p->started);
+	if (n == PM_THREADS_AUTO)
+		n = cpus > 1 ? (unsigned)cpus : 0;
+	p->threads = n < PM_LANES_MAX ? n : PM_LANES_MAX;
 }
 
 const struct pm_sink_ops *pm_pipeline_sink_at(const struct pm_pipeline *p, size_t i, void **self)
@@ -150,17 +190,49 @@ const char *pm_kind_name(enum pm_kind k)
 
 /* ---- running ---------------------------------------------------------------------------------- */
 
-static void add_stage(struct pm_pipeline *p, const struct pm_transform_ops *ops, void *self, bool expanded)
+static void add_stage(struct pm_pipeline *p, const struct pm_transform_ops *ops, void *self)
 {
 	pm_grow(p->stage, p->nstage, p->cap_stage);
-	p->stage[p->nstage++] = (struct stage){ p, ops, self, expanded };
+	p->stage[p->nstage++] = (struct stage){ p, ops, self };
+}
+
+/* Which thread calls which sink. */
+static void form_crews(struct pm_pipeline *p, uint32_t facts)
+{
+	unsigned busy = 0, next = 0, lanes;
+	bool split = false;
+
+	for (size_t i = 0; i < p->nsink; i++) {
+		busy += !(p->sink[i].ops->flags & PM_SINK_LIGHT);
+		split = split || p->sink[i].config;
+	}
+	lanes = split || busy > p->threads ? p->threads : busy;
+	p->ncrew = lanes + 1;
+	for (unsigned k = 0; k < p->ncrew; k++)
+		p->crew[k] = (struct crew){ .p = p, .lane = (int)k - 1 };
+	for (size_t i = 0; i < p->nsink; i++) {
+		struct sink *s = p->sink + i;
+		bool plain = facts & PM_HAS_BLOCKS && !(s->ops->flags & PM_SINK_BLOCKS);
+
+		if (lanes && !(s->ops->flags & PM_SINK_LIGHT))
+			s->lane = (int)(next++ % lanes);
+		for (unsigned k = 0; k < p->ncrew; k++) {
+			struct crew *c = p->crew + k;
+
+			if (c->lane != s->lane && !(s->config && k && lanes))
+				continue;
+			c->blocks = c->blocks || !plain;
+			c->plain = c->plain || plain;
+		}
+	}
+	for (unsigned k = 0; k < p->ncrew; k++)
+		if (p->crew[k].plain)
+			p->crew[k].expander = pm_expand_new();
 }
 
 enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const char *source_name,
 				 struct pm_err *err)
 {
-	bool plain = false;
-
 	assert(!p->started);
 	p->started = true;
 	if (!source_name)
@@ -170,52 +242,133 @@ enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const ch
 		const struct pm_transform_ops *ops = p->trans[i].ops;
 
 		if (facts & PM_HAS_BLOCKS && !(ops->flags & PM_SINK_BLOCKS)) {
-			add_stage(p, &pm_expand_ops, pm_expand_new(), false);
+			add_stage(p, &pm_expand_ops, pm_expand_new());
 			facts &= ~PM_HAS_BLOCKS;
 		}
-		add_stage(p, ops, p->trans[i].self, false);
+		add_stage(p, ops, p->trans[i].self);
 		p->trans[i].self = NULL;
 		if (check(facts, ops->needs, source_name, ops->name, err) != PM_OK) {
 			for (i++; i < p->ntrans; i++) {
-				add_stage(p, p->trans[i].ops, p->trans[i].self, false);
+				add_stage(p, p->trans[i].ops, p->trans[i].self);
 				p->trans[i].self = NULL;
 			}
 			return PM_ERR;
 		}
 		facts = (facts & ~ops->removes) | ops->adds;
 	}
-	for (size_t i = 0; i < p->nsink; i++) {
+	for (size_t i = 0; i < p->nsink; i++)
 		if (check(facts, p->sink[i].ops->needs, source_name, p->sink[i].ops->name, err) != PM_OK)
 			return PM_ERR;
-		plain = plain || !(p->sink[i].ops->flags & PM_SINK_BLOCKS);
-	}
-	/* Sinks that take blocks see the batch first, then it is expanded once for all others. */
-	add_stage(p, NULL, NULL, false);
-	if (plain && facts & PM_HAS_BLOCKS) {
-		add_stage(p, &pm_expand_ops, pm_expand_new(), false);
-		add_stage(p, NULL, NULL, true);
+	add_stage(p, NULL, NULL);
+	form_crews(p, facts);
+	return PM_OK;
+}
+
+/* Call the crew's sinks that want blocks, or those that do not. */
+static enum pm_status call(const struct crew *c, const struct pm_batch *b, bool plain, struct pm_err *err)
+{
+	struct pm_pipeline *p = c->p;
+
+	for (size_t i = 0; i < p->nsink; i++) {
+		struct sink *s = p->sink + i;
+		bool is_plain = c->expander && !(s->ops->flags & PM_SINK_BLOCKS);
+		void *self = s->self;
+
+		if (is_plain != plain)
+			continue;
+		if (s->config) {
+			if (c->lane != (p->ncrew > 1 ? (int)(b->stream->index % (p->ncrew - 1)) : -1))
+				continue;
+			self = s->part[b->stream->index];
+		} else if (s->lane != c->lane) {
+			continue;
+		}
+		if (s->ops->consume(self, b, err) == PM_ERR)
+			return PM_ERR;
 	}
 	return PM_OK;
+}
+
+static enum pm_status call_plain(void *crew, const struct pm_batch *b, struct pm_err *err)
+{
+	return call(crew, b, true, err);
+}
+
+static enum pm_status crew_consume(struct crew *c, const struct pm_batch *b, struct pm_err *err)
+{
+	if (c->blocks && call(c, b, false, err) != PM_OK)
+		return PM_ERR;
+	if (!c->expander)
+		return PM_OK;
+	return pm_expand_ops.consume(c->expander, b, &(struct pm_emit){ call_plain, c }, err);
+}
+
+static enum pm_status lane_consume(void *p, unsigned lane, const struct pm_batch *b, struct pm_err *err)
+{
+	return crew_consume(((struct pm_pipeline *)p)->crew + 1 + lane, b, err);
+}
+
+/* The object of each sink that has one per stream, for stream @index. */
+static enum pm_status make_parts(struct pm_pipeline *p, uint32_t index, struct pm_err *err)
+{
+	for (size_t i = 0; i < p->nsink; i++) {
+		struct sink *s = p->sink + i;
+
+		if (!s->config || (index < s->npart && s->part[index]))
+			continue;
+		if (index >= s->npart) {
+			size_t n = (size_t)index * 2 + 64;
+
+			/* the array moves: everybody comes to rest */
+			if (p->lanes && pm_lanes_idle(p->lanes, err) != PM_OK)
+				return PM_ERR;
+			s->part = pm_realloc(s->part, n * sizeof *s->part);
+			memset(s->part + s->npart, 0, (n - s->npart) * sizeof *s->part);
+			s->npart = n;
+		}
+		s->part[index] = s->ops->create(s->config, err);
+		if (!s->part[index])
+			return pm_failed(err) ? PM_ERR :
+			       pm_fail_file(err, "'%s' refuses another stream", s->ops->name);
+	}
+	return PM_OK;
+}
+
+/* Lanes that have something to do with a batch of @stream. */
+static uint64_t lanes_for(const struct pm_pipeline *p, uint32_t stream)
+{
+	uint64_t which = 0;
+
+	for (size_t i = 0; i < p->nsink; i++) {
+		const struct sink *s = p->sink + i;
+
+		if (s->config)
+			which |= 1ull << stream % (p->ncrew - 1);
+		else if (s->lane >= 0)
+			which |= 1ull << s->lane;
+	}
+	return which;
 }
 
 static enum pm_status feed(void *to, const struct pm_batch *b, struct pm_err *err)
 {
 	struct stage *s = to;
 	struct pm_pipeline *p = s->p;
-	bool last;
 
 	if (s->ops)
 		return s->ops->consume(s->self, b, &(struct pm_emit){ feed, s + 1 }, err);
-	last = s + 1 == p->stage + p->nstage;
-	for (size_t i = 0; i < p->nsink; i++) {
-		const struct pm_sink_ops *ops = p->sink[i].ops;
-		bool blocks = ops->flags & PM_SINK_BLOCKS;
-
-		if (s->expanded ? !blocks : blocks || last)
-			if (ops->consume(p->sink[i].self, b, err) == PM_ERR)
-				return PM_ERR;
+	if (make_parts(p, b->stream->index, err) != PM_OK)
+		return PM_ERR;
+	if (p->ncrew > 1) {
+		/* the first batch starts the threads: whoever forks does so before */
+		if (!p->lanes)
+			p->lanes = pm_lanes_new(p->ncrew - 1, lane_consume, p);
+		if (!p->lanes)
+			return pm_fail_file(err, "no thread could be started");
+		if (pm_lanes_push(p->lanes, lanes_for(p, b->stream->index), b, err) != PM_OK)
+			return PM_ERR;
 	}
-	return last ? PM_OK : feed(s + 1, b, err);
+	return crew_consume(p->crew, b, err);
 }
 
 enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b, struct pm_err *err)
@@ -243,6 +396,21 @@ enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, st
 			p->partial = true;
 		}
 	}
+	if (p->lanes && pm_lanes_join(p->lanes, err) != PM_OK) {
+		p->partial = true;
+		worst = PM_ERR;
+	}
+	for (unsigned k = 0; k < p->ncrew; k++)
+		if (p->crew[k].expander &&
+		    pm_expand_ops.finish(p->crew[k].expander, &(struct pm_emit){ call_plain, p->crew + k },
+					 err) == PM_ERR) {
+			p->partial = true;
+			worst = PM_ERR;
+		}
+	for (size_t i = 0; i < p->nsink; i++)
+		for (size_t k = 0; k < p->sink[i].npart; k++)
+			if (p->sink[i].part[k])
+				p->sink[i].ops->merge(p->sink[i].self, p->sink[i].part[k]);
 	/* every sink gets its chance to save what it has, also after another one failed */
 	for (size_t i = 0; i < p->nsink; i++)
 		if (p->sink[i].ops->finish && !(p->partial && p->sink[i].ops->flags & PM_SINK_WHOLE) &&
@@ -255,6 +423,16 @@ void pm_pipeline_free(struct pm_pipeline *p)
 {
 	if (!p)
 		return;
+	pm_lanes_free(p->lanes);
+	for (unsigned k = 0; k < p->ncrew; k++)
+		pm_expand_ops.destroy(p->crew[k].expander);
+	for (size_t i = 0; i < p->nsink; i++) {
+		for (size_t k = 0; k < p->sink[i].npart; k++)
+			if (p->sink[i].part[k] && p->sink[i].ops->destroy)
+				p->sink[i].ops->destroy(p->sink[i].part[k]);
+		free(p->sink[i].part);
+		free(p->sink[i].config);
+	}
 	for (size_t i = 0; i < p->nstage; i++)
 		if (p->stage[i].ops && p->stage[i].ops->destroy)
 			p->stage[i].ops->destroy(p->stage[i].self);

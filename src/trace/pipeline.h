@@ -4,7 +4,12 @@
  * A pipeline is built from the sinks backwards: each stage is a struct pm_stage that passes batches
  * to `next`. pm_pipeline_check() compares the facts that the source offers (as changed by the
  * transforms) with what each sink needs, once, before the first batch, and fails with one sentence.
- * The expander (blocks -> instructions) is put in front of a sink without PM_SINK_BLOCKS. */
+ * The expander (blocks -> instructions) is put in front of a sink without PM_SINK_BLOCKS.
+ *
+ * With pm_pipeline_threads() sinks run on threads of their own (lane.h), one sink always on the same
+ * one; of a sink with PM_SINK_PER_STREAM there is an object for each stream, streams are spread over
+ * the threads, and the objects are merged in the order of the streams' numbers. Results are the same
+ * with any number of threads. Errors of such a sink come with a later push, or with finish. */
 #ifndef PM_TRACE_PIPELINE_H
 #define PM_TRACE_PIPELINE_H
 
@@ -51,6 +56,15 @@ const char *const *pm_pipeline_info_get(const struct pm_pipeline *p);	/* name, v
  * in which they were added, before all sinks. */
 void pm_pipeline_transform(struct pm_pipeline *p, const struct pm_transform_ops *ops, void *self);
 void pm_pipeline_sink(struct pm_pipeline *p, const struct pm_sink_ops *ops, void *self);
+
+/* The same for the object that @config describes; with PM_SINK_PER_STREAM it may become several. */
+enum pm_status pm_pipeline_sink_new(struct pm_pipeline *p, const struct pm_sink_ops *ops, const char *config,
+				    struct pm_err *err);
+/* How many threads sinks may have, besides the one that pushes; 0 (so it begins): none. Before start.
+ * PM_THREADS_AUTO: as many as there are processors, if there are several. From start to finish nobody
+ * else may touch the sinks' objects then. */
+#define PM_THREADS_AUTO	UINT32_MAX
+void pm_pipeline_threads(struct pm_pipeline *p, unsigned n);
 
 /* Sink @i in the order in which they were added, NULL behind the last; its object stays the pipeline's. */
 const struct pm_sink_ops *pm_pipeline_sink_at(const struct pm_pipeline *p, size_t i, void **self);

@@ -70,7 +70,6 @@ enum pm_status pm_sink_add(struct pm_pipeline *p, const char *spec, const struct
 	size_t n = colon ? (size_t)(colon - spec) : strlen(spec);
 	const struct pm_sink_ops *ops;
 	char name[1024];
-	void *self;
 
 	if (n >= sizeof name)
 		return pm_fail_file(err, "a sink's name of %zu bytes", n);
@@ -92,10 +91,5 @@ enum pm_status pm_sink_add(struct pm_pipeline *p, const char *spec, const struct
 	}
 	if (!ops)
 		return PM_ERR;
-	self = ops->create(colon ? colon + 1 : "", err);
-	if (!self)
-		return pm_failed(err) ? PM_ERR : pm_fail_file(err, "the sink '%s' refused '%s'", name,
-							       colon ? colon + 1 : "");
-	pm_pipeline_sink(p, ops, self);
-	return PM_OK;
+	return pm_pipeline_sink_new(p, ops, colon ? colon + 1 : "", err);
 }
