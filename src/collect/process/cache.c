@@ -7,7 +7,8 @@
  *
  *   struct cache_file   header; `sum` covers the header (with sum 0) and all sections but the two
  *                       that are mapped and looked at only when needed
- *   units, blocks, flows, links, relocations, entries (of the shadow; for outsiders), code
+ *   units, blocks, flows, links, relocations, entries (of the shadow; for outsiders), code; `used`,
+ *                       a bit for each page of the shadow: has any run needed an entry of it?
  *   map                 with a checksum of its own; looked at when a signal or fault arrives
  *   hash                block numbers by address; a wrong one finds nothing, as blocks say their pc
  *
@@ -29,7 +30,16 @@
 #include "collect/process/session.h"
 #include "collect/process/trace.h"
 
-#define CACHE_VERSION 4u
+#define CACHE_VERSION 5u
+
+/* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they are
+ * mostly those that the code was saved with, and none of its pages need be touched. */
+#define BLOCK_STEP 4096u
+#define LINK_STEP 256u
+#define MAX_GAP 8u			/* steps that may be left out for that */
+
+#define POPULATE (4 << 20)
+#define LATE_SAVE 16u			/* so many pages not foreseen: write it down */
 
 struct identity {
 	uint64_t dev, ino, size, mtime, mtime_ns, ctime, ctime_ns;
@@ -60,7 +70,8 @@ struct cache_file {
 	int64_t distance;		/* code - lo; i386: code */
 	uint32_t ncode, nunit, nblock, nlink, nentry, nmap, hash_mask, noutside;
 	uint32_t nrel_pc, nrel_counter, nrel_link, nrel_place;
-	uint64_t units, blocks, flows, links, rel_pc, rel_counter, rel_link, rel_place, entries, outsides, code;
+	uint32_t nused, block0, link0;	/* bytes; the numbers of the first block and link in the code */
+	uint64_t units, blocks, flows, links, rel_pc, rel_counter, rel_link, rel_place, entries, outsides, code, used;
 	uint64_t map, hash, size;
 };
 
@@ -214,7 +225,8 @@ static bool sound(const struct cache_file *f, size_t size, enum xl_kind kind)
 		{ f->rel_link, 4ull * f->nrel_link }, { f->rel_place, 4ull * f->nrel_place },
 		{ f->entries, (uint64_t)f->nentry * sizeof(struct saved_entry) },
 		{ f->outsides, (uint64_t)f->noutside * sizeof(struct saved_outside) },
-		{ f->code, f->ncode }, { f->map, (uint64_t)f->nmap * sizeof(struct xl_map) },
+		{ f->code, f->ncode }, { f->used, f->nused },
+		{ f->map, (uint64_t)f->nmap * sizeof(struct xl_map) },
 		{ f->hash, (f->hash_mask + 1ull) * 4 },
 	};
 	uint64_t at = sizeof *f;
@@ -254,23 +266,118 @@ static void add32(uint8_t *code, const uint32_t *at, size_t n, uint32_t by)
 	}
 }
 
+/* ---- shadows, page by page ------------------------------------------------------------------------
+ * Entries are sparse, some ten in a page, and a run needs those of a part of the program only. The
+ * pages that no earlier run needed are filled when the first indirect transfer there faults. */
+static uint32_t page_of(const struct module *m, uint64_t pc)
+{
+	return (uint32_t)((pc - m->lo) / SHADOW_TEXT);
+}
+
+static bool is_used(const struct module *m, uint32_t page)
+{
+	return m->used[page / 8] >> page % 8 & 1;
+}
+
+static void set_used(struct module *m, uint32_t page)
+{
+	m->used[page / 8] |= (uint8_t)(1 << page % 8);
+}
+
+void cache_used(struct module *m, uint64_t pc)
+{
+	if (m->used)
+		set_used(m, page_of(m, pc));
+}
+
+static bool write_code(struct session *s, uint64_t at, const void *p, size_t n)
+{
+	return pwrite(s->code_fd, p, n, (off_t)at) == (ssize_t)n;
+}
+
+/* The pages foreseen, of a shadow that is all zero. Written, not stored to: that saves a fault each. */
+static void fill_shadow(struct session *s, struct space *sp, const struct module *m,
+			const struct saved_entry *e, uint32_t n)
+{
+	static int32_t page[SHADOW_TEXT];
+	uint32_t i = 0, k;
+
+	while (i < n) {
+		const uint32_t no = e[i].pc / SHADOW_TEXT;
+
+		for (k = i; k < n && e[k].pc / SHADOW_TEXT == no; k++)
+			;
+		if (sp->i386 || !m->shadowed) {
+			for (; i < k; i++)
+				space_shadow(s, sp, m, m->lo + e[i].pc, m->code + e[i].code);
+			continue;
+		}
+		if (is_used(m, no)) {
+			memset(page, 0, sizeof page);
+			for (; i < k; i++)
+				page[e[i].pc % SHADOW_TEXT] =
+					(int32_t)(int64_t)(m->code + e[i].code - (m->lo + e[i].pc));
+			write_code(s, m->shadow_off + (uint64_t)no * sizeof page, page, sizeof page);
+		}
+		i = k;
+	}
+}
+
+void cache_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc)
+{
+	const struct saved_entry *e;
+	const uint32_t no = page_of(m, pc);
+	size_t a = 0, z;
+
+	if (!m->cache || is_used(m, no))
+		return;
+	set_used(m, no);
+	m->late++;
+	e = AT(m->cache, entries);
+	z = m->cache->nentry;
+	while (a < z) {
+		size_t mid = (a + z) / 2;
+
+		if (e[mid].pc / SHADOW_TEXT < no)
+			a = mid + 1;
+		else
+			z = mid;
+	}
+	for (; a < m->cache->nentry && e[a].pc / SHADOW_TEXT == no; a++)
+		space_shadow(s, sp, m, m->lo + e[a].pc, m->code + e[a].code);
+}
+
+/* ---- a file's contents ---------------------------------------------------------------------------- */
+static uint32_t number_from(uint32_t wanted, size_t next, uint32_t step)
+{
+	const uint32_t at = (uint32_t)((next + step - 1) / step * step);
+
+	return wanted >= at && (wanted - at) / step <= MAX_GAP ? wanted : at;
+}
+
 static void load(struct session *s, struct space *sp, uint32_t mi, const struct cache_file *f)
 {
 	struct module *m = &sp->module[mi];
 	uint8_t *code = s->code + m->code_off;
 	const struct saved_unit *u = AT(f, units);
 	const struct saved_link *l = AT(f, links);
-	const struct saved_entry *e = AT(f, entries);
 	const struct saved_outside *o = AT(f, outsides);
 	const struct blk *b = AT(f, blocks);
-	uint32_t block0 = (uint32_t)sp->nblock, link0 = (uint32_t)sp->nlink;
+	const uint32_t block0 = s->tracer ? (uint32_t)sp->nblock :
+				number_from(f->block0, sp->nblock, BLOCK_STEP);
+	const uint32_t link0 = number_from(f->link0, sp->nlink, LINK_STEP);
 	const uint32_t trace0 = s->tracer ? trace_next(s) : 0;
 	uint64_t *table = space_links(s, sp);
 
-	memcpy(code, AT(f, code), f->ncode);
-	add32(code, AT(f, rel_counter), f->nrel_counter,
-	      s->tracer ? trace0 : xl_counter_size(sp->i386) * block0);
-	add32(code, AT(f, rel_link), f->nrel_link, link0);
+	if (!write_code(s, m->code_off, AT(f, code), f->ncode))
+		memcpy(code, AT(f, code), f->ncode);
+	if (s->tracer)
+		add32(code, AT(f, rel_counter), f->nrel_counter, trace0);
+	else if (block0 != f->block0)
+		add32(code, AT(f, rel_counter), f->nrel_counter,
+		      xl_counter_size(sp->i386) * (block0 - f->block0));
+	if (link0 != f->link0)
+		add32(code, AT(f, rel_link), f->nrel_link, link0 - f->link0);
 	if (sp->i386) {
 		add32(code, AT(f, rel_pc), f->nrel_pc, (uint32_t)(m->lo - f->lo));
 		add32(code, AT(f, rel_place), f->nrel_place, (uint32_t)(m->code - (uint64_t)f->distance));
@@ -284,7 +391,7 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 	pm_buf_add(&m->rel_place, AT(f, rel_place), 4ull * f->nrel_place);
 	m->code_len = f->ncode;
 
-	while (sp->cap_block < sp->nblock + f->nblock) {
+	while (sp->cap_block < block0 + (size_t)f->nblock) {
 		sp->cap_block = sp->cap_block ? sp->cap_block * 2 : 1024;
 		sp->block = pm_realloc(sp->block, sp->cap_block * sizeof *sp->block);
 	}
@@ -300,7 +407,7 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 		sp->block[block0 + i].pc += m->lo;
 		sp->block[block0 + i].module = (uint16_t)mi;
 	}
-	sp->nblock += f->nblock;
+	sp->nblock = block0 + (size_t)f->nblock;	/* those left out are nobody's */
 	if (s->tracer && f->nblock)
 		trace_numbers(s, sp, block0, f->nblock);
 	for (uint32_t i = 0; i < f->nunit; i++) {
@@ -309,6 +416,10 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 		m->unit[m->nunit++] = (uint32_t)sp->nunit;
 		sp->unit[sp->nunit++] = (struct unit){ mi, u[i].code, u[i].ncode, block0 + u[i].block,
 						       u[i].nblock, trace0 + u[i].block, false };
+	}
+	while (sp->nlink < link0) {
+		pm_grow(sp->link, sp->nlink, sp->cap_link);
+		sp->link[sp->nlink++] = (struct link){ .module = UINT32_MAX, .done = true };
 	}
 	for (uint32_t i = 0; i < f->nlink; i++) {
 		uint64_t target = l[i].target + m->lo, *head;
@@ -326,8 +437,7 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 		}
 		sp->nlink++;
 	}
-	for (uint32_t i = 0; i < f->nentry; i++)
-		space_shadow(s, sp, m, m->lo + e[i].pc, m->code + e[i].code);
+	fill_shadow(s, sp, m, AT(f, entries), f->nentry);
 	m->cached_map = AT(f, map);
 	m->ncached_map = f->nmap;
 	m->cached_hash = AT(f, hash);
@@ -349,7 +459,7 @@ static bool consistent(const struct cache_file *f, const struct module *m)
 	const uint32_t *rel[4] = { AT(f, rel_pc), AT(f, rel_counter), AT(f, rel_link), AT(f, rel_place) };
 	const uint32_t nrel[4] = { f->nrel_pc, f->nrel_counter, f->nrel_link, f->nrel_place };
 
-	if (f->ncode > m->code_cap / 2)
+	if (f->ncode > m->code_cap / 2 || f->nused != shadow_bits(m))
 		return false;
 	for (uint32_t i = 0; i < f->nunit; i++) {
 		if (u[i].nblock > f->nblock || u[i].block > f->nblock - u[i].nblock)
@@ -389,6 +499,7 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd)
 	if (s->cache_fd < 0 || fd < 0)
 		return;
 	make_key(m, s->opts->kind, fd);
+	m->used = pm_alloc(shadow_bits(m));
 	in = openat(s->cache_fd, m->key, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (in < 0)
 		return;
@@ -397,9 +508,12 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd)
 		close(in);
 		return;
 	}
-	f = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, in, 0);
+	/* of a large one not everything is looked at */
+	f = mmap(NULL, (size_t)st.st_size, PROT_READ,
+		 MAP_PRIVATE | (st.st_size <= POPULATE ? MAP_POPULATE : 0), in, 0);
 	if (f != MAP_FAILED) {
 		if (sound(f, (size_t)st.st_size, s->opts->kind) && same_text(f, sp, m) && consistent(f, m)) {
+			memcpy(m->used, AT(f, used), f->nused);
 			load(s, sp, mi, f);
 			m->cache = f;
 			m->cache_size = (size_t)st.st_size;
@@ -459,13 +573,17 @@ static uint32_t traced_block(const struct space *sp, const struct module *m, uin
 	return sp->unit[m->unit[a]].block + (trace - sp->unit[m->unit[a]].number);
 }
 
-static void save_module(struct session *s, struct space *sp, uint32_t mi)
+static int by_pc(const void *a, const void *b)
+{
+	const struct saved_entry *x = a, *y = b;
+
+	return (x->pc > y->pc) - (x->pc < y->pc);
+}
+
+/* @f says at which numbers its blocks and links shall begin, and is completed. */
+static void save_module(struct session *s, struct space *sp, uint32_t mi, struct cache_file *f)
 {
 	struct module *m = &sp->module[mi];
-	struct cache_file f = { .magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI,
-				.kind = s->opts->kind, .absolute = m->absolute, .i386 = sp->i386,
-				.build = build_number(),
-				.text_len = m->text_len, .file_off = m->file_off, .lo = m->lo };
 	uint32_t *number = pm_alloc((sp->nblock + 1) * sizeof *number);	/* in the module, + 1 */
 	uint32_t *link = pm_alloc((sp->nlink + 1) * sizeof *link);
 	uint8_t *code = pm_alloc(m->code_len + 1);
@@ -476,6 +594,12 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi)
 	bool whole;
 	int fd;
 
+	*f = (struct cache_file){
+		.magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI, .kind = s->opts->kind,
+		.absolute = m->absolute, .i386 = sp->i386, .build = build_number(),
+		.text_len = m->text_len, .file_off = m->file_off, .lo = m->lo,
+		.block0 = s->tracer ? 0 : f->block0, .link0 = f->link0,
+	};
 	memcpy(code, s->code + m->code_off, m->code_len);
 	for (size_t i = 0; i < m->nunit; i++) {
 		const struct unit *u = &sp->unit[m->unit[i]];
@@ -528,7 +652,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi)
 		v = s->tracer ? traced_block(sp, m, v) : (v - RT_COUNTERS) / each;
 		if (v >= sp->nblock || !number[v])
 			continue;
-		v = s->tracer ? number[v] - 1 : RT_COUNTERS + each * (number[v] - 1);
+		v = s->tracer ? number[v] - 1 : RT_COUNTERS + each * (f->block0 + number[v] - 1);
 		memcpy(code + at, &v, 4);
 		pm_buf_add(&counters, &at, 4);
 	}
@@ -538,52 +662,58 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi)
 		memcpy(&v, code + at, 4);
 		if (v >= sp->nlink || !link[v])
 			continue;
-		v = link[v] - 1;
+		v = f->link0 + link[v] - 1;
 		memcpy(code + at, &v, 4);
 		pm_buf_add(&stubs, &at, 4);
 	}
-	f.hash_mask = 1023;
-	while (f.hash_mask < nblock * 2)
-		f.hash_mask = f.hash_mask * 2 + 1;
-	hash = pm_alloc((f.hash_mask + 1ull) * 4);
+	f->hash_mask = 1023;
+	while (f->hash_mask < nblock * 2)
+		f->hash_mask = f->hash_mask * 2 + 1;
+	hash = pm_alloc((f->hash_mask + 1ull) * 4);
 	for (uint32_t i = 0; i < nblock; i++) {
-		size_t h = hash_pc(((struct blk *)blocks.p)[i].pc) & f.hash_mask;
+		size_t h = hash_pc(((struct blk *)blocks.p)[i].pc) & f->hash_mask;
 
 		while (hash[h])
-			h = (h + 1) & f.hash_mask;
+			h = (h + 1) & f->hash_mask;
 		hash[h] = i + 1;
 	}
-	f.distance = (int64_t)(sp->i386 ? m->code : m->code - m->lo);
-	f.text_hash = mix(m->text, m->text_len, 0);
-	identify(&m->st, &f.id);
-	f.ncode = (uint32_t)m->code_len;
-	f.nunit = (uint32_t)(units.n / sizeof(struct saved_unit));
-	f.nblock = nblock;
-	f.nlink = nlink;
-	f.nentry = (uint32_t)(entries.n / sizeof(struct saved_entry));
-	f.noutside = (uint32_t)(outsides.n / sizeof(struct saved_outside));
-	f.nmap = (uint32_t)(map.n / sizeof(struct xl_map));
-	f.nrel_pc = (uint32_t)(m->rel_pc.n / 4);
-	f.nrel_counter = (uint32_t)(counters.n / 4);
-	f.nrel_link = (uint32_t)(stubs.n / 4);
-	f.nrel_place = (uint32_t)(m->rel_place.n / 4);
-	put(&out, &f, sizeof f);
-	f.units = put(&out, units.p, units.n);
-	f.blocks = put(&out, blocks.p, blocks.n);
-	f.flows = put(&out, flows.p, flows.n);
-	f.links = put(&out, links.p, links.n);
-	f.rel_pc = put(&out, m->rel_pc.p, m->rel_pc.n);
-	f.rel_counter = put(&out, counters.p, counters.n);
-	f.rel_link = put(&out, stubs.p, stubs.n);
-	f.rel_place = put(&out, m->rel_place.p, m->rel_place.n);
-	f.entries = put(&out, entries.p, entries.n);
-	f.outsides = put(&out, outsides.p, outsides.n);
-	f.code = put(&out, code, m->code_len);
-	f.map = put(&out, map.p, map.n);
-	f.hash = put(&out, hash, (f.hash_mask + 1ull) * 4);
-	f.size = out.n;
-	f.map_sum = mix(map.p, map.n, 4);
-	memcpy(out.p, &f, sizeof f);
+	if (entries.n)
+		qsort(entries.p, entries.n / sizeof(struct saved_entry), sizeof(struct saved_entry), by_pc);
+	if (s->tracer)			/* counts nothing: whatever may be needed */
+		memset(m->used, 255, shadow_bits(m));
+	f->nused = shadow_bits(m);
+	f->distance = (int64_t)(sp->i386 ? m->code : m->code - m->lo);
+	f->text_hash = mix(m->text, m->text_len, 0);
+	identify(&m->st, &f->id);
+	f->ncode = (uint32_t)m->code_len;
+	f->nunit = (uint32_t)(units.n / sizeof(struct saved_unit));
+	f->nblock = nblock;
+	f->nlink = nlink;
+	f->nentry = (uint32_t)(entries.n / sizeof(struct saved_entry));
+	f->noutside = (uint32_t)(outsides.n / sizeof(struct saved_outside));
+	f->nmap = (uint32_t)(map.n / sizeof(struct xl_map));
+	f->nrel_pc = (uint32_t)(m->rel_pc.n / 4);
+	f->nrel_counter = (uint32_t)(counters.n / 4);
+	f->nrel_link = (uint32_t)(stubs.n / 4);
+	f->nrel_place = (uint32_t)(m->rel_place.n / 4);
+	put(&out, f, sizeof *f);
+	f->units = put(&out, units.p, units.n);
+	f->blocks = put(&out, blocks.p, blocks.n);
+	f->flows = put(&out, flows.p, flows.n);
+	f->links = put(&out, links.p, links.n);
+	f->rel_pc = put(&out, m->rel_pc.p, m->rel_pc.n);
+	f->rel_counter = put(&out, counters.p, counters.n);
+	f->rel_link = put(&out, stubs.p, stubs.n);
+	f->rel_place = put(&out, m->rel_place.p, m->rel_place.n);
+	f->entries = put(&out, entries.p, entries.n);
+	f->outsides = put(&out, outsides.p, outsides.n);
+	f->code = put(&out, code, m->code_len);
+	f->used = put(&out, m->used, f->nused);
+	f->map = put(&out, map.p, map.n);
+	f->hash = put(&out, hash, (f->hash_mask + 1ull) * 4);
+	f->size = out.n;
+	f->map_sum = mix(map.p, map.n, 4);
+	memcpy(out.p, f, sizeof *f);
 	((struct cache_file *)out.p)->sum = sum_of((struct cache_file *)out.p);
 
 	snprintf(tmp, sizeof tmp, ".%s.%d", m->key, getpid());
@@ -626,14 +756,28 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi)
 
 void cache_save(struct session *s, struct space *sp)
 {
+	struct cache_file f;
+	uint32_t block = 0, link = 0;		/* where the next one begins when all are loaded again */
+
 	if (s->cache_fd < 0)
 		return;
 	for (uint32_t i = 0; i < sp->nmodule; i++) {
 		struct module *m = &sp->module[i];
-		uint32_t units = m->cache ? m->cache->nunit : 0;
+		const struct cache_file *was = m->cache;
 
-		if (!m->dead && m->text && m->key[0] && m->nunit > units)
-			save_module(s, sp, i);
+		if (m->dead || !m->used)
+			continue;
+		block = number_from(was ? was->block0 : 0, block, BLOCK_STEP);
+		link = number_from(was ? was->link0 : 0, link, LINK_STEP);
+		/* lower numbers are those that it has in a smaller program */
+		f.block0 = was && was->block0 < block ? was->block0 : block;
+		f.link0 = was && was->link0 < link ? was->link0 : link;
+		f.nblock = was ? was->nblock : 0;
+		f.nlink = was ? was->nlink : 0;
+		if (m->nunit > (was ? was->nunit : 0) || m->late >= LATE_SAVE)
+			save_module(s, sp, i, &f);
+		block += f.nblock;
+		link += f.nlink;
 	}
 }
 

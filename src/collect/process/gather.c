@@ -279,11 +279,14 @@ void gather_process(struct session *s, struct proc *p)
 			piece[p->cut[i].block] = 1;
 	for (uint32_t i = 0; i < sp->nblock; i++) {
 		const struct blk *b = &sp->block[i];
-		const struct module *m = &sp->module[b->module];
 		struct pm_piece *x;
+		struct module *m;
 
 		if (!piece[i])
 			continue;
+		m = &sp->module[b->module];
+		if (b->indirect != XL_NONE)
+			cache_used(m, b->pc);
 		if (!object[b->module])
 			object[b->module] = object_of(out, q, m) + 1;
 		pm_grow(q->piece, q->npiece, q->cap_piece);

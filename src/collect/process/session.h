@@ -92,12 +92,21 @@ struct module {
 	const uint32_t *cached_hash;
 	uint32_t cached_hash_mask, ncached_map, first_cached, ncached;
 	bool cached_map_good;
+	uint8_t *used;			/* of what will be saved; NULL: nothing. See cache.c */
+	uint32_t late;			/* pages of the shadow that were not foreseen */
 };
 
 /* Of block tables by address, in memory and in cache files alike. */
 static inline size_t hash_pc(uint64_t pc)
 {
 	return (size_t)((pc * 0x9e3779b97f4a7c15u) >> 24);
+}
+
+/* Bytes of a bit set of the pages of @m's shadow. */
+#define SHADOW_TEXT (4096u / 4)		/* bytes of text that a page of it stands for */
+static inline size_t shadow_bits(const struct module *m)
+{
+	return (size_t)(m->hi - m->lo + 8 * SHADOW_TEXT - 1) / (8 * SHADOW_TEXT);
 }
 
 static inline const struct xl_map *module_map(const struct module *m, uint32_t i)
@@ -306,6 +315,9 @@ bool cache_open(struct session *s, struct pm_err *err);
 void cache_load(struct session *s, struct space *sp, uint32_t module, int fd);
 /* Write back what is new in a space that nobody runs in any more. */
 void cache_save(struct session *s, struct space *sp);
+/* A run needs, or has needed, the shadow around @pc; the former: fill it. */
+void cache_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc);
+void cache_used(struct module *m, uint64_t pc);
 /* Are the map entries from the file sound? Looked at when first needed. */
 bool cache_check_map(struct module *m);
 void cache_close(struct session *s);

@@ -104,6 +104,7 @@ void space_unref(struct session *s, struct space *sp)
 		pm_buf_release(&m->rel_place);
 		free(m->unit);
 		free(m->map);
+		free(m->used);
 	}
 	pm_map_release(&sp->bytes);
 	pm_map_release(&sp->pending);
@@ -994,6 +995,7 @@ static struct space *space_clone(struct session *s, const struct space *from)
 		pm_buf_add(&m->rel_counter, o->rel_counter.p, o->rel_counter.n);
 		pm_buf_add(&m->rel_link, o->rel_link.p, o->rel_link.n);
 		pm_buf_add(&m->rel_place, o->rel_place.p, o->rel_place.n);
+		m->used = o->used ? memcpy(pm_alloc(shadow_bits(o)), o->used, shadow_bits(o)) : NULL;
 		m->pages = (struct pm_map){ 0 };
 		m->hot = (struct pm_map){ 0 };
 		for (size_t j = 0; pm_map_next(&o->pages, &j, &key, &val); )
@@ -1085,6 +1087,8 @@ static uint64_t entry_of(struct session *s, struct proc *p, struct blk *b, bool 
 
 	place(p, b->module, mail);
 
+	if (indirect && b->indirect != XL_NONE)
+		cache_shadow(s, sp, m, b->pc);
 	if (indirect && b->indirect == XL_NONE && m->code_cap - m->code_len > 64) {
 		uint32_t at = (uint32_t)m->code_len;
 		size_t n = xl_indirect_entry(code_ptr(s, m, at), sp->i386, m->code + at, to, b->live);
