@@ -1,0 +1,67 @@
+# Execution and branch traces while a program runs.
+# timeout: 120
+# In order, with addresses, against the single-stepper; forks, faults in the middle of blocks.
+$ for i in cold warm; do "$TESTS/oracle/compare-stream" -f "$PROGRAMS/bare"; done
+> equal: 3056 instructions
+> 110 references
+> equal: 5 instructions
+> 0 references
+> equal: 3056 instructions
+> 110 references
+> equal: 5 instructions
+> 0 references
+$ "$TESTS/oracle/compare-stream" -f "$PROGRAMS/cuts" | sed 's/[0-9][0-9]*/N/'
+> equal: N instructions
+> N references
+> equal: N instructions
+> N references
+# Equal numbers cold, warm, without a cache, and for all kinds.
+$ for o in --exec --exec "--exec --no-cache" --branch --branch; do
++ pugmark run -q $o --count --json - -- "$PROGRAMS/args" x | sed -n '/^{/,$s/^ *"instructions": \([0-9]*\),/\1/p' | sort -u; done | uniq -c | sed 's/ [0-9]*$//; s/ //g'
+> 5
+# Stored and read back, a trace is the same, also in another format; 4 MiB are more than a buffer.
+$ head -c 100000 /bin/sh > in
++ pugmark run -q -o a.pug --sink dump:live.txt --exec -- gzip -c in > in.gz && pugmark dump a.pug > stored.txt && cmp live.txt stored.txt && pugmark verify a.pug > /dev/null && gzip -dc in.gz | cmp - in && ls
+> a.pug
+> in
+> in.gz
+> live.txt
+> stored.txt
+$ head -c 10000 /bin/sh > in; pugmark run -q --exec -o a.pug --sink count -s cache --json run.json -- gzip -c in > /dev/null &&
++ pugmark sim -s cache --json sim.json a.pug > /dev/null && sed -n '/"cache"/,/^  }/p' sim.json | tr -d , > a && sed -n '/"cache"/,/^  }/p' run.json | tr -d , > b && [ -s a ] && diff a b
+# Threads: a stream each, all of them complete.
+$ pugmark run -q --branch --count --json - -- "$PROGRAMS/threads" | grep -c '"tid"' | awk '{ print ($1 > 4) }'
+> 1
+# Cache lines: fewer of larger ones, and of all of 64 bytes by default.
+$ for l in --cache --cache=64 --cache=16; do pugmark run -q $l --count --csv - -- "$PROGRAMS/bare" | sed -n 's/^count.kinds.line,//p'; done
+> 11,events
+> 11,events
+> 20,events
+# Regions.
+$ r() { pugmark run -q --exec --count --csv - "$@" | sed -n 's/^count.instructions,\([0-9]*\),.*/\1/p'; }
++ r -- "$PROGRAMS/bare"; r --for 10 --every 100 -- "$PROGRAMS/bare"; r --exclude-lib bare -- "$PROGRAMS/bare"
++ all=$(r -- "$PROGRAMS/args" x) main=$(r --start-at main -- "$PROGRAMS/args" x) none=$(r --start-at nothing_like_it -- "$PROGRAMS/args" x)
++ own=$(r --exclude-lib libc --exclude-lib ld -- "$PROGRAMS/args" x) before=$(r --stop-at main -- "$PROGRAMS/args" x)
++ [ "$main" -gt "$own" ] && [ "$own" -gt 100 ] && [ "$none" = 0 ] && [ $((before + main)) = "$all" ] && echo good
+> 3061
+> 323
+> 0
+> good
+$ pugmark run --for 10 -- "$PROGRAMS/bare"
+! pugmark: regions are for traces: --branch, --cache or --exec (see `pugmark run --help`)
+? 2
+$ pugmark run --exec --start-at SIGNOTHING --count -- "$PROGRAMS/bare"
+! pugmark: --start-at and --stop-at want a function, 0xADDRESS, a number of instructions or SIGNAME (see `pugmark run --help`)
+? 2
+# A full disk: the program does not notice, the status tells, what was written can be read.
+$ head -c 300000 /bin/sh > in; pugmark run -q --exec -t pug -o /dev/full -- sh -c 'gzip -c < in | gzip -dc | cmp - in && echo equal; exit 3'
+> equal
+! pugmark: /dev/full: cannot write: No space left on device
+? 1
+# A program that writes into the buffers harms its trace, nobody else.
+$ pugmark run -q --exec --count -- "$PROGRAMS/scribble"
+> done
+! pugmark: the trace buffer of a traced process is damaged: a block that does not exist
+? 1
+$ pugmark run -q --discard -- sh -c 'exit 7'
+? 7
