@@ -387,7 +387,9 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_buf *ca
 
 		if (!strcmp(it->name, "preset"))
 			continue;
-		if (!strcmp(it->name, "byinsn") && !it->n) {
+		if (!strcmp(it->name, "byinsn")) {
+			if (it->n)
+				return pm_conf_fail(c, it, err, "stands alone, without a value");
 			s->by = s->by ? s->by : pm_alloc(sizeof *s->by);
 			continue;
 		}

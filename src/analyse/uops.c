@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/conf.h"
 #include "analyse/uops.h"
 #include "base/mem.h"
 #include "base/opt.h"
@@ -23,7 +24,7 @@ struct counts {
 static void *create(const char *config, struct pm_err *err)
 {
 	if (*config) {
-		pm_fail_file(err, "unexpected configuration '%s': there is none", config);
+		pm_fail_file(err, "uops, isize, mix, fusion: '%s' is not a setting; there are none", config);
 		return NULL;
 	}
 	return pm_alloc(sizeof(struct counts));
@@ -156,11 +157,13 @@ static void *brdist_create(const char *config, struct pm_err *err)
 {
 	struct counts *c;
 	uint64_t bits = 8;
+	const struct pm_conf_key keys[] = {
+		{ "bits", &bits, 1, 64, false, "bits of a branch's offset" },
+		{ 0 }
+	};
 
-	if (*config && (strncmp(config, "bits=", 5) || !pm_parse_u64(config + 5, &bits) || bits < 1 || bits > 64)) {
-		pm_fail_file(err, "unexpected configuration '%s': expected bits=1..64", config);
+	if (pm_conf_keys("brdist", config, keys, err))
 		return NULL;
-	}
 	c = pm_alloc(sizeof *c);
 	c->bits = bits;
 	return c;

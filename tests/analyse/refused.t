@@ -1,0 +1,144 @@
+# What makes no sense is refused: one line, the simulator, the setting, what is allowed.
+$ cat >each <<'X'
++ cache:l1d=0
++ cache:l1d=32k,3way,64
++ cache:l1d=32k,8way,48
++ cache:l1d=32k,0way
++ cache:l1d=32k,8way,64,sub=7
++ cache:l1d=32k,8way,64,victim=0
++ cache:l1d=32k,8way,64,prefetch=psychic
++ cache:l1d=32k,8way,64,3way,plru
++ cache:l1d=32k,8way,64;l1d=16k
++ cache:l0=32k
++ cache:flush=never
++ cache:l1d
++ tlb:dtlb=64,4way,3k
++ tlb:dtlb=64,4way,4k,wt
++ tlb:cache=64
++ allcache:line=48
++ allcache:sets=16-8
++ allcache:sets=3-16
++ allcache:ways=0
++ allcache:refs=some
++ allcache:sizes=1k
++ reuse:line=3
++ reuse:sample=0
++ reuse:lines=64
++ bpred:gshare=99
++ bpred:tage=5
++ bpred:btb=100,3
++ bpred:debug=x
++ inorder:latency=0
++ inorder:width=nine
++ ooo:rob=0
++ ooo:mem=guess
++ ooo:bpred=taken,1
++ ooo:dcache=48k,8,64
++ ooo:speed=1
++ i486:line=24
++ i486:ways=3
++ i486:wbuf=0
++ i486:flush=often
++ i486:cores=2
++ core:preset=huge
++ core:lat=1,2,3
++ core:width=0
++ core:bpred=ras
++ core:l1d=1k,3way
++ core:l4=64m
++ core:clock=5
++ core:byinsn=1
++ cachegrind:i1=32k,8
++ cachegrind:d1=48k,8,64
++ cachegrind:ll=8m,16,60
++ cachegrind:l2=1m,8,64
++ cachegrind:top=0
++ calls:top=0
++ calls:depth=3
++ phases:interval=0
++ phases:k=0
++ phases:clusters=3
++ memory:page=1000
++ memory:line=4
++ memory:top=many
++ objects:l1d=3k
++ objects:sites=1
++ insns:top=0
++ insns:classes
++ brdist:bits=0
++ uops:all
++ isize:bits=3
++ mix:x=1
++ fusion:x=1
++ X
++ while read -r spec; do pugmark sim -s "$spec" "$TESTS/data/formats/penn-sjeng-60.trace" >out 2>err; s=$?; [ $s = 1 ] && [ "$(wc -l <err)" = 1 ] && ! [ -s out ] || echo "status $s:"; printf '%s -> %s\n' "$spec" "$(cat err)"; done <each
+> cache:l1d=0 -> pugmark: cache: l1d: size: 0 is outside 1..1099511627776
+> cache:l1d=32k,3way,64 -> pugmark: cache: l1d: 512 lines do not divide into 3 ways
+> cache:l1d=32k,8way,48 -> pugmark: cache: l1d: line size: 48 is not a power of two
+> cache:l1d=32k,0way -> pugmark: cache: l1d: '0way': the number of ways is 1 to 65536
+> cache:l1d=32k,8way,64,sub=7 -> pugmark: cache: l1d: sub=7: a power of two smaller than the line, at least line/32
+> cache:l1d=32k,8way,64,victim=0 -> pugmark: cache: l1d: lines of the victim cache: 0 is outside 1..4096
+> cache:l1d=32k,8way,64,prefetch=psychic -> pugmark: cache: l1d: 'psychic' is not a prefetcher; allowed: none, next, stride, stream
+> cache:l1d=32k,8way,64,3way,plru -> pugmark: cache: l1d: 512 lines do not divide into 3 ways
+> cache:l1d=32k,8way,64;l1d=16k -> pugmark: cache: l1d: l1d is there already
+> cache:l0=32k -> pugmark: cache: 'l0' is not a level; allowed: l1 to l8 with i or d behind it, flush, spaces, regions, byinsn
+> cache:flush=never -> pugmark: cache: flush: allowed: flush=N (instructions), flush=switch
+> cache:l1d -> pugmark: cache: l1d: the size is missing, as in l1d=32k,8way,64
+> tlb:dtlb=64,4way,3k -> pugmark: tlb: dtlb: page size: 3k is not a power of two
+> tlb:dtlb=64,4way,4k,wt -> pugmark: tlb: dtlb: 'wt' is not a field; allowed: Nway, full, lru, fifo, random, plru, srrip, drrip, 3c, seed=N
+> tlb:cache=64 -> pugmark: tlb: 'cache' is not a level; allowed: itlb, dtlb, tlb, stlb, stlb2, flush, spaces, byinsn
+> allcache:line=48 -> pugmark: allcache: line: line size: 48 is not a power of two
+> allcache:sets=16-8 -> pugmark: allcache: sets: most sets: 8 is outside 16..8388608
+> allcache:sets=3-16 -> pugmark: allcache: sets: fewest sets: 3 is not a power of two
+> allcache:ways=0 -> pugmark: allcache: ways: ways: 0 is outside 1..256
+> allcache:refs=some -> pugmark: allcache: refs: 'some' are no references; allowed: all, insns, data, split
+> allcache:sizes=1k -> pugmark: allcache: 'sizes' is not a setting; allowed: line, sets, ways, refs
+> reuse:line=3 -> pugmark: reuse: line: bytes that count as one: a line, a page: 3 is not a power of two
+> reuse:sample=0 -> pugmark: reuse: sample: SHARDS: keep 1 in N lines; 1 is exact: 0 is outside 1..1048576
+> reuse:lines=64 -> pugmark: reuse: 'lines' is not a setting; allowed: line, sample, window, insns, data
+> bpred:gshare=99 -> pugmark: bpred: gshare: log2 of the entries: 99 is outside 1..24
+> bpred:tage=5 -> pugmark: bpred: tage: '5' is one number too many; it takes 0
+> bpred:btb=100,3 -> pugmark: bpred: btb: 100 entries in 3 ways do not make a power of two of sets
+> bpred:debug=x -> pugmark: bpred: no predictor is given, as in gshare=14;tagescl
+> inorder:latency=0 -> pugmark: inorder: latency: cycles of a load: 0 is outside 1..1000
+> inorder:width=nine -> pugmark: inorder: width: micro-ops per cycle: 'nine' is not a number
+> ooo:rob=0 -> pugmark: ooo: rob: micro-ops in the reorder buffer: 0 is outside 1..65536
+> ooo:mem=guess -> pugmark: ooo: mem: 'guess' is unknown; allowed: ignore, conservative, perfect
+> ooo:bpred=taken,1 -> pugmark: ooo: bpred: '1' is one number too many
+> ooo:dcache=48k,8,64 -> pugmark: cache: l1: '64' is a third number; size and line size are given already
+> ooo:speed=1 -> pugmark: ooo: 'speed' is not a setting; allowed: width, rob, load, miss, restart, mem, bpred, dcache, debug
+> i486:line=24 -> pugmark: i486: line: bytes of a line: 24 is not a power of two
+> i486:ways=3 -> pugmark: i486: 8192 bytes in 3 ways of 16-byte lines do not make a power of two of sets
+> i486:wbuf=0 -> pugmark: i486: wbuf: write buffers: 0 is outside 1..64
+> i486:flush=often -> pugmark: i486: flush: 'often' is not a number of instructions
+> i486:cores=2 -> pugmark: i486: 'cores' is not a setting; allowed: size, line, ways, wbuf, flush, limit, table6
+> core:preset=huge -> pugmark: core: preset: allowed: big, mid, small
+> core:lat=1,2,3 -> pugmark: core: lat: expected four numbers: lat=L1,L2,L3,MEMORY
+> core:width=0 -> pugmark: core: width: micro-ops dispatched and committed per cycle: 0 is outside 1..64
+> core:bpred=ras -> pugmark: core: bpred: expected a predictor of conditional branches, as in bpred=gshare,14 or bpred=tagescl
+> core:l1d=1k,3way -> pugmark: core: l1d: 16 lines do not divide into 3 ways
+> core:l4=64m -> pugmark: core: at most three levels of caches
+> core:clock=5 -> pugmark: core: 'clock' is not a setting; allowed: preset, fetch, bytes, queue, front, bubble, width, rob, iq, lq, sq, mshr, gap, forward, alu, vec, loads, stores, lat, bpred, byinsn, top, l1i, l1d, l2...
+> core:byinsn=1 -> pugmark: core: byinsn: stands alone, without a value
+> cachegrind:i1=32k,8 -> pugmark: cachegrind: i1: expected size, ways and line, as in i1=32k,8way,64
+> cachegrind:d1=48k,8,64 -> pugmark: cachegrind: d1: 49152 bytes in 8 ways of 64-byte lines do not make a power of two of sets
+> cachegrind:ll=8m,16,60 -> pugmark: cachegrind: ll: line size: 60 is not a power of two
+> cachegrind:l2=1m,8,64 -> pugmark: cachegrind: 'l2' is not a setting; allowed: i1, d1, ll, top
+> cachegrind:top=0 -> pugmark: cachegrind: top: entries listed: 0 is outside 1..1000000
+> calls:top=0 -> pugmark: calls: top: entries listed: 0 is outside 1..1000000
+> calls:depth=3 -> pugmark: calls: 'depth' is not a setting; allowed: top
+> phases:interval=0 -> pugmark: phases: interval: instructions per interval: 0 is outside 1..18446744073709551615
+> phases:k=0 -> pugmark: phases: k: clusters at most: 0 is outside 1..100
+> phases:clusters=3 -> pugmark: phases: 'clusters' is not a setting; allowed: interval=N, k=N, bbv=FILE
+> memory:page=1000 -> pugmark: memory: page: bytes of a page: 1000 is not a power of two
+> memory:line=4 -> pugmark: memory: line: bytes of a line: 4 is outside 8..4096
+> memory:top=many -> pugmark: memory: top: entries listed: 'many' is not a number
+> objects:l1d=3k -> pugmark: objects: l1d: 3072 bytes in 8 ways of 64-byte lines make 6 sets; the number of sets must be a power of two
+> objects:sites=1 -> pugmark: objects: 'sites' is not a level; allowed: l1 to l8 with i or d behind it, flush, spaces, regions, byinsn
+> insns:top=0 -> pugmark: insns: top: mnemonics listed: 0 is outside 1..1000000
+> insns:classes -> pugmark: insns: 'classes' is not a setting; allowed: top
+> brdist:bits=0 -> pugmark: brdist: bits: bits of a branch's offset: 0 is outside 1..64
+> uops:all -> pugmark: uops, isize, mix, fusion: 'all' is not a setting; there are none
+> isize:bits=3 -> pugmark: uops, isize, mix, fusion: 'bits=3' is not a setting; there are none
+> mix:x=1 -> pugmark: uops, isize, mix, fusion: 'x=1' is not a setting; there are none
+> fusion:x=1 -> pugmark: uops, isize, mix, fusion: 'x=1' is not a setting; there are none
