@@ -3,6 +3,7 @@
 
 #include "analyse/sims.h"
 #include "base/result.h"
+#include "cli/progress.h"
 #include "cli/results.h"
 #include "cli/traces.h"
 #include "trace/sinks.h"
@@ -44,6 +45,7 @@ int cmd_annotate(int argc, char **argv)
 	};
 	const struct pm_format *which = NULL;
 	struct pm_source src = { 0 };
+	struct progress progress = { 0 };
 	struct pm_err err = { 0 };
 	struct pm_result *r;
 	struct pm_pipeline *p;
@@ -71,7 +73,8 @@ int cmd_annotate(int argc, char **argv)
 		s = pm_pipeline_start(p, src.facts, which->plural, &err);
 	/* of a damaged trace, what came before the damage is shown */
 	if (!s)
-		read = pm_pipeline_run(p, &src, r, &err);
+		read = pm_pipeline_run(p, progress_begin(&progress, &src), r, &err);
+	progress_end(&progress);
 	if (!s)
 		s = results_end(&o, p, r, "Annotated code", argv[0], &err);
 	if (src.ops)

@@ -72,6 +72,8 @@ enum pm_status pm_trace_open(const char *path, const char *format, struct pm_sou
 bool pm_trace_seek(struct pm_source *src, uint64_t insn, uint64_t *first, struct pm_err *err);
 /* The format's own reader, for what only that format knows. */
 void *pm_trace_reader(struct pm_source *src);
+/* How much of its file a source of pm_trace_open() has read, 0..1; 0 where that is not known (a pipe). */
+double pm_trace_part(const struct pm_source *src);
 /* Add a writer of @format to @p, writing to @path ("-": stdout). NULL format: by the name. */
 enum pm_status pm_trace_create(struct pm_pipeline *p, const char *path, const char *format,
 			       uint32_t facts, struct pm_err *err);

@@ -505,6 +505,15 @@ uint64_t pm_input_offset(const struct pm_input *in)
 	return in->base + in->at;
 }
 
+double pm_input_part(const struct pm_input *in)
+{
+	struct stat st;
+	double size = in->mapped || in->fd < 0 ? (double)in->raw_n :
+		!fstat(in->fd, &st) && S_ISREG(st.st_mode) ? (double)st.st_size : 0;
+
+	return size > 0 ? (double)(in->packing == PLAIN ? pm_input_offset(in) : raw_offset(in)) / size : 0;
+}
+
 const uint8_t *pm_input_map(struct pm_input *in, size_t *size)
 {
 	if (in->packing != PLAIN || (in->fd >= 0 && !in->mapped))

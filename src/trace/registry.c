@@ -172,6 +172,13 @@ void *pm_trace_reader(struct pm_source *src)
 
 static const struct pm_source_ops file_ops = { "file", file_next, file_close };
 
+double pm_trace_part(const struct pm_source *src)
+{
+	const struct file_source *f = src->self;
+
+	return src->ops == &file_ops ? pm_input_part(f->in) : 0;
+}
+
 enum pm_status pm_trace_open(const char *path, const char *format, struct pm_source *src,
 			     const struct pm_format **which, struct pm_err *err)
 {
