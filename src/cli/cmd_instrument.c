@@ -79,8 +79,6 @@ int cmd_instrument(int argc, char **argv)
 	o.library = libs;
 	if (rep && o.kind != IMG_CACHE && o.kind != IMG_EXEC)
 		fprintf(stderr, "pugmark: -r means nothing without -c, -l or -e\n");
-	if (o.kind != IMG_PROFILE)
-		pm_opt_usage(&help, "this version writes profiles only");
 	if (pm_instrument(&o, &err) != PM_OK)
 		status = traces_fail(&err);
 	free(libs);

@@ -142,20 +142,29 @@ static bool read_maps(pid_t pid, struct rt_boot *boot, struct space *sp, char *w
 	return boot->nrange > 0;
 }
 
-/* The 16 bytes from which libc draws its stack protector and pointer guard: the same in every run. */
-static void fix_random(pid_t pid)
+/* The program finds the same in every run, and on every kernel: the 16 bytes from which libc draws its
+ * stack protector and pointer guard; no vDSO. @sp: its stack pointer. */
+static void fix_start(pid_t pid, uint64_t sp, bool random, bool no_vdso)
 {
-	char path[64];
-	uint64_t pair[2];
-	int fd;
+	const uint64_t ignore = 1 /* AT_IGNORE */;
+	uint64_t word = 0, pair[2];
+	struct iovec l = { &word, sizeof word }, r = { (void *)sp, sizeof word };
+	int nulls = 0;
 
-	snprintf(path, sizeof path, "/proc/%d/auxv", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0 && read(fd, pair, sizeof pair) == sizeof pair && pair[0])
-		if (pair[0] == 25 /* AT_RANDOM */)
+	/* argc, arguments, 0, environment, 0, the auxiliary vector */
+	for (r.iov_base = (void *)(sp + 8); nulls < 2; r.iov_base = (char *)r.iov_base + 8) {
+		if (process_vm_readv(pid, &l, 1, &r, 1, 0) != sizeof word)
+			return;
+		nulls += !word;
+	}
+	l = (struct iovec){ pair, sizeof pair };
+	for (r.iov_len = sizeof pair; process_vm_readv(pid, &l, 1, &r, 1, 0) == sizeof pair && pair[0];
+	     r.iov_base = (char *)r.iov_base + 16) {
+		if (pair[0] == 25 /* AT_RANDOM */ && random)
 			write_mem(pid, pair[1], "pugmark-random-0", 16);
-	if (fd >= 0)
-		close(fd);
+		if (pair[0] == 33 /* AT_SYSINFO_EHDR */ && no_vdso)
+			write_mem(pid, (uint64_t)r.iov_base, &ignore, sizeof ignore);
+	}
 }
 
 #define PTRACE_GETSIGMASK_ ((enum __ptrace_request)0x420a)
@@ -194,8 +203,8 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 			snprintf(why, n, "its memory map cannot be read");
 		return false;
 	}
-	if (s->opts->fix_random)
-		fix_random(pid);
+	if (s->opts->fix_random || s->opts->no_vdso)
+		fix_start(pid, regs.rsp, s->opts->fix_random, s->opts->no_vdso);
 	if (s->head->no_aslr)
 		boot.persona = (uint32_t)personality(0xffffffff);
 

@@ -21,6 +21,8 @@
 #include "collect/translate/image.h"
 #include "elf/elf.h"
 #include "isa/x86/decode.h"
+#include "isa/x86/plan.h"
+#include "pugmark/pugmark.h"
 #include "trace/idt_files.h"
 #include "trace/io.h"
 
@@ -46,6 +48,7 @@ struct text {
 	uint64_t lo, hi, offset, bytes, code;
 	uint32_t prot;
 	struct xl_image image;
+	struct pm_buf plan, plan_at, record_at;		/* runtime/image.h */
 };
 
 struct job {
@@ -57,7 +60,9 @@ struct job {
 	struct range { uint64_t lo, hi; } *busy;
 	size_t nbusy, cap_busy;
 	bool interp;
+	uint64_t vdso, vdso_end;
 	struct idt_blk blk;
+	struct x86_plan plan;
 	uint32_t nblock, nlink;
 	struct pm_map id;		/* instruction forms -> idt_id; see id_of() */
 	struct pm_arena mem;
@@ -285,6 +290,32 @@ static enum pm_status add_library(struct job *j, const char *path, uint64_t at, 
 	return PM_OK;
 }
 
+/* The vDSO would be at @at, with its data in front of it: as much as we have ourselves. */
+static void place_vdso(struct job *j, uint64_t at)
+{
+	uint64_t lo, hi, first = 0, code = 0, end = 0;
+	char line[512], name[64];
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	while (f && fgets(line, sizeof line, f)) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %*s %63s", &lo, &hi, name) != 3)
+			continue;
+		if (!strncmp(name, "[vvar", 5) && !first)
+			first = lo;
+		if (!strcmp(name, "[vdso]")) {
+			code = lo;
+			end = hi;
+		}
+	}
+	if (f)
+		fclose(f);
+	if (!first || !code || first > code)
+		return;
+	j->vdso = at - (code - first);
+	j->vdso_end = at + (end - code);
+	busy(j, j->vdso, j->vdso_end);
+}
+
 static enum pm_status libraries(struct job *j, struct pm_err *err)
 {
 	struct { char path[4096]; uint64_t at; } *v = pm_alloc(MAX_FILES * sizeof *v);
@@ -313,7 +344,9 @@ static enum pm_status libraries(struct job *j, struct pm_err *err)
 		if (sscanf(line, " %255s => %4095s (%" SCNx64 ")", name, path, &at) < 2 &&
 		    sscanf(line, " %4095s (%" SCNx64 ")", path, &at) < 1)
 			continue;
-		if (!strchr(path, '/'))		/* the vDSO */
+		if (!strcmp(path, "linux-vdso.so.1") && at)
+			place_vdso(j, at);
+		if (!strchr(path, '/'))
 			continue;
 		if (same_file(path, j->file[1].path)) {
 			interp_at = at;
@@ -358,32 +391,205 @@ static uint16_t id_of(struct job *j, const uint8_t *p, const struct x86_insn *x)
 	return (uint16_t)*at;
 }
 
-static int8_t entries_of(const struct job *j, const struct x86_insn *x)
+/* What is known of an instruction while its block's records are planned. */
+struct step {
+	struct x86_at at;
+	uint64_t pc;
+	uint16_t id;
+	uint8_t class;
+};
+
+static void put8(struct pm_buf *b, unsigned v)
 {
-	(void)j;
-	(void)x;
-	return 0;			/* profile and branch traces: FORMATS 2.9 */
+	uint8_t byte = (uint8_t)v;
+
+	pm_buf_add(b, &byte, 1);
 }
 
-static void table_of(struct job *j, const struct text *t, struct x86_decoder *dec)
+static void put16(struct pm_buf *b, unsigned v)
+{
+	put8(b, v);
+	put8(b, v >> 8);
+}
+
+static void put_sleb(struct pm_buf *b, int64_t v)
+{
+	for (;;) {
+		uint8_t byte = v & 0x7f;
+
+		v >>= 7;
+		if ((v == 0 && !(byte & 0x40)) || (v == -1 && byte & 0x40)) {
+			put8(b, byte);
+			return;
+		}
+		put8(b, byte | 0x80);
+	}
+}
+
+static unsigned value_of(uint16_t v)
+{
+	switch (v) {
+	case X86_VAL_NONE: return IMG_V_NONE;
+	case X86_VAL_RSP: return IMG_V_RSP;
+	case X86_VAL_FS: return IMG_V_FS;
+	case X86_VAL_GS: return IMG_V_GS;
+	}
+	return v;
+}
+
+static void put_address(struct pm_buf *b, const struct x86_ref *r, bool odd)
+{
+	if (odd) {
+		put8(b, r->how);
+		put8(b, value_of(r->index));
+		put8(b, r->scale);
+		put8(b, value_of(r->segment));
+		put16(b, r->how == X86_REF_BITS ? value_of(r->after) : r->after);
+		put16(b, r->size);
+	}
+	put8(b, value_of(r->base));
+	put_sleb(b, r->disp);
+}
+
+static void put_ref(struct pm_buf *b, unsigned op, const struct x86_ref *r)
+{
+	const bool odd = r->how != X86_REF_SUM || r->index != X86_VAL_NONE || r->segment != X86_VAL_NONE;
+	unsigned size = r->size ? r->size : 4, code = idt_bytes_code(size, true);
+
+	if (idt_code_bytes(code, true) != size)
+		code = 0;
+	put8(b, op | code << 3 | (odd ? IMG_P_ODD : 0));
+	put8(b, r->insn);
+	if (!code && op != IMG_P_POINTER)
+		put16(b, size);
+	put_address(b, r, odd);
+}
+
+/* How many entries a reference of @size bytes is. */
+static int entries_of(unsigned size)
+{
+	int n = 0;
+
+	for (size = size ? size : 4; size; n++)
+		size -= idt_code_bytes(idt_bytes_code(size, true), true);
+	return n;
+}
+
+static int8_t few(int n)
+{
+	return (int8_t)(n > 127 ? 127 : n);
+}
+
+/* The rules are those of FORMATS 2.3 and 2.4, as trace/fmt_idt.c has them. Returns the entries. */
+static int8_t plan_insn(const struct job *j, const struct step *s, const struct x86_ref *r, size_t n, uint64_t pc,
+			uint8_t insn, struct pm_buf *to)
+{
+	const bool exec = j->o->kind == IMG_EXEC;
+	const bool indirect = s->class == PM_CLASS_JUMP_IND || s->class == PM_CLASS_CALL_IND;
+	int entries = 0;
+
+	if (exec && s->class != PM_CLASS_NONE && s->class != PM_CLASS_SYSCALL) {
+		entries++;
+		if (indirect && n && r->kind == PM_EV_READ) {
+			put_ref(to, IMG_P_POINTER, r++);
+			n--;
+		} else if (s->class == PM_CLASS_JUMP || s->class == PM_CLASS_COND || s->class == PM_CLASS_CALL) {
+			put8(to, IMG_P_TARGET);
+			put8(to, insn);
+			put_sleb(to, (int64_t)(x86_target(&s->at.x, s->at.p, s->pc) - pc));
+		} else {
+			put8(to, IMG_P_NEXT);
+			put8(to, insn);
+		}
+	}
+	for (; n; n--, r++) {
+		if (r->how == X86_REF_REP) {
+			put8(to, IMG_P_REP);
+			put8(to, insn);
+			put8(to, r->scale);
+			put8(to, r->size);
+			put8(to, value_of(r->base));
+			put8(to, value_of(r->index));
+			put8(to, value_of(r->after));
+			put8(to, value_of(r->segment));
+			put8(to, r->disp == -1 ? 64 : 32);
+			return r->scale == X86_REP_MOVS || r->scale == X86_REP_CMPS ? -2 : -1;
+		}
+		put_ref(to, r->kind == PM_EV_READ ? IMG_P_READ : r->kind == PM_EV_WRITE ? IMG_P_WRITE :
+			IMG_P_MODIFY, r);
+		entries += entries_of(r->size) * (r->kind == PM_EV_MODIFY && !exec ? 2 : 1);
+	}
+	return few(entries);
+}
+
+static const struct x86_at *step_at(void *ctx, uint32_t i)
+{
+	return &((const struct step *)ctx)[i].at;
+}
+
+static void plan_block(struct job *j, struct text *t, const struct step *s, unsigned n, uint64_t pc,
+		       struct idt_insn *insn)
+{
+	uint32_t at = (uint32_t)t->plan.n;
+	size_t k = 0;
+
+	pm_buf_add(&t->plan_at, &at, sizeof at);
+	if (j->o->kind == IMG_BRANCH) {
+		const struct step *last = n ? &s[n - 1] : NULL;
+		uint8_t op[2] = { 0 };
+		unsigned nop = 0;
+
+		if (last && last->class != PM_CLASS_NONE && last->class != PM_CLASS_SYSCALL)
+			nop = idt_opcode(last->at.p, last->at.x.len, true, op);
+		put8(&t->plan, 0);
+		put8(&t->plan, nop);
+		pm_buf_add(&t->plan, op, nop);
+		return;
+	}
+	x86_plan(step_at, (void *)(uintptr_t)s, pc, n, &j->plan);
+	put8(&t->plan, (unsigned)j->plan.nstore);
+	for (unsigned i = 0; i < n; i++) {
+		size_t first = k;
+
+		while (k < j->plan.nref && j->plan.ref[k].insn == i)
+			k++;
+		insn[i].entries = plan_insn(j, &s[i], j->plan.ref + first, k - first, pc, (uint8_t)i, &t->plan);
+	}
+	put8(&t->plan, IMG_P_END);
+	put8(&t->plan, value_of(j->plan.rsp));
+	put_sleb(&t->plan, j->plan.rsp_add);
+}
+
+static void table_of(struct job *j, struct text *t, struct x86_decoder *dec)
 {
 	const uint8_t *text = j->file[t->file].p + t->offset;
 
 	for (size_t i = 0; i < t->image.nblock; i++) {
 		const struct img_block *b = &t->image.block[i];
+		const uint64_t pc = t->lo + b->pc;
 		struct idt_insn insn[256];
+		struct step s[256];
 		const uint8_t *p = text + b->pc;
-		struct x86_insn x;
 		unsigned n = 0;
+		uint32_t at;
 
-		for (; n < b->n; n++, p += x.len) {
-			if (!x86_decode(dec, p, (size_t)(text + b->pc + b->size - p), &x))
+		for (; n < b->n; n++, p += s[n - 1].at.x.len) {
+			s[n].at.p = p;
+			if (!x86_decode(dec, p, (size_t)(text + b->pc + b->size - p), &s[n].at.x))
 				break;
-			insn[n] = (struct idt_insn){ id_of(j, p, &x), x.len, entries_of(j, &x) };
+			s[n].pc = pc + (uint64_t)(p - (text + b->pc));
+			s[n].id = id_of(j, p, &s[n].at.x);
+			s[n].class = idt_id_class(s[n].id);
+			insn[n] = (struct idt_insn){ s[n].id, s[n].at.x.len, 0 };
 		}
+		if (j->o->kind != IMG_PROFILE)
+			plan_block(j, t, s, n, pc, insn);
 		if (!n)			/* a place that the decoder does not know: a record needs an instruction */
 			insn[n++] = (struct idt_insn){ 0xffff, 1, 0 };
-		idt_blk_add(&j->blk, t->lo + b->pc, insn, n);
+		at = idt_blk_add(&j->blk, pc, insn, n);
+		at = (uint32_t)(j->blk.block[at].offset / 8);
+		if (j->o->kind == IMG_EXEC)
+			pm_buf_add(&t->record_at, &at, sizeof at);
 	}
 }
 
@@ -413,11 +619,21 @@ static void put_text(struct pm_buf *b, const struct text *t, struct img_text *to
 	head.entry = head.block + (uint32_t)(m->nblock * sizeof *m->block);
 	head.by_code = head.entry + (uint32_t)(m->nentry * sizeof *m->entry);
 	head.map = head.by_code + (uint32_t)(m->nblock * 4);
+	if (t->plan_at.n) {
+		head.plan_at = (head.map + head.nmap + 3) & ~3u;
+		head.record_at = head.plan_at + (uint32_t)t->plan_at.n;
+		head.plan = head.record_at + (uint32_t)t->record_at.n;
+		head.nplan = (uint32_t)t->plan.n;
+	}
 	pm_buf_add(b, &head, sizeof head);
 	pm_buf_add(b, m->block, m->nblock * sizeof *m->block);
 	pm_buf_add(b, m->entry, m->nentry * sizeof *m->entry);
 	pm_buf_add(b, m->by_code, m->nblock * 4);
 	pm_buf_add(b, m->map.p, m->map.n);
+	pad_to(b, 4);
+	pm_buf_add(b, t->plan_at.p, t->plan_at.n);
+	pm_buf_add(b, t->record_at.p, t->record_at.n);
+	pm_buf_add(b, t->plan.p, t->plan.n);
 	to->tables_len = b->n - to->tables_at;
 }
 
@@ -541,6 +757,8 @@ static void fill_manifest(const struct job *j, struct img_manifest *m)
 		    f->eh.e_phoff - p->p_offset < p->p_filesz)
 			m->phdr = p->p_vaddr + f->bias + (f->eh.e_phoff - p->p_offset);
 	}
+	m->vdso = j->vdso;
+	m->vdso_end = j->vdso_end;
 	if (j->interp)
 		m->interp_entry = j->file[1].eh.e_entry + j->file[1].bias;
 }
@@ -886,8 +1104,13 @@ enum pm_status pm_instrument(const struct pm_instrument_opts *o, struct pm_err *
 		st = write_all(j, err);
 	if (st != PM_OK && err->file && !strncmp(err->file, o->path, strlen(o->path) + 1))
 		err->file = o->path;
-	for (size_t i = 0; i < j->ntext; i++)
+	for (size_t i = 0; i < j->ntext; i++) {
 		xl_image_release(&j->text[i].image);
+		pm_buf_release(&j->text[i].plan);
+		pm_buf_release(&j->text[i].plan_at);
+		pm_buf_release(&j->text[i].record_at);
+	}
+	x86_plan_release(&j->plan);
 	for (size_t i = 0; i < j->nfile; i++)
 		munmap((void *)(uintptr_t)j->file[i].p, j->file[i].n);
 	idt_blk_release(&j->blk);

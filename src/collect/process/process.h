@@ -24,6 +24,7 @@ struct pm_run_opts {
 	bool no_follow;			/* only the first process */
 	bool aslr;			/* keep address-space randomisation */
 	bool fix_random;		/* AT_RANDOM bytes fixed, for comparable runs */
+	bool no_vdso;			/* the program does not find the kernel's vDSO */
 	enum xl_kind kind;
 	struct pm_pipeline *pipeline;	/* of trace kinds: started by the caller with pm_run_facts(), who also
 					 * finishes it; NULL: the trace is dropped */

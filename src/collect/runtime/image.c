@@ -11,6 +11,8 @@
 
 #define NR_pread 17
 #define NR_fstat 5
+#define NR_stat 4
+#define NR_fcntl 72
 #define NR_mincore 27
 #define NR_madvise 28
 #define NR_ftruncate 77
@@ -148,7 +150,7 @@ static void map_next(struct place *m)
 {
 	u32 flags = *m->p++, d;
 
-	if (flags & IMG_MAP_TMP)
+	if (flags & 8 /* XL_TMP_SAVED */)
 		m->tmp = *m->p++;
 	if (flags & IMG_MAP_INSN)
 		m->insn = *m->p++;
@@ -160,7 +162,7 @@ static void map_next(struct place *m)
 		m->p += 4;
 	}
 	m->code += d;
-	m->flags = (uint8_t)(flags & 0x1f);
+	m->flags = (uint8_t)(flags & 0x3f);
 }
 
 /* Where the map of the @k-th block in the order of code ends. */
@@ -397,6 +399,8 @@ static void keep_places(void)
 {
 	const u64 flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
+	if (MAN->vdso)			/* what the kernel maps goes where it always does */
+		must_map(MAN->vdso, MAN->vdso_end - MAN->vdso, 0, flags, -1, 0, "the vDSO");
 	for (u32 k = 1 + MAN->interp; k < MAN->nfile; k++)
 		must_map(FILES[k].base, FILES[k].end - FILES[k].base, 0, flags, -1, 0, FILES[k].path);
 	for (u32 i = 0; i < MAN->ntext; i++)
@@ -415,7 +419,7 @@ int rt_image_ours(u64 addr, u64 len)
 	for (u32 k = 1 + MAN->interp; k < MAN->nfile; k++)
 		if (file_is[k] == KEPT && addr < FILES[k].end && addr + len > FILES[k].base)
 			return 1;
-	return 0;
+	return addr < MAN->vdso_end && addr + len > MAN->vdso;
 }
 
 static int same_name(const char *a, const char *b)
@@ -549,7 +553,8 @@ static struct rt_block *block_new(u32 pid)
 /* ---- files ----------------------------------------------------------------------------------------- */
 static u32 files_lock;
 
-static void name_of(char *to, const char *suffix, u32 pid)
+/* @id: the process's, or, of a trace, the thread's. */
+static void name_of(char *to, const char *suffix, u32 id)
 {
 	u64 n = length(stem);
 	char digits[12];
@@ -558,12 +563,12 @@ static void name_of(char *to, const char *suffix, u32 pid)
 	rt_memcpy(to, stem, n);
 	rt_memcpy(to + n, suffix, length(suffix) + 1);
 	n += length(suffix);
-	if (pid == root)
+	if (id == root)
 		return;
 	to[n++] = '.';
 	do
-		digits[k++] = (char)('0' + pid % 10);
-	while (pid /= 10);
+		digits[k++] = (char)('0' + id % 10);
+	while (id /= 10);
 	while (k)
 		to[n++] = digits[--k];
 	to[n] = 0;
@@ -631,17 +636,75 @@ static void write_counts(u32 pid)
 	__atomic_store_n(&files_lock, 0, __ATOMIC_RELEASE);
 }
 
-static void empty_trace(u32 pid)
+/* The trace's file is opened for each write: the program closes descriptors as it likes. A FIFO is kept
+ * open, for its reader would take a close for the end. */
+static int fifo = -1;
+
+static void open_fifo(void)
 {
 	char name[4200];
+	u64 stat[18];
 	long fd;
 
-	name_of(name, ".trc64", pid);
-	fd = rt_sys(NR_open, name, O_WRONLY_CREAT_TRUNC | O_CLOEXEC | 04000 /* O_NONBLOCK: a FIFO */, 0666);
-	if (fd >= 0)
-		rt_sys(NR_close, fd);
-	else if (fd != -6 /* ENXIO: nobody reads the FIFO */)
+	name_of(name, ".otr", root);
+	if (rt_sys(NR_stat, name, stat))
+		name_of(name, ".trc64", root);
+	if (rt_sys(NR_stat, name, stat) || ((u32)stat[3] & 0170000) != 0010000)
+		return;
+	fd = rt_sys(NR_open, name, 1 | O_CLOEXEC, 0);	/* waits for the reader */
+	if (fd < 0)
 		stop("cannot write it", name);
+	fifo = (int)rt_sys(NR_fcntl, fd, 1030 /* F_DUPFD_CLOEXEC */, 900);
+	if (fifo < 0)
+		fifo = (int)fd;
+	else
+		rt_sys(NR_close, fd);
+}
+
+int rt_image_open_trace(struct rt_block *b)
+{
+	char name[4200];
+
+	if (fifo >= 0 && b->tid == root)
+		return fifo;
+	name_of(name, ".trc64", b->tid);
+	return (int)rt_sys(NR_open, name, rt_image_drain_first(b) ? O_WRONLY_CREAT_TRUNC | O_CLOEXEC :
+			   02001 /* O_WRONLY | O_APPEND */ | O_CLOEXEC, 0666);
+}
+
+void rt_image_close_trace(int fd)
+{
+	if (fd != fifo)
+		rt_sys(NR_close, fd);
+}
+
+void rt_image_trace_failed(struct rt_block *b)
+{
+	char name[4200];
+
+	name_of(name, ".trc64", b->tid);
+	say("pugmark: cannot write the trace: ");
+	say(name);
+	say("\n");
+}
+
+/* The file is there from the beginning, empty; a process that begins finds out here that it cannot be. */
+static void begin_trace(struct rt_block *b)
+{
+	char name[4200];
+	int fd;
+
+	if (MAN->kind != IMG_PROFILE)
+		rt_image_drain_begin(b);
+	if (fifo >= 0 && b->tid == root)
+		return;
+	fd = rt_image_open_trace(b);
+	if (fd >= 0) {
+		rt_sys(NR_close, fd);
+		return;
+	}
+	name_of(name, ".trc64", b->tid);
+	stop("cannot write it", name);
 }
 
 /* ---- what others ask the controller ------------------------------------------------------------------ */
@@ -667,26 +730,70 @@ static void on_signal(struct rt_mail *m)
 	fill_shadow(code);
 }
 
-/* The block's counter went up, but none of its instructions was executed: it will be entered again. */
-static void on_cut(const struct rt_block *b, u64 code)
+/* The block that stands at @code goes no further there. In a profile: its counter went up, but none of
+ * its instructions was executed, and it will be entered again. In a trace its record becomes whole, with
+ * a note of how far it came. */
+static void on_cut(struct rt_block *b, u64 code, u64 rsi, u64 rdi)
 {
-	u32 i, k;
+	const struct img_tables *t;
+	const struct img_block *k;
+	u32 i, n;
 	struct place at;
+	u64 cut[3];
 
-	if (state_at(code, &i, &k, &at) && at.insn == 0 && at.flags & 16 /* XL_COUNTED */)
-		--*(u64 *)((u64)b + RT_COUNTERS + 8ull * (IMG_RESERVED + TEXTS[i].first + k));
+	if (!state_at(code, &i, &n, &at))
+		return;
+	if (!b->tracing) {
+		if (at.insn == 0 && at.flags & 16 /* XL_COUNTED */)
+			--*(u64 *)((u64)b + RT_COUNTERS + 8ull * (IMG_RESERVED + TEXTS[i].first + n));
+		return;
+	}
+	t = TABLES(i);
+	k = &blocks(i)[n];
+	if (!(at.flags & 32 /* XL_RECORDED */)) {
+		if (!(at.flags & 16)) {
+			if (!at.insn)
+				return;
+			*(u32 *)b->cursor = IMG_RESERVED + TEXTS[i].first + n;
+		}
+		b->cursor += 4 + 8 * (u64)*((const uint8_t *)t + t->plan + ((const u32 *)((u64)t + t->plan_at))[n]);
+	}
+	if (at.insn < k->n) {
+		cut[0] = at.insn;
+		cut[1] = rsi;
+		cut[2] = rdi;
+		rt_trace_note(b, RT_N_CUT, cut, 3);
+	}
+}
+
+/* All that the process has in memory goes to its files: that of @b's thread, and of the others as far
+ * as they have come. */
+static void write_all(struct rt_block *b, int others)
+{
+	rt_image_drain_all(b);
+	for (u32 i = 1; i < RT_BLOCKS && others; i++)
+		if (LEDGER->owner[i] == b->pid && block_at(i) != b && block_at(i)->state == BLK_LIVE)
+			rt_image_drain_all(block_at(i));
+	write_counts(b->pid);
+}
+
+void rt_image_dying(struct rt_block *b)
+{
+	write_all(b, 1);
 }
 
 static void on_exit(struct rt_block *b, int whole)
 {
-	if (!whole && b->tid != b->pid)
-		for (u32 i = 1; i < RT_BLOCKS; i++)
-			if (LEDGER->owner[i] == b->pid && block_at(i) != b && block_at(i)->state == BLK_LIVE)
-				return;
-	/* (a first thread that ends before the others leaves the files to them, if they end in order) */
-	write_counts(b->pid);
-	if (!whole)
+	int last = 1;
+
+	for (u32 i = 1; i < RT_BLOCKS && !whole; i++)
+		if (LEDGER->owner[i] == b->pid && block_at(i) != b && block_at(i)->state == BLK_LIVE)
+			last = 0;
+	if (!whole && !last) {
+		rt_image_drain_all(b);
 		return;
+	}
+	write_all(b, whole);
 	for (u32 i = 1; i < RT_BLOCKS; i++)
 		if (LEDGER->owner[i] == b->pid && (block_at(i) == b || block_at(i)->state == BLK_DEAD)) {
 			rt_sys(NR_madvise, (u64)block_at(i) + RT_COUNTERS, RT_BLOCK_SIZE - RT_COUNTERS, 9);
@@ -707,6 +814,7 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 	switch (op) {
 	case RQ_HELLO:
 		LEDGER->owner[number_of(b)] = b->pid;
+		begin_trace(b);
 		break;
 	case RQ_LOOKUP:
 		m->r[0] = lookup(a0);
@@ -718,7 +826,7 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 		on_signal(m);
 		break;
 	case RQ_CUT:
-		on_cut(b, a0);
+		on_cut(b, a0, a1, a2);
 		break;
 	case RQ_CHECKFAIL:
 		m->r[0] = lookup(a0);
@@ -740,7 +848,7 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 			LEDGER->owner[a0] = 0;
 		break;
 	case RQ_EXEC:
-		write_counts(b->pid);
+		write_all(b, 0);
 		break;
 	case RQ_EXIT:
 		on_exit(b, a1 != 0);
@@ -914,6 +1022,8 @@ static void fix_auxv(u64 sp)
 
 static void drop_vdso(u64 sp)
 {
+	if (!MAN->interp)
+		return;
 	for (u64 *a = auxv_of(sp); *a; a += 2)
 		if (*a == AT_SYSINFO_EHDR)
 			rt_sys(NR_munmap, a[1] - 4096 * VVAR_PAGES, 4096 * (VVAR_PAGES + VDSO_PAGES));
@@ -972,7 +1082,10 @@ struct rt_block *rt_boot(void)
 	b->links = IMG_MANIFEST + MAN->links;
 	rt_block_begin(b, MAN->interp ? MAN->interp_entry : MAN->entry);
 	LEDGER->owner[1] = root = b->pid;
-	empty_trace(b->pid);
+	if (MAN->kind != IMG_PROFILE && !MAN->no_trace)
+		open_fifo();
+	begin_trace(b);
+	rt_trace_start(b);
 	rt_go(b);
 	return b;
 }

@@ -50,13 +50,32 @@ struct img_entry {
 
 /* THE MAP says which original state a place in the copy stands for: xl_map (translate.h) of a block as
  * a string of bytes. It begins with the instructions' lengths, one byte each (n of them); then for each
- * entry: u8 flags (xl_map_flag; 0x80: tmp follows; 0x40: the entry's instruction is not one more than
- * or equal to the last one's, it follows; 0x20: one more), then the distance from the last entry's code
- * (from the block's first byte of code, for the first) as a byte, 0xff: u32 follows. The part ends where
- * the next block's, in the order of code, begins. */
-#define IMG_MAP_TMP		0x80
-#define IMG_MAP_INSN		0x40
-#define IMG_MAP_NEXT		0x20
+ * entry: u8 flags (xl_map_flag and IMG_MAP_*); u8 tmp, if XL_TMP_SAVED is among them; u8 instruction, if
+ * IMG_MAP_INSN is; the distance from the last entry's code (from the block's first byte of code, for the
+ * first) as u8, or 0xff and u32. The part ends where the next block's, in the order of code, begins. */
+#define IMG_MAP_NEXT		0x40	/* the instruction behind the last entry's */
+#define IMG_MAP_INSN		0x80	/* another one; without the two: the same */
+
+/* A PLAN says what a block's record (abi.h) becomes in the trace. It begins with u8: the number of
+ * values in the record.
+ * Branch traces: u8 opcode bytes at the block's end, 0..2, and those.
+ * Cache and execution traces: operations, the last of which is IMG_P_END.
+ *
+ *   u8 operation | size code << 3 | IMG_P_ODD, u8 instruction, then by operation
+ *   READ WRITE MODIFY   size, address          size: a size code (trace/idt.h), 0: u16 follows
+ *   POINTER             address: of what an indirect transfer reads its target from
+ *   TARGET              sleb128 target - the block's pc
+ *   NEXT                the target is where control goes next
+ *   REP                 u8 enum x86_rep, u8 size, u8 source, u8 destination, u8 after, u8 segment,
+ *                       u8 bits of addresses (x86_ref with how X86_REF_REP)
+ *   END                 u8 value, sleb128: what the stack pointer is behind the block
+ *
+ *   address       u8 value, sleb128 displacement; with IMG_P_ODD before them: u8 enum x86_ref_how,
+ *                 u8 index value, u8 scale, u8 value of the segment's base, u16 after, u16 size
+ *   values        numbers in the record, or IMG_V_* */
+enum { IMG_P_END, IMG_P_READ, IMG_P_WRITE, IMG_P_MODIFY, IMG_P_POINTER, IMG_P_TARGET, IMG_P_NEXT, IMG_P_REP };
+#define IMG_P_ODD		0x80
+enum { IMG_V_NONE = 255, IMG_V_RSP = 254, IMG_V_FS = 253, IMG_V_GS = 252 };
 
 /* Behind a text's struct img_tables at IMG_TABLES(i); positions are from there. */
 struct img_tables {
@@ -64,7 +83,8 @@ struct img_tables {
 	uint32_t block, entry;		/* struct img_block, struct img_entry */
 	uint32_t by_code;		/* u32 block numbers in ascending order of code */
 	uint32_t map, nmap;
-	uint32_t flow;			/* struct xl_flow of blocks; 0: every block has a counter */
+	uint32_t plan_at, plan, nplan;	/* u32 of blocks: place of their plan in the plans; 0: a profile */
+	uint32_t record_at;		/* u32 of blocks: place in the block table, in units of 8 bytes */
 };
 
 struct img_text {
@@ -105,6 +125,7 @@ struct img_manifest {
 	uint64_t ehdr;			/* address of its ELF header, 0: not mapped */
 	uint8_t header[64];		/* ... as it was */
 	uint64_t stub;			/* address of the start-up stub's page */
+	uint64_t vdso, vdso_end;	/* where the vDSO would be; 0: not known, or where it is */
 	uint64_t stamp;			/* the images of libraries begin with a struct img_head that has it */
 };
 

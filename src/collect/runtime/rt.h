@@ -164,6 +164,16 @@ void rt_block_begin(struct rt_block *b, u64 pc);
 /* ---- image.c: only in instrumented executables -------------------------------------------------- */
 int rt_image_ours(u64 addr, u64 len);
 u64 rt_image_place(u64 fd, u64 *flags);	/* where to map the library @fd; 0: anywhere */
+void rt_image_dying(struct rt_block *b);	/* a signal ends the process */
+int rt_image_open_trace(struct rt_block *b);
+void rt_image_close_trace(int fd);
+void rt_image_trace_failed(struct rt_block *b);
+
+/* ---- drain.c: likewise -------------------------------------------------------------------------- */
+void rt_image_drain(struct rt_block *b, u64 from, u64 to);
+void rt_image_drain_all(struct rt_block *b);
+void rt_image_drain_begin(struct rt_block *b);
+int rt_image_drain_first(struct rt_block *b);	/* has its file not been opened yet? */
 
 /* ---- trace.c ---------------------------------------------------------------------------------- */
 #ifdef __i386__				/* profiles only */

@@ -39,6 +39,11 @@ static u64 next_chunk(struct rt_block *b, u64 open_end)
 	u64 from = b->cursor, to;
 	u32 was = b->chunk;
 
+#ifdef RT_IDT
+	rt_image_drain(b, chunk_at(b, was), from);
+	memset((void *)chunk_at(b, was), 0, from - chunk_at(b, was));
+	b->drop = 1;			/* the same chunk again */
+#endif
 	if (!b->drop) {
 		u32 next = (was + 1) % RT_CHUNKS;
 

@@ -42,7 +42,7 @@ struct maker {
 	size_t nmap, cap_map;
 	struct pending *pending;
 	size_t npending, cap_pending;
-	struct pm_buf counters;		/* u32: offsets of fields, to be renumbered */
+	struct pm_buf counters, numbers;	/* u32: offsets of fields, to be renumbered */
 	struct pm_buf queue;		/* u32: offsets still to be looked at */
 	struct pm_buf tables;		/* u64: addresses that code takes of data: jump tables, perhaps */
 	struct pm_elf_range *function;
@@ -155,9 +155,9 @@ static void append(struct maker *m)
 		const struct xl_reloc *r = &u->reloc[i];
 		uint32_t at = base + r->at, number = first + r->addend;
 
-		if (r->kind == XL_REL_COUNTER) {
+		if (r->kind == XL_REL_COUNTER || r->kind == XL_REL_BLOCK) {
 			memcpy(m->out->code.p + at, &number, 4);
-			pm_buf_add(&m->counters, &at, 4);
+			pm_buf_add(r->kind == XL_REL_BLOCK ? &m->numbers : &m->counters, &at, 4);
 		} else if (r->kind == XL_REL_LINK) {
 			m->pending[link0 + r->addend].stub_field = at;
 		}
@@ -362,17 +362,15 @@ static void put_map(struct maker *m, const struct made *b, struct pm_buf *to)
 	}
 	for (uint32_t i = 0; i < b->nmap; i++) {
 		const struct xl_map *e = &m->map[b->map + i];
-		uint8_t flags = e->flags & 0x1f, byte;
+		uint8_t flags = e->flags & 0x3f, byte;
 		uint32_t d = e->code - at;
 
-		if (e->flags & XL_TMP_SAVED)
-			flags |= IMG_MAP_TMP;
 		if (e->insn == insn + 1)
 			flags |= IMG_MAP_NEXT;
 		else if (e->insn != insn)
 			flags |= IMG_MAP_INSN;
 		pm_buf_add(to, &flags, 1);
-		if (flags & IMG_MAP_TMP)
+		if (flags & XL_TMP_SAVED)
 			pm_buf_add(to, &e->tmp, 1);
 		if (flags & IMG_MAP_INSN)
 			pm_buf_add(to, &e->insn, 1);
@@ -454,6 +452,13 @@ static void finish(struct maker *m, uint32_t first_link)
 		memcpy(&v, o->code.p + at, 4);
 		put32(o->code.p + at, (uint32_t)(RT_COUNTERS + 8ull * (IMG_RESERVED + m->in->first + number[v])));
 	}
+	for (size_t i = 0; i < m->numbers.n; i += 4) {
+		uint32_t at, v;
+
+		memcpy(&at, m->numbers.p + i, 4);
+		memcpy(&v, o->code.p + at, 4);
+		put32(o->code.p + at, IMG_RESERVED + m->in->first + number[v]);
+	}
 	free(order);
 	free(number);
 }
@@ -497,6 +502,7 @@ void xl_image_make(const struct xl_image_input *in, uint32_t first_link, struct 
 	free(m.pending);
 	free(m.function);
 	pm_buf_release(&m.counters);
+	pm_buf_release(&m.numbers);
 	pm_buf_release(&m.queue);
 	pm_buf_release(&m.tables);
 }

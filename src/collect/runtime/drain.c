@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/* drain.c - the trace of an instrumented executable: records of the buffer in, entries of a .trc64 out
+ *
+ * Runs in the thread whose buffer is full, or ends. What the records mean is told by the plans of
+ * image.h; the entries are those of docs/formats/idtrace.md. Each thread has a file of its own and
+ * a buffer for it in its block. */
+#ifdef RT_IDT
+
+#include "image.h"
+#include "rt.h"
+
+#define DRAIN_AT	0x60000u	/* in a thread block, behind its stacks */
+#define OUT		0x90000u
+#define MARGIN		0x8000u		/* one block's entries, but for those of rep instructions, are fewer */
+
+enum { T_RW = 0x00, T_RD = 0x10, T_WR = 0x20, T_RRD = 0x30, T_RWR = 0x40, T_REND = 0x50, T_LINE = 0x60,
+       T_BBAD = 0x70, T_BBFP = 0x80, T_TARG = 0x90, T_OP1 = 0xa0, T_OP2 = 0xb0 };
+enum { HOW_SUM, HOW_SUM32, HOW_BITS, HOW_XLAT };		/* enum x86_ref_how */
+enum { REP_MOVS, REP_CMPS, REP_STOS, REP_LODS, REP_SCAS };	/* enum x86_rep */
+
+struct drain {
+	u64 rsp, fs, gs;		/* at the record that comes next */
+	u32 n;				/* bytes in out */
+	u32 hold;			/* 1 + place of a target that the next block tells; 0: none */
+	u32 opened, failed;
+	uint8_t out[OUT];
+};
+_Static_assert(DRAIN_AT + sizeof(struct drain) <= RT_COUNTERS, "before the counters");
+
+static struct drain *drain_of(struct rt_block *b)
+{
+	return (struct drain *)((u64)b + DRAIN_AT);
+}
+
+#define MAN ((const struct img_manifest *)IMG_MANIFEST)
+#define TEXTS ((const struct img_text *)(IMG_MANIFEST + MAN->texts))
+
+/* ---- the file -------------------------------------------------------------------------------------- */
+static void write_out(struct rt_block *b, int last)
+{
+	struct drain *d = drain_of(b);
+	u32 n = d->hold && !last ? d->hold - 1 : d->n, done = 0;
+	int fd;
+
+	if (!n)
+		return;
+	fd = MAN->no_trace || d->failed ? -1 : rt_image_open_trace(b);
+	while (fd >= 0 && done < n) {
+		long r = rt_sys(NR_write, fd, d->out + done, n - done);
+
+		if (r == -EINTR)
+			continue;
+		if (r <= 0) {
+			d->failed = 1;		/* a full disk, a reader that has gone: said once */
+			rt_image_trace_failed(b);
+			break;
+		}
+		done += (u32)r;
+	}
+	if (fd >= 0)
+		rt_image_close_trace(fd);
+	rt_memcpy(d->out, d->out + n, d->n - n);
+	d->n -= n;
+	if (d->hold)
+		d->hold = last ? 0 : 1;
+}
+
+static void put(struct drain *d, u32 tag, u64 v)
+{
+	d->out[d->n] = (uint8_t)tag;
+	*(u64 *)(d->out + d->n + 1) = v;
+	d->n += 9;
+}
+
+/* Larger accesses than the largest code are several entries. */
+static void put_sized(struct drain *d, u32 tag, u64 addr, u32 size)
+{
+	static const uint8_t bytes[9] = { 0, 1, 2, 4, 8, 10, 16, 32, 64 };
+
+	while (size) {
+		u32 code = size == 10 ? 5 : size >= 64 ? 8 : size >= 32 ? 7 : size >= 16 ? 6 : size >= 8 ? 4 :
+			   size >= 4 ? 3 : size >= 2 ? 2 : 1;
+
+		put(d, tag | code, addr);
+		addr += bytes[code];
+		size -= bytes[code];
+	}
+}
+
+/* ---- plans ------------------------------------------------------------------------------------------- */
+struct record {
+	struct rt_block *b;
+	struct drain *d;
+	const uint8_t *plan;
+	const uint8_t *value;		/* of the record */
+	u64 pc;
+};
+
+static int64_t sleb(struct record *r)
+{
+	u64 v = 0;
+	u32 shift = 0;
+	uint8_t byte;
+
+	do {
+		byte = *r->plan++;
+		v |= (u64)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	if (shift < 64 && byte & 0x40)
+		v |= ~0ull << shift;
+	return (int64_t)v;
+}
+
+static u64 value(const struct record *r, u32 v)
+{
+	switch (v) {
+	case IMG_V_NONE: return 0;
+	case IMG_V_RSP: return r->d->rsp;
+	case IMG_V_FS: return r->d->fs;
+	case IMG_V_GS: return r->d->gs;
+	}
+	return *(const u64 *)(r->value + 8 * v);
+}
+
+static u64 address(struct record *r, int odd)
+{
+	u32 how = HOW_SUM, index = IMG_V_NONE, scale = 0, segment = IMG_V_NONE, after = 0, size = 0;
+	u64 a;
+
+	if (odd) {
+		const uint8_t *p = r->plan;
+
+		how = p[0];
+		index = p[1];
+		scale = p[2];
+		segment = p[3];
+		after = (u32)p[4] | (u32)p[5] << 8;
+		size = (u32)p[6] | (u32)p[7] << 8;
+		r->plan += 8;
+	}
+	a = value(r, *r->plan++);
+	a += (u64)sleb(r);
+	if (how == HOW_XLAT)
+		a += (uint8_t)(value(r, index) + after);
+	else
+		a += value(r, index) * scale;
+	if (how == HOW_SUM32)
+		a = (u32)a;
+	if (how == HOW_BITS) {
+		int64_t bit = (int64_t)value(r, after);
+
+		bit = size == 2 ? (int16_t)bit : size == 4 ? (int32_t)bit : bit;
+		a += (u64)((bit >> (size == 2 ? 4 : size == 4 ? 5 : 6)) * (int64_t)size);
+	}
+	return a + value(r, segment);
+}
+
+static void rep(struct record *r, const u64 *cut)
+{
+	const uint8_t *p = r->plan;
+	struct drain *d = r->d;
+	const u32 type = p[0], size = p[1];
+	const u64 mask = p[6] == 32 ? 0xffffffffull : ~0ull, seg = value(r, p[5]);
+	u64 src = value(r, p[2]) & mask, dst = value(r, p[3]) & mask;
+	u64 end = (cut ? cut[p[3] == IMG_V_NONE ? 1 : 2] : value(r, p[4])) & mask;
+	u64 *at = p[3] == IMG_V_NONE ? &src : &dst, step = size;
+	const int told = MAN->rep || MAN->kind == IMG_EXEC;
+	const u32 rd = told ? T_RRD : T_RD, wr = told ? T_RWR : T_WR;
+
+	r->plan += 7;
+	if ((end - *at) & mask & (p[6] == 32 ? 1ull << 31 : 1ull << 63))
+		step = -step;
+	while (*at != end) {
+		if (d->n > OUT - MARGIN)
+			write_out(r->b, 0);
+		if (type != REP_STOS && type != REP_SCAS)
+			put_sized(d, rd, src + seg, size);
+		if (type != REP_LODS)
+			put_sized(d, type == REP_CMPS || type == REP_SCAS ? rd : wr, dst, size);
+		src = (src + step) & mask;
+		dst = (dst + step) & mask;
+	}
+	if (told && !cut)
+		put(d, T_REND, 0);
+}
+
+/* @n: instructions that happened; @cut: what an RT_N_CUT says, or NULL. */
+static void entries(struct record *r, u32 n, const u64 *cut)
+{
+	const int exec = MAN->kind == IMG_EXEC;
+	struct drain *d = r->d;
+	static const uint8_t bytes[16] = { 0, 1, 2, 4, 8, 10, 16, 32, 64 };
+
+	for (;;) {
+		const u32 op = *r->plan++, kind = op & 7;
+		u32 insn, size = bytes[op >> 3 & 15];
+		u64 a;
+
+		if (kind == IMG_P_END) {
+			a = value(r, *r->plan++);
+			d->rsp = a + (u64)sleb(r);
+			return;
+		}
+		insn = *r->plan++;
+		switch (kind) {
+		case IMG_P_TARGET:
+			a = r->pc + (u64)sleb(r);
+			if (insn < n)
+				put(d, T_TARG, a);
+			continue;
+		case IMG_P_NEXT:
+			if (insn >= n)
+				continue;
+			put(d, T_TARG, 0);
+			d->hold = d->n - 7;
+			continue;
+		case IMG_P_REP:
+			if (insn < n)
+				rep(r, 0);
+			else if (cut && insn == n)
+				rep(r, cut);
+			else
+				r->plan += 7;
+			continue;
+		}
+		if (!size && kind != IMG_P_POINTER) {
+			size = (u32)r->plan[0] | (u32)r->plan[1] << 8;
+			r->plan += 2;
+		}
+		a = address(r, op & IMG_P_ODD);
+		if (insn >= n)
+			continue;
+		if (kind == IMG_P_POINTER) {
+			put(d, T_TARG, a);
+		} else if (kind == IMG_P_MODIFY && exec) {
+			put_sized(d, T_RW, a, size);
+		} else {
+			if (kind != IMG_P_WRITE)
+				put_sized(d, T_RD, a, size);
+			if (kind != IMG_P_READ)
+				put_sized(d, T_WR, a, size);
+		}
+	}
+}
+
+static void branch(struct record *r, u32 size)
+{
+	struct drain *d = r->d;
+	u32 nop = *r->plan++;
+
+	put(d, T_BBAD, r->pc);
+	if (!nop)
+		return;
+	d->out[d->n++] = nop == 1 ? T_OP1 : T_OP2;
+	for (u32 i = 0; i < nop; i++)
+		d->out[d->n++] = *r->plan++;
+	*(u64 *)(d->out + d->n) = r->pc + size - 1;
+	d->n += 8;
+}
+
+static u32 text_with(u32 number)
+{
+	u32 a = 0, z = MAN->ntext;
+
+	while (z - a > 1) {
+		u32 mid = (a + z) / 2;
+
+		if (TEXTS[mid].first <= number)
+			a = mid;
+		else
+			z = mid;
+	}
+	return a;
+}
+
+static void note(struct drain *d, u32 type, const u64 *a)
+{
+	if (type == RT_N_STATE) {
+		d->rsp = a[0];
+		d->fs = a[1];
+		d->gs = a[2];
+	}
+}
+
+void rt_image_drain(struct rt_block *b, u64 from, u64 to)
+{
+	u64 *const count = (u64 *)((u64)b + RT_COUNTERS);
+	struct drain *d = drain_of(b);
+	u32 text = 0;
+
+	for (u64 p = from; p < to; ) {
+		const u32 word = *(const u32 *)p, number = word - IMG_RESERVED;
+		const struct img_tables *t;
+		const struct img_block *k;
+		struct record r = { .b = b, .d = d, .value = (const uint8_t *)p + 4 };
+		const u64 *cut = 0;
+		u32 i, n;
+
+		if (word >> 31) {
+			note(d, RT_NOTE_TYPE(word), (const u64 *)(p + 4));
+			p += 4 + RT_NOTE_SIZE(word);
+			continue;
+		}
+		if (!word)
+			return;			/* cannot be: the cursor is behind whole records */
+		if (number - TEXTS[text].first >= TEXTS[text].nblock)
+			text = text_with(number);
+		i = number - TEXTS[text].first;
+		t = (const struct img_tables *)IMG_TABLES(text);
+		r.plan = (const uint8_t *)t + t->plan + ((const u32 *)((u64)t + t->plan_at))[i];
+		count[word]++;
+		p += 4 + 8 * (u64)*r.plan++;
+		if (MAN->no_trace)
+			continue;
+		k = (const struct img_block *)((u64)t + t->block) + i;
+		r.pc = TEXTS[text].lo + k->pc;
+		n = k->n;
+		if (p < to && *(const u32 *)p == RT_NOTE(RT_N_CUT, 24)) {
+			cut = (const u64 *)(p + 4);
+			n = (u32)cut[0];
+		}
+		if (d->hold) {
+			*(u64 *)(d->out + d->hold - 1) = r.pc;
+			d->hold = 0;
+		}
+		if (d->n > OUT - MARGIN)
+			write_out(b, 0);
+		if (MAN->kind == IMG_BRANCH) {
+			branch(&r, k->size);
+			continue;
+		}
+		if (MAN->kind == IMG_EXEC)
+			put(d, T_BBFP, 8 * (u64)((const u32 *)((u64)t + t->record_at))[i]);
+		else
+			for (u64 line = r.pc & ~(u64)(MAN->line - 1); line < r.pc + k->size; line += MAN->line)
+				put(d, T_LINE, line);
+		entries(&r, n, cut);
+	}
+}
+
+/* Everything up to the cursor, and all of it into the file. */
+void rt_image_drain_all(struct rt_block *b)
+{
+	const u64 chunk = (u64)b + RT_TRACE;
+
+	if (!b->tracing)
+		return;
+	rt_image_drain(b, chunk, b->cursor);
+	memset((void *)chunk, 0, b->cursor - chunk);
+	b->cursor = chunk;
+	write_out(b, 1);
+}
+
+void rt_image_drain_begin(struct rt_block *b)
+{
+	struct drain *d = drain_of(b);
+
+	b->tracing = 1;
+	b->drop = 0;
+	b->chunk = 0;
+	b->cursor = (u64)b + RT_TRACE;
+	d->n = d->hold = d->opened = d->failed = 0;
+}
+
+int rt_image_drain_first(struct rt_block *b)
+{
+	return !drain_of(b)->opened++;
+}
+
+#endif
