@@ -23,6 +23,13 @@ struct drain {
 	u32 n;				/* bytes in out */
 	u32 hold;			/* 1 + place of a target that the next block tells; 0: none */
 	u32 opened, failed;
+	struct {			/* a block that a fault has stopped */
+		u32 size;		/* of its record; 0: there is none */
+		u32 insn;
+		u64 rsi, rdi;
+		u64 rsp;		/* at its beginning */
+		u32 record[2 * 256];
+	} kept;
 	uint8_t out[OUT];
 };
 _Static_assert(DRAIN_AT + sizeof(struct drain) <= RT_COUNTERS, "before the counters");
@@ -339,16 +346,91 @@ void rt_image_drain(struct rt_block *b, u64 from, u64 to)
 	}
 }
 
-/* Everything up to the cursor, and all of it into the file. */
-void rt_image_drain_all(struct rt_block *b)
+/* ---- blocks that a fault stops -------------------------------------------------------------------------
+ * The trace's format knows only whole blocks, and blocks that end early. One that a handler comes back to
+ * is therefore written when it is complete, as if the handler had run before it; one that is left for
+ * good ends early, and is written when that is sure. */
+static void give_up(struct rt_block *b)
+{
+	struct drain *d = drain_of(b);
+	u64 v[3] = { d->kept.rsp, d->fs, d->gs };
+	const u64 now = d->rsp;
+	u32 size = d->kept.size;
+
+	if (!size)
+		return;
+	d->kept.size = 0;
+	rt_trace_note(b, RT_N_STATE, v, 3);
+	if (b->cursor + size + 64 > (u64)b + RT_TRACE + RT_CHUNK)
+		return;			/* (a note has just made room) */
+	rt_memcpy((void *)b->cursor, d->kept.record, size);
+	b->cursor += size;
+	v[0] = d->kept.insn;
+	v[1] = d->kept.rsi;
+	v[2] = d->kept.rdi;
+	rt_trace_note(b, RT_N_CUT, v, 3);
+	v[0] = now;
+	v[1] = d->fs;
+	v[2] = d->gs;
+	rt_trace_note(b, RT_N_STATE, v, 3);
+}
+
+static void empty_chunk(struct rt_block *b)
 {
 	const u64 chunk = (u64)b + RT_TRACE;
 
-	if (!b->tracing)
-		return;
 	rt_image_drain(b, chunk, b->cursor);
 	memset((void *)chunk, 0, b->cursor - chunk);
 	b->cursor = chunk;
+}
+
+void rt_image_keep(struct rt_block *b, u32 word, u32 size, int complete, u32 insn, u64 rsi, u64 rdi)
+{
+	struct drain *d = drain_of(b);
+	uint8_t record[sizeof d->kept.record];
+
+	if (complete)
+		b->cursor -= size;
+	*(u32 *)b->cursor = word;
+	rt_memcpy(record, (const void *)b->cursor, size);
+	memset((void *)b->cursor, 0, size);
+	empty_chunk(b);
+	give_up(b);
+	empty_chunk(b);
+	d->kept.size = size;
+	d->kept.insn = insn;
+	d->kept.rsi = rsi;
+	d->kept.rdi = rdi;
+	d->kept.rsp = d->rsp;
+	rt_memcpy(d->kept.record, record, size);
+}
+
+int rt_image_restore(struct rt_block *b, u32 word, int complete)
+{
+	struct drain *d = drain_of(b);
+	u64 v[3];
+
+	if (!d->kept.size || d->kept.record[0] != word)
+		return 0;
+	empty_chunk(b);
+	v[0] = d->kept.rsp;
+	v[1] = d->fs;
+	v[2] = d->gs;
+	rt_trace_note(b, RT_N_STATE, v, 3);
+	rt_memcpy((void *)b->cursor, d->kept.record, d->kept.size);
+	if (complete)
+		b->cursor += d->kept.size;
+	d->kept.size = 0;
+	return 1;
+}
+
+/* Everything up to the cursor, and all of it into the file. */
+void rt_image_drain_all(struct rt_block *b)
+{
+	if (!b->tracing)
+		return;
+	give_up(b);
+	empty_chunk(b);
 	write_out(b, 1);
 }
 
@@ -356,11 +438,11 @@ void rt_image_drain_begin(struct rt_block *b)
 {
 	struct drain *d = drain_of(b);
 
-	b->tracing = 1;
+	b->tracing = MAN->kind != IMG_PROFILE;
 	b->drop = 0;
 	b->chunk = 0;
 	b->cursor = (u64)b + RT_TRACE;
-	d->n = d->hold = d->opened = d->failed = 0;
+	d->n = d->hold = d->opened = d->failed = d->kept.size = 0;
 }
 
 int rt_image_drain_first(struct rt_block *b)

@@ -231,6 +231,21 @@ rt_native_jump:
 	mov	%rax, %gs:RT_RESUME
 	jmp	rt_restore
 
+#ifdef RT_IDT
+	/* Into the middle of a block that keeps the cursor of its trace in a register: the program's value
+	 * of register r goes where the block will look for it. Sixteen of 32 bytes each. */
+	.globl	rt_image_again
+	.balign	32
+rt_image_again:
+	.irp	r, rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
+	.balign	32
+	mov	%\r, %gs:RT_S_TMP
+	mov	%gs:RT_CURSOR, %\r
+	jmp	*%gs:0x90		/* IMG_RESUME */
+	.endr
+	.balign	32
+#endif
+
 	.data
 	.balign	16
 	.globl	rt_boot_rsp, rt_boot_regs

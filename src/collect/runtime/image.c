@@ -235,41 +235,55 @@ static u64 pc_of(u32 i, const struct img_block *b, u32 insn)
 	return pc;
 }
 
-/* A place in the middle of a block that can be entered with the program's state: where a signal came in,
+static u32 record_size(u32 i, u32 k)
+{
+	const struct img_tables *t = TABLES(i);
+
+	return 4 + 8 * (u32)*((const uint8_t *)t + t->plan + ((const u32 *)((u64)t + t->plan_at))[k]);
+}
+
+/* A place in the middle of a block that can be entered with the program's state: where a fault stopped it,
  * or an indirect transfer goes that nobody expected. */
-static u64 inside(u32 i, u32 off)
+static u64 inside(struct rt_block *b, u32 i, u32 off)
 {
 	const u32 *order = (const u32 *)(IMG_TABLES(i) + TABLES(i)->by_code);
 	u32 k = first_at(i, off);
 
 	for (u32 tries = 0; k-- && tries < 400; tries++) {
-		const struct img_block *b = &blocks(i)[k];
-		const uint8_t *len = map_of(i, b);
+		const struct img_block *at = &blocks(i)[k];
+		const uint8_t *len = map_of(i, at);
 		struct place m;
-		u32 pc = b->pc, n = 0, pos;
+		u32 pc = at->pc, n = 0, pos;
 
 		if (pc + 16 * 255 < off)
 			break;
-		if (pc + b->size <= off)
+		if (pc + at->size <= off)
 			continue;
-		while (n < b->n && pc < off)
+		while (n < at->n && pc < off)
 			pc += len[n++];
-		if (pc != off || n == b->n)
+		if (pc != off || n == at->n)
 			continue;
-		pos = by_code(i, begin_of(b));
+		pos = by_code(i, begin_of(at));
 		while (order[pos] != k)		/* blocks of no length share a beginning */
 			pos--;
-		map_begin(&m, i, b);
+		map_begin(&m, i, at);
 		while (m.p < map_end(i, pos)) {
 			map_next(&m);
-			if (m.insn == n && (m.flags & 15) == 1)
+			if (m.insn != n || (m.flags & 7) != 1)
+				continue;
+			/* in a trace the rest of a block means nothing without its beginning */
+			if (b->tracing && !rt_image_restore(b, IMG_RESERVED + TEXTS[i].first + k, m.flags & 32))
+				break;
+			if (!(m.flags & 8))
 				return TEXTS[i].code + m.code;
+			*(u64 *)((u64)b + IMG_RESUME) = TEXTS[i].code + m.code;
+			return (u64)rt_image_again + 32 * m.tmp;
 		}
 	}
 	return 0;
 }
 
-static u64 lookup(u64 pc)
+static u64 lookup(struct rt_block *b, u64 pc)
 {
 	u32 i = text_of(pc), off, k;
 
@@ -282,7 +296,7 @@ static u64 lookup(u64 pc)
 	k = first_at(i, off);
 	if (k < TABLES(i)->nblock && blocks(i)[k].pc == off)
 		return TEXTS[i].code + blocks(i)[k].code;
-	pc = inside(i, off);
+	pc = inside(b, i, off);
 	if (!pc)
 		stop_at(TEXTS[i].lo + off);
 	return pc;
@@ -694,9 +708,8 @@ static void begin_trace(struct rt_block *b)
 	char name[4200];
 	int fd;
 
-	if (MAN->kind != IMG_PROFILE)
-		rt_image_drain_begin(b);
-	if (fifo >= 0 && b->tid == root)
+	rt_image_drain_begin(b);
+	if ((fifo >= 0 && b->tid == root) || (MAN->kind == IMG_PROFILE && b->tid != b->pid))
 		return;
 	fd = rt_image_open_trace(b);
 	if (fd >= 0) {
@@ -708,7 +721,7 @@ static void begin_trace(struct rt_block *b)
 }
 
 /* ---- what others ask the controller ------------------------------------------------------------------ */
-static void on_signal(struct rt_mail *m)
+static void on_signal(struct rt_block *b, struct rt_mail *m)
 {
 	u32 i, k;
 	struct place at;
@@ -719,27 +732,26 @@ static void on_signal(struct rt_mail *m)
 		m->r[1] = pc_of(i, &blocks(i)[k], at.insn);
 		m->r[2] = at.flags;
 		m->r[3] = at.tmp;
+		/* in a trace, signals from outside wait for the block's end: they step there */
+		if (b->tracing && !m->a[3] && at.insn < blocks(i)[k].n && (at.insn || at.flags & (16 | 32)))
+			m->r[2] &= ~1ull;
 		return;
 	}
 	if (text_of(code) == MAX_TEXTS && !rt_is_exec(code, 1)) {
 		m->r[0] = RT_NOWHERE;
 		return;
 	}
-	m->r[1] = lookup(code);
+	m->r[1] = lookup(b, code);
 	m->r[0] = RT_IN_ORIGINAL;
 	fill_shadow(code);
 }
 
-/* The block that stands at @code goes no further there. In a profile: its counter went up, but none of
- * its instructions was executed, and it will be entered again. In a trace its record becomes whole, with
- * a note of how far it came. */
+/* The block that stands at @code goes no further for now. In a profile: if its counter went up, but none
+ * of its instructions was executed, it will be entered again. */
 static void on_cut(struct rt_block *b, u64 code, u64 rsi, u64 rdi)
 {
-	const struct img_tables *t;
-	const struct img_block *k;
 	u32 i, n;
 	struct place at;
-	u64 cut[3];
 
 	if (!state_at(code, &i, &n, &at))
 		return;
@@ -748,22 +760,11 @@ static void on_cut(struct rt_block *b, u64 code, u64 rsi, u64 rdi)
 			--*(u64 *)((u64)b + RT_COUNTERS + 8ull * (IMG_RESERVED + TEXTS[i].first + n));
 		return;
 	}
-	t = TABLES(i);
-	k = &blocks(i)[n];
-	if (!(at.flags & 32 /* XL_RECORDED */)) {
-		if (!(at.flags & 16)) {
-			if (!at.insn)
-				return;
-			*(u32 *)b->cursor = IMG_RESERVED + TEXTS[i].first + n;
-		}
-		b->cursor += 4 + 8 * (u64)*((const uint8_t *)t + t->plan + ((const u32 *)((u64)t + t->plan_at))[n]);
-	}
-	if (at.insn < k->n) {
-		cut[0] = at.insn;
-		cut[1] = rsi;
-		cut[2] = rdi;
-		rt_trace_note(b, RT_N_CUT, cut, 3);
-	}
+	if (at.insn >= blocks(i)[n].n)
+		return;
+	if (at.flags & (16 | 32) || at.insn)
+		rt_image_keep(b, IMG_RESERVED + TEXTS[i].first + n, record_size(i, n), at.flags & 32 /* XL_RECORDED */,
+			      at.insn, rsi, rdi);
 }
 
 /* All that the process has in memory goes to its files: that of @b's thread, and of the others as far
@@ -817,19 +818,19 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 		begin_trace(b);
 		break;
 	case RQ_LOOKUP:
-		m->r[0] = lookup(a0);
+		m->r[0] = lookup(b, a0);
 		break;
 	case RQ_RESOLVE:
-		m->r[0] = lookup(((const u64 *)PTR(b->links))[a0]);
+		m->r[0] = lookup(b, ((const u64 *)PTR(b->links))[a0]);
 		break;
 	case RQ_SIGNAL:
-		on_signal(m);
+		on_signal(b, m);
 		break;
 	case RQ_CUT:
 		on_cut(b, a0, a1, a2);
 		break;
 	case RQ_CHECKFAIL:
-		m->r[0] = lookup(a0);
+		m->r[0] = lookup(b, a0);
 		break;
 	case RQ_MAP:
 		unmapped(a0, a1);

@@ -27,6 +27,8 @@
 #define IMG_RESERVED		2	/* counters before the first block's: the header of a .cnt64 */
 #define IMG_NO_ENTRY		0xff
 
+#define IMG_RESUME		0x90	/* in a thread block, see rt_block.pad2: where rt_image_again goes on */
+
 #ifndef __ASSEMBLER__
 
 /* What is written. Cache and execution traces come from the same code. */

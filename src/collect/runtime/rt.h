@@ -173,6 +173,12 @@ void rt_image_trace_failed(struct rt_block *b);
 void rt_image_drain(struct rt_block *b, u64 from, u64 to);
 void rt_image_drain_all(struct rt_block *b);
 void rt_image_drain_begin(struct rt_block *b);
+/* The block with number @word, whose record has begun at the cursor or is complete in front of it, stops
+ * before instruction @insn: it is kept until it goes on, or until it is sure not to. */
+void rt_image_keep(struct rt_block *b, u32 word, u32 size, int complete, u32 insn, u64 rsi, u64 rdi);
+/* It goes on: its record is as it was. 0: no such block has been kept. */
+int rt_image_restore(struct rt_block *b, u32 word, int complete);
+extern char rt_image_again[];
 int rt_image_drain_first(struct rt_block *b);	/* has its file not been opened yet? */
 
 /* ---- trace.c ---------------------------------------------------------------------------------- */

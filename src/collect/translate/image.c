@@ -127,6 +127,8 @@ static void look_at(struct maker *m, const struct xl_block *b)
 				later(m, to);
 			else
 				pm_buf_add(&m->tables, &to, sizeof to);
+		} else if (x.kind == X86_SYSCALL) {
+			branch_to(m, pc);		/* the kernel restarts it */
 		} else if (x.kind == X86_CALL || x.kind == X86_CALL_IND) {
 			if (pc + x.len - m->in->lo < m->in->bytes)
 				m->about[pc + x.len - m->in->lo] |= LEADER;
