@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "cli/traces.h"
 #include "collect/process/instrument.h"
-
-/* The options as they were given, for idtinfo. */
-static void remember(struct pm_buf *to, int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (argv[i][0] == '-' && argv[i][1] && strcmp(argv[i], "--"))
-			pm_buf_printf(to, "%s%s", to->n ? " " : "", argv[i]);
-	if (!to->n)
-		pm_buf_printf(to, "-p");
-	pm_buf_add(to, "", 1);
-}
 
 int cmd_instrument(int argc, char **argv)
 {
@@ -57,7 +47,6 @@ int cmd_instrument(int argc, char **argv)
 	struct pm_instrument_opts o = { 0 };
 	int status = 0;
 
-	remember(&options, argc, argv);
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
 		pm_opt_usage(&help, "one program is wanted");
 	if (profile + branch + (cache || line) + exec > 1)
@@ -71,6 +60,15 @@ int cmd_instrument(int argc, char **argv)
 	o.no_trace = no_trace;
 	o.max_blocks = max_blocks;
 	o.hints = hints;
+	pm_buf_printf(&options, "%s", branch ? "-b" : exec ? "-e" : line ? "-l " : cache ? "-c" : "-p");
+	if (line)
+		pm_buf_printf(&options, "%" PRIu64, line);
+	pm_buf_printf(&options, "%s%s%s", rep ? " -r" : "", quick ? " -s" : "", no_trace ? " -t" : "");
+	if (max_blocks)
+		pm_buf_printf(&options, " -B %" PRIu64, max_blocks);
+	if (hints)
+		pm_buf_printf(&options, " -H %.40s", hints);
+	pm_buf_add(&options, "", 1);
 	o.options = (const char *)options.p;
 	o.verbose = verbose ? stdout : NULL;
 	libs = pm_alloc((library.n + 1) * sizeof *libs);

@@ -5,25 +5,67 @@ $ cat >same <<'END'
 + name=$1; shift
 + cp "$PROGRAMS/$name" $name; cp $name $name.run; pugmark idt -e $name
 + env -i ./$name.idt "$@" >/dev/null 2>&1 </dev/null
-+ env -i "$(command -v pugmark)" run --no-cache --no-follow --no-vdso -q --exec -t idt-exec64 -o run.trc64 -- ./$name.run "$@" >/dev/null 2>&1 </dev/null
++ env -i "$(command -v pugmark)" run --no-cache --no-follow --no-vdso --fix-random -q --exec -t idt-exec64 -o run.trc64 -- ./$name.run "$@" >/dev/null 2>&1 </dev/null
 + for t in $name run; do pugmark dump -f idt-exec64:modules=$name.mod $t.trc64 | grep -v opaque | sed 's/ bytes=.*//' >$t.events; done
 + cmp $name.events run.events && echo "$name: same events"
 + grep -c ' insn ' $name.events | awk '{ print ($1 > 1000 ? "thousands" : $1) }'
 + END
-$ sh same jumps-stripped
-$ sh same vector-static
-$ sh same exceptions-static
+$ sh same exits 3
+> exits: same events
+> thousands
 $ sh same args a b
+> args: same events
+> thousands
 # The other kinds hold parts of it.
 $ cp $PROGRAMS/bare .; for k in -e -b '-c -r' -c '-l 64' '-e -t'; do rm -f bare.trc64 bare.cnt64; pugmark idt $k bare; ./bare.idt; pugmark vcount --json - bare | grep -c '"instructions": 30'; pugmark idtinfo bare | head -n 1; wc -c <bare.trc64; mv bare.trc64 "bare$k.trc64"; done
+> good
+> 1
+> options: -e
+> 19188
+> good
+> 1
+> options: -b
+> 19176
+> good
+> 1
+> options: -c -r
+> 10260
+> good
+> 1
+> options: -c
+> 10233
+> good
+> 1
+> options: -l 64
+> 10170
+> good
+> 1
+> options: -e -t
+> 0
 $ pugmark dump 'bare-c -r.trc64' | grep -c ' line '; pugmark dump 'bare-c.trc64' | grep -c ' line '; pugmark dump 'bare-l 64.trc64' | grep -c ' line '
+> 1025
+> 1025
+> 1018
 $ pugmark dump 'bare-c -r.trc64' | grep -E ' (read|write) ' | sed 's/ flags=rep//' >c; pugmark dump 'bare-c.trc64' | grep -E ' (read|write) ' | cmp - c; grep -c . c
+> 112
 $ mv 'bare-c -r.trc64' rep.trc64; cp bare.blk64 rep.blk64; pugmark rtrace rep | tail -n 4
+> written
+>   bytes  accesses
+>      12         1
+>     100         1
 # KT of an execution trace is KT of what run writes.
 $ pugmark idt -e bare; ./bare.idt; pugmark idt2kt bare; pugmark convert -q -f idt-exec64:modules=bare.mod -t kt64 bare.trc64 x.kt64; cmp bare.kt64 x.kt64; pugmark dump bare.kt64 | grep -c ' insn '
+> good
+> 3056
 # Killed on its way: what was executed is there. (The first write is in the trace.)
 $ cp $PROGRAMS/exits .; pugmark idt -e exits; for how in 0 abort term segv; do rm -f exits.trc64 exits.cnt64; ./exits.idt $how >/dev/null 2>&1; test -s exits.trc64 && pugmark dump -f idt-exec64 exits.trc64 | grep -c ' insn ' >n; awk '{ print ($1 > 50000 ? "many" : $1) }' n; done
+> many
+> many
+> many
+> many
 # Threads have files of their own, with all that they did.
-$ cp $PROGRAMS/threads-static .; pugmark idt -b threads-static; ./threads-static.idt >/dev/null; ls threads-static.trc64* | wc -l | awk '{ print ($1 > 300 ? "hundreds" : $1) }'; for f in threads-static.trc64.*; do pugmark head -n 1 -f idt-branch64 $f >/dev/null || echo bad $f; done
+$ cp $PROGRAMS/threads-static .; pugmark idt -b threads-static; ./threads-static.idt >/dev/null; ls threads-static.trc64* | wc -l | awk '{ print ($1 > 300 ? "hundreds" : $1) }'; for f in threads-static.trc64.*; do pugmark dump -b -f idt-branch64 $f >/dev/null || { echo bad $f; break; }; done
+> hundreds
 # Through a FIFO.
 $ cp $PROGRAMS/bare .; pugmark idt -b bare; mkfifo bare.otr; ./bare.idt >/dev/null & pugmark vtrace bare | grep -c block; wait; rm bare.otr
+> 1014

@@ -895,6 +895,13 @@ static u64 *auxv_of(u64 sp)
 	return p;
 }
 
+static int same_file(const char *a, const char *b)
+{
+	u64 x[18], y[18];
+
+	return !rt_sys(NR_stat, a, x) && (rt_sys(NR_stat, b, y) || (x[0] == y[0] && x[1] == y[1]));
+}
+
 /* Addresses are fixed; a stack or heap at random places might be in the way. */
 static void without_randomisation(u64 sp)
 {
@@ -912,10 +919,11 @@ static void without_randomisation(u64 sp)
 		return;
 	if (rt_sys(NR_personality, (u64)now | RESTARTED | ADDR_NO_RANDOMIZE) < 0)
 		return;
-	rt_sys(NR_execve, name, argv, argv + *(u64 *)sp + 1);
+	/* by the same name, for the stack's sake, if that is a name of this file */
 	for (; *aux; aux += 2)
-		if (*aux == AT_EXECFN)
+		if (*aux == AT_EXECFN && same_file((const char *)aux[1], name))
 			rt_sys(NR_execve, aux[1], argv, argv + *(u64 *)sp + 1);
+	rt_sys(NR_execve, name, argv, argv + *(u64 *)sp + 1);
 	rt_sys(NR_personality, now);
 }
 
