@@ -102,6 +102,23 @@ bool pm_insn_target(const struct pm_insn *insn, uint64_t *target)
 	return false;
 }
 
+#define OUT_EVENTS 1024			/* per batch, about: what the sink reads is still in the first-level cache */
+
+/* How a block ends, worked out once. */
+struct block_end {
+	uint64_t pc, target, fall;
+	uint32_t insn;			/* the transfer: code->insn index */
+	uint16_t size;
+	uint8_t flags;
+	enum { END_UNKNOWN, END_NONE, END_DIRECT, END_INDIRECT } kind : 8;	/* none: it transfers nothing */
+};
+
+struct block_ends {			/* of a code table */
+	const struct pm_code *code;
+	struct block_end *end;		/* by block */
+	size_t n;
+};
+
 struct expand_stream {
 	const struct pm_stream *stream;
 	const struct pm_code *code;
@@ -109,8 +126,11 @@ struct expand_stream {
 	uint32_t block;			/* the block that is being filled, PM_NONE: none */
 	uint32_t insn;			/* code->insn index of its first instruction */
 	uint32_t n;			/* its instructions that executed */
+	uint32_t size;			/* all that it has */
 	uint32_t done;			/* ... of which emitted */
-	bool branch;			/* it ends in a transfer whose outcome is still open */
+	struct block_ends *ends;	/* of .code */
+	struct block_ends *open;	/* the last block ends in a transfer whose outcome is open; NULL: not so */
+	uint32_t open_block;
 	bool begun;
 };
 
@@ -119,6 +139,8 @@ struct expand {
 	size_t cap;
 	struct pm_event *ev;		/* the batch being built */
 	size_t n, cap_ev;
+	struct block_ends **ends;	/* one per code table */
+	size_t nends, cap_ends;
 };
 
 void *pm_expand_new(void)
@@ -147,47 +169,29 @@ static struct expand_stream *stream_of(struct expand *x, const struct pm_stream 
 	return st;
 }
 
-static void room(struct expand *x, size_t n)
+static inline void room(struct expand *x, size_t n)
 {
-	if (x->cap_ev - x->n < n) {
+	if (__builtin_expect(x->cap_ev - x->n < n, 0)) {
 		x->cap_ev = (x->n + n) * 2;
 		x->ev = pm_realloc(x->ev, x->cap_ev * sizeof *x->ev);
 	}
 }
 
-/* HOT: the block's instructions before index @upto, as far as they are not out yet. */
+/* HOT: the block's instructions before index @upto, as far as they are not out yet. There is room. */
 static inline void insns_to(struct expand *x, struct expand_stream *st, uint32_t upto)
 {
 	const struct pm_insn *in = st->code->insn + st->insn;
 	struct pm_event *to;
 
-	if (upto <= st->done)
-		return;
-	room(x, upto - st->done);
 	to = x->ev + x->n;
 	for (uint32_t i = st->done; i < upto; i++)
 		*to++ = (struct pm_event){ .kind = PM_EV_INSN, .size = in[i].len, .id = st->insn + i,
 					   .addr = in[i].pc };
-	x->n += upto - st->done;
-	st->done = upto;
+	x->n = (size_t)(to - x->ev);
+	st->done = upto > st->done ? upto : st->done;
 }
 
-static const struct pm_insn *branch_of(const struct expand *x, const struct expand_stream *st, uint32_t *at)
-{
-	const struct pm_insn *in = st->code->insn + st->insn;
-	uint32_t i = st->n - 1;
-
-	/* a MIPS branch stands before its delay slot */
-	if (in[i].class == PM_CLASS_NONE && i && in[i].isa == PM_ISA_MIPS)
-		i--;
-	if (in[i].class == PM_CLASS_NONE || in[i].class == PM_CLASS_SYSCALL)
-		return NULL;
-	*at = st->insn + i;
-	return in + i;
-}
-
-/* The open outcome becomes known: control went to @next (@told), or nobody said where. */
-static void branch(struct expand *x, struct expand_stream *st, bool told, uint64_t next)
+static void find_end(const struct pm_code *code, const struct pm_block *blk, struct block_end *e)
 {
 	static const uint8_t flags[] = {
 		[PM_CLASS_COND] = PM_BR_COND,
@@ -196,37 +200,61 @@ static void branch(struct expand *x, struct expand_stream *st, bool told, uint64
 		[PM_CLASS_JUMP_IND] = PM_BR_INDIRECT,
 		[PM_CLASS_CALL_IND] = PM_BR_CALL | PM_BR_INDIRECT,
 	};
-	struct pm_event ev = { .kind = PM_EV_BRANCH };
-	const struct pm_insn *in;
-	uint32_t at = 0;
-	uint64_t target = 0, fall;
-	bool direct;
+	const struct pm_insn *in = code->insn + blk->insn;
+	uint32_t i = blk->n - 1;
 
-	st->branch = false;
-	in = branch_of(x, st, &at);
-	if (!in)
+	/* a MIPS branch stands before its delay slot */
+	if (in[i].class == PM_CLASS_NONE && i && in[i].isa == PM_ISA_MIPS)
+		i--;
+	*e = (struct block_end){ .kind = END_NONE };
+	if (in[i].class == PM_CLASS_NONE || in[i].class == PM_CLASS_SYSCALL)
 		return;
-	direct = pm_insn_target(in, &target);
+	e->pc = in[i].pc;
+	e->size = in[i].len;
+	e->insn = blk->insn + i;
+	e->flags = in[i].class < NR(flags) ? flags[in[i].class] : 0;
+	e->fall = pm_insn_next(in + i) + (in[i].isa == PM_ISA_MIPS ? 4 : 0);
+	e->kind = pm_insn_target(in + i, &e->target) ? END_DIRECT : END_INDIRECT;
+}
+
+static struct block_ends *ends_of(struct expand *x, const struct pm_code *code)
+{
+	for (size_t i = 0; i < x->nends; i++)
+		if (x->ends[i]->code == code)
+			return x->ends[i];
+	pm_grow(x->ends, x->nends, x->cap_ends);
+	x->ends[x->nends] = pm_alloc(sizeof **x->ends);
+	x->ends[x->nends]->code = code;
+	return x->ends[x->nends++];
+}
+
+static void more_ends(struct block_ends *t)
+{
+	size_t n = t->code->nblock * 2;
+
+	t->end = pm_realloc(t->end, n * sizeof *t->end);
+	memset(t->end + t->n, 0, (n - t->n) * sizeof *t->end);
+	t->n = n;
+}
+
+/* The open outcome becomes known: control went to @next (@told), or nobody said where. There is room. */
+static inline void branch(struct expand *x, struct expand_stream *st, bool told, uint64_t next)
+{
+	const struct block_end *e = st->open->end + st->open_block;
+	struct pm_event *ev = x->ev + x->n;
+	bool cond = e->flags & PM_BR_COND;
+
+	st->open = NULL;
 	if (!told) {
-		if (!direct || in->class == PM_CLASS_COND)
+		if (e->kind != END_DIRECT || cond)
 			return;
-		next = target;
+		next = e->target;
 	}
-	ev.addr = in->pc;
-	ev.size = in->len;
-	ev.id = at;
-	ev.flags = (in->class < NR(flags) ? flags[in->class] : 0) | PM_BR_TAKEN;
-	ev.value = next;
-	if (in->class == PM_CLASS_COND) {
-		fall = pm_insn_next(in) + (in->isa == PM_ISA_MIPS ? 4 : 0);
-		/* a branch to its own fall-through counts as not taken: nothing can tell */
-		if (next == fall) {
-			ev.flags &= ~PM_BR_TAKEN;
-			ev.value = direct ? target : 0;
-		}
-	}
-	room(x, 1);
-	x->ev[x->n++] = ev;
+	/* a branch to its own fall-through counts as not taken: nothing can tell */
+	cond = cond && next == e->fall;
+	*ev = (struct pm_event){ .kind = PM_EV_BRANCH, .flags = e->flags | (cond ? 0 : PM_BR_TAKEN), .size = e->size,
+				 .id = e->insn, .addr = e->pc, .value = cond ? e->target : next };
+	x->n++;
 }
 
 static enum pm_status emit(struct expand *x, const struct pm_batch *like, struct expand_stream *st,
@@ -248,6 +276,12 @@ static enum pm_status emit(struct expand *x, const struct pm_batch *like, struct
 	return s;
 }
 
+/* Belongs to an instruction of the block that is open. */
+static inline bool in_block(uint8_t kind)
+{
+	return (kind >= PM_EV_READ && kind <= PM_EV_MODIFY) || kind == PM_EV_REP_ITER || kind == PM_EV_REP_END;
+}
+
 static uint64_t count_insns(const struct pm_event *ev, size_t n)
 {
 	uint64_t insns = 0;
@@ -257,7 +291,7 @@ static uint64_t count_insns(const struct pm_event *ev, size_t n)
 	return insns;
 }
 
-static enum pm_status begin_block(struct expand *x, struct expand_stream *st, const struct pm_event *ev,
+static inline enum pm_status begin_block(struct expand *x, struct expand_stream *st, const struct pm_event *ev,
 				  struct pm_err *err)
 {
 	const struct pm_block *blk;
@@ -269,13 +303,56 @@ static enum pm_status begin_block(struct expand *x, struct expand_stream *st, co
 	if (ev->value > blk->n || (uint64_t)blk->insn + blk->n > st->code->ninsn)
 		return pm_fail(err, 0, "block %u executed %llu instructions but has %u", ev->id,
 			       (unsigned long long)ev->value, blk->n);
-	if (st->branch)
+	if (st->open)
 		branch(x, st, true, ev->addr);
 	st->block = ev->id;
 	st->insn = blk->insn;
 	st->n = (uint32_t)ev->value;
+	st->size = blk->n;
 	st->done = 0;
-	st->branch = st->n && st->n == blk->n;
+	if (st->n && st->n == blk->n) {
+		struct block_end *e;
+
+		if (ev->id >= st->ends->n)
+			more_ends(st->ends);
+		e = st->ends->end + ev->id;
+		if (e->kind == END_UNKNOWN)
+			find_end(st->code, blk, e);
+		st->open = e->kind != END_NONE ? st->ends : NULL;
+		st->open_block = ev->id;
+	}
+	return PM_OK;
+}
+
+/* Everything but a block entry. There is room. */
+static enum pm_status other_event(struct expand *x, struct expand_stream *st, const struct pm_event *ev,
+				  uint64_t *insns, struct pm_err *err)
+{
+	bool told = ev->kind == PM_EV_SIGNAL || ev->kind == PM_EV_INTERRUPT || ev->kind == PM_EV_INSN;
+
+	if (ev->kind == PM_EV_REG_READ || ev->kind == PM_EV_REG_WRITE || st->block == PM_NONE) {
+		*insns += ev->kind == PM_EV_INSN;
+	} else if (in_block(ev->kind)) {
+		if (PM_SLOT_OF(ev) != PM_NONE)
+			return pm_fail(err, 0, "a reference of instruction %u of block %u, which has %u",
+				       PM_SLOT_OF(ev), st->block, st->code->block[st->block].n);
+	} else {
+		*insns += st->n - st->done + (ev->kind == PM_EV_INSN);
+		insns_to(x, st, st->n);
+	}
+	if (!in_block(ev->kind)) {
+		if (st->open && told)
+			branch(x, st, true, ev->addr);
+		else if (st->open && ev->kind == PM_EV_EXIT)
+			branch(x, st, false, 0);
+		if (ev->kind == PM_EV_EXEC || ev->kind == PM_EV_EXIT || ev->kind == PM_EV_SIGRETURN ||
+		    ev->kind == PM_EV_LOST || ev->kind == PM_EV_INSN) {
+			/* whatever comes next is no successor of what was */
+			st->open = NULL;
+			st->block = PM_NONE;
+		}
+	}
+	x->ev[x->n++] = *ev;
 	return PM_OK;
 }
 
@@ -288,8 +365,10 @@ static enum pm_status expand_consume(void *self, const struct pm_batch *b, const
 	uint64_t insns;
 	bool any = st->block != PM_NONE;
 
-	if (b->code)
+	if (b->code && b->code != st->code) {
 		st->code = b->code;
+		st->ends = ends_of(x, b->code);
+	}
 	for (size_t i = 0; !any && i < b->n; i++)
 		any = ev[i].kind == PM_EV_BLOCK;
 	if (!any) {
@@ -302,67 +381,28 @@ static enum pm_status expand_consume(void *self, const struct pm_batch *b, const
 
 	insns = st->insns;
 	x->n = 0;
-	room(x, b->n + 64);
 	for (; ev < end; ev++) {
-		switch (ev->kind) {
-		case PM_EV_BLOCK:
+		/* what one event can bring: the rest of its block, a branch, itself */
+		room(x, (size_t)st->n + 2);
+		if (ev->kind == PM_EV_BLOCK) {
 			if (st->block != PM_NONE) {
 				insns += st->n - st->done;
 				insns_to(x, st, st->n);
 			}
 			if (begin_block(x, st, ev, err) != PM_OK)
 				return PM_ERR;
-			break;
-		case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY:
-		case PM_EV_REP_ITER: case PM_EV_REP_END:
-		case PM_EV_REG_READ: case PM_EV_REG_WRITE:
-			if (st->block == PM_NONE || ev->kind >= PM_EV_REG_READ) {
-				room(x, 1);
-				x->ev[x->n++] = *ev;
-				break;
-			}
-			if (PM_SLOT_OF(ev) != PM_NONE) {
-				/* a reference of an instruction that did not complete still happened */
-				uint32_t upto = PM_SLOT_OF(ev) < st->n ? PM_SLOT_OF(ev) + 1 : st->n;
+		} else if (st->block != PM_NONE && in_block(ev->kind) && PM_SLOT_OF(ev) < st->size) {
+			/* a reference of an instruction that did not complete still happened */
+			uint32_t upto = PM_SLOT_OF(ev) < st->n ? PM_SLOT_OF(ev) + 1 : st->n;
 
-				if (upto > st->done) {
-					insns += upto - st->done;
-					insns_to(x, st, upto);
-				}
-			}
-			room(x, 1);
+			insns += upto > st->done ? upto - st->done : 0;
+			insns_to(x, st, upto);
 			x->ev[x->n] = *ev;
-			if (PM_SLOT_OF(ev) != PM_NONE) {
-				if (PM_SLOT_OF(ev) >= st->code->block[st->block].n)
-					return pm_fail(err, 0, "a reference of instruction %u of block %u, "
-						       "which has %u", PM_SLOT_OF(ev), st->block,
-						       st->code->block[st->block].n);
-				x->ev[x->n].id = st->insn + PM_SLOT_OF(ev);
-			}
-			x->n++;
-			break;
-		default:
-			if (st->block != PM_NONE) {
-				insns += st->n - st->done;
-				insns_to(x, st, st->n);
-			}
-			if (st->branch && (ev->kind == PM_EV_SIGNAL || ev->kind == PM_EV_INTERRUPT ||
-					   ev->kind == PM_EV_INSN))
-				branch(x, st, true, ev->addr);
-			else if (st->branch && ev->kind == PM_EV_EXIT)
-				branch(x, st, false, 0);
-			if (ev->kind == PM_EV_EXEC || ev->kind == PM_EV_EXIT || ev->kind == PM_EV_SIGRETURN ||
-			    ev->kind == PM_EV_LOST || ev->kind == PM_EV_INSN) {
-				/* whatever comes next is no successor of what was */
-				st->branch = false;
-				st->block = PM_NONE;
-			}
-			insns += ev->kind == PM_EV_INSN;
-			room(x, 1);
-			x->ev[x->n++] = *ev;
-			break;
+			x->ev[x->n++].id = st->insn + PM_SLOT_OF(ev);
+		} else if (other_event(x, st, ev, &insns, err) != PM_OK) {
+			return PM_ERR;
 		}
-		if (x->n >= 2 * PM_BATCH_EVENTS && emit(x, b, st, insns, to, err) != PM_OK)
+		if (x->n >= OUT_EVENTS && emit(x, b, st, insns, to, err) != PM_OK)
 			return PM_ERR;
 	}
 	return emit(x, b, st, insns, to, err);
@@ -380,9 +420,10 @@ static enum pm_status expand_finish(void *self, const struct pm_emit *to, struct
 		if (!st->begun || st->block == PM_NONE)
 			continue;
 		x->n = 0;
+		room(x, (size_t)st->n + 2);
 		insns = st->insns + (st->n - st->done);
 		insns_to(x, st, st->n);
-		if (st->branch)
+		if (st->open)
 			branch(x, st, false, 0);
 		st->block = PM_NONE;
 		if (emit(x, &none, st, insns, to, err) != PM_OK)
@@ -397,6 +438,11 @@ static void expand_destroy(void *self)
 
 	if (!x)
 		return;
+	for (size_t i = 0; i < x->nends; i++) {
+		free(x->ends[i]->end);
+		free(x->ends[i]);
+	}
+	free(x->ends);
 	free(x->stream);
 	free(x->ev);
 	free(x);

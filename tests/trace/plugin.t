@@ -1,7 +1,7 @@
 # tests/trace/plugin.t - the sinks of examples/, and what is refused
 $ E=$(dirname $(command -v pugmark))/examples; pugmark sim --sim $E/hash.so $TESTS/data/blocks.pug
-> hash: 0xafea0dd36980131
-> events: 531 events
+> hash: 0x2306057056f657c5
+> events: 132 events
 $ E=$(dirname $(command -v pugmark))/examples; pugmark sim --sim $E/pages.so:3 --json - $TESTS/data/formats/lackey-34.txt
 > {
 >   "pages": ["0x1fff000000", "0x4033000"]
