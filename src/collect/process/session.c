@@ -51,6 +51,14 @@ static void on_signal(int sig)
 	errno = e;
 }
 
+/* The terminal sends these to the program as well: it decides. What was sent to us alone is passed on. */
+static void on_key(int sig, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (info->si_code != SI_KERNEL)
+		on_signal(sig);
+}
+
 /* ---- thread blocks --------------------------------------------------------------------------------- */
 static uint32_t block_new(struct session *s, uint32_t proc)
 {
@@ -945,7 +953,7 @@ static double tv(struct timeval t)
 enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struct pm_err *err)
 {
 	struct session s = { .opts = o, .code_fd = -1, .data_fd = -1, .rt_fd = -1, .cache_fd = -1 };
-	struct sigaction act = { .sa_handler = on_signal }, ign = { .sa_handler = SIG_IGN };
+	struct sigaction act = { .sa_handler = on_signal }, key = { .sa_sigaction = on_key, .sa_flags = SA_SIGINFO };
 	struct sigaction old_chld, old_term, old_hup, old_int, old_quit;
 	struct rusage self, kids;
 	enum pm_status trace_status;
@@ -964,9 +972,8 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 		session_close(&s);
 		return PM_ERR;
 	}
-	/* the terminal sends these to the program as well: it decides; the others are passed on */
-	sigaction(SIGINT, &ign, &old_int);
-	sigaction(SIGQUIT, &ign, &old_quit);
+	sigaction(SIGINT, &key, &old_int);
+	sigaction(SIGQUIT, &key, &old_quit);
 	sigaction(SIGTERM, &act, &old_term);
 	sigaction(SIGHUP, &act, &old_hup);
 	loop(&s);

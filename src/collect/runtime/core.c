@@ -217,18 +217,28 @@ void rt_go(struct rt_block *b)
 	}
 }
 
-#ifndef RT_IDT
-
-/* The controller is gone: the program goes on in its original code. */
-void rt_go_native(struct rt_block *b)
+/* The process becomes what it would be without us, but for where this thread stands. */
+void rt_make_native(struct rt_block *b)
 {
-	static u32 once;
+	static u32 state;			/* 1: somebody is at it; 2: done */
+	u32 none = 0;
 
-	if (!__atomic_exchange_n(&once, 1, __ATOMIC_SEQ_CST))
+	if (__atomic_compare_exchange_n(&state, &none, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
 		for (u32 i = 0; i < rt_nranges; i++)
 			rt_sys(NR_mprotect, rt_ranges[i].lo, rt_ranges[i].hi - rt_ranges[i].lo,
 			       rt_ranges[i].prot);
+		__atomic_store_n(&state, 2, __ATOMIC_SEQ_CST);
+	}
+	while (__atomic_load_n(&state, __ATOMIC_SEQ_CST) != 2)
+		__builtin_ia32_pause();
 	rt_signal_native(b);
+}
+
+#ifndef RT_IDT
+/* The controller is gone: the program goes on in its original code. */
+void rt_go_native(struct rt_block *b)
+{
+	rt_make_native(b);
 	rt_native_jump();
 }
 #endif

@@ -147,6 +147,7 @@ long rt_app_sys(long nr, word a, word b, word c, word d, word e, word f);
 int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3);
 void rt_go(struct rt_block *b);			/* b->resume for b->ctx.pc, or native */
 __attribute__((noreturn)) void rt_go_native(struct rt_block *b);
+void rt_make_native(struct rt_block *b);
 int rt_is_exec(u64 addr, u64 len);
 void rt_ranges_hold(int on);			/* around a fork: the child's copy is whole, and free */
 void rt_range_add(u64 lo, u64 hi, u32 prot, u32 shared);

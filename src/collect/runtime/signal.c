@@ -77,8 +77,19 @@ void rt_signal_native(struct rt_block *b)
 		if (h->ours & SIG_BIT(s))
 			rt_sys(NR_rt_sigaction, s, &h->act[s], 0, 8);
 	rt_sys(NR_sigaltstack, &ss, 0);
+	rt_flush_pending(b);
 	rt_sys(NR_rt_sigprocmask, 2, &b->app_mask, 0, 8);
 	b->fix_mask = 0;
+}
+
+/* The controller is gone: @uc goes on as it is, in original code, or in translated code up to its next
+ * exit. */
+static void leave_native(struct rt_block *b, struct k_ucontext *uc)
+{
+	rt_make_native(b);
+	uc->sigmask = b->app_mask;
+	uc->stack = (struct k_stack){ .sp = (word)b->app_alt_sp, .flags = b->app_alt_flags,
+				      .size = (word)b->app_alt_size };
 }
 
 /* ---- the calls ---------------------------------------------------------------------------------- */
@@ -212,6 +223,18 @@ static void restore_default_and_die(u32 sig, struct k_siginfo *info, int fault)
 		rt_sys(NR_rt_tgsigqueueinfo, rt_sys(NR_getpid, 0), rt_sys(NR_gettid, 0), sig, info);
 }
 
+/* @uc is the program's state but for the pc, which is @pc. */
+static void go_on_at(struct rt_block *b, struct k_ucontext *uc, u64 pc)
+{
+	b->ctx.pc = pc;
+	b->mail.r[0] = 0;
+	if (!rt_ask(b, RQ_LOOKUP, pc, 0, 0, 0))
+		leave_native(b, uc);
+	b->s_rcx = UC_GPR(uc, RCX);
+	b->s_rdx = UC_GPR(uc, RDX);
+	UC_PC(uc) = (word)(b->mail.r[0] ? b->mail.r[0] : pc);
+}
+
 /* uc is the kernel's frame on our stack, its registers already the program's at original @pc.
  * Afterwards it is the state at the first instruction of the program's handler. False: no room on
  * the program's stack (the kernel would send SIGSEGV). */
@@ -251,14 +274,7 @@ static int deliver(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k
 		}
 	}
 	/* a handler that is no code: jumped to as it is, and faults as the program's own doing */
-	b->ctx.pc = pc;
-	if (rt_ask(b, RQ_LOOKUP, pc, 0, 0, 0) && b->mail.r[0]) {
-		UC_PC(uc) = (word)b->mail.r[0];
-	} else {
-		b->s_rcx = UC_GPR(uc, RCX);
-		b->s_rdx = UC_GPR(uc, RDX);
-		UC_PC(uc) = (word)pc;
-	}
+	go_on_at(b, uc, pc);
 	return 1;
 }
 
@@ -353,13 +369,7 @@ static void resume_at(struct rt_block *b, struct k_ucontext *uc, u64 pc)
 	b->ctx.pc = pc;
 	b->ctx.flags = UC_FLAGS(uc) & ~(word)0x100;
 	rt_trace_state(b, UC_GPR(uc, RSP));
-	if (rt_ask(b, RQ_LOOKUP, pc, 0, 0, 0) && b->mail.r[0]) {
-		UC_PC(uc) = (word)b->mail.r[0];
-		return;
-	}
-	b->s_rcx = UC_GPR(uc, RCX);
-	b->s_rdx = UC_GPR(uc, RDX);
-	UC_PC(uc) = (word)pc;
+	go_on_at(b, uc, pc);
 }
 
 /* An instruction that only its original place can execute: that page is executable for one step. */
@@ -502,8 +512,15 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	}
 	b->mail.a[4] = UC_ERR(uc);
 	if (!rt_ask(b, RQ_SIGNAL, pc, sig, info->addr, (u64)fault)) {
-		/* no controller: nobody knows what this place means */
-		restore_default_and_die(sig, info, fault);
+		/* no controller: nobody knows what this place means, unless it is an original one; the
+		 * signal comes again, to the program itself */
+		leave_native(b, uc);
+		if (fault && info->addr == pc && rt_is_exec(pc, 1)) {
+			UC_GPR(uc, RCX) = (word)b->s_rcx;
+			UC_GPR(uc, RDX) = (word)b->s_rdx;
+		} else if (!fault) {
+			rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, sig, info);
+		}
 		return;
 	}
 	switch (b->mail.r[0]) {
@@ -570,10 +587,7 @@ void rt_sigreturn_call(struct rt_block *b)
 	rt_trace_note(b, RT_N_SIGRETURN, &pc, 1);
 	rt_trace_state(b, UC_GPR(uc, RSP));
 	if (!rt_ask(b, RQ_LOOKUP, pc, 1, 0, 0)) {
-		for (u32 i = 0; i < RT_NGPR; i++)
-			b->ctx.gpr[i] = UC_GPR(uc, i);
-		b->ctx.pc = pc;
-		b->ctx.flags = UC_FLAGS(uc);
+		b->ctx.pc -= 2;			/* the program does it itself */
 		rt_go_native(b);
 	}
 	if (b->mail.r[0]) {

@@ -16,6 +16,13 @@ static long raw(struct rt_block *b)
 	return rt_app_sys((long)RET, ARG0, ARG1, ARG2, ARG3, ARG4, ARG5);
 }
 
+/* The controller is gone before the call has been made: the program makes it itself. */
+__attribute__((noreturn)) static void call_native(struct rt_block *b)
+{
+	b->ctx.pc -= 2;				/* syscall, int 0x80, sysenter */
+	rt_go_native(b);
+}
+
 /* Block every signal so that a thread is never seen half made. */
 static void block_all(void)
 {
@@ -28,7 +35,7 @@ static void forget(struct rt_block *b, u64 addr, u64 len)
 {
 	if (len && rt_is_exec(addr, len)) {
 		if (!rt_ask(b, RQ_UNMAP, addr, page_up(len), 0, 0))
-			rt_go_native(b);
+			call_native(b);
 		rt_range_del(addr, addr + page_up(len));
 	}
 }
@@ -121,7 +128,7 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 	long r;
 
 	if (!rt_ask(b, RQ_BLOCK, origin, 0, 0, 0))
-		rt_go_native(b);
+		call_native(b);
 	number = (u32)b->mail.r[0];
 	c = number ? rt_block_map(number) : 0;
 	if (!c) {
@@ -195,7 +202,7 @@ static void do_exec(struct rt_block *b)
 	long r, old = -1;
 
 	if (!rt_ask(b, RQ_EXEC, b->tid, 0, 0, 0))
-		rt_go_native(b);
+		call_native(b);
 	if (b->mail.r[0] && s->no_aslr) {
 		old = rt_sys(NR_personality, 0xffffffff);
 		if (old >= 0)
@@ -518,7 +525,7 @@ static void open_arguments(struct rt_block *b)
 			hit = (rt_ranges[i].prot & PROT_WRITE) && rt_ranges[i].lo <= arg[k] &&
 			      arg[k] < rt_ranges[i].hi;
 		if (hit && !rt_ask(b, RQ_OPEN, arg[k], 0, 0, 0))
-			rt_go_native(b);
+			call_native(b);
 	}
 }
 

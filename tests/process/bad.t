@@ -1,0 +1,87 @@
+# What cannot be run, and what ends badly: one clear error each, and nothing left behind.
+# timeout: 120
+$ pugmark run -- ./nothing
+! pugmark: ./nothing: cannot execute: No such file or directory
+? 1
+$ pugmark run -- no-such-program-in-path
+! pugmark: no-such-program-in-path: cannot execute: No such file or directory
+? 1
+$ : > plain; pugmark run -- ./plain
+! pugmark: ./plain: cannot execute: Permission denied
+? 1
+$ mkdir dir; pugmark run -- ./dir
+! pugmark: ./dir: cannot execute: Permission denied
+? 1
+# The shell takes what has neither a magic number nor an interpreter, as natively.
+$ echo 'echo "$0 $1"; exit 3' > script; chmod +x script; pugmark run -q -o /dev/null -- ./script x
+> ./script x
+? 3
+$ printf '#!/no/such/shell\n' > shebang; chmod +x shebang; pugmark run -- ./shebang
+! pugmark: ./shebang: cannot execute: No such file or directory
+? 1
+$ head -c 1000 /bin/true > cut; chmod +x cut; pugmark run -- ./cut 2>&1 | sed 's/0x[0-9a-f]*/N/g'
+> pugmark: ./cut:N: expected a segment within the file's N bytes, found N bytes at N: the file is cut off
+$ printf '\177ELF' > magic; chmod +x magic; pugmark run -- ./magic 2> said; echo $?; grep -c '^pugmark: ./magic' said
+> 1
+> 1
+# Another processor's: e_machine of RISC-V.
+$ cp /bin/true riscv; printf '\363' | dd of=riscv bs=1 seek=18 conv=notrunc status=none; pugmark run -- ./riscv
+! pugmark: ./riscv: it is a program for RISC-V; x86-64 and i386 programs can be traced
+? 1
+$ cp /bin/true noint; printf '/no/such/ld.so\0' | dd of=noint bs=1 seek=$((0x318)) conv=notrunc status=none; pugmark run -- ./noint
+! pugmark: ./noint:0x318: expected the interpreter '/no/such/ld.so' to exist: No such file or directory
+? 1
+# Hostile program headers: every byte of them turned round, one at a time.
+$ for at in $(seq 64 13 700); do
++   cp /bin/true hostile; dd if=/bin/true bs=1 skip=$at count=1 status=none | tr '\000-\377' '\377\000-\376' |
++     dd of=hostile bs=1 seek=$at conv=notrunc status=none
++   ./hostile > n.out 2>&1; n=$?; timeout 20 pugmark run -q -o /dev/null -- ./hostile > t.out 2> t.err; t=$?
++   [ $n = $t ] || [ $t = 1 -a "$(grep -c ^pugmark: t.err)" = 1 ] || echo "byte $at: $n natively, $t: $(cat t.err)"
++ done 2> /dev/null
+# A program killed in the middle: what it did until then.
+$ pugmark run -o killed -- sh -c 'i=0; while [ $i -lt 1000 ]; do i=$((i + 1)); done; kill -9 $$'; echo $?; grep -c INCOMPLETE killed
+> 137
+> 1
+! Killed
+# pugmark interrupted: the program decides; its profile is made.
+$ for s in INT TERM HUP; do
++   env --default-signal=INT pugmark run -o ended -- sleep 60 & p=$!
++   until [ "$(pgrep -P $p sleep)" ]; do sleep 0.05; done
++   kill -$s $p; wait $p; echo "$s $?"; grep -c INCOMPLETE ended
++ done 2> /dev/null
+> INT 130
+> 1
+> TERM 143
+> 1
+> HUP 129
+> 1
+# ... or killed: the program goes on by itself, with its signal handlers, and nobody is left.
+$ mkfifo gate
++ pugmark run -o /dev/null -- sh -c 'trap "echo caught" USR1; echo $$ > pid; read x < gate; kill -USR1 $$; ls / > all; (exit 5) | cat; echo went on' > went & p=$!
++ until [ -s pid ]; do sleep 0.05; done
++ kill -9 $p; wait $p; echo go > gate
++ until grep -q 'went on' went; do sleep 0.05; done; cat went
+> caught
+> went on
+! Killed
+$ ls /dev/shm | grep -c pugmark
+> 0
+? 1
+# A cache that is full, of another version, damaged, or no directory: as if there were none.
+$ mkdir c; pugmark run -q --cache-dir c -o /dev/null -- echo a; ls c | wc -l
+> a
+> 3
+$ for f in c/*; do printf 'XXXX' | dd of=$f bs=1 seek=8 conv=notrunc status=none; done; pugmark run -q --cache-dir c -o /dev/null -- echo b
+> b
+$ for f in c/*; do dd if=/dev/urandom of=$f bs=100 count=1 seek=4 conv=notrunc status=none; done; pugmark run -q --cache-dir c -o /dev/null -- echo c
+> c
+$ for f in c/*; do truncate -s -1000 $f; done; pugmark run -q --cache-dir c -o /dev/null -- echo d
+> d
+$ for f in c/*; do : > $f; done; pugmark run -q --cache-dir c -o /dev/null -- echo e
+> e
+$ unshare -rm true 2> /dev/null || exec printf 'hi\n1\n0\n'
++ mkdir full; unshare -rm sh -c 'mount -t tmpfs -o size=64k,mode=700 none full && pugmark run -q --cache-dir full -o /dev/null -- echo hi 2> said; grep -c "No space left" said; ls -A full | grep -c tmp'
+> hi
+> 1
+> 0
+? 1
