@@ -26,7 +26,8 @@
 
 enum cat_kind {
 	CAT_BEGIN, CAT_IFETCH, CAT_FILL, CAT_WRITEBACK, CAT_READ, CAT_WRITE, CAT_DMA_READ, CAT_DMA_WRITE,
-	CAT_INTERRUPT, CAT_END,
+	CAT_INTERRUPT,		/* line `addr` of the processor's interrupt pins (IP number) goes to level `data` */
+	CAT_END,
 	CAT_REPORT,		/* sideband: what a guest would have stored at window address `addr` */
 	CAT_KINDS
 };

@@ -37,7 +37,7 @@ $ pugmark convert n.byu12 n.byu.txt 2>/dev/null; awk '{ t += $6; n[$2 " " $3 " "
 > MEMWRITE 4 1 3144
 # the same from a .cat, which is a trace like any other (but does not tell an uncached fetch from a read)
 $ pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img --cat n.cat --bus both.byu; pugmark convert n.cat n.byu 2>note; cat note; for f in n both; do pugmark dump $f.byu | awk '$2 == "bus" { print $3, $4, $6 }' >$f.txt; done; cmp n.txt both.txt && wc -l <n.txt; pugmark info n.cat | sed -n '2p;4p'
-> pugmark: note: events left out: 2 marker
+> pugmark: note: events left out: 74 marker
 > 25832
 > format          cat
 > facts           data addresses, access sizes, physical addresses, byte enables, bus transactions
@@ -54,11 +54,11 @@ $ pugmark sim --sim count --csv - n.cat | grep kinds
 > count.kinds.bus,25832,events
 > count.kinds.dma,5436,events
 > count.kinds.device,4928,events
-> count.kinds.marker,2,events
+> count.kinds.marker,74,events
 > count.streams[0].kinds.read,11017,events
 > count.streams[0].kinds.write,4051,events
 > count.streams[0].kinds.line,400,events
 > count.streams[0].kinds.bus,25832,events
 > count.streams[0].kinds.dma,5436,events
 > count.streams[0].kinds.device,4928,events
-> count.streams[0].kinds.marker,2,events
+> count.streams[0].kinds.marker,74,events

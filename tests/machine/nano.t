@@ -45,6 +45,11 @@ $ head -c 100000 half.snap >cut.snap; pugmark machine run -q --load cut.snap
 $ pugmark machine run --elf disk.img
 ! pugmark: disk.img:0x0: expected an ELF file, found something else
 ? 1
+$ pugmark machine run --elf $TOP/build/guest/nano-be.elf 2>&1 | sed "s|$TOP/||"
+> pugmark: build/guest/nano-be.elf:0x5: expected a little-endian program for this machine, found a big-endian one
+$ head -c 2000000 /dev/zero >big; pugmark machine run --ram 2M --kernel $TOP/build/guest/nano.elf --initrd big
+! pugmark: big: 2000000 bytes of initrd do not fit into 2 MiB of RAM behind the kernel
+? 1
 $ head -c 3000 $TOP/build/guest/nano.elf >cut.elf; pugmark machine run --elf cut.elf
 ! pugmark: cut.elf:0x0: expected 14912 bytes of segment 0, found 3000
 ? 1

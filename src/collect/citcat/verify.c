@@ -12,14 +12,14 @@ struct check {
 	bool cut, over;			/* the .cat was cut off; replay has passed the cut */
 };
 
-/* The next record of the .cat that replay can produce. */
+/* The next record of the .cat that replay can produce: interrupt lines have no place among transactions. */
 static enum pm_status next(struct check *k, struct cat_rec *r, struct pm_err *err)
 {
 	enum pm_status st;
 
 	do
 		st = cat_next(k->cat, r, err);
-	while (st == PM_OK && r->kind == CAT_END);
+	while (st == PM_OK && (r->kind == CAT_END || r->kind == CAT_INTERRUPT));
 	return st;
 }
 

@@ -158,6 +158,15 @@ static const struct cpu_bus board_bus = {
 	bus_fill, bus_writeback, bus_read, bus_write, bus_count, bus_cause, bus_exception, bus_space,
 };
 
+void machine_line(struct machine *m, unsigned n, bool up)
+{
+	bool was = m->cpu->ip & 0x100u << n;
+
+	cpu_line(m->cpu, n, up);
+	if (m->monitor && was != up)
+		monitor_interrupt(m->monitor, m->cpu, n, up);
+}
+
 bool dma_read(struct machine *m, uint64_t pa, void *p, uint32_t n)
 {
 	if (!in_ram(m, pa, n))

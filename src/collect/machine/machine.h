@@ -123,6 +123,8 @@ enum pm_status machine_fdt(const struct machine *m, void *buf, size_t size, cons
 uint8_t *machine_read_file(const char *path, size_t *n, struct pm_err *err);
 
 /* ---- devices (uart.c, virtio.c) ---- */
+/* A device raises or lowers its interrupt line @n; the monitor sees the change. */
+void machine_line(struct machine *m, unsigned n, bool up);
 uint32_t uart_read(struct machine *m, unsigned reg);
 void uart_write(struct machine *m, unsigned reg, uint32_t v);
 void uart_poll(struct machine *m);		/* due input arrives */

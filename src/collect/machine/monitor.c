@@ -229,6 +229,12 @@ void monitor_dma(struct monitor *m, const struct cpu *c, bool write, uint64_t pa
 	}
 }
 
+void monitor_interrupt(struct monitor *m, const struct cpu *c, unsigned n, bool up)
+{
+	if (m->recording && m->cat)
+		cat_put(m->cat, CAT_INTERRUPT, 1, (uint32_t)c->nbranch, n, up);
+}
+
 /* ---- sideband ------------------------------------------------------------------------------------- */
 static void report(struct monitor *m, const struct cpu *c, uint32_t off, uint32_t v)
 {

@@ -38,6 +38,8 @@ void monitor_line(struct monitor *m, const struct cpu *c, enum cat_kind kind, ui
 void monitor_uncached(struct monitor *m, const struct cpu *c, bool write, bool fetch, uint64_t pa,
 		      unsigned size, uint64_t val);
 void monitor_dma(struct monitor *m, const struct cpu *c, bool write, uint64_t pa, const void *p, unsigned n);
+/* An interrupt line at the processor's pins; the timer has none. */
+void monitor_interrupt(struct monitor *m, const struct cpu *c, unsigned line, bool up);
 /* Sideband: what the processor itself reports. */
 void monitor_exception(struct monitor *m, const struct cpu *c, enum cpu_exc code, uint64_t pc, bool bd);
 void monitor_count(struct monitor *m, const struct cpu *c, uint32_t v);

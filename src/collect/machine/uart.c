@@ -16,7 +16,7 @@ static void lines(struct machine *m)
 	bool up = (u->ready && u->ier & IER_RDI) || (u->thre_pending && u->ier & IER_THRI);
 
 	if (up != !!(m->cpu->ip & 0x100u << UART_IRQ))
-		cpu_line(m->cpu, UART_IRQ, up);
+		machine_line(m, UART_IRQ, up);
 }
 
 /* The next byte of scripted input comes when the guest listens for it. */

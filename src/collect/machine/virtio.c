@@ -36,7 +36,7 @@ static uint64_t features(const struct machine *m)
 
 static void interrupt_line(struct machine *m)
 {
-	cpu_line(m->cpu, VIRTIO_IRQ, m->virtio.isr != 0);
+	machine_line(m, VIRTIO_IRQ, m->virtio.isr != 0);
 }
 
 static void broken(struct machine *m)
