@@ -101,14 +101,16 @@ static uint32_t page_of(struct user *u, uint32_t va)
 	return *p;
 }
 
-/* One byte as the program sees it: in the data cache if it is there. */
-static uint8_t *byte(struct user *u, uint32_t va)
+/* One byte as the program sees it: in the data cache if it is there (@write: which then has the only copy). */
+static uint8_t *byte(struct user *u, uint32_t va, bool write)
 {
 	uint64_t pa = (uint64_t)page_of(u, va) * 4096 + (va & 4095);
 	unsigned line = (va & (CPU_L1_SIZE - 1)) >> u->c->dshift;
 
-	if (u->c->dptag[line] == pa >> u->c->dshift << u->c->dshift)
+	if (u->c->dptag[line] == pa >> u->c->dshift << u->c->dshift) {
+		u->c->ddirty[line] |= write;
 		return &u->c->ddata[va & (CPU_L1_SIZE - 1)];
+	}
 	return &u->ram[pa];
 }
 
@@ -117,7 +119,7 @@ static uint32_t word(struct user *u, uint32_t va)
 	uint32_t v = 0;
 
 	for (unsigned i = 0; i < 4; i++)
-		v |= (uint32_t)*byte(u, va + i) << 8 * i;
+		v |= (uint32_t)*byte(u, va + i, false) << 8 * i;
 	return v;
 }
 
@@ -130,7 +132,7 @@ static void from_qemu(struct user *u, uint32_t va, uint32_t n)
 
 		assert_int_equal(pread(u->mem, buf, k, (off_t)(BASE + va + done)), k);
 		for (uint32_t i = 0; i < k; i++)
-			*byte(u, va + done + i) = buf[i];
+			*byte(u, va + done + i, true) = buf[i];
 		done += k;
 	}
 }
