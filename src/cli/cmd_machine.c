@@ -208,6 +208,8 @@ static int machine_run_cmd(int argc, char **argv)
 		pm_opt_usage(&help, "'%s' is not a TCP port", gdb);
 	if (mc.sideband && !mc.cat)
 		pm_opt_usage(&help, "--sideband needs --cat");
+	if (mc.sideband && load)
+		pm_opt_usage(&help, "--sideband begins at power-on, with empty caches, not at a snapshot");
 	cfg.ram_size = (uint32_t)ram_bytes;
 	if (load && machine_snapshot_config(load, &cfg, &err) != PM_OK)
 		goto out;

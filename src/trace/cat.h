@@ -27,7 +27,7 @@
 enum cat_kind {
 	CAT_BEGIN, CAT_IFETCH, CAT_FILL, CAT_WRITEBACK, CAT_READ, CAT_WRITE, CAT_DMA_READ, CAT_DMA_WRITE,
 	CAT_INTERRUPT,		/* line `addr` of the processor's interrupt pins (IP number) goes to level `data` */
-	CAT_END,
+	CAT_END,		/* sideband: `addr` and `data` are the halves of the number of instructions */
 	CAT_REPORT,		/* sideband: what a guest would have stored at window address `addr` */
 	CAT_KINDS
 };

@@ -15,7 +15,8 @@
  *   IO    4 the next word read from, or expected to be written to, physical addresses outside RAM
  *   DMA  20 order (processor bus transactions, and in sideband mode reports, before it), branch count, direction (0
  *           memory is read, 1 written) + 256 * bytes, address, data
- *   END  12 branch count, processor transactions at the end of the .cat, and 1 if it has no end record
+ *   END  20 branch count, processor transactions at the end of the .cat, 1 if it has no end record, and the number
+ *           of instructions (high, low), 0: to the last transaction
  * ERET counts as a jump: a TLB refill handler without a branch would otherwise bring the processor
  * back to the same (branch count, EPC) a second time.
  *
@@ -54,6 +55,7 @@ struct citcat {
 	struct aes_dma *dma;
 	size_t ndma, cap_dma;
 	uint32_t end_branches, end_order;
+	uint64_t end_insns;		/* 0: unknown */
 	bool cut;			/* the .cat was cut off, or ended without an end record */
 };
 

@@ -260,6 +260,7 @@ enum pm_status citcat_extract(const char *path, struct citcat *c, struct pm_err 
 		if (rec.kind == CAT_END) {
 			p.ended = true;
 			c->end_branches = rec.branches;
+			c->end_insns = (uint64_t)rec.addr << 32 | rec.data;
 			st = PM_END;
 			break;
 		}

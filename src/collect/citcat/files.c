@@ -104,10 +104,12 @@ enum pm_status citcat_write_aes(const struct citcat *c, const char *path, struct
 		w32(&o, r->addr);
 		w32(&o, r->data);
 	}
-	section(&o, "END ", 1, 12);
+	section(&o, "END ", 1, 20);
 	w32(&o, c->end_branches);
 	w32(&o, c->end_order);
 	w32(&o, c->cut);
+	w32(&o, (uint32_t)(c->end_insns >> 32));
+	w32(&o, (uint32_t)c->end_insns);
 	return finish(&o);
 }
 
@@ -173,7 +175,7 @@ enum pm_status citcat_read_aes(const uint8_t *p, size_t n, struct citcat *c, str
 	sections = pm_cur_be32(&in, "section count");
 	for (uint32_t s = 0; s < sections && !pm_failed(err); s++) {
 		static const struct { char tag[5]; uint32_t bytes; } kinds[] = {
-			{ "INTR", 24 }, { "CNT ", 4 }, { "CAUS", 8 }, { "IO  ", 4 }, { "DMA ", 20 }, { "END ", 12 },
+			{ "INTR", 24 }, { "CNT ", 4 }, { "CAUS", 8 }, { "IO  ", 4 }, { "DMA ", 20 }, { "END ", 20 },
 		};
 		uint64_t where = pm_cur_at(&in);
 		const uint8_t *tag = pm_cur_bytes(&in, 4, "section tag");
@@ -234,6 +236,10 @@ enum pm_status citcat_read_aes(const uint8_t *p, size_t n, struct citcat *c, str
 				c->end_branches = w[0];
 				c->end_order = w[1];
 				c->cut = w[2];
+				c->end_insns = (uint64_t)w[3] << 32 | w[4];
+				if (c->end_insns >> 40)
+					return pm_fail(err, place + 12, "expected fewer than 2^40 instructions, found %llu",
+						       (unsigned long long)c->end_insns);
 				break;
 			}
 		}

@@ -369,6 +369,18 @@ static void fire(struct replay *r, const struct aes_intr *i)
 	r->intr++;
 }
 
+/* What ran behind the last transaction: as many instructions as the processor said. */
+static void tail(struct replay *r)
+{
+	uint64_t end = r->c->end_insns < r->o->limit ? r->c->end_insns : r->o->limit, n;
+
+	while (!pm_failed(&r->err) && (n = cpu_instructions(r->cpu)) < end) {
+		r->cpu->attn = r->cpu->waiting = false;
+		cpu_budget(r->cpu, end - n);
+		cpu_run(r->cpu);
+	}
+}
+
 #define STUCK	(1u << 22)		/* ticks without a branch: no program does that */
 
 enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_opts *o,
@@ -447,8 +459,10 @@ enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_
 			diverge(&r, "no branch for %u instructions", STUCK);
 		}
 	}
-	if (!pm_failed(&r.err) && r.done)
+	if (!pm_failed(&r.err) && r.done) {
 		dma(&r);
+		tail(&r);
+	}
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t1);
 	res->seconds = (double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) / 1e9;
 	res->instructions = cpu_instructions(r.cpu);

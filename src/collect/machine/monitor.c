@@ -17,6 +17,8 @@ struct monitor {
 	struct pm_err err;
 	bool recording, ended, sideband, big_endian;
 	uint64_t transactions, last_time;
+	const struct cpu *cpu;
+	uint64_t first_insn;		/* sideband: the processor's count at the begin */
 };
 
 struct monitor *monitor_new(const struct monitor_config *cfg, const struct cpu *cpu, uint32_t ram_size,
@@ -31,6 +33,7 @@ struct monitor *monitor_new(const struct monitor_config *cfg, const struct cpu *
 	const uint32_t facts = PM_HAS_BUS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_VALUES | PM_HAS_PHYS |
 			       PM_HAS_LANES | PM_HAS_TIME | PM_HAS_CYCLES;
 
+	m->cpu = cpu;
 	m->sideband = cfg->sideband;
 	m->big_endian = cpu->cfg.big_endian;
 	m->last_time = UINT64_MAX;
@@ -69,6 +72,11 @@ enum pm_status monitor_finish(struct monitor *m, struct pm_err *err)
 		push(m);
 		if (!pm_failed(&m->err))
 			pm_pipeline_finish(m->bus, NULL, &m->err);
+	}
+	if (m->cat && m->sideband && m->recording) {
+		uint64_t n = cpu_instructions(m->cpu) - m->first_insn;
+
+		cat_put(m->cat, CAT_END, 0, (uint32_t)m->cpu->nbranch, (uint32_t)(n >> 32), (uint32_t)n);
 	}
 	if (m->cat && !pm_failed(&m->err))
 		cat_finish(m->cat, &m->err);
@@ -275,6 +283,7 @@ static void state(struct monitor *m, const struct cpu *c, unsigned k, uint64_t v
 void monitor_begin_sideband(struct monitor *m, const struct cpu *c)
 {
 	m->recording = true;
+	m->first_insn = cpu_instructions(c);
 	if (!m->cat)
 		return;
 	cat_put(m->cat, CAT_BEGIN, 0, (uint32_t)c->nbranch, 0, 0);

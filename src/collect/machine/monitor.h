@@ -24,7 +24,7 @@ struct monitor_config {
 };
 
 struct monitor *monitor_new(const struct monitor_config *cfg, const struct cpu *cpu, uint32_t ram_size,
-			    struct pm_err *err);
+			    struct pm_err *err);		/* borrows @cpu */
 /* Everything to the files; the first error of the whole recording comes out here at the latest. */
 enum pm_status monitor_finish(struct monitor *m, struct pm_err *err);
 void monitor_free(struct monitor *m);
