@@ -22,8 +22,9 @@ struct chrome_writer {
 	struct pm_plain w;
 	bool begun, timed, any;
 	uint64_t now, every, next, insns, reads, writes, branches, taken;
-	struct stream { struct slice call; bool named; } *stream;
+	struct stream { struct slice call; bool named; uint64_t pid, tid; } *stream;
 	size_t nstream;
+	struct pm_map processes;	/* those that have a name */
 	struct slice task;		/* the kernel's schedule has one row of its own */
 	uint64_t pid;
 };
@@ -75,6 +76,15 @@ static void head(struct chrome_writer *w, struct pm_buf *b, const char *name, co
 		      (unsigned long long)(ts / 1000), (unsigned)(ts % 1000), (unsigned long long)pid,
 		      (unsigned long long)tid);
 	w->any = true;
+}
+
+static void put_name(struct chrome_writer *w, struct pm_buf *b, const char *what, const char *name, uint64_t pid,
+		     uint64_t tid)
+{
+	head(w, b, what, "meta", 'M', 0, pid, tid);
+	pm_buf_printf(b, ",\"args\":{\"name\":");
+	put_string(b, name);
+	pm_buf_printf(b, "}}");
 }
 
 static void put_slice(struct chrome_writer *w, struct pm_buf *b, struct slice *s, const char *cat,
@@ -165,13 +175,16 @@ static enum pm_status chrome_write(void *self, const struct pm_batch *b, struct 
 	}
 	if (!st->named) {
 		char name[32];
+		bool fresh;
 
 		st->named = true;
+		st->pid = pid;
+		st->tid = tid;
 		snprintf(name, sizeof name, "stream %u", b->stream->index);
-		head(w, &out, "thread_name", "meta", 'M', 0, pid, tid);
-		pm_buf_printf(&out, ",\"args\":{\"name\":");
-		put_string(&out, b->stream->name ? b->stream->name : name);
-		pm_buf_printf(&out, "}}");
+		pm_map_put(&w->processes, pid, &fresh);
+		if (fresh)
+			put_name(w, &out, "process_name", b->stream->name ? b->stream->name : "trace", pid, tid);
+		put_name(w, &out, "thread_name", b->stream->name ? b->stream->name : name, pid, tid);
 	}
 	for (size_t i = 0; i < b->n; i++) {
 		const struct pm_event *e = &b->ev[i];
@@ -217,6 +230,9 @@ static enum pm_status chrome_finish(void *self, struct pm_err *err)
 	if (!w->begun)
 		pm_buf_printf(&out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
 	put_slice(w, &out, &w->task, "schedule", 0, 0);
+	/* calls that never returned: exit, exec, or the trace's end */
+	for (size_t i = 0; i < w->nstream; i++)
+		put_slice(w, &out, &w->stream[i].call, "syscall", w->stream[i].pid, w->stream[i].tid);
 	if (w->insns || w->reads || w->writes)
 		counters(w, &out, 1);
 	pm_buf_printf(&out, "\n]}\n");
@@ -229,8 +245,10 @@ static void chrome_free(void *self)
 {
 	struct chrome_writer *w = self;
 
-	if (w)
+	if (w) {
 		free(w->stream);
+		pm_map_release(&w->processes);
+	}
 	free(w);
 }
 
