@@ -63,6 +63,8 @@ static void check(const uint8_t *bytes, unsigned len, bool wide)
 	struct x86_cracked c;
 	uint64_t reads = 0, writes = 0, ureads = 0, uwrites = 0;
 	unsigned loads = 0, stores = 0, uloads = 0, ustores = 0;
+	unsigned loaded = 0, stored = 0, uloaded = 0, ustored = 0;	/* bytes */
+	bool sized = true;			/* of all accesses the micro-ops say how many */
 	bool fr = false, fw = false, ufr = false, ufw = false, zero, branch = false;
 
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder[wide], bytes, len, &in, op))) {
@@ -96,6 +98,8 @@ static void check(const uint8_t *bytes, unsigned len, bool wide)
 			if (op[i].mem.type == ZYDIS_MEMOP_TYPE_MEM || op[i].mem.type == ZYDIS_MEMOP_TYPE_VSIB) {
 				loads += rd;
 				stores += wr;
+				loaded += rd ? op[i].size / 8 : 0;
+				stored += wr ? op[i].size / 8 : 0;
 			}
 		}
 	}
@@ -112,6 +116,9 @@ static void check(const uint8_t *bytes, unsigned len, bool wide)
 		ufw |= u->flags == 'W';
 		uloads += u->ldst == 'L';
 		ustores += u->ldst == 'S';
+		uloaded += u->ldst == 'L' ? u->msize : 0;
+		ustored += u->ldst == 'S' ? u->msize : 0;
+		sized = sized && (u->ldst == '-' || u->msize);
 		branch |= u->branch != '-';
 		assert_in_range(strlen(u->micro), 1, 22);
 		assert_true(u->src1 >= -1 && u->src1 < 49 && u->src2 >= -1 && u->src2 < 49);
@@ -164,6 +171,10 @@ static void check(const uint8_t *bytes, unsigned len, bool wide)
 		complain(&in, bytes, "loads", loads, uloads);
 	if (stores != ustores)
 		complain(&in, bytes, "stores", stores, ustores);
+	if (sized && loads && loaded != uloaded)
+		complain(&in, bytes, "bytes loaded", loaded, uloaded);
+	if (sized && stores && stored != ustored)
+		complain(&in, bytes, "bytes stored", stored, ustored);
 	if (branch != (in.meta.category == ZYDIS_CATEGORY_CALL || in.meta.category == ZYDIS_CATEGORY_RET ||
 		       in.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
 		       in.meta.category == ZYDIS_CATEGORY_COND_BR))
@@ -247,11 +258,48 @@ static void test_legacy(void **state)
 	finish("0f 38 and 0f 3a opcodes");
 }
 
+/* AMD's own: XOP in its three maps, and 3DNow!, whose opcode is the last byte. */
+static void test_amd(void **state)
+{
+	(void)state;
+	for (unsigned m = 8; m <= 10; m++)
+		for (unsigned w = 0; w < 2; w++)
+			for (unsigned l = 0; l < 2; l++)
+				for (unsigned v = 0; v < 2; v++) {
+					uint8_t p[3] = { 0x8f, (uint8_t)(0xe0 | m),
+						(uint8_t)(w << 7 | (v ? 15 : 10) << 3 | l << 2) };
+
+					map(p, 3, true);
+				}
+	for (unsigned modrm = 0; modrm < 256; modrm++)
+		for (unsigned opcode = 0; opcode < 256; opcode++)
+			for (unsigned at = 3; at < 9; at++) {
+				uint8_t b[15] = { 0x0f, 0x0f, (uint8_t)modrm };
+
+				b[at] = (uint8_t)opcode;
+				check(b, 15, true);
+			}
+	finish("XOP and 3DNow!");
+}
+
 static void test_32(void **state)
 {
 	static const uint8_t p[][2] = { { 0 }, { 0x66 }, { 0x67 }, { 0xf2 }, { 0xf3 } };
 
 	(void)state;
+	for (unsigned i = 0; i < 5; i++)
+		for (unsigned m = 0; m < 2; m++) {
+			uint8_t q[4] = { p[i][0], 0x0f, m ? 0x3a : 0x38, 0 };
+
+			map(p[i][0] ? q : q + 1, p[i][0] ? 3 : 2, false);
+		}
+	for (unsigned m = 1; m <= 3; m++)
+		for (unsigned l = 0; l < 2; l++)
+			for (unsigned pp = 0; pp < 4; pp++) {
+				uint8_t q[3] = { 0xc4, (uint8_t)(0xe0 | m), (uint8_t)(13 << 3 | l << 2 | pp) };
+
+				map(q, 3, false);
+			}
 	for (unsigned i = 0; i < 5; i++) {
 		uint8_t q[3] = { p[i][0], 0x0f, 0 };
 
@@ -277,26 +325,33 @@ static void test_vex(void **state)
 	finish("VEX");
 }
 
+/* Masks, zeroing, broadcast and rounding, vector lengths, the upper registers, the maps of FP16. */
 static void test_evex(void **state)
 {
+	static const uint8_t last[] = { 0x48, 0x49, 0xc9, 0x08, 0x28, 0x58, 0x59, 0x09, 0xa9, 0x40 };
+
 	(void)state;
-	for (unsigned m = 1; m <= 3; m++)
+	for (unsigned m = 1; m <= 6; m++)
 		for (unsigned w = 0; w < 2; w++)
 			for (unsigned pp = 0; pp < 4; pp++)
-				for (unsigned z = 0; z < 3; z++) {
-					uint8_t p[4] = { 0x62, (uint8_t)(0xf0 | m), (uint8_t)(w << 7 | 0x7c | pp),
-							 (uint8_t)(z == 2 ? 0xc9 : z ? 0x49 : 0x48) };
+				for (unsigned z = 0; z < sizeof last; z++)
+					for (unsigned high = 0; high < (m <= 3 && !z ? 2 : 1); high++) {
+						/* high: R', X, B, V' select registers 16 to 31 */
+						uint8_t p[4] = { 0x62, (uint8_t)((high ? 0x90 : 0xf0) | m),
+								 (uint8_t)(w << 7 | (high ? 0x3c : 0x7c) | pp),
+								 last[z] };
 
-					map(p, 4, true);
-				}
+						if (m != 4)
+							map(p, 4, true);
+					}
 	finish("EVEX");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_legacy), cmocka_unit_test(test_32), cmocka_unit_test(test_vex),
-		cmocka_unit_test(test_evex),
+		cmocka_unit_test(test_legacy), cmocka_unit_test(test_amd), cmocka_unit_test(test_32),
+		cmocka_unit_test(test_vex), cmocka_unit_test(test_evex),
 	};
 
 	return cmocka_run_group_tests(tests, init, NULL);
