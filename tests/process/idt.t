@@ -59,7 +59,7 @@ $ cp bare dir; mkdir dir.idt; pugmark idt dir; ls -d dir.*
 > dir.idt
 ! pugmark: dir.idt: it is a directory, and would have to be a file
 $ pugmark idt -B 10 bare
-! pugmark: bare: it has 16 blocks, more than the 10 allowed: -B 16 is needed
+! pugmark: bare: it has 23 blocks, more than the 10 allowed: -B 23 is needed
 ? 1
 $ pugmark idt -b -c bare
 ! pugmark: only one kind of trace at a time (see `pugmark instrument --help`)
