@@ -30,3 +30,19 @@ $ "$TESTS/process/both" i386/threads
 > equal: status 0, 6 lines
 $ "$TESTS/process/both" i386/threads-static
 > equal: status 0, 6 lines
+$ "$TESTS/process/both" i386/many
+> equal: status 0, 1 lines
+$ "$TESTS/process/both" i386/old
+> equal: status 0, 1 lines
+# From 64-bit programs to 32-bit ones and back.
+$ pugmark run -q --counts c -- /bin/sh -c '"$PROGRAMS/i386/old" && exec "$PROGRAMS/bare"'
++ awk '{ n[FILENAME] += $2 } END { for (f in n) print n[f] }' c.* | sort -n | head -n 3
+> good
+> good
+> 5
+> 71
+> 1366
+# Only profiles are made of them.
+$ pugmark run --exec --discard -- "$PROGRAMS/i386/old"
+! pugmark: /work/wt/i386/build/programs/i386/old: cannot be traced: it is a 32-bit program, of which only profiles are made
+? 1

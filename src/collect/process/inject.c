@@ -105,6 +105,23 @@ static bool write_mem(pid_t pid, uint64_t to, const void *from, size_t n)
 	return process_vm_writev(pid, &l, 1, &r, 1, 0) == (ssize_t)n;
 }
 
+static uint32_t personality_of(pid_t pid)
+{
+	char path[64];
+	unsigned v = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/personality", pid);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%x", &v) != 1)
+		v = 0;
+	if (f)
+		fclose(f);
+	return v;
+}
+
+#define STACK_MAX (8ull << 20)
+
 static bool read_maps(pid_t pid, struct rt_boot *boot, struct space *sp, char *why, size_t n)
 {
 	char path[64], line[4400];
@@ -135,6 +152,8 @@ static bool read_maps(pid_t pid, struct rt_boot *boot, struct space *sp, char *w
 
 			boot->range[boot->nrange++] =
 				(struct rt_range){ lo, hi, prot, perms[3] == 's' };
+			if (boot->exec_all && strstr(line, "[stack]"))
+				lo = hi - STACK_MAX;	/* it grows */
 			space_range_add(sp, lo, hi, prot, perms[3] == 's', false);
 		}
 	}
@@ -198,6 +217,9 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 	boot.entry = regs.rip;
 	boot.block = block;
 	boot.code = sp->base;
+	/* A 32-bit program that does not say otherwise may execute whatever it can read: the kernel must
+	 * not execute originals for it, and the runtime remembers what the program believes. */
+	boot.exec_all = sp->i386 && personality_of(pid) & READ_IMPLIES_EXEC;
 	if (!read_maps(pid, &boot, sp, why, n)) {
 		if (!*why)
 			snprintf(why, n, "its memory map cannot be read");
@@ -207,6 +229,8 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 		fix_start(pid, regs.rsp, s->opts->fix_random, s->opts->no_vdso);
 	if (s->head->no_aslr)
 		boot.persona = (uint32_t)personality(0xffffffff);
+	else if (boot.exec_all)
+		boot.persona = personality_of(pid) & ~(uint32_t)READ_IMPLIES_EXEC;
 
 	errno = 0;
 	word = ptrace(PTRACE_PEEKTEXT, pid, (void *)regs.rip, 0);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -443,6 +444,13 @@ static uint64_t elf_bias(int fd, uint64_t lo, uint64_t off)
 	return 0;
 }
 
+/* It would go on with a part of its code untraced. */
+static void give_up(const struct proc *p, const char *why)
+{
+	fprintf(stderr, "pugmark: process %u cannot be traced any longer and is killed: %s\n", p->pid, why);
+	kill((pid_t)p->pid, SIGKILL);
+}
+
 static struct module *module_new(struct session *s, struct proc *p, const struct range *r, uint64_t pc,
 				 struct rt_mail *mail)
 {
@@ -527,6 +535,8 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 		if (fd >= 0)
 			close(fd);
 		m->dead = true;
+		if (sp->i386)
+			give_up(p, "more code than there is room to translate in a 32-bit program");
 		return NULL;
 	}
 	place(p, (uint32_t)(m - sp->module), mail);
@@ -894,6 +904,10 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 		in.count_all = true;
 		if (m->code_cap - m->code_len < 32768)
 			return XL_NONE;
+	}
+	if (sp->i386 && sp->nblock + (in.max_blocks ? in.max_blocks : 4096) > RT32_MAX_COUNTERS) {
+		give_up(p, "more blocks than there are counters for in a 32-bit program");
+		return XL_NONE;
 	}
 	xl_translate(&in, &s->unit);
 	reading_end(&r);

@@ -18,7 +18,8 @@
  *
  * ... OF A TRACED i386 PROCESS, which has 4 GiB in all, and where a branch reaches everything:
  *
- *   RT32_BLOCKS    256 MiB  thread blocks: the first RT32_BLOCK_SIZE of each, where it suits
+ *   RT32_BLOCKS    256 MiB  thread blocks: the first RT32_BLOCK_SIZE of each; more than RT32_NBLOCKS at
+ *                           a time find a place elsewhere
  *   RT32_IMAGE              the runtime, as above
  *   RT32_DATA_VAULT         the first page of the data file: session header
  *   RT32_ZERO      256 KiB  a table of the shadow for addresses without translations
@@ -258,6 +259,7 @@ struct rt_boot {
 	uint64_t vdso;			/* address, 0: none */
 	uint32_t persona;		/* to be restored; ~0: leave */
 	uint32_t nrange;
+	uint32_t exec_all, pad;		/* i386: what is readable is executable, READ_IMPLIES_EXEC */
 	struct rt_range { uint64_t lo, hi; uint32_t prot, shared; } range[16];	/* executable mappings */
 	char code_path[64], data_path[64];
 };
@@ -275,7 +277,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset")
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, mail) == 0x3c0 && sizeof(struct rt_mail) == 0x7f8 &&
-	       sizeof(struct rt_boot) == 0x228, "laid out alike for both widths: so, whatever they are");
+	       sizeof(struct rt_boot) == 0x230, "laid out alike for both widths: so, whatever they are");
 _Static_assert(sizeof(struct rt_block) < 0x10000, "below the runtime's stack");
 
 #endif

@@ -309,16 +309,17 @@ void rt_block_begin(struct rt_block *b, u64 pc)
 struct rt_block *rt_boot(void)
 {
 	const struct rt_boot *boot = &rt_boot_info;
-	struct rt_block *b = rt_map_all(boot);
+	struct rt_block *b;
 
+	if (boot->persona != ~0u)	/* first: READ_IMPLIES_EXEC concerns whatever is mapped or protected */
+		rt_sys(NR_personality, boot->persona);
+	b = rt_map_all(boot);
 	for (u32 i = 0; i < boot->nrange; i++) {
 		const struct rt_range *r = &boot->range[i];
 
 		rt_range_add(r->lo, r->hi, r->prot, r->shared);
 		rt_sys(NR_mprotect, r->lo, r->hi - r->lo, (r->prot & ~PROT_EXEC) | PROT_READ);
 	}
-	if (boot->persona != ~0u)
-		rt_sys(NR_personality, boot->persona);
 	rt_block_begin(b, boot->entry);
 	if (!rt_ask(b, RQ_HELLO, b->pid, b->tid, 1, 0))
 		rt_go_native(b);

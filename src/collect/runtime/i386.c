@@ -9,8 +9,6 @@
 #define SELECTOR (RT32_SEGMENT * 8 + 3)
 
 /* ---- address space ------------------------------------------------------------------------------ */
-static u32 slot_used[RT32_NBLOCKS];	/* of the place for thread blocks */
-
 static void map_at(word at, word size, int prot, int flags, long fd, word page)
 {
 	if (rt_sys(NR_mmap, at, size, prot, flags, fd, page) != (long)at)
@@ -61,43 +59,72 @@ void rt_place(const struct rt_cmd *c)
 		rt_fail("pugmark: no room for translated code in the traced process\n");
 }
 
-static word slot_at(u32 i)
+/* Where thread blocks lie. The first places are reserved, others are looked for when they are needed. */
+static struct slot {
+	word at;
+	u32 used;
+} slot[1024];
+
+/* An aligned place out of twice as much; 0: there is none. */
+static word find_place(void)
 {
-	return RT32_BLOCKS + i * RT32_BLOCK_SIZE;
+	const word size = RT32_BLOCK_SIZE;
+	long r = rt_sys(NR_mmap, 0, 2 * size, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	word at = ((word)r + size - 1) & ~(size - 1);
+
+	if (rt_failed(r))
+		return 0;
+	if (at > (word)r)
+		rt_sys(NR_munmap, r, at - (word)r);
+	rt_sys(NR_munmap, at + size, (word)r + size - at);
+	return at;
 }
 
 struct rt_block *rt_block_map(u32 number)
 {
-	for (u32 i = 0; i < RT32_NBLOCKS; i++) {
-		if (__atomic_exchange_n(&slot_used[i], 1, __ATOMIC_ACQUIRE))
-			continue;
+	struct slot *s = slot;
+
+	while (s < slot + NR_OF(slot) && __atomic_exchange_n(&s->used, 1, __ATOMIC_ACQUIRE))
+		s++;
+	if (s == slot + NR_OF(slot))
+		return 0;
+	if (!s->at)
+		s->at = s < slot + RT32_NBLOCKS ? RT32_BLOCKS + (s - slot) * RT32_BLOCK_SIZE : find_place();
+	if (s->at) {
 		if (rt_sys(NR_mremap, RT32_DATA_VAULT, 0, RT32_BLOCK_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
-			   slot_at(i)) == (long)slot_at(i) &&
-		    !remap(slot_at(i), RT32_BLOCK_SIZE, number * RT_BLOCK_SIZE))
-			return PTR(slot_at(i));
-		reserve(slot_at(i), RT32_BLOCK_SIZE, MAP_FIXED);
-		__atomic_store_n(&slot_used[i], 0, __ATOMIC_RELEASE);
-		break;
+			   s->at) == (long)s->at && !remap(s->at, RT32_BLOCK_SIZE, number * RT_BLOCK_SIZE))
+			return PTR(s->at);
+		reserve(s->at, RT32_BLOCK_SIZE, MAP_FIXED);
 	}
+	__atomic_store_n(&s->used, 0, __ATOMIC_RELEASE);
 	return 0;
 }
 
-static u32 slot_of(const struct rt_block *b)
+static struct slot *slot_of(const struct rt_block *b)
 {
-	return ((word)b - RT32_BLOCKS) / RT32_BLOCK_SIZE;
+	struct slot *s = slot;
+
+	while (s->at != (word)b)
+		s++;
+	return s;
+}
+
+static void slot_free(struct slot *s)
+{
+	reserve(s->at, RT32_BLOCK_SIZE, MAP_FIXED);
+	__atomic_store_n(&s->used, 0, __ATOMIC_RELEASE);
 }
 
 void rt_block_unmap(struct rt_block *b)
 {
-	reserve((word)b, RT32_BLOCK_SIZE, MAP_FIXED);
-	__atomic_store_n(&slot_used[slot_of(b)], 0, __ATOMIC_RELEASE);
+	slot_free(slot_of(b));
 }
 
 void rt_block_forked(struct rt_block *b)
 {
-	for (u32 i = 0; i < RT32_NBLOCKS; i++)
-		if (slot_used[i] && i != slot_of(b))
-			rt_block_unmap(PTR(slot_at(i)));
+	for (struct slot *s = slot; s < slot + NR_OF(slot); s++)
+		if (s->used && s->at && s->at != (word)b)
+			slot_free(s);
 }
 
 extern void rt_exit_raw(long nr, word status, u32 *state, u32 *used) __attribute__((noreturn));
@@ -106,12 +133,17 @@ void rt_exit_thread(struct rt_block *b, long nr, word status)
 {
 	u32 kept;		/* the parent, which waits for a vfork child, unmaps its block */
 
-	rt_exit_raw(nr, status, &b->state, b->origin == BLK_VFORKED ? &kept : &slot_used[slot_of(b)]);
+	rt_exit_raw(nr, status, &b->state, b->origin == BLK_VFORKED ? &kept : &slot_of(b)->used);
 }
 
 int rt_is_ours(u64 addr, u64 len)
 {
-	return addr < RT32_CODE_VAULT + RT32_CODE_SIZE && addr + len > RT32_BLOCKS;
+	if (addr < RT32_CODE_VAULT + RT32_CODE_SIZE && addr + len > RT32_BLOCKS)
+		return 1;
+	for (u32 i = RT32_NBLOCKS; i < NR_OF(slot); i++)
+		if (slot[i].at && addr < slot[i].at + RT32_BLOCK_SIZE && addr + len > slot[i].at)
+			return 1;
+	return 0;
 }
 
 /* ---- fs ----------------------------------------------------------------------------------------- */
@@ -217,11 +249,27 @@ static long old_sigprocmask(struct rt_block *b)
 	return ARG2 ? rt_put(ARG2, &was, 4) : 0;
 }
 
+/* With READ_IMPLIES_EXEC the heap is executable, too. */
+static long grow_heap(struct rt_block *b)
+{
+	const word was = (word)rt_sys(NR_brk, 0), now = (word)rt_app_sys(NR_brk, ARG0, 0, 0, 0, 0, 0);
+	const word lo = was & ~4095ul, hi = (now + 4095) & ~4095ul;
+
+	if (hi > lo && now > was)
+		rt_executable(b, lo, hi - lo, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE);
+	return (long)now;
+}
+
 int rt_arch_syscall(struct rt_block *b)
 {
 	u32 entry, was;
 
 	switch (RET) {
+	case NR_brk:
+		if (!rt_boot_info.exec_all)
+			return 1;
+		RET = (word)grow_heap(b);
+		return 0;
 	case NR_old_mmap:
 		RET = (word)old_mmap(b);
 		return 0;

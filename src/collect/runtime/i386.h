@@ -18,6 +18,7 @@
 #define NR_ftruncate 93
 #define NR_getpid 20
 #define NR_kill 37
+#define NR_brk 45
 #define NR_signal 48
 #define NR_sigaction 67
 #define NR_sgetmask 68

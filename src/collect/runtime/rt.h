@@ -162,6 +162,16 @@ typedef word __attribute__((may_alias)) rt_result;
 
 void rt_block_begin(struct rt_block *b, u64 pc);
 
+/* What the program may do with memory that it asks for with @prot. */
+static inline word rt_prot(word prot)
+{
+#ifdef __i386__
+	if (rt_boot_info.exec_all && (prot & PROT_READ))
+		prot |= PROT_EXEC;
+#endif
+	return prot;
+}
+
 /* ---- image.c: only in instrumented executables -------------------------------------------------- */
 int rt_image_ours(u64 addr, u64 len);
 u64 rt_image_place(u64 fd, u64 *flags);	/* where to map the library @fd; 0: anywhere */
@@ -204,6 +214,7 @@ int rt_do_syscall(struct rt_block *b);		/* 1: execute it in the window */
 int rt_open_pages(struct rt_block *b);		/* after EFAULT. 1: execute it again */
 void rt_do_mmap(struct rt_block *b, const word arg[6]);
 void rt_do_shmat(struct rt_block *b, word flags);
+void rt_executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags);
 
 /* ---- signal.c --------------------------------------------------------------------------------- */
 void rt_signal_boot(struct rt_block *b);

@@ -40,7 +40,8 @@ static void forget(struct rt_block *b, u64 addr, u64 len)
 	}
 }
 
-static void executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags)
+/* The program has made memory executable: flags & 3 as mmap()'s; 0x80000000: by mprotect() */
+void rt_executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags)
 {
 	rt_range_add(addr, addr + page_up(len), (u32)prot, flags & MAP_SHARED);
 	if (!rt_ask(b, RQ_MAP, addr, page_up(len), prot, flags))
@@ -49,7 +50,7 @@ static void executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flag
 
 void rt_do_mmap(struct rt_block *b, const word arg[6])
 {
-	word prot = arg[2], real = prot;
+	word prot = rt_prot(arg[2]), real = prot;
 	long r;
 
 	if (arg[3] & MAP_FIXED) {
@@ -73,12 +74,12 @@ void rt_do_mmap(struct rt_block *b, const word arg[6])
 	r = rt_app_sys(NR_mmap, arg[0], arg[1], real, arg[3], arg[4], arg[5]);
 	RET = (word)r;
 	if (!rt_failed(r) && (prot & PROT_EXEC))
-		executable(b, (word)r, arg[1], prot, arg[3] & 3);
+		rt_executable(b, (word)r, arg[1], prot, arg[3] & 3);
 }
 
 static void do_mprotect(struct rt_block *b)
 {
-	word prot = ARG2, real = prot;
+	word prot = rt_prot((word)ARG2), real = prot;
 	long r;
 
 	if (rt_is_ours(ARG0, ARG1)) {
@@ -93,7 +94,7 @@ static void do_mprotect(struct rt_block *b)
 	r = rt_app_sys((long)RET, ARG0, ARG1, real, ARG3, 0, 0);
 	RET = (word)r;
 	if (!r && (prot & PROT_EXEC))
-		executable(b, ARG0, ARG1, prot, 0x80000000u);
+		rt_executable(b, ARG0, ARG1, prot, 0x80000000u);
 }
 
 static void do_mremap(struct rt_block *b)
@@ -113,9 +114,9 @@ static void do_mremap(struct rt_block *b)
 	r = raw(b);
 	RET = (word)r;
 	if (exec && !rt_failed(r))
-		executable(b, (word)r, newlen, PROT_READ | PROT_WRITE | PROT_EXEC, 0x80000000u);
+		rt_executable(b, (word)r, newlen, PROT_READ | PROT_WRITE | PROT_EXEC, 0x80000000u);
 	else if (exec)
-		executable(b, old, oldlen, PROT_READ | PROT_WRITE | PROT_EXEC, 0x80000000u);
+		rt_executable(b, old, oldlen, PROT_READ | PROT_WRITE | PROT_EXEC, 0x80000000u);
 }
 
 /* ---- threads and processes --------------------------------------------------------------------- */
@@ -505,7 +506,7 @@ void rt_do_shmat(struct rt_block *b, word flags)
 {
 	RET = (word)raw(b);
 	if (!rt_failed((long)RET) && (flags & 0100000))
-		executable(b, RET, 4096, PROT_READ | PROT_EXEC, MAP_SHARED);
+		rt_executable(b, RET, 4096, PROT_READ | PROT_EXEC, MAP_SHARED);
 }
 
 /* ---- the kernel writes to code ------------------------------------------------------------------ */
@@ -554,7 +555,7 @@ static int dispatch(struct rt_block *b)
 		return 1;
 	case NR_mprotect:
 	case NR_pkey_mprotect:
-		if (!(ARG2 & PROT_EXEC) && !rt_is_exec(ARG0, ARG1) && !rt_is_ours(ARG0, ARG1))
+		if (!(rt_prot((word)ARG2) & PROT_EXEC) && !rt_is_exec(ARG0, ARG1) && !rt_is_ours(ARG0, ARG1))
 			return 1;
 		do_mprotect(b);
 		return 0;
