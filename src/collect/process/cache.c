@@ -9,6 +9,8 @@
  *                       that are mapped and looked at only when needed
  *   units, blocks, flows, links, relocations, entries (of the shadow; for outsiders), code; `used`,
  *                       a bit for each page of the shadow: has any run needed an entry of it?
+ *   blocks              lie on pages of their own: where text and module are where they were, the file
+ *                       is mapped as it is
  *   map                 with a checksum of its own; looked at when a signal or fault arrives
  *   hash                block numbers by address; a wrong one finds nothing, as blocks say their pc
  *
@@ -30,7 +32,7 @@
 #include "collect/process/session.h"
 #include "collect/process/trace.h"
 
-#define CACHE_VERSION 5u
+#define CACHE_VERSION 6u
 
 /* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they are
  * mostly those that the code was saved with, and none of its pages need be touched. */
@@ -66,11 +68,11 @@ struct cache_file {
 	uint64_t build;			/* of pugmark: another translator, another cache */
 	uint64_t sum, map_sum, text_hash, text_len, file_off;
 	struct identity id;
-	uint64_t lo;			/* where the text was: absolute code depends on it */
+	uint64_t lo;			/* where the text was: blocks and absolute code depend on it */
 	int64_t distance;		/* code - lo; i386: code */
 	uint32_t ncode, nunit, nblock, nlink, nentry, nmap, hash_mask, noutside;
 	uint32_t nrel_pc, nrel_counter, nrel_link, nrel_place;
-	uint32_t nused, block0, link0;	/* bytes; the numbers of the first block and link in the code */
+	uint32_t nused, module, block0, link0;	/* bytes; of the blocks; the numbers of the first block and link in the code */
 	uint64_t units, blocks, flows, links, rel_pc, rel_counter, rel_link, rel_place, entries, outsides, code, used;
 	uint64_t map, hash, size;
 };
@@ -355,14 +357,29 @@ static uint32_t number_from(uint32_t wanted, size_t next, uint32_t step)
 	return wanted >= at && (wanted - at) / step <= MAX_GAP ? wanted : at;
 }
 
-static void load(struct session *s, struct space *sp, uint32_t mi, const struct cache_file *f)
+static void load_blocks(struct space *sp, uint32_t mi, const struct cache_file *f, uint32_t block0, int fd)
+{
+	const struct module *m = &sp->module[mi];
+	struct blk *v = sp->block + block0;
+
+	if (f->lo == m->lo && f->module == mi && !((uintptr_t)v % 4096) && !(f->blocks % 4096) &&
+	    mmap(v, f->nblock * sizeof *v, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
+		 (off_t)f->blocks) == v)
+		return;
+	memcpy(v, AT(f, blocks), f->nblock * sizeof *v);
+	for (uint32_t i = 0; i < f->nblock; i++) {
+		v[i].pc += m->lo - f->lo;
+		v[i].module = (uint16_t)mi;
+	}
+}
+
+static void load(struct session *s, struct space *sp, uint32_t mi, const struct cache_file *f, int fd)
 {
 	struct module *m = &sp->module[mi];
 	uint8_t *code = s->code + m->code_off;
 	const struct saved_unit *u = AT(f, units);
 	const struct saved_link *l = AT(f, links);
 	const struct saved_outside *o = AT(f, outsides);
-	const struct blk *b = AT(f, blocks);
 	const uint32_t block0 = s->tracer ? (uint32_t)sp->nblock :
 				number_from(f->block0, sp->nblock, BLOCK_STEP);
 	const uint32_t link0 = number_from(f->link0, sp->nlink, LINK_STEP);
@@ -385,28 +402,17 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 		add32(code, AT(f, rel_pc), f->nrel_pc,
 		      (uint32_t)(f->distance - (int64_t)(m->code - m->lo)));
 	}
-	pm_buf_add(&m->rel_pc, AT(f, rel_pc), 4ull * f->nrel_pc);
-	pm_buf_add(&m->rel_counter, AT(f, rel_counter), 4ull * f->nrel_counter);
-	pm_buf_add(&m->rel_link, AT(f, rel_link), 4ull * f->nrel_link);
-	pm_buf_add(&m->rel_place, AT(f, rel_place), 4ull * f->nrel_place);
 	m->code_len = f->ncode;
 
-	while (sp->cap_block < block0 + (size_t)f->nblock) {
-		sp->cap_block = sp->cap_block ? sp->cap_block * 2 : 1024;
-		sp->block = pm_realloc(sp->block, sp->cap_block * sizeof *sp->block);
-	}
-	while (sp->cap_flow < sp->cap_block) {
-		sp->cap_flow = sp->cap_block;
+	space_blocks(sp, block0 + (size_t)f->nblock);
+	if (sp->cap_flow < block0 + (size_t)f->nblock) {
+		sp->cap_flow = (block0 + (size_t)f->nblock) * 5 / 4 + 1024;
 		sp->flow = pm_realloc(sp->flow, sp->cap_flow * sizeof *sp->flow);
 	}
-	memcpy(sp->block + block0, b, f->nblock * sizeof *b);
+	load_blocks(sp, mi, f, block0, fd);
 	memcpy(sp->flow + block0, AT(f, flows), f->nblock * sizeof *sp->flow);
 	for (uint32_t i = 0; i < f->noutside; i++)
 		*pm_map_put(&sp->outside, block0 + o[i].block, NULL) = o[i].code + 1;
-	for (uint32_t i = 0; i < f->nblock; i++) {
-		sp->block[block0 + i].pc += m->lo;
-		sp->block[block0 + i].module = (uint16_t)mi;
-	}
 	sp->nblock = block0 + (size_t)f->nblock;	/* those left out are nobody's */
 	if (s->tracer && f->nblock)
 		trace_numbers(s, sp, block0, f->nblock);
@@ -473,7 +479,8 @@ static bool consistent(const struct cache_file *f, const struct module *m)
 		if (o[i].block >= f->nblock || o[i].code >= f->ncode)
 			return false;
 	for (uint32_t i = 0; i < f->nblock; i++)
-		if (b[i].pc >= m->text_len || b[i].size > m->text_len - b[i].pc ||
+		if (b[i].pc - f->lo >= m->text_len || b[i].size > m->text_len - (b[i].pc - f->lo) ||
+		    b[i].module != f->module ||
 		    b[i].map > f->nmap || b[i].nmap > f->nmap - b[i].map || b[i].code >= f->ncode)
 			return false;
 	for (uint32_t i = 0; i < f->nlink; i++)
@@ -514,7 +521,7 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd)
 	if (f != MAP_FAILED) {
 		if (sound(f, (size_t)st.st_size, s->opts->kind) && same_text(f, sp, m) && consistent(f, m)) {
 			memcpy(m->used, AT(f, used), f->nused);
-			load(s, sp, mi, f);
+			load(s, sp, mi, f, in);
 			m->cache = f;
 			m->cache_size = (size_t)st.st_size;
 			/* copied: only the map and the hash are looked at from now on */
@@ -546,15 +553,31 @@ static void complain(struct session *s)
 	s->cache_complained = true;
 }
 
-static uint64_t put(struct pm_buf *out, const void *p, size_t n)
+static uint64_t put_at(struct pm_buf *out, const void *p, size_t n, size_t align)
 {
-	static const uint8_t zero[8];
+	static const uint8_t zero[4096];
 	uint64_t at;
 
-	pm_buf_add(out, zero, -out->n & 7);
+	pm_buf_add(out, zero, -out->n & (align - 1));
 	at = out->n;
 	pm_buf_add(out, p, n);
 	return at;
+}
+
+static uint64_t put(struct pm_buf *out, const void *p, size_t n)
+{
+	return put_at(out, p, n, 8);
+}
+
+/* Relocations from the cache, @n at @old, and new ones. */
+static struct pm_buf all_of(const void *old, uint32_t n, const struct pm_buf *new)
+{
+	struct pm_buf b = { 0 };
+
+	if (n)
+		pm_buf_add(&b, old, 4ull * n);
+	pm_buf_add(&b, new->p, new->n);
+	return b;
 }
 
 /* The block of @sp that has number @trace in traces; it belongs to @m, whose units ascend by number. */
@@ -590,6 +613,10 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	struct pm_buf out = { 0 }, units = { 0 }, blocks = { 0 }, links = { 0 }, entries = { 0 },
 		      counters = { 0 }, stubs = { 0 }, map = { 0 }, flows = { 0 }, outsides = { 0 };
 	uint32_t *hash, nblock = 0, nlink = 0, each = xl_counter_size(sp->i386);
+#define ALL(rel) all_of(m->cache ? AT(m->cache, rel) : NULL, m->cache ? m->cache->n##rel : 0, &m->rel)
+	struct pm_buf rel_pc = ALL(rel_pc), rel_counter = ALL(rel_counter), rel_link = ALL(rel_link),
+		      rel_place = ALL(rel_place);
+#undef ALL
 	char tmp[128];
 	bool whole;
 	int fd;
@@ -598,7 +625,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 		.magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI, .kind = s->opts->kind,
 		.absolute = m->absolute, .i386 = sp->i386, .build = build_number(),
 		.text_len = m->text_len, .file_off = m->file_off, .lo = m->lo,
-		.block0 = s->tracer ? 0 : f->block0, .link0 = f->link0,
+		.block0 = s->tracer ? 0 : f->block0, .link0 = f->link0, .module = mi,
 	};
 	memcpy(code, s->code + m->code_off, m->code_len);
 	for (size_t i = 0; i < m->nunit; i++) {
@@ -627,9 +654,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 
 				pm_buf_add(&entries, &e, sizeof e);
 			}
-			b.pc -= m->lo;
 			b.map = first;
-			b.module = 0;
 			pm_buf_add(&blocks, &b, sizeof b);
 		}
 	}
@@ -645,8 +670,8 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 		link[i] = ++nlink;
 		pm_buf_add(&links, &v, sizeof v);
 	}
-	for (size_t i = 0; i < m->rel_counter.n / 4; i++) {
-		uint32_t at = ((uint32_t *)m->rel_counter.p)[i], v;
+	for (size_t i = 0; i < rel_counter.n / 4; i++) {
+		uint32_t at = ((uint32_t *)rel_counter.p)[i], v;
 
 		memcpy(&v, code + at, 4);
 		v = s->tracer ? traced_block(sp, m, v) : (v - RT_COUNTERS) / each;
@@ -656,8 +681,8 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 		memcpy(code + at, &v, 4);
 		pm_buf_add(&counters, &at, 4);
 	}
-	for (size_t i = 0; i < m->rel_link.n / 4; i++) {
-		uint32_t at = ((uint32_t *)m->rel_link.p)[i], v;
+	for (size_t i = 0; i < rel_link.n / 4; i++) {
+		uint32_t at = ((uint32_t *)rel_link.p)[i], v;
 
 		memcpy(&v, code + at, 4);
 		if (v >= sp->nlink || !link[v])
@@ -671,7 +696,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 		f->hash_mask = f->hash_mask * 2 + 1;
 	hash = pm_alloc((f->hash_mask + 1ull) * 4);
 	for (uint32_t i = 0; i < nblock; i++) {
-		size_t h = hash_pc(((struct blk *)blocks.p)[i].pc) & f->hash_mask;
+		size_t h = hash_pc(((struct blk *)blocks.p)[i].pc - m->lo) & f->hash_mask;
 
 		while (hash[h])
 			h = (h + 1) & f->hash_mask;
@@ -692,19 +717,19 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	f->nentry = (uint32_t)(entries.n / sizeof(struct saved_entry));
 	f->noutside = (uint32_t)(outsides.n / sizeof(struct saved_outside));
 	f->nmap = (uint32_t)(map.n / sizeof(struct xl_map));
-	f->nrel_pc = (uint32_t)(m->rel_pc.n / 4);
+	f->nrel_pc = (uint32_t)(rel_pc.n / 4);
 	f->nrel_counter = (uint32_t)(counters.n / 4);
 	f->nrel_link = (uint32_t)(stubs.n / 4);
-	f->nrel_place = (uint32_t)(m->rel_place.n / 4);
+	f->nrel_place = (uint32_t)(rel_place.n / 4);
 	put(&out, f, sizeof *f);
 	f->units = put(&out, units.p, units.n);
-	f->blocks = put(&out, blocks.p, blocks.n);
+	f->blocks = put_at(&out, blocks.p, blocks.n, 4096);
 	f->flows = put(&out, flows.p, flows.n);
 	f->links = put(&out, links.p, links.n);
-	f->rel_pc = put(&out, m->rel_pc.p, m->rel_pc.n);
+	f->rel_pc = put(&out, rel_pc.p, rel_pc.n);
 	f->rel_counter = put(&out, counters.p, counters.n);
 	f->rel_link = put(&out, stubs.p, stubs.n);
-	f->rel_place = put(&out, m->rel_place.p, m->rel_place.n);
+	f->rel_place = put(&out, rel_place.p, rel_place.n);
 	f->entries = put(&out, entries.p, entries.n);
 	f->outsides = put(&out, outsides.p, outsides.n);
 	f->code = put(&out, code, m->code_len);
@@ -738,6 +763,10 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	}
 	if (fd >= 0)
 		close(fd);
+	pm_buf_release(&rel_pc);
+	pm_buf_release(&rel_counter);
+	pm_buf_release(&rel_link);
+	pm_buf_release(&rel_place);
 	pm_buf_release(&out);
 	pm_buf_release(&units);
 	pm_buf_release(&blocks);

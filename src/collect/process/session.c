@@ -714,7 +714,7 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 	s->block_used = pm_alloc(RT_BLOCKS);
 	s->block_proc = pm_alloc(RT_BLOCKS * sizeof *s->block_proc);
 	if (!sched_getaffinity(0, sizeof cpus, &cpus) && CPU_COUNT(&cpus) > 1)
-		s->spin = 2000;
+		s->spin = 600;
 	return PM_OK;
 }
 
@@ -856,7 +856,7 @@ static enum pm_status launch(struct session *s, struct pm_err *err)
 	return PM_OK;
 }
 
-static bool anyone_left(const struct session *s)
+bool session_running(const struct session *s)
 {
 	for (size_t i = 0; i < s->nproc; i++)
 		if (s->proc[i]->pid && !s->proc[i]->gone)
@@ -931,7 +931,7 @@ static void loop(struct session *s)
 			interrupted = 0;
 		}
 		if (s->root_done) {
-			if (!anyone_left(s))
+			if (!session_running(s))
 				return;
 			if (!end)
 				end = session_now() + GRACE;

@@ -83,7 +83,8 @@ struct module {
 	size_t nunit, cap_unit;
 	struct xl_map *map;		/* offsets from the unit's code; behind the cached ones */
 	size_t nmap, cap_map;
-	/* where code depends on its place and on numbers: offsets from the module's code */
+	/* where code, but for that from the cache, depends on its place and on numbers: offsets from the
+	 * module's code */
 	struct pm_buf rel_pc, rel_counter, rel_link, rel_place;	/* uint32_t each */
 	/* what came from the cache: its blocks are [first_cached, + ncached) of the space */
 	const struct cache_file *cache;	/* mapped; NULL: nothing */
@@ -133,7 +134,7 @@ struct space {
 	uint64_t next;			/* first unused offset in the region */
 	struct module *module;
 	size_t nmodule, cap_module;
-	struct blk *block;
+	struct blk *block;		/* mapped, not allocated, so that files can be mapped into it */
 	size_t nblock, cap_block;
 	struct xl_flow *flow;		/* of each block, within its unit */
 	size_t cap_flow;
@@ -298,6 +299,8 @@ bool space_open(struct session *s, struct proc *p, uint64_t addr, struct rt_mail
 /* Entry of a unit that executes the one instruction at @pc; in no table. */
 uint64_t space_once(struct session *s, struct proc *p, uint64_t pc);
 uint64_t space_recheck(struct session *s, struct proc *p, uint64_t pc, struct rt_mail *m);
+/* Room for @n blocks in all. */
+void space_blocks(struct space *sp, size_t n);
 /* For cache.c: a block is complete but for its place in the tables by address. */
 void space_shadow(struct session *s, struct space *sp, const struct module *m, uint64_t pc,
 		  uint64_t to);
@@ -323,6 +326,7 @@ bool cache_check_map(struct module *m);
 void cache_close(struct session *s);
 
 /* ---- session.c ------------------------------------------------------------------------------------ */
+bool session_running(const struct session *s);	/* some process is */
 double session_now(void);		/* seconds since whenever */
 
 /* ---- gather.c ------------------------------------------------------------------------------------- */

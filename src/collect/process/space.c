@@ -76,6 +76,31 @@ struct space *space_new(struct session *s, bool i386)
 	return sp;
 }
 
+#define FIRST_BLOCKS (1u << 20)		/* reserved: 32 MiB */
+
+void space_blocks(struct space *sp, size_t n)
+{
+	size_t cap = sp->cap_block ? sp->cap_block : FIRST_BLOCKS;
+	struct blk *v;
+
+	if (n <= sp->cap_block)
+		return;
+	while (cap < n)
+		cap *= 2;
+	v = mmap(NULL, cap * sizeof *v, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (v == MAP_FAILED) {
+		fprintf(stderr, "pugmark: out of memory\n");
+		abort();
+	}
+	if (sp->nblock)
+		memcpy(v, sp->block, sp->nblock * sizeof *v);
+	if (sp->cap_block)
+		munmap(sp->block, sp->cap_block * sizeof *v);
+	sp->block = v;
+	sp->cap_block = cap;
+}
+
 void space_unref(struct session *s, struct space *sp)
 {
 	if (--sp->refs)
@@ -83,7 +108,7 @@ void space_unref(struct session *s, struct space *sp)
 	cache_save(s, sp);
 	s->ni386 -= sp->i386;
 	/* nobody executes here any more: the memory goes back, the region to the next space */
-	if (!fallocate(s->code_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)sp->base,
+	if (session_running(s) && !fallocate(s->code_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)sp->base,
 		       (off_t)(sp->next - sp->base)))
 		pm_buf_add(&s->free_regions, &sp->base, sizeof sp->base);
 	for (size_t i = 0; i < sp->nmodule; i++) {
@@ -112,7 +137,9 @@ void space_unref(struct session *s, struct space *sp)
 	pm_map_release(&sp->outside);
 	pm_map_release(&sp->ends);
 	free(sp->module);
-	free(sp->block);
+	if (sp->cap_block)
+		munmap(sp->block, sp->cap_block * sizeof *sp->block);
+	free(sp->flow);
 	free(sp->unit);
 	free(sp->link);
 	free(sp->ref);
@@ -821,7 +848,7 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 		const struct xl_block *x = &u->block[i];
 		struct blk *b;
 
-		pm_grow(sp->block, sp->nblock, sp->cap_block);
+		space_blocks(sp, sp->nblock + 1);
 		pm_grow(sp->flow, sp->nblock, sp->cap_flow);
 		sp->flow[sp->nblock] = x->flow;
 		b = &sp->block[sp->nblock];
@@ -955,7 +982,11 @@ static struct space *space_clone(struct session *s, const struct space *from)
 	sp->base = keep.base;
 	sp->next = from->next + shift;
 	DUP(module, nmodule, cap_module);
-	DUP(block, nblock, cap_block);
+	sp->block = NULL;
+	sp->nblock = sp->cap_block = 0;
+	space_blocks(sp, from->nblock);
+	memcpy(sp->block, from->block, from->nblock * sizeof *sp->block);
+	sp->nblock = from->nblock;
 	DUP(flow, nblock, cap_flow);
 	DUP(unit, nunit, cap_unit);
 	DUP(link, nlink, cap_link);
