@@ -6,7 +6,8 @@
 #   tests/fuzz/fuzz_*.c             fuzzers (tests/fuzz/driver.c): a fixed number of inputs
 #   tests/check-*                   scripts that speak TAP: layers, the runtime, the manual
 #   tests/matrix/run                real programs, native against traced
-#   tests/oracle/compare-all        real programs, single-stepped against traced
+#   tests/oracle/compare-all        real programs, single-stepped against traced: some of them
+#                                   (make oracle: all, and cc1; an hour)
 
 UNIT  := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 FUZZ  := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -50,9 +51,14 @@ $(STEPS): tests/oracle/sink/steps.c include/pugmark/pugmark.h
 check-build: all man $(UNIT) $(FUZZ) $(TOOLS) $(STEPS) $(B)/tests/run programs
 
 MATRIX := 'tests/matrix/run 1/2' 'tests/matrix/run 2/2'
+SOME   := 'tests/oracle/compare-all gzip mawk'
+
+.PHONY: oracle
+oracle: check-build	## single-step real programs against the engine
+	tests/oracle/compare-all all
 
 # Long ones first, so that both processors are busy to the end.
-T ?= $(MATRIX) $(FUZZ) $(UNIT) $(wildcard tests/check-*) tests \
+T ?= $(MATRIX) $(SOME) $(FUZZ) $(UNIT) $(wildcard tests/check-*) tests \
      $(wildcard examples)
 check: check-build	## run every test
 	$(B)/tests/run $(if $(V),-v) $(T)

@@ -85,3 +85,16 @@ $ unshare -rm true 2> /dev/null || exec printf 'hi\n1\n0\n'
 > 1
 > 0
 ? 1
+# Sanitizers' shadows lie where ours does.
+$ echo 'int main(void) { return 3; }' > m.c; for s in address thread; do
++   gcc -fsanitize=$s -o m m.c && ./m; echo $s $?
++   pugmark run -q -o /dev/null -- ./m 2>&1 | grep pugmark
++ done 2> /dev/null
+> address 3
+> pugmark: the program asks for addresses that tracing needs; programs built with AddressSanitizer or ThreadSanitizer do, and cannot be traced
+> thread 3
+> pugmark: the program asks for addresses that tracing needs; programs built with AddressSanitizer or ThreadSanitizer do, and cannot be traced
+# Where ptrace() is refused.
+$ "$PROGRAMS/noptrace" pugmark run -- echo no
+! pugmark: cannot trace the program: Operation not permitted
+? 1

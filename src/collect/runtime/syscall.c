@@ -48,6 +48,17 @@ void rt_executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags)
 		rt_go_native(b);
 }
 
+/* The program will say that it cannot work, but not why. */
+static void complain(word len)
+{
+	static const char text[] = "pugmark: the program asks for addresses that tracing needs; programs built "
+				   "with AddressSanitizer or ThreadSanitizer do, and cannot be traced\n";
+	static u32 once;
+
+	if (len >= 16 << 20 && !__atomic_exchange_n(&once, 1, __ATOMIC_SEQ_CST))
+		rt_sys(NR_write, 2, text, sizeof text - 1);
+}
+
 void rt_do_mmap(struct rt_block *b, const word arg[6])
 {
 	word prot = rt_prot(arg[2]), real = prot;
@@ -56,6 +67,7 @@ void rt_do_mmap(struct rt_block *b, const word arg[6])
 	if (arg[3] & MAP_FIXED) {
 		if (rt_is_ours(arg[0], arg[1])) {
 			RET = -(word)ENOMEM;
+			complain(arg[1]);
 			return;
 		}
 		forget(b, arg[0], arg[1]);
