@@ -5,13 +5,18 @@ $(B)/bench/bench: bench/bench.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
 
-.PHONY: bench oracle idtrace-tables
+.PHONY: bench oracle idtrace-tables bench-cachegrind
 ROUNDS ?= 5
 bench: all $(B)/bench/bench	## measure against native, valgrind and qemu; ROUNDS=5, W='gzip cc1'
 	@bench/inputs $(B)/bench/data
 	@CC1=$$(gcc -print-prog-name=cc1) $(B)/bench/bench -n $(ROUNDS) -d $(B)/bench/data -p $(CURDIR)/$(B)/pugmark \
 		-j $(B)/bench/result.json $(BENCHFLAGS) $(W)
 	@$(MAKE) --no-print-directory bench-formats
+	-@bench/cachegrind $(CURDIR)/$(B)/pugmark $(B)/bench/data
+
+bench-cachegrind: all		## live simulation against valgrind's cachegrind
+	@bench/inputs $(B)/bench/data
+	@bench/cachegrind $(CURDIR)/$(B)/pugmark $(B)/bench/data $(ROUNDS)
 
 idtrace-tables: all		## the IDtrace report's nine tables, today beside 1994 (minutes; Q=-q: small inputs)
 	@bench/idtrace-tables $(Q) $(CURDIR)/$(B)/pugmark
