@@ -16,20 +16,34 @@ struct cache {
 	unsigned shift, ways;
 };
 
-/* Blocks that come unexpanded: what one code table's blocks and instructions count. */
+enum { END_NONE, END_COND, END_INDIRECT };	/* what ends a block, as far as predictors care */
+
+/* Blocks that come unexpanded. What is needed for each execution is together in one cache line. */
+struct block {
+	uint64_t count;			/* executions of all of it */
+	uint64_t first, last;		/* I1 lines that it covers; last < first: no straight run */
+	uint64_t pc, fall;		/* of the branch at its end, and where it goes if not taken */
+	uint64_t branches, missed;
+	uint32_t insn, n;		/* pm_code.insn[insn .. insn + n) */
+	uint32_t at;			/* the branch, in the block */
+	uint8_t end;			/* END_* */
+	bool known;
+};
+
 struct code {
 	const struct pm_code *code;
-	struct block { uint64_t count, first, last; bool known; } *block;	/* I1 lines that it covers */
-	uint64_t (*v)[PM_CG_COUNT];	/* by pm_code.insn; Ir of whole executions is in block.count */
+	struct block *block;
+	uint64_t (*v)[PM_CG_COUNT];	/* by pm_code.insn; Ir of whole executions, and branches, are in block */
 	size_t nblock, ninsn;
 };
 
 /* Where a stream stands in its block. */
 struct place_in {
 	struct code *code;
-	uint32_t block, insn, n;	/* block PM_NONE: in none */
+	uint32_t block;			/* PM_NONE: in none */
+	uint32_t n;			/* instructions of it that execute */
 	uint32_t next;			/* the next instruction to fetch; n: all are */
-	bool branch, begun;
+	uint8_t end;			/* the outcome that is still to come: END_* */
 };
 
 struct pm_cg {
@@ -144,23 +158,33 @@ static size_t insn_of(struct pm_cg *g, uint64_t pc)
 	return *at;
 }
 
+/* Both learn, and say whether they were wrong. */
+static inline bool conditional(struct pm_cg *g, uint64_t pc, bool taken)
+{
+	uint8_t *c = g->counter + ((g->history & 127) << 7 | (pc & 127)), was = *c;
+
+	*c = (uint8_t)(taken ? was + (was < 3) : was - (was > 0));
+	g->history = g->history << 1 | taken;
+	return (was >= 2) != taken;
+}
+
+static inline bool indirect(struct pm_cg *g, uint64_t pc, uint64_t target)
+{
+	uint64_t *t = g->target + (pc & 511);
+	bool wrong = *t != target;
+
+	*t = target;
+	return wrong;
+}
+
 static void branch(struct pm_cg *g, uint64_t *v, const struct pm_event *e)
 {
-	bool taken = e->flags & PM_BR_TAKEN;
-
 	if (e->flags & PM_BR_COND) {
-		uint8_t *c = g->counter + ((g->history & 127) << 7 | (e->addr & 127));
-
 		v[PM_CG_Bc]++;
-		v[PM_CG_Bcm] += (*c >= 2) != taken;
-		*c = taken ? *c + (*c < 3) : *c - (*c > 0);
-		g->history = g->history << 1 | taken;
+		v[PM_CG_Bcm] += conditional(g, e->addr, e->flags & PM_BR_TAKEN);
 	} else if ((e->flags & PM_BR_INDIRECT) && !(e->flags & PM_BR_RET)) {
-		uint64_t *t = g->target + (e->addr & 511);
-
 		v[PM_CG_Bi]++;
-		v[PM_CG_Bim] += *t != e->value;
-		*t = e->value;
+		v[PM_CG_Bim] += indirect(g, e->addr, e->value);
 	}
 }
 
@@ -253,12 +277,13 @@ static struct place_in *place_of(struct pm_cg *g, uint32_t index)
 }
 
 /* The block's instructions before @upto are fetched, as far as they are not yet. */
-static void fetch_to(struct pm_cg *g, struct place_in *p, uint32_t upto)
+static __attribute__((noinline)) void fetch_to(struct pm_cg *g, struct place_in *p, uint32_t upto)
 {
-	const struct pm_insn *in = p->code->code->insn + p->insn;
+	uint32_t first = p->code->block[p->block].insn;
+	const struct pm_insn *in = p->code->code->insn + first;
 
 	for (; p->next < upto; p->next++) {
-		uint64_t *v = p->code->v[p->insn + p->next];
+		uint64_t *v = p->code->v[first + p->next];
 
 		if (miss(&g->i1, in[p->next].pc, in[p->next].len)) {
 			v[PM_CG_I1mr]++;
@@ -268,82 +293,95 @@ static void fetch_to(struct pm_cg *g, struct place_in *p, uint32_t upto)
 }
 
 /* Control went to @next: the outcome of the transfer that ended the stream's block. */
-static void outcome(struct pm_cg *g, struct place_in *p, uint64_t next)
+static inline void outcome(struct pm_cg *g, struct place_in *p, uint64_t next)
 {
-	const struct pm_insn *in = p->code->code->insn + p->insn;
-	uint32_t i = p->n - 1;
-	struct pm_event e = { .kind = PM_EV_BRANCH, .value = next };
+	struct block *k = p->code->block + p->block;
 
-	p->branch = false;
+	k->branches++;
+	k->missed += p->end == END_COND ? conditional(g, k->pc, next != k->fall) : indirect(g, k->pc, next);
+	p->end = END_NONE;
+}
+
+/* What stays the same for all executions of block @id. */
+static __attribute__((noinline)) enum pm_status learn(struct pm_cg *g, struct code *c, uint32_t id, struct pm_err *err)
+{
+	const struct pm_block *blk = c->code->block + id;
+	const struct pm_insn *in = c->code->insn + blk->insn;
+	struct block *k = c->block + id;
+	uint32_t i = blk->n - 1;
+
+	if ((uint64_t)blk->insn + blk->n > c->code->ninsn)
+		return pm_fail_file(err, "block %u has instructions up to %llu, the code table %zu", id,
+				    (unsigned long long)blk->insn + blk->n, c->code->ninsn);
+	*k = (struct block){ .insn = blk->insn, .n = blk->n, .known = true };
+	if (!blk->n)
+		return PM_OK;
+	k->first = in->pc >> g->i1.shift;
+	for (uint32_t j = 0; j < blk->n; j++) {
+		uint64_t end = (in[j].pc + (in[j].len ? in[j].len : 1) - 1) >> g->i1.shift;
+
+		/* blocks are straight runs; should one not be, its lines are no range */
+		if (in[j].pc >> g->i1.shift < k->first || (j && in[j].pc != in[j - 1].pc + in[j - 1].len))
+			k->first = 1, k->last = 0;
+		else if (k->first <= end)
+			k->last = end;
+	}
 	if (in[i].class == PM_CLASS_NONE && i && in[i].isa == PM_ISA_MIPS)
 		i--;			/* a MIPS branch stands before its delay slot */
-	if (in[i].class == PM_CLASS_COND) {
-		uint64_t fall = in[i].pc + in[i].len + (in[i].isa == PM_ISA_MIPS ? 4 : 0);
+	k->at = i;
+	k->pc = in[i].pc;
+	k->fall = in[i].pc + in[i].len + (in[i].isa == PM_ISA_MIPS ? 4 : 0);
+	if (in[i].class == PM_CLASS_COND)
+		k->end = END_COND;
+	else if (in[i].class == PM_CLASS_JUMP_IND || in[i].class == PM_CLASS_CALL_IND)
+		k->end = END_INDIRECT;
+	return PM_OK;
+}
 
-		e.flags = PM_BR_COND | (next != fall ? PM_BR_TAKEN : 0);
-	} else if (in[i].class == PM_CLASS_JUMP_IND || in[i].class == PM_CLASS_CALL_IND) {
-		e.flags = PM_BR_INDIRECT | PM_BR_TAKEN;
-	} else {
-		return;
-	}
-	e.addr = in[i].pc;
-	branch(g, p->code->v[p->insn + i], &e);
+/* An execution that is cut short. */
+static enum pm_status cut_block(struct pm_cg *g, struct place_in *p, struct block *k, const struct pm_event *e,
+				struct pm_err *err)
+{
+	if (e->value > k->n)
+		return pm_fail_file(err, "block %u executed %llu instructions but has %u", e->id,
+				    (unsigned long long)e->value, k->n);
+	for (uint32_t i = 0; i < e->value; i++)
+		p->code->v[k->insn + i][PM_CG_Ir]++;
+	p->n = (uint32_t)e->value;
+	p->next = 0;
+	p->end = END_NONE;
+	return PM_OK;
 }
 
 /* HOT: once per block. If every line that the block covers is the newest of its set, fetching its
  * instructions changes nothing; otherwise they are fetched one by one, between the references. */
-static enum pm_status begin_block(struct pm_cg *g, struct place_in *p, struct code *c, const struct pm_event *e,
-				  struct pm_err *err)
+static inline enum pm_status begin_block(struct pm_cg *g, struct place_in *p, struct code *c, const struct pm_event *e,
+					 struct pm_err *err)
 {
-	const struct pm_block *blk;
 	struct block *k;
-	uint64_t last;
 
 	if (e->id >= c->code->nblock)
 		return pm_fail_file(err, "block number %u is not in the code table (%zu blocks)", e->id,
 				    c->code->nblock);
-	blk = c->code->block + e->id;
 	k = c->block + e->id;
-	if (e->value > blk->n || (uint64_t)blk->insn + blk->n > c->code->ninsn)
-		return pm_fail_file(err, "block %u executed %llu instructions but has %u", e->id,
-				    (unsigned long long)e->value, blk->n);
-	if (p->branch)
+	if (!k->known && learn(g, c, e->id, err))
+		return PM_ERR;
+	if (p->end)
 		outcome(g, p, e->addr);
 	p->code = c;
 	p->block = e->id;
-	p->insn = blk->insn;
-	p->n = p->next = (uint32_t)e->value;
-	p->branch = p->n && p->n == blk->n;
-	if (!p->n)
+	if (e->value != k->n)
+		return cut_block(g, p, k, e, err);
+	k->count++;
+	p->end = k->end;
+	p->n = p->next = k->n;
+	if (k->first == k->last) {
+		if (g->i1.tag[(k->first & g->i1.mask) * g->i1.ways] != k->first + 1)
+			p->next = 0;
 		return PM_OK;
-	if (!k->known) {
-		const struct pm_insn *in = c->code->insn + blk->insn;
-
-		k->known = true;
-		k->first = in->pc >> g->i1.shift;
-		for (uint32_t i = 0; i < blk->n; i++) {
-			uint64_t end = (in[i].pc + (in[i].len ? in[i].len : 1) - 1) >> g->i1.shift;
-
-			/* blocks are straight runs; should one not be, its lines are no range */
-			if (in[i].pc >> g->i1.shift < k->first || (i && in[i].pc != in[i - 1].pc + in[i - 1].len))
-				k->first = 1, k->last = 0;
-			else if (k->first <= end)
-				k->last = end;
-		}
 	}
-	last = k->last;
-	if (p->n == blk->n) {
-		k->count++;
-	} else {
-		const struct pm_insn *in = c->code->insn + blk->insn + p->n - 1;
-
-		for (uint32_t i = 0; i < p->n; i++)
-			c->v[blk->insn + i][PM_CG_Ir]++;
-		last = (in->pc + (in->len ? in->len : 1) - 1) >> g->i1.shift;
-	}
-	if (k->last < k->first)
-		p->next = 0;
-	for (uint64_t l = k->first; l <= last; l++)
+	p->next = k->last < k->first ? 0 : p->n;
+	for (uint64_t l = k->first; l <= k->last; l++)
 		if (g->i1.tag[(l & g->i1.mask) * g->i1.ways] != l + 1) {
 			p->next = 0;
 			break;
@@ -351,11 +389,53 @@ static enum pm_status begin_block(struct pm_cg *g, struct place_in *p, struct co
 	return PM_OK;
 }
 
+/* HOT: once per reference. */
+static inline enum pm_status reference(struct pm_cg *g, struct place_in *p, const struct pm_event *e, struct pm_err *err)
+{
+	const struct block *k = p->code->block + p->block;
+	unsigned write = e->kind == PM_EV_WRITE ? PM_CG_Dw - PM_CG_Dr : 0;
+	uint32_t slot = PM_SLOT_OF(e);
+	uint64_t *v;
+
+	if (slot >= k->n)
+		return pm_fail_file(err, "a reference of instruction %u of block %u, which has %u", slot, p->block,
+				    k->n);
+	if (p->next < p->n)
+		fetch_to(g, p, slot < p->n ? slot + 1 : p->n);
+	v = p->code->v[k->insn + slot];
+	v[PM_CG_Dr + write]++;
+	if (miss(&g->d1, e->addr, e->size)) {
+		v[PM_CG_D1mr + write]++;
+		v[PM_CG_DLmr + write] += miss(&g->ll, e->addr, e->size);
+	}
+	return PM_OK;
+}
+
+/* Anything else that stands between blocks. */
+static void between(struct pm_cg *g, struct place_in *p, const struct pm_event *e)
+{
+	if (e->kind == PM_EV_REP_ITER || e->kind == PM_EV_REP_END || e->kind == PM_EV_REG_READ ||
+	    e->kind == PM_EV_REG_WRITE)
+		return;
+	if (p->block != PM_NONE && p->next < p->n)
+		fetch_to(g, p, p->n);
+	if (p->end && (e->kind == PM_EV_SIGNAL || e->kind == PM_EV_INTERRUPT || e->kind == PM_EV_INSN))
+		outcome(g, p, e->addr);
+	if (e->kind == PM_EV_EXEC || e->kind == PM_EV_EXIT || e->kind == PM_EV_SIGRETURN || e->kind == PM_EV_LOST ||
+	    e->kind == PM_EV_INSN) {
+		p->end = END_NONE;
+		p->block = PM_NONE;
+	}
+	if (e->kind == PM_EV_INSN || e->kind == PM_EV_BRANCH)
+		pm_cg_events(g, e, 1);
+}
+
 enum pm_status pm_cg_batch(struct pm_cg *g, const struct pm_batch *b, struct pm_err *err)
 {
-	struct place_in *p = place_of(g, b->stream ? b->stream->index : 0);
+	struct place_in *p = place_of(g, b->stream ? b->stream->index : 0), at;
 	struct code *c = b->code ? code_of(g, b->code) : p->code;
 	bool any = p->block != PM_NONE;
+	enum pm_status s = PM_OK;
 
 	for (size_t i = 0; !any && i < b->n; i++)
 		any = b->ev[i].kind == PM_EV_BLOCK;
@@ -363,65 +443,23 @@ enum pm_status pm_cg_batch(struct pm_cg *g, const struct pm_batch *b, struct pm_
 		pm_cg_events(g, b->ev, b->n);
 		return PM_OK;
 	}
-	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++) {
-		uint32_t slot;
-		uint64_t *v;
-
-		switch (e->kind) {
-		case PM_EV_BLOCK:
-			if (p->block != PM_NONE && p->next < p->n)
-				fetch_to(g, p, p->n);
-			if (!c)
-				return pm_fail_file(err, "a block without a code table");
-			if (begin_block(g, p, c, e, err))
-				return PM_ERR;
-			break;
-		case PM_EV_READ:
-		case PM_EV_MODIFY:
-		case PM_EV_WRITE:
-			slot = PM_SLOT_OF(e);
-			if (p->block == PM_NONE || slot == PM_NONE) {
+	at = *p;
+	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end && !s; e++) {
+		if (e->kind == PM_EV_BLOCK) {
+			if (at.next < at.n)
+				fetch_to(g, &at, at.n);
+			s = c ? begin_block(g, &at, c, e, err) : pm_fail_file(err, "a block without a code table");
+		} else if (e->kind == PM_EV_READ || e->kind == PM_EV_WRITE || e->kind == PM_EV_MODIFY) {
+			if (at.block != PM_NONE && PM_SLOT_OF(e) != PM_NONE)
+				s = reference(g, &at, e, err);
+			else
 				pm_cg_events(g, e, 1);
-				break;
-			}
-			if (slot >= p->code->code->block[p->block].n)
-				return pm_fail_file(err, "a reference of instruction %u of block %u, which has %u", slot,
-						    p->block, p->code->code->block[p->block].n);
-			if (p->next < p->n)
-				fetch_to(g, p, slot < p->n ? slot + 1 : p->n);
-			v = p->code->v[p->insn + slot];
-			if (e->kind == PM_EV_WRITE) {
-				v[PM_CG_Dw]++;
-				if (miss(&g->d1, e->addr, e->size)) {
-					v[PM_CG_D1mw]++;
-					v[PM_CG_DLmw] += miss(&g->ll, e->addr, e->size);
-				}
-			} else {
-				v[PM_CG_Dr]++;
-				if (miss(&g->d1, e->addr, e->size)) {
-					v[PM_CG_D1mr]++;
-					v[PM_CG_DLmr] += miss(&g->ll, e->addr, e->size);
-				}
-			}
-			break;
-		case PM_EV_REP_ITER: case PM_EV_REP_END: case PM_EV_REG_READ: case PM_EV_REG_WRITE:
-			break;
-		default:
-			if (p->block != PM_NONE && p->next < p->n)
-				fetch_to(g, p, p->n);
-			if (p->branch && (e->kind == PM_EV_SIGNAL || e->kind == PM_EV_INTERRUPT || e->kind == PM_EV_INSN))
-				outcome(g, p, e->addr);
-			if (e->kind == PM_EV_EXEC || e->kind == PM_EV_EXIT || e->kind == PM_EV_SIGRETURN ||
-			    e->kind == PM_EV_LOST || e->kind == PM_EV_INSN) {
-				p->branch = false;
-				p->block = PM_NONE;
-			}
-			if (e->kind == PM_EV_INSN || e->kind == PM_EV_BRANCH)
-				pm_cg_events(g, e, 1);
-			break;
+		} else {
+			between(g, &at, e);
 		}
 	}
-	return PM_OK;
+	*p = at;
+	return s;
 }
 
 void pm_cg_end(struct pm_cg *g)
@@ -431,15 +469,19 @@ void pm_cg_end(struct pm_cg *g)
 			fetch_to(g, g->stream + i, g->stream[i].n);
 			g->stream[i].block = PM_NONE;
 		}
-	for (size_t k = 0; k < g->ncode; k++) {
-		struct code *c = g->code[k];
+	for (size_t t = 0; t < g->ncode; t++) {
+		struct code *c = g->code[t];
 
 		for (size_t b = 0; b < c->code->nblock && b < c->nblock; b++) {
-			const struct pm_block *blk = c->code->block + b;
+			struct block *k = c->block + b;
 
-			for (uint32_t i = 0; c->block[b].count && i < blk->n; i++)
-				c->v[blk->insn + i][PM_CG_Ir] += c->block[b].count;
-			c->block[b].count = 0;
+			for (uint32_t i = 0; k->count && i < k->n; i++)
+				c->v[k->insn + i][PM_CG_Ir] += k->count;
+			if (k->branches) {
+				c->v[k->insn + k->at][k->end == END_COND ? PM_CG_Bc : PM_CG_Bi] += k->branches;
+				c->v[k->insn + k->at][k->end == END_COND ? PM_CG_Bcm : PM_CG_Bim] += k->missed;
+			}
+			k->count = k->branches = k->missed = 0;
 		}
 		for (size_t i = 0; i < c->code->ninsn && i < c->ninsn; i++) {
 			uint64_t *v = c->v[i], any = 0, *to;
