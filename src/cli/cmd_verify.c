@@ -27,8 +27,8 @@ int cmd_verify(int argc, char **argv)
 		"pugmark verify [options] TRACE",
 		"Reads a whole trace, checks every checksum and count in it, and whether what it says is\n"
 		"possible. Exit status 1 if it is damaged, cut or impossible.",
-		"Returns that belong to no call (calls) are reported but do not make a trace bad: longjmp,\n"
-		"exceptions and switches of stacks look like that."
+		"Returns to where no call is waiting (calls) are reported but do not make a trace bad: switches of\n"
+		"stacks look like that. Signal handlers, longjmp and exceptions are understood."
 	};
 	const char *from = NULL, *json = NULL;
 	const struct pm_opt opts[] = {

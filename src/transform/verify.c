@@ -7,9 +7,12 @@
 #include "base/mem.h"
 #include "trace/expand.h"
 #include "trace/tally.h"
+#include "transform/maps.h"
 #include "transform/verify.h"
 
 #define STACK 4096		/* calls that are remembered per stream; deeper ones are not checked */
+#define LATER 256		/* references that another stream may yet make good */
+#define HANDLER 0		/* on that stack: a signal handler, which returns to the system's code */
 
 struct where_next {		/* what is known about the next instruction's address */
 	enum { ANYWHERE, EXACT, EITHER } kind;
@@ -28,6 +31,8 @@ struct verify_stream {
 	unsigned depth;
 	uint64_t ret;		/* a return was executed: 1, at @from */
 	const struct pm_insn *cut;	/* last instruction of a block that was cut */
+	unsigned unmapped;		/* references since the last block that were in no memory... */
+	uint64_t where;			/* ... the first of them */
 	struct pm_uop uop;		/* the one before; index 0: none */
 };
 
@@ -37,6 +42,9 @@ struct verify {
 	struct verify_stream *stream;
 	size_t cap;
 	uint64_t time;
+	struct pm_maps *maps;
+	struct later { struct pm_stream stream; uint64_t addr, insn; uint16_t size; } later[LATER];
+	unsigned nlater;
 };
 
 static const struct {
@@ -53,6 +61,7 @@ void *pm_verify_new(uint32_t facts)
 	struct verify *v = pm_alloc(sizeof *v);
 
 	v->facts = facts;
+	v->maps = pm_maps_new();
 	return v;
 }
 
@@ -115,15 +124,20 @@ static struct verify_stream *stream_of(struct verify *v, uint32_t index)
 	return v->stream + index;
 }
 
+/* A return that leaves several calls at once is none of its own making: longjmp or an exception went
+ * before. */
 static void calls_return(struct verify *v, struct verify_stream *st, const struct pm_batch *b, uint64_t to)
 {
 	v->v.looked[PM_VERIFY_calls]++;
-	for (unsigned i = 0; i < st->depth && i < 64; i++)
+	for (unsigned i = 0; i < st->depth && i < 256; i++)
 		if (st->stack[st->depth - 1 - i] == to) {
 			st->depth -= i + 1;
-			if (i)
-				wrong(v, PM_VERIFY_calls, b, "a return at 0x%" PRIx64 " leaves %u calls at once",
-				      st->from, i + 1);
+			return;
+		}
+	/* into the code that ends the innermost handler */
+	for (unsigned i = 0; i < st->depth && i < 256; i++)
+		if (st->stack[st->depth - 1 - i] == HANDLER) {
+			st->depth -= i + 1;
 			return;
 		}
 	if (st->depth)		/* behind the trace's beginning nothing is known */
@@ -199,6 +213,30 @@ static void close_rep(struct verify *v, struct verify_stream *st, const struct p
 	st->iters = 0;
 }
 
+/* References in no memory that did not fault. */
+static void close_unmapped(struct verify *v, struct verify_stream *st, const struct pm_batch *b)
+{
+	if (!st->unmapped)
+		return;
+	wrong(v, PM_VERIFY_map, b, "nothing is mapped at 0x%" PRIx64, st->where);
+	v->v.wrong[PM_VERIFY_map] += st->unmapped - 1;
+	st->unmapped = 0;
+}
+
+static void mapped(struct verify *v, struct verify_stream *st, const struct pm_batch *b,
+		   const struct pm_event *ev)
+{
+	enum pm_mapped m = pm_maps_has(v->maps, b->stream, ev->addr, ev->size);
+
+	v->v.looked[PM_VERIFY_map] += m != PM_MAPPED_UNKNOWN;
+	if (m == PM_MAPPED_NO) {
+		if (!st->unmapped++)
+			st->where = ev->addr;
+	} else if (m == PM_MAPPED_NOT_YET && v->nlater < LATER) {
+		v->later[v->nlater++] = (struct later){ *b->stream, ev->addr, v->v.insns, ev->size };
+	}
+}
+
 static void block(struct verify *v, struct verify_stream *st, const struct pm_batch *b,
 		  const struct pm_event *ev)
 {
@@ -207,6 +245,7 @@ static void block(struct verify *v, struct verify_stream *st, const struct pm_ba
 	const struct pm_insn *last;
 
 	close_rep(v, st, b);
+	close_unmapped(v, st, b);
 	v->v.looked[PM_VERIFY_block]++;
 	st->block = PM_NONE;
 	if (!code || ev->id >= code->nblock || (uint64_t)code->block[ev->id].insn + code->block[ev->id].n >
@@ -254,6 +293,7 @@ static void insn(struct verify *v, struct verify_stream *st, const struct pm_bat
 	struct pm_insn in = { .pc = ev->addr, .len = (uint8_t)ev->size, .isa = PM_ISA_NONE };
 
 	close_rep(v, st, b);
+	close_unmapped(v, st, b);
 	st->block = PM_NONE;
 	st->cut = NULL;
 	if (st->next.kind == ANYWHERE && st->ret)
@@ -314,6 +354,8 @@ static void reference(struct verify *v, struct verify_stream *st, const struct p
 		if (!ev->size || ev->size > 4096 || (ev->addr && ev->addr + ev->size - 1 < ev->addr))
 			wrong(v, PM_VERIFY_size, b, "a reference of %u bytes at 0x%" PRIx64, ev->size, ev->addr);
 	}
+	if (v->facts & PM_HAS_THREADS && !(v->facts & PM_HAS_PHYS) && !(ev->flags & PM_REF_PREFETCH))
+		mapped(v, st, b, ev);
 	if (st->block == PM_NONE || PM_SLOT_OF(ev) == PM_NONE)
 		return;
 	v->v.looked[PM_VERIFY_slot]++;
@@ -365,6 +407,8 @@ static enum pm_status verify_consume(void *self, const struct pm_batch *b, struc
 			else if (ev->kind == PM_EV_BLOCK || ev->kind == PM_EV_INSN)
 				wrong(v, PM_VERIFY_exit, b, "an instruction at 0x%" PRIx64 " after the exit", ev->addr);
 		}
+		if (ev->kind > PM_EV_REP_END)
+			pm_maps_event(v->maps, b, ev);
 		switch (ev->kind) {
 		case PM_EV_BLOCK:
 			/* some formats name blocks only by their addresses */
@@ -408,8 +452,11 @@ static enum pm_status verify_consume(void *self, const struct pm_batch *b, struc
 			st->cut = NULL;
 			st->in_rep = false;
 			st->iters = 0;
+			st->unmapped = 0;
 			if (ev->kind == PM_EV_EXEC)
 				st->depth = 0;
+			if (ev->kind == PM_EV_SIGNAL)
+				calls_push(st, HANDLER);
 			break;
 		case PM_EV_SYSRET:
 			/* rt_sigreturn and execve return elsewhere; everything else behind the call */
@@ -420,6 +467,7 @@ static enum pm_status verify_consume(void *self, const struct pm_batch *b, struc
 			st->cut = NULL;
 			st->next.kind = ANYWHERE;
 			st->in_rep = false;
+			st->unmapped = 0;	/* what killed it need not be told apart */
 			break;
 		case PM_EV_TIME:
 			v->v.looked[PM_VERIFY_time]++;
@@ -435,7 +483,19 @@ static enum pm_status verify_consume(void *self, const struct pm_batch *b, struc
 static enum pm_status verify_finish(void *self, struct pm_result *r, struct pm_err *err)
 {
 	struct verify *v = self;
+	uint64_t insns = v->v.insns;
 
+	for (unsigned i = 0; i < v->nlater; i++) {
+		struct later *l = v->later + i;
+		struct pm_batch none = { .stream = &l->stream };
+
+		if (pm_maps_has(v->maps, &l->stream, l->addr, l->size) != PM_MAPPED_NOT_YET)
+			continue;
+		v->v.insns = l->insn;		/* where it was, for the text */
+		wrong(v, PM_VERIFY_map, &none, "nothing was ever mapped at 0x%" PRIx64, l->addr);
+		v->v.insns = insns;
+	}
+	v->nlater = 0;
 	if (!r)
 		return PM_OK;
 	pm_result_begin(r, "verify");
@@ -468,6 +528,7 @@ static void verify_destroy(void *self)
 	for (size_t i = 0; i < v->cap; i++)
 		free(v->stream[i].stack);
 	free(v->stream);
+	pm_maps_free(v->maps);
 	free(v);
 }
 

@@ -16,6 +16,7 @@
 	C(block, true, "blocks exist, and what they executed is within them") \
 	C(slot, true, "references belong to an instruction of their block, in program order") \
 	C(size, true, "references have a size of 1 to 4096 bytes and do not wrap around") \
+	C(map, true, "references lie in memory that their process has, unless they fault") \
 	C(rep, true, "rep iterations are inside a rep instruction, and their number is right") \
 	C(code, true, "instructions lie inside the mapped file that they belong to") \
 	C(branch, true, "a branch not taken goes to the next instruction, a direct one to its target") \

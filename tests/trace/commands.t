@@ -99,6 +99,7 @@ $ pugmark verify b.pug
 >   block    good: 48 looked at
 >   slot     good: 84 looked at
 >   size     good: 84 looked at
+>   map      not applicable
 >   rep      not applicable
 >   code     not applicable
 >   branch   not applicable

@@ -33,6 +33,7 @@ $ head -c -10 $TESTS/data/blocks.pug >cut.pug; pugmark verify cut.pug
 >   block    good: 48 looked at
 >   slot     good: 84 looked at
 >   size     good: 84 looked at
+>   map      not applicable
 >   rep      not applicable
 >   code     not applicable
 >   branch   not applicable
@@ -60,6 +61,7 @@ $ cp $TESTS/data/blocks.pug bad.pug; printf X | dd of=bad.pug bs=1 seek=600 conv
 >   block    not applicable
 >   slot     not applicable
 >   size     not applicable
+>   map      not applicable
 >   rep      not applicable
 >   code     not applicable
 >   branch   not applicable

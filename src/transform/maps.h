@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* maps.h - which memory each traced process has, from the events that change it
+ *
+ * Processes are told apart by pid. Mapped is what PM_EV_MMAP said, without what PM_EV_MUNMAP took
+ * away, the heap up to what brk returned, what mremap made, and a stack that grows down. Streams are
+ * ordered only within themselves, so while a process has several, nothing is ever taken from it. */
+#ifndef PM_TRANSFORM_MAPS_H
+#define PM_TRANSFORM_MAPS_H
+
+#include <stdbool.h>
+
+#include "pugmark/pugmark.h"
+
+struct pm_maps;
+struct pm_maps *pm_maps_new(void);
+/* Any event of @b; only those that change memory do anything. */
+void pm_maps_event(struct pm_maps *m, const struct pm_batch *b, const struct pm_event *ev);
+
+enum pm_mapped {
+	PM_MAPPED_UNKNOWN,		/* nothing is known about the process's memory */
+	PM_MAPPED_NO,
+	PM_MAPPED_NOT_YET,		/* no, but another stream may have mapped it: ask at the end */
+	PM_MAPPED_YES,
+};
+enum pm_mapped pm_maps_has(struct pm_maps *m, const struct pm_stream *s, uint64_t addr, uint64_t size);
+void pm_maps_free(struct pm_maps *m);
+
+#endif
