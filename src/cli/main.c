@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,10 +69,17 @@ int cmd_help(int argc, char **argv)
 	return list_commands();
 }
 
+/* A file that grows beyond its limit is an error of write(), which says which file. Not SIG_IGN: that
+ * would be inherited by traced programs. */
+static void too_large(int sig)
+{
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = strrchr(argv[0], '/');
 
+	signal(SIGXFSZ, too_large);
 	/* links named after a command run it: idt, vcount, vtrace... */
 	name = name ? name + 1 : argv[0];
 	for (const struct command *c = commands; c->name; c++)

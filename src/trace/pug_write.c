@@ -64,7 +64,8 @@ struct known_stream {
 
 struct pug_writer {
 	struct pm_output *out;
-	const struct pug_level_info *level;
+	struct pug_level_info level;
+	uint32_t chunk;			/* instructions, as the user wants it; 0: the level's */
 	struct pm_write_opts opts;
 	bool begun, failed;
 	uint32_t facts;
@@ -165,12 +166,12 @@ static enum pm_status pack_chunk(struct pug_writer *w, struct chunk *c, struct p
 	if (write_early(w, c, err) != PM_OK)
 		return PM_ERR;
 	to->n = 0;
-	head[0] = (uint8_t)w->level->level;
+	head[0] = (uint8_t)w->level.level;
 	head[1] = PUG_NCOL;
 	head[2] = PUG_PHRASES;
-	head[3] = w->level->path_bits;
+	head[3] = w->level.path_bits;
 	pug_put32(head + 4, c->events);
-	head[8] = w->level->seen_bits;
+	head[8] = w->level.seen_bits;
 	pm_buf_add(to, head, sizeof head);
 	pug_varint(to, c->nslot);
 	for (size_t i = 0; i < c->nslot; i++) {
@@ -189,7 +190,7 @@ static enum pm_status pack_chunk(struct pug_writer *w, struct chunk *c, struct p
 			return pm_fail_file(err, "%zu bytes in one column of a chunk, more than a .pug can hold", n);
 		if (pug_col_width[k] > 1)
 			p = to_planes(&w->planes, p, n, pug_col_width[k]);
-		pug_pack(to, p, n, w->zstd, w->level->zstd);
+		pug_pack(to, p, n, w->zstd, w->level.zstd);
 	}
 	if (write_record(w, &c->rec, to, err) != PM_OK)
 		return PM_ERR;
@@ -297,7 +298,7 @@ static void begin_chunk(struct pug_writer *w, struct chunk *c)
 	c->rec = (struct pug_rec){ .tag = PUG_DATA, .insns = w->insns, .events = w->events, .time = w->e.time };
 	w->c = c;
 	w->slot = NULL;
-	pug_encode_begin(&w->e, &c->cols, w->level->path_bits, w->level->seen_bits);
+	pug_encode_begin(&w->e, &c->cols, w->level.path_bits, w->level.seen_bits);
 }
 
 static enum pm_status end_chunk(struct pug_writer *w, struct pm_err *err)
@@ -411,7 +412,7 @@ static enum pm_status pug_begin(struct pug_writer *w, struct pm_err *err)
 	if (pm_output_write(w->out, head, sizeof head, err) != PM_OK || pm_output_keep(w->out, err) != PM_OK)
 		return PM_ERR;
 	begin_chunk(w, w->chunks);
-	pm_buf_printf(raw, "tool=pugmark %s%clevel=%s%c", PM_VERSION, 0, w->level->name, 0);
+	pm_buf_printf(raw, "tool=pugmark %s%clevel=%s%c", PM_VERSION, 0, w->level.name, 0);
 	for (const char *const *kv = w->opts.info; kv && kv[0]; kv += 2)
 		if (kv[1])
 			pm_buf_printf(raw, "%s=%s%c", kv[0], kv[1], 0);
@@ -433,9 +434,9 @@ enum pm_status pug_write(void *self, const struct pm_batch *b, struct pm_err *er
 		size_t from = i, stop = b->n - i < PIECE ? b->n : i + PIECE;
 		uint64_t insns = w->e.insns;
 
-		if (insns >= w->level->insns || w->c->events >= w->level->events ||
+		if (insns >= w->level.insns || w->c->events >= w->level.events ||
 		    w->e.c->side.n >= SIDE_BYTES || w->c->nslot == PUG_MAX_SLOTS) {
-			bool full = w->c->events >= 2 * w->level->events || w->e.c->side.n >= SIDE_BYTES ||
+			bool full = w->c->events >= 2 * w->level.events || w->e.c->side.n >= SIDE_BYTES ||
 				    w->c->nslot == PUG_MAX_SLOTS;
 
 			stop = next_boundary(b, i);
@@ -506,23 +507,37 @@ enum pm_status pug_write_finish(void *self, struct pm_err *err)
 	return put_index(w, err);
 }
 
+/* LEVEL or level=LEVEL, chunk=N, separated by commas. */
 static enum pm_status parse_options(struct pug_writer *w, const char *o, struct pm_err *err)
 {
-	size_t n = strlen(o);
+	w->level = levels[1];
+	for (size_t n; *o; o += n + (o[n] == ',')) {
+		unsigned i = 0;
 
-	w->level = levels + 1;
-	if (!n)
-		return PM_OK;
-	if (!strncmp(o, "level=", 6)) {
-		o += 6;
-		n -= 6;
-	}
-	for (unsigned i = 0; i < NR(levels); i++)
-		if (!strcmp(levels[i].name, o)) {
-			w->level = levels + i;
-			return PM_OK;
+		n = strcspn(o, ",");
+		if (!strncmp(o, "chunk=", 6)) {
+			char *end;
+			unsigned long v = strtoul(o + 6, &end, 10);
+
+			if (end != o + n || v < 16 || v > 1 << 23)
+				return pm_fail_file(err, "chunk wants a number of instructions from 16 to %u, not '%.*s'",
+						    1u << 23, (int)n - 6, o + 6);
+			w->chunk = (uint32_t)v;
+			continue;
 		}
-	return pm_fail_file(err, "'%s' is not a level of .pug: fast, default or dense", o);
+		if (!strncmp(o, "level=", 6)) {
+			o += 6;
+			n -= 6;
+		}
+		while (i < NR(levels) && (strlen(levels[i].name) != n || strncmp(levels[i].name, o, n)))
+			i++;
+		if (i == NR(levels))
+			return pm_fail_file(err, "'%.*s' is not a level of .pug: fast, default or dense", (int)n, o);
+		w->level = levels[i];
+	}
+	if (w->chunk)
+		w->level.insns = w->level.events = w->chunk;
+	return PM_OK;
 }
 
 void *pug_write_open(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err)

@@ -1,0 +1,38 @@
+# tests/trace/full.t - a full disk: what is written stays readable, the error is said, the program goes on
+$ D=$TESTS/data/formats; pugmark convert -q $D/steps.drmemtrace all.pug -t pug:chunk=100 && pugmark dump all.pug >all && pugmark dump $D/steps.drmemtrace | cmp - all && wc -c <all.pug
+> 7308
+# at every size, a prefix of whole chunks, and one error
+$ ulimit -f 14; pugmark convert -q $TESTS/data/formats/steps.drmemtrace part.pug -t pug:chunk=100
+! pugmark: part.pug: cannot write: File too large
+? 1
+$ ls part.pug* && wc -c <part.pug && pugmark dump part.pug >part; wc -l <part; head -c $(wc -c <part) all | cmp - part && pugmark verify part.pug | head -1
+> part.pug
+> 7168
+> 2020
+> 1149 instructions
+! pugmark: part.pug:0x1bb4: the trace is cut here, after 1149 instructions
+! pugmark: part.pug:0x1bb4: the trace is cut here, after 1149 instructions
+$ for n in 1 2 4 8 10 12 14; do (ulimit -f $n; pugmark convert -q $TESTS/data/formats/steps.drmemtrace p$n.pug -t pug:fast,chunk=100 2>e; echo "$n $? $(wc -l <e)"); pugmark dump p$n.pug 2>e >p; wc -l <e; head -c $(wc -c <p) all | cmp - p; done
+> 1 1 1
+> 1
+> 2 1 1
+> 1
+> 4 1 1
+> 1
+> 8 1 1
+> 1
+> 10 1 1
+> 1
+> 12 1 1
+> 1
+> 14 1 1
+> 1
+# a traced program does not notice
+$ pugmark run -q -o /dev/full -t pug:chunk=1000 -- sh -c 'echo undisturbed; ls / >/dev/null; exit 7'
+> undisturbed
+! pugmark: /dev/full: cannot write: No space left on device
+? 1
+$ pugmark convert -q $TESTS/data/formats/steps.drmemtrace x.pug -t pug:chunk=3
+! pugmark: x.pug: chunk wants a number of instructions from 16 to 8388608, not '3'
+? 1
+$ pugmark convert -q $TESTS/data/formats/steps.drmemtrace x.pug -t pug:level=dense,chunk=50 && pugmark dump x.pug | cmp - all
