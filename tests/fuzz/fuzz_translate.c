@@ -12,7 +12,11 @@
 #include "fuzz/fuzz.h"
 
 #define HEADER	8
-#define LO	0x7f0000400000ull
+#define LO64	0x7f0000400000ull
+#define LO32	0x400000ull
+#define LO	base_address
+
+static uint64_t base_address;
 
 const unsigned fuzz_inputs = 40000;
 
@@ -118,12 +122,16 @@ static void check_block(const struct xl_input *in, const struct xl_unit *u, size
 		if (x.kind == X86_CALL)
 			assert(x86_target(&x, u->code + at, in->place + at) - in->place < u->ncode);
 		if (x.kind == X86_RET)
-			assert(at - b->code >= 4 && !memcmp(u->code + at - 4, "\x48\x89\x0c\x24", 4));
+			assert(at - b->code >= 4 && !memcmp(u->code + at - 3, "\x89\x0c\x24", 3) &&
+			       (in->i386 || u->code[at - 4] == 0x48));
 		if (x.kind == X86_STEP) {
-			/* ours: gs:[disp32] */
+			/* ours: gs:[disp32], fs:[disp32] */
 			const uint8_t *p = u->code + at;
 
-			assert(p[0] == 0x65 && x.disp && p[x.disp - 1] == 0x25);
+			if (in->i386)
+				assert(p[0] == 0x64 && x.ndisp == 4 && (p[x.disp - 1] & 0xc7) == 5);
+			else
+				assert(p[0] == 0x65 && x.disp && p[x.disp - 1] == 0x25);
 		}
 		at += x.len;
 	}
@@ -154,18 +162,23 @@ static void check_unit(const struct xl_input *in, const struct xl_unit *u, struc
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct x86_decoder *d;
+	static struct x86_decoder *decs[2];
+	bool i386;
 	struct xl_unit a = { 0 }, b = { 0 };
 	struct ctx c;
 
-	if (!d)
-		d = x86_decoder_new(X86_MODE_64);
+	if (!decs[0]) {
+		decs[0] = x86_decoder_new(X86_MODE_64);
+		decs[1] = x86_decoder_new(X86_MODE_32);
+	}
 	if (size <= HEADER)
 		return 0;
+	i386 = data[3] & 8;
+	base_address = i386 ? LO32 : LO64;
 	c = (struct ctx){ data + HEADER, size - HEADER, data[0] };
 
 	struct xl_input in = {
-		.entry = LO + data[1] % c.n, .lo = LO, .hi = LO + c.n,
+		.i386 = i386, .entry = LO + data[1] % c.n, .lo = LO, .hi = LO + c.n,
 		.place = LO + 0x8000000 + (data[2] & 0x3f) * 64,
 		.absolute = data[3] & 1, .patchable = data[3] & 2, .check_bytes = data[3] & 4,
 		.max_insns = data[4] & 1 ? data[4] >> 1 : 0,
@@ -174,7 +187,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	};
 
 	xl_translate(&in, &a);
-	check_unit(&in, &a, d);
+	check_unit(&in, &a, decs[i386]);
 	xl_translate(&in, &b);
 	assert(a.ncode == b.ncode && a.nblock == b.nblock && a.nmap == b.nmap);
 	assert(!a.ncode || !memcmp(a.code, b.code, a.ncode));
