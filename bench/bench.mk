@@ -5,7 +5,7 @@ $(B)/bench/bench: bench/bench.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
 
-.PHONY: bench oracle idtrace-tables bench-cachegrind
+.PHONY: bench idtrace-tables bench-cachegrind
 ROUNDS ?= 5
 bench: all $(B)/bench/bench	## measure against native, valgrind and qemu; ROUNDS=5, W='gzip cc1'
 	@bench/inputs $(B)/bench/data
@@ -20,6 +20,3 @@ bench-cachegrind: all		## live simulation against valgrind's cachegrind
 
 idtrace-tables: all		## the IDtrace report's nine tables, today beside 1994 (minutes; Q=-q: small inputs)
 	@bench/idtrace-tables $(Q) $(CURDIR)/$(B)/pugmark
-
-oracle: check-build		## single-step real programs against the engine, minutes
-	$(B)/tests/run -v tests/oracle/compare-all

@@ -64,7 +64,7 @@ static void book_destroy(void *self)
 }
 
 const struct pm_sink_ops pm_sink_code_book = {
-	.abi = PM_ABI, .flags = PM_SINK_BLOCKS, .name = "code", .about = "the code that ran, for listings",
+	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_LIGHT, .name = "code", .about = "the code that ran, for listings",
 	.create = book_create, .consume = book_consume, .finish = book_finish, .destroy = book_destroy,
 };
 

@@ -60,6 +60,7 @@ int cmd_annotate(int argc, char **argv)
 		pm_opt_usage(&help, "--top wants 1 to 100000 functions");
 	o.listing.intel = syntax && syntax[0] == 'i';
 	p = pm_pipeline_new();
+	pm_pipeline_threads(p, PM_THREADS_AUTO);
 	r = pm_result_new();
 	if (!sims.n)
 		s = pm_sink_add(p, "cachegrind", pm_sims, &err);
