@@ -567,17 +567,22 @@ static enum pm_status ooo_predictor(struct ooo *s, struct pm_conf *c, const stru
 static enum pm_status ooo_dcache(struct ooo *s, struct pm_conf *c, const struct pm_conf_item *it,
 				 struct pm_err *err)
 {
+	static const char prefix[] = "cache: l1: ";
+	struct pm_conf_item l1 = { "l1", it->field, it->n };
 	struct pm_buf b = { 0 };
+	struct pm_err why = { 0 };
+	const char *msg = why.msg;
 
-	pm_buf_printf(&b, "l1=");
-	for (size_t i = 0; i < it->n; i++)
-		pm_buf_printf(&b, "%s%s%s%s", i ? "," : "", it->field[i].key, it->field[i].val ? "=" : "",
-			      it->field[i].val ? it->field[i].val : "");
+	pm_conf_put(&l1, &b);
 	pm_buf_add(&b, "", 1);
 	pm_cache_free(s->dcache);
-	s->dcache = pm_cache_new((const char *)b.p, err);
+	s->dcache = pm_cache_new((const char *)b.p, &why);
 	pm_buf_release(&b);
-	return s->dcache ? PM_OK : PM_ERR;
+	if (s->dcache)
+		return PM_OK;
+	if (!strncmp(msg, prefix, sizeof prefix - 1))
+		msg += sizeof prefix - 1;
+	return pm_conf_fail(c, it, err, "%s", msg);
 }
 
 static enum pm_status ooo_parse(struct ooo *s, struct pm_conf *c, struct pm_err *err)

@@ -105,7 +105,7 @@ $ cat >each <<'X'
 > ooo:rob=0 -> pugmark: ooo: rob: micro-ops in the reorder buffer: 0 is outside 1..65536
 > ooo:mem=guess -> pugmark: ooo: mem: 'guess' is unknown; allowed: ignore, conservative, perfect
 > ooo:bpred=taken,1 -> pugmark: ooo: bpred: '1' is one number too many
-> ooo:dcache=48k,8,64 -> pugmark: cache: l1: '64' is a third number; size and line size are given already
+> ooo:dcache=48k,8,64 -> pugmark: ooo: dcache: '64' is a third number; size and line size are given already
 > ooo:speed=1 -> pugmark: ooo: 'speed' is not a setting; allowed: width, rob, load, miss, restart, mem, bpred, dcache, debug
 > i486:line=24 -> pugmark: i486: line: bytes of a line: 24 is not a power of two
 > i486:ways=3 -> pugmark: i486: 8192 bytes in 3 ways of 16-byte lines do not make a power of two of sets
