@@ -74,6 +74,8 @@ struct level {
 #define OPT_SIDE_D	8u
 struct tape { uint64_t *v; size_t n, cap; };
 
+#define BRK_X86_64	12		/* the number of the system call */
+
 enum region { REGION_CODE, REGION_STACK, REGION_HEAP, REGION_GLOBAL, REGION_OTHER, REGIONS };
 static const char *const region_names[] = { "code", "stack", "heap", "global", "other" };
 struct range { uint64_t lo, hi; enum region region; };
@@ -103,6 +105,8 @@ struct pm_cache {
 	struct range *range;
 	size_t nrange, cap_range;
 	uint64_t region_refs[REGIONS], region_miss[REGIONS];
+	uint64_t brk;			/* where the heap that brk() moves begins; 0: not known yet */
+	bool in_brk;			/* the system call whose result comes next */
 };
 
 static bool access_line(struct pm_cache *c, struct level *l, uint64_t addr, uint32_t size,
@@ -1031,8 +1035,28 @@ static void map_region(struct pm_cache *c, const struct pm_event *e, const struc
 
 	if (e->kind == PM_EV_MUNMAP)
 		r = REGION_OTHER;
+	/* what nobody names right behind a file's data is its zeroed data */
+	else if (r == REGION_HEAP && !(name && *name) && c->nrange && c->range[c->nrange - 1].hi == e->addr &&
+		 c->range[c->nrange - 1].region == REGION_GLOBAL)
+		r = REGION_GLOBAL;
 	pm_grow(c->range, c->nrange, c->cap_range);
 	c->range[c->nrange++] = (struct range){ e->addr, e->addr + e->value, r };
+}
+
+/* brk() tells its end of the heap each time; the first answer is the beginning. */
+static void brk_region(struct pm_cache *c, const struct pm_event *e)
+{
+	if (e->kind == PM_EV_SYSCALL) {
+		c->in_brk = e->value == BRK_X86_64;
+		return;
+	}
+	if (c->in_brk && !c->brk) {
+		c->brk = e->value;
+	} else if (c->in_brk && e->value > c->brk) {
+		pm_grow(c->range, c->nrange, c->cap_range);
+		c->range[c->nrange++] = (struct range){ c->brk, e->value, REGION_HEAP };
+	}
+	c->in_brk = false;
 }
 
 static unsigned demand(struct pm_cache *c, struct level *l, enum pm_cache_op op, uint64_t key,
@@ -1110,6 +1134,14 @@ static void rare_event(struct pm_cache *c, const struct pm_event *e, const struc
 	case PM_EV_SWITCH:
 		if (c->conf.flush_switch)
 			pm_cache_flush(c);
+		break;
+	case PM_EV_EXEC:
+		c->brk = 0;
+		break;
+	case PM_EV_SYSCALL:
+	case PM_EV_SYSRET:
+		if (c->conf.regions)
+			brk_region(c, e);
 		break;
 	case PM_EV_MMAP:
 	case PM_EV_MUNMAP:
