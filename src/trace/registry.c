@@ -260,7 +260,9 @@ static enum pm_status sink_consume(void *self, const struct pm_batch *b, struct 
 {
 	struct file_sink *f = self;
 
-	pm_tally_add(&f->tally, b->ev, b->n);
+	/* a format that keeps everything drops nothing that had to be counted */
+	if (f->format->keeps != UINT64_MAX)
+		pm_tally_add(&f->tally, b->ev, b->n);
 	return f->format->write->write(f->writer, b, err) == PM_ERR ? fail_in(f, err) : PM_OK;
 }
 
