@@ -4,7 +4,7 @@
 #   tests/**/*.t, examples/**/*.t   case files (format: tests/run.c)
 #   tests/unit/test_*.c             cmocka programs, linked with libpugmark.a
 #   tests/fuzz/fuzz_*.c             fuzzers (tests/fuzz/driver.c): a fixed number of inputs
-#   tests/check-*                   scripts that speak TAP: layers, the runtime, the manual
+#   tests/check-*                   scripts that speak TAP: layers, the runtime, the manual, tutorials
 #   tests/matrix/run                real programs, native against traced
 #   tests/oracle/compare-all        real programs, single-stepped against traced: some of them
 #                                   (make oracle: all, and cc1; an hour)
