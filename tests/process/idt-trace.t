@@ -58,7 +58,7 @@ $ pugmark idt -e bare; ./bare.idt; pugmark idt2kt bare; pugmark convert -q -f id
 > good
 > 3056
 # Killed on its way: what was executed is there. (The first write is in the trace.)
-$ cp $PROGRAMS/exits .; pugmark idt -e exits; for how in 0 abort term segv; do rm -f exits.trc64 exits.cnt64; ./exits.idt $how >/dev/null 2>&1; test -s exits.trc64 && pugmark dump -f idt-exec64 exits.trc64 | grep -c ' insn ' >n; awk '{ print ($1 > 50000 ? "many" : $1) }' n; done
+$ cp $PROGRAMS/exits .; pugmark idt -e exits; for how in 0 abort term segv; do rm -f exits.trc64 exits.cnt64 n; ./exits.idt $how >/dev/null 2>&1; test -s exits.trc64 && test -s exits.cnt64 && pugmark dump -f idt-exec64 exits.trc64 | grep -c ' insn ' >n; awk '{ print ($1 > 50000 ? "many" : $1) }' n; done
 > many
 > many
 > many

@@ -37,6 +37,16 @@ static long install(u32 sig, u64 flags)
 	return rt_sys(NR_rt_sigaction, sig, &k, 0, 8);
 }
 
+/* Signals whose default is to end the process. An instrumented executable takes them, to write its files
+ * first: it has no controller that would do so when it is gone. */
+#ifdef RT_IDT
+#define WATCHED (~(SYNC_SIGS | UNBLOCKABLE | SIG_BIT(17) | SIG_BIT(18) | SIG_BIT(20) | SIG_BIT(21) | \
+		   SIG_BIT(22) | SIG_BIT(23) | SIG_BIT(28)))	/* CHLD CONT TSTP TTIN TTOU URG WINCH */
+#else
+#define WATCHED 0ull
+#define rt_image_dying(b) ((void)(b))
+#endif
+
 static void set_mask(struct rt_block *b, u64 mask)
 {
 	b->app_mask = mask & ~UNBLOCKABLE;
@@ -63,6 +73,10 @@ void rt_signal_boot(struct rt_block *b)
 	for (u32 s = 1; s < 65; s++)
 		if (SYNC_SIGS & SIG_BIT(s)) {
 			rt_sys(NR_rt_sigaction, s, 0, &hands[0].act[s], 8);
+			hands[0].ours |= SIG_BIT(s);
+			install(s, 0);
+		} else if (WATCHED & SIG_BIT(s) && !rt_sys(NR_rt_sigaction, s, 0, &hands[0].act[s], 8) &&
+			   !hands[0].act[s].handler) {
 			hands[0].ours |= SIG_BIT(s);
 			install(s, 0);
 		}
@@ -116,6 +130,9 @@ long rt_sigaction(struct rt_block *b, u64 sig, const struct k_sigaction *new, st
 	} else if (new->handler > 1) {
 		h->ours |= SIG_BIT(sig);
 		return install((u32)sig, new->flags);
+	} else if (WATCHED & SIG_BIT(sig) && !new->handler) {
+		h->ours |= SIG_BIT(sig);
+		return install((u32)sig, 0);
 	} else {
 		r = rt_sys(NR_rt_sigaction, sig, new, 0, 8);
 		if (r < 0)
@@ -333,6 +350,7 @@ static void give(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_u
 	if (copy)
 		rt_ask(b, RQ_CUT, copy, UC_GPR(uc, RSI), UC_GPR(uc, RDI), 0);
 	if (act->handler <= 1) {
+		rt_image_dying(b);
 		restore_default_and_die(sig, info, fault);
 		return;
 	}
