@@ -380,7 +380,6 @@ static void empty_chunk(struct rt_block *b)
 	const u64 chunk = (u64)b + RT_TRACE;
 
 	rt_image_drain(b, chunk, b->cursor);
-	memset((void *)chunk, 0, b->cursor - chunk);
 	b->cursor = chunk;
 }
 

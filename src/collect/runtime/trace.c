@@ -41,7 +41,6 @@ static u64 next_chunk(struct rt_block *b, u64 open_end)
 
 #ifdef RT_IDT
 	rt_image_drain(b, chunk_at(b, was), from);
-	memset((void *)chunk_at(b, was), 0, from - chunk_at(b, was));
 	b->drop = 1;			/* the same chunk again */
 #endif
 	if (!b->drop) {
