@@ -479,6 +479,9 @@ static void answer(struct session *s, uint32_t bi)
 		op = RQ_NONE;
 	else
 		space_release(s, mm, bi);
+	if (m->failed && m->failed <= RT_MAX_CMDS && op != RQ_NONE &&
+	    space_no_room(s, mm, m->cmd[m->failed - 1].a[0], m))
+		op = RQ_NONE;
 	switch (op) {
 	case RQ_HELLO:
 		on_hello(s, p, bi, m);

@@ -288,6 +288,9 @@ bool space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, st
 bool space_state(struct space *sp, uint64_t code, uint32_t *block, const struct xl_map **map);
 /* Go on with a divergence that needed more commands than a mail holds; false: it is complete. */
 bool space_move(struct proc *p, struct rt_mail *m);
+/* The code at @code_off could not be placed in @p: the program has mapped something where it was to be. It
+ * will be translated for another place. True: commands have to run first. */
+bool space_no_room(struct session *s, struct proc *p, uint64_t code_off, struct rt_mail *m);
 /* The commands of @block, a thread of @p, have been run (or never will be). */
 void space_release(struct session *s, struct proc *p, uint32_t block);
 /* A write to @addr by the instruction at @code trapped: was it ours? Fills m->r, unless m->again. */

@@ -415,8 +415,8 @@ static bool overlaps32(const struct module *a, uint64_t lo, uint64_t hi)
 }
 
 /* A module's code and shadow become visible in @p's address space: once the thread that asked has
- * run the commands. */
-static void place(struct proc *p, uint32_t mi, struct rt_mail *mail)
+ * run the commands. @over: those of another space are there. */
+static void place(struct proc *p, uint32_t mi, bool over, struct rt_mail *mail)
 {
 	const struct module *m = &p->space->module[mi];
 
@@ -427,10 +427,10 @@ static void place(struct proc *p, uint32_t mi, struct rt_mail *mail)
 	p->placed.p[mi] = 1;
 	if (p->space->i386)
 		return;			/* mapped from the start, or by diverge() */
-	mail_cmd(mail, CMD_PLACE, m->code_off, m->code_cap, m->code, 5);
+	mail_cmd(mail, CMD_PLACE, m->code_off, m->code_cap, m->code, over ? 5 | RT_OVER : 5);
 	if (m->shadowed)
 		mail_cmd(mail, CMD_PLACE, m->shadow_off, m->shadow_len,
-			 RT_SHADOW + 4 * (uint64_t)(uint32_t)m->lo, 1);
+			 RT_SHADOW + 4 * (uint64_t)(uint32_t)m->lo, 1 | RT_OVER);
 }
 
 bool elf_segment(int fd, unsigned i, struct segment *g)
@@ -566,7 +566,7 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 			give_up(p, "more code than there is room to translate in a 32-bit program");
 		return NULL;
 	}
-	place(p, (uint32_t)(m - sp->module), mail);
+	place(p, (uint32_t)(m - sp->module), false, mail);
 	if (m->text)
 		cache_load(s, sp, (uint32_t)(m - sp->module), fd);
 	if (fd >= 0)
@@ -1068,7 +1068,7 @@ bool space_move(struct proc *p, struct rt_mail *mail)
 			break;
 		p->moving.p[i] = 0;
 		if (!p->space->module[i].dead)
-			place(p, i, mail);
+			place(p, i, true, mail);
 	}
 	if (!mail->ncmd)
 		pm_buf_release(&p->moving);
@@ -1130,7 +1130,7 @@ static uint64_t entry_of(struct session *s, struct proc *p, struct blk *b, bool 
 	struct module *m = &sp->module[b->module];
 	uint64_t to = need_outside_entry(s, sp, b);
 
-	place(p, b->module, mail);
+	place(p, b->module, false, mail);
 
 	if (indirect && b->indirect != XL_NONE)
 		cache_shadow(s, sp, m, b->pc);
@@ -1322,6 +1322,35 @@ static void kill_page(struct session *s, struct space *sp, struct module *m, uin
 	pm_map_del(&m->safe, page);
 }
 
+static void kill_module(struct session *s, struct space *sp, struct module *m, struct rt_mail *mail)
+{
+	for (size_t j = 0; j < m->nunit; j++) {
+		const struct unit *u = &sp->unit[m->unit[j]];
+
+		for (uint32_t k = 0; k < u->nblock; k++)
+			if (!u->once)
+				kill_block(s, sp, u->block + k);
+	}
+	m->dead = true;
+	if (m->shadowed)
+		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, RT_SHADOW + 4 * (uint64_t)(uint32_t)m->lo, 0);
+}
+
+bool space_no_room(struct session *s, struct proc *p, uint64_t code_off, struct rt_mail *mail)
+{
+	for (uint32_t i = 0; i < p->space->nmodule; i++) {
+		if (p->space->module[i].code_off != code_off || p->space->module[i].dead)
+			continue;
+		if (i < p->placed.n)
+			p->placed.p[i] = 0;
+		if (!diverge(s, p, mail))
+			return true;
+		kill_module(s, p->space, &p->space->module[i], mail);
+		return mail->ncmd > 0;
+	}
+	return false;
+}
+
 bool space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, struct rt_mail *mail)
 {
 	struct space *sp;
@@ -1341,20 +1370,9 @@ bool space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, st
 				kill_page(s, sp, m, a);
 			continue;
 		}
-		/* a whole module, or part of a file's text: forget all of it */
-		for (size_t j = 0; j < m->nunit; j++) {
-			const struct unit *u = &sp->unit[m->unit[j]];
-
-			for (uint32_t k = 0; k < u->nblock; k++)
-				if (!u->once)
-					kill_block(s, sp, u->block + k);
-		}
 		if (mail->ncmd == RT_MAX_CMDS)
 			return false;		/* the rest the next time */
-		m->dead = true;
-		if (m->shadowed)
-			mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len,
-				 RT_SHADOW + 4 * (uint64_t)(uint32_t)m->lo, 0);
+		kill_module(s, sp, m, mail);	/* a whole one, or part of a file's text */
 	}
 	range_del(sp, lo, hi);
 	return true;

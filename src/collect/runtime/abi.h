@@ -47,7 +47,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			2u
+#define RT_ABI			3u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -153,10 +153,12 @@ enum rt_where {
 };
 
 enum rt_cmd_op {
-	CMD_PLACE,	/* map code file at a[0], length a[1], to a[2], protection a[3] */
+	CMD_PLACE,	/* map code file at a[0], length a[1], to a[2], protection a[3]; with RT_OVER in
+			 * a[3] over what is there, which is ours, else where nothing is */
 	CMD_UNPLACE,	/* a[2], a[1]: back to what was there: zero shadow, or nothing if a[3] */
 	CMD_PROTECT,	/* mprotect a[0], a[1], a[2] */
 };
+#define RT_OVER 0x100
 struct rt_cmd {
 	uint64_t op, a[4];
 };
@@ -168,8 +170,9 @@ struct rt_mail {
 	uint32_t op;
 	uint32_t sleeping;		/* the thread sleeps on `state`: wake it */
 	uint32_t ncmd;
-	uint32_t again, pad;		/* run the commands, then ask the same once more; set with every
+	uint32_t again;			/* run the commands, then ask the same once more; set with every
 					 * command, so that the controller knows when they have run */
+	uint32_t failed;		/* asked again: 1 + number of the command that found no room */
 	uint64_t a[6], r[6];		/* a[5] 1: asked again */
 	struct rt_cmd cmd[RT_MAX_CMDS];
 };

@@ -132,14 +132,16 @@ void rt_fail(const char *what)
 		rt_sys(NR_exit_group, 125);
 }
 
-static void run_commands(struct rt_mail *m)
+/* 0, or 1 + the number of a command that found no room; those behind it have not been run. */
+static u32 run_commands(struct rt_mail *m)
 {
 	for (u32 i = 0; i < m->ncmd && i < RT_MAX_CMDS; i++) {
 		const struct rt_cmd *c = &m->cmd[i];
 
 		switch (c->op) {
 		case CMD_PLACE:
-			rt_place(c);
+			if (!rt_place(c))
+				return i + 1;
 			break;
 		case CMD_UNPLACE:
 			if (c->a[3])
@@ -153,6 +155,7 @@ static void run_commands(struct rt_mail *m)
 			break;
 		}
 	}
+	return 0;
 }
 
 int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
@@ -167,6 +170,7 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 	m->a[2] = a2;
 	m->a[3] = a3;
 	m->a[5] = 0;
+	m->failed = 0;
 again:
 	m->ncmd = 0;
 	m->again = 0;
@@ -192,7 +196,7 @@ again:
 	m->sleeping = 0;
 answered:
 	m->state = MAIL_IDLE;
-	run_commands(m);
+	m->failed = run_commands(m);
 	if (m->again) {
 		m->a[5] = 1;
 		goto again;

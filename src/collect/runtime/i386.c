@@ -53,10 +53,11 @@ struct rt_block *rt_map_all(const struct rt_boot *boot)
 }
 
 /* Only ever the whole region: another space of the code file takes this one's place. */
-void rt_place(const struct rt_cmd *c)
+int rt_place(const struct rt_cmd *c)
 {
 	if (remap((word)c->a[2], (word)c->a[1], c->a[0]))
 		rt_fail("pugmark: no room for translated code in the traced process\n");
+	return 1;
 }
 
 /* Where thread blocks lie. The first places are reserved, others are looked for when they are needed. */

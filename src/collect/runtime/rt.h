@@ -238,8 +238,8 @@ int rt_on_app_stack(const struct rt_block *b, u64 sp);
 int rt_syscall_entry(struct rt_block *b, int fast);
 /* Map the vaults and the shadow, find the first thread's block. */
 struct rt_block *rt_map_all(const struct rt_boot *boot);
-/* Place a piece of the code file, see CMD_PLACE. */
-void rt_place(const struct rt_cmd *c);
+/* Place a piece of the code file, see CMD_PLACE; 0: something of the program's is there. */
+int rt_place(const struct rt_cmd *c);
 /* Thread block @number, mapped; NULL: no room. A block whose thread was not made is given back. */
 struct rt_block *rt_block_map(u32 number);
 void rt_block_unmap(struct rt_block *b);

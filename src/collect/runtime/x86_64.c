@@ -25,15 +25,26 @@ struct rt_block *rt_map_all(const struct rt_boot *boot)
 	return rt_block_map((u32)boot->block);
 }
 
-void rt_place(const struct rt_cmd *c)
+int rt_place(const struct rt_cmd *c)
 {
+	if (!(c->a[3] & RT_OVER)) {
+		/* MAP_FIXED_NOREPLACE: the program may have mapped something since the place was chosen */
+		long r = rt_sys(NR_mmap, c->a[2], c->a[1], 0,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | 0x100000, -1, 0);
+
+		if (r != (long)c->a[2]) {
+			if (!rt_failed(r))
+				rt_sys(NR_munmap, r, c->a[1]);
+			return 0;
+		}
+	}
 	if (rt_sys(NR_mremap, RT_CODE_VAULT + c->a[0], 0, c->a[1], MREMAP_MAYMOVE | MREMAP_FIXED,
 		   c->a[2]) != (long)c->a[2])
 		rt_fail("pugmark: no room for translated code in the traced process\n");
 	if (!(c->a[3] & PROT_EXEC))
-		rt_sys(NR_mprotect, c->a[2], c->a[1], c->a[3]);
+		rt_sys(NR_mprotect, c->a[2], c->a[1], c->a[3] & 7);
+	return 1;
 }
-
 #endif
 
 struct rt_block *rt_block_map(u32 number)
