@@ -6,8 +6,8 @@
 #   tests/fuzz/fuzz_*.c             fuzzers (tests/fuzz/driver.c): a fixed number of inputs
 #   tests/check-*                   scripts that speak TAP: layers, the runtime, the manual, tutorials
 #   tests/matrix/run                real programs, native against traced
-#   tests/oracle/compare-all        real programs, single-stepped against traced: some of them
-#                                   (make oracle: all, and cc1; an hour)
+#   make oracle                     real programs, single-stepped against traced; small ones are in
+#                                   tests/oracle/compare.t
 
 UNIT  := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 FUZZ  := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -51,10 +51,9 @@ $(STEPS): tests/oracle/sink/steps.c include/pugmark/pugmark.h
 check-build: all man $(UNIT) $(FUZZ) $(TOOLS) $(STEPS) $(B)/tests/run programs
 
 MATRIX := 'tests/matrix/run 1/2' 'tests/matrix/run 2/2'
-SOME   := 'tests/oracle/compare-all quick'
 
 # Long ones first, so that both processors are busy to the end.
-T ?= $(MATRIX) $(SOME) $(FUZZ) $(UNIT) $(wildcard tests/check-*) tests \
+T ?= $(MATRIX) $(FUZZ) $(UNIT) $(wildcard tests/check-*) tests \
      $(wildcard examples)
 check: check-build	## run every test
 	$(B)/tests/run $(if $(V),-v) $(T)

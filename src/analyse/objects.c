@@ -419,7 +419,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 
 		pm_result_begin(r, NULL);
 		for (unsigned l = 0; l < s->levels; l++) {
-			char name[16];
+			char name[24];
 
 			snprintf(name, sizeof name, "l%u_misses", l + 1);
 			pm_result_u64(r, name, o->miss[l], "references");
