@@ -414,14 +414,14 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 	for (uint32_t i = 0; i < f->noutside; i++)
 		*pm_map_put(&sp->outside, block0 + o[i].block, NULL) = o[i].code + 1;
 	sp->nblock = block0 + (size_t)f->nblock;	/* those left out are nobody's */
-	if (s->tracer && f->nblock)
-		trace_numbers(s, sp, block0, f->nblock);
 	for (uint32_t i = 0; i < f->nunit; i++) {
 		pm_grow(sp->unit, sp->nunit, sp->cap_unit);
 		pm_grow(m->unit, m->nunit, m->cap_unit);
 		m->unit[m->nunit++] = (uint32_t)sp->nunit;
 		sp->unit[sp->nunit++] = (struct unit){ mi, u[i].code, u[i].ncode, block0 + u[i].block,
 						       u[i].nblock, trace0 + u[i].block, false };
+		if (s->tracer)
+			trace_numbers(s, sp, block0 + u[i].block, u[i].nblock);
 	}
 	while (sp->nlink < link0) {
 		pm_grow(sp->link, sp->nlink, sp->cap_link);
@@ -698,6 +698,8 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	for (uint32_t i = 0; i < nblock; i++) {
 		size_t h = hash_pc(((struct blk *)blocks.p)[i].pc - m->lo) & f->hash_mask;
 
+		if (s->tracer && ((struct xl_flow *)flows.p)[i].out != XL_OPEN)
+			continue;		/* continues a chain: nobody's target */
 		while (hash[h])
 			h = (h + 1) & f->hash_mask;
 		hash[h] = i + 1;

@@ -394,7 +394,6 @@ static uint16_t id_of(struct job *j, const uint8_t *p, const struct x86_insn *x)
 /* What is known of an instruction while its block's records are planned. */
 struct step {
 	struct x86_at at;
-	uint64_t pc;
 	uint16_t id;
 	uint8_t class;
 };
@@ -496,7 +495,7 @@ static int8_t plan_insn(const struct job *j, const struct step *s, const struct 
 		} else if (s->class == PM_CLASS_JUMP || s->class == PM_CLASS_COND || s->class == PM_CLASS_CALL) {
 			put8(to, IMG_P_TARGET);
 			put8(to, insn);
-			put_sleb(to, (int64_t)(x86_target(&s->at.x, s->at.p, s->pc) - pc));
+			put_sleb(to, (int64_t)(x86_target(&s->at.x, s->at.p, s->at.pc) - pc));
 		} else {
 			put8(to, IMG_P_NEXT);
 			put8(to, insn);
@@ -546,7 +545,7 @@ static void plan_block(struct job *j, struct text *t, const struct step *s, unsi
 		pm_buf_add(&t->plan, op, nop);
 		return;
 	}
-	x86_plan(step_at, (void *)(uintptr_t)s, pc, n, &j->plan);
+	x86_plan(step_at, (void *)(uintptr_t)s, n, &j->plan);
 	put8(&t->plan, (unsigned)j->plan.nstore);
 	for (unsigned i = 0; i < n; i++) {
 		size_t first = k;
@@ -577,7 +576,7 @@ static void table_of(struct job *j, struct text *t, struct x86_decoder *dec)
 			s[n].at.p = p;
 			if (!x86_decode(dec, p, (size_t)(text + b->pc + b->size - p), &s[n].at.x))
 				break;
-			s[n].pc = pc + (uint64_t)(p - (text + b->pc));
+			s[n].at.pc = pc + (uint64_t)(p - (text + b->pc));
 			s[n].id = id_of(j, p, &s[n].at.x);
 			s[n].class = idt_id_class(s[n].id);
 			insn[n] = (struct idt_insn){ s[n].id, s[n].at.x.len, 0 };

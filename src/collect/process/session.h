@@ -136,7 +136,8 @@ struct space {
 	size_t nmodule, cap_module;
 	struct blk *block;		/* mapped, not allocated, so that files can be mapped into it */
 	size_t nblock, cap_block;
-	struct xl_flow *flow;		/* of each block, within its unit */
+	struct xl_flow *flow;		/* of each block, within its unit; in a trace `out` is the block of
+					 * the unit whose record it continues, and `in` XL_OPEN */
 	size_t cap_flow;
 	struct pm_map outside;		/* closed block -> 1 + offset of its entry for outsiders */
 	struct unit *unit;
@@ -223,6 +224,12 @@ struct session {
 	uint32_t asking;		/* thread block whose request is being answered */
 	bool released;			/* requests that had to wait may be answered */
 };
+
+/* Is block @i in the middle of a chain (translate.h)? */
+static inline bool block_continues(const struct session *s, const struct space *sp, uint32_t i)
+{
+	return s->tracer && sp->flow[i].out != XL_OPEN;
+}
 
 static inline struct rt_block *session_block(struct session *s, uint32_t i)
 {

@@ -851,6 +851,8 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 		space_blocks(sp, sp->nblock + 1);
 		pm_grow(sp->flow, sp->nblock, sp->cap_flow);
 		sp->flow[sp->nblock] = x->flow;
+		if (s->tracer)
+			sp->flow[sp->nblock].out = x->prev == XL_NONE ? XL_OPEN : (uint16_t)x->prev;
 		b = &sp->block[sp->nblock];
 		*b = (struct blk){
 			.pc = x->pc, .code = base + x->code,
@@ -885,6 +887,8 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 	for (uint32_t i = first; i < sp->nblock && !once; i++) {
 		const struct blk *b = &sp->block[i];
 
+		if (block_continues(s, sp, i))
+			continue;
 		hash_add(sp, i);
 		if (b->indirect != XL_NONE)
 			space_shadow(s, sp, m, b->pc, m->code + b->indirect);
@@ -917,7 +921,7 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 	struct module *m = &sp->module[mi];
 	struct reading r = { s, p, m, NULL };
 	struct xl_input in = {
-		.kind = s->opts->kind, .i386 = sp->i386, .entry = pc, .lo = lo, .hi = hi,
+		.kind = s->opts->kind, .chains = s->tracer, .i386 = sp->i386, .entry = pc, .lo = lo, .hi = hi,
 		.place = m->code + m->code_len, .absolute = m->absolute,
 		.patchable = m->generated, .check_bytes = check,
 		.max_insns = once ? 1 : 0, .max_blocks = once ? 1 : 0,
@@ -1291,6 +1295,8 @@ static void kill_block(struct session *s, struct space *sp, uint32_t i)
 	if (b->flags & BLK_IS_DEAD)
 		return;
 	b->flags |= BLK_IS_DEAD;
+	if (block_continues(s, sp, i))		/* it dies with the head of its chain */
+		return;
 	if (b->indirect != XL_NONE)
 		space_shadow(s, sp, m, b->pc, 0);
 	if (m->dead || m->code_cap - m->code_len < 128)

@@ -28,6 +28,7 @@ struct source {
 	uint64_t pc;
 	const uint8_t *bytes;
 	uint32_t size, object;
+	uint32_t prev;			/* number of the block whose record it continues; 0: none */
 	uint16_t record;
 	uint8_t n;
 };
@@ -49,15 +50,22 @@ struct fast_ref {			/* base + index * scale + add */
 	uint8_t scale;
 };
 
-struct compiled {
+struct part {				/* one block of a chain */
 	uint64_t pc;
-	const struct fast_ref *fast;	/* NULL: some reference is not that simple */
-	const struct x86_ref *ref;	/* NULL until then */
-	int64_t rsp_add;
 	uint32_t block;			/* in the code table */
-	uint16_t nref, record;
-	struct place rsp;
+	uint16_t nref;
 	uint8_t n;
+	const struct fast_ref *fast;	/* NULL: some reference is not that simple */
+	const struct x86_ref *ref;
+};
+
+struct compiled {			/* a record: all blocks of a chain up to one of them */
+	const struct part *part;	/* NULL until then */
+	int64_t rsp_add;
+	uint32_t block;			/* 1 + its own place in the code table; 0: none yet */
+	uint16_t npart, record;
+	uint32_t insns;
+	struct place rsp;
 };
 
 struct stream {				/* of a thread block while somebody uses it */
@@ -137,8 +145,11 @@ void trace_numbers(struct session *s, const struct space *sp, uint32_t first, ui
 	for (uint32_t i = 0; i < n; i++) {
 		const struct blk *b = &sp->block[first + i];
 
-		t->source[base + i] = (struct source){ b->pc, block_bytes(sp, first + i), b->size, object,
-						       (uint16_t)(4 + 8 * b->values), b->n };
+		t->source[base + i] = (struct source){
+			.pc = b->pc, .bytes = block_bytes(sp, first + i), .size = b->size, .object = object,
+			.prev = block_continues(s, sp, first + i) ? base + sp->flow[first + i].out : 0,
+			.record = (uint16_t)(4 + 8 * b->values), .n = b->n,
+		};
 	}
 	__atomic_store_n(&t->nsource, base + n, __ATOMIC_RELEASE);
 }
@@ -215,12 +226,14 @@ void trace_cut(struct session *s, const struct space *sp, uint32_t i, uint32_t b
 	    off > RT_TRACE + RT_CHUNKS * RT_CHUNK_STRIDE - 65536)
 		return;
 	if (!(at->flags & XL_RECORDED)) {
-		if (!(at->flags & XL_COUNTED)) {
-			if (!at->insn)
-				return;			/* it never began */
-			memcpy((uint8_t *)b + off, &number, 4);
-		}
+		if (!at->insn)			/* it did not begin, but those before it in the chain happened */
+			number = s->tracer->source[number].prev;
+		if (!number)
+			return;
+		memcpy((uint8_t *)b + off, &number, 4);
 		b->cursor += s->tracer->source[number].record;
+		if (!at->insn)
+			return;
 	}
 	if (at->insn < sp->block[block].n)
 		trace_note(s, i, RT_N_CUT, arg, 3, NULL);
@@ -329,50 +342,93 @@ static const struct fast_ref *make_fast(struct tracer *t, const struct x86_ref *
 	return f;
 }
 
-/* HOT only for programs that never run anything twice. */
-static struct compiled *compile(struct tracer *t, uint32_t number)
+/* The block's place in the code table, 1 + index; 0: it cannot be read. @at gets its instructions. */
+static uint32_t describe(struct tracer *t, uint32_t number, struct x86_at *at)
 {
 	const struct source *src = &t->source[number];
 	struct compiled *c = &t->compiled[number];
-	struct x86_at at[255];
-	uint32_t off = 0, n = 0;
-	struct x86_ref *ref;
+	const uint32_t first = (uint32_t)t->code.ninsn;
+	uint32_t off = 0;
 
-	if (t->code.ninsn + 256 > MAX_INSNS)
-		return NULL;
-	t->block[t->code.nblock] = (struct pm_block){ src->pc, (uint32_t)t->code.ninsn, src->n };
-	for (; n < src->n && src->bytes; n++) {
-		struct pm_insn *in = &t->insn[t->code.ninsn + n];
-		struct x86_at *a = &at[n];
+	if (!src->bytes || t->code.ninsn + 256 > MAX_INSNS)
+		return 0;
+	for (uint32_t i = 0; i < src->n; i++) {
+		struct x86_at *a = &at[i];
 
 		a->p = src->bytes + off;
+		a->pc = src->pc + off;
 		if (!x86_decode(t->dec, a->p, src->size - off, &a->x))
-			break;
-		*in = (struct pm_insn){ .pc = src->pc + off, .len = a->x.len, .class = a->x.class,
-					.nref = a->x.nref, .rep = !!(a->x.prop & X86_REP),
-					.isa = PM_ISA_X86_64, .object = src->object };
-		memcpy(in->bytes, a->p, a->x.len);
+			return 0;
 		off += a->x.len;
 	}
-	if (n < src->n)
-		return NULL;
+	if (c->block)
+		return c->block;
+	for (uint32_t i = 0; i < src->n; i++) {
+		struct pm_insn *in = &t->insn[first + i];
+
+		*in = (struct pm_insn){ .pc = at[i].pc, .len = at[i].x.len, .class = at[i].x.class,
+					.nref = at[i].x.nref, .rep = !!(at[i].x.prop & X86_REP),
+					.isa = PM_ISA_X86_64, .object = src->object };
+		memcpy(in->bytes, at[i].p, at[i].x.len);
+	}
+	t->block[t->code.nblock] = (struct pm_block){ src->pc, first, src->n };
+	t->code.ninsn += src->n;
+	t->code.nobject = __atomic_load_n(&t->nobject, __ATOMIC_ACQUIRE);
+	return c->block = (uint32_t)++t->code.nblock;
+}
+
+#define MAX_CHAIN 64
+
+/* HOT only for programs that never run anything twice. */
+static struct compiled *compile(struct tracer *t, uint32_t number)
+{
+	struct compiled *c = &t->compiled[number];
+	uint32_t chain[MAX_CHAIN], n = 0, insns = 0, begin = 0, r = 0;
+	struct x86_at at[512];
+	struct x86_ref *ref;
+	struct part *part;
+
+	for (uint32_t k = number; k; k = t->source[k].prev) {
+		if (n == MAX_CHAIN)
+			return NULL;
+		chain[n++] = k;
+	}
+	part = pm_arena_alloc(&t->mem, n * sizeof *part);
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t k = chain[n - 1 - i];
+
+		if (insns + t->source[k].n > NR(at))
+			return NULL;
+		part[i] = (struct part){ .pc = t->source[k].pc, .n = t->source[k].n,
+					 .block = describe(t, k, at + insns) };
+		if (!part[i].block--)
+			return NULL;
+		insns += part[i].n;
+	}
 	t->plan.nref = t->plan.nstore = 0;
 	t->plan.rsp = X86_VAL_RSP;
 	t->plan.rsp_add = 0;
 	if (t->s->opts->kind == XL_EXEC)
-		x86_plan(insn_at, at, src->pc, n, &t->plan);
-	if (src->record != 4 + 8 * t->plan.nstore)
+		x86_plan(insn_at, at, insns, &t->plan);
+	if (t->source[number].record != 4 + 8 * t->plan.nstore)
 		return NULL;
 	ref = pm_arena_alloc(&t->mem, (t->plan.nref + 1) * sizeof *ref);
 	memcpy(ref, t->plan.ref, t->plan.nref * sizeof *ref);
-	*c = (struct compiled){ .pc = src->pc, .ref = ref, .nref = (uint16_t)t->plan.nref,
-				.record = src->record, .rsp = place_of(t->plan.rsp),
-				.rsp_add = t->plan.rsp_add, .n = src->n,
-				.block = (uint32_t)t->code.nblock };
-	c->fast = make_fast(t, ref, c->nref);
-	t->code.ninsn += n;
-	t->code.nblock++;
-	t->code.nobject = __atomic_load_n(&t->nobject, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < n; i++) {
+		part[i].ref = ref + r;
+		for (; r < t->plan.nref && ref[r].insn < begin + part[i].n; r++) {
+			ref[r].insn -= (uint8_t)begin;
+			part[i].nref++;
+		}
+		part[i].fast = make_fast(t, part[i].ref, part[i].nref);
+		begin += part[i].n;
+	}
+	c->record = t->source[number].record;
+	c->rsp = place_of(t->plan.rsp);
+	c->rsp_add = t->plan.rsp_add;
+	c->npart = (uint16_t)n;
+	c->insns = insns;
+	c->part = part;
 	return c;
 }
 
@@ -381,7 +437,7 @@ static inline uint64_t value(const struct stream *st, const uint8_t *rec, uint16
 	return at_place((const uint8_t *const []){ rec, (const uint8_t *)st->known }, place_of(v));
 }
 
-static void rep(struct tracer *t, struct stream *st, const struct compiled *c, const struct x86_ref *r,
+static void rep(struct tracer *t, struct stream *st, const struct part *c, const struct x86_ref *r,
 		const uint8_t *rec, const uint64_t *cut)
 {
 	const uint64_t mask = (uint64_t)r->disp, seg = value(st, rec, r->segment);
@@ -447,7 +503,7 @@ static uint64_t address(const struct stream *st, const uint8_t *rec, const struc
 }
 
 /* @n instructions of a block; @cut: what an RT_N_CUT says of it, or NULL. */
-static void references(struct tracer *t, struct stream *st, const struct compiled *c, const uint8_t *rec,
+static void references(struct tracer *t, struct stream *st, const struct part *c, const uint8_t *rec,
 		       uint32_t n, const uint64_t *cut)
 {
 	for (uint32_t i = 0; i < c->nref; i++) {
@@ -577,40 +633,26 @@ static void note(struct tracer *t, struct stream *st, uint32_t type, const uint8
 	}
 }
 
-/* The record that was being written when the process was killed: as far as its values have come. */
-static void open_record(struct tracer *t, struct stream *st, const struct compiled *c, const uint8_t *rec)
+/* One block, of whose instructions @n were executed. */
+static void block(struct tracer *t, struct stream *st, const struct part *b, const uint8_t *rec, uint32_t n,
+		  const uint64_t *cut)
 {
-	uint32_t n = 0;
-
-	if (!c->ref)
-		return;
-	for (uint32_t i = 0; i < c->nref; i++) {
-		const struct x86_ref *r = &c->ref[i];
-		bool there = r->how != X86_REF_REP && (r->base >= X86_VAL_KNOWN || value(st, rec, r->base)) &&
-			     (r->index >= X86_VAL_KNOWN || value(st, rec, r->index));
-
-		if (!there || r->base >= X86_VAL_KNOWN)
-			break;
-		n = r->insn;
-	}
-	if (!n)
-		return;
-	t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_BLOCK, .id = c->block, .addr = c->pc, .value = n };
+	if (t->nev > BATCH - 1024)
+		flush(t, st);
+	t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_BLOCK, .id = b->block, .addr = b->pc, .value = n };
 	st->unsent += n;
-	references(t, st, c, rec, n, NULL);
+	references(t, st, b, rec, n, cut);
 }
 
-/* HOT: everything that was executed passes through here. @p: a chunk's records, @open: the last one may
- * be incomplete. */
-static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, bool open)
+/* HOT: everything that was executed passes through here. */
+static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end)
 {
 	const uint32_t nsource = __atomic_load_n(&t->nsource, __ATOMIC_ACQUIRE);
 	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24);
 	const uint8_t *from[2] = { p, (const uint8_t *)st->known };
 
 	while (p < end && !t->failed) {
-		struct compiled *c;
-		struct pm_event *ev;
+		const struct compiled *c;
 		uint32_t word, next;
 
 		memcpy(&word, p, 4);
@@ -630,7 +672,7 @@ static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const
 			return;
 		}
 		c = &t->compiled[word];
-		if (!c->ref && !compile(t, word)) {
+		if (!c->part && !compile(t, word)) {
 			fail(t, "a block that cannot be read");
 			return;
 		}
@@ -638,49 +680,45 @@ static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const
 			fail(t, "a block that is cut off");
 			return;
 		}
-		if (t->nev > BATCH - 1024)
-			flush(t, st);
 		memcpy(&next, p + c->record, 4);	/* behind the chunk's end there is more memory */
 		if (__builtin_expect(next == cut_word && (size_t)(end - p) >= c->record + 28u, 0)) {
+			const struct part *last = &c->part[c->npart - 1];
 			uint64_t cut[3];
 
 			memcpy(cut, p + c->record + 4, sizeof cut);
-			if (cut[0] > c->n)
-				cut[0] = c->n;
-			t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_BLOCK, .id = c->block, .addr = c->pc,
-							     .value = cut[0] };
-			st->unsent += cut[0];
-			references(t, st, c, p, (uint32_t)cut[0], cut);
+			if (cut[0] > last->n)
+				cut[0] = last->n;
+			for (const struct part *b = c->part; b < last; b++)
+				block(t, st, b, p, b->n, NULL);
+			block(t, st, last, p, (uint32_t)cut[0], cut);
 			p += c->record + 28;
 			continue;
 		}
-		ev = &t->ev[t->nev];
-		*ev++ = (struct pm_event){ .kind = PM_EV_BLOCK, .id = c->block, .addr = c->pc, .value = c->n };
-		st->unsent += c->n;
 		from[0] = p;
-		if (c->fast) {
-			const struct fast_ref *f = c->fast, *last = f + c->nref;
+		for (const struct part *b = c->part, *stop = b + c->npart; b < stop; b++) {
+			const struct fast_ref *f = b->fast;
+			struct pm_event *ev;
 
-			for (; f < last; f++, ev++) {
+			if (t->nev > BATCH - 1024)
+				flush(t, st);
+			st->unsent += b->n;
+			ev = &t->ev[t->nev];
+			*ev++ = (struct pm_event){ .kind = PM_EV_BLOCK, .id = b->block, .addr = b->pc, .value = b->n };
+			if (!f) {
+				t->nev++;
+				references(t, st, b, p, b->n, NULL);
+				continue;
+			}
+			for (const struct fast_ref *last = f + b->nref; f < last; f++, ev++) {
 				memcpy(ev, &f->head, 8);
 				ev->addr = at_place(from, f->base) + at_place(from, f->index) * f->scale +
 					   (uint64_t)f->add;
 				ev->value = 0;
 			}
 			t->nev = (size_t)(ev - t->ev);
-		} else {
-			t->nev++;
-			references(t, st, c, p, c->n, NULL);
 		}
 		st->known[KNOWN_RSP] = at_place(from, c->rsp) + (uint64_t)c->rsp_add;
 		p += c->record;
-	}
-	if (open && !t->failed) {
-		uint32_t word;
-
-		memcpy(&word, p, 4);
-		if (word && word < nsource)
-			open_record(t, st, &t->compiled[word], p);
 	}
 }
 
@@ -707,9 +745,8 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 			n = RT_CHUNK;
 		}
 		name_stream(st, b);
-		consume(t, st, p, p + n, false);
+		consume(t, st, p, p + n);
 		flush(t, st);
-		memset(p, 0, n);
 		__atomic_store_n(&b->full[st->next], 0, __ATOMIC_RELEASE);
 		syscall(SYS_futex, &b->full[st->next], FUTEX_WAKE, 1);
 		st->next = (st->next + 1) % RT_CHUNKS;
@@ -726,12 +763,11 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 		}
 		name_stream(st, b);
 		if (off <= RT_CHUNK_STRIDE - 32768)
-			consume(t, st, p, p + off, true);
+			consume(t, st, p, p + off);
 		else
 			fail(t, "the cursor is elsewhere");
 		note(t, st, RT_N_EXIT, (const uint8_t *)ex, sizeof ex);
 		flush(t, st);
-		memset(p, 0, RT_CHUNK_STRIDE);
 		__atomic_store_n(&st->busy, 0, __ATOMIC_RELEASE);
 		any = true;
 	}

@@ -233,7 +233,7 @@ struct rt_session {			/* block 0 of the data file */
  * A sequence of records, each at a multiple of 4. Those of blocks begin with the block's number, 1 ..
  * 2^31 - 1, and have the length that the block has. The others begin with RT_NOTE(type, length), the
  * length counting what follows: 64-bit arguments, then perhaps text, padded with zeros to a multiple of
- * 4. Behind the cursor all is zero, but for a block's record that has begun. */
+ * 4. What lies behind the cursor means nothing. */
 #define RT_NOTE(type, n)	(0x80000000u | (uint32_t)(type) << 20 | (n))
 #define RT_NOTE_TYPE(word)	((word) >> 20 & 0x7ff)
 #define RT_NOTE_SIZE(word)	((word) & 0xfffff)

@@ -54,7 +54,6 @@ static u64 next_chunk(struct rt_block *b, u64 open_end)
 	to = chunk_at(b, b->chunk);
 	for (u64 a = from; a < open_end; a += 4) {
 		*(u32 *)(to + (a - from)) = *(const u32 *)a;
-		*(u32 *)a = 0;
 	}
 	b->cursor = to;
 	if (b->chunk != was) {

@@ -628,6 +628,37 @@ static unsigned any_register(const struct scratch *s, const struct record *r, ui
 	return (unsigned)__builtin_ctz(~busy);
 }
 
+static void put_number(struct emit *e, uint32_t at, unsigned reg)
+{
+	cursor_op(e, 0xc7, 0, reg, 0, false);
+	add_reloc(e, here(e), XL_REL_BLOCK, e->index);
+	put32(e, e->index);
+	e->counted |= XL_COUNTED;
+	map(e, at, XL_AT_START);
+}
+
+/* A conditional branch out of the middle of a chain goes through the cold part, which writes the record. */
+static void emit_edge(struct emit *e, const struct edge *edge)
+{
+	const struct block *b = &e->s->block[edge->block];
+	uint32_t rel = here(e) - (edge->at + 4), free = LV_GPRS & ~(1u << RSP | 1u << 12);
+	uint32_t dead = b->to.where == TO_UNIT ? free & ~e->s->block[b->to.block].live_in : 0;
+	unsigned reg = dead ? (unsigned)__builtin_ctz(dead) : RAX;
+
+	memcpy(e->base + edge->at, &rel, 4);
+	if (!dead)
+		slot_store(e, reg, RT_S_TMP);
+	slot_load(e, reg, RT_CURSOR);
+	cursor_op(e, 0xc7, 0, reg, 0, false);
+	add_reloc(e, here(e), XL_REL_BLOCK, edge->block);
+	put32(e, edge->block);
+	cursor_op(e, 0x8d, reg, reg, (int32_t)b->rec.size, true);
+	slot_store(e, reg, RT_CURSOR);
+	if (!dead)
+		slot_load(e, reg, RT_S_TMP);
+	put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
+}
+
 /* What the block records before instruction @at. */
 static void emit_record(struct emit *e, uint32_t at)
 {
@@ -635,9 +666,10 @@ static void emit_record(struct emit *e, uint32_t at)
 	const struct record *r = &e->b->rec;
 	const bool turns = r->reg == RECORD_BY_TURNS;
 	unsigned reg = r->reg;
+	const bool ends = r->next == XL_NONE;
 	bool any = at == r->first || at == r->last;
 
-	if (at < r->first || at > r->last)
+	if (r->none || at < r->first || at > r->last)
 		return;
 	for (uint32_t k = 0; !any && k < r->nstore; k++)
 		any = s->store[r->store + k].insn + (uint32_t)s->store[r->store + k].after == at;
@@ -647,20 +679,17 @@ static void emit_record(struct emit *e, uint32_t at)
 		reg = any_register(s, r, at);
 	if (turns || at == r->first)
 		borrow(e, at, reg, turns || r->spill);
-	if (at == r->first) {
-		cursor_op(e, 0xc7, 0, reg, 0, false);
-		add_reloc(e, here(e), XL_REL_BLOCK, e->index);
-		put32(e, e->index);
-		e->counted |= XL_COUNTED;
-		map(e, at, XL_AT_START);
-	}
+	if (at == r->first && !e->in->chains)
+		put_number(e, at, reg);
 	for (uint32_t k = 0; k < r->nstore; k++) {
 		const struct x86_store *st = &s->store[r->store + k];
 
 		if (st->insn + (uint32_t)st->after == at)
-			cursor_op(e, 0x89, st->reg, reg, 4 + 8 * (int32_t)k, true);
+			cursor_op(e, 0x89, st->reg, reg, 4 + 8 * (int32_t)(r->value + k), true);
 	}
-	if (at == r->last) {
+	if (at == r->last && ends) {
+		if (e->in->chains)
+			put_number(e, at, reg);
 		cursor_op(e, 0x8d, reg, reg, (int32_t)r->size, true);
 		slot_store(e, reg, RT_CURSOR);
 		e->counted |= XL_RECORDED;
@@ -746,6 +775,7 @@ static void emit_check_cold(struct emit *e, const struct block *b, uint32_t chai
 
 /* ---- bounds (4) ----------------------------------------------------------------------------- */
 #define JUMP_BOUND	9		/* jcc rel32 and padding */
+#define EDGE_BYTES	(RECORD_BOUND + JUMP_BOUND)
 #define TRAP_BOUND	42
 #define RECORD_BOUND	(9 + 9 + 8 + 7 + 9 + 9)	/* spill, load, number, advance (2), restore */
 #define LOOKUP_BOUND	20
@@ -815,8 +845,11 @@ static void reserve(struct scratch *s, struct xl_unit *u)
 		code += b->bound;
 		nmap += b->n + 16;
 		nreloc += b->n + 8;
-		if (s->in->kind != XL_PROFILE)
+		if (s->in->kind != XL_PROFILE) {
 			nmap += 6 + 6ull * b->rec.nstore;
+			if (b->rec.next != XL_NONE)
+				code += EDGE_BYTES;
+		}
 		nlink += 2;
 		if (b->kind == X86_CALL || b->kind == X86_CALL_IND)
 			code += TAIL_BYTES;
@@ -871,6 +904,11 @@ static void emit_entry(struct emit *e, uint32_t live)
 	}
 }
 
+static bool trace_goes_on(const struct emit *e)
+{
+	return e->in->kind != XL_PROFILE && e->b->rec.next != XL_NONE;
+}
+
 static void emit_last(struct emit *e, const struct insn *i)
 {
 	const struct block *b = e->b;
@@ -882,7 +920,17 @@ static void emit_last(struct emit *e, const struct insn *i)
 		emit_jump(e, JMP_ALWAYS, &b->to);
 		break;
 	case X86_JCC:
-		emit_jump(e, (i->p[i->x.op] & 15) ^ b->invert, &b->to);
+		if (trace_goes_on(e)) {
+			struct scratch *s = e->s;
+
+			put8(e, 0x0f);
+			put8(e, 0x80 | ((i->p[i->x.op] & 15) ^ b->invert));
+			pm_grow(s->edge, s->nedge, s->cap_edge);
+			s->edge[s->nedge++] = (struct edge){ here(e), e->index };
+			put32(e, 0);
+		} else {
+			emit_jump(e, (i->p[i->x.op] & 15) ^ b->invert, &b->to);
+		}
 		break;
 	case X86_JCX:
 		emit_jcx(e, i, &b->to);
@@ -953,7 +1001,8 @@ static void emit_block(struct emit *e, uint32_t *chain)
 	*o = (struct xl_block){
 		.pc = b->pc, .size = b->end - b->pc, .n = b->n,
 		.code = XL_NONE, .indirect = XL_NONE,
-		.live = external_live(b->live_in), .record = trace ? b->rec.size : 0, .map = u->nmap, .flags = block_flags(e->s, b),
+		.live = external_live(b->live_in), .record = trace ? b->rec.size : 0,
+		.prev = trace ? b->rec.prev : XL_NONE, .map = u->nmap, .flags = block_flags(e->s, b),
 		.flow = { b->in == XL_NONE ? XL_OPEN : b->in, b->out == XL_NONE ? XL_OPEN : b->out },
 	};
 	e->counted = b->derived ? XL_COUNTED : 0;
@@ -1049,7 +1098,7 @@ static void emit_all(struct scratch *s)
 	struct xl_unit *u = s->out;
 	uint32_t *chain = NULL;
 
-	s->nfixup = s->ntail = 0;
+	s->nfixup = s->ntail = s->nedge = 0;
 	s->overflow = false;
 	u->ncode = u->nmap = u->nreloc = u->nlink = 0;
 	reserve(s, u);
@@ -1076,6 +1125,8 @@ static void emit_all(struct scratch *s)
 	u->block[e.index].nmap = u->nmap - u->block[e.index].map;
 	for (size_t k = 0; k < s->ntail; k++)
 		emit_tail(&e, &s->tail[k]);
+	for (size_t k = 0; k < s->nedge; k++)
+		emit_edge(&e, &s->edge[k]);
 	for (uint32_t k = 0; k < u->nlink; k++) {
 		uint32_t rel;
 

@@ -62,6 +62,9 @@ struct block {
 		uint32_t store, nstore;		/* scratch.store[store .. store + nstore) */
 		uint32_t size;			/* bytes in the buffer */
 		uint32_t first, last;		/* written before these instructions; n: at the end */
+		uint32_t prev, next;		/* of the chain; XL_NONE */
+		uint32_t value;			/* number of its first value */
+		bool none;			/* nothing is written within the block */
 		uint8_t reg;			/* holds the cursor in between; RECORD_BY_TURNS */
 		bool spill, restore;
 	} rec;
@@ -92,6 +95,11 @@ struct tail {				/* of a call, see emit.c */
 	uint32_t block;
 };
 
+struct edge {				/* a branch that leaves a chain, see emit.c */
+	uint32_t at;			/* its rel32 */
+	uint32_t block;
+};
+
 struct pending {
 	uint64_t pc;
 	uint8_t mark;
@@ -117,6 +125,10 @@ struct scratch {
 	size_t nfixup, cap_fixup;
 	struct tail *tail;
 	size_t ntail, cap_tail;
+	struct edge *edge;
+	size_t nedge, cap_edge;
+	uint8_t *preds;			/* of each block, see record.c */
+	size_t cap_preds;
 	uint8_t (*odd)[16];		/* instructions that straddle two readable pieces */
 	size_t nodd, cap_odd;
 

@@ -16,20 +16,94 @@
 #define R12_BIT	(1u << 12)		/* as a base it takes a SIB byte, which the runtime would have to read */
 #define USABLE	(LV_GPRS & ~RSP_BIT & ~R12_BIT)
 
-struct walk {
+struct walk {				/* through the instructions of a chain */
 	const struct scratch *s;
-	const struct block *b;
+	uint32_t block, begin;		/* where we are, and the number of that block's first instruction */
 	struct x86_at at;
 };
 
 static const struct x86_at *insn_at(void *ctx, uint32_t i)
 {
 	struct walk *w = ctx;
-	const struct insn *in = &w->s->insn[w->b->first + i];
+	const struct insn *in;
 
-	w->at.p = in->p;
-	w->at.x = in->x;
+	while (i >= w->begin + w->s->block[w->block].n) {
+		w->begin += w->s->block[w->block].n;
+		w->block = w->s->block[w->block].rec.next;
+	}
+	in = &w->s->insn[w->s->block[w->block].first + (i - w->begin)];
+	w->at = (struct x86_at){ in->p, in->pc, in->x };
 	return &w->at;
+}
+
+/* ---- chains --------------------------------------------------------------------------------- */
+/* scratch.preds: number of predecessors, up to 2; from one of them control can only come by falling or
+ * jumping; it can come from elsewhere, too */
+enum { FOLLOWS = 0x40, ENTERED = 0x80, CONTINUES = FOLLOWS | 1 };
+
+static void count_pred(struct scratch *s, const struct target *t, bool other)
+{
+	if (t->where != TO_UNIT)
+		return;
+	if (other)
+		s->preds[t->block] |= ENTERED;
+	else if ((s->preds[t->block] & 3) < 2)
+		s->preds[t->block]++;
+}
+
+static uint32_t successor(const struct block *b)
+{
+	switch (b->kind) {
+	case X86_PLAIN:
+	case X86_JCC:
+		return b->fall.where == TO_UNIT ? b->fall.block : XL_NONE;
+	case X86_JMP:
+		return b->to.where == TO_UNIT ? b->to.block : XL_NONE;
+	default:
+		return XL_NONE;
+	}
+}
+
+static void make_chains(struct scratch *s)
+{
+	for (size_t k = 0; k < s->nblock; k++)
+		s->block[k].rec.prev = s->block[k].rec.next = XL_NONE;
+	if (!s->in->chains || s->in->patchable || s->in->check_bytes)
+		return;
+	if (s->cap_preds < s->nblock) {
+		s->cap_preds = 2 * s->nblock;
+		s->preds = pm_realloc(s->preds, s->cap_preds);
+	}
+	memset(s->preds, 0, s->nblock);
+	s->preds[0] = ENTERED;
+	for (size_t k = 0; k < s->nblock; k++) {
+		const struct block *b = &s->block[k];
+
+		count_pred(s, &b->to, b->kind != X86_JMP && b->kind != X86_JCC && b->kind != X86_JCX);
+		count_pred(s, &b->fall, b->kind != X86_PLAIN && b->kind != X86_JCC && b->kind != X86_JCX);
+		if (b->entry_inline || b->mark & (MARK_RETURN | MARK_RESUMED))
+			s->preds[k] |= ENTERED;
+		if (successor(b) != XL_NONE)
+			s->preds[successor(b)] |= FOLLOWS;
+	}
+	for (size_t k = 0; k < s->nblock; k++) {
+		uint32_t n = s->block[k].n, at = (uint32_t)k, next;
+
+		if (s->preds[k] == CONTINUES || s->block[k].rec.prev != XL_NONE)
+			continue;		/* no head, or not yet known to be one */
+		for (; (next = successor(&s->block[at])) != XL_NONE; at = next) {
+			n += s->block[next].n;
+			if (s->preds[next] != CONTINUES || n > XL_EXEC_INSNS || next == k)
+				break;
+			s->block[at].rec.next = next;
+			s->block[next].rec.prev = at;
+		}
+		if (next != XL_NONE && s->preds[next] == CONTINUES && s->block[next].rec.prev == XL_NONE) {
+			s->preds[next] = ENTERED;	/* too long: that one begins a chain */
+			if (next < k)
+				k = next - 1;
+		}
+	}
 }
 
 static uint32_t place_of(const struct x86_store *st)
@@ -81,46 +155,71 @@ static void choose_register(const struct scratch *s, struct block *b, const uint
 	}
 }
 
-static void plan_block(struct scratch *s, struct block *b)
+/* @total: values of the chain up to the end of @b. */
+static void plan_block(struct scratch *s, struct block *b, const uint32_t *live, uint32_t total)
 {
-	struct walk w = { .s = s, .b = b };
 	struct record *r = &b->rec;
-	uint32_t live[MAX_BLOCK_INSNS + 1], last = last_place(b);
+	uint32_t last = last_place(b);
 
-	*r = (struct record){ .store = (uint32_t)s->nstore };
-	b->derived = false;
-	b->in = b->out = XL_NONE;
-	live_course(s, b, live);
-	s->plan.nstore = 0;
-	if (s->in->kind == XL_EXEC)
-		x86_plan(insn_at, &w, b->pc, b->n, &s->plan);
-	for (size_t k = 0; k < s->plan.nstore; k++) {
-		const struct x86_store *st = &s->plan.store[k];
-
-		/* behind a transfer there is no place: the runtime tells what the value would have */
-		if (place_of(st) > last)
-			break;
-		pm_grow(s->store, s->nstore, s->cap_store);
-		s->store[s->nstore++] = *st;
-		r->nstore++;
-	}
-	r->size = 4 + 8 * (uint32_t)s->plan.nstore;
+	r->size = 4 + 8 * total;
+	r->none = !r->nstore && r->next != XL_NONE;
 	if (r->nstore) {
 		r->first = place_of(&s->store[r->store]);
-		r->last = place_of(&s->store[s->nstore - 1]);
+		r->last = place_of(&s->store[r->store + r->nstore - 1]);
 	} else {
+		r->first = r->last = 0;
 		for (uint32_t i = 0; i <= last; i++)
 			if (USABLE & ~live[i]) {
 				r->first = r->last = i;
 				break;
 			}
 	}
-	choose_register(s, b, live);
+	if (!r->none)
+		choose_register(s, b, live);
+}
+
+static void plan_chain(struct scratch *s, uint32_t head)
+{
+	struct walk w = { .s = s, .block = head };
+	uint32_t n = 0, begin = 0, value = 0;
+
+	for (uint32_t k = head; k != XL_NONE; k = s->block[k].rec.next)
+		n += s->block[k].n;
+	s->plan.nstore = 0;
+	if (s->in->kind == XL_EXEC)
+		x86_plan(insn_at, &w, n, &s->plan);
+	for (uint32_t k = head; k != XL_NONE; k = s->block[k].rec.next) {
+		struct block *b = &s->block[k];
+		uint32_t live[MAX_BLOCK_INSNS + 1], last = last_place(b);
+
+		b->derived = false;
+		b->in = b->out = XL_NONE;
+		b->rec.store = (uint32_t)s->nstore;
+		b->rec.nstore = 0;
+		b->rec.value = value;
+		b->rec.spill = b->rec.restore = false;
+		live_course(s, b, live);
+		for (; value < s->plan.nstore && s->plan.store[value].insn < begin + b->n; value++) {
+			struct x86_store st = s->plan.store[value];
+
+			st.insn -= (uint8_t)begin;
+			/* behind a transfer there is no place: the runtime tells what it would be */
+			if (place_of(&st) > last)
+				continue;
+			pm_grow(s->store, s->nstore, s->cap_store);
+			s->store[s->nstore++] = st;
+			b->rec.nstore++;
+		}
+		plan_block(s, b, live, value);
+		begin += b->n;
+	}
 }
 
 void plan_records(struct scratch *s)
 {
 	s->nstore = 0;
+	make_chains(s);
 	for (size_t k = 0; k < s->nblock; k++)
-		plan_block(s, &s->block[k]);
+		if (s->block[k].rec.prev == XL_NONE)
+			plan_chain(s, (uint32_t)k);
 }

@@ -26,6 +26,12 @@
  * record is complete. */
 enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
 
+/* CHAINS. With xl_input.chains a block that is entered from one other block of the unit only, by falling
+ * or jumping into it, continues that block's record: the record is written when control leaves the chain,
+ * and its number is that of the last block that was executed. Values are those of the plan of the whole
+ * chain's instructions. Such a block (xl_block.prev) must not be entered in any other way: it is in no
+ * table, and where an outsider wants its address, that is translated anew. */
+
 /* Live state: bit r = GPR r in hardware order, XL_LIVE_FLAGS = any arithmetic flag. */
 #define XL_LIVE_FLAGS	(1u << 16)
 #define XL_LIVE_ALL	0x1ffffu
@@ -50,6 +56,8 @@ struct xl_input {
 					 * can be overwritten there by a jump without touching the next entry */
 	bool check_bytes;		/* compare the block's bytes at every entry (dual-mapped JITs) */
 	bool count_all;			/* give every block a counter */
+	bool chains;			/* trace kinds: blocks that can only follow each other share a record;
+					 * not with patchable or check_bytes */
 	uint32_t max_insns;		/* stop a block after so many (1 = single step); 0: 127 */
 	uint32_t max_blocks;		/* of the unit; 0: 4096 */
 	/* Original bytes at @addr: a pointer valid during the call, *avail of them (0: unreadable). */
@@ -101,7 +109,8 @@ struct xl_block {
 					 * block's code and map begin there */
 	uint32_t code_end;
 	uint32_t live;			/* XL_LIVE_* at entry */
-	uint32_t record;		/* bytes of its record in a trace; 0: XL_PROFILE */
+	uint32_t record;		/* bytes of its record, or of its chain's up to it; 0: XL_PROFILE */
+	uint32_t prev;			/* the block of the unit whose record it continues, XL_NONE: none */
 	uint32_t map, nmap;		/* unit->map[map .. map + nmap) */
 	struct xl_flow flow;
 	uint8_t flags;			/* enum xl_block_flag */
@@ -120,7 +129,7 @@ enum xl_map_flag {
 	XL_RDX_SAVED	= 1 << 2,	/* rdx is in RT_S_RDX */
 	XL_TMP_SAVED	= 1 << 3,	/* register `tmp` is in RT_S_TMP */
 	XL_COUNTED	= 1 << 4,	/* the block's counter has been incremented, or it has none; in a
-					 * trace: its record has begun */
+					 * trace: the record's number has been written */
 	XL_RECORDED	= 1 << 5,	/* the block's record is complete, the cursor behind it */
 };
 struct xl_map {

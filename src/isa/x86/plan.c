@@ -352,7 +352,7 @@ static void touch(struct course *c, const struct x86_insn *x)
 		forget(c, (unsigned)__builtin_ctz(changed));
 }
 
-void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint64_t pc, uint32_t n,
+void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint32_t n,
 	      struct x86_plan *plan)
 {
 	struct course c;		/* mostly not initialised: it is large */
@@ -372,12 +372,11 @@ void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint
 
 		c.insn = i;
 		if (x86_zydis(a->p, a->x.len, true, &in, op)) {
-			references(&c, &in, op, pc);
+			references(&c, &in, op, a->pc);
 			effects(&c, &a->x, &in, op);
 		} else {
 			touch(&c, &a->x);
 		}
-		pc += a->x.len;
 	}
 	plan->rsp_add = 0;
 	plan->rsp = need(&c, RSP, true, &plan->rsp_add);

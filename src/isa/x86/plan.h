@@ -76,11 +76,13 @@ struct x86_plan {
 /* One instruction of the block, as decoded. */
 struct x86_at {
 	const uint8_t *p;
+	uint64_t pc;
 	struct x86_insn x;
 };
 
-/* The block at @pc, of @n instructions, which @at gives through @ctx. */
-void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint64_t pc, uint32_t n,
+/* @n instructions in the order of execution, which @at gives through @ctx. A plan of the first so many of
+ * them has the same values, as far as it goes. */
+void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint32_t n,
 	      struct x86_plan *plan);
 void x86_plan_release(struct x86_plan *plan);
 
