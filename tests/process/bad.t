@@ -56,7 +56,7 @@ $ for s in INT TERM HUP; do
 > HUP 129
 > 1
 # ... or killed: the program goes on by itself, with its signal handlers, and nobody is left.
-$ mkfifo gate
+$ exec 2> /dev/null; mkfifo gate
 + pugmark run -o /dev/null -- sh -c 'trap "echo caught" USR1; echo $$ > pid; read x < gate; kill -USR1 $$; ls / > all; (exit 5) | cat; echo went on' > went & p=$!
 + until [ -s pid ]; do sleep 0.05; done
 + { kill -9 $p; wait $p; } 2> /dev/null; echo go > gate
