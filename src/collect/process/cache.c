@@ -5,8 +5,8 @@
  * the text), written under a temporary name and renamed, so that a reader sees a whole file or none.
  * Integers are the machine's own: a cache never leaves it.
  *
- *   struct cache_file   header; `sum` covers the header (with sum 0) and all sections but the two
- *                       that are mapped and looked at only when needed
+ *   struct cache_file   header; `sum` covers all sections but the two that are mapped and looked at
+ *                       only when needed, and then the header (with sum 0)
  *   units, blocks, flows, links, relocations, entries (of the shadow; for outsiders), code; `used`,
  *                       a bit for each page of the shadow: has any run needed an entry of it?
  *   blocks              lie on pages of their own: where text and module are where they were, the file
@@ -32,7 +32,7 @@
 #include "collect/process/session.h"
 #include "collect/process/trace.h"
 
-#define CACHE_VERSION 6u
+#define CACHE_VERSION 7u
 
 /* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they are
  * mostly those that the code was saved with, and none of its pages need be touched. */
@@ -41,6 +41,7 @@
 #define MAX_GAP 8u			/* steps that may be left out for that */
 
 #define POPULATE (4 << 20)
+#define SUM_SEED 3
 #define LATE_SAVE 16u			/* so many pages not foreseen: write it down */
 
 struct identity {
@@ -208,12 +209,13 @@ static void make_key(struct module *m, enum xl_kind kind, int fd)
 }
 
 /* ---- loading ------------------------------------------------------------------------------------- */
-static uint64_t sum_of(const struct cache_file *f)
+/* @sum: of the sections. */
+static uint64_t sum_of(const struct cache_file *f, uint64_t sum)
 {
 	struct cache_file h = *f;
 
 	h.sum = 0;
-	return mix((const uint8_t *)f + sizeof *f, f->map - sizeof *f, mix(&h, sizeof h, 3));
+	return mix(&h, sizeof h, sum);
 }
 
 static bool sound(const struct cache_file *f, size_t size, enum xl_kind kind)
@@ -231,7 +233,7 @@ static bool sound(const struct cache_file *f, size_t size, enum xl_kind kind)
 		{ f->map, (uint64_t)f->nmap * sizeof(struct xl_map) },
 		{ f->hash, (f->hash_mask + 1ull) * 4 },
 	};
-	uint64_t at = sizeof *f;
+	uint64_t at = sizeof *f, sum = SUM_SEED;
 
 	if (size < sizeof *f || memcmp(f->magic, "pugmkTC\n", 8) || f->version != CACHE_VERSION ||
 	    f->abi != RT_ABI || f->build != build_number() || f->kind != kind || f->size != size)
@@ -240,8 +242,10 @@ static bool sound(const struct cache_file *f, size_t size, enum xl_kind kind)
 		if (part[i].at < at || part[i].at % 8 || part[i].n > size || part[i].at > size - part[i].n)
 			return false;
 		at = part[i].at + part[i].n;
+		if (part[i].at < f->map)
+			sum = mix((const uint8_t *)f + part[i].at, part[i].n, sum);
 	}
-	return sum_of(f) == f->sum;
+	return sum_of(f, sum) == f->sum;
 }
 
 static bool same_text(const struct cache_file *f, const struct space *sp, const struct module *m)
@@ -553,20 +557,41 @@ static void complain(struct session *s)
 	s->cache_complained = true;
 }
 
-static uint64_t put_at(struct pm_buf *out, const void *p, size_t n, size_t align)
-{
-	static const uint8_t zero[4096];
-	uint64_t at;
+struct out {
+	int fd;				/* -1: could not be written */
+	uint64_t size, sum;
+};
 
-	pm_buf_add(out, zero, -out->n & (align - 1));
-	at = out->n;
-	pm_buf_add(out, p, n);
+static void put_bytes(struct out *o, const void *p, size_t n, uint64_t at)
+{
+	for (size_t done = 0; o->fd >= 0 && done < n; ) {
+		ssize_t k = pwrite(o->fd, (const uint8_t *)p + done, n - done, (off_t)(at + done));
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k <= 0) {
+			close(o->fd);
+			o->fd = -1;
+			return;
+		}
+		done += (size_t)k;
+	}
+}
+
+/* Returns the section's place. */
+static uint64_t put_at(struct out *o, const void *p, size_t n, size_t align)
+{
+	const uint64_t at = (o->size + align - 1) & ~(uint64_t)(align - 1);
+
+	o->size = at + n;
+	o->sum = mix(p, n, o->sum);
+	put_bytes(o, p, n, at);
 	return at;
 }
 
-static uint64_t put(struct pm_buf *out, const void *p, size_t n)
+static uint64_t put(struct out *o, const void *p, size_t n)
 {
-	return put_at(out, p, n, 8);
+	return put_at(o, p, n, 8);
 }
 
 /* Relocations from the cache, @n at @old, and new ones. */
@@ -610,7 +635,8 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	uint32_t *number = pm_alloc((sp->nblock + 1) * sizeof *number);	/* in the module, + 1 */
 	uint32_t *link = pm_alloc((sp->nlink + 1) * sizeof *link);
 	uint8_t *code = pm_alloc(m->code_len + 1);
-	struct pm_buf out = { 0 }, units = { 0 }, blocks = { 0 }, links = { 0 }, entries = { 0 },
+	struct out out = { .size = sizeof *f, .sum = SUM_SEED };
+	struct pm_buf units = { 0 }, blocks = { 0 }, links = { 0 }, entries = { 0 },
 		      counters = { 0 }, stubs = { 0 }, map = { 0 }, flows = { 0 }, outsides = { 0 };
 	uint32_t *hash, nblock = 0, nlink = 0, each = xl_counter_size(sp->i386);
 #define ALL(rel) all_of(m->cache ? AT(m->cache, rel) : NULL, m->cache ? m->cache->n##rel : 0, &m->rel)
@@ -618,8 +644,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 		      rel_place = ALL(rel_place);
 #undef ALL
 	char tmp[128];
-	bool whole;
-	int fd;
+	uint64_t sum;
 
 	*f = (struct cache_file){
 		.magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI, .kind = s->opts->kind,
@@ -638,15 +663,17 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 		for (uint32_t k = 0; k < u->nblock; k++) {
 			struct blk b = sp->block[u->block + k];
 			uint32_t first = (uint32_t)(map.n / sizeof(struct xl_map));
+			const uint64_t *at;
 
-			for (uint32_t j = 0; j < b.nmap; j++)
-				pm_buf_add(&map, module_map(m, b.map + j), sizeof(struct xl_map));
+			if (b.nmap)
+				pm_buf_add(&map, module_map(m, b.map), b.nmap * sizeof(struct xl_map));
 			number[u->block + k] = ++nblock;
 			pm_buf_add(&flows, &sp->flow[u->block + k], sizeof(struct xl_flow));
-			if (pm_map_get(&sp->outside, u->block + k)) {
-				struct saved_outside e = { nblock - 1, 0 };
+			at = sp->flow[u->block + k].in == XL_OPEN ? NULL :
+			     pm_map_get(&sp->outside, u->block + k);
+			if (at) {
+				struct saved_outside e = { nblock - 1, (uint32_t)*at - 1 };
 
-				e.code = (uint32_t)*pm_map_get(&sp->outside, u->block + k) - 1;
 				pm_buf_add(&outsides, &e, sizeof e);
 			}
 			if (b.indirect != XL_NONE) {
@@ -710,7 +737,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 		memset(m->used, 255, shadow_bits(m));
 	f->nused = shadow_bits(m);
 	f->distance = (int64_t)(sp->i386 ? m->code : m->code - m->lo);
-	f->text_hash = mix(m->text, m->text_len, 0);
+	f->text_hash = m->cache ? m->cache->text_hash : mix(m->text, m->text_len, 0);
 	identify(&m->st, &f->id);
 	f->ncode = (uint32_t)m->code_len;
 	f->nunit = (uint32_t)(units.n / sizeof(struct saved_unit));
@@ -723,7 +750,8 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	f->nrel_counter = (uint32_t)(counters.n / 4);
 	f->nrel_link = (uint32_t)(stubs.n / 4);
 	f->nrel_place = (uint32_t)(rel_place.n / 4);
-	put(&out, f, sizeof *f);
+	snprintf(tmp, sizeof tmp, ".%s.%d", m->key, getpid());
+	out.fd = openat(s->cache_fd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	f->units = put(&out, units.p, units.n);
 	f->blocks = put_at(&out, blocks.p, blocks.n, 4096);
 	f->flows = put(&out, flows.p, flows.n);
@@ -736,40 +764,25 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	f->outsides = put(&out, outsides.p, outsides.n);
 	f->code = put(&out, code, m->code_len);
 	f->used = put(&out, m->used, f->nused);
+	sum = out.sum;
 	f->map = put(&out, map.p, map.n);
 	f->hash = put(&out, hash, (f->hash_mask + 1ull) * 4);
-	f->size = out.n;
+	f->size = out.size;
 	f->map_sum = mix(map.p, map.n, 4);
-	memcpy(out.p, f, sizeof *f);
-	((struct cache_file *)out.p)->sum = sum_of((struct cache_file *)out.p);
-
-	snprintf(tmp, sizeof tmp, ".%s.%d", m->key, getpid());
-	fd = openat(s->cache_fd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	whole = fd >= 0;
-	for (size_t done = 0; whole && done < out.n; ) {
-		ssize_t n = write(fd, out.p + done, out.n - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			whole = false;
-		else
-			done += (size_t)n;
-	}
-	if (whole && !renameat(s->cache_fd, tmp, s->cache_fd, m->key))
+	f->sum = sum_of(f, sum);
+	put_bytes(&out, f, sizeof *f, 0);
+	if (out.fd >= 0 && !renameat(s->cache_fd, tmp, s->cache_fd, m->key)) {
 		s->cache_wrote = true;
-	else {
+	} else {
 		complain(s);
-		if (fd >= 0)
-			unlinkat(s->cache_fd, tmp, 0);
+		unlinkat(s->cache_fd, tmp, 0);
 	}
-	if (fd >= 0)
-		close(fd);
+	if (out.fd >= 0)
+		close(out.fd);
 	pm_buf_release(&rel_pc);
 	pm_buf_release(&rel_counter);
 	pm_buf_release(&rel_link);
 	pm_buf_release(&rel_place);
-	pm_buf_release(&out);
 	pm_buf_release(&units);
 	pm_buf_release(&blocks);
 	pm_buf_release(&links);
