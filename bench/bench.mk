@@ -5,14 +5,19 @@ $(B)/bench/bench: bench/bench.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
 
-.PHONY: bench idtrace-tables bench-cachegrind
+.PHONY: bench idtrace-tables bench-cachegrind bench-traces
 ROUNDS ?= 5
 bench: all $(B)/bench/bench	## measure against native, valgrind and qemu; ROUNDS=5, W='gzip cc1'
 	@bench/inputs $(B)/bench/data
 	@CC1=$$(gcc -print-prog-name=cc1) $(B)/bench/bench -n $(ROUNDS) -d $(B)/bench/data -p $(CURDIR)/$(B)/pugmark \
 		-j $(B)/bench/result.json $(BENCHFLAGS) $(W)
 	@$(MAKE) --no-print-directory bench-formats
+	-@bench/traces $(filter -q,$(BENCHFLAGS)) $(CURDIR)/$(B)/pugmark $(B)/bench/data
 	-@bench/cachegrind $(CURDIR)/$(B)/pugmark $(B)/bench/data
+
+bench-traces: all		## what live traces cost: branch, execution, counted, into .pug
+	@bench/inputs $(B)/bench/data
+	@bench/traces $(filter -q,$(BENCHFLAGS)) $(CURDIR)/$(B)/pugmark $(B)/bench/data $(ROUNDS)
 
 bench-cachegrind: all		## live simulation against valgrind's cachegrind
 	@bench/inputs $(B)/bench/data
