@@ -97,6 +97,8 @@ static void print_help(const struct pm_opt *opts, const struct pm_opt_help *help
 
 static void store(const struct pm_opt *o, const char *val, const struct pm_opt_help *help)
 {
+	static struct pm_arena lists;
+	const char **v;
 	struct pm_opt_list *list;
 
 	switch (o->kind) {
@@ -113,8 +115,12 @@ static void store(const struct pm_opt *o, const char *val, const struct pm_opt_h
 		break;
 	case PM_OPT_LIST:
 		list = o->to;
-		list->v = pm_realloc(list->v, (list->n + 1) * sizeof *list->v);
-		list->v[list->n++] = val;
+		/* options live as long as the process: nobody frees their lists */
+		v = pm_arena_alloc(&lists, (list->n + 1) * sizeof *v);
+		if (list->n)
+			memcpy(v, list->v, list->n * sizeof *v);
+		v[list->n++] = val;
+		list->v = v;
 		break;
 	case PM_OPT_HEAD:
 	case PM_OPT_END:

@@ -183,6 +183,5 @@ out:
 		free(f.known[i].path);
 	}
 	free(f.known);
-	free(ranges.v);
 	return status;
 }
