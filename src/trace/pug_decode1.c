@@ -102,14 +102,6 @@ static inline size_t pug1_seen_slot(uint32_t node, uint64_t last)
 	return (size_t)(((last ^ (uint64_t)node << 44) * 0x9e3779b97f4a7c15u) >> (64 - PUG1_SEEN_BITS));
 }
 
-/* What mode @k predicts. Mode 0 counts from the node's own last address: a store and a load instead
- * of a branch that nobody could foretell. */
-static inline uint64_t pug1_predict(const struct pug1_node *n, struct pug_ctx *c, unsigned k)
-{
-	c->base[0] = n->last;
-	return c->base[k] + n->off[k];
-}
-
 /* The reference happened at @addr. */
 static inline void pug1_ref_done(struct pug1_node *n, struct pug_ctx *c, uint64_t addr)
 {
