@@ -7,7 +7,7 @@ RT_DEPS := $(wildcard $(RT_DIR)/*.h) $(RT_DIR)/rt.ld
 RT_B    := build/rt
 RT_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -ffreestanding -fno-stack-protector \
             -fno-builtin -fno-asynchronous-unwind-tables -fcf-protection=none \
-            -mgeneral-regs-only -fno-tree-loop-distribute-patterns -I$(RT_DIR)
+            -mgeneral-regs-only $(if $(filter clang%,$(CC)),,-fno-tree-loop-distribute-patterns) -I$(RT_DIR)
 RT_LINK := -nostdlib -static -no-pie -Wl,-T,$(RT_DIR)/rt.ld -Wl,--build-id=none -Wl,-z,noexecstack
 EXTRA_OBJS += $(RT_B)/image.o $(RT_B)/image32.o $(RT_B)/rti-image.o
 
