@@ -400,6 +400,7 @@ enum pm_status idt_hints_parse(const char *text, size_t n, struct idt_hints *to,
 			return pm_fail_text(err, line, "a hint like 'trace_beg ADDRESS'", tok, len);
 		}
 		h.kind = hint_names[i].kind;
+		h.line = line;
 		tok = pm_tok_next(&t, &len);
 		if (!pm_num(tok, len, &h.addr)) {
 			idt_hints_release(to);

@@ -84,6 +84,7 @@ enum idt_hint_kind {
 struct idt_hint {
 	enum idt_hint_kind kind;
 	uint64_t addr, entries;		/* entries: of a jump table */
+	uint64_t line;			/* in the file */
 };
 struct idt_hints {
 	struct idt_hint *v;

@@ -39,6 +39,19 @@ $ rm -f bare.cnt64*; ./bare.idt; pugmark vcount --json - bare | grep '"instructi
 >- 5
 $ pugmark idtinfo bare | grep -c good
 > 4
+# Hints: where to begin and to end; what contradicts the program.
+$ cp bare hinted; printf 'trace_beg 0x4010b3\ntrace_end 0x4010ba\n' >hints; pugmark idt -H hints hinted; ./hinted.idt; pugmark vcount --json - hinted | grep '"instructions"' | tr -dc 0-9
+> good
+>- 4
+$ echo 'nonsense 1' >hints; pugmark idt -H hints hinted
+! pugmark: hints:1: expected a hint like 'trace_beg ADDRESS', found 'nonsense'
+? 1
+$ printf '# text\ntrace_beg 0x10\n' >hints; pugmark idt -H hints hinted
+! pugmark: hints:2: 0x10 is not in the program's text
+? 1
+$ echo 'main_call 0x401000' >hints; pugmark idt -H hints hinted
+! pugmark: hints:1: there is no call at 0x401000
+? 1
 # What cannot be instrumented.
 $ pugmark idt bare.idt
 ! pugmark: bare.idt: it is an instrumented program already

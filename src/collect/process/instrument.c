@@ -64,6 +64,9 @@ struct job {
 	struct idt_blk blk;
 	struct x86_plan plan;
 	uint32_t nblock, nlink;
+	struct idt_hints hints;
+	struct pm_buf seeds;		/* u64: what jump tables of the hint file name */
+	uint64_t beg, end;		/* what of the program is traced */
 	struct pm_map id;		/* instruction forms -> idt_id; see id_of() */
 	struct pm_arena mem;
 };
@@ -756,6 +759,13 @@ static void fill_manifest(const struct job *j, struct img_manifest *m)
 		    f->eh.e_phoff - p->p_offset < p->p_filesz)
 			m->phdr = p->p_vaddr + f->bias + (f->eh.e_phoff - p->p_offset);
 	}
+	for (size_t i = 0; i < j->blk.nblock; i++) {
+		if (j->blk.block[i].address < j->beg || j->blk.block[i].address >= j->end)
+			continue;
+		if (!m->to)
+			m->from = (uint32_t)i;
+		m->to = (uint32_t)i + 1;
+	}
 	m->vdso = j->vdso;
 	m->vdso_end = j->vdso_end;
 	if (j->interp)
@@ -1015,6 +1025,75 @@ static char *interpreter(struct job *j)
 	return NULL;
 }
 
+/* ---- hints ------------------------------------------------------------------------------------------ */
+static const uint8_t *at_address(const struct file *f, uint64_t addr, uint64_t n, bool exec)
+{
+	for (unsigned i = 0; i < f->eh.e_phnum; i++) {
+		const Elf64_Phdr *p = &f->ph[i];
+		uint64_t off = addr - f->bias - p->p_vaddr;
+
+		if (p->p_type == PT_LOAD && off < p->p_filesz && p->p_filesz - off >= n &&
+		    (!exec || p->p_flags & PF_X))
+			return f->p + p->p_offset + off;
+	}
+	return NULL;
+}
+
+static enum pm_status apply_hint(struct job *j, const struct idt_hint *h, struct pm_err *err)
+{
+	const struct file *f = &j->file[0];
+	const bool code = h->kind != IDT_JTAB && h->kind != IDT_CURBRK;
+	/* addresses in the file serve as well as those in memory */
+	uint64_t addr = h->addr < f->base ? h->addr + f->bias : h->addr, to;
+	const uint8_t *p = at_address(f, addr, h->kind == IDT_JTAB ? 8 * h->entries : 1, code);
+
+	if (h->kind == IDT_TRACE_END && !p)
+		p = at_address(f, addr - 1, 1, true);
+	if (!p && h->kind == IDT_CURBRK)
+		return PM_OK;			/* the heap begins where it always does */
+	if (!p || h->entries > UINT32_MAX)
+		return pm_fail_line(err, h->line, "0x%" PRIx64 " is not in the program's %s", h->addr,
+				    code ? "text" : "data");
+	if (h->kind == IDT_TRACE_BEG)
+		j->beg = addr;
+	if (h->kind == IDT_TRACE_END)
+		j->end = addr;
+	if ((h->kind == IDT_MAIN_CALL || h->kind == IDT_EXIT_CALL) && *p != 0xe8 && *p != 0xff)
+		return pm_fail_line(err, h->line, "there is no call at 0x%" PRIx64, h->addr);
+	for (uint64_t i = 0; h->kind == IDT_JTAB && i < h->entries; i++) {
+		memcpy(&to, p + 8 * i, 8);
+		to = to < f->base ? to + f->bias : to;
+		if (!at_address(f, to, 1, true))
+			return pm_fail_line(err, h->line, "entry %" PRIu64 " of the jump table at 0x%" PRIx64
+					    " is no address in the text", i, h->addr);
+		pm_buf_add(&j->seeds, &to, sizeof to);
+	}
+	return PM_OK;
+}
+
+static enum pm_status read_hints(struct job *j, struct pm_err *err)
+{
+	struct pm_buf raw;
+	enum pm_status st;
+
+	j->end = UINT64_MAX;
+	if (!j->o->hints)
+		return PM_OK;
+	st = idt_slurp(j->o->hints, &raw, err);
+	if (st != PM_OK)
+		return st;
+	err->file = j->o->hints;
+	st = idt_hints_parse((const char *)raw.p, raw.n, &j->hints, err);
+	for (size_t i = 0; i < j->hints.n && st == PM_OK; i++)
+		st = apply_hint(j, &j->hints.v[i], err);
+	if (st == PM_OK && j->beg >= j->end)
+		st = pm_fail_file(err, "tracing would end before it begins");
+	pm_buf_release(&raw);
+	if (st == PM_OK)
+		err->file = NULL;
+	return st;
+}
+
 static enum pm_status plan(struct job *j, struct pm_err *err)
 {
 	char *interp;
@@ -1023,6 +1102,8 @@ static enum pm_status plan(struct job *j, struct pm_err *err)
 		return PM_ERR;
 	place_file(j, &j->file[0], j->file[0].eh.e_type == ET_DYN ? PIE_BASE + lowest(&j->file[0]) :
 		   lowest(&j->file[0]));
+	if (read_hints(j, err) != PM_OK)
+		return PM_ERR;
 	interp = interpreter(j);
 	j->interp = interp;
 	if (interp && (map_file(j, interp, err) != PM_OK || libraries(j, err) != PM_OK))
@@ -1071,6 +1152,8 @@ static enum pm_status translate_all(struct job *j, struct pm_err *err)
 			.file = f->p, .size = f->n, .path = f->path, .bias = f->bias, .lo = t->lo, .hi = t->hi,
 			.offset = t->offset, .bytes = t->bytes, .code = t->code, .kind = xl_kinds[j->o->kind],
 			.first = j->nblock,
+			.seed = t->file ? NULL : (const uint64_t *)j->seeds.p,
+			.nseed = t->file ? 0 : j->seeds.n / sizeof(uint64_t),
 		};
 
 		xl_image_make(&in, j->nlink, &t->image);
@@ -1114,6 +1197,8 @@ enum pm_status pm_instrument(const struct pm_instrument_opts *o, struct pm_err *
 		munmap((void *)(uintptr_t)j->file[i].p, j->file[i].n);
 	idt_blk_release(&j->blk);
 	pm_map_release(&j->id);
+	idt_hints_release(&j->hints);
+	pm_buf_release(&j->seeds);
 	free(j->text);
 	free(j->busy);
 	/* errors name files: what they point to has to stay until they are printed */

@@ -316,7 +316,8 @@ void rt_image_drain(struct rt_block *b, u64 from, u64 to)
 		i = number - TEXTS[text].first;
 		t = (const struct img_tables *)IMG_TABLES(text);
 		r.plan = (const uint8_t *)t + t->plan + ((const u32 *)((u64)t + t->plan_at))[i];
-		count[word]++;
+		if (number - MAN->from < MAN->to - MAN->from)
+			count[word]++;
 		p += 4 + 8 * (u64)*r.plan++;
 		if (MAN->no_trace)
 			continue;
@@ -333,6 +334,11 @@ void rt_image_drain(struct rt_block *b, u64 from, u64 to)
 		}
 		if (d->n > OUT - MARGIN)
 			write_out(b, 0);
+		if (number - MAN->from >= MAN->to - MAN->from) {
+			if (MAN->kind != IMG_BRANCH)
+				entries(&r, 0, 0);	/* for the stack pointer's sake */
+			continue;
+		}
 		if (MAN->kind == IMG_BRANCH) {
 			branch(&r, k->size);
 			continue;

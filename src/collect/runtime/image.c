@@ -640,6 +640,12 @@ static void write_counts(u32 pid)
 					for (u32 k = 0; k < 512; k++)
 						sum[k] += c[k];
 			}
+			for (u32 k = 0; k < 512; k++) {
+				const u64 slot = 512 * (at + p) + k;
+
+				if (slot < IMG_RESERVED + (u64)MAN->from || slot >= IMG_RESERVED + (u64)MAN->to)
+					sum[k] = 0;
+			}
 			if (at + p == 0)
 				put_head(sum);
 			rt_sys(NR_pwrite, fd, sum, bytes < 4096 ? bytes : 4096, 4096 * (at + p));

@@ -127,6 +127,7 @@ struct img_manifest {
 	uint64_t ehdr;			/* address of its ELF header, 0: not mapped */
 	uint8_t header[64];		/* ... as it was */
 	uint64_t stub;			/* address of the start-up stub's page */
+	uint32_t from, to;		/* numbers of the blocks that are counted and traced: hints */
 	uint64_t vdso, vdso_end;	/* where the vDSO would be; 0: not known, or where it is */
 	uint64_t stamp;			/* the images of libraries begin with a struct img_head that has it */
 };
