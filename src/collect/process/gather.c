@@ -169,9 +169,9 @@ static int by_number(const void *a, const void *b)
 
 static void add_unit(struct pm_buf *v, uint32_t unit)
 {
-	const uint32_t *last = (const uint32_t *)(v->p + v->n) - 1;
+	const uint32_t *u = (const uint32_t *)v->p;
 
-	if (!v->n || *last != unit)
+	if (!v->n || u[v->n / sizeof *u - 1] != unit)
 		pm_buf_add(v, &unit, sizeof unit);
 }
 
