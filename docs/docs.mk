@@ -3,7 +3,7 @@
 # (examples and notes, if the command has any); docs/man/pugmark.1 is written by hand.
 
 # commands of commands: a page each for their options
-SUBCOMMANDS := machine/run machine/fetch-debian citcat/extract citcat/replay citcat/verify citcat/stat
+SUBCOMMANDS := machine/run machine/diff machine/fetch-debian citcat/extract citcat/replay citcat/verify citcat/stat
 
 .PHONY: man
 man: $(B)/man/.made	## make the manual pages

@@ -217,6 +217,14 @@ out:
 	return ret;
 }
 
+/* Where the replay stood when something did not agree: the other side's state is the trace's own record. */
+static void where(const struct citcat_result *res)
+{
+	if (res->instructions)
+		fprintf(stderr, "replay stood at instruction %" PRIu64 ", branch %" PRIu64 ":\n%s", res->instructions,
+			res->branches, res->state);
+}
+
 static int verify(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -225,7 +233,9 @@ static int verify(int argc, char **argv)
 	};
 	const char *ims = NULL, *aes = NULL, *json = NULL;
 	struct to to = { 0 };
+	bool state = false;
 	const struct pm_opt opts[] = {
+		OPT_FLAG(0, "state", &state, "at a difference, also show the processor's registers"),
 		OPT_STR(0, "ims", &ims, "FILE", "replay this state instead of extracting it"),
 		OPT_STR(0, "aes", &aes, "FILE", "replay this schedule"),
 		OPT_STR('o', "output", &to.out, "FILE", "also write the instruction trace"),
@@ -260,8 +270,11 @@ static int verify(int argc, char **argv)
 			ret = show(r);
 	}
 out:
-	if (pm_failed(&err))
+	if (pm_failed(&err)) {
 		ret = fail(&err);
+		if (state)
+			where(&v.replay);
+	}
 	pm_result_free(r);
 	pm_pipeline_free(p);
 	tracer_free(v.replay.tracer);

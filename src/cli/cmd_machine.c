@@ -331,17 +331,95 @@ static int fetch_debian_cmd(int argc, char **argv)
 	return 1;
 }
 
+static struct machine *from_snapshot(const char *path, const char *disk, struct pm_err *err)
+{
+	struct machine_config cfg;
+	struct machine *m;
+
+	err->file = path;
+	if (machine_snapshot_config(path, &cfg, err) != PM_OK)
+		return NULL;
+	m = machine_new(&cfg);
+	if ((!disk || machine_disk(m, disk, false, err) == PM_OK) && machine_load(m, path, err) == PM_OK)
+		return m;
+	machine_free(m);
+	return NULL;
+}
+
+static bool differ(const struct machine *a, const struct machine *b)
+{
+	const struct cpu_field *f;
+	unsigned i;
+
+	if (a->ram_size != b->ram_size || memcmp(&a->cpu->cfg, &b->cpu->cfg, sizeof a->cpu->cfg)) {
+		printf("two different machines\n");
+		return true;
+	}
+	f = cpu_diff(a->cpu, b->cpu, &i);
+	if (f) {
+		printf("%s[%u] (%s): 0x%" PRIx64 " and 0x%" PRIx64 "\n", f->name, i, f->about, cpu_field_get(a->cpu, f, i),
+		       cpu_field_get(b->cpu, f, i));
+		return true;
+	}
+	for (uint32_t k = 0; k < a->ram_size; k++)
+		if (a->ram[k] != b->ram[k]) {
+			printf("memory at 0x%08x: 0x%02x and 0x%02x\n", k, a->ram[k], b->ram[k]);
+			return true;
+		}
+	return false;
+}
+
+static int diff_cmd(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark machine diff [options] A B",
+		"Compare two snapshots: the first register, cache line, TLB entry or byte of memory that differs.",
+		"Exit status: 0 if there is none, 1 if there is one."
+	};
+	const char *disk = NULL;
+	bool print = false;
+	const struct pm_opt opts[] = {
+		OPT_STR(0, "disk", &disk, "FILE", "the disk image that both were made with"),
+		OPT_FLAG('p', "print", &print, "show the registers of both"),
+		OPT_END
+	};
+	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 1;
+	struct machine *a, *b = NULL;
+	struct pm_err err = { 0 };
+	char text[8192];
+
+	if (n != 2)
+		pm_opt_usage(&help, "expected two snapshots, found %d operands", n);
+	a = from_snapshot(argv[0], disk, &err);
+	if (a)
+		b = from_snapshot(argv[1], disk, &err);
+	if (!b) {
+		ret = fail(&err);
+	} else {
+		for (unsigned i = 0; print && i < 2; i++) {
+			cpu_print(i ? b->cpu : a->cpu, text, sizeof text);
+			printf("%s:\n%s", argv[i], text);
+		}
+		ret = differ(a, b);
+	}
+	machine_free(a);
+	machine_free(b);
+	return ret;
+}
+
 int cmd_machine(int argc, char **argv)
 {
 	static const struct pm_opt none[] = { OPT_END };
 	static const struct pm_opt_help help = {
-		"pugmark machine run|fetch-debian [options]",
+		"pugmark machine run|diff|fetch-debian [options]",
 		"The simulated R4400 computer.",
 		"`pugmark machine run --help` and so on list the options."
 	};
 
 	if (argc >= 2 && !strcmp(argv[1], "run"))
 		return machine_run_cmd(argc - 1, argv + 1);
+	if (argc >= 2 && !strcmp(argv[1], "diff"))
+		return diff_cmd(argc - 1, argv + 1);
 	if (argc >= 2 && !strcmp(argv[1], "fetch-debian"))
 		return fetch_debian_cmd(argc - 1, argv + 1);
 	pm_opt_parse(argc, argv, none, &help, true);

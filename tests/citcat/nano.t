@@ -85,6 +85,11 @@ $ head -c 100000 n.cat >cut.cat; pugmark citcat verify cut.cat | sed 's/ in .*//
 $ pugmark citcat extract n.cat >/dev/null; cp n.ims bad.ims; printf '\125' | dd of=bad.ims bs=1 seek=1007 conv=notrunc 2>/dev/null; pugmark citcat verify --ims bad.ims --aes n.aes n.cat
 ! pugmark: n.cat: record 10322 differs: the trace has instruction fetch of 4 bytes, 0x00002374 = 0x24070001 at branch count 41408; replay has instruction fetch of 4 bytes, 0x00002374 = 0x24070055 at branch count 41408
 ? 1
+$ pugmark citcat verify --state --ims bad.ims --aes n.aes n.cat 2>&1 | sed -n '2,5p'
+> replay stood at instruction 6317, branch 428:
+> pc            ffffffff80002364
+> in_delay      0000000000000000
+> tgt           ffffffff8000232c
 # what is no trace, or none with a begin
 $ pugmark citcat verify n.aes
 ! pugmark: n.aes:0x0: expected the magic "PMCAT1", found something else

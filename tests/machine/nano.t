@@ -18,6 +18,15 @@ $ cmp plain.snap watched.snap
 $ pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img -n 654321 --save half.snap
 $ pugmark machine run -q --load half.snap --disk disk.img --save two.snap
 $ cmp plain.snap two.snap
+# what differs between two snapshots is named
+$ pugmark machine diff --disk disk.img plain.snap two.snap; pugmark machine run -q --load half.snap --disk disk.img -n 1 --save next.snap; pugmark machine diff --disk disk.img half.snap next.snap
+> pc[0] (next instruction, virtual): 0x1022c and 0x10230
+? 1
+$ pugmark machine diff --print --disk disk.img half.snap half.snap | head -4
+> half.snap:
+> pc            000000000001022c
+> in_delay      0000000000000000
+> tgt           0000000000010210
 # other cache lines and a secondary cache: another bus, the same results
 $ pugmark machine run --cpu r4400,line=16 --elf $TOP/build/guest/nano.elf --disk disk.img | tail -2
 > memory 44705aeb

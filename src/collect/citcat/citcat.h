@@ -83,7 +83,7 @@ struct citcat_result {
 	uint64_t instructions, exceptions, interrupts, transactions, branches;
 	double seconds;			/* of this thread's processor time */
 	uint64_t pc;			/* where it stood at the end */
-	uint32_t state[394];		/* the state there */
+	char state[8192];		/* the registers there, as text */
 	struct tracer *tracer;		/* the trace's consumers refer to what it owns: yours, tracer_free()
 					 * it behind the pipeline; also after an error; NULL without a trace */
 };

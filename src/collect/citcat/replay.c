@@ -330,22 +330,6 @@ static void load_state(struct replay *r)
 	c->attn = false;
 }
 
-static void save_state(const struct replay *r, uint32_t *s)
-{
-	const struct cpu *c = r->cpu;
-
-	memset(s, 0, 394 * sizeof *s);
-	for (unsigned i = 0; i < 32; i++) {
-		s[i] = (uint32_t)c->gpr[i];
-		s[32 + i] = (uint32_t)(c->gpr[i] >> 32);
-		s[64 + i] = (uint32_t)cpu_cp0_get(c, i);
-		s[134 + i] = (uint32_t)c->fpr[i];
-		s[166 + i] = (uint32_t)(c->fpr[i] >> 32);
-	}
-	s[132] = (uint32_t)c->pc;
-	s[393] = (uint32_t)c->nbranch;
-}
-
 static bool at(const struct cpu *c, const struct aes_intr *i)
 {
 	if (i->cause & CAUSE_BD)
@@ -470,7 +454,7 @@ enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_
 	res->transactions = r.order;
 	res->branches = r.cpu->nbranch - c->state[393];
 	res->pc = r.cpu->pc;
-	save_state(&r, res->state);
+	cpu_print(r.cpu, res->state, sizeof res->state);
 	if (r.tracer)
 		tracer_finish(r.tracer, r.cpu, &r.err);
 	res->tracer = r.tracer;

@@ -3,6 +3,7 @@
 #include "collect/machine/cpu.h"
 
 #include <endian.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -1421,6 +1422,39 @@ const struct cpu_field *cpu_diff(const struct cpu *a, const struct cpu *b, unsig
 				return f;
 			}
 	return NULL;
+}
+
+uint64_t cpu_field_get(const struct cpu *c, const struct cpu_field *f, unsigned elem)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, (const char *)c + f->off + elem * f->size, f->size < 8 ? f->size : 8);
+	return le64toh(v);
+}
+
+void cpu_print(const struct cpu *c, char *buf, size_t size)
+{
+	size_t at = 0, n;
+
+	*buf = 0;
+	for (const struct cpu_field *f = cpu_fields; f->name; f++) {
+		if (f->size > 8 || f->n > 33)
+			continue;
+		for (unsigned i = 0; i < f->n && at < size; i++) {
+			char name[32];
+
+			if (f->n == 1)
+				snprintf(name, sizeof name, "%s", f->name);
+			else if (f->off == offsetof(struct cpu, gpr) && i < 32)
+				snprintf(name, sizeof name, "%s", mips_gpr_names[i]);
+			else
+				snprintf(name, sizeof name, "%s[%u]", f->name, i);
+			n = (size_t)snprintf(buf + at, size - at, "%-13s %016llx%s", name,
+					     (unsigned long long)cpu_field_get(c, f, i),
+					     f->n == 1 || i % 4 == 3 || i + 1 == f->n ? "\n" : "  ");
+			at = n < size - at ? at + n : size;
+		}
+	}
 }
 
 _Static_assert(sizeof(struct cpu_op) == 16, "trace ids are found by op address / 4");

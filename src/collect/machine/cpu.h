@@ -294,5 +294,9 @@ struct cpu_field {
 extern const struct cpu_field cpu_fields[];		/* NULL-ended */
 /* The first field (and element in *elem) in which they differ, NULL if none. */
 const struct cpu_field *cpu_diff(const struct cpu *a, const struct cpu *b, unsigned *elem);
+/* Element @elem as a number (its first 8 bytes, little-endian). */
+uint64_t cpu_field_get(const struct cpu *c, const struct cpu_field *f, unsigned elem);
+/* All registers as text, four to a line; caches and TLB are left out. Always terminated. */
+void cpu_print(const struct cpu *c, char *buf, size_t size);
 
 #endif
