@@ -267,8 +267,12 @@ static void i_decode(struct cpu *c, unsigned line, uint64_t va)
 
 static bool i_fill(struct cpu *c, unsigned line, uint64_t va, uint64_t pa)
 {
+	const struct cpu_ibuf *b = &c->ibuf[pa >> c->ishift & (CPU_IBUFS - 1)];
 	unsigned n = 1u << c->ishift;
 
+	/* decoded words of hot code exceed the host's L2: they come while the line is filled */
+	for (unsigned k = 0; k < sizeof *b; k += 64)
+		__builtin_prefetch((const char *)b + k);
 	pa &= ~(uint64_t)(n - 1);
 	i_invalidate(c, line);
 	if (!lower_fill(c, pa, va, c->idata + ((size_t)line << c->ishift), n, true))
