@@ -301,6 +301,7 @@ out:
 	}
 	pm_result_free(result);
 	machine_free(m);
+	free(sims.v);
 	free(in);
 	return ret;
 }
