@@ -212,7 +212,6 @@ out:
 	pm_result_free(r);
 	pm_pipeline_free(o.trace);
 	tracer_free(res.tracer);
-	free(to.sims.v);
 	citcat_release(&c);
 	free(aes);
 	return ret;
@@ -279,7 +278,6 @@ out:
 	pm_result_free(r);
 	pm_pipeline_free(p);
 	tracer_free(v.replay.tracer);
-	free(to.sims.v);
 	return ret;
 }
 

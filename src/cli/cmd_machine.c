@@ -301,7 +301,6 @@ out:
 	}
 	pm_result_free(result);
 	machine_free(m);
-	free(sims.v);
 	free(in);
 	return ret;
 }
