@@ -294,6 +294,8 @@ struct dr_writer {
 	bool encoded, held;		/* from itself: encodings, a target marker wait for their instruction */
 	uint64_t target;
 	uint32_t stream;
+	unsigned last;			/* type of the entry written last */
+	uint64_t tid;
 	uint8_t chunk[ENTRY * 512];
 	size_t n;
 };
@@ -305,6 +307,9 @@ static enum pm_status put(struct dr_writer *w, unsigned type, unsigned size, uin
 
 	pm_put64(pm_put16(pm_put16(p, (uint16_t)type), (uint16_t)size), addr);
 	w->n += ENTRY;
+	w->last = type;
+	if (type == DR_THREAD)
+		w->tid = addr;
 	if (w->n < sizeof w->chunk)
 		return PM_OK;
 	w->n = 0;
@@ -524,10 +529,12 @@ static enum pm_status dr_finish(void *self, struct pm_err *err)
 	if (!w->w.native) {
 		if (pm_grouper_finish(&w->g, err) == PM_ERR)
 			return PM_ERR;
-		begin(w, w->begun ? w->g.open && w->stream < w->g.cap && w->g.open[w->stream] ?
-		      w->g.open[w->stream]->stream : &none : &none, err);
-		put(w, DR_THREAD_EXIT, 4, w->begun && w->g.open && w->g.open[w->stream]->stream &&
-		    w->g.open[w->stream]->stream->tid ? w->g.open[w->stream]->stream->tid : 1, err);
+		if (!w->begun)
+			begin(w, &none, err);
+	}
+	/* also of a part of a trace, which ends before its own end mark */
+	if (w->last != DR_FOOTER) {
+		put(w, DR_THREAD_EXIT, 4, w->tid, err);
 		put(w, DR_FOOTER, 0, 0, err);
 	}
 	return pm_output_write(w->w.out, w->chunk, w->n, err);

@@ -296,7 +296,7 @@ enum pm_status pm_output_commit(struct pm_output *o, size_t n, struct pm_err *er
 enum pm_status pm_output_write(struct pm_output *o, const void *p, size_t n, struct pm_err *err)
 {
 	/* HOT: once per record */
-	if (n < o->cap - o->n && o->n + n < BUF_BYTES) {
+	if (n && n < o->cap - o->n && o->n + n < BUF_BYTES) {
 		memcpy(o->buf + o->n, p, n);
 		o->n += n;
 		return PM_OK;

@@ -93,6 +93,8 @@ enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *sr
 void pm_fact_names(uint32_t facts, char *buf, size_t size);
 const char *pm_kind_name(enum pm_kind k);	/* "read", "block"... */
 
+#define PM_OPAQUE_HEADER 1	/* flags of the opaque event that says which format the others are of */
+
 /* The size of an opaque event with @n bytes; its value must be @n, too. */
 static inline uint16_t pm_opaque_size(size_t n)
 {

@@ -119,7 +119,7 @@ void pm_opaque_header(struct pm_builder *b, const char *format, const void *deta
 
 	pm_builder_bytes(b, detail, n);
 	/* the size is 16 bits wide; a longer detail (a whole block table) has its length in value */
-	pm_ev_add(b, PM_EV_OPAQUE, 1, len + n > UINT16_MAX ? UINT16_MAX : (unsigned)(len + n), at,
+	pm_ev_add(b, PM_EV_OPAQUE, PM_OPAQUE_HEADER, len + n > UINT16_MAX ? UINT16_MAX : (unsigned)(len + n), at,
 		  len + n);
 }
 

@@ -13,6 +13,7 @@ struct slice_stream {
 	bool apart;			/* it goes out as instructions: its beginning is not wanted */
 	uint32_t out;			/* ... of which these are out */
 	bool inside;			/* does the instruction that comes last belong? */
+	bool begun;			/* there was one */
 	uint64_t lo, hi;		/* the last answer of where() holds here */
 	bool answer, asked;
 	const struct pm_stream *stream;	/* NULL: not seen yet */
@@ -175,6 +176,13 @@ static bool belongs(uint8_t kind)
 	       kind == PM_EV_REG_WRITE;
 }
 
+/* What only the trace's own format understands goes with the instruction (or event) before it, and what
+ * says how the trace begins stays; but where blocks are taken apart, all of it would be wrong. */
+static bool keeps_opaque(const struct slice *s, const struct slice_stream *st, const struct pm_event *ev)
+{
+	return !(s->o.facts & PM_HAS_BLOCKS) && (ev->flags == PM_OPAQUE_HEADER || !st->begun || st->inside);
+}
+
 /* Has everything come that belongs to instructions that are wanted? */
 static bool nothing_open(const struct slice *s)
 {
@@ -207,9 +215,14 @@ static enum pm_status slice_consume(void *self, const struct pm_batch *b, const 
 
 		if (ev->kind == PM_EV_TIME)
 			s->time = ev->value;
+		if (ev->kind == PM_EV_OPAQUE) {
+			if (keeps_opaque(s, st, ev))
+				put(s, ev);
+			continue;
+		}
 		if (s->unit == UNIT_EVENT)
 			starts = true;
-		if (ev->kind == PM_EV_BLOCK) {
+		if (ev->kind == PM_EV_BLOCK && s->unit == UNIT_INSN) {
 			if (st->block != PM_NONE)
 				leave_block(s, st, b->code);
 			if (enter_block(s, st, b, ev, err) != PM_OK)
@@ -236,7 +249,7 @@ static enum pm_status slice_consume(void *self, const struct pm_batch *b, const 
 			leave_block(s, st, b->code);
 		if (starts) {
 			st->block = PM_NONE;
-			st->inside = false;
+			st->begun = true;
 			st->inside = in_window(s, s->at++);
 			if (st->inside && !pm_slice_blocks(&s->o)) {
 				if (s->unit == UNIT_EVENT)

@@ -3,7 +3,7 @@
  *
  * Positions count instructions over all streams in the order of the trace, from 0. What belongs to
  * an instruction (references, micro-ops, its branch) goes where it goes. In a trace without
- * instructions every event counts as one. Events between instructions (system calls, mmaps,
+ * instructions every event counts as one, but not what only the trace's own format understands. Events between instructions (system calls, mmaps,
  * markers...) are kept if the position is inside the window; those that say what a stream is
  * (process, thread, exec, mmap) are also kept before it.
  *

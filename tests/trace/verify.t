@@ -7,3 +7,15 @@ $ for p in signals faults; do pugmark run -q -o x.pug -t pug -- "$PROGRAMS/$p" >
 $ pugmark run -q -o x.pug -t pug -- sh -c 'ls / | sort >out; (exit 3); echo $?' && pugmark verify x.pug | grep -vE ': [0-9]+ looked at|not applicable|instructions'
 > 3
 > x.pug: good
+# ... and every command that looks at traces takes them; a part is a trace of the same format, but for directories, and
+# execution traces without their program, whose instructions have no bytes
+$ D=$TESTS/data/formats; grep -v '^#' $D/LIST | while read f fmt rest; do
++ for c in info "info --count --json -" "head -n 3" dump; do pugmark $c -f $fmt $D/$f >o 2>&1 || { echo "$c $f"; cat o; }; done
++ to=$fmt; case $fmt in laplace-process | idt-exec*) to=pug ;; esac; pugmark formats $to | grep -q 'reads and writes' || to=pug
++ pugmark slice -q --from 1 --count 2 -f $fmt -t $to $D/$f x.out >o 2>&1 && pugmark head -f $to x.out >o 2>&1 || { echo "slice $f"; cat o; }
++ rm -rf x.out*; done
+# from M, N instructions: those, with all that they did, whatever the format
+$ for f in sample.kt64 steps.drmemtrace spike.spike lackey-34.txt penn-sjeng-60.trace ex-cvp1.bin cloudsuite.bin; do D=$TESTS/data/formats; fmt=$(sed -n "s/^$f //p" $D/LIST)
++ pugmark dump -f $fmt $D/$f | grep -v -E ' (opaque|time|switch|rep-[a-z]*|uop) ' | sed 's/ id=.*//' | awk '/ insn /{n++} n == 2' >want
++ pugmark slice -q --from 1 --count 1 -f $fmt -t $fmt $D/$f part && pugmark dump -f $fmt part | grep -v -E ' (opaque|time|switch|rep-[a-z]*|uop) ' | sed 's/ id=.*//' >got; cmp want got || diff want got
++ done
