@@ -101,7 +101,8 @@ static void unmap(struct space *s, uint64_t lo, uint64_t hi)
 		s->v[i++].hi = lo;
 	for (j = i; j < s->n && s->v[j].hi <= hi; j++)
 		;
-	memmove(s->v + i, s->v + j, (s->n - j) * sizeof *s->v);
+	if (j < s->n)
+		memmove(s->v + i, s->v + j, (s->n - j) * sizeof *s->v);
 	s->n -= j - i;
 	if (i < s->n && s->v[i].lo < hi) {
 		s->v[i].first += hi - s->v[i].lo;
