@@ -734,6 +734,12 @@ static void session_close(struct session *s)
 	close(s->rt_fd);
 	free(s->block_used);
 	free(s->block_proc);
+	for (size_t i = 0; i < s->nproc; i++)
+		free(s->proc[i]);
+	free(s->proc);
+	xl_unit_release(&s->unit);
+	pm_buf_release(&s->free_regions);
+	pm_arena_release(&s->mem);
 }
 
 static void child(struct session *s, int ready, int failed)
