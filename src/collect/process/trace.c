@@ -220,7 +220,7 @@ void trace_cut(struct session *s, const struct space *sp, uint32_t i, uint32_t b
 	const struct unit *u = unit_of(sp, block);
 	uint32_t number = u->number + (block - u->block);
 	uint64_t off = b->cursor - (RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE);
-	const uint64_t arg[3] = { at->insn, rsi, rdi };
+	const uint64_t arg[3] = { at->insn | (at->flags & XL_STORED ? 1ull << 32 : 0), rsi, rdi };
 
 	if (!b->tracing || number >= s->tracer->nsource || off < RT_TRACE ||
 	    off > RT_TRACE + RT_CHUNKS * RT_CHUNK_STRIDE - 65536)
@@ -685,13 +685,14 @@ static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const
 		if (__builtin_expect(next == cut_word && (size_t)(end - p) >= c->record + 28u, 0)) {
 			const struct part *last = &c->part[c->npart - 1];
 			uint64_t cut[3];
+			bool begun;
 
 			memcpy(cut, p + c->record + 4, sizeof cut);
-			if (cut[0] > last->n)
-				cut[0] = last->n;
+			begun = cut[0] >> 32;
+			cut[0] = (uint32_t)cut[0] < last->n ? (uint32_t)cut[0] : last->n;
 			for (const struct part *b = c->part; b < last; b++)
 				block(t, st, b, p, b->n, NULL);
-			block(t, st, last, p, (uint32_t)cut[0], cut);
+			block(t, st, last, p, (uint32_t)cut[0], begun ? cut : NULL);
 			p += c->record + 28;
 			continue;
 		}

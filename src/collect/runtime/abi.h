@@ -239,8 +239,9 @@ struct rt_session {			/* block 0 of the data file */
 #define RT_NOTE_SIZE(word)	((word) & 0xfffff)
 enum rt_note {
 	RT_N_STATE = 1,	/* rsp, fs base, gs base: control arrives from nowhere that blocks would tell */
-	RT_N_CUT,	/* instructions, rsi, rdi: only so many of the block before happened. If the next one is
-			 * rep-prefixed it may have gone part of its way: pointers now */
+	RT_N_CUT,	/* instructions, rsi, rdi: only so many of the block before happened. Bit 32 of the
+			 * first: the next one has recorded its values; if it is rep-prefixed it may have gone
+			 * part of its way, up to these pointers */
 	RT_N_SYSCALL,	/* number, 6 arguments */
 	RT_N_SYSRET,	/* result; -512 (ERESTARTSYS): interrupted, will be restarted or has not begun */
 	RT_N_SIGNAL,	/* signal, interrupted pc, handler */

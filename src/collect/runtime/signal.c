@@ -329,6 +329,21 @@ void rt_flush_pending(struct rt_block *b)
 	}
 }
 
+/* Does the signal not concern the program, or not yet? A blocked one that was sent is held. */
+static int keeps_away(struct rt_block *b, u32 sig, const struct k_siginfo *info, int fault)
+{
+	const struct rt_sighand *h = PTR(b->sighand);
+
+	if (fault)
+		return 0;
+	if ((SIG_BIT(sig) & SYNC_SIGS) && (b->app_mask & SIG_BIT(sig))) {
+		b->held_sig = sig;
+		rt_memcpy(b->held_info, info, 128);
+		return 1;
+	}
+	return h->act[sig].handler == 1;
+}
+
 /* The program's state is in @uc, at original @pc: hand the signal to the program. @copy is the place
  * in the code cache, 0 if there is none, to cut the block's count there. */
 static void give(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_ucontext *uc, u64 pc,
@@ -337,16 +352,10 @@ static void give(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_u
 	struct rt_sighand *h = PTR(b->sighand);
 	struct k_sigaction *act = &h->act[sig];
 
-	if ((SIG_BIT(sig) & SYNC_SIGS) && (b->app_mask & SIG_BIT(sig))) {
-		if (!fault) {			/* sent, and blocked by the program: later */
-			b->held_sig = sig;
-			rt_memcpy(b->held_info, info, 128);
-			return;
-		}
-		act->handler = 0;		/* the kernel kills */
-	}
-	if (act->handler == 1 && !fault)
+	if (keeps_away(b, sig, info, fault))
 		return;
+	if (fault && (SIG_BIT(sig) & SYNC_SIGS) && (b->app_mask & SIG_BIT(sig)))
+		act->handler = 0;		/* the kernel kills */
 	if (copy)
 		rt_ask(b, RQ_CUT, copy, UC_GPR(uc, RSI), UC_GPR(uc, RDI), 0);
 	if (act->handler <= 1) {
@@ -572,6 +581,8 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	{
 		u64 orig = b->mail.r[1];
 
+		if (keeps_away(b, sig, info, fault))	/* goes on in the copy, whose state this is */
+			return;
 		undo_slots(b, uc, (u32)b->mail.r[2], (u32)b->mail.r[3]);
 		if (fault && info->addr == pc)
 			info->addr = (word)orig;

@@ -675,6 +675,7 @@ static void emit_record(struct emit *e, uint32_t at)
 		any = s->store[r->store + k].insn + (uint32_t)s->store[r->store + k].after == at;
 	if (!any)
 		return;
+	map(e, at, XL_AT_START);		/* the instruction before it is done */
 	if (turns)
 		reg = any_register(s, r, at);
 	if (turns || at == r->first)
@@ -914,7 +915,7 @@ static void emit_last(struct emit *e, const struct insn *i)
 	const struct block *b = e->b;
 	uint32_t n = b->n - 1;
 
-	map(e, n, XL_AT_START);
+	map(e, n, XL_AT_START | (e->in->kind != XL_PROFILE ? XL_STORED : 0));
 	switch (i->x.kind) {
 	case X86_JMP:
 		emit_jump(e, JMP_ALWAYS, &b->to);
@@ -1025,7 +1026,7 @@ static void emit_block(struct emit *e, uint32_t *chain)
 			emit_count(e, k);
 		if (k == end)
 			e->spilled = NO_SPILL;		/* it is dead from here on, even to faults */
-		map(e, k, XL_AT_START);
+		map(e, k, XL_AT_START | (trace ? XL_STORED : 0));
 		if (k + 1 < b->n)
 			emit_plain(e, i);
 		else if (b->kind == X86_UNKNOWN)	/* one more follows */

@@ -131,6 +131,7 @@ enum xl_map_flag {
 	XL_COUNTED	= 1 << 4,	/* the block's counter has been incremented, or it has none; in a
 					 * trace: the record's number has been written */
 	XL_RECORDED	= 1 << 5,	/* the block's record is complete, the cursor behind it */
+	XL_STORED	= 1 << 6,	/* what instruction `insn` has to record before it runs is recorded */
 };
 struct xl_map {
 	uint32_t code;			/* offset in the unit */
