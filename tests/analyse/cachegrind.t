@@ -16,9 +16,5 @@ $ "$TESTS/oracle/cachegrind" "$PROGRAMS/costs" | awk '{ print $1, $2, $3 }'
 > Bi 0 0
 > Bim 0 0
 # With one, start-up does, and the less the longer the program: what happens often differs by less than one percent.
-$ head -c 20000 "$BUILD/pugmark" >data; "$TESTS/oracle/cachegrind" /usr/bin/gzip -9 -c data | awk '$2 > 100000 { print $1, ($4 < 1 && $4 > -1 ? "agrees" : "differs: " $0) }'
-> Ir agrees
-> Dr agrees
-> Dw agrees
-> Bc agrees
-> Bcm agrees
+$ head -c 20000 "$BUILD/pugmark" >data; "$TESTS/oracle/cachegrind" /usr/bin/gzip -9 -c data | awk '$2 > 100000 { n++; if ($4 >= 1 || $4 <= -1) print "differs: " $0 } END { print (n >= 4) }'
+> 1

@@ -11,11 +11,11 @@ $ "$BUILD/tests/oracle/steptrace" costs.trace "$PROGRAMS/costs"; pugmark sim -s 
 >           1          1      0       1     other       0       ?
 >           0          0      2       1     stack       0   stack
 # Heap blocks by the place that allocated them: fresh, from the thread's cache, cleared, mapped; and every miss is somebody's.
-$ "$BUILD/tests/oracle/steptrace" heap.trace "$PROGRAMS/heap"; pugmark sim -s 'objects:top=1000' --cache 'l1d=32k,8way,64;l2=8m,16way,64' --object "$PROGRAMS/heap@0" --csv csv --rows 1000 heap.trace >text; awk '/heap\.c:/ && !/main/ { print $4, $6, $NF }' text
-> 700 100 (heap.c:9)
-> 17 1 (heap.c:12)
+$ "$BUILD/tests/oracle/steptrace" heap.trace "$PROGRAMS/heap"; pugmark sim -s 'objects:top=1000' --cache 'l1d=32k,8way,64;l2=8m,16way,64' --object "$PROGRAMS/heap@0" --csv csv --rows 1000 heap.trace >text; awk '/heap\.c:/ && !/main/ { print $4, $6, $NF }' text | LC_ALL=C sort
 > 1,100 100 (heap.c:10)
 > 1,300 100 (heap.c:11)
+> 17 1 (heap.c:12)
+> 700 100 (heap.c:9)
 $ awk '$1 == "allocations" || $1 == "resolved" { print $2 }' text | uniq | wc -l
 > 1
 $ awk -F, '/by_object.*l1_misses/ { s += $2 } /by_object.*l2_misses/ { t += $2 } /cache.l1d.misses/ { s -= $2 } /cache.l2.misses/ { t -= $2 } END { print s, t }' csv

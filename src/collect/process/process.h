@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* process.h - run a Linux program under translation
  *
- * Ownership  pm_run() gives a pm_counts to the caller (pm_counts_free()).
+ * Ownership  pm_run() gives a pm_counts to the caller (pm_counts_free()), which of a trace also owns its
+ *            streams and object names: finish the pipeline first.
  * Errors     PM_ERR: the program was not started, or pugmark cannot go on; a program that fails is
  *            no error. PM_ERR with *out set: the trace failed (a full disk), the program did not notice.
  * Threads    one pm_run() at a time per process: it owns SIGCHLD and ptrace meanwhile. */

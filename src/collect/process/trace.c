@@ -138,7 +138,7 @@ void trace_numbers(struct session *s, const struct space *sp, uint32_t first, ui
 			object = i;
 	if (object == PM_NONE && t->nobject < MAX_OBJECTS && !m->generated) {
 		object = t->nobject;
-		t->object[object] = (struct pm_object){ .path = m->path, .base = m->bias, .lo = m->lo,
+		t->object[object] = (struct pm_object){ .path = pm_arena_strdup(&s->out->mem, m->path), .base = m->bias, .lo = m->lo,
 							.hi = m->hi };
 		__atomic_store_n(&t->nobject, object + 1, __ATOMIC_RELEASE);
 	}
@@ -159,7 +159,7 @@ void trace_thread(struct session *s, uint32_t i)
 	struct rt_block *b = session_block(s, i);
 	struct stream *st = &s->tracer->stream[i];
 
-	*st = (struct stream){ .s = pm_arena_alloc(&s->mem, sizeof *st->s), .busy = s->opts->pipeline != NULL };
+	*st = (struct stream){ .s = pm_arena_alloc(&s->out->mem, sizeof *st->s), .busy = s->opts->pipeline != NULL };
 	*st->s = (struct pm_stream){ .index = s->tracer->nstream++ };
 	b->tracing = 1;
 	b->drop = !s->opts->pipeline;
