@@ -70,14 +70,6 @@ static enum pm_status lines_consume(void *self, const struct pm_batch *b, const 
 	return to->batch(to->to, &out, err);
 }
 
-static enum pm_status lines_finish(void *self, const struct pm_emit *to, struct pm_err *err)
-{
-	(void)self;
-	(void)to;
-	(void)err;
-	return PM_OK;
-}
-
 static void lines_destroy(void *self)
 {
 	struct lines *l = self;
@@ -96,6 +88,5 @@ const struct pm_transform_ops pm_lines_ops = {
 		   PM_HAS_REGVALS,
 	.adds = PM_HAS_LINES,
 	.consume = lines_consume,
-	.finish = lines_finish,
 	.destroy = lines_destroy,
 };

@@ -227,14 +227,6 @@ static enum pm_status region_consume(void *self, const struct pm_batch *b, const
 	return to->batch(to->to, &out, err);
 }
 
-static enum pm_status region_finish(void *self, const struct pm_emit *to, struct pm_err *err)
-{
-	(void)self;
-	(void)to;
-	(void)err;
-	return PM_OK;
-}
-
 static void region_destroy(void *self)
 {
 	struct region *x = self;
@@ -252,6 +244,5 @@ const struct pm_transform_ops pm_region_ops = {
 	.needs = PM_HAS_INSNS,
 	.flags = PM_SINK_BLOCKS,
 	.consume = region_consume,
-	.finish = region_finish,
 	.destroy = region_destroy,
 };

@@ -37,21 +37,6 @@ static bool next_piece(const struct session *s, uint32_t block, uint64_t bytes, 
 	return true;
 }
 
-static uint32_t unit_index(const struct space *sp, uint32_t block)
-{
-	size_t a = 0, z = sp->nunit;
-
-	while (z - a > 1) {
-		size_t mid = (a + z) / 2;
-
-		if (sp->unit[mid].block <= block)
-			a = mid;
-		else
-			z = mid;
-	}
-	return (uint32_t)a;
-}
-
 /* ---- 32-bit counters -------------------------------------------------------------------------------
  * A counter of a 32-bit program wraps: what it has counted since it was last looked at is the
  * difference, provided that it cannot have gone round meanwhile. One increment takes a cycle at least,
@@ -83,7 +68,7 @@ static void sample(const struct session *s, const struct space *sp, struct threa
 			if (!more)
 				continue;
 			t->seen[k] = now;
-			u = &sp->unit[unit_index(sp, (uint32_t)k)];
+			u = unit_of(sp, (uint32_t)k);
 			t->total[k] += xl_derived(&sp->flow[k], (uint32_t)k - u->block) ?
 				(uint64_t)(int64_t)(int32_t)more : more;
 		}
@@ -188,11 +173,11 @@ static void derive(const struct proc *p, struct counts_of *c, uint64_t *count, u
 
 	for (size_t j = 0; j < c->n; j++) {
 		count[c->block[j]] = c->count[j];
-		add_unit(&units, unit_index(sp, c->block[j]));
+		add_unit(&units, (uint32_t)(unit_of(sp, c->block[j]) - sp->unit));
 	}
 	for (size_t j = 0; j < p->ncut; j++) {
 		const struct pm_cut_at *k = &p->cut[j];
-		const uint32_t unit = unit_index(sp, k->block);
+		const uint32_t unit = (uint32_t)(unit_of(sp, k->block) - sp->unit);
 
 		if (k->tid != c->tid)
 			continue;

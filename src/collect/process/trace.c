@@ -108,7 +108,7 @@ struct tracer {
 	struct pm_rare *rare;		/* of the batch */
 	size_t nrare, cap_rare;
 	struct pm_buf text;		/* arena of the batch */
-	struct pm_status_of { enum pm_status st; struct pm_err err; } result;
+	struct { enum pm_status st; struct pm_err err; } result;	/* of the whole trace */
 	bool failed;
 };
 
@@ -563,7 +563,7 @@ static void note(struct tracer *t, struct stream *st, uint32_t type, const uint8
 	static const uint8_t nargs[] = {
 		[RT_N_STATE] = 3, [RT_N_CUT] = 3, [RT_N_SYSCALL] = 7, [RT_N_SYSRET] = 1, [RT_N_SIGNAL] = 3,
 		[RT_N_SIGRETURN] = 1, [RT_N_MMAP] = 4, [RT_N_MUNMAP] = 2, [RT_N_PROCESS] = 2, [RT_N_EXEC] = 1,
-		[RT_N_THREAD] = 1, [RT_N_EXIT] = 2, [RT_N_UNKNOWN] = 1,
+		[RT_N_THREAD] = 1, [RT_N_EXIT] = 2,
 	};
 	uint64_t a[8] = { 0 };
 	struct pm_event *ev;

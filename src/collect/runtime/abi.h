@@ -252,7 +252,6 @@ enum rt_note {
 	RT_N_EXEC,	/* pid; name */
 	RT_N_THREAD,	/* tid */
 	RT_N_EXIT,	/* status, enum pm_event_flag */
-	RT_N_UNKNOWN,	/* pc: an instruction that the decoder does not know was executed */
 };
 
 /* Written by the controller into the runtime's data before it first runs. */

@@ -113,7 +113,7 @@ void rt_range_add(u64 lo, u64 hi, u32 prot, u32 shared)
 
 /* ---- asking ------------------------------------------------------------------------------------ */
 #ifndef RT_IDT
-static int controller_gone(void)
+int rt_controller_gone(void)
 {
 	struct rt_session *s = RT_SESSION;
 
@@ -189,7 +189,7 @@ again:
 	while (__atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY) {
 		long r = rt_sys(NR_futex, &m->state, 0 /* WAIT */, MAIL_REQUEST, timeout);
 
-		if (r == -110 /* ETIMEDOUT */ && controller_gone() &&
+		if (r == -110 /* ETIMEDOUT */ && rt_controller_gone() &&
 		    __atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY)
 			return 0;
 	}

@@ -9,10 +9,10 @@ static u64 chunk_at(const struct rt_block *b, u32 chunk)
 	return (u64)b + RT_TRACE + (u64)chunk * RT_CHUNK_STRIDE;
 }
 
+#ifndef RT_IDT
 /* Wait until the controller has emptied @chunk; false: there is no controller. */
 static int wait_empty(struct rt_block *b, u32 chunk)
 {
-	struct rt_session *s = RT_SESSION;
 	const u64 timeout[2] = { 0, 200000000 };
 	u32 v;
 
@@ -24,12 +24,12 @@ static int wait_empty(struct rt_block *b, u32 chunk)
 	while ((v = __atomic_load_n(&b->full[chunk], __ATOMIC_ACQUIRE))) {
 		long r = rt_sys(NR_futex, &b->full[chunk], 0 /* WAIT */, v, timeout);
 
-		if (r == -110 /* ETIMEDOUT */ &&
-		    (__atomic_load_n(&s->closed, __ATOMIC_RELAXED) || rt_sys(NR_kill, s->pid, 0) == -ESRCH))
+		if (r == -110 /* ETIMEDOUT */ && rt_controller_gone())
 			return 0;
 	}
 	return 1;
 }
+#endif
 
 /* The chunk ends at the cursor; the record that has begun there moves to the next one. Returns by how
  * many bytes things have moved. */
@@ -42,7 +42,7 @@ static u64 next_chunk(struct rt_block *b, u64 open_end)
 #ifdef RT_IDT
 	rt_image_drain(b, chunk_at(b, was), from);
 	b->drop = 1;			/* the same chunk again */
-#endif
+#else
 	if (!b->drop) {
 		u32 next = (was + 1) % RT_CHUNKS;
 
@@ -51,10 +51,10 @@ static u64 next_chunk(struct rt_block *b, u64 open_end)
 		else
 			b->chunk = next;
 	}
+#endif
 	to = chunk_at(b, b->chunk);
-	for (u64 a = from; a < open_end; a += 4) {
+	for (u64 a = from; a < open_end; a += 4)
 		*(u32 *)(to + (a - from)) = *(const u32 *)a;
-	}
 	b->cursor = to;
 	if (b->chunk != was) {
 		__atomic_store_n(&b->full[was], 1 + (u32)(from - chunk_at(b, was)), __ATOMIC_RELEASE);

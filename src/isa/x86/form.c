@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "isa/x86/form.h"
+#include "isa/x86/zydis_regs.h"
 #include "pugmark/pugmark.h"
 
 /* A trie entry: 0 unknown, LEAF | form index, or the index of the node for the next byte. */
@@ -87,17 +88,6 @@ static bool is_string(const ZydisDecodedInstruction *in)
 				 ZYDIS_ATTRIB_HAS_REPNE);
 }
 
-/* Hints that touch no data, although Zydis gives them a memory operand. */
-static bool is_hint(const ZydisDecodedInstruction *in)
-{
-	return in->meta.category == ZYDIS_CATEGORY_NOP ||
-	       in->meta.category == ZYDIS_CATEGORY_WIDENOP ||
-	       in->meta.category == ZYDIS_CATEGORY_PREFETCH ||
-	       in->mnemonic == ZYDIS_MNEMONIC_CLFLUSH || in->mnemonic == ZYDIS_MNEMONIC_CLFLUSHOPT ||
-	       in->mnemonic == ZYDIS_MNEMONIC_CLWB || in->mnemonic == ZYDIS_MNEMONIC_CLDEMOTE ||
-	       in->mnemonic == ZYDIS_MNEMONIC_INVLPG;
-}
-
 /* How many leading bytes decide everything but displacement and immediates; 0: all of them. */
 static size_t deciding(const ZydisDecodedInstruction *in)
 {
@@ -120,7 +110,7 @@ static void describe(struct pm_form *m, const ZydisDecodedInstruction *in,
 		m->rel_at = in->raw.imm[0].offset;
 		m->rel_size = in->raw.imm[0].size / 8;
 	}
-	if (is_hint(in))
+	if (x86_is_hint(in))
 		return;
 	for (unsigned i = 0; i < in->operand_count; i++) {
 		if (op[i].type != ZYDIS_OPERAND_TYPE_MEMORY ||

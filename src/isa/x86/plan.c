@@ -79,28 +79,6 @@ static uint16_t segment(const ZydisDecodedOperand *op)
 	       op->mem.segment == ZYDIS_REGISTER_GS ? X86_VAL_GS : X86_VAL_NONE;
 }
 
-static bool is_hint(const ZydisDecodedInstruction *in)
-{
-	switch (in->meta.category) {
-	case ZYDIS_CATEGORY_NOP:
-	case ZYDIS_CATEGORY_WIDENOP:
-	case ZYDIS_CATEGORY_PREFETCH:
-		return true;
-	default:
-		break;
-	}
-	switch (in->mnemonic) {
-	case ZYDIS_MNEMONIC_CLFLUSH:
-	case ZYDIS_MNEMONIC_CLFLUSHOPT:
-	case ZYDIS_MNEMONIC_CLWB:
-	case ZYDIS_MNEMONIC_CLDEMOTE:
-	case ZYDIS_MNEMONIC_INVLPG:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* What the state components take that the system has enabled (CPUID leaf 0DH: EBX). How much of it an
  * instruction touches depends on masks in registers and on what is in its initial state. */
 static uint16_t xsave_size(void)
@@ -235,7 +213,7 @@ static void rep(struct course *c, const ZydisDecodedInstruction *in, const Zydis
 static void references(struct course *c, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
 		       uint64_t pc)
 {
-	if (is_hint(in))
+	if (x86_is_hint(in))
 		return;
 	if (in->meta.category == ZYDIS_CATEGORY_STRINGOP &&
 	    (in->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE))) {

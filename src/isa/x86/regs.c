@@ -88,6 +88,16 @@ bool x86_zydis(const uint8_t *bytes, unsigned len, bool wide, ZydisDecodedInstru
 	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&dec[wide], bytes, len, in, op));
 }
 
+bool x86_is_hint(const ZydisDecodedInstruction *in)
+{
+	return in->meta.category == ZYDIS_CATEGORY_NOP ||
+	       in->meta.category == ZYDIS_CATEGORY_WIDENOP ||
+	       in->meta.category == ZYDIS_CATEGORY_PREFETCH ||
+	       in->mnemonic == ZYDIS_MNEMONIC_CLFLUSH || in->mnemonic == ZYDIS_MNEMONIC_CLFLUSHOPT ||
+	       in->mnemonic == ZYDIS_MNEMONIC_CLWB || in->mnemonic == ZYDIS_MNEMONIC_CLDEMOTE ||
+	       in->mnemonic == ZYDIS_MNEMONIC_INVLPG;
+}
+
 static void add(uint64_t *set, ZydisRegister r)
 {
 	int n = x86_reg_number(r);

@@ -14,4 +14,7 @@ int x86_reg_number(ZydisRegister r);
 bool x86_zydis(const uint8_t *bytes, unsigned len, bool wide, ZydisDecodedInstruction *in,
 		ZydisDecodedOperand *op);
 
+/* Hints that touch no data, although Zydis gives them a memory operand. */
+bool x86_is_hint(const ZydisDecodedInstruction *in);
+
 #endif
