@@ -83,6 +83,7 @@ struct thread {
 	uint64_t pc;			/* of the instruction that the next step executes */
 	bool new_stop;			/* its first SIGSTOP is ptrace's, not the program's */
 	bool unsure;			/* the next SIGTRAP may come without an executed instruction */
+	bool fresh;			/* a new image, of which nothing has been stepped */
 	struct user_regs_struct regs;	/* at the last stop */
 };
 
@@ -783,7 +784,7 @@ static void step_all(pid_t first, int *result)
 			}
 			if (fix_random)
 				set_random(tid, &now);
-			t->unsure = true;
+			t->unsure = t->fresh = true;
 		} else if (status >> 16) {
 			/* clone, fork, vfork: in the middle of the system call; its step comes later */
 			unsigned long child = 0;
@@ -815,9 +816,9 @@ static void step_all(pid_t first, int *result)
 					deliver = sig;
 			}
 			/* after an exec the step of the execve is reported in the new image */
-			if (t->unsure && !deliver && completed && si.si_code == TRAP_BRKPT)
+			if (t->fresh && !deliver && completed && si.si_code == TRAP_BRKPT)
 				completed = false;
-			t->unsure = false;
+			t->unsure = t->fresh = false;
 			if (completed && t->pc)
 				executed(t, &now);
 		} else {
