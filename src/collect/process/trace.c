@@ -219,9 +219,12 @@ void trace_cut(struct session *s, const struct space *sp, uint32_t i, uint32_t b
 	struct rt_block *b = session_block(s, i);
 	const struct unit *u = unit_of(sp, block);
 	uint32_t number = u->number + (block - u->block);
-	uint64_t off = b->cursor - (RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE);
+	uint64_t off;
 	const uint64_t arg[3] = { at->insn | (at->flags & XL_STORED ? 1ull << 32 : 0), rsi, rdi };
 
+	if (b->stolen)		/* as the signal met them */
+		b->cursor = b->ctx.gpr[at->tmp & XL_OWN ? at->tmp & 15 : 11];
+	off = b->cursor - (RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE);
 	if (!b->tracing || number >= s->tracer->nsource || off < RT_TRACE ||
 	    off > RT_TRACE + RT_CHUNKS * RT_CHUNK_STRIDE - 65536)
 		return;
@@ -645,8 +648,9 @@ static void block(struct tracer *t, struct stream *st, const struct part *b, con
 	references(t, st, b, rec, n, cut);
 }
 
-/* HOT: everything that was executed passes through here. */
-static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end)
+/* HOT: everything that was executed passes through here. @open: what was executed ends at the first word
+ * that is zero, in @end at the latest. */
+static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, bool open)
 {
 	const uint32_t nsource = __atomic_load_n(&t->nsource, __ATOMIC_ACQUIRE);
 	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24);
@@ -668,6 +672,8 @@ static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const
 			p += 4 + size;
 			continue;
 		}
+		if (!word && open)
+			return;
 		if (word >= nsource || !word) {
 			fail(t, "a block that does not exist");
 			return;
@@ -747,8 +753,9 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 			n = RT_CHUNK;
 		}
 		name_stream(st, b);
-		consume(t, st, p, p + n);
+		consume(t, st, p, p + n, false);
 		flush(t, st);
+		memset(p, 0, n > RT_CHUNK ? n : RT_CHUNK);	/* so that its end can be seen, see below */
 		__atomic_store_n(&b->full[st->next], 0, __ATOMIC_RELEASE);
 		syscall(SYS_futex, &b->full[st->next], FUTEX_WAKE, 1);
 		st->next = (st->next + 1) % RT_CHUNKS;
@@ -764,10 +771,15 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 			return any;
 		}
 		name_stream(st, b);
-		if (off <= RT_CHUNK_STRIDE - 32768)
-			consume(t, st, p, p + off);
-		else
+		/* the cursor is in memory only while the runtime runs: a thread that was killed has gone on,
+		 * up to where no record's number has been written */
+		if (off <= RT_CHUNK_STRIDE - 32768) {
+			consume(t, st, p, p + off, false);
+			if (b->stolen)
+				consume(t, st, p + off, p + RT_CHUNK_STRIDE - 32768, true);
+		} else {
 			fail(t, "the cursor is elsewhere");
+		}
 		note(t, st, RT_N_EXIT, (const uint8_t *)ex, sizeof ex);
 		flush(t, st);
 		__atomic_store_n(&st->busy, 0, __ATOMIC_RELEASE);

@@ -39,7 +39,10 @@
  *     except that rcx and rdx are in RT_S_RCX and RT_S_RDX.
  * (5) Translated code never touches memory below rsp, and moves rsp only as the original does.
  * (6) Thread blocks are aligned to their size: a signal handler on the block's alternate stack
- *     finds the block from its stack pointer, whatever gs is. */
+ *     finds the block from its stack pointer, whatever gs is.
+ * (7) While RT_STOLEN is 1, r11 is the trace buffer's cursor wherever control is in translated code, and
+ *     at every entry (4); the program's is in RT_S_R11. Places in blocks that are otherwise say so in
+ *     their maps (XL_OWN). The doors exchange them. */
 #ifndef PM_RUNTIME_ABI_H
 #define PM_RUNTIME_ABI_H
 
@@ -47,7 +50,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			3u
+#define RT_ABI			4u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -94,6 +97,9 @@
 #define RT_RESUME		0x78	/* where the runtime leaves to */
 #define RT_CURSOR		0x80	/* trace buffer: next free byte */
 #define RT_TRACING		0x88	/* u32: there is a trace buffer */
+#define RT_STOLEN		0x8c	/* u32: enum rt_stolen */
+#define RT_S_R11		0x98	/* the program's r11 while it is stolen */
+#define RT_OUT_R11		0xa0	/* r11 as the runtime leaves */
 #define RT_CTX			0x100	/* struct rt_ctx: the program's registers while the runtime runs */
 #define RT_FIX_MASK		0x1a0	/* u32: set the signal mask (and requeue what is pending) first */
 #define RT_REAL_MASK		0x1a8	/* u64: what the kernel's mask shall be in translated code */
@@ -186,8 +192,10 @@ struct rt_block {			/* at gs:0 */
 	uint64_t do_resolve, do_syscall, do_step, do_int80, do_check, pad1;
 	uint64_t self, resume;
 	uint64_t cursor;
-	uint32_t tracing, pad5;
-	uint64_t pad2[14];
+	uint32_t tracing;
+	uint32_t stolen;		/* enum rt_stolen */
+	uint64_t pad2, s_r11, out_r11;
+	uint64_t pad5[11];
 	struct rt_ctx ctx;
 	uint64_t pad3[2];
 	uint32_t fix_mask;
@@ -216,6 +224,7 @@ struct rt_block {			/* at gs:0 */
 	uint64_t links;			/* address, in the code vault, of u64: link number -> original pc */
 	struct rt_mail mail;
 };
+enum rt_stolen { RT_R11_OWN, RT_R11_STOLEN, RT_R11_LENT };	/* lent: for an instruction in place */
 enum rt_stepping { RT_STEP_NONE, RT_STEP_TO_BOUNDARY, RT_STEP_LEAVING, RT_STEP_INPLACE };
 
 struct rt_session {			/* block 0 of the data file */
@@ -276,6 +285,9 @@ _Static_assert(__builtin_offsetof(struct rt_block, self) == RT_SELF, "asm offset
 _Static_assert(__builtin_offsetof(struct rt_block, resume) == RT_RESUME, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, cursor) == RT_CURSOR, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, tracing) == RT_TRACING, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, stolen) == RT_STOLEN, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, s_r11) == RT_S_R11, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, out_r11) == RT_OUT_R11, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");

@@ -242,6 +242,7 @@ void rt_make_native(struct rt_block *b)
 /* The controller is gone: the program goes on in its original code. */
 void rt_go_native(struct rt_block *b)
 {
+	b->stolen = RT_R11_OWN;
 	rt_make_native(b);
 	rt_native_jump();
 }

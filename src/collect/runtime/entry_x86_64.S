@@ -57,6 +57,12 @@ rt_common:
 	pushfq
 	popq	CTX(17)
 	cld
+	cmpl	$1, %gs:RT_STOLEN
+	jne	1f
+	mov	%r11, %gs:RT_CURSOR
+	mov	%gs:RT_S_R11, %r11
+	mov	%r11, CTX(11)
+1:
 	mov	%eax, %esi
 	call	rt_enter
 	test	%eax, %eax
@@ -88,6 +94,12 @@ rt_leave:
 rt_restore:
 	mov	%gs:RT_SELF, %rsp
 	lea	RT_STACK_TOP(%rsp), %rsp
+	mov	CTX(11), %rax
+	mov	%rax, %gs:RT_S_R11
+	cmpl	$1, %gs:RT_STOLEN
+	jne	1f
+	mov	%gs:RT_CURSOR, %rax
+1:	mov	%rax, %gs:RT_OUT_R11
 	pushq	CTX(17)
 	popfq
 	mov	CTX(0), %rax
@@ -100,7 +112,7 @@ rt_restore:
 	mov	CTX(8), %r8
 	mov	CTX(9), %r9
 	mov	CTX(10), %r10
-	mov	CTX(11), %r11
+	mov	%gs:RT_OUT_R11, %r11
 	mov	CTX(12), %r12
 	mov	CTX(13), %r13
 	mov	CTX(14), %r14

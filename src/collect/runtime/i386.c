@@ -158,6 +158,14 @@ void rt_switch_segment(struct rt_block *b)
 }
 
 /* The way back from our signal handler loads fs from the frame. */
+void rt_give_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp)
+{
+}
+
+void rt_steal_r11(struct rt_block *b, struct k_ucontext *uc)
+{
+}
+
 void rt_lend_segment(struct rt_block *b, struct k_ucontext *uc)
 {
 	uc->sc.fs = (uint16_t)b->app_gs;

@@ -253,6 +253,10 @@ int rt_is_ours(u64 addr, u64 len);
 /* Let the segment register point to the running thread's block. */
 void rt_switch_segment(struct rt_block *b);
 /* A stepped instruction sees the program's own segment register, and may change it. */
+/* (7) of abi.h: @uc stands in translated code, at a place with map byte @tmp, and becomes the program's,
+ * with b->cursor what the register says; and the way back. */
+void rt_give_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp);
+void rt_steal_r11(struct rt_block *b, struct k_ucontext *uc);
 void rt_lend_segment(struct rt_block *b, struct k_ucontext *uc);
 void rt_take_segment(struct rt_block *b, struct k_ucontext *uc);
 /* System calls that only this width has: 1, 0 as rt_do_syscall(); -1: not one of them. */

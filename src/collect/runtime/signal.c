@@ -245,8 +245,11 @@ static void go_on_at(struct rt_block *b, struct k_ucontext *uc, u64 pc)
 {
 	b->ctx.pc = pc;
 	b->mail.r[0] = 0;
-	if (!rt_ask(b, RQ_LOOKUP, pc, 0, 0, 0))
+	if (!rt_ask(b, RQ_LOOKUP, pc, 0, 0, 0)) {
 		leave_native(b, uc);
+		b->stolen = RT_R11_OWN;
+	}
+	rt_steal_r11(b, uc);
 	b->s_rcx = UC_GPR(uc, RCX);
 	b->s_rdx = UC_GPR(uc, RDX);
 	UC_PC(uc) = (word)(b->mail.r[0] ? b->mail.r[0] : pc);
@@ -381,6 +384,7 @@ static void set_tf(struct k_ucontext *uc, int on)
 
 static void undo_slots(struct rt_block *b, struct k_ucontext *uc, u32 flags, u32 tmp)
 {
+	rt_give_r11(b, uc, tmp);
 	if (flags & 2)
 		UC_GPR(uc, RCX) = (word)b->s_rcx;
 	if (flags & 4)
@@ -413,6 +417,8 @@ void rt_step_in_place(struct rt_block *b, u64 pc)
 	rt_sys(NR_mprotect, page, 8192, PROT_READ | PROT_EXEC);
 	b->step_page = page;
 	b->stepping = RT_STEP_LEAVING;
+	if (b->stolen)
+		b->stolen = RT_R11_LENT;
 	b->fix_mask = 0;
 	{
 		u64 all = ~SYNC_SIGS;
@@ -435,6 +441,8 @@ static void step_done(struct rt_block *b, struct k_ucontext *uc)
 				rt_sys(NR_mprotect, page, 4096, PROT_READ);
 	}
 	b->stepping = RT_STEP_NONE;
+	if (b->stolen)
+		b->stolen = RT_R11_STOLEN;
 	set_tf(uc, 0);
 	uc->sigmask = b->real_mask;
 }
@@ -538,11 +546,15 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, b->step_sig, b->step_info);
 	}
 	b->mail.a[4] = UC_ERR(uc);
+	for (u32 i = 0; i < RT_NGPR; i++)	/* one of them is the cursor, the controller knows which */
+		b->ctx.gpr[i] = UC_GPR(uc, i);
 	if (!rt_ask(b, RQ_SIGNAL, pc, sig, info->addr, (u64)fault)) {
 		/* no controller: nobody knows what this place means, unless it is an original one; the
 		 * signal comes again, to the program itself */
 		leave_native(b, uc);
 		if (fault && info->addr == pc && rt_is_exec(pc, 1)) {
+			rt_give_r11(b, uc, 0);
+			b->stolen = RT_R11_OWN;
 			UC_GPR(uc, RCX) = (word)b->s_rcx;
 			UC_GPR(uc, RDX) = (word)b->s_rdx;
 		} else if (!fault) {
@@ -559,6 +571,7 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 			rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, sig, info);
 		return;
 	case RT_NOWHERE:
+		rt_give_r11(b, uc, 0);
 		UC_GPR(uc, RCX) = (word)b->s_rcx;
 		UC_GPR(uc, RDX) = (word)b->s_rdx;
 		give(b, sig, info, uc, pc, eflags, fault, 0);
@@ -567,6 +580,7 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		return;
 	case RT_WRITE_SELF:
 		undo_slots(b, uc, (u32)b->mail.r[2], (u32)b->mail.r[3]);
+		rt_steal_r11(b, uc);
 		UC_PC(uc) = (word)b->mail.r[4];
 		return;
 	}
@@ -625,6 +639,7 @@ void rt_sigreturn_call(struct rt_block *b)
 		b->s_rcx = UC_GPR(uc, RCX);
 		b->s_rdx = UC_GPR(uc, RDX);
 	}
+	rt_steal_r11(b, uc);
 	b->fix_mask = 0;
 	rt_frame_leave(b, &f);
 }

@@ -80,6 +80,7 @@ int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc)
 	if ((p[0] & 0xf0) != 0x40 || (p[1] != 0xc7 && p[1] != 0x89))
 		return 0;
 	base = (u32)((p[2] & 7) | (p[0] & 1) << 3);
+	b->cursor = UC_GPR(uc, base);
 	/* stores that straddle the guard have done nothing; what lies before it is the open record */
 	UC_GPR(uc, base) += next_chunk(b, chunk + RT_CHUNK);
 	return 1;
@@ -161,5 +162,8 @@ void rt_trace_start(struct rt_block *b)
 		return;
 	for (u32 i = 0; i < RT_CHUNKS; i++)
 		rt_sys(NR_mprotect, chunk_at(b, i) + RT_CHUNK, RT_CHUNK_STRIDE - RT_CHUNK, 0);
+#ifndef RT_IDT
+	b->stolen = RT_NGPR > 8 ? RT_R11_STOLEN : RT_R11_OWN;
+#endif
 	rt_trace_state(b, b->ctx.gpr[RSP]);
 }

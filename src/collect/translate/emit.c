@@ -38,6 +38,11 @@ struct emit {
 	uint32_t index;			/* of b */
 	uint8_t counted;		/* XL_COUNTED, XL_RECORDED or 0 */
 	uint8_t spilled;		/* the cursor's register while its value is in RT_S_TMP; else 0xff */
+	bool stolen;			/* xl_stolen() */
+	bool own;			/* r11 is the program's, own_now.reg the cursor */
+	bool own_restore;		/* own_now.reg is live behind the range */
+	struct own own_now;		/* or the next one */
+	uint32_t live[MAX_BLOCK_INSNS + 1];	/* of a block with such ranges */
 	uint32_t ncheck;		/* blocks with cold check code */
 };
 
@@ -162,6 +167,8 @@ static void map_tmp(struct emit *e, uint32_t insn, unsigned flags, unsigned tmp)
 		m.flags |= XL_TMP_SAVED;
 		m.tmp = e->spilled;
 	}
+	if (e->own)
+		m.tmp |= XL_OWN;
 	if (u->nmap > u->block[e->index].map) {
 		if (last->code == m.code) {
 			*last = m;
@@ -313,6 +320,8 @@ static void emit_call(struct emit *e)
 /* The address on top of the stack becomes @pc. @spare: a register that is free, or -1. */
 static void emit_return_address(struct emit *e, uint64_t pc, int spare)
 {
+	const unsigned reg = e->stolen ? R10 : R11;
+
 	if (e->i386) {
 		put(e, "\xc7\x04\x24", 3);		/* mov dword [esp], pc */
 		put_pc32(e, pc, 0);
@@ -326,10 +335,13 @@ static void emit_return_address(struct emit *e, uint64_t pc, int spare)
 		put8(e, 0x04 | spare << 3);
 		put8(e, 0x24);
 	} else {
-		slot_store(e, R11, RT_S_TMP);
-		lea_pc(e, R11, pc);
-		put(e, "\x4c\x89\x1c\x24", 4);
-		slot_load(e, R11, RT_S_TMP);
+		slot_store(e, reg, RT_S_TMP);
+		lea_pc(e, reg, pc);
+		put_rex_w(e, reg, RSP);
+		put8(e, 0x89);				/* mov [rsp], reg */
+		put8(e, 0x04 | (reg & 7) << 3);
+		put8(e, 0x24);
+		slot_load(e, reg, RT_S_TMP);
 	}
 }
 
@@ -435,6 +447,51 @@ static void emit_ret(struct emit *e, const struct insn *i)
 	}
 }
 
+/* The same of an operand that contains r11, by way of rdx or rcx, whichever it does not contain. */
+static bool emit_load_stolen(struct emit *e, const struct insn *i)
+{
+	const uint8_t *p = i->p;
+	uint8_t modrm = p[i->x.modrm], sib = p[i->x.modrm + 1], rex = p[i->x.op - 1];
+	unsigned rest = i->x.modrm + 1, reg = RDX;
+	bool b = rex & 1 && (modrm & 7) == (STOLEN & 7), has_sib = (modrm & 7) == 4;
+
+	if (modrm >= 0xc0) {
+		slot_load(e, RCX, RT_S_R11);
+		return true;
+	}
+	if (has_sib) {
+		bool x = rex & 2 && (sib >> 3 & 7) == (STOLEN & 7);
+
+		b = rex & 1 && (sib & 7) == (STOLEN & 7);
+		if ((!b && !(rex & 1) && (sib & 7) == RDX) || (!x && !(rex & 2) && (sib >> 3 & 7) == RDX))
+			reg = RCX;
+		if (b)
+			sib = (uint8_t)((sib & ~7u) | reg);
+		if (x) {
+			sib = (uint8_t)((sib & ~0x38u) | reg << 3);
+			rex &= ~2u;
+		}
+		rest++;
+	} else {
+		modrm = (uint8_t)((modrm & ~7u) | reg);
+	}
+	if (b)
+		rex &= ~1u;
+	slot_load(e, reg, RT_S_R11);
+	if (i->x.prop & X86_TLS)
+		put8(e, 0x64);
+	if (i->x.prop & X86_ADDR)
+		put8(e, PREFIX_ADDR);
+	put8(e, 0x48 | (rex & 3));
+	put8(e, 0x8b);
+	put8(e, (modrm & 0xc7) | RCX << 3);
+	if (has_sib)
+		put8(e, sib);
+	memcpy(e->c, p + rest, i->x.len - rest);
+	e->c += i->x.len - rest;
+	return true;
+}
+
 /* mov rcx, the operand of an indirect jump or call. */
 static void emit_load_target(struct emit *e, const struct insn *i)
 {
@@ -444,6 +501,8 @@ static void emit_load_target(struct emit *e, const struct insn *i)
 
 	if (!e->i386 && i->x.op && (p[i->x.op - 1] & 0xf0) == 0x40)
 		rex |= p[i->x.op - 1] & 3;
+	if (e->stolen && i->x.read >> STOLEN & 1 && emit_load_stolen(e, i))
+		return;
 	if (modrm >= 0xc0 && (modrm & 7) == RCX && !(rex & 1))
 		return;
 	if (i->x.prop & X86_TLS)
@@ -487,7 +546,7 @@ static unsigned at_end(const struct emit *e, const struct insn *i)
 	return behind_call(e->s, i) == e->b->end ? XL_AT_START : 0;
 }
 
-/* Behind `syscall` rcx and r11 are lost, so both are free here. The runtime goes on at `cont`
+/* Behind `syscall` rcx is lost, so it is free here. The runtime goes on at `cont`
  * with everything set as the kernel would have. */
 static void emit_syscall(struct emit *e, const struct insn *i)
 {
@@ -503,11 +562,11 @@ static void emit_syscall(struct emit *e, const struct insn *i)
 		map(e, n + 1, at_end(e, i));
 		return;
 	}
-	lea_pc(e, RCX, e->b->end);
+	put(e, "\x48\x8d\x0d", 3);			/* lea rcx, [rip + cont] */
+	put32(e, SLOT_OP_BYTES(false) + 7 + 8);
 	map(e, n, 0);
-	put(e, "\x4c\x8d\x1d", 3);			/* lea r11, [rip + cont] */
-	put32(e, SLOT_OP_BYTES(false) + 8);
-	slot_store(e, R11, RT_CONT);
+	slot_store(e, RCX, RT_CONT);
+	lea_pc(e, RCX, e->b->end);
 	slot_jump(e, RT_DO_SYSCALL);
 	map(e, n + 1, XL_AT_START);			/* cont */
 }
@@ -586,7 +645,9 @@ static void cursor_op(struct emit *e, uint8_t op, unsigned reg, unsigned base, i
 {
 	put8(e, 0x40 | wide << 3 | (reg >> 3) << 2 | base >> 3);
 	put8(e, op);
-	if (fits8(disp)) {
+	if (!disp && (base & 7) != RBP) {
+		put8(e, (reg & 7) << 3 | (base & 7));
+	} else if (fits8(disp)) {
 		put8(e, 0x40 | (reg & 7) << 3 | (base & 7));
 		put8(e, (uint8_t)disp);
 	} else {
@@ -614,6 +675,13 @@ static void give_back(struct emit *e, uint32_t insn, unsigned reg)
 	map(e, insn, XL_AT_START);
 }
 
+static void emit_number(struct emit *e, uint32_t block, unsigned reg)
+{
+	cursor_op(e, 0xc7, 0, reg, 0, false);
+	add_reloc(e, here(e), XL_REL_BLOCK, block);
+	put32(e, block);
+}
+
 /* A register that instruction @at does not need recorded now. */
 static unsigned any_register(const struct scratch *s, const struct record *r, uint32_t at)
 {
@@ -630,9 +698,7 @@ static unsigned any_register(const struct scratch *s, const struct record *r, ui
 
 static void put_number(struct emit *e, uint32_t at, unsigned reg)
 {
-	cursor_op(e, 0xc7, 0, reg, 0, false);
-	add_reloc(e, here(e), XL_REL_BLOCK, e->index);
-	put32(e, e->index);
+	emit_number(e, e->index, reg);
 	e->counted |= XL_COUNTED;
 	map(e, at, XL_AT_START);
 }
@@ -646,12 +712,16 @@ static void emit_edge(struct emit *e, const struct edge *edge)
 	unsigned reg = dead ? (unsigned)__builtin_ctz(dead) : RAX;
 
 	memcpy(e->base + edge->at, &rel, 4);
+	if (e->stolen) {
+		emit_number(e, edge->block, STOLEN);
+		cursor_op(e, 0x8d, STOLEN, STOLEN, (int32_t)b->rec.size, true);
+		put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
+		return;
+	}
 	if (!dead)
 		slot_store(e, reg, RT_S_TMP);
 	slot_load(e, reg, RT_CURSOR);
-	cursor_op(e, 0xc7, 0, reg, 0, false);
-	add_reloc(e, here(e), XL_REL_BLOCK, edge->block);
-	put32(e, edge->block);
+	emit_number(e, edge->block, reg);
 	cursor_op(e, 0x8d, reg, reg, (int32_t)b->rec.size, true);
 	slot_store(e, reg, RT_CURSOR);
 	if (!dead)
@@ -664,8 +734,8 @@ static void emit_record(struct emit *e, uint32_t at)
 {
 	const struct scratch *s = e->s;
 	const struct record *r = &e->b->rec;
-	const bool turns = r->reg == RECORD_BY_TURNS;
-	unsigned reg = r->reg;
+	const bool turns = !e->stolen && r->reg == RECORD_BY_TURNS;
+	unsigned reg = e->own ? e->own_now.reg : e->stolen ? STOLEN : r->reg;
 	const bool ends = r->next == XL_NONE;
 	bool any = at == r->first || at == r->last;
 
@@ -678,7 +748,7 @@ static void emit_record(struct emit *e, uint32_t at)
 	map(e, at, XL_AT_START);		/* the instruction before it is done */
 	if (turns)
 		reg = any_register(s, r, at);
-	if (turns || at == r->first)
+	if (turns || (at == r->first && !e->stolen))
 		borrow(e, at, reg, turns || r->spill);
 	if (at == r->first && !e->in->chains)
 		put_number(e, at, reg);
@@ -692,12 +762,69 @@ static void emit_record(struct emit *e, uint32_t at)
 		if (e->in->chains)
 			put_number(e, at, reg);
 		cursor_op(e, 0x8d, reg, reg, (int32_t)r->size, true);
-		slot_store(e, reg, RT_CURSOR);
+		if (!e->stolen)
+			slot_store(e, reg, RT_CURSOR);
 		e->counted |= XL_RECORDED;
 		map(e, at, XL_AT_START);
 	}
 	if (turns || (at == r->last && r->restore))
 		give_back(e, at, reg);
+}
+
+/* mov to, from */
+static void move(struct emit *e, unsigned to, unsigned from)
+{
+	put_rex_w(e, from, to);
+	put8(e, 0x89);
+	put8(e, 0xc0 | (from & 7) << 3 | (to & 7));
+}
+
+/* r11 is the cursor again before place @at of the block. */
+static void close_own(struct emit *e, uint32_t at)
+{
+	const unsigned reg = e->own_now.reg;
+	bool written = false;
+
+	if (!e->own)
+		return;
+	map(e, at, XL_AT_START);
+	for (uint32_t k = e->own_now.from; k < e->own_now.to && k < e->b->n; k++)
+		written |= e->s->insn[e->b->first + k].x.write >> STOLEN & 1;
+	if (written && e->live[at] >> STOLEN & 1)
+		slot_store(e, STOLEN, RT_S_R11);
+	move(e, STOLEN, reg);
+	e->own = false;
+	map(e, at, XL_AT_START);
+	if (e->own_restore)
+		slot_load(e, reg, RT_S_TMP);
+	e->spilled = NO_SPILL;
+	map(e, at, XL_AT_START);
+	e->own_now = own_range(e->s, e->b, e->own_now.to);
+}
+
+static void open_own(struct emit *e, uint32_t at)
+{
+	const unsigned reg = e->own_now.reg;
+
+	map(e, at, XL_AT_START);
+	slot_store(e, reg, RT_S_TMP);
+	e->spilled = reg;
+	e->own_restore = e->live[at] >> reg & 1;
+	map(e, at, XL_AT_START);
+	move(e, reg, STOLEN);
+	if (e->live[at] >> STOLEN & 1)
+		slot_load(e, STOLEN, RT_S_R11);
+	e->own = true;
+	map(e, at, XL_AT_START);
+}
+
+/* Before place @at: whose r11 is. */
+static void turn_own(struct emit *e, uint32_t at)
+{
+	if (e->own && at == e->own_now.to)
+		close_own(e, at);
+	if (at == e->own_now.from)
+		open_own(e, at);
 }
 
 /* ---- byte checks ---------------------------------------------------------------------------- */
@@ -779,6 +906,8 @@ static void emit_check_cold(struct emit *e, const struct block *b, uint32_t chai
 #define EDGE_BYTES	(RECORD_BOUND + JUMP_BOUND)
 #define TRAP_BOUND	42
 #define RECORD_BOUND	(9 + 9 + 8 + 7 + 9 + 9)	/* spill, load, number, advance (2), restore */
+#define STOLEN_RECORD	(7 + 7)			/* number, advance */
+#define OWN_BOUND	(2 * (9 + 3 + 9))
 #define LOOKUP_BOUND	20
 #define PAIR_BOUND	18
 #define PUSH_BOUND	27
@@ -791,7 +920,9 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b)
 	const struct insn *last = b->n ? &s->insn[b->first + b->n - 1] : NULL;
 	uint32_t n = b->end - b->pc;
 
-	if (in->kind != XL_PROFILE)
+	if (xl_stolen(in))
+		n += STOLEN_RECORD + 7 * b->rec.nstore + OWN_BOUND * b->rec.nown;
+	else if (in->kind != XL_PROFILE)
 		n += RECORD_BOUND + b->rec.nstore * (7 + (b->rec.reg == RECORD_BY_TURNS ? 27 : 0));
 	else
 		n += b->derived ? PATCH_BYTES : b->count_how == COUNT_INC ? 9 : b->count_how == COUNT_DEAD_GPR ? 23 : 40;
@@ -847,7 +978,7 @@ static void reserve(struct scratch *s, struct xl_unit *u)
 		nmap += b->n + 16;
 		nreloc += b->n + 8;
 		if (s->in->kind != XL_PROFILE) {
-			nmap += 6 + 6ull * b->rec.nstore;
+			nmap += 6 + 6ull * b->rec.nstore + 6ull * b->rec.nown;
 			if (b->rec.next != XL_NONE)
 				code += EDGE_BYTES;
 		}
@@ -1008,6 +1139,11 @@ static void emit_block(struct emit *e, uint32_t *chain)
 	};
 	e->counted = b->derived ? XL_COUNTED : 0;
 	e->spilled = NO_SPILL;
+	e->own_now.from = UINT32_MAX;
+	if (e->stolen && b->rec.nown) {
+		live_course(e->s, b, e->live);
+		e->own_now = own_range(e->s, b, 0);
+	}
 	if (b->entry_inline)
 		emit_entry(e, o->live);
 	o->code = here(e);
@@ -1020,12 +1156,15 @@ static void emit_block(struct emit *e, uint32_t *chain)
 	if (b->derived && b->kind == X86_CALL)
 		pad_call(e, i + b->n - 1);
 	for (uint32_t k = 0; k < b->n; k++, i++) {
+		turn_own(e, k);
 		if (trace)
 			emit_record(e, k);
 		else if (k == b->count_at && !b->derived)
 			emit_count(e, k);
-		if (k == end)
+		if (k == end) {
+			close_own(e, k);
 			e->spilled = NO_SPILL;		/* it is dead from here on, even to faults */
+		}
 		map(e, k, XL_AT_START | (trace ? XL_STORED : 0));
 		if (k + 1 < b->n)
 			emit_plain(e, i);
@@ -1037,7 +1176,9 @@ static void emit_block(struct emit *e, uint32_t *chain)
 			e->spilled = NO_SPILL;		/* overwritten: what was spilled is history */
 	}
 	if (trace && end == b->n) {
+		turn_own(e, b->n);
 		emit_record(e, b->n);
+		close_own(e, b->n);
 		e->spilled = NO_SPILL;
 		map(e, b->n, XL_AT_START);
 	} else if (!trace && b->count_at == b->n && !b->derived) {
@@ -1095,7 +1236,8 @@ static void emit_tail(struct emit *e, const struct tail *t)
 
 static void emit_all(struct scratch *s)
 {
-	struct emit e = { .s = s, .in = s->in, .u = s->out, .i386 = s->in->i386, .spilled = NO_SPILL };
+	struct emit e = { .s = s, .in = s->in, .u = s->out, .i386 = s->in->i386, .spilled = NO_SPILL,
+			  .stolen = xl_stolen(s->in) };
 	struct xl_unit *u = s->out;
 	uint32_t *chain = NULL;
 

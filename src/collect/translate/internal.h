@@ -67,6 +67,7 @@ struct block {
 		bool none;			/* nothing is written within the block */
 		uint8_t reg;			/* holds the cursor in between; RECORD_BY_TURNS */
 		bool spill, restore;
+		uint32_t nown;			/* ranges in which r11 is the program's, see xl_stolen() */
 	} rec;
 	bool derived;			/* has no counter */
 	uint32_t in, out;		/* classes, by the block that names them; XL_NONE: outside */
@@ -165,6 +166,16 @@ static inline uint32_t last_place(const struct block *b)
 {
 	return b->kind == X86_UNKNOWN || b->kind == X86_PLAIN ? b->n : b->n - 1;
 }
+
+#define STOLEN 11			/* the register that xl_stolen() is about */
+
+/* Places and instructions [from, to) of a block: there r11 is the program's and @reg the cursor. */
+struct own {
+	uint32_t from, to;
+	uint8_t reg;
+};
+/* The first such range from place @from on, whose end is beyond all places if there is none. */
+struct own own_range(const struct scratch *s, const struct block *b, uint32_t from);
 
 bool discover(struct scratch *s);
 void find_liveness(struct scratch *s);

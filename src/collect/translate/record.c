@@ -2,7 +2,9 @@
 /* record.c - which values the blocks of a unit record (isa/x86/plan.h), and which register holds the
  * trace buffer's cursor meanwhile
  *
- * From its first store to its last a block keeps the cursor in one register that no instruction in
+ * In a live x86-64 trace the cursor is in r11 (xl_stolen()); the program's r11 comes back for as long as
+ * instructions use it, and another register is the cursor meanwhile.
+ * Elsewhere: from its first store to its last a block keeps the cursor in one register that no instruction in
  * between touches. The program's value of it is spilled, unless it is dead, and comes back behind the
  * last store, unless the block overwrites it before it reads it. Where no register is left alone that
  * long, one is borrowed anew at each place. */
@@ -155,6 +157,55 @@ static void choose_register(const struct scratch *s, struct block *b, const uint
 	}
 }
 
+/* What place @i and the instruction behind it use: instructions that leave the block see to r11 themselves. */
+static uint32_t used_at(const struct scratch *s, const struct block *b, uint32_t i)
+{
+	uint32_t used = 0;
+
+	if (i < last_place(b)) {
+		const struct x86_insn *x = &s->insn[b->first + i].x;
+
+		used = x->read | x->write;
+	}
+	for (uint32_t k = 0; k < b->rec.nstore; k++)
+		if (place_of(&s->store[b->rec.store + k]) == i)
+			used |= 1u << s->store[b->rec.store + k].reg;
+	return used & LV_GPRS;
+}
+
+struct own own_range(const struct scratch *s, const struct block *b, uint32_t from)
+{
+	const uint32_t end = last_place(b);
+	struct own o = { .from = UINT32_MAX, .to = UINT32_MAX };
+	uint32_t free = USABLE & ~(1u << STOLEN), used;
+
+	for (uint32_t i = from; i <= end; i++) {
+		used = used_at(s, b, i);
+		if (o.from == UINT32_MAX && !(used >> STOLEN & 1))
+			continue;
+		if (o.from == UINT32_MAX)
+			o.from = i;
+		free &= ~used;
+		if (!free)
+			break;
+		if (used >> STOLEN & 1) {
+			o.to = i + 1;
+			o.reg = (uint8_t)__builtin_ctz(free);
+		}
+	}
+	return o;
+}
+
+static uint32_t count_ranges(const struct scratch *s, const struct block *b)
+{
+	struct own o = { 0 };
+	uint32_t n = 0;
+
+	while ((o = own_range(s, b, o.to)).from != UINT32_MAX)
+		n++;
+	return n;
+}
+
 /* @total: values of the chain up to the end of @b. */
 static void plan_block(struct scratch *s, struct block *b, const uint32_t *live, uint32_t total)
 {
@@ -174,7 +225,9 @@ static void plan_block(struct scratch *s, struct block *b, const uint32_t *live,
 				break;
 			}
 	}
-	if (!r->none)
+	if (xl_stolen(s->in))
+		r->nown = count_ranges(s, b);
+	else if (!r->none)
 		choose_register(s, b, live);
 }
 

@@ -137,8 +137,17 @@ struct xl_map {
 	uint32_t code;			/* offset in the unit */
 	uint8_t insn;			/* instruction index in its block */
 	uint8_t flags;			/* enum xl_map_flag; without XL_AT_START: step on */
-	uint8_t tmp;			/* GPR number */
+	uint8_t tmp;			/* GPR number; with XL_OWN see there */
 };
+
+/* In a live x86-64 trace r11 is the cursor of the trace buffer, and the program's r11 is in RT_S_R11
+ * (abi.h (7)); at a place with XL_OWN in xl_map.tmp r11 is the program's, and `tmp` the cursor. */
+#define XL_OWN		0x80
+
+static inline bool xl_stolen(const struct xl_input *in)
+{
+	return in->chains && !in->i386;
+}
 
 enum xl_reloc_kind {
 	XL_REL_PC32,		/* disp32 to an original address: subtract the change of distance;
