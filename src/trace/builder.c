@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* builder.c - batches put together event by event, for sources */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,6 +87,15 @@ const struct pm_batch *pm_builder_batch(struct pm_builder *b)
 	b->b.bus = b->bus;
 	b->b.rare = b->rare;
 	b->b.arena = b->arena;
+	return &b->b;
+}
+
+const struct pm_batch *pm_builder_batch_on(struct pm_builder *b, const uint8_t *p, size_t n)
+{
+	assert(!b->b.narena);
+	pm_builder_batch(b);
+	b->b.arena = p;
+	b->b.narena = n;
 	return &b->b;
 }
 

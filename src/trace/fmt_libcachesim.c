@@ -18,13 +18,20 @@
  *
  * A request is a read of `object`; its size, which may be larger than an access, is in the private
  * value. From other formats: the object is the 64-byte block (`block=N`), the time the trace's
- * seconds or else the request's number, and the next access is found in a backward pass over a
- * temporary file, with memory in proportion to the number of different objects. */
+ * seconds or else the request's number, and the next access is found while requests are written:
+ *
+ *   table    object -> its last request, for the objects seen last
+ *   ring     the last requests, before they go to a temporary file
+ *
+ * A request whose predecessor is still in the ring completes it there. Where the predecessor has left
+ * the ring, that it is to be completed goes to a sorter, by its number. An object that has to leave the
+ * table, and one that comes to it after any had to leave, go to another, by object: in its order
+ * each object that left stands before its coming back. So memory is constant, whatever the trace. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/sorter.h"
 #include "trace/text.h"
 
 #define LCS_MAGIC	0x123456789abcdef0ull
@@ -184,48 +191,45 @@ static enum pm_status ocs_next(void *self, const struct pm_batch **batch, struct
 {
 	struct ocs_reader *r = self;
 	struct pm_builder *b = &r->b;
-	bool first = !r->started;
+	const unsigned record = r->record;
+	const uint8_t *p, *start;
 
 	pm_builder_reset(b, &r->stream, NULL);
-	pm_ev_room(b, PM_BATCH_EVENTS + 4);
-	if (first) {
+	if (!r->started) {
 		r->started = true;
+		r->now = UINT64_MAX;
 		if (r->lcs)
 			pm_opaque_header(b, "lcs", r->header, LCS_HEADER);
 		else
 			pm_opaque_header(b, "oraclegeneral", r->max ? "max" : "", r->max ? 3 : 0);
+		*batch = pm_builder_batch(b);
+		return PM_OK;
 	}
-	while (b->b.n < PM_BATCH_EVENTS) {
-		uint64_t time, size;
+	pm_ev_room(b, PM_BATCH_EVENTS + 4);
+	if (pm_window_left(&r->w) < record) {
+		enum pm_status st = pm_window_fill(&r->w, PM_WINDOW, err);
 
-		if (pm_window_left(&r->w) < r->record) {
-			enum pm_status st = pm_window_fill(&r->w, PM_WINDOW, err);
+		if (st != PM_OK)
+			return st;
+		if (pm_window_left(&r->w) < record)
+			return pm_fail(err, pm_window_at(&r->w), "expected %u bytes of record, found %zu", record,
+				       pm_window_left(&r->w));
+	}
+	/* HOT: once per record */
+	for (p = start = r->w.p; b->b.n < PM_BATCH_EVENTS && (size_t)(r->w.end - p) >= record; p += record) {
+		uint64_t time = get_field(p, r->time), size = get_field(p, r->size);
 
-			if (st == PM_ERR)
-				return st;
-			if (st == PM_END)
-				break;
-			if (pm_window_left(&r->w) < r->record)
-				return pm_fail(err, pm_window_at(&r->w), "expected %u bytes of record, "
-					       "found %zu", r->record, pm_window_left(&r->w));
-		}
-		time = get_field(r->w.p, r->time);
-		size = get_field(r->w.p, r->size);
-		if (first || time != r->now) {
-			first = false;
+		if (time != r->now) {
 			r->now = time;
 			pm_ev_put(b, PM_EV_TIME, 0, 0, 0, time * 1000000000);
 		}
 		pm_ev_put(b, PM_EV_READ, 0, size > UINT16_MAX ? UINT16_MAX : (unsigned)size,
-			  get_field(r->w.p, r->object), size);
+			  get_field(p, r->object), size);
 		/* fields that requests have not, and next accesses beyond a cut: as they were */
-		pm_ev_put(b, PM_EV_OPAQUE, 2, pm_opaque_size(r->record), pm_builder_bytes(b, r->w.p, r->record),
-			  r->record);
-		r->w.p += r->record;
+		pm_ev_put(b, PM_EV_OPAQUE, 2, (unsigned)record, (uint64_t)(p - start), record);
 	}
-	if (!b->b.n)
-		return PM_END;
-	*batch = pm_builder_batch(b);
+	r->w.p = p;
+	*batch = pm_builder_batch_on(b, start, (size_t)(p - start));
 	return PM_OK;
 }
 
@@ -240,17 +244,49 @@ static void *lcs_open(struct pm_input *in, const struct pm_read_opts *o, uint32_
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
+#define RING		(1u << 18)	/* requests that wait for their next; 6 MiB */
+#define CHUNK		(1u << 15)	/* of them that go to the temporary file at once */
+#define SETS		(1u << 16)	/* of WAYS objects; 12 MiB */
+#define WAYS		8
+#define AHEAD		12		/* events, of which the sets are fetched meanwhile */
+
+struct ocs_set {
+	_Alignas(64) uint64_t object[WAYS];
+	uint64_t at[WAYS];		/* the number of its last request + 1; 0: none */
+	uint32_t size[WAYS];		/* ... and that request's size */
+};
+
 struct ocs_writer {
 	struct pm_plain w;
-	FILE *tmp;			/* records, without the next access */
 	bool lcs, timed, copy;		/* copy: from the same format, records go out as they came */
 	unsigned shift;
-	uint64_t n, now, bytes, object_bytes;
-	int64_t never;
-	struct pm_map last;		/* object -> its request after the one being looked at */
-	uint8_t rec[REC * 256];
-	unsigned nrec;
+	uint64_t n, now, never;
+	uint64_t bytes, objects, object_bytes;	/* of requests that are nobody's next */
+	uint8_t *ring;			/* requests [gone, n), number i at i % RING */
+	uint64_t gone;			/* requests in the temporary file */
+	int temp;			/* -1: not needed yet */
+	void *room;			/* where the sets are, */
+	struct ocs_set *set;		/* ... aligned */
+	bool left;			/* an object had to leave the table */
+	struct pm_sorter *later;	/* key: a request in the temporary file, a: its next */
+	struct pm_sorter *back;		/* key: object; a: its request + 1 before it left, b: its size; or a 0: it
+					 * comes with request b */
 };
+
+static void ocs_free(void *self)
+{
+	struct ocs_writer *w = self;
+
+	if (!w)
+		return;
+	if (w->temp >= 0)
+		close(w->temp);
+	pm_sorter_free(w->later);
+	pm_sorter_free(w->back);
+	free(w->ring);
+	free(w->room);
+	free(w);
+}
 
 static void *ocs_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err, bool lcs)
 {
@@ -269,43 +305,118 @@ static void *ocs_create(struct pm_output *out, const struct pm_write_opts *o, st
 	w = pm_alloc(sizeof *w);
 	w->w.out = out;
 	w->lcs = lcs;
-	w->never = -1;
+	w->never = UINT64_MAX;
 	w->timed = o->facts & PM_HAS_TIME && !(o->facts & PM_HAS_CYCLES);
 	w->shift = (unsigned)__builtin_ctzll(block);
-	w->tmp = tmpfile();
-	if (!w->tmp) {
-		pm_fail_errno(err, "cannot make a temporary file");
-		free(w);
-		return NULL;
-	}
+	w->temp = -1;
+	w->ring = pm_alloc(RING * REC);
+	w->room = pm_alloc((SETS + 1) * sizeof *w->set);
+	w->set = (struct ocs_set *)(((uintptr_t)w->room + 63) & ~(uintptr_t)63);
+	w->later = pm_sorter_new();
+	w->back = pm_sorter_new();
 	return w;
 }
 
-static enum pm_status spill(struct ocs_writer *w, struct pm_err *err)
+static inline uint8_t *ring_at(struct ocs_writer *w, uint64_t i)
 {
-	if (fwrite(w->rec, REC, w->nrec, w->tmp) != w->nrec)
-		return pm_fail_errno(err, "cannot write the temporary file");
-	w->nrec = 0;
+	return w->ring + (size_t)(i % RING) * REC;
+}
+
+/* Request @i, whose size is @size, has @next as the next to its object. */
+static inline enum pm_status complete(struct ocs_writer *w, uint64_t i, uint64_t next, uint64_t size,
+				      struct pm_err *err)
+{
+	w->objects--;
+	w->object_bytes -= size;
+	if (__builtin_expect(i >= w->gone, 1)) {
+		pm_put64(ring_at(w, i) + 16, next);
+		return PM_OK;
+	}
+	return pm_sorter_add(w->later, (struct pm_sort_rec){ i, next, 0 }, err);
+}
+
+static inline struct ocs_set *set_of(const struct ocs_writer *w, uint64_t object)
+{
+	return &w->set[(object ^ object >> 32) * 0x9e3779b97f4a7c15u >> 48 & (SETS - 1)];
+}
+
+/* @object comes to its set @s with request w->n. */
+static enum pm_status enter(struct ocs_writer *w, struct ocs_set *s, uint64_t object, uint64_t size,
+			    struct pm_err *err)
+{
+	unsigned oldest = 0;
+
+	for (unsigned k = 1; k < WAYS; k++)
+		if (s->at[k] < s->at[oldest])
+			oldest = k;
+	if (w->left && pm_sorter_add(w->back, (struct pm_sort_rec){ object, 0, w->n }, err) == PM_ERR)
+		return PM_ERR;
+	if (s->at[oldest]) {
+		w->left = true;
+		if (pm_sorter_add(w->back, (struct pm_sort_rec){ s->object[oldest], s->at[oldest],
+								 s->size[oldest] }, err) == PM_ERR)
+			return PM_ERR;
+	}
+	s->object[oldest] = object;
+	s->at[oldest] = w->n + 1;
+	s->size[oldest] = (uint32_t)size;
 	return PM_OK;
 }
 
-static enum pm_status add_request(struct ocs_writer *w, uint64_t object, uint64_t size, struct pm_err *err)
+static enum pm_status spool(struct ocs_writer *w, struct pm_err *err)
 {
-	uint8_t *p = w->rec + REC * w->nrec;
+	if (w->temp < 0)
+		w->temp = pm_temp_file(err);
+	if (w->temp < 0 ||
+	    pm_temp_write(w->temp, ring_at(w, w->gone), CHUNK * REC, w->gone * REC, err) == PM_ERR)
+		return PM_ERR;
+	w->gone += CHUNK;
+	return PM_OK;
+}
+
+/* HOT: once per request. */
+static inline enum pm_status add_request(struct ocs_writer *w, uint64_t object, uint64_t size,
+					 struct pm_err *err)
+{
 	uint64_t time = w->timed ? w->now : w->n;
+	struct ocs_set *s = set_of(w, object);
+	unsigned hit = 0;
+	enum pm_status st;
 
 	if (size > UINT32_MAX || time > UINT32_MAX)
 		return pm_fail_file(err, "request %llu has %s above 2^32 - 1", (unsigned long long)w->n,
 				    size > UINT32_MAX ? "a size" : "a time");
-	pm_put64(pm_put32(pm_put64(pm_put32(p, (uint32_t)time), object), (uint32_t)size), 0);
-	w->n++;
+	if (w->n - w->gone == RING && spool(w, err) == PM_ERR)
+		return PM_ERR;
+	pm_put64(pm_put32(pm_put64(pm_put32(ring_at(w, w->n), (uint32_t)time), object), (uint32_t)size),
+		 w->never);
 	w->bytes += size;
-	return ++w->nrec == 256 ? spill(w, err) : PM_OK;
+	w->objects++;
+	w->object_bytes += size;
+	for (unsigned k = 0; k < WAYS; k++)
+		hit |= (unsigned)(s->object[k] == object) << k;
+	/* an empty slot looks like object 0's */
+	if (!object)
+		for (unsigned k = 0; k < WAYS; k++)
+			hit &= ~((unsigned)!s->at[k] << k);
+	if (hit) {
+		unsigned k = (unsigned)__builtin_ctz(hit);
+
+		st = complete(w, s->at[k] - 1, w->n, s->size[k], err);
+		s->at[k] = w->n + 1;
+		s->size[k] = (uint32_t)size;
+	} else {
+		st = enter(w, s, object, size, err);
+	}
+	w->n++;
+	return st;
 }
 
 static enum pm_status ocs_write(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	struct ocs_writer *w = self;
+	const uint8_t *from = NULL;	/* records to be copied that stand one behind another */
+	size_t some = 0;
 
 	for (size_t i = 0; i < b->n; i++) {
 		const struct pm_event *e = &b->ev[i];
@@ -315,6 +426,15 @@ static enum pm_status ocs_write(void *self, const struct pm_batch *b, struct pm_
 
 		if (e->kind == PM_EV_TIME) {
 			w->now = e->value / 1000000000;
+		} else if (e->kind == PM_EV_OPAQUE && e->flags == 2) {
+			if (!w->copy || e->addr > b->narena || b->narena - e->addr < e->value)
+				continue;
+			if (b->arena + e->addr != from + some) {
+				st = pm_output_write(w->w.out, from, some, err);
+				from = b->arena + e->addr;
+				some = 0;
+			}
+			some += e->value;
 		} else if (e->kind == PM_EV_OPAQUE) {
 			d = pm_opaque_is(b, e, "oraclegeneral", &n);
 			if (d) {
@@ -332,66 +452,48 @@ static enum pm_status ocs_write(void *self, const struct pm_batch *b, struct pm_
 					w->copy = true;
 					st = pm_output_write(w->w.out, d, n, err);
 				}
-			} else if (w->copy && e->flags == 2 && e->addr <= b->narena &&
-				   b->narena - e->addr >= e->value) {
-				st = pm_output_write(w->w.out, b->arena + e->addr, e->value, err);
 			}
 		} else if (pm_is_ref(e)) {
 			uint64_t size = w->shift ? 1ull << w->shift : w->w.native ? e->value : e->size;
 
-			if (!w->copy)
-				st = add_request(w, e->addr >> w->shift, size, err);
+			if (w->copy)
+				continue;
+			if (i + AHEAD < b->n) {
+				const struct ocs_set *next = set_of(w, e[AHEAD].addr >> w->shift);
+
+				__builtin_prefetch(next->object, 1);
+				__builtin_prefetch(next->at, 1);
+				__builtin_prefetch(next->size, 1);
+			}
+			st = add_request(w, e->addr >> w->shift, size, err);
 		} else {
 			w->w.dropped[e->kind]++;
 		}
 		if (st == PM_ERR)
 			return st;
 	}
-	return PM_OK;
+	return some ? pm_output_write(w->w.out, from, some, err) : PM_OK;
 }
 
-/* Of the temporary file at once: a multiple of the record's and of any page's size. */
-#define CHUNK		(1ull << 20)
-
-/* @work on records [first, first + n), which are at @v, of one chunk of the temporary file. */
-typedef enum pm_status chunk_work(struct ocs_writer *w, uint8_t *v, uint64_t first, uint64_t n, struct pm_err *err);
-
-static enum pm_status with_chunk(struct ocs_writer *w, uint64_t first, chunk_work *work, struct pm_err *err)
+/* Objects that left the table and came back. */
+static enum pm_status match(struct ocs_writer *w, struct pm_err *err)
 {
-	uint64_t n = w->n - first < CHUNK ? w->n - first : CHUNK;
-	uint8_t *v = mmap(NULL, n * REC, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(w->tmp), (off_t)(first * REC));
+	struct pm_sort_rec r, left = { 0, 0, 0 };
 	enum pm_status st;
 
-	if (v == MAP_FAILED)
-		return pm_fail_errno(err, "cannot map the temporary file");
-	st = work(w, v, first, n, err);
-	munmap(v, n * REC);
-	return st;
-}
-
-/* Backwards: the next access of a request is the last one seen of its object. */
-static enum pm_status resolve(struct ocs_writer *w, uint8_t *v, uint64_t first, uint64_t n, struct pm_err *err)
-{
-	for (uint64_t i = n; i--; ) {
-		uint8_t *p = v + REC * i;
-		bool fresh;
-		uint64_t *at = pm_map_put(&w->last, pm_get64(p + 4), &fresh);
-
-		pm_put64(p + 16, fresh ? (uint64_t)w->never : *at);
-		if (fresh)
-			w->object_bytes += pm_get32(p + 12);
-		*at = first + i;
+	while ((st = pm_sorter_next(w->back, &r, err)) == PM_OK) {
+		if (r.a) {
+			left = r;
+			continue;
+		}
+		if (left.a && left.key == r.key && complete(w, left.a - 1, r.b, left.b, err) == PM_ERR)
+			return PM_ERR;
+		left.a = 0;
 	}
-	return PM_OK;
+	return st == PM_ERR ? st : PM_OK;
 }
 
-static enum pm_status put_chunk(struct ocs_writer *w, uint8_t *v, uint64_t first, uint64_t n, struct pm_err *err)
-{
-	(void)first;
-	return pm_output_write(w->w.out, v, n * REC, err);
-}
-
-static enum pm_status put_lcs_header(struct ocs_writer *w, uint64_t objects, struct pm_err *err)
+static enum pm_status put_lcs_header(struct ocs_writer *w, struct pm_err *err)
 {
 	uint8_t h[LCS_HEADER] = { 0 };
 
@@ -399,7 +501,7 @@ static enum pm_status put_lcs_header(struct ocs_writer *w, uint64_t objects, str
 	memcpy(h + 8, "<IQIq", 5);
 	memcpy(h + 248, "\2\3\1\0\4\0\0\0", 9);
 	pm_put64(h + 488, w->n);
-	pm_put64(h + 496, objects);
+	pm_put64(h + 496, w->objects);
 	pm_put64(h + 504, w->bytes);
 	pm_put64(h + 512, w->object_bytes);
 	pm_put32(h + 1000, 4);
@@ -409,36 +511,39 @@ static enum pm_status put_lcs_header(struct ocs_writer *w, uint64_t objects, str
 	return pm_output_write(w->w.out, h, sizeof h, err);
 }
 
+/* What is in the temporary file, completed. */
+static enum pm_status put_gone(struct ocs_writer *w, struct pm_err *err)
+{
+	uint8_t *v = pm_realloc(NULL, CHUNK * REC);
+	struct pm_sort_rec r = { 0, 0, 0 };
+	enum pm_status st = PM_OK, more = pm_sorter_next(w->later, &r, err);
+
+	for (uint64_t at = 0; at < w->gone && st == PM_OK && more != PM_ERR; at += CHUNK) {
+		st = pm_temp_read(w->temp, v, CHUNK * REC, at * REC, err);
+		for (; more == PM_OK && r.key < at + CHUNK; more = pm_sorter_next(w->later, &r, err))
+			pm_put64(v + (r.key - at) * REC + 16, r.a);
+		if (st == PM_OK)
+			st = pm_output_write(w->w.out, v, CHUNK * REC, err);
+	}
+	free(v);
+	return more == PM_ERR ? more : st;
+}
+
 static enum pm_status ocs_finish(void *self, struct pm_err *err)
 {
 	struct ocs_writer *w = self;
-	enum pm_status st = PM_OK;
+	uint64_t n;
 
 	if (w->copy)
 		return PM_OK;
-	if (spill(w, err) == PM_ERR)
+	if (match(w, err) == PM_ERR || (w->lcs && put_lcs_header(w, err) == PM_ERR) || put_gone(w, err) == PM_ERR)
 		return PM_ERR;
-	if (fflush(w->tmp))
-		return pm_fail_errno(err, "cannot write the temporary file");
-	for (uint64_t k = (w->n + CHUNK - 1) / CHUNK; k-- && st == PM_OK; )
-		st = with_chunk(w, k * CHUNK, resolve, err);
-	if (w->lcs && st == PM_OK)
-		st = put_lcs_header(w, w->last.n, err);
-	for (uint64_t at = 0; at < w->n && st == PM_OK; at += CHUNK)
-		st = with_chunk(w, at, put_chunk, err);
-	return st;
-}
-
-static void ocs_free(void *self)
-{
-	struct ocs_writer *w = self;
-
-	if (!w)
-		return;
-	if (w->tmp)
-		fclose(w->tmp);
-	pm_map_release(&w->last);
-	free(w);
+	for (uint64_t i = w->gone; i < w->n; i += n) {
+		n = RING - i % RING < w->n - i ? RING - i % RING : w->n - i;
+		if (pm_output_write(w->w.out, ring_at(w, i), n * REC, err) == PM_ERR)
+			return PM_ERR;
+	}
+	return PM_OK;
 }
 
 static void *og_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *e)

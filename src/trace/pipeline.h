@@ -127,6 +127,9 @@ struct pm_bus *pm_builder_bus(struct pm_builder *b);		/* also adds its PM_EV_BUS
 struct pm_rare *pm_builder_rare(struct pm_builder *b, enum pm_kind kind, const char *name);
 uint64_t pm_builder_bytes(struct pm_builder *b, const void *p, size_t n);	/* arena offset */
 const struct pm_batch *pm_builder_batch(struct pm_builder *b);	/* pointers made current */
+/* The same, with the @n bytes at @p as its arena: a reader's window, that need not be copied. They stay
+ * until the next batch; nothing may have been put into the builder's own arena. */
+const struct pm_batch *pm_builder_batch_on(struct pm_builder *b, const uint8_t *p, size_t n);
 void pm_builder_release(struct pm_builder *b);
 
 #endif
