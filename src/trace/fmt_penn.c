@@ -55,8 +55,23 @@ static int penn_probe(const uint8_t *head, size_t n)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
+/* A line that was parsed before: a micro-op's line is the same each time it executes, but for its memory
+ * address. The text in front of the address, and behind it; without a reference, all of it in front. */
+#define KNOWN		(1u << 14)	/* lines, by their first 16 bytes; 5 MiB */
+#define KNOWN_TEXT	112		/* of lines longer than this nothing is remembered */
+#define KNOWN_AHEAD	256		/* bytes of input that may be looked at without asking */
+
+struct known {
+	uint8_t head, tail;		/* bytes of text; head 0: nothing is known */
+	uint8_t nev, uop;		/* events; which of them is the micro-op's, and the reference's behind it */
+	struct pm_event ev[MAX_EVENTS_PER_LINE];
+	struct pm_uop u;
+	uint8_t text[KNOWN_TEXT];
+};
+
 struct penn_reader {
 	struct pm_input *in;
+	struct known *known;
 	struct pm_builder b;
 	struct pm_stream stream;
 	uint64_t line, insns;
@@ -74,6 +89,7 @@ static void *penn_open(struct pm_input *in, const struct pm_read_opts *o, uint32
 		return NULL;
 	r = pm_alloc(sizeof *r);
 	r->in = in;
+	r->known = pm_alloc(KNOWN * sizeof *r->known);
 	*facts = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_BRANCHES | PM_HAS_REGS | PM_HAS_UOPS;
 	return r;
 }
@@ -85,6 +101,7 @@ static void penn_close(void *self)
 	if (!r)
 		return;
 	pm_builder_release(&r->b);
+	free(r->known);
 	free(r->tail);
 	free(r);
 }
@@ -317,12 +334,117 @@ static unsigned branch_flags(const struct pm_uop *u)
 	return f;
 }
 
+/* The events of @u at @ev, which has room for MAX_EVENTS_PER_LINE; how many. */
+static unsigned line_events(const struct pm_uop *u, uint32_t id, struct pm_event *ev)
+{
+	struct pm_event *e = ev;
+	uint64_t size = u->fall - u->pc;
+
+	if (size > 15)
+		size = 0;
+	if (u->index == 1)
+		*e++ = (struct pm_event){ PM_EV_INSN, 0, (uint16_t)size, PM_NONE, u->pc, 0 };
+	*e++ = (struct pm_event){ PM_EV_UOP, 0, 0, id, u->pc, 0 };
+	if (u->ldst != '-')
+		*e++ = (struct pm_event){ u->ldst == 'L' ? PM_EV_READ : PM_EV_WRITE, 0,
+					  (uint16_t)nominal_size(u->macro), PM_NONE, u->mem, 0 };
+	if (u->branch != '-')
+		*e++ = (struct pm_event){ PM_EV_BRANCH, (uint8_t)branch_flags(u), (uint16_t)size, PM_NONE, u->pc,
+					  u->target };
+	return (unsigned)(e - ev);
+}
+
+static inline struct known *known_at(struct penn_reader *r, const uint8_t *line)
+{
+	uint64_t h = pm_get64(line) * 0x9e3779b97f4a7c15u ^ pm_get64(line + 8) * 0xc2b2ae3d27d4eb4fu;
+
+	return &r->known[(h ^ h >> 29) * 0x9e3779b97f4a7c15u >> 50 & (KNOWN - 1)];
+}
+
+/* The line [p, next), which is @u's, may come again. */
+static void remember(struct penn_reader *r, const uint8_t *p, const uint8_t *next, const struct pm_uop *u)
+{
+	struct known *k = known_at(r, p);
+	const uint8_t *mem = p, *behind = next;
+
+	if (next - p > KNOWN_TEXT)
+		return;
+	if (u->ldst == '-') {
+		mem = next;
+	} else {
+		/* nine fields and the blanks around them stand before the address */
+		for (unsigned field = 0; field < 9; field++) {
+			while (is_blank(*mem))
+				mem++;
+			while (!is_blank(*mem))
+				mem++;
+		}
+		mem++;
+		for (behind = mem; is_blank(*behind); behind++)
+			;
+		while (!is_blank(*behind))
+			behind++;
+	}
+	k->head = (uint8_t)(mem - p);
+	k->tail = (uint8_t)(next - behind);
+	memcpy(k->text, p, k->head);
+	memcpy(k->text + k->head, behind, k->tail);
+	k->u = *u;
+	k->uop = u->index == 1;
+	k->nev = (uint8_t)line_events(u, 0, k->ev);
+}
+
+static inline bool same(const uint8_t *a, const uint8_t *b, size_t n)
+{
+	uint64_t x = 0;
+	size_t i = 0;
+
+	if (n < 8)
+		return !memcmp(a, b, n);
+	for (; i + 16 <= n; i += 16)
+		x |= (pm_get64(a + i) ^ pm_get64(b + i)) | (pm_get64(a + i + 8) ^ pm_get64(b + i + 8));
+	if (i + 8 <= n)
+		x |= pm_get64(a + i) ^ pm_get64(b + i);
+	return !(x | (pm_get64(a + n - 8) ^ pm_get64(b + n - 8)));
+}
+
+/* HOT: once per line. What penn_line() and line_events() would do, if the line at @p is a known one;
+ * KNOWN_AHEAD bytes can be read. NULL: it is not. */
+static inline const uint8_t *known_line(struct penn_reader *r, const uint8_t *p, uint32_t id, struct pm_uop *u,
+					struct pm_event *ev, unsigned *nev)
+{
+	const struct known *k = known_at(r, p);
+	const uint8_t *start;
+	uint64_t mem = 0;
+	int d;
+
+	if (!k->head || !same(p, k->text, k->head))
+		return NULL;
+	p += k->head;
+	*u = k->u;
+	memcpy(ev, k->ev, sizeof k->ev);
+	ev[k->uop].id = id;
+	*nev = k->nev;
+	if (!k->tail)
+		return p;
+	while (*p == ' ')
+		p++;
+	for (start = p; (d = pm_hexval[*p]) >= 0; p++)
+		mem = mem << 4 | (unsigned)d;
+	if (p == start || p - start > 16 || !same(p, k->text + k->head, k->tail))
+		return NULL;
+	u->mem = mem;
+	ev[k->uop + 1].addr = mem;
+	return p + k->tail;
+}
+
 static enum pm_status penn_next(void *self, const struct pm_batch **batch, struct pm_err *err)
 {
 	struct penn_reader *r = self;
 	struct pm_builder *b = &r->b;
-	const uint8_t *w, *p, *end;
+	const uint8_t *w, *p, *end, *ahead;
 	size_t got, n = 0;
+	unsigned nev = 0;
 
 	pm_input_skip(r->in, r->lent);
 	r->lent = 0;
@@ -359,28 +481,23 @@ static enum pm_status penn_next(void *self, const struct pm_batch **batch, struc
 		b->cap_uop = LINES_PER_BATCH;
 		b->uop = pm_realloc(b->uop, b->cap_uop * sizeof *b->uop);
 	}
+	ahead = r->tail || got < KNOWN_AHEAD ? p : w + (got - KNOWN_AHEAD);
 	while (p < end && n < LINES_PER_BATCH) {
 		struct pm_uop *u = b->uop + n;
-		const uint8_t *next = penn_line(p, u);
-		uint64_t size;
+		struct pm_event *ev = b->ev + b->b.n;
+		const uint8_t *next = p < ahead ? known_line(r, p, (uint32_t)n, u, ev, &nev) : NULL;
 
-		if (__builtin_expect(!next, 0))
-			return penn_explain(p, r->line + 1, err);
+		if (!next) {
+			next = penn_line(p, u);
+			if (__builtin_expect(!next, 0))
+				return penn_explain(p, r->line + 1, err);
+			nev = line_events(u, (uint32_t)n, ev);
+			if (p < ahead)
+				remember(r, p, next, u);
+		}
 		r->line++;
-		if (u->index == 1) {
-			size = u->fall - u->pc;
-			pm_ev_put(b, PM_EV_INSN, 0, size > 15 ? 0 : (unsigned)size, u->pc, 0);
-			r->insns++;
-		}
-		pm_ev_put(b, PM_EV_UOP, 0, 0, u->pc, 0)->id = (uint32_t)n;
-		if (u->ldst != '-')
-			pm_ev_put(b, u->ldst == 'L' ? PM_EV_READ : PM_EV_WRITE, 0, nominal_size(u->macro),
-				  u->mem, 0);
-		if (u->branch != '-') {
-			size = u->fall - u->pc;
-			pm_ev_put(b, PM_EV_BRANCH, branch_flags(u), size > 15 ? 0 : (unsigned)size, u->pc,
-				  u->target);
-		}
+		r->insns += u->index == 1;
+		b->b.n += nev;
 		n++;
 		p = next;
 	}

@@ -26,6 +26,7 @@
 #define RAW_BYTES	(256 << 10)	/* read from a pipe at once */
 #define WINDOW_BYTES	(256 << 10)	/* unpacked at once */
 #define AHEAD		4		/* blocks of WINDOW_BYTES that the second thread may be ahead */
+#define REST_BYTES	(64 << 10)	/* what the reader has not used of a block fits before the next one */
 #define SNIFF_BYTES	10		/* what tells how a file is packed */
 #define THREAD_BYTES	(1 << 20)	/* packed files below this are not worth a thread */
 #define XZ_MEMORY	(1ull << 30)	/* the largest dictionary that a file may ask for */
@@ -55,7 +56,9 @@ struct pm_input {
 	bz_stream bz;
 
 	uint8_t *win;			/* unpacked bytes win[at .. n) are not consumed yet */
-	size_t at, n, cap;
+	size_t at, n;
+	uint8_t *own;			/* where they are, unless in a mapping or a block of the second thread */
+	size_t cap;
 	uint64_t base;			/* offset of win[0] in the unpacked stream */
 	struct pm_err err;		/* why there is no more, if that is not the end */
 
@@ -64,7 +67,8 @@ struct pm_input {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	uint8_t *ahead[AHEAD];
+	uint8_t *ahead[AHEAD];		/* WINDOW_BYTES behind REST_BYTES */
+	bool lent;			/* the window is in block number @used, which is therefore not free yet */
 	size_t ahead_n[AHEAD];
 	unsigned made, used;		/* blocks so far; under the lock */
 	bool done, quit;
@@ -322,7 +326,7 @@ static void *unpacker(void *arg)
 		}
 		pthread_mutex_unlock(&in->lock);
 		do {
-			part = unpack(in, in->ahead[slot] + n, WINDOW_BYTES - n);
+			part = unpack(in, in->ahead[slot] + REST_BYTES + n, WINDOW_BYTES - n);
 			n += part;
 		} while (part && n < WINDOW_BYTES);
 		pthread_mutex_lock(&in->lock);
@@ -336,6 +340,28 @@ static void *unpacker(void *arg)
 	}
 }
 
+/* Is there a block behind those used, and the one lent? Waits for it. */
+static bool wait_block(struct pm_input *in)
+{
+	bool there;
+
+	pthread_mutex_lock(&in->lock);
+	while (in->made == in->used + in->lent && !in->done)
+		pthread_cond_wait(&in->wake, &in->lock);
+	there = in->made != in->used + in->lent;
+	pthread_mutex_unlock(&in->lock);
+	return there;
+}
+
+static void give_back(struct pm_input *in)
+{
+	in->lent = false;
+	pthread_mutex_lock(&in->lock);
+	in->used++;
+	pthread_cond_signal(&in->wake);
+	pthread_mutex_unlock(&in->lock);
+}
+
 /* Unpacked bytes, @room >= WINDOW_BYTES; 0 at the end or on error. */
 static size_t produce(struct pm_input *in, uint8_t *to, size_t room)
 {
@@ -343,27 +369,42 @@ static size_t produce(struct pm_input *in, uint8_t *to, size_t room)
 
 	if (!in->threaded)
 		return unpack(in, to, room);
-	pthread_mutex_lock(&in->lock);
-	while (in->made == in->used && !in->done)
-		pthread_cond_wait(&in->wake, &in->lock);
-	if (in->made == in->used) {
-		pthread_mutex_unlock(&in->lock);
+	if (!wait_block(in))
 		return 0;
-	}
-	pthread_mutex_unlock(&in->lock);
 	n = in->ahead_n[in->used % AHEAD];
-	memcpy(to, in->ahead[in->used % AHEAD], n);
-	pthread_mutex_lock(&in->lock);
-	in->used++;
-	pthread_cond_signal(&in->wake);
-	pthread_mutex_unlock(&in->lock);
+	memcpy(to, in->ahead[in->used % AHEAD] + REST_BYTES, n);
+	give_back(in);
 	return n;
+}
+
+/* The next block becomes the window, with what is left of this one before it. */
+static void lend(struct pm_input *in)
+{
+	size_t rest = in->n - in->at;
+	unsigned slot;
+	uint8_t *to;
+
+	if (!wait_block(in)) {
+		in->ended = true;
+		return;
+	}
+	slot = (in->used + in->lent) % AHEAD;
+	to = in->ahead[slot] + REST_BYTES - rest;
+	if (rest)
+		memcpy(to, in->win + in->at, rest);
+	if (in->lent)
+		give_back(in);
+	in->lent = true;
+	in->win = to;
+	in->base += in->at;
+	in->at = 0;
+	in->n = rest + in->ahead_n[slot];
 }
 
 static void start_thread(struct pm_input *in)
 {
 	for (unsigned i = 0; i < AHEAD; i++)
-		in->ahead[i] = pm_realloc(NULL, WINDOW_BYTES);
+		in->ahead[i] = pm_realloc(NULL, REST_BYTES + WINDOW_BYTES);
 	pthread_mutex_init(&in->lock, NULL);
 	pthread_cond_init(&in->wake, NULL);
 	in->threaded = !pthread_create(&in->thread, NULL, unpacker, in);
@@ -459,10 +500,23 @@ struct pm_input *pm_input_memory(const void *p, size_t n, const char *name)
 /* Unpack until @want bytes are there. The window grows with what arrives, never with @want. */
 static void fill(struct pm_input *in, size_t want)
 {
-	if (in->at) {
-		memmove(in->win, in->win + in->at, in->n - in->at);
-		in->base += in->at;
+	if (in->threaded && in->n - in->at <= REST_BYTES) {
+		lend(in);
+		if (in->n - in->at >= want || in->ended)
+			return;
+	}
+	if (in->at || in->win != in->own) {
 		in->n -= in->at;
+		if (!in->own) {
+			in->cap = REST_BYTES + 2 * WINDOW_BYTES;
+			in->own = pm_realloc(NULL, in->cap);
+		}
+		if (in->n)
+			memmove(in->own, in->win + in->at, in->n);
+		if (in->lent)
+			give_back(in);
+		in->win = in->own;
+		in->base += in->at;
 		in->at = 0;
 	}
 	while (in->n < want && !in->ended) {
@@ -470,9 +524,9 @@ static void fill(struct pm_input *in, size_t want)
 
 		if (in->cap - in->n < WINDOW_BYTES) {
 			in->cap = in->cap ? in->cap * 2 : 2 * WINDOW_BYTES;
-			in->win = pm_realloc(in->win, in->cap);
+			in->win = in->own = pm_realloc(in->own, in->cap);
 		}
-		n = produce(in, in->win + in->n, in->cap - in->n);
+		n = produce(in, in->own + in->n, in->cap - in->n);
 		if (!n)
 			in->ended = true;
 		in->n += n;
@@ -569,8 +623,7 @@ void pm_input_close(struct pm_input *in)
 	BZ2_bzDecompressEnd(&in->bz);
 	if (in->mapped)
 		munmap((void *)in->raw, in->raw_n);
-	if (in->win != in->raw)
-		free(in->win);
+	free(in->own);
 	free(in->raw_buf);
 	if (in->fd >= 0)
 		close(in->fd);
