@@ -2,9 +2,10 @@
 /* input.c - bytes in
  *
  * Three layers: raw bytes (a mapping, memory, or a descriptor with a buffer), an unpacker chosen by
- * the first bytes, and the window of unpacked bytes that the reader looks through. Plain mapped
- * files need neither the unpacker nor a window of their own: the mapping is the window. What is
- * large is unpacked by a second thread, a few blocks ahead of the reader. */
+ * the first bytes, and the window of unpacked bytes that the reader looks through. Memory is its own
+ * window. Plain files are read, not looked at through their mapping: copying into a buffer that
+ * stays in the cache costs less than a mapping's page faults (docs/performance.md). What is large is
+ * unpacked by a second thread, a few blocks ahead of the reader. */
 #include <bzlib.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,7 @@
 #define SNIFF_BYTES	10		/* what tells how a file is packed */
 #define THREAD_BYTES	(1 << 20)	/* packed files below this are not worth a thread */
 #define XZ_MEMORY	(1ull << 30)	/* the largest dictionary that a file may ask for */
-#define LEND_BYTES	(4 << 20)	/* of a mapped file; what lies behind it is given back */
+#define LEND_BYTES	(4 << 20)	/* of a mapped file are looked at before they are given back */
 #define ZSTD_WINDOW	27		/* log2, likewise: 128 MiB, what the zstd tool accepts */
 
 enum packing { PLAIN, GZIP, ZSTD, XZ, BZIP2 };
@@ -281,6 +282,29 @@ static size_t unpack_bzip2(struct pm_input *in, uint8_t *to, size_t room)
 	}
 }
 
+/* A plain file's next bytes. Its length is what it was when it was opened. */
+static size_t read_plain(struct pm_input *in, uint8_t *to, size_t room)
+{
+	size_t left = in->raw_n - in->raw_at;
+	ssize_t n;
+
+	if (room > WINDOW_BYTES)
+		room = WINDOW_BYTES;
+	do
+		n = pread(in->fd, to, room < left ? room : left, (off_t)in->raw_at);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 || (!n && left)) {
+		in->err.file = in->name;
+		if (n < 0)
+			pm_fail_errno(&in->err, "cannot read");
+		else
+			pm_fail(&in->err, in->raw_at, "the file has become shorter");
+		return 0;
+	}
+	in->raw_at += (size_t)n;
+	return (size_t)n;
+}
+
 static size_t unpack(struct pm_input *in, uint8_t *to, size_t room)
 {
 	size_t n;
@@ -298,6 +322,8 @@ static size_t unpack(struct pm_input *in, uint8_t *to, size_t room)
 	case PLAIN:
 		break;
 	}
+	if (in->mapped)
+		return read_plain(in, to, room);
 	if (in->raw_at == in->raw_n && !raw_fill(in))
 		return 0;
 	n = in->raw_n - in->raw_at;
@@ -410,7 +436,7 @@ static void start_thread(struct pm_input *in)
 	in->threaded = !pthread_create(&in->thread, NULL, unpacker, in);
 }
 
-/* Look at the first bytes and prepare; a plain mapping becomes the window itself. */
+/* Look at the first bytes and prepare; plain memory becomes the window itself. */
 static void begin(struct pm_input *in)
 {
 	while (in->raw_n - in->raw_at < SNIFF_BYTES && raw_fill(in))
@@ -432,7 +458,7 @@ static void begin(struct pm_input *in)
 	case BZIP2:
 		break;
 	case PLAIN:
-		if (in->fd < 0 || in->mapped) {
+		if (in->fd < 0) {
 			in->win = (uint8_t *)in->raw;
 			in->n = in->raw_n;
 			in->ended = true;
@@ -497,6 +523,28 @@ struct pm_input *pm_input_memory(const void *p, size_t n, const char *name)
 	return in;
 }
 
+/* The window moves to our own buffer, with what is not consumed of it: new bytes arrive at one place. */
+static void own_window(struct pm_input *in)
+{
+	size_t rest = in->n - in->at, lead = rest < REST_BYTES ? REST_BYTES - rest : 0;
+	uint8_t *old = in->own;
+
+	if (in->cap < lead + rest + WINDOW_BYTES) {
+		in->cap = lead + rest + 2 * WINDOW_BYTES;
+		in->own = pm_realloc(NULL, in->cap);
+	}
+	if (rest)
+		memmove(in->own + lead, in->win + in->at, rest);
+	if (in->own != old)
+		free(old);
+	if (in->lent)
+		give_back(in);
+	in->win = in->own + lead;
+	in->base += in->at;
+	in->at = 0;
+	in->n = rest;
+}
+
 /* Unpack until @want bytes are there. The window grows with what arrives, never with @want. */
 static void fill(struct pm_input *in, size_t want)
 {
@@ -505,28 +553,16 @@ static void fill(struct pm_input *in, size_t want)
 		if (in->n - in->at >= want || in->ended)
 			return;
 	}
-	if (in->at || in->win != in->own) {
-		in->n -= in->at;
-		if (!in->own) {
-			in->cap = REST_BYTES + 2 * WINDOW_BYTES;
-			in->own = pm_realloc(NULL, in->cap);
-		}
-		if (in->n)
-			memmove(in->own, in->win + in->at, in->n);
-		if (in->lent)
-			give_back(in);
-		in->win = in->own;
-		in->base += in->at;
-		in->at = 0;
-	}
+	own_window(in);
 	while (in->n < want && !in->ended) {
-		size_t n;
+		size_t lead = (size_t)(in->win - in->own), n;
 
-		if (in->cap - in->n < WINDOW_BYTES) {
-			in->cap = in->cap ? in->cap * 2 : 2 * WINDOW_BYTES;
-			in->win = in->own = pm_realloc(in->own, in->cap);
+		if (in->cap - lead - in->n < WINDOW_BYTES) {
+			in->cap *= 2;
+			in->own = pm_realloc(in->own, in->cap);
+			in->win = in->own + lead;
 		}
-		n = produce(in, in->own + in->n, in->cap - in->n);
+		n = produce(in, in->win + in->n, in->cap - lead - in->n);
 		if (!n)
 			in->ended = true;
 		in->n += n;
@@ -540,8 +576,6 @@ const uint8_t *pm_input_peek(struct pm_input *in, size_t want, size_t *got, stru
 	if (in->n - in->at < want && !in->ended)
 		fill(in, want);
 	*got = in->n - in->at;
-	if (in->win == in->raw && *got > want && *got > LEND_BYTES)
-		*got = want > LEND_BYTES ? want : LEND_BYTES;
 	if (!*got && pm_input_failed(in, err))
 		return NULL;
 	return in->win ? in->win + in->at : nothing;
@@ -550,8 +584,31 @@ const uint8_t *pm_input_peek(struct pm_input *in, size_t want, size_t *got, stru
 void pm_input_skip(struct pm_input *in, size_t n)
 {
 	in->at += n <= in->n - in->at ? n : in->n - in->at;
-	if (in->win == in->raw)
-		release(in, in->at);
+}
+
+size_t pm_input_pass(struct pm_input *in, size_t n, struct pm_err *err)
+{
+	size_t left = n;
+
+	while (left) {
+		size_t got = in->n - in->at;
+
+		if (!got && in->mapped && in->packing == PLAIN && !in->ended) {
+			got = in->raw_n - in->raw_at < left ? in->raw_n - in->raw_at : left;
+			if (!got)
+				break;
+			in->raw_at += got;
+			in->base += got;
+			left -= got;
+			continue;
+		}
+		if (!got && (!pm_input_peek(in, 1, &got, err) || !got))
+			break;
+		got = got < left ? got : left;
+		pm_input_skip(in, got);
+		left -= got;
+	}
+	return n - left;
 }
 
 uint64_t pm_input_offset(const struct pm_input *in)

@@ -24,6 +24,9 @@ struct pm_input *pm_input_memory(const void *p, size_t n, const char *name);
  * valid until the next call. NULL and err on a read or decompression error. */
 const uint8_t *pm_input_peek(struct pm_input *in, size_t want, size_t *got, struct pm_err *err);
 void pm_input_skip(struct pm_input *in, size_t n);	/* n <= what peek gave */
+/* Skip @n bytes that nobody needs to look at, which costs nothing in a plain file. Returns how many there
+ * were: fewer at the end, or on an error (@err). */
+size_t pm_input_pass(struct pm_input *in, size_t n, struct pm_err *err);
 double pm_input_part(const struct pm_input *in);	/* of the file read so far, 0..1; 0: not known */
 uint64_t pm_input_offset(const struct pm_input *in);	/* in the unpacked stream */
 /* Whole-file random access: only for plain files; NULL otherwise. */

@@ -312,21 +312,12 @@ static enum pm_status cut(struct pug_reader *r, uint64_t at, struct pm_err *err)
 
 static enum pm_status skip_chunk(struct pug_reader *r, uint64_t at, struct pm_err *err)
 {
-	size_t left = PUG_RECORD + (size_t)r->rec.size, got;
+	size_t n = PUG_RECORD + (size_t)r->rec.size;
 
 	r->skipped = true;
 	r->insns = r->rec.insns + r->rec.ninsn;
-	while (left) {
-		size_t part = left < 1 << 20 ? left : 1 << 20;
-
-		if (!pm_input_peek(r->in, part, &got, err))
-			return PM_ERR;
-		if (got < part)
-			return cut(r, at, err);
-		part = got < left ? got : left;
-		pm_input_skip(r->in, part);
-		left -= part;
-	}
+	if (pm_input_pass(r->in, n, err) < n)
+		return pm_failed(err) ? PM_ERR : cut(r, at, err);
 	r->rec.tag = 0;
 	return PM_OK;
 }

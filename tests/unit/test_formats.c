@@ -334,7 +334,7 @@ static void test_penn_again(void **state)
 
 		if (strcmp(sample[i].format, "penn"))
 			continue;
-		for (size_t at = 0; at < d->n; at += 13) {
+		for (size_t at = 0; at < d->n; at += 41) {
 			static const char to[] = "0aF9x -\tTLR\n";
 			const uint8_t *nl = memrchr(d->p, '\n', at);
 			const size_t line = nl ? (size_t)(nl + 1 - d->p) : 0;
@@ -368,7 +368,7 @@ static void test_penn_again(void **state)
 			}
 		}
 	}
-	assert_true(good > 1000 && bad > 1000);
+	assert_true(good > 300 && bad > 300);
 }
 
 static void test_manual(void **state)
