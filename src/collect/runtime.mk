@@ -2,7 +2,7 @@
 # The runtime: freestanding, linked at its fixed address, carried inside the controller as bytes; once
 # for 64-bit programs and once for i386's.
 RT_DIR  := src/collect/runtime
-RT_SRCS := $(addprefix $(RT_DIR)/,core.c signal.c syscall.c)
+RT_SRCS := $(addprefix $(RT_DIR)/,core.c signal.c syscall.c trace.c)
 RT_DEPS := $(wildcard $(RT_DIR)/*.h) $(RT_DIR)/rt.ld
 RT_B    := build/rt
 RT_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -ffreestanding -fno-stack-protector \
@@ -11,7 +11,7 @@ RT_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -ffreestanding
 RT_LINK := -nostdlib -static -no-pie -Wl,-T,$(RT_DIR)/rt.ld -Wl,--build-id=none -Wl,-z,noexecstack
 EXTRA_OBJS += $(RT_B)/image.o $(RT_B)/image32.o $(RT_B)/rti-image.o
 
-$(RT_B)/rt.elf: $(RT_SRCS) $(RT_DIR)/x86_64.c $(RT_DIR)/trace.c $(RT_DIR)/entry_x86_64.S $(RT_DEPS)
+$(RT_B)/rt.elf: $(RT_SRCS) $(RT_DIR)/x86_64.c $(RT_DIR)/entry_x86_64.S $(RT_DEPS)
 	@mkdir -p $(@D)
 	$(CC) $(RT_FLAGS) -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=0x100000000000 -o $@ \
 		$(filter %.c %.S,$^)
@@ -31,7 +31,7 @@ $(RT_B)/image.o: $(RT_B)/rt.elf $(RT_DIR)/image.S
 	$(CC) -c -DRT=pm_rt -DFILE=rt -Wa,-I$(RT_B) -o $@ $(RT_DIR)/image.S
 
 # The same for instrumented executables, which have no controller (image.c), and their first page.
-$(RT_B)/rti.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,x86_64.c trace.c image.c drain.c entry_x86_64.S) $(RT_DEPS)
+$(RT_B)/rti.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,x86_64.c image.c drain.c entry_x86_64.S) $(RT_DEPS)
 	@mkdir -p $(@D)
 	$(CC) $(RT_FLAGS) -DRT_IDT -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=0x100000000000 -o $@ \
 		$(filter %.c %.S,$^)

@@ -30,6 +30,7 @@ struct verify_stream {
 	uint64_t *stack;	/* return addresses */
 	unsigned depth;
 	uint64_t ret;		/* a return was executed: 1, at @from */
+	bool jump;		/* ... which may be meant as a jump */
 	const struct pm_insn *cut;	/* last instruction of a block that was cut */
 	unsigned unmapped;		/* references since the last block that were in no memory... */
 	uint64_t where;			/* ... the first of them */
@@ -140,7 +141,7 @@ static void calls_return(struct verify *v, struct verify_stream *st, const struc
 			st->depth -= i + 1;
 			return;
 		}
-	if (st->depth)		/* behind the trace's beginning nothing is known */
+	if (st->depth && !st->jump)	/* behind the trace's beginning nothing is known */
 		wrong(v, PM_VERIFY_calls, b, "the return at 0x%" PRIx64 " goes to 0x%" PRIx64
 		      ", where no call is waiting", st->from, to);
 }
@@ -181,8 +182,14 @@ static void leave(struct verify_stream *st, const struct pm_insn *in)
 	if (!in->len)
 		return;
 	switch (in->class) {
-	case PM_CLASS_NONE:
 	case PM_CLASS_SYSCALL:
+		/* from the vDSO's sysenter or syscall control comes back behind the int $0x80 that follows it */
+		if (in->isa == PM_ISA_X86_32 && in->bytes[0] == 0x0f) {
+			st->next = (struct where_next){ EITHER, fall, fall + 2 };
+			break;
+		}
+		/* fall through */
+	case PM_CLASS_NONE:
 		st->next = (struct where_next){ EXACT, fall };
 		break;
 	case PM_CLASS_COND:
@@ -201,6 +208,8 @@ static void leave(struct verify_stream *st, const struct pm_insn *in)
 		break;
 	case PM_CLASS_RET:
 		st->ret = 1;
+		/* the dynamic linker of i386 goes to a function that it has found by `ret $12` */
+		st->jump = in->isa == PM_ISA_X86_32 && in->bytes[0] == 0xc2;
 		break;
 	}
 }

@@ -399,6 +399,7 @@ static void put_refs(struct thread *t, const struct insn *in)
 	const ZydisDecodedInstruction *zi = in->zi;
 	const struct user_regs_struct *r = &t->regs;
 	uint64_t next = t->pc + zi->length, amask;
+	bool wide = r->cs != 0x23;
 
 	if (!zi->length || zi->meta.category == ZYDIS_CATEGORY_NOP ||
 	    zi->meta.category == ZYDIS_CATEGORY_WIDENOP || zi->meta.category == ZYDIS_CATEGORY_PREFETCH ||
@@ -418,6 +419,7 @@ static void put_refs(struct thread *t, const struct insn *in)
 			const ZydisDecodedOperand *o = &in->op[i];
 			unsigned size = o->size / 8;
 			bool rd, wr;
+			bool stack = o->mem.base == ZYDIS_REGISTER_RSP || o->mem.base == ZYDIS_REGISTER_ESP;
 			uint64_t a;
 
 			if (o->type != ZYDIS_OPERAND_TYPE_MEMORY || o->mem.type == ZYDIS_MEMOP_TYPE_AGEN ||
@@ -436,10 +438,11 @@ static void put_refs(struct thread *t, const struct insn *in)
 				a += reg_value(r, o->mem.base, next);
 			if (o->mem.index != ZYDIS_REGISTER_NONE)
 				a += reg_value(r, o->mem.index, next) * (o->mem.scale ? o->mem.scale : 1);
-			if (o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
-			    o->mem.base == ZYDIS_REGISTER_RSP && wr)
+			else if (zi->mnemonic == ZYDIS_MNEMONIC_XLAT)
+				a += r->rax & 0xff;		/* which Zydis does not tell */
+			if (o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && stack && wr)
 				a -= size;			/* push and call */
-			if (zi->mnemonic == ZYDIS_MNEMONIC_POP && o->mem.base == ZYDIS_REGISTER_RSP &&
+			if (zi->mnemonic == ZYDIS_MNEMONIC_POP && stack &&
 			    o->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT)
 				a += size;			/* pop [rsp+n]: the rsp after it */
 			if ((zi->mnemonic == ZYDIS_MNEMONIC_BT || zi->mnemonic == ZYDIS_MNEMONIC_BTS ||
@@ -450,10 +453,11 @@ static void put_refs(struct thread *t, const struct insn *in)
 				bit = size == 2 ? (int16_t)bit : size == 4 ? (int32_t)bit : bit;
 				a += (uint64_t)(bit >> (size == 2 ? 4 : size == 4 ? 5 : 6)) * size;
 			}
-			if (o->visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN ||
-			    o->mem.base != ZYDIS_REGISTER_RSP)	/* 67 does not concern the stack */
-				a &= amask;
+			if (o->visibility != ZYDIS_OPERAND_VISIBILITY_HIDDEN || !stack)
+				a &= amask;		/* 67 does not concern the stack */
 			a += segment_base(r, o->mem.segment);
+			if (!wide)
+				a = (uint32_t)a;
 			if (!size && zi->meta.category == ZYDIS_CATEGORY_XSAVE) {
 				unsigned eax, ebx, ecx, edx;
 

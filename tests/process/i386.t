@@ -42,6 +42,3 @@ $ pugmark run -q --counts c -- /bin/sh -c '"$PROGRAMS/i386/old" && exec "$PROGRA
 > 5
 > 71
 > 3056
-# Only profiles are made of them.
-$ pugmark run --exec --discard -- "$PROGRAMS/i386/old" 2>&1 | sed 's,/.*/,,'
-> pugmark: old: cannot be traced: it is a 32-bit program, of which only profiles are made

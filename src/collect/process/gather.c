@@ -127,6 +127,8 @@ void gather_thread(struct session *s, struct proc *p, struct thread *t)
 	pm_grow(p->counts, p->ncounts, p->cap_counts);
 	c = &p->counts[p->ncounts++];
 	*c = (struct counts_of){ .tid = t->tid };
+	if (s->tracer)			/* counts nothing; i386: buffers are where counters would be */
+		return;
 	if (sp->i386) {
 		sample(s, sp, t);
 		for (uint32_t k = 0; k < sp->nblock; k++)

@@ -207,10 +207,6 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 		snprintf(why, n, "%s", strerror(errno));
 		return false;
 	}
-	if (sp->i386 && s->opts->kind != XL_PROFILE) {
-		snprintf(why, n, "it is a 32-bit program, of which only profiles are made");
-		return false;
-	}
 	snprintf(boot.code_path, sizeof boot.code_path, "/proc/%s/fd/%d", s->pid_text, s->code_fd);
 	snprintf(boot.data_path, sizeof boot.data_path, "/proc/%s/fd/%d", s->pid_text, s->data_fd);
 	snprintf(rt_path, sizeof rt_path, "/proc/%s/fd/%d", s->pid_text, s->rt_fd);

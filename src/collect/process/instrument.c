@@ -548,7 +548,7 @@ static void plan_block(struct job *j, struct text *t, const struct step *s, unsi
 		pm_buf_add(&t->plan, op, nop);
 		return;
 	}
-	x86_plan(step_at, (void *)(uintptr_t)s, n, &j->plan);
+	x86_plan(step_at, (void *)(uintptr_t)s, n, true, &j->plan);
 	put8(&t->plan, (unsigned)j->plan.nstore);
 	for (unsigned i = 0; i < n; i++) {
 		size_t first = k;

@@ -40,6 +40,9 @@ static inline uint32_t pm_run_facts(enum xl_kind kind)
 	return kind == XL_EXEC ? all | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_REPS : all;
 }
 
+/* Is @program, which is looked up in PATH, a 32-bit one? */
+bool pm_run_i386(const char *program);
+
 enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struct pm_err *err);
 
 #endif

@@ -60,7 +60,7 @@ static void on_key(int sig, siginfo_t *info, void *context)
 }
 
 /* ---- thread blocks --------------------------------------------------------------------------------- */
-static uint32_t block_new(struct session *s, uint32_t proc)
+static uint32_t block_new(struct session *s, uint32_t proc, bool i386)
 {
 	for (uint32_t i = 1; i < RT_BLOCKS; i++) {
 		struct rt_block *b;
@@ -80,7 +80,7 @@ static uint32_t block_new(struct session *s, uint32_t proc)
 		b->state = BLK_READY;
 		b->spin = s->spin;
 		if (s->tracer)
-			trace_thread(s, i);
+			trace_thread(s, i, i386);
 		return i;
 	}
 	return 0;
@@ -389,10 +389,10 @@ static void on_block(struct session *s, struct proc *p, uint32_t parent, struct 
 	struct proc *c = p;
 
 	if (m->a[0] == 0) {
-		bi = block_new(s, s->block_proc[0] /* replaced below */);
+		bi = block_new(s, s->block_proc[0] /* replaced below */, p->mm->space->i386);
 	} else {
 		c = proc_new(s, &index);
-		bi = block_new(s, index);
+		bi = block_new(s, index, p->mm->space->i386);
 		c->parent = p->pid;
 		c->program = p->program;
 		c->space = p->space;
@@ -619,7 +619,7 @@ static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 		p->gone = true;
 		return false;
 	}
-	bi = block_new(s, index);
+	bi = block_new(s, index, p->space->i386);
 	if (!bi || !inject(s, pid, bi, p->space, why, n)) {
 		if (bi)
 			block_free(s, bi);
@@ -779,6 +779,18 @@ static bool find_program(const char *name, char *path, size_t n)
 	return false;
 }
 
+bool pm_run_i386(const char *program)
+{
+	unsigned char head[EI_CLASS + 1] = { 0 };
+	char path[4096];
+	int fd = find_program(program, path, sizeof path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	const bool got = fd >= 0 && read(fd, head, sizeof head) == sizeof head;
+
+	if (fd >= 0)
+		close(fd);
+	return got && !memcmp(head, ELFMAG, SELFMAG) && head[EI_CLASS] == ELFCLASS32;
+}
+
 /* Say what is wrong with a program before it is started: the kernel kills what it cannot load. What
  * is no ELF file is a script, or execvp() gives it to the shell. */
 static enum pm_status check_program(struct session *s, struct pm_err *err)
@@ -915,7 +927,7 @@ static void loop(struct session *s)
 		struct timespec wait = { 0, 100000000 };
 		bool busy;
 
-		if (s->ni386 && session_now() > s->sampled + GATHER_EVERY)
+		if (s->ni386 && !s->tracer && session_now() > s->sampled + GATHER_EVERY)
 			gather_sample(s);
 		busy = serve(s);
 		if (s->released) {

@@ -859,7 +859,7 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 			.indirect = x->indirect == XL_NONE ? XL_NONE : base + x->indirect,
 			.size = (uint16_t)x->size, .live = x->live, .map = map0 + x->map,
 			.nmap = (uint16_t)x->nmap, .n = (uint8_t)x->n, .flags = x->flags,
-			.module = (uint16_t)mi, .values = (uint8_t)((x->record ? x->record - 4 : 0) / 8),
+			.module = (uint16_t)mi, .values = (uint8_t)((x->record ? x->record - 4 : 0) / xl_value_size(sp->i386)),
 		};
 		if (!m->text) {
 			struct reading r = { s, p, m, NULL };
@@ -936,7 +936,7 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 		if (m->code_cap - m->code_len < 32768)
 			return XL_NONE;
 	}
-	if (sp->i386 && sp->nblock + (in.max_blocks ? in.max_blocks : 4096) > RT32_MAX_COUNTERS) {
+	if (sp->i386 && !s->tracer && sp->nblock + (in.max_blocks ? in.max_blocks : 4096) > RT32_MAX_COUNTERS) {
 		give_up(p, "more blocks than there are counters for in a 32-bit program");
 		return XL_NONE;
 	}

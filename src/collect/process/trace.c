@@ -31,6 +31,7 @@ struct source {
 	uint32_t prev;			/* number of the block whose record it continues; 0: none */
 	uint16_t record;
 	uint8_t n;
+	bool wide;			/* 64-bit code */
 };
 
 /* What the consumer makes of it when it first sees it. Values are found by a place: `from` selects the
@@ -55,6 +56,8 @@ struct part {				/* one block of a chain */
 	uint32_t block;			/* in the code table */
 	uint16_t nref;
 	uint8_t n;
+	bool wide;
+	uint64_t mask;			/* of addresses */
 	const struct fast_ref *fast;	/* NULL: some reference is not that simple */
 	const struct x86_ref *ref;
 };
@@ -68,7 +71,16 @@ struct compiled {			/* a record: all blocks of a chain up to one of them */
 	struct place rsp;
 };
 
+/* How the buffers lie in a thread block: of 32-bit and of 64-bit programs. */
+static const struct layout {
+	uint64_t block, trace, chunk, stride;
+} layouts[2] = {
+	{ RT32_BLOCK_SIZE, RT32_TRACE, RT32_CHUNK, RT32_CHUNK_STRIDE },
+	{ RT_BLOCK_SIZE, RT_TRACE, RT_CHUNK, RT_CHUNK_STRIDE },
+};
+
 struct stream {				/* of a thread block while somebody uses it */
+	struct layout layout;
 	struct pm_stream *s;		/* lives as long as the session */
 	uint64_t known[4];		/* enum known */
 	uint64_t insns, unsent;		/* delivered; in the batch that is being made */
@@ -100,7 +112,7 @@ struct tracer {
 	struct pm_code code;
 	struct pm_insn *insn;
 	struct pm_block *block;
-	struct x86_decoder *dec;
+	struct x86_decoder *dec[2];	/* of 32-bit and of 64-bit code */
 	struct x86_plan plan;
 	struct pm_arena mem;
 	struct pm_event *ev;
@@ -148,13 +160,13 @@ void trace_numbers(struct session *s, const struct space *sp, uint32_t first, ui
 		t->source[base + i] = (struct source){
 			.pc = b->pc, .bytes = block_bytes(sp, first + i), .size = b->size, .object = object,
 			.prev = block_continues(s, sp, first + i) ? base + sp->flow[first + i].out : 0,
-			.record = (uint16_t)(4 + 8 * b->values), .n = b->n,
+			.record = (uint16_t)(4 + xl_value_size(sp->i386) * b->values), .n = b->n, .wide = !sp->i386,
 		};
 	}
 	__atomic_store_n(&t->nsource, base + n, __ATOMIC_RELEASE);
 }
 
-void trace_thread(struct session *s, uint32_t i)
+void trace_thread(struct session *s, uint32_t i, bool i386)
 {
 	struct rt_block *b = session_block(s, i);
 	struct stream *st = &s->tracer->stream[i];
@@ -164,7 +176,14 @@ void trace_thread(struct session *s, uint32_t i)
 	b->tracing = 1;
 	b->drop = !s->opts->pipeline;
 	b->chunk = 0;
-	b->cursor = RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE + RT_TRACE;
+	b->cursor = i386 ? RT32_TRACE : RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE + RT_TRACE;
+	st->layout = layouts[!i386];
+}
+
+/* Where the cursor of thread block @i is, as an offset in it: the address is the process's. */
+static uint64_t cursor_of(struct session *s, uint32_t i)
+{
+	return session_block(s, i)->cursor & (s->tracer->stream[i].layout.block - 1);
 }
 
 static void ring(struct session *s)
@@ -195,14 +214,14 @@ void trace_note(struct session *s, uint32_t i, enum rt_note type, const uint64_t
 		const char *text)
 {
 	struct rt_block *b = session_block(s, i);
-	uint64_t off = b->cursor - (RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE);
-	uint64_t chunk = RT_TRACE + (uint64_t)(b->chunk % RT_CHUNKS) * RT_CHUNK_STRIDE;
+	const struct layout *l = &s->tracer->stream[i].layout;
+	uint64_t off = cursor_of(s, i), chunk = l->trace + (uint64_t)(b->chunk % RT_CHUNKS) * l->stride;
 	size_t len = text ? strlen(text) : 0, size = 8 * narg + ((len + 3) & ~(size_t)3);
 	uint32_t head = RT_NOTE(type, (uint32_t)size);
 	uint8_t *to;
 
 	/* the guard pages are not guarded here, and serve as overflow */
-	if (!b->tracing || off < chunk || off > chunk + RT_CHUNK_STRIDE - size - 4 || off % 4)
+	if (!b->tracing || off < chunk || off > chunk + l->stride - size - 4 || off % 4)
 		return;
 	to = (uint8_t *)b + off;
 	memcpy(to, &head, 4);
@@ -219,14 +238,15 @@ void trace_cut(struct session *s, const struct space *sp, uint32_t i, uint32_t b
 	struct rt_block *b = session_block(s, i);
 	const struct unit *u = unit_of(sp, block);
 	uint32_t number = u->number + (block - u->block);
+	const struct layout *l = &s->tracer->stream[i].layout;
 	uint64_t off;
 	const uint64_t arg[3] = { at->insn | (at->flags & XL_STORED ? 1ull << 32 : 0), rsi, rdi };
 
 	if (b->stolen)		/* as the signal met them */
 		b->cursor = b->ctx.gpr[at->tmp & XL_OWN ? at->tmp & 15 : 11];
-	off = b->cursor - (RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE);
-	if (!b->tracing || number >= s->tracer->nsource || off < RT_TRACE ||
-	    off > RT_TRACE + RT_CHUNKS * RT_CHUNK_STRIDE - 65536)
+	off = cursor_of(s, i);
+	if (!b->tracing || number >= s->tracer->nsource || off < l->trace ||
+	    off > l->trace + RT_CHUNKS * l->stride - 65536)
 		return;
 	if (!(at->flags & XL_RECORDED)) {
 		if (!at->insn)			/* it did not begin, but those before it in the chain happened */
@@ -303,7 +323,7 @@ static const struct x86_at *insn_at(void *ctx, uint32_t i)
 	return (const struct x86_at *)ctx + i;
 }
 
-static struct place place_of(uint16_t value)
+static struct place place_of(uint16_t value, bool wide)
 {
 	switch (value) {
 	case X86_VAL_NONE:
@@ -315,10 +335,11 @@ static struct place place_of(uint16_t value)
 	case X86_VAL_GS:
 		return (struct place){ 8 * KNOWN_GS, 1 };
 	default:
-		return (struct place){ (uint16_t)(4 + 8 * value), 0 };
+		return (struct place){ (uint16_t)(4 + xl_value_size(!wide) * value), 0 };
 	}
 }
 
+/* The upper half of a 32-bit value is whatever follows it in the buffer: it goes when the address is masked. */
 static inline uint64_t at_place(const uint8_t *const from[2], struct place p)
 {
 	uint64_t x;
@@ -328,7 +349,7 @@ static inline uint64_t at_place(const uint8_t *const from[2], struct place p)
 }
 
 /* NULL: one of them takes more than a sum of two values. */
-static const struct fast_ref *make_fast(struct tracer *t, const struct x86_ref *ref, size_t n)
+static const struct fast_ref *make_fast(struct tracer *t, const struct x86_ref *ref, size_t n, bool wide)
 {
 	struct fast_ref *f = pm_arena_alloc(&t->mem, (n + 1) * sizeof *f);
 
@@ -339,8 +360,8 @@ static const struct fast_ref *make_fast(struct tracer *t, const struct x86_ref *
 		if (r->how != X86_REF_SUM || (segment && r->index != X86_VAL_NONE))
 			return NULL;
 		f[i] = (struct fast_ref){ .kind = r->kind, .flags = r->flags, .size = r->size, .insn = r->insn,
-					  .add = r->disp, .base = place_of(r->base),
-					  .index = place_of(segment ? r->segment : r->index),
+					  .add = r->disp, .base = place_of(r->base, wide),
+					  .index = place_of(segment ? r->segment : r->index, wide),
 					  .scale = segment ? 1 : r->scale };
 	}
 	return f;
@@ -361,7 +382,7 @@ static uint32_t describe(struct tracer *t, uint32_t number, struct x86_at *at)
 
 		a->p = src->bytes + off;
 		a->pc = src->pc + off;
-		if (!x86_decode(t->dec, a->p, src->size - off, &a->x))
+		if (!x86_decode(t->dec[src->wide], a->p, src->size - off, &a->x))
 			return 0;
 		off += a->x.len;
 	}
@@ -372,7 +393,7 @@ static uint32_t describe(struct tracer *t, uint32_t number, struct x86_at *at)
 
 		*in = (struct pm_insn){ .pc = at[i].pc, .len = at[i].x.len, .class = at[i].x.class,
 					.nref = at[i].x.nref, .rep = !!(at[i].x.prop & X86_REP),
-					.isa = PM_ISA_X86_64, .object = src->object };
+					.isa = src->wide ? PM_ISA_X86_64 : PM_ISA_X86_32, .object = src->object };
 		memcpy(in->bytes, at[i].p, at[i].x.len);
 	}
 	t->block[t->code.nblock] = (struct pm_block){ src->pc, first, src->n };
@@ -387,6 +408,7 @@ static uint32_t describe(struct tracer *t, uint32_t number, struct x86_at *at)
 static struct compiled *compile(struct tracer *t, uint32_t number)
 {
 	struct compiled *c = &t->compiled[number];
+	const bool wide = t->source[number].wide;
 	uint32_t chain[MAX_CHAIN], n = 0, insns = 0, begin = 0, r = 0;
 	struct x86_at at[512];
 	struct x86_ref *ref;
@@ -404,6 +426,7 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 		if (insns + t->source[k].n > NR(at))
 			return NULL;
 		part[i] = (struct part){ .pc = t->source[k].pc, .n = t->source[k].n,
+					 .wide = wide, .mask = wide ? UINT64_MAX : UINT32_MAX,
 					 .block = describe(t, k, at + insns) };
 		if (!part[i].block--)
 			return NULL;
@@ -413,8 +436,8 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 	t->plan.rsp = X86_VAL_RSP;
 	t->plan.rsp_add = 0;
 	if (t->s->opts->kind == XL_EXEC)
-		x86_plan(insn_at, at, insns, &t->plan);
-	if (t->source[number].record != 4 + 8 * t->plan.nstore)
+		x86_plan(insn_at, at, insns, wide, &t->plan);
+	if (t->source[number].record != 4 + xl_value_size(!wide) * t->plan.nstore)
 		return NULL;
 	ref = pm_arena_alloc(&t->mem, (t->plan.nref + 1) * sizeof *ref);
 	memcpy(ref, t->plan.ref, t->plan.nref * sizeof *ref);
@@ -424,11 +447,11 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 			ref[r].insn -= (uint8_t)begin;
 			part[i].nref++;
 		}
-		part[i].fast = make_fast(t, part[i].ref, part[i].nref);
+		part[i].fast = make_fast(t, part[i].ref, part[i].nref, wide);
 		begin += part[i].n;
 	}
 	c->record = t->source[number].record;
-	c->rsp = place_of(t->plan.rsp);
+	c->rsp = place_of(t->plan.rsp, wide);
 	c->rsp_add = t->plan.rsp_add;
 	c->npart = (uint16_t)n;
 	c->insns = insns;
@@ -436,17 +459,17 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 	return c;
 }
 
-static inline uint64_t value(const struct stream *st, const uint8_t *rec, uint16_t v)
+static inline uint64_t value(const struct stream *st, const uint8_t *rec, uint16_t v, bool wide)
 {
-	return at_place((const uint8_t *const []){ rec, (const uint8_t *)st->known }, place_of(v));
+	return at_place((const uint8_t *const []){ rec, (const uint8_t *)st->known }, place_of(v, wide));
 }
 
 static void rep(struct tracer *t, struct stream *st, const struct part *c, const struct x86_ref *r,
 		const uint8_t *rec, const uint64_t *cut)
 {
-	const uint64_t mask = (uint64_t)r->disp, seg = value(st, rec, r->segment);
-	uint64_t src = value(st, rec, r->base) & mask, dst = value(st, rec, r->index) & mask;
-	uint64_t end = (cut ? cut[r->index == X86_VAL_NONE ? 1 : 2] : value(st, rec, r->after)) & mask;
+	const uint64_t mask = (uint64_t)r->disp, seg = value(st, rec, r->segment, c->wide);
+	uint64_t src = value(st, rec, r->base, c->wide) & mask, dst = value(st, rec, r->index, c->wide) & mask;
+	uint64_t end = (cut ? cut[r->index == X86_VAL_NONE ? 1 : 2] : value(st, rec, r->after, c->wide)) & mask;
 	uint64_t from = r->index == X86_VAL_NONE ? src : dst, step = r->size, times = 0;
 	const uint64_t pc = t->insn[t->block[c->block].insn + r->insn].pc;
 	static const uint8_t kinds[][2] = {
@@ -455,7 +478,7 @@ static void rep(struct tracer *t, struct stream *st, const struct part *c, const
 		[X86_REP_SCAS] = { 0, PM_EV_READ },
 	};
 
-	if ((end - from) & mask & 1ull << (mask == UINT64_MAX ? 63 : 31))
+	if ((end - from) & ((mask >> 1) + 1))
 		step = -step;			/* the direction flag is set */
 	while (from != end) {
 		struct pm_event *ev;
@@ -466,7 +489,7 @@ static void rep(struct tracer *t, struct stream *st, const struct part *c, const
 		*ev++ = (struct pm_event){ .kind = PM_EV_REP_ITER, .id = r->insn, .addr = pc };
 		if (kinds[r->scale][0])
 			*ev++ = (struct pm_event){ .kind = kinds[r->scale][0], .flags = PM_REF_REP, .size = r->size,
-						   .id = r->insn, .addr = src + seg };
+						   .id = r->insn, .addr = (src + seg) & c->mask };
 		if (kinds[r->scale][1])
 			*ev++ = (struct pm_event){ .kind = kinds[r->scale][1], .flags = PM_REF_REP, .size = r->size,
 						   .id = r->insn, .addr = dst };
@@ -484,18 +507,20 @@ static void rep(struct tracer *t, struct stream *st, const struct part *c, const
 						     .value = times };
 }
 
-static uint64_t address(const struct stream *st, const uint8_t *rec, const struct x86_ref *r)
+static uint64_t address(const struct stream *st, const uint8_t *rec, const struct x86_ref *r, bool wide)
 {
-	uint64_t a = (uint64_t)r->disp + value(st, rec, r->base);
+	uint64_t a = (uint64_t)r->disp + value(st, rec, r->base, wide);
 
 	if (r->how == X86_REF_XLAT)
-		a += (uint8_t)(value(st, rec, r->index) + r->after);
+		a += (uint8_t)(value(st, rec, r->index, wide) + r->after);
 	else if (r->index != X86_VAL_NONE)
-		a += value(st, rec, r->index) * r->scale;
-	if (r->how == X86_REF_SUM32)
+		a += value(st, rec, r->index, wide) * r->scale;
+	if (r->how == X86_REF_SUM32 || (r->how == X86_REF_XLAT && r->scale == 4))
 		a = (uint32_t)a;
+	else if (r->how == X86_REF_SUM16 || (r->how == X86_REF_XLAT && r->scale == 2))
+		a = (uint16_t)a;
 	if (r->how == X86_REF_BITS) {
-		int64_t bit = (int64_t)value(st, rec, r->after);
+		int64_t bit = (int64_t)value(st, rec, r->after, wide);
 
 		if (r->size == 2)
 			bit = (int16_t)bit;
@@ -503,7 +528,7 @@ static uint64_t address(const struct stream *st, const uint8_t *rec, const struc
 			bit = (int32_t)bit;
 		a += (uint64_t)((bit >> (r->size == 2 ? 4 : r->size == 4 ? 5 : 6)) * r->size);
 	}
-	return a + value(st, rec, r->segment);
+	return a + value(st, rec, r->segment, wide);
 }
 
 /* @n instructions of a block; @cut: what an RT_N_CUT says of it, or NULL. */
@@ -519,7 +544,8 @@ static void references(struct tracer *t, struct stream *st, const struct part *c
 			rep(t, st, c, r, rec, r->insn == n ? cut : NULL);
 		else
 			t->ev[t->nev++] = (struct pm_event){ .kind = r->kind, .flags = r->flags, .size = r->size,
-							     .id = r->insn, .addr = address(st, rec, r) };
+							     .id = r->insn,
+							     .addr = address(st, rec, r, c->wide) & c->mask };
 	}
 }
 
@@ -719,8 +745,8 @@ static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const
 			}
 			for (const struct fast_ref *last = f + b->nref; f < last; f++, ev++) {
 				memcpy(ev, &f->head, 8);
-				ev->addr = at_place(from, f->base) + at_place(from, f->index) * f->scale +
-					   (uint64_t)f->add;
+				ev->addr = (at_place(from, f->base) + at_place(from, f->index) * f->scale +
+					    (uint64_t)f->add) & b->mask;
 				ev->value = 0;
 			}
 			t->nev = (size_t)(ev - t->ev);
@@ -732,7 +758,9 @@ static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const
 
 static uint8_t *chunk_of(struct session *s, uint32_t i, uint32_t chunk)
 {
-	return (uint8_t *)session_block(s, i) + RT_TRACE + (size_t)chunk * RT_CHUNK_STRIDE;
+	const struct layout *l = &s->tracer->stream[i].layout;
+
+	return (uint8_t *)session_block(s, i) + l->trace + chunk * l->stride;
 }
 
 /* Whatever thread block @i has for us. */
@@ -748,22 +776,22 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 		uint32_t n = full - 1;
 
 		any = true;
-		if (n > RT_CHUNK_STRIDE - 65536u / 4) {
+		if (n > st->layout.stride - 65536u / 4) {
 			fail(t, "a buffer longer than it is");
-			n = RT_CHUNK;
+			n = (uint32_t)st->layout.chunk;
 		}
 		name_stream(st, b);
 		consume(t, st, p, p + n, false);
 		flush(t, st);
-		memset(p, 0, n > RT_CHUNK ? n : RT_CHUNK);	/* so that its end can be seen, see below */
+		if (b->stolen)		/* so that its end can be seen, see below */
+			memset(p, 0, n > st->layout.chunk ? n : st->layout.chunk);
 		__atomic_store_n(&b->full[st->next], 0, __ATOMIC_RELEASE);
 		syscall(SYS_futex, &b->full[st->next], FUTEX_WAKE, 1);
 		st->next = (st->next + 1) % RT_CHUNKS;
 	}
 	if (over) {
 		uint8_t *p = chunk_of(t->s, i, st->next);
-		uint64_t off = b->cursor - (RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE) - RT_TRACE -
-			       (uint64_t)st->next * RT_CHUNK_STRIDE;
+		uint64_t off = cursor_of(t->s, i) - st->layout.trace - st->next * st->layout.stride;
 		uint64_t ex[2] = { st->status, st->flags };
 
 		if (!off && !st->begun) {		/* a fork that failed */
@@ -773,10 +801,10 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 		name_stream(st, b);
 		/* the cursor is in memory only while the runtime runs: a thread that was killed has gone on,
 		 * up to where no record's number has been written */
-		if (off <= RT_CHUNK_STRIDE - 32768) {
+		if (off <= st->layout.stride - 32768) {
 			consume(t, st, p, p + off, false);
 			if (b->stolen)
-				consume(t, st, p + off, p + RT_CHUNK_STRIDE - 32768, true);
+				consume(t, st, p + off, p + st->layout.stride - 32768, true);
 		} else {
 			fail(t, "the cursor is elsewhere");
 		}
@@ -834,7 +862,8 @@ enum pm_status trace_open(struct session *s, struct pm_err *err)
 		return pm_fail_errno(err, "no address space for the trace's tables");
 	t->code = (struct pm_code){ t->insn, t->block, t->object, 0, 0, 0 };
 	t->ev = pm_alloc(BATCH_ROOM * sizeof *t->ev);
-	t->dec = x86_decoder_new(X86_MODE_64);
+	t->dec[0] = x86_decoder_new(X86_MODE_32);
+	t->dec[1] = x86_decoder_new(X86_MODE_64);
 	if (!s->opts->pipeline)
 		return PM_OK;
 	sigfillset(&all);

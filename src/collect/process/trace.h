@@ -24,8 +24,8 @@ uint32_t trace_next(const struct session *s);
 /* Number @n new blocks, from number @first of @sp on, which lie in one module; before their code can
  * be reached. */
 void trace_numbers(struct session *s, const struct space *sp, uint32_t first, uint32_t n);
-/* Thread block @i is about to be used by a new thread of @p. */
-void trace_thread(struct session *s, uint32_t i);
+/* Thread block @i is about to be used by a new thread, of a 32-bit or a 64-bit program. */
+void trace_thread(struct session *s, uint32_t i, bool i386);
 /* It is over; nothing more will be written. @status as PM_EV_EXIT has it, @flags likewise. */
 void trace_over(struct session *s, uint32_t i, uint64_t status, uint8_t flags);
 /* Is there still something of it to be consumed? */

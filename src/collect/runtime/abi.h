@@ -109,6 +109,9 @@
 #define RT_COUNTERS		0x100000	/* u64 per counter; i386: u32 */
 #define RT_MAX_COUNTERS		((RT_TRACE - RT_COUNTERS) / 8)
 #define RT32_MAX_COUNTERS	((RT32_BLOCK_SIZE - RT_COUNTERS) / 4)
+#define RT32_TRACE		RT_COUNTERS	/* i386: in place of counters, which a trace has none of, */
+#define RT32_CHUNK		0x50000		/* RT_CHUNKS smaller buffers */
+#define RT32_CHUNK_STRIDE	0x60000
 #define RT_TRACE		0x38000000	/* RT_CHUNKS trace buffers, RT_CHUNK_STRIDE apart */
 #define RT_CHUNK		0x100000	/* ... of so many bytes, then guard pages of the process */
 #define RT_CHUNK_STRIDE		0x110000
@@ -191,7 +194,7 @@ struct rt_block {			/* at gs:0 */
 	uint64_t exit_id, exit_pc, cont, pad0;
 	uint64_t do_resolve, do_syscall, do_step, do_int80, do_check, pad1;
 	uint64_t self, resume;
-	uint64_t cursor;
+	uint64_t cursor;		/* less than a block's size: an offset, the thread has not begun */
 	uint32_t tracing;
 	uint32_t stolen;		/* enum rt_stolen */
 	uint64_t pad2, s_r11, out_r11;
@@ -293,6 +296,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "as
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, mail) == 0x3c0 && sizeof(struct rt_mail) == 0x7f8 &&
 	       sizeof(struct rt_boot) == 0x230, "laid out alike for both widths: so, whatever they are");
+_Static_assert(RT32_TRACE + RT_CHUNKS * RT32_CHUNK_STRIDE <= RT32_BLOCK_SIZE, "in the block");
 _Static_assert(sizeof(struct rt_block) < 0x10000, "below the runtime's stack");
 
 #endif

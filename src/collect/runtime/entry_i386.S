@@ -65,7 +65,10 @@ rt_pass_insn:
 rt_pass_done:
 	cmp	$-14, %eax		/* EFAULT: perhaps because of our write protection */
 	je	rt_efault
+rt_result:
 	mov	%eax, CTX(0)
+	cmpl	$0, %fs:RT_TRACING
+	jne	rt_note_result
 
 	.globl	rt_leave, rt_window_end
 rt_leave:
@@ -99,6 +102,13 @@ rt_fix_call:
 	jmp	rt_fix_done
 rt_window_end:
 
+rt_note_result:
+	mov	%fs:RT_SELF, %edi
+	lea	RT_STACK_TOP-12(%edi), %esp
+	push	%edi
+	call	rt_trace_sysret
+	jmp	rt_leave
+
 rt_efault:
 	mov	%fs:RT_SELF, %edi
 	lea	RT_STACK_TOP-12(%edi), %esp
@@ -106,8 +116,8 @@ rt_efault:
 	call	rt_open_pages
 	test	%eax, %eax
 	jnz	rt_pass
-	movl	$-14, CTX(0)
-	jmp	rt_leave
+	mov	$-14, %eax
+	jmp	rt_result
 
 rt_fix:
 	mov	%fs:RT_SELF, %edi

@@ -157,7 +157,40 @@ void rt_switch_segment(struct rt_block *b)
 	__asm__ volatile("mov %0, %%fs" : : "r"(SELECTOR));
 }
 
-/* The way back from our signal handler loads fs from the frame. */
+/* Of the descriptor that @selector names. The LDT is read as the processor has it, bases in three pieces. */
+static u32 base_of(u32 selector)
+{
+	u32 desc[4] = { selector >> 3 };
+
+	if (selector & 4) {
+		const u32 *d = desc;
+		static u32 table[2 * 256];		/* whoever has more descriptors: base 0 */
+		const u32 i = selector >> 3, n = (u32)rt_sys(NR_modify_ldt, 0, table, sizeof table);
+
+		if (rt_failed((long)n) || 8 * i + 8 > n)
+			return 0;
+		d = &table[2 * i];
+		return d[0] >> 16 | (d[1] & 0xff) << 16 | (d[1] & 0xff000000);
+	}
+	/* others than the thread's own are flat */
+	return rt_failed(rt_sys(NR_get_thread_area, desc)) ? 0 : desc[1];
+}
+
+void rt_segments(struct rt_block *b, u64 base[2])
+{
+	u32 gs;
+
+	__asm__("mov %%gs, %0" : "=r"(gs));
+	base[0] = base_of((uint16_t)b->app_gs);
+	base[1] = base_of((uint16_t)gs);
+}
+
+int rt_sets_segments(u32 nr)
+{
+	return nr == NR_set_thread_area || nr == NR_modify_ldt;
+}
+
+/* No register is stolen here. */
 void rt_give_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp)
 {
 }
@@ -166,6 +199,7 @@ void rt_steal_r11(struct rt_block *b, struct k_ucontext *uc)
 {
 }
 
+/* The way back from our signal handler loads fs from the frame. */
 void rt_lend_segment(struct rt_block *b, struct k_ucontext *uc)
 {
 	uc->sc.fs = (uint16_t)b->app_gs;
@@ -206,6 +240,19 @@ static long old_mmap(struct rt_block *b)
 	arg[5] >>= 12;
 	rt_do_mmap(b, arg);
 	return (long)RET;
+}
+
+int rt_mmap_arguments(struct rt_block *b, u64 arg[6])
+{
+	word a[6] = { ARG0, ARG1, ARG2, ARG3, ARG4, ARG5 };
+
+	if (b->syscall != NR_mmap && (b->syscall != NR_old_mmap || rt_get(a, ARG0, sizeof a)))
+		return 0;
+	for (u32 i = 0; i < 6; i++)
+		arg[i] = a[i];
+	if (b->syscall == NR_mmap)
+		arg[5] <<= 12;
+	return 1;
 }
 
 static long old_sigaction(struct rt_block *b)

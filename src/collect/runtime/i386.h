@@ -5,6 +5,9 @@
 #define RT_IMAGE_AT RT32_IMAGE
 #define RT_SESSION_AT RT32_DATA_VAULT
 #define RT_BLOCK_ALIGN RT32_BLOCK_SIZE
+#define TRACE_AT RT32_TRACE
+#define TRACE_CHUNK RT32_CHUNK
+#define TRACE_STRIDE RT32_CHUNK_STRIDE
 
 #define NR_exit 1
 #define NR_fork 2
@@ -30,6 +33,7 @@
 #define NR_clone 120
 #define NR_mprotect 125
 #define NR_sigprocmask 126
+#define NR_modify_ldt 123
 #define NR_personality 136
 #define NR_mremap 163
 #define NR_prctl 172
@@ -42,6 +46,7 @@
 #define NR_gettid 224
 #define NR_futex 240
 #define NR_set_thread_area 243
+#define NR_get_thread_area 244
 #define NR_exit_group 252
 #define NR_remap_file_pages 257
 #define NR_tgkill 270

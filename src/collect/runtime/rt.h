@@ -194,13 +194,6 @@ extern char rt_image_again[];
 int rt_image_drain_first(struct rt_block *b);	/* has its file not been opened yet? */
 
 /* ---- trace.c ---------------------------------------------------------------------------------- */
-#ifdef __i386__				/* profiles only */
-#define rt_trace_start(b) ((void)(b))
-#define rt_trace_note(b, type, arg, narg) ((void)(b), (void)(arg))
-#define rt_trace_state(b, rsp) ((void)(b))
-#define rt_trace_sysret(b) ((void)(b))
-#define rt_trace_full(b, addr, uc) 0
-#else
 /* Each of them does nothing where nothing is traced. */
 void rt_trace_start(struct rt_block *b);	/* in the thread itself: guard pages, RT_N_STATE */
 void rt_trace_note(struct rt_block *b, u32 type, const u64 *arg, u32 narg);
@@ -208,7 +201,6 @@ void rt_trace_state(struct rt_block *b, u64 rsp);
 void rt_trace_sysret(struct rt_block *b);
 /* A fault at @addr by translated code: did the buffer end there? Then *@uc goes on in the next. */
 int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc);
-#endif
 
 /* ---- syscall.c -------------------------------------------------------------------------------- */
 int rt_do_syscall(struct rt_block *b);		/* 1: execute it in the window */
@@ -252,13 +244,19 @@ __attribute__((noreturn)) void rt_exit_thread(struct rt_block *b, long nr, word 
 int rt_is_ours(u64 addr, u64 len);
 /* Let the segment register point to the running thread's block. */
 void rt_switch_segment(struct rt_block *b);
-/* A stepped instruction sees the program's own segment register, and may change it. */
 /* (7) of abi.h: @uc stands in translated code, at a place with map byte @tmp, and becomes the program's,
  * with b->cursor what the register says; and the way back. */
 void rt_give_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp);
 void rt_steal_r11(struct rt_block *b, struct k_ucontext *uc);
+/* A stepped instruction sees the program's own segment register, and may change it. */
 void rt_lend_segment(struct rt_block *b, struct k_ucontext *uc);
 void rt_take_segment(struct rt_block *b, struct k_ucontext *uc);
+/* The bases of the program's fs and gs. */
+void rt_segments(struct rt_block *b, u64 base[2]);
+/* For the trace, whether system call @nr, which has succeeded, has changed them; and the arguments of mmap(),
+ * the offset in bytes, if it was one. */
+int rt_sets_segments(u32 nr);
+int rt_mmap_arguments(struct rt_block *b, u64 arg[6]);
 /* System calls that only this width has: 1, 0 as rt_do_syscall(); -1: not one of them. */
 int rt_arch_syscall(struct rt_block *b);
 /* Build the frame of the program's handler below @sp and make @uc the state at its first instruction,

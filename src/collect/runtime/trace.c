@@ -2,18 +2,16 @@
 /* trace.c - the process's side of the trace buffers: what it notes itself, and full ones */
 #include "rt.h"
 
-#define ARCH_GET_FS 0x1003
-
 static u64 chunk_at(const struct rt_block *b, u32 chunk)
 {
-	return (u64)b + RT_TRACE + (u64)chunk * RT_CHUNK_STRIDE;
+	return (word)b + TRACE_AT + (word)chunk * TRACE_STRIDE;
 }
 
 #ifndef RT_IDT
 /* Wait until the controller has emptied @chunk; false: there is no controller. */
 static int wait_empty(struct rt_block *b, u32 chunk)
 {
-	const u64 timeout[2] = { 0, 200000000 };
+	const word timeout[2] = { 0, 200000000 };
 	u32 v;
 
 	for (u32 i = 0; i < b->spin; i++) {
@@ -54,7 +52,7 @@ static u64 next_chunk(struct rt_block *b, u64 open_end)
 #endif
 	to = chunk_at(b, b->chunk);
 	for (u64 a = from; a < open_end; a += 4)
-		*(u32 *)(to + (a - from)) = *(const u32 *)a;
+		*(u32 *)PTR(to + (a - from)) = *(const u32 *)PTR(a);
 	b->cursor = to;
 	if (b->chunk != was) {
 		__atomic_store_n(&b->full[was], 1 + (u32)(from - chunk_at(b, was)), __ATOMIC_RELEASE);
@@ -67,22 +65,27 @@ static u64 next_chunk(struct rt_block *b, u64 open_end)
 
 int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc)
 {
-	const uint8_t *p = (const uint8_t *)uc->greg[G_RIP];
+	const uint8_t *p = PTR(UC_PC(uc));
 	u64 chunk;
-	u32 base;
+	u32 base = 0;
 
 	if (!b->tracing)
 		return 0;
 	chunk = chunk_at(b, b->chunk);
-	if (addr < chunk + RT_CHUNK || addr >= chunk + RT_CHUNK_STRIDE)
+	if (addr < chunk + TRACE_CHUNK || addr >= chunk + TRACE_STRIDE)
 		return 0;
 	/* rex, C7 or 89, modrm: the translator's stores (emit_record()) */
-	if ((p[0] & 0xf0) != 0x40 || (p[1] != 0xc7 && p[1] != 0x89))
+#ifndef __i386__
+	if ((p[0] & 0xf0) != 0x40)
 		return 0;
-	base = (u32)((p[2] & 7) | (p[0] & 1) << 3);
+	base = (u32)(*p++ & 1) << 3;
+#endif
+	if (p[0] != 0xc7 && p[0] != 0x89)
+		return 0;
+	base |= p[1] & 7;
 	b->cursor = UC_GPR(uc, base);
 	/* stores that straddle the guard have done nothing; what lies before it is the open record */
-	UC_GPR(uc, base) += next_chunk(b, chunk + RT_CHUNK);
+	UC_GPR(uc, base) += (word)next_chunk(b, chunk + TRACE_CHUNK);
 	return 1;
 }
 
@@ -90,9 +93,9 @@ static u8 *room(struct rt_block *b, u32 n)
 {
 	u64 chunk = chunk_at(b, b->chunk);
 
-	if (b->cursor + n > chunk + RT_CHUNK)
+	if (b->cursor + n > chunk + TRACE_CHUNK)
 		next_chunk(b, b->cursor);
-	return (u8 *)b->cursor;
+	return PTR(b->cursor);
 }
 
 void rt_trace_note(struct rt_block *b, u32 type, const u64 *arg, u32 narg)
@@ -109,11 +112,11 @@ void rt_trace_note(struct rt_block *b, u32 type, const u64 *arg, u32 narg)
 
 void rt_trace_state(struct rt_block *b, u64 rsp)
 {
-	u64 v[3] = { rsp, 0, b->app_gs };
+	u64 v[3] = { rsp };
 
 	if (!b->tracing)
 		return;
-	rt_sys(NR_arch_prctl, ARCH_GET_FS, &v[1]);
+	rt_segments(b, v + 1);
 	rt_trace_note(b, RT_N_STATE, v, 3);
 }
 
@@ -132,27 +135,25 @@ static void mapped(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 fd, u64 
 /* The program's call is over; ctx still has its arguments. */
 void rt_trace_sysret(struct rt_block *b)
 {
-	const u64 *r = b->ctx.gpr, result = r[RAX];
+	const u64 old[2] = { ARG0, ARG1 };
+	const long r = (long)RET;
+	const u64 result = rt_failed(r) ? (u64)(int64_t)r : RET;
+	u64 arg[6];
 
 	if (!b->tracing)
 		return;
 	rt_trace_note(b, RT_N_SYSRET, &result, 1);
-	if ((long)result < 0 && (long)result > -4096)
+	if (rt_failed(r))
 		return;
-	switch (b->syscall) {
-	case NR_mmap:
-		mapped(b, result, r[RSI], r[RDX], r[R10] & MAP_ANONYMOUS ? ~0ull : r[R8], r[R9]);
-		break;
-	case NR_munmap:
-		rt_trace_note(b, RT_N_MUNMAP, &(const u64 []){ r[RDI], r[RSI] }[0], 2);
-		break;
-	case NR_mremap:
-		rt_trace_note(b, RT_N_MUNMAP, &(const u64 []){ r[RDI], r[RSI] }[0], 2);
-		mapped(b, result, r[RDX], PROT_READ | PROT_WRITE, ~0ull, 0);
-		break;
-	case NR_arch_prctl:
-		rt_trace_state(b, r[RSP]);
-		break;
+	if (rt_mmap_arguments(b, arg)) {
+		mapped(b, result, arg[1], arg[2], arg[3] & MAP_ANONYMOUS ? ~0ull : arg[4], arg[5]);
+	} else if (b->syscall == NR_munmap) {
+		rt_trace_note(b, RT_N_MUNMAP, old, 2);
+	} else if (b->syscall == NR_mremap) {
+		rt_trace_note(b, RT_N_MUNMAP, old, 2);
+		mapped(b, result, ARG2, PROT_READ | PROT_WRITE, ~0ull, 0);
+	} else if (rt_sets_segments(b->syscall)) {
+		rt_trace_state(b, b->ctx.gpr[RSP]);
 	}
 }
 
@@ -161,7 +162,9 @@ void rt_trace_start(struct rt_block *b)
 	if (!b->tracing)
 		return;
 	for (u32 i = 0; i < RT_CHUNKS; i++)
-		rt_sys(NR_mprotect, chunk_at(b, i) + RT_CHUNK, RT_CHUNK_STRIDE - RT_CHUNK, 0);
+		rt_sys(NR_mprotect, chunk_at(b, i) + TRACE_CHUNK, TRACE_STRIDE - TRACE_CHUNK, 0);
+	if (b->cursor < RT_BLOCK_ALIGN)
+		b->cursor += (word)b;
 #ifndef RT_IDT
 	b->stolen = RT_NGPR > 8 ? RT_R11_STOLEN : RT_R11_OWN;
 #endif

@@ -93,6 +93,19 @@ void rt_switch_segment(struct rt_block *b)
 	rt_sys(NR_arch_prctl, ARCH_SET_GS, b);
 }
 
+#define ARCH_GET_FS 0x1003
+
+void rt_segments(struct rt_block *b, u64 base[2])
+{
+	rt_sys(NR_arch_prctl, ARCH_GET_FS, &base[0]);
+	base[1] = b->app_gs;
+}
+
+int rt_sets_segments(u32 nr)
+{
+	return nr == NR_arch_prctl;
+}
+
 void rt_lend_segment(struct rt_block *b, struct k_ucontext *uc)
 {
 	rt_sys(NR_arch_prctl, ARCH_SET_GS, b->app_gs);
@@ -132,6 +145,16 @@ int rt_syscall_entry(struct rt_block *b, int int80)
 	b->ctx.pc = b->ctx.gpr[RCX];
 	b->ctx.gpr[R11] = b->ctx.flags;
 	b->resume = b->cont;
+	return 1;
+}
+
+int rt_mmap_arguments(struct rt_block *b, u64 arg[6])
+{
+	const u64 a[6] = { ARG0, ARG1, ARG2, ARG3, ARG4, ARG5 };
+
+	if (b->syscall != NR_mmap)
+		return 0;
+	rt_memcpy(arg, a, sizeof a);
 	return 1;
 }
 

@@ -5,6 +5,9 @@
 #define RT_IMAGE_AT RT_IMAGE
 #define RT_SESSION_AT RT_DATA_VAULT
 #define RT_BLOCK_ALIGN RT_BLOCK_SIZE
+#define TRACE_AT RT_TRACE
+#define TRACE_CHUNK RT_CHUNK
+#define TRACE_STRIDE RT_CHUNK_STRIDE
 
 #define NR_read 0
 #define NR_write 1

@@ -640,10 +640,11 @@ static void emit_count(struct emit *e, uint32_t insn)
 
 /* ---- records -------------------------------------------------------------------------------- */
 /* op [base + disp], reg; never rsp or r12 as base. The runtime reads these instructions when the buffer
- * is full: C7 is a record's first store, 89 another. */
+ * is full: behind the REX prefix, which 64-bit code always has, C7 is a record's first store, 89 another. */
 static void cursor_op(struct emit *e, uint8_t op, unsigned reg, unsigned base, int32_t disp, bool wide)
 {
-	put8(e, 0x40 | wide << 3 | (reg >> 3) << 2 | base >> 3);
+	if (!e->i386)
+		put8(e, 0x40 | wide << 3 | (reg >> 3) << 2 | base >> 3);
 	put8(e, op);
 	if (!disp && (base & 7) != RBP) {
 		put8(e, (reg & 7) << 3 | (base & 7));
@@ -685,7 +686,7 @@ static void emit_number(struct emit *e, uint32_t block, unsigned reg)
 /* A register that instruction @at does not need recorded now. */
 static unsigned any_register(const struct scratch *s, const struct record *r, uint32_t at)
 {
-	uint32_t busy = 1u << RSP | 1u << 12;
+	uint32_t busy = ~cursor_registers(s);
 
 	for (uint32_t k = 0; k < r->nstore; k++) {
 		const struct x86_store *st = &s->store[r->store + k];
@@ -707,7 +708,7 @@ static void put_number(struct emit *e, uint32_t at, unsigned reg)
 static void emit_edge(struct emit *e, const struct edge *edge)
 {
 	const struct block *b = &e->s->block[edge->block];
-	uint32_t rel = here(e) - (edge->at + 4), free = LV_GPRS & ~(1u << RSP | 1u << 12);
+	uint32_t rel = here(e) - (edge->at + 4), free = cursor_registers(e->s);
 	uint32_t dead = b->to.where == TO_UNIT ? free & ~e->s->block[b->to.block].live_in : 0;
 	unsigned reg = dead ? (unsigned)__builtin_ctz(dead) : RAX;
 
@@ -756,7 +757,7 @@ static void emit_record(struct emit *e, uint32_t at)
 		const struct x86_store *st = &s->store[r->store + k];
 
 		if (st->insn + (uint32_t)st->after == at)
-			cursor_op(e, 0x89, st->reg, reg, 4 + 8 * (int32_t)(r->value + k), true);
+			cursor_op(e, 0x89, st->reg, reg, 4 + (int32_t)(xl_value_size(e->i386) * (r->value + k)), true);
 	}
 	if (at == r->last && ends) {
 		if (e->in->chains)

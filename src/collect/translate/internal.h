@@ -79,6 +79,8 @@ struct block {
 };
 
 #define RECORD_BY_TURNS 0xff		/* no register is free all the way */
+#define RSP_BIT	(1u << 4)
+#define R12_BIT	(1u << 12)		/* as a base it takes a SIB byte, which the runtime would have to read */
 
 struct order {
 	uint64_t pc;
@@ -176,6 +178,11 @@ struct own {
 };
 /* The first such range from place @from on, whose end is beyond all places if there is none. */
 struct own own_range(const struct scratch *s, const struct block *b, uint32_t from);
+/* Those that can hold the trace buffer's cursor. */
+static inline uint32_t cursor_registers(const struct scratch *s)
+{
+	return s->gprs & ~(RSP_BIT | R12_BIT);
+}
 
 bool discover(struct scratch *s);
 void find_liveness(struct scratch *s);

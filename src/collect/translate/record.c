@@ -14,9 +14,6 @@
 #include "collect/translate/internal.h"
 #include "pugmark/pugmark.h"
 
-#define RSP_BIT	(1u << 4)
-#define R12_BIT	(1u << 12)		/* as a base it takes a SIB byte, which the runtime would have to read */
-#define USABLE	(LV_GPRS & ~RSP_BIT & ~R12_BIT)
 
 struct walk {				/* through the instructions of a chain */
 	const struct scratch *s;
@@ -135,7 +132,7 @@ static bool comes_back(const struct scratch *s, const struct block *b, const uin
 static void choose_register(const struct scratch *s, struct block *b, const uint32_t *live)
 {
 	struct record *r = &b->rec;
-	uint32_t free = USABLE, best = UINT32_MAX;
+	uint32_t free = cursor_registers(s), best = UINT32_MAX;
 
 	for (uint32_t i = r->first; i < r->last; i++)
 		free &= ~(uint32_t)(s->insn[b->first + i].x.read | s->insn[b->first + i].x.write);
@@ -177,7 +174,7 @@ struct own own_range(const struct scratch *s, const struct block *b, uint32_t fr
 {
 	const uint32_t end = last_place(b);
 	struct own o = { .from = UINT32_MAX, .to = UINT32_MAX };
-	uint32_t free = USABLE & ~(1u << STOLEN), used;
+	uint32_t free = cursor_registers(s) & ~(1u << STOLEN), used;
 
 	for (uint32_t i = from; i <= end; i++) {
 		used = used_at(s, b, i);
@@ -212,7 +209,7 @@ static void plan_block(struct scratch *s, struct block *b, const uint32_t *live,
 	struct record *r = &b->rec;
 	uint32_t last = last_place(b);
 
-	r->size = 4 + 8 * total;
+	r->size = 4 + xl_value_size(s->in->i386) * total;
 	r->none = !r->nstore && r->next != XL_NONE;
 	if (r->nstore) {
 		r->first = place_of(&s->store[r->store]);
@@ -220,7 +217,7 @@ static void plan_block(struct scratch *s, struct block *b, const uint32_t *live,
 	} else {
 		r->first = r->last = 0;
 		for (uint32_t i = 0; i <= last; i++)
-			if (USABLE & ~live[i]) {
+			if (cursor_registers(s) & ~live[i]) {
 				r->first = r->last = i;
 				break;
 			}
@@ -240,7 +237,7 @@ static void plan_chain(struct scratch *s, uint32_t head)
 		n += s->block[k].n;
 	s->plan.nstore = 0;
 	if (s->in->kind == XL_EXEC)
-		x86_plan(insn_at, &w, n, &s->plan);
+		x86_plan(insn_at, &w, n, !s->in->i386, &s->plan);
 	for (uint32_t k = head; k != XL_NONE; k = s->block[k].rec.next) {
 		struct block *b = &s->block[k];
 		uint32_t live[MAX_BLOCK_INSNS + 1], last = last_place(b);

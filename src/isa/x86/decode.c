@@ -291,6 +291,9 @@ static void add_operand(ZydisMachineMode mm, const ZydisDecodedOperand *op, stru
 		if (op->reg.value == tracer_segment(mm) &&
 		    (op->actions & writes || mm != ZYDIS_MACHINE_MODE_LONG_64))
 			in->kind = X86_STEP;
+		/* a new base of the thread pointer's segment: traces have to know it */
+		if (mm != ZYDIS_MACHINE_MODE_LONG_64 && op->reg.value == ZYDIS_REGISTER_GS && op->actions & writes)
+			in->kind = X86_STEP;
 		return;
 	}
 	if (op->type != ZYDIS_OPERAND_TYPE_MEMORY)

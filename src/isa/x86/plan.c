@@ -29,6 +29,7 @@ struct course {
 	struct quantity q[16 + 256 * 20];	/* an instruction changes 16 at most, and see rep() */
 	uint32_t nq;
 	uint32_t insn;
+	uint16_t word;			/* bits of an address */
 };
 
 static void forget(struct course *c, unsigned reg)
@@ -111,9 +112,9 @@ static void operand(struct course *c, const ZydisDecodedInstruction *in, const Z
 		    const ZydisDecodedOperand *op, uint64_t pc, uint8_t kind)
 {
 	struct x86_ref *r = new_ref(c);
-	bool hidden_stack = op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
-			    op->mem.base == ZYDIS_REGISTER_RSP;
 	int base = gpr(op->mem.base), index = gpr(op->mem.index);
+	bool leave = in->mnemonic == ZYDIS_MNEMONIC_LEAVE;
+	bool hidden_stack = op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && (base == RSP || leave);
 	int64_t add = 0;
 
 	r->kind = kind;
@@ -122,7 +123,7 @@ static void operand(struct course *c, const ZydisDecodedInstruction *in, const Z
 		r->size = xsave_size();
 	if (hidden_stack) {
 		r->flags = PM_REF_STACK;
-		if (in->mnemonic == ZYDIS_MNEMONIC_LEAVE)
+		if (leave)
 			base = RBP;
 		else if (kind == PM_EV_WRITE)
 			add -= op->size / 8;
@@ -130,7 +131,8 @@ static void operand(struct course *c, const ZydisDecodedInstruction *in, const Z
 		r->disp = add;
 		return;
 	}
-	r->how = in->address_width == 32 ? X86_REF_SUM32 : X86_REF_SUM;
+	r->how = in->address_width == c->word ? X86_REF_SUM :
+		 in->address_width == 32 ? X86_REF_SUM32 : X86_REF_SUM16;
 	r->segment = segment(op);
 	if (!is_string_operand(in, op))
 		add = op->mem.disp.has_displacement ? op->mem.disp.value : 0;
@@ -147,6 +149,7 @@ static void operand(struct course *c, const ZydisDecodedInstruction *in, const Z
 		int64_t skew = 0;
 
 		r->how = X86_REF_XLAT;
+		r->scale = (uint8_t)(in->address_width / 8);
 		r->index = need(c, RAX, false, &skew);
 		r->after = (uint16_t)skew;	/* of the low byte, which is all that counts */
 	} else if (index >= 0) {
@@ -193,7 +196,7 @@ static void rep(struct course *c, const ZydisDecodedInstruction *in, const Zydis
 		   !dst ? X86_REP_LODS :
 		   in->mnemonic >= ZYDIS_MNEMONIC_CMPSB && in->mnemonic <= ZYDIS_MNEMONIC_CMPSW ?
 			   X86_REP_CMPS : X86_REP_MOVS;
-	r->disp = in->address_width == 32 ? (int64_t)UINT32_MAX : -1;	/* addresses are masked with it */
+	r->disp = in->address_width == 64 ? -1 : (1ll << in->address_width) - 1;	/* addresses are masked with it */
 	/* the values themselves, no constants apart */
 	if (src) {
 		forget(c, RSI);
@@ -234,11 +237,11 @@ static void references(struct course *c, const ZydisDecodedInstruction *in, cons
 }
 
 /* ---- what an instruction does to the registers -------------------------------------------------- */
-/* reg = another register + a constant, 64 bits wide. */
-static bool moves(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op, int *to, int *from,
-		  int64_t *add)
+/* reg = another register + a constant, as wide as addresses (@word) are. */
+static bool moves(unsigned word, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op, int *to,
+		  int *from, int64_t *add)
 {
-	if (in->operand_count < 1 || op[0].type != ZYDIS_OPERAND_TYPE_REGISTER || op[0].size != 64)
+	if (in->operand_count < 1 || op[0].type != ZYDIS_OPERAND_TYPE_REGISTER || op[0].size != word)
 		return false;
 	*to = gpr(op[0].reg.value);
 	*from = *to;
@@ -247,12 +250,12 @@ static bool moves(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *
 		return false;
 	switch (in->mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
-		*from = op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[1].size == 64 ? gpr(op[1].reg.value) : -1;
+		*from = op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[1].size == word ? gpr(op[1].reg.value) : -1;
 		return *from >= 0;
 	case ZYDIS_MNEMONIC_LEA:
 		*from = gpr(op[1].mem.base);
 		*add = op[1].mem.disp.has_displacement ? op[1].mem.disp.value : 0;
-		return *from >= 0 && op[1].mem.index == ZYDIS_REGISTER_NONE && in->address_width == 64;
+		return *from >= 0 && op[1].mem.index == ZYDIS_REGISTER_NONE && in->address_width == word;
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_SUB:
 		if (op[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
@@ -275,13 +278,15 @@ static bool stack_step(const ZydisDecodedInstruction *in, const ZydisDecodedOper
 	switch (in->mnemonic) {
 	case ZYDIS_MNEMONIC_PUSH: case ZYDIS_MNEMONIC_PUSHF: case ZYDIS_MNEMONIC_PUSHFQ:
 	case ZYDIS_MNEMONIC_POP: case ZYDIS_MNEMONIC_POPF: case ZYDIS_MNEMONIC_POPFQ:
+	case ZYDIS_MNEMONIC_PUSHFD: case ZYDIS_MNEMONIC_PUSHA: case ZYDIS_MNEMONIC_PUSHAD:
+	case ZYDIS_MNEMONIC_POPFD: case ZYDIS_MNEMONIC_POPA: case ZYDIS_MNEMONIC_POPAD:
 	case ZYDIS_MNEMONIC_CALL: case ZYDIS_MNEMONIC_RET:
 		break;
 	default:
 		return false;
 	}
 	for (unsigned i = 0; i < in->operand_count; i++) {
-		if (op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && op[i].mem.base == ZYDIS_REGISTER_RSP &&
+		if (op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && gpr(op[i].mem.base) == RSP &&
 		    op[i].visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN)
 			*by += (op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? -1 : 1) *
 			       (int64_t)(op[i].size / 8);
@@ -298,17 +303,19 @@ static void effects(struct course *c, const struct x86_insn *x, const ZydisDecod
 	int to, from;
 	int64_t add;
 
+	if (x->kind == X86_SYSCALL)		/* sysenter: it is the vDSO's, control comes back */
+		changed &= ~(1u << RSP);
 	if (stack_step(in, op, &add)) {
 		c->reg[RSP].add += add;
 		/* `pop rsp` loads it, after all */
 		if (!(in->mnemonic == ZYDIS_MNEMONIC_POP && op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 		      gpr(op[0].reg.value) == RSP))
 			changed &= ~(1u << RSP);
-	} else if (in->mnemonic == ZYDIS_MNEMONIC_LEAVE && in->operand_width == 64) {
+	} else if (in->mnemonic == ZYDIS_MNEMONIC_LEAVE && in->operand_width == c->word) {
 		c->reg[RSP] = c->reg[RBP];
-		c->reg[RSP].add += 8;
+		c->reg[RSP].add += c->word / 8;
 		changed &= ~(1u << RSP);
-	} else if (moves(in, op, &to, &from, &add)) {
+	} else if (moves(c->word, in, op, &to, &from, &add)) {
 		c->reg[to] = c->reg[from];
 		c->reg[to].add += add;
 		changed &= ~(1u << to);
@@ -330,12 +337,13 @@ static void touch(struct course *c, const struct x86_insn *x)
 		forget(c, (unsigned)__builtin_ctz(changed));
 }
 
-void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint32_t n,
+void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint32_t n, bool wide,
 	      struct x86_plan *plan)
 {
 	struct course c;		/* mostly not initialised: it is large */
 
 	c.plan = plan;
+	c.word = wide ? 64 : 32;
 	c.nq = 16;
 	plan->nref = plan->nstore = 0;
 	for (unsigned r = 0; r < 16; r++) {
@@ -349,7 +357,7 @@ void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint
 		ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
 
 		c.insn = i;
-		if (x86_zydis(a->p, a->x.len, true, &in, op)) {
+		if (x86_zydis(a->p, a->x.len, wide, &in, op)) {
 			references(&c, &in, op, a->pc);
 			effects(&c, &a->x, &in, op);
 		} else {

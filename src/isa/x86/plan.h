@@ -9,8 +9,8 @@
  * Whoever emits the code (collect/translate) and whoever reads the record (collect/process) compute
  * the same plan from the same bytes, so plans are never stored.
  *
- * VALUES. References add up values: those recorded by the block (numbers from 0, 8 bytes each, in the
- * order of the stores), and some that the reader knows at the block's beginning: the stack pointer
+ * VALUES. References add up values: those recorded by the block (numbers from 0, in the order of the
+ * stores; 8 bytes each, 4 of 32-bit code, where addresses are sums modulo 2^32), and some that the reader knows at the block's beginning: the stack pointer
  * and the segment bases. The reader keeps the stack pointer through `rsp`, and is told wherever
  * control arrives otherwise (signal handlers, new threads).
  *
@@ -38,8 +38,9 @@ enum x86_ref_how {
 	X86_REF_SUM,		/* base + index * scale + disp */
 	X86_REF_SUM32,		/* the same, modulo 2^32, + segment */
 	X86_REF_BITS,		/* SUM + (value `after` as a signed number of bits), in units of `size` */
-	X86_REF_XLAT,		/* base + disp + low byte of (value `index` + `after`) */
+	X86_REF_XLAT,		/* base + disp + low byte of (value `index` + `after`), in `scale` bytes, + segment */
 	X86_REF_REP,		/* rep-prefixed: enum x86_rep in `scale`; `disp` masks addresses */
+	X86_REF_SUM16,		/* as SUM32, modulo 2^16 */
 };
 
 enum x86_rep {			/* base: value of the source pointer before, index: of the destination */
@@ -80,9 +81,9 @@ struct x86_at {
 	struct x86_insn x;
 };
 
-/* @n instructions in the order of execution, which @at gives through @ctx. A plan of the first so many of
- * them has the same values, as far as it goes. */
-void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint32_t n,
+/* @n instructions in the order of execution, which @at gives through @ctx; @wide: 64-bit code, else 32-bit.
+ * A plan of the first so many of them has the same values, as far as it goes. */
+void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint32_t n, bool wide,
 	      struct x86_plan *plan);
 void x86_plan_release(struct x86_plan *plan);
 

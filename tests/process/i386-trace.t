@@ -1,0 +1,38 @@
+# Execution and branch traces of 32-bit programs: 32-bit records, addresses modulo 2^32.
+# needs: $PROGRAMS/i386/refs
+# timeout: 240
+# In order, with addresses, against the single-stepper: cold, then with the cache's translations.
+$ for i in cold warm; do "$TESTS/oracle/compare-stream" "$PROGRAMS/i386/refs"; "$TESTS/oracle/compare-stream" "$PROGRAMS/i386/old"; done
+> equal: 265 instructions
+> 222 references
+> equal: 71 instructions
+> 28 references
+> equal: 265 instructions
+> 222 references
+> equal: 71 instructions
+> 28 references
+$ "$TESTS/oracle/compare-stream" -f "$PROGRAMS/i386/cuts" | sed 's/[0-9][0-9]*/N/'
+> equal: N instructions
+> N references
+> equal: N instructions
+> N references
+$ "$TESTS/oracle/compare-stream" "$PROGRAMS/i386/odd" | sed 's/[0-9][0-9]*/N/'
+> equal: N instructions
+> N references
+# Equal numbers cold, warm, without a cache, and for all kinds.
+$ for o in --exec --exec "--exec --no-cache" --branch --branch; do
++ pugmark run -q $o --count --json - -- "$PROGRAMS/i386/args" x | sed -n '/^{/,$s/^ *"instructions": \([0-9]*\),/\1/p' | sort -u; done | uniq -c | sed 's/ [0-9]*$//; s/ //g'
+> 5
+# What the program does is what it does untraced.
+$ for p in signals faults smc segv dl threads-static; do "$TESTS/process/both" -o '-t pug --exec' i386/$p; done | sed 's/, .*//' | uniq -c | sed 's/^ *//'
+> 6 equal: status 0
+# Stored and read back, a trace is the same; more than all buffers of a thread hold.
+$ pugmark run -q -o a.pug --sink dump:live.txt --exec -- "$PROGRAMS/i386/args" x > /dev/null && pugmark dump a.pug > stored.txt && cmp live.txt stored.txt && pugmark verify a.pug | grep wrong; pugmark info a.pug | grep isa
+>   isa           x86-32
+# Buffers that run full within a record go on in the next one.
+$ n=$(pugmark run -q --exec --count --csv - -- "$PROGRAMS/i386/many" 2>&1 | sed -n 's/^count.instructions,\([0-9]*\),.*/\1/p'); [ "$n" -gt 100000 ] && echo good
+> good
+# A program that goes from one width to the other.
+$ pugmark run -q --exec --count --csv - -- /bin/sh -c '"$PROGRAMS/i386/old"; exec "$PROGRAMS/i386/refs"' | sed -n 's/^count.streams.[0-9].*instructions,\(71\|265\),.*/\1/p' | sort -n
+> 71
+> 265
