@@ -7,7 +7,8 @@
  *               instruction executed as little-endian u64 (compare with streamdiff)
  *   -c PREFIX   counts: PREFIX.P per process image, lines "ADDRESS COUNT", for rep-prefixed string
  *               instructions "ADDRESS COUNT ITERATIONS", sorted by address (compare-counts)
- *   -d PREFIX   data references: PREFIX.P.T, lines "PC KIND ADDRESS SIZE" in program order, KIND
+ *   -d PREFIX   data references: PREFIX.P.T, lines "N PC KIND ADDRESS SIZE" in program order, N the
+ *               number of instructions of the stream that completed before, KIND
  *               one of r (read), w (write), m (read, then written), computed from the operands
  *               that Zydis decodes and the registers that ptrace shows before the instruction
  *   -f          follow forks and vforks (threads and execs are always followed)
@@ -24,6 +25,8 @@
  * repeated after the fault was repaired: then once. A rep-prefixed string instruction counts once,
  * when it completes, however many iterations it makes - none, too - and however often a fault or a signal
  * came between them; its iterations (each is a step of the processor) are counted beside.
+ * A gather or scatter that has gone part of its way - the next element faults - has referred to the
+ * elements that it took out of its mask, and counts when it completes.
  * int3, int1 and an into that traps complete. A system call completes when it returns; exit, a successful exec and
  * sigreturn count; one that the process dies in does not, except exit and exit_group.
  *
@@ -54,12 +57,13 @@
 
 #define XSTATE_MAX	16384
 
-enum { REP = 1, PUSHF = 2, VOLATILE = 4, SYSCALL = 8, STOPPER = 16, INTO = 32 };
+enum { REP = 1, PUSHF = 2, VOLATILE = 4, SYSCALL = 8, STOPPER = 16, INTO = 32, GATHER = 64 };
 
 struct insn {
 	uint64_t pc, count, iterations;
 	uint8_t bytes[15], len, flags;
 	bool used, decoded;
+	const ZydisDecodedOperand *vsib;	/* with -d: the operand of a gather or scatter */
 	ZydisDecodedInstruction *zi;	/* with -d */
 	ZydisDecodedOperand *op;
 };
@@ -85,6 +89,8 @@ struct thread {
 	bool unsure;			/* the next SIGTRAP may come without an executed instruction */
 	bool fresh;			/* a new image, of which nothing has been stepped */
 	struct user_regs_struct regs;	/* at the last stop */
+	uint8_t *xs;			/* ... and there, before a gather or scatter, the vector registers */
+	uint64_t done;			/* instructions in the stream */
 };
 
 static struct thread **threads;
@@ -220,6 +226,10 @@ static void classify(struct insn *in, bool wide)
 		in->flags |= STOPPER;
 	if (*b == 0xce && !wide)
 		in->flags |= INTO;
+	/* VEX or EVEX 0f38 90..93, a0..a3 */
+	if ((*b == 0xc4 && end - b > 3 && (b[1] & 0x1f) == 2 && (b[3] & 0xfc) == 0x90) ||
+	    (*b == 0x62 && end - b > 4 && (b[1] & 15) == 2 && ((b[4] & 0xfc) == 0x90 || (b[4] & 0xfc) == 0xa0)))
+		in->flags |= GATHER;
 }
 
 static struct insn *insn_at(struct thread *t, uint64_t pc)
@@ -249,6 +259,10 @@ static struct insn *insn_at(struct thread *t, uint64_t pc)
 		if (ZYAN_FAILED(ZydisDecoderDecodeFull(wide ? &decoder64 : &decoder32, in->bytes, in->len,
 						       in->zi, in->op)))
 			in->zi->length = 0;
+		in->vsib = NULL;
+		for (unsigned i = 0; in->zi->length && i < in->zi->operand_count; i++)
+			if (in->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && in->op[i].mem.type == ZYDIS_MEMOP_TYPE_VSIB)
+				in->vsib = &in->op[i];
 	}
 	return in;
 }
@@ -299,7 +313,7 @@ static uint64_t segment_base(const struct user_regs_struct *r, ZydisRegister seg
 
 static void put_ref(struct thread *t, char kind, uint64_t addr, unsigned size)
 {
-	fprintf(t->refs, "%llx %c %llx %u\n", (unsigned long long)t->pc, kind,
+	fprintf(t->refs, "%llu %llx %c %llx %u\n", (unsigned long long)t->done, (unsigned long long)t->pc, kind,
 		(unsigned long long)addr, size);
 }
 
@@ -325,35 +339,38 @@ static void vector_value(const uint8_t *xs, unsigned index, uint8_t *to, unsigne
 	}
 }
 
-/* Gathers and scatters: one reference for each element whose mask bit is set. */
-static void vsib_refs(struct thread *t, const struct insn *in, const ZydisDecodedOperand *m, char kind)
+static void get_vectors(pid_t tid, uint8_t *xs)
 {
-	static uint8_t xs[XSTATE_MAX];
-	struct iovec iov = { xs, sizeof xs };
-	const ZydisDecodedInstruction *zi = in->zi;
-	uint8_t idx[64], mask[64];
-	unsigned width = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, m->mem.index) / 8;
-	unsigned elem = m->element_size / 8, ielem, n, k = 0;
-	uint64_t base = reg_value(&t->regs, m->mem.base, 0) + segment_base(&t->regs, m->mem.segment);
-	bool evex = zi->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
-	uint64_t kmask = 0;
+	struct iovec iov = { xs, XSTATE_MAX };
 
-	if (ptrace(PTRACE_GETREGSET, t->tid, NT_X86_XSTATE, &iov))
-		return;
+	if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &iov))
+		die("cannot read the vector registers: %s", strerror(errno));
+}
+
+/* Bit i: element i is selected by the mask in @xs. *@n: elements. */
+static uint32_t selected(const struct insn *in, const uint8_t *xs, unsigned *n, unsigned *ielem)
+{
+	const ZydisDecodedInstruction *zi = in->zi;
+	const ZydisDecodedOperand *m = in->vsib;
+	unsigned elem = m->element_size / 8, k = 0;
+	bool evex = zi->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
+	uint8_t mask[64] = { 0 };
+	uint64_t kmask = 0;
+	uint32_t bits = 0;
+
 	/* The letter before the last tells the index size: vpgatherDd, vgatherQps. */
 	switch (zi->mnemonic) {
 	case ZYDIS_MNEMONIC_VGATHERQPD: case ZYDIS_MNEMONIC_VGATHERQPS:
 	case ZYDIS_MNEMONIC_VPGATHERQD: case ZYDIS_MNEMONIC_VPGATHERQQ:
 	case ZYDIS_MNEMONIC_VSCATTERQPD: case ZYDIS_MNEMONIC_VSCATTERQPS:
 	case ZYDIS_MNEMONIC_VPSCATTERQD: case ZYDIS_MNEMONIC_VPSCATTERQQ:
-		ielem = 8;
+		*ielem = 8;
 		break;
 	default:
-		ielem = 4;
+		*ielem = 4;
 	}
-	vector_value(xs, (unsigned)ZydisRegisterGetId(m->mem.index), idx, width);
 	/* As many elements as both the index and the data register hold. */
-	n = width / ielem;
+	*n = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, m->mem.index) / 8 / *ielem;
 	for (unsigned i = 0; i < zi->operand_count; i++) {
 		const ZydisDecodedOperand *o = &in->op[i];
 		ZydisRegisterClass c;
@@ -369,32 +386,81 @@ static void vsib_refs(struct thread *t, const struct insn *in, const ZydisDecode
 		} else if (c >= ZYDIS_REGCLASS_XMM && c <= ZYDIS_REGCLASS_ZMM) {
 			unsigned w = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, o->reg.value) / 8;
 
-			if (w / elem < n)
-				n = w / elem;
+			if (w / elem < *n)
+				*n = w / elem;
 			if (!evex && k++ == 1)		/* VEX: dest, vsib, mask */
 				vector_value(xs, (unsigned)ZydisRegisterGetId(o->reg.value), mask, w);
 		}
 	}
-	for (unsigned i = 0; i < n; i++) {
-		int64_t at = 0;
-		bool on = evex ? kmask >> i & 1 : mask[i * elem + elem - 1] >> 7;
+	for (unsigned i = 0; i < *n; i++)
+		bits |= (uint32_t)(evex ? kmask >> i & 1 : mask[i * elem + elem - 1] >> 7) << i;
+	return bits;
+}
 
-		if (!on)
+/* Gathers and scatters: one reference for each element that the mask had selected; @partly: and that it
+ * does not any more. */
+static void vsib_refs(struct thread *t, const struct insn *in, bool partly)
+{
+	static uint8_t now[XSTATE_MAX];
+	const ZydisDecodedOperand *m = in->vsib;
+	unsigned n, ielem, width = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, m->mem.index) / 8;
+	uint32_t on = selected(in, t->xs, &n, &ielem);
+	uint64_t seg = segment_base(&t->regs, m->mem.segment);
+	uint8_t idx[64];
+
+	if (partly) {
+		get_vectors(t->tid, now);
+		on &= ~selected(in, now, &n, &ielem);
+	}
+	vector_value(t->xs, (unsigned)ZydisRegisterGetId(m->mem.index), idx, width);
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t a;
+		int64_t at = 0;
+
+		if (!(on >> i & 1))
 			continue;
-		if (ielem == 8)
+		if (ielem == 8) {
 			memcpy(&at, idx + 8 * i, 8);
-		else {
+		} else {
 			int32_t v;
 
 			memcpy(&v, idx + 4 * i, 4);
 			at = v;
 		}
-		put_ref(t, kind, base + (uint64_t)(at * m->mem.scale) + (uint64_t)m->mem.disp.value, elem);
+		a = reg_value(&t->regs, m->mem.base, 0) + (uint64_t)at * m->mem.scale + (uint64_t)m->mem.disp.value;
+		if (in->zi->address_width == 32)
+			a &= 0xffffffff;
+		put_ref(t, m->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? 'w' : 'r', a + seg, m->element_size / 8);
 	}
 }
 
-/* References of the instruction that has just executed, from the registers before it. */
-static void put_refs(struct thread *t, const struct insn *in)
+/* What xsave, or its like, may touch: legacy region, header, and the components in eax that are enabled. */
+static unsigned xsave_bytes(const ZydisDecodedInstruction *zi, uint64_t asked)
+{
+	bool compact = zi->mnemonic == ZYDIS_MNEMONIC_XSAVEC || zi->mnemonic == ZYDIS_MNEMONIC_XSAVEC64;
+	unsigned size[32], offset[32], flags[32], d, total = 512 + 64, enabled;
+
+	__asm__("xgetbv" : "=a"(enabled), "=d"(d) : "c"(0));
+	for (unsigned i = 2; i < 32; i++)
+		__cpuid_count(0xd, i, size[i], offset[i], flags[i], d);
+	for (unsigned i = 2; i < 32; i++) {
+		if (!(enabled >> i & 1) || !(asked >> i & 1))
+			continue;
+		if (compact) {
+			if (flags[i] >> 1 & 1)
+				while (total % 64)
+					total++;
+			total += size[i];
+		} else if (offset[i] + size[i] > total) {
+			total = offset[i] + size[i];
+		}
+	}
+	return total;
+}
+
+/* References of the instruction that has just executed, or (@again) gone part of its way, from the registers
+ * before it. */
+static void put_refs(struct thread *t, const struct insn *in, bool again)
 {
 	const ZydisDecodedInstruction *zi = in->zi;
 	const struct user_regs_struct *r = &t->regs;
@@ -429,8 +495,8 @@ static void put_refs(struct thread *t, const struct insn *in)
 			wr = o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
 			if (pass != (wr && !rd))
 				continue;
-			if (o->mem.type == ZYDIS_MEMOP_TYPE_VSIB) {
-				vsib_refs(t, in, o, wr ? 'w' : 'r');
+			if (o == in->vsib) {
+				vsib_refs(t, in, again);
 				continue;
 			}
 			a = (uint64_t)(o->mem.disp.has_displacement ? o->mem.disp.value : 0);
@@ -458,11 +524,15 @@ static void put_refs(struct thread *t, const struct insn *in)
 			a += segment_base(r, o->mem.segment);
 			if (!wide)
 				a = (uint32_t)a;
-			if (!size && zi->meta.category == ZYDIS_CATEGORY_XSAVE) {
-				unsigned eax, ebx, ecx, edx;
-
-				__cpuid_count(0xd, 0, eax, ebx, ecx, edx);
-				size = ebx;			/* what the enabled features may take */
+			switch (zi->mnemonic) {
+			case ZYDIS_MNEMONIC_XSAVE: case ZYDIS_MNEMONIC_XSAVE64:
+			case ZYDIS_MNEMONIC_XSAVEOPT: case ZYDIS_MNEMONIC_XSAVEOPT64:
+			case ZYDIS_MNEMONIC_XSAVEC: case ZYDIS_MNEMONIC_XSAVEC64:
+			case ZYDIS_MNEMONIC_XRSTOR: case ZYDIS_MNEMONIC_XRSTOR64:
+				size = xsave_bytes(zi, r->rax);
+				break;
+			default:
+				break;
 			}
 			put_ref(t, rd && wr ? 'm' : wr ? 'w' : 'r', a, size);
 		}
@@ -540,6 +610,7 @@ static void join_image(struct thread *t, struct image *im)
 	close_files(t);
 	t->image = im;
 	t->number = ++im->threads;
+	t->done = 0;
 	t->stream = open_for(stream_prefix, t);
 	t->refs = open_for(refs_prefix, t);
 }
@@ -592,6 +663,7 @@ static void drop_thread(struct thread *t)
 	bool last = true;
 
 	close_files(t);
+	free(t->xs);
 	for (size_t i = 0; i < nthreads; i++)
 		if (threads[i] == t)
 			threads[i--] = threads[--nthreads];
@@ -657,11 +729,20 @@ static bool hidden(const struct thread *t)
 	return no_vdso && t->pc >= t->image->vdso_lo && t->pc < t->image->vdso_hi;
 }
 
+static void completed(struct thread *t, struct insn *in)
+{
+	in->count++;
+	t->image->instructions++;
+	t->done++;
+	if (t->stream && fwrite(&t->pc, 8, 1, t->stream) != 1)
+		die("cannot write the stream: %s", strerror(errno));
+}
+
 /* The instruction at t->pc has completed, or (rep) one iteration of it; @now is after it. */
 static void executed(struct thread *t, const struct user_regs_struct *now)
 {
 	struct insn *in = insn_at(t, t->pc);
-	bool again = in->flags & REP && now->rip == t->pc;
+	bool again = in->flags & (REP | GATHER) && now->rip == t->pc;
 
 	steps++;
 	if (in->flags & PUSHF) {
@@ -681,12 +762,10 @@ static void executed(struct thread *t, const struct user_regs_struct *now)
 		}
 	}
 	if (!hidden(t)) {
-		if (!again) {
-			in->count++;
-			t->image->instructions++;
-			if (t->stream && fwrite(&t->pc, 8, 1, t->stream) != 1)
-				die("cannot write the stream: %s", strerror(errno));
-		}
+		if (t->refs)
+			put_refs(t, in, again);
+		if (!again)
+			completed(t, in);
 		if (in->flags & REP) {
 			/* a step that left with the count at zero from the start made no iteration */
 			uint64_t c = t->regs.rcx;
@@ -696,8 +775,6 @@ static void executed(struct thread *t, const struct user_regs_struct *now)
 				t->image->iterations++;
 			}
 		}
-		if (t->refs)
-			put_refs(t, in);
 	}
 }
 
@@ -730,12 +807,8 @@ static void step_all(pid_t first, int *result)
 				struct insn *in = t->pc ? insn_slot(t->image, t->pc) : NULL;
 
 				/* exit and exit_group never come back from their system call */
-				if (in && in->flags & SYSCALL && WIFEXITED(status) && !hidden(t)) {
-					in->count++;
-					t->image->instructions++;
-					if (t->stream)
-						fwrite(&t->pc, 8, 1, t->stream);
-				}
+				if (in && in->flags & SYSCALL && WIFEXITED(status) && !hidden(t))
+					completed(t, in);
 				drop_thread(t);
 			}
 			continue;
@@ -770,12 +843,8 @@ static void step_all(pid_t first, int *result)
 			caller = (pid_t)old != tid ? find_thread((pid_t)old) : NULL;
 			if (t->pc || caller) {
 				struct thread *c = caller ? caller : t;
-				struct insn *in = insn_slot(c->image, c->pc);
 
-				in->count++;		/* the execve itself: it completed */
-				c->image->instructions++;
-				if (c->stream)
-					fwrite(&c->pc, 8, 1, c->stream);
+				completed(c, insn_slot(c->image, c->pc));	/* the execve itself */
 			}
 			if (t->pc || caller) {
 				t->image->over = true;
@@ -802,7 +871,7 @@ static void step_all(pid_t first, int *result)
 		} else if (sig == SIGTRAP) {
 			siginfo_t si;
 			struct insn *in = insn_at(t, t->pc);
-			bool completed = true;
+			bool done = true;
 
 			if (t->unsure || in->flags & STOPPER || now.rip == t->pc) {
 				if (ptrace(PTRACE_GETSIGINFO, tid, 0, &si))
@@ -810,23 +879,27 @@ static void step_all(pid_t first, int *result)
 				/* TRAP_TRACE: a step; TRAP_BRKPT: a step over a system call;
 				 * SIGTRAP: a handler is about to run, nothing was executed */
 				if (si.si_code == SIGTRAP) {
-					completed = false;
+					done = false;
 					unblock_trap(tid);
 				}
 				else if (si.si_code <= 0 || (si.si_code == SI_KERNEL && !(in->flags & STOPPER))) {
-					completed = false;	/* somebody sent a SIGTRAP */
+					done = false;	/* somebody sent a SIGTRAP */
 					deliver = sig;
 				} else if (in->flags & STOPPER)
 					deliver = sig;
 			}
 			/* after an exec the step of the execve is reported in the new image */
-			if (t->fresh && !deliver && completed && si.si_code == TRAP_BRKPT)
-				completed = false;
+			if (t->fresh && !deliver && done && si.si_code == TRAP_BRKPT)
+				done = false;
 			t->unsure = t->fresh = false;
-			if (completed && t->pc)
+			if (done && t->pc)
 				executed(t, &now);
 		} else {
+			struct insn *in = t->pc ? insn_slot(t->image, t->pc) : NULL;
+
 			deliver = sig;
+			if (in && in->vsib && t->xs && now.rip == t->pc && !hidden(t))
+				vsib_refs(t, in, true);
 			if (sig == SIGSEGV && now.rip == t->pc + 1 && insn_at(t, t->pc)->flags & INTO)
 				executed(t, &now);
 		}
@@ -836,7 +909,11 @@ static void step_all(pid_t first, int *result)
 		}
 		t->regs = now;
 		t->pc = now.rip;
-		insn_at(t, t->pc);		/* its bytes while they are there */
+		if (insn_at(t, t->pc)->vsib) {	/* its bytes while they are there */
+			if (!t->xs)
+				t->xs = zalloc(XSTATE_MAX);
+			get_vectors(tid, t->xs);
+		}
 		if (steps >= limit) {
 			fprintf(stderr, "singlestep: stopped after %llu steps\n", (unsigned long long)steps);
 			for (size_t i = 0; i < nimages; i++)

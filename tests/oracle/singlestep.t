@@ -10,7 +10,7 @@ $ awk '$2 == 1000 { n++ } $2 == 2 { handler++ } NF == 3 { print $2, $3 } { sum +
 > 1 3
 > 3 4 3056
 # References: the strings, pushfq and its pop, two increments and returns in the handler, the compare.
-$ awk '{ k[$2 " " $4]++ } END { for (i in k) print i, k[i] }' d.1.1 | sort
+$ awk '{ k[$3 " " $5]++ } END { for (i in k) print i, k[i] }' d.1.1 | sort
 > m 4 2
 > r 4 1
 > r 8 3

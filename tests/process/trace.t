@@ -28,6 +28,10 @@ $ pugmark run -q --exec --count --json n.json -- "$PROGRAMS/stolen" killed > sai
 > 137
 > 1
 > 1
+# Gathers, scatters, x87 and xsave areas, bit strings; string instructions and accesses that fault on their way.
+$ "$TESTS/oracle/compare-stream" "$PROGRAMS/touches" | sed 's/[0-9][0-9]*/N/'
+> equal: N instructions
+> N references
 # Equal numbers cold, warm, without a cache, and for all kinds.
 $ for o in --exec --exec "--exec --no-cache" --branch --branch; do
 + pugmark run -q $o --count --json - -- "$PROGRAMS/args" x | sed -n '/^{/,$s/^ *"instructions": \([0-9]*\),/\1/p' | sort -u; done | uniq -c | sed 's/ [0-9]*$//; s/ //g'

@@ -505,6 +505,8 @@ static int8_t plan_insn(const struct job *j, const struct step *s, const struct 
 		}
 	}
 	for (; n; n--, r++) {
+		if (r->how == X86_REF_VSIB)	/* entries per instruction are a fixed number there */
+			continue;
 		if (r->how == X86_REF_REP) {
 			put8(to, IMG_P_REP);
 			put8(to, insn);

@@ -507,6 +507,29 @@ static void rep(struct tracer *t, struct stream *st, const struct part *c, const
 						     .value = times };
 }
 
+/* @cut: the instruction has come as far as an RT_N_CUT says. */
+static void vsib(struct tracer *t, struct stream *st, const struct x86_ref *r, const uint8_t *rec,
+		 bool wide, const uint64_t *cut)
+{
+	const uint32_t size = xl_value_size(!wide);
+	const uint8_t *mask = rec + 4 + size * r->after;
+	uint64_t at[16], seg = value(st, rec, r->segment, wide);
+	uint8_t done[64];
+	unsigned n;
+
+	if (cut) {				/* those that it began with, but for those that are left */
+		memcpy(done, mask, r->lanes.k ? 2 : r->lanes.n * r->size);
+		for (unsigned i = 0; i < r->lanes.n; i++)
+			if (cut[1] >> i & 1)
+				done[r->lanes.k ? i / 8 : (i + 1) * r->size - 1] &= r->lanes.k ? (uint8_t)~(1u << (i & 7)) : 0x7f;
+		mask = done;
+	}
+	n = x86_lanes(r, value(st, rec, r->base, wide), rec + 4 + size * r->index, mask, at);
+	for (unsigned i = 0; i < n; i++)
+		t->ev[t->nev++] = (struct pm_event){ .kind = r->kind, .flags = r->flags, .size = r->size,
+						     .id = r->insn, .addr = (at[i] + seg) & (wide ? UINT64_MAX : UINT32_MAX) };
+}
+
 static uint64_t address(const struct stream *st, const uint8_t *rec, const struct x86_ref *r, bool wide)
 {
 	uint64_t a = (uint64_t)r->disp + value(st, rec, r->base, wide);
@@ -515,7 +538,8 @@ static uint64_t address(const struct stream *st, const uint8_t *rec, const struc
 		a += (uint8_t)(value(st, rec, r->index, wide) + r->after);
 	else if (r->index != X86_VAL_NONE)
 		a += value(st, rec, r->index, wide) * r->scale;
-	if (r->how == X86_REF_SUM32 || (r->how == X86_REF_XLAT && r->scale == 4))
+	if (r->how == X86_REF_SUM32 || (r->how == X86_REF_XSAVE && r->lanes.a32) ||
+	     (r->how == X86_REF_XLAT && r->scale == 4))
 		a = (uint32_t)a;
 	else if (r->how == X86_REF_SUM16 || (r->how == X86_REF_XLAT && r->scale == 2))
 		a = (uint16_t)a;
@@ -531,6 +555,11 @@ static uint64_t address(const struct stream *st, const uint8_t *rec, const struc
 	return a + value(st, rec, r->segment, wide);
 }
 
+static uint16_t size_of(const struct stream *st, const uint8_t *rec, const struct x86_ref *r, bool wide)
+{
+	return r->how == X86_REF_XSAVE ? x86_xsave_size(r, value(st, rec, r->after, wide)) : r->size;
+}
+
 /* @n instructions of a block; @cut: what an RT_N_CUT says of it, or NULL. */
 static void references(struct tracer *t, struct stream *st, const struct part *c, const uint8_t *rec,
 		       uint32_t n, const uint64_t *cut)
@@ -538,12 +567,14 @@ static void references(struct tracer *t, struct stream *st, const struct part *c
 	for (uint32_t i = 0; i < c->nref; i++) {
 		const struct x86_ref *r = &c->ref[i];
 
-		if (r->insn >= n && !(cut && r->insn == n && r->how == X86_REF_REP))
+		if (r->insn >= n && !(cut && r->insn == n && (r->how == X86_REF_REP || r->how == X86_REF_VSIB)))
 			break;
 		if (r->how == X86_REF_REP)
 			rep(t, st, c, r, rec, r->insn == n ? cut : NULL);
+		else if (r->how == X86_REF_VSIB)
+			vsib(t, st, r, rec, c->wide, r->insn == n ? cut : NULL);
 		else
-			t->ev[t->nev++] = (struct pm_event){ .kind = r->kind, .flags = r->flags, .size = r->size,
+			t->ev[t->nev++] = (struct pm_event){ .kind = r->kind, .flags = r->flags, .size = size_of(st, rec, r, c->wide),
 							     .id = r->insn,
 							     .addr = address(st, rec, r, c->wide) & c->mask };
 	}

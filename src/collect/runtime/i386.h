@@ -100,6 +100,7 @@ struct rt_frame {			/* what a handler returns to */
 #define UC_PC(uc) ((uc)->sc.ip)
 #define UC_FLAGS(uc) ((uc)->sc.flags)
 #define UC_ERR(uc) ((uc)->sc.err)
+#define UC_FX(uc) PTR((uc)->sc.fpstate ? (uc)->sc.fpstate + 112 : 0)
 
 #define ARG0 b->ctx.gpr[RBX]
 #define ARG1 b->ctx.gpr[RCX]

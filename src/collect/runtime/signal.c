@@ -347,6 +347,47 @@ static int keeps_away(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 	return h->act[sig].handler == 1;
 }
 
+/* ---- what a gather has done ----------------------------------------------------------------------- */
+static const uint8_t *component(const uint8_t *fx, u32 number)
+{
+	u32 a = 0xd, b, c = number, d;
+
+	__asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	return fx + b;
+}
+
+/* Does @uc stand at a gather or scatter? *left: a bit for each element that its mask still has. */
+static int elements_left(const struct k_ucontext *uc, u64 *left)
+{
+	const uint8_t *p = PTR(UC_PC(uc)), *fx = UC_FX(uc), *high;
+	u32 size, n, reg;
+
+	while (*p == 0x26 || *p == 0x2e || *p == 0x36 || *p == 0x3e || (*p >= 0x64 && *p <= 0x67))
+		p++;
+	if (!fx || *(const u32 *)(fx + FX_SW) != FP_XSTATE_MAGIC1)
+		return 0;
+	if (RT_NGPR == 8 && (p[1] & 0xc0) != 0xc0)	/* les, bound */
+		return 0;
+	if (p[0] == 0x62 && (p[1] & 7) == 2 && ((p[4] & 0xfc) == 0x90 || (p[4] & 0xfc) == 0xa0)) {
+		*left = *(const uint16_t *)(component(fx, 5) + 8 * (p[3] & 7));
+		return 1;
+	}
+	if (p[0] != 0xc4 || (p[1] & 0x1f) != 2 || (p[3] & 0xfc) != 0x90)
+		return 0;
+	size = p[2] & 0x80 ? 8 : 4;
+	n = (p[2] & 4 ? 32 : 16) / size;
+	reg = ~p[2] >> 3 & (RT_NGPR - 1);
+	high = component(fx, 2);
+	*left = 0;
+	for (u32 i = 0; i < n; i++) {
+		const u32 at = i * size + size - 1;
+		const uint8_t *from = at < 16 ? fx + 160 + 16 * reg + at : high + 16 * reg + at - 16;
+
+		*left |= (u64)(*from >> 7) << i;
+	}
+	return 1;
+}
+
 /* The program's state is in @uc, at original @pc: hand the signal to the program. @copy is the place
  * in the code cache, 0 if there is none, to cut the block's count there. */
 static void give(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_ucontext *uc, u64 pc,
@@ -359,8 +400,13 @@ static void give(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_u
 		return;
 	if (fault && (SIG_BIT(sig) & SYNC_SIGS) && (b->app_mask & SIG_BIT(sig)))
 		act->handler = 0;		/* the kernel kills */
-	if (copy)
-		rt_ask(b, RQ_CUT, copy, UC_GPR(uc, RSI), UC_GPR(uc, RDI), 0);
+	if (copy) {
+		u64 left;
+
+		if (!elements_left(uc, &left))
+			left = UC_GPR(uc, RSI);
+		rt_ask(b, RQ_CUT, copy, left, UC_GPR(uc, RDI), 0);
+	}
 	if (act->handler <= 1) {
 		rt_image_dying(b);
 		restore_default_and_die(sig, info, fault);

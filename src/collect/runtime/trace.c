@@ -74,15 +74,19 @@ int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc)
 	chunk = chunk_at(b, b->chunk);
 	if (addr < chunk + TRACE_CHUNK || addr >= chunk + TRACE_STRIDE)
 		return 0;
-	/* rex, C7 or 89, modrm: the translator's stores (emit_record()) */
+	/* rex, C7 or 89, modrm: the translator's stores (emit_record()); VEX or EVEX: its wide_store() */
+	if (p[0] == 0xc4 || p[0] == 0x62) {
+		base = (~p[1] >> 2 & 8) | (p[p[0] == 0xc4 ? 4 : 5] & 7);
+	} else {
 #ifndef __i386__
-	if ((p[0] & 0xf0) != 0x40)
-		return 0;
-	base = (u32)(*p++ & 1) << 3;
+		if ((p[0] & 0xf0) != 0x40)
+			return 0;
+		base = (u32)(*p++ & 1) << 3;
 #endif
-	if (p[0] != 0xc7 && p[0] != 0x89)
-		return 0;
-	base |= p[1] & 7;
+		if (p[0] != 0xc7 && p[0] != 0x89)
+			return 0;
+		base |= p[1] & 7;
+	}
 	b->cursor = UC_GPR(uc, base);
 	/* stores that straddle the guard have done nothing; what lies before it is the open record */
 	UC_GPR(uc, base) += (word)next_chunk(b, chunk + TRACE_CHUNK);

@@ -83,6 +83,7 @@ static const uint8_t greg_of[16] = {
 #define UC_GPR(uc, i) ((uc)->greg[greg_of[i]])
 #define UC_PC(uc) ((uc)->greg[G_RIP])
 #define UC_FLAGS(uc) ((uc)->greg[G_EFL])
+#define UC_FX(uc) PTR((uc)->fpstate)
 #define UC_ERR(uc) ((uc)->greg[G_ERR])
 
 #define ARG0 b->ctx.gpr[RDI]

@@ -290,7 +290,8 @@ static void cut_blocks(struct scratch *s)
 				b->kind = i->x.kind;
 				break;
 			}
-			if (n == s->max_insns || k == s->ninsn)
+			if (n == s->max_insns || k == s->ninsn ||
+			    (s->in->kind == XL_EXEC && x86_is_vsib(&i->x, i->p)))
 				break;
 			i = &s->insn[k];
 			if (i->mark & (MARK_RUN | MARK_LEADER))

@@ -657,6 +657,32 @@ static void cursor_op(struct emit *e, uint8_t op, unsigned reg, unsigned base, i
 	}
 }
 
+/* The same of a mask or vector register, for as many bytes as @what says. Also in rt_trace_full(). */
+static void wide_store(struct emit *e, enum x86_store_what what, unsigned reg, unsigned base, uint32_t disp)
+{
+	const unsigned length = what - X86_STORE_V16;
+	const uint8_t high = (uint8_t)((~reg & 8) << 4 | 0x40 | (~base & 8) << 2 | 1);
+
+	if (what == X86_STORE_K) {			/* kmovw */
+		put8(e, 0xc4);
+		put8(e, high);
+		put(e, "\x78\x91", 2);
+	} else if (reg < 16 && what != X86_STORE_V64) {	/* vmovdqu */
+		put8(e, 0xc4);
+		put8(e, high);
+		put8(e, (uint8_t)(0x7a | length << 2));
+		put8(e, 0x7f);
+	} else {					/* vmovdqu64 */
+		put8(e, 0x62);
+		put8(e, (uint8_t)(high | (~reg & 16)));
+		put8(e, 0xfe);
+		put8(e, (uint8_t)(8 | length << 5));
+		put8(e, 0x7f);
+	}
+	put8(e, 0x80 | (reg & 7) << 3 | (base & 7));
+	put32(e, disp);
+}
+
 static void borrow(struct emit *e, uint32_t insn, unsigned reg, bool spill)
 {
 	map(e, insn, XL_AT_START);
@@ -691,7 +717,7 @@ static unsigned any_register(const struct scratch *s, const struct record *r, ui
 	for (uint32_t k = 0; k < r->nstore; k++) {
 		const struct x86_store *st = &s->store[r->store + k];
 
-		if (st->insn + (uint32_t)st->after == at)
+		if (st->insn + (uint32_t)st->after == at && st->what == X86_STORE_GPR)
 			busy |= 1u << st->reg;
 	}
 	return (unsigned)__builtin_ctz(~busy);
@@ -756,8 +782,12 @@ static void emit_record(struct emit *e, uint32_t at)
 	for (uint32_t k = 0; k < r->nstore; k++) {
 		const struct x86_store *st = &s->store[r->store + k];
 
-		if (st->insn + (uint32_t)st->after == at)
+		if (st->insn + (uint32_t)st->after != at || st->what == X86_STORE_MORE)
+			continue;
+		if (st->what == X86_STORE_GPR)
 			cursor_op(e, 0x89, st->reg, reg, 4 + (int32_t)(xl_value_size(e->i386) * (r->value + k)), true);
+		else
+			wide_store(e, st->what, st->reg, reg, 4 + xl_value_size(e->i386) * (r->value + k));
 	}
 	if (at == r->last && ends) {
 		if (e->in->chains)

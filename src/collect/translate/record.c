@@ -63,6 +63,14 @@ static uint32_t successor(const struct block *b)
 	}
 }
 
+/* What follows one of these begins a record of its own. */
+static bool ends_record(const struct scratch *s, const struct block *b)
+{
+	const struct insn *last = &s->insn[b->first + b->n];
+
+	return b->n && x86_is_vsib(&last[-1].x, last[-1].p);
+}
+
 static void make_chains(struct scratch *s)
 {
 	for (size_t k = 0; k < s->nblock; k++)
@@ -92,7 +100,8 @@ static void make_chains(struct scratch *s)
 			continue;		/* no head, or not yet known to be one */
 		for (; (next = successor(&s->block[at])) != XL_NONE; at = next) {
 			n += s->block[next].n;
-			if (s->preds[next] != CONTINUES || n > XL_EXEC_INSNS || next == k)
+			if (s->preds[next] != CONTINUES || n > XL_EXEC_INSNS || next == k ||
+			    ends_record(s, &s->block[at]))
 				break;
 			s->block[at].rec.next = next;
 			s->block[next].rec.prev = at;
@@ -137,7 +146,8 @@ static void choose_register(const struct scratch *s, struct block *b, const uint
 	for (uint32_t i = r->first; i < r->last; i++)
 		free &= ~(uint32_t)(s->insn[b->first + i].x.read | s->insn[b->first + i].x.write);
 	for (uint32_t k = 0; k < r->nstore; k++)
-		free &= ~(1u << s->store[r->store + k].reg);
+		if (s->store[r->store + k].what == X86_STORE_GPR)
+			free &= ~(1u << s->store[r->store + k].reg);
 	r->reg = RECORD_BY_TURNS;
 	for (; free; free &= free - 1) {
 		unsigned reg = (unsigned)__builtin_ctz(free);

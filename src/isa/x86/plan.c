@@ -50,10 +50,25 @@ static uint16_t need(struct course *c, unsigned reg, bool after, int64_t *add)
 		pm_grow(p->store, p->nstore, p->cap_store);
 		q->value = (uint16_t)p->nstore;
 		q->add = -h->add;
-		p->store[p->nstore++] = (struct x86_store){ (uint8_t)c->insn, (uint8_t)reg, after };
+		p->store[p->nstore++] = (struct x86_store){ (uint8_t)c->insn, (uint8_t)reg, X86_STORE_GPR, after };
 	}
 	*add += q->add + h->add;
 	return q->value;
+}
+
+/* A register that is no GPR, as it is before the instruction: the first of its values. */
+static uint16_t need_wide(struct course *c, enum x86_store_what what, unsigned reg)
+{
+	struct x86_plan *p = c->plan;
+	const uint16_t first = (uint16_t)p->nstore;
+	unsigned n = what == X86_STORE_K ? 1 : (128u << (what - X86_STORE_V16)) / c->word;
+
+	for (unsigned i = 0; i < n; i++) {
+		pm_grow(p->store, p->nstore, p->cap_store);
+		p->store[p->nstore++] = (struct x86_store){ (uint8_t)c->insn, (uint8_t)reg,
+							    (uint8_t)(i ? X86_STORE_MORE : what), false };
+	}
+	return first;
 }
 
 static struct x86_ref *new_ref(struct course *c)
@@ -80,13 +95,35 @@ static uint16_t segment(const ZydisDecodedOperand *op)
 	       op->mem.segment == ZYDIS_REGISTER_GS ? X86_VAL_GS : X86_VAL_NONE;
 }
 
-/* What the state components take that the system has enabled (CPUID leaf 0DH: EBX). How much of it an
- * instruction touches depends on masks in registers and on what is in its initial state. */
-static uint16_t xsave_size(void)
+static bool is_xsave(const ZydisDecodedInstruction *in)
 {
-	unsigned a, b = 0, c, d;
+	switch (in->mnemonic) {
+	case ZYDIS_MNEMONIC_XSAVE: case ZYDIS_MNEMONIC_XSAVE64:
+	case ZYDIS_MNEMONIC_XSAVEOPT: case ZYDIS_MNEMONIC_XSAVEOPT64:
+	case ZYDIS_MNEMONIC_XSAVEC: case ZYDIS_MNEMONIC_XSAVEC64:
+	case ZYDIS_MNEMONIC_XRSTOR: case ZYDIS_MNEMONIC_XRSTOR64:
+		return true;
+	default:
+		return false;
+	}
+}
 
-	return __get_cpuid_count(0xd, 0, &a, &b, &c, &d) ? (uint16_t)b : 0;
+uint16_t x86_xsave_size(const struct x86_ref *r, uint64_t rax)
+{
+	unsigned a, b, c, d, end = 576;		/* legacy region and header */
+	uint32_t enabled = 0, high;
+
+	if (__get_cpuid(1, &a, &b, &c, &d) && c & bit_OSXSAVE)
+		__asm__("xgetbv" : "=a"(enabled), "=d"(high) : "c"(0));
+	for (unsigned i = 2; i < 32; i++) {
+		if (!(enabled & rax & 1u << i) || !__get_cpuid_count(0xd, i, &a, &b, &c, &d))
+			continue;
+		if (!r->lanes.k)
+			end = a + b > end ? a + b : end;
+		else
+			end = (c & 2 ? (end + 63) & ~63u : end) + a;
+	}
+	return (uint16_t)end;
 }
 
 static bool is_string_operand(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op)
@@ -119,8 +156,6 @@ static void operand(struct course *c, const ZydisDecodedInstruction *in, const Z
 
 	r->kind = kind;
 	r->size = op->size / 8;
-	if (!r->size && in->meta.category == ZYDIS_CATEGORY_XSAVE)
-		r->size = xsave_size();
 	if (hidden_stack) {
 		r->flags = PM_REF_STACK;
 		if (leave)
@@ -136,10 +171,8 @@ static void operand(struct course *c, const ZydisDecodedInstruction *in, const Z
 	r->segment = segment(op);
 	if (!is_string_operand(in, op))
 		add = op->mem.disp.has_displacement ? op->mem.disp.value : 0;
-	if (op->mem.base == ZYDIS_REGISTER_RIP) {
-		r->disp = add + (int64_t)(pc + in->length);
-		return;
-	}
+	if (op->mem.base == ZYDIS_REGISTER_RIP)
+		add += (int64_t)(pc + in->length);
 	/* `pop [rsp + x]` addresses with what rsp is after the pop */
 	if (base == RSP && in->mnemonic == ZYDIS_MNEMONIC_POP)
 		add += op->size / 8;
@@ -160,6 +193,15 @@ static void operand(struct course *c, const ZydisDecodedInstruction *in, const Z
 		add += skew * op->mem.scale;
 	}
 	r->disp = add;
+	if (is_xsave(in)) {
+		int64_t skew = 0;
+
+		r->how = X86_REF_XSAVE;
+		r->lanes.a32 = in->address_width == 32;
+		r->lanes.k = in->mnemonic == ZYDIS_MNEMONIC_XSAVEC || in->mnemonic == ZYDIS_MNEMONIC_XSAVEC64;
+		forget(c, RAX);		/* as it is, no constant apart */
+		r->after = need(c, RAX, false, &skew);
+	}
 	if (is_bit_string(in, ops)) {
 		/* base and index leave no room for a third value: record their sum's parts apart, and the
 		 * bit number in `after` */
@@ -170,6 +212,77 @@ static void operand(struct course *c, const ZydisDecodedInstruction *in, const Z
 		forget(c, (unsigned)bit);	/* as it is, no constant apart */
 		r->after = need(c, (unsigned)bit, false, &skew);
 	}
+}
+
+bool x86_is_vsib(const struct x86_insn *x, const uint8_t *p)
+{
+	const uint8_t *op = p + x->op;
+
+	/* 0f38 90..93, VEX or EVEX; a0..a3, EVEX */
+	if (x->op >= 3 && op[-3] == 0xc4)
+		return (op[-2] & 0x1f) == 2 && *op >= 0x90 && *op <= 0x93;
+	return x->op >= 4 && op[-4] == 0x62 && (op[-3] & 7) == 2 && (*op & 0xcc) == 0x80 &&
+	       ((*op & 0x30) == 0x10 || (*op & 0x30) == 0x20);
+}
+
+static enum x86_store_what vector_of(unsigned bytes)
+{
+	return bytes == 16 ? X86_STORE_V16 : bytes == 32 ? X86_STORE_V32 : X86_STORE_V64;
+}
+
+/* Operands: destination, memory, mask; (EVEX) destination, mask, memory; (scatter) memory, mask, source. */
+static void gather(struct course *c, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
+		   const ZydisDecodedOperand *m)
+{
+	const bool evex = in->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
+	struct x86_ref *r = new_ref(c);
+	int base = gpr(m->mem.base);
+	int64_t add = m->mem.disp.has_displacement ? m->mem.disp.value : 0;
+	unsigned width = ZydisRegisterGetWidth(in->machine_mode, m->mem.index) / 8, n;
+	unsigned data = ZydisRegisterGetWidth(in->machine_mode, op[evex && op[0].type == ZYDIS_OPERAND_TYPE_MEMORY ?
+								   2 : 0].reg.value) / 8;
+	ZydisRegister mask = op[evex ? 1 : 2].reg.value;
+
+	r->how = X86_REF_VSIB;
+	r->kind = m->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? PM_EV_WRITE : PM_EV_READ;
+	r->size = m->element_size / 8;
+	r->segment = segment(m);
+	r->scale = m->mem.scale;
+	r->lanes.wide = in->opcode & 1;
+	n = width / (r->lanes.wide ? 8 : 4);
+	r->lanes.n = data / r->size < n ? data / r->size : n;
+	r->lanes.k = evex;
+	r->lanes.a32 = in->address_width == 32;
+	if (base >= 0)
+		r->base = need(c, (unsigned)base, false, &add);
+	r->disp = add;
+	r->index = need_wide(c, vector_of(width), (unsigned)ZydisRegisterGetId(m->mem.index));
+	r->after = evex ? need_wide(c, X86_STORE_K, (unsigned)ZydisRegisterGetId(mask)) :
+			  need_wide(c, vector_of(data), (unsigned)ZydisRegisterGetId(mask));
+}
+
+unsigned x86_lanes(const struct x86_ref *r, uint64_t base, const uint8_t *index, const uint8_t *mask,
+		   uint64_t to[16])
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < r->lanes.n; i++) {
+		uint64_t a;
+
+		if (!(r->lanes.k ? mask[i / 8] >> (i & 7) & 1 : mask[(i + 1) * r->size - 1] >> 7))
+			continue;
+		if (r->lanes.wide) {
+			memcpy(&a, index + 8 * i, 8);
+		} else {
+			int32_t x;
+
+			memcpy(&x, index + 4 * i, 4);
+			a = (uint64_t)(int64_t)x;
+		}
+		a = base + a * r->scale + (uint64_t)r->disp;
+		to[n++] = r->lanes.a32 ? (uint32_t)a : a;
+	}
+	return n;
 }
 
 static void rep(struct course *c, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op)
@@ -228,8 +341,13 @@ static void references(struct course *c, const ZydisDecodedInstruction *in, cons
 			bool rd = op[i].actions & ZYDIS_OPERAND_ACTION_MASK_READ;
 			bool wr = op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
 
-			if (op[i].type != ZYDIS_OPERAND_TYPE_MEMORY ||
-			    op[i].mem.type != ZYDIS_MEMOP_TYPE_MEM || !(rd || wr) || writes != !rd)
+			if (op[i].type != ZYDIS_OPERAND_TYPE_MEMORY || !(rd || wr) || writes != !rd)
+				continue;
+			if (op[i].mem.type == ZYDIS_MEMOP_TYPE_VSIB) {
+				gather(c, in, op, &op[i]);
+				continue;
+			}
+			if (op[i].mem.type != ZYDIS_MEMOP_TYPE_MEM)
 				continue;
 			operand(c, in, op, &op[i], pc,
 				!wr ? PM_EV_READ : rd ? PM_EV_MODIFY : PM_EV_WRITE);

@@ -16,7 +16,11 @@
  *
  * ORDER of an instruction's references: reads in the order of the operands, then writes; an operand
  * that is read and written is one PM_EV_MODIFY. Masked vector moves are references to the whole
- * operand; hints (prefetch, multi-byte nop, cache control) make none.
+ * operand; hints (prefetch, multi-byte nop, cache control) make none. Gathers and scatters make one for
+ * each element that their mask selects, from element 0 up. xsave and its kin make one, of as many bytes as
+ * the state components have that it asks for and the system has enabled: in the standard form, for xsavec
+ * in the compacted one. How many the processor leaves out because they are in their initial state, or
+ * which form xrstor finds, is not known.
  *
  * Threads    a plan's arrays belong to it and are reused by the next x86_plan(). */
 #ifndef PM_ISA_X86_PLAN_H
@@ -41,10 +45,22 @@ enum x86_ref_how {
 	X86_REF_XLAT,		/* base + disp + low byte of (value `index` + `after`), in `scale` bytes, + segment */
 	X86_REF_REP,		/* rep-prefixed: enum x86_rep in `scale`; `disp` masks addresses */
 	X86_REF_SUM16,		/* as SUM32, modulo 2^16 */
+	X86_REF_XSAVE,		/* SUM, or with lanes.a32 modulo 2^32; how much depends on the value `after` */
+	X86_REF_VSIB,		/* gathers and scatters: base + element of the vector at `index` * scale + disp,
+				 * for each element that the mask at `after` has; see struct x86_lanes */
 };
 
 enum x86_rep {			/* base: value of the source pointer before, index: of the destination */
 	X86_REP_MOVS, X86_REP_CMPS, X86_REP_STOS, X86_REP_LODS, X86_REP_SCAS,
+};
+
+/* The elements of a gather or scatter, packed into one byte. */
+struct x86_lanes {
+	uint8_t n : 5;			/* elements, 2..16 */
+	uint8_t wide : 1;		/* indices are 64 bits wide, else 32 */
+	uint8_t k : 1;			/* the mask is a bit each, else the highest bit of elements of `size` bytes;
+					 * XSAVE: the area is compacted */
+	uint8_t a32 : 1;		/* the sum is modulo 2^32 */
 };
 
 struct x86_ref {
@@ -58,11 +74,20 @@ struct x86_ref {
 	uint8_t kind, flags;		/* PM_EV_*, PM_REF_* (pugmark.h) */
 	uint8_t how;			/* enum x86_ref_how */
 	uint8_t scale;
+	struct x86_lanes lanes;		/* VSIB; XSAVE */
+};
+
+enum x86_store_what {
+	X86_STORE_GPR,
+	X86_STORE_K,			/* mask register, its low 16 bits */
+	X86_STORE_V16, X86_STORE_V32, X86_STORE_V64,	/* vector register, that many bytes: several values */
+	X86_STORE_MORE,			/* a value that the store before it has recorded, too */
 };
 
 struct x86_store {
 	uint8_t insn;
-	uint8_t reg;			/* GPR */
+	uint8_t reg;			/* number */
+	uint8_t what;			/* enum x86_store_what */
 	bool after;			/* behind the instruction, else before it */
 };
 
@@ -86,5 +111,17 @@ struct x86_at {
 void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint32_t n, bool wide,
 	      struct x86_plan *plan);
 void x86_plan_release(struct x86_plan *plan);
+
+/* Is @x, whose bytes are at @p, a gather or scatter? Those record many values: one that is followed by
+ * nothing else in its block leaves the number of a block's values within bounds. */
+bool x86_is_vsib(const struct x86_insn *x, const uint8_t *p);
+
+/* The bytes of @r, of kind X86_REF_XSAVE; @rax is the value `after`. */
+uint16_t x86_xsave_size(const struct x86_ref *r, uint64_t rax);
+
+/* The elements of @r, of kind X86_REF_VSIB: their addresses, without the segment's base, go to @to; @base
+ * is the value of that name, @index and @mask are where those begin. Returns how many there are. */
+unsigned x86_lanes(const struct x86_ref *r, uint64_t base, const uint8_t *index, const uint8_t *mask,
+		   uint64_t to[16]);
 
 #endif

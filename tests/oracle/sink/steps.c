@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* steps.c - a sink that writes a trace as tests/oracle/singlestep.c does with -s and -d
  *
- *	pugmark run --exec --sink steps.so:PREFIX ...
+ *	pugmark run --exec --sink steps.so:[-x,]PREFIX ...
  *
- * PREFIX.s.P.T: addresses of instructions, u64; PREFIX.d.P.T: lines "PC KIND ADDRESS SIZE". P numbers
+ * PREFIX.s.P.T: addresses of instructions, u64; PREFIX.d.P.T: lines "N PC KIND ADDRESS SIZE", N instructions
+ * before it. -x leaves out what executes in the vDSO. P numbers
  * process images, T a process's threads, both from 1 in the order in which they appear. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,13 +17,15 @@
 
 struct one {
 	FILE *insns, *refs;
-	uint64_t pc;
+	uint64_t pc, n;
 	uint32_t pid;
 	int thread;			/* of the image before it, not the first of a new one */
 };
 
 struct steps {
 	char prefix[200];
+	int no_vdso;
+	uint64_t vdso_lo, vdso_hi;	/* where it is: in all processes the same, without randomisation */
 	struct one one[STREAMS];
 	int image[STREAMS];		/* of each stream */
 };
@@ -31,7 +34,8 @@ static void *create(const char *config, struct pm_err *err)
 {
 	struct steps *s = calloc(1, sizeof *s);
 
-	snprintf(s->prefix, sizeof s->prefix, "%s", config);
+	s->no_vdso = !strncmp(config, "-x,", 3);
+	snprintf(s->prefix, sizeof s->prefix, "%s", config + 3 * s->no_vdso);
 	return s;
 }
 
@@ -65,16 +69,31 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	if (!o->insns)
 		begin(s, o, b->stream);
 	for (const struct pm_event *ev = b->ev; ev < b->ev + b->n; ev++) {
+		uint64_t pc = ev->addr;
+
 		switch (ev->kind) {
+		case PM_EV_MMAP:
+			if (s->no_vdso && b->rare[ev->id].name && !strcmp(b->rare[ev->id].name, "[vdso]")) {
+				s->vdso_lo = ev->addr;
+				s->vdso_hi = ev->addr + ev->value;
+			}
+			break;
 		case PM_EV_THREAD:
 			o->thread = 1;
 			break;
 		case PM_EV_INSN:
-			o->pc = ev->addr;
-			fwrite(&ev->addr, 8, 1, o->insns);
+			o->pc = pc;
+			if (pc >= s->vdso_lo && pc < s->vdso_hi)
+				break;
+			o->n++;
+			fwrite(&pc, 8, 1, o->insns);
 			break;
 		case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY:
-			fprintf(o->refs, "%" PRIx64 " %c %" PRIx64 " %u\n", o->pc,
+			pc = ev->id == PM_NONE ? o->pc : b->code->insn[ev->id].pc;
+			if (pc >= s->vdso_lo && pc < s->vdso_hi)
+				break;
+			/* of an instruction that did not complete: behind, not of, the last that did */
+			fprintf(o->refs, "%" PRIu64 " %" PRIx64 " %c %" PRIx64 " %u\n", o->n - (pc == o->pc), pc,
 				ev->kind == PM_EV_READ ? 'r' : ev->kind == PM_EV_WRITE ? 'w' : 'm', ev->addr,
 				ev->size);
 			break;
