@@ -207,6 +207,8 @@ struct pm_stream {
 	const char *name;		/* NULL or e.g. the thread's program */
 };
 
+struct pm_packed;
+struct pm_recent;
 struct pm_batch {
 	const struct pm_stream *stream;
 	const struct pm_code *code;	/* NULL unless PM_HAS_BLOCKS or PM_HAS_BYTES */
@@ -218,6 +220,7 @@ struct pm_batch {
 	const uint8_t *arena;		/* bytes that events refer to by offset */
 	size_t nuop, nbus, nrare, narena;
 	uint64_t first_insn;		/* instructions of this stream before the batch */
+	const struct pm_packed *packed;	/* pugmark's own sinks: see trace/chain.h. NULL: events are all there is */
 };
 
 /* ---- results: a tree of named values, rendered by pugmark as table, JSON, CSV or HTML -------- */
@@ -241,6 +244,7 @@ enum pm_sink_flag {
 	PM_SINK_PER_STREAM	= 1 << 1,	/* one instance per stream; merge() joins them */
 	PM_SINK_WHOLE		= 1 << 2,	/* finish() only if the trace was read to its end */
 	PM_SINK_LIGHT		= 1 << 3,	/* consume() costs less than handing the batch to a thread */
+	PM_SINK_CHAINS		= 1 << 4,	/* takes pm_batch.packed; only with PM_SINK_BLOCKS */
 };
 
 struct pm_sink_ops {
@@ -257,6 +261,8 @@ struct pm_sink_ops {
 	/* The trace is over: flush, and put results into @r (NULL: nobody asked). */
 	enum pm_status (*finish)(void *self, struct pm_result *r, struct pm_err *err);
 	void (*destroy)(void *self);	/* NULL is fine as argument */
+	/* Only with PM_SINK_CHAINS: of data references, which it can do without; see trace/chain.h. */
+	void (*recent)(const void *self, struct pm_recent *r);
 };
 
 /* A plug-in defines this symbol. */

@@ -9,6 +9,7 @@
 #include "analyse/costs.h"
 #include "analyse/listing.h"
 #include "analyse/names.h"
+#include "trace/chain.h"
 
 struct cache {
 	uint64_t *tag;			/* line + 1 per way, newest first; 0 empty */
@@ -30,8 +31,36 @@ struct block {
 	bool known;
 };
 
+/* A branch inside a chain: what it does is known. */
+struct inner {
+	uint64_t target, missed;
+	uint32_t insn;
+	uint16_t slot;			/* in the table of its predictor */
+	uint8_t end;			/* END_* */
+	bool taken;
+};
+
+/* Chains of packed batches, likewise. */
+struct chain {
+	uint64_t verified;		/* pm_cg.i1_moves when all its lines were the newest of their sets */
+	uint64_t pc, fall;		/* of its first instruction; where the branch at its end goes if not taken */
+	uint64_t count;
+	uint32_t nref;
+	uint32_t inner, ninner;		/* code.inner[inner .. inner + ninner) */
+	uint16_t slot;			/* of the branch at its end, in the table of its predictor */
+	uint8_t end;			/* END_* */
+	bool known;
+	uint64_t missed;		/* at its end */
+	uint64_t untold;		/* how often its end's outcome was accounted to the block that it ends with */
+};
+_Static_assert(sizeof(struct chain) == 64, "one cache line each");
+
 struct code {
 	const struct pm_code *code;
+	struct pm_chains chains;
+	struct chain *chain;
+	struct inner *inner;
+	size_t nchain, ninner, cap_inner;
 	struct block *block;
 	uint64_t (*v)[PM_CG_COUNT];	/* by pm_code.insn; Ir of whole executions, and branches, are in block */
 	size_t nblock, ninsn;
@@ -46,8 +75,18 @@ struct place_in {
 	uint8_t end;			/* the outcome that is still to come: END_* */
 };
 
+/* A first-level miss whose turn at LL comes when those before it are known. */
+struct late {
+	uint64_t addr;
+	uint64_t *miss;			/* LL's counter */
+	uint32_t at, size;		/* before (fetch) or of (data) this reference of the batch */
+};
+
 struct pm_cg {
 	struct cache i1, d1, ll;
+	uint64_t i1_moves;		/* 1 + how often I1's sets may have changed */
+	struct late *fetched, *referred;
+	size_t nfetched, cap_fetched, nreferred, cap_referred;
 	struct code **code;
 	size_t ncode, cap_code;
 	struct place_in *stream;
@@ -76,6 +115,7 @@ struct pm_cg *pm_cg_new(const struct pm_cg_cache c[3])
 	cache_init(&g->i1, c);
 	cache_init(&g->d1, c + 1);
 	cache_init(&g->ll, c + 2);
+	g->i1_moves = 1;
 	return g;
 }
 
@@ -89,10 +129,14 @@ void pm_cg_free(struct pm_cg *g)
 	for (size_t i = 0; i < g->ncode; i++) {
 		free(g->code[i]->block);
 		free(g->code[i]->v);
+		free(g->code[i]->chain);
+		free(g->code[i]->inner);
 		free(g->code[i]);
 	}
 	free(g->code);
 	free(g->stream);
+	free(g->fetched);
+	free(g->referred);
 	free(g->insn);
 	pm_map_release(&g->at);
 	free(g);
@@ -430,21 +474,14 @@ static void between(struct pm_cg *g, struct place_in *p, const struct pm_event *
 		pm_cg_events(g, e, 1);
 }
 
-enum pm_status pm_cg_batch(struct pm_cg *g, const struct pm_batch *b, struct pm_err *err)
+/* Events of a stream that stands in a block, or among which there are some. */
+static enum pm_status events_at(struct pm_cg *g, struct place_in *p, struct code *c, const struct pm_event *ev, size_t n,
+				struct pm_err *err)
 {
-	struct place_in *p = place_of(g, b->stream ? b->stream->index : 0), at;
-	struct code *c = b->code ? code_of(g, b->code) : p->code;
-	bool any = p->block != PM_NONE;
+	struct place_in at = *p;
 	enum pm_status s = PM_OK;
 
-	for (size_t i = 0; !any && i < b->n; i++)
-		any = b->ev[i].kind == PM_EV_BLOCK;
-	if (!any) {
-		pm_cg_events(g, b->ev, b->n);
-		return PM_OK;
-	}
-	at = *p;
-	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end && !s; e++) {
+	for (const struct pm_event *e = ev, *end = e + n; e < end && !s; e++) {
 		if (e->kind == PM_EV_BLOCK) {
 			if (at.next < at.n)
 				fetch_to(g, &at, at.n);
@@ -460,6 +497,289 @@ enum pm_status pm_cg_batch(struct pm_cg *g, const struct pm_batch *b, struct pm_
 	}
 	*p = at;
 	return s;
+}
+
+/* ---- packed -------------------------------------------------------------------------------------------- */
+
+static uint16_t slot_of(const struct block *b)
+{
+	return b->pc & (b->end == END_COND ? 127 : 511);
+}
+
+static void add_inner(struct code *c, struct chain *k, const struct block *b, uint64_t next)
+{
+	pm_grow(c->inner, c->ninner, c->cap_inner);
+	c->inner[c->ninner++] = (struct inner){ .target = next, .insn = b->insn + b->at, .slot = slot_of(b), .end = b->end,
+						.taken = next != b->fall };
+	k->ninner++;
+}
+
+/* What stays the same for all executions of chain @id. */
+static __attribute__((noinline)) enum pm_status learn_chain(struct pm_cg *g, struct code *c, uint32_t id, struct pm_err *err)
+{
+	const struct pm_chain *from = c->chains.chain + id;
+	const struct pm_chain_part *part = c->chains.part + from->part;
+	struct chain *k = c->chain + id;
+	const struct block *last = NULL;
+
+	*k = (struct chain){ .pc = from->pc, .inner = c->ninner, .nref = from->nref, .known = true };
+	for (uint32_t i = 0; i < from->npart; i++) {
+		struct block *b = c->block + part[i].block;
+
+		if (!b->known && learn(g, c, part[i].block, err))
+			return PM_ERR;
+		if (last && last->end)
+			add_inner(c, k, last, c->code->block[part[i].block].pc);
+		last = b;
+	}
+	if (last)
+		k->end = last->end, k->slot = slot_of(last), k->fall = last->fall;
+	return PM_OK;
+}
+
+static bool all_newest(const struct pm_cg *g, const struct code *c, const struct pm_chain *k)
+{
+	const struct pm_chain_part *part = c->chains.part + k->part;
+	const struct cache *i1 = &g->i1;
+
+	for (const struct pm_chain_part *end = part + k->npart; part < end; part++) {
+		const struct block *b = c->block + part->block;
+
+		if (b->last < b->first)
+			return false;
+		for (uint64_t l = b->first; l <= b->last; l++)
+			if (i1->tag[(l & i1->mask) * i1->ways] != l + 1)
+				return false;
+	}
+	return true;
+}
+
+/* The chain's instructions are fetched, reference @at of the batch being its first one. */
+static __attribute__((noinline)) void fetch_chain(struct pm_cg *g, struct code *c, uint32_t id, uint32_t at)
+{
+	const struct pm_chain *from = c->chains.chain + id;
+	const struct pm_chain_part *part = c->chains.part + from->part;
+	const struct pm_chain_ref *r = c->chains.ref + from->ref;
+
+	if (all_newest(g, c, from)) {
+		c->chain[id].verified = g->i1_moves;
+		return;
+	}
+	for (uint32_t i = 0; i < from->npart; i++) {
+		const struct pm_block *b = c->code->block + part[i].block;
+		const struct pm_chain_ref *end = r + part[i].nref;
+
+		for (uint32_t j = b->insn; j < b->insn + b->n; j++) {
+			const struct pm_insn *in = c->code->insn + j;
+
+			if (miss(&g->i1, in->pc, in->len)) {
+				c->v[j][PM_CG_I1mr]++;
+				pm_grow(g->fetched, g->nfetched, g->cap_fetched);
+				g->fetched[g->nfetched++] = (struct late){ in->pc, &c->v[j][PM_CG_ILmr], at, in->len };
+			}
+			for (; r < end && r->insn == j; r++)
+				at++;
+		}
+	}
+	g->i1_moves++;
+	c->chain[id].verified = all_newest(g, c, from) ? g->i1_moves : 0;
+}
+
+/* conditional() with the history in a register. A counter that is as sure as it can be, and right, stays. */
+static inline bool wrong_way(uint8_t *counter, uint64_t *history, unsigned slot, bool taken)
+{
+	uint8_t *c = counter + ((*history & 127) << 7 | slot), was = *c;
+
+	*history = *history << 1 | taken;
+	if (was == 3 * taken)
+		return false;
+	*c = (uint8_t)(taken ? was + 1 : was - 1);
+	return (was >= 2) != taken;
+}
+
+/* HOT: once per chain: I1 and the predictors, up to the next events. *@n: how many ids, then how many of them
+ * were run; *@at: the batch's reference where they begin, then where they end. */
+static __attribute__((noinline)) enum pm_status run_chains(struct pm_cg *g, struct code *c, const uint32_t *id, size_t *n,
+							   uint32_t *at, struct pm_err *err)
+{
+	struct chain none = { .end = END_NONE }, *prev = &none;
+	uint64_t history = g->history;
+	uint32_t ref = *at;
+	size_t i;
+
+	for (i = 0; i < *n; i++) {
+		struct chain *k = c->chain + id[i];
+
+		if (id[i] & PM_CHAIN_EVENTS)
+			break;
+		if (k->verified != g->i1_moves) {
+			if (!k->known && learn_chain(g, c, id[i], err))
+				return PM_ERR;
+			fetch_chain(g, c, id[i], ref);
+		}
+		k->count++;
+		ref += k->nref;
+		if (prev->end == END_COND) {
+			if (wrong_way(g->counter, &history, prev->slot, k->pc != prev->fall))
+				prev->missed++;
+		} else if (prev->end == END_INDIRECT) {
+			prev->missed += indirect(g, prev->slot, k->pc);
+		}
+		for (struct inner *b = c->inner + k->inner, *end = b + k->ninner; b < end; b++)
+			if (b->end != END_COND)
+				b->missed += indirect(g, b->slot, b->target);
+			else if (wrong_way(g->counter, &history, b->slot, b->taken))
+				b->missed++;
+		prev = k;
+	}
+	prev->untold++;
+	g->history = history;
+	*at = ref;
+	*n = i;
+	return PM_OK;
+}
+
+/* HOT: once per reference: D1. What each is for is static; a hit on the newest line of a set changes nothing.
+ * From the batch's reference @i to that with number @to; returns where it is. */
+static __attribute__((noinline)) size_t run_refs(struct pm_cg *g, struct code *c, const struct pm_packed *p, size_t i,
+						 uint32_t to)
+{
+	const struct pm_chain_ref *refs = p->chains.ref;
+	const uint64_t mask = g->d1.mask, *const tag = g->d1.tag;
+	const unsigned shift = g->d1.shift, ways = g->d1.ways;
+
+	for (; i < p->nref && p->ref[i].at < to; i++) {
+		const struct pm_chain_ref *r = refs + p->ref[i].ref;
+		uint64_t addr = p->ref[i].addr, line = addr >> shift, end = (addr + r->size - 1) >> shift;
+		unsigned write;
+		uint64_t *v;
+
+		if (tag[(line & mask) * ways] == line + 1 && line == end)
+			continue;
+		if (!miss(&g->d1, addr, r->size))
+			continue;
+		write = r->kind == PM_EV_WRITE ? PM_CG_Dw - PM_CG_Dr : 0;
+		v = c->v[r->insn];
+		v[PM_CG_D1mr + write]++;
+		pm_grow(g->referred, g->nreferred, g->cap_referred);
+		g->referred[g->nreferred++] = (struct late){ addr, v + PM_CG_DLmr + write, p->ref[i].at, r->size };
+	}
+	return i;
+}
+
+/* LL sees the misses of both in the order in which they happened. */
+static void run_late(struct pm_cg *g)
+{
+	const struct late *f = g->fetched, *fend = f + g->nfetched, *r = g->referred, *rend = r + g->nreferred;
+
+	while (f < fend || r < rend) {
+		const struct late *l = r == rend || (f < fend && f->at <= r->at) ? f++ : r++;
+
+		*l->miss += miss(&g->ll, l->addr, l->size);
+	}
+	g->nfetched = g->nreferred = 0;
+}
+
+static void chains_of(struct code *c, const struct pm_chains *k)
+{
+	c->chains = *k;
+	if (c->nchain < k->n) {
+		size_t n = k->n * 2;
+
+		c->chain = pm_realloc(c->chain, n * sizeof *c->chain);
+		memset(c->chain + c->nchain, 0, (n - c->nchain) * sizeof *c->chain);
+		c->nchain = n;
+	}
+}
+
+static enum pm_status packed_batch(struct pm_cg *g, struct place_in *p, struct code *c, const struct pm_batch *b,
+				   struct pm_err *err)
+{
+	const struct pm_packed *k = b->packed;
+	const struct pm_event *ev = b->ev;
+	uint32_t ref = 0;
+	size_t data = 0;
+
+	chains_of(c, &k->chains);
+	for (size_t i = 0, n; i < k->n; i += n) {
+		uint32_t id = k->id[i];
+
+		n = 1;
+		if (id & PM_CHAIN_EVENTS) {
+			g->i1_moves++;
+			if (events_at(g, p, c, ev, id & ~PM_CHAIN_EVENTS, err))
+				return PM_ERR;
+			ev += id & ~PM_CHAIN_EVENTS;
+			continue;
+		}
+		if (p->block != PM_NONE && p->next < p->n) {
+			g->i1_moves++;
+			fetch_to(g, p, p->n);
+		}
+		if (p->end)
+			outcome(g, p, k->chains.chain[id].pc);
+		n = k->n - i;
+		if (run_chains(g, c, k->id + i, &n, &ref, err))
+			return PM_ERR;
+		data = run_refs(g, c, k, data, ref);
+		run_late(g);
+		/* where events find the stream */
+		id = k->id[i + n - 1];
+		p->code = c;
+		p->block = c->chains.part[c->chains.chain[id].part + c->chains.chain[id].npart - 1].block;
+		p->n = p->next = c->block[p->block].n;
+		p->end = c->block[p->block].end;
+	}
+	return PM_OK;
+}
+
+enum pm_status pm_cg_batch(struct pm_cg *g, const struct pm_batch *b, struct pm_err *err)
+{
+	struct place_in *p = place_of(g, b->stream ? b->stream->index : 0);
+	struct code *c = b->code ? code_of(g, b->code) : p->code;
+	bool any = p->block != PM_NONE;
+
+	if (b->packed)
+		return packed_batch(g, p, c, b, err);
+	for (size_t i = 0; !any && i < b->n; i++)
+		any = b->ev[i].kind == PM_EV_BLOCK;
+	if (any)
+		return events_at(g, p, c, b->ev, b->n, err);
+	pm_cg_events(g, b->ev, b->n);
+	return PM_OK;
+}
+
+/* What chains counted once becomes what their instructions did. */
+static void end_chains(struct code *c)
+{
+	for (size_t i = 0; i < c->nchain; i++) {
+		struct chain *k = c->chain + i;
+		const struct pm_chain *from = c->chains.chain + i;
+		const struct pm_chain_ref *r = c->chains.ref + from->ref;
+		const struct block *b = NULL;
+
+		if (!k->count)
+			continue;
+		for (uint32_t j = 0; j < from->npart; j++) {
+			b = c->block + c->chains.part[from->part + j].block;
+			for (uint32_t m = b->insn; m < b->insn + b->n; m++)
+				c->v[m][PM_CG_Ir] += k->count;
+		}
+		for (uint32_t j = 0; j < from->nref; j++)
+			c->v[r[j].insn][r[j].kind == PM_EV_WRITE ? PM_CG_Dw : PM_CG_Dr] += k->count;
+		for (uint32_t j = k->inner; j < k->inner + k->ninner; j++) {
+			struct inner *in = c->inner + j;
+
+			c->v[in->insn][in->end == END_COND ? PM_CG_Bc : PM_CG_Bi] += k->count;
+			c->v[in->insn][in->end == END_COND ? PM_CG_Bcm : PM_CG_Bim] += in->missed;
+			in->missed = 0;
+		}
+		if (k->end) {
+			c->v[b->insn + b->at][k->end == END_COND ? PM_CG_Bc : PM_CG_Bi] += k->count - k->untold;
+			c->v[b->insn + b->at][k->end == END_COND ? PM_CG_Bcm : PM_CG_Bim] += k->missed;
+		}
+		k->count = k->untold = k->missed = 0;
+	}
 }
 
 void pm_cg_end(struct pm_cg *g)
@@ -483,6 +803,7 @@ void pm_cg_end(struct pm_cg *g)
 			}
 			k->count = k->branches = k->missed = 0;
 		}
+		end_chains(c);
 		for (size_t i = 0; i < c->code->ninsn && i < c->ninsn; i++) {
 			uint64_t *v = c->v[i], any = 0, *to;
 			size_t at;
@@ -722,8 +1043,15 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	return PM_OK;
 }
 
+static void recent(const void *self, struct pm_recent *r)
+{
+	const struct cache *d1 = &((const struct sink *)self)->g->d1;
+
+	*r = (struct pm_recent){ d1->shift, d1->mask };
+}
+
 const struct pm_sink_ops pm_sim_cachegrind = {
-	.abi = PM_ABI, .needs = PM_HAS_INSNS, .flags = PM_SINK_BLOCKS, .name = "cachegrind",
+	.abi = PM_ABI, .needs = PM_HAS_INSNS, .flags = PM_SINK_BLOCKS | PM_SINK_CHAINS, .name = "cachegrind",
 	.about = "cachegrind's caches and predictors, per instruction, function and line",
-	.create = create, .consume = consume, .finish = finish, .destroy = destroy,
+	.create = create, .consume = consume, .finish = finish, .destroy = destroy, .recent = recent,
 };

@@ -97,7 +97,7 @@ static int by_pc(const void *a, const void *b)
 
 /* Instructions are in order of address; a function is a run of them (and begins anew where another
  * function's code lies between, as with the cold parts that compilers split off). */
-static void find_functions(struct pm_listing *l, struct pm_names *names)
+static void find_functions(struct pm_listing *l, struct pm_names *names, bool lines)
 {
 	size_t cap = 0, cap_file = 0;
 	struct strings files = { 0 };
@@ -110,7 +110,7 @@ static void find_functions(struct pm_listing *l, struct pm_names *names)
 		const char *name, *object;
 		struct pm_name n;
 
-		pm_names_at(names, in->pc, &n);
+		pm_names_at(names, in->pc, lines, &n);
 		object = n.object ? n.object : "";
 		if (!n.function && *object) {
 			const char *slash = strrchr(object, '/');
@@ -147,7 +147,7 @@ struct pm_listing *pm_listing_new(const struct pm_costs *c, struct pm_names *nam
 		l->insn[i] = (struct pm_listing_insn){ .pc = c->pc[i], .row = i, .code = at ? book->insn + *at : NULL };
 	}
 	qsort(l->insn, l->ninsn, sizeof *l->insn, by_pc);
-	find_functions(l, names);
+	find_functions(l, names, book);
 	return l;
 }
 

@@ -49,7 +49,7 @@ struct pm_listing {
 };
 
 struct pm_listing *pm_listing_new(const struct pm_costs *c, struct pm_names *names,
-				  const struct pm_code_book *book);	/* @book NULL: no bytes */
+				  const struct pm_code_book *book);	/* @book NULL: functions only */
 void pm_listing_free(struct pm_listing *l);
 /* Sums of insn[first .. first + n) by column. */
 void pm_listing_sum(const struct pm_listing *l, size_t first, size_t n, uint64_t v[static PM_COSTS_MAX]);

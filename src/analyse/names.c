@@ -112,7 +112,7 @@ static struct pm_names_object *object_of(struct pm_names *s, uint64_t pc)
 	return NULL;
 }
 
-bool pm_names_at(struct pm_names *s, uint64_t pc, struct pm_name *n)
+bool pm_names_at(struct pm_names *s, uint64_t pc, bool line, struct pm_name *n)
 {
 	struct pm_names_object *o = object_of(s, pc);
 	struct pm_elf_function f;
@@ -126,7 +126,7 @@ bool pm_names_at(struct pm_names *s, uint64_t pc, struct pm_name *n)
 		n->function = pm_elf_demangle(o->elf, f.name);
 		n->lo = o->base + f.lo;
 	}
-	if (o->elf && !pm_elf_line_at(o->elf, pc - o->base, &n->file, &n->line))
+	if (line && o->elf && !pm_elf_line_at(o->elf, pc - o->base, &n->file, &n->line))
 		n->file = NULL;
 	return true;
 }

@@ -40,8 +40,8 @@ void pm_names_learn(struct pm_names *s, const struct pm_code *code);
 void pm_names_put_object(struct pm_names *s, const struct pm_object *o);	/* copies it */
 /* "PATH@ADDRESS": the file was loaded at ADDRESS (of its first byte; 0 for what is not relocatable). */
 enum pm_status pm_names_add(struct pm_names *s, const char *spec, struct pm_err *err);
-/* False: the address is in no object. */
-bool pm_names_at(struct pm_names *s, uint64_t pc, struct pm_name *n);
+/* False: the address is in no object. The first @line of an object may take tens of milliseconds. */
+bool pm_names_at(struct pm_names *s, uint64_t pc, bool line, struct pm_name *n);
 /* "main+0x12" or NULL; into @buf. */
 const char *pm_name_of(struct pm_names *s, uint64_t pc, char *buf, size_t size);
 /* "hash.c:17" or NULL. */

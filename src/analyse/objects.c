@@ -158,7 +158,7 @@ static unsigned role_of(struct sink *s, uint64_t target)
 	struct pm_name n;
 
 	if (fresh)
-		*known = pm_names_at(&s->names, target, &n) && n.function && n.lo == target ?
+		*known = pm_names_at(&s->names, target, false, &n) && n.function && n.lo == target ?
 			role_of_name(n.function) : ROLE_NONE;
 	return *known;
 }

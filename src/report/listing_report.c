@@ -470,7 +470,7 @@ static void put_call(struct pm_names *names, const struct pm_edge_count *e, unsi
 {
 	struct pm_name n;
 
-	pm_names_at(names, e->to, &n);
+	pm_names_at(names, e->to, true, &n);
 	pm_buf_printf(to, "cob=%s\ncfi=%s\ncfn=", n.object ? n.object : "???", n.file ? n.file : "???");
 	if (n.function || !n.object)
 		pm_buf_printf(to, "%s\n", n.function ? n.function : "???");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "trace/chain.h"
 #include "trace/lane.h"
 
 #define QUEUE	16		/* batches that wait for one lane, at most */
@@ -31,8 +32,9 @@ struct parcel {				/* a batch on its way; owns what it points to */
 	struct pm_stream stream;
 	size_t table;			/* index; SIZE_MAX: no code */
 	struct pm_code code;
-	void *room[5];			/* events, micro-ops, bus transactions, rare, arena */
-	size_t cap[5];
+	struct pm_packed packed;
+	void *room[7];			/* events, micro-ops, bus transactions, rare, arena; if packed ids, references */
+	size_t cap[7];
 	atomic_uint users;		/* lanes that are not done with it */
 	struct parcel *next;		/* in the pool */
 };
@@ -209,6 +211,12 @@ static struct parcel *pack(struct pm_lanes *l, const struct pm_batch *b)
 	p->b.bus = keep(p, 2, b->bus, b->nbus * sizeof *b->bus);
 	p->b.rare = rare = keep(p, 3, b->rare, b->nrare * sizeof *b->rare);
 	p->b.arena = keep(p, 4, b->arena, b->narena);
+	if (b->packed) {
+		p->packed = *b->packed;
+		p->packed.id = keep(p, 5, b->packed->id, b->packed->n * sizeof *b->packed->id);
+		p->packed.ref = keep(p, 6, b->packed->ref, b->packed->nref * sizeof *b->packed->ref);
+		p->b.packed = &p->packed;
+	}
 	for (size_t i = 0; i < b->nrare; i++) {
 		uintptr_t at = (uintptr_t)rare[i].name - (uintptr_t)b->arena;
 

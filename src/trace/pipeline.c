@@ -6,9 +6,13 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "trace/chain.h"
 #include "trace/expand.h"
 #include "trace/lane.h"
 #include "trace/pipeline.h"
+
+/* Batches reach sinks in one of these forms. */
+enum form { PACKED, BLOCKS, PLAIN, FORMS };
 
 struct stage {				/* a transform, or the end of the line */
 	struct pm_pipeline *p;
@@ -23,13 +27,15 @@ struct sink {
 	void **part;			/* ... by stream */
 	size_t npart;
 	int lane;			/* -1: called by who pushes */
+	enum form form;
 };
 
 /* What one thread calls: a lane, or who pushes. */
 struct crew {
 	struct pm_pipeline *p;
 	int lane;
-	bool blocks, plain;		/* has sinks that want them as they are, or expanded */
+	bool has[FORMS];		/* sinks that want them in this form */
+	struct pm_unpacker *unpacker;	/* NULL: nothing to unpack */
 	void *expander;			/* NULL: nothing to expand */
 };
 
@@ -41,6 +47,7 @@ struct pm_pipeline {
 	struct stage *stage;			/* as run: with expanders, then the sinks */
 	size_t nstage, cap_stage;
 	bool started, finished, partial;
+	bool packed;			/* some sink takes the short form, and it can reach it */
 	unsigned threads;
 	struct crew crew[PM_LANES_MAX + 1];	/* [0] is who pushes, the lanes follow */
 	unsigned ncrew;
@@ -212,22 +219,26 @@ static void form_crews(struct pm_pipeline *p, uint32_t facts)
 		p->crew[k] = (struct crew){ .p = p, .lane = (int)k - 1 };
 	for (size_t i = 0; i < p->nsink; i++) {
 		struct sink *s = p->sink + i;
-		bool plain = facts & PM_HAS_BLOCKS && !(s->ops->flags & PM_SINK_BLOCKS);
 
+		s->form = p->packed && s->ops->flags & PM_SINK_CHAINS ? PACKED :
+			  facts & PM_HAS_BLOCKS && !(s->ops->flags & PM_SINK_BLOCKS) ? PLAIN : BLOCKS;
 		if (lanes && !(s->ops->flags & PM_SINK_LIGHT))
 			s->lane = (int)(next++ % lanes);
 		for (unsigned k = 0; k < p->ncrew; k++) {
 			struct crew *c = p->crew + k;
 
-			if (c->lane != s->lane && !(s->config && k && lanes))
-				continue;
-			c->blocks = c->blocks || !plain;
-			c->plain = c->plain || plain;
+			if (c->lane == s->lane || (s->config && k && lanes))
+				c->has[s->form] = true;
 		}
 	}
-	for (unsigned k = 0; k < p->ncrew; k++)
-		if (p->crew[k].plain)
-			p->crew[k].expander = pm_expand_new();
+	for (unsigned k = 0; k < p->ncrew; k++) {
+		struct crew *c = p->crew + k;
+
+		if (c->has[PLAIN])
+			c->expander = pm_expand_new();
+		if (p->packed && (c->has[BLOCKS] || c->has[PLAIN]))
+			c->unpacker = pm_unpacker_new();
+	}
 }
 
 enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const char *source_name,
@@ -260,21 +271,45 @@ enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const ch
 		if (check(facts, p->sink[i].ops->needs, source_name, p->sink[i].ops->name, err) != PM_OK)
 			return PM_ERR;
 	add_stage(p, NULL, NULL);
+	for (size_t i = 0; i < p->nsink && !p->ntrans; i++)
+		p->packed = p->packed || p->sink[i].ops->flags & PM_SINK_CHAINS;
 	form_crews(p, facts);
 	return PM_OK;
 }
 
-/* Call the crew's sinks that want blocks, or those that do not. */
-static enum pm_status call(const struct crew *c, const struct pm_batch *b, bool plain, struct pm_err *err)
+bool pm_pipeline_packed(const struct pm_pipeline *p)
+{
+	return p->packed;
+}
+
+bool pm_pipeline_recent(const struct pm_pipeline *p, struct pm_recent *r)
+{
+	for (size_t i = 0; i < p->nsink; i++) {
+		const struct sink *s = p->sink + i;
+		struct pm_recent one = { 0 };
+
+		if (s->form != PACKED || !s->ops->recent)
+			return false;
+		s->ops->recent(s->self, &one);
+		if (i && one.shift != r->shift)
+			return false;
+		/* the last one of some sets together is the last one of its own */
+		r->mask = i ? r->mask & one.mask : one.mask;
+		r->shift = one.shift;
+	}
+	return p->packed;
+}
+
+/* Call the crew's sinks that want this form. */
+static enum pm_status call(const struct crew *c, const struct pm_batch *b, enum form form, struct pm_err *err)
 {
 	struct pm_pipeline *p = c->p;
 
 	for (size_t i = 0; i < p->nsink; i++) {
 		struct sink *s = p->sink + i;
-		bool is_plain = c->expander && !(s->ops->flags & PM_SINK_BLOCKS);
 		void *self = s->self;
 
-		if (is_plain != plain)
+		if (s->form != form)
 			continue;
 		if (s->config) {
 			if (c->lane != (p->ncrew > 1 ? (int)(b->stream->index % (p->ncrew - 1)) : -1))
@@ -291,16 +326,29 @@ static enum pm_status call(const struct crew *c, const struct pm_batch *b, bool 
 
 static enum pm_status call_plain(void *crew, const struct pm_batch *b, struct pm_err *err)
 {
-	return call(crew, b, true, err);
+	return call(crew, b, PLAIN, err);
 }
 
-static enum pm_status crew_consume(struct crew *c, const struct pm_batch *b, struct pm_err *err)
+/* Events, not packed, for the sinks that want them so. */
+static enum pm_status call_unpacked(void *crew, const struct pm_batch *b, struct pm_err *err)
 {
-	if (c->blocks && call(c, b, false, err) != PM_OK)
+	struct crew *c = crew;
+
+	if (c->has[BLOCKS] && call(c, b, BLOCKS, err) != PM_OK)
 		return PM_ERR;
 	if (!c->expander)
 		return PM_OK;
 	return pm_expand_ops.consume(c->expander, b, &(struct pm_emit){ call_plain, c }, err);
+}
+
+static enum pm_status crew_consume(struct crew *c, const struct pm_batch *b, struct pm_err *err)
+{
+	/* who takes packed batches takes events, too */
+	if (c->has[PACKED] && call(c, b, PACKED, err) != PM_OK)
+		return PM_ERR;
+	if (!b->packed)
+		return call_unpacked(c, b, err);
+	return c->unpacker ? pm_unpack(c->unpacker, b, &(struct pm_emit){ call_unpacked, c }, err) : PM_OK;
 }
 
 static enum pm_status lane_consume(void *p, unsigned lane, const struct pm_batch *b, struct pm_err *err)
@@ -424,8 +472,10 @@ void pm_pipeline_free(struct pm_pipeline *p)
 	if (!p)
 		return;
 	pm_lanes_free(p->lanes);
-	for (unsigned k = 0; k < p->ncrew; k++)
+	for (unsigned k = 0; k < p->ncrew; k++) {
 		pm_expand_ops.destroy(p->crew[k].expander);
+		pm_unpacker_free(p->crew[k].unpacker);
+	}
 	for (size_t i = 0; i < p->nsink; i++) {
 		for (size_t k = 0; k < p->sink[i].npart; k++)
 			if (p->sink[i].part[k] && p->sink[i].ops->destroy)

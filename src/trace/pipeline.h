@@ -76,6 +76,11 @@ uint32_t pm_pipeline_needs(const struct pm_pipeline *p);
  * called once before the first push. */
 enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const char *source_name,
 				 struct pm_err *err);
+/* May batches be packed (chain.h)? Once it has started; such batches are for who has asked. */
+bool pm_pipeline_packed(const struct pm_pipeline *p);
+/* ... without the references that no sink needs? Then, which are they? */
+struct pm_recent;
+bool pm_pipeline_recent(const struct pm_pipeline *p, struct pm_recent *r);
 enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b, struct pm_err *err);
 /* Ends transforms, then sinks, each of which adds its result to @r (NULL: not wanted). */
 enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, struct pm_err *err);

@@ -13,6 +13,7 @@
 #include "analyse/cachegrind.h"
 #include "base/mem.h"
 #include "real_trace.h"
+#include "trace/chain.h"
 #include "trace/pipeline.h"
 
 static enum pm_status plain_consume(void *self, const struct pm_batch *b, struct pm_err *err)
@@ -246,10 +247,164 @@ static void test_blocks(void **state)
 	}
 }
 
+/* Packed batches, with all references and with those only that are not to the newest line of a set, count what
+ * the same trace counts unpacked. */
+#define NCHAIN 60
+
+struct packed_code {
+	struct pm_insn insn[NBLOCK * 12];
+	struct pm_block block[NBLOCK];
+	struct pm_chain chain[NCHAIN];
+	struct pm_chain_part part[NCHAIN * 4];
+	struct pm_chain_ref ref[NCHAIN * 4 * 12 * 2];
+};
+
+static struct pm_code random_chains(struct o_random *r, struct packed_code *c)
+{
+	static const uint8_t kinds[] = { PM_EV_READ, PM_EV_WRITE, PM_EV_MODIFY };
+	struct pm_code code = { c->insn, c->block, NULL, 0, NBLOCK, 0 };
+	uint64_t pc = 0x400000;
+	uint32_t nref = 0;
+
+	for (unsigned b = 0; b < NBLOCK; b++) {
+		c->block[b] = (struct pm_block){ pc, code.ninsn, 1 + o_rnd(r) % 12 };
+		for (unsigned i = 0; i < c->block[b].n; i++, pc += c->insn[code.ninsn++].len)
+			c->insn[code.ninsn] = (struct pm_insn){ .pc = pc, .len = 1 + o_rnd(r) % 11,
+				.class = i + 1 < c->block[b].n ? PM_CLASS_NONE : o_rnd(r) % 7 };
+		if (o_rnd(r) % 3 == 0)
+			pc += o_rnd(r) % 100;
+	}
+	for (unsigned k = 0; k < NCHAIN; k++) {
+		struct pm_chain *to = c->chain + k;
+
+		*to = (struct pm_chain){ .part = k * 4, .npart = 1 + o_rnd(r) % 4, .ref = nref };
+		for (unsigned j = 0; j < to->npart; j++) {
+			struct pm_chain_part *part = c->part + to->part + j;
+			const struct pm_block *b;
+
+			*part = (struct pm_chain_part){ .block = o_rnd(r) % NBLOCK };
+			b = c->block + part->block;
+			for (unsigned i = 0; i < b->n; i++)
+				while (o_rnd(r) % 3 == 0 && part->nref < 24) {
+					c->ref[nref++] = (struct pm_chain_ref){ b->insn + i, 1u << o_rnd(r) % 7, kinds[o_rnd(r) % 3], 0 };
+					part->nref++;
+				}
+			to->nref += part->nref;
+		}
+		to->pc = c->block[c->part[to->part].block].pc;
+	}
+	return code;
+}
+
+static enum pm_status unpacked(void *g, const struct pm_batch *b, struct pm_err *err)
+{
+	return pm_cg_batch(g, b, err);
+}
+
+static void use(uint64_t *newest, uint64_t sets, uint32_t line, uint64_t addr, uint32_t size)
+{
+	for (uint64_t l = addr / line; l <= (addr + size - 1) / line; l++)
+		newest[l % sets] = l;
+}
+
+static void test_packed(void **state)
+{
+	static const struct pm_cg_cache caches[][3] = {
+		{ { 2048, 2, 32 }, { 2048, 2, 32 }, { 16384, 4, 64 } },
+		{ { 256, 1, 16 }, { 512, 32, 16 }, { 4096, 4, 32 } },
+		{ { 32768, 8, 64 }, { 32768, 8, 64 }, { 1 << 18, 8, 64 } },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < NR(caches); k++) {
+		const uint64_t sets = caches[k][1].size / caches[k][1].line / caches[k][1].ways;
+		const uint32_t line = caches[k][1].line;
+		struct o_random r = o_random_init(k + 177);
+		struct packed_code *c = calloc(1, sizeof *c);
+		struct pm_code code = random_chains(&r, c);
+		struct pm_stream stream = { .index = 0 };
+		struct pm_cg *g[3] = { pm_cg_new(caches[k]), pm_cg_new(caches[k]), pm_cg_new(caches[k]) };
+		struct pm_unpacker *u = pm_unpacker_new();
+		uint64_t *newest = malloc(sets * sizeof *newest), v[3][PM_CG_COUNT], left_out = 0;
+		struct pm_err err = { 0 };
+
+		memset(newest, 0xff, sets * sizeof *newest);
+		for (unsigned n = 0; n < 300; n++) {
+			static uint32_t id[2000];
+			static struct pm_packed_ref ref[2000 * 100], some[2000 * 100];
+			static struct pm_event ev[8000];
+			struct pm_packed p = { .chains = { c->chain, c->part, c->ref, NCHAIN }, .id = id, .ref = ref };
+			struct pm_batch b = { .stream = &stream, .code = &code, .ev = ev, .packed = &p };
+			size_t nsome = 0;
+
+			while (p.n < 1000 && o_rnd(&r) % 500) {
+				if (o_rnd(&r) % 20) {
+					uint32_t x = o_rnd(&r) % 4 ? o_rnd(&r) % 6 : o_rnd(&r) % NCHAIN;
+
+					id[p.n++] = x;
+					for (uint32_t i = c->chain[x].ref; i < c->chain[x].ref + c->chain[x].nref; i++) {
+						uint64_t addr = 0x10000 + o_rnd(&r) % (o_rnd(&r) % 3 ? 700 : 40000);
+
+						ref[p.nref] = (struct pm_packed_ref){ addr, i, p.nref };
+						if (newest[addr / line % sets] != addr / line ||
+						    addr / line != (addr + c->ref[i].size - 1) / line)
+							some[nsome++] = ref[p.nref];
+						p.nref++;
+						use(newest, sets, line, addr, c->ref[i].size);
+					}
+				} else {	/* a block of which not all is executed, or a signal */
+					uint32_t x = o_rnd(&r) % NBLOCK, done = o_rnd(&r) % (c->block[x].n + 1);
+					uint64_t addr = 0x10000 + o_rnd(&r) % 5000;
+
+					id[p.n++] = PM_CHAIN_EVENTS | (done ? 3 : 2);
+					ev[b.n++] = (struct pm_event){ PM_EV_BLOCK, 0, 0, x, c->block[x].pc, done };
+					if (done) {
+						ev[b.n++] = (struct pm_event){ PM_EV_READ, 0, 8, done - 1, addr, 0 };
+						use(newest, sets, line, addr, 8);
+					}
+					ev[b.n++] = (struct pm_event){ o_rnd(&r) % 2 ? PM_EV_SIGNAL : PM_EV_SIGRETURN, 0, 0, PM_NONE,
+						c->block[x].pc + 1, 11 };
+				}
+			}
+			assert_int_equal(pm_unpack(u, &b, &(struct pm_emit){ unpacked, g[0] }, &err), PM_OK);
+			assert_int_equal(pm_cg_batch(g[1], &b, &err), PM_OK);
+			left_out += p.nref - nsome;
+			p.ref = some;
+			p.nref = nsome;
+			assert_int_equal(pm_cg_batch(g[2], &b, &err), PM_OK);
+		}
+		assert_true(left_out > 1000);
+		for (int j = 0; j < 3; j++) {
+			pm_cg_end(g[j]);
+			pm_cg_totals(g[j], v[j]);
+		}
+		for (int j = 1; j < 3; j++) {
+			size_t m[2];
+			const struct pm_cg_insn *in[2] = { pm_cg_insns(g[0], m), pm_cg_insns(g[j], m + 1) };
+
+			for (int e = 0; e < PM_CG_COUNT; e++)
+				if (v[0][e] != v[j][e])
+					fail_msg("caches %zu event %d: %llu unpacked, %llu %s", k, e, (unsigned long long)v[0][e],
+						 (unsigned long long)v[j][e], j == 1 ? "packed" : "without some");
+			assert_int_equal(m[0], m[1]);
+			for (size_t i = 0; i < m[0]; i++)
+				for (size_t q = 0; q < m[1]; q++)
+					if (in[0][i].pc == in[1][q].pc)
+						assert_memory_equal(in[0] + i, in[1] + q, sizeof *in[0]);
+		}
+		assert_true(v[0][PM_CG_Bc] > 1000 && v[0][PM_CG_Bi] > 1000 && v[0][PM_CG_DLmr] > 100);
+		for (int j = 0; j < 3; j++)
+			pm_cg_free(g[j]);
+		pm_unpacker_free(u);
+		free(newest);
+		free(c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_twin),
-					    cmocka_unit_test(test_blocks) };
+					    cmocka_unit_test(test_blocks), cmocka_unit_test(test_packed) };
 
 	return cmocka_run_group_tests_name("cachegrind", tests, NULL, NULL);
 }

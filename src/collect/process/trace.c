@@ -15,13 +15,16 @@
 #include "collect/process/trace.h"
 #include "isa/x86/decode.h"
 #include "isa/x86/plan.h"
-#include "trace/pipeline.h"
+#include "trace/chain.h"
 
 #define MAX_BLOCKS	(1u << 24)	/* translations of blocks in a session */
 #define MAX_INSNS	(1u << 26)
 #define MAX_OBJECTS	(1u << 16)
 #define BATCH		8192		/* events; one more block's worth fits behind */
 #define BATCH_ROOM	(BATCH + 4096)
+#define MAX_PARTS	(1u << 26)	/* of packed batches' tables */
+#define MAX_REFS	(1u << 27)
+#define PACK_REFS	(4 * BATCH)	/* references in a packed batch; one more chain's fit behind */
 
 /* What the main thread publishes of a block before its code can run. */
 struct source {
@@ -51,6 +54,16 @@ struct fast_ref {			/* base + index * scale + add */
 	uint8_t scale;
 };
 
+enum { QUICK_BASE, QUICK_INDEX, QUICK_KNOWN };
+
+struct quick_ref {			/* the same for packed batches, whose tables have the rest */
+	int64_t add;
+	uint16_t base, index;		/* offsets in the record; QUICK_KNOWN: | AT_KNOWN, in stream.known */
+	uint16_t last;			/* size - 1 */
+	uint8_t scale, how;		/* QUICK_*: base alone, base and index, both from anywhere */
+};
+#define AT_KNOWN 0x8000u
+
 struct part {				/* one block of a chain */
 	uint64_t pc;
 	uint32_t block;			/* in the code table */
@@ -64,12 +77,16 @@ struct part {				/* one block of a chain */
 
 struct compiled {			/* a record: all blocks of a chain up to one of them */
 	const struct part *part;	/* NULL until then */
+	const struct quick_ref *quick;	/* of all parts */
 	int64_t rsp_add;
 	uint32_t block;			/* 1 + its own place in the code table; 0: none yet */
 	uint16_t npart, record;
-	uint32_t insns;
+	uint16_t step;			/* record, if it can be packed; else 0 */
+	uint32_t insns, nref, ref;	/* ref: its first one in pm_chains.ref */
 	struct place rsp;
-};
+	bool keeps_rsp;			/* it leaves the stack pointer alone */
+	uint64_t mask;			/* of addresses */
+} __attribute__((aligned(64)));
 
 /* How the buffers lie in a thread block: of 32-bit and of 64-bit programs. */
 static const struct layout {
@@ -120,6 +137,18 @@ struct tracer {
 	struct pm_rare *rare;		/* of the batch */
 	size_t nrare, cap_rare;
 	struct pm_buf text;		/* arena of the batch */
+	bool packs;			/* batches are packed (trace/chain.h) */
+	struct pm_chain *chain;		/* by trace number */
+	struct pm_chain_part *chain_part;
+	struct pm_chain_ref *chain_ref;
+	uint32_t nchain_part, nchain_ref;
+	uint32_t *id;			/* of the batch */
+	struct pm_packed_ref *ref;
+	size_t nid, nref, placed;	/* placed: events that an id stands for */
+	uint32_t nall;			/* references of the batch, with those left out */
+	bool leaves_out;
+	struct pm_recent recent;
+	uint64_t *newest;		/* the line used last of each of its sets; UINT64_MAX: none */
 	struct { enum pm_status st; struct pm_err err; } result;	/* of the whole trace */
 	bool failed;
 };
@@ -298,14 +327,46 @@ static void fail(struct tracer *t, const char *what)
 	t->result.st = pm_fail(&t->result.err, 0, "the trace buffer of a traced process is damaged: %s", what);
 }
 
+/* The lines of a reference are the newest of their sets, in the order of their addresses. */
+static void use_lines(struct tracer *t, uint64_t addr, uint32_t size)
+{
+	const unsigned shift = t->recent.shift;
+	uint64_t line = addr >> shift;
+
+	for (uint64_t n = ((addr & ((1ull << shift) - 1)) + (size ? size : 1) - 1) >> shift; ; n--, line++) {
+		t->newest[line & t->recent.mask] = line;
+		if (!n)
+			return;
+	}
+}
+
+/* Events since the last chain come here. */
+static void place_events(struct tracer *t)
+{
+	if (t->nev == t->placed)
+		return;
+	for (const struct pm_event *e = t->ev + t->placed, *end = t->ev + t->nev; e < end && t->leaves_out; e++)
+		if (e->kind == PM_EV_READ || e->kind == PM_EV_WRITE || e->kind == PM_EV_MODIFY)
+			use_lines(t, e->addr, e->size);
+	t->id[t->nid++] = PM_CHAIN_EVENTS | (uint32_t)(t->nev - t->placed);
+	t->placed = t->nev;
+}
+
 static void flush(struct tracer *t, struct stream *st)
 {
+	struct pm_packed packed;
 	struct pm_batch b = { .stream = st->s, .code = &t->code, .ev = t->ev, .n = t->nev, .rare = t->rare,
 			      .nrare = t->nrare, .arena = t->text.p, .narena = t->text.n,
 			      .first_insn = st->insns };
 
-	if (!t->nev)
+	if (!t->nev && !t->nid)
 		return;
+	if (t->packs) {
+		place_events(t);
+		packed = (struct pm_packed){ .chains = { t->chain, t->chain_part, t->chain_ref, __atomic_load_n(&t->nsource, __ATOMIC_RELAXED) }, .id = t->id,
+					     .n = t->nid, .ref = t->ref, .nref = t->nref };
+		b.packed = &packed;
+	}
 	for (size_t i = 0; i < t->nrare; i++)		/* offsets became pointers */
 		t->rare[i].name = t->rare[i].name ?
 			(const char *)t->text.p + ((uintptr_t)t->rare[i].name - 1) : NULL;
@@ -316,6 +377,7 @@ static void flush(struct tracer *t, struct stream *st)
 	st->insns += st->unsent;
 	st->unsent = 0;
 	t->nev = t->nrare = t->text.n = 0;
+	t->nid = t->nref = t->placed = t->nall = 0;
 }
 
 static const struct x86_at *insn_at(void *ctx, uint32_t i)
@@ -402,6 +464,62 @@ static uint32_t describe(struct tracer *t, uint32_t number, struct x86_at *at)
 	return c->block = (uint32_t)++t->code.nblock;
 }
 
+static uint16_t quick_place(struct place p)
+{
+	return p.at | (p.from ? AT_KNOWN : 0);
+}
+
+static struct quick_ref quick_of(const struct fast_ref *f)
+{
+	struct quick_ref q = { .add = f->add, .base = quick_place(f->base), .index = quick_place(f->index),
+			       .last = f->size ? f->size - 1 : 0, .scale = f->scale, .how = QUICK_KNOWN };
+
+	if (!f->base.from && !f->index.from)
+		q.how = QUICK_INDEX;
+	else if (!f->base.from && f->index.at == 8 * KNOWN_ZERO)
+		q.how = QUICK_BASE;
+	return q;
+}
+
+/* What packed batches say of @c, if all its references are simple. */
+static void pack(struct tracer *t, uint32_t number, struct compiled *c)
+{
+	struct pm_chain_ref *to = t->chain_ref + t->nchain_ref;
+	struct quick_ref *quick;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->npart; i++) {
+		if (!c->part[i].fast)
+			return;
+		n += c->part[i].nref;
+	}
+	if (n > BATCH || c->record >= AT_KNOWN || t->nchain_ref + n > MAX_REFS || t->nchain_part + c->npart > MAX_PARTS)
+		return;
+	quick = pm_arena_alloc(&t->mem, (n + 1) * sizeof *quick);
+	t->chain[number] = (struct pm_chain){ .pc = c->part->pc, .part = t->nchain_part, .npart = c->npart,
+					      .ref = t->nchain_ref, .nref = n };
+	c->ref = t->nchain_ref;
+	n = 0;
+	for (uint32_t i = 0; i < c->npart; i++) {
+		const struct part *part = c->part + i;
+
+		t->chain_part[t->nchain_part++] = (struct pm_chain_part){ part->block, part->nref };
+		for (uint32_t j = 0; j < part->nref; j++, n++) {
+			const struct fast_ref *f = part->fast + j;
+
+			quick[n] = quick_of(f);
+			to[n] = (struct pm_chain_ref){ .insn = t->block[part->block].insn + f->insn, .size = f->size,
+						       .kind = f->kind, .flags = f->flags };
+		}
+	}
+	t->nchain_ref += n;
+	c->nref = n;
+	c->keeps_rsp = c->rsp.from && !c->rsp_add && c->rsp.at == 8 * KNOWN_RSP;
+	c->quick = quick;
+	c->mask = c->part->mask;
+	c->step = c->record;
+}
+
 #define MAX_CHAIN 64
 
 /* HOT only for programs that never run anything twice. */
@@ -456,6 +574,8 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 	c->npart = (uint16_t)n;
 	c->insns = insns;
 	c->part = part;
+	if (t->packs)
+		pack(t, number, c);
 	return c;
 }
 
@@ -705,6 +825,130 @@ static void block(struct tracer *t, struct stream *st, const struct part *b, con
 	references(t, st, b, rec, n, cut);
 }
 
+static inline uint64_t quick_value(const uint8_t *rec, const uint8_t *known, uint16_t at)
+{
+	uint64_t x;
+
+	memcpy(&x, at & AT_KNOWN ? known + (at & ~AT_KNOWN) : rec + at, 8);
+	return x;
+}
+
+static inline uint64_t quick_address(const uint8_t *rec, const uint8_t *known, const struct quick_ref *q)
+{
+	uint64_t base, index;
+
+	if (q->how == QUICK_KNOWN)
+		return quick_value(rec, known, q->base) + quick_value(rec, known, q->index) * q->scale + (uint64_t)q->add;
+	memcpy(&base, rec + q->base, 8);
+	if (q->how == QUICK_BASE)
+		return base + (uint64_t)q->add;
+	memcpy(&index, rec + q->index, 8);
+	return base + index * q->scale + (uint64_t)q->add;
+}
+
+/* @p, in a way that keeps compilers from choosing among such values without a branch. */
+static inline const uint8_t *constant(const uint8_t *p)
+{
+	__asm__ volatile("" : "+r"(p));
+	return p;
+}
+
+/* HOT: packed, everything that was executed passes through here. Stops at whatever is not a whole, simple,
+ * known chain, or is the last one of a buffer, and returns where. */
+static inline __attribute__((always_inline)) const uint8_t *
+pack_chains(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, uint32_t nsource, bool leave_out,
+	    unsigned shift)
+{
+	const uint64_t mask = t->recent.mask;
+	uint64_t *const newest = t->newest;
+	uint32_t *id = t->id + t->nid, nall = t->nall, word;
+	struct pm_packed_ref *out = t->ref + t->nref;
+	uint64_t insns = 0;
+
+	memcpy(&word, p, 4);
+	while (word < nsource && id < t->id + BATCH - 1 && out < t->ref + PACK_REFS) {
+		const struct compiled *c = &t->compiled[word];
+		const struct quick_ref *q = c->quick;
+		const uint8_t *after;
+		uint32_t next;
+
+		/* A branch per size is predicted; p + c->step would have to be waited for, load after load. */
+		if (c->step == 4)
+			after = constant(p + 4);
+		else if (c->step == 12)
+			after = constant(p + 12);
+		else if (c->step == 20)
+			after = constant(p + 20);
+		else if (c->step)
+			after = p + c->step;
+		else
+			break;
+		if (after >= end)
+			break;
+		memcpy(&next, after, 4);
+		if (next == RT_NOTE(RT_N_CUT, 24))
+			break;
+		*id++ = word;
+		insns += c->insns;
+		for (const struct quick_ref *last = q + c->nref; q < last; q++) {
+			uint64_t addr = quick_address(p, (const uint8_t *)st->known, q) & c->mask;
+			uint64_t line = addr >> shift, *newest_of = newest + (line & mask);
+			bool one = line == (addr + q->last) >> shift;
+
+			if (leave_out && *newest_of == line && one)
+				continue;
+			*out++ = (struct pm_packed_ref){ addr, c->ref + (uint32_t)(q - c->quick), nall + (uint32_t)(q - c->quick) };
+			if (!leave_out)
+				continue;
+			*newest_of = line;
+			if (!one)
+				use_lines(t, addr, q->last + 1u);
+		}
+		nall += c->nref;
+		if (!c->keeps_rsp)
+			st->known[KNOWN_RSP] = at_place((const uint8_t *const []){ p, (const uint8_t *)st->known }, c->rsp) +
+					       (uint64_t)c->rsp_add;
+		p = after;
+		word = next;
+	}
+	t->nid = (size_t)(id - t->id);
+	t->nref = (size_t)(out - t->ref);
+	t->nall = nall;
+	st->unsent += insns;
+	return p;
+}
+
+static __attribute__((noinline)) const uint8_t *pack_all(struct tracer *t, struct stream *st, const uint8_t *p,
+							 const uint8_t *end, uint32_t nsource)
+{
+	return pack_chains(t, st, p, end, nsource, false, t->recent.shift);
+}
+
+static __attribute__((noinline)) const uint8_t *pack_some(struct tracer *t, struct stream *st, const uint8_t *p,
+							  const uint8_t *end, uint32_t nsource)
+{
+	return pack_chains(t, st, p, end, nsource, true, t->recent.shift);
+}
+
+static __attribute__((noinline)) const uint8_t *pack_some_64(struct tracer *t, struct stream *st, const uint8_t *p,
+							     const uint8_t *end, uint32_t nsource)
+{
+	return pack_chains(t, st, p, end, nsource, true, 6);
+}
+
+/* The chains that come next, if any: pack_chains() until it stops for another reason than that a batch is full. */
+static const uint8_t *consume_packed(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end,
+				     uint32_t nsource)
+{
+	do {
+		if (t->nid >= BATCH - 2 || t->nref >= PACK_REFS)
+			flush(t, st);
+		place_events(t);
+		p = (!t->leaves_out ? pack_all : t->recent.shift == 6 ? pack_some_64 : pack_some)(t, st, p, end, nsource);
+	} while (p < end && !t->failed && (t->nid >= BATCH - 2 || t->nref >= PACK_REFS));
+	return p;
+}
+
 /* HOT: everything that was executed passes through here. @open: what was executed ends at the first word
  * that is zero, in @end at the latest. */
 static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, bool open)
@@ -717,6 +961,11 @@ static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const
 		const struct compiled *c;
 		uint32_t word, next;
 
+		if (t->packs) {
+			p = consume_packed(t, st, p, end, nsource);
+			if (p >= end || t->failed)
+				return;
+		}
 		memcpy(&word, p, 4);
 		if (word & 0x80000000u) {
 			uint32_t size = RT_NOTE_SIZE(word);
@@ -897,6 +1146,21 @@ enum pm_status trace_open(struct session *s, struct pm_err *err)
 	t->dec[1] = x86_decoder_new(X86_MODE_64);
 	if (!s->opts->pipeline)
 		return PM_OK;
+	t->packs = pm_pipeline_packed(s->opts->pipeline);
+	if (t->packs) {
+		t->chain = reserve(MAX_BLOCKS * sizeof *t->chain);
+		t->chain_part = reserve(MAX_PARTS * sizeof *t->chain_part);
+		t->chain_ref = reserve(MAX_REFS * sizeof *t->chain_ref);
+		if (!t->chain || !t->chain_part || !t->chain_ref)
+			return pm_fail_errno(err, "no address space for the trace's tables");
+		t->id = pm_alloc(BATCH * sizeof *t->id);
+		t->ref = pm_alloc((PACK_REFS + BATCH + 1) * sizeof *t->ref);
+		t->leaves_out = pm_pipeline_recent(s->opts->pipeline, &t->recent);
+		if (!t->leaves_out)
+			t->recent = (struct pm_recent){ 6, 0 };
+		t->newest = pm_alloc((t->recent.mask + 1) * sizeof *t->newest);
+		memset(t->newest, 0xff, (t->recent.mask + 1) * sizeof *t->newest);
+	}
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	t->running = !pthread_create(&t->consumer, NULL, consumer, t);

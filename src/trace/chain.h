@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* chain.h - the short form of a batch: numbers of chains, and addresses
+ *
+ * Where a program runs, most of what happens is static: which blocks follow each other, which of their
+ * instructions refer to memory, how, and how much. A *chain* is some blocks that executed one after
+ * the other, all of each; what differs from one execution to the next is where its references
+ * went. A batch that is packed holds just that, an eighth of the bytes of the same as events:
+ *
+ *	id[]	which chain; or PM_CHAIN_EVENTS | k: the next k of the batch's events come here
+ *	ref[]	chain after chain, where its references went, and which they are
+ *
+ * The events are whatever is no whole chain: executions cut short, string instructions, system calls.
+ * Sinks that take this form say so (PM_SINK_CHAINS); to the others pm_unpack() shows the same as events.
+ *
+ * A reference to the line that was used last of all lines of its set changes nothing in an LRU cache, and
+ * most references are. If all sinks can do without them (pm_sink_ops.recent), they are left out; `at` says
+ * which of the batch's references the others are.
+ *
+ * Threads    a producer's tables only grow: what a batch can name has been written, and neither moves nor
+ *            changes until the sinks have finished, so that any thread may read it. */
+#ifndef PM_TRACE_CHAIN_H
+#define PM_TRACE_CHAIN_H
+
+#include "trace/pipeline.h"
+
+struct pm_chain_ref {
+	uint32_t insn;			/* index into pm_code.insn */
+	uint16_t size;
+	uint8_t kind, flags;		/* as its event has them */
+};
+
+struct pm_chain_part {			/* one block */
+	uint32_t block;			/* index into pm_code.block */
+	uint32_t nref;
+};
+
+struct pm_chain {
+	uint64_t pc;
+	uint32_t part, npart;		/* pm_chains.part[part .. part + npart) */
+	uint32_t ref, nref;		/* pm_chains.ref[ref .. ref + nref) */
+};
+
+struct pm_chains {
+	const struct pm_chain *chain;
+	const struct pm_chain_part *part;
+	const struct pm_chain_ref *ref;
+	uint32_t n;			/* numbers below this may occur */
+};
+
+#define PM_CHAIN_EVENTS 0x80000000u
+
+struct pm_packed_ref {
+	uint64_t addr;
+	uint32_t ref;			/* index into pm_chains.ref */
+	uint32_t at;			/* 0 for the first of the batch's references */
+};
+
+struct pm_packed {
+	struct pm_chains chains;
+	const uint32_t *id;
+	size_t n;
+	const struct pm_packed_ref *ref;
+	size_t nref;
+};
+
+struct pm_recent {			/* sets of lines: (addr >> shift) & mask */
+	unsigned shift;
+	uint64_t mask;
+};
+
+struct pm_unpacker;
+struct pm_unpacker *pm_unpacker_new(void);
+/* @b, which is packed, as batches of blocks and references. */
+enum pm_status pm_unpack(struct pm_unpacker *u, const struct pm_batch *b, const struct pm_emit *emit, struct pm_err *err);
+void pm_unpacker_free(struct pm_unpacker *u);		/* NULL is fine */
+
+#endif
