@@ -42,7 +42,7 @@
 
 #define POPULATE (4 << 20)
 #define SUM_SEED 3
-#define LATE_SAVE 16u			/* so many pages not foreseen: write it down */
+#define LATE_SAVE 16u			/* so many pages of a shadow not foreseen: write it down */
 
 struct identity {
 	uint64_t dev, ino, size, mtime, mtime_ns, ctime, ctime_ns;
@@ -338,7 +338,6 @@ void cache_shadow(struct session *s, struct space *sp, struct module *m, uint64_
 	if (!m->cache || is_used(m, no))
 		return;
 	set_used(m, no);
-	m->late++;
 	e = AT(m->cache, entries);
 	z = m->cache->nentry;
 	while (a < z) {
@@ -500,6 +499,22 @@ static bool consistent(const struct cache_file *f, const struct module *m)
 	return true;
 }
 
+/* Processes that run learn for those that begin: a shell for its commands. */
+static void save_others(struct session *s, const struct space *sp, const struct module *m)
+{
+	for (size_t i = 0; i < s->nproc; i++) {
+		struct space *o = s->proc[i]->gone ? NULL : s->proc[i]->mm->space;
+
+		for (size_t k = 0; o && o != sp && k < o->nmodule; k++)
+			if (o->module[k].used && !o->module[k].dead && !strcmp(o->module[k].key, m->key) &&
+			    o->module[k].nunit > o->module[k].saved_units) {
+				gather_used(s, o);
+				cache_save(s, o);
+				break;
+			}
+	}
+}
+
 void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd)
 {
 	struct module *m = &sp->module[mi];
@@ -511,6 +526,8 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd)
 		return;
 	make_key(m, s->opts->kind, fd);
 	m->used = pm_alloc(shadow_bits(m));
+	m->saved_used = pm_alloc(shadow_bits(m));
+	save_others(s, sp, m);
 	in = openat(s->cache_fd, m->key, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (in < 0)
 		return;
@@ -525,6 +542,9 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd)
 	if (f != MAP_FAILED) {
 		if (sound(f, (size_t)st.st_size, s->opts->kind) && same_text(f, sp, m) && consistent(f, m)) {
 			memcpy(m->used, AT(f, used), f->nused);
+			memcpy(m->saved_used, AT(f, used), f->nused);
+			m->saved_units = f->nunit;
+			m->saved_sum = f->sum;
 			load(s, sp, mi, f, in);
 			m->cache = f;
 			m->cache_size = (size_t)st.st_size;
@@ -626,6 +646,20 @@ static int by_pc(const void *a, const void *b)
 	const struct saved_entry *x = a, *y = b;
 
 	return (x->pc > y->pc) - (x->pc < y->pc);
+}
+
+/* Somebody else has written @m's file meanwhile, and knows more. */
+static bool superseded(struct session *s, const struct module *m, const struct cache_file *f)
+{
+	const int fd = openat(s->cache_fd, m->key, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct cache_file now;
+	const bool whole = fd >= 0 && pread(fd, &now, sizeof now, 0) == sizeof now;
+
+	if (fd >= 0)
+		close(fd);
+	return whole && !memcmp(now.magic, f->magic, sizeof now.magic) && now.version == f->version &&
+	       now.abi == f->abi && now.build == f->build && now.text_hash == f->text_hash &&
+	       now.text_len == f->text_len && now.sum != m->saved_sum && now.nblock >= f->nblock;
 }
 
 /* @f says at which numbers its blocks and links shall begin, and is completed. */
@@ -750,6 +784,8 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	f->nrel_counter = (uint32_t)(counters.n / 4);
 	f->nrel_link = (uint32_t)(stubs.n / 4);
 	f->nrel_place = (uint32_t)(rel_place.n / 4);
+	if (superseded(s, m, f))
+		goto out;
 	snprintf(tmp, sizeof tmp, ".%s.%d", m->key, getpid());
 	out.fd = openat(s->cache_fd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	f->units = put(&out, units.p, units.n);
@@ -773,12 +809,16 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	put_bytes(&out, f, sizeof *f, 0);
 	if (out.fd >= 0 && !renameat(s->cache_fd, tmp, s->cache_fd, m->key)) {
 		s->cache_wrote = true;
+		m->saved_sum = f->sum;
 	} else {
 		complain(s);
 		unlinkat(s->cache_fd, tmp, 0);
 	}
 	if (out.fd >= 0)
 		close(out.fd);
+out:
+	m->saved_units = m->nunit;
+	memcpy(m->saved_used, m->used, shadow_bits(m));
 	pm_buf_release(&rel_pc);
 	pm_buf_release(&rel_counter);
 	pm_buf_release(&rel_link);
@@ -796,6 +836,16 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	free(code);
 	free(number);
 	free(link);
+}
+
+/* Pages of @m's shadow that were needed, and of which the file does not know. */
+static unsigned late_pages(const struct module *m)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < shadow_bits(m); i++)
+		n += (unsigned)__builtin_popcount(m->used[i] & ~m->saved_used[i]);
+	return n;
 }
 
 void cache_save(struct session *s, struct space *sp)
@@ -818,7 +868,7 @@ void cache_save(struct session *s, struct space *sp)
 		f.link0 = was && was->link0 < link ? was->link0 : link;
 		f.nblock = was ? was->nblock : 0;
 		f.nlink = was ? was->nlink : 0;
-		if (m->nunit > (was ? was->nunit : 0) || m->late >= LATE_SAVE)
+		if (m->nunit > m->saved_units || late_pages(m) >= LATE_SAVE)
 			save_module(s, sp, i, &f);
 		block += f.nblock;
 		link += f.nlink;

@@ -111,13 +111,25 @@ void gather_sample(struct session *s)
 }
 
 /* ---- threads --------------------------------------------------------------------------------------- */
-/* A thread is over (or the session is): add its counters to the process and clear them. Only pages
- * that were ever touched are looked at. */
+/* Append the 64-bit counters of @t. Only pages that were ever touched are looked at. */
+static void read_counters(const struct session *s, const struct space *sp, const struct thread *t,
+			  struct counts_of *c, bool clear)
+{
+	const off_t base = (off_t)(t->block * RT_BLOCK_SIZE + RT_COUNTERS);
+	off_t at = 0, stop;
+
+	for (; next_piece(s, t->block, sp->nblock * 8, &at, &stop); at = stop) {
+		for (const uint64_t *v = (uint64_t *)(s->data + at); (const uint8_t *)v < s->data + stop; v++)
+			add_count(c, (uint32_t)(((const uint8_t *)v - s->data - base) / 8), *v);
+		if (clear)
+			memset(s->data + at, 0, (size_t)(stop - at));
+	}
+}
+
+/* A thread is over (or the session is): add its counters to the process and clear them. */
 void gather_thread(struct session *s, struct proc *p, struct thread *t)
 {
 	const struct space *sp = p->space;
-	const uint64_t bytes = sp->nblock * xl_counter_size(sp->i386);
-	const off_t base = (off_t)(t->block * RT_BLOCK_SIZE + RT_COUNTERS);
 	struct counts_of *c;
 	off_t at = 0, stop;
 
@@ -129,21 +141,19 @@ void gather_thread(struct session *s, struct proc *p, struct thread *t)
 	*c = (struct counts_of){ .tid = t->tid };
 	if (s->tracer)			/* counts nothing; i386: buffers are where counters would be */
 		return;
-	if (sp->i386) {
-		sample(s, sp, t);
-		for (uint32_t k = 0; k < sp->nblock; k++)
-			add_count(c, k, t->total[k]);
-		free(t->seen);
-		free(t->total);
-		t->seen = NULL;
-		t->total = NULL;
+	if (!sp->i386) {
+		read_counters(s, sp, t, c, true);
+		return;
 	}
-	for (; next_piece(s, t->block, bytes, &at, &stop); at = stop) {
-		if (!sp->i386)
-			for (uint64_t *v = (uint64_t *)(s->data + at); (uint8_t *)v < s->data + stop; v++)
-				add_count(c, (uint32_t)(((uint8_t *)v - s->data - base) / 8), *v);
+	sample(s, sp, t);
+	for (uint32_t k = 0; k < sp->nblock; k++)
+		add_count(c, k, t->total[k]);
+	free(t->seen);
+	free(t->total);
+	t->seen = NULL;
+	t->total = NULL;
+	for (; next_piece(s, t->block, sp->nblock * 4, &at, &stop); at = stop)
 		memset(s->data + at, 0, (size_t)(stop - at));
-	}
 }
 
 /* ---- counts that are derived ----------------------------------------------------------------------- */
@@ -165,9 +175,9 @@ static void add_unit(struct pm_buf *v, uint32_t unit)
 /* A thread's counters become entries of each block: of those that have one, and of the others. An
  * entry that was cut off before the first instruction is none. @count and @cut: zero, of all blocks,
  * and left so. */
-static void derive(const struct proc *p, struct counts_of *c, uint64_t *count, uint64_t *cut)
+static void derive(const struct proc *p, const struct space *sp, struct counts_of *c, uint64_t *count,
+		   uint64_t *cut)
 {
-	const struct space *sp = p->space;
 	struct pm_buf units = { 0 };
 	struct counts_of out = { .tid = c->tid };
 	const uint32_t *u;
@@ -220,6 +230,39 @@ static void derive(const struct proc *p, struct counts_of *c, uint64_t *count, u
 	*c = out;
 }
 
+void gather_used(struct session *s, struct space *sp)
+{
+	uint64_t *count, *cut;
+
+	if (sp->i386 || s->tracer)		/* shadows of another kind; all of it is foreseen */
+		return;
+	count = pm_alloc((sp->nblock + 1) * sizeof *count);
+	cut = pm_alloc((sp->nblock + 1) * sizeof *cut);
+	for (size_t i = 0; i < s->nproc; i++) {
+		const struct proc *p = s->proc[i];
+
+		for (size_t k = 0; !p->gone && p->mm->space == sp && k < p->nthread; k++) {
+			const struct thread *t = &p->thread[k];
+			struct counts_of c = { .tid = t->tid };
+
+			if (!t->live)
+				continue;
+			read_counters(s, sp, t, &c, false);
+			derive(p, sp, &c, count, cut);
+			for (size_t j = 0; j < c.n; j++) {
+				const struct blk *b = &sp->block[c.block[j]];
+
+				if (b->indirect != XL_NONE)
+					cache_used(&sp->module[b->module], b->pc);
+			}
+			free(c.block);
+			free(c.count);
+		}
+	}
+	free(count);
+	free(cut);
+}
+
 static uint32_t object_of(struct pm_counts *out, struct pm_counts_process *q, const struct module *m)
 {
 	struct pm_counts_object *o;
@@ -253,7 +296,7 @@ void gather_process(struct session *s, struct proc *p)
 	count = pm_alloc((sp->nblock + 1) * sizeof *count);
 	cut = pm_alloc((sp->nblock + 1) * sizeof *cut);
 	for (size_t i = 0; i < p->ncounts; i++)
-		derive(p, &p->counts[i], count, cut);
+		derive(p, sp, &p->counts[i], count, cut);
 	free(count);
 	free(cut);
 	piece = pm_alloc((sp->nblock + 1) * sizeof *piece);

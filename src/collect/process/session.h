@@ -94,7 +94,10 @@ struct module {
 	uint32_t cached_hash_mask, ncached_map, first_cached, ncached;
 	bool cached_map_good;
 	uint8_t *used;			/* of what will be saved; NULL: nothing. See cache.c */
-	uint32_t late;			/* pages of the shadow that were not foreseen */
+	/* what the file on disk was when it was loaded or written: units, pages foreseen, checksum */
+	size_t saved_units;
+	uint8_t *saved_used;
+	uint64_t saved_sum;
 };
 
 /* Of block tables by address, in memory and in cache files alike. */
@@ -326,7 +329,7 @@ void mail_cmd(struct rt_mail *m, uint64_t op, uint64_t a, uint64_t b, uint64_t c
 bool cache_open(struct session *s, struct pm_err *err);
 /* Fill a fresh module, whose file is @fd, with what earlier runs translated. */
 void cache_load(struct session *s, struct space *sp, uint32_t module, int fd);
-/* Write back what is new in a space that nobody runs in any more. */
+/* Write back what is new in @sp. */
 void cache_save(struct session *s, struct space *sp);
 /* A run needs, or has needed, the shadow around @pc; the former: fill it. */
 void cache_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc);
@@ -345,6 +348,8 @@ void gather_thread(struct session *s, struct proc *p, struct thread *t);
 #define GATHER_EVERY 0.25
 void gather_sample(struct session *s);
 void gather_process(struct session *s, struct proc *p);
+/* Tell the cache what @sp's threads have needed of shadows so far, while they run. */
+void gather_used(struct session *s, struct space *sp);
 struct pm_counts *gather_counts(struct session *s);
 
 #endif

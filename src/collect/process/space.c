@@ -131,6 +131,7 @@ void space_unref(struct session *s, struct space *sp)
 		free(m->unit);
 		free(m->map);
 		free(m->used);
+		free(m->saved_used);
 	}
 	pm_map_release(&sp->bytes);
 	pm_map_release(&sp->pending);
@@ -1045,6 +1046,8 @@ static struct space *space_clone(struct session *s, const struct space *from)
 		pm_buf_add(&m->rel_link, o->rel_link.p, o->rel_link.n);
 		pm_buf_add(&m->rel_place, o->rel_place.p, o->rel_place.n);
 		m->used = o->used ? memcpy(pm_alloc(shadow_bits(o)), o->used, shadow_bits(o)) : NULL;
+		m->saved_used = o->saved_used ?
+			memcpy(pm_alloc(shadow_bits(o)), o->saved_used, shadow_bits(o)) : NULL;
 		m->pages = (struct pm_map){ 0 };
 		m->hot = (struct pm_map){ 0 };
 		for (size_t j = 0; pm_map_next(&o->pages, &j, &key, &val); )
