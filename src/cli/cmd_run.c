@@ -35,10 +35,12 @@ struct outputs {
 static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c, struct pm_err *err)
 {
 	struct pm_report_opts ro = { 0 };
-	struct pm_profile *p = pm_profile_new(c);
+	struct pm_profile *p = NULL;
 	const char *text = f->report ? f->report : f->out;
 	enum pm_status st = PM_OK;
 
+	if (text || !f->quiet || f->json || f->csv || f->html || f->callgrind || f->annotate)
+		p = pm_profile_new(c);
 	if (f->syntax && !strcmp(f->syntax, "intel"))
 		ro.syntax = PM_SYNTAX_INTEL;
 	if (text)

@@ -86,7 +86,7 @@ static void sort_by_address(void *v, size_t n, size_t size)
 	}
 	if (sorted)
 		return;
-	to = temp = pm_alloc(n * size);
+	to = temp = pm_realloc(NULL, n * size);
 	for (unsigned shift = 0; shift < 64 && bits >> shift; shift += 11) {
 		size_t at[2048] = { 0 }, sum = 0;
 		uint8_t *swap;
@@ -443,6 +443,16 @@ static uint8_t rank_of(const GElf_Sym *s)
 	return rank + (bind == STB_GLOBAL || bind == STB_GNU_UNIQUE ? 0 : bind == STB_WEAK ? 1 : 2);
 }
 
+/* The strings of section @link, which end inside it; NULL: ask elf_strptr(). */
+static const char *strings_of(Elf *elf, size_t link, size_t *size)
+{
+	Elf_Scn *scn = elf_getscn(elf, link);
+	Elf_Data *d = scn ? elf_getdata(scn, NULL) : NULL;
+
+	*size = d && d->d_buf ? d->d_size : 0;
+	return *size && !((const char *)d->d_buf)[*size - 1] ? d->d_buf : NULL;
+}
+
 static void add_symbol(struct pm_elf *e, struct symbol s)
 {
 	pm_grow(e->sym, e->nsym, e->cap_sym);
@@ -457,27 +467,42 @@ static void read_symbols(struct pm_elf *e, Elf *elf, unsigned section_type, bool
 	GElf_Shdr sh;
 
 	while ((scn = elf_nextscn(elf, scn))) {
+		const Elf64_Sym *sym64;
+		const char *strings;
 		Elf_Data *d;
-		size_t n;
+		size_t n, nstrings;
 
 		if (!gelf_getshdr(scn, &sh) || sh.sh_type != section_type || !sh.sh_entsize)
 			continue;
 		d = elf_getdata(scn, NULL);
 		n = d ? d->d_size / gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT) : 0;
+		/* by the thousand, in every run: without two calls for each */
+		sym64 = n && gelf_getclass(elf) == ELFCLASS64 && !((uintptr_t)d->d_buf % 8) ? d->d_buf : NULL;
+		strings = strings_of(elf, sh.sh_link, &nstrings);
+		if (!data && e->cap_sym < e->nsym + n) {
+			e->cap_sym = e->nsym + n;
+			e->sym = pm_realloc(e->sym, e->cap_sym * sizeof *e->sym);
+		}
 		for (size_t i = 1; i < n; i++) {
 			const char *name;
 			unsigned type;
 			GElf_Sym s;
 
-			if (!gelf_getsym(d, (int)i, &s) || s.st_shndx == SHN_UNDEF ||
-			    s.st_shndx == SHN_ABS)
+			if (sym64)
+				s = sym64[i];
+			else if (!gelf_getsym(d, (int)i, &s))
+				continue;
+			if (s.st_shndx == SHN_UNDEF || s.st_shndx == SHN_ABS)
 				continue;
 			type = GELF_ST_TYPE(s.st_info);
 			if (data ? type != STT_OBJECT || !s.st_size :
 			    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) ||
 			    !text_at(e, s.st_value))
 				continue;
-			name = elf_strptr(elf, sh.sh_link, s.st_name);
+			if (strings)
+				name = s.st_name < nstrings ? strings + s.st_name : NULL;
+			else
+				name = elf_strptr(elf, sh.sh_link, s.st_name);
 			if (!name || !*name)
 				continue;
 			if (data) {
@@ -496,7 +521,11 @@ static void read_symbols(struct pm_elf *e, Elf *elf, unsigned section_type, bool
 
 static unsigned underscores(const char *s)
 {
-	return (unsigned)strspn(s, "_");
+	unsigned n = 0;
+
+	while (s[n] == '_')
+		n++;
+	return n;
 }
 
 static int by_symbol(const void *a, const void *b)
@@ -585,22 +614,26 @@ static const struct symbol *symbol_at(const struct pm_elf *e, uint64_t addr, siz
 	return i == UINT32_MAX ? NULL : &e->sym[i];
 }
 
-/* Static programs have a few of these, everything else hardly any. */
-static const char *name_before_sorting(const struct pm_elf *e, uint64_t addr)
+/* The resolvers that @slots mention -> 1 + the best symbol there, before symbols are sorted. */
+static void name_resolvers(const struct pm_elf *e, const struct pm_map *slots, struct pm_map *resolvers)
 {
-	const struct symbol *best = NULL;
+	uint64_t key, val, *best;
 
-	for (size_t i = 0; i < e->nsym; i++)
-		if (e->sym[i].lo == addr && (!best || by_symbol(&e->sym[i], best) < 0))
-			best = &e->sym[i];
-	return best ? best->name : NULL;
+	for (size_t j = 0; pm_map_next(slots, &j, &key, &val); )
+		if (val & 1)
+			pm_map_put(resolvers, val >> 1, NULL);
+	for (size_t i = 0; i < e->nsym && resolvers->n; i++) {
+		best = pm_map_get(resolvers, e->sym[i].lo);
+		if (best && (!*best || by_symbol(&e->sym[i], &e->sym[*best - 1]) < 0))
+			*best = i + 1;
+	}
 }
 
 /* jmp *SLOT(%rip) or, for i386, jmp *SLOT and jmp *SLOT-GOT(%ebx): one in each entry of a PLT */
 static void name_plt(struct pm_elf *e)
 {
 	bool is64 = gelf_getclass(e->elf) == ELFCLASS64;
-	struct pm_map slots = { 0 };
+	struct pm_map slots = { 0 }, resolvers = { 0 };
 	uint64_t got = 0;
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh;
@@ -609,6 +642,7 @@ static void name_plt(struct pm_elf *e)
 	if (!gelf_getehdr(e->elf, &eh) || (eh.e_machine != EM_X86_64 && eh.e_machine != EM_386))
 		return;
 	read_slots(e, &slots);
+	name_resolvers(e, &slots, &resolvers);
 	while (slots.n && (scn = elf_nextscn(e->elf, scn)))
 		if (gelf_getshdr(scn, &sh) && !strcmp(section_name(e->elf, &sh), ".got.plt"))
 			got = sh.sh_addr;
@@ -639,10 +673,11 @@ static void name_plt(struct pm_elf *e)
 				to = pm_map_get(&slots, slot);
 				if (!to)
 					continue;
+				name = (const char *)(uintptr_t)(*to >> 1);
 				if (*to & 1) {
-					name = name_before_sorting(e, *to >> 1);
-				} else {
-					name = (const char *)(uintptr_t)(*to >> 1);
+					const uint64_t *i = pm_map_get(&resolvers, *to >> 1);
+
+					name = i && *i ? e->sym[*i - 1].name : NULL;
 				}
 				s = pm_arena_alloc(&e->mem, (name ? strlen(name) : 24) + 8);
 				if (name)
@@ -658,6 +693,7 @@ static void name_plt(struct pm_elf *e)
 		}
 	}
 	pm_map_release(&slots);
+	pm_map_release(&resolvers);
 }
 
 /* Sort; the best name for each address; ends for those without a size; who lies in whom. */
@@ -671,21 +707,21 @@ static void arrange(struct pm_elf *e)
 		return;
 	sort_by_address(e->sym, e->nsym, sizeof *e->sym);
 	for (size_t i = 0, k; i < e->nsym; i = k) {	/* several at one address */
-		for (k = i + 1; k < e->nsym && e->sym[k].lo == e->sym[i].lo; k++)
-			;
-		if (k > i + 1)
-			qsort(e->sym + i, k - i, sizeof *e->sym, by_symbol);
-	}
-	for (size_t i = 0; i < e->nsym; i++) {
-		struct symbol *s = &e->sym[i];
+		const struct symbol *best = NULL;
 
-		if (n && e->sym[n - 1].lo == s->lo)
+		for (k = i; k < e->nsym && e->sym[k].lo == e->sym[i].lo; k++) {
+			const struct symbol *s = &e->sym[k];
+
+			if (!s->sized && s->lo < reach)		/* a label inside a function */
+				continue;
+			if (!best || by_symbol(s, best) < 0)
+				best = s;
+		}
+		if (!best)
 			continue;
-		if (!s->sized && s->lo < reach)		/* a label inside a function */
-			continue;
-		if (s->hi > reach)
-			reach = s->hi;
-		e->sym[n++] = *s;
+		if (best->hi > reach)
+			reach = best->hi;
+		e->sym[n++] = *best;
 	}
 	e->nsym = n;
 	for (size_t i = 0; i < n; i++) {

@@ -9,12 +9,20 @@
 #include "isa/x86/zydis_regs.h"
 #include "pugmark/pugmark.h"
 
-/* A trie entry: 0 unknown, LEAF | form index, or the index of the node for the next byte. */
-#define LEAF 0x8000u
+/* A trie entry: 0 unknown, LEAF | form index, or the index of the node for the next half byte, the lower
+ * one first. Halves, for most nodes have few successors: a short program's profile is over before as much
+ * memory as whole bytes take has been faulted in. */
+#define LEAF 0x80000000u
+#define MAX_NODES 0x10000u
 
 struct node {
-	uint16_t next[256];
+	uint32_t next[16];
 };
+
+static unsigned half(const uint8_t *p, size_t i)
+{
+	return p[i / 2] >> i % 2 * 4 & 15;
+}
 
 struct pm_forms {
 	ZydisDecoder dec;
@@ -142,8 +150,8 @@ static const struct pm_form *learn(struct pm_forms *f, const uint8_t *p, size_t 
 	}
 	describe(&f->odd, &in, op);
 	k = deciding(&in);
-	/* a trie with 15 bits of room is more than real programs need; hostile code is decoded anew */
-	if (!k || f->nnode + k > LEAF || f->nform + 1 > LEAF)
+	/* 4 MiB are more than real programs need; hostile code is decoded anew */
+	if (!k || f->nnode + 2 * k > MAX_NODES || f->nform + 1 > MAX_NODES)
 		return &f->odd;
 	known = pm_map_put(&f->known, number_of(&f->odd), NULL);
 	if (!*known) {
@@ -151,17 +159,17 @@ static const struct pm_form *learn(struct pm_forms *f, const uint8_t *p, size_t 
 		f->form[f->nform++] = f->odd;
 		*known = f->nform;
 	}
-	for (size_t i = 0; i + 1 < k; i++) {
-		uint16_t next = f->node[at].next[p[i]];
+	for (size_t i = 0; i + 1 < 2 * k; i++) {
+		uint32_t next = f->node[at].next[half(p, i)];
 
 		if (!next) {
-			next = (uint16_t)f->nnode;
+			next = (uint32_t)f->nnode;
 			add_node(f);
-			f->node[at].next[p[i]] = next;
+			f->node[at].next[half(p, i)] = next;
 		}
 		at = next;
 	}
-	f->node[at].next[p[k - 1]] = (uint16_t)(LEAF | (*known - 1));
+	f->node[at].next[half(p, 2 * k - 1)] = LEAF | (uint32_t)(*known - 1);
 	return &f->form[*known - 1];
 }
 
@@ -170,8 +178,8 @@ const struct pm_form *pm_form_at(struct pm_forms *f, const uint8_t *p, size_t n)
 {
 	uint32_t at = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		at = f->node[at].next[p[i]];
+	for (size_t i = 0; i < 2 * n; i++) {
+		at = f->node[at].next[half(p, i)];
 		if (at & LEAF) {
 			const struct pm_form *m = &f->form[at & ~LEAF];
 
