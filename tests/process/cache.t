@@ -18,10 +18,10 @@ $ for p in "ls --version" "ls -l /usr" "bash -c :" "sort -r /etc/hostname" "expr
 $ for i in 1 2; do pugmark run -q --cache-dir "$PWD/c" --json j -- ls / > /dev/null; done; grep -o '"demand": *[0-9]*' j | tr -d ' '
 > "demand":0
 # A file that is cut short, or that has other bytes where it describes blocks, is not used.
-$ for f in c/b*; do truncate -s -100 "$f"; done
+$ for f in c/pugmark-code-b*; do truncate -s -100 "$f"; done
 + pugmark run -q --cache-dir "$PWD/c" --json j -- ls / > /dev/null; grep -o '"cached": *[0-9]*' j | tr -d ' '
 > "cached":0
-$ for f in c/b*; do
+$ for f in c/pugmark-code-b*; do
 + 	printf '\377\376\375\374\000\001\002\003' |
 + 		dd of="$f" bs=1 seek=4100 conv=notrunc status=none
 + done

@@ -13,6 +13,12 @@
  *                       is mapped as it is
  *   map                 with a checksum of its own; looked at when a signal or fault arrives
  *   hash                block numbers by address; a wrong one finds nothing, as blocks say their pc
+ *   shadow              as it lies in memory, sparse; no checksum: bytes that never reached the disk are
+ *                       zero, and zero means ask
+ *
+ * Code and shadow begin on pages. Where module, numbers and distance are what they were, which is as good
+ * as always, a process maps both from here: nothing is copied, and what it does not use costs nothing.
+ * Such a module is *frozen*. Whoever has to write to it thaws it first.
  *
  * Whether the text is still the one that was translated: by device, inode, size and times if they
  * are what they were when the text was last hashed, else by hashing it again. */
@@ -27,12 +33,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collect/process/session.h"
 #include "collect/process/trace.h"
 
-#define CACHE_VERSION 7u
+#define CACHE_VERSION 8u
 
 /* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they are
  * mostly those that the code was saved with, and none of its pages need be touched. */
@@ -40,7 +47,9 @@
 #define LINK_STEP 256u
 #define MAX_GAP 8u			/* steps that may be left out for that */
 
-#define POPULATE (4 << 20)
+#define MAX_FROZEN 256u			/* descriptors */
+#define SHADOW_PAGES 1024u		/* no larger shadow is kept in a file */
+#define TOUCH 3600			/* seconds until a file's use is noted again */
 #define SUM_SEED 3
 #define LATE_SAVE 16u			/* so many pages of a shadow not foreseen: write it down */
 
@@ -75,7 +84,7 @@ struct cache_file {
 	uint32_t nrel_pc, nrel_counter, nrel_link, nrel_place;
 	uint32_t nused, module, block0, link0;	/* bytes; of the blocks; the numbers of the first block and link in the code */
 	uint64_t units, blocks, flows, links, rel_pc, rel_counter, rel_link, rel_place, entries, outsides, code, used;
-	uint64_t map, hash, size;
+	uint64_t map, hash, shadow, size;	/* shadow: 0: none, else to the end */
 };
 
 /* ---- hashing: four multiply-rotate lanes, as fast as memory; not against an adversary --------------- */
@@ -178,8 +187,10 @@ bool cache_open(struct session *s, struct pm_err *err)
 static void make_key(struct module *m, enum xl_kind kind, int fd)
 {
 	struct segment g;
-	size_t n = 0;
+	size_t n = 0, at0;
 
+	/* by this /proc/self/maps knows them, see runtime/syscall.c */
+	at0 = (size_t)sprintf(m->key, "pugmark-code-");
 	for (unsigned i = 0; !n && elf_segment(fd, i, &g); i++) {
 		uint8_t note[1024];
 		ssize_t got;
@@ -193,7 +204,7 @@ static void make_key(struct module *m, enum xl_kind kind, int fd)
 			memcpy(h, note + at, sizeof h);
 			if (h[2] == NT_GNU_BUILD_ID && h[0] == 4 && h[1] && h[1] <= 32 &&
 			    at + 16 + h[1] <= (size_t)got && !memcmp(note + at + 12, "GNU", 4)) {
-				n = (size_t)sprintf(m->key, "b");
+				n = at0 + (size_t)sprintf(m->key + at0, "b");
 				for (uint32_t k = 0; k < h[1]; k++)
 					n += (size_t)sprintf(m->key + n, "%02x", note[at + 16 + k]);
 				break;
@@ -204,7 +215,7 @@ static void make_key(struct module *m, enum xl_kind kind, int fd)
 		}
 	}
 	if (!n)
-		n = (size_t)sprintf(m->key, "h%016" PRIx64, mix(m->text, m->text_len, 0));
+		n = at0 + (size_t)sprintf(m->key + at0, "h%016" PRIx64, mix(m->text, m->text_len, 0));
 	snprintf(m->key + n, sizeof m->key - n, "-%" PRIx64 "-%d", m->file_off >> 12, (int)kind);
 }
 
@@ -218,6 +229,7 @@ static uint64_t sum_of(const struct cache_file *f, uint64_t sum)
 	return mix(&h, sizeof h, sum);
 }
 
+/* @size: up to the shadow. */
 static bool sound(const struct cache_file *f, size_t size, enum xl_kind kind)
 {
 	const struct { uint64_t at, n; } part[] = {
@@ -236,7 +248,7 @@ static bool sound(const struct cache_file *f, size_t size, enum xl_kind kind)
 	uint64_t at = sizeof *f, sum = SUM_SEED;
 
 	if (size < sizeof *f || memcmp(f->magic, "pugmkTC\n", 8) || f->version != CACHE_VERSION ||
-	    f->abi != RT_ABI || f->build != build_number() || f->kind != kind || f->size != size)
+	    f->abi != RT_ABI || f->build != build_number() || f->kind != kind)
 		return false;
 	for (size_t i = 0; i < NR(part); i++) {
 		if (part[i].at < at || part[i].at % 8 || part[i].n > size || part[i].at > size - part[i].n)
@@ -280,6 +292,11 @@ static uint32_t page_of(const struct module *m, uint64_t pc)
 	return (uint32_t)((pc - m->lo) / SHADOW_TEXT);
 }
 
+static uint64_t shadow_size(const struct module *m)
+{
+	return (m->hi - m->lo) * 4;
+}
+
 static bool is_used(const struct module *m, uint32_t page)
 {
 	return m->used[page / 8] >> page % 8 & 1;
@@ -302,7 +319,7 @@ static bool write_code(struct session *s, uint64_t at, const void *p, size_t n)
 }
 
 /* The pages foreseen, of a shadow that is all zero. Written, not stored to: that saves a fault each. */
-static void fill_shadow(struct session *s, struct space *sp, const struct module *m,
+static void fill_shadow(struct session *s, struct space *sp, struct module *m,
 			const struct saved_entry *e, uint32_t n)
 {
 	static int32_t page[SHADOW_TEXT];
@@ -335,7 +352,7 @@ void cache_shadow(struct session *s, struct space *sp, struct module *m, uint64_
 	const uint32_t no = page_of(m, pc);
 	size_t a = 0, z;
 
-	if (!m->cache || is_used(m, no))
+	if (!m->cache || m->frozen_shadow || is_used(m, no))
 		return;
 	set_used(m, no);
 	e = AT(m->cache, entries);
@@ -360,6 +377,36 @@ static uint32_t number_from(uint32_t wanted, size_t next, uint32_t step)
 	return wanted >= at && (wanted - at) / step <= MAX_GAP ? wanted : at;
 }
 
+/* The code of the file from @at on goes to the code file. */
+static void put_code(struct session *s, struct module *m, const struct cache_file *f, uint32_t at)
+{
+	const uint8_t *from = (const uint8_t *)AT(f, code) + at;
+
+	if (!write_code(s, m->code_off + at, from, f->ncode - at))
+		memcpy(s->code + m->code_off + at, from, f->ncode - at);
+}
+
+void cache_thaw(struct session *s, struct space *sp, struct module *m, bool code, bool shadow)
+{
+	if (code && m->frozen) {
+		put_code(s, m, m->cache, 0);
+		m->frozen = 0;
+		sp->thawed++;
+	}
+	if (shadow && m->frozen_shadow) {
+		m->frozen_shadow = false;
+		fill_shadow(s, sp, m, AT(m->cache, entries), m->cache->nentry);
+		sp->thawed++;
+	}
+}
+
+void cache_copy_code(const struct session *s, const struct module *m, uint8_t *to)
+{
+	if (m->frozen)
+		memcpy(to, AT(m->cache, code), m->frozen);
+	memcpy(to + m->frozen, s->code + m->code_off + m->frozen, m->code_len - m->frozen);
+}
+
 static void load_blocks(struct space *sp, uint32_t mi, const struct cache_file *f, uint32_t block0, int fd)
 {
 	const struct module *m = &sp->module[mi];
@@ -376,7 +423,7 @@ static void load_blocks(struct space *sp, uint32_t mi, const struct cache_file *
 	}
 }
 
-static void load(struct session *s, struct space *sp, uint32_t mi, const struct cache_file *f, int fd)
+static void load(struct session *s, struct space *sp, uint32_t mi, const struct cache_file *f, int fd, bool freeze)
 {
 	struct module *m = &sp->module[mi];
 	uint8_t *code = s->code + m->code_off;
@@ -389,8 +436,12 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 	const uint32_t trace0 = s->tracer ? trace_next(s) : 0;
 	uint64_t *table = space_links(s, sp);
 
-	if (!write_code(s, m->code_off, AT(f, code), f->ncode))
-		memcpy(code, AT(f, code), f->ncode);
+	/* nothing below writes to what is frozen */
+	freeze = freeze && !s->tracer && !sp->i386 && !(f->code % 4096) && block0 == f->block0 &&
+		 link0 == f->link0 && (int64_t)(m->code - m->lo) == f->distance && s->nfrozen < MAX_FROZEN;
+	m->frozen = freeze ? f->ncode & ~4095u : 0;
+	m->frozen_shadow = freeze && m->shadowed && f->shadow;
+	put_code(s, m, f, m->frozen);
 	if (s->tracer)
 		add32(code, AT(f, rel_counter), f->nrel_counter, trace0);
 	else if (block0 != f->block0)
@@ -446,7 +497,8 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 		}
 		sp->nlink++;
 	}
-	fill_shadow(s, sp, m, AT(f, entries), f->nentry);
+	if (!m->frozen_shadow)
+		fill_shadow(s, sp, m, AT(f, entries), f->nentry);
 	m->cached_map = AT(f, map);
 	m->ncached_map = f->nmap;
 	m->cached_hash = AT(f, hash);
@@ -454,6 +506,12 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 	m->first_cached = block0;
 	m->ncached = f->nblock;
 	s->cached += f->nblock;
+}
+
+static bool fits(const struct cache_file *f, const struct module *m)
+{
+	return f->ncode <= m->code_cap / 2 && f->nused == shadow_bits(m) &&
+	       (!f->shadow || (!(f->shadow % 4096) && f->size - f->shadow == shadow_size(m)));
 }
 
 /* Every number in the file that is used as an index stays inside what it indexes. */
@@ -468,8 +526,6 @@ static bool consistent(const struct cache_file *f, const struct module *m)
 	const uint32_t *rel[4] = { AT(f, rel_pc), AT(f, rel_counter), AT(f, rel_link), AT(f, rel_place) };
 	const uint32_t nrel[4] = { f->nrel_pc, f->nrel_counter, f->nrel_link, f->nrel_place };
 
-	if (f->ncode > m->code_cap / 2 || f->nused != shadow_bits(m))
-		return false;
 	for (uint32_t i = 0; i < f->nunit; i++) {
 		if (u[i].nblock > f->nblock || u[i].block > f->nblock - u[i].nblock)
 			return false;
@@ -515,11 +571,22 @@ static void save_others(struct session *s, const struct space *sp, const struct 
 	}
 }
 
-void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd)
+/* Number that the file has while nobody writes to it. */
+static uint64_t sound_key(const struct stat *st)
+{
+	struct identity id;
+
+	identify(st, &id);
+	return mix(&id, sizeof id, 5);
+}
+
+void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, bool freeze)
 {
 	struct module *m = &sp->module[mi];
-	struct cache_file *f;
+	struct cache_file head, *f;
 	struct stat st;
+	uint64_t key;
+	size_t size;
 	int in;
 
 	if (s->cache_fd < 0 || fd < 0)
@@ -532,29 +599,45 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd)
 	if (in < 0)
 		return;
 	if (fstat(in, &st) || st.st_uid != geteuid() || (st.st_mode & 022) ||
-	    (size_t)st.st_size < sizeof *f) {
+	    pread(in, &head, sizeof head, 0) != sizeof head || head.size != (uint64_t)st.st_size ||
+	    head.shadow > head.size) {
 		close(in);
 		return;
 	}
-	/* of a large one not everything is looked at */
-	f = mmap(NULL, (size_t)st.st_size, PROT_READ,
-		 MAP_PRIVATE | (st.st_size <= POPULATE ? MAP_POPULATE : 0), in, 0);
+	size = head.shadow ? head.shadow : head.size;
+	key = sound_key(&st);
+	f = mmap(NULL, size, PROT_READ, MAP_PRIVATE, in, 0);
 	if (f != MAP_FAILED) {
-		if (sound(f, (size_t)st.st_size, s->opts->kind) && same_text(f, sp, m) && consistent(f, m)) {
+		const bool known = pm_map_get(&s->sound, key);
+
+		if ((known || sound(f, size, s->opts->kind)) && same_text(f, sp, m) &&
+		    fits(f, m) && (known || consistent(f, m))) {
+			if (st.st_mtime + TOUCH < time(NULL)) {
+				futimens(in, NULL);		/* least recently used goes first */
+				if (!fstat(in, &st))
+					key = sound_key(&st);
+			}
+			pm_map_put(&s->sound, key, NULL);
 			memcpy(m->used, AT(f, used), f->nused);
 			memcpy(m->saved_used, AT(f, used), f->nused);
 			m->saved_units = f->nunit;
 			m->saved_sum = f->sum;
-			load(s, sp, mi, f, in);
+			load(s, sp, mi, f, in, freeze);
 			m->cache = f;
-			m->cache_size = (size_t)st.st_size;
+			m->cache_size = size;
 			/* copied: only the map and the hash are looked at from now on */
 			madvise(f, f->map & ~4095ull, MADV_DONTNEED);
-			madvise((uint8_t *)f + (f->map & ~4095ull), (size_t)st.st_size - (f->map & ~4095ull),
-				MADV_DONTNEED);
-			futimens(in, NULL);		/* least recently used goes first */
+			madvise((uint8_t *)f + (f->map & ~4095ull), size - (f->map & ~4095ull), MADV_DONTNEED);
+			if (m->frozen || m->frozen_shadow) {
+				m->file = in;
+				m->file_id = RT_FILE_ID(st.st_dev, st.st_ino);
+				m->file_code = f->code;
+				m->file_shadow = f->shadow;
+				s->nfrozen++;
+				return;
+			}
 		} else {
-			munmap(f, (size_t)st.st_size);
+			munmap(f, size);
 		}
 	}
 	close(in);
@@ -612,6 +695,33 @@ static uint64_t put_at(struct out *o, const void *p, size_t n, size_t align)
 static uint64_t put(struct out *o, const void *p, size_t n)
 {
 	return put_at(o, p, n, 8);
+}
+
+/* All entries, as they are in memory. */
+static void put_shadow(struct out *o, const struct module *m, const struct saved_entry *e, struct cache_file *f)
+{
+	static int32_t page[SHADOW_TEXT];
+	uint32_t pages = 0;
+
+	for (uint32_t i = 0; i < f->nentry; i++)
+		pages += !i || e[i].pc / SHADOW_TEXT != e[i - 1].pc / SHADOW_TEXT;
+	f->shadow = 0;
+	f->size = o->size;
+	if (f->i386 || !pages || pages > SHADOW_PAGES)
+		return;
+	f->shadow = (o->size + 4095) & ~4095ull;
+	f->size = f->shadow + shadow_size(m);
+	if (o->fd >= 0 && ftruncate(o->fd, (off_t)f->size))
+		f->shadow = 0;		/* then it is not as long as it says, and not used */
+	for (uint32_t i = 0, k; i < f->nentry; ) {
+		const uint32_t no = e[i].pc / SHADOW_TEXT;
+
+		memset(page, 0, sizeof page);
+		for (k = i; k < f->nentry && e[k].pc / SHADOW_TEXT == no; k++)
+			page[e[k].pc % SHADOW_TEXT] = (int32_t)(f->distance + e[k].code - e[k].pc);
+		put_bytes(o, page, sizeof page, f->shadow + (uint64_t)no * sizeof page);
+		i = k;
+	}
 }
 
 /* Relocations from the cache, @n at @old, and new ones. */
@@ -686,7 +796,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 		.text_len = m->text_len, .file_off = m->file_off, .lo = m->lo,
 		.block0 = s->tracer ? 0 : f->block0, .link0 = f->link0, .module = mi,
 	};
-	memcpy(code, s->code + m->code_off, m->code_len);
+	cache_copy_code(s, m, code);
 	for (size_t i = 0; i < m->nunit; i++) {
 		const struct unit *u = &sp->unit[m->unit[i]];
 		struct saved_unit v = { u->code, u->ncode, nblock, u->nblock };
@@ -798,12 +908,12 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	f->rel_place = put(&out, rel_place.p, rel_place.n);
 	f->entries = put(&out, entries.p, entries.n);
 	f->outsides = put(&out, outsides.p, outsides.n);
-	f->code = put(&out, code, m->code_len);
+	f->code = put_at(&out, code, m->code_len, 4096);
 	f->used = put(&out, m->used, f->nused);
 	sum = out.sum;
 	f->map = put(&out, map.p, map.n);
 	f->hash = put(&out, hash, (f->hash_mask + 1ull) * 4);
-	f->size = out.size;
+	put_shadow(&out, m, (const struct saved_entry *)entries.p, f);
 	f->map_sum = mix(map.p, map.n, 4);
 	f->sum = sum_of(f, sum);
 	put_bytes(&out, f, sizeof *f, 0);
@@ -911,7 +1021,7 @@ void cache_close(struct session *s)
 				continue;
 			pm_grow(v, n, cap);
 			snprintf(v[n].name, sizeof v[n].name, "%s", d->d_name);
-			v[n].size = (uint64_t)st.st_size;
+			v[n].size = (uint64_t)st.st_blocks * 512;	/* shadows are sparse */
 			v[n].at = st.st_mtim;
 			total += v[n++].size;
 		}

@@ -479,9 +479,13 @@ static void answer(struct session *s, uint32_t bi)
 		op = RQ_NONE;
 	else
 		space_release(s, mm, bi);
-	if (m->failed && m->failed <= RT_MAX_CMDS && op != RQ_NONE &&
-	    space_no_room(s, mm, m->cmd[m->failed - 1].a[0], m))
-		op = RQ_NONE;
+	if (m->failed && m->failed <= RT_MAX_CMDS && op != RQ_NONE) {
+		const struct rt_cmd *c = &m->cmd[m->failed - 1];
+
+		if (c->op == CMD_PLACE_FILE ? space_no_file(s, mm, c->a[2], m) :
+		    space_no_room(s, mm, c->a[0], m))
+			op = RQ_NONE;
+	}
 	switch (op) {
 	case RQ_HELLO:
 		on_hello(s, p, bi, m);
@@ -574,6 +578,9 @@ static void answer(struct session *s, uint32_t bi)
 		on_mapped(s, p, bi, m);
 		break;
 	}
+	if (op == RQ_LOOKUP || op == RQ_RESOLVE || op == RQ_SIGNAL || op == RQ_CHECKFAIL || op == RQ_MAP ||
+	    op == RQ_UNMAP || op == RQ_OPEN)
+		space_refresh(mm, m);
 	if (m->ncmd) {
 		m->again = 1;
 		mm->space->busy = bi;
@@ -739,6 +746,7 @@ static void session_close(struct session *s)
 	free(s->proc);
 	xl_unit_release(&s->unit);
 	pm_buf_release(&s->free_regions);
+	pm_map_release(&s->sound);
 	pm_arena_release(&s->mem);
 }
 

@@ -67,7 +67,7 @@ struct module {
 	dev_t dev;
 	ino_t ino;
 	struct stat st;
-	char key[80];			/* name of its cache file; "": not to be cached */
+	char key[96];			/* name of its cache file; "": not to be cached */
 	const uint8_t *text;		/* the file's bytes for [lo, hi), NULL: read the process */
 	size_t text_len;
 	bool generated;			/* may change under us */
@@ -96,6 +96,12 @@ struct module {
 	uint8_t *used;			/* of what will be saved; NULL: nothing. See cache.c */
 	/* what the file on disk was when it was loaded or written: units, pages foreseen, checksum */
 	size_t saved_units;
+	/* processes map so many bytes of its code, and its shadow, from the cache file: nothing in them may be
+	 * patched until cache_thaw() */
+	uint32_t frozen;
+	bool frozen_shadow;
+	int file;			/* the cache file; -1: not open */
+	uint64_t file_id, file_code, file_shadow;	/* RT_FILE_ID; offsets */
 	uint8_t *saved_used;
 	uint64_t saved_sum;
 };
@@ -132,6 +138,7 @@ struct space {
 	uint32_t refs;
 	bool i386;
 	uint32_t busy;			/* (4): thread block, 0: nobody */
+	uint32_t thawed;		/* how often something frozen has been */
 	uint64_t base;			/* its region of the code file: (i386: the shadow's directory,)
 					 * links table, then modules */
 	uint64_t next;			/* first unused offset in the region */
@@ -158,6 +165,12 @@ struct space {
 	size_t nrange, cap_range;
 };
 
+enum placed {
+	PLACED = 1,
+	OWN_CODE = 2,			/* from the code file, not the cache's */
+	OWN_SHADOW = 4,
+};
+
 struct thread {
 	uint32_t block;			/* index of its thread block; 0: none any more */
 	uint32_t tid;
@@ -173,7 +186,8 @@ struct proc {
 	int pidfd;
 	struct space *space;
 	struct proc *mm;		/* whose address space it runs in: itself, or a vfork parent's */
-	struct pm_buf placed;		/* module number -> its pieces are mapped here */
+	struct pm_buf placed;		/* module number -> enum placed: its pieces are mapped here */
+	uint32_t thawed;		/* as of space->thawed */
 	struct pm_buf moving;		/* while it diverges: what was placed, and shall be again */
 	struct space *left;		/* ... the space that it comes from, held; or NULL */
 	uint32_t forker;		/* thread block that is forking this process; 0: has been done */
@@ -199,6 +213,8 @@ struct proc {
 struct session {
 	struct pm_counts *out;		/* grows as processes end */
 	struct pm_buf free_regions;	/* uint64_t: of the code file */
+	struct pm_map sound;		/* cache files that were found so: hashes of their identities */
+	uint32_t nfrozen;		/* cache files that are kept open */
 	const struct pm_run_opts *opts;
 	struct pm_arena mem;
 	int code_fd, data_fd, rt_fd;
@@ -301,6 +317,10 @@ bool space_move(struct proc *p, struct rt_mail *m);
 /* The code at @code_off could not be placed in @p: the program has mapped something where it was to be. It
  * will be translated for another place. True: commands have to run first. */
 bool space_no_room(struct session *s, struct proc *p, uint64_t code_off, struct rt_mail *m);
+/* A command to map a cache file has failed in @p. True: commands have to run first. */
+bool space_no_file(struct session *s, struct proc *p, uint64_t addr, struct rt_mail *m);
+/* What has been thawed is mapped from the code file. */
+void space_refresh(struct proc *p, struct rt_mail *m);
 /* The commands of @block, a thread of @p, have been run (or never will be). */
 void space_release(struct session *s, struct proc *p, uint32_t block);
 /* A write to @addr by the instruction at @code trapped: was it ours? Fills m->r, unless m->again. */
@@ -315,8 +335,7 @@ uint64_t space_recheck(struct session *s, struct proc *p, uint64_t pc, struct rt
 /* Room for @n blocks in all. */
 void space_blocks(struct space *sp, size_t n);
 /* For cache.c: a block is complete but for its place in the tables by address. */
-void space_shadow(struct session *s, struct space *sp, const struct module *m, uint64_t pc,
-		  uint64_t to);
+void space_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc, uint64_t to);
 /* A program header of the ELF file @fd, of either class; false: there is none of number @i. */
 struct segment {
 	uint32_t type, flags;
@@ -327,8 +346,14 @@ void mail_cmd(struct rt_mail *m, uint64_t op, uint64_t a, uint64_t b, uint64_t c
 
 /* ---- cache.c -------------------------------------------------------------------------------------- */
 bool cache_open(struct session *s, struct pm_err *err);
-/* Fill a fresh module, whose file is @fd, with what earlier runs translated. */
-void cache_load(struct session *s, struct space *sp, uint32_t module, int fd);
+/* Fill a fresh module, whose file is @fd, with what earlier runs translated. @freeze: the process can map
+ * cache files. */
+void cache_load(struct session *s, struct space *sp, uint32_t module, int fd, bool freeze);
+/* The code, or the shadow, of @m is about to be written to: it comes to the code file. Those who have it
+ * mapped from the cache file execute what it was until space_refresh(). */
+void cache_thaw(struct session *s, struct space *sp, struct module *m, bool code, bool shadow);
+/* The code of @m, m->code_len bytes. */
+void cache_copy_code(const struct session *s, const struct module *m, uint8_t *to);
 /* Write back what is new in @sp. */
 void cache_save(struct session *s, struct space *sp);
 /* A run needs, or has needed, the shadow around @pc; the former: fill it. */

@@ -121,6 +121,10 @@ void space_unref(struct session *s, struct space *sp)
 				munmap((void *)(uintptr_t)m->cache, m->cache_size);
 			free(m->users);
 		}
+		if (m->file >= 0) {
+			close(m->file);
+			s->nfrozen--;
+		}
 		pm_map_release(&m->pages);
 		pm_map_release(&m->safe);
 		pm_map_release(&m->hot);
@@ -284,10 +288,11 @@ static int32_t *shadow32(struct session *s, struct space *sp, uint64_t pc)
 	return (int32_t *)(s->code + sp->base + (uint32_t)(table + 4 * (uint32_t)pc - RT32_CODE_VAULT));
 }
 
-void space_shadow(struct session *s, struct space *sp, const struct module *m, uint64_t pc,
-		  uint64_t to)
+void space_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc, uint64_t to)
 {
 	int32_t *e = NULL;
+
+	cache_thaw(s, sp, m, false, true);
 
 	if (sp->i386)
 		e = shadow32(s, sp, pc);
@@ -415,23 +420,71 @@ static bool overlaps32(const struct module *a, uint64_t lo, uint64_t hi)
 	return x < y + (hi - lo) && y < x + (a->hi - a->lo);
 }
 
+static uint64_t shadow_at(const struct module *m)
+{
+	return RT_SHADOW + 4 * (uint64_t)(uint32_t)m->lo;
+}
+
+static void place_file(struct rt_mail *mail, const struct module *m, uint64_t off, uint64_t len, uint64_t at,
+		       uint32_t prot)
+{
+	mail_cmd(mail, CMD_PLACE_FILE, off, len, at, (uint64_t)m->file << 16 | prot);
+	mail->cmd[mail->ncmd - 1].a[4] = m->file_id;
+}
+
 /* A module's code and shadow become visible in @p's address space: once the thread that asked has
- * run the commands. @over: those of another space are there. */
+ * run the commands, four at most. @over: those of another space are there. */
+#define PLACE_CMDS 4
 static void place(struct proc *p, uint32_t mi, bool over, struct rt_mail *mail)
 {
 	const struct module *m = &p->space->module[mi];
+	const int want = PLACED | (m->frozen ? 0 : OWN_CODE) | (m->frozen_shadow ? 0 : OWN_SHADOW);
+	int fresh;
 
 	while (p->placed.n <= mi)
 		pm_buf_add(&p->placed, "", 1);
-	if (p->placed.p[mi])
+	fresh = want & ~p->placed.p[mi];
+	p->placed.p[mi] = (uint8_t)want;
+	if (!fresh || p->space->i386)
+		return;			/* i386: mapped from the start, or by diverge() */
+	if (fresh & (PLACED | OWN_CODE))
+		mail_cmd(mail, CMD_PLACE, m->code_off, m->code_cap, m->code,
+			 over || !(fresh & PLACED) ? 5 | RT_OVER : 5);
+	if (fresh & PLACED && m->frozen)
+		place_file(mail, m, m->file_code, m->frozen, m->code, 5);
+	if (fresh & OWN_SHADOW && m->shadowed && !m->dead)
+		mail_cmd(mail, CMD_PLACE, m->shadow_off, m->shadow_len, shadow_at(m), 1 | RT_OVER);
+	if (fresh & PLACED && m->frozen_shadow)
+		place_file(mail, m, m->file_shadow, m->shadow_len, shadow_at(m), 1);
+}
+
+void space_refresh(struct proc *p, struct rt_mail *mail)
+{
+	if (p->thawed == p->space->thawed)
 		return;
-	p->placed.p[mi] = 1;
-	if (p->space->i386)
-		return;			/* mapped from the start, or by diverge() */
-	mail_cmd(mail, CMD_PLACE, m->code_off, m->code_cap, m->code, over ? 5 | RT_OVER : 5);
-	if (m->shadowed)
-		mail_cmd(mail, CMD_PLACE, m->shadow_off, m->shadow_len,
-			 RT_SHADOW + 4 * (uint64_t)(uint32_t)m->lo, 1 | RT_OVER);
+	for (uint32_t i = 0; i < p->placed.n; i++) {
+		if (mail->ncmd + PLACE_CMDS > RT_MAX_CMDS)
+			return;			/* the rest when it asks again */
+		if (p->placed.p[i])
+			place(p, i, true, mail);
+	}
+	p->thawed = p->space->thawed;
+}
+
+bool space_no_file(struct session *s, struct proc *p, uint64_t addr, struct rt_mail *mail)
+{
+	struct space *sp = p->space;
+
+	for (size_t i = 0; i < sp->nmodule; i++)
+		if (sp->module[i].code == addr || shadow_at(&sp->module[i]) == addr)
+			cache_thaw(s, sp, &sp->module[i], true, true);
+	/* which of the commands behind it were for what has been thawed before? */
+	for (uint32_t i = 0; i < p->placed.n; i++)
+		if (p->placed.p[i])
+			p->placed.p[i] = PLACED;
+	p->thawed = sp->thawed - 1;
+	space_refresh(p, mail);
+	return mail->ncmd > 0;
 }
 
 bool elf_segment(int fd, unsigned i, struct segment *g)
@@ -479,6 +532,16 @@ static void give_up(const struct proc *p, const char *why)
 	kill((pid_t)p->pid, SIGKILL);
 }
 
+static unsigned live_threads(const struct session *s, const struct proc *p)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < s->nproc; i++)
+		for (size_t k = 0; s->proc[i]->mm == p && k < s->proc[i]->nthread; k++)
+			n += s->proc[i]->thread[k].live;
+	return n;
+}
+
 static struct module *module_new(struct session *s, struct proc *p, const struct range *r, uint64_t pc,
 				 struct rt_mail *mail)
 {
@@ -514,7 +577,7 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 	}
 	pm_grow(sp->module, sp->nmodule, sp->cap_module);
 	m = &sp->module[sp->nmodule++];
-	*m = (struct module){ .lo = lo, .hi = hi, .shadowed = !sp->i386 };
+	*m = (struct module){ .lo = lo, .hi = hi, .shadowed = !sp->i386, .file = -1 };
 	m->users = pm_alloc(sizeof *m->users);
 	*m->users = 1;
 	m->generated = generated;
@@ -567,9 +630,10 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 			give_up(p, "more code than there is room to translate in a 32-bit program");
 		return NULL;
 	}
-	place(p, (uint32_t)(m - sp->module), false, mail);
+	/* another thread could find its next descriptor taken */
 	if (m->text)
-		cache_load(s, sp, (uint32_t)(m - sp->module), fd);
+		cache_load(s, sp, (uint32_t)(m - sp->module), fd, live_threads(s, p) == 1);
+	place(p, (uint32_t)(m - sp->module), false, mail);
 	if (fd >= 0)
 		close(fd);
 	return &sp->module[sp->nmodule - 1];
@@ -598,6 +662,8 @@ static void link_patch(struct session *s, struct space *sp, struct link *l, uint
 	struct module *m = &sp->module[l->module];
 	int64_t d = (int64_t)(to - (m->code + l->site + 4));
 
+	if (l->site < m->frozen)
+		cache_thaw(s, sp, m, true, false);
 	if (d == (int32_t)d || sp->i386)
 		put32(code_ptr(s, m, l->site), (uint32_t)d);
 	l->done = true;
@@ -1032,6 +1098,8 @@ static struct space *space_clone(struct session *s, const struct space *from)
 		uint64_t key, val;
 
 		++*m->users;
+		m->file = -1;
+		m->frozen = 0;
 		m->code_off += shift;
 		m->shadow_off += shift;
 		m->unit = pm_alloc((o->nunit ? o->nunit : 1) * sizeof *m->unit);
@@ -1059,8 +1127,9 @@ static struct space *space_clone(struct session *s, const struct space *from)
 			*pm_map_put(&m->hot, key, NULL) = val;
 		if (o->dead || from->i386)
 			continue;
-		memcpy(s->code + m->code_off, s->code + o->code_off, o->code_len);
+		cache_copy_code(s, o, s->code + m->code_off);
 		copy_data(s, o->shadow_off, m->shadow_off, o->shadow_len);
+		cache_thaw(s, sp, m, false, true);
 	}
 	return sp;
 }
@@ -1071,7 +1140,7 @@ bool space_move(struct proc *p, struct rt_mail *mail)
 	for (uint32_t i = 0; i < p->moving.n; i++) {
 		if (!p->moving.p[i])
 			continue;
-		if (mail->ncmd + 2 > RT_MAX_CMDS)
+		if (mail->ncmd + PLACE_CMDS > RT_MAX_CMDS)
 			break;
 		p->moving.p[i] = 0;
 		if (!p->space->module[i].dead)
@@ -1298,6 +1367,7 @@ static void kill_block(struct session *s, struct space *sp, uint32_t i)
 	if (b->flags & BLK_IS_DEAD)
 		return;
 	b->flags |= BLK_IS_DEAD;
+	cache_thaw(s, sp, m, true, false);
 	if (block_continues(s, sp, i))		/* it dies with the head of its chain */
 		return;
 	if (b->indirect != XL_NONE)
@@ -1333,6 +1403,7 @@ static void kill_page(struct session *s, struct space *sp, struct module *m, uin
 
 static void kill_module(struct session *s, struct space *sp, struct module *m, struct rt_mail *mail)
 {
+	m->frozen_shadow = false;	/* nobody looks at it any more */
 	for (size_t j = 0; j < m->nunit; j++) {
 		const struct unit *u = &sp->unit[m->unit[j]];
 
@@ -1342,7 +1413,7 @@ static void kill_module(struct session *s, struct space *sp, struct module *m, s
 	}
 	m->dead = true;
 	if (m->shadowed)
-		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, RT_SHADOW + 4 * (uint64_t)(uint32_t)m->lo, 0);
+		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, shadow_at(m), 0);
 }
 
 bool space_no_room(struct session *s, struct proc *p, uint64_t code_off, struct rt_mail *mail)

@@ -308,7 +308,7 @@ void trace_maps(struct session *s, uint32_t i, uint32_t pid)
 
 		line[strcspn(line, "\n")] = 0;
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &lo, &hi, perm, &off, &at) < 4 ||
-		    (at && !strncmp(line + at, "/memfd:pugmark-", 15)))
+		    (at && (!strncmp(line + at, "/memfd:pugmark-", 15) || strstr(line + at, "/pugmark-code-"))))
 			continue;
 		trace_note(s, i, RT_N_MMAP,
 			   (const uint64_t []){ lo, hi - lo, (perm[0] == 'r') | (perm[1] == 'w') << 1 |

@@ -164,12 +164,16 @@ enum rt_where {
 enum rt_cmd_op {
 	CMD_PLACE,	/* map code file at a[0], length a[1], to a[2], protection a[3]; with RT_OVER in
 			 * a[3] over what is there, which is ours, else where nothing is */
+	CMD_PLACE_FILE,	/* map a[1] bytes of a file, from a[0] on, to a[2] over what is there, which is ours;
+			 * protection a[3] & 7. The controller's descriptor a[3] >> 16 is to be the file whose
+			 * RT_FILE_ID is a[4]: /proc may be another one by now. Not that: it fails */
 	CMD_UNPLACE,	/* a[2], a[1]: back to what was there: zero shadow, or nothing if a[3] */
 	CMD_PROTECT,	/* mprotect a[0], a[1], a[2] */
 };
 #define RT_OVER 0x100
+#define RT_FILE_ID(dev, ino) ((uint64_t)(dev) << 40 ^ (uint64_t)(ino))
 struct rt_cmd {
-	uint64_t op, a[4];
+	uint64_t op, a[5];
 };
 #define RT_MAX_CMDS 48
 
@@ -181,7 +185,7 @@ struct rt_mail {
 	uint32_t ncmd;
 	uint32_t again;			/* run the commands, then ask the same once more; set with every
 					 * command, so that the controller knows when they have run */
-	uint32_t failed;		/* asked again: 1 + number of the command that found no room */
+	uint32_t failed;		/* asked again: 1 + number of the command that found no room, or no file */
 	uint64_t a[6], r[6];		/* a[5] 1: asked again */
 	struct rt_cmd cmd[RT_MAX_CMDS];
 };
@@ -295,7 +299,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, out_r11) == RT_OUT_R11, "asm 
 _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");
-_Static_assert(__builtin_offsetof(struct rt_block, mail) == 0x3c0 && sizeof(struct rt_mail) == 0x7f8 &&
+_Static_assert(__builtin_offsetof(struct rt_block, mail) == 0x3c0 && sizeof(struct rt_mail) == 0x978 &&
 	       sizeof(struct rt_boot) == 0x230, "laid out alike for both widths: so, whatever they are");
 _Static_assert(RT32_TRACE + RT_CHUNKS * RT32_CHUNK_STRIDE <= RT32_BLOCK_SIZE, "in the block");
 _Static_assert(sizeof(struct rt_block) < 0x10000, "below the runtime's stack");

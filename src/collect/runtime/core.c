@@ -132,7 +132,7 @@ void rt_fail(const char *what)
 		rt_sys(NR_exit_group, 125);
 }
 
-/* 0, or 1 + the number of a command that found no room; those behind it have not been run. */
+/* 0, or 1 + the number of a command that found no room or no file; those behind it have not been run. */
 static u32 run_commands(struct rt_mail *m)
 {
 	for (u32 i = 0; i < m->ncmd && i < RT_MAX_CMDS; i++) {
@@ -141,6 +141,10 @@ static u32 run_commands(struct rt_mail *m)
 		switch (c->op) {
 		case CMD_PLACE:
 			if (!rt_place(c))
+				return i + 1;
+			break;
+		case CMD_PLACE_FILE:
+			if (!rt_place_file(c))
 				return i + 1;
 			break;
 		case CMD_UNPLACE:

@@ -60,6 +60,11 @@ int rt_place(const struct rt_cmd *c)
 	return 1;
 }
 
+int rt_place_file(const struct rt_cmd *c)
+{
+	return 0;			/* addresses are in the code: it is relocated, not mapped */
+}
+
 /* Where thread blocks lie. The first places are reserved, others are looked for when they are needed. */
 static struct slot {
 	word at;

@@ -244,6 +244,13 @@ static int equal(const char *a, const char *s)
 	return *a == *s;
 }
 
+static int begins(const char *a, const char *s)
+{
+	while (*s && *a == *s)
+		a++, s++;
+	return !*s;
+}
+
 static int is_maps(struct rt_block *b, u64 path)
 {
 	char name[64];
@@ -284,9 +291,9 @@ static u64 hex(const char **p)
 	}
 }
 
-static u32 put_decimal(char *to, u32 v)
+u32 rt_put_decimal(char *to, u32 v)
 {
-	u32 n = v > 9 ? put_decimal(to, v / 10) : 0;
+	u32 n = v > 9 ? rt_put_decimal(to, v / 10) : 0;
 
 	to[n] = (char)('0' + v % 10);
 	return n + 1;
@@ -340,9 +347,8 @@ static void put_maps_line(int out, const char *line, u64 n)
 		file |= *p != ' ' && *p != ':' && *p != '0', p++;	/* device and inode */
 	if (rt_is_ours(lo, hi - lo))
 		return;
-	for (const char *q = rest; q + 8 < line + n; q++)	/* code caches: "/memfd:pugmark-..." */
-		if (q[0] == '/' && q[1] == 'm' && q[6] == ':' && q[7] == 'p' && q[8] == 'u' &&
-		    q[9] == 'g' && q[10] == 'm')
+	for (const char *q = rest; q + 14 < line + n; q++)	/* "/memfd:pugmark-...", ".../pugmark-code-..." */
+		if (q[0] == '/' && (begins(q + 1, "memfd:pugmark-") || begins(q + 1, "pugmark-code-")))
 			return;
 	for (at = lo; at < hi; at = end) {
 		u64 k = 0;
@@ -438,7 +444,7 @@ static void refresh_maps(int fd)
 		return;
 	for (const char *q = dir; *q; q++)
 		path[n++] = *q;
-	n += put_decimal(path + n, (u32)fd);
+	n += rt_put_decimal(path + n, (u32)fd);
 	path[n] = 0;
 	n = (u32)rt_sys(NR_readlink, path, name, sizeof name - 1);
 	name[sizeof prefix + sizeof maps_name - 2] = 0;

@@ -45,6 +45,30 @@ int rt_place(const struct rt_cmd *c)
 		rt_sys(NR_mprotect, c->a[2], c->a[1], c->a[3] & 7);
 	return 1;
 }
+
+int rt_place_file(const struct rt_cmd *c)
+{
+	static const char proc[] = "/proc/", dir[] = "/fd/";
+	char path[48];
+	u64 st[18] = { 0 };		/* struct stat: device and inode come first */
+	u32 n = 0;
+	long fd, r = -1;
+
+	for (const char *q = proc; *q; q++)
+		path[n++] = *q;
+	n += rt_put_decimal(path + n, RT_SESSION->pid);
+	for (const char *q = dir; *q; q++)
+		path[n++] = *q;
+	n += rt_put_decimal(path + n, (u32)(c->a[3] >> 16));
+	path[n] = 0;
+	fd = rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
+	if (fd < 0)
+		return 0;
+	if (!rt_sys(NR_fstat, fd, st) && RT_FILE_ID(st[0], st[1]) == c->a[4])
+		r = rt_sys(NR_mmap, c->a[2], c->a[1], c->a[3] & 7, MAP_PRIVATE | MAP_FIXED, fd, c->a[0]);
+	rt_sys(NR_close, fd);
+	return r == (long)c->a[2];
+}
 #endif
 
 struct rt_block *rt_block_map(u32 number)

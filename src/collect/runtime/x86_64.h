@@ -12,6 +12,7 @@
 #define NR_read 0
 #define NR_write 1
 #define NR_open 2
+#define NR_fstat 5
 #define NR_close 3
 #define NR_mmap 9
 #define NR_mprotect 10
