@@ -27,3 +27,16 @@ $ for f in c/pugmark-code-b*; do
 + done
 + pugmark run -q --cache-dir "$PWD/c" --json j -- ls / > /dev/null; grep -o '"cached": *[0-9]*' j | tr -d ' '
 > "cached":0
+# What the cache file holds as it is needed is mapped from there, by whoever can open it; a process without a
+# descriptor to spare gets a copy.
+$ at=$(nm -D "$PROGRAMS/libalpha.so" | sed -n 's/ T name$//p')
++ for how in "" "" none; do
++ 	PUGMARK_STATS=1 pugmark run -q --cache-dir "$PWD/r" -- "$PROGRAMS/remap" "$PROGRAMS/libalpha.so" $at $how 2> stats
++ 	grep thawed stats
++ done
+> called
+> thawed: 0
+> called
+> thawed: 0
+> called
+> thawed: 1

@@ -392,11 +392,13 @@ void cache_thaw(struct session *s, struct space *sp, struct module *m, bool code
 		put_code(s, m, m->cache, 0);
 		m->frozen = 0;
 		sp->thawed++;
+		s->nthawed++;
 	}
 	if (shadow && m->frozen_shadow) {
 		m->frozen_shadow = false;
 		fill_shadow(s, sp, m, AT(m->cache, entries), m->cache->nentry);
 		sp->thawed++;
+		s->nthawed++;
 	}
 }
 

@@ -215,6 +215,7 @@ struct session {
 	struct pm_buf free_regions;	/* uint64_t: of the code file */
 	struct pm_map sound;		/* cache files that were found so: hashes of their identities */
 	uint32_t nfrozen;		/* cache files that are kept open */
+	uint32_t nthawed;		/* codes and shadows, for PUGMARK_STATS */
 	const struct pm_run_opts *opts;
 	struct pm_arena mem;
 	int code_fd, data_fd, rt_fd;
