@@ -40,18 +40,28 @@ struct inner {
 	bool taken;
 };
 
+/* An instruction of a chain that is not all in the line that the one before it ended in: fetching the others
+ * changes nothing. */
+struct step {
+	uint64_t line;
+	uint32_t insn;
+	uint32_t ref;			/* the chain's references before it */
+	uint32_t more;			/* lines that it covers, besides */
+};
+
 /* Chains of packed batches, likewise. */
 struct chain {
 	uint64_t verified;		/* pm_cg.i1_moves when all its lines were the newest of their sets */
 	uint64_t pc, fall;		/* of its first instruction; where the branch at its end goes if not taken */
 	uint64_t count;
 	uint32_t nref;
-	uint32_t inner, ninner;		/* code.inner[inner .. inner + ninner) */
+	uint32_t inner, step;		/* code.inner[inner .. inner + ninner), code.step[step .. step + nstep) */
+	uint16_t ninner, nstep;
 	uint16_t slot;			/* of the branch at its end, in the table of its predictor */
 	uint8_t end;			/* END_* */
 	bool known;
+	uint32_t untold;		/* how often its end's outcome was accounted to the block that it ends with */
 	uint64_t missed;		/* at its end */
-	uint64_t untold;		/* how often its end's outcome was accounted to the block that it ends with */
 };
 _Static_assert(sizeof(struct chain) == 64, "one cache line each");
 
@@ -60,7 +70,8 @@ struct code {
 	struct pm_chains chains;
 	struct chain *chain;
 	struct inner *inner;
-	size_t nchain, ninner, cap_inner;
+	struct step *step;
+	size_t nchain, ninner, cap_inner, nstep, cap_step;
 	struct block *block;
 	uint64_t (*v)[PM_CG_COUNT];	/* by pm_code.insn; Ir of whole executions, and branches, are in block */
 	size_t nblock, ninsn;
@@ -131,6 +142,7 @@ void pm_cg_free(struct pm_cg *g)
 		free(g->code[i]->v);
 		free(g->code[i]->chain);
 		free(g->code[i]->inner);
+		free(g->code[i]->step);
 		free(g->code[i]);
 	}
 	free(g->code);
@@ -514,6 +526,32 @@ static void add_inner(struct code *c, struct chain *k, const struct block *b, ui
 	k->ninner++;
 }
 
+static void add_steps(struct pm_cg *g, struct code *c, struct chain *k, const struct pm_chain *from)
+{
+	const struct pm_chain_part *part = c->chains.part + from->part;
+	const struct pm_chain_ref *refs = c->chains.ref + from->ref, *r = refs;
+	uint64_t last = UINT64_MAX;
+
+	for (uint32_t i = 0; i < from->npart; i++) {
+		const struct pm_block *b = c->code->block + part[i].block;
+		const struct pm_chain_ref *end = r + part[i].nref;
+
+		for (uint32_t j = b->insn; j < b->insn + b->n; j++) {
+			const struct pm_insn *in = c->code->insn + j;
+			uint64_t line = in->pc >> g->i1.shift, to = (in->pc + (in->len ? in->len : 1) - 1) >> g->i1.shift;
+
+			if (line != last || to != line) {
+				pm_grow(c->step, c->nstep, c->cap_step);
+				c->step[c->nstep++] = (struct step){ line, j, (uint32_t)(r - refs), (uint32_t)(to - line) };
+				k->nstep++;
+			}
+			last = to;
+			while (r < end && r->insn == j)
+				r++;
+		}
+	}
+}
+
 /* What stays the same for all executions of chain @id. */
 static __attribute__((noinline)) enum pm_status learn_chain(struct pm_cg *g, struct code *c, uint32_t id, struct pm_err *err)
 {
@@ -522,7 +560,7 @@ static __attribute__((noinline)) enum pm_status learn_chain(struct pm_cg *g, str
 	struct chain *k = c->chain + id;
 	const struct block *last = NULL;
 
-	*k = (struct chain){ .pc = from->pc, .inner = c->ninner, .nref = from->nref, .known = true };
+	*k = (struct chain){ .pc = from->pc, .inner = c->ninner, .step = c->nstep, .nref = from->nref, .known = true };
 	for (uint32_t i = 0; i < from->npart; i++) {
 		struct block *b = c->block + part[i].block;
 
@@ -534,55 +572,45 @@ static __attribute__((noinline)) enum pm_status learn_chain(struct pm_cg *g, str
 	}
 	if (last)
 		k->end = last->end, k->slot = slot_of(last), k->fall = last->fall;
+	add_steps(g, c, k, from);
 	return PM_OK;
 }
 
-static bool all_newest(const struct pm_cg *g, const struct code *c, const struct pm_chain *k)
+/* Is each of its lines the newest of its set? Then fetching it changes nothing. */
+static inline bool newest(const struct cache *c, const struct step *s)
 {
-	const struct pm_chain_part *part = c->chains.part + k->part;
-	const struct cache *i1 = &g->i1;
-
-	for (const struct pm_chain_part *end = part + k->npart; part < end; part++) {
-		const struct block *b = c->block + part->block;
-
-		if (b->last < b->first)
+	for (uint64_t line = s->line, last = line + s->more; ; line++) {
+		if (c->tag[(line & c->mask) * c->ways] != line + 1)
 			return false;
-		for (uint64_t l = b->first; l <= b->last; l++)
-			if (i1->tag[(l & i1->mask) * i1->ways] != l + 1)
-				return false;
+		if (line == last)
+			return true;
 	}
-	return true;
 }
 
 /* The chain's instructions are fetched, reference @at of the batch being its first one. */
-static __attribute__((noinline)) void fetch_chain(struct pm_cg *g, struct code *c, uint32_t id, uint32_t at)
+static __attribute__((noinline)) void fetch_chain(struct pm_cg *g, struct code *c, struct chain *k, uint32_t at)
 {
-	const struct pm_chain *from = c->chains.chain + id;
-	const struct pm_chain_part *part = c->chains.part + from->part;
-	const struct pm_chain_ref *r = c->chains.ref + from->ref;
+	const struct step *first = c->step + k->step, *end = first + k->nstep;
+	bool moved = false;
 
-	if (all_newest(g, c, from)) {
-		c->chain[id].verified = g->i1_moves;
-		return;
-	}
-	for (uint32_t i = 0; i < from->npart; i++) {
-		const struct pm_block *b = c->code->block + part[i].block;
-		const struct pm_chain_ref *end = r + part[i].nref;
+	for (const struct step *s = first; s < end; s++) {
+		if (newest(&g->i1, s))
+			continue;
+		moved = true;
+		if (miss_lines(&g->i1, s->line, s->line + s->more)) {
+			const struct pm_insn *in = c->code->insn + s->insn;
 
-		for (uint32_t j = b->insn; j < b->insn + b->n; j++) {
-			const struct pm_insn *in = c->code->insn + j;
-
-			if (miss(&g->i1, in->pc, in->len)) {
-				c->v[j][PM_CG_I1mr]++;
-				pm_grow(g->fetched, g->nfetched, g->cap_fetched);
-				g->fetched[g->nfetched++] = (struct late){ in->pc, &c->v[j][PM_CG_ILmr], at, in->len };
-			}
-			for (; r < end && r->insn == j; r++)
-				at++;
+			c->v[s->insn][PM_CG_I1mr]++;
+			pm_grow(g->fetched, g->nfetched, g->cap_fetched);
+			g->fetched[g->nfetched++] = (struct late){ in->pc, &c->v[s->insn][PM_CG_ILmr], at + s->ref, in->len };
 		}
 	}
-	g->i1_moves++;
-	c->chain[id].verified = all_newest(g, c, from) ? g->i1_moves : 0;
+	g->i1_moves += moved;
+	k->verified = g->i1_moves;
+	/* where one of its lines drives out another, the next time will not be like this one */
+	for (const struct step *s = first; moved && s < end; s++)
+		if (!newest(&g->i1, s))
+			k->verified = 0;
 }
 
 /* conditional() with the history in a register. A counter that is as sure as it can be, and right, stays. */
@@ -615,7 +643,7 @@ static __attribute__((noinline)) enum pm_status run_chains(struct pm_cg *g, stru
 		if (k->verified != g->i1_moves) {
 			if (!k->known && learn_chain(g, c, id[i], err))
 				return PM_ERR;
-			fetch_chain(g, c, id[i], ref);
+			fetch_chain(g, c, k, ref);
 		}
 		k->count++;
 		ref += k->nref;
