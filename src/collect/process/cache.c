@@ -847,10 +847,11 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 		uint32_t at = ((uint32_t *)rel_counter.p)[i], v;
 
 		memcpy(&v, code + at, 4);
-		v = s->tracer ? traced_block(sp, m, v) : (v - RT_COUNTERS) / each;
+		v = s->tracer ? traced_block(sp, m, RT_RECORD_NUMBER(v)) : (v - RT_COUNTERS) / each;
 		if (v >= sp->nblock || !number[v])
 			continue;
-		v = s->tracer ? number[v] - 1 : RT_COUNTERS + each * (f->block0 + number[v] - 1);
+		v = s->tracer ? RT_RECORD(number[v] - 1, sp->block[v].values) :
+				RT_COUNTERS + each * (f->block0 + number[v] - 1);
 		memcpy(code + at, &v, 4);
 		pm_buf_add(&counters, &at, 4);
 	}

@@ -881,7 +881,7 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 			pm_buf_add(&m->rel_counter, &at, 4);
 			break;
 		case XL_REL_BLOCK:
-			v = number + r->addend;
+			v = RT_RECORD(number + r->addend, (u->block[r->addend].record - 4) / xl_value_size(sp->i386));
 			pm_buf_add(&m->rel_counter, &at, 4);
 			break;
 		case XL_REL_LINK:

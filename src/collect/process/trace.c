@@ -12,12 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collect/process/expander.h"
 #include "collect/process/trace.h"
 #include "isa/x86/decode.h"
 #include "isa/x86/plan.h"
 #include "trace/chain.h"
 
-#define MAX_BLOCKS	(1u << 24)	/* translations of blocks in a session */
+#define MAX_BLOCKS	(RT_MAX_NUMBER + 1)	/* translations of blocks in a session */
 #define MAX_INSNS	(1u << 26)
 #define MAX_OBJECTS	(1u << 16)
 #define BATCH		8192		/* events; one more block's worth fits behind */
@@ -81,7 +82,7 @@ struct compiled {			/* a record: all blocks of a chain up to one of them */
 	int64_t rsp_add;
 	uint32_t block;			/* 1 + its own place in the code table; 0: none yet */
 	uint16_t npart, record;
-	uint16_t step;			/* record, if it can be packed; else 0 */
+	bool packs;			/* into packed batches */
 	uint32_t insns, nref, ref;	/* ref: its first one in pm_chains.ref */
 	struct place rsp;
 	bool keeps_rsp;			/* it leaves the stack pointer alone */
@@ -96,10 +97,16 @@ static const struct layout {
 	{ RT_BLOCK_SIZE, RT_TRACE, RT_CHUNK, RT_CHUNK_STRIDE },
 };
 
+struct expansion {			/* of a record by straight code */
+	expander_fn *run;		/* NULL: not compiled, or there is none */
+	uint32_t record, insns;
+};
+
 struct stream {				/* of a thread block while somebody uses it */
 	struct layout layout;
 	struct pm_stream *s;		/* lives as long as the session */
-	uint64_t known[4];		/* enum known */
+	uint64_t known[KNOWN_VALUES];
+	uint32_t value;			/* bytes of a recorded value */
 	uint64_t insns, unsent;		/* delivered; in the batch that is being made */
 	uint32_t next;			/* chunk to be consumed next */
 	uint32_t over;			/* main thread: nothing more comes (released) */
@@ -108,8 +115,6 @@ struct stream {				/* of a thread block while somebody uses it */
 	uint8_t flags;
 	bool begun;
 };
-
-enum known { KNOWN_ZERO, KNOWN_RSP, KNOWN_FS, KNOWN_GS };
 
 struct tracer {
 	struct session *s;
@@ -126,6 +131,8 @@ struct tracer {
 
 	/* the consumer's own */
 	struct compiled *compiled;
+	struct expansion *expansion;	/* of the same number */
+	struct expander *expander;	/* NULL: every record goes the slow way */
 	struct pm_code code;
 	struct pm_insn *insn;
 	struct pm_block *block;
@@ -151,6 +158,7 @@ struct tracer {
 	uint64_t *newest;		/* the line used last of each of its sets; UINT64_MAX: none */
 	struct { enum pm_status st; struct pm_err err; } result;	/* of the whole trace */
 	bool failed;
+	bool too_many;			/* blocks for the numbers there are: published by `nsource` */
 };
 
 static void *reserve(size_t n)
@@ -172,8 +180,11 @@ void trace_numbers(struct session *s, const struct space *sp, uint32_t first, ui
 	const struct module *m = &sp->module[sp->block[first].module];
 	uint32_t base = t->nsource, object = PM_NONE;
 
-	if (n > MAX_BLOCKS - base)
-		return;			/* numbers that nobody has: the trace ends with an error */
+	if (n > MAX_BLOCKS - base) {
+		t->too_many = true;
+		__atomic_store_n(&t->nsource, base, __ATOMIC_RELEASE);
+		return;
+	}
 	for (uint32_t i = t->nobject; i-- > 0; )
 		if (t->object[i].lo == m->lo && t->object[i].hi == m->hi && !strcmp(t->object[i].path, m->path))
 			object = i;
@@ -207,6 +218,7 @@ void trace_thread(struct session *s, uint32_t i, bool i386)
 	b->chunk = 0;
 	b->cursor = i386 ? RT32_TRACE : RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE + RT_TRACE;
 	st->layout = layouts[!i386];
+	st->value = xl_value_size(i386);
 }
 
 /* Where the cursor of thread block @i is, as an offset in it: the address is the process's. */
@@ -266,7 +278,7 @@ void trace_cut(struct session *s, const struct space *sp, uint32_t i, uint32_t b
 {
 	struct rt_block *b = session_block(s, i);
 	const struct unit *u = unit_of(sp, block);
-	uint32_t number = u->number + (block - u->block);
+	uint32_t number = u->number + (block - u->block), word;
 	const struct layout *l = &s->tracer->stream[i].layout;
 	uint64_t off;
 	const uint64_t arg[3] = { at->insn | (at->flags & XL_STORED ? 1ull << 32 : 0), rsi, rdi };
@@ -282,7 +294,8 @@ void trace_cut(struct session *s, const struct space *sp, uint32_t i, uint32_t b
 			number = s->tracer->source[number].prev;
 		if (!number)
 			return;
-		memcpy((uint8_t *)b + off, &number, 4);
+		word = RT_RECORD(number, (s->tracer->source[number].record - 4u) / s->tracer->stream[i].value);
+		memcpy((uint8_t *)b + off, &word, 4);
 		b->cursor += s->tracer->source[number].record;
 		if (!at->insn)
 			return;
@@ -517,7 +530,7 @@ static void pack(struct tracer *t, uint32_t number, struct compiled *c)
 	c->keeps_rsp = c->rsp.from && !c->rsp_add && c->rsp.at == 8 * KNOWN_RSP;
 	c->quick = quick;
 	c->mask = c->part->mask;
-	c->step = c->record;
+	c->packs = true;
 }
 
 #define MAX_CHAIN 64
@@ -531,6 +544,7 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 	struct x86_at at[512];
 	struct x86_ref *ref;
 	struct part *part;
+	struct expander_part straight[MAX_CHAIN];
 
 	for (uint32_t k = number; k; k = t->source[k].prev) {
 		if (n == MAX_CHAIN)
@@ -565,7 +579,9 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 			ref[r].insn -= (uint8_t)begin;
 			part[i].nref++;
 		}
-		part[i].fast = make_fast(t, part[i].ref, part[i].nref, wide);
+		if (t->packs)
+			part[i].fast = make_fast(t, part[i].ref, part[i].nref, wide);
+		straight[i] = (struct expander_part){ part[i].pc, part[i].block, part[i].n, part[i].nref, part[i].ref };
 		begin += part[i].n;
 	}
 	c->record = t->source[number].record;
@@ -576,6 +592,9 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 	c->part = part;
 	if (t->packs)
 		pack(t, number, c);
+	t->expansion[number] = (struct expansion){ .record = c->record, .insns = insns };
+	if (t->expander && !t->packs)
+		t->expansion[number].run = expander_compile(t->expander, straight, n, t->plan.rsp, c->rsp_add, wide);
 	return c;
 }
 
@@ -846,13 +865,6 @@ static inline uint64_t quick_address(const uint8_t *rec, const uint8_t *known, c
 	return base + index * q->scale + (uint64_t)q->add;
 }
 
-/* @p, in a way that keeps compilers from choosing among such values without a branch. */
-static inline const uint8_t *constant(const uint8_t *p)
-{
-	__asm__ volatile("" : "+r"(p));
-	return p;
-}
-
 /* HOT: packed, everything that was executed passes through here. Stops at whatever is not a whole, simple,
  * known chain, or is the last one of a buffer, and returns where. */
 static inline __attribute__((always_inline)) const uint8_t *
@@ -866,29 +878,19 @@ pack_chains(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t
 	uint64_t insns = 0;
 
 	memcpy(&word, p, 4);
-	while (word < nsource && id < t->id + BATCH - 1 && out < t->ref + PACK_REFS) {
-		const struct compiled *c = &t->compiled[word];
+	while (!(word & 0x80000000u) && RT_RECORD_NUMBER(word) < nsource && id < t->id + BATCH - 1 && out < t->ref + PACK_REFS) {
+		const struct compiled *c = &t->compiled[RT_RECORD_NUMBER(word)];
 		const struct quick_ref *q = c->quick;
-		const uint8_t *after;
+		const uint32_t record = 4 + st->value * RT_RECORD_VALUES(word);
+		const uint8_t *after = p + record;
 		uint32_t next;
 
-		/* A branch per size is predicted; p + c->step would have to be waited for, load after load. */
-		if (c->step == 4)
-			after = constant(p + 4);
-		else if (c->step == 12)
-			after = constant(p + 12);
-		else if (c->step == 20)
-			after = constant(p + 20);
-		else if (c->step)
-			after = p + c->step;
-		else
-			break;
-		if (after >= end)
+		if (!c->packs || c->record != record || after >= end)
 			break;
 		memcpy(&next, after, 4);
 		if (next == RT_NOTE(RT_N_CUT, 24))
 			break;
-		*id++ = word;
+		*id++ = RT_RECORD_NUMBER(word);
 		insns += c->insns;
 		for (const struct quick_ref *last = q + c->nref; q < last; q++) {
 			uint64_t addr = quick_address(p, (const uint8_t *)st->known, q) & c->mask;
@@ -949,27 +951,92 @@ static const uint8_t *consume_packed(struct tracer *t, struct stream *st, const 
 	return p;
 }
 
-/* HOT: everything that was executed passes through here. @open: what was executed ends at the first word
- * that is zero, in @end at the latest. */
+/* Records that straight code expands, up to the first that it cannot; returns that one's place.
+ * HOT: everything that was executed passes through here. What one round waits for of the round before is
+ * `p` and `ev` alone. */
+static const uint8_t *expand(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end)
+{
+	const struct expansion *expansion = t->expansion;
+	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24), size = st->value;
+	struct pm_event *ev = t->ev + t->nev, *const full = t->ev + BATCH;
+	uint64_t insns = 0;
+	uint32_t word, next;
+
+	memcpy(&word, p, 4);
+	while (!(word & 0x80000000u)) {
+		const struct expansion *x = &expansion[RT_RECORD_NUMBER(word)];
+		const uint32_t record = 4 + size * RT_RECORD_VALUES(word);
+
+		memcpy(&next, p + record, 4);
+		if (!x->run || x->record != record || record > (size_t)(end - p) || next == cut_word || ev > full)
+			break;
+		insns += x->insns;
+		ev = x->run(ev, p, st->known);
+		p += record;
+		word = next;
+	}
+	t->nev = (size_t)(ev - t->ev);
+	st->unsent += insns;
+	return p;
+}
+
+/* A record that is not expanded (or packed) like that, or of which a note says that it was cut short. Returns
+ * how long it was, with such a note; 0: the trace has failed. */
+static size_t slowly(struct tracer *t, struct stream *st, uint32_t number, const uint8_t *p, size_t left)
+{
+	const struct compiled *c = &t->compiled[number];
+	const uint8_t *from[2] = { p, (const uint8_t *)st->known };
+	const struct part *last;
+	uint64_t cut[3];
+	uint32_t next;
+	bool begun;
+
+	if (!c->part && !compile(t, number)) {
+		fail(t, "a block that cannot be read");
+		return 0;
+	}
+	if (c->record > left) {
+		fail(t, "a block that is cut off");
+		return 0;
+	}
+	last = &c->part[c->npart - 1];
+	for (const struct part *b = c->part; b < last; b++)
+		block(t, st, b, p, b->n, NULL);
+	memcpy(&next, p + c->record, 4);
+	if (next != RT_NOTE(RT_N_CUT, 24) || left < c->record + 28u) {
+		block(t, st, last, p, last->n, NULL);
+		st->known[KNOWN_RSP] = at_place(from, c->rsp) + (uint64_t)c->rsp_add;
+		return c->record;
+	}
+	memcpy(cut, p + c->record + 4, sizeof cut);
+	begun = cut[0] >> 32;
+	cut[0] = (uint32_t)cut[0] < last->n ? (uint32_t)cut[0] : last->n;
+	block(t, st, last, p, (uint32_t)cut[0], begun ? cut : NULL);
+	return c->record + 28;
+}
+
+/* @open: what was executed ends at the first word that is zero, in @end at the latest. Behind a chunk's
+ * end there is more memory. */
 static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, bool open)
 {
 	const uint32_t nsource = __atomic_load_n(&t->nsource, __ATOMIC_ACQUIRE);
-	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24);
-	const uint8_t *from[2] = { p, (const uint8_t *)st->known };
 
+	if (t->too_many)
+		fail(t, "more blocks than there are numbers");
 	while (p < end && !t->failed) {
-		const struct compiled *c;
-		uint32_t word, next;
+		uint32_t word, number, size;
+		size_t n;
 
-		if (t->packs) {
-			p = consume_packed(t, st, p, end, nsource);
-			if (p >= end || t->failed)
-				return;
+		p = t->packs ? consume_packed(t, st, p, end, nsource) : expand(t, st, p, end);
+		if (p >= end || t->failed)
+			return;
+		if (t->nev > BATCH) {
+			flush(t, st);
+			continue;
 		}
 		memcpy(&word, p, 4);
 		if (word & 0x80000000u) {
-			uint32_t size = RT_NOTE_SIZE(word);
-
+			size = RT_NOTE_SIZE(word);
 			if (size > (size_t)(end - p) - 4 || size & 3) {
 				fail(t, "a note that is too long");
 				return;
@@ -980,59 +1047,15 @@ static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const
 		}
 		if (!word && open)
 			return;
-		if (word >= nsource || !word) {
+		number = RT_RECORD_NUMBER(word);
+		if (number >= nsource || !number) {
 			fail(t, "a block that does not exist");
 			return;
 		}
-		c = &t->compiled[word];
-		if (!c->part && !compile(t, word)) {
-			fail(t, "a block that cannot be read");
+		n = slowly(t, st, number, p, (size_t)(end - p));
+		if (!n)
 			return;
-		}
-		if (c->record > (size_t)(end - p)) {
-			fail(t, "a block that is cut off");
-			return;
-		}
-		memcpy(&next, p + c->record, 4);	/* behind the chunk's end there is more memory */
-		if (__builtin_expect(next == cut_word && (size_t)(end - p) >= c->record + 28u, 0)) {
-			const struct part *last = &c->part[c->npart - 1];
-			uint64_t cut[3];
-			bool begun;
-
-			memcpy(cut, p + c->record + 4, sizeof cut);
-			begun = cut[0] >> 32;
-			cut[0] = (uint32_t)cut[0] < last->n ? (uint32_t)cut[0] : last->n;
-			for (const struct part *b = c->part; b < last; b++)
-				block(t, st, b, p, b->n, NULL);
-			block(t, st, last, p, (uint32_t)cut[0], begun ? cut : NULL);
-			p += c->record + 28;
-			continue;
-		}
-		from[0] = p;
-		for (const struct part *b = c->part, *stop = b + c->npart; b < stop; b++) {
-			const struct fast_ref *f = b->fast;
-			struct pm_event *ev;
-
-			if (t->nev > BATCH - 1024)
-				flush(t, st);
-			st->unsent += b->n;
-			ev = &t->ev[t->nev];
-			*ev++ = (struct pm_event){ .kind = PM_EV_BLOCK, .id = b->block, .addr = b->pc, .value = b->n };
-			if (!f) {
-				t->nev++;
-				references(t, st, b, p, b->n, NULL);
-				continue;
-			}
-			for (const struct fast_ref *last = f + b->nref; f < last; f++, ev++) {
-				memcpy(ev, &f->head, 8);
-				ev->addr = (at_place(from, f->base) + at_place(from, f->index) * f->scale +
-					    (uint64_t)f->add) & b->mask;
-				ev->value = 0;
-			}
-			t->nev = (size_t)(ev - t->ev);
-		}
-		st->known[KNOWN_RSP] = at_place(from, c->rsp) + (uint64_t)c->rsp_add;
-		p += c->record;
+		p += n;
 	}
 }
 
@@ -1134,6 +1157,7 @@ enum pm_status trace_open(struct session *s, struct pm_err *err)
 	t->nsource = 1;
 	t->source = reserve(MAX_BLOCKS * sizeof *t->source);
 	t->compiled = reserve(MAX_BLOCKS * sizeof *t->compiled);
+	t->expansion = reserve(MAX_BLOCKS * sizeof *t->expansion);
 	t->stream = reserve(RT_BLOCKS * sizeof *t->stream);
 	t->insn = reserve(MAX_INSNS * sizeof *t->insn);
 	t->block = reserve(MAX_BLOCKS * sizeof *t->block);

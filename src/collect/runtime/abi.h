@@ -50,7 +50,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			4u
+#define RT_ABI			5u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -246,10 +246,17 @@ struct rt_session {			/* block 0 of the data file */
 };
 
 /* ---- what a trace buffer holds ------------------------------------------------------------------
- * A sequence of records, each at a multiple of 4. Those of blocks begin with the block's number, 1 ..
- * 2^31 - 1, and have the length that the block has. The others begin with RT_NOTE(type, length), the
+ * A sequence of records, each at a multiple of 4. Those of blocks begin with the block's number and with
+ * how many values follow (or RT_MANY_VALUES or more), so that who reads need not look the block up to find
+ * the next record: that would be a chain of two loads per record. The others begin with RT_NOTE(type, length), the
  * length counting what follows: 64-bit arguments, then perhaps text, padded with zeros to a multiple of
  * 4. What lies behind the cursor means nothing. */
+#define RT_MAX_NUMBER		0xffffffu
+#define RT_MANY_VALUES		127u
+#define RT_RECORD(number, values) \
+	((uint32_t)(number) | ((values) < RT_MANY_VALUES ? (uint32_t)(values) : RT_MANY_VALUES) << 24)
+#define RT_RECORD_NUMBER(word)	((word) & RT_MAX_NUMBER)
+#define RT_RECORD_VALUES(word)	((word) >> 24)
 #define RT_NOTE(type, n)	(0x80000000u | (uint32_t)(type) << 20 | (n))
 #define RT_NOTE_TYPE(word)	((word) >> 20 & 0x7ff)
 #define RT_NOTE_SIZE(word)	((word) & 0xfffff)
