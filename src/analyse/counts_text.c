@@ -58,6 +58,9 @@ enum pm_status pm_counts_write(const struct pm_counts *c, const char *prefix, st
 
 		for (size_t j = 0; j < c->process[i].npiece; j++)
 			add_piece(forms[c->process[i].isa == PM_ISA_X86_32], &c->process[i], j, &sum);
+		for (size_t j = 0; j < c->process[i].nunknown; j++)
+			if (c->process[i].unknown_at[j].count)
+				*pm_map_put(&sum, c->process[i].unknown_at[j].pc, NULL) += c->process[i].unknown_at[j].count;
 		v = pm_alloc((sum.n + 1) * sizeof *v);
 		for (size_t j = 0; pm_map_next(&sum, &j, &key, &val); )
 			v[n++] = (struct at){ key, val };

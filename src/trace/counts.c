@@ -24,6 +24,7 @@ void pm_counts_free(struct pm_counts *c)
 			free(p->thread[k].cut);
 		}
 		free(p->thread);
+		free(p->unknown_at);
 		free(p->piece);
 		free(p->object);
 	}

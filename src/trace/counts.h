@@ -64,6 +64,8 @@ struct pm_counts_process {
 	bool execed;			/* ended by an exec, not by an exit */
 	bool incomplete;		/* killed between the counters' updates: may be short by one block */
 	uint64_t unknown;		/* instructions the decoder does not know, executed in place */
+	struct pm_unknown { uint64_t pc, count; } *unknown_at;	/* ... each of them */
+	size_t nunknown, cap_unknown;
 	uint8_t isa;			/* enum pm_isa: PM_ISA_X86_64 (0) or PM_ISA_X86_32 */
 };
 

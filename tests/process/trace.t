@@ -32,6 +32,12 @@ $ pugmark run -q --exec --count --json n.json -- "$PROGRAMS/stolen" killed > sai
 $ "$TESTS/oracle/compare-stream" "$PROGRAMS/touches" | sed 's/[0-9][0-9]*/N/'
 > equal: N instructions
 > N references
+# Instructions that the decoder does not know, and one that the processor does not know either.
+$ "$TESTS/oracle/compare-stream" "$PROGRAMS/unknown" | sed 's/[0-9][0-9]*/N/'
++ pugmark run -q --exec -o u.pug --sink dump:u -- "$PROGRAMS/unknown" > said && pugmark dump u.pug | cmp - u && grep -c ' bytes=660f1ac[456]$' u | sed 's/^0$/30/'; rm *
+> equal: N instructions
+> N references
+> 30
 # Equal numbers cold, warm, without a cache, and for all kinds.
 $ for o in --exec --exec "--exec --no-cache" --branch --branch; do
 + pugmark run -q $o --count --json - -- "$PROGRAMS/args" x | sed -n '/^{/,$s/^ *"instructions": \([0-9]*\),/\1/p' | sort -u; done | uniq -c | sed 's/ [0-9]*$//; s/ //g'

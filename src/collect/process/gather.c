@@ -290,9 +290,13 @@ void gather_process(struct session *s, struct proc *p)
 		.pid = p->pid, .parent = p->parent,
 		.program = pm_arena_strdup(&out->mem, p->program ? p->program : "?"),
 		.status = p->status, .signal = p->signal, .execed = p->execed,
-		.incomplete = !p->execed && !p->clean_exit, .unknown = p->unknown,
+		.incomplete = !p->execed && !p->clean_exit, .unknown_at = p->unknown_at, .nunknown = p->nunknown,
 		.isa = sp->i386 ? PM_ISA_X86_32 : PM_ISA_X86_64,
 	};
+	p->unknown_at = NULL;
+	for (size_t i = 0; i < p->nunknown; i++)
+		q->unknown += q->unknown_at[i].count;
+	p->nunknown = p->cap_unknown = 0;
 	count = pm_alloc((sp->nblock + 1) * sizeof *count);
 	cut = pm_alloc((sp->nblock + 1) * sizeof *cut);
 	for (size_t i = 0; i < p->ncounts; i++)

@@ -29,6 +29,7 @@
 #include "collect/process/session.h"
 #include "collect/process/trace.h"
 #include "elf/elf.h"
+#include "isa/x86/decode.h"
 
 static struct rt_session *doorbell;		/* for the signal handler and the watcher */
 
@@ -347,11 +348,24 @@ static void on_where(struct session *s, struct proc *p, uint32_t thread, struct 
 	m->r[0] = m->r[1] || m->ncmd ? RT_IN_ORIGINAL : RT_NOWHERE;
 }
 
+static struct pm_unknown *unknown_at(struct proc *p, uint64_t pc)
+{
+	for (size_t i = 0; i < p->nunknown; i++)
+		if (p->unknown_at[i].pc == pc)
+			return &p->unknown_at[i];
+	return NULL;
+}
+
 static void on_cut(struct session *s, struct proc *p, uint32_t thread, struct rt_mail *m)
 {
+	struct pm_unknown *u = unknown_at(p, m->a[0]);
 	const struct xl_map *map = NULL;
 	uint32_t bi = 0;
 
+	if (u) {
+		u->count--;
+		return;
+	}
 	if (!space_state(p->space, m->a[0], &bi, &map))
 		return;
 	if (s->tracer)
@@ -457,6 +471,35 @@ static void on_mapped(struct session *s, const struct proc *p, uint32_t thread, 
 	trace_note(s, thread, RT_N_MMAP, m->a, 4, path);
 }
 
+/* The instruction at @pc is executed in its place: because it only works there, or because the decoder does
+ * not know it; then it belongs to no block. */
+static void on_step(struct session *s, struct proc *p, uint32_t thread, uint64_t pc)
+{
+	uint64_t arg[4] = { pc, 0, 0, p->space->i386 };
+	struct iovec to = { arg + 1, 16 }, from = { (void *)(uintptr_t)pc, 16 };
+	struct pm_unknown *u;
+	struct x86_insn x;
+	ssize_t n = process_vm_readv(session_asking(s), &to, 1, &from, 1, 0);
+
+	if (n < 0) {				/* it ends with its page */
+		from.iov_len = to.iov_len = 4096 - (pc & 4095);
+		n = process_vm_readv(session_asking(s), &to, 1, &from, 1, 0);
+	}
+	if (!s->dec[p->space->i386])
+		s->dec[p->space->i386] = x86_decoder_new(p->space->i386 ? X86_MODE_32 : X86_MODE_64);
+	if (n > 0 && x86_decode(s->dec[p->space->i386], to.iov_base, (size_t)n, &x))
+		return;
+	u = unknown_at(p, pc);
+	if (!u) {
+		pm_grow(p->unknown_at, p->nunknown, p->cap_unknown);
+		u = &p->unknown_at[p->nunknown++];
+		*u = (struct pm_unknown){ .pc = pc };
+	}
+	u->count++;
+	if (s->tracer)
+		trace_note(s, thread, RT_N_UNKNOWN, arg, 4, NULL);
+}
+
 static void answer(struct session *s, uint32_t bi)
 {
 	struct rt_block *b = session_block(s, bi);
@@ -503,7 +546,7 @@ static void answer(struct session *s, uint32_t bi)
 		on_cut(s, p, bi, m);
 		break;
 	case RQ_STEP:
-		p->unknown++;
+		on_step(s, p, bi, m->a[0]);
 		break;
 	case RQ_CHECKFAIL:
 		m->r[0] = space_recheck(s, mm, m->a[0], m);
@@ -745,6 +788,8 @@ static void session_close(struct session *s)
 		free(s->proc[i]);
 	free(s->proc);
 	xl_unit_release(&s->unit);
+	x86_decoder_free(s->dec[0]);
+	x86_decoder_free(s->dec[1]);
 	pm_buf_release(&s->free_regions);
 	pm_map_release(&s->sound);
 	pm_arena_release(&s->mem);

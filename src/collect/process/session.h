@@ -205,7 +205,8 @@ struct proc {
 	bool is_child;			/* of ours: waitpid() tells */
 	bool gone, exited, execed, exec_attached, clean_exit;
 	int status, signal;
-	uint64_t unknown;
+	struct pm_unknown *unknown_at;	/* instructions that the decoder does not know, counted */
+	size_t nunknown, cap_unknown;
 	double sampled;			/* i386: processor time when its counters were looked at */
 	struct pm_counts_process result;	/* when it is gone */
 };
@@ -234,6 +235,7 @@ struct session {
 	int root_status;
 	bool root_done;
 	struct tracer *tracer;		/* NULL: profile */
+	struct x86_decoder *dec[2];	/* of 64-bit and of 32-bit code; NULL until wanted */
 	uint64_t requests[RQ_LAST + 1];
 	uint32_t ni386;			/* 32-bit spaces */
 	double sampled;			/* when their counters were last looked at */

@@ -114,6 +114,8 @@ struct stream {				/* of a thread block while somebody uses it */
 	uint64_t status;
 	uint8_t flags;
 	bool begun;
+	bool unknown;			/* the last note was an RT_N_UNKNOWN, of these */
+	uint64_t unknown_arg[4];
 };
 
 struct tracer {
@@ -141,6 +143,8 @@ struct tracer {
 	struct pm_arena mem;
 	struct pm_event *ev;
 	size_t nev;
+	uint32_t *unknown;		/* blocks that are an instruction that the decoder does not know */
+	size_t nunknown, cap_unknown;
 	struct pm_rare *rare;		/* of the batch */
 	size_t nrare, cap_rare;
 	struct pm_buf text;		/* arena of the batch */
@@ -757,12 +761,44 @@ static void name_stream(struct stream *st, const struct rt_block *b)
 	st->s->space = st->s->pid;
 }
 
+/* An instruction that the decoder does not know has been executed: a block of its own. Its length is known
+ * if it does not jump. */
+static void unknown(struct tracer *t, struct stream *st, uint64_t next)
+{
+	const uint64_t pc = st->unknown_arg[0];
+	const uint8_t len = next - pc <= X86_MAX_LEN && next > pc ? (uint8_t)(next - pc) : 1;
+	const uint8_t *bytes = (const uint8_t *)&st->unknown_arg[1];
+	uint32_t i = (uint32_t)t->code.nblock;
+
+	for (size_t k = 0; k < t->nunknown; k++) {
+		const struct pm_insn *in = &t->insn[t->block[t->unknown[k]].insn];
+
+		if (in->pc == pc && in->len == len && !memcmp(in->bytes, bytes, len))
+			i = t->unknown[k];
+	}
+	if (i == t->code.nblock) {
+		if (i == MAX_BLOCKS || t->code.ninsn == MAX_INSNS) {
+			fail(t, "more instructions than there can be");
+			return;
+		}
+		t->insn[t->code.ninsn] = (struct pm_insn){ .pc = pc, .len = len, .object = PM_NONE,
+							   .isa = st->unknown_arg[3] ? PM_ISA_X86_32 : PM_ISA_X86_64 };
+		memcpy(t->insn[t->code.ninsn].bytes, bytes, len);
+		t->block[i] = (struct pm_block){ pc, (uint32_t)t->code.ninsn++, 1 };
+		t->code.nblock++;
+		pm_grow(t->unknown, t->nunknown, t->cap_unknown);
+		t->unknown[t->nunknown++] = i;
+	}
+	t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_BLOCK, .id = i, .addr = pc, .value = 1 };
+	st->unsent++;
+}
+
 static void note(struct tracer *t, struct stream *st, uint32_t type, const uint8_t *p, uint32_t size)
 {
 	static const uint8_t nargs[] = {
 		[RT_N_STATE] = 3, [RT_N_CUT] = 3, [RT_N_SYSCALL] = 7, [RT_N_SYSRET] = 1, [RT_N_SIGNAL] = 3,
 		[RT_N_SIGRETURN] = 1, [RT_N_MMAP] = 4, [RT_N_MUNMAP] = 2, [RT_N_PROCESS] = 2, [RT_N_EXEC] = 1,
-		[RT_N_THREAD] = 1, [RT_N_EXIT] = 2,
+		[RT_N_THREAD] = 1, [RT_N_EXIT] = 2, [RT_N_UNKNOWN] = 4, [RT_N_STEPPED] = 1,
 	};
 	uint64_t a[8] = { 0 };
 	struct pm_event *ev;
@@ -783,6 +819,13 @@ static void note(struct tracer *t, struct stream *st, uint32_t type, const uint8
 		st->known[KNOWN_RSP] = a[0];
 		st->known[KNOWN_FS] = a[1];
 		st->known[KNOWN_GS] = a[2];
+		break;
+	case RT_N_UNKNOWN:
+		memcpy(st->unknown_arg, a, sizeof st->unknown_arg);
+		break;
+	case RT_N_STEPPED:
+		if (st->unknown)
+			unknown(t, st, a[0]);
 		break;
 	case RT_N_CUT:			/* without its block: it did not begin here */
 		break;
@@ -831,6 +874,7 @@ static void note(struct tracer *t, struct stream *st, uint32_t type, const uint8
 		ev->flags = (uint8_t)a[1];
 		break;
 	}
+	st->unknown = type == RT_N_UNKNOWN;
 }
 
 /* One block, of whose instructions @n were executed. */

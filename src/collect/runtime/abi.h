@@ -134,7 +134,8 @@ enum rt_op {
 	RQ_SIGNAL,	/* a[0] copy pc, a[1] signal, a[2] fault address, a[3] 1: a fault (not sent),
 			 * a[4] page fault error code
 			 * -> r[0] enum rt_where, r[1] original pc, r[2] xl_map flags, r[3] tmp register */
-	RQ_CUT,		/* a[0] copy pc: the block stops there (state as RQ_SIGNAL told) */
+	RQ_CUT,		/* a[0] copy pc: the block stops there (state as RQ_SIGNAL told); original pc of an
+			 * instruction of RQ_STEP: it has faulted */
 	RQ_STEP,	/* a[0] original pc of an instruction that leaves the translated world for a step */
 	RQ_CHECKFAIL,	/* a[0] original pc: bytes changed under a block -> r[0] new direct entry */
 	RQ_MAP,		/* a[0] address, a[1] length, a[2] prot, a[3] flags: program has made it so */
@@ -276,6 +277,8 @@ enum rt_note {
 	RT_N_EXEC,	/* pid; name */
 	RT_N_THREAD,	/* tid */
 	RT_N_EXIT,	/* status, enum pm_event_flag */
+	RT_N_UNKNOWN,	/* pc, 16 bytes from there, 32-bit code: an instruction that no decoder knows is about to be executed */
+	RT_N_STEPPED,	/* pc behind an instruction that was executed in its original place: it did not fault */
 };
 
 /* Written by the controller into the runtime's data before it first runs. */

@@ -514,10 +514,11 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		step_done(b, uc);
 		eflags &= ~(u64)0x100;
 		if (sig == SIGTRAP && info->code == 2 /* TRAP_TRACE */) {
+			rt_trace_note(b, RT_N_STEPPED, &pc, 1);
 			resume_at(b, uc, pc);
 			return;
 		}
-		give(b, sig, info, uc, pc, eflags, fault, 0);
+		give(b, sig, info, uc, pc, eflags, fault, fault ? pc : 0);
 		return;
 	}
 	if (pc >= (word)rt_get_start && pc < (word)rt_get_end && fault) {
