@@ -1215,6 +1215,8 @@ enum pm_status trace_open(struct session *s, struct pm_err *err)
 	if (!s->opts->pipeline)
 		return PM_OK;
 	t->packs = pm_pipeline_packed(s->opts->pipeline);
+	if (!t->packs)
+		t->expander = expander_new();
 	if (t->packs) {
 		t->chain = reserve(MAX_BLOCKS * sizeof *t->chain);
 		t->chain_part = reserve(MAX_PARTS * sizeof *t->chain_part);
