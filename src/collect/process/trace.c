@@ -288,7 +288,7 @@ void trace_cut(struct session *s, const struct space *sp, uint32_t i, uint32_t b
 	const uint64_t arg[3] = { at->insn | (at->flags & XL_STORED ? 1ull << 32 : 0), rsi, rdi };
 
 	if (b->stolen)		/* as the signal met them */
-		b->cursor = b->ctx.gpr[at->tmp & XL_OWN ? at->tmp & 15 : 11];
+		b->cursor = b->ctx.gpr[at->tmp & XL_OWN ? at->tmp & 15 : xl_stolen_register(sp->i386)];
 	off = cursor_of(s, i);
 	if (!b->tracing || number >= s->tracer->nsource || off < l->trace ||
 	    off > l->trace + RT_CHUNKS * l->stride - 65536)

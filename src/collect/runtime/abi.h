@@ -40,7 +40,7 @@
  * (5) Translated code never touches memory below rsp, and moves rsp only as the original does.
  * (6) Thread blocks are aligned to their size: a signal handler on the block's alternate stack
  *     finds the block from its stack pointer, whatever gs is.
- * (7) While RT_STOLEN is 1, r11 is the trace buffer's cursor wherever control is in translated code, and
+ * (7) While RT_STOLEN is 1, r11 (i386: ebp) is the trace buffer's cursor wherever control is in translated code, and
  *     at every entry (4); the program's is in RT_S_R11. Places in blocks that are otherwise say so in
  *     their maps (XL_OWN). The doors exchange them. */
 #ifndef PM_RUNTIME_ABI_H

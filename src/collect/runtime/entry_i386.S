@@ -44,6 +44,12 @@ rt_common:
 	pushf
 	popl	CTX(17)
 	cld
+	cmpl	$1, %fs:RT_STOLEN
+	jne	1f
+	mov	%ebp, %fs:RT_CURSOR
+	mov	%fs:RT_S_R11, %ebp
+	mov	%ebp, CTX(5)
+1:
 	sub	$8, %esp
 	push	%eax
 	push	%edi
@@ -77,13 +83,19 @@ rt_leave:
 rt_restore:
 	mov	%fs:RT_SELF, %esp
 	lea	RT_STACK_TOP(%esp), %esp
+	mov	CTX(5), %eax
+	mov	%eax, %fs:RT_S_R11
+	cmpl	$1, %fs:RT_STOLEN
+	jne	1f
+	mov	%fs:RT_CURSOR, %eax
+1:	mov	%eax, %fs:RT_OUT_R11
 	pushl	CTX(17)
 	popf
 	mov	CTX(0), %eax
 	mov	CTX(1), %ecx
 	mov	CTX(2), %edx
 	mov	CTX(3), %ebx
-	mov	CTX(5), %ebp
+	mov	%fs:RT_OUT_R11, %ebp
 	mov	CTX(6), %esi
 	mov	CTX(7), %edi
 	mov	CTX(4), %esp

@@ -195,15 +195,6 @@ int rt_sets_segments(u32 nr)
 	return nr == NR_set_thread_area || nr == NR_modify_ldt;
 }
 
-/* No register is stolen here. */
-void rt_give_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp)
-{
-}
-
-void rt_steal_r11(struct rt_block *b, struct k_ucontext *uc)
-{
-}
-
 /* The way back from our signal handler loads fs from the frame. */
 void rt_lend_segment(struct rt_block *b, struct k_ucontext *uc)
 {

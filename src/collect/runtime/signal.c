@@ -625,11 +625,15 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		return;
 	case RT_RETRY:
 		return;
-	case RT_WRITE_SELF:
+	case RT_WRITE_SELF: {
+		const u64 noted = b->cursor;	/* behind what the controller says of the block */
+
 		undo_slots(b, uc, (u32)b->mail.r[2], (u32)b->mail.r[3]);
+		b->cursor = noted;
 		rt_steal_r11(b, uc);
 		UC_PC(uc) = (word)b->mail.r[4];
 		return;
+	}
 	}
 	if (!fault && !(b->mail.r[2] & 1)) {	/* in the middle of one instruction's translation */
 		b->stepping = RT_STEP_TO_BOUNDARY;

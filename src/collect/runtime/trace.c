@@ -161,6 +161,26 @@ void rt_trace_sysret(struct rt_block *b)
 	}
 }
 
+void rt_give_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp)
+{
+	if (b->stolen != RT_R11_STOLEN)
+		return;
+	if (tmp & 0x80) {			/* XL_OWN */
+		b->cursor = UC_GPR(uc, tmp & (RT_NGPR - 1));
+	} else {
+		b->cursor = UC_GPR(uc, STOLEN);
+		UC_GPR(uc, STOLEN) = (word)b->s_r11;
+	}
+}
+
+void rt_steal_r11(struct rt_block *b, struct k_ucontext *uc)
+{
+	if (b->stolen != RT_R11_STOLEN)
+		return;
+	b->s_r11 = UC_GPR(uc, STOLEN);
+	UC_GPR(uc, STOLEN) = (word)b->cursor;
+}
+
 void rt_trace_start(struct rt_block *b)
 {
 	if (!b->tracing)
@@ -170,7 +190,7 @@ void rt_trace_start(struct rt_block *b)
 	if (b->cursor < RT_BLOCK_ALIGN)
 		b->cursor += (word)b;
 #ifndef RT_IDT
-	b->stolen = RT_NGPR > 8 ? RT_R11_STOLEN : RT_R11_OWN;
+	b->stolen = RT_R11_STOLEN;
 #endif
 	rt_trace_state(b, b->ctx.gpr[RSP]);
 }

@@ -141,26 +141,6 @@ void rt_take_segment(struct rt_block *b, struct k_ucontext *uc)
 	rt_switch_segment(b);
 }
 
-void rt_give_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp)
-{
-	if (b->stolen != RT_R11_STOLEN)
-		return;
-	if (tmp & 0x80) {			/* XL_OWN */
-		b->cursor = UC_GPR(uc, tmp & 15);
-	} else {
-		b->cursor = UC_GPR(uc, R11);
-		UC_GPR(uc, R11) = b->s_r11;
-	}
-}
-
-void rt_steal_r11(struct rt_block *b, struct k_ucontext *uc)
-{
-	if (b->stolen != RT_R11_STOLEN)
-		return;
-	b->s_r11 = UC_GPR(uc, R11);
-	UC_GPR(uc, R11) = b->cursor;
-}
-
 /* ---- system calls ------------------------------------------------------------------------------- */
 int rt_syscall_entry(struct rt_block *b, int int80)
 {

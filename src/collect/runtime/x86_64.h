@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* x86_64.h - the kernel's ABI for 64-bit programs (arch/x86/include/uapi/asm); only from rt.h */
 #define RT_NGPR 16
+#define STOLEN R11
 #define RT_RED_ZONE 128
 #define RT_IMAGE_AT RT_IMAGE
 #define RT_SESSION_AT RT_DATA_VAULT

@@ -165,9 +165,15 @@ static bool is_fast_call(const struct insn *i)
 	return i->p[i->x.op] != 0xcd;
 }
 
-static void settle_i386(struct insn *i, size_t avail)
+static void settle_i386(const struct scratch *s, struct insn *i, size_t avail)
 {
-	if (i->x.kind == X86_INT80)
+	const uint32_t ebp = 1u << xl_stolen_register(true), used = i->x.read | i->x.write;
+
+	/* pusha, popa: no register is left for the cursor; and nobody jumps through [bp + si] */
+	if (xl_stolen(s->in) && used & ebp && (!(cursor_registers(s) & ~used) ||
+					       (i->x.prop & X86_ADDR && ends_block(i->x.kind))))
+		i->x.kind = X86_STEP;
+	else if (i->x.kind == X86_INT80)
 		i->x.kind = X86_SYSCALL;
 	else if (i->x.kind == X86_SYSCALL && (avail < i->x.len + 2u ||
 						memcmp(i->p + i->x.len, "\xcd\x80", 2)))
@@ -251,7 +257,7 @@ static void decode_run(struct scratch *s, uint64_t pc, uint8_t mark, size_t limi
 		add_slot(s, pc, s->ninsn++);
 		first = false;
 		if (s->in->i386)
-			settle_i386(i, avail);
+			settle_i386(s, i, avail);
 		else if (i->x.prop & X86_RIP && !reaches(s, i))
 			i->x.kind = X86_STEP;
 		if (ends_block(i->x.kind)) {

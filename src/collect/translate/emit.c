@@ -39,7 +39,8 @@ struct emit {
 	uint8_t counted;		/* XL_COUNTED, XL_RECORDED or 0 */
 	uint8_t spilled;		/* the cursor's register while its value is in RT_S_TMP; else 0xff */
 	bool stolen;			/* xl_stolen() */
-	bool own;			/* r11 is the program's, own_now.reg the cursor */
+	uint8_t thief;			/* ... the register */
+	bool own;			/* it is the program's, own_now.reg the cursor */
 	bool own_restore;		/* own_now.reg is live behind the range */
 	struct own own_now;		/* or the next one */
 	uint32_t live[MAX_BLOCK_INSNS + 1];	/* of a block with such ranges */
@@ -447,22 +448,24 @@ static void emit_ret(struct emit *e, const struct insn *i)
 	}
 }
 
-/* The same of an operand that contains r11, by way of rdx or rcx, whichever it does not contain. */
+/* The same of an operand that contains the stolen register, by way of rdx or rcx, whichever it does not contain. */
 static bool emit_load_stolen(struct emit *e, const struct insn *i)
 {
 	const uint8_t *p = i->p;
-	uint8_t modrm = p[i->x.modrm], sib = p[i->x.modrm + 1], rex = p[i->x.op - 1];
+	uint8_t modrm = p[i->x.modrm], sib = p[i->x.modrm + 1], rex = e->i386 ? 0 : p[i->x.op - 1];
+	const uint8_t low = e->thief & 7, high = e->thief >> 3;
 	unsigned rest = i->x.modrm + 1, reg = RDX;
-	bool b = rex & 1 && (modrm & 7) == (STOLEN & 7), has_sib = (modrm & 7) == 4;
+	bool b = (rex & 1) == high && (modrm & 7) == low, has_sib = (modrm & 7) == 4;
 
 	if (modrm >= 0xc0) {
 		slot_load(e, RCX, RT_S_R11);
 		return true;
 	}
 	if (has_sib) {
-		bool x = rex & 2 && (sib >> 3 & 7) == (STOLEN & 7);
+		bool x = (rex >> 1 & 1) == high && (sib >> 3 & 7) == low;
 
-		b = rex & 1 && (sib & 7) == (STOLEN & 7);
+		/* (ebp as the base of nothing: none) */
+		b = (rex & 1) == high && (sib & 7) == low && (low != RBP || modrm >> 6);
 		if ((!b && !(rex & 1) && (sib & 7) == RDX) || (!x && !(rex & 2) && (sib >> 3 & 7) == RDX))
 			reg = RCX;
 		if (b)
@@ -479,10 +482,11 @@ static bool emit_load_stolen(struct emit *e, const struct insn *i)
 		rex &= ~1u;
 	slot_load(e, reg, RT_S_R11);
 	if (i->x.prop & X86_TLS)
-		put8(e, 0x64);
+		put8(e, e->i386 ? 0x65 : 0x64);
 	if (i->x.prop & X86_ADDR)
 		put8(e, PREFIX_ADDR);
-	put8(e, 0x48 | (rex & 3));
+	if (!e->i386)
+		put8(e, 0x48 | (rex & 3));
 	put8(e, 0x8b);
 	put8(e, (modrm & 0xc7) | RCX << 3);
 	if (has_sib)
@@ -501,7 +505,7 @@ static void emit_load_target(struct emit *e, const struct insn *i)
 
 	if (!e->i386 && i->x.op && (p[i->x.op - 1] & 0xf0) == 0x40)
 		rex |= p[i->x.op - 1] & 3;
-	if (e->stolen && i->x.read >> STOLEN & 1 && emit_load_stolen(e, i))
+	if (e->stolen && i->x.read >> e->thief & 1 && emit_load_stolen(e, i))
 		return;
 	if (modrm >= 0xc0 && (modrm & 7) == RCX && !(rex & 1))
 		return;
@@ -740,8 +744,8 @@ static void emit_edge(struct emit *e, const struct edge *edge)
 
 	memcpy(e->base + edge->at, &rel, 4);
 	if (e->stolen) {
-		emit_number(e, edge->block, STOLEN);
-		cursor_op(e, 0x8d, STOLEN, STOLEN, (int32_t)b->rec.size, true);
+		emit_number(e, edge->block, e->thief);
+		cursor_op(e, 0x8d, e->thief, e->thief, (int32_t)b->rec.size, true);
 		put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
 		return;
 	}
@@ -762,7 +766,7 @@ static void emit_record(struct emit *e, uint32_t at)
 	const struct scratch *s = e->s;
 	const struct record *r = &e->b->rec;
 	const bool turns = !e->stolen && r->reg == RECORD_BY_TURNS;
-	unsigned reg = e->own ? e->own_now.reg : e->stolen ? STOLEN : r->reg;
+	unsigned reg = e->own ? e->own_now.reg : e->stolen ? e->thief : r->reg;
 	const bool ends = r->next == XL_NONE;
 	bool any = at == r->first || at == r->last;
 
@@ -810,7 +814,7 @@ static void move(struct emit *e, unsigned to, unsigned from)
 	put8(e, 0xc0 | (from & 7) << 3 | (to & 7));
 }
 
-/* r11 is the cursor again before place @at of the block. */
+/* The stolen register is the cursor again before place @at of the block. */
 static void close_own(struct emit *e, uint32_t at)
 {
 	const unsigned reg = e->own_now.reg;
@@ -820,10 +824,10 @@ static void close_own(struct emit *e, uint32_t at)
 		return;
 	map(e, at, XL_AT_START);
 	for (uint32_t k = e->own_now.from; k < e->own_now.to && k < e->b->n; k++)
-		written |= e->s->insn[e->b->first + k].x.write >> STOLEN & 1;
-	if (written && e->live[at] >> STOLEN & 1)
-		slot_store(e, STOLEN, RT_S_R11);
-	move(e, STOLEN, reg);
+		written |= e->s->insn[e->b->first + k].x.write >> e->thief & 1;
+	if (written && e->live[at] >> e->thief & 1)
+		slot_store(e, e->thief, RT_S_R11);
+	move(e, e->thief, reg);
 	e->own = false;
 	map(e, at, XL_AT_START);
 	if (e->own_restore)
@@ -842,14 +846,14 @@ static void open_own(struct emit *e, uint32_t at)
 	e->spilled = reg;
 	e->own_restore = e->live[at] >> reg & 1;
 	map(e, at, XL_AT_START);
-	move(e, reg, STOLEN);
-	if (e->live[at] >> STOLEN & 1)
-		slot_load(e, STOLEN, RT_S_R11);
+	move(e, reg, e->thief);
+	if (e->live[at] >> e->thief & 1)
+		slot_load(e, e->thief, RT_S_R11);
 	e->own = true;
 	map(e, at, XL_AT_START);
 }
 
-/* Before place @at: whose r11 is. */
+/* Before place @at: whose the stolen register is. */
 static void turn_own(struct emit *e, uint32_t at)
 {
 	if (e->own && at == e->own_now.to)
@@ -1268,7 +1272,7 @@ static void emit_tail(struct emit *e, const struct tail *t)
 static void emit_all(struct scratch *s)
 {
 	struct emit e = { .s = s, .in = s->in, .u = s->out, .i386 = s->in->i386, .spilled = NO_SPILL,
-			  .stolen = xl_stolen(s->in) };
+			  .stolen = xl_stolen(s->in), .thief = (uint8_t)xl_stolen_register(s->in->i386) };
 	struct xl_unit *u = s->out;
 	uint32_t *chain = NULL;
 

@@ -67,7 +67,7 @@ struct block {
 		bool none;			/* nothing is written within the block */
 		uint8_t reg;			/* holds the cursor in between; RECORD_BY_TURNS */
 		bool spill, restore;
-		uint32_t nown;			/* ranges in which r11 is the program's, see xl_stolen() */
+		uint32_t nown;			/* ranges in which the stolen register is the program's: xl_stolen() */
 	} rec;
 	bool derived;			/* has no counter */
 	uint32_t in, out;		/* classes, by the block that names them; XL_NONE: outside */
@@ -169,9 +169,8 @@ static inline uint32_t last_place(const struct block *b)
 	return b->kind == X86_UNKNOWN || b->kind == X86_PLAIN ? b->n : b->n - 1;
 }
 
-#define STOLEN 11			/* the register that xl_stolen() is about */
-
-/* Places and instructions [from, to) of a block: there r11 is the program's and @reg the cursor. */
+/* Places and instructions [from, to) of a block: there the stolen register is the program's and @reg the
+ * cursor. */
 struct own {
 	uint32_t from, to;
 	uint8_t reg;

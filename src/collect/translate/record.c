@@ -2,7 +2,7 @@
 /* record.c - which values the blocks of a unit record (isa/x86/plan.h), and which register holds the
  * trace buffer's cursor meanwhile
  *
- * In a live x86-64 trace the cursor is in r11 (xl_stolen()); the program's r11 comes back for as long as
+ * In a live trace the cursor is in a stolen register (xl_stolen()); the program's comes back for as long as
  * instructions use it, and another register is the cursor meanwhile.
  * Elsewhere: from its first store to its last a block keeps the cursor in one register that no instruction in
  * between touches. The program's value of it is spilled, unless it is dead, and comes back behind the
@@ -164,7 +164,8 @@ static void choose_register(const struct scratch *s, struct block *b, const uint
 	}
 }
 
-/* What place @i and the instruction behind it use: instructions that leave the block see to r11 themselves. */
+/* What place @i and the instruction behind it use: instructions that leave the block see to the
+ * stolen register themselves. */
 static uint32_t used_at(const struct scratch *s, const struct block *b, uint32_t i)
 {
 	uint32_t used = 0;
@@ -184,18 +185,19 @@ struct own own_range(const struct scratch *s, const struct block *b, uint32_t fr
 {
 	const uint32_t end = last_place(b);
 	struct own o = { .from = UINT32_MAX, .to = UINT32_MAX };
-	uint32_t free = cursor_registers(s) & ~(1u << STOLEN), used;
+	const unsigned stolen = xl_stolen_register(s->in->i386);
+	uint32_t free = cursor_registers(s) & ~(1u << stolen), used;
 
 	for (uint32_t i = from; i <= end; i++) {
 		used = used_at(s, b, i);
-		if (o.from == UINT32_MAX && !(used >> STOLEN & 1))
+		if (o.from == UINT32_MAX && !(used >> stolen & 1))
 			continue;
 		if (o.from == UINT32_MAX)
 			o.from = i;
 		free &= ~used;
 		if (!free)
 			break;
-		if (used >> STOLEN & 1) {
+		if (used >> stolen & 1) {
 			o.to = i + 1;
 			o.reg = (uint8_t)__builtin_ctz(free);
 		}

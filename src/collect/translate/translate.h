@@ -140,13 +140,18 @@ struct xl_map {
 	uint8_t tmp;			/* GPR number; with XL_OWN see there */
 };
 
-/* In a live x86-64 trace r11 is the cursor of the trace buffer, and the program's r11 is in RT_S_R11
- * (abi.h (7)); at a place with XL_OWN in xl_map.tmp r11 is the program's, and `tmp` the cursor. */
+/* In a live trace a register is the cursor of the trace buffer, r11 or i386's ebp, and the program's is in
+ * RT_S_R11 (abi.h (7)); at a place with XL_OWN in xl_map.tmp it is the program's, and `tmp` the cursor. */
 #define XL_OWN		0x80
 
 static inline bool xl_stolen(const struct xl_input *in)
 {
-	return in->chains && !in->i386;
+	return in->chains;
+}
+
+static inline unsigned xl_stolen_register(bool i386)
+{
+	return i386 ? 5 : 11;
 }
 
 enum xl_reloc_kind {
