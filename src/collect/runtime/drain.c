@@ -13,6 +13,9 @@
 #define OUT		0x90000u
 #define MARGIN		0x8000u		/* one block's entries, but for those of rep instructions, are fewer */
 
+#define MAX_KEPT	8		/* faults in handlers of faults */
+#define MAX_CHAIN	64
+
 enum { T_RW = 0x00, T_RD = 0x10, T_WR = 0x20, T_RRD = 0x30, T_RWR = 0x40, T_REND = 0x50, T_LINE = 0x60,
        T_BBAD = 0x70, T_BBFP = 0x80, T_TARG = 0x90, T_OP1 = 0xa0, T_OP2 = 0xb0 };
 enum { HOW_SUM, HOW_SUM32, HOW_BITS, HOW_XLAT };		/* enum x86_ref_how */
@@ -23,13 +26,12 @@ struct drain {
 	u32 n;				/* bytes in out */
 	u32 hold;			/* 1 + place of a target that the next block tells; 0: none */
 	u32 opened, failed;
-	struct {			/* a block that a fault has stopped */
-		u32 size;		/* of its record; 0: there is none */
-		u32 insn;
-		u64 rsi, rdi;
+	u32 nkept, pad;
+	struct kept {			/* a chain of blocks that a fault has stopped */
+		struct rt_stop stop;
 		u64 rsp;		/* at its beginning */
 		u32 record[2 * 256];
-	} kept;
+	} kept[MAX_KEPT];
 	uint8_t out[OUT];
 };
 _Static_assert(DRAIN_AT + sizeof(struct drain) <= RT_COUNTERS, "before the counters");
@@ -192,8 +194,9 @@ static void rep(struct record *r, const u64 *cut)
 		put(d, T_REND, 0);
 }
 
-/* @n: instructions that happened; @cut: what an RT_N_CUT says, or NULL. */
-static void entries(struct record *r, u32 n, const u64 *cut)
+/* @n: instructions that happened; @cut: what an RT_N_CUT says, or NULL. Returns the stack pointer behind
+ * the block. */
+static u64 entries(struct record *r, u32 n, const u64 *cut)
 {
 	const int exec = MAN->kind == IMG_EXEC;
 	struct drain *d = r->d;
@@ -206,8 +209,7 @@ static void entries(struct record *r, u32 n, const u64 *cut)
 
 		if (kind == IMG_P_END) {
 			a = value(r, *r->plan++);
-			d->rsp = a + (u64)sleb(r);
-			return;
+			return a + (u64)sleb(r);
 		}
 		insn = *r->plan++;
 		switch (kind) {
@@ -266,21 +268,6 @@ static void branch(struct record *r, u32 size)
 	d->n += 8;
 }
 
-static u32 text_with(u32 number)
-{
-	u32 a = 0, z = MAN->ntext;
-
-	while (z - a > 1) {
-		u32 mid = (a + z) / 2;
-
-		if (TEXTS[mid].first <= number)
-			a = mid;
-		else
-			z = mid;
-	}
-	return a;
-}
-
 static void note(struct drain *d, u32 type, const u64 *a)
 {
 	if (type == RT_N_STATE) {
@@ -290,19 +277,49 @@ static void note(struct drain *d, u32 type, const u64 *a)
 	}
 }
 
+/* One block of a record. */
+static u64 block(struct record *r, u32 text, u32 i, u32 n, const u64 *cut)
+{
+	const struct img_tables *t = (const struct img_tables *)IMG_TABLES(text);
+	const struct img_block *k = (const struct img_block *)((u64)t + t->block) + i;
+	struct drain *d = r->d;
+
+	r->plan = (const uint8_t *)t + t->plan + ((const u32 *)((u64)t + t->plan_at))[i] + 1;
+	r->pc = TEXTS[text].lo + k->pc;
+	if (d->hold) {
+		*(u64 *)(d->out + d->hold - 1) = r->pc;
+		d->hold = 0;
+	}
+	if (d->n > OUT - MARGIN)
+		write_out(r->b, 0);
+	if (TEXTS[text].first + i - MAN->from >= MAN->to - MAN->from)
+		return MAN->kind == IMG_BRANCH ? 0 : entries(r, 0, 0);	/* for the stack pointer's sake */
+	if (MAN->kind == IMG_BRANCH) {
+		branch(r, k->size);
+		return 0;
+	}
+	if (MAN->kind == IMG_EXEC)
+		put(d, T_BBFP, 8 * (u64)((const u32 *)((u64)t + t->record_at))[i]);
+	else
+		for (u64 line = r->pc & ~(u64)(MAN->line - 1); line < r->pc + k->size; line += MAN->line)
+			put(d, T_LINE, line);
+	return entries(r, n, cut);
+}
+
 void rt_image_drain(struct rt_block *b, u64 from, u64 to)
 {
-	u64 *const count = (u64 *)((u64)b + RT_COUNTERS);
 	struct drain *d = drain_of(b);
 	u32 text = 0;
 
+	if (MAN->no_trace)
+		return;
 	for (u64 p = from; p < to; ) {
 		const u32 word = *(const u32 *)p, number = word - IMG_RESERVED;
-		const struct img_tables *t;
-		const struct img_block *k;
 		struct record r = { .b = b, .d = d, .value = (const uint8_t *)p + 4 };
+		const struct img_tables *t;
 		const u64 *cut = 0;
-		u32 i, n;
+		u32 i, n = 255, chain[MAX_CHAIN], nchain = 0;
+		u64 rsp = 0;
 
 		if (word >> 31) {
 			note(d, RT_NOTE_TYPE(word), (const u64 *)(p + 4));
@@ -312,43 +329,21 @@ void rt_image_drain(struct rt_block *b, u64 from, u64 to)
 		if (!word)
 			return;			/* cannot be: the cursor is behind whole records */
 		if (number - TEXTS[text].first >= TEXTS[text].nblock)
-			text = text_with(number);
+			text = rt_image_text_with(number);
 		i = number - TEXTS[text].first;
 		t = (const struct img_tables *)IMG_TABLES(text);
-		r.plan = (const uint8_t *)t + t->plan + ((const u32 *)((u64)t + t->plan_at))[i];
-		if (number - MAN->from < MAN->to - MAN->from)
-			count[word]++;
-		p += 4 + 8 * (u64)*r.plan++;
-		if (MAN->no_trace)
-			continue;
-		k = (const struct img_block *)((u64)t + t->block) + i;
-		r.pc = TEXTS[text].lo + k->pc;
-		n = k->n;
+		p += 4 + 8 * (u64)*((const uint8_t *)t + t->plan + ((const u32 *)((u64)t + t->plan_at))[i]);
 		if (p < to && *(const u32 *)p == RT_NOTE(RT_N_CUT, 24)) {
 			cut = (const u64 *)(p + 4);
 			n = (u32)cut[0];
 		}
-		if (d->hold) {
-			*(u64 *)(d->out + d->hold - 1) = r.pc;
-			d->hold = 0;
-		}
-		if (d->n > OUT - MARGIN)
-			write_out(b, 0);
-		if (number - MAN->from >= MAN->to - MAN->from) {
-			if (MAN->kind != IMG_BRANCH)
-				entries(&r, 0, 0);	/* for the stack pointer's sake */
-			continue;
-		}
-		if (MAN->kind == IMG_BRANCH) {
-			branch(&r, k->size);
-			continue;
-		}
-		if (MAN->kind == IMG_EXEC)
-			put(d, T_BBFP, 8 * (u64)((const u32 *)((u64)t + t->record_at))[i]);
-		else
-			for (u64 line = r.pc & ~(u64)(MAN->line - 1); line < r.pc + k->size; line += MAN->line)
-				put(d, T_LINE, line);
-		entries(&r, n, cut);
+		for (; i != IMG_NO_BLOCK && nchain < MAX_CHAIN; i = ((const u32 *)((u64)t + t->prev))[i])
+			chain[nchain++] = i;
+		while (nchain-- > 1)
+			block(&r, text, chain[nchain], 255, 0);
+		rsp = block(&r, text, chain[0], n, cut);
+		if (MAN->kind != IMG_BRANCH)
+			d->rsp = rsp;
 	}
 }
 
@@ -356,86 +351,143 @@ void rt_image_drain(struct rt_block *b, u64 from, u64 to)
  * The trace's format knows only whole blocks, and blocks that end early. One that a handler comes back to
  * is therefore written when it is complete, as if the handler had run before it; one that is left for
  * good ends early, and is written when that is sure. */
-static void give_up(struct rt_block *b)
-{
-	struct drain *d = drain_of(b);
-	u64 v[3] = { d->kept.rsp, d->fs, d->gs };
-	const u64 now = d->rsp;
-	u32 size = d->kept.size;
-
-	if (!size)
-		return;
-	d->kept.size = 0;
-	rt_trace_note(b, RT_N_STATE, v, 3);
-	if (b->cursor + size + 64 > (u64)b + RT_TRACE + RT_CHUNK)
-		return;			/* (a note has just made room) */
-	rt_memcpy((void *)b->cursor, d->kept.record, size);
-	b->cursor += size;
-	v[0] = d->kept.insn;
-	v[1] = d->kept.rsi;
-	v[2] = d->kept.rdi;
-	rt_trace_note(b, RT_N_CUT, v, 3);
-	v[0] = now;
-	v[1] = d->fs;
-	v[2] = d->gs;
-	rt_trace_note(b, RT_N_STATE, v, 3);
-}
-
 static void empty_chunk(struct rt_block *b)
 {
 	const u64 chunk = (u64)b + RT_TRACE;
 
 	rt_image_drain(b, chunk, b->cursor);
+	rt_image_clear(b, chunk, b->cursor);
 	b->cursor = chunk;
 }
 
-void rt_image_keep(struct rt_block *b, u32 word, u32 size, int complete, u32 insn, u64 rsi, u64 rdi)
+static void note_state(struct rt_block *b, u64 rsp)
 {
-	struct drain *d = drain_of(b);
-	uint8_t record[sizeof d->kept.record];
+	const struct drain *d = drain_of(b);
+	const u64 v[3] = { rsp, d->fs, d->gs };
 
-	if (complete)
-		b->cursor -= size;
-	*(u32 *)b->cursor = word;
-	rt_memcpy(record, (const void *)b->cursor, size);
-	memset((void *)b->cursor, 0, size);
-	empty_chunk(b);
-	give_up(b);
-	empty_chunk(b);
-	d->kept.size = size;
-	d->kept.insn = insn;
-	d->kept.rsi = rsi;
-	d->kept.rdi = rdi;
-	d->kept.rsp = d->rsp;
-	rt_memcpy(d->kept.record, record, size);
+	rt_trace_note(b, RT_N_STATE, v, 3);
 }
 
-int rt_image_restore(struct rt_block *b, u32 word, int complete)
+static u64 *counter(struct rt_block *b, u32 word)
+{
+	return (u64 *)((u64)b + RT_COUNTERS) + word;
+}
+
+/* The chain @k goes no further: it is written as far as it came, and counted as that. */
+static void give_up(struct rt_block *b, const struct kept *k)
+{
+	const u64 v[3] = { k->stop.insn, k->stop.rsi, k->stop.rdi }, now = drain_of(b)->rsp;
+	const int begun = k->stop.insn || k->stop.complete;
+	const u32 word = begun ? k->stop.word : k->stop.before;
+
+	*counter(b, k->stop.word) -= k->stop.counted;
+	if (!word)
+		return;
+	++*counter(b, word);
+	empty_chunk(b);
+	note_state(b, k->rsp);
+	rt_memcpy((void *)b->cursor, k->record, k->stop.size);
+	*(u32 *)b->cursor = word;
+	b->cursor += k->stop.size;
+	if (begun)
+		rt_trace_note(b, RT_N_CUT, v, 3);
+	note_state(b, now);
+	empty_chunk(b);
+}
+
+static void give_up_from(struct rt_block *b, u32 first)
 {
 	struct drain *d = drain_of(b);
-	u64 v[3];
 
-	if (!d->kept.size || d->kept.record[0] != word)
-		return 0;
+	for (u32 i = first; i < d->nkept; i++)
+		give_up(b, &d->kept[i]);
+	if (first < d->nkept)
+		d->nkept = first;
+}
+
+void rt_image_keep(struct rt_block *b, const struct rt_stop *stop)
+{
+	struct drain *d = drain_of(b);
+	struct kept *k;
+
+	if (d->nkept == MAX_KEPT)
+		give_up_from(b, 0);
+	k = &d->kept[d->nkept];
+	k->stop = *stop;
+	if (stop->complete)
+		b->cursor -= stop->size;
+	rt_memcpy(k->record, (const void *)b->cursor, stop->size);
 	empty_chunk(b);
-	v[0] = d->kept.rsp;
-	v[1] = d->fs;
-	v[2] = d->gs;
-	rt_trace_note(b, RT_N_STATE, v, 3);
-	rt_memcpy((void *)b->cursor, d->kept.record, d->kept.size);
-	if (complete)
-		b->cursor += d->kept.size;
-	d->kept.size = 0;
-	return 1;
+	k->rsp = d->rsp;
+	d->nkept++;
+}
+
+int rt_image_kept(const struct rt_block *b, u32 word, u32 insn)
+{
+	const struct drain *d = drain_of((struct rt_block *)b);
+
+	for (u32 i = d->nkept; b->tracing && i--; )
+		if (d->kept[i].stop.word == word && (insn || !d->kept[i].stop.insn))
+			return 1;
+	return 0;
+}
+
+void rt_image_restore(struct rt_block *b, u32 word, u32 complete, u32 counted)
+{
+	struct drain *d = drain_of(b);
+	const struct kept *k;
+	u32 i = d->nkept - 1;
+
+	while (d->kept[i].stop.word != word)
+		i--;
+	give_up_from(b, i + 1);		/* handlers above it will not come back */
+	k = &d->kept[i];
+	empty_chunk(b);
+	note_state(b, k->rsp);
+	rt_memcpy((void *)b->cursor, k->record, k->stop.size);
+	if (complete) {
+		*(u32 *)b->cursor = word;
+		b->cursor += k->stop.size;
+	}
+	/* where it goes on it has been counted, or not yet, and perhaps that has changed */
+	*counter(b, word) += (u64)counted - k->stop.counted;
+	d->nkept = i;
+}
+
+/* How far another thread has come: its cursor may be in a register. What is behind it is zero, and a record's
+ * number is written last. */
+static u64 end_of(const struct rt_block *b)
+{
+	const u64 end = (u64)b + RT_TRACE + RT_CHUNK;
+	u64 p = b->cursor;
+
+	while (p < end - 4) {
+		const u32 word = __atomic_load_n((const u32 *)p, __ATOMIC_ACQUIRE), number = word - IMG_RESERVED;
+
+		if (!word)
+			break;
+		if (!(word >> 31) && number >= MAN->nblock)
+			break;
+		p += word >> 31 ? 4 + RT_NOTE_SIZE(word) : 4 + 8 * (u64)rt_image_values(number);
+	}
+	return p < end ? p : end;
+}
+
+void rt_image_clear(struct rt_block *b, u64 from, u64 to)
+{
+	if (rt_image_threads)
+		memset((void *)from, 0, to - from);
 }
 
 /* Everything up to the cursor, and all of it into the file. */
-void rt_image_drain_all(struct rt_block *b)
+void rt_image_drain_all(struct rt_block *b, int mine)
 {
 	if (!b->tracing)
 		return;
-	give_up(b);
+	if (!mine)
+		b->cursor = end_of(b);
 	empty_chunk(b);
+	give_up_from(b, 0);
 	write_out(b, 1);
 }
 
@@ -447,7 +499,7 @@ void rt_image_drain_begin(struct rt_block *b)
 	b->drop = 0;
 	b->chunk = 0;
 	b->cursor = (u64)b + RT_TRACE;
-	d->n = d->hold = d->opened = d->failed = d->kept.size = 0;
+	d->n = d->hold = d->opened = d->failed = d->nkept = 0;
 }
 
 int rt_image_drain_first(struct rt_block *b)

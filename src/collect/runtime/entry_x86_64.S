@@ -255,6 +255,17 @@ rt_image_again:
 	mov	%gs:RT_CURSOR, %\r
 	jmp	*%gs:0x90		/* IMG_RESUME */
 	.endr
+	/* ... or to where r11 is the program's, and r the cursor: (7) of abi.h. */
+	.globl	rt_image_own
+	.balign	32
+rt_image_own:
+	.irp	r, rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
+	.balign	32
+	mov	%\r, %gs:RT_S_TMP
+	mov	%r11, %\r
+	mov	%gs:RT_S_R11, %r11
+	jmp	*%gs:0x90
+	.endr
 	.balign	32
 #endif
 

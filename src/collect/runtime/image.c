@@ -38,6 +38,7 @@ enum { KEPT, LOADED, UNLOADED };
 static uint8_t file_is[MAX_TEXTS];	/* KEPT: its places are reserved */
 static char stem[4096];			/* the outputs' names begin with it */
 static char dir[4096];			/* BENCH.idt.d/ */
+u32 rt_image_threads;
 static u32 root;			/* pid of the process that began with the program: its files have no number */
 
 /* ---- saying what is wrong ------------------------------------------------------------------------ */
@@ -89,6 +90,22 @@ static u32 text_of(u64 pc)
 		if (live[i] && t[i].lo <= pc && pc < t[i].hi)
 			return i;
 	return MAX_TEXTS;
+}
+
+/* The text that block @number of all belongs to. */
+u32 rt_image_text_with(u32 number)
+{
+	u32 a = 0, z = MAN->ntext;
+
+	while (z - a > 1) {
+		u32 mid = (a + z) / 2;
+
+		if (TEXTS[mid].first <= number)
+			a = mid;
+		else
+			z = mid;
+	}
+	return a;
 }
 
 static u32 text_of_code(u64 code)
@@ -242,6 +259,25 @@ static u32 record_size(u32 i, u32 k)
 	return 4 + 8 * (u32)*((const uint8_t *)t + t->plan + ((const u32 *)((u64)t + t->plan_at))[k]);
 }
 
+u32 rt_image_values(u32 number)
+{
+	const u32 i = rt_image_text_with(number);
+
+	return (record_size(i, number - TEXTS[i].first) - 4) / 8;
+}
+
+static u32 prev_of(u32 i, u32 k)
+{
+	const struct img_tables *t = TABLES(i);
+
+	return t->prev ? ((const u32 *)((u64)t + t->prev))[k] : IMG_NO_BLOCK;
+}
+
+static u32 word_of(u32 i, u32 k)
+{
+	return k == IMG_NO_BLOCK ? 0 : IMG_RESERVED + TEXTS[i].first + k;
+}
+
 /* A place in the middle of a block that can be entered with the program's state: where a fault stopped it,
  * or an indirect transfer goes that nobody expected. */
 static u64 inside(struct rt_block *b, u32 i, u32 off)
@@ -272,12 +308,15 @@ static u64 inside(struct rt_block *b, u32 i, u32 off)
 			if (m.insn != n || (m.flags & 7) != 1)
 				continue;
 			/* in a trace the rest of a block means nothing without its beginning */
-			if (b->tracing && !rt_image_restore(b, IMG_RESERVED + TEXTS[i].first + k, m.flags & 32))
-				break;
+			if (b->tracing) {
+				if (!rt_image_kept(b, word_of(i, k), n))
+					break;
+				rt_image_restore(b, word_of(i, k), m.flags >> 5 & 1, m.flags >> 4 & 1);
+			}
 			if (!(m.flags & 8))
 				return TEXTS[i].code + m.code;
 			*(u64 *)((u64)b + IMG_RESUME) = TEXTS[i].code + m.code;
-			return (u64)rt_image_again + 32 * m.tmp;
+			return (u64)(m.tmp & 0x80 /* XL_OWN */ ? rt_image_own : rt_image_again) + 32 * (m.tmp & 15);
 		}
 	}
 	return 0;
@@ -294,7 +333,14 @@ static u64 lookup(struct rt_block *b, u64 pc)
 	}
 	off = (u32)(pc - TEXTS[i].lo);
 	k = first_at(i, off);
-	if (k < TABLES(i)->nblock && blocks(i)[k].pc == off)
+	/* blocks at one address: the one to enter, and, where they continue others' records, those that
+	 * only a handler's return can come back to */
+	for (u32 j = k; b->tracing && j < TABLES(i)->nblock && blocks(i)[j].pc == off; j++)
+		if (rt_image_kept(b, word_of(i, j), 0)) {
+			rt_image_restore(b, word_of(i, j), 0, 0);
+			return TEXTS[i].code + blocks(i)[j].code;
+		}
+	if (k < TABLES(i)->nblock && blocks(i)[k].pc == off && prev_of(i, k) == IMG_NO_BLOCK)
 		return TEXTS[i].code + blocks(i)[k].code;
 	pc = inside(b, i, off);
 	if (!pc)
@@ -596,63 +642,80 @@ static void put_head(u64 to[2])
 	rt_memcpy(&to[1], tag64, 8);
 }
 
+/* Counts of one page of counters go to *@total. Where blocks share a record, the last one is counted, and
+ * stands for those before it. */
+static void add_counts(u64 *total, uint8_t *any, u64 page, const u64 *count)
+{
+	static u32 text;
+
+	for (u32 k = 0; k < 512; k++) {
+		const u64 slot = 512 * page + k;
+		u32 i;
+
+		if (!count[k] || slot < IMG_RESERVED || slot >= IMG_RESERVED + (u64)MAN->nblock)
+			continue;
+		if (slot - IMG_RESERVED - TEXTS[text].first >= TEXTS[text].nblock)
+			text = rt_image_text_with((u32)(slot - IMG_RESERVED));
+		for (i = (u32)(slot - IMG_RESERVED - TEXTS[text].first); i != IMG_NO_BLOCK; i = prev_of(text, i)) {
+			const u64 to = word_of(text, i);
+
+			if (to >= IMG_RESERVED + (u64)MAN->from && to < IMG_RESERVED + (u64)MAN->to) {
+				total[to] += count[k];
+				any[to / 512] = 1;
+			}
+		}
+	}
+}
+
 /* BENCH.cnt64: the sum of what the process's threads have counted. */
 static void write_counts(u32 pid)
 {
-	static u64 sum[512];
-	static uint8_t here[4096], any[4096];
+	static uint8_t here[4096];
 	const u64 n = IMG_RESERVED + (u64)MAN->nblock, pages = (8 * n + 4095) / 4096;
+	const u64 room = 4096 * pages + pages;
 	char name[4200];
+	uint8_t *any;
+	u64 *total;
 	long fd;
 
 	while (__atomic_exchange_n(&files_lock, 1, __ATOMIC_ACQUIRE))
 		__builtin_ia32_pause();
 	name_of(name, ".cnt64", pid);
-	fd = rt_sys(NR_open, name, O_WRONLY_CREAT_TRUNC | O_CLOEXEC, 0666);
+	total = (u64 *)rt_sys(NR_mmap, 0, room, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	any = (uint8_t *)total + 4096 * pages;
+	fd = (long)total < 0 && (long)total > -4096 ? -1 : rt_sys(NR_open, name, O_WRONLY_CREAT_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0) {
 		say("pugmark: cannot write the counts: ");
 		say(name);
 		say("\n");
 	}
-	rt_sys(NR_ftruncate, fd, 8 * n);
-	for (u64 at = 0; fd >= 0 && at < pages; at += sizeof here) {
-		const u64 part = pages - at < sizeof here ? pages - at : sizeof here;
+	for (u32 i = 1; i < RT_BLOCKS && fd >= 0; i++) {
+		const u64 from = (u64)block_at(i) + RT_COUNTERS;
 
-		for (u64 p = 0; p < part; p++)
-			any[p] = at + p == 0;
-		for (u32 i = 1; i < RT_BLOCKS; i++) {
-			if (LEDGER->owner[i] != pid ||
-			    rt_sys(NR_mincore, (u64)block_at(i) + RT_COUNTERS + 4096 * at, 4096 * part, here))
+		if (LEDGER->owner[i] != pid)
+			continue;
+		for (u64 at = 0; at < pages; at += sizeof here) {
+			const u64 part = pages - at < sizeof here ? pages - at : sizeof here;
+
+			if (rt_sys(NR_mincore, from + 4096 * at, 4096 * part, here))
 				continue;
 			for (u64 p = 0; p < part; p++)
-				any[p] |= here[p] & 1;
-		}
-		for (u64 p = 0; p < part; p++) {
-			u64 bytes = 8 * n - 4096 * (at + p);
-
-			if (!any[p])
-				continue;
-			memset(sum, 0, sizeof sum);
-			for (u32 i = 1; i < RT_BLOCKS; i++) {
-				const u64 *c = (const u64 *)((u64)block_at(i) + RT_COUNTERS + 4096 * (at + p));
-
-				if (LEDGER->owner[i] == pid)
-					for (u32 k = 0; k < 512; k++)
-						sum[k] += c[k];
-			}
-			for (u32 k = 0; k < 512; k++) {
-				const u64 slot = 512 * (at + p) + k;
-
-				if (slot < IMG_RESERVED + (u64)MAN->from || slot >= IMG_RESERVED + (u64)MAN->to)
-					sum[k] = 0;
-			}
-			if (at + p == 0)
-				put_head(sum);
-			rt_sys(NR_pwrite, fd, sum, bytes < 4096 ? bytes : 4096, 4096 * (at + p));
+				if (here[p] & 1)
+					add_counts(total, any, at + p, (const u64 *)(from + 4096 * (at + p)));
 		}
 	}
-	if (fd >= 0)
+	if (fd >= 0) {
+		put_head(total);
+		any[0] = 1;
+		rt_sys(NR_ftruncate, fd, 8 * n);
+		for (u64 p = 0; p < pages; p++)
+			if (any[p])
+				rt_sys(NR_pwrite, fd, total + 512 * p, 8 * n - 4096 * p < 4096 ? 8 * n - 4096 * p : 4096,
+				       4096 * p);
 		rt_sys(NR_close, fd);
+		rt_sys(NR_munmap, total, room);
+	}
 	__atomic_store_n(&files_lock, 0, __ATOMIC_RELEASE);
 }
 
@@ -714,6 +777,8 @@ static void begin_trace(struct rt_block *b)
 	char name[4200];
 	int fd;
 
+	if (b->pid != b->tid)
+		rt_sys(NR_madvise, (u64)b + RT_TRACE, RT_CHUNK, 9 /* MADV_REMOVE */);
 	rt_image_drain_begin(b);
 	if ((fifo >= 0 && b->tid == root) || (MAN->kind == IMG_PROFILE && b->tid != b->pid))
 		return;
@@ -727,6 +792,14 @@ static void begin_trace(struct rt_block *b)
 }
 
 /* ---- what others ask the controller ------------------------------------------------------------------ */
+/* Is nothing of block @k's chain half done at @at? */
+static int between(u32 i, u32 k, const struct place *at)
+{
+	if (at->insn >= blocks(i)[k].n)
+		return at->flags & 32 /* XL_RECORDED */;
+	return !at->insn && !(at->flags & (16 | 32)) && prev_of(i, k) == IMG_NO_BLOCK;
+}
+
 static void on_signal(struct rt_block *b, struct rt_mail *m)
 {
 	u32 i, k;
@@ -737,9 +810,9 @@ static void on_signal(struct rt_block *b, struct rt_mail *m)
 		m->r[0] = RT_IN_CODE;
 		m->r[1] = pc_of(i, &blocks(i)[k], at.insn);
 		m->r[2] = at.flags;
-		m->r[3] = at.tmp;
+		m->r[3] = at.flags & 8 ? at.tmp : 0;
 		/* in a trace, signals from outside wait for the block's end: they step there */
-		if (b->tracing && !m->a[3] && at.insn < blocks(i)[k].n && (at.insn || at.flags & (16 | 32)))
+		if (b->tracing && !m->a[3] && !between(i, k, &at))
 			m->r[2] &= ~1ull;
 		return;
 	}
@@ -747,6 +820,8 @@ static void on_signal(struct rt_block *b, struct rt_mail *m)
 		m->r[0] = RT_NOWHERE;
 		return;
 	}
+	if (b->stolen)
+		b->cursor = b->ctx.gpr[STOLEN];
 	m->r[1] = lookup(b, code);
 	m->r[0] = RT_IN_ORIGINAL;
 	fill_shadow(code);
@@ -756,7 +831,7 @@ static void on_signal(struct rt_block *b, struct rt_mail *m)
  * of its instructions was executed, it will be entered again. */
 static void on_cut(struct rt_block *b, u64 code, u64 rsi, u64 rdi)
 {
-	u32 i, n;
+	u32 i, n, done;
 	struct place at;
 
 	if (!state_at(code, &i, &n, &at))
@@ -766,21 +841,25 @@ static void on_cut(struct rt_block *b, u64 code, u64 rsi, u64 rdi)
 			--*(u64 *)((u64)b + RT_COUNTERS + 8ull * (IMG_RESERVED + TEXTS[i].first + n));
 		return;
 	}
-	if (at.insn >= blocks(i)[n].n)
+	if (at.insn >= blocks(i)[n].n || between(i, n, &at))
 		return;
-	if (at.flags & (16 | 32) || at.insn)
-		rt_image_keep(b, IMG_RESERVED + TEXTS[i].first + n, record_size(i, n), at.flags & 32 /* XL_RECORDED */,
-			      at.insn, rsi, rdi);
+	done = at.flags >> 5 & 1;	/* XL_RECORDED */
+	/* before its first instruction a block has nothing of its own in the record */
+	rt_image_keep(b, &(struct rt_stop){
+		.word = word_of(i, n), .before = word_of(i, prev_of(i, n)), .complete = done, .insn = at.insn,
+		.size = record_size(i, !at.insn && !done && prev_of(i, n) != IMG_NO_BLOCK ? prev_of(i, n) : n),
+		.counted = at.flags >> 4 & 1 /* XL_COUNTED */, .rsi = rsi, .rdi = rdi,
+	});
 }
 
 /* All that the process has in memory goes to its files: that of @b's thread, and of the others as far
  * as they have come. */
 static void write_all(struct rt_block *b, int others)
 {
-	rt_image_drain_all(b);
+	rt_image_drain_all(b, 1);
 	for (u32 i = 1; i < RT_BLOCKS && others; i++)
 		if (LEDGER->owner[i] == b->pid && block_at(i) != b && block_at(i)->state == BLK_LIVE)
-			rt_image_drain_all(block_at(i));
+			rt_image_drain_all(block_at(i), 0);
 	write_counts(b->pid);
 }
 
@@ -797,7 +876,7 @@ static void on_exit(struct rt_block *b, int whole)
 		if (LEDGER->owner[i] == b->pid && block_at(i) != b && block_at(i)->state == BLK_LIVE)
 			last = 0;
 	if (!whole && !last) {
-		rt_image_drain_all(b);
+		rt_image_drain_all(b, 1);
 		return;
 	}
 	write_all(b, whole);
@@ -846,6 +925,8 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 		unmapped(a0, a1);
 		break;
 	case RQ_BLOCK:
+		if (!a0 && !rt_image_threads++ && b->tracing)
+			rt_image_clear(b, b->cursor, (u64)b + RT_TRACE + RT_CHUNK);
 		made = block_new(a0 ? RESERVED : b->pid);
 		m->r[0] = made ? number_of(made) : 0;
 		break;

@@ -26,6 +26,7 @@
 #define IMG_STUB_SIZE		4096
 #define IMG_RESERVED		2	/* counters before the first block's: the header of a .cnt64 */
 #define IMG_NO_ENTRY		0xff
+#define IMG_NO_BLOCK		0xffffffffu
 
 #define IMG_RESUME		0x90	/* in a thread block, see rt_block.pad2: where rt_image_again goes on */
 
@@ -87,6 +88,7 @@ struct img_tables {
 	uint32_t map, nmap;
 	uint32_t plan_at, plan, nplan;	/* u32 of blocks: place of their plan in the plans; 0: a profile */
 	uint32_t record_at;		/* u32 of blocks: place in the block table, in units of 8 bytes */
+	uint32_t prev;			/* u32 of blocks: the block whose record it continues, IMG_NO_BLOCK */
 };
 
 struct img_text {

@@ -180,17 +180,29 @@ void rt_image_dying(struct rt_block *b);	/* a signal ends the process */
 int rt_image_open_trace(struct rt_block *b);
 void rt_image_close_trace(int fd);
 void rt_image_trace_failed(struct rt_block *b);
+u32 rt_image_text_with(u32 number);
 
 /* ---- drain.c: likewise -------------------------------------------------------------------------- */
 void rt_image_drain(struct rt_block *b, u64 from, u64 to);
-void rt_image_drain_all(struct rt_block *b);
+void rt_image_drain_all(struct rt_block *b, int mine);	/* mine: of the thread that calls */
+void rt_image_clear(struct rt_block *b, u64 from, u64 to);	/* if other threads may look */
+extern u32 rt_image_threads;			/* there are other threads */
+u32 rt_image_values(u32 number);		/* in the record of block @number */
 void rt_image_drain_begin(struct rt_block *b);
-/* The block with number @word, whose record has begun at the cursor or is complete in front of it, stops
- * before instruction @insn: it is kept until it goes on, or until it is sure not to. */
-void rt_image_keep(struct rt_block *b, u32 word, u32 size, int complete, u32 insn, u64 rsi, u64 rdi);
-/* It goes on: its record is as it was. 0: no such block has been kept. */
-int rt_image_restore(struct rt_block *b, u32 word, int complete);
-extern char rt_image_again[];
+/* A block stops, before instruction @insn. Its record has begun at the cursor or is complete in front of it:
+ * it is kept until the block goes on, or until it is sure not to. */
+struct rt_stop {
+	u32 word, before;		/* the block's number, and that of the one whose record it continues; 0: none */
+	u32 size, complete;		/* of the record so far, bytes; 1: it is complete */
+	u32 insn, counted;
+	u64 rsi, rdi;
+};
+void rt_image_keep(struct rt_block *b, const struct rt_stop *stop);
+/* Is that so of @word, and can it go on before @insn? */
+int rt_image_kept(const struct rt_block *b, u32 word, u32 insn);
+/* It goes on: its record is as it was, or complete. */
+void rt_image_restore(struct rt_block *b, u32 word, u32 complete, u32 counted);
+extern char rt_image_again[], rt_image_own[];
 int rt_image_drain_first(struct rt_block *b);	/* has its file not been opened yet? */
 
 /* ---- trace.c ---------------------------------------------------------------------------------- */

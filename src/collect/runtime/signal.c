@@ -611,6 +611,10 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	}
 	switch (b->mail.r[0]) {
 	case RT_IN_ORIGINAL:			/* an indirect transfer found no entry */
+#ifdef RT_IDT
+		if (b->stolen)			/* it may have emptied the buffer */
+			UC_GPR(uc, STOLEN) = b->cursor;
+#endif
 		UC_GPR(uc, RCX) = (word)b->s_rcx;
 		UC_GPR(uc, RDX) = (word)b->s_rdx;
 		UC_PC(uc) = (word)b->mail.r[1];

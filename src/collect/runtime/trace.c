@@ -39,6 +39,7 @@ static u64 next_chunk(struct rt_block *b, u64 open_end)
 
 #ifdef RT_IDT
 	rt_image_drain(b, chunk_at(b, was), from);
+	rt_image_clear(b, chunk_at(b, was), from);
 	b->drop = 1;			/* the same chunk again */
 #else
 	if (!b->drop) {
@@ -189,8 +190,6 @@ void rt_trace_start(struct rt_block *b)
 		rt_sys(NR_mprotect, chunk_at(b, i) + TRACE_CHUNK, TRACE_STRIDE - TRACE_CHUNK, 0);
 	if (b->cursor < RT_BLOCK_ALIGN)
 		b->cursor += (word)b;
-#ifndef RT_IDT
 	b->stolen = RT_R11_STOLEN;
-#endif
 	rt_trace_state(b, b->ctx.gpr[RSP]);
 }

@@ -633,12 +633,12 @@ static void emit_count(struct emit *e, uint32_t insn)
 		slot_store(e, RAX, RT_S_TMP);
 		map_tmp(e, insn, XL_AT_START | XL_TMP_SAVED, RAX);
 		counter_add(e, RAX);
-		e->counted = XL_COUNTED;
+		e->counted |= XL_COUNTED;
 		map_tmp(e, insn, XL_AT_START | XL_TMP_SAVED, RAX);
 		slot_load(e, RAX, RT_S_TMP);
 		break;
 	}
-	e->counted = XL_COUNTED;
+	e->counted |= XL_COUNTED;
 	map(e, insn, XL_AT_START);
 }
 
@@ -730,8 +730,28 @@ static unsigned any_register(const struct scratch *s, const struct record *r, ui
 static void put_number(struct emit *e, uint32_t at, unsigned reg)
 {
 	emit_number(e, e->index, reg);
-	e->counted |= XL_COUNTED;
+	if (!e->in->count_records)
+		e->counted |= XL_COUNTED;
 	map(e, at, XL_AT_START);
+}
+
+/* The record of @block is complete, and counts; @live is. In the cold part. */
+static void count_edge(struct emit *e, uint32_t block, uint32_t live)
+{
+	const uint32_t was = e->index, dead = cursor_registers(e->s) & ~(1u << e->thief) & ~live;
+	const unsigned reg = dead ? (unsigned)__builtin_ctz(dead) : RAX;
+
+	e->index = block;
+	if (!(live & LV_INC)) {
+		counter_op(e, 0xff, 0);
+	} else {
+		if (!dead)
+			slot_store(e, reg, RT_S_TMP);
+		counter_add(e, reg);
+		if (!dead)
+			slot_load(e, reg, RT_S_TMP);
+	}
+	e->index = was;
 }
 
 /* A conditional branch out of the middle of a chain goes through the cold part, which writes the record. */
@@ -746,6 +766,8 @@ static void emit_edge(struct emit *e, const struct edge *edge)
 	if (e->stolen) {
 		emit_number(e, edge->block, e->thief);
 		cursor_op(e, 0x8d, e->thief, e->thief, (int32_t)b->rec.size, true);
+		if (e->in->count_records)
+			count_edge(e, edge->block, b->to.where == TO_UNIT ? e->s->block[b->to.block].live_in : LV_ALL);
 		put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
 		return;
 	}
@@ -938,11 +960,12 @@ static void emit_check_cold(struct emit *e, const struct block *b, uint32_t chai
 
 /* ---- bounds (4) ----------------------------------------------------------------------------- */
 #define JUMP_BOUND	9		/* jcc rel32 and padding */
-#define EDGE_BYTES	(RECORD_BOUND + JUMP_BOUND)
+#define EDGE_BYTES	(RECORD_BOUND + COUNT_BOUND + JUMP_BOUND)
 #define TRAP_BOUND	42
 #define RECORD_BOUND	(9 + 9 + 8 + 7 + 9 + 9)	/* spill, load, number, advance (2), restore */
 #define STOLEN_RECORD	(7 + 7)			/* number, advance */
 #define OWN_BOUND	(2 * (9 + 3 + 9))
+#define COUNT_BOUND	41			/* spill, load, lea, store, restore */
 #define LOOKUP_BOUND	20
 #define PAIR_BOUND	18
 #define PUSH_BOUND	27
@@ -956,7 +979,7 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b)
 	uint32_t n = b->end - b->pc;
 
 	if (xl_stolen(in))
-		n += STOLEN_RECORD + 7 * b->rec.nstore + OWN_BOUND * b->rec.nown;
+		n += STOLEN_RECORD + (in->count_records ? COUNT_BOUND : 0) + 7 * b->rec.nstore + OWN_BOUND * b->rec.nown;
 	else if (in->kind != XL_PROFILE)
 		n += RECORD_BOUND + b->rec.nstore * (7 + (b->rec.reg == RECORD_BY_TURNS ? 27 : 0));
 	else
@@ -1014,6 +1037,7 @@ static void reserve(struct scratch *s, struct xl_unit *u)
 		nreloc += b->n + 8;
 		if (s->in->kind != XL_PROFILE) {
 			nmap += 6 + 6ull * b->rec.nstore + 6ull * b->rec.nown;
+			nreloc += 4;
 			if (b->rec.next != XL_NONE)
 				code += EDGE_BYTES;
 		}
@@ -1164,6 +1188,8 @@ static void emit_block(struct emit *e, uint32_t *chain)
 	const struct insn *i = &e->s->insn[b->first];
 	const uint32_t begin = here(e), end = last_place(b);
 	const bool trace = e->in->kind != XL_PROFILE;
+	/* a record counts in the block that ends it, unless control leaves the chain before: emit_edge() */
+	const bool counts = trace ? e->in->count_records && b->rec.next == XL_NONE : !b->derived;
 
 	*o = (struct xl_block){
 		.pc = b->pc, .size = b->end - b->pc, .n = b->n,
@@ -1191,11 +1217,11 @@ static void emit_block(struct emit *e, uint32_t *chain)
 	if (b->derived && b->kind == X86_CALL)
 		pad_call(e, i + b->n - 1);
 	for (uint32_t k = 0; k < b->n; k++, i++) {
+		if (counts && k == b->count_at)
+			emit_count(e, k);
 		turn_own(e, k);
 		if (trace)
 			emit_record(e, k);
-		else if (k == b->count_at && !b->derived)
-			emit_count(e, k);
 		if (k == end) {
 			close_own(e, k);
 			e->spilled = NO_SPILL;		/* it is dead from here on, even to faults */
@@ -1210,14 +1236,14 @@ static void emit_block(struct emit *e, uint32_t *chain)
 		if (e->spilled != NO_SPILL && i->x.write >> e->spilled & 1)
 			e->spilled = NO_SPILL;		/* overwritten: what was spilled is history */
 	}
+	if (counts && b->count_at == b->n)
+		emit_count(e, b->n);
 	if (trace && end == b->n) {
 		turn_own(e, b->n);
 		emit_record(e, b->n);
 		close_own(e, b->n);
 		e->spilled = NO_SPILL;
 		map(e, b->n, XL_AT_START);
-	} else if (!trace && b->count_at == b->n && !b->derived) {
-		emit_count(e, b->n);
 	}
 	if (b->kind == X86_UNKNOWN)
 		emit_trap(e, b->n, b->end, RT_DO_STEP);

@@ -18,6 +18,7 @@
 
 struct made {				/* a block; numbers are those of its translation */
 	uint32_t pc, code, indirect, map, nmap, live;
+	uint32_t prev;			/* the block whose record it continues, or XL_NONE */
 	uint16_t size;
 	uint8_t n;
 };
@@ -180,9 +181,10 @@ static void append(struct maker *m)
 		m->made[m->nmade++] = (struct made){
 			.pc = off, .code = base + b->code, .map = map0 + b->map, .nmap = b->nmap,
 			.indirect = b->indirect == XL_NONE ? XL_NONE : base + b->indirect,
+			.prev = b->prev == XL_NONE ? XL_NONE : first + b->prev,
 			.live = b->live, .size = (uint16_t)b->size, .n = (uint8_t)b->n,
 		};
-		if (!m->at[off])
+		if (!m->at[off] && b->prev == XL_NONE)
 			m->at[off] = (uint32_t)m->nmade;
 		for (uint32_t k = 0; k < b->size; k++)
 			m->about[off + k] |= COVERED;
@@ -200,6 +202,7 @@ static void translate_at(struct maker *m, uint32_t off)
 	struct xl_input in = {
 		.kind = m->in->kind, .entry = m->in->lo + off, .lo = m->in->lo, .hi = m->in->lo + m->in->bytes,
 		.place = m->in->code + m->out->code.n, .absolute = m->in->hi < 0x70000000, .count_all = true,
+		.chains = m->in->kind != XL_PROFILE, .count_records = true,
 		.read = read_text, .known = known, .function = is_function, .ctx = m,
 	};
 
@@ -338,6 +341,8 @@ static int by_pc(const void *a, const void *b)
 	if (x->pc != y->pc)
 		return x->pc < y->pc ? -1 : 1;
 	/* the one to enter comes first */
+	if ((x->prev == XL_NONE) != (y->prev == XL_NONE))
+		return x->prev == XL_NONE ? -1 : 1;
 	return (x > y) - (x < y);
 }
 
@@ -416,6 +421,7 @@ static void finish(struct maker *m, uint32_t first_link)
 	o->nblock = n;
 	o->block = pm_alloc((n + 1) * sizeof *o->block);
 	o->by_code = pm_alloc((n + 1) * sizeof *o->by_code);
+	o->prev = m->in->kind != XL_PROFILE ? pm_alloc((n + 1) * sizeof *o->prev) : NULL;
 	memcpy(o->by_code, order, n * sizeof *order);
 	if (n)
 		qsort(order, n, sizeof *order, by_pc);
@@ -430,6 +436,8 @@ static void finish(struct maker *m, uint32_t first_link)
 			.entry = b->indirect == XL_NONE ? IMG_NO_ENTRY : (uint8_t)(b->code - b->indirect),
 		};
 		put_map(m, b, &o->map);
+		if (m->in->kind != XL_PROFILE)
+			o->prev[number[o->by_code[i]]] = b->prev == XL_NONE ? IMG_NO_BLOCK : number[b->prev];
 		o->by_code[i] = number[o->by_code[i]];
 	}
 	/* entries for indirect transfers to blocks that have none in line */
@@ -516,6 +524,7 @@ void xl_image_release(struct xl_image *m)
 	free(m->block);
 	free(m->entry);
 	free(m->by_code);
+	free(m->prev);
 	free(m->link);
 	*m = (struct xl_image){ 0 };
 }

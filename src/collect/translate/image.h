@@ -41,6 +41,7 @@ struct xl_image {
 	struct img_entry *entry;
 	size_t nentry;
 	uint32_t *by_code;
+	uint32_t *prev;			/* the block whose record each continues, IMG_NO_BLOCK profiles: NULL */
 	struct pm_buf map;
 	uint64_t *link;			/* targets that have no block: exits to the runtime */
 	size_t nlink;

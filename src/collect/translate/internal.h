@@ -16,6 +16,7 @@
 #define LV_FLAG(f)	((uint32_t)(f) << 16)
 #define LV_FLAGS	LV_FLAG(X86_ALL_FLAGS)
 #define LV_ALL		(LV_GPRS | LV_FLAGS)
+#define LV_INC		LV_FLAG(X86_ALL_FLAGS & ~X86_CF)	/* what `inc` overwrites */
 
 #define MAX_BLOCK_INSNS	254		/* xl_map.insn holds 0..n */
 #define MAX_UNIT_INSNS	32768

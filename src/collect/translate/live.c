@@ -97,9 +97,6 @@ void find_liveness(struct scratch *s)
 	} while (changed);
 }
 
-/* `inc` leaves CF alone. */
-#define INC_CLOBBERS	LV_FLAG(X86_ALL_FLAGS & ~X86_CF)
-
 void live_course(const struct scratch *s, const struct block *b, uint32_t live[MAX_BLOCK_INSNS + 1])
 {
 	uint32_t l = b->live_out;
@@ -117,17 +114,23 @@ void live_course(const struct scratch *s, const struct block *b, uint32_t live[M
 static void choose(struct scratch *s, struct block *b)
 {
 	uint32_t live[MAX_BLOCK_INSNS + 1], last = last_place(b);
+	const unsigned stolen = xl_stolen_register(s->in->i386);
+	uint32_t gprs = xl_stolen(s->in) ? s->gprs & ~(1u << stolen) : s->gprs;
 
 	live_course(s, b, live);
 	b->count_at = 0;
 	for (uint32_t i = 0; i <= last; i++)
-		if (!(live[i] & INC_CLOBBERS)) {
+		if (!(live[i] & LV_INC)) {
 			b->count_at = i;
 			b->count_how = COUNT_INC;
 			return;
 		}
+	/* where the program's own stolen register is lent, another register is taken: in front of all that */
+	for (uint32_t i = 0; i < b->n && gprs != s->gprs; i++)
+		if ((s->insn[b->first + i].x.read | s->insn[b->first + i].x.write) >> stolen & 1)
+			last = 0;
 	for (uint32_t i = 0; i <= last; i++) {
-		uint32_t dead = s->gprs & ~live[i];
+		uint32_t dead = gprs & ~live[i];
 
 		if (dead) {
 			b->count_at = i;

@@ -38,6 +38,8 @@ void xl_translate(const struct xl_input *in, struct xl_unit *out)
 		choose_counters(s);
 		drop_counters(s);
 	} else {
+		if (in->count_records)
+			choose_counters(s);
 		plan_records(s);
 	}
 	emit_unit(s);

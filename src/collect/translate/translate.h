@@ -58,6 +58,7 @@ struct xl_input {
 	bool count_all;			/* give every block a counter */
 	bool chains;			/* trace kinds: blocks that can only follow each other share a record;
 					 * not with patchable or check_bytes */
+	bool count_records;		/* with chains: each record counts, too, for the block that it names */
 	uint32_t max_insns;		/* stop a block after so many (1 = single step); 0: 127 */
 	uint32_t max_blocks;		/* of the unit; 0: 4096 */
 	/* Original bytes at @addr: a pointer valid during the call, *avail of them (0: unreadable). */
@@ -129,7 +130,7 @@ enum xl_map_flag {
 	XL_RDX_SAVED	= 1 << 2,	/* rdx is in RT_S_RDX */
 	XL_TMP_SAVED	= 1 << 3,	/* register `tmp` is in RT_S_TMP */
 	XL_COUNTED	= 1 << 4,	/* the block's counter has been incremented, or it has none; in a
-					 * trace: the record's number has been written */
+					 * trace without count_records: the record's number has been written */
 	XL_RECORDED	= 1 << 5,	/* the block's record is complete, the cursor behind it */
 	XL_STORED	= 1 << 6,	/* what instruction `insn` has to record before it runs is recorded */
 };

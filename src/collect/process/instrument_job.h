@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* instrument_job.h - what the parts of `pugmark instrument` share
+ *
+ * instrument_place.c finds the files and fixes where everything will be mapped, instrument_table.c makes
+ * the block table and the plans of records, instrument_write.c puts the files together, and
+ * instrument.c runs them in this order. */
+#ifndef PM_PROCESS_INSTRUMENT_JOB_H
+#define PM_PROCESS_INSTRUMENT_JOB_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/mem.h"
+#include "collect/process/instrument.h"
+#include "collect/translate/image.h"
+#include "trace/idt_files.h"
+
+#define PAGE		4096ull
+#define PIE_BASE	0x555555554000ull	/* ELF_ET_DYN_BASE without randomisation */
+#define MAX_FILES	256
+
+struct file {
+	char *path;
+	const uint8_t *p;
+	size_t n;
+	Elf64_Ehdr eh;
+	Elf64_Phdr *ph;
+	uint64_t bias, base, end;	/* in memory */
+	char build_id[129];
+};
+
+struct text {
+	size_t file;
+	uint64_t lo, hi, offset, bytes, code;
+	uint32_t prot;
+	struct xl_image image;
+	struct pm_buf plan, plan_at, record_at;		/* runtime/image.h */
+	struct idt_insn *insn;		/* of its blocks, in the order of their numbers */
+	uint32_t *insn_at;		/* where each block's begin, and where the last one's end */
+};
+
+struct job {
+	const struct pm_instrument_opts *o;
+	struct file file[MAX_FILES];
+	size_t nfile;
+	struct text *text;
+	size_t ntext, cap_text;
+	struct range { uint64_t lo, hi; } *busy;
+	size_t nbusy, cap_busy;
+	bool interp;
+	uint64_t vdso, vdso_end;
+	struct idt_blk blk;
+	uint32_t nblock, nlink;
+	struct idt_hints hints;
+	struct pm_buf seeds;		/* u64: what jump tables of the hint file name */
+	uint64_t beg, end;		/* what of the program is traced */
+	struct pm_arena mem;
+};
+
+static inline uint64_t down(uint64_t n)
+{
+	return n & ~(PAGE - 1);
+}
+
+static inline uint64_t up(uint64_t n)
+{
+	return (n + PAGE - 1) & ~(PAGE - 1);
+}
+
+/* ---- instrument_place.c ------------------------------------------------------------------------- */
+/* All files, and where their texts and the translations of those will be. @place_hints is called when
+ * the program itself has its place. */
+enum pm_status place_all(struct job *j, enum pm_status (*place_hints)(struct job *j, struct pm_err *err),
+			 struct pm_err *err);
+
+/* ---- instrument_table.c ------------------------------------------------------------------------- */
+void plan_text(const struct job *j, struct text *t);	/* may run beside others */
+void table_of(struct job *j, struct text *t);		/* text by text, in order */
+
+/* ---- instrument_write.c ------------------------------------------------------------------------- */
+enum pm_status check_outputs(struct job *j, struct pm_err *err);
+enum pm_status write_all(struct job *j, struct pm_err *err);
+
+#endif

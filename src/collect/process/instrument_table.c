@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* instrument_table.c - the block table, and what the records of blocks become in the trace */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/process/instrument_job.h"
+#include "isa/x86/decode.h"
+#include "isa/x86/plan.h"
+#include "pugmark/pugmark.h"
+
+struct planner {
+	const struct pm_instrument_opts *o;
+	const uint8_t *text;		/* what is mapped at the text's beginning */
+	struct x86_decoder *dec;
+	struct x86_plan plan;
+	struct pm_map id;		/* instruction forms -> idt_id; see id_of() */
+};
+
+/* idt_id follows from prefixes, opcode and ModRM: each such form is worked out once. */
+static uint16_t id_of(struct planner *w, const uint8_t *p, const struct x86_insn *x)
+{
+	unsigned n = x->modrm ? x->modrm + 1u : x->op + 1u;
+	uint64_t key = 0, *at;
+	bool fresh;
+
+	if (n > 7)
+		return idt_insn_id(p, x->len, true);
+	memcpy(&key, p, n);
+	at = pm_map_put(&w->id, key | (uint64_t)n << 56, &fresh);
+	if (fresh)
+		*at = idt_insn_id(p, x->len, true);
+	return (uint16_t)*at;
+}
+
+/* What is known of an instruction while its block's records are planned. */
+struct step {
+	struct x86_at at;
+	uint16_t id;
+	uint8_t class;
+};
+
+static void put8(struct pm_buf *b, unsigned v)
+{
+	uint8_t byte = (uint8_t)v;
+
+	pm_buf_add(b, &byte, 1);
+}
+
+static void put16(struct pm_buf *b, unsigned v)
+{
+	put8(b, v);
+	put8(b, v >> 8);
+}
+
+static void put_sleb(struct pm_buf *b, int64_t v)
+{
+	for (;;) {
+		uint8_t byte = v & 0x7f;
+
+		v >>= 7;
+		if ((v == 0 && !(byte & 0x40)) || (v == -1 && byte & 0x40)) {
+			put8(b, byte);
+			return;
+		}
+		put8(b, byte | 0x80);
+	}
+}
+
+static unsigned value_of(uint16_t v)
+{
+	switch (v) {
+	case X86_VAL_NONE: return IMG_V_NONE;
+	case X86_VAL_RSP: return IMG_V_RSP;
+	case X86_VAL_FS: return IMG_V_FS;
+	case X86_VAL_GS: return IMG_V_GS;
+	}
+	return v;
+}
+
+static void put_address(struct pm_buf *b, const struct x86_ref *r, bool odd)
+{
+	if (odd) {
+		put8(b, r->how);
+		put8(b, value_of(r->index));
+		put8(b, r->scale);
+		put8(b, value_of(r->segment));
+		put16(b, r->how == X86_REF_BITS ? value_of(r->after) : r->after);
+		put16(b, r->size);
+	}
+	put8(b, value_of(r->base));
+	put_sleb(b, r->disp);
+}
+
+static void put_ref(struct pm_buf *b, unsigned op, const struct x86_ref *r)
+{
+	const bool odd = r->how != X86_REF_SUM || r->index != X86_VAL_NONE || r->segment != X86_VAL_NONE;
+	unsigned size = r->size ? r->size : 4, code = idt_bytes_code(size, true);
+
+	if (idt_code_bytes(code, true) != size)
+		code = 0;
+	put8(b, op | code << 3 | (odd ? IMG_P_ODD : 0));
+	put8(b, r->insn);
+	if (!code && op != IMG_P_POINTER)
+		put16(b, size);
+	put_address(b, r, odd);
+}
+
+/* How many entries a reference of @size bytes is. */
+static int entries_of(unsigned size)
+{
+	int n = 0;
+
+	for (size = size ? size : 4; size; n++)
+		size -= idt_code_bytes(idt_bytes_code(size, true), true);
+	return n;
+}
+
+static int8_t few(int n)
+{
+	return (int8_t)(n > 127 ? 127 : n);
+}
+
+/* The rules are those of FORMATS 2.3 and 2.4, as trace/fmt_idt.c has them. Returns the entries. */
+static int8_t plan_insn(const struct planner *w, const struct step *s, const struct x86_ref *r, size_t n, uint64_t pc,
+			uint8_t insn, struct pm_buf *to)
+{
+	const bool exec = w->o->kind == IMG_EXEC;
+	const bool indirect = s->class == PM_CLASS_JUMP_IND || s->class == PM_CLASS_CALL_IND;
+	int entries = 0;
+
+	if (exec && s->class != PM_CLASS_NONE && s->class != PM_CLASS_SYSCALL) {
+		entries++;
+		if (indirect && n && r->kind == PM_EV_READ) {
+			put_ref(to, IMG_P_POINTER, r++);
+			n--;
+		} else if (s->class == PM_CLASS_JUMP || s->class == PM_CLASS_COND || s->class == PM_CLASS_CALL) {
+			put8(to, IMG_P_TARGET);
+			put8(to, insn);
+			put_sleb(to, (int64_t)(x86_target(&s->at.x, s->at.p, s->at.pc) - pc));
+		} else {
+			put8(to, IMG_P_NEXT);
+			put8(to, insn);
+		}
+	}
+	for (; n; n--, r++) {
+		if (r->how == X86_REF_VSIB)	/* entries per instruction are a fixed number there */
+			continue;
+		if (r->how == X86_REF_REP) {
+			put8(to, IMG_P_REP);
+			put8(to, insn);
+			put8(to, r->scale);
+			put8(to, r->size);
+			put8(to, value_of(r->base));
+			put8(to, value_of(r->index));
+			put8(to, value_of(r->after));
+			put8(to, value_of(r->segment));
+			put8(to, r->disp == -1 ? 64 : 32);
+			return r->scale == X86_REP_MOVS || r->scale == X86_REP_CMPS ? -2 : -1;
+		}
+		put_ref(to, r->kind == PM_EV_READ ? IMG_P_READ : r->kind == PM_EV_WRITE ? IMG_P_WRITE :
+			IMG_P_MODIFY, r);
+		entries += entries_of(r->size) * (r->kind == PM_EV_MODIFY && !exec ? 2 : 1);
+	}
+	return few(entries);
+}
+
+static const struct x86_at *step_at(void *ctx, uint32_t i)
+{
+	return &((const struct step *)ctx)[i].at;
+}
+
+static void plan_branch(struct text *t, const struct step *last)
+{
+	uint8_t op[2] = { 0 };
+	unsigned nop = 0;
+
+	if (last && last->class != PM_CLASS_NONE && last->class != PM_CLASS_SYSCALL)
+		nop = idt_opcode(last->at.p, last->at.x.len, true, op);
+	put8(&t->plan, 0);
+	put8(&t->plan, nop);
+	pm_buf_add(&t->plan, op, nop);
+}
+
+/* The plan of a block whose instructions are s[begin .. end) of its chain. */
+static void plan_block(struct planner *w, struct text *t, const struct step *s, unsigned begin, unsigned end,
+		       struct idt_insn *insn)
+{
+	size_t k = 0;
+
+	if (w->o->kind == IMG_BRANCH) {
+		plan_branch(t, end > begin ? &s[end - 1] : NULL);
+		return;
+	}
+	x86_plan(step_at, (void *)(uintptr_t)s, end, true, &w->plan);
+	put8(&t->plan, (unsigned)w->plan.nstore);
+	while (k < w->plan.nref && w->plan.ref[k].insn < begin)
+		k++;
+	for (unsigned i = begin; i < end; i++) {
+		size_t first = k;
+
+		while (k < w->plan.nref && w->plan.ref[k].insn == i)
+			k++;
+		insn[i - begin].entries = plan_insn(w, &s[i], w->plan.ref + first, k - first, s[begin].at.pc,
+						    (uint8_t)(i - begin), &t->plan);
+	}
+	put8(&t->plan, IMG_P_END);
+	put8(&t->plan, value_of(w->plan.rsp));
+	put_sleb(&t->plan, w->plan.rsp_add);
+}
+
+/* Block @k's instructions, of which @at gets what there is to know. */
+static unsigned decode(struct planner *w, const struct text *t, uint32_t k, struct step *s)
+{
+	const struct img_block *b = &t->image.block[k];
+	const uint8_t *p = w->text + b->pc, *end = p + b->size;
+	uint64_t pc = t->lo + b->pc;
+	unsigned n = 0;
+
+	for (; n < b->n; n++) {
+		s[n].at.p = p;
+		if (!x86_decode(w->dec, p, (size_t)(end - p), &s[n].at.x))
+			break;
+		s[n].at.pc = pc;
+		s[n].id = id_of(w, p, &s[n].at.x);
+		s[n].class = idt_id_class(s[n].id);
+		p += s[n].at.x.len;
+		pc += s[n].at.x.len;
+	}
+	return n;
+}
+
+static uint32_t continues(const struct text *t, uint32_t k)
+{
+	return t->image.prev ? t->image.prev[k] : IMG_NO_BLOCK;
+}
+
+void plan_text(const struct job *j, struct text *t)
+{
+	const struct file *f = &j->file[t->file];
+	const uint32_t nblock = (uint32_t)t->image.nblock;
+	struct planner w = { .o = j->o, .text = f->p + t->offset, .dec = x86_decoder_new(X86_MODE_64) };
+	uint32_t *next = pm_alloc((nblock + 1) * sizeof *next), *plan_at = NULL, n = 0;
+
+	t->insn_at = pm_alloc((nblock + 1) * sizeof *t->insn_at);
+	for (uint32_t k = 0; k < nblock; k++) {
+		next[k] = IMG_NO_BLOCK;
+		t->insn_at[k] = n;
+		n += t->image.block[k].n ? t->image.block[k].n : 1;
+	}
+	t->insn_at[nblock] = n;
+	t->insn = pm_alloc((n + 1) * sizeof *t->insn);
+	for (uint32_t k = 0; k < nblock; k++)
+		if (continues(t, k) != IMG_NO_BLOCK)
+			next[continues(t, k)] = k;
+	if (j->o->kind != IMG_PROFILE)
+		plan_at = pm_alloc((nblock + 1) * sizeof *plan_at);
+	for (uint32_t head = 0; head < nblock; head++) {
+		struct step s[256];
+		unsigned begin = 0, end;
+
+		if (continues(t, head) != IMG_NO_BLOCK)
+			continue;
+		for (uint32_t k = head; k != IMG_NO_BLOCK; k = next[k], begin = end) {
+			struct idt_insn *insn = t->insn + t->insn_at[k];
+
+			end = begin + decode(&w, t, k, s + begin);
+			/* a place that the decoder does not know: a record needs an instruction */
+			insn[0] = (struct idt_insn){ 0xffff, 1, 0 };
+			for (unsigned i = begin; i < end; i++)
+				insn[i - begin] = (struct idt_insn){ s[i].id, s[i].at.x.len, 0 };
+			if (!plan_at)
+				continue;
+			plan_at[k] = (uint32_t)t->plan.n;
+			plan_block(&w, t, s, begin, end, insn);
+		}
+	}
+	if (plan_at)
+		pm_buf_add(&t->plan_at, plan_at, nblock * sizeof *plan_at);
+	free(plan_at);
+	free(next);
+	x86_plan_release(&w.plan);
+	pm_map_release(&w.id);
+	x86_decoder_free(w.dec);
+}
+
+void table_of(struct job *j, struct text *t)
+{
+	for (uint32_t k = 0; k < t->image.nblock; k++) {
+		uint32_t at = idt_blk_add(&j->blk, t->lo + t->image.block[k].pc, t->insn + t->insn_at[k],
+					  t->insn_at[k + 1] - t->insn_at[k]);
+
+		at = (uint32_t)(j->blk.block[at].offset / 8);
+		if (j->o->kind == IMG_EXEC)
+			pm_buf_add(&t->record_at, &at, sizeof at);
+	}
+}

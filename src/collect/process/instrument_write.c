@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+/* instrument_write.c - put BENCH.idt, its folder, the block table and the module file together */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collect/process/instrument_job.h"
+#include "trace/io.h"
+
+extern const uint8_t pm_rti_text[], pm_rti_text_end[], pm_rti_data[], pm_rti_data_end[];
+extern const uint8_t pm_rti_stub[], pm_rti_stub_end[];
+
+static void pad_to(struct pm_buf *b, uint64_t to)
+{
+	static const uint8_t zero[4096];
+
+	while (b->n % to)
+		pm_buf_add(b, zero, to - b->n % to < sizeof zero ? to - b->n % to : sizeof zero);
+}
+
+/* A text's code and tables; their positions go into @to. */
+static void put_text(struct pm_buf *b, const struct text *t, struct img_text *to)
+{
+	const struct xl_image *m = &t->image;
+	struct img_tables head = { .nblock = (uint32_t)m->nblock, .nentry = (uint32_t)m->nentry,
+				   .nmap = (uint32_t)m->map.n };
+
+	pad_to(b, PAGE);
+	to->code_at = b->n;
+	to->code_len = m->code.n;
+	pm_buf_add(b, m->code.p, m->code.n);
+	pad_to(b, PAGE);
+	to->tables_at = b->n;
+	head.block = sizeof head;
+	head.entry = head.block + (uint32_t)(m->nblock * sizeof *m->block);
+	head.by_code = head.entry + (uint32_t)(m->nentry * sizeof *m->entry);
+	head.map = head.by_code + (uint32_t)(m->nblock * 4);
+	if (t->plan_at.n) {
+		head.plan_at = (head.map + head.nmap + 3) & ~3u;
+		head.prev = head.plan_at + (uint32_t)t->plan_at.n;
+		head.record_at = head.prev + (uint32_t)(m->nblock * 4);
+		head.plan = head.record_at + (uint32_t)t->record_at.n;
+		head.nplan = (uint32_t)t->plan.n;
+	}
+	pm_buf_add(b, &head, sizeof head);
+	pm_buf_add(b, m->block, m->nblock * sizeof *m->block);
+	pm_buf_add(b, m->entry, m->nentry * sizeof *m->entry);
+	pm_buf_add(b, m->by_code, m->nblock * 4);
+	pm_buf_add(b, m->map.p, m->map.n);
+	pad_to(b, 4);
+	pm_buf_add(b, t->plan_at.p, t->plan_at.n);
+	if (t->plan_at.n)
+		pm_buf_add(b, m->prev, m->nblock * 4);
+	pm_buf_add(b, t->record_at.p, t->record_at.n);
+	pm_buf_add(b, t->plan.p, t->plan.n);
+	to->tables_len = b->n - to->tables_at;
+}
+
+static void describe_text(const struct job *j, const struct text *t, struct img_text *to)
+{
+	to->lo = t->lo;
+	to->hi = t->hi;
+	to->base = j->file[t->file].base;
+	to->bytes = t->bytes;
+	to->hash = img_hash(j->file[t->file].p + t->offset, t->bytes);
+	to->code = t->code;
+	to->first = t->image.in.first;
+	to->nblock = (uint32_t)t->image.nblock;
+	to->prot = t->prot;
+	to->file = (uint32_t)t->file;
+}
+
+static void key_of(const struct file *f, char *to, size_t n)
+{
+	if (f->build_id[0])
+		snprintf(to, n, "%s", f->build_id);
+	else
+		snprintf(to, n, "h%016" PRIx64, img_hash(f->p, f->n));
+}
+
+static void describe_file(const struct file *f, struct img_file *to)
+{
+	char *full = realpath(f->path, NULL);
+
+	/* the interpreter is opened by this name: keep it as the program says it */
+	snprintf(to->path, sizeof to->path, "%s", f->path[0] == '/' || !full ? f->path : full);
+	free(full);
+	key_of(f, to->key, sizeof to->key);
+	to->build_len = (uint32_t)strlen(f->build_id) / 2;
+	for (uint32_t i = 0; i < to->build_len; i++) {
+		unsigned byte;
+
+		sscanf(f->build_id + 2 * i, "%2x", &byte);
+		to->build[i] = (uint8_t)byte;
+	}
+	to->base = f->base;
+	to->end = f->end;
+	to->size = f->n;
+	to->head = img_hash(f->p, f->n < PAGE ? f->n : PAGE);
+}
+
+/* The program headers that the kernel gets: everything at its address, no interpreter, and the stub. */
+static void put_headers(struct pm_buf *b, const struct file *f, uint64_t stub, uint64_t stub_at)
+{
+	Elf64_Phdr own = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = stub_at, .p_vaddr = stub,
+			   .p_paddr = stub, .p_filesz = IMG_STUB_SIZE, .p_memsz = IMG_STUB_SIZE,
+			   .p_align = PAGE };
+	bool placed = false;
+
+	for (unsigned i = 0; i < f->eh.e_phnum; i++) {
+		Elf64_Phdr p = f->ph[i];
+
+		p.p_vaddr += f->bias;
+		p.p_paddr += f->bias;
+		if (p.p_type == PT_INTERP || p.p_type == PT_PHDR)
+			p.p_type = PT_NULL;
+		if (p.p_type == PT_LOAD && !placed && stub < p.p_vaddr) {
+			pm_buf_add(b, &own, sizeof own);
+			placed = true;
+		}
+		pm_buf_add(b, &p, sizeof p);
+	}
+	if (!placed)
+		pm_buf_add(b, &own, sizeof own);
+}
+
+struct stub_params {			/* at the end of the stub's page: see start.S */
+	uint64_t text_at, text_len, data_at, data_len, manifest_at, manifest_len;
+	uint64_t spare[2];
+};
+
+static void put_manifest(struct job *j, struct pm_buf *b, const struct img_manifest *head,
+			 const struct img_text *text, struct stub_params *stub)
+{
+	struct img_manifest m = *head;
+
+	pad_to(b, PAGE);
+	m.nfile = (uint32_t)j->nfile;
+	m.ntext = (uint32_t)j->ntext;
+	m.nlink = j->nlink;
+	m.nblock = j->nblock;
+	m.files = sizeof m;
+	m.texts = m.files + j->nfile * sizeof(struct img_file);
+	m.links = m.texts + j->ntext * sizeof *text;
+	m.size = (uint32_t)(m.links + 8ull * j->nlink);
+	stub->manifest_at = b->n;
+	stub->manifest_len = m.size;
+	pm_buf_add(b, &m, sizeof m);
+	for (size_t i = 0; i < j->nfile; i++) {
+		struct img_file f = { 0 };
+
+		describe_file(&j->file[i], &f);
+		pm_buf_add(b, &f, sizeof f);
+	}
+	pm_buf_add(b, text, j->ntext * sizeof *text);
+	for (size_t i = 0; i < j->ntext; i++)
+		pm_buf_add(b, j->text[i].image.link, 8 * j->text[i].image.nlink);
+}
+
+static void fill_manifest(const struct job *j, struct img_manifest *m)
+{
+	const struct file *f = &j->file[0];
+
+	*m = (struct img_manifest){
+		.tag = "PUGMAN1\n", .abi = RT_ABI, .kind = j->o->kind, .line = j->o->line, .rep = j->o->rep,
+		.no_trace = j->o->no_trace, .merge = j->o->merge, .interp = j->interp,
+		.entry = f->eh.e_entry + f->bias, .phnum = f->eh.e_phnum,
+	};
+	memcpy(m->header, f->p, sizeof m->header);
+	for (unsigned i = 0; i < f->eh.e_phnum; i++) {
+		const Elf64_Phdr *p = &f->ph[i];
+
+		if (p->p_type == PT_LOAD && p->p_offset == 0 && p->p_filesz >= sizeof f->eh)
+			m->ehdr = p->p_vaddr + f->bias;
+		if (p->p_type == PT_LOAD && p->p_offset <= f->eh.e_phoff &&
+		    f->eh.e_phoff - p->p_offset < p->p_filesz)
+			m->phdr = p->p_vaddr + f->bias + (f->eh.e_phoff - p->p_offset);
+	}
+	for (size_t i = 0; i < j->blk.nblock; i++) {
+		if (j->blk.block[i].address < j->beg || j->blk.block[i].address >= j->end)
+			continue;
+		if (!m->to)
+			m->from = (uint32_t)i;
+		m->to = (uint32_t)i + 1;
+	}
+	m->vdso = j->vdso;
+	m->vdso_end = j->vdso_end;
+	if (j->interp)
+		m->interp_entry = j->file[1].eh.e_entry + j->file[1].bias;
+}
+
+static uint64_t stub_address(const struct job *j)
+{
+	const uint64_t base = j->file[0].base;
+
+	/* below the program, so that its heap begins where it always does */
+	if (base >= 0x40000)
+		return base - 0x20000;
+	return up(j->file[0].end) + 0x10000;
+}
+
+struct out {				/* a file to be, under its temporary name */
+	char *path, *temp;
+};
+
+static enum pm_status save(struct out *o, const char *path, const struct pm_buf *b, mode_t mode,
+			   struct pm_err *err)
+{
+	struct pm_buf name = { 0 };
+	int fd;
+
+	pm_buf_printf(&name, "%s.%d.tmp", path, getpid());
+	pm_buf_add(&name, "", 1);
+	o->path = pm_strdup(path);
+	o->temp = (char *)name.p;
+	fd = open(o->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+	if (fd < 0) {
+		free(o->temp);
+		o->temp = NULL;
+		err->file = path;
+		return pm_fail_errno(err, "cannot write");
+	}
+	for (size_t done = 0; done < b->n; ) {
+		ssize_t n = write(fd, b->p + done, b->n - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			close(fd);
+			err->file = path;
+			return pm_fail_errno(err, "cannot write");
+		}
+		done += (size_t)n;
+	}
+	if (close(fd)) {
+		err->file = path;
+		return pm_fail_errno(err, "cannot write");
+	}
+	return PM_OK;
+}
+
+static char *named(struct job *j, const char *suffix)
+{
+	const char *stem = j->file[0].path;
+	char *s = pm_arena_alloc(&j->mem, strlen(stem) + strlen(suffix) + 1);
+
+	return strcat(strcpy(s, stem), suffix);
+}
+
+/* The instrumented program itself, but for the trailer. */
+static void compose(struct job *j, struct pm_buf *b, struct img_manifest *m, struct img_text *text)
+{
+	const struct file *f = &j->file[0];
+	struct stub_params stub = { 0 };
+	Elf64_Ehdr eh = f->eh;
+	uint64_t stub_at;
+
+	pm_buf_add(b, f->p, f->n);
+	pad_to(b, PAGE);
+	stub_at = b->n;
+	m->stub = stub_address(j);
+	pm_buf_add(b, pm_rti_stub, (size_t)(pm_rti_stub_end - pm_rti_stub));
+	pad_to(b, PAGE);
+	eh.e_type = ET_EXEC;
+	eh.e_entry = m->stub;
+	eh.e_phoff = b->n;
+	put_headers(b, f, m->stub, stub_at);
+	eh.e_phnum = (Elf64_Half)((b->n - eh.e_phoff) / sizeof(Elf64_Phdr));
+	pad_to(b, PAGE);
+	stub.text_at = b->n;
+	stub.text_len = (uint64_t)(pm_rti_text_end - pm_rti_text);
+	pm_buf_add(b, pm_rti_text, stub.text_len);
+	pad_to(b, PAGE);
+	stub.data_at = b->n;
+	stub.data_len = (uint64_t)(pm_rti_data_end - pm_rti_data);
+	pm_buf_add(b, pm_rti_data, stub.data_len);
+	for (size_t i = 0; i < j->ntext; i++)
+		if (j->text[i].file == 0)
+			put_text(b, &j->text[i], &text[i]);
+	put_manifest(j, b, m, text, &stub);
+	memcpy(b->p, &eh, sizeof eh);
+	memcpy(b->p + stub_at + IMG_STUB_SIZE - sizeof stub, &stub, sizeof stub);
+}
+
+/* The trailer, and the file's magic number in it and in the manifest: whatever the number is, the last
+ * four bytes make it come true. */
+static void seal(struct pm_buf *b, const struct job *j, uint32_t orig_magic, uint32_t *magic)
+{
+	struct idt_trailer t = { .tag = "PUGIDT1\n", .orig_magic = orig_magic, .abi = RT_ABI };
+	struct stub_params stub;
+	uint64_t phoff;
+	uint32_t magics[2];
+
+	memcpy(&phoff, b->p + offsetof(Elf64_Ehdr, e_phoff), 8);
+	memcpy(&stub, b->p + phoff - sizeof stub, sizeof stub);
+	snprintf(t.options, sizeof t.options, "%s", j->o->options ? j->o->options : "-p");
+	t.manifest = stub.manifest_at;
+	*magic = idt_magic(b->p, b->n);
+	t.idt_magic = *magic;
+	magics[0] = orig_magic;
+	magics[1] = *magic;
+	memcpy(b->p + stub.manifest_at + offsetof(struct img_manifest, orig_magic), magics, sizeof magics);
+	pm_buf_add(b, &t, sizeof t - 4);
+	t.fix = idt_magic_fix(b->p, b->n, *magic);
+	pm_buf_add(b, &t.fix, 4);
+}
+
+static void list_modules(struct job *j, struct pm_buf *to)
+{
+	struct idt_modules m = { 0 };
+
+	for (size_t i = 0; i < j->ntext; i++) {
+		const struct text *t = &j->text[i];
+		const struct file *f = &j->file[t->file];
+		char *full = realpath(f->path, NULL);
+
+		pm_grow(m.v, m.n, m.cap);
+		m.v[m.n++] = (struct idt_module){ t->lo, t->hi, t->offset,
+			f->build_id[0] ? f->build_id : NULL, pm_arena_strdup(&j->mem, full ? full : f->path) };
+		free(full);
+	}
+	idt_modules_write(&m, to);
+	idt_modules_release(&m);
+}
+
+enum pm_status write_all(struct job *j, struct pm_err *err)
+{
+	struct img_text *text = pm_alloc((j->ntext + 1) * sizeof *text);
+	struct out out[MAX_FILES + 4] = { 0 };
+	struct pm_buf b = { 0 }, blk = { 0 }, mod = { 0 };
+	char *dir = named(j, ".idt.d");
+	struct img_manifest m;
+	enum pm_status st = PM_OK;
+	size_t n = 0;
+	bool made = false;
+
+	fill_manifest(j, &m);
+	for (size_t i = 0; i < j->ntext; i++) {
+		describe_text(j, &j->text[i], &text[i]);
+		m.stamp = (m.stamp ^ text[i].hash ^ img_hash(j->text[i].image.code.p, j->text[i].image.code.n)) *
+			  0x9e3779b97f4a7c15u;
+	}
+	if (j->nfile > 1) {
+		made = !mkdir(dir, 0777);
+		if (!made && errno != EEXIST) {
+			err->file = dir;
+			st = pm_fail_errno(err, "cannot make this directory");
+		}
+	}
+	for (size_t k = 1; k < j->nfile && st == PM_OK; k++) {
+		struct img_head head = { "PUGLIB1\n", m.stamp };
+		struct pm_buf lib = { 0 };
+		char key[132], path[4096];
+
+		pm_buf_add(&lib, &head, sizeof head);
+		for (size_t i = 0; i < j->ntext; i++)
+			if (j->text[i].file == k)
+				put_text(&lib, &j->text[i], &text[i]);
+		key_of(&j->file[k], key, sizeof key);
+		snprintf(path, sizeof path, "%s/%s", dir, key);
+		st = save(&out[n++], path, &lib, 0666, err);
+		pm_buf_release(&lib);
+	}
+	if (st == PM_OK) {
+		compose(j, &b, &m, text);
+		j->blk.orig_magic = idt_magic(j->file[0].p, j->file[0].n);
+		seal(&b, j, j->blk.orig_magic, &j->blk.idt_magic);
+		idt_blk_write(&j->blk, &blk);
+		list_modules(j, &mod);
+		st = save(&out[n++], named(j, ".idt"), &b, 0777, err);
+	}
+	if (st == PM_OK)
+		st = save(&out[n++], named(j, ".blk64"), &blk, 0666, err);
+	if (st == PM_OK)
+		st = save(&out[n++], named(j, ".mod"), &mod, 0666, err);
+	for (size_t i = 0; i < n; i++) {
+		if (st == PM_OK && rename(out[i].temp, out[i].path)) {
+			err->file = pm_arena_strdup(&j->mem, out[i].path);
+			st = pm_fail_errno(err, "cannot write");
+		}
+		if (st != PM_OK && out[i].temp)
+			unlink(out[i].temp);
+		free(out[i].path);
+		free(out[i].temp);
+	}
+	if (st != PM_OK && made)
+		rmdir(dir);
+	pm_buf_release(&b);
+	pm_buf_release(&blk);
+	pm_buf_release(&mod);
+	free(text);
+	return st;
+}
+
+enum pm_status check_outputs(struct job *j, struct pm_err *err)
+{
+	const struct file *f = &j->file[0];
+	const char *out[] = { named(j, ".idt"), named(j, ".blk64"), named(j, ".mod") };
+	struct idt_trailer t;
+	struct stat st;
+
+	err->file = f->path;
+	if (idt_trailer_find(f->p, f->n, &t))
+		return pm_fail_file(err, "it is an instrumented program already");
+	if (!stat(f->path, &st) && st.st_mode & (S_ISUID | S_ISGID))
+		return pm_fail_file(err, "it is setuid or setgid: an instrumented copy would not be");
+	for (size_t i = 0; i < NR(out); i++)
+		if (!stat(out[i], &st) && S_ISDIR(st.st_mode)) {
+			err->file = out[i];
+			return pm_fail_file(err, "it is a directory, and would have to be a file");
+		}
+	err->file = NULL;
+	return PM_OK;
+}
+
