@@ -114,6 +114,11 @@ static enum pm_status translate_all(struct job *j, struct pm_err *err)
 		};
 
 		xl_image_make(&in, j->nlink, &t->image);
+		if (t->image.code.n > t->room) {
+			err->file = f->path;
+			return pm_fail_file(err, "its translated code has %zu bytes, more than the %" PRIu64
+					    " that there is room for", t->image.code.n, t->room);
+		}
 		j->nblock += (uint32_t)t->image.nblock;
 		j->nlink += (uint32_t)t->image.nlink;
 		plan_text(j, t);

@@ -33,6 +33,7 @@ struct file {
 struct text {
 	size_t file;
 	uint64_t lo, hi, offset, bytes, code;
+	uint64_t room;			/* for the code */
 	uint32_t prot;
 	struct xl_image image;
 	struct pm_buf plan, plan_at, record_at;		/* runtime/image.h */

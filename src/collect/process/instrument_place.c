@@ -124,7 +124,7 @@ static void add_texts(struct job *j, size_t file)
  * which does the same for running programs. */
 static bool place_code(struct job *j, struct text *t)
 {
-	const uint64_t size = up((t->hi - t->lo) * 6 + (1 << 20)), step = 16ull << 20;
+	const uint64_t size = t->room = up((t->hi - t->lo) * 9 + (1 << 20)), step = 16ull << 20;
 
 	if (t->lo < RT_SHADOW)
 		for (uint64_t at = down(RT_SHADOW - size); at > t->hi && at >= step; at -= step)

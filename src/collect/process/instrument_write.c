@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "collect/process/instrument_job.h"
+#include "collect/process/pack.h"
 #include "trace/io.h"
 
 extern const uint8_t pm_rti_text[], pm_rti_text_end[], pm_rti_data[], pm_rti_data_end[];
@@ -22,42 +23,50 @@ static void pad_to(struct pm_buf *b, uint64_t to)
 		pm_buf_add(b, zero, to - b->n % to < sizeof zero ? to - b->n % to : sizeof zero);
 }
 
+#define MAX_PARTS 10
+
+struct parts {
+	struct pack_part v[MAX_PARTS];
+	size_t n;
+	uint64_t at;			/* where the next one of the tables will be */
+};
+
+/* Returns where it will be among the tables. */
+static uint32_t add_part(struct parts *to, const void *p, size_t n, unsigned stride)
+{
+	uint64_t at = to->at;
+
+	to->v[to->n++] = (struct pack_part){ p, n, stride };
+	to->at += (n + IMG_PIECE - 1) / IMG_PIECE * IMG_PIECE;
+	return (uint32_t)at;
+}
+
 /* A text's code and tables; their positions go into @to. */
 static void put_text(struct pm_buf *b, const struct text *t, struct img_text *to)
 {
 	const struct xl_image *m = &t->image;
 	struct img_tables head = { .nblock = (uint32_t)m->nblock, .nentry = (uint32_t)m->nentry,
 				   .nmap = (uint32_t)m->map.n };
+	struct parts parts = { .n = 1, .v[0] = { m->code.p, m->code.n, 0 } };
 
-	pad_to(b, PAGE);
-	to->code_at = b->n;
-	to->code_len = m->code.n;
-	pm_buf_add(b, m->code.p, m->code.n);
-	pad_to(b, PAGE);
-	to->tables_at = b->n;
-	head.block = sizeof head;
-	head.entry = head.block + (uint32_t)(m->nblock * sizeof *m->block);
-	head.by_code = head.entry + (uint32_t)(m->nentry * sizeof *m->entry);
-	head.map = head.by_code + (uint32_t)(m->nblock * 4);
+	add_part(&parts, &head, sizeof head, 0);
+	head.block = add_part(&parts, m->block, m->nblock * sizeof *m->block, sizeof *m->block / 4);
+	head.entry = add_part(&parts, m->entry, m->nentry * sizeof *m->entry, sizeof *m->entry / 4);
+	head.by_code = add_part(&parts, m->by_code, m->nblock * 4, 1);
+	head.map = add_part(&parts, m->map.p, m->map.n, 0);
 	if (t->plan_at.n) {
-		head.plan_at = (head.map + head.nmap + 3) & ~3u;
-		head.prev = head.plan_at + (uint32_t)t->plan_at.n;
-		head.record_at = head.prev + (uint32_t)(m->nblock * 4);
-		head.plan = head.record_at + (uint32_t)t->record_at.n;
+		head.plan_at = add_part(&parts, t->plan_at.p, t->plan_at.n, 1);
+		head.prev = add_part(&parts, m->prev, m->nblock * 4, 0);
+		head.record_at = add_part(&parts, t->record_at.p, t->record_at.n, 1);
+		head.plan = add_part(&parts, t->plan.p, t->plan.n, 0);
 		head.nplan = (uint32_t)t->plan.n;
 	}
-	pm_buf_add(b, &head, sizeof head);
-	pm_buf_add(b, m->block, m->nblock * sizeof *m->block);
-	pm_buf_add(b, m->entry, m->nentry * sizeof *m->entry);
-	pm_buf_add(b, m->by_code, m->nblock * 4);
-	pm_buf_add(b, m->map.p, m->map.n);
-	pad_to(b, 4);
-	pm_buf_add(b, t->plan_at.p, t->plan_at.n);
-	if (t->plan_at.n)
-		pm_buf_add(b, m->prev, m->nblock * 4);
-	pm_buf_add(b, t->record_at.p, t->record_at.n);
-	pm_buf_add(b, t->plan.p, t->plan.n);
-	to->tables_len = b->n - to->tables_at;
+	pad_to(b, PAGE);
+	to->packed_at = b->n;
+	to->code_len = m->code.n;
+	to->tables_len = parts.at;
+	pack_image(parts.v, parts.n, b);
+	to->packed_len = b->n - to->packed_at;
 }
 
 static void describe_text(const struct job *j, const struct text *t, struct img_text *to)

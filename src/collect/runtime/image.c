@@ -20,6 +20,7 @@
 #define NR_readlink 89
 #define NR_pwrite 18
 #define MAP_FIXED_NOREPLACE 0x100000
+#define MAP_POPULATE 0x8000
 #define O_CLOEXEC 02000000
 #define O_WRONLY_CREAT_TRUNC 01101
 #define ADDR_NO_RANDOMIZE 0x40000u
@@ -402,16 +403,61 @@ static void must_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, con
 	stop("its place in memory is taken", name);
 }
 
+#define PACK(i) ((const struct img_pack *)IMG_PACKED(i))
+
+static u64 pieces(u64 n)
+{
+	return (n + IMG_PIECE - 1) & ~(u64)(IMG_PIECE - 1);
+}
+
 /* The text is mapped, not executable, and what it was: make its translation available. */
 static void attach(u32 i, long fd)
 {
 	const struct img_text *t = &TEXTS[i];
+	const u64 flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
-	must_map(t->code, page_up(t->code_len), PROT_READ | PROT_EXEC,
-		 MAP_PRIVATE | (t->file > MAN->interp ? MAP_FIXED : 0), fd, t->code_at, FILES[t->file].path);
-	must_map(IMG_TABLES(i), page_up(t->tables_len), PROT_READ, MAP_PRIVATE, fd, t->tables_at,
+	must_map(IMG_PACKED(i), page_up(t->packed_len), PROT_READ, MAP_PRIVATE, fd, t->packed_at,
 		 FILES[t->file].path);
+	must_map(t->code, pieces(t->code_len), 0, flags | (t->file > MAN->interp ? MAP_FIXED : 0), -1, 0,
+		 FILES[t->file].path);
+	must_map(IMG_TABLES(i), pieces(t->tables_len), 0, flags, -1, 0, FILES[t->file].path);
 	live[i] = 1;
+}
+
+/* The piece with @addr comes to its place, at once: other threads may do the same, or execute it already. */
+static int unpack(u32 i, u64 base, u32 k, u64 prot)
+{
+	const struct img_pack *p = PACK(i);
+	long at = rt_sys(NR_mmap, 0, IMG_PIECE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (at < 0 && at > -4096)
+		stop("no memory for its code", 0);
+	if (!img_unpack((const uint8_t *)p + p->at[k], p->at[k + 1] - p->at[k], (uint8_t *)at))
+		stop("this instrumented program is damaged", FILES[TEXTS[i].file].path);
+	if (rt_sys(NR_mprotect, at, IMG_PIECE, prot) ||
+	    rt_sys(NR_mremap, at, IMG_PIECE, IMG_PIECE, 3 /* MAYMOVE | FIXED */, base) < 0)
+		stop("no memory for its code", 0);
+	return 1;
+}
+
+/* A fault at @addr, because nothing is there: is it a piece that has not been unpacked? */
+int rt_image_touch(u64 addr)
+{
+	const struct img_text *t = TEXTS;
+
+	for (u32 i = 0; i < MAN->ntext; i++) {
+		u64 code = addr - t[i].code, table = addr - IMG_TABLES(i);
+
+		if (!live[i])
+			continue;
+		if (code < pieces(t[i].code_len))
+			return unpack(i, addr - code % IMG_PIECE, (u32)(code / IMG_PIECE), PROT_READ | PROT_EXEC);
+		if (table < pieces(t[i].tables_len))
+			return unpack(i, addr - table % IMG_PIECE, PACK(i)->ncode + (u32)(table / IMG_PIECE),
+				      PROT_READ);
+	}
+	return 0;
 }
 
 static void detach(u32 i)
@@ -420,9 +466,10 @@ static void detach(u32 i)
 
 	live[i] = 0;
 	file_is[t->file] = UNLOADED;
-	rt_sys(NR_mmap, t->code, page_up(t->code_len), 0,
+	rt_sys(NR_mmap, t->code, pieces(t->code_len), 0,
 	       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-	rt_sys(NR_munmap, IMG_TABLES(i), page_up(t->tables_len));
+	rt_sys(NR_munmap, IMG_TABLES(i), pieces(t->tables_len));
+	rt_sys(NR_munmap, IMG_PACKED(i), page_up(t->packed_len));
 	rt_sys(NR_mmap, RT_SHADOW + 4 * (u64)(u32)t->lo, page_up(4 * (t->hi - t->lo)), PROT_READ | PROT_WRITE,
 	       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
@@ -465,7 +512,7 @@ static void keep_places(void)
 		must_map(FILES[k].base, FILES[k].end - FILES[k].base, 0, flags, -1, 0, FILES[k].path);
 	for (u32 i = 0; i < MAN->ntext; i++)
 		if (TEXTS[i].file > MAN->interp)
-			must_map(TEXTS[i].code, page_up(TEXTS[i].code_len), 0, flags, -1, 0,
+			must_map(TEXTS[i].code, pieces(TEXTS[i].code_len), 0, flags, -1, 0,
 				 FILES[TEXTS[i].file].path);
 }
 
@@ -474,7 +521,7 @@ int rt_image_ours(u64 addr, u64 len)
 	const struct img_text *t = TEXTS;
 
 	for (u32 i = 0; i < MAN->ntext; i++)
-		if (addr < t[i].code + page_up(t[i].code_len) && addr + len > t[i].code)
+		if (addr < t[i].code + pieces(t[i].code_len) && addr + len > t[i].code)
 			return 1;
 	for (u32 k = 1 + MAN->interp; k < MAN->nfile; k++)
 		if (file_is[k] == KEPT && addr < FILES[k].end && addr + len > FILES[k].base)

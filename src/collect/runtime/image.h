@@ -2,8 +2,8 @@
 /* image.h - what an instrumented executable (.idt) carries: the start-up stub, the runtime, a manifest,
  * and for every text that it knows the translated code with its tables
  *
- * Written by process/instrument.c and translate/image.c, used in place by the runtime of such an
- * executable: the tables are mapped and never change. Positions are of the file that holds them,
+ * Written by process/instrument_write.c and translate/image.c, used by the runtime of such an
+ * executable: the tables never change. Positions are of the file that holds them,
  * addresses are where things live in the process: everything is mapped at fixed places.
  *
  *   BENCH.idt     the original file, its ELF header changed (entry, program headers), then
@@ -13,9 +13,11 @@
  *
  * ADDRESS SPACE, in addition to and instead of abi.h:
  *   IMG_MANIFEST          the manifest (r--)
- *   IMG_TABLES(i)         the tables of text i (r--)
+ *   IMG_PACKED(i)         code and tables of text i as they are in the file (r--): in pieces, packed
+ *   IMG_TABLES(i)         the tables (r--)
  *   img_text.code         its translated code (r-x)
- *   RT_SHADOW             private memory, filled as control reaches texts */
+ *   RT_SHADOW             private memory, filled as control reaches texts
+ * Code and tables are unpacked where they are first touched, a piece at a time; see THE PACKING. */
 #ifndef PM_RUNTIME_IMAGE_H
 #define PM_RUNTIME_IMAGE_H
 
@@ -23,6 +25,7 @@
 
 #define IMG_MANIFEST		RT_CODE_VAULT
 #define IMG_TABLES(i)		(RT_CODE_VAULT + ((uint64_t)((i) + 1) << 32))
+#define IMG_PACKED(i)		(IMG_TABLES(i) + 0x80000000u)
 #define IMG_STUB_SIZE		4096
 #define IMG_RESERVED		2	/* counters before the first block's: the header of a .cnt64 */
 #define IMG_NO_ENTRY		0xff
@@ -80,7 +83,7 @@ enum { IMG_P_END, IMG_P_READ, IMG_P_WRITE, IMG_P_MODIFY, IMG_P_POINTER, IMG_P_TA
 #define IMG_P_ODD		0x80
 enum { IMG_V_NONE = 255, IMG_V_RSP = 254, IMG_V_FS = 253, IMG_V_GS = 252 };
 
-/* Behind a text's struct img_tables at IMG_TABLES(i); positions are from there. */
+/* Behind a text's struct img_tables at IMG_TABLES(i); positions are from there, multiples of IMG_PIECE. */
 struct img_tables {
 	uint32_t nblock, nentry;
 	uint32_t block, entry;		/* struct img_block, struct img_entry */
@@ -97,7 +100,8 @@ struct img_text {
 	uint64_t bytes;			/* of the text that come from the file, from lo */
 	uint64_t hash;			/* of them: img_hash() */
 	uint64_t code, code_len;	/* address; bytes */
-	uint64_t code_at, tables_at, tables_len;	/* in the image file, page aligned */
+	uint64_t packed_at, packed_len;	/* in the image file, page aligned: struct img_pack */
+	uint64_t tables_len;
 	uint32_t first;			/* number of its first block */
 	uint32_t nblock;
 	uint32_t prot;			/* PROT_*: as the program maps it */
@@ -139,6 +143,73 @@ struct img_head {			/* of a file in BENCH.idt.d; IMG_PAGE bytes */
 	uint64_t stamp;
 };
 #define IMG_PAGE 4096ull
+
+/* THE PACKING of a text's code, and behind it the tables: u32 pieces of code, u32 pieces of tables, then
+ * where each piece begins from here and where the last one ends (u32), then the pieces. A piece is IMG_PIECE
+ * bytes; it begins with u8 stride / 4, then either those bytes or, if there are fewer, an LZ4 block that
+ * makes them. With a stride each u32 but the first ones was replaced by its difference to the one so many
+ * bytes before. */
+#define IMG_PIECE		0x8000u
+struct img_pack {
+	uint32_t ncode, ntables;
+	uint32_t at[];
+};
+
+/* One piece, @n bytes with its first, into @to. False: it makes no sense. */
+static inline int img_unpack(const uint8_t *p, uint32_t n, uint8_t *to)
+{
+	const uint8_t *end = p + n;
+	uint8_t *o = to, *const oend = to + IMG_PIECE;
+	uint32_t stride;
+
+	if (!n)
+		return 0;
+	stride = *p++;
+	if (n == IMG_PIECE + 1)
+		for (; o < oend; o += 8, p += 8)
+			__builtin_memcpy(o, p, 8);
+	while (p < end) {
+		const uint32_t token = *p++;
+		uint32_t len = token >> 4, off;
+
+		if (len == 15)
+			do {
+				if (p == end)
+					return 0;
+				len += *p;
+			} while (*p++ == 255);
+		if (len > (uint64_t)(end - p) || len > (uint64_t)(oend - o))
+			return 0;
+		for (; len >= 8; len -= 8, o += 8, p += 8)
+			__builtin_memcpy(o, p, 8);
+		while (len--)
+			*o++ = *p++;
+		if (p == end)
+			break;			/* the last sequence has no match */
+		if (end - p < 2)
+			return 0;
+		off = (uint32_t)p[0] | (uint32_t)p[1] << 8;
+		p += 2;
+		len = token & 15;
+		if (len == 15)
+			do {
+				if (p == end)
+					return 0;
+				len += *p;
+			} while (*p++ == 255);
+		len += 4;
+		if (!off || off > (uint64_t)(o - to) || len > (uint64_t)(oend - o))
+			return 0;
+		if (off >= 8)
+			for (; len >= 8; len -= 8, o += 8)
+				__builtin_memcpy(o, o - off, 8);
+		for (; len; len--, o++)
+			*o = *(o - off);
+	}
+	for (uint32_t i = stride; stride && i < IMG_PIECE / 4; i++)
+		((uint32_t *)to)[i] += ((uint32_t *)to)[i - stride];
+	return o == oend;
+}
 
 /* The stub fills this in: the first thing in the runtime's data. */
 struct img_boot {

@@ -181,6 +181,7 @@ int rt_image_open_trace(struct rt_block *b);
 void rt_image_close_trace(int fd);
 void rt_image_trace_failed(struct rt_block *b);
 u32 rt_image_text_with(u32 number);
+int rt_image_touch(u64 addr);			/* a fault: 1: it will not happen again */
 
 /* ---- drain.c: likewise -------------------------------------------------------------------------- */
 void rt_image_drain(struct rt_block *b, u64 from, u64 to);

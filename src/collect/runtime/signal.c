@@ -501,6 +501,10 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	u64 eflags = UC_FLAGS(uc);
 	int fault = (SIG_BIT(sig) & SYNC_SIGS) && info->code > 0;
 
+#ifdef RT_IDT
+	if (fault && sig == SIGSEGV && !(UC_ERR(uc) & 1) && rt_image_touch(info->addr))
+		return;
+#endif
 	/* a stepped instruction is done, or faulted */
 	if (b->stepping == RT_STEP_LEAVING && sig == SIGTRAP && info->code == 2) {
 		/* still on the way out of the runtime; the jump that ends it traps at its target */
