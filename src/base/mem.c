@@ -38,7 +38,7 @@ void *pm_grow_raw(void *v, size_t n, size_t *cap, size_t elem)
 	return pm_realloc(v, *cap * elem);
 }
 
-void pm_buf_add(struct pm_buf *b, const void *p, size_t n)
+uint8_t *pm_buf_room(struct pm_buf *b, size_t n)
 {
 	if (b->cap - b->n < n) {
 		size_t cap = b->cap ? b->cap * 2 : 256;
@@ -48,8 +48,15 @@ void pm_buf_add(struct pm_buf *b, const void *p, size_t n)
 		b->p = pm_realloc(b->p, cap);
 		b->cap = cap;
 	}
+	return b->p + b->n;
+}
+
+void pm_buf_add(struct pm_buf *b, const void *p, size_t n)
+{
+	uint8_t *to = pm_buf_room(b, n);
+
 	if (n)
-		memcpy(b->p + b->n, p, n);
+		memcpy(to, p, n);
 	b->n += n;
 }
 

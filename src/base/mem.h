@@ -29,6 +29,7 @@ struct pm_buf {
 	size_t n, cap;				/* n <= cap */
 };
 void pm_buf_add(struct pm_buf *b, const void *p, size_t n);
+uint8_t *pm_buf_room(struct pm_buf *b, size_t n);	/* for @n more bytes, behind the last; n is the caller's to raise */
 void pm_buf_release(struct pm_buf *b);
 __attribute__((format(printf, 2, 3)))
 void pm_buf_printf(struct pm_buf *b, const char *fmt, ...);

@@ -7,6 +7,7 @@
 #include "collect/process/instrument.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -91,7 +92,7 @@ static void tell(const struct job *j, const struct text *t)
 	fprintf(v, "%s\n  text  0x%" PRIx64 "-0x%" PRIx64 "\n  code  0x%" PRIx64 ", %zu bytes (%.2f x)\n"
 		"  %zu blocks from number %u, map %zu bytes, %zu entries, %zu exits, %" PRIu64 " unknown\n",
 		j->file[t->file].path, t->lo, t->hi, t->code, t->image.code.n,
-		(double)t->image.code.n / (double)t->bytes, t->image.nblock, t->image.in.first, t->image.map.n,
+		(double)t->image.code.n / (double)t->bytes, t->image.nblock, t->image.first, t->image.map.n,
 		t->image.nentry, t->image.nlink, t->image.unknown);
 }
 
@@ -99,38 +100,100 @@ static const enum xl_kind xl_kinds[] = {
 	[IMG_PROFILE] = XL_PROFILE, [IMG_BRANCH] = XL_BRANCH, [IMG_CACHE] = XL_EXEC, [IMG_EXEC] = XL_EXEC,
 };
 
+/* ---- on two processors ------------------------------------------------------------------------------
+ * Texts are translated side by side, the first one that nobody works on first; then their plans are made,
+ * a piece of a text at a time. */
+struct work {
+	struct job *j;
+	size_t next;			/* text, or piece */
+	size_t npiece;			/* 0: translate */
+};
+#define PIECE	16384			/* blocks */
+
+static void translate(struct job *j, struct text *t)
+{
+	const struct file *f = &j->file[t->file];
+	struct xl_image_input in = {
+		.file = f->p, .size = f->n, .path = f->path, .bias = f->bias, .lo = t->lo, .hi = t->hi,
+		.offset = t->offset, .bytes = t->bytes, .code = t->code, .kind = xl_kinds[j->o->kind],
+		.seed = t->file ? NULL : (const uint64_t *)j->seeds.p,
+		.nseed = t->file ? 0 : j->seeds.n / sizeof(uint64_t),
+	};
+
+	xl_image_make(&in, &t->image);
+}
+
+static void work_on(struct work *w)
+{
+	const size_t n = w->npiece ? w->npiece : w->j->ntext;
+	size_t i;
+
+	while ((i = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED)) < n)
+		if (w->npiece)
+			plan_piece(w->j, &w->j->piece[i]);
+		else
+			translate(w->j, &w->j->text[i]);
+}
+
+static void *other_thread(void *arg)
+{
+	work_on(arg);
+	xl_thread_done();
+	return NULL;
+}
+
+static void work_all(struct job *j, size_t npiece)
+{
+	struct work w = { j, 0, npiece };
+	pthread_t other;
+	bool two = !pthread_create(&other, NULL, other_thread, &w);
+
+	work_on(&w);
+	if (two)
+		pthread_join(other, NULL);
+}
+
 static enum pm_status translate_all(struct job *j, struct pm_err *err)
 {
+	size_t n = 0, k = 0;
+
+	work_all(j, 0);
 	j->blk.wide = true;
 	for (size_t i = 0; i < j->ntext; i++) {
 		struct text *t = &j->text[i];
-		const struct file *f = &j->file[t->file];
-		struct xl_image_input in = {
-			.file = f->p, .size = f->n, .path = f->path, .bias = f->bias, .lo = t->lo, .hi = t->hi,
-			.offset = t->offset, .bytes = t->bytes, .code = t->code, .kind = xl_kinds[j->o->kind],
-			.first = j->nblock,
-			.seed = t->file ? NULL : (const uint64_t *)j->seeds.p,
-			.nseed = t->file ? 0 : j->seeds.n / sizeof(uint64_t),
-		};
 
-		xl_image_make(&in, j->nlink, &t->image);
 		if (t->image.code.n > t->room) {
-			err->file = f->path;
+			err->file = j->file[t->file].path;
 			return pm_fail_file(err, "its translated code has %zu bytes, more than the %" PRIu64
 					    " that there is room for", t->image.code.n, t->room);
 		}
+		xl_image_number(&t->image, j->nblock, j->nlink);
 		j->nblock += (uint32_t)t->image.nblock;
 		j->nlink += (uint32_t)t->image.nlink;
-		plan_text(j, t);
-		table_of(j, t);
-		if (i == 0)
-			j->blk.oldt_offset = (int64_t)(t->lo - t->offset);
-		tell(j, t);
+		n += t->image.nblock / PIECE + 1;
 	}
 	if (j->o->max_blocks && j->nblock > j->o->max_blocks) {
 		err->file = j->file[0].path;
 		return pm_fail_file(err, "it has %u blocks, more than the %" PRIu64 " allowed: -B %u is needed",
 				    j->nblock, j->o->max_blocks, j->nblock);
+	}
+	j->piece = pm_alloc((n + 1) * sizeof *j->piece);
+	for (size_t i = 0; i < j->ntext; i++) {
+		struct text *t = &j->text[i];
+		const uint32_t all = (uint32_t)t->image.nblock;
+
+		plan_begin(j, t);
+		for (uint32_t at = 0; at == 0 || at < all; at += PIECE)
+			j->piece[k++] = (struct piece){ t, at, all - at < PIECE ? all : at + PIECE };
+	}
+	work_all(j, k);
+	for (size_t i = 0; i < k; i++)
+		plan_join(j, &j->piece[i]);
+	for (size_t i = 0; i < j->ntext; i++) {
+		table_of(j, &j->text[i]);
+		if (i == 0)
+			j->blk.oldt_offset = (int64_t)(j->text[i].lo - j->text[i].offset);
+		tell(j, &j->text[i]);
 	}
 	return PM_OK;
 }
@@ -155,6 +218,7 @@ enum pm_status pm_instrument(const struct pm_instrument_opts *o, struct pm_err *
 		pm_buf_release(&j->text[i].record_at);
 		free(j->text[i].insn);
 		free(j->text[i].insn_at);
+		free(j->text[i].next);
 	}
 	for (size_t i = 0; i < j->nfile; i++)
 		munmap((void *)(uintptr_t)j->file[i].p, j->file[i].n);
@@ -163,6 +227,7 @@ enum pm_status pm_instrument(const struct pm_instrument_opts *o, struct pm_err *
 	pm_buf_release(&j->seeds);
 	free(j->text);
 	free(j->busy);
+	free(j->piece);
 	/* errors name files: what they point to has to stay until they are printed */
 	if (st == PM_OK)
 		pm_arena_release(&j->mem);

@@ -39,6 +39,13 @@ struct text {
 	struct pm_buf plan, plan_at, record_at;		/* runtime/image.h */
 	struct idt_insn *insn;		/* of its blocks, in the order of their numbers */
 	uint32_t *insn_at;		/* where each block's begin, and where the last one's end */
+	uint32_t *next;			/* of blocks: the one that continues its record, IMG_NO_BLOCK */
+};
+
+struct piece {				/* of a text's plans */
+	struct text *text;
+	uint32_t from, to;		/* blocks */
+	struct pm_buf plan;
 };
 
 struct job {
@@ -47,6 +54,7 @@ struct job {
 	size_t nfile;
 	struct text *text;
 	size_t ntext, cap_text;
+	struct piece *piece;
 	struct range { uint64_t lo, hi; } *busy;
 	size_t nbusy, cap_busy;
 	bool interp;
@@ -76,7 +84,10 @@ enum pm_status place_all(struct job *j, enum pm_status (*place_hints)(struct job
 			 struct pm_err *err);
 
 /* ---- instrument_table.c ------------------------------------------------------------------------- */
-void plan_text(const struct job *j, struct text *t);	/* may run beside others */
+/* Plans of a text's blocks: plan_begin(), then its pieces, side by side, then plan_join() for each in order. */
+void plan_begin(const struct job *j, struct text *t);
+void plan_piece(const struct job *j, struct piece *p);
+void plan_join(const struct job *j, struct piece *p);
 void table_of(struct job *j, struct text *t);		/* text by text, in order */
 
 /* ---- instrument_write.c ------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 struct planner {
 	const struct pm_instrument_opts *o;
 	const uint8_t *text;		/* what is mapped at the text's beginning */
-	struct x86_decoder *dec;
+	struct pm_buf *out;
 	struct x86_plan plan;
 	struct pm_map id;		/* instruction forms -> idt_id; see id_of() */
 };
@@ -41,9 +41,9 @@ struct step {
 
 static void put8(struct pm_buf *b, unsigned v)
 {
-	uint8_t byte = (uint8_t)v;
-
-	pm_buf_add(b, &byte, 1);
+	if (b->n == b->cap)
+		pm_buf_room(b, 1);
+	b->p[b->n++] = (uint8_t)v;
 }
 
 static void put16(struct pm_buf *b, unsigned v)
@@ -169,30 +169,29 @@ static const struct x86_at *step_at(void *ctx, uint32_t i)
 	return &((const struct step *)ctx)[i].at;
 }
 
-static void plan_branch(struct text *t, const struct step *last)
+static void plan_branch(struct pm_buf *to, const struct step *last)
 {
 	uint8_t op[2] = { 0 };
 	unsigned nop = 0;
 
 	if (last && last->class != PM_CLASS_NONE && last->class != PM_CLASS_SYSCALL)
 		nop = idt_opcode(last->at.p, last->at.x.len, true, op);
-	put8(&t->plan, 0);
-	put8(&t->plan, nop);
-	pm_buf_add(&t->plan, op, nop);
+	put8(to, 0);
+	put8(to, nop);
+	pm_buf_add(to, op, nop);
 }
 
 /* The plan of a block whose instructions are s[begin .. end) of its chain. */
-static void plan_block(struct planner *w, struct text *t, const struct step *s, unsigned begin, unsigned end,
-		       struct idt_insn *insn)
+static void plan_block(struct planner *w, const struct step *s, unsigned begin, unsigned end, struct idt_insn *insn)
 {
 	size_t k = 0;
 
 	if (w->o->kind == IMG_BRANCH) {
-		plan_branch(t, end > begin ? &s[end - 1] : NULL);
+		plan_branch(w->out, end > begin ? &s[end - 1] : NULL);
 		return;
 	}
 	x86_plan(step_at, (void *)(uintptr_t)s, end, true, &w->plan);
-	put8(&t->plan, (unsigned)w->plan.nstore);
+	put8(w->out, (unsigned)w->plan.nstore);
 	while (k < w->plan.nref && w->plan.ref[k].insn < begin)
 		k++;
 	for (unsigned i = begin; i < end; i++) {
@@ -201,32 +200,29 @@ static void plan_block(struct planner *w, struct text *t, const struct step *s, 
 		while (k < w->plan.nref && w->plan.ref[k].insn == i)
 			k++;
 		insn[i - begin].entries = plan_insn(w, &s[i], w->plan.ref + first, k - first, s[begin].at.pc,
-						    (uint8_t)(i - begin), &t->plan);
+						    (uint8_t)(i - begin), w->out);
 	}
-	put8(&t->plan, IMG_P_END);
-	put8(&t->plan, value_of(w->plan.rsp));
-	put_sleb(&t->plan, w->plan.rsp_add);
+	put8(w->out, IMG_P_END);
+	put8(w->out, value_of(w->plan.rsp));
+	put_sleb(w->out, w->plan.rsp_add);
 }
 
 /* Block @k's instructions, of which @at gets what there is to know. */
-static unsigned decode(struct planner *w, const struct text *t, uint32_t k, struct step *s)
+static unsigned look_up(struct planner *w, const struct text *t, uint32_t k, struct step *s)
 {
 	const struct img_block *b = &t->image.block[k];
-	const uint8_t *p = w->text + b->pc, *end = p + b->size;
+	const struct x86_insn *x = t->image.insn + t->image.insn_at[k];
+	const uint8_t *p = w->text + b->pc;
 	uint64_t pc = t->lo + b->pc;
-	unsigned n = 0;
 
-	for (; n < b->n; n++) {
-		s[n].at.p = p;
-		if (!x86_decode(w->dec, p, (size_t)(end - p), &s[n].at.x))
-			break;
-		s[n].at.pc = pc;
-		s[n].id = id_of(w, p, &s[n].at.x);
-		s[n].class = idt_id_class(s[n].id);
-		p += s[n].at.x.len;
-		pc += s[n].at.x.len;
+	for (unsigned n = 0; n < b->n; n++, s++, x++) {
+		s->at = (struct x86_at){ p, pc, *x };
+		s->id = id_of(w, p, x);
+		s->class = idt_id_class(s->id);
+		p += x->len;
+		pc += x->len;
 	}
-	return n;
+	return b->n;
 }
 
 static uint32_t continues(const struct text *t, uint32_t k)
@@ -234,53 +230,71 @@ static uint32_t continues(const struct text *t, uint32_t k)
 	return t->image.prev ? t->image.prev[k] : IMG_NO_BLOCK;
 }
 
-void plan_text(const struct job *j, struct text *t)
+void plan_begin(const struct job *j, struct text *t)
 {
-	const struct file *f = &j->file[t->file];
 	const uint32_t nblock = (uint32_t)t->image.nblock;
-	struct planner w = { .o = j->o, .text = f->p + t->offset, .dec = x86_decoder_new(X86_MODE_64) };
-	uint32_t *next = pm_alloc((nblock + 1) * sizeof *next), *plan_at = NULL, n = 0;
+	uint32_t n = 0;
 
+	t->next = pm_alloc((nblock + 1) * sizeof *t->next);
 	t->insn_at = pm_alloc((nblock + 1) * sizeof *t->insn_at);
+	memset(t->next, 0xff, nblock * sizeof *t->next);
 	for (uint32_t k = 0; k < nblock; k++) {
-		next[k] = IMG_NO_BLOCK;
 		t->insn_at[k] = n;
 		n += t->image.block[k].n ? t->image.block[k].n : 1;
+		if (continues(t, k) != IMG_NO_BLOCK)
+			t->next[continues(t, k)] = k;
 	}
 	t->insn_at[nblock] = n;
 	t->insn = pm_alloc((n + 1) * sizeof *t->insn);
-	for (uint32_t k = 0; k < nblock; k++)
-		if (continues(t, k) != IMG_NO_BLOCK)
-			next[continues(t, k)] = k;
-	if (j->o->kind != IMG_PROFILE)
-		plan_at = pm_alloc((nblock + 1) * sizeof *plan_at);
-	for (uint32_t head = 0; head < nblock; head++) {
+	if (j->o->kind == IMG_PROFILE)
+		return;
+	pm_buf_room(&t->plan_at, 4 * nblock);
+	t->plan_at.n = 4 * nblock;
+}
+
+/* Chains belong to the piece that their first block is in. */
+void plan_piece(const struct job *j, struct piece *p)
+{
+	struct text *t = p->text;
+	const struct file *f = &j->file[t->file];
+	struct planner w = { .o = j->o, .text = f->p + t->offset, .out = &p->plan };
+	uint32_t *plan_at = (uint32_t *)t->plan_at.p;
+
+	for (uint32_t head = p->from; head < p->to; head++) {
 		struct step s[256];
 		unsigned begin = 0, end;
 
 		if (continues(t, head) != IMG_NO_BLOCK)
 			continue;
-		for (uint32_t k = head; k != IMG_NO_BLOCK; k = next[k], begin = end) {
+		for (uint32_t k = head; k != IMG_NO_BLOCK; k = t->next[k], begin = end) {
 			struct idt_insn *insn = t->insn + t->insn_at[k];
 
-			end = begin + decode(&w, t, k, s + begin);
+			end = begin + look_up(&w, t, k, s + begin);
 			/* a place that the decoder does not know: a record needs an instruction */
 			insn[0] = (struct idt_insn){ 0xffff, 1, 0 };
 			for (unsigned i = begin; i < end; i++)
 				insn[i - begin] = (struct idt_insn){ s[i].id, s[i].at.x.len, 0 };
 			if (!plan_at)
 				continue;
-			plan_at[k] = (uint32_t)t->plan.n;
-			plan_block(&w, t, s, begin, end, insn);
+			plan_at[k] = (uint32_t)p->plan.n;
+			plan_block(&w, s, begin, end, insn);
 		}
 	}
-	if (plan_at)
-		pm_buf_add(&t->plan_at, plan_at, nblock * sizeof *plan_at);
-	free(plan_at);
-	free(next);
 	x86_plan_release(&w.plan);
 	pm_map_release(&w.id);
-	x86_decoder_free(w.dec);
+}
+
+void plan_join(const struct job *j, struct piece *p)
+{
+	struct text *t = p->text;
+	uint32_t *plan_at = (uint32_t *)t->plan_at.p;
+
+	for (uint32_t head = p->from; head < p->to && plan_at; head++)
+		if (continues(t, head) == IMG_NO_BLOCK)
+			for (uint32_t k = head; k != IMG_NO_BLOCK; k = t->next[k])
+				plan_at[k] += (uint32_t)t->plan.n;
+	pm_buf_add(&t->plan, p->plan.p, p->plan.n);
+	pm_buf_release(&p->plan);
 }
 
 void table_of(struct job *j, struct text *t)

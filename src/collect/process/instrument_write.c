@@ -77,7 +77,7 @@ static void describe_text(const struct job *j, const struct text *t, struct img_
 	to->bytes = t->bytes;
 	to->hash = img_hash(j->file[t->file].p + t->offset, t->bytes);
 	to->code = t->code;
-	to->first = t->image.in.first;
+	to->first = t->image.first;
 	to->nblock = (uint32_t)t->image.nblock;
 	to->prot = t->prot;
 	to->file = (uint32_t)t->file;

@@ -17,7 +17,7 @@
 #define LEADER		4		/* an indirect transfer may come here */
 
 struct made {				/* a block; numbers are those of its translation */
-	uint32_t pc, code, indirect, map, nmap, live;
+	uint32_t pc, code, indirect, map, nmap, live, insn;
 	uint32_t prev;			/* the block whose record it continues, or XL_NONE */
 	uint16_t size;
 	uint8_t n;
@@ -33,7 +33,6 @@ struct maker {
 	const struct xl_image_input *in;
 	struct xl_image *out;
 	struct xl_unit unit;
-	struct x86_decoder *dec;
 	const uint8_t *text;
 	uint32_t *at;			/* offset in the text -> block + 1 */
 	uint8_t *about;			/* offset in the text -> bits */
@@ -86,6 +85,14 @@ static bool is_function(void *ctx, uint64_t addr)
 	return off < m->in->bytes && m->about[off] & FUNCTION;
 }
 
+static void keep_insn(void *ctx, const struct x86_insn *x)
+{
+	struct xl_image *o = ((struct maker *)ctx)->out;
+
+	pm_grow(o->insn, o->ninsn, o->cap_insn);
+	o->insn[o->ninsn++] = *x;
+}
+
 /* ---- units ------------------------------------------------------------------------------------------ */
 static void branch_to(struct maker *m, uint64_t addr)
 {
@@ -109,15 +116,14 @@ static void seed(void *ctx, uint64_t addr)
 }
 
 /* Addresses that a block's instructions take: of code, or of what may be a jump table. */
-static void look_at(struct maker *m, const struct xl_block *b)
+static void look_at(struct maker *m, const struct made *b)
 {
-	const uint8_t *p = m->text + (b->pc - m->in->lo);
-	uint64_t pc = b->pc;
-	struct x86_insn x;
+	const uint8_t *p = m->text + b->pc;
+	uint64_t pc = m->in->lo + b->pc;
 
-	for (uint32_t i = 0; i < b->n; i++, pc += x.len, p += x.len) {
-		if (!x86_decode(m->dec, p, b->pc + b->size - pc, &x))
-			return;
+	for (uint32_t i = 0; i < b->n; i++) {
+		const struct x86_insn x = m->out->insn[b->insn + i];
+
 		if (x.prop & X86_RIP && p[x.op] == 0x8d) {
 			int32_t disp;
 			uint64_t to;
@@ -136,10 +142,12 @@ static void look_at(struct maker *m, const struct xl_block *b)
 		} else if (x.kind == X86_PLAIN && (x.nimm == 8 || (x.nimm == 4 && m->in->hi < 1ull << 32))) {
 			later(m, (uint64_t)x86_imm(&x, p));
 		}
+		pc += x.len;
+		p += x.len;
 	}
 }
 
-static void append(struct maker *m)
+static void append(struct maker *m, uint32_t insn)
 {
 	const struct xl_unit *u = &m->unit;
 	const uint32_t base = (uint32_t)m->out->code.n, first = (uint32_t)m->nmade;
@@ -181,9 +189,10 @@ static void append(struct maker *m)
 		m->made[m->nmade++] = (struct made){
 			.pc = off, .code = base + b->code, .map = map0 + b->map, .nmap = b->nmap,
 			.indirect = b->indirect == XL_NONE ? XL_NONE : base + b->indirect,
-			.prev = b->prev == XL_NONE ? XL_NONE : first + b->prev,
+			.insn = insn, .prev = b->prev == XL_NONE ? XL_NONE : first + b->prev,
 			.live = b->live, .size = (uint16_t)b->size, .n = (uint8_t)b->n,
 		};
+		insn += b->n;
 		if (!m->at[off] && b->prev == XL_NONE)
 			m->at[off] = (uint32_t)m->nmade;
 		for (uint32_t k = 0; k < b->size; k++)
@@ -191,7 +200,7 @@ static void append(struct maker *m)
 		m->out->unknown += b->flags & XL_UNKNOWN ? 1 : 0;
 	}
 	for (size_t i = 0; i < u->nblock; i++)
-		look_at(m, &u->block[i]);
+		look_at(m, &m->made[first + i]);
 	/* calls, and what lies beyond the unit's bounds */
 	for (size_t i = 0; i < u->nlink; i++)
 		branch_to(m, u->link[i].target);
@@ -203,14 +212,17 @@ static void translate_at(struct maker *m, uint32_t off)
 		.kind = m->in->kind, .entry = m->in->lo + off, .lo = m->in->lo, .hi = m->in->lo + m->in->bytes,
 		.place = m->in->code + m->out->code.n, .absolute = m->in->hi < 0x70000000, .count_all = true,
 		.chains = m->in->kind != XL_PROFILE, .count_records = true,
-		.read = read_text, .known = known, .function = is_function, .ctx = m,
+		.read = read_text, .known = known, .function = is_function, .insn = keep_insn,
+		.ctx = m,
 	};
+	uint32_t ninsn;
 
 	if (m->at[off])
 		return;
+	ninsn = (uint32_t)m->out->ninsn;
 	xl_translate(&in, &m->unit);
 	if (m->unit.nblock)
-		append(m);
+		append(m, ninsn);
 }
 
 static void drain(struct maker *m)
@@ -332,62 +344,30 @@ static void gaps(struct maker *m)
 }
 
 /* ---- the tables ---------------------------------------------------------------------------------------------- */
-static struct maker *sorting;		/* for qsort() */
-
-static int by_pc(const void *a, const void *b)
+/* Sorts order[0..n) by key[order[i]]; what is equal keeps its order. */
+static void sort_by(uint32_t *order, const uint32_t *key, size_t n)
 {
-	const struct made *x = &sorting->made[*(const uint32_t *)a], *y = &sorting->made[*(const uint32_t *)b];
+	uint32_t *other = pm_alloc((n + 1) * sizeof *other), *count = pm_alloc(65536 * sizeof *count);
 
-	if (x->pc != y->pc)
-		return x->pc < y->pc ? -1 : 1;
-	/* the one to enter comes first */
-	if ((x->prev == XL_NONE) != (y->prev == XL_NONE))
-		return x->prev == XL_NONE ? -1 : 1;
-	return (x > y) - (x < y);
-}
+	for (unsigned shift = 0; shift < 32; shift += 16) {
+		uint32_t sum = 0, *from = order;
 
-static int by_code(const void *a, const void *b)
-{
-	const struct made *x = &sorting->made[*(const uint32_t *)a], *y = &sorting->made[*(const uint32_t *)b];
+		memset(count, 0, 65536 * sizeof *count);
+		for (size_t i = 0; i < n; i++)
+			count[key[i] >> shift & 0xffff]++;
+		for (uint32_t k = 0; k < 65536; k++) {
+			uint32_t here = count[k];
 
-	return (x->code > y->code) - (x->code < y->code);
-}
-
-static void put_map(struct maker *m, const struct made *b, struct pm_buf *to)
-{
-	const uint8_t *p = m->text + b->pc;
-	uint32_t at = b->indirect == XL_NONE ? b->code : b->indirect, left = b->size;
-	struct x86_insn x;
-	uint8_t insn = 0;
-
-	for (unsigned i = 0; i < b->n; i++) {
-		if (!x86_decode(m->dec, p, left, &x))
-			x.len = 1;
-		pm_buf_add(to, &x.len, 1);
-		p += x.len;
-		left -= x.len;
+			count[k] = sum;
+			sum += here;
+		}
+		for (size_t i = 0; i < n; i++)
+			other[count[key[order[i]] >> shift & 0xffff]++] = order[i];
+		order = other;
+		other = from;			/* two rounds: the result is where it was */
 	}
-	for (uint32_t i = 0; i < b->nmap; i++) {
-		const struct xl_map *e = &m->map[b->map + i];
-		uint8_t flags = e->flags & 0x3f, byte;
-		uint32_t d = e->code - at;
-
-		if (e->insn == insn + 1)
-			flags |= IMG_MAP_NEXT;
-		else if (e->insn != insn)
-			flags |= IMG_MAP_INSN;
-		pm_buf_add(to, &flags, 1);
-		if (flags & XL_TMP_SAVED)
-			pm_buf_add(to, &e->tmp, 1);
-		if (flags & IMG_MAP_INSN)
-			pm_buf_add(to, &e->insn, 1);
-		byte = d < 0xff ? (uint8_t)d : 0xff;
-		pm_buf_add(to, &byte, 1);
-		if (byte == 0xff)
-			pm_buf_add(to, &d, 4);
-		insn = e->insn;
-		at = e->code;
-	}
+	free(other);
+	free(count);
 }
 
 static void put32(uint8_t *at, uint32_t v)
@@ -395,11 +375,56 @@ static void put32(uint8_t *at, uint32_t v)
 	memcpy(at, &v, 4);
 }
 
-static void finish(struct maker *m, uint32_t first_link)
+static void put_map(struct maker *m, const struct made *b, struct pm_buf *to)
+{
+	uint32_t at = b->indirect == XL_NONE ? b->code : b->indirect;
+	uint8_t insn = 0, *p = pm_buf_room(to, b->n + 8u * b->nmap), *const first = p;
+
+	for (unsigned i = 0; i < b->n; i++)
+		*p++ = m->out->insn[b->insn + i].len;
+	for (uint32_t i = 0; i < b->nmap; i++) {
+		const struct xl_map *e = &m->map[b->map + i];
+		uint8_t flags = e->flags & 0x3f;
+		uint32_t d = e->code - at;
+
+		if (e->insn == insn + 1)
+			flags |= IMG_MAP_NEXT;
+		else if (e->insn != insn)
+			flags |= IMG_MAP_INSN;
+		*p++ = flags;
+		if (flags & XL_TMP_SAVED)
+			*p++ = e->tmp;
+		if (flags & IMG_MAP_INSN)
+			*p++ = e->insn;
+		*p++ = d < 0xff ? (uint8_t)d : 0xff;
+		if (d >= 0xff) {
+			put32(p, d);
+			p += 4;
+		}
+		insn = e->insn;
+		at = e->code;
+	}
+	to->n += (size_t)(p - first);
+}
+
+/* Fields that hold numbers of translation get the blocks' own. */
+static void renumber(struct maker *m, const struct pm_buf *fields, const uint32_t *number)
+{
+	for (size_t i = 0; i < fields->n; i += 4) {
+		uint32_t at, v;
+
+		memcpy(&at, fields->p + i, 4);
+		memcpy(&v, m->out->code.p + at, 4);
+		put32(m->out->code.p + at, number[v]);
+	}
+}
+
+static void finish(struct maker *m)
 {
 	const size_t n = m->nmade;
 	struct xl_image *o = m->out;
 	uint32_t *order = pm_alloc((n + 1) * sizeof *order), *number = pm_alloc((n + 1) * sizeof *number);
+	uint32_t *key = pm_alloc((n + 1) * sizeof *key);
 
 	for (size_t i = 0; i < m->npending; i++) {
 		struct pending *p = &m->pending[i];
@@ -409,22 +434,29 @@ static void finish(struct maker *m, uint32_t first_link)
 			put32(o->code.p + p->site, m->made[m->at[off] - 1].code - (p->site + 4));
 			continue;
 		}
-		put32(o->code.p + p->stub_field, first_link + (uint32_t)o->nlink);
+		put32(o->code.p + p->stub_field, (uint32_t)o->nlink);
+		pm_buf_add(&o->links, &p->stub_field, 4);
 		o->link = pm_realloc(o->link, (o->nlink + 1) * sizeof *o->link);
 		o->link[o->nlink++] = p->target;
 	}
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		order[i] = i;
-	sorting = m;
-	if (n)
-		qsort(order, n, sizeof *order, by_code);
+		key[i] = m->made[i].code;
+	}
+	sort_by(order, key, n);
 	o->nblock = n;
 	o->block = pm_alloc((n + 1) * sizeof *o->block);
 	o->by_code = pm_alloc((n + 1) * sizeof *o->by_code);
+	o->insn_at = pm_alloc((n + 1) * sizeof *o->insn_at);
 	o->prev = m->in->kind != XL_PROFILE ? pm_alloc((n + 1) * sizeof *o->prev) : NULL;
 	memcpy(o->by_code, order, n * sizeof *order);
-	if (n)
-		qsort(order, n, sizeof *order, by_pc);
+	/* of those at one address the ones that can be entered come first, and of these the oldest */
+	for (uint32_t i = 0, k = 0; i < 2 * n; i++) {
+		key[i % n] = m->made[i % n].pc;
+		if ((m->made[i % n].prev == XL_NONE) == (i < n))
+			order[k++] = i % n;
+	}
+	sort_by(order, key, n);
 	for (uint32_t i = 0; i < n; i++)
 		number[order[i]] = i;
 	for (uint32_t i = 0; i < n; i++) {
@@ -435,6 +467,7 @@ static void finish(struct maker *m, uint32_t first_link)
 			.pc = b->pc, .code = b->code, .map = (uint32_t)o->map.n, .n = b->n, .size = b->size,
 			.entry = b->indirect == XL_NONE ? IMG_NO_ENTRY : (uint8_t)(b->code - b->indirect),
 		};
+		o->insn_at[number[o->by_code[i]]] = b->insn;
 		put_map(m, b, &o->map);
 		if (m->in->kind != XL_PROFILE)
 			o->prev[number[o->by_code[i]]] = b->prev == XL_NONE ? IMG_NO_BLOCK : number[b->prev];
@@ -455,25 +488,38 @@ static void finish(struct maker *m, uint32_t first_link)
 		o->entry = pm_realloc(o->entry, (o->nentry + 1) * sizeof *o->entry);
 		o->entry[o->nentry++] = (struct img_entry){ b->pc, at };
 	}
-	for (size_t i = 0; i < m->counters.n; i += 4) {
-		uint32_t at, v;
-
-		memcpy(&at, m->counters.p + i, 4);
-		memcpy(&v, o->code.p + at, 4);
-		put32(o->code.p + at, (uint32_t)(RT_COUNTERS + 8ull * (IMG_RESERVED + m->in->first + number[v])));
-	}
-	for (size_t i = 0; i < m->numbers.n; i += 4) {
-		uint32_t at, v;
-
-		memcpy(&at, m->numbers.p + i, 4);
-		memcpy(&v, o->code.p + at, 4);
-		put32(o->code.p + at, IMG_RESERVED + m->in->first + number[v]);
-	}
+	renumber(m, &m->counters, number);
+	renumber(m, &m->numbers, number);
+	o->counters = m->counters;
+	o->numbers = m->numbers;
 	free(order);
 	free(number);
+	free(key);
 }
 
-void xl_image_make(const struct xl_image_input *in, uint32_t first_link, struct xl_image *out)
+static void add_to(struct xl_image *m, const struct pm_buf *fields, uint32_t scale, uint32_t add)
+{
+	for (size_t i = 0; i < fields->n; i += 4) {
+		uint32_t at, v;
+
+		memcpy(&at, fields->p + i, 4);
+		memcpy(&v, m->code.p + at, 4);
+		put32(m->code.p + at, v * scale + add);
+	}
+}
+
+void xl_image_number(struct xl_image *m, uint32_t first, uint32_t first_link)
+{
+	m->first = first;
+	add_to(m, &m->counters, 8, (uint32_t)RT_COUNTERS + 8 * (IMG_RESERVED + first));
+	add_to(m, &m->numbers, 1, IMG_RESERVED + first);
+	add_to(m, &m->links, 1, first_link);
+	pm_buf_release(&m->counters);
+	pm_buf_release(&m->numbers);
+	pm_buf_release(&m->links);
+}
+
+void xl_image_make(const struct xl_image_input *in, struct xl_image *out)
 {
 	struct maker m = { .in = &out->in, .out = out, .text = in->file + in->offset };
 	struct pm_err err = { 0 };
@@ -482,7 +528,6 @@ void xl_image_make(const struct xl_image_input *in, uint32_t first_link, struct 
 	*out = (struct xl_image){ .in = *in };
 	m.at = pm_alloc((in->bytes + 1) * sizeof *m.at);
 	m.about = pm_alloc(in->bytes + 1);
-	m.dec = x86_decoder_new(X86_MODE_64);
 	if (elf)
 		m.nfunction = pm_elf_functions(elf, &m.function);
 	for (size_t i = 0; i < m.nfunction; i++) {
@@ -501,9 +546,8 @@ void xl_image_make(const struct xl_image_input *in, uint32_t first_link, struct 
 	jump_tables(&m);
 	gaps(&m);
 	jump_tables(&m);
-	finish(&m, first_link);
+	finish(&m);
 	pm_elf_close(elf);
-	x86_decoder_free(m.dec);
 	xl_unit_release(&m.unit);
 	free(m.at);
 	free(m.about);
@@ -511,8 +555,6 @@ void xl_image_make(const struct xl_image_input *in, uint32_t first_link, struct 
 	free(m.map);
 	free(m.pending);
 	free(m.function);
-	pm_buf_release(&m.counters);
-	pm_buf_release(&m.numbers);
 	pm_buf_release(&m.queue);
 	pm_buf_release(&m.tables);
 }
@@ -521,10 +563,15 @@ void xl_image_release(struct xl_image *m)
 {
 	pm_buf_release(&m->code);
 	pm_buf_release(&m->map);
+	pm_buf_release(&m->counters);
+	pm_buf_release(&m->numbers);
+	pm_buf_release(&m->links);
 	free(m->block);
 	free(m->entry);
 	free(m->by_code);
 	free(m->prev);
+	free(m->insn);
+	free(m->insn_at);
 	free(m->link);
 	*m = (struct xl_image){ 0 };
 }

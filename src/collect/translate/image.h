@@ -6,10 +6,11 @@
  * jump tables), and at last by decoding whatever is left between. Too much costs room; what is missed
  * costs a fault when control gets there, or a look into the middle of a block.
  *
- * Blocks are numbered by address, from `first` on; links between them are made; counters are
- * IMG_RESERVED + number. The code is for one place and is not moved.
+ * Blocks are numbered by address; links between them are made; counters are IMG_RESERVED + number. The code
+ * is for one place and is not moved.
  *
- * Ownership  xl_image_release(). The ELF file's bytes are borrowed until then. */
+ * Ownership  xl_image_release(). The ELF file's bytes are borrowed until then.
+ * Threads    texts can be translated side by side; a thread calls xl_thread_done() when it ends. */
 #ifndef PM_TRANSLATE_IMAGE_H
 #define PM_TRANSLATE_IMAGE_H
 
@@ -28,7 +29,6 @@ struct xl_image_input {
 	uint64_t offset, bytes;		/* of lo in the file; bytes from there that are the file's */
 	uint64_t code;			/* where the translation will live */
 	enum xl_kind kind;
-	uint32_t first;
 	const uint64_t *seed;		/* further addresses that control may reach: hints */
 	size_t nseed;
 };
@@ -43,13 +43,20 @@ struct xl_image {
 	uint32_t *by_code;
 	uint32_t *prev;			/* the block whose record each continues, IMG_NO_BLOCK profiles: NULL */
 	struct pm_buf map;
+	struct x86_insn *insn;
+	uint32_t *insn_at;		/* of each block: its instructions in insn[] */
+	size_t ninsn, cap_insn;
 	uint64_t *link;			/* targets that have no block: exits to the runtime */
 	size_t nlink;
 	uint64_t unknown;		/* instructions that the decoder does not know */
+	uint32_t first;			/* number of the first block */
+	struct pm_buf counters, numbers, links;	/* u32: fields of the code that will hold numbers */
 };
 
-/* @first_link: number of the image's first link. */
-void xl_image_make(const struct xl_image_input *in, uint32_t first_link, struct xl_image *out);
+/* All numbers count from 0 until xl_image_number() tells, once, which the first block and the first link
+ * have. */
+void xl_image_make(const struct xl_image_input *in, struct xl_image *out);
+void xl_image_number(struct xl_image *m, uint32_t first, uint32_t first_link);
 void xl_image_release(struct xl_image *m);
 
 /* seeds.c: addresses in [lo, hi) that the file gives away, but for functions; in memory. Calls @add for

@@ -43,6 +43,9 @@ void xl_translate(const struct xl_input *in, struct xl_unit *out)
 		plan_records(s);
 	}
 	emit_unit(s);
+	for (size_t k = 0; in->insn && k < s->nblock; k++)
+		for (uint32_t i = 0; i < s->block[k].n; i++)
+			in->insn(in->ctx, &s->insn[s->block[k].first + i].x);
 }
 
 void xl_unit_release(struct xl_unit *u)
@@ -53,4 +56,25 @@ void xl_unit_release(struct xl_unit *u)
 	free(u->reloc);
 	free(u->link);
 	memset(u, 0, sizeof *u);
+}
+
+void xl_thread_done(void)
+{
+	struct scratch *s = &scratch;
+
+	x86_decoder_free(s->decs[0]);
+	x86_decoder_free(s->decs[1]);
+	x86_plan_release(&s->plan);
+	free(s->insn);
+	free(s->block);
+	free(s->order);
+	free(s->pending);
+	free(s->fixup);
+	free(s->tail);
+	free(s->edge);
+	free(s->preds);
+	free(s->odd);
+	free(s->store);
+	free(s->slot);
+	memset(s, 0, sizeof *s);
 }

@@ -38,6 +38,8 @@ enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
 
 #define XL_EXEC_INSNS	62	/* of a block: its values are few enough to be counted in a byte */
 
+struct x86_insn;
+
 struct xl_known {			/* a block that exists already */
 	uint64_t code;			/* absolute address of an entry for outsiders, 0: none yet */
 	uint32_t live;			/* XL_LIVE_* at its entry */
@@ -67,6 +69,8 @@ struct xl_input {
 	bool (*known)(void *ctx, uint64_t addr, struct xl_known *out);
 	/* Is @addr the start of another function (a tail jump there leaves the unit)? */
 	bool (*function)(void *ctx, uint64_t addr);
+	/* Told of every instruction of the unit when it is made, block by block; NULL: nobody is. */
+	void (*insn)(void *ctx, const struct x86_insn *x);
 	void *ctx;
 };
 
@@ -192,6 +196,8 @@ struct xl_unit {
  * XL_REL_LINK when it has numbered the unit's blocks and links. */
 void xl_translate(const struct xl_input *in, struct xl_unit *out);
 void xl_unit_release(struct xl_unit *u);
+/* What xl_translate() keeps from unit to unit of this thread. */
+void xl_thread_done(void);
 
 /* An indirect entry for a block that has none: restores rcx and rdx as `live` demands and jumps to
  * @direct. Returns the length (at most XL_ENTRY_MAX) of what was put at @buf, to live at @place. */
