@@ -86,6 +86,6 @@ $ cp $PROGRAMS/libthrow.so keep.so; rm libthrow.so; cp keep.so libthrow.so; LD_L
 $ at=$(readelf -lW libthrow.so | sed -n 's/ *LOAD *\(0x[0-9a-f]*\) .* R E .*/\1/p'); printf x | dd of=libthrow.so bs=1 seek=$((at + 8)) conv=notrunc status=none; LD_LIBRARY_PATH=. ./exceptions.idt 2>err; echo $?; sed 's,/.*/,DIR/,' err
 > 125
 > pugmark: DIR/libthrow.so: it is not the file that was there when the program was instrumented
-$ cp keep.so libthrow.so; for f in exceptions.idt.d/*; do printf x | dd of=$f bs=1 seek=9 conv=notrunc status=none; done; LD_LIBRARY_PATH=. ./exceptions.idt 2>err; echo $?; sed 's,/.*/[0-9a-f]*,DIR/KEY,' err
+$ cp keep.so libthrow.so; for f in exceptions.idt.d/*; do printf xxxxxxxx | dd of=$f bs=1 seek=8 conv=notrunc status=none; done; LD_LIBRARY_PATH=. ./exceptions.idt 2>err; echo $?; sed 's,/.*/[0-9a-f]*,DIR/KEY,' err
 > 125
 > pugmark: DIR/KEY: it does not belong to this instrumented program
