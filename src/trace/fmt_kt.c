@@ -20,6 +20,22 @@
 
 enum { KT_PID = 0x80, KT_MMU = 0x81 };
 
+/* A data reference of an instruction's record: which of its addresses it is of. */
+struct kt_ref {
+	uint8_t kind, flags, ea;
+	uint16_t size;
+};
+
+/* What was met last at an address: the record without its addresses, and what it became. */
+#define SEEN		(1u << 13)	/* half a megabyte */
+struct kt_seen {
+	uint8_t text[24];
+	uint32_t id;
+	uint8_t head, size;		/* bytes without and with addresses; head 0: nothing yet */
+	uint8_t n, branch, nref;	/* bytes of the instruction; flags of its PM_EV_BRANCH, 0: none */
+	struct kt_ref ref[2];
+};
+
 struct kt_reader {
 	struct pm_window w;
 	struct pm_builder b;
@@ -28,7 +44,8 @@ struct kt_reader {
 	struct x86_regs *regs;		/* beside codes.insn */
 	size_t cap_regs;
 	uint64_t insns;
-	bool wide, started;
+	bool wide, started, ended;
+	struct kt_seen *seen;
 	struct pm_outcome branch;
 	struct pm_reps rep;		/* records of one repeated instruction in a row are its iterations */
 };
@@ -43,6 +60,7 @@ static void *kt_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t
 	r = pm_alloc(sizeof *r);
 	r->w.in = in;
 	r->wide = wide;
+	r->seen = pm_alloc(SEEN * sizeof *r->seen);
 	r->rep.id = PM_NONE;
 	*facts = PM_HAS_REPS | PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | PM_HAS_SPACES;
 	return r;
@@ -57,6 +75,7 @@ static void kt_close(void *self)
 	pm_builder_release(&r->b);
 	pm_codes_release(&r->codes);
 	free(r->regs);
+	free(r->seen);
 	free(r);
 }
 
@@ -84,10 +103,10 @@ static void close_record(struct kt_reader *r, bool known, uint64_t next, uint32_
 		pm_reps_end(&r->rep, &r->b, &r->codes);
 }
 
-static void add_ref(struct kt_reader *r, const struct x86_mem *m, uint64_t addr, uint32_t id)
+static struct kt_ref ref_of(const struct x86_mem *m, unsigned ea)
 {
-	pm_ev_add(&r->b, m->read && m->write ? PM_EV_MODIFY : m->write ? PM_EV_WRITE : PM_EV_READ,
-		  m->stack ? PM_REF_STACK : 0, m->size ? m->size : 4, addr, 0)->id = id;
+	return (struct kt_ref){ m->read && m->write ? PM_EV_MODIFY : m->write ? PM_EV_WRITE : PM_EV_READ,
+				m->stack ? PM_REF_STACK : 0, (uint8_t)ea, m->size ? m->size : 4 };
 }
 
 /* In which order a record lists the addresses of an instruction with two of them. */
@@ -96,46 +115,90 @@ static bool stack_first(const struct x86_regs *x)
 	return x->nmem == 2 && (x->mem[0].stack || x->mem[1].stack);
 }
 
-static void add_refs(struct kt_reader *r, uint32_t id, const uint64_t *ea, unsigned n)
+/* The references that the @n addresses of an instruction's record are of; how many. */
+static unsigned refs_of(const struct x86_regs *x, unsigned n, struct kt_ref ref[2])
 {
-	const struct x86_regs *x = &r->regs[id];
-	unsigned at = 0, k = x->nmem;
+	unsigned at = 0, k = x->nmem, got = 0;
 	const struct x86_mem *m = x->mem;
 
 	if (!x->len)
-		return;
+		return 0;
 	if (x->class == PM_CLASS_JUMP || x->class == PM_CLASS_COND)
-		return;
+		return 0;
 	if (x->class == PM_CLASS_CALL)
 		at = 1;			/* the target; then the stack */
 	if (stack_first(x)) {
-		const struct x86_mem *st = &m[!m[0].stack], *op = &m[m[0].stack];
-
 		if (n > 0)
-			add_ref(r, st, ea[0], id);
+			ref[got++] = ref_of(&m[!m[0].stack], 0);
 		if (n > 1)
-			add_ref(r, op, ea[1], id);
-		return;
+			ref[got++] = ref_of(&m[m[0].stack], 1);
+		return got;
 	}
 	if (x->class == PM_CLASS_CALL_IND && n == 2) {
 		/* call through a register: stack, then the register's value */
 		if (k)
-			add_ref(r, &m[0], ea[0], id);
-		return;
+			ref[got++] = ref_of(&m[0], 0);
+		return got;
 	}
 	if (x->class == PM_CLASS_JUMP_IND && !k)
-		return;
+		return 0;
 	if (k == 2 && n == 2 && m[0].write && !m[1].write) {
 		/* movs: Zydis lists the destination first, KT the source */
-		add_ref(r, &m[1], ea[0], id);
-		add_ref(r, &m[0], ea[1], id);
-		return;
+		ref[got++] = ref_of(&m[1], 0);
+		ref[got++] = ref_of(&m[0], 1);
+		return got;
 	}
 	for (unsigned i = 0; i < k && at < n; i++)
-		add_ref(r, &m[i], ea[at++], id);
+		ref[got++] = ref_of(&m[i], at++);
+	return got;
 }
 
-static enum pm_status kt_next(void *self, const struct pm_batch **batch, struct pm_err *err)
+static inline struct kt_seen *seen_at(const struct kt_reader *r, uint64_t pc)
+{
+	return &r->seen[(pc * 0x9e3779b97f4a7c15u) >> 51 & (SEEN - 1)];
+}
+
+static inline void put_refs(struct kt_reader *r, uint32_t id, const struct kt_ref *ref, unsigned n,
+			    const uint8_t *ea, bool wide)
+{
+	for (unsigned i = 0; i < n; i++)
+		pm_ev_put(&r->b, ref[i].kind, ref[i].flags, ref[i].size,
+			  wide ? pm_get64(ea + 8 * ref[i].ea) : pm_get32(ea + 4 * ref[i].ea), 0)->id = id;
+}
+
+/* HOT: once per record, compiled once for each width. A record of which all but the addresses has been
+ * seen, with at least LONGEST bytes at @p; false: it is another. */
+static inline __attribute__((always_inline))
+bool kt_again(struct kt_reader *r, const uint8_t *p, uint64_t arena, bool wide)
+{
+	const uint64_t pc = wide ? pm_get64(p) : pm_get32(p);
+	const struct kt_seen *k = seen_at(r, pc);
+	struct pm_builder *b = &r->b;
+	uint64_t differ = (pm_get64(p) ^ pm_get64(k->text));
+
+	if (!k->head)
+		return false;
+	differ |= pm_get64(p + k->head - 8) ^ pm_get64(k->text + k->head - 8);
+	if (k->head > 16)
+		differ |= pm_get64(p + 8) ^ pm_get64(k->text + 8);
+	if (differ)
+		return false;
+	if (r->branch.pending)
+		pm_outcome_tell(&r->branch, b, &r->codes, true, pc);
+	if (r->rep.id != PM_NONE)
+		pm_reps_end(&r->rep, b, &r->codes);
+	pm_ev_put(b, PM_EV_INSN, 0, k->n, pc, 0)->id = k->id;
+	r->insns++;
+	put_refs(r, k->id, k->ref, k->nref, p + k->head, wide);
+	if (k->branch)
+		r->branch = (struct pm_outcome){ true, false, { PM_EV_BRANCH, k->branch, k->n, k->id, pc, 0 } };
+	pm_ev_put(b, PM_EV_OPAQUE, 2, k->size, arena, k->size);
+	r->w.p = p + k->size;
+	return true;
+}
+
+/* Any record, with everything checked. */
+static enum pm_status kt_record(struct kt_reader *r, const uint8_t *start, struct pm_err *err)
 {
 	static const uint8_t flags[] = {
 		[PM_CLASS_JUMP] = PM_BR_TAKEN, [PM_CLASS_COND] = PM_BR_COND,
@@ -145,92 +208,122 @@ static enum pm_status kt_next(void *self, const struct pm_batch **batch, struct 
 		[PM_CLASS_CALL_IND] = PM_BR_TAKEN | PM_BR_CALL | PM_BR_INDIRECT,
 		[PM_CLASS_SYSCALL] = 0,
 	};
+	const uint8_t *p = r->w.p;
+	const uint64_t at = pm_window_at(&r->w);
+	const size_t left = pm_window_left(&r->w);
+	const unsigned word = r->wide ? 8 : 4;
+	struct pm_builder *b = &r->b;
+	unsigned type, n, e, size, head, nref;
+	struct kt_ref ref[2];
+	struct pm_insn *in;
+	uint64_t pc;
+	uint32_t id;
+
+	if (left < 2 * word)
+		return pm_fail(err, at, "expected a record of at least %u bytes, found %zu", 2 * word, left);
+	type = p[word];
+	if (type == KT_PID || type == KT_MMU) {
+		size = 2 * word;
+		if (type == KT_PID)
+			for (unsigned i = word + 1; i < size; i++)
+				if (p[i])
+					return pm_fail(err, at + i, "expected zeros behind a process id, found "
+						       "0x%02x", p[i]);
+		close_record(r, false, 0, PM_NONE);
+		if (type == KT_PID)
+			pm_ev_add(b, PM_EV_SWITCH, 0, 0, 0, r->wide ? pm_get64(p) : pm_get32(p));
+	} else {
+		n = type & 15;
+		e = type >> 4;
+		if (e > 2 || !n)
+			return pm_fail(err, at + word, "expected a record type (1..15 bytes and 0..2 addresses, "
+				       "0x80 or 0x81), found 0x%02x", type);
+		head = word + ((1 + n + word - 1) & ~(word - 1));
+		size = head + e * word;
+		if (left < size)
+			return pm_fail(err, at, "expected a record of %u bytes, found %zu", size, left);
+		for (unsigned i = word + 1 + n; i < head; i++)
+			if (p[i])
+				return pm_fail(err, at + i, "expected a zero pad byte, found 0x%02x", p[i]);
+		pc = r->wide ? pm_get64(p) : pm_get32(p);
+		id = insn_of(r, pc, p + word + 1, n);
+		in = &r->codes.insn[id];
+		nref = refs_of(&r->regs[id], e, ref);
+		close_record(r, true, pc, id);
+		if (id != r->rep.id) {
+			pm_ev_add(b, PM_EV_INSN, 0, n, pc, 0)->id = id;
+			r->insns++;
+			if (in->rep)
+				r->rep = (struct pm_reps){ id, 0 };
+		}
+		if (in->rep && e) {
+			r->rep.iters++;
+			pm_ev_add(b, PM_EV_REP_ITER, 0, 0, pc, 0)->id = id;
+		}
+		put_refs(r, id, ref, nref, p + head, r->wide);
+		if (flags[in->class])
+			r->branch = (struct pm_outcome){ true, false, { PM_EV_BRANCH, flags[in->class],
+						       (uint16_t)n, id, pc, 0 } };
+		if (!in->rep) {
+			struct kt_seen *k = seen_at(r, pc);
+
+			*k = (struct kt_seen){ .id = id, .head = (uint8_t)head, .size = (uint8_t)size,
+					       .n = (uint8_t)n, .branch = flags[in->class],
+					       .nref = (uint8_t)nref, .ref = { ref[0], ref[1] } };
+			memcpy(k->text, p, head);
+		}
+	}
+	pm_ev_add(b, PM_EV_OPAQUE, 2, size, (uint64_t)(p - start), size);
+	r->w.p += size;
+	return PM_OK;
+}
+
+#define LONGEST		48		/* no record has more bytes */
+
+static enum pm_status kt_next(void *self, const struct pm_batch **batch, struct pm_err *err)
+{
 	struct kt_reader *r = self;
 	struct pm_builder *b = &r->b;
-	const unsigned word = r->wide ? 8 : 4;
+	const uint8_t *start;
+	bool last;
 
 	pm_builder_reset(b, &r->stream, &r->codes.code);
 	b->b.first_insn = r->insns;
 	if (!r->started) {
 		r->started = true;
 		pm_opaque_header(b, r->wide ? "kt64" : "kt", "", 0);
+		*batch = pm_builder_batch(b);
+		return PM_OK;
 	}
-	while (b->b.n < PM_BATCH_EVENTS) {
-		const uint8_t *p;
-		unsigned type, n, e, size;
-		uint64_t at, pc, ea[2] = { 0, 0 };
-		const struct pm_insn *in;
-		uint32_t id;
+	pm_ev_room(b, PM_BATCH_EVENTS + 16);
+	if (pm_window_left(&r->w) < LONGEST) {
+		enum pm_status st = pm_window_fill(&r->w, PM_WINDOW, err);
 
-		if (pm_window_left(&r->w) < 48) {
-			enum pm_status st = pm_window_fill(&r->w, PM_WINDOW, err);
-
-			if (st == PM_ERR)
-				return st;
-			if (st == PM_END) {
-				close_record(r, false, 0, PM_NONE);
-				break;
-			}
-		}
-		p = r->w.p;
-		at = pm_window_at(&r->w);
-		if (pm_window_left(&r->w) < 2 * word)
-			return pm_fail(err, at, "expected a record of at least %u bytes, found %zu", 2 * word,
-				       pm_window_left(&r->w));
-		type = p[word];
-		if (type == KT_PID || type == KT_MMU) {
-			size = 2 * word;
-			if (type == KT_PID)
-				for (unsigned i = word + 1; i < size; i++)
-					if (p[i])
-						return pm_fail(err, at + i, "expected zeros behind a process "
-							       "id, found 0x%02x", p[i]);
+		if (st == PM_ERR)
+			return st;
+		if (st == PM_END && !r->ended) {
+			r->ended = true;
 			close_record(r, false, 0, PM_NONE);
-			if (type == KT_PID)
-				pm_ev_add(b, PM_EV_SWITCH, 0, 0, 0, r->wide ? pm_get64(p) : pm_get32(p));
-		} else {
-			n = type & 15;
-			e = type >> 4;
-			if (e > 2 || !n)
-				return pm_fail(err, at + word, "expected a record type (1..15 bytes and 0..2 "
-					       "addresses, 0x80 or 0x81), found 0x%02x", type);
-			size = word + ((1 + n + word - 1) & ~(word - 1)) + e * word;
-			if (pm_window_left(&r->w) < size)
-				return pm_fail(err, at, "expected a record of %u bytes, found %zu", size,
-					       pm_window_left(&r->w));
-			for (unsigned i = word + 1 + n; i < size - e * word; i++)
-				if (p[i])
-					return pm_fail(err, at + i, "expected a zero pad byte, found 0x%02x",
-						       p[i]);
-			for (unsigned i = 0; i < e; i++)
-				ea[i] = r->wide ? pm_get64(p + size - (e - i) * 8) :
-					pm_get32(p + size - (e - i) * 4);
-			pc = r->wide ? pm_get64(p) : pm_get32(p);
-			id = insn_of(r, pc, p + word + 1, n);
-			in = &r->codes.insn[id];
-			close_record(r, true, pc, id);
-			if (id != r->rep.id) {
-				pm_ev_add(b, PM_EV_INSN, 0, n, pc, 0)->id = id;
-				r->insns++;
-				if (in->rep)
-					r->rep = (struct pm_reps){ id, 0 };
-			}
-			if (in->rep && e) {
-				r->rep.iters++;
-				pm_ev_add(b, PM_EV_REP_ITER, 0, 0, pc, 0)->id = id;
-			}
-			add_refs(r, id, ea, e);
-			if (flags[in->class])
-				r->branch = (struct pm_outcome){ true, false, { PM_EV_BRANCH, flags[in->class],
-							       (uint16_t)n, id, pc, 0 } };
 		}
-		pm_ev_add(b, PM_EV_OPAQUE, 2, pm_opaque_size(size), pm_builder_bytes(b, p, size), size);
-		r->w.p += size;
+	}
+	/* records are lent where they are: a batch ends where the window has to move */
+	start = r->w.p;
+	last = pm_window_left(&r->w) < LONGEST;
+	while (b->b.n < PM_BATCH_EVENTS && pm_window_left(&r->w) >= (last ? 1 : LONGEST)) {
+		const uint8_t *p = r->w.p;
+
+		if (last || !(r->wide ? kt_again(r, p, (uint64_t)(p - start), true) :
+			      kt_again(r, p, (uint64_t)(p - start), false))) {
+			if (kt_record(r, start, err) == PM_ERR)
+				return PM_ERR;
+			/* that it is not in the cache costs more than asking for room */
+			pm_ev_room(b, 16);
+		}
 	}
 	if (!b->b.n)
 		return PM_END;
 	pm_codes_lend(&r->codes);
-	*batch = pm_builder_batch(b);
+	*batch = pm_builder_batch_on(b, start, (size_t)(r->w.p - start));
 	return PM_OK;
 }
 
@@ -260,8 +353,6 @@ static enum pm_status kt_group(void *self, const struct pm_group *g, struct pm_e
 	uint64_t ea[2] = { 0, 0 }, target;
 	unsigned n = 0, first;
 
-	if (w->w.native)
-		return PM_OK;
 	if (!x)
 		return pm_fail_file(err, "the instruction at 0x%llx has no x86 bytes; KT traces hold them",
 				    (unsigned long long)g->pc);
@@ -320,24 +411,16 @@ static enum pm_status kt_other(void *self, const struct pm_batch *b, const struc
 {
 	struct kt_writer *w = self;
 	uint8_t rec[16] = { 0 };
-	size_t n;
 
-	if (e->kind == PM_EV_OPAQUE) {
-		if (pm_opaque_is(b, e, w->wide ? "kt64" : "kt", &n))
-			w->w.native = true;
-		else if (w->w.native && e->flags == 2 && e->addr <= b->narena && b->narena - e->addr >= e->value)
-			return pm_output_write(w->w.out, b->arena + e->addr, e->value, err);
-	} else if (e->kind == PM_EV_SWITCH) {
-		if (w->w.native)
-			return PM_OK;
+	if (e->kind == PM_EV_SWITCH) {
 		if (too_wide(w, e->value, err))
 			return PM_ERR;
 		pm_put64(rec, e->value);
 		rec[w->wide ? 8 : 4] = KT_PID;
 		return pm_output_write(w->w.out, rec, w->wide ? 16 : 8, err);
-	} else {
-		w->w.dropped[e->kind]++;
 	}
+	if (e->kind != PM_EV_OPAQUE)
+		w->w.dropped[e->kind]++;
 	return PM_OK;
 }
 
@@ -356,7 +439,12 @@ static void *kt_create(struct pm_output *out, const struct pm_write_opts *o, str
 
 static enum pm_status kt_write(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	return pm_grouper_batch(&((struct kt_writer *)self)->g, b, err);
+	struct kt_writer *w = self;
+	size_t n;
+
+	if (!w->w.native && b->n && pm_opaque_is(b, b->ev, w->wide ? "kt64" : "kt", &n))
+		w->w.native = true;
+	return w->w.native ? pm_copy_records(w->w.out, b, 0, err) : pm_grouper_batch(&w->g, b, err);
 }
 
 static enum pm_status kt_finish(void *self, struct pm_err *err)

@@ -415,8 +415,6 @@ static inline enum pm_status add_request(struct ocs_writer *w, uint64_t object, 
 static enum pm_status ocs_write(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	struct ocs_writer *w = self;
-	const uint8_t *from = NULL;	/* records to be copied that stand one behind another */
-	size_t some = 0;
 
 	for (size_t i = 0; i < b->n; i++) {
 		const struct pm_event *e = &b->ev[i];
@@ -426,16 +424,9 @@ static enum pm_status ocs_write(void *self, const struct pm_batch *b, struct pm_
 
 		if (e->kind == PM_EV_TIME) {
 			w->now = e->value / 1000000000;
-		} else if (e->kind == PM_EV_OPAQUE && e->flags == 2) {
-			if (!w->copy || e->addr > b->narena || b->narena - e->addr < e->value)
-				continue;
-			if (b->arena + e->addr != from + some) {
-				st = pm_output_write(w->w.out, from, some, err);
-				from = b->arena + e->addr;
-				some = 0;
-			}
-			some += e->value;
 		} else if (e->kind == PM_EV_OPAQUE) {
+			if (e->flags != PM_OPAQUE_HEADER)
+				continue;
 			d = pm_opaque_is(b, e, "oraclegeneral", &n);
 			if (d) {
 				w->w.native = true;
@@ -472,7 +463,7 @@ static enum pm_status ocs_write(void *self, const struct pm_batch *b, struct pm_
 		if (st == PM_ERR)
 			return st;
 	}
-	return some ? pm_output_write(w->w.out, from, some, err) : PM_OK;
+	return w->copy ? pm_copy_records(w->w.out, b, 0, err) : PM_OK;
 }
 
 /* Objects that left the table and came back. */

@@ -394,20 +394,6 @@ static void remember(struct penn_reader *r, const uint8_t *p, const uint8_t *nex
 	k->nev = (uint8_t)line_events(u, 0, k->ev);
 }
 
-static inline bool same(const uint8_t *a, const uint8_t *b, size_t n)
-{
-	uint64_t x = 0;
-	size_t i = 0;
-
-	if (n < 8)
-		return !memcmp(a, b, n);
-	for (; i + 16 <= n; i += 16)
-		x |= (pm_get64(a + i) ^ pm_get64(b + i)) | (pm_get64(a + i + 8) ^ pm_get64(b + i + 8));
-	if (i + 8 <= n)
-		x |= pm_get64(a + i) ^ pm_get64(b + i);
-	return !(x | (pm_get64(a + n - 8) ^ pm_get64(b + n - 8)));
-}
-
 /* HOT: once per line. What penn_line() and line_events() would do, if the line at @p is a known one;
  * KNOWN_AHEAD bytes can be read. NULL: it is not. */
 static inline const uint8_t *known_line(struct penn_reader *r, const uint8_t *p, uint32_t id, struct pm_uop *u,
@@ -418,7 +404,7 @@ static inline const uint8_t *known_line(struct penn_reader *r, const uint8_t *p,
 	uint64_t mem = 0;
 	int d;
 
-	if (!k->head || !same(p, k->text, k->head))
+	if (!k->head || !pm_same(p, k->text, k->head))
 		return NULL;
 	p += k->head;
 	*u = k->u;
@@ -431,7 +417,7 @@ static inline const uint8_t *known_line(struct penn_reader *r, const uint8_t *p,
 		p++;
 	for (start = p; (d = pm_hexval[*p]) >= 0; p++)
 		mem = mem << 4 | (unsigned)d;
-	if (p == start || p - start > 16 || !same(p, k->text + k->head, k->tail))
+	if (p == start || p - start > 16 || !pm_same(p, k->text + k->head, k->tail))
 		return NULL;
 	u->mem = mem;
 	ev[k->uop + 1].addr = mem;

@@ -126,13 +126,36 @@ void pm_opaque_header(struct pm_builder *b, const char *format, const void *deta
 const uint8_t *pm_opaque_is(const struct pm_batch *b, const struct pm_event *e, const char *format,
 			    size_t *n)
 {
-	size_t len = strlen(format) + 1;
+	size_t len;
 
-	if (e->kind != PM_EV_OPAQUE || !e->size || e->value < len || e->addr > b->narena ||
+	if (e->kind != PM_EV_OPAQUE || e->flags != PM_OPAQUE_HEADER)
+		return NULL;
+	len = strlen(format) + 1;
+	if (!e->size || e->value < len || e->addr > b->narena ||
 	    b->narena - e->addr < e->value || memcmp(b->arena + e->addr, format, len))
 		return NULL;
 	*n = e->value - len;
 	return b->arena + e->addr + len;
+}
+
+enum pm_status pm_copy_records(struct pm_output *out, const struct pm_batch *b, size_t i, struct pm_err *err)
+{
+	uint64_t from = 0, some = 0;
+
+	for (; i < b->n; i++) {
+		const struct pm_event *e = &b->ev[i];
+
+		if (e->kind != PM_EV_OPAQUE || e->flags != 2 || e->addr > b->narena || b->narena - e->addr < e->value)
+			continue;
+		if (e->addr != from + some) {
+			if (some && pm_output_write(out, b->arena + from, some, err) == PM_ERR)
+				return PM_ERR;
+			from = e->addr;
+			some = 0;
+		}
+		some += e->value;
+	}
+	return some ? pm_output_write(out, b->arena + from, some, err) : PM_OK;
 }
 
 enum pm_status pm_plain_write(struct pm_plain *w, const char *format, const struct pm_batch *b,

@@ -192,6 +192,10 @@ void pm_opaque_header(struct pm_builder *b, const char *format, const void *deta
 const uint8_t *pm_opaque_is(const struct pm_batch *b, const struct pm_event *e, const char *format,
 			    size_t *n);
 
+/* Copy the bytes of all opaque events from @i on that are records as they were (flags 2), those that stand
+ * one behind another at once: the whole of a writer whose input is of its own format. */
+enum pm_status pm_copy_records(struct pm_output *out, const struct pm_batch *b, size_t i, struct pm_err *err);
+
 /* ---- writers that put a line or record per event --------------------------------------------- */
 struct pm_plain {			/* first member of such a writer */
 	struct pm_output *out;
@@ -274,6 +278,21 @@ static inline void *pm_put64(void *p, uint64_t v)
 	v = htole64(v);
 	memcpy(p, &v, sizeof v);
 	return (char *)p + sizeof v;
+}
+
+/* Are a[0..n) and b[0..n) the same? Without a call, because n is small and this is HOT. */
+static inline bool pm_same(const uint8_t *a, const uint8_t *b, size_t n)
+{
+	uint64_t x = 0;
+	size_t i = 0;
+
+	if (n < 8)
+		return !memcmp(a, b, n);
+	for (; i + 16 <= n; i += 16)
+		x |= (pm_get64(a + i) ^ pm_get64(b + i)) | (pm_get64(a + i + 8) ^ pm_get64(b + i + 8));
+	if (i + 8 <= n)
+		x |= pm_get64(a + i) ^ pm_get64(b + i);
+	return !(x | (pm_get64(a + n - 8) ^ pm_get64(b + n - 8)));
 }
 
 /* Nothing but printable characters and white space in the first half kilobyte: no binary format. */
