@@ -22,12 +22,34 @@
 #define TYPE_READ	30
 #define TYPE_WRITE	31
 
+/* A message as it was met last at its address. It is the same each time the instruction executes, but for
+ * its length, its tick, and the length and address of each mem_access:
+ *
+ *	length, PART 0, 8 bytes of tick, PART 1, { length, 08, address, PART 2.. }
+ */
+#define SEEN		(1u << 13)	/* messages, by address; 1 MiB */
+#define SEEN_TEXT	80
+#define SEEN_MEM	2
+#define SEEN_LONGEST	(1 + 8 + SEEN_TEXT + SEEN_MEM * 10)
+
+struct gem5_seen {
+	uint8_t part[SEEN_MEM + 2];	/* bytes of each; part[0] 0: nothing yet */
+	uint8_t rest[SEEN_MEM];		/* bytes of a mem_access behind its address */
+	uint16_t size[SEEN_MEM];	/* ... and what they say */
+	uint8_t nmem, kind, len, type;	/* references, and what they are; the instruction's length, its type */
+	uint32_t id;
+	uint16_t then;			/* number of the one that followed it last */
+	uint64_t pc;
+	uint8_t text[SEEN_TEXT];	/* the parts */
+};
+
 struct gem5_reader {
 	struct pm_window w;
 	struct pm_builder b;
 	struct pm_stream stream;
 	struct pm_codes codes;
-	uint64_t insns, tick, freq;
+	struct gem5_seen *seen, *last;
+	uint64_t insns, tick, scale;	/* scale: ticks in a nanosecond */
 	bool started, timed;
 };
 
@@ -50,6 +72,8 @@ static void *gem5_open(struct pm_input *in, const struct pm_read_opts *o, uint32
 	pm_input_skip(in, 4);
 	r = pm_alloc(sizeof *r);
 	r->w.in = in;
+	r->scale = 1;
+	r->seen = r->last = pm_alloc(SEEN * sizeof *r->seen);
 	*facts = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME;
 	return r;
 }
@@ -62,6 +86,7 @@ static void gem5_close(void *self)
 		return;
 	pm_builder_release(&r->b);
 	pm_codes_release(&r->codes);
+	free(r->seen);
 	free(r);
 }
 
@@ -177,9 +202,155 @@ static inline const uint8_t *get_field(const uint8_t *p, const uint8_t *end, uin
 	return NULL;
 }
 
-/* HOT: once per instruction; the message is at c.p, the whole record with its length at @raw. */
+static inline struct gem5_seen *seen_at(const struct gem5_reader *r, const uint8_t *raw)
+{
+	/* behind the length: the key of pc, and most of pc */
+	return &r->seen[pm_get64(raw + 1) * 0x9e3779b97f4a7c15u >> 51 & (SEEN - 1)];
+}
+
+/* A mem_access of @n bytes that begins with its address and has but one: where that ends. */
+static const uint8_t *learn_mem(const uint8_t *p, size_t n)
+{
+	const uint8_t *end = p + n, *behind, *at;
+	uint64_t key, v;
+
+	if (n < 2 || *p != 0x08)
+		return NULL;
+	behind = get_varint(p + 1, end, &v);
+	for (const uint8_t *m = behind; m && m < end; ) {
+		m = get_field(m, end, &key, &v, &at);
+		if (!m || key == (1 << 3 | 0))
+			return NULL;
+	}
+	return behind && behind - p - 1 <= 8 ? behind : NULL;
+}
+
+/* The message at @raw, which parsed and became @ev and @mem references behind it, may come again. */
+static void learn(struct gem5_reader *r, const uint8_t *raw, size_t n, const struct pm_event *ev, unsigned mem)
+{
+	struct gem5_seen k = { .nmem = (uint8_t)mem, .id = ev->id, .pc = ev->addr, .len = (uint8_t)ev->size,
+			       .type = ev->flags, .kind = ev->flags == TYPE_WRITE ? PM_EV_WRITE : PM_EV_READ };
+	const uint8_t *p = raw + 1, *end = raw + n, *from = p, *at, *next;
+	unsigned part = 0, text = 0;
+	uint64_t key, v;
+
+	if (n < 10 || raw[0] != n - 1 || raw[0] >= 128)
+		return;
+	for (; p < end; p = next) {
+		next = get_field(p, end, &key, &v, &at);
+		if (!next)
+			return;
+		if (key == (5 << 3 | 1)) {
+			if (part || p[0] != 0x29)
+				return;
+			at = p + 1;
+		} else if (key == (8 << 3 | 2)) {
+			/* up to its length, which is one byte */
+			if (!part || p[0] != 0x42 || p[1] != v || v >= 128 || part > mem)
+				return;
+			at = p + 1;
+		} else {
+			continue;
+		}
+		k.part[part] = (uint8_t)(at - from);
+		if (at - from > SEEN_TEXT - (int)text)
+			return;
+		memcpy(k.text + text, from, k.part[part]);
+		text += k.part[part];
+		if (part++) {
+			from = learn_mem(at + 1, (size_t)v);
+			if (!from)
+				return;
+			k.rest[part - 2] = (uint8_t)(at + 1 + v - from);
+			k.size[part - 2] = ev[part - 1].size;
+		} else {
+			from = next;
+		}
+	}
+	if (part != mem + 1 || end - from > SEEN_TEXT - (int)text)
+		return;
+	k.part[part] = (uint8_t)(end - from);
+	memcpy(k.text + text, from, k.part[part]);
+	*seen_at(r, raw) = k;
+}
+
+/* A number of at most 8 bytes at @p, of which 8 can be read: its length, 0 if it is longer. */
+static inline unsigned short_varint(const uint8_t *p, uint64_t *v)
+{
+	uint64_t x = pm_get64(p), ends = ~x & 0x8080808080808080u;
+	unsigned n;
+
+	if (!ends)
+		return 0;
+	n = (unsigned)__builtin_ctzll(ends) / 8 + 1;
+	x &= (ends ^ (ends - 1)) & 0x7f7f7f7f7f7f7f7fu;
+	x = (x & 0x007f007f007f007fu) | (x & 0x7f007f007f007f00u) >> 1;
+	x = (x & 0x00003fff00003fffu) | (x & 0x3fff00003fff0000u) >> 2;
+	*v = (x & 0x0fffffffu) | (x & 0x0fffffff00000000u) >> 4;
+	return n;
+}
+
+/* Picoseconds are what gem5 counts unless told otherwise, and a division by a constant is none. */
+static inline uint64_t time_of(const struct gem5_reader *r, uint64_t tick)
+{
+	return r->scale == 1000 ? tick / 1000 : tick / r->scale;
+}
+
+/* HOT: once per instruction. What gem5_inst() would do, if the message at @raw is a known one, with
+ * SEEN_LONGEST bytes there and MAX_EVENTS of room. Its end; NULL: it is not. */
+#define MAX_EVENTS	(3 + SEEN_MEM)
+static inline const uint8_t *again(struct gem5_reader *r, const uint8_t *raw, uint64_t arena)
+{
+	struct gem5_seen *k = seen_at(r, raw);
+	const uint8_t *p = raw + 1, *text = k->text;
+	struct pm_event *ev = r->b.ev + r->b.b.n, *e = ev;
+	uint64_t tick;
+	size_t n;
+
+	/* the one after it is probably the same as last time: it may take a while to come */
+	__builtin_prefetch(&r->seen[k->then]);
+	__builtin_prefetch((const char *)&r->seen[k->then] + 64);
+	if (r->last->then != k - r->seen)
+		r->last->then = (uint16_t)(k - r->seen);
+	r->last = k;
+	if (!k->part[0] || !pm_same(p, text, k->part[0]))
+		return NULL;
+	p += k->part[0];
+	text += k->part[0];
+	tick = pm_get64(p);
+	p += 8;
+	if (tick != r->tick || !r->timed)
+		*e++ = (struct pm_event){ PM_EV_TIME, 0, 0, PM_NONE, 0, time_of(r, tick) };
+	*e++ = (struct pm_event){ PM_EV_INSN, k->type, k->len, k->id, k->pc, 0 };
+	if (!pm_same(p, text, k->part[1]))
+		return NULL;
+	p += k->part[1];
+	text += k->part[1];
+	for (unsigned i = 0; i < k->nmem; i++) {
+		uint64_t addr;
+		unsigned bytes = short_varint(p + 2, &addr);
+
+		if (!bytes || p[0] != 1 + bytes + k->rest[i] || p[1] != 0x08 ||
+		    !pm_same(p + 2 + bytes, text, k->part[i + 2]))
+			return NULL;
+		*e++ = (struct pm_event){ k->kind, 0, k->size[i], PM_NONE, addr, 0 };
+		p += 2 + bytes + k->part[i + 2];
+		text += k->part[i + 2];
+	}
+	n = (size_t)(p - raw);
+	if (raw[0] != n - 1)
+		return NULL;
+	*e++ = (struct pm_event){ PM_EV_OPAQUE, 2, (uint16_t)n, PM_NONE, arena, n };
+	r->b.b.n += (size_t)(e - ev);
+	r->tick = tick;
+	r->timed = true;
+	r->insns++;
+	return p;
+}
+
+/* The message is at c.p, the whole record with its length at @raw, and at @arena for the batch. */
 static enum pm_status gem5_inst(struct gem5_reader *r, struct pm_cur c, const uint8_t *raw, size_t n,
-				struct pm_err *err)
+				uint64_t arena, struct pm_err *err)
 {
 	uint64_t pc = 0, tick = 0, type = 0, key, v;
 	const uint8_t *bytes = NULL, *at = NULL, *in, *p = c.p;
@@ -240,7 +411,7 @@ static enum pm_status gem5_inst(struct gem5_reader *r, struct pm_cur c, const ui
 		/* before the instruction that it belongs to */
 		memmove(b->ev + insn + 1, b->ev + insn, (size_t)(e - (b->ev + insn)) * sizeof *e);
 		b->ev[insn] = (struct pm_event){ PM_EV_TIME, 0, 0, PM_NONE, 0,
-						 r->freq >= 1000000000 ? tick / (r->freq / 1000000000) : tick };
+						 tick / r->scale };
 		insn++;
 		r->tick = tick;
 		r->timed = true;
@@ -256,7 +427,9 @@ static enum pm_status gem5_inst(struct gem5_reader *r, struct pm_cur c, const ui
 		if (type == TYPE_WRITE)
 			b->ev[insn + 1 + i].kind = PM_EV_WRITE;
 	r->insns++;
-	pm_ev_add(b, PM_EV_OPAQUE, 2, pm_opaque_size(n), pm_builder_bytes(b, raw, n), n);
+	if (mem <= SEEN_MEM)
+		learn(r, raw, n, &b->ev[insn], mem);
+	pm_ev_add(b, PM_EV_OPAQUE, 2, pm_opaque_size(n), arena, n);
 	return PM_OK;
 }
 
@@ -266,64 +439,100 @@ static enum pm_status gem5_header(struct gem5_reader *r, struct pm_cur c)
 
 	while (pb_next(&c, &f))
 		if (f.field == 3 && !f.wire)
-			r->freq = f.v;
+			r->scale = f.v >= 1000000000 ? f.v / 1000000000 : 1;
 	return pm_failed(c.err) ? PM_ERR : PM_OK;
+}
+
+/* The bytes and the length of the message at the window's beginning, *n with its length's bytes. PM_END: the
+ * window does not hold it; with @all, which says that it has been filled, nothing does, an error or the end. */
+static enum pm_status gem5_message(struct gem5_reader *r, bool all, size_t *head, size_t *n, struct pm_err *err)
+{
+	const size_t left = pm_window_left(&r->w);
+	uint64_t len = 0;
+	const uint8_t *p = get_varint(r->w.p, r->w.end, &len);
+
+	if (!p && all && left) {
+		struct pm_cur c = pm_cur_init(r->w.p, left, pm_window_at(&r->w), err);
+
+		pm_cur_varint(&c, "message length");
+		return PM_ERR;
+	}
+	if (!p)
+		return PM_END;
+	if (len > MESSAGE_MAX)
+		return pm_fail(err, pm_window_at(&r->w), "a message of %llu bytes: longer than any instruction",
+			       (unsigned long long)len);
+	*head = (size_t)(p - r->w.p);
+	*n = *head + (size_t)len;
+	if (left >= *n)
+		return PM_OK;
+	if (!all)
+		return PM_END;
+	return pm_fail(err, pm_window_at(&r->w), "expected a message of %llu bytes, found %zu",
+		       (unsigned long long)len, left - *head);
+}
+
+/* At a batch's beginning: the window moves, so that it holds the first message. PM_END: there is none. */
+static enum pm_status gem5_begin_batch(struct gem5_reader *r, size_t *head, size_t *n, struct pm_err *err)
+{
+	enum pm_status st = pm_window_left(&r->w) < SEEN_LONGEST ? pm_window_fill(&r->w, PM_WINDOW, err) : PM_OK;
+
+	if (st == PM_OK)
+		st = gem5_message(r, false, head, n, err);
+	else
+		return st;
+	if (st != PM_END)
+		return st;
+	st = pm_window_fill(&r->w, MESSAGE_MAX + 10, err);
+	return st == PM_OK ? gem5_message(r, true, head, n, err) : st;
 }
 
 static enum pm_status gem5_next(void *self, const struct pm_batch **batch, struct pm_err *err)
 {
 	struct gem5_reader *r = self;
 	struct pm_builder *b = &r->b;
+	const uint8_t *start;
+	size_t head, n;
+	enum pm_status st;
 
 	pm_builder_reset(b, &r->stream, &r->codes.code);
 	b->b.first_insn = r->insns;
-	while (b->b.n < PM_BATCH_EVENTS) {
-		struct pm_cur c;
-		uint64_t len;
-		size_t head, left;
-		enum pm_status st;
-
-		if (pm_window_left(&r->w) < 10) {
-			st = pm_window_fill(&r->w, PM_WINDOW, err);
-			if (st == PM_ERR)
-				return st;
-			if (st == PM_END)
-				break;
-		}
-		left = pm_window_left(&r->w);
-		c = pm_cur_init(r->w.p, left, pm_window_at(&r->w), err);
-		len = pm_cur_varint(&c, "message length");
-		if (pm_failed(err))
+	st = gem5_begin_batch(r, &head, &n, err);
+	if (st != PM_OK)
+		return st;
+	start = r->w.p;
+	if (!r->started) {
+		r->started = true;
+		pm_opaque_header(b, "gem5", start, n);
+		r->w.p += n;
+		if (gem5_header(r, pm_cur_init(start + head, n - head, pm_window_at(&r->w) - (n - head), err)) == PM_ERR)
 			return PM_ERR;
-		if (len > MESSAGE_MAX)
-			return pm_fail(err, pm_window_at(&r->w), "a message of %llu bytes: longer than any "
-				       "instruction", (unsigned long long)len);
-		head = (size_t)(c.p - r->w.p);
-		if (left - head < len) {
-			st = pm_window_fill(&r->w, head + len > PM_WINDOW ? head + len : PM_WINDOW, err);
-			if (st == PM_ERR)
-				return st;
-			left = pm_window_left(&r->w);
-			if (left - head < len)
-				return pm_fail(err, pm_window_at(&r->w), "expected a message of %llu bytes, "
-					       "found %zu", (unsigned long long)len, left - head);
-		}
-		c = pm_cur_init(r->w.p + head, len, pm_window_at(&r->w) + head, err);
-		if (!r->started) {
-			r->started = true;
-			pm_opaque_header(b, "gem5", r->w.p, head + len);
-			st = gem5_header(r, c);
-		} else {
-			st = gem5_inst(r, c, r->w.p, head + len, err);
-		}
-		if (st == PM_ERR)
-			return st;
-		r->w.p += head + len;
+		*batch = pm_builder_batch(b);
+		return PM_OK;
 	}
-	if (!b->b.n)
-		return PM_END;
+	pm_ev_room(b, PM_BATCH_EVENTS + MAX_EVENTS);
+	while (b->b.n < PM_BATCH_EVENTS) {
+		const uint8_t *raw = r->w.p, *next = pm_window_left(&r->w) < SEEN_LONGEST ? NULL :
+						     again(r, raw, (uint64_t)(raw - start));
+
+		if (next) {
+			r->w.p = next;
+			continue;
+		}
+		/* messages are lent where they are: a batch ends where the window has to move */
+		st = gem5_message(r, false, &head, &n, err);
+		if (st == PM_END)
+			break;
+		if (st == PM_ERR ||
+		    gem5_inst(r, pm_cur_init(raw + head, n - head, pm_window_at(&r->w) + head, err), raw, n,
+			      (uint64_t)(raw - start), err) == PM_ERR)
+			return PM_ERR;
+		r->w.p += n;
+		/* that it is not in the cache costs more than asking for room */
+		pm_ev_room(b, MAX_EVENTS);
+	}
 	pm_codes_lend(&r->codes);
-	*batch = pm_builder_batch(b);
+	*batch = pm_builder_batch_on(b, start, (size_t)(r->w.p - start));
 	return PM_OK;
 }
 
@@ -459,15 +668,7 @@ static enum pm_status gem5_write(void *self, const struct pm_batch *b, struct pm
 	}
 	if (!w->w.native)
 		return pm_grouper_batch(&w->g, b, err);
-	for (; i < b->n; i++) {
-		const struct pm_event *e = &b->ev[i];
-
-		if (e->kind == PM_EV_OPAQUE && e->flags == 2 && e->addr <= b->narena &&
-		    b->narena - e->addr >= e->value &&
-		    pm_output_write(w->w.out, b->arena + e->addr, e->value, err) == PM_ERR)
-			return PM_ERR;
-	}
-	return PM_OK;
+	return pm_copy_records(w->w.out, b, i, err);
 }
 
 static enum pm_status gem5_finish(void *self, struct pm_err *err)

@@ -6,18 +6,6 @@
 #include "trace/insns.h"
 #include "trace/text.h"
 
-/* memcmp() of 1..16 bytes without a call: both ends, which overlap. */
-static inline bool same(const uint8_t *a, const uint8_t *b, unsigned n)
-{
-	if (n >= 8)
-		return pm_get64(a) == pm_get64(b) && pm_get64(a + n - 8) == pm_get64(b + n - 8);
-	if (n >= 4)
-		return pm_get32(a) == pm_get32(b) && pm_get32(a + n - 4) == pm_get32(b + n - 4);
-	if (n >= 2)
-		return pm_get16(a) == pm_get16(b) && a[n - 1] == b[n - 1];
-	return !n || *a == *b;
-}
-
 /* HOT: once per executed instruction. */
 uint32_t pm_codes_put(struct pm_codes *c, uint64_t pc, const uint8_t *bytes, unsigned len, bool any,
 		      enum pm_isa isa, bool *fresh)
@@ -27,7 +15,7 @@ uint32_t pm_codes_put(struct pm_codes *c, uint64_t pc, const uint8_t *bytes, uns
 
 	if (!*fresh) {
 		in = &c->insn[*at];
-		if (!len || ((any ? in->len <= len : in->len == len) && same(in->bytes, bytes, in->len)))
+		if (!len || ((any ? in->len <= len : in->len == len) && pm_same(in->bytes, bytes, in->len)))
 			return (uint32_t)*at;
 		*fresh = true;
 	}

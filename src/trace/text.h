@@ -286,8 +286,11 @@ static inline bool pm_same(const uint8_t *a, const uint8_t *b, size_t n)
 	uint64_t x = 0;
 	size_t i = 0;
 
+	/* both ends, which overlap */
+	if (n < 4)
+		return !n || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
 	if (n < 8)
-		return !memcmp(a, b, n);
+		return pm_get32(a) == pm_get32(b) && pm_get32(a + n - 4) == pm_get32(b + n - 4);
 	for (; i + 16 <= n; i += 16)
 		x |= (pm_get64(a + i) ^ pm_get64(b + i)) | (pm_get64(a + i + 8) ^ pm_get64(b + i + 8));
 	if (i + 8 <= n)
