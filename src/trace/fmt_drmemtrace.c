@@ -285,6 +285,9 @@ static enum pm_status dr_next(void *self, const struct pm_batch **batch, struct 
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
+#define CHUNK		1024		/* entries */
+#define PER_INSN	(2 * PM_GROUP_REFS + 8)	/* more than any instruction has */
+
 struct dr_writer {
 	struct pm_plain w;
 	struct pm_grouper g;
@@ -296,16 +299,21 @@ struct dr_writer {
 	uint32_t stream;
 	unsigned last;			/* type of the entry written last */
 	uint64_t tid;
-	uint8_t chunk[ENTRY * 512];
+	uint8_t chunk[ENTRY * CHUNK];
 	size_t n;
 };
+
+static inline uint8_t *put_entry(uint8_t *p, unsigned type, unsigned size, uint64_t addr)
+{
+	pm_put32(p, type | size << 16);
+	pm_put64(p + 4, addr);
+	return p + ENTRY;
+}
 
 static enum pm_status put(struct dr_writer *w, unsigned type, unsigned size, uint64_t addr,
 			  struct pm_err *err)
 {
-	uint8_t *p = w->chunk + w->n;
-
-	pm_put64(pm_put16(pm_put16(p, (uint16_t)type), (uint16_t)size), addr);
+	put_entry(w->chunk + w->n, type, size, addr);
 	w->n += ENTRY;
 	w->last = type;
 	if (type == DR_THREAD)
@@ -384,13 +392,16 @@ static void encode(struct dr_writer *w, const struct pm_insn *in, uint32_t id, b
 	*at = id + 1ull;
 }
 
+/* HOT: once per instruction. */
 static enum pm_status dr_group(void *self, const struct pm_group *g, struct pm_err *err)
 {
 	struct dr_writer *w = self;
-	const struct x86_regs *x = pm_regs_of(&w->regs, g);
+	const struct x86_regs *x = g->known ? pm_regs_of(&w->regs, g) : NULL;
 	unsigned type = type_of(g, x), size = g->size;
+	uint8_t *p;
 
-	begin(w, g->stream, err);
+	if (!w->begun || w->stream != g->stream->index)
+		begin(w, g->stream, err);
 	if (!size)
 		size = g->known && g->insn.len ? g->insn.len : 4;
 	if (size > 15)
@@ -398,22 +409,31 @@ static enum pm_status dr_group(void *self, const struct pm_group *g, struct pm_e
 				    "instructions of 1..15 bytes", size, (unsigned long long)g->pc);
 	if (w->encodings && g->known && g->insn.len == size && !g->again)
 		encode(w, &g->insn, g->id, false, err);
+	if (w->n > sizeof w->chunk - ENTRY * PER_INSN) {
+		if (pm_output_write(w->w.out, w->chunk, w->n, err) == PM_ERR)
+			return PM_ERR;
+		w->n = 0;
+	}
+	p = w->chunk + w->n;
 	if (type == DR_JUMP_IND || type == DR_CALL_IND || type == DR_RET)
-		put(w, DR_MARKER, MK_TARGET, g->has_branch ? g->branch.value : g->next_known ? g->next_pc : 0,
-		    err);
-	put(w, type, size, g->pc, err);
+		p = put_entry(p, DR_MARKER, MK_TARGET,
+			      g->has_branch ? g->branch.value : g->next_known ? g->next_pc : 0);
+	p = put_entry(p, type, size, g->pc);
 	for (unsigned i = 0; i < g->nref; i++) {
 		const struct pm_event *e = &g->ref[i];
+		unsigned bytes = e->size ? e->size : 4;
 
 		if (!pm_is_ref(e)) {
 			w->w.dropped[e->kind]++;
 			continue;
 		}
 		if (e->kind != PM_EV_WRITE)
-			put(w, e->flags & PM_REF_PREFETCH ? 2 : DR_READ, e->size ? e->size : 4, e->addr, err);
+			p = put_entry(p, e->flags & PM_REF_PREFETCH ? 2 : DR_READ, bytes, e->addr);
 		if (e->kind != PM_EV_READ)
-			put(w, DR_WRITE, e->size ? e->size : 4, e->addr, err);
+			p = put_entry(p, DR_WRITE, bytes, e->addr);
 	}
+	w->n = (size_t)(p - w->chunk);
+	w->last = type;
 	w->w.dropped[PM_EV_REG_READ] += g->nrd;
 	w->w.dropped[PM_EV_REG_WRITE] += g->nwr;
 	w->w.dropped[PM_EV_UOP] += g->nuop;
@@ -503,7 +523,8 @@ static void *dr_create(struct pm_output *out, const struct pm_write_opts *o, str
 	w = pm_alloc(sizeof *w);
 	w->w.out = out;
 	w->encodings = o->facts & PM_HAS_BYTES;
-	w->g = (struct pm_grouper){ .group = dr_group, .other = dr_other, .self = w };
+	w->g = (struct pm_grouper){ .group = dr_group, .other = dr_other, .self = w,
+				     .no_regs = true };
 	return w;
 }
 

@@ -649,7 +649,8 @@ static void *gem5_create(struct pm_output *out, const struct pm_write_opts *o, s
 		return NULL;
 	w = pm_alloc(sizeof *w);
 	w->w.out = out;
-	w->g = (struct pm_grouper){ .group = gem5_group, .other = gem5_other, .self = w };
+	w->g = (struct pm_grouper){ .group = gem5_group, .other = gem5_other, .self = w,
+				     .no_regs = true };
 	return w;
 }
 

@@ -1112,7 +1112,8 @@ static void *idt_create(struct pm_output *out, const struct pm_write_opts *o, st
 	w->wide = w->blk.wide = wide;
 	w->line_mask = ~(line - 1);
 	w->rep = pm_fmt_option(o->options, "rep", buf, sizeof buf);
-	w->g = (struct pm_grouper){ .group = exec_group, .other = exec_other, .self = w };
+	w->g = (struct pm_grouper){ .group = exec_group, .other = exec_other, .self = w,
+				     .no_regs = true };
 	if (pm_fmt_option(o->options, "info", buf, sizeof buf)) {
 		if (!o->path) {
 			pm_fail_file(err, "info: a trace without a name has nothing beside it");

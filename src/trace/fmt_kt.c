@@ -433,7 +433,8 @@ static void *kt_create(struct pm_output *out, const struct pm_write_opts *o, str
 	w = pm_alloc(sizeof *w);
 	w->w.out = out;
 	w->wide = wide;
-	w->g = (struct pm_grouper){ .group = kt_group, .other = kt_other, .self = w };
+	w->g = (struct pm_grouper){ .group = kt_group, .other = kt_other, .self = w,
+				     .no_regs = true };
 	return w;
 }
 

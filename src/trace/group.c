@@ -61,7 +61,8 @@ static enum pm_status again(struct pm_grouper *g, struct pm_group *o, uint32_t i
 	return PM_OK;
 }
 
-static void add_reg(const struct pm_batch *b, const struct pm_event *e, struct pm_group_reg *to, unsigned *n)
+static inline void add_reg(const struct pm_batch *b, const struct pm_event *e, struct pm_group_reg *to,
+			   unsigned *n)
 {
 	struct pm_group_reg *r = &to[*n];
 
@@ -75,75 +76,70 @@ static void add_reg(const struct pm_batch *b, const struct pm_event *e, struct p
 	}
 }
 
+/* HOT: once per event. */
 enum pm_status pm_grouper_batch(struct pm_grouper *g, const struct pm_batch *b, struct pm_err *err)
 {
 	uint32_t index = b->stream->index;
 	struct pm_group *o = slot_of(g, b->stream);
 	uint64_t number = b->first_insn;
+	const struct pm_event *e = b->ev, *end = b->ev + b->n;
 
 	g->code = b->code;
-	for (const struct pm_event *e = b->ev, *end = b->ev + b->n; e < end; e++) {
-		switch (e->kind) {
-		case PM_EV_INSN:
+	while (e < end) {
+		/* what belongs to an instruction that has begun */
+		if (g->busy[index])
+			for (; e < end; e++) {
+				const unsigned kind = e->kind;
+
+				if (kind == PM_EV_REG_READ || kind == PM_EV_REG_WRITE) {
+					if (g->no_regs) {
+						o->nrd += kind == PM_EV_REG_READ;
+						o->nwr += kind == PM_EV_REG_WRITE;
+					} else if (kind == PM_EV_REG_READ) {
+						add_reg(b, e, o->rd, &o->nrd);
+					} else {
+						add_reg(b, e, o->wr, &o->nwr);
+					}
+				} else if (kind == PM_EV_READ || kind == PM_EV_WRITE || kind == PM_EV_MODIFY) {
+					if (o->nref == PM_GROUP_REFS && again(g, o, index, err) == PM_ERR)
+						return PM_ERR;
+					o->ref[o->nref++] = *e;
+				} else if (kind == PM_EV_BRANCH) {
+					o->has_branch = true;
+					o->branch = *e;
+				} else if (kind == PM_EV_UOP) {
+					if (o->nuop < PM_GROUP_UOPS)
+						o->uop[o->nuop++] = b->uop[e->id];
+				} else if (kind == PM_EV_REP_ITER) {
+					if ((o->rep || o->nref) && again(g, o, index, err) == PM_ERR)
+						return PM_ERR;
+					o->rep = true;
+				} else if (kind == PM_EV_REP_END) {
+					o->rep_end = true;
+				} else if (kind != PM_EV_BUS) {		/* its reference or fetch stands beside it */
+					break;
+				}
+			}
+		if (e == end)
+			break;
+		if (e->kind == PM_EV_INSN) {
 			if (g->busy[index]) {
 				o->next_known = true;
 				o->next_pc = e->addr;
 				if (flush(g, index, err) == PM_ERR)
 					return PM_ERR;
 			}
-			begin(g, o, b, e, number++);
+			begin(g, o, b, e++, number++);
 			continue;
-		case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY:
-			if (!g->busy[index])
-				break;
-			if (o->nref == PM_GROUP_REFS && again(g, o, index, err) == PM_ERR)
-				return PM_ERR;
-			o->ref[o->nref++] = *e;
-			continue;
-		case PM_EV_BRANCH:
-			if (!g->busy[index])
-				break;
-			o->has_branch = true;
-			o->branch = *e;
-			continue;
-		case PM_EV_REP_ITER:
-			if (!g->busy[index])
-				break;
-			if ((o->rep || o->nref) && again(g, o, index, err) == PM_ERR)
-				return PM_ERR;
-			o->rep = true;
-			continue;
-		case PM_EV_REP_END:
-			if (!g->busy[index])
-				break;
-			o->rep_end = true;
-			continue;
-		case PM_EV_REG_READ:
-			if (!g->busy[index])
-				break;
-			add_reg(b, e, o->rd, &o->nrd);
-			continue;
-		case PM_EV_REG_WRITE:
-			if (!g->busy[index])
-				break;
-			add_reg(b, e, o->wr, &o->nwr);
-			continue;
-		case PM_EV_UOP:
-			if (!g->busy[index])
-				break;
-			if (o->nuop < PM_GROUP_UOPS)
-				o->uop[o->nuop++] = b->uop[e->id];
-			continue;
-		case PM_EV_BUS:
-			continue;		/* its reference or fetch stands beside it */
 		}
 		/* An outcome still to come may stand behind events that tell nothing about it. */
 		if (g->busy[index] &&
 		    !(o->known && o->insn.class != PM_CLASS_NONE && o->insn.class != PM_CLASS_SYSCALL &&
 		      !o->has_branch) && flush(g, index, err) == PM_ERR)
 			return PM_ERR;
-		if (g->other && g->other(g->self, b, e, err) == PM_ERR)
+		if (e->kind != PM_EV_BUS && g->other && g->other(g->self, b, e, err) == PM_ERR)
 			return PM_ERR;
+		e++;
 	}
 	return PM_OK;
 }

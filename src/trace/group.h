@@ -54,6 +54,7 @@ struct pm_grouper {
 	enum pm_status (*other)(void *self, const struct pm_batch *b, const struct pm_event *e,
 				struct pm_err *err);
 	void *self;
+	bool no_regs;			/* registers are only counted: rd and wr have no contents */
 	struct pm_group **open;		/* by stream index */
 	bool *busy;
 	size_t cap;
