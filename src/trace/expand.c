@@ -330,7 +330,8 @@ static enum pm_status other_event(struct expand *x, struct expand_stream *st, co
 {
 	bool told = ev->kind == PM_EV_SIGNAL || ev->kind == PM_EV_INTERRUPT || ev->kind == PM_EV_INSN;
 
-	if (ev->kind == PM_EV_REG_READ || ev->kind == PM_EV_REG_WRITE || st->block == PM_NONE) {
+	if (ev->kind == PM_EV_REG_READ || ev->kind == PM_EV_REG_WRITE || st->block == PM_NONE ||
+	    (ev->kind == PM_EV_OPAQUE && ev->flags == PM_OPAQUE_INSIDE)) {
 		*insns += ev->kind == PM_EV_INSN;
 	} else if (in_block(ev->kind)) {
 		if (PM_SLOT_OF(ev) != PM_NONE)

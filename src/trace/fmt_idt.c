@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "trace/expand.h"
 #include "trace/group.h"
 #include "trace/idt_files.h"
 #include "trace/text.h"
@@ -52,6 +53,9 @@ struct idt_reader {
 	struct idt_blk blk;
 	uint8_t *blk_raw;
 	size_t blk_n;
+	uint32_t *at_offset;		/* a quarter of a record's offset -> its index + 1 */
+	bool *pointer;			/* by instruction: through_memory() */
+	const struct idt_insn *insns_now;	/* of the block that runs */
 	uint32_t now;			/* block that runs, PM_NONE at the start */
 	uint32_t at;			/* its instruction that the next entry belongs to */
 	int left;			/* entries that this instruction still has; < 0: rep */
@@ -62,6 +66,7 @@ struct idt_reader {
 	struct { uint32_t at; uint64_t target; } targ[256];
 	unsigned ntarg;
 	uint64_t insns;
+	uint8_t size[256], bytes[256];	/* by tag: of the entry, 0 if there is none such; of what it refers to */
 };
 
 static const char *const kind_name[] = { "branch", "cache", "execution" };
@@ -176,8 +181,12 @@ static enum pm_status text_modules(struct text *t, const char *path, struct pm_e
 	return st;
 }
 
+static bool through_memory(const struct pm_insn *in, bool wide);
+
 static void code_from_blk(struct idt_reader *r, const struct text *t)
 {
+	r->at_offset = pm_alloc((r->blk_n / 4 + 1) * sizeof *r->at_offset);
+	r->pointer = pm_alloc(r->blk.ninsn * sizeof *r->pointer);
 	r->insn = pm_alloc(r->blk.ninsn * sizeof *r->insn);
 	r->block = pm_alloc(r->blk.nblock * sizeof *r->block);
 	r->ninsn = r->blk.ninsn;
@@ -186,6 +195,8 @@ static void code_from_blk(struct idt_reader *r, const struct text *t)
 		uint64_t pc = k->address;
 
 		r->block[i] = (struct pm_block){ pc, k->insn, k->n };
+		if (!(k->offset % 4))
+			r->at_offset[k->offset / 4] = (uint32_t)i + 1;
 		for (uint32_t j = k->insn; j < k->insn + k->n; j++) {
 			const struct idt_insn *d = &r->blk.insn[j];
 			struct pm_insn *in = &r->insn[j];
@@ -200,6 +211,7 @@ static void code_from_blk(struct idt_reader *r, const struct text *t)
 				memcpy(in->bytes, bytes, d->size);
 				in->isa = r->wide ? PM_ISA_X86_64 : PM_ISA_X86_32;
 			}
+			r->pointer[j] = through_memory(in, r->wide);
 			pc += d->size;
 		}
 	}
@@ -217,6 +229,8 @@ static void idt_close(void *self)
 	pm_map_release(&r->ops);
 	idt_blk_release(&r->blk);
 	free(r->blk_raw);
+	free(r->at_offset);
+	free(r->pointer);
 	free(r->insn);
 	free(r->block);
 	free(r);
@@ -291,6 +305,28 @@ static enum pm_status read_info(const char *trace, enum kind kind, bool wide, ui
 	return st;
 }
 
+static bool legal(enum kind kind, unsigned tag, bool wide)
+{
+	unsigned k = tag & 0xf0;
+
+	if (k <= IDT_RWR)
+		return kind != BRANCH && (kind == EXEC || k != IDT_RW) && idt_code_bytes(tag & 15, wide);
+	if (tag & 15)
+		return false;
+	switch (k) {
+	case IDT_REND: return kind != BRANCH;
+	case IDT_LINE: return kind == CACHE;
+	case IDT_BBAD: case IDT_OP1: case IDT_OP2: return kind == BRANCH;
+	case IDT_BBFP: case IDT_TARG: return kind == EXEC;
+	}
+	return false;
+}
+
+static unsigned entry_size(unsigned tag, bool wide)
+{
+	return (wide ? 9u : 5u) + ((tag & 0xf0) == IDT_OP1) + 2 * ((tag & 0xf0) == IDT_OP2);
+}
+
 static void *idt_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
 		      struct pm_err *err, enum kind kind, bool wide)
 {
@@ -316,6 +352,11 @@ static void *idt_open(struct pm_input *in, const struct pm_read_opts *o, uint32_
 	r->line = (unsigned)line;
 	r->now = PM_NONE;
 	r->block_event = SIZE_MAX;
+	for (unsigned tag = 0; tag < 256; tag++)
+		if (legal(kind, tag, wide)) {
+			r->size[tag] = (uint8_t)entry_size(tag, wide);
+			r->bytes[tag] = (uint8_t)idt_code_bytes(tag & 15, wide);
+		}
 	switch (kind) {
 	case BRANCH:
 		*facts = PM_HAS_BRANCHES | PM_HAS_OPCODES;
@@ -380,14 +421,19 @@ static void tell(struct idt_reader *r, bool known, uint64_t next)
 
 /* ---- execution traces: entries find their instruction ------------------------------------------- */
 
+static void tell_targets(struct idt_reader *r)
+{
+	for (unsigned i = 0; i < r->ntarg; i++)
+		pm_ev_add(&r->b, PM_EV_OPAQUE, IDT_OP_TARG, 0, 0, r->targ[i].target)->id = r->targ[i].at;
+	r->ntarg = 0;
+}
+
 static void end_block(struct idt_reader *r)
 {
 	if (r->now == PM_NONE)
 		return;
-	for (unsigned i = 0; i < r->ntarg; i++)
-		pm_ev_add(&r->b, PM_EV_OPAQUE, IDT_OP_TARG, 0, 0, r->targ[i].target)->id = r->targ[i].at;
+	tell_targets(r);
 	pm_ev_add(&r->b, PM_EV_OPAQUE, IDT_OP_BLOCK, 0, 0, r->blk.block[r->now].offset);
-	r->ntarg = 0;
 }
 
 static void seek_entry(struct idt_reader *r)
@@ -397,7 +443,7 @@ static void seek_entry(struct idt_reader *r)
 	while (r->left == 0 && r->at < k->n) {
 		r->at++;
 		if (r->at < k->n)
-			r->left = r->blk.insn[k->insn + r->at].entries;
+			r->left = r->insns_now[r->at].entries;
 		r->rep_phase = 0;
 		r->iters = 0;
 	}
@@ -416,8 +462,9 @@ static void begin_block(struct idt_reader *r, uint32_t index)
 		end_block(r);
 	}
 	r->now = index;
+	r->insns_now = &r->blk.insn[k->insn];
 	r->at = 0;
-	r->left = r->blk.insn[k->insn].entries;
+	r->left = r->insns_now->entries;
 	r->rep_phase = 0;
 	r->iters = 0;
 	r->entries = 0;
@@ -425,6 +472,13 @@ static void begin_block(struct idt_reader *r, uint32_t index)
 	e = pm_ev_add(&r->b, PM_EV_BLOCK, 0, 0, k->address, k->n);
 	e->id = index;
 	r->insns += k->n;
+}
+
+static inline uint32_t block_at(const struct idt_reader *r, uint64_t offset)
+{
+	if (offset % 4)
+		return idt_blk_at(&r->blk, offset);
+	return offset < r->blk_n ? r->at_offset[offset / 4] - 1 : PM_NONE;	/* 0 - 1 is PM_NONE */
 }
 
 /* Does this jump or call read its target from memory? The target entry is then the pointer's place,
@@ -441,14 +495,16 @@ static bool through_memory(const struct pm_insn *in, bool wide)
 	return false;
 }
 
-static enum pm_status exec_entry(struct idt_reader *r, unsigned tag, uint64_t v, uint64_t where,
-				 struct pm_err *err)
+/* An entry that is no reference of an instruction without rep. */
+static enum pm_status exec_rare(struct idt_reader *r, unsigned tag, uint64_t v, struct pm_err *err)
 {
-	unsigned size = idt_code_bytes(tag & 15, r->wide), kind = tag & 0xf0;
+	const unsigned kind = tag & 0xf0;
+	const uint64_t where = pm_window_at(&r->w);
+	const struct pm_insn *in;
 	struct pm_event *e;
 
 	if (kind == IDT_BBFP) {
-		uint32_t index = idt_blk_at(&r->blk, v);
+		uint32_t index = block_at(r, v);
 
 		if (index == PM_NONE)
 			return pm_fail(err, where + 1, "no block record at offset 0x%llx of the block table",
@@ -462,13 +518,12 @@ static enum pm_status exec_entry(struct idt_reader *r, unsigned tag, uint64_t v,
 	if (r->at >= r->blk.block[r->now].n)
 		return pm_fail(err, where, "the block at 0x%llx has no instruction for this entry",
 			       (unsigned long long)r->blk.block[r->now].address);
+	in = &r->insn[r->blk.block[r->now].insn + r->at];
 	if (kind == IDT_REND) {
 		if (r->left >= 0)
 			return pm_fail(err, where, "end of a rep instruction, but instruction %u of the block "
 				       "is none", r->at);
-		e = pm_ev_add(&r->b, PM_EV_REP_END, 0, 0, r->insn[r->blk.block[r->now].insn + r->at].pc,
-			      r->iters);
-		e->id = r->at;
+		pm_ev_add(&r->b, PM_EV_REP_END, 0, 0, in->pc, r->iters)->id = r->at;
 		r->left = 0;
 		r->entries++;
 		return PM_OK;
@@ -481,10 +536,8 @@ static enum pm_status exec_entry(struct idt_reader *r, unsigned tag, uint64_t v,
 		r->targ[r->ntarg].at = r->entries++;
 		r->targ[r->ntarg++].target = v;
 		r->left--;
-		if (through_memory(&r->insn[r->blk.block[r->now].insn + r->at], r->wide)) {
-			e = pm_ev_add(&r->b, PM_EV_READ, 0, r->wide ? 8 : 4, v, 0);
-			e->id = r->at;
-		}
+		if (r->pointer[in - r->insn])
+			pm_ev_add(&r->b, PM_EV_READ, 0, r->wide ? 8 : 4, v, 0)->id = r->at;
 		return PM_OK;
 	}
 	if (r->left < 0) {
@@ -492,41 +545,123 @@ static enum pm_status exec_entry(struct idt_reader *r, unsigned tag, uint64_t v,
 			return pm_fail(err, where, "expected a reference of a rep instruction or its end");
 		if (!r->rep_phase) {
 			r->iters++;
-			e = pm_ev_add(&r->b, PM_EV_REP_ITER, 0, 0,
-				      r->insn[r->blk.block[r->now].insn + r->at].pc, 0);
-			e->id = r->at;
+			pm_ev_add(&r->b, PM_EV_REP_ITER, 0, 0, in->pc, 0)->id = r->at;
 		}
 		r->rep_phase = (r->rep_phase + 1) % (unsigned)-r->left;
 	} else {
 		r->left--;
 	}
 	e = pm_ev_add(&r->b, kind == IDT_RW ? PM_EV_MODIFY : kind == IDT_RD || kind == IDT_RRD ? PM_EV_READ :
-		      PM_EV_WRITE, kind == IDT_RRD || kind == IDT_RWR ? PM_REF_REP : 0, size, v, 0);
+		      PM_EV_WRITE, kind == IDT_RRD || kind == IDT_RWR ? PM_REF_REP : 0, r->bytes[tag], v, 0);
 	e->id = r->at;
 	r->entries++;
 	return PM_OK;
 }
 
-static bool legal(enum kind kind, unsigned tag, bool wide)
+/* HOT: once per entry. */
+static inline enum pm_status exec_entry(struct idt_reader *r, unsigned tag, uint64_t v, struct pm_err *err)
 {
-	unsigned k = tag & 0xf0;
+	static const uint8_t kinds[] = { PM_EV_MODIFY, PM_EV_READ, PM_EV_WRITE };
 
-	if (k <= IDT_RWR)
-		return kind != BRANCH && (kind == EXEC || k != IDT_RW) && idt_code_bytes(tag & 15, wide);
-	if (tag & 15)
-		return false;
-	switch (k) {
-	case IDT_REND: return kind != BRANCH;
-	case IDT_LINE: return kind == CACHE;
-	case IDT_BBAD: case IDT_OP1: case IDT_OP2: return kind == BRANCH;
-	case IDT_BBFP: case IDT_TARG: return kind == EXEC;
-	}
-	return false;
+	/* what is left of an instruction is 0 before the first block */
+	if (tag >= IDT_RRD || r->left <= 0)
+		return exec_rare(r, tag, v, err);
+	r->left--;
+	r->entries++;
+	pm_ev_put(&r->b, kinds[tag >> 4], 0, r->bytes[tag], v, 0)->id = r->at;
+	return PM_OK;
 }
 
-static unsigned entry_size(unsigned tag, bool wide)
+static void branch_entry(struct idt_reader *r, const uint8_t *p, uint64_t v)
 {
-	return (wide ? 9u : 5u) + ((tag & 0xf0) == IDT_OP1) + 2 * ((tag & 0xf0) == IDT_OP2);
+	const unsigned k = *p & 0xf0;
+	unsigned c, f;
+	uint32_t id;
+
+	if (k == IDT_BBAD) {
+		tell(r, true, v);
+		pm_ev_add(&r->b, PM_EV_BLOCK, 0, 0, v, 0);
+		return;
+	}
+	tell(r, false, 0);
+	id = op_insn(r, v, p[1], k == IDT_OP2 ? p[2] : 0, k == IDT_OP2 ? 2 : 1);
+	c = r->insn[id].class;
+	f = c == PM_CLASS_COND ? PM_BR_COND : c == PM_CLASS_RET ? PM_BR_RET | PM_BR_INDIRECT :
+	    c == PM_CLASS_CALL ? PM_BR_CALL : c == PM_CLASS_CALL_IND ? PM_BR_CALL | PM_BR_INDIRECT :
+	    c == PM_CLASS_JUMP_IND ? PM_BR_INDIRECT : 0;
+	r->branch = (struct pm_event){ PM_EV_BRANCH, (uint8_t)f, r->insn[id].len, id, r->insn[id].pc, 0 };
+	r->pending = true;
+}
+
+static inline void cache_entry(struct idt_reader *r, unsigned tag, uint64_t v)
+{
+	struct pm_builder *b = &r->b;
+	const unsigned bytes = r->bytes[tag];
+
+	switch (tag & 0xf0) {
+	case IDT_RD: pm_ev_put(b, PM_EV_READ, 0, bytes, v, 0); break;
+	case IDT_WR: pm_ev_put(b, PM_EV_WRITE, 0, bytes, v, 0); break;
+	case IDT_RRD: pm_ev_put(b, PM_EV_READ, PM_REF_REP, bytes, v, 0); break;
+	case IDT_RWR: pm_ev_put(b, PM_EV_WRITE, PM_REF_REP, bytes, v, 0); break;
+	case IDT_REND: pm_ev_put(b, PM_EV_REP_END, 0, 0, 0, v); break;
+	default: pm_ev_put(b, PM_EV_LINE, 0, r->line, v, 0); break;
+	}
+}
+
+/* HOT: once per entry, compiled once for each kind and width. */
+static inline __attribute__((always_inline))
+enum pm_status idt_entries(struct idt_reader *r, enum kind kind, bool wide, struct pm_err *err)
+{
+	struct pm_builder *b = &r->b;
+
+	for (;;) {
+		const uint8_t *p;
+		unsigned size;
+		uint64_t v;
+
+		/* a rep instruction may go on for ever */
+		if (b->b.n >= PM_BATCH_EVENTS &&
+		    (kind != EXEC || b->b.n >= 16 * PM_BATCH_EVENTS || r->left >= 0)) {
+			if (kind == EXEC && r->left < 0) {
+				tell_targets(r);
+				pm_ev_add(b, PM_EV_OPAQUE, PM_OPAQUE_INSIDE, 0, 0, r->blk.block[r->now].offset);
+			}
+			return PM_OK;
+		}
+		if (pm_window_left(&r->w) < 11) {
+			enum pm_status st = pm_window_fill(&r->w, PM_WINDOW, err);
+
+			if (st == PM_ERR)
+				return st;
+			if (st == PM_END) {
+				tell(r, false, 0);
+				if (kind == EXEC && r->now != PM_NONE) {
+					end_block(r);
+					r->now = PM_NONE;
+					r->left = 0;
+				}
+				return PM_OK;
+			}
+		}
+		p = r->w.p;
+		size = r->size[*p];
+		if (!size)
+			return pm_fail(err, pm_window_at(&r->w), "tag 0x%02x does not belong to %s trace", *p,
+				       kind == BRANCH ? "a branch" : kind == CACHE ? "a cache" : "an execution");
+		if (pm_window_left(&r->w) < size)
+			return pm_fail(err, pm_window_at(&r->w), "expected an entry of %u bytes, found %zu",
+				       size, pm_window_left(&r->w));
+		v = wide ? pm_get64(p + size - 8) : pm_get32(p + size - 4);
+		if (kind == EXEC)
+			pm_ev_room(b, 4);
+		if (kind == CACHE)
+			cache_entry(r, *p, v);
+		else if (kind == BRANCH)
+			branch_entry(r, p, v);
+		else if (exec_entry(r, *p, v, err) == PM_ERR)
+			return PM_ERR;
+		r->w.p += size;
+	}
 }
 
 static enum pm_status idt_next(void *self, const struct pm_batch **batch, struct pm_err *err)
@@ -534,6 +669,7 @@ static enum pm_status idt_next(void *self, const struct pm_batch **batch, struct
 	struct idt_reader *r = self;
 	struct pm_builder *b = &r->b;
 	const bool wide = r->wide;
+	enum pm_status st;
 
 	pm_builder_reset(b, &r->stream, r->kind == CACHE ? NULL : &r->code);
 	b->b.first_insn = r->insns;
@@ -543,75 +679,14 @@ static enum pm_status idt_next(void *self, const struct pm_batch **batch, struct
 		r->started = true;
 		pm_opaque_header(b, idt_name[wide][r->kind], r->blk_raw, r->blk_n);
 	}
-	for (;;) {
-		const uint8_t *p;
-		unsigned tag, size, k;
-		uint64_t v;
-
-		if (b->b.n >= PM_BATCH_EVENTS &&
-		    (r->kind != EXEC || b->b.n >= 16 * PM_BATCH_EVENTS || r->left >= 0))
-			break;
-		if (pm_window_left(&r->w) < 11) {
-			enum pm_status st = pm_window_fill(&r->w, PM_WINDOW, err);
-
-			if (st == PM_ERR)
-				return st;
-			if (st == PM_END) {
-				tell(r, false, 0);
-				if (r->kind == EXEC && r->now != PM_NONE) {
-					end_block(r);
-					r->now = PM_NONE;
-				}
-				break;
-			}
-		}
-		p = r->w.p;
-		tag = *p;
-		if (!legal(r->kind, tag, wide))
-			return pm_fail(err, pm_window_at(&r->w), "tag 0x%02x does not belong to %s trace", tag,
-				       r->kind == BRANCH ? "a branch" : r->kind == CACHE ? "a cache" :
-				       "an execution");
-		size = entry_size(tag, wide);
-		if (pm_window_left(&r->w) < size)
-			return pm_fail(err, pm_window_at(&r->w), "expected an entry of %u bytes, found %zu",
-				       size, pm_window_left(&r->w));
-		v = wide ? pm_get64(p + size - 8) : pm_get32(p + size - 4);
-		k = tag & 0xf0;
-		if (r->kind == CACHE) {
-			unsigned bytes = idt_code_bytes(tag & 15, wide);
-
-			switch (k) {
-			case IDT_RD: pm_ev_put(b, PM_EV_READ, 0, bytes, v, 0); break;
-			case IDT_WR: pm_ev_put(b, PM_EV_WRITE, 0, bytes, v, 0); break;
-			case IDT_RRD: pm_ev_put(b, PM_EV_READ, PM_REF_REP, bytes, v, 0); break;
-			case IDT_RWR: pm_ev_put(b, PM_EV_WRITE, PM_REF_REP, bytes, v, 0); break;
-			case IDT_REND: pm_ev_put(b, PM_EV_REP_END, 0, 0, 0, v); break;
-			default: pm_ev_put(b, PM_EV_LINE, 0, r->line, v, 0); break;
-			}
-		} else if (r->kind == BRANCH) {
-			if (k == IDT_BBAD) {
-				tell(r, true, v);
-				pm_ev_add(b, PM_EV_BLOCK, 0, 0, v, 0);
-			} else {
-				uint32_t id;
-				unsigned c, f;
-
-				tell(r, false, 0);
-				id = op_insn(r, v, p[1], k == IDT_OP2 ? p[2] : 0, k == IDT_OP2 ? 2 : 1);
-				c = r->insn[id].class;
-				f = c == PM_CLASS_COND ? PM_BR_COND : c == PM_CLASS_RET ?
-				    PM_BR_RET | PM_BR_INDIRECT : c == PM_CLASS_CALL ? PM_BR_CALL :
-				    c == PM_CLASS_CALL_IND ? PM_BR_CALL | PM_BR_INDIRECT :
-				    c == PM_CLASS_JUMP_IND ? PM_BR_INDIRECT : 0;
-				r->branch = (struct pm_event){ PM_EV_BRANCH, (uint8_t)f, r->insn[id].len, id,
-							       r->insn[id].pc, 0 };
-				r->pending = true;
-			}
-		} else if (exec_entry(r, tag, v, pm_window_at(&r->w), err) == PM_ERR) {
-			return PM_ERR;
-		}
-		r->w.p += size;
-	}
+	if (r->kind == BRANCH)
+		st = wide ? idt_entries(r, BRANCH, true, err) : idt_entries(r, BRANCH, false, err);
+	else if (r->kind == CACHE)
+		st = wide ? idt_entries(r, CACHE, true, err) : idt_entries(r, CACHE, false, err);
+	else
+		st = wide ? idt_entries(r, EXEC, true, err) : idt_entries(r, EXEC, false, err);
+	if (st == PM_ERR)
+		return st;
 	if (!b->b.n)
 		return PM_END;
 	if (r->kind == BRANCH) {
@@ -642,11 +717,15 @@ struct idt_writer {
 	unsigned nlines;
 
 	/* execution */
+	void *expander;			/* blocks of another format; NULL: none have come */
+	uint32_t block;			/* from an execution trace: the block that runs */
+	size_t put;			/* ... and its entries that are out, if part of it is */
+	bool part;
 	struct idt_blk blk;
 	struct pm_map known;		/* hash of a block -> its index + 1, chained by retry */
 	struct pm_buf native_blk;	/* .blk of the source, as it was */
 	struct { uint32_t at; uint64_t target; } *targ;
-	size_t ntarg, cap_targ, nentry;
+	size_t ntarg, cap_targ;
 	struct form { uint16_t id; uint8_t class, known; } *form;	/* by number in the code table */
 	size_t cap_form;
 };
@@ -845,15 +924,22 @@ static enum pm_status end_rep(struct idt_writer *w, struct pm_err *err)
 	return put_tag(w, &w->entries, IDT_REND, 0, err);
 }
 
+static enum pm_status put_entries(struct idt_writer *w, struct pm_err *err)
+{
+	size_t n = w->entries.n;
+
+	w->entries.n = 0;
+	return n ? pm_output_write(w->w.out, w->entries.p, n, err) : PM_OK;
+}
+
+/* The block ends here. If it ends in a rep instruction that goes on, more of its entries may follow. */
 static enum pm_status flush_exec(struct idt_writer *w, struct pm_err *err)
 {
 	uint64_t hash = w->address * 0x9e3779b97f4a7c15u + w->ninsn;
 	uint32_t index;
 
 	if (!w->ninsn)
-		return PM_OK;
-	if (end_rep(w, err) == PM_ERR)
-		return PM_ERR;
+		return put_entries(w, err);
 	for (unsigned i = 0; i < w->ninsn; i++)
 		hash = (hash ^ (w->insn[i].id | (uint64_t)w->insn[i].size << 16 |
 				(uint64_t)(uint8_t)w->insn[i].entries << 24)) * 0x100000001b3u;
@@ -875,11 +961,9 @@ static enum pm_status flush_exec(struct idt_writer *w, struct pm_err *err)
 			break;
 	}
 	w->ninsn = 0;
-	if (put_tag(w, NULL, IDT_BBFP, w->blk.block[index].offset, err) == PM_ERR ||
-	    pm_output_write(w->w.out, w->entries.p, w->entries.n, err) == PM_ERR)
+	if (put_tag(w, NULL, IDT_BBFP, w->blk.block[index].offset, err) == PM_ERR)
 		return PM_ERR;
-	w->entries.n = 0;
-	return PM_OK;
+	return put_entries(w, err);
 }
 
 /* pusha and popa are one entry: the first push's, or the address they start to pop from */
@@ -917,15 +1001,13 @@ static enum pm_status exec_group(void *self, const struct pm_group *g, struct pm
 	struct pm_buf *to = &w->entries;
 	unsigned first = 0, entries = 0, n, class;
 	bool rep, xfer, indirect;
-	struct idt_insn *in;
+	struct idt_insn *in, gone = { 0 };
 	struct form form;
 	uint16_t id;
 
-	if (w->w.native)
-		return PM_OK;
 	if (!g->known || !g->insn.len || g->insn.isa > PM_ISA_X86_32)
-		return pm_fail_file(err, "the instruction at 0x%llx has no x86 bytes; execution traces need them",
-				    (unsigned long long)g->pc);
+		return pm_fail_file(err, "the instruction at 0x%llx has no x86 bytes; execution traces need them "
+				    "(-f idt-exec:binary=PROGRAM says where they are)", (unsigned long long)g->pc);
 	form = form_of(w, g);
 	id = form.id;
 	class = form.class;
@@ -944,7 +1026,8 @@ static enum pm_status exec_group(void *self, const struct pm_group *g, struct pm
 		w->open = true;
 		w->next_pc = g->pc + g->insn.len;
 	} else {
-		in = &w->insn[w->ninsn - 1];
+		/* of a rep instruction the block may be out already */
+		in = w->ninsn ? &w->insn[w->ninsn - 1] : &gone;
 	}
 	if (xfer) {
 		uint64_t target = g->has_branch ? g->branch.value : g->next_known ? g->next_pc : 0;
@@ -982,6 +1065,12 @@ static enum pm_status exec_group(void *self, const struct pm_group *g, struct pm
 		w->in_rep = true;
 		if (g->rep_end && end_rep(w, err) == PM_ERR)
 			return PM_ERR;
+		/* it may go on for ever: the block ends with it */
+		if (w->entries.n > 65536) {
+			w->open = false;
+			if (flush_exec(w, err) == PM_ERR)
+				return PM_ERR;
+		}
 	} else if (g->again) {
 		in->entries = (int8_t)(in->entries + entries > 127 ? 127 : in->entries + (int)entries);
 	} else {
@@ -1002,30 +1091,76 @@ static enum pm_status exec_other(void *self, const struct pm_batch *b, const str
 	return PM_OK;
 }
 
-/* From an execution trace: data entries in their order, targets put back where they stood. */
+/* From an execution trace: the block's entries, with its targets where they stood among them. */
+static enum pm_status put_block(struct idt_writer *w, uint64_t offset, bool whole, struct pm_err *err)
+{
+	const size_t each = w->wide ? 9 : 5;
+	const uint8_t *p = w->entries.p, *end = p + w->entries.n;
+
+	if (!w->part && put_tag(w, NULL, IDT_BBFP, offset, err) == PM_ERR)
+		return PM_ERR;
+	for (size_t i = 0; i < w->ntarg; i++) {
+		size_t n = w->targ[i].at > w->put ? w->targ[i].at - w->put : 0;
+
+		if (n > (size_t)(end - p) / each)
+			n = (size_t)(end - p) / each;
+		if (pm_output_write(w->w.out, p, n * each, err) == PM_ERR ||
+		    put_tag(w, NULL, IDT_TARG, w->targ[i].target, err) == PM_ERR)
+			return PM_ERR;
+		p += n * each;
+		w->put += n + 1;
+	}
+	w->put = whole ? 0 : w->put + (size_t)(end - p) / each;
+	w->part = !whole;
+	w->entries.n = w->ntarg = 0;
+	return pm_output_write(w->w.out, p, (size_t)(end - p), err);
+}
+
+/* HOT: once per event; there is room. Is @e a reference that one entry stands for? */
+static inline bool one_entry(struct idt_writer *w, const struct pm_event *e)
+{
+	static const uint8_t tags[2][PM_EV_MODIFY + 1] = {
+		{ [PM_EV_READ] = IDT_RD, [PM_EV_WRITE] = IDT_WR, [PM_EV_MODIFY] = IDT_RW },
+		{ [PM_EV_READ] = IDT_RRD, [PM_EV_WRITE] = IDT_RWR, [PM_EV_MODIFY] = IDT_RW },
+	};
+	const unsigned code = e->size ? idt_bytes_code(e->size, w->wide) : 0;
+	uint8_t *p = w->entries.p + w->entries.n;
+
+	if (idt_code_bytes(code, w->wide) != e->size || !e->size || (!w->wide && e->addr > UINT32_MAX))
+		return false;
+	*p = (uint8_t)(tags[!!(e->flags & PM_REF_REP)][e->kind] | code);
+	if (w->wide)
+		pm_put64(p + 1, e->addr);
+	else
+		pm_put32(p + 1, (uint32_t)e->addr);
+	w->entries.n += w->wide ? 9 : 5;
+	return true;
+}
+
 static enum pm_status exec_native(struct idt_writer *w, const struct pm_batch *b, struct pm_err *err)
 {
 	for (size_t i = 0; i < b->n; i++) {
 		const struct pm_event *e = &b->ev[i];
-		bool rep = e->flags & PM_REF_REP;
-		size_t n, targ = 0;
-		const uint8_t *p;
-		const unsigned each = w->wide ? 9 : 5;
+		const struct pm_code *c = b->code;
 
 		switch (e->kind) {
-		case PM_EV_READ:
-			if (b->code && e->id < b->code->ninsn &&
-			    through_memory(&b->code->insn[e->id], w->wide))
-				break;		/* its target entry stands for it */
-			if (!put_ref(w, &w->entries, rep ? IDT_RRD : IDT_RD, e->addr, e->size, err))
-				return PM_ERR;
+		case PM_EV_BLOCK:
+			w->block = e->id;
 			break;
-		case PM_EV_WRITE:
-			if (!put_ref(w, &w->entries, rep ? IDT_RWR : IDT_WR, e->addr, e->size, err))
-				return PM_ERR;
-			break;
-		case PM_EV_MODIFY:
-			if (!put_ref(w, &w->entries, IDT_RW, e->addr, e->size, err))
+		case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY:
+			/* a target entry stands for the read of a pointer */
+			if (e->kind == PM_EV_READ && c && w->block < c->nblock && e->id < c->block[w->block].n &&
+			    through_memory(&c->insn[c->block[w->block].insn + e->id], w->wide))
+				break;
+			if (w->entries.cap - w->entries.n < 16) {
+				w->entries.cap = 2 * w->entries.cap + 4096;
+				w->entries.p = pm_realloc(w->entries.p, w->entries.cap);
+			}
+			if (one_entry(w, e))
+				break;
+			if (!put_ref(w, &w->entries, e->kind == PM_EV_MODIFY ? IDT_RW : e->flags & PM_REF_REP ?
+				     e->kind == PM_EV_READ ? IDT_RRD : IDT_RWR : e->kind == PM_EV_READ ? IDT_RD :
+				     IDT_WR, e->addr, e->size, err))
 				return PM_ERR;
 			break;
 		case PM_EV_REP_END:
@@ -1039,32 +1174,30 @@ static enum pm_status exec_native(struct idt_writer *w, const struct pm_batch *b
 				pm_grow(w->targ, w->ntarg, w->cap_targ);
 				w->targ[w->ntarg].at = e->id;
 				w->targ[w->ntarg++].target = e->value;
-			}
-			if (e->flags != IDT_OP_BLOCK)
-				break;
-			if (put_tag(w, NULL, IDT_BBFP, e->value, err) == PM_ERR)
+			} else if ((e->flags == IDT_OP_BLOCK || e->flags == PM_OPAQUE_INSIDE) &&
+				   put_block(w, e->value, e->flags == IDT_OP_BLOCK, err) == PM_ERR) {
 				return PM_ERR;
-			p = w->entries.p;
-			n = w->entries.n / each + w->ntarg;
-			for (size_t k = 0; k < n; k++) {
-				enum pm_status st;
-
-				if (targ < w->ntarg && w->targ[targ].at == k) {
-					st = put_tag(w, NULL, IDT_TARG, w->targ[targ++].target, err);
-				} else if (p < w->entries.p + w->entries.n) {
-					st = pm_output_write(w->w.out, p, each, err);
-					p += each;
-				} else {
-					st = PM_OK;
-				}
-				if (st == PM_ERR)
-					return st;
 			}
-			w->entries.n = w->ntarg = 0;
 			break;
 		}
 	}
 	return PM_OK;
+}
+
+static enum pm_status to_groups(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	return pm_grouper_batch(&((struct idt_writer *)self)->g, b, err);
+}
+
+/* From any other trace. Blocks arrive as they are, because our own have to. */
+static enum pm_status exec_foreign(struct idt_writer *w, const struct pm_batch *b, struct pm_err *err)
+{
+	const struct pm_emit emit = { to_groups, w };
+
+	for (size_t i = 0; i < b->n && !w->expander; i++)
+		if (b->ev[i].kind == PM_EV_BLOCK)
+			w->expander = pm_expand_new();
+	return w->expander ? pm_expand_ops.consume(w->expander, b, &emit, err) : to_groups(w, b, err);
 }
 
 static void idt_free(void *self)
@@ -1073,6 +1206,8 @@ static void idt_free(void *self)
 
 	if (!w)
 		return;
+	if (w->expander)
+		pm_expand_ops.destroy(w->expander);
 	pm_grouper_release(&w->g);
 	pm_buf_release(&w->entries);
 	pm_buf_release(&w->native_blk);
@@ -1149,7 +1284,7 @@ static enum pm_status idt_write(void *self, const struct pm_batch *b, struct pm_
 		w->w.native = true;
 		pm_buf_add(&w->native_blk, d, n);
 	}
-	return w->w.native ? exec_native(w, b, err) : pm_grouper_batch(&w->g, b, err);
+	return w->w.native ? exec_native(w, b, err) : exec_foreign(w, b, err);
 }
 
 static enum pm_status save(const char *path, const struct pm_buf *b, struct pm_err *err)
@@ -1196,7 +1331,11 @@ static enum pm_status idt_finish(void *self, struct pm_err *err)
 	if (w->kind == CACHE)
 		return flush_cache(w, err);
 	if (!w->w.native) {
-		if (pm_grouper_finish(&w->g, err) == PM_ERR || flush_exec(w, err) == PM_ERR)
+		const struct pm_emit emit = { to_groups, w };
+
+		if ((w->expander && pm_expand_ops.finish(w->expander, &emit, err) == PM_ERR) ||
+		    pm_grouper_finish(&w->g, err) == PM_ERR || end_rep(w, err) == PM_ERR ||
+		    flush_exec(w, err) == PM_ERR)
 			return PM_ERR;
 		idt_blk_write(&w->blk, &w->native_blk);
 	}
@@ -1239,7 +1378,7 @@ static int idt_probe(const uint8_t *head, size_t n, enum kind kind, bool wide)
 	return (head[0] == first[kind] ? 20 : 10) + 5 * entries;
 }
 
-#define ROW(id, text, names, ext, k, wd, fact, need)							\
+#define ROW(id, text, names, ext, k, wd, fact, need, flags)						\
 static void *id##_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,			\
 		       struct pm_err *e)								\
 {													\
@@ -1259,7 +1398,8 @@ static const struct pm_writer_ops id##_write = {							\
 };													\
 const struct pm_format pm_fmt_##id = {									\
 	.name = text, .about = names, .plural = "IDtrace traces (" text ")", .suffixes = ext,		\
-	.has = fact, .needs = need, .probe = id##_probe, .read = &id##_read, .write = &id##_write,	\
+	.has = fact, .needs = need, .sink_flags = flags,						\
+	.probe = id##_probe, .read = &id##_read, .write = &id##_write,					\
 };
 #define CACHE_FACTS (PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_LINES)
 #define EXEC_FACTS (PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES |	\
@@ -1267,13 +1407,14 @@ const struct pm_format pm_fmt_##id = {									\
 #define EXEC_NEEDS (PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES)
 
 ROW(idt_branch, "idt-branch", "IDtrace branch trace", NULL, BRANCH, false,
-    PM_HAS_BRANCHES | PM_HAS_OPCODES, PM_HAS_BRANCHES)
+    PM_HAS_BRANCHES | PM_HAS_OPCODES, PM_HAS_BRANCHES, 0)
 ROW(idt_cache, "idt-cache", "IDtrace cache trace: instruction lines and data references", NULL, CACHE,
-    false, CACHE_FACTS, PM_HAS_REFS)
-ROW(idt_exec, "idt-exec", "IDtrace execution trace with its .blk", NULL, EXEC, false, EXEC_FACTS, EXEC_NEEDS)
+    false, CACHE_FACTS, PM_HAS_REFS, 0)
+ROW(idt_exec, "idt-exec", "IDtrace execution trace with its .blk", NULL, EXEC, false, EXEC_FACTS, EXEC_NEEDS,
+    PM_SINK_BLOCKS)
 ROW(idt_branch64, "idt-branch64", "IDtrace branch trace, 64-bit addresses", NULL, BRANCH, true,
-    PM_HAS_BRANCHES | PM_HAS_OPCODES, PM_HAS_BRANCHES)
+    PM_HAS_BRANCHES | PM_HAS_OPCODES, PM_HAS_BRANCHES, 0)
 ROW(idt_cache64, "idt-cache64", "IDtrace cache trace, 64-bit addresses", NULL, CACHE, true, CACHE_FACTS,
-    PM_HAS_REFS)
+    PM_HAS_REFS, 0)
 ROW(idt_exec64, "idt-exec64", "IDtrace execution trace, 64-bit addresses, with its .blk64", NULL, EXEC,
-    true, EXEC_FACTS, EXEC_NEEDS)
+    true, EXEC_FACTS, EXEC_NEEDS, PM_SINK_BLOCKS)

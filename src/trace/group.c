@@ -132,8 +132,8 @@ enum pm_status pm_grouper_batch(struct pm_grouper *g, const struct pm_batch *b, 
 			begin(g, o, b, e++, number++);
 			continue;
 		}
-		/* An outcome still to come may stand behind events that tell nothing about it. */
-		if (g->busy[index] &&
+		/* An outcome still to come, or further iterations, may stand behind events that tell nothing about it. */
+		if (g->busy[index] && !(o->rep && !o->rep_end) &&
 		    !(o->known && o->insn.class != PM_CLASS_NONE && o->insn.class != PM_CLASS_SYSCALL &&
 		      !o->has_branch) && flush(g, index, err) == PM_ERR)
 			return PM_ERR;

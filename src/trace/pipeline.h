@@ -99,6 +99,7 @@ void pm_fact_names(uint32_t facts, char *buf, size_t size);
 const char *pm_kind_name(enum pm_kind k);	/* "read", "block"... */
 
 #define PM_OPAQUE_HEADER 1	/* flags of the opaque event that says which format the others are of */
+#define PM_OPAQUE_INSIDE 5	/* ... of one that stands between what a block's instructions do, and ends nothing */
 
 /* The size of an opaque event with @n bytes; its value must be @n, too. */
 static inline uint16_t pm_opaque_size(size_t n)

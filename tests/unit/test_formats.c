@@ -371,6 +371,49 @@ static void test_penn_again(void **state)
 	assert_true(good > 300 && bad > 300);
 }
 
+/* One rep instruction, for longer than any buffer: what it does stays in its place in both directions. */
+static void test_long_rep(void **state)
+{
+	enum { ITERATIONS = 200000, HEAD = 28, RECORD = 16 };	/* as in ex-sample.kt */
+	struct pm_buf kt = { 0 }, exec = { 0 }, again = { 0 }, back[2] = { { 0 }, { 0 } };
+	const struct pm_buf *d = NULL;
+	struct pm_err err = { 0 };
+	char path[64], to[96];
+	uint8_t rec[RECORD];
+
+	(void)state;
+	for (unsigned i = 0; i < nsample; i++)
+		if (!strcmp(sample[i].format, "kt"))
+			d = &sample[i].data;
+	assert_non_null(d);
+	snprintf(path, sizeof path, "%s/out.trc", scratch);
+	pm_buf_add(&kt, d->p, HEAD);
+	memcpy(rec, d->p + HEAD, RECORD);
+	for (uint32_t i = 0; i < ITERATIONS; i++) {
+		const uint32_t from = htole32(0x9000000 + i), into = htole32(0xa000000 + 7 * i);
+
+		memcpy(rec + 8, &from, 4);
+		memcpy(rec + 12, &into, 4);
+		pm_buf_add(&kt, rec, RECORD);
+	}
+	pm_buf_add(&kt, d->p + HEAD + RECORD, d->n - HEAD - RECORD);
+	assert_int_equal(fmt_convert_to(kt.p, kt.n, NULL, "kt", "idt-exec", path, &exec, &err), PM_OK);
+	assert_true(exec.n > 10 * ITERATIONS);
+	snprintf(to, sizeof to, "idt-exec:blk=%s/out.blk", scratch);
+	assert_int_equal(fmt_convert(exec.p, exec.n, path, "idt-exec", to, &again, &err), PM_OK);
+	assert_int_equal(again.n, exec.n);
+	assert_memory_equal(again.p, exec.p, exec.n);
+	assert_int_equal(fmt_convert(kt.p, kt.n, NULL, "kt", "din", &back[0], &err), PM_OK);
+	assert_int_equal(fmt_convert(exec.p, exec.n, path, "idt-exec", "din", &back[1], &err), PM_OK);
+	assert_int_equal(back[0].n, back[1].n);
+	assert_memory_equal(back[0].p, back[1].p, back[0].n);
+	pm_buf_release(&kt);
+	pm_buf_release(&exec);
+	pm_buf_release(&again);
+	pm_buf_release(&back[0]);
+	pm_buf_release(&back[1]);
+}
+
 static void test_manual(void **state)
 {
 	const char *tests = getenv("TESTS") ? getenv("TESTS") : "tests";
@@ -421,6 +464,7 @@ int main(void)
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_penn_again),
+		cmocka_unit_test(test_long_rep),
 		cmocka_unit_test(test_manual),
 	};
 
