@@ -38,7 +38,7 @@ struct pm_i486 *pm_i486_new(const struct pm_i486_conf *c)
 	m->fill = c->line <= 4 ? 2 : 2 + c->line / 4 - 1;
 	m->queue = pm_alloc(c->wbuf * sizeof *m->queue);
 	m->cap = c->line < 16 ? 32 / c->line : 2;
-	m->flush_left = c->flush;
+	m->flush_left = c->flush ? c->flush : UINT64_MAX;
 	return m;
 }
 
@@ -51,16 +51,11 @@ void pm_i486_free(struct pm_i486 *m)
 	free(m);
 }
 
-/* Look @line up and make it the newest; @enter: also if it was not there. */
-static bool look(struct pm_i486 *m, uint64_t line, bool enter)
+static __attribute__((noinline)) bool look_further(struct pm_i486 *m, uint64_t *set, uint64_t line, bool enter)
 {
-	uint64_t *set = m->tag + (line & m->set_mask) * m->c.ways;
-	unsigned w = 0;
+	unsigned w = 1;
 	bool hit;
 
-	line++;
-	if (*set == line)
-		return true;
 	while (w < m->c.ways && set[w] != line)
 		w++;
 	hit = w < m->c.ways;
@@ -69,9 +64,18 @@ static bool look(struct pm_i486 *m, uint64_t line, bool enter)
 			return false;
 		w--;
 	}
-	memmove(set + 1, set, w * sizeof *set);
+	for (; w > 0; w--)
+		set[w] = set[w - 1];
 	set[0] = line;
 	return hit;
+}
+
+/* Look @line up and make it the newest; @enter: also if it was not there. */
+static inline bool look(struct pm_i486 *m, uint64_t line, bool enter)
+{
+	uint64_t *set = m->tag + (line & m->set_mask) * m->c.ways;
+
+	return *set == line + 1 || look_further(m, set, line + 1, enter);
 }
 
 /* (2) Start every write that the bus could take before @t. */
@@ -100,18 +104,11 @@ static void refill(struct pm_i486 *m)
 	m->st.stall += m->now - from;
 }
 
-static void end_insn(struct pm_i486 *m)
+/* (5) There is room in the prefetch buffer. */
+static __attribute__((noinline)) void prefetch(struct pm_i486 *m)
 {
-	uint64_t next;
+	uint64_t next = m->base + m->count;
 
-	if (!m->open)
-		return;
-	m->now += m->own;
-	m->own = 0;
-	m->open = false;
-	if (m->count == m->cap)
-		return;
-	next = m->base + m->count;			/* (5) */
 	if (look(m, next, false)) {
 		m->ready[m->count++] = m->now;
 		m->st.prefetches++;
@@ -127,24 +124,28 @@ static void end_insn(struct pm_i486 *m)
 	m->st.memory_prefetches++;
 }
 
-void pm_i486_insn(struct pm_i486 *m, uint64_t pc, unsigned len, unsigned cycles)
+static inline void end_insn(struct pm_i486 *m)
 {
-	uint64_t line = pc >> m->shift, last = (pc + (len ? len : 1) - 1) >> m->shift;
+	if (!m->open)
+		return;
+	m->now += m->own;
+	m->own = 0;
+	m->open = false;
+	if (m->count < m->cap)
+		prefetch(m);
+}
 
-	end_insn(m);
-	if (m->c.flush && !m->flush_left--) {		/* (6) */
-		memset(m->tag, 0, m->c.size / m->c.line * sizeof *m->tag);
-		m->flush_left = m->c.flush - 1;
-	}
-	for (; line <= last; line++) {			/* (3) */
+/* Lines that are not the first of the prefetch buffer, or not there yet (3). */
+static __attribute__((noinline)) void fetch(struct pm_i486 *m, uint64_t line, uint64_t last)
+{
+	for (; line <= last; line++) {
 		uint64_t skip = line - m->base;
 
 		if (skip < m->count) {
-			if (skip) {
-				m->count -= skip;
-				memmove(m->ready, m->ready + skip, m->count * sizeof *m->ready);
-				m->base = line;
-			}
+			m->count -= skip;
+			for (unsigned i = 0; skip && i < m->count; i++)
+				m->ready[i] = m->ready[i + skip];
+			m->base = line;
 			if (m->ready[0] > m->now) {
 				m->st.stall += m->ready[0] - m->now;
 				m->now = m->ready[0];
@@ -159,17 +160,25 @@ void pm_i486_insn(struct pm_i486 *m, uint64_t pc, unsigned len, unsigned cycles)
 		}
 		m->ready[0] = m->now;
 	}
+}
+
+static inline void insn(struct pm_i486 *m, uint64_t pc, unsigned len, unsigned cycles)
+{
+	uint64_t line = pc >> m->shift, last = (pc + (len ? len : 1) - 1) >> m->shift;
+
+	end_insn(m);
+	if (!m->flush_left--) {				/* (6) */
+		memset(m->tag, 0, m->c.size / m->c.line * sizeof *m->tag);
+		m->flush_left = m->c.flush - 1;
+	}
+	if (line != m->base || last != line || !m->count || m->ready[0] > m->now)
+		fetch(m, line, last);
 	m->own = cycles;
 	m->open = true;
 	m->st.instructions++;
 }
 
-void pm_i486_more(struct pm_i486 *m, unsigned cycles)
-{
-	m->own += cycles;
-}
-
-void pm_i486_read(struct pm_i486 *m, uint64_t addr, unsigned size)
+static inline void data_read(struct pm_i486 *m, uint64_t addr, unsigned size)
 {
 	uint64_t line = addr >> m->shift, last = (addr + (size ? size : 1) - 1) >> m->shift;
 
@@ -182,7 +191,7 @@ void pm_i486_read(struct pm_i486 *m, uint64_t addr, unsigned size)
 	}
 }
 
-void pm_i486_write(struct pm_i486 *m, uint64_t addr, unsigned size)
+static inline void data_write(struct pm_i486 *m, uint64_t addr, unsigned size)
 {
 	uint64_t word = addr >> 2, last = (addr + (size ? size : 1) - 1) >> 2;
 
@@ -209,6 +218,26 @@ void pm_i486_write(struct pm_i486 *m, uint64_t addr, unsigned size)
 		at = m->head + m->nqueue++;
 		m->queue[at < m->c.wbuf ? at : at - m->c.wbuf] = m->now;
 	}
+}
+
+void pm_i486_insn(struct pm_i486 *m, uint64_t pc, unsigned len, unsigned cycles)
+{
+	insn(m, pc, len, cycles);
+}
+
+void pm_i486_more(struct pm_i486 *m, unsigned cycles)
+{
+	m->own += cycles;
+}
+
+void pm_i486_read(struct pm_i486 *m, uint64_t addr, unsigned size)
+{
+	data_read(m, addr, size);
+}
+
+void pm_i486_write(struct pm_i486 *m, uint64_t addr, unsigned size)
+{
+	data_write(m, addr, size);
 }
 
 const struct pm_i486_stats *pm_i486_end(struct pm_i486 *m)
@@ -387,67 +416,75 @@ static void *create(const char *config, struct pm_err *err)
 	return NULL;
 }
 
-static unsigned own_cycles(struct sink *s, const struct pm_batch *b, const struct pm_event *e)
+/* Room in s->own for every instruction of the code table. */
+static void own_room(struct sink *s, const struct pm_code *code)
 {
-	if (!b->code || e->id >= b->code->ninsn)
-		return 1;
-	if (e->id >= s->cap_own) {
-		size_t cap = s->cap_own ? s->cap_own * 2 : 4096;
+	size_t cap = code->ninsn * 2;
 
-		while (cap <= e->id)
-			cap *= 2;
-		s->own = pm_realloc(s->own, cap);
-		memset(s->own + s->cap_own, 0, cap - s->cap_own);
-		s->cap_own = cap;
+	if (s->cap_own >= code->ninsn)
+		return;
+	s->own = pm_realloc(s->own, cap);
+	memset(s->own + s->cap_own, 0, cap - s->cap_own);
+	s->cap_own = cap;
+}
+
+/* How many of @n events come before the limit. */
+static size_t within_limit(struct sink *s, const struct pm_event *ev, size_t n)
+{
+	if (!s->limit)
+		return n;
+	for (size_t i = 0; i < n; i++)
+		if (ev[i].kind == PM_EV_INSN && s->insns++ == s->limit) {
+			s->done = true;
+			return i;
+		}
+	return n;
+}
+
+static __attribute__((noinline)) unsigned learn(struct sink *s, const struct pm_code *code, uint32_t id)
+{
+	return s->own[id] = clocks_of(s->forms, code->insn + id);
+}
+
+/* HOT: once per event and model. */
+static void run(struct sink *s, struct pm_i486 *m, const struct pm_code *code, const struct pm_event *ev, size_t n)
+{
+	const uint32_t ncode = code ? code->ninsn : 0;
+
+	for (const struct pm_event *e = ev, *end = e + n; e < end; e++) {
+		if (e->kind == PM_EV_INSN) {
+			unsigned own = e->id < ncode ? s->own[e->id] : 1;
+
+			if (!own)
+				own = learn(s, code, e->id);
+			insn(m, e->addr, e->size, own);
+		} else if (e->kind == PM_EV_READ) {
+			data_read(m, e->addr, e->size);
+		} else if (e->kind == PM_EV_WRITE) {
+			data_write(m, e->addr, e->size);
+		} else if (e->kind == PM_EV_BRANCH) {
+			m->own += (e->flags & (PM_BR_COND | PM_BR_TAKEN)) == (PM_BR_COND | PM_BR_TAKEN) ? 2 : 0;
+		} else if (e->kind == PM_EV_REP_ITER) {
+			m->own += 3;
+		} else if (e->kind == PM_EV_MODIFY) {
+			data_read(m, e->addr, e->size);
+			data_write(m, e->addr, e->size);
+		}
 	}
-	if (!s->own[e->id])
-		s->own[e->id] = clocks_of(s->forms, b->code->insn + e->id);
-	return s->own[e->id];
 }
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	struct sink *s = self;
+	size_t n;
 
-	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end && !s->done; e++) {
-		unsigned own = 0;
-
-		if (e->kind == PM_EV_INSN) {
-			if (s->limit && s->insns == s->limit) {
-				s->done = true;
-				break;
-			}
-			s->insns++;
-			own = own_cycles(s, b, e);
-		}
-		for (unsigned k = 0; k < s->n; k++) {
-			struct pm_i486 *m = s->m[k];
-
-			switch (e->kind) {
-			case PM_EV_INSN:
-				pm_i486_insn(m, e->addr, e->size, own);
-				break;
-			case PM_EV_BRANCH:
-				if ((e->flags & (PM_BR_COND | PM_BR_TAKEN)) == (PM_BR_COND | PM_BR_TAKEN))
-					pm_i486_more(m, 2);
-				break;
-			case PM_EV_REP_ITER:
-				pm_i486_more(m, 3);
-				break;
-			case PM_EV_READ:
-				pm_i486_read(m, e->addr, e->size);
-				break;
-			case PM_EV_MODIFY:
-				pm_i486_read(m, e->addr, e->size);
-				/* fall through */
-			case PM_EV_WRITE:
-				pm_i486_write(m, e->addr, e->size);
-				break;
-			default:
-				break;
-			}
-		}
-	}
+	if (s->done)
+		return PM_OK;
+	if (b->code)
+		own_room(s, b->code);
+	n = within_limit(s, b->ev, b->n);
+	for (unsigned k = 0; k < s->n; k++)
+		run(s, s->m[k], b->code, b->ev, n);
 	return PM_OK;
 }
 
