@@ -129,8 +129,6 @@ static inline void end_insn(struct pm_i486 *m)
 	if (!m->open)
 		return;
 	m->now += m->own;
-	m->own = 0;
-	m->open = false;
 	if (m->count < m->cap)
 		prefetch(m);
 }
@@ -243,6 +241,7 @@ void pm_i486_write(struct pm_i486 *m, uint64_t addr, unsigned size)
 const struct pm_i486_stats *pm_i486_end(struct pm_i486 *m)
 {
 	end_insn(m);
+	m->open = false;
 	m->st.cycles = m->now;
 	return &m->st;
 }
