@@ -20,7 +20,7 @@ struct o_course {
 	unsigned k, h;
 };
 
-static struct o_course *o_course_new(unsigned k, unsigned h)
+static __attribute__((unused)) struct o_course *o_course_new(unsigned k, unsigned h)
 {
 	struct o_course *o = calloc(1, sizeof *o);
 	size_t size = 1u << k;
@@ -36,7 +36,7 @@ static struct o_course *o_course_new(unsigned k, unsigned h)
 	return o;
 }
 
-static void o_course_free(struct o_course *o)
+static __attribute__((unused)) void o_course_free(struct o_course *o)
 {
 	free(o->bimodal);
 	free(o->gshare);
@@ -57,7 +57,7 @@ static char o_move(const char *states, char now, bool right)
 }
 
 /* which: 'b', 'g', 't'. Returns the prediction. */
-static bool o_course_branch(struct o_course *o, char which, uint64_t pc, bool taken)
+static __attribute__((unused)) bool o_course_branch(struct o_course *o, char which, uint64_t pc, bool taken)
 {
 	uint64_t size = 1ull << o->k, history = 0, b = pc % size, g;
 	bool pb, pg, p;

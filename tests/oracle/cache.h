@@ -619,7 +619,7 @@ static int o_by_addr(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-static void o_flush(struct o_cache *o)
+static __attribute__((unused)) void o_flush(struct o_cache *o)
 {
 	for (unsigned i = 0; i < o->cc->n; i++) {
 		struct o_level *l = o->level + i;

@@ -8,9 +8,12 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../oracle/core.h"
+#include "../oracle/core_sink.h"
 #include "../oracle/random.h"
+#include "analyse/costs.h"
 #include "base/mem.h"
+#include "base/result.h"
+#include "real_trace.h"
 
 static uint64_t compared;
 
@@ -173,6 +176,94 @@ static void test_decode(void **state)
 	}
 }
 
+/* ---- the whole sink on a real program's trace */
+static enum pm_status slow_consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	(void)err;
+	for (size_t i = 0; i < b->n; i++)
+		o_core_event(self, b->ev + i, b->code);
+	return PM_OK;
+}
+
+static enum pm_status slow_finish(void *self, struct pm_result *r, struct pm_err *err)
+{
+	(void)r;
+	(void)err;
+	o_instruction(self);
+	return PM_OK;
+}
+
+static void keep(void *self)
+{
+	(void)self;
+}
+
+static void whole_sink(const struct pm_core_conf *c, const char *config, const char *caches)
+{
+	static const struct pm_sink_ops slow_ops = { .abi = PM_ABI, .needs = PM_HAS_INSNS, .name = "slow",
+		.consume = slow_consume, .finish = slow_finish, .destroy = keep };
+	static const char *const events[] = { "Ir", "Fm", "Lm", "Llm", "Bm" };
+	struct o_core_sink *o = o_core_sink_new(c, caches);
+	struct pm_result *r = pm_result_new();
+	struct pm_pipeline *p = pm_pipeline_new();
+	const struct pm_result_node *k;
+	char name[4096], text[400];
+	struct pm_costs costs = { 0 };
+	struct pm_err err = { 0 };
+	struct pm_source src;
+	uint64_t sum = 0;
+	void *self;
+
+	snprintf(name, sizeof name, "%s/data/real.pug", getenv("TESTS") ? getenv("TESTS") : "tests");
+	snprintf(text, sizeof text, "%s;%s;byinsn", config, caches);
+	self = pm_sim_core.create(text, &err);
+	if (!self)
+		fail_msg("%s", err.msg);
+	pm_pipeline_sink(p, &pm_sim_core, self);
+	pm_pipeline_sink(p, &slow_ops, o);
+	if (pm_trace_open(name, NULL, &src, NULL, &err) || pm_pipeline_run(p, &src, r, &err))
+		fail_msg("%s", err.msg);
+	k = pm_result_find(pm_result_root(r), "core");
+	assert_non_null(k);
+#define S(field, unit, about) if (strncmp(#field, "stall", 5) && strcmp(#field, "forwarded")) {			\
+		uint64_t fast = pm_result_find(k, #field)->u64;							\
+														\
+		if (fast != o->st.field)									\
+			fail_msg("%s: " #field " %llu, slow %llu", config, (unsigned long long)fast,		\
+				 (unsigned long long)o->st.field);						\
+	}
+	PM_CORE_STATS(S)
+#undef S
+	pm_core_costs(self, &costs);
+	for (size_t i = 0; i < costs.n; i++) {
+		const struct o_row *row = o_row_of(o, costs.pc[i]);
+		const uint64_t slow[] = { row->times, row->fetch_miss, row->load_miss, row->memory, row->wrong };
+
+		for (size_t e = 0; e < NR(events); e++) {
+			uint64_t fast = costs.v[pm_costs_find(&costs, events[e])][i];
+
+			if (fast != slow[e])
+				fail_msg("%s: %s of 0x%llx: %llu, slow %llu", config, events[e], (unsigned long long)row->pc,
+					 (unsigned long long)fast, (unsigned long long)slow[e]);
+			sum += fast;
+		}
+	}
+	assert_true(sum > 100000 && o->st.mispredicted > 100);
+	compared += o->st.instructions;
+	pm_costs_release(&costs);
+	src.ops->close(src.self);
+	pm_pipeline_free(p);
+	pm_result_free(r);
+	o_core_sink_free(o);
+}
+
+static void test_whole_sink(void **state)
+{
+	(void)state;
+	whole_sink(&pm_core_mid, "preset=mid", "l1i=32k,8way,64;l1d=32k,8way,64;l2=256k,8way,64;l3=1m,16way,64");
+	whole_sink(&pm_core_small, "preset=small", "l1i=4k,2way,64,prefetch=next;l1d=4k,4way,64,prefetch=stride,degree=2;l2=64k,8way,64,prefetch=stream,degree=4");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +271,7 @@ int main(void)
 		cmocka_unit_test(test_twin),
 		cmocka_unit_test(test_monotone),
 		cmocka_unit_test(test_decode),
+		cmocka_unit_test(test_whole_sink),
 	};
 	int failed = cmocka_run_group_tests_name("core", tests, NULL, NULL);
 

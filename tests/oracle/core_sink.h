@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* oracle/core_sink.h - the sink `core` as a whole: instructions are gathered from events first, then asked of
+ * slow caches and slow predictors, then timed by the slow core
+ *
+ * What instructions are (pm_core_decode) is not done twice: it has its own test, by table. */
+#ifndef ORACLE_CORE_SINK_H
+#define ORACLE_CORE_SINK_H
+
+#include "bpred.h"
+#include "cache.h"
+#include "core.h"
+
+struct o_row { uint64_t pc, times, fetch_miss, load_miss, memory, wrong; };
+
+struct o_core_sink {
+	struct o_core *core;
+	struct pm_cache_conf cc;
+	struct o_cache *cache;
+	struct o_tage *tage;
+	struct o_ittage ittage;
+	struct { uint64_t pc, target, used; } btb[1024][4];
+	uint64_t stack[16], clock;
+	unsigned depth;
+	uint64_t line;			/* fetched last */
+	struct pm_event *ev;		/* of one instruction */
+	size_t n, cap;
+	struct pm_insn insn;
+	struct pm_core_stats st;
+	struct o_row *row;
+	size_t nrow, cap_row;
+};
+
+static struct o_core_sink *o_core_sink_new(const struct pm_core_conf *c, const char *caches)
+{
+	struct o_core_sink *o = calloc(1, sizeof *o);
+	struct pm_err err = { 0 };
+
+	o->core = o_core_new(c);
+	if (pm_cache_conf_parse(&o->cc, "twin", caches, &err))
+		abort();
+	o->cache = o_cache_new(&o->cc);
+	o->tage = o_tage_new();
+	o->line = UINT64_MAX;
+	return o;
+}
+
+static void o_core_sink_free(struct o_core_sink *o)
+{
+	o_core_free(o->core);
+	o_cache_free(o->cache);
+	o_tage_free(o->tage);
+	free(o->ittage.h.v);
+	free(o->ittage.path.v);
+	free(o->ev);
+	free(o->row);
+	free(o);
+}
+
+static struct o_row *o_row_of(struct o_core_sink *o, uint64_t pc)
+{
+	for (size_t i = 0; i < o->nrow; i++)
+		if (o->row[i].pc == pc)
+			return o->row + i;
+	if (o->nrow == o->cap_row)
+		o->row = realloc(o->row, (o->cap_row = o->cap_row * 2 + 64) * sizeof *o->row);
+	o->row[o->nrow] = (struct o_row){ .pc = pc };
+	return o->row + o->nrow++;
+}
+
+/* Where a reference was found: 0 the first level ... 3 memory, by which levels missed. */
+static unsigned o_found(struct o_core_sink *o, enum pm_cache_op op, uint64_t addr, uint64_t size, bool stack, uint64_t pc)
+{
+	uint64_t was[PM_CACHE_LEVELS];
+	unsigned deep = 0, levels = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (unsigned i = 0; i < o->cc.n; i++) {
+			const struct pm_level_stats *st = &o->cache->level[i].st;
+			uint64_t now = 0;
+
+			for (int k = PM_OP_FETCH; k <= PM_OP_WRITE; k++)
+				now += st->miss[k][0] + st->miss[k][1];
+			if (pass && now != was[i] && o->cc.level[i].depth > deep)
+				deep = o->cc.level[i].depth;
+			was[i] = now;
+			if (o->cc.level[i].depth > levels)
+				levels = o->cc.level[i].depth;
+		}
+		if (!pass)
+			o_cache_ref(o->cache, op, addr, size, stack, pc);
+	}
+	return deep == levels ? 3 : deep;
+}
+
+/* Was the branch foreseen? */
+static enum pm_core_redirect o_foreseen(struct o_core_sink *o, const struct pm_br *b)
+{
+	unsigned set = (b->pc ^ b->pc / 4096) % 1024;
+	bool dir, target, back = true, known = true;
+	int way = -1, old = 0;
+
+	dir = o_tage_branch(o->tage, b, true) == !!(b->flags & PM_BR_TAKEN);
+	target = o_ittage_branch(&o->ittage, b);
+	if (b->flags & PM_BR_CALL) {
+		if (o->depth == 16)
+			memmove(o->stack, o->stack + 1, 15 * sizeof *o->stack), o->depth--;
+		o->stack[o->depth++] = b->pc + b->size;
+	} else if (b->flags & PM_BR_RET) {
+		back = o->depth && o->stack[o->depth - 1] == b->target;
+		o->depth -= o->depth > 0;
+	}
+	if (b->flags & PM_BR_TAKEN) {
+		for (int w = 0; w < 4; w++) {
+			if (o->btb[set][w].used && o->btb[set][w].pc == b->pc)
+				way = w;
+			if (o->btb[set][w].used < o->btb[set][old].used)
+				old = w;
+		}
+		known = way >= 0 && o->btb[set][way].target == b->target;
+		way = way < 0 ? old : way;
+		o->btb[set][way].pc = b->pc;
+		o->btb[set][way].target = b->target;
+		o->btb[set][way].used = ++o->clock;
+	}
+	if (b->flags & (PM_BR_COND | PM_BR_RET | PM_BR_INDIRECT))
+		o->st.branches++;
+	if (b->flags & PM_BR_COND ? !dir : b->flags & PM_BR_RET ? !back : b->flags & PM_BR_INDIRECT ? !target : false)
+		return PM_CORE_WRONG;
+	return known || b->flags & (PM_BR_INDIRECT | PM_BR_RET) ? PM_CORE_STRAIGHT : PM_CORE_BUBBLE;
+}
+
+static void o_one_op(struct o_core_sink *o, const struct pm_core_op *op, uint64_t pc)
+{
+	struct o_row *row = o_row_of(o, pc);
+	uint64_t t[4];
+
+	o_core_op(o->core, op, t);
+	o->st.cycles = t[3];
+	o->st.instructions++;
+	o->st.uops += op->uops;
+	o->st.mispredicted += op->redirect == PM_CORE_WRONG;
+	row->times += op->len > 0;
+	row->fetch_miss += op->fetch_level > 0;
+	row->wrong += op->redirect == PM_CORE_WRONG;
+	for (int i = 0; i < op->nload; i++) {
+		row->load_miss += op->load_level[i] > 0;
+		row->memory += op->load_level[i] == 3;
+	}
+}
+
+/* All events of an instruction are there. */
+static void o_instruction(struct o_core_sink *o)
+{
+	const struct pm_event *e = o->ev;
+	struct pm_core_op op = { 0 };
+	struct pm_core_static st;
+
+	if (!o->n)
+		return;
+	pm_core_decode(o->insn.bytes, o->insn.len, o->insn.isa, &st);
+	op = (struct pm_core_op){ .addr_regs = st.addr_regs, .data_regs = st.data_regs, .writes = st.writes,
+		.class = st.class, .uops = st.uops, .stack = st.stack, .serial = st.serial, .len = e->size ? e->size : 1 };
+	for (uint64_t a = e->addr; a < e->addr + op.len; a++) {
+		unsigned l;
+
+		if (a / 64 == o->line)
+			continue;
+		o->line = a / 64;
+		l = o_found(o, PM_OP_FETCH, a / 64 * 64, 1, false, e->addr);
+		op.fetch_level = l > op.fetch_level ? l : op.fetch_level;
+	}
+	for (size_t i = 1; i < o->n; i++) {
+		const struct pm_event *x = o->ev + i;
+		bool modify = x->kind == PM_EV_MODIFY;
+
+		if (x->kind == PM_EV_BRANCH) {
+			struct pm_br b = { x->addr, x->value, x->flags, (uint8_t)x->size };
+
+			op.taken = b.flags & PM_BR_TAKEN;
+			op.redirect = o_foreseen(o, &b);
+			continue;
+		}
+		for (int k = 0; k < 1 + modify; k++) {
+			bool write = x->kind == PM_EV_WRITE || k;
+			unsigned l = o_found(o, write ? PM_OP_WRITE : PM_OP_READ, x->addr, x->size, x->flags & PM_REF_STACK, e->addr);
+
+			if (op.nload == 4 || op.nstore == 4) {	/* one operation holds no more */
+				op.redirect = PM_CORE_STRAIGHT;
+				o_one_op(o, &op, e->addr);
+				op.nload = op.nstore = op.fetch_level = op.len = 0;
+			}
+			if (write) {
+				op.store[op.nstore] = x->addr;
+				op.store_size[op.nstore] = x->size > 64 ? 64 : x->size;
+				op.store_level[op.nstore++] = l;
+			} else {
+				op.load[op.nload] = x->addr;
+				op.load_size[op.nload] = x->size > 64 ? 64 : x->size;
+				op.load_level[op.nload++] = l;
+			}
+		}
+	}
+	o_one_op(o, &op, e->addr);
+	o->n = 0;
+}
+
+static void o_core_event(struct o_core_sink *o, const struct pm_event *e, const struct pm_code *code)
+{
+	bool insn = e->kind == PM_EV_INSN;
+
+	if (insn) {
+		o_instruction(o);
+		o->insn = e->id < code->ninsn ? code->insn[e->id] : (struct pm_insn){ 0 };
+	} else if (!o->n || (e->kind != PM_EV_READ && e->kind != PM_EV_WRITE && e->kind != PM_EV_MODIFY &&
+			     e->kind != PM_EV_BRANCH)) {
+		return;
+	}
+	if (o->n == o->cap)
+		o->ev = realloc(o->ev, (o->cap = o->cap * 2 + 64) * sizeof *o->ev);
+	o->ev[o->n++] = *e;
+}
+
+#endif
