@@ -10,7 +10,7 @@ VICTIMS := $(patsubst tests/programs/%,$(P)/%,$(basename $(shell grep -lE "^int 
 VICTIMS += $(P)/threads-static $(P)/signals-static-pie $(P)/forks-nopie $(P)/jumps-stripped \
 	$(P)/exceptions-static $(P)/signals-O0 $(P)/vector-static $(P)/segv-nopie
 ifneq ($(shell command -v musl-gcc 2>/dev/null),)
-VICTIMS += $(P)/signals-musl $(P)/threads-musl $(P)/forks-musl-static $(P)/segv-musl
+VICTIMS += $(P)/signals-musl $(P)/threads-musl $(P)/forks-musl-static $(P)/segv-musl $(P)/moved-musl-static
 endif
 
 # ... and as 32-bit programs, in a folder of their own, where the 32-bit libc is installed: tests that

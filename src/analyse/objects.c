@@ -11,6 +11,9 @@
 #define STACK_REACH	(8u << 20)
 #define HEAP_REACH	(1ull << 30)	/* no block is larger than this */
 #define RING		8
+#define TOUCHED		32
+#define SYS_MMAP	9		/* of x86-64 */
+#define MAP_IS_ANONYMOUS 0x20
 #define FRESH		4096
 
 enum kind { KIND_ALLOCATOR, KIND_STACK, KIND_VARIABLE, KIND_FILE, KIND_HEAP, KIND_OTHER };
@@ -34,6 +37,11 @@ struct thread {
 	uint64_t header[RING];		/* the last reads at 8 mod 16 */
 	unsigned nheader;
 	uint64_t cleared;		/* the last write right behind one of them; 0: none */
+	uint64_t touched[TOUCHED];	/* the last references at 8 mod 16 */
+	unsigned ntouched;
+	uint64_t source, moved;		/* the last vector that was read, written right behind one of them; 0: none */
+	uint64_t framed, framed_before;	/* what musl has written in front of, last and before that; 0: none */
+	uint64_t mapping, call;		/* length of the mmap() that runs, 0: none; where the last call was */
 };
 
 struct sink {
@@ -129,14 +137,14 @@ static uint32_t find_cached(struct sink *s, const struct thread *t, uint64_t add
 
 /* ---- allocations ----------------------------------------------------------------------------------- */
 
-enum { ROLE_NONE, ROLE_ALLOCATES, ROLE_CLEARS, ROLE_OTHER };	/* OTHER: the allocator's, but nothing is read off it */
+enum { ROLE_NONE, ROLE_ALLOCATES, ROLE_CLEARS, ROLE_MOVES, ROLE_OTHER };	/* OTHER: the allocator's, nothing is read off it */
 
 static unsigned role_of_name(const char *name)
 {
 	static const struct { const char *name; unsigned role; } names[] = {
 		{ "malloc", ROLE_ALLOCATES }, { "calloc", ROLE_CLEARS }, { "aligned_alloc", ROLE_ALLOCATES },
 		{ "memalign", ROLE_ALLOCATES }, { "posix_memalign", ROLE_ALLOCATES }, { "valloc", ROLE_ALLOCATES },
-		{ "operator new", ROLE_ALLOCATES }, { "realloc", ROLE_OTHER }, { "free", ROLE_OTHER },
+		{ "operator new", ROLE_ALLOCATES }, { "realloc", ROLE_MOVES }, { "reallocarray", ROLE_MOVES }, { "free", ROLE_OTHER },
 		{ "cfree", ROLE_OTHER }, { "operator delete", ROLE_OTHER },
 	};
 	size_t len;
@@ -169,6 +177,10 @@ static uint64_t returned(const struct thread *t)
 	unsigned last = (t->nring + RING - 1) % RING;
 	uint64_t a = t->ring[last].addr;
 
+	if (t->role == ROLE_MOVES)	/* musl's free() is the last one to write in front of a block */
+		return t->framed_before ? t->framed_before : t->moved;
+	if (t->framed)
+		return t->framed;
 	if (t->role == ROLE_CLEARS && t->cleared)
 		return t->cleared;
 	if (!t->ring[last].write && a % 16 == 8)
@@ -179,30 +191,12 @@ static uint64_t returned(const struct thread *t)
 	return 0;
 }
 
-static void allocated(struct sink *s, struct thread *t)
+/* From @p on there is a block of object @o. */
+static void place_block(struct sink *s, uint64_t p, uint32_t o)
 {
-	uint64_t p = returned(t);
-	char text[300], line[200];
-	uint32_t o;
-	size_t b;
+	size_t b = block_before(s, p);
 
-	t->ret = 0;
-	if (t->role == ROLE_OTHER)
-		return;
-	s->calls++;
-	if (!p)
-		return;
-	s->resolved++;
-	if (!pm_name_of(&s->names, t->site, text, sizeof text))
-		snprintf(text, sizeof text, "0x%llx", (unsigned long long)t->site);
-	if (pm_line_of(&s->names, t->site, line, sizeof line)) {
-		size_t n = strlen(text);
-
-		snprintf(text + n, sizeof text - n, " (%s)", line);
-	}
-	o = object_of(s, KIND_HEAP, t->site, t->site, text);
 	s->o[o].blocks++;
-	b = block_before(s, p);
 	if (b && s->block[b - 1].addr == p) {
 		if (s->block[b - 1].object != o)
 			s->epoch++;
@@ -216,8 +210,40 @@ static void allocated(struct sink *s, struct thread *t)
 	s->nblock++;
 }
 
-static void watch(struct thread *t, uint64_t addr, bool write)
+static uint32_t object_at(struct sink *s, uint64_t site)
 {
+	char text[300], line[200];
+
+	if (!pm_name_of(&s->names, site, text, sizeof text))
+		snprintf(text, sizeof text, "0x%llx", (unsigned long long)site);
+	if (pm_line_of(&s->names, site, line, sizeof line)) {
+		size_t n = strlen(text);
+
+		snprintf(text + n, sizeof text - n, " (%s)", line);
+	}
+	return object_of(s, KIND_HEAP, site, site, text);
+}
+
+static void allocated(struct sink *s, struct thread *t)
+{
+	uint64_t p = returned(t);
+
+	t->ret = 0;
+	if (t->role == ROLE_OTHER)
+		return;
+	s->calls++;
+	if (t->role == ROLE_MOVES && !p)	/* it is where it was, and whose it was */
+		s->resolved++;
+	if (!p)
+		return;
+	s->resolved++;
+	place_block(s, p, object_at(s, t->site));
+}
+
+static void watch(struct thread *t, const struct pm_event *e, bool write)
+{
+	const uint64_t addr = e->addr;
+
 	if (addr - (t->alloc_sp - STACK_REACH) < 2ull * STACK_REACH)
 		return;
 	if (!write && addr % 16 == 8)
@@ -225,9 +251,39 @@ static void watch(struct thread *t, uint64_t addr, bool write)
 	for (unsigned i = 0; write && i < RING && i < t->nheader; i++)
 		if (t->header[i] + 8 == addr)
 			t->cleared = addr;
+	/* lists of free blocks are made of words; what is copied is more, or it is not worth following */
+	for (unsigned i = 0; addr % 16 == 0 && e->size >= 16 && i < TOUCHED && i < t->ntouched; i++)
+		if (t->touched[i] + 8 == addr && !write)
+			t->source = addr;
+		else if (t->touched[i] + 8 == addr && addr != t->source)
+			t->moved = addr;
+	if (addr % 16 == 8)
+		t->touched[t->ntouched++ % TOUCHED] = addr;
+	for (unsigned i = 0; write && i < RING; i++)
+		if (t->ring[i].write && ((addr % 16 == 13 && e->size == 1 && t->ring[i].addr == addr + 1) ||
+					 (addr % 16 == 14 && e->size == 2 && t->ring[i].addr == addr - 1)) &&
+		    t->framed != addr / 16 * 16 + 16) {
+			t->framed_before = t->framed;
+			t->framed = addr / 16 * 16 + 16;
+		}
 	t->ring[t->nring].addr = addr;
 	t->ring[t->nring].write = write;
 	t->nring = (t->nring + 1) % RING;
+}
+
+/* What the kernel maps for the program itself is a block, too; what it maps for an allocator is the allocator's
+ * to give away. */
+static void mapped(struct sink *s, struct thread *t, const struct pm_batch *b, const struct pm_event *e)
+{
+	if (e->kind == PM_EV_SYSCALL) {
+		const struct pm_rare *r = e->id < b->nrare ? b->rare + e->id : NULL;
+
+		t->mapping = r && e->value == SYS_MMAP && r->nargs >= 4 && r->arg[3] & MAP_IS_ANONYMOUS ? r->arg[1] : 0;
+	} else if (t->mapping && e->value < UINT64_MAX - 4095) {
+		if (!t->ret)
+			place_block(s, e->value, object_at(s, t->call));
+		t->mapping = 0;
+	}
 }
 
 /* ---- events ------------------------------------------------------------------------------------------ */
@@ -254,7 +310,7 @@ static void reference(struct sink *s, struct thread *t, const struct pm_event *e
 	for (unsigned l = 0; l < reach && l < s->levels; l++)
 		o->miss[l]++;
 	if (t->ret)
-		watch(t, e->addr, write);
+		watch(t, e, write);
 }
 
 static void branch(struct sink *s, struct thread *t, const struct pm_event *e)
@@ -272,8 +328,10 @@ static void branch(struct sink *s, struct thread *t, const struct pm_event *e)
 			t->alloc_sp = t->sp;
 			memset(t->ring, 0, sizeof t->ring);
 			t->nring = t->nheader = 0;
-			t->cleared = 0;
+			t->cleared = t->source = t->moved = t->framed = t->framed_before = 0;
+			t->ntouched = 0;
 		}
+		t->call = e->addr;
 	} else if (t->ret && e->value == t->ret && e->flags & PM_BR_RET) {
 		allocated(s, t);
 	}
@@ -308,6 +366,10 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 			break;
 		case PM_EV_BRANCH:
 			branch(s, t, e);
+			break;
+		case PM_EV_SYSCALL:
+		case PM_EV_SYSRET:
+			mapped(s, t, b, e);
 			break;
 		case PM_EV_EXEC:
 			*t = (struct thread){ 0 };

@@ -9,12 +9,15 @@
  * touched last, which in glibc is tied to the block by the layout of its heap: (1) a check of the
  * chunk's size word, 8 bytes below the block; (2) from the thread's cache, the block's first word is
  * read and its second one cleared; (3) calloc reads the size word, then begins to
- * clear behind it. Other
- * allocators, and blocks that realloc moves, are not followed: they belong to the block in front or
- * to "?"; `resolved` says how many calls fitted. A block ends where the next known one begins; freeing
+ * clear behind it; (4) realloc, if it moves the block, copies: its last write of 16 bytes or more right
+ * behind a size word that it has touched, but for the one that it read from; otherwise the block stays whose it
+ * was. (5) musl writes two bytes and one right in front of each block, and when it is freed. (6) What the program itself maps (mmap, anonymous) is a block by the call of mmap, in
+ * traces with system calls.
+ * Allocators that touch nothing near a block (jemalloc, tcmalloc) are not followed: their blocks belong to the block in
+ * front or to "?"; `resolved` says how many calls fitted. A block ends where the next known one begins; freeing
  * changes nothing until somebody else gets the place. The site is the caller of the outermost
- * allocating function: malloc, calloc, aligned_alloc, memalign, posix_memalign, valloc, operator
- * new; what free, realloc and operator delete touch is the allocator's, too.
+ * allocating function: malloc, calloc, realloc, reallocarray, aligned_alloc, memalign, posix_memalign, valloc,
+ * operator new; what free and operator delete touch is the allocator's, too.
  *
  * The stack is within 8 MiB of where the thread's last call pushed its return address.
  *

@@ -20,6 +20,19 @@ $ awk '$1 == "allocations" || $1 == "resolved" { print $2 }' text | uniq | wc -l
 > 1
 $ awk -F, '/by_object.*l1_misses/ { s += $2 } /by_object.*l2_misses/ { t += $2 } /cache.l1d.misses/ { s -= $2 } /cache.l2.misses/ { t -= $2 } END { print s, t }' csv
 > 0 0
+# Moved by realloc, mapped by the program, or given by musl: written as often as the program says.
+$ pugmark run -q --csv csv -s 'objects:top=1000' -- "$PROGRAMS/moved"; awk -F, '/by_object.*writes/ { n = $2 } /moved\.c:/ { sub(/\+.*/, "", $2); print $2, n }' csv | LC_ALL=C sort
+> first 700
+> map 17
+> moved 1900
+> other 1100
+> zeroed 1300
+$ test ! -e "$PROGRAMS/moved-musl-static" || pugmark run -q --csv csv -s 'objects:top=1000' -- "$PROGRAMS/moved-musl-static"; awk -F, '/by_object.*writes/ { n = $2 } /moved\.c:/ { sub(/\+.*/, "", $2); print $2, n }' csv | LC_ALL=C sort
+> first 700
+> map 17
+> moved 1900
+> other 1100
+> zeroed 1300
 $ pugmark sim -s 'objects:l1i=4k' costs.trace
 ! pugmark: objects: no cache takes data; allowed: l1d=... or l1=..., then l2=...
 ? 1
