@@ -318,6 +318,16 @@ static void emit_call(struct emit *e)
 	put32(e, 0);
 }
 
+/* mov [rsp], original address @pc, by way of @reg */
+static void store_at_top(struct emit *e, unsigned reg, uint64_t pc)
+{
+	lea_pc(e, reg, pc);
+	put_rex_w(e, reg, RSP);
+	put8(e, 0x89);
+	put8(e, 0x04 | (reg & 7) << 3);
+	put8(e, 0x24);
+}
+
 /* The address on top of the stack becomes @pc. @spare: a register that is free, or -1. */
 static void emit_return_address(struct emit *e, uint64_t pc, int spare)
 {
@@ -330,18 +340,10 @@ static void emit_return_address(struct emit *e, uint64_t pc, int spare)
 		put(e, "\x48\xc7\x04\x24", 4);		/* mov qword [rsp], pc */
 		put32(e, pc);
 	} else if (spare >= 0) {
-		lea_pc(e, spare, pc);
-		put8(e, 0x48);
-		put8(e, 0x89);
-		put8(e, 0x04 | spare << 3);
-		put8(e, 0x24);
+		store_at_top(e, (unsigned)spare, pc);
 	} else {
 		slot_store(e, reg, RT_S_TMP);
-		lea_pc(e, reg, pc);
-		put_rex_w(e, reg, RSP);
-		put8(e, 0x89);				/* mov [rsp], reg */
-		put8(e, 0x04 | (reg & 7) << 3);
-		put8(e, 0x24);
+		store_at_top(e, reg, pc);
 		slot_load(e, reg, RT_S_TMP);
 	}
 }
@@ -1276,6 +1278,15 @@ static void align_for(struct emit *e, const struct block *next, const struct blo
 		e->u->block[e->index].code_end = here(e);
 }
 
+/* A register that is dead where a call goes to, or -1. */
+static int spare_at(const struct emit *e, const struct target *t)
+{
+	const uint32_t live = t->where == TO_UNIT ? e->s->block[t->block].live_in : t->live;
+	const uint32_t dead = 0x0fff & ~(1u << RSP | (uint32_t)e->stolen << STOLEN) & ~live;
+
+	return dead ? __builtin_ctz(dead) : -1;
+}
+
 static void emit_tail(struct emit *e, const struct tail *t)
 {
 	const struct block *b = &e->s->block[t->block];
@@ -1283,7 +1294,7 @@ static void emit_tail(struct emit *e, const struct tail *t)
 
 	memcpy(e->base + t->at, &rel, 4);
 	if (b->kind == X86_CALL) {
-		emit_return_address(e, b->end, -1);
+		emit_return_address(e, b->end, spare_at(e, &b->to));
 		put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
 	} else {
 		if (e->i386) {
