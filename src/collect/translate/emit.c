@@ -1282,7 +1282,7 @@ static void align_for(struct emit *e, const struct block *next, const struct blo
 static int spare_at(const struct emit *e, const struct target *t)
 {
 	const uint32_t live = t->where == TO_UNIT ? e->s->block[t->block].live_in : t->live;
-	const uint32_t dead = 0x0fff & ~(1u << RSP | (uint32_t)e->stolen << STOLEN) & ~live;
+	const uint32_t dead = 0x0fff & ~(1u << RSP | (uint32_t)e->stolen << e->thief) & ~live;
 
 	return dead ? __builtin_ctz(dead) : -1;
 }
