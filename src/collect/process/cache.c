@@ -45,7 +45,7 @@
  * mostly those that the code was saved with, and none of its pages need be touched. */
 #define BLOCK_STEP 4096u
 #define LINK_STEP 256u
-#define MAX_GAP 8u			/* steps that may be left out for that */
+#define MAX_GAP 32u			/* steps that may be left out for that */
 
 #define MAX_FROZEN 256u			/* descriptors */
 #define SHADOW_PAGES 1024u		/* no larger shadow is kept in a file */
@@ -557,7 +557,7 @@ static bool consistent(const struct cache_file *f, const struct module *m)
 	return true;
 }
 
-/* Processes that run learn for those that begin: a shell for its commands. */
+/* Processes that run learn for those that begin: a shell for its commands. A little more is not worth a file. */
 static void save_others(struct session *s, const struct space *sp, const struct module *m)
 {
 	for (size_t i = 0; i < s->nproc; i++) {
@@ -565,7 +565,7 @@ static void save_others(struct session *s, const struct space *sp, const struct 
 
 		for (size_t k = 0; o && o != sp && k < o->nmodule; k++)
 			if (o->module[k].used && !o->module[k].dead && !strcmp(o->module[k].key, m->key) &&
-			    o->module[k].nunit > o->module[k].saved_units) {
+			    (o->module[k].nunit - o->module[k].saved_units) * 32 > o->module[k].nunit) {
 				gather_used(s, o);
 				cache_save(s, o);
 				break;
@@ -920,6 +920,9 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	f->map_sum = mix(map.p, map.n, 4);
 	f->sum = sum_of(f, sum);
 	put_bytes(&out, f, sizeof *f, 0);
+	/* over a file, ext4 waits until everything has a place on the disk; checksums tell what has not */
+	if (out.fd >= 0)
+		unlinkat(s->cache_fd, m->key, 0);
 	if (out.fd >= 0 && !renameat(s->cache_fd, tmp, s->cache_fd, m->key)) {
 		s->cache_wrote = true;
 		m->saved_sum = f->sum;
@@ -983,8 +986,13 @@ void cache_save(struct session *s, struct space *sp)
 		f.nlink = was ? was->nlink : 0;
 		if (m->nunit > m->saved_units || late_pages(m) >= LATE_SAVE)
 			save_module(s, sp, i, &f);
+		/* ... and stay what they are when the one in front grows */
 		block += f.nblock;
 		link += f.nlink;
+		if (!sp->i386 && !s->tracer) {
+			block += f.nblock / 4 + BLOCK_STEP / 2;
+			link += f.nlink / 4 + LINK_STEP / 4;
+		}
 	}
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -180,12 +181,17 @@ static void derive(const struct proc *p, const struct space *sp, struct counts_o
 {
 	struct pm_buf units = { 0 };
 	struct counts_of out = { .tid = c->tid };
+	const struct unit *of = NULL;
+	bool sorted = true;
 	const uint32_t *u;
 	size_t n;
 
 	for (size_t j = 0; j < c->n; j++) {
 		count[c->block[j]] = c->count[j];
-		add_unit(&units, (uint32_t)(unit_of(sp, c->block[j]) - sp->unit));
+		if (of && c->block[j] - of->block < of->nblock)
+			continue;
+		of = unit_of(sp, c->block[j]);
+		add_unit(&units, (uint32_t)(of - sp->unit));
 	}
 	for (size_t j = 0; j < p->ncut; j++) {
 		const struct pm_cut_at *k = &p->cut[j];
@@ -200,7 +206,9 @@ static void derive(const struct proc *p, const struct space *sp, struct counts_o
 	}
 	u = (const uint32_t *)units.p;
 	n = units.n / sizeof *u;
-	if (n)
+	for (size_t i = 1; i < n; i++)
+		sorted &= u[i - 1] <= u[i];
+	if (!sorted)
 		qsort(units.p, n, sizeof *u, by_number);
 	for (size_t i = 0; i < n; i++) {
 		const struct unit *x = &sp->unit[u[i]];
@@ -230,14 +238,46 @@ static void derive(const struct proc *p, const struct space *sp, struct counts_o
 	*c = out;
 }
 
+/* Room for what is counted by block of @sp. */
+static void scratch(struct session *s, const struct space *sp)
+{
+	const size_t n = sp->nblock + 1, old = s->cap_scratch;
+
+	if (n <= old)
+		return;
+	s->cap_scratch = n + n / 4;
+	s->count = pm_realloc(s->count, s->cap_scratch * sizeof *s->count);
+	s->cut = pm_realloc(s->cut, s->cap_scratch * sizeof *s->cut);
+	s->piece = pm_realloc(s->piece, s->cap_scratch * sizeof *s->piece);
+	memset(s->count + old, 0, (s->cap_scratch - old) * sizeof *s->count);
+	memset(s->cut + old, 0, (s->cap_scratch - old) * sizeof *s->cut);
+	memset(s->piece + old, 0, (s->cap_scratch - old) * sizeof *s->piece);
+}
+
+/* Where the code of @b of @m belongs in what is returned: the same place in every process. */
+static uint8_t *copy_of(struct session *s, const struct module *m, const struct blk *b)
+{
+	struct text *t = m->shared ? &s->text[m->shared - 1] : NULL;
+	struct pm_counts *out = s->out;
+
+	if (t && !t->copy) {
+		void *p = mmap(NULL, t->len, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (p != MAP_FAILED) {
+			t->copy = p;
+			pm_grow(out->copy, out->ncopy, out->cap_copy);
+			out->copy[out->ncopy++] = (struct pm_counts_copy){ p, t->len };
+		}
+	}
+	return t && t->copy ? t->copy + (b->pc - m->lo) : pm_arena_alloc(&out->mem, b->size);
+}
+
 void gather_used(struct session *s, struct space *sp)
 {
-	uint64_t *count, *cut;
-
 	if (sp->i386 || s->tracer)		/* shadows of another kind; all of it is foreseen */
 		return;
-	count = pm_alloc((sp->nblock + 1) * sizeof *count);
-	cut = pm_alloc((sp->nblock + 1) * sizeof *cut);
+	scratch(s, sp);
 	for (size_t i = 0; i < s->nproc; i++) {
 		const struct proc *p = s->proc[i];
 
@@ -248,7 +288,7 @@ void gather_used(struct session *s, struct space *sp)
 			if (!t->live)
 				continue;
 			read_counters(s, sp, t, &c, false);
-			derive(p, sp, &c, count, cut);
+			derive(p, sp, &c, s->count, s->cut);
 			for (size_t j = 0; j < c.n; j++) {
 				const struct blk *b = &sp->block[c.block[j]];
 
@@ -259,8 +299,6 @@ void gather_used(struct session *s, struct space *sp)
 			free(c.count);
 		}
 	}
-	free(count);
-	free(cut);
 }
 
 static uint32_t object_of(struct pm_counts *out, struct pm_counts_process *q, const struct module *m)
@@ -284,7 +322,6 @@ void gather_process(struct session *s, struct proc *p)
 	struct space *sp = p->space;
 	struct pm_counts_process *q = &p->result;
 	uint32_t *piece, *object;
-	uint64_t *count, *cut;
 
 	*q = (struct pm_counts_process){
 		.pid = p->pid, .parent = p->parent,
@@ -297,13 +334,10 @@ void gather_process(struct session *s, struct proc *p)
 	for (size_t i = 0; i < p->nunknown; i++)
 		q->unknown += q->unknown_at[i].count;
 	p->nunknown = p->cap_unknown = 0;
-	count = pm_alloc((sp->nblock + 1) * sizeof *count);
-	cut = pm_alloc((sp->nblock + 1) * sizeof *cut);
+	scratch(s, sp);
 	for (size_t i = 0; i < p->ncounts; i++)
-		derive(p, sp, &p->counts[i], count, cut);
-	free(count);
-	free(cut);
-	piece = pm_alloc((sp->nblock + 1) * sizeof *piece);
+		derive(p, sp, &p->counts[i], s->count, s->cut);
+	piece = s->piece;
 	object = pm_alloc((sp->nmodule + 1) * sizeof *object);
 	for (size_t i = 0; i < p->ncounts; i++)
 		for (size_t j = 0; j < p->counts[i].n; j++)
@@ -330,7 +364,7 @@ void gather_process(struct session *s, struct proc *p)
 			.falls = b->flags & XL_FALLS,
 		};
 		if (block_bytes(sp, i))
-			x->bytes = memcpy(pm_arena_alloc(&out->mem, b->size), block_bytes(sp, i), b->size);
+			x->bytes = memcpy(copy_of(s, m, b), block_bytes(sp, i), b->size);
 		piece[i] = (uint32_t)++q->npiece;
 	}
 	for (size_t i = 0; i < p->ncounts; i++) {
@@ -352,7 +386,11 @@ void gather_process(struct session *s, struct proc *p)
 								     p->cut[j].times };
 			}
 	}
-	free(piece);
+	for (size_t i = 0; i < p->ncounts; i++)
+		for (size_t j = 0; j < p->counts[i].n; j++)
+			piece[p->counts[i].block[j]] = 0;
+	for (size_t i = 0; i < p->ncut; i++)
+		piece[p->cut[i].block] = 0;
 	free(object);
 	for (size_t i = 0; i < p->ncounts; i++) {
 		free(p->counts[i].block);

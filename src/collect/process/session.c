@@ -790,6 +790,12 @@ static void session_close(struct session *s)
 	xl_unit_release(&s->unit);
 	x86_decoder_free(s->dec[0]);
 	x86_decoder_free(s->dec[1]);
+	for (size_t i = 0; i < s->ntext && !s->tracer; i++)	/* blocks of the trace are read in there */
+		munmap((void *)(uintptr_t)s->text[i].p, s->text[i].len);
+	free(s->text);
+	free(s->count);
+	free(s->cut);
+	free(s->piece);
 	pm_buf_release(&s->free_regions);
 	pm_map_release(&s->sound);
 	pm_arena_release(&s->mem);

@@ -70,6 +70,7 @@ struct module {
 	char key[96];			/* name of its cache file; "": not to be cached */
 	const uint8_t *text;		/* the file's bytes for [lo, hi), NULL: read the process */
 	size_t text_len;
+	uint32_t shared;		/* 1 + the session->text that it is; 0: its own mapping */
 	bool generated;			/* may change under us */
 	bool check;			/* ... without a page fault telling */
 	bool dead, absolute;
@@ -165,6 +166,15 @@ struct space {
 	size_t nrange, cap_range;
 };
 
+/* A part of a file, for all modules of all processes that map it. */
+struct text {
+	struct stat st;
+	uint64_t off;
+	size_t len;
+	const uint8_t *p;
+	uint8_t *copy;			/* of what was executed, in session->out; NULL: nothing. Files change */
+};
+
 enum placed {
 	PLACED = 1,
 	OWN_CODE = 2,			/* from the code file, not the cache's */
@@ -214,6 +224,12 @@ struct proc {
 struct session {
 	struct pm_counts *out;		/* grows as processes end */
 	struct pm_buf free_regions;	/* uint64_t: of the code file */
+	struct text *text;
+	size_t ntext, cap_text;
+	/* for gather.c: by block, all zero between processes */
+	uint64_t *count, *cut;
+	uint32_t *piece;
+	size_t cap_scratch;
 	struct pm_map sound;		/* cache files that were found so: hashes of their identities */
 	uint32_t nfrozen;		/* cache files that are kept open */
 	uint32_t nthawed;		/* codes and shadows, for PUGMARK_STATS */

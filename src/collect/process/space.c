@@ -115,7 +115,7 @@ void space_unref(struct session *s, struct space *sp)
 		struct module *m = &sp->module[i];
 
 		if (!--*m->users) {
-			if (m->text && !s->tracer)	/* blocks of the trace are read in there */
+			if (m->text && !m->shared && !s->tracer)	/* blocks of the trace are read in there */
 				munmap((void *)(uintptr_t)m->text, m->hi - m->lo);
 			if (m->cache)
 				munmap((void *)(uintptr_t)m->cache, m->cache_size);
@@ -386,10 +386,15 @@ static void whole_region(const struct maps *m, uint64_t *lo, uint64_t *hi)
 
 /* A place for @size bytes such that every byte of it is within 2 GiB of every byte that code in
  * [lo, hi) can address relative to itself: within 1.5 GiB of lo. Downwards first, away from where
- * the kernel puts new mappings and from the heap behind a position-independent program. */
-static uint64_t choose_place(const struct maps *m, uint64_t lo, uint64_t size)
+ * the kernel puts new mappings and from the heap behind a position-independent program. A file (@id) is
+ * to be at the same distance in all programs, whatever else they map: cached code is as it was there. */
+static uint64_t choose_place(const struct maps *m, uint64_t lo, uint64_t size, uint64_t id)
 {
-	const uint64_t step = 16ull << 20;
+	const uint64_t step = 16ull << 20, slot = 24ull << 20, slots = 40;
+	const uint64_t own = (512ull << 20) + (id * 0x9e3779b97f4a7c15u >> 32) % slots * slot;
+
+	if (id && lo >= RT_SHADOW && size <= slot && is_free(m, lo - own - size, lo - own))
+		return lo - own - size;
 
 	if (lo < RT_SHADOW)		/* not position-independent: the heap grows right behind it */
 		for (uint64_t at = RT_SHADOW - up(size, PAGE); at > lo; at -= step) {
@@ -532,6 +537,35 @@ static void give_up(const struct proc *p, const char *why)
 	kill((pid_t)p->pid, SIGKILL);
 }
 
+#define MAX_TEXTS 1024
+
+static void map_text(struct session *s, struct module *m, int fd, const struct stat *st, size_t len)
+{
+	struct text *t;
+	void *p;
+
+	for (size_t i = 0; i < s->ntext; i++) {
+		t = &s->text[i];
+		if (t->st.st_dev == st->st_dev && t->st.st_ino == st->st_ino && t->st.st_size == st->st_size &&
+		    !memcmp(&t->st.st_mtim, &st->st_mtim, sizeof st->st_mtim) &&
+		    !memcmp(&t->st.st_ctim, &st->st_ctim, sizeof st->st_ctim) && t->off == m->file_off &&
+		    t->len == len) {
+			m->text = t->p;
+			m->shared = (uint32_t)i + 1;
+			return;
+		}
+	}
+	p = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, (off_t)m->file_off);
+	if (p == MAP_FAILED)
+		return;
+	m->text = p;
+	if (s->ntext == MAX_TEXTS)
+		return;
+	pm_grow(s->text, s->ntext, s->cap_text);
+	s->text[s->ntext++] = (struct text){ *st, m->file_off, len, p, NULL };
+	m->shared = (uint32_t)s->ntext;
+}
+
 static unsigned live_threads(const struct session *s, const struct proc *p)
 {
 	unsigned n = 0;
@@ -596,12 +630,9 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 		if (fd >= 0 && !fstat(fd, &st) && st.st_dev == m->dev && st.st_ino == m->ino &&
 		    (uint64_t)st.st_size > m->file_off) {
 			size_t len = (size_t)(hi - lo), have = (size_t)st.st_size - m->file_off;
-			void *t = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, (off_t)m->file_off);
 
-			if (t != MAP_FAILED) {
-				m->text = t;
-				m->text_len = len < have ? len : have;
-			}
+			map_text(s, m, fd, &st, len);
+			m->text_len = !m->text ? 0 : len < have ? len : have;
 			m->bias = elf_bias(fd, lo, m->file_off);
 			m->st = st;
 		}
@@ -609,7 +640,8 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 	size = up((hi - lo) * (m->generated ? 12 : 6) + (1 << 20), 1 << 16);
 	if (size > (sp->i386 ? m->generated ? 32ull << 20 : 200ull << 20 : 400ull << 20))
 		size = sp->i386 ? m->generated ? 32ull << 20 : 200ull << 20 : 400ull << 20;
-	m->code = sp->i386 ? RT32_CODE_VAULT + (sp->next - sp->base) : choose_place(&maps, lo, size);
+	m->code = sp->i386 ? RT32_CODE_VAULT + (sp->next - sp->base) :
+		choose_place(&maps, lo, size, m->text ? m->ino + m->file_off : 0);
 	m->code_cap = size;
 	m->code_off = sp->next;
 	sp->next += size;
