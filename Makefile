@@ -21,6 +21,11 @@ OPT     ?= -O2 -g
 CFLAGS  += -std=gnu11 $(OPT) $(WARN) -Iinclude -Isrc -I$(B)/gen -DPM_VERSION='"$(VERSION)"' -D_GNU_SOURCE
 LDLIBS  += -lZydis -lZycore -lisal -ldw -lelf -lfdt -lzstd -lz -llzma -lbz2 -lm -ldl -lpthread
 LDFLAGS += -rdynamic
+ifndef SAN
+# At a fixed place it need not be relocated in every run.
+CFLAGS  += -fno-pie
+LDFLAGS += -no-pie
+endif
 ifeq ($(SAN),thread)
 CFLAGS  += -fsanitize=thread
 LDFLAGS += -fsanitize=thread

@@ -101,8 +101,11 @@ void *pm_arena_alloc(struct pm_arena *a, size_t n)
 
 	n = (n + 15) & ~(size_t)15;
 	if (!p || p->cap - p->n < n) {
-		size_t cap = n > 65536 ? n : 65536;
+		/* small ones first: most arenas hold little, and what is cleared is faulted in */
+		size_t cap = p ? p->cap * 2 : 2048;
 
+		cap = cap > 65536 ? 65536 : cap;
+		cap = cap < n ? n : cap;
 		p = pm_alloc(sizeof *p + cap);
 		p->cap = cap;
 		p->next = a->page;

@@ -5,3 +5,6 @@ $ "$TESTS/process/both" signals-O0
 > equal: status 0, 14 lines
 $ "$TESTS/process/both" signals-static-pie
 > equal: status 0, 14 lines
+# Blocked when the program starts: it stays so, whatever tracing needs.
+$ env --block-signal=TRAP,USR1 pugmark run -q -- sh -c 'kill -TRAP $$; kill -USR1 $$; echo survived'
+> survived

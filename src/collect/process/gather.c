@@ -238,20 +238,31 @@ static void derive(const struct proc *p, const struct space *sp, struct counts_o
 	*c = out;
 }
 
-/* Room for what is counted by block of @sp. */
+/* Room for what is counted by block of @sp; of it no more is touched than blocks that ran. */
 static void scratch(struct session *s, const struct space *sp)
 {
-	const size_t n = sp->nblock + 1, old = s->cap_scratch;
+	const size_t each = sizeof *s->count + sizeof *s->cut + sizeof *s->piece;
+	void *p;
 
-	if (n <= old)
+	if (sp->nblock < s->cap_scratch)
 		return;
-	s->cap_scratch = n + n / 4;
-	s->count = pm_realloc(s->count, s->cap_scratch * sizeof *s->count);
-	s->cut = pm_realloc(s->cut, s->cap_scratch * sizeof *s->cut);
-	s->piece = pm_realloc(s->piece, s->cap_scratch * sizeof *s->piece);
-	memset(s->count + old, 0, (s->cap_scratch - old) * sizeof *s->count);
-	memset(s->cut + old, 0, (s->cap_scratch - old) * sizeof *s->cut);
-	memset(s->piece + old, 0, (s->cap_scratch - old) * sizeof *s->piece);
+	gather_release(s);
+	s->cap_scratch = sp->nblock + sp->nblock / 4 + 1024;
+	p = mmap(NULL, s->cap_scratch * each, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED) {
+		fprintf(stderr, "pugmark: out of memory\n");
+		abort();
+	}
+	s->count = p;
+	s->cut = s->count + s->cap_scratch;
+	s->piece = (uint32_t *)(s->cut + s->cap_scratch);
+}
+
+void gather_release(struct session *s)
+{
+	if (s->count)
+		munmap(s->count, s->cap_scratch * (sizeof *s->count + sizeof *s->cut + sizeof *s->piece));
+	s->count = NULL;
 }
 
 /* Where the code of @b of @m belongs in what is returned: the same place in every process. */

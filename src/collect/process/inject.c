@@ -186,9 +186,6 @@ static void fix_start(pid_t pid, uint64_t sp, bool random, bool no_vdso)
 	}
 }
 
-#define PTRACE_GETSIGMASK_ ((enum __ptrace_request)0x420a)
-#define PTRACE_SETSIGMASK_ ((enum __ptrace_request)0x420b)
-
 static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct space *sp, char *why,
 			   size_t n)
 {

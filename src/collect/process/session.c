@@ -726,11 +726,15 @@ static void reap(struct session *s)
 /* Append [p, end) to file @fd, from the page at *at on. */
 static bool put_pages(int fd, const uint8_t *p, const uint8_t *end, off_t *at, off_t *where)
 {
-	const size_t n = (size_t)(end - p);
+	static const uint8_t zero[4096];
 
 	*where = *at;
-	*at += (off_t)((n + 4095) & ~(size_t)4095);
-	return pwrite(fd, p, n, *where) == (ssize_t)n;
+	for (size_t n; p < end; p += n, *at += 4096) {	/* most of the data is zero */
+		n = end - p < 4096 ? (size_t)(end - p) : 4096;
+		if (memcmp(p, zero, n) && pwrite(fd, p, n, *at) != (ssize_t)n)
+			return false;
+	}
+	return !ftruncate(fd, *at);
 }
 
 static enum pm_status session_open(struct session *s, struct pm_err *err)
@@ -793,28 +797,36 @@ static void session_close(struct session *s)
 	for (size_t i = 0; i < s->ntext && !s->tracer; i++)	/* blocks of the trace are read in there */
 		munmap((void *)(uintptr_t)s->text[i].p, s->text[i].len);
 	free(s->text);
-	free(s->count);
-	free(s->cut);
-	free(s->piece);
+	gather_release(s);
 	pm_buf_release(&s->free_regions);
-	pm_map_release(&s->sound);
 	pm_arena_release(&s->mem);
 }
 
-static void child(struct session *s, int ready, int failed)
-{
-	int e;
-	char c;
+struct start {
+	char **argv;
+	bool aslr;
+	sigset_t mask;			/* of the program */
+	int trace_errno, exec_errno;	/* 0: none */
+};
 
-	if (!s->opts->aslr)
+/* A child that borrows our memory until it execs: copying page tables takes longer than all it does. */
+static __attribute__((noinline)) pid_t start(struct start *o)
+{
+	sigset_t mask = o->mask;
+	const pid_t pid = vfork();
+
+	if (pid)
+		return pid;
+	if (!o->aslr)
 		personality((unsigned long)personality(0xffffffff) | ADDR_NO_RANDOMIZE);
-	if (read(ready, &c, 1) != 1)
+	if (ptrace(PTRACE_TRACEME, 0, 0, 0)) {
+		o->trace_errno = errno;
 		_exit(127);
-	close(ready);
-	execvp(s->opts->argv[0], s->opts->argv);
-	e = errno;
-	if (write(failed, &e, sizeof e) != sizeof e)
-		_exit(127);
+	}
+	sigdelset(&mask, SIGTRAP);	/* which tells of the exec */
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	execvp(o->argv[0], o->argv);
+	o->exec_errno = errno;
 	_exit(127);
 }
 
@@ -883,48 +895,47 @@ static enum pm_status check_program(struct session *s, struct pm_err *err)
 
 static enum pm_status launch(struct session *s, struct pm_err *err)
 {
-	int ready[2], failed[2], e, status;
+	struct start o = { .argv = s->opts->argv, .aslr = s->opts->aslr };
 	char why[256] = "";
+	sigset_t all;
+	int status;
 
 	if (check_program(s, err) != PM_OK)
 		return PM_ERR;
-
-	if (pipe2(ready, O_CLOEXEC) || pipe2(failed, O_CLOEXEC))
-		return pm_fail_errno(err, "cannot make a pipe");
-	s->root = fork();
+	sigfillset(&all);			/* handlers are not to run in the child */
+	sigprocmask(SIG_SETMASK, &all, &o.mask);
+	s->root = start(&o);
+	status = errno;
+	sigprocmask(SIG_SETMASK, &o.mask, NULL);
+	errno = status;
 	if (s->root < 0)
 		return pm_fail_errno(err, "cannot fork");
-	if (!s->root) {
-		signal(SIGCHLD, SIG_DFL);
-		child(s, ready[0], failed[1]);
-	}
-	close(ready[0]);
-	close(failed[1]);
-	if (ptrace(PTRACE_SEIZE, s->root, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)) {
-		pm_fail_errno(err, "cannot trace the program");
-		kill(s->root, SIGKILL);
-		wait_for(s->root, &status);
-		return PM_ERR;
-	}
-	if (write(ready[1], "", 1) != 1)
-		return pm_fail_errno(err, "cannot start the program");
-	close(ready[1]);
+	/* it stops behind execve(); other signals may come first */
 	for (;;) {
 		if (wait_for(s->root, &status) != s->root)
 			return pm_fail_errno(err, "cannot wait for the program");
 		if (WIFEXITED(status) || WIFSIGNALED(status)) {
-			if (read(failed[0], &e, sizeof e) == sizeof e) {
-				errno = e;
+			errno = o.trace_errno;
+			if (errno)
+				return pm_fail_errno(err, "cannot trace the program");
+			errno = o.exec_errno;
+			if (errno) {
 				err->file = s->opts->argv[0];
 				return pm_fail_errno(err, "cannot execute");
 			}
 			return pm_fail_file(err, "the program died before it began");
 		}
-		if (status >> 8 == (SIGTRAP | (PTRACE_EVENT_EXEC << 8)))
+		if (WSTOPSIG(status) == SIGTRAP)
 			break;
-		ptrace(PTRACE_CONT, s->root, 0, status >> 16 ? 0 : WSTOPSIG(status));
+		ptrace(PTRACE_CONT, s->root, 0, WSTOPSIG(status));
 	}
-	close(failed[0]);
+	if (ptrace(PTRACE_SETOPTIONS, s->root, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) ||
+	    (sigismember(&o.mask, SIGTRAP) && ptrace(PTRACE_SETSIGMASK_, s->root, 8, &o.mask))) {
+		pm_fail_errno(err, "cannot trace the program");
+		kill(s->root, SIGKILL);
+		wait_for(s->root, &status);
+		return PM_ERR;
+	}
 	if (!exec_stop(s, s->root, why, sizeof why)) {
 		kill(s->root, SIGKILL);
 		ptrace(PTRACE_DETACH, s->root, 0, 0);

@@ -230,7 +230,6 @@ struct session {
 	uint64_t *count, *cut;
 	uint32_t *piece;
 	size_t cap_scratch;
-	struct pm_map sound;		/* cache files that were found so: hashes of their identities */
 	uint32_t nfrozen;		/* cache files that are kept open */
 	uint32_t nthawed;		/* codes and shadows, for PUGMARK_STATS */
 	const struct pm_run_opts *opts;
@@ -292,6 +291,9 @@ extern struct runtime runtimes[2];	/* [1]: i386 */
 /* @pid stands at its exec stop: put the runtime into it, to begin at its first instruction, with
  * thread block @block. Fills @sp's ranges. False: cannot (refused); @why says. */
 bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, char *why, size_t n);
+
+#define PTRACE_GETSIGMASK_ ((enum __ptrace_request)0x420a)
+#define PTRACE_SETSIGMASK_ ((enum __ptrace_request)0x420b)
 
 /* waitpid() that is not interrupted. */
 pid_t wait_for(pid_t pid, int *status);
@@ -394,6 +396,7 @@ void gather_sample(struct session *s);
 void gather_process(struct session *s, struct proc *p);
 /* Tell the cache what @sp's threads have needed of shadows so far, while they run. */
 void gather_used(struct session *s, struct space *sp);
+void gather_release(struct session *s);
 struct pm_counts *gather_counts(struct session *s);
 
 #endif
