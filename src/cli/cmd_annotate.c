@@ -2,8 +2,6 @@
 #include <string.h>
 
 #include "analyse/sims.h"
-#include "base/result.h"
-#include "cli/progress.h"
 #include "cli/results.h"
 #include "cli/traces.h"
 #include "trace/sinks.h"
@@ -45,11 +43,9 @@ int cmd_annotate(int argc, char **argv)
 	};
 	const struct pm_format *which = NULL;
 	struct pm_source src = { 0 };
-	struct progress progress = { 0 };
 	struct pm_err err = { 0 };
-	struct pm_result *r;
 	struct pm_pipeline *p;
-	enum pm_status s = PM_OK, read = PM_OK;
+	enum pm_status s = PM_OK;
 
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 1)
@@ -61,27 +57,11 @@ int cmd_annotate(int argc, char **argv)
 	o.listing.intel = syntax && syntax[0] == 'i';
 	p = pm_pipeline_new();
 	pm_pipeline_threads(p, PM_THREADS_AUTO);
-	r = pm_result_new();
 	if (!sims.n)
 		s = pm_sink_add(p, "cachegrind", pm_sims, &err);
 	for (unsigned i = 0; i < sims.n && !s; i++)
 		s = pm_sink_add(p, sims.v[i], pm_sims, &err);
 	if (!s)
 		s = pm_trace_open(argv[0], format, &src, &which, &err);
-	if (!s)
-		s = results_begin(&o, p, src.facts, &err);
-	if (!s)
-		s = pm_pipeline_start(p, src.facts, which->plural, &err);
-	/* of a damaged trace, what came before the damage is shown */
-	if (!s)
-		read = pm_pipeline_run(p, progress_begin(&progress, &src), r, &err);
-	progress_end(&progress);
-	if (!s)
-		s = results_end(&o, p, r, "Annotated code", argv[0], &err);
-	if (src.ops)
-		src.ops->close(src.self);
-	results_release(&o);
-	pm_pipeline_free(p);
-	pm_result_free(r);
-	return s || read ? traces_fail(&err) : 0;
+	return results_run(&o, s, p, &src, which, src.facts, "Annotated code", argv[0], &err);
 }

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "analyse/sims.h"
-#include "base/result.h"
-#include "cli/progress.h"
 #include "cli/results.h"
 #include "cli/traces.h"
 #include "trace/sinks.h"
@@ -87,18 +85,15 @@ int cmd_sim(int argc, char **argv)
 	};
 	const struct pm_format *which = NULL;
 	struct pm_source src = { 0 };
-	struct progress progress = { 0 };
 	struct pm_err err = { 0 };
-	struct pm_result *r = pm_result_new();
 	struct pm_pipeline *p;
-	enum pm_status s = PM_OK, read = PM_OK;
+	enum pm_status s = PM_OK;
+	uint32_t facts = 0;
 	unsigned nsim = 0;
 
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
-	if (list) {
-		pm_result_free(r);
+	if (list)
 		return list_sims();
-	}
 	if (argc != 1)
 		pm_opt_usage(&help, argc ? "one FILE at a time" : "FILE is missing");
 	p = pm_pipeline_new();
@@ -111,23 +106,7 @@ int cmd_sim(int argc, char **argv)
 		s = pm_trace_open(argv[0], format, &src, &which, &err);
 	if (!s && usual)
 		s = add_usual(p, src.facts, &err);
-	if (!s) {
-		uint32_t facts = traces_adapt(p, src.facts, pm_pipeline_needs(p), NULL);
-
-		s = results_begin(&o, p, facts, &err);
-	}
 	if (!s)
-		s = pm_pipeline_start(p, src.facts, which->plural, &err);
-	/* of a damaged trace, what came before the damage is simulated and shown */
-	if (!s)
-		read = pm_pipeline_run(p, progress_begin(&progress, &src), r, &err);
-	progress_end(&progress);
-	if (!s)
-		s = results_end(&o, p, r, "pugmark sim", argv[0], &err);
-	if (src.ops)
-		src.ops->close(src.self);
-	results_release(&o);
-	pm_pipeline_free(p);
-	pm_result_free(r);
-	return s || read ? traces_fail(&err) : 0;
+		facts = traces_adapt(p, src.facts, pm_pipeline_needs(p), NULL);
+	return results_run(&o, s, p, &src, which, facts, "pugmark sim", argv[0], &err);
 }

@@ -4,7 +4,10 @@
 
 #include "analyse/sims.h"
 #include "base/result.h"
+#include "cli/progress.h"
 #include "cli/results.h"
+#include "cli/traces.h"
+#include "trace/format.h"
 #include "report/html.h"
 #include "report/out.h"
 #include "report/result_view.h"
@@ -106,4 +109,29 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 void results_release(struct results *o)
 {
 	pm_annotator_release(&o->a);
+}
+
+int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, struct pm_source *src,
+		const struct pm_format *which, uint32_t facts, const char *title, const char *file, struct pm_err *err)
+{
+	struct pm_result *r = pm_result_new();
+	struct progress progress = { 0 };
+	enum pm_status read = PM_OK;
+
+	if (!s)
+		s = results_begin(o, p, facts, err);
+	if (!s)
+		s = pm_pipeline_start(p, src->facts, which->plural, err);
+	/* of a damaged trace, what came before the damage is shown */
+	if (!s)
+		read = pm_pipeline_run(p, progress_begin(&progress, src), r, err);
+	progress_end(&progress);
+	if (!s)
+		s = results_end(o, p, r, title, file, err);
+	if (src->ops)
+		src->ops->close(src->self);
+	results_release(o);
+	pm_pipeline_free(p);
+	pm_result_free(r);
+	return s || read ? traces_fail(err) : 0;
 }

@@ -9,6 +9,8 @@
 #include "report/listing_report.h"
 
 struct pm_result;
+struct pm_format;
+struct pm_source;
 
 struct results {
 	const char *json, *csv, *html, *callgrind, *text;	/* text NULL: standard output, unless JSON or CSV goes there */
@@ -34,5 +36,10 @@ enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t 
 enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_result *r, const char *title,
 			   const char *subtitle, struct pm_err *err);
 void results_release(struct results *o);
+
+/* All of it, for a trace in @file that @src reads: run it through @p, put the results where @o says, give
+ * everything back. @s: how preparing went; PM_ERR does only the last. Returns the command's status. */
+int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, struct pm_source *src,
+		const struct pm_format *which, uint32_t facts, const char *title, const char *file, struct pm_err *err);
 
 #endif
