@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* flags: -no-pie -fno-pie -pthread -fomit-frame-pointer
+ *
+ * stolen.c - ../stolen.c for 32-bit programs, whose traces keep their cursor in ebp: every way of using it,
+ * with signals in between (stolen [ROUNDS]); and a thread that is at it when another one ends the process
+ * (stolen killed, which prints how often it went round at the least: it writes its count each time). */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static volatile long ticks, rounds;
+
+static void tick(int sig)
+{
+	ticks++;
+}
+
+__attribute__((noinline, regparm(1))) static long thrice(long v)
+{
+	return v * 3;
+}
+
+__attribute__((used)) static long (*const table[4])(long) __attribute__((regparm(1))) = { thrice, thrice, thrice, thrice };
+
+/* @set finds i in eax, the table in esi. */
+#define CALL(set, how) ({ long r_; asm volatile("push %%ebp; " set "; call *" how "; pop %%ebp" \
+	: "=a"(r_) : "0"(i), "S"(table) : "ecx", "edx", "memory", "cc"); r_; })
+
+static long round_of(long i)
+{
+	long r, sum = 0;
+
+	asm volatile("push %%ebp; mov %1, %%ebp; lea 5(%%ebp), %%ebp; push %%ebp; xor %%ebp, %%ebp; pop %%ebp; "
+		     "mov %%ebp, %0; pop %%ebp" : "=a"(r) : "c"(i) : "memory", "cc");
+	sum += r;
+	sum += CALL("mov %%esi, %%ebp; mov $1, %%edx", "(%%ebp,%%edx,4)");
+	sum += CALL("mov %%esi, %%ebp; mov $1, %%ecx", "4(%%ebp,%%ecx,4)");
+	sum += CALL("mov %%esi, %%edx; mov $2, %%ebp", "(%%edx,%%ebp,4)");
+	sum += CALL("mov %%esi, %%ecx; mov $-2, %%ebp", "0x10(%%ecx,%%ebp,4)");
+	sum += CALL("mov %%esi, %%ebp", "8(%%ebp)");
+	sum += CALL("mov %%esi, %%ebp; mov (%%ebp), %%ebp", "%%ebp");
+	sum += CALL("mov %%esi, %%ebp; shr $2, %%ebp", "0(,%%ebp,4)");
+	sum += CALL("mov $3, %%ebp", "table(,%%ebp,4)");
+	sum += CALL("mov $1, %%ecx; mov $77, %%ebp", "table(,%%ecx,4)");
+	/* the vDSO, through the thread pointer */
+	asm volatile("push %%ebp; mov $0x10, %%ebp; call *%%gs:(%%ebp); pop %%ebp" : "=a"(r) : "0"(20) : "memory", "cc");
+	sum += r == getpid();
+	/* a system call with an argument in it: mmap2() of no bytes */
+	asm volatile("push %%ebp; mov $5, %%ebp; int $0x80; add %%ebp, %%eax; pop %%ebp"
+		     : "=a"(r) : "0"(192), "b"(0), "c"(0), "d"(0), "S"(0x22), "D"(-1) : "memory", "cc");
+	sum += r;
+	asm volatile("push %%ebp; mov $77, %%ebp; call 1f; jmp 2f; 1: ret; 2: add %%ebp, %0; jc 3f; add %%ebp, %0; 3: "
+		     "pop %%ebp" : "+a"(sum) : : "memory", "cc");
+	asm volatile("push %%ebp; enter $16, $0; mov %0, -4(%%ebp); enter $8, $1; mov (%%ebp), %%ebp; add -4(%%ebp), %0; "
+		     "lea -8(%%ebp), %%esp; leave; pop %%ebp" : "+a"(sum) : : "memory", "cc");
+	if (!(i & 63))				/* executed in place, which takes long */
+		asm volatile("pusha; mov %0, %%ebp; add %%ebp, 28(%%esp); pusha; xor %%ebp, %%ebp; popa; add %%ebp, 28(%%esp); popa"
+			     : "+a"(sum) : : "memory", "cc");
+	/* a range in which every other register is used, too */
+	asm volatile("push %%ebx; push %%ebp; mov %0, %%ebp; lea 1(%%ebp), %%ecx; lea 2(%%ebp), %%edx; lea 3(%%ebp), %%ebx; "
+		     "lea 4(%%ebp), %%esi; lea 5(%%ebp), %%edi; add %%eax, %%ebp; add %%ecx, %%ebp; add %%edx, %%ebp; "
+		     "add %%ebx, %%ebp; add %%esi, %%ebp; add %%edi, %%ebp; mov %%ebp, %0; pop %%ebp; pop %%ebx"
+		     : "+a"(sum) : : "ecx", "edx", "esi", "edi", "memory", "cc");
+	return sum;
+}
+
+static void *runner(void *arg)
+{
+	for (;;) {
+		round_of(rounds);
+		asm volatile("incl %0" : "+m"(rounds) : : "cc");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	long sum = 0, n = argc > 1 ? atol(argv[1]) : 1000;
+	struct itimerval every = { { 0, 500 }, { 0, 500 } };
+	pthread_t thread;
+
+	if (argc > 1 && !strcmp(argv[1], "killed")) {
+		pthread_create(&thread, NULL, runner, NULL);
+		while (rounds < 5000)
+			usleep(1000);
+		printf("%ld\n", rounds);
+		fflush(stdout);
+		if (argc > 2)
+			kill(getpid(), SIGKILL);
+		_exit(0);
+	}
+	if (argc < 2) {
+		signal(SIGALRM, tick);
+		setitimer(ITIMER_REAL, &every, NULL);
+	}
+	for (long i = 0; i < n; i++)
+		sum = sum * 5 + round_of(i);
+	printf("%ld\n", sum);
+	return 0;
+}
