@@ -309,12 +309,17 @@ static void *ocs_create(struct pm_output *out, const struct pm_write_opts *o, st
 	w->timed = o->facts & PM_HAS_TIME && !(o->facts & PM_HAS_CYCLES);
 	w->shift = (unsigned)__builtin_ctzll(block);
 	w->temp = -1;
-	w->ring = pm_alloc(RING * REC);
-	w->room = pm_alloc((SETS + 1) * sizeof *w->set);
-	w->set = (struct ocs_set *)(((uintptr_t)w->room + 63) & ~(uintptr_t)63);
 	w->later = pm_sorter_new();
 	w->back = pm_sorter_new();
 	return w;
+}
+
+/* The first request is there. Copying needs none of this. */
+static void begin(struct ocs_writer *w)
+{
+	w->ring = pm_alloc(RING * REC);
+	w->room = pm_alloc((SETS + 1) * sizeof *w->set);
+	w->set = (struct ocs_set *)(((uintptr_t)w->room + 63) & ~(uintptr_t)63);
 }
 
 static inline uint8_t *ring_at(struct ocs_writer *w, uint64_t i)
@@ -439,7 +444,7 @@ static enum pm_status ocs_write(void *self, const struct pm_batch *b, struct pm_
 			if (d) {
 				w->w.native = true;
 				w->shift = 0;
-				if (w->lcs && !w->n) {
+				if (w->lcs && !w->n && !w->copy) {
 					w->copy = true;
 					st = pm_output_write(w->w.out, d, n, err);
 				}
@@ -449,6 +454,8 @@ static enum pm_status ocs_write(void *self, const struct pm_batch *b, struct pm_
 
 			if (w->copy)
 				continue;
+			if (!w->ring)
+				begin(w);
 			if (i + AHEAD < b->n) {
 				const struct ocs_set *next = set_of(w, e[AHEAD].addr >> w->shift);
 
