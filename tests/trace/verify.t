@@ -14,6 +14,11 @@ $ D=$TESTS/data/formats; grep -v '^#' $D/LIST | while read f fmt rest; do
 + to=$fmt; case $fmt in laplace-process | idt-exec*) to=pug ;; esac; pugmark formats $to | grep -q 'reads and writes' || to=pug
 + pugmark slice -q --from 1 --count 2 -f $fmt -t $to $D/$f x.out >o 2>&1 && pugmark head -f $to x.out >o 2>&1 || { echo "slice $f"; cat o; }
 + rm -rf x.out*; done
+# ... which is said, with what would help
+$ pugmark slice -q --from 1 --count 1 -f idt-exec -t idt-exec $TESTS/data/formats/ex-idt-exec.trc part.trc; ls part.*
+! pugmark: part.trc: the instruction at 0x8048102 has no x86 bytes; execution traces need them (-f idt-exec:binary=PROGRAM says where they are)
+! ls: cannot access 'part.*': No such file or directory
+? 2
 # from M, N instructions: those, with all that they did, whatever the format
 $ for f in sample.kt64 steps.drmemtrace spike.spike lackey-34.txt penn-sjeng-60.trace ex-cvp1.bin cloudsuite.bin; do D=$TESTS/data/formats; fmt=$(sed -n "s/^$f //p" $D/LIST)
 + pugmark dump -f $fmt $D/$f | grep -v -E ' (opaque|time|switch|rep-[a-z]*|uop) ' | sed 's/ id=.*//' | awk '/ insn /{n++} n == 2' >want
