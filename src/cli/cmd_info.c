@@ -24,8 +24,10 @@ static void put_facts(struct pm_result *r, uint32_t facts)
 	pm_result_end(r);
 }
 
-static void put_description(struct pm_result *r, const char *s)
+static bool put_description(struct pm_result *r, const char *s)
 {
+	bool ns = false;
+
 	pm_result_begin(r, "traced");
 	for (; *s; s += strlen(s) + 1) {
 		const char *eq = strchr(s, '=');
@@ -36,13 +38,18 @@ static void put_description(struct pm_result *r, const char *s)
 		memcpy(name, s, (size_t)(eq - s));
 		name[eq - s] = 0;
 		pm_result_str(r, name, eq + 1);
+		ns |= !strcmp(s, "time=ns");
 	}
 	pm_result_end(r);
+	return ns;
 }
 
 /* The counts that a whole .pug carries, in the shape that the count sink gives. */
-static void put_totals(struct pm_result *r, const struct pug_totals *t)
+/* @ns: its times are nanoseconds since it began */
+static void put_totals(struct pm_result *r, const struct pug_totals *t, bool ns)
 {
+	if (ns)
+		pm_result_f64(r, "duration_s", (double)t->time / 1e9, "s");
 	pm_result_begin(r, "count");
 	pm_result_u64(r, "instructions", t->tally.insns, "instructions");
 	pm_result_u64(r, "events", t->events, "events");
@@ -123,7 +130,7 @@ int cmd_info(int argc, char **argv)
 	struct pm_result *r;
 	struct pm_source src;
 	struct stat st;
-	bool pug, have_size;
+	bool pug, have_size, ns = false;
 	int status = 0;
 
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
@@ -139,7 +146,7 @@ int cmd_info(int argc, char **argv)
 		pm_result_u64(r, "bytes", (uint64_t)st.st_size, "bytes");
 	put_facts(r, src.facts);
 	if (pug) {
-		put_description(r, pug_read_info(pm_trace_reader(&src)));
+		ns = put_description(r, pug_read_info(pm_trace_reader(&src)));
 		if (!count && pug_read_totals(pm_trace_reader(&src), &totals, &err) != PM_OK) {
 			err.file = argv[0];
 			status = traces_fail(&err);
@@ -147,7 +154,7 @@ int cmd_info(int argc, char **argv)
 		}
 	}
 	if (totals.whole) {
-		put_totals(r, &totals);
+		put_totals(r, &totals, ns);
 	} else {
 		struct pm_pipeline *p = pm_pipeline_new();
 

@@ -67,6 +67,7 @@ static void describe(struct pm_pipeline *p, const struct pm_run_opts *o)
 	pm_pipeline_info(p, "args", (const char *)args.p);
 	pm_pipeline_info(p, "isa", pm_run_i386(o->argv[0]) ? "x86-32" : "x86-64");
 	pm_pipeline_info(p, "source", "run");
+	pm_pipeline_info(p, "time", "ns");
 	pm_pipeline_info(p, "kind", o->kind == XL_EXEC ? "execution" : "branch");
 	pm_buf_release(&args);
 }

@@ -25,6 +25,7 @@ struct pug_totals {
 	bool whole;			/* has an index */
 	struct pm_tally tally;
 	uint64_t events, records, chunks;
+	uint64_t time;			/* of its last PM_EV_TIME */
 };
 enum pm_status pug_read_totals(struct pug_reader *r, struct pug_totals *t, struct pm_err *err);
 

@@ -373,6 +373,7 @@ static enum pm_status next_record(struct pug_reader *r, struct pm_err *err)
 		break;
 	case PUG_INDX:
 		s = get_index(r, &c, at);
+		r->totals.time = r->rec.time;
 		if (s == PM_OK)
 			s = check_totals(r, at, err);
 		r->index_at = at;
@@ -554,6 +555,7 @@ enum pm_status pug_read_totals(struct pug_reader *r, struct pug_totals *t, struc
 	if (get_index(r, &c, at) != PM_OK)
 		return PM_ERR;
 	*t = r->totals;
+	t->time = rec.time;
 	r->totals = (struct pug_totals){ 0 };
 	return PM_OK;
 }

@@ -111,11 +111,16 @@ struct stream {				/* of a thread block while somebody uses it */
 	uint32_t next;			/* chunk to be consumed next */
 	uint32_t over;			/* main thread: nothing more comes (released) */
 	uint32_t busy;			/* in use until the consumer says 0 */
-	uint64_t status;
+	uint64_t status, ended;		/* ended: when, a time stamp */
 	uint8_t flags;
 	bool begun;
 	bool unknown;			/* the last note was an RT_N_UNKNOWN, of these */
 	uint64_t unknown_arg[4];
+};
+
+struct clock {				/* what time a time stamp was */
+	uint64_t stamp, ns, wall;	/* when the trace began; CLOCK_MONOTONIC, CLOCK_REALTIME */
+	uint64_t last;
 };
 
 struct tracer {
@@ -161,6 +166,7 @@ struct tracer {
 	struct pm_recent recent;
 	uint64_t *newest;		/* the line used last of each of its sets; UINT64_MAX: none */
 	struct { enum pm_status st; struct pm_err err; } result;	/* of the whole trace */
+	struct clock clock;
 	bool failed;
 	bool too_many;			/* blocks for the numbers there are: published by `nsource` */
 };
@@ -245,6 +251,7 @@ void trace_over(struct session *s, uint32_t i, uint64_t status, uint8_t flags)
 	if (!st->busy || st->over)
 		return;
 	st->status = status;
+	st->ended = __builtin_ia32_rdtsc();
 	st->flags = flags;
 	__atomic_store_n(&st->over, 1, __ATOMIC_RELEASE);
 	ring(s);
@@ -748,6 +755,28 @@ static struct pm_event *rare(struct tracer *t, enum pm_kind kind, const uint64_t
 	return ev;
 }
 
+static uint64_t ns_of(clockid_t which)
+{
+	struct timespec t;
+
+	clock_gettime(which, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Time stamps advance evenly, how fast is known from how far they have come: never backwards, never beyond
+ * now, whatever a traced process writes there. */
+static void tell_time(struct tracer *t, uint64_t stamp)
+{
+	struct clock *c = &t->clock;
+	const uint64_t now = ns_of(CLOCK_MONOTONIC) - c->ns, ticks = __builtin_ia32_rdtsc() - c->stamp;
+	double at = ticks ? (double)(int64_t)(stamp - c->stamp) / (double)ticks * (double)now : 0;
+
+	if (at > (double)c->last)
+		c->last = at < (double)now ? (uint64_t)at : now;
+	t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_TIME, .id = PM_NONE, .addr = c->wall + c->last,
+					     .value = c->last };
+}
+
 /* The stream begins: who it is has been noted, or is known by now. */
 static void name_stream(struct stream *st, const struct rt_block *b)
 {
@@ -1129,6 +1158,7 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 		}
 		name_stream(st, b);
 		consume(t, st, p, p + n, false);
+		tell_time(t, b->stamp[st->next]);
 		flush(t, st);
 		if (b->stolen)		/* so that its end can be seen, see below */
 			memset(p, 0, n > st->layout.chunk ? n : st->layout.chunk);
@@ -1155,6 +1185,7 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 		} else {
 			fail(t, "the cursor is elsewhere");
 		}
+		tell_time(t, st->ended);
 		note(t, st, RT_N_EXIT, (const uint8_t *)ex, sizeof ex);
 		flush(t, st);
 		__atomic_store_n(&st->busy, 0, __ATOMIC_RELEASE);
@@ -1199,6 +1230,7 @@ enum pm_status trace_open(struct session *s, struct pm_err *err)
 	t = s->tracer = pm_alloc(sizeof *t);
 	t->s = s;
 	t->nsource = 1;
+	t->clock = (struct clock){ __builtin_ia32_rdtsc(), ns_of(CLOCK_MONOTONIC), ns_of(CLOCK_REALTIME), 0 };
 	t->source = reserve(MAX_BLOCKS * sizeof *t->source);
 	t->compiled = reserve(MAX_BLOCKS * sizeof *t->compiled);
 	t->expansion = reserve(MAX_BLOCKS * sizeof *t->expansion);

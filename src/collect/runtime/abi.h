@@ -231,6 +231,7 @@ struct rt_block {			/* at gs:0 */
 	uint32_t full[RT_CHUNKS];	/* futexes; 1 + bytes in it */
 	uint64_t links;			/* address, in the code vault, of u64: link number -> original pc */
 	struct rt_mail mail;
+	uint64_t stamp[RT_CHUNKS];	/* time stamp counter when `full` was set */
 };
 enum rt_stolen { RT_R11_OWN, RT_R11_STOLEN, RT_R11_LENT };	/* lent: for an instruction in place */
 enum rt_stepping { RT_STEP_NONE, RT_STEP_TO_BOUNDARY, RT_STEP_LEAVING, RT_STEP_INPLACE };

@@ -56,6 +56,7 @@ static u64 next_chunk(struct rt_block *b, u64 open_end)
 		*(u32 *)PTR(to + (a - from)) = *(const u32 *)PTR(a);
 	b->cursor = to;
 	if (b->chunk != was) {
+		b->stamp[was] = __builtin_ia32_rdtsc();
 		__atomic_store_n(&b->full[was], 1 + (u32)(from - chunk_at(b, was)), __ATOMIC_RELEASE);
 		__atomic_fetch_add(&s->bell, 1, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&s->bell_asleep, __ATOMIC_SEQ_CST))
