@@ -157,7 +157,7 @@ int main(int argc, char **argv)
 		if (!f)
 			die(argv[a]);
 		while (fgets(line, sizeof line, f)) {
-			if (sscanf(line, "%lx %c", &pc, &kind) != 2 || get(pc)->rep)
+			if (sscanf(line, "%*u %lx %c", &pc, &kind) != 2 || get(pc)->rep)
 				continue;
 			reads += kind == 'r' || kind == 'm';
 			writes += kind == 'w' || kind == 'm';
