@@ -53,3 +53,9 @@ $ n=$(pugmark run -q --exec --count --csv - -- "$PROGRAMS/i386/many" 2>&1 | sed 
 $ pugmark run -q --exec --count --csv - -- /bin/sh -c '"$PROGRAMS/i386/old"; exec "$PROGRAMS/i386/refs"' | sed -n 's/^count.streams.[0-9].*instructions,\(71\|265\),.*/\1/p' | sort -n
 > 71
 > 265
+# IDtrace's own formats are those of 32-bit programs.
+$ pugmark run -q --exec -t idt-exec -o refs.trc -- "$PROGRAMS/i386/refs"; pugmark info refs.trc | grep -E '^ *(format|instructions)'; wc -c < refs.blk
+> format          idt-exec
+>   instructions  265
+>     instructions 265
+> 528
