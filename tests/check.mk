@@ -6,8 +6,8 @@
 #   tests/fuzz/fuzz_*.c             fuzzers (tests/fuzz/driver.c): a fixed number of inputs
 #   tests/check-*                   scripts that speak TAP: layers, the runtime, the manual, tutorials
 #   tests/matrix/run                real programs, native against traced
-#   make oracle                     real programs, single-stepped against traced; small ones are in
-#                                   tests/oracle/compare.t
+#   make oracle                     real programs, single-stepped against traced, totals against lackey:
+#                                   long; small ones are in tests/oracle/compare.t, tests/process/trace.t
 
 UNIT  := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 FUZZ  := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -57,6 +57,12 @@ T ?= $(MATRIX) $(FUZZ) $(UNIT) $(wildcard tests/check-*) tests \
      $(wildcard examples)
 check: check-build	## run every test
 	$(B)/tests/run $(if $(V),-v) $(T)
+
+.PHONY: oracle
+oracle: check-build	## real programs of more than a million instructions against a single-stepper and lackey
+	tests/oracle/compare-all all
+	tests/oracle/compare-all -c all
+	tests/oracle/compare-lackey
 
 bless: check-build	## write what the case files print into them; review with git diff
 	$(B)/tests/run --bless $(if $(filter command,$(origin T)),$(T),tests $(wildcard examples))

@@ -32,6 +32,10 @@ $ pugmark run -q --exec --count --json n.json -- "$PROGRAMS/stolen" killed > sai
 $ "$TESTS/oracle/compare-stream" "$PROGRAMS/touches" | sed 's/[0-9][0-9]*/N/'
 > equal: N instructions
 > N references
+# Threads in order: each has its own stream.
+$ "$TESTS/oracle/compare-stream" "$PROGRAMS/handover" 20 | sed 's/[0-9][0-9]*/N/' | sort | uniq -c | sed 's/^ *//'
+> 4 N references
+> 4 equal: N instructions
 # Instructions that the decoder does not know, and one that the processor does not know either.
 $ "$TESTS/oracle/compare-stream" "$PROGRAMS/unknown" | sed 's/[0-9][0-9]*/N/'
 + pugmark run -q --exec -o u.pug --sink dump:u -- "$PROGRAMS/unknown" > said && pugmark dump u.pug | cmp - u && grep -c ' bytes=660f1ac[456]$' u | sed 's/^0$/30/'; rm *
@@ -50,6 +54,11 @@ $ head -c 100000 /bin/sh > in
 > in.gz
 > live.txt
 > stored.txt
+$ perl -e 'print $_ * 7919 % 10007, " line $_\n" for 0 .. 799' > in
++ same() { pugmark run -q -o b.pug --sink dump:live.txt --exec -- "$@" > said && pugmark dump b.pug | cmp - live.txt && awk '$2 == "insn" { n++ } END { print (n > 1000000) }' live.txt; }
++ same perl -e '$SIG{USR1} = sub { $n++ }; for (1 .. 100) { kill "USR1", $$ } print "$n\n"'; same zstd -q -5 -T2 -c in; rm b.pug live.txt said
+> 1
+> 1
 $ head -c 10000 /bin/sh > in; pugmark run -q --exec -o a.pug --sink count -s cache --json run.json -- gzip -c in > /dev/null &&
 + pugmark sim -s cache --json sim.json a.pug > /dev/null && sed -n '/"cache"/,/^  }/p' sim.json | tr -d , > a && sed -n '/"cache"/,/^  }/p' run.json | tr -d , > b && [ -s a ] && diff a b
 # Threads: a stream each, all of them complete.
