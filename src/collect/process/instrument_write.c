@@ -139,7 +139,7 @@ static void put_headers(struct pm_buf *b, const struct file *f, uint64_t stub, u
 
 struct stub_params {			/* at the end of the stub's page: see start.S */
 	uint64_t text_at, text_len, data_at, data_len, manifest_at, manifest_len;
-	uint64_t spare[2];
+	uint64_t zero_len, spare;
 };
 
 static void put_manifest(struct job *j, struct pm_buf *b, const struct img_manifest *head,
@@ -286,7 +286,13 @@ static void compose(struct job *j, struct pm_buf *b, struct img_manifest *m, str
 	pad_to(b, PAGE);
 	stub.data_at = b->n;
 	stub.data_len = (uint64_t)(pm_rti_data_end - pm_rti_data);
+	stub.zero_len = up(stub.data_len);
+	while (stub.data_len && !pm_rti_data[stub.data_len - 1])
+		stub.data_len--;
 	pm_buf_add(b, pm_rti_data, stub.data_len);
+	pad_to(b, PAGE);
+	stub.data_len = up(stub.data_len);
+	stub.zero_len -= stub.data_len;
 	for (size_t i = 0; i < j->ntext; i++)
 		if (j->text[i].file == 0)
 			put_text(b, &j->text[i], &text[i]);

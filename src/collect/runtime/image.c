@@ -24,6 +24,7 @@
 #define O_CLOEXEC 02000000
 #define O_WRONLY_CREAT_TRUNC 01101
 #define ADDR_NO_RANDOMIZE 0x40000u
+#define EXECED 0x1000000u	/* SHORT_INODE, which means nothing on Linux: an instrumented program exec'd us */
 #define RESTARTED 0x80000u	/* FDPIC_FUNCPTRS, which means nothing on x86: we have exec'd ourselves */
 
 struct img_boot rt_img_boot __attribute__((section(".data.boot")));
@@ -424,19 +425,26 @@ static void attach(u32 i, long fd)
 	live[i] = 1;
 }
 
-/* The piece with @addr comes to its place, at once: other threads may do the same, or execute it already. */
+/* Piece @k comes to its place at @base. Where other threads may execute there or look at it meanwhile, it comes
+ * at once; what several of them bring is the same. */
 static int unpack(u32 i, u64 base, u32 k, u64 prot)
 {
 	const struct img_pack *p = PACK(i);
-	long at = rt_sys(NR_mmap, 0, IMG_PIECE, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	long at = (long)base;
 
+	if (rt_image_threads)
+		at = rt_sys(NR_mmap, 0, IMG_PIECE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	else if (!rt_sys(NR_mprotect, base, IMG_PIECE, PROT_READ | PROT_WRITE))
+		rt_sys(NR_madvise, base, IMG_PIECE, 23 /* MADV_POPULATE_WRITE */);
+	else
+		at = -1;
 	if (at < 0 && at > -4096)
 		stop("no memory for its code", 0);
 	if (!img_unpack((const uint8_t *)p + p->at[k], p->at[k + 1] - p->at[k], (uint8_t *)at))
 		stop("this instrumented program is damaged", FILES[TEXTS[i].file].path);
 	if (rt_sys(NR_mprotect, at, IMG_PIECE, prot) ||
-	    rt_sys(NR_mremap, at, IMG_PIECE, IMG_PIECE, 3 /* MAYMOVE | FIXED */, base) < 0)
+	    (at != (long)base && rt_sys(NR_mremap, at, IMG_PIECE, IMG_PIECE, 3 /* MAYMOVE | FIXED */, base) < 0))
 		stop("no memory for its code", 0);
 	return 1;
 }
@@ -934,6 +942,25 @@ static void on_exit(struct rt_block *b, int whole)
 		}
 }
 
+/* Is the file that the system call is about to execute an instrumented program? Its process has files of ours
+ * already, and shall tell its own by a number. */
+static int execs_image(const struct rt_block *b)
+{
+	char tag[8];
+	long fd, n;
+
+	if (b->ctx.gpr[RAX] != NR_execve)
+		return 0;
+	fd = rt_sys(NR_open, b->ctx.gpr[RDI], O_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	n = rt_sys(NR_lseek, fd, -120, 2 /* SEEK_END */);
+	if (n > 0)
+		n = rt_sys(NR_pread, fd, tag, sizeof tag, n);
+	rt_sys(NR_close, fd);
+	return n == sizeof tag && *(const u64 *)tag == 0x0a31544449475550;	/* "PUGIDT1\n" */
+}
+
 int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 {
 	struct rt_mail *m = &b->mail;
@@ -984,6 +1011,11 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 		break;
 	case RQ_EXEC:
 		write_all(b, 0);
+		if (execs_image(b))
+			rt_sys(NR_personality, (u64)rt_sys(NR_personality, 0xffffffff) | EXECED);
+		break;
+	case RQ_EXECFAIL:
+		rt_sys(NR_personality, (u64)rt_sys(NR_personality, 0xffffffff) & ~(u64)EXECED);
 		break;
 	case RQ_EXIT:
 		on_exit(b, a1 != 0);
@@ -1037,28 +1069,31 @@ static int same_file(const char *a, const char *b)
 }
 
 /* Addresses are fixed; a stack or heap at random places might be in the way. */
-static void without_randomisation(u64 sp)
+static int without_randomisation(u64 sp)
 {
 	long now = rt_sys(NR_personality, 0xffffffff);
 	u64 *argv = (u64 *)sp + 1, *aux = auxv_of(sp);
 	const char *name = "/proc/self/exe";
 
 	if (now < 0)
-		return;
+		return 0;
 	if (now & RESTARTED) {
-		rt_sys(NR_personality, (u64)now & ~(u64)(RESTARTED | ADDR_NO_RANDOMIZE));
-		return;
+		rt_sys(NR_personality, (u64)now & ~(u64)(RESTARTED | ADDR_NO_RANDOMIZE | EXECED));
+		return !!(now & EXECED);
 	}
-	if (now & ADDR_NO_RANDOMIZE)
-		return;
+	if (now & ADDR_NO_RANDOMIZE) {
+		rt_sys(NR_personality, (u64)now & ~(u64)EXECED);
+		return !!(now & EXECED);
+	}
 	if (rt_sys(NR_personality, (u64)now | RESTARTED | ADDR_NO_RANDOMIZE) < 0)
-		return;
+		return !!(now & EXECED);
 	/* by the same name, for the stack's sake, if that is a name of this file */
 	for (; *aux; aux += 2)
 		if (*aux == AT_EXECFN && same_file((const char *)aux[1], name))
 			rt_sys(NR_execve, aux[1], argv, argv + *(u64 *)sp + 1);
 	rt_sys(NR_execve, name, argv, argv + *(u64 *)sp + 1);
-	rt_sys(NR_personality, now);
+	rt_sys(NR_personality, (u64)now & ~(u64)EXECED);
+	return !!(now & EXECED);
 }
 
 static void find_names(u64 sp)
@@ -1205,11 +1240,12 @@ struct rt_block *rt_boot(void)
 {
 	const long fd = (long)rt_img_boot.fd;
 	struct rt_block *b;
+	int execed;
 
 	must_map(IMG_MANIFEST, rt_img_boot.manifest_len, PROT_READ, MAP_PRIVATE, fd, rt_img_boot.manifest, 0);
 	if (MAN->abi != RT_ABI || MAN->ntext > MAX_TEXTS)
 		stop("this instrumented program is damaged", 0);
-	without_randomisation(rt_boot_rsp);
+	execed = without_randomisation(rt_boot_rsp);
 	find_names(rt_boot_rsp);
 	map_data();
 	restore_header();
@@ -1224,8 +1260,9 @@ struct rt_block *rt_boot(void)
 	b = block_at(1);
 	b->links = IMG_MANIFEST + MAN->links;
 	rt_block_begin(b, MAN->interp ? MAN->interp_entry : MAN->entry);
-	LEDGER->owner[1] = root = b->pid;
-	if (MAN->kind != IMG_PROFILE && !MAN->no_trace)
+	LEDGER->owner[1] = b->pid;
+	root = execed ? 0 : b->pid;
+	if (MAN->kind != IMG_PROFILE && !MAN->no_trace && !execed)
 		open_fifo();
 	begin_trace(b);
 	rt_trace_start(b);

@@ -155,7 +155,19 @@ struct img_pack {
 	uint32_t at[];
 };
 
-/* One piece, @n bytes with its first, into @to. False: it makes no sense. */
+/* Copies @n bytes forwards, eight at a time: up to seven more are written if @spare says that there is room for
+ * them on both sides. */
+static inline void img_copy(uint8_t *to, const uint8_t *from, uint32_t n, int spare)
+{
+	uint8_t *end = to + n;
+
+	for (; spare ? to < end : to + 8 <= end; to += 8, from += 8)
+		__builtin_memcpy(to, from, 8);
+	while (to < end)
+		*to++ = *from++;
+}
+
+/* HOT: once per piece that is touched. One piece, @n bytes with its first, into @to. False: it makes no sense. */
 static inline int img_unpack(const uint8_t *p, uint32_t n, uint8_t *to)
 {
 	const uint8_t *end = p + n;
@@ -180,10 +192,9 @@ static inline int img_unpack(const uint8_t *p, uint32_t n, uint8_t *to)
 			} while (*p++ == 255);
 		if (len > (uint64_t)(end - p) || len > (uint64_t)(oend - o))
 			return 0;
-		for (; len >= 8; len -= 8, o += 8, p += 8)
-			__builtin_memcpy(o, p, 8);
-		while (len--)
-			*o++ = *p++;
+		img_copy(o, p, len, end - p >= (int64_t)len + 8 && oend - o >= (int64_t)len + 8);
+		o += len;
+		p += len;
 		if (p == end)
 			break;			/* the last sequence has no match */
 		if (end - p < 2)
@@ -201,10 +212,11 @@ static inline int img_unpack(const uint8_t *p, uint32_t n, uint8_t *to)
 		if (!off || off > (uint64_t)(o - to) || len > (uint64_t)(oend - o))
 			return 0;
 		if (off >= 8)
-			for (; len >= 8; len -= 8, o += 8)
-				__builtin_memcpy(o, o - off, 8);
-		for (; len; len--, o++)
-			*o = *(o - off);
+			img_copy(o, o - off, len, oend - o >= (int64_t)len + 8);
+		else
+			for (uint32_t i = 0; i < len; i++)
+				o[i] = o[(int64_t)i - off];
+		o += len;
 	}
 	for (uint32_t i = stride; stride && i < IMG_PIECE / 4; i++)
 		((uint32_t *)to)[i] += ((uint32_t *)to)[i - stride];

@@ -9,7 +9,7 @@
 
 void rt_signal(int sig, struct k_siginfo *info, struct k_ucontext *uc);
 
-static struct rt_sighand hands[16] = { [0] = { .used = 1 } };
+static struct rt_sighand hands[16];	/* the first is the first process's */
 
 struct rt_sighand *rt_sighand_copy(const struct rt_sighand *from)
 {
@@ -65,6 +65,7 @@ void rt_signal_boot(struct rt_block *b)
 	u64 mask = 0;
 
 	b->sighand = (word)&hands[0];
+	hands[0].used = 1;
 	b->app_alt_flags = SS_DISABLE;
 	rt_sys(NR_rt_sigprocmask, 0, 0, &mask, 8);
 	set_mask(b, mask);

@@ -55,6 +55,22 @@ opened:
 	syscall
 	cmp	%rdi, %rax
 	jne	fail
+	mov	zero_len(%rip), %rsi	/* what of them is zero is not in the file */
+	test	%rsi, %rsi
+	jz	mapped
+	mov	%r8, %r12
+	add	data_len(%rip), %rdi
+	mov	$FIXED | 0x20, %r10d	/* MAP_ANONYMOUS */
+	mov	$-1, %r8
+	xor	%r9d, %r9d
+	mov	$9, %eax
+	syscall
+	cmp	%rdi, %rax
+	jne	fail
+	mov	%r12, %r8
+	xor	%r12d, %r12d
+	mov	$RT_IMAGE_DATA, %rdi
+mapped:
 	mov	%r8, (%rdi)		/* struct img_boot */
 	mov	manifest_at(%rip), %rax
 	mov	%rax, 8(%rdi)
@@ -83,5 +99,6 @@ data_at:	.quad 0
 data_len:	.quad 0
 manifest_at:	.quad 0
 manifest_len:	.quad 0
-	.quad	0, 0
+zero_len:	.quad 0
+	.quad	0
 	.section .note.GNU-stack,"",@progbits
