@@ -89,3 +89,62 @@ $ at=$(readelf -lW libthrow.so | sed -n 's/ *LOAD *\(0x[0-9a-f]*\) .* R E .*/\1/
 $ cp keep.so libthrow.so; for f in exceptions.idt.d/*; do printf xxxxxxxx | dd of=$f bs=1 seek=8 conv=notrunc status=none; done; LD_LIBRARY_PATH=. ./exceptions.idt 2>err; echo $?; sed 's,/.*/[0-9a-f]*,DIR/KEY,' err
 > 125
 > pugmark: DIR/KEY: it does not belong to this instrumented program
+# An instrumented program that executes an instrumented one: the second's files have its number.
+$ cat >again.c <<'END'
++ #include <stdio.h>
++ #include <unistd.h>
++ int main(int argc, char **argv)
++ {
++ 	if (argc > 1)
++ 		return puts("second") < 0;
++ 	puts("first");
++ 	fflush(stdout);
++ 	execl("./no-such-file", "again.idt", "x", (char *)NULL);
++ 	execl("./again.idt", "again.idt", "x", (char *)NULL);
++ 	return 1;
++ }
++ END
+$ gcc -O1 -static -o again again.c && pugmark idt -b again && ./again.idt; ls again.cnt64* again.trc64* | sed 's/\.[0-9]*$/.PID/'
+> first
+> second
+> again.cnt64
+> again.cnt64.PID
+> again.trc64
+> again.trc64.PID
+# The other hints, and hints in other kinds of traces: the counts and the trace are of what is between them.
+$ cat >hinted.S <<'END'
++ 	.globl	_start, table, main, leave
++ _start:	call	main
++ after:	call	leave
++ main:	mov	$2, %ecx
++ again:	mov	table(,%rcx,8), %rax
++ 	jmp	*%rax
++ one:	dec	%ecx
++ 	jmp	again
++ two:	dec	%ecx
++ 	jmp	again
++ zero:	ret
++ leave:	mov	$60, %eax
++ 	xor	%edi, %edi
++ 	syscall
++ 	.section .rodata
++ table:	.quad	zero, one, two
++ 	.globl	one
++ END
+$ gcc -nostdlib -static -Wl,--build-id=none -o hinted hinted.S && rm -f hinted.idt; at() { echo 0x$(nm hinted | awk -v s=$1 '$3 == s { print $1 }'); }; printf 'main_call %s\nexit_call %s\njtab %s 3\ncurbrk_addr 0x10\n' $(at _start) $(at after) $(at table) >hints; for k in -p -b -c -e; do rm -f hinted.cnt64 hinted.trc64; pugmark idt $k -H hints hinted; ./hinted.idt; echo $? $(pugmark vcount --json - hinted | grep '"instructions"' | tr -dc 0-9); done
+> 0 17
+> 0 17
+> 0 17
+> 0 17
+$ at() { echo 0x$(nm hinted | awk -v s=$1 '$3 == s { print $1 }'); }; printf 'trace_beg %s\ntrace_end %s\n' $(at main) $(at leave) >hints; for k in -b '-c -r' -s; do rm -f hinted.cnt64 hinted.trc64; pugmark idt $k -H hints hinted; ./hinted.idt; echo $? $(pugmark vcount --json - hinted | grep '"instructions"' | tr -dc 0-9) $(pugmark dump hinted.trc64 2>/dev/null | grep -c -E ' block | line '); done
+> 0 12 6
+> 0 12 10
+> 0 12 0
+$ printf 'jtab 0x401000 99999\n' >hints; pugmark idt -H hints hinted
+! pugmark: hints:1: 0x401000 is not in the program's data
+? 1
+# A full disk: said once, and the program goes on.
+$ mkdir full && cd full && cp $PROGRAMS/bare . && pugmark idt -b bare && ln -s /dev/full bare.trc64 && ./bare.idt 2>err; echo $?; sort -u err | sed 's,: /.*/,: DIR/,'
+> good
+> 0
+> pugmark: cannot write the trace: DIR/bare.trc64
