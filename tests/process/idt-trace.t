@@ -3,8 +3,8 @@
 # xrstor refer to is left out: instrumented programs tell of its legacy region and header only.)
 $ cat >same <<'END'
 + # PROGRAM [ARG...]: is its execution trace the one that run writes, instruction by instruction?
-+ name=$1; shift
-+ cp "$PROGRAMS/$name" $name; cp $name $name.run; pugmark idt -e $name
++ name=$1; shift; from=$PROGRAMS/$name; [ -x "$from" ] || from=$(command -v $name)
++ cp "$from" $name; cp $name $name.run; pugmark idt -e $name
 + env -i ./$name.idt "$@" >/dev/null 2>&1 </dev/null
 + env -i "$(command -v pugmark)" run --no-cache --no-follow --no-vdso --fix-random -q --exec -t idt-exec64 -o run.trc64 -- ./$name.run "$@" >/dev/null 2>&1 </dev/null
 + for t in $name run; do pugmark dump -f idt-exec64:modules=$name.mod $t.trc64 | grep -v opaque | awk '/ insn /{ x = /bytes=(4.)?0f(c7|ae)[26a]/; sub(/ bytes=.*/, "") } / insn / || !x' >$t.events; done
@@ -17,6 +17,18 @@ $ sh same exits 3
 $ sh same args a b
 > args: same events
 > thousands
+$ seq 1 300 | awk '{ print $1 * 7919 % 311 }' >in; sh same sort -n in; sh same gzip -9c in; sh same bash -c 'for i in 1 2 3; do echo $((i * i)); done; f() { echo "${1/b/c}"; }; f abc'
+> sort: same events
+> thousands
+> gzip: same events
+> thousands
+> bash: same events
+> thousands
+# Formats made from a .trc64 are those written live. (Without the lazy binding of functions: it uses xsave.)
+$ env -i LD_BIND_NOW=1 ./sort.idt -n in >/dev/null; for t in champsim din penn; do env -i LD_BIND_NOW=1 "$(command -v pugmark)" run --no-cache --no-follow --no-vdso --fix-random -q --exec -t $t -o live -- ./sort.run -n in >/dev/null 2>&1; pugmark convert -q -f idt-exec64:modules=sort.mod -t $t sort.trc64 made; cmp live made && [ -s made ] && echo $t; done
+> champsim
+> din
+> penn
 # The other kinds hold parts of it.
 $ cp $PROGRAMS/bare .; for k in -e -b '-c -r' -c '-l 64' '-e -t'; do rm -f bare.trc64 bare.cnt64; pugmark idt $k bare; ./bare.idt; pugmark vcount --json - bare | grep -c '"instructions": 30'; pugmark idtinfo bare | head -n 1; wc -c <bare.trc64; mv bare.trc64 "bare$k.trc64"; done
 > good
