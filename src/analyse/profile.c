@@ -872,7 +872,8 @@ static void view(struct pm_profile *p, size_t process, size_t thread, struct pm_
 						+= u->cut ? view_done(p, u, thread, k) : count;
 		}
 	}
-	s->locality_90 = locality(w->insns, w->touched, n);
+	if (!by_function)
+		s->locality_90 = locality(w->insns, w->touched, n);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t b = w->touched[i];
 
@@ -1224,7 +1225,6 @@ static int by_share(const void *a, const void *b)
 void pm_profile_functions(struct pm_profile *p)
 {
 	struct finder f = { .object = PM_NONE };
-	uint64_t *by;
 
 	if (p->function || !p->nblock)
 		return;
@@ -1243,7 +1243,15 @@ void pm_profile_functions(struct pm_profile *p)
 			split_block(p, &f, (uint32_t)i);
 	}
 	pm_map_release(&f.seen);
+}
 
+void pm_profile_shares(struct pm_profile *p)
+{
+	uint64_t *by;
+
+	if (p->shared)
+		return;
+	p->shared = true;
 	by = pm_alloc(p->nfunction * sizeof *by);
 	for (size_t i = 0; i < p->nprocess; i++) {
 		struct pm_profile_process *pr = &p->process[i];

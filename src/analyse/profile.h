@@ -73,7 +73,8 @@ struct pm_profile_process {
 	struct pm_profile_sum sum;
 	struct pm_profile_thread *thread;
 	size_t nthread;
-	struct pm_profile_share { uint32_t function; uint64_t insns; } *share;	/* descending */
+	struct pm_profile_share { uint32_t function; uint64_t insns; } *share;	/* descending; by
+							 * pm_profile_shares() */
 	size_t nshare;
 };
 
@@ -86,6 +87,7 @@ struct pm_profile {
 	const struct pm_counts *counts;
 	struct pm_profile_sum sum;
 	bool incomplete;			/* some process is */
+	bool shared;				/* shares have been worked out */
 	struct pm_profile_block *block;		/* by object, then address */
 	size_t nblock;
 	struct pm_profile_object *object;	/* that executed anything, in order of appearance */
@@ -106,6 +108,8 @@ void pm_profile_free(struct pm_profile *p);		/* NULL is fine */
 /* Names the blocks' functions and sums instructions by function, in total and per process. Opens
  * the symbol tables of the objects that ran. Called once, when somebody wants to know. */
 void pm_profile_functions(struct pm_profile *p);
+/* What each process has of them, after that. */
+void pm_profile_shares(struct pm_profile *p);
 
 /* The demangled name of a function: done when asked, for thousands are never printed. */
 const char *pm_profile_name(struct pm_profile *p, uint32_t function);

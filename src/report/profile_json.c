@@ -148,6 +148,7 @@ void pm_report_result(struct pm_profile *p, const struct pm_report_opts *o, stru
 	size_t n;
 
 	pm_profile_functions(p);
+	pm_profile_shares(p);
 	pm_result_str(r, "pugmark", PM_VERSION);
 	pm_result_begin_list(r, "program");
 	for (size_t i = 0; c->argv && c->argv[i]; i++)

@@ -990,6 +990,7 @@ static bool serve(struct session *s)
 
 static void loop(struct session *s)
 {
+	uint32_t eager = s->spin;
 	double end = 0;
 
 	for (;;) {
@@ -1005,13 +1006,17 @@ static void loop(struct session *s)
 			continue;
 		}
 		if (busy) {
-			for (uint32_t i = 0; i < s->spin; i++) {
+			/* as long as it has paid lately */
+			for (uint32_t i = 0; i < eager; i++) {
 				if (__atomic_load_n(&s->head->doorbell, __ATOMIC_RELAXED) != seen)
 					break;
 				__builtin_ia32_pause();
 			}
-			if (__atomic_load_n(&s->head->doorbell, __ATOMIC_SEQ_CST) != seen)
+			if (__atomic_load_n(&s->head->doorbell, __ATOMIC_SEQ_CST) != seen) {
+				eager = eager * 2 < s->spin ? eager * 2 : s->spin;
 				continue;
+			}
+			eager = eager / 2 > s->spin / 32 ? eager / 2 : s->spin / 32;
 		}
 		reap(s);
 		check_watched(s);

@@ -321,37 +321,57 @@ struct busy {
 	bool file;
 };
 
+static uint64_t number(const char **p, int base)
+{
+	char *end;
+	const uint64_t v = strtoull(*p, &end, base);
+
+	*p = *end && *end != '\n' ? end + 1 : end;	/* behind what separates it from the next */
+	return v;
+}
+
+/* By hand: every module of every process asks. */
 static void maps_read(pid_t pid, uint64_t addr, struct maps *m)
 {
-	char path[64];
-	char *line = NULL;
-	size_t cap = 0;
-	FILE *f;
+	struct pm_buf text = { 0 };
+	char path[64], piece[4096];
+	const char *p;
+	ssize_t n;
+	int fd;
 
 	*m = (struct maps){ 0 };
 	snprintf(path, sizeof path, "/proc/%d/maps", pid);
-	f = fopen(path, "re");
-	if (!f)
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
 		return;
-	while (getline(&line, &cap, f) > 0) {
-		uint64_t lo, hi, off;
-		unsigned maj, min, ino;
-		int at = 0;
+	while ((n = read(fd, piece, sizeof piece)) > 0)
+		pm_buf_add(&text, piece, (size_t)n);
+	close(fd);
+	pm_buf_add(&text, "", 1);
+	/* lo-hi perms offset major:minor inode path */
+	for (p = (const char *)text.p; *p; p += *p == '\n') {
+		const uint64_t lo = number(&p, 16), hi = number(&p, 16);
+		uint64_t off, ino;
+		unsigned maj, min;
+		size_t len;
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %u %n", &lo, &hi, &off,
-			   &maj, &min, &ino, &at) < 6)
-			continue;
-		pm_buf_add(&m->busy, &(struct busy){ lo, hi, ino != 0 || line[at] == '[' },
-			   sizeof(struct busy));
+		p += strcspn(p, " \n");
+		p += *p == ' ';
+		off = number(&p, 16);
+		maj = (unsigned)number(&p, 16);
+		min = (unsigned)number(&p, 16);
+		ino = number(&p, 10);
+		p += strspn(p, " ");
+		len = strcspn(p, "\n");
+		pm_buf_add(&m->busy, &(struct busy){ lo, hi, ino != 0 || *p == '[' }, sizeof(struct busy));
 		if (lo <= addr && addr < hi) {
 			m->found = true;
 			m->at = (struct mapping){ lo, hi, off, makedev(maj, min), ino, "" };
-			snprintf(m->at.path, sizeof m->at.path, "%s", line + at);
-			m->at.path[strcspn(m->at.path, "\n")] = 0;
+			snprintf(m->at.path, sizeof m->at.path, "%.*s", (int)len, p);
 		}
+		p += len;
 	}
-	free(line);
-	fclose(f);
+	pm_buf_release(&text);
 }
 
 static bool is_free(const struct maps *m, uint64_t lo, uint64_t hi)
@@ -455,10 +475,10 @@ static void place(struct proc *p, uint32_t mi, bool over, struct rt_mail *mail)
 	if (fresh & (PLACED | OWN_CODE))
 		mail_cmd(mail, CMD_PLACE, m->code_off, m->code_cap, m->code,
 			 over || !(fresh & PLACED) ? 5 | RT_OVER : 5);
-	if (fresh & PLACED && m->frozen)
-		place_file(mail, m, m->file_code, m->frozen, m->code, 5);
 	if (fresh & OWN_SHADOW && m->shadowed && !m->dead)
 		mail_cmd(mail, CMD_PLACE, m->shadow_off, m->shadow_len, shadow_at(m), 1 | RT_OVER);
+	if (fresh & PLACED && m->frozen)
+		place_file(mail, m, m->file_code, m->frozen, m->code, 5);
 	if (fresh & PLACED && m->frozen_shadow)
 		place_file(mail, m, m->file_shadow, m->shadow_len, shadow_at(m), 1);
 }

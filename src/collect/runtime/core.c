@@ -135,7 +135,9 @@ void rt_fail(const char *what)
 /* 0, or 1 + the number of a command that found no room or no file; those behind it have not been run. */
 static u32 run_commands(struct rt_mail *m)
 {
-	for (u32 i = 0; i < m->ncmd && i < RT_MAX_CMDS; i++) {
+	const u32 n = m->ncmd < RT_MAX_CMDS ? m->ncmd : RT_MAX_CMDS;
+
+	for (u32 i = 0, done; i < n; i++) {
 		const struct rt_cmd *c = &m->cmd[i];
 
 		switch (c->op) {
@@ -144,8 +146,10 @@ static u32 run_commands(struct rt_mail *m)
 				return i + 1;
 			break;
 		case CMD_PLACE_FILE:
-			if (!rt_place_file(c))
+			done = rt_place_files(c, n - i);
+			if (!done)
 				return i + 1;
+			i += done - 1;
 			break;
 		case CMD_UNPLACE:
 			if (c->a[3])

@@ -60,7 +60,7 @@ int rt_place(const struct rt_cmd *c)
 	return 1;
 }
 
-int rt_place_file(const struct rt_cmd *c)
+u32 rt_place_files(const struct rt_cmd *c, u32 n)
 {
 	return 0;			/* addresses are in the code: it is relocated, not mapped */
 }

@@ -246,8 +246,8 @@ int rt_syscall_entry(struct rt_block *b, int fast);
 struct rt_block *rt_map_all(const struct rt_boot *boot);
 /* Place a piece of the code file, see CMD_PLACE; 0: something of the program's is there. */
 int rt_place(const struct rt_cmd *c);
-/* Likewise CMD_PLACE_FILE; 0: it cannot be opened. */
-int rt_place_file(const struct rt_cmd *c);
+/* CMD_PLACE_FILE, and those behind it of the same file: how many of @n have been done. */
+u32 rt_place_files(const struct rt_cmd *c, u32 n);
 u32 rt_put_decimal(char *to, u32 v);
 /* Thread block @number, mapped; NULL: no room. A block whose thread was not made is given back. */
 struct rt_block *rt_block_map(u32 number);

@@ -46,13 +46,13 @@ int rt_place(const struct rt_cmd *c)
 	return 1;
 }
 
-int rt_place_file(const struct rt_cmd *c)
+static long open_file(const struct rt_cmd *c)
 {
 	static const char proc[] = "/proc/", dir[] = "/fd/";
 	char path[48];
 	u64 st[18] = { 0 };		/* struct stat: device and inode come first */
 	u32 n = 0;
-	long fd, r = -1;
+	long fd;
 
 	for (const char *q = proc; *q; q++)
 		path[n++] = *q;
@@ -62,12 +62,25 @@ int rt_place_file(const struct rt_cmd *c)
 	n += rt_put_decimal(path + n, (u32)(c->a[3] >> 16));
 	path[n] = 0;
 	fd = rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
+	if (fd < 0 || (!rt_sys(NR_fstat, fd, st) && RT_FILE_ID(st[0], st[1]) == c->a[4]))
+		return fd;
+	rt_sys(NR_close, fd);
+	return -1;
+}
+
+u32 rt_place_files(const struct rt_cmd *c, u32 n)
+{
+	const long fd = open_file(c);
+	u32 done = 0;
+
 	if (fd < 0)
 		return 0;
-	if (!rt_sys(NR_fstat, fd, st) && RT_FILE_ID(st[0], st[1]) == c->a[4])
-		r = rt_sys(NR_mmap, c->a[2], c->a[1], c->a[3] & 7, MAP_PRIVATE | MAP_FIXED, fd, c->a[0]);
+	while (done < n && c[done].op == CMD_PLACE_FILE && c[done].a[4] == c->a[4] &&
+	       rt_sys(NR_mmap, c[done].a[2], c[done].a[1], c[done].a[3] & 7, MAP_PRIVATE | MAP_FIXED, fd,
+		      c[done].a[0]) == (long)c[done].a[2])
+		done++;
 	rt_sys(NR_close, fd);
-	return r == (long)c->a[2];
+	return done;
 }
 #endif
 
