@@ -50,7 +50,8 @@ static inline uint64_t pm_tally_add(struct pm_tally *to, const struct pm_event *
 		}
 		for (i = 0; seen < run; i++)
 			if (!pm_tally_one[ev[i].kind]) {
-				to->kind[ev[i].kind]++;
+				if (ev[i].kind < PM_EV_COUNT)
+					to->kind[ev[i].kind]++;
 				seen++;
 			}
 		ev += run;
