@@ -20,6 +20,8 @@ $ awk '$1 == "allocations" || $1 == "resolved" { print $2 }' text | uniq | wc -l
 > 1
 $ awk -F, '/by_object.*l1_misses/ { s += $2 } /by_object.*l2_misses/ { t += $2 } /cache.l1d.misses/ { s -= $2 } /cache.l2.misses/ { t -= $2 } END { print s, t }' csv
 > 0 0
+# The same by a slow twin that knows only the trace, the symbols and an LRU cache: all kinds of objects, all heap blocks.
+$ "$TESTS/oracle/objects" heap.trace "$PROGRAMS/heap" >twin; awk -F, '/by_object/ { k = $1; sub(/.*\]\./, "", k); v[k] = $2 } /\.object,/ { o = v["kind"]; n = v["object"]; sub(/ .*/, "", n); o = o == "variable" ? "file" : o == "heap" ? o " " n : o; r[o] += v["reads"]; w[o] += v["writes"]; a[o] += v["l1_misses"]; b[o] += v["l2_misses"] } END { for (o in r) print o, r[o], w[o], a[o], b[o] }' csv | LC_ALL=C sort | diff - twin; test $(wc -l <twin) -gt 8
 # Moved by realloc, mapped by the program, or given by musl: written as often as the program says.
 $ pugmark run -q --csv csv -s 'objects:top=1000' -- "$PROGRAMS/moved"; awk -F, '/by_object.*writes/ { n = $2 } /moved\.c:/ { sub(/\+.*/, "", $2); print $2, n }' csv | LC_ALL=C sort
 > first 700
