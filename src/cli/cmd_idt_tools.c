@@ -18,6 +18,15 @@ static bool exists(const char *path)
 	return !stat(path, &st);
 }
 
+/* The tools are called alike: the files of the program that is named. */
+static void find_bench(int argc, char **argv, const struct pm_opt *opts, const struct pm_opt_help *help,
+		       struct idt_bench *b)
+{
+	if (pm_opt_parse(argc, argv, opts, help, false) != 1)
+		pm_opt_usage(help, "the name of one program is wanted");
+	idt_bench_find(argv[0], b);
+}
+
 /* ---- what the tools load -------------------------------------------------------------------------- */
 static enum pm_status load_blk(const struct idt_bench *b, struct idt_blk *to, struct pm_err *err)
 {
@@ -97,9 +106,7 @@ int cmd_vcount(int argc, char **argv)
 	struct idt_bench b;
 	int status = 1;
 
-	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
-		pm_opt_usage(&help, "the name of one program is wanted");
-	idt_bench_find(argv[0], &b);
+	find_bench(argc, argv, opts, &help, &b);
 	if (load_blk(&b, &blk, &err) != PM_OK || load_cnt(&b, &blk, &cnt, &err) != PM_OK) {
 		traces_fail(&err);
 	} else {
@@ -183,9 +190,7 @@ int cmd_vtrace(int argc, char **argv)
 	struct idt_bench b;
 	int status;
 
-	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
-		pm_opt_usage(&help, "the name of one program is wanted");
-	idt_bench_find(argv[0], &b);
+	find_bench(argc, argv, opts, &help, &b);
 	status = over_trace(&b, from, &pm_vtrace_ops, out, NULL);
 	idt_bench_release(&b);
 	return status;
@@ -211,9 +216,7 @@ int cmd_rtrace(int argc, char **argv)
 	struct pm_result *r;
 	int status;
 
-	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
-		pm_opt_usage(&help, "the name of one program is wanted");
-	idt_bench_find(argv[0], &b);
+	find_bench(argc, argv, opts, &help, &b);
 	r = pm_result_new();
 	status = over_trace(&b, from, &pm_reps_ops, "", r);
 	if (status)
@@ -244,9 +247,7 @@ int cmd_idt2kt(int argc, char **argv)
 	struct idt_bench b;
 	int status;
 
-	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
-		pm_opt_usage(&help, "the name of one program is wanted");
-	idt_bench_find(argv[0], &b);
+	find_bench(argc, argv, opts, &help, &b);
 	if (!exists(b.mod) && !exists(b.orig)) {
 		err.file = b.orig;
 		pm_fail_file(&err, "the original program is wanted for its instructions' bytes");
@@ -273,90 +274,132 @@ struct about {
 	bool bad;
 };
 
-static void file_row(struct about *a, const char *path, bool there, uint64_t size, const uint32_t *orig,
-		     const uint32_t *idt, bool good)
+/* What a file says of the program that it belongs to; NULL: it says nothing. */
+struct claim {
+	const uint32_t *orig, *idt;
+	bool good;
+};
+
+static void file_row(struct about *a, const char *path, uint64_t size, const struct claim *c)
 {
+	const uint32_t *magic[2] = { c ? c->orig : NULL, c ? c->idt : NULL };
+	static const char *const name[2] = { "original", "instrumented" };
 	char text[16];
 
 	pm_result_begin(a->r, NULL);
 	pm_result_str(a->r, "file", path);
-	if (!there) {
-		pm_result_str(a->r, "is", "not there");
-		pm_result_null(a->r, "bytes");
-		pm_result_null(a->r, "original");
-		pm_result_null(a->r, "instrumented");
-	} else {
-		pm_result_str(a->r, "is", good ? "good" : "of another program");
+	pm_result_str(a->r, "is", !c ? "not there" : c->good ? "good" : "of another program");
+	if (c)
 		pm_result_u64(a->r, "bytes", size, "bytes");
-		snprintf(text, sizeof text, "0x%08x", orig ? *orig : 0);
-		pm_result_str(a->r, "original", orig ? text : "-");
-		snprintf(text, sizeof text, "0x%08x", idt ? *idt : 0);
-		pm_result_str(a->r, "instrumented", idt ? text : "-");
-		a->bad |= !good;
+	else
+		pm_result_null(a->r, "bytes");
+	for (int i = 0; i < 2; i++) {
+		snprintf(text, sizeof text, "0x%08x", magic[i] ? *magic[i] : 0);
+		if (c)
+			pm_result_str(a->r, name[i], magic[i] ? text : "-");
+		else
+			pm_result_null(a->r, name[i]);
 	}
+	a->bad |= c && !c->good;
 	pm_result_end(a->r);
+}
+
+/* PM_END: it is not there, and its row says so. */
+static enum pm_status slurp_if(struct about *a, const char *path, struct pm_buf *raw, struct pm_err *err)
+{
+	if (exists(path))
+		return idt_slurp(path, raw, err);
+	file_row(a, path, 0, NULL);
+	return PM_END;
+}
+
+static void describe_idt(struct about *a, const struct idt_bench *b, const struct idt_blk *blk,
+				   const struct pm_buf *raw)
+{
+	uint32_t magic = idt_magic(raw->p, raw->n);
+	struct idt_trailer t = { 0 };
+
+	idt_trailer_find(raw->p, raw->n, &t);
+	file_row(a, b->idt, raw->n,
+		 &(struct claim){ t.tag[0] ? &t.orig_magic : NULL, &magic, magic == blk->idt_magic });
+}
+
+static void describe_orig(struct about *a, const struct idt_bench *b, const struct idt_blk *blk,
+				    const struct pm_buf *raw)
+{
+	uint32_t magic = idt_magic(raw->p, raw->n);
+
+	file_row(a, b->orig, raw->n, &(struct claim){ &magic, NULL, magic == blk->orig_magic });
+}
+
+static enum pm_status describe_cnt(struct about *a, const struct idt_bench *b, const struct idt_blk *blk,
+				   const struct pm_buf *raw, struct pm_err *err)
+{
+	struct idt_cnt cnt = { 0 };
+
+	if (idt_cnt_parse(raw->p, raw->n, blk->nblock, b->wide, &cnt, err) != PM_OK) {
+		if (raw->n < 8)
+			return PM_ERR;
+		/* counts of a program with other blocks: the magic numbers will say so */
+		*err = (struct pm_err){ 0 };
+		memcpy(&cnt.orig_magic, raw->p, 4);
+		memcpy(&cnt.idt_magic, raw->p + 4, 4);
+	}
+	file_row(a, b->cnt, raw->n, &(struct claim){ &cnt.orig_magic, &cnt.idt_magic,
+		 cnt.orig_magic == blk->orig_magic && cnt.idt_magic == blk->idt_magic });
+	idt_cnt_release(&cnt);
+	return PM_OK;
 }
 
 /* False, with @err, only if a file that is there makes no sense. */
 static bool describe(struct about *a, const struct idt_bench *b, struct pm_err *err)
 {
-	struct pm_buf raw = { 0 };
-	struct idt_trailer t = { 0 };
+	struct pm_buf idt = { 0 }, raw = { 0 };
+	struct idt_trailer t;
 	struct idt_blk blk = { 0 };
-	struct idt_cnt cnt = { 0 };
 	struct stat st;
-	uint32_t magic;
+	bool good = false;
 
 	if (load_blk(b, &blk, err) != PM_OK)
 		return false;
-	if (exists(b->idt)) {
-		if (idt_slurp(b->idt, &raw, err) != PM_OK)
-			return false;
-		if (idt_trailer_find(raw.p, raw.n, &t))
-			pm_result_str(a->r, "options", t.options[0] ? t.options : "-p");
-	}
+	if (exists(b->idt) && idt_slurp(b->idt, &idt, err) != PM_OK)
+		goto out;
+	if (idt.n && idt_trailer_find(idt.p, idt.n, &t))
+		pm_result_str(a->r, "options", t.options[0] ? t.options : "-p");
 	pm_result_u64(a->r, "blocks", blk.nblock, "blocks");
 	pm_result_begin_list(a->r, "files");
-	if (exists(b->idt)) {
-		magic = idt_magic(raw.p, raw.n);
-		file_row(a, b->idt, true, raw.n, t.tag[0] ? &t.orig_magic : NULL, &magic,
-			 magic == blk.idt_magic);
+	if (idt.n)
+		describe_idt(a, b, &blk, &idt);
+	else
+		file_row(a, b->idt, 0, NULL);
+	switch (slurp_if(a, b->orig, &raw, err)) {
+	case PM_OK:
+		describe_orig(a, b, &blk, &raw);
 		pm_buf_release(&raw);
-	} else {
-		file_row(a, b->idt, false, 0, NULL, NULL, true);
+		break;
+	case PM_END:
+		break;
+	default:
+		goto out;
 	}
-	if (exists(b->orig)) {
-		if (idt_slurp(b->orig, &raw, err) != PM_OK)
-			return false;
-		magic = idt_magic(raw.p, raw.n);
-		file_row(a, b->orig, true, raw.n, &magic, NULL, magic == blk.orig_magic);
+	file_row(a, b->blk, stat(b->blk, &st) ? 0 : (uint64_t)st.st_size,
+		 &(struct claim){ &blk.orig_magic, &blk.idt_magic, true });
+	switch (slurp_if(a, b->cnt, &raw, err)) {
+	case PM_OK:
+		good = describe_cnt(a, b, &blk, &raw, err) == PM_OK;
 		pm_buf_release(&raw);
-	} else {
-		file_row(a, b->orig, false, 0, NULL, NULL, true);
-	}
-	file_row(a, b->blk, true, stat(b->blk, &st) ? 0 : (uint64_t)st.st_size, &blk.orig_magic,
-		 &blk.idt_magic, true);
-	if (exists(b->cnt)) {
-		if (idt_slurp(b->cnt, &raw, err) != PM_OK)
-			return false;
-		if (idt_cnt_parse(raw.p, raw.n, blk.nblock, b->wide, &cnt, err) != PM_OK) {
-			if (raw.n < 8)
-				return false;
-			/* counts of a program with other blocks: the magic numbers will say so */
-			*err = (struct pm_err){ 0 };
-			memcpy(&cnt.orig_magic, raw.p, 4);
-			memcpy(&cnt.idt_magic, raw.p + 4, 4);
-		}
-		file_row(a, b->cnt, true, raw.n, &cnt.orig_magic, &cnt.idt_magic,
-			 cnt.orig_magic == blk.orig_magic && cnt.idt_magic == blk.idt_magic);
-		pm_buf_release(&raw);
-	} else {
-		file_row(a, b->cnt, false, 0, NULL, NULL, true);
+		break;
+	case PM_END:
+		good = true;
+		break;
+	default:
+		break;
 	}
 	pm_result_end(a->r);
-	idt_cnt_release(&cnt);
+out:
+	pm_buf_release(&idt);
 	idt_blk_release(&blk);
-	return true;
+	return good;
 }
 
 int cmd_idtinfo(int argc, char **argv)
@@ -377,9 +420,7 @@ int cmd_idtinfo(int argc, char **argv)
 	struct idt_bench b;
 	int status;
 
-	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
-		pm_opt_usage(&help, "the name of one program is wanted");
-	idt_bench_find(argv[0], &b);
+	find_bench(argc, argv, opts, &help, &b);
 	if (describe(&a, &b, &err)) {
 		status = show(a.r, json, 20);
 		status = status ? status : a.bad;

@@ -16,7 +16,7 @@ struct pm_instrument_opts {
 	const char *path;		/* the program */
 	enum img_kind kind;
 	uint32_t line;			/* of a cache trace, bytes; a power of two */
-	bool rep, no_trace, merge;
+	bool rep, no_trace;
 	uint64_t max_blocks;		/* 0: as many as there are */
 	const char *hints;		/* file; NULL: none */
 	const char *options;		/* as idtinfo shall tell them */
