@@ -558,6 +558,7 @@ static void give_up(const struct proc *p, const char *why)
 }
 
 #define MAX_TEXTS 1024
+#define MAX_SHARED (4u << 20)		/* bytes: a larger one is given back when its process is over */
 
 static void map_text(struct session *s, struct module *m, int fd, const struct stat *st, size_t len)
 {
@@ -579,7 +580,7 @@ static void map_text(struct session *s, struct module *m, int fd, const struct s
 	if (p == MAP_FAILED)
 		return;
 	m->text = p;
-	if (s->ntext == MAX_TEXTS)
+	if (s->ntext == MAX_TEXTS || len > MAX_SHARED)
 		return;
 	pm_grow(s->text, s->ntext, s->cap_text);
 	s->text[s->ntext++] = (struct text){ *st, m->file_off, len, p, NULL };
