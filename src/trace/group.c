@@ -76,6 +76,13 @@ static inline void add_reg(const struct pm_batch *b, const struct pm_event *e, s
 	}
 }
 
+/* Not the open instruction's, but of one that did not complete, and thus of no group. */
+static bool foreign(const struct pm_batch *b, const struct pm_event *e, const struct pm_group *o)
+{
+	return o->known && e->id != PM_NONE && b->code && e->id < b->code->ninsn &&
+	       b->code->insn[e->id].pc != o->pc;
+}
+
 /* HOT: once per event. */
 enum pm_status pm_grouper_batch(struct pm_grouper *g, const struct pm_batch *b, struct pm_err *err)
 {
@@ -101,6 +108,8 @@ enum pm_status pm_grouper_batch(struct pm_grouper *g, const struct pm_batch *b, 
 						add_reg(b, e, o->wr, &o->nwr);
 					}
 				} else if (kind == PM_EV_READ || kind == PM_EV_WRITE || kind == PM_EV_MODIFY) {
+					if (e->id != o->id && foreign(b, e, o))
+						break;
 					if (o->nref == PM_GROUP_REFS && again(g, o, index, err) == PM_ERR)
 						return PM_ERR;
 					o->ref[o->nref++] = *e;
@@ -111,6 +120,8 @@ enum pm_status pm_grouper_batch(struct pm_grouper *g, const struct pm_batch *b, 
 					if (o->nuop < PM_GROUP_UOPS)
 						o->uop[o->nuop++] = b->uop[e->id];
 				} else if (kind == PM_EV_REP_ITER) {
+					if (e->id != o->id && foreign(b, e, o))
+						break;
 					if ((o->rep || o->nref) && again(g, o, index, err) == PM_ERR)
 						return PM_ERR;
 					o->rep = true;

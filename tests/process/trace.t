@@ -32,6 +32,10 @@ $ pugmark run -q --exec --count --json n.json -- "$PROGRAMS/stolen" killed > sai
 $ "$TESTS/oracle/compare-stream" "$PROGRAMS/touches" | sed 's/[0-9][0-9]*/N/'
 > equal: N instructions
 > N references
+# What instructions that did not complete referred to belongs to no other one: formats that tell references by
+# instruction do without.
+$ for t in pug idt-exec64; do pugmark run -q --exec -t $t -o t.trc64 -- "$PROGRAMS/touches" > said; pugmark dump t.trc64 | awk '$2 == "insn" { n++ } END { print n }'; done | uniq | wc -l; rm *
+> 1
 # Threads in order: each has its own stream.
 $ "$TESTS/oracle/compare-stream" "$PROGRAMS/handover" 20 | sed 's/[0-9][0-9]*/N/' | sort | uniq -c | sed 's/^ *//'
 > 4 N references
