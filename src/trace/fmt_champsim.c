@@ -76,6 +76,8 @@ static unsigned to_pin(uint32_t id)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
+enum role { ROLE_SP = 1, ROLE_FLAGS = 2, ROLE_IP = 4, ROLE_OTHER = 8, ROLES = 16 };
+
 struct champ_reader {
 	struct pm_window w;
 	struct pm_builder b;
@@ -83,8 +85,28 @@ struct champ_reader {
 	uint64_t insns;
 	unsigned asid;
 	bool started;
-	uint32_t from_pin[256];
+	uint64_t read[256], write[256];		/* by Pin's number: an event up to its address */
+	uint8_t role[256];
+	uint8_t kind[ROLES][ROLES];		/* of a branch: by what it reads, by what it writes */
 };
+
+static unsigned branch_kind(unsigned reads, unsigned writes)
+{
+	bool sp = reads & ROLE_SP, flags = reads & ROLE_FLAGS, ip = reads & ROLE_IP,
+	     other = reads & ROLE_OTHER, wsp = writes & ROLE_SP, wip = writes & ROLE_IP;
+
+	if (!sp && !flags && wip && !other)
+		return 0;
+	if (!sp && !ip && !flags && wip && other)
+		return PM_BR_INDIRECT;
+	if (!sp && ip && !wsp && wip)
+		return PM_BR_COND;
+	if (sp && ip && wsp && wip)
+		return PM_BR_CALL | (other ? PM_BR_INDIRECT : 0);
+	if (sp && !ip && wsp && wip)
+		return PM_BR_RET | PM_BR_INDIRECT;
+	return PM_BR_INDIRECT;
+}
 
 static void *champ_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
 			struct pm_err *err, const struct layout *l)
@@ -95,8 +117,18 @@ static void *champ_open(struct pm_input *in, const struct pm_read_opts *o, uint3
 		return NULL;
 	r = pm_alloc(sizeof *r);
 	r->w.in = in;
-	for (unsigned i = 0; i < NR(r->from_pin); i++)
-		r->from_pin[i] = from_pin(i);
+	for (unsigned i = 0; i < 256; i++) {
+		struct pm_event e = { PM_EV_REG_READ, 0, 8, from_pin(i), 0, 0 };
+
+		memcpy(&r->read[i], &e, sizeof r->read[i]);
+		e.kind = PM_EV_REG_WRITE;
+		memcpy(&r->write[i], &e, sizeof r->write[i]);
+		r->role[i] = !i ? 0 : i == PIN_SP ? ROLE_SP : i == PIN_FLAGS ? ROLE_FLAGS :
+			     i == PIN_IP ? ROLE_IP : ROLE_OTHER;
+	}
+	for (unsigned i = 0; i < ROLES; i++)
+		for (unsigned k = 0; k < ROLES; k++)
+			r->kind[i][k] = (uint8_t)branch_kind(i, k);
 	*facts = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_BRANCHES | PM_HAS_REGS |
 		 (l->asid ? PM_HAS_SPACES : 0);
 	return r;
@@ -112,68 +144,65 @@ static void champ_close(void *self)
 	free(r);
 }
 
-static inline __attribute__((always_inline))
-unsigned branch_kind(const struct layout *l, const uint8_t *p)
+static inline unsigned roles(const struct champ_reader *r, const uint8_t *p, unsigned n)
 {
-	bool sp = false, flags = false, ip = false, other = false, wsp = false, wip = false;
-
-	for (unsigned i = 0; i < l->nsreg; i++) {
-		unsigned n = p[l->sreg + i];
-
-		sp |= n == PIN_SP;
-		flags |= n == PIN_FLAGS;
-		ip |= n == PIN_IP;
-		other |= n && n != PIN_SP && n != PIN_FLAGS && n != PIN_IP;
-	}
-	for (unsigned i = 0; i < l->ndreg; i++) {
-		wsp |= p[l->dreg + i] == PIN_SP;
-		wip |= p[l->dreg + i] == PIN_IP;
-	}
-	if (!sp && !flags && wip && !other)
-		return 0;
-	if (!sp && !ip && !flags && wip && other)
-		return PM_BR_INDIRECT;
-	if (!sp && ip && !wsp && wip)
-		return PM_BR_COND;
-	if (sp && ip && wsp && wip)
-		return PM_BR_CALL | (other ? PM_BR_INDIRECT : 0);
-	if (sp && !ip && wsp && wip)
-		return PM_BR_RET | PM_BR_INDIRECT;
-	return PM_BR_INDIRECT;
+	return r->role[p[0]] | r->role[p[1]] | (n > 2 ? r->role[p[2]] | r->role[p[3]] : 0);
 }
 
-/* HOT: once per record, compiled once for each layout. */
-static inline __attribute__((always_inline))
-void champ_record(struct champ_reader *r, const struct layout *l, const uint8_t *p, bool known)
+/* Which slots are used differs from record to record, and no processor foresees it: so an event is put for
+ * each of the first slots, and stays if its slot is used. The other slots hardly ever are. */
+static inline struct pm_event *put_reg(struct pm_event *e, const uint64_t *of, unsigned reg)
 {
-	struct pm_builder *b = &r->b;
-	struct pm_event *e;
-	uint64_t pc = pm_get64(p), next = known ? pm_get64(p + l->size) : 0, addr;
+	memcpy(e, &of[reg], sizeof *of);
+	e->addr = e->value = 0;
+	return e + !!reg;
+}
+
+static inline struct pm_event *put_regs(struct pm_event *e, const uint64_t *of, const uint8_t *p, unsigned n)
+{
+	e = put_reg(put_reg(e, of, p[0]), of, p[1]);
+	return n > 2 && pm_get16(p + 2) ? put_reg(put_reg(e, of, p[2]), of, p[3]) : e;
+}
+
+static inline struct pm_event *put_refs(struct pm_event *e, enum pm_kind kind, const uint8_t *p, unsigned n)
+{
+	uint64_t addr = pm_get64(p), others = 0;
+
+	*e = (struct pm_event){ (uint8_t)kind, 0, 8, PM_NONE, addr, 0 };
+	e += !!addr;
+	for (unsigned i = 1; i < n; i++)
+		others |= pm_get64(p + 8 * i);
+	if (others)
+		for (unsigned i = 1; i < n; i++)
+			if ((addr = pm_get64(p + 8 * i)))
+				*e++ = (struct pm_event){ (uint8_t)kind, 0, 8, PM_NONE, addr, 0 };
+	return e;
+}
+
+/* HOT: once per record, compiled once for each layout; @known: another one follows. */
+static inline __attribute__((always_inline))
+struct pm_event *champ_record(struct champ_reader *r, const struct layout *l, const uint8_t *p, bool known,
+			      struct pm_event *e)
+{
+	uint64_t pc = pm_get64(p), next = known ? pm_get64(p + l->size) : 0;
 	unsigned size = known && !(p[8] && p[9]) && next > pc && next - pc <= 15 ? (unsigned)(next - pc) : 0;
 
 	if (l->asid && pm_get16(p + l->asid) != r->asid) {
 		r->asid = pm_get16(p + l->asid);
-		pm_ev_put(b, PM_EV_SWITCH, 0, 0, 0, r->asid);
+		*e++ = (struct pm_event){ PM_EV_SWITCH, 0, 0, PM_NONE, 0, r->asid };
 	}
-	e = &b->ev[b->b.n];
 	*e++ = (struct pm_event){ PM_EV_INSN, 0, (uint16_t)size, PM_NONE, pc, 0 };
-	/* used slots come first: most records have one or two registers, and no address */
-	for (unsigned i = 0; i < l->nsreg; i++)
-		if (p[l->sreg + i])
-			*e++ = (struct pm_event){ PM_EV_REG_READ, 0, 8, r->from_pin[p[l->sreg + i]], 0, 0 };
-	for (unsigned i = 0; i < l->ndreg; i++)
-		if (p[l->dreg + i])
-			*e++ = (struct pm_event){ PM_EV_REG_WRITE, 0, 8, r->from_pin[p[l->dreg + i]], 0, 0 };
-	for (unsigned i = 0; i < l->nsmem; i++)
-		if ((addr = pm_get64(p + l->smem + 8 * i)))
-			*e++ = (struct pm_event){ PM_EV_READ, 0, 8, PM_NONE, addr, 0 };
-	for (unsigned i = 0; i < l->ndmem; i++)
-		if ((addr = pm_get64(p + l->dmem + 8 * i)))
-			*e++ = (struct pm_event){ PM_EV_WRITE, 0, 8, PM_NONE, addr, 0 };
-	if (p[8])
-		*e++ = (struct pm_event){ PM_EV_BRANCH, (uint8_t)(branch_kind(l, p) | (p[9] ? PM_BR_TAKEN : 0)),
+	e = put_regs(e, r->read, p + l->sreg, l->nsreg);
+	e = put_regs(e, r->write, p + l->dreg, l->ndreg);
+	e = put_refs(e, PM_EV_READ, p + l->smem, l->nsmem);
+	e = put_refs(e, PM_EV_WRITE, p + l->dmem, l->ndmem);
+	if (p[8]) {
+		unsigned kind = r->kind[roles(r, p + l->sreg, l->nsreg)][roles(r, p + l->dreg, l->ndreg)];
+
+		*e++ = (struct pm_event){ PM_EV_BRANCH, (uint8_t)(kind | (p[9] ? PM_BR_TAKEN : 0)),
 					  (uint16_t)size, PM_NONE, pc, p[9] ? next : 0 };
-	b->b.n = (size_t)(e - b->ev);
+	}
+	return e;
 }
 
 static inline __attribute__((always_inline))
@@ -190,7 +219,9 @@ enum pm_status champ_next(struct champ_reader *r, const struct layout *l, const 
 		pm_opaque_header(b, l->name, "", 0);
 	}
 	while (b->b.n < PM_BATCH_EVENTS) {
+		struct pm_event *e = &b->ev[b->b.n], *full = &b->ev[PM_BATCH_EVENTS];
 		const uint8_t *p;
+		bool known;
 
 		/* the next record tells the instruction's size and a branch's target */
 		if (pm_window_left(&r->w) < 2 * l->size) {
@@ -204,14 +235,21 @@ enum pm_status champ_next(struct champ_reader *r, const struct layout *l, const 
 				return pm_fail(err, pm_window_at(&r->w), "expected %u bytes of record, "
 					       "found %zu", l->size, pm_window_left(&r->w));
 		}
+		known = pm_window_left(&r->w) >= 2 * l->size;
 		p = r->w.p;
-		if (p[8] > 1 || p[9] > 1)
-			return pm_fail(err, pm_window_at(&r->w) + (p[8] > 1 ? 8 : 9),
-				       "expected 0 or 1 for %s, found %u",
-				       p[8] > 1 ? "'is a branch'" : "'taken'", p[8] > 1 ? p[8] : p[9]);
-		champ_record(r, l, p, pm_window_left(&r->w) >= 2 * l->size);
-		r->insns++;
-		r->w.p += l->size;
+		do {
+			if (p[8] > 1 || p[9] > 1) {
+				r->w.p = p;
+				return pm_fail(err, pm_window_at(&r->w) + (p[8] > 1 ? 8 : 9),
+					       "expected 0 or 1 for %s, found %u",
+					       p[8] > 1 ? "'is a branch'" : "'taken'", p[8] > 1 ? p[8] : p[9]);
+			}
+			e = champ_record(r, l, p, known, e);
+			p += l->size;
+			r->insns++;
+		} while (known && e < full && (size_t)(r->w.end - p) >= 2 * l->size);
+		r->w.p = p;
+		b->b.n = (size_t)(e - b->ev);
 	}
 	if (!b->b.n)
 		return PM_END;
