@@ -25,7 +25,6 @@ const struct pm_format pm_fmt_pug = {
 	.plural = "pug traces",
 	.suffixes = ".pug",
 	.has = UINT32_MAX,
-	.keeps = UINT64_MAX,
 	.sink_flags = PM_SINK_BLOCKS,
 	.probe = probe,
 	.read = &read_ops,

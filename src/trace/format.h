@@ -48,7 +48,6 @@ struct pm_format {
 	const char *suffixes;		/* blank-separated: ".trace .penn"; NULL: none is typical */
 	uint32_t has;			/* enum pm_fact: the most that a reader of it can offer */
 	uint32_t needs;			/* enum pm_fact: what writing it takes */
-	uint64_t keeps;			/* enum pm_kind as bits 1ull << kind... what survives writing */
 	uint32_t sink_flags;		/* PM_SINK_BLOCKS if the writer takes blocks unexpanded */
 	bool own_files;			/* the writer makes a directory of that name: it gets no output */
 	/* How many bits of the head were recognised; 0: not this format. The best bid wins, and a tie

@@ -4,7 +4,6 @@
 
 #include "base/mem.h"
 #include "trace/format.h"
-#include "trace/tally.h"
 
 /* One row per format, in the order of docs/formats/. A row is a struct pm_format in fmt_*.c. */
 #define FORMATS(F) \
@@ -245,8 +244,6 @@ struct file_sink {
 	void *writer;
 	const char *path;
 	char name[96];
-	struct pm_tally tally;		/* what came */
-	uint64_t dropped[PM_EV_COUNT];
 };
 
 static enum pm_status fail_in(struct file_sink *f, struct pm_err *err)
@@ -260,9 +257,6 @@ static enum pm_status sink_consume(void *self, const struct pm_batch *b, struct 
 {
 	struct file_sink *f = self;
 
-	/* a format that keeps everything drops nothing that had to be counted */
-	if (f->format->keeps != UINT64_MAX)
-		pm_tally_add(&f->tally, b->ev, b->n);
 	return f->format->write->write(f->writer, b, err) == PM_ERR ? fail_in(f, err) : PM_OK;
 }
 
@@ -277,11 +271,6 @@ static enum pm_status sink_finish(void *self, struct pm_result *r, struct pm_err
 	if (!r)
 		return PM_OK;
 	dropped = f->format->write->dropped ? f->format->write->dropped(f->writer) : NULL;
-	if (!dropped && f->format->keeps) {
-		for (unsigned k = 0; k < PM_EV_COUNT; k++)
-			f->dropped[k] = f->format->keeps >> k & 1 ? 0 : f->tally.kind[k];
-		dropped = f->dropped;
-	}
 	pm_result_begin(r, "written");
 	pm_result_str(r, "file", f->path);
 	pm_result_str(r, "format", f->format->name);
