@@ -161,6 +161,9 @@ void pm_fact_names(uint32_t facts, char *buf, size_t size)
 	join_facts(facts, " and ", buf, size);
 }
 
+/* What a trace of a program that runs can have, micro-ops made of its instructions among it. */
+#define TRACED	(PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | PM_HAS_UOPS)
+
 static enum pm_status check(uint32_t has, uint32_t needs, const char *source, const char *who,
 			    struct pm_err *err)
 {
@@ -171,8 +174,8 @@ static enum pm_status check(uint32_t has, uint32_t needs, const char *source, co
 	if (!missing)
 		return PM_OK;
 	join_facts(missing, " or ", names, sizeof names);
-	return pm_fail_file(err, "%s hold no %s; %s%s%s needs them", source, names, phrase ? "" : "'", who,
-			    phrase ? "" : "'");
+	return pm_fail_file(err, "%s hold no %s; %s%s%s needs them%s", source, names, phrase ? "" : "'", who,
+			    phrase ? "" : "'", missing & ~TRACED ? "" : " (`pugmark run --exec` traces them)");
 }
 
 const char *pm_kind_name(enum pm_kind k)

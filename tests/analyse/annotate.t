@@ -117,5 +117,5 @@ $ pugmark annotate --syntax nasm costs.trace
 ! pugmark: --syntax wants att or intel, not 'nasm' (see `pugmark annotate --help`)
 ? 2
 $ pugmark annotate "$TESTS/data/formats/ramulator.ramulator"
-! pugmark: Ramulator traces hold no instruction boundaries; 'cachegrind' needs them
+! pugmark: Ramulator traces hold no instruction boundaries; 'cachegrind' needs them (`pugmark run --exec` traces them)
 ? 1

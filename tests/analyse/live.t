@@ -37,7 +37,7 @@ $ pugmark run -s 'cache:l1d=48k,8way,64' -- "$PROGRAMS/costs"
 ! pugmark: cache: l1d: 49152 bytes in 8 ways of 64-byte lines make 96 sets; the number of sets must be a power of two
 ? 1
 $ pugmark run --cache -s bpred:tage -- "$PROGRAMS/costs"
-! pugmark: live traces hold no branch outcomes; 'bpred' needs them
+! pugmark: live traces hold no branch outcomes; 'bpred' needs them (`pugmark run --exec` traces them)
 ? 1
 # Classes of memory, from the mappings and from brk(): nothing is left over.
 $ pugmark run -q -s 'cache:l1=8k;regions' --csv csv -- "$PROGRAMS/heap"; sed -n 's/^cache\.regions\.\([a-z]*\)\.accesses,\([0-9]*\),.*/\1 \2/p' csv | awk '{ print $1, ($2 > 1000 ? "many" : $2) }'

@@ -45,5 +45,5 @@ $ pugmark sim -s 'objects:top=0' costs.trace
 ! pugmark: objects: top: entries listed: 0 is outside 1..1000000
 ? 1
 $ pugmark sim -s objects "$TESTS/data/formats/lackey-34.txt"
-! pugmark: lackey traces hold no branch outcomes; 'objects' needs them
+! pugmark: lackey traces hold no branch outcomes; 'objects' needs them (`pugmark run --exec` traces them)
 ? 1

@@ -167,7 +167,7 @@ $ pugmark sim --cache 'l1d=32k,0way' "$TESTS/data/formats/lackey-34.txt"
 ! pugmark: cache: l1d: '0way': the number of ways is 1 to 65536
 ? 1
 $ pugmark sim --bpred 'gshare' "$TESTS/data/formats/lackey-34.txt"
-! pugmark: lackey traces hold no branch outcomes; 'bpred' needs them
+! pugmark: lackey traces hold no branch outcomes; 'bpred' needs them (`pugmark run --exec` traces them)
 ? 1
 $ pugmark sim --cache 'l1i=1k' "$TESTS/data/formats/ramulator.ramulator"
 ! pugmark: cache: the trace holds no instructions, and l1i simulates nothing else
@@ -178,7 +178,7 @@ $ pugmark sim --bpred 'oracle' "$TESTS/data/formats/lackey-34.txt"
 $ pugmark sim --sim 'i487' "$TESTS/data/formats/lackey-34.txt" 2>&1 | cut -c 1-60
 > pugmark: 'i487' is not a sink; there are cache, tlb, allcach
 $ pugmark sim --sim 'inorder' "$TESTS/data/formats/lackey-34.txt"
-! pugmark: lackey traces hold no micro-ops; 'inorder' needs them
+! pugmark: lackey traces hold no micro-ops; 'inorder' needs them (`pugmark run --exec` traces them)
 ? 1
 $ pugmark sim --sim 'core:rob=4' "$TESTS/data/formats/lackey-34.txt"
 ! pugmark: core: rob: micro-ops in the reorder buffer: 4 is outside 8..4096

@@ -112,7 +112,7 @@ $ pugmark verify --json - b.pug | sed -n '/good/p'
 >     "good": true,
 # what cannot be
 $ pugmark convert $TESTS/data/formats/din.din x.trace -t penn
-! pugmark: din traces hold no micro-ops; writing Penn traces needs them
+! pugmark: din traces hold no micro-ops; writing Penn traces needs them (`pugmark run --exec` traces them)
 ? 1
 $ pugmark convert b.pug x.unknown
 ! pugmark: no format has names like 'x.unknown'; -t FORMAT says which to write (see `pugmark formats`)

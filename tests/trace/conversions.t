@@ -116,7 +116,7 @@ $ (head -c 256 /dev/zero; printf '\213\003\363\244\350\367\002\000\000') >prog; 
 > 3 8048104 44 4 -1 - - S 0 bffff7fc 8048109 0 CALL STORE
 > 4 8048104 -1 -1 -1 - T - 759 0 8048109 8048400 CALL JMP_IMM
 $ pugmark convert -q -t penn d/ex-idt-exec.trc -
-! pugmark: IDtrace traces (idt-exec) hold no micro-ops; writing Penn traces needs them
+! pugmark: IDtrace traces (idt-exec) hold no micro-ops; writing Penn traces needs them (`pugmark run --exec` traces them)
 ? 1
 # the same trace in 64 bits and back
 $ pugmark convert -q -f idt-exec:binary=prog -t kt d/ex-idt-exec.trc e.kt && od -An -tx1 e.kt
@@ -156,7 +156,7 @@ $ pugmark convert -q -t idt-cache:info d/ex-sample.kt -
 ? 1
 # refusals
 $ pugmark convert d/lackey-34.txt y.trace
-! pugmark: lackey traces hold no micro-ops; writing Penn traces needs them
+! pugmark: lackey traces hold no micro-ops; writing Penn traces needs them (`pugmark run --exec` traces them)
 ? 1
 $ pugmark convert -t champsim d/ex-byu6.tr x
 ! pugmark: x: writing ChampSim traces needs register numbers or instruction bytes, and the input holds neither

@@ -42,5 +42,5 @@ $ pugmark run -q -t laplace -o live.ref -- true; ls live.ref*
 ! ls: cannot access 'live.ref*': No such file or directory
 ? 2
 $ pugmark run -q --branch -t lackey -o live.lackey -- true
-! pugmark: live traces hold no data addresses; writing lackey traces needs them
+! pugmark: live traces hold no data addresses; writing lackey traces needs them (`pugmark run --exec` traces them)
 ? 1

@@ -139,5 +139,5 @@ $ pugmark fusion --json - c.trace
 >   }
 > }
 $ pugmark mix $TESTS/data/formats/lackey-34.txt
-! pugmark: lackey traces hold no micro-ops; 'mix' needs them
+! pugmark: lackey traces hold no micro-ops; 'mix' needs them (`pugmark run --exec` traces them)
 ? 1

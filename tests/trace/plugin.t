@@ -10,7 +10,7 @@ $ E=$(dirname $(command -v pugmark))/examples; pugmark sim --sim $E/pages.so:0 $
 ! pugmark: pages wants a number from 1 to 64, not '0'
 ? 1
 $ E=$(dirname $(command -v pugmark))/examples; pugmark sim --sim $E/pages.so $TESTS/data/formats/ex-idt-branch.trc -f idt-branch
-! pugmark: IDtrace traces (idt-branch) hold no data addresses; 'pages' needs them
+! pugmark: IDtrace traces (idt-branch) hold no data addresses; 'pages' needs them (`pugmark run --exec` traces them)
 ? 1
 $ E=$(dirname $(command -v pugmark))/examples; cp $E/old.so .; pugmark sim --sim old.so $TESTS/data/blocks.pug
 ! pugmark: the plug-in './old.so' was built for interface 0, this pugmark has 1: rebuild it
