@@ -311,7 +311,7 @@ void trace_cut(struct session *s, const struct space *sp, uint32_t i, uint32_t b
 		if (!at->insn)
 			return;
 	}
-	if (at->insn < sp->block[block].n)
+	if (at->insn < sp->block[block].n || !(at->flags & (XL_STORED | XL_RECORDED)))
 		trace_note(s, i, RT_N_CUT, arg, 3, NULL);
 }
 
@@ -615,7 +615,7 @@ static inline uint64_t value(const struct stream *st, const uint8_t *rec, uint16
 }
 
 static void rep(struct tracer *t, struct stream *st, const struct part *c, const struct x86_ref *r,
-		const uint8_t *rec, const uint64_t *cut)
+		const uint8_t *rec, const uint64_t *cut, bool done)
 {
 	const uint64_t mask = (uint64_t)r->disp, seg = value(st, rec, r->segment, c->wide);
 	uint64_t src = value(st, rec, r->base, c->wide) & mask, dst = value(st, rec, r->index, c->wide) & mask;
@@ -652,7 +652,7 @@ static void rep(struct tracer *t, struct stream *st, const struct part *c, const
 			return;
 		}
 	}
-	if (!cut)
+	if (done)
 		t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_REP_END, .id = r->insn, .addr = pc,
 						     .value = times };
 }
@@ -710,17 +710,20 @@ static uint16_t size_of(const struct stream *st, const uint8_t *rec, const struc
 	return r->how == X86_REF_XSAVE ? x86_xsave_size(r, value(st, rec, r->after, wide)) : r->size;
 }
 
-/* @n instructions of a block; @cut: what an RT_N_CUT says of it, or NULL. */
+/* @n instructions of a block; @cut: what an RT_N_CUT says of it, or NULL. If the next instruction has not
+ * recorded what it has to, the last one has not recorded where it ended, either: that is in the note. */
 static void references(struct tracer *t, struct stream *st, const struct part *c, const uint8_t *rec,
 		       uint32_t n, const uint64_t *cut)
 {
+	const bool begun = cut && cut[0] >> 32;
+
 	for (uint32_t i = 0; i < c->nref; i++) {
 		const struct x86_ref *r = &c->ref[i];
 
-		if (r->insn >= n && !(cut && r->insn == n && (r->how == X86_REF_REP || r->how == X86_REF_VSIB)))
+		if (r->insn >= n && !(begun && r->insn == n && (r->how == X86_REF_REP || r->how == X86_REF_VSIB)))
 			break;
 		if (r->how == X86_REF_REP)
-			rep(t, st, c, r, rec, r->insn == n ? cut : NULL);
+			rep(t, st, c, r, rec, r->insn == n || (cut && !begun && r->insn + 1u == n) ? cut : NULL, r->insn < n);
 		else if (r->how == X86_REF_VSIB)
 			vsib(t, st, r, rec, c->wide, r->insn == n ? cut : NULL);
 		else
@@ -1061,8 +1064,7 @@ static size_t slowly(struct tracer *t, struct stream *st, uint32_t number, const
 	const uint8_t *from[2] = { p, (const uint8_t *)st->known };
 	const struct part *last;
 	uint64_t cut[3];
-	uint32_t next;
-	bool begun;
+	uint32_t next, n;
 
 	if (!c->part && !compile(t, number)) {
 		fail(t, "a block that cannot be read");
@@ -1082,9 +1084,8 @@ static size_t slowly(struct tracer *t, struct stream *st, uint32_t number, const
 		return c->record;
 	}
 	memcpy(cut, p + c->record + 4, sizeof cut);
-	begun = cut[0] >> 32;
-	cut[0] = (uint32_t)cut[0] < last->n ? (uint32_t)cut[0] : last->n;
-	block(t, st, last, p, (uint32_t)cut[0], begun ? cut : NULL);
+	n = (uint32_t)cut[0] < last->n ? (uint32_t)cut[0] : last->n;
+	block(t, st, last, p, n, cut);
 	return c->record + 28;
 }
 
