@@ -1041,7 +1041,7 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 	struct module *m = &sp->module[mi];
 	struct reading r = { s, p, m, NULL };
 	struct xl_input in = {
-		.kind = s->opts->kind, .chains = s->tracer, .i386 = sp->i386, .entry = pc, .lo = lo, .hi = hi,
+		.kind = s->opts->kind, .i386 = sp->i386, .entry = pc, .lo = lo, .hi = hi,
 		.place = m->code + m->code_len, .absolute = m->absolute,
 		.patchable = m->generated, .check_bytes = check,
 		.max_insns = once ? 1 : 0, .max_blocks = once ? 1 : 0,

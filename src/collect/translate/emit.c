@@ -26,8 +26,6 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11 };
 #define PATCH_BYTES	8
 #define PREFIX_ADDR	0x67
 
-#define NO_SPILL	0xff
-
 struct emit {
 	struct scratch *s;
 	const struct xl_input *in;
@@ -37,11 +35,11 @@ struct emit {
 	struct block *b;
 	uint32_t index;			/* of b */
 	uint8_t counted;		/* XL_COUNTED, XL_RECORDED or 0 */
-	uint8_t spilled;		/* the cursor's register while its value is in RT_S_TMP; else 0xff */
 	bool stolen;			/* xl_stolen() */
 	uint8_t thief;			/* ... the register */
 	bool own;			/* it is the program's, own_now.reg the cursor */
-	bool own_restore;		/* own_now.reg is live behind the range */
+	bool own_saved;			/* the program's value of own_now.reg is in RT_S_TMP */
+	bool own_restore;		/* it is live behind the range */
 	struct own own_now;		/* or the next one */
 	uint32_t live[MAX_BLOCK_INSNS + 1];	/* of a block with such ranges */
 	uint32_t ncheck;		/* blocks with cold check code */
@@ -164,9 +162,9 @@ static void map_tmp(struct emit *e, uint32_t insn, unsigned flags, unsigned tmp)
 	struct xl_map m = { here(e), insn, flags | e->counted, tmp };
 	struct xl_map *last = &u->map[u->nmap - 1];
 
-	if (e->spilled != NO_SPILL) {
+	if (e->own_saved) {
 		m.flags |= XL_TMP_SAVED;
-		m.tmp = e->spilled;
+		m.tmp = e->own_now.reg;
 	}
 	if (e->own)
 		m.tmp |= XL_OWN;
@@ -689,44 +687,11 @@ static void wide_store(struct emit *e, enum x86_store_what what, unsigned reg, u
 	put32(e, disp);
 }
 
-static void borrow(struct emit *e, uint32_t insn, unsigned reg, bool spill)
-{
-	map(e, insn, XL_AT_START);
-	if (spill) {
-		slot_store(e, reg, RT_S_TMP);
-		e->spilled = reg;
-		map(e, insn, XL_AT_START);
-	}
-	slot_load(e, reg, RT_CURSOR);
-}
-
-static void give_back(struct emit *e, uint32_t insn, unsigned reg)
-{
-	map(e, insn, XL_AT_START);
-	slot_load(e, reg, RT_S_TMP);
-	e->spilled = NO_SPILL;
-	map(e, insn, XL_AT_START);
-}
-
 static void emit_number(struct emit *e, uint32_t block, unsigned reg)
 {
 	cursor_op(e, 0xc7, 0, reg, 0, false);
 	add_reloc(e, here(e), XL_REL_BLOCK, block);
 	put32(e, block);
-}
-
-/* A register that instruction @at does not need recorded now. */
-static unsigned any_register(const struct scratch *s, const struct record *r, uint32_t at)
-{
-	uint32_t busy = ~cursor_registers(s);
-
-	for (uint32_t k = 0; k < r->nstore; k++) {
-		const struct x86_store *st = &s->store[r->store + k];
-
-		if (st->insn + (uint32_t)st->after == at && st->what == X86_STORE_GPR)
-			busy |= 1u << st->reg;
-	}
-	return (unsigned)__builtin_ctz(~busy);
 }
 
 static void put_number(struct emit *e, uint32_t at, unsigned reg)
@@ -737,10 +702,21 @@ static void put_number(struct emit *e, uint32_t at, unsigned reg)
 	map(e, at, XL_AT_START);
 }
 
-/* The record of @block is complete, and counts; @live is. In the cold part. */
-static void count_edge(struct emit *e, uint32_t block, uint32_t live)
+static uint32_t live_at(const struct emit *e, const struct target *t)
 {
-	const uint32_t was = e->index, dead = cursor_registers(e->s) & ~(1u << e->thief) & ~live;
+	return t->where == TO_UNIT ? e->s->block[t->block].live_in : t->live;
+}
+
+/* Registers that may be overwritten where control goes to, all of @live being live there. */
+static uint32_t spare(const struct emit *e, uint32_t live)
+{
+	return cursor_registers(e->s) & ~((uint32_t)e->stolen << e->thief) & ~live;
+}
+
+/* The record of @block is complete, and counts: the block branches out of its chain. In the cold part. */
+static void count_edge(struct emit *e, uint32_t block)
+{
+	const uint32_t was = e->index, live = live_at(e, &e->s->block[block].to), dead = spare(e, live);
 	const unsigned reg = dead ? (unsigned)__builtin_ctz(dead) : RAX;
 
 	e->index = block;
@@ -760,74 +736,46 @@ static void count_edge(struct emit *e, uint32_t block, uint32_t live)
 static void emit_edge(struct emit *e, const struct edge *edge)
 {
 	const struct block *b = &e->s->block[edge->block];
-	uint32_t rel = here(e) - (edge->at + 4), free = cursor_registers(e->s);
-	uint32_t dead = b->to.where == TO_UNIT ? free & ~e->s->block[b->to.block].live_in : 0;
-	unsigned reg = dead ? (unsigned)__builtin_ctz(dead) : RAX;
+	uint32_t rel = here(e) - (edge->at + 4);
 
 	memcpy(e->base + edge->at, &rel, 4);
-	if (e->stolen) {
-		emit_number(e, edge->block, e->thief);
-		cursor_op(e, 0x8d, e->thief, e->thief, (int32_t)b->rec.size, true);
-		if (e->in->count_records)
-			count_edge(e, edge->block, b->to.where == TO_UNIT ? e->s->block[b->to.block].live_in : LV_ALL);
-		put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
-		return;
-	}
-	if (!dead)
-		slot_store(e, reg, RT_S_TMP);
-	slot_load(e, reg, RT_CURSOR);
-	emit_number(e, edge->block, reg);
-	cursor_op(e, 0x8d, reg, reg, (int32_t)b->rec.size, true);
-	slot_store(e, reg, RT_CURSOR);
-	if (!dead)
-		slot_load(e, reg, RT_S_TMP);
+	emit_number(e, edge->block, e->thief);
+	cursor_op(e, 0x8d, e->thief, e->thief, (int32_t)b->rec.size, true);
+	if (e->in->count_records)
+		count_edge(e, edge->block);
 	put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
 }
 
 /* What the block records before instruction @at. */
 static void emit_record(struct emit *e, uint32_t at)
 {
-	const struct scratch *s = e->s;
 	const struct record *r = &e->b->rec;
-	const bool turns = !e->stolen && r->reg == RECORD_BY_TURNS;
-	unsigned reg = e->own ? e->own_now.reg : e->stolen ? e->thief : r->reg;
-	const bool ends = r->next == XL_NONE;
-	bool any = at == r->first || at == r->last;
+	const struct x86_store *const store = e->s->store + r->store;
+	const bool ends = r->next == XL_NONE && at == r->last;
+	const unsigned reg = e->own ? e->own_now.reg : e->thief;
+	bool any = ends;
 
-	if (r->none || at < r->first || at > r->last)
+	if (at > r->last)
 		return;
 	for (uint32_t k = 0; !any && k < r->nstore; k++)
-		any = s->store[r->store + k].insn + (uint32_t)s->store[r->store + k].after == at;
+		any = store[k].insn + (uint32_t)store[k].after == at;
 	if (!any)
 		return;
 	map(e, at, XL_AT_START);		/* the instruction before it is done */
-	if (turns)
-		reg = any_register(s, r, at);
-	if (turns || (at == r->first && !e->stolen))
-		borrow(e, at, reg, turns || r->spill);
-	if (at == r->first && !e->in->chains)
-		put_number(e, at, reg);
 	for (uint32_t k = 0; k < r->nstore; k++) {
-		const struct x86_store *st = &s->store[r->store + k];
-
-		if (st->insn + (uint32_t)st->after != at || st->what == X86_STORE_MORE)
+		if (store[k].insn + (uint32_t)store[k].after != at || store[k].what == X86_STORE_MORE)
 			continue;
-		if (st->what == X86_STORE_GPR)
-			cursor_op(e, 0x89, st->reg, reg, 4 + (int32_t)(xl_value_size(e->i386) * (r->value + k)), true);
+		if (store[k].what == X86_STORE_GPR)
+			cursor_op(e, 0x89, store[k].reg, reg, 4 + (int32_t)(xl_value_size(e->i386) * (r->value + k)), true);
 		else
-			wide_store(e, st->what, st->reg, reg, 4 + xl_value_size(e->i386) * (r->value + k));
+			wide_store(e, store[k].what, store[k].reg, reg, 4 + xl_value_size(e->i386) * (r->value + k));
 	}
-	if (at == r->last && ends) {
-		if (e->in->chains)
-			put_number(e, at, reg);
-		cursor_op(e, 0x8d, reg, reg, (int32_t)r->size, true);
-		if (!e->stolen)
-			slot_store(e, reg, RT_CURSOR);
-		e->counted |= XL_RECORDED;
-		map(e, at, XL_AT_START);
-	}
-	if (turns || (at == r->last && r->restore))
-		give_back(e, at, reg);
+	if (!ends)
+		return;
+	put_number(e, at, reg);
+	cursor_op(e, 0x8d, reg, reg, (int32_t)r->size, true);
+	e->counted |= XL_RECORDED;
+	map(e, at, XL_AT_START);
 }
 
 /* mov to, from */
@@ -856,7 +804,7 @@ static void close_own(struct emit *e, uint32_t at)
 	map(e, at, XL_AT_START);
 	if (e->own_restore)
 		slot_load(e, reg, RT_S_TMP);
-	e->spilled = NO_SPILL;
+	e->own_saved = false;
 	map(e, at, XL_AT_START);
 	e->own_now = own_range(e->s, e->b, e->own_now.to);
 }
@@ -867,7 +815,7 @@ static void open_own(struct emit *e, uint32_t at)
 
 	map(e, at, XL_AT_START);
 	slot_store(e, reg, RT_S_TMP);
-	e->spilled = reg;
+	e->own_saved = true;
 	e->own_restore = e->live[at] >> reg & 1;
 	map(e, at, XL_AT_START);
 	move(e, reg, e->thief);
@@ -964,8 +912,7 @@ static void emit_check_cold(struct emit *e, const struct block *b, uint32_t chai
 #define JUMP_BOUND	9		/* jcc rel32 and padding */
 #define EDGE_BYTES	(RECORD_BOUND + COUNT_BOUND + JUMP_BOUND)
 #define TRAP_BOUND	42
-#define RECORD_BOUND	(9 + 9 + 8 + 7 + 9 + 9)	/* spill, load, number, advance (2), restore */
-#define STOLEN_RECORD	(7 + 7)			/* number, advance */
+#define RECORD_BOUND	(7 + 7)			/* number, advance */
 #define OWN_BOUND	(2 * (9 + 3 + 9))
 #define COUNT_BOUND	41			/* spill, load, lea, store, restore */
 #define LOOKUP_BOUND	20
@@ -981,9 +928,7 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b)
 	uint32_t n = b->end - b->pc;
 
 	if (xl_stolen(in))
-		n += STOLEN_RECORD + (in->count_records ? COUNT_BOUND : 0) + 7 * b->rec.nstore + OWN_BOUND * b->rec.nown;
-	else if (in->kind != XL_PROFILE)
-		n += RECORD_BOUND + b->rec.nstore * (7 + (b->rec.reg == RECORD_BY_TURNS ? 27 : 0));
+		n += RECORD_BOUND + (in->count_records ? COUNT_BOUND : 0) + 7 * b->rec.nstore + OWN_BOUND * b->rec.nown;
 	else
 		n += b->derived ? PATCH_BYTES : b->count_how == COUNT_INC ? 9 : b->count_how == COUNT_DEAD_GPR ? 23 : 40;
 	if (b->entry_inline)
@@ -1099,7 +1044,7 @@ static void emit_entry(struct emit *e, uint32_t live)
 
 static bool trace_goes_on(const struct emit *e)
 {
-	return e->in->kind != XL_PROFILE && e->b->rec.next != XL_NONE;
+	return e->stolen && e->b->rec.next != XL_NONE;
 }
 
 static void emit_last(struct emit *e, const struct insn *i)
@@ -1189,7 +1134,7 @@ static void emit_block(struct emit *e, uint32_t *chain)
 	struct xl_block *o = &u->block[e->index];
 	const struct insn *i = &e->s->insn[b->first];
 	const uint32_t begin = here(e), end = last_place(b);
-	const bool trace = e->in->kind != XL_PROFILE;
+	const bool trace = e->stolen;
 	/* a record counts in the block that ends it, unless control leaves the chain before: emit_edge() */
 	const bool counts = trace ? e->in->count_records && b->rec.next == XL_NONE : !b->derived;
 
@@ -1201,7 +1146,6 @@ static void emit_block(struct emit *e, uint32_t *chain)
 		.flow = { b->in == XL_NONE ? XL_OPEN : b->in, b->out == XL_NONE ? XL_OPEN : b->out },
 	};
 	e->counted = b->derived ? XL_COUNTED : 0;
-	e->spilled = NO_SPILL;
 	e->own_now.from = UINT32_MAX;
 	if (e->stolen && b->rec.nown) {
 		live_course(e->s, b, e->live);
@@ -1224,10 +1168,8 @@ static void emit_block(struct emit *e, uint32_t *chain)
 		turn_own(e, k);
 		if (trace)
 			emit_record(e, k);
-		if (k == end) {
+		if (k == end)
 			close_own(e, k);
-			e->spilled = NO_SPILL;		/* it is dead from here on, even to faults */
-		}
 		map(e, k, XL_AT_START | (trace ? XL_STORED : 0));
 		if (k + 1 < b->n)
 			emit_plain(e, i);
@@ -1235,8 +1177,6 @@ static void emit_block(struct emit *e, uint32_t *chain)
 			emit_plain(e, i);
 		else
 			emit_last(e, i);
-		if (e->spilled != NO_SPILL && i->x.write >> e->spilled & 1)
-			e->spilled = NO_SPILL;		/* overwritten: what was spilled is history */
 	}
 	if (counts && b->count_at == b->n)
 		emit_count(e, b->n);
@@ -1244,7 +1184,6 @@ static void emit_block(struct emit *e, uint32_t *chain)
 		turn_own(e, b->n);
 		emit_record(e, b->n);
 		close_own(e, b->n);
-		e->spilled = NO_SPILL;
 		map(e, b->n, XL_AT_START);
 	}
 	if (b->kind == X86_UNKNOWN)
@@ -1278,15 +1217,6 @@ static void align_for(struct emit *e, const struct block *next, const struct blo
 		e->u->block[e->index].code_end = here(e);
 }
 
-/* A register that is dead where a call goes to, or -1. */
-static int spare_at(const struct emit *e, const struct target *t)
-{
-	const uint32_t live = t->where == TO_UNIT ? e->s->block[t->block].live_in : t->live;
-	const uint32_t dead = 0x0fff & ~(1u << RSP | (uint32_t)e->stolen << e->thief) & ~live;
-
-	return dead ? __builtin_ctz(dead) : -1;
-}
-
 static void emit_tail(struct emit *e, const struct tail *t)
 {
 	const struct block *b = &e->s->block[t->block];
@@ -1294,7 +1224,9 @@ static void emit_tail(struct emit *e, const struct tail *t)
 
 	memcpy(e->base + t->at, &rel, 4);
 	if (b->kind == X86_CALL) {
-		emit_return_address(e, b->end, spare_at(e, &b->to));
+		const uint32_t dead = spare(e, live_at(e, &b->to));
+
+		emit_return_address(e, b->end, dead ? __builtin_ctz(dead) : -1);
 		put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
 	} else {
 		if (e->i386) {
@@ -1308,7 +1240,7 @@ static void emit_tail(struct emit *e, const struct tail *t)
 
 static void emit_all(struct scratch *s)
 {
-	struct emit e = { .s = s, .in = s->in, .u = s->out, .i386 = s->in->i386, .spilled = NO_SPILL,
+	struct emit e = { .s = s, .in = s->in, .u = s->out, .i386 = s->in->i386,
 			  .stolen = xl_stolen(s->in), .thief = (uint8_t)xl_stolen_register(s->in->i386) };
 	struct xl_unit *u = s->out;
 	uint32_t *chain = NULL;

@@ -211,7 +211,7 @@ static void translate_at(struct maker *m, uint32_t off)
 	struct xl_input in = {
 		.kind = m->in->kind, .entry = m->in->lo + off, .lo = m->in->lo, .hi = m->in->lo + m->in->bytes,
 		.place = m->in->code + m->out->code.n, .absolute = m->in->hi < 0x70000000, .count_all = true,
-		.chains = m->in->kind != XL_PROFILE, .count_records = true,
+		.count_records = true,
 		.read = read_text, .known = known, .function = is_function, .insn = keep_insn,
 		.ctx = m,
 	};

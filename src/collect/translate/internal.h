@@ -59,15 +59,12 @@ struct block {
 	bool next_adjacent;		/* falls into the next block of the layout, no jump needed */
 	uint8_t count_how, count_gpr;
 	uint32_t count_at;		/* increment before this insn; n: at the end */
-	struct record {			/* kinds but XL_PROFILE; see record.c */
+	struct record {			/* in a trace; see record.c */
 		uint32_t store, nstore;		/* scratch.store[store .. store + nstore) */
 		uint32_t size;			/* bytes in the buffer */
-		uint32_t first, last;		/* written before these instructions; n: at the end */
+		uint32_t last;			/* complete before this instruction; n: at the end */
 		uint32_t prev, next;		/* of the chain; XL_NONE */
 		uint32_t value;			/* number of its first value */
-		bool none;			/* nothing is written within the block */
-		uint8_t reg;			/* holds the cursor in between; RECORD_BY_TURNS */
-		bool spill, restore;
 		uint32_t nown;			/* ranges in which the stolen register is the program's: xl_stolen() */
 	} rec;
 	bool derived;			/* has no counter */
@@ -79,7 +76,6 @@ struct block {
 	uint32_t sum;			/* bounds of all blocks before it in the layout */
 };
 
-#define RECORD_BY_TURNS 0xff		/* no register is free all the way */
 #define RSP_BIT	(1u << 4)
 #define R12_BIT	(1u << 12)		/* as a base it takes a SIB byte, which the runtime would have to read */
 

@@ -2,18 +2,13 @@
 /* record.c - which values the blocks of a unit record (isa/x86/plan.h), and which register holds the
  * trace buffer's cursor meanwhile
  *
- * In a live trace the cursor is in a stolen register (xl_stolen()); the program's comes back for as long as
- * instructions use it, and another register is the cursor meanwhile.
- * Elsewhere: from its first store to its last a block keeps the cursor in one register that no instruction in
- * between touches. The program's value of it is spilled, unless it is dead, and comes back behind the
- * last store, unless the block overwrites it before it reads it. Where no register is left alone that
- * long, one is borrowed anew at each place. */
+ * The cursor is in a stolen register (xl_stolen()); the program's comes back for as long as instructions use
+ * it, and another register is the cursor meanwhile. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "collect/translate/internal.h"
 #include "pugmark/pugmark.h"
-
 
 struct walk {				/* through the instructions of a chain */
 	const struct scratch *s;
@@ -75,7 +70,7 @@ static void make_chains(struct scratch *s)
 {
 	for (size_t k = 0; k < s->nblock; k++)
 		s->block[k].rec.prev = s->block[k].rec.next = XL_NONE;
-	if (!s->in->chains || s->in->patchable || s->in->check_bytes)
+	if (s->in->patchable || s->in->check_bytes)
 		return;
 	if (s->cap_preds < s->nblock) {
 		s->cap_preds = 2 * s->nblock;
@@ -119,51 +114,6 @@ static uint32_t place_of(const struct x86_store *st)
 	return st->insn + st->after;
 }
 
-/* Does the program need @reg's value back behind the last store? */
-static bool comes_back(const struct scratch *s, const struct block *b, const uint32_t *live, uint32_t from,
-		       unsigned reg)
-{
-	uint32_t end = last_place(b);
-
-	for (uint32_t i = from; i < end; i++) {
-		const struct x86_insn *x = &s->insn[b->first + i].x;
-
-		if (x->read >> reg & 1)
-			return true;
-		if (x->kill >> reg & 1)
-			return false;
-		if (x->write >> reg & 1)
-			return true;
-	}
-	return live[end] >> reg & 1;
-}
-
-static void choose_register(const struct scratch *s, struct block *b, const uint32_t *live)
-{
-	struct record *r = &b->rec;
-	uint32_t free = cursor_registers(s), best = UINT32_MAX;
-
-	for (uint32_t i = r->first; i < r->last; i++)
-		free &= ~(uint32_t)(s->insn[b->first + i].x.read | s->insn[b->first + i].x.write);
-	for (uint32_t k = 0; k < r->nstore; k++)
-		if (s->store[r->store + k].what == X86_STORE_GPR)
-			free &= ~(1u << s->store[r->store + k].reg);
-	r->reg = RECORD_BY_TURNS;
-	for (; free; free &= free - 1) {
-		unsigned reg = (unsigned)__builtin_ctz(free);
-		bool spill = live[r->first] >> reg & 1;
-		bool restore = spill && comes_back(s, b, live, r->last, reg);
-		uint32_t cost = spill + 2u * restore;	/* a reload may be waited for */
-
-		if (cost < best) {
-			best = cost;
-			r->reg = (uint8_t)reg;
-			r->spill = spill;
-			r->restore = restore;
-		}
-	}
-}
-
 /* What place @i and the instruction behind it use: instructions that leave the block see to the
  * stolen register themselves. */
 static uint32_t used_at(const struct scratch *s, const struct block *b, uint32_t i)
@@ -176,9 +126,9 @@ static uint32_t used_at(const struct scratch *s, const struct block *b, uint32_t
 		used = x->read | x->write;
 	}
 	for (uint32_t k = 0; k < b->rec.nstore; k++)
-		if (place_of(&s->store[b->rec.store + k]) == i)
+		if (place_of(&s->store[b->rec.store + k]) == i && s->store[b->rec.store + k].what == X86_STORE_GPR)
 			used |= 1u << s->store[b->rec.store + k].reg;
-	return used & LV_GPRS;
+	return used;
 }
 
 struct own own_range(const struct scratch *s, const struct block *b, uint32_t from)
@@ -215,31 +165,6 @@ static uint32_t count_ranges(const struct scratch *s, const struct block *b)
 	return n;
 }
 
-/* @total: values of the chain up to the end of @b. */
-static void plan_block(struct scratch *s, struct block *b, const uint32_t *live, uint32_t total)
-{
-	struct record *r = &b->rec;
-	uint32_t last = last_place(b);
-
-	r->size = 4 + xl_value_size(s->in->i386) * total;
-	r->none = !r->nstore && r->next != XL_NONE;
-	if (r->nstore) {
-		r->first = place_of(&s->store[r->store]);
-		r->last = place_of(&s->store[r->store + r->nstore - 1]);
-	} else {
-		r->first = r->last = 0;
-		for (uint32_t i = 0; i <= last; i++)
-			if (cursor_registers(s) & ~live[i]) {
-				r->first = r->last = i;
-				break;
-			}
-	}
-	if (xl_stolen(s->in))
-		r->nown = count_ranges(s, b);
-	else if (!r->none)
-		choose_register(s, b, live);
-}
-
 static void plan_chain(struct scratch *s, uint32_t head)
 {
 	struct walk w = { .s = s, .block = head };
@@ -252,15 +177,13 @@ static void plan_chain(struct scratch *s, uint32_t head)
 		x86_plan(insn_at, &w, n, !s->in->i386, &s->plan);
 	for (uint32_t k = head; k != XL_NONE; k = s->block[k].rec.next) {
 		struct block *b = &s->block[k];
-		uint32_t live[MAX_BLOCK_INSNS + 1], last = last_place(b);
+		const uint32_t last = last_place(b);
 
 		b->derived = false;
 		b->in = b->out = XL_NONE;
 		b->rec.store = (uint32_t)s->nstore;
 		b->rec.nstore = 0;
 		b->rec.value = value;
-		b->rec.spill = b->rec.restore = false;
-		live_course(s, b, live);
 		for (; value < s->plan.nstore && s->plan.store[value].insn < begin + b->n; value++) {
 			struct x86_store st = s->plan.store[value];
 
@@ -272,7 +195,9 @@ static void plan_chain(struct scratch *s, uint32_t head)
 			s->store[s->nstore++] = st;
 			b->rec.nstore++;
 		}
-		plan_block(s, b, live, value);
+		b->rec.size = 4 + xl_value_size(s->in->i386) * value;
+		b->rec.last = b->rec.nstore ? place_of(&s->store[s->nstore - 1]) : 0;
+		b->rec.nown = count_ranges(s, b);
 		begin += b->n;
 	}
 }

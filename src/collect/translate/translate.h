@@ -26,10 +26,10 @@
  * record is complete. */
 enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
 
-/* CHAINS. With xl_input.chains a block that is entered from one other block of the unit only, by falling
+/* CHAINS. In a trace a block that is entered from one other block of the unit only, by falling
  * or jumping into it, continues that block's record: the record is written when control leaves the chain,
  * and its number is that of the last block that was executed. Values are those of the plan of the whole
- * chain's instructions. Such a block (xl_block.prev) must not be entered in any other way: it is in no
+ * chain's instructions. Such a block (xl_block.prev; there is none with patchable or check_bytes) must not be entered in any other way: it is in no
  * table, and where an outsider wants its address, that is translated anew. */
 
 /* Live state: bit r = GPR r in hardware order, XL_LIVE_FLAGS = any arithmetic flag. */
@@ -58,9 +58,7 @@ struct xl_input {
 					 * can be overwritten there by a jump without touching the next entry */
 	bool check_bytes;		/* compare the block's bytes at every entry (dual-mapped JITs) */
 	bool count_all;			/* give every block a counter */
-	bool chains;			/* trace kinds: blocks that can only follow each other share a record;
-					 * not with patchable or check_bytes */
-	bool count_records;		/* with chains: each record counts, too, for the block that it names */
+	bool count_records;		/* in a trace: each record counts, too, for the block that it names */
 	uint32_t max_insns;		/* stop a block after so many (1 = single step); 0: 127 */
 	uint32_t max_blocks;		/* of the unit; 0: 4096 */
 	/* Original bytes at @addr: a pointer valid during the call, *avail of them (0: unreadable). */
@@ -145,13 +143,13 @@ struct xl_map {
 	uint8_t tmp;			/* GPR number; with XL_OWN see there */
 };
 
-/* In a live trace a register is the cursor of the trace buffer, r11 or i386's ebp, and the program's is in
+/* In a trace a register is the cursor of the trace buffer, r11 or i386's ebp, and the program's is in
  * RT_S_R11 (abi.h (7)); at a place with XL_OWN in xl_map.tmp it is the program's, and `tmp` the cursor. */
 #define XL_OWN		0x80
 
 static inline bool xl_stolen(const struct xl_input *in)
 {
-	return in->chains;
+	return in->kind != XL_PROFILE;
 }
 
 static inline unsigned xl_stolen_register(bool i386)
