@@ -171,32 +171,26 @@ static void add_constant(struct code *o, int64_t v)
 
 static bool reference(struct code *o, const struct x86_ref *r)
 {
-	const bool segment = r->segment != X86_VAL_NONE;
-	const uint16_t index = segment ? r->segment : r->index;
-	const unsigned scale = segment ? 0 : (unsigned)__builtin_ctz(r->scale | 0x100);
+	struct x86_sum sum;
 	struct pm_event ev = { .kind = r->kind, .flags = r->flags, .size = r->size, .id = r->insn };
 	uint64_t head;
 
-	if (r->how != X86_REF_SUM || (segment && r->index != X86_VAL_NONE))
+	if (!x86_ref_sum(r, &sum))
 		return false;
 	memcpy(&head, &ev, 8);
 	constant(o, RAX, head);
 	store(o, RAX, 0);
-	if (r->base == X86_VAL_NONE && index == X86_VAL_NONE) {
+	if (sum.base == X86_VAL_NONE && sum.index == X86_VAL_NONE) {
 		constant(o, RAX, (uint64_t)r->disp);
 	} else {
-		if (r->base != X86_VAL_NONE)
-			value(o, RAX, r->base);
-		if (index != X86_VAL_NONE) {
-			value(o, RCX, index);
-			if (r->base != X86_VAL_NONE) {
-				put(o, "\x48\x8d\x04", 3);		/* lea rax, [rax + rcx * scale] */
-				put8(o, scale << 6 | RCX << 3 | RAX);
-			} else {
-				put(o, "\x48\x8d\x04", 3);		/* lea rax, [rcx * scale + 0] */
-				put8(o, scale << 6 | RCX << 3 | 5);
-				put32(o, 0);
-			}
+		if (sum.base != X86_VAL_NONE)
+			value(o, RAX, sum.base);
+		else
+			constant(o, RAX, 0);
+		if (sum.index != X86_VAL_NONE) {
+			value(o, RCX, sum.index);
+			put(o, "\x48\x8d\x04", 3);			/* lea rax, [rax + rcx * scale] */
+			put8(o, (unsigned)__builtin_ctz(sum.scale | 0x100u) << 6 | RCX << 3 | RAX);
 		}
 		add_constant(o, r->disp);
 	}

@@ -45,19 +45,9 @@ struct place {
 	uint8_t from;
 };
 
-struct fast_ref {			/* base + index * scale + add */
-	union {
-		struct { uint8_t kind, flags; uint16_t size; uint32_t insn; };
-		uint64_t head;		/* the first word of its event */
-	};
-	int64_t add;
-	struct place base, index;
-	uint8_t scale;
-};
-
 enum { QUICK_BASE, QUICK_INDEX, QUICK_KNOWN };
 
-struct quick_ref {			/* the same for packed batches, whose tables have the rest */
+struct quick_ref {			/* base + index * scale + add, of packed batches, whose tables have the rest */
 	int64_t add;
 	uint16_t base, index;		/* offsets in the record; QUICK_KNOWN: | AT_KNOWN, in stream.known */
 	uint16_t last;			/* size - 1 */
@@ -65,19 +55,8 @@ struct quick_ref {			/* the same for packed batches, whose tables have the rest 
 };
 #define AT_KNOWN 0x8000u
 
-struct part {				/* one block of a chain */
-	uint64_t pc;
-	uint32_t block;			/* in the code table */
-	uint16_t nref;
-	uint8_t n;
-	bool wide;
-	uint64_t mask;			/* of addresses */
-	const struct fast_ref *fast;	/* NULL: some reference is not that simple */
-	const struct x86_ref *ref;
-};
-
 struct compiled {			/* a record: all blocks of a chain up to one of them */
-	const struct part *part;	/* NULL until then */
+	const struct expander_part *part;	/* NULL until then */
 	const struct quick_ref *quick;	/* of all parts */
 	int64_t rsp_add;
 	uint32_t block;			/* 1 + its own place in the code table; 0: none yet */
@@ -86,15 +65,17 @@ struct compiled {			/* a record: all blocks of a chain up to one of them */
 	uint32_t insns, nref, ref;	/* ref: its first one in pm_chains.ref */
 	struct place rsp;
 	bool keeps_rsp;			/* it leaves the stack pointer alone */
-	uint64_t mask;			/* of addresses */
 } __attribute__((aligned(64)));
 
-/* How the buffers lie in a thread block: of 32-bit and of 64-bit programs. */
+/* How the buffers lie in a thread block, and what is in them: of 32-bit and of 64-bit programs. */
 static const struct layout {
 	uint64_t block, trace, chunk, stride;
+	uint64_t mask;			/* of addresses */
+	uint32_t value;			/* bytes of a recorded value: xl_value_size() */
+	bool wide;
 } layouts[2] = {
-	{ RT32_BLOCK_SIZE, RT32_TRACE, RT32_CHUNK, RT32_CHUNK_STRIDE },
-	{ RT_BLOCK_SIZE, RT_TRACE, RT_CHUNK, RT_CHUNK_STRIDE },
+	{ RT32_BLOCK_SIZE, RT32_TRACE, RT32_CHUNK, RT32_CHUNK_STRIDE, UINT32_MAX, 4, false },
+	{ RT_BLOCK_SIZE, RT_TRACE, RT_CHUNK, RT_CHUNK_STRIDE, UINT64_MAX, 8, true },
 };
 
 struct expansion {			/* of a record by straight code */
@@ -106,7 +87,6 @@ struct stream {				/* of a thread block while somebody uses it */
 	struct layout layout;
 	struct pm_stream *s;		/* lives as long as the session */
 	uint64_t known[KNOWN_VALUES];
-	uint32_t value;			/* bytes of a recorded value */
 	uint64_t insns, unsent;		/* delivered; in the batch that is being made */
 	uint32_t next;			/* chunk to be consumed next */
 	uint32_t over;			/* main thread: nothing more comes (released) */
@@ -228,7 +208,6 @@ void trace_thread(struct session *s, uint32_t i, bool i386)
 	b->chunk = 0;
 	b->cursor = i386 ? RT32_TRACE : RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE + RT_TRACE;
 	st->layout = layouts[!i386];
-	st->value = xl_value_size(i386);
 }
 
 /* Where the cursor of thread block @i is, as an offset in it: the address is the process's. */
@@ -294,8 +273,8 @@ void trace_cut(struct session *s, const struct space *sp, uint32_t i, uint32_t b
 	uint64_t off;
 	const uint64_t arg[3] = { at->insn | (at->flags & XL_STORED ? 1ull << 32 : 0), rsi, rdi };
 
-	if (b->stolen)		/* as the signal met them */
-		b->cursor = b->ctx.gpr[at->tmp & XL_OWN ? at->tmp & 15 : xl_stolen_register(sp->i386)];
+	/* registers as the signal met them */
+	b->cursor = b->ctx.gpr[at->tmp & XL_OWN ? at->tmp & 15 : xl_stolen_register(sp->i386)];
 	off = cursor_of(s, i);
 	if (!b->tracing || number >= s->tracer->nsource || off < l->trace ||
 	    off > l->trace + RT_CHUNKS * l->stride - 65536)
@@ -305,7 +284,7 @@ void trace_cut(struct session *s, const struct space *sp, uint32_t i, uint32_t b
 			number = s->tracer->source[number].prev;
 		if (!number)
 			return;
-		word = RT_RECORD(number, (s->tracer->source[number].record - 4u) / s->tracer->stream[i].value);
+		word = RT_RECORD(number, (s->tracer->source[number].record - 4u) / s->tracer->stream[i].layout.value);
 		memcpy((uint8_t *)b + off, &word, 4);
 		b->cursor += s->tracer->source[number].record;
 		if (!at->insn)
@@ -387,8 +366,10 @@ static void flush(struct tracer *t, struct stream *st)
 		return;
 	if (t->packs) {
 		place_events(t);
-		packed = (struct pm_packed){ .chains = { t->chain, t->chain_part, t->chain_ref, __atomic_load_n(&t->nsource, __ATOMIC_RELAXED) }, .id = t->id,
-					     .n = t->nid, .ref = t->ref, .nref = t->nref };
+		packed = (struct pm_packed){
+			.chains = { t->chain, t->chain_part, t->chain_ref, __atomic_load_n(&t->nsource, __ATOMIC_RELAXED) },
+			.id = t->id, .n = t->nid, .ref = t->ref, .nref = t->nref,
+		};
 		b.packed = &packed;
 	}
 	for (size_t i = 0; i < t->nrare; i++)		/* offsets became pointers */
@@ -434,25 +415,6 @@ static inline uint64_t at_place(const uint8_t *const from[2], struct place p)
 	return x;
 }
 
-/* NULL: one of them takes more than a sum of two values. */
-static const struct fast_ref *make_fast(struct tracer *t, const struct x86_ref *ref, size_t n, bool wide)
-{
-	struct fast_ref *f = pm_arena_alloc(&t->mem, (n + 1) * sizeof *f);
-
-	for (size_t i = 0; i < n; i++) {
-		const struct x86_ref *r = &ref[i];
-		bool segment = r->segment != X86_VAL_NONE;
-
-		if (r->how != X86_REF_SUM || (segment && r->index != X86_VAL_NONE))
-			return NULL;
-		f[i] = (struct fast_ref){ .kind = r->kind, .flags = r->flags, .size = r->size, .insn = r->insn,
-					  .add = r->disp, .base = place_of(r->base, wide),
-					  .index = place_of(segment ? r->segment : r->index, wide),
-					  .scale = segment ? 1 : r->scale };
-	}
-	return f;
-}
-
 /* The block's place in the code table, 1 + index; 0: it cannot be read. @at gets its instructions. */
 static uint32_t describe(struct tracer *t, uint32_t number, struct x86_at *at)
 {
@@ -493,14 +455,20 @@ static uint16_t quick_place(struct place p)
 	return p.at | (p.from ? AT_KNOWN : 0);
 }
 
-static struct quick_ref quick_of(const struct fast_ref *f)
+static struct quick_ref quick_of(const struct x86_ref *r, bool wide)
 {
-	struct quick_ref q = { .add = f->add, .base = quick_place(f->base), .index = quick_place(f->index),
-			       .last = f->size ? f->size - 1 : 0, .scale = f->scale, .how = QUICK_KNOWN };
+	struct x86_sum sum;
+	struct place base, index;
+	struct quick_ref q;
 
-	if (!f->base.from && !f->index.from)
+	x86_ref_sum(r, &sum);
+	base = place_of(sum.base, wide);
+	index = place_of(sum.index, wide);
+	q = (struct quick_ref){ .add = r->disp, .base = quick_place(base), .index = quick_place(index),
+				.last = r->size ? r->size - 1 : 0, .scale = sum.scale, .how = QUICK_KNOWN };
+	if (!base.from && !index.from)
 		q.how = QUICK_INDEX;
-	else if (!f->base.from && f->index.at == 8 * KNOWN_ZERO)
+	else if (!base.from && sum.index == X86_VAL_NONE)
 		q.how = QUICK_BASE;
 	return q;
 }
@@ -509,12 +477,15 @@ static struct quick_ref quick_of(const struct fast_ref *f)
 static void pack(struct tracer *t, uint32_t number, struct compiled *c)
 {
 	struct pm_chain_ref *to = t->chain_ref + t->nchain_ref;
+	const bool wide = t->source[number].wide;
 	struct quick_ref *quick;
+	struct x86_sum sum;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < c->npart; i++) {
-		if (!c->part[i].fast)
-			return;
+		for (uint32_t j = 0; j < c->part[i].nref; j++)
+			if (!x86_ref_sum(&c->part[i].ref[j], &sum))
+				return;
 		n += c->part[i].nref;
 	}
 	if (n > BATCH || c->record >= AT_KNOWN || t->nchain_ref + n > MAX_REFS || t->nchain_part + c->npart > MAX_PARTS)
@@ -525,22 +496,21 @@ static void pack(struct tracer *t, uint32_t number, struct compiled *c)
 	c->ref = t->nchain_ref;
 	n = 0;
 	for (uint32_t i = 0; i < c->npart; i++) {
-		const struct part *part = c->part + i;
+		const struct expander_part *part = c->part + i;
 
 		t->chain_part[t->nchain_part++] = (struct pm_chain_part){ part->block, part->nref };
 		for (uint32_t j = 0; j < part->nref; j++, n++) {
-			const struct fast_ref *f = part->fast + j;
+			const struct x86_ref *r = part->ref + j;
 
-			quick[n] = quick_of(f);
-			to[n] = (struct pm_chain_ref){ .insn = t->block[part->block].insn + f->insn, .size = f->size,
-						       .kind = f->kind, .flags = f->flags };
+			quick[n] = quick_of(r, wide);
+			to[n] = (struct pm_chain_ref){ .insn = t->block[part->block].insn + r->insn, .size = r->size,
+						       .kind = r->kind, .flags = r->flags };
 		}
 	}
 	t->nchain_ref += n;
 	c->nref = n;
 	c->keeps_rsp = c->rsp.from && !c->rsp_add && c->rsp.at == 8 * KNOWN_RSP;
 	c->quick = quick;
-	c->mask = c->part->mask;
 	c->packs = true;
 }
 
@@ -554,8 +524,7 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 	uint32_t chain[MAX_CHAIN], n = 0, insns = 0, begin = 0, r = 0;
 	struct x86_at at[512];
 	struct x86_ref *ref;
-	struct part *part;
-	struct expander_part straight[MAX_CHAIN];
+	struct expander_part *part;
 
 	for (uint32_t k = number; k; k = t->source[k].prev) {
 		if (n == MAX_CHAIN)
@@ -568,9 +537,8 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 
 		if (insns + t->source[k].n > NR(at))
 			return NULL;
-		part[i] = (struct part){ .pc = t->source[k].pc, .n = t->source[k].n,
-					 .wide = wide, .mask = wide ? UINT64_MAX : UINT32_MAX,
-					 .block = describe(t, k, at + insns) };
+		part[i] = (struct expander_part){ .pc = t->source[k].pc, .n = t->source[k].n,
+						  .block = describe(t, k, at + insns) };
 		if (!part[i].block--)
 			return NULL;
 		insns += part[i].n;
@@ -590,9 +558,6 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 			ref[r].insn -= (uint8_t)begin;
 			part[i].nref++;
 		}
-		if (t->packs)
-			part[i].fast = make_fast(t, part[i].ref, part[i].nref, wide);
-		straight[i] = (struct expander_part){ part[i].pc, part[i].block, part[i].n, part[i].nref, part[i].ref };
 		begin += part[i].n;
 	}
 	c->record = t->source[number].record;
@@ -605,21 +570,21 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 		pack(t, number, c);
 	t->expansion[number] = (struct expansion){ .record = c->record, .insns = insns };
 	if (t->expander && !t->packs)
-		t->expansion[number].run = expander_compile(t->expander, straight, n, t->plan.rsp, c->rsp_add, wide);
+		t->expansion[number].run = expander_compile(t->expander, part, n, t->plan.rsp, c->rsp_add, wide);
 	return c;
 }
 
-static inline uint64_t value(const struct stream *st, const uint8_t *rec, uint16_t v, bool wide)
+static inline uint64_t value(const struct stream *st, const uint8_t *rec, uint16_t v)
 {
-	return at_place((const uint8_t *const []){ rec, (const uint8_t *)st->known }, place_of(v, wide));
+	return at_place((const uint8_t *const []){ rec, (const uint8_t *)st->known }, place_of(v, st->layout.wide));
 }
 
-static void rep(struct tracer *t, struct stream *st, const struct part *c, const struct x86_ref *r,
+static void rep(struct tracer *t, struct stream *st, const struct expander_part *c, const struct x86_ref *r,
 		const uint8_t *rec, const uint64_t *cut, bool done)
 {
-	const uint64_t mask = (uint64_t)r->disp, seg = value(st, rec, r->segment, c->wide);
-	uint64_t src = value(st, rec, r->base, c->wide) & mask, dst = value(st, rec, r->index, c->wide) & mask;
-	uint64_t end = (cut ? cut[r->index == X86_VAL_NONE ? 1 : 2] : value(st, rec, r->after, c->wide)) & mask;
+	const uint64_t mask = (uint64_t)r->disp, seg = value(st, rec, r->segment);
+	uint64_t src = value(st, rec, r->base) & mask, dst = value(st, rec, r->index) & mask;
+	uint64_t end = (cut ? cut[r->index == X86_VAL_NONE ? 1 : 2] : value(st, rec, r->after)) & mask;
 	uint64_t from = r->index == X86_VAL_NONE ? src : dst, step = r->size, times = 0;
 	const uint64_t pc = t->insn[t->block[c->block].insn + r->insn].pc;
 	static const uint8_t kinds[][2] = {
@@ -639,7 +604,7 @@ static void rep(struct tracer *t, struct stream *st, const struct part *c, const
 		*ev++ = (struct pm_event){ .kind = PM_EV_REP_ITER, .id = r->insn, .addr = pc };
 		if (kinds[r->scale][0])
 			*ev++ = (struct pm_event){ .kind = kinds[r->scale][0], .flags = PM_REF_REP, .size = r->size,
-						   .id = r->insn, .addr = (src + seg) & c->mask };
+						   .id = r->insn, .addr = (src + seg) & st->layout.mask };
 		if (kinds[r->scale][1])
 			*ev++ = (struct pm_event){ .kind = kinds[r->scale][1], .flags = PM_REF_REP, .size = r->size,
 						   .id = r->insn, .addr = dst };
@@ -659,11 +624,11 @@ static void rep(struct tracer *t, struct stream *st, const struct part *c, const
 
 /* @cut: the instruction has come as far as an RT_N_CUT says. */
 static void vsib(struct tracer *t, struct stream *st, const struct x86_ref *r, const uint8_t *rec,
-		 bool wide, const uint64_t *cut)
+		 const uint64_t *cut)
 {
-	const uint32_t size = xl_value_size(!wide);
+	const uint32_t size = st->layout.value;
 	const uint8_t *mask = rec + 4 + size * r->after;
-	uint64_t at[16], seg = value(st, rec, r->segment, wide);
+	uint64_t at[16], seg = value(st, rec, r->segment);
 	uint8_t done[64];
 	unsigned n;
 
@@ -674,27 +639,27 @@ static void vsib(struct tracer *t, struct stream *st, const struct x86_ref *r, c
 				done[r->lanes.k ? i / 8 : (i + 1) * r->size - 1] &= r->lanes.k ? (uint8_t)~(1u << (i & 7)) : 0x7f;
 		mask = done;
 	}
-	n = x86_lanes(r, value(st, rec, r->base, wide), rec + 4 + size * r->index, mask, at);
+	n = x86_lanes(r, value(st, rec, r->base), rec + 4 + size * r->index, mask, at);
 	for (unsigned i = 0; i < n; i++)
 		t->ev[t->nev++] = (struct pm_event){ .kind = r->kind, .flags = r->flags, .size = r->size,
-						     .id = r->insn, .addr = (at[i] + seg) & (wide ? UINT64_MAX : UINT32_MAX) };
+						     .id = r->insn, .addr = (at[i] + seg) & st->layout.mask };
 }
 
-static uint64_t address(const struct stream *st, const uint8_t *rec, const struct x86_ref *r, bool wide)
+static uint64_t address(const struct stream *st, const uint8_t *rec, const struct x86_ref *r)
 {
-	uint64_t a = (uint64_t)r->disp + value(st, rec, r->base, wide);
+	uint64_t a = (uint64_t)r->disp + value(st, rec, r->base);
 
 	if (r->how == X86_REF_XLAT)
-		a += (uint8_t)(value(st, rec, r->index, wide) + r->after);
+		a += (uint8_t)(value(st, rec, r->index) + r->after);
 	else if (r->index != X86_VAL_NONE)
-		a += value(st, rec, r->index, wide) * r->scale;
+		a += value(st, rec, r->index) * r->scale;
 	if (r->how == X86_REF_SUM32 || (r->how == X86_REF_XSAVE && r->lanes.a32) ||
 	     (r->how == X86_REF_XLAT && r->scale == 4))
 		a = (uint32_t)a;
 	else if (r->how == X86_REF_SUM16 || (r->how == X86_REF_XLAT && r->scale == 2))
 		a = (uint16_t)a;
 	if (r->how == X86_REF_BITS) {
-		int64_t bit = (int64_t)value(st, rec, r->after, wide);
+		int64_t bit = (int64_t)value(st, rec, r->after);
 
 		if (r->size == 2)
 			bit = (int16_t)bit;
@@ -702,17 +667,17 @@ static uint64_t address(const struct stream *st, const uint8_t *rec, const struc
 			bit = (int32_t)bit;
 		a += (uint64_t)((bit >> (r->size == 2 ? 4 : r->size == 4 ? 5 : 6)) * r->size);
 	}
-	return a + value(st, rec, r->segment, wide);
+	return a + value(st, rec, r->segment);
 }
 
-static uint16_t size_of(const struct stream *st, const uint8_t *rec, const struct x86_ref *r, bool wide)
+static uint16_t size_of(const struct stream *st, const uint8_t *rec, const struct x86_ref *r)
 {
-	return r->how == X86_REF_XSAVE ? x86_xsave_size(r, value(st, rec, r->after, wide)) : r->size;
+	return r->how == X86_REF_XSAVE ? x86_xsave_size(r, value(st, rec, r->after)) : r->size;
 }
 
 /* @n instructions of a block; @cut: what an RT_N_CUT says of it, or NULL. If the next instruction has not
  * recorded what it has to, the last one has not recorded where it ended, either: that is in the note. */
-static void references(struct tracer *t, struct stream *st, const struct part *c, const uint8_t *rec,
+static void references(struct tracer *t, struct stream *st, const struct expander_part *c, const uint8_t *rec,
 		       uint32_t n, const uint64_t *cut)
 {
 	const bool begun = cut && cut[0] >> 32;
@@ -725,11 +690,11 @@ static void references(struct tracer *t, struct stream *st, const struct part *c
 		if (r->how == X86_REF_REP)
 			rep(t, st, c, r, rec, r->insn == n || (cut && !begun && r->insn + 1u == n) ? cut : NULL, r->insn < n);
 		else if (r->how == X86_REF_VSIB)
-			vsib(t, st, r, rec, c->wide, r->insn == n ? cut : NULL);
+			vsib(t, st, r, rec, r->insn == n ? cut : NULL);
 		else
-			t->ev[t->nev++] = (struct pm_event){ .kind = r->kind, .flags = r->flags, .size = size_of(st, rec, r, c->wide),
-							     .id = r->insn,
-							     .addr = address(st, rec, r, c->wide) & c->mask };
+			t->ev[t->nev++] = (struct pm_event){ .kind = r->kind, .flags = r->flags,
+							     .size = size_of(st, rec, r), .id = r->insn,
+							     .addr = address(st, rec, r) & st->layout.mask };
 	}
 }
 
@@ -910,7 +875,7 @@ static void note(struct tracer *t, struct stream *st, uint32_t type, const uint8
 }
 
 /* One block, of whose instructions @n were executed. */
-static void block(struct tracer *t, struct stream *st, const struct part *b, const uint8_t *rec, uint32_t n,
+static void block(struct tracer *t, struct stream *st, const struct expander_part *b, const uint8_t *rec, uint32_t n,
 		  const uint64_t *cut)
 {
 	if (t->nev > BATCH - 1024)
@@ -947,17 +912,19 @@ static inline __attribute__((always_inline)) const uint8_t *
 pack_chains(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, uint32_t nsource, bool leave_out,
 	    unsigned shift)
 {
-	const uint64_t mask = t->recent.mask;
+	const uint64_t mask = t->recent.mask, wrap = st->layout.mask;
+	const uint32_t size = st->layout.value;
 	uint64_t *const newest = t->newest;
 	uint32_t *id = t->id + t->nid, nall = t->nall, word;
 	struct pm_packed_ref *out = t->ref + t->nref;
 	uint64_t insns = 0;
 
 	memcpy(&word, p, 4);
-	while (!(word & 0x80000000u) && RT_RECORD_NUMBER(word) < nsource && id < t->id + BATCH - 1 && out < t->ref + PACK_REFS) {
+	while (!(word & 0x80000000u) && RT_RECORD_NUMBER(word) < nsource && id < t->id + BATCH - 1 &&
+	       out < t->ref + PACK_REFS) {
 		const struct compiled *c = &t->compiled[RT_RECORD_NUMBER(word)];
 		const struct quick_ref *q = c->quick;
-		const uint32_t record = 4 + st->value * RT_RECORD_VALUES(word);
+		const uint32_t record = 4 + size * RT_RECORD_VALUES(word);
 		const uint8_t *after = p + record;
 		uint32_t next;
 
@@ -969,13 +936,14 @@ pack_chains(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t
 		*id++ = RT_RECORD_NUMBER(word);
 		insns += c->insns;
 		for (const struct quick_ref *last = q + c->nref; q < last; q++) {
-			uint64_t addr = quick_address(p, (const uint8_t *)st->known, q) & c->mask;
+			uint64_t addr = quick_address(p, (const uint8_t *)st->known, q) & wrap;
 			uint64_t line = addr >> shift, *newest_of = newest + (line & mask);
 			bool one = line == (addr + q->last) >> shift;
 
 			if (leave_out && *newest_of == line && one)
 				continue;
-			*out++ = (struct pm_packed_ref){ addr, c->ref + (uint32_t)(q - c->quick), nall + (uint32_t)(q - c->quick) };
+			*out++ = (struct pm_packed_ref){ addr, c->ref + (uint32_t)(q - c->quick),
+							 nall + (uint32_t)(q - c->quick) };
 			if (!leave_out)
 				continue;
 			*newest_of = line;
@@ -1033,7 +1001,7 @@ static const uint8_t *consume_packed(struct tracer *t, struct stream *st, const 
 static const uint8_t *expand(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end)
 {
 	const struct expansion *expansion = t->expansion;
-	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24), size = st->value;
+	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24), size = st->layout.value;
 	struct pm_event *ev = t->ev + t->nev, *const full = t->ev + BATCH;
 	uint64_t insns = 0;
 	uint32_t word, next;
@@ -1062,11 +1030,11 @@ static size_t slowly(struct tracer *t, struct stream *st, uint32_t number, const
 {
 	const struct compiled *c = &t->compiled[number];
 	const uint8_t *from[2] = { p, (const uint8_t *)st->known };
-	const struct part *last;
+	const struct expander_part *last;
 	uint64_t cut[3];
 	uint32_t next, n;
 
-	if (!c->part && !compile(t, number)) {
+	if (t->source[number].wide != st->layout.wide || (!c->part && !compile(t, number))) {
 		fail(t, "a block that cannot be read");
 		return 0;
 	}
@@ -1075,7 +1043,7 @@ static size_t slowly(struct tracer *t, struct stream *st, uint32_t number, const
 		return 0;
 	}
 	last = &c->part[c->npart - 1];
-	for (const struct part *b = c->part; b < last; b++)
+	for (const struct expander_part *b = c->part; b < last; b++)
 		block(t, st, b, p, b->n, NULL);
 	memcpy(&next, p + c->record, 4);
 	if (next != RT_NOTE(RT_N_CUT, 24) || left < c->record + 28u) {
@@ -1161,8 +1129,7 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 		consume(t, st, p, p + n, false);
 		tell_time(t, b->stamp[st->next]);
 		flush(t, st);
-		if (b->stolen)		/* so that its end can be seen, see below */
-			memset(p, 0, n > st->layout.chunk ? n : st->layout.chunk);
+		memset(p, 0, n > st->layout.chunk ? n : st->layout.chunk);	/* so that its end can be seen, see below */
 		__atomic_store_n(&b->full[st->next], 0, __ATOMIC_RELEASE);
 		syscall(SYS_futex, &b->full[st->next], FUTEX_WAKE, 1);
 		st->next = (st->next + 1) % RT_CHUNKS;
@@ -1181,8 +1148,7 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 		 * up to where no record's number has been written */
 		if (off <= st->layout.stride - 32768) {
 			consume(t, st, p, p + off, false);
-			if (b->stolen)
-				consume(t, st, p + off, p + st->layout.stride - 32768, true);
+			consume(t, st, p + off, p + st->layout.stride - 32768, true);
 		} else {
 			fail(t, "the cursor is elsewhere");
 		}

@@ -77,6 +77,21 @@ struct x86_ref {
 	struct x86_lanes lanes;		/* VSIB; XSAVE */
 };
 
+/* Two values at most, of which the second may be a segment's base, make most addresses: value `base` + value
+ * `index` * scale + disp. False: it takes more. */
+struct x86_sum {
+	uint16_t base, index;
+	uint8_t scale;
+};
+
+static inline bool x86_ref_sum(const struct x86_ref *r, struct x86_sum *sum)
+{
+	const bool segment = r->segment != X86_VAL_NONE;
+
+	*sum = (struct x86_sum){ r->base, segment ? r->segment : r->index, segment ? 1 : r->scale };
+	return r->how == X86_REF_SUM && !(segment && r->index != X86_VAL_NONE);
+}
+
 enum x86_store_what {
 	X86_STORE_GPR,
 	X86_STORE_K,			/* mask register, its low 16 bits */
