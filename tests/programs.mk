@@ -35,7 +35,7 @@ victim_flags = $(subst build/programs,$(@D),$(shell sed -n 's,^/[/*] flags: \([^
 # No warnings: some of these do on purpose what compilers warn of.
 VCC   = gcc -O2 -g -w -D_GNU_SOURCE
 VCXX  = g++ -O2 -g -w
-VDEPS = tests/programs/check.h
+VDEPS = tests/programs/check.h tests/programs/stolen.h
 
 $(P)/%: tests/programs/%.c $(VDEPS)
 	@mkdir -p $(@D)

@@ -1,23 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* stolen.c - what a trace must get right that keeps its cursor in r11: every way of using that register,
- * with signals in between (stolen [ROUNDS]); and a thread that is at it when another one ends the process
- * (stolen killed, which prints how often it went round at the least: it writes its count each time). */
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/time.h>
-#include <unistd.h>
+/* stolen.c - what a trace must get right that keeps its cursor in r11: every way of using that register. See stolen.h */
+#include "stolen.h"
 
 #define LOST "r11", "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "memory", "cc"
-
-static volatile long ticks, rounds;
-
-static void tick(int sig)
-{
-	ticks++;
-}
 
 __attribute__((noinline)) static long thrice(long v)
 {
@@ -61,36 +46,7 @@ static long round_of(long i)
 	return sum;
 }
 
-static void *runner(void *arg)
-{
-	for (;;) {
-		round_of(rounds);
-		rounds++;
-	}
-}
-
 int main(int argc, char **argv)
 {
-	long sum = 0, n = argc > 1 ? atol(argv[1]) : 300000;
-	struct itimerval every = { { 0, 500 }, { 0, 500 } };
-	pthread_t thread;
-
-	if (argc > 1 && !strcmp(argv[1], "killed")) {
-		pthread_create(&thread, NULL, runner, NULL);
-		while (rounds < 50000)
-			usleep(1000);
-		printf("%ld\n", rounds);
-		fflush(stdout);
-		if (argc > 2)
-			kill(getpid(), SIGKILL);
-		_exit(0);
-	}
-	if (argc < 2) {
-		signal(SIGALRM, tick);
-		setitimer(ITIMER_REAL, &every, NULL);
-	}
-	for (long i = 0; i < n; i++)
-		sum = sum * 5 + round_of(i);
-	printf("%ld\n", sum);
-	return 0;
+	return stolen(argc, argv, 300000, 50000);
 }

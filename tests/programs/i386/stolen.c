@@ -1,23 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* flags: -no-pie -fno-pie -pthread -fomit-frame-pointer
  *
- * stolen.c - ../stolen.c for 32-bit programs, whose traces keep their cursor in ebp: every way of using it,
- * with signals in between (stolen [ROUNDS]); and a thread that is at it when another one ends the process
- * (stolen killed, which prints how often it went round at the least: it writes its count each time). */
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/time.h>
-#include <unistd.h>
-
-static volatile long ticks, rounds;
-
-static void tick(int sig)
-{
-	ticks++;
-}
+ * stolen.c - ../stolen.c for 32-bit programs, whose traces keep their cursor in ebp.
+ * Every way of using it: see stolen.h. */
+#include "stolen.h"
 
 __attribute__((noinline, regparm(1))) static long thrice(long v)
 {
@@ -68,36 +54,7 @@ static long round_of(long i)
 	return sum;
 }
 
-static void *runner(void *arg)
-{
-	for (;;) {
-		round_of(rounds);
-		asm volatile("incl %0" : "+m"(rounds) : : "cc");
-	}
-}
-
 int main(int argc, char **argv)
 {
-	long sum = 0, n = argc > 1 ? atol(argv[1]) : 1000;
-	struct itimerval every = { { 0, 500 }, { 0, 500 } };
-	pthread_t thread;
-
-	if (argc > 1 && !strcmp(argv[1], "killed")) {
-		pthread_create(&thread, NULL, runner, NULL);
-		while (rounds < 5000)
-			usleep(1000);
-		printf("%ld\n", rounds);
-		fflush(stdout);
-		if (argc > 2)
-			kill(getpid(), SIGKILL);
-		_exit(0);
-	}
-	if (argc < 2) {
-		signal(SIGALRM, tick);
-		setitimer(ITIMER_REAL, &every, NULL);
-	}
-	for (long i = 0; i < n; i++)
-		sum = sum * 5 + round_of(i);
-	printf("%ld\n", sum);
-	return 0;
+	return stolen(argc, argv, 1000, 5000);
 }
