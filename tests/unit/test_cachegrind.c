@@ -159,17 +159,18 @@ static void test_twin(void **state)
 	}
 }
 
+/* Blocks and packed batches are tried with each. */
+static const struct pm_cg_cache caches[][3] = {
+	{ { 2048, 2, 32 }, { 2048, 2, 32 }, { 16384, 4, 64 } },
+	{ { 256, 1, 16 }, { 512, 32, 16 }, { 4096, 4, 32 } },
+	{ { 32768, 8, 64 }, { 32768, 8, 64 }, { 1 << 18, 8, 64 } },
+};
+
 /* Blocks taken as they are count what the expanded trace counts, instruction by instruction. */
 #define NBLOCK 200
 
 static void test_blocks(void **state)
 {
-	static const struct pm_cg_cache caches[][3] = {
-		{ { 2048, 2, 32 }, { 2048, 2, 32 }, { 16384, 4, 64 } },
-		{ { 256, 1, 16 }, { 512, 32, 16 }, { 4096, 4, 32 } },
-		{ { 32768, 8, 64 }, { 32768, 8, 64 }, { 1 << 18, 8, 64 } },
-	};
-
 	(void)state;
 	for (size_t k = 0; k < NR(caches); k++) {
 		struct o_random r = o_random_init(k + 77);
@@ -309,12 +310,6 @@ static void use(uint64_t *newest, uint64_t sets, uint32_t line, uint64_t addr, u
 
 static void test_packed(void **state)
 {
-	static const struct pm_cg_cache caches[][3] = {
-		{ { 2048, 2, 32 }, { 2048, 2, 32 }, { 16384, 4, 64 } },
-		{ { 256, 1, 16 }, { 512, 32, 16 }, { 4096, 4, 32 } },
-		{ { 32768, 8, 64 }, { 32768, 8, 64 }, { 1 << 18, 8, 64 } },
-	};
-
 	(void)state;
 	for (size_t k = 0; k < NR(caches); k++) {
 		const uint64_t sets = caches[k][1].size / caches[k][1].line / caches[k][1].ways;

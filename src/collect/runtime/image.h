@@ -167,6 +167,17 @@ static inline void img_copy(uint8_t *to, const uint8_t *from, uint32_t n, int sp
 		*to++ = *from++;
 }
 
+/* A length of 15 goes on in the bytes at *p. */
+static inline int img_length(const uint8_t **p, const uint8_t *end, uint32_t *len)
+{
+	do {
+		if (*p == end)
+			return 0;
+		*len += **p;
+	} while (*(*p)++ == 255);
+	return 1;
+}
+
 /* HOT: once per piece that is touched. One piece, @n bytes with its first, into @to. False: it makes no sense. */
 static inline int img_unpack(const uint8_t *p, uint32_t n, uint8_t *to)
 {
@@ -184,12 +195,8 @@ static inline int img_unpack(const uint8_t *p, uint32_t n, uint8_t *to)
 		const uint32_t token = *p++;
 		uint32_t len = token >> 4, off;
 
-		if (len == 15)
-			do {
-				if (p == end)
-					return 0;
-				len += *p;
-			} while (*p++ == 255);
+		if (len == 15 && !img_length(&p, end, &len))
+			return 0;
 		if (len > (uint64_t)(end - p) || len > (uint64_t)(oend - o))
 			return 0;
 		img_copy(o, p, len, end - p >= (int64_t)len + 8 && oend - o >= (int64_t)len + 8);
@@ -202,12 +209,8 @@ static inline int img_unpack(const uint8_t *p, uint32_t n, uint8_t *to)
 		off = (uint32_t)p[0] | (uint32_t)p[1] << 8;
 		p += 2;
 		len = token & 15;
-		if (len == 15)
-			do {
-				if (p == end)
-					return 0;
-				len += *p;
-			} while (*p++ == 255);
+		if (len == 15 && !img_length(&p, end, &len))
+			return 0;
 		len += 4;
 		if (!off || off > (uint64_t)(o - to) || len > (uint64_t)(oend - o))
 			return 0;

@@ -448,67 +448,53 @@ static void emit_ret(struct emit *e, const struct insn *i)
 	}
 }
 
-/* The same of an operand that contains the stolen register, by way of rdx or rcx, whichever it does not contain. */
-static bool emit_load_stolen(struct emit *e, const struct insn *i)
+/* The bytes of a memory operand that contains the stolen register, rdx or rcx in its place, whichever the operand
+ * does not contain; that one is loaded. */
+static void replace_stolen(struct emit *e, uint8_t *rex, uint8_t *modrm, uint8_t *sib)
 {
-	const uint8_t *p = i->p;
-	uint8_t modrm = p[i->x.modrm], sib = p[i->x.modrm + 1], rex = e->i386 ? 0 : p[i->x.op - 1];
 	const uint8_t low = e->thief & 7, high = e->thief >> 3;
-	unsigned rest = i->x.modrm + 1, reg = RDX;
-	bool b = (rex & 1) == high && (modrm & 7) == low, has_sib = (modrm & 7) == 4;
+	bool b = (*rex & 1) == high && (*modrm & 7) == low;
+	unsigned reg = RDX;
 
-	if (modrm >= 0xc0) {
-		slot_load(e, RCX, RT_S_R11);
-		return true;
-	}
-	if (has_sib) {
-		bool x = (rex >> 1 & 1) == high && (sib >> 3 & 7) == low;
+	if ((*modrm & 7) == 4) {
+		bool x = (*rex >> 1 & 1) == high && (*sib >> 3 & 7) == low;
 
 		/* (ebp as the base of nothing: none) */
-		b = (rex & 1) == high && (sib & 7) == low && (low != RBP || modrm >> 6);
-		if ((!b && !(rex & 1) && (sib & 7) == RDX) || (!x && !(rex & 2) && (sib >> 3 & 7) == RDX))
+		b = (*rex & 1) == high && (*sib & 7) == low && (low != RBP || *modrm >> 6);
+		if ((!b && !(*rex & 1) && (*sib & 7) == RDX) || (!x && !(*rex & 2) && (*sib >> 3 & 7) == RDX))
 			reg = RCX;
 		if (b)
-			sib = (uint8_t)((sib & ~7u) | reg);
+			*sib = (uint8_t)((*sib & ~7u) | reg);
 		if (x) {
-			sib = (uint8_t)((sib & ~0x38u) | reg << 3);
-			rex &= ~2u;
+			*sib = (uint8_t)((*sib & ~0x38u) | reg << 3);
+			*rex &= ~2u;
 		}
-		rest++;
 	} else {
-		modrm = (uint8_t)((modrm & ~7u) | reg);
+		*modrm = (uint8_t)((*modrm & ~7u) | reg);
 	}
 	if (b)
-		rex &= ~1u;
+		*rex &= ~1u;
 	slot_load(e, reg, RT_S_R11);
-	if (i->x.prop & X86_TLS)
-		put8(e, e->i386 ? 0x65 : 0x64);
-	if (i->x.prop & X86_ADDR)
-		put8(e, PREFIX_ADDR);
-	if (!e->i386)
-		put8(e, 0x48 | (rex & 3));
-	put8(e, 0x8b);
-	put8(e, (modrm & 0xc7) | RCX << 3);
-	if (has_sib)
-		put8(e, sib);
-	memcpy(e->c, p + rest, i->x.len - rest);
-	e->c += i->x.len - rest;
-	return true;
 }
 
 /* mov rcx, the operand of an indirect jump or call. */
 static void emit_load_target(struct emit *e, const struct insn *i)
 {
 	const uint8_t *p = i->p;
-	uint8_t rex = 0x48, modrm = p[i->x.modrm];
-	unsigned rest = i->x.modrm + 1;
+	const unsigned rest = i->x.modrm + 1u, n = i->x.len - rest;
+	const bool is_register = p[i->x.modrm] >= 0xc0, stolen = e->stolen && i->x.read >> e->thief & 1;
+	uint8_t rex = 0x48, modrm = p[i->x.modrm], sib = n ? p[rest] : 0;
 
 	if (!e->i386 && i->x.op && (p[i->x.op - 1] & 0xf0) == 0x40)
 		rex |= p[i->x.op - 1] & 3;
-	if (e->stolen && i->x.read >> e->thief & 1 && emit_load_stolen(e, i))
+	if (stolen && is_register) {
+		slot_load(e, RCX, RT_S_R11);
 		return;
-	if (modrm >= 0xc0 && (modrm & 7) == RCX && !(rex & 1))
+	}
+	if (is_register && (modrm & 7) == RCX && !(rex & 1))
 		return;
+	if (stolen)
+		replace_stolen(e, &rex, &modrm, &sib);
 	if (i->x.prop & X86_TLS)
 		put8(e, e->i386 ? 0x65 : 0x64);
 	if (i->x.prop & X86_ADDR)
@@ -524,8 +510,10 @@ static void emit_load_target(struct emit *e, const struct insn *i)
 		put_pc32(e, i->pc + i->x.len + (uint64_t)(int64_t)disp, 0);
 		return;
 	}
-	memcpy(e->c, p + rest, i->x.len - rest);
-	e->c += i->x.len - rest;
+	memcpy(e->c, p + rest, n);
+	if (n && (modrm & 7) == 4)
+		e->c[0] = sib;
+	e->c += n;
 }
 
 static void emit_indirect(struct emit *e, const struct insn *i)
