@@ -21,10 +21,4 @@ enum pm_status pm_sorter_add(struct pm_sorter *s, struct pm_sort_rec r, struct p
 enum pm_status pm_sorter_next(struct pm_sorter *s, struct pm_sort_rec *r, struct pm_err *err);
 void pm_sorter_free(struct pm_sorter *s);		/* NULL is fine */
 
-/* A temporary file without a name, to read and write; -1 after pm_fail. */
-int pm_temp_file(struct pm_err *err);
-/* All @n bytes at @at of it. */
-enum pm_status pm_temp_read(int fd, void *p, size_t n, uint64_t at, struct pm_err *err);
-enum pm_status pm_temp_write(int fd, const void *p, size_t n, uint64_t at, struct pm_err *err);
-
 #endif

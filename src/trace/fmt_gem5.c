@@ -411,7 +411,7 @@ static enum pm_status gem5_inst(struct gem5_reader *r, struct pm_cur c, const ui
 		/* before the instruction that it belongs to */
 		memmove(b->ev + insn + 1, b->ev + insn, (size_t)(e - (b->ev + insn)) * sizeof *e);
 		b->ev[insn] = (struct pm_event){ PM_EV_TIME, 0, 0, PM_NONE, 0,
-						 tick / r->scale };
+						 time_of(r, tick) };
 		insn++;
 		r->tick = tick;
 		r->timed = true;

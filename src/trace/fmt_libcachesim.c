@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "base/sorter.h"
+#include "base/temp.h"
 #include "trace/text.h"
 
 #define LCS_MAGIC	0x123456789abcdef0ull

@@ -36,6 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/temp.h"
 #include "collect/process/session.h"
 #include "collect/process/trace.h"
 
@@ -676,18 +677,12 @@ struct out {
 
 static void put_bytes(struct out *o, const void *p, size_t n, uint64_t at)
 {
-	for (size_t done = 0; o->fd >= 0 && done < n; ) {
-		ssize_t k = pwrite(o->fd, (const uint8_t *)p + done, n - done, (off_t)(at + done));
+	struct pm_err err = { 0 };		/* complain() says it */
 
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0) {
-			close(o->fd);
-			o->fd = -1;
-			return;
-		}
-		done += (size_t)k;
-	}
+	if (o->fd < 0 || pm_temp_write(o->fd, p, n, at, &err) == PM_OK)
+		return;
+	close(o->fd);
+	o->fd = -1;
 }
 
 /* Returns the section's place. */
