@@ -257,7 +257,7 @@ static void clear(const char *dir)
 
 static void copy(const char *from, const char *to)
 {
-	char command[9000];
+	char command[3 * 4200 + 64];
 
 	snprintf(command, sizeof command, "rm -rf '%s'; cp -a '%s' '%s'", to, from, to);
 	if (system(command))
