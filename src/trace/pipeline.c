@@ -303,6 +303,21 @@ bool pm_pipeline_recent(const struct pm_pipeline *p, struct pm_recent *r)
 	return p->packed;
 }
 
+bool pm_pipeline_drops(const struct pm_pipeline *p)
+{
+	return p->stage[0].ops && p->stage[0].ops->drop;
+}
+
+uint64_t pm_pipeline_idle(const struct pm_pipeline *p)
+{
+	return p->stage[0].ops->idle(p->stage[0].self);
+}
+
+enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code, uint32_t block)
+{
+	return p->stage[0].ops->drop(p->stage[0].self, code, block);
+}
+
 /* Call the crew's sinks that want this form. */
 static enum pm_status call(const struct crew *c, const struct pm_batch *b, enum form form, struct pm_err *err)
 {

@@ -44,7 +44,13 @@ struct pm_transform_ops {
 				  struct pm_err *err);
 	enum pm_status (*finish)(void *self, const struct pm_emit *emit, struct pm_err *err);
 	void (*destroy)(void *self);
+	/* Of one that drops most of what it sees; or both NULL. A source may put one PM_EV_LOST with their number
+	 * in place of the next instructions, of whatever stream: so many, and what they refer to, would be
+	 * dropped, but for blocks of PM_DROP_NEVER; those of PM_DROP_ALWAYS at all times. */
+	uint64_t (*idle)(const void *self);
+	enum pm_drop (*drop)(void *self, const struct pm_code *code, uint32_t block);
 };
+enum pm_drop { PM_DROP_IDLE, PM_DROP_NEVER, PM_DROP_ALWAYS };
 
 struct pm_pipeline;
 struct pm_pipeline *pm_pipeline_new(void);
@@ -81,6 +87,10 @@ bool pm_pipeline_packed(const struct pm_pipeline *p);
 /* ... without the references that no sink needs? Then, which are they? */
 struct pm_recent;
 bool pm_pipeline_recent(const struct pm_pipeline *p, struct pm_recent *r);
+/* Does the first transform say what it drops? What it says of a block holds for good, the number until the next push. */
+bool pm_pipeline_drops(const struct pm_pipeline *p);
+uint64_t pm_pipeline_idle(const struct pm_pipeline *p);
+enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code, uint32_t block);
 enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b, struct pm_err *err);
 /* Ends transforms, then sinks, each of which adds its result to @r (NULL: not wanted). */
 enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, struct pm_err *err);

@@ -151,6 +151,44 @@ static bool inside(const struct region *x)
 	return !x->r.length || n < x->r.length;
 }
 
+static uint64_t region_idle(const void *self)
+{
+	const struct region *x = self;
+	uint64_t n = x->done - x->since;
+
+	if (x->r.stop.kind == PM_POINT_COUNT && x->done >= x->r.stop.value)
+		return UINT64_MAX;
+	if (!x->on && x->r.start.kind == PM_POINT_COUNT)
+		return x->done < x->r.start.value ? x->r.start.value - x->done : 0;
+	if (!x->on)
+		return UINT64_MAX;
+	if (n < x->r.after)
+		return x->r.after - n;
+	n -= x->r.after;
+	if (x->r.every)
+		n %= x->r.every;
+	if (!x->r.length || n < x->r.length)
+		return 0;
+	return x->r.every ? x->r.every - n : UINT64_MAX;
+}
+
+static bool is_point(const struct region *x, uint64_t pc, uint64_t end)
+{
+	return (x->at[0] && pc <= x->at[0] && x->at[0] < end) || (x->at[1] && pc <= x->at[1] && x->at[1] < end);
+}
+
+static enum pm_drop region_drop(void *self, const struct pm_code *code, uint32_t block)
+{
+	const struct pm_block *b = &code->block[block];
+	const struct pm_insn *in = code->insn + b->insn;
+	struct region *x = self;
+
+	look_at_objects(x, code);
+	if (!b->n || is_point(x, b->pc, in[b->n - 1].pc + 1))
+		return PM_DROP_NEVER;
+	return is_excluded(x, code, in->object) ? PM_DROP_ALWAYS : PM_DROP_IDLE;
+}
+
 /* @n instructions are next: do they pass? */
 static bool pass(struct region *x, struct of_stream *st, bool excluded, uint64_t n)
 {
@@ -208,6 +246,11 @@ static enum pm_status region_consume(void *self, const struct pm_batch *b, const
 			if (st->last_in)
 				put(x, ev);
 			break;
+		case PM_EV_LOST:		/* the source has dropped them for us */
+			x->done += ev->value;
+			st->lost += ev->value;
+			st->last_in = false;
+			break;
 		case PM_EV_SIGNAL:
 			if (x->r.start.kind == PM_POINT_SIGNAL && ev->value == x->r.start.value)
 				begin(x);
@@ -245,4 +288,6 @@ const struct pm_transform_ops pm_region_ops = {
 	.flags = PM_SINK_BLOCKS,
 	.consume = region_consume,
 	.destroy = region_destroy,
+	.idle = region_idle,
+	.drop = region_drop,
 };

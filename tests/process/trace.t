@@ -83,6 +83,21 @@ $ r() { pugmark run -q --exec --count --csv - "$@" | sed -n 's/^count.instructio
 > 323
 > 0
 > good
+# They are pieces of the whole trace, each where it says by what was left out before it, and begin with the block that
+# is due: what nobody wants is counted by chains of blocks, but no further than to where something is wanted.
+$ head -c 6000 /bin/sh > in; full() { env -i "PATH=$PATH" "XDG_CACHE_HOME=$XDG_CACHE_HOME" "$(command -v pugmark)" run -q --exec --fix-random "$@" -- gzip -c in > /dev/null; }
++ regions() { full --sink dump:part "$@"; awk '
++ $2 == "insn" && FILENAME == "all" { all[n++] = $0 }
++ $2 == "lost" { sub(/.*=/, ""); at += $0; if (!k++) first = at }
++ $2 == "insn" && FILENAME == "part" { if (all[at++] != $0) bad++; m++ }
++ END { print bad + 0, k, (n > 800000), first, m }' all part; }
++ full --sink dump:all
++ regions --after 300000 --for 1000 --every 50000 | awk '{ print $1, ($2 > 10), $3, ($4 >= 300000 && $4 < 300127), ($5 > 873 * $2 && $5 < 1127 * $2) }'
++ regions --after 500000 --for 100000 | awk '{ print $1, $2, $3, ($4 >= 500000 && $4 < 500127), ($5 > 100000 - 127 && $5 < 100127) }'
++ regions --exclude-lib libc | awk '{ print $1, ($2 > 100), $3, ($5 > 10000) }'; rm all part
+> 0 1 1 1 1
+> 0 1 1 1 1
+> 0 1 1 1
 $ pugmark run --for 10 -- "$PROGRAMS/bare"
 ! pugmark: regions are for traces: --branch, --cache or --exec (see `pugmark run --help`)
 ? 2

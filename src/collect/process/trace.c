@@ -65,6 +65,8 @@ struct compiled {			/* a record: all blocks of a chain up to one of them */
 	uint32_t insns, nref, ref;	/* ref: its first one in pm_chains.ref */
 	struct place rsp;
 	bool keeps_rsp;			/* it leaves the stack pointer alone */
+	bool expands;			/* has been compiled, or cannot be */
+	uint16_t plan_rsp;		/* x86_plan.rsp */
 } __attribute__((aligned(64)));
 
 /* How the buffers lie in a thread block, and what is in them: of 32-bit and of 64-bit programs. */
@@ -81,6 +83,13 @@ static const struct layout {
 struct expansion {			/* of a record by straight code */
 	expander_fn *run;		/* NULL: not compiled, or there is none */
 	uint32_t record, insns;
+};
+
+struct glance {				/* what is to be known of a record that is dropped */
+	uint32_t insns;			/* 0: it is not, or nobody knows yet */
+	int32_t rsp_add;
+	uint16_t record, rsp;		/* rsp: the offset of its base in the record, 0: the stream's */
+	uint8_t how;			/* enum pm_drop */
 };
 
 struct stream {				/* of a thread block while somebody uses it */
@@ -120,6 +129,8 @@ struct tracer {
 	struct compiled *compiled;
 	struct expansion *expansion;	/* of the same number */
 	struct expander *expander;	/* NULL: every record goes the slow way */
+	struct glance *glance;		/* of the same number; NULL: the pipeline drops nothing */
+	uint64_t idle;			/* instructions that it would drop next */
 	struct pm_code code;
 	struct pm_insn *insn;
 	struct pm_block *block;
@@ -379,6 +390,7 @@ static void flush(struct tracer *t, struct stream *st)
 		t->failed = true;
 		t->result.st = PM_ERR;
 	}
+	t->idle = t->glance ? pm_pipeline_idle(t->s->opts->pipeline) : 0;
 	st->insns += st->unsent;
 	st->unsent = 0;
 	t->nev = t->nrare = t->text.n = 0;
@@ -514,6 +526,21 @@ static void pack(struct tracer *t, uint32_t number, struct compiled *c)
 	c->packs = true;
 }
 
+static struct glance glance_of(struct tracer *t, const struct compiled *c)
+{
+	struct glance g = { .insns = c->insns, .rsp_add = (int32_t)c->rsp_add, .record = c->record,
+			    .rsp = c->rsp.from ? 0 : c->rsp.at };
+
+	for (uint32_t i = 0; i < c->npart; i++) {
+		const enum pm_drop how = pm_pipeline_drop(t->s->opts->pipeline, &t->code, c->part[i].block);
+
+		if (how == PM_DROP_NEVER || (i && how != g.how) || g.rsp_add != c->rsp_add)
+			return (struct glance){ 0 };
+		g.how = (uint8_t)how;
+	}
+	return g;
+}
+
 #define MAX_CHAIN 64
 
 /* HOT only for programs that never run anything twice. */
@@ -566,11 +593,12 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 	c->npart = (uint16_t)n;
 	c->insns = insns;
 	c->part = part;
+	if (t->glance)
+		t->glance[number] = glance_of(t, c);
 	if (t->packs)
 		pack(t, number, c);
 	t->expansion[number] = (struct expansion){ .record = c->record, .insns = insns };
-	if (t->expander && !t->packs)
-		t->expansion[number].run = expander_compile(t->expander, part, n, t->plan.rsp, c->rsp_add, wide);
+	c->plan_rsp = t->plan.rsp;
 	return c;
 }
 
@@ -1024,11 +1052,48 @@ static const uint8_t *expand(struct tracer *t, struct stream *st, const uint8_t 
 	return p;
 }
 
+/* Records that the pipeline would drop. tracer.idle is not 0 if it would drop the next one as well, were it known
+ * and whole. */
+static const uint8_t *skim(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end)
+{
+	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24), size = st->layout.value;
+	uint64_t rsp = st->known[KNOWN_RSP], left = t->idle, lost = 0;
+	uint32_t word, next;
+
+	memcpy(&word, p, 4);
+	while (!(word & 0x80000000u)) {
+		const struct glance *g = &t->glance[RT_RECORD_NUMBER(word)];
+		const uint32_t record = 4 + size * RT_RECORD_VALUES(word);
+		uint64_t base = rsp;
+
+		memcpy(&next, p + record, 4);
+		if (!g->insns || g->record != record || record > (size_t)(end - p) || next == cut_word)
+			break;
+		if (g->insns > left && g->how != PM_DROP_ALWAYS) {
+			left = 0;
+			break;
+		}
+		lost += g->insns;
+		left -= g->insns < left ? g->insns : left;
+		if (g->rsp)
+			memcpy(&base, p + g->rsp, 8);
+		rsp = base + (uint64_t)(int64_t)g->rsp_add;
+		p += record;
+		word = next;
+	}
+	st->known[KNOWN_RSP] = rsp;
+	t->idle = left;
+	if (lost)
+		t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_LOST, .id = PM_NONE, .value = lost };
+	st->unsent += lost;
+	return p;
+}
+
 /* A record that is not expanded (or packed) like that, or of which a note says that it was cut short. Returns
  * how long it was, with such a note; 0: the trace has failed. */
 static size_t slowly(struct tracer *t, struct stream *st, uint32_t number, const uint8_t *p, size_t left)
 {
-	const struct compiled *c = &t->compiled[number];
+	struct compiled *c = &t->compiled[number];
 	const uint8_t *from[2] = { p, (const uint8_t *)st->known };
 	const struct expander_part *last;
 	uint64_t cut[3];
@@ -1041,6 +1106,11 @@ static size_t slowly(struct tracer *t, struct stream *st, uint32_t number, const
 	if (c->record > left) {
 		fail(t, "a block that is cut off");
 		return 0;
+	}
+	if (t->expander && !c->expands && !t->idle && !(t->glance && t->glance[number].how == PM_DROP_ALWAYS)) {
+		t->expansion[number].run = expander_compile(t->expander, c->part, c->npart, c->plan_rsp, c->rsp_add,
+							    st->layout.wide);
+		c->expands = true;
 	}
 	last = &c->part[c->npart - 1];
 	for (const struct expander_part *b = c->part; b < last; b++)
@@ -1062,20 +1132,34 @@ static size_t slowly(struct tracer *t, struct stream *st, uint32_t number, const
 static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, bool open)
 {
 	const uint32_t nsource = __atomic_load_n(&t->nsource, __ATOMIC_ACQUIRE);
+	bool news = t->nev;		/* that the pipeline has to see before it can say what it will drop */
 
 	if (t->too_many)
 		fail(t, "more blocks than there are numbers");
 	while (p < end && !t->failed) {
+		const uint8_t *from;
 		uint32_t word, number, size;
 		size_t n;
 
-		p = t->packs ? consume_packed(t, st, p, end, nsource) : expand(t, st, p, end);
+		if (t->glance) {
+			if (news && t->idle)
+				flush(t, st);
+			news = false;
+			from = p = skim(t, st, p, end);
+			if (!t->idle && p < end)
+				p = expand(t, st, p, end);
+			if (p != from && t->nev <= BATCH && !t->failed)
+				continue;
+		} else {
+			p = t->packs ? consume_packed(t, st, p, end, nsource) : expand(t, st, p, end);
+		}
 		if (p >= end || t->failed)
 			return;
 		if (t->nev > BATCH) {
 			flush(t, st);
 			continue;
 		}
+		news = true;
 		memcpy(&word, p, 4);
 		if (word & 0x80000000u) {
 			size = RT_NOTE_SIZE(word);
@@ -1216,6 +1300,12 @@ enum pm_status trace_open(struct session *s, struct pm_err *err)
 	t->packs = pm_pipeline_packed(s->opts->pipeline);
 	if (!t->packs)
 		t->expander = expander_new();
+	if (pm_pipeline_drops(s->opts->pipeline)) {
+		t->glance = reserve(MAX_BLOCKS * sizeof *t->glance);
+		if (!t->glance)
+			return pm_fail_errno(err, "no address space for the trace's tables");
+		t->idle = pm_pipeline_idle(s->opts->pipeline);
+	}
 	if (t->packs) {
 		t->chain = reserve(MAX_BLOCKS * sizeof *t->chain);
 		t->chain_part = reserve(MAX_PARTS * sizeof *t->chain_part);
