@@ -57,7 +57,7 @@
 
 #define XSTATE_MAX	16384
 
-enum { REP = 1, PUSHF = 2, VOLATILE = 4, SYSCALL = 8, STOPPER = 16, INTO = 32, GATHER = 64 };
+enum { REP = 1, PUSHF = 2, VOLATILE = 4, SYSCALL = 8, STOPPER = 16, INTO = 32, GATHER = 64, CPUID = 128 };
 
 struct insn {
 	uint64_t pc, count, iterations;
@@ -91,6 +91,8 @@ struct thread {
 	struct user_regs_struct regs;	/* at the last stop */
 	uint8_t *xs;			/* ... and there, before a gather or scatter, the vector registers */
 	uint64_t done;			/* instructions in the stream */
+	uint64_t planted;		/* address of our int3, 0: none */
+	uint8_t under;			/* ... the byte that it is in place of */
 };
 
 static struct thread **threads;
@@ -224,6 +226,8 @@ static void classify(struct insn *in, bool wide)
 		in->flags |= SYSCALL;
 	if (*b == 0xcc || *b == 0xf1 || (*b == 0xcd && b + 1 < end && b[1] == 3))
 		in->flags |= STOPPER;
+	if (*b == 0x0f && b + 1 < end && b[1] == 0xa2)
+		in->flags |= CPUID;
 	if (*b == 0xce && !wide)
 		in->flags |= INTO;
 	/* VEX or EVEX 0f38 90..93, a0..a3 */
@@ -724,6 +728,44 @@ static void unblock_trap(pid_t tid)
 	}
 }
 
+/* A hypervisor that emulates cpuid may lose the trap behind it, and the next instruction is executed with it: it
+ * is run up to a breakpoint instead. (Another thread that comes there at the same moment is beyond this tool.) */
+static bool plant(struct thread *t, uint64_t addr)
+{
+	long word;
+
+	errno = 0;
+	word = ptrace(PTRACE_PEEKTEXT, t->tid, addr, NULL);
+	if (errno)
+		return false;
+	t->under = (uint8_t)word;
+	if (ptrace(PTRACE_POKETEXT, t->tid, addr, (word & ~0xffL) | 0xcc))
+		return false;
+	t->planted = addr;
+	return true;
+}
+
+/* True: it stands there, and @now says so. */
+static bool lift(struct thread *t, struct user_regs_struct *now, bool trap)
+{
+	const uint64_t at = t->planted;
+	long word;
+
+	if (!at)
+		return false;
+	t->planted = 0;
+	errno = 0;
+	word = ptrace(PTRACE_PEEKTEXT, t->tid, at, NULL);
+	if (errno || ptrace(PTRACE_POKETEXT, t->tid, at, (word & ~0xffL) | t->under))
+		die("cannot take the breakpoint away: %s", strerror(errno));
+	if (!trap || now->rip != at + 1)
+		return false;
+	now->rip = at;
+	if (ptrace(PTRACE_SETREGS, t->tid, 0, now))
+		die("cannot set registers: %s", strerror(errno));
+	return true;
+}
+
 static bool hidden(const struct thread *t)
 {
 	return no_vdso && t->pc >= t->image->vdso_lo && t->pc < t->image->vdso_hi;
@@ -782,7 +824,7 @@ static void step_all(pid_t first, int *result)
 {
 	long options = PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL |
 		       (follow ? PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK : 0);
-	bool begun = false, first_alive = true;
+	bool begun = false, first_alive = true, stepped;
 
 	while (nthreads || first_alive) {
 		int status, sig, deliver = 0;
@@ -834,6 +876,7 @@ static void step_all(pid_t first, int *result)
 				continue;
 			die("cannot read registers: %s", strerror(errno));
 		}
+		stepped = lift(t, &now, sig == SIGTRAP && !(status >> 16));
 		if (status >> 16 == PTRACE_EVENT_EXEC) {
 			unsigned long old = 0;
 			struct thread *caller;
@@ -873,7 +916,7 @@ static void step_all(pid_t first, int *result)
 			struct insn *in = insn_at(t, t->pc);
 			bool done = true;
 
-			if (t->unsure || in->flags & STOPPER || now.rip == t->pc) {
+			if (!stepped && (t->unsure || in->flags & STOPPER || now.rip == t->pc)) {
 				if (ptrace(PTRACE_GETSIGINFO, tid, 0, &si))
 					continue;
 				/* TRAP_TRACE: a step; TRAP_BRKPT: a step over a system call;
@@ -889,7 +932,7 @@ static void step_all(pid_t first, int *result)
 					deliver = sig;
 			}
 			/* after an exec the step of the execve is reported in the new image */
-			if (t->fresh && !deliver && done && si.si_code == TRAP_BRKPT)
+			if (!stepped && t->fresh && !deliver && done && si.si_code == TRAP_BRKPT)
 				done = false;
 			t->unsure = t->fresh = false;
 			if (done && t->pc)
@@ -923,7 +966,8 @@ static void step_all(pid_t first, int *result)
 			continue;
 		}
 resume:
-		if (ptrace(PTRACE_SINGLESTEP, tid, 0, deliver) && errno != ESRCH)
+		if (ptrace(t->pc && !deliver && insn_slot(t->image, t->pc)->flags & CPUID && plant(t, t->pc + 2) ?
+			   PTRACE_CONT : PTRACE_SINGLESTEP, tid, 0, deliver) && errno != ESRCH)
 			die("cannot step: %s", strerror(errno));
 	}
 }
