@@ -63,6 +63,8 @@ $(B)/libpugmark.a: $(LIBOBJS) $(EXTRA_OBJS)
 $(B)/%.o: %.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+# It holds the time at which translations began to be as they are, for their cache.
+$(B)/src/collect/process/cache.o: $(wildcard src/collect/translate/*.[ch] src/isa/x86/*.[ch])
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
 

@@ -7,6 +7,7 @@
  *
  *   # a comment; comments before the first command may hold these settings:
  *   # needs: PROGRAM...      skip the case, with the reason, where one of them is missing
+ *   # if: COMMAND            skip the case where it fails; what it prints is the reason
  *   # timeout: SECONDS       for each command (default 60)
  *   $ command                run by sh; the lines below belong to it
  *   + more                   ... a further line of the command
@@ -402,6 +403,16 @@ static bool missing(const char *needs, char *name, size_t size)
 	return false;
 }
 
+static bool refused(const char *command, char *why, size_t size)
+{
+	FILE *f = popen(command, "r");
+
+	if (!f || !fgets(why, (int)size, f))
+		snprintf(why, size, "%s", command);
+	why[strcspn(why, "\n")] = 0;
+	return !f || pclose(f);
+}
+
 static void run_case(const char *path, struct tally *t)
 {
 	size_t size, n;
@@ -418,6 +429,11 @@ static void run_case(const char *path, struct tally *t)
 	}
 	if (setting(src, "needs", buf, sizeof buf) && missing(buf, name, sizeof name)) {
 		fprintf(report, "skip %s: needs %s\n", path, name);
+		t->skipped++;
+		return;
+	}
+	if (setting(src, "if", buf, sizeof buf) && refused(buf, name, sizeof name)) {
+		fprintf(report, "skip %s: %s\n", path, name);
 		t->skipped++;
 		return;
 	}

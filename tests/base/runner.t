@@ -36,6 +36,9 @@ $ "$BUILD/tests/run" --bless bad.t && cat bad.t
 $ printf '# needs: sh no-such-program\n$ true\n' > skip.t; "$BUILD/tests/run" skip.t
 > skip skip.t: needs no-such-program
 > 0 passed, 0 failed, 1 skipped
+$ printf '# if: echo no such processor; false\n$ true\n' > skip.t; printf '# if: echo that is here\n$ true\n' > run.t; "$BUILD/tests/run" skip.t run.t
+> skip skip.t: no such processor
+> 1 passed, 0 failed, 1 skipped
 $ printf '# timeout: 0.3\n$ sleep 20\n' > slow.t; "$BUILD/tests/run" slow.t | grep -v -e ----
 > FAIL slow.t
 >   $ sleep 20

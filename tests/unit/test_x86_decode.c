@@ -310,12 +310,14 @@ static void kinds(void **unused)
 		{ "\x65\x48\x8b\x00", 4, X86_STEP, PM_CLASS_NONE, 4 },
 		{ "\x65\xa4", 2, X86_STEP, PM_CLASS_NONE, 2 },
 		{ "\x8e\xe8", 2, X86_STEP, PM_CLASS_NONE, 2 },
-		{ "\x8e\xe0", 2, X86_PLAIN, PM_CLASS_NONE, 2 },
+		{ "\x8e\xe0", 2, X86_STEP, PM_CLASS_NONE, 2 },
+		{ "\x0f\xa1", 2, X86_STEP, PM_CLASS_NONE, 2 },
 		{ "\x0f\xa9", 2, X86_STEP, PM_CLASS_NONE, 2 },
 		{ "\x0f\xb5\x00", 3, X86_STEP, PM_CLASS_NONE, 3 },
 		{ "\xf3\x0f\xae\xc8", 4, X86_STEP, PM_CLASS_NONE, 4 },	/* rdgsbase */
 		{ "\xf3\x0f\xae\xd8", 4, X86_STEP, PM_CLASS_NONE, 4 },	/* wrgsbase */
-		{ "\xf3\x0f\xae\xd0", 4, X86_PLAIN, PM_CLASS_NONE, 4 },	/* wrfsbase */
+		{ "\xf3\x0f\xae\xc0", 4, X86_PLAIN, PM_CLASS_NONE, 4 },	/* rdfsbase */
+		{ "\xf3\x0f\xae\xd0", 4, X86_STEP, PM_CLASS_NONE, 4 },	/* wrfsbase */
 		{ "\x0f\x01\xf8", 3, X86_STEP, PM_CLASS_NONE, 3 },	/* swapgs */
 		{ "\xf3\x0f\x1e\xfa", 4, X86_PLAIN, PM_CLASS_NONE, 4 },	/* endbr64 */
 		{ "\x67\x8b\x05\0\0\0\0", 7, X86_STEP, PM_CLASS_NONE, 7 },

@@ -242,6 +242,7 @@ static void classify(enum x86_mode mode, const ZydisDecodedInstruction *z,
 	case ZYDIS_MNEMONIC_RSM:
 		in->kind = X86_STOP;
 		break;
+	case ZYDIS_MNEMONIC_WRFSBASE:		/* (as below: traces have to know it) */
 	case ZYDIS_MNEMONIC_RDGSBASE:
 	case ZYDIS_MNEMONIC_WRGSBASE:
 	case ZYDIS_MNEMONIC_SWAPGS:
@@ -292,7 +293,7 @@ static void add_operand(ZydisMachineMode mm, const ZydisDecodedOperand *op, stru
 		    (op->actions & writes || mm != ZYDIS_MACHINE_MODE_LONG_64))
 			in->kind = X86_STEP;
 		/* a new base of the thread pointer's segment: traces have to know it */
-		if (mm != ZYDIS_MACHINE_MODE_LONG_64 && op->reg.value == ZYDIS_REGISTER_GS && op->actions & writes)
+		if ((op->reg.value == ZYDIS_REGISTER_FS || op->reg.value == ZYDIS_REGISTER_GS) && op->actions & writes)
 			in->kind = X86_STEP;
 		return;
 	}

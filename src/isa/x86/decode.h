@@ -28,7 +28,8 @@ enum x86_kind {
 	X86_JMP_IND, X86_CALL_IND,
 	X86_SYSCALL,		/* in 32-bit code sysenter, too */
 	X86_INT80,
-	X86_STEP,		/* works only in place: gs (32-bit code: fs, writes of gs), far transfers, 67-prefixed rip-relative... */
+	X86_STEP,		/* works only in place: gs (32-bit code: fs), far transfers, 67-prefixed rip-relative...
+				 * or gives the program's own segment another base, which the runtime notes then */
 	X86_STOP,		/* always faults: ud2, hlt */
 	X86_UNKNOWN,		/* not decoded; never from x86_decode() */
 };
