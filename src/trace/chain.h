@@ -61,6 +61,7 @@ struct pm_packed {
 	size_t n;
 	const struct pm_packed_ref *ref;
 	size_t nref;
+	uint64_t insns;			/* all of the batch */
 };
 
 struct pm_recent {			/* sets of lines: (addr >> shift) & mask */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "trace/chain.h"
 #include "trace/lane.h"
+#include "trace/parcel.h"
 
 #define QUEUE	16		/* batches that wait for one lane, at most */
 #define SPIN	2000		/* looks at the queue before sleeping: some microseconds */
@@ -27,14 +27,11 @@ struct table {				/* the producer's, as far as it was seen */
 	struct version *v;
 };
 
-struct parcel {				/* a batch on its way; owns what it points to */
-	struct pm_batch b;
+struct parcel {				/* a batch on its way */
+	struct pm_parcel is;
 	struct pm_stream stream;
 	size_t table;			/* index; SIZE_MAX: no code */
 	struct pm_code code;
-	struct pm_packed packed;
-	void *room[7];			/* events, micro-ops, bus transactions, rare, arena; if packed ids, references */
-	size_t cap[7];
 	atomic_uint users;		/* lanes that are not done with it */
 	struct parcel *next;		/* in the pool */
 };
@@ -76,8 +73,7 @@ struct pm_lanes {
 
 static void parcel_free(struct parcel *p)
 {
-	for (unsigned k = 0; k < NR(p->room); k++)
-		free(p->room[k]);
+	pm_parcel_release(&p->is);
 	free(p);
 }
 
@@ -101,18 +97,6 @@ static void parcel_done(struct pm_lanes *l, struct parcel *p)
 	p->next = l->pool;
 	l->pool = p;
 	pthread_mutex_unlock(&l->lock);
-}
-
-static void *keep(struct parcel *p, unsigned k, const void *from, size_t n)
-{
-	if (p->cap[k] < n) {
-		free(p->room[k]);
-		p->room[k] = pm_realloc(NULL, n);
-		p->cap[k] = n;
-	}
-	if (n)
-		memcpy(p->room[k], from, n);
-	return p->room[k];
 }
 
 /* ---- what changes behind the producer's pointers -------------------------------------------------------- */
@@ -196,33 +180,14 @@ static const char *name_of(struct pm_lanes *l, const struct pm_stream *s)
 static struct parcel *pack(struct pm_lanes *l, const struct pm_batch *b)
 {
 	struct parcel *p = parcel_get(l);
-	struct pm_rare *rare;
 
-	p->b = *b;
+	pm_parcel_fill(&p->is, b, true);
 	p->stream = *b->stream;
 	p->stream.name = name_of(l, b->stream);
 	p->table = SIZE_MAX;
 	if (b->code) {
 		p->table = table_of(l, b->code);
 		p->code = l->table[p->table].now;
-	}
-	p->b.ev = keep(p, 0, b->ev, b->n * sizeof *b->ev);
-	p->b.uop = keep(p, 1, b->uop, b->nuop * sizeof *b->uop);
-	p->b.bus = keep(p, 2, b->bus, b->nbus * sizeof *b->bus);
-	p->b.rare = rare = keep(p, 3, b->rare, b->nrare * sizeof *b->rare);
-	p->b.arena = keep(p, 4, b->arena, b->narena);
-	if (b->packed) {
-		p->packed = *b->packed;
-		p->packed.id = keep(p, 5, b->packed->id, b->packed->n * sizeof *b->packed->id);
-		p->packed.ref = keep(p, 6, b->packed->ref, b->packed->nref * sizeof *b->packed->ref);
-		p->b.packed = &p->packed;
-	}
-	for (size_t i = 0; i < b->nrare; i++) {
-		uintptr_t at = (uintptr_t)rare[i].name - (uintptr_t)b->arena;
-
-		/* names are in the arena by contract; one that is not lives as long as the producer says */
-		if (rare[i].name && b->narena && at < b->narena)
-			rare[i].name = (const char *)p->b.arena + at;
 	}
 	return p;
 }
@@ -234,7 +199,7 @@ static void unpack(struct lane *n, struct parcel *p, struct pm_batch *b)
 {
 	size_t s = p->stream.index;
 
-	*b = p->b;
+	*b = p->is.b;
 	if (s >= n->nstream) {
 		size_t cap = s * 2 + 8;
 

@@ -8,7 +8,8 @@
  * A chunk is coded against a model (pug_phrase.h) that reader and writer run in step, starting empty
  * in each chunk, so that chunks can be read in any order.
  *
- *   pug_write.c    records, the packing thread, index       pug_read.c     records, seeking, totals
+ *   pug_write.c    records, jobs for threads, index         pug_read.c     records, seeking, totals
+ *   pug_chunk.c    batches -> chunks -> bytes
  *   pug_encode.c   events -> columns of a chunk             pug_decode.c   and back
  *   pug_side.c     rare events, both ways                   pug_decode1.c  chunks of version 1
  *   pug_code.c     code tables, both ways                   pug_bytes.c    integers, checksums, packing */

@@ -6,6 +6,7 @@
 
 #define TABLE_MIN	(1u << 14)
 #define GUESS_BITS	16
+#define RESERVE		4096		/* events for which the columns have room */
 #define ROW_GIVEN	3		/* surprises in a row after which no prediction is tried any more */
 #define ROW_STRIDE	4		/* strides in a row after which one is */
 
@@ -188,15 +189,18 @@ static inline bool put_given(struct pug_encoder *e, const struct pug_ctx *x, str
 	return true;
 }
 
+/* How far apart addresses are where they come from, in 8 bytes. */
+#define EVENT_STEP	(sizeof(struct pm_event) / 8)
+
 /* HOT: the addresses of a phrase's elements; bits of those that were not as predicted. */
 static inline __attribute__((always_inline)) uint32_t put_elems(struct pug_encoder *e, struct pug_ctx *x, uint32_t number,
-				 const struct pm_event *ev, unsigned n)
+				 const uint64_t *at, size_t step, unsigned n)
 {
 	struct pug_elem *el = e->m.elem + number;
 	uint32_t missed = 0;
 
-	for (unsigned j = 0; j < n; j++, el++, number++, ev++) {
-		uint64_t addr = ev->addr;
+	for (unsigned j = 0; j < n; j++, el++, number++, at += step) {
+		uint64_t addr = *at;
 
 		if (__builtin_expect(el->class & PUG_IS_REF, 1)) {
 			if (el->mode >= PUG_MODE_GIVEN) {
@@ -337,6 +341,14 @@ static uint64_t known_addr(const struct pug_model *m, const struct pm_code *code
 	return m->new_addr;
 }
 
+/* What a new phrase's head is taken to have. */
+static uint64_t usual_value(uint64_t sig, const struct pm_code *code)
+{
+	uint32_t id = (uint32_t)(sig >> 32);
+
+	return (uint8_t)sig == PM_EV_BLOCK && id != PM_NONE ? code->block[id].n : 0;
+}
+
 static void put_sig(struct pm_buf *to, uint64_t sig, uint32_t id)
 {
 	pm_buf_add(to, (uint8_t[2]){ (uint8_t)sig, (uint8_t)(sig >> 8) }, 2);
@@ -363,8 +375,7 @@ static uint32_t new_phrase(struct pug_encoder *e, const struct look *l, const st
 		pug_varint(neu, pug_zigzag((int64_t)(l->addr - known_addr(m, code, l->sig))));
 		m->new_id = (uint32_t)(l->sig >> 32);
 		m->new_addr = l->addr;
-		if ((uint8_t)l->sig == PM_EV_BLOCK && m->new_id != PM_NONE)
-			p->value = code->block[m->new_id].n;
+		p->value = usual_value(l->sig, code);
 		if ((uint8_t)l->sig == PM_EV_INSN)
 			id = m->new_id;
 		p->insns = pug_insns(p->sig, p->value);
@@ -416,7 +427,7 @@ static enum pm_status check_event(const struct pm_event *ev, const struct pm_cod
 }
 
 /* Values that are not the last ones; the phrase learns them. */
-static uint64_t put_values(struct pug_encoder *e, struct pug_phrase *p, const struct look *l)
+static uint64_t put_values(struct pug_encoder *e, struct pug_phrase *p, const struct look *l, const struct pm_code *code)
 {
 	struct pug_elem *el = e->m.elem + p->elem;
 	uint64_t values = 0;
@@ -433,6 +444,11 @@ static uint64_t put_values(struct pug_encoder *e, struct pug_phrase *p, const st
 			put64(e->c, PUG_COL_VAL, l->el[j].value - el[j].value);
 			el[j].value = l->el[j].value;
 		}
+	if (values) {
+		p->odd = p->value != usual_value(p->sig, code);
+		for (unsigned j = 0; j < l->n; j++)
+			p->odd |= el[j].value != 0;
+	}
 	return values;
 }
 
@@ -493,8 +509,8 @@ static enum pm_status put_phrase(struct pug_encoder *e, struct pug_ctx *x, const
 		how = PUG_OP_NEW;
 		to = new_phrase(e, &l, b->code, side ? &item : NULL);
 	}
-	values = put_values(e, m->phrase + to, &l);
-	missed = put_elems(e, x, m->phrase[to].elem, l.el, l.n);
+	values = put_values(e, m->phrase + to, &l, b->code);
+	missed = put_elems(e, x, m->phrase[to].elem, &l.el->addr, EVENT_STEP, l.n);
 	if (how || values || missed) {
 		put_op(e, e->run, how, missed, values);
 		e->run = 0;
@@ -519,6 +535,29 @@ static enum pm_status put_phrase(struct pug_encoder *e, struct pug_ctx *x, const
 	return PM_OK;
 }
 
+/* Which of the phrases that can follow @from the phrase @to is, if it can; the model learns that it did. */
+static inline __attribute__((always_inline)) uint8_t follow(struct pug_encoder *e, uint32_t cur, uint64_t *hist, uint32_t to)
+{
+	struct pug_phrase *from = e->m.phrase + cur;
+	uint32_t next = from->next;
+	uint8_t how;
+
+	if (from->multi) {
+		uint32_t *slot = e->m.expect + pug_path_slot(&e->m, cur, *hist);
+
+		next = *slot ? *slot : next;
+		*slot = to;
+		*hist = pug_path_next(*hist, to);
+	}
+	if (__builtin_expect(next == to, 1))
+		return PUG_OP_EXPECTED;
+	how = from->next == to ? PUG_OP_NEXT : from->alt == to ? PUG_OP_ALT : PUG_OP_KNOWN;
+	if (how == PUG_OP_KNOWN)
+		put32(e->c, PUG_COL_PHRASE, to);
+	pug_learn(&e->m, cur, to);
+	return how;
+}
+
 /* HOT: phrases that are known, expected or not; the first other event, or @stop. Which phrase it is
  * comes from the events and not from what is expected, so that the processor need not wait for one
  * phrase to begin with the next. */
@@ -527,20 +566,19 @@ static const struct pm_event *known_phrases(struct pug_encoder *e, struct pug_ct
 					    const struct pm_event *end)
 {
 	struct pug_phrase *phrase = e->m.phrase;
-	uint32_t *expect = e->m.expect;
 	uint64_t insns = 0;
 	uint32_t cur = x->cur, code = x->code, run = e->run;
 
 	while (ev < stop) {
 		bool head = has_head(ev->kind);
-		uint32_t to = e->guess[guess_slot(ev, head)], next, slot = 0;
-		struct pug_phrase *p = phrase + to, *from = phrase + cur;
+		uint32_t to = e->guess[guess_slot(ev, head)];
+		struct pug_phrase *p = phrase + to;
 		const struct pm_event *el = ev + head;
 		const struct pug_elem *want;
 		uint64_t differs = 0;
 		uint32_t missed;
 		unsigned n = p->n;
-		uint8_t how = PUG_OP_EXPECTED;
+		uint8_t how;
 
 		if (head ? p->sig != sig_of(ev) || p->addr != ev->addr || p->value != ev->value :
 		    p->sig != 0 || p->side)
@@ -552,20 +590,8 @@ static const struct pm_event *known_phrases(struct pug_encoder *e, struct pug_ct
 			differs |= (sig_of(el + j) ^ want[j].sig) | (el[j].value ^ want[j].value);
 		if (differs || (pug_is_tail(el[n].kind) && n < PUG_ELEMS))
 			break;
-		missed = put_elems(e, x, p->elem, el, n);
-		next = from->next;
-		if (from->multi) {
-			slot = pug_path_slot(&e->m, cur, x->hist);
-			next = expect[slot] ? expect[slot] : next;
-			expect[slot] = to;
-			x->hist = pug_path_next(x->hist, to);
-		}
-		if (next != to) {
-			how = from->next == to ? PUG_OP_NEXT : from->alt == to ? PUG_OP_ALT : PUG_OP_KNOWN;
-			if (how == PUG_OP_KNOWN)
-				put32(e->c, PUG_COL_PHRASE, to);
-			pug_learn(&e->m, cur, to);
-		}
+		missed = put_elems(e, x, p->elem, &el->addr, EVENT_STEP, n);
+		how = follow(e, cur, &x->hist, to);
 		if (missed | how) {
 			put_op(e, run, how, missed, 0);
 			run = 0;
@@ -601,6 +627,108 @@ enum pm_status pug_encode(struct pug_encoder *e, struct pug_ctx *x, const struct
 	return PM_OK;
 }
 
+/* ---- chains ------------------------------------------------------------------------------------------- */
+
+/* A block that is no phrase yet, or more than one, or has been something unusual. */
+static enum pm_status put_part(struct pug_encoder *e, struct pug_ctx *x, const struct pug_chains *k,
+			       const struct pm_chain_part *part, const struct pm_chain_ref *r, const uint64_t *addr,
+			       struct pm_err *err)
+{
+	const struct pm_block *blk = k->code.block + part->block;
+	struct pm_batch b = { .code = &k->code, .n = 1 + part->nref };
+	const struct pm_event *ev;
+
+	if (e->cap_ev < b.n) {
+		e->cap_ev = b.n * 2;
+		e->ev = pm_realloc(e->ev, e->cap_ev * sizeof *e->ev);
+	}
+	e->ev[0] = (struct pm_event){ .kind = PM_EV_BLOCK, .id = part->block, .addr = blk->pc, .value = blk->n };
+	for (uint32_t j = 0; j < part->nref; j++)
+		e->ev[1 + j] = (struct pm_event){ .kind = r[j].kind, .flags = r[j].flags, .size = r[j].size,
+						  .id = r[j].insn - blk->insn, .addr = addr[j] };
+	b.ev = e->ev;
+	for (ev = e->ev; ev < e->ev + b.n; )
+		if (put_phrase(e, x, &b, &ev, err) != PM_OK)
+			return PM_ERR;
+	return PM_OK;
+}
+
+static void more_parts(struct pug_encoder *e, size_t n)
+{
+	n = n < 1024 ? 1024 : n * 2;
+	e->phrase_of = pm_realloc(e->phrase_of, n * sizeof *e->phrase_of);
+	memset(e->phrase_of + e->nparts, 0, (n - e->nparts) * sizeof *e->phrase_of);
+	e->nparts = n;
+}
+
+/* HOT for live traces. */
+enum pm_status pug_encode_chains(struct pug_encoder *e, struct pug_ctx *x, const struct pug_chains *k,
+				 const uint32_t *id, size_t n, const uint64_t **addr, size_t *events,
+				 struct pm_err *err)
+{
+	const uint64_t *at = *addr;
+	uint64_t insns = 0;
+	uint32_t cur = x->cur, run = e->run;
+	size_t left = 0, all = 0;
+
+	if (e->parts_code != x->code) {		/* the phrases of another table's */
+		if (e->nparts)
+			memset(e->phrase_of, 0, e->nparts * sizeof *e->phrase_of);
+		e->parts_code = x->code;
+	}
+	for (const uint32_t *end = id + n; id < end; id++) {
+		const struct pm_chain *c = k->chains.chain + *id;
+		const struct pm_chain_part *part = k->chains.part + c->part, *last = part + c->npart;
+		const uint64_t *first = at;
+		const size_t its = (size_t)c->npart + c->nref;
+		uint32_t *phrase_of;
+
+		if (__builtin_expect(left < its, 0)) {
+			all -= left;
+			left = its + RESERVE;
+			all += left;
+			reserve(e->c, left);
+		}
+		left -= its;
+		if (__builtin_expect(e->nparts < c->part + c->npart, 0))
+			more_parts(e, c->part + c->npart);
+		phrase_of = e->phrase_of + c->part;
+		for (; part < last; at += part->nref, part++, phrase_of++) {
+			uint32_t to = *phrase_of, missed;
+			struct pug_phrase *p = e->m.phrase + to;
+			uint8_t how;
+
+			if (__builtin_expect(!to || p->odd, 0)) {
+				x->cur = cur;
+				e->run = run;
+				if (put_part(e, x, k, part, k->chains.ref + c->ref + (at - first), at, err) != PM_OK)
+					return PM_ERR;
+				cur = x->cur;
+				run = e->run;
+				*phrase_of = part->nref <= PUG_ELEMS ? cur : 0;
+				continue;
+			}
+			missed = put_elems(e, x, p->elem, at, 1, p->n);
+			how = follow(e, cur, &x->hist, to);
+			if (missed | how) {
+				put_op(e, run, how, missed, 0);
+				run = 0;
+			} else {
+				run++;
+			}
+			p->uses++;
+			insns += p->insns;
+			cur = to;
+		}
+	}
+	x->cur = cur;
+	e->run = run;
+	e->insns += insns;
+	*addr = at;
+	*events = all - left;
+	return PM_OK;
+}
+
 /* ---- chunks ---------------------------------------------------------------------------------------------- */
 
 void pug_encode_begin(struct pug_encoder *e, struct pug_columns *c, unsigned path_bits, unsigned seen_bits)
@@ -613,6 +741,8 @@ void pug_encode_begin(struct pug_encoder *e, struct pug_columns *c, unsigned pat
 	}
 	memset(e->table, 0, ((size_t)e->mask + 1) * sizeof *e->table);
 	memset(e->guess, 0, sizeof *e->guess << GUESS_BITS);
+	if (e->nparts)
+		memset(e->phrase_of, 0, e->nparts * sizeof *e->phrase_of);
 	pug_defs_reset(&e->defs);
 	e->c = c;
 	e->run = 0;
@@ -642,5 +772,7 @@ void pug_encoder_release(struct pug_encoder *e)
 	pug_model_release(&e->m);
 	free(e->table);
 	free(e->guess);
+	free(e->phrase_of);
+	free(e->ev);
 	pug_defs_release(&e->defs);
 }

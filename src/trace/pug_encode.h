@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* pug_encode.h - events become the columns of a chunk */
+/* pug_encode.h - events, or numbers of chains and addresses, become the columns of a chunk */
 #ifndef PM_TRACE_PUG_ENCODE_H
 #define PM_TRACE_PUG_ENCODE_H
 
+#include "trace/chain.h"
 #include "trace/pug_phrase.h"
 #include "trace/pug_side.h"
 
@@ -23,6 +24,11 @@ struct pug_encoder {			/* zeroed at first */
 	uint32_t mask;
 	uint32_t *guess;		/* by its first event: the phrase that last began so */
 	struct pug_defs defs;
+	uint32_t *phrase_of;		/* by part of a chain, of code table parts_code: 0 if it is not known */
+	size_t nparts;
+	uint32_t parts_code;
+	struct pm_event *ev;		/* a part as events */
+	size_t cap_ev;
 	struct pug_columns *c;
 	uint32_t run;			/* free phrases since the last op */
 	uint64_t insns;			/* in this chunk */
@@ -37,6 +43,15 @@ void pug_encode_switch(struct pug_encoder *e, size_t slot);
  * the slot's context. PM_ERR: an event that cannot be. */
 enum pm_status pug_encode(struct pug_encoder *e, struct pug_ctx *x, const struct pm_batch *b, size_t *i,
 			  size_t stop, struct pm_err *err);
+struct pug_chains {			/* what numbers of chains mean */
+	struct pm_chains chains;
+	struct pm_code code;
+};
+/* @n executions of chains, whose addresses begin at *@addr, which moves behind them; *@events: so many,
+ * as events. */
+enum pm_status pug_encode_chains(struct pug_encoder *e, struct pug_ctx *x, const struct pug_chains *k,
+				 const uint32_t *id, size_t n, const uint64_t **addr, size_t *events,
+				 struct pm_err *err);
 void pug_encode_end(struct pug_encoder *e);
 void pug_encoder_release(struct pug_encoder *e);
 

@@ -81,7 +81,8 @@ struct pug_phrase {			/* another one */
 	uint8_t n;			/* elements */
 	uint8_t multi;			/* has had two different successors: ask the path */
 	uint8_t side;			/* its only element is PUG_SIDE */
-	uint8_t pad[5];
+	uint8_t odd;			/* writer: a value is not what it usually is */
+	uint8_t pad[4];
 };
 _Static_assert(sizeof(struct pug_phrase) == 64, "a cache line");
 

@@ -1,52 +1,64 @@
 /* SPDX-License-Identifier: MIT */
 /* pug_write.c - events into .pug
  *
- * The caller's thread runs the model over each batch and leaves columns; a second thread packs the
- * columns of a full chunk and writes them, so that the caller can go on with the next chunk. */
+ * Chunks are made and packed by a few threads, one job each, and written in the order of the jobs. Of
+ * batches that are packed (chain.h) a job gets the numbers and addresses, and its thread runs the model; of
+ * others the caller runs the model, for their code tables may move, and a thread packs the columns. */
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
 #include "trace/format.h"
-#include "trace/pug_encode.h"
+#include "trace/parcel.h"
+#include "trace/pug_chunk.h"
 #include "trace/pug_file.h"
 
-#define PIECE		2048		/* events between two looks at the limits */
-#define SIDE_BYTES	(32 << 20)	/* rare things in one chunk */
+#define HANDS	4		/* threads, at most */
 
-static const struct pug_level_info {
-	const char *name;
-	enum pug_level level;
-	int zstd;
-	uint32_t insns, events;		/* a chunk is closed at the first block behind either */
-	uint8_t path_bits, seen_bits;	/* the model's tables */
-} levels[] = {
+static const struct pug_level_info levels[] = {
 	{ "fast", PUG_FAST, 1, 1 << 22, 1 << 22, 14, 0 },
 	{ "default", PUG_DEFAULT, 3, 1 << 22, 1 << 22, 15, 16 },
 	{ "dense", PUG_DENSE, 9, 1 << 23, 1 << 22, 16, 18 },
 };
 
-/* A chunk between the model and the packer. */
-struct chunk {
-	struct pug_columns cols;
-	struct early {			/* a record that must stand before it, not packed yet */
-		struct pug_rec rec;
-		size_t at, n;		/* its bytes in .raw */
+struct item {				/* a packed batch, or what is left of it */
+	struct pug_origin of;
+	struct pug_chains k;
+	uint32_t nid;			/* the next ones of job.id */
+	uint32_t parcel;		/* 1 + index: its events; 0: it has none */
+};
+
+struct job {				/* some records, in this order */
+	enum { JOB_FREE, JOB_FILLING, JOB_WAITS, JOB_RUNS } state;
+	uint64_t number;
+	struct early {			/* records that stand before its chunks, not packed yet */
+		enum pug_tag tag;
+		size_t at, n;		/* their bytes in .raw */
 	} *early;
 	size_t nearly, cap_early;
 	struct pm_buf raw;
-	struct slot {
-		const struct pm_stream *stream;
-		uint32_t index;		/* of the stream: the packing thread asks */
-		const struct pm_code *code;
-		uint32_t code_number;
-		uint64_t insns_before, insns;
-		struct pug_ctx ctx;
-	} *slot;
-	size_t nslot, cap_slot;
-	struct pug_rec rec;
-	uint32_t events;
+	bool made;			/* .chunk is made, and is all; otherwise it is of the items */
+	struct pug_chunk chunk;
+	struct item *item;
+	size_t nitem, cap_item;
+	uint32_t *id;
+	size_t nid, cap_id;
+	uint64_t *addr;
+	size_t naddr, cap_addr;
+	struct pm_parcel *parcel;	/* all of them keep their room */
+	size_t nparcel, cap_parcel;
+	uint64_t insns;			/* of the items */
+};
+
+struct hand {				/* a thread; [0] is the caller's */
+	struct pug_writer *w;
+	pthread_t thread;
+	struct pug_maker m;
+	struct job *job;
+	ZSTD_CCtx *zstd;
+	struct pm_buf planes, payload;
 };
 
 struct known_code {
@@ -67,55 +79,34 @@ struct pug_writer {
 	struct pug_level_info level;
 	uint32_t chunk;			/* instructions, as the user wants it; 0: the level's */
 	struct pm_write_opts opts;
-	bool begun, failed;
-	uint32_t facts;
-
-	struct pug_encoder e;
-	struct chunk *c;		/* being filled */
-	struct chunk chunks[2];
-	struct slot *slot;		/* of the last batch */
-
+	bool begun;
+	bool making;			/* events are being put into job->chunk */
+	struct job *job;		/* being filled */
 	struct known_code *code;
 	size_t ncode, cap_code;
 	struct known_stream *stream;	/* by pm_stream.index */
 	size_t nstream;
-	uint64_t kind[PM_EV_COUNT];	/* events in complete chunks */
-	uint64_t insns, events;
 
-	/* the packing thread */
-	pthread_t thread;
+	struct job jobs[HANDS + 2];
+	unsigned njob;
+	struct hand hand[HANDS + 1];
+	unsigned nthread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	bool threaded, quit;
-	struct chunk *job;		/* being packed; NULL: the thread is idle */
-	struct pm_err err;		/* of the packing thread, under the lock */
-	/* ... and of whoever finds it idle */
-	ZSTD_CCtx *zstd;
-	struct pm_buf planes, packed;
+	bool quit;
+	uint64_t begun_jobs;		/* numbers given; below: numbers of those that are written */
+	uint64_t turn;
+	struct pm_err err;		/* the first, under the lock */
+
+	/* of whose job's turn it is, and of the caller once there are none */
+	uint64_t insns, events, time;
+	uint64_t kind[PM_EV_COUNT];
+	struct pm_buf packed;
 	struct pm_buf index;		/* entries of the INDX record */
 	uint64_t nindex;
 };
 
-/* ---- packing: columns -> a DATA record ---------------------------------------------------------- */
-
-/* Elements of @width bytes become @width planes: bytes of like meaning lie together. */
-static const uint8_t *to_planes(struct pm_buf *b, const uint8_t *p, size_t n, unsigned width)
-{
-	size_t count = n / width;
-
-	if (b->cap < n) {
-		free(b->p);
-		b->p = pm_realloc(NULL, n);
-		b->cap = n;
-	}
-	for (unsigned k = 0; k < width; k++) {
-		uint8_t *to = b->p + k * count;
-
-		for (size_t i = 0; i < count; i++)
-			to[i] = p[i * width + k];
-	}
-	return b->p;
-}
+/* ---- records ------------------------------------------------------------------------------------ */
 
 static void index_add(struct pug_writer *w, uint64_t at, const uint8_t rec[PUG_RECORD])
 {
@@ -127,141 +118,278 @@ static void index_add(struct pug_writer *w, uint64_t at, const uint8_t rec[PUG_R
 	w->nindex++;
 }
 
-static enum pm_status write_record(struct pug_writer *w, struct pug_rec *rec, const struct pm_buf *payload,
+static enum pm_status write_record(struct pug_writer *w, enum pug_tag tag, uint64_t insns, const struct pm_buf *payload,
 				   struct pm_err *err)
 {
+	struct pug_rec rec = { .tag = tag, .insns = w->insns, .events = w->events, .time = w->time,
+			       .ninsn = (uint32_t)insns };
 	uint8_t head[PUG_RECORD];
 
 	if (payload->n > PUG_MAX_PAYLOAD)
 		return pm_fail_file(err, "a record of %zu bytes, more than a .pug can hold", payload->n);
-	rec->size = (uint32_t)payload->n;
-	rec->crc = pug_crc(payload->p, payload->n);
-	pug_rec_put(head, rec);
-	if (rec->tag != PUG_INDX)
+	rec.size = (uint32_t)payload->n;
+	rec.crc = pug_crc(payload->p, payload->n);
+	pug_rec_put(head, &rec);
+	if (tag != PUG_INDX)
 		index_add(w, pm_output_offset(w->out), head);
 	if (pm_output_write(w->out, head, sizeof head, err) != PM_OK)
 		return PM_ERR;
 	return pm_output_write(w->out, payload->p, payload->n, err);
 }
 
-static enum pm_status write_early(struct pug_writer *w, struct chunk *c, struct pm_err *err)
+static enum pm_status write_early(struct pug_writer *w, struct job *j, ZSTD_CCtx *z, struct pm_err *err)
 {
-	for (size_t i = 0; i < c->nearly; i++) {
-		struct early *e = c->early + i;
+	for (size_t i = 0; i < j->nearly; i++) {
+		struct early *e = j->early + i;
 
 		w->packed.n = 0;
-		pug_pack(&w->packed, c->raw.p + e->at, e->n, w->zstd, 3);
-		if (write_record(w, &e->rec, &w->packed, err) != PM_OK)
+		pug_pack(&w->packed, j->raw.p + e->at, e->n, z, 3);
+		if (write_record(w, e->tag, 0, &w->packed, err) != PM_OK)
 			return PM_ERR;
 	}
-	c->nearly = c->raw.n = 0;
+	j->nearly = j->raw.n = 0;
 	return PM_OK;
 }
 
-static enum pm_status pack_chunk(struct pug_writer *w, struct chunk *c, struct pm_err *err)
+/* ---- jobs --------------------------------------------------------------------------------------- */
+
+/* Wait until all jobs before @j are written. PM_ERR: one of them failed. */
+static enum pm_status wait_turn(struct pug_writer *w, const struct job *j)
 {
-	struct pm_buf *to = &w->packed;
-	uint8_t head[9];
+	enum pm_status s;
 
-	if (write_early(w, c, err) != PM_OK)
+	pthread_mutex_lock(&w->lock);
+	while (w->turn != j->number)
+		pthread_cond_wait(&w->wake, &w->lock);
+	s = pm_failed(&w->err) ? PM_ERR : PM_OK;
+	pthread_mutex_unlock(&w->lock);
+	return s;
+}
+
+/* The hand's chunk, which is complete. PM_ERR without an error: an earlier job has failed. */
+static enum pm_status write_chunk(struct hand *h, struct pm_err *err)
+{
+	struct pug_writer *w = h->w;
+	const struct pug_chunk *c = &h->job->chunk;
+
+	h->payload.n = 0;
+	if (pug_chunk_pack(&h->payload, c, &w->level, &h->planes, h->zstd, err) != PM_OK || wait_turn(w, h->job) != PM_OK ||
+	    write_early(w, h->job, h->zstd, err) != PM_OK || write_record(w, PUG_DATA, c->insns, &h->payload, err) != PM_OK)
 		return PM_ERR;
-	to->n = 0;
-	head[0] = (uint8_t)w->level.level;
-	head[1] = PUG_NCOL;
-	head[2] = PUG_PHRASES;
-	head[3] = w->level.path_bits;
-	pug_put32(head + 4, c->events);
-	head[8] = w->level.seen_bits;
-	pm_buf_add(to, head, sizeof head);
-	pug_varint(to, c->nslot);
-	for (size_t i = 0; i < c->nslot; i++) {
-		const struct slot *s = c->slot + i;
-
-		pug_varint(to, s->index);
-		pug_varint(to, s->code_number + 1u);
-		pug_varint(to, s->insns_before);
-		pug_varint(to, s->insns);
-	}
-	for (unsigned k = 0; k < PUG_NCOL; k++) {
-		size_t n;
-		const uint8_t *p = pug_column(&c->cols, k, &n);
-
-		if (n > PUG_MAX_RAW)
-			return pm_fail_file(err, "%zu bytes in one column of a chunk, more than a .pug can hold", n);
-		if (pug_col_width[k] > 1)
-			p = to_planes(&w->planes, p, n, pug_col_width[k]);
-		pug_pack(to, p, n, w->zstd, w->level.zstd);
-	}
-	if (write_record(w, &c->rec, to, err) != PM_OK)
-		return PM_ERR;
+	w->insns += c->insns;
+	w->events += c->events;
+	w->time = c->time ? c->time : w->time;
+	for (unsigned k = 0; k < PM_EV_COUNT; k++)
+		w->kind[k] += c->kind[k];
 	/* whoever kills us from now on leaves this chunk readable */
 	return pm_output_flush(w->out, err);
 }
 
-static void *packer(void *arg)
+static enum pm_status chunk_of_job_is_full(void *hand, struct pm_err *err)
 {
-	struct pug_writer *w = arg;
+	struct hand *h = hand;
+
+	if (write_chunk(h, err) != PM_OK)
+		return PM_ERR;
+	pug_make_begin(&h->m, &h->job->chunk);
+	return PM_OK;
+}
+
+static enum pm_status make_item(struct hand *h, const struct item *item, const uint32_t *id, const uint64_t **addr,
+				struct pm_err *err)
+{
+	struct pm_batch b = { 0 };
+	struct pug_origin of = item->of;
+	const struct pm_event *ev;
+	uint64_t insns;
+
+	if (item->parcel)
+		b = h->job->parcel[item->parcel - 1].b;
+	b.code = &item->k.code;
+	ev = b.ev;
+	for (uint32_t i = 0, n; i < item->nid; i += n, of.insns += insns) {
+		if (id[i] & PM_CHAIN_EVENTS) {
+			n = 1;
+			b.ev = ev;
+			b.n = id[i] & ~PM_CHAIN_EVENTS;
+			ev += b.n;
+			if (pug_make(&h->m, &of, &b, &insns, err) != PM_OK)
+				return PM_ERR;
+			continue;
+		}
+		for (n = 1; i + n < item->nid && !(id[i + n] & PM_CHAIN_EVENTS); )
+			n++;
+		if (pug_make_chains(&h->m, &of, &item->k, id + i, n, addr, &insns, err) != PM_OK)
+			return PM_ERR;
+	}
+	return PM_OK;
+}
+
+static enum pm_status make_items(struct hand *h, struct pm_err *err)
+{
+	const struct job *j = h->job;
+	const uint64_t *addr = j->addr;
+	const uint32_t *id = j->id;
+
+	h->m.level = h->w->level;
+	h->m.full = chunk_of_job_is_full;
+	h->m.arg = h;
+	pug_make_begin(&h->m, &h->job->chunk);
+	for (size_t i = 0; i < j->nitem; id += j->item[i++].nid)
+		if (make_item(h, j->item + i, id, &addr, err) != PM_OK)
+			return PM_ERR;
+	pug_make_end(&h->m);
+	return PM_OK;
+}
+
+static void do_job(struct hand *h, struct job *j)
+{
+	struct pug_writer *w = h->w;
+	struct pm_err err = { 0 };
+
+	h->job = j;
+	if (j->made || (j->nitem && make_items(h, &err) == PM_OK)) {
+		if (j->chunk.events)
+			write_chunk(h, &err);
+	}
+	if (wait_turn(w, j) == PM_OK && !pm_failed(&err))
+		write_early(w, j, h->zstd, &err);	/* of a job that has no more */
+	pthread_mutex_lock(&w->lock);
+	if (pm_failed(&err) && !pm_failed(&w->err))
+		w->err = err;
+	w->turn++;
+	j->state = JOB_FREE;
+	pthread_cond_broadcast(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static struct job *find_job(struct pug_writer *w, unsigned state)
+{
+	struct job *first = NULL;
+
+	for (struct job *j = w->jobs; j < w->jobs + w->njob; j++)
+		if (j->state == state && (!first || j->number < first->number))
+			first = j;
+	return first;
+}
+
+static void *hand_main(void *arg)
+{
+	struct hand *h = arg;
+	struct pug_writer *w = h->w;
 
 	pthread_mutex_lock(&w->lock);
 	for (;;) {
-		struct chunk *c;
-		struct pm_err err = { 0 };
+		struct job *j;
 
-		while (!w->job && !w->quit)
+		while (!(j = find_job(w, JOB_WAITS)) && !w->quit)
 			pthread_cond_wait(&w->wake, &w->lock);
-		c = w->job;
-		if (!c)
+		if (!j)
 			break;
-		if (!pm_failed(&w->err)) {
-			pthread_mutex_unlock(&w->lock);
-			pack_chunk(w, c, &err);
-			pthread_mutex_lock(&w->lock);
-			if (pm_failed(&err))
-				w->err = err;
-		}
-		w->job = NULL;
-		pthread_cond_broadcast(&w->wake);
+		j->state = JOB_RUNS;
+		pthread_mutex_unlock(&w->lock);
+		do_job(h, j);
+		pthread_mutex_lock(&w->lock);
 	}
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
 }
 
-/* Wait until the packing thread is idle. */
-static enum pm_status packer_wait(struct pug_writer *w, struct pm_err *err)
+static enum pm_status failure(struct pug_writer *w, struct pm_err *err)
 {
-	enum pm_status s = PM_OK;
+	if (pm_failed(&w->err) && !pm_failed(err))
+		*err = w->err;
+	return pm_failed(&w->err) ? PM_ERR : PM_OK;
+}
 
-	if (!w->threaded)
-		return PM_OK;
+/* Another job to be filled. */
+static enum pm_status begin_job(struct pug_writer *w, struct pm_err *err)
+{
+	enum pm_status s;
+	struct job *j;
+
 	pthread_mutex_lock(&w->lock);
-	while (w->job)
+	while (!(j = find_job(w, JOB_FREE)))
 		pthread_cond_wait(&w->wake, &w->lock);
-	if (pm_failed(&w->err)) {
-		if (!pm_failed(err))
-			*err = w->err;
-		s = PM_ERR;
+	s = failure(w, err);
+	pthread_mutex_unlock(&w->lock);
+	j->state = JOB_FILLING;
+	j->number = w->begun_jobs;
+	j->nearly = j->raw.n = 0;
+	j->made = false;
+	j->nitem = j->nid = j->naddr = j->nparcel = 0;
+	j->insns = 0;
+	w->job = j;
+	return s;
+}
+
+/* What was added to the job's .raw since @at becomes a record. */
+static void add_record(struct pug_writer *w, enum pug_tag tag, size_t at)
+{
+	struct job *j = w->job;
+
+	pm_grow(j->early, j->nearly, j->cap_early);
+	j->early[j->nearly++] = (struct early){ tag, at, j->raw.n - at };
+}
+
+static void put_codes(struct pug_writer *w)
+{
+	for (size_t i = 0; i < w->ncode; i++) {
+		struct known_code *k = w->code + i;
+		size_t at = w->job->raw.n;
+
+		if (k->done.ninsn == k->code->ninsn && k->done.nblock == k->code->nblock &&
+		    k->done.nobject == k->code->nobject)
+			continue;
+		pug_code_put(&w->job->raw, (uint32_t)i, k->code, &k->done);
+		add_record(w, PUG_CODE, at);
 	}
+}
+
+/* The job is complete, if there is anything in it. */
+static enum pm_status end_job(struct pug_writer *w, struct pm_err *err)
+{
+	struct job *j = w->job;
+
+	if (w->making) {
+		pug_make_end(&w->hand->m);
+		w->making = false;
+		j->made = true;
+	}
+	put_codes(w);
+	if (!j->nearly && !j->nitem && !(j->made && j->chunk.events))
+		return PM_OK;
+	w->begun_jobs++;
+	w->job = NULL;
+	if (!w->nthread) {
+		do_job(w->hand, j);
+	} else {
+		pthread_mutex_lock(&w->lock);
+		j->state = JOB_WAITS;
+		pthread_cond_broadcast(&w->wake);
+		pthread_mutex_unlock(&w->lock);
+	}
+	return begin_job(w, err);
+}
+
+/* Nobody but the caller has anything to do any more. */
+static enum pm_status drain(struct pug_writer *w, struct pm_err *err)
+{
+	enum pm_status s;
+
+	pthread_mutex_lock(&w->lock);
+	while (w->turn != w->begun_jobs)
+		pthread_cond_wait(&w->wake, &w->lock);
+	s = failure(w, err);
 	pthread_mutex_unlock(&w->lock);
 	return s;
 }
 
-/* ---- chunks ------------------------------------------------------------------------------------- */
-
-/* What was added to the chunk's .raw since @at becomes a record. */
-static void add_record(struct pug_writer *w, enum pug_tag tag, size_t at)
-{
-	struct chunk *c = w->c;
-
-	pm_grow(c->early, c->nearly, c->cap_early);
-	c->early[c->nearly++] = (struct early){
-		.rec = { .tag = tag, .insns = w->insns, .events = w->events, .time = w->e.time },
-		.at = at, .n = c->raw.n - at,
-	};
-}
+/* ---- the caller's side -------------------------------------------------------------------------- */
 
 static void put_stream(struct pug_writer *w, const struct pm_stream *s, struct known_stream *k)
 {
-	struct pm_buf *raw = &w->c->raw;
+	struct pm_buf *raw = &w->job->raw;
 	size_t at = raw->n;
 
 	free(k->name);
@@ -274,54 +402,6 @@ static void put_stream(struct pug_writer *w, const struct pm_stream *s, struct k
 	pug_varint(raw, s->space);
 	pug_string_put(raw, s->name);
 	add_record(w, PUG_STRM, at);
-}
-
-static void put_codes(struct pug_writer *w)
-{
-	for (size_t i = 0; i < w->ncode; i++) {
-		struct known_code *k = w->code + i;
-		size_t at = w->c->raw.n;
-
-		if (k->done.ninsn == k->code->ninsn && k->done.nblock == k->code->nblock &&
-		    k->done.nobject == k->code->nobject)
-			continue;
-		pug_code_put(&w->c->raw, (uint32_t)i, k->code, &k->done);
-		add_record(w, PUG_CODE, at);
-	}
-}
-
-static void begin_chunk(struct pug_writer *w, struct chunk *c)
-{
-	c->nearly = c->raw.n = 0;
-	c->nslot = 0;
-	c->events = 0;
-	c->rec = (struct pug_rec){ .tag = PUG_DATA, .insns = w->insns, .events = w->events, .time = w->e.time };
-	w->c = c;
-	w->slot = NULL;
-	pug_encode_begin(&w->e, &c->cols, w->level.path_bits, w->level.seen_bits);
-}
-
-static enum pm_status end_chunk(struct pug_writer *w, struct pm_err *err)
-{
-	struct chunk *c = w->c;
-
-	pug_encode_end(&w->e);
-	pug_model_tally(&w->e.m, w->kind);
-	put_codes(w);
-	if (!c->events && !c->nearly)
-		return PM_OK;
-	c->rec.ninsn = (uint32_t)(w->insns - c->rec.insns);
-	if (packer_wait(w, err) != PM_OK)
-		return PM_ERR;
-	if (!c->events)		/* only definitions are left */
-		return write_early(w, c, err);
-	if (!w->threaded)
-		return pack_chunk(w, c, err);
-	pthread_mutex_lock(&w->lock);
-	w->job = c;
-	pthread_cond_broadcast(&w->wake);
-	pthread_mutex_unlock(&w->lock);
-	return PM_OK;
 }
 
 static struct known_stream *known_stream(struct pug_writer *w, const struct pm_stream *s)
@@ -356,51 +436,18 @@ static uint32_t known_code(struct pug_writer *w, const struct pm_code *code)
 	return (uint32_t)w->ncode - 1;
 }
 
-/* The slot of the batch's stream; an op tells the reader that it changed. */
-static enum pm_status choose_slot(struct pug_writer *w, const struct pm_batch *b, struct pm_err *err)
+static unsigned processors(void)
 {
-	struct chunk *c = w->c;
-	size_t i;
+	cpu_set_t set;
 
-	if (w->slot && w->slot->stream == b->stream && w->slot->code == b->code)
-		return PM_OK;
-	for (i = 0; i < c->nslot; i++)
-		if (c->slot[i].stream == b->stream && c->slot[i].code == b->code)
-			break;
-	if (i == c->nslot) {
-		struct known_stream *k;
-
-		if (b->stream->index >= PUG_MAX_STREAMS)
-			return pm_fail_file(err, "stream number %u is more than a .pug can hold", b->stream->index);
-		k = known_stream(w, b->stream);
-		pm_grow(c->slot, c->nslot, c->cap_slot);
-		c->slot[c->nslot++] = (struct slot){
-			.stream = b->stream, .index = b->stream->index, .code = b->code,
-			.code_number = known_code(w, b->code),
-			.insns_before = k->insns,
-		};
-		c->slot[i].ctx.code = c->slot[i].code_number + 1u;
-	}
-	if (w->slot || i)
-		pug_encode_switch(&w->e, i);
-	w->slot = c->slot + i;
-	return PM_OK;
-}
-
-/* Where a chunk may end: at the next block or instruction, so that no reference is cut off. */
-static size_t next_boundary(const struct pm_batch *b, size_t i)
-{
-	for (size_t n = 0; i < b->n && n < PIECE; i++, n++)
-		if (b->ev[i].kind == PM_EV_BLOCK || b->ev[i].kind == PM_EV_INSN ||
-		    (b->ev[i].kind == PM_EV_UOP && b->ev[i].id < b->nuop && b->uop[b->ev[i].id].index == 1))
-			break;
-	return i;
+	return sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned)CPU_COUNT(&set);
 }
 
 static enum pm_status pug_begin(struct pug_writer *w, struct pm_err *err)
 {
 	uint8_t head[PUG_HEADER] = { 0 };
-	struct pm_buf *raw = &w->chunks->raw;
+	unsigned want = processors();
+	sigset_t all, was;
 
 	w->begun = true;
 	memcpy(head, PUG_MAGIC, 8);
@@ -411,16 +458,103 @@ static enum pm_status pug_begin(struct pug_writer *w, struct pm_err *err)
 	pug_put32(head + 28, pug_crc(head, 28));
 	if (pm_output_write(w->out, head, sizeof head, err) != PM_OK || pm_output_keep(w->out, err) != PM_OK)
 		return PM_ERR;
-	begin_chunk(w, w->chunks);
-	pm_buf_printf(raw, "tool=pugmark %s%clevel=%s%c", PM_VERSION, 0, w->level.name, 0);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &was);
+	for (unsigned i = 1; i <= (want < HANDS ? want : HANDS) && !pthread_create(&w->hand[i].thread, NULL, hand_main, w->hand + i); i++)
+		w->nthread++;
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
+	w->njob = w->nthread + 1;
+	if (begin_job(w, err) != PM_OK)
+		return PM_ERR;
+	pm_buf_printf(&w->job->raw, "tool=pugmark %s%clevel=%s%c", PM_VERSION, 0, w->level.name, 0);
 	for (const char *const *kv = w->opts.info; kv && kv[0]; kv += 2)
 		if (kv[1])
-			pm_buf_printf(raw, "%s=%s%c", kv[0], kv[1], 0);
+			pm_buf_printf(&w->job->raw, "%s=%s%c", kv[0], kv[1], 0);
 	add_record(w, PUG_INFO, 0);
 	/* whoever is killed early leaves at least a file that says what it was to be */
-	if (write_early(w, w->c, err) != PM_OK || pm_output_flush(w->out, err) != PM_OK)
+	return write_early(w, w->job, w->hand->zstd, err) == PM_OK ? pm_output_flush(w->out, err) : PM_ERR;
+}
+
+static enum pm_status made_chunk_is_full(void *writer, struct pm_err *err)
+{
+	struct pug_writer *w = writer;
+
+	/* it has been ended */
+	w->making = false;
+	w->job->made = true;
+	if (end_job(w, err) != PM_OK)
 		return PM_ERR;
-	w->threaded = !pthread_create(&w->thread, NULL, packer, w);
+	pug_make_begin(&w->hand->m, &w->job->chunk);
+	w->making = true;
+	return PM_OK;
+}
+
+static enum pm_status write_events(struct pug_writer *w, const struct pm_batch *b, struct pm_err *err)
+{
+	struct known_stream *k;
+	struct pug_origin of;
+	uint64_t insns;
+
+	if (w->job->nitem && end_job(w, err) != PM_OK)
+		return PM_ERR;
+	if (!w->making) {
+		struct pug_maker *m = &w->hand->m;
+
+		m->level = w->level;
+		m->full = made_chunk_is_full;
+		m->arg = w;
+		pug_make_begin(m, &w->job->chunk);
+		w->making = true;
+	}
+	k = known_stream(w, b->stream);
+	of = (struct pug_origin){ b->stream->index, known_code(w, b->code), k->insns };
+	if (pug_make(&w->hand->m, &of, b, &insns, err) != PM_OK)
+		return PM_ERR;
+	k->insns += insns;
+	return PM_OK;
+}
+
+static enum pm_status write_packed(struct pug_writer *w, const struct pm_batch *b, struct pm_err *err)
+{
+	const struct pm_packed *p = b->packed;
+	/* a few instructions more would make a little chunk of their own */
+	const uint32_t most = w->level.insns - w->level.insns / 32;
+	struct known_stream *k;
+	struct item *item;
+	struct job *j;
+
+	if ((w->making || w->job->insns >= most) && end_job(w, err) != PM_OK)
+		return PM_ERR;
+	j = w->job;
+	k = known_stream(w, b->stream);
+	pm_grow(j->item, j->nitem, j->cap_item);
+	item = j->item + j->nitem++;
+	*item = (struct item){ .of = { b->stream->index, known_code(w, b->code), k->insns },
+			       .k = { p->chains, *b->code }, .nid = (uint32_t)p->n };
+	k->insns += p->insns;
+	j->insns += p->insns;
+	if (j->cap_id - j->nid < p->n) {
+		j->cap_id = (j->nid + p->n) * 2;
+		j->id = pm_realloc(j->id, j->cap_id * sizeof *j->id);
+	}
+	memcpy(j->id + j->nid, p->id, p->n * sizeof *p->id);
+	j->nid += p->n;
+	if (j->cap_addr - j->naddr < p->nref) {
+		j->cap_addr = (j->naddr + p->nref) * 2;
+		j->addr = pm_realloc(j->addr, j->cap_addr * sizeof *j->addr);
+	}
+	for (size_t i = 0; i < p->nref; i++)
+		j->addr[j->naddr + i] = p->ref[i].addr;
+	j->naddr += p->nref;
+	if (!b->n)
+		return PM_OK;
+	if (j->nparcel == j->cap_parcel) {
+		j->cap_parcel = j->cap_parcel ? j->cap_parcel * 2 : 64;
+		j->parcel = pm_realloc(j->parcel, j->cap_parcel * sizeof *j->parcel);
+		memset(j->parcel + j->nparcel, 0, (j->cap_parcel - j->nparcel) * sizeof *j->parcel);
+	}
+	pm_parcel_fill(j->parcel + j->nparcel, b, false);
+	item->parcel = (uint32_t)++j->nparcel;
 	return PM_OK;
 }
 
@@ -430,41 +564,13 @@ enum pm_status pug_write(void *self, const struct pm_batch *b, struct pm_err *er
 
 	if (!w->begun && pug_begin(w, err) != PM_OK)
 		return PM_ERR;
-	for (size_t i = 0; i < b->n; ) {
-		size_t from = i, stop = b->n - i < PIECE ? b->n : i + PIECE;
-		uint64_t insns = w->e.insns;
-
-		if (insns >= w->level.insns || w->c->events >= w->level.events ||
-		    w->e.c->side.n >= SIDE_BYTES || w->c->nslot == PUG_MAX_SLOTS) {
-			bool full = w->c->events >= 2 * w->level.events || w->e.c->side.n >= SIDE_BYTES ||
-				    w->c->nslot == PUG_MAX_SLOTS;
-
-			stop = next_boundary(b, i);
-			if (stop == i || full) {
-				if (end_chunk(w, err) != PM_OK)
-					return PM_ERR;
-				begin_chunk(w, w->chunks + (w->c == w->chunks));
-				continue;
-			}
-		}
-		if (choose_slot(w, b, err) != PM_OK || pug_encode(&w->e, &w->slot->ctx, b, &i, stop, err) != PM_OK)
-			return PM_ERR;
-		insns = w->e.insns - insns;
-		w->slot->insns += insns;
-		w->stream[b->stream->index].insns += insns;
-		w->insns += insns;
-		w->c->events += (uint32_t)(i - from);
-		w->events += i - from;
-	}
-	return PM_OK;
+	return b->packed ? write_packed(w, b, err) : write_events(w, b, err);
 }
 
 /* Totals, then where every record is; the trailer says where that is. */
 static enum pm_status put_index(struct pug_writer *w, struct pm_err *err)
 {
 	struct pm_buf raw = { 0 }, payload = { 0 };
-	struct pug_rec rec = { .tag = PUG_INDX, .insns = w->insns, .events = w->events,
-			       .time = w->e.time };
 	uint64_t at = pm_output_offset(w->out), nstream = 0;
 	uint8_t trail[PUG_TRAILER];
 	enum pm_status s;
@@ -482,8 +588,8 @@ static enum pm_status put_index(struct pug_writer *w, struct pm_err *err)
 		}
 	pug_varint(&raw, w->nindex);
 	pm_buf_add(&raw, w->index.p, w->index.n);
-	pug_pack(&payload, raw.p, raw.n, w->zstd, 3);
-	s = write_record(w, &rec, &payload, err);
+	pug_pack(&payload, raw.p, raw.n, w->hand->zstd, 3);
+	s = write_record(w, PUG_INDX, 0, &payload, err);
 	pm_buf_release(&raw);
 	pm_buf_release(&payload);
 	if (s != PM_OK)
@@ -501,9 +607,9 @@ enum pm_status pug_write_finish(void *self, struct pm_err *err)
 
 	if (!w->begun && pug_begin(w, err) != PM_OK)
 		return PM_ERR;
-	if (end_chunk(w, err) != PM_OK || packer_wait(w, err) != PM_OK)
+	if (end_job(w, err) != PM_OK || drain(w, err) != PM_OK)
 		return PM_ERR;
-	w->c = NULL;
+	w->job = NULL;
 	return put_index(w, err);
 }
 
@@ -552,8 +658,24 @@ void *pug_write_open(struct pm_output *out, const struct pm_write_opts *o, struc
 	w->opts = *o;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->wake, NULL);
-	w->zstd = ZSTD_createCCtx();
+	for (unsigned i = 0; i < NR(w->hand); i++) {
+		w->hand[i].w = w;
+		w->hand[i].zstd = ZSTD_createCCtx();
+	}
 	return w;
+}
+
+static void job_release(struct job *j)
+{
+	for (size_t i = 0; i < j->cap_parcel; i++)
+		pm_parcel_release(j->parcel + i);
+	pug_chunk_release(&j->chunk);
+	pm_buf_release(&j->raw);
+	free(j->early);
+	free(j->item);
+	free(j->id);
+	free(j->addr);
+	free(j->parcel);
 }
 
 void pug_write_close(void *self)
@@ -564,35 +686,29 @@ void pug_write_close(void *self)
 	if (!w)
 		return;
 	/* without finish() the file stays cut, but what was collected is worth a chunk */
-	if (w->begun && w->c && end_chunk(w, &err) == PM_OK)
-		packer_wait(w, &err);
-	if (w->threaded) {
-		pthread_mutex_lock(&w->lock);
-		w->quit = true;
-		pthread_cond_broadcast(&w->wake);
-		pthread_mutex_unlock(&w->lock);
-		pthread_join(w->thread, NULL);
-	}
-	if (w->begun && w->c)
+	if (w->job && end_job(w, &err) == PM_OK && drain(w, &err) == PM_OK)
 		pm_output_flush(w->out, &err);
+	pthread_mutex_lock(&w->lock);
+	w->quit = true;
+	pthread_cond_broadcast(&w->wake);
+	pthread_mutex_unlock(&w->lock);
+	for (unsigned i = 1; i <= w->nthread; i++)
+		pthread_join(w->hand[i].thread, NULL);
 	pthread_mutex_destroy(&w->lock);
 	pthread_cond_destroy(&w->wake);
-	ZSTD_freeCCtx(w->zstd);
-	for (unsigned i = 0; i < 2; i++) {
-		struct chunk *c = w->chunks + i;
-
-		pug_columns_release(&c->cols);
-		pm_buf_release(&c->raw);
-		free(c->early);
-		free(c->slot);
+	for (unsigned i = 0; i < NR(w->hand); i++) {
+		pug_maker_release(&w->hand[i].m);
+		ZSTD_freeCCtx(w->hand[i].zstd);
+		pm_buf_release(&w->hand[i].planes);
+		pm_buf_release(&w->hand[i].payload);
 	}
+	for (unsigned i = 0; i < NR(w->jobs); i++)
+		job_release(w->jobs + i);
 	for (size_t i = 0; i < w->nstream; i++)
 		free(w->stream[i].name);
 	free(w->stream);
 	free(w->code);
-	pm_buf_release(&w->planes);
 	pm_buf_release(&w->packed);
 	pm_buf_release(&w->index);
-	pug_encoder_release(&w->e);
 	free(w);
 }

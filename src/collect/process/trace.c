@@ -379,7 +379,7 @@ static void flush(struct tracer *t, struct stream *st)
 		place_events(t);
 		packed = (struct pm_packed){
 			.chains = { t->chain, t->chain_part, t->chain_ref, __atomic_load_n(&t->nsource, __ATOMIC_RELAXED) },
-			.id = t->id, .n = t->nid, .ref = t->ref, .nref = t->nref,
+			.id = t->id, .n = t->nid, .ref = t->ref, .nref = t->nref, .insns = st->unsent,
 		};
 		b.packed = &packed;
 	}

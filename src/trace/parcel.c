@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "trace/parcel.h"
+
+static void *keep(struct pm_parcel *p, unsigned k, const void *from, size_t n)
+{
+	if (p->cap[k] < n) {
+		free(p->room[k]);
+		p->room[k] = pm_realloc(NULL, n);
+		p->cap[k] = n;
+	}
+	if (n)
+		memcpy(p->room[k], from, n);
+	return p->room[k];
+}
+
+void pm_parcel_fill(struct pm_parcel *p, const struct pm_batch *b, bool packed)
+{
+	struct pm_rare *rare;
+
+	p->b = *b;
+	p->b.ev = keep(p, 0, b->ev, b->n * sizeof *b->ev);
+	p->b.uop = keep(p, 1, b->uop, b->nuop * sizeof *b->uop);
+	p->b.bus = keep(p, 2, b->bus, b->nbus * sizeof *b->bus);
+	p->b.rare = rare = keep(p, 3, b->rare, b->nrare * sizeof *b->rare);
+	p->b.arena = keep(p, 4, b->arena, b->narena);
+	p->b.packed = NULL;
+	if (b->packed && packed) {
+		p->packed = *b->packed;
+		p->packed.id = keep(p, 5, b->packed->id, b->packed->n * sizeof *b->packed->id);
+		p->packed.ref = keep(p, 6, b->packed->ref, b->packed->nref * sizeof *b->packed->ref);
+		p->b.packed = &p->packed;
+	}
+	for (size_t i = 0; i < b->nrare; i++) {
+		uintptr_t at = (uintptr_t)rare[i].name - (uintptr_t)b->arena;
+
+		/* names are in the arena by contract; one that is not lives as long as the producer says */
+		if (rare[i].name && b->narena && at < b->narena)
+			rare[i].name = (const char *)p->b.arena + at;
+	}
+}
+
+void pm_parcel_release(struct pm_parcel *p)
+{
+	for (unsigned k = 0; k < NR(p->room); k++)
+		free(p->room[k]);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* parcel.h - a batch that outlives its producer's buffers */
+#ifndef PM_TRACE_PARCEL_H
+#define PM_TRACE_PARCEL_H
+
+#include "trace/chain.h"
+
+struct pm_parcel {			/* zeroed at first; its room is kept from batch to batch */
+	struct pm_batch b;		/* everything but the stream and the code table is the parcel's own */
+	struct pm_packed packed;
+	void *room[7];			/* events, micro-ops, bus transactions, rare, arena; if packed ids, references */
+	size_t cap[7];
+};
+
+/* @packed: also what makes it packed, if it is; otherwise just its events. */
+void pm_parcel_fill(struct pm_parcel *p, const struct pm_batch *b, bool packed);
+void pm_parcel_release(struct pm_parcel *p);
+
+#endif
