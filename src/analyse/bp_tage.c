@@ -192,7 +192,7 @@ static void allocate(struct tage *t, bool taken)
 }
 
 /* (5) */
-static void tage_learn(struct tage *t, bool taken)
+static void tage_learn(struct tage *t, bool taken, bool right)
 {
 	bool grow = t->taken != taken && t->provider < TAGE_TABLES - 1;
 	struct entry *e = NULL;
@@ -207,7 +207,7 @@ static void tage_learn(struct tage *t, bool taken)
 				t->use_alt = clip_step(t->use_alt, t->alt_taken == taken, -8, 7);
 		}
 	}
-	if (grow)
+	if (grow && !(right && rnd(t) & 31))
 		allocate(t, taken);
 	if (!e) {
 		*base = clip_step(*base, taken, 0, 3);
@@ -295,12 +295,16 @@ static void loop_learn(struct tage *t, struct loop *l, uint64_t pc, bool taken, 
 
 /* ---- statistical corrector (7) -------------------------------------------------------------------- */
 
-static uint32_t sc_hash(uint64_t pc, uint64_t h, unsigned i)
+/* The guess is the lowest bit of every index and nothing else is: branches that share a counter then agree
+ * about it, most of them that TAGE is right. Mixed into the hash, a program with more branches than
+ * entries (cc1: 22,000) had its corrector undo what TAGE knew. */
+static uint32_t sc_hash(uint64_t pc, uint64_t h, unsigned i, bool guess)
 {
-	uint64_t x = pc ^ pc >> SC_LOG ^ (uint64_t)i * 0x51 ^ h ^ h >> (SC_LOG - 3) ^ h >> (2 * SC_LOG - 5) ^
-		h >> (3 * SC_LOG - 7);
+	const unsigned log = SC_LOG - 1;
+	uint64_t x = pc ^ pc >> log ^ (uint64_t)i * 0x51 ^ h ^ h >> (log - 2) ^ h >> (2 * log - 3) ^
+		h >> (3 * log - 4);
 
-	return x & ((1u << SC_LOG) - 1);
+	return (x & ((1u << log) - 1)) << 1 | guess;
 }
 
 /* Confidence of TAGE: 0 weak, 1 medium, 2 strong. */
@@ -317,7 +321,7 @@ static unsigned tage_confidence(const struct tage *t)
 
 /* Tables, in order: three biases by (pc, what TAGE says, and: nothing; its confidence; its
  * provider), six global histories, four local ones, the iteration count of the innermost loop, the
- * path; every index also has what TAGE (with the loop predictor) says in it. The sum decides against TAGE
+ * path; the lowest bit of every index is what TAGE (with the loop predictor) says. The sum decides against TAGE
  * unless TAGE is strong and the sum is below half the threshold, or medium and below a quarter:
  * between a quarter and a half (strong), or up to a quarter (medium) a chooser counter (-32..31)
  * tells who has been right in such cases. Training: when the sum was wrong or below the threshold;
@@ -325,18 +329,18 @@ static unsigned tage_confidence(const struct tage *t)
 static int sc_sum(struct tage *t, uint64_t pc, bool guess)
 {
 	unsigned k = 0, conf = tage_confidence(t);
-	uint64_t local = t->local[(pc ^ pc >> 8) & 255], p = pc << 1 | guess;
+	uint64_t local = t->local[(pc ^ pc >> 8) & 255];
 	int sum = 0;
 
-	t->sc_at[k++] = sc_hash(p, 0, 0);
-	t->sc_at[k++] = sc_hash(p << 2 | conf, 0, 1);
-	t->sc_at[k++] = sc_hash(p << 4 | (t->provider + 1), 0, 2);
+	t->sc_at[k++] = sc_hash(pc, 0, 0, guess);
+	t->sc_at[k++] = sc_hash(pc << 2 | conf, 0, 1, guess);
+	t->sc_at[k++] = sc_hash(pc << 4 | (t->provider + 1), 0, 2, guess);
 	for (unsigned i = 0; i < SC_GLOBAL; i++, k++)
-		t->sc_at[k] = sc_hash(p, t->ghist & ((1ull << sc_global_length[i]) - 1), k);
+		t->sc_at[k] = sc_hash(pc, t->ghist & ((1ull << sc_global_length[i]) - 1), k, guess);
 	for (unsigned i = 0; i < SC_LOCAL; i++, k++)
-		t->sc_at[k] = sc_hash(p, (local & ((1u << sc_local_length[i]) - 1)) << 1, k);
-	t->sc_at[k] = sc_hash(p, t->imli << 1, k), k++;
-	t->sc_at[k] = sc_hash(p, t->h.path, k), k++;
+		t->sc_at[k] = sc_hash(pc, (local & ((1u << sc_local_length[i]) - 1)) << 1, k, guess);
+	t->sc_at[k] = sc_hash(pc, t->imli << 1, k, guess), k++;
+	t->sc_at[k] = sc_hash(pc, t->h.path, k, guess), k++;
 	for (unsigned i = 0; i < SC_TABLES; i++)
 		sum += 2 * t->sc[i][t->sc_at[i]] + 1;
 	return sum;
@@ -419,7 +423,7 @@ static void tage_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
 				t->imli = taken ? t->imli + (t->imli < 1023) : 0;
 		}
 		miss[i] = guess != taken;
-		tage_learn(t, taken);
+		tage_learn(t, taken, guess == taken);
 		history_branch(&t->h, b + i);
 	}
 }

@@ -11,12 +11,12 @@
  * (2) fold(n, w): bit j (0 = newest) of the newest n bits of history, exclusive-or into bit j mod w.
  * (3) Table i (0..11), n = its length: index = pc ^ pc>>(10-i%4) ^ fold(n,11) ^ q ^ q>>(1+i%5), q
  *     the newest min(n,16) path bits; tag = pc ^ pc>>9 ^ fold(n,t) ^ fold(n,t-1)<<1, t tag bits.
- * (4) The longest table whose tag matches provides; the next longest, or the base table (2^13
- *     two-bit counters by pc ^ pc>>13, starting at 2), is the alternative. A weak provider
+ * (4) The longest table whose tag matches provides; the next longest, or the base table (2^14
+ *     two-bit counters by pc ^ pc>>14, starting at 2), is the alternative. A weak provider
  *     (counter 0 or -1) whose useful count is 0 yields to the alternative if use_alt >= 0.
  * (5) Learning. A weak and useless provider that differs from the alternative moves use_alt (-8..7)
  *     towards whichever was right. After a misprediction, unless the provider itself was right, or
- *     there is no longer table: starting at the next table, or with chance 1/4 each one or two
+ *     there is no longer table, or (but for chance 1/32) the corrector has put it right: starting at the next table, or with chance 1/4 each one or two
  *     further, up to two entries with useful 0, not in neighbouring tables, are
  *     taken over (counter 0 or -1, useful 0); tables passed with useful > 0 count as failures;
  *     tick += failures - 2 * taken over, not below 0; at 1024 it returns to 0 and all useful counts
@@ -37,7 +37,7 @@
 
 #define TAGE_TABLES	12
 #define TAGE_LOG	11
-#define TAGE_BASE_LOG	13
+#define TAGE_BASE_LOG	14
 static const uint16_t tage_length[TAGE_TABLES] = { 4, 7, 11, 17, 27, 42, 66, 104, 163, 256, 403, 634 };
 static const uint8_t tage_tag_bits[TAGE_TABLES] = { 8, 8, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14 };
 

@@ -167,9 +167,10 @@ static int o_bump(int v, bool up, int lo, int hi)
 	return v < lo ? lo : v > hi ? hi : v;
 }
 
-static unsigned o_sc_hash(uint64_t pc, uint64_t h, unsigned i)
+/* the guess, and below it nothing: 512 pairs of counters */
+static unsigned o_sc_hash(uint64_t pc, uint64_t h, unsigned i, bool guess)
 {
-	return (pc ^ pc / 1024 ^ i * 0x51ull ^ h ^ h / 128 ^ h / 32768 ^ h / 8388608) % 1024;
+	return (pc ^ pc / 512 ^ i * 0x51ull ^ h ^ h / 128 ^ h / 32768 ^ h / 8388608) % 512 * 2 + guess;
 }
 
 static bool o_tage_branch(struct o_tage *t, const struct pm_br *b, bool scl)
@@ -205,7 +206,6 @@ static bool o_tage_branch(struct o_tage *t, const struct pm_br *b, bool scl)
 		int sum = 0, size, threshold, conf, c;
 		unsigned idx[SC_TABLES], k = 0, which_local = (pc ^ pc / 256) % 256;
 		bool loop_says = false, sc;
-		uint64_t p;
 
 		for (int w = LOOP_WAYS; w-- > 0; )
 			if (set[w].age && set[w].tag == pc / 16 % 16384)
@@ -226,16 +226,15 @@ static bool o_tage_branch(struct o_tage *t, const struct pm_br *b, bool scl)
 			c = c < 0 ? -c - 1 : c;
 			conf = c == 0 ? 0 : c == 3 ? 2 : 1;
 		}
-		p = pc * 2 + guess;
-		idx[k++] = o_sc_hash(p, 0, 0);
-		idx[k++] = o_sc_hash(p * 4 + conf, 0, 1);
-		idx[k++] = o_sc_hash(p * 16 + longest + 1, 0, 2);
+		idx[k++] = o_sc_hash(pc, 0, 0, guess);
+		idx[k++] = o_sc_hash(pc * 4 + conf, 0, 1, guess);
+		idx[k++] = o_sc_hash(pc * 16 + longest + 1, 0, 2, guess);
 		for (int i = 0; i < SC_GLOBAL; i++, k++) {
 			uint64_t x = 0;
 
 			for (unsigned j = 0; j < sc_global_length[i] && j < t->outcomes.n; j++)
 				x += (uint64_t)t->outcomes.v[t->outcomes.n - 1 - j] << j;
-			idx[k] = o_sc_hash(p, x, k);
+			idx[k] = o_sc_hash(pc, x, k, guess);
 		}
 		for (int i = 0; i < SC_LOCAL; i++, k++) {
 			const struct o_bits *lb = t->local + which_local;
@@ -243,11 +242,11 @@ static bool o_tage_branch(struct o_tage *t, const struct pm_br *b, bool scl)
 
 			for (unsigned j = 0; j < sc_local_length[i] && j < lb->n; j++)
 				x += (uint64_t)lb->v[lb->n - 1 - j] << j;
-			idx[k] = o_sc_hash(p, x * 2, k);
+			idx[k] = o_sc_hash(pc, x * 2, k, guess);
 		}
-		idx[k] = o_sc_hash(p, t->imli * 2, k);
+		idx[k] = o_sc_hash(pc, t->imli * 2, k, guess);
 		k++;
-		idx[k] = o_sc_hash(p, o_path(&t->path, 16), k);
+		idx[k] = o_sc_hash(pc, o_path(&t->path, 16), k, guess);
 		for (k = 0; k < SC_TABLES; k++)
 			sum += 2 * t->sc[k][idx[k]] + 1;
 		sc = sum >= 0;
@@ -324,6 +323,8 @@ static bool o_tage_branch(struct o_tage *t, const struct pm_br *b, bool scl)
 		if (longest_says != alt_says)
 			t->use_alt = o_bump(t->use_alt, alt_says == taken, -8, 7);
 	}
+	if (grow && guess == taken && o_tage_rnd(t) % 32 != 0)
+		grow = false;
 	if (grow) {
 		int i = longest + 1, got = 0, failed = 0;
 

@@ -198,6 +198,32 @@ static size_t count(const char *name, uint64_t a0, uint64_t a1, const struct pm_
 	return sum;
 }
 
+/* More branches than the corrector has counters: 1500 functions in random order, each with eleven branches
+ * that always go the same way and one that goes as the two outcomes before it say. */
+static size_t many_branches(struct pm_br *b, size_t n)
+{
+	struct o_random r = o_random_init(11);
+	bool last[2] = { false };
+	size_t k = 0;
+
+	while (k + 12 <= n) {
+		uint64_t f = o_rnd(&r) % 1500;
+		struct o_random fixed = o_random_init(f + 1);
+
+		for (unsigned j = 0; j < 12; j++, k++) {
+			uint64_t pc = 0x400000 + f * 0x170 + j * 23;
+			bool taken = j == 5 ? last[0] != last[1] : o_rnd(&fixed) >> 20 & 1;
+
+			if (j == 3)
+				taken = o_rnd(&r) >> 20 & 1;
+			b[k] = (struct pm_br){ pc, pc + 40, PM_BR_COND | (taken ? PM_BR_TAKEN : 0), 2 };
+			last[1] = last[0];
+			last[0] = taken;
+		}
+	}
+	return k;
+}
+
 /* Better predictors are better, at no more bits: 2^18 counters of gshare are 64 KB. */
 static void test_ranking(void **state)
 {
@@ -217,6 +243,12 @@ static void test_ranking(void **state)
 	scl = count("tagescl", 0, 0, b, n);
 	print_message("bimodal %zu gshare %zu tage %zu tagescl %zu of %zu\n", bimodal, gshare, tage, scl, n);
 	assert_true(tage < gshare && tage < bimodal && scl < tage);
+	n = many_branches(b, 400000);
+	gshare = count("gshare", 18, 18, b, n);
+	tage = count("tage", 0, 0, b, n);
+	scl = count("tagescl", 0, 0, b, n);
+	print_message("many: gshare %zu tage %zu tagescl %zu of %zu\n", gshare, tage, scl, n);
+	assert_true(scl <= tage * 1.05 && scl <= gshare * 0.75);
 	free(b);
 }
 
