@@ -5,7 +5,7 @@ $(B)/bench/bench: bench/bench.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
 
-.PHONY: bench idtrace-tables bench-cachegrind bench-traces
+.PHONY: bench idtrace-tables bench-cachegrind bench-traces bench-predictors
 ROUNDS ?= 5
 bench: all $(B)/bench/bench	## measure against native, valgrind and qemu; ROUNDS=5, W='gzip cc1'
 	@bench/inputs $(B)/bench/data
@@ -25,3 +25,7 @@ bench-cachegrind: all		## live simulation against valgrind's cachegrind
 
 idtrace-tables: all		## the IDtrace report's nine tables, today beside 1994 (minutes; Q=-q: small inputs)
 	@bench/idtrace-tables $(Q) $(CURDIR)/$(B)/pugmark
+
+bench-predictors: all		## TAGE-SC-L against gshare of the same bits over whole programs (an hour; N=INSTRUCTIONS of each)
+	@bench/inputs $(B)/bench/data
+	@bench/predictors $(CURDIR)/$(B)/pugmark $(B)/bench/data $(N)

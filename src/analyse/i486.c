@@ -15,15 +15,16 @@ struct pm_i486 {
 	uint64_t *tag;			/* line + 1, newest first; 0 empty */
 	uint64_t set_mask;
 	unsigned shift, fill;
-	uint64_t now, bus;		/* bus: free from */
-	/* writes that have not started: their arrival times, oldest first, a ring */
-	uint64_t *queue, last_done;	/* last_done: end of the write started last */
-	unsigned head, nqueue;
+	uint64_t now, bus;		/* bus: when the last read on it ends */
+	/* When the last wbuf writes have been (or, if no read comes before them, will be) on the bus: a ring,
+	 * the oldest at head, rising. Such a write started 2 cycles before. */
+	uint64_t *done, last_done;	/* last_done: of the newest */
+	unsigned head;
 	/* prefetch buffer: lines base .. base + count - 1 */
 	uint64_t base, ready[8];
 	unsigned count, cap;
 	unsigned own;			/* cycles of the present instruction, still to come */
-	bool open;
+	bool open;			/* there has been one; until then count is 0 */
 	uint64_t flush_left;
 };
 
@@ -36,7 +37,7 @@ struct pm_i486 *pm_i486_new(const struct pm_i486_conf *c)
 	m->set_mask = c->size / c->line / c->ways - 1;
 	m->shift = __builtin_ctz(c->line);
 	m->fill = c->line <= 4 ? 2 : 2 + c->line / 4 - 1;
-	m->queue = pm_alloc(c->wbuf * sizeof *m->queue);
+	m->done = pm_alloc(c->wbuf * sizeof *m->done);
 	m->cap = c->line < 16 ? 32 / c->line : 2;
 	m->flush_left = c->flush ? c->flush : UINT64_MAX;
 	return m;
@@ -47,18 +48,19 @@ void pm_i486_free(struct pm_i486 *m)
 	if (!m)
 		return;
 	free(m->tag);
-	free(m->queue);
+	free(m->done);
 	free(m);
 }
 
-static __attribute__((noinline)) bool look_further(struct pm_i486 *m, uint64_t *set, uint64_t line, bool enter)
+/* Look @line (+ 1) up and make it the newest; @enter: also if it was not there. */
+static bool look_any(uint64_t *set, unsigned ways, uint64_t line, bool enter)
 {
-	unsigned w = 1;
+	unsigned w = 0;
 	bool hit;
 
-	while (w < m->c.ways && set[w] != line)
+	while (w < ways && set[w] != line)
 		w++;
-	hit = w < m->c.ways;
+	hit = w < ways;
 	if (!hit) {
 		if (!enter)
 			return false;
@@ -70,52 +72,56 @@ static __attribute__((noinline)) bool look_further(struct pm_i486 *m, uint64_t *
 	return hit;
 }
 
-/* Look @line up and make it the newest; @enter: also if it was not there. */
+/* The same without branches, of which half would be mispredicted: a way moves down until the line is met. */
+static inline bool look_4(uint64_t *set, uint64_t line, bool enter)
+{
+	uint64_t t0 = set[0], t1 = set[1], t2 = set[2], t3 = set[3];
+	uint64_t at0 = -(uint64_t)(t0 == line), at1 = at0 | -(uint64_t)(t1 == line),
+		at2 = at1 | -(uint64_t)(t2 == line), hit = at2 | -(uint64_t)(t3 == line), change = hit | -(uint64_t)enter;
+
+	set[0] = t0 ^ ((t0 ^ line) & change);
+	set[1] = t1 ^ ((t1 ^ t0) & ~at0 & change);
+	set[2] = t2 ^ ((t2 ^ t1) & ~at1 & change);
+	set[3] = t3 ^ ((t3 ^ t2) & ~at2 & change);
+	return hit;
+}
+
 static inline bool look(struct pm_i486 *m, uint64_t line, bool enter)
 {
 	uint64_t *set = m->tag + (line & m->set_mask) * m->c.ways;
 
-	return *set == line + 1 || look_further(m, set, line + 1, enter);
+	return m->c.ways == 4 ? look_4(set, line + 1, enter) : look_any(set, m->c.ways, line + 1, enter);
 }
 
-/* (2) Start every write that the bus could take before @t. */
-static inline void advance(struct pm_i486 *m, uint64_t t)
+/* (2) A read goes before the writes that have not started: they follow it. */
+static __attribute__((noinline)) uint64_t overtake(struct pm_i486 *m)
 {
-	while (m->nqueue) {
-		uint64_t arrived = m->queue[m->head], start = m->bus > arrived ? m->bus : arrived;
+	uint64_t free_at = m->bus, then;
+	unsigned k = 0, at = m->head;
 
-		if (start >= t)
-			break;
-		m->bus = m->last_done = start + 2;
-		m->head = m->head + 1 == m->c.wbuf ? 0 : m->head + 1;
-		m->nqueue--;
-	}
+	for (; k < m->c.wbuf && m->done[at] < m->now + 2; k++, at = at + 1 == m->c.wbuf ? 0 : at + 1)
+		if (m->done[at] > free_at)
+			free_at = m->done[at];
+	then = (free_at > m->now ? free_at : m->now) + m->fill;
+	m->last_done = then;
+	for (; k < m->c.wbuf; k++, at = at + 1 == m->c.wbuf ? 0 : at + 1)
+		m->done[at] = m->last_done += 2;
+	return then;
 }
 
 static void refill(struct pm_i486 *m)
 {
-	uint64_t from = m->now;
+	uint64_t from = m->now, free_at = m->bus > m->last_done ? m->bus : m->last_done;
 
-	advance(m, m->now);
-	if (m->bus > m->now)
-		m->now = m->bus;
-	m->now += m->fill;
+	m->now = m->last_done >= from + 2 ? overtake(m) : (free_at > from ? free_at : from) + m->fill;
 	m->bus = m->now;
 	m->st.stall += m->now - from;
 }
 
-/* (5) There is room in the prefetch buffer. */
-static __attribute__((noinline)) void prefetch(struct pm_i486 *m)
+/* (5) from memory, if the bus is free. */
+static __attribute__((noinline)) void prefetch_memory(struct pm_i486 *m, uint64_t next)
 {
-	uint64_t next = m->base + m->count;
-
-	if (look(m, next, false)) {
-		m->ready[m->count++] = m->now;
-		m->st.prefetches++;
-		return;
-	}
-	advance(m, m->now);
-	if (m->bus > m->now || m->nqueue)
+	if (m->bus > m->now || m->last_done > m->now)
 		return;
 	look(m, next, true);
 	m->bus = m->now + m->fill;
@@ -124,13 +130,17 @@ static __attribute__((noinline)) void prefetch(struct pm_i486 *m)
 	m->st.memory_prefetches++;
 }
 
-static inline void end_insn(struct pm_i486 *m)
+/* (5) There is room in the prefetch buffer. */
+static inline void prefetch(struct pm_i486 *m)
 {
-	if (!m->open)
-		return;
-	m->now += m->own;
-	if (m->count < m->cap)
-		prefetch(m);
+	uint64_t next = m->base + m->count;
+
+	if (look(m, next, false)) {
+		m->ready[m->count++] = m->now;
+		m->st.prefetches++;
+	} else {
+		prefetch_memory(m, next);
+	}
 }
 
 /* Lines that are not the first of the prefetch buffer, or not there yet (3). */
@@ -160,19 +170,34 @@ static __attribute__((noinline)) void fetch(struct pm_i486 *m, uint64_t line, ui
 	}
 }
 
-static inline void insn(struct pm_i486 *m, uint64_t pc, unsigned len, unsigned cycles)
+/* What may happen between two instructions. */
+static __attribute__((noinline)) void between(struct pm_i486 *m, uint64_t line, uint64_t last)
 {
-	uint64_t line = pc >> m->shift, last = (pc + (len ? len : 1) - 1) >> m->shift;
-
-	end_insn(m);
-	if (!m->flush_left--) {				/* (6) */
+	if (!m->open) {			/* the first: nothing came before */
+		m->now -= m->own;
+		m->open = true;
+	} else if (m->count < m->cap) {
+		prefetch(m);
+	}
+	if (!m->flush_left) {				/* (6) */
 		memset(m->tag, 0, m->c.size / m->c.line * sizeof *m->tag);
-		m->flush_left = m->c.flush - 1;
+		m->flush_left = m->c.flush;
 	}
 	if (line != m->base || last != line || !m->count || m->ready[0] > m->now)
 		fetch(m, line, last);
+}
+
+static inline void insn(struct pm_i486 *m, uint64_t pc, unsigned len, unsigned cycles)
+{
+	uint64_t line = pc >> m->shift, last = (pc + len - (len != 0)) >> m->shift;
+
+	m->now += m->own;
+	/* One branch, which is hard to predict, for all of it: in another line than the one before, or the buffer
+	 * has room, or it is time to flush. */
+	if ((line ^ m->base) | (last ^ m->base) | (m->ready[0] > m->now) | (m->count < m->cap) | !m->flush_left)
+		between(m, line, last);
+	m->flush_left--;
 	m->own = cycles;
-	m->open = true;
 	m->st.instructions++;
 }
 
@@ -196,25 +221,18 @@ static inline void data_write(struct pm_i486 *m, uint64_t addr, unsigned size)
 	for (uint64_t line = addr >> m->shift; line <= last >> (m->shift - 2); line++)
 		look(m, line, false);
 	for (; word <= last; word++) {			/* (2) */
-		unsigned at;
+		uint64_t *done = m->done + m->head, start;
 
 		m->st.writes++;
-		advance(m, m->now);
-		if (m->nqueue + (m->last_done > m->now) == m->c.wbuf) {
-			uint64_t from = m->now;
-
+		if (*done > m->now) {
 			m->st.full++;
-			if (m->last_done <= m->now) {	/* none is on the bus: wait for the oldest */
-				uint64_t arrived = m->queue[m->head];
-
-				advance(m, (m->bus > arrived ? m->bus : arrived) + 1);
-			}
-			m->now = m->last_done;
-			m->st.stall += m->now - from;
-			advance(m, m->now);
+			m->st.stall += *done - m->now;
+			m->now = *done;
 		}
-		at = m->head + m->nqueue++;
-		m->queue[at < m->c.wbuf ? at : at - m->c.wbuf] = m->now;
+		start = m->now > m->bus ? m->now : m->bus;
+		start = start > m->last_done ? start : m->last_done;
+		*done = m->last_done = start + 2;
+		m->head = m->head + 1 == m->c.wbuf ? 0 : m->head + 1;
 	}
 }
 
@@ -240,8 +258,12 @@ void pm_i486_write(struct pm_i486 *m, uint64_t addr, unsigned size)
 
 const struct pm_i486_stats *pm_i486_end(struct pm_i486 *m)
 {
-	end_insn(m);
-	m->open = false;
+	if (m->open) {
+		m->now += m->own;
+		m->own = 0;
+		if (m->count < m->cap)
+			prefetch(m);
+	}
 	m->st.cycles = m->now;
 	return &m->st;
 }
