@@ -40,7 +40,7 @@
 #include "collect/process/session.h"
 #include "collect/process/trace.h"
 
-#define CACHE_VERSION 8u
+#define CACHE_VERSION 9u
 
 /* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they are
  * mostly those that the code was saved with, and none of its pages need be touched. */
@@ -52,6 +52,8 @@
 #define SHADOW_PAGES 1024u		/* no larger shadow is kept in a file */
 #define TOUCH 3600			/* seconds until a file's use is noted again */
 #define SUM_SEED 3
+#define MAP_SEED 4
+#define PIECE 65536u			/* bytes that are summed and written at once; whole blocks */
 #define LATE_SAVE 16u			/* so many pages of a shadow not foreseen: write it down */
 
 struct identity {
@@ -63,7 +65,7 @@ struct saved_unit {
 };
 struct saved_link {
 	uint64_t target;		/* from lo; may lie outside the module */
-	uint32_t site, stub;
+	uint32_t site, stub;		/* site XL_NONE: has been resolved, for ever */
 };
 struct saved_entry {
 	uint32_t pc, code;		/* from lo; from the module's code */
@@ -111,6 +113,14 @@ static uint64_t mix(const void *p, size_t n, uint64_t seed)
 	}
 	h[0] = (h[0] + h[1] * 3 + h[2] * 5 + h[3] * 7) * k;
 	return h[0] ^ h[0] >> 31;
+}
+
+/* Of a section: piece by piece. */
+static uint64_t mix_section(const void *p, size_t n, uint64_t sum)
+{
+	for (size_t at = 0; at < n; at += PIECE)
+		sum = mix((const uint8_t *)p + at, n - at < PIECE ? n - at : PIECE, sum);
+	return sum;
 }
 
 static uint64_t build_number(void)
@@ -278,7 +288,7 @@ static bool sound(const struct cache_file *f, size_t size, enum xl_kind kind, bo
 			return false;
 		at = part[i].at + part[i].n;
 		if (part[i].at < f->map && !trust)
-			sum = mix((const uint8_t *)f + part[i].at, part[i].n, sum);
+			sum = mix_section((const uint8_t *)f + part[i].at, part[i].n, sum);
 	}
 	return trust || sum_of(f, sum) == f->sum;
 }
@@ -511,8 +521,11 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 
 		if (sp->i386)
 			target = (uint32_t)target;
-
 		pm_grow(sp->link, sp->nlink, sp->cap_link);
+		if (l[i].site == XL_NONE) {
+			sp->link[sp->nlink++] = (struct link){ .module = UINT32_MAX, .done = true };
+			continue;
+		}
 		sp->link[sp->nlink] = (struct link){ target, mi, l[i].site, l[i].stub, 0, false };
 		table[sp->nlink] = target;
 		if (m->lo <= target && target < m->hi) {
@@ -529,6 +542,7 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 	m->cached_hash = AT(f, hash);
 	m->cached_hash_mask = f->hash_mask;
 	m->first_cached = block0;
+	m->first_link = link0;
 	m->ncached = f->nblock;
 	s->cached += f->nblock;
 }
@@ -568,7 +582,7 @@ static bool consistent(const struct cache_file *f, const struct module *m)
 		    b[i].map > f->nmap || b[i].nmap > f->nmap - b[i].map || b[i].code >= f->ncode)
 			return false;
 	for (uint32_t i = 0; i < f->nlink; i++)
-		if (l[i].site + 4ull > f->ncode || l[i].stub >= f->ncode)
+		if (l[i].site != XL_NONE && (l[i].site + 4ull > f->ncode || l[i].stub >= f->ncode))
 			return false;
 	for (uint32_t i = 0; i < f->nentry; i++)
 		if (e[i].pc >= m->hi - m->lo || e[i].code >= f->ncode)
@@ -657,7 +671,7 @@ bool cache_check_map(struct module *m)
 {
 	if (!m->ncached_map || m->cached_map_good)
 		return true;
-	m->cached_map_good = mix(m->cached_map, m->ncached_map * sizeof *m->cached_map, 4) ==
+	m->cached_map_good = mix_section(m->cached_map, m->ncached_map * sizeof *m->cached_map, MAP_SEED) ==
 			     m->cache->map_sum;
 	return m->cached_map_good;
 }
@@ -670,9 +684,12 @@ static void complain(struct session *s)
 	s->cache_complained = true;
 }
 
+/* A file that is being written: piece by piece, so that none of it is ever held as a whole. */
 struct out {
 	int fd;				/* -1: could not be written */
-	uint64_t size, sum;
+	uint64_t at, sum;		/* of what comes next, by the sections so far */
+	size_t n;
+	_Alignas(64) uint8_t piece[PIECE];
 };
 
 static void put_bytes(struct out *o, const void *p, size_t n, uint64_t at)
@@ -685,20 +702,48 @@ static void put_bytes(struct out *o, const void *p, size_t n, uint64_t at)
 	o->fd = -1;
 }
 
-/* Returns the section's place. */
-static uint64_t put_at(struct out *o, const void *p, size_t n, size_t align)
+static void put_piece(struct out *o, const void *p, size_t n)
 {
-	const uint64_t at = (o->size + align - 1) & ~(uint64_t)(align - 1);
-
-	o->size = at + n;
 	o->sum = mix(p, n, o->sum);
-	put_bytes(o, p, n, at);
-	return at;
+	put_bytes(o, p, n, o->at);
+	o->at += n;
 }
 
-static uint64_t put(struct out *o, const void *p, size_t n)
+static void put(struct out *o, const void *p, size_t n)
 {
-	return put_at(o, p, n, 8);
+	while (n) {
+		const size_t k = n < PIECE - o->n ? n : PIECE - o->n;
+
+		if (k == PIECE) {
+			put_piece(o, p, k);
+		} else {
+			memcpy(o->piece + o->n, p, k);
+			o->n += k;
+		}
+		if (o->n == PIECE) {
+			put_piece(o, o->piece, o->n);
+			o->n = 0;
+		}
+		p = (const uint8_t *)p + k;
+		n -= k;
+	}
+}
+
+/* What is put from here on is a section. Returns its place; @align is a power of two. */
+static uint64_t begin(struct out *o, size_t align)
+{
+	if (o->n)
+		put_piece(o, o->piece, o->n);
+	o->n = 0;
+	return o->at = (o->at + align - 1) & ~(uint64_t)(align - 1);
+}
+
+static uint64_t put_section(struct out *o, const struct pm_buf *b)
+{
+	const uint64_t at = begin(o, 8);
+
+	put(o, b->p, b->n);
+	return at;
 }
 
 /* All entries, as they are in memory. */
@@ -710,10 +755,10 @@ static void put_shadow(struct out *o, const struct module *m, const struct saved
 	for (uint32_t i = 0; i < f->nentry; i++)
 		pages += !i || e[i].pc / SHADOW_TEXT != e[i - 1].pc / SHADOW_TEXT;
 	f->shadow = 0;
-	f->size = o->size;
+	f->size = begin(o, 1);
 	if (f->i386 || !pages || pages > SHADOW_PAGES)
 		return;
-	f->shadow = (o->size + 4095) & ~4095ull;
+	f->shadow = begin(o, 4096);
 	f->size = f->shadow + shadow_size(m);
 	if (o->fd >= 0 && ftruncate(o->fd, (off_t)f->size))
 		f->shadow = 0;		/* then it is not as long as it says, and not used */
@@ -728,15 +773,66 @@ static void put_shadow(struct out *o, const struct module *m, const struct saved
 	}
 }
 
-/* Relocations from the cache, @n at @old, and new ones. */
-static struct pm_buf all_of(const void *old, uint32_t n, const struct pm_buf *new)
-{
-	struct pm_buf b = { 0 };
+/* A module that is being saved. Every section is what it was in the file that was loaded (@was), but for
+ * a few places, and then what is new: so little is looked at, and the numbers of blocks and links stay. */
+enum { SET_LINKS, SET_COUNTERS, SET_STUBS, SETS };
+struct saving {
+	struct session *s;
+	struct space *sp;
+	struct module *m;
+	uint32_t mi;
+	const struct cache_file *was;	/* all zero: there was none */
+	struct cache_file *f;
+	struct out out;
+	uint32_t *unit0;		/* of each unit of the space: its first block in the file; XL_NONE: not in it */
+	uint32_t *link0;		/* of each link of the space: its number in the file; XL_NONE likewise */
+	uint32_t *hash;
+	struct pm_buf sets[SETS];	/* struct set, ascending: fields of the code that are to be as they say */
+};
 
-	if (n)
-		pm_buf_add(&b, old, 4ull * n);
-	pm_buf_add(&b, new->p, new->n);
-	return b;
+struct set {
+	uint32_t at, v;
+};
+
+/* @n bytes at @at of the file that was loaded. Read, not looked at where it is mapped: that costs more, and
+ * the memory is ours as long as it is. */
+static void old_bytes(const struct saving *v, uint64_t at, void *to, size_t n)
+{
+	struct pm_err err = { 0 };
+
+	if (v->m->file < 0 || pm_temp_read(v->m->file, to, n, at, &err) != PM_OK)
+		memcpy(to, (const uint8_t *)v->was + at, n);
+}
+
+static void put_old(struct saving *v, uint64_t at, uint64_t n)
+{
+	struct out *o = &v->out;
+
+	while (n) {
+		const size_t k = n < PIECE - o->n ? (size_t)n : PIECE - o->n;
+
+		old_bytes(v, at, o->piece + o->n, k);
+		o->n += k;
+		if (o->n == PIECE) {
+			put_piece(o, o->piece, o->n);
+			o->n = 0;
+		}
+		at += k;
+		n -= k;
+	}
+}
+
+/* The number in the file of block @i of the space; XL_NONE: it is not in it. */
+static uint32_t file_block(const struct saving *v, uint32_t i)
+{
+	const struct unit *u;
+
+	if (i - v->m->first_cached < v->m->ncached)
+		return i - v->m->first_cached;
+	u = unit_of(v->sp, i);
+	if (i - u->block >= u->nblock || v->unit0[u - v->sp->unit] == XL_NONE)
+		return XL_NONE;
+	return v->unit0[u - v->sp->unit] + (i - u->block);
 }
 
 /* The block of @sp that has number @trace in traces; it belongs to @m, whose units ascend by number. */
@@ -755,13 +851,369 @@ static uint32_t traced_block(const struct space *sp, const struct module *m, uin
 	return sp->unit[m->unit[a]].block + (trace - sp->unit[m->unit[a]].number);
 }
 
-static int by_pc(const void *a, const void *b)
+static int by_first(const void *a, const void *b)
 {
-	const struct saved_entry *x = a, *y = b;
+	const uint32_t *x = a, *y = b;
 
-	return (x->pc > y->pc) - (x->pc < y->pc);
+	return (x[0] > y[0]) - (x[0] < y[0]);
 }
 
+/* @n elements of @words u32 by the first of them. They mostly are in order. */
+static void sort_first(void *p, size_t n, size_t words)
+{
+	const uint32_t *v = p;
+
+	for (size_t i = 1; i < n; i++)
+		if (v[i * words] < v[(i - 1) * words]) {
+			qsort(p, n, words * sizeof *v, by_first);
+			return;
+		}
+}
+
+/* ---- saving: units and blocks ---------------------------------------------------------------------- */
+static const struct unit *new_unit(const struct saving *v, size_t i)
+{
+	const struct unit *u = &v->sp->unit[v->m->unit[v->was->nunit + i]];
+
+	return u->once ? NULL : u;
+}
+
+static size_t new_units(const struct saving *v)
+{
+	return v->m->nunit - v->was->nunit;
+}
+
+/* Numbers the blocks and counts what will be there. */
+static void number_units(struct saving *v)
+{
+	struct cache_file *f = v->f;
+	const struct unit *u;
+
+	v->unit0 = pm_alloc((v->sp->nunit + 1) * sizeof *v->unit0);
+	memset(v->unit0, 255, v->sp->nunit * sizeof *v->unit0);
+	f->nunit = v->was->nunit;
+	f->nblock = v->was->nblock;
+	f->nmap = v->was->nmap;
+	for (size_t i = 0; i < new_units(v); i++)
+		if ((u = new_unit(v, i))) {
+			v->unit0[u - v->sp->unit] = f->nblock;
+			f->nunit++;
+			f->nblock += u->nblock;
+			for (uint32_t k = 0; k < u->nblock; k++)
+				f->nmap += v->sp->block[u->block + k].nmap;
+		}
+}
+
+static void put_units(struct saving *v)
+{
+	const struct unit *u;
+
+	v->f->units = begin(&v->out, 8);
+	put_old(v, v->was->units, v->was->nunit * sizeof(struct saved_unit));
+	for (size_t i = 0; i < new_units(v); i++)
+		if ((u = new_unit(v, i)))
+			put(&v->out, &(struct saved_unit){ u->code, u->ncode, v->unit0[u - v->sp->unit], u->nblock },
+			    sizeof(struct saved_unit));
+}
+
+/* @b is number @i of the file, number @at of the space. */
+static void put_in_hash(struct saving *v, const struct blk *b, uint32_t i, uint32_t at)
+{
+	size_t h = hash_pc(b->pc - v->m->lo) & v->f->hash_mask;
+
+	if (block_continues(v->s, v->sp, at))
+		return;			/* nobody's target */
+	while (v->hash[h])
+		h = (h + 1) & v->f->hash_mask;
+	v->hash[h] = i + 1;
+}
+
+static void put_blocks(struct saving *v)
+{
+	const uint32_t *got = (const uint32_t *)v->m->entered.p, ngot = (uint32_t)(v->m->entered.n / 4);
+	const uint32_t first = v->m->first_cached, most = PIECE / sizeof(struct blk);
+	struct blk *b = (struct blk *)v->out.piece;
+	uint32_t map = v->was->nmap, c = 0, n;
+	const struct unit *u;
+
+	v->f->hash_mask = 1023;
+	while (v->f->hash_mask < v->f->nblock * 2)
+		v->f->hash_mask = v->f->hash_mask * 2 + 1;
+	v->hash = pm_alloc((v->f->hash_mask + 1ull) * 4);
+	v->f->blocks = begin(&v->out, 4096);
+	for (uint32_t i = 0; i < v->was->nblock; i += n) {
+		n = v->was->nblock - i < most ? v->was->nblock - i : most;
+		old_bytes(v, v->was->blocks + (uint64_t)i * sizeof *b, b, n * sizeof *b);
+		for (; c < ngot && got[c] - first < i + n; c++)
+			b[got[c] - first - i].indirect = v->sp->block[got[c]].indirect;
+		for (uint32_t k = 0; k < n; k++) {
+			b[k].pc += v->m->lo - v->was->lo;
+			b[k].module = (uint16_t)v->mi;
+			put_in_hash(v, &b[k], i + k, first + i + k);
+		}
+		v->out.n = n * sizeof *b;
+		if (n == most) {
+			put_piece(&v->out, b, v->out.n);
+			v->out.n = 0;
+		}
+	}
+	for (size_t i = 0; i < new_units(v); i++) {
+		if (!(u = new_unit(v, i)))
+			continue;
+		for (uint32_t k = 0; k < u->nblock; k++) {
+			struct blk x = v->sp->block[u->block + k];
+
+			x.map = map;
+			map += x.nmap;
+			put(&v->out, &x, sizeof x);
+			put_in_hash(v, &x, v->unit0[u - v->sp->unit] + k, u->block + k);
+		}
+	}
+}
+
+static void put_flows(struct saving *v)
+{
+	const struct unit *u;
+
+	v->f->flows = begin(&v->out, 8);
+	put(&v->out, v->sp->flow + v->m->first_cached, v->was->nblock * sizeof *v->sp->flow);
+	for (size_t i = 0; i < new_units(v); i++)
+		if ((u = new_unit(v, i)))
+			put(&v->out, v->sp->flow + u->block, u->nblock * sizeof *v->sp->flow);
+}
+
+/* False: that of the old file is damaged. */
+static bool put_map(struct saving *v)
+{
+	const uint64_t old = v->was->nmap * sizeof(struct xl_map);
+	const struct unit *u;
+
+	if (!cache_check_map(v->m))
+		return false;
+	v->f->map = begin(&v->out, 8);
+	v->out.sum = MAP_SEED;
+	put_old(v, v->was->map, old);
+	for (size_t i = 0; i < new_units(v); i++)
+		for (uint32_t k = 0; (u = new_unit(v, i)) && k < u->nblock; k++) {
+			const struct blk *b = &v->sp->block[u->block + k];
+
+			if (b->nmap)
+				put(&v->out, module_map(v->m, b->map), b->nmap * sizeof(struct xl_map));
+		}
+	return true;
+}
+
+/* Entries by address: those of the file, and of blocks that are new or have got one since. */
+static struct pm_buf all_entries(const struct saving *v)
+{
+	const struct saved_entry *old = v->was->nentry ? AT(v->was, entries) : NULL, *add;
+	const uint32_t *got = (const uint32_t *)v->m->entered.p;
+	struct pm_buf all = { 0 }, new = { 0 };
+	const struct unit *u;
+	size_t i = 0, k = 0, n;
+
+	for (size_t j = 0; j < v->m->entered.n / 4; j++) {
+		const struct blk *b = &v->sp->block[got[j]];
+
+		pm_buf_add(&new, &(struct saved_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect }, sizeof *add);
+	}
+	for (size_t j = 0; j < new_units(v); j++)
+		for (uint32_t c = 0; (u = new_unit(v, j)) && c < u->nblock; c++) {
+			const struct blk *b = &v->sp->block[u->block + c];
+
+			if (b->indirect != XL_NONE)
+				pm_buf_add(&new, &(struct saved_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect },
+					   sizeof *add);
+		}
+	add = (const struct saved_entry *)new.p;
+	n = new.n / sizeof *add;
+	sort_first(new.p, n, sizeof *add / 4);
+	while (i < v->was->nentry || k < n)
+		pm_buf_add(&all, k == n || (i < v->was->nentry && old[i].pc <= add[k].pc) ? &old[i++] : &add[k++],
+			   sizeof *add);
+	pm_buf_release(&new);
+	return all;
+}
+
+static void put_outsides(struct saving *v)
+{
+	uint64_t block, code;
+
+	v->f->outsides = begin(&v->out, 8);
+	v->f->noutside = v->was->noutside;
+	put_old(v, v->was->outsides, v->was->noutside * sizeof(struct saved_outside));
+	for (size_t j = 0; pm_map_next(&v->sp->outside, &j, &block, &code); ) {
+		const struct saved_outside e = { file_block(v, (uint32_t)block), (uint32_t)code - 1 };
+
+		if (v->sp->block[block].module != v->mi || e.code < v->was->ncode || e.block == XL_NONE)
+			continue;
+		put(&v->out, &e, sizeof e);
+		v->f->noutside++;
+	}
+}
+
+/* ---- saving: code ---------------------------------------------------------------------------------- */
+static void add_set(struct saving *v, unsigned which, uint32_t at, uint32_t value)
+{
+	pm_buf_add(&v->sets[which], &(struct set){ at, value }, sizeof(struct set));
+}
+
+static uint32_t field(const struct saving *v, uint32_t at)
+{
+	uint32_t value;
+
+	memcpy(&value, v->s->code + v->m->code_off + at, 4);
+	return value;
+}
+
+/* Links within the module that have been resolved are part of its code and done with; in the file's own list
+ * they keep their place. Those to other modules are made anew. */
+static void put_links(struct saving *v)
+{
+	const struct saved_link *old = v->was->nlink ? AT(v->was, links) : NULL;
+	const struct space *sp = v->sp;
+	const struct module *m = v->m;
+
+	v->link0 = pm_alloc((sp->nlink + 1) * sizeof *v->link0);
+	memset(v->link0, 255, sp->nlink * sizeof *v->link0);
+	v->f->links = begin(&v->out, 8);
+	for (uint32_t i = 0; i < v->was->nlink; i++) {
+		const struct link *l = &sp->link[m->first_link + i];
+		struct saved_link x = old[i];
+
+		if (x.site != XL_NONE && l->done && m->lo <= l->target && l->target < m->hi) {
+			add_set(v, SET_LINKS, x.site, field(v, x.site));
+			x.site = XL_NONE;
+		}
+		v->link0[m->first_link + i] = i;
+		put(&v->out, &x, sizeof x);
+	}
+	v->f->nlink = v->was->nlink;
+	for (size_t i = 0; i < sp->nlink; i++) {
+		const struct link *l = &sp->link[i];
+		const struct saved_link x = { l->target - m->lo, l->site, l->stub };
+
+		if (l->module != v->mi || l->site == XL_NONE || i - m->first_link < v->was->nlink ||
+		    (l->done && m->lo <= l->target && l->target < m->hi))
+			continue;
+		add_set(v, SET_LINKS, l->site, l->stub - (l->site + 4));
+		v->link0[i] = v->f->nlink++;
+		put(&v->out, &x, sizeof x);
+	}
+}
+
+/* Relocations of the old code and of the new, which lies behind it. */
+static uint64_t put_places(struct saving *v, uint64_t old, uint32_t nold, struct pm_buf *new, uint32_t *n)
+{
+	const uint64_t at = begin(&v->out, 8);
+
+	sort_first(new->p, new->n / 4, 1);
+	put_old(v, old, nold * 4ull);
+	put(&v->out, new->p, new->n);
+	*n = nold + (uint32_t)(new->n / 4);
+	return at;
+}
+
+/* Of @all places in new code those that hold a number of something that is in the file. */
+static struct pm_buf new_counters(struct saving *v)
+{
+	const uint32_t each = xl_counter_size(v->sp->i386), *at = (const uint32_t *)v->m->rel_counter.p;
+	struct pm_buf kept = { 0 };
+
+	for (size_t i = 0; i < v->m->rel_counter.n / 4; i++) {
+		const uint32_t was = field(v, at[i]);
+		const uint32_t block = v->s->tracer ? traced_block(v->sp, v->m, RT_RECORD_NUMBER(was)) :
+						      (was - RT_COUNTERS) / each;
+		const uint32_t no = block < v->sp->nblock ? file_block(v, block) : XL_NONE;
+
+		if (no == XL_NONE)
+			continue;
+		add_set(v, SET_COUNTERS, at[i], v->s->tracer ? RT_RECORD(no, v->sp->block[block].values) :
+							       RT_COUNTERS + each * (v->f->block0 + no));
+		pm_buf_add(&kept, &at[i], 4);
+	}
+	return kept;
+}
+
+static struct pm_buf new_stubs(struct saving *v)
+{
+	const uint32_t *at = (const uint32_t *)v->m->rel_link.p;
+	struct pm_buf kept = { 0 };
+
+	for (size_t i = 0; i < v->m->rel_link.n / 4; i++) {
+		const uint32_t link = field(v, at[i]), no = link < v->sp->nlink ? v->link0[link] : XL_NONE;
+
+		if (no == XL_NONE)
+			continue;
+		add_set(v, SET_STUBS, at[i], v->f->link0 + no);
+		pm_buf_add(&kept, &at[i], 4);
+	}
+	return kept;
+}
+
+/* Fields of the code, ascending, that are to become something else: by @by more than they are, or with @set
+ * what stands there. */
+struct change {
+	const uint32_t *at;
+	const struct set *set;		/* instead */
+	uint32_t n, by, next;
+};
+
+/* Of the code's [lo, hi), which is at @p, up to @end: what may be cut off by that comes again. */
+static void change(struct change *x, uint8_t *p, uint32_t lo, uint32_t hi, uint32_t end)
+{
+	uint32_t i = x->next, at;
+
+	for (; i < x->n && (at = x->set ? x->set[i].at : x->at[i]) < hi; i++) {
+		if (at < lo || at + 4 > hi)
+			continue;
+		if (x->set)
+			memcpy(p + (at - lo), &x->set[i].v, 4);
+		else
+			add32(p + (at - lo), &(uint32_t){ 0 }, 1, x->by);
+	}
+	while (i > x->next && (x->set ? x->set[i - 1].at : x->at[i - 1]) + 4 >= end)
+		i--;
+	x->next = i;
+}
+
+/* Old code is as it was in the file, but for what depends on where things are now. */
+static void put_code_section(struct saving *v)
+{
+	const struct cache_file *was = v->was, *f = v->f;
+	const uint32_t each = v->s->tracer ? 0 : xl_counter_size(v->sp->i386);
+	static uint8_t win[PIECE + 8];
+	struct change c[4 + SETS];
+	unsigned nc = 0;
+
+	if (was->ncode && f->block0 != was->block0)
+		c[nc++] = (struct change){ .at = AT(was, rel_counter), .n = was->nrel_counter, .by = each * (f->block0 - was->block0) };
+	if (was->ncode && f->link0 != was->link0)
+		c[nc++] = (struct change){ .at = AT(was, rel_link), .n = was->nrel_link, .by = f->link0 - was->link0 };
+	if (was->ncode && (v->sp->i386 ? f->lo != was->lo : f->distance != was->distance))
+		c[nc++] = (struct change){ .at = AT(was, rel_pc), .n = was->nrel_pc,
+			.by = (uint32_t)(v->sp->i386 ? f->lo - was->lo : (uint64_t)(was->distance - f->distance)) };
+	if (was->ncode && f->distance != was->distance)
+		c[nc++] = (struct change){ .at = AT(was, rel_place), .n = was->nrel_place, .by = (uint32_t)(f->distance - was->distance) };
+	for (unsigned k = 0; k < SETS; k++)
+		c[nc++] = (struct change){ .set = (const struct set *)v->sets[k].p, .n = (uint32_t)(v->sets[k].n / sizeof(struct set)) };
+	v->f->code = begin(&v->out, 4096);
+	for (uint32_t a = 0, n; a < f->ncode; a += n) {
+		/* fields may lie across the ends: a little more, on both sides */
+		const uint32_t end = (n = f->ncode - a < PIECE ? f->ncode - a : PIECE) + a;
+		const uint32_t lo = a ? a - 4 : 0, hi = f->ncode - end < 4 ? f->ncode : end + 4;
+		const uint32_t old = was->ncode < lo ? 0 : (was->ncode < hi ? was->ncode : hi) - lo;
+
+		if (old)
+			old_bytes(v, was->code + lo, win, old);
+		memcpy(win + old, v->s->code + v->m->code_off + lo + old, hi - lo - old);
+		for (unsigned k = 0; k < nc; k++)
+			change(&c[k], win, lo, hi, end);
+		put(&v->out, win + (a - lo), n);
+	}
+}
+
+/* ---- saving: files --------------------------------------------------------------------------------- */
 /* Somebody else has written @m's file meanwhile, and knows more. */
 static bool superseded(struct session *s, const struct module *m, const struct cache_file *f)
 {
@@ -776,186 +1228,103 @@ static bool superseded(struct session *s, const struct module *m, const struct c
 	       now.text_len == f->text_len && now.sum != m->saved_sum && now.nblock >= f->nblock;
 }
 
+/* False: it cannot be written. */
+static bool write_module(struct saving *v)
+{
+	struct cache_file *f = v->f;
+	const struct cache_file *was = v->was;
+	struct module *m = v->m;
+	struct out *o = &v->out;
+	struct pm_buf entries = all_entries(v), counters = { 0 }, stubs = { 0 };
+	bool good;
+	uint64_t sum;
+
+	put_units(v);
+	put_blocks(v);
+	put_flows(v);
+	put_links(v);
+	counters = new_counters(v);
+	stubs = new_stubs(v);
+	for (unsigned k = 0; k < SETS; k++)
+		sort_first(v->sets[k].p, v->sets[k].n / sizeof(struct set), sizeof(struct set) / 4);
+	f->rel_pc = put_places(v, was->rel_pc, was->nrel_pc, &m->rel_pc, &f->nrel_pc);
+	f->rel_counter = put_places(v, was->rel_counter, was->nrel_counter, &counters, &f->nrel_counter);
+	f->rel_link = put_places(v, was->rel_link, was->nrel_link, &stubs, &f->nrel_link);
+	f->rel_place = put_places(v, was->rel_place, was->nrel_place, &m->rel_place, &f->nrel_place);
+	pm_buf_release(&counters);
+	pm_buf_release(&stubs);
+	f->entries = put_section(o, &entries);
+	f->nentry = (uint32_t)(entries.n / sizeof(struct saved_entry));
+	put_outsides(v);
+	put_code_section(v);
+	f->used = begin(o, 8);
+	put(o, m->used, f->nused);
+	begin(o, 8);
+	sum = o->sum;
+	good = put_map(v);
+	begin(o, 8);
+	f->map_sum = o->sum;
+	f->hash = begin(o, 8);
+	put(o, v->hash, (f->hash_mask + 1ull) * 4);
+	put_shadow(o, m, (const struct saved_entry *)entries.p, f);
+	pm_buf_release(&entries);
+	f->sum = sum_of(f, sum);
+	put_bytes(o, f, sizeof *f, 0);
+	return good;
+}
+
 /* @f says at which numbers its blocks and links shall begin, and is completed. */
 static void save_module(struct session *s, struct space *sp, uint32_t mi, struct cache_file *f)
 {
+	static const struct cache_file none;
 	struct module *m = &sp->module[mi];
-	uint32_t *number = pm_alloc((sp->nblock + 1) * sizeof *number);	/* in the module, + 1 */
-	uint32_t *link = pm_alloc((sp->nlink + 1) * sizeof *link);
-	uint8_t *code = pm_alloc(m->code_len + 1);
-	struct out out = { .size = sizeof *f, .sum = SUM_SEED };
-	struct pm_buf units = { 0 }, blocks = { 0 }, links = { 0 }, entries = { 0 },
-		      counters = { 0 }, stubs = { 0 }, map = { 0 }, flows = { 0 }, outsides = { 0 };
-	uint32_t *hash, nblock = 0, nlink = 0, each = xl_counter_size(sp->i386);
-#define ALL(rel) all_of(m->cache ? AT(m->cache, rel) : NULL, m->cache ? m->cache->n##rel : 0, &m->rel)
-	struct pm_buf rel_pc = ALL(rel_pc), rel_counter = ALL(rel_counter), rel_link = ALL(rel_link),
-		      rel_place = ALL(rel_place);
-#undef ALL
+	struct saving v = { .s = s, .sp = sp, .m = m, .mi = mi, .f = f, .was = m->cache ? m->cache : &none };
 	char tmp[128];
-	uint64_t sum;
+	bool good;
 
 	*f = (struct cache_file){
 		.magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI, .kind = s->opts->kind,
 		.absolute = m->absolute, .i386 = sp->i386, .build = build_number(),
 		.text_len = m->text_len, .file_off = m->file_off, .lo = m->lo,
-		.block0 = s->tracer ? 0 : f->block0, .link0 = f->link0, .module = mi,
+		.text_hash = m->cache ? m->cache->text_hash : mix(m->text, m->text_len, 0),
+		.distance = (int64_t)(sp->i386 ? m->code : m->code - m->lo), .ncode = (uint32_t)m->code_len,
+		.block0 = s->tracer ? 0 : f->block0, .link0 = f->link0, .module = mi, .nused = shadow_bits(m),
 	};
-	cache_copy_code(s, m, code);
-	for (size_t i = 0; i < m->nunit; i++) {
-		const struct unit *u = &sp->unit[m->unit[i]];
-		struct saved_unit v = { u->code, u->ncode, nblock, u->nblock };
-
-		if (u->once)
-			continue;
-		pm_buf_add(&units, &v, sizeof v);
-		for (uint32_t k = 0; k < u->nblock; k++) {
-			struct blk b = sp->block[u->block + k];
-			uint32_t first = (uint32_t)(map.n / sizeof(struct xl_map));
-			const uint64_t *at;
-
-			if (b.nmap)
-				pm_buf_add(&map, module_map(m, b.map), b.nmap * sizeof(struct xl_map));
-			number[u->block + k] = ++nblock;
-			pm_buf_add(&flows, &sp->flow[u->block + k], sizeof(struct xl_flow));
-			at = sp->flow[u->block + k].in == XL_OPEN ? NULL :
-			     pm_map_get(&sp->outside, u->block + k);
-			if (at) {
-				struct saved_outside e = { nblock - 1, (uint32_t)*at - 1 };
-
-				pm_buf_add(&outsides, &e, sizeof e);
-			}
-			if (b.indirect != XL_NONE) {
-				struct saved_entry e = { (uint32_t)(b.pc - m->lo), b.indirect };
-
-				pm_buf_add(&entries, &e, sizeof e);
-			}
-			b.map = first;
-			pm_buf_add(&blocks, &b, sizeof b);
-		}
-	}
-	for (size_t i = 0; i < sp->nlink; i++) {
-		const struct link *l = &sp->link[i];
-		bool inside = m->lo <= l->target && l->target < m->hi;
-		struct saved_link v = { l->target - m->lo, l->site, l->stub };
-		int32_t d = (int32_t)(l->stub - (l->site + 4));
-
-		if (l->module != mi || l->site == XL_NONE || (l->done && inside))
-			continue;
-		memcpy(code + l->site, &d, 4);		/* links to other modules are made anew */
-		link[i] = ++nlink;
-		pm_buf_add(&links, &v, sizeof v);
-	}
-	for (size_t i = 0; i < rel_counter.n / 4; i++) {
-		uint32_t at = ((uint32_t *)rel_counter.p)[i], v;
-
-		memcpy(&v, code + at, 4);
-		v = s->tracer ? traced_block(sp, m, RT_RECORD_NUMBER(v)) : (v - RT_COUNTERS) / each;
-		if (v >= sp->nblock || !number[v])
-			continue;
-		v = s->tracer ? RT_RECORD(number[v] - 1, sp->block[v].values) :
-				RT_COUNTERS + each * (f->block0 + number[v] - 1);
-		memcpy(code + at, &v, 4);
-		pm_buf_add(&counters, &at, 4);
-	}
-	for (size_t i = 0; i < rel_link.n / 4; i++) {
-		uint32_t at = ((uint32_t *)rel_link.p)[i], v;
-
-		memcpy(&v, code + at, 4);
-		if (v >= sp->nlink || !link[v])
-			continue;
-		v = f->link0 + link[v] - 1;
-		memcpy(code + at, &v, 4);
-		pm_buf_add(&stubs, &at, 4);
-	}
-	f->hash_mask = 1023;
-	while (f->hash_mask < nblock * 2)
-		f->hash_mask = f->hash_mask * 2 + 1;
-	hash = pm_alloc((f->hash_mask + 1ull) * 4);
-	for (uint32_t i = 0; i < nblock; i++) {
-		size_t h = hash_pc(((struct blk *)blocks.p)[i].pc - m->lo) & f->hash_mask;
-
-		if (s->tracer && ((struct xl_flow *)flows.p)[i].out != XL_OPEN)
-			continue;		/* continues a chain: nobody's target */
-		while (hash[h])
-			h = (h + 1) & f->hash_mask;
-		hash[h] = i + 1;
-	}
-	if (entries.n)
-		qsort(entries.p, entries.n / sizeof(struct saved_entry), sizeof(struct saved_entry), by_pc);
+	identify(&m->st, &f->id);
 	if (s->tracer)			/* counts nothing: whatever may be needed */
 		memset(m->used, 255, shadow_bits(m));
-	f->nused = shadow_bits(m);
-	f->distance = (int64_t)(sp->i386 ? m->code : m->code - m->lo);
-	f->text_hash = m->cache ? m->cache->text_hash : mix(m->text, m->text_len, 0);
-	identify(&m->st, &f->id);
-	f->ncode = (uint32_t)m->code_len;
-	f->nunit = (uint32_t)(units.n / sizeof(struct saved_unit));
-	f->nblock = nblock;
-	f->nlink = nlink;
-	f->nentry = (uint32_t)(entries.n / sizeof(struct saved_entry));
-	f->noutside = (uint32_t)(outsides.n / sizeof(struct saved_outside));
-	f->nmap = (uint32_t)(map.n / sizeof(struct xl_map));
-	f->nrel_pc = (uint32_t)(rel_pc.n / 4);
-	f->nrel_counter = (uint32_t)(counters.n / 4);
-	f->nrel_link = (uint32_t)(stubs.n / 4);
-	f->nrel_place = (uint32_t)(rel_place.n / 4);
+	sort_first(m->entered.p, m->entered.n / 4, 1);
+	number_units(&v);
 	if (superseded(s, m, f))
 		goto out;
 	snprintf(tmp, sizeof tmp, ".%s.%d", m->key, getpid());
-	out.fd = openat(s->cache_fd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	f->units = put(&out, units.p, units.n);
-	f->blocks = put_at(&out, blocks.p, blocks.n, 4096);
-	f->flows = put(&out, flows.p, flows.n);
-	f->links = put(&out, links.p, links.n);
-	f->rel_pc = put(&out, rel_pc.p, rel_pc.n);
-	f->rel_counter = put(&out, counters.p, counters.n);
-	f->rel_link = put(&out, stubs.p, stubs.n);
-	f->rel_place = put(&out, rel_place.p, rel_place.n);
-	f->entries = put(&out, entries.p, entries.n);
-	f->outsides = put(&out, outsides.p, outsides.n);
-	f->code = put_at(&out, code, m->code_len, 4096);
-	f->used = put(&out, m->used, f->nused);
-	sum = out.sum;
-	f->map = put(&out, map.p, map.n);
-	f->hash = put(&out, hash, (f->hash_mask + 1ull) * 4);
-	put_shadow(&out, m, (const struct saved_entry *)entries.p, f);
-	f->map_sum = mix(map.p, map.n, 4);
-	f->sum = sum_of(f, sum);
-	put_bytes(&out, f, sizeof *f, 0);
-	if (out.fd >= 0)
-		stamp(out.fd, f);
+	v.out.at = sizeof *f;
+	v.out.sum = SUM_SEED;
+	v.out.fd = openat(s->cache_fd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	good = write_module(&v);
+	if (v.out.fd >= 0)
+		stamp(v.out.fd, f);
 	/* over a file, ext4 waits until everything has a place on the disk; checksums tell what has not */
-	if (out.fd >= 0)
+	if (v.out.fd >= 0)
 		unlinkat(s->cache_fd, m->key, 0);
-	if (out.fd >= 0 && !renameat(s->cache_fd, tmp, s->cache_fd, m->key)) {
+	if (v.out.fd >= 0 && good && !renameat(s->cache_fd, tmp, s->cache_fd, m->key)) {
 		s->cache_wrote = true;
 		m->saved_sum = f->sum;
 	} else {
-		complain(s);
+		if (good)
+			complain(s);
 		unlinkat(s->cache_fd, tmp, 0);
 	}
-	if (out.fd >= 0)
-		close(out.fd);
+	if (v.out.fd >= 0)
+		close(v.out.fd);
 out:
 	m->saved_units = m->nunit;
 	memcpy(m->saved_used, m->used, shadow_bits(m));
-	pm_buf_release(&rel_pc);
-	pm_buf_release(&rel_counter);
-	pm_buf_release(&rel_link);
-	pm_buf_release(&rel_place);
-	pm_buf_release(&units);
-	pm_buf_release(&blocks);
-	pm_buf_release(&links);
-	pm_buf_release(&entries);
-	pm_buf_release(&counters);
-	pm_buf_release(&stubs);
-	pm_buf_release(&map);
-	pm_buf_release(&flows);
-	pm_buf_release(&outsides);
-	free(hash);
-	free(code);
-	free(number);
-	free(link);
+	for (unsigned k = 0; k < SETS; k++)
+		pm_buf_release(&v.sets[k]);
+	free(v.hash);
+	free(v.unit0);
+	free(v.link0);
 }
 
 /* Pages of @m's shadow that were needed, and of which the file does not know. */

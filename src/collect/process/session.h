@@ -87,12 +87,14 @@ struct module {
 	/* where code, but for that from the cache, depends on its place and on numbers: offsets from the
 	 * module's code */
 	struct pm_buf rel_pc, rel_counter, rel_link, rel_place;	/* uint32_t each */
-	/* what came from the cache: its blocks are [first_cached, + ncached) of the space */
+	/* what came from the cache: its blocks are [first_cached, + ncached) of the space, its links those from
+	 * first_link on */
 	const struct cache_file *cache;	/* mapped; NULL: nothing */
 	size_t cache_size;
 	const struct xl_map *cached_map;
 	const uint32_t *cached_hash;
-	uint32_t cached_hash_mask, ncached_map, first_cached, ncached;
+	uint32_t cached_hash_mask, ncached_map, first_cached, ncached, first_link;
+	struct pm_buf entered;		/* uint32_t: those of them that have got an indirect entry since */
 	bool cached_map_good;
 	uint8_t *used;			/* of what will be saved; NULL: nothing. See cache.c */
 	/* what the file on disk was when it was loaded or written: units, pages foreseen, checksum */

@@ -132,6 +132,7 @@ void space_unref(struct session *s, struct space *sp)
 		pm_buf_release(&m->rel_counter);
 		pm_buf_release(&m->rel_link);
 		pm_buf_release(&m->rel_place);
+		pm_buf_release(&m->entered);
 		free(m->unit);
 		free(m->map);
 		free(m->used);
@@ -1161,11 +1162,12 @@ static struct space *space_clone(struct session *s, const struct space *from)
 		m->map = pm_alloc((o->nmap ? o->nmap : 1) * sizeof *m->map);
 		memcpy(m->map, o->map, o->nmap * sizeof *m->map);
 		m->cap_map = o->nmap ? o->nmap : 1;
-		m->rel_pc = m->rel_counter = m->rel_link = m->rel_place = (struct pm_buf){ 0 };
+		m->rel_pc = m->rel_counter = m->rel_link = m->rel_place = m->entered = (struct pm_buf){ 0 };
 		pm_buf_add(&m->rel_pc, o->rel_pc.p, o->rel_pc.n);
 		pm_buf_add(&m->rel_counter, o->rel_counter.p, o->rel_counter.n);
 		pm_buf_add(&m->rel_link, o->rel_link.p, o->rel_link.n);
 		pm_buf_add(&m->rel_place, o->rel_place.p, o->rel_place.n);
+		pm_buf_add(&m->entered, o->entered.p, o->entered.n);
 		m->used = o->used ? memcpy(pm_alloc(shadow_bits(o)), o->used, shadow_bits(o)) : NULL;
 		m->saved_used = o->saved_used ?
 			memcpy(pm_alloc(shadow_bits(o)), o->saved_used, shadow_bits(o)) : NULL;
@@ -1264,8 +1266,11 @@ static uint64_t entry_of(struct session *s, struct proc *p, struct blk *b, bool 
 	if (indirect && b->indirect != XL_NONE)
 		cache_shadow(s, sp, m, b->pc);
 	if (indirect && b->indirect == XL_NONE && m->code_cap - m->code_len > 64) {
-		uint32_t at = (uint32_t)m->code_len;
+		const uint32_t at = (uint32_t)m->code_len, i = (uint32_t)(b - sp->block);
 		size_t n = xl_indirect_entry(code_ptr(s, m, at), sp->i386, m->code + at, to, b->live);
+
+		if (i - m->first_cached < m->ncached)
+			pm_buf_add(&m->entered, &i, sizeof i);
 
 		m->code_len = up(at + n, 16);
 		b->indirect = at;
