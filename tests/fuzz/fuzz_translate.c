@@ -183,7 +183,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.absolute = data[3] & 1, .patchable = data[3] & 2, .check_bytes = data[3] & 4,
 		.max_insns = data[4] & 1 ? data[4] >> 1 : 0,
 		.max_blocks = data[5] & 1 ? 1 + (data[5] >> 1) : 0,
-		.read = fuzz_read, .known = fuzz_known, .function = fuzz_function, .ctx = &c,
+		.read = fuzz_read, .data = fuzz_read, .known = fuzz_known, .function = fuzz_function, .ctx = &c,
 	};
 
 	xl_translate(&in, &a);

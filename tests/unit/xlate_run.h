@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -127,6 +128,17 @@ static const uint8_t *guest_read(void *ctx, uint64_t addr, size_t *avail)
 		return NULL;
 	*avail = r->hi - addr;
 	return r->text + (addr - r->lo);
+}
+
+static const uint8_t *guest_data(void *ctx, uint64_t addr, size_t *avail)
+{
+	static uint8_t entry[8];
+	struct iovec to = { entry, sizeof entry }, from = { (void *)(uintptr_t)addr, sizeof entry };
+	ssize_t n = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+
+	(void)ctx;
+	*avail = n > 0 ? (size_t)n : 0;
+	return n > 0 ? entry : NULL;
 }
 
 static struct placed *find_block(uint64_t pc, struct xl_block **b)
@@ -247,7 +259,7 @@ static uint64_t need(uint64_t pc, bool anew)
 		.entry = pc, .lo = R->lo, .hi = R->hi, .absolute = R->absolute,
 		.patchable = R->patchable, .check_bytes = R->check_bytes,
 		.max_insns = R->max_insns, .max_blocks = R->max_blocks,
-		.read = guest_read, .known = guest_known, .ctx = R,
+		.read = guest_read, .data = guest_data, .known = guest_known, .ctx = R,
 	};
 	struct placed n = { 0 };
 

@@ -12,7 +12,8 @@
  *   blocks              lie on pages of their own: where text and module are where they were, the file
  *                       is mapped as it is
  *   map                 with a checksum of its own; looked at when a signal or fault arrives
- *   hash                block numbers by address; a wrong one finds nothing, as blocks say their pc
+ *   hash                block numbers + 1 by address, and 8 bits of its hash; a wrong one finds nothing, as
+ *                       blocks say their pc
  *   shadow              as it lies in memory, sparse; no checksum: bytes that never reached the disk are
  *                       zero, and zero means ask
  *
@@ -330,9 +331,12 @@ static uint64_t shadow_size(const struct module *m)
 	return (m->hi - m->lo) * 4;
 }
 
+/* Filled so many at a time, a power of two up to 8: who needs one soon needs those beside it. */
+#define GROUP 2u
+
 static bool is_used(const struct module *m, uint32_t page)
 {
-	return m->used[page / 8] >> page % 8 & 1;
+	return m->used[page / 8] >> page % 8 / GROUP * GROUP & ((1u << GROUP) - 1);
 }
 
 static void set_used(struct module *m, uint32_t page)
@@ -382,7 +386,7 @@ static void fill_shadow(struct session *s, struct space *sp, struct module *m,
 void cache_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc)
 {
 	const struct saved_entry *e;
-	const uint32_t no = page_of(m, pc);
+	const uint32_t no = page_of(m, pc), group = no / GROUP * GROUP;
 	size_t a = 0, z;
 
 	if (!m->cache || m->frozen_shadow || is_used(m, no))
@@ -393,12 +397,12 @@ void cache_shadow(struct session *s, struct space *sp, struct module *m, uint64_
 	while (a < z) {
 		size_t mid = (a + z) / 2;
 
-		if (e[mid].pc / SHADOW_TEXT < no)
+		if (e[mid].pc / SHADOW_TEXT < group)
 			a = mid + 1;
 		else
 			z = mid;
 	}
-	for (; a < m->cache->nentry && e[a].pc / SHADOW_TEXT == no; a++)
+	for (; a < m->cache->nentry && e[a].pc / SHADOW_TEXT < group + GROUP; a++)
 		space_shadow(s, sp, m, m->lo + e[a].pc, m->code + e[a].code);
 }
 
@@ -417,6 +421,8 @@ static void put_code(struct session *s, struct module *m, const struct cache_fil
 
 	if (!write_code(s, m->code_off + at, from, f->ncode - at))
 		memcpy(s->code + m->code_off + at, from, f->ncode - at);
+	from -= (uintptr_t)from % 4096;
+	madvise((void *)(uintptr_t)from, f->ncode - at, MADV_DONTNEED);
 }
 
 void cache_thaw(struct session *s, struct space *sp, struct module *m, bool code, bool shadow)
@@ -919,13 +925,14 @@ static void put_units(struct saving *v)
 /* @b is number @i of the file, number @at of the space. */
 static void put_in_hash(struct saving *v, const struct blk *b, uint32_t i, uint32_t at)
 {
-	size_t h = hash_pc(b->pc - v->m->lo) & v->f->hash_mask;
+	const size_t hash = hash_pc(b->pc - v->m->lo);
+	size_t h = hash & v->f->hash_mask;
 
-	if (block_continues(v->s, v->sp, at))
+	if (block_continues(v->s, v->sp, at) || i >= MAX_HASHED)
 		return;			/* nobody's target */
 	while (v->hash[h])
 		h = (h + 1) & v->f->hash_mask;
-	v->hash[h] = i + 1;
+	v->hash[h] = (i + 1) | hash_tag(hash);
 }
 
 static void put_blocks(struct saving *v)
@@ -937,7 +944,7 @@ static void put_blocks(struct saving *v)
 	const struct unit *u;
 
 	v->f->hash_mask = 1023;
-	while (v->f->hash_mask < v->f->nblock * 2)
+	while (v->f->hash_mask < v->f->nblock / 3 * 4)
 		v->f->hash_mask = v->f->hash_mask * 2 + 1;
 	v->hash = pm_alloc((v->f->hash_mask + 1ull) * 4);
 	v->f->blocks = begin(&v->out, 4096);

@@ -115,6 +115,14 @@ static inline size_t hash_pc(uint64_t pc)
 	return (size_t)((pc * 0x9e3779b97f4a7c15u) >> 24);
 }
 
+/* In those of cache files the numbers are below MAX_HASHED and beside them is a tag, so that a block need not
+ * be looked at to see that it is another one. */
+#define MAX_HASHED 0xffffffu
+static inline uint32_t hash_tag(size_t hash)
+{
+	return (uint32_t)(hash >> 32) << 24;
+}
+
 /* Bytes of a bit set of the pages of @m's shadow. */
 #define SHADOW_TEXT (4096u / 4)		/* bytes of text that a page of it stands for */
 static inline size_t shadow_bits(const struct module *m)

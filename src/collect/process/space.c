@@ -226,15 +226,19 @@ static struct module *module_at(struct space *sp, uint64_t pc);
 static struct blk *find_cached(struct space *sp, uint64_t pc)
 {
 	const struct module *m = module_at(sp, pc);
+	const size_t hash = m ? hash_pc(pc - m->lo) : 0;
 	struct blk *b;
 
 	if (!m || !m->cached_hash)
 		return NULL;
-	for (size_t h = hash_pc(pc - m->lo) & m->cached_hash_mask; m->cached_hash[h];
-	     h = (h + 1) & m->cached_hash_mask) {
-		if (m->cached_hash[h] > m->ncached)
+	for (size_t h = hash & m->cached_hash_mask; m->cached_hash[h]; h = (h + 1) & m->cached_hash_mask) {
+		const uint32_t no = m->cached_hash[h] & MAX_HASHED;
+
+		if (no > m->ncached)
 			return NULL;
-		b = &sp->block[m->first_cached + m->cached_hash[h] - 1];
+		if ((m->cached_hash[h] & ~MAX_HASHED) != hash_tag(hash) || !no)
+			continue;
+		b = &sp->block[m->first_cached + no - 1];
 		if (b->pc == pc)
 			return b->flags & BLK_IS_DEAD ? NULL : b;
 	}
@@ -855,17 +859,13 @@ static void reading_end(struct reading *r)
 	}
 }
 
-static const uint8_t *read_code(void *ctx, uint64_t addr, size_t *avail)
+/* What the process has at @addr; nothing of @hi and behind. */
+static const uint8_t *read_process(struct reading *r, uint64_t addr, uint64_t hi, size_t *avail)
 {
-	struct reading *r = ctx;
 	struct iovec l, rem;
 	struct window *w;
 	ssize_t got;
 
-	if (r->m->text && addr - r->m->lo < r->m->text_len) {
-		*avail = r->m->text_len - (size_t)(addr - r->m->lo);
-		return r->m->text + (addr - r->m->lo);
-	}
 	for (w = r->window; w; w = w->next)
 		if (addr >= w->at && (addr + 16 <= w->at + w->have ||
 				      (w->have < sizeof w->buf && addr < w->at + w->have)))
@@ -877,8 +877,8 @@ static const uint8_t *read_code(void *ctx, uint64_t addr, size_t *avail)
 		r->window = w;
 		l = (struct iovec){ w->buf, sizeof w->buf };
 		rem = (struct iovec){ (void *)w->at, sizeof w->buf };
-		if (rem.iov_len > r->m->hi - w->at)
-			rem.iov_len = (size_t)(r->m->hi - w->at);
+		if (rem.iov_len > hi - w->at)
+			rem.iov_len = (size_t)(hi - w->at);
 		got = process_vm_readv(session_asking(r->s), &l, 1, &rem, 1, 0);
 		w->have = got > 0 ? (size_t)got : 0;
 	}
@@ -888,6 +888,22 @@ static const uint8_t *read_code(void *ctx, uint64_t addr, size_t *avail)
 	}
 	*avail = (size_t)(w->at + w->have - addr);
 	return w->buf + (addr - w->at);
+}
+
+static const uint8_t *read_code(void *ctx, uint64_t addr, size_t *avail)
+{
+	struct reading *r = ctx;
+
+	if (r->m->text && addr - r->m->lo < r->m->text_len) {
+		*avail = r->m->text_len - (size_t)(addr - r->m->lo);
+		return r->m->text + (addr - r->m->lo);
+	}
+	return read_process(r, addr, r->m->hi, avail);
+}
+
+static const uint8_t *read_data(void *ctx, uint64_t addr, size_t *avail)
+{
+	return read_process(ctx, addr, UINT64_MAX, avail);
 }
 
 static bool known_block(void *ctx, uint64_t addr, struct xl_known *out)
@@ -1046,7 +1062,7 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 		.place = m->code + m->code_len, .absolute = m->absolute,
 		.patchable = m->generated, .check_bytes = check,
 		.max_insns = once ? 1 : 0, .max_blocks = once ? 1 : 0,
-		.read = read_code, .known = known_block, .function = is_function, .ctx = &r,
+		.read = read_code, .data = m->text && !once ? read_data : NULL, .known = known_block, .function = is_function, .ctx = &r,
 	};
 	uint32_t first;
 
@@ -1066,9 +1082,24 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 	if (!s->unit.nblock || s->unit.ncode > m->code_cap - m->code_len)
 		return XL_NONE;
 	first = unit_add(s, p, mi, &s->unit, once);
-	s->demand++;
-	s->ahead += s->unit.nblock - 1;
+	s->ahead += s->unit.nblock;
 	return first;
+}
+
+/* What the code behind links [from, to) calls or goes to will mostly be wanted, now or when the program has
+ * another input: a request costs more than a function. Only for what is kept in a file. */
+static void translate_ahead(struct session *s, struct proc *p, uint32_t mi, size_t from, size_t to)
+{
+	struct space *sp = p->space;
+
+	for (size_t i = from; i < to; i++) {
+		const struct module *m = &sp->module[mi];
+		const struct link l = sp->link[i];
+
+		if (!l.done && l.module == mi && m->lo <= l.target && l.target < m->hi && !find(sp, l.target) &&
+		    m->code_cap - m->code_len > m->code_cap / 2)
+			translate(s, p, mi, l.target, m->lo, m->hi, false, false);
+	}
 }
 
 /* ---- divergence ------------------------------------------------------------------------------------- */
@@ -1287,6 +1318,7 @@ uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indire
 	struct module *m;
 	uint64_t lo, hi;
 	uint32_t mi, first;
+	size_t link0;
 	bool check;
 
 	if (b)
@@ -1359,9 +1391,14 @@ uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indire
 			pm_map_put(&m->pages, a, NULL);
 		hi = hi < pc + WINDOW ? hi : (pc & ~(PAGE - 1)) + WINDOW;
 	}
+	link0 = sp->nlink;
 	first = translate(s, p, mi, pc, lo, hi, check, false);
 	if (first == XL_NONE)
 		return 0;
+	s->demand++;
+	s->ahead--;
+	if (m->used && !sp->i386 && !s->tracer)
+		translate_ahead(s, p, mi, link0, sp->nlink);
 	b = find(sp, pc);
 	return b ? entry_of(s, p, b, indirect, mail) : 0;
 }
@@ -1638,6 +1675,8 @@ uint64_t space_once(struct session *s, struct proc *p, uint64_t pc)
 	first = translate(s, p, (uint32_t)(m - sp->module), pc, m->lo, m->hi, false, true);
 	if (first == XL_NONE)
 		return 0;
+	s->demand++;
+	s->ahead--;
 	m = &sp->module[sp->block[first].module];
 	return m->code + sp->block[first].code;
 }

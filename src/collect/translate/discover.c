@@ -185,11 +185,19 @@ uint64_t behind_call(const struct scratch *s, const struct insn *i)
 	return i->pc + i->x.len + (s->in->i386 && is_fast_call(i) ? 2 : 0);
 }
 
+static void push_target(struct scratch *s, uint64_t pc)
+{
+	push(s, pc, MARK_TARGET);
+}
+
 static void follow(struct scratch *s, const struct insn *i)
 {
 	uint64_t next = i->pc + i->x.len;
 
 	switch (i->x.kind) {
+	case X86_JMP_IND:
+		find_targets(s, (size_t)(i - s->insn), push_target);
+		break;
 	case X86_JMP:
 		push(s, target_of(s, i), 0);
 		break;
@@ -421,7 +429,7 @@ static void join(struct scratch *s)
 		struct block *up = k ? &s->block[s->order[k - 1].block] : NULL;
 		bool falls = up && up->fall.where == TO_UNIT && up->fall.block == s->order[k].block;
 
-		b->entry_inline = b->mark & (MARK_RETURN | MARK_RESUMED) ||
+		b->entry_inline = b->mark & MARK_INDIRECT ||
 				  (s->order[k].block == 0 && !falls);
 		if (up)
 			up->next_adjacent = falls && !b->entry_inline;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* internal.h - what the parts of the translator share
  *
- * A unit passes through: discover.c (decode from the entry, cut into blocks), live.c (which state
+ * A unit passes through: discover.c (decode from the entry, cut into blocks; tables.c), live.c (which state
  * is dead where, and where to count), flow.c (who needs no counter), emit.c (code, pc map, relocations, links). The scratch struct carries it; its
  * arrays are kept from one unit to the next, so that nothing is allocated per instruction. */
 #ifndef PM_TRANSLATE_INTERNAL_H
@@ -27,6 +27,8 @@ enum mark {
 	MARK_LEADER	= 1 << 1,	/* a block starts here */
 	MARK_RETURN	= 1 << 2,	/* behind a call */
 	MARK_RESUMED	= 1 << 3,	/* behind an instruction that the runtime executes */
+	MARK_TARGET	= 1 << 4,	/* named by a jump table */
+	MARK_INDIRECT	= MARK_RETURN | MARK_RESUMED | MARK_TARGET,
 };
 
 struct insn {
@@ -181,6 +183,8 @@ static inline uint32_t cursor_registers(const struct scratch *s)
 }
 
 bool discover(struct scratch *s);
+/* @add: what the indirect jump that is instruction @k may go to. */
+void find_targets(struct scratch *s, size_t k, void (*add)(struct scratch *s, uint64_t pc));
 void find_liveness(struct scratch *s);
 void choose_counters(struct scratch *s);
 void drop_counters(struct scratch *s);

@@ -83,7 +83,7 @@ static void make_chains(struct scratch *s)
 
 		count_pred(s, &b->to, b->kind != X86_JMP && b->kind != X86_JCC && b->kind != X86_JCX);
 		count_pred(s, &b->fall, b->kind != X86_PLAIN && b->kind != X86_JCC && b->kind != X86_JCX);
-		if (b->entry_inline || b->mark & (MARK_RETURN | MARK_RESUMED))
+		if (b->entry_inline || b->mark & MARK_INDIRECT)
 			s->preds[k] |= ENTERED;
 		if (successor(b) != XL_NONE)
 			s->preds[successor(b)] |= FOLLOWS;

@@ -63,6 +63,8 @@ struct xl_input {
 	uint32_t max_blocks;		/* of the unit; 0: 4096 */
 	/* Original bytes at @addr: a pointer valid during the call, *avail of them (0: unreadable). */
 	const uint8_t *(*read)(void *ctx, uint64_t addr, size_t *avail);
+	/* Bytes of data at @addr likewise: jump tables; NULL: they are not looked at. */
+	const uint8_t *(*data)(void *ctx, uint64_t addr, size_t *avail);
 	/* Is there a block that starts at @addr? Only called inside [lo, hi). */
 	bool (*known)(void *ctx, uint64_t addr, struct xl_known *out);
 	/* Is @addr the start of another function (a tail jump there leaves the unit)? */
