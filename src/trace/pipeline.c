@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ struct sink {
 	const struct pm_sink_ops *ops;
 	void *self;
 	char *config;			/* PM_SINK_PER_STREAM: what makes another one; NULL: there is one */
+	char *light;			/* config, but while one thread pushes there is one: handing batches over costs more */
 	void **part;			/* ... by stream */
 	size_t npart;
 	int lane;			/* -1: called by who pushes */
@@ -47,6 +49,8 @@ struct pm_pipeline {
 	struct stage *stage;			/* as run: with expanders, then the sinks */
 	size_t nstage, cap_stage;
 	bool started, finished, partial;
+	bool split;				/* several threads push */
+	pthread_mutex_t parts;			/* ... and want sink.part */
 	bool packed;			/* some sink takes the short form, and it can reach it */
 	unsigned threads;
 	struct crew crew[PM_LANES_MAX + 1];	/* [0] is who pushes, the lanes follow */
@@ -58,7 +62,10 @@ struct pm_pipeline {
 
 struct pm_pipeline *pm_pipeline_new(void)
 {
-	return pm_alloc(sizeof(struct pm_pipeline));
+	struct pm_pipeline *p = pm_alloc(sizeof *p);
+
+	pthread_mutex_init(&p->parts, NULL);
+	return p;
 }
 
 void pm_pipeline_info(struct pm_pipeline *p, const char *name, const char *value)
@@ -96,8 +103,8 @@ enum pm_status pm_pipeline_sink_new(struct pm_pipeline *p, const struct pm_sink_
 	if (!self)
 		return pm_failed(err) ? PM_ERR : pm_fail_file(err, "the sink '%s' refused '%s'", ops->name, config);
 	pm_pipeline_sink(p, ops, self);
-	if (ops->flags & PM_SINK_PER_STREAM && ops->merge && !(ops->flags & PM_SINK_LIGHT))
-		p->sink[p->nsink - 1].config = pm_strdup(config);
+	if (ops->flags & PM_SINK_PER_STREAM && ops->merge)
+		*(ops->flags & PM_SINK_LIGHT ? &p->sink[p->nsink - 1].light : &p->sink[p->nsink - 1].config) = pm_strdup(config);
 	return PM_OK;
 }
 
@@ -437,9 +444,46 @@ static enum pm_status feed(void *to, const struct pm_batch *b, struct pm_err *er
 	return crew_consume(p->crew, b, err);
 }
 
+unsigned pm_pipeline_split(struct pm_pipeline *p)
+{
+	if (p->threads < 2 || p->nstage > 1 || p->packed || !p->nsink)
+		return 1;
+	for (size_t i = 0; i < p->nsink; i++)
+		if (!p->sink[i].light || p->sink[i].form != BLOCKS)
+			return 1;
+	for (size_t i = 0; i < p->nsink; i++) {
+		p->sink[i].config = p->sink[i].light;
+		p->sink[i].light = NULL;
+	}
+	p->split = true;
+	return p->threads;
+}
+
+static enum pm_status push_split(struct pm_pipeline *p, const struct pm_batch *b, struct pm_err *err)
+{
+	enum pm_status st;
+
+	pthread_mutex_lock(&p->parts);
+	st = make_parts(p, b->stream->index, err);
+	pthread_mutex_unlock(&p->parts);
+	for (size_t i = 0; i < p->nsink && st != PM_ERR; i++) {
+		void *self;
+
+		pthread_mutex_lock(&p->parts);
+		self = p->sink[i].part[b->stream->index];
+		pthread_mutex_unlock(&p->parts);
+		st = p->sink[i].ops->consume(self, b, err);
+	}
+	if (st == PM_ERR)
+		__atomic_store_n(&p->partial, true, __ATOMIC_RELAXED);
+	return st;
+}
+
 enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b, struct pm_err *err)
 {
 	assert(p->started && !p->finished && b->stream);
+	if (p->split)
+		return push_split(p, b, err);
 	/* numbers about what came before an error are worth having; half a file is not */
 	if (feed(p->stage, b, err) != PM_ERR)
 		return PM_OK;
@@ -500,6 +544,7 @@ void pm_pipeline_free(struct pm_pipeline *p)
 				p->sink[i].ops->destroy(p->sink[i].part[k]);
 		free(p->sink[i].part);
 		free(p->sink[i].config);
+		free(p->sink[i].light);
 	}
 	for (size_t i = 0; i < p->nstage; i++)
 		if (p->stage[i].ops && p->stage[i].ops->destroy)

@@ -91,6 +91,10 @@ bool pm_pipeline_recent(const struct pm_pipeline *p, struct pm_recent *r);
 bool pm_pipeline_drops(const struct pm_pipeline *p);
 uint64_t pm_pipeline_idle(const struct pm_pipeline *p);
 enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code, uint32_t block);
+/* How many threads may push, batches of one stream always the same one, so that they are not waited for by each
+ * other? Several where making batches is all the work there is: every sink is light and takes streams by themselves,
+ * as events. Once it has started. */
+unsigned pm_pipeline_split(struct pm_pipeline *p);
 enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b, struct pm_err *err);
 /* Ends transforms, then sinks, each of which adds its result to @r (NULL: not wanted). */
 enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, struct pm_err *err);

@@ -60,6 +60,25 @@ static enum pm_status count_consume(void *self, const struct pm_batch *b, struct
 	return PM_OK;
 }
 
+static void add(struct pm_tally *to, const struct pm_tally *t)
+{
+	to->insns += t->insns;
+	for (unsigned k = 0; k < PM_EV_COUNT; k++)
+		to->kind[k] += t->kind[k];
+}
+
+static void count_merge(void *self, const void *other)
+{
+	const struct count *o = other;
+
+	for (size_t i = 0; i < o->cap; i++) {
+		const struct count_stream *st = o->stream + i;
+
+		if (st->seen)
+			add(&stream_of(self, &(struct pm_stream){ (uint32_t)i, st->pid, st->tid, st->space, st->name })->tally, &st->tally);
+	}
+}
+
 static void put_counts(struct pm_result *r, const struct count_stream *st)
 {
 	uint64_t events = 0;
@@ -82,11 +101,8 @@ static enum pm_status count_finish(void *self, struct pm_result *r, struct pm_er
 
 	if (!r)
 		return PM_OK;
-	for (size_t i = 0; i < c->cap; i++) {
-		total.tally.insns += c->stream[i].tally.insns;
-		for (unsigned k = 0; k < PM_EV_COUNT; k++)
-			total.tally.kind[k] += c->stream[i].tally.kind[k];
-	}
+	for (size_t i = 0; i < c->cap; i++)
+		add(&total.tally, &c->stream[i].tally);
 	pm_result_begin(r, "count");
 	put_counts(r, &total);
 	pm_result_begin_list(r, "streams");
@@ -126,9 +142,10 @@ static void count_destroy(void *self)
 }
 
 const struct pm_sink_ops pm_count_ops = {
-	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_LIGHT,
+	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_LIGHT | PM_SINK_PER_STREAM,
 	.name = "count", .about = "events by kind and executed instructions, in total and per stream",
-	.create = count_create, .consume = count_consume, .finish = count_finish, .destroy = count_destroy,
+	.create = count_create, .consume = count_consume, .merge = count_merge, .finish = count_finish,
+	.destroy = count_destroy,
 };
 
 static void *discard_create(const char *config, struct pm_err *err)
@@ -140,13 +157,17 @@ static void *discard_create(const char *config, struct pm_err *err)
 	return pm_alloc(1);
 }
 
+static void discard_merge(void *self, const void *other)
+{
+}
+
 static enum pm_status discard_consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	return PM_OK;
 }
 
 const struct pm_sink_ops pm_discard_ops = {
-	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_LIGHT,
+	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_LIGHT | PM_SINK_PER_STREAM,
 	.name = "discard", .about = "drops everything: what is left is the cost of producing",
-	.create = discard_create, .consume = discard_consume, .destroy = free,
+	.create = discard_create, .consume = discard_consume, .merge = discard_merge, .destroy = free,
 };

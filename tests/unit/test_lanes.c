@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sinks on threads of their own compute what they compute on one, with any number of threads, from a
  * producer that moves and overwrites everything that it may. Worth running with SAN=thread. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -317,11 +318,111 @@ static void test_pug(void **state)
 	pm_buf_release(&want);
 }
 
+/* ---- several threads push -------------------------------------------------------------------------------- */
+static const struct pm_sink_ops light_ops = {
+	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_LIGHT | PM_SINK_PER_STREAM, .name = "light", .create = sum_create,
+	.consume = sum_consume, .merge = sum_merge, .finish = sum_finish, .destroy = free,
+};
+
+struct pusher {
+	struct pm_pipeline *p;
+	unsigned which, of;		/* of the streams: those that are @which, modulo @of */
+	struct pm_err err;
+};
+
+static void *push_streams(void *arg)
+{
+	struct pusher *w = arg;
+
+	for (unsigned i = 0; i < 40 * BATCHES; i++) {
+		const uint32_t stream = (uint32_t)(i * 7919 % 101);
+		const struct pm_stream st = { stream, 7, stream, 0, stream % 3 ? "a name" : NULL };
+		const struct pm_event ev[2] = { { .kind = PM_EV_READ, .size = 4, .addr = i },
+						{ .kind = PM_EV_INSN, .id = PM_NONE, .addr = i * 3 } };
+		const struct pm_batch b = { .stream = &st, .ev = ev, .n = 1 + i % 2 };
+
+		if (stream % w->of == w->which && pm_pipeline_push(w->p, &b, &w->err) != PM_OK)
+			break;
+	}
+	return NULL;
+}
+
+static enum pm_status run_split(unsigned threads, const char *config, struct pm_buf *text)
+{
+	struct pm_pipeline *p = pm_pipeline_new();
+	struct pm_result *r = pm_result_new();
+	struct pusher w[4];
+	struct pm_err err = { 0 };
+	enum pm_status st = PM_OK;
+	pthread_t thread[4];
+
+	results.n = 0;
+	pm_pipeline_threads(p, 4);
+	assert_int_equal(pm_pipeline_sink_new(p, &light_ops, config, &err), PM_OK);
+	assert_int_equal(pm_pipeline_sink_new(p, &pm_count_ops, "", &err), PM_OK);
+	assert_int_equal(pm_pipeline_sink_new(p, &pm_discard_ops, "", &err), PM_OK);
+	assert_int_equal(pm_pipeline_start(p, UINT32_MAX, "test", &err), PM_OK);
+	assert_int_equal(pm_pipeline_split(p), 4);
+	for (unsigned i = 0; i < threads; i++) {
+		w[i] = (struct pusher){ .p = p, .which = i, .of = threads };
+		assert_int_equal(pthread_create(&thread[i], NULL, push_streams, &w[i]), 0);
+	}
+	for (unsigned i = 0; i < threads; i++) {
+		pthread_join(thread[i], NULL);
+		if (pm_failed(&w[i].err))
+			st = PM_ERR;
+	}
+	assert_int_equal(pm_pipeline_finish(p, r, &err), PM_OK);
+	pm_result_json(r, text);
+	pm_buf_add(text, results.p, results.n);
+	pm_buf_add(text, "", 1);
+	pm_pipeline_free(p);
+	pm_result_free(r);
+	return st;
+}
+
+static void test_split(void **state)
+{
+	struct pm_buf want = { 0 };
+
+	assert_int_equal(run_split(1, "", &want), PM_OK);
+	assert_non_null(strstr((char *)want.p, " 101\n"));
+	assert_non_null(strstr((char *)want.p, "18000"));	/* events, by the sums above */
+	for (unsigned i = 0; i < 12; i++) {
+		struct pm_buf got = { 0 };
+
+		assert_int_equal(run_split(2 + i % 3, "", &got), PM_OK);
+		assert_string_equal((char *)got.p, (char *)want.p);
+		pm_buf_release(&got);
+	}
+	want.n = 0;
+	assert_int_equal(run_split(3, "20", &want), PM_ERR);
+	pm_buf_release(&want);
+}
+
+/* ... which they may not where a sink keeps streams together, or works so much that it has a thread. */
+static void test_whole(void **state)
+{
+	static const struct pm_sink_ops *const no[] = { &blocks_ops, &plain_streams_ops, &streams_ops };
+
+	for (size_t i = 0; i < 3; i++) {
+		struct pm_pipeline *p = pm_pipeline_new();
+		struct pm_err err = { 0 };
+
+		pm_pipeline_threads(p, 4);
+		assert_int_equal(pm_pipeline_sink_new(p, &pm_count_ops, "", &err), PM_OK);
+		assert_int_equal(pm_pipeline_sink_new(p, no[i], "", &err), PM_OK);
+		assert_int_equal(pm_pipeline_start(p, UINT32_MAX, "test", &err), PM_OK);
+		assert_int_equal(pm_pipeline_split(p), 1);
+		pm_pipeline_free(p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same), cmocka_unit_test(test_failure), cmocka_unit_test(test_abandoned),
-		cmocka_unit_test(test_pug),
+		cmocka_unit_test(test_pug), cmocka_unit_test(test_split), cmocka_unit_test(test_whole),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
@@ -124,6 +125,10 @@ struct tracer {
 	pthread_t consumer;
 	bool running;
 	uint32_t stop;
+	/* Several consumers, where the pipeline lets streams come from several threads: each has what follows below
+	 * for itself, and sees the arrays above. What the main thread goes on changing is in the first one's. */
+	struct tracer *main, **worker;	/* worker: main's; [0] is itself */
+	unsigned nworker, number;	/* nworker: main's */
 
 	/* the consumer's own */
 	struct compiled *compiled;
@@ -212,13 +217,14 @@ void trace_thread(struct session *s, uint32_t i, bool i386)
 	struct rt_block *b = session_block(s, i);
 	struct stream *st = &s->tracer->stream[i];
 
-	*st = (struct stream){ .s = pm_arena_alloc(&s->out->mem, sizeof *st->s), .busy = s->opts->pipeline != NULL };
+	*st = (struct stream){ .s = pm_arena_alloc(&s->out->mem, sizeof *st->s) };
 	*st->s = (struct pm_stream){ .index = s->tracer->nstream++ };
 	b->tracing = 1;
 	b->drop = !s->opts->pipeline;
 	b->chunk = 0;
 	b->cursor = i386 ? RT32_TRACE : RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE + RT_TRACE;
 	st->layout = layouts[!i386];
+	__atomic_store_n(&st->busy, s->opts->pipeline != NULL, __ATOMIC_RELEASE);
 }
 
 /* Where the cursor of thread block @i is, as an offset in it: the address is the process's. */
@@ -231,7 +237,7 @@ static void ring(struct session *s)
 {
 	__atomic_fetch_add(&s->head->bell, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&s->head->bell_asleep, __ATOMIC_SEQ_CST))
-		syscall(SYS_futex, &s->head->bell, FUTEX_WAKE, 1);
+		syscall(SYS_futex, &s->head->bell, FUTEX_WAKE, INT_MAX);
 }
 
 void trace_over(struct session *s, uint32_t i, uint64_t status, uint8_t flags)
@@ -378,7 +384,7 @@ static void flush(struct tracer *t, struct stream *st)
 	if (t->packs) {
 		place_events(t);
 		packed = (struct pm_packed){
-			.chains = { t->chain, t->chain_part, t->chain_ref, __atomic_load_n(&t->nsource, __ATOMIC_RELAXED) },
+			.chains = { t->chain, t->chain_part, t->chain_ref, __atomic_load_n(&t->main->nsource, __ATOMIC_RELAXED) },
 			.id = t->id, .n = t->nid, .ref = t->ref, .nref = t->nref, .insns = st->unsent,
 		};
 		b.packed = &packed;
@@ -458,7 +464,7 @@ static uint32_t describe(struct tracer *t, uint32_t number, struct x86_at *at)
 	}
 	t->block[t->code.nblock] = (struct pm_block){ src->pc, first, src->n };
 	t->code.ninsn += src->n;
-	t->code.nobject = __atomic_load_n(&t->nobject, __ATOMIC_ACQUIRE);
+	t->code.nobject = __atomic_load_n(&t->main->nobject, __ATOMIC_ACQUIRE);
 	return c->block = (uint32_t)++t->code.nblock;
 }
 
@@ -1131,10 +1137,10 @@ static size_t slowly(struct tracer *t, struct stream *st, uint32_t number, const
  * end there is more memory. */
 static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, bool open)
 {
-	const uint32_t nsource = __atomic_load_n(&t->nsource, __ATOMIC_ACQUIRE);
+	const uint32_t nsource = __atomic_load_n(&t->main->nsource, __ATOMIC_ACQUIRE);
 	bool news = t->nev;		/* that the pipeline has to see before it can say what it will drop */
 
-	if (t->too_many)
+	if (t->main->too_many)
 		fail(t, "more blocks than there are numbers");
 	while (p < end && !t->failed) {
 		const uint8_t *from;
@@ -1252,44 +1258,35 @@ static void *consumer(void *arg)
 
 	for (;;) {
 		uint32_t seen = __atomic_load_n(&h->bell, __ATOMIC_SEQ_CST);
-		bool stop = __atomic_load_n(&t->stop, __ATOMIC_ACQUIRE), any = false;
+		bool stop = __atomic_load_n(&t->main->stop, __ATOMIC_ACQUIRE), any = false;
 		uint32_t high = __atomic_load_n(&t->s->block_high, __ATOMIC_ACQUIRE);
 		struct timespec wait = { 0, 100000000 };
 
 		for (uint32_t i = 1; i < high; i++)
-			if (__atomic_load_n(&t->stream[i].busy, __ATOMIC_ACQUIRE))
+			if (__atomic_load_n(&t->stream[i].busy, __ATOMIC_ACQUIRE) &&
+			    t->stream[i].s->index % t->main->nworker == t->number)
 				any |= consume_stream(t, i);
 		if (any)
 			continue;
 		if (stop)
 			return NULL;
-		__atomic_store_n(&h->bell_asleep, 1, __ATOMIC_SEQ_CST);
+		__atomic_fetch_add(&h->bell_asleep, 1, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&h->bell, __ATOMIC_SEQ_CST) == seen)
 			syscall(SYS_futex, &h->bell, FUTEX_WAIT, seen, &wait);
-		__atomic_store_n(&h->bell_asleep, 0, __ATOMIC_SEQ_CST);
+		__atomic_fetch_sub(&h->bell_asleep, 1, __ATOMIC_SEQ_CST);
 	}
 }
 
 /* ---- both ------------------------------------------------------------------------------------------------ */
-enum pm_status trace_open(struct session *s, struct pm_err *err)
+static enum pm_status consumer_open(struct tracer *t, struct pm_err *err)
 {
-	struct tracer *t;
-	sigset_t all, old;
+	struct session *s = t->s;
 
-	if (s->opts->kind == XL_PROFILE)
-		return PM_OK;
-	t = s->tracer = pm_alloc(sizeof *t);
-	t->s = s;
-	t->nsource = 1;
-	t->clock = (struct clock){ __builtin_ia32_rdtsc(), ns_of(CLOCK_MONOTONIC), ns_of(CLOCK_REALTIME), 0 };
-	t->source = reserve(MAX_BLOCKS * sizeof *t->source);
 	t->compiled = reserve(MAX_BLOCKS * sizeof *t->compiled);
 	t->expansion = reserve(MAX_BLOCKS * sizeof *t->expansion);
-	t->stream = reserve(RT_BLOCKS * sizeof *t->stream);
 	t->insn = reserve(MAX_INSNS * sizeof *t->insn);
 	t->block = reserve(MAX_BLOCKS * sizeof *t->block);
-	t->object = reserve(MAX_OBJECTS * sizeof *t->object);
-	if (!t->source || !t->compiled || !t->stream || !t->insn || !t->block || !t->object)
+	if (!t->compiled || !t->expansion || !t->insn || !t->block)
 		return pm_fail_errno(err, "no address space for the trace's tables");
 	t->code = (struct pm_code){ t->insn, t->block, t->object, 0, 0, 0 };
 	t->ev = pm_alloc(BATCH_ROOM * sizeof *t->ev);
@@ -1320,27 +1317,71 @@ enum pm_status trace_open(struct session *s, struct pm_err *err)
 		t->newest = pm_alloc((t->recent.mask + 1) * sizeof *t->newest);
 		memset(t->newest, 0xff, (t->recent.mask + 1) * sizeof *t->newest);
 	}
+	return PM_OK;
+}
+
+static bool consumer_start(struct tracer *t)
+{
+	sigset_t all, old;
+
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	t->running = !pthread_create(&t->consumer, NULL, consumer, t);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return t->running ? PM_OK : pm_fail_errno(err, "cannot start a thread");
+	return t->running;
+}
+
+enum pm_status trace_open(struct session *s, struct pm_err *err)
+{
+	struct tracer *t;
+
+	if (s->opts->kind == XL_PROFILE)
+		return PM_OK;
+	t = s->tracer = pm_alloc(sizeof *t);
+	t->s = s;
+	t->main = t;
+	t->nsource = 1;
+	t->clock = (struct clock){ __builtin_ia32_rdtsc(), ns_of(CLOCK_MONOTONIC), ns_of(CLOCK_REALTIME), 0 };
+	t->source = reserve(MAX_BLOCKS * sizeof *t->source);
+	t->stream = reserve(RT_BLOCKS * sizeof *t->stream);
+	t->object = reserve(MAX_OBJECTS * sizeof *t->object);
+	if (!t->source || !t->stream || !t->object)
+		return pm_fail_errno(err, "no address space for the trace's tables");
+	t->nworker = s->opts->pipeline ? pm_pipeline_split(s->opts->pipeline) : 1;
+	t->worker = pm_alloc(t->nworker * sizeof *t->worker);
+	for (unsigned k = 0; k < t->nworker; k++) {
+		struct tracer *w = t->worker[k] = k ? pm_alloc(sizeof *w) : t;
+
+		if (k)
+			*w = (struct tracer){ .s = s, .source = t->source, .stream = t->stream, .object = t->object,
+					      .main = t, .number = k, .clock = t->clock };
+		if (consumer_open(w, err) != PM_OK)
+			return PM_ERR;
+	}
+	for (unsigned k = 0; k < t->nworker && s->opts->pipeline; k++)
+		if (!consumer_start(t->worker[k]))
+			return pm_fail_errno(err, "cannot start a thread");
+	return PM_OK;
 }
 
 enum pm_status trace_close(struct session *s, struct pm_err *err)
 {
 	struct tracer *t = s->tracer;
-	enum pm_status st;
+	enum pm_status st = PM_OK;
 
 	if (!t)
 		return PM_OK;
-	if (t->running) {
-		__atomic_store_n(&t->stop, 1, __ATOMIC_RELEASE);
-		ring(s);
-		pthread_join(t->consumer, NULL);
+	__atomic_store_n(&t->stop, 1, __ATOMIC_RELEASE);
+	ring(s);
+	for (unsigned k = 0; k < t->nworker; k++) {
+		const struct tracer *w = t->worker[k];
+
+		if (w && w->running)
+			pthread_join(w->consumer, NULL);
+		if (w && st == PM_OK && w->result.st != PM_OK) {
+			st = w->result.st;
+			*err = w->result.err;
+		}
 	}
-	st = t->result.st;
-	if (st != PM_OK)
-		*err = t->result.err;
 	return st;
 }

@@ -244,7 +244,7 @@ struct rt_session {			/* block 0 of the data file */
 	uint32_t pid;			/* of the controller */
 	uint32_t no_aslr;
 	uint32_t bell;			/* futex: counts full chunks */
-	uint32_t bell_asleep;		/* the consumer sleeps on it */
+	uint32_t bell_asleep;		/* so many consumers sleep on it */
 };
 
 /* ---- what a trace buffer holds ------------------------------------------------------------------

@@ -60,7 +60,7 @@ static u64 next_chunk(struct rt_block *b, u64 open_end)
 		__atomic_store_n(&b->full[was], 1 + (u32)(from - chunk_at(b, was)), __ATOMIC_RELEASE);
 		__atomic_fetch_add(&s->bell, 1, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&s->bell_asleep, __ATOMIC_SEQ_CST))
-			rt_sys(NR_futex, &s->bell, 1 /* WAKE */, 1);
+			rt_sys(NR_futex, &s->bell, 1 /* WAKE */, 0x7fffffff);
 	}
 	return to - from;
 }
