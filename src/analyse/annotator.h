@@ -16,6 +16,9 @@ struct pm_calls;
 struct pm_annotator {
 	struct pm_code_book *book;	/* the pipeline's */
 	void *calls_sink;
+	struct pm_cg *twin;		/* what calls cost comes from a second cachegrind: NULL, none */
+	const void *metered;		/* the sink that it is the twin of */
+	unsigned column;		/* the first of its columns in costs but for Ir */
 	struct pm_costs costs;
 	struct pm_listing *listing;
 };
@@ -24,6 +27,10 @@ struct pm_annotator {
 void pm_annotator_add(struct pm_annotator *a, struct pm_pipeline *p, uint32_t facts, bool calls);
 struct pm_listing *pm_annotator_listing(struct pm_annotator *a, struct pm_pipeline *p);
 const struct pm_calls *pm_annotator_calls(const struct pm_annotator *a);	/* NULL: none */
+/* The inclusive costs of @e by column of the listing. What simulators other than cachegrind (the first, if there
+ * are several) blame on instructions is 0. */
+struct pm_edge_count;
+void pm_annotator_edge(const struct pm_annotator *a, const struct pm_edge_count *e, uint64_t *v);
 struct pm_names *pm_annotator_names(struct pm_annotator *a);
 void pm_annotator_release(struct pm_annotator *a);
 

@@ -233,19 +233,51 @@ static inline bool indirect(struct pm_cg *g, uint64_t pc, uint64_t target)
 	return wrong;
 }
 
-static void branch(struct pm_cg *g, uint64_t *v, const struct pm_event *e)
+static inline void branch(struct pm_cg *g, uint64_t *v, const struct pm_event *e, uint64_t *sum)
 {
+	bool wrong;
+
 	if (e->flags & PM_BR_COND) {
+		wrong = conditional(g, e->addr, e->flags & PM_BR_TAKEN);
 		v[PM_CG_Bc]++;
-		v[PM_CG_Bcm] += conditional(g, e->addr, e->flags & PM_BR_TAKEN);
+		v[PM_CG_Bcm] += wrong;
+		if (sum) {
+			sum[PM_CG_Bc]++;
+			sum[PM_CG_Bcm] += wrong;
+		}
 	} else if ((e->flags & PM_BR_INDIRECT) && !(e->flags & PM_BR_RET)) {
+		wrong = indirect(g, e->addr, e->value);
 		v[PM_CG_Bi]++;
-		v[PM_CG_Bim] += indirect(g, e->addr, e->value);
+		v[PM_CG_Bim] += wrong;
+		if (sum) {
+			sum[PM_CG_Bi]++;
+			sum[PM_CG_Bim] += wrong;
+		}
 	}
 }
 
-/* HOT: once per event. */
-void pm_cg_events(struct pm_cg *g, const struct pm_event *ev, size_t n)
+/* A reference of @e's bytes: event @what, and the two behind it for misses of @c and LL. */
+static inline void refer(struct pm_cg *g, struct cache *c, uint64_t *v, const struct pm_event *e, unsigned what,
+			 uint64_t *sum)
+{
+	bool ll;
+
+	v[what]++;
+	if (sum)
+		sum[what]++;
+	if (!miss(c, e->addr, e->size))
+		return;
+	ll = miss(&g->ll, e->addr, e->size);
+	v[what + 1]++;
+	v[what + 2] += ll;
+	if (sum) {
+		sum[what + 1]++;
+		sum[what + 2] += ll;
+	}
+}
+
+/* HOT: once per event. @sum, unless NULL, grows by what the events cost. */
+static inline void run_events(struct pm_cg *g, const struct pm_event *ev, size_t n, uint64_t *sum)
 {
 	for (const struct pm_event *e = ev, *end = ev + n; e < end; e++) {
 		uint64_t *v;
@@ -257,34 +289,32 @@ void pm_cg_events(struct pm_cg *g, const struct pm_event *ev, size_t n)
 		v = g->insn[g->now].v;
 		switch (e->kind) {
 		case PM_EV_INSN:
-			v[PM_CG_Ir]++;
-			if (miss(&g->i1, e->addr, e->size)) {
-				v[PM_CG_I1mr]++;
-				v[PM_CG_ILmr] += miss(&g->ll, e->addr, e->size);
-			}
+			refer(g, &g->i1, v, e, PM_CG_Ir, sum);
 			break;
 		case PM_EV_READ:
 		case PM_EV_MODIFY:
-			v[PM_CG_Dr]++;
-			if (miss(&g->d1, e->addr, e->size)) {
-				v[PM_CG_D1mr]++;
-				v[PM_CG_DLmr] += miss(&g->ll, e->addr, e->size);
-			}
+			refer(g, &g->d1, v, e, PM_CG_Dr, sum);
 			break;
 		case PM_EV_WRITE:
-			v[PM_CG_Dw]++;
-			if (miss(&g->d1, e->addr, e->size)) {
-				v[PM_CG_D1mw]++;
-				v[PM_CG_DLmw] += miss(&g->ll, e->addr, e->size);
-			}
+			refer(g, &g->d1, v, e, PM_CG_Dw, sum);
 			break;
 		case PM_EV_BRANCH:
-			branch(g, v, e);
+			branch(g, v, e, sum);
 			break;
 		default:
 			break;
 		}
 	}
+}
+
+void pm_cg_events(struct pm_cg *g, const struct pm_event *ev, size_t n)
+{
+	run_events(g, ev, n, NULL);
+}
+
+void pm_cg_charge(void *self, const struct pm_event *ev, size_t n, uint64_t *sum)
+{
+	run_events(self, ev, n, sum);
 }
 
 /* ---- blocks as they are -------------------------------------------------------------------------------- */
@@ -962,6 +992,19 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 
 	pm_names_learn(&s->names, b->code);
 	return pm_cg_batch(s->g, b, err);
+}
+
+static struct pm_cg_cache conf_of(const struct cache *c)
+{
+	return (struct pm_cg_cache){ (uint32_t)((c->mask + 1) * c->ways) << c->shift, c->ways, 1u << c->shift };
+}
+
+struct pm_cg *pm_cachegrind_twin(const void *self)
+{
+	const struct pm_cg *g = ((const struct sink *)self)->g;
+	const struct pm_cg_cache c[3] = { conf_of(&g->i1), conf_of(&g->d1), conf_of(&g->ll) };
+
+	return pm_cg_new(c);
 }
 
 static bool is_trouble(int event)

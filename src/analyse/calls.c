@@ -13,6 +13,9 @@ struct thread {
 	struct frame *frame;		/* [0] is where the stream began */
 	size_t depth, cap;
 	uint64_t insns, counted;	/* counted: up to here self is accounted for */
+	uint64_t *cost;			/* the meter's, so far */
+	uint64_t *cost_began;		/* at the beginning of every frame, .n each */
+	size_t cap_began;
 	struct pm_map active;		/* function -> frames of it on this stack */
 	struct pm_map edge_active;
 };
@@ -27,6 +30,9 @@ struct pm_calls {
 	size_t nloop, cap_loop;
 	struct thread *thread;		/* by stream index */
 	size_t nthread, cap_thread;
+	struct pm_calls_meter meter;
+	uint64_t *edge_cost;		/* by id, .n each */
+	size_t cap_edge_cost;
 };
 
 #define NO_EDGE UINT32_MAX
@@ -34,6 +40,11 @@ struct pm_calls {
 struct pm_calls *pm_calls_new(void)
 {
 	return pm_alloc(sizeof(struct pm_calls));
+}
+
+void pm_calls_charge(struct pm_calls *c, const struct pm_calls_meter *m)
+{
+	c->meter = *m;
 }
 
 static uint32_t fn_of(struct pm_calls *c, uint64_t pc)
@@ -57,7 +68,15 @@ static uint32_t edge_of(struct pm_calls *c, uint32_t from, uint32_t to)
 	if (fresh) {
 		*at = c->nedge;
 		pm_grow(c->edge, c->nedge, c->cap_edge);
-		c->edge[c->nedge++] = (struct pm_edge_count){ .from = c->fn[from].pc, .to = c->fn[to].pc };
+		c->edge[c->nedge] = (struct pm_edge_count){ .from = c->fn[from].pc, .to = c->fn[to].pc, .id = c->nedge };
+		c->nedge++;
+		if (c->meter.n && c->nedge > c->cap_edge_cost) {
+			size_t had = c->cap_edge_cost * c->meter.n * sizeof *c->edge_cost;
+
+			c->cap_edge_cost = c->cap_edge;
+			c->edge_cost = pm_realloc(c->edge_cost, c->cap_edge * c->meter.n * sizeof *c->edge_cost);
+			memset((char *)c->edge_cost + had, 0, c->cap_edge * c->meter.n * sizeof *c->edge_cost - had);
+		}
 	}
 	return *at;
 }
@@ -91,6 +110,13 @@ static void push(struct pm_calls *c, struct thread *t, uint64_t pc, uint64_t ret
 	c->fn[fn].calls++;
 	++*pm_map_put(&t->active, fn, NULL);
 	pm_grow(t->frame, t->depth, t->cap);
+	if (c->meter.n) {
+		if (t->cap_began < t->cap) {
+			t->cap_began = t->cap;
+			t->cost_began = pm_realloc(t->cost_began, t->cap * c->meter.n * sizeof *t->cost_began);
+		}
+		memcpy(t->cost_began + t->depth * c->meter.n, t->cost, c->meter.n * sizeof *t->cost);
+	}
 	t->frame[t->depth++] = (struct frame){ fn, edge, ret, t->insns };
 }
 
@@ -103,8 +129,11 @@ static void pop(struct pm_calls *c, struct thread *t)
 	/* recursion: only the outermost frame's time is the function's */
 	if (--*pm_map_get(&t->active, f->fn) == 0)
 		c->fn[f->fn].inclusive += t->insns - f->began;
-	if (f->edge != NO_EDGE && --*pm_map_get(&t->edge_active, f->edge) == 0)
+	if (f->edge != NO_EDGE && --*pm_map_get(&t->edge_active, f->edge) == 0) {
 		c->edge[f->edge].inclusive += t->insns - f->began;
+		for (size_t k = 0; k < c->meter.n; k++)
+			c->edge_cost[f->edge * c->meter.n + k] += t->cost[k] - t->cost_began[t->depth * c->meter.n + k];
+	}
 }
 
 static void branch(struct pm_calls *c, struct thread *t, const struct pm_event *e)
@@ -138,28 +167,47 @@ static void branch(struct pm_calls *c, struct thread *t, const struct pm_event *
 	*(taken ? &c->loop[*at].back : &c->loop[*at].leave) += 1;
 }
 
+/* The events from *@from up to @upto cost what they cost. */
+static inline void feed(struct pm_calls *c, struct thread *t, const struct pm_event **from, const struct pm_event *upto)
+{
+	if (!c->meter.n)
+		return;
+	c->meter.feed(c->meter.self, *from, upto - *from, t->cost);
+	*from = upto;
+}
+
 void pm_calls_batch(struct pm_calls *c, const struct pm_batch *b)
 {
 	struct thread *t = thread_of(c, b->stream ? b->stream->index : 0);
+	const struct pm_event *from = b->ev, *end = b->ev + b->n;
 
-	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++)
+	if (c->meter.n && !t->cost)
+		t->cost = pm_alloc(c->meter.n * sizeof *t->cost);
+	for (const struct pm_event *e = b->ev; e < end; e++)
 		switch (e->kind) {
 		case PM_EV_INSN:
-			if (!t->depth)
+			if (!t->depth) {
+				feed(c, t, &from, e);
 				push(c, t, e->addr, 0);
+			}
 			t->insns++;
 			break;
 		case PM_EV_BRANCH:
+			/* a call is the caller's cost, a return the callee's */
+			if (e->flags & (PM_BR_CALL | PM_BR_RET))
+				feed(c, t, &from, e + 1);
 			if (t->depth)
 				branch(c, t, e);
 			break;
 		case PM_EV_EXEC:	/* another program: nothing on the stack is left */
+			feed(c, t, &from, e);
 			while (t->depth)
 				pop(c, t);
 			break;
 		default:
 			break;
 		}
+	feed(c, t, &from, end);
 }
 
 void pm_calls_end(struct pm_calls *c)
@@ -181,6 +229,11 @@ const struct pm_edge_count *pm_calls_edges(const struct pm_calls *c, size_t *n)
 	return c->edge;
 }
 
+const uint64_t *pm_calls_edge_costs(const struct pm_calls *c, const struct pm_edge_count *e)
+{
+	return c->meter.n ? c->edge_cost + (size_t)e->id * c->meter.n : NULL;
+}
+
 const struct pm_loop_count *pm_calls_loops(const struct pm_calls *c, size_t *n)
 {
 	*n = c->nloop;
@@ -193,12 +246,15 @@ void pm_calls_free(struct pm_calls *c)
 		return;
 	for (size_t i = 0; i < c->nthread; i++) {
 		free(c->thread[i].frame);
+		free(c->thread[i].cost);
+		free(c->thread[i].cost_began);
 		pm_map_release(&c->thread[i].active);
 		pm_map_release(&c->thread[i].edge_active);
 	}
 	free(c->thread);
 	free(c->fn);
 	free(c->edge);
+	free(c->edge_cost);
 	free(c->loop);
 	pm_map_release(&c->fn_at);
 	pm_map_release(&c->edge_at);
@@ -261,6 +317,11 @@ static int by_back(const void *a, const void *b)
 const struct pm_calls *pm_sim_calls_graph(const void *self)
 {
 	return ((const struct sink *)self)->c;
+}
+
+void pm_sim_calls_charge(void *self, const struct pm_calls_meter *m)
+{
+	pm_calls_charge(((struct sink *)self)->c, m);
 }
 
 struct pm_names *pm_calls_names(void *self)

@@ -14,15 +14,25 @@
 #include "pugmark/pugmark.h"
 
 struct pm_function_count { uint64_t pc, calls, self, inclusive; };
-struct pm_edge_count { uint64_t from, to, calls, inclusive; };	/* entries of caller and callee */
+struct pm_edge_count { uint64_t from, to, calls, inclusive; uint32_t id; };	/* entries of caller and callee */
 struct pm_loop_count { uint64_t head, tail, back, leave; };	/* branch at tail: taken, not taken */
 
 struct pm_calls;
+/* Costs besides instructions. feed() adds what @n events cost to sum[.n]; it sees all of them, in order. */
+struct pm_calls_meter {
+	unsigned n;
+	void *self;			/* borrowed until pm_calls_end() */
+	void (*feed)(void *self, const struct pm_event *ev, size_t n, uint64_t *sum);
+};
+
 struct pm_calls *pm_calls_new(void);
+void pm_calls_charge(struct pm_calls *c, const struct pm_calls_meter *m);	/* before the first batch */
 void pm_calls_batch(struct pm_calls *c, const struct pm_batch *b);
 void pm_calls_end(struct pm_calls *c);		/* everything returns */
 const struct pm_function_count *pm_calls_functions(const struct pm_calls *c, size_t *n);
 const struct pm_edge_count *pm_calls_edges(const struct pm_calls *c, size_t *n);
+/* Inclusive costs of @e, as the meter counts them; NULL: there is none. */
+const uint64_t *pm_calls_edge_costs(const struct pm_calls *c, const struct pm_edge_count *e);
 const struct pm_loop_count *pm_calls_loops(const struct pm_calls *c, size_t *n);
 void pm_calls_free(struct pm_calls *c);
 
@@ -30,5 +40,6 @@ extern const struct pm_sink_ops pm_sim_calls;
 struct pm_names;
 struct pm_names *pm_calls_names(void *self);	/* of the sink: see sims.h */
 const struct pm_calls *pm_sim_calls_graph(const void *self);	/* of the sink, once it has finished */
+void pm_sim_calls_charge(void *self, const struct pm_calls_meter *m);
 
 #endif

@@ -72,7 +72,7 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 		s = pm_fail_file(err, "none of the simulators tells instructions apart; cachegrind, cache:...;byinsn, "
 				 "bpred and core:byinsn do");
 	if (!s && o->callgrind) {
-		pm_listing_callgrind(l, pm_annotator_names(&o->a), pm_annotator_calls(&o->a), &out);
+		pm_listing_callgrind(&o->a, &out);
 		s = save(o->callgrind, &out, err);
 	}
 	if (!s && o->annotate_to) {

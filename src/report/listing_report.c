@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/calls.h"
 #include "analyse/profile_costs.h"
 #include "report/html.h"
 #include "report/listing_report.h"
@@ -466,23 +467,29 @@ static int by_caller(const void *a, const void *b)
 
 /* What the function called, at the line of its entry: what is counted are pairs of functions, not call
  * sites. */
-static void put_call(struct pm_names *names, const struct pm_edge_count *e, unsigned line, struct pm_buf *to)
+static void put_call(struct pm_annotator *a, const struct pm_edge_count *e, unsigned line, struct pm_buf *to)
 {
+	uint64_t v[PM_COSTS_MAX];
 	struct pm_name n;
 
-	pm_names_at(names, e->to, true, &n);
+	pm_names_at(pm_annotator_names(a), e->to, true, &n);
 	pm_buf_printf(to, "cob=%s\ncfi=%s\ncfn=", n.object ? n.object : "???", n.file ? n.file : "???");
 	if (n.function || !n.object)
 		pm_buf_printf(to, "%s\n", n.function ? n.function : "???");
 	else
 		pm_buf_printf(to, "[%s]\n", base_name(n.object));
-	pm_buf_printf(to, "calls=%" PRIu64 " 0x%" PRIx64 " %u\n0x%" PRIx64 " %u %" PRIu64 "\n", e->calls, e->to,
-		      n.file ? n.line : 0, e->from, line, e->inclusive);
+	pm_buf_printf(to, "calls=%" PRIu64 " 0x%" PRIx64 " %u\n0x%" PRIx64 " %u", e->calls, e->to, n.file ? n.line : 0,
+		      e->from, line);
+	pm_annotator_edge(a, e, v);
+	for (unsigned k = 0; k < a->costs.ncolumn; k++)
+		pm_buf_printf(to, " %" PRIu64, v[k]);
+	pm_buf_printf(to, "\n");
 }
 
-void pm_listing_callgrind(struct pm_listing *l, struct pm_names *names, const struct pm_calls *calls,
-			  struct pm_buf *to)
+void pm_listing_callgrind(struct pm_annotator *a, struct pm_buf *to)
 {
+	const struct pm_calls *calls = pm_annotator_calls(a);
+	const struct pm_listing *l = a->listing;
 	const struct pm_costs *c = l->costs;
 	struct pm_edge_count *edge = NULL;
 	uint64_t x[PM_COSTS_MAX];
@@ -522,7 +529,7 @@ void pm_listing_callgrind(struct pm_listing *l, struct pm_names *names, const st
 		if (at < nedge && file != l->insn[f->first].file)
 			pm_buf_printf(to, "fe=%s\n", l->file[l->insn[f->first].file]);
 		for (; at < nedge && edge[at].from <= l->insn[f->first + f->n - 1].pc; at++)
-			put_call(names, edge + at, l->insn[f->first].line, to);
+			put_call(a, edge + at, l->insn[f->first].line, to);
 	}
 	free(edge);
 	pm_listing_sum(l, 0, l->ninsn, x);

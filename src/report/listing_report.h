@@ -7,8 +7,7 @@
 #ifndef PM_REPORT_LISTING_REPORT_H
 #define PM_REPORT_LISTING_REPORT_H
 
-#include "analyse/calls.h"
-#include "analyse/listing.h"
+#include "analyse/annotator.h"
 #include "base/err.h"
 
 struct pm_html;
@@ -30,9 +29,8 @@ enum pm_status pm_listing_html(struct pm_html *h, struct pm_listing *l, const st
 /* "annotate": events, totals, functions, lines; the instructions of the functions that text shows. */
 enum pm_status pm_listing_result(struct pm_listing *l, const struct pm_listing_opts *o, struct pm_result *r,
 				 struct pm_err *err);
-/* For callgrind_annotate and KCachegrind, with every event; @calls (may be NULL) adds the call graph, its
- * inclusive costs in the first event, which has to be Ir. */
-void pm_listing_callgrind(struct pm_listing *l, struct pm_names *names, const struct pm_calls *calls,
-			  struct pm_buf *to);
+/* For callgrind_annotate and KCachegrind: the listing of @a with every event, and the call graph if there is
+ * one; inclusive costs as pm_annotator_edge() knows them. */
+void pm_listing_callgrind(struct pm_annotator *a, struct pm_buf *to);
 
 #endif

@@ -93,7 +93,7 @@ $ pugmark annotate --callgrind cg --object "$PROGRAMS/costs@0" -o text costs.tra
 > 1
 > cfn=walk
 > calls=2 0x401000 12
-> 0x401014 22 516
+> 0x401014 22 516 0 0 130 64 64 0 0 0 128 18 0 0
 # What cannot be is said.
 $ pugmark annotate -e Ir,Mr costs.trace
 ! pugmark: 'Mr' is not an event; there are: Ir, I1mr, ILmr, Dr, D1mr, DLmr, Dw, D1mw, DLmw, Bc, Bcm, Bi, Bim

@@ -2,7 +2,7 @@
 # What annotate writes, read by Valgrind's own reader.
 $ "$BUILD/tests/oracle/steptrace" costs.trace "$PROGRAMS/costs"; pugmark annotate --callgrind cg --object "$PROGRAMS/costs@0" -o text costs.trace; callgrind_annotate --show=Ir,D1mr,Bcm --inclusive=yes --auto=no cg | sed -n '/PROGRAM TOTALS/p; /:walk/p; /:_start/p' | sed 's,\[.*/,[,'
 > 521 (100.0%) 64 (100.0%) 18 (100.0%)  PROGRAM TOTALS
-> 521 (100.0%) 0          0           tests/programs/costs.S:_start [costs]
-> 516 (99.04%) .          .           tests/programs/costs.S:walk [costs]
+> 521 (100.0%) 64 (100.0%) 18 (100.0%)  tests/programs/costs.S:_start [costs]
+> 516 (99.04%) 64 (100.0%) 18 (100.0%)  tests/programs/costs.S:walk [costs]
 $ callgrind_annotate --show=Ir,D1mr --auto=no --tree=calling --threshold=100 cg | grep 'walk (2x)' | sed 's,\[.*/,[,'
-> 516 (99.04%)  .           >   tests/programs/costs.S:walk (2x) [costs]
+> 516 (99.04%) 64 (100.0%)  >   tests/programs/costs.S:walk (2x) [costs]

@@ -20,6 +20,16 @@
 #define FN(i) (0x1000u + (i) * 0x100u)
 #define NFN 12
 
+/* Two costs: of every other instruction, and of a branch. */
+static void weigh(void *self, const struct pm_event *ev, size_t n, uint64_t *sum)
+{
+	*(size_t *)self += n;
+	for (size_t i = 0; i < n; i++) {
+		sum[0] += ev[i].kind == PM_EV_INSN && ev[i].addr & 8;
+		sum[1] += ev[i].kind == PM_EV_BRANCH;
+	}
+}
+
 /* Random calls, returns, recursion and loops; the twin walks the whole stack for every instruction. */
 static void test_calls(void **state)
 {
@@ -29,16 +39,20 @@ static void test_calls(void **state)
 	struct pm_calls *c = pm_calls_new();
 	unsigned stack[64], depth = 1;
 	uint64_t ret[64], self[NFN] = { 0 }, incl[NFN] = { 0 }, calls[NFN] = { 0 }, edges[NFN][NFN] = { 0 },
-		back = 0, leave = 0, edge_incl[NFN][NFN] = { 0 };
+		back = 0, leave = 0, edge_incl[NFN][NFN] = { 0 }, edge_cost[NFN][NFN][2] = { { { 0 } } };
+	size_t fed = 0;
+	const struct pm_calls_meter meter = { 2, &fed, weigh };
 	const struct pm_function_count *f;
 	const struct pm_edge_count *e;
 	const struct pm_loop_count *l;
 	size_t k = 0, m;
 
 	(void)state;
+	pm_calls_charge(c, &meter);
 	stack[0] = 0;
 	calls[0] = 1;
 	while (k + 2 < n) {
+		size_t began = k;
 		unsigned now = stack[depth - 1], x = o_rnd(&r) % 16, to;
 		bool seen[NFN] = { false }, edge_seen[NFN][NFN] = { { false } };
 
@@ -80,6 +94,13 @@ static void test_calls(void **state)
 			back += taken;
 			leave += !taken;
 		}
+		/* a call's own cost and a return's are those of where they were executed */
+		for (unsigned a = 0; a < NFN; a++)
+			for (unsigned b = 0; b < NFN; b++)
+				if (edge_seen[a][b]) {
+					edge_cost[a][b][0] += ev[began].addr >> 3 & 1;
+					edge_cost[a][b][1] += k - began == 2;
+				}
 	}
 	for (size_t i = 0; i < k; i += 777)
 		pm_calls_batch(c, &(struct pm_batch){ .ev = ev + i, .n = k - i < 777 ? k - i : 777 });
@@ -99,7 +120,9 @@ static void test_calls(void **state)
 
 		assert_int_equal(e[i].calls, edges[a][b]);
 		assert_int_equal(e[i].inclusive, edge_incl[a][b]);
+		assert_memory_equal(pm_calls_edge_costs(c, e + i), edge_cost[a][b], sizeof edge_cost[a][b]);
 	}
+	assert_int_equal(fed, k);
 	l = pm_calls_loops(c, &m);
 	assert_int_equal(m, 1);
 	assert_int_equal(l->back, back);
