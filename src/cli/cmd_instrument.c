@@ -17,11 +17,14 @@ int cmd_instrument(int argc, char **argv)
 		"  idt -v bench                                  what was found in it\n\n"
 		"BENCH.idt with its folder runs on other machines of the same kind, without pugmark; a library\n"
 		"that is not the one that was there is refused by name. A process that the program forks writes\n"
-		"files of its own, with its number behind their names."
+		"files of its own, with its number behind their names.\n\n"
+		"Libraries that the program turns out to load and code that it generates are translated when control\n"
+		"gets there, by the pugmark that $PUGMARK names or PATH has: BENCH.blk64, BENCH.mod and BENCH.cnt64 have\n"
+		"their blocks then, and BENCH.gen the generated code. Without one the address is printed, and BENCH.idt stops."
 	};
 	bool profile = false, branch = false, cache = false, exec = false, rep = false, quick = false;
 	bool no_trace = false, verbose = false;
-	uint64_t line = 0, max_blocks = 0;
+	uint64_t line = 0, max_blocks = 0, serve = 0;
 	const char *hints = NULL;
 	struct pm_opt_list library = { 0 };
 	const struct pm_opt opts[] = {
@@ -39,6 +42,7 @@ int cmd_instrument(int argc, char **argv)
 		OPT_FLAG('t', "no-trace", &no_trace, "fully instrumented, but no trace is written"),
 		OPT_FLAG('v', "verbose", &verbose, "tell addresses and sizes"),
 		OPT_LIST(0, "library", &library, "FILE", "instrument this library, too: the program may dlopen it"),
+		OPT_U64(0, "serve", &serve, "N", "translate for a BENCH.idt that runs, and starts this itself"),
 		OPT_END
 	};
 	struct pm_buf options = { 0 };
@@ -49,6 +53,8 @@ int cmd_instrument(int argc, char **argv)
 
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
 		pm_opt_usage(&help, "one program is wanted");
+	if (serve)
+		return pm_instrument_serve((int)serve, argv[0]);
 	if (profile + branch + (cache || line) + exec > 1)
 		pm_opt_usage(&help, "only one kind of trace at a time");
 	if (line && (line & (line - 1) || line > 32768))

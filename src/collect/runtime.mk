@@ -31,7 +31,7 @@ $(RT_B)/image.o: $(RT_B)/rt.elf $(RT_DIR)/image.S
 	$(CC) -c -DRT=pm_rt -DFILE=rt -Wa,-I$(RT_B) -o $@ $(RT_DIR)/image.S
 
 # The same for instrumented executables, which have no controller (image.c), and their first page.
-$(RT_B)/rti.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,x86_64.c image.c drain.c entry_x86_64.S) $(RT_DEPS)
+$(RT_B)/rti.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,x86_64.c image.c image_later.c drain.c entry_x86_64.S) $(RT_DEPS)
 	@mkdir -p $(@D)
 	$(CC) $(RT_FLAGS) -DRT_IDT -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=0x100000000000 -o $@ \
 		$(filter %.c %.S,$^)

@@ -100,7 +100,7 @@ static char *info_path(const char *path, bool wide)
 struct text {
 	struct pm_buf *file;		/* by number */
 	size_t nfile, cap_file;
-	struct part { uint64_t lo, hi, offset; size_t file; } *part;
+	struct part { uint64_t lo, hi, offset, record; size_t file; } *part;
 	size_t npart, cap_part;
 };
 
@@ -112,14 +112,15 @@ static void text_release(struct text *t)
 	free(t->part);
 }
 
-static const uint8_t *text_at(const struct text *t, uint64_t pc, unsigned n)
+/* @record: of the block. Backwards: of what was in one place in turn, later blocks have the later. */
+static const uint8_t *text_at(const struct text *t, uint64_t pc, uint64_t record, unsigned n)
 {
-	for (size_t i = 0; i < t->npart; i++) {
+	for (size_t i = t->npart; i--; ) {
 		const struct part *m = &t->part[i];
 		const struct pm_buf *f = &t->file[m->file];
 		uint64_t at = pc - m->lo + m->offset;
 
-		if (m->lo <= pc && pc < m->hi && at < f->n && f->n - at >= n)
+		if (m->lo <= pc && pc < m->hi && m->record <= record && at < f->n && f->n - at >= n)
 			return f->p + at;
 	}
 	return NULL;
@@ -147,10 +148,10 @@ static enum pm_status text_file(struct text *t, const char *path, struct pm_err 
 	return beside("program or library", path, &inner, err);
 }
 
-static void text_part(struct text *t, uint64_t lo, uint64_t hi, uint64_t offset, size_t file)
+static void text_part(struct text *t, uint64_t lo, uint64_t hi, uint64_t offset, uint64_t record, size_t file)
 {
 	pm_grow(t->part, t->npart, t->cap_part);
-	t->part[t->npart++] = (struct part){ lo, hi, offset, file };
+	t->part[t->npart++] = (struct part){ lo, hi, offset, record, file };
 }
 
 static enum pm_status text_modules(struct text *t, const char *path, struct pm_err *err)
@@ -173,7 +174,7 @@ static enum pm_status text_modules(struct text *t, const char *path, struct pm_e
 			k = k < i ? t->part[k].file : t->nfile;
 			if (k == t->nfile)
 				st = text_file(t, m.v[i].path, err);
-			text_part(t, m.v[i].lo, m.v[i].hi, m.v[i].offset, k);
+			text_part(t, m.v[i].lo, m.v[i].hi, m.v[i].offset, m.v[i].record, k);
 		}
 		idt_modules_release(&m);
 	}
@@ -200,7 +201,7 @@ static void code_from_blk(struct idt_reader *r, const struct text *t)
 		for (uint32_t j = k->insn; j < k->insn + k->n; j++) {
 			const struct idt_insn *d = &r->blk.insn[j];
 			struct pm_insn *in = &r->insn[j];
-			const uint8_t *bytes = text_at(t, pc, d->size);
+			const uint8_t *bytes = text_at(t, pc, k->offset, d->size);
 
 			*in = (struct pm_insn){
 				.pc = pc, .len = d->size, .class = idt_id_class(d->id),
@@ -262,7 +263,7 @@ static enum pm_status open_exec(struct idt_reader *r, const struct pm_read_opts 
 	named = pm_fmt_option(o->options, "binary", buf, sizeof buf);
 	if (named) {
 		st = text_file(&text, named, err);
-		text_part(&text, 0, UINT64_MAX, -(uint64_t)r->blk.oldt_offset, 0);
+		text_part(&text, 0, UINT64_MAX, -(uint64_t)r->blk.oldt_offset, 0, 0);
 		*facts |= PM_HAS_BYTES;
 	}
 	named = pm_fmt_option(o->options, "modules", buf, sizeof buf);

@@ -306,6 +306,9 @@ enum pm_status idt_cnt_parse(const uint8_t *p, size_t n, size_t blocks, bool wid
 		return pm_fail(err, 8, "expected \"IDT64\": not a 64-bit counter file");
 	to->orig_magic = pm_get32(p);
 	to->idt_magic = pm_get32(p + 4);
+	/* a process that ended early knows less blocks than others have added meanwhile */
+	if (wide && n - head < set && (n - head) % 8 == 0)
+		set = n - head;
 	if (set ? (n - head) % set : n != head)
 		return pm_fail(err, n, "%zu bytes of counters are no whole number of sets of %zu blocks",
 			       n - head, blocks);
@@ -315,7 +318,7 @@ enum pm_status idt_cnt_parse(const uint8_t *p, size_t n, size_t blocks, bool wid
 	to->n = blocks;
 	to->count = pm_alloc(blocks * sizeof *to->count);
 	for (size_t s = 0; s < sets; s++)
-		for (size_t i = 0; i < blocks; i++) {
+		for (size_t i = 0; i < set / (wide ? 8 : 4); i++) {
 			const uint8_t *q = p + head + s * set + i * (wide ? 8 : 4);
 
 			to->count[i] += wide ? pm_get64(q) : pm_get32(q);

@@ -42,6 +42,11 @@ static enum pm_status module_line(const char *s, size_t n, uint64_t line, struct
 	size_t len;
 
 	tok = pm_tok_next(&t, &len);
+	if (len && *tok == '@') {
+		if (!hex(tok + 1, len - 1, &m.record))
+			return pm_fail_text(err, line, "a position in the block table", tok, len);
+		tok = pm_tok_next(&t, &len);
+	}
 	dash = memchr(tok, '-', len);
 	if (!dash || !hex(tok, (size_t)(dash - tok), &m.lo) ||
 	    !hex(dash + 1, len - (size_t)(dash + 1 - tok), &m.hi) || m.hi <= m.lo)
@@ -88,18 +93,13 @@ enum pm_status idt_modules_parse(const char *text, size_t n, struct idt_modules 
 void idt_modules_write(const struct idt_modules *m, struct pm_buf *to)
 {
 	pm_buf_printf(to, "# mapped text: addresses, position in the file, build id, file\n");
-	for (size_t i = 0; i < m->n; i++)
+	for (size_t i = 0; i < m->n; i++) {
+		if (m->v[i].record)
+			pm_buf_printf(to, "@0x%" PRIx64 " ", m->v[i].record);
 		pm_buf_printf(to, "0x%" PRIx64 "-0x%" PRIx64 " 0x%" PRIx64 " %s %s\n", m->v[i].lo,
 			      m->v[i].hi, m->v[i].offset, m->v[i].build_id ? m->v[i].build_id : "-",
 			      m->v[i].path);
-}
-
-const struct idt_module *idt_module_at(const struct idt_modules *m, uint64_t addr)
-{
-	for (size_t i = 0; i < m->n; i++)
-		if (m->v[i].lo <= addr && addr < m->v[i].hi)
-			return &m->v[i];
-	return NULL;
+	}
 }
 
 void idt_modules_release(struct idt_modules *m)

@@ -7,7 +7,9 @@
  *	LO-HI OFFSET BUILD-ID PATH
  *
  * addresses where BENCH.idt maps it, the position of LO in the file, its build id in hex (- if it has
- * none). With it each block of the block table has a file and a place in it.
+ * none). With it each block of the block table has a file and a place in it. What was translated while the
+ * program ran has lines that begin with @RECORD: they are about blocks whose record is at RECORD in the block
+ * table or behind it, and of several the last one that is about a block counts.
  *
  * Ownership  what find and parse functions fill in is released by the release functions. */
 #ifndef PM_TRACE_IDT_FILES_H
@@ -18,6 +20,7 @@
 struct idt_module {
 	uint64_t lo, hi;		/* mapped text */
 	uint64_t offset;		/* of lo in the file */
+	uint64_t record;		/* 0: of all blocks */
 	const char *build_id;		/* NULL: none */
 	const char *path;
 };
@@ -28,7 +31,6 @@ struct idt_modules {
 };
 enum pm_status idt_modules_parse(const char *text, size_t n, struct idt_modules *to, struct pm_err *err);
 void idt_modules_write(const struct idt_modules *m, struct pm_buf *to);
-const struct idt_module *idt_module_at(const struct idt_modules *m, uint64_t addr);
 void idt_modules_release(struct idt_modules *m);
 
 struct idt_bench {

@@ -229,18 +229,19 @@ static void test_modules(void **state)
 {
 	static const char text[] = "# mapped text: addresses, position in the file, build id, file\n"
 				   "0x401000-0x402000 0x1000 0a1b /a b/c\n"
-				   "0x7ffff7fc5000-0x7ffff7fe0000 0x0 - /lib/x\n";
+				   "0x7ffff7fc5000-0x7ffff7fe0000 0x0 - /lib/x\n"
+				   "@0x24f60 0x7ffff7fc5000-0x7ffff7fc5010 0x40 - /tmp/x.gen\n";
 	struct pm_buf out = { 0 };
 	struct pm_err err = { 0 };
 	struct idt_modules m;
 
 	(void)state;
 	assert_int_equal(idt_modules_parse(text, sizeof text - 1, &m, &err), PM_OK);
-	assert_int_equal(m.n, 2);
+	assert_int_equal(m.n, 3);
 	assert_string_equal(m.v[0].path, "/a b/c");
 	assert_null(m.v[1].build_id);
-	assert_ptr_equal(idt_module_at(&m, 0x401fff), &m.v[0]);
-	assert_null(idt_module_at(&m, 0x402000));
+	assert_int_equal(m.v[0].record, 0);
+	assert_int_equal(m.v[2].record, 0x24f60);
 	idt_modules_write(&m, &out);
 	assert_int_equal(out.n, sizeof text - 1);
 	assert_memory_equal(out.p, text, out.n);

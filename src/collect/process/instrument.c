@@ -96,7 +96,7 @@ static void tell(const struct job *j, const struct text *t)
 		t->image.nentry, t->image.nlink, t->image.unknown);
 }
 
-static const enum xl_kind xl_kinds[] = {
+const enum xl_kind xl_kinds[] = {
 	[IMG_PROFILE] = XL_PROFILE, [IMG_BRANCH] = XL_BRANCH, [IMG_CACHE] = XL_EXEC, [IMG_EXEC] = XL_EXEC,
 };
 
@@ -198,6 +198,17 @@ static enum pm_status translate_all(struct job *j, struct pm_err *err)
 	return PM_OK;
 }
 
+void text_release(struct text *t)
+{
+	xl_image_release(&t->image);
+	pm_buf_release(&t->plan);
+	pm_buf_release(&t->plan_at);
+	pm_buf_release(&t->record_at);
+	free(t->insn);
+	free(t->insn_at);
+	free(t->next);
+}
+
 enum pm_status pm_instrument(const struct pm_instrument_opts *o, struct pm_err *err)
 {
 	struct job *j = pm_alloc(sizeof *j);
@@ -211,15 +222,8 @@ enum pm_status pm_instrument(const struct pm_instrument_opts *o, struct pm_err *
 		st = write_all(j, err);
 	if (st != PM_OK && err->file && !strncmp(err->file, o->path, strlen(o->path) + 1))
 		err->file = o->path;
-	for (size_t i = 0; i < j->ntext; i++) {
-		xl_image_release(&j->text[i].image);
-		pm_buf_release(&j->text[i].plan);
-		pm_buf_release(&j->text[i].plan_at);
-		pm_buf_release(&j->text[i].record_at);
-		free(j->text[i].insn);
-		free(j->text[i].insn_at);
-		free(j->text[i].next);
-	}
+	for (size_t i = 0; i < j->ntext; i++)
+		text_release(&j->text[i]);
 	for (size_t i = 0; i < j->nfile; i++)
 		munmap((void *)(uintptr_t)j->file[i].p, j->file[i].n);
 	idt_blk_release(&j->blk);

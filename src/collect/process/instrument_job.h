@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "collect/process/instrument.h"
+#include "collect/process/pack.h"
 #include "collect/translate/image.h"
 #include "trace/idt_files.h"
 
@@ -90,7 +91,15 @@ void plan_piece(const struct job *j, struct piece *p);
 void plan_join(const struct job *j, struct piece *p);
 void table_of(struct job *j, struct text *t);		/* text by text, in order */
 
+/* ---- instrument.c ------------------------------------------------------------------------------- */
+extern const enum xl_kind xl_kinds[];		/* by enum img_kind */
+void text_release(struct text *t);
+
 /* ---- instrument_write.c ------------------------------------------------------------------------- */
+/* The tables of a text: their parts, each at a multiple of @align, all of them @size bytes. @head is the first. */
+#define MAX_PARTS 9
+size_t text_parts(const struct text *t, struct img_tables *head, uint32_t align, struct pack_part v[MAX_PARTS],
+		  uint64_t *size);
 enum pm_status check_outputs(struct job *j, struct pm_err *err);
 enum pm_status write_all(struct job *j, struct pm_err *err);
 

@@ -23,12 +23,11 @@ static void pad_to(struct pm_buf *b, uint64_t to)
 		pm_buf_add(b, zero, to - b->n % to < sizeof zero ? to - b->n % to : sizeof zero);
 }
 
-#define MAX_PARTS 10
-
 struct parts {
-	struct pack_part v[MAX_PARTS];
+	struct pack_part *v;
 	size_t n;
 	uint64_t at;			/* where the next one of the tables will be */
+	uint32_t align;
 };
 
 /* Returns where it will be among the tables. */
@@ -37,35 +36,46 @@ static uint32_t add_part(struct parts *to, const void *p, size_t n, unsigned str
 	uint64_t at = to->at;
 
 	to->v[to->n++] = (struct pack_part){ p, n, stride };
-	to->at += (n + IMG_PIECE - 1) / IMG_PIECE * IMG_PIECE;
+	to->at += (n + to->align - 1) / to->align * to->align;
 	return (uint32_t)at;
+}
+
+size_t text_parts(const struct text *t, struct img_tables *head, uint32_t align, struct pack_part v[MAX_PARTS],
+		  uint64_t *size)
+{
+	const struct xl_image *m = &t->image;
+	struct parts parts = { .v = v, .align = align };
+
+	*head = (struct img_tables){ .nblock = (uint32_t)m->nblock, .nentry = (uint32_t)m->nentry,
+				     .nmap = (uint32_t)m->map.n };
+	add_part(&parts, head, sizeof *head, 0);
+	head->block = add_part(&parts, m->block, m->nblock * sizeof *m->block, sizeof *m->block / 4);
+	head->entry = add_part(&parts, m->entry, m->nentry * sizeof *m->entry, sizeof *m->entry / 4);
+	head->by_code = add_part(&parts, m->by_code, m->nblock * 4, 1);
+	head->map = add_part(&parts, m->map.p, m->map.n, 0);
+	if (t->plan_at.n) {
+		head->plan_at = add_part(&parts, t->plan_at.p, t->plan_at.n, 1);
+		head->prev = add_part(&parts, m->prev, m->nblock * 4, 0);
+		head->record_at = add_part(&parts, t->record_at.p, t->record_at.n, 1);
+		head->plan = add_part(&parts, t->plan.p, t->plan.n, 0);
+		head->nplan = (uint32_t)t->plan.n;
+	}
+	*size = parts.at;
+	return parts.n;
 }
 
 /* A text's code and tables; their positions go into @to. */
 static void put_text(struct pm_buf *b, const struct text *t, struct img_text *to)
 {
 	const struct xl_image *m = &t->image;
-	struct img_tables head = { .nblock = (uint32_t)m->nblock, .nentry = (uint32_t)m->nentry,
-				   .nmap = (uint32_t)m->map.n };
-	struct parts parts = { .n = 1, .v[0] = { m->code.p, m->code.n, 0 } };
+	struct pack_part v[MAX_PARTS + 1] = { { m->code.p, m->code.n, 0 } };
+	struct img_tables head;
+	size_t n = 1 + text_parts(t, &head, IMG_PIECE, v + 1, &to->tables_len);
 
-	add_part(&parts, &head, sizeof head, 0);
-	head.block = add_part(&parts, m->block, m->nblock * sizeof *m->block, sizeof *m->block / 4);
-	head.entry = add_part(&parts, m->entry, m->nentry * sizeof *m->entry, sizeof *m->entry / 4);
-	head.by_code = add_part(&parts, m->by_code, m->nblock * 4, 1);
-	head.map = add_part(&parts, m->map.p, m->map.n, 0);
-	if (t->plan_at.n) {
-		head.plan_at = add_part(&parts, t->plan_at.p, t->plan_at.n, 1);
-		head.prev = add_part(&parts, m->prev, m->nblock * 4, 0);
-		head.record_at = add_part(&parts, t->record_at.p, t->record_at.n, 1);
-		head.plan = add_part(&parts, t->plan.p, t->plan.n, 0);
-		head.nplan = (uint32_t)t->plan.n;
-	}
 	pad_to(b, PAGE);
 	to->packed_at = b->n;
 	to->code_len = m->code.n;
-	to->tables_len = parts.at;
-	pack_image(parts.v, parts.n, b);
+	pack_image(v, n, b);
 	to->packed_len = b->n - to->packed_at;
 }
 
@@ -196,6 +206,8 @@ static void fill_manifest(const struct job *j, struct img_manifest *m)
 			m->from = (uint32_t)i;
 		m->to = (uint32_t)i + 1;
 	}
+	if (j->end == UINT64_MAX)
+		m->to = UINT32_MAX;		/* what is translated later, too */
 	m->vdso = j->vdso;
 	m->vdso_end = j->vdso_end;
 	if (j->interp)
@@ -334,8 +346,9 @@ static void list_modules(struct job *j, struct pm_buf *to)
 		char *full = realpath(f->path, NULL);
 
 		pm_grow(m.v, m.n, m.cap);
-		m.v[m.n++] = (struct idt_module){ t->lo, t->hi, t->offset,
-			f->build_id[0] ? f->build_id : NULL, pm_arena_strdup(&j->mem, full ? full : f->path) };
+		m.v[m.n++] = (struct idt_module){ .lo = t->lo, .hi = t->hi, .offset = t->offset,
+			.build_id = f->build_id[0] ? f->build_id : NULL,
+			.path = pm_arena_strdup(&j->mem, full ? full : f->path) };
 		free(full);
 	}
 	idt_modules_write(&m, to);
@@ -381,11 +394,15 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 		pm_buf_release(&lib);
 	}
 	if (st == PM_OK) {
+		list_modules(j, &mod);
+		idt_blk_write(&j->blk, &blk);	/* for its size: magic numbers come last */
+		m.mod_size = mod.n;
+		m.blk_size = blk.n;
 		compose(j, &b, &m, text);
 		j->blk.orig_magic = idt_magic(j->file[0].p, j->file[0].n);
 		seal(&b, j, j->blk.orig_magic, &j->blk.idt_magic);
+		blk.n = 0;
 		idt_blk_write(&j->blk, &blk);
-		list_modules(j, &mod);
 		st = save(&out[n++], named(j, ".idt"), &b, 0777, err);
 	}
 	if (st == PM_OK)

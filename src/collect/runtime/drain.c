@@ -42,7 +42,8 @@ static struct drain *drain_of(struct rt_block *b)
 }
 
 #define MAN ((const struct img_manifest *)IMG_MANIFEST)
-#define TEXTS ((const struct img_text *)(IMG_MANIFEST + MAN->texts))
+#define TEXTS rt_image_texts
+#define TABLES_AT(i) ((i) < MAN->ntext ? IMG_TABLES(i) : TEXTS[i].later)
 
 /* ---- the file -------------------------------------------------------------------------------------- */
 static void write_out(struct rt_block *b, int last)
@@ -280,7 +281,7 @@ static void note(struct drain *d, u32 type, const u64 *a)
 /* One block of a record. */
 static u64 block(struct record *r, u32 text, u32 i, u32 n, const u64 *cut)
 {
-	const struct img_tables *t = (const struct img_tables *)IMG_TABLES(text);
+	const struct img_tables *t = (const struct img_tables *)TABLES_AT(text);
 	const struct img_block *k = (const struct img_block *)((u64)t + t->block) + i;
 	struct drain *d = r->d;
 
@@ -331,7 +332,7 @@ void rt_image_drain(struct rt_block *b, u64 from, u64 to)
 		if (number - TEXTS[text].first >= TEXTS[text].nblock)
 			text = rt_image_text_with(number);
 		i = number - TEXTS[text].first;
-		t = (const struct img_tables *)IMG_TABLES(text);
+		t = (const struct img_tables *)TABLES_AT(text);
 		p += 4 + 8 * (u64)*((const uint8_t *)t + t->plan + ((const u32 *)((u64)t + t->plan_at))[i]);
 		if (p < to && *(const u32 *)p == RT_NOTE(RT_N_CUT, 24)) {
 			cut = (const u64 *)(p + 4);
@@ -466,7 +467,7 @@ static u64 end_of(const struct rt_block *b)
 
 		if (!word)
 			break;
-		if (!(word >> 31) && number >= MAN->nblock)
+		if (!(word >> 31) && number >= rt_later_blocks())
 			break;
 		p += word >> 31 ? 4 + RT_NOTE_SIZE(word) : 4 + 8 * (u64)rt_image_values(number);
 	}

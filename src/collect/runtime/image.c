@@ -30,11 +30,14 @@
 struct img_boot rt_img_boot __attribute__((section(".data.boot")));
 
 #define MAN ((const struct img_manifest *)IMG_MANIFEST)
-#define TEXTS ((const struct img_text *)(IMG_MANIFEST + MAN->texts))
+#define TEXTS rt_image_texts
 #define FILES ((const struct img_file *)(IMG_MANIFEST + MAN->files))
-#define TABLES(i) ((const struct img_tables *)IMG_TABLES(i))
-#define MAX_TEXTS 300
+#define TABLES_AT(i) ((i) < MAN->ntext ? IMG_TABLES(i) : TEXTS[i].later)
+#define TABLES(i) ((const struct img_tables *)TABLES_AT(i))
+#define MAX_TEXTS 300			/* of the manifest */
+#define NO_TEXT 0xffffffffu
 
+const struct img_text *rt_image_texts;	/* those of the manifest, then those of the translator */
 static uint8_t live[MAX_TEXTS];		/* text is mapped and translated */
 enum { KEPT, LOADED, UNLOADED };
 static uint8_t file_is[MAX_TEXTS];	/* KEPT: its places are reserved */
@@ -58,7 +61,7 @@ static void say(const char *s)
 	rt_sys(NR_write, 2, s, length(s));
 }
 
-static void stop(const char *what, const char *name)
+void rt_image_stop(const char *what, const char *name)
 {
 	say("pugmark: ");
 	if (name) {
@@ -67,7 +70,8 @@ static void stop(const char *what, const char *name)
 	}
 	say(what);
 	say("\n");
-	rt_sys(NR_exit_group, 125);
+	for (;;)
+		rt_sys(NR_exit_group, 125);
 }
 
 static void stop_at(u64 pc)
@@ -83,6 +87,11 @@ static void stop_at(u64 pc)
 	rt_sys(NR_exit_group, 125);
 }
 
+const char *rt_image_stem(void)
+{
+	return stem;
+}
+
 /* ---- texts ---------------------------------------------------------------------------------------- */
 static u32 text_of(u64 pc)
 {
@@ -91,13 +100,13 @@ static u32 text_of(u64 pc)
 	for (u32 i = 0; i < MAN->ntext; i++)
 		if (live[i] && t[i].lo <= pc && pc < t[i].hi)
 			return i;
-	return MAX_TEXTS;
+	return rt_later_text(pc);
 }
 
 /* The text that block @number of all belongs to. */
 u32 rt_image_text_with(u32 number)
 {
-	u32 a = 0, z = MAN->ntext;
+	u32 a = 0, z = rt_later_texts();
 
 	while (z - a > 1) {
 		u32 mid = (a + z) / 2;
@@ -117,22 +126,22 @@ static u32 text_of_code(u64 code)
 	for (u32 i = 0; i < MAN->ntext; i++)
 		if (live[i] && t[i].code <= code && code < t[i].code + t[i].code_len)
 			return i;
-	return MAX_TEXTS;
+	return rt_later_code_text(code);
 }
 
 static const struct img_block *blocks(u32 i)
 {
-	return (const struct img_block *)(IMG_TABLES(i) + TABLES(i)->block);
+	return (const struct img_block *)(TABLES_AT(i) + TABLES(i)->block);
 }
 
 static const struct img_entry *entries(u32 i)
 {
-	return (const struct img_entry *)(IMG_TABLES(i) + TABLES(i)->entry);
+	return (const struct img_entry *)(TABLES_AT(i) + TABLES(i)->entry);
 }
 
 static const uint8_t *map_of(u32 i, const struct img_block *b)
 {
-	return (const uint8_t *)IMG_TABLES(i) + TABLES(i)->map + b->map;
+	return (const uint8_t *)TABLES_AT(i) + TABLES(i)->map + b->map;
 }
 
 /* The first block whose pc is at or above @off. */
@@ -187,11 +196,11 @@ static void map_next(struct place *m)
 /* Where the map of the @k-th block in the order of code ends. */
 static const uint8_t *map_end(u32 i, u32 k)
 {
-	const u32 *order = (const u32 *)(IMG_TABLES(i) + TABLES(i)->by_code);
+	const u32 *order = (const u32 *)(TABLES_AT(i) + TABLES(i)->by_code);
 
 	if (k + 1 < TABLES(i)->nblock)
 		return map_of(i, &blocks(i)[order[k + 1]]);
-	return (const uint8_t *)IMG_TABLES(i) + TABLES(i)->map + TABLES(i)->nmap;
+	return (const uint8_t *)TABLES_AT(i) + TABLES(i)->map + TABLES(i)->nmap;
 }
 
 static u32 begin_of(const struct img_block *b)
@@ -202,7 +211,7 @@ static u32 begin_of(const struct img_block *b)
 /* Which block, and which place of its map, is at @code? Returns its position in the order of code. */
 static u32 by_code(u32 i, u32 code)
 {
-	const u32 *order = (const u32 *)(IMG_TABLES(i) + TABLES(i)->by_code);
+	const u32 *order = (const u32 *)(TABLES_AT(i) + TABLES(i)->by_code);
 	u32 a = 0, z = TABLES(i)->nblock;
 
 	while (a < z) {
@@ -222,14 +231,14 @@ static int state_at(u64 code, u32 *text, u32 *block, struct place *at)
 	struct place m;
 	const uint8_t *end;
 
-	if (i == MAX_TEXTS)
+	if (i == NO_TEXT)
 		return 0;
 	off = (u32)(code - TEXTS[i].code);
 	k = by_code(i, off);
 	if (k + 1 == 0)
 		return 0;
 	*text = i;
-	*block = ((const u32 *)(IMG_TABLES(i) + TABLES(i)->by_code))[k];
+	*block = ((const u32 *)(TABLES_AT(i) + TABLES(i)->by_code))[k];
 	end = map_end(i, k);
 	map_begin(&m, i, &blocks(i)[*block]);
 	*at = m;
@@ -280,18 +289,46 @@ static u32 word_of(u32 i, u32 k)
 	return k == IMG_NO_BLOCK ? 0 : IMG_RESERVED + TEXTS[i].first + k;
 }
 
+/* Where block @k can be entered before instruction @n with the program's state; 0: nowhere. */
+static u64 enter(struct rt_block *b, u32 i, u32 k, u32 n)
+{
+	const u32 *order = (const u32 *)(TABLES_AT(i) + TABLES(i)->by_code);
+	const struct img_block *at = &blocks(i)[k];
+	u32 pos = by_code(i, begin_of(at));
+	struct place m;
+
+	while (order[pos] != k)			/* blocks of no length share a beginning */
+		pos--;
+	map_begin(&m, i, at);
+	while (m.p < map_end(i, pos)) {
+		map_next(&m);
+		if (m.insn != n || (m.flags & 7) != 1)
+			continue;
+		/* in a trace the rest of a block means nothing without its beginning */
+		if (b->tracing) {
+			if (!rt_image_kept(b, word_of(i, k), n))
+				return 0;
+			rt_image_restore(b, word_of(i, k), m.flags >> 5 & 1, m.flags >> 4 & 1);
+		}
+		if (!(m.flags & 8))
+			return TEXTS[i].code + m.code;
+		*(u64 *)((u64)b + IMG_RESUME) = TEXTS[i].code + m.code;
+		return (u64)(m.tmp & 0x80 /* XL_OWN */ ? rt_image_own : rt_image_again) + 32 * (m.tmp & 15);
+	}
+	return 0;
+}
+
 /* A place in the middle of a block that can be entered with the program's state: where a fault stopped it,
  * or an indirect transfer goes that nobody expected. */
 static u64 inside(struct rt_block *b, u32 i, u32 off)
 {
-	const u32 *order = (const u32 *)(IMG_TABLES(i) + TABLES(i)->by_code);
 	u32 k = first_at(i, off);
 
 	for (u32 tries = 0; k-- && tries < 400; tries++) {
 		const struct img_block *at = &blocks(i)[k];
 		const uint8_t *len = map_of(i, at);
-		struct place m;
-		u32 pc = at->pc, n = 0, pos;
+		u32 pc = at->pc, n = 0;
+		u64 code;
 
 		if (pc + 16 * 255 < off)
 			break;
@@ -301,37 +338,74 @@ static u64 inside(struct rt_block *b, u32 i, u32 off)
 			pc += len[n++];
 		if (pc != off || n == at->n)
 			continue;
-		pos = by_code(i, begin_of(at));
-		while (order[pos] != k)		/* blocks of no length share a beginning */
-			pos--;
-		map_begin(&m, i, at);
-		while (m.p < map_end(i, pos)) {
-			map_next(&m);
-			if (m.insn != n || (m.flags & 7) != 1)
-				continue;
-			/* in a trace the rest of a block means nothing without its beginning */
-			if (b->tracing) {
-				if (!rt_image_kept(b, word_of(i, k), n))
-					break;
-				rt_image_restore(b, word_of(i, k), m.flags >> 5 & 1, m.flags >> 4 & 1);
-			}
-			if (!(m.flags & 8))
-				return TEXTS[i].code + m.code;
-			*(u64 *)((u64)b + IMG_RESUME) = TEXTS[i].code + m.code;
-			return (u64)(m.tmp & 0x80 /* XL_OWN */ ? rt_image_own : rt_image_again) + 32 * (m.tmp & 15);
-		}
+		code = enter(b, i, k, n);
+		if (code)
+			return code;
 	}
 	return 0;
 }
 
-static u64 lookup(struct rt_block *b, u64 pc)
+/* Where signals have stopped blocks of generated code: their handlers come back. */
+static struct stopped {
+	u64 pc;
+	u32 tid, text, block, insn;
+} stopped[64];
+static u32 nstopped;
+
+static u64 enter_stopped(struct rt_block *b, u64 pc)
+{
+	for (u32 n = 0; n < NR_OF(stopped); n++) {
+		const struct stopped s = stopped[(nstopped - 1 - n) % NR_OF(stopped)];
+		u64 code;
+
+		if (s.pc != pc || s.tid != b->tid)
+			continue;
+		if (b->tracing && !s.insn && rt_image_kept(b, word_of(s.text, s.block), 0)) {
+			rt_image_restore(b, word_of(s.text, s.block), 0, 0);
+			return TEXTS[s.text].code + blocks(s.text)[s.block].code;
+		}
+		code = s.insn ? enter(b, s.text, s.block, s.insn) : 0;
+		if (code)
+			return code;
+	}
+	return 0;
+}
+
+static void shadow(u64 pc, u64 to)
+{
+	int32_t *e = (int32_t *)(RT_SHADOW + 4 * (u64)(u32)pc);
+
+	__atomic_store_n(e, (int32_t)(to - pc), __ATOMIC_RELEASE);
+}
+
+/* What no text knows, or only the middle of a block of. 0: the text is known now. */
+static u64 ask_for(struct rt_block *b, u64 pc, u32 known, u64 *to)
+{
+	struct rt_later found;
+
+	if (!rt_later_ask(b, pc, known, &found))
+		stop_at(pc);
+	if (!found.entry)
+		return 0;
+	if (found.indirect)
+		shadow(pc, found.indirect);
+	*to = found.entry;
+	return 1;
+}
+
+/* @jumped: by an indirect transfer, not to go on where a signal has stopped. */
+static u64 lookup(struct rt_block *b, u64 pc, int jumped)
 {
 	u32 i = text_of(pc), off, k;
+	u64 to;
 
-	if (i == MAX_TEXTS) {
-		if (rt_is_exec(pc, 1))
-			stop_at(pc);
-		return 0;
+	if (i == NO_TEXT) {
+		if (!rt_is_exec(pc, 1))
+			return 0;
+		to = enter_stopped(b, pc);
+		if (to || ask_for(b, pc, 0, &to))
+			return to;
+		i = text_of(pc);
 	}
 	off = (u32)(pc - TEXTS[i].lo);
 	k = first_at(i, off);
@@ -344,28 +418,22 @@ static u64 lookup(struct rt_block *b, u64 pc)
 		}
 	if (k < TABLES(i)->nblock && blocks(i)[k].pc == off && prev_of(i, k) == IMG_NO_BLOCK)
 		return TEXTS[i].code + blocks(i)[k].code;
-	pc = inside(b, i, off);
-	if (!pc)
-		stop_at(TEXTS[i].lo + off);
-	return pc;
+	/* the rest of a block has no counter of its own */
+	to = jumped && rt_later_available(b) ? 0 : inside(b, i, off);
+	if (!to && !ask_for(b, pc, 1, &to))
+		stop_at(pc);
+	return to;
 }
 
 /* ---- the shadow: filled for 16 KiB of text at a time, when control first comes there ---------------- */
 #define CHUNK 16384u
-
-static void shadow(u64 pc, u64 to)
-{
-	int32_t *e = (int32_t *)(RT_SHADOW + 4 * (u64)(u32)pc);
-
-	__atomic_store_n(e, (int32_t)(to - pc), __ATOMIC_RELEASE);
-}
 
 static void fill_shadow(u64 pc)
 {
 	u32 i = text_of(pc), off, a, z;
 	const struct img_text *t = &TEXTS[i];
 
-	if (i == MAX_TEXTS)
+	if (i == NO_TEXT)
 		return;
 	off = (u32)(pc - t->lo) & ~(CHUNK - 1);
 	for (u32 k = first_at(i, off); k < TABLES(i)->nblock && blocks(i)[k].pc < off + CHUNK; k++) {
@@ -401,7 +469,7 @@ static void must_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, con
 		return;
 	if (r > 0)			/* a kernel that does not know the flag */
 		rt_sys(NR_munmap, r, len);
-	stop("its place in memory is taken", name);
+	rt_image_stop("its place in memory is taken", name);
 }
 
 #define PACK(i) ((const struct img_pack *)IMG_PACKED(i))
@@ -421,7 +489,7 @@ static void attach(u32 i, long fd)
 		 FILES[t->file].path);
 	must_map(t->code, pieces(t->code_len), 0, flags | (t->file > MAN->interp ? MAP_FIXED : 0), -1, 0,
 		 FILES[t->file].path);
-	must_map(IMG_TABLES(i), pieces(t->tables_len), 0, flags, -1, 0, FILES[t->file].path);
+	must_map(TABLES_AT(i), pieces(t->tables_len), 0, flags, -1, 0, FILES[t->file].path);
 	live[i] = 1;
 }
 
@@ -440,12 +508,12 @@ static int unpack(u32 i, u64 base, u32 k, u64 prot)
 	else
 		at = -1;
 	if (at < 0 && at > -4096)
-		stop("no memory for its code", 0);
+		rt_image_stop("no memory for its code", 0);
 	if (!img_unpack((const uint8_t *)p + p->at[k], p->at[k + 1] - p->at[k], (uint8_t *)at))
-		stop("this instrumented program is damaged", FILES[TEXTS[i].file].path);
+		rt_image_stop("this instrumented program is damaged", FILES[TEXTS[i].file].path);
 	if (rt_sys(NR_mprotect, at, IMG_PIECE, prot) ||
 	    (at != (long)base && rt_sys(NR_mremap, at, IMG_PIECE, IMG_PIECE, 3 /* MAYMOVE | FIXED */, base) < 0))
-		stop("no memory for its code", 0);
+		rt_image_stop("no memory for its code", 0);
 	return 1;
 }
 
@@ -455,7 +523,7 @@ int rt_image_touch(u64 addr)
 	const struct img_text *t = TEXTS;
 
 	for (u32 i = 0; i < MAN->ntext; i++) {
-		u64 code = addr - t[i].code, table = addr - IMG_TABLES(i);
+		u64 code = addr - t[i].code, table = addr - TABLES_AT(i);
 
 		if (!live[i])
 			continue;
@@ -465,7 +533,18 @@ int rt_image_touch(u64 addr)
 			return unpack(i, addr - table % IMG_PIECE, PACK(i)->ncode + (u32)(table / IMG_PIECE),
 				      PROT_READ);
 	}
-	return 0;
+	return rt_later_touch(addr);
+}
+
+static void clear_shadow(u64 lo, u64 hi)
+{
+	while (lo < hi) {
+		const u64 wrap = (lo | 0xffffffffu) + 1, end = hi < wrap ? hi : wrap;
+
+		rt_sys(NR_mmap, RT_SHADOW + 4 * (u64)(u32)lo, page_up(4 * (end - lo)), PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		lo = end;
+	}
 }
 
 static void detach(u32 i)
@@ -476,15 +555,14 @@ static void detach(u32 i)
 	file_is[t->file] = UNLOADED;
 	rt_sys(NR_mmap, t->code, pieces(t->code_len), 0,
 	       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-	rt_sys(NR_munmap, IMG_TABLES(i), pieces(t->tables_len));
+	rt_sys(NR_munmap, TABLES_AT(i), pieces(t->tables_len));
 	rt_sys(NR_munmap, IMG_PACKED(i), page_up(t->packed_len));
-	rt_sys(NR_mmap, RT_SHADOW + 4 * (u64)(u32)t->lo, page_up(4 * (t->hi - t->lo)), PROT_READ | PROT_WRITE,
-	       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	clear_shadow(t->lo, t->hi);
 }
 
 static void differs(u32 file)
 {
-	stop("it is not the file that was there when the program was instrumented", FILES[file].path);
+	rt_image_stop("it is not the file that was there when the program was instrumented", FILES[file].path);
 }
 
 /* A library's text has come to its place. */
@@ -502,9 +580,9 @@ static void library_text(u32 i)
 	rt_memcpy(name + n, FILES[t->file].key, length(FILES[t->file].key) + 1);
 	fd = rt_sys(NR_open, name, O_CLOEXEC, 0);
 	if (fd < 0)
-		stop("cannot open it: it belongs to the instrumented program", name);
+		rt_image_stop("cannot open it: it belongs to the instrumented program", name);
 	if (rt_sys(NR_pread, fd, &head, sizeof head, 0) != sizeof head || head.stamp != MAN->stamp)
-		stop("it does not belong to this instrumented program", name);
+		rt_image_stop("it does not belong to this instrumented program", name);
 	attach(i, fd);
 	rt_sys(NR_close, fd);
 }
@@ -534,7 +612,7 @@ int rt_image_ours(u64 addr, u64 len)
 	for (u32 k = 1 + MAN->interp; k < MAN->nfile; k++)
 		if (file_is[k] == KEPT && addr < FILES[k].end && addr + len > FILES[k].base)
 			return 1;
-	return addr < MAN->vdso_end && addr + len > MAN->vdso;
+	return (addr < MAN->vdso_end && addr + len > MAN->vdso) || rt_later_ours(addr, len);
 }
 
 static int same_name(const char *a, const char *b)
@@ -612,13 +690,12 @@ static void unmapped(u64 lo, u64 len)
 	for (u32 i = 0; i < MAN->ntext; i++)
 		if (live[i] && lo < t[i].hi && t[i].lo < lo + len)
 			detach(i);
+	if (rt_later_unmapped(lo, lo + len))
+		clear_shadow(lo, lo + len);
 }
 
 /* ---- thread blocks: handed out from memory that all processes of the program share ------------------- */
-struct ledger {				/* in block 0, behind struct rt_session */
-	u32 owner[RT_BLOCKS];		/* pid; 0: nobody */
-};
-#define LEDGER ((struct ledger *)(RT_DATA_VAULT + 4096))
+#define LEDGER RT_LEDGER
 #define RESERVED 0xffffffffu		/* for a process that is about to begin */
 
 static struct rt_block *block_at(u32 i)
@@ -707,10 +784,12 @@ static void add_counts(u64 *total, uint8_t *any, u64 page, const u64 *count)
 		const u64 slot = 512 * page + k;
 		u32 i;
 
-		if (!count[k] || slot < IMG_RESERVED || slot >= IMG_RESERVED + (u64)MAN->nblock)
+		if (!count[k] || slot < IMG_RESERVED || slot >= IMG_RESERVED + (u64)rt_later_blocks())
 			continue;
 		if (slot - IMG_RESERVED - TEXTS[text].first >= TEXTS[text].nblock)
 			text = rt_image_text_with((u32)(slot - IMG_RESERVED));
+		if (slot - IMG_RESERVED - TEXTS[text].first >= TEXTS[text].nblock)
+			continue;		/* another process's */
 		for (i = (u32)(slot - IMG_RESERVED - TEXTS[text].first); i != IMG_NO_BLOCK; i = prev_of(text, i)) {
 			const u64 to = word_of(text, i);
 
@@ -726,7 +805,7 @@ static void add_counts(u64 *total, uint8_t *any, u64 page, const u64 *count)
 static void write_counts(u32 pid)
 {
 	static uint8_t here[4096];
-	const u64 n = IMG_RESERVED + (u64)MAN->nblock, pages = (8 * n + 4095) / 4096;
+	const u64 n = IMG_RESERVED + (u64)rt_later_blocks(), pages = (8 * n + 4095) / 4096;
 	const u64 room = 4096 * pages + pages;
 	char name[4200];
 	uint8_t *any;
@@ -791,7 +870,7 @@ static void open_fifo(void)
 		return;
 	fd = rt_sys(NR_open, name, 1 | O_CLOEXEC, 0);	/* waits for the reader */
 	if (fd < 0)
-		stop("cannot write it", name);
+		rt_image_stop("cannot write it", name);
 	fifo = (int)rt_sys(NR_fcntl, fd, 1030 /* F_DUPFD_CLOEXEC */, 900);
 	if (fifo < 0)
 		fifo = (int)fd;
@@ -843,7 +922,7 @@ static void begin_trace(struct rt_block *b)
 		return;
 	}
 	name_of(name, ".trc64", b->tid);
-	stop("cannot write it", name);
+	rt_image_stop("cannot write it", name);
 }
 
 /* ---- what others ask the controller ------------------------------------------------------------------ */
@@ -866,18 +945,21 @@ static void on_signal(struct rt_block *b, struct rt_mail *m)
 		m->r[1] = pc_of(i, &blocks(i)[k], at.insn);
 		m->r[2] = at.flags;
 		m->r[3] = at.flags & 8 ? at.tmp : 0;
+		if (i >= MAN->ntext)
+			stopped[nstopped++ % NR_OF(stopped)] =
+				(struct stopped){ m->r[1], b->tid, i, k, at.insn };
 		/* in a trace, signals from outside wait for the block's end: they step there */
 		if (b->tracing && !m->a[3] && !between(i, k, &at))
 			m->r[2] &= ~1ull;
 		return;
 	}
-	if (text_of(code) == MAX_TEXTS && !rt_is_exec(code, 1)) {
+	if (text_of(code) == NO_TEXT && !rt_is_exec(code, 1)) {
 		m->r[0] = RT_NOWHERE;
 		return;
 	}
 	if (b->stolen)
 		b->cursor = b->ctx.gpr[STOLEN];
-	m->r[1] = lookup(b, code);
+	m->r[1] = lookup(b, code, 1);
 	m->r[0] = RT_IN_ORIGINAL;
 	fill_shadow(code);
 }
@@ -935,6 +1017,7 @@ static void on_exit(struct rt_block *b, int whole)
 		return;
 	}
 	write_all(b, whole);
+	rt_later_leave(b->pid);
 	for (u32 i = 1; i < RT_BLOCKS; i++)
 		if (LEDGER->owner[i] == b->pid && (block_at(i) == b || block_at(i)->state == BLK_DEAD)) {
 			rt_sys(NR_madvise, (u64)block_at(i) + RT_COUNTERS, RT_BLOCK_SIZE - RT_COUNTERS, 9);
@@ -961,10 +1044,20 @@ static int execs_image(const struct rt_block *b)
 	return n == sizeof tag && *(const u64 *)tag == 0x0a31544449475550;	/* "PUGIDT1\n" */
 }
 
+/* Is @code where a block is entered with the program's whole state? */
+static int is_entry(u64 code)
+{
+	struct place at;
+	u32 i, k;
+
+	return state_at(code, &i, &k, &at) && code == TEXTS[i].code + blocks(i)[k].code;
+}
+
 int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 {
 	struct rt_mail *m = &b->mail;
 	struct rt_block *made;
+	u64 to;
 
 	m->a[0] = a0;
 	m->a[1] = a1;
@@ -974,13 +1067,19 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 	switch (op) {
 	case RQ_HELLO:
 		LEDGER->owner[number_of(b)] = b->pid;
+		if (b->tid == b->pid)
+			rt_later_join(b->pid);
+		if (b->origin == BLK_FORKED)
+			rt_later_coming(-1);
 		begin_trace(b);
 		break;
 	case RQ_LOOKUP:
-		m->r[0] = lookup(b, a0);
+		m->r[0] = lookup(b, a0, 0);
 		break;
 	case RQ_RESOLVE:
-		m->r[0] = lookup(b, ((const u64 *)PTR(b->links))[a0]);
+		m->r[0] = lookup(b, ((const u64 *)PTR(b->links))[a0], 1);
+		if (is_entry(m->r[0]))
+			rt_later_link(b, a0, m->r[0]);
 		break;
 	case RQ_SIGNAL:
 		on_signal(b, m);
@@ -989,7 +1088,8 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 		on_cut(b, a0, a1, a2);
 		break;
 	case RQ_CHECKFAIL:
-		m->r[0] = lookup(b, a0);
+		if (ask_for(b, a0, 2, &to))
+			m->r[0] = to;
 		break;
 	case RQ_MAP:
 		unmapped(a0, a1);
@@ -1003,18 +1103,24 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 			rt_image_clear(b, b->cursor, (u64)b + RT_TRACE + RT_CHUNK);
 		made = block_new(a0 ? RESERVED : b->pid);
 		m->r[0] = made ? number_of(made) : 0;
+		if (made && a0 == BLK_FORKED)
+			rt_later_coming(1);
 		break;
 	case RQ_UNBLOCK:
+		if (block_at((u32)a0)->origin == BLK_FORKED)
+			rt_later_coming(-1);
 		block_at((u32)a0)->state = BLK_DEAD;
 		if (LEDGER->owner[a0] == RESERVED)
 			LEDGER->owner[a0] = 0;
 		break;
 	case RQ_EXEC:
 		write_all(b, 0);
+		rt_later_leave(b->pid);
 		if (execs_image(b))
 			rt_sys(NR_personality, (u64)rt_sys(NR_personality, 0xffffffff) | EXECED);
 		break;
 	case RQ_EXECFAIL:
+		rt_later_join(b->pid);
 		rt_sys(NR_personality, (u64)rt_sys(NR_personality, 0xffffffff) & ~(u64)EXECED);
 		break;
 	case RQ_EXIT:
@@ -1027,7 +1133,7 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 void rt_go_native(struct rt_block *b)
 {
 	(void)b;
-	stop("the program is lost", 0);
+	rt_image_stop("the program is lost", 0);
 	__builtin_unreachable();
 }
 
@@ -1167,7 +1273,7 @@ static void map_interpreter(void)
 	u64 bias = f->base, first = ~0ull;
 
 	if (fd < 0)
-		stop("cannot open the program's interpreter", f->path);
+		rt_image_stop("cannot open the program's interpreter", f->path);
 	if (rt_sys(NR_pread, fd, &eh, sizeof eh, 0) != sizeof eh || eh.phnum > NR_OF(ph) ||
 	    rt_sys(NR_pread, fd, ph, eh.phnum * sizeof *ph, eh.phoff) != (long)(eh.phnum * sizeof *ph))
 		differs(1);
@@ -1229,7 +1335,7 @@ static void map_data(void)
 	long fd = rt_sys(NR_memfd_create, "pugmark-data", 1);
 
 	if (fd < 0 || rt_sys(NR_ftruncate, fd, RT_DATA_SIZE))
-		stop("no shared memory for the counters", 0);
+		rt_image_stop("no shared memory for the counters", 0);
 	must_map(RT_DATA_VAULT, RT_DATA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0, 0);
 	rt_sys(NR_close, fd);
 	must_map(RT_SHADOW, RT_SHADOW_SIZE, PROT_READ | PROT_WRITE,
@@ -1244,7 +1350,8 @@ struct rt_block *rt_boot(void)
 
 	must_map(IMG_MANIFEST, rt_img_boot.manifest_len, PROT_READ, MAP_PRIVATE, fd, rt_img_boot.manifest, 0);
 	if (MAN->abi != RT_ABI || MAN->ntext > MAX_TEXTS)
-		stop("this instrumented program is damaged", 0);
+		rt_image_stop("this instrumented program is damaged", 0);
+	rt_image_texts = (const struct img_text *)(IMG_MANIFEST + MAN->texts);
 	execed = without_randomisation(rt_boot_rsp);
 	find_names(rt_boot_rsp);
 	map_data();
@@ -1262,6 +1369,7 @@ struct rt_block *rt_boot(void)
 	rt_block_begin(b, MAN->interp ? MAN->interp_entry : MAN->entry);
 	LEDGER->owner[1] = b->pid;
 	root = execed ? 0 : b->pid;
+	LEDGER->translated = execed;
 	if (MAN->kind != IMG_PROFILE && !MAN->no_trace && !execed)
 		open_fifo();
 	begin_trace(b);

@@ -17,6 +17,7 @@
  *   IMG_TABLES(i)         the tables (r--)
  *   img_text.code         its translated code (r-x)
  *   RT_SHADOW             private memory, filled as control reaches texts
+ *   IMG_LATER             what was translated while the program runs (THE TRANSLATOR)
  * Code and tables are unpacked where they are first touched, a piece at a time; see THE PACKING. */
 #ifndef PM_RUNTIME_IMAGE_H
 #define PM_RUNTIME_IMAGE_H
@@ -24,8 +25,10 @@
 #include "abi.h"
 
 #define IMG_MANIFEST		RT_CODE_VAULT
-#define IMG_TABLES(i)		(RT_CODE_VAULT + ((uint64_t)((i) + 1) << 32))
+#define IMG_LATER_LINKS		(RT_CODE_VAULT + (16ull << 30))
+#define IMG_TABLES(i)		(RT_CODE_VAULT + ((uint64_t)((i) + 16) << 32))
 #define IMG_PACKED(i)		(IMG_TABLES(i) + 0x80000000u)
+#define IMG_LATER		(RT_CODE_VAULT + (6ull << 40))
 #define IMG_STUB_SIZE		4096
 #define IMG_RESERVED		2	/* counters before the first block's: the header of a .cnt64 */
 #define IMG_NO_ENTRY		0xff
@@ -102,10 +105,11 @@ struct img_text {
 	uint64_t code, code_len;	/* address; bytes */
 	uint64_t packed_at, packed_len;	/* in the image file, page aligned: struct img_pack */
 	uint64_t tables_len;
+	uint64_t later;			/* of a text of the translator: address of its tables; else 0 */
 	uint32_t first;			/* number of its first block */
 	uint32_t nblock;
 	uint32_t prot;			/* PROT_*: as the program maps it */
-	uint32_t file;			/* img_file */
+	uint32_t file;			/* img_file; of a text of the translator: struct img_region */
 };
 
 struct img_file {
@@ -133,9 +137,11 @@ struct img_manifest {
 	uint64_t ehdr;			/* address of its ELF header, 0: not mapped */
 	uint8_t header[64];		/* ... as it was */
 	uint64_t stub;			/* address of the start-up stub's page */
-	uint32_t from, to;		/* numbers of the blocks that are counted and traced: hints */
+	uint32_t from, to;		/* numbers of the blocks that are counted and traced: hints; to: or all
+					 * ones */
 	uint64_t vdso, vdso_end;	/* where the vDSO would be; 0: not known, or where it is */
 	uint64_t stamp;			/* the images of libraries begin with a struct img_head that has it */
+	uint64_t blk_size, mod_size;	/* of BENCH.blk64 and BENCH.mod as they were written */
 };
 
 struct img_head {			/* of a file in BENCH.idt.d; IMG_PAGE bytes */
@@ -224,6 +230,87 @@ static inline int img_unpack(const uint8_t *p, uint32_t n, uint8_t *to)
 	for (uint32_t i = stride; stride && i < IMG_PIECE / 4; i++)
 		((uint32_t *)to)[i] += ((uint32_t *)to)[i - stride];
 	return o == oend;
+}
+
+/* THE TRANSLATOR. Where control reaches code that no text knows, the runtime starts `pugmark instrument
+ * --serve`, which translates libraries whole and generated code from the place that was reached, and adds
+ * them to the files. The two share a memory file of IMG_LATER_SIZE, which the processes of the program
+ * map at IMG_LATER: struct img_later, then as below. What has been added to it stays and does not change, but
+ * for code of the translator's, whose branches are linked later. Who asks holds `lock`, puts a request
+ * into the fields behind it, sets `state` and waits for the answer, all by futexes.
+ *
+ * A region is a range of addresses with its code. A library's holds one text. Those of generated code hold
+ * many small ones, in ascending order of code, which compare their bytes as they are entered. Every
+ * process that gets there maps a region at its place, which is no other region's. */
+#define IMG_LATER_SIZE		(1ull << 40)
+#define IMG_LATER_REGIONS	0x100000u	/* struct img_region */
+#define IMG_LATER_TEXTS		0x200000u	/* struct img_text; the manifest's come first */
+#define IMG_LATER_TARGETS	0x4000000u	/* u64: targets of links, also at IMG_LATER_LINKS */
+#define IMG_LATER_TARGETS_SIZE	0x8000000u
+#define IMG_LATER_ORDER		0x10000000u	/* u32 of each region of generated code: its texts */
+#define IMG_LATER_ORDER_SIZE	0x80000u
+#define IMG_LATER_BYTES		0x20000000u	/* what the process shows */
+#define IMG_LATER_BYTES_SIZE	0x40000000u
+#define IMG_LATER_HEAP		0x80000000u	/* tables and code; the process only reads from here on */
+#define IMG_MAX_REGIONS		256u
+#define IMG_MAX_LATER		400000u		/* texts */
+#define IMG_WINDOW		0x10000u	/* bytes of generated code that are looked at; see img_window() */
+#define IMG_SERVER_FD		3		/* the memory file's, in the translator */
+
+enum img_ask {
+	IMG_ASK_CODE,		/* a[0] address, a[2] a[3] the executable range around it, a[4] enum img_ask_flag
+				 * -> r[0] text, r[1] entry, r[2] indirect entry, r[3] region; r[1] 0: a whole
+				 * text to look in */
+	IMG_ASK_CHANGED,	/* the same, of an address whose block's bytes have changed */
+	IMG_ASK_LINK,		/* link a[0] goes to code a[1] for good */
+};
+enum img_ask_flag {
+	IMG_ASK_INSIDE = 1,	/* it is in a text that is known, but no block begins there */
+	IMG_ASK_WRITABLE = 2,	/* the program may write to the range */
+};
+enum img_answer {
+	IMG_DONE,
+	IMG_FAILED,		/* `said` is why */
+	IMG_SHOW_MAPS,		/* the same again, with /proc/self/maps shown */
+	IMG_SHOW_BYTES,		/* ... with r[1] bytes from r[0] on shown */
+};
+enum img_shown { IMG_NOTHING, IMG_MAPS, IMG_BYTES };
+
+struct img_region {
+	uint64_t at, size;		/* its code; a multiple of pages */
+	uint64_t from;			/* in the memory file */
+	uint32_t ntext;
+	uint32_t generated;		/* 0: text `first` is all of it */
+	uint32_t first, spare;
+};
+
+struct img_later {
+	char tag[8];			/* "PUGLAT1\n" */
+	uint32_t abi, size;		/* RT_ABI; of struct img_manifest */
+	uint32_t server;		/* pid, 0: not yet */
+	uint32_t anew;			/* the files begin anew */
+	uint32_t lock;			/* futex: pid of who asks, 0: nobody */
+	uint32_t state;			/* futex: enum rt_mail_state */
+	uint32_t ask, answer, shown;
+	uint32_t again;			/* 1: the same question as before, with what the answer wanted shown */
+	uint64_t shown_at, shown_n;
+	uint64_t a[6], r[4];
+	uint32_t ntext, nregion, nlink;
+	uint32_t nblock;		/* one more than the highest number of a block */
+	uint64_t link_base;		/* number of the first link */
+	char said[256];
+	uint32_t user[1024];		/* pids; when there are none any more, the translator ends */
+	int32_t coming;			/* processes that are being made and will be users */
+	struct img_manifest manifest;
+};
+
+/* What of the executable range [*lo, *hi) around @pc is looked at. */
+static inline void img_window(uint64_t pc, uint64_t *lo, uint64_t *hi)
+{
+	if (pc - *lo > IMG_WINDOW / 4)
+		*lo = (pc & ~4095ull) - IMG_WINDOW / 4;
+	if (*hi - *lo > IMG_WINDOW)
+		*hi = *lo + IMG_WINDOW;
 }
 
 /* The stub fills this in: the first thing in the runtime's data. */

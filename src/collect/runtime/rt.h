@@ -183,6 +183,40 @@ void rt_image_trace_failed(struct rt_block *b);
 u32 rt_image_text_with(u32 number);
 int rt_image_touch(u64 addr);			/* a fault: 1: it will not happen again */
 
+struct img_text;
+extern const struct img_text *rt_image_texts;
+__attribute__((noreturn)) void rt_image_stop(const char *what, const char *name);
+const char *rt_image_stem(void);
+
+struct rt_ledger {			/* in block 0, behind struct rt_session: shared by all processes */
+	u32 owner[RT_BLOCKS];		/* of thread blocks: pid; 0: nobody */
+	u32 translator;			/* pid; 0: none has been started */
+	u32 translated;			/* 1: the files hold what a translator has added */
+	u32 lock;			/* pid of who starts one */
+};
+#define RT_LEDGER ((struct rt_ledger *)(RT_DATA_VAULT + 4096))
+
+/* ---- image_later.c: likewise -------------------------------------------------------------------- */
+struct rt_later {
+	u64 entry;			/* 0: a whole text has become known */
+	u64 indirect;			/* for the shadow; 0: none */
+};
+/* Ask the installed translator for @pc. @how 0: no text knows it; 1: one does, but no block begins there; 2: the
+ * bytes of its block have changed. 0: there is no translator. */
+int rt_later_ask(struct rt_block *b, u64 pc, u32 how, struct rt_later *found);
+void rt_later_link(struct rt_block *b, u64 link, u64 entry);	/* a link goes to @entry for good */
+u32 rt_later_text(u64 pc);			/* a library's; ~0: none */
+u32 rt_later_code_text(u64 code);
+u32 rt_later_texts(void);			/* how many texts there are, the manifest's among them */
+u32 rt_later_blocks(void);			/* likewise; some numbers may be other processes' */
+int rt_later_ours(u64 addr, u64 len);
+int rt_later_touch(u64 addr);			/* as rt_image_touch() */
+int rt_later_unmapped(u64 lo, u64 hi);		/* 1: there may have been translations */
+void rt_later_join(u32 pid);			/* a process that uses the translator, or does no more */
+void rt_later_leave(u32 pid);
+void rt_later_coming(int more);			/* one is being made, 1; it is there or will not be, -1 */
+int rt_later_available(struct rt_block *b);
+
 /* ---- drain.c: likewise -------------------------------------------------------------------------- */
 void rt_image_drain(struct rt_block *b, u64 from, u64 to);
 void rt_image_drain_all(struct rt_block *b, int mine);	/* mine: of the thread that calls */

@@ -281,6 +281,25 @@ static void decode_run(struct scratch *s, uint64_t pc, uint8_t mark, size_t limi
 	}
 }
 
+/* May the instruction write to memory? What is often met and certainly does not is told apart. */
+static bool may_write(const struct insn *i)
+{
+	const uint8_t op = i->p[i->x.op];
+	const bool two = i->x.op && i->p[i->x.op - 1] == 0x0f;
+
+	if (!i->x.nref)
+		return false;
+	if (i->p[0] == 0xc4 || i->p[0] == 0xc5 || i->p[0] == 0x62)
+		return true;
+	if (two)
+		return !(op == 0x10 || op == 0x28 || (op & 0xf0) == 0x40 || (op >= 0x51 && op <= 0x6f) || op == 0xaf ||
+			 op == 0xb6 || op == 0xb7 || op == 0xbe || op == 0xbf);
+	if (op < 0x40)
+		return !((op & 6) == 2 || op >= 0x38);
+	return !((op >= 0x58 && op <= 0x5f) || op == 0x63 || op == 0x69 || op == 0x6b || op == 0x84 || op == 0x85 ||
+		 op == 0x8a || op == 0x8b);
+}
+
 /* ---- blocks --------------------------------------------------------------------------------- */
 static void cut_blocks(struct scratch *s)
 {
@@ -305,7 +324,8 @@ static void cut_blocks(struct scratch *s)
 				break;
 			}
 			if (n == s->max_insns || k == s->ninsn ||
-			    (s->in->kind == XL_EXEC && x86_is_vsib(&i->x, i->p)))
+			    (s->in->kind == XL_EXEC && x86_is_vsib(&i->x, i->p)) ||
+			    (s->in->writable && may_write(i)))
 				break;
 			i = &s->insn[k];
 			if (i->mark & (MARK_RUN | MARK_LEADER))

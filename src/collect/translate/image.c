@@ -70,7 +70,7 @@ static bool known(void *ctx, uint64_t addr, struct xl_known *out)
 	const struct made *b;
 
 	if (off >= m->in->bytes || !m->at[off])
-		return false;
+		return m->in->known && m->in->known(m->in->ctx, addr, out);
 	b = &m->made[m->at[off] - 1];
 	out->code = m->in->code + b->code;
 	out->live = b->live;
@@ -195,6 +195,8 @@ static void append(struct maker *m, uint32_t insn)
 		insn += b->n;
 		if (!m->at[off] && b->prev == XL_NONE)
 			m->at[off] = (uint32_t)m->nmade;
+		if (m->in->generated)
+			m->about[off] |= LEADER;
 		for (uint32_t k = 0; k < b->size; k++)
 			m->about[off + k] |= COVERED;
 		m->out->unknown += b->flags & XL_UNKNOWN ? 1 : 0;
@@ -211,7 +213,8 @@ static void translate_at(struct maker *m, uint32_t off)
 	struct xl_input in = {
 		.kind = m->in->kind, .entry = m->in->lo + off, .lo = m->in->lo, .hi = m->in->lo + m->in->bytes,
 		.place = m->in->code + m->out->code.n, .absolute = m->in->hi < 0x70000000, .count_all = true,
-		.count_records = true,
+		.count_records = true, .patchable = m->in->generated, .check_bytes = m->in->generated,
+		.writable = m->in->writable,
 		.read = read_text, .known = known, .function = is_function, .insn = keep_insn,
 		.ctx = m,
 	};
@@ -437,6 +440,8 @@ static void finish(struct maker *m)
 		put32(o->code.p + p->stub_field, (uint32_t)o->nlink);
 		pm_buf_add(&o->links, &p->stub_field, 4);
 		o->link = pm_realloc(o->link, (o->nlink + 1) * sizeof *o->link);
+		o->link_site = pm_realloc(o->link_site, (o->nlink + 1) * sizeof *o->link_site);
+		o->link_site[o->nlink] = p->site;
 		o->link[o->nlink++] = p->target;
 	}
 	for (uint32_t i = 0; i < n; i++) {
@@ -519,42 +524,52 @@ void xl_image_number(struct xl_image *m, uint32_t first, uint32_t first_link)
 	pm_buf_release(&m->links);
 }
 
+static void whole_text(struct maker *m)
+{
+	const struct xl_image_input *in = m->in;
+	struct pm_err err = { 0 };
+	struct pm_elf *elf = pm_elf_open(in->path, NULL, &err);
+
+	if (elf)
+		m->nfunction = pm_elf_functions(elf, &m->function);
+	for (size_t i = 0; i < m->nfunction; i++) {
+		uint64_t off = m->function[i].lo + in->bias - in->lo;
+
+		if (off < in->bytes)
+			m->about[off] |= FUNCTION;
+	}
+	for (size_t i = 0; i < m->nfunction; i++)
+		later(m, m->function[i].lo + in->bias);
+	drain(m);
+	xl_image_seeds(in, seed, m);
+	for (size_t i = 0; i < in->nseed; i++)
+		later(m, in->seed[i]);
+	drain(m);
+	jump_tables(m);
+	gaps(m);
+	jump_tables(m);
+	pm_elf_close(elf);
+	free(m->function);
+}
+
 void xl_image_make(const struct xl_image_input *in, struct xl_image *out)
 {
 	struct maker m = { .in = &out->in, .out = out, .text = in->file + in->offset };
-	struct pm_err err = { 0 };
-	struct pm_elf *elf = pm_elf_open(in->path, NULL, &err);
 
 	*out = (struct xl_image){ .in = *in };
 	m.at = pm_alloc((in->bytes + 1) * sizeof *m.at);
 	m.about = pm_alloc(in->bytes + 1);
-	if (elf)
-		m.nfunction = pm_elf_functions(elf, &m.function);
-	for (size_t i = 0; i < m.nfunction; i++) {
-		uint64_t off = m.function[i].lo + in->bias - in->lo;
-
-		if (off < in->bytes)
-			m.about[off] |= FUNCTION;
-	}
-	for (size_t i = 0; i < m.nfunction; i++)
-		later(&m, m.function[i].lo + in->bias);
-	drain(&m);
-	xl_image_seeds(in, seed, &m);
-	for (size_t i = 0; i < in->nseed; i++)
-		later(&m, in->seed[i]);
-	drain(&m);
-	jump_tables(&m);
-	gaps(&m);
-	jump_tables(&m);
+	if (in->generated)
+		translate_at(&m, (uint32_t)(in->entry - in->lo));
+	else
+		whole_text(&m);
 	finish(&m);
-	pm_elf_close(elf);
 	xl_unit_release(&m.unit);
 	free(m.at);
 	free(m.about);
 	free(m.made);
 	free(m.map);
 	free(m.pending);
-	free(m.function);
 	pm_buf_release(&m.queue);
 	pm_buf_release(&m.tables);
 }
@@ -573,5 +588,6 @@ void xl_image_release(struct xl_image *m)
 	free(m->insn);
 	free(m->insn_at);
 	free(m->link);
+	free(m->link_site);
 	*m = (struct xl_image){ 0 };
 }

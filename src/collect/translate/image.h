@@ -31,6 +31,12 @@ struct xl_image_input {
 	enum xl_kind kind;
 	const uint64_t *seed;		/* further addresses that control may reach: hints */
 	size_t nseed;
+	/* Code that was made while the program runs: @file is what is at @lo, and only what @entry leads to is
+	 * translated. Blocks compare their bytes when they are entered, and all have an indirect entry. */
+	bool generated, writable;
+	uint64_t entry;
+	bool (*known)(void *ctx, uint64_t addr, struct xl_known *out);	/* blocks of other images */
+	void *ctx;
 };
 
 struct xl_image {
@@ -47,6 +53,7 @@ struct xl_image {
 	uint32_t *insn_at;		/* of each block: its instructions in insn[] */
 	size_t ninsn, cap_insn;
 	uint64_t *link;			/* targets that have no block: exits to the runtime */
+	uint32_t *link_site;		/* where in the code the rel32 to each exit is */
 	size_t nlink;
 	uint64_t unknown;		/* instructions that the decoder does not know */
 	uint32_t first;			/* number of the first block */

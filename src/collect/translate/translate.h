@@ -57,6 +57,8 @@ struct xl_input {
 	bool patchable;			/* generated code: direct entries are 8-byte aligned, and 8 bytes
 					 * can be overwritten there by a jump without touching the next entry */
 	bool check_bytes;		/* compare the block's bytes at every entry (dual-mapped JITs) */
+	bool writable;			/* with check_bytes: by itself, too; a block ends where it may have changed
+					 * what follows */
 	bool count_all;			/* give every block a counter */
 	bool count_records;		/* in a trace: each record counts, too, for the block that it names */
 	uint32_t max_insns;		/* stop a block after so many (1 = single step); 0: 127 */

@@ -1,0 +1,871 @@
+/* SPDX-License-Identifier: MIT */
+/* instrument_serve.c - the translator of an instrumented program that runs: THE TRANSLATOR in runtime/image.h
+ *
+ * All that it knows of the program is in the memory file: the program shows its mappings and its code there,
+ * so nobody's permission is needed. Libraries are translated as they would have been ahead of time; of
+ * other code, a unit at a time, and its blocks compare their bytes when they are entered. What is
+ * translated is added to the block table and the module file before the program goes on.
+ *
+ * INVARIANTS
+ * (1) Numbers of blocks are places in the block table, whoever extends it: it is locked meanwhile.
+ * (2) A place in memory is one region's, in all processes of the program.
+ * (3) What a process may be executing is changed by one store that no entry lies within. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collect/process/instrument_job.h"
+#include "elf/elf.h"
+
+#define REGION_SIZE	(32ull << 20)	/* of generated code */
+#define UNIT_ROOM	(4ull << 20)	/* more than a window becomes */
+#define REACH		(1900ull << 20)
+#define NONE		UINT32_MAX
+
+struct known {				/* a block of generated code */
+	uint64_t pc, code, indirect;
+	uint64_t hash, head;		/* of its bytes; the first bytes of its code */
+	uint32_t size, text;
+	uint32_t region, prev;		/* prev: older one at the same pc */
+};
+
+struct place {				/* of a region, while it is filled */
+	uint64_t lo, hi;		/* code that it serves */
+	uint64_t used;
+};
+
+struct server {
+	struct img_later *l;
+	uint8_t *base;
+	struct img_region *region;
+	struct img_text *text;
+	const char *stem;
+	struct pm_instrument_opts opts;
+	int blk, mod, gen;		/* gen: the file with generated code, -1: none yet */
+	uint64_t heap;
+	bool broken;			/* said why */
+	struct place place[IMG_MAX_REGIONS];
+	struct pm_map at;		/* pc -> known + 1 */
+	struct known *known;
+	size_t nknown, cap_known;
+	struct site { uint64_t at, address; } *site;	/* of links: of the rel32 in the memory file, in memory */
+	size_t nsite, cap_site;
+	struct range *generated;	/* that are not files', or not what files have */
+	size_t ngenerated, cap_generated;
+	struct range *busy;		/* mappings that have been shown */
+	size_t nbusy, cap_busy;
+	/* of the request that is being answered */
+	bool maps;			/* busy is up to date */
+	struct job *lib;		/* the library that it may be; lib->text[0] */
+	uint32_t into;			/* region */
+	const uint8_t *window;
+	uint64_t window_at, window_n, entry;
+};
+
+__attribute__((format(printf, 2, 3)))
+static void fail(struct server *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(s->l->said, sizeof s->l->said, fmt, ap);
+	va_end(ap);
+	s->l->answer = IMG_FAILED;
+}
+
+/* ---- files ---------------------------------------------------------------------------------------------- */
+static int open_at(const struct server *s, const char *suffix, int flags)
+{
+	struct pm_buf name = { 0 };
+	int fd;
+
+	pm_buf_printf(&name, "%s%s", s->stem, suffix);
+	pm_buf_add(&name, "", 1);
+	fd = open((char *)name.p, flags | O_CLOEXEC, 0666);
+	pm_buf_release(&name);
+	return fd;
+}
+
+static bool write_at(int fd, const void *p, size_t n, off_t at)
+{
+	const uint8_t *b = p;
+
+	while (n) {
+		ssize_t k = pwrite(fd, b, n, at);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k <= 0)
+			return false;
+		b += k;
+		n -= (size_t)k;
+		at += k;
+	}
+	return true;
+}
+
+/* What an earlier run has added goes, unless that run goes on. */
+static bool begin_files(struct server *s)
+{
+	const struct img_manifest *m = &s->l->manifest;
+	const uint64_t count = m->nblock;
+	uint32_t magic[2];
+
+	s->blk = open_at(s, ".blk64", O_RDWR);
+	s->mod = open_at(s, ".mod", O_RDWR | O_APPEND);
+	s->gen = -1;
+	if (s->blk < 0 || s->mod < 0) {
+		fail(s, "%s%s: cannot extend it: %s", s->stem, s->blk < 0 ? ".blk64" : ".mod", strerror(errno));
+		return false;
+	}
+	if (pread(s->blk, magic, sizeof magic, 16) != sizeof magic || magic[0] != m->orig_magic ||
+	    magic[1] != m->idt_magic) {
+		fail(s, "%s.blk64: it does not belong to this instrumented program", s->stem);
+		return false;
+	}
+	if (s->l->anew && !flock(s->mod, LOCK_EX | LOCK_NB)) {
+		if (!write_at(s->blk, &count, 8, 0) || ftruncate(s->blk, (off_t)m->blk_size) ||
+		    ftruncate(s->mod, (off_t)m->mod_size)) {
+			fail(s, "%s.blk64: cannot extend it: %s", s->stem, strerror(errno));
+			return false;
+		}
+		s->gen = open_at(s, ".gen", O_WRONLY);
+		if (s->gen >= 0 && ftruncate(s->gen, 0))
+			fail(s, "%s.gen: cannot write it: %s", s->stem, strerror(errno));
+		if (s->gen >= 0)
+			close(s->gen);
+		s->gen = -1;
+	}
+	flock(s->mod, LOCK_SH);
+	return true;
+}
+
+/* (1) From here on the table is ours. Which number comes next, and where is its record? */
+static bool begin_blocks(struct server *s, uint64_t *number, uint64_t *at)
+{
+	struct stat st;
+
+	while (flock(s->blk, LOCK_EX))
+		if (errno != EINTR)
+			return false;
+	if (fstat(s->blk, &st) || pread(s->blk, number, 8, 0) != 8)
+		return false;
+	*at = (uint64_t)st.st_size;
+	return true;
+}
+
+static bool end_blocks(struct server *s, const struct idt_blk *blk, uint64_t number, uint64_t at)
+{
+	struct pm_buf b = { 0 };
+	bool ok;
+
+	idt_blk_write(blk, &b);
+	number += blk->nblock;
+	ok = write_at(s->blk, b.p + 32, b.n - 32, (off_t)at) && write_at(s->blk, &number, 8, 0);
+	flock(s->blk, LOCK_UN);
+	pm_buf_release(&b);
+	return ok;
+}
+
+static bool add_module(struct server *s, uint64_t record, const struct idt_module *m)
+{
+	struct idt_module line = *m;
+	struct idt_modules all = { .v = &line, .n = 1 };
+	struct pm_buf b = { 0 };
+	const char *text;
+	bool ok;
+
+	line.record = record;
+	idt_modules_write(&all, &b);
+	pm_buf_add(&b, "", 1);
+	text = strchr((char *)b.p, '\n') + 1;	/* without the heading */
+	ok = write(s->mod, text, strlen(text)) == (ssize_t)strlen(text);
+	pm_buf_release(&b);
+	return ok;
+}
+
+/* ---- places ----------------------------------------------------------------------------------------- */
+static void read_maps(struct server *s)
+{
+	const char *p = (const char *)s->base + IMG_LATER_BYTES, *end = p + s->l->shown_n;
+
+	s->nbusy = 0;
+	s->maps = true;
+	while (p < end) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+		uint64_t lo, hi;
+
+		if (!nl)
+			break;
+		if (sscanf(p, "%" SCNx64 "-%" SCNx64, &lo, &hi) == 2) {
+			pm_grow(s->busy, s->nbusy, s->cap_busy);
+			s->busy[s->nbusy++] = (struct range){ lo, hi };
+		}
+		p = nl + 1;
+	}
+}
+
+static bool is_free(const struct server *s, uint64_t lo, uint64_t hi)
+{
+	if (lo < 0x10000 || hi > 0x7fffff000000 || (lo < RT_SHADOW + RT_SHADOW_SIZE && hi > RT_SHADOW))
+		return false;
+	for (size_t i = 0; i < s->nbusy; i++)
+		if (lo < s->busy[i].hi && s->busy[i].lo < hi)
+			return false;
+	for (uint32_t k = 0; k < s->l->nregion; k++)
+		if (lo < s->region[k].at + s->region[k].size && s->region[k].at < hi)
+			return false;
+	return true;
+}
+
+/* As choose_place() of space.c does. 0: there is none. */
+static uint64_t choose_place(const struct server *s, uint64_t lo, uint64_t size)
+{
+	const uint64_t step = 16ull << 20;
+
+	if (lo < RT_SHADOW)
+		for (uint64_t at = down(RT_SHADOW - size); at > lo && at >= step; at -= step)
+			if (is_free(s, at, at + size))
+				return at;
+	for (uint64_t d = 512ull << 20; d < 1536ull << 20; d += step)
+		if (lo > d + size && is_free(s, lo - d - size, lo - d))
+			return lo - d - size;
+	for (uint64_t d = step; d + size < REACH; d += 1 << 20) {
+		if (lo > d + size && is_free(s, lo - d - size, lo - d))
+			return lo - d - size;
+		if (is_free(s, lo + d, lo + d + size))
+			return lo + d;
+	}
+	return 0;
+}
+
+static bool heap_room(struct server *s, uint64_t n, uint64_t align, uint64_t *at)
+{
+	*at = (s->heap + align - 1) & ~(align - 1);
+	if (*at + n > IMG_LATER_SIZE)
+		return false;
+	s->heap = *at + n;
+	return true;
+}
+
+/* ---- texts -------------------------------------------------------------------------------------------- */
+static bool put_tables(struct server *s, const struct text *t, uint64_t *at)
+{
+	struct pack_part v[MAX_PARTS];
+	struct img_tables head;
+	uint64_t size;
+	size_t n = text_parts(t, &head, 64, v, &size);
+	uint8_t *to;
+
+	if (!heap_room(s, size, 64, at))
+		return false;
+	to = s->base + *at;
+	for (size_t i = 0; i < n; i++) {
+		memcpy(to, v[i].p, v[i].n);
+		to += (v[i].n + 63) & ~(size_t)63;
+	}
+	return true;
+}
+
+/* A translated text becomes one of the program's: its blocks come into the block table, its code to @code in the
+ * memory file. Returns its number, NONE: failed; @record: where its first block's is. */
+static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint64_t code, uint64_t *record)
+{
+	struct text *t = &j->text[0];
+	struct piece all = { t, 0, (uint32_t)t->image.nblock, { 0 } };
+	const uint32_t number = s->l->ntext;
+	uint64_t first, tables;
+	uint32_t *at;
+
+	if (number == IMG_MAX_LATER || s->l->nlink + t->image.nlink > IMG_LATER_TARGETS_SIZE / 8) {
+		fail(s, "it generates more code than there is room for");
+		return NONE;
+	}
+	if (!begin_blocks(s, &first, record)) {
+		fail(s, "%s.blk64: cannot extend it: %s", s->stem, strerror(errno));
+		return NONE;
+	}
+	if (first + t->image.nblock > RT_MAX_COUNTERS - IMG_RESERVED) {
+		fail(s, "it has more blocks than there are counters for");
+		return NONE;
+	}
+	xl_image_number(&t->image, (uint32_t)first, (uint32_t)s->l->link_base + s->l->nlink);
+	plan_begin(j, t);
+	plan_piece(j, &all);
+	plan_join(j, &all);
+	j->blk.wide = true;
+	table_of(j, t);
+	at = (uint32_t *)t->record_at.p;
+	for (size_t i = 0; i < t->record_at.n / 4; i++)
+		at[i] += (uint32_t)((*record - 32) / 8);
+	if (!end_blocks(s, &j->blk, first, *record)) {
+		fail(s, "%s.blk64: cannot extend it: %s", s->stem, strerror(errno));
+		return NONE;
+	}
+	if (!put_tables(s, t, &tables)) {
+		fail(s, "it generates more code than there is room for");
+		return NONE;
+	}
+	memcpy(s->base + code, t->image.code.p, t->image.code.n);
+	for (size_t i = 0; i < t->image.nlink; i++) {
+		const uint64_t site = t->image.link_site[i];
+
+		memcpy(s->base + IMG_LATER_TARGETS + 8ull * (s->l->nlink + i), &t->image.link[i], 8);
+		pm_grow(s->site, s->nsite, s->cap_site);
+		s->site[s->nsite++] = (struct site){ code + site, t->code + site };
+	}
+	s->text[number] = (struct img_text){
+		.lo = t->lo, .hi = t->hi, .bytes = t->bytes, .code = t->code, .code_len = t->image.code.n,
+		.later = IMG_LATER + tables, .first = (uint32_t)first, .nblock = (uint32_t)t->image.nblock,
+		.file = region,
+	};
+	s->l->nlink += (uint32_t)t->image.nlink;
+	__atomic_store_n(&s->l->nblock, (uint32_t)(first + t->image.nblock), __ATOMIC_RELEASE);
+	__atomic_store_n(&s->l->ntext, number + 1, __ATOMIC_RELEASE);
+	return number;
+}
+
+/* ---- libraries ------------------------------------------------------------------------------------------ */
+static void forget_library(struct server *s)
+{
+	struct job *j = s->lib;
+
+	if (!j)
+		return;
+	if (j->text)
+		text_release(&j->text[0]);
+	if (j->nfile)
+		munmap((void *)(uintptr_t)j->file[0].p, j->file[0].n);
+	idt_blk_release(&j->blk);
+	free(j->text);
+	pm_arena_release(&j->mem);
+	free(j);
+	s->lib = NULL;
+}
+
+/* The file mapped at @pc, if it is a library whose text that may be. */
+static bool find_library(struct server *s, uint64_t pc)
+{
+	const char *p = (const char *)s->base + IMG_LATER_BYTES, *end = p + s->l->shown_n;
+	uint64_t lo = 0, hi = 0, off = 0;
+	struct pm_elf_info info = { 0 };
+	struct pm_err err = { 0 };
+	char path[4096] = "";
+	struct job *j;
+	struct file *f;
+	struct stat st;
+	int fd;
+
+	for (const char *nl; p < end && (nl = memchr(p, '\n', (size_t)(end - p))); p = nl + 1) {
+		int name = 0;
+
+		if (sscanf(p, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &lo, &hi, &off, &name) != 3 ||
+		    pc < lo || pc >= hi)
+			continue;
+		if (name && p[name] == '/' && nl - p - name < (ptrdiff_t)sizeof path)
+			snprintf(path, sizeof path, "%.*s", (int)(nl - p - name), p + name);
+		break;
+	}
+	if (!*path || pm_elf_check(path, &info, &err) != PM_OK || info.script || info.machine != EM_X86_64 || !info.is64) {
+		pm_elf_info_release(&info);
+		return false;
+	}
+	s->lib = j = pm_alloc(sizeof *j);
+	j->o = &s->opts;
+	j->end = UINT64_MAX;
+	f = &j->file[0];
+	f->path = pm_arena_strdup(&j->mem, path);
+	memcpy(f->build_id, info.build_id, sizeof f->build_id);
+	pm_elf_info_release(&info);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) || !st.st_size ||
+	    (f->p = mmap(NULL, f->n = (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) == MAP_FAILED) {
+		if (fd >= 0)
+			close(fd);
+		forget_library(s);
+		return false;
+	}
+	close(fd);
+	j->nfile = 1;
+	memcpy(&f->eh, f->p, sizeof f->eh);
+	f->ph = pm_arena_alloc(&j->mem, f->eh.e_phnum * sizeof *f->ph);
+	memcpy(f->ph, f->p + f->eh.e_phoff, f->eh.e_phnum * sizeof *f->ph);
+	for (unsigned i = 0; i < f->eh.e_phnum; i++) {
+		const Elf64_Phdr *h = &f->ph[i];
+		const uint64_t first = down(h->p_offset), at = lo - off + first;
+
+		if (h->p_type != PT_LOAD || !(h->p_flags & PF_X) || !h->p_filesz || pc < at ||
+		    pc >= at + up(h->p_memsz + (h->p_vaddr & (PAGE - 1))))
+			continue;
+		f->bias = at - down(h->p_vaddr);
+		j->text = pm_alloc(sizeof *j->text);
+		j->ntext = 1;
+		j->text[0] = (struct text){
+			.lo = at, .hi = at + up(h->p_memsz + (h->p_vaddr & (PAGE - 1))), .offset = first,
+			.bytes = h->p_filesz + (h->p_vaddr & (PAGE - 1)),
+		};
+		return true;
+	}
+	forget_library(s);
+	return false;
+}
+
+/* The same text at the same place, for another process. */
+static uint32_t same_library(const struct server *s, const struct text *t, uint64_t hash)
+{
+	for (uint32_t k = 0; k < s->l->nregion; k++)
+		if (!s->region[k].generated && s->text[s->region[k].first].lo == t->lo &&
+		    s->text[s->region[k].first].bytes == t->bytes && s->text[s->region[k].first].hash == hash)
+			return k;
+	return NONE;
+}
+
+static void library(struct server *s)
+{
+	struct job *j = s->lib;
+	struct text *t = &j->text[0];
+	struct file *f = &j->file[0];
+	const uint64_t hash = img_hash(f->p + t->offset, t->bytes);
+	uint32_t k = same_library(s, t, hash), number;
+	uint64_t code, record;
+
+	if (k == NONE) {
+		struct xl_image_input in = {
+			.file = f->p, .size = f->n, .path = f->path, .bias = f->bias, .lo = t->lo, .hi = t->hi,
+			.offset = t->offset, .bytes = t->bytes, .kind = xl_kinds[s->opts.kind],
+		};
+
+		k = s->l->nregion;
+		t->room = up((t->hi - t->lo) * 9 + (1 << 20));
+		in.code = t->code = choose_place(s, t->lo, t->room);
+		if (!t->code || k == IMG_MAX_REGIONS) {
+			fail(s, "%.150s: there is no room near its text for the translated code", f->path);
+			return;
+		}
+		xl_image_make(&in, &t->image);
+		if (t->image.code.n > t->room || !heap_room(s, up(t->image.code.n), PAGE, &code)) {
+			fail(s, "%.150s: its translated code needs more room than there is", f->path);
+			return;
+		}
+		number = add_text(s, j, k, code, &record);
+		if (number == NONE)
+			return;
+		s->text[number].hash = hash;
+		if (!add_module(s, record, &(struct idt_module){ .lo = t->lo, .hi = t->hi, .offset = t->offset,
+				.build_id = f->build_id[0] ? f->build_id : NULL, .path = f->path })) {
+			fail(s, "%s.mod: cannot extend it: %s", s->stem, strerror(errno));
+			return;
+		}
+		s->region[k] = (struct img_region){ .at = t->code, .size = up(t->image.code.n), .from = code,
+						    .ntext = 1, .first = number };
+		__atomic_store_n(&s->l->nregion, k + 1, __ATOMIC_RELEASE);
+	}
+	s->l->r[0] = s->region[k].first;
+	s->l->r[1] = s->l->r[2] = 0;
+	s->l->r[3] = k;
+	s->l->answer = IMG_DONE;
+}
+
+/* ---- generated code ----------------------------------------------------------------------------------- */
+static uint64_t bytes_hash(const struct server *s, uint64_t pc, uint32_t size)
+{
+	if (pc < s->window_at || pc + size > s->window_at + s->window_n)
+		return 0;
+	return img_hash(s->window + (pc - s->window_at), size) | 1;
+}
+
+static struct known *known_at(struct server *s, uint64_t pc)
+{
+	const uint64_t *k = pm_map_get(&s->at, pc);
+
+	return k ? &s->known[*k - 1] : NULL;
+}
+
+static bool known_block(void *ctx, uint64_t addr, struct xl_known *out)
+{
+	struct server *s = ctx;
+	const struct known *k = addr == s->entry ? NULL : known_at(s, addr);
+
+	if (!k || bytes_hash(s, addr, k->size) != k->hash)
+		return false;
+	out->code = k->code;
+	out->live = XL_LIVE_ALL;
+	return true;
+}
+
+static uint8_t *code_at(const struct server *s, uint32_t region, uint64_t address)
+{
+	return s->base + s->region[region].from + (address - s->region[region].at);
+}
+
+/* All blocks at a pc but @to go there at once; @to begins as it was made. (3) */
+static void redirect(struct server *s, uint64_t pc, const struct known *to)
+{
+	const uint64_t *newest = pm_map_get(&s->at, pc);
+
+	for (uint32_t i = (uint32_t)*newest; i; i = s->known[i - 1].prev) {
+		const struct known *k = &s->known[i - 1];
+		uint64_t head = k->head;
+
+		if (k != to)			/* jmp rel32, and what is never reached */
+			head = 0x9090900000000000u | (uint64_t)(uint32_t)(to->code - (k->code + 5)) << 8 | 0xe9;
+		__atomic_store_n((uint64_t *)code_at(s, k->region, k->code), head, __ATOMIC_RELEASE);
+	}
+}
+
+static void tell(struct server *s, const struct known *k)
+{
+	s->l->r[0] = k->text;
+	s->l->r[1] = k->code;
+	s->l->r[2] = k->indirect;
+	s->l->r[3] = k->region;
+	s->l->answer = IMG_DONE;
+}
+
+static void note_blocks(struct server *s, const struct text *t, uint32_t number, uint32_t region)
+{
+	const struct xl_image *m = &t->image;
+
+	for (size_t i = 0; i < m->nblock; i++) {
+		const struct img_block *b = &m->block[i];
+		const uint64_t pc = t->lo + b->pc;
+		struct known k = { .pc = pc, .code = t->code + b->code, .size = b->size, .text = number,
+				   .region = region, .hash = bytes_hash(s, pc, b->size) };
+		uint64_t *at;
+
+		if (i && m->block[i - 1].pc == b->pc)
+			continue;		/* blocks without length, and those that take turns: the first */
+		if (b->entry != IMG_NO_ENTRY)
+			k.indirect = k.code - b->entry;
+		for (size_t e = 0; e < m->nentry; e++)
+			if (m->entry[e].pc == b->pc)
+				k.indirect = t->code + m->entry[e].code;
+		memcpy(&k.head, code_at(s, region, k.code), 8);
+		at = pm_map_put(&s->at, pc, NULL);
+		k.prev = (uint32_t)*at;
+		pm_grow(s->known, s->nknown, s->cap_known);
+		s->known[s->nknown++] = k;
+		*at = s->nknown;
+	}
+}
+
+/* The bytes of the text's blocks, for those who want to read the trace. */
+static bool keep_bytes(struct server *s, const struct text *t, uint64_t record)
+{
+	uint64_t lo = UINT64_MAX, hi = 0;
+	struct pm_buf path = { 0 };
+	struct stat st;
+	bool ok;
+
+	for (size_t i = 0; i < t->image.nblock; i++) {
+		const struct img_block *b = &t->image.block[i];
+
+		if (b->pc < lo)
+			lo = b->pc;
+		if (b->pc + (uint64_t)b->size > hi)
+			hi = b->pc + b->size;
+	}
+	if (lo >= hi)
+		return true;			/* nothing that could be decoded */
+	if (s->gen < 0)
+		s->gen = open_at(s, ".gen", O_WRONLY | O_CREAT);
+	if (s->gen < 0)
+		return false;
+	while (flock(s->gen, LOCK_EX) && errno == EINTR)
+		;
+	pm_buf_printf(&path, "%s.gen", s->stem);
+	pm_buf_add(&path, "", 1);
+	ok = !fstat(s->gen, &st) && write_at(s->gen, s->window + lo, hi - lo, st.st_size) &&
+	     add_module(s, record, &(struct idt_module){ .lo = t->lo + lo, .hi = t->lo + hi,
+			.offset = (uint64_t)st.st_size, .path = (char *)path.p });
+	flock(s->gen, LOCK_UN);
+	pm_buf_release(&path);
+	return ok;
+}
+
+/* A region with room within reach, NONE: there is none. */
+static uint32_t region_for(const struct server *s, uint64_t lo, uint64_t hi)
+{
+	for (uint32_t k = s->l->nregion; k--; ) {
+		const struct img_region *r = &s->region[k];
+
+		if (r->generated && r->size - s->place[k].used >= UNIT_ROOM &&
+		    r->ntext < IMG_LATER_ORDER_SIZE / 4 &&
+		    (r->at > lo ? r->at + r->size - lo : hi - r->at) < REACH)
+			return k;
+	}
+	return NONE;
+}
+
+static uint32_t new_region(struct server *s, uint64_t lo)
+{
+	const uint32_t k = s->l->nregion;
+	uint64_t at = choose_place(s, lo, REGION_SIZE), from;
+
+	if (!at || k == IMG_MAX_REGIONS || !heap_room(s, REGION_SIZE, PAGE, &from)) {
+		fail(s, "it generates more code than there is room for");
+		return NONE;
+	}
+	s->region[k] = (struct img_region){ .at = at, .size = REGION_SIZE, .from = from, .generated = 1 };
+	s->place[k] = (struct place){ 0 };
+	__atomic_store_n(&s->l->nregion, k + 1, __ATOMIC_RELEASE);
+	return k;
+}
+
+static void generated(struct server *s, uint64_t pc)
+{
+	struct job *j = pm_alloc(sizeof *j);
+	struct img_region *r = &s->region[s->into];
+	struct place *p = &s->place[s->into];
+	struct text *t;
+	uint32_t number;
+	uint64_t record;
+
+	s->entry = pc;
+	j->o = &s->opts;
+	j->nfile = 1;
+	j->file[0].p = s->window;
+	j->text = t = pm_alloc(sizeof *t);
+	*t = (struct text){ .lo = s->window_at, .hi = s->window_at + s->window_n, .bytes = s->window_n,
+			    .code = r->at + p->used };
+	xl_image_make(&(struct xl_image_input){
+		.file = s->window, .size = s->window_n, .path = "", .lo = t->lo, .hi = t->hi, .bytes = t->bytes,
+		.code = t->code, .kind = xl_kinds[s->opts.kind], .generated = true, .entry = pc,
+		.writable = s->l->a[4] & IMG_ASK_WRITABLE,
+		.known = known_block, .ctx = s }, &t->image);
+	if (!t->image.nblock || t->image.code.n > r->size - p->used) {
+		fail(s, "the code at 0x%" PRIx64 " cannot be translated", pc);
+	} else {
+		number = add_text(s, j, s->into, r->from + p->used, &record);
+		if (number != NONE && !keep_bytes(s, t, record)) {
+			fail(s, "%s.gen: cannot write it: %s", s->stem, strerror(errno));
+		} else if (number != NONE) {
+			uint32_t *order = (uint32_t *)(s->base + IMG_LATER_ORDER +
+						       (uint64_t)s->into * IMG_LATER_ORDER_SIZE);
+
+			p->used += (t->image.code.n + 63) & ~63ull;
+			order[r->ntext] = number;
+			__atomic_store_n(&r->ntext, r->ntext + 1, __ATOMIC_RELEASE);
+			note_blocks(s, t, number, s->into);
+			redirect(s, pc, known_at(s, pc));
+			tell(s, known_at(s, pc));
+		}
+	}
+	text_release(t);
+	idt_blk_release(&j->blk);
+	free(j->text);
+	free(j);
+}
+
+/* ---- requests --------------------------------------------------------------------------------------------- */
+static void show(struct server *s, uint32_t what, uint64_t at, uint64_t n)
+{
+	s->l->answer = what;
+	s->l->r[0] = at;
+	s->l->r[1] = n;
+}
+
+static bool is_generated(const struct server *s, uint64_t pc)
+{
+	for (size_t i = 0; i < s->ngenerated; i++)
+		if (s->generated[i].lo <= pc && pc < s->generated[i].hi)
+			return true;
+	return false;
+}
+
+/* The library at @pc, as far as has been shown. True: the request has its answer for now. */
+static bool try_library(struct server *s, uint64_t pc)
+{
+	struct img_later *l = s->l;
+	const struct text *t;
+
+	if (!l->again) {
+		show(s, IMG_SHOW_MAPS, 0, 0);
+		return true;
+	}
+	if (l->shown == IMG_MAPS && find_library(s, pc)) {
+		t = &s->lib->text[0];
+		show(s, IMG_SHOW_BYTES, t->lo, t->bytes);
+		return true;
+	}
+	if (l->shown == IMG_BYTES && s->lib) {
+		t = &s->lib->text[0];
+		if (l->shown_at == t->lo && l->shown_n == t->bytes && t->bytes <= s->lib->file[0].n - t->offset &&
+		    !memcmp(s->base + IMG_LATER_BYTES, s->lib->file[0].p + t->offset, t->bytes)) {
+			library(s);
+			forget_library(s);
+			return true;
+		}
+		forget_library(s);
+	}
+	pm_grow(s->generated, s->ngenerated, s->cap_generated);
+	s->generated[s->ngenerated++] = (struct range){ l->a[2], l->a[3] };
+	return false;
+}
+
+static void find_code(struct server *s)
+{
+	struct img_later *l = s->l;
+	const uint64_t pc = l->a[0];
+	const bool changed = l->ask == IMG_ASK_CHANGED;
+	uint64_t lo = l->a[2], hi = l->a[3];
+	const struct known *k = known_at(s, pc);
+
+	if (!l->again) {
+		forget_library(s);
+		s->maps = false;
+	}
+	if (l->shown == IMG_MAPS)
+		read_maps(s);
+	if (k && !changed && !l->again) {
+		tell(s, k);
+		return;
+	}
+	if (!changed && !(l->a[4] & IMG_ASK_INSIDE) && !is_generated(s, pc) && try_library(s, pc))
+		return;
+	img_window(pc, &lo, &hi);
+	s->into = region_for(s, lo, hi);
+	if (s->into == NONE && !s->maps) {
+		show(s, IMG_SHOW_MAPS, 0, 0);
+		return;
+	}
+	if (s->into == NONE) {
+		s->into = new_region(s, lo);
+		if (s->into == NONE)
+			return;
+	}
+	if (l->shown != IMG_BYTES || l->shown_at != lo || l->shown_n != hi - lo) {
+		show(s, IMG_SHOW_BYTES, lo, hi - lo);
+		return;
+	}
+	s->window = s->base + IMG_LATER_BYTES;
+	s->window_at = lo;
+	s->window_n = hi - lo;
+	/* one that it has been before? */
+	for (uint32_t i = k ? (uint32_t)(k - s->known) + 1 : 0; i; i = s->known[i - 1].prev)
+		if (bytes_hash(s, pc, s->known[i - 1].size) == s->known[i - 1].hash) {
+			redirect(s, pc, &s->known[i - 1]);
+			tell(s, &s->known[i - 1]);
+			return;
+		}
+	generated(s, pc);
+}
+
+static void link_to(struct server *s)
+{
+	const struct site *site = s->l->a[0] < s->nsite ? &s->site[s->l->a[0]] : NULL;
+	int64_t d = site ? (int64_t)(s->l->a[1] - (site->address + 4)) : INT64_MAX;
+
+	s->l->answer = IMG_DONE;
+	if (d == (int32_t)d)
+		__atomic_store_n((uint32_t *)(s->base + site->at), (uint32_t)d, __ATOMIC_RELEASE);
+}
+
+static bool has_users(struct img_later *l)
+{
+	bool some = false;
+
+	for (size_t i = 0; i < NR(l->user); i++) {
+		uint32_t pid = __atomic_load_n(&l->user[i], __ATOMIC_SEQ_CST);
+
+		if (pid && kill((pid_t)pid, 0) && errno == ESRCH)
+			__atomic_compare_exchange_n(&l->user[i], &pid, 0, false, __ATOMIC_SEQ_CST,
+						    __ATOMIC_SEQ_CST);
+		else if (pid)
+			some = true;
+	}
+	return some;
+}
+
+static void serve(struct server *s)
+{
+	struct img_later *l = s->l;
+
+	/* a process that was killed before it could say that it is there is not waited for much longer */
+	for (unsigned idle = 0; idle < 5; ) {
+		const struct timespec wait = { 0, 200000000 };
+		const uint32_t state = __atomic_load_n(&l->state, __ATOMIC_ACQUIRE);
+
+		if (state != MAIL_REQUEST) {
+			syscall(SYS_futex, &l->state, FUTEX_WAIT, state, &wait, NULL, 0);
+			if (has_users(l))
+				idle = 0;
+			else if (__atomic_load_n(&l->coming, __ATOMIC_SEQ_CST) > 0)
+				idle++;
+			else
+				break;
+			continue;
+		}
+		if (s->broken)
+			l->answer = IMG_FAILED;
+		else if (l->ask == IMG_ASK_LINK)
+			link_to(s);
+		else
+			find_code(s);
+		__atomic_store_n(&l->state, MAIL_REPLY, __ATOMIC_SEQ_CST);
+		syscall(SYS_futex, &l->state, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+	}
+}
+
+/* Nobody's child, in nobody's session, holding nothing of the program's but the memory file. */
+static void detach(int fd)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	setsid();
+	if (chdir("/"))
+		return;
+	if (fd != IMG_SERVER_FD)
+		dup2(fd, IMG_SERVER_FD);
+	for (int i = 0; i < 3; i++)
+		dup2(null, i);
+	close_range(IMG_SERVER_FD + 1, ~0u, 0);
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
+}
+
+int pm_instrument_serve(int fd, const char *stem)
+{
+	struct server *s = pm_alloc(sizeof *s);
+	sigset_t none;
+	pid_t pid;
+
+	s->base = mmap(NULL, IMG_LATER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	s->l = (struct img_later *)s->base;
+	if (s->base == MAP_FAILED || memcmp(s->l->tag, "PUGLAT1\n", 8) || s->l->abi != RT_ABI ||
+	    s->l->size != sizeof s->l->manifest) {
+		fprintf(stderr, "pugmark: %s: it was instrumented by another version\n", stem);
+		return 1;
+	}
+	s->stem = stem;
+	s->region = (struct img_region *)(s->base + IMG_LATER_REGIONS);
+	s->text = (struct img_text *)(s->base + IMG_LATER_TEXTS);
+	s->heap = IMG_LATER_HEAP;
+	s->opts = (struct pm_instrument_opts){ .kind = (enum img_kind)s->l->manifest.kind,
+		.line = s->l->manifest.line, .rep = s->l->manifest.rep, .no_trace = s->l->manifest.no_trace };
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	pid = fork();
+	if (pid < 0)
+		return 1;
+	if (pid) {
+		s->l->server = (uint32_t)pid;
+		return 0;
+	}
+	detach(fd);
+	s->broken = !begin_files(s);
+	serve(s);
+	xl_thread_done();
+	return 0;
+}

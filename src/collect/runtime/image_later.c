@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: MIT */
+/* image_later.c - code that was not known when the program was instrumented: ask the installed translator
+ *
+ * It is started when it is first needed, as a process that is nobody's child, and shares a memory file with
+ * the processes of the program; see THE TRANSLATOR in image.h. */
+#ifdef RT_IDT
+
+#include "image.h"
+#include "rt.h"
+
+#define NR_access 21
+#define NR_wait4 61
+#define CLONE_PLAIN_VFORK (CLONE_VM | CLONE_VFORK)	/* and no signal when it ends: wait() does not see it */
+#define WALL 0x40000000
+#define MAP_FIXED_NOREPLACE 0x100000
+#define O_RDWR_CLOEXEC 02000002
+#define MAX_LIBRARIES 200
+
+#define MAN ((const struct img_manifest *)IMG_MANIFEST)
+#define LATER ((struct img_later *)IMG_LATER)
+#define REGIONS ((const struct img_region *)(IMG_LATER + IMG_LATER_REGIONS))
+#define TEXTS rt_image_texts
+
+static int on;				/* 1: IMG_LATER is mapped; -1: there is no translator */
+static u32 placed[IMG_MAX_REGIONS / 32];	/* bits of regions that are mapped at their places */
+static u64 generated;			/* where the last range begins in which there was generated code */
+static u32 library[MAX_LIBRARIES], nlibrary;	/* texts that are where they were translated for */
+
+/* ---- locks and waiting ----------------------------------------------------------------------------- */
+static int alive(u32 id)
+{
+	return rt_sys(NR_kill, id, 0) != -ESRCH;
+}
+
+static void sleep_on(u32 *at, u32 while_it_is)
+{
+	const u64 timeout[2] = { 0, 100000000 };
+
+	rt_sys(NR_futex, at, 0 /* WAIT */, while_it_is, timeout);
+}
+
+/* Whoever dies with it loses it. */
+static void lock(u32 *l, u32 me)
+{
+	for (;;) {
+		u32 was = 0;
+
+		if (__atomic_compare_exchange_n(l, &was, me, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			return;
+		if (!alive(was) &&
+		    __atomic_compare_exchange_n(l, &was, me, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			return;
+		sleep_on(l, was);
+	}
+}
+
+static void unlock(u32 *l)
+{
+	__atomic_store_n(l, 0, __ATOMIC_SEQ_CST);
+	rt_sys(NR_futex, l, 1 /* WAKE */, 1);
+}
+
+/* ---- starting it ----------------------------------------------------------------------------------- */
+extern u64 rt_boot_rsp;
+
+static const char **environment(void)
+{
+	return (const char **)(rt_boot_rsp + 8 * (*(const u64 *)rt_boot_rsp + 2));
+}
+
+static const char *variable(const char *name)
+{
+	for (const char **e = environment(); *e; e++) {
+		const char *p = *e, *q = name;
+
+		while (*q && *p == *q)
+			p++, q++;
+		if (!*q && *p == '=')
+			return p + 1;
+	}
+	return 0;
+}
+
+/* $PUGMARK, or the `pugmark` that PATH has. */
+static const char *program(void)
+{
+	static const char name[] = "/pugmark";
+	static char path[4096];
+	const char *p = variable("PUGMARK");
+
+	if (p && *p)
+		return p;
+	for (p = variable("PATH"); p && *p; p += *p == ':') {
+		u32 n = 0;
+
+		while (*p && *p != ':' && n < sizeof path - sizeof name)
+			path[n++] = *p++;
+		rt_memcpy(path + n, name, sizeof name);
+		if (n && !rt_sys(NR_access, path, 1))
+			return path;
+		while (*p && *p != ':')
+			p++;
+	}
+	return 0;
+}
+
+/* The child shares this memory until it has another program, and does nothing but that. */
+static long spawn(const char *path, const char **argv)
+{
+	register u64 a4 __asm__("r10") = 0;
+	register u64 a5 __asm__("r8") = 0;
+	register const char *r12 __asm__("r12") = path;
+	register const char **r13 __asm__("r13") = argv;
+	register const char **r14 __asm__("r14") = environment();
+	long r;
+
+	__asm__ volatile("syscall\n\t"
+			 "test %%rax, %%rax\n\t"
+			 "jnz 1f\n\t"
+			 "mov %%r12, %%rdi\n\t"
+			 "mov %%r13, %%rsi\n\t"
+			 "mov %%r14, %%rdx\n\t"
+			 "mov $59, %%eax\n\t"		/* execve */
+			 "syscall\n\t"
+			 "mov $127, %%edi\n\t"
+			 "mov $231, %%eax\n\t"		/* exit_group */
+			 "syscall\n"
+			 "1:"
+			 : "=a"(r)
+			 : "a"((long)NR_clone), "D"((u64)CLONE_PLAIN_VFORK), "S"(0ul), "d"(0ul), "r"(a4), "r"(a5),
+			   "r"(r12), "r"(r13), "r"(r14)
+			 : "rcx", "r11", "memory");
+	return r;
+}
+
+static int map(long fd)
+{
+	const u64 flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+
+	return rt_sys(NR_mmap, IMG_LATER, IMG_LATER_HEAP, PROT_READ | PROT_WRITE, flags, fd, 0) == IMG_LATER &&
+	       rt_sys(NR_mmap, IMG_LATER + IMG_LATER_HEAP, IMG_LATER_SIZE - IMG_LATER_HEAP, PROT_READ, flags, fd,
+		      IMG_LATER_HEAP) == (long)(IMG_LATER + IMG_LATER_HEAP) &&
+	       rt_sys(NR_mmap, IMG_LATER_LINKS, IMG_LATER_TARGETS_SIZE, PROT_READ, flags, fd,
+		      IMG_LATER_TARGETS) == (long)IMG_LATER_LINKS;
+}
+
+static void unmap(void)
+{
+	rt_sys(NR_munmap, IMG_LATER, IMG_LATER_SIZE);
+	rt_sys(NR_munmap, IMG_LATER_LINKS, IMG_LATER_TARGETS_SIZE);
+}
+
+static void say_and_stop(void)
+{
+	static char said[sizeof LATER->said];
+
+	rt_memcpy(said, LATER->said, sizeof said - 1);
+	rt_image_stop(said, 0);
+}
+
+static int start(struct rt_block *b)
+{
+	static char number[12];
+	const char *argv[] = { "pugmark", "instrument", "--serve", number, rt_image_stem(), 0 };
+	const char *path = program();
+	const u64 all = ~0ull;
+	u64 mask = 0;
+	u32 status = 1;
+	long fd, pid;
+
+	if (!path)
+		return 0;
+	fd = rt_sys(NR_memfd_create, "pugmark-later", 0);
+	if (fd < 0)
+		return 0;
+	if (rt_sys(NR_ftruncate, fd, IMG_LATER_SIZE) || !map(fd)) {
+		rt_sys(NR_close, fd);
+		unmap();
+		return 0;
+	}
+	rt_memcpy(LATER->tag, "PUGLAT1\n", 8);
+	LATER->abi = RT_ABI;
+	LATER->size = sizeof *MAN;
+	LATER->anew = !RT_LEDGER->translated;
+	LATER->ntext = MAN->ntext;
+	LATER->nblock = MAN->nblock;
+	LATER->link_base = (IMG_LATER_LINKS - IMG_MANIFEST - MAN->links) / 8;
+	LATER->user[0] = b->pid;
+	LATER->manifest = *MAN;
+	rt_memcpy((void *)(IMG_LATER + IMG_LATER_TEXTS), TEXTS, MAN->ntext * sizeof *TEXTS);
+	number[rt_put_decimal(number, (u32)fd)] = 0;
+	rt_sys(NR_rt_sigprocmask, 2, &all, &mask, 8);
+	pid = spawn(path, argv);
+	while (pid > 0 && rt_sys(NR_wait4, pid, &status, WALL, 0) == -EINTR)
+		;
+	rt_sys(NR_rt_sigprocmask, 2, &mask, 0, 8);
+	rt_sys(NR_close, fd);
+	if (LATER->said[0])
+		say_and_stop();
+	if (status || !LATER->server) {
+		unmap();
+		return 0;
+	}
+	RT_LEDGER->translator = LATER->server;
+	RT_LEDGER->translated = 1;
+	return 1;
+}
+
+/* The one that another process has started. */
+static int join(struct rt_block *b)
+{
+	char name[40] = "/proc/";
+	u32 n = 6;
+	long fd;
+
+	if (!RT_LEDGER->translator || !alive(RT_LEDGER->translator))
+		return 0;
+	n += rt_put_decimal(name + n, RT_LEDGER->translator);
+	rt_memcpy(name + n, "/fd/", 4);
+	name[n + 4] = '0' + IMG_SERVER_FD;
+	name[n + 5] = 0;
+	fd = rt_sys(NR_open, name, O_RDWR_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	on = map(fd);
+	rt_sys(NR_close, fd);
+	if (!on)
+		unmap();
+	else
+		rt_later_join(b->pid);
+	return on;
+}
+
+int rt_later_available(struct rt_block *b)
+{
+	if (on)
+		return on > 0;
+	lock(&RT_LEDGER->lock, b->tid);
+	if (!on) {
+		on = join(b) || start(b) ? 1 : -1;
+		if (on > 0)
+			__atomic_store_n(&rt_image_texts, (const struct img_text *)(IMG_LATER + IMG_LATER_TEXTS),
+					 __ATOMIC_RELEASE);
+	}
+	unlock(&RT_LEDGER->lock);
+	return on > 0;
+}
+
+void rt_later_join(u32 pid)
+{
+	if (on <= 0)
+		return;
+	for (u32 i = 0; i < NR_OF(LATER->user); i++) {
+		u32 none = 0;
+
+		if (__atomic_compare_exchange_n(&LATER->user[i], &none, pid, 0, __ATOMIC_SEQ_CST,
+						__ATOMIC_SEQ_CST))
+			return;
+	}
+}
+
+void rt_later_leave(u32 pid)
+{
+	if (on <= 0)
+		return;
+	for (u32 i = 0; i < NR_OF(LATER->user); i++)
+		__atomic_compare_exchange_n(&LATER->user[i], &(u32){ pid }, 0, 0, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
+	rt_sys(NR_futex, &LATER->state, 1 /* WAKE */, 1);
+}
+
+void rt_later_coming(int more)
+{
+	if (on > 0)
+		__atomic_fetch_add(&LATER->coming, more, __ATOMIC_SEQ_CST);
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------ */
+static void show_maps(void)
+{
+	const long fd = rt_sys(NR_open, "/proc/self/maps", 02000000, 0);
+	u64 n = 0;
+	long r = 0;
+
+	while (fd >= 0 && n < IMG_LATER_BYTES_SIZE &&
+	       (r = rt_sys(NR_read, fd, IMG_LATER + IMG_LATER_BYTES + n, IMG_LATER_BYTES_SIZE - n)) > 0)
+		n += (u64)r;
+	if (fd >= 0)
+		rt_sys(NR_close, fd);
+	LATER->shown = IMG_MAPS;
+	LATER->shown_n = n;
+}
+
+static void show_bytes(u64 at, u64 n)
+{
+	u8 *to = (u8 *)(IMG_LATER + IMG_LATER_BYTES);
+
+	if (n > IMG_LATER_BYTES_SIZE)
+		n = IMG_LATER_BYTES_SIZE;
+	for (u64 done = 0, part; done < n; done += part) {
+		part = 4096 - ((at + done) & 4095);
+		if (part > n - done)
+			part = n - done;
+		if (rt_get(to + done, at + done, part))
+			memset(to + done, 0, part);
+	}
+	LATER->shown = IMG_BYTES;
+	LATER->shown_at = at;
+	LATER->shown_n = n;
+}
+
+/* With the lock held. 0: no; why is in `said`. */
+static int request(u32 ask, const u64 a[5])
+{
+	struct img_later *l = LATER;
+
+	for (l->again = 0; ; l->again = 1) {
+		l->ask = ask;
+		rt_memcpy(l->a, a, 5 * sizeof *a);
+		__atomic_store_n(&l->state, MAIL_REQUEST, __ATOMIC_SEQ_CST);
+		rt_sys(NR_futex, &l->state, 1 /* WAKE */, 1);
+		while (__atomic_load_n(&l->state, __ATOMIC_ACQUIRE) == MAIL_REQUEST) {
+			sleep_on(&l->state, MAIL_REQUEST);
+			if (!alive(l->server) && __atomic_load_n(&l->state, __ATOMIC_ACQUIRE) == MAIL_REQUEST)
+				rt_image_stop("the translator has gone", 0);
+		}
+		l->state = MAIL_IDLE;
+		switch (l->answer) {
+		case IMG_DONE:
+			return 1;
+		case IMG_SHOW_MAPS:
+			show_maps();
+			break;
+		case IMG_SHOW_BYTES:
+			show_bytes(l->r[0], l->r[1]);
+			break;
+		default:
+			return 0;
+		}
+	}
+}
+
+/* Its code comes to its place, which nothing else has. */
+static void place(u32 k)
+{
+	const struct img_region *r = &REGIONS[k];
+
+	if (placed[k / 32] >> k % 32 & 1)
+		return;
+	if (rt_sys(NR_mmap, r->at, r->size, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+		   0) != (long)r->at ||
+	    rt_sys(NR_mremap, IMG_LATER + r->from, 0, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, r->at) != (long)r->at ||
+	    rt_sys(NR_mprotect, r->at, r->size, PROT_READ | PROT_EXEC))
+		rt_image_stop("no place in memory for the translation of its new code", 0);
+	placed[k / 32] |= 1u << k % 32;
+}
+
+/* Would the shadow of @pc be another mapping's, too? */
+static int clashes(u64 pc)
+{
+	for (u32 i = 0; i < rt_nranges; i++)
+		if ((pc < rt_ranges[i].lo || pc >= rt_ranges[i].hi) &&
+		    (u32)(pc - rt_ranges[i].lo) < rt_ranges[i].hi - rt_ranges[i].lo)
+			return 1;
+	return 0;
+}
+
+static void add_library(u32 text)
+{
+	for (u32 i = 0; i < nlibrary; i++)
+		if (library[i] == text)
+			return;
+	if (nlibrary == MAX_LIBRARIES)
+		rt_image_stop("it loads too many libraries that it was not instrumented with", 0);
+	library[nlibrary] = text;
+	__atomic_store_n(&nlibrary, nlibrary + 1, __ATOMIC_RELEASE);
+}
+
+int rt_later_ask(struct rt_block *b, u64 pc, u32 how, struct rt_later *found)
+{
+	u64 a[5] = { pc, 0, pc & ~4095ull, (pc & ~4095ull) + 4096, how == 1 ? IMG_ASK_INSIDE : 0 };
+
+	if (!rt_later_available(b))
+		return 0;
+	for (u32 i = 0; i < rt_nranges; i++)
+		if (rt_ranges[i].lo <= pc && pc < rt_ranges[i].hi) {
+			a[2] = rt_ranges[i].lo;
+			a[3] = rt_ranges[i].hi;
+			a[4] |= rt_ranges[i].prot & PROT_WRITE ? IMG_ASK_WRITABLE : 0;
+		}
+	lock(&LATER->lock, b->tid);
+	LATER->shown = IMG_NOTHING;
+	if (how == 2 || a[2] == generated) {	/* it would ask for them */
+		u64 lo = a[2], hi = a[3];
+
+		img_window(pc, &lo, &hi);
+		show_bytes(lo, hi - lo);
+	}
+	if (!request(how == 2 ? IMG_ASK_CHANGED : IMG_ASK_CODE, a))
+		say_and_stop();
+	place((u32)LATER->r[3]);
+	found->entry = LATER->r[1];
+	found->indirect = clashes(pc) ? 0 : LATER->r[2];
+	if (found->entry && how != 1)
+		generated = a[2];
+	if (!found->entry)
+		add_library((u32)LATER->r[0]);
+	unlock(&LATER->lock);
+	return 1;
+}
+
+void rt_later_link(struct rt_block *b, u64 link, u64 entry)
+{
+	const u64 a[5] = { link - LATER->link_base, entry };
+
+	if (on <= 0 || link < LATER->link_base)
+		return;
+	lock(&LATER->lock, b->tid);
+	LATER->shown = IMG_NOTHING;
+	request(IMG_ASK_LINK, a);
+	unlock(&LATER->lock);
+}
+
+/* ---- what there is ------------------------------------------------------------------------------------ */
+u32 rt_later_texts(void)
+{
+	return on > 0 ? __atomic_load_n(&LATER->ntext, __ATOMIC_ACQUIRE) : MAN->ntext;
+}
+
+u32 rt_later_blocks(void)
+{
+	return on > 0 ? __atomic_load_n(&LATER->nblock, __ATOMIC_ACQUIRE) : MAN->nblock;
+}
+
+u32 rt_later_text(u64 pc)
+{
+	for (u32 i = 0; i < __atomic_load_n(&nlibrary, __ATOMIC_ACQUIRE); i++)
+		if (TEXTS[library[i]].lo <= pc && pc < TEXTS[library[i]].hi)
+			return library[i];
+	return ~0u;
+}
+
+static u32 region_of(u64 addr)
+{
+	u32 n = on > 0 ? __atomic_load_n(&LATER->nregion, __ATOMIC_ACQUIRE) : 0;
+
+	for (u32 k = 0; k < n; k++)
+		if (addr - REGIONS[k].at < REGIONS[k].size)
+			return k;
+	return ~0u;
+}
+
+u32 rt_later_code_text(u64 code)
+{
+	const u32 k = region_of(code);
+	const u32 *order = (const u32 *)(IMG_LATER + IMG_LATER_ORDER + (u64)k * IMG_LATER_ORDER_SIZE);
+	u32 a = 0, z, text;
+
+	if (k == ~0u)
+		return ~0u;
+	z = __atomic_load_n(&REGIONS[k].ntext, __ATOMIC_ACQUIRE);
+	if (!REGIONS[k].generated)
+		text = REGIONS[k].first;
+	else if (!z)
+		return ~0u;
+	else {
+		while (z - a > 1) {
+			u32 mid = (a + z) / 2;
+
+			if (TEXTS[order[mid]].code <= code)
+				a = mid;
+			else
+				z = mid;
+		}
+		text = order[a];
+	}
+	return code - TEXTS[text].code < TEXTS[text].code_len ? text : ~0u;
+}
+
+int rt_later_ours(u64 addr, u64 len)
+{
+	u32 n = on > 0 ? LATER->nregion : 0;
+
+	for (u32 k = 0; k < n; k++)
+		if (placed[k / 32] >> k % 32 & 1 && addr < REGIONS[k].at + REGIONS[k].size && addr + len > REGIONS[k].at)
+			return 1;
+	return 0;
+}
+
+int rt_later_touch(u64 addr)
+{
+	const u32 k = region_of(addr);
+
+	if (k == ~0u || placed[k / 32] >> k % 32 & 1)
+		return 0;
+	place(k);
+	return 1;
+}
+
+int rt_later_unmapped(u64 lo, u64 hi)
+{
+	for (u32 i = 0; i < nlibrary; )
+		if (TEXTS[library[i]].lo < hi && lo < TEXTS[library[i]].hi)
+			library[i] = library[--nlibrary];
+		else
+			i++;
+	return on > 0;
+}
+
+#endif

@@ -1,0 +1,141 @@
+# Code that could not be known when a program was instrumented: the installed translator adds it, and without
+# one the program says where it is and stops.
+$ cat >later.c <<'E'
++ #include <dlfcn.h>
++ #include <stdio.h>
++ #include <stdlib.h>
++ int main(int argc, char **argv)
++ {
++ 	void *h = dlopen("libm.so.6", RTLD_NOW);
++ 	double (*f)(double) = h ? (double (*)(double))dlsym(h, "tgamma") : NULL;
++ 	double s = 0;
++ 	if (!f)
++ 		return puts("no libm") < 0;
++ 	for (int i = 1; i < 50; i++)
++ 		s += f(i / 4.0);
++ 	printf("%.6f\n", s);
++ 	return 0;
++ }
++ E
+$ gcc -O1 -o later later.c -ldl; for k in -p -b -c -e; do pugmark idt $k later; ./later >want; ./later.idt >got; echo $? $(cmp want got && grep -c '^@' later.mod) $(pugmark idtinfo later | grep -c good); done
+> 0 1 4
+> 0 1 4
+> 0 1 4
+> 0 1 4
+$ env -i PATH=/nowhere ./later.idt 2>err; echo $?; sed 's/0x[0-9a-f]*/ADDRESS/' err
+> 125
+> pugmark: control reaches ADDRESS, which is not in the instrumented program and could not be known ahead of time
+$ env -i PUGMARK="$(command -v pugmark)" ./later.idt | cmp - want
+$ PUGMARK=/nowhere/pugmark ./later.idt 2>&1 | sed 's/0x[0-9a-f]*/ADDRESS/'
+> pugmark: control reaches ADDRESS, which is not in the instrumented program and could not be known ahead of time
+# Its trace is the one that run writes, library and all; so it is of a regular expression that is compiled to
+# machine code. (Lazy binding uses xsave, of which instrumented programs tell less.)
+$ cat >same <<'E'
++ name=$1; shift; from=$(command -v ./$name || command -v $name)
++ [ -e "$name" ] || cp "$from" $name; cp $name $name.run; pugmark idt -e $name
++ env -i PUGMARK="$(command -v pugmark)" LD_BIND_NOW=1 ./$name.idt "$@" >out </dev/null 2>&1
++ env -i PUGMARK="$(command -v pugmark)" LD_BIND_NOW=1 "$(command -v pugmark)" run --no-cache --no-follow --no-vdso --fix-random -q --exec -t idt-exec64 -o run.trc64 -- ./$name.run "$@" 2>&1 >out.run </dev/null
++ cmp out out.run && echo same output
++ sed 's/^@[^ ]* //' $name.mod >run.mod
++ for t in $name run; do pugmark dump -f idt-exec64:modules=$t.mod $t.trc64 | grep -v opaque | sed 's/ bytes=.*//' >$t.events; done
++ cmp $name.events run.events && echo "$name: same events"
++ awk '/ insn / { n++ } END { print (n > 100000 ? "many" : n) }' $name.events
++ pugmark dump -f idt-exec64:modules=$name.mod $name.trc64 | awk '/ insn / && !/bytes=/ { n++ } END { print n + 0 }'
++ E
+$ sh same later
+> same output
+> later: same events
+> many
+> 0
+$ printf '/(a+b|c[d-f]*)+x/jit\n  aaabcdefx\n  aabbbx\n/^(\\w+)\\s(\\d+)$/jit\n  hello 42\n  hello x\n' >re; sh same pcre2test -jit re /dev/stdout; grep -c 'gen$' pcre2test.mod | awk '{ print ($1 > 0) }'
+> same output
+> pcre2test: same events
+> many
+> 0
+> 1
+# What programs do with generated code, in each kind of trace.
+$ I=$TESTS/process/instrumented; "$I" smc; "$I" dl; "$I" moved
+> equal: status 0, 12 lines
+> equal: status 0, 1 lines
+> equal: status 0, 0 lines
+$ rm smc.idt dl.idt moved.idt; I=$TESTS/process/instrumented; "$I" -o -e smc; "$I" -o -b dl; "$I" -o -e moved
+> equal: status 0, 12 lines
+> equal: status 0, 1 lines
+> equal: status 0, 0 lines
+# Real programs that live on it.
+$ cat >fib.lua <<'E'
++ local s = 0
++ for i = 1, 300000 do s = (s * 3 + i) % 1000003 end
++ local function fib(n) if n < 2 then return n end return fib(n-1) + fib(n-2) end
++ print(s, fib(20), (("x"):rep(1000):gsub("x", function(c) return c .. "y" end)):len())
++ E
+$ cp "$(command -v luajit)" luajit; ./luajit fib.lua >want; for k in -p -e; do pugmark idt $k luajit; ./luajit.idt fib.lua | cmp - want; done; pugmark vcount luajit | grep -c '^instructions:'
+> 1
+$ cat >all.py <<'E'
++ import ctypes, decimal, hashlib, json, math, os, re, sys, zlib
++ print(json.dumps({"a": [1, 2]}), re.sub("a+", "b", "caat"), decimal.Decimal("1.1") * 3, hashlib.sha256(b"x").hexdigest())
++ print(ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda x: 2 * x)(21))
++ sys.stdout.flush()
++ if not os.fork():
++     import sqlite3
++     print(sqlite3.connect(":memory:").execute("select 1 + 1").fetchone(), flush=True)
++     os._exit(0)
++ os.wait()
++ import sqlite3
++ print(sqlite3.connect(":memory:").execute("select 2 + 2").fetchone())
++ E
+$ cp "$(readlink -f /usr/bin/python3)" python; ./python all.py >want; pugmark idt python; ./python.idt all.py | cmp - want; ls python.cnt64* | wc -l | awk '{ print ($1 > 1) }'; grep -c '^@' python.mod | awk '{ print ($1 > 2) }'
+> 1
+> 1
+# Two processes that get there one after the other, without having the translator from the same parent.
+$ cat >two.c <<'E'
++ #include <dlfcn.h>
++ #include <stdio.h>
++ #include <sys/wait.h>
++ #include <unistd.h>
++ static int go(const char *f) { void *h = dlopen("libm.so.6", RTLD_NOW); return printf("%.3f\n", ((double (*)(double))dlsym(h, f))(2)) < 0 || fflush(stdout); }
++ int main(void)
++ {
++ 	for (int i = 0; i < 2; i++) {
++ 		if (!fork())
++ 			_exit(go(i ? "tgamma" : "sin"));
++ 		wait(NULL);
++ 	}
++ 	return go("cos");
++ }
++ E
+$ gcc -O1 -o two two.c -ldl; pugmark idt -e two; ./two.idt; for t in two.trc64*; do pugmark info -f idt-exec64:modules=two.mod,blk=two.blk64 $t >$t.info 2>&1 && echo good || cat $t.info; done
+> 0.909
+> 1.000
+> -0.416
+> good
+> good
+> good
+# A jump into the middle of a block.
+$ cat >middle.S <<'E'
++ 	.globl	_start
++ _start:	mov	$5, %ebx
++ 	lea	block(%rip), %rax
++ 	xor	%ecx, %ecx
++ again:	lea	block(%rip), %rdx
++ 	add	%rcx, %rdx
++ 	mov	$1, %esi
++ 	jmp	*%rdx
++ block:	inc	%esi
++ 	inc	%esi
++ 	inc	%esi
++ 	add	%esi, %edi
++ 	add	$2, %rcx
++ 	cmp	$8, %rcx
++ 	jne	again
++ 	mov	$60, %eax
++ 	syscall
++ E
+$ gcc -nostdlib -static -Wl,--build-id=none -o middle middle.S; ./middle; echo $?; for k in -p -b -e; do pugmark idt $k middle; ./middle.idt; echo $? $(pugmark vcount --json - middle | grep '"instructions"' | tr -dc 0-9); done; sh same middle | sed 1d
+> 10
+> 10 43
+> 10 43
+> 10 43
+> middle: same events
+> 43
+> 0
