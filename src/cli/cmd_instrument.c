@@ -23,7 +23,7 @@ int cmd_instrument(int argc, char **argv)
 		"their blocks then, and BENCH.gen the generated code. Without one the address is printed, and BENCH.idt stops."
 	};
 	bool profile = false, branch = false, cache = false, exec = false, rep = false, quick = false;
-	bool no_trace = false, verbose = false;
+	bool no_trace = false, verbose = false, merge = false;
 	uint64_t line = 0, max_blocks = 0, serve = 0;
 	const char *hints = NULL;
 	struct pm_opt_list library = { 0 };
@@ -40,6 +40,7 @@ int cmd_instrument(int argc, char **argv)
 		OPT_STR('H', "hints", &hints, "FILE", "hint file"),
 		OPT_FLAG('s', "short", &quick, "no overflow check (64-bit counters need none)"),
 		OPT_FLAG('t', "no-trace", &no_trace, "fully instrumented, but no trace is written"),
+		OPT_FLAG(0, "merge", &merge, "threads write one trace, in order of execution"),
 		OPT_FLAG('v', "verbose", &verbose, "tell addresses and sizes"),
 		OPT_LIST(0, "library", &library, "FILE", "instrument this library, too: the program may dlopen it"),
 		OPT_U64(0, "serve", &serve, "N", "translate for a BENCH.idt that runs, and starts this itself"),
@@ -64,12 +65,14 @@ int cmd_instrument(int argc, char **argv)
 	o.line = line ? (uint32_t)line : 16;
 	o.rep = rep || exec;
 	o.no_trace = no_trace;
+	o.merge = merge;
 	o.max_blocks = max_blocks;
 	o.hints = hints;
 	pm_buf_printf(&options, "%s", branch ? "-b" : exec ? "-e" : line ? "-l " : cache ? "-c" : "-p");
 	if (line)
 		pm_buf_printf(&options, "%" PRIu64, line);
-	pm_buf_printf(&options, "%s%s%s", rep ? " -r" : "", quick ? " -s" : "", no_trace ? " -t" : "");
+	pm_buf_printf(&options, "%s%s%s%s", rep ? " -r" : "", quick ? " -s" : "", no_trace ? " -t" : "",
+		      merge ? " --merge" : "");
 	if (max_blocks)
 		pm_buf_printf(&options, " -B %" PRIu64, max_blocks);
 	if (hints)

@@ -79,6 +79,48 @@ $ cp $PROGRAMS/exits .; pugmark idt -e exits; for how in 0 abort term segv; do r
 # Threads have files of their own, with all that they did.
 $ cp $PROGRAMS/threads-static .; pugmark idt -b threads-static; ./threads-static.idt >/dev/null; ls threads-static.trc64* | wc -l | awk '{ print ($1 > 300 ? "hundreds" : $1) }'; for f in threads-static.trc64.*; do pugmark dump -b -f idt-branch64 $f >/dev/null || { echo bad $f; break; }; done
 > hundreds
+# One file for all threads, in order of execution: they take turns, and what each does in its turn is a store
+# to the next place of an array.
+$ cat >turns.c <<'END'
++ #include <pthread.h>
++ #include <stdint.h>
++ #include <unistd.h>
++ enum { N = 4, TURNS = 400 };
++ static int pipes[N][2];
++ uint64_t log[TURNS];
++ static void *run(void *arg)
++ {
++ 	long k = (long)arg;
++ 	for (int n; read(pipes[k][0], &n, sizeof n) == sizeof n; ) {
++ 		if (n < TURNS)
++ 			log[n] = k + 1;
++ 		n++;
++ 		write(pipes[(k + 1) % N][1], &n, sizeof n);
++ 		if (n > TURNS)
++ 			break;
++ 	}
++ 	return NULL;
++ }
++ int main(void)
++ {
++ 	pthread_t t[N];
++ 	for (long k = 0; k < N; k++)
++ 		pipe(pipes[k]);
++ 	for (long k = 0; k < N; k++)
++ 		pthread_create(&t[k], NULL, run, (void *)k);
++ 	write(pipes[0][1], &(int){ 0 }, sizeof(int));
++ 	for (int k = 0; k < N; k++)
++ 		pthread_join(t[k], NULL);
++ 	return 0;
++ }
++ END
+$ gcc -w -O1 -static -pthread -o turns turns.c; at=$(nm turns | awk '$3 == "log" { print $1 }'); for k in '-e --merge' '-c --merge' -e; do rm -f turns.trc64*; pugmark idt $k turns; ./turns.idt; printf '%s %s\n' "$k" $(ls turns.trc64* | wc -l); pugmark dump turns.trc64 >text; awk -v lo=$((0x$at)) 'function hex(s,  v, i) { for (i = 3; i <= length(s); i++) v = 16 * v + index("0123456789abcdef", substr(s, i, 1)) - 1; return v } / write / { for (i = 1; i <= NF && $i != "write"; i++) ; a = hex($(i + 1)); if (a >= lo && a < lo + 3200) { n++; wrong += a != lo + 8 * k++ } } END { print n + 0, wrong + 0 }' text; done
+> -e --merge 1
+> 400 0
+> -c --merge 1
+> 400 0
+> -e 5
+> 0 0
 # Through a FIFO.
 $ cp $PROGRAMS/bare .; pugmark idt -b bare; mkfifo bare.otr; ./bare.idt >/dev/null & pugmark vtrace bare | grep -c block; wait; rm bare.otr
 > 1014

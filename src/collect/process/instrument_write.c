@@ -186,7 +186,7 @@ static void fill_manifest(const struct job *j, struct img_manifest *m)
 
 	*m = (struct img_manifest){
 		.tag = "PUGMAN1\n", .abi = RT_ABI, .kind = j->o->kind, .line = j->o->line, .rep = j->o->rep,
-		.no_trace = j->o->no_trace, .interp = j->interp,
+		.no_trace = j->o->no_trace, .merge = j->o->merge, .interp = j->interp,
 		.entry = f->eh.e_entry + f->bias, .phnum = f->eh.e_phnum,
 	};
 	memcpy(m->header, f->p, sizeof m->header);

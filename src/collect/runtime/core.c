@@ -275,6 +275,9 @@ int rt_enter(struct rt_block *b, u32 door)
 	case 1:
 	case 3:
 		is_call = rt_syscall_entry(b, door == 3);
+#ifdef RT_IDT
+		rt_image_order(b);
+#endif
 		if (is_call)
 			return is_call > 0 ? rt_do_syscall(b) : 0;
 		/* fall through */

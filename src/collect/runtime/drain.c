@@ -26,7 +26,9 @@ struct drain {
 	u32 n;				/* bytes in out */
 	u32 hold;			/* 1 + place of a target that the next block tells; 0: none */
 	u32 opened, failed;
-	u32 nkept, pad;
+	u32 nkept;
+	u32 begun;			/* in out: where the last block begins */
+	u32 alone, pad;			/* a block is in the file in part: others wait (merged traces) */
 	struct kept {			/* a chain of blocks that a fault has stopped */
 		struct rt_stop stop;
 		u64 rsp;		/* at its beginning */
@@ -46,14 +48,51 @@ static struct drain *drain_of(struct rt_block *b)
 #define TABLES_AT(i) ((i) < MAN->ntext ? IMG_TABLES(i) : TEXTS[i].later)
 
 /* ---- the file -------------------------------------------------------------------------------------- */
-static void write_out(struct rt_block *b, int last)
+static u32 merging;			/* tid of who writes a merged trace */
+
+static void merge_lock(u32 me)
+{
+	const u64 timeout[2] = { 0, 100000000 };
+
+	for (;;) {
+		u32 was = 0;
+
+		if (__atomic_compare_exchange_n(&merging, &was, me, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			return;
+		rt_sys(NR_futex, &merging, 0 /* WAIT */, was, timeout);
+		if (rt_sys(NR_kill, was, 0) == -ESRCH)
+			__atomic_compare_exchange_n(&merging, &was, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	}
+}
+
+static void merge_unlock(void)
+{
+	__atomic_store_n(&merging, 0, __ATOMIC_SEQ_CST);
+	rt_sys(NR_futex, &merging, 1 /* WAKE */, 1);
+}
+
+/* How much of out can be written. Of a merged trace, whole blocks only, unless one is longer than the buffer: then
+ * the others wait until it is over. */
+static u32 ready(struct drain *d, int last, int part)
+{
+	if (!d->hold || last)
+		return d->n;
+	return MAN->merge && !d->alone && !part ? d->begun : d->hold - 1;
+}
+
+static void write_part(struct rt_block *b, int last, int part)
 {
 	struct drain *d = drain_of(b);
-	u32 n = d->hold && !last ? d->hold - 1 : d->n, done = 0;
+	const int was = (int)d->alone;
+	u32 n = ready(d, last, part), done = 0;
 	int fd;
 
 	if (!n)
 		return;
+	if (MAN->merge && !d->alone) {
+		merge_lock(b->tid);
+		d->alone = 1;
+	}
 	fd = MAN->no_trace || d->failed ? -1 : rt_image_open_trace(b);
 	while (fd >= 0 && done < n) {
 		long r = rt_sys(NR_write, fd, d->out + done, n - done);
@@ -71,8 +110,18 @@ static void write_out(struct rt_block *b, int last)
 		rt_image_close_trace(fd);
 	rt_memcpy(d->out, d->out + n, d->n - n);
 	d->n -= n;
+	d->begun -= d->begun < n ? d->begun : n;
 	if (d->hold)
-		d->hold = last ? 0 : 1;
+		d->hold = last ? 0 : d->hold - n;
+	if (d->alone && !part && (!was || !d->hold)) {
+		d->alone = 0;
+		merge_unlock();
+	}
+}
+
+static void write_out(struct rt_block *b, int last)
+{
+	write_part(b, last, 0);
 }
 
 static void put(struct drain *d, u32 tag, u64 v)
@@ -183,7 +232,7 @@ static void rep(struct record *r, const u64 *cut)
 		step = -step;
 	while (*at != end) {
 		if (d->n > OUT - MARGIN)
-			write_out(r->b, 0);
+			write_part(r->b, 0, 1);
 		if (type != REP_STOS && type != REP_SCAS)
 			put_sized(d, rd, src + seg, size);
 		if (type != REP_LODS)
@@ -291,8 +340,9 @@ static u64 block(struct record *r, u32 text, u32 i, u32 n, const u64 *cut)
 		*(u64 *)(d->out + d->hold - 1) = r->pc;
 		d->hold = 0;
 	}
-	if (d->n > OUT - MARGIN)
+	if (d->n > OUT - MARGIN || d->alone)
 		write_out(r->b, 0);
+	d->begun = d->n;
 	if (TEXTS[text].first + i - MAN->from >= MAN->to - MAN->from)
 		return MAN->kind == IMG_BRANCH ? 0 : entries(r, 0, 0);	/* for the stack pointer's sake */
 	if (MAN->kind == IMG_BRANCH) {
@@ -346,6 +396,8 @@ void rt_image_drain(struct rt_block *b, u64 from, u64 to)
 		if (MAN->kind != IMG_BRANCH)
 			d->rsp = rsp;
 	}
+	if (d->alone && !d->hold)
+		write_out(b, 0);
 }
 
 /* ---- blocks that a fault stops -------------------------------------------------------------------------
@@ -492,15 +544,25 @@ void rt_image_drain_all(struct rt_block *b, int mine)
 	write_out(b, 1);
 }
 
+void rt_image_order(struct rt_block *b)
+{
+	if (!MAN->merge || !b->tracing || !rt_image_threads)
+		return;
+	empty_chunk(b);
+	write_out(b, 0);
+}
+
 void rt_image_drain_begin(struct rt_block *b)
 {
 	struct drain *d = drain_of(b);
 
+	if (b->tid == b->pid)
+		merging = 0;		/* whoever had it, in the process that this one is a copy of */
 	b->tracing = MAN->kind != IMG_PROFILE;
 	b->drop = 0;
 	b->chunk = 0;
 	b->cursor = (u64)b + RT_TRACE;
-	d->n = d->hold = d->opened = d->failed = d->nkept = 0;
+	d->n = d->hold = d->opened = d->failed = d->nkept = d->begun = d->alone = 0;
 }
 
 int rt_image_drain_first(struct rt_block *b)

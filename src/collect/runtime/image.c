@@ -878,14 +878,21 @@ static void open_fifo(void)
 		rt_sys(NR_close, fd);
 }
 
+/* Whose number a thread's trace has. */
+static u32 trace_of(const struct rt_block *b)
+{
+	return MAN->merge ? b->pid : b->tid;
+}
+
 int rt_image_open_trace(struct rt_block *b)
 {
+	const int others = MAN->merge && b->tid != b->pid;
 	char name[4200];
 
-	if (fifo >= 0 && b->tid == root)
+	if (fifo >= 0 && trace_of(b) == root)
 		return fifo;
-	name_of(name, ".trc64", b->tid);
-	return (int)rt_sys(NR_open, name, rt_image_drain_first(b) ? O_WRONLY_CREAT_TRUNC | O_CLOEXEC :
+	name_of(name, ".trc64", trace_of(b));
+	return (int)rt_sys(NR_open, name, rt_image_drain_first(b) && !others ? O_WRONLY_CREAT_TRUNC | O_CLOEXEC :
 			   02001 /* O_WRONLY | O_APPEND */ | O_CLOEXEC, 0666);
 }
 
@@ -899,7 +906,7 @@ void rt_image_trace_failed(struct rt_block *b)
 {
 	char name[4200];
 
-	name_of(name, ".trc64", b->tid);
+	name_of(name, ".trc64", trace_of(b));
 	say("pugmark: cannot write the trace: ");
 	say(name);
 	say("\n");
@@ -914,14 +921,15 @@ static void begin_trace(struct rt_block *b)
 	if (b->pid != b->tid)
 		rt_sys(NR_madvise, (u64)b + RT_TRACE, RT_CHUNK, 9 /* MADV_REMOVE */);
 	rt_image_drain_begin(b);
-	if ((fifo >= 0 && b->tid == root) || (MAN->kind == IMG_PROFILE && b->tid != b->pid))
+	if ((fifo >= 0 && trace_of(b) == root) ||
+	    ((MAN->kind == IMG_PROFILE || MAN->merge) && b->tid != b->pid))
 		return;
 	fd = rt_image_open_trace(b);
 	if (fd >= 0) {
 		rt_sys(NR_close, fd);
 		return;
 	}
-	name_of(name, ".trc64", b->tid);
+	name_of(name, ".trc64", trace_of(b));
 	rt_image_stop("cannot write it", name);
 }
 
@@ -1101,6 +1109,8 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 	case RQ_BLOCK:
 		if (!a0 && !rt_image_threads++ && b->tracing)
 			rt_image_clear(b, b->cursor, (u64)b + RT_TRACE + RT_CHUNK);
+		if (!a0)
+			rt_image_order(b);
 		made = block_new(a0 ? RESERVED : b->pid);
 		m->r[0] = made ? number_of(made) : 0;
 		if (made && a0 == BLK_FORKED)

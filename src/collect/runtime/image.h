@@ -127,7 +127,7 @@ struct img_manifest {
 	uint32_t abi, size;		/* RT_ABI; bytes of all of it */
 	uint32_t kind;			/* enum img_kind */
 	uint32_t line;			/* of a cache trace, bytes */
-	uint32_t rep, no_trace, spare;	/* -r, -t */
+	uint32_t rep, no_trace, merge;	/* -r, -t, --merge */
 	uint32_t orig_magic, idt_magic;
 	uint32_t nfile, ntext, nblock, nlink;	/* file 0 is the program, file 1 its interpreter if any */
 	uint32_t interp;		/* 1: file 1 is the interpreter */

@@ -238,6 +238,7 @@ int rt_image_kept(const struct rt_block *b, u32 word, u32 insn);
 /* It goes on: its record is as it was, or complete. */
 void rt_image_restore(struct rt_block *b, u32 word, u32 complete, u32 counted);
 extern char rt_image_again[], rt_image_own[];
+void rt_image_order(struct rt_block *b);		/* what @b's thread did comes before what others do from here on */
 int rt_image_drain_first(struct rt_block *b);	/* has its file not been opened yet? */
 
 /* ---- trace.c ---------------------------------------------------------------------------------- */
