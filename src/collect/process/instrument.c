@@ -195,6 +195,8 @@ static enum pm_status translate_all(struct job *j, struct pm_err *err)
 			j->blk.oldt_offset = (int64_t)(j->text[i].lo - j->text[i].offset);
 		tell(j, &j->text[i]);
 	}
+	for (size_t i = 0; i < j->ntext; i++)
+		table_lanes(j, &j->text[i]);
 	return PM_OK;
 }
 
@@ -204,6 +206,7 @@ void text_release(struct text *t)
 	pm_buf_release(&t->plan);
 	pm_buf_release(&t->plan_at);
 	pm_buf_release(&t->record_at);
+	pm_buf_release(&t->lanes);
 	free(t->insn);
 	free(t->insn_at);
 	free(t->next);

@@ -31,6 +31,11 @@ struct file {
 	char build_id[129];
 };
 
+struct lanes {				/* a block whose last instruction is a gather or scatter */
+	uint32_t block, n;		/* n: elements */
+	uint32_t at;			/* in the plans: where its records begin that have elements */
+};
+
 struct text {
 	size_t file;
 	uint64_t lo, hi, offset, bytes, code;
@@ -40,13 +45,14 @@ struct text {
 	struct pm_buf plan, plan_at, record_at;		/* runtime/image.h */
 	struct idt_insn *insn;		/* of its blocks, in the order of their numbers */
 	uint32_t *insn_at;		/* where each block's begin, and where the last one's end */
+	struct pm_buf lanes;		/* struct lanes */
 	uint32_t *next;			/* of blocks: the one that continues its record, IMG_NO_BLOCK */
 };
 
 struct piece {				/* of a text's plans */
 	struct text *text;
 	uint32_t from, to;		/* blocks */
-	struct pm_buf plan;
+	struct pm_buf plan, lanes;
 };
 
 struct job {
@@ -90,6 +96,7 @@ void plan_begin(const struct job *j, struct text *t);
 void plan_piece(const struct job *j, struct piece *p);
 void plan_join(const struct job *j, struct piece *p);
 void table_of(struct job *j, struct text *t);		/* text by text, in order */
+void table_lanes(struct job *j, struct text *t);	/* then this, in the same order */
 
 /* ---- instrument.c ------------------------------------------------------------------------------- */
 extern const enum xl_kind xl_kinds[];		/* by enum img_kind */

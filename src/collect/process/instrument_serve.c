@@ -283,7 +283,7 @@ static bool put_tables(struct server *s, const struct text *t, uint64_t *at)
 static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint64_t code, uint64_t *record)
 {
 	struct text *t = &j->text[0];
-	struct piece all = { t, 0, (uint32_t)t->image.nblock, { 0 } };
+	struct piece all = { .text = t, .to = (uint32_t)t->image.nblock };
 	const uint32_t number = s->l->ntext;
 	uint64_t first, tables;
 	uint32_t *at;
@@ -306,6 +306,14 @@ static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint6
 	plan_join(j, &all);
 	j->blk.wide = true;
 	table_of(j, t);
+	table_lanes(j, t);
+	for (const struct lanes *l = (struct lanes *)t->lanes.p; l < (struct lanes *)(t->lanes.p + t->lanes.n); l++) {
+		uint32_t v;
+
+		memcpy(&v, t->plan.p + l->at, 4);
+		v += (uint32_t)((*record - 32) / 8);
+		memcpy(t->plan.p + l->at, &v, 4);
+	}
 	at = (uint32_t *)t->record_at.p;
 	for (size_t i = 0; i < t->record_at.n / 4; i++)
 		at[i] += (uint32_t)((*record - 32) / 8);

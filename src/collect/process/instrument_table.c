@@ -11,7 +11,7 @@
 struct planner {
 	const struct pm_instrument_opts *o;
 	const uint8_t *text;		/* what is mapped at the text's beginning */
-	struct pm_buf *out;
+	struct pm_buf *out, *lanes;
 	struct x86_plan plan;
 	struct pm_map id;		/* instruction forms -> idt_id; see id_of() */
 };
@@ -143,8 +143,11 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 		}
 	}
 	for (; n; n--, r++) {
-		if (r->how == X86_REF_VSIB)	/* entries per instruction are a fixed number there */
+		if (r->how == X86_REF_VSIB) {	/* see put_lanes() */
+			put8(to, r->kind == PM_EV_READ ? IMG_P_READ_LANES : IMG_P_WRITE_LANES);
+			put8(to, insn);
 			continue;
+		}
 		if (r->how == X86_REF_REP) {
 			put8(to, IMG_P_REP);
 			put8(to, insn);
@@ -162,6 +165,31 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 		entries += entries_of(r->size) * (r->kind == PM_EV_MODIFY && !exec ? 2 : 1);
 	}
 	return few(entries);
+}
+
+/* The elements of a gather or scatter, where the trace needs to know how many there will be. */
+static void put_lanes(const struct planner *w, const struct x86_ref *r, uint32_t block, uint8_t insn)
+{
+	struct pm_buf *to = w->out;
+	struct lanes l = { .block = block, .n = r->lanes.n };
+	uint8_t lanes;
+
+	memcpy(&lanes, &r->lanes, 1);
+	put8(to, IMG_P_LANES);
+	put8(to, insn);
+	put8(to, r->size);
+	put8(to, value_of(r->base));
+	put_sleb(to, r->disp);
+	put8(to, r->scale);
+	put8(to, value_of(r->index));
+	put8(to, value_of(r->after));
+	put8(to, value_of(r->segment));
+	put8(to, lanes);
+	put8(to, 0);
+	l.at = (uint32_t)to->n;
+	put16(to, 0);
+	put16(to, 0);
+	pm_buf_add(w->lanes, &l, sizeof l);
 }
 
 static const struct x86_at *step_at(void *ctx, uint32_t i)
@@ -182,7 +210,8 @@ static void plan_branch(struct pm_buf *to, const struct step *last)
 }
 
 /* The plan of a block whose instructions are s[begin .. end) of its chain. */
-static void plan_block(struct planner *w, const struct step *s, unsigned begin, unsigned end, struct idt_insn *insn)
+static void plan_block(struct planner *w, uint32_t block, const struct step *s, unsigned begin, unsigned end,
+		       struct idt_insn *insn)
 {
 	size_t k = 0;
 
@@ -194,6 +223,8 @@ static void plan_block(struct planner *w, const struct step *s, unsigned begin, 
 	put8(w->out, (unsigned)w->plan.nstore);
 	while (k < w->plan.nref && w->plan.ref[k].insn < begin)
 		k++;
+	if (k < w->plan.nref && w->plan.ref[w->plan.nref - 1].how == X86_REF_VSIB)
+		put_lanes(w, &w->plan.ref[w->plan.nref - 1], block, (uint8_t)(end - 1 - begin));
 	for (unsigned i = begin; i < end; i++) {
 		size_t first = k;
 
@@ -257,7 +288,8 @@ void plan_piece(const struct job *j, struct piece *p)
 {
 	struct text *t = p->text;
 	const struct file *f = &j->file[t->file];
-	struct planner w = { .o = j->o, .text = f->p + t->offset, .out = &p->plan };
+	struct planner w = { .o = j->o, .text = f->p + t->offset, .out = &p->plan,
+			     .lanes = &p->lanes };
 	uint32_t *plan_at = (uint32_t *)t->plan_at.p;
 
 	for (uint32_t head = p->from; head < p->to; head++) {
@@ -277,7 +309,7 @@ void plan_piece(const struct job *j, struct piece *p)
 			if (!plan_at)
 				continue;
 			plan_at[k] = (uint32_t)p->plan.n;
-			plan_block(&w, s, begin, end, insn);
+			plan_block(&w, k, s, begin, end, insn);
 		}
 	}
 	x86_plan_release(&w.plan);
@@ -293,8 +325,12 @@ void plan_join(const struct job *j, struct piece *p)
 		if (continues(t, head) == IMG_NO_BLOCK)
 			for (uint32_t k = head; k != IMG_NO_BLOCK; k = t->next[k])
 				plan_at[k] += (uint32_t)t->plan.n;
+	for (struct lanes *l = (struct lanes *)p->lanes.p; l < (struct lanes *)(p->lanes.p + p->lanes.n); l++)
+		l->at += (uint32_t)t->plan.n;
+	pm_buf_add(&t->lanes, p->lanes.p, p->lanes.n);
 	pm_buf_add(&t->plan, p->plan.p, p->plan.n);
 	pm_buf_release(&p->plan);
+	pm_buf_release(&p->lanes);
 }
 
 void table_of(struct job *j, struct text *t)
@@ -306,5 +342,26 @@ void table_of(struct job *j, struct text *t)
 		at = (uint32_t)(j->blk.block[at].offset / 8);
 		if (j->o->kind == IMG_EXEC)
 			pm_buf_add(&t->record_at, &at, sizeof at);
+	}
+}
+
+/* A block with a gather or scatter has a record for each number of elements: that with none is among the others, where
+ * its number says, the rest behind all of them. */
+void table_lanes(struct job *j, struct text *t)
+{
+	for (struct lanes *l = (struct lanes *)t->lanes.p; l < (struct lanes *)(t->lanes.p + t->lanes.n); l++) {
+		const uint64_t pc = t->lo + t->image.block[l->block].pc;
+		struct idt_insn *insn = t->insn + t->insn_at[l->block];
+		const uint32_t n = t->insn_at[l->block + 1] - t->insn_at[l->block];
+
+		for (uint32_t k = 1; k <= l->n && j->o->kind == IMG_EXEC; k++) {
+			uint32_t at;
+
+			insn[n - 1].entries = (int8_t)k;
+			at = (uint32_t)(j->blk.block[idt_blk_add(&j->blk, pc, insn, n)].offset / 8);
+			if (k == 1)
+				memcpy(t->plan.p + l->at, &at, 4);
+		}
+		insn[n - 1].entries = 0;
 	}
 }

@@ -199,7 +199,7 @@ static void fill_manifest(const struct job *j, struct img_manifest *m)
 		    f->eh.e_phoff - p->p_offset < p->p_filesz)
 			m->phdr = p->p_vaddr + f->bias + (f->eh.e_phoff - p->p_offset);
 	}
-	for (size_t i = 0; i < j->blk.nblock; i++) {
+	for (size_t i = 0; i < j->nblock; i++) {
 		if (j->blk.block[i].address < j->beg || j->blk.block[i].address >= j->end)
 			continue;
 		if (!m->to)

@@ -153,6 +153,9 @@ struct record {
 	const uint8_t *plan;
 	const uint8_t *value;		/* of the record */
 	u64 pc;
+	u64 lane[16];
+	u64 told;			/* the block's entry, which is at begun, unless that has been written */
+	u32 nlane, lane_size, record_size;	/* the last: in the block table, in units of 8 bytes */
 };
 
 static int64_t sleb(struct record *r)
@@ -244,6 +247,33 @@ static void rep(struct record *r, const u64 *cut)
 		put(d, T_REND, 0);
 }
 
+/* The elements of a gather or scatter, of which @left still has some if the instruction was stopped; they are as
+ * many as the block's record says. @done: it was not stopped, or not before it. */
+static void lanes(struct record *r, int done, u64 left)
+{
+	const u32 size = *r->plan++;
+	const u64 base = value(r, *r->plan++), disp = (u64)sleb(r);
+	const uint8_t *p = r->plan, *index = r->value + 8 * p[1], *mask = r->value + 8 * p[2];
+	const u64 segment = value(r, p[3]);
+	const u32 n = p[4] & 31, wide = p[4] >> 5 & 1, k = p[4] >> 6 & 1, a32 = p[4] >> 7;	/* struct x86_lanes */
+	u32 at;
+
+	rt_memcpy(&at, p + 6, 4);
+	r->plan += 10;
+	r->lane_size = size;
+	for (u32 i = 0; i < n && done; i++) {
+		u64 a;
+
+		if (!(k ? mask[i / 8] >> (i & 7) & 1 : mask[(i + 1) * size - 1] >> 7) || left >> i & 1)
+			continue;
+		a = wide ? ((const u64 *)index)[i] : (u64)(int64_t)((const int32_t *)index)[i];
+		a = base + a * p[0] + disp;
+		r->lane[r->nlane++] = (a32 ? (u32)a : a) + segment;
+	}
+	if (r->nlane && r->told && r->d->out[r->d->begun] == T_BBFP && *(const u64 *)(r->d->out + r->d->begun + 1) == r->told)
+		*(u64 *)(r->d->out + r->d->begun + 1) = 8 * (u64)(at + (r->nlane - 1) * r->record_size);
+}
+
 /* @n: instructions that happened; @cut: what an RT_N_CUT says, or NULL. Returns the stack pointer behind
  * the block. */
 static u64 entries(struct record *r, u32 n, const u64 *cut)
@@ -275,6 +305,15 @@ static u64 entries(struct record *r, u32 n, const u64 *cut)
 			d->hold = d->n - 7;
 			continue;
 		case IMG_P_REP:
+			if (op == IMG_P_LANES) {
+				/* what stops a gather is a fault of its own: all is recorded by then */
+				lanes(r, insn < n || (cut && insn == n), insn < n ? 0 : cut ? cut[1] : 0);
+				continue;
+			}
+			for (u32 i = 0; op & IMG_P_ODD && i < r->nlane && (insn < n || (cut && insn == n)); i++)
+				put_sized(d, op == IMG_P_READ_LANES ? T_RD : T_WR, r->lane[i], r->lane_size);
+			if (op & IMG_P_ODD)
+				continue;
 			if (insn < n)
 				rep(r, 0);
 			else if (cut && insn == n)
@@ -336,6 +375,9 @@ static u64 block(struct record *r, u32 text, u32 i, u32 n, const u64 *cut)
 
 	r->plan = (const uint8_t *)t + t->plan + ((const u32 *)((u64)t + t->plan_at))[i] + 1;
 	r->pc = TEXTS[text].lo + k->pc;
+	r->record_size = (10 + 4 * (k->n ? k->n : 1) + 7) / 8;
+	r->nlane = 0;
+	r->told = 0;
 	if (d->hold) {
 		*(u64 *)(d->out + d->hold - 1) = r->pc;
 		d->hold = 0;
@@ -350,7 +392,7 @@ static u64 block(struct record *r, u32 text, u32 i, u32 n, const u64 *cut)
 		return 0;
 	}
 	if (MAN->kind == IMG_EXEC)
-		put(d, T_BBFP, 8 * (u64)((const u32 *)((u64)t + t->record_at))[i]);
+		put(d, T_BBFP, r->told = 8 * (u64)((const u32 *)((u64)t + t->record_at))[i]);
 	else
 		for (u64 line = r->pc & ~(u64)(MAN->line - 1); line < r->pc + k->size; line += MAN->line)
 			put(d, T_LINE, line);

@@ -77,6 +77,12 @@ struct img_entry {
  *   NEXT                the target is where control goes next
  *   REP                 u8 enum x86_rep, u8 size, u8 source, u8 destination, u8 after, u8 segment,
  *                       u8 bits of addresses (x86_ref with how X86_REF_REP)
+ *   LANES               u8 bytes of an element, u8 base, sleb128 displacement, u8 scale, u8 value of the indices,
+ *                       u8 of the mask, u8 of the segment's base, u8 struct x86_lanes, u8 0, u32: the elements
+ *                       of a gather or scatter, which is the block's last instruction, are found; with 1 of
+ *                       them the block's record is at that place in the block table, in units of 8 bytes, with
+ *                       more behind that
+ *   READ_LANES WRITE_LANES  ... and referred to
  *   END                 u8 value, sleb128: what the stack pointer is behind the block
  *
  *   address       u8 value, sleb128 displacement; with IMG_P_ODD before them: u8 enum x86_ref_how,
@@ -84,6 +90,9 @@ struct img_entry {
  *   values        numbers in the record, or IMG_V_* */
 enum { IMG_P_END, IMG_P_READ, IMG_P_WRITE, IMG_P_MODIFY, IMG_P_POINTER, IMG_P_TARGET, IMG_P_NEXT, IMG_P_REP };
 #define IMG_P_ODD		0x80
+#define IMG_P_LANES		(IMG_P_REP | IMG_P_ODD)
+#define IMG_P_READ_LANES	(IMG_P_LANES | 1 << 3)
+#define IMG_P_WRITE_LANES	(IMG_P_LANES | 2 << 3)
 enum { IMG_V_NONE = 255, IMG_V_RSP = 254, IMG_V_FS = 253, IMG_V_GS = 252 };
 
 /* Behind a text's struct img_tables at IMG_TABLES(i); positions are from there, multiples of IMG_PIECE. */
