@@ -505,6 +505,9 @@ static enum pm_status add(struct sink *s, struct pm_conf *c, const struct pm_con
 	    (p->args.v[0] / p->args.v[1] & (p->args.v[0] / p->args.v[1] - 1))))
 		return pm_conf_fail(c, it, err, "%" PRIu64 " entries in %" PRIu64 " ways do not make a power of two of sets",
 				    p->args.v[0], p->args.v[1]);
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->p[i].ops == ops && !memcmp(s->p[i].args.v, p->args.v, sizeof p->args.v))
+			return pm_conf_fail(c, it, err, "the same predictor twice");
 	p->self = ops->create(&p->args);
 	s->n++;
 	return PM_OK;

@@ -135,6 +135,38 @@ unknown:
 			    pm_conf_names(tlb ? tlb_words : cache_words, all, sizeof all));
 }
 
+/* What a field decides; two about the same thing contradict each other. */
+static const char *about_what(const struct pm_conf_field *f)
+{
+	char *end;
+
+	if (f->val)
+		return f->key;
+	if (!strcmp(f->key, "full") || (strtoull(f->key, &end, 10) && !strcmp(end, "way")))
+		return "ways";
+	if (!strcmp(f->key, "wb") || !strcmp(f->key, "wt"))
+		return "writes";
+	if (!strcmp(f->key, "wa") || !strcmp(f->key, "nwa"))
+		return "allocation";
+	return pm_conf_word(f->key, pm_cache_policies) >= 0 ? "policy" : pm_conf_word(f->key, pm_cache_incls) >= 0
+		? "inclusion" : NULL;
+}
+
+static enum pm_status contradiction(struct pm_conf *c, const struct pm_conf_item *it, struct pm_err *err)
+{
+	for (size_t i = 0; i < it->n; i++)
+		for (size_t k = 0; k < i; k++) {
+			const char *a = about_what(it->field + i), *b = about_what(it->field + k);
+
+			if (a && b && !strcmp(a, b))
+				return pm_conf_fail(c, it, err, "'%s%s%s' and '%s%s%s': one of them", it->field[k].key,
+						    it->field[k].val ? "=" : "", it->field[k].val ? it->field[k].val : "",
+						    it->field[i].key, it->field[i].val ? "=" : "",
+						    it->field[i].val ? it->field[i].val : "");
+		}
+	return PM_OK;
+}
+
 static enum pm_status level_parse(struct pm_conf *c, const struct pm_conf_item *it,
 				  struct pm_level_conf *l, bool tlb, struct pm_err *err)
 {
@@ -144,11 +176,16 @@ static enum pm_status level_parse(struct pm_conf *c, const struct pm_conf_item *
 	l->ways = tlb ? 4 : 8;
 	l->line = tlb ? 4096 : 64;
 	l->wb = l->wa = true;
-	l->degree = 1;
 	l->seed = 1;
 	for (size_t i = 0; i < it->n; i++)
 		if (word_field(c, it, it->field + i, l, tlb, &numbers, err))
 			return PM_ERR;
+	if (contradiction(c, it, err))
+		return PM_ERR;
+	if (l->degree && !l->prefetch)
+		return pm_conf_fail(c, it, err, "degree=%u goes with prefetch=next, stride or stream only", l->degree);
+	if (!l->degree)
+		l->degree = 1;
 	if (!numbers)
 		return pm_conf_fail(c, it, err, tlb ? "the number of entries is missing, as in %s=64,4way,4k"
 				    : "the size is missing, as in %s=32k,8way,64", it->name);
@@ -165,9 +202,12 @@ static enum pm_status level_parse(struct pm_conf *c, const struct pm_conf_item *
 		l->ways = l->size / l->line;
 	}
 	if (l->size / l->line % l->ways)
-		return pm_conf_fail(c, it, err, "%llu lines do not divide into %u ways",
-				    (unsigned long long)(l->size / l->line), l->ways);
+		return pm_conf_fail(c, it, err, "%llu %s do not divide into %u ways",
+				    (unsigned long long)(l->size / l->line), tlb ? "entries" : "lines", l->ways);
 	sets = l->size / l->line / l->ways;
+	if (!power2(sets) && tlb)
+		return pm_conf_fail(c, it, err, "%llu entries in %u ways make %llu sets; the number of sets must be a power of two",
+				    (unsigned long long)(l->size / l->line), l->ways, (unsigned long long)sets);
 	if (!power2(sets))
 		return pm_conf_fail(c, it, err, "%llu bytes in %u ways of %u-byte lines make %llu sets; the number of sets must be a power of two",
 				    (unsigned long long)l->size, l->ways, l->line, (unsigned long long)sets);

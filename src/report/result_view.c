@@ -149,11 +149,56 @@ static void side_by_side(const struct pm_result_node **o, size_t n, struct pm_bu
 
 /* ---- lists --------------------------------------------------------------------------------------- */
 
+#define COLUMNS 24
+#define NARROW 16			/* a column of words is not cut shorter */
+
+struct columns { size_t w[COLUMNS], n, hidden; bool hide[COLUMNS], words[COLUMNS], some[COLUMNS]; };
+
+static size_t width_of(const struct columns *c)
+{
+	size_t sum = 0;
+
+	for (size_t k = 0; k < c->n; k++)
+		sum += c->hide[k] ? 0 : 2 + c->w[k];
+	return sum;
+}
+
+/* What does not fit into a line: columns of nothing but 0 go first, then words are cut, then the last columns go. */
+static void fit(struct columns *c)
+{
+	for (size_t k = c->n; k-- > 1 && width_of(c) > WIDTH; )
+		if (!c->some[k]) {
+			c->hide[k] = true;
+			c->hidden++;
+		}
+	for (size_t k = c->n; k-- > 0 && width_of(c) > WIDTH; ) {
+		size_t over = width_of(c) - WIDTH;
+
+		if (c->words[k] && c->w[k] > NARROW)
+			c->w[k] = c->w[k] > NARROW + over ? c->w[k] - over : NARROW;
+	}
+	for (size_t k = c->n; k-- > 1 && width_of(c) > WIDTH; )
+		if (!c->hide[k]) {
+			c->hide[k] = true;
+			c->hidden++;
+		}
+}
+
+static void put_field(const struct columns *c, size_t k, char *text, struct pm_buf *to)
+{
+	if (c->hide[k])
+		return;
+	if (strlen(text) > c->w[k])
+		strcpy(text + c->w[k] - 3, "...");
+	pm_buf_printf(to, "  %*s", (int)c->w[k], text);
+}
+
 static void list(const struct pm_result_node *l, unsigned rows, struct pm_buf *to)
 {
 	const struct pm_result_node *first = l->first;
-	size_t w[24] = { 0 }, ncol = 0, n = 0;
+	struct columns col = { .n = 0 };
 	char buf[256];
+	size_t n = 0;
 
 	if (!first)
 		return;
@@ -167,22 +212,25 @@ static void list(const struct pm_result_node *l, unsigned rows, struct pm_buf *t
 	for (const struct pm_result_node *e = first; e && n < rows; e = e->next, n++) {
 		size_t k = 0;
 
-		for (const struct pm_result_node *c = e->first; c && k < NR(w); c = c->next) {
+		for (const struct pm_result_node *c = e->first; c && k < COLUMNS; c = c->next) {
 			if (!scalar(c))
 				continue;
 			value(c, buf, sizeof buf);
-			w[k] = strlen(buf) > w[k] ? strlen(buf) : w[k];
-			if (strlen(c->name) > w[k])
-				w[k] = strlen(c->name);
+			col.w[k] = strlen(buf) > col.w[k] ? strlen(buf) : col.w[k];
+			if (strlen(c->name) > col.w[k])
+				col.w[k] = strlen(c->name);
+			col.words[k] |= c->kind == PM_RESULT_STR;
+			col.some[k] |= c->kind != PM_RESULT_U64 || c->u64;
 			k++;
 		}
-		ncol = k > ncol ? k : ncol;
+		col.n = k > col.n ? k : col.n;
 	}
+	fit(&col);
 	n = 0;
-	for (const struct pm_result_node *c = first->first; c && n < ncol; c = c->next)
+	for (const struct pm_result_node *c = first->first; c && n < col.n; c = c->next)
 		if (scalar(c)) {
 			words(c->name, buf, sizeof buf);
-			pm_buf_printf(to, "  %*s", (int)w[n++], buf);
+			put_field(&col, n++, buf, to);
 		}
 	pm_buf_printf(to, "\n");
 	n = 0;
@@ -191,15 +239,21 @@ static void list(const struct pm_result_node *l, unsigned rows, struct pm_buf *t
 
 		if (n >= rows)
 			continue;
-		for (const struct pm_result_node *c = e->first; c && k < NR(w); c = c->next)
+		for (const struct pm_result_node *c = e->first; c && k < col.n; c = c->next)
 			if (scalar(c)) {
 				value(c, buf, sizeof buf);
-				pm_buf_printf(to, "  %*s", (int)w[k++], buf);
+				put_field(&col, k++, buf, to);
 			}
 		pm_buf_printf(to, "\n");
 	}
+	if (n > rows || col.hidden)
+		pm_buf_printf(to, "  ... and ");
 	if (n > rows)
-		pm_buf_printf(to, "  ... and %zu more (all are in --json and --csv)\n", n - rows);
+		pm_buf_printf(to, "%zu more%s", n - rows, col.hidden ? ", " : "");
+	if (col.hidden)
+		pm_buf_printf(to, "%zu columns", col.hidden);
+	if (n > rows || col.hidden)
+		pm_buf_printf(to, " (all are in --json and --csv)\n");
 }
 
 /* ---- the tree ------------------------------------------------------------------------------------- */

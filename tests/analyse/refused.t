@@ -8,12 +8,18 @@ $ cat >each <<'X'
 + cache:l1d=32k,8way,64,victim=0
 + cache:l1d=32k,8way,64,prefetch=psychic
 + cache:l1d=32k,8way,64,3way,plru
++ cache:l1d=32k,wb,64,lru,wt
++ cache:l1d=32k,prefetch=next,prefetch=stream
++ cache:l1d=32k,degree=4
++ cache:l1d=48k,16way,64,plru
 + cache:l1d=32k,8way,64;l1d=16k
 + cache:l0=32k
 + cache:flush=never
 + cache:l1d
 + tlb:dtlb=64,4way,3k
 + tlb:dtlb=64,4way,4k,wt
++ tlb:dtlb=60,4way,4k
++ tlb:dtlb=64,5way,4k
 + tlb:cache=64
 + allcache:line=48
 + allcache:sets=16-8
@@ -26,6 +32,7 @@ $ cat >each <<'X'
 + reuse:lines=64
 + bpred:gshare=99
 + bpred:tage=5
++ bpred:gshare=14;gshare
 + bpred:btb=100,3
 + bpred:debug=x
 + inorder:latency=0
@@ -79,13 +86,19 @@ $ cat >each <<'X'
 > cache:l1d=32k,8way,64,sub=7 -> pugmark: cache: l1d: sub=7: a power of two smaller than the line, at least line/32
 > cache:l1d=32k,8way,64,victim=0 -> pugmark: cache: l1d: lines of the victim cache: 0 is outside 1..4096
 > cache:l1d=32k,8way,64,prefetch=psychic -> pugmark: cache: l1d: 'psychic' is not a prefetcher; allowed: none, next, stride, stream
-> cache:l1d=32k,8way,64,3way,plru -> pugmark: cache: l1d: 512 lines do not divide into 3 ways
+> cache:l1d=32k,8way,64,3way,plru -> pugmark: cache: l1d: '8way' and '3way': one of them
+> cache:l1d=32k,wb,64,lru,wt -> pugmark: cache: l1d: 'wb' and 'wt': one of them
+> cache:l1d=32k,prefetch=next,prefetch=stream -> pugmark: cache: l1d: 'prefetch=next' and 'prefetch=stream': one of them
+> cache:l1d=32k,degree=4 -> pugmark: cache: l1d: degree=4 goes with prefetch=next, stride or stream only
+> cache:l1d=48k,16way,64,plru -> pugmark: cache: l1d: 49152 bytes in 16 ways of 64-byte lines make 48 sets; the number of sets must be a power of two
 > cache:l1d=32k,8way,64;l1d=16k -> pugmark: cache: l1d: l1d is there already
 > cache:l0=32k -> pugmark: cache: 'l0' is not a level; allowed: l1 to l8 with i or d behind it, flush, spaces, regions, byinsn
 > cache:flush=never -> pugmark: cache: flush: allowed: flush=N (instructions), flush=switch
 > cache:l1d -> pugmark: cache: l1d: the size is missing, as in l1d=32k,8way,64
 > tlb:dtlb=64,4way,3k -> pugmark: tlb: dtlb: page size: 3k is not a power of two
 > tlb:dtlb=64,4way,4k,wt -> pugmark: tlb: dtlb: 'wt' is not a field; allowed: Nway, full, lru, fifo, random, plru, srrip, drrip, 3c, seed=N
+> tlb:dtlb=60,4way,4k -> pugmark: tlb: dtlb: 60 entries in 4 ways make 15 sets; the number of sets must be a power of two
+> tlb:dtlb=64,5way,4k -> pugmark: tlb: dtlb: 64 entries do not divide into 5 ways
 > tlb:cache=64 -> pugmark: tlb: 'cache' is not a level; allowed: itlb, dtlb, tlb, stlb, stlb2, flush, spaces, byinsn
 > allcache:line=48 -> pugmark: allcache: line: line size: 48 is not a power of two
 > allcache:sets=16-8 -> pugmark: allcache: sets: most sets: 8 is outside 16..8388608
@@ -98,6 +111,7 @@ $ cat >each <<'X'
 > reuse:lines=64 -> pugmark: reuse: 'lines' is not a setting; allowed: line, sample, window, insns, data
 > bpred:gshare=99 -> pugmark: bpred: gshare: log2 of the entries: 99 is outside 1..24
 > bpred:tage=5 -> pugmark: bpred: tage: '5' is one number too many; it takes 0
+> bpred:gshare=14;gshare -> pugmark: bpred: gshare: the same predictor twice
 > bpred:btb=100,3 -> pugmark: bpred: btb: 100 entries in 3 ways do not make a power of two of sets
 > bpred:debug=x -> pugmark: bpred: no predictor is given, as in gshare=14;tagescl
 > inorder:latency=0 -> pugmark: inorder: latency: cycles of a load: 0 is outside 1..1000
