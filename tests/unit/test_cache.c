@@ -262,6 +262,19 @@ static void test_random_configs(void **state)
 	}
 }
 
+/* Fetches and references of a real program. */
+static struct pm_event *real_references(size_t n)
+{
+	size_t m, k = 0;
+	struct pm_event *ev = real_events(n * 2, &m);
+
+	for (size_t i = 0; i < m && k < n; i++)
+		if (ev[i].kind == PM_EV_INSN || (ev[i].kind >= PM_EV_READ && ev[i].kind <= PM_EV_MODIFY))
+			ev[k++] = ev[i];
+	assert_int_equal(k, n);
+	return ev;
+}
+
 /* OPT: the twin looks ahead for each line; and no other policy may beat it. */
 static void test_opt(void **state)
 {
@@ -269,8 +282,8 @@ static void test_opt(void **state)
 	size_t n = 12000;
 
 	(void)state;
-	for (size_t s = 0; s < NR(shapes); s++) {
-		struct pm_event *ev = make_events(s + 5, 60000, n);
+	for (size_t s = 0; s < NR(shapes) * 2; s++) {
+		struct pm_event *ev = s < NR(shapes) ? make_events(s + 5, 60000, n) : real_references(n);
 		uint64_t best = 0;
 
 		for (int p = PM_OPT; p >= PM_LRU; p--) {
@@ -279,7 +292,7 @@ static void test_opt(void **state)
 			struct pm_cache *c;
 			uint64_t m = 0;
 
-			snprintf(config, sizeof config, "l1=%s,%s", shapes[s], pm_cache_policies[p]);
+			snprintf(config, sizeof config, "l1=%s,%s", shapes[s % NR(shapes)], pm_cache_policies[p]);
 			c = pm_cache_new(config, &err);
 			if (!c && p == PM_PLRU)
 				continue;		/* 128 ways are too many for it */
@@ -301,7 +314,7 @@ static void test_opt(void **state)
 
 				for (size_t i = 0; i < n; i++)
 					for (int half = 0; half < 2; half++) {
-						int kind = ev[i].kind, cls = ev[i].flags & PM_REF_STACK ? 1 : 0;
+						int kind = ev[i].kind, cls = kind != PM_EV_INSN && ev[i].flags & PM_REF_STACK;
 						enum pm_cache_op op = kind == PM_EV_INSN ? PM_OP_FETCH
 							: half ? PM_OP_WRITE : PM_OP_READ;
 

@@ -74,20 +74,22 @@ static void test_geometries(void **state)
 }
 
 /* The cache simulator, one configuration at a time, says the same as the one pass. */
-static void test_against_cache(void **state)
+static void against_cache(uint64_t seed)
 {
 	size_t n = nrefs(50000);
 	struct pm_event *ev = malloc(n * sizeof *ev);
-	struct o_random r = o_random_init(11);
+	uint64_t *real = seed ? NULL : addresses(0, 0, n);
+	struct o_random r = o_random_init(seed);
 	struct pm_err err = { 0 };
 	struct pm_stack *s = pm_stack_new(6, 3, 7, 8);
 
-	(void)state;
 	for (size_t i = 0; i < n; i++) {
 		ev[i] = o_random_ref(&r, 300000);
 		ev[i].size = 1;
 		if (ev[i].kind == PM_EV_MODIFY)
 			ev[i].kind = PM_EV_READ;
+		if (real)
+			ev[i].addr = real[i];
 		pm_stack_run(s, &ev[i].addr, 1);
 	}
 	for (unsigned l = 0; l < 7; l++)
@@ -107,7 +109,15 @@ static void test_against_cache(void **state)
 			pm_cache_free(c);
 		}
 	pm_stack_free(s);
+	free(real);
 	free(ev);
+}
+
+static void test_against_cache(void **state)
+{
+	(void)state;
+	against_cache(11);
+	against_cache(0);
 }
 
 static void reuse_check(uint64_t seed, uint64_t span, size_t n, unsigned shift)
