@@ -47,8 +47,13 @@ $(STEPS): tests/oracle/sink/steps.c include/pugmark/pugmark.h
 	@mkdir -p $(@D)
 	$(CC) -shared -fPIC $(OPT) $(WARN) -Iinclude -o $@ $<
 
+STILL := $(B)/tests/oracle/still.so
+$(STILL): tests/oracle/preload/still.c
+	@mkdir -p $(@D)
+	$(CC) -shared -fPIC $(OPT) $(WARN) -o $@ $<
+
 .PHONY: check-build check bless fuzz
-check-build: all man $(UNIT) $(FUZZ) $(TOOLS) $(STEPS) $(B)/tests/run programs
+check-build: all man $(UNIT) $(FUZZ) $(TOOLS) $(STEPS) $(STILL) $(B)/tests/run programs
 
 MATRIX := 'tests/matrix/run 1/2' 'tests/matrix/run 2/2'
 
