@@ -444,6 +444,7 @@ static char *byu_put(void *self, char *p, const struct pm_batch *b, const struct
 		return p;
 	case PM_EV_TIME:
 		w->now = e->value;
+		w->w.dropped[PM_EV_TIME] += w->kind != BYU12 && !w->b2a;
 		return p;
 	case PM_EV_BUS:
 		u = &b->bus[e->id];

@@ -306,11 +306,10 @@ static void add_reg(struct slots *s, unsigned reg)
 		s->p[s->n++] = (uint8_t)reg;
 }
 
+/* An unused slot is 0, so that address cannot be said. */
 static void add_mem(uint8_t *p, unsigned *n, unsigned max, uint64_t addr, uint64_t *dropped)
 {
-	if (!addr)
-		return;
-	if (*n == max) {
+	if (!addr || *n == max) {
 		++*dropped;
 		return;
 	}
@@ -430,13 +429,16 @@ static enum pm_status champ_group(void *self, const struct pm_group *g, struct p
 	for (unsigned i = 0; i < g->nref; i++) {
 		const struct pm_event *e = &g->ref[i];
 
-		if (!pm_is_ref(e))
+		if (!pm_is_ref(e)) {
+			w->w.dropped[e->kind]++;
 			continue;
+		}
 		if (e->kind != PM_EV_WRITE)
 			add_mem(p + l->smem, &ns, l->nsmem, e->addr, &w->w.dropped[PM_EV_READ]);
 		if (e->kind != PM_EV_READ)
 			add_mem(p + l->dmem, &nd, l->ndmem, e->addr, &w->w.dropped[PM_EV_WRITE]);
 	}
+	w->w.dropped[PM_EV_REP_END] += g->rep_end;
 	w->w.dropped[PM_EV_REG_READ] += src.full;
 	w->w.dropped[PM_EV_REG_WRITE] += dst.full;
 	if (l->asid)

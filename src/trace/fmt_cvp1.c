@@ -234,11 +234,14 @@ static enum pm_status cvp_group(void *self, const struct pm_group *g, struct pm_
 
 	p = pm_put64(p, g->pc);
 	*p++ = (uint8_t)class;
+	/* one access for each load and store */
+	for (unsigned i = class == 1 || class == 2; i < g->nref; i++)
+		w->w.dropped[g->ref[i].kind]++;
+	w->w.dropped[PM_EV_UOP] += g->nuop;
+	w->w.dropped[PM_EV_REP_END] += g->rep_end;
 	if (class == 1 || class == 2) {
 		p = pm_put64(p, g->nref ? g->ref[0].addr : 0);
 		*p++ = (uint8_t)(g->nref ? g->ref[0].size : 0);
-		if (g->nref > 1)
-			w->w.dropped[g->ref[1].kind] += g->nref - 1;
 	} else if (class >= 3 && class <= 5) {
 		bool taken = g->has_branch && g->branch.flags & PM_BR_TAKEN;
 

@@ -436,9 +436,13 @@ static char *dram_put(void *self, char *p, const struct pm_batch *b, const struc
 		}
 		return p;
 	case PM_EV_INSN:
+		if (w->kind != RAM_CPU && w->kind != RAM_REF)
+			break;
 		w->bubbles++;
 		return p;
 	case PM_EV_TIME:
+		if (w->kind != SIM3)
+			break;
 		w->cycle = e->value;
 		return p;
 	case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY:

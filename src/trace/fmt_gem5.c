@@ -600,8 +600,10 @@ static enum pm_status gem5_group(void *self, const struct pm_group *g, struct pm
 	for (unsigned i = 0; i < g->nref; i++) {
 		const struct pm_event *e = &g->ref[i];
 
-		if (!pm_is_ref(e))
+		if (!pm_is_ref(e)) {
+			w->w.dropped[e->kind]++;
 			continue;
+		}
 		m = mem;
 		*m++ = 0x08;
 		m = put_varint(m, e->addr);
@@ -621,6 +623,7 @@ static enum pm_status gem5_group(void *self, const struct pm_group *g, struct pm
 		p += g->insn.len;
 	}
 	w->w.dropped[PM_EV_BRANCH] += g->has_branch;
+	w->w.dropped[PM_EV_REP_END] += g->rep_end;
 	w->w.dropped[PM_EV_REG_READ] += g->nrd;
 	w->w.dropped[PM_EV_REG_WRITE] += g->nwr;
 	w->w.dropped[PM_EV_UOP] += g->nuop;

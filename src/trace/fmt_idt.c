@@ -897,11 +897,16 @@ static enum pm_status cache_write(struct idt_writer *w, const struct pm_batch *b
 		case PM_EV_REP_END:
 			if (w->rep || w->w.native)
 				ok = put_tag(w, &w->entries, IDT_REND, 0, err) == PM_OK;
+			else
+				w->w.dropped[PM_EV_REP_END]++;
 			break;
 		case PM_EV_BRANCH:
 			w->open = false;
+			w->w.dropped[PM_EV_BRANCH]++;
 			break;
 		case PM_EV_REP_ITER:
+			/* marked, an iteration is its references */
+			w->w.dropped[PM_EV_REP_ITER] += !(w->rep || w->w.native);
 			break;
 		case PM_EV_OPAQUE:
 			if (pm_opaque_is(b, e, idt_name[w->wide][CACHE], &n))
@@ -1079,6 +1084,7 @@ static enum pm_status exec_group(void *self, const struct pm_group *g, struct pm
 	}
 	w->w.dropped[PM_EV_REG_READ] += g->nrd;
 	w->w.dropped[PM_EV_REG_WRITE] += g->nwr;
+	w->w.dropped[PM_EV_UOP] += g->nuop;
 	return PM_OK;
 }
 

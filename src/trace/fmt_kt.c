@@ -379,11 +379,12 @@ static enum pm_status kt_group(void *self, const struct pm_group *g, struct pm_e
 		ea[n++] = g->nref > 1 ? g->ref[0].addr : target;
 		break;
 	default:
-		/* one effective address per operand: an access in several parts counts once */
+		/* one effective address per operand: an access in several parts counts once, and reading
+		 * and writing one place is one operand */
 		for (unsigned i = 0; i < g->nref; i++)
 			if (n < 2 && n < (x->nmem ? x->nmem : 2))
 				ea[n++] = g->ref[i].addr;
-			else
+			else if (g->ref[i].addr != ea[0] && (n < 2 || g->ref[i].addr != ea[1]))
 				w->w.dropped[g->ref[i].kind]++;
 		/* push and pop of memory: the stack comes first */
 		if (stack_first(x) && n == 2 && g->ref[0].kind == PM_EV_READ && g->ref[1].kind == PM_EV_WRITE &&
@@ -394,6 +395,9 @@ static enum pm_status kt_group(void *self, const struct pm_group *g, struct pm_e
 			ea[1] = t;
 		}
 	}
+	w->w.dropped[PM_EV_REG_READ] += g->nrd;
+	w->w.dropped[PM_EV_REG_WRITE] += g->nwr;
+	w->w.dropped[PM_EV_UOP] += g->nuop;
 	first = g->insn.len;
 	if (too_wide(w, g->pc, err) || (n > 0 && too_wide(w, ea[0], err)) || (n > 1 && too_wide(w, ea[1], err)))
 		return PM_ERR;

@@ -669,9 +669,13 @@ static char *lap_put(void *self, char *p, const struct pm_batch *b, const struct
 			w->w.native |= k != BASIC && pm_opaque_is(b, e, lap_name[k], &n) != NULL;
 		return p;
 	case PM_EV_TIME:
+		if (w->kind == BASIC)
+			break;
 		w->now = e->value;
 		return p;
 	case PM_EV_SWITCH:
+		if (w->kind == BASIC)
+			break;
 		w->space = e->value;
 		return p;
 	case PM_EV_KERNEL:

@@ -499,9 +499,12 @@ static enum pm_status penn_next(void *self, const struct pm_batch **batch, struc
 /* ---- writing -------------------------------------------------------------------------------- */
 
 struct penn_writer {
-	struct pm_output *out;
+	struct pm_plain w;
 	bool chosen, aligned, started;
+	bool bare;			/* no micro-op of the last instruction has come */
 	uint64_t uops;
+	uint64_t seen[PM_EV_COUNT];	/* what came besides micro-ops */
+	uint64_t loads, stores, branches;	/* micro-ops that are one */
 };
 
 static void *penn_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err)
@@ -513,7 +516,7 @@ static void *penn_create(struct pm_output *out, const struct pm_write_opts *o, s
 	if (pm_fmt_options_check(o->options, "dialect compact aligned", err) != PM_OK)
 		return NULL;
 	w = pm_alloc(sizeof *w);
-	w->out = out;
+	w->w.out = out;
 	d = pm_fmt_option(o->options, "dialect", buf, sizeof buf);
 	if (!d && pm_fmt_option(o->options, "compact", buf, sizeof buf))
 		d = "compact";
@@ -584,7 +587,7 @@ static enum pm_status penn_write(void *self, const struct pm_batch *b, struct pm
 
 	while (i < b->n) {
 		size_t room = b->n - i < 512 ? b->n - i : 512;
-		char *start = (char *)pm_output_reserve(w->out, room * PENN_LINE, err), *p = start;
+		char *start = (char *)pm_output_reserve(w->w.out, room * PENN_LINE, err), *p = start;
 
 		if (!start)
 			return PM_ERR;
@@ -599,6 +602,11 @@ static enum pm_status penn_write(void *self, const struct pm_batch *b, struct pm
 				size_t len;
 				const uint8_t *d;
 
+				w->seen[e->kind]++;
+				if (e->kind == PM_EV_INSN) {
+					w->w.dropped[PM_EV_INSN] += w->bare;
+					w->bare = true;
+				}
 				if (e->kind == PM_EV_OPAQUE && !w->chosen && !w->started &&
 				    (d = pm_opaque_is(b, e, "penn", &len)))
 					w->aligned = len == 7 && !memcmp(d, "aligned", 7);
@@ -606,7 +614,11 @@ static enum pm_status penn_write(void *self, const struct pm_batch *b, struct pm
 			}
 			u = &b->uop[e->id];
 			w->started = true;
+			w->bare = false;
 			w->uops++;
+			w->loads += u->ldst == 'L';
+			w->stores += u->ldst == 'S';
+			w->branches += u->branch != '-';
 			if (u->src1 < -1 || u->src2 < -1 || u->dest < -1 || u->src1 > 255 || u->src2 > 255 ||
 			    u->dest > 255 || !u->macro[0] || !u->micro[0] || u->macro[11] || u->micro[22])
 				return pm_fail_file(err, "micro-op %llu does not fit a Penn trace: registers "
@@ -654,7 +666,7 @@ static enum pm_status penn_write(void *self, const struct pm_batch *b, struct pm
 			p = put_str(p, u->micro, &n);
 			*p++ = '\n';
 		}
-		if (pm_output_commit(w->out, (size_t)(p - start), err) != PM_OK)
+		if (pm_output_commit(w->w.out, (size_t)(p - start), err) != PM_OK)
 			return PM_ERR;
 	}
 	return PM_OK;
@@ -662,11 +674,35 @@ static enum pm_status penn_write(void *self, const struct pm_batch *b, struct pm
 
 static enum pm_status penn_finish(void *self, struct pm_err *err)
 {
+	struct penn_writer *w = self;
+
+	w->w.dropped[PM_EV_INSN] += w->bare;
+	w->bare = false;
 	return PM_OK;
 }
 
+static uint64_t more(uint64_t came, uint64_t written)
+{
+	return came > written ? came - written : 0;
+}
+
+/* References and branches stand in the micro-ops that make them, and each iteration of a repeated
+ * instruction is a macro-op; those without one, and what no micro-op can say, are left out. */
+static const uint64_t *penn_dropped(void *self)
+{
+	struct penn_writer *w = self;
+
+	for (unsigned k = PM_EV_NONE; k < PM_EV_COUNT; k++)
+		if (k != PM_EV_INSN && k != PM_EV_MODIFY && k != PM_EV_REP_ITER && k != PM_EV_OPAQUE)
+			w->w.dropped[k] = w->seen[k];
+	w->w.dropped[PM_EV_READ] = more(w->seen[PM_EV_READ] + w->seen[PM_EV_MODIFY], w->loads);
+	w->w.dropped[PM_EV_WRITE] = more(w->seen[PM_EV_WRITE] + w->seen[PM_EV_MODIFY], w->stores);
+	w->w.dropped[PM_EV_BRANCH] = more(w->seen[PM_EV_BRANCH], w->branches);
+	return w->w.dropped;
+}
+
 static const struct pm_reader_ops penn_read_ops = { penn_open, penn_next, penn_close };
-static const struct pm_writer_ops penn_write_ops = { penn_create, penn_write, penn_finish, free };
+static const struct pm_writer_ops penn_write_ops = { penn_create, penn_write, penn_finish, free, penn_dropped };
 
 const struct pm_format pm_fmt_penn = {
 	.name = "penn",

@@ -100,6 +100,7 @@ static enum pm_status pina_next(void *self, const struct pm_batch **batch, struc
 struct pina_writer {
 	struct pm_plain w;
 	uint64_t pc;
+	bool bare;			/* the instruction there has referred to nothing */
 };
 
 static void *pina_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err)
@@ -135,6 +136,9 @@ static char *pina_put(void *self, char *p, const struct pm_batch *b, const struc
 	struct pina_writer *w = self;
 
 	if (e->kind == PM_EV_INSN) {
+		/* an instruction is said by what it refers to */
+		w->w.dropped[PM_EV_INSN] += w->bare;
+		w->bare = true;
 		w->pc = e->addr;
 		return p;
 	}
@@ -143,6 +147,7 @@ static char *pina_put(void *self, char *p, const struct pm_batch *b, const struc
 			w->w.dropped[e->kind]++;
 		return p;
 	}
+	w->bare = false;
 	if (w->w.native && b->code && e->id < b->code->ninsn)
 		w->pc = b->code->insn[e->id].pc;
 	if (e->kind != PM_EV_WRITE)
@@ -159,7 +164,11 @@ static enum pm_status pina_write(void *self, const struct pm_batch *b, struct pm
 
 static enum pm_status pina_finish(void *self, struct pm_err *err)
 {
-	return pm_output_write(((struct pm_plain *)self)->out, "#eof\n", 5, err);
+	struct pina_writer *w = self;
+
+	w->w.dropped[PM_EV_INSN] += w->bare;
+	w->bare = false;
+	return pm_output_write(w->w.out, "#eof\n", 5, err);
 }
 
 static int pina_probe(const uint8_t *head, size_t n)
