@@ -197,6 +197,8 @@ struct pm_code {			/* grows while a trace runs: indices stay, pointers may move 
 	const struct pm_block *block;
 	const struct pm_object *object;
 	size_t ninsn, nblock, nobject;
+	uint32_t epoch;			/* with another batch another number: the table has begun anew, so that
+					 * it stays small; only for sinks that say PM_SINK_EPOCHS */
 };
 
 /* ---- streams and batches -------------------------------------------------------------------- */
@@ -245,6 +247,7 @@ enum pm_sink_flag {
 	PM_SINK_WHOLE		= 1 << 2,	/* finish() only if the trace was read to its end */
 	PM_SINK_LIGHT		= 1 << 3,	/* consume() costs less than handing the batch to a thread */
 	PM_SINK_CHAINS		= 1 << 4,	/* takes pm_batch.packed; only with PM_SINK_BLOCKS */
+	PM_SINK_EPOCHS		= 1 << 5,	/* code tables may begin anew: pm_code.epoch */
 };
 
 struct pm_sink_ops {

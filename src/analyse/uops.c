@@ -289,7 +289,7 @@ static enum pm_status fusion_finish(void *self, struct pm_result *r, struct pm_e
 }
 
 #define SINK(id, make, text) const struct pm_sink_ops pm_sink_##id = {					\
-	.abi = PM_ABI, .needs = PM_HAS_UOPS, .name = #id, .about = text, .create = make,		\
+	.abi = PM_ABI, .needs = PM_HAS_UOPS, .flags = PM_SINK_EPOCHS, .name = #id, .about = text, .create = make,		\
 	.consume = id##_consume, .finish = id##_finish, .destroy = destroy,				\
 }
 SINK(uops, create, "micro-ops per macro-op");

@@ -132,7 +132,7 @@ static uint32_t insn_of(struct dr_reader *r, const struct dr_entry *e)
 	if (!fresh)
 		return id;
 	in->class = e->type < NR(class) ? class[e->type] : PM_CLASS_NONE;
-	if (r->isa != PM_ISA_NONE && r->nenc && x86_regs(r->enc, r->nenc, r->isa == PM_ISA_X86_64, &x))
+	if (r->isa != PM_ISA_NONE && in->len && x86_regs(in->bytes, in->len, r->isa == PM_ISA_X86_64, &x))
 		in->rep = x.rep;
 	return id;
 }
@@ -195,6 +195,13 @@ static void add_instr(struct dr_reader *r, const struct dr_entry *e)
 					       (uint16_t)e->size, id, e->addr, 0 } };
 }
 
+static void dr_epochs(void *self)
+{
+	struct dr_reader *r = self;
+
+	r->codes.epochs = r->codes.once = true;
+}
+
 static enum pm_status dr_next(void *self, const struct pm_batch **batch, struct pm_err *err)
 {
 	struct dr_reader *r = self;
@@ -202,6 +209,11 @@ static enum pm_status dr_next(void *self, const struct pm_batch **batch, struct 
 
 	if (!r->now)
 		r->now = pm_streams_of(&r->streams, 0);
+	if (pm_codes_full(&r->codes)) {
+		uint32_t none = PM_NONE;
+
+		pm_codes_renew(&r->codes, r->branch.pending ? &r->branch.ev.id : &none, &r->rep.id);
+	}
 	pm_builder_reset(b, r->now, &r->codes.code);
 	b->b.first_insn = r->insns;
 	if (!r->started) {
@@ -276,6 +288,10 @@ static enum pm_status dr_next(void *self, const struct pm_batch **batch, struct 
 		}
 		r->w.p += ENTRY;
 	}
+	if (pm_failed(&r->codes.err)) {
+		*err = r->codes.err;
+		return PM_ERR;
+	}
 	if (!b->b.n)
 		return PM_END;
 	pm_codes_lend(&r->codes);
@@ -294,6 +310,7 @@ struct dr_writer {
 	struct pm_regs_cache regs;
 	struct pm_map known;		/* pc -> insn id + 1 whose encoding the file has */
 	bool begun, encodings;
+	uint32_t epoch;			/* ... of these numbers (pm_code.epoch) */
 	bool encoded, held;		/* from itself: encodings, a target marker wait for their instruction */
 	uint64_t target;
 	uint32_t stream;
@@ -377,18 +394,24 @@ static unsigned type_of(const struct pm_group *g, const struct x86_regs *x)
 	return f & PM_BR_INDIRECT ? DR_JUMP_IND : DR_JUMP;
 }
 
-/* The instruction's bytes, unless the file has them already for this address; @always: in any case. */
-static void encode(struct dr_writer *w, const struct pm_insn *in, uint32_t id, bool always, struct pm_err *err)
+static void put_encoding(struct dr_writer *w, const struct pm_insn *in, struct pm_err *err)
 {
-	uint64_t *at = pm_map_put(&w->known, in->pc, NULL);
-
-	for (unsigned i = 0; (always || *at != id + 1ull) && i < in->len; i += 8) {
+	for (unsigned i = 0; i < in->len; i += 8) {
 		uint8_t eight[8] = { 0 };
 		unsigned n = in->len - i < 8 ? in->len - i : 8;
 
 		memcpy(eight, in->bytes + i, n);
 		put(w, DR_ENCODING, n, pm_get64(eight), err);
 	}
+}
+
+/* The instruction's bytes, unless the file has them already for this address; @always: in any case. */
+static void encode(struct dr_writer *w, const struct pm_insn *in, uint32_t id, bool always, struct pm_err *err)
+{
+	uint64_t *at = pm_map_put(&w->known, in->pc, NULL);
+
+	if (always || *at != id + 1ull)
+		put_encoding(w, in, err);
 	*at = id + 1ull;
 }
 
@@ -407,8 +430,11 @@ static enum pm_status dr_group(void *self, const struct pm_group *g, struct pm_e
 	if (size > 15)
 		return pm_fail_file(err, "a fetch of %u bytes at 0x%llx is no instruction; drmemtrace holds "
 				    "instructions of 1..15 bytes", size, (unsigned long long)g->pc);
-	if (w->encodings && g->known && g->insn.len == size && !g->again)
-		encode(w, &g->insn, g->id, false, err);
+	if (w->encodings && g->known && g->insn.len == size && !g->again) {
+		if (g->epoch != w->epoch && pm_epoch_begins(&w->epoch, g))
+			pm_map_release(&w->known);
+		encode(w, &g->insn, g->id, g->epoch != w->epoch, err);
+	}
 	if (w->n > sizeof w->chunk - ENTRY * PER_INSN) {
 		if (pm_output_write(w->w.out, w->chunk, w->n, err) == PM_ERR)
 			return PM_ERR;
@@ -474,10 +500,19 @@ static enum pm_status dr_native(struct dr_writer *w, const struct pm_batch *b, s
 		if (e->kind == PM_EV_INSN && w->encodings && b->code && e->id < b->code->ninsn) {
 			const struct pm_insn *in = &b->code->insn[e->id];
 
-			if (w->encoded)
+			if (b->code->epoch != w->epoch) {
+				w->epoch = b->code->epoch;
+				pm_map_release(&w->known);
+			}
+			if (w->epoch) {
+				/* a part of a trace comes with a table that keeps everything */
+				if (e->value && !w->encoded)
+					put_encoding(w, in, err);
+			} else if (w->encoded) {
 				*pm_map_put(&w->known, in->pc, NULL) = e->id + 1ull;
-			else
+			} else {
 				encode(w, in, e->id, e->value, err);
+			}
 			w->encoded = false;
 		}
 		if (w->held && e->kind != PM_EV_TIME) {
@@ -587,7 +622,7 @@ static int dr_probe(const uint8_t *head, size_t n)
 	return 94;
 }
 
-static const struct pm_reader_ops dr_read = { dr_open, dr_next, dr_close };
+static const struct pm_reader_ops dr_read = { dr_open, dr_next, dr_close, NULL, dr_epochs };
 static const struct pm_writer_ops dr_write_ops = {
 	dr_create, dr_write, dr_finish, dr_free, pm_plain_dropped
 };

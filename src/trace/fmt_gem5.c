@@ -487,6 +487,11 @@ static enum pm_status gem5_begin_batch(struct gem5_reader *r, size_t *head, size
 	return st == PM_OK ? gem5_message(r, true, head, n, err) : st;
 }
 
+static void gem5_epochs(void *self)
+{
+	((struct gem5_reader *)self)->codes.epochs = true;
+}
+
 static enum pm_status gem5_next(void *self, const struct pm_batch **batch, struct pm_err *err)
 {
 	struct gem5_reader *r = self;
@@ -495,6 +500,12 @@ static enum pm_status gem5_next(void *self, const struct pm_batch **batch, struc
 	size_t head, n;
 	enum pm_status st;
 
+	if (pm_codes_full(&r->codes)) {
+		uint32_t none[2] = { PM_NONE, PM_NONE };
+
+		pm_codes_renew(&r->codes, none, none + 1);
+		memset(r->seen, 0, SEEN * sizeof *r->seen);
+	}
 	pm_builder_reset(b, &r->stream, &r->codes.code);
 	b->b.first_insn = r->insns;
 	st = gem5_begin_batch(r, &head, &n, err);
@@ -699,7 +710,7 @@ static int gem5_probe(const uint8_t *head, size_t n)
 	return n >= 4 && !memcmp(head, "gem5", 4) ? 132 : 0;
 }
 
-static const struct pm_reader_ops gem5_read = { gem5_open, gem5_next, gem5_close };
+static const struct pm_reader_ops gem5_read = { gem5_open, gem5_next, gem5_close, NULL, gem5_epochs };
 static const struct pm_writer_ops gem5_write_ops = {
 	gem5_create, gem5_write, gem5_finish, gem5_free, pm_plain_dropped
 };

@@ -24,6 +24,7 @@
 #include "trace/expand.h"
 #include "trace/group.h"
 #include "trace/idt_files.h"
+#include "trace/insns.h"
 #include "trace/text.h"
 
 enum kind { BRANCH, CACHE, EXEC };
@@ -44,6 +45,7 @@ struct idt_reader {
 	struct pm_map ops;		/* last byte's address -> index into insn */
 	struct pm_insn *insn;
 	size_t ninsn, cap_insn;
+	bool epochs;			/* the table may begin anew */
 	struct pm_block *block;
 	struct pm_code code;
 	bool pending;			/* an OP entry whose outcome the next block tells */
@@ -665,6 +667,28 @@ enum pm_status idt_entries(struct idt_reader *r, enum kind kind, bool wide, stru
 	}
 }
 
+static void idt_epochs(void *self)
+{
+	struct idt_reader *r = self;
+
+	r->epochs = r->kind == BRANCH;
+}
+
+/* The table of branches begins anew, with the one whose outcome is still to come. */
+static void renew(struct idt_reader *r)
+{
+	struct pm_insn *in = &r->insn[r->pending ? r->branch.id : 0];
+	const uint64_t last = in->pc + in->len - 1;
+
+	pm_map_release(&r->ops);
+	r->insn[0] = *in;
+	r->ninsn = r->pending;
+	if (r->pending)
+		*pm_map_put(&r->ops, last, NULL) = 0;
+	r->branch.id = 0;
+	r->code.epoch++;
+}
+
 static enum pm_status idt_next(void *self, const struct pm_batch **batch, struct pm_err *err)
 {
 	struct idt_reader *r = self;
@@ -672,6 +696,8 @@ static enum pm_status idt_next(void *self, const struct pm_batch **batch, struct
 	const bool wide = r->wide;
 	enum pm_status st;
 
+	if (r->epochs && r->ninsn >= PM_CODES_MAX)
+		renew(r);
 	pm_builder_reset(b, &r->stream, r->kind == CACHE ? NULL : &r->code);
 	b->b.first_insn = r->insns;
 	r->block_event = SIZE_MAX;
@@ -1399,7 +1425,7 @@ static int id##_probe(const uint8_t *head, size_t n)							\
 {													\
 	return idt_probe(head, n, k, wd);								\
 }													\
-static const struct pm_reader_ops id##_read = { id##_open, idt_next, idt_close };			\
+static const struct pm_reader_ops id##_read = { id##_open, idt_next, idt_close, NULL, idt_epochs };			\
 static const struct pm_writer_ops id##_write = {							\
 	id##_create, idt_write, idt_finish, idt_free, pm_plain_dropped					\
 };													\

@@ -280,6 +280,28 @@ static enum pm_status kt_record(struct kt_reader *r, const uint8_t *start, struc
 
 #define LONGEST		48		/* no record has more bytes */
 
+static void renew(struct kt_reader *r)
+{
+	uint32_t none = PM_NONE, *branch = r->branch.pending ? &r->branch.ev.id : &none, *rep = &r->rep.id;
+	struct x86_regs was[2];
+
+	if (*branch != PM_NONE)
+		was[0] = r->regs[*branch];
+	if (*rep != PM_NONE)
+		was[1] = r->regs[*rep];
+	pm_codes_renew(&r->codes, branch, rep);
+	if (*branch != PM_NONE)
+		r->regs[*branch] = was[0];
+	if (*rep != PM_NONE)
+		r->regs[*rep] = was[1];
+	memset(r->seen, 0, SEEN * sizeof *r->seen);
+}
+
+static void kt_epochs(void *self)
+{
+	((struct kt_reader *)self)->codes.epochs = true;
+}
+
 static enum pm_status kt_next(void *self, const struct pm_batch **batch, struct pm_err *err)
 {
 	struct kt_reader *r = self;
@@ -287,6 +309,8 @@ static enum pm_status kt_next(void *self, const struct pm_batch **batch, struct 
 	const uint8_t *start;
 	bool last;
 
+	if (pm_codes_full(&r->codes))
+		renew(r);
 	pm_builder_reset(b, &r->stream, &r->codes.code);
 	b->b.first_insn = r->insns;
 	if (!r->started) {
@@ -523,7 +547,7 @@ static int row_##id##_bid(const uint8_t *head, size_t n)							\
 {													\
 	return kt_probe(head, n, wd);									\
 }													\
-static const struct pm_reader_ops row_##id##_read = { row_##id##_open, kt_next, kt_close };				\
+static const struct pm_reader_ops row_##id##_read = { row_##id##_open, kt_next, kt_close, NULL, kt_epochs };		\
 static const struct pm_writer_ops row_##id##_write = {							\
 	row_##id##_create, kt_write, kt_finish, kt_free, pm_plain_dropped					\
 };													\

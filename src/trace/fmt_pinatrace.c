@@ -55,11 +55,21 @@ static int pina_line(const char *s, size_t n, uint64_t *pc, uint64_t *addr)
 	return pm_hex(colon + 4, (size_t)(s + n - colon) - 4, addr) ? colon[2] : 0;
 }
 
+static void pina_epochs(void *self)
+{
+	((struct pina_reader *)self)->codes.epochs = true;
+}
+
 static enum pm_status pina_next(void *self, const struct pm_batch **batch, struct pm_err *err)
 {
 	struct pina_reader *r = self;
 	struct pm_builder *b = &r->b;
 
+	if (pm_codes_full(&r->codes)) {
+		uint32_t none[2] = { PM_NONE, PM_NONE };
+
+		pm_codes_renew(&r->codes, none, none + 1);
+	}
 	pm_builder_reset(b, &r->stream, &r->codes.code);
 	pm_ev_room(b, PM_BATCH_EVENTS + 2);
 	if (!r->started) {
@@ -190,7 +200,7 @@ static int pina_probe(const uint8_t *head, size_t n)
 	return lines ? 40 + lines : 0;
 }
 
-static const struct pm_reader_ops pina_read = { pina_open, pina_next, pina_close };
+static const struct pm_reader_ops pina_read = { pina_open, pina_next, pina_close, NULL, pina_epochs };
 static const struct pm_writer_ops pina_write_ops = {
 	pina_create, pina_write, pina_finish, free, pm_plain_dropped
 };

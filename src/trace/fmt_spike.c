@@ -218,11 +218,21 @@ static uint32_t insn_of(struct spike_reader *r, const struct spike_line *l, int 
 	return id;
 }
 
+static void spike_epochs(void *self)
+{
+	((struct spike_reader *)self)->codes.epochs = true;
+}
+
 static enum pm_status spike_next(void *self, const struct pm_batch **batch, struct pm_err *err)
 {
 	struct spike_reader *r = self;
 	struct pm_builder *b = &r->b;
 
+	if (pm_codes_full(&r->codes)) {
+		uint32_t none[2] = { PM_NONE, PM_NONE };
+
+		pm_codes_renew(&r->codes, r->branch.pending ? &r->branch.ev.id : none, none + 1);
+	}
 	pm_builder_reset(b, NULL, &r->codes.code);
 	b->b.first_insn = r->insns;
 	while (b->b.n < PM_BATCH_EVENTS) {
@@ -392,7 +402,7 @@ static int spike_probe(const uint8_t *head, size_t n)
 	return spike_parse(s, nl ? (size_t)(nl - s) : n, &l) ? 120 : 0;
 }
 
-static const struct pm_reader_ops spike_read = { spike_open, spike_next, spike_close };
+static const struct pm_reader_ops spike_read = { spike_open, spike_next, spike_close, NULL, spike_epochs };
 static const struct pm_writer_ops spike_write_ops = {
 	spike_create, spike_write, spike_finish, spike_free, pm_plain_dropped
 };

@@ -29,6 +29,7 @@ struct pm_reader_ops {
 	/* Optional. Go to where instruction @insn (over all streams) is, or to a place before it;
 	 * *first: the number of instructions before the next batch. */
 	enum pm_status (*seek)(void *self, uint64_t insn, uint64_t *first, struct pm_err *err);
+	void (*epochs)(void *self);	/* optional: see struct pm_source_ops */
 };
 
 struct pm_writer_ops {

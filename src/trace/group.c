@@ -37,6 +37,7 @@ static void begin(struct pm_grouper *g, struct pm_group *o, const struct pm_batc
 	o->pc = e->addr;
 	o->number = number;
 	o->id = e->id;
+	o->epoch = b->code ? b->code->epoch : 0;
 	o->size = e->size;
 	o->tag = e->flags;
 	o->known = b->code && e->id < b->code->ninsn;
@@ -83,6 +84,18 @@ static bool foreign(const struct pm_batch *b, const struct pm_event *e, const st
 	       b->code->insn[e->id].pc != o->pc;
 }
 
+/* The code table has begun anew: is the open instruction among those that it began with? */
+static void find_again(struct pm_group *o, const struct pm_code *code)
+{
+	for (uint32_t i = 0; i < 2 && i < code->ninsn; i++)
+		if (code->insn[i].pc == o->pc && code->insn[i].len == o->insn.len &&
+		    !memcmp(code->insn[i].bytes, o->insn.bytes, o->insn.len)) {
+			o->id = i;
+			o->epoch = code->epoch;
+			return;
+		}
+}
+
 /* HOT: once per event. */
 enum pm_status pm_grouper_batch(struct pm_grouper *g, const struct pm_batch *b, struct pm_err *err)
 {
@@ -90,7 +103,10 @@ enum pm_status pm_grouper_batch(struct pm_grouper *g, const struct pm_batch *b, 
 	struct pm_group *o = slot_of(g, b->stream);
 	uint64_t number = b->first_insn;
 	const struct pm_event *e = b->ev, *end = b->ev + b->n;
+	const bool renewed = g->busy[index] && o->known && b->code && o->epoch != b->code->epoch;
 
+	if (renewed)
+		find_again(o, b->code);
 	g->code = b->code;
 	while (e < end) {
 		/* what belongs to an instruction that has begun */
@@ -108,7 +124,7 @@ enum pm_status pm_grouper_batch(struct pm_grouper *g, const struct pm_batch *b, 
 						add_reg(b, e, o->wr, &o->nwr);
 					}
 				} else if (kind == PM_EV_READ || kind == PM_EV_WRITE || kind == PM_EV_MODIFY) {
-					if (e->id != o->id && foreign(b, e, o))
+					if ((e->id != o->id || renewed) && foreign(b, e, o))
 						break;
 					if (o->nref == PM_GROUP_REFS && again(g, o, index, err) == PM_ERR)
 						return PM_ERR;
@@ -120,7 +136,7 @@ enum pm_status pm_grouper_batch(struct pm_grouper *g, const struct pm_batch *b, 
 					if (o->nuop < PM_GROUP_UOPS)
 						o->uop[o->nuop++] = b->uop[e->id];
 				} else if (kind == PM_EV_REP_ITER) {
-					if (e->id != o->id && foreign(b, e, o))
+					if ((e->id != o->id || renewed) && foreign(b, e, o))
 						break;
 					if ((o->rep || o->nref) && again(g, o, index, err) == PM_ERR)
 						return PM_ERR;
@@ -178,6 +194,13 @@ const struct x86_regs *pm_regs_of(struct pm_regs_cache *c, const struct pm_group
 {
 	if (!g->known || !g->insn.len || g->insn.len > 15 || g->insn.isa > PM_ISA_X86_32)
 		return NULL;
+	if (c->epoch != g->epoch) {
+		if (!pm_epoch_begins(&c->epoch, g))
+			return x86_regs(g->insn.bytes, g->insn.len, g->insn.isa == PM_ISA_X86_64, &c->late) ?
+			       &c->late : NULL;
+		if (c->cap)
+			memset(c->state, 0, c->cap);
+	}
 	if (g->id >= c->cap) {
 		size_t cap = c->cap ? c->cap : 1024;
 

@@ -31,6 +31,7 @@ struct pm_group {
 	const struct pm_stream *stream;
 	uint64_t pc, number;		/* number: of the instruction in its stream */
 	uint32_t id;			/* index into code->insn, PM_NONE */
+	uint32_t epoch;			/* ... of this epoch (pm_code.epoch) */
 	uint16_t size;			/* bytes; 0 unknown */
 	uint8_t tag;			/* the INSN event's flags: private to the source's format */
 	bool known;			/* insn is valid */
@@ -71,8 +72,19 @@ struct pm_regs_cache {
 	struct x86_regs *v;
 	uint8_t *state;			/* 0 unknown, 1 known, 2 not decodable */
 	size_t cap;
+	uint32_t epoch;
+	struct x86_regs late;		/* of an instruction of an epoch that is over */
 };
-/* NULL: the group has no bytes or they are no x86 instruction. */
+/* What was known by number belongs to another epoch than @g: true, it is forgotten and @g's begins; false,
+ * @g is a straggler, whose number means nothing any more. */
+static inline bool pm_epoch_begins(uint32_t *epoch, const struct pm_group *g)
+{
+	if ((int32_t)(g->epoch - *epoch) < 0)
+		return false;
+	*epoch = g->epoch;
+	return true;
+}
+/* NULL: the group has no bytes or they are no x86 instruction. Until the next call. */
 const struct x86_regs *pm_regs_of(struct pm_regs_cache *c, const struct pm_group *g);
 void pm_regs_release(struct pm_regs_cache *c);
 

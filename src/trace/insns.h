@@ -11,15 +11,21 @@
 #include "trace/pipeline.h"
 
 /* ---- instructions by address ------------------------------------------------------------------ */
+#define PM_CODES_MAX	(1u << 17)	/* instructions of an epoch: 4 MiB, and as much for finding them */
 struct pm_codes {
 	struct pm_map pcs;		/* pc -> the instruction met there last */
 	struct pm_insn *insn;
 	size_t n, cap;
+	bool epochs;			/* the table may begin anew */
+	bool once;			/* bytes are in the record of an instruction's first execution only */
 	struct pm_code code;		/* for batches */
+
+	struct pm_code_store *store;	/* with @once, the bytes that earlier epochs knew: a temporary file */
+	struct pm_err err;		/* that it could not be used; for the reader to look at */
 };
 /* The number of the instruction at @pc whose bytes begin with those of the one met there last, or are
  * these: @any says that bytes behind it may follow; @len 0, that they are not in the record. *@fresh:
- * it was added, with no class, and all of @bytes as its own. */
+ * it was added, with no class, and all of @bytes as its own, or those that it had in an earlier epoch. */
 uint32_t pm_codes_put(struct pm_codes *c, uint64_t pc, const uint8_t *bytes, unsigned len, bool any,
 		      enum pm_isa isa, bool *fresh);
 /* The table as it is now, before a batch is lent. */
@@ -28,6 +34,13 @@ static inline void pm_codes_lend(struct pm_codes *c)
 	c->code.insn = c->insn;
 	c->code.ninsn = c->n;
 }
+/* Before a batch is begun: is the table as long as it should get? */
+static inline bool pm_codes_full(const struct pm_codes *c)
+{
+	return c->epochs && c->n >= PM_CODES_MAX;
+}
+/* Begin anew with the instructions *@a and *@b (PM_NONE: none), which get their new numbers. */
+void pm_codes_renew(struct pm_codes *c, uint32_t *a, uint32_t *b);
 void pm_codes_release(struct pm_codes *c);
 
 /* ---- streams by thread, numbered in order of appearance ---------------------------------------- */

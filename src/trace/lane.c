@@ -118,6 +118,19 @@ static void *extend(void *old, size_t done, size_t *cap, const void *from, size_
 	return old;
 }
 
+static void free_versions(struct version *v)
+{
+	while (v) {
+		struct version *older = v->older;
+
+		free(v->insn);
+		free(v->block);
+		free(v->object);
+		free(v);
+		v = older;
+	}
+}
+
 static size_t table_of(struct pm_lanes *l, const struct pm_code *code)
 {
 	struct table *t;
@@ -133,6 +146,15 @@ static size_t table_of(struct pm_lanes *l, const struct pm_code *code)
 		i = ++l->ntable;
 	}
 	t = l->table + i - 1;
+	if (t->now.epoch != code->epoch) {
+		struct pm_err err = { 0 };
+
+		/* it has begun anew, as the copy does as soon as nobody reads it; a lane's error comes with the push */
+		pm_lanes_idle(l, &err);
+		t->now = (struct pm_code){ .epoch = code->epoch };
+		free_versions(t->v->older);
+		t->v->older = NULL;
+	}
 	if (t->now.ninsn == code->ninsn && t->now.nblock == code->nblock && t->now.nobject == code->nobject)
 		return i - 1;
 	was = t->v;
@@ -154,7 +176,8 @@ static size_t table_of(struct pm_lanes *l, const struct pm_code *code)
 		free(v);
 		v = was;
 	}
-	t->now = (struct pm_code){ v->insn, v->block, v->object, code->ninsn, code->nblock, code->nobject };
+	t->now = (struct pm_code){ v->insn, v->block, v->object, code->ninsn, code->nblock, code->nobject,
+				   code->epoch };
 	return i - 1;
 }
 
@@ -409,15 +432,7 @@ void pm_lanes_free(struct pm_lanes *l)
 		pthread_cond_destroy(&n->emptied);
 	}
 	for (size_t i = 0; i < l->ntable; i++)
-		while (l->table[i].v) {
-			struct version *v = l->table[i].v;
-
-			l->table[i].v = v->older;
-			free(v->insn);
-			free(v->block);
-			free(v->object);
-			free(v);
-		}
+		free_versions(l->table[i].v);
 	while (l->pool) {
 		struct parcel *p = l->pool;
 

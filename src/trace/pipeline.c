@@ -292,6 +292,17 @@ bool pm_pipeline_packed(const struct pm_pipeline *p)
 	return p->packed;
 }
 
+bool pm_pipeline_epochs(const struct pm_pipeline *p)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < p->ntrans; i++)
+		all = all && p->trans[i].ops->flags & PM_SINK_EPOCHS;
+	for (size_t i = 0; i < p->nsink; i++)
+		all = all && p->sink[i].ops->flags & PM_SINK_EPOCHS;
+	return all;
+}
+
 bool pm_pipeline_recent(const struct pm_pipeline *p, struct pm_recent *r)
 {
 	for (size_t i = 0; i < p->nsink; i++) {
@@ -571,6 +582,8 @@ enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *sr
 
 	if (!p->started && pm_pipeline_start(p, src->facts, src->ops->name, err) != PM_OK)
 		return PM_ERR;
+	if (src->ops->epochs && pm_pipeline_epochs(p))
+		src->ops->epochs(src->self);
 	while (!stop || !stop(arg)) {
 		const struct pm_batch *b = NULL;
 

@@ -22,6 +22,8 @@ struct pm_source_ops {
 	const char *name;
 	enum pm_status (*next)(void *self, const struct pm_batch **batch, struct pm_err *err);
 	void (*close)(void *self);
+	/* Optional, before the first next(): its code table may begin anew (pm_code.epoch). */
+	void (*epochs)(void *self);
 };
 
 struct pm_source {
@@ -39,7 +41,7 @@ struct pm_emit {
 struct pm_transform_ops {
 	const char *name;
 	uint32_t needs, removes, adds;	/* enum pm_fact */
-	uint32_t flags;			/* PM_SINK_BLOCKS: takes blocks unexpanded */
+	uint32_t flags;			/* PM_SINK_BLOCKS: takes blocks unexpanded; PM_SINK_EPOCHS */
 	enum pm_status (*consume)(void *self, const struct pm_batch *b, const struct pm_emit *emit,
 				  struct pm_err *err);
 	enum pm_status (*finish)(void *self, const struct pm_emit *emit, struct pm_err *err);
@@ -84,6 +86,8 @@ enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const ch
 				 struct pm_err *err);
 /* May batches be packed (chain.h)? Once it has started; such batches are for who has asked. */
 bool pm_pipeline_packed(const struct pm_pipeline *p);
+/* Does nobody in it need a code table to keep what it has had? */
+bool pm_pipeline_epochs(const struct pm_pipeline *p);
 /* ... without the references that no sink needs? Then, which are they? */
 struct pm_recent;
 bool pm_pipeline_recent(const struct pm_pipeline *p, struct pm_recent *r);

@@ -169,7 +169,15 @@ void *pm_trace_reader(struct pm_source *src)
 	return ((struct file_source *)src->self)->reader;
 }
 
-static const struct pm_source_ops file_ops = { "file", file_next, file_close };
+static void file_epochs(void *self)
+{
+	struct file_source *f = self;
+
+	if (f->format->read->epochs)
+		f->format->read->epochs(f->reader);
+}
+
+static const struct pm_source_ops file_ops = { "file", file_next, file_close, file_epochs };
 
 double pm_trace_part(const struct pm_source *src)
 {
@@ -319,7 +327,9 @@ enum pm_status pm_trace_create(struct pm_pipeline *p, const char *path, const ch
 	f->path = pipe ? "standard output" : path;
 	snprintf(f->name, sizeof f->name, "writing %s", fmt->plural);
 	f->ops = (struct pm_sink_ops){
-		.abi = PM_ABI, .needs = fmt->needs, .flags = fmt->sink_flags | PM_SINK_WHOLE,
+		.abi = PM_ABI, .needs = fmt->needs,
+		/* who takes blocks writes the code table, too */
+		.flags = fmt->sink_flags | PM_SINK_WHOLE | (fmt->sink_flags & PM_SINK_BLOCKS ? 0 : PM_SINK_EPOCHS),
 		.name = f->name, .about = fmt->about,
 		.consume = sink_consume, .finish = sink_finish, .destroy = sink_destroy,
 	};

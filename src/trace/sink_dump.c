@@ -308,13 +308,13 @@ const struct pm_sink_ops pm_dump_ops = {
 };
 
 const struct pm_sink_ops pm_dump_blocks_ops = {
-	.abi = PM_ABI, .flags = PM_SINK_BLOCKS,
+	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_EPOCHS,
 	.name = "dump-blocks", .about = "one line of text per event, blocks as they are",
 	.create = dump_create, .consume = dump_consume, .finish = dump_finish, .destroy = dump_destroy,
 };
 
 const struct pm_sink_ops pm_vtrace_ops = {
-	.abi = PM_ABI, .flags = PM_SINK_BLOCKS,
+	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_EPOCHS,
 	.name = "vtrace", .about = "the entries of an IDtrace trace, a line each",
 	.create = vtrace_create, .consume = dump_consume, .finish = dump_finish, .destroy = dump_destroy,
 };

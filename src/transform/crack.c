@@ -8,16 +8,25 @@
 #include "trace/text.h"
 #include "transform/crack.h"
 
+struct tmpl {
+	bool known;			/* the bytes are an instruction */
+	uint32_t generic;		/* index; only if it is not specific */
+	struct x86_cracked c;		/* last, because it is cut behind its micro-ops */
+};
+
 struct crack {
 	struct pm_grouper g;
 	struct pm_builder b;
 	const struct pm_emit *emit;	/* of the call that runs */
-	struct x86_cracked *tmpl;	/* by insn id; len 0xff: not decodable */
-	uint64_t *runs;			/* executions of generic templates, by insn id */
+	struct tmpl **tmpl;		/* by insn id, of epoch; in mem */
 	size_t cap;
+	uint32_t epoch;
+	struct pm_arena mem;
+	struct tmpl late;		/* of an instruction of an epoch that is over */
+	struct generic { char name[12]; uint64_t runs; } *generic;	/* executions by the generic recipe */
+	size_t ngeneric, cap_generic;
 	struct pm_crack_stats stats;
 };
-
 
 static enum pm_status flush(struct crack *c, struct pm_err *err)
 {
@@ -43,27 +52,62 @@ static enum pm_status target(struct crack *c, const struct pm_stream *s, uint64_
 	return PM_OK;
 }
 
-static const struct x86_cracked *tmpl_of(struct crack *c, const struct pm_group *g)
+static uint32_t generic_of(struct crack *c, const char *name)
 {
-	struct x86_cracked *t;
+	uint32_t i = 0;
+
+	while (i < c->ngeneric && strcmp(c->generic[i].name, name))
+		i++;
+	if (i == c->ngeneric) {
+		pm_grow(c->generic, c->ngeneric, c->cap_generic);
+		c->generic[c->ngeneric] = (struct generic){ .runs = 0 };
+		strcpy(c->generic[c->ngeneric++].name, name);
+	}
+	return i;
+}
+
+static void make(struct crack *c, const struct pm_group *g, struct tmpl *t)
+{
+	t->known = x86_crack(g->insn.bytes, g->insn.len, g->insn.isa == PM_ISA_X86_64, &t->c);
+	if (t->known && !t->c.specific)
+		t->generic = generic_of(c, t->c.macro);
+}
+
+/* NULL: the bytes are no instruction. Until the next call. */
+static const struct tmpl *tmpl_of(struct crack *c, const struct pm_group *g)
+{
+	struct tmpl **t;
 
 	if (!g->known || !g->insn.len || g->insn.len > 15 || g->insn.isa > PM_ISA_X86_32)
 		return NULL;
+	if (g->epoch != c->epoch) {
+		if (!pm_epoch_begins(&c->epoch, g)) {
+			make(c, g, &c->late);
+			return c->late.known ? &c->late : NULL;
+		}
+		pm_arena_release(&c->mem);
+		if (c->cap)
+			memset(c->tmpl, 0, c->cap * sizeof *c->tmpl);
+	}
 	if (g->id >= c->cap) {
 		size_t cap = c->cap ? c->cap : 1024;
 
 		while (cap <= g->id)
 			cap *= 2;
 		c->tmpl = pm_realloc(c->tmpl, cap * sizeof *c->tmpl);
-		c->runs = pm_realloc(c->runs, cap * sizeof *c->runs);
 		memset(c->tmpl + c->cap, 0, (cap - c->cap) * sizeof *c->tmpl);
-		memset(c->runs + c->cap, 0, (cap - c->cap) * sizeof *c->runs);
 		c->cap = cap;
 	}
 	t = &c->tmpl[g->id];
-	if (!t->len && !x86_crack(g->insn.bytes, g->insn.len, g->insn.isa == PM_ISA_X86_64, t))
-		t->len = 0xff;
-	return t->len == 0xff ? NULL : t;
+	if (!*t) {
+		size_t n;
+
+		make(c, g, &c->late);
+		n = offsetof(struct tmpl, c.uop) + (c->late.known ? c->late.c.n : 0) * sizeof c->late.c.uop[0];
+		*t = pm_arena_alloc(&c->mem, n);
+		memcpy(*t, &c->late, n);
+	}
+	return (*t)->known ? *t : NULL;
 }
 
 static struct pm_uop *put(struct crack *c, const struct pm_group *g, const struct x86_cracked *t,
@@ -167,7 +211,8 @@ static void instantiate(struct crack *c, const struct pm_group *g, const struct 
 static enum pm_status crack_group(void *self, const struct pm_group *g, struct pm_err *err)
 {
 	struct crack *c = self;
-	const struct x86_cracked *t = tmpl_of(c, g);
+	const struct tmpl *t = tmpl_of(c, g);
+	const uint32_t epoch = c->g.code ? c->g.code->epoch : 0, id = g->epoch == epoch ? g->id : PM_NONE;
 	struct pm_event *e;
 
 	if (g->known && g->insn.isa > PM_ISA_X86_32)
@@ -177,30 +222,40 @@ static enum pm_status crack_group(void *self, const struct pm_group *g, struct p
 		return PM_ERR;
 	if (!g->again) {
 		e = pm_ev_add(&c->b, PM_EV_INSN, g->tag, g->size, g->pc, 0);
-		e->id = g->id;
+		e->id = id;
 	}
 	if (g->rep)
-		pm_ev_add(&c->b, PM_EV_REP_ITER, 0, 0, g->pc, 0)->id = g->id;
-	for (unsigned i = 0; i < g->nref; i++)
-		*pm_ev_add(&c->b, PM_EV_READ, 0, 0, 0, 0) = g->ref[i];
+		pm_ev_add(&c->b, PM_EV_REP_ITER, 0, 0, g->pc, 0)->id = id;
+	for (unsigned i = 0; i < g->nref; i++) {
+		e = pm_ev_add(&c->b, PM_EV_READ, 0, 0, 0, 0);
+		*e = g->ref[i];
+		/* it has the instruction's number or none: that of its epoch means something else now */
+		if (id == PM_NONE)
+			e->id = PM_NONE;
+	}
 	if (g->rep_end)
-		pm_ev_add(&c->b, PM_EV_REP_END, 0, 0, g->pc, 0)->id = g->id;
+		pm_ev_add(&c->b, PM_EV_REP_END, 0, 0, g->pc, 0)->id = id;
 	c->stats.insns++;
 	if (!t) {
 		c->stats.unknown++;
 	} else {
-		if (t->integer) {
+		if (t->c.integer) {
 			c->stats.integer++;
-			c->stats.integer_specific += t->specific;
+			c->stats.integer_specific += t->c.specific;
 		} else {
 			c->stats.other++;
-			c->stats.other_specific += t->specific;
+			c->stats.other_specific += t->c.specific;
 		}
-		c->runs[g->id] += !t->specific;
-		instantiate(c, g, t);
+		if (!t->c.specific)
+			c->generic[t->generic].runs++;
+		instantiate(c, g, &t->c);
 	}
-	if (g->has_branch)
-		*pm_ev_add(&c->b, PM_EV_BRANCH, 0, 0, 0, 0) = g->branch;
+	if (g->has_branch) {
+		e = pm_ev_add(&c->b, PM_EV_BRANCH, 0, 0, 0, 0);
+		*e = g->branch;
+		if (id == PM_NONE)
+			e->id = PM_NONE;
+	}
 	return PM_OK;
 }
 
@@ -264,8 +319,9 @@ static void crack_destroy(void *self)
 		return;
 	pm_grouper_release(&c->g);
 	pm_builder_release(&c->b);
+	pm_arena_release(&c->mem);
 	free(c->tmpl);
-	free(c->runs);
+	free(c->generic);
 	free(c);
 }
 
@@ -282,44 +338,37 @@ const struct pm_crack_stats *pm_crack_stats(const void *self)
 	return &((const struct crack *)self)->stats;
 }
 
+static int more_runs(const void *a, const void *b)
+{
+	const struct generic *x = a, *y = b;
+
+	return x->runs != y->runs ? x->runs < y->runs ? 1 : -1 : strcmp(x->name, y->name);
+}
+
 unsigned pm_crack_generic(const void *self, char (*name)[12], uint64_t *count, unsigned n)
 {
 	const struct crack *c = self;
-	unsigned have = 0;
+	struct generic *all = c->ngeneric ? pm_alloc(c->ngeneric * sizeof *all) : NULL;
 
-	for (size_t i = 0; i < c->cap; i++) {
-		unsigned k, at;
-
-		if (!c->runs[i])
-			continue;
-		for (k = 0; k < have && strcmp(name[k], c->tmpl[i].macro); k++)
-			;
-		if (k == have) {
-			if (have == n)
-				continue;
-			have++;
-			strcpy(name[k], c->tmpl[i].macro);
-			count[k] = 0;
-		}
-		count[k] += c->runs[i];
-		for (at = k; at && count[at - 1] < count[at]; at--) {
-			char t[12];
-			uint64_t v = count[at];
-
-			memcpy(t, name[at], 12);
-			memcpy(name[at], name[at - 1], 12);
-			memcpy(name[at - 1], t, 12);
-			count[at] = count[at - 1];
-			count[at - 1] = v;
-		}
+	if (n > c->ngeneric)
+		n = (unsigned)c->ngeneric;
+	if (all) {
+		memcpy(all, c->generic, c->ngeneric * sizeof *all);
+		qsort(all, c->ngeneric, sizeof *all, more_runs);
 	}
-	return have;
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(name[i], all[i].name, 12);
+		count[i] = all[i].runs;
+	}
+	free(all);
+	return n;
 }
 
 const struct pm_transform_ops pm_crack_ops = {
 	.name = "cracking into micro-ops",
 	.needs = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS,
 	.adds = PM_HAS_UOPS | PM_HAS_REGS,
+	.flags = PM_SINK_EPOCHS,
 	.consume = crack_consume,
 	.finish = crack_finish,
 	.destroy = crack_destroy,

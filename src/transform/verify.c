@@ -542,7 +542,7 @@ static void verify_destroy(void *self)
 }
 
 const struct pm_sink_ops pm_verify_ops = {
-	.abi = PM_ABI, .flags = PM_SINK_BLOCKS,
+	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_EPOCHS,
 	.name = "verify", .about = "is what the trace says possible?",
 	.consume = verify_consume, .finish = verify_finish, .destroy = verify_destroy,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Converting takes the same memory however long the trace is: every format that is read and written, once
- * and eight times as long. What grows with a program's code, and with nothing else, does not here. */
+ * and eight times as long; and where records are instructions, also with nothing but new ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +17,7 @@
 
 #include "base/mem.h"
 #include "trace/format.h"
+#include "transform/crack.h"
 
 #define SHORT_BYTES	(1 << 20)	/* of the shorter file; all buffers are full by then */
 #define GROWTH_KIB	1024		/* allowed from the shorter to the longer; a byte per record would be more */
@@ -73,7 +74,8 @@ static void write_times(const char *path, const char *format, uint32_t facts, co
 	assert_int_equal(stat(path, &st), 0);
 }
 
-static long convert(const char *in, const char *format, const char *out)
+/* KiB of a process that converts @in to format @to; of one that does not if @out is "". */
+static long convert(const char *in, const char *format, const char *out, const char *to)
 {
 	struct rusage u;
 	int status;
@@ -83,15 +85,22 @@ static long convert(const char *in, const char *format, const char *out)
 		struct pm_pipeline *p = pm_pipeline_new();
 		struct pm_source src;
 		struct pm_err err = { 0 };
+		bool ok = !*out || pm_trace_open(in, format, &src, NULL, &err) == PM_OK;
 
-		if (*out && (pm_trace_open(in, format, &src, NULL, &err) != PM_OK ||
-			     pm_trace_create(p, out, format, src.facts, &err) != PM_OK ||
-			     pm_pipeline_start(p, src.facts, format, &err) != PM_OK ||
-			     pm_pipeline_run(p, &src, NULL, &err) != PM_OK)) {
-			pm_err_print(&err, stderr);
-			_exit(1);
+		if (ok && *out) {
+			uint32_t facts = src.facts;
+
+			if (!strcmp(to, "penn") && strcmp(format, "penn")) {
+				pm_pipeline_transform(p, &pm_crack_ops, pm_crack_new());
+				facts |= pm_crack_ops.adds;
+			}
+			ok = pm_trace_create(p, out, to, facts, &err) == PM_OK &&
+			     pm_pipeline_start(p, src.facts, format, &err) == PM_OK &&
+			     pm_pipeline_run(p, &src, NULL, &err) == PM_OK;
 		}
-		_exit(0);
+		if (!ok)
+			pm_err_print(&err, stderr);
+		_exit(!ok);
 	}
 	assert_int_equal(wait4(pid, &status, 0, &u), pid);
 	assert_int_equal(status, 0);
@@ -116,9 +125,9 @@ static unsigned one_format(const char *sample, const char *format)
 	assert_int_equal(st, PM_END);
 	for (int k = 0; k < 2; k++) {
 		write_times(in, format, src.facts, &h, k ? 8 * SHORT_BYTES : SHORT_BYTES);
-		kib[k] = convert(in, format, out);
+		kib[k] = convert(in, format, out, format);
 	}
-	none = convert(in, format, "");
+	none = convert(in, format, "", format);
 	src.ops->close(src.self);
 	for (size_t i = 0; i < h.n; i++) {
 		free((void *)h.v[i].ev);
@@ -168,9 +177,102 @@ static void test_constant(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* A drmemtrace of @n instructions, each executed once, then the first of them again: of those, the bytes
+ * are in the file only once. */
+static void write_code(const char *path, unsigned n)
+{
+	static const uint8_t code[][8] = { "\x89\xc8", "\x48\x8b\x07", "\x0f\xb6\xc1", "\x48\x83\xc0\x01",
+					   "\x48\x89\x44\x24\x08" };
+	static const uint8_t len[] = { 2, 3, 3, 4, 5 }, data[] = { 0xff, 0, 0xff, 0xff, 1 };	/* read, write */
+	const struct { uint16_t type, size; uint64_t addr; } head[] = {
+		{ 25, 0, 6 }, { 28, 12, 6 }, { 28, 9, 0x240 }, { 22, 4, 1 }, { 24, 4, 1 }, { 28, 2, 1 },
+	};
+	FILE *f = fopen(path, "w");
+	uint64_t pc = 0x400000;
+
+	assert_non_null(f);
+#define ENTRY(t, s, a) (fwrite(&(uint16_t[]){ t, s }, 4, 1, f), fwrite(&(uint64_t){ a }, 8, 1, f))
+	for (unsigned i = 0; i < NR(head); i++)
+		ENTRY(head[i].type, head[i].size, head[i].addr);
+	for (unsigned i = 0; i < n + n / 8; i++) {
+		unsigned k = i % n % NR(code);
+		uint64_t bytes;
+
+		memcpy(&bytes, code[k], 8);
+		if (i == n)
+			pc = 0x400000;
+		if (i < n)
+			ENTRY(47, len[k], bytes);
+		ENTRY(10, len[k], pc);
+		if (data[k] != 0xff)
+			ENTRY(data[k], 8, 0x7fff0000 + i % 512 * 8);
+		pc += len[k];
+	}
+	ENTRY(23, 4, 1);
+	ENTRY(26, 0, 0);
+#undef ENTRY
+	assert_int_equal(fclose(f), 0);
+}
+
+static uint64_t size_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+/* Several times as many instructions as a code table holds: no more memory than for not quite twice as many, and every
+ * one of them as it was, also when it comes again long after. */
+static void test_new_code(void **state)
+{
+	static const char *const pairs[][2] = {
+		{ "drmemtrace", "kt64" }, { "drmemtrace", "drmemtrace" }, { "drmemtrace", "champsim" },
+		{ "drmemtrace", "penn" }, { "drmemtrace", "gem5" }, { "kt64", "kt64" }, { "kt64", "drmemtrace" },
+		{ "kt64", "penn" }, { "gem5", "gem5" }, { "gem5", "champsim" },
+	};
+	char in[2][200], out[200], command[500];
+	unsigned wrong = 0;
+	long none;
+
+	(void)state;
+	memcpy(dir + sizeof dir - 7, "XXXXXX", 6);
+	assert_non_null(mkdtemp(dir));
+	snprintf(out, sizeof out, "%s/out", dir);
+	none = convert("", "penn", "", "penn");
+	for (size_t i = 0; i < NR(pairs); i++) {
+		long kib[2];
+
+		for (int k = 0; k < 2; k++) {
+			snprintf(in[k], sizeof in[k], "%s/%s.%d", dir, pairs[i][0], k);
+			if (!i)
+				write_code(in[k], k ? 600000 : 200000);
+			kib[k] = convert(in[k], pairs[i][0], out, pairs[i][1]);
+			/* what is written may be the input of another pair */
+			snprintf(command, sizeof command, "%s/%s.%d", dir, pairs[i][1], k);
+			if (!size_of(command))
+				assert_int_equal(rename(out, command), 0);
+		}
+		if (!strcmp(pairs[i][0], pairs[i][1])) {
+			snprintf(command, sizeof command, "cmp %s %s", in[1], out);
+			assert_int_equal(system(command), 0);
+		}
+		if (kib[1] - kib[0] > GROWTH_KIB || kib[1] - none > MOST_KIB) {
+			print_error("%s to %s: %ld KiB, three times as much code %ld, nothing %ld\n", pairs[i][0], pairs[i][1],
+				    kib[0], kib[1], none);
+			wrong++;
+		}
+	}
+	/* with the bytes of all instructions, those that came again among them */
+	snprintf(command, sizeof command, "%s/kt64.1", dir);
+	assert_int_equal(size_of(command), (600000 + 75000) / 5 * (3 * 16 + 2 * 24));
+	snprintf(command, sizeof command, "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(wrong, 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_constant) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_constant), cmocka_unit_test(test_new_code) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
