@@ -98,6 +98,8 @@ struct pm_cg {
 	uint64_t i1_moves;		/* 1 + how often I1's sets may have changed */
 	struct late *fetched, *referred;
 	size_t nfetched, cap_fetched, nreferred, cap_referred;
+	struct pm_packed_ref *ref;		/* of a batch that has addresses only */
+	size_t cap_ref;
 	struct code **code;
 	size_t ncode, cap_code;
 	struct place_in *stream;
@@ -149,6 +151,7 @@ void pm_cg_free(struct pm_cg *g)
 	free(g->stream);
 	free(g->fetched);
 	free(g->referred);
+	free(g->ref);
 	free(g->insn);
 	pm_map_release(&g->at);
 	free(g);
@@ -753,11 +756,20 @@ static void chains_of(struct code *c, const struct pm_chains *k)
 static enum pm_status packed_batch(struct pm_cg *g, struct place_in *p, struct code *c, const struct pm_batch *b,
 				   struct pm_err *err)
 {
-	const struct pm_packed *k = b->packed;
+	struct pm_packed all = *b->packed;
+	const struct pm_packed *k = &all;
 	const struct pm_event *ev = b->ev;
 	uint32_t ref = 0;
 	size_t data = 0;
 
+	if (all.addr) {				/* another sink wants them all */
+		if (g->cap_ref < all.nref) {
+			g->cap_ref = all.nref * 2;
+			g->ref = pm_realloc(g->ref, g->cap_ref * sizeof *g->ref);
+		}
+		pm_packed_refs(&all, g->ref);
+		all.ref = g->ref;
+	}
 	chains_of(c, &k->chains);
 	for (size_t i = 0, n; i < k->n; i += n) {
 		uint32_t id = k->id[i];

@@ -22,6 +22,20 @@ void pm_unpacker_free(struct pm_unpacker *u)
 	free(u);
 }
 
+void pm_packed_refs(const struct pm_packed *p, struct pm_packed_ref *to)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct pm_chain *c = p->chains.chain + p->id[i];
+
+		if (p->id[i] & PM_CHAIN_EVENTS)
+			continue;
+		for (uint32_t j = 0; j < c->nref; j++, n++)
+			to[n] = (struct pm_packed_ref){ p->addr[n], c->ref + j, n };
+	}
+}
+
 static struct pm_event *room(struct pm_unpacker *u, size_t n)
 {
 	if (u->cap - u->n < n) {
@@ -48,7 +62,7 @@ static enum pm_status send(struct pm_unpacker *u, struct pm_batch *to, uint64_t 
 
 /* One execution of @k; returns its instructions. */
 static uint64_t chain(struct pm_unpacker *u, const struct pm_batch *b, const struct pm_chain *k,
-		      const struct pm_packed_ref *at)
+		      const uint64_t *at)
 {
 	const struct pm_chains *c = &b->packed->chains;
 	const struct pm_chain_ref *r = c->ref + k->ref;
@@ -63,7 +77,7 @@ static uint64_t chain(struct pm_unpacker *u, const struct pm_batch *b, const str
 		insns += blk->n;
 		for (uint32_t j = 0; j < part->nref; j++, r++)
 			*e++ = (struct pm_event){ .kind = r->kind, .flags = r->flags, .size = r->size,
-						  .id = r->insn - blk->insn, .addr = at++->addr };
+						  .id = r->insn - blk->insn, .addr = *at++ };
 	}
 	u->n = (size_t)(e - u->ev);
 	return insns;
@@ -73,7 +87,7 @@ enum pm_status pm_unpack(struct pm_unpacker *u, const struct pm_batch *b, const 
 {
 	const struct pm_packed *p = b->packed;
 	const struct pm_event *ev = b->ev;
-	const struct pm_packed_ref *at = p->ref;
+	const uint64_t *at = p->addr;
 	struct pm_batch to = *b;
 	uint64_t insns = 0;
 

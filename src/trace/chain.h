@@ -7,14 +7,14 @@
  * went. A batch that is packed holds just that, an eighth of the bytes of the same as events:
  *
  *	id[]	which chain; or PM_CHAIN_EVENTS | k: the next k of the batch's events come here
- *	ref[]	chain after chain, where its references went, and which they are
+ *	addr[]	chain after chain, where its references went
  *
  * The events are whatever is no whole chain: executions cut short, string instructions, system calls.
  * Sinks that take this form say so (PM_SINK_CHAINS); to the others pm_unpack() shows the same as events.
  *
  * A reference to the line that was used last of all lines of its set changes nothing in an LRU cache, and
- * most references are. If all sinks can do without them (pm_sink_ops.recent), they are left out; `at` says
- * which of the batch's references the others are.
+ * most references are. If all sinks can do without them (pm_sink_ops.recent), they are left out, and there is
+ * ref[] instead, which says which of the batch's references the others are.
  *
  * Threads    a producer's tables only grow: what a batch can name has been written, and neither moves nor
  *            changes until the sinks have finished, so that any thread may read it. */
@@ -59,8 +59,9 @@ struct pm_packed {
 	struct pm_chains chains;
 	const uint32_t *id;
 	size_t n;
+	const uint64_t *addr;		/* all addresses; NULL: there is ref[] */
 	const struct pm_packed_ref *ref;
-	size_t nref;
+	size_t nref;			/* entries of either */
 	uint64_t insns;			/* all of the batch */
 };
 
@@ -69,7 +70,11 @@ struct pm_recent {			/* sets of lines: (addr >> shift) & mask */
 	uint64_t mask;
 };
 
+/* The references of @p, which has addresses: nref of them at @to. */
+void pm_packed_refs(const struct pm_packed *p, struct pm_packed_ref *to);
+
 struct pm_unpacker;
+/* Batches that leave nothing out. */
 struct pm_unpacker *pm_unpacker_new(void);
 /* @b, which is packed, as batches of blocks and references. */
 enum pm_status pm_unpack(struct pm_unpacker *u, const struct pm_batch *b, const struct pm_emit *emit, struct pm_err *err);

@@ -31,7 +31,10 @@ void pm_parcel_fill(struct pm_parcel *p, const struct pm_batch *b, bool packed)
 	if (b->packed && packed) {
 		p->packed = *b->packed;
 		p->packed.id = keep(p, 5, b->packed->id, b->packed->n * sizeof *b->packed->id);
-		p->packed.ref = keep(p, 6, b->packed->ref, b->packed->nref * sizeof *b->packed->ref);
+		if (b->packed->addr)
+			p->packed.addr = keep(p, 6, b->packed->addr, b->packed->nref * sizeof *b->packed->addr);
+		else
+			p->packed.ref = keep(p, 6, b->packed->ref, b->packed->nref * sizeof *b->packed->ref);
 		p->b.packed = &p->packed;
 	}
 	for (size_t i = 0; i < b->nrare; i++) {

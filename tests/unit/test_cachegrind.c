@@ -326,9 +326,10 @@ static void test_packed(void **state)
 		memset(newest, 0xff, sets * sizeof *newest);
 		for (unsigned n = 0; n < 300; n++) {
 			static uint32_t id[2000];
-			static struct pm_packed_ref ref[2000 * 100], some[2000 * 100];
+			static uint64_t all[2000 * 100];
+			static struct pm_packed_ref some[2000 * 100];
 			static struct pm_event ev[8000];
-			struct pm_packed p = { .chains = { c->chain, c->part, c->ref, NCHAIN }, .id = id, .ref = ref };
+			struct pm_packed p = { .chains = { c->chain, c->part, c->ref, NCHAIN }, .id = id, .addr = all };
 			struct pm_batch b = { .stream = &stream, .code = &code, .ev = ev, .packed = &p };
 			size_t nsome = 0;
 
@@ -340,10 +341,10 @@ static void test_packed(void **state)
 					for (uint32_t i = c->chain[x].ref; i < c->chain[x].ref + c->chain[x].nref; i++) {
 						uint64_t addr = 0x10000 + o_rnd(&r) % (o_rnd(&r) % 3 ? 700 : 40000);
 
-						ref[p.nref] = (struct pm_packed_ref){ addr, i, p.nref };
+						all[p.nref] = addr;
 						if (newest[addr / line % sets] != addr / line ||
 						    addr / line != (addr + c->ref[i].size - 1) / line)
-							some[nsome++] = ref[p.nref];
+							some[nsome++] = (struct pm_packed_ref){ addr, i, (uint32_t)p.nref };
 						p.nref++;
 						use(newest, sets, line, addr, c->ref[i].size);
 					}
@@ -364,6 +365,7 @@ static void test_packed(void **state)
 			assert_int_equal(pm_unpack(u, &b, &(struct pm_emit){ unpacked, g[0] }, &err), PM_OK);
 			assert_int_equal(pm_cg_batch(g[1], &b, &err), PM_OK);
 			left_out += p.nref - nsome;
+			p.addr = NULL;
 			p.ref = some;
 			p.nref = nsome;
 			assert_int_equal(pm_cg_batch(g[2], &b, &err), PM_OK);

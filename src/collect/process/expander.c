@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The generated code has rdi = the next event, less what `off` says; rsi = the record; rdx = what is known;
+/* The generated code has rdi = the next event (or address), less what `off` says; rsi = the record; rdx = what is known;
  * r8 = 0; rax and rcx are free. */
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +23,7 @@ struct expander {
 struct code {
 	uint8_t *c;
 	bool wide;
+	enum expander_what what;
 	uint8_t off;				/* of the current event from rdi */
 };
 
@@ -122,14 +123,14 @@ static void store(struct code *o, unsigned reg, unsigned field)
 	op(o, 0x89, reg, RDI, o->off + (int)field);
 }
 
-static void next_event(struct code *o)
+static void next(struct code *o, unsigned size)
 {
-	o->off += sizeof(struct pm_event);
-	if (o->off == PER_ADVANCE * sizeof(struct pm_event)) {
-		put(o, "\x48\x83\xc7", 3);		/* add rdi, off */
-		put8(o, o->off);
-		o->off = 0;
-	}
+	o->off += (uint8_t)size;
+	if (o->off < PER_ADVANCE * sizeof(struct pm_event))
+		return;
+	put(o, "\x48\x83\xc7", 3);			/* add rdi, off */
+	put8(o, o->off);
+	o->off = 0;
 }
 
 static void block(struct code *o, const struct expander_part *p)
@@ -145,7 +146,7 @@ static void block(struct code *o, const struct expander_part *p)
 	put(o, "\x48\xc7\x47", 3);			/* mov qword [rdi + off + 16], n */
 	put8(o, o->off + 16);
 	put32(o, p->n);
-	next_event(o);
+	next(o, sizeof ev);
 }
 
 static void value(struct code *o, unsigned reg, uint16_t v)
@@ -177,9 +178,11 @@ static bool reference(struct code *o, const struct x86_ref *r)
 
 	if (!x86_ref_sum(r, &sum))
 		return false;
-	memcpy(&head, &ev, 8);
-	constant(o, RAX, head);
-	store(o, RAX, 0);
+	if (o->what == EXPAND_EVENTS) {
+		memcpy(&head, &ev, 8);
+		constant(o, RAX, head);
+		store(o, RAX, 0);
+	}
 	if (sum.base == X86_VAL_NONE && sum.index == X86_VAL_NONE) {
 		constant(o, RAX, (uint64_t)r->disp);
 	} else {
@@ -196,16 +199,21 @@ static bool reference(struct code *o, const struct x86_ref *r)
 	}
 	if (!o->wide)
 		put(o, "\x89\xc0", 2);			/* mov eax, eax */
-	store(o, RAX, 8);
-	store(o, R8, 16);
-	next_event(o);
+	if (o->what == EXPAND_EVENTS) {
+		store(o, RAX, 8);
+		store(o, R8, 16);
+		next(o, sizeof ev);
+	} else {
+		store(o, RAX, 0);
+		next(o, sizeof(uint64_t));
+	}
 	return true;
 }
 
-expander_fn *expander_compile(struct expander *x, const struct expander_part *part, uint32_t npart, uint16_t rsp,
-			      int64_t rsp_add, bool wide)
+expander_fn *expander_compile(struct expander *x, enum expander_what what, const struct expander_part *part,
+			      uint32_t npart, uint16_t rsp, int64_t rsp_add, bool wide)
 {
-	struct code o = { .c = x->write + x->n, .wide = wide };
+	struct code o = { .c = x->write + x->n, .wide = wide, .what = what };
 	const size_t begin = x->n;
 	uint32_t events = npart;
 
@@ -215,7 +223,8 @@ expander_fn *expander_compile(struct expander *x, const struct expander_part *pa
 		return NULL;
 	put(&o, "\x45\x31\xc0", 3);			/* xor r8d, r8d */
 	for (uint32_t i = 0; i < npart; i++) {
-		block(&o, &part[i]);
+		if (what == EXPAND_EVENTS)
+			block(&o, &part[i]);
 		for (uint32_t k = 0; k < part[i].nref; k++)
 			if (!reference(&o, &part[i].ref[k]))
 				return NULL;

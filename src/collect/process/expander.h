@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* expander.h - machine code that turns one record of a trace buffer into its events
+/* expander.h - machine code that turns one record of a trace buffer into its events, or its addresses
  *
  * What a record becomes is fixed but for the values in it: block entries are constants, addresses are sums
  * of two values and a constant. A loop over a description of that mispredicts its end in every other
@@ -22,16 +22,21 @@ struct expander_part {			/* one block of a chain */
 	const struct x86_ref *ref;
 };
 
-/* Writes at most EXPANDER_EVENTS events at @to and returns their end. @record: values follow the
+enum expander_what {
+	EXPAND_EVENTS,			/* struct pm_event: block entries and references */
+	EXPAND_ADDRESSES,		/* uint64_t: of the references */
+};
+
+/* Writes at most EXPANDER_EVENTS of them at @to and returns their end. @record: values follow the
  * number at 4, xl_value_size() each; known[KNOWN_RSP] becomes the stack pointer behind the record. */
 #define EXPANDER_EVENTS 512
-typedef struct pm_event *expander_fn(struct pm_event *to, const uint8_t *record, uint64_t known[KNOWN_VALUES]);
+typedef void *expander_fn(void *to, const uint8_t *record, uint64_t known[KNOWN_VALUES]);
 
 /* NULL: the system does not let us execute what we write (or PUGMARK_NO_EXPANDER is set). */
 struct expander *expander_new(void);
 void expander_free(struct expander *x);
 /* The stack pointer becomes value @rsp + @rsp_add; @wide: 64-bit code. NULL: some reference is no sum, or there is no room. */
-expander_fn *expander_compile(struct expander *x, const struct expander_part *part, uint32_t npart, uint16_t rsp,
-			      int64_t rsp_add, bool wide);
+expander_fn *expander_compile(struct expander *x, enum expander_what what, const struct expander_part *part,
+			      uint32_t npart, uint16_t rsp, int64_t rsp_add, bool wide);
 
 #endif

@@ -154,7 +154,8 @@ struct tracer {
 	struct pm_chain_part *chain_part;
 	struct pm_chain_ref *chain_ref;
 	uint32_t nchain_part, nchain_ref;
-	uint32_t *id;			/* of the batch */
+	uint32_t *id;			/* of the batch; addr: if nothing is left out, otherwise ref */
+	uint64_t *addr;
 	struct pm_packed_ref *ref;
 	size_t nid, nref, placed;	/* placed: events that an id stands for */
 	uint32_t nall;			/* references of the batch, with those left out */
@@ -385,7 +386,7 @@ static void flush(struct tracer *t, struct stream *st)
 		place_events(t);
 		packed = (struct pm_packed){
 			.chains = { t->chain, t->chain_part, t->chain_ref, __atomic_load_n(&t->main->nsource, __ATOMIC_RELAXED) },
-			.id = t->id, .n = t->nid, .ref = t->ref, .nref = t->nref, .insns = st->unsent,
+			.id = t->id, .n = t->nid, .addr = t->addr, .ref = t->ref, .nref = t->nref, .insns = st->unsent,
 		};
 		b.packed = &packed;
 	}
@@ -530,6 +531,9 @@ static void pack(struct tracer *t, uint32_t number, struct compiled *c)
 	c->keeps_rsp = c->rsp.from && !c->rsp_add && c->rsp.at == 8 * KNOWN_RSP;
 	c->quick = quick;
 	c->packs = true;
+	if (t->expander && !t->leaves_out)
+		t->expansion[number].run = expander_compile(t->expander, EXPAND_ADDRESSES, c->part, c->npart,
+							    c->plan_rsp, c->rsp_add, wide);
 }
 
 static struct glance glance_of(struct tracer *t, const struct compiled *c)
@@ -601,10 +605,10 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 	c->part = part;
 	if (t->glance)
 		t->glance[number] = glance_of(t, c);
-	if (t->packs)
-		pack(t, number, c);
 	t->expansion[number] = (struct expansion){ .record = c->record, .insns = insns };
 	c->plan_rsp = t->plan.rsp;
+	if (t->packs)
+		pack(t, number, c);
 	return c;
 }
 
@@ -941,10 +945,9 @@ static inline uint64_t quick_address(const uint8_t *rec, const uint8_t *known, c
 }
 
 /* HOT: packed, everything that was executed passes through here. Stops at whatever is not a whole, simple,
- * known chain, or is the last one of a buffer, and returns where. */
+ * known chain, or is the last one of a buffer, and returns where. This leaves out what pm_recent says. */
 static inline __attribute__((always_inline)) const uint8_t *
-pack_chains(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, uint32_t nsource, bool leave_out,
-	    unsigned shift)
+pack_recent(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, uint32_t nsource, unsigned shift)
 {
 	const uint64_t mask = t->recent.mask, wrap = st->layout.mask;
 	const uint32_t size = st->layout.value;
@@ -974,12 +977,10 @@ pack_chains(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t
 			uint64_t line = addr >> shift, *newest_of = newest + (line & mask);
 			bool one = line == (addr + q->last) >> shift;
 
-			if (leave_out && *newest_of == line && one)
+			if (*newest_of == line && one)
 				continue;
 			*out++ = (struct pm_packed_ref){ addr, c->ref + (uint32_t)(q - c->quick),
 							 nall + (uint32_t)(q - c->quick) };
-			if (!leave_out)
-				continue;
 			*newest_of = line;
 			if (!one)
 				use_lines(t, addr, q->last + 1u);
@@ -998,25 +999,68 @@ pack_chains(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t
 	return p;
 }
 
+/* One chain's addresses where there is no straight code for them. */
+static uint64_t *addresses(const struct compiled *c, struct stream *st, const uint8_t *p, uint64_t *out)
+{
+	for (const struct quick_ref *q = c->quick, *last = q + c->nref; q < last; q++)
+		*out++ = quick_address(p, (const uint8_t *)st->known, q) & st->layout.mask;
+	st->known[KNOWN_RSP] = at_place((const uint8_t *const []){ p, (const uint8_t *)st->known }, c->rsp) +
+			       (uint64_t)c->rsp_add;
+	return out;
+}
+
+/* HOT: the same, leaving nothing out. */
 static __attribute__((noinline)) const uint8_t *pack_all(struct tracer *t, struct stream *st, const uint8_t *p,
 							 const uint8_t *end, uint32_t nsource)
 {
-	return pack_chains(t, st, p, end, nsource, false, t->recent.shift);
+	const struct expansion *expansion = t->expansion;
+	const uint32_t size = st->layout.value;
+	uint32_t *id = t->id + t->nid, word;
+	uint64_t *out = t->addr + t->nref;
+	uint64_t insns = 0;
+
+	memcpy(&word, p, 4);
+	while (!(word & 0x80000000u) && id < t->id + BATCH - 1 && out < t->addr + PACK_REFS) {
+		const uint32_t number = RT_RECORD_NUMBER(word), record = 4 + size * RT_RECORD_VALUES(word);
+		const struct expansion *x = &expansion[number];
+		const uint8_t *after = p + record;
+		uint32_t next;
+
+		if (x->record != record || after >= end)
+			break;
+		memcpy(&next, after, 4);
+		if (next == RT_NOTE(RT_N_CUT, 24) || number >= nsource)
+			break;
+		if (__builtin_expect(x->run != NULL, 1))
+			out = x->run(out, p, st->known);
+		else if (t->compiled[number].packs)
+			out = addresses(&t->compiled[number], st, p, out);
+		else
+			break;
+		*id++ = number;
+		insns += x->insns;
+		p = after;
+		word = next;
+	}
+	t->nid = (size_t)(id - t->id);
+	t->nref = (size_t)(out - t->addr);
+	st->unsent += insns;
+	return p;
 }
 
 static __attribute__((noinline)) const uint8_t *pack_some(struct tracer *t, struct stream *st, const uint8_t *p,
 							  const uint8_t *end, uint32_t nsource)
 {
-	return pack_chains(t, st, p, end, nsource, true, t->recent.shift);
+	return pack_recent(t, st, p, end, nsource, t->recent.shift);
 }
 
 static __attribute__((noinline)) const uint8_t *pack_some_64(struct tracer *t, struct stream *st, const uint8_t *p,
 							     const uint8_t *end, uint32_t nsource)
 {
-	return pack_chains(t, st, p, end, nsource, true, 6);
+	return pack_recent(t, st, p, end, nsource, 6);
 }
 
-/* The chains that come next, if any: pack_chains() until it stops for another reason than that a batch is full. */
+/* The chains that come next, if any: one of these until it stops for another reason than that a batch is full. */
 static const uint8_t *consume_packed(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end,
 				     uint32_t nsource)
 {
@@ -1121,9 +1165,9 @@ static size_t slowly(struct tracer *t, struct stream *st, uint32_t number, const
 		fail(t, "a block that is cut off");
 		return 0;
 	}
-	if (t->expander && !c->expands && !t->idle && !(t->glance && t->glance[number].how == PM_DROP_ALWAYS)) {
-		t->expansion[number].run = expander_compile(t->expander, c->part, c->npart, c->plan_rsp, c->rsp_add,
-							    st->layout.wide);
+	if (t->expander && !t->packs && !c->expands && !t->idle && !(t->glance && t->glance[number].how == PM_DROP_ALWAYS)) {
+		t->expansion[number].run = expander_compile(t->expander, EXPAND_EVENTS, c->part, c->npart, c->plan_rsp,
+							    c->rsp_add, st->layout.wide);
 		c->expands = true;
 	}
 	last = &c->part[c->npart - 1];
@@ -1303,8 +1347,7 @@ static enum pm_status consumer_open(struct tracer *t, struct pm_err *err)
 	if (!s->opts->pipeline)
 		return PM_OK;
 	t->packs = pm_pipeline_packed(s->opts->pipeline);
-	if (!t->packs)
-		t->expander = expander_new();
+	t->expander = expander_new();
 	if (pm_pipeline_drops(s->opts->pipeline)) {
 		t->glance = reserve(MAX_BLOCKS * sizeof *t->glance);
 		if (!t->glance)
@@ -1318,12 +1361,14 @@ static enum pm_status consumer_open(struct tracer *t, struct pm_err *err)
 		if (!t->chain || !t->chain_part || !t->chain_ref)
 			return pm_fail_errno(err, "no address space for the trace's tables");
 		t->id = pm_alloc(BATCH * sizeof *t->id);
-		t->ref = pm_alloc((PACK_REFS + BATCH + 1) * sizeof *t->ref);
 		t->leaves_out = pm_pipeline_recent(s->opts->pipeline, &t->recent);
-		if (!t->leaves_out)
-			t->recent = (struct pm_recent){ 6, 0 };
-		t->newest = pm_alloc((t->recent.mask + 1) * sizeof *t->newest);
-		memset(t->newest, 0xff, (t->recent.mask + 1) * sizeof *t->newest);
+		if (t->leaves_out) {
+			t->ref = pm_alloc((PACK_REFS + BATCH + 1) * sizeof *t->ref);
+			t->newest = pm_alloc((t->recent.mask + 1) * sizeof *t->newest);
+			memset(t->newest, 0xff, (t->recent.mask + 1) * sizeof *t->newest);
+		} else {
+			t->addr = pm_alloc((PACK_REFS + BATCH + 1) * sizeof *t->addr);
+		}
 	}
 	return PM_OK;
 }
