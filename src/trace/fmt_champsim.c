@@ -473,7 +473,7 @@ static void *champ_create(struct pm_output *out, const struct pm_write_opts *o, 
 		return NULL;
 	if (!(o->facts & (PM_HAS_REGS | PM_HAS_BYTES | PM_HAS_UOPS))) {
 		pm_fail_file(err, "writing ChampSim traces needs register numbers or instruction bytes, and "
-			     "the input holds neither");
+			     "the input holds neither (`pugmark run --exec` traces the bytes)");
 		return NULL;
 	}
 	w = pm_alloc(sizeof *w);

@@ -1271,7 +1271,7 @@ static void *idt_create(struct pm_output *out, const struct pm_write_opts *o, st
 	}
 	if (kind == BRANCH && !(o->facts & (PM_HAS_BYTES | PM_HAS_OPCODES))) {
 		pm_fail_file(err, "writing IDtrace branch traces needs the branches' opcodes, and the input "
-			     "holds no instruction bytes");
+			     "holds no instruction bytes (`pugmark run --exec` traces them)");
 		return NULL;
 	}
 	w = pm_alloc(sizeof *w);

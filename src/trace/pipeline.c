@@ -171,6 +171,21 @@ void pm_fact_names(uint32_t facts, char *buf, size_t size)
 /* What a trace of a program that runs can have, micro-ops made of its instructions among it. */
 #define TRACED	(PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | PM_HAS_UOPS)
 
+/* Where one would get what is missing; "" if there is no one place for all of it. */
+static const char *instead(uint32_t missing)
+{
+	static const struct { uint32_t facts; const char *say; } from[] = {
+		{ TRACED, " (`pugmark run --exec` traces them)" },
+		{ PM_HAS_REGS | PM_HAS_REGVALS | PM_HAS_INSNS, " (Spike logs hold them)" },
+		{ PM_HAS_PAGES | PM_HAS_REFS, " (`pugmark merge` makes them)" },
+	};
+
+	for (size_t i = 0; i < NR(from); i++)
+		if (!(missing & ~from[i].facts))
+			return from[i].say;
+	return "";
+}
+
 static enum pm_status check(uint32_t has, uint32_t needs, const char *source, const char *who,
 			    struct pm_err *err)
 {
@@ -182,7 +197,7 @@ static enum pm_status check(uint32_t has, uint32_t needs, const char *source, co
 		return PM_OK;
 	join_facts(missing, " or ", names, sizeof names);
 	return pm_fail_file(err, "%s hold no %s; %s%s%s needs them%s", source, names, phrase ? "" : "'", who,
-			    phrase ? "" : "'", missing & ~TRACED ? "" : " (`pugmark run --exec` traces them)");
+			    phrase ? "" : "'", instead(missing));
 }
 
 const char *pm_kind_name(enum pm_kind k)

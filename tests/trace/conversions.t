@@ -159,7 +159,16 @@ $ pugmark convert d/lackey-34.txt y.trace
 ! pugmark: lackey traces hold no micro-ops; writing Penn traces needs them (`pugmark run --exec` traces them)
 ? 1
 $ pugmark convert -t champsim d/ex-byu6.tr x
-! pugmark: x: writing ChampSim traces needs register numbers or instruction bytes, and the input holds neither
+! pugmark: x: writing ChampSim traces needs register numbers or instruction bytes, and the input holds neither (`pugmark run --exec` traces the bytes)
+? 1
+$ pugmark convert -t idt-branch d/lackey-34.txt x
+! pugmark: x: writing IDtrace branch traces needs the branches' opcodes, and the input holds no instruction bytes (`pugmark run --exec` traces them)
+? 1
+$ pugmark convert -t cvp1 d/steps.drmemtrace x
+! pugmark: drmemtrace traces hold no register numbers or register values; writing CVP-1 traces needs them (Spike logs hold them)
+? 1
+$ pugmark convert -t laplace-basic d/laplace.ref x
+! pugmark: Laplace traces hold no canonical pages; writing Laplace basic merges needs them (`pugmark merge` makes them)
 ? 1
 $ pugmark convert -t laplace d/penn-compact.trace y.ref
 ! pugmark: y.ref: address 0x7fffe7ff048 needs more than 32 bits; write laplace64, whose records are 26 bytes, or laplace-text
