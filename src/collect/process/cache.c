@@ -2,7 +2,7 @@
 /* cache.c - translations of files, kept on disk between runs
  *
  * One file per text mapping of an ELF file, named after its build id (without one: after a hash of
- * the text), written under a temporary name and renamed, so that a reader sees a whole file or none.
+ * the text), and not before it is complete, so that a reader sees a whole file or none.
  * Integers are the machine's own: a cache never leaves it.
  *
  *   struct cache_file   header; `sum` covers all sections but the two that are mapped and looked at
@@ -50,11 +50,13 @@
 #define MAX_GAP 32u			/* steps that may be left out for that */
 
 #define MAX_FROZEN 256u			/* descriptors */
+#define SHADOW_RUN 16u			/* pages of it that are written at once */
 #define SHADOW_PAGES 1024u		/* no larger shadow is kept in a file */
 #define TOUCH 3600			/* seconds until a file's use is noted again */
 #define SUM_SEED 3
 #define MAP_SEED 4
 #define PIECE 65536u			/* bytes that are summed and written at once; whole blocks */
+#define MAX_PROBES 65536u		/* of a hash, before it is given up */
 #define LATE_SAVE 16u			/* so many pages of a shadow not foreseen: write it down */
 
 struct identity {
@@ -359,27 +361,29 @@ static bool write_code(struct session *s, uint64_t at, const void *p, size_t n)
 static void fill_shadow(struct session *s, struct space *sp, struct module *m,
 			const struct saved_entry *e, uint32_t n)
 {
-	static int32_t page[SHADOW_TEXT];
-	uint32_t i = 0, k;
+	static int32_t page[SHADOW_RUN * SHADOW_TEXT];
+	uint32_t first = 0, pages = 0;		/* of those in @page */
 
-	while (i < n) {
-		const uint32_t no = e[i].pc / SHADOW_TEXT;
+	if (sp->i386 || !m->shadowed) {
+		for (uint32_t i = 0; i < n; i++)
+			space_shadow(s, sp, m, m->lo + e[i].pc, m->code + e[i].code);
+		return;
+	}
+	for (uint32_t i = 0; i <= n; i++) {
+		const uint32_t no = i < n ? e[i].pc / SHADOW_TEXT : UINT32_MAX;
 
-		for (k = i; k < n && e[k].pc / SHADOW_TEXT == no; k++)
-			;
-		if (sp->i386 || !m->shadowed) {
-			for (; i < k; i++)
-				space_shadow(s, sp, m, m->lo + e[i].pc, m->code + e[i].code);
+		if (pages && no - first >= (pages < SHADOW_RUN ? pages + 1 : pages)) {
+			write_code(s, m->shadow_off + first * (4ull * SHADOW_TEXT), page, pages * (4ull * SHADOW_TEXT));
+			pages = 0;
+		}
+		if (i == n || !is_used(m, no))
 			continue;
-		}
-		if (is_used(m, no)) {
-			memset(page, 0, sizeof page);
-			for (; i < k; i++)
-				page[e[i].pc % SHADOW_TEXT] =
-					(int32_t)(int64_t)(m->code + e[i].code - (m->lo + e[i].pc));
-			write_code(s, m->shadow_off + (uint64_t)no * sizeof page, page, sizeof page);
-		}
-		i = k;
+		if (!pages)
+			first = no;
+		if (no - first == pages)
+			memset(page + pages++ * SHADOW_TEXT, 0, 4 * SHADOW_TEXT);
+		page[(no - first) * SHADOW_TEXT + e[i].pc % SHADOW_TEXT] =
+			(int32_t)(int64_t)(m->code + e[i].code - (m->lo + e[i].pc));
 	}
 }
 
@@ -922,17 +926,33 @@ static void put_units(struct saving *v)
 			    sizeof(struct saved_unit));
 }
 
+/* True: it begins with what the old one holds. */
+static bool begin_hash(struct saving *v)
+{
+	const struct cache_file *was = v->was;
+	uint32_t mask = 1023;
+
+	while (mask < v->f->nblock / 3 * 4)
+		mask = mask * 2 + 1;
+	v->f->hash_mask = mask;
+	v->hash = pm_alloc((mask + 1ull) * 4);
+	if (mask == was->hash_mask)
+		old_bytes(v, was->hash, v->hash, (mask + 1ull) * 4);
+	return mask == was->hash_mask;
+}
+
 /* @b is number @i of the file, number @at of the space. */
 static void put_in_hash(struct saving *v, const struct blk *b, uint32_t i, uint32_t at)
 {
 	const size_t hash = hash_pc(b->pc - v->m->lo);
-	size_t h = hash & v->f->hash_mask;
+	size_t h = hash & v->f->hash_mask, n = 0;
 
 	if (block_continues(v->s, v->sp, at) || i >= MAX_HASHED)
 		return;			/* nobody's target */
-	while (v->hash[h])
+	while (v->hash[h] && n++ < MAX_PROBES)
 		h = (h + 1) & v->f->hash_mask;
-	v->hash[h] = (i + 1) | hash_tag(hash);
+	if (!v->hash[h])		/* else it is damaged, and what is not in it will be translated again */
+		v->hash[h] = (i + 1) | hash_tag(hash);
 }
 
 static void put_blocks(struct saving *v)
@@ -942,11 +962,8 @@ static void put_blocks(struct saving *v)
 	struct blk *b = (struct blk *)v->out.piece;
 	uint32_t map = v->was->nmap, c = 0, n;
 	const struct unit *u;
+	const bool hashed = begin_hash(v);
 
-	v->f->hash_mask = 1023;
-	while (v->f->hash_mask < v->f->nblock / 3 * 4)
-		v->f->hash_mask = v->f->hash_mask * 2 + 1;
-	v->hash = pm_alloc((v->f->hash_mask + 1ull) * 4);
 	v->f->blocks = begin(&v->out, 4096);
 	for (uint32_t i = 0; i < v->was->nblock; i += n) {
 		n = v->was->nblock - i < most ? v->was->nblock - i : most;
@@ -956,7 +973,8 @@ static void put_blocks(struct saving *v)
 		for (uint32_t k = 0; k < n; k++) {
 			b[k].pc += v->m->lo - v->was->lo;
 			b[k].module = (uint16_t)v->mi;
-			put_in_hash(v, &b[k], i + k, first + i + k);
+			if (!hashed)
+				put_in_hash(v, &b[k], i + k, first + i + k);
 		}
 		v->out.n = n * sizeof *b;
 		if (n == most) {
@@ -993,13 +1011,14 @@ static void put_flows(struct saving *v)
 static bool put_map(struct saving *v)
 {
 	const uint64_t old = v->was->nmap * sizeof(struct xl_map);
+	struct out *o = &v->out;
 	const struct unit *u;
 
-	if (!cache_check_map(v->m))
-		return false;
-	v->f->map = begin(&v->out, 8);
-	v->out.sum = MAP_SEED;
+	v->f->map = begin(o, 8);
+	o->sum = MAP_SEED;
 	put_old(v, v->was->map, old);
+	if (old && (o->n ? mix(o->piece, o->n, o->sum) : o->sum) != v->was->map_sum)
+		return false;
 	for (size_t i = 0; i < new_units(v); i++)
 		for (uint32_t k = 0; (u = new_unit(v, i)) && k < u->nblock; k++) {
 			const struct blk *b = &v->sp->block[u->block + k];
@@ -1286,8 +1305,8 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	static const struct cache_file none;
 	struct module *m = &sp->module[mi];
 	struct saving v = { .s = s, .sp = sp, .m = m, .mi = mi, .f = f, .was = m->cache ? m->cache : &none };
-	char tmp[128];
-	bool good;
+	char tmp[128], link[64];
+	bool good, placed;
 
 	*f = (struct cache_file){
 		.magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI, .kind = s->opts->kind,
@@ -1307,20 +1326,29 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	snprintf(tmp, sizeof tmp, ".%s.%d", m->key, getpid());
 	v.out.at = sizeof *f;
 	v.out.sum = SUM_SEED;
-	v.out.fd = openat(s->cache_fd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	/* without a name, where that can be had, it goes with us whatever happens */
+	v.out.fd = openat(s->cache_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	snprintf(link, sizeof link, "/proc/self/fd/%d", v.out.fd);
+	if (v.out.fd < 0) {
+		v.out.fd = openat(s->cache_fd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+		link[0] = 0;
+	}
 	good = write_module(&v);
 	if (v.out.fd >= 0)
 		stamp(v.out.fd, f);
 	/* over a file, ext4 waits until everything has a place on the disk; checksums tell what has not */
 	if (v.out.fd >= 0)
 		unlinkat(s->cache_fd, m->key, 0);
-	if (v.out.fd >= 0 && good && !renameat(s->cache_fd, tmp, s->cache_fd, m->key)) {
+	placed = v.out.fd >= 0 && good && (link[0] ? !linkat(AT_FDCWD, link, s->cache_fd, m->key, AT_SYMLINK_FOLLOW) :
+						      !renameat(s->cache_fd, tmp, s->cache_fd, m->key));
+	if (placed) {
 		s->cache_wrote = true;
 		m->saved_sum = f->sum;
 	} else {
-		if (good)
+		if (good && (v.out.fd < 0 || errno != EEXIST))		/* another one has just come */
 			complain(s);
-		unlinkat(s->cache_fd, tmp, 0);
+		if (!link[0])
+			unlinkat(s->cache_fd, tmp, 0);
 	}
 	if (v.out.fd >= 0)
 		close(v.out.fd);

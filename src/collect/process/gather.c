@@ -253,8 +253,6 @@ static void scratch(struct session *s, const struct space *sp)
 		fprintf(stderr, "pugmark: out of memory\n");
 		abort();
 	}
-	if (s->cap_scratch * each > (4u << 20))		/* much of it will be touched: with fewer faults */
-		madvise(p, s->cap_scratch * each, MADV_HUGEPAGE);
 	s->count = p;
 	s->cut = s->count + s->cap_scratch;
 	s->piece = (uint32_t *)(s->cut + s->cap_scratch);
