@@ -12,6 +12,7 @@ static const struct pm_opt_help help = {
 	"cache misses, mispredictions, stalls - as the simulators found them that are asked for (cachegrind, unless "
 	"others are named).",
 	"Examples:\n"
+	"  pugmark run -q --branch -o prog.pug -t pug -- prog     keep a run; --exec keeps data references, too\n"
 	"  pugmark annotate prog.pug                        the functions with the most instructions\n"
 	"  pugmark annotate -s core:byinsn --sort Cme prog.pug    who makes the processor wait for memory\n"
 	"  pugmark annotate --lines --source ~/src prog.pug       by source file\n"
