@@ -150,7 +150,7 @@ static void side_by_side(const struct pm_result_node **o, size_t n, struct pm_bu
 /* ---- lists --------------------------------------------------------------------------------------- */
 
 #define COLUMNS 24
-#define NARROW 16			/* a column of words is not cut shorter */
+#define NARROW 20			/* a column of words is not cut shorter */
 
 struct columns { size_t w[COLUMNS], n, hidden; bool hide[COLUMNS], words[COLUMNS], some[COLUMNS]; };
 
@@ -163,7 +163,8 @@ static size_t width_of(const struct columns *c)
 	return sum;
 }
 
-/* What does not fit into a line: columns of nothing but 0 go first, then words are cut, then the last columns go. */
+/* What does not fit into a line: columns of nothing but 0 go first, then words are cut, then the last columns of
+ * numbers go. */
 static void fit(struct columns *c)
 {
 	for (size_t k = c->n; k-- > 1 && width_of(c) > WIDTH; )
@@ -178,7 +179,7 @@ static void fit(struct columns *c)
 			c->w[k] = c->w[k] > NARROW + over ? c->w[k] - over : NARROW;
 	}
 	for (size_t k = c->n; k-- > 1 && width_of(c) > WIDTH; )
-		if (!c->hide[k]) {
+		if (!c->hide[k] && !c->words[k]) {
 			c->hide[k] = true;
 			c->hidden++;
 		}
@@ -188,8 +189,12 @@ static void put_field(const struct columns *c, size_t k, char *text, struct pm_b
 {
 	if (c->hide[k])
 		return;
-	if (strlen(text) > c->w[k])
-		strcpy(text + c->w[k] - 3, "...");
+	if (strlen(text) > c->w[k]) {		/* names differ at their ends, where the line is, too */
+		size_t head = (c->w[k] - 3) / 3, tail = c->w[k] - 3 - head;
+
+		memcpy(text + head, "...", 3);
+		memmove(text + head + 3, text + strlen(text) - tail, tail + 1);
+	}
 	pm_buf_printf(to, "  %*s", (int)c->w[k], text);
 }
 
