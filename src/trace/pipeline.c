@@ -25,7 +25,7 @@ struct sink {
 	const struct pm_sink_ops *ops;
 	void *self;
 	char *config;			/* PM_SINK_PER_STREAM: what makes another one; NULL: there is one */
-	char *light;			/* config, but while one thread pushes there is one: handing batches over costs more */
+	char *light;			/* the same of one that is light: unless several push there is one */
 	void **part;			/* ... by stream */
 	size_t npart;
 	int lane;			/* -1: called by who pushes */
@@ -99,12 +99,14 @@ enum pm_status pm_pipeline_sink_new(struct pm_pipeline *p, const struct pm_sink_
 				    struct pm_err *err)
 {
 	void *self = ops->create(config, err);
+	struct sink *s;
 
 	if (!self)
 		return pm_failed(err) ? PM_ERR : pm_fail_file(err, "the sink '%s' refused '%s'", ops->name, config);
 	pm_pipeline_sink(p, ops, self);
+	s = &p->sink[p->nsink - 1];
 	if (ops->flags & PM_SINK_PER_STREAM && ops->merge)
-		*(ops->flags & PM_SINK_LIGHT ? &p->sink[p->nsink - 1].light : &p->sink[p->nsink - 1].config) = pm_strdup(config);
+		*(ops->flags & PM_SINK_LIGHT ? &s->light : &s->config) = pm_strdup(config);
 	return PM_OK;
 }
 

@@ -73,9 +73,10 @@ static void count_merge(void *self, const void *other)
 
 	for (size_t i = 0; i < o->cap; i++) {
 		const struct count_stream *st = o->stream + i;
+		const struct pm_stream s = { (uint32_t)i, st->pid, st->tid, st->space, st->name };
 
 		if (st->seen)
-			add(&stream_of(self, &(struct pm_stream){ (uint32_t)i, st->pid, st->tid, st->space, st->name })->tally, &st->tally);
+			add(&stream_of(self, &s)->tally, &st->tally);
 	}
 }
 

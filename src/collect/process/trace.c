@@ -21,6 +21,7 @@
 
 #define MAX_BLOCKS	(RT_MAX_NUMBER + 1)	/* translations of blocks in a session */
 #define MAX_INSNS	(1u << 26)
+#define MAX_WORKERS	8		/* consumers: each reserves some GiB of addresses */
 #define MAX_OBJECTS	(1u << 16)
 #define BATCH		8192		/* events; one more block's worth fits behind */
 #define BATCH_ROOM	(BATCH + 4096)
@@ -1386,6 +1387,7 @@ static bool consumer_start(struct tracer *t)
 
 enum pm_status trace_open(struct session *s, struct pm_err *err)
 {
+	struct pm_err none = { 0 };
 	struct tracer *t;
 
 	if (s->opts->kind == XL_PROFILE)
@@ -1401,6 +1403,8 @@ enum pm_status trace_open(struct session *s, struct pm_err *err)
 	if (!t->source || !t->stream || !t->object)
 		return pm_fail_errno(err, "no address space for the trace's tables");
 	t->nworker = s->opts->pipeline ? pm_pipeline_split(s->opts->pipeline) : 1;
+	if (t->nworker > MAX_WORKERS)
+		t->nworker = MAX_WORKERS;
 	t->worker = pm_alloc(t->nworker * sizeof *t->worker);
 	for (unsigned k = 0; k < t->nworker; k++) {
 		struct tracer *w = t->worker[k] = k ? pm_alloc(sizeof *w) : t;
@@ -1408,8 +1412,11 @@ enum pm_status trace_open(struct session *s, struct pm_err *err)
 		if (k)
 			*w = (struct tracer){ .s = s, .source = t->source, .stream = t->stream, .object = t->object,
 					      .main = t, .number = k, .clock = t->clock };
-		if (consumer_open(w, err) != PM_OK)
+		if (consumer_open(w, k ? &none : err) == PM_OK)
+			continue;
+		if (!k)
 			return PM_ERR;
+		t->nworker = k;
 	}
 	for (unsigned k = 0; k < t->nworker && s->opts->pipeline; k++)
 		if (!consumer_start(t->worker[k]))

@@ -2,10 +2,10 @@
 /* trace.h - from trace buffers in shared memory to events
  *
  * Blocks of a session have trace numbers, one for each translation of a block, 1 upwards, whatever
- * space it belongs to; they are what the translated code writes. One thread, the consumer, takes full
- * buffers in the order in which each thread filled them, and pushes batches of events into the
- * pipeline: nothing else of the session is touched by it, and the main thread answers requests
- * meanwhile.
+ * space it belongs to; they are what the translated code writes. One thread, the consumer (or several,
+ * if pm_pipeline_split() lets them: a stream always has the same one), takes full buffers in the order in
+ * which each thread filled them, and pushes batches of events into the pipeline: nothing else of the
+ * session is touched by it, and the main thread answers requests meanwhile.
  *
  * Trust: the traced process can write to its buffers. Numbers and lengths are checked; what makes no
  * sense ends the trace with an error, not pugmark, and the program goes on. */
