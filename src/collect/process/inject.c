@@ -161,28 +161,33 @@ static bool read_maps(pid_t pid, struct rt_boot *boot, struct space *sp, char *w
 	return boot->nrange > 0;
 }
 
+static bool read_word(pid_t pid, uint64_t at, unsigned size, uint64_t *to)
+{
+	struct iovec l = { to, size }, r = { (void *)at, size };
+
+	*to = 0;
+	return process_vm_readv(pid, &l, 1, &r, 1, 0) == (ssize_t)size;
+}
+
 /* The program finds the same in every run, and on every kernel: the 16 bytes from which libc draws its
- * stack protector and pointer guard; no vDSO. @sp: its stack pointer. */
-static void fix_start(pid_t pid, uint64_t sp, bool random, bool no_vdso)
+ * stack protector and pointer guard; no vDSO. @sp: its stack pointer, where words have @size bytes. */
+static void fix_start(pid_t pid, uint64_t sp, unsigned size, bool random, bool no_vdso)
 {
 	const uint64_t ignore = 1 /* AT_IGNORE */;
-	uint64_t word = 0, pair[2];
-	struct iovec l = { &word, sizeof word }, r = { (void *)sp, sizeof word };
+	uint64_t key, value;
 	int nulls = 0;
 
 	/* argc, arguments, 0, environment, 0, the auxiliary vector */
-	for (r.iov_base = (void *)(sp + 8); nulls < 2; r.iov_base = (char *)r.iov_base + 8) {
-		if (process_vm_readv(pid, &l, 1, &r, 1, 0) != sizeof word)
+	for (sp += size; nulls < 2; sp += size) {
+		if (!read_word(pid, sp, size, &value))
 			return;
-		nulls += !word;
+		nulls += !value;
 	}
-	l = (struct iovec){ pair, sizeof pair };
-	for (r.iov_len = sizeof pair; process_vm_readv(pid, &l, 1, &r, 1, 0) == sizeof pair && pair[0];
-	     r.iov_base = (char *)r.iov_base + 16) {
-		if (pair[0] == 25 /* AT_RANDOM */ && random)
-			write_mem(pid, pair[1], "pugmark-random-0", 16);
-		if (pair[0] == 33 /* AT_SYSINFO_EHDR */ && no_vdso)
-			write_mem(pid, (uint64_t)r.iov_base, &ignore, sizeof ignore);
+	for (; read_word(pid, sp, size, &key) && key && read_word(pid, sp + size, size, &value); sp += 2 * size) {
+		if (key == 25 /* AT_RANDOM */ && random)
+			write_mem(pid, value, "pugmark-random-0", 16);
+		if ((key == 32 /* AT_SYSINFO */ || key == 33 /* AT_SYSINFO_EHDR */) && no_vdso)
+			write_mem(pid, sp, &ignore, size);
 	}
 }
 
@@ -219,7 +224,7 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 		return false;
 	}
 	if (s->opts->fix_random || s->opts->no_vdso)
-		fix_start(pid, regs.rsp, s->opts->fix_random, s->opts->no_vdso);
+		fix_start(pid, regs.rsp, sp->i386 ? 4 : 8, s->opts->fix_random, s->opts->no_vdso);
 	if (s->head->no_aslr)
 		boot.persona = (uint32_t)personality(0xffffffff);
 	else if (boot.exec_all)
