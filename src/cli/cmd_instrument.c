@@ -12,7 +12,8 @@ int cmd_instrument(int argc, char **argv)
 		"pugmark instrument [options] BENCH",
 		"Writes BENCH.idt, an executable that is BENCH and traces itself, with the block table BENCH.blk64,\n"
 		"the module file BENCH.mod, and for a program with libraries the folder BENCH.idt.d. Run BENCH.idt\n"
-		"like BENCH: it writes the trace BENCH.trc64 and the counts BENCH.cnt64.",
+		"like BENCH: it writes the trace BENCH.trc64 and the counts BENCH.cnt64. The files of a 32-bit\n"
+		"program are BENCH.blk, BENCH.trc and BENCH.cnt.",
 		"  idt bench; ./bench.idt; vcount bench          what it executed\n"
 		"  idt -v bench                                  what was found in it\n\n"
 		"BENCH.idt with its folder runs on other machines of the same kind, without pugmark; a library\n"
@@ -38,7 +39,7 @@ int cmd_instrument(int argc, char **argv)
 		OPT_HEAD("others"),
 		OPT_U64('B', "blocks", &max_blocks, "N", "at most so many blocks"),
 		OPT_STR('H', "hints", &hints, "FILE", "hint file"),
-		OPT_FLAG('s', "short", &quick, "no overflow check (64-bit counters need none)"),
+		OPT_FLAG('s', "short", &quick, "no overflow check: 32-bit counters that wrap are not noticed"),
 		OPT_FLAG('t', "no-trace", &no_trace, "fully instrumented, but no trace is written"),
 		OPT_FLAG(0, "merge", &merge, "threads write one trace, in order of execution"),
 		OPT_FLAG('v', "verbose", &verbose, "tell addresses and sizes"),
@@ -66,6 +67,7 @@ int cmd_instrument(int argc, char **argv)
 	o.rep = rep || exec;
 	o.no_trace = no_trace;
 	o.merge = merge;
+	o.quick = quick;
 	o.max_blocks = max_blocks;
 	o.hints = hints;
 	pm_buf_printf(&options, "%s", branch ? "-b" : exec ? "-e" : line ? "-l " : cache ? "-c" : "-p");

@@ -9,7 +9,7 @@ RT_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -ffreestanding
             -fno-builtin -fno-asynchronous-unwind-tables -fcf-protection=none \
             -mgeneral-regs-only $(if $(filter clang%,$(CC)),,-fno-tree-loop-distribute-patterns) -I$(RT_DIR)
 RT_LINK := -nostdlib -static -no-pie -Wl,-T,$(RT_DIR)/rt.ld -Wl,--build-id=none -Wl,-z,noexecstack
-EXTRA_OBJS += $(RT_B)/image.o $(RT_B)/image32.o $(RT_B)/rti-image.o
+EXTRA_OBJS += $(RT_B)/image.o $(RT_B)/image32.o $(RT_B)/rti-image.o $(RT_B)/rti32-image.o
 
 $(RT_B)/rt.elf: $(RT_SRCS) $(RT_DIR)/x86_64.c $(RT_DIR)/entry_x86_64.S $(RT_DEPS)
 	@mkdir -p $(@D)
@@ -41,8 +41,23 @@ $(RT_B)/start.elf: $(RT_DIR)/start.S $(RT_DIR)/image.h $(RT_DIR)/abi.h
 	$(CC) -I$(RT_DIR) -nostdlib -static -no-pie -Wl,-Ttext=0x10000 -Wl,--build-id=none -Wl,-z,noexecstack \
 		-o $@ $<
 
-$(RT_B)/rti-image.o: $(RT_B)/rti.elf $(RT_B)/start.elf $(RT_DIR)/rti.inc.s
+$(RT_B)/rti32.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,i386.c image32.c drain32.c entry_i386.S) $(RT_DEPS)
+	@mkdir -p $(@D)
+	$(CC) $(RT_FLAGS) -m32 -DRT_IDT -fno-pie $(RT_LINK) -Wl,--defsym=rt_base=0x30000000 -o $@ \
+		$(filter %.c %.S,$^)
+
+$(RT_B)/start32.elf: $(RT_DIR)/start32.S $(RT_DIR)/image.h $(RT_DIR)/abi.h
+	@mkdir -p $(@D)
+	$(CC) -m32 -I$(RT_DIR) -nostdlib -static -no-pie -Wl,-Ttext=0x10000 -Wl,--build-id=none \
+		-Wl,-z,noexecstack -o $@ $<
+
+$(RT_B)/rti%-image.o: $(RT_B)/rti%.elf $(RT_B)/start%.elf $(RT_DIR)/rti.S
+	objcopy -O binary -j .text $< $(RT_B)/rti$*.text
+	objcopy -O binary -j .data $< $(RT_B)/rti$*.data
+	objcopy -O binary -j .text $(RT_B)/start$*.elf $(RT_B)/start$*.text
+	$(CC) -c -DRTI=pm_rti$* -DFILE=rti$* -DSTUB=start$* -Wa,-I$(RT_B) -o $@ $(RT_DIR)/rti.S
+$(RT_B)/rti-image.o: $(RT_B)/rti.elf $(RT_B)/start.elf $(RT_DIR)/rti.S
 	objcopy -O binary -j .text $< $(RT_B)/rti.text
 	objcopy -O binary -j .data $< $(RT_B)/rti.data
 	objcopy -O binary -j .text $(RT_B)/start.elf $(RT_B)/start.text
-	$(CC) -c -I$(RT_B) -Wa,-I$(RT_B) -o $@ $(RT_DIR)/rti.inc.s
+	$(CC) -c -DRTI=pm_rti -DFILE=rti -DSTUB=start -Wa,-I$(RT_B) -o $@ $(RT_DIR)/rti.S

@@ -33,8 +33,9 @@ static enum pm_status apply_hint(struct job *j, const struct idt_hint *h, struct
 	const struct file *f = &j->file[0];
 	const bool code = h->kind != IDT_JTAB && h->kind != IDT_CURBRK;
 	/* addresses in the file serve as well as those in memory */
-	uint64_t addr = h->addr < f->base ? h->addr + f->bias : h->addr, to;
-	const uint8_t *p = at_address(f, addr, h->kind == IDT_JTAB ? 8 * h->entries : 1, code);
+	uint64_t addr = h->addr < f->base ? h->addr + f->bias : h->addr, to = 0;
+	const unsigned word = j->i386 ? 4 : 8;
+	const uint8_t *p = at_address(f, addr, h->kind == IDT_JTAB ? word * h->entries : 1, code);
 
 	if (h->kind == IDT_TRACE_END && !p)
 		p = at_address(f, addr - 1, 1, true);
@@ -50,7 +51,7 @@ static enum pm_status apply_hint(struct job *j, const struct idt_hint *h, struct
 	if ((h->kind == IDT_MAIN_CALL || h->kind == IDT_EXIT_CALL) && *p != 0xe8 && *p != 0xff)
 		return pm_fail_line(err, h->line, "there is no call at 0x%" PRIx64, h->addr);
 	for (uint64_t i = 0; h->kind == IDT_JTAB && i < h->entries; i++) {
-		memcpy(&to, p + 8 * i, 8);
+		memcpy(&to, p + word * i, word);
 		to = to < f->base ? to + f->bias : to;
 		if (!at_address(f, to, 1, true))
 			return pm_fail_line(err, h->line, "entry %" PRIu64 " of the jump table at 0x%" PRIx64
@@ -114,7 +115,7 @@ static void translate(struct job *j, struct text *t)
 {
 	const struct file *f = &j->file[t->file];
 	struct xl_image_input in = {
-		.file = f->p, .size = f->n, .path = f->path, .bias = f->bias, .lo = t->lo, .hi = t->hi,
+		.file = f->p, .size = f->n, .path = f->path, .i386 = j->i386, .bias = f->bias, .lo = t->lo, .hi = t->hi,
 		.offset = t->offset, .bytes = t->bytes, .code = t->code, .kind = xl_kinds[j->o->kind],
 		.seed = t->file ? NULL : (const uint64_t *)j->seeds.p,
 		.nseed = t->file ? 0 : j->seeds.n / sizeof(uint64_t),
@@ -158,7 +159,7 @@ static enum pm_status translate_all(struct job *j, struct pm_err *err)
 	size_t n = 0, k = 0;
 
 	work_all(j, 0);
-	j->blk.wide = true;
+	j->blk.wide = !j->i386;
 	for (size_t i = 0; i < j->ntext; i++) {
 		struct text *t = &j->text[i];
 
@@ -219,6 +220,10 @@ enum pm_status pm_instrument(const struct pm_instrument_opts *o, struct pm_err *
 
 	j->o = o;
 	st = place_all(j, read_hints, err);
+	if (st == PM_OK && j->i386 && o->merge) {
+		err->file = o->path;
+		st = pm_fail_file(err, "the threads of 32-bit programs cannot write one trace");
+	}
 	if (st == PM_OK)
 		st = translate_all(j, err);
 	if (st == PM_OK)

@@ -18,6 +18,7 @@ struct pm_instrument_opts {
 	uint32_t line;			/* of a cache trace, bytes; a power of two */
 	bool rep, no_trace;
 	bool merge;			/* a process's threads write one trace */
+	bool quick;			/* 32-bit programs: counters that wrap are not noticed */
 	uint64_t max_blocks;		/* 0: as many as there are */
 	const char *hints;		/* file; NULL: none */
 	const char *options;		/* as idtinfo shall tell them */

@@ -19,6 +19,7 @@
 
 #define PAGE		4096ull
 #define PIE_BASE	0x555555554000ull	/* ELF_ET_DYN_BASE without randomisation */
+#define PIE32_BASE	0x56555000ull		/* ... of 32-bit programs */
 #define MAX_FILES	256
 
 struct file {
@@ -40,6 +41,7 @@ struct text {
 	size_t file;
 	uint64_t lo, hi, offset, bytes, code;
 	uint64_t room;			/* for the code */
+	uint64_t packed, tables;	/* addresses */
 	uint32_t prot;
 	struct xl_image image;
 	struct pm_buf plan, plan_at, record_at;		/* runtime/image.h */
@@ -57,6 +59,7 @@ struct piece {				/* of a text's plans */
 
 struct job {
 	const struct pm_instrument_opts *o;
+	bool i386;
 	struct file file[MAX_FILES];
 	size_t nfile;
 	struct text *text;
@@ -66,6 +69,10 @@ struct job {
 	size_t nbusy, cap_busy;
 	bool interp;
 	uint64_t vdso, vdso_end;
+	uint64_t shadow, shadow_end;	/* 32-bit programs: see img_manifest */
+	uint64_t watch;
+	uint64_t next32[2];		/* place32() */
+	bool no_room;			/* ... has failed */
 	struct idt_blk blk;
 	uint32_t nblock, nlink;
 	struct idt_hints hints;
@@ -87,6 +94,8 @@ static inline uint64_t up(uint64_t n)
 /* ---- instrument_place.c ------------------------------------------------------------------------- */
 /* All files, and where their texts and the translations of those will be. @place_hints is called when
  * the program itself has its place. */
+/* 32-bit programs have one place for all that is ours: the next @size bytes of it. 0: there is no room. */
+uint64_t place32(struct job *j, uint64_t size);
 enum pm_status place_all(struct job *j, enum pm_status (*place_hints)(struct job *j, struct pm_err *err),
 			 struct pm_err *err);
 

@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,9 +33,12 @@ static enum pm_status map_file(struct job *j, const char *path, struct pm_err *e
 		pm_elf_info_release(&info);
 		return PM_ERR;
 	}
-	if (info.script || info.machine != EM_X86_64 || !info.is64)
+	if (j->nfile == 0)
+		j->i386 = info.machine == EM_386;
+	if (info.script || info.machine != (j->i386 ? EM_386 : EM_X86_64) || info.is64 == j->i386)
 		pm_fail_file(err, info.script ? "it is a script; instrument the program that interprets it" :
-			     "it is a program for %s; x86-64 programs can be instrumented",
+			     j->nfile ? "it is for %s, unlike the program" :
+			     "it is a program for %s; x86-64 and i386 programs can be instrumented",
 			     pm_elf_machine(info.machine, machine));
 	snprintf(f->build_id, sizeof f->build_id, "%s", info.build_id);
 	pm_elf_info_release(&info);
@@ -47,10 +52,14 @@ static enum pm_status map_file(struct job *j, const char *path, struct pm_err *e
 	close(fd);
 	if (f->p == MAP_FAILED)
 		return pm_fail_errno(err, "cannot map");
-	memcpy(&f->eh, f->p, sizeof f->eh);
+	if (!xl_elf_header(f->p, f->n, &f->eh))
+		return pm_fail_file(err, "its program headers are not in the file");
 	f->ph = pm_arena_alloc(&j->mem, f->eh.e_phnum * sizeof *f->ph);
-	memcpy(f->ph, f->p + f->eh.e_phoff, f->eh.e_phnum * sizeof *f->ph);
+	for (unsigned i = 0; i < f->eh.e_phnum; i++)
+		f->ph[i] = xl_elf_phdr(f->p, &f->eh, i);
 	j->nfile++;
+	if (j->i386 && xl_image_dynamic(&(struct xl_image_input){ .file = f->p, .size = f->n, .i386 = true }, DT_TEXTREL))
+		return pm_fail_file(err, "its text is changed when it is loaded (DT_TEXTREL)");
 	err->file = NULL;
 	return PM_OK;
 }
@@ -63,7 +72,10 @@ static void busy(struct job *j, uint64_t lo, uint64_t hi)
 
 static bool is_free(const struct job *j, uint64_t lo, uint64_t hi)
 {
-	if (lo < 0x10000 || hi > 0x7fffff000000 || (lo < RT_SHADOW + RT_SHADOW_SIZE && hi > RT_SHADOW))
+	if (lo < 0x10000 || hi > (j->i386 ? 0xffff0000 : 0x7fffff000000))
+		return false;
+	if (j->i386 ? lo < RT32_CODE_VAULT + RT32_CODE_SIZE && hi > RT32_BLOCKS :
+	    lo < RT_SHADOW + RT_SHADOW_SIZE && hi > RT_SHADOW)
 		return false;
 	for (size_t i = 0; i < j->nbusy; i++)
 		if (lo < j->busy[i].hi && j->busy[i].lo < hi)
@@ -120,12 +132,32 @@ static void add_texts(struct job *j, size_t file)
 	}
 }
 
+static const struct range rest32[] = {
+	{ IMG32_REST, RT32_CODE_VAULT + RT32_CODE_SIZE }, { 0x80000000, 0xb0000000 },
+};
+
+uint64_t place32(struct job *j, uint64_t size)
+{
+	for (size_t i = 0; i < NR(rest32); i++) {
+		uint64_t at = j->next32[i] ? j->next32[i] : rest32[i].lo;
+
+		size = (size + IMG_PIECE - 1) & ~(uint64_t)(IMG_PIECE - 1);
+		if (size > rest32[i].hi - at)
+			continue;
+		j->next32[i] = at + size;
+		return at;
+	}
+	return 0;
+}
+
 /* Code lives within 2 GiB of all that it addresses relative to itself; see choose_place() of space.c,
  * which does the same for running programs. */
 static bool place_code(struct job *j, struct text *t)
 {
 	const uint64_t size = t->room = up((t->hi - t->lo) * 9 + (1 << 20)), step = 16ull << 20;
 
+	if (j->i386)
+		return (t->code = place32(j, size)) != 0;
 	if (t->lo < RT_SHADOW)
 		for (uint64_t at = down(RT_SHADOW - size); at > t->hi && at >= step; at -= step)
 			if (is_free(j, at, at + size)) {
@@ -203,7 +235,7 @@ static uint64_t any_base(const struct job *j, const struct file *f)
 		if (f->ph[i].p_type == PT_LOAD && f->ph[i].p_vaddr + f->ph[i].p_memsz > size)
 			size = f->ph[i].p_vaddr + f->ph[i].p_memsz;
 	size = up(size) + (1 << 20);
-	for (uint64_t at = 0x7ffff0000000; at > 0x7ff000000000; at -= 2 << 20)
+	for (uint64_t at = j->i386 ? 0xf0000000 : 0x7ffff0000000; at > (j->i386 ? 0xb0000000 : 0x7ff000000000); at -= 2 << 20)
 		if (is_free(j, at, at + size))
 			return at;
 	return 0;
@@ -226,12 +258,34 @@ static enum pm_status add_library(struct job *j, const char *path, uint64_t at, 
 	return PM_OK;
 }
 
+/* A process that has just been made a 32-bit program: its vDSO is not ours. -1: there is none. */
+static pid_t begin32(const struct job *j)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		personality((unsigned long)personality(0xffffffff) | ADDR_NO_RANDOMIZE);
+		if (!ptrace(PTRACE_TRACEME, 0, NULL, NULL))
+			execl(j->file[0].path, j->file[0].path, (char *)NULL);
+		_exit(127);
+	}
+	if (pid > 0 && (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status)))
+		return -1;
+	return pid;
+}
+
 /* The vDSO would be at @at, with its data in front of it: as much as we have ourselves. */
 static void place_vdso(struct job *j, uint64_t at)
 {
+	const pid_t pid = j->i386 ? begin32(j) : 0;
 	uint64_t lo, hi, first = 0, code = 0, end = 0;
-	char line[512], name[64];
-	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512], name[64] = "/proc/self/maps";
+	FILE *f;
+
+	if (pid > 0)
+		snprintf(name, sizeof name, "/proc/%d/maps", (int)pid);
+	f = pid < 0 ? NULL : fopen(name, "re");
 
 	while (f && fgets(line, sizeof line, f)) {
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %*s %63s", &lo, &hi, name) != 3)
@@ -245,6 +299,10 @@ static void place_vdso(struct job *j, uint64_t at)
 	}
 	if (f)
 		fclose(f);
+	if (pid > 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
 	if (!first || !code || first > code)
 		return;
 	j->vdso = at - (code - first);
@@ -280,7 +338,7 @@ static enum pm_status libraries(struct job *j, struct pm_err *err)
 		if (sscanf(line, " %255s => %4095s (%" SCNx64 ")", name, path, &at) < 2 &&
 		    sscanf(line, " %4095s (%" SCNx64 ")", path, &at) < 1)
 			continue;
-		if (!strcmp(path, "linux-vdso.so.1") && at)
+		if (!strcmp(path, j->i386 ? "linux-gate.so.1" : "linux-vdso.so.1") && at)
 			place_vdso(j, at);
 		if (!strchr(path, '/'))
 			continue;
@@ -300,7 +358,7 @@ static enum pm_status libraries(struct job *j, struct pm_err *err)
 		struct file *f = &j->file[1];
 
 		if (!interp_at || !is_free(j, interp_at, interp_at + (4 << 20)))
-			interp_at = 0x7ffff7fc0000;
+			interp_at = j->i386 ? 0xf7fc0000 : 0x7ffff7fc0000;
 		place_file(j, f, interp_at + lowest(f));
 	}
 	for (size_t i = 0; i < n && st == PM_OK; i++)
@@ -345,8 +403,13 @@ enum pm_status place_all(struct job *j, enum pm_status (*place_hints)(struct job
 
 	if (map_file(j, j->o->path, err) != PM_OK || check_outputs(j, err) != PM_OK)
 		return PM_ERR;
-	place_file(j, &j->file[0], j->file[0].eh.e_type == ET_DYN ? PIE_BASE + lowest(&j->file[0]) :
+	place_file(j, &j->file[0], (j->file[0].eh.e_type != ET_DYN ? 0 : j->i386 ? PIE32_BASE : PIE_BASE) +
 		   lowest(&j->file[0]));
+	if (j->i386 && j->file[0].base < RT32_CODE_VAULT + RT32_CODE_SIZE && j->file[0].end > RT32_BLOCKS) {
+		err->file = j->file[0].path;
+		return pm_fail_file(err, "it occupies addresses that tracing needs (0x%x-0x%x)", RT32_BLOCKS,
+				    RT32_CODE_VAULT + RT32_CODE_SIZE);
+	}
 	if (place_hints(j, err) != PM_OK)
 		return PM_ERR;
 	interp = interpreter(j);

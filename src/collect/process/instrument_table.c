@@ -10,6 +10,7 @@
 
 struct planner {
 	const struct pm_instrument_opts *o;
+	bool wide;
 	const uint8_t *text;		/* what is mapped at the text's beginning */
 	struct pm_buf *out, *lanes;
 	struct x86_plan plan;
@@ -24,11 +25,11 @@ static uint16_t id_of(struct planner *w, const uint8_t *p, const struct x86_insn
 	bool fresh;
 
 	if (n > 7)
-		return idt_insn_id(p, x->len, true);
+		return idt_insn_id(p, x->len, w->wide);
 	memcpy(&key, p, n);
 	at = pm_map_put(&w->id, key | (uint64_t)n << 56, &fresh);
 	if (fresh)
-		*at = idt_insn_id(p, x->len, true);
+		*at = idt_insn_id(p, x->len, w->wide);
 	return (uint16_t)*at;
 }
 
@@ -91,12 +92,12 @@ static void put_address(struct pm_buf *b, const struct x86_ref *r, bool odd)
 	put_sleb(b, r->disp);
 }
 
-static void put_ref(struct pm_buf *b, unsigned op, const struct x86_ref *r)
+static void put_ref(struct pm_buf *b, unsigned op, const struct x86_ref *r, bool wide)
 {
 	const bool odd = r->how != X86_REF_SUM || r->index != X86_VAL_NONE || r->segment != X86_VAL_NONE;
-	unsigned size = r->size ? r->size : 4, code = idt_bytes_code(size, true);
+	unsigned size = r->size ? r->size : 4, code = idt_bytes_code(size, wide);
 
-	if (idt_code_bytes(code, true) != size)
+	if (idt_code_bytes(code, wide) != size)
 		code = 0;
 	put8(b, op | code << 3 | (odd ? IMG_P_ODD : 0));
 	put8(b, r->insn);
@@ -106,18 +107,24 @@ static void put_ref(struct pm_buf *b, unsigned op, const struct x86_ref *r)
 }
 
 /* How many entries a reference of @size bytes is. */
-static int entries_of(unsigned size)
+static int entries_of(unsigned size, bool wide)
 {
 	int n = 0;
 
 	for (size = size ? size : 4; size; n++)
-		size -= idt_code_bytes(idt_bytes_code(size, true), true);
+		size -= idt_code_bytes(idt_bytes_code(size, wide), wide);
 	return n;
 }
 
 static int8_t few(int n)
 {
 	return (int8_t)(n > 127 ? 127 : n);
+}
+
+/* pusha and popa are one entry: the first push's, or the address they start to pop from. */
+static bool is_pusha(const struct planner *w, const struct step *s)
+{
+	return !w->wide && (s->at.p[0] == 0x60 || s->at.p[0] == 0x61);
 }
 
 /* The rules are those of FORMATS 2.3 and 2.4, as trace/fmt_idt.c has them. Returns the entries. */
@@ -131,9 +138,10 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 	if (exec && s->class != PM_CLASS_NONE && s->class != PM_CLASS_SYSCALL) {
 		entries++;
 		if (indirect && n && r->kind == PM_EV_READ) {
-			put_ref(to, IMG_P_POINTER, r++);
+			put_ref(to, IMG_P_POINTER, r++, w->wide);
 			n--;
-		} else if (s->class == PM_CLASS_JUMP || s->class == PM_CLASS_COND || s->class == PM_CLASS_CALL) {
+		} else if (s->at.x.kind == X86_JMP || s->at.x.kind == X86_JCC || s->at.x.kind == X86_JCX ||
+			   s->at.x.kind == X86_CALL) {
 			put8(to, IMG_P_TARGET);
 			put8(to, insn);
 			put_sleb(to, (int64_t)(x86_target(&s->at.x, s->at.p, s->at.pc) - pc));
@@ -143,6 +151,8 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 		}
 	}
 	for (; n; n--, r++) {
+		if (r->how == X86_REF_VSIB && !w->wide)	/* entries per instruction are a fixed number there */
+			continue;
 		if (r->how == X86_REF_VSIB) {	/* see put_lanes() */
 			put8(to, r->kind == PM_EV_READ ? IMG_P_READ_LANES : IMG_P_WRITE_LANES);
 			put8(to, insn);
@@ -157,12 +167,14 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 			put8(to, value_of(r->index));
 			put8(to, value_of(r->after));
 			put8(to, value_of(r->segment));
-			put8(to, r->disp == -1 ? 64 : 32);
+			put8(to, r->disp == -1 ? 64 : r->disp == 0xffff ? 16 : 32);
 			return r->scale == X86_REP_MOVS || r->scale == X86_REP_CMPS ? -2 : -1;
 		}
 		put_ref(to, r->kind == PM_EV_READ ? IMG_P_READ : r->kind == PM_EV_WRITE ? IMG_P_WRITE :
-			IMG_P_MODIFY, r);
-		entries += entries_of(r->size) * (r->kind == PM_EV_MODIFY && !exec ? 2 : 1);
+			IMG_P_MODIFY, r, w->wide);
+		entries += entries_of(r->size, w->wide) * (r->kind == PM_EV_MODIFY && !exec ? 2 : 1);
+		if (exec && is_pusha(w, s))
+			break;
 	}
 	return few(entries);
 }
@@ -197,13 +209,13 @@ static const struct x86_at *step_at(void *ctx, uint32_t i)
 	return &((const struct step *)ctx)[i].at;
 }
 
-static void plan_branch(struct pm_buf *to, const struct step *last)
+static void plan_branch(struct pm_buf *to, const struct step *last, bool wide)
 {
 	uint8_t op[2] = { 0 };
 	unsigned nop = 0;
 
 	if (last && last->class != PM_CLASS_NONE && last->class != PM_CLASS_SYSCALL)
-		nop = idt_opcode(last->at.p, last->at.x.len, true, op);
+		nop = idt_opcode(last->at.p, last->at.x.len, wide, op);
 	put8(to, 0);
 	put8(to, nop);
 	pm_buf_add(to, op, nop);
@@ -216,14 +228,14 @@ static void plan_block(struct planner *w, uint32_t block, const struct step *s, 
 	size_t k = 0;
 
 	if (w->o->kind == IMG_BRANCH) {
-		plan_branch(w->out, end > begin ? &s[end - 1] : NULL);
+		plan_branch(w->out, end > begin ? &s[end - 1] : NULL, w->wide);
 		return;
 	}
-	x86_plan(step_at, (void *)(uintptr_t)s, end, true, &w->plan);
+	x86_plan(step_at, (void *)(uintptr_t)s, end, w->wide, &w->plan);
 	put8(w->out, (unsigned)w->plan.nstore);
 	while (k < w->plan.nref && w->plan.ref[k].insn < begin)
 		k++;
-	if (k < w->plan.nref && w->plan.ref[w->plan.nref - 1].how == X86_REF_VSIB)
+	if (w->wide && k < w->plan.nref && w->plan.ref[w->plan.nref - 1].how == X86_REF_VSIB)
 		put_lanes(w, &w->plan.ref[w->plan.nref - 1], block, (uint8_t)(end - 1 - begin));
 	for (unsigned i = begin; i < end; i++) {
 		size_t first = k;
@@ -288,7 +300,7 @@ void plan_piece(const struct job *j, struct piece *p)
 {
 	struct text *t = p->text;
 	const struct file *f = &j->file[t->file];
-	struct planner w = { .o = j->o, .text = f->p + t->offset, .out = &p->plan,
+	struct planner w = { .o = j->o, .wide = !j->i386, .text = f->p + t->offset, .out = &p->plan,
 			     .lanes = &p->lanes };
 	uint32_t *plan_at = (uint32_t *)t->plan_at.p;
 
@@ -339,7 +351,7 @@ void table_of(struct job *j, struct text *t)
 		uint32_t at = idt_blk_add(&j->blk, t->lo + t->image.block[k].pc, t->insn + t->insn_at[k],
 					  t->insn_at[k + 1] - t->insn_at[k]);
 
-		at = (uint32_t)(j->blk.block[at].offset / 8);
+		at = (uint32_t)(j->blk.block[at].offset / (j->i386 ? 4 : 8));
 		if (j->o->kind == IMG_EXEC)
 			pm_buf_add(&t->record_at, &at, sizeof at);
 	}

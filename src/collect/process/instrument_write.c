@@ -14,6 +14,15 @@
 
 extern const uint8_t pm_rti_text[], pm_rti_text_end[], pm_rti_data[], pm_rti_data_end[];
 extern const uint8_t pm_rti_stub[], pm_rti_stub_end[];
+extern const uint8_t pm_rti32_text[], pm_rti32_text_end[], pm_rti32_data[], pm_rti32_data_end[];
+extern const uint8_t pm_rti32_stub[], pm_rti32_stub_end[];
+
+static const struct runtime {
+	const uint8_t *text, *text_end, *data, *data_end, *stub, *stub_end;
+} runtimes[] = {
+	{ pm_rti_text, pm_rti_text_end, pm_rti_data, pm_rti_data_end, pm_rti_stub, pm_rti_stub_end },
+	{ pm_rti32_text, pm_rti32_text_end, pm_rti32_data, pm_rti32_data_end, pm_rti32_stub, pm_rti32_stub_end },
+};
 
 static void pad_to(struct pm_buf *b, uint64_t to)
 {
@@ -65,7 +74,7 @@ size_t text_parts(const struct text *t, struct img_tables *head, uint32_t align,
 }
 
 /* A text's code and tables; their positions go into @to. */
-static void put_text(struct pm_buf *b, const struct text *t, struct img_text *to)
+static void put_text(struct job *j, struct pm_buf *b, const struct text *t, struct img_text *to)
 {
 	const struct xl_image *m = &t->image;
 	struct pack_part v[MAX_PARTS + 1] = { { m->code.p, m->code.n, 0 } };
@@ -77,6 +86,9 @@ static void put_text(struct pm_buf *b, const struct text *t, struct img_text *to
 	to->code_len = m->code.n;
 	pack_image(v, n, b);
 	to->packed_len = b->n - to->packed_at;
+	to->packed = j->i386 ? place32(j, to->packed_len) : IMG_PACKED(t - j->text);
+	to->tables = j->i386 ? place32(j, to->tables_len) : IMG_TABLES(t - j->text);
+	j->no_room |= !to->packed || !to->tables;
 }
 
 static void describe_text(const struct job *j, const struct text *t, struct img_text *to)
@@ -122,13 +134,31 @@ static void describe_file(const struct file *f, struct img_file *to)
 	to->head = img_hash(f->p, f->n < PAGE ? f->n : PAGE);
 }
 
-/* The program headers that the kernel gets: everything at its address, no interpreter, and the stub. */
-static void put_headers(struct pm_buf *b, const struct file *f, uint64_t stub, uint64_t stub_at)
+static void put_phdr(struct pm_buf *b, const Elf64_Phdr *p, bool narrow)
 {
-	Elf64_Phdr own = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = stub_at, .p_vaddr = stub,
-			   .p_paddr = stub, .p_filesz = IMG_STUB_SIZE, .p_memsz = IMG_STUB_SIZE,
-			   .p_align = PAGE };
-	bool placed = false;
+	const Elf32_Phdr n = {
+		.p_type = p->p_type, .p_offset = (Elf32_Off)p->p_offset, .p_vaddr = (Elf32_Addr)p->p_vaddr,
+		.p_paddr = (Elf32_Addr)p->p_paddr, .p_filesz = (Elf32_Word)p->p_filesz,
+		.p_memsz = (Elf32_Word)p->p_memsz, .p_flags = p->p_flags, .p_align = (Elf32_Word)p->p_align,
+	};
+
+	if (narrow)
+		pm_buf_add(b, &n, sizeof n);
+	else
+		pm_buf_add(b, p, sizeof *p);
+}
+
+/* The program headers that the kernel gets: everything at its address, no interpreter, and the stub. A 32-bit program
+ * that does not say otherwise may execute all that it can read: ours says so. Returns how many. */
+static unsigned put_headers(struct pm_buf *b, const struct job *j, uint64_t stub, uint64_t stub_at)
+{
+	const Elf64_Phdr own = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = stub_at, .p_vaddr = stub,
+				 .p_paddr = stub, .p_filesz = IMG_STUB_SIZE, .p_memsz = IMG_STUB_SIZE,
+				 .p_align = PAGE };
+	const Elf64_Phdr stack = { .p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W, .p_align = 16 };
+	const struct file *f = &j->file[0];
+	bool placed = false, has_stack = !j->i386;
+	unsigned n = f->eh.e_phnum + 1u;
 
 	for (unsigned i = 0; i < f->eh.e_phnum; i++) {
 		Elf64_Phdr p = f->ph[i];
@@ -137,14 +167,35 @@ static void put_headers(struct pm_buf *b, const struct file *f, uint64_t stub, u
 		p.p_paddr += f->bias;
 		if (p.p_type == PT_INTERP || p.p_type == PT_PHDR)
 			p.p_type = PT_NULL;
+		has_stack |= p.p_type == PT_GNU_STACK;
 		if (p.p_type == PT_LOAD && !placed && stub < p.p_vaddr) {
-			pm_buf_add(b, &own, sizeof own);
+			put_phdr(b, &own, j->i386);
 			placed = true;
 		}
-		pm_buf_add(b, &p, sizeof p);
+		put_phdr(b, &p, j->i386);
 	}
 	if (!placed)
-		pm_buf_add(b, &own, sizeof own);
+		put_phdr(b, &own, j->i386);
+	if (has_stack)
+		return n;
+	put_phdr(b, &stack, j->i386);
+	return n + 1;
+}
+
+static void put_header(uint8_t *to, const Elf64_Ehdr *eh)
+{
+	Elf32_Ehdr narrow;
+
+	if (!xl_elf_narrow(eh)) {
+		memcpy(to, eh, sizeof *eh);
+		return;
+	}
+	memcpy(&narrow, to, sizeof narrow);
+	narrow.e_type = eh->e_type;
+	narrow.e_entry = (Elf32_Addr)eh->e_entry;
+	narrow.e_phoff = (Elf32_Off)eh->e_phoff;
+	narrow.e_phnum = eh->e_phnum;
+	memcpy(to, &narrow, sizeof narrow);
 }
 
 struct stub_params {			/* at the end of the stub's page: see start.S */
@@ -168,6 +219,7 @@ static void put_manifest(struct job *j, struct pm_buf *b, const struct img_manif
 	m.size = (uint32_t)(m.links + 8ull * j->nlink);
 	stub->manifest_at = b->n;
 	stub->manifest_len = m.size;
+	j->no_room |= j->i386 && m.size > IMG32_REST - IMG32_MANIFEST;
 	pm_buf_add(b, &m, sizeof m);
 	for (size_t i = 0; i < j->nfile; i++) {
 		struct img_file f = { 0 };
@@ -189,11 +241,15 @@ static void fill_manifest(const struct job *j, struct img_manifest *m)
 		.no_trace = j->o->no_trace, .merge = j->o->merge, .interp = j->interp,
 		.entry = f->eh.e_entry + f->bias, .phnum = f->eh.e_phnum,
 	};
+	m->exec_all = j->i386;
+	for (unsigned i = 0; i < f->eh.e_phnum; i++)
+		if (f->ph[i].p_type == PT_GNU_STACK && !(f->ph[i].p_flags & PF_X))
+			m->exec_all = 0;
 	memcpy(m->header, f->p, sizeof m->header);
 	for (unsigned i = 0; i < f->eh.e_phnum; i++) {
 		const Elf64_Phdr *p = &f->ph[i];
 
-		if (p->p_type == PT_LOAD && p->p_offset == 0 && p->p_filesz >= sizeof f->eh)
+		if (p->p_type == PT_LOAD && p->p_offset == 0 && p->p_filesz >= sizeof m->header)
 			m->ehdr = p->p_vaddr + f->bias;
 		if (p->p_type == PT_LOAD && p->p_offset <= f->eh.e_phoff &&
 		    f->eh.e_phoff - p->p_offset < p->p_filesz)
@@ -208,6 +264,12 @@ static void fill_manifest(const struct job *j, struct img_manifest *m)
 	}
 	if (j->end == UINT64_MAX)
 		m->to = UINT32_MAX;		/* what is translated later, too */
+	m->block_size = 1 << 20;
+	while (j->i386 && m->block_size < IMG32_COUNTERS + 4 * (IMG_RESERVED + (uint64_t)j->nblock))
+		m->block_size *= 2;
+	m->watch = j->watch;
+	m->shadow = j->shadow;
+	m->shadow_end = j->shadow_end;
 	m->vdso = j->vdso;
 	m->vdso_end = j->vdso_end;
 	if (j->interp)
@@ -264,6 +326,8 @@ static enum pm_status save(struct out *o, const char *path, const struct pm_buf 
 	return PM_OK;
 }
 
+#define BLK(j) ((j)->i386 ? ".blk" : ".blk64")
+
 static char *named(struct job *j, const char *suffix)
 {
 	const char *stem = j->file[0].path;
@@ -273,8 +337,10 @@ static char *named(struct job *j, const char *suffix)
 }
 
 /* The instrumented program itself, but for the trailer. */
-static void compose(struct job *j, struct pm_buf *b, struct img_manifest *m, struct img_text *text)
+static void compose(struct job *j, struct pm_buf *b, struct img_manifest *m, struct img_text *text,
+		    uint64_t *params_at)
 {
+	const struct runtime *rt = &runtimes[j->i386];
 	const struct file *f = &j->file[0];
 	struct stub_params stub = { 0 };
 	Elf64_Ehdr eh = f->eh;
@@ -284,46 +350,44 @@ static void compose(struct job *j, struct pm_buf *b, struct img_manifest *m, str
 	pad_to(b, PAGE);
 	stub_at = b->n;
 	m->stub = stub_address(j);
-	pm_buf_add(b, pm_rti_stub, (size_t)(pm_rti_stub_end - pm_rti_stub));
+	pm_buf_add(b, rt->stub, (size_t)(rt->stub_end - rt->stub));
 	pad_to(b, PAGE);
 	eh.e_type = ET_EXEC;
 	eh.e_entry = m->stub;
 	eh.e_phoff = b->n;
-	put_headers(b, f, m->stub, stub_at);
-	eh.e_phnum = (Elf64_Half)((b->n - eh.e_phoff) / sizeof(Elf64_Phdr));
+	eh.e_phnum = (Elf64_Half)put_headers(b, j, m->stub, stub_at);
 	pad_to(b, PAGE);
 	stub.text_at = b->n;
-	stub.text_len = (uint64_t)(pm_rti_text_end - pm_rti_text);
-	pm_buf_add(b, pm_rti_text, stub.text_len);
+	stub.text_len = (uint64_t)(rt->text_end - rt->text);
+	pm_buf_add(b, rt->text, stub.text_len);
 	pad_to(b, PAGE);
 	stub.data_at = b->n;
-	stub.data_len = (uint64_t)(pm_rti_data_end - pm_rti_data);
+	stub.data_len = (uint64_t)(rt->data_end - rt->data);
 	stub.zero_len = up(stub.data_len);
-	while (stub.data_len && !pm_rti_data[stub.data_len - 1])
+	while (stub.data_len && !rt->data[stub.data_len - 1])
 		stub.data_len--;
-	pm_buf_add(b, pm_rti_data, stub.data_len);
+	pm_buf_add(b, rt->data, stub.data_len);
 	pad_to(b, PAGE);
 	stub.data_len = up(stub.data_len);
 	stub.zero_len -= stub.data_len;
 	for (size_t i = 0; i < j->ntext; i++)
 		if (j->text[i].file == 0)
-			put_text(b, &j->text[i], &text[i]);
+			put_text(j, b, &j->text[i], &text[i]);
 	put_manifest(j, b, m, text, &stub);
-	memcpy(b->p, &eh, sizeof eh);
-	memcpy(b->p + stub_at + IMG_STUB_SIZE - sizeof stub, &stub, sizeof stub);
+	put_header(b->p, &eh);
+	*params_at = stub_at + IMG_STUB_SIZE - sizeof stub;
+	memcpy(b->p + *params_at, &stub, sizeof stub);
 }
 
 /* The trailer, and the file's magic number in it and in the manifest: whatever the number is, the last
  * four bytes make it come true. */
-static void seal(struct pm_buf *b, const struct job *j, uint32_t orig_magic, uint32_t *magic)
+static void seal(struct pm_buf *b, const struct job *j, uint64_t params_at, uint32_t orig_magic, uint32_t *magic)
 {
 	struct idt_trailer t = { .tag = "PUGIDT1\n", .orig_magic = orig_magic, .abi = RT_ABI };
 	struct stub_params stub;
-	uint64_t phoff;
 	uint32_t magics[2];
 
-	memcpy(&phoff, b->p + offsetof(Elf64_Ehdr, e_phoff), 8);
-	memcpy(&stub, b->p + phoff - sizeof stub, sizeof stub);
+	memcpy(&stub, b->p + params_at, sizeof stub);
 	snprintf(t.options, sizeof t.options, "%s", j->o->options ? j->o->options : "-p");
 	t.manifest = stub.manifest_at;
 	*magic = idt_magic(b->p, b->n);
@@ -355,6 +419,24 @@ static void list_modules(struct job *j, struct pm_buf *to)
 	idt_modules_release(&m);
 }
 
+/* A table for each 64 KiB that texts have a part of; room to watch the counters. */
+static void place_rest(struct job *j)
+{
+	uint64_t n = 0;
+
+	if (!j->i386)
+		return;
+	for (size_t i = 0; i < j->ntext; i++)
+		n += ((j->text[i].hi - 1) >> 16) - (j->text[i].lo >> 16) + 1;
+	j->shadow = place32(j, n * RT32_TABLE_SIZE);
+	j->shadow_end = j->shadow + n * RT32_TABLE_SIZE;
+	j->no_room |= !j->shadow;
+	if (j->o->quick)
+		return;
+	j->watch = place32(j, 8ull * j->nblock);
+	j->no_room |= !j->watch;
+}
+
 enum pm_status write_all(struct job *j, struct pm_err *err)
 {
 	struct img_text *text = pm_alloc((j->ntext + 1) * sizeof *text);
@@ -363,9 +445,11 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 	char *dir = named(j, ".idt.d");
 	struct img_manifest m;
 	enum pm_status st = PM_OK;
+	uint64_t params_at = 0;
 	size_t n = 0;
 	bool made = false;
 
+	place_rest(j);
 	fill_manifest(j, &m);
 	for (size_t i = 0; i < j->ntext; i++) {
 		describe_text(j, &j->text[i], &text[i]);
@@ -387,7 +471,7 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 		pm_buf_add(&lib, &head, sizeof head);
 		for (size_t i = 0; i < j->ntext; i++)
 			if (j->text[i].file == k)
-				put_text(&lib, &j->text[i], &text[i]);
+				put_text(j, &lib, &j->text[i], &text[i]);
 		key_of(&j->file[k], key, sizeof key);
 		snprintf(path, sizeof path, "%s/%s", dir, key);
 		st = save(&out[n++], path, &lib, 0666, err);
@@ -398,15 +482,21 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 		idt_blk_write(&j->blk, &blk);	/* for its size: magic numbers come last */
 		m.mod_size = mod.n;
 		m.blk_size = blk.n;
-		compose(j, &b, &m, text);
+		compose(j, &b, &m, text, &params_at);
+	}
+	if (st == PM_OK && j->no_room) {
+		err->file = j->file[0].path;
+		st = pm_fail_file(err, "there is no room for the translated code and its tables");
+	}
+	if (st == PM_OK) {
 		j->blk.orig_magic = idt_magic(j->file[0].p, j->file[0].n);
-		seal(&b, j, j->blk.orig_magic, &j->blk.idt_magic);
+		seal(&b, j, params_at, j->blk.orig_magic, &j->blk.idt_magic);
 		blk.n = 0;
 		idt_blk_write(&j->blk, &blk);
 		st = save(&out[n++], named(j, ".idt"), &b, 0777, err);
 	}
 	if (st == PM_OK)
-		st = save(&out[n++], named(j, ".blk64"), &blk, 0666, err);
+		st = save(&out[n++], named(j, BLK(j)), &blk, 0666, err);
 	if (st == PM_OK)
 		st = save(&out[n++], named(j, ".mod"), &mod, 0666, err);
 	for (size_t i = 0; i < n; i++) {
@@ -431,7 +521,7 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 enum pm_status check_outputs(struct job *j, struct pm_err *err)
 {
 	const struct file *f = &j->file[0];
-	const char *out[] = { named(j, ".idt"), named(j, ".blk64"), named(j, ".mod") };
+	const char *out[] = { named(j, ".idt"), named(j, BLK(j)), named(j, ".mod") };
 	struct idt_trailer t;
 	struct stat st;
 

@@ -79,6 +79,7 @@
 #define RT32_DIR_SIZE		0x40000u
 #define RT32_LINKS		(RT32_CODE_VAULT + RT32_DIR_SIZE)
 #define RT32_SEGMENT		14			/* the last of the thread's own GDT entries */
+#define RT32_SEGMENT_OF_32	8			/* ... of a 32-bit kernel */
 
 /* ---- offsets in a thread block, used by translated code; 32-bit code uses the lower halves ------ */
 #define RT_S_RCX		0x00	/* rcx during an indirect transfer */

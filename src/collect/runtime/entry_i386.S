@@ -254,6 +254,50 @@ rt_native_jump:
 	mov	%eax, %fs:RT_RESUME
 	jmp	rt_restore
 
+#ifdef RT_IDT
+	/* long rt_image_helper(flags, stack): a process that shares memory and files and goes to rt_image_watch() */
+	.globl	rt_image_helper
+rt_image_helper:
+	push	%edi
+	push	%esi
+	push	%ebx
+	mov	16(%esp), %ebx
+	mov	20(%esp), %ecx
+	xor	%edx, %edx
+	xor	%esi, %esi
+	xor	%edi, %edi
+	mov	$120, %eax		/* clone */
+	int	$0x80
+	test	%eax, %eax
+	jz	rt_image_watch
+	pop	%ebx
+	pop	%esi
+	pop	%edi
+	ret
+
+	/* See entry_x86_64.S. */
+	.globl	rt_image_again
+	.balign	32
+rt_image_again:
+	.irp	r, eax, ecx, edx, ebx, esp, ebp, esi, edi
+	.balign	32
+	mov	%\r, %fs:RT_S_TMP
+	mov	%fs:RT_CURSOR, %\r
+	jmp	*%fs:0x90		/* IMG_RESUME */
+	.endr
+	.globl	rt_image_own
+	.balign	32
+rt_image_own:
+	.irp	r, eax, ecx, edx, ebx, esp, ebp, esi, edi
+	.balign	32
+	mov	%\r, %fs:RT_S_TMP
+	mov	%ebp, %\r
+	mov	%fs:RT_S_R11, %ebp
+	jmp	*%fs:0x90
+	.endr
+	.balign	32
+#endif
+
 	.data
 	.balign	16
 	.globl	rt_boot_rsp, rt_boot_regs

@@ -4,9 +4,12 @@
  *
  * fs is the runtime's because compilers use gs for the program's thread pointer. It is loaded from the
  * thread's own GDT entry RT32_SEGMENT; programs get the other two. */
+#include "image.h"
 #include "rt.h"
 
-#define SELECTOR (RT32_SEGMENT * 8 + 3)
+/* The GDT entry that is ours. */
+static u32 segment = RT32_SEGMENT;
+#define SELECTOR (segment * 8 + 3)
 
 /* ---- address space ------------------------------------------------------------------------------ */
 static void map_at(word at, word size, int prot, int flags, long fd, word page)
@@ -15,6 +18,7 @@ static void map_at(word at, word size, int prot, int flags, long fd, word page)
 		rt_fail("pugmark: the program occupies addresses that tracing needs (0x20000000 on)\n");
 }
 
+#ifndef RT_IDT
 static void map_file(const char *path, word at, word size, int prot, u64 off)
 {
 	const int flags = prot & PROT_WRITE ? 02100002 : 02100000;	/* O_CLOEXEC | O_LARGEFILE */
@@ -25,16 +29,18 @@ static void map_file(const char *path, word at, word size, int prot, u64 off)
 	map_at(at, size, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, (word)(off >> 12));
 	rt_sys(NR_close, fd);
 }
-
-/* The pieces of a file that is mapped at [at, at + size) become those from @off on, in one go. */
-static long remap(word at, word size, u64 off)
-{
-	return rt_sys(NR_remap_file_pages, at, size, 0, off >> 12, 0x10000 /* MAP_NONBLOCK */);
-}
+#endif
 
 static void reserve(word at, word size, int fixed)
 {
 	map_at(at, size, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+}
+
+#ifndef RT_IDT
+/* The pieces of a file that is mapped at [at, at + size) become those from @off on, in one go. */
+static long remap(word at, word size, u64 off)
+{
+	return rt_sys(NR_remap_file_pages, at, size, 0, off >> 12, 0x10000 /* MAP_NONBLOCK */);
 }
 
 struct rt_block *rt_map_all(const struct rt_boot *boot)
@@ -64,17 +70,12 @@ u32 rt_place_files(const struct rt_cmd *c, u32 n)
 {
 	return 0;			/* addresses are in the code: it is relocated, not mapped */
 }
-
-/* Where thread blocks lie. The first places are reserved, others are looked for when they are needed. */
-static struct slot {
-	word at;
-	u32 used;
-} slot[1024];
+#endif
 
 /* An aligned place out of twice as much; 0: there is none. */
 static word find_place(void)
 {
-	const word size = RT32_BLOCK_SIZE;
+	const word size = RT_BLOCK_ALIGN;
 	long r = rt_sys(NR_mmap, 0, 2 * size, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	word at = ((word)r + size - 1) & ~(size - 1);
 
@@ -86,6 +87,30 @@ static word find_place(void)
 	return at;
 }
 
+extern void rt_exit_raw(long nr, word status, u32 *state, u32 *used) __attribute__((noreturn));
+
+static int in_fixed_part(u64 addr, u64 len)
+{
+	return addr < RT32_CODE_VAULT + RT32_CODE_SIZE && addr + len > RT32_BLOCKS;
+}
+
+#ifndef RT_IDT
+/* Block @number of the data file comes to @at, which is ours. */
+static int map_block(word at, u32 number)
+{
+	if (rt_sys(NR_mremap, RT32_DATA_VAULT, 0, RT_BLOCK_ALIGN, MREMAP_MAYMOVE | MREMAP_FIXED, at) == (long)at &&
+	    !remap(at, RT_BLOCK_ALIGN, number * RT_BLOCK_SIZE))
+		return 1;
+	reserve(at, RT_BLOCK_ALIGN, MAP_FIXED);
+	return 0;
+}
+
+/* Where thread blocks lie. The first places are reserved, others are looked for when they are needed. */
+static struct slot {
+	word at;
+	u32 used;
+} slot[1024];
+
 struct rt_block *rt_block_map(u32 number)
 {
 	struct slot *s = slot;
@@ -96,12 +121,8 @@ struct rt_block *rt_block_map(u32 number)
 		return 0;
 	if (!s->at)
 		s->at = s < slot + RT32_NBLOCKS ? RT32_BLOCKS + (s - slot) * RT32_BLOCK_SIZE : find_place();
-	if (s->at) {
-		if (rt_sys(NR_mremap, RT32_DATA_VAULT, 0, RT32_BLOCK_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
-			   s->at) == (long)s->at && !remap(s->at, RT32_BLOCK_SIZE, number * RT_BLOCK_SIZE))
-			return PTR(s->at);
-		reserve(s->at, RT32_BLOCK_SIZE, MAP_FIXED);
-	}
+	if (s->at && map_block(s->at, number))
+		return PTR(s->at);
 	__atomic_store_n(&s->used, 0, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -133,8 +154,6 @@ void rt_block_forked(struct rt_block *b)
 			slot_free(s);
 }
 
-extern void rt_exit_raw(long nr, word status, u32 *state, u32 *used) __attribute__((noreturn));
-
 void rt_exit_thread(struct rt_block *b, long nr, word status)
 {
 	u32 kept;		/* the parent, which waits for a vfork child, unmaps its block */
@@ -144,21 +163,156 @@ void rt_exit_thread(struct rt_block *b, long nr, word status)
 
 int rt_is_ours(u64 addr, u64 len)
 {
-	if (addr < RT32_CODE_VAULT + RT32_CODE_SIZE && addr + len > RT32_BLOCKS)
+	if (in_fixed_part(addr, len))
 		return 1;
 	for (u32 i = RT32_NBLOCKS; i < NR_OF(slot); i++)
 		if (slot[i].at && addr < slot[i].at + RT32_BLOCK_SIZE && addr + len > slot[i].at)
 			return 1;
 	return 0;
 }
+#else
+/* ---- of instrumented executables ---------------------------------------------------------------- */
+word rt_image_block_size;
+
+/* Where this process has blocks. Their places are handed out in turn, first those that are reserved. */
+static word block_place[IMG_BLOCKS];
+static u32 places;			/* taken of the reserved ones */
+
+struct rt_block *rt_image_block(u32 number)
+{
+	return PTR(block_place[number]);
+}
+
+u32 rt_image_number(const struct rt_block *b)
+{
+	u32 i = 0;
+
+	while (block_place[i] != (word)b)
+		i++;
+	return i;
+}
+
+struct rt_block *rt_block_map(u32 number)
+{
+	const u32 n = RT32_NBLOCKS * RT32_BLOCK_SIZE / RT_BLOCK_ALIGN;
+	word at = block_place[number];
+	u32 k;
+
+	if (at)
+		return PTR(at);
+	k = __atomic_fetch_add(&places, 1, __ATOMIC_RELAXED);
+	at = k < n ? RT32_BLOCKS + k * RT_BLOCK_ALIGN : find_place();
+	/* shared by a process with the one that it forks only, which has it from its parent */
+	if (!at || rt_failed(rt_sys(NR_mmap, at, RT_BLOCK_ALIGN, PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0)))
+		return 0;
+	block_place[number] = at;
+	return PTR(at);
+}
+
+void rt_block_unmap(struct rt_block *b)
+{
+	const u32 k = ((word)b - RT32_BLOCKS) / RT_BLOCK_ALIGN, number = rt_image_number(b);
+	u32 last = k + 1;
+
+	block_place[number] = 0;
+	LEDGER32->owner[number] = LEDGER32->leaving[number] = 0;
+	rt_sys(NR_munmap, b, RT_BLOCK_ALIGN);
+	if (k >= RT32_NBLOCKS * RT32_BLOCK_SIZE / RT_BLOCK_ALIGN)
+		return;
+	reserve((word)b, RT_BLOCK_ALIGN, 0x100000);
+	__atomic_compare_exchange_n(&places, &last, k, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+void rt_block_forked(struct rt_block *b)
+{
+	for (u32 i = 1; i < IMG_BLOCKS; i++)
+		if (block_place[i] && block_place[i] != (word)b)
+			rt_block_unmap(PTR(block_place[i]));
+}
+
+void rt_exit_thread(struct rt_block *b, long nr, word status)
+{
+	rt_exit_raw(nr, status, &b->state, &LEDGER32->leaving[rt_image_number(b)]);
+}
+
+int rt_is_ours(u64 addr, u64 len)
+{
+	if (in_fixed_part(addr, len) || rt_image_ours(addr, len))
+		return 1;
+	for (u32 i = 1; i < IMG_BLOCKS; i++)
+		if (block_place[i] && addr < block_place[i] + RT_BLOCK_ALIGN && addr + len > block_place[i])
+			return 1;
+	return 0;
+}
+
+/* The shadow: a table comes when the first entry of its 64 KiB does. */
+static word shadow_next, shadow_end;
+static u32 shadow_lock;
+
+void rt_image_map_data(const struct img_manifest *man)
+{
+	const u64 flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	u32 *dir = PTR(RT32_SHADOW);
+
+	rt_image_block_size = (word)man->block_size;
+	rt_image_map(RT32_BLOCKS, RT32_NBLOCKS * RT32_BLOCK_SIZE, 0, flags, -1, 0, 0);
+	rt_image_map(RT32_DATA_VAULT, 4096 + sizeof(struct rt_ledger32), PROT_READ | PROT_WRITE, flags, -1, 0, 0);
+	rt_image_map(RT32_ZERO, RT32_TABLE_SIZE, PROT_READ, flags, -1, 0, 0);
+	rt_image_map(RT32_SHADOW, RT32_DIR_SIZE, PROT_READ | PROT_WRITE, flags, -1, 0, 0);
+	for (u32 i = 0; i < RT32_DIR_SIZE / 4; i++)
+		dir[i] = RT32_ZERO - 4 * (i << 16);
+	shadow_next = (word)man->shadow;
+	shadow_end = (word)man->shadow_end;
+	if (shadow_end > shadow_next)
+		rt_image_map(shadow_next, shadow_end - shadow_next, PROT_READ | PROT_WRITE, flags, -1, 0, 0);
+}
+
+void rt_image_shadow(u64 pc, u64 to)
+{
+	const u32 i = (u32)pc >> 16;
+	u32 *dir = PTR(RT32_SHADOW), none = RT32_ZERO - 4 * (i << 16);
+
+	while (__atomic_exchange_n(&shadow_lock, 1, __ATOMIC_ACQUIRE))
+		__builtin_ia32_pause();
+	if (dir[i] == none && shadow_next < shadow_end) {
+		__atomic_store_n(&dir[i], shadow_next - 4 * (i << 16), __ATOMIC_RELEASE);
+		shadow_next += RT32_TABLE_SIZE;
+	}
+	if (dir[i] != none)
+		__atomic_store_n((u32 *)PTR((u32)(dir[i] + 4 * (u32)pc)), (u32)(to - pc), __ATOMIC_RELEASE);
+	__atomic_store_n(&shadow_lock, 0, __ATOMIC_RELEASE);
+}
+
+void rt_image_forget(u64 lo, u64 hi)
+{
+	const u32 *dir = PTR(RT32_SHADOW);
+
+	for (u64 at = lo; at < hi; at += 4096)
+		if (dir[at >> 16] != RT32_ZERO - 4 * ((u32)at & 0xffff0000))
+			memset(PTR((u32)(dir[at >> 16] + 4 * (u32)at)), 0, 4 * 4096);
+}
+
+long rt_stat(const char *path, long fd, struct rt_stat *to)
+{
+	u32 st[24];			/* struct stat64: u64 device, ..., u32 mode at 16, u64 size at 44, u64 inode at 88 */
+	const long r = path ? rt_sys(NR_stat, path, st) : rt_sys(NR_fstat, fd, st);
+
+	*to = (struct rt_stat){ st[0] | (u64)st[1] << 32, st[22] | (u64)st[23] << 32, st[11] | (u64)st[12] << 32, st[4] };
+	return r;
+}
+#endif
 
 /* ---- fs ----------------------------------------------------------------------------------------- */
 void rt_switch_segment(struct rt_block *b)
 {
 	/* struct user_desc: entry, base, limit, and seg_32bit | limit_in_pages | useable */
-	const u32 desc[4] = { RT32_SEGMENT, (word)b, 0xfffff, 0x51 };
+	u32 desc[4] = { segment, (word)b, 0xfffff, 0x51 };
 
-	rt_sys(NR_set_thread_area, desc);
+	if (rt_failed(rt_sys(NR_set_thread_area, desc))) {	/* a 32-bit kernel */
+		desc[0] = segment = RT32_SEGMENT_OF_32;
+		rt_sys(NR_set_thread_area, desc);
+	}
 	__asm__ volatile("mov %0, %%fs" : : "r"(SELECTOR));
 }
 
@@ -346,7 +500,7 @@ int rt_arch_syscall(struct rt_block *b)
 		rt_sigreturn_call(b);
 		return 0;
 	case NR_set_thread_area:
-		if (!rt_get(&entry, ARG0, 4) && entry == RT32_SEGMENT) {
+		if (!rt_get(&entry, ARG0, 4) && entry == segment) {
 			RET = -(word)EINVAL;
 			return 0;
 		}

@@ -5,10 +5,20 @@
 #define RT_RED_ZONE 0
 #define RT_IMAGE_AT RT32_IMAGE
 #define RT_SESSION_AT RT32_DATA_VAULT
+#ifdef RT_IDT
+extern word rt_image_block_size;
+#define RT_BLOCK_ALIGN rt_image_block_size
+#define TRACE_CHUNKS 1
+#else
 #define RT_BLOCK_ALIGN RT32_BLOCK_SIZE
+#define TRACE_CHUNKS RT_CHUNKS
+#endif
 #define TRACE_AT RT32_TRACE
 #define TRACE_CHUNK RT32_CHUNK
 #define TRACE_STRIDE RT32_CHUNK_STRIDE
+#define COUNTERS_AT IMG32_COUNTERS
+#define MANIFEST_AT IMG32_MANIFEST
+typedef u32 rt_count;
 
 #define NR_exit 1
 #define NR_fork 2
@@ -19,7 +29,6 @@
 #define NR_execve 11
 #define NR_lseek 19
 #define NR_readlink 85
-#define NR_ftruncate 93
 #define NR_getpid 20
 #define NR_kill 37
 #define NR_brk 45
@@ -60,6 +69,25 @@
 #define NR_rseq 386
 #define NR_shmat 397
 #define NR_clone3 435
+#define NR_pread 180			/* these three: offsets of 64 bits in two words */
+#define NR_pwrite 181
+#define NR_ftruncate 194
+#define NR_getcwd 183
+#define NR_stat 195			/* stat64, fstat64 */
+#define NR_fstat 197
+#define NR_mincore 218
+#define NR_madvise 219
+#define NR_fcntl 221
+#define NR_getppid 64
+#define NR_nanosleep 162
+#define NR_wait4 114
+#define O_LARGEFILE 0100000
+
+#define RT_HALVES(v) (word)(v), (u64)(v) >> 32
+#define rt_map(at, size, prot, flags, fd, off) rt_sys(NR_mmap, at, size, prot, flags, fd, (u64)(off) >> 12)
+#define rt_pread(fd, to, n, off) rt_sys(NR_pread, fd, to, n, RT_HALVES(off))
+#define rt_pwrite(fd, from, n, off) rt_sys(NR_pwrite, fd, from, n, RT_HALVES(off))
+#define rt_resize(fd, size) rt_sys(NR_ftruncate, fd, RT_HALVES(size))
 
 struct k_sigcontext {
 	uint16_t gs, gs_pad, fs, fs_pad, es, es_pad, ds, ds_pad;

@@ -13,11 +13,14 @@
  *
  * ADDRESS SPACE, in addition to and instead of abi.h:
  *   IMG_MANIFEST          the manifest (r--)
- *   IMG_PACKED(i)         code and tables of text i as they are in the file (r--): in pieces, packed
- *   IMG_TABLES(i)         the tables (r--)
+ *   img_text.packed       code and tables of a text as they are in the file (r--): in pieces, packed
+ *   img_text.tables       the tables (r--)
  *   img_text.code         its translated code (r-x)
  *   RT_SHADOW             private memory, filled as control reaches texts
  *   IMG_LATER             what was translated while the program runs (THE TRANSLATOR)
+ * ... of a 32-bit one: IMG32_MANIFEST instead; the rest from IMG32_REST on, as the manifest says; RT32_SHADOW and the
+ * tables of the shadow are private memory, too; a thread block has a size that makes its counters fit, which are
+ * behind a single trace buffer.
  * Code and tables are unpacked where they are first touched, a piece at a time; see THE PACKING. */
 #ifndef PM_RUNTIME_IMAGE_H
 #define PM_RUNTIME_IMAGE_H
@@ -29,8 +32,11 @@
 #define IMG_TABLES(i)		(RT_CODE_VAULT + ((uint64_t)((i) + 16) << 32))
 #define IMG_PACKED(i)		(IMG_TABLES(i) + 0x80000000u)
 #define IMG_LATER		(RT_CODE_VAULT + (6ull << 40))
+#define IMG32_MANIFEST		RT32_LINKS
+#define IMG32_REST		(RT32_CODE_VAULT + 0x1000000u)
+#define IMG32_COUNTERS		(RT32_TRACE + RT32_CHUNK_STRIDE)	/* in a thread block: u32 each */
 #define IMG_STUB_SIZE		4096
-#define IMG_RESERVED		2	/* counters before the first block's: the header of a .cnt64 */
+#define IMG_RESERVED		2	/* counters before the first block's: as long as the header of a .cnt64 or .cnt */
 #define IMG_NO_ENTRY		0xff
 #define IMG_NO_BLOCK		0xffffffffu
 
@@ -76,7 +82,7 @@ struct img_entry {
  *   TARGET              sleb128 target - the block's pc
  *   NEXT                the target is where control goes next
  *   REP                 u8 enum x86_rep, u8 size, u8 source, u8 destination, u8 after, u8 segment,
- *                       u8 bits of addresses (x86_ref with how X86_REF_REP)
+ *                       u8 bits of addresses: 16, 32, 64 (x86_ref with how X86_REF_REP)
  *   LANES               u8 bytes of an element, u8 base, sleb128 displacement, u8 scale, u8 value of the indices,
  *                       u8 of the mask, u8 of the segment's base, u8 struct x86_lanes, u8 0, u32: the elements
  *                       of a gather or scatter, which is the block's last instruction, are found; with 1 of
@@ -95,14 +101,14 @@ enum { IMG_P_END, IMG_P_READ, IMG_P_WRITE, IMG_P_MODIFY, IMG_P_POINTER, IMG_P_TA
 #define IMG_P_WRITE_LANES	(IMG_P_LANES | 2 << 3)
 enum { IMG_V_NONE = 255, IMG_V_RSP = 254, IMG_V_FS = 253, IMG_V_GS = 252 };
 
-/* Behind a text's struct img_tables at IMG_TABLES(i); positions are from there, multiples of IMG_PIECE. */
+/* Behind a text's struct img_tables; positions are from there, multiples of IMG_PIECE. */
 struct img_tables {
 	uint32_t nblock, nentry;
 	uint32_t block, entry;		/* struct img_block, struct img_entry */
 	uint32_t by_code;		/* u32 block numbers in ascending order of code */
 	uint32_t map, nmap;
 	uint32_t plan_at, plan, nplan;	/* u32 of blocks: place of their plan in the plans; 0: a profile */
-	uint32_t record_at;		/* u32 of blocks: place in the block table, in units of 8 bytes */
+	uint32_t record_at;		/* u32 of blocks: place in the block table, in units of 8 bytes, i386: of 4 */
 	uint32_t prev;			/* u32 of blocks: the block whose record it continues, IMG_NO_BLOCK */
 };
 
@@ -113,7 +119,8 @@ struct img_text {
 	uint64_t hash;			/* of them: img_hash() */
 	uint64_t code, code_len;	/* address; bytes */
 	uint64_t packed_at, packed_len;	/* in the image file, page aligned: struct img_pack */
-	uint64_t tables_len;
+	uint64_t packed;		/* address */
+	uint64_t tables, tables_len;	/* address; bytes */
 	uint64_t later;			/* of a text of the translator: address of its tables; else 0 */
 	uint32_t first;			/* number of its first block */
 	uint32_t nblock;
@@ -137,6 +144,7 @@ struct img_manifest {
 	uint32_t kind;			/* enum img_kind */
 	uint32_t line;			/* of a cache trace, bytes */
 	uint32_t rep, no_trace, merge;	/* -r, -t, --merge */
+	uint32_t exec_all, spare;	/* a 32-bit program that may execute whatever is mapped */
 	uint32_t orig_magic, idt_magic;
 	uint32_t nfile, ntext, nblock, nlink;	/* file 0 is the program, file 1 its interpreter if any */
 	uint32_t interp;		/* 1: file 1 is the interpreter */
@@ -151,7 +159,12 @@ struct img_manifest {
 	uint64_t vdso, vdso_end;	/* where the vDSO would be; 0: not known, or where it is */
 	uint64_t stamp;			/* the images of libraries begin with a struct img_head that has it */
 	uint64_t blk_size, mod_size;	/* of BENCH.blk64 and BENCH.mod as they were written */
+	/* of a 32-bit program: bytes of a thread block, a power of two; where tables of the shadow may be */
+	uint64_t block_size, shadow, shadow_end;
+	uint64_t watch;			/* ... and for each block what its counter was, and how often it has wrapped (u32 each) */
 };
+_Static_assert(sizeof(struct img_manifest) == 288 && sizeof(struct img_text) == 120 &&
+	       sizeof(struct img_file) == 744, "laid out alike for both widths: so, whatever they are");
 
 struct img_head {			/* of a file in BENCH.idt.d; IMG_PAGE bytes */
 	char tag[8];			/* "PUGLIB1\n" */

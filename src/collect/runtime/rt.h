@@ -174,6 +174,27 @@ static inline word rt_prot(word prot)
 }
 
 /* ---- image.c: only in instrumented executables -------------------------------------------------- */
+/* Map where nothing is, or with MAP_FIXED over it. Does not fail: it ends the program, saying @name. */
+void rt_image_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const char *name);
+/* The widths' own: the memory of thread blocks, and the shadow; entries of the shadow, one set, a range forgotten;
+ * thread blocks of this process. */
+struct img_manifest;
+void rt_image_map_data(const struct img_manifest *man);
+void rt_image_shadow(u64 pc, u64 to);
+void rt_image_forget(u64 lo, u64 hi);
+struct rt_block *rt_image_block(u32 number);	/* NULL: not mapped */
+u32 rt_image_number(const struct rt_block *b);
+struct rt_stat {
+	u64 dev, ino, size;
+	u32 mode;
+};
+long rt_stat(const char *path, long fd, struct rt_stat *to);	/* of @fd without @path; 0 or an error */
+#define IMG_BLOCKS 4096u
+struct rt_ledger32 {			/* of a 32-bit process */
+	u32 owner[IMG_BLOCKS];		/* pid; 0: nobody */
+	u32 leaving[IMG_BLOCKS];	/* the owner has gone, but for the last thread's last instructions */
+};
+#define LEDGER32 ((struct rt_ledger32 *)(RT32_DATA_VAULT + 4096))
 int rt_image_ours(u64 addr, u64 len);
 u64 rt_image_place(u64 fd, u64 *flags);	/* where to map the library @fd; 0: anywhere */
 void rt_image_dying(struct rt_block *b);	/* a signal ends the process */
@@ -233,10 +254,10 @@ struct rt_stop {
 	u64 rsi, rdi;
 };
 void rt_image_keep(struct rt_block *b, const struct rt_stop *stop);
-/* Is that so of @word, and can it go on before @insn? */
-int rt_image_kept(const struct rt_block *b, u32 word, u32 insn);
+/* Is that so of block @id (rt_stop.word), and can it go on before @insn? */
+int rt_image_kept(const struct rt_block *b, u32 id, u32 insn);
 /* It goes on: its record is as it was, or complete. */
-void rt_image_restore(struct rt_block *b, u32 word, u32 complete, u32 counted);
+void rt_image_restore(struct rt_block *b, u32 id, u32 complete, u32 counted);
 extern char rt_image_again[], rt_image_own[];
 void rt_image_order(struct rt_block *b);		/* what @b's thread did comes before what others do from here on */
 int rt_image_drain_first(struct rt_block *b);	/* has its file not been opened yet? */

@@ -461,7 +461,8 @@ void rt_step_in_place(struct rt_block *b, u64 pc)
 		rt_go(b);
 		return;
 	}
-	rt_sys(NR_mprotect, page, 8192, PROT_READ | PROT_EXEC);
+	/* behind the text there may be data */
+	rt_sys(NR_mprotect, page, rt_is_exec(page + 4096, 1) ? 8192 : 4096, PROT_READ | PROT_EXEC);
 	b->step_page = page;
 	b->stepping = RT_STEP_LEAVING;
 	if (b->stolen)
@@ -503,7 +504,8 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	int fault = (SIG_BIT(sig) & SYNC_SIGS) && info->code > 0;
 
 #ifdef RT_IDT
-	if (fault && sig == SIGSEGV && !(UC_ERR(uc) & 1) && rt_image_touch(info->addr))
+	/* no write (2), and no execution (16) of something that is there (1) */
+	if (fault && sig == SIGSEGV && !(UC_ERR(uc) & 2) && (UC_ERR(uc) & 17) != 17 && rt_image_touch(info->addr))
 		return;
 #endif
 	/* a stepped instruction is done, or faulted */

@@ -187,7 +187,7 @@ void rt_trace_start(struct rt_block *b)
 {
 	if (!b->tracing)
 		return;
-	for (u32 i = 0; i < RT_CHUNKS; i++)
+	for (u32 i = 0; i < TRACE_CHUNKS; i++)
 		rt_sys(NR_mprotect, chunk_at(b, i) + TRACE_CHUNK, TRACE_STRIDE - TRACE_CHUNK, 0);
 	if (b->cursor < RT_BLOCK_ALIGN)
 		b->cursor += (word)b;

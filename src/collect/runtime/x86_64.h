@@ -9,6 +9,10 @@
 #define TRACE_AT RT_TRACE
 #define TRACE_CHUNK RT_CHUNK
 #define TRACE_STRIDE RT_CHUNK_STRIDE
+#define TRACE_CHUNKS RT_CHUNKS
+#define COUNTERS_AT RT_COUNTERS
+#define MANIFEST_AT IMG_MANIFEST
+typedef u64 rt_count;
 
 #define NR_read 0
 #define NR_write 1
@@ -56,6 +60,19 @@
 #define NR_ftruncate 77
 #define NR_readlink 89
 #define NR_openat2 437
+#define NR_pread 17
+#define NR_pwrite 18
+#define NR_fcntl 72
+#define NR_mincore 27
+#define NR_madvise 28
+#define NR_getcwd 79
+#define NR_stat 4
+#define O_LARGEFILE 0
+
+#define rt_map(at, size, prot, flags, fd, off) rt_sys(NR_mmap, at, size, prot, flags, fd, off)
+#define rt_pread(fd, to, n, off) rt_sys(NR_pread, fd, to, n, off)
+#define rt_pwrite(fd, from, n, off) rt_sys(NR_pwrite, fd, from, n, off)
+#define rt_resize(fd, size) rt_sys(NR_ftruncate, fd, size)
 
 enum { G_R8, G_R9, G_R10, G_R11, G_R12, G_R13, G_R14, G_R15, G_RDI, G_RSI, G_RBP, G_RBX, G_RDX,
        G_RAX, G_RCX, G_RSP, G_RIP, G_EFL, G_CSGSFS, G_ERR, G_TRAPNO, G_OLDMASK, G_CR2 };

@@ -16,6 +16,8 @@
 #define COVERED		2
 #define LEADER		4		/* an indirect transfer may come here */
 
+#define OF_ITSELF	(1ull << 63)	/* i386: distances in the table are from its own beginning */
+
 struct made {				/* a block; numbers are those of its translation */
 	uint32_t pc, code, indirect, map, nmap, live, insn;
 	uint32_t prev;			/* the block whose record it continues, or XL_NONE */
@@ -44,7 +46,8 @@ struct maker {
 	size_t npending, cap_pending;
 	struct pm_buf counters, numbers;	/* u32: offsets of fields, to be renumbered */
 	struct pm_buf queue;		/* u32: offsets still to be looked at */
-	struct pm_buf tables;		/* u64: addresses that code takes of data: jump tables, perhaps */
+	struct pm_buf tables;		/* u64: addresses that code takes of data: jump tables, perhaps; | OF_ITSELF */
+	uint64_t got;			/* i386: what position-independent code counts addresses from; 0: it does not */
 	struct pm_elf_range *function;
 	size_t nfunction;
 };
@@ -115,6 +118,39 @@ static void seed(void *ctx, uint64_t addr)
 	later(ctx, addr);
 }
 
+/* i386: a displacement of 32 bits is the distance from the global offset table, whose address is in a register,
+ * to code whose address is taken, or to a jump table. (What is an address itself is found in the data.) */
+static bool look_at_disp(struct maker *m, const struct x86_insn *x, const uint8_t *p)
+{
+	int32_t disp;
+	uint64_t to;
+
+	if (!m->got || x->ndisp != 4 || p[x->modrm] >> 6 != 2)
+		return false;
+	memcpy(&disp, p + x->disp, 4);
+	to = (uint32_t)(m->got + (uint64_t)(int64_t)disp);
+	if (p[x->op] == 0x8d && to - m->in->lo < m->in->bytes)
+		later(m, to);
+	else
+		pm_buf_add(&m->tables, &to, sizeof to);
+	return true;
+}
+
+/* i386: behind a call that gives its return address, a constant is added to that: the address of a table, unless it is
+ * the global offset table's. */
+static void look_at_add(struct maker *m, const struct x86_insn *x, const uint8_t *p, uint64_t pc)
+{
+	uint64_t to;
+
+	if (p[x->op] != 0x05 && (p[x->op] != 0x81 || p[x->modrm] >> 3 != 0x18))
+		return;
+	to = (uint32_t)(pc + (uint64_t)x86_imm(x, p));
+	if (to == m->got || x->nimm != 4)
+		return;
+	to |= OF_ITSELF;
+	pm_buf_add(&m->tables, &to, sizeof to);
+}
+
 /* Addresses that a block's instructions take: of code, or of what may be a jump table. */
 static void look_at(struct maker *m, const struct made *b)
 {
@@ -124,6 +160,8 @@ static void look_at(struct maker *m, const struct made *b)
 	for (uint32_t i = 0; i < b->n; i++) {
 		const struct x86_insn x = m->out->insn[b->insn + i];
 
+		if (m->in->i386 && i == 0)
+			look_at_add(m, &x, p, pc);
 		if (x.prop & X86_RIP && p[x.op] == 0x8d) {
 			int32_t disp;
 			uint64_t to;
@@ -139,8 +177,10 @@ static void look_at(struct maker *m, const struct made *b)
 		} else if (x.kind == X86_CALL || x.kind == X86_CALL_IND) {
 			if (pc + x.len - m->in->lo < m->in->bytes)
 				m->about[pc + x.len - m->in->lo] |= LEADER;
+		} else if (m->in->i386 && x.modrm && look_at_disp(m, &x, p)) {
+			;
 		} else if (x.kind == X86_PLAIN && (x.nimm == 8 || (x.nimm == 4 && m->in->hi < 1ull << 32))) {
-			later(m, (uint64_t)x86_imm(&x, p));
+			later(m, m->in->i386 ? (uint32_t)x86_imm(&x, p) : (uint64_t)x86_imm(&x, p));
 		}
 		pc += x.len;
 		p += x.len;
@@ -211,7 +251,7 @@ static void append(struct maker *m, uint32_t insn)
 static void translate_at(struct maker *m, uint32_t off)
 {
 	struct xl_input in = {
-		.kind = m->in->kind, .entry = m->in->lo + off, .lo = m->in->lo, .hi = m->in->lo + m->in->bytes,
+		.kind = m->in->kind, .i386 = m->in->i386, .entry = m->in->lo + off, .lo = m->in->lo, .hi = m->in->lo + m->in->bytes,
 		.place = m->in->code + m->out->code.n, .absolute = m->in->hi < 0x70000000, .count_all = true,
 		.count_records = true, .patchable = m->in->generated, .check_bytes = m->in->generated,
 		.writable = m->in->writable,
@@ -242,15 +282,17 @@ static void drain(struct maker *m)
 /* ---- jump tables ---------------------------------------------------------------------------------------- */
 static int by_address(const void *a, const void *b)
 {
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	const uint64_t x = *(const uint64_t *)a & ~OF_ITSELF, y = *(const uint64_t *)b & ~OF_ITSELF;
 
 	return (x > y) - (x < y);
 }
 
-/* What position-independent code makes of a switch: 32-bit distances from the table to its cases. A
+/* What position-independent code makes of a switch: 32-bit distances from the table (i386: from the global offset
+ * table) to its cases. A
  * table ends where the next thing begins whose address is taken, or where an entry is no code. */
-static void jump_table(struct maker *m, uint64_t table, uint64_t next)
+static void jump_table(struct maker *m, uint64_t key, uint64_t next)
 {
+	const uint64_t table = key & ~OF_ITSELF, from = m->in->i386 && key == table ? m->got : table;
 	uint64_t avail = 0;
 	bool exec = true;
 	const uint8_t *p = xl_image_bytes(m->in, table, &avail, &exec);
@@ -262,13 +304,24 @@ static void jump_table(struct maker *m, uint64_t table, uint64_t next)
 		uint64_t to;
 
 		memcpy(&v, p + i, 4);
-		to = table + (uint64_t)(int64_t)v;
+		to = from + (uint64_t)(int64_t)v;
+		if (m->in->i386)
+			to = (uint32_t)to;
 		if (to - m->in->lo >= m->in->bytes)
 			break;
 		/* into the middle of what is code already, at a place where no block begins: perhaps;
 		 * a wrong guess only costs room */
 		later(m, to);
 	}
+}
+
+static uint64_t next_table(const uint64_t *v, size_t n, size_t i)
+{
+	const uint64_t here = v[i] & ~OF_ITSELF;
+
+	while (++i < n && (v[i] & ~OF_ITSELF) == here)
+		;
+	return i < n ? v[i] & ~OF_ITSELF : UINT64_MAX;
 }
 
 static void jump_tables(struct maker *m)
@@ -287,16 +340,21 @@ static void jump_tables(struct maker *m)
 		qsort(v, n, sizeof *v, by_address);
 		for (size_t i = 0; i < n; i++)
 			if (i + 1 == n || v[i + 1] != v[i])
-				jump_table(m, v[i], i + 1 < n ? v[i + 1] : UINT64_MAX);
+				jump_table(m, v[i], next_table(v, n, i));
 		drain(m);
 	}
 	pm_buf_release(&all);
 }
 
 /* ---- what is left ----------------------------------------------------------------------------------------- */
-static bool is_filler(const uint8_t *p, uint64_t left, unsigned *len)
+static bool is_filler(const uint8_t *p, uint64_t left, bool i386, unsigned *len)
 {
+	/* the first ones are i386's: lea of a register into itself */
 	static const struct { uint8_t n, b[9]; } nop[] = {
+		{ 7, { 0x8d, 0xb4, 0x26, 0, 0, 0, 0 } }, { 7, { 0x8d, 0xbc, 0x27, 0, 0, 0, 0 } },
+		{ 6, { 0x8d, 0xb6, 0, 0, 0, 0 } }, { 6, { 0x8d, 0xbf, 0, 0, 0, 0 } },
+		{ 4, { 0x8d, 0x74, 0x26, 0 } }, { 4, { 0x8d, 0x7c, 0x27, 0 } }, { 3, { 0x8d, 0x76, 0 } },
+		{ 3, { 0x8d, 0x7f, 0 } }, { 2, { 0x89, 0xf6 } }, { 1, { 0x3e } },
 		{ 9, { 0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 } }, { 8, { 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 } },
 		{ 7, { 0x0f, 0x1f, 0x80, 0, 0, 0, 0 } }, { 6, { 0x66, 0x0f, 0x1f, 0x44, 0, 0 } },
 		{ 5, { 0x0f, 0x1f, 0x44, 0, 0 } }, { 4, { 0x0f, 0x1f, 0x40, 0 } }, { 3, { 0x0f, 0x1f, 0 } },
@@ -304,7 +362,7 @@ static bool is_filler(const uint8_t *p, uint64_t left, unsigned *len)
 		{ 1, { 0x2e } },
 	};
 
-	for (size_t i = 0; i < NR(nop); i++)
+	for (size_t i = i386 ? 0 : 10; i < NR(nop); i++)
 		if (left >= nop[i].n && !memcmp(p, nop[i].b, nop[i].n)) {
 			*len = nop[i].n;
 			return true;
@@ -335,7 +393,7 @@ static void gaps(struct maker *m)
 			continue;
 		}
 		if (is_long_nop(m->text + off, m->in->bytes - off, &len) ||
-		    is_filler(m->text + off, m->in->bytes - off, &len)) {
+		    is_filler(m->text + off, m->in->bytes - off, m->in->i386, &len)) {
 			off += len;
 			continue;
 		}
@@ -488,7 +546,7 @@ static void finish(struct maker *m)
 		    !(m->about[b->pc] & (LEADER | FUNCTION)))
 			continue;
 		at = (uint32_t)o->code.n;
-		pm_buf_add(&o->code, buf, xl_indirect_entry(buf, false, m->in->code + at, m->in->code + b->code,
+		pm_buf_add(&o->code, buf, xl_indirect_entry(buf, m->in->i386, m->in->code + at, m->in->code + b->code,
 							    b->live));
 		o->entry = pm_realloc(o->entry, (o->nentry + 1) * sizeof *o->entry);
 		o->entry[o->nentry++] = (struct img_entry){ b->pc, at };
@@ -515,13 +573,47 @@ static void add_to(struct xl_image *m, const struct pm_buf *fields, uint32_t sca
 
 void xl_image_number(struct xl_image *m, uint32_t first, uint32_t first_link)
 {
+	const uint32_t each = xl_counter_size(m->in.i386), at = m->in.i386 ? IMG32_COUNTERS : RT_COUNTERS;
+
 	m->first = first;
-	add_to(m, &m->counters, 8, (uint32_t)RT_COUNTERS + 8 * (IMG_RESERVED + first));
+	add_to(m, &m->counters, each, at + each * (IMG_RESERVED + first));
 	add_to(m, &m->numbers, 1, IMG_RESERVED + first);
 	add_to(m, &m->links, 1, first_link);
 	pm_buf_release(&m->counters);
 	pm_buf_release(&m->numbers);
 	pm_buf_release(&m->links);
+}
+
+static uint32_t word_at(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, 4);
+	return v;
+}
+
+/* Functions of position-independent i386 code begin with `call thunk; add $..., %reg`, where the thunk is
+ * `mov (%esp), %reg; ret`: that is the global offset table's address. */
+static uint64_t find_got(const struct maker *m)
+{
+	const uint64_t n = m->in->bytes;
+
+	for (uint64_t i = 0; i + 11 <= n; i++) {
+		const uint8_t *p = m->text + i;
+		const bool eax = p[5] == 0x05;
+		uint64_t thunk, got, avail;
+		bool exec = true;
+
+		if (p[0] != 0xe8 || (!eax && (p[5] != 0x81 || p[6] >> 3 != 0x18)))
+			continue;
+		thunk = i + 5 + (uint64_t)(int64_t)(int32_t)word_at(p + 1);
+		if (thunk + 4 > n || m->text[thunk] != 0x8b || m->text[thunk + 2] != 0x24 || m->text[thunk + 3] != 0xc3)
+			continue;
+		got = (uint32_t)(m->in->lo + i + 5 + word_at(p + (eax ? 6 : 7)));
+		if (xl_image_bytes(m->in, got, &avail, &exec) && !exec)
+			return got;
+	}
+	return 0;
 }
 
 static void whole_text(struct maker *m)
@@ -557,6 +649,8 @@ void xl_image_make(const struct xl_image_input *in, struct xl_image *out)
 	struct maker m = { .in = &out->in, .out = out, .text = in->file + in->offset };
 
 	*out = (struct xl_image){ .in = *in };
+	if (in->i386)
+		m.got = find_got(&m);
 	m.at = pm_alloc((in->bytes + 1) * sizeof *m.at);
 	m.about = pm_alloc(in->bytes + 1);
 	if (in->generated)

@@ -14,6 +14,7 @@
 #ifndef PM_TRANSLATE_IMAGE_H
 #define PM_TRANSLATE_IMAGE_H
 
+#include <elf.h>
 #include <stdbool.h>
 
 #include "base/mem.h"
@@ -24,6 +25,7 @@ struct xl_image_input {
 	const uint8_t *file;		/* the whole ELF file */
 	size_t size;
 	const char *path;		/* for its symbols */
+	bool i386;
 	uint64_t bias;			/* address in memory - address in the file */
 	uint64_t lo, hi;		/* the text in memory, page aligned */
 	uint64_t offset, bytes;		/* of lo in the file; bytes from there that are the file's */
@@ -69,6 +71,17 @@ void xl_image_release(struct xl_image *m);
 /* seeds.c: addresses in [lo, hi) that the file gives away, but for functions; in memory. Calls @add for
  * each, in any order, perhaps repeatedly. */
 void xl_image_seeds(const struct xl_image_input *in, void (*add)(void *ctx, uint64_t addr), void *ctx);
+/* The value of the file's first dynamic entry @tag, 0: it has none. */
+uint64_t xl_image_dynamic(const struct xl_image_input *in, uint64_t tag);
+
+/* Headers of either width. False: they are not all in the file. */
+bool xl_elf_header(const uint8_t *file, size_t size, Elf64_Ehdr *eh);
+Elf64_Phdr xl_elf_phdr(const uint8_t *file, const Elf64_Ehdr *eh, unsigned i);
+static inline bool xl_elf_narrow(const Elf64_Ehdr *eh)
+{
+	return eh->e_ident[EI_CLASS] == ELFCLASS32;
+}
+
 /* The file's byte at memory address @addr, and how many follow in its segment; NULL: none. */
 const uint8_t *xl_image_bytes(const struct xl_image_input *in, uint64_t addr, uint64_t *avail, bool *exec);
 

@@ -24,31 +24,51 @@ struct finder {
 	void *ctx;
 };
 
-static bool header(const struct xl_image_input *in, Elf64_Ehdr *eh)
+bool xl_elf_header(const uint8_t *file, size_t size, Elf64_Ehdr *eh)
 {
-	if (in->size < sizeof *eh)
+	Elf32_Ehdr narrow;
+
+	if (size < sizeof *eh)
 		return false;
-	memcpy(eh, in->file, sizeof *eh);
-	return eh->e_phentsize == sizeof(Elf64_Phdr) && eh->e_phoff <= in->size &&
-	       (in->size - eh->e_phoff) / sizeof(Elf64_Phdr) >= eh->e_phnum;
+	memcpy(eh, file, sizeof *eh);
+	if (eh->e_ident[EI_CLASS] == ELFCLASS32) {
+		memcpy(&narrow, file, sizeof narrow);
+		eh->e_entry = narrow.e_entry;
+		eh->e_phoff = narrow.e_phoff;
+		eh->e_shoff = narrow.e_shoff;
+		eh->e_phentsize = narrow.e_phentsize;
+		eh->e_phnum = narrow.e_phnum;
+	}
+	return eh->e_phentsize == (xl_elf_narrow(eh) ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr)) &&
+	       eh->e_phoff <= size && (size - eh->e_phoff) / eh->e_phentsize >= eh->e_phnum;
 }
 
-static Elf64_Phdr phdr(const struct xl_image_input *in, const Elf64_Ehdr *eh, unsigned i)
+Elf64_Phdr xl_elf_phdr(const uint8_t *file, const Elf64_Ehdr *eh, unsigned i)
 {
+	const uint8_t *p = file + eh->e_phoff + (size_t)i * eh->e_phentsize;
+	Elf32_Phdr narrow;
 	Elf64_Phdr ph;
 
-	memcpy(&ph, in->file + eh->e_phoff + i * sizeof ph, sizeof ph);
-	return ph;
+	if (!xl_elf_narrow(eh)) {
+		memcpy(&ph, p, sizeof ph);
+		return ph;
+	}
+	memcpy(&narrow, p, sizeof narrow);
+	return (Elf64_Phdr){
+		.p_type = narrow.p_type, .p_flags = narrow.p_flags, .p_offset = narrow.p_offset,
+		.p_vaddr = narrow.p_vaddr, .p_paddr = narrow.p_paddr, .p_filesz = narrow.p_filesz,
+		.p_memsz = narrow.p_memsz, .p_align = narrow.p_align,
+	};
 }
 
 const uint8_t *xl_image_bytes(const struct xl_image_input *in, uint64_t addr, uint64_t *avail, bool *exec)
 {
 	Elf64_Ehdr eh;
 
-	if (!header(in, &eh))
+	if (!xl_elf_header(in->file, in->size, &eh))
 		return NULL;
 	for (unsigned i = 0; i < eh.e_phnum; i++) {
-		Elf64_Phdr ph = phdr(in, &eh, i);
+		Elf64_Phdr ph = xl_elf_phdr(in->file, &eh, i);
 		uint64_t at = addr - in->bias - ph.p_vaddr;
 
 		if (ph.p_type != PT_LOAD || at >= ph.p_filesz || ph.p_offset > in->size ||
@@ -69,14 +89,25 @@ static void found(const struct finder *f, uint64_t addr)
 }
 
 /* ---- relocations ---------------------------------------------------------------------------------- */
+static unsigned word_size(const struct xl_image_input *in)
+{
+	return in->i386 ? 4 : 8;
+}
+
+static uint64_t word(const struct xl_image_input *in, const uint8_t *p)
+{
+	uint64_t v = 0;
+
+	memcpy(&v, p, word_size(in));
+	return v;
+}
+
 static uint64_t word_at(const struct xl_image_input *in, uint64_t vaddr)
 {
-	uint64_t avail, v = 0;
+	uint64_t avail;
 	const uint8_t *p = xl_image_bytes(in, vaddr + in->bias, &avail, NULL);
 
-	if (p && avail >= 8)
-		memcpy(&v, p, 8);
-	return v;
+	return p && avail >= word_size(in) ? word(in, p) : 0;
 }
 
 static void rela(const struct finder *f, uint64_t vaddr, uint64_t size)
@@ -94,59 +125,104 @@ static void rela(const struct finder *f, uint64_t vaddr, uint64_t size)
 	}
 }
 
-/* Packed relative relocations: an address, then bit maps of the 63 words behind it. */
+/* i386: what is to be added to is where it will be. */
+static void rel(const struct finder *f, uint64_t vaddr, uint64_t size)
+{
+	uint64_t avail;
+	const uint8_t *p = xl_image_bytes(f->in, vaddr + f->in->bias, &avail, NULL);
+	Elf32_Rel r;
+
+	if (!p)
+		return;
+	for (uint64_t i = 0; i + sizeof r <= size && i + sizeof r <= avail; i += sizeof r) {
+		memcpy(&r, p + i, sizeof r);
+		if (ELF32_R_TYPE(r.r_info) == R_386_RELATIVE || ELF32_R_TYPE(r.r_info) == R_386_IRELATIVE)
+			found(f, word_at(f->in, r.r_offset) + f->in->bias);
+	}
+}
+
+/* Packed relative relocations: an address, then bit maps of the words behind it, one for each bit but the first. */
 static void relr(const struct finder *f, uint64_t vaddr, uint64_t size)
 {
+	const unsigned n = word_size(f->in);
 	uint64_t avail, where = 0, v;
 	const uint8_t *p = xl_image_bytes(f->in, vaddr + f->in->bias, &avail, NULL);
 
 	if (!p)
 		return;
-	for (uint64_t i = 0; i + 8 <= size && i + 8 <= avail; i += 8) {
-		memcpy(&v, p + i, 8);
+	for (uint64_t i = 0; i + n <= size && i + n <= avail; i += n) {
+		v = word(f->in, p + i);
 		if (!(v & 1)) {
 			found(f, word_at(f->in, v) + f->in->bias);
-			where = v + 8;
+			where = v + n;
 			continue;
 		}
-		for (unsigned bit = 1; bit < 64; bit++)
+		for (unsigned bit = 1; bit < 8 * n; bit++)
 			if (v >> bit & 1)
-				found(f, word_at(f->in, where + 8 * (bit - 1)) + f->in->bias);
-		where += 8 * 63;
+				found(f, word_at(f->in, where + n * (bit - 1)) + f->in->bias);
+		where += n * (8 * n - 1);
 	}
+}
+
+static bool dynamic_tag(const struct xl_image_input *in, const uint8_t *p, uint64_t *tag, uint64_t *value)
+{
+	*tag = word(in, p);
+	*value = word(in, p + word_size(in));
+	return *tag != DT_NULL;
 }
 
 static void dynamic(const struct finder *f, const Elf64_Phdr *ph)
 {
-	uint64_t tag[40] = { 0 }, avail;
+	uint64_t tag[40] = { 0 }, avail, t, v;
+	const unsigned n = 2 * word_size(f->in);
 	const uint8_t *p = xl_image_bytes(f->in, ph->p_vaddr + f->in->bias, &avail, NULL);
-	Elf64_Dyn d;
 
 	if (!p)
 		return;
-	for (uint64_t i = 0; i + sizeof d <= ph->p_filesz && i + sizeof d <= avail; i += sizeof d) {
-		memcpy(&d, p + i, sizeof d);
-		if (d.d_tag == DT_NULL)
-			break;
-		if (d.d_tag > 0 && d.d_tag < (int64_t)NR(tag))
-			tag[d.d_tag] = d.d_un.d_val;
+	for (uint64_t i = 0; i + n <= ph->p_filesz && i + n <= avail && dynamic_tag(f->in, p + i, &t, &v); i += n)
+		if (t < NR(tag))
+			tag[t] = v;
+	if (f->in->i386) {
+		rel(f, tag[DT_REL], tag[DT_RELSZ]);
+		rel(f, tag[DT_JMPREL], tag[DT_PLTRELSZ]);
+	} else {
+		rela(f, tag[DT_RELA], tag[DT_RELASZ]);
+		rela(f, tag[DT_JMPREL], tag[DT_PLTRELSZ]);
 	}
-	rela(f, tag[DT_RELA], tag[DT_RELASZ]);
-	rela(f, tag[DT_JMPREL], tag[DT_PLTRELSZ]);
 	relr(f, tag[36 /* DT_RELR */], tag[35 /* DT_RELRSZ */]);
+}
+
+uint64_t xl_image_dynamic(const struct xl_image_input *in, uint64_t tag)
+{
+	const unsigned n = 2 * word_size(in);
+	Elf64_Ehdr eh;
+	uint64_t t, v;
+
+	if (!xl_elf_header(in->file, in->size, &eh))
+		return 0;
+	for (unsigned i = 0; i < eh.e_phnum; i++) {
+		Elf64_Phdr ph = xl_elf_phdr(in->file, &eh, i);
+		uint64_t avail = 0;
+		const uint8_t *p = xl_image_bytes(in, ph.p_vaddr + in->bias, &avail, NULL);
+
+		if (ph.p_type != PT_DYNAMIC || !p)
+			continue;
+		for (uint64_t k = 0; k + n <= ph.p_filesz && k + n <= avail && dynamic_tag(in, p + k, &t, &v); k += n)
+			if (t == tag)
+				return v;
+	}
+	return 0;
 }
 
 /* A program at a fixed address has its pointers in place already. */
 static void pointers(const struct finder *f, const Elf64_Phdr *ph)
 {
-	uint64_t v;
+	const unsigned n = word_size(f->in);
 
 	if (ph->p_offset > f->in->size || ph->p_filesz > f->in->size - ph->p_offset)
 		return;
-	for (uint64_t i = -ph->p_vaddr & 7; i + 8 <= ph->p_filesz; i += 8) {
-		memcpy(&v, f->in->file + ph->p_offset + i, 8);
-		found(f, v);
-	}
+	for (uint64_t i = -ph->p_vaddr & (n - 1); i + n <= ph->p_filesz; i += n)
+		found(f, word(f->in, f->in->file + ph->p_offset + i));
 }
 
 /* ---- landing pads ---------------------------------------------------------------------------------- */
@@ -168,14 +244,15 @@ static int64_t sleb(struct pm_cur *c)
 }
 
 /* @c counts addresses in memory (pm_cur.where). */
-static uint64_t encoded(struct pm_cur *c, unsigned enc)
+static uint64_t encoded(const struct finder *f, struct pm_cur *c, unsigned enc)
 {
 	uint64_t at = pm_cur_at(c), v;
 
 	if (enc == OMIT)
 		return 0;
 	switch (enc & 15) {
-	case ABSPTR: case UDATA8: case SDATA8: v = pm_cur_u64(c, "pointer"); break;
+	case ABSPTR: v = f->in->i386 ? pm_cur_u32(c, "pointer") : pm_cur_u64(c, "pointer"); break;
+	case UDATA8: case SDATA8: v = pm_cur_u64(c, "pointer"); break;
 	case ULEB: v = pm_cur_varint(c, "pointer"); break;
 	case SLEB: v = (uint64_t)sleb(c); break;
 	case UDATA2: v = pm_cur_u16(c, "pointer"); break;
@@ -188,7 +265,7 @@ static uint64_t encoded(struct pm_cur *c, unsigned enc)
 	}
 	if (v && (enc & 0x70) == PCREL)
 		v += at;
-	return v;
+	return f->in->i386 ? (uint32_t)v : v;
 }
 
 static bool cursor(const struct finder *f, uint64_t addr, struct pm_cur *c, struct pm_err *err)
@@ -213,7 +290,7 @@ static void landing_pads(const struct finder *f, uint64_t lsda, uint64_t functio
 		return;
 	enc = pm_cur_u8(&c, "encoding");
 	if (enc != OMIT)
-		base = encoded(&c, enc);
+		base = encoded(f, &c, enc);
 	if (pm_cur_u8(&c, "encoding") != OMIT)
 		pm_cur_varint(&c, "types");
 	enc = pm_cur_u8(&c, "encoding");
@@ -222,9 +299,9 @@ static void landing_pads(const struct finder *f, uint64_t lsda, uint64_t functio
 	while (pm_cur_at(&c) < end && !pm_failed(&err)) {
 		uint64_t pad;
 
-		encoded(&c, enc);
-		encoded(&c, enc);
-		pad = encoded(&c, enc);
+		encoded(f, &c, enc);
+		encoded(f, &c, enc);
+		pad = encoded(f, &c, enc);
 		pm_cur_varint(&c, "action");
 		if (pad && !pm_failed(&err))
 			found(f, base + pad);
@@ -269,7 +346,7 @@ static void read_cie(const struct finder *f, uint64_t at, struct cie *to)
 		else if (*aug == 'R')
 			to->code = pm_cur_u8(&c, "encoding");
 		else if (*aug == 'P')
-			encoded(&c, pm_cur_u8(&c, "encoding") & 0x7f);
+			encoded(f, &c, pm_cur_u8(&c, "encoding") & 0x7f);
 		else if (*aug != 'S' && *aug != 'B')
 			break;
 	}
@@ -288,7 +365,7 @@ static void frames(const struct finder *f, uint64_t eh_frame_hdr)
 	enc = pm_cur_u8(&c, "encoding");
 	pm_cur_u8(&c, "encoding");
 	pm_cur_u8(&c, "encoding");
-	frame = encoded(&c, enc);
+	frame = encoded(f, &c, enc);
 	if (pm_failed(&err) || !cursor(f, frame, &c, &err))
 		return;
 	while (pm_cur_left(&c) >= 8 && !pm_failed(&err)) {
@@ -307,13 +384,13 @@ static void frames(const struct finder *f, uint64_t eh_frame_hdr)
 			continue;
 		if (at - id != cie.at)
 			read_cie(f, at - id, &cie);
-		lo = encoded(&body, cie.code);
-		encoded(&body, cie.code & 15);
+		lo = encoded(f, &body, cie.code);
+		encoded(f, &body, cie.code & 15);
 		if (cie.sized && cie.lsda != OMIT) {
 			uint64_t lsda;
 
 			pm_cur_varint(&body, "length");
-			lsda = encoded(&body, cie.lsda & ~(unsigned)INDIRECT);
+			lsda = encoded(f, &body, cie.lsda & ~(unsigned)INDIRECT);
 			if (lsda && !pm_failed(&err))
 				landing_pads(f, lsda, lo);
 		}
@@ -325,11 +402,11 @@ void xl_image_seeds(const struct xl_image_input *in, void (*add)(void *ctx, uint
 	struct finder f = { in, add, ctx };
 	Elf64_Ehdr eh;
 
-	if (!header(in, &eh))
+	if (!xl_elf_header(in->file, in->size, &eh))
 		return;
 	found(&f, eh.e_entry + in->bias);
 	for (unsigned i = 0; i < eh.e_phnum; i++) {
-		Elf64_Phdr ph = phdr(in, &eh, i);
+		Elf64_Phdr ph = xl_elf_phdr(in->file, &eh, i);
 
 		if (ph.p_type == PT_DYNAMIC)
 			dynamic(&f, &ph);

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: MIT */
+/* drain32.c - drain.c for 32-bit programs: the trace of an instrumented executable: records of the buffer in, entries of a .trc64 or .trc out
+ *
+ * Runs in the thread whose buffer is full, or ends. What the records mean is told by the plans of
+ * image.h; the entries are those of docs/formats/idtrace.md. Each thread has a file of its own and
+ * a buffer for it in its block. */
+#ifdef RT_IDT
+
+#include "image.h"
+#include "rt.h"
+
+#define DRAIN_AT	0x60000u	/* in a thread block, behind its stacks */
+#define OUT		0x90000u
+#define MARGIN		0x8000u		/* one block's entries, but for those of rep instructions, are fewer */
+
+#define MAX_KEPT	8		/* faults in handlers of faults */
+#define MAX_CHAIN	64
+
+enum { T_RW = 0x00, T_RD = 0x10, T_WR = 0x20, T_RRD = 0x30, T_RWR = 0x40, T_REND = 0x50, T_LINE = 0x60,
+       T_BBAD = 0x70, T_BBFP = 0x80, T_TARG = 0x90, T_OP1 = 0xa0, T_OP2 = 0xb0 };
+enum { HOW_SUM, HOW_SUM32, HOW_BITS, HOW_XLAT, HOW_SUM16 = 5 };		/* enum x86_ref_how */
+enum { REP_MOVS, REP_CMPS, REP_STOS, REP_LODS, REP_SCAS };	/* enum x86_rep */
+
+struct drain {
+	u64 rsp, fs, gs;		/* at the record that comes next */
+	u32 n;				/* bytes in out */
+	u32 hold;			/* 1 + place of a target that the next block tells; 0: none */
+	u32 opened, failed;
+	u32 nkept, pad;
+	struct kept {			/* a chain of blocks that a fault has stopped */
+		struct rt_stop stop;
+		u64 rsp;		/* at its beginning */
+		u32 record[2 * 256];
+	} kept[MAX_KEPT];
+	uint8_t out[OUT];
+};
+_Static_assert(DRAIN_AT + sizeof(struct drain) <= RT_COUNTERS, "before the counters");
+
+/* Information of an entry: an address. */
+static void set(struct drain *d, u32 at, u64 v)
+{
+	*(word __attribute__((may_alias)) *)(d->out + at) = (word)v;
+}
+
+static struct drain *drain_of(struct rt_block *b)
+{
+	return PTR((word)b + DRAIN_AT);
+}
+
+#define MAN ((const struct img_manifest *)MANIFEST_AT)
+#define TEXTS ((const struct img_text *)PTR(MANIFEST_AT + MAN->texts))
+#define TABLES(i) ((const struct img_tables *)PTR(TEXTS[i].tables))
+#define TABLE(i, member) PTR(TEXTS[i].tables + TABLES(i)->member)
+
+/* ---- the file -------------------------------------------------------------------------------------- */
+static void write_out(struct rt_block *b, int last)
+{
+	struct drain *d = drain_of(b);
+	u32 n = d->hold && !last ? d->hold - 1 : d->n, done = 0;
+	int fd;
+
+	if (!n)
+		return;
+	fd = MAN->no_trace || d->failed ? -1 : rt_image_open_trace(b);
+	while (fd >= 0 && done < n) {
+		long r = rt_sys(NR_write, fd, d->out + done, n - done);
+
+		if (r == -EINTR)
+			continue;
+		if (r <= 0) {
+			d->failed = 1;		/* a full disk, a reader that has gone: said once */
+			rt_image_trace_failed(b);
+			break;
+		}
+		done += (u32)r;
+	}
+	if (fd >= 0)
+		rt_image_close_trace(fd);
+	rt_memcpy(d->out, d->out + n, d->n - n);
+	d->n -= n;
+	if (d->hold)
+		d->hold = last ? 0 : 1;
+}
+
+static void put(struct drain *d, u32 tag, u64 v)
+{
+	d->out[d->n] = (uint8_t)tag;
+	set(d, d->n + 1, v);
+	d->n += 1 + sizeof(word);
+}
+
+/* Larger accesses than the largest code are several entries. */
+static void put_sized(struct drain *d, u32 tag, u64 addr, u32 size)
+{
+	static const uint8_t bytes[9] = { 0, 1, 2, 4, 8, 10, 16, 32, 64 };
+
+	while (size) {
+		const int wide = sizeof(word) == 8;
+		u32 code = size == 10 ? 5 : wide && size >= 64 ? 8 : wide && size >= 32 ? 7 : wide && size >= 16 ? 6 :
+			   size >= 8 ? 4 : size >= 4 ? 3 : size >= 2 ? 2 : 1;
+
+		put(d, tag | code, addr);
+		addr += bytes[code];
+		size -= bytes[code];
+	}
+}
+
+/* ---- plans ------------------------------------------------------------------------------------------- */
+struct record {
+	struct rt_block *b;
+	struct drain *d;
+	const uint8_t *plan;
+	const void *value;		/* of the record */
+	u64 pc;
+};
+
+static int64_t sleb(struct record *r)
+{
+	u64 v = 0;
+	u32 shift = 0;
+	uint8_t byte;
+
+	do {
+		byte = *r->plan++;
+		v |= (u64)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	if (shift < 64 && byte & 0x40)
+		v |= ~0ull << shift;
+	return (int64_t)v;
+}
+
+static u64 value(const struct record *r, u32 v)
+{
+	switch (v) {
+	case IMG_V_NONE: return 0;
+	case IMG_V_RSP: return r->d->rsp;
+	case IMG_V_FS: return r->d->fs;
+	case IMG_V_GS: return r->d->gs;
+	}
+	return ((const word *)r->value)[v];
+}
+
+static u64 address(struct record *r, int odd)
+{
+	u32 how = HOW_SUM, index = IMG_V_NONE, scale = 0, segment = IMG_V_NONE, after = 0, size = 0;
+	u64 a;
+
+	if (odd) {
+		const uint8_t *p = r->plan;
+
+		how = p[0];
+		index = p[1];
+		scale = p[2];
+		segment = p[3];
+		after = (u32)p[4] | (u32)p[5] << 8;
+		size = (u32)p[6] | (u32)p[7] << 8;
+		r->plan += 8;
+	}
+	a = value(r, *r->plan++);
+	a += (u64)sleb(r);
+	if (how == HOW_XLAT) {
+		a += (uint8_t)(value(r, index) + after);
+		if (scale < 8)
+			a &= (1ull << (8 * scale)) - 1;
+	} else {
+		a += value(r, index) * scale;
+	}
+	if (how == HOW_SUM32)
+		a = (u32)a;
+	if (how == HOW_SUM16)
+		a = (uint16_t)a;
+	if (how == HOW_BITS) {
+		int64_t bit = (long)value(r, after);
+
+		bit = size == 2 ? (int16_t)bit : size == 4 ? (int32_t)bit : bit;
+		a += (u64)((bit >> (size == 2 ? 4 : size == 4 ? 5 : 6)) * (int64_t)size);
+	}
+	return (word)(a + value(r, segment));
+}
+
+static void rep(struct record *r, const u64 *cut)
+{
+	const uint8_t *p = r->plan;
+	struct drain *d = r->d;
+	const u32 type = p[0], size = p[1];
+	const u64 mask = ~0ull >> (64 - p[6]), seg = value(r, p[5]);
+	u64 src = value(r, p[2]) & mask, dst = value(r, p[3]) & mask;
+	u64 end = (cut ? cut[p[3] == IMG_V_NONE ? 1 : 2] : value(r, p[4])) & mask;
+	u64 *at = p[3] == IMG_V_NONE ? &src : &dst, step = size;
+	const int told = MAN->rep || MAN->kind == IMG_EXEC;
+	const u32 rd = told ? T_RRD : T_RD, wr = told ? T_RWR : T_WR;
+
+	r->plan += 7;
+	if ((end - *at) & 1ull << (p[6] - 1))
+		step = -step;
+	while (*at != end) {
+		if (d->n > OUT - MARGIN)
+			write_out(r->b, 0);
+		if (type != REP_STOS && type != REP_SCAS)
+			put_sized(d, rd, (word)(src + seg), size);
+		if (type != REP_LODS)
+			put_sized(d, type == REP_CMPS || type == REP_SCAS ? rd : wr, dst, size);
+		src = (src + step) & mask;
+		dst = (dst + step) & mask;
+	}
+	if (told && !cut)
+		put(d, T_REND, 0);
+}
+
+/* @n: instructions that happened; @cut: what an RT_N_CUT says, or NULL. Returns the stack pointer behind
+ * the block. */
+static u64 entries(struct record *r, u32 n, const u64 *cut)
+{
+	const int exec = MAN->kind == IMG_EXEC;
+	struct drain *d = r->d;
+	static const uint8_t bytes[16] = { 0, 1, 2, 4, 8, 10, 16, 32, 64 };
+
+	for (;;) {
+		const u32 op = *r->plan++, kind = op & 7;
+		u32 insn, size = bytes[op >> 3 & 15];
+		u64 a;
+
+		if (kind == IMG_P_END) {
+			a = value(r, *r->plan++);
+			return a + (u64)sleb(r);
+		}
+		insn = *r->plan++;
+		switch (kind) {
+		case IMG_P_TARGET:
+			a = r->pc + (u64)sleb(r);
+			if (insn < n)
+				put(d, T_TARG, a);
+			continue;
+		case IMG_P_NEXT:
+			if (insn >= n)
+				continue;
+			put(d, T_TARG, 0);
+			d->hold = 1 + d->n - sizeof(word);
+			continue;
+		case IMG_P_REP:
+			if (insn < n)
+				rep(r, 0);
+			else if (cut && insn == n)
+				rep(r, cut);
+			else
+				r->plan += 7;
+			continue;
+		}
+		if (!size && kind != IMG_P_POINTER) {
+			size = (u32)r->plan[0] | (u32)r->plan[1] << 8;
+			r->plan += 2;
+		}
+		a = address(r, op & IMG_P_ODD);
+		if (insn >= n)
+			continue;
+		if (kind == IMG_P_POINTER) {
+			put(d, T_TARG, a);
+		} else if (kind == IMG_P_MODIFY && exec) {
+			put_sized(d, T_RW, a, size);
+		} else {
+			if (kind != IMG_P_WRITE)
+				put_sized(d, T_RD, a, size);
+			if (kind != IMG_P_READ)
+				put_sized(d, T_WR, a, size);
+		}
+	}
+}
+
+static void branch(struct record *r, u32 size)
+{
+	struct drain *d = r->d;
+	u32 nop = *r->plan++;
+
+	put(d, T_BBAD, r->pc);
+	if (!nop)
+		return;
+	d->out[d->n++] = nop == 1 ? T_OP1 : T_OP2;
+	for (u32 i = 0; i < nop; i++)
+		d->out[d->n++] = *r->plan++;
+	set(d, d->n, r->pc + size - 1);
+	d->n += sizeof(word);
+}
+
+static void note(struct drain *d, u32 type, const u64 *a)
+{
+	if (type == RT_N_STATE) {
+		d->rsp = a[0];
+		d->fs = a[1];
+		d->gs = a[2];
+	}
+}
+
+/* One block of a record. */
+static u64 block(struct record *r, u32 text, u32 i, u32 n, const u64 *cut)
+{
+	const struct img_block *k = (const struct img_block *)TABLE(text, block) + i;
+	struct drain *d = r->d;
+
+	r->plan = (const uint8_t *)TABLE(text, plan) + ((const u32 *)TABLE(text, plan_at))[i] + 1;
+	r->pc = TEXTS[text].lo + k->pc;
+	if (d->hold) {
+		set(d, d->hold - 1, r->pc);
+		d->hold = 0;
+	}
+	if (d->n > OUT - MARGIN)
+		write_out(r->b, 0);
+	if (TEXTS[text].first + i - MAN->from >= MAN->to - MAN->from)
+		return MAN->kind == IMG_BRANCH ? 0 : entries(r, 0, 0);	/* for the stack pointer's sake */
+	if (MAN->kind == IMG_BRANCH) {
+		branch(r, k->size);
+		return 0;
+	}
+	if (MAN->kind == IMG_EXEC)
+		put(d, T_BBFP, sizeof(word) * (u64)((const u32 *)TABLE(text, record_at))[i]);
+	else
+		for (u64 line = r->pc & ~(u64)(MAN->line - 1); line < r->pc + k->size; line += MAN->line)
+			put(d, T_LINE, line);
+	return entries(r, n, cut);
+}
+
+void rt_image_drain(struct rt_block *b, u64 from, u64 to)
+{
+	struct drain *d = drain_of(b);
+	u32 text = 0;
+
+	if (MAN->no_trace)
+		return;
+	for (u64 p = from; p < to; ) {
+		const u32 head = *(const u32 *)PTR(p), number = head - IMG_RESERVED;
+		struct record r = { .b = b, .d = d, .value = PTR(p + 4) };
+		const u64 *cut = 0;
+		u32 i, n = 255, chain[MAX_CHAIN], nchain = 0;
+		u64 rsp = 0;
+
+		if (head >> 31) {
+			note(d, RT_NOTE_TYPE(head), PTR(p + 4));
+			p += 4 + RT_NOTE_SIZE(head);
+			continue;
+		}
+		if (!head)
+			return;			/* cannot be: the cursor is behind whole records */
+		if (number - TEXTS[text].first >= TEXTS[text].nblock)
+			text = rt_image_text_with(number);
+		i = number - TEXTS[text].first;
+		p += 4 + sizeof(word) * *((const uint8_t *)TABLE(text, plan) + ((const u32 *)TABLE(text, plan_at))[i]);
+		if (p < to && *(const u32 *)PTR(p) == RT_NOTE(RT_N_CUT, 24)) {
+			cut = PTR(p + 4);
+			n = (u32)cut[0];
+		}
+		for (; i != IMG_NO_BLOCK && nchain < MAX_CHAIN; i = ((const u32 *)TABLE(text, prev))[i])
+			chain[nchain++] = i;
+		while (nchain-- > 1)
+			block(&r, text, chain[nchain], 255, 0);
+		rsp = block(&r, text, chain[0], n, cut);
+		if (MAN->kind != IMG_BRANCH)
+			d->rsp = rsp;
+	}
+}
+
+/* ---- blocks that a fault stops -------------------------------------------------------------------------
+ * The trace's format knows only whole blocks, and blocks that end early. One that a handler comes back to
+ * is therefore written when it is complete, as if the handler had run before it; one that is left for
+ * good ends early, and is written when that is sure. */
+static void empty_chunk(struct rt_block *b)
+{
+	const u64 chunk = (word)b + TRACE_AT;
+
+	rt_image_drain(b, chunk, b->cursor);
+	rt_image_clear(b, chunk, b->cursor);
+	b->cursor = chunk;
+}
+
+static void note_state(struct rt_block *b, u64 rsp)
+{
+	const struct drain *d = drain_of(b);
+	const u64 v[3] = { rsp, d->fs, d->gs };
+
+	rt_trace_note(b, RT_N_STATE, v, 3);
+}
+
+static rt_count *counter(struct rt_block *b, u32 number)
+{
+	return (rt_count *)((uint8_t *)b + COUNTERS_AT) + number;
+}
+
+/* The chain @k goes no further: it is written as far as it came, and counted as that. */
+static void give_up(struct rt_block *b, const struct kept *k)
+{
+	const u64 v[3] = { k->stop.insn, k->stop.rsi, k->stop.rdi }, now = drain_of(b)->rsp;
+	const int begun = k->stop.insn || k->stop.complete;
+	const u32 id = begun ? k->stop.word : k->stop.before;
+
+	*counter(b, k->stop.word) -= k->stop.counted;
+	if (!id)
+		return;
+	++*counter(b, id);
+	empty_chunk(b);
+	note_state(b, k->rsp);
+	rt_memcpy(PTR(b->cursor), k->record, k->stop.size);
+	*(u32 *)PTR(b->cursor) = id;
+	b->cursor += k->stop.size;
+	if (begun)
+		rt_trace_note(b, RT_N_CUT, v, 3);
+	note_state(b, now);
+	empty_chunk(b);
+}
+
+static void give_up_from(struct rt_block *b, u32 first)
+{
+	struct drain *d = drain_of(b);
+
+	for (u32 i = first; i < d->nkept; i++)
+		give_up(b, &d->kept[i]);
+	if (first < d->nkept)
+		d->nkept = first;
+}
+
+void rt_image_keep(struct rt_block *b, const struct rt_stop *stop)
+{
+	struct drain *d = drain_of(b);
+	struct kept *k;
+
+	if (d->nkept == MAX_KEPT)
+		give_up_from(b, 0);
+	k = &d->kept[d->nkept];
+	k->stop = *stop;
+	if (stop->complete)
+		b->cursor -= stop->size;
+	rt_memcpy(k->record, PTR(b->cursor), stop->size);
+	empty_chunk(b);
+	k->rsp = d->rsp;
+	d->nkept++;
+}
+
+int rt_image_kept(const struct rt_block *b, u32 id, u32 insn)
+{
+	const struct drain *d = drain_of((struct rt_block *)b);
+
+	for (u32 i = d->nkept; b->tracing && i--; )
+		if (d->kept[i].stop.word == id && (insn || !d->kept[i].stop.insn))
+			return 1;
+	return 0;
+}
+
+void rt_image_restore(struct rt_block *b, u32 id, u32 complete, u32 counted)
+{
+	struct drain *d = drain_of(b);
+	const struct kept *k;
+	u32 i = d->nkept - 1;
+
+	while (d->kept[i].stop.word != id)
+		i--;
+	give_up_from(b, i + 1);		/* handlers above it will not come back */
+	k = &d->kept[i];
+	empty_chunk(b);
+	note_state(b, k->rsp);
+	rt_memcpy(PTR(b->cursor), k->record, k->stop.size);
+	if (complete) {
+		*(u32 *)PTR(b->cursor) = id;
+		b->cursor += k->stop.size;
+	}
+	/* where it goes on it has been counted, or not yet, and perhaps that has changed */
+	*counter(b, id) += (rt_count)(counted - k->stop.counted);
+	d->nkept = i;
+}
+
+/* How far another thread has come: its cursor may be in a register. What is behind it is zero, and a record's
+ * number is written last. */
+static u64 end_of(const struct rt_block *b)
+{
+	const u64 end = (word)b + TRACE_AT + TRACE_CHUNK;
+	u64 p = b->cursor;
+
+	while (p < end - 4) {
+		const u32 head = __atomic_load_n((const u32 *)PTR(p), __ATOMIC_ACQUIRE), number = head - IMG_RESERVED;
+
+		if (!head)
+			break;
+		if (!(head >> 31) && number >= MAN->nblock)
+			break;
+		p += head >> 31 ? 4 + RT_NOTE_SIZE(head) : 4 + sizeof(word) * rt_image_values(number);
+	}
+	return p < end ? p : end;
+}
+
+void rt_image_clear(struct rt_block *b, u64 from, u64 to)
+{
+	if (rt_image_threads)
+		memset(PTR(from), 0, to - from);
+}
+
+/* Everything up to the cursor, and all of it into the file. */
+void rt_image_drain_all(struct rt_block *b, int mine)
+{
+	if (!b->tracing)
+		return;
+	if (!mine)
+		b->cursor = end_of(b);
+	empty_chunk(b);
+	give_up_from(b, 0);
+	write_out(b, 1);
+}
+
+void rt_image_drain_begin(struct rt_block *b)
+{
+	struct drain *d = drain_of(b);
+
+	b->tracing = MAN->kind != IMG_PROFILE;
+	b->drop = 0;
+	b->chunk = 0;
+	b->cursor = (word)b + TRACE_AT;
+	d->n = d->hold = d->opened = d->failed = d->nkept = 0;
+}
+
+int rt_image_drain_first(struct rt_block *b)
+{
+	return !drain_of(b)->opened++;
+}
+
+#endif
