@@ -1,6 +1,7 @@
 # 32-bit programs: every instruction as often as the single-stepper sees it; signals, faults that are
 # repaired or left, a fork, the vDSO's way into the kernel, a dynamic linker.
 # needs: $PROGRAMS/i386/cuts
+# if: "$TESTS/can-32-bit"
 # timeout: 240
 $ "$TESTS/oracle/compare" "$PROGRAMS/i386/old" | sed 's,^/.*/,,'
 > old: equal: 71 instructions at 59 addresses

@@ -1,5 +1,6 @@
 # Signals in 32-bit programs, whose frames have two shapes; vector state; ways to end.
 # needs: $PROGRAMS/i386/signals
+# if: "$TESTS/can-32-bit"
 $ "$TESTS/process/both" i386/signals
 > equal: status 0, 14 lines
 $ "$TESTS/process/both" i386/signals-O0

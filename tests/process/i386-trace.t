@@ -1,5 +1,6 @@
 # Execution and branch traces of 32-bit programs: 32-bit records, addresses modulo 2^32.
 # needs: $PROGRAMS/i386/refs
+# if: "$TESTS/can-32-bit"
 # timeout: 240
 # In order, with addresses, against the single-stepper: cold, then with the cache's translations.
 $ for i in cold warm; do "$TESTS/oracle/compare-stream" "$PROGRAMS/i386/refs"; "$TESTS/oracle/compare-stream" "$PROGRAMS/i386/old"; done

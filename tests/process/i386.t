@@ -1,5 +1,6 @@
 # 32-bit programs: odd instructions, faults, threads, processes, what they see of themselves.
 # needs: $PROGRAMS/i386/odd
+# if: "$TESTS/can-32-bit"
 $ env -i PATH="$PATH" PROGRAMS="$PROGRAMS" XDG_CACHE_HOME="$XDG_CACHE_HOME" "$TESTS/process/both" i386/args a b
 > equal: status 0, 7 lines
 $ "$TESTS/process/both" i386/odd
