@@ -406,7 +406,7 @@ static enum pm_status kt_group(void *self, const struct pm_group *g, struct pm_e
 		/* one effective address per operand: an access in several parts counts once, and reading
 		 * and writing one place is one operand */
 		for (unsigned i = 0; i < g->nref; i++)
-			if (n < 2 && n < (x->nmem ? x->nmem : 2))
+			if (n < 2 && n < (x->nmem ? x->nmem : 1))	/* none: elements of a gather or scatter */
 				ea[n++] = g->ref[i].addr;
 			else if (g->ref[i].addr != ea[0] && (n < 2 || g->ref[i].addr != ea[1]))
 				w->w.dropped[g->ref[i].kind]++;
