@@ -46,24 +46,24 @@ static enum pm_status load_cnt(const struct idt_bench *b, const struct idt_blk *
 			       struct pm_err *err)
 {
 	struct pm_buf raw;
+	uint32_t magic[2] = { 0 };
 	enum pm_status st = idt_slurp(b->cnt, &raw, err);
 
 	if (st != PM_OK)
 		return st;
-	st = idt_cnt_parse(raw.p, raw.n, blk->nblock, b->wide, to, err);
+	/* whose they are comes before how many */
+	if (raw.n >= 8)
+		memcpy(magic, raw.p, 8);
+	if (raw.n >= 8 && (magic[0] != blk->orig_magic || magic[1] != blk->idt_magic))
+		st = pm_fail(err, 0, "these are the counts of another program: expected the magic numbers "
+			     "0x%08x 0x%08x of '%.60s', found 0x%08x 0x%08x", blk->orig_magic, blk->idt_magic,
+			     b->blk, magic[0], magic[1]);
+	else
+		st = idt_cnt_parse(raw.p, raw.n, blk->nblock, b->wide, to, err);
 	pm_buf_release(&raw);
 	if (st == PM_ERR && !err->file)
 		err->file = b->cnt;
-	if (st == PM_ERR)
-		return st;
-	if (to->orig_magic == blk->orig_magic && to->idt_magic == blk->idt_magic)
-		return PM_OK;
-	err->file = b->cnt;
-	pm_fail(err, 0, "these are the counts of another program: expected the magic numbers "
-		"0x%08x 0x%08x of '%.60s', found 0x%08x 0x%08x", blk->orig_magic, blk->idt_magic,
-		b->blk, to->orig_magic, to->idt_magic);
-	idt_cnt_release(to);
-	return PM_ERR;
+	return st;
 }
 
 static int show(struct pm_result *r, const char *json, uint64_t rows)

@@ -23,9 +23,10 @@ int cmd_instrument(int argc, char **argv)
 		"gets there, by the pugmark that $PUGMARK names or PATH has: BENCH.blk64, BENCH.mod and BENCH.cnt64 have\n"
 		"their blocks then, and BENCH.gen the generated code. Without one the address is printed, and BENCH.idt stops."
 	};
+	static char ask[] = "--help";
 	bool profile = false, branch = false, cache = false, exec = false, rep = false, quick = false;
 	bool no_trace = false, verbose = false, merge = false;
-	uint64_t line = 0, max_blocks = 0, serve = 0;
+	uint64_t line = UINT64_MAX, max_blocks = 0, serve = 0;
 	const char *hints = NULL;
 	struct pm_opt_list library = { 0 };
 	const struct pm_opt opts[] = {
@@ -53,14 +54,18 @@ int cmd_instrument(int argc, char **argv)
 	struct pm_instrument_opts o = { 0 };
 	int status = 0;
 
+	for (int i = 1; i < argc; i++)		/* as the report has it */
+		if (!strcmp(argv[i], "-h"))
+			argv[i] = ask;
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
 		pm_opt_usage(&help, "one program is wanted");
 	if (serve)
 		return pm_instrument_serve((int)serve, argv[0]);
+	if (line != UINT64_MAX && (!line || line & (line - 1) || line > 32768))
+		pm_opt_usage(&help, "-l wants a power of two up to 32768");
+	line = line == UINT64_MAX ? 0 : line;
 	if (profile + branch + (cache || line) + exec > 1)
 		pm_opt_usage(&help, "only one kind of trace at a time");
-	if (line && (line & (line - 1) || line > 32768))
-		pm_opt_usage(&help, "-l wants a power of two up to 32768");
 	o.path = argv[0];
 	o.kind = branch ? IMG_BRANCH : cache || line ? IMG_CACHE : exec ? IMG_EXEC : IMG_PROFILE;
 	o.line = line ? (uint32_t)line : 16;
