@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/mem.h"
 
@@ -28,6 +29,27 @@ void *pm_realloc(void *p, size_t n)
 char *pm_strdup(const char *s)
 {
 	return check(strdup(s), strlen(s));
+}
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23			/* Linux 5.14 */
+#endif
+
+void pm_fault_in(void *p, size_t n)
+{
+	const uintptr_t lo = (uintptr_t)p & ~(uintptr_t)4095, hi = ((uintptr_t)p + n + 4095) & ~(uintptr_t)4095;
+
+	if (n)
+		madvise((void *)lo, hi - lo, MADV_POPULATE_WRITE);
+}
+
+void pm_expect(size_t n)
+{
+	void *p = malloc(n);			/* the heap grows, and does not shrink for so little */
+
+	if (p)
+		pm_fault_in(p, n);
+	free(p);
 }
 
 void *pm_grow_raw(void *v, size_t n, size_t *cap, size_t elem)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "analyse/counts_text.h"
+#include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/run_trace.h"
 #include "collect/process/process.h"
@@ -76,6 +77,8 @@ static int end_like(int status, int sig)
 	kill(getpid(), sig);
 	return 128 + sig;
 }
+
+#define EXPECTED (768u << 10)		/* bytes: what the profile of a small program takes */
 
 int cmd_run(int argc, char **argv)
 {
@@ -158,6 +161,7 @@ int cmd_run(int argc, char **argv)
 		done = run_traced(&t, &o, &status, &sig);
 		return done < 0 ? end_like(status, sig) : done;
 	}
+	pm_expect(EXPECTED);
 	if (pm_run(&o, &counts, &err) != PM_OK) {
 		pm_err_print(&err, stderr);
 		return 1;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "trace/counts.h"
 
@@ -29,9 +28,6 @@ void pm_counts_free(struct pm_counts *c)
 		free(p->piece);
 		free(p->object);
 	}
-	for (size_t i = 0; i < c->ncopy; i++)
-		munmap(c->copy[i].p, c->copy[i].n);
-	free(c->copy);
 	free(c->process);
 	pm_arena_release(&c->mem);
 	free(c);

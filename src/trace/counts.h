@@ -70,12 +70,7 @@ struct pm_counts_process {
 };
 
 struct pm_counts {
-	struct pm_arena mem;		/* owns strings and code bytes, but for those in */
-	struct pm_counts_copy {		/* memory that was mapped */
-		uint8_t *p;
-		size_t n;
-	} *copy;
-	size_t ncopy, cap_copy;
+	struct pm_arena mem;		/* owns strings and code bytes */
 	struct pm_counts_process *process;
 	size_t nprocess, cap_process;
 	char **argv;			/* borrowed: what was run */

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -158,137 +157,113 @@ void gather_thread(struct session *s, struct proc *p, struct thread *t)
 }
 
 /* ---- counts that are derived ----------------------------------------------------------------------- */
-static int by_number(const void *a, const void *b)
+static int by_block(const void *a, const void *b)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const struct pm_cut_at *x = a, *y = b;
 
-	return x < y ? -1 : x > y;
+	return x->block < y->block ? -1 : x->block > y->block;
 }
 
-static void add_unit(struct pm_buf *v, uint32_t unit)
+/* Room for what is counted of @n blocks of a unit; all zero between units. */
+static void scratch(struct session *s, size_t n)
 {
-	const uint32_t *u = (const uint32_t *)v->p;
-
-	if (!v->n || u[v->n / sizeof *u - 1] != unit)
-		pm_buf_add(v, &unit, sizeof unit);
+	if (n <= s->cap_scratch)
+		return;
+	gather_release(s);
+	s->cap_scratch = n + n / 2 + 64;
+	s->count = pm_alloc(s->cap_scratch * sizeof *s->count);
+	s->cut = pm_alloc(s->cap_scratch * sizeof *s->cut);
 }
 
-/* A thread's counters become entries of each block: of those that have one, and of the others. An
- * entry that was cut off before the first instruction is none. @count and @cut: zero, of all blocks,
- * and left so. */
-static void derive(const struct proc *p, const struct space *sp, struct counts_of *c, uint64_t *count,
-		   uint64_t *cut)
+void gather_release(struct session *s)
 {
-	struct pm_buf units = { 0 };
+	free(s->count);
+	free(s->cut);
+	s->count = s->cut = NULL;
+	s->cap_scratch = 0;
+}
+
+/* A thread's counters, ascending by block, become entries of each block: of those that have one, and of
+ * the others, unit by unit. An entry that was cut off before the first instruction is none. */
+static void derive(struct session *s, const struct proc *p, const struct space *sp, struct counts_of *c)
+{
 	struct counts_of out = { .tid = c->tid };
-	const struct unit *of = NULL;
-	bool sorted = true;
-	const uint32_t *u;
-	size_t n;
+	struct pm_cut_at *cut = NULL;
+	size_t ncut = 0, cap = 0;
 
-	for (size_t j = 0; j < c->n; j++) {
-		count[c->block[j]] = c->count[j];
-		if (of && c->block[j] - of->block < of->nblock)
+	for (size_t i = 0; i < p->ncut; i++)
+		if (p->cut[i].tid == c->tid) {
+			pm_grow(cut, ncut, cap);
+			cut[ncut++] = p->cut[i];
+		}
+	if (ncut)
+		qsort(cut, ncut, sizeof *cut, by_block);
+	for (size_t j = 0, k = 0; j < c->n || k < ncut; ) {
+		const bool counted = k == ncut || (j < c->n && c->block[j] < cut[k].block);
+		const uint32_t first = counted ? c->block[j] : cut[k].block;
+		const struct unit *u = unit_of(sp, first);
+		const struct xl_flow *flow = sp->flow + u->block;
+		const uint32_t end = u->block + u->nblock;
+		const size_t k0 = k;
+
+		if (first < u->block || first >= end) {		/* of no unit: nobody counts there */
+			j += counted;
+			k += !counted;
 			continue;
-		of = unit_of(sp, c->block[j]);
-		add_unit(&units, (uint32_t)(of - sp->unit));
-	}
-	for (size_t j = 0; j < p->ncut; j++) {
-		const struct pm_cut_at *k = &p->cut[j];
-		const uint32_t unit = (uint32_t)(unit_of(sp, k->block) - sp->unit);
+		}
+		scratch(s, u->nblock);
+		for (; j < c->n && c->block[j] < end; j++)
+			s->count[c->block[j] - u->block] = c->count[j];
+		for (; k < ncut && cut[k].block < end; k++) {
+			const uint32_t i = cut[k].block - u->block;
 
-		if (k->tid != c->tid)
-			continue;
-		add_unit(&units, unit);
-		cut[k->block] += k->times;
-		if (k->uncounted && !xl_derived(&sp->flow[k->block], k->block - sp->unit[unit].block))
-			count[k->block] += k->times;
-	}
-	u = (const uint32_t *)units.p;
-	n = units.n / sizeof *u;
-	for (size_t i = 1; i < n; i++)
-		sorted &= u[i - 1] <= u[i];
-	if (!sorted)
-		qsort(units.p, n, sizeof *u, by_number);
-	for (size_t i = 0; i < n; i++) {
-		const struct unit *x = &sp->unit[u[i]];
+			s->cut[i] += cut[k].times;
+			if (cut[k].uncounted && !xl_derived(&flow[i], i))
+				s->count[i] += cut[k].times;
+		}
+		xl_solve(flow, u->nblock, s->count, s->cut);
+		for (size_t i = k0; i < k; i++)
+			if (!cut[i].done)
+				s->count[cut[i].block - u->block] -= cut[i].times;
+		for (uint32_t i = 0; i < u->nblock; i++) {
+			const uint64_t v = s->count[i];
 
-		if (i && u[i] == u[i - 1])
-			continue;
-		xl_solve(sp->flow + x->block, x->nblock, count + x->block, cut + x->block);
-	}
-	for (size_t j = 0; j < p->ncut; j++)
-		if (p->cut[j].tid == c->tid && !p->cut[j].done)
-			count[p->cut[j].block] -= p->cut[j].times;
-	for (size_t i = 0; i < n; i++) {
-		const struct unit *x = &sp->unit[u[i]];
-
-		for (uint32_t k = x->block; k < x->block + x->nblock; k++) {
-			uint64_t v = count[k];
-
-			count[k] = cut[k] = 0;
-			if (!v || v >> 63)	/* below zero: the thread was killed on its way */
-				continue;
-			add_count(&out, k, v);
+			s->count[i] = s->cut[i] = 0;
+			if (v && !(v >> 63))	/* below zero: the thread was killed on its way */
+				add_count(&out, u->block + i, v);
 		}
 	}
-	pm_buf_release(&units);
+	free(cut);
 	free(c->block);
 	free(c->count);
 	*c = out;
 }
 
-/* Room for what is counted by block of @sp; of it no more is touched than blocks that ran. */
-static void scratch(struct session *s, const struct space *sp)
+/* The code of block @i in what is returned: once for all processes that have the file. */
+static const uint8_t *copy_of(struct session *s, const struct space *sp, uint32_t i)
 {
-	const size_t each = sizeof *s->count + sizeof *s->cut + sizeof *s->piece;
-	void *p;
+	const struct blk *b = &sp->block[i];
+	const struct module *m = &sp->module[b->module];
+	const uint8_t *bytes = block_bytes(sp, i);
+	uint64_t *known = NULL;
+	uint8_t *copy;
 
-	if (sp->nblock < s->cap_scratch)
-		return;
-	gather_release(s);
-	s->cap_scratch = sp->nblock + sp->nblock / 4 + 1024;
-	p = mmap(NULL, s->cap_scratch * each, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED) {
-		fprintf(stderr, "pugmark: out of memory\n");
-		abort();
-	}
-	s->count = p;
-	s->cut = s->count + s->cap_scratch;
-	s->piece = (uint32_t *)(s->cut + s->cap_scratch);
-}
-
-void gather_release(struct session *s)
-{
-	if (s->count)
-		munmap(s->count, s->cap_scratch * (sizeof *s->count + sizeof *s->cut + sizeof *s->piece));
-	s->count = NULL;
-}
-
-/* Where the code of @b of @m belongs in what is returned: the same place in every process. */
-static uint8_t *copy_of(struct session *s, const struct module *m, const struct blk *b)
-{
-	struct text *t = m->shared ? &s->text[m->shared - 1] : NULL;
-	struct pm_counts *out = s->out;
-
-	if (t && !t->copy) {
-		void *p = mmap(NULL, t->len, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-		if (p != MAP_FAILED) {
-			t->copy = p;
-			pm_grow(out->copy, out->ncopy, out->cap_copy);
-			out->copy[out->ncopy++] = (struct pm_counts_copy){ p, t->len };
-		}
-	}
-	return t && t->copy ? t->copy + (b->pc - m->lo) : pm_arena_alloc(&out->mem, b->size);
+	if (!bytes)
+		return NULL;
+	if (m->shared && s->nproc > 1)
+		known = pm_map_put(&s->text[m->shared - 1].copy, (b->pc - m->lo) << 16 | b->size, NULL);
+	if (known && *known)
+		return (const uint8_t *)(uintptr_t)*known;
+	copy = memcpy(pm_arena_alloc(&s->out->mem, b->size), bytes, b->size);
+	if (known)
+		*known = (uint64_t)(uintptr_t)copy;
+	return copy;
 }
 
 void gather_used(struct session *s, struct space *sp)
 {
 	if (sp->i386 || s->tracer)		/* shadows of another kind; all of it is foreseen */
 		return;
-	scratch(s, sp);
 	for (size_t i = 0; i < s->nproc; i++) {
 		const struct proc *p = s->proc[i];
 
@@ -299,7 +274,7 @@ void gather_used(struct session *s, struct space *sp)
 			if (!t->live)
 				continue;
 			read_counters(s, sp, t, &c, false);
-			derive(p, sp, &c, s->count, s->cut);
+			derive(s, p, sp, &c);
 			for (size_t j = 0; j < c.n; j++) {
 				const struct blk *b = &sp->block[c.block[j]];
 
@@ -326,13 +301,64 @@ static uint32_t object_of(struct pm_counts *out, struct pm_counts_process *q, co
 	return (uint32_t)q->nobject++;
 }
 
+static void mark(uint64_t *set, uint32_t i)
+{
+	set[i / 64] |= 1ull << i % 64;
+}
+
+static bool is_cut_short(const struct space *sp, const struct pm_cut_at *c)
+{
+	return c->done && c->done < sp->block[c->block].n;
+}
+
+/* The numbers of all blocks of @p that ran, or began to, ascending; the caller's to free(). */
+static uint32_t *blocks_that_ran(const struct proc *p, const struct space *sp, size_t *n)
+{
+	const size_t words = sp->nblock / 64 + 1;
+	uint64_t *set = pm_alloc(words * sizeof *set);
+	uint32_t *v;
+
+	for (size_t i = 0; i < p->ncounts; i++)
+		for (size_t j = 0; j < p->counts[i].n; j++)
+			mark(set, p->counts[i].block[j]);
+	for (size_t i = 0; i < p->ncut; i++)
+		if (is_cut_short(sp, &p->cut[i]))
+			mark(set, p->cut[i].block);
+	*n = 0;
+	for (size_t i = 0; i < words; i++)
+		*n += (size_t)__builtin_popcountll(set[i]);
+	v = pm_alloc(*n * sizeof *v);
+	*n = 0;
+	for (size_t i = 0; i < words; i++)
+		for (uint64_t left = set[i]; left; left &= left - 1)
+			v[(*n)++] = (uint32_t)(i * 64) + (uint32_t)__builtin_ctzll(left);
+	free(set);
+	return v;
+}
+
+/* Where the ascending @v has @x, which is in it. */
+static size_t index_of(const uint32_t *v, size_t n, uint32_t x)
+{
+	size_t at = 0;
+
+	while (at < n) {
+		const size_t mid = at + (n - at) / 2;
+
+		if (v[mid] < x)
+			at = mid + 1;
+		else
+			n = mid;
+	}
+	return at;
+}
+
 /* Everything that is counted in @p, while its space still exists. */
 void gather_process(struct session *s, struct proc *p)
 {
 	struct pm_counts *out = s->out;
 	struct space *sp = p->space;
 	struct pm_counts_process *q = &p->result;
-	uint32_t *piece, *object;
+	uint32_t *ran, *object;
 
 	*q = (struct pm_counts_process){
 		.pid = p->pid, .parent = p->parent,
@@ -345,63 +371,52 @@ void gather_process(struct session *s, struct proc *p)
 	for (size_t i = 0; i < p->nunknown; i++)
 		q->unknown += q->unknown_at[i].count;
 	p->nunknown = p->cap_unknown = 0;
-	scratch(s, sp);
 	for (size_t i = 0; i < p->ncounts; i++)
-		derive(p, sp, &p->counts[i], s->count, s->cut);
-	piece = s->piece;
+		derive(s, p, sp, &p->counts[i]);
+	ran = blocks_that_ran(p, sp, &q->npiece);
+	q->cap_piece = q->npiece;
+	q->piece = pm_alloc(q->npiece * sizeof *q->piece);
 	object = pm_alloc((sp->nmodule + 1) * sizeof *object);
-	for (size_t i = 0; i < p->ncounts; i++)
-		for (size_t j = 0; j < p->counts[i].n; j++)
-			piece[p->counts[i].block[j]] = 1;
-	for (size_t i = 0; i < p->ncut; i++)
-		if (p->cut[i].done && p->cut[i].done < sp->block[p->cut[i].block].n)
-			piece[p->cut[i].block] = 1;
-	for (uint32_t i = 0; i < sp->nblock; i++) {
-		const struct blk *b = &sp->block[i];
-		struct pm_piece *x;
-		struct module *m;
+	for (size_t i = 0; i < q->npiece; i++) {
+		const struct blk *b = &sp->block[ran[i]];
+		struct module *m = &sp->module[b->module];
+		struct pm_piece *x = &q->piece[i];
 
-		if (!piece[i])
-			continue;
-		m = &sp->module[b->module];
 		if (b->indirect != XL_NONE)
 			cache_used(m, b->pc);
 		if (!object[b->module])
 			object[b->module] = object_of(out, q, m) + 1;
-		pm_grow(q->piece, q->npiece, q->cap_piece);
-		x = &q->piece[q->npiece];
 		*x = (struct pm_piece){
-			.pc = b->pc, .size = b->size, .n = b->n, .object = object[b->module] - 1,
-			.falls = b->flags & XL_FALLS,
+			.pc = b->pc, .bytes = copy_of(s, sp, ran[i]), .size = b->size, .n = b->n,
+			.object = object[b->module] - 1, .falls = b->flags & XL_FALLS,
 		};
-		if (block_bytes(sp, i))
-			x->bytes = memcpy(copy_of(s, m, b), block_bytes(sp, i), b->size);
-		piece[i] = (uint32_t)++q->npiece;
 	}
 	for (size_t i = 0; i < p->ncounts; i++) {
+		const struct counts_of *c = &p->counts[i];
 		struct pm_counts_thread *t;
+		size_t at = 0;
 
 		pm_grow(q->thread, q->nthread, q->cap_thread);
 		t = &q->thread[q->nthread++];
-		*t = (struct pm_counts_thread){ .tid = p->counts[i].tid };
+		*t = (struct pm_counts_thread){ .tid = c->tid };
 		t->count = pm_alloc((q->npiece + 1) * sizeof *t->count);
-		for (size_t j = 0; j < p->counts[i].n; j++)
-			t->count[piece[p->counts[i].block[j]] - 1] += p->counts[i].count[j];
-		for (size_t j = 0; j < p->ncut; j++)
-			if (p->cut[j].tid == t->tid && p->cut[j].done &&
-			    p->cut[j].done < sp->block[p->cut[j].block].n) {
-				uint32_t k = piece[p->cut[j].block] - 1;
+		for (size_t j = 0; j < c->n; j++) {
+			while (ran[at] != c->block[j])
+				at++;
+			t->count[at] = c->count[j];
+		}
+		for (size_t j = 0; j < p->ncut; j++) {
+			const struct pm_cut_at *k = &p->cut[j];
 
-				pm_grow(t->cut, t->ncut, t->cap_cut);
-				t->cut[t->ncut++] = (struct pm_cut){ k, p->cut[j].done,
-								     p->cut[j].times };
-			}
+			if (k->tid != t->tid || !is_cut_short(sp, k))
+				continue;
+			pm_grow(t->cut, t->ncut, t->cap_cut);
+			t->cut[t->ncut++] = (struct pm_cut){
+				(uint32_t)index_of(ran, q->npiece, k->block), k->done, k->times,
+			};
+		}
 	}
-	for (size_t i = 0; i < p->ncounts; i++)
-		for (size_t j = 0; j < p->counts[i].n; j++)
-			piece[p->counts[i].block[j]] = 0;
-	for (size_t i = 0; i < p->ncut; i++)
-		piece[p->cut[i].block] = 0;
+	free(ran);
 	free(object);
 	for (size_t i = 0; i < p->ncounts; i++) {
 		free(p->counts[i].block);

@@ -794,8 +794,11 @@ static void session_close(struct session *s)
 	xl_unit_release(&s->unit);
 	x86_decoder_free(s->dec[0]);
 	x86_decoder_free(s->dec[1]);
-	for (size_t i = 0; i < s->ntext && !s->tracer; i++)	/* blocks of the trace are read in there */
-		munmap((void *)(uintptr_t)s->text[i].p, s->text[i].len);
+	for (size_t i = 0; i < s->ntext; i++) {
+		pm_map_release(&s->text[i].copy);
+		if (!s->tracer)			/* blocks of the trace are read in there */
+			munmap((void *)(uintptr_t)s->text[i].p, s->text[i].len);
+	}
 	free(s->text);
 	gather_release(s);
 	pm_buf_release(&s->free_regions);

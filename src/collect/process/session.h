@@ -182,7 +182,7 @@ struct text {
 	uint64_t off;
 	size_t len;
 	const uint8_t *p;
-	uint8_t *copy;			/* of what was executed, in session->out; NULL: nothing. Files change */
+	struct pm_map copy;		/* of what was executed, in session->out: offset << 16 | size -> where */
 };
 
 enum placed {
@@ -236,9 +236,7 @@ struct session {
 	struct pm_buf free_regions;	/* uint64_t: of the code file */
 	struct text *text;
 	size_t ntext, cap_text;
-	/* for gather.c: by block, all zero between processes */
-	uint64_t *count, *cut;
-	uint32_t *piece;
+	uint64_t *count, *cut;		/* for gather.c: of a unit's blocks, all zero between units */
 	size_t cap_scratch;
 	uint32_t nfrozen;		/* cache files that are kept open */
 	uint32_t nthawed;		/* codes and shadows, for PUGMARK_STATS */

@@ -588,7 +588,7 @@ static void map_text(struct session *s, struct module *m, int fd, const struct s
 	if (s->ntext == MAX_TEXTS || len > MAX_SHARED)
 		return;
 	pm_grow(s->text, s->ntext, s->cap_text);
-	s->text[s->ntext++] = (struct text){ *st, m->file_off, len, p, NULL };
+	s->text[s->ntext++] = (struct text){ .st = *st, .off = m->file_off, .len = len, .p = p };
 	m->shared = (uint32_t)s->ntext;
 }
 
