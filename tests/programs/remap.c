@@ -16,6 +16,8 @@ int main(int argc, char **argv)
 	Elf64_Ehdr eh;
 
 	CHECK(fd >= 0 && pread(fd, &eh, sizeof eh, 0) == sizeof eh);
+	CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+	CHECK((open("/dev/null", O_RDONLY) < 0) == (argc > 3));
 	for (int i = 0; i < eh.e_phnum; i++) {
 		Elf64_Phdr ph;
 		char *p;
@@ -28,8 +30,6 @@ int main(int argc, char **argv)
 		f = (const char *(*)(void))(p + (at - ph.p_vaddr));
 	}
 	close(fd);
-	CHECK(!setrlimit(RLIMIT_NOFILE, &few));
-	CHECK((open("/dev/null", O_RDONLY) < 0) == (argc > 3));
 	for (int i = 0; i < 5; i++)
 		CHECK(f());
 	SECTION("called");

@@ -198,14 +198,14 @@ bool cache_open(struct session *s, struct pm_err *err)
 }
 
 /* "b" and the build id in hex, or "h" and a hash of the text. */
-static void make_key(struct module *m, enum xl_kind kind, int fd)
+static void make_key(struct module *m, enum xl_kind kind, int fd, const struct elf_head *head)
 {
 	struct segment g;
 	size_t n = 0, at0;
 
 	/* by this /proc/self/maps knows them, see runtime/syscall.c */
 	at0 = (size_t)sprintf(m->key, "pugmark-code-");
-	for (unsigned i = 0; !n && elf_segment(fd, i, &g); i++) {
+	for (unsigned i = 0; !n && elf_segment(head, i, &g); i++) {
 		uint8_t note[1024];
 		ssize_t got;
 
@@ -620,7 +620,7 @@ static void save_others(struct session *s, const struct space *sp, const struct 
 	}
 }
 
-void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, bool freeze)
+void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const struct elf_head *elf, bool freeze)
 {
 	struct module *m = &sp->module[mi];
 	struct cache_file head, *f;
@@ -630,7 +630,7 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, bool f
 
 	if (s->cache_fd < 0 || fd < 0)
 		return;
-	make_key(m, s->opts->kind, fd);
+	make_key(m, s->opts->kind, fd, elf);
 	m->used = pm_alloc(shadow_bits(m));
 	m->saved_used = pm_alloc(shadow_bits(m));
 	save_others(s, sp, m);

@@ -2,18 +2,18 @@
 /* inject.c - put the runtime into a process that stands at its exec stop
  *
  * At that stop the program and its interpreter are mapped and nothing has run. A handful of remote
- * system calls (made by a `syscall` instruction poked over the first instruction, which is put back)
- * map the runtime; the rest of the work it does itself. Names, auxv and brk stay the program's own. */
+ * system calls map the runtime; the rest of the work it does itself. Names, auxv and brk stay the program's
+ * own. A 64-bit program makes the calls in one go, by code that is poked over the beginning of the page of
+ * its first instruction and taken back; every stop costs both sides a change of processes. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -24,10 +24,41 @@
 extern const uint8_t pm_rt_text[], pm_rt_text_end[], pm_rt_data[], pm_rt_data_end[];
 extern const uint8_t pm_rt32_text[], pm_rt32_text_end[], pm_rt32_data[], pm_rt32_data_end[];
 
-struct runtime runtimes[2] = {
+/* The runtime as it lies in rt_fd, and what injecting it needs to know, by width. */
+static struct runtime {
+	const uint8_t *text, *text_end, *data, *data_end;
+	uint64_t image, image_data;
+	off_t text_off, data_off;	/* page aligned; from the file's start */
+} runtimes[2] = {			/* [1]: i386 */
 	{ pm_rt_text, pm_rt_text_end, pm_rt_data, pm_rt_data_end, RT_IMAGE, RT_IMAGE_DATA, 0, 0 },
 	{ pm_rt32_text, pm_rt32_text_end, pm_rt32_data, pm_rt32_data_end, RT32_IMAGE, RT32_IMAGE_DATA, 0, 0 },
 };
+
+/* Append [p, end) to file @fd, from the page at *at on. */
+static bool put_pages(int fd, const uint8_t *p, const uint8_t *end, off_t *at, off_t *where)
+{
+	while (end > p && !end[-1])		/* most of the data is zero */
+		end--;
+	*where = *at;
+	*at += (end - p + 4095) & ~(off_t)4095;
+	return pwrite(fd, p, (size_t)(end - p), *where) == end - p;
+}
+
+/* Write the runtime of the width that is wanted for the first time. */
+static bool runtime_ready(struct session *s, struct runtime *rt)
+{
+	const off_t behind = (rt->data_end - rt->data + 4095) & ~(off_t)4095;
+	off_t at = s->rt_size;
+
+	if (s->rt_ready[rt - runtimes])
+		return true;
+	if (!put_pages(s->rt_fd, rt->text, rt->text_end, &at, &rt->text_off) ||
+	    !put_pages(s->rt_fd, rt->data, rt->data_end, &at, &rt->data_off))
+		return false;
+	s->rt_size = rt->data_off + behind;
+	s->rt_ready[rt - runtimes] = true;
+	return !ftruncate(s->rt_fd, s->rt_size);
+}
 
 pid_t wait_for(pid_t pid, int *status)
 {
@@ -48,35 +79,26 @@ bool is_i386(pid_t pid)
 	return !ptrace(PTRACE_GETREGS, pid, 0, &r) && r.cs == CS_I386;
 }
 
-/* The calls that injecting needs, as 64-bit programs and as i386's number them. */
-enum remote_call { REMOTE_OPEN, REMOTE_MMAP, REMOTE_CLOSE };
-static const long remote_nr[2][3] = { { SYS_open, SYS_mmap, SYS_close }, { 5, 192, 6 } };
+/* ---- calls of a 32-bit program, one by one: all its registers are arguments ------------------------- */
+#define NR32_open 5
+#define NR32_close 6
+#define NR32_mmap2 192
 
-/* The offset of a mapping is the last argument of mmap(); i386's mmap2() counts it in pages. */
-static bool remote(pid_t pid, const struct user_regs_struct *at, long *ret, enum remote_call call,
+/* By `int $0x80` at @at->rip. The offset of a mapping is the last argument of mmap2(), in pages. */
+static bool remote(pid_t pid, const struct user_regs_struct *at, long *ret, long nr,
 		   uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
 {
 	struct user_regs_struct r = *at;
-	const bool i386 = at->cs == CS_I386;
-	const long nr = remote_nr[i386][call];
 	int status;
 
 	r.rax = (unsigned long long)nr;
 	r.orig_rax = ~0ull;
-	if (i386) {
-		r.rbx = a;
-		r.rcx = b;
-		r.rsi = d;
-		r.rdi = e;
-		r.rbp = f >> 12;
-	} else {
-		r.rdi = a;
-		r.rsi = b;
-		r.r10 = d;
-		r.r8 = e;
-		r.r9 = f;
-	}
+	r.rbx = a;
+	r.rcx = b;
 	r.rdx = c;
+	r.rsi = d;
+	r.rdi = e;
+	r.rbp = f >> 12;
 	if (ptrace(PTRACE_SETREGS, pid, 0, &r))
 		return false;
 	/* the first step from an exec stop only finishes execve; signals are blocked meanwhile */
@@ -94,8 +116,105 @@ static bool remote(pid_t pid, const struct user_regs_struct *at, long *ret, enum
 				return false;
 		}
 	}
-	*ret = i386 ? (int32_t)r.rax : (long)r.rax;
+	*ret = (int32_t)r.rax;
 	return true;
+}
+
+static bool map_runtime32(const struct runtime *rt, pid_t pid, const struct user_regs_struct *regs, uint64_t path_at,
+			  long *fd)
+{
+	const size_t ntext = (size_t)(rt->text_end - rt->text), ndata = (size_t)(rt->data_end - rt->data);
+	long word, ret;
+	bool ok;
+
+	errno = 0;
+	word = ptrace(PTRACE_PEEKTEXT, pid, (void *)regs->rip, 0);
+	if (errno || ptrace(PTRACE_POKETEXT, pid, (void *)regs->rip, (void *)((word & ~0xffffl) | 0x80cd)))
+		return false;
+	ok = remote(pid, regs, fd, NR32_open, path_at, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0) && *fd >= 0;
+	ok = ok && remote(pid, regs, &ret, NR32_mmap2, rt->image, ntext, PROT_READ | PROT_EXEC,
+			  MAP_PRIVATE | MAP_FIXED, (uint64_t)*fd, (uint64_t)rt->text_off) &&
+	     ret == (long)rt->image;
+	ok = ok && remote(pid, regs, &ret, NR32_mmap2, rt->image_data, ndata, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_FIXED, (uint64_t)*fd, (uint64_t)rt->data_off) &&
+	     ret == (long)rt->image_data;
+	ok = ok && remote(pid, regs, &ret, NR32_close, (uint64_t)*fd, 0, 0, 0, 0, 0);
+	return !ptrace(PTRACE_POKETEXT, pid, (void *)regs->rip, (void *)word) && ok;
+}
+
+/* ---- calls of a 64-bit program ------------------------------------------------------------------------ */
+/* In: rdi path, rsi flags; r12 and r13 place and size of the text, r14 and r15 of the data, r9 and rbp their
+ * offsets, r10 MAP_*. Out: r8 descriptor, rbx and r12 places; each negative if it failed. */
+static const uint8_t map_code[72] = {
+	0xb8, 2, 0, 0, 0,		/* mov $SYS_open, %eax: here, for rax is what the end of execve sets */
+	0x0f, 0x05,			/* syscall */
+	0x49, 0x89, 0xc0,		/* mov %rax, %r8 */
+	0xb8, 9, 0, 0, 0,		/* mov $SYS_mmap, %eax */
+	0x4c, 0x89, 0xe7,		/* mov %r12, %rdi */
+	0x4c, 0x89, 0xee,		/* mov %r13, %rsi */
+	0xba, 5, 0, 0, 0,		/* mov $(PROT_READ | PROT_EXEC), %edx */
+	0x0f, 0x05,			/* syscall */
+	0x48, 0x89, 0xc3,		/* mov %rax, %rbx */
+	0xb8, 9, 0, 0, 0,		/* mov $SYS_mmap, %eax */
+	0x4c, 0x89, 0xf7,		/* mov %r14, %rdi */
+	0x4c, 0x89, 0xfe,		/* mov %r15, %rsi */
+	0xba, 3, 0, 0, 0,		/* mov $(PROT_READ | PROT_WRITE), %edx */
+	0x49, 0x89, 0xe9,		/* mov %rbp, %r9 */
+	0x0f, 0x05,			/* syscall */
+	0x49, 0x89, 0xc4,		/* mov %rax, %r12 */
+	0xb8, 3, 0, 0, 0,		/* mov $SYS_close, %eax */
+	0x4c, 0x89, 0xc7,		/* mov %r8, %rdi */
+	0x0f, 0x05,			/* syscall */
+	0xcc,				/* int3: byte 65 */
+};
+#define MAP_CODE_END 66
+
+static bool poke(pid_t pid, uint64_t at, const void *from, size_t n)
+{
+	for (size_t i = 0; i < n; i += 8) {
+		long word;
+
+		memcpy(&word, (const uint8_t *)from + i, 8);
+		if (ptrace(PTRACE_POKETEXT, pid, (void *)(at + i), (void *)word))
+			return false;
+	}
+	return true;
+}
+
+static bool map_runtime64(const struct runtime *rt, pid_t pid, const struct user_regs_struct *regs, uint64_t path_at,
+			  long *fd)
+{
+	const uint64_t at = regs->rip & ~4095ull;
+	struct user_regs_struct r = *regs;
+	uint8_t saved[sizeof map_code];
+	struct iovec to = { saved, sizeof saved }, from = { (void *)at, sizeof saved };
+	bool stopped = false, ok;
+	int status;
+
+	if (process_vm_readv(pid, &to, 1, &from, 1, 0) != sizeof saved || !poke(pid, at, map_code, sizeof map_code))
+		return false;
+	r.rip = at;
+	r.orig_rax = ~0ull;
+	r.rdi = path_at;
+	r.rsi = O_RDONLY | O_CLOEXEC;
+	r.r12 = rt->image;
+	r.r13 = (uint64_t)(rt->text_end - rt->text);
+	r.r14 = rt->image_data;
+	r.r15 = (uint64_t)(rt->data_end - rt->data);
+	r.r9 = (uint64_t)rt->text_off;
+	r.rbp = (uint64_t)rt->data_off;
+	r.r10 = MAP_PRIVATE | MAP_FIXED | MAP_POPULATE;
+	ok = !ptrace(PTRACE_SETREGS, pid, 0, &r);
+	/* signals are blocked, but for one: it stops again when it goes on */
+	for (r.rip = 0; ok && r.rip != at + MAP_CODE_END; )
+		ok = !ptrace(PTRACE_CONT, pid, 0, 0) && wait_for(pid, &status) == pid && WIFSTOPPED(status) &&
+		     !ptrace(PTRACE_GETREGS, pid, 0, &r) &&
+		     (WSTOPSIG(status) == SIGTRAP || (stopped = WSTOPSIG(status) == SIGSTOP));
+	*fd = (long)r.r8;
+	ok = ok && *fd >= 0 && r.rbx == rt->image && r.r12 == rt->image_data;
+	if (stopped)
+		kill(pid, SIGSTOP);
+	return poke(pid, at, saved, sizeof saved) && ok;
 }
 
 static bool write_mem(pid_t pid, uint64_t to, const void *from, size_t n)
@@ -122,42 +241,31 @@ static uint32_t personality_of(pid_t pid)
 
 #define STACK_MAX (8ull << 20)
 
-static bool read_maps(pid_t pid, struct rt_boot *boot, struct space *sp, char *why, size_t n)
+static bool read_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct space *sp, char *why, size_t n)
 {
-	char path[64], line[4400];
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/%d/maps", pid);
-	f = fopen(path, "re");
-	if (!f)
+	if (!maps_read(pid, &s->maps)) {
+		snprintf(why, n, "its memory map cannot be read");
 		return false;
-	while (fgets(line, sizeof line, f)) {
-		uint64_t lo, hi;
-		char perms[8];
+	}
+	for (const struct mapping *x = s->maps.v; x < s->maps.v + s->maps.n; x++) {
+		uint64_t lo = x->lo;
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &lo, &hi, perms) != 3)
-			continue;
-		if (sp->i386 && lo < RT32_CODE_VAULT + RT32_CODE_SIZE && hi > RT32_BLOCKS) {
+		if (sp->i386 && lo < RT32_CODE_VAULT + RT32_CODE_SIZE && x->hi > RT32_BLOCKS) {
 			snprintf(why, n, "it occupies addresses that tracing needs (0x%x-0x%x)",
 				 RT32_BLOCKS, RT32_CODE_VAULT + RT32_CODE_SIZE);
-			fclose(f);
 			return false;
 		}
-		if (strstr(line, "[vdso]"))
+		if (!strcmp(x->path, "[vdso]"))
 			boot->vdso = lo;
-		if (perms[2] != 'x' || lo >> 63)	/* the vsyscall page is the kernel's */
+		if (!(x->prot & PROT_EXEC) || lo >> 63)		/* the vsyscall page is the kernel's */
 			continue;
 		if (boot->nrange < NR(boot->range)) {
-			uint32_t prot = (perms[0] == 'r' ? 1 : 0) | (perms[1] == 'w' ? 2 : 0) | 4;
-
-			boot->range[boot->nrange++] =
-				(struct rt_range){ lo, hi, prot, perms[3] == 's' };
-			if (boot->exec_all && strstr(line, "[stack]"))
-				lo = hi - STACK_MAX;	/* it grows */
-			space_range_add(sp, lo, hi, prot, perms[3] == 's', false);
+			boot->range[boot->nrange++] = (struct rt_range){ lo, x->hi, x->prot, x->shared };
+			if (boot->exec_all && !strcmp(x->path, "[stack]"))
+				lo = x->hi - STACK_MAX;		/* it grows */
+			space_range_add(sp, lo, x->hi, x->prot, x->shared, false);
 		}
 	}
-	fclose(f);
 	return boot->nrange > 0;
 }
 
@@ -191,38 +299,37 @@ static void fix_start(pid_t pid, uint64_t sp, unsigned size, bool random, bool n
 	}
 }
 
-static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct space *sp, char *why,
-			   size_t n)
+static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint64_t *entry,
+			   char *why, size_t n)
 {
 	struct user_regs_struct regs;
 	struct rt_boot boot = { .persona = ~0u };
-	const struct runtime *rt = &runtimes[sp->i386];
-	size_t ntext = (size_t)(rt->text_end - rt->text);
-	size_t ndata = (size_t)(rt->data_end - rt->data);
+	struct runtime *rt = &runtimes[sp->i386];
 	uint64_t path_at;
 	char rt_path[64];
-	long word, fd = -1, ret = -1;
-	bool ok = false;
+	long fd = 0;
+	bool ok;
 
 	errno = 0;
 	if (ptrace(PTRACE_GETREGS, pid, 0, &regs)) {
 		snprintf(why, n, "%s", strerror(errno));
 		return false;
 	}
+	if (!runtime_ready(s, rt)) {
+		snprintf(why, n, "cannot write shared memory: %s", strerror(errno));
+		return false;
+	}
 	snprintf(boot.code_path, sizeof boot.code_path, "/proc/%s/fd/%d", s->pid_text, s->code_fd);
 	snprintf(boot.data_path, sizeof boot.data_path, "/proc/%s/fd/%d", s->pid_text, s->data_fd);
 	snprintf(rt_path, sizeof rt_path, "/proc/%s/fd/%d", s->pid_text, s->rt_fd);
-	boot.entry = regs.rip;
+	*entry = boot.entry = regs.rip;
 	boot.block = block;
 	boot.code = sp->base;
 	/* A 32-bit program that does not say otherwise may execute whatever it can read: the kernel must
 	 * not execute originals for it, and the runtime remembers what the program believes. */
 	boot.exec_all = sp->i386 && personality_of(pid) & READ_IMPLIES_EXEC;
-	if (!read_maps(pid, &boot, sp, why, n)) {
-		if (!*why)
-			snprintf(why, n, "its memory map cannot be read");
+	if (!read_maps(s, pid, &boot, sp, why, n))
 		return false;
-	}
 	if (s->opts->fix_random || s->opts->no_vdso)
 		fix_start(pid, regs.rsp, sp->i386 ? 4 : 8, s->opts->fix_random, s->opts->no_vdso);
 	if (s->head->no_aslr)
@@ -230,32 +337,14 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 	else if (boot.exec_all)
 		boot.persona = personality_of(pid) & ~(uint32_t)READ_IMPLIES_EXEC;
 
-	errno = 0;
-	word = ptrace(PTRACE_PEEKTEXT, pid, (void *)regs.rip, 0);
-	if (errno || ptrace(PTRACE_POKETEXT, pid, (void *)regs.rip,
-			    (void *)((word & ~0xffffl) | (sp->i386 ? 0x80cd : 0x050f)))) {
-		snprintf(why, n, "its code cannot be changed: %s", strerror(errno));
-		return false;
-	}
 	path_at = regs.rsp - 512;
-	ok = write_mem(pid, path_at, rt_path, sizeof rt_path);
-	ok = ok && remote(pid, &regs, &fd, REMOTE_OPEN, path_at, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
-	if (ok && fd < 0) {
-		snprintf(why, n, "it cannot open %s: %s", rt_path, strerror((int)-fd));
-		ok = false;
-	}
-	ok = ok && remote(pid, &regs, &ret, REMOTE_MMAP, rt->image, ntext, PROT_READ | PROT_EXEC,
-			  MAP_PRIVATE | MAP_FIXED, (uint64_t)fd, (uint64_t)rt->text_off) &&
-	     ret == (long)rt->image;
-	ok = ok && remote(pid, &regs, &ret, REMOTE_MMAP, rt->image_data, ndata, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_FIXED, (uint64_t)fd, (uint64_t)rt->data_off) &&
-	     ret == (long)rt->image_data;
-	ok = ok && remote(pid, &regs, &ret, REMOTE_CLOSE, (uint64_t)fd, 0, 0, 0, 0, 0);
-	if (ptrace(PTRACE_POKETEXT, pid, (void *)regs.rip, (void *)word))
-		ok = false;
-	ok = ok && write_mem(pid, rt->image_data, &boot, sizeof boot);
+	ok = write_mem(pid, path_at, rt_path, sizeof rt_path) &&
+	     (sp->i386 ? map_runtime32 : map_runtime64)(rt, pid, &regs, path_at, &fd) &&
+	     write_mem(pid, rt->image_data, &boot, sizeof boot);
 	if (!ok) {
-		if (!*why)
+		if (fd < 0)
+			snprintf(why, n, "it cannot open %s: %s", rt_path, strerror((int)-fd));
+		else
 			snprintf(why, n, "the runtime cannot be mapped into it");
 		ptrace(PTRACE_SETREGS, pid, 0, &regs);
 		return false;
@@ -269,7 +358,7 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 	return true;
 }
 
-bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, char *why, size_t n)
+bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint64_t *entry, char *why, size_t n)
 {
 	uint64_t mask = 0, all = ~0ull;
 	bool ok;
@@ -278,7 +367,7 @@ bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, char
 		snprintf(why, n, "%s", strerror(errno));
 		return false;
 	}
-	ok = inject_stopped(s, pid, block, sp, why, n);
+	ok = inject_stopped(s, pid, block, sp, entry, why, n);
 	ptrace(PTRACE_SETSIGMASK_, pid, 8, &mask);
 	return ok;
 }

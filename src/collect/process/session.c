@@ -151,6 +151,7 @@ static void proc_over(struct session *s, struct proc *p)
 
 		if (!p->thread[i].live)
 			continue;
+		p->clean_exit |= session_block(s, b)->leaving;
 		space_release(s, p->mm, b);
 		if (!p->thread[i].tid)
 			p->thread[i].tid = session_block(s, b)->tid;
@@ -505,6 +506,8 @@ static void answer(struct session *s, uint32_t bi)
 	struct rt_block *b = session_block(s, bi);
 	struct rt_mail *m = &b->mail;
 	uint32_t op = m->op;
+	bool alone, stands = false;	/* stands: the answer is the same when the commands have run */
+	const struct space *sp;
 	struct proc *p, *mm;
 	struct thread *t;
 
@@ -512,13 +515,14 @@ static void answer(struct session *s, uint32_t bi)
 		return;
 	p = s->proc[s->block_proc[bi] - 1];
 	mm = p->mm;
+	sp = mm->space;
 	p->space = mm->space;
 	s->asking = bi;
 	s->requests[op]++;
 	memset(m->r, 0, sizeof m->r);
 	m->ncmd = 0;
 	m->again = 0;
-	if (mm->moving.n && space_move(mm, m))
+	if (mm->moving.n && space_move(s, mm, m))
 		op = RQ_NONE;
 	else
 		space_release(s, mm, bi);
@@ -529,6 +533,7 @@ static void answer(struct session *s, uint32_t bi)
 		    space_no_room(s, mm, c->a[0], m))
 			op = RQ_NONE;
 	}
+	alone = op != RQ_NONE && mm->space->refs == 1 && !mm->left && !m->a[5] && space_threads(s, mm) == 1;
 	switch (op) {
 	case RQ_HELLO:
 		on_hello(s, p, bi, m);
@@ -552,9 +557,14 @@ static void answer(struct session *s, uint32_t bi)
 		m->r[0] = space_recheck(s, mm, m->a[0], m);
 		break;
 	case RQ_MAP:
-		if (space_unmap(s, mm, m->a[0], m->a[0] + m->a[1], m))
-			space_range_add(mm->space, m->a[0], m->a[0] + m->a[1], (uint32_t)m->a[2],
-					m->a[3] & 1, m->a[3] >> 31);
+		if (!space_unmap(s, mm, m->a[0], m->a[0] + m->a[1], m))
+			break;
+		space_range_add(mm->space, m->a[0], m->a[0] + m->a[1], (uint32_t)m->a[2],
+				m->a[3] & 1, m->a[3] >> 31);
+		if (alone && !m->ncmd && !mm->space->i386) {
+			space_mapped(s, mm, m->a[0], m->a[0] + m->a[1], m);
+			stands = true;
+		}
 		break;
 	case RQ_UNMAP:
 		space_unmap(s, mm, m->a[0], m->a[0] + m->a[1], m);
@@ -601,20 +611,16 @@ static void answer(struct session *s, uint32_t bi)
 		detach_after_failed_exec(p, (pid_t)m->a[0]);
 		break;
 	case RQ_EXIT:
-		if (m->a[1]) {
-			p->clean_exit = true;
-		} else {
-			t = thread_of(p, bi);
-			if (t) {
-				gather_thread(s, p, t);
-				if (s->tracer)
-					trace_over(s, bi, 0, 0);
-				/* the block is free once the thread has marked it dead */
-				s->block_proc[bi] = 0;
-				s->block_used[bi] = 2;
-				if (b->pid == b->tid)
-					p->clean_exit = true;
-			}
+		t = thread_of(p, bi);
+		if (t) {
+			gather_thread(s, p, t);
+			if (s->tracer)
+				trace_over(s, bi, 0, 0);
+			/* the block is free once the thread has marked it dead */
+			s->block_proc[bi] = 0;
+			s->block_used[bi] = 2;
+			if (b->pid == b->tid)
+				p->clean_exit = true;
 		}
 		break;
 	case RQ_MAPPED:
@@ -623,9 +629,13 @@ static void answer(struct session *s, uint32_t bi)
 	}
 	if (op == RQ_LOOKUP || op == RQ_RESOLVE || op == RQ_SIGNAL || op == RQ_CHECKFAIL || op == RQ_MAP ||
 	    op == RQ_UNMAP || op == RQ_OPEN)
-		space_refresh(mm, m);
-	if (m->ncmd) {
-		m->again = 1;
+		space_refresh(s, mm, m);
+	stands |= (op == RQ_LOOKUP || op == RQ_RESOLVE || op == RQ_CHECKFAIL) && m->r[0];
+	stands |= op == RQ_SIGNAL && m->r[0] == RT_IN_ORIGINAL && m->r[1];
+	if (m->ncmd && alone && stands && mm->space == sp) {
+		m->again = RT_IF_FAILED;
+	} else if (m->ncmd) {
+		m->again = RT_AGAIN;
 		mm->space->busy = bi;
 	}
 	p->space = mm->space;
@@ -648,7 +658,9 @@ static struct proc *proc_by_pid(struct session *s, uint32_t pid)
 static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 {
 	struct proc *old = proc_by_pid(s, (uint32_t)pid), *p;
+	struct rt_block *b;
 	uint32_t index, bi;
+	uint64_t entry;
 
 	p = proc_new(s, &index);
 	p->pid = (uint32_t)pid;
@@ -670,18 +682,27 @@ static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 		return false;
 	}
 	bi = block_new(s, index, p->space->i386);
-	if (!bi || !inject(s, pid, bi, p->space, why, n)) {
+	if (!bi || !inject(s, pid, bi, p->space, &entry, why, n)) {
 		if (bi)
 			block_free(s, bi);
 		p->gone = true;
 		return false;
 	}
-	session_block(s, bi)->links = space_links_at(p->space);
-	thread_new(p, bi);
+	b = session_block(s, bi);
+	b->links = space_links_at(p->space);
+	b->tid = p->pid;
+	thread_new(p, bi)->tid = p->pid;
 	if (s->tracer) {
 		trace_note(s, bi, RT_N_EXEC, (const uint64_t []){ p->pid }, 1, p->program);
 		trace_maps(s, bi, p->pid);
 	}
+	/* what it will ask first is answered already */
+	s->asking = bi;
+	s->maps_good = true;
+	b->mail.op = RQ_LOOKUP;
+	b->mail.a[0] = entry;
+	b->mail.r[0] = space_begin(s, p, entry, &b->mail);
+	b->mail.again = b->mail.ncmd ? RT_IF_FAILED : RT_NOT_AGAIN;
 	return true;
 }
 
@@ -723,24 +744,9 @@ static void reap(struct session *s)
 }
 
 /* ---- the session ------------------------------------------------------------------------------------- */
-/* Append [p, end) to file @fd, from the page at *at on. */
-static bool put_pages(int fd, const uint8_t *p, const uint8_t *end, off_t *at, off_t *where)
-{
-	static const uint8_t zero[4096];
-
-	*where = *at;
-	for (size_t n; p < end; p += n, *at += 4096) {	/* most of the data is zero */
-		n = end - p < 4096 ? (size_t)(end - p) : 4096;
-		if (memcmp(p, zero, n) && pwrite(fd, p, n, *at) != (ssize_t)n)
-			return false;
-	}
-	return !ftruncate(fd, *at);
-}
-
 static enum pm_status session_open(struct session *s, struct pm_err *err)
 {
 	cpu_set_t cpus;
-	off_t at = 0;
 
 	s->code_fd = memfd_create("pugmark-code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	s->data_fd = memfd_create("pugmark-data", MFD_CLOEXEC);
@@ -758,10 +764,6 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 	/* Traced processes open it read-only, so no mapping of theirs can become writable. A seal
 	 * against writing would also keep us from giving memory back (punching holes). */
 	fcntl(s->code_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-	for (struct runtime *rt = runtimes; rt < runtimes + NR(runtimes); rt++)
-		if (!put_pages(s->rt_fd, rt->text, rt->text_end, &at, &rt->text_off) ||
-		    !put_pages(s->rt_fd, rt->data, rt->data_end, &at, &rt->data_off))
-			return pm_fail_errno(err, "cannot write shared memory");
 	s->head = (struct rt_session *)s->data;
 	s->head->abi = RT_ABI;
 	s->head->pid = (uint32_t)getpid();
@@ -788,6 +790,7 @@ static void session_close(struct session *s)
 	close(s->rt_fd);
 	free(s->block_used);
 	free(s->block_proc);
+	maps_release(&s->maps);
 	for (size_t i = 0; i < s->nproc; i++)
 		free(s->proc[i]);
 	free(s->proc);

@@ -23,6 +23,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "collect/process/maps.h"
 #include "collect/process/process.h"
 #include "collect/runtime/abi.h"
 #include "collect/translate/translate.h"
@@ -240,9 +241,13 @@ struct session {
 	size_t cap_scratch;
 	uint32_t nfrozen;		/* cache files that are kept open */
 	uint32_t nthawed;		/* codes and shadows, for PUGMARK_STATS */
+	struct maps maps;		/* of the process that asks: read again by every module that is new, */
+	bool maps_good;			/* but while this is set */
 	const struct pm_run_opts *opts;
 	struct pm_arena mem;
 	int code_fd, data_fd, rt_fd;
+	off_t rt_size;			/* of the runtimes in rt_fd: of those widths that are ready */
+	bool rt_ready[2];
 	uint8_t *code, *data;		/* the whole files, writable here */
 	uint64_t code_next;		/* first unused offset of the code file */
 	struct rt_session *head;
@@ -287,18 +292,10 @@ static inline pid_t session_asking(struct session *s)
 	return (pid_t)session_block(s, s->asking)->tid;
 }
 
-/* The runtime as it lies in rt_fd, and what injecting it needs to know, by width. */
-struct runtime {
-	const uint8_t *text, *text_end, *data, *data_end;
-	uint64_t image, image_data;
-	off_t text_off, data_off;	/* page aligned; from the file's start */
-};
-extern struct runtime runtimes[2];	/* [1]: i386 */
-
 /* ---- inject.c ------------------------------------------------------------------------------------- */
-/* @pid stands at its exec stop: put the runtime into it, to begin at its first instruction, with
- * thread block @block. Fills @sp's ranges. False: cannot (refused); @why says. */
-bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, char *why, size_t n);
+/* @pid stands at its exec stop: put the runtime into it, to begin at its first instruction, @entry, with
+ * thread block @block. Fills @sp's ranges and s->maps. False: cannot (refused); @why says. */
+bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint64_t *entry, char *why, size_t n);
 
 #define PTRACE_GETSIGMASK_ ((enum __ptrace_request)0x420a)
 #define PTRACE_SETSIGMASK_ ((enum __ptrace_request)0x420b)
@@ -336,20 +333,25 @@ const struct unit *unit_of(const struct space *sp, uint32_t block);
 /* Direct entry (address in the process) for @pc, 0: not executable. Commands for the process are
  * appended to @m; m->again: they have to run before the answer can be given. */
 uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indirect, struct rt_mail *m);
+/* The process is about to begin at @pc, or has mapped something executable at [pc, end), and is alone in its
+ * space: what files' texts are there will be executed, so they come to their places now. */
+uint64_t space_begin(struct session *s, struct proc *p, uint64_t pc, struct rt_mail *m);
+void space_mapped(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, struct rt_mail *m);
+unsigned space_threads(const struct session *s, const struct proc *p);	/* that live in the address space @p */
 uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct rt_mail *m);
 /* False: commands have to run before, see m->again. */
 bool space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, struct rt_mail *m);
 /* Block and map entry at copy address @code; false: not in the code cache. */
 bool space_state(struct space *sp, uint64_t code, uint32_t *block, const struct xl_map **map);
 /* Go on with a divergence that needed more commands than a mail holds; false: it is complete. */
-bool space_move(struct proc *p, struct rt_mail *m);
+bool space_move(const struct session *s, struct proc *p, struct rt_mail *m);
 /* The code at @code_off could not be placed in @p: the program has mapped something where it was to be. It
  * will be translated for another place. True: commands have to run first. */
 bool space_no_room(struct session *s, struct proc *p, uint64_t code_off, struct rt_mail *m);
 /* A command to map a cache file has failed in @p. True: commands have to run first. */
 bool space_no_file(struct session *s, struct proc *p, uint64_t addr, struct rt_mail *m);
 /* What has been thawed is mapped from the code file. */
-void space_refresh(struct proc *p, struct rt_mail *m);
+void space_refresh(const struct session *s, struct proc *p, struct rt_mail *m);
 /* The commands of @block, a thread of @p, have been run (or never will be). */
 void space_release(struct session *s, struct proc *p, uint32_t block);
 /* A write to @addr by the instruction at @code trapped: was it ours? Fills m->r, unless m->again. */
@@ -365,19 +367,27 @@ uint64_t space_recheck(struct session *s, struct proc *p, uint64_t pc, struct rt
 void space_blocks(struct space *sp, size_t n);
 /* For cache.c: a block is complete but for its place in the tables by address. */
 void space_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc, uint64_t to);
-/* A program header of the ELF file @fd, of either class; false: there is none of number @i. */
+/* The beginning of the ELF file @fd, where program headers are; a program header of it, of either class;
+ * false: there is none of number @i. */
+struct elf_head {
+	int fd;
+	size_t n;
+	uint8_t bytes[2048];
+};
+void elf_head(int fd, struct elf_head *h);
 struct segment {
 	uint32_t type, flags;
 	uint64_t off, vaddr, filesz;
 };
-bool elf_segment(int fd, unsigned i, struct segment *g);
+bool elf_segment(const struct elf_head *h, unsigned i, struct segment *g);
 void mail_cmd(struct rt_mail *m, uint64_t op, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
 
 /* ---- cache.c -------------------------------------------------------------------------------------- */
 bool cache_open(struct session *s, struct pm_err *err);
 /* Fill a fresh module, whose file is @fd, with what earlier runs translated. @freeze: the process can map
  * cache files. */
-void cache_load(struct session *s, struct space *sp, uint32_t module, int fd, bool freeze);
+void cache_load(struct session *s, struct space *sp, uint32_t module, int fd, const struct elf_head *head,
+		bool freeze);
 /* The code, or the shadow, of @m is about to be written to: it comes to the code file. Those who have it
  * mapped from the cache file execute what it was until space_refresh(). */
 void cache_thaw(struct session *s, struct space *sp, struct module *m, bool code, bool shadow);

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -308,87 +307,19 @@ void space_shadow(struct session *s, struct space *sp, struct module *m, uint64_
 }
 
 /* ---- modules --------------------------------------------------------------------------------------- */
-struct mapping {
-	uint64_t lo, hi, off;
-	dev_t dev;
-	ino_t ino;
-	char path[4096];
-};
-
-struct maps {
-	struct mapping at;		/* the one that holds the address asked for */
-	bool found;
-	struct pm_buf busy;		/* struct busy, ascending: what is mapped */
-};
-
-struct busy {
-	uint64_t lo, hi;
-	bool file;
-};
-
-static uint64_t number(const char **p, int base)
+/* Nothing of the program's is there, nor anything that we have mapped or are about to. */
+static bool is_free(const struct space *sp, const struct maps *m, uint64_t lo, uint64_t hi)
 {
-	char *end;
-	const uint64_t v = strtoull(*p, &end, base);
-
-	*p = *end && *end != '\n' ? end + 1 : end;	/* behind what separates it from the next */
-	return v;
-}
-
-/* By hand: every module of every process asks. */
-static void maps_read(pid_t pid, uint64_t addr, struct maps *m)
-{
-	struct pm_buf text = { 0 };
-	char path[64], piece[4096];
-	const char *p;
-	ssize_t n;
-	int fd;
-
-	*m = (struct maps){ 0 };
-	snprintf(path, sizeof path, "/proc/%d/maps", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	while ((n = read(fd, piece, sizeof piece)) > 0)
-		pm_buf_add(&text, piece, (size_t)n);
-	close(fd);
-	pm_buf_add(&text, "", 1);
-	/* lo-hi perms offset major:minor inode path */
-	for (p = (const char *)text.p; *p; p += *p == '\n') {
-		const uint64_t lo = number(&p, 16), hi = number(&p, 16);
-		uint64_t off, ino;
-		unsigned maj, min;
-		size_t len;
-
-		p += strcspn(p, " \n");
-		p += *p == ' ';
-		off = number(&p, 16);
-		maj = (unsigned)number(&p, 16);
-		min = (unsigned)number(&p, 16);
-		ino = number(&p, 10);
-		p += strspn(p, " ");
-		len = strcspn(p, "\n");
-		pm_buf_add(&m->busy, &(struct busy){ lo, hi, ino != 0 || *p == '[' }, sizeof(struct busy));
-		if (lo <= addr && addr < hi) {
-			m->found = true;
-			m->at = (struct mapping){ lo, hi, off, makedev(maj, min), ino, "" };
-			snprintf(m->at.path, sizeof m->at.path, "%.*s", (int)len, p);
-		}
-		p += len;
-	}
-	pm_buf_release(&text);
-}
-
-static bool is_free(const struct maps *m, uint64_t lo, uint64_t hi)
-{
-	const struct busy *v = (const struct busy *)m->busy.p;
-
 	if (lo < 0x10000 || hi > 0x7ffffffff000ull)
 		return false;
-	if (lo < RT_SHADOW + RT_SHADOW_SIZE && hi > RT_SHADOW)
+	if ((lo < RT_SHADOW + RT_SHADOW_SIZE && hi > RT_SHADOW) ||
+	    (lo < RT_DATA_VAULT + RT_DATA_SIZE && hi > RT_IMAGE))
 		return false;
-	for (size_t i = 0; i < m->busy.n / sizeof *v; i++)
-		if (v[i].lo < hi && lo < v[i].hi)
+	for (size_t i = 0; i < m->n; i++)
+		if (m->v[i].lo < hi && lo < m->v[i].hi)
+			return false;
+	for (size_t i = 0; i < sp->nmodule; i++)
+		if (sp->module[i].code < hi && lo < sp->module[i].code + sp->module[i].code_cap)
 			return false;
 	return true;
 }
@@ -398,46 +329,46 @@ static bool is_free(const struct maps *m, uint64_t lo, uint64_t hi)
 #define REGION (256ull << 20)
 static void whole_region(const struct maps *m, uint64_t *lo, uint64_t *hi)
 {
-	const struct busy *v = (const struct busy *)m->busy.p;
-	size_t n = m->busy.n / sizeof *v;
-
-	for (size_t i = 0; i < n; i++)
-		if (!v[i].file && v[i].lo <= *hi && v[i].hi > *hi && v[i].hi - *lo <= REGION)
-			*hi = v[i].hi;
-	for (size_t i = n; i-- > 0; )
-		if (!v[i].file && v[i].hi >= *lo && v[i].lo < *lo && *hi - v[i].lo <= REGION)
-			*lo = v[i].lo;
+#define ANONYMOUS(x) (!(x)->ino && (x)->path[0] != '[')
+	for (const struct mapping *x = m->v; x < m->v + m->n; x++)
+		if (ANONYMOUS(x) && x->lo <= *hi && x->hi > *hi && x->hi - *lo <= REGION)
+			*hi = x->hi;
+	for (const struct mapping *x = m->v + m->n; x-- > m->v; )
+		if (ANONYMOUS(x) && x->hi >= *lo && x->lo < *lo && *hi - x->lo <= REGION)
+			*lo = x->lo;
+#undef ANONYMOUS
 }
 
 /* A place for @size bytes such that every byte of it is within 2 GiB of every byte that code in
  * [lo, hi) can address relative to itself: within 1.5 GiB of lo. Downwards first, away from where
  * the kernel puts new mappings and from the heap behind a position-independent program. A file (@id) is
  * to be at the same distance in all programs, whatever else they map: cached code is as it was there. */
-static uint64_t choose_place(const struct maps *m, uint64_t lo, uint64_t size, uint64_t id)
+static uint64_t choose_place(const struct space *sp, const struct maps *m, uint64_t lo, uint64_t size,
+			     uint64_t id)
 {
 	const uint64_t step = 16ull << 20, slot = 24ull << 20, slots = 40;
 	const uint64_t own = (512ull << 20) + (id * 0x9e3779b97f4a7c15u >> 32) % slots * slot;
 
-	if (id && lo >= RT_SHADOW && size <= slot && is_free(m, lo - own - size, lo - own))
+	if (id && lo >= RT_SHADOW && size <= slot && is_free(sp, m, lo - own - size, lo - own))
 		return lo - own - size;
 
 	if (lo < RT_SHADOW)		/* not position-independent: the heap grows right behind it */
 		for (uint64_t at = RT_SHADOW - up(size, PAGE); at > lo; at -= step) {
-			if (is_free(m, at, at + size))
+			if (is_free(sp, m, at, at + size))
 				return at;
 			if (at < step)
 				break;
 		}
 	for (uint64_t d = 512ull << 20; d < 1536ull << 20; d += step)
-		if (lo > d + size && is_free(m, lo - d - size, lo - d))
+		if (lo > d + size && is_free(sp, m, lo - d - size, lo - d))
 			return lo - d - size;
 	for (uint64_t d = 256ull << 20; d + size < 1536ull << 20; d += step)
-		if (is_free(m, lo + d, lo + d + size))
+		if (is_free(sp, m, lo + d, lo + d + size))
 			return lo + d;
 	for (uint64_t d = step; d < 1900ull << 20; d += 1 << 20) {
-		if (lo > d + size && is_free(m, lo - d - size, lo - d))
+		if (lo > d + size && is_free(sp, m, lo - d - size, lo - d))
 			return lo - d - size;
-		if (is_free(m, lo + d, lo + d + size))
+		if (is_free(sp, m, lo + d, lo + d + size))
 			return lo + d;
 	}
 	return 0;
@@ -462,10 +393,20 @@ static void place_file(struct rt_mail *mail, const struct module *m, uint64_t of
 	mail->cmd[mail->ncmd - 1].a[4] = m->file_id;
 }
 
+/* Small pieces are faulted in whole: most of them is used by whoever uses them at all. */
+#define SMALL_CODE (512u << 10)
+#define SMALL_SHADOW (1u << 20)
+#define SMALL_COUNTERS (128u << 10)
+
+static uint32_t at_once(uint64_t len, uint64_t most)
+{
+	return len <= most ? RT_POPULATE : 0;
+}
+
 /* A module's code and shadow become visible in @p's address space: once the thread that asked has
- * run the commands, four at most. @over: those of another space are there. */
-#define PLACE_CMDS 4
-static void place(struct proc *p, uint32_t mi, bool over, struct rt_mail *mail)
+ * run the commands, five at most. @over: those of another space are there. */
+#define PLACE_CMDS 5
+static void place(const struct session *s, struct proc *p, uint32_t mi, bool over, struct rt_mail *mail)
 {
 	const struct module *m = &p->space->module[mi];
 	const int want = PLACED | (m->frozen ? 0 : OWN_CODE) | (m->frozen_shadow ? 0 : OWN_SHADOW);
@@ -483,12 +424,18 @@ static void place(struct proc *p, uint32_t mi, bool over, struct rt_mail *mail)
 	if (fresh & OWN_SHADOW && m->shadowed && !m->dead)
 		mail_cmd(mail, CMD_PLACE, m->shadow_off, m->shadow_len, shadow_at(m), 1 | RT_OVER);
 	if (fresh & PLACED && m->frozen)
-		place_file(mail, m, m->file_code, m->frozen, m->code, 5);
+		place_file(mail, m, m->file_code, m->frozen, m->code, 5 | at_once(m->frozen, SMALL_CODE));
 	if (fresh & PLACED && m->frozen_shadow)
-		place_file(mail, m, m->file_shadow, m->shadow_len, shadow_at(m), 1);
+		place_file(mail, m, m->file_shadow, m->shadow_len, shadow_at(m),
+			   1 | at_once(m->shadow_len, SMALL_SHADOW));
+	if (fresh & PLACED && m->frozen && !s->tracer && m->ncached * 8 <= SMALL_COUNTERS) {
+		const uint64_t at = RT_DATA_VAULT + s->asking * RT_BLOCK_SIZE + RT_COUNTERS + 8ull * m->first_cached;
+
+		mail_cmd(mail, CMD_FAULT_IN, at & ~(PAGE - 1), up((at & (PAGE - 1)) + 8ull * m->ncached, PAGE), 0, 0);
+	}
 }
 
-void space_refresh(struct proc *p, struct rt_mail *mail)
+void space_refresh(const struct session *s, struct proc *p, struct rt_mail *mail)
 {
 	if (p->thawed == p->space->thawed)
 		return;
@@ -496,7 +443,7 @@ void space_refresh(struct proc *p, struct rt_mail *mail)
 		if (mail->ncmd + PLACE_CMDS > RT_MAX_CMDS)
 			return;			/* the rest when it asks again */
 		if (p->placed.p[i])
-			place(p, i, true, mail);
+			place(s, p, i, true, mail);
 	}
 	p->thawed = p->space->thawed;
 }
@@ -513,42 +460,60 @@ bool space_no_file(struct session *s, struct proc *p, uint64_t addr, struct rt_m
 		if (p->placed.p[i])
 			p->placed.p[i] = PLACED;
 	p->thawed = sp->thawed - 1;
-	space_refresh(p, mail);
+	space_refresh(s, p, mail);
 	return mail->ncmd > 0;
 }
 
-bool elf_segment(int fd, unsigned i, struct segment *g)
+void elf_head(int fd, struct elf_head *h)
 {
-	union {
-		unsigned char ident[EI_NIDENT];
-		Elf32_Ehdr h32;
-		Elf64_Ehdr h64;
-	} eh = { 0 };
+	const ssize_t n = pread(fd, h->bytes, sizeof h->bytes, 0);
+
+	h->fd = fd;
+	h->n = n > 0 ? (size_t)n : 0;
+}
+
+/* Program headers are nearly always in front; tools that add some put them to the end of the file. */
+static bool program_header(const struct elf_head *h, unsigned i, uint64_t off, unsigned count, unsigned each,
+			   void *to, size_t size)
+{
+	if (each != size || i >= count)
+		return false;
+	off += i * size;
+	if (off > h->n || h->n - off < size)
+		return pread(h->fd, to, size, (off_t)off) == (ssize_t)size;
+	memcpy(to, h->bytes + off, size);
+	return true;
+}
+
+bool elf_segment(const struct elf_head *h, unsigned i, struct segment *g)
+{
+	Elf64_Ehdr h64 = { 0 };
+	Elf32_Ehdr h32 = { 0 };
 	Elf64_Phdr p64;
 	Elf32_Phdr p32;
 
-	if (pread(fd, &eh, sizeof eh, 0) < (ssize_t)sizeof eh.h32 || memcmp(eh.ident, ELFMAG, SELFMAG))
+	if (h->n < sizeof h32 || memcmp(h->bytes, ELFMAG, SELFMAG))
 		return false;
-	if (eh.ident[EI_CLASS] == ELFCLASS64) {
-		if (eh.h64.e_phentsize != sizeof p64 || i >= eh.h64.e_phnum ||
-		    pread(fd, &p64, sizeof p64, (off_t)(eh.h64.e_phoff + i * sizeof p64)) != sizeof p64)
+	memcpy(&h32, h->bytes, sizeof h32);
+	memcpy(&h64, h->bytes, h->n < sizeof h64 ? h->n : sizeof h64);
+	if (h->bytes[EI_CLASS] == ELFCLASS64) {
+		if (!program_header(h, i, h64.e_phoff, h64.e_phnum, h64.e_phentsize, &p64, sizeof p64))
 			return false;
 		*g = (struct segment){ p64.p_type, p64.p_flags, p64.p_offset, p64.p_vaddr, p64.p_filesz };
 		return true;
 	}
-	if (eh.h32.e_phentsize != sizeof p32 || i >= eh.h32.e_phnum ||
-	    pread(fd, &p32, sizeof p32, (off_t)(eh.h32.e_phoff + i * sizeof p32)) != sizeof p32)
+	if (!program_header(h, i, h32.e_phoff, h32.e_phnum, h32.e_phentsize, &p32, sizeof p32))
 		return false;
 	*g = (struct segment){ p32.p_type, p32.p_flags, p32.p_offset, p32.p_vaddr, p32.p_filesz };
 	return true;
 }
 
 /* Address in memory - address in the file, from the program header that maps @off to @lo. */
-static uint64_t elf_bias(int fd, uint64_t lo, uint64_t off)
+static uint64_t elf_bias(const struct elf_head *h, uint64_t lo, uint64_t off)
 {
 	struct segment g;
 
-	for (unsigned i = 0; elf_segment(fd, i, &g); i++)
+	for (unsigned i = 0; elf_segment(h, i, &g); i++)
 		if (g.type == PT_LOAD && (g.flags & PF_X) && (g.off & ~(PAGE - 1)) <= off &&
 		    off < g.off + g.filesz)
 			return lo - (g.vaddr - g.off + off);
@@ -592,7 +557,7 @@ static void map_text(struct session *s, struct module *m, int fd, const struct s
 	m->shared = (uint32_t)s->ntext;
 }
 
-static unsigned live_threads(const struct session *s, const struct proc *p)
+unsigned space_threads(const struct session *s, const struct proc *p)
 {
 	unsigned n = 0;
 
@@ -607,24 +572,27 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 {
 	struct space *sp = p->space;
 	struct module *m;
-	struct maps maps;
+	const struct mapping *at;
+	struct elf_head head;
 	uint64_t lo = r->lo, hi = r->hi, size;
 	bool generated;
 	int fd = -1;
 
-	maps_read(session_asking(s), pc, &maps);
+	if (!s->maps_good)
+		maps_read(session_asking(s), &s->maps);
+	at = maps_at(&s->maps, pc);
 	/* the part of the range that is one mapping and that no module has yet */
-	if (maps.found) {
-		if (maps.at.lo > lo)
-			lo = maps.at.lo;
-		if (maps.at.hi < hi)
-			hi = maps.at.hi;
+	if (at) {
+		if (at->lo > lo)
+			lo = at->lo;
+		if (at->hi < hi)
+			hi = at->hi;
 	}
-	generated = (r->prot & 2) || r->patched || !maps.found || !maps.at.ino;
-	if (maps.found && !strcmp(maps.at.path, "[vdso]"))
+	generated = (r->prot & 2) || r->patched || !at || !at->ino;
+	if (at && !strcmp(at->path, "[vdso]"))
 		generated = false;
-	if (generated && !maps.at.ino)
-		whole_region(&maps, &lo, &hi);
+	if (generated && (!at || !at->ino))
+		whole_region(&s->maps, &lo, &hi);
 	for (size_t i = 0; i < sp->nmodule; i++) {
 		const struct module *o = &sp->module[i];
 
@@ -641,15 +609,15 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 	m->users = pm_alloc(sizeof *m->users);
 	*m->users = 1;
 	m->generated = generated;
-	if (r->shared && maps.found && (!maps.at.path[0] || strstr(maps.at.path, "(deleted)") ||
-					!strncmp(maps.at.path, "/dev/", 5) || (r->prot & 2)))
+	if (r->shared && at && (!at->path[0] || strstr(at->path, "(deleted)") || !strncmp(at->path, "/dev/", 5) ||
+				(r->prot & 2)))
 		m->generated = m->check = true;
-	m->path = pm_arena_strdup(&s->mem, maps.found && maps.at.path[0] ? maps.at.path : "[anon]");
-	m->dev = maps.at.dev;
-	m->ino = maps.at.ino;
-	m->file_off = maps.found ? maps.at.off + (lo - maps.at.lo) : 0;
+	m->path = pm_arena_strdup(&s->mem, at && at->path[0] ? at->path : "[anon]");
+	m->dev = at ? at->dev : 0;
+	m->ino = at ? at->ino : 0;
+	m->file_off = at ? at->off + (lo - at->lo) : 0;
 	m->absolute = hi < 0x70000000 && !sp->i386;
-	if (!m->generated && maps.at.ino) {
+	if (!m->generated && m->ino) {
 		struct stat st;
 
 		fd = open(m->path, O_RDONLY | O_CLOEXEC);
@@ -659,7 +627,8 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 
 			map_text(s, m, fd, &st, len);
 			m->text_len = !m->text ? 0 : len < have ? len : have;
-			m->bias = elf_bias(fd, lo, m->file_off);
+			elf_head(fd, &head);
+			m->bias = elf_bias(&head, lo, m->file_off);
 			m->st = st;
 		}
 	}
@@ -667,7 +636,7 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 	if (size > (sp->i386 ? m->generated ? 32ull << 20 : 200ull << 20 : 400ull << 20))
 		size = sp->i386 ? m->generated ? 32ull << 20 : 200ull << 20 : 400ull << 20;
 	m->code = sp->i386 ? RT32_CODE_VAULT + (sp->next - sp->base) :
-		choose_place(&maps, lo, size, m->text ? m->ino + m->file_off : 0);
+		choose_place(sp, &s->maps, lo, size, m->text ? m->ino + m->file_off : 0);
 	m->code_cap = size;
 	m->code_off = sp->next;
 	sp->next += size;
@@ -679,7 +648,6 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 	for (size_t i = 0; i + 1 < sp->nmodule && m->shadowed; i++)
 		if (!sp->module[i].dead && overlaps32(&sp->module[i], lo, hi))
 			m->shadowed = false;
-	pm_buf_release(&maps.busy);
 	if (!m->code || sp->next > sp->base + space_size(sp)) {
 		if (fd >= 0)
 			close(fd);
@@ -690,8 +658,8 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 	}
 	/* another thread could find its next descriptor taken */
 	if (m->text)
-		cache_load(s, sp, (uint32_t)(m - sp->module), fd, live_threads(s, p) == 1);
-	place(p, (uint32_t)(m - sp->module), false, mail);
+		cache_load(s, sp, (uint32_t)(m - sp->module), fd, &head, space_threads(s, p) == 1);
+	place(s, p, (uint32_t)(m - sp->module), false, mail);
 	if (fd >= 0)
 		close(fd);
 	return &sp->module[sp->nmodule - 1];
@@ -1221,7 +1189,7 @@ static struct space *space_clone(struct session *s, const struct space *from)
 }
 
 /* Map what was mapped, as many pieces as a mail holds commands for. */
-bool space_move(struct proc *p, struct rt_mail *mail)
+bool space_move(const struct session *s, struct proc *p, struct rt_mail *mail)
 {
 	for (uint32_t i = 0; i < p->moving.n; i++) {
 		if (!p->moving.p[i])
@@ -1230,7 +1198,7 @@ bool space_move(struct proc *p, struct rt_mail *mail)
 			break;
 		p->moving.p[i] = 0;
 		if (!p->space->module[i].dead)
-			place(p, i, true, mail);
+			place(s, p, i, true, mail);
 	}
 	if (!mail->ncmd)
 		pm_buf_release(&p->moving);
@@ -1276,7 +1244,7 @@ static bool diverge(struct session *s, struct proc *p, struct rt_mail *mail)
 				session_block(s, s->proc[i]->thread[k].block)->links = space_links_at(sp);
 	if (sp->i386)
 		mail_cmd(mail, CMD_PLACE, sp->base, RT32_CODE_SIZE, RT32_CODE_VAULT, 5);
-	if (sp->i386 || space_move(p, mail))
+	if (sp->i386 || space_move(s, p, mail))
 		return false;
 	space_release(s, p, s->asking);
 	return true;
@@ -1292,7 +1260,7 @@ static uint64_t entry_of(struct session *s, struct proc *p, struct blk *b, bool 
 	struct module *m = &sp->module[b->module];
 	uint64_t to = need_outside_entry(s, sp, b);
 
-	place(p, b->module, false, mail);
+	place(s, p, b->module, false, mail);
 
 	if (indirect && b->indirect != XL_NONE)
 		cache_shadow(s, sp, m, b->pc);
@@ -1422,6 +1390,34 @@ uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct 
 			link_patch(s, sp, l, to);
 	}
 	return to;
+}
+
+#define BEGIN_MODULES 64		/* more than programs that execute what they map have */
+
+void space_mapped(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, struct rt_mail *mail)
+{
+	struct space *sp = p->space;
+
+	for (size_t i = 0; i < sp->nrange && sp->nmodule < BEGIN_MODULES; i++) {
+		const struct range r = sp->range[i];
+		const struct mapping *at;
+
+		if (r.hi <= lo || hi <= r.lo || r.prot & 2 || r.shared || r.patched || module_at(sp, r.lo) ||
+		    mail->ncmd + PLACE_CMDS > RT_MAX_CMDS)
+			continue;
+		if (!s->maps_good)
+			s->maps_good = maps_read(session_asking(s), &s->maps);
+		at = maps_at(&s->maps, r.lo);
+		if (at && at->ino)
+			module_new(s, p, &r, r.lo, mail);
+	}
+	s->maps_good = false;
+}
+
+uint64_t space_begin(struct session *s, struct proc *p, uint64_t pc, struct rt_mail *mail)
+{
+	space_mapped(s, p, 0, UINT64_MAX, mail);
+	return space_enter(s, p, pc, false, mail);
 }
 
 /* Where the direct entries of dead blocks at @pc lead, all to one place: to whoever succeeds them. An

@@ -50,7 +50,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			7u
+#define RT_ABI			8u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -149,7 +149,7 @@ enum rt_op {
 	RQ_FORKED,	/* the process for which RQ_BLOCK gave number a[0] has been made */
 	RQ_EXEC,	/* a[0] tid: about to execve -> r[0] 0: not to be followed */
 	RQ_EXECFAIL,	/* it failed */
-	RQ_EXIT,	/* thread a[0] ends; a[1] 1: the whole process */
+	RQ_EXIT,	/* thread a[0] ends; a[1] 1: the whole process, of which only instrumented programs tell */
 	RQ_MAPPED,	/* for the trace: a[0] address, a[1] length, a[2] prot, a[3] file offset, a[4] fd */
 	RQ_LAST = RQ_MAPPED,
 };
@@ -171,22 +171,29 @@ enum rt_cmd_op {
 			 * RT_FILE_ID is a[4]: /proc may be another one by now. Not that: it fails */
 	CMD_UNPLACE,	/* a[2], a[1]: back to what was there: zero shadow, or nothing if a[3] */
 	CMD_PROTECT,	/* mprotect a[0], a[1], a[2] */
+	CMD_FAULT_IN,	/* a[1] bytes at a[0] will be written: have them; a hint, and never fails */
 };
 #define RT_OVER 0x100
+#define RT_POPULATE 0x200		/* in a[3] of CMD_PLACE_FILE: likewise, to be read */
 #define RT_FILE_ID(dev, ino) ((uint64_t)(dev) << 40 ^ (uint64_t)(ino))
 struct rt_cmd {
 	uint64_t op, a[5];
 };
 #define RT_MAX_CMDS 48
 
+enum rt_again {
+	RT_NOT_AGAIN,
+	RT_AGAIN,	/* run the commands, then ask the same once more */
+	RT_IF_FAILED,	/* only if one of them fails: nobody else is there for whom they would have to be in order */
+};
 enum rt_mail_state { MAIL_IDLE, MAIL_REQUEST, MAIL_REPLY };
 struct rt_mail {
 	uint32_t state;			/* futex */
 	uint32_t op;
 	uint32_t sleeping;		/* the thread sleeps on `state`: wake it */
 	uint32_t ncmd;
-	uint32_t again;			/* run the commands, then ask the same once more; set with every
-					 * command, so that the controller knows when they have run */
+	uint32_t again;			/* enum rt_again; with every command, so that the controller knows when
+					 * they have run */
 	uint32_t failed;		/* asked again: 1 + number of the command that found no room, or no file */
 	uint64_t a[6], r[6];		/* a[5] 1: asked again */
 	struct rt_cmd cmd[RT_MAX_CMDS];
@@ -227,7 +234,8 @@ struct rt_block {			/* at gs:0 */
 	uint8_t step_info[128];
 	uint64_t step_page;		/* page made executable for RT_STEP_INPLACE */
 	/* trace buffers: the process fills `chunk`; a full one is the controller's until it says 0 */
-	uint32_t syscall, pad6;		/* number of the one that is being made */
+	uint32_t syscall;		/* number of the one that is being made */
+	uint32_t leaving;		/* 1: by exit_group() */
 	uint32_t chunk, drop;		/* drop: nobody wants it, begin at its start again */
 	uint32_t full[RT_CHUNKS];	/* futexes; 1 + bytes in it */
 	uint64_t links;			/* address, in the code vault, of u64: link number -> original pc */

@@ -161,24 +161,32 @@ static u32 run_commands(struct rt_mail *m)
 		case CMD_PROTECT:
 			rt_sys(NR_mprotect, c->a[0], c->a[1], c->a[2]);
 			break;
+		case CMD_FAULT_IN:
+			rt_sys(NR_madvise, c->a[0], c->a[1], MADV_POPULATE_WRITE);
+			break;
 		}
 	}
 	return 0;
 }
 
-int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
+/* Carries an answer out. 1: ask again. */
+static int carry_out(struct rt_mail *m)
+{
+	m->state = MAIL_IDLE;
+	m->failed = run_commands(m);
+	if (m->again != RT_AGAIN && !(m->again == RT_IF_FAILED && m->failed))
+		return 0;
+	m->a[5] = 1;
+	return 1;
+}
+
+/* What is in the mail, until it is answered; 0: there is no controller any more. */
+static int ask(struct rt_block *b)
 {
 	struct rt_session *s = RT_SESSION;
 	struct rt_mail *m = &b->mail;
 	const word timeout[2] = { 0, 200000000 };
 
-	m->op = op;
-	m->a[0] = a0;
-	m->a[1] = a1;
-	m->a[2] = a2;
-	m->a[3] = a3;
-	m->a[5] = 0;
-	m->failed = 0;
 again:
 	m->ncmd = 0;
 	m->again = 0;
@@ -203,23 +211,32 @@ again:
 	}
 	m->sleeping = 0;
 answered:
-	m->state = MAIL_IDLE;
-	m->failed = run_commands(m);
-	if (m->again) {
-		m->a[5] = 1;
+	if (carry_out(m))
 		goto again;
-	}
 	return 1;
+}
+
+int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
+{
+	struct rt_mail *m = &b->mail;
+
+	m->op = op;
+	m->a[0] = a0;
+	m->a[1] = a1;
+	m->a[2] = a2;
+	m->a[3] = a3;
+	m->a[5] = 0;
+	m->failed = 0;
+	return ask(b);
 }
 
 #endif
 
-/* b->ctx is the program's state: find the code to go on with. An address that the program may not
+/* The answer to RQ_LOOKUP is the way to go on.
+ * b->ctx is the program's state: find the code to go on with. An address that the program may not
  * execute is jumped to as it is, so that the fault is the program's own. */
-void rt_go(struct rt_block *b)
+static void go(struct rt_block *b)
 {
-	if (!rt_ask(b, RQ_LOOKUP, b->ctx.pc, 0, 0, 0))
-		rt_go_native(b);
 	if (b->mail.r[0]) {
 		b->resume = b->mail.r[0];
 	} else {
@@ -227,6 +244,13 @@ void rt_go(struct rt_block *b)
 		b->s_rdx = b->ctx.gpr[RDX];
 		b->resume = b->ctx.pc;
 	}
+}
+
+void rt_go(struct rt_block *b)
+{
+	if (!rt_ask(b, RQ_LOOKUP, b->ctx.pc, 0, 0, 0))
+		rt_go_native(b);
+	go(b);
 }
 
 /* The process becomes what it would be without us, but for where this thread stands. */
@@ -337,10 +361,11 @@ struct rt_block *rt_boot(void)
 		rt_sys(NR_mprotect, r->lo, r->hi - r->lo, (r->prot & ~PROT_EXEC) | PROT_READ);
 	}
 	rt_block_begin(b, boot->entry);
-	if (!rt_ask(b, RQ_HELLO, b->pid, b->tid, 1, 0))
-		rt_go_native(b);
 	rt_trace_start(b);
-	rt_go(b);
+	/* the answer to RQ_LOOKUP has come with the block */
+	if (carry_out(&b->mail) && !ask(b))
+		rt_go_native(b);
+	go(b);
 	return b;
 }
 #endif

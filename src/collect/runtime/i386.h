@@ -46,6 +46,7 @@ typedef u32 rt_count;
 #define NR_modify_ldt 123
 #define NR_personality 136
 #define NR_mremap 163
+#define NR_madvise 219
 #define NR_prctl 172
 #define NR_rt_sigreturn 173
 #define NR_rt_sigaction 174

@@ -232,7 +232,11 @@ static void do_exec(struct rt_block *b)
 static void do_exit(struct rt_block *b, int group)
 {
 	block_all();
-	rt_ask(b, RQ_EXIT, b->tid, (u64)group, 0, 0);
+#ifndef RT_IDT
+	b->leaving = (u32)group;
+	if (!group)
+#endif
+		rt_ask(b, RQ_EXIT, b->tid, (u64)group, 0, 0);
 	rt_exit_thread(b, group ? NR_exit_group : NR_exit, (word)ARG0);
 }
 

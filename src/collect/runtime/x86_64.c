@@ -16,13 +16,18 @@ static void map_file(const char *path, u64 at, u64 size, int prot)
 
 struct rt_block *rt_map_all(const struct rt_boot *boot)
 {
+	struct rt_block *b;
+
 	map_file(boot->data_path, RT_DATA_VAULT, RT_DATA_SIZE, PROT_READ | PROT_WRITE);
+	b = rt_block_map((u32)boot->block);
+	rt_sys(NR_madvise, b, 4096, MADV_POPULATE_WRITE);
+	rt_sys(NR_madvise, (word)b + RT_STACK_TOP - 4096, 4096, MADV_POPULATE_WRITE);
 	map_file(boot->code_path, RT_CODE_VAULT, RT_CODE_SIZE, PROT_READ | PROT_EXEC);
 	/* MAP_FIXED_NOREPLACE: whoever lives there already (AddressSanitizer) is not to be replaced */
 	if (rt_sys(NR_mmap, RT_SHADOW, RT_SHADOW_SIZE, PROT_READ,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | 0x100000, -1, 0) != (long)RT_SHADOW)
 		rt_fail("pugmark: the program occupies addresses that tracing needs (0x70000000 on)\n");
-	return rt_block_map((u32)boot->block);
+	return b;
 }
 
 int rt_place(const struct rt_cmd *c)
@@ -76,7 +81,8 @@ u32 rt_place_files(const struct rt_cmd *c, u32 n)
 	if (fd < 0)
 		return 0;
 	while (done < n && c[done].op == CMD_PLACE_FILE && c[done].a[4] == c->a[4] &&
-	       rt_sys(NR_mmap, c[done].a[2], c[done].a[1], c[done].a[3] & 7, MAP_PRIVATE | MAP_FIXED, fd,
+	       rt_sys(NR_mmap, c[done].a[2], c[done].a[1], c[done].a[3] & 7,
+		      MAP_PRIVATE | MAP_FIXED | (c[done].a[3] & RT_POPULATE ? MAP_POPULATE : 0), fd,
 		      c[done].a[0]) == (long)c[done].a[2])
 		done++;
 	rt_sys(NR_close, fd);

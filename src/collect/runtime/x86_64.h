@@ -26,6 +26,7 @@ typedef u64 rt_count;
 #define NR_rt_sigprocmask 14
 #define NR_rt_sigreturn 15
 #define NR_mremap 25
+#define NR_madvise 28
 #define NR_shmat 30
 #define NR_shmdt 67
 #define NR_getpid 39

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "collect/process/maps.h"
+
+static uint64_t number(char **p, int base)
+{
+	char *end;
+	const uint64_t v = strtoull(*p, &end, base);
+
+	*p = *end && *end != '\n' ? end + 1 : end;	/* behind what separates it from the next */
+	return v;
+}
+
+/* lo-hi perms offset major:minor inode path: by hand, for every module of every process asks */
+static void parse(struct maps *m)
+{
+	for (char *p = (char *)m->text.p; *p; ) {
+		struct mapping x = { 0 };
+		unsigned maj;
+
+		x.lo = number(&p, 16);
+		x.hi = number(&p, 16);
+		for (; *p && *p != ' ' && *p != '\n'; p++)
+			x.prot |= *p == 'r' ? PROT_READ : *p == 'w' ? PROT_WRITE : *p == 'x' ? PROT_EXEC : 0,
+			x.shared |= *p == 's';
+		p += *p == ' ';
+		x.off = number(&p, 16);
+		maj = (unsigned)number(&p, 16);
+		x.dev = makedev(maj, (unsigned)number(&p, 16));
+		x.ino = number(&p, 10);
+		p += strspn(p, " ");
+		x.path = p;
+		p += strcspn(p, "\n");
+		if (*p)
+			*p++ = 0;
+		pm_grow(m->v, m->n, m->cap);
+		m->v[m->n++] = x;
+	}
+}
+
+bool maps_read(pid_t pid, struct maps *m)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	m->n = m->text.n = 0;
+	snprintf(path, sizeof path, "/proc/%d/maps", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	while ((n = read(fd, pm_buf_room(&m->text, 4096), 4096)) > 0)	/* no more than a page at a time */
+		m->text.n += (size_t)n;
+	close(fd);
+	pm_buf_add(&m->text, "", 1);
+	parse(m);
+	return m->n > 0;
+}
+
+const struct mapping *maps_at(const struct maps *m, uint64_t addr)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->v[i].lo <= addr && addr < m->v[i].hi)
+			return &m->v[i];
+	return NULL;
+}
+
+void maps_release(struct maps *m)
+{
+	free(m->v);
+	pm_buf_release(&m->text);
+	*m = (struct maps){ 0 };
+}

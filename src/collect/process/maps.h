@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* maps.h - what a process has mapped, as /proc tells
+ *
+ * Ownership  paths belong to the struct maps.
+ * Units      addresses and offsets in bytes. */
+#ifndef PM_PROCESS_MAPS_H
+#define PM_PROCESS_MAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/mem.h"
+
+struct mapping {
+	uint64_t lo, hi, off;
+	dev_t dev;
+	ino_t ino;			/* 0: no file */
+	uint32_t prot;			/* PROT_* */
+	bool shared;
+	const char *path;		/* or "[stack]", "[vdso]"...; "": anonymous */
+};
+
+struct maps {
+	struct mapping *v;		/* ascending */
+	size_t n, cap;
+	struct pm_buf text;
+};
+
+/* Reads anew what @m, { 0 } or read before, holds. False: it cannot be read. */
+bool maps_read(pid_t pid, struct maps *m);
+const struct mapping *maps_at(const struct maps *m, uint64_t addr);	/* NULL: nothing is there */
+void maps_release(struct maps *m);
+
+#endif
