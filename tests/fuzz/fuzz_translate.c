@@ -51,6 +51,14 @@ static const uint8_t *fuzz_read(void *ctx, uint64_t addr, size_t *avail)
 	return c->p + off;
 }
 
+/* What is taken for a jump table may be anywhere. */
+static const uint8_t *fuzz_data(void *ctx, uint64_t addr, size_t *avail)
+{
+	const struct ctx *c = ctx;
+
+	return addr >= LO && addr - LO < c->n ? fuzz_read(ctx, addr, avail) : NULL;
+}
+
 static bool fuzz_known(void *ctx, uint64_t addr, struct xl_known *out)
 {
 	const struct ctx *c = ctx;
@@ -183,7 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.absolute = data[3] & 1, .patchable = data[3] & 2, .check_bytes = data[3] & 4,
 		.max_insns = data[4] & 1 ? data[4] >> 1 : 0,
 		.max_blocks = data[5] & 1 ? 1 + (data[5] >> 1) : 0,
-		.read = fuzz_read, .data = fuzz_read, .known = fuzz_known, .function = fuzz_function, .ctx = &c,
+		.read = fuzz_read, .data = fuzz_data, .known = fuzz_known, .function = fuzz_function, .ctx = &c,
 	};
 
 	xl_translate(&in, &a);

@@ -104,7 +104,7 @@ $ cat >two.c <<'E'
 + 	return go("cos");
 + }
 + E
-$ gcc -O1 -o two two.c -ldl; pugmark idt -e two; ./two.idt; for t in two.trc64*; do pugmark info -f idt-exec64:modules=two.mod,blk=two.blk64 $t >$t.info 2>&1 && echo good || cat $t.info; done
+$ gcc -O1 -o two two.c -ldl; pugmark idt -e two; ./two.idt; for t in two.trc64*; do pugmark info -f idt-exec64:modules=two.mod,blk=two.blk64 $t >said 2>&1 && echo good || cat said; done
 > 0.909
 > 1.000
 > -0.416

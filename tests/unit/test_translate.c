@@ -584,6 +584,14 @@ static const struct snippet {
 	{ "ret 8 to itself", "\x48\x8d\x05\x06\0\0\0\x50\x50\xc2\x08\x00\x90\x90\xc3", 15, 0, 0 },
 };
 
+/* Some kernels have no int 0x80: whether this one has, what is at s->pc tells. */
+static bool kernel_takes(struct run *r, const struct state *s)
+{
+	*(uint64_t *)s->r[4] = FINISH_PC;
+	run_once(r, s, false);
+	return r->end_signal != SIGSEGV;
+}
+
 static void runtime_gates(void **state)
 {
 	static uint8_t text[4096];
@@ -612,6 +620,8 @@ static void runtime_gates(void **state)
 		memcpy(text, mem, 4096);
 		s.r[4] = (uint64_t)guest_stack + STACK_SIZE / 2;
 		s.r[6] = (uint64_t)guest_stack;
+		if (t->bytes[5] == '\xcd' && !kernel_takes(&r, &s))
+			continue;
 		for (int translated = 0; translated < 2; translated++) {
 			memset(guest_stack + STACK_SIZE / 2 - 64, 0, 128);
 			*(uint64_t *)s.r[4] = FINISH_PC;
