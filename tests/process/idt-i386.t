@@ -13,7 +13,7 @@ $ export PROGRAMS=$PROGRAMS/i386; I=$TESTS/process/instrumented; for p in refs c
 > equal: status 0, 14 lines
 > equal: status 0, 14 lines
 > equal: status 0, 3 lines
-$ ls refs.*; pugmark idtinfo refs | grep -c good; pugmark vcount --json - refs | grep '"instructions"' | tr -dc 0-9
+$ ls refs.*; pugmark idtinfo refs | grep -c good; pugmark vcount --json - refs | grep '"instructions"' | tr -dc 0-9; echo
 > refs.blk
 > refs.cnt
 > refs.idt

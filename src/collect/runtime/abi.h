@@ -54,9 +54,9 @@
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
-#define RT_IMAGE		0x100000000000ull
+#define RT_IMAGE		0x100000000000	/* no suffix: clang's assembler reads it, too */
 #define RT_IMAGE_SIZE		0x200000ull
-#define RT_IMAGE_DATA		0x100000100000ull	/* struct rt_boot comes first */
+#define RT_IMAGE_DATA		0x100000100000	/* struct rt_boot comes first */
 #define RT_CODE_VAULT		0x110000000000ull
 #define RT_CODE_SIZE		(8ull << 40)
 #define RT_DATA_VAULT		0x1a0000000000ull
@@ -68,8 +68,8 @@
 #define RT32_BLOCKS		0x20000000u
 #define RT32_BLOCK_SIZE		0x400000u
 #define RT32_NBLOCKS		64u
-#define RT32_IMAGE		0x30000000u
-#define RT32_IMAGE_DATA		0x30100000u
+#define RT32_IMAGE		0x30000000
+#define RT32_IMAGE_DATA		0x30100000
 #define RT32_DATA_VAULT		0x30200000u
 #define RT32_ZERO		0x30400000u
 #define RT32_TABLE_SIZE		0x40000u
