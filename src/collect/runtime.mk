@@ -41,7 +41,7 @@ $(RT_B)/start.elf: $(RT_DIR)/start.S $(RT_DIR)/image.h $(RT_DIR)/abi.h
 	$(CC) -I$(RT_DIR) -nostdlib -static -no-pie -Wl,-Ttext=0x10000 -Wl,--build-id=none -Wl,-z,noexecstack \
 		-o $@ $<
 
-$(RT_B)/rti32.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,i386.c image32.c drain32.c entry_i386.S) $(RT_DEPS)
+$(RT_B)/rti32.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,i386.c image.c drain.c entry_i386.S) $(RT_DEPS)
 	@mkdir -p $(@D)
 	$(CC) $(RT_FLAGS) -m32 -DRT_IDT -fno-pie $(RT_LINK) -Wl,--defsym=rt_base=0x30000000 -o $@ \
 		$(filter %.c %.S,$^)
@@ -51,13 +51,13 @@ $(RT_B)/start32.elf: $(RT_DIR)/start32.S $(RT_DIR)/image.h $(RT_DIR)/abi.h
 	$(CC) -m32 -I$(RT_DIR) -nostdlib -static -no-pie -Wl,-Ttext=0x10000 -Wl,--build-id=none \
 		-Wl,-z,noexecstack -o $@ $<
 
-$(RT_B)/rti%-image.o: $(RT_B)/rti%.elf $(RT_B)/start%.elf $(RT_DIR)/rti.S
+$(RT_B)/rti%-image.o: $(RT_B)/rti%.elf $(RT_B)/start%.elf $(RT_DIR)/image.S
 	objcopy -O binary -j .text $< $(RT_B)/rti$*.text
 	objcopy -O binary -j .data $< $(RT_B)/rti$*.data
 	objcopy -O binary -j .text $(RT_B)/start$*.elf $(RT_B)/start$*.text
-	$(CC) -c -DRTI=pm_rti$* -DFILE=rti$* -DSTUB=start$* -Wa,-I$(RT_B) -o $@ $(RT_DIR)/rti.S
-$(RT_B)/rti-image.o: $(RT_B)/rti.elf $(RT_B)/start.elf $(RT_DIR)/rti.S
+	$(CC) -c -DRT=pm_rti$* -DFILE=rti$* -DSTUB=start$* -Wa,-I$(RT_B) -o $@ $(RT_DIR)/image.S
+$(RT_B)/rti-image.o: $(RT_B)/rti.elf $(RT_B)/start.elf $(RT_DIR)/image.S
 	objcopy -O binary -j .text $< $(RT_B)/rti.text
 	objcopy -O binary -j .data $< $(RT_B)/rti.data
 	objcopy -O binary -j .text $(RT_B)/start.elf $(RT_B)/start.text
-	$(CC) -c -DRTI=pm_rti -DFILE=rti -DSTUB=start -Wa,-I$(RT_B) -o $@ $(RT_DIR)/rti.S
+	$(CC) -c -DRT=pm_rti -DFILE=rti -DSTUB=start -Wa,-I$(RT_B) -o $@ $(RT_DIR)/image.S

@@ -335,7 +335,7 @@ static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint6
 	}
 	s->text[number] = (struct img_text){
 		.lo = t->lo, .hi = t->hi, .bytes = t->bytes, .code = t->code, .code_len = t->image.code.n,
-		.later = IMG_LATER + tables, .first = (uint32_t)first, .nblock = (uint32_t)t->image.nblock,
+		.tables = IMG_LATER + tables, .first = (uint32_t)first, .nblock = (uint32_t)t->image.nblock,
 		.file = region,
 	};
 	s->l->nlink += (uint32_t)t->image.nlink;

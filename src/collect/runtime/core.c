@@ -111,16 +111,6 @@ void rt_range_add(u64 lo, u64 hi, u32 prot, u32 shared)
 	unlock(&ranges_lock);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------ */
-#ifndef RT_IDT
-int rt_controller_gone(void)
-{
-	struct rt_session *s = RT_SESSION;
-
-	return __atomic_load_n(&s->closed, __ATOMIC_RELAXED) ||
-	       rt_sys(NR_kill, s->pid, 0) == -ESRCH;
-}
-
 void rt_fail(const char *what)
 {
 	word n = 0;
@@ -130,6 +120,16 @@ void rt_fail(const char *what)
 	rt_sys(NR_write, 2, what, n);
 	for (;;)
 		rt_sys(NR_exit_group, 125);
+}
+
+/* ---- asking ------------------------------------------------------------------------------------ */
+#ifndef RT_IDT
+int rt_controller_gone(void)
+{
+	struct rt_session *s = RT_SESSION;
+
+	return __atomic_load_n(&s->closed, __ATOMIC_RELAXED) ||
+	       rt_sys(NR_kill, s->pid, 0) == -ESRCH;
 }
 
 /* 0, or 1 + the number of a command that found no room or no file; those behind it have not been run. */

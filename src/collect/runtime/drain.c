@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* drain.c - the trace of an instrumented executable: records of the buffer in, entries of a .trc64 out
+/* drain.c - the trace of an instrumented executable: records of the buffer in, entries of a .trc64 or .trc out
  *
  * Runs in the thread whose buffer is full, or ends. What the records mean is told by the plans of
  * image.h; the entries are those of docs/formats/idtrace.md. Each thread has a file of its own and
@@ -18,7 +18,7 @@
 
 enum { T_RW = 0x00, T_RD = 0x10, T_WR = 0x20, T_RRD = 0x30, T_RWR = 0x40, T_REND = 0x50, T_LINE = 0x60,
        T_BBAD = 0x70, T_BBFP = 0x80, T_TARG = 0x90, T_OP1 = 0xa0, T_OP2 = 0xb0 };
-enum { HOW_SUM, HOW_SUM32, HOW_BITS, HOW_XLAT };		/* enum x86_ref_how */
+enum { HOW_SUM, HOW_SUM32, HOW_BITS, HOW_XLAT, HOW_SUM16 = 5 };		/* enum x86_ref_how */
 enum { REP_MOVS, REP_CMPS, REP_STOS, REP_LODS, REP_SCAS };	/* enum x86_rep */
 
 struct drain {
@@ -38,14 +38,17 @@ struct drain {
 };
 _Static_assert(DRAIN_AT + sizeof(struct drain) <= RT_COUNTERS, "before the counters");
 
-static struct drain *drain_of(struct rt_block *b)
+/* Information of an entry: an address. */
+static void set(struct drain *d, u32 at, u64 v)
 {
-	return (struct drain *)((u64)b + DRAIN_AT);
+	*(word __attribute__((may_alias)) *)(d->out + at) = (word)v;
 }
 
-#define MAN ((const struct img_manifest *)IMG_MANIFEST)
-#define TEXTS rt_image_texts
-#define TABLES_AT(i) ((i) < MAN->ntext ? IMG_TABLES(i) : TEXTS[i].later)
+static struct drain *drain_of(struct rt_block *b)
+{
+	return PTR((word)b + DRAIN_AT);
+}
+
 
 /* ---- the file -------------------------------------------------------------------------------------- */
 static u32 merging;			/* tid of who writes a merged trace */
@@ -127,8 +130,8 @@ static void write_out(struct rt_block *b, int last)
 static void put(struct drain *d, u32 tag, u64 v)
 {
 	d->out[d->n] = (uint8_t)tag;
-	*(u64 *)(d->out + d->n + 1) = v;
-	d->n += 9;
+	set(d, d->n + 1, v);
+	d->n += 1 + sizeof(word);
 }
 
 /* Larger accesses than the largest code are several entries. */
@@ -137,8 +140,9 @@ static void put_sized(struct drain *d, u32 tag, u64 addr, u32 size)
 	static const uint8_t bytes[9] = { 0, 1, 2, 4, 8, 10, 16, 32, 64 };
 
 	while (size) {
-		u32 code = size == 10 ? 5 : size >= 64 ? 8 : size >= 32 ? 7 : size >= 16 ? 6 : size >= 8 ? 4 :
-			   size >= 4 ? 3 : size >= 2 ? 2 : 1;
+		const int wide = sizeof(word) == 8;
+		u32 code = size == 10 ? 5 : wide && size >= 64 ? 8 : wide && size >= 32 ? 7 : wide && size >= 16 ? 6 :
+			   size >= 8 ? 4 : size >= 4 ? 3 : size >= 2 ? 2 : 1;
 
 		put(d, tag | code, addr);
 		addr += bytes[code];
@@ -151,7 +155,7 @@ struct record {
 	struct rt_block *b;
 	struct drain *d;
 	const uint8_t *plan;
-	const uint8_t *value;		/* of the record */
+	const void *value;		/* of the record */
 	u64 pc;
 	u64 lane[16];
 	u64 told;			/* the block's entry, which is at begun, unless that has been written */
@@ -182,7 +186,7 @@ static u64 value(const struct record *r, u32 v)
 	case IMG_V_FS: return r->d->fs;
 	case IMG_V_GS: return r->d->gs;
 	}
-	return *(const u64 *)(r->value + 8 * v);
+	return ((const word *)r->value)[v];
 }
 
 static u64 address(struct record *r, int odd)
@@ -203,19 +207,24 @@ static u64 address(struct record *r, int odd)
 	}
 	a = value(r, *r->plan++);
 	a += (u64)sleb(r);
-	if (how == HOW_XLAT)
+	if (how == HOW_XLAT) {
 		a += (uint8_t)(value(r, index) + after);
-	else
+		if (scale < 8)
+			a &= (1ull << (8 * scale)) - 1;
+	} else {
 		a += value(r, index) * scale;
+	}
 	if (how == HOW_SUM32)
 		a = (u32)a;
+	if (how == HOW_SUM16)
+		a = (uint16_t)a;
 	if (how == HOW_BITS) {
-		int64_t bit = (int64_t)value(r, after);
+		int64_t bit = (long)value(r, after);
 
 		bit = size == 2 ? (int16_t)bit : size == 4 ? (int32_t)bit : bit;
 		a += (u64)((bit >> (size == 2 ? 4 : size == 4 ? 5 : 6)) * (int64_t)size);
 	}
-	return a + value(r, segment);
+	return (word)(a + value(r, segment));
 }
 
 static void rep(struct record *r, const u64 *cut)
@@ -223,7 +232,7 @@ static void rep(struct record *r, const u64 *cut)
 	const uint8_t *p = r->plan;
 	struct drain *d = r->d;
 	const u32 type = p[0], size = p[1];
-	const u64 mask = p[6] == 32 ? 0xffffffffull : ~0ull, seg = value(r, p[5]);
+	const u64 mask = ~0ull >> (64 - p[6]), seg = value(r, p[5]);
 	u64 src = value(r, p[2]) & mask, dst = value(r, p[3]) & mask;
 	u64 end = (cut ? cut[p[3] == IMG_V_NONE ? 1 : 2] : value(r, p[4])) & mask;
 	u64 *at = p[3] == IMG_V_NONE ? &src : &dst, step = size;
@@ -231,13 +240,13 @@ static void rep(struct record *r, const u64 *cut)
 	const u32 rd = told ? T_RRD : T_RD, wr = told ? T_RWR : T_WR;
 
 	r->plan += 7;
-	if ((end - *at) & mask & (p[6] == 32 ? 1ull << 31 : 1ull << 63))
+	if ((end - *at) & 1ull << (p[6] - 1))
 		step = -step;
 	while (*at != end) {
 		if (d->n > OUT - MARGIN)
 			write_part(r->b, 0, 1);
 		if (type != REP_STOS && type != REP_SCAS)
-			put_sized(d, rd, src + seg, size);
+			put_sized(d, rd, (word)(src + seg), size);
 		if (type != REP_LODS)
 			put_sized(d, type == REP_CMPS || type == REP_SCAS ? rd : wr, dst, size);
 		src = (src + step) & mask;
@@ -302,7 +311,7 @@ static u64 entries(struct record *r, u32 n, const u64 *cut)
 			if (insn >= n)
 				continue;
 			put(d, T_TARG, 0);
-			d->hold = d->n - 7;
+			d->hold = 1 + d->n - sizeof(word);
 			continue;
 		case IMG_P_REP:
 			if (op == IMG_P_LANES) {
@@ -353,8 +362,8 @@ static void branch(struct record *r, u32 size)
 	d->out[d->n++] = nop == 1 ? T_OP1 : T_OP2;
 	for (u32 i = 0; i < nop; i++)
 		d->out[d->n++] = *r->plan++;
-	*(u64 *)(d->out + d->n) = r->pc + size - 1;
-	d->n += 8;
+	set(d, d->n, r->pc + size - 1);
+	d->n += sizeof(word);
 }
 
 static void note(struct drain *d, u32 type, const u64 *a)
@@ -369,17 +378,16 @@ static void note(struct drain *d, u32 type, const u64 *a)
 /* One block of a record. */
 static u64 block(struct record *r, u32 text, u32 i, u32 n, const u64 *cut)
 {
-	const struct img_tables *t = (const struct img_tables *)TABLES_AT(text);
-	const struct img_block *k = (const struct img_block *)((u64)t + t->block) + i;
+	const struct img_block *k = (const struct img_block *)TABLE(text, block) + i;
 	struct drain *d = r->d;
 
-	r->plan = (const uint8_t *)t + t->plan + ((const u32 *)((u64)t + t->plan_at))[i] + 1;
+	r->plan = (const uint8_t *)TABLE(text, plan) + ((const u32 *)TABLE(text, plan_at))[i] + 1;
 	r->pc = TEXTS[text].lo + k->pc;
 	r->record_size = (10 + 4 * (k->n ? k->n : 1) + 7) / 8;
 	r->nlane = 0;
 	r->told = 0;
 	if (d->hold) {
-		*(u64 *)(d->out + d->hold - 1) = r->pc;
+		set(d, d->hold - 1, r->pc);
 		d->hold = 0;
 	}
 	if (d->n > OUT - MARGIN || d->alone)
@@ -392,7 +400,7 @@ static u64 block(struct record *r, u32 text, u32 i, u32 n, const u64 *cut)
 		return 0;
 	}
 	if (MAN->kind == IMG_EXEC)
-		put(d, T_BBFP, r->told = 8 * (u64)((const u32 *)((u64)t + t->record_at))[i]);
+		put(d, T_BBFP, r->told = sizeof(word) * (u64)((const u32 *)TABLE(text, record_at))[i]);
 	else
 		for (u64 line = r->pc & ~(u64)(MAN->line - 1); line < r->pc + k->size; line += MAN->line)
 			put(d, T_LINE, line);
@@ -407,30 +415,28 @@ void rt_image_drain(struct rt_block *b, u64 from, u64 to)
 	if (MAN->no_trace)
 		return;
 	for (u64 p = from; p < to; ) {
-		const u32 word = *(const u32 *)p, number = word - IMG_RESERVED;
-		struct record r = { .b = b, .d = d, .value = (const uint8_t *)p + 4 };
-		const struct img_tables *t;
+		const u32 head = *(const u32 *)PTR(p), number = head - IMG_RESERVED;
+		struct record r = { .b = b, .d = d, .value = PTR(p + 4) };
 		const u64 *cut = 0;
 		u32 i, n = 255, chain[MAX_CHAIN], nchain = 0;
 		u64 rsp = 0;
 
-		if (word >> 31) {
-			note(d, RT_NOTE_TYPE(word), (const u64 *)(p + 4));
-			p += 4 + RT_NOTE_SIZE(word);
+		if (head >> 31) {
+			note(d, RT_NOTE_TYPE(head), PTR(p + 4));
+			p += 4 + RT_NOTE_SIZE(head);
 			continue;
 		}
-		if (!word)
+		if (!head)
 			return;			/* cannot be: the cursor is behind whole records */
 		if (number - TEXTS[text].first >= TEXTS[text].nblock)
 			text = rt_image_text_with(number);
 		i = number - TEXTS[text].first;
-		t = (const struct img_tables *)TABLES_AT(text);
-		p += 4 + 8 * (u64)*((const uint8_t *)t + t->plan + ((const u32 *)((u64)t + t->plan_at))[i]);
-		if (p < to && *(const u32 *)p == RT_NOTE(RT_N_CUT, 24)) {
-			cut = (const u64 *)(p + 4);
+		p += 4 + sizeof(word) * *((const uint8_t *)TABLE(text, plan) + ((const u32 *)TABLE(text, plan_at))[i]);
+		if (p < to && *(const u32 *)PTR(p) == RT_NOTE(RT_N_CUT, 24)) {
+			cut = PTR(p + 4);
 			n = (u32)cut[0];
 		}
-		for (; i != IMG_NO_BLOCK && nchain < MAX_CHAIN; i = ((const u32 *)((u64)t + t->prev))[i])
+		for (; i != IMG_NO_BLOCK && nchain < MAX_CHAIN; i = ((const u32 *)TABLE(text, prev))[i])
 			chain[nchain++] = i;
 		while (nchain-- > 1)
 			block(&r, text, chain[nchain], 255, 0);
@@ -448,7 +454,7 @@ void rt_image_drain(struct rt_block *b, u64 from, u64 to)
  * good ends early, and is written when that is sure. */
 static void empty_chunk(struct rt_block *b)
 {
-	const u64 chunk = (u64)b + RT_TRACE;
+	const u64 chunk = (word)b + TRACE_AT;
 
 	rt_image_drain(b, chunk, b->cursor);
 	rt_image_clear(b, chunk, b->cursor);
@@ -463,9 +469,9 @@ static void note_state(struct rt_block *b, u64 rsp)
 	rt_trace_note(b, RT_N_STATE, v, 3);
 }
 
-static u64 *counter(struct rt_block *b, u32 word)
+static rt_count *counter(struct rt_block *b, u32 number)
 {
-	return (u64 *)((u64)b + RT_COUNTERS) + word;
+	return (rt_count *)((uint8_t *)b + COUNTERS_AT) + number;
 }
 
 /* The chain @k goes no further: it is written as far as it came, and counted as that. */
@@ -473,16 +479,16 @@ static void give_up(struct rt_block *b, const struct kept *k)
 {
 	const u64 v[3] = { k->stop.insn, k->stop.rsi, k->stop.rdi }, now = drain_of(b)->rsp;
 	const int begun = k->stop.insn || k->stop.complete;
-	const u32 word = begun ? k->stop.word : k->stop.before;
+	const u32 id = begun ? k->stop.word : k->stop.before;
 
 	*counter(b, k->stop.word) -= k->stop.counted;
-	if (!word)
+	if (!id)
 		return;
-	++*counter(b, word);
+	++*counter(b, id);
 	empty_chunk(b);
 	note_state(b, k->rsp);
-	rt_memcpy((void *)b->cursor, k->record, k->stop.size);
-	*(u32 *)b->cursor = word;
+	rt_memcpy(PTR(b->cursor), k->record, k->stop.size);
+	*(u32 *)PTR(b->cursor) = id;
 	b->cursor += k->stop.size;
 	if (begun)
 		rt_trace_note(b, RT_N_CUT, v, 3);
@@ -511,41 +517,41 @@ void rt_image_keep(struct rt_block *b, const struct rt_stop *stop)
 	k->stop = *stop;
 	if (stop->complete)
 		b->cursor -= stop->size;
-	rt_memcpy(k->record, (const void *)b->cursor, stop->size);
+	rt_memcpy(k->record, PTR(b->cursor), stop->size);
 	empty_chunk(b);
 	k->rsp = d->rsp;
 	d->nkept++;
 }
 
-int rt_image_kept(const struct rt_block *b, u32 word, u32 insn)
+int rt_image_kept(const struct rt_block *b, u32 id, u32 insn)
 {
 	const struct drain *d = drain_of((struct rt_block *)b);
 
 	for (u32 i = d->nkept; b->tracing && i--; )
-		if (d->kept[i].stop.word == word && (insn || !d->kept[i].stop.insn))
+		if (d->kept[i].stop.word == id && (insn || !d->kept[i].stop.insn))
 			return 1;
 	return 0;
 }
 
-void rt_image_restore(struct rt_block *b, u32 word, u32 complete, u32 counted)
+void rt_image_restore(struct rt_block *b, u32 id, u32 complete, u32 counted)
 {
 	struct drain *d = drain_of(b);
 	const struct kept *k;
 	u32 i = d->nkept - 1;
 
-	while (d->kept[i].stop.word != word)
+	while (d->kept[i].stop.word != id)
 		i--;
 	give_up_from(b, i + 1);		/* handlers above it will not come back */
 	k = &d->kept[i];
 	empty_chunk(b);
 	note_state(b, k->rsp);
-	rt_memcpy((void *)b->cursor, k->record, k->stop.size);
+	rt_memcpy(PTR(b->cursor), k->record, k->stop.size);
 	if (complete) {
-		*(u32 *)b->cursor = word;
+		*(u32 *)PTR(b->cursor) = id;
 		b->cursor += k->stop.size;
 	}
 	/* where it goes on it has been counted, or not yet, and perhaps that has changed */
-	*counter(b, word) += (u64)counted - k->stop.counted;
+	*counter(b, id) += (rt_count)(counted - k->stop.counted);
 	d->nkept = i;
 }
 
@@ -553,17 +559,17 @@ void rt_image_restore(struct rt_block *b, u32 word, u32 complete, u32 counted)
  * number is written last. */
 static u64 end_of(const struct rt_block *b)
 {
-	const u64 end = (u64)b + RT_TRACE + RT_CHUNK;
+	const u64 end = (word)b + TRACE_AT + TRACE_CHUNK;
 	u64 p = b->cursor;
 
 	while (p < end - 4) {
-		const u32 word = __atomic_load_n((const u32 *)p, __ATOMIC_ACQUIRE), number = word - IMG_RESERVED;
+		const u32 head = __atomic_load_n((const u32 *)PTR(p), __ATOMIC_ACQUIRE), number = head - IMG_RESERVED;
 
-		if (!word)
+		if (!head)
 			break;
-		if (!(word >> 31) && number >= rt_later_blocks())
+		if (!(head >> 31) && number >= rt_later_blocks())
 			break;
-		p += word >> 31 ? 4 + RT_NOTE_SIZE(word) : 4 + 8 * (u64)rt_image_values(number);
+		p += head >> 31 ? 4 + RT_NOTE_SIZE(head) : 4 + sizeof(word) * rt_image_values(number);
 	}
 	return p < end ? p : end;
 }
@@ -571,7 +577,7 @@ static u64 end_of(const struct rt_block *b)
 void rt_image_clear(struct rt_block *b, u64 from, u64 to)
 {
 	if (rt_image_threads)
-		memset((void *)from, 0, to - from);
+		memset(PTR(from), 0, to - from);
 }
 
 /* Everything up to the cursor, and all of it into the file. */
@@ -603,7 +609,7 @@ void rt_image_drain_begin(struct rt_block *b)
 	b->tracing = MAN->kind != IMG_PROFILE;
 	b->drop = 0;
 	b->chunk = 0;
-	b->cursor = (u64)b + RT_TRACE;
+	b->cursor = (word)b + TRACE_AT;
 	d->n = d->hold = d->opened = d->failed = d->nkept = d->begun = d->alone = 0;
 }
 

@@ -192,6 +192,16 @@ u32 rt_image_number(const struct rt_block *b)
 	return i;
 }
 
+int rt_image_in_use(u32 number)
+{
+	return (int)__atomic_load_n(&LEDGER->leaving[number], __ATOMIC_ACQUIRE);
+}
+
+void rt_image_leaving(u32 number)
+{
+	LEDGER->leaving[number] = 1;
+}
+
 struct rt_block *rt_block_map(u32 number)
 {
 	const u32 n = RT32_NBLOCKS * RT32_BLOCK_SIZE / RT_BLOCK_ALIGN;
@@ -216,7 +226,7 @@ void rt_block_unmap(struct rt_block *b)
 	u32 last = k + 1;
 
 	block_place[number] = 0;
-	LEDGER32->owner[number] = LEDGER32->leaving[number] = 0;
+	LEDGER->owner[number] = LEDGER->leaving[number] = 0;
 	rt_sys(NR_munmap, b, RT_BLOCK_ALIGN);
 	if (k >= RT32_NBLOCKS * RT32_BLOCK_SIZE / RT_BLOCK_ALIGN)
 		return;
@@ -233,7 +243,7 @@ void rt_block_forked(struct rt_block *b)
 
 void rt_exit_thread(struct rt_block *b, long nr, word status)
 {
-	rt_exit_raw(nr, status, &b->state, &LEDGER32->leaving[rt_image_number(b)]);
+	rt_exit_raw(nr, status, &b->state, &LEDGER->leaving[rt_image_number(b)]);
 }
 
 int rt_is_ours(u64 addr, u64 len)
@@ -257,7 +267,7 @@ void rt_image_map_data(const struct img_manifest *man)
 
 	rt_image_block_size = (word)man->block_size;
 	rt_image_map(RT32_BLOCKS, RT32_NBLOCKS * RT32_BLOCK_SIZE, 0, flags, -1, 0, 0);
-	rt_image_map(RT32_DATA_VAULT, 4096 + sizeof(struct rt_ledger32), PROT_READ | PROT_WRITE, flags, -1, 0, 0);
+	rt_image_map(RT32_DATA_VAULT, 4096 + sizeof(struct rt_ledger), PROT_READ | PROT_WRITE, flags, -1, 0, 0);
 	rt_image_map(RT32_ZERO, RT32_TABLE_SIZE, PROT_READ, flags, -1, 0, 0);
 	rt_image_map(RT32_SHADOW, RT32_DIR_SIZE, PROT_READ | PROT_WRITE, flags, -1, 0, 0);
 	for (u32 i = 0; i < RT32_DIR_SIZE / 4; i++)

@@ -18,6 +18,8 @@ extern word rt_image_block_size;
 #define TRACE_STRIDE RT32_CHUNK_STRIDE
 #define COUNTERS_AT IMG32_COUNTERS
 #define MANIFEST_AT IMG32_MANIFEST
+#define IMG_BLOCKS 4096u
+#define IMG_LEAVING IMG_BLOCKS
 typedef u32 rt_count;
 
 #define NR_exit 1

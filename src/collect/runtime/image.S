@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* image.S - the runtime, carried as bytes; with STUB what instrumented executables are made of: it and their
+ * first page */
 #define STR(x) #x
 #define FILE_NAME(x, ext) STR(x.ext)
 #define PASTE(a, b) a##b
@@ -13,4 +15,10 @@ NAME(RT, _text_end):
 NAME(RT, _data):
 	.incbin FILE_NAME(FILE, data)
 NAME(RT, _data_end):
+#ifdef STUB
+	.globl NAME(RT, _stub), NAME(RT, _stub_end)
+NAME(RT, _stub):
+	.incbin FILE_NAME(STUB, text)
+NAME(RT, _stub_end):
+#endif
 	.section .note.GNU-stack,"",@progbits

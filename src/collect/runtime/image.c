@@ -3,39 +3,28 @@
  * done here, from the tables that the executable carries
  *
  * Only in the build with RT_IDT. There is no controller: rt_ask() answers in place. Counters live in
- * shared memory, thread blocks are handed out from it, and the files are written when a process ends. */
+ * shared memory, of 64-bit programs one for all processes; thread blocks are handed out from it, and the files
+ * are written when a process ends. */
 #ifdef RT_IDT
 
 #include "image.h"
 #include "rt.h"
 
-#define NR_pread 17
-#define NR_fstat 5
-#define NR_stat 4
-#define NR_fcntl 72
-#define NR_mincore 27
-#define NR_madvise 28
-#define NR_ftruncate 77
-#define NR_getcwd 79
-#define NR_readlink 89
-#define NR_pwrite 18
 #define MAP_FIXED_NOREPLACE 0x100000
 #define MAP_POPULATE 0x8000
 #define O_CLOEXEC 02000000
-#define O_WRONLY_CREAT_TRUNC 01101
+#define O_WRONLY_CREAT_TRUNC (01101 | O_LARGEFILE)
 #define ADDR_NO_RANDOMIZE 0x40000u
 #define EXECED 0x1000000u	/* SHORT_INODE, which means nothing on Linux: an instrumented program exec'd us */
 #define RESTARTED 0x80000u	/* FDPIC_FUNCPTRS, which means nothing on x86: we have exec'd ourselves */
 
 struct img_boot rt_img_boot __attribute__((section(".data.boot")));
+#ifdef __i386__
+struct rt_boot rt_boot_info;		/* nothing of it is known */
+#endif
 
-#define MAN ((const struct img_manifest *)IMG_MANIFEST)
-#define TEXTS rt_image_texts
-#define FILES ((const struct img_file *)(IMG_MANIFEST + MAN->files))
-#define TABLES_AT(i) ((i) < MAN->ntext ? IMG_TABLES(i) : TEXTS[i].later)
-#define TABLES(i) ((const struct img_tables *)TABLES_AT(i))
+#define FILES ((const struct img_file *)PTR(MANIFEST_AT + MAN->files))
 #define MAX_TEXTS 300			/* of the manifest */
-#define NO_TEXT 0xffffffffu
 
 const struct img_text *rt_image_texts;	/* those of the manifest, then those of the translator */
 static uint8_t live[MAX_TEXTS];		/* text is mapped and translated */
@@ -131,17 +120,17 @@ static u32 text_of_code(u64 code)
 
 static const struct img_block *blocks(u32 i)
 {
-	return (const struct img_block *)(TABLES_AT(i) + TABLES(i)->block);
+	return TABLE(i, block);
 }
 
 static const struct img_entry *entries(u32 i)
 {
-	return (const struct img_entry *)(TABLES_AT(i) + TABLES(i)->entry);
+	return TABLE(i, entry);
 }
 
 static const uint8_t *map_of(u32 i, const struct img_block *b)
 {
-	return (const uint8_t *)TABLES_AT(i) + TABLES(i)->map + b->map;
+	return (const uint8_t *)TABLE(i, map) + b->map;
 }
 
 /* The first block whose pc is at or above @off. */
@@ -196,11 +185,11 @@ static void map_next(struct place *m)
 /* Where the map of the @k-th block in the order of code ends. */
 static const uint8_t *map_end(u32 i, u32 k)
 {
-	const u32 *order = (const u32 *)(TABLES_AT(i) + TABLES(i)->by_code);
+	const u32 *order = TABLE(i, by_code);
 
 	if (k + 1 < TABLES(i)->nblock)
 		return map_of(i, &blocks(i)[order[k + 1]]);
-	return (const uint8_t *)TABLES_AT(i) + TABLES(i)->map + TABLES(i)->nmap;
+	return (const uint8_t *)TABLE(i, map) + TABLES(i)->nmap;
 }
 
 static u32 begin_of(const struct img_block *b)
@@ -211,7 +200,7 @@ static u32 begin_of(const struct img_block *b)
 /* Which block, and which place of its map, is at @code? Returns its position in the order of code. */
 static u32 by_code(u32 i, u32 code)
 {
-	const u32 *order = (const u32 *)(TABLES_AT(i) + TABLES(i)->by_code);
+	const u32 *order = TABLE(i, by_code);
 	u32 a = 0, z = TABLES(i)->nblock;
 
 	while (a < z) {
@@ -238,7 +227,7 @@ static int state_at(u64 code, u32 *text, u32 *block, struct place *at)
 	if (k + 1 == 0)
 		return 0;
 	*text = i;
-	*block = ((const u32 *)(TABLES_AT(i) + TABLES(i)->by_code))[k];
+	*block = ((const u32 *)TABLE(i, by_code))[k];
 	end = map_end(i, k);
 	map_begin(&m, i, &blocks(i)[*block]);
 	*at = m;
@@ -265,23 +254,19 @@ static u64 pc_of(u32 i, const struct img_block *b, u32 insn)
 
 static u32 record_size(u32 i, u32 k)
 {
-	const struct img_tables *t = TABLES(i);
-
-	return 4 + 8 * (u32)*((const uint8_t *)t + t->plan + ((const u32 *)((u64)t + t->plan_at))[k]);
+	return 4 + sizeof(word) * *((const uint8_t *)TABLE(i, plan) + ((const u32 *)TABLE(i, plan_at))[k]);
 }
 
 u32 rt_image_values(u32 number)
 {
 	const u32 i = rt_image_text_with(number);
 
-	return (record_size(i, number - TEXTS[i].first) - 4) / 8;
+	return (record_size(i, number - TEXTS[i].first) - 4) / sizeof(word);
 }
 
 static u32 prev_of(u32 i, u32 k)
 {
-	const struct img_tables *t = TABLES(i);
-
-	return t->prev ? ((const u32 *)((u64)t + t->prev))[k] : IMG_NO_BLOCK;
+	return TABLES(i)->prev ? ((const u32 *)TABLE(i, prev))[k] : IMG_NO_BLOCK;
 }
 
 static u32 word_of(u32 i, u32 k)
@@ -292,7 +277,7 @@ static u32 word_of(u32 i, u32 k)
 /* Where block @k can be entered before instruction @n with the program's state; 0: nowhere. */
 static u64 enter(struct rt_block *b, u32 i, u32 k, u32 n)
 {
-	const u32 *order = (const u32 *)(TABLES_AT(i) + TABLES(i)->by_code);
+	const u32 *order = TABLE(i, by_code);
 	const struct img_block *at = &blocks(i)[k];
 	u32 pos = by_code(i, begin_of(at));
 	struct place m;
@@ -312,8 +297,8 @@ static u64 enter(struct rt_block *b, u32 i, u32 k, u32 n)
 		}
 		if (!(m.flags & 8))
 			return TEXTS[i].code + m.code;
-		*(u64 *)((u64)b + IMG_RESUME) = TEXTS[i].code + m.code;
-		return (u64)(m.tmp & 0x80 /* XL_OWN */ ? rt_image_own : rt_image_again) + 32 * (m.tmp & 15);
+		*(u64 *)((uint8_t *)b + IMG_RESUME) = TEXTS[i].code + m.code;
+		return (word)(m.tmp & 0x80 /* XL_OWN */ ? rt_image_own : rt_image_again) + 32 * (m.tmp & 15);
 	}
 	return 0;
 }
@@ -371,24 +356,25 @@ static u64 enter_stopped(struct rt_block *b, u64 pc)
 	return 0;
 }
 
-static void shadow(u64 pc, u64 to)
+/* Would the program execute what is at @pc? */
+static int executable(u64 pc)
 {
-	int32_t *e = (int32_t *)(RT_SHADOW + 4 * (u64)(u32)pc);
+	uint8_t here;
 
-	__atomic_store_n(e, (int32_t)(to - pc), __ATOMIC_RELEASE);
+	return rt_is_exec(pc, 1) || (MAN->exec_all && !rt_sys(NR_mincore, pc & ~4095ull, 1, &here));
 }
 
 /* What no text knows, or only the middle of a block of. 0: the text is known now. */
 static u64 ask_for(struct rt_block *b, u64 pc, u32 known, u64 *to)
 {
-	struct rt_later found;
+	struct rt_later found = { 0 };
 
 	if (!rt_later_ask(b, pc, known, &found))
 		stop_at(pc);
 	if (!found.entry)
 		return 0;
 	if (found.indirect)
-		shadow(pc, found.indirect);
+		rt_image_shadow(pc, found.indirect);
 	*to = found.entry;
 	return 1;
 }
@@ -440,7 +426,7 @@ static void fill_shadow(u64 pc)
 		const struct img_block *b = &blocks(i)[k];
 
 		if (b->entry != IMG_NO_ENTRY)
-			shadow(t->lo + b->pc, t->code + b->code - b->entry);
+			rt_image_shadow(t->lo + b->pc, t->code + b->code - b->entry);
 	}
 	for (a = 0, z = TABLES(i)->nentry; a < z; ) {
 		u32 mid = a + (z - a) / 2;
@@ -451,7 +437,7 @@ static void fill_shadow(u64 pc)
 			z = mid;
 	}
 	for (; a < TABLES(i)->nentry && entries(i)[a].pc < off + CHUNK; a++)
-		shadow(t->lo + entries(i)[a].pc, t->code + entries(i)[a].code);
+		rt_image_shadow(t->lo + entries(i)[a].pc, t->code + entries(i)[a].code);
 }
 
 /* ---- mapping --------------------------------------------------------------------------------------- */
@@ -460,19 +446,18 @@ static u64 page_up(u64 n)
 	return (n + 4095) & ~4095ull;
 }
 
-static void must_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const char *name)
+void rt_image_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const char *name)
 {
-	long r = rt_sys(NR_mmap, at, len, prot, flags & MAP_FIXED ? flags : flags | MAP_FIXED_NOREPLACE, fd,
-			off);
+	long r = rt_map(at, len, prot, flags & MAP_FIXED ? flags : flags | MAP_FIXED_NOREPLACE, fd, off);
 
 	if (r == (long)at)
 		return;
-	if (r > 0)			/* a kernel that does not know the flag */
+	if (!rt_failed(r))		/* a kernel that does not know the flag */
 		rt_sys(NR_munmap, r, len);
 	rt_image_stop("its place in memory is taken", name);
 }
 
-#define PACK(i) ((const struct img_pack *)IMG_PACKED(i))
+#define PACK(i) ((const struct img_pack *)PTR(TEXTS[i].packed))
 
 static u64 pieces(u64 n)
 {
@@ -485,11 +470,11 @@ static void attach(u32 i, long fd)
 	const struct img_text *t = &TEXTS[i];
 	const u64 flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
-	must_map(IMG_PACKED(i), page_up(t->packed_len), PROT_READ, MAP_PRIVATE, fd, t->packed_at,
+	rt_image_map(t->packed, page_up(t->packed_len), PROT_READ, MAP_PRIVATE, fd, t->packed_at,
 		 FILES[t->file].path);
-	must_map(t->code, pieces(t->code_len), 0, flags | (t->file > MAN->interp ? MAP_FIXED : 0), -1, 0,
+	rt_image_map(t->code, pieces(t->code_len), 0, flags | (t->file > MAN->interp ? MAP_FIXED : 0), -1, 0,
 		 FILES[t->file].path);
-	must_map(TABLES_AT(i), pieces(t->tables_len), 0, flags, -1, 0, FILES[t->file].path);
+	rt_image_map(t->tables, pieces(t->tables_len), 0, flags, -1, 0, FILES[t->file].path);
 	live[i] = 1;
 }
 
@@ -498,21 +483,21 @@ static void attach(u32 i, long fd)
 static int unpack(u32 i, u64 base, u32 k, u64 prot)
 {
 	const struct img_pack *p = PACK(i);
-	long at = (long)base;
+	const word to = (word)base;
+	long at = (long)to;
 
 	if (rt_image_threads)
-		at = rt_sys(NR_mmap, 0, IMG_PIECE, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		at = rt_map(0, IMG_PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	else if (!rt_sys(NR_mprotect, base, IMG_PIECE, PROT_READ | PROT_WRITE))
 		rt_sys(NR_madvise, base, IMG_PIECE, 23 /* MADV_POPULATE_WRITE */);
 	else
 		at = -1;
-	if (at < 0 && at > -4096)
+	if (rt_failed(at))
 		rt_image_stop("no memory for its code", 0);
-	if (!img_unpack((const uint8_t *)p + p->at[k], p->at[k + 1] - p->at[k], (uint8_t *)at))
+	if (!img_unpack((const uint8_t *)p + p->at[k], p->at[k + 1] - p->at[k], PTR(at)))
 		rt_image_stop("this instrumented program is damaged", FILES[TEXTS[i].file].path);
 	if (rt_sys(NR_mprotect, at, IMG_PIECE, prot) ||
-	    (at != (long)base && rt_sys(NR_mremap, at, IMG_PIECE, IMG_PIECE, 3 /* MAYMOVE | FIXED */, base) < 0))
+	    ((word)at != to && rt_failed(rt_sys(NR_mremap, at, IMG_PIECE, IMG_PIECE, MREMAP_MAYMOVE | MREMAP_FIXED, to))))
 		rt_image_stop("no memory for its code", 0);
 	return 1;
 }
@@ -523,7 +508,7 @@ int rt_image_touch(u64 addr)
 	const struct img_text *t = TEXTS;
 
 	for (u32 i = 0; i < MAN->ntext; i++) {
-		u64 code = addr - t[i].code, table = addr - TABLES_AT(i);
+		u64 code = addr - t[i].code, table = addr - t[i].tables;
 
 		if (!live[i])
 			continue;
@@ -536,28 +521,16 @@ int rt_image_touch(u64 addr)
 	return rt_later_touch(addr);
 }
 
-static void clear_shadow(u64 lo, u64 hi)
-{
-	while (lo < hi) {
-		const u64 wrap = (lo | 0xffffffffu) + 1, end = hi < wrap ? hi : wrap;
-
-		rt_sys(NR_mmap, RT_SHADOW + 4 * (u64)(u32)lo, page_up(4 * (end - lo)), PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-		lo = end;
-	}
-}
-
 static void detach(u32 i)
 {
 	const struct img_text *t = &TEXTS[i];
 
 	live[i] = 0;
 	file_is[t->file] = UNLOADED;
-	rt_sys(NR_mmap, t->code, pieces(t->code_len), 0,
-	       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-	rt_sys(NR_munmap, TABLES_AT(i), pieces(t->tables_len));
-	rt_sys(NR_munmap, IMG_PACKED(i), page_up(t->packed_len));
-	clear_shadow(t->lo, t->hi);
+	rt_map(t->code, pieces(t->code_len), 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	rt_sys(NR_munmap, t->tables, pieces(t->tables_len));
+	rt_sys(NR_munmap, t->packed, page_up(t->packed_len));
+	rt_image_forget(t->lo, t->hi);
 }
 
 static void differs(u32 file)
@@ -574,14 +547,14 @@ static void library_text(u32 i)
 	u64 n = length(dir);
 	long fd;
 
-	if (img_hash((const void *)t->lo, t->bytes) != t->hash)
+	if (img_hash(PTR(t->lo), t->bytes) != t->hash)
 		differs(t->file);
 	rt_memcpy(name, dir, n);
 	rt_memcpy(name + n, FILES[t->file].key, length(FILES[t->file].key) + 1);
 	fd = rt_sys(NR_open, name, O_CLOEXEC, 0);
 	if (fd < 0)
 		rt_image_stop("cannot open it: it belongs to the instrumented program", name);
-	if (rt_sys(NR_pread, fd, &head, sizeof head, 0) != sizeof head || head.stamp != MAN->stamp)
+	if (rt_pread(fd, &head, sizeof head, 0) != sizeof head || head.stamp != MAN->stamp)
 		rt_image_stop("it does not belong to this instrumented program", name);
 	attach(i, fd);
 	rt_sys(NR_close, fd);
@@ -593,12 +566,12 @@ static void keep_places(void)
 	const u64 flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 	if (MAN->vdso)			/* what the kernel maps goes where it always does */
-		must_map(MAN->vdso, MAN->vdso_end - MAN->vdso, 0, flags, -1, 0, "the vDSO");
+		rt_image_map(MAN->vdso, MAN->vdso_end - MAN->vdso, 0, flags, -1, 0, "the vDSO");
 	for (u32 k = 1 + MAN->interp; k < MAN->nfile; k++)
-		must_map(FILES[k].base, FILES[k].end - FILES[k].base, 0, flags, -1, 0, FILES[k].path);
+		rt_image_map(FILES[k].base, FILES[k].end - FILES[k].base, 0, flags, -1, 0, FILES[k].path);
 	for (u32 i = 0; i < MAN->ntext; i++)
 		if (TEXTS[i].file > MAN->interp)
-			must_map(TEXTS[i].code, pieces(TEXTS[i].code_len), 0, flags, -1, 0,
+			rt_image_map(TEXTS[i].code, pieces(TEXTS[i].code_len), 0, flags, -1, 0,
 				 FILES[TEXTS[i].file].path);
 }
 
@@ -635,20 +608,21 @@ static int same_name(const char *a, const char *b)
 u64 rt_image_place(u64 fd, u64 *flags)
 {
 	static const char link[] = "/proc/self/fd/";
-	u64 stat[18], got, head;
+	struct rt_stat stat;
+	u64 got, head;
 	uint8_t page[4096];
 	char name[64], path[512];
 	u32 n = 0;
 	long r;
 
-	r = rt_sys(NR_pread, fd, page, sizeof page, 0);
+	r = rt_pread(fd, page, sizeof page, 0);
 	if (r < 64 || page[0] != 0x7f || page[1] != 'E' || page[2] != 'L' || page[3] != 'F' ||
-	    rt_sys(NR_fstat, fd, stat))
+	    rt_stat(0, (long)fd, &stat))
 		return 0;
 	got = (u64)r;
 	head = img_hash(page, got);
 	for (u32 i = 1 + MAN->interp; i < MAN->nfile; i++)
-		if (FILES[i].size == stat[6] && FILES[i].head == head) {
+		if (FILES[i].size == stat.size && FILES[i].head == head) {
 			if (file_is[i] == LOADED)
 				return 0;	/* once more, in another name space */
 			*flags |= file_is[i] == KEPT ? MAP_FIXED : MAP_FIXED_NOREPLACE;
@@ -660,9 +634,9 @@ u64 rt_image_place(u64 fd, u64 *flags)
 		name[n] = link[n];
 	if (fd >= 10000)
 		return 0;
-	for (u64 d = 1000; d; d /= 10)
+	for (u32 d = 1000; d; d /= 10)
 		if (fd >= d || d == 1)
-			name[n++] = (char)('0' + fd / d % 10);
+			name[n++] = (char)('0' + (u32)fd / d % 10);
 	name[n] = 0;
 	r = rt_sys(NR_readlink, name, path, sizeof path - 1);
 	if (r <= 0)
@@ -691,59 +665,66 @@ static void unmapped(u64 lo, u64 len)
 		if (live[i] && lo < t[i].hi && t[i].lo < lo + len)
 			detach(i);
 	if (rt_later_unmapped(lo, lo + len))
-		clear_shadow(lo, lo + len);
+		rt_image_forget(lo, lo + len);
 }
 
-/* ---- thread blocks: handed out from memory that all processes of the program share ------------------- */
-#define LEDGER RT_LEDGER
+/* ---- thread blocks: handed out from memory that processes share --------------------------------------- */
 #define RESERVED 0xffffffffu		/* for a process that is about to begin */
-
-static struct rt_block *block_at(u32 i)
-{
-	return (struct rt_block *)(RT_DATA_VAULT + (u64)i * RT_BLOCK_SIZE);
-}
-
-static u32 number_of(const struct rt_block *b)
-{
-	return (u32)(((u64)b - RT_DATA_VAULT) >> RT_BLOCK_SHIFT);
-}
 
 static int take(u32 i, u32 from, u32 to)
 {
 	return __atomic_compare_exchange_n(&LEDGER->owner[i], &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
+/* Number @i is @pid's now. */
+static struct rt_block *taken(u32 i, int dirty)
+{
+	struct rt_block *b = rt_block_map(i);
+
+	if (!b) {
+		LEDGER->owner[i] = 0;
+		return 0;
+	}
+	if (dirty)
+		rt_sys(NR_madvise, b, RT_BLOCK_ALIGN, 9 /* MADV_REMOVE */);
+	b->state = BLK_READY;
+	return b;
+}
+
 /* A thread of @pid; or, with RESERVED, a new process's first. A dead thread's block is used again by its
  * own process, whose counts just go on in it. */
 static struct rt_block *block_new(u32 pid)
 {
-	for (u32 i = 1; i < RT_BLOCKS && pid != RESERVED; i++)
-		if (LEDGER->owner[i] == pid && block_at(i)->state == BLK_DEAD) {
+	for (u32 i = 1; i < IMG_BLOCKS && pid != RESERVED; i++)
+		if (LEDGER->owner[i] == pid && rt_image_block(i) && rt_image_block(i)->state == BLK_DEAD) {
 			u32 dead = BLK_DEAD;
 
-			if (__atomic_compare_exchange_n(&block_at(i)->state, &dead, BLK_READY, 0,
+			if (__atomic_compare_exchange_n(&rt_image_block(i)->state, &dead, BLK_READY, 0,
 							__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-				return block_at(i);
+				return rt_image_block(i);
 		}
-	for (u32 i = 1; i < RT_BLOCKS; i++)
-		if (!LEDGER->owner[i] && block_at(i)->state != BLK_LIVE && take(i, 0, pid)) {
-			block_at(i)->state = BLK_READY;
-			return block_at(i);
-		}
-	for (u32 i = 1; i < RT_BLOCKS; i++) {	/* those of processes that were killed */
+	for (u32 i = 1; i < IMG_BLOCKS; i++)
+		if (!LEDGER->owner[i] && !rt_image_in_use(i) && take(i, 0, pid))
+			return taken(i, 0);
+	for (u32 i = 1; i < IMG_BLOCKS; i++) {	/* those of processes that were killed */
 		u32 was = LEDGER->owner[i];
 
-		if (was && was != RESERVED && rt_sys(NR_kill, was, 0) == -ESRCH && take(i, was, pid)) {
-			rt_sys(NR_madvise, block_at(i), RT_BLOCK_SIZE, 9 /* MADV_REMOVE */);
-			block_at(i)->state = BLK_READY;
-			return block_at(i);
-		}
+		if (was && was != RESERVED && rt_sys(NR_kill, was, 0) == -ESRCH && take(i, was, pid))
+			return taken(i, 1);
 	}
 	return 0;
 }
 
 /* ---- files ----------------------------------------------------------------------------------------- */
 static u32 files_lock;
+
+#ifdef __i386__
+#define CNT ".cnt"
+#define TRC ".trc"
+#else
+#define CNT ".cnt64"
+#define TRC ".trc64"
+#endif
 
 /* @id: the process's, or, of a trace, the thread's. */
 static void name_of(char *to, const char *suffix, u32 id)
@@ -766,34 +747,27 @@ static void name_of(char *to, const char *suffix, u32 id)
 	to[n] = 0;
 }
 
-static const char tag64[8] = "IDT64";
+/* Counts of RUN counters, the first of which has number @slot, go to total[]. Where blocks share a record, the
+ * last one is counted, and stands for those before it. */
+#define RUN (4096 / sizeof(rt_count))
 
-static void put_head(u64 to[2])
-{
-	to[0] = MAN->orig_magic | (u64)MAN->idt_magic << 32;
-	rt_memcpy(&to[1], tag64, 8);
-}
-
-/* Counts of one page of counters go to *@total. Where blocks share a record, the last one is counted, and
- * stands for those before it. */
-static void add_counts(u64 *total, uint8_t *any, u64 page, const u64 *count)
+static void add_counts(u64 *total, uint8_t *any, u32 n, u32 slot, const rt_count *count)
 {
 	static u32 text;
 
-	for (u32 k = 0; k < 512; k++) {
-		const u64 slot = 512 * page + k;
+	for (u32 k = 0; k < RUN; k++, slot++) {
 		u32 i;
 
-		if (!count[k] || slot < IMG_RESERVED || slot >= IMG_RESERVED + (u64)rt_later_blocks())
+		if (!count[k] || slot < IMG_RESERVED || slot - IMG_RESERVED >= n)
 			continue;
 		if (slot - IMG_RESERVED - TEXTS[text].first >= TEXTS[text].nblock)
-			text = rt_image_text_with((u32)(slot - IMG_RESERVED));
+			text = rt_image_text_with(slot - IMG_RESERVED);
 		if (slot - IMG_RESERVED - TEXTS[text].first >= TEXTS[text].nblock)
 			continue;		/* another process's */
-		for (i = (u32)(slot - IMG_RESERVED - TEXTS[text].first); i != IMG_NO_BLOCK; i = prev_of(text, i)) {
-			const u64 to = word_of(text, i);
+		for (i = slot - IMG_RESERVED - TEXTS[text].first; i != IMG_NO_BLOCK; i = prev_of(text, i)) {
+			const u32 to = TEXTS[text].first + i;
 
-			if (to >= IMG_RESERVED + (u64)MAN->from && to < IMG_RESERVED + (u64)MAN->to) {
+			if (to >= MAN->from && to < MAN->to) {
 				total[to] += count[k];
 				any[to / 512] = 1;
 			}
@@ -801,34 +775,18 @@ static void add_counts(u64 *total, uint8_t *any, u64 page, const u64 *count)
 	}
 }
 
-/* BENCH.cnt64: the sum of what the process's threads have counted. */
-static void write_counts(u32 pid)
+/* The sum of what the process's threads have counted. */
+static void add_blocks(u64 *total, uint8_t *any, u32 n, u32 pid)
 {
 	static uint8_t here[4096];
-	const u64 n = IMG_RESERVED + (u64)rt_later_blocks(), pages = (8 * n + 4095) / 4096;
-	const u64 room = 4096 * pages + pages;
-	char name[4200];
-	uint8_t *any;
-	u64 *total;
-	long fd;
+	const u64 pages = (IMG_RESERVED + (u64)n + RUN - 1) / RUN;
 
-	while (__atomic_exchange_n(&files_lock, 1, __ATOMIC_ACQUIRE))
-		__builtin_ia32_pause();
-	name_of(name, ".cnt64", pid);
-	total = (u64 *)rt_sys(NR_mmap, 0, room, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	any = (uint8_t *)total + 4096 * pages;
-	fd = (long)total < 0 && (long)total > -4096 ? -1 : rt_sys(NR_open, name, O_WRONLY_CREAT_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0) {
-		say("pugmark: cannot write the counts: ");
-		say(name);
-		say("\n");
-	}
-	for (u32 i = 1; i < RT_BLOCKS && fd >= 0; i++) {
-		const u64 from = (u64)block_at(i) + RT_COUNTERS;
+	for (u32 i = 1; i < IMG_BLOCKS; i++) {
+		const uint8_t *from;
 
-		if (LEDGER->owner[i] != pid)
+		if (LEDGER->owner[i] != pid || !rt_image_block(i))
 			continue;
+		from = (const uint8_t *)rt_image_block(i) + COUNTERS_AT;
 		for (u64 at = 0; at < pages; at += sizeof here) {
 			const u64 part = pages - at < sizeof here ? pages - at : sizeof here;
 
@@ -836,17 +794,201 @@ static void write_counts(u32 pid)
 				continue;
 			for (u64 p = 0; p < part; p++)
 				if (here[p] & 1)
-					add_counts(total, any, at + p, (const u64 *)(from + 4096 * (at + p)));
+					add_counts(total, any, n, (u32)(RUN * (at + p)),
+						   (const rt_count *)(from + 4096 * (at + p)));
 		}
 	}
-	if (fd >= 0) {
-		put_head(total);
-		any[0] = 1;
-		rt_sys(NR_ftruncate, fd, 8 * n);
-		for (u64 p = 0; p < pages; p++)
-			if (any[p])
-				rt_sys(NR_pwrite, fd, total + 512 * p, 8 * n - 4096 * p < 4096 ? 8 * n - 4096 * p : 4096,
-				       4096 * p);
+}
+
+#ifdef __i386__
+/* ---- counters that wrap ----------------------------------------------------------------------------
+ * A 32-bit counter is counted up by one instruction that nobody looks at. A helper, which is a process of its own
+ * but shares our memory, looks often enough to see each one that has wrapped. */
+#define WATCH_NS 100000000		/* far less than 2^32 of anything take */
+
+static u32 watched;			/* pid of the process whose counters are; 0: nobody's */
+static long watcher = -1;		/* pid of the helper */
+
+static u32 *was(void)
+{
+	return PTR(MAN->watch);
+}
+
+static void look(void)
+{
+	u32 *last = was(), *high = last + MAN->nblock;
+	static u32 sum[4096 / sizeof(u32)];
+	static uint8_t here;
+
+	for (u32 from = 0; from < IMG_RESERVED + MAN->nblock; from += RUN) {
+		int any = 0;
+
+		memset(sum, 0, sizeof sum);
+		for (u32 i = 1; i < IMG_BLOCKS; i++) {
+			const u32 *c;
+
+			if (LEDGER->owner[i] != watched || !rt_image_block(i))
+				continue;
+			c = (const u32 *)((uint8_t *)rt_image_block(i) + COUNTERS_AT) + from;
+			if (rt_sys(NR_mincore, c, 4096, &here) || !(here & 1))
+				continue;
+			any = 1;
+			for (u32 k = 0; k < RUN; k++)
+				sum[k] += c[k];
+		}
+		for (u32 k = 0; any && k < RUN; k++) {
+			const u32 n = from + k - IMG_RESERVED;
+
+			if (n >= MAN->nblock || sum[k] == last[n])
+				continue;
+			/* a block that a fault stops is counted down: that is no wrap */
+			if (sum[k] < last[n] && last[n] - sum[k] >= 1u << 31)
+				high[n]++;
+			last[n] = sum[k];
+		}
+	}
+}
+
+void rt_image_watch(void)
+{
+	const word pause[2] = { 0, WATCH_NS };
+
+	while ((u32)rt_sys(NR_getppid, 0) == watched) {
+		rt_sys(NR_nanosleep, pause, 0);
+		while (__atomic_exchange_n(&files_lock, 1, __ATOMIC_ACQUIRE))
+			__builtin_ia32_pause();
+		if ((u32)rt_sys(NR_getppid, 0) == watched)
+			look();
+		__atomic_store_n(&files_lock, 0, __ATOMIC_RELEASE);
+	}
+	for (;;)
+		rt_sys(NR_exit, 0);
+}
+
+extern long rt_image_helper(word flags, word stack);
+
+/* @again: what has been seen before counts. */
+static void watch(u32 pid, int again)
+{
+	static uint8_t stack[8192] __attribute__((aligned(16)));
+	const u64 all = ~0ull;
+	u64 mask;
+
+	if (!MAN->watch)
+		return;
+	if (!again)
+		rt_map(MAN->watch, page_up(8 * (u64)MAN->nblock), PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	watched = pid;
+	rt_sys(NR_rt_sigprocmask, 2, &all, &mask, 8);
+	/* VM, FS, FILES, UNTRACED; its end is no news */
+	watcher = rt_image_helper(0x100 | 0x200 | 0x400 | 0x800000, (word)stack + sizeof stack - 16);
+	rt_sys(NR_rt_sigprocmask, 2, &mask, 0, 8);
+}
+
+static int watcher_of(u32 pid)
+{
+	return watched == pid;
+}
+
+static void watch_no_more(u32 pid)
+{
+	if (!watcher_of(pid) || rt_failed(watcher))
+		return;
+	while (__atomic_exchange_n(&files_lock, 1, __ATOMIC_ACQUIRE))
+		__builtin_ia32_pause();
+	rt_sys(NR_kill, watcher, SIGKILL);
+	__atomic_store_n(&files_lock, 0, __ATOMIC_RELEASE);
+	rt_sys(NR_wait4, watcher, 0, 0x80000000 /* __WCLONE */, 0);
+	watcher = -1;
+}
+
+/* What the counters have lost. */
+static void add_wraps(u64 *total, uint8_t *any, u32 pid)
+{
+	u32 *high = was() + MAN->nblock;
+	static u32 text;
+
+	if (!MAN->watch || watched != pid)
+		return;
+	look();
+	for (u32 n = 0; n < MAN->nblock; n++) {
+		if (!high[n])
+			continue;
+		if (n - TEXTS[text].first >= TEXTS[text].nblock)
+			text = rt_image_text_with(n);
+		for (u32 i = n - TEXTS[text].first; i != IMG_NO_BLOCK; i = prev_of(text, i)) {
+			const u32 to = TEXTS[text].first + i;
+
+			if (to >= MAN->from && to < MAN->to) {
+				total[to] += (u64)high[n] << 32;
+				any[to / 512] = 1;
+			}
+		}
+	}
+}
+#else
+static void watch(u32 pid, int again) { (void)pid; (void)again; }
+static int watcher_of(u32 pid) { (void)pid; return 0; }
+static void watch_no_more(u32 pid) { (void)pid; }
+static void add_wraps(u64 *total, uint8_t *any, u32 pid) { (void)total; (void)any; (void)pid; }
+#endif
+
+/* BENCH.cnt64: one set. BENCH.cnt: as many sets of 32-bit counts as the largest takes. */
+static void put_counts(long fd, const u64 *total, const uint8_t *any, u64 n)
+{
+	static rt_count out[512];
+	const u64 largest = (rt_count)-1;
+	const struct {
+		u32 magic[2];
+		char tag[8];
+	} head = { { MAN->orig_magic, MAN->idt_magic }, "IDT64" };
+	const u64 begin = IMG_RESERVED * sizeof(rt_count);	/* of the header as much as there is */
+	u64 sets = 1;
+
+	for (u64 k = 0; k < n; k++)
+		while (any[k / 512] && sizeof(rt_count) < 8 && total[k] > largest * sets)
+			sets++;
+	rt_resize(fd, begin + sizeof(rt_count) * n * sets);
+	rt_pwrite(fd, &head, begin, 0ull);
+	for (u64 set = 0; set < sets; set++)
+		for (u64 k = 0; k < n; k += 512) {
+			const u64 part = n - k < 512 ? n - k : 512;
+
+			if (!any[k / 512])
+				continue;
+			for (u64 m = 0; m < part; m++) {
+				const u64 left = total[k + m] > largest * set ? total[k + m] - largest * set : 0;
+
+				out[m] = (rt_count)(left < largest ? left : largest);
+			}
+			rt_pwrite(fd, out, sizeof(rt_count) * part, begin + sizeof(rt_count) * (set * n + k));
+		}
+}
+
+static void write_counts(u32 pid)
+{
+	const u64 n = rt_later_blocks(), room = page_up(8 * n + n / 512 + 1);
+	char name[4200];
+	uint8_t *any;
+	u64 *total;
+	long fd, r;
+
+	while (__atomic_exchange_n(&files_lock, 1, __ATOMIC_ACQUIRE))
+		__builtin_ia32_pause();
+	name_of(name, CNT, pid);
+	r = rt_map(0, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	total = PTR(r);
+	any = (uint8_t *)(total + n);
+	fd = rt_failed(r) ? -1 : rt_sys(NR_open, name, O_WRONLY_CREAT_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0) {
+		say("pugmark: cannot write the counts: ");
+		say(name);
+		say("\n");
+	} else {
+		add_blocks(total, any, (u32)n, pid);
+		add_wraps(total, any, pid);
+		put_counts(fd, total, any, n);
 		rt_sys(NR_close, fd);
 		rt_sys(NR_munmap, total, room);
 	}
@@ -859,14 +1001,14 @@ static int fifo = -1;
 
 static void open_fifo(void)
 {
+	struct rt_stat stat;
 	char name[4200];
-	u64 stat[18];
 	long fd;
 
 	name_of(name, ".otr", root);
-	if (rt_sys(NR_stat, name, stat))
-		name_of(name, ".trc64", root);
-	if (rt_sys(NR_stat, name, stat) || ((u32)stat[3] & 0170000) != 0010000)
+	if (rt_stat(name, 0, &stat))
+		name_of(name, TRC, root);
+	if (rt_stat(name, 0, &stat) || (stat.mode & 0170000) != 0010000)
 		return;
 	fd = rt_sys(NR_open, name, 1 | O_CLOEXEC, 0);	/* waits for the reader */
 	if (fd < 0)
@@ -891,9 +1033,9 @@ int rt_image_open_trace(struct rt_block *b)
 
 	if (fifo >= 0 && trace_of(b) == root)
 		return fifo;
-	name_of(name, ".trc64", trace_of(b));
+	name_of(name, TRC, trace_of(b));
 	return (int)rt_sys(NR_open, name, rt_image_drain_first(b) && !others ? O_WRONLY_CREAT_TRUNC | O_CLOEXEC :
-			   02001 /* O_WRONLY | O_APPEND */ | O_CLOEXEC, 0666);
+			   02001 /* O_WRONLY | O_APPEND */ | O_CLOEXEC | O_LARGEFILE, 0666);
 }
 
 void rt_image_close_trace(int fd)
@@ -906,7 +1048,7 @@ void rt_image_trace_failed(struct rt_block *b)
 {
 	char name[4200];
 
-	name_of(name, ".trc64", trace_of(b));
+	name_of(name, TRC, trace_of(b));
 	say("pugmark: cannot write the trace: ");
 	say(name);
 	say("\n");
@@ -919,7 +1061,7 @@ static void begin_trace(struct rt_block *b)
 	int fd;
 
 	if (b->pid != b->tid)
-		rt_sys(NR_madvise, (u64)b + RT_TRACE, RT_CHUNK, 9 /* MADV_REMOVE */);
+		rt_sys(NR_madvise, (uint8_t *)b + TRACE_AT, TRACE_CHUNK, 9 /* MADV_REMOVE */);
 	rt_image_drain_begin(b);
 	if ((fifo >= 0 && trace_of(b) == root) ||
 	    ((MAN->kind == IMG_PROFILE || MAN->merge) && b->tid != b->pid))
@@ -929,7 +1071,7 @@ static void begin_trace(struct rt_block *b)
 		rt_sys(NR_close, fd);
 		return;
 	}
-	name_of(name, ".trc64", trace_of(b));
+	name_of(name, TRC, trace_of(b));
 	rt_image_stop("cannot write it", name);
 }
 
@@ -961,7 +1103,7 @@ static void on_signal(struct rt_block *b, struct rt_mail *m)
 			m->r[2] &= ~1ull;
 		return;
 	}
-	if (text_of(code) == NO_TEXT && !rt_is_exec(code, 1)) {
+	if (text_of(code) == NO_TEXT && !executable(code)) {
 		m->r[0] = RT_NOWHERE;
 		return;
 	}
@@ -983,7 +1125,7 @@ static void on_cut(struct rt_block *b, u64 code, u64 rsi, u64 rdi)
 		return;
 	if (!b->tracing) {
 		if (at.insn == 0 && at.flags & 16 /* XL_COUNTED */)
-			--*(u64 *)((u64)b + RT_COUNTERS + 8ull * (IMG_RESERVED + TEXTS[i].first + n));
+			--((rt_count *)((uint8_t *)b + COUNTERS_AT))[word_of(i, n)];
 		return;
 	}
 	if (at.insn >= blocks(i)[n].n || between(i, n, &at))
@@ -1002,9 +1144,10 @@ static void on_cut(struct rt_block *b, u64 code, u64 rsi, u64 rdi)
 static void write_all(struct rt_block *b, int others)
 {
 	rt_image_drain_all(b, 1);
-	for (u32 i = 1; i < RT_BLOCKS && others; i++)
-		if (LEDGER->owner[i] == b->pid && block_at(i) != b && block_at(i)->state == BLK_LIVE)
-			rt_image_drain_all(block_at(i), 0);
+	for (u32 i = 1; i < IMG_BLOCKS && others; i++)
+		if (LEDGER->owner[i] == b->pid && rt_image_block(i) && rt_image_block(i) != b &&
+		    rt_image_block(i)->state == BLK_LIVE)
+			rt_image_drain_all(rt_image_block(i), 0);
 	write_counts(b->pid);
 }
 
@@ -1017,20 +1160,27 @@ static void on_exit(struct rt_block *b, int whole)
 {
 	int last = 1;
 
-	for (u32 i = 1; i < RT_BLOCKS && !whole; i++)
-		if (LEDGER->owner[i] == b->pid && block_at(i) != b && block_at(i)->state == BLK_LIVE)
+	for (u32 i = 1; i < IMG_BLOCKS && !whole; i++)
+		if (LEDGER->owner[i] == b->pid && rt_image_block(i) && rt_image_block(i) != b &&
+		    rt_image_block(i)->state == BLK_LIVE)
 			last = 0;
 	if (!whole && !last) {
 		rt_image_drain_all(b, 1);
 		return;
 	}
+	watch_no_more(b->pid);
 	write_all(b, whole);
 	rt_later_leave(b->pid);
-	for (u32 i = 1; i < RT_BLOCKS; i++)
-		if (LEDGER->owner[i] == b->pid && (block_at(i) == b || block_at(i)->state == BLK_DEAD)) {
-			rt_sys(NR_madvise, (u64)block_at(i) + RT_COUNTERS, RT_BLOCK_SIZE - RT_COUNTERS, 9);
-			__atomic_store_n(&LEDGER->owner[i], 0, __ATOMIC_SEQ_CST);
-		}
+	for (u32 i = 1; i < IMG_BLOCKS; i++) {
+		struct rt_block *at = LEDGER->owner[i] == b->pid ? rt_image_block(i) : 0;
+
+		if (!at || (at != b && at->state != BLK_DEAD))
+			continue;
+		rt_sys(NR_madvise, (uint8_t *)at + RT_COUNTERS, RT_BLOCK_ALIGN - RT_COUNTERS, 9 /* MADV_REMOVE */);
+		if (at == b)
+			rt_image_leaving(i);
+		__atomic_store_n(&LEDGER->owner[i], 0, __ATOMIC_SEQ_CST);
+	}
 }
 
 /* Is the file that the system call is about to execute an instrumented program? Its process has files of ours
@@ -1040,14 +1190,14 @@ static int execs_image(const struct rt_block *b)
 	char tag[8];
 	long fd, n;
 
-	if (b->ctx.gpr[RAX] != NR_execve)
+	if ((u32)b->ctx.gpr[RAX] != NR_execve)
 		return 0;
-	fd = rt_sys(NR_open, b->ctx.gpr[RDI], O_CLOEXEC, 0);
+	fd = rt_sys(NR_open, ARG0, O_CLOEXEC | O_LARGEFILE, 0);
 	if (fd < 0)
 		return 0;
 	n = rt_sys(NR_lseek, fd, -120, 2 /* SEEK_END */);
 	if (n > 0)
-		n = rt_sys(NR_pread, fd, tag, sizeof tag, n);
+		n = rt_pread(fd, tag, sizeof tag, n);
 	rt_sys(NR_close, fd);
 	return n == sizeof tag && *(const u64 *)tag == 0x0a31544449475550;	/* "PUGIDT1\n" */
 }
@@ -1074,11 +1224,13 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 	m->r[0] = m->r[1] = m->r[2] = m->r[3] = m->r[4] = 0;
 	switch (op) {
 	case RQ_HELLO:
-		LEDGER->owner[number_of(b)] = b->pid;
+		LEDGER->owner[rt_image_number(b)] = b->pid;
 		if (b->tid == b->pid)
 			rt_later_join(b->pid);
-		if (b->origin == BLK_FORKED)
+		if (b->origin == BLK_FORKED) {
 			rt_later_coming(-1);
+			watch(b->pid, 0);
+		}
 		begin_trace(b);
 		break;
 	case RQ_LOOKUP:
@@ -1108,22 +1260,25 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 		break;
 	case RQ_BLOCK:
 		if (!a0 && !rt_image_threads++ && b->tracing)
-			rt_image_clear(b, b->cursor, (u64)b + RT_TRACE + RT_CHUNK);
+			rt_image_clear(b, b->cursor, (word)b + TRACE_AT + TRACE_CHUNK);
 		if (!a0)
 			rt_image_order(b);
 		made = block_new(a0 ? RESERVED : b->pid);
-		m->r[0] = made ? number_of(made) : 0;
+		m->r[0] = made ? rt_image_number(made) : 0;
 		if (made && a0 == BLK_FORKED)
 			rt_later_coming(1);
 		break;
 	case RQ_UNBLOCK:
-		if (block_at((u32)a0)->origin == BLK_FORKED)
-			rt_later_coming(-1);
-		block_at((u32)a0)->state = BLK_DEAD;
+		if (rt_image_block((u32)a0)) {
+			if (rt_image_block((u32)a0)->origin == BLK_FORKED)
+				rt_later_coming(-1);
+			rt_image_block((u32)a0)->state = BLK_DEAD;
+		}
 		if (LEDGER->owner[a0] == RESERVED)
 			LEDGER->owner[a0] = 0;
 		break;
 	case RQ_EXEC:
+		watch_no_more(b->pid);
 		write_all(b, 0);
 		rt_later_leave(b->pid);
 		if (execs_image(b))
@@ -1131,6 +1286,8 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 		break;
 	case RQ_EXECFAIL:
 		rt_later_join(b->pid);
+		if (watcher_of(b->pid))
+			watch(b->pid, 1);
 		rt_sys(NR_personality, (u64)rt_sys(NR_personality, 0xffffffff) & ~(u64)EXECED);
 		break;
 	case RQ_EXIT:
@@ -1148,28 +1305,35 @@ void rt_go_native(struct rt_block *b)
 }
 
 /* ---- start ------------------------------------------------------------------------------------------ */
-extern u64 rt_boot_rsp, rt_boot_regs[2];
+extern word rt_boot_rsp, rt_boot_regs[2];
 struct rt_block *rt_boot(void);
 
 struct elf_head {
 	uint8_t ident[16];
 	uint16_t type, machine;
 	u32 version;
-	u64 entry, phoff, shoff;
+	word entry, phoff, shoff;
 	u32 flags;
 	uint16_t ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
 };
 struct elf_phdr {
+#ifdef __i386__
+	u32 type;
+	word offset, vaddr, paddr, filesz, memsz;
+	u32 flags;
+	word align;
+#else
 	u32 type, flags;
-	u64 offset, vaddr, paddr, filesz, memsz, align;
+	word offset, vaddr, paddr, filesz, memsz, align;
+#endif
 };
 enum { PT_LOAD = 1, PF_X = 1, PF_W = 2, PF_R = 4 };
 enum { AT_NULL, AT_IGNORE, AT_EXECFD, AT_PHDR, AT_PHENT, AT_PHNUM, AT_PAGESZ, AT_BASE, AT_FLAGS, AT_ENTRY,
-       AT_EXECFN = 31, AT_SYSINFO_EHDR = 33 };
+       AT_EXECFN = 31, AT_SYSINFO, AT_SYSINFO_EHDR };
 
-static u64 *auxv_of(u64 sp)
+static word *auxv_of(word sp)
 {
-	u64 *p = (u64 *)sp;
+	word *p = PTR(sp);
 
 	p += 2 + *p;
 	while (*p++)
@@ -1179,42 +1343,43 @@ static u64 *auxv_of(u64 sp)
 
 static int same_file(const char *a, const char *b)
 {
-	u64 x[18], y[18];
+	struct rt_stat x, y;
 
-	return !rt_sys(NR_stat, a, x) && (rt_sys(NR_stat, b, y) || (x[0] == y[0] && x[1] == y[1]));
+	return !rt_stat(a, 0, &x) && (rt_stat(b, 0, &y) || (x.dev == y.dev && x.ino == y.ino));
 }
 
 /* Addresses are fixed; a stack or heap at random places might be in the way. */
-static int without_randomisation(u64 sp)
+static int without_randomisation(word sp)
 {
 	long now = rt_sys(NR_personality, 0xffffffff);
-	u64 *argv = (u64 *)sp + 1, *aux = auxv_of(sp);
+	word *argv = (word *)PTR(sp) + 1, *aux = auxv_of(sp);
 	const char *name = "/proc/self/exe";
 
 	if (now < 0)
 		return 0;
 	if (now & RESTARTED) {
-		rt_sys(NR_personality, (u64)now & ~(u64)(RESTARTED | ADDR_NO_RANDOMIZE | EXECED));
+		rt_sys(NR_personality, (word)now & ~(word)(RESTARTED | ADDR_NO_RANDOMIZE | EXECED));
 		return !!(now & EXECED);
 	}
 	if (now & ADDR_NO_RANDOMIZE) {
-		rt_sys(NR_personality, (u64)now & ~(u64)EXECED);
+		rt_sys(NR_personality, (word)now & ~(word)EXECED);
 		return !!(now & EXECED);
 	}
-	if (rt_sys(NR_personality, (u64)now | RESTARTED | ADDR_NO_RANDOMIZE) < 0)
+	if (rt_sys(NR_personality, (word)now | RESTARTED | ADDR_NO_RANDOMIZE) < 0)
 		return !!(now & EXECED);
 	/* by the same name, for the stack's sake, if that is a name of this file */
 	for (; *aux; aux += 2)
-		if (*aux == AT_EXECFN && same_file((const char *)aux[1], name))
-			rt_sys(NR_execve, aux[1], argv, argv + *(u64 *)sp + 1);
-	rt_sys(NR_execve, name, argv, argv + *(u64 *)sp + 1);
-	rt_sys(NR_personality, (u64)now & ~(u64)EXECED);
+		if (*aux == AT_EXECFN && same_file(PTR(aux[1]), name))
+			rt_sys(NR_execve, aux[1], argv, argv + argv[-1] + 1);
+	rt_sys(NR_execve, name, argv, argv + argv[-1] + 1);
+	rt_sys(NR_personality, (word)now & ~(word)EXECED);
 	return !!(now & EXECED);
 }
 
-static void find_names(u64 sp)
+static void find_names(word sp)
 {
-	u64 n, *aux = auxv_of(sp);
+	u64 n;
+	word *aux = auxv_of(sp);
 	long r = rt_sys(NR_readlink, "/proc/self/exe", stem, sizeof stem - 16);
 
 	if (r > 0) {
@@ -1224,7 +1389,7 @@ static void find_names(u64 sp)
 
 		for (; *aux; aux += 2)
 			if (*aux == AT_EXECFN)
-				name = (const char *)aux[1];
+				name = PTR(aux[1]);
 		n = 0;
 		if (*name != '/') {
 			r = rt_sys(NR_getcwd, stem, sizeof stem - 600);
@@ -1249,27 +1414,27 @@ static void restore_header(void)
 	if (!MAN->ehdr)
 		return;
 	rt_sys(NR_mprotect, page, 4096, PROT_READ | PROT_WRITE);
-	rt_memcpy((void *)MAN->ehdr, MAN->header, sizeof MAN->header);
+	rt_memcpy(PTR(MAN->ehdr), MAN->header, sizeof MAN->header);
 	rt_sys(NR_mprotect, page, 4096, PROT_READ);
 }
 
 static void map_segment(const struct elf_phdr *p, u64 bias, long fd, const char *name)
 {
-	u64 lo = (p->vaddr & ~4095ull) + bias, prot = 0;
-	u64 file = p->filesz + (p->vaddr & 4095), mem = page_up(p->memsz + (p->vaddr & 4095));
+	u64 lo = ((u64)p->vaddr & ~4095ull) + bias, prot = 0;
+	u64 file = (u64)p->filesz + (p->vaddr & 4095), mem = page_up((u64)p->memsz + (p->vaddr & 4095));
 
 	prot |= p->flags & PF_R ? PROT_READ : 0;
 	prot |= p->flags & PF_W ? PROT_WRITE : 0;
 	prot |= p->flags & PF_X ? PROT_READ : 0;	/* never executable */
 	if (p->filesz)
-		must_map(lo, file, prot, MAP_PRIVATE, fd, p->offset & ~4095ull, name);
+		rt_image_map(lo, file, prot, MAP_PRIVATE, fd, p->offset & ~4095ul, name);
 	if (p->memsz > p->filesz) {
 		u64 end = p->vaddr + bias + p->filesz;
 
 		if (p->filesz && prot & PROT_WRITE)
-			memset((void *)end, 0, page_up(end) - end);
+			memset(PTR(end), 0, page_up(end) - end);
 		if (lo + mem > page_up(end))
-			must_map(page_up(end), lo + mem - page_up(end), prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0,
+			rt_image_map(page_up(end), lo + mem - page_up(end), prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0,
 				 name);
 	}
 }
@@ -1284,12 +1449,12 @@ static void map_interpreter(void)
 
 	if (fd < 0)
 		rt_image_stop("cannot open the program's interpreter", f->path);
-	if (rt_sys(NR_pread, fd, &eh, sizeof eh, 0) != sizeof eh || eh.phnum > NR_OF(ph) ||
-	    rt_sys(NR_pread, fd, ph, eh.phnum * sizeof *ph, eh.phoff) != (long)(eh.phnum * sizeof *ph))
+	if (rt_pread(fd, &eh, sizeof eh, 0) != sizeof eh || eh.phnum > NR_OF(ph) ||
+	    rt_pread(fd, ph, eh.phnum * sizeof *ph, eh.phoff) != (long)(eh.phnum * sizeof *ph))
 		differs(1);
 	for (u32 i = 0; i < eh.phnum; i++)
-		if (ph[i].type == PT_LOAD && (ph[i].vaddr & ~4095ull) < first)
-			first = ph[i].vaddr & ~4095ull;
+		if (ph[i].type == PT_LOAD && (ph[i].vaddr & ~4095ul) < first)
+			first = ph[i].vaddr & ~4095ul;
 	bias -= first;
 	for (u32 i = 0; i < eh.phnum; i++)
 		if (ph[i].type == PT_LOAD)
@@ -1297,15 +1462,15 @@ static void map_interpreter(void)
 	rt_sys(NR_close, fd);
 }
 
-static void fix_auxv(u64 sp)
+static void fix_auxv(word sp)
 {
-	for (u64 *a = auxv_of(sp); *a; a += 2)
+	for (word *a = auxv_of(sp); *a; a += 2)
 		switch (*a) {
-		case AT_PHDR: a[1] = MAN->phdr; break;
-		case AT_PHNUM: a[1] = MAN->phnum; break;
-		case AT_BASE: a[1] = MAN->interp ? FILES[1].base : 0; break;
-		case AT_ENTRY: a[1] = MAN->entry; break;
-		case AT_SYSINFO_EHDR: a[0] = AT_IGNORE; break;
+		case AT_PHDR: a[1] = (word)MAN->phdr; break;
+		case AT_PHNUM: a[1] = (word)MAN->phnum; break;
+		case AT_BASE: a[1] = MAN->interp ? (word)FILES[1].base : 0; break;
+		case AT_ENTRY: a[1] = (word)MAN->entry; break;
+		case AT_SYSINFO: case AT_SYSINFO_EHDR: a[0] = AT_IGNORE; break;
 		}
 }
 
@@ -1314,11 +1479,11 @@ static void fix_auxv(u64 sp)
 #define VDSO_PAGES 3
 #define VVAR_PAGES 8
 
-static void drop_vdso(u64 sp)
+static void drop_vdso(word sp)
 {
 	if (!MAN->interp)
 		return;
-	for (u64 *a = auxv_of(sp); *a; a += 2)
+	for (word *a = auxv_of(sp); *a; a += 2)
 		if (*a == AT_SYSINFO_EHDR)
 			rt_sys(NR_munmap, a[1] - 4096 * VVAR_PAGES, 4096 * (VVAR_PAGES + VDSO_PAGES));
 }
@@ -1340,31 +1505,19 @@ static void map_texts(long fd)
 	}
 }
 
-static void map_data(void)
-{
-	long fd = rt_sys(NR_memfd_create, "pugmark-data", 1);
-
-	if (fd < 0 || rt_sys(NR_ftruncate, fd, RT_DATA_SIZE))
-		rt_image_stop("no shared memory for the counters", 0);
-	must_map(RT_DATA_VAULT, RT_DATA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0, 0);
-	rt_sys(NR_close, fd);
-	must_map(RT_SHADOW, RT_SHADOW_SIZE, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0, 0);
-}
-
 struct rt_block *rt_boot(void)
 {
 	const long fd = (long)rt_img_boot.fd;
 	struct rt_block *b;
 	int execed;
 
-	must_map(IMG_MANIFEST, rt_img_boot.manifest_len, PROT_READ, MAP_PRIVATE, fd, rt_img_boot.manifest, 0);
+	rt_image_map(MANIFEST_AT, rt_img_boot.manifest_len, PROT_READ, MAP_PRIVATE, fd, rt_img_boot.manifest, 0);
 	if (MAN->abi != RT_ABI || MAN->ntext > MAX_TEXTS)
 		rt_image_stop("this instrumented program is damaged", 0);
-	rt_image_texts = (const struct img_text *)(IMG_MANIFEST + MAN->texts);
+	rt_image_texts = PTR(MANIFEST_AT + MAN->texts);
 	execed = without_randomisation(rt_boot_rsp);
 	find_names(rt_boot_rsp);
-	map_data();
+	rt_image_map_data(MAN);
 	restore_header();
 	drop_vdso(rt_boot_rsp);
 	if (MAN->interp)
@@ -1374,10 +1527,13 @@ struct rt_block *rt_boot(void)
 	rt_sys(NR_close, fd);
 	fix_auxv(rt_boot_rsp);
 	rt_sys(NR_munmap, MAN->stub, IMG_STUB_SIZE);
-	b = block_at(1);
-	b->links = IMG_MANIFEST + MAN->links;
+	b = rt_block_map(1);
+	if (!b)
+		rt_image_stop("no shared memory for the counters", 0);
+	b->links = MANIFEST_AT + MAN->links;
 	rt_block_begin(b, MAN->interp ? MAN->interp_entry : MAN->entry);
 	LEDGER->owner[1] = b->pid;
+	watch(b->pid, 0);
 	root = execed ? 0 : b->pid;
 	LEDGER->translated = execed;
 	if (MAN->kind != IMG_PROFILE && !MAN->no_trace && !execed)

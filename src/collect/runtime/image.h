@@ -121,7 +121,6 @@ struct img_text {
 	uint64_t packed_at, packed_len;	/* in the image file, page aligned: struct img_pack */
 	uint64_t packed;		/* address */
 	uint64_t tables, tables_len;	/* address; bytes */
-	uint64_t later;			/* of a text of the translator: address of its tables; else 0 */
 	uint32_t first;			/* number of its first block */
 	uint32_t nblock;
 	uint32_t prot;			/* PROT_*: as the program maps it */
@@ -163,7 +162,7 @@ struct img_manifest {
 	uint64_t block_size, shadow, shadow_end;
 	uint64_t watch;			/* ... and for each block what its counter was, and how often it has wrapped (u32 each) */
 };
-_Static_assert(sizeof(struct img_manifest) == 288 && sizeof(struct img_text) == 120 &&
+_Static_assert(sizeof(struct img_manifest) == 288 && sizeof(struct img_text) == 112 &&
 	       sizeof(struct img_file) == 744, "laid out alike for both widths: so, whatever they are");
 
 struct img_head {			/* of a file in BENCH.idt.d; IMG_PAGE bytes */

@@ -16,10 +16,8 @@
 #define O_RDWR_CLOEXEC 02000002
 #define MAX_LIBRARIES 200
 
-#define MAN ((const struct img_manifest *)IMG_MANIFEST)
 #define LATER ((struct img_later *)IMG_LATER)
 #define REGIONS ((const struct img_region *)(IMG_LATER + IMG_LATER_REGIONS))
-#define TEXTS rt_image_texts
 
 static int on;				/* 1: IMG_LATER is mapped; -1: there is no translator */
 static u32 placed[IMG_MAX_REGIONS / 32];	/* bits of regions that are mapped at their places */
@@ -181,7 +179,7 @@ static int start(struct rt_block *b)
 	rt_memcpy(LATER->tag, "PUGLAT1\n", 8);
 	LATER->abi = RT_ABI;
 	LATER->size = sizeof *MAN;
-	LATER->anew = !RT_LEDGER->translated;
+	LATER->anew = !LEDGER->translated;
 	LATER->ntext = MAN->ntext;
 	LATER->nblock = MAN->nblock;
 	LATER->link_base = (IMG_LATER_LINKS - IMG_MANIFEST - MAN->links) / 8;
@@ -201,8 +199,8 @@ static int start(struct rt_block *b)
 		unmap();
 		return 0;
 	}
-	RT_LEDGER->translator = LATER->server;
-	RT_LEDGER->translated = 1;
+	LEDGER->translator = LATER->server;
+	LEDGER->translated = 1;
 	return 1;
 }
 
@@ -213,9 +211,9 @@ static int join(struct rt_block *b)
 	u32 n = 6;
 	long fd;
 
-	if (!RT_LEDGER->translator || !alive(RT_LEDGER->translator))
+	if (!LEDGER->translator || !alive(LEDGER->translator))
 		return 0;
-	n += rt_put_decimal(name + n, RT_LEDGER->translator);
+	n += rt_put_decimal(name + n, LEDGER->translator);
 	rt_memcpy(name + n, "/fd/", 4);
 	name[n + 4] = '0' + IMG_SERVER_FD;
 	name[n + 5] = 0;
@@ -235,14 +233,14 @@ int rt_later_available(struct rt_block *b)
 {
 	if (on)
 		return on > 0;
-	lock(&RT_LEDGER->lock, b->tid);
+	lock(&LEDGER->lock, b->tid);
 	if (!on) {
 		on = join(b) || start(b) ? 1 : -1;
 		if (on > 0)
 			__atomic_store_n(&rt_image_texts, (const struct img_text *)(IMG_LATER + IMG_LATER_TEXTS),
 					 __ATOMIC_RELEASE);
 	}
-	unlock(&RT_LEDGER->lock);
+	unlock(&LEDGER->lock);
 	return on > 0;
 }
 

@@ -191,12 +191,17 @@ struct rt_stat {
 	u32 mode;
 };
 long rt_stat(const char *path, long fd, struct rt_stat *to);	/* of @fd without @path; 0 or an error */
-#define IMG_BLOCKS 4096u
-struct rt_ledger32 {			/* of a 32-bit process */
-	u32 owner[IMG_BLOCKS];		/* pid; 0: nobody */
-	u32 leaving[IMG_BLOCKS];	/* the owner has gone, but for the last thread's last instructions */
+struct rt_ledger {			/* IMG_LEDGER: behind struct rt_session; of 64-bit processes shared by all */
+	u32 owner[IMG_BLOCKS];		/* of thread blocks: pid; 0: nobody */
+	u32 translator;			/* pid; 0: none has been started */
+	u32 translated;			/* 1: the files hold what a translator has added */
+	u32 lock;			/* pid of who starts one */
+	u32 leaving[IMG_LEAVING];	/* the owner has gone, but for the last thread's last instructions */
 };
-#define LEDGER32 ((struct rt_ledger32 *)(RT32_DATA_VAULT + 4096))
+#define LEDGER ((struct rt_ledger *)(RT_SESSION_AT + 4096))
+/* Block @number has no owner: is a thread still about to leave it? One will be. */
+int rt_image_in_use(u32 number);
+void rt_image_leaving(u32 number);
 int rt_image_ours(u64 addr, u64 len);
 u64 rt_image_place(u64 fd, u64 *flags);	/* where to map the library @fd; 0: anywhere */
 void rt_image_dying(struct rt_block *b);	/* a signal ends the process */
@@ -211,19 +216,19 @@ extern const struct img_text *rt_image_texts;
 __attribute__((noreturn)) void rt_image_stop(const char *what, const char *name);
 const char *rt_image_stem(void);
 
-struct rt_ledger {			/* in block 0, behind struct rt_session: shared by all processes */
-	u32 owner[RT_BLOCKS];		/* of thread blocks: pid; 0: nobody */
-	u32 translator;			/* pid; 0: none has been started */
-	u32 translated;			/* 1: the files hold what a translator has added */
-	u32 lock;			/* pid of who starts one */
-};
-#define RT_LEDGER ((struct rt_ledger *)(RT_DATA_VAULT + 4096))
+#define MAN ((const struct img_manifest *)PTR(MANIFEST_AT))
+#define TEXTS rt_image_texts		/* those of the manifest, then those of the translator */
+#define TABLES(i) ((const struct img_tables *)PTR(TEXTS[i].tables))
+#define TABLE(i, member) PTR(TEXTS[i].tables + TABLES(i)->member)
+#define NO_TEXT 0xffffffffu
 
 /* ---- image_later.c: likewise -------------------------------------------------------------------- */
 struct rt_later {
 	u64 entry;			/* 0: a whole text has become known */
 	u64 indirect;			/* for the shadow; 0: none */
 };
+#ifdef PM_RUNTIME_IMAGE_H
+#ifndef __i386__
 /* Ask the installed translator for @pc. @how 0: no text knows it; 1: one does, but no block begins there; 2: the
  * bytes of its block have changed. 0: there is no translator. */
 int rt_later_ask(struct rt_block *b, u64 pc, u32 how, struct rt_later *found);
@@ -239,6 +244,23 @@ void rt_later_join(u32 pid);			/* a process that uses the translator, or does no
 void rt_later_leave(u32 pid);
 void rt_later_coming(int more);			/* one is being made, 1; it is there or will not be, -1 */
 int rt_later_available(struct rt_block *b);
+#else					/* there is none for 32-bit programs */
+static inline int rt_later_ask(struct rt_block *b, u64 pc, u32 how, struct rt_later *found) { return 0; }
+static inline void rt_later_link(struct rt_block *b, u64 link, u64 entry) { }
+static inline u32 rt_later_text(u64 pc) { return NO_TEXT; }
+static inline u32 rt_later_code_text(u64 code) { return NO_TEXT; }
+static inline u32 rt_later_texts(void) { return MAN->ntext; }
+static inline u32 rt_later_blocks(void) { return MAN->nblock; }
+static inline int rt_later_ours(u64 addr, u64 len) { return 0; }
+static inline int rt_later_touch(u64 addr) { return 0; }
+static inline int rt_later_unmapped(u64 lo, u64 hi) { return 0; }
+static inline void rt_later_join(u32 pid) { }
+static inline void rt_later_leave(u32 pid) { }
+static inline void rt_later_coming(int more) { }
+static inline int rt_later_available(struct rt_block *b) { return 0; }
+#endif
+
+#endif
 
 /* ---- drain.c: likewise -------------------------------------------------------------------------- */
 void rt_image_drain(struct rt_block *b, u64 from, u64 to);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* x86_64.c - what the runtime does otherwise in 64-bit programs: address space, gs, signal frames */
+#include "image.h"
 #include "rt.h"
 
 /* ---- address space ------------------------------------------------------------------------------ */
@@ -126,6 +127,69 @@ int rt_is_ours(u64 addr, u64 len)
 	return 0;
 #endif
 }
+
+#ifdef RT_IDT
+/* ---- of instrumented executables ---------------------------------------------------------------- */
+struct rt_block *rt_image_block(u32 number)
+{
+	return rt_block_map(number);
+}
+
+u32 rt_image_number(const struct rt_block *b)
+{
+	return (u32)(((word)b - RT_DATA_VAULT) >> RT_BLOCK_SHIFT);
+}
+
+int rt_image_in_use(u32 number)
+{
+	return rt_image_block(number)->state == BLK_LIVE;
+}
+
+void rt_image_leaving(u32 number)
+{
+	(void)number;			/* its state says so, which rt_exit_raw() changes last */
+}
+
+void rt_image_map_data(const struct img_manifest *man)
+{
+	long fd = rt_sys(NR_memfd_create, "pugmark-data", 1);
+
+	(void)man;
+	if (fd < 0 || rt_resize(fd, RT_DATA_SIZE))
+		rt_image_stop("no shared memory for the counters", 0);
+	rt_image_map(RT_DATA_VAULT, RT_DATA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0, 0);
+	rt_sys(NR_close, fd);
+	rt_image_map(RT_SHADOW, RT_SHADOW_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		     0, 0);
+}
+
+void rt_image_shadow(u64 pc, u64 to)
+{
+	int32_t *e = (int32_t *)(RT_SHADOW + 4 * (u64)(u32)pc);
+
+	__atomic_store_n(e, (int32_t)(to - pc), __ATOMIC_RELEASE);
+}
+
+void rt_image_forget(u64 lo, u64 hi)
+{
+	while (lo < hi) {
+		const u64 wrap = (lo | 0xffffffffu) + 1, end = hi < wrap ? hi : wrap;
+
+		rt_sys(NR_mmap, RT_SHADOW + 4 * (u64)(u32)lo, (4 * (end - lo) + 4095) & ~4095ull, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		lo = end;
+	}
+}
+
+long rt_stat(const char *path, long fd, struct rt_stat *to)
+{
+	u64 st[18];			/* struct stat: device, inode, links, u32 mode, ..., size at 48 */
+	const long r = path ? rt_sys(NR_stat, path, st) : rt_sys(NR_fstat, fd, st);
+
+	*to = (struct rt_stat){ st[0], st[1], st[6], (u32)st[3] };
+	return r;
+}
+#endif
 
 /* ---- gs ----------------------------------------------------------------------------------------- */
 #define ARCH_SET_GS 0x1001

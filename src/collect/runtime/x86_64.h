@@ -12,6 +12,8 @@
 #define TRACE_CHUNKS RT_CHUNKS
 #define COUNTERS_AT RT_COUNTERS
 #define MANIFEST_AT IMG_MANIFEST
+#define IMG_BLOCKS RT_BLOCKS
+#define IMG_LEAVING 0
 typedef u64 rt_count;
 
 #define NR_read 0
