@@ -558,6 +558,41 @@ static inline __attribute__((always_inline)) uint8_t follow(struct pug_encoder *
 	return how;
 }
 
+struct walk {				/* what changes with every phrase, in registers */
+	uint32_t cur, run;
+	uint64_t insns;
+};
+
+/* Phrase @to comes next, which is like the last time but for the addresses of its elements @missed. */
+static inline __attribute__((always_inline)) void walk_to(struct pug_encoder *e, struct pug_ctx *x, struct walk *w,
+							  uint32_t to, uint32_t missed)
+{
+	struct pug_phrase *p = e->m.phrase + to;
+	const uint8_t how = follow(e, w->cur, &x->hist, to);
+
+	if (missed | how) {
+		put_op(e, w->run, how, missed, 0);
+		w->run = 0;
+	} else {
+		w->run++;
+	}
+	p->uses++;
+	w->insns += p->insns;
+	w->cur = to;
+}
+
+static struct walk walk_begin(const struct pug_encoder *e, const struct pug_ctx *x)
+{
+	return (struct walk){ x->cur, e->run, 0 };
+}
+
+static void walk_end(struct pug_encoder *e, struct pug_ctx *x, const struct walk *w)
+{
+	x->cur = w->cur;
+	e->run = w->run;
+	e->insns += w->insns;
+}
+
 /* HOT: phrases that are known, expected or not; the first other event, or @stop. Which phrase it is
  * comes from the events and not from what is expected, so that the processor need not wait for one
  * phrase to begin with the next. */
@@ -565,20 +600,18 @@ static const struct pm_event *known_phrases(struct pug_encoder *e, struct pug_ct
 					    const struct pm_event *ev, const struct pm_event *stop,
 					    const struct pm_event *end)
 {
-	struct pug_phrase *phrase = e->m.phrase;
-	uint64_t insns = 0;
-	uint32_t cur = x->cur, code = x->code, run = e->run;
+	const struct pug_phrase *phrase = e->m.phrase;
+	struct walk w = walk_begin(e, x);
+	const uint32_t code = x->code;
 
 	while (ev < stop) {
 		bool head = has_head(ev->kind);
 		uint32_t to = e->guess[guess_slot(ev, head)];
-		struct pug_phrase *p = phrase + to;
+		const struct pug_phrase *p = phrase + to;
 		const struct pm_event *el = ev + head;
 		const struct pug_elem *want;
 		uint64_t differs = 0;
-		uint32_t missed;
 		unsigned n = p->n;
-		uint8_t how;
 
 		if (head ? p->sig != sig_of(ev) || p->addr != ev->addr || p->value != ev->value :
 		    p->sig != 0 || p->side)
@@ -590,22 +623,10 @@ static const struct pm_event *known_phrases(struct pug_encoder *e, struct pug_ct
 			differs |= (sig_of(el + j) ^ want[j].sig) | (el[j].value ^ want[j].value);
 		if (differs || (pug_is_tail(el[n].kind) && n < PUG_ELEMS))
 			break;
-		missed = put_elems(e, x, p->elem, &el->addr, EVENT_STEP, n);
-		how = follow(e, cur, &x->hist, to);
-		if (missed | how) {
-			put_op(e, run, how, missed, 0);
-			run = 0;
-		} else {
-			run++;
-		}
-		p->uses++;
-		insns += p->insns;
-		cur = to;
+		walk_to(e, x, &w, to, put_elems(e, x, p->elem, &el->addr, EVENT_STEP, n));
 		ev = el + n;
 	}
-	x->cur = cur;
-	e->run = run;
-	e->insns += insns;
+	walk_end(e, x, &w);
 	return ev;
 }
 
@@ -667,8 +688,7 @@ enum pm_status pug_encode_chains(struct pug_encoder *e, struct pug_ctx *x, const
 				 struct pm_err *err)
 {
 	const uint64_t *at = *addr;
-	uint64_t insns = 0;
-	uint32_t cur = x->cur, run = e->run;
+	struct walk w = walk_begin(e, x);
 	size_t left = 0, all = 0;
 
 	if (e->parts_code != x->code) {		/* the phrases of another table's */
@@ -694,36 +714,21 @@ enum pm_status pug_encode_chains(struct pug_encoder *e, struct pug_ctx *x, const
 			more_parts(e, c->part + c->npart);
 		phrase_of = e->phrase_of + c->part;
 		for (; part < last; at += part->nref, part++, phrase_of++) {
-			uint32_t to = *phrase_of, missed;
-			struct pug_phrase *p = e->m.phrase + to;
-			uint8_t how;
+			const uint32_t to = *phrase_of;
+			const struct pug_phrase *p = e->m.phrase + to;
 
 			if (__builtin_expect(!to || p->odd, 0)) {
-				x->cur = cur;
-				e->run = run;
+				walk_end(e, x, &w);
 				if (put_part(e, x, k, part, k->chains.ref + c->ref + (at - first), at, err) != PM_OK)
 					return PM_ERR;
-				cur = x->cur;
-				run = e->run;
-				*phrase_of = part->nref <= PUG_ELEMS ? cur : 0;
+				w = walk_begin(e, x);
+				*phrase_of = part->nref <= PUG_ELEMS ? w.cur : 0;
 				continue;
 			}
-			missed = put_elems(e, x, p->elem, at, 1, p->n);
-			how = follow(e, cur, &x->hist, to);
-			if (missed | how) {
-				put_op(e, run, how, missed, 0);
-				run = 0;
-			} else {
-				run++;
-			}
-			p->uses++;
-			insns += p->insns;
-			cur = to;
+			walk_to(e, x, &w, to, put_elems(e, x, p->elem, at, 1, p->n));
 		}
 	}
-	x->cur = cur;
-	e->run = run;
-	e->insns += insns;
+	walk_end(e, x, &w);
 	*addr = at;
 	*events = all - left;
 	return PM_OK;
