@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "trace/lane.h"
 #include "trace/parcel.h"
 
@@ -304,15 +304,11 @@ struct pm_lanes *pm_lanes_new(unsigned n, enum pm_status (*consume)(void *arg, u
 				      const struct pm_batch *b, struct pm_err *err), void *arg)
 {
 	struct pm_lanes *l = pm_alloc(sizeof *l);
-	sigset_t all, was;
 
 	l->lane = pm_alloc(n * sizeof *l->lane);
 	l->consume = consume;
 	l->arg = arg;
 	pthread_mutex_init(&l->lock, NULL);
-	/* signals are for the thread that knows what to do about them */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &was);
 	for (; l->n < n; l->n++) {
 		struct lane *k = l->lane + l->n;
 
@@ -321,10 +317,9 @@ struct pm_lanes *pm_lanes_new(unsigned n, enum pm_status (*consume)(void *arg, u
 		pthread_mutex_init(&k->lock, NULL);
 		pthread_cond_init(&k->filled, NULL);
 		pthread_cond_init(&k->emptied, NULL);
-		if (pthread_create(&k->thread, NULL, lane_main, k))
+		if (!pm_thread_start(&k->thread, lane_main, k))
 			break;
 	}
-	pthread_sigmask(SIG_SETMASK, &was, NULL);
 	if (l->n == n)
 		return l;
 	pm_lanes_free(l);

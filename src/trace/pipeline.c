@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "trace/chain.h"
 #include "trace/expand.h"
 #include "trace/lane.h"
@@ -112,11 +112,11 @@ enum pm_status pm_pipeline_sink_new(struct pm_pipeline *p, const struct pm_sink_
 
 void pm_pipeline_threads(struct pm_pipeline *p, unsigned n)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	const unsigned cpus = pm_processors();
 
 	assert(!p->started);
 	if (n == PM_THREADS_AUTO)
-		n = cpus > 1 ? (unsigned)cpus : 0;
+		n = cpus > 1 ? cpus : 0;
 	p->threads = n < PM_LANES_MAX ? n : PM_LANES_MAX;
 }
 

@@ -5,11 +5,10 @@
  * batches that are packed (chain.h) a job gets the numbers and addresses, and its thread runs the model; of
  * others the caller runs the model, for their code tables may move, and a thread packs the columns. */
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "trace/format.h"
 #include "trace/parcel.h"
 #include "trace/pug_chunk.h"
@@ -436,18 +435,10 @@ static uint32_t known_code(struct pug_writer *w, const struct pm_code *code)
 	return (uint32_t)w->ncode - 1;
 }
 
-static unsigned processors(void)
-{
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned)CPU_COUNT(&set);
-}
-
 static enum pm_status pug_begin(struct pug_writer *w, struct pm_err *err)
 {
 	uint8_t head[PUG_HEADER] = { 0 };
-	unsigned want = processors();
-	sigset_t all, was;
+	const unsigned want = pm_processors() < HANDS ? pm_processors() : HANDS;
 
 	w->begun = true;
 	memcpy(head, PUG_MAGIC, 8);
@@ -458,11 +449,8 @@ static enum pm_status pug_begin(struct pug_writer *w, struct pm_err *err)
 	pug_put32(head + 28, pug_crc(head, 28));
 	if (pm_output_write(w->out, head, sizeof head, err) != PM_OK || pm_output_keep(w->out, err) != PM_OK)
 		return PM_ERR;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &was);
-	for (unsigned i = 1; i <= (want < HANDS ? want : HANDS) && !pthread_create(&w->hand[i].thread, NULL, hand_main, w->hand + i); i++)
+	while (w->nthread < want && pm_thread_start(&w->hand[w->nthread + 1].thread, hand_main, w->hand + w->nthread + 1))
 		w->nthread++;
-	pthread_sigmask(SIG_SETMASK, &was, NULL);
 	w->njob = w->nthread + 1;
 	if (begin_job(w, err) != PM_OK)
 		return PM_ERR;

@@ -1,6 +1,6 @@
 # Instrumented executables of 32-bit programs do what their originals do, count it, and trace it as `pugmark run` does.
 # needs: $PROGRAMS/i386/refs
-# if: "$PROGRAMS/i386/refs" 2>/dev/null || { echo "the kernel does not execute 32-bit programs"; exit 1; }
+# if: "$TESTS/can-32-bit"
 # timeout: 240
 $ export PROGRAMS=$PROGRAMS/i386; I=$TESTS/process/instrumented; for p in refs cuts gathers stolen vector jumps-stripped faults signals signals-static-pie seccomp; do "$I" $p; done
 > equal: status 0, 0 lines

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "collect/process/instrument_job.h"
+#include "collect/process/maps.h"
 #include "elf/elf.h"
 
 /* ---- files ------------------------------------------------------------------------------------------ */
@@ -278,28 +279,21 @@ static pid_t begin32(const struct job *j)
 /* The vDSO would be at @at, with its data in front of it: as much as we have ourselves. */
 static void place_vdso(struct job *j, uint64_t at)
 {
-	const pid_t pid = j->i386 ? begin32(j) : 0;
-	uint64_t lo, hi, first = 0, code = 0, end = 0;
-	char line[512], name[64] = "/proc/self/maps";
-	FILE *f;
+	const pid_t pid = j->i386 ? begin32(j) : getpid();
+	uint64_t first = 0, code = 0, end = 0;
+	struct maps all = { 0 };
 
-	if (pid > 0)
-		snprintf(name, sizeof name, "/proc/%d/maps", (int)pid);
-	f = pid < 0 ? NULL : fopen(name, "re");
-
-	while (f && fgets(line, sizeof line, f)) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %*s %63s", &lo, &hi, name) != 3)
-			continue;
-		if (!strncmp(name, "[vvar", 5) && !first)
-			first = lo;
-		if (!strcmp(name, "[vdso]")) {
-			code = lo;
-			end = hi;
+	if (pid > 0 && maps_read(pid, &all))
+		for (const struct mapping *m = all.v; m < all.v + all.n; m++) {
+			if (!strncmp(m->path, "[vvar", 5) && !first)
+				first = m->lo;
+			if (!strcmp(m->path, "[vdso]")) {
+				code = m->lo;
+				end = m->hi;
+			}
 		}
-	}
-	if (f)
-		fclose(f);
-	if (pid > 0) {
+	maps_release(&all);
+	if (j->i386 && pid > 0) {
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 	}

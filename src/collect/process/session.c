@@ -26,6 +26,7 @@
 
 #include <Zydis/Zydis.h>
 
+#include "base/thread.h"
 #include "collect/process/session.h"
 #include "collect/process/trace.h"
 #include "elf/elf.h"
@@ -225,15 +226,10 @@ static void watch_pid(struct proc *p)
 	if (p->pidfd < 0)
 		return;
 	if (!started) {
-		sigset_t all, old;
-
 		started = true;
 		epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &old);
-		if (!pthread_create(&t, NULL, watch, NULL))
+		if (pm_thread_start(&t, watch, NULL))
 			pthread_detach(t);
-		pthread_sigmask(SIG_SETMASK, &old, NULL);
 	}
 	epoll_ctl(epoll_fd, EPOLL_CTL_ADD, p->pidfd, &e);
 }

@@ -13,7 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "collect/process/expander.h"
+#include "collect/process/maps.h"
 #include "collect/process/trace.h"
 #include "isa/x86/decode.h"
 #include "isa/x86/plan.h"
@@ -315,29 +317,16 @@ void trace_cut(struct session *s, const struct space *sp, uint32_t i, uint32_t b
 
 void trace_maps(struct session *s, uint32_t i, uint32_t pid)
 {
-	char path[64], *line = NULL;
-	size_t cap = 0;
-	FILE *f;
+	struct maps all = { 0 };
 
-	snprintf(path, sizeof path, "/proc/%u/maps", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return;
-	while (getline(&line, &cap, f) > 0) {
-		uint64_t lo, hi, off;
-		char perm[8];
-		int at = 0;
-
-		line[strcspn(line, "\n")] = 0;
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %n", &lo, &hi, perm, &off, &at) < 4 ||
-		    (at && (!strncmp(line + at, "/memfd:pugmark-", 15) || strstr(line + at, "/pugmark-code-"))))
-			continue;
-		trace_note(s, i, RT_N_MMAP,
-			   (const uint64_t []){ lo, hi - lo, (perm[0] == 'r') | (perm[1] == 'w') << 1 |
-						(perm[2] == 'x') << 2, off }, 4, at ? line + at : "");
-	}
-	free(line);
-	fclose(f);
+	if (maps_read((pid_t)pid, &all))
+		for (const struct mapping *m = all.v; m < all.v + all.n; m++) {
+			if (!strncmp(m->path, "/memfd:pugmark-", 15) || strstr(m->path, "/pugmark-code-"))
+				continue;
+			_Static_assert(PROT_READ == 1 && PROT_WRITE == 2 && PROT_EXEC == 4, "as the event has them");
+			trace_note(s, i, RT_N_MMAP, (const uint64_t []){ m->lo, m->hi - m->lo, m->prot, m->off }, 4, m->path);
+		}
+	maps_release(&all);
 }
 
 /* ---- the consumer ------------------------------------------------------------------------------------- */
@@ -1376,12 +1365,7 @@ static enum pm_status consumer_open(struct tracer *t, struct pm_err *err)
 
 static bool consumer_start(struct tracer *t)
 {
-	sigset_t all, old;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	t->running = !pthread_create(&t->consumer, NULL, consumer, t);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	t->running = pm_thread_start(&t->consumer, consumer, t);
 	return t->running;
 }
 
