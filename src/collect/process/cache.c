@@ -719,23 +719,31 @@ static void put_piece(struct out *o, const void *p, size_t n)
 	o->at += n;
 }
 
+/* How much of @n fits into the piece, and that so much has been put there. */
+static size_t room(const struct out *o, uint64_t n)
+{
+	return n < PIECE - o->n ? (size_t)n : PIECE - o->n;
+}
+
+static void filled(struct out *o, size_t n)
+{
+	o->n += n;
+	if (o->n < PIECE)
+		return;
+	put_piece(o, o->piece, o->n);
+	o->n = 0;
+}
+
 static void put(struct out *o, const void *p, size_t n)
 {
-	while (n) {
-		const size_t k = n < PIECE - o->n ? n : PIECE - o->n;
-
+	for (size_t k; n; p = (const uint8_t *)p + k, n -= k) {
+		k = room(o, n);
 		if (k == PIECE) {
 			put_piece(o, p, k);
 		} else {
 			memcpy(o->piece + o->n, p, k);
-			o->n += k;
+			filled(o, k);
 		}
-		if (o->n == PIECE) {
-			put_piece(o, o->piece, o->n);
-			o->n = 0;
-		}
-		p = (const uint8_t *)p + k;
-		n -= k;
 	}
 }
 
@@ -818,17 +826,10 @@ static void put_old(struct saving *v, uint64_t at, uint64_t n)
 {
 	struct out *o = &v->out;
 
-	while (n) {
-		const size_t k = n < PIECE - o->n ? (size_t)n : PIECE - o->n;
-
+	for (size_t k; n; at += k, n -= k) {
+		k = room(o, n);
 		old_bytes(v, at, o->piece + o->n, k);
-		o->n += k;
-		if (o->n == PIECE) {
-			put_piece(o, o->piece, o->n);
-			o->n = 0;
-		}
-		at += k;
-		n -= k;
+		filled(o, k);
 	}
 }
 

@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/temp.h"
 #include "collect/process/instrument_job.h"
 #include "elf/elf.h"
 
@@ -99,20 +100,9 @@ static int open_at(const struct server *s, const char *suffix, int flags)
 
 static bool write_at(int fd, const void *p, size_t n, off_t at)
 {
-	const uint8_t *b = p;
+	struct pm_err ignored = { 0 };		/* errno says it, too, and the caller which file */
 
-	while (n) {
-		ssize_t k = pwrite(fd, b, n, at);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0)
-			return false;
-		b += k;
-		n -= (size_t)k;
-		at += k;
-	}
-	return true;
+	return pm_temp_write(fd, p, n, (uint64_t)at, &ignored) == PM_OK;
 }
 
 /* What an earlier run has added goes, unless that run goes on. */
