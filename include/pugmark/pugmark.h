@@ -248,6 +248,7 @@ enum pm_sink_flag {
 	PM_SINK_LIGHT		= 1 << 3,	/* consume() costs less than handing the batch to a thread */
 	PM_SINK_CHAINS		= 1 << 4,	/* takes pm_batch.packed; only with PM_SINK_BLOCKS */
 	PM_SINK_EPOCHS		= 1 << 5,	/* code tables may begin anew: pm_code.epoch */
+	PM_SINK_LIGHT_CHAINS	= 1 << 6,	/* of packed batches, consume() is as PM_SINK_LIGHT says */
 };
 
 struct pm_sink_ops {

@@ -230,6 +230,13 @@ static void add_stage(struct pm_pipeline *p, const struct pm_transform_ops *ops,
 	p->stage[p->nstage++] = (struct stage){ p, ops, self };
 }
 
+static bool is_light(const struct pm_pipeline *p, const struct sink *s)
+{
+	const uint32_t chains = PM_SINK_CHAINS | PM_SINK_LIGHT_CHAINS;
+
+	return s->ops->flags & PM_SINK_LIGHT || (p->packed && (s->ops->flags & chains) == chains);
+}
+
 /* Which thread calls which sink. */
 static void form_crews(struct pm_pipeline *p, uint32_t facts)
 {
@@ -237,7 +244,7 @@ static void form_crews(struct pm_pipeline *p, uint32_t facts)
 	bool split = false;
 
 	for (size_t i = 0; i < p->nsink; i++) {
-		busy += !(p->sink[i].ops->flags & PM_SINK_LIGHT);
+		busy += !is_light(p, &p->sink[i]);
 		split = split || p->sink[i].config;
 	}
 	lanes = split || busy > p->threads ? p->threads : busy;
@@ -249,7 +256,7 @@ static void form_crews(struct pm_pipeline *p, uint32_t facts)
 
 		s->form = p->packed && s->ops->flags & PM_SINK_CHAINS ? PACKED :
 			  facts & PM_HAS_BLOCKS && !(s->ops->flags & PM_SINK_BLOCKS) ? PLAIN : BLOCKS;
-		if (lanes && !(s->ops->flags & PM_SINK_LIGHT))
+		if (lanes && !is_light(p, s))
 			s->lane = (int)(next++ % lanes);
 		for (unsigned k = 0; k < p->ncrew; k++) {
 			struct crew *c = p->crew + k;
