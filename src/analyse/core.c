@@ -53,8 +53,9 @@ struct pm_core {
 	uint32_t ports[PM_CORE_CLASS_COUNT], load_ports, store_ports;
 	struct { uint64_t line, ready; } fill[LINES];
 	struct { uint64_t word, issued, written; } word[WORDS];
-	enum { FRONT_OK, FRONT_BRANCH, FRONT_FETCH } front;	/* why fetch was last held up */
+	enum { FRONT_OK, FRONT_BRANCH, FRONT_FETCH } front;	/* why fetch of this instruction was held up */
 	uint64_t front_pc;		/* ... and by whom */
+	bool misled;			/* by the instruction before */
 	struct pm_core_blame blame;
 };
 
@@ -214,6 +215,7 @@ static uint64_t fetch_one(struct pm_core *k, const struct pm_core_op *op)
 		k->fetch += k->c.lat[op->fetch_level] + (k->insns > 0);
 		k->front = FRONT_FETCH;
 		k->front_pc = op->pc;
+		k->misled = false;
 	} else if (k->insns == k->c.fetch || k->bytes + op->len > k->c.bytes) {
 		if (k->insns)
 			k->fetch++;
@@ -302,9 +304,10 @@ static void count_stall(struct pm_core *k, uint64_t pc, uint64_t commit, bool mi
 	if (gap < 2)
 		return;
 	gap--;
-	k->blame = (struct pm_core_blame){ pc, gap, PM_CORE_BY_CORE };
+	k->blame = (struct pm_core_blame){ pc, gap, PM_CORE_BY_CORE, false };
 	if (front && k->front != FRONT_OK) {
 		k->blame.pc = k->front_pc;
+		k->blame.misled = k->misled;
 		k->blame.why = k->front == FRONT_BRANCH ? PM_CORE_BY_BRANCH : PM_CORE_BY_FETCH;
 		*(k->front == FRONT_BRANCH ? &k->st.stall_branch : &k->st.stall_fetch) += gap;
 	} else if (missed) {
@@ -378,7 +381,6 @@ void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4
 		if (!(op->stack && r == PM_CORE_RSP))
 			k->reg[r] = done;
 	}
-	fetch_after(k, op, done);
 	{
 		uint64_t issued[4], commit, last = done;
 
@@ -395,8 +397,9 @@ void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4
 				commit++;
 		}
 		count_stall(k, op->pc, commit, missed, d == by_front, by_store);
-		if (d == by_front)
-			k->front = FRONT_OK;
+		k->front = FRONT_OK;
+		k->misled = true;
+		fetch_after(k, op, done);
 		if (commit > k->commit) {
 			k->commit = commit;
 			k->commit_slots = 0;

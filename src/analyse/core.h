@@ -28,6 +28,10 @@
  * (6) Commit: the cycle after completion, in order, `width` micro-ops per cycle. A serialising instruction
  *     dispatches when all before it have committed and holds up what follows until it has.
  *
+ * (7) Where commit waits more than a cycle for an instruction, it is for one reason: if it was dispatched as soon as
+ *     it came from the front end, the misprediction or bubble of the branch before it or its own miss in the
+ *     instruction cache, if there was one; else a load of its own that missed; else a full store queue; else the rest.
+ *
  * What it does not model: wrong paths, speculative memory dependences (loads wait for exactly the
  * stores that they need), bank and register-port conflicts, page walks in the caches, coherence,
  * frequency. Latencies and ports are those of no particular processor, but near AMD's Zen 3-5 and
@@ -120,7 +124,7 @@ const struct pm_core_stats *pm_core_stats(const struct pm_core *k);
  * itself, or - after a misprediction or bubble - the branch that misled fetch. */
 enum pm_core_why { PM_CORE_NO_STALL, PM_CORE_BY_BRANCH, PM_CORE_BY_FETCH, PM_CORE_BY_MEMORY, PM_CORE_BY_STORE,
 		   PM_CORE_BY_CORE, PM_CORE_WHYS };
-struct pm_core_blame { uint64_t pc, cycles; enum pm_core_why why; };
+struct pm_core_blame { uint64_t pc, cycles; enum pm_core_why why; bool misled; };	/* by the one before */
 const struct pm_core_blame *pm_core_blame(const struct pm_core *k);
 void pm_core_free(struct pm_core *k);
 /* Ports of a class as a mask: ALUs from bit 0, vector from bit 8, loads from 16, stores from 20. */
@@ -131,8 +135,14 @@ struct pm_core_static { uint64_t addr_regs, data_regs, writes; uint8_t class, uo
 void pm_core_decode(const uint8_t *bytes, unsigned len, unsigned isa, struct pm_core_static *s);
 
 extern const struct pm_sink_ops pm_sim_core;
+struct pm_names;
+struct pm_names *pm_core_names(void *self);	/* of the sink: see sims.h; NULL without byinsn */
 /* What the sink @self blames on instructions: executions, misses by level, stalls. See sims.h. */
 struct pm_costs;
 void pm_core_costs(void *self, struct pm_costs *c);
+/* Another one, configured as @self is, as a meter of the same; none unless byinsn is set. See sims.h. */
+struct pm_calls_meter;
+void pm_core_meter(const void *self, struct pm_calls_meter *m);
+void pm_core_meter_free(void *self);
 
 #endif

@@ -83,7 +83,7 @@ $ pugmark annotate -n 1 --sort D1mw --object "$PROGRAMS/costs@0" -e D1mw,Ir cost
 >        1       5  _start  costs
 # The other simulators that tell instructions apart: the sums are theirs.
 $ pugmark annotate -s 'cache:l1i=1k;l1d=8k,full,32;l2=16k,full;byinsn' -s 'bpred:gshare=4;tage' -s core:byinsn --object "$PROGRAMS/costs@0" --csv csv -o text costs.trace; sed -n 's/^annotate.total.\([A-Za-z0-9]*,[0-9]*\),.*/\1/p' csv | tee sums | tr '\n' ' '
->- l1im,1 l1dm,65 l2m,66 Br,132 gsharem,12 tagem,2 Ir,521 Fm,1 Lm,3 Llm,2 Bm,2 Cbr,0 Cfe,291 Cme,286 Cst,0 Cco,84 
+>- l1im,1 l1dm,65 l2m,66 Br,132 gsharem,12 tagem,2 Ir,521 Fm,1 Lm,3 Llm,2 Bm,2 Cbr,0 Cfe,300 Cme,279 Cst,0 Cco,82 
 $ sed -n 's/^core.stall_memory,\([0-9]*\),.*/Cme,\1/p; s/^core.stall_fetch,\([0-9]*\),.*/Cfe,\1/p; s/^bpred.tage.*.mispredictions,\([0-9]*\),branches/tagem,\1/p' csv | sort -u | grep -cxFf sums
 > 3
 # Callgrind's own reader takes it: events, calls, inclusive costs.

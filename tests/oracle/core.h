@@ -40,6 +40,11 @@ struct o_core {
 	uint32_t *port;			/* by cycle */
 	struct { uint64_t line, ready; } fill[4096];
 	struct { uint64_t word, issued, written; bool used; } word[1024];
+	enum pm_core_redirect before;	/* of the instruction before */
+	/* how long commit waited for the last one, why, and whether that is the fault of the one before */
+	uint64_t gap;
+	enum pm_core_why why;
+	bool misled;
 };
 
 static struct o_core *o_core_new(const struct pm_core_conf *c)
@@ -91,6 +96,7 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 	uint64_t d, ready, addr, done, end, commit, store_at[4], was = o->fetch;
 	size_t k = o->dispatched.n;
 	unsigned entries = op->nload + op->nstore + (ports ? 1 : 0);
+	bool missed = false, full = false;
 
 	/* fetch */
 	if (op->fetch_level)
@@ -118,8 +124,10 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 		if (o->lq.n + i >= c->lq)
 			d = o_later(d, o->lq.v[o->lq.n + i - c->lq] + 1);
 	for (unsigned i = 0; i < op->nstore; i++)
-		if (o->sq.n + i >= c->sq)
-			d = o_later(d, o->sq.v[o->sq.n + i - c->sq] + 1);
+		if (o->sq.n + i >= c->sq && o->sq.v[o->sq.n + i - c->sq] >= d) {
+			d = o->sq.v[o->sq.n + i - c->sq] + 1;
+			full = true;
+		}
 	while (o->iq.n && o->iq.n + entries > c->iq)
 		d = o_later(d, o_take_least(&o->iq) + 1);
 	if (d > o->dispatch)
@@ -168,6 +176,8 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 		if (fw)
 			data = o_later(t + c->lat[0], fw);
 		ready = o_later(ready, data);
+		if (op->load_level[i] && data > t + c->lat[0])
+			missed = true;
 	}
 	done = ready;
 	if (ports) {
@@ -201,6 +211,16 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 		commit++;
 	if (commit > o->commit)
 		o->commit_used = 0;
+	o->gap = commit > o->commit + 1 ? commit - o->commit - 1 : 0;
+	o->misled = d == times[0] + c->front && !op->fetch_level && o->before != PM_CORE_STRAIGHT;
+	if (!o->gap)
+		o->why = PM_CORE_NO_STALL;
+	else if (o->misled)
+		o->why = o->before == PM_CORE_WRONG ? PM_CORE_BY_BRANCH : PM_CORE_BY_FETCH;
+	else if (d == times[0] + c->front && op->fetch_level)
+		o->why = PM_CORE_BY_FETCH;
+	else
+		o->why = missed ? PM_CORE_BY_MEMORY : full ? PM_CORE_BY_STORE : PM_CORE_BY_CORE;
 	o->commit = commit;
 	o->commit_used += op->uops;
 	times[3] = commit;
@@ -223,6 +243,7 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 		o_note(&o->lq, commit);
 	if (op->serial)
 		o->barrier = commit + 1;
+	o->before = op->redirect;
 }
 
 #endif

@@ -10,7 +10,7 @@
 #include "cache.h"
 #include "core.h"
 
-struct o_row { uint64_t pc, times, fetch_miss, load_miss, memory, wrong; };
+struct o_row { uint64_t pc, times, fetch_miss, load_miss, memory, wrong, stall[PM_CORE_WHYS]; };
 
 struct o_core_sink {
 	struct o_core *core;
@@ -22,6 +22,7 @@ struct o_core_sink {
 	uint64_t stack[16], clock;
 	unsigned depth;
 	uint64_t line;			/* fetched last */
+	uint64_t before;		/* pc of the operation before */
 	struct pm_event *ev;		/* of one instruction */
 	size_t n, cap;
 	struct pm_insn insn;
@@ -131,7 +132,7 @@ static enum pm_core_redirect o_foreseen(struct o_core_sink *o, const struct pm_b
 
 static void o_one_op(struct o_core_sink *o, const struct pm_core_op *op, uint64_t pc)
 {
-	struct o_row *row = o_row_of(o, pc);
+	struct o_row *row;
 	uint64_t t[4];
 
 	o_core_op(o->core, op, t);
@@ -139,6 +140,25 @@ static void o_one_op(struct o_core_sink *o, const struct pm_core_op *op, uint64_
 	o->st.instructions++;
 	o->st.uops += op->uops;
 	o->st.mispredicted += op->redirect == PM_CORE_WRONG;
+	switch (o->core->why) {
+	case PM_CORE_BY_BRANCH:
+		o->st.stall_branch += o->core->gap;
+		break;
+	case PM_CORE_BY_FETCH:
+		o->st.stall_fetch += o->core->gap;
+		break;
+	case PM_CORE_BY_MEMORY:
+		o->st.stall_memory += o->core->gap;
+		break;
+	case PM_CORE_BY_STORE:
+		o->st.stall_store += o->core->gap;
+		break;
+	default:
+		o->st.stall_core += o->core->gap;
+	}
+	o_row_of(o, o->core->misled ? o->before : pc)->stall[o->core->why] += o->core->gap;
+	o->before = pc;
+	row = o_row_of(o, pc);
 	row->times += op->len > 0;
 	row->fetch_miss += op->fetch_level > 0;
 	row->wrong += op->redirect == PM_CORE_WRONG;

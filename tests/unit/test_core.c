@@ -202,7 +202,7 @@ static void whole_sink(const struct pm_core_conf *c, const char *config, const c
 {
 	static const struct pm_sink_ops slow_ops = { .abi = PM_ABI, .needs = PM_HAS_INSNS, .name = "slow",
 		.consume = slow_consume, .finish = slow_finish, .destroy = keep };
-	static const char *const events[] = { "Ir", "Fm", "Lm", "Llm", "Bm" };
+	static const char *const events[] = { "Ir", "Fm", "Lm", "Llm", "Bm", "Cbr", "Cfe", "Cme", "Cst", "Cco" };
 	struct o_core_sink *o = o_core_sink_new(c, caches);
 	struct pm_result *r = pm_result_new();
 	struct pm_pipeline *p = pm_pipeline_new();
@@ -225,7 +225,7 @@ static void whole_sink(const struct pm_core_conf *c, const char *config, const c
 		fail_msg("%s", err.msg);
 	k = pm_result_find(pm_result_root(r), "core");
 	assert_non_null(k);
-#define S(field, unit, about) if (strncmp(#field, "stall", 5) && strcmp(#field, "forwarded")) {			\
+#define S(field, unit, about) if (strcmp(#field, "forwarded")) {			\
 		uint64_t fast = pm_result_find(k, #field)->u64;							\
 														\
 		if (fast != o->st.field)									\
@@ -237,7 +237,9 @@ static void whole_sink(const struct pm_core_conf *c, const char *config, const c
 	pm_core_costs(self, &costs);
 	for (size_t i = 0; i < costs.n; i++) {
 		const struct o_row *row = o_row_of(o, costs.pc[i]);
-		const uint64_t slow[] = { row->times, row->fetch_miss, row->load_miss, row->memory, row->wrong };
+		const uint64_t slow[] = { row->times, row->fetch_miss, row->load_miss, row->memory, row->wrong,
+			row->stall[PM_CORE_BY_BRANCH], row->stall[PM_CORE_BY_FETCH], row->stall[PM_CORE_BY_MEMORY],
+			row->stall[PM_CORE_BY_STORE], row->stall[PM_CORE_BY_CORE] };
 
 		for (size_t e = 0; e < NR(events); e++) {
 			uint64_t fast = costs.v[pm_costs_find(&costs, events[e])][i];
