@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyse/annotator.h"
-#include "analyse/cachegrind.h"
-#include "analyse/calls.h"
 #include "analyse/sims.h"
 
 void pm_annotator_add(struct pm_annotator *a, struct pm_pipeline *p, uint32_t facts, bool calls)
@@ -14,17 +13,19 @@ void pm_annotator_add(struct pm_annotator *a, struct pm_pipeline *p, uint32_t fa
 
 	*a = (struct pm_annotator){ .book = pm_sink_code_book.create("", &err) };
 	pm_pipeline_sink(p, &pm_sink_code_book, a->book);
-	if (calls && (facts & pm_sim_calls.needs) == pm_sim_calls.needs) {
-		a->calls_sink = pm_sim_calls.create("", &err);
-		for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)) && !a->twin; i++)
-			if (ops == &pm_sim_cachegrind) {
-				a->twin = pm_cachegrind_twin(self);
-				a->metered = self;
-				pm_sim_calls_charge(a->calls_sink,
-					&(struct pm_calls_meter){ PM_CG_COUNT, a->twin, pm_cg_charge });
-			}
-		pm_pipeline_sink(p, &pm_sim_calls, a->calls_sink);
+	if (!calls || (facts & pm_sim_calls.needs) != pm_sim_calls.needs)
+		return;
+	a->calls_sink = pm_sim_calls.create("", &err);
+	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++) {
+		struct pm_annotator_meter m = { .ops = ops, .sink = self };
+
+		if (!pm_sim_meter(ops, self, &m.m))
+			continue;
+		pm_sim_calls_charge(a->calls_sink, &m.m);
+		pm_grow(a->meter, a->nmeter, a->cap_meter);
+		a->meter[a->nmeter++] = m;
 	}
+	pm_pipeline_sink(p, &pm_sim_calls, a->calls_sink);
 }
 
 struct pm_listing *pm_annotator_listing(struct pm_annotator *a, struct pm_pipeline *p)
@@ -34,8 +35,12 @@ struct pm_listing *pm_annotator_listing(struct pm_annotator *a, struct pm_pipeli
 	void *self;
 
 	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++) {
-		if (self == a->metered)
-			a->column = a->costs.ncolumn + (pm_costs_find(&a->costs, "Ir") < 0);
+		for (size_t k = 0; k < a->nmeter; k++)
+			if (a->meter[k].sink == self) {
+				a->meter[k].column = a->costs.ncolumn;
+				/* executions stand first, and are one column for all */
+				a->meter[k].skip = pm_costs_find(&a->costs, "Ir") >= 0 && pm_sim_tells_executions(ops);
+			}
 		any |= pm_sim_costs(ops, self, &a->costs);
 	}
 	if (any && a->costs.ncolumn)
@@ -50,15 +55,18 @@ const struct pm_calls *pm_annotator_calls(const struct pm_annotator *a)
 
 void pm_annotator_edge(const struct pm_annotator *a, const struct pm_edge_count *e, uint64_t *v)
 {
-	const uint64_t *cost = a->twin ? pm_calls_edge_costs(pm_annotator_calls(a), e) : NULL;
-
+	const uint64_t *cost = pm_calls_edge_costs(pm_annotator_calls(a), e);
 	int ir = pm_costs_find(&a->costs, "Ir");
 
 	memset(v, 0, a->costs.ncolumn * sizeof *v);
+	for (size_t i = 0; i < a->nmeter; cost += a->meter[i++].m.n) {
+		const struct pm_annotator_meter *m = a->meter + i;
+
+		for (unsigned k = m->skip; k < m->m.n && m->column + k - m->skip < a->costs.ncolumn; k++)
+			v[m->column + k - m->skip] = cost[k];
+	}
 	if (ir >= 0)
 		v[ir] = e->inclusive;
-	for (unsigned k = 1; cost && k < PM_CG_COUNT && a->column + k - 1 < a->costs.ncolumn; k++)
-		v[a->column + k - 1] = cost[k];
 }
 
 struct pm_names *pm_annotator_names(struct pm_annotator *a)
@@ -70,6 +78,8 @@ void pm_annotator_release(struct pm_annotator *a)
 {
 	pm_listing_free(a->listing);
 	pm_costs_release(&a->costs);
-	pm_cg_free(a->twin);
+	for (size_t i = 0; i < a->nmeter; i++)
+		pm_sim_meter_free(a->meter[i].ops, &a->meter[i].m);
+	free(a->meter);
 	*a = (struct pm_annotator){ 0 };
 }

@@ -8,17 +8,21 @@
 #ifndef PM_ANALYSE_ANNOTATOR_H
 #define PM_ANALYSE_ANNOTATOR_H
 
+#include "analyse/calls.h"
 #include "analyse/listing.h"
 #include "trace/pipeline.h"
-
-struct pm_calls;
 
 struct pm_annotator {
 	struct pm_code_book *book;	/* the pipeline's */
 	void *calls_sink;
-	struct pm_cg *twin;		/* what calls cost comes from a second cachegrind: NULL, none */
-	const void *metered;		/* the sink that it is the twin of */
-	unsigned column;		/* the first of its columns in costs but for Ir */
+	/* what calls cost comes from a second simulator beside each that tells instructions apart */
+	struct pm_annotator_meter {
+		const struct pm_sink_ops *ops;
+		const void *sink;	/* that it is the second one of */
+		struct pm_calls_meter m;
+		unsigned column, skip;	/* of its costs, but for the first @skip: the listing's column */
+	} *meter;
+	size_t nmeter, cap_meter;
 	struct pm_costs costs;
 	struct pm_listing *listing;
 };
@@ -27,9 +31,7 @@ struct pm_annotator {
 void pm_annotator_add(struct pm_annotator *a, struct pm_pipeline *p, uint32_t facts, bool calls);
 struct pm_listing *pm_annotator_listing(struct pm_annotator *a, struct pm_pipeline *p);
 const struct pm_calls *pm_annotator_calls(const struct pm_annotator *a);	/* NULL: none */
-/* The inclusive costs of @e by column of the listing. What simulators other than cachegrind (the first, if there
- * are several) blame on instructions is 0. */
-struct pm_edge_count;
+/* The inclusive costs of @e by column of the listing. */
 void pm_annotator_edge(const struct pm_annotator *a, const struct pm_edge_count *e, uint64_t *v);
 struct pm_names *pm_annotator_names(struct pm_annotator *a);
 void pm_annotator_release(struct pm_annotator *a);

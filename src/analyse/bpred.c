@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyse/bpred.h"
+#include "analyse/calls.h"
 #include "analyse/conf.h"
 #include "analyse/costs.h"
 #include "analyse/names.h"
@@ -438,7 +439,7 @@ struct predictor {
 struct sink {
 	struct predictor p[PREDICTORS];
 	unsigned n;
-	uint64_t top, insns, uop_macros;
+	uint64_t top, insns, uop_macros, done;	/* done: branches predicted */
 	struct pm_map at;
 	struct counts *v;
 	size_t nv, cap_v;
@@ -652,6 +653,7 @@ static void run_chunk(struct sink *s)
 			}
 		}
 	}
+	s->done += n;
 	s->nbr = 0;
 }
 
@@ -662,11 +664,8 @@ static void push(struct sink *s, struct pm_br b)
 		run_chunk(s);
 }
 
-static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
+static void take(struct sink *s, const struct pm_batch *b)
 {
-	struct sink *s = self;
-
-	pm_names_learn(&s->names, b->code);
 	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++)
 		if (e->kind == PM_EV_BRANCH) {
 			s->saw_branch = true;
@@ -683,7 +682,47 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 					(strcmp(u->macro, "CALL") ? strcmp(u->macro, "RET") ? 0 : PM_BR_RET : PM_BR_CALL) |
 					(strcmp(u->micro, "JMP_REG") ? 0 : PM_BR_INDIRECT), u->fall - u->pc });
 		}
+}
+
+static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct sink *s = self;
+
+	pm_names_learn(&s->names, b->code);
+	take(s, b);
 	return PM_OK;
+}
+
+static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t *sum, uint64_t *late)
+{
+	struct sink *s = self;
+	uint64_t was[PREDICTORS], done = s->done;
+
+	for (unsigned k = 0; k < s->n; k++)
+		was[k] = s->p[k].misses;
+	take(s, piece);
+	run_chunk(s);
+	sum[0] += s->done - done;
+	for (unsigned k = 0; k < s->n; k++)
+		sum[k + 1] += s->p[k].misses - was[k];
+	return false;
+}
+
+void pm_bpred_meter(const void *self, struct pm_calls_meter *m)
+{
+	const struct sink *s = self;
+	struct sink *t = pm_alloc(sizeof *t);
+
+	for (; t->n < s->n; t->n++) {
+		t->p[t->n] = (struct predictor){ .ops = s->p[t->n].ops, .args = s->p[t->n].args };
+		t->p[t->n].self = t->p[t->n].ops->create(&t->p[t->n].args);
+	}
+	*m = (struct pm_calls_meter){ s->n + 1, t, charge };
+}
+
+void pm_bpred_meter_free(void *self)
+{
+	destroy(self);
 }
 
 void pm_bpred_costs(void *self, struct pm_costs *to)

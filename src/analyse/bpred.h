@@ -70,5 +70,9 @@ struct pm_names *pm_bpred_names(void *self);	/* of the sink: see sims.h */
 /* What the sink @self blames on instructions: executions and mispredictions. See sims.h. */
 struct pm_costs;
 void pm_bpred_costs(void *self, struct pm_costs *c);
+/* Another one with the same predictors, as a meter of branches, then of what each got wrong. See sims.h. */
+struct pm_calls_meter;
+void pm_bpred_meter(const void *self, struct pm_calls_meter *m);
+void pm_bpred_meter_free(void *self);
 
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analyse/cache.h"
+#include "analyse/calls.h"
 #include "analyse/costs.h"
 #include "analyse/names.h"
 
@@ -96,6 +97,7 @@ struct pm_cache {
 	uint64_t space, segment0;
 	bool began, other;		/* other: data references that no level takes */
 	struct tape tape[9];		/* by depth */
+	uint64_t blamed[PM_CACHE_LEVELS];	/* misses of all instructions */
 	/* byinsn */
 	struct pm_map insn_at;
 	struct pm_cache_insn *insn;
@@ -702,6 +704,7 @@ static void blame(struct pm_cache *c, const struct level *l)
 		c->insn[c->ninsn++] = (struct pm_cache_insn){ .pc = c->pc };
 	}
 	c->insn[*at].miss[l->index]++;
+	c->blamed[l->index]++;
 }
 
 static void count_miss(struct pm_cache *c, struct level *l, enum pm_cache_op op, unsigned cls, int kind)
@@ -1463,6 +1466,32 @@ void pm_cache_costs(void *self, struct pm_costs *to)
 			to->v[col][row] = c->insn[i].miss[l];
 		}
 	}
+}
+
+static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t *sum, uint64_t *late)
+{
+	struct pm_cache *c = self;
+	uint64_t was[PM_CACHE_LEVELS];
+
+	memcpy(was, c->blamed, sizeof was);
+	pm_cache_batch(c, piece);
+	for (unsigned l = 0; l < c->conf.n; l++)
+		sum[l] += c->blamed[l] - was[l];
+	return false;
+}
+
+void pm_cache_meter(const void *self, struct pm_calls_meter *m)
+{
+	const struct pm_cache_conf *cc = &((const struct pm_cache *)self)->conf;
+
+	*m = (struct pm_calls_meter){ 0 };
+	if (cc->by_insn)
+		*m = (struct pm_calls_meter){ cc->n, pm_cache_from(cc), charge };
+}
+
+void pm_cache_meter_free(void *self)
+{
+	pm_cache_free(self);
 }
 
 void pm_cache_free(struct pm_cache *c)

@@ -152,5 +152,10 @@ struct pm_names *pm_cache_names(void *self);	/* of the sink: see sims.h */
 /* What the sink @self blames on instructions: misses by level (setting byinsn). See sims.h. */
 struct pm_costs;
 void pm_cache_costs(void *self, struct pm_costs *c);
+/* Another one, configured as @self is, as a meter of misses by level; those of a level with OPT, which are known at
+ * the end only, are none. No levels unless byinsn is set. See sims.h. */
+struct pm_calls_meter;
+void pm_cache_meter(const void *self, struct pm_calls_meter *m);
+void pm_cache_meter_free(void *self);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyse/cachegrind.h"
+#include "analyse/calls.h"
 #include "analyse/conf.h"
 #include "analyse/costs.h"
 #include "analyse/listing.h"
@@ -313,11 +314,6 @@ static inline void run_events(struct pm_cg *g, const struct pm_event *ev, size_t
 void pm_cg_events(struct pm_cg *g, const struct pm_event *ev, size_t n)
 {
 	run_events(g, ev, n, NULL);
-}
-
-void pm_cg_charge(void *self, const struct pm_event *ev, size_t n, uint64_t *sum)
-{
-	run_events(self, ev, n, sum);
 }
 
 /* ---- blocks as they are -------------------------------------------------------------------------------- */
@@ -1011,12 +1007,23 @@ static struct pm_cg_cache conf_of(const struct cache *c)
 	return (struct pm_cg_cache){ (uint32_t)((c->mask + 1) * c->ways) << c->shift, c->ways, 1u << c->shift };
 }
 
-struct pm_cg *pm_cachegrind_twin(const void *self)
+static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t *sum, uint64_t *late)
+{
+	run_events(self, piece->ev, piece->n, sum);
+	return false;
+}
+
+void pm_cachegrind_meter(const void *self, struct pm_calls_meter *m)
 {
 	const struct pm_cg *g = ((const struct sink *)self)->g;
 	const struct pm_cg_cache c[3] = { conf_of(&g->i1), conf_of(&g->d1), conf_of(&g->ll) };
 
-	return pm_cg_new(c);
+	*m = (struct pm_calls_meter){ PM_CG_COUNT, pm_cg_new(c), charge };
+}
+
+void pm_cachegrind_meter_free(void *self)
+{
+	pm_cg_free(self);
 }
 
 static bool is_trouble(int event)

@@ -42,8 +42,6 @@ struct pm_cg_cache { uint32_t size, ways, line; };
 struct pm_cg;
 struct pm_cg *pm_cg_new(const struct pm_cg_cache c[3]);	/* I1, D1, LL */
 void pm_cg_events(struct pm_cg *g, const struct pm_event *ev, size_t n);
-/* The same for the struct pm_cg @self; @sum[PM_CG_COUNT] grows by what the events cost: a pm_calls_meter. */
-void pm_cg_charge(void *self, const struct pm_event *ev, size_t n, uint64_t *sum);
 /* Blocks as they are, or instructions: the counts are the same. */
 enum pm_status pm_cg_batch(struct pm_cg *g, const struct pm_batch *b, struct pm_err *err);
 /* The trace is over; only now are the numbers below complete. */
@@ -58,7 +56,9 @@ struct pm_names *pm_cachegrind_names(void *self);	/* of the sink: see sims.h */
 /* What the sink @self blames on instructions: its 13 events. See sims.h. */
 struct pm_costs;
 void pm_cachegrind_costs(void *self, struct pm_costs *c);
-/* A new simulator with the caches of the sink @self. */
-struct pm_cg *pm_cachegrind_twin(const void *self);
+/* Another simulator with the caches of the sink @self, as a meter of its 13 events. See sims.h. */
+struct pm_calls_meter;
+void pm_cachegrind_meter(const void *self, struct pm_calls_meter *m);
+void pm_cachegrind_meter_free(void *self);
 
 #endif

@@ -13,7 +13,7 @@ struct thread {
 	struct frame *frame;		/* [0] is where the stream began */
 	size_t depth, cap;
 	uint64_t insns, counted;	/* counted: up to here self is accounted for */
-	uint64_t *cost;			/* the meter's, so far */
+	uint64_t *cost;			/* the meters', so far */
 	uint64_t *cost_began;		/* at the beginning of every frame, .n each */
 	size_t cap_began;
 	struct pm_map active;		/* function -> frames of it on this stack */
@@ -30,9 +30,19 @@ struct pm_calls {
 	size_t nloop, cap_loop;
 	struct thread *thread;		/* by stream index */
 	size_t nthread, cap_thread;
-	struct pm_calls_meter meter;
-	uint64_t *edge_cost;		/* by id, .n each */
+	struct pm_calls_meter *meter;
+	size_t nmeter, cap_meter;
+	unsigned ncost;			/* of all meters */
+	uint64_t *edge_cost;		/* by id, ncost each */
 	size_t cap_edge_cost;
+	/* What has happened to the stack since the last piece was fed: late costs belong before it. */
+	struct {
+		size_t thread;		/* whose stack: index + 1 */
+		size_t low;		/* frames from here on are new */
+		uint32_t *edge;		/* that old frames left */
+		size_t n, cap;
+		uint64_t *cost;
+	} last;
 };
 
 #define NO_EDGE UINT32_MAX
@@ -44,7 +54,10 @@ struct pm_calls *pm_calls_new(void)
 
 void pm_calls_charge(struct pm_calls *c, const struct pm_calls_meter *m)
 {
-	c->meter = *m;
+	pm_grow(c->meter, c->nmeter, c->cap_meter);
+	c->meter[c->nmeter++] = *m;
+	c->ncost += m->n;
+	c->last.cost = pm_realloc(c->last.cost, c->ncost * sizeof *c->last.cost);
 }
 
 static uint32_t fn_of(struct pm_calls *c, uint64_t pc)
@@ -70,12 +83,12 @@ static uint32_t edge_of(struct pm_calls *c, uint32_t from, uint32_t to)
 		pm_grow(c->edge, c->nedge, c->cap_edge);
 		c->edge[c->nedge] = (struct pm_edge_count){ .from = c->fn[from].pc, .to = c->fn[to].pc, .id = c->nedge };
 		c->nedge++;
-		if (c->meter.n && c->nedge > c->cap_edge_cost) {
-			size_t had = c->cap_edge_cost * c->meter.n * sizeof *c->edge_cost;
+		if (c->ncost && c->nedge > c->cap_edge_cost) {
+			size_t had = c->cap_edge_cost * c->ncost * sizeof *c->edge_cost;
 
 			c->cap_edge_cost = c->cap_edge;
-			c->edge_cost = pm_realloc(c->edge_cost, c->cap_edge * c->meter.n * sizeof *c->edge_cost);
-			memset((char *)c->edge_cost + had, 0, c->cap_edge * c->meter.n * sizeof *c->edge_cost - had);
+			c->edge_cost = pm_realloc(c->edge_cost, c->cap_edge * c->ncost * sizeof *c->edge_cost);
+			memset((char *)c->edge_cost + had, 0, c->cap_edge * c->ncost * sizeof *c->edge_cost - had);
 		}
 	}
 	return *at;
@@ -110,18 +123,19 @@ static void push(struct pm_calls *c, struct thread *t, uint64_t pc, uint64_t ret
 	c->fn[fn].calls++;
 	++*pm_map_put(&t->active, fn, NULL);
 	pm_grow(t->frame, t->depth, t->cap);
-	if (c->meter.n) {
+	if (c->ncost) {
 		if (t->cap_began < t->cap) {
 			t->cap_began = t->cap;
-			t->cost_began = pm_realloc(t->cost_began, t->cap * c->meter.n * sizeof *t->cost_began);
+			t->cost_began = pm_realloc(t->cost_began, t->cap * c->ncost * sizeof *t->cost_began);
 		}
-		memcpy(t->cost_began + t->depth * c->meter.n, t->cost, c->meter.n * sizeof *t->cost);
+		memcpy(t->cost_began + t->depth * c->ncost, t->cost, c->ncost * sizeof *t->cost);
 	}
 	t->frame[t->depth++] = (struct frame){ fn, edge, ret, t->insns };
 }
 
 static void pop(struct pm_calls *c, struct thread *t)
 {
+	uint32_t left = NO_EDGE;
 	struct frame *f;
 
 	account(c, t);
@@ -131,8 +145,16 @@ static void pop(struct pm_calls *c, struct thread *t)
 		c->fn[f->fn].inclusive += t->insns - f->began;
 	if (f->edge != NO_EDGE && --*pm_map_get(&t->edge_active, f->edge) == 0) {
 		c->edge[f->edge].inclusive += t->insns - f->began;
-		for (size_t k = 0; k < c->meter.n; k++)
-			c->edge_cost[f->edge * c->meter.n + k] += t->cost[k] - t->cost_began[t->depth * c->meter.n + k];
+		for (size_t k = 0; k < c->ncost; k++)
+			c->edge_cost[f->edge * c->ncost + k] += t->cost[k] - t->cost_began[t->depth * c->ncost + k];
+		left = f->edge;
+	}
+	if (c->ncost && c->last.thread == (size_t)(t - c->thread) + 1 && t->depth < c->last.low) {
+		c->last.low = t->depth;
+		if (left != NO_EDGE) {
+			pm_grow(c->last.edge, c->last.n, c->last.cap);
+			c->last.edge[c->last.n++] = left;
+		}
 	}
 }
 
@@ -167,13 +189,50 @@ static void branch(struct pm_calls *c, struct thread *t, const struct pm_event *
 	*(taken ? &c->loop[*at].back : &c->loop[*at].leave) += 1;
 }
 
-/* The events from *@from up to @upto cost what they cost. */
-static inline void feed(struct pm_calls *c, struct thread *t, const struct pm_event **from, const struct pm_event *upto)
+/* The costs @v[.n] from column @first on belong to where the last piece came from, as its stack was. */
+static void add_late(struct pm_calls *c, unsigned first, unsigned n, const uint64_t *v)
 {
-	if (!c->meter.n)
+	struct thread *t = c->thread + c->last.thread - 1;
+
+	if (!c->last.thread)
 		return;
-	c->meter.feed(c->meter.self, *from, upto - *from, t->cost);
+	for (unsigned k = 0; k < n; k++) {
+		t->cost[first + k] += v[k];
+		for (size_t d = c->last.low; d < t->depth; d++)
+			t->cost_began[d * c->ncost + first + k] += v[k];
+		for (size_t i = 0; i < c->last.n; i++)
+			c->edge_cost[c->last.edge[i] * c->ncost + first + k] += v[k];
+	}
+}
+
+static void feed_piece(struct pm_calls *c, struct thread *t, const struct pm_batch *piece, bool over)
+{
+	unsigned first = 0;
+
+	for (size_t i = 0; i < c->nmeter; first += c->meter[i++].n) {
+		uint64_t *late = c->last.cost;
+
+		memset(late, 0, c->meter[i].n * sizeof *late);
+		if (c->meter[i].feed(c->meter[i].self, piece, over, t->cost + first, late))
+			add_late(c, first, c->meter[i].n, late);
+	}
+	c->last.thread = t - c->thread + 1;
+	c->last.low = t->depth;
+	c->last.n = 0;
+}
+
+/* The events from *@from up to @upto cost what they cost. */
+static void feed(struct pm_calls *c, struct thread *t, const struct pm_batch *b, const struct pm_event **from,
+		 const struct pm_event *upto, bool over)
+{
+	struct pm_batch piece = *b;
+
+	if (!c->ncost || *from == upto)
+		return;
+	piece.ev = *from;
+	piece.n = upto - *from;
 	*from = upto;
+	feed_piece(c, t, &piece, over);
 }
 
 void pm_calls_batch(struct pm_calls *c, const struct pm_batch *b)
@@ -181,13 +240,13 @@ void pm_calls_batch(struct pm_calls *c, const struct pm_batch *b)
 	struct thread *t = thread_of(c, b->stream ? b->stream->index : 0);
 	const struct pm_event *from = b->ev, *end = b->ev + b->n;
 
-	if (c->meter.n && !t->cost)
-		t->cost = pm_alloc(c->meter.n * sizeof *t->cost);
+	if (c->ncost && !t->cost)
+		t->cost = pm_alloc(c->ncost * sizeof *t->cost);
 	for (const struct pm_event *e = b->ev; e < end; e++)
 		switch (e->kind) {
 		case PM_EV_INSN:
 			if (!t->depth) {
-				feed(c, t, &from, e);
+				feed(c, t, b, &from, e, true);
 				push(c, t, e->addr, 0);
 			}
 			t->insns++;
@@ -195,23 +254,26 @@ void pm_calls_batch(struct pm_calls *c, const struct pm_batch *b)
 		case PM_EV_BRANCH:
 			/* a call is the caller's cost, a return the callee's */
 			if (e->flags & (PM_BR_CALL | PM_BR_RET))
-				feed(c, t, &from, e + 1);
+				feed(c, t, b, &from, e + 1, true);
 			if (t->depth)
 				branch(c, t, e);
 			break;
 		case PM_EV_EXEC:	/* another program: nothing on the stack is left */
-			feed(c, t, &from, e);
+			feed(c, t, b, &from, e, true);
 			while (t->depth)
 				pop(c, t);
 			break;
 		default:
 			break;
 		}
-	feed(c, t, &from, end);
+	feed(c, t, b, &from, end, false);
 }
 
 void pm_calls_end(struct pm_calls *c)
 {
+	/* no instruction goes on */
+	if (c->last.thread)
+		feed_piece(c, c->thread + c->last.thread - 1, &(struct pm_batch){ 0 }, true);
 	for (size_t i = 0; i < c->nthread; i++)
 		while (c->thread[i].depth)
 			pop(c, c->thread + i);
@@ -231,7 +293,7 @@ const struct pm_edge_count *pm_calls_edges(const struct pm_calls *c, size_t *n)
 
 const uint64_t *pm_calls_edge_costs(const struct pm_calls *c, const struct pm_edge_count *e)
 {
-	return c->meter.n ? c->edge_cost + (size_t)e->id * c->meter.n : NULL;
+	return c->ncost ? c->edge_cost + (size_t)e->id * c->ncost : NULL;
 }
 
 const struct pm_loop_count *pm_calls_loops(const struct pm_calls *c, size_t *n)
@@ -255,6 +317,9 @@ void pm_calls_free(struct pm_calls *c)
 	free(c->fn);
 	free(c->edge);
 	free(c->edge_cost);
+	free(c->meter);
+	free(c->last.edge);
+	free(c->last.cost);
 	free(c->loop);
 	pm_map_release(&c->fn_at);
 	pm_map_release(&c->edge_at);

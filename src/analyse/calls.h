@@ -11,6 +11,8 @@
 #ifndef PM_ANALYSE_CALLS_H
 #define PM_ANALYSE_CALLS_H
 
+#include <stdbool.h>
+
 #include "pugmark/pugmark.h"
 
 struct pm_function_count { uint64_t pc, calls, self, inclusive; };
@@ -18,20 +20,24 @@ struct pm_edge_count { uint64_t from, to, calls, inclusive; uint32_t id; };	/* e
 struct pm_loop_count { uint64_t head, tail, back, leave; };	/* branch at tail: taken, not taken */
 
 struct pm_calls;
-/* Costs besides instructions. feed() adds what @n events cost to sum[.n]; it sees all of them, in order. */
+/* Costs besides instructions. feed() sees all events in order, in pieces that lie in one function's account, and
+ * adds what they cost to sum[.n]. @over: the piece ends with an instruction, else that may go on in the next one.
+ * True: some of what the last instruction before this piece has to answer for is known only now - a branch that
+ * misled fetch - and was put into late[.n], which is all zero before. */
 struct pm_calls_meter {
 	unsigned n;
 	void *self;			/* borrowed until pm_calls_end() */
-	void (*feed)(void *self, const struct pm_event *ev, size_t n, uint64_t *sum);
+	bool (*feed)(void *self, const struct pm_batch *piece, bool over, uint64_t *sum, uint64_t *late);
 };
 
 struct pm_calls *pm_calls_new(void);
-void pm_calls_charge(struct pm_calls *c, const struct pm_calls_meter *m);	/* before the first batch */
+/* One meter more, before the first batch. */
+void pm_calls_charge(struct pm_calls *c, const struct pm_calls_meter *m);
 void pm_calls_batch(struct pm_calls *c, const struct pm_batch *b);
 void pm_calls_end(struct pm_calls *c);		/* everything returns */
 const struct pm_function_count *pm_calls_functions(const struct pm_calls *c, size_t *n);
 const struct pm_edge_count *pm_calls_edges(const struct pm_calls *c, size_t *n);
-/* Inclusive costs of @e, as the meter counts them; NULL: there is none. */
+/* Inclusive costs of @e, as the meters count them, one behind the other; NULL: there is none. */
 const uint64_t *pm_calls_edge_costs(const struct pm_calls *c, const struct pm_edge_count *e);
 const struct pm_loop_count *pm_calls_loops(const struct pm_calls *c, size_t *n);
 void pm_calls_free(struct pm_calls *c);

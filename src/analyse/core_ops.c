@@ -7,6 +7,7 @@
 #include "analyse/bpred.h"
 #include "analyse/cache.h"
 #include "analyse/conf.h"
+#include "analyse/calls.h"
 #include "analyse/core.h"
 #include "analyse/costs.h"
 #include "analyse/names.h"
@@ -276,6 +277,9 @@ struct sink {
 	uint64_t pc, fetch_line;
 	uint64_t branches, top;
 	struct blamed *by;		/* NULL: not asked for */
+	/* as a meter: where costs go, and what belongs to the piece before */
+	uint64_t *sum, *late, *misled;	/* misled: of @late and @sum, where the last instruction is */
+	bool any_late;
 };
 
 static void destroy(void *self)
@@ -427,10 +431,27 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_buf *ca
 	return PM_OK;
 }
 
+/* What the settings ask for. */
+static void build(struct sink *s)
+{
+	struct pm_bp_args a = { .n = 0 };
+
+	s->cache = pm_cache_from(&s->cache_conf);
+	s->k = pm_core_from(&s->c);
+	pm_bp_defaults(s->bp, &s->bp_args);
+	s->dir = s->bp->create(&s->bp_args);
+	pm_bp_defaults(&pm_bp_btb, &a);
+	s->btb = pm_bp_btb.create(&a);
+	a.n = 0;
+	pm_bp_defaults(&pm_bp_ras, &a);
+	s->ras = pm_bp_ras.create(&a);
+	s->ittage = pm_bp_ittage.create(&a);
+	s->fetch_line = UINT64_MAX;
+}
+
 static void *create(const char *config, struct pm_err *err)
 {
 	struct sink *s = pm_alloc(sizeof *s);
-	struct pm_bp_args a = { .n = 0 };
 	struct pm_buf caches = { 0 };
 	struct pm_conf c;
 	enum pm_status st = pm_conf_parse(&c, "core", config, err);
@@ -451,17 +472,7 @@ static void *create(const char *config, struct pm_err *err)
 		destroy(s);
 		return NULL;
 	}
-	s->cache = pm_cache_from(&s->cache_conf);
-	s->k = pm_core_from(&s->c);
-	pm_bp_defaults(s->bp, &s->bp_args);
-	s->dir = s->bp->create(&s->bp_args);
-	pm_bp_defaults(&pm_bp_btb, &a);
-	s->btb = pm_bp_btb.create(&a);
-	a.n = 0;
-	pm_bp_defaults(&pm_bp_ras, &a);
-	s->ras = pm_bp_ras.create(&a);
-	s->ittage = pm_bp_ittage.create(&a);
-	s->fetch_line = UINT64_MAX;
+	build(s);
 	return s;
 }
 
@@ -476,7 +487,7 @@ static unsigned level_of(const struct sink *s, unsigned reach)
 static void account(struct sink *s)
 {
 	const struct pm_core_blame *b = pm_core_blame(s->k);
-	uint64_t *v = blamed(s, s->pc);
+	uint64_t *v = s->sum ? s->sum : blamed(s, s->pc);
 
 	v[BLAME_Ir] += s->op.len > 0;	/* what goes on with a long one has no bytes of its own */
 	v[BLAME_Fm] += s->op.fetch_level > 0;
@@ -485,8 +496,15 @@ static void account(struct sink *s)
 		v[BLAME_Lm] += s->op.load_level[i] > 0;
 		v[BLAME_Llm] += s->op.load_level[i] == 3;
 	}
-	if (b->why)
+	if (b->why && s->sum) {
+		/* the branch before is to blame, and it was in the piece before */
+		v = b->misled ? s->misled : s->sum;
+		s->any_late |= v == s->late;
+		v[BLAME_Cbr + (b->why - PM_CORE_BY_BRANCH)] += b->cycles;
+	} else if (b->why) {
 		blamed(s, b->pc)[BLAME_Cbr + (b->why - PM_CORE_BY_BRANCH)] += b->cycles;
+	}
+	s->misled = s->sum;
 }
 
 static void submit(struct sink *s)
@@ -496,7 +514,7 @@ static void submit(struct sink *s)
 	s->open = false;
 	s->op.pc = s->pc;
 	pm_core_op(s->k, &s->op, NULL);
-	if (s->by)
+	if (s->by || s->sum)
 		account(s);
 }
 
@@ -649,6 +667,42 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	return PM_OK;
 }
 
+static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t *sum, uint64_t *late)
+{
+	struct sink *s = self;
+	struct pm_err err;
+
+	s->sum = sum;
+	s->misled = s->late = late;
+	s->any_late = false;
+	consume(s, piece, &err);
+	if (over)
+		submit(s);
+	return s->any_late;
+}
+
+void pm_core_meter(const void *self, struct pm_calls_meter *m)
+{
+	const struct sink *s = self;
+	struct sink *t;
+
+	*m = (struct pm_calls_meter){ 0 };
+	if (!s->by)
+		return;
+	t = pm_alloc(sizeof *t);
+	t->c = s->c;
+	t->cache_conf = s->cache_conf;
+	t->bp = s->bp;
+	t->bp_args = s->bp_args;
+	build(t);
+	*m = (struct pm_calls_meter){ BLAME_COUNT, t, charge };
+}
+
+void pm_core_meter_free(void *self)
+{
+	destroy(self);
+}
+
 static const struct { const char *name, *about; bool trouble; } blames[] = {
 #define B(name, about, trouble) { #name, about, trouble },
 	BLAMES(B)
@@ -668,6 +722,13 @@ void pm_core_costs(void *self, struct pm_costs *c)
 			c->v[col][row] = s->by->row[i].v[k];
 		}
 	}
+}
+
+struct pm_names *pm_core_names(void *self)
+{
+	struct sink *s = self;
+
+	return s->by ? &s->by->names : NULL;
 }
 
 static uint64_t stalls(const uint64_t *v)

@@ -41,9 +41,17 @@ const struct pm_sink_ops *pm_sim_of(const char *spec)
 	return NULL;
 }
 
-static const struct { const struct pm_sink_ops *ops; void (*costs)(void *self, struct pm_costs *c); } tells[] = {
-	{ &pm_sim_cachegrind, pm_cachegrind_costs }, { &pm_sim_cache, pm_cache_costs },
-	{ &pm_sim_tlb, pm_cache_costs }, { &pm_sim_bpred, pm_bpred_costs }, { &pm_sim_core, pm_core_costs },
+static const struct {
+	const struct pm_sink_ops *ops;
+	void (*costs)(void *self, struct pm_costs *c);
+	void (*meter)(const void *self, struct pm_calls_meter *m);
+	void (*meter_free)(void *meter);
+} tells[] = {
+	{ &pm_sim_cachegrind, pm_cachegrind_costs, pm_cachegrind_meter, pm_cachegrind_meter_free },
+	{ &pm_sim_cache, pm_cache_costs, pm_cache_meter, pm_cache_meter_free },
+	{ &pm_sim_tlb, pm_cache_costs, pm_cache_meter, pm_cache_meter_free },
+	{ &pm_sim_bpred, pm_bpred_costs, pm_bpred_meter, pm_bpred_meter_free },
+	{ &pm_sim_core, pm_core_costs, pm_core_meter, pm_core_meter_free },
 };
 
 bool pm_sim_costs(const struct pm_sink_ops *ops, void *self, struct pm_costs *c)
@@ -56,6 +64,23 @@ bool pm_sim_costs(const struct pm_sink_ops *ops, void *self, struct pm_costs *c)
 	return false;
 }
 
+bool pm_sim_meter(const struct pm_sink_ops *ops, const void *self, struct pm_calls_meter *m)
+{
+	for (size_t i = 0; i < NR(tells); i++)
+		if (tells[i].ops == ops) {
+			tells[i].meter(self, m);
+			return m->n;
+		}
+	return false;
+}
+
+void pm_sim_meter_free(const struct pm_sink_ops *ops, struct pm_calls_meter *m)
+{
+	for (size_t i = 0; i < NR(tells); i++)
+		if (tells[i].ops == ops)
+			tells[i].meter_free(m->self);
+}
+
 bool pm_sim_tells(const struct pm_sink_ops *ops)
 {
 	for (size_t i = 0; i < NR(tells); i++)
@@ -64,10 +89,15 @@ bool pm_sim_tells(const struct pm_sink_ops *ops)
 	return false;
 }
 
+bool pm_sim_tells_executions(const struct pm_sink_ops *ops)
+{
+	return ops == &pm_sim_cachegrind || ops == &pm_sim_core;
+}
+
 static const struct { const struct pm_sink_ops *ops; struct pm_names *(*names)(void *self); } named[] = {
 	{ &pm_sim_objects, pm_objects_names }, { &pm_sim_calls, pm_calls_names }, { &pm_sim_memory, pm_memory_names },
 	{ &pm_sim_cachegrind, pm_cachegrind_names }, { &pm_sim_bpred, pm_bpred_names },
-	{ &pm_sim_cache, pm_cache_names },
+	{ &pm_sim_cache, pm_cache_names }, { &pm_sim_tlb, pm_cache_names }, { &pm_sim_core, pm_core_names },
 };
 
 struct pm_names *pm_sim_names(const struct pm_sink_ops *ops, void *self)

@@ -22,6 +22,13 @@ const struct pm_sink_ops *pm_sim_of(const char *spec);
 struct pm_costs;
 bool pm_sim_costs(const struct pm_sink_ops *ops, void *self, struct pm_costs *c);
 bool pm_sim_tells(const struct pm_sink_ops *ops);
+bool pm_sim_tells_executions(const struct pm_sink_ops *ops);	/* its first column is Ir */
+/* The same as costs of calls: a second simulator, configured as the sink @self of @ops is, that counts in its stead
+ * what each piece costs. False: it tells nothing apart. m->n costs in the order of its columns; @m belongs to the
+ * caller, who gives it back. */
+struct pm_calls_meter;
+bool pm_sim_meter(const struct pm_sink_ops *ops, const void *self, struct pm_calls_meter *m);
+void pm_sim_meter_free(const struct pm_sink_ops *ops, struct pm_calls_meter *m);
 /* Where the simulator looks names up, NULL if it names nothing: for pm_names_add(). */
 struct pm_names;
 struct pm_names *pm_sim_names(const struct pm_sink_ops *ops, void *self);

@@ -21,13 +21,31 @@
 #define NFN 12
 
 /* Two costs: of every other instruction, and of a branch. */
-static void weigh(void *self, const struct pm_event *ev, size_t n, uint64_t *sum)
+static bool weigh(void *self, const struct pm_batch *p, bool over, uint64_t *sum, uint64_t *late)
 {
-	*(size_t *)self += n;
-	for (size_t i = 0; i < n; i++) {
-		sum[0] += ev[i].kind == PM_EV_INSN && ev[i].addr & 8;
-		sum[1] += ev[i].kind == PM_EV_BRANCH;
+	*(size_t *)self += p->n;
+	for (size_t i = 0; i < p->n; i++) {
+		sum[0] += p->ev[i].kind == PM_EV_INSN && p->ev[i].addr & 8;
+		sum[1] += p->ev[i].kind == PM_EV_BRANCH;
 	}
+	return false;
+}
+
+/* One more, that counts every instruction only when the next is seen. */
+static bool weigh_late(void *self, const struct pm_batch *p, bool over, uint64_t *sum, uint64_t *late)
+{
+	bool *before = self, any = false;
+	uint64_t *to = late;
+
+	for (size_t i = 0; i < p->n; i++) {
+		if (p->ev[i].kind != PM_EV_INSN)
+			continue;
+		*to += *before;
+		any |= to == late && *before;
+		*before = true;
+		to = sum;
+	}
+	return any;
 }
 
 /* Random calls, returns, recursion and loops; the twin walks the whole stack for every instruction. */
@@ -40,8 +58,9 @@ static void test_calls(void **state)
 	unsigned stack[64], depth = 1;
 	uint64_t ret[64], self[NFN] = { 0 }, incl[NFN] = { 0 }, calls[NFN] = { 0 }, edges[NFN][NFN] = { 0 },
 		back = 0, leave = 0, edge_incl[NFN][NFN] = { 0 }, edge_cost[NFN][NFN][2] = { { { 0 } } };
+	bool edge_last[NFN][NFN], before = false;
 	size_t fed = 0;
-	const struct pm_calls_meter meter = { 2, &fed, weigh };
+	const struct pm_calls_meter meter = { 2, &fed, weigh }, late = { 1, &before, weigh_late };
 	const struct pm_function_count *f;
 	const struct pm_edge_count *e;
 	const struct pm_loop_count *l;
@@ -49,6 +68,7 @@ static void test_calls(void **state)
 
 	(void)state;
 	pm_calls_charge(c, &meter);
+	pm_calls_charge(c, &late);
 	stack[0] = 0;
 	calls[0] = 1;
 	while (k + 2 < n) {
@@ -67,6 +87,7 @@ static void test_calls(void **state)
 				edge_seen[stack[d - 1]][stack[d]] = true;
 			}
 		}
+		memcpy(edge_last, edge_seen, sizeof edge_last);
 		if (x < 3 && depth < 64) {
 			to = o_rnd(&r) % NFN;
 			ev[k++] = (struct pm_event){ PM_EV_BRANCH, PM_BR_CALL | PM_BR_TAKEN, 4, PM_NONE, FN(now) + x * 4,
@@ -121,6 +142,7 @@ static void test_calls(void **state)
 		assert_int_equal(e[i].calls, edges[a][b]);
 		assert_int_equal(e[i].inclusive, edge_incl[a][b]);
 		assert_memory_equal(pm_calls_edge_costs(c, e + i), edge_cost[a][b], sizeof edge_cost[a][b]);
+		assert_int_equal(pm_calls_edge_costs(c, e + i)[2], edge_incl[a][b] - edge_last[a][b]);
 	}
 	assert_int_equal(fed, k);
 	l = pm_calls_loops(c, &m);
