@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
@@ -31,25 +33,25 @@ char *pm_strdup(const char *s)
 	return check(strdup(s), strlen(s));
 }
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23			/* Linux 5.14 */
-#endif
+#define HEAP_STEP (128u << 20)		/* of addresses */
+#define HUGE_PAGE (2u << 20)
+#define SMALL_PAGE 4096u
 
-void pm_fault_in(void *p, size_t n)
+void pm_open_heap(void)
 {
-	const uintptr_t lo = (uintptr_t)p & ~(uintptr_t)4095, hi = ((uintptr_t)p + n + 4095) & ~(uintptr_t)4095;
+	uint8_t *begin = sbrk(0);
+	size_t odd = HUGE_PAGE - SMALL_PAGE + -(uintptr_t)begin % HUGE_PAGE;	/* the first huge one is yet untouched then */
+	void *volatile first;
 
-	if (n)
-		madvise((void *)lo, hi - lo, MADV_POPULATE_WRITE);
-}
-
-void pm_expect(size_t n)
-{
-	void *p = malloc(n);			/* the heap grows, and does not shrink for so little */
-
-	if (p)
-		pm_fault_in(p, n);
-	free(p);
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	mallopt(M_TRIM_THRESHOLD, 2 * HEAP_STEP);
+	/* where addresses are limited, in usual steps */
+	if (sbrk((intptr_t)(odd + HEAP_STEP)) != begin || sbrk(-(intptr_t)HEAP_STEP) == (void *)-1)
+		return;
+	mallopt(M_TOP_PAD, HEAP_STEP);
+	first = malloc(1);
+	free(first);
+	madvise(begin + odd + SMALL_PAGE, HEAP_STEP, MADV_HUGEPAGE);
 }
 
 void *pm_grow_raw(void *v, size_t n, size_t *cap, size_t elem)

@@ -18,10 +18,9 @@ void *pm_alloc(size_t n);			/* zeroed; never NULL */
 void *pm_realloc(void *p, size_t n);		/* never NULL; n > 0 */
 char *pm_strdup(const char *s);
 
-/* A page fault takes as long as filling some pages, in a virtual machine many: these have them filled at once.
- * Both are but hints. */
-void pm_fault_in(void *p, size_t n);		/* memory that is about to be written */
-void pm_expect(size_t n);			/* so many bytes will be allocated in small pieces, n < 1 MiB */
+/* Before anything is allocated: a heap that grows in large steps, stays, and lies in huge pages where there are
+ * some. A page fault takes as long as filling some pages, in a virtual machine many. */
+void pm_open_heap(void);
 
 /* ---- a growing array: `struct x *v; size_t n, cap;` ------------------------------------- */
 /* Room for one more element behind @n; may move the array. */

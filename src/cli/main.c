@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "cli/cli.h"
 
 const struct command commands[] = {
@@ -81,10 +81,7 @@ int main(int argc, char **argv)
 	const char *name = strrchr(argv[0], '/');
 
 	signal(SIGXFSZ, too_large);
-	/* memory that a phase of a short run gives back is what the next one needs: do not fault it in again */
-	mallopt(M_MMAP_THRESHOLD, 1 << 20);
-	mallopt(M_TRIM_THRESHOLD, 4 << 20);
-	mallopt(M_TOP_PAD, 1 << 20);
+	pm_open_heap();
 	/* links named after a command run it: idt, vcount, vtrace... */
 	name = name ? name + 1 : argv[0];
 	for (const struct command *c = commands; c->name; c++)

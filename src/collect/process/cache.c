@@ -57,6 +57,7 @@
 #define MAP_SEED 4
 #define PIECE 65536u			/* bytes that are summed and written at once; whole blocks */
 #define MAX_PROBES 65536u		/* of a hash, before it is given up */
+#define MANY (1u << 20)			/* bytes in memory that are worth giving back */
 #define LATE_SAVE 16u			/* so many pages of a shadow not foreseen: write it down */
 
 struct identity {
@@ -426,7 +427,8 @@ static void put_code(struct session *s, struct module *m, const struct cache_fil
 	if (!write_code(s, m->code_off + at, from, f->ncode - at))
 		memcpy(s->code + m->code_off + at, from, f->ncode - at);
 	from -= (uintptr_t)from % 4096;
-	madvise((void *)(uintptr_t)from, f->ncode - at, MADV_DONTNEED);
+	if (f->ncode - at >= MANY)
+		madvise((void *)(uintptr_t)from, f->ncode - at, MADV_DONTNEED);
 }
 
 void cache_thaw(struct session *s, struct space *sp, struct module *m, bool code, bool shadow)
@@ -660,8 +662,8 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const 
 			m->cache = f;
 			m->cache_size = size;
 			/* copied: only the map and the hash are looked at from now on */
-			madvise(f, f->map & ~4095ull, MADV_DONTNEED);
-			madvise((uint8_t *)f + (f->map & ~4095ull), size - (f->map & ~4095ull), MADV_DONTNEED);
+			if (size >= MANY)
+				madvise(f, size, MADV_DONTNEED);
 			if (m->frozen || m->frozen_shadow) {
 				m->file = in;
 				m->file_id = RT_FILE_ID(st.st_dev, st.st_ino);

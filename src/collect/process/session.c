@@ -775,12 +775,8 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 
 static void session_close(struct session *s)
 {
-	if (s->code && s->code != MAP_FAILED)
-		munmap(s->code, RT_CODE_SIZE);
-	if (s->data && s->data != MAP_FAILED) {
+	if (s->data && s->data != MAP_FAILED)
 		__atomic_store_n(&s->head->closed, 1, __ATOMIC_SEQ_CST);
-		munmap(s->data, RT_DATA_SIZE);
-	}
 	close(s->code_fd);
 	close(s->data_fd);
 	close(s->rt_fd);
@@ -793,11 +789,8 @@ static void session_close(struct session *s)
 	xl_unit_release(&s->unit);
 	x86_decoder_free(s->dec[0]);
 	x86_decoder_free(s->dec[1]);
-	for (size_t i = 0; i < s->ntext; i++) {
+	for (size_t i = 0; i < s->ntext; i++)
 		pm_map_release(&s->text[i].copy);
-		if (!s->tracer)			/* blocks of the trace are read in there */
-			munmap((void *)(uintptr_t)s->text[i].p, s->text[i].len);
-	}
 	free(s->text);
 	gather_release(s);
 	pm_buf_release(&s->free_regions);
@@ -955,6 +948,12 @@ bool session_running(const struct session *s)
 		if (s->proc[i]->pid && !s->proc[i]->gone)
 			return true;
 	return false;
+}
+
+void session_unmap(const struct session *s, const void *p, size_t n)
+{
+	if (session_running(s))
+		munmap((void *)(uintptr_t)p, n);
 }
 
 static bool may_answer(const struct session *s, uint32_t i)

@@ -405,6 +405,9 @@ void cache_close(struct session *s);
 /* ---- session.c ------------------------------------------------------------------------------------ */
 bool session_running(const struct session *s);	/* some process is */
 double session_now(void);		/* seconds since whenever */
+/* munmap(), but when all is over: the end of pugmark gives everything back at once, and each unmapping makes
+ * every processor drop its translations. */
+void session_unmap(const struct session *s, const void *p, size_t n);
 
 /* ---- gather.c ------------------------------------------------------------------------------------- */
 void gather_thread(struct session *s, struct proc *p, struct thread *t);
