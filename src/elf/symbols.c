@@ -8,13 +8,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cur.h"
 #include "base/mem.h"
+#include "elf/kept.h"
 #include "elf/symbols.h"
 
-struct symbol {
+struct symbol {				/* while they are read, and of data */
 	uint64_t lo, hi;
 	const char *name;
 	uint32_t outer;			/* the symbol around it; UINT32_MAX: none */
@@ -27,7 +29,9 @@ struct range {
 	uint64_t lo, hi;
 };
 
-_Static_assert(sizeof(struct symbol) == 32 && sizeof(struct range) == 16, "see sort_by_address()");
+_Static_assert(sizeof(struct symbol) == 32 && sizeof(struct elf_frame) == 16, "see sort_by_address()");
+
+#define WORTH_KEEPING (128 << 10)	/* bytes of the file */
 
 struct unit {				/* addresses of a compilation unit */
 	uint64_t lo, hi;
@@ -44,11 +48,12 @@ struct pm_elf {
 	bool named, vars_named, looked_for_debug, looked_for_dwarf, scanned_frames, scanned_units;
 	struct range *text;		/* executable sections, by address */
 	size_t ntext, cap_text;
-	struct symbol *sym;		/* by address, one for each */
+	struct symbol *sym;		/* until they are in `kept` */
 	size_t nsym, cap_sym;
+	struct elf_kept kept;		/* names: if `named`; frames: if `scanned_frames` */
 	struct symbol *var;		/* data, by address; several of one address, the best first */
 	size_t nvar, cap_var;
-	struct range *fde;		/* by address */
+	struct elf_frame *fde;		/* until they are in `kept` */
 	size_t nfde, cap_fde;
 	struct unit *unit;		/* by address */
 	size_t nunit, cap_unit;
@@ -251,6 +256,7 @@ void pm_elf_close(struct pm_elf *e)
 		close(e->fd);
 	pm_arena_release(&e->mem);
 	free(e->text);
+	elf_kept_release(&e->kept);
 	free(e->sym);
 	free(e->var);
 	free(e->fde);
@@ -266,6 +272,13 @@ const char *pm_elf_build_id(const struct pm_elf *e)
 	return e->build_id;
 }
 
+/* Where a separate debug file would be. */
+static const char *debug_path(const struct pm_elf *e, char *path, size_t size)
+{
+	snprintf(path, size, "/usr/lib/debug/.build-id/%.2s/%s.debug", e->build_id, e->build_id + 2);
+	return path;
+}
+
 static void look_for_debug(struct pm_elf *e)
 {
 	char path[256], *id;
@@ -275,8 +288,7 @@ static void look_for_debug(struct pm_elf *e)
 	e->looked_for_debug = true;
 	if (!e->build_id || strlen(e->build_id) < 4)
 		return;
-	snprintf(path, sizeof path, "/usr/lib/debug/.build-id/%.2s/%s.debug", e->build_id,
-		 e->build_id + 2);
+	debug_path(e, path, sizeof path);
 	e->debug_fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (e->debug_fd < 0)
 		return;
@@ -411,7 +423,7 @@ static void scan_frames(struct pm_elf *e, const uint8_t *p, size_t n, uint64_t s
 		if (pm_failed(&err) || hi <= lo || !text_at(e, lo))
 			continue;
 		pm_grow(e->fde, e->nfde, e->cap_fde);
-		e->fde[e->nfde++] = (struct range){ lo, hi };
+		e->fde[e->nfde++] = (struct elf_frame){ lo, hi };
 	}
 	sort_by_address(e->fde, e->nfde, sizeof *e->fde);
 }
@@ -430,6 +442,9 @@ static void frames(struct pm_elf *e)
 		    !strcmp(section_name(e->elf, &sh), ".eh_frame") &&
 		    (d = elf_rawdata(scn, NULL)) && d->d_buf)
 			scan_frames(e, d->d_buf, d->d_size, sh.sh_addr);
+	e->kept.frame = e->fde;
+	e->kept.nframe = e->nfde;
+	e->fde = NULL;
 }
 
 /* ---- symbols ------------------------------------------------------------------------------------ */
@@ -594,24 +609,29 @@ static void read_slots(struct pm_elf *e, struct pm_map *slots)
 	}
 }
 
-static const struct symbol *symbol_at(const struct pm_elf *e, uint64_t addr, size_t *above)
+static uint64_t end_of(const struct elf_name *s)
 {
-	size_t lo = 0, hi = e->nsym;
+	return s->lo + s->size;
+}
+
+static const struct elf_name *symbol_at(const struct pm_elf *e, uint64_t addr, size_t *above)
+{
+	const struct elf_kept *k = &e->kept;
+	size_t lo = 0, hi = k->nname;
 	uint32_t i;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (e->sym[mid].lo <= addr)
+		if (k->name[mid].lo <= addr)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	if (above)
-		*above = lo;
-	for (i = (uint32_t)lo - 1; i != UINT32_MAX && addr >= e->sym[i].hi; i = e->sym[i].outer)
+	*above = lo;
+	for (i = (uint32_t)lo - 1; i != UINT32_MAX && addr >= end_of(&k->name[i]); i = k->name[i].outer)
 		;
-	return i == UINT32_MAX ? NULL : &e->sym[i];
+	return i == UINT32_MAX ? NULL : &k->name[i];
 }
 
 /* The resolvers that @slots mention -> 1 + the best symbol there, before symbols are sorted. */
@@ -764,14 +784,57 @@ static void all_symbols(struct pm_elf *e, bool data)
 	read_symbols(e, e->elf, SHT_DYNSYM, data);
 }
 
+/* What was read takes its form for use and for keeping. */
+static void pack(struct pm_elf *e)
+{
+	struct elf_name *v = pm_alloc(e->nsym * sizeof *v);
+	struct pm_buf texts = { 0 };
+
+	for (size_t i = 0; i < e->nsym; i++) {
+		const struct symbol *s = &e->sym[i];
+		const uint64_t size = s->hi - s->lo;
+
+		v[i] = (struct elf_name){ .lo = s->lo, .size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX,
+			.text = (uint32_t)texts.n, .outer = s->outer, .kind = s->kind, .sized = s->sized };
+		pm_buf_add(&texts, s->name, strlen(s->name) + 1);
+	}
+	e->kept.name = v;
+	e->kept.nname = e->nsym;
+	e->kept.texts = (char *)texts.p;
+	e->kept.ntext = texts.n;
+	free(e->sym);
+	e->sym = NULL;
+	e->nsym = e->cap_sym = 0;
+}
+
 static void names(struct pm_elf *e)
 {
+	struct stat file = { 0 }, debug = { 0 };
+	bool keep;
+
 	if (e->named)
 		return;
 	e->named = true;
+	/* a small file is read as fast */
+	keep = e->build_id && strlen(e->build_id) >= 4 && e->fd >= 0 && !fstat(e->fd, &file) && file.st_size > WORTH_KEEPING;
+	if (keep) {
+		char path[256];
+
+		if (stat(debug_path(e, path, sizeof path), &debug))
+			debug = (struct stat){ 0 };
+		if (elf_kept_load(&e->kept, e->build_id, &file, &debug)) {
+			e->scanned_frames = true;
+			return;
+		}
+	}
 	all_symbols(e, false);
 	name_plt(e);
 	arrange(e);
+	pack(e);
+	if (keep) {
+		frames(e);
+		elf_kept_save(&e->kept, e->build_id, &file, &debug);
+	}
 }
 
 bool pm_elf_variable_at(struct pm_elf *e, uint64_t addr, struct pm_elf_function *f)
@@ -805,40 +868,41 @@ bool pm_elf_variable_at(struct pm_elf *e, uint64_t addr, struct pm_elf_function 
 	return false;
 }
 
-static const struct range *fde_at(struct pm_elf *e, uint64_t addr, uint64_t *next)
+static const struct elf_frame *fde_at(struct pm_elf *e, uint64_t addr, uint64_t *next)
 {
+	const struct elf_kept *k = &e->kept;
 	size_t lo = 0, hi;
 
 	frames(e);
-	hi = e->nfde;
+	hi = k->nframe;
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (e->fde[mid].lo <= addr)
+		if (k->frame[mid].lo <= addr)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	*next = lo < e->nfde ? e->fde[lo].lo : UINT64_MAX;
-	return lo && addr < e->fde[lo - 1].hi ? &e->fde[lo - 1] : NULL;
+	*next = lo < k->nframe ? k->frame[lo].lo : UINT64_MAX;
+	return lo && addr < k->frame[lo - 1].hi ? &k->frame[lo - 1] : NULL;
 }
 
 bool pm_elf_function_at(struct pm_elf *e, uint64_t addr, struct pm_elf_function *f)
 {
-	const struct symbol *s;
-	const struct range *r;
+	const struct elf_name *s;
+	const struct elf_frame *r;
 	uint64_t next;
 	size_t above;
 
 	names(e);
 	s = symbol_at(e, addr, &above);
-	*f = (struct pm_elf_function){ .hi = above < e->nsym ? e->sym[above].lo : UINT64_MAX };
+	*f = (struct pm_elf_function){ .hi = above < e->kept.nname ? e->kept.name[above].lo : UINT64_MAX };
 	if (s && (s->sized || !(r = fde_at(e, addr, &next)) || r->lo <= s->lo)) {
-		if (s->hi < f->hi)
-			f->hi = s->hi;
+		if (end_of(s) < f->hi)
+			f->hi = end_of(s);
 		if (!s->sized && fde_at(e, addr, &next) == NULL && next < f->hi)
 			f->hi = next;
-		f->name = s->name;
+		f->name = e->kept.texts + s->text;
 		f->lo = s->lo;
 		f->kind = s->kind;
 		return true;
@@ -1106,14 +1170,14 @@ size_t pm_elf_functions(struct pm_elf *e, struct pm_elf_range **v)
 
 	names(e);
 	frames(e);
-	for (size_t i = 0; i < e->nsym; i++) {
-		const struct symbol *y = &e->sym[i];
+	for (size_t i = 0; i < e->kept.nname; i++) {
+		const struct elf_name *y = &e->kept.name[i];
 
-		add_start(e, &s, y->lo, y->sized ? y->hi : y->lo,
+		add_start(e, &s, y->lo, y->sized ? end_of(y) : y->lo,
 			  y->kind == PM_NAME_PLT ? PM_START_PLT : PM_START_SYMBOL);
 	}
-	for (size_t i = 0; i < e->nfde; i++)
-		add_start(e, &s, e->fde[i].lo, e->fde[i].hi, PM_START_FDE);
+	for (size_t i = 0; i < e->kept.nframe; i++)
+		add_start(e, &s, e->kept.frame[i].lo, e->kept.frame[i].hi, PM_START_FDE);
 	if (gelf_getehdr(e->elf, &eh))
 		add_start(e, &s, eh.e_entry, eh.e_entry, PM_START_ENTRY);
 	init_arrays(e, &s);

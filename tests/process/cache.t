@@ -40,3 +40,15 @@ $ at=$(nm -D "$PROGRAMS/libalpha.so" | sed -n 's/ T name$//p')
 > thawed: 0
 > called
 > thawed: 1
+# Functions by address are kept, too: what another run reads there is what the file says, also when the kept
+# one is damaged, cut, or of a file of the same build id that was stripped since.
+$ names() { pugmark run -q --cache-dir "$PWD/n" --no-follow --fix-random --no-vdso --json j -- "$1" >/dev/null && grep '"function":' j; }
++ printf 'int f(int x) { return x * 3; } int main(int c, char **v) { return f(c) - 3; }' >p.c
++ gcc -O0 -g0 -Wl,--build-id=0x0123456789abcdef0123456789abcdef -static p.c -o p; cp p full
++ names ./p >first; ls n | grep -c names-0123; names ./p | cmp - first
++ for k in n/pugmark-names-*; do printf 'XX' | dd of="$k" bs=1 seek=300 conv=notrunc status=none; done
++ names ./p | cmp - first; for k in n/pugmark-names-*; do truncate -s -7 "$k"; done; names ./p | cmp - first
++ strip -s p; names ./p | grep -c '"main"'; cp full p; names ./p | cmp - first; grep -c '"main"' first
+> 1
+> 0
+> 1

@@ -37,9 +37,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mix.h"
 #include "base/temp.h"
 #include "collect/process/session.h"
 #include "collect/process/trace.h"
+#include "elf/kept.h"
 
 #define CACHE_VERSION 9u
 
@@ -94,36 +96,12 @@ struct cache_file {
 	uint64_t map, hash, shadow, size;	/* shadow: 0: none, else to the end */
 };
 
-/* ---- hashing: four multiply-rotate lanes, as fast as memory; not against an adversary --------------- */
-static uint64_t mix(const void *p, size_t n, uint64_t seed)
-{
-	const uint64_t k = 0x9e3779b97f4a7c15u;
-	uint64_t h[4] = { seed ^ n, seed + k, seed * k + 1, ~seed };
-	const uint8_t *b = p;
-	uint64_t v[4];
-
-	for (; n >= 32; n -= 32, b += 32) {
-		memcpy(v, b, 32);
-		for (int i = 0; i < 4; i++) {
-			h[i] = (h[i] ^ v[i]) * k;
-			h[i] ^= h[i] >> 29;
-		}
-	}
-	memset(v, 0, sizeof v);
-	memcpy(v, b, n);
-	for (int i = 0; i < 4; i++) {
-		h[i] = (h[i] ^ v[i]) * k;
-		h[i] ^= h[i] >> 32;
-	}
-	h[0] = (h[0] + h[1] * 3 + h[2] * 5 + h[3] * 7) * k;
-	return h[0] ^ h[0] >> 31;
-}
-
+/* ---- hashing --------------------------------------------------------------------------------------- */
 /* Of a section: piece by piece. */
 static uint64_t mix_section(const void *p, size_t n, uint64_t sum)
 {
 	for (size_t at = 0; at < n; at += PIECE)
-		sum = mix((const uint8_t *)p + at, n - at < PIECE ? n - at : PIECE, sum);
+		sum = pm_mix((const uint8_t *)p + at, n - at < PIECE ? n - at : PIECE, sum);
 	return sum;
 }
 
@@ -134,8 +112,8 @@ static uint64_t build_number(void)
 
 	/* the runtime's bytes (those for i386 are made from the same sources) and the translator's birth */
 	if (!n)
-		n = mix(pm_rt_text, (size_t)(pm_rt_text_end - pm_rt_text), 1) ^
-		    mix(PM_VERSION " " __DATE__ " " __TIME__, sizeof PM_VERSION " " __DATE__ " " __TIME__, 2);
+		n = pm_mix(pm_rt_text, (size_t)(pm_rt_text_end - pm_rt_text), 1) ^
+		    pm_mix(PM_VERSION " " __DATE__ " " __TIME__, sizeof PM_VERSION " " __DATE__ " " __TIME__, 2);
 	return n;
 }
 
@@ -195,6 +173,7 @@ bool cache_open(struct session *s, struct pm_err *err)
 			return false;
 		}
 	}
+	elf_keep_in(s->cache_fd);
 	return true;
 }
 
@@ -230,7 +209,7 @@ static void make_key(struct module *m, enum xl_kind kind, int fd, const struct e
 		}
 	}
 	if (!n)
-		n = at0 + (size_t)sprintf(m->key + at0, "h%016" PRIx64, mix(m->text, m->text_len, 0));
+		n = at0 + (size_t)sprintf(m->key + at0, "h%016" PRIx64, pm_mix(m->text, m->text_len, 0));
 	snprintf(m->key + n, sizeof m->key - n, "-%" PRIx64 "-%d", m->file_off >> 12, (int)kind);
 }
 
@@ -241,7 +220,7 @@ static uint64_t sum_of(const struct cache_file *f, uint64_t sum)
 	struct cache_file h = *f;
 
 	h.sum = 0;
-	return mix(&h, sizeof h, sum);
+	return pm_mix(&h, sizeof h, sum);
 }
 
 /* Whoever has written a file, or looked at all of it, since the machine was started says so by the
@@ -305,7 +284,7 @@ static bool same_text(const struct cache_file *f, const struct space *sp, const 
 	    (m->absolute && f->lo != m->lo))
 		return false;
 	identify(&m->st, &id);
-	return !memcmp(&id, &f->id, sizeof id) || mix(m->text, m->text_len, 0) == f->text_hash;
+	return !memcmp(&id, &f->id, sizeof id) || pm_mix(m->text, m->text_len, 0) == f->text_hash;
 }
 
 #define AT(f, what) ((const void *)((const uint8_t *)(f) + (f)->what))
@@ -716,7 +695,7 @@ static void put_bytes(struct out *o, const void *p, size_t n, uint64_t at)
 
 static void put_piece(struct out *o, const void *p, size_t n)
 {
-	o->sum = mix(p, n, o->sum);
+	o->sum = pm_mix(p, n, o->sum);
 	put_bytes(o, p, n, o->at);
 	o->at += n;
 }
@@ -1020,7 +999,7 @@ static bool put_map(struct saving *v)
 	v->f->map = begin(o, 8);
 	o->sum = MAP_SEED;
 	put_old(v, v->was->map, old);
-	if (old && (o->n ? mix(o->piece, o->n, o->sum) : o->sum) != v->was->map_sum)
+	if (old && (o->n ? pm_mix(o->piece, o->n, o->sum) : o->sum) != v->was->map_sum)
 		return false;
 	for (size_t i = 0; i < new_units(v); i++)
 		for (uint32_t k = 0; (u = new_unit(v, i)) && k < u->nblock; k++) {
@@ -1315,7 +1294,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 		.magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI, .kind = s->opts->kind,
 		.absolute = m->absolute, .i386 = sp->i386, .build = build_number(),
 		.text_len = m->text_len, .file_off = m->file_off, .lo = m->lo,
-		.text_hash = m->cache ? m->cache->text_hash : mix(m->text, m->text_len, 0),
+		.text_hash = m->cache ? m->cache->text_hash : pm_mix(m->text, m->text_len, 0),
 		.distance = (int64_t)(sp->i386 ? m->code : m->code - m->lo), .ncode = (uint32_t)m->code_len,
 		.block0 = s->tracer ? 0 : f->block0, .link0 = f->link0, .module = mi, .nused = shadow_bits(m),
 	};
