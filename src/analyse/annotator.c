@@ -4,6 +4,7 @@
 
 #include "analyse/annotator.h"
 #include "analyse/sims.h"
+#include "analyse/stored.h"
 
 void pm_annotator_add(struct pm_annotator *a, struct pm_pipeline *p, uint32_t facts, bool calls)
 {
@@ -28,6 +29,12 @@ void pm_annotator_add(struct pm_annotator *a, struct pm_pipeline *p, uint32_t fa
 	pm_pipeline_sink(p, &pm_sim_calls, a->calls_sink);
 }
 
+enum pm_status pm_annotator_stored(struct pm_annotator *a, const char *path, struct pm_err *err)
+{
+	*a = (struct pm_annotator){ .book = pm_alloc(sizeof *a->book), .own_book = true };
+	return pm_stored_read(path, &a->costs, a->book, err);
+}
+
 struct pm_listing *pm_annotator_listing(struct pm_annotator *a, struct pm_pipeline *p)
 {
 	const struct pm_sink_ops *ops;
@@ -43,7 +50,9 @@ struct pm_listing *pm_annotator_listing(struct pm_annotator *a, struct pm_pipeli
 			}
 		any |= pm_sim_costs(ops, self, &a->costs);
 	}
-	if (any && a->costs.ncolumn)
+	if (a->own_book)
+		pm_stored_code(&a->costs, a->book);
+	if ((any || a->own_book) && a->costs.ncolumn)
 		a->listing = pm_listing_new(&a->costs, &a->book->names, a->book);
 	return a->listing;
 }
@@ -77,6 +86,10 @@ struct pm_names *pm_annotator_names(struct pm_annotator *a)
 void pm_annotator_release(struct pm_annotator *a)
 {
 	pm_listing_free(a->listing);
+	if (a->own_book) {
+		pm_code_book_release(a->book);
+		free(a->book);
+	}
 	pm_costs_release(&a->costs);
 	for (size_t i = 0; i < a->nmeter; i++)
 		pm_sim_meter_free(a->meter[i].ops, &a->meter[i].m);

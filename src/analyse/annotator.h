@@ -10,10 +10,12 @@
 
 #include "analyse/calls.h"
 #include "analyse/listing.h"
+#include "base/err.h"
 #include "trace/pipeline.h"
 
 struct pm_annotator {
-	struct pm_code_book *book;	/* the pipeline's */
+	struct pm_code_book *book;	/* the pipeline's, unless... */
+	bool own_book;
 	void *calls_sink;
 	/* what calls cost comes from a second simulator beside each that tells instructions apart */
 	struct pm_annotator_meter {
@@ -29,6 +31,9 @@ struct pm_annotator {
 
 /* @calls: the call graph, too, where @facts (of what reaches the sinks) allow. */
 void pm_annotator_add(struct pm_annotator *a, struct pm_pipeline *p, uint32_t facts, bool calls);
+/* Instead of a pipeline's, the costs in the file @path (stored.h); names of objects are added before the listing is
+ * asked for. */
+enum pm_status pm_annotator_stored(struct pm_annotator *a, const char *path, struct pm_err *err);
 struct pm_listing *pm_annotator_listing(struct pm_annotator *a, struct pm_pipeline *p);
 const struct pm_calls *pm_annotator_calls(const struct pm_annotator *a);	/* NULL: none */
 /* The inclusive costs of @e by column of the listing. */

@@ -67,6 +67,12 @@ enum pm_status pm_counts_write(const struct pm_counts *c, const char *prefix, st
 		qsort(v, n, sizeof *v, by_pc);
 		snprintf(path, sizeof path, "%s.%zu", prefix, i + 1);
 		f = fopen(path, "we");
+		for (size_t j = 0; f && j < c->process[i].nobject; j++) {
+			const struct pm_counts_object *o = c->process[i].object + j;
+
+			fprintf(f, "# object 0x%" PRIx64 " 0x%" PRIx64 " 0x%" PRIx64 " %s %s\n", o->bias, o->lo, o->hi,
+				o->build_id ? o->build_id : "-", o->path);
+		}
 		for (size_t j = 0; f && j < n; j++)
 			fprintf(f, "0x%" PRIx64 " %" PRIu64 "\n", v[j].pc, v[j].count);
 		if (!f || fclose(f)) {

@@ -123,7 +123,7 @@ static void find_functions(struct pm_listing *l, struct pm_names *names, bool li
 			pm_grow(l->function, l->nfunction, cap);
 			f = l->function + l->nfunction++;
 			*f = (struct pm_listing_function){ pm_arena_strdup(&l->mem, name),
-				pm_arena_strdup(&l->mem, object), n.function ? n.lo : in->pc, i, 0 };
+				pm_arena_strdup(&l->mem, object), n.function ? n.lo : in->pc, n.base, i, 0 };
 		}
 		f->n++;
 		in->function = l->nfunction - 1;

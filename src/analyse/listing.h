@@ -40,7 +40,7 @@ struct pm_listing {
 	} *insn;				/* by function, then address */
 	struct pm_listing_function {
 		const char *name, *object;	/* object "" if there is none */
-		uint64_t lo;
+		uint64_t lo, base;	/* base: address - address in the object's file */
 		size_t first, n;		/* insn[first .. first + n) */
 	} *function;				/* by object, then address */
 	const char **file;			/* [0] = "???" */

@@ -122,6 +122,7 @@ bool pm_names_at(struct pm_names *s, uint64_t pc, bool line, struct pm_name *n)
 		return false;
 	n->object = o->path;
 	n->lo = o->lo;
+	n->base = o->base;
 	if (o->elf && pm_elf_function_at(o->elf, pc - o->base, &f)) {
 		n->function = pm_elf_demangle(o->elf, f.name);
 		n->lo = o->base + f.lo;
@@ -186,6 +187,17 @@ bool pm_names_variable(struct pm_names *s, uint64_t addr, struct pm_name *n)
 		return true;
 	}
 	return false;
+}
+
+const uint8_t *pm_names_code(struct pm_names *s, uint64_t pc, size_t *n, uint8_t *isa)
+{
+	struct pm_names_object *o = object_of(s, pc);
+	unsigned machine = o && o->elf ? pm_elf_machine_of(o->elf) : EM_NONE;
+
+	if (machine != EM_X86_64 && machine != EM_386)
+		return NULL;
+	*isa = machine == EM_386 ? PM_ISA_X86_32 : PM_ISA_X86_64;
+	return pm_elf_code_at(o->elf, pc - o->base, n);
 }
 
 void pm_names_put(struct pm_names *s, struct pm_result *r, const char *key, uint64_t pc)

@@ -31,6 +31,7 @@ struct pm_name {
 	const char *function;		/* demangled; NULL: not known */
 	const char *object;		/* path; NULL: no object */
 	uint64_t lo;			/* where the function begins */
+	uint64_t base;			/* address - address in the object's file */
 	const char *file;		/* source, absolute where known; NULL: not known */
 	unsigned line;
 };
@@ -48,6 +49,8 @@ const char *pm_name_of(struct pm_names *s, uint64_t pc, char *buf, size_t size);
 const char *pm_line_of(struct pm_names *s, uint64_t pc, char *buf, size_t size);
 /* The variable around @addr: its name and address; false: none is known. */
 bool pm_names_variable(struct pm_names *s, uint64_t addr, struct pm_name *n);
+/* The code at @pc in its object's file, x86 only: *@n bytes of it and what follows, *@isa (enum pm_isa). NULL: none. */
+const uint8_t *pm_names_code(struct pm_names *s, uint64_t pc, size_t *n, uint8_t *isa);
 /* Put pc, function and line into the object that is open in @r. */
 void pm_names_result(struct pm_names *s, struct pm_result *r, uint64_t pc);
 /* "key": function+offset, or the address. */

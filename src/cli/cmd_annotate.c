@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analyse/sims.h"
+#include "analyse/stored.h"
 #include "cli/results.h"
 #include "cli/traces.h"
 #include "trace/sinks.h"
@@ -10,13 +11,16 @@ static const struct pm_opt_help help = {
 	"pugmark annotate [options] FILE",
 	"Show the code of the program in the trace FILE with what each instruction and source line cost: executions, "
 	"cache misses, mispredictions, stalls - as the simulators found them that are asked for (cachegrind, unless "
-	"others are named).",
+	"others are named). FILE may be a stored profile, too: what --callgrind or `pugmark run --counts` wrote, or "
+	"callgrind itself with --dump-instr=yes; then nothing runs again.",
 	"Examples:\n"
 	"  pugmark run -q --branch -o prog.pug -t pug -- prog     keep a run; --exec keeps data references, too\n"
 	"  pugmark annotate prog.pug                        the functions with the most instructions\n"
 	"  pugmark annotate -s core:byinsn --sort Cme prog.pug    who makes the processor wait for memory\n"
 	"  pugmark annotate --lines --source ~/src prog.pug       by source file\n"
 	"  pugmark annotate --callgrind cg.out prog.pug && kcachegrind cg.out\n"
+	"  pugmark run -q --callgrind cg.out -- prog        counted while it runs at nearly full speed...\n"
+	"  pugmark annotate --lines cg.out                  ... and looked at later, as often as one likes\n"
 	"Traces that do not say what was loaded where need --object."
 };
 
@@ -56,6 +60,11 @@ int cmd_annotate(int argc, char **argv)
 	if (!o.top || o.top > 100000)
 		pm_opt_usage(&help, "--top wants 1 to 100000 functions");
 	o.listing.intel = syntax && syntax[0] == 'i';
+	if (!format && pm_stored_is(argv[0])) {
+		if (sims.n)
+			pm_opt_usage(&help, "a stored profile has its costs: --sim needs a trace");
+		return results_stored(&o, argv[0], "Annotated code", &err);
+	}
 	p = pm_pipeline_new();
 	pm_pipeline_threads(p, PM_THREADS_AUTO);
 	if (!sims.n)

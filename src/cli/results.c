@@ -111,6 +111,23 @@ void results_release(struct results *o)
 	pm_annotator_release(&o->a);
 }
 
+int results_stored(struct results *o, const char *file, const char *title, struct pm_err *err)
+{
+	enum pm_status s = pm_annotator_stored(&o->a, file, err);
+	struct pm_pipeline *none = pm_pipeline_new();
+	struct pm_result *r = pm_result_new();
+
+	for (unsigned i = 0; i < o->object.n && !s; i++)
+		s = pm_names_add(pm_annotator_names(&o->a), o->object.v[i], err);
+	o->listed = true;
+	if (!s)
+		s = results_end(o, none, r, title, file, err);
+	results_release(o);
+	pm_pipeline_free(none);
+	pm_result_free(r);
+	return s ? traces_fail(err) : 0;
+}
+
 int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, struct pm_source *src,
 		const struct pm_format *which, uint32_t facts, const char *title, const char *file, struct pm_err *err)
 {

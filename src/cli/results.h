@@ -37,6 +37,8 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 			   const char *subtitle, struct pm_err *err);
 void results_release(struct results *o);
 
+/* What is stored in @file (analyse/stored.h), put where @o says; the command's status. */
+int results_stored(struct results *o, const char *file, const char *title, struct pm_err *err);
 /* All of it, for a trace in @file that @src reads: run it through @p, put the results where @o says, give
  * everything back. @s: how preparing went; PM_ERR does only the last. Returns the command's status. */
 int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, struct pm_source *src,

@@ -1195,3 +1195,32 @@ size_t pm_elf_functions(struct pm_elf *e, struct pm_elf_range **v)
 	*v = s.v;
 	return n;
 }
+
+/* ---- code ------------------------------------------------------------------------------------------ */
+
+const uint8_t *pm_elf_code_at(struct pm_elf *e, uint64_t addr, size_t *n)
+{
+	size_t size, nph;
+	const char *raw = elf_rawfile(e->elf, &size);
+	GElf_Phdr ph;
+
+	if (!raw || elf_getphdrnum(e->elf, &nph))
+		return NULL;
+	for (size_t i = 0; i < nph; i++) {
+		if (!gelf_getphdr(e->elf, (int)i, &ph) || ph.p_type != PT_LOAD || !(ph.p_flags & PF_X) ||
+		    addr < ph.p_vaddr || addr - ph.p_vaddr >= ph.p_filesz)
+			continue;
+		if (ph.p_offset > size || ph.p_filesz > size - ph.p_offset)
+			return NULL;
+		*n = ph.p_filesz - (addr - ph.p_vaddr);
+		return (const uint8_t *)raw + ph.p_offset + (addr - ph.p_vaddr);
+	}
+	return NULL;
+}
+
+unsigned pm_elf_machine_of(struct pm_elf *e)
+{
+	GElf_Ehdr eh;
+
+	return gelf_getehdr(e->elf, &eh) ? eh.e_machine : EM_NONE;
+}

@@ -52,6 +52,10 @@ bool pm_elf_has_lines(struct pm_elf *e);		/* does the file, or its debug file, h
  * unpacked first? */
 bool pm_elf_lines_are_slow(struct pm_elf *e);
 
+/* The code at @addr, borrowed, with *@n bytes of it and what follows; NULL: the file has none there. */
+const uint8_t *pm_elf_code_at(struct pm_elf *e, uint64_t addr, size_t *n);
+unsigned pm_elf_machine_of(struct pm_elf *e);	/* EM_* */
+
 /* ---- where functions begin: for translation ahead of time ------------------------------------- */
 enum pm_elf_start {			/* who says so */
 	PM_START_SYMBOL	= 1 << 0,

@@ -56,11 +56,11 @@ static enum pm_status columns_named(struct view *v, const char *names, struct pm
 	return PM_OK;
 }
 
-/* The first event and the three worst, in their order. */
+/* The first event and the three worst, in their order; three others where nothing is trouble. */
 static void columns_worst(struct view *v)
 {
 	const struct pm_costs *c = v->l->costs;
-	bool shown[PM_COSTS_MAX] = { true };
+	bool shown[PM_COSTS_MAX] = { true }, any = false;
 
 	for (unsigned i = 0; i < 3; i++) {
 		unsigned best = 0;
@@ -69,7 +69,10 @@ static void columns_worst(struct view *v)
 			if (c->column[k].trouble && !shown[k] && v->total[k] && (!best || v->total[k] > v->total[best]))
 				best = k;
 		shown[best] = true;
+		any |= best > 0;
 	}
+	for (unsigned k = 1, n = 0; k < c->ncolumn && !any && n < 3; k++)
+		n += shown[k] = v->total[k];
 	for (unsigned k = 0; k < c->ncolumn; k++)
 		if (shown[k])
 			v->col[v->ncol++] = k;
@@ -467,7 +470,8 @@ static int by_caller(const void *a, const void *b)
 
 /* What the function called, at the line of its entry: what is counted are pairs of functions, not call
  * sites. */
-static void put_call(struct pm_annotator *a, const struct pm_edge_count *e, unsigned line, struct pm_buf *to)
+static void put_call(struct pm_annotator *a, const struct pm_edge_count *e, uint64_t base, unsigned line,
+		     struct pm_buf *to)
 {
 	uint64_t v[PM_COSTS_MAX];
 	struct pm_name n;
@@ -478,8 +482,8 @@ static void put_call(struct pm_annotator *a, const struct pm_edge_count *e, unsi
 		pm_buf_printf(to, "%s\n", n.function ? n.function : "???");
 	else
 		pm_buf_printf(to, "[%s]\n", base_name(n.object));
-	pm_buf_printf(to, "calls=%" PRIu64 " 0x%" PRIx64 " %u\n0x%" PRIx64 " %u", e->calls, e->to, n.file ? n.line : 0,
-		      e->from, line);
+	pm_buf_printf(to, "calls=%" PRIu64 " 0x%" PRIx64 " %u\n0x%" PRIx64 " %u", e->calls, e->to - n.base,
+		      n.file ? n.line : 0, e->from - base, line);
 	pm_annotator_edge(a, e, v);
 	for (unsigned k = 0; k < a->costs.ncolumn; k++)
 		pm_buf_printf(to, " %" PRIu64, v[k]);
@@ -491,6 +495,7 @@ void pm_listing_callgrind(struct pm_annotator *a, struct pm_buf *to)
 	const struct pm_calls *calls = pm_annotator_calls(a);
 	const struct pm_listing *l = a->listing;
 	const struct pm_costs *c = l->costs;
+	const struct pm_names *names = pm_annotator_names(a);
 	struct pm_edge_count *edge = NULL;
 	uint64_t x[PM_COSTS_MAX];
 	size_t nedge = 0, at = 0;
@@ -503,7 +508,11 @@ void pm_listing_callgrind(struct pm_annotator *a, struct pm_buf *to)
 			memcpy(edge, e, nedge * sizeof *edge);
 		qsort(edge, nedge, sizeof *edge, by_caller);
 	}
-	pm_buf_printf(to, "# callgrind format\nversion: 1\ncreator: pugmark %s\npositions: instr line\n", PM_VERSION);
+	pm_buf_printf(to, "# callgrind format\n");
+	for (size_t i = 0; i < names->n; i++)
+		if (names->object[i].path && names->object[i].build_id)
+			pm_buf_printf(to, "# object %s %s\n", names->object[i].build_id, names->object[i].path);
+	pm_buf_printf(to, "version: 1\ncreator: pugmark %s\npositions: instr line\n", PM_VERSION);
 	for (unsigned k = 0; k < c->ncolumn; k++)
 		pm_buf_printf(to, "event: %s : %s\n", c->column[k].name, c->column[k].about);
 	pm_buf_printf(to, "events:");
@@ -521,7 +530,7 @@ void pm_listing_callgrind(struct pm_annotator *a, struct pm_buf *to)
 			if (in->file != file)
 				pm_buf_printf(to, "fi=%s\n", l->file[in->file]);
 			file = in->file;
-			pm_buf_printf(to, "0x%" PRIx64 " %u", in->pc, in->line);
+			pm_buf_printf(to, "0x%" PRIx64 " %u", in->pc - f->base, in->line);
 			for (unsigned k = 0; k < c->ncolumn; k++)
 				pm_buf_printf(to, " %" PRIu64, c->v[k][in->row]);
 			pm_buf_printf(to, "\n");
@@ -529,7 +538,7 @@ void pm_listing_callgrind(struct pm_annotator *a, struct pm_buf *to)
 		if (at < nedge && file != l->insn[f->first].file)
 			pm_buf_printf(to, "fe=%s\n", l->file[l->insn[f->first].file]);
 		for (; at < nedge && edge[at].from <= l->insn[f->first + f->n - 1].pc; at++)
-			put_call(a, edge + at, l->insn[f->first].line, to);
+			put_call(a, edge + at, f->base, l->insn[f->first].line, to);
 	}
 	free(edge);
 	pm_listing_sum(l, 0, l->ninsn, x);

@@ -2,6 +2,7 @@
 /* profile_callgrind.c - a profile for KCachegrind and callgrind_annotate
  *
  *	# callgrind format
+ *	# object 3f...e1 /usr/bin/gzip		build id, for `pugmark annotate`
  *	version: 1
  *	creator: pugmark 0.1.0
  *	positions: instr line
@@ -168,7 +169,11 @@ enum pm_status pm_report_callgrind(struct pm_profile *p, const struct pm_report_
 
 	(void)o;
 	pm_profile_functions(p);
-	pm_buf_printf(&f.b, "# callgrind format\nversion: 1\ncreator: pugmark %s\ncmd:", PM_VERSION);
+	pm_buf_printf(&f.b, "# callgrind format\n");
+	for (size_t i = 0; i < p->nobject; i++)
+		if (p->object[i].build_id)
+			pm_buf_printf(&f.b, "# object %s %s\n", p->object[i].build_id, p->object[i].path);
+	pm_buf_printf(&f.b, "version: 1\ncreator: pugmark %s\ncmd:", PM_VERSION);
 	for (size_t i = 0; c->argv && c->argv[i]; i++) {
 		pm_buf_add(&f.b, " ", 1);
 		pm_report_text_of(&f.b, c->argv[i], SIZE_MAX, 0);

@@ -119,3 +119,42 @@ $ pugmark annotate --syntax nasm costs.trace
 $ pugmark annotate "$TESTS/data/formats/ramulator.ramulator"
 ! pugmark: Ramulator traces hold no instruction boundaries; 'cachegrind' needs them (`pugmark run --exec` traces them)
 ? 1
+# What an earlier run has stored is shown without another: callgrind files of `run`, of `annotate` itself, and counts.
+$ pugmark run -q --annotate now --callgrind cg --counts counts -- "$PROGRAMS/costs"; pugmark annotate cg | diff - now && echo equal; pugmark annotate -e Ir counts.1 > a; pugmark annotate -e Ir cg | diff - a && echo equal
+> equal
+> equal
+$ pugmark annotate -n 1 --source "$TOP" cg | head -8
+>       Ir      Dr      Dw  function
+>      521     130       2  total
+>      516     130       .  walk  costs
+>        5       .       2  _start  costs
+>
+> walk  costs
+>       Ir      Dr      Dw
+>        2       .       .  costs.S:12  walk: xor %ecx, %ecx
+$ pugmark annotate --object "$PROGRAMS/costs@0" -o traced --callgrind cg2 costs.trace; pugmark annotate cg2 | diff - traced && echo equal
+> equal
+# As callgrind writes them: names by number, positions relative, calls and jumps between.
+$ p=$PROGRAMS/costs; printf '%s\n' '# callgrind format' 'version: 1' 'creator: callgrind-3.19.0' 'positions: instr line' 'events: Ir Dr' "cob=(7) $p" 'ob=(7)' 'fn=(1) walk' '0x401000 12 2' '+2 +1 128 128' 'jcnd=126/128 +15 *' '+15 *' '-9 +1 128' 'calls=3 0x401000 12' '* * 900 7' '-6 * 5' > small; pugmark annotate -e Ir,Dr small | sed -n '1,4p; /^ .*  40/p'
+>       Ir      Dr  function
+>      263     128  total
+>      263     128  walk  costs
+>
+>        2       .      401000  xor %ecx, %ecx
+>      133     128      401002  mov 0x402000(%rcx), %eax
+>      128       .      401008  add $0x40, %ecx
+$ sed 's/^0x401000.*/0x401000 12 x/' small > bad; pugmark annotate bad
+! pugmark: bad:9: expected a number for each event, found '0x401000 12 x'
+? 1
+$ sed 's/instr line/line/' small > bad; pugmark annotate bad
+! pugmark: bad:9: expected addresses of instructions (`positions: instr line`); callgrind writes them with --dump-instr=yes
+? 1
+$ head -5 small > bad; pugmark annotate bad
+! pugmark: bad: the profile holds no costs
+? 1
+$ printf '0x401000 1\n0x401002 many\n' > bad; pugmark annotate bad
+! pugmark: bad:2: expected an address and a count, found '0x401002 many'
+? 1
+$ pugmark annotate -s bpred small
+! pugmark: a stored profile has its costs: --sim needs a trace (see `pugmark annotate --help`)
+? 2
