@@ -207,6 +207,7 @@ void text_release(struct text *t)
 	pm_buf_release(&t->plan);
 	pm_buf_release(&t->plan_at);
 	pm_buf_release(&t->record_at);
+	pm_buf_release(&t->back);
 	pm_buf_release(&t->lanes);
 	free(t->insn);
 	free(t->insn_at);

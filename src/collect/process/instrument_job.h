@@ -30,6 +30,7 @@ struct file {
 	Elf64_Phdr *ph;
 	uint64_t bias, base, end;	/* in memory */
 	char build_id[129];
+	uint64_t changed;		/* img_file */
 };
 
 struct lanes {				/* a block whose last instruction is a gather or scatter */
@@ -44,7 +45,7 @@ struct text {
 	uint64_t packed, tables;	/* addresses */
 	uint32_t prot;
 	struct xl_image image;
-	struct pm_buf plan, plan_at, record_at;		/* runtime/image.h */
+	struct pm_buf plan, plan_at, record_at, back;	/* runtime/image.h */
 	struct idt_insn *insn;		/* of its blocks, in the order of their numbers */
 	uint32_t *insn_at;		/* where each block's begin, and where the last one's end */
 	struct pm_buf lanes;		/* struct lanes */
@@ -113,9 +114,10 @@ void text_release(struct text *t);
 
 /* ---- instrument_write.c ------------------------------------------------------------------------- */
 /* The tables of a text: their parts, each at a multiple of @align, all of them @size bytes. @head is the first. */
-#define MAX_PARTS 9
+#define MAX_PARTS 8
 size_t text_parts(const struct text *t, struct img_tables *head, uint32_t align, struct pack_part v[MAX_PARTS],
 		  uint64_t *size);
+void text_entries(const struct text *t, struct pm_buf *to);	/* THE ENTRIES of runtime/image.h */
 enum pm_status check_outputs(struct job *j, struct pm_err *err);
 enum pm_status write_all(struct job *j, struct pm_err *err);
 

@@ -49,6 +49,7 @@ static enum pm_status map_file(struct job *j, const char *path, struct pm_err *e
 	if (fd < 0 || fstat(fd, &st))
 		return pm_fail_errno(err, "cannot open");
 	f->n = (size_t)st.st_size;
+	f->changed = (uint64_t)st.st_mtim.tv_sec << 32 | (uint64_t)st.st_mtim.tv_nsec;
 	f->p = mmap(NULL, f->n, PROT_READ, MAP_PRIVATE, fd, 0);
 	close(fd);
 	if (f->p == MAP_FAILED)

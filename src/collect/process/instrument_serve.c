@@ -250,15 +250,22 @@ static bool heap_room(struct server *s, uint64_t n, uint64_t align, uint64_t *at
 }
 
 /* ---- texts -------------------------------------------------------------------------------------------- */
-static bool put_tables(struct server *s, const struct text *t, uint64_t *at)
+static bool put_tables(struct server *s, const struct text *t, uint64_t *at, uint64_t *entries)
 {
 	struct pack_part v[MAX_PARTS];
 	struct img_tables head;
+	struct pm_buf b = { 0 };
 	uint64_t size;
 	size_t n = text_parts(t, &head, 64, v, &size);
 	uint8_t *to;
+	bool room;
 
-	if (!heap_room(s, size, 64, at))
+	text_entries(t, &b);
+	room = heap_room(s, size, 64, at) && heap_room(s, b.n, 4, entries);
+	if (room)
+		memcpy(s->base + *entries, b.p, b.n);
+	pm_buf_release(&b);
+	if (!room)
 		return false;
 	to = s->base + *at;
 	for (size_t i = 0; i < n; i++) {
@@ -275,7 +282,7 @@ static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint6
 	struct text *t = &j->text[0];
 	struct piece all = { .text = t, .to = (uint32_t)t->image.nblock };
 	const uint32_t number = s->l->ntext;
-	uint64_t first, tables;
+	uint64_t first, tables, entries;
 	uint32_t *at;
 
 	if (number == IMG_MAX_LATER || s->l->nlink + t->image.nlink > IMG_LATER_TARGETS_SIZE / 8) {
@@ -311,7 +318,7 @@ static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint6
 		fail(s, "%s.blk64: cannot extend it: %s", s->stem, strerror(errno));
 		return NONE;
 	}
-	if (!put_tables(s, t, &tables)) {
+	if (!put_tables(s, t, &tables, &entries)) {
 		fail(s, "it generates more code than there is room for");
 		return NONE;
 	}
@@ -325,7 +332,7 @@ static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint6
 	}
 	s->text[number] = (struct img_text){
 		.lo = t->lo, .hi = t->hi, .bytes = t->bytes, .code = t->code, .code_len = t->image.code.n,
-		.tables = IMG_LATER + tables, .first = (uint32_t)first, .nblock = (uint32_t)t->image.nblock,
+		.tables = IMG_LATER + tables, .entries = IMG_LATER + entries, .first = (uint32_t)first, .nblock = (uint32_t)t->image.nblock,
 		.file = region,
 	};
 	s->l->nlink += (uint32_t)t->image.nlink;

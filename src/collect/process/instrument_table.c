@@ -282,10 +282,14 @@ void plan_begin(const struct job *j, struct text *t)
 	t->insn_at = pm_alloc((nblock + 1) * sizeof *t->insn_at);
 	memset(t->next, 0xff, nblock * sizeof *t->next);
 	for (uint32_t k = 0; k < nblock; k++) {
+		const uint32_t prev = continues(t, k), back = prev == IMG_NO_BLOCK ? 0 : k - prev;
+
 		t->insn_at[k] = n;
 		n += t->image.block[k].n ? t->image.block[k].n : 1;
-		if (continues(t, k) != IMG_NO_BLOCK)
-			t->next[continues(t, k)] = k;
+		if (prev != IMG_NO_BLOCK)
+			t->next[prev] = k;
+		if (t->image.prev)
+			pm_buf_add(&t->back, &back, sizeof back);
 	}
 	t->insn_at[nblock] = n;
 	t->insn = pm_alloc((n + 1) * sizeof *t->insn);

@@ -40,11 +40,11 @@ struct parts {
 };
 
 /* Returns where it will be among the tables. */
-static uint32_t add_part(struct parts *to, const void *p, size_t n, unsigned stride)
+static uint32_t add_part(struct parts *to, const void *p, size_t n, unsigned how)
 {
 	uint64_t at = to->at;
 
-	to->v[to->n++] = (struct pack_part){ p, n, stride };
+	to->v[to->n++] = (struct pack_part){ p, n, how };
 	to->at += (n + to->align - 1) / to->align * to->align;
 	return (uint32_t)at;
 }
@@ -55,17 +55,15 @@ size_t text_parts(const struct text *t, struct img_tables *head, uint32_t align,
 	const struct xl_image *m = &t->image;
 	struct parts parts = { .v = v, .align = align };
 
-	*head = (struct img_tables){ .nblock = (uint32_t)m->nblock, .nentry = (uint32_t)m->nentry,
-				     .nmap = (uint32_t)m->map.n };
+	*head = (struct img_tables){ .nblock = (uint32_t)m->nblock, .nmap = (uint32_t)m->map.n };
 	add_part(&parts, head, sizeof *head, 0);
-	head->block = add_part(&parts, m->block, m->nblock * sizeof *m->block, sizeof *m->block / 4);
-	head->entry = add_part(&parts, m->entry, m->nentry * sizeof *m->entry, sizeof *m->entry / 4);
-	head->by_code = add_part(&parts, m->by_code, m->nblock * 4, 1);
+	head->block = add_part(&parts, m->block, m->nblock * sizeof *m->block, IMG_COLUMNS(4, 7));
+	head->by_code = add_part(&parts, m->by_code, m->nblock * 4, IMG_COLUMNS(1, 1));
 	head->map = add_part(&parts, m->map.p, m->map.n, 0);
 	if (t->plan_at.n) {
-		head->plan_at = add_part(&parts, t->plan_at.p, t->plan_at.n, 1);
-		head->prev = add_part(&parts, m->prev, m->nblock * 4, 0);
-		head->record_at = add_part(&parts, t->record_at.p, t->record_at.n, 1);
+		head->plan_at = add_part(&parts, t->plan_at.p, t->plan_at.n, IMG_COLUMNS(1, 1));
+		head->back = add_part(&parts, t->back.p, t->back.n, IMG_COLUMNS(1, 0));
+		head->record_at = add_part(&parts, t->record_at.p, t->record_at.n, IMG_COLUMNS(1, 1));
 		head->plan = add_part(&parts, t->plan.p, t->plan.n, 0);
 		head->nplan = (uint32_t)t->plan.n;
 	}
@@ -73,20 +71,95 @@ size_t text_parts(const struct text *t, struct img_tables *head, uint32_t align,
 	return parts.n;
 }
 
-/* A text's code and tables; their positions go into @to. */
+static void put_uleb(struct pm_buf *b, uint32_t v)
+{
+	uint8_t byte;
+
+	do {
+		byte = (uint8_t)(v & 0x7f) | (v > 0x7f ? 0x80 : 0);
+		pm_buf_add(b, &byte, 1);
+	} while (v >>= 7);
+}
+
+static void put_entry(struct pm_buf *b, uint32_t pc, int32_t code, const uint32_t *by_itself, uint8_t before)
+{
+	put_uleb(b, pc);
+	put_uleb(b, (uint32_t)code << 1 ^ (uint32_t)(code >> 31));
+	pm_buf_add(b, &before, 1);
+	if (by_itself)
+		put_uleb(b, *by_itself);
+}
+
+void text_entries(const struct text *t, struct pm_buf *to)
+{
+	const struct xl_image *m = &t->image;
+	const size_t nchunk = (t->hi - t->lo + IMG_CHUNK - 1) / IMG_CHUNK, begin = to->n;
+	uint32_t *at = pm_alloc((nchunk + 1) * sizeof *at), pc, code, last = UINT32_MAX;
+	size_t k = 0, e = 0;
+
+	pm_buf_add(to, at, (nchunk + 1) * sizeof *at);
+	for (size_t c = 0; c <= nchunk; c++) {
+		at[c] = (uint32_t)(to->n - begin);
+		for (pc = (uint32_t)(c * IMG_CHUNK), code = 0; k < m->nblock && m->block[k].pc / IMG_CHUNK <= c; k++) {
+			const struct img_block *b = &m->block[k];
+			bool by_itself;
+
+			while (e < m->nentry && m->entry[e].pc < b->pc)
+				e++;
+			by_itself = b->entry == IMG_NO_ENTRY && e < m->nentry && m->entry[e].pc == b->pc;
+			if ((b->entry == IMG_NO_ENTRY && !by_itself) || b->pc == last)
+				continue;
+			put_entry(to, b->pc - pc, (int32_t)(b->code - code), by_itself ? &m->entry[e].code : NULL,
+				  b->entry);
+			pc = last = b->pc;
+			code = b->code;
+		}
+	}
+	memcpy(to->p + begin, at, (nchunk + 1) * sizeof *at);
+	free(at);
+}
+
+/* How large what is made of a file may become: four times the file, with room for what else comes. */
+static bool too_large(const struct job *j, size_t file, uint64_t n)
+{
+	return n + PAGE > j->file[file].n * 4 - j->file[file].n / 16;
+}
+
+/* A text's code and tables; their positions go into @to. Code that is not packed is there at once when the program starts;
+ * it is as long as there is room for it. */
 static void put_text(struct job *j, struct pm_buf *b, const struct text *t, struct img_text *to)
 {
 	const struct xl_image *m = &t->image;
-	struct pack_part v[MAX_PARTS + 1] = { { m->code.p, m->code.n, 0 } };
+	const struct pack_part code = { m->code.p, m->code.n, 0 };
+	struct pack_part v[MAX_PARTS];
 	struct img_tables head;
-	size_t n = 1 + text_parts(t, &head, IMG_PIECE, v + 1, &to->tables_len);
+	size_t n = text_parts(t, &head, IMG_PIECE, v, &to->tables_len);
+	uint64_t entries, code_pack = 0;
+	bool pack, hard = false;
 
 	pad_to(b, PAGE);
 	to->packed_at = b->n;
 	to->code_len = m->code.n;
-	pack_image(v, n, b);
+	pack_image(v, n, false, b);
+	pad_to(b, 4);
+	entries = b->n - to->packed_at;
+	text_entries(t, b);
+	pack = too_large(j, t->file, b->n + up(m->code.n));
+	if (pack) {
+		pad_to(b, 4);
+		code_pack = b->n - to->packed_at;
+		hard = too_large(j, t->file, b->n + m->code.n / 2);
+		pack_image(&code, 1, hard, b);
+	}
 	to->packed_len = b->n - to->packed_at;
+	if (!pack) {
+		pad_to(b, PAGE);
+		to->code_at = b->n;
+		pm_buf_add(b, m->code.p, m->code.n);
+	}
 	to->packed = j->i386 ? place32(j, to->packed_len) : IMG_PACKED(t - j->text);
+	to->entries = to->packed + entries;
+	to->code_pack = pack ? to->packed + code_pack : 0;
 	to->tables = j->i386 ? place32(j, to->tables_len) : IMG_TABLES(t - j->text);
 	j->no_room |= !to->packed || !to->tables;
 }
@@ -131,6 +204,7 @@ static void describe_file(const struct file *f, struct img_file *to)
 	to->base = f->base;
 	to->end = f->end;
 	to->size = f->n;
+	to->changed = f->changed;
 	to->head = img_hash(f->p, f->n < PAGE ? f->n : PAGE);
 }
 

@@ -9,6 +9,7 @@
 #define HASH_BITS	13
 #define TAIL		12		/* no match begins in the last so many bytes: the LZ4 block format's rule */
 #define LITERALS	5		/* ... and the last so many are literals */
+#define LONG		64		/* a match as good as any */
 
 static uint32_t word_at(const uint8_t *p)
 {
@@ -43,8 +44,22 @@ static uint8_t *put_sequence(uint8_t *to, const uint8_t *literal, uint32_t n, ui
 	return more >= 15 ? put_length(to, more - 15) : to;
 }
 
-/* HOT. Greedy, one candidate; steps grow where nothing matches. Returns the length, 0: not less than
- * IMG_PIECE. */
+/* HOT. Greedy, one candidate; steps grow where nothing matches. */
+static uint32_t fast_match(const uint8_t *p, uint32_t i, uint16_t *seen, uint32_t *at)
+{
+	const uint32_t w = word_at(p + i), h = w * 2654435761u >> (32 - HASH_BITS);
+	uint32_t n = 4;
+
+	*at = seen[h];
+	seen[h] = (uint16_t)i;
+	if (word_at(p + *at) != w || *at >= i)
+		return 0;
+	while (i + n < IMG_PIECE - LITERALS && p[*at + n] == p[i + n])
+		n++;
+	return n;
+}
+
+/* Returns the length, 0: not less than IMG_PIECE. */
 static uint32_t lz4_block(const uint8_t *p, uint8_t *out)
 {
 	uint16_t seen[1 << HASH_BITS] = { 0 };
@@ -53,16 +68,12 @@ static uint32_t lz4_block(const uint8_t *p, uint8_t *out)
 	uint32_t from = 0;
 
 	for (uint32_t i = 1, misses = 0; i < end; ) {
-		const uint32_t w = word_at(p + i), h = w * 2654435761u >> (32 - HASH_BITS), at = seen[h];
-		uint32_t n = 4, back = 0;
+		uint32_t at, n = fast_match(p, i, seen, &at), back = 0;
 
-		seen[h] = (uint16_t)i;
-		if (word_at(p + at) != w || at >= i) {
+		if (!n) {
 			i += 1 + (misses++ >> 6);
 			continue;
 		}
-		while (i + n < IMG_PIECE - LITERALS && p[at + n] == p[i + n])
-			n++;
 		while (i - back > from && at > back && p[at - back - 1] == p[i - back - 1])
 			back++;
 		if ((uint32_t)(to - out) + (i - from) + 32 > IMG_PIECE)
@@ -80,17 +91,101 @@ static uint32_t lz4_block(const uint8_t *p, uint8_t *out)
 	return (uint32_t)(to - out);
 }
 
-uint32_t pack_piece(uint8_t *from, unsigned stride, uint8_t *to)
+/* The same, looking at every place that begins alike: the longest match of each place, and then, from the end on, how
+ * the rest costs least. */
+static uint32_t lz4_block_hard(const uint8_t *p, uint8_t *out)
 {
+	static _Thread_local struct { uint16_t head[1 << HASH_BITS], before[IMG_PIECE], len[IMG_PIECE], at[IMG_PIECE]; } s;
+	static _Thread_local struct { uint32_t cost; uint16_t literals, match; } best[IMG_PIECE + 1];
+	const uint32_t end = IMG_PIECE - TAIL;
+	uint32_t from = 0;
+	uint8_t *to = out;
+
+	memset(&s, 0, sizeof s);
+	for (uint32_t i = 1; i < end; i++) {
+		const uint32_t h = word_at(p + i) * 2654435761u >> (32 - HASH_BITS);
+		uint32_t at = s.head[h];
+
+		if (s.len[i - 1] > LONG) {
+			s.len[i] = (uint16_t)(s.len[i - 1] - 1);
+			s.at[i] = (uint16_t)(s.at[i - 1] + 1);
+		}
+		for (unsigned tries = 32; at && tries && s.len[i] < LONG; at = s.before[at], tries--) {
+			uint32_t n = 0;
+
+			while (i + n < IMG_PIECE - LITERALS && p[at + n] == p[i + n])
+				n++;
+			if (n >= 4 && n > s.len[i]) {
+				s.len[i] = (uint16_t)n;
+				s.at[i] = (uint16_t)at;
+			}
+		}
+		s.before[i] = s.head[h];
+		s.head[h] = (uint16_t)i;
+	}
+	memset(&best[IMG_PIECE], 0, sizeof best[0]);
+	for (uint32_t i = IMG_PIECE; i-- > 0; ) {
+		/* a literal: a byte, and one more where its length needs one */
+		best[i].literals = (uint16_t)(best[i + 1].match ? 1 : best[i + 1].literals + 1);
+		best[i].cost = best[i + 1].cost + 1 + (best[i].literals >= 15 && (best[i].literals - 15) % 255 == 0);
+		best[i].match = 0;
+		for (uint32_t n = s.len[i]; n >= 4; n = n > 18 ? 18 : n - 1) {
+			const uint32_t cost = 3 + (n >= 19 ? 1 + (n - 19) / 255 : 0) + best[i + n].cost;
+
+			if (cost <= best[i].cost) {
+				best[i].cost = cost;
+				best[i].match = (uint16_t)n;
+				best[i].literals = 0;
+			}
+		}
+	}
+	for (uint32_t i = 0; i < IMG_PIECE; ) {
+		const uint32_t n = best[i].match;
+
+		if (!n) {
+			i++;
+			continue;
+		}
+		if ((uint32_t)(to - out) + (i - from) + 200 > IMG_PIECE)
+			return 0;
+		to = put_sequence(to, p + from, i - from, i - s.at[i], n);
+		i += n;
+		from = i;
+	}
+	if ((uint32_t)(to - out) + (IMG_PIECE - from) + 200 > IMG_PIECE)
+		return 0;
+	return (uint32_t)(put_sequence(to, p + from, IMG_PIECE - from, 0, 0) - out);
+}
+
+static void to_columns(const uint8_t *from, unsigned how, uint8_t *to)
+{
+	const unsigned columns = how & 15, rows = IMG_PIECE / 4 / columns;
+
+	for (unsigned c = 0; c < columns; c++, to += 4 * rows) {
+		const uint32_t keep = how >> (4 + c) & 1 ? ~0u : 0;
+		uint32_t last = 0;
+
+		for (unsigned i = 0; i < rows; i++) {
+			const uint32_t v = word_at(from + 4 * (columns * i + c)), d = v - (last & keep);
+
+			for (unsigned k = 0; k < 4; k++)
+				to[rows * k + i] = (uint8_t)(d >> (8 * k));
+			last = v;
+		}
+	}
+}
+
+uint32_t pack_piece(const uint8_t *from, unsigned how, bool hard, uint8_t *to)
+{
+	uint8_t bytes[IMG_PIECE];
 	uint32_t n;
 
-	for (uint32_t i = IMG_PIECE / 4; stride && i-- > stride; ) {
-		uint32_t v = word_at(from + 4 * i) - word_at(from + 4 * (i - stride));
-
-		memcpy(from + 4 * i, &v, 4);
+	if (how) {
+		to_columns(from, how, bytes);
+		from = bytes;
 	}
-	*to = (uint8_t)stride;
-	n = lz4_block(from, to + 1);
+	*to = (uint8_t)how;
+	n = hard ? lz4_block_hard(from, to + 1) : lz4_block(from, to + 1);
 	if (n)
 		return n + 1;
 	memcpy(to + 1, from, IMG_PIECE);
@@ -103,6 +198,7 @@ uint32_t pack_piece(uint8_t *from, unsigned stride, uint8_t *to)
 struct job {
 	const struct pack_part *part;
 	size_t npart;
+	bool hard;
 	uint32_t npiece, next;		/* next: of runs */
 	struct pm_buf *run;		/* packed */
 	uint32_t *size;			/* of pieces */
@@ -130,31 +226,29 @@ static void *work(void *arg)
 			n = p->n - at < IMG_PIECE ? p->n - at : IMG_PIECE;
 			memcpy(from, (const uint8_t *)p->p + at, n);
 			memset(from + n, 0, IMG_PIECE - n);
-			j->size[k] = pack_piece(from, p->stride, to);
+			j->size[k] = pack_piece(from, p->how, j->hard, to);
 			pm_buf_add(&j->run[r], to, j->size[k]);
 		}
 	return NULL;
 }
 
-void pack_image(const struct pack_part *part, size_t n, struct pm_buf *to)
+void pack_image(const struct pack_part *part, size_t n, bool hard, struct pm_buf *to)
 {
-	struct job j = { .part = part, .npart = n };
-	struct img_pack head = { 0 };
+	struct job j = { .part = part, .npart = n, .hard = hard };
 	pthread_t other;
 	bool two;
 	uint32_t at;
 
 	for (size_t i = 0; i < n; i++)
-		*(i ? &head.ntables : &head.ncode) += (uint32_t)pieces_of(&part[i]);
-	j.npiece = head.ncode + head.ntables;
+		j.npiece += (uint32_t)pieces_of(&part[i]);
 	j.run = pm_alloc((j.npiece / RUN + 1) * sizeof *j.run);
 	j.size = pm_alloc((j.npiece + 1) * sizeof *j.size);
 	two = j.npiece > RUN && !pthread_create(&other, NULL, work, &j);
 	work(&j);
 	if (two)
 		pthread_join(other, NULL);
-	pm_buf_add(to, &head, sizeof head);
-	at = (uint32_t)(sizeof head + 4ull * (j.npiece + 1));
+	pm_buf_add(to, &j.npiece, 4);
+	at = (uint32_t)(sizeof(struct img_pack) + 4ull * (j.npiece + 1));
 	for (uint32_t k = 0; k <= j.npiece; k++) {
 		pm_buf_add(to, &at, 4);
 		at += j.size[k];

@@ -436,8 +436,10 @@ void rt_image_drain(struct rt_block *b, u64 from, u64 to)
 			cut = PTR(p + 4);
 			n = (u32)cut[0];
 		}
-		for (; i != IMG_NO_BLOCK && nchain < MAX_CHAIN; i = ((const u32 *)TABLE(text, prev))[i])
+		for (u32 back = 1; back && nchain < MAX_CHAIN; i -= back) {
 			chain[nchain++] = i;
+			back = ((const u32 *)TABLE(text, back))[i];
+		}
 		while (nchain-- > 1)
 			block(&r, text, chain[nchain], 255, 0);
 		rsp = block(&r, text, chain[0], n, cut);
@@ -531,6 +533,11 @@ int rt_image_kept(const struct rt_block *b, u32 id, u32 insn)
 		if (d->kept[i].stop.word == id && (insn || !d->kept[i].stop.insn))
 			return 1;
 	return 0;
+}
+
+int rt_image_keeps(const struct rt_block *b)
+{
+	return b->tracing && drain_of((struct rt_block *)b)->nkept;
 }
 
 void rt_image_restore(struct rt_block *b, u32 id, u32 complete, u32 counted)

@@ -272,10 +272,49 @@ void rt_image_map_data(const struct img_manifest *man)
 	rt_image_map(RT32_SHADOW, RT32_DIR_SIZE, PROT_READ | PROT_WRITE, flags, -1, 0, 0);
 	for (u32 i = 0; i < RT32_DIR_SIZE / 4; i++)
 		dir[i] = RT32_ZERO - 4 * (i << 16);
+	for (u32 i = 0; i < man->ntext; i++) {
+		rt_image_map(TEXTS[i].code, img_whole(TEXTS[i].code_len), 0, flags, -1, 0, 0);
+		rt_image_map(TEXTS[i].tables, img_whole(TEXTS[i].tables_len), 0, flags, -1, 0, 0);
+	}
 	shadow_next = (word)man->shadow;
 	shadow_end = (word)man->shadow_end;
 	if (shadow_end > shadow_next)
 		rt_image_map(shadow_next, shadow_end - shadow_next, PROT_READ | PROT_WRITE, flags, -1, 0, 0);
+}
+
+/* Where other threads may execute there or look at it meanwhile, a piece comes at once; what several of them bring is
+ * the same. */
+int rt_image_bring(u32 i, const struct img_pack *p, u64 place, u32 k, u64 prot)
+{
+	const word to = (word)place;
+	long at = (long)to;
+
+	if (rt_image_threads)
+		at = rt_map(0, IMG_PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	else if (!rt_sys(NR_mprotect, to, IMG_PIECE, PROT_READ | PROT_WRITE))
+		rt_sys(NR_madvise, to, IMG_PIECE, MADV_POPULATE_WRITE);
+	else
+		at = -1;
+	if (rt_failed(at))
+		rt_image_stop("no memory for its code", 0);
+	if (!img_unpack((const u8 *)p + p->at[k], p->at[k + 1] - p->at[k], PTR(at)))
+		return 0;
+	if (rt_sys(NR_mprotect, at, IMG_PIECE, prot) ||
+	    ((word)at != to && rt_failed(rt_sys(NR_mremap, at, IMG_PIECE, IMG_PIECE, MREMAP_MAYMOVE | MREMAP_FIXED, to))))
+		rt_image_stop("no memory for its code", 0);
+	return 1;
+}
+
+void rt_image_drop(u32 i)
+{
+	reserve((word)TEXTS[i].code, (word)img_whole(TEXTS[i].code_len), MAP_FIXED);
+	reserve((word)TEXTS[i].tables, (word)img_whole(TEXTS[i].tables_len), MAP_FIXED);
+}
+
+void rt_image_shadow_room(u64 pc, u64 n)
+{
+	(void)pc;
+	(void)n;
 }
 
 void rt_image_shadow(u64 pc, u64 to)
@@ -305,10 +344,11 @@ void rt_image_forget(u64 lo, u64 hi)
 
 long rt_stat(const char *path, long fd, struct rt_stat *to)
 {
-	u32 st[24];			/* struct stat64: u64 device, ..., u32 mode at 16, u64 size at 44, u64 inode at 88 */
+	u32 st[24];			/* struct stat64: u64 device, ..., u32 mode at 16, u64 size at 44, mtime at 72, u64 inode at 88 */
 	const long r = path ? rt_sys(NR_stat, path, st) : rt_sys(NR_fstat, fd, st);
 
-	*to = (struct rt_stat){ st[0] | (u64)st[1] << 32, st[22] | (u64)st[23] << 32, st[11] | (u64)st[12] << 32, st[4] };
+	*to = (struct rt_stat){ st[0] | (u64)st[1] << 32, st[22] | (u64)st[23] << 32, st[11] | (u64)st[12] << 32,
+				(u64)st[18] << 32 | st[19], st[4] };
 	return r;
 }
 #endif

@@ -23,13 +23,15 @@ struct img_boot rt_img_boot __attribute__((section(".data.boot")));
 struct rt_boot rt_boot_info;		/* nothing of it is known */
 #endif
 
-#define FILES ((const struct img_file *)PTR(MANIFEST_AT + MAN->files))
 #define MAX_TEXTS 300			/* of the manifest */
+#define AHEAD 0x20000			/* of a trace buffer */
+#define SMALL (16u << 20)		/* what is smaller is read ahead */
 
 const struct img_text *rt_image_texts;	/* those of the manifest, then those of the translator */
 static uint8_t live[MAX_TEXTS];		/* text is mapped and translated */
 enum { KEPT, LOADED, UNLOADED };
 static uint8_t file_is[MAX_TEXTS];	/* KEPT: its places are reserved */
+static uint8_t unchanged[MAX_TEXTS];	/* file is what it was; its bytes need not be looked at */
 static char stem[4096];			/* the outputs' names begin with it */
 static char dir[4096];			/* BENCH.idt.d/ */
 u32 rt_image_threads;
@@ -121,11 +123,6 @@ static u32 text_of_code(u64 code)
 static const struct img_block *blocks(u32 i)
 {
 	return TABLE(i, block);
-}
-
-static const struct img_entry *entries(u32 i)
-{
-	return TABLE(i, entry);
 }
 
 static const uint8_t *map_of(u32 i, const struct img_block *b)
@@ -266,7 +263,9 @@ u32 rt_image_values(u32 number)
 
 static u32 prev_of(u32 i, u32 k)
 {
-	return TABLES(i)->prev ? ((const u32 *)TABLE(i, prev))[k] : IMG_NO_BLOCK;
+	const u32 back = TABLES(i)->back ? ((const u32 *)TABLE(i, back))[k] : 0;
+
+	return back ? k - back : IMG_NO_BLOCK;
 }
 
 static u32 word_of(u32 i, u32 k)
@@ -379,10 +378,53 @@ static u64 ask_for(struct rt_block *b, u64 pc, u32 known, u64 *to)
 	return 1;
 }
 
+/* ---- places that control may come to from anywhere ------------------------------------------------- */
+struct entry {
+	const uint8_t *p, *end;
+	u32 pc, code, indirect;
+};
+
+static void entries_begin(struct entry *e, u32 i, u32 off)
+{
+	const u32 *at = PTR(TEXTS[i].entries);
+	const u32 chunk = off / IMG_CHUNK;
+
+	*e = (struct entry){ .p = (const uint8_t *)at + at[chunk], .end = (const uint8_t *)at + at[chunk + 1],
+			     .pc = chunk * IMG_CHUNK };
+}
+
+static u32 uleb(const uint8_t **p)
+{
+	u32 v = 0, shift = 0;
+	uint8_t byte;
+
+	do {
+		byte = *(*p)++;
+		v |= (u32)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80);
+	return v;
+}
+
+static int entries_next(struct entry *e)
+{
+	u32 v;
+
+	if (e->p >= e->end)
+		return 0;
+	e->pc += uleb(&e->p);
+	v = uleb(&e->p);
+	e->code += v >> 1 ^ -(v & 1);
+	v = *e->p++;
+	e->indirect = v == IMG_NO_ENTRY ? uleb(&e->p) : e->code - v;
+	return 1;
+}
+
 /* @jumped: by an indirect transfer, not to go on where a signal has stopped. */
 static u64 lookup(struct rt_block *b, u64 pc, int jumped)
 {
 	u32 i = text_of(pc), off, k;
+	struct entry e;
 	u64 to;
 
 	if (i == NO_TEXT) {
@@ -394,6 +436,9 @@ static u64 lookup(struct rt_block *b, u64 pc, int jumped)
 		i = text_of(pc);
 	}
 	off = (u32)(pc - TEXTS[i].lo);
+	for (entries_begin(&e, i, off); !rt_image_keeps(b) && entries_next(&e) && e.pc <= off; )
+		if (e.pc == off)
+			return TEXTS[i].code + e.code;
 	k = first_at(i, off);
 	/* blocks at one address: the one to enter, and, where they continue others' records, those that
 	 * only a handler's return can come back to */
@@ -411,33 +456,31 @@ static u64 lookup(struct rt_block *b, u64 pc, int jumped)
 	return to;
 }
 
-/* ---- the shadow: filled for 16 KiB of text at a time, when control first comes there ---------------- */
-#define CHUNK 16384u
+/* ---- the shadow: filled for a chunk of a text at a time, when control first comes there -------------- */
+static void fill(u32 i, u64 from, u64 to)
+{
+	const struct img_text *t = &TEXTS[i];
+	struct entry e;
+
+	to = to < t->hi - t->lo ? to : t->hi - t->lo;
+	rt_image_shadow_room(t->lo + from, to - from);
+	for (; from < to; from += IMG_CHUNK)
+		for (entries_begin(&e, i, (u32)from); entries_next(&e); )
+			rt_image_shadow(t->lo + e.pc, t->code + e.indirect);
+}
 
 static void fill_shadow(u64 pc)
 {
-	u32 i = text_of(pc), off, a, z;
-	const struct img_text *t = &TEXTS[i];
+	static u32 fills;
+	const u32 i = text_of(pc);
+	u64 off, span;
 
 	if (i == NO_TEXT)
 		return;
-	off = (u32)(pc - t->lo) & ~(CHUNK - 1);
-	for (u32 k = first_at(i, off); k < TABLES(i)->nblock && blocks(i)[k].pc < off + CHUNK; k++) {
-		const struct img_block *b = &blocks(i)[k];
-
-		if (b->entry != IMG_NO_ENTRY)
-			rt_image_shadow(t->lo + b->pc, t->code + b->code - b->entry);
-	}
-	for (a = 0, z = TABLES(i)->nentry; a < z; ) {
-		u32 mid = a + (z - a) / 2;
-
-		if (entries(i)[mid].pc < off)
-			a = mid + 1;
-		else
-			z = mid;
-	}
-	for (; a < TABLES(i)->nentry && entries(i)[a].pc < off + CHUNK; a++)
-		rt_image_shadow(t->lo + entries(i)[a].pc, t->code + entries(i)[a].code);
+	/* a program that only begins will not need much; in a long run faults cost more than what is never used */
+	span = fills++ < 64 ? IMG_CHUNK : 4 * IMG_CHUNK;
+	off = (pc - TEXTS[i].lo) & ~(span - 1);
+	fill(i, off, off + span);
 }
 
 /* ---- mapping --------------------------------------------------------------------------------------- */
@@ -457,48 +500,33 @@ void rt_image_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const 
 	rt_image_stop("its place in memory is taken", name);
 }
 
-#define PACK(i) ((const struct img_pack *)PTR(TEXTS[i].packed))
-
-static u64 pieces(u64 n)
-{
-	return (n + IMG_PIECE - 1) & ~(u64)(IMG_PIECE - 1);
-}
-
 /* The text is mapped, not executable, and what it was: make its translation available. */
 static void attach(u32 i, long fd)
 {
 	const struct img_text *t = &TEXTS[i];
-	const u64 flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	const u64 ahead = MAP_PRIVATE | (t->packed_len + t->code_len <= SMALL ? MAP_POPULATE : 0);
 
-	rt_image_map(t->packed, page_up(t->packed_len), PROT_READ, MAP_PRIVATE, fd, t->packed_at,
-		 FILES[t->file].path);
-	rt_image_map(t->code, pieces(t->code_len), 0, flags | (t->file > MAN->interp ? MAP_FIXED : 0), -1, 0,
-		 FILES[t->file].path);
-	rt_image_map(t->tables, pieces(t->tables_len), 0, flags, -1, 0, FILES[t->file].path);
+	rt_image_map(t->packed, page_up(t->packed_len), PROT_READ, ahead, fd, t->packed_at, FILES[t->file].path);
+	if (!t->code_pack)
+		rt_image_map(t->code, page_up(t->code_len), PROT_READ | PROT_EXEC, ahead | MAP_FIXED, fd, t->code_at,
+			     FILES[t->file].path);
 	live[i] = 1;
 }
 
-/* Piece @k comes to its place at @base. Where other threads may execute there or look at it meanwhile, it comes
- * at once; what several of them bring is the same. */
-static int unpack(u32 i, u64 base, u32 k, u64 prot)
+/* The counters of text @i will be used: a fault for each page of them costs more. */
+static void have_counters(struct rt_block *b, u32 i)
 {
-	const struct img_pack *p = PACK(i);
-	const word to = (word)base;
-	long at = (long)to;
+	const u64 at = (word)b + COUNTERS_AT + sizeof(rt_count) * (u64)(IMG_RESERVED + TEXTS[i].first);
+	const u64 n = sizeof(rt_count) * (u64)TEXTS[i].nblock;
 
-	if (rt_image_threads)
-		at = rt_map(0, IMG_PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	else if (!rt_sys(NR_mprotect, base, IMG_PIECE, PROT_READ | PROT_WRITE))
-		rt_sys(NR_madvise, base, IMG_PIECE, 23 /* MADV_POPULATE_WRITE */);
-	else
-		at = -1;
-	if (rt_failed(at))
-		rt_image_stop("no memory for its code", 0);
-	if (!img_unpack((const uint8_t *)p + p->at[k], p->at[k + 1] - p->at[k], PTR(at)))
+	if (n <= SMALL / 16)
+		rt_sys(NR_madvise, at & ~4095ull, page_up(at + n) - (at & ~4095ull), MADV_POPULATE_WRITE);
+}
+
+static int bring(u32 i, const struct img_pack *p, u64 at, u32 k, u64 prot)
+{
+	if (!rt_image_bring(i, p, at, k, prot))
 		rt_image_stop("this instrumented program is damaged", FILES[TEXTS[i].file].path);
-	if (rt_sys(NR_mprotect, at, IMG_PIECE, prot) ||
-	    ((word)at != to && rt_failed(rt_sys(NR_mremap, at, IMG_PIECE, IMG_PIECE, MREMAP_MAYMOVE | MREMAP_FIXED, to))))
-		rt_image_stop("no memory for its code", 0);
 	return 1;
 }
 
@@ -512,11 +540,11 @@ int rt_image_touch(u64 addr)
 
 		if (!live[i])
 			continue;
-		if (code < pieces(t[i].code_len))
-			return unpack(i, addr - code % IMG_PIECE, (u32)(code / IMG_PIECE), PROT_READ | PROT_EXEC);
-		if (table < pieces(t[i].tables_len))
-			return unpack(i, addr - table % IMG_PIECE, PACK(i)->ncode + (u32)(table / IMG_PIECE),
-				      PROT_READ);
+		if (code < img_whole(t[i].code_len))
+			return t[i].code_pack && bring(i, PTR(t[i].code_pack), addr - code % IMG_PIECE,
+						       (u32)(code / IMG_PIECE), PROT_READ | PROT_EXEC);
+		if (table < img_whole(t[i].tables_len))
+			return bring(i, PTR(t[i].packed), addr - table % IMG_PIECE, (u32)(table / IMG_PIECE), PROT_READ);
 	}
 	return rt_later_touch(addr);
 }
@@ -527,8 +555,7 @@ static void detach(u32 i)
 
 	live[i] = 0;
 	file_is[t->file] = UNLOADED;
-	rt_map(t->code, pieces(t->code_len), 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-	rt_sys(NR_munmap, t->tables, pieces(t->tables_len));
+	rt_image_drop(i);
 	rt_sys(NR_munmap, t->packed, page_up(t->packed_len));
 	rt_image_forget(t->lo, t->hi);
 }
@@ -547,8 +574,9 @@ static void library_text(u32 i)
 	u64 n = length(dir);
 	long fd;
 
-	if (img_hash(PTR(t->lo), t->bytes) != t->hash)
+	if (!unchanged[t->file] && img_hash(PTR(t->lo), t->bytes) != t->hash)
 		differs(t->file);
+	unchanged[t->file] = 0;
 	rt_memcpy(name, dir, n);
 	rt_memcpy(name + n, FILES[t->file].key, length(FILES[t->file].key) + 1);
 	fd = rt_sys(NR_open, name, O_CLOEXEC, 0);
@@ -569,10 +597,6 @@ static void keep_places(void)
 		rt_image_map(MAN->vdso, MAN->vdso_end - MAN->vdso, 0, flags, -1, 0, "the vDSO");
 	for (u32 k = 1 + MAN->interp; k < MAN->nfile; k++)
 		rt_image_map(FILES[k].base, FILES[k].end - FILES[k].base, 0, flags, -1, 0, FILES[k].path);
-	for (u32 i = 0; i < MAN->ntext; i++)
-		if (TEXTS[i].file > MAN->interp)
-			rt_image_map(TEXTS[i].code, pieces(TEXTS[i].code_len), 0, flags, -1, 0,
-				 FILES[TEXTS[i].file].path);
 }
 
 int rt_image_ours(u64 addr, u64 len)
@@ -580,7 +604,7 @@ int rt_image_ours(u64 addr, u64 len)
 	const struct img_text *t = TEXTS;
 
 	for (u32 i = 0; i < MAN->ntext; i++)
-		if (addr < t[i].code + pieces(t[i].code_len) && addr + len > t[i].code)
+		if (addr < t[i].code + img_whole(t[i].code_len) && addr + len > t[i].code)
 			return 1;
 	for (u32 k = 1 + MAN->interp; k < MAN->nfile; k++)
 		if (file_is[k] == KEPT && addr < FILES[k].end && addr + len > FILES[k].base)
@@ -627,6 +651,7 @@ u64 rt_image_place(u64 fd, u64 *flags)
 				return 0;	/* once more, in another name space */
 			*flags |= file_is[i] == KEPT ? MAP_FIXED : MAP_FIXED_NOREPLACE;
 			file_is[i] = LOADED;
+			unchanged[i] = FILES[i].changed == stat.changed;
 			return FILES[i].base;
 		}
 	/* not one that we know: one that has changed, by its name? */
@@ -648,13 +673,15 @@ u64 rt_image_place(u64 fd, u64 *flags)
 	return 0;
 }
 
-static void mapped(u64 lo, u64 len)
+static void mapped(struct rt_block *b, u64 lo, u64 len)
 {
 	const struct img_text *t = TEXTS;
 
 	for (u32 i = 0; i < MAN->ntext; i++)
-		if (!live[i] && lo <= t[i].lo && t[i].lo + t[i].bytes <= lo + len)
+		if (!live[i] && lo <= t[i].lo && t[i].lo + t[i].bytes <= lo + len) {
 			library_text(i);
+			have_counters(b, i);
+		}
 }
 
 static void unmapped(u64 lo, u64 len)
@@ -687,6 +714,8 @@ static struct rt_block *taken(u32 i, int dirty)
 	}
 	if (dirty)
 		rt_sys(NR_madvise, b, RT_BLOCK_ALIGN, 9 /* MADV_REMOVE */);
+	for (u32 used = LEDGER->used; used <= i; )
+		__atomic_compare_exchange_n(&LEDGER->used, &used, i + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	b->state = BLK_READY;
 	return b;
 }
@@ -695,7 +724,7 @@ static struct rt_block *taken(u32 i, int dirty)
  * own process, whose counts just go on in it. */
 static struct rt_block *block_new(u32 pid)
 {
-	for (u32 i = 1; i < IMG_BLOCKS && pid != RESERVED; i++)
+	for (u32 i = 1; i < LEDGER->used && pid != RESERVED; i++)
 		if (LEDGER->owner[i] == pid && rt_image_block(i) && rt_image_block(i)->state == BLK_DEAD) {
 			u32 dead = BLK_DEAD;
 
@@ -706,7 +735,7 @@ static struct rt_block *block_new(u32 pid)
 	for (u32 i = 1; i < IMG_BLOCKS; i++)
 		if (!LEDGER->owner[i] && !rt_image_in_use(i) && take(i, 0, pid))
 			return taken(i, 0);
-	for (u32 i = 1; i < IMG_BLOCKS; i++) {	/* those of processes that were killed */
+	for (u32 i = 1; i < LEDGER->used; i++) {	/* those of processes that were killed */
 		u32 was = LEDGER->owner[i];
 
 		if (was && was != RESERVED && rt_sys(NR_kill, was, 0) == -ESRCH && take(i, was, pid))
@@ -781,7 +810,7 @@ static void add_blocks(u64 *total, uint8_t *any, u32 n, u32 pid)
 	static uint8_t here[4096];
 	const u64 pages = (IMG_RESERVED + (u64)n + RUN - 1) / RUN;
 
-	for (u32 i = 1; i < IMG_BLOCKS; i++) {
+	for (u32 i = 1; i < LEDGER->used; i++) {
 		const uint8_t *from;
 
 		if (LEDGER->owner[i] != pid || !rt_image_block(i))
@@ -824,7 +853,7 @@ static void look(void)
 		int any = 0;
 
 		memset(sum, 0, sizeof sum);
-		for (u32 i = 1; i < IMG_BLOCKS; i++) {
+		for (u32 i = 1; i < LEDGER->used; i++) {
 			const u32 *c;
 
 			if (LEDGER->owner[i] != watched || !rt_image_block(i))
@@ -1144,7 +1173,7 @@ static void on_cut(struct rt_block *b, u64 code, u64 rsi, u64 rdi)
 static void write_all(struct rt_block *b, int others)
 {
 	rt_image_drain_all(b, 1);
-	for (u32 i = 1; i < IMG_BLOCKS && others; i++)
+	for (u32 i = 1; i < LEDGER->used && others; i++)
 		if (LEDGER->owner[i] == b->pid && rt_image_block(i) && rt_image_block(i) != b &&
 		    rt_image_block(i)->state == BLK_LIVE)
 			rt_image_drain_all(rt_image_block(i), 0);
@@ -1160,7 +1189,7 @@ static void on_exit(struct rt_block *b, int whole)
 {
 	int last = 1;
 
-	for (u32 i = 1; i < IMG_BLOCKS && !whole; i++)
+	for (u32 i = 1; i < LEDGER->used && !whole; i++)
 		if (LEDGER->owner[i] == b->pid && rt_image_block(i) && rt_image_block(i) != b &&
 		    rt_image_block(i)->state == BLK_LIVE)
 			last = 0;
@@ -1171,7 +1200,7 @@ static void on_exit(struct rt_block *b, int whole)
 	watch_no_more(b->pid);
 	write_all(b, whole);
 	rt_later_leave(b->pid);
-	for (u32 i = 1; i < IMG_BLOCKS; i++) {
+	for (u32 i = 1; i < LEDGER->used; i++) {
 		struct rt_block *at = LEDGER->owner[i] == b->pid ? rt_image_block(i) : 0;
 
 		if (!at || (at != b && at->state != BLK_DEAD))
@@ -1253,7 +1282,7 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 		break;
 	case RQ_MAP:
 		unmapped(a0, a1);
-		mapped(a0, a1);
+		mapped(b, a0, a1);
 		break;
 	case RQ_UNMAP:
 		unmapped(a0, a1);
@@ -1446,9 +1475,11 @@ static void map_interpreter(void)
 	struct elf_head eh;
 	long fd = rt_sys(NR_open, f->path, O_CLOEXEC, 0);
 	u64 bias = f->base, first = ~0ull;
+	struct rt_stat stat;
 
 	if (fd < 0)
 		rt_image_stop("cannot open the program's interpreter", f->path);
+	unchanged[1] = !rt_stat(0, fd, &stat) && stat.size == f->size && stat.changed == f->changed;
 	if (rt_pread(fd, &eh, sizeof eh, 0) != sizeof eh || eh.phnum > NR_OF(ph) ||
 	    rt_pread(fd, ph, eh.phnum * sizeof *ph, eh.phoff) != (long)(eh.phnum * sizeof *ph))
 		differs(1);
@@ -1505,17 +1536,41 @@ static void map_texts(long fd)
 	}
 }
 
+/* Of the interpreter nearly all will be executed. */
+static void fill_interpreter(void)
+{
+	for (u32 i = 0; i < MAN->ntext; i++)
+		if (live[i] && TEXTS[i].file && TEXTS[i].code_len <= SMALL / 8)
+			fill(i, 0, TEXTS[i].hi - TEXTS[i].lo);
+}
+
+/* What will be touched soon comes in few calls. */
+static void have_block(struct rt_block *b)
+{
+	const word at = (word)b;
+
+	rt_sys(NR_madvise, at, 4096, MADV_POPULATE_WRITE);
+	rt_sys(NR_madvise, at + RT_STACK_TOP - 8192, 8192, MADV_POPULATE_WRITE);
+	rt_sys(NR_madvise, at + RT_ALT_STACK + RT_ALT_SIZE - 8192, 8192 + 4096, MADV_POPULATE_WRITE);
+	if (MAN->kind != IMG_PROFILE)
+		rt_sys(NR_madvise, at + TRACE_AT, AHEAD, MADV_POPULATE_WRITE);
+	for (u32 i = 0; i < MAN->ntext; i++)
+		if (live[i])
+			have_counters(b, i);
+}
+
 struct rt_block *rt_boot(void)
 {
 	const long fd = (long)rt_img_boot.fd;
 	struct rt_block *b;
 	int execed;
 
-	rt_image_map(MANIFEST_AT, rt_img_boot.manifest_len, PROT_READ, MAP_PRIVATE, fd, rt_img_boot.manifest, 0);
+	execed = without_randomisation(rt_boot_rsp);
+	rt_image_map(MANIFEST_AT, rt_img_boot.manifest_len, PROT_READ,
+		     MAP_PRIVATE | (rt_img_boot.manifest_len <= SMALL / 64 ? MAP_POPULATE : 0), fd, rt_img_boot.manifest, 0);
 	if (MAN->abi != RT_ABI || MAN->ntext > MAX_TEXTS)
 		rt_image_stop("this instrumented program is damaged", 0);
 	rt_image_texts = PTR(MANIFEST_AT + MAN->texts);
-	execed = without_randomisation(rt_boot_rsp);
 	find_names(rt_boot_rsp);
 	rt_image_map_data(MAN);
 	restore_header();
@@ -1530,9 +1585,12 @@ struct rt_block *rt_boot(void)
 	b = rt_block_map(1);
 	if (!b)
 		rt_image_stop("no shared memory for the counters", 0);
+	have_block(b);
+	fill_interpreter();
 	b->links = MANIFEST_AT + MAN->links;
 	rt_block_begin(b, MAN->interp ? MAN->interp_entry : MAN->entry);
 	LEDGER->owner[1] = b->pid;
+	LEDGER->used = 2;
 	watch(b->pid, 0);
 	root = execed ? 0 : b->pid;
 	LEDGER->translated = execed;

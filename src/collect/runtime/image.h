@@ -13,15 +13,17 @@
  *
  * ADDRESS SPACE, in addition to and instead of abi.h:
  *   IMG_MANIFEST          the manifest (r--)
- *   img_text.packed       code and tables of a text as they are in the file (r--): in pieces, packed
+ *   img_text.packed       what is packed of a text, as it is in the file (r--): tables, perhaps code; its entries
  *   img_text.tables       the tables (r--)
  *   img_text.code         its translated code (r-x)
+ *   IMG_STORE             where both are shared memory, which they are unpacked into (rw-), in RT_DATA_VAULT
  *   RT_SHADOW             private memory, filled as control reaches texts
  *   IMG_LATER             what was translated while the program runs (THE TRANSLATOR)
- * ... of a 32-bit one: IMG32_MANIFEST instead; the rest from IMG32_REST on, as the manifest says; RT32_SHADOW and the
- * tables of the shadow are private memory, too; a thread block has a size that makes its counters fit, which are
+ * ... of a 32-bit one: IMG32_MANIFEST instead; the rest from IMG32_REST on, as the manifest says; code, tables, RT32_SHADOW
+ * and the tables of the shadow are private memory; a thread block has a size that makes its counters fit, which are
  * behind a single trace buffer.
- * Code and tables are unpacked where they are first touched, a piece at a time; see THE PACKING. */
+ * Tables, and code that would make the file too large, are unpacked where they are first touched, a piece at a time; see
+ * THE PACKING. */
 #ifndef PM_RUNTIME_IMAGE_H
 #define PM_RUNTIME_IMAGE_H
 
@@ -30,7 +32,10 @@
 #define IMG_MANIFEST		RT_CODE_VAULT
 #define IMG_LATER_LINKS		(RT_CODE_VAULT + (16ull << 30))
 #define IMG_TABLES(i)		(RT_CODE_VAULT + ((uint64_t)((i) + 16) << 32))
-#define IMG_PACKED(i)		(IMG_TABLES(i) + 0x80000000u)
+#define IMG_PACKED(i)		(RT_CODE_VAULT + (4ull << 40) + ((uint64_t)(i) << 32))
+#define IMG_STORE(i)		(RT_DATA_VAULT + (4ull << 40) + ((uint64_t)(i) << 32))	/* tables, from IMG_STORE_CODE code */
+#define IMG_STORE_CODE		0x80000000u
+#define IMG_STORED		0x10000u	/* in block 0: u8 of each piece of each text, 1: it is in the store */
 #define IMG_LATER		(RT_CODE_VAULT + (6ull << 40))
 #define IMG32_MANIFEST		RT32_LINKS
 #define IMG32_REST		(RT32_CODE_VAULT + 0x1000000u)
@@ -58,10 +63,11 @@ struct img_block {
 	uint16_t size;			/* bytes of original code */
 };
 
-/* An indirect entry that stands by itself. */
-struct img_entry {
-	uint32_t pc, code;
-};
+/* THE ENTRIES of a text: the places that indirect transfers may go to, in ascending order, a string of bytes for each
+ * IMG_CHUNK of it. In front of them: u32 where each string begins from here, and where the last one ends. Of each:
+ * uleb128 address, from the last one's in the string (from the chunk's beginning); zigzag uleb128 direct entry, from the
+ * last one's (0); u8 bytes of the indirect entry in front of it, or IMG_NO_ENTRY and uleb128 where that stands by itself. */
+#define IMG_CHUNK		4096u
 
 /* THE MAP says which original state a place in the copy stands for: xl_map (translate.h) of a block as
  * a string of bytes. It begins with the instructions' lengths, one byte each (n of them); then for each
@@ -103,13 +109,14 @@ enum { IMG_V_NONE = 255, IMG_V_RSP = 254, IMG_V_FS = 253, IMG_V_GS = 252 };
 
 /* Behind a text's struct img_tables; positions are from there, multiples of IMG_PIECE. */
 struct img_tables {
-	uint32_t nblock, nentry;
-	uint32_t block, entry;		/* struct img_block, struct img_entry */
+	uint32_t nblock;
+	uint32_t block;			/* struct img_block */
 	uint32_t by_code;		/* u32 block numbers in ascending order of code */
 	uint32_t map, nmap;
 	uint32_t plan_at, plan, nplan;	/* u32 of blocks: place of their plan in the plans; 0: a profile */
 	uint32_t record_at;		/* u32 of blocks: place in the block table, in units of 8 bytes, i386: of 4 */
-	uint32_t prev;			/* u32 of blocks: the block whose record it continues, IMG_NO_BLOCK */
+	uint32_t back;			/* u32 of blocks: so many blocks before it is the one whose record it continues
+					 * (modulo 2^32); 0: none */
 };
 
 struct img_text {
@@ -118,9 +125,12 @@ struct img_text {
 	uint64_t bytes;			/* of the text that come from the file, from lo */
 	uint64_t hash;			/* of them: img_hash() */
 	uint64_t code, code_len;	/* address; bytes */
-	uint64_t packed_at, packed_len;	/* in the image file, page aligned: struct img_pack */
+	uint64_t packed_at, packed_len;	/* in the image file, page aligned: the tables' struct img_pack comes first */
 	uint64_t packed;		/* address */
 	uint64_t tables, tables_len;	/* address; bytes */
+	uint64_t entries;		/* address */
+	uint64_t code_pack;		/* address: the code's struct img_pack; 0: it is mapped from the file, */
+	uint64_t code_at;		/* ... from here, page aligned */
 	uint32_t first;			/* number of its first block */
 	uint32_t nblock;
 	uint32_t prot;			/* PROT_*: as the program maps it */
@@ -133,7 +143,7 @@ struct img_file {
 	uint32_t build_len;		/* bytes of build id, 0: none */
 	uint8_t build[64];
 	uint64_t base, end;		/* where it is mapped */
-	uint64_t size;			/* of the file */
+	uint64_t size, changed;		/* of the file; seconds << 32 | nanoseconds */
 	uint64_t head;			/* hash of its first 4096 bytes, for files without a build id */
 };
 
@@ -162,8 +172,8 @@ struct img_manifest {
 	uint64_t block_size, shadow, shadow_end;
 	uint64_t watch;			/* ... and for each block what its counter was, and how often it has wrapped (u32 each) */
 };
-_Static_assert(sizeof(struct img_manifest) == 288 && sizeof(struct img_text) == 112 &&
-	       sizeof(struct img_file) == 744, "laid out alike for both widths: so, whatever they are");
+_Static_assert(sizeof(struct img_manifest) == 288 && sizeof(struct img_text) == 136 &&
+	       sizeof(struct img_file) == 752, "laid out alike for both widths: so, whatever they are");
 
 struct img_head {			/* of a file in BENCH.idt.d; IMG_PAGE bytes */
 	char tag[8];			/* "PUGLIB1\n" */
@@ -171,16 +181,22 @@ struct img_head {			/* of a file in BENCH.idt.d; IMG_PAGE bytes */
 };
 #define IMG_PAGE 4096ull
 
-/* THE PACKING of a text's code, and behind it the tables: u32 pieces of code, u32 pieces of tables, then
- * where each piece begins from here and where the last one ends (u32), then the pieces. A piece is IMG_PIECE
- * bytes; it begins with u8 stride / 4, then either those bytes or, if there are fewer, an LZ4 block that
- * makes them. With a stride each u32 but the first ones was replaced by its difference to the one so many
- * bytes before. */
+/* THE PACKING of a text's code, or of its tables: u32 pieces, then where each piece begins from here and where the last
+ * one ends (u32), then the pieces. A piece is IMG_PIECE bytes; it begins with u8 IMG_COLUMNS(), then either those bytes
+ * or, if there are fewer, an LZ4 block that makes them. With columns they are the table's u32 column by column, and of
+ * each column first the lowest bytes of all rows, last the highest; in columns whose bits are among the differences
+ * each u32 but the first is what it is more than the one before. */
 #define IMG_PIECE		0x8000u
+#define IMG_COLUMNS(n, differences) ((n) | (differences) << 4)	/* 1, 2 or 4; 0: bytes */
 struct img_pack {
-	uint32_t ncode, ntables;
+	uint32_t n;
 	uint32_t at[];
 };
+
+static inline uint64_t img_whole(uint64_t n)	/* in whole pieces */
+{
+	return (n + IMG_PIECE - 1) & ~(uint64_t)(IMG_PIECE - 1);
+}
 
 /* Copies @n bytes forwards, eight at a time: up to seven more are written if @spare says that there is room for
  * them on both sides. */
@@ -205,16 +221,31 @@ static inline int img_length(const uint8_t **p, const uint8_t *end, uint32_t *le
 	return 1;
 }
 
-/* HOT: once per piece that is touched. One piece, @n bytes with its first, into @to. False: it makes no sense. */
-static inline int img_unpack(const uint8_t *p, uint32_t n, uint8_t *to)
+static inline void img_rows(const uint8_t *from, uint32_t how, uint8_t *to)
 {
-	const uint8_t *end = p + n;
-	uint8_t *o = to, *const oend = to + IMG_PIECE;
-	uint32_t stride;
+	const uint32_t columns = how & 15, rows = IMG_PIECE / 4 / columns;
 
-	if (!n)
+	for (uint32_t c = 0; c < columns; c++, from += 4 * rows) {
+		const uint32_t keep = how >> (4 + c) & 1 ? ~0u : 0;
+		uint32_t *row = (uint32_t *)(void *)to + c, sum = 0;
+
+		for (uint32_t i = 0; i < rows; i++, row += columns)
+			*row = sum = (sum & keep) + ((uint32_t)from[i] | (uint32_t)from[rows + i] << 8 |
+						     (uint32_t)from[2 * rows + i] << 16 |
+						     (uint32_t)from[3 * rows + i] << 24);
+	}
+}
+
+/* HOT: once per piece that is touched. One piece, @n bytes with its first, into @out. False: it makes no sense. */
+static inline int img_unpack(const uint8_t *p, uint32_t n, uint8_t *out)
+{
+	uint8_t bytes[IMG_PIECE];
+	const uint8_t *end = p + n;
+	const uint32_t how = n ? *p++ : 3;
+	uint8_t *const to = how ? bytes : out, *o = to, *const oend = to + IMG_PIECE;
+
+	if ((how & 15) > 4 || (how & 15) == 3 || (how && !(how & 15)))
 		return 0;
-	stride = *p++;
 	if (n == IMG_PIECE + 1)
 		for (; o < oend; o += 8, p += 8)
 			__builtin_memcpy(o, p, 8);
@@ -248,9 +279,11 @@ static inline int img_unpack(const uint8_t *p, uint32_t n, uint8_t *to)
 				o[i] = o[(int64_t)i - off];
 		o += len;
 	}
-	for (uint32_t i = stride; stride && i < IMG_PIECE / 4; i++)
-		((uint32_t *)to)[i] += ((uint32_t *)to)[i - stride];
-	return o == oend;
+	if (o != oend)
+		return 0;
+	if (how)
+		img_rows(bytes, how, out);
+	return 1;
 }
 
 /* THE TRANSLATOR. Where control reaches code that no text knows, the runtime starts `pugmark instrument

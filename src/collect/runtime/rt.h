@@ -38,6 +38,7 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define MAP_ANONYMOUS 0x20
 #define MAP_NORESERVE 0x4000
 #define MAP_POPULATE 0x8000
+#define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
 #define MREMAP_MAYMOVE 1
 #define MREMAP_FIXED 2
@@ -178,16 +179,23 @@ static inline word rt_prot(word prot)
 /* ---- image.c: only in instrumented executables -------------------------------------------------- */
 /* Map where nothing is, or with MAP_FIXED over it. Does not fail: it ends the program, saying @name. */
 void rt_image_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const char *name);
-/* The widths' own: the memory of thread blocks, and the shadow; entries of the shadow, one set, a range forgotten;
+/* The widths' own: the memory of thread blocks, of code and tables, and the shadow; entries of the shadow, one set, a range forgotten;
  * thread blocks of this process. */
 struct img_manifest;
 void rt_image_map_data(const struct img_manifest *man);
 void rt_image_shadow(u64 pc, u64 to);
+void rt_image_shadow_room(u64 pc, u64 n);	/* entries for [pc, pc + n) are about to be set */
 void rt_image_forget(u64 lo, u64 hi);
+struct img_pack;
+/* Piece @k of @p, text @i's code or tables, comes to @at: its place, which map_data() has kept free. False: it is damaged.
+ * Then: nothing is in those places any more. */
+int rt_image_bring(u32 i, const struct img_pack *p, u64 at, u32 k, u64 prot);
+void rt_image_drop(u32 i);
 struct rt_block *rt_image_block(u32 number);	/* NULL: not mapped */
 u32 rt_image_number(const struct rt_block *b);
 struct rt_stat {
 	u64 dev, ino, size;
+	u64 changed;			/* img_file */
 	u32 mode;
 };
 long rt_stat(const char *path, long fd, struct rt_stat *to);	/* of @fd without @path; 0 or an error */
@@ -197,7 +205,9 @@ struct rt_ledger {			/* IMG_LEDGER: behind struct rt_session; of 64-bit processe
 	u32 translated;			/* 1: the files hold what a translator has added */
 	u32 lock;			/* pid of who starts one */
 	u32 leaving[IMG_LEAVING];	/* the owner has gone, but for the last thread's last instructions */
+	u32 used;			/* blocks from here on have never had an owner */
 };
+_Static_assert(4096 + sizeof(struct rt_ledger) <= 0x10000, "below IMG_STORED");
 #define LEDGER ((struct rt_ledger *)(RT_SESSION_AT + 4096))
 /* Block @number has no owner: is a thread still about to leave it? One will be. */
 int rt_image_in_use(u32 number);
@@ -217,6 +227,7 @@ __attribute__((noreturn)) void rt_image_stop(const char *what, const char *name)
 const char *rt_image_stem(void);
 
 #define MAN ((const struct img_manifest *)PTR(MANIFEST_AT))
+#define FILES ((const struct img_file *)PTR(MANIFEST_AT + MAN->files))
 #define TEXTS rt_image_texts		/* those of the manifest, then those of the translator */
 #define TABLES(i) ((const struct img_tables *)PTR(TEXTS[i].tables))
 #define TABLE(i, member) PTR(TEXTS[i].tables + TABLES(i)->member)
@@ -280,6 +291,7 @@ struct rt_stop {
 void rt_image_keep(struct rt_block *b, const struct rt_stop *stop);
 /* Is that so of block @id (rt_stop.word), and can it go on before @insn? */
 int rt_image_kept(const struct rt_block *b, u32 id, u32 insn);
+int rt_image_keeps(const struct rt_block *b);	/* of any */
 /* It goes on: its record is as it was, or complete. */
 void rt_image_restore(struct rt_block *b, u32 id, u32 complete, u32 counted);
 extern char rt_image_again[], rt_image_own[];

@@ -22,7 +22,7 @@ struct rt_sighand *rt_sighand_copy(const struct rt_sighand *from)
 	return (struct rt_sighand *)from;	/* 16 unfinished vforks at once: share */
 }
 
-static long install(u32 sig, u64 flags)
+static long install(u32 sig, u64 flags, struct k_sigaction *was)
 {
 	struct k_sigaction k = {
 		.handler = (word)rt_sigentry,
@@ -34,7 +34,7 @@ static long install(u32 sig, u64 flags)
 
 	if (SIG_BIT(sig) & SYNC_SIGS)
 		k.flags |= SA_NODEFER;
-	return rt_sys(NR_rt_sigaction, sig, &k, 0, 8);
+	return rt_sys(NR_rt_sigaction, sig, &k, was, 8);
 }
 
 /* Signals whose default is to end the process. An instrumented executable takes them, to write its files
@@ -62,25 +62,26 @@ void rt_signal_thread(struct rt_block *b)
 
 void rt_signal_boot(struct rt_block *b)
 {
+	const u64 all = ~0ull;
 	u64 mask = 0;
 
 	b->sighand = (word)&hands[0];
 	hands[0].used = 1;
 	b->app_alt_flags = SS_DISABLE;
-	rt_sys(NR_rt_sigprocmask, 0, 0, &mask, 8);
+	rt_sys(NR_rt_sigprocmask, 2, &all, &mask, 8);
 	set_mask(b, mask);
-	rt_sys(NR_rt_sigprocmask, 2, &b->real_mask, 0, 8);
 	rt_signal_thread(b);
-	for (u32 s = 1; s < 65; s++)
-		if (SYNC_SIGS & SIG_BIT(s)) {
-			rt_sys(NR_rt_sigaction, s, 0, &hands[0].act[s], 8);
+	for (u32 s = 1; s < 65; s++) {
+		struct k_sigaction *was = &hands[0].act[s];
+
+		if (!((SYNC_SIGS | WATCHED) & SIG_BIT(s)) || rt_failed(install(s, 0, was)))
+			continue;
+		if (SYNC_SIGS & SIG_BIT(s) || !was->handler)
 			hands[0].ours |= SIG_BIT(s);
-			install(s, 0);
-		} else if (WATCHED & SIG_BIT(s) && !rt_sys(NR_rt_sigaction, s, 0, &hands[0].act[s], 8) &&
-			   !hands[0].act[s].handler) {
-			hands[0].ours |= SIG_BIT(s);
-			install(s, 0);
-		}
+		else
+			rt_sys(NR_rt_sigaction, s, was, 0, 8);	/* ignored, and stays so */
+	}
+	rt_sys(NR_rt_sigprocmask, 2, &b->real_mask, 0, 8);
 }
 
 void rt_signal_native(struct rt_block *b)
@@ -130,10 +131,10 @@ long rt_sigaction(struct rt_block *b, u64 sig, const struct k_sigaction *new, st
 		/* ours for good; ignoring a sent one is done when it arrives */
 	} else if (new->handler > 1) {
 		h->ours |= SIG_BIT(sig);
-		return install((u32)sig, new->flags);
+		return install((u32)sig, new->flags, 0);
 	} else if (WATCHED & SIG_BIT(sig) && !new->handler) {
 		h->ours |= SIG_BIT(sig);
-		return install((u32)sig, 0);
+		return install((u32)sig, 0, 0);
 	} else {
 		r = rt_sys(NR_rt_sigaction, sig, new, 0, 8);
 		if (r < 0)

@@ -6,7 +6,7 @@
 #include "image.h"
 
 #define O_CLOEXEC	02000000
-#define FIXED		0x100002	/* MAP_PRIVATE | MAP_FIXED_NOREPLACE */
+#define FIXED		0x108002	/* MAP_PRIVATE | MAP_FIXED_NOREPLACE | MAP_POPULATE */
 
 	.text
 	.globl _start

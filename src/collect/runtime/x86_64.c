@@ -152,12 +152,15 @@ void rt_image_leaving(u32 number)
 
 void rt_image_map_data(const struct img_manifest *man)
 {
-	long fd = rt_sys(NR_memfd_create, "pugmark-data", 1);
+	const long fd = rt_sys(NR_memfd_create, "pugmark-data", 1);
 
-	(void)man;
 	if (fd < 0 || rt_resize(fd, RT_DATA_SIZE))
 		rt_image_stop("no shared memory for the counters", 0);
 	rt_image_map(RT_DATA_VAULT, RT_DATA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0, 0);
+	rt_image_map(IMG_TABLES(0), (u64)man->ntext << 32, 0, MAP_SHARED | MAP_NORESERVE, fd, IMG_STORE(0) - RT_DATA_VAULT, 0);
+	for (u32 i = 0; i < man->ntext; i++)
+		rt_image_map(TEXTS[i].code, img_whole(TEXTS[i].code_len), 0, MAP_SHARED | MAP_NORESERVE, fd,
+			     IMG_STORE(i) + IMG_STORE_CODE - RT_DATA_VAULT, 0);
 	rt_sys(NR_close, fd);
 	rt_image_map(RT_SHADOW, RT_SHADOW_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 		     0, 0);
@@ -181,12 +184,61 @@ void rt_image_forget(u64 lo, u64 hi)
 	}
 }
 
+void rt_image_shadow_room(u64 pc, u64 n)
+{
+	rt_sys(NR_madvise, RT_SHADOW + 4 * (u64)(u32)pc, 4 * n, MADV_POPULATE_WRITE);
+}
+
+/* ---- pieces of code and tables --------------------------------------------------------------------
+ * They are unpacked once, into the store, for all processes; what executes or reads them is another mapping of it.
+ * The kernel copies them there, whose page faults cost less than ours. */
+static int unpack_to(u64 to, const u8 *p, u32 n)
+{
+	static uint8_t scratch[IMG_PIECE];
+	static u32 taken;
+	const u64 from[2] = { (word)scratch, IMG_PIECE }, at[2] = { to, IMG_PIECE };
+	int ok;
+
+	if (__atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE))
+		return img_unpack(p, n, PTR(to));
+	ok = img_unpack(p, n, scratch);
+	if (ok && rt_sys(NR_process_vm_writev, rt_sys(NR_getpid, 0), from, 1, at, 1, 0) != IMG_PIECE)
+		rt_memcpy(PTR(to), scratch, IMG_PIECE);
+	__atomic_store_n(&taken, 0, __ATOMIC_RELEASE);
+	return ok;
+}
+
+int rt_image_bring(u32 i, const struct img_pack *p, u64 at, u32 k, u64 prot)
+{
+	const int code = (word)p == TEXTS[i].code_pack;
+	uint8_t *stored = PTR(RT_DATA_VAULT + IMG_STORED + k);
+
+	for (u32 m = 0; m < i; m++)
+		stored += (img_whole(TEXTS[m].code_len) + img_whole(TEXTS[m].tables_len)) / IMG_PIECE;
+	stored += code ? img_whole(TEXTS[i].tables_len) / IMG_PIECE : 0;
+	if (!__atomic_load_n(stored, __ATOMIC_ACQUIRE)) {
+		if (!unpack_to(IMG_STORE(i) + (code ? IMG_STORE_CODE : 0) + (u64)IMG_PIECE * k, (const u8 *)p + p->at[k],
+			       p->at[k + 1] - p->at[k]))
+			return 0;
+		__atomic_store_n(stored, 1, __ATOMIC_RELEASE);
+	}
+	rt_sys(NR_mprotect, at, IMG_PIECE, prot);
+	rt_sys(NR_madvise, at, IMG_PIECE, MADV_POPULATE_READ);
+	return 1;
+}
+
+void rt_image_drop(u32 i)
+{
+	rt_sys(NR_mprotect, TEXTS[i].code, img_whole(TEXTS[i].code_len), 0);
+	rt_sys(NR_mprotect, TEXTS[i].tables, img_whole(TEXTS[i].tables_len), 0);
+}
+
 long rt_stat(const char *path, long fd, struct rt_stat *to)
 {
-	u64 st[18];			/* struct stat: device, inode, links, u32 mode, ..., size at 48 */
+	u64 st[18];			/* struct stat: device, inode, links, u32 mode, ..., size at 48, mtime at 88 */
 	const long r = path ? rt_sys(NR_stat, path, st) : rt_sys(NR_fstat, fd, st);
 
-	*to = (struct rt_stat){ st[0], st[1], st[6], (u32)st[3] };
+	*to = (struct rt_stat){ st[0], st[1], st[6], st[11] << 32 | st[12], (u32)st[3] };
 	return r;
 }
 #endif

@@ -12,7 +12,7 @@
 #define TRACE_CHUNKS RT_CHUNKS
 #define COUNTERS_AT RT_COUNTERS
 #define MANIFEST_AT IMG_MANIFEST
-#define IMG_BLOCKS RT_BLOCKS
+#define IMG_BLOCKS (RT_BLOCKS / 2)	/* in front of IMG_STORE */
 #define IMG_LEAVING 0
 typedef u64 rt_count;
 
@@ -53,6 +53,7 @@ typedef u64 rt_count;
 #define NR_tgkill 234
 #define NR_openat 257
 #define NR_rt_tgsigqueueinfo 297
+#define NR_process_vm_writev 311
 #define NR_seccomp 317
 #define NR_execveat 322
 #define NR_pkey_mprotect 329

@@ -549,7 +549,7 @@ static void finish(struct maker *m)
 		pm_buf_add(&o->code, buf, xl_indirect_entry(buf, m->in->i386, m->in->code + at, m->in->code + b->code,
 							    b->live));
 		o->entry = pm_realloc(o->entry, (o->nentry + 1) * sizeof *o->entry);
-		o->entry[o->nentry++] = (struct img_entry){ b->pc, at };
+		o->entry[o->nentry++] = (struct xl_entry){ b->pc, at };
 	}
 	renumber(m, &m->counters, number);
 	renumber(m, &m->numbers, number);

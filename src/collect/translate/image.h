@@ -41,12 +41,17 @@ struct xl_image_input {
 	void *ctx;
 };
 
+/* An indirect entry that stands by itself. */
+struct xl_entry {
+	uint32_t pc, code;
+};
+
 struct xl_image {
 	struct xl_image_input in;
 	struct pm_buf code;
 	struct img_block *block;	/* by address */
 	size_t nblock;
-	struct img_entry *entry;
+	struct xl_entry *entry;		/* by address */
 	size_t nentry;
 	uint32_t *by_code;
 	uint32_t *prev;			/* the block whose record each continues, IMG_NO_BLOCK profiles: NULL */
