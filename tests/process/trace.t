@@ -15,6 +15,9 @@ $ "$TESTS/oracle/compare-stream" -f "$PROGRAMS/cuts" | sed 's/[0-9][0-9]*/N/'
 > N references
 > equal: N instructions
 > N references
+$ "$TESTS/oracle/compare-stream" "$PROGRAMS/faults" beyond | sed 's/[0-9][0-9]*/N/'
+> equal: N instructions
+> N references
 # Code that uses the register in which the cursor is kept, also with signals everywhere.
 $ "$TESTS/oracle/compare-stream" "$PROGRAMS/stolen" 300 | sed 's/[0-9][0-9]*/N/'
 > equal: N instructions

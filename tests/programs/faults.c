@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* faults.c - instructions that raise a signal by themselves: which, with what code, at what address */
+/* faults.c - instructions that raise a signal by themselves: which, with what code, at what address; with an
+ * argument, also transfers to what is no address */
 #include <setjmp.h>
 #include <signal.h>
 #include <ucontext.h>
@@ -7,7 +8,7 @@
 
 static sigjmp_buf back;
 static volatile int sig_seen, code;
-static volatile uint64_t ip, addr;
+static volatile uint64_t ip, sp, addr;
 
 static void leave(int sig, siginfo_t *si, void *context)
 {
@@ -15,17 +16,22 @@ static void leave(int sig, siginfo_t *si, void *context)
 	code = si->si_code;
 	addr = (uint64_t)(uintptr_t)si->si_addr;
 	ip = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+	sp = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
 	siglongjmp(back, 1);
 }
 
-uint64_t fault_at;
+uint64_t fault_at, stack_at;
 
 #ifdef __i386__
-#define HERE "movl $77f, fault_at\n"		/* not position-independent */
+#define HERE "movl $77f, fault_at\n\tmov %%esp, stack_at\n"	/* not position-independent */
+#define REG_RIP REG_EIP
+#define REG_RSP REG_ESP
 #define ACX "eax", "ecx", "edx"
 #else
-#define HERE "lea 77f(%%rip), %%rax\n\tmov %%rax, fault_at(%%rip)\n"
+#define HERE "lea 77f(%%rip), %%rax\n\tmov %%rax, fault_at(%%rip)\n\tmov %%rsp, stack_at(%%rip)\n"
 #define ACX "rax", "rcx", "rdx"
+#define NOWHERE "movabsq $0x8000000000001234, %%rcx\n\t"
+uint64_t nowhere;
 #endif
 
 #define FAULT(label, text) do {							\
@@ -35,11 +41,11 @@ uint64_t fault_at;
 		printf("%s: no signal\n", label);				\
 		exit(1);							\
 	}									\
-	printf("%s: signal %d code %d, rip +%d, address %s\n", label, sig_seen, code,	\
-	       (int)(ip - fault_at), addr == ip ? "rip" : addr ? "other" : "0");	\
+	printf("%s: signal %d code %d, rip +%d, rsp +%d, address %s\n", label, sig_seen, code,	\
+	       (int)(ip - fault_at), (int)(sp - stack_at), addr == ip ? "rip" : addr ? "other" : "0");	\
 } while (0)
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct sigaction sa = { .sa_sigaction = leave, .sa_flags = SA_SIGINFO };
 	static const int sigs[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP };
@@ -75,6 +81,15 @@ int main(void)
 		FAULT("cli", "cli");
 		FAULT("icebp", ".byte 0xf1");
 		FAULT("rdmsr", "rdmsr");
+#ifndef __i386__
+		if (argc == 1)
+			continue;
+		FAULT("call_no_address", NOWHERE "call *%%rcx");
+		FAULT("call_no_address_in_memory", NOWHERE "movq %%rcx, nowhere(%%rip)\n\tcall *nowhere(%%rip)");
+		FAULT("jmp_no_address", NOWHERE "jmp *%%rcx");
+		FAULT("ret_no_address", NOWHERE "push %%rcx\n\tret");
+		FAULT("ret_8_no_address", NOWHERE "push $0\n\tpush %%rcx\n\tret $8");
+#endif
 	}
 	return 0;
 }

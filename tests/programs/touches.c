@@ -16,24 +16,25 @@
 #define PAGE 4096
 
 static sigjmp_buf out;
-static char *area;			/* six pages; of the second one nobody may touch anything at first */
-static volatile int leave, faults;
+static char *area;			/* twelve pages; of two of them nobody may touch anything at first */
+static volatile int leave, faults;	/* leave: at the fault that it counts down to */
 static uint8_t state[16384] __attribute__((aligned(64)));
 
-static void fault(int sig)
+static void fault(int sig, siginfo_t *si, void *context)
 {
-	if (++faults > 1000)
+	if (++faults > 2000)
 		_exit(1);
-	if (leave)
+	if (leave && !--leave)
 		siglongjmp(out, 1);
-	mprotect(area + PAGE, PAGE, PROT_READ | PROT_WRITE);
+	mprotect((void *)((uintptr_t)si->si_addr & ~(PAGE - 1ul)), PAGE, PROT_READ | PROT_WRITE);
 }
 
-/* Once with the fault repaired, once with it left, and once without one. */
+/* With all faults repaired, with the first one left, the first one repaired and the second one left, and
+ * without any. */
 #define EACH_WAY(asm_) do {								\
-	for (volatile int way = 0; way < 3; way++) {						\
-		leave = way == 1;							\
-		mprotect(area + PAGE, PAGE, way == 2 ? PROT_READ | PROT_WRITE : PROT_NONE);	\
+	for (volatile int way = 0; way < 4; way++) {						\
+		leave = way % 3;							\
+		mprotect(area + PAGE, 2 * PAGE, way == 3 ? PROT_READ | PROT_WRITE : PROT_NONE);	\
 		if (!sigsetjmp(out, 1))							\
 			asm_;								\
 	}										\
@@ -49,8 +50,7 @@ static void strings(void)
 {
 	char *mid = area + PAGE - 100, *end = area + 2 * PAGE + 100;
 
-	memset(area, 0, PAGE);
-	memset(area + 2 * PAGE, 0, PAGE);
+	memset(area, 0, 12 * PAGE);
 	EACH_WAY(STRING("rep movsb", area, mid, 300));
 	EACH_WAY(STRING("rep movsq", mid, area, 40));
 	EACH_WAY(STRING("rep stosl", area, mid, 50));
@@ -60,6 +60,8 @@ static void strings(void)
 	EACH_WAY(STRING("repe scasb", mid, mid, 300));
 	EACH_WAY(STRING("rep lodsb", mid, mid, 300));
 	EACH_WAY(STRING("repne scasw", mid, mid, 0));
+	EACH_WAY(STRING("rep stosb", area, mid, 2 * PAGE));
+	EACH_WAY(STRING("rep movsl", area + PAGE, end, 30));
 	EACH_WAY(STRING("movsq; movsb; stosl; lodsw; cmpsb; scasl", mid + 90, mid + 90, 0));
 }
 
@@ -194,19 +196,19 @@ static void vectors(void)
 		}
 		/* some elements in the page that faults, the first one not */
 		at32[2] = (PAGE + 40) / 4;
-		at32[6] = (PAGE + 400) / 4;
-		at64[1] = PAGE + 8;
+		at32[6] = (2 * PAGE + 400) / 4;
+		at64[1] = 2 * PAGE + 8;
 		at64[3] = PAGE - 4;
 	}
 }
 
 int main(void)
 {
-	struct sigaction sa = { .sa_handler = fault, .sa_flags = SA_NODEFER };
+	struct sigaction sa = { .sa_sigaction = fault, .sa_flags = SA_NODEFER | SA_SIGINFO };
 
 	sigaction(SIGSEGV, &sa, NULL);
 	/* below 4 GiB, for addresses of 32 bits */
-	area = mmap((void *)0x30000000, 6 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	area = mmap((void *)0x30000000, 12 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	strings();
 	crossing();
 	x87();

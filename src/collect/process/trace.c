@@ -301,14 +301,17 @@ void trace_cut(struct session *s, const struct space *sp, uint32_t i, uint32_t b
 	    off > l->trace + RT_CHUNKS * l->stride - 65536)
 		return;
 	if (!(at->flags & XL_RECORDED)) {
-		if (!at->insn)			/* it did not begin, but those before it in the chain happened */
+		/* it did not begin, but those before it in the chain happened */
+		const bool before = !at->insn && !(at->flags & XL_STORED);
+
+		if (before)
 			number = s->tracer->source[number].prev;
 		if (!number)
 			return;
 		word = RT_RECORD(number, (s->tracer->source[number].record - 4u) / s->tracer->stream[i].layout.value);
 		memcpy((uint8_t *)b + off, &word, 4);
 		b->cursor += s->tracer->source[number].record;
-		if (!at->insn)
+		if (before)
 			return;
 	}
 	if (at->insn < sp->block[block].n || !(at->flags & (XL_STORED | XL_RECORDED)))
@@ -1171,7 +1174,9 @@ static size_t slowly(struct tracer *t, struct stream *st, uint32_t number, const
 	}
 	memcpy(cut, p + c->record + 4, sizeof cut);
 	n = (uint32_t)cut[0] < last->n ? (uint32_t)cut[0] : last->n;
-	block(t, st, last, p, n, cut);
+	/* of the first instruction nothing has happened unless it can go part of its way */
+	if (n || (last->nref && !last->ref->insn && (last->ref->how == X86_REF_REP || last->ref->how == X86_REF_VSIB)))
+		block(t, st, last, p, n, cut);
 	return c->record + 28;
 }
 

@@ -439,6 +439,8 @@ static void undo_slots(struct rt_block *b, struct k_ucontext *uc, u32 flags, u32
 		UC_GPR(uc, RDX) = (word)b->s_rdx;
 	if (flags & 8)
 		UC_GPR(uc, tmp & (RT_NGPR - 1)) = (word)b->s_tmp;
+	if (flags & 0x80)			/* XL_CALLED */
+		UC_GPR(uc, RSP) += sizeof(word);
 }
 
 static void resume_at(struct rt_block *b, struct k_ucontext *uc, u64 pc)

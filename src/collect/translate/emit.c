@@ -960,7 +960,7 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b)
 
 static void reserve(struct scratch *s, struct xl_unit *u)
 {
-	uint64_t code = 0, nmap = 1, nreloc = 0, nlink = 0;
+	uint64_t code = 0, nmap = 2, nreloc = 0, nlink = 0;
 
 	for (size_t k = 0; k < s->nblock; k++) {
 		struct block *b = &s->block[s->order[k].block];
@@ -968,7 +968,7 @@ static void reserve(struct scratch *s, struct xl_unit *u)
 		b->bound = block_bound(s, b);
 		b->sum = code;
 		code += b->bound;
-		nmap += b->n + 16;
+		nmap += b->n + 17;
 		nreloc += b->n + 8;
 		if (s->in->kind != XL_PROFILE) {
 			nmap += 6 + 6ull * b->rec.nstore + 6ull * b->rec.nown;
@@ -1205,11 +1205,20 @@ static void align_for(struct emit *e, const struct block *next, const struct blo
 		e->u->block[e->index].code_end = here(e);
 }
 
+/* A jump to what is no address at all faults in the tail; in 32-bit code there is none. */
+static bool has_mapped_tail(const struct emit *e, const struct block *b)
+{
+	return b->kind == X86_CALL_IND && !e->i386;
+}
+
 static void emit_tail(struct emit *e, const struct tail *t)
 {
 	const struct block *b = &e->s->block[t->block];
+	const struct xl_block *o = &e->u->block[t->block];
 	uint32_t rel = here(e) - (t->at + 4);
 
+	if (has_mapped_tail(e, b))
+		e->u->map[o->map + o->nmap - 1].code = here(e);
 	memcpy(e->base + t->at, &rel, 4);
 	if (b->kind == X86_CALL) {
 		const uint32_t dead = spare(e, live_at(e, &b->to));
@@ -1224,6 +1233,18 @@ static void emit_tail(struct emit *e, const struct tail *t)
 		emit_return_address(e, b->end, RDX);
 		emit_jump_rcx(e);
 	}
+}
+
+/* The map of the block before is complete but for where its tail is. */
+static void close_map(struct emit *e)
+{
+	struct xl_unit *u = e->u;
+	struct xl_block *o = &u->block[e->index];
+
+	if (has_mapped_tail(e, e->b))
+		u->map[u->nmap++] = (struct xl_map){ UINT32_MAX, (uint8_t)(e->b->n - 1),
+			XL_RCX_SAVED | XL_RDX_SAVED | XL_CALLED | e->counted, 0 };
+	o->nmap = u->nmap - o->map;
 }
 
 static void emit_all(struct scratch *s)
@@ -1250,16 +1271,18 @@ static void emit_all(struct scratch *s)
 		if (s->in->patchable)
 			align_for(&e, b, e.b);
 		if (e.b)
-			u->block[e.index].nmap = u->nmap - u->block[e.index].map;
+			close_map(&e);
 		e.b = b;
 		e.index = s->order[k].block;
 		emit_block(&e, chain ? &chain[e.index] : NULL);
 	}
 	/* the cold part: whoever is there has left its block and steps on into the runtime */
 	u->map[u->nmap++] = (struct xl_map){ here(&e), e.b->n, XL_COUNTED, 0 };
-	u->block[e.index].nmap = u->nmap - u->block[e.index].map;
+	close_map(&e);
 	for (size_t k = 0; k < s->ntail; k++)
 		emit_tail(&e, &s->tail[k]);
+	u->map[u->nmap++] = (struct xl_map){ here(&e), e.b->n, XL_COUNTED, 0 };
+	u->block[e.index].nmap++;
 	for (size_t k = 0; k < s->nedge; k++)
 		emit_edge(&e, &s->edge[k]);
 	for (uint32_t k = 0; k < u->nlink; k++) {

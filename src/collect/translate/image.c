@@ -448,6 +448,8 @@ static void put_map(struct maker *m, const struct made *b, struct pm_buf *to)
 		uint8_t flags = e->flags & 0x3f;
 		uint32_t d = e->code - at;
 
+		if (e->flags & XL_CALLED)	/* of a place beyond other blocks: not told */
+			continue;
 		if (e->insn == insn + 1)
 			flags |= IMG_MAP_NEXT;
 		else if (e->insn != insn)

@@ -127,8 +127,9 @@ struct xl_block {
 /* Which original state a copy address stands for. Entries ascend by `code`; each holds up to the
  * next. A fault at `code` happened at original instruction `insn` of the block. insn == n: all of
  * the block is done; with XL_AT_START control is at pc + size, without it has gone elsewhere.
- * Code behind the last block's code_end (exit stubs, failed checks) belongs to no block: the last
- * entry of the unit, which is the last placed block's, says "all done, step on" of it. */
+ * Code behind the last block's code_end (exit stubs, failed checks) belongs to no block: there the last placed
+ * block's last entry says "all done, step on"; but the tail of an indirect call, which ends in the jump, is the
+ * last entry of the block that calls (XL_CALLED). */
 enum xl_map_flag {
 	XL_AT_START	= 1 << 0,	/* no effect of instruction `insn` has happened yet: state can be
 					 * delivered to a signal handler after the slots below are undone */
@@ -139,6 +140,8 @@ enum xl_map_flag {
 					 * trace without count_records: the record's number has been written */
 	XL_RECORDED	= 1 << 5,	/* the block's record is complete, the cursor behind it */
 	XL_STORED	= 1 << 6,	/* what instruction `insn` has to record before it runs is recorded */
+	XL_CALLED	= 1 << 7,	/* `insn` is an indirect call, its return address is on the stack: only the
+					 * processor's complaint about where it is to go undoes that */
 };
 struct xl_map {
 	uint32_t code;			/* offset in the unit */
