@@ -1547,6 +1547,11 @@ static void counts_result(struct pm_result *r, const char *name, uint64_t access
 	pm_result_end(r);
 }
 
+uint64_t pm_cache_instructions(const struct pm_cache *c)
+{
+	return c->insns;
+}
+
 static void level_result(const struct pm_cache *c, const struct level *l, struct pm_result *r)
 {
 	static const char *const ops[] = { "fetch", "read", "write", "writeback", "prefetch" };

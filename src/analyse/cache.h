@@ -6,7 +6,8 @@
  * Nway (or `full`), line size, and any of
  *   lru fifo random plru srrip drrip opt   which line goes (default lru)
  *   wb wt, wa nwa         write back or through; allocate on a write miss or not (default wb,wa)
- *   nine incl excl        of the levels above: neither, inclusive, exclusive (default nine)
+ *   nine incl excl        of the levels above: neither, inclusive (then no smaller than any of them),
+ *                         exclusive (default nine)
  *   sub=N                 sub-blocks of N bytes with valid bits of their own (no victim cache beside)
  *   victim=N              N lines that fell out last, fully associative
  *   wbuf=N                N write-buffer entries that merge writes to one line
@@ -138,6 +139,7 @@ const struct pm_level_stats *pm_cache_stats(const struct pm_cache *c, unsigned l
 /* Bytes and operations that reached memory. */
 struct pm_cache_memory_stats { uint64_t reads, writes, bytes_read, bytes_written; };
 const struct pm_cache_memory_stats *pm_cache_memory_stats(const struct pm_cache *c);
+uint64_t pm_cache_instructions(const struct pm_cache *c);	/* so far */
 void pm_cache_result(struct pm_cache *c, struct pm_result *r);
 void pm_cache_free(struct pm_cache *c);		/* NULL is fine */
 
@@ -152,8 +154,7 @@ struct pm_names *pm_cache_names(void *self);	/* of the sink: see sims.h */
 /* What the sink @self blames on instructions: misses by level (setting byinsn). See sims.h. */
 struct pm_costs;
 void pm_cache_costs(void *self, struct pm_costs *c);
-/* Another one, configured as @self is, as a meter of misses by level; those of a level with OPT, which are known at
- * the end only, are none. No levels unless byinsn is set. See sims.h. */
+/* Another one, configured as @self is, as a meter of misses by level; no levels unless byinsn is set. See sims.h. */
 struct pm_calls_meter;
 void pm_cache_meter(const void *self, struct pm_calls_meter *m);
 void pm_cache_meter_free(void *self);

@@ -274,6 +274,9 @@ static enum pm_status combine(struct pm_conf *c, struct pm_cache_conf *cc, struc
 			if (l->incl == PM_INCL && u->line > l->line)
 				return pm_conf_fail(c, &it, err, "an inclusive level needs lines at least as long as those of %s (%u)",
 						    u->name, u->line);
+			if (l->incl == PM_INCL && u->size > l->size)
+				return pm_conf_fail(c, &it, err, "an inclusive level must be at least as large as %s above it (%llu bytes)",
+						    u->name, (unsigned long long)u->size);
 			if (l->policy == PM_OPT && u->prefetch)
 				return pm_conf_fail(c, &it, err, "opt cannot stand below the prefetcher of %s", u->name);
 			if (l->incl == PM_EXCL && cc->next[j] == (int)i &&

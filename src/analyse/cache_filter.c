@@ -7,6 +7,7 @@
 struct filter {
 	struct pm_cache *cache;
 	struct pm_builder out;
+	uint64_t insns;			/* when the last one passed */
 };
 
 static void passed(void *to, enum pm_cache_op op, uint64_t addr, uint32_t size)
@@ -19,6 +20,9 @@ static void passed(void *to, enum pm_cache_op op, uint64_t addr, uint32_t size)
 	e->addr = addr;
 	e->size = size;
 	e->flags = op == PM_OP_PREFETCH ? PM_REF_PREFETCH : 0;
+	e->value = pm_cache_instructions(f->cache) - f->insns;
+	e->value -= e->value > 0;		/* but for the one that it is of */
+	f->insns = pm_cache_instructions(f->cache);
 }
 
 /* Does it say something about time, processes or maps, which is worth keeping? */

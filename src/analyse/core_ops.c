@@ -362,6 +362,8 @@ static enum pm_status numbers(struct pm_conf *c, const struct pm_conf_item *it, 
 			if (pm_conf_u64(c, it, it->field[i].key, what[i], 1, 10000, &x, err))
 				return PM_ERR;
 			s->c.lat[i] = x;
+			if (i && x < s->c.lat[i - 1])
+				return pm_conf_fail(c, it, err, "%s: less than the %s", what[i], what[i - 1]);
 		}
 		return PM_OK;
 	}

@@ -9,7 +9,8 @@
  *   dramsim3         "0x2000D5C0 READ  30"           upper-case hexadecimal, command, cycle
  *
  * Bubbles are the instructions between references that do not refer: counted when writing, the
- * private value of the reference when reading. A write-back is a write with PM_REF_COPYBACK.
+ * private value of the reference when reading, and in what caches let through (instruction lines, which are
+ * reads here, and no instructions). A write-back is a write with PM_REF_COPYBACK.
  * An address vector stands for the transaction whose number has these digits, the column's the last, in
  * a number system whose bases are the sizes of the levels (what Ramulator 2 calls ChRaBaRoCo): as in its
  * own mapping, an address beyond the memory's end begins again at its start. Without sizes the levels
@@ -294,6 +295,7 @@ struct dram_writer {
 	enum dram_kind kind;
 	struct levels levels;
 	bool chosen, timed, open;	/* open: a CPU line waits for its write-back */
+	bool told;			/* references come with their bubbles */
 	uint64_t bubbles, pending_bubbles, pending, cycle, mask;
 };
 
@@ -322,6 +324,7 @@ static void *dram_create(struct pm_output *out, const struct pm_write_opts *o, s
 	w->levels = levels.n ? levels : default_level[0];
 	w->mask = ~(align - 1);
 	w->timed = o->facts & PM_HAS_TIME;
+	w->told = (o->facts & (PM_HAS_LINES | PM_HAS_INSNS | PM_HAS_VALUES)) == PM_HAS_LINES;
 	w->chosen = (kind != RAM_DRAM && kind != RAM2) || (o->options && *o->options);
 	if (pm_fmt_option(o->options, "cpu", buf, sizeof buf))
 		w->kind = RAM_CPU;
@@ -352,7 +355,7 @@ static char *cpu_line(struct dram_writer *w, char *p)
 static char *dram_one(struct dram_writer *w, char *p, const struct pm_event *e, bool write)
 {
 	uint64_t addr = w->w.native ? e->addr : e->addr & w->mask;
-	uint64_t bubbles = w->w.native ? e->value : w->bubbles;
+	uint64_t bubbles = w->w.native || w->told ? e->value : w->bubbles;
 
 	switch (w->kind) {
 	case RAM_DRAM:
@@ -445,7 +448,7 @@ static char *dram_put(void *self, char *p, const struct pm_batch *b, const struc
 			break;
 		w->cycle = e->value;
 		return p;
-	case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY:
+	case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY: case PM_EV_LINE:
 		if (e->flags & (PM_REF_INVAL | PM_REF_ALL))
 			break;
 		/* the instruction that refers is no bubble */
@@ -453,7 +456,7 @@ static char *dram_put(void *self, char *p, const struct pm_batch *b, const struc
 			w->bubbles--;
 		if (e->kind != PM_EV_WRITE)
 			p = dram_one(w, p, e, false);
-		if (e->kind != PM_EV_READ)
+		if (e->kind == PM_EV_WRITE || e->kind == PM_EV_MODIFY)
 			p = dram_one(w, p, e, true);
 		return p;
 	}

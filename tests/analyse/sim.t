@@ -155,8 +155,25 @@ $ pugmark convert -q --filter 'l1i=1k;l1d=1k' -t din "$TESTS/data/formats/lackey
 > 0 4033e00
 > 0 4033ac0
 > 2 401b7c0
+# For a DRAM simulator instructions are read like data; its processor traces count what is between.
+$ for f in ramulator ramulator:ref dramsim3; do pugmark convert -q --filter 'l1i=1k;l1d=1k' -t $f "$TESTS/data/formats/lackey-34.txt" - | sed -n '3,4p;$p'; done
+> 0x401b740 R
+> 0x401b780 R
+> 0x401b7c0 R
+> 0 0x401b740 R
+> 2 0x401b780 R
+> 0 0x401b7c0 R
+> 0x401B740 READ  2
+> 0x401B780 READ  3
+> 0x401B7C0 READ  8
 
 # Errors name what is wrong and what is allowed.
+$ pugmark sim --cache 'l1i=16k;l1d=32k;l2=16k,8way,64,incl' "$TESTS/data/formats/lackey-34.txt"
+! pugmark: cache: l2: an inclusive level must be at least as large as l1d above it (32768 bytes)
+? 1
+$ pugmark sim --sim core:lat=4,14,12,300 "$TESTS/data/real.pug"
+! pugmark: core: lat: L3 latency: less than the L2 latency
+? 1
 $ pugmark sim --cache 'l1d=48k,8way,64' "$TESTS/data/formats/lackey-34.txt"
 ! pugmark: cache: l1d: 49152 bytes in 8 ways of 64-byte lines make 96 sets; the number of sets must be a power of two
 ? 1
