@@ -777,9 +777,9 @@ static void predictor_result(struct sink *s, unsigned k, struct pm_branch_stat *
 	for (size_t i = 0; i < n && i < s->top && v[i].miss; i++) {
 		pm_result_begin(r, NULL);
 		pm_names_result(&s->names, r, v[i].pc);
+		pm_result_u64(r, "mispredictions", v[i].miss, "times");
 		pm_result_u64(r, "executed", v[i].executed, "times");
 		pm_result_u64(r, "taken", v[i].taken, "times");
-		pm_result_u64(r, "mispredictions", v[i].miss, "times");
 		pm_result_end(r);
 	}
 	pm_result_end(r);

@@ -320,7 +320,7 @@ static void html_function(struct pm_html *h, struct view *v, const struct pm_lis
 	pm_buf_printf(&h->b, "</span></summary>\n<pre class=\"code\" tabindex=\"0\"><b>");
 	for (unsigned k = 0; k < v->ncol; k++)
 		pm_buf_printf(&h->b, "%*s", cell_width(v, v->col[k]), l->costs->column[v->col[k]].name);
-	pm_buf_printf(&h->b, "</b>\n");
+	pm_buf_printf(&h->b, "</b>");
 	for (size_t i = f->first; i < f->first + f->n; i++) {
 		const struct pm_listing_insn *in = l->insn + i;
 

@@ -20,6 +20,52 @@ for (const input of document.querySelectorAll("input[data-filters]"))
 		for (const row of document.getElementById(input.dataset.filters).tBodies[0].rows)
 			row.hidden = !row.textContent.toLowerCase().includes(want);
 	};
+/* what does not fit is said where the pointer is; headings tell what their events are */
+for (const table of document.querySelectorAll("table"))
+	table.onpointerover = (e) => {
+		const td = e.target.closest("td");
+		if (td && td.scrollWidth > td.clientWidth)
+			td.title = td.textContent;
+	};
+for (const dt of document.querySelectorAll("dl.events dt"))
+	for (const button of document.querySelectorAll("th button"))
+		if (button.textContent === dt.textContent)
+			button.title = dt.nextElementSibling.textContent;
+/* long code opens where it is hot */
+function to_heat(pre) {
+	let hot = null, most = 0;
+	for (const span of pre.querySelectorAll(".heat")) {
+		const w = parseFloat(span.style.getPropertyValue("--w"));
+		if (w > most) {
+			most = w;
+			hot = span;
+		}
+	}
+	if (hot)
+		pre.scrollTop = hot.offsetTop - pre.offsetTop - pre.clientHeight / 3;
+}
+for (const pre of document.querySelectorAll("details pre.code")) {
+	const details = pre.closest("details");
+	if (details.open)
+		to_heat(pre);
+	details.addEventListener("toggle", () => details.open && to_heat(pre), { once: true });
+}
+/* one link for each group of sections */
+{
+	const nav = document.createElement("nav"), groups = new Set();
+	nav.ariaLabel = "Sections";
+	for (const h2 of document.querySelectorAll("h2")) {
+		const group = h2.firstChild.textContent.split(":")[0].trim();
+		if (groups.has(group) || h2.closest("details"))
+			continue;
+		groups.add(group);
+		const a = nav.appendChild(document.createElement("a"));
+		a.href = "#" + h2.id;
+		a.textContent = group;
+	}
+	if (groups.size > 3)
+		document.querySelector("main").before(nav);
+}
 /* charts */
 function bars(d, color, axis) {
 	return {
@@ -29,7 +75,8 @@ function bars(d, color, axis) {
 			indexAxis: "y", interaction: { intersect: false, mode: "nearest", axis: "y" },
 			scales: { x: axis(d.unit), y: { ticks: { autoSkip: false, callback(v) {
 				const s = this.getLabelForValue(v);
-				return s.length > 28 ? s.slice(0, 27) + "\u2026" : s; } } } },
+				const most = innerWidth < 600 ? 18 : 28;
+				return s.length > most ? s.slice(0, most - 1) + "\u2026" : s; } } } },
 		},
 	};
 }

@@ -74,7 +74,7 @@ static void line_over(struct pm_html *h, const struct pm_result_node *list,
 {
 	double *x, *y, last = 0;
 	size_t n = 0, k = 0;
-	char xn[64], yn[64];
+	char xn[64], yn[64], title[140];
 
 	for (const struct pm_result_node *row = list->first; row; row = row->next)
 		n++;
@@ -89,8 +89,9 @@ static void line_over(struct pm_html *h, const struct pm_result_node *list,
 		last = x[k] = number(a);
 		y[k++] = number(b);
 	}
+	snprintf(title, sizeof title, "%s over %s", words(y_col->name, yn), words(x_col->name, xn));
 	if (k == n && n > 2)
-		pm_html_line(h, words(y_col->name, yn), words(x_col->name, xn), yn, x, y, n,
+		pm_html_line(h, title, xn, yn, x, y, n,
 			     (x[0] > 0 && x[n - 1] / x[0] > 50 ? PM_HTML_LOG : 0) |
 			     (y_col->kind == PM_RESULT_U64 && !y_col->unit ? PM_HTML_STEP : 0));
 	free(x);
@@ -110,7 +111,7 @@ static void bars_of(struct pm_html *h, const struct pm_result_node *list, const 
 		if (a && b && a->kind == PM_RESULT_STR && numeric(b))
 			bar[n++] = (struct pm_html_bar){ a->str, 100 * number(b) };
 	}
-	snprintf(title, sizeof title, "%.60s", name);
+	snprintf(title, sizeof title, "%.20s by %.30s, %%", share, name);
 	pm_html_bars(h, title, "%", bar, n);
 }
 
@@ -243,7 +244,7 @@ static const char *compare(struct pm_html *h, const struct pm_result_node *o, bo
 	}
 	if (n < 2)
 		return NULL;
-	snprintf(title, sizeof title, "%.60s: %.40s", words(o->name, buf), m->name);
+	snprintf(title, sizeof title, "%.60s: %.60s", words(o->name, buf), m->unit ? m->unit : m->name);
 	if (chart)
 		pm_html_bars(h, title, m->unit ? m->unit : m->name, bar, n);
 	pm_buf_printf(&head, "name");

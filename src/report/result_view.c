@@ -150,9 +150,34 @@ static void side_by_side(const struct pm_result_node **o, size_t n, struct pm_bu
 /* ---- lists --------------------------------------------------------------------------------------- */
 
 #define COLUMNS 24
-#define NARROW 20			/* a column of words is not cut shorter */
+#define NARROW 16			/* a column of words is not cut shorter */
 
-struct columns { size_t w[COLUMNS], n, hidden; bool hide[COLUMNS], words[COLUMNS], some[COLUMNS]; };
+struct columns {
+	const char *name[COLUMNS];
+	size_t w[COLUMNS], n, hidden;
+	bool hide[COLUMNS], words[COLUMNS], some[COLUMNS];
+};
+
+/* The column of @name, a new one behind @last if there is none; COLUMNS: no room. */
+static size_t column_of(struct columns *c, const char *name, size_t last)
+{
+	size_t k = 0, at = c->n ? last + 1 : 0;
+
+	while (k < c->n && strcmp(c->name[k], name))
+		k++;
+	if (k < c->n || c->n == COLUMNS)
+		return k < c->n ? k : COLUMNS;
+	for (k = c->n++; k > at; k--) {
+		c->name[k] = c->name[k - 1];
+		c->w[k] = c->w[k - 1];
+		c->words[k] = c->words[k - 1];
+		c->some[k] = c->some[k - 1];
+	}
+	c->name[at] = name;
+	c->w[at] = strlen(name);
+	c->words[at] = c->some[at] = false;
+	return at;
+}
 
 static size_t width_of(const struct columns *c)
 {
@@ -164,9 +189,12 @@ static size_t width_of(const struct columns *c)
 }
 
 /* What does not fit into a line: columns of nothing but 0 go first, then words are cut, then the last columns of
- * numbers go. */
+ * numbers go; words get back what is left. */
 static void fit(struct columns *c)
 {
+	size_t full[COLUMNS];
+
+	memcpy(full, c->w, sizeof full);
 	for (size_t k = c->n; k-- > 1 && width_of(c) > WIDTH; )
 		if (!c->some[k]) {
 			c->hide[k] = true;
@@ -183,6 +211,12 @@ static void fit(struct columns *c)
 			c->hide[k] = true;
 			c->hidden++;
 		}
+	for (size_t k = c->n; k-- > 0; ) {
+		size_t room = WIDTH > width_of(c) ? WIDTH - width_of(c) : 0;
+
+		if (!c->hide[k] && c->w[k] < full[k])
+			c->w[k] = full[k] - c->w[k] < room ? full[k] : c->w[k] + room;
+	}
 }
 
 static void put_field(const struct columns *c, size_t k, char *text, struct pm_buf *to)
@@ -215,40 +249,40 @@ static void list(const struct pm_result_node *l, unsigned rows, struct pm_buf *t
 		return;
 	}
 	for (const struct pm_result_node *e = first; e && n < rows; e = e->next, n++) {
-		size_t k = 0;
+		size_t last = 0;
 
-		for (const struct pm_result_node *c = e->first; c && k < COLUMNS; c = c->next) {
-			if (!scalar(c))
+		for (const struct pm_result_node *c = e->first; c; c = c->next) {
+			size_t k = scalar(c) && c->name ? column_of(&col, c->name, last) : COLUMNS;
+
+			if (k == COLUMNS)
 				continue;
+			last = k;
 			value(c, buf, sizeof buf);
 			col.w[k] = strlen(buf) > col.w[k] ? strlen(buf) : col.w[k];
-			if (strlen(c->name) > col.w[k])
-				col.w[k] = strlen(c->name);
 			col.words[k] |= c->kind == PM_RESULT_STR;
 			col.some[k] |= c->kind != PM_RESULT_U64 || c->u64;
-			k++;
 		}
-		col.n = k > col.n ? k : col.n;
 	}
 	fit(&col);
-	n = 0;
-	for (const struct pm_result_node *c = first->first; c && n < col.n; c = c->next)
-		if (scalar(c)) {
-			words(c->name, buf, sizeof buf);
-			put_field(&col, n++, buf, to);
-		}
+	for (size_t k = 0; k < col.n; k++) {
+		words(col.name[k], buf, sizeof buf);
+		put_field(&col, k, buf, to);
+	}
 	pm_buf_printf(to, "\n");
 	n = 0;
 	for (const struct pm_result_node *e = first; e; e = e->next, n++) {
-		size_t k = 0;
-
 		if (n >= rows)
 			continue;
-		for (const struct pm_result_node *c = e->first; c && k < col.n; c = c->next)
-			if (scalar(c)) {
+		for (size_t k = 0; k < col.n; k++) {
+			const struct pm_result_node *c = pm_result_find(e, col.name[k]);
+
+			buf[0] = 0;
+			if (c && scalar(c))
 				value(c, buf, sizeof buf);
-				put_field(&col, k++, buf, to);
-			}
+			put_field(&col, k, buf, to);
+		}
+		while (to->n && to->p[to->n - 1] == ' ')
+			to->n--;
 		pm_buf_printf(to, "\n");
 	}
 	if (n > rows || col.hidden)
@@ -256,7 +290,7 @@ static void list(const struct pm_result_node *l, unsigned rows, struct pm_buf *t
 	if (n > rows)
 		pm_buf_printf(to, "%zu more%s", n - rows, col.hidden ? ", " : "");
 	if (col.hidden)
-		pm_buf_printf(to, "%zu columns", col.hidden);
+		pm_buf_printf(to, "%zu column%s", col.hidden, col.hidden > 1 ? "s" : "");
 	if (n > rows || col.hidden)
 		pm_buf_printf(to, " (all are in --json and --csv)\n");
 }
