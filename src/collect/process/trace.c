@@ -92,9 +92,12 @@ struct expansion {			/* of a record by straight code */
 struct glance {				/* what is to be known of a record that is dropped */
 	uint32_t insns;			/* 0: it is not, or nobody knows yet */
 	int32_t rsp_add;
+	uint16_t plain;			/* = record, if it has no base and adds little, else 0 */
 	uint16_t record, rsp;		/* rsp: the offset of its base in the record, 0: the stream's */
 	uint8_t how;			/* enum pm_drop */
 };
+_Static_assert(sizeof(struct glance) == 16, "four in a line");
+#define LITTLE 32767			/* summed over a quarter of a buffer, it fits into 32 bits */
 
 struct stream {				/* of a thread block while somebody uses it */
 	struct layout layout;
@@ -139,6 +142,9 @@ struct tracer {
 	struct expander *expander;	/* NULL: every record goes the slow way */
 	struct glance *glance;		/* of the same number; NULL: the pipeline drops nothing */
 	uint64_t idle;			/* instructions that it would drop next */
+	uint64_t lost;			/* dropped by skim() */
+	uint32_t nskim;			/* nsource as of then */
+	uint32_t solo;			/* so often it does without lanes */
 	struct pm_code code;
 	struct pm_insn *insn;
 	struct pm_block *block;
@@ -541,6 +547,8 @@ static struct glance glance_of(struct tracer *t, const struct compiled *c)
 			return (struct glance){ 0 };
 		g.how = (uint8_t)how;
 	}
+	if (!g.rsp && -LITTLE <= g.rsp_add && g.rsp_add <= LITTLE)
+		g.plain = g.record;
 	return g;
 }
 
@@ -1095,10 +1103,9 @@ static const uint8_t *expand(struct tracer *t, struct stream *st, const uint8_t 
 	return p;
 }
 
-/* HOT for programs of which little is wanted. One round waits for the one before from a record's length to the next
- * number: @size is a constant. */
+/* One round waits for the one before from a record's length to the next number: @size is a constant. */
 static inline __attribute__((always_inline)) const uint8_t *
-skim_records(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, const uint32_t size)
+skim_rest(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, const uint32_t size)
 {
 	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24);
 	uint64_t rsp = st->known[KNOWN_RSP], left = t->idle, lost = 0;
@@ -1127,17 +1134,178 @@ skim_records(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_
 	}
 	st->known[KNOWN_RSP] = rsp;
 	t->idle = left;
-	if (lost)
-		t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_LOST, .id = PM_NONE, .value = lost };
 	st->unsent += lost;
+	t->lost += lost;
 	return p;
 }
 
-/* Records that the pipeline would drop. tracer.idle is not 0 if it would drop the next one as well, were it known
- * and whole. */
-static const uint8_t *skim(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end)
+#define LANES_WORTH (64u << 10)		/* bytes of records */
+#define SURE 32u			/* records that follow each other where one was guessed to begin */
+#define SEARCH 4096u			/* bytes in which one begins */
+#define LONGEST 1024			/* no record is longer */
+#define SOLO 16u			/* times without lanes after they were of little use */
+
+struct skimmed {			/* a lane: records from somewhere on */
+	const uint8_t *p;
+	uint64_t plain;			/* of plain records: instructions + what they add to the stack pointer << 32 */
+	uint64_t lost, rsp, rsp_add;	/* the others, and what plain had when the stack pointer was recorded last: rsp */
+	uint32_t word;			/* at p */
+	bool based;			/* it was */
+};
+
+static void put_plain(struct skimmed *l)
 {
-	return st->layout.wide ? skim_records(t, st, p, end, 8) : skim_records(t, st, p, end, 4);
+	l->lost += (uint32_t)l->plain;
+	l->rsp_add += (uint64_t)(int64_t)(int32_t)(l->plain >> 32);
+	l->plain = 0;
+}
+
+static __attribute__((noinline)) bool
+skim_other(struct tracer *t, struct skimmed *l, uint32_t record, uint32_t next, bool wide)
+{
+	const uint32_t number = RT_RECORD_NUMBER(l->word);
+	const struct glance *g = &t->glance[number];
+
+	/* a note may say that the record was cut short */
+	if (next & 0x80000000u)
+		return false;
+	if (!g->record && number && number < t->nskim && !t->compiled[number].part &&
+	    t->source[number].record == record && t->source[number].wide == wide)
+		compile(t, number);
+	if (g->record != record)
+		return false;
+	put_plain(l);
+	l->lost += g->insns;
+	if (g->rsp) {
+		memcpy(&l->rsp, l->p + g->rsp, 8);
+		l->rsp_add = 0;
+		l->based = true;
+	}
+	l->rsp_add += (uint64_t)(int64_t)g->rsp_add;
+	l->p += record;
+	l->word = next;
+	return true;
+}
+
+static inline __attribute__((always_inline)) bool
+skim_one(struct tracer *t, struct skimmed *l, const uint32_t size)
+{
+	const struct glance *g = &t->glance[RT_RECORD_NUMBER(l->word)];
+	const uint32_t record = 4 + size * RT_RECORD_VALUES(l->word);
+	uint64_t both;
+	uint32_t next;
+
+	memcpy(&next, l->p + record, 4);
+	if (__builtin_expect((g->plain ^ record) | (next & 0x80000000u), 0))
+		return skim_other(t, l, record, next, size == 8);
+	memcpy(&both, &g->insns, 8);
+	l->plain += both;
+	l->p += record;
+	l->word = next;
+	return true;
+}
+
+static struct skimmed lane_at(const uint8_t *p)
+{
+	struct skimmed l = { .p = p };
+
+	memcpy(&l.word, p, 4);
+	return l;
+}
+
+/* A place behind @p where a record seems to begin: where one seemed to that did not, those that seem to follow
+ * soon are some that do. */
+static bool guess_lane(struct tracer *t, struct skimmed *l, const uint8_t *p, const uint32_t size)
+{
+	for (const uint8_t *from = p; from < p + SEARCH; from += 4) {
+		struct skimmed try = lane_at(from);
+		uint32_t n = 0;
+
+		while (n < SURE && skim_one(t, &try, size))
+			n++;
+		if (n == SURE) {
+			*l = lane_at(try.p);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The same in four places at once, for a processor can do much while it waits. Where three of them begin is guessed:
+ * it was right if the one before comes to just there, else nothing of it counts. */
+static inline __attribute__((always_inline)) const uint8_t *
+skim_lanes(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, const uint32_t size)
+{
+	const uint8_t *const from = p;
+	const size_t quarter = (size_t)(end - p) / 16 * 4;
+	struct skimmed a = lane_at(p), b, c, d;
+	struct skimmed all[4];
+	const uint8_t *stop[4];
+	uint64_t lost = 0, rsp = st->known[KNOWN_RSP];
+
+	if (!guess_lane(t, &b, p + quarter, size) || !guess_lane(t, &c, p + 2 * quarter, size) ||
+	    !guess_lane(t, &d, p + 3 * quarter, size))
+		return p;
+	stop[0] = b.p;
+	stop[1] = c.p;
+	stop[2] = d.p;
+	stop[3] = end - LONGEST;
+	for (bool going = true; going; ) {
+		const size_t ab = stop[0] - a.p < stop[1] - b.p ? stop[0] - a.p : stop[1] - b.p;
+		const size_t cd = stop[2] - c.p < stop[3] - d.p ? stop[2] - c.p : stop[3] - d.p;
+		size_t rounds = (ab < cd ? ab : cd) / LONGEST;
+
+		for (going = rounds; rounds; rounds--)
+			if (!skim_one(t, &a, size) || !skim_one(t, &b, size) || !skim_one(t, &c, size) ||
+			    !skim_one(t, &d, size)) {
+				going = false;
+				break;
+			}
+	}
+	all[0] = a;
+	all[1] = b;
+	all[2] = c;
+	all[3] = d;
+	for (unsigned i = 0; i < 4; i++) {
+		struct skimmed *l = &all[i];
+
+		while (l->p < stop[i] && skim_one(t, l, size))
+			;
+		put_plain(l);
+		lost += l->lost;
+		rsp = (l->based ? l->rsp : rsp) + l->rsp_add;
+		p = l->p;
+		if (p != stop[i])
+			break;
+	}
+	if (lost > t->idle)			/* too far, perhaps: one by one */
+		return from;
+	st->known[KNOWN_RSP] = rsp;
+	t->idle -= lost;
+	st->unsent += lost;
+	t->lost += lost;
+	return p;
+}
+
+/* HOT for programs of which little is wanted: records that the pipeline would drop. tracer.idle is not 0 if it would
+ * drop the next one as well, were it known and whole. */
+static const uint8_t *skim(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, uint32_t nsource)
+{
+	const uint8_t *from = p;
+
+	t->lost = 0;
+	t->nskim = nsource;
+	if (t->idle && (size_t)(end - p) >= LANES_WORTH && (!t->solo || !--t->solo)) {
+		const size_t n = (size_t)(end - p);
+
+		p = st->layout.wide ? skim_lanes(t, st, p, end, 8) : skim_lanes(t, st, p, end, 4);
+		if ((size_t)(p - from) < n / 2)
+			t->solo = SOLO;
+	}
+	p = st->layout.wide ? skim_rest(t, st, p, end, 8) : skim_rest(t, st, p, end, 4);
+	if (t->lost)
+		t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_LOST, .id = PM_NONE, .value = t->lost };
+	return p;
 }
 
 /* A record that is not expanded (or packed) like that, or of which a note says that it was cut short. Returns
@@ -1198,7 +1366,8 @@ static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const
 			if (news && t->idle)
 				flush(t, st);
 			news = false;
-			from = p = skim(t, st, p, end);
+			from = p;
+			p = skim(t, st, p, end, nsource);
 			if (!t->idle && p < end)
 				p = expand(t, st, p, end);
 			if (p != from && t->nev <= BATCH && !t->failed)
