@@ -155,7 +155,7 @@ static void proc_over(struct session *s, struct proc *p)
 		p->clean_exit |= session_block(s, b)->leaving;
 		space_release(s, p->mm, b);
 		if (!p->thread[i].tid)
-			p->thread[i].tid = session_block(s, b)->tid;
+			p->thread[i].tid = session_block(s, b)->seen_tid;
 		gather_thread(s, p, &p->thread[i]);
 		if (s->tracer) {
 			const bool main_thread = p->thread[i].tid == p->pid;
@@ -326,7 +326,7 @@ static void on_where(struct session *s, struct proc *p, uint32_t thread, struct 
 			if (s->tracer)
 				trace_cut(s, p->space, thread, bi, map, 0, 0);
 			else
-				cut(p, session_block(s, thread)->tid, bi, map);
+				cut(p, session_block(s, thread)->seen_tid, bi, map);
 			m->r[1] = pc;
 			m->r[4] = space_once(s, p->mm, pc);
 			if (!m->r[4])
@@ -368,15 +368,25 @@ static void on_cut(struct session *s, struct proc *p, uint32_t thread, struct rt
 	if (s->tracer)
 		trace_cut(s, p->space, thread, bi, map, m->a[1], m->a[2]);
 	else
-		cut(p, session_block(s, thread)->tid, bi, map);
+		cut(p, session_block(s, thread)->seen_tid, bi, map);
 }
 
 static void on_hello(struct session *s, struct proc *p, uint32_t bi, struct rt_mail *m)
 {
+	struct rt_block *b = session_block(s, bi);
 	struct thread *t = thread_of(p, bi);
 
+	if (p->apart && m->a[2] && !p->pid)
+		m->a[0] = pid_here(s, (uint32_t)m->a[0], p->parent);
+	else if (p->apart)
+		m->a[0] = p->pid;
+	if (p->apart)
+		m->a[1] = m->a[2] ? m->a[0] : tid_here(s, p->pid, (uint32_t)m->a[1]);
+	b->apart = p->apart;
+	b->seen_pid = (uint32_t)m->a[0];
+	b->seen_tid = (uint32_t)m->a[1];
 	if (t)
-		t->tid = (uint32_t)m->a[1];
+		t->tid = b->seen_tid;
 	if (m->a[2] && p->forker) {
 		space_release(s, p, p->forker);
 		p->forker = 0;
@@ -399,12 +409,14 @@ static void on_block(struct session *s, struct proc *p, uint32_t parent, struct 
 	uint32_t index, bi;
 	struct proc *c = p;
 
+	p->apart |= m->a[1];
 	if (m->a[0] == 0) {
 		bi = block_new(s, s->block_proc[0] /* replaced below */, p->mm->space->i386);
 	} else {
 		c = proc_new(s, &index);
 		bi = block_new(s, index, p->mm->space->i386);
 		c->parent = p->pid;
+		c->apart = p->apart;
 		c->program = p->program;
 		c->space = p->space;
 		if (m->a[0] == 2) {
@@ -433,9 +445,10 @@ static void on_block(struct session *s, struct proc *p, uint32_t parent, struct 
 static void on_exec(struct session *s, struct proc *p, struct rt_mail *m)
 {
 	m->r[0] = 0;
+	p->apart |= m->a[1];
 	if (s->opts->no_follow && p->parent)
 		return;
-	if (ptrace(PTRACE_SEIZE, (pid_t)m->a[0], 0, PTRACE_O_TRACEEXEC) == 0) {
+	if (ptrace(PTRACE_SEIZE, session_asking(s), 0, PTRACE_O_TRACEEXEC) == 0) {
 		p->exec_attached = true;
 		m->r[0] = 1;
 	}
@@ -604,7 +617,7 @@ static void answer(struct session *s, uint32_t bi)
 		on_exec(s, p, m);
 		break;
 	case RQ_EXECFAIL:
-		detach_after_failed_exec(p, (pid_t)m->a[0]);
+		detach_after_failed_exec(p, session_asking(s));
 		break;
 	case RQ_EXIT:
 		t = thread_of(p, bi);
@@ -642,12 +655,17 @@ static void answer(struct session *s, uint32_t bi)
 }
 
 /* ---- exec ------------------------------------------------------------------------------------------- */
-static struct proc *proc_by_pid(struct session *s, uint32_t pid)
+static struct proc *proc_by_pid(const struct session *s, uint32_t pid)
 {
 	for (size_t i = s->nproc; i-- > 0; )
 		if (s->proc[i]->pid == pid && !s->proc[i]->gone)
 			return s->proc[i];
 	return NULL;
+}
+
+bool session_knows(const struct session *s, uint32_t pid)
+{
+	return proc_by_pid(s, pid);
 }
 
 /* @pid has a new program and stands at its first instruction. */
@@ -664,6 +682,7 @@ static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 	if (old) {
 		p->parent = old->parent;
 		p->is_child = old->is_child;
+		p->apart = old->apart;
 		old->execed = true;
 		proc_over(s, old);
 	}
@@ -675,6 +694,7 @@ static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 	if (!p->space) {
 		snprintf(why, n, "too many processes at once");
 		p->gone = true;
+		p->pid = 0;
 		return false;
 	}
 	bi = block_new(s, index, p->space->i386);
@@ -682,11 +702,13 @@ static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 		if (bi)
 			block_free(s, bi);
 		p->gone = true;
+		p->pid = 0;			/* nobody has heard of it */
 		return false;
 	}
 	b = session_block(s, bi);
 	b->links = space_links_at(p->space);
-	b->tid = p->pid;
+	b->seen_pid = b->seen_tid = p->pid;
+	b->apart = p->apart;
 	thread_new(p, bi)->tid = p->pid;
 	if (s->tracer) {
 		trace_note(s, bi, RT_N_EXEC, (const uint64_t []){ p->pid }, 1, p->program);
@@ -999,6 +1021,7 @@ static void loop(struct session *s)
 		struct timespec wait = { 0, 100000000 };
 		bool busy;
 
+		s->head->beat++;
 		if (s->ni386 && !s->tracer && session_now() > s->sampled + GATHER_EVERY)
 			gather_sample(s);
 		busy = serve(s);

@@ -224,6 +224,7 @@ struct proc {
 	size_t ncounts, cap_counts;
 	const char *program;
 	bool is_child;			/* of ours: waitpid() tells */
+	bool apart;			/* its numbers, or its children's, may be another PID namespace's */
 	bool gone, exited, execed, exec_attached, clean_exit;
 	int status, signal;
 	struct pm_unknown *unknown_at;	/* instructions that the decoder does not know, counted */
@@ -289,8 +290,15 @@ static inline struct rt_block *session_block(struct session *s, uint32_t i)
 /* Whom to ask the kernel about the address space: the first thread may be over already. */
 static inline pid_t session_asking(struct session *s)
 {
-	return (pid_t)session_block(s, s->asking)->tid;
+	return (pid_t)session_block(s, s->asking)->seen_tid;
 }
+
+/* ---- pids.c --------------------------------------------------------------------------------------- */
+#define PID_UNKNOWN	(1u << 30)	/* no process has such a number: one that we cannot find, nor do anything to */
+/* The process that calls itself @number, and is @parent's child if that has not gone; tell which it is. */
+uint32_t pid_here(const struct session *s, uint32_t number, uint32_t parent);
+uint32_t tid_here(const struct session *s, uint32_t pid, uint32_t number);
+bool session_knows(const struct session *s, uint32_t pid);
 
 /* ---- inject.c ------------------------------------------------------------------------------------- */
 /* @pid stands at its exec stop: put the runtime into it, to begin at its first instruction, @entry, with

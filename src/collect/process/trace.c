@@ -790,10 +790,10 @@ static void name_stream(struct stream *st, const struct rt_block *b)
 	if (st->begun)
 		return;
 	st->begun = true;
-	if (b->pid && !st->s->pid)
-		st->s->pid = b->pid;
-	if (b->tid && !st->s->tid)
-		st->s->tid = b->tid;
+	if (b->seen_pid && !st->s->pid)
+		st->s->pid = b->seen_pid;
+	if (b->seen_tid && !st->s->tid)
+		st->s->tid = b->seen_tid;
 	st->s->space = st->s->pid;
 }
 

@@ -50,7 +50,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			10u
+#define RT_ABI			11u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -143,11 +143,12 @@ enum rt_op {
 	RQ_UNMAP,	/* a[0] address, a[1] length: about to vanish or to lose execute permission */
 	RQ_OPEN,	/* the kernel shall write to pages of translated code, those of the mapping at a[0],
 			 * or with 0 any -> r[0] 1: there were some, and they are writable now */
-	RQ_BLOCK,	/* a[0] 0: for a thread, 1: for a forked process, 2: for a vfork child
+	RQ_BLOCK,	/* a[0] 0: for a thread, 1: for a forked process, 2: for a vfork child; a[1] 1: children
+			 * may be in another PID namespace
 			 * -> r[0] number of a new thread block, 0: none */
 	RQ_UNBLOCK,	/* a[0] number of a block that RQ_BLOCK gave and that is not needed */
 	RQ_FORKED,	/* the process for which RQ_BLOCK gave number a[0] has been made */
-	RQ_EXEC,	/* a[0] tid: about to execve -> r[0] 0: not to be followed */
+	RQ_EXEC,	/* about to execve, a[1] as RQ_BLOCK -> r[0] 0: not to be followed */
 	RQ_EXECFAIL,	/* it failed */
 	RQ_EXIT,	/* thread a[0] ends; a[1] 1: the whole process, of which only instrumented programs tell */
 	RQ_MAPPED,	/* for the trace: a[0] address, a[1] length, a[2] prot, a[3] file offset, a[4] fd */
@@ -213,7 +214,8 @@ struct rt_block {			/* at gs:0 */
 	uint64_t pad2, s_r11, out_r11;
 	uint64_t pad5[11];
 	struct rt_ctx ctx;
-	uint64_t pad3[2];
+	uint32_t seen_pid, seen_tid;	/* as the controller calls them, */
+	uint32_t apart, pad3;		/* 1: and perhaps nobody else: ours may be another PID namespace's */
 	uint32_t fix_mask;
 	uint32_t origin;		/* enum rt_origin */
 	uint64_t real_mask;
@@ -254,6 +256,7 @@ struct rt_session {			/* block 0 of the data file */
 	uint32_t no_aslr;
 	uint32_t bell;			/* futex: counts full chunks */
 	uint32_t bell_asleep;		/* so many consumers sleep on it */
+	uint32_t beat;			/* changes ten times a second */
 };
 
 /* ---- what a trace buffer holds ------------------------------------------------------------------

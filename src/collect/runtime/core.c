@@ -7,6 +7,7 @@ struct rt_boot rt_boot_info __attribute__((section(".data.boot"))) = { .persona 
 #endif
 struct rt_range rt_ranges[256];
 u32 rt_nranges, rt_nwritable;
+u32 rt_apart;
 static u32 ranges_lock;
 
 void *rt_memcpy(void *to, const void *from, word n)
@@ -124,12 +125,21 @@ void rt_fail(const char *what)
 
 /* ---- asking ------------------------------------------------------------------------------------ */
 #ifndef RT_IDT
+/* Asked five times a second by whoever waits. Its number means nothing in another PID namespace: there it
+ * is given up if it does not stir for half a minute. */
 int rt_controller_gone(void)
 {
 	struct rt_session *s = RT_SESSION;
+	static u32 beat, waited;
+	const u32 now = __atomic_load_n(&s->beat, __ATOMIC_RELAXED);
 
-	return __atomic_load_n(&s->closed, __ATOMIC_RELAXED) ||
-	       rt_sys(NR_kill, s->pid, 0) == -ESRCH;
+	if (__atomic_load_n(&s->closed, __ATOMIC_RELAXED))
+		return 1;
+	if (!rt_apart)
+		return rt_sys(NR_kill, s->pid, 0) == -ESRCH;
+	waited = now == beat ? waited + 1 : 0;
+	beat = now;
+	return waited > 150;
 }
 
 /* 0, or 1 + the number of a command that found no room or no file; those behind it have not been run. */
@@ -354,6 +364,7 @@ struct rt_block *rt_boot(void)
 	if (boot->persona != ~0u)	/* first: READ_IMPLIES_EXEC concerns whatever is mapped or protected */
 		rt_sys(NR_personality, boot->persona);
 	b = rt_map_all(boot);
+	rt_apart = b->apart;
 	for (u32 i = 0; i < boot->nrange; i++) {
 		const struct rt_range *r = &boot->range[i];
 
@@ -385,6 +396,7 @@ void rt_child(struct rt_block *b)
 	b->state = BLK_LIVE;
 	if (!rt_ask(b, RQ_HELLO, b->pid, b->tid, b->tid == b->pid, 0))
 		rt_go_native(b);
+	rt_apart |= b->apart;
 	rt_trace_start(b);
 	b->fix_mask = 1;
 }

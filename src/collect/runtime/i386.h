@@ -50,6 +50,8 @@ typedef u32 rt_count;
 #define NR_mremap 163
 #define NR_madvise 219
 #define NR_prctl 172
+#define NR_unshare 310
+#define NR_setns 346
 #define NR_rt_sigreturn 173
 #define NR_rt_sigaction 174
 #define NR_rt_sigprocmask 175

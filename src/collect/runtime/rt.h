@@ -71,6 +71,7 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define CLONE_VFORK 0x4000
 #define CLONE_THREAD 0x10000
 #define CLONE_SETTLS 0x80000
+#define CLONE_NEWPID 0x20000000
 
 #define EPERM 1
 #define ESRCH 3
@@ -146,6 +147,7 @@ long rt_app_sys(long nr, word a, word b, word c, word d, word e, word f);
 
 /* ---- core.c ----------------------------------------------------------------------------------- */
 #define RT_SESSION ((struct rt_session *)RT_SESSION_AT)
+extern u32 rt_apart;			/* the controller's numbers of us or our children may be other ones */
 int rt_controller_gone(void);
 /* Ask the controller; false: there is none any more. Runs the commands of the answer. */
 int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3);

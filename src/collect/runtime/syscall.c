@@ -140,7 +140,8 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 	u32 number;
 	long r;
 
-	if (!rt_ask(b, RQ_BLOCK, origin, 0, 0, 0))
+	rt_apart |= (flags & CLONE_NEWPID) != 0;
+	if (!rt_ask(b, RQ_BLOCK, origin, rt_apart, 0, 0))
 		call_native(b);
 	number = (u32)b->mail.r[0];
 	c = number ? rt_block_map(number) : 0;
@@ -214,7 +215,7 @@ static void do_exec(struct rt_block *b)
 	struct rt_session *s = RT_SESSION;
 	long r, old = -1;
 
-	if (!rt_ask(b, RQ_EXEC, b->tid, 0, 0, 0))
+	if (!rt_ask(b, RQ_EXEC, 0, rt_apart, 0, 0))
 		call_native(b);
 	if (b->mail.r[0] && s->no_aslr) {
 		old = rt_sys(NR_personality, 0xffffffff);
@@ -225,7 +226,7 @@ static void do_exec(struct rt_block *b)
 	if (old >= 0)
 		rt_sys(NR_personality, (u64)old);
 	RET = (word)r;
-	if (!rt_ask(b, RQ_EXECFAIL, b->tid, 0, 0, 0))
+	if (!rt_ask(b, RQ_EXECFAIL, 0, 0, 0, 0))
 		rt_go_native(b);
 }
 
@@ -636,6 +637,10 @@ static int dispatch(struct rt_block *b)
 			RET = (word)do_seccomp(b, ARG0 == 1, ARG1, ARG2);
 			return 0;
 		}
+		return 1;
+	case NR_unshare:
+	case NR_setns:
+		rt_apart = 1;			/* for children */
 		return 1;
 	case NR_read:
 		refresh_maps((int)ARG0);

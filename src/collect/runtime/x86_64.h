@@ -45,6 +45,8 @@ typedef u64 rt_count;
 #define NR_sigaltstack 131
 #define NR_personality 135
 #define NR_prctl 157
+#define NR_unshare 272
+#define NR_setns 308
 #define NR_arch_prctl 158
 #define NR_gettid 186
 #define NR_futex 202
