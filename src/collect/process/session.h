@@ -61,7 +61,7 @@ struct module {
 	uint64_t lo, hi;		/* executable mapping, page aligned */
 	uint64_t code;			/* address of its code cache in the process */
 	uint64_t code_off;		/* ... in the code file */
-	uint64_t code_len, code_cap;
+	uint64_t code_len, code_cap, code_ready;	/* ready: up to there its pages exist */
 	uint64_t shadow_off, shadow_len;	/* piece of the code file that shadows [lo, hi) */
 	uint64_t file_off, bias;
 	const char *path;		/* in session->mem */

@@ -17,6 +17,10 @@
 #include "collect/process/trace.h"
 
 #define PAGE 4096ull
+#define MOST_READY (512u << 10)		/* bytes of code */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23		/* Linux 5.14; before, a hint that is refused */
+#endif
 #define SPACE_SIZE (8ull << 30)	/* of the code file per space; virtual */
 #define LINKS_SIZE (64ull << 20)	/* 8 M links */
 #define LINKS32_SIZE (16ull << 20)
@@ -92,6 +96,7 @@ void space_blocks(struct space *sp, size_t n)
 		fprintf(stderr, "pugmark: out of memory\n");
 		abort();
 	}
+	madvise(v, cap * sizeof *v, MADV_HUGEPAGE);	/* what comes from a file lies there small */
 	if (sp->nblock)
 		memcpy(v, sp->block, sp->nblock * sizeof *v);
 	if (sp->cap_block)
@@ -275,6 +280,22 @@ static void put_jump(uint8_t *at, const uint8_t *to)
 static uint8_t *code_ptr(struct session *s, const struct module *m, uint32_t off)
 {
 	return s->code + m->code_off + off;
+}
+
+/* @m's code will grow to @len: pages by the dozen, for each fault costs more than filling one. */
+static void make_ready(struct session *s, struct module *m, uint64_t len)
+{
+	uint64_t more = m->code_len / 4, from = up(m->code_len, PAGE), to;
+
+	if (len <= m->code_ready)
+		return;
+	if (from < m->code_ready)
+		from = m->code_ready;
+	more = more < MOST_READY ? more : MOST_READY;
+	to = up(len + more, PAGE);
+	m->code_ready = to < m->code_cap ? to : m->code_cap;
+	if (to > from + PAGE && to <= m->code_cap)
+		madvise(code_ptr(s, m, (uint32_t)from), to - from, MADV_POPULATE_WRITE);
 }
 
 /* The entry of the i386 shadow for @pc; NULL: no room for another table. */
@@ -907,6 +928,7 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 	for (size_t i = 0; i < u->nlink; i++)
 		link_add(s, sp, mi, u->link[i].target, base + u->link[i].site,
 			 base + u->link[i].stub);
+	make_ready(s, m, base + u->ncode);
 	memcpy(code, u->code, u->ncode);
 	for (size_t i = 0; i < u->nreloc; i++) {
 		const struct xl_reloc *r = &u->reloc[i];
