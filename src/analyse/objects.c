@@ -5,6 +5,7 @@
 
 #include "analyse/cache.h"
 #include "analyse/conf.h"
+#include "analyse/follow.h"
 #include "analyse/names.h"
 #include "analyse/objects.h"
 
@@ -15,6 +16,9 @@
 #define SYS_MMAP	9		/* of x86-64 */
 #define MAP_IS_ANONYMOUS 0x20
 #define FRESH		4096
+#define KNOWN		1024
+#define CALLS		64		/* those further out are forgotten */
+#define FOLLOWED	4		/* allocations of a thread whose results are not known yet */
 
 enum kind { KIND_ALLOCATOR, KIND_STACK, KIND_VARIABLE, KIND_FILE, KIND_HEAP, KIND_OTHER };
 static const char *const kinds[] = { "allocator", "stack", "variable", "file", "heap", "other" };
@@ -27,6 +31,14 @@ struct object {
 };
 
 struct thread {
+	struct followed {
+		struct pm_follow f;
+		uint32_t object, was;	/* was: whose the guessed block was, PM_NONE: nobody's */
+		uint64_t guess, site;	/* guess 0: none */
+		bool moves;
+	} followed[FOLLOWED];
+	bool following;			/* any of them */
+	uint32_t insn;			/* of the code table: the present one */
 	uint64_t sp;			/* where the last call pushed; 0: none yet */
 	uint64_t last_write, pc;
 	uint64_t ret;			/* an allocating function runs and returns here; 0: none does */
@@ -41,7 +53,10 @@ struct thread {
 	unsigned ntouched;
 	uint64_t source, moved;		/* the last vector that was read, written right behind one of them; 0: none */
 	uint64_t framed, framed_before;	/* what musl has written in front of, last and before that; 0: none */
-	uint64_t mapping, call;		/* length of the mmap() that runs, 0: none; where the last call was */
+	uint64_t mapping;		/* length of the mmap() that runs, 0: none */
+	uint64_t call[CALLS];		/* where the calls were that have not returned, by depth */
+	unsigned depth;
+	uint64_t inner_ret;		/* the last return inside the allocating function; 0: none */
 };
 
 struct sink {
@@ -60,6 +75,12 @@ struct sink {
 	struct thread *thread;
 	size_t nthread, cap_thread;
 	uint64_t calls, resolved;
+	char **wrapper;			/* names of functions that allocate for others */
+	size_t nwrapper, cap_wrapper;
+	uint64_t right, wrong;		/* guesses that following has confirmed, refuted */
+	struct pm_follow_decoder *decoder;
+	struct { struct pm_follow_op op; uint8_t bytes[15], len, isa; } known[KNOWN];	/* by pc */
+	const struct pm_code *code;	/* of the batch */
 };
 
 struct pm_names *pm_objects_names(void *self)
@@ -137,18 +158,23 @@ static uint32_t find_cached(struct sink *s, const struct thread *t, uint64_t add
 
 /* ---- allocations ----------------------------------------------------------------------------------- */
 
-enum { ROLE_NONE, ROLE_ALLOCATES, ROLE_CLEARS, ROLE_MOVES, ROLE_OTHER };	/* OTHER: the allocator's, nothing is read off it */
+/* STORES: what it returns is not the block. WRAPS: what it touches tells nothing. OTHER: the allocator's, nothing is
+ * read off it. */
+enum { ROLE_NONE, ROLE_ALLOCATES, ROLE_CLEARS, ROLE_MOVES, ROLE_STORES, ROLE_WRAPS, ROLE_OTHER };
 
-static unsigned role_of_name(const char *name)
+static unsigned role_of_name(const struct sink *s, const char *name)
 {
 	static const struct { const char *name; unsigned role; } names[] = {
 		{ "malloc", ROLE_ALLOCATES }, { "calloc", ROLE_CLEARS }, { "aligned_alloc", ROLE_ALLOCATES },
-		{ "memalign", ROLE_ALLOCATES }, { "posix_memalign", ROLE_ALLOCATES }, { "valloc", ROLE_ALLOCATES },
+		{ "memalign", ROLE_ALLOCATES }, { "posix_memalign", ROLE_STORES }, { "valloc", ROLE_ALLOCATES },
 		{ "operator new", ROLE_ALLOCATES }, { "realloc", ROLE_MOVES }, { "reallocarray", ROLE_MOVES }, { "free", ROLE_OTHER },
 		{ "cfree", ROLE_OTHER }, { "operator delete", ROLE_OTHER },
 	};
 	size_t len;
 
+	for (size_t i = 0; i < s->nwrapper; i++)
+		if (!strcmp(s->wrapper[i], name))
+			return ROLE_WRAPS;
 	name += strncmp(name, "__libc_", 7) ? strncmp(name, "__", 2) ? 0 : 2 : 7;
 	len = strcspn(name, "@([");
 	while (len && name[len - 1] == ' ')
@@ -167,12 +193,12 @@ static unsigned role_of(struct sink *s, uint64_t target)
 
 	if (fresh)
 		*known = pm_names_at(&s->names, target, false, &n) && n.function && n.lo == target ?
-			role_of_name(n.function) : ROLE_NONE;
+			role_of_name(s, n.function) : ROLE_NONE;
 	return *known;
 }
 
-/* See the rules in objects.h. 0: none of them fits. */
-static uint64_t returned(const struct thread *t)
+/* See the rules (2) in objects.h. 0: none of them fits. */
+static uint64_t guessed(const struct thread *t)
 {
 	unsigned last = (t->nring + RING - 1) % RING;
 	uint64_t a = t->ring[last].addr;
@@ -191,23 +217,43 @@ static uint64_t returned(const struct thread *t)
 	return 0;
 }
 
-/* From @p on there is a block of object @o. */
-static void place_block(struct sink *s, uint64_t p, uint32_t o)
+/* From @p on there is a block of object @o. Whose it was, PM_NONE: nobody's. */
+static uint32_t place_block(struct sink *s, uint64_t p, uint32_t o)
 {
 	size_t b = block_before(s, p);
+	uint32_t was = PM_NONE;
 
 	s->o[o].blocks++;
 	if (b && s->block[b - 1].addr == p) {
-		if (s->block[b - 1].object != o)
+		was = s->block[b - 1].object;
+		if (was != o)
 			s->epoch++;
 		s->block[b - 1].object = o;
-		return;
+		return was;
 	}
 	s->epoch++;
 	pm_grow(s->block, s->nblock, s->cap_block);
 	memmove(s->block + b + 1, s->block + b, (s->nblock - b) * sizeof *s->block);
 	s->block[b] = (struct block){ p, o };
 	s->nblock++;
+	return was;
+}
+
+/* There is no block of @o at @p after all. */
+static void take_back(struct sink *s, uint64_t p, uint32_t o, uint32_t was)
+{
+	size_t b = block_before(s, p);
+
+	if (!b || s->block[b - 1].addr != p || s->block[b - 1].object != o)
+		return;			/* it has been given away again */
+	s->o[o].blocks--;
+	s->epoch++;
+	if (was != PM_NONE) {
+		s->block[b - 1].object = was;
+		return;
+	}
+	memmove(s->block + b - 1, s->block + b, (s->nblock - b) * sizeof *s->block);
+	s->nblock--;
 }
 
 static uint32_t object_at(struct sink *s, uint64_t site)
@@ -224,20 +270,111 @@ static uint32_t object_at(struct sink *s, uint64_t site)
 	return object_of(s, KIND_HEAP, site, site, text);
 }
 
-static void allocated(struct sink *s, struct thread *t)
+/* May the function that returns at @pc be the C library's, whose heap we know? Other libraries' are not; what is in
+ * the program itself may be anybody's. */
+static bool may_be_libc(struct sink *s, uint64_t pc)
 {
-	uint64_t p = returned(t);
+	struct pm_name n;
+	const char *name;
+
+	if (!pc || !pm_names_at(&s->names, pc, false, &n))
+		return pc;
+	name = base_name(n.object);
+	return strncmp(name, "lib", 3) || !strncmp(name, "libc.", 5) || !strncmp(name, "libc-", 5);
+}
+
+static void allocated(struct sink *s, struct thread *t, uint64_t pc)
+{
+	/* an allocator in the program that lays out its heap otherwise is found out soon */
+	uint64_t p = t->role != ROLE_WRAPS && s->wrong <= 4 + s->right / 8 && (may_be_libc(s, pc) || may_be_libc(s, t->inner_ret)) ? guessed(t) : 0;
+	struct followed *w = t->followed;
+	uint32_t o = PM_NONE, was = PM_NONE;
 
 	t->ret = 0;
 	if (t->role == ROLE_OTHER)
 		return;
 	s->calls++;
-	if (t->role == ROLE_MOVES && !p)	/* it is where it was, and whose it was */
-		s->resolved++;
-	if (!p)
+	if (p || t->role != ROLE_MOVES)
+		o = object_at(s, t->site);
+	s->resolved += p || t->role == ROLE_MOVES;	/* it may be where it was, and whose it was */
+	if (p)
+		was = place_block(s, p, o);
+	if (t->role == ROLE_STORES || !s->code || t->insn >= s->code->ninsn ||
+	    s->code->insn[t->insn].isa > PM_ISA_X86_32)
 		return;
-	s->resolved++;
-	place_block(s, p, object_at(s, t->site));
+	/* the one that has been followed longest makes room */
+	for (unsigned i = 0; i < FOLLOWED; i++)
+		if (t->followed[i].f.left < w->f.left)
+			w = t->followed + i;
+	*w = (struct followed){ .object = o, .was = was, .guess = p, .moves = t->role == ROLE_MOVES };
+	w->site = t->site;
+	pm_follow_start(&w->f, s->code->insn[t->insn].isa == PM_ISA_X86_64 ? 8 : 4);
+	t->following = true;
+}
+
+/* The block of @w begins at @p. */
+static void followed(struct sink *s, struct followed *w, uint64_t p)
+{
+	size_t b;
+
+	if (p % 8 || p < 4096)
+		return;
+	if (w->guess == p) {
+		s->right++;
+		return;
+	}
+	if (w->guess) {
+		s->wrong++;
+		take_back(s, w->guess, w->object, w->was);
+	}
+	b = block_before(s, p);
+	if (w->moves && b && s->block[b - 1].addr == p)
+		return;			/* it did not move */
+	if (w->object == PM_NONE)
+		w->object = object_at(s, w->site);
+	s->resolved += !w->guess && !w->moves;
+	place_block(s, p, w->object);
+}
+
+static void stop_following(struct thread *t)
+{
+	for (unsigned i = 0; i < FOLLOWED; i++)
+		t->followed[i].f.left = 0;
+	t->following = false;
+}
+
+static void follow_insn(struct sink *s, struct thread *t, const struct pm_event *e)
+{
+	const struct pm_insn *in = s->code && e->id < s->code->ninsn ? s->code->insn + e->id : NULL;
+	unsigned k = (e->addr ^ e->addr >> 10) % KNOWN;
+
+	if (!in) {
+		stop_following(t);
+		return;
+	}
+	if (s->known[k].len != in->len || s->known[k].isa != in->isa || memcmp(s->known[k].bytes, in->bytes, in->len)) {
+		pm_follow_decode(s->decoder, in, &s->known[k].op);
+		memcpy(s->known[k].bytes, in->bytes, sizeof in->bytes);
+		s->known[k].len = in->len;
+		s->known[k].isa = in->isa;
+	}
+	t->following = false;
+	for (unsigned i = 0; i < FOLLOWED; i++) {
+		if (t->followed[i].f.left)
+			pm_follow_insn(&t->followed[i].f, &s->known[k].op, !t->ret);
+		t->following |= t->followed[i].f.left > 0;
+	}
+}
+
+static void follow_ref(struct sink *s, struct thread *t, const struct pm_event *e)
+{
+	for (unsigned i = 0; i < FOLLOWED; i++) {
+		struct followed *w = t->followed + i;
+		uint64_t p;
+
+		if (w->f.left && pm_follow_ref(&w->f, e, &p))
+			followed(s, w, p);
+	}
 }
 
 static void watch(struct thread *t, const struct pm_event *e, bool write)
@@ -281,7 +418,7 @@ static void mapped(struct sink *s, struct thread *t, const struct pm_batch *b, c
 		t->mapping = r && e->value == SYS_MMAP && r->nargs >= 4 && r->arg[3] & MAP_IS_ANONYMOUS ? r->arg[1] : 0;
 	} else if (t->mapping && e->value < UINT64_MAX - 4095) {
 		if (!t->ret)
-			place_block(s, e->value, object_at(s, t->call));
+			place_block(s, e->value, object_at(s, t->call[(t->depth - 1) % CALLS]));
 		t->mapping = 0;
 	}
 }
@@ -297,7 +434,7 @@ static struct thread *thread_of(struct sink *s, uint32_t index)
 	return s->thread + index;
 }
 
-static void reference(struct sink *s, struct thread *t, const struct pm_event *e, bool read, bool write)
+static void account(struct sink *s, struct thread *t, const struct pm_event *e, bool read, bool write)
 {
 	uint32_t i = t->ret ? object_of(s, KIND_ALLOCATOR, 0, 0, "allocator") : find_cached(s, t, e->addr);
 	struct object *o = s->o + i;
@@ -311,6 +448,13 @@ static void reference(struct sink *s, struct thread *t, const struct pm_event *e
 		o->miss[l]++;
 	if (t->ret)
 		watch(t, e, write);
+}
+
+static void reference(struct sink *s, struct thread *t, const struct pm_event *e, bool read, bool write)
+{
+	if (t->following)		/* whose it is may follow from it */
+		follow_ref(s, t, e);
+	account(s, t, e, read, write);
 }
 
 static void branch(struct sink *s, struct thread *t, const struct pm_event *e)
@@ -330,10 +474,15 @@ static void branch(struct sink *s, struct thread *t, const struct pm_event *e)
 			t->nring = t->nheader = 0;
 			t->cleared = t->source = t->moved = t->framed = t->framed_before = 0;
 			t->ntouched = 0;
+			t->inner_ret = 0;
 		}
-		t->call = e->addr;
-	} else if (t->ret && e->value == t->ret && e->flags & PM_BR_RET) {
-		allocated(s, t);
+		t->call[t->depth++ % CALLS] = e->addr;
+	} else if (e->flags & PM_BR_RET) {
+		t->depth -= t->depth > 0;
+		if (t->ret && e->value == t->ret)
+			allocated(s, t, e->addr);
+		else if (t->ret)
+			t->inner_ret = e->addr;
 	}
 }
 
@@ -344,6 +493,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	size_t before = s->names.n;
 
 	pm_names_learn(&s->names, b->code);
+	s->code = b->code;
 	if (s->names.n != before) {
 		s->epoch++;
 		pm_map_release(&s->alloc);
@@ -353,6 +503,9 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 		case PM_EV_INSN:
 			t->pc = e->addr;
 			t->last_write = 0;
+			t->insn = e->id;
+			if (t->following)
+				follow_insn(s, t, e);
 			break;
 		case PM_EV_READ:
 			reference(s, t, e, true, false);
@@ -370,6 +523,9 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 		case PM_EV_SYSCALL:
 		case PM_EV_SYSRET:
 			mapped(s, t, b, e);
+			break;
+		case PM_EV_SIGNAL:	/* its handler has other registers */
+			stop_following(t);
 			break;
 		case PM_EV_EXEC:
 			*t = (struct thread){ 0 };
@@ -396,7 +552,11 @@ static void destroy(void *self)
 		free(s->o[i].name);
 	free(s->o);
 	free(s->block);
+	for (size_t i = 0; i < s->nwrapper; i++)
+		free(s->wrapper[i]);
+	free(s->wrapper);
 	free(s->thread);
+	pm_follow_decoder_free(s->decoder);
 	pm_map_release(&s->by_key);
 	pm_map_release(&s->alloc);
 	free(s);
@@ -407,6 +567,15 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_buf *ca
 	for (size_t i = 0; i < c->n; i++) {
 		const struct pm_conf_item *it = c->item + i;
 
+		if (!strcmp(it->name, "wrap")) {
+			if (!it->n)
+				return pm_conf_fail(c, it, err, "the name of a function is missing, as in wrap=xmalloc,zmalloc");
+			for (size_t k = 0; k < it->n; k++) {
+				pm_grow(s->wrapper, s->nwrapper, s->cap_wrapper);
+				s->wrapper[s->nwrapper++] = pm_strdup(it->field[k].key);
+			}
+			continue;
+		}
 		if (strcmp(it->name, "top")) {
 			pm_conf_put(it, caches);
 			continue;
@@ -427,6 +596,7 @@ static void *create(const char *config, struct pm_err *err)
 
 	s->top = 20;
 	s->epoch = 1;
+	s->decoder = pm_follow_decoder_new();
 	if (!st)
 		st = parse(s, &c, &caches, err);
 	pm_conf_release(&c);

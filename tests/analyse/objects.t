@@ -35,6 +35,21 @@ $ test ! -e "$PROGRAMS/moved-musl-static" || pugmark run -q --csv csv -s 'object
 > moved 1900
 > other 1100
 > zeroed 1300
+# An allocator that touches nothing near its blocks: what it returned is followed to its first use, through registers,
+# the stack, structures; and behind functions that allocate for others.
+$ pugmark run -q --csv csv -s 'objects:top=1000;wrap=wrapped' -- "$PROGRAMS/given"; awk -F, '/by_object.*writes/ { n = $2 } /given\.c:/ { sub(/\+.*/, "", $2); print $2, n }' csv | LC_ALL=C sort; awk -F, '/objects.(allocations|resolved)/ { print $2 }' csv | uniq | wc -l
+> keep 350
+> more 550
+> one 150
+> two 250
+> 1
+$ pugmark run -q --csv csv -s 'objects:top=1000' -- "$PROGRAMS/given"; awk -F, '/by_object.*writes/ { n = $2 } /given\.c:/ { sub(/\+.*/, "", $2); print $2, n }' csv | LC_ALL=C sort
+> keep 350
+> more 550
+> wrapped 400
+$ pugmark sim -s 'objects:wrap' costs.trace
+! pugmark: objects: wrap: the name of a function is missing, as in wrap=xmalloc,zmalloc
+? 1
 $ pugmark sim -s 'objects:l1i=4k' costs.trace
 ! pugmark: objects: no cache takes data; allowed: l1d=... or l1=..., then l2=...
 ? 1
