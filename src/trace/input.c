@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* input.c - bytes in
  *
- * Three layers: raw bytes (a mapping, memory, or a descriptor with a buffer), an unpacker chosen by
- * the first bytes, and the window of unpacked bytes that the reader looks through. Memory is its own
- * window. Plain files are read, not looked at through their mapping: copying into a buffer that
- * stays in the cache costs less than a mapping's page faults (docs/performance.md). What is large is
- * unpacked by a second thread, a few blocks ahead of the reader. */
+ * Three layers: raw bytes (memory, or a descriptor with a buffer), an unpacker chosen by the first
+ * bytes, and the window of unpacked bytes that the reader looks through. Memory is its own window, and
+ * a plain file is read straight into it. Files are read, not looked at through a mapping: copying into
+ * a buffer that stays in the cache costs less than page faults (docs/performance.md). What turns out to
+ * be large is unpacked by a second thread, a few blocks ahead of the reader. */
 #include <bzlib.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <lzma.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,6 +23,7 @@
 #include <zstd.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "trace/io.h"
 
 #define RAW_BYTES	(256 << 10)	/* read from a pipe at once */
@@ -29,9 +31,9 @@
 #define AHEAD		4		/* blocks of WINDOW_BYTES that the second thread may be ahead */
 #define REST_BYTES	(64 << 10)	/* what the reader has not used of a block fits before the next one */
 #define SNIFF_BYTES	10		/* what tells how a file is packed */
-#define THREAD_BYTES	(1 << 20)	/* packed files below this are not worth a thread */
+#define THREAD_BYTES	(1 << 20)	/* unpacked bytes that are not worth a thread */
+#define SPIN		10000		/* looks for the other thread's block before sleeping: as long as one takes */
 #define XZ_MEMORY	(1ull << 30)	/* the largest dictionary that a file may ask for */
-#define LEND_BYTES	(4 << 20)	/* of a mapped file are looked at before they are given back */
 #define ZSTD_WINDOW	27		/* log2, likewise: 128 MiB, what the zstd tool accepts */
 
 enum packing { PLAIN, GZIP, ZSTD, XZ, BZIP2 };
@@ -39,12 +41,13 @@ enum packing { PLAIN, GZIP, ZSTD, XZ, BZIP2 };
 struct pm_input {
 	char *name;
 	int fd;				/* -1: everything is in memory */
-	bool mapped;
+	size_t size;			/* of the file or memory; SIZE_MAX: not known (a pipe) */
+	bool whole;			/* a plain file with a name: read at raw_at, up to raw_n, without raw */
+	void *map;			/* of that, where somebody asked for it */
 
 	const uint8_t *raw;		/* raw bytes at hand: raw[raw_at .. raw_n) are not used yet */
 	size_t raw_at, raw_n;
 	uint64_t raw_base;		/* offset of raw[0] in the file */
-	size_t released;		/* of a mapping: pages before it are no longer resident */
 	uint8_t *raw_buf;		/* what raw points to when reading from fd */
 	bool raw_end;			/* fd has no more */
 
@@ -58,7 +61,7 @@ struct pm_input {
 
 	uint8_t *win;			/* unpacked bytes win[at .. n) are not consumed yet */
 	size_t at, n;
-	uint8_t *own;			/* where they are, unless in a mapping or a block of the second thread */
+	uint8_t *own;			/* where they are, unless in memory or a block of the second thread */
 	size_t cap;
 	uint64_t base;			/* offset of win[0] in the unpacked stream */
 	struct pm_err err;		/* why there is no more, if that is not the end */
@@ -71,8 +74,8 @@ struct pm_input {
 	uint8_t *ahead[AHEAD];		/* WINDOW_BYTES behind REST_BYTES */
 	bool lent;			/* the window is in block number @used, which is therefore not free yet */
 	size_t ahead_n[AHEAD];
-	unsigned made, used;		/* blocks so far; under the lock */
-	bool done, quit;
+	atomic_uint made, used;		/* blocks so far; written under the lock */
+	atomic_bool done, quit;		/* likewise */
 };
 
 static enum packing sniff(const uint8_t *p, size_t n)
@@ -96,7 +99,7 @@ static bool raw_fill(struct pm_input *in)
 {
 	ssize_t n;
 
-	if (in->fd < 0 || in->mapped || in->raw_end || pm_failed(&in->err))
+	if (in->fd < 0 || in->whole || in->raw_end || pm_failed(&in->err))
 		return false;
 	if (in->raw_at) {
 		memmove(in->raw_buf, in->raw_buf + in->raw_at, in->raw_n - in->raw_at);
@@ -130,17 +133,6 @@ static size_t broken(struct pm_input *in, const char *what, const char *why)
 	in->err.file = in->name;
 	pm_fail(&in->err, raw_offset(in), "%s data %s", what, why);
 	return 0;
-}
-
-/* The first @upto bytes of the mapping will not be looked at again: without this a large file would
- * count as memory in use. Going back there is allowed and only slow. */
-static void release(struct pm_input *in, size_t upto)
-{
-	upto &= ~(size_t)(LEND_BYTES - 1);
-	if (!in->mapped || upto <= in->released)
-		return;
-	madvise((void *)(in->raw + in->released), upto - in->released, MADV_DONTNEED);
-	in->released = upto;
 }
 
 /* Each unpacker writes up to @room bytes to @to and returns how many; 0 means the end or an error. */
@@ -309,7 +301,6 @@ static size_t unpack(struct pm_input *in, uint8_t *to, size_t room)
 {
 	size_t n;
 
-	release(in, in->raw_at);
 	switch (in->packing) {
 	case GZIP:
 		return unpack_gzip(in, to, room);
@@ -322,7 +313,7 @@ static size_t unpack(struct pm_input *in, uint8_t *to, size_t room)
 	case PLAIN:
 		break;
 	}
-	if (in->mapped)
+	if (in->whole)
 		return read_plain(in, to, room);
 	if (in->raw_at == in->raw_n && !raw_fill(in))
 		return 0;
@@ -337,24 +328,31 @@ static size_t unpack(struct pm_input *in, uint8_t *to, size_t room)
 static void *unpacker(void *arg)
 {
 	struct pm_input *in = arg;
+	/* ISA-L looks back at what it wrote, line by line, and a block's lines are in the other processor's
+	 * cache at first: a buffer of our own and one copy take less. The others have such a buffer. */
+	uint8_t *own = in->packing == GZIP ? pm_alloc(WINDOW_BYTES) : NULL;
 
 	for (;;) {
+		uint8_t *to;
 		unsigned slot;
 		size_t n = 0, part;
 
+		for (unsigned i = 0; i < SPIN && in->made - in->used == AHEAD && !in->quit; i++)
+			pm_relax();
 		pthread_mutex_lock(&in->lock);
 		while (in->made - in->used == AHEAD && !in->quit)
 			pthread_cond_wait(&in->wake, &in->lock);
 		slot = in->made % AHEAD;
-		if (in->quit) {
-			pthread_mutex_unlock(&in->lock);
-			return NULL;
-		}
 		pthread_mutex_unlock(&in->lock);
+		if (in->quit)
+			break;
+		to = in->ahead[slot] + REST_BYTES;
 		do {
-			part = unpack(in, in->ahead[slot] + REST_BYTES + n, WINDOW_BYTES - n);
+			part = unpack(in, own ? own + n : to + n, WINDOW_BYTES - n);
 			n += part;
 		} while (part && n < WINDOW_BYTES);
+		if (own)
+			memcpy(to, own, n);
 		pthread_mutex_lock(&in->lock);
 		in->ahead_n[slot] = n;
 		in->made += n != 0;
@@ -362,21 +360,26 @@ static void *unpacker(void *arg)
 		pthread_cond_signal(&in->wake);
 		pthread_mutex_unlock(&in->lock);
 		if (!part)
-			return NULL;
+			break;
 	}
+	free(own);
+	return NULL;
 }
 
 /* Is there a block behind those used, and the one lent? Waits for it. */
 static bool wait_block(struct pm_input *in)
 {
-	bool there;
+	const unsigned next = in->used + in->lent;
 
-	pthread_mutex_lock(&in->lock);
-	while (in->made == in->used + in->lent && !in->done)
-		pthread_cond_wait(&in->wake, &in->lock);
-	there = in->made != in->used + in->lent;
-	pthread_mutex_unlock(&in->lock);
-	return there;
+	for (unsigned i = 0; i < SPIN && in->made == next && !in->done; i++)
+		pm_relax();
+	if (in->made == next) {
+		pthread_mutex_lock(&in->lock);
+		while (in->made == next && !in->done)
+			pthread_cond_wait(&in->wake, &in->lock);
+		pthread_mutex_unlock(&in->lock);
+	}
+	return in->made != next;
 }
 
 static void give_back(struct pm_input *in)
@@ -433,15 +436,15 @@ static void start_thread(struct pm_input *in)
 		in->ahead[i] = pm_realloc(NULL, REST_BYTES + WINDOW_BYTES);
 	pthread_mutex_init(&in->lock, NULL);
 	pthread_cond_init(&in->wake, NULL);
-	in->threaded = !pthread_create(&in->thread, NULL, unpacker, in);
+	in->threaded = pm_thread_start(&in->thread, unpacker, in);
 }
 
-/* Look at the first bytes and prepare; plain memory becomes the window itself. */
+/* Look at the first bytes, unless that was done, and prepare; plain memory becomes the window itself. */
 static void begin(struct pm_input *in)
 {
 	while (in->raw_n - in->raw_at < SNIFF_BYTES && raw_fill(in))
 		;
-	in->packing = sniff(in->raw, in->raw_n);
+	in->packing = in->whole ? PLAIN : sniff(in->raw, in->raw_n);
 	switch (in->packing) {
 	case GZIP:
 		in->gz = pm_alloc(sizeof *in->gz);
@@ -465,17 +468,15 @@ static void begin(struct pm_input *in)
 		}
 		return;
 	}
-	/* a pipe may carry any amount */
-	if (!pm_failed(&in->err) && (in->mapped ? in->raw_n >= THREAD_BYTES : in->fd >= 0 ||
-				     in->raw_n >= THREAD_BYTES))
-		start_thread(in);
 }
 
 struct pm_input *pm_input_open(const char *path, struct pm_err *err)
 {
 	bool std = !strcmp(path, "-");
 	int fd = std ? dup(0) : open(path, O_RDONLY | O_CLOEXEC);
+	uint8_t head[SNIFF_BYTES];
 	struct pm_input *in;
+	ssize_t n;
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0) {
@@ -494,19 +495,15 @@ struct pm_input *pm_input_open(const char *path, struct pm_err *err)
 	in = pm_alloc(sizeof *in);
 	in->name = pm_strdup(std ? "standard input" : path);
 	in->fd = fd;
-	/* a redirected file may stand anywhere: only named files are mapped */
-	if (!std && S_ISREG(st.st_mode) && st.st_size > 0) {
-		void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-
-		if (p != MAP_FAILED) {
-			madvise(p, (size_t)st.st_size, MADV_SEQUENTIAL);
-			in->mapped = true;
-			in->raw = p;
-			in->raw_n = (size_t)st.st_size;
-		}
-	}
-	if (!in->mapped)
+	in->size = S_ISREG(st.st_mode) ? (size_t)st.st_size : SIZE_MAX;
+	/* a redirected file may stand anywhere: only named ones are read at places; those of /proc have no length */
+	if (!std && S_ISREG(st.st_mode) && in->size && (n = pread(fd, head, sizeof head, 0)) >= 0 &&
+	    sniff(head, (size_t)n) == PLAIN) {
+		in->whole = true;
+		in->raw_n = in->size;
+	} else {
 		in->raw = in->raw_buf = pm_alloc(RAW_BYTES);
+	}
 	begin(in);
 	return in;
 }
@@ -518,7 +515,7 @@ struct pm_input *pm_input_memory(const void *p, size_t n, const char *name)
 	in->name = pm_strdup(name);
 	in->fd = -1;
 	in->raw = p;
-	in->raw_n = n;
+	in->raw_n = in->size = n;
 	begin(in);
 	return in;
 }
@@ -548,6 +545,8 @@ static void own_window(struct pm_input *in)
 /* Unpack until @want bytes are there. The window grows with what arrives, never with @want. */
 static void fill(struct pm_input *in, size_t want)
 {
+	if (in->packing != PLAIN && !in->ahead[0] && in->base + in->n >= THREAD_BYTES)
+		start_thread(in);
 	if (in->threaded && in->n - in->at <= REST_BYTES) {
 		lend(in);
 		if (in->n - in->at >= want || in->ended)
@@ -593,7 +592,7 @@ size_t pm_input_pass(struct pm_input *in, size_t n, struct pm_err *err)
 	while (left) {
 		size_t got = in->n - in->at;
 
-		if (!got && in->mapped && in->packing == PLAIN && !in->ended) {
+		if (!got && in->whole && !in->ended) {
 			got = in->raw_n - in->raw_at < left ? in->raw_n - in->raw_at : left;
 			if (!got)
 				break;
@@ -618,19 +617,22 @@ uint64_t pm_input_offset(const struct pm_input *in)
 
 double pm_input_part(const struct pm_input *in)
 {
-	struct stat st;
-	double size = in->mapped || in->fd < 0 ? (double)in->raw_n :
-		!fstat(in->fd, &st) && S_ISREG(st.st_mode) ? (double)st.st_size : 0;
-
-	return size > 0 ? (double)(in->packing == PLAIN ? pm_input_offset(in) : raw_offset(in)) / size : 0;
+	if (!in->size || in->size == SIZE_MAX)
+		return 0;
+	return (double)(in->packing == PLAIN ? pm_input_offset(in) : raw_offset(in)) / (double)in->size;
 }
 
 const uint8_t *pm_input_map(struct pm_input *in, size_t *size)
 {
-	if (in->packing != PLAIN || (in->fd >= 0 && !in->mapped))
+	*size = in->size;
+	if (in->packing != PLAIN || (in->fd >= 0 && !in->whole))
 		return NULL;
-	*size = in->raw_n;
-	return in->raw;
+	if (in->fd >= 0 && !in->map) {
+		void *p = mmap(NULL, in->size, PROT_READ, MAP_PRIVATE, in->fd, 0);
+
+		in->map = p == MAP_FAILED ? NULL : p;
+	}
+	return in->fd < 0 ? in->raw : in->map;
 }
 
 const char *pm_input_name(const struct pm_input *in)
@@ -660,7 +662,7 @@ void pm_input_close(struct pm_input *in)
 		pthread_mutex_lock(&in->lock);
 		in->quit = true;
 		pthread_cond_signal(&in->wake);
-		if (!in->done && !in->mapped && in->fd >= 0) {
+		if (!in->done && in->size == SIZE_MAX) {
 			/* it may wait for a writer that never comes: leave it what it holds */
 			pthread_mutex_unlock(&in->lock);
 			pthread_detach(in->thread);
@@ -678,8 +680,8 @@ void pm_input_close(struct pm_input *in)
 	ZSTD_freeDCtx(in->zstd);
 	lzma_end(&in->xz);
 	BZ2_bzDecompressEnd(&in->bz);
-	if (in->mapped)
-		munmap((void *)in->raw, in->raw_n);
+	if (in->map)
+		munmap(in->map, in->size);
 	free(in->own);
 	free(in->raw_buf);
 	if (in->fd >= 0)

@@ -245,20 +245,13 @@ static void unpack(struct lane *n, struct parcel *p, struct pm_batch *b)
 	b->code = n->code[p->table];
 }
 
-static inline void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#endif
-}
-
 /* The next parcel; NULL: there will be none. */
 static struct parcel *take(struct lane *n)
 {
 	unsigned head = atomic_load(&n->head);
 
 	for (unsigned i = 0; i < SPIN && atomic_load(&n->tail) == head; i++)
-		relax();
+		pm_relax();
 	if (atomic_load(&n->tail) == head) {
 		pthread_mutex_lock(&n->lock);
 		atomic_store(&n->sleeps, true);
