@@ -164,18 +164,23 @@ static inline struct pm_event *put_regs(struct pm_event *e, const uint64_t *of, 
 	return n > 2 && pm_get16(p + 2) ? put_reg(put_reg(e, of, p[2]), of, p[3]) : e;
 }
 
-static inline struct pm_event *put_refs(struct pm_event *e, enum pm_kind kind, const uint8_t *p, unsigned n)
+static inline uint64_t others(const uint8_t *p, unsigned n)
 {
-	uint64_t addr = pm_get64(p), others = 0;
+	return pm_get64(p + 8) | (n > 2 ? pm_get64(p + 16) | pm_get64(p + 24) : 0);
+}
+
+static inline struct pm_event *put_ref(struct pm_event *e, enum pm_kind kind, const uint8_t *p)
+{
+	const uint64_t addr = pm_get64(p);
 
 	*e = (struct pm_event){ (uint8_t)kind, 0, 8, PM_NONE, addr, 0 };
-	e += !!addr;
-	for (unsigned i = 1; i < n; i++)
-		others |= pm_get64(p + 8 * i);
-	if (others)
-		for (unsigned i = 1; i < n; i++)
-			if ((addr = pm_get64(p + 8 * i)))
-				*e++ = (struct pm_event){ (uint8_t)kind, 0, 8, PM_NONE, addr, 0 };
+	return e + !!addr;
+}
+
+static struct pm_event *put_refs(struct pm_event *e, enum pm_kind kind, const uint8_t *p, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		e = put_ref(e, kind, p + 8 * i);
 	return e;
 }
 
@@ -194,8 +199,13 @@ struct pm_event *champ_record(struct champ_reader *r, const struct layout *l, co
 	*e++ = (struct pm_event){ PM_EV_INSN, 0, (uint16_t)size, PM_NONE, pc, 0 };
 	e = put_regs(e, r->read, p + l->sreg, l->nsreg);
 	e = put_regs(e, r->write, p + l->dreg, l->ndreg);
-	e = put_refs(e, PM_EV_READ, p + l->smem, l->nsmem);
-	e = put_refs(e, PM_EV_WRITE, p + l->dmem, l->ndmem);
+	if (others(p + l->smem, l->nsmem) | others(p + l->dmem, l->ndmem)) {
+		e = put_refs(e, PM_EV_READ, p + l->smem, l->nsmem);
+		e = put_refs(e, PM_EV_WRITE, p + l->dmem, l->ndmem);
+	} else {
+		e = put_ref(e, PM_EV_READ, p + l->smem);
+		e = put_ref(e, PM_EV_WRITE, p + l->dmem);
+	}
 	if (p[8]) {
 		unsigned kind = r->kind[roles(r, p + l->sreg, l->nsreg)][roles(r, p + l->dreg, l->ndreg)];
 
@@ -219,9 +229,10 @@ enum pm_status champ_next(struct champ_reader *r, const struct layout *l, const 
 		pm_opaque_header(b, l->name, "", 0);
 	}
 	while (b->b.n < PM_BATCH_EVENTS) {
-		struct pm_event *e = &b->ev[b->b.n], *full = &b->ev[PM_BATCH_EVENTS];
+		const struct pm_event *full = &b->ev[PM_BATCH_EVENTS];
+		struct pm_event *e = &b->ev[b->b.n];
 		const uint8_t *p;
-		bool known;
+		size_t followed;
 
 		/* the next record tells the instruction's size and a branch's target */
 		if (pm_window_left(&r->w) < 2 * l->size) {
@@ -235,19 +246,21 @@ enum pm_status champ_next(struct champ_reader *r, const struct layout *l, const 
 				return pm_fail(err, pm_window_at(&r->w), "expected %u bytes of record, "
 					       "found %zu", l->size, pm_window_left(&r->w));
 		}
-		known = pm_window_left(&r->w) >= 2 * l->size;
 		p = r->w.p;
-		do {
-			if (p[8] > 1 || p[9] > 1) {
-				r->w.p = p;
-				return pm_fail(err, pm_window_at(&r->w) + (p[8] > 1 ? 8 : 9),
-					       "expected 0 or 1 for %s, found %u",
-					       p[8] > 1 ? "'is a branch'" : "'taken'", p[8] > 1 ? p[8] : p[9]);
-			}
-			e = champ_record(r, l, p, known, e);
+		if (pm_get16(p + 8) & ~0x0101u)
+			return pm_fail(err, pm_window_at(&r->w) + (p[8] > 1 ? 8 : 9),
+				       "expected 0 or 1 for %s, found %u",
+				       p[8] > 1 ? "'is a branch'" : "'taken'", p[8] > 1 ? p[8] : p[9]);
+		followed = pm_window_left(&r->w) / l->size - 1;
+		if (!followed) {
+			e = champ_record(r, l, p, false, e);
 			p += l->size;
-			r->insns++;
-		} while (known && e < full && (size_t)(r->w.end - p) >= 2 * l->size);
+		}
+		for (; followed && e < full && !(pm_get16(p + 8) & ~0x0101u); followed--) {
+			e = champ_record(r, l, p, true, e);
+			p += l->size;
+		}
+		r->insns += (size_t)(p - r->w.p) / l->size;
 		r->w.p = p;
 		b->b.n = (size_t)(e - b->ev);
 	}

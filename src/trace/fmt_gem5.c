@@ -23,24 +23,21 @@
 #define TYPE_WRITE	31
 
 /* A message as it was met last at its address. It is the same each time the instruction executes, but for
- * its length, its tick, and the length and address of each mem_access:
- *
- *	length, PART 0, 8 bytes of tick, PART 1, { length, 08, address, PART 2.. }
- */
-#define SEEN		(1u << 13)	/* messages, by address; 1 MiB */
-#define SEEN_TEXT	80
+ * its tick and what its addresses are: the bits of @mask are those of @text. That an address takes as many
+ * bytes as last time is among them. */
+#define SEEN		(1u << 13)	/* messages, at most; 1.5 MiB, of which is touched what is used */
+#define SEEN_TEXT	64
 #define SEEN_MEM	2
-#define SEEN_LONGEST	(1 + 8 + SEEN_TEXT + SEEN_MEM * 10)
+#define SEEN_ROOM	(SEEN_TEXT + 8)	/* bytes from the message on that are looked at */
 
 struct gem5_seen {
-	uint8_t part[SEEN_MEM + 2];	/* bytes of each; part[0] 0: nothing yet */
-	uint8_t rest[SEEN_MEM];		/* bytes of a mem_access behind its address */
-	uint16_t size[SEEN_MEM];	/* ... and what they say */
-	uint8_t nmem, kind, len, type;	/* references, and what they are; the instruction's length, its type */
-	uint32_t id;
-	uint16_t then;			/* number of the one that followed it last */
-	uint64_t pc;
-	uint8_t text[SEEN_TEXT];	/* the parts */
+	uint8_t text[SEEN_TEXT], mask[SEEN_TEXT];
+	uint64_t insn, pc, opaque;	/* of the events: what stands before their addresses */
+	uint64_t ref[SEEN_MEM];
+	uint64_t digits[SEEN_MEM];	/* bits of an address in 8 bytes from its first on */
+	uint8_t addr[SEEN_MEM], tick;	/* where they are */
+	uint8_t nmem;
+	uint8_t n;			/* bytes of the message; 0: nothing yet */
 };
 
 struct gem5_reader {
@@ -48,7 +45,8 @@ struct gem5_reader {
 	struct pm_builder b;
 	struct pm_stream stream;
 	struct pm_codes codes;
-	struct gem5_seen *seen, *last;
+	struct gem5_seen *seen;		/* in the order in which they were met, so that what comes next is near */
+	uint32_t (*seen_at)[2], nseen;	/* which it is, by a message's first bytes, the newest first; 0 is nothing */
 	uint64_t insns, tick, scale;	/* scale: ticks in a nanosecond */
 	bool started, timed;
 };
@@ -73,7 +71,9 @@ static void *gem5_open(struct pm_input *in, const struct pm_read_opts *o, uint32
 	r = pm_alloc(sizeof *r);
 	r->w.in = in;
 	r->scale = 1;
-	r->seen = r->last = pm_alloc(SEEN * sizeof *r->seen);
+	r->seen_at = pm_alloc(SEEN / 2 * sizeof *r->seen_at);
+	r->seen = pm_alloc((SEEN + 1) * sizeof *r->seen);
+	r->nseen = 1;
 	*facts = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME;
 	return r;
 }
@@ -87,6 +87,7 @@ static void gem5_close(void *self)
 	pm_builder_release(&r->b);
 	pm_codes_release(&r->codes);
 	free(r->seen);
+	free(r->seen_at);
 	free(r);
 }
 
@@ -202,10 +203,10 @@ static inline const uint8_t *get_field(const uint8_t *p, const uint8_t *end, uin
 	return NULL;
 }
 
-static inline struct gem5_seen *seen_at(const struct gem5_reader *r, const uint8_t *raw)
+static inline uint32_t *seen_at(const struct gem5_reader *r, const uint8_t *raw)
 {
-	/* behind the length: the key of pc, and most of pc */
-	return &r->seen[pm_get64(raw + 1) * 0x9e3779b97f4a7c15u >> 51 & (SEEN - 1)];
+	/* the length, the key of pc, and most of pc */
+	return r->seen_at[pm_get64(raw) * 0x9e3779b97f4a7c15u >> 52 & (SEEN / 2 - 1)];
 }
 
 /* A mem_access of @n bytes that begins with its address and has but one: where that ends. */
@@ -228,66 +229,69 @@ static const uint8_t *learn_mem(const uint8_t *p, size_t n)
 /* The message at @raw, which parsed and became @ev and @mem references behind it, may come again. */
 static void learn(struct gem5_reader *r, const uint8_t *raw, size_t n, const struct pm_event *ev, unsigned mem)
 {
-	struct gem5_seen k = { .nmem = (uint8_t)mem, .id = ev->id, .pc = ev->addr, .len = (uint8_t)ev->size,
-			       .type = ev->flags, .kind = ev->flags == TYPE_WRITE ? PM_EV_WRITE : PM_EV_READ };
-	const uint8_t *p = raw + 1, *end = raw + n, *from = p, *at, *next;
-	unsigned part = 0, text = 0;
+	struct gem5_seen k = { .n = (uint8_t)n, .pc = ev->addr };
+	const uint8_t *end = raw + n, *at, *next;
+	uint32_t *slot = seen_at(r, raw), number;
 	uint64_t key, v;
 
-	if (n < 10 || raw[0] != n - 1 || raw[0] >= 128)
+	if (n < 10 || n > SEEN_TEXT || raw[0] != n - 1)
 		return;
-	for (; p < end; p = next) {
+	k.insn = pm_ev_head(PM_EV_INSN, ev->flags, ev->size, ev->id);
+	k.opaque = pm_ev_head(PM_EV_OPAQUE, 2, (unsigned)n, PM_NONE);
+	memcpy(k.text, raw, n);
+	memset(k.mask, 0xff, n);
+	for (const uint8_t *p = raw + 1; p < end; p = next) {
 		next = get_field(p, end, &key, &v, &at);
 		if (!next)
 			return;
 		if (key == (5 << 3 | 1)) {
-			if (part || p[0] != 0x29)
+			if (k.tick)
 				return;
-			at = p + 1;
+			k.tick = (uint8_t)(next - 8 - raw);
+			memset(k.mask + k.tick, 0, 8);
 		} else if (key == (8 << 3 | 2)) {
-			/* up to its length, which is one byte */
-			if (!part || p[0] != 0x42 || p[1] != v || v >= 128 || part > mem)
+			const uint8_t *behind = learn_mem(at, (size_t)v);
+			size_t bytes;
+
+			if (!behind || k.nmem == mem)
 				return;
-			at = p + 1;
-		} else {
-			continue;
-		}
-		k.part[part] = (uint8_t)(at - from);
-		if (at - from > SEEN_TEXT - (int)text)
-			return;
-		memcpy(k.text + text, from, k.part[part]);
-		text += k.part[part];
-		if (part++) {
-			from = learn_mem(at + 1, (size_t)v);
-			if (!from)
-				return;
-			k.rest[part - 2] = (uint8_t)(at + 1 + v - from);
-			k.size[part - 2] = ev[part - 1].size;
-		} else {
-			from = next;
+			bytes = (size_t)(behind - at - 1);
+			k.addr[k.nmem] = (uint8_t)(at + 1 - raw);
+			memset(k.mask + k.addr[k.nmem], 0x80, bytes);
+			k.digits[k.nmem] = 0x7f7f7f7f7f7f7f7fu >> (64 - 8 * bytes);
+			k.ref[k.nmem] = pm_ev_head(ev[k.nmem + 1].kind, 0, ev[k.nmem + 1].size, PM_NONE);
+			k.nmem++;
 		}
 	}
-	if (part != mem + 1 || end - from > SEEN_TEXT - (int)text)
+	if (!k.tick || k.nmem != mem)
 		return;
-	k.part[part] = (uint8_t)(end - from);
-	memcpy(k.text + text, from, k.part[part]);
-	*seen_at(r, raw) = k;
+	number = slot[1] ? slot[1] : r->nseen++;
+	slot[1] = slot[0];
+	slot[0] = number;
+	r->seen[number] = k;
 }
 
-/* A number of at most 8 bytes at @p, of which 8 can be read: its length, 0 if it is longer. */
-static inline unsigned short_varint(const uint8_t *p, uint64_t *v)
+/* The number at @p, of which 8 bytes can be read, and whose bits are those of @digits. */
+static inline uint64_t short_varint(const uint8_t *p, uint64_t digits)
 {
-	uint64_t x = pm_get64(p), ends = ~x & 0x8080808080808080u;
-	unsigned n;
+	uint64_t x = pm_get64(p) & digits;
 
-	if (!ends)
-		return 0;
-	n = (unsigned)__builtin_ctzll(ends) / 8 + 1;
-	x &= (ends ^ (ends - 1)) & 0x7f7f7f7f7f7f7f7fu;
 	x = (x & 0x007f007f007f007fu) | (x & 0x7f007f007f007f00u) >> 1;
 	x = (x & 0x00003fff00003fffu) | (x & 0x3fff00003fff0000u) >> 2;
-	*v = (x & 0x0fffffffu) | (x & 0x0fffffff00000000u) >> 4;
-	return n;
+	return (x & 0x0fffffffu) | (x & 0x0fffffff00000000u) >> 4;
+}
+
+/* Are those bits of SEEN_TEXT bytes that are in @mask the same? */
+static inline bool same_but(const uint8_t *a, const uint8_t *b, const uint8_t *mask)
+{
+	typedef uint64_t half __attribute__((vector_size(16)));
+	half x[SEEN_TEXT / 16], y[SEEN_TEXT / 16], m[SEEN_TEXT / 16], all;
+
+	memcpy(x, a, SEEN_TEXT);
+	memcpy(y, b, SEEN_TEXT);
+	memcpy(m, mask, SEEN_TEXT);
+	all = ((x[0] ^ y[0]) & m[0]) | ((x[1] ^ y[1]) & m[1]) | ((x[2] ^ y[2]) & m[2]) | ((x[3] ^ y[3]) & m[3]);
+	return !(all[0] | all[1]);
 }
 
 /* Picoseconds are what gem5 counts unless told otherwise, and a division by a constant is none. */
@@ -296,56 +300,41 @@ static inline uint64_t time_of(const struct gem5_reader *r, uint64_t tick)
 	return r->scale == 1000 ? tick / 1000 : tick / r->scale;
 }
 
-/* HOT: once per instruction. What gem5_inst() would do, if the message at @raw is a known one, with
- * SEEN_LONGEST bytes there and MAX_EVENTS of room. Its end; NULL: it is not. */
+/* HOT: a turn per instruction. What gem5_inst() would do with the messages from r->w.p on, as long as they are
+ * known ones with SEEN_ROOM bytes there, and there is room for MAX_EVENTS. @start is where the arena begins. */
 #define MAX_EVENTS	(3 + SEEN_MEM)
-static inline const uint8_t *again(struct gem5_reader *r, const uint8_t *raw, uint64_t arena)
+static void again(struct gem5_reader *r, const uint8_t *start)
 {
-	struct gem5_seen *k = seen_at(r, raw);
-	const uint8_t *p = raw + 1, *text = k->text;
-	struct pm_event *ev = r->b.ev + r->b.b.n, *e = ev;
-	uint64_t tick;
-	size_t n;
+	struct pm_event *e = r->b.ev + r->b.b.n, *const full = r->b.ev + PM_BATCH_EVENTS;
+	const uint8_t *raw = r->w.p;
+	uint64_t was = r->tick, n = 0;
 
-	/* the one after it is probably the same as last time: it may take a while to come */
-	__builtin_prefetch(&r->seen[k->then]);
-	__builtin_prefetch((const char *)&r->seen[k->then] + 64);
-	if (r->last->then != k - r->seen)
-		r->last->then = (uint16_t)(k - r->seen);
-	r->last = k;
-	if (!k->part[0] || !pm_same(p, text, k->part[0]))
-		return NULL;
-	p += k->part[0];
-	text += k->part[0];
-	tick = pm_get64(p);
-	p += 8;
-	if (tick != r->tick || !r->timed)
-		*e++ = (struct pm_event){ PM_EV_TIME, 0, 0, PM_NONE, 0, time_of(r, tick) };
-	*e++ = (struct pm_event){ PM_EV_INSN, k->type, k->len, k->id, k->pc, 0 };
-	if (!pm_same(p, text, k->part[1]))
-		return NULL;
-	p += k->part[1];
-	text += k->part[1];
-	for (unsigned i = 0; i < k->nmem; i++) {
-		uint64_t addr;
-		unsigned bytes = short_varint(p + 2, &addr);
+	for (; (size_t)(r->w.end - raw) >= SEEN_ROOM && e < full; n++) {
+		const uint32_t *at = seen_at(r, raw);
+		const struct gem5_seen *k = &r->seen[at[0]];
+		uint64_t tick;
 
-		if (!bytes || p[0] != 1 + bytes + k->rest[i] || p[1] != 0x08 ||
-		    !pm_same(p + 2 + bytes, text, k->part[i + 2]))
-			return NULL;
-		*e++ = (struct pm_event){ k->kind, 0, k->size[i], PM_NONE, addr, 0 };
-		p += 2 + bytes + k->part[i + 2];
-		text += k->part[i + 2];
+		if (!same_but(raw, k->text, k->mask)) {
+			k = &r->seen[at[1]];
+			if (!same_but(raw, k->text, k->mask))
+				break;
+		}
+		if (!k->n)
+			break;
+		tick = pm_get64(raw + k->tick);
+		if (tick != was)
+			pm_ev_at(e++, pm_ev_head(PM_EV_TIME, 0, 0, PM_NONE), 0, time_of(r, tick));
+		was = tick;
+		pm_ev_at(e++, k->insn, k->pc, 0);
+		for (unsigned i = 0; i < k->nmem; i++)
+			pm_ev_at(e++, k->ref[i], short_varint(raw + k->addr[i], k->digits[i]), 0);
+		pm_ev_at(e++, k->opaque, (uint64_t)(raw - start), k->n);
+		raw += 1 + *raw;		/* which is k->n, and known before k: the next turn need not wait */
 	}
-	n = (size_t)(p - raw);
-	if (raw[0] != n - 1)
-		return NULL;
-	*e++ = (struct pm_event){ PM_EV_OPAQUE, 2, (uint16_t)n, PM_NONE, arena, n };
-	r->b.b.n += (size_t)(e - ev);
-	r->tick = tick;
-	r->timed = true;
-	r->insns++;
-	return p;
+	r->b.b.n = (size_t)(e - r->b.ev);
+	r->w.p = raw;
+	r->tick = was;
+	r->insns += n;
 }
 
 /* The message is at c.p, the whole record with its length at @raw, and at @arena for the batch. */
@@ -475,7 +464,7 @@ static enum pm_status gem5_message(struct gem5_reader *r, bool all, size_t *head
 /* At a batch's beginning: the window moves, so that it holds the first message. PM_END: there is none. */
 static enum pm_status gem5_begin_batch(struct gem5_reader *r, size_t *head, size_t *n, struct pm_err *err)
 {
-	enum pm_status st = pm_window_left(&r->w) < SEEN_LONGEST ? pm_window_fill(&r->w, PM_WINDOW, err) : PM_OK;
+	enum pm_status st = pm_window_left(&r->w) < SEEN_ROOM ? pm_window_fill(&r->w, PM_WINDOW, err) : PM_OK;
 
 	if (st == PM_OK)
 		st = gem5_message(r, false, head, n, err);
@@ -504,7 +493,8 @@ static enum pm_status gem5_next(void *self, const struct pm_batch **batch, struc
 		uint32_t none[2] = { PM_NONE, PM_NONE };
 
 		pm_codes_renew(&r->codes, none, none + 1);
-		memset(r->seen, 0, SEEN * sizeof *r->seen);
+		memset(r->seen_at, 0, SEEN / 2 * sizeof *r->seen_at);
+		r->nseen = 1;
 	}
 	pm_builder_reset(b, &r->stream, &r->codes.code);
 	b->b.first_insn = r->insns;
@@ -522,14 +512,13 @@ static enum pm_status gem5_next(void *self, const struct pm_batch **batch, struc
 		return PM_OK;
 	}
 	pm_ev_room(b, PM_BATCH_EVENTS + MAX_EVENTS);
-	while (b->b.n < PM_BATCH_EVENTS) {
-		const uint8_t *raw = r->w.p, *next = pm_window_left(&r->w) < SEEN_LONGEST ? NULL :
-						     again(r, raw, (uint64_t)(raw - start));
+	for (;;) {
+		const uint8_t *raw;
 
-		if (next) {
-			r->w.p = next;
-			continue;
-		}
+		again(r, start);
+		if (b->b.n >= PM_BATCH_EVENTS)
+			break;
+		raw = r->w.p;
 		/* messages are lent where they are: a batch ends where the window has to move */
 		st = gem5_message(r, false, &head, &n, err);
 		if (st == PM_END)

@@ -183,6 +183,23 @@ static inline struct pm_event *pm_ev_add(struct pm_builder *b, enum pm_kind kind
 	return pm_ev_put(b, kind, flags, size, addr, value);
 }
 
+/* What stands before an event's address, as a number, and the whole event, for loops that the number of
+ * stores limits: two instead of six. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "pm_ev_head() is how struct pm_event begins");
+static inline uint64_t pm_ev_head(enum pm_kind kind, unsigned flags, unsigned size, uint32_t id)
+{
+	return (uint64_t)id << 32 | size << 16 | flags << 8 | (unsigned)kind;
+}
+
+static inline void pm_ev_at(struct pm_event *e, uint64_t head, uint64_t addr, uint64_t value)
+{
+	typedef uint64_t pair __attribute__((vector_size(16)));
+	const pair half = { head, addr };
+
+	memcpy(e, &half, sizeof half);
+	e->value = value;
+}
+
 /* ---- what only the same format understands -------------------------------------------------- */
 /* A reader that keeps odd bits says so with an opaque header: its format's name and a detail. A
  * writer of that format then knows that the opaque events that follow are its own. They carry
