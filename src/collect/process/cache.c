@@ -59,6 +59,7 @@
 #define MAP_SEED 4
 #define PIECE 65536u			/* bytes that are summed and written at once; whole blocks */
 #define MAX_PROBES 65536u		/* of a hash, before it is given up */
+#define WORTH_MOVING (128u << 10)	/* bytes of code that get other numbers than before: copied and changed */
 #define MANY (1u << 20)			/* bytes in memory that are worth giving back */
 #define LATE_SAVE 16u			/* so many pages of a shadow not foreseen: write it down */
 
@@ -1364,17 +1365,21 @@ void cache_save(struct session *s, struct space *sp)
 	for (uint32_t i = 0; i < sp->nmodule; i++) {
 		struct module *m = &sp->module[i];
 		const struct cache_file *was = m->cache;
+		bool higher;
 
 		if (m->dead || !m->used)
 			continue;
 		block = number_from(was ? was->block0 : 0, block, BLOCK_STEP);
 		link = number_from(was ? was->link0 : 0, link, LINK_STEP);
-		/* lower numbers are those that it has in a smaller program */
-		f.block0 = was && was->block0 < block ? was->block0 : block;
-		f.link0 = was && was->link0 < link ? was->link0 : link;
+		/* Lower numbers are those that it has in a smaller program, which can have higher ones as well, but not
+		 * if they are much higher. Written down at once, for whoever has a library in front of it as we do. */
+		higher = was && !s->tracer && !sp->i386 && (block > was->block0 || link > was->link0) &&
+			 was->ncode >= WORTH_MOVING && block <= BLOCK_STEP * MAX_GAP / 2 && link <= LINK_STEP * MAX_GAP / 2;
+		f.block0 = was && was->block0 < block && !higher ? was->block0 : block;
+		f.link0 = was && was->link0 < link && !higher ? was->link0 : link;
 		f.nblock = was ? was->nblock : 0;
 		f.nlink = was ? was->nlink : 0;
-		if (m->nunit > m->saved_units || late_pages(m) >= LATE_SAVE)
+		if (m->nunit > m->saved_units || late_pages(m) >= LATE_SAVE || higher)
 			save_module(s, sp, i, &f);
 		/* ... and stay what they are when the one in front grows */
 		block += f.nblock;
