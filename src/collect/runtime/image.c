@@ -478,7 +478,7 @@ static void fill_shadow(u64 pc)
 	if (i == NO_TEXT)
 		return;
 	/* a program that only begins will not need much; in a long run faults cost more than what is never used */
-	span = fills++ < 64 ? IMG_CHUNK : 4 * IMG_CHUNK;
+	span = fills++ < 64 ? IMG_CHUNK : 16 * IMG_CHUNK;
 	off = (pc - TEXTS[i].lo) & ~(span - 1);
 	fill(i, off, off + span);
 }
@@ -504,12 +504,12 @@ void rt_image_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const 
 static void attach(u32 i, long fd)
 {
 	const struct img_text *t = &TEXTS[i];
-	const u64 ahead = MAP_PRIVATE | (t->packed_len + t->code_len <= SMALL ? MAP_POPULATE : 0);
+	const u64 ahead = t->code_len <= SMALL ? MAP_POPULATE : 0;
 
-	rt_image_map(t->packed, page_up(t->packed_len), PROT_READ, ahead, fd, t->packed_at, FILES[t->file].path);
+	rt_image_map(t->packed, page_up(t->packed_len), PROT_READ, MAP_PRIVATE, fd, t->packed_at, FILES[t->file].path);
 	if (!t->code_pack)
-		rt_image_map(t->code, page_up(t->code_len), PROT_READ | PROT_EXEC, ahead | MAP_FIXED, fd, t->code_at,
-			     FILES[t->file].path);
+		rt_image_map(t->code, page_up(t->code_len), PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED | ahead, fd,
+			     t->code_at, FILES[t->file].path);
 	live[i] = 1;
 }
 
@@ -1370,6 +1370,9 @@ static word *auxv_of(word sp)
 	return p;
 }
 
+/* Addresses are fixed; a stack or heap at random places might be in the way: the first instructions have executed the
+ * program once more (64-bit programs in start.S). Were we executed by an instrumented program? */
+#ifdef __i386__
 static int same_file(const char *a, const char *b)
 {
 	struct rt_stat x, y;
@@ -1377,31 +1380,35 @@ static int same_file(const char *a, const char *b)
 	return !rt_stat(a, 0, &x) && (rt_stat(b, 0, &y) || (x.dev == y.dev && x.ino == y.ino));
 }
 
-/* Addresses are fixed; a stack or heap at random places might be in the way. */
-static int without_randomisation(word sp)
+static void restart(word sp, word now)
 {
-	long now = rt_sys(NR_personality, 0xffffffff);
 	word *argv = (word *)PTR(sp) + 1, *aux = auxv_of(sp);
 	const char *name = "/proc/self/exe";
 
-	if (now < 0)
-		return 0;
-	if (now & RESTARTED) {
-		rt_sys(NR_personality, (word)now & ~(word)(RESTARTED | ADDR_NO_RANDOMIZE | EXECED));
-		return !!(now & EXECED);
-	}
-	if (now & ADDR_NO_RANDOMIZE) {
-		rt_sys(NR_personality, (word)now & ~(word)EXECED);
-		return !!(now & EXECED);
-	}
-	if (rt_sys(NR_personality, (word)now | RESTARTED | ADDR_NO_RANDOMIZE) < 0)
-		return !!(now & EXECED);
+	if (rt_sys(NR_personality, now | RESTARTED | ADDR_NO_RANDOMIZE) < 0)
+		return;
 	/* by the same name, for the stack's sake, if that is a name of this file */
 	for (; *aux; aux += 2)
 		if (*aux == AT_EXECFN && same_file(PTR(aux[1]), name))
 			rt_sys(NR_execve, aux[1], argv, argv + argv[-1] + 1);
 	rt_sys(NR_execve, name, argv, argv + argv[-1] + 1);
-	rt_sys(NR_personality, (word)now & ~(word)EXECED);
+}
+#else
+static void restart(word sp, word now) { (void)sp; (void)now; }
+#endif
+
+static int without_randomisation(word sp)
+{
+	const long now = rt_sys(NR_personality, 0xffffffff);
+	word mine = EXECED;
+
+	if (now < 0)
+		return 0;
+	if (!(now & ADDR_NO_RANDOMIZE))
+		restart(sp, (word)now);
+	if (now & RESTARTED)
+		mine |= RESTARTED | ADDR_NO_RANDOMIZE;
+	rt_sys(NR_personality, (word)now & ~mine);
 	return !!(now & EXECED);
 }
 

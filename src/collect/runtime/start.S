@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* start.S - the first instructions of an instrumented executable: map the runtime from the file, go there
+/* start.S - the first instructions of an instrumented executable: begin again without address-space randomisation,
+ * map the runtime from the file, go there
  *
  * One page, linked at 0 and run anywhere. The registers are the kernel's at a program's start: all zero
  * but rsp. The parameters at the page's end are filled in by process/instrument.c. */
@@ -8,29 +9,62 @@
 #define O_CLOEXEC	02000000
 #define FIXED		0x108002	/* MAP_PRIVATE | MAP_FIXED_NOREPLACE | MAP_POPULATE */
 
+#define NO_RANDOMISATION	0x40000		/* see without_randomisation() in image.c */
+#define RESTARTED	0x80000
+#define STAT		144		/* struct stat: device, inode, ... */
+
 	.text
 	.globl _start
 _start:
-	lea	self(%rip), %rdi	/* the file by its link; where there is no /proc, by its name */
+	mov	$0xffffffff, %edi
+	mov	$135, %eax		/* personality */
+	syscall
+	test	$0x80000000 | NO_RANDOMISATION, %eax
+	jnz	open
+	mov	%eax, %r12d
+	mov	%eax, %edi
+	or	$RESTARTED | NO_RANDOMISATION, %edi
+	mov	$135, %eax
+	syscall
+	test	%eax, %eax
+	js	open
+	mov	%rsp, %rsi
+	call	name
+	mov	%rax, %r13		/* by the same name, for the stack's sake, if that is a name of this file */
+	mov	%rax, %rdi
+	lea	-2 * STAT(%rsp), %rsi
+	mov	$4, %eax		/* stat */
+	syscall
+	test	%eax, %eax
+	jnz	1f
+	lea	self(%rip), %rdi
+	lea	-STAT(%rsp), %rsi
+	mov	$4, %eax
+	syscall
+	test	%eax, %eax
+	jnz	2f
+	mov	-STAT(%rsp), %rax
+	cmp	-2 * STAT(%rsp), %rax
+	jne	1f
+	mov	-STAT + 8(%rsp), %rax
+	cmp	-2 * STAT + 8(%rsp), %rax
+	jne	1f
+2:	mov	%r13, %rdi
+	call	again
+1:	lea	self(%rip), %rdi
+	call	again
+	mov	%r12d, %edi
+	mov	$135, %eax
+	syscall
+open:	lea	self(%rip), %rdi	/* the file by its link; where there is no /proc, by its name */
 	mov	$O_CLOEXEC, %esi
 	mov	$2, %eax
 	syscall
 	test	%eax, %eax
 	jns	opened
-	mov	(%rsp), %rcx
-	lea	16(%rsp,%rcx,8), %rsi
-1:	lodsq				/* environment */
-	test	%rax, %rax
-	jnz	1b
-2:	lodsq				/* auxiliary vector */
-	mov	%rax, %rcx
-	lodsq
-	cmp	$31, %ecx		/* AT_EXECFN */
-	je	3f
-	test	%ecx, %ecx
-	jnz	2b
-	jmp	fail
-3:	mov	%rax, %rdi
+	mov	%rsp, %rsi
+	call	name
+	mov	%rax, %rdi
 	mov	$O_CLOEXEC, %esi
 	mov	$2, %eax
 	syscall
@@ -89,6 +123,26 @@ fail:
 	mov	$127, %edi
 	mov	$231, %eax
 	syscall
+name:	mov	(%rsi), %rcx		/* AT_EXECFN of the stack at rsi, 0: there is none */
+	lea	16(%rsi,%rcx,8), %rsi
+1:	lodsq				/* environment */
+	test	%rax, %rax
+	jnz	1b
+2:	lodsq				/* auxiliary vector */
+	mov	%rax, %rcx
+	lodsq
+	cmp	$31, %ecx
+	je	3f
+	test	%ecx, %ecx
+	jnz	2b
+	xor	%eax, %eax
+3:	ret
+again:	mov	8(%rsp), %rcx
+	lea	16(%rsp), %rsi
+	lea	24(%rsp,%rcx,8), %rdx
+	mov	$59, %eax		/* execve */
+	syscall
+	ret
 self:	.asciz	"/proc/self/exe"
 text:	.ascii	"pugmark: this instrumented program cannot map its own file\n"
 text_end:

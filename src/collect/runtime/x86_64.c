@@ -186,7 +186,12 @@ void rt_image_forget(u64 lo, u64 hi)
 
 void rt_image_shadow_room(u64 pc, u64 n)
 {
-	rt_sys(NR_madvise, RT_SHADOW + 4 * (u64)(u32)pc, 4 * n, MADV_POPULATE_WRITE);
+	const u64 at = RT_SHADOW + 4 * (u64)(u32)pc, end = at + 4 * n, huge = 0x200000;
+
+	if (4 * n >= huge / 8)
+		rt_sys(NR_madvise, at & ~(huge - 1), ((end + huge - 1) & ~(huge - 1)) - (at & ~(huge - 1)),
+		       14 /* MADV_HUGEPAGE */);
+	rt_sys(NR_madvise, at, end - at, MADV_POPULATE_WRITE);
 }
 
 /* ---- pieces of code and tables --------------------------------------------------------------------
