@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <limits.h>
 #include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -52,6 +53,19 @@ void pm_open_heap(void)
 	first = malloc(1);
 	free(first);
 	madvise(begin + odd + SMALL_PAGE, HEAP_STEP, MADV_HUGEPAGE);
+}
+
+void pm_heap_ahead(size_t n)
+{
+	uint8_t *volatile all;
+
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, INT_MAX);
+	mallopt(M_TRIM_THRESHOLD, INT_MAX);
+	all = malloc(n);
+	if (all)
+		madvise(all + -(uintptr_t)all % HUGE_PAGE, n, MADV_HUGEPAGE);
+	free(all);
 }
 
 void *pm_grow_raw(void *v, size_t n, size_t *cap, size_t elem)

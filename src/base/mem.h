@@ -21,6 +21,8 @@ char *pm_strdup(const char *s);
 /* Before anything is allocated: a heap that grows in large steps, stays, and lies in huge pages where there are
  * some. A page fault takes as long as filling some pages, in a virtual machine many. */
 void pm_open_heap(void);
+/* About @n bytes will be wanted, in large blocks and by several threads: of that heap, all of them. */
+void pm_heap_ahead(size_t n);
 
 /* ---- a growing array: `struct x *v; size_t n, cap;` ------------------------------------- */
 /* Room for one more element behind @n; may move the array. */

@@ -154,9 +154,16 @@ static void work_all(struct job *j, size_t npiece)
 		pthread_join(other, NULL);
 }
 
+#define HEAP		24		/* bytes that are needed for a byte of text */
+
 static enum pm_status translate_all(struct job *j, struct pm_err *err)
 {
 	size_t n = 0, k = 0;
+
+	for (size_t i = 0; i < j->ntext; i++)
+		n += j->text[i].bytes;
+	pm_heap_ahead(HEAP * n);
+	n = 0;
 
 	work_all(j, 0);
 	j->blk.wide = !j->i386;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* image.c - translate all of a text
  *
- * Work goes from what is certain to what is a guess: functions, addresses that the file gives away,
+ * A large one has two parts, each with a thread: what a part finds out about the other is told when both have done all
+ * they know of, so that the result does not depend on who was faster. Work goes from what is certain to what is a guess: functions, addresses that the file gives away,
  * addresses that the code takes, jump tables, gaps. A unit that is translated stays; a later one may
  * overlap it. Blocks get their final numbers (by address) when all are known. */
 #include "collect/translate/image.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,7 @@
 #define COVERED		2
 #define LEADER		4		/* an indirect transfer may come here */
 
+#define OTHER_BITS	32
 #define OF_ITSELF	(1ull << 63)	/* i386: distances in the table are from its own beginning */
 
 struct made {				/* a block; numbers are those of its translation */
@@ -31,13 +34,15 @@ struct pending {
 	uint64_t target;
 };
 
-struct maker {
+struct maker {				/* of a part */
 	const struct xl_image_input *in;
 	struct xl_image *out;
+	uint64_t lo, hi;		/* the part: offsets in the text */
+	uint64_t code;			/* where its translation would live */
 	struct xl_unit unit;
 	const uint8_t *text;
-	uint32_t *at;			/* offset in the text -> block + 1 */
-	uint8_t *about;			/* offset in the text -> bits */
+	uint32_t *at;			/* offset in the text -> block + 1; its own part of an array of all parts */
+	uint8_t *about;			/* offset in the text -> bits; likewise */
 	struct made *made;
 	size_t nmade, cap_made;
 	struct xl_map *map;
@@ -46,6 +51,8 @@ struct maker {
 	size_t npending, cap_pending;
 	struct pm_buf counters, numbers;	/* u32: offsets of fields, to be renumbered */
 	struct pm_buf queue;		/* u32: offsets still to be looked at */
+	struct pm_buf other;		/* u64: the other part's, with enum about bits at OTHER_BITS */
+	struct pm_buf distances, places;	/* u32: offsets of fields that change if it lives elsewhere */
 	struct pm_buf tables;		/* u64: addresses that code takes of data: jump tables, perhaps; | OF_ITSELF */
 	uint64_t got;			/* i386: what position-independent code counts addresses from; 0: it does not */
 	struct pm_elf_range *function;
@@ -72,10 +79,10 @@ static bool known(void *ctx, uint64_t addr, struct xl_known *out)
 	uint64_t off = addr - m->in->lo;
 	const struct made *b;
 
-	if (off >= m->in->bytes || !m->at[off])
+	if (off < m->lo || off >= m->hi || !m->at[off])
 		return m->in->known && m->in->known(m->in->ctx, addr, out);
 	b = &m->made[m->at[off] - 1];
-	out->code = m->in->code + b->code;
+	out->code = m->code + b->code;
 	out->live = b->live;
 	return true;
 }
@@ -97,20 +104,36 @@ static void keep_insn(void *ctx, const struct x86_insn *x)
 }
 
 /* ---- units ------------------------------------------------------------------------------------------ */
+static void will_look(struct maker *m, uint32_t off)
+{
+	if (!m->at[off])
+		pm_buf_add(&m->queue, &off, sizeof off);
+}
+
+/* Is @addr in this part? If it is in the other one, that will hear of it. */
+static bool is_mine(struct maker *m, uint64_t addr, unsigned bits)
+{
+	const uint64_t off = addr - m->in->lo, it = off | (uint64_t)bits << OTHER_BITS;
+
+	if (off >= m->lo && off < m->hi)
+		return true;
+	if (off < m->in->bytes)
+		pm_buf_add(&m->other, &it, sizeof it);
+	return false;
+}
+
 static void branch_to(struct maker *m, uint64_t addr)
 {
-	uint32_t off = (uint32_t)(addr - m->in->lo);
-
-	if (addr - m->in->lo < m->in->bytes && !m->at[off])
-		pm_buf_add(&m->queue, &off, sizeof off);
+	if (is_mine(m, addr, 0))
+		will_look(m, (uint32_t)(addr - m->in->lo));
 }
 
 static void later(struct maker *m, uint64_t addr)
 {
-	if (addr - m->in->lo >= m->in->bytes)
+	if (!is_mine(m, addr, LEADER))
 		return;
 	m->about[addr - m->in->lo] |= LEADER;
-	branch_to(m, addr);
+	will_look(m, (uint32_t)(addr - m->in->lo));
 }
 
 static void seed(void *ctx, uint64_t addr)
@@ -175,7 +198,7 @@ static void look_at(struct maker *m, const struct made *b)
 		} else if (x.kind == X86_SYSCALL) {
 			branch_to(m, pc);		/* the kernel restarts it */
 		} else if (x.kind == X86_CALL || x.kind == X86_CALL_IND) {
-			if (pc + x.len - m->in->lo < m->in->bytes)
+			if (pc + x.len - m->in->lo < m->hi)	/* beyond it begins a function */
 				m->about[pc + x.len - m->in->lo] |= LEADER;
 		} else if (m->in->i386 && x.modrm && look_at_disp(m, &x, p)) {
 			;
@@ -211,6 +234,8 @@ static void append(struct maker *m, uint32_t insn)
 			pm_buf_add(r->kind == XL_REL_BLOCK ? &m->numbers : &m->counters, &at, 4);
 		} else if (r->kind == XL_REL_LINK) {
 			m->pending[link0 + r->addend].stub_field = at;
+		} else if (m->lo && (r->kind == XL_REL_PC32 || r->kind == XL_REL_PLACE)) {
+			pm_buf_add(r->kind == XL_REL_PC32 ? &m->distances : &m->places, &at, 4);
 		}
 	}
 	while (m->cap_map < m->nmap + u->nmap) {
@@ -237,7 +262,7 @@ static void append(struct maker *m, uint32_t insn)
 			m->at[off] = (uint32_t)m->nmade;
 		if (m->in->generated)
 			m->about[off] |= LEADER;
-		for (uint32_t k = 0; k < b->size; k++)
+		for (uint32_t k = 0; k < b->size && off + k < m->hi; k++)
 			m->about[off + k] |= COVERED;
 		m->out->unknown += b->flags & XL_UNKNOWN ? 1 : 0;
 	}
@@ -251,8 +276,8 @@ static void append(struct maker *m, uint32_t insn)
 static void translate_at(struct maker *m, uint32_t off)
 {
 	struct xl_input in = {
-		.kind = m->in->kind, .i386 = m->in->i386, .entry = m->in->lo + off, .lo = m->in->lo, .hi = m->in->lo + m->in->bytes,
-		.place = m->in->code + m->out->code.n, .absolute = m->in->hi < 0x70000000, .count_all = true,
+		.kind = m->in->kind, .i386 = m->in->i386, .entry = m->in->lo + off, .lo = m->in->lo + m->lo,
+		.hi = m->in->lo + m->hi, .place = m->code + m->out->code.n, .absolute = m->in->hi < 0x70000000, .count_all = true,
 		.count_records = true, .patchable = m->in->generated, .check_bytes = m->in->generated,
 		.writable = m->in->writable,
 		.read = read_text, .known = known, .function = is_function, .insn = keep_insn,
@@ -277,6 +302,153 @@ static void drain(struct maker *m)
 		translate_at(m, off);
 	}
 	m->queue.n = 0;
+}
+
+/* ---- parts ----------------------------------------------------------------------------------------------- */
+#define LARGE		(512u << 10)	/* a text of two parts */
+
+struct team {
+	struct maker part[2];
+	unsigned n;
+	bool two;			/* threads */
+	pthread_t other;
+	pthread_barrier_t barrier;
+	void (*what)(struct maker *m);	/* NULL: that was all */
+};
+
+static void *other_thread(void *arg)
+{
+	struct team *t = arg;
+
+	for (;;) {
+		pthread_barrier_wait(&t->barrier);
+		if (!t->what)
+			break;
+		t->what(&t->part[1]);
+		pthread_barrier_wait(&t->barrier);
+	}
+	xl_thread_done();
+	return NULL;
+}
+
+static void everyone(struct team *t, void (*what)(struct maker *m))
+{
+	t->what = what;
+	if (t->two)
+		pthread_barrier_wait(&t->barrier);
+	what(&t->part[0]);
+	if (t->n > 1 && !t->two)
+		what(&t->part[1]);
+	if (t->two)
+		pthread_barrier_wait(&t->barrier);
+}
+
+/* Each part hears what the other has found out about it. False: there is nothing more to do. */
+static bool tell_each_other(struct team *t)
+{
+	for (unsigned i = 0; i < t->n; i++) {
+		struct maker *to = &t->part[!i];
+		const uint64_t *it = (const uint64_t *)t->part[i].other.p;
+
+		for (size_t k = 0; k < t->part[i].other.n / sizeof *it; k++) {
+			to->about[(uint32_t)it[k]] |= (uint8_t)(it[k] >> OTHER_BITS);
+			will_look(to, (uint32_t)it[k]);
+		}
+		t->part[i].other.n = 0;
+	}
+	return t->part[0].queue.n || t->part[1].queue.n;
+}
+
+static void drain_all(struct team *t)
+{
+	while (tell_each_other(t))
+		everyone(t, drain);
+}
+
+static void move_fields(struct pm_buf *to, const struct pm_buf *from, uint32_t by)
+{
+	for (size_t i = 0; i < from->n; i += 4) {
+		uint32_t at;
+
+		memcpy(&at, from->p + i, 4);
+		at += by;
+		pm_buf_add(to, &at, 4);
+	}
+}
+
+static void add_to_fields(struct pm_buf *code, const struct pm_buf *fields, uint32_t add)
+{
+	for (size_t i = 0; i < fields->n; i += 4) {
+		uint32_t at, v;
+
+		memcpy(&at, fields->p + i, 4);
+		memcpy(&v, code->p + at, 4);
+		v += add;
+		memcpy(code->p + at, &v, 4);
+	}
+}
+
+/* The second part's code comes behind the first's, at a multiple of what it was made for. */
+static void join_parts(struct maker *m, struct maker *o)
+{
+	struct xl_image *a = m->out, *b = o->out;
+	const uint32_t nmade = (uint32_t)m->nmade, nmap = (uint32_t)m->nmap, ninsn = (uint32_t)a->ninsn;
+	uint32_t base, delta;
+
+	memset(pm_buf_room(&a->code, 63), 0x90, 63);
+	a->code.n = (a->code.n + 63) & ~(size_t)63;
+	base = (uint32_t)a->code.n;
+	delta = (uint32_t)(m->code + base - o->code);
+	if (!m->in->i386)
+		add_to_fields(&b->code, &o->distances, -delta);
+	add_to_fields(&b->code, &o->places, delta);
+	add_to_fields(&b->code, &o->counters, nmade);
+	add_to_fields(&b->code, &o->numbers, nmade);
+	pm_buf_add(&a->code, b->code.p, b->code.n);
+	move_fields(&m->counters, &o->counters, base);
+	move_fields(&m->numbers, &o->numbers, base);
+	for (size_t i = 0; i < o->npending; i++) {
+		pm_grow(m->pending, m->npending, m->cap_pending);
+		m->pending[m->npending] = o->pending[i];
+		m->pending[m->npending].site += base;
+		m->pending[m->npending++].stub_field += base;
+	}
+	m->map = pm_realloc(m->map, (m->nmap + o->nmap + 1) * sizeof *m->map);
+	for (size_t i = 0; i < o->nmap; i++) {
+		m->map[m->nmap] = o->map[i];
+		m->map[m->nmap++].code += base;
+	}
+	m->made = pm_realloc(m->made, (m->nmade + o->nmade + 1) * sizeof *m->made);
+	for (size_t i = 0; i < o->nmade; i++) {
+		struct made *k = &m->made[m->nmade++];
+
+		*k = o->made[i];
+		k->code += base;
+		k->indirect += k->indirect == XL_NONE ? 0 : base;
+		k->map += nmap;
+		k->insn += ninsn;
+		k->prev += k->prev == XL_NONE ? 0 : nmade;
+	}
+	for (uint64_t off = o->lo; off < o->hi; off++)
+		m->at[off] += m->at[off] ? nmade : 0;
+	a->insn = pm_realloc(a->insn, (a->ninsn + b->ninsn + 1) * sizeof *a->insn);
+	memcpy(a->insn + a->ninsn, b->insn, b->ninsn * sizeof *b->insn);
+	a->ninsn += b->ninsn;
+	a->unknown += b->unknown;
+	xl_image_release(b);
+}
+
+static void release_part(struct maker *m)
+{
+	xl_unit_release(&m->unit);
+	free(m->made);
+	free(m->map);
+	free(m->pending);
+	pm_buf_release(&m->queue);
+	pm_buf_release(&m->other);
+	pm_buf_release(&m->tables);
+	pm_buf_release(&m->distances);
+	pm_buf_release(&m->places);
 }
 
 /* ---- jump tables ---------------------------------------------------------------------------------------- */
@@ -324,24 +496,26 @@ static uint64_t next_table(const uint64_t *v, size_t n, size_t i)
 	return i < n ? v[i] & ~OF_ITSELF : UINT64_MAX;
 }
 
-static void jump_tables(struct maker *m)
+static void jump_tables(struct team *t)
 {
+	struct maker *m = &t->part[0], *o = &t->part[1];
 	struct pm_buf all = { 0 };
 
 	/* translating cases finds more of them */
-	while (m->tables.n) {
+	while (m->tables.n || o->tables.n) {
 		size_t n;
 		uint64_t *v;
 
 		pm_buf_add(&all, m->tables.p, m->tables.n);
-		m->tables.n = 0;
+		pm_buf_add(&all, o->tables.p, o->tables.n);
+		m->tables.n = o->tables.n = 0;
 		v = (uint64_t *)all.p;
 		n = all.n / sizeof *v;
 		qsort(v, n, sizeof *v, by_address);
 		for (size_t i = 0; i < n; i++)
 			if (i + 1 == n || v[i + 1] != v[i])
 				jump_table(m, v[i], next_table(v, n, i));
-		drain(m);
+		drain_all(t);
 	}
 	pm_buf_release(&all);
 }
@@ -385,15 +559,15 @@ static bool is_long_nop(const uint8_t *p, uint64_t left, unsigned *len)
 
 static void gaps(struct maker *m)
 {
-	for (uint64_t off = 0; off < m->in->bytes; ) {
+	for (uint64_t off = m->lo; off < m->hi; ) {
 		unsigned len = 1;
 
 		if (m->about[off] & COVERED) {
 			off++;
 			continue;
 		}
-		if (is_long_nop(m->text + off, m->in->bytes - off, &len) ||
-		    is_filler(m->text + off, m->in->bytes - off, m->in->i386, &len)) {
+		if (is_long_nop(m->text + off, m->hi - off, &len) ||
+		    is_filler(m->text + off, m->hi - off, m->in->i386, &len)) {
 			off += len;
 			continue;
 		}
@@ -618,9 +792,40 @@ static uint64_t find_got(const struct maker *m)
 	return 0;
 }
 
-static void whole_text(struct maker *m)
+/* A large text's second part begins with the function that is nearest to its middle. */
+static void divide(struct team *t, struct xl_image *second)
 {
+	struct maker *m = &t->part[0], *o = &t->part[1];
+	const uint64_t middle = m->in->bytes / 2;
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < m->nfunction && m->in->bytes >= LARGE; i++) {
+		const uint64_t off = m->function[i].lo + m->in->bias - m->in->lo;
+
+		if (off < m->in->bytes && (off < middle ? middle - off : off - middle) <
+					  (at < middle ? middle - at : at - middle))
+			at = off;
+	}
+	if (!at)
+		return;
+	*o = *m;
+	o->out = second;
+	m->hi = o->lo = at;
+	/* near enough, and as far from a multiple of 64 as where it will live */
+	o->code = m->code + (4 * at & ~63ull);
+	t->n = 2;
+	if (pthread_barrier_init(&t->barrier, NULL, 2))
+		return;
+	t->two = !pthread_create(&t->other, NULL, other_thread, t);
+	if (!t->two)
+		pthread_barrier_destroy(&t->barrier);
+}
+
+static void whole_text(struct team *t)
+{
+	struct maker *m = &t->part[0];
 	const struct xl_image_input *in = m->in;
+	struct xl_image second = { .in = *in };
 	struct pm_err err = { 0 };
 	struct pm_elf *elf = pm_elf_open(in->path, NULL, &err);
 
@@ -632,42 +837,53 @@ static void whole_text(struct maker *m)
 		if (off < in->bytes)
 			m->about[off] |= FUNCTION;
 	}
+	divide(t, &second);
 	for (size_t i = 0; i < m->nfunction; i++)
 		later(m, m->function[i].lo + in->bias);
-	drain(m);
+	drain_all(t);
 	xl_image_seeds(in, seed, m);
 	for (size_t i = 0; i < in->nseed; i++)
 		later(m, in->seed[i]);
-	drain(m);
-	jump_tables(m);
-	gaps(m);
-	jump_tables(m);
+	drain_all(t);
+	jump_tables(t);
+	everyone(t, gaps);
+	drain_all(t);
+	jump_tables(t);
+	if (t->two) {
+		t->what = NULL;
+		pthread_barrier_wait(&t->barrier);
+		pthread_join(t->other, NULL);
+		pthread_barrier_destroy(&t->barrier);
+	}
+	if (t->n > 1) {
+		join_parts(m, &t->part[1]);
+		release_part(&t->part[1]);
+		pm_buf_release(&t->part[1].counters);
+		pm_buf_release(&t->part[1].numbers);
+	}
 	pm_elf_close(elf);
 	free(m->function);
 }
 
 void xl_image_make(const struct xl_image_input *in, struct xl_image *out)
 {
-	struct maker m = { .in = &out->in, .out = out, .text = in->file + in->offset };
+	struct team t = { .n = 1 };
+	struct maker *m = &t.part[0];
 
+	*m = (struct maker){ .in = &out->in, .out = out, .text = in->file + in->offset, .hi = in->bytes, .code = in->code };
 	*out = (struct xl_image){ .in = *in };
 	if (in->i386)
-		m.got = find_got(&m);
-	m.at = pm_alloc((in->bytes + 1) * sizeof *m.at);
-	m.about = pm_alloc(in->bytes + 1);
+		m->got = find_got(m);
+	m->at = pm_alloc((in->bytes + 1) * sizeof *m->at);
+	m->about = pm_alloc(in->bytes + 1);
 	if (in->generated)
-		translate_at(&m, (uint32_t)(in->entry - in->lo));
+		translate_at(m, (uint32_t)(in->entry - in->lo));
 	else
-		whole_text(&m);
-	finish(&m);
-	xl_unit_release(&m.unit);
-	free(m.at);
-	free(m.about);
-	free(m.made);
-	free(m.map);
-	free(m.pending);
-	pm_buf_release(&m.queue);
-	pm_buf_release(&m.tables);
+		whole_text(&t);
+	finish(m);
+	free(m->at);
+	free(m->about);
+	release_part(m);
 }
 
 void xl_image_release(struct xl_image *m)
