@@ -127,13 +127,15 @@ static void translate(struct job *j, struct text *t)
 static void work_on(struct work *w)
 {
 	const size_t n = w->npiece ? w->npiece : w->j->ntext;
+	struct planner *planner = planner_new();
 	size_t i;
 
 	while ((i = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED)) < n)
 		if (w->npiece)
-			plan_piece(w->j, &w->j->piece[i]);
+			plan_piece(planner, w->j, &w->j->piece[i]);
 		else
 			translate(w->j, &w->j->text[i]);
+	planner_free(planner);
 }
 
 static void *other_thread(void *arg)

@@ -103,7 +103,9 @@ enum pm_status place_all(struct job *j, enum pm_status (*place_hints)(struct job
 /* ---- instrument_table.c ------------------------------------------------------------------------- */
 /* Plans of a text's blocks: plan_begin(), then its pieces, side by side, then plan_join() for each in order. */
 void plan_begin(const struct job *j, struct text *t);
-void plan_piece(const struct job *j, struct piece *p);
+struct planner *planner_new(void);	/* of a thread */
+void planner_free(struct planner *w);
+void plan_piece(struct planner *w, const struct job *j, struct piece *p);
 void plan_join(const struct job *j, struct piece *p);
 void table_of(struct job *j, struct text *t);		/* text by text, in order */
 void table_lanes(struct job *j, struct text *t);	/* then this, in the same order */

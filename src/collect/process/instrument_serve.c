@@ -282,6 +282,7 @@ static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint6
 	struct text *t = &j->text[0];
 	struct piece all = { .text = t, .to = (uint32_t)t->image.nblock };
 	const uint32_t number = s->l->ntext;
+	struct planner *planner;
 	uint64_t first, tables, entries;
 	uint32_t *at;
 
@@ -299,7 +300,9 @@ static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint6
 	}
 	xl_image_number(&t->image, (uint32_t)first, (uint32_t)s->l->link_base + s->l->nlink);
 	plan_begin(j, t);
-	plan_piece(j, &all);
+	planner = planner_new();
+	plan_piece(planner, j, &all);
+	planner_free(planner);
 	plan_join(j, &all);
 	j->blk.wide = true;
 	table_of(j, t);

@@ -17,6 +17,18 @@ struct planner {
 	struct pm_map id;		/* instruction forms -> idt_id; see id_of() */
 };
 
+struct planner *planner_new(void)
+{
+	return pm_alloc(sizeof(struct planner));
+}
+
+void planner_free(struct planner *w)
+{
+	x86_plan_release(&w->plan);
+	pm_map_release(&w->id);
+	free(w);
+}
+
 /* idt_id follows from prefixes, opcode and ModRM: each such form is worked out once. */
 static uint16_t id_of(struct planner *w, const uint8_t *p, const struct x86_insn *x)
 {
@@ -300,14 +312,17 @@ void plan_begin(const struct job *j, struct text *t)
 }
 
 /* Chains belong to the piece that their first block is in. */
-void plan_piece(const struct job *j, struct piece *p)
+void plan_piece(struct planner *w, const struct job *j, struct piece *p)
 {
 	struct text *t = p->text;
 	const struct file *f = &j->file[t->file];
-	struct planner w = { .o = j->o, .wide = !j->i386, .text = f->p + t->offset, .out = &p->plan,
-			     .lanes = &p->lanes };
 	uint32_t *plan_at = (uint32_t *)t->plan_at.p;
 
+	w->o = j->o;
+	w->wide = !j->i386;
+	w->text = f->p + t->offset;
+	w->out = &p->plan;
+	w->lanes = &p->lanes;
 	for (uint32_t head = p->from; head < p->to; head++) {
 		struct step s[256];
 		unsigned begin = 0, end;
@@ -317,7 +332,7 @@ void plan_piece(const struct job *j, struct piece *p)
 		for (uint32_t k = head; k != IMG_NO_BLOCK; k = t->next[k], begin = end) {
 			struct idt_insn *insn = t->insn + t->insn_at[k];
 
-			end = begin + look_up(&w, t, k, s + begin);
+			end = begin + look_up(w, t, k, s + begin);
 			/* a place that the decoder does not know: a record needs an instruction */
 			insn[0] = (struct idt_insn){ 0xffff, 1, 0 };
 			for (unsigned i = begin; i < end; i++)
@@ -325,11 +340,9 @@ void plan_piece(const struct job *j, struct piece *p)
 			if (!plan_at)
 				continue;
 			plan_at[k] = (uint32_t)p->plan.n;
-			plan_block(&w, k, s, begin, end, insn);
+			plan_block(w, k, s, begin, end, insn);
 		}
 	}
-	x86_plan_release(&w.plan);
-	pm_map_release(&w.id);
 }
 
 void plan_join(const struct job *j, struct piece *p)

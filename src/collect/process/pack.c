@@ -113,6 +113,8 @@ static uint32_t lz4_block_hard(const uint8_t *p, uint8_t *out)
 		for (unsigned tries = 32; at && tries && s.len[i] < LONG; at = s.before[at], tries--) {
 			uint32_t n = 0;
 
+			if (p[at + s.len[i]] != p[i + s.len[i]])
+				continue;		/* it would not be longer */
 			while (i + n < IMG_PIECE - LITERALS && p[at + n] == p[i + n])
 				n++;
 			if (n >= 4 && n > s.len[i]) {
@@ -193,13 +195,13 @@ uint32_t pack_piece(const uint8_t *from, unsigned how, bool hard, uint8_t *to)
 }
 
 /* ---- on all processors ------------------------------------------------------------------------------ */
-#define RUN	32			/* pieces that a thread takes at a time */
 
 struct job {
 	const struct pack_part *part;
 	size_t npart;
 	bool hard;
-	uint32_t npiece, next;		/* next: of runs */
+	uint32_t npiece, each;		/* each: pieces that a thread takes at a time, a run */
+	uint32_t next;			/* run */
 	struct pm_buf *run;		/* packed */
 	uint32_t *size;			/* of pieces */
 };
@@ -215,8 +217,8 @@ static void *work(void *arg)
 	uint8_t from[IMG_PIECE], to[IMG_PIECE + 1];
 	uint32_t r;
 
-	while ((r = __atomic_fetch_add(&j->next, 1, __ATOMIC_RELAXED)) * RUN < j->npiece)
-		for (uint32_t k = r * RUN; k < j->npiece && k < (r + 1) * RUN; k++) {
+	while ((r = __atomic_fetch_add(&j->next, 1, __ATOMIC_RELAXED)) * j->each < j->npiece)
+		for (uint32_t k = r * j->each; k < j->npiece && k < (r + 1) * j->each; k++) {
 			const struct pack_part *p = j->part;
 			size_t at = k, n;
 
@@ -234,16 +236,16 @@ static void *work(void *arg)
 
 void pack_image(const struct pack_part *part, size_t n, bool hard, struct pm_buf *to)
 {
-	struct job j = { .part = part, .npart = n, .hard = hard };
+	struct job j = { .part = part, .npart = n, .hard = hard, .each = hard ? 1 : 32 };
 	pthread_t other;
 	bool two;
 	uint32_t at;
 
 	for (size_t i = 0; i < n; i++)
 		j.npiece += (uint32_t)pieces_of(&part[i]);
-	j.run = pm_alloc((j.npiece / RUN + 1) * sizeof *j.run);
+	j.run = pm_alloc((j.npiece / j.each + 1) * sizeof *j.run);
 	j.size = pm_alloc((j.npiece + 1) * sizeof *j.size);
-	two = j.npiece > RUN && !pthread_create(&other, NULL, work, &j);
+	two = j.npiece > j.each && !pthread_create(&other, NULL, work, &j);
 	work(&j);
 	if (two)
 		pthread_join(other, NULL);
@@ -253,7 +255,7 @@ void pack_image(const struct pack_part *part, size_t n, bool hard, struct pm_buf
 		pm_buf_add(to, &at, 4);
 		at += j.size[k];
 	}
-	for (uint32_t r = 0; r * RUN < j.npiece; r++) {
+	for (uint32_t r = 0; r * j.each < j.npiece; r++) {
 		pm_buf_add(to, j.run[r].p, j.run[r].n);
 		pm_buf_release(&j.run[r]);
 	}

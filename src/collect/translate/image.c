@@ -512,9 +512,14 @@ static void jump_tables(struct team *t)
 		v = (uint64_t *)all.p;
 		n = all.n / sizeof *v;
 		qsort(v, n, sizeof *v, by_address);
+		all.n = 0;
 		for (size_t i = 0; i < n; i++)
 			if (i + 1 == n || v[i + 1] != v[i])
-				jump_table(m, v[i], next_table(v, n, i));
+				v[all.n++] = v[i];
+		n = all.n;
+		all.n *= sizeof *v;
+		for (size_t i = 0; i < n; i++)
+			jump_table(m, v[i], next_table(v, n, i));
 		drain_all(t);
 	}
 	pm_buf_release(&all);

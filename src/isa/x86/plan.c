@@ -455,6 +455,84 @@ static void touch(struct course *c, const struct x86_insn *x)
 		forget(c, (unsigned)__builtin_ctz(changed));
 }
 
+/* ---- instructions in detail ------------------------------------------------------------------------ */
+/* What Zydis says follows from an instruction's form (decode.h), but for the displacement and the immediate. */
+struct form {
+	ZydisDecodedInstruction in;
+	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];	/* in.operand_count of them */
+};
+
+struct x86_forms {
+	struct pm_map at;		/* key of a form -> struct form; 0: there is more to it */
+	struct pm_arena mem;
+	struct form other;
+};
+#define FORM_BYTES 7
+
+static int64_t displacement(const struct x86_at *a)
+{
+	int64_t v = 0;
+
+	memcpy(&v, a->p + a->x.disp, a->x.ndisp);
+	return a->x.ndisp ? (int64_t)((uint64_t)v << (64 - 8 * a->x.ndisp)) >> (64 - 8 * a->x.ndisp) : 0;
+}
+
+static void fill_in(const struct x86_at *a, const ZydisDecodedInstruction *in, ZydisDecodedOperand *op)
+{
+	for (unsigned i = 0; i < in->operand_count; i++)
+		if (op[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+			op[i].imm.value.s = x86_imm(&a->x, a->p);
+		else if (op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && op[i].mem.disp.has_displacement)
+			op[i].mem.disp.value = displacement(a);
+}
+
+/* Does that make what Zydis has said? (It does not where displacements are scaled, or immediates are without sign.) */
+static bool fills_in(const struct x86_at *a, const struct form *f)
+{
+	struct form g = *f;
+
+	if (f->in.raw.imm[1].size || f->in.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX)
+		return false;
+	fill_in(a, &g.in, g.op);
+	for (unsigned i = 0; i < f->in.operand_count; i++)
+		if (f->op[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? g.op[i].imm.value.s != f->op[i].imm.value.s :
+		    f->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && g.op[i].mem.disp.value != f->op[i].mem.disp.value)
+			return false;
+	return true;
+}
+
+/* HOT. NULL: Zydis does not know it. Valid until the next call. */
+static const struct form *detail(struct x86_plan *plan, const struct x86_at *a, bool wide)
+{
+	const unsigned n = a->x.ndisp ? a->x.disp : a->x.nimm ? a->x.imm : a->x.len;
+	struct x86_forms *all = plan->forms;
+	uint64_t key = 0, *slot;
+	struct form *f;
+	bool fresh;
+
+	if (!all)
+		all = plan->forms = pm_alloc(sizeof *all);
+	if (n > FORM_BYTES)
+		return x86_zydis(a->p, a->x.len, wide, &all->other.in, all->other.op) ? &all->other : NULL;
+	memcpy(&key, a->p, n);
+	slot = pm_map_put(&all->at, key | (uint64_t)n << 56 | (uint64_t)wide << 60, &fresh);
+	f = (struct form *)(uintptr_t)*slot;
+	if (f) {
+		fill_in(a, &f->in, f->op);
+		return f;
+	}
+	if (!x86_zydis(a->p, a->x.len, wide, &all->other.in, all->other.op))
+		return NULL;
+	if (fresh && fills_in(a, &all->other)) {
+		const size_t size = offsetof(struct form, op) + all->other.in.operand_count * sizeof f->op[0];
+
+		f = pm_arena_alloc(&all->mem, size);
+		memcpy(f, &all->other, size);
+		*slot = (uintptr_t)f;
+	}
+	return &all->other;
+}
+
 void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint32_t n, bool wide,
 	      struct x86_plan *plan)
 {
@@ -471,13 +549,12 @@ void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint
 	c.q[RSP] = (struct quantity){ X86_VAL_RSP, 0 };
 	for (uint32_t i = 0; i < n; i++) {
 		const struct x86_at *a = at(ctx, i);
-		ZydisDecodedInstruction in;
-		ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+		const struct form *f = detail(plan, a, wide);
 
 		c.insn = i;
-		if (x86_zydis(a->p, a->x.len, wide, &in, op)) {
-			references(&c, &in, op, a->pc);
-			effects(&c, &a->x, &in, op);
+		if (f) {
+			references(&c, &f->in, f->op, a->pc);
+			effects(&c, &a->x, &f->in, f->op);
 		} else {
 			touch(&c, &a->x);
 		}
@@ -490,5 +567,10 @@ void x86_plan_release(struct x86_plan *plan)
 {
 	free(plan->ref);
 	free(plan->store);
+	if (plan->forms) {
+		pm_map_release(&plan->forms->at);
+		pm_arena_release(&plan->forms->mem);
+		free(plan->forms);
+	}
 	memset(plan, 0, sizeof *plan);
 }

@@ -106,12 +106,14 @@ struct x86_store {
 	bool after;			/* behind the instruction, else before it */
 };
 
+struct x86_forms;
 struct x86_plan {
 	struct x86_ref *ref;
 	struct x86_store *store;	/* [k] records value k; ascending by place in the block */
 	size_t nref, nstore, cap_ref, cap_store;
 	uint16_t rsp;			/* behind the block the stack pointer is this value */
 	int64_t rsp_add;		/* ... plus this */
+	struct x86_forms *forms;	/* instructions looked at in detail, kept from plan to plan */
 };
 
 /* One instruction of the block, as decoded. */
