@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "analyse/cachegrind.h"
 #include "analyse/stored.h"
 #include "isa/x86/form.h"
 
@@ -125,6 +126,21 @@ static bool is_trouble(const char *name)
 	return true;
 }
 
+/* What is known about an event of that name. */
+static const char *about(const char *name)
+{
+	static const char *const known[][2] = {
+#define E(name, about) { #name, about },
+		PM_CG_EVENTS(E)
+#undef E
+	};
+
+	for (size_t i = 0; i < NR(known); i++)
+		if (!strcmp(known[i][0], name))
+			return known[i][1];
+	return "as stored";
+}
+
 static enum pm_status set_events(struct reader *r, const char *s)
 {
 	if (r->ncolumn)
@@ -135,7 +151,7 @@ static enum pm_status set_events(struct reader *r, const char *s)
 
 		snprintf(name, sizeof name, "%.*s", (int)(n < 20 ? n : 20), s);
 		if (r->ncolumn < PM_COSTS_MAX)
-			r->column[r->ncolumn++] = pm_costs_column(r->c, name, "as stored", is_trouble(name));
+			r->column[r->ncolumn++] = pm_costs_column(r->c, name, about(name), is_trouble(name));
 		s = blanks(s + n);
 	}
 	return r->ncolumn ? PM_OK : wrong(r, "the names of events");
