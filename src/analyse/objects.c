@@ -239,6 +239,14 @@ static uint32_t place_block(struct sink *s, uint64_t p, uint32_t o)
 	return was;
 }
 
+static uint32_t nobodys(struct sink *s, uint64_t p)
+{
+	uint32_t o = object_of(s, KIND_OTHER, 0, 0, "?");
+
+	place_block(s, p, o);
+	return o;
+}
+
 /* There is no block of @o at @p after all. */
 static void take_back(struct sink *s, uint64_t p, uint32_t o, uint32_t was)
 {
@@ -417,7 +425,9 @@ static void mapped(struct sink *s, struct thread *t, const struct pm_batch *b, c
 
 		t->mapping = r && e->value == SYS_MMAP && r->nargs >= 4 && r->arg[3] & MAP_IS_ANONYMOUS ? r->arg[1] : 0;
 	} else if (t->mapping && e->value < UINT64_MAX - 4095) {
-		if (!t->ret)
+		if (t->ret)	/* nobody's yet, and not part of the block in front */
+			s->o[nobodys(s, e->value)].blocks--;
+		else
 			place_block(s, e->value, object_at(s, t->call[(t->depth - 1) % CALLS]));
 		t->mapping = 0;
 	}
