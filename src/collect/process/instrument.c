@@ -156,7 +156,7 @@ static void work_all(struct job *j, size_t npiece)
 		pthread_join(other, NULL);
 }
 
-#define HEAP		24		/* bytes that are needed for a byte of text */
+#define HEAP		64		/* bytes that are needed for a byte of text */
 
 static enum pm_status translate_all(struct job *j, struct pm_err *err)
 {

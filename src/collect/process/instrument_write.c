@@ -420,6 +420,7 @@ static void compose(struct job *j, struct pm_buf *b, struct img_manifest *m, str
 	Elf64_Ehdr eh = f->eh;
 	uint64_t stub_at;
 
+	pm_buf_room(b, 4 * f->n);	/* about as large as it may become */
 	pm_buf_add(b, f->p, f->n);
 	pad_to(b, PAGE);
 	stub_at = b->n;
