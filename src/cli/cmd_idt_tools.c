@@ -42,6 +42,32 @@ static enum pm_status load_blk(const struct idt_bench *b, struct idt_blk *to, st
 	return st;
 }
 
+/* Is the file cut off where a counter ends? */
+static enum pm_status check_counters(const struct idt_bench *b, const struct idt_blk *blk, size_t n, struct pm_err *err)
+{
+	struct idt_modules m;
+	struct pm_buf raw;
+	enum pm_status st;
+	size_t least;
+
+	if (!b->wide || !exists(b->mod))
+		return PM_OK;
+	st = idt_slurp(b->mod, &raw, err);
+	if (st != PM_OK)
+		return st;
+	st = idt_modules_parse((const char *)raw.p, raw.n, &m, err);
+	pm_buf_release(&raw);
+	if (st != PM_OK) {
+		err->file = b->mod;
+		return st;
+	}
+	least = idt_least_counters(blk, &m);
+	idt_modules_release(&m);
+	if ((n - 16) / 8 < least)
+		return pm_fail(err, n, "expected %zu counters, found %zu: the file is cut off", least, (n - 16) / 8);
+	return PM_OK;
+}
+
 static enum pm_status load_cnt(const struct idt_bench *b, const struct idt_blk *blk, struct idt_cnt *to,
 			       struct pm_err *err)
 {
@@ -60,6 +86,8 @@ static enum pm_status load_cnt(const struct idt_bench *b, const struct idt_blk *
 			     b->blk, magic[0], magic[1]);
 	else
 		st = idt_cnt_parse(raw.p, raw.n, blk->nblock, b->wide, to, err);
+	if (st == PM_OK)
+		st = check_counters(b, blk, raw.n, err);
 	pm_buf_release(&raw);
 	if (st == PM_ERR && !err->file)
 		err->file = b->cnt;

@@ -109,12 +109,52 @@ void idt_modules_release(struct idt_modules *m)
 	*m = (struct idt_modules){ 0 };
 }
 
+/* Of the records of one block, whose last instruction is a gather or scatter, that with no elements comes first. */
+static bool with_elements(const struct idt_blk *b, size_t i, struct pm_map *without)
+{
+	const struct idt_block *k = &b->block[i];
+	const int8_t entries = k->n ? b->insn[k->insn + k->n - 1].entries : 0;
+	const uint64_t key = k->address ^ (uint64_t)k->n << 56;
+
+	if (entries == 0)
+		*pm_map_put(without, key, NULL) = 1;
+	return entries > 0 && pm_map_get(without, key);
+}
+
+size_t idt_least_counters(const struct idt_blk *b, const struct idt_modules *m)
+{
+	struct pm_map without = { 0 };
+	uint64_t later = UINT64_MAX;
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n; i++)
+		if (m->v[i].record && m->v[i].record < later)
+			later = m->v[i].record;
+	while (n < b->nblock && b->block[n].offset < later)
+		n++;
+	for (size_t i = 0; i < n; i++)
+		if (with_elements(b, i, &without))
+			n = i;
+	pm_map_release(&without);
+	return n;
+}
+
 /* ---- names -------------------------------------------------------------------------------------- */
 static char *named(const char *stem, const char *suffix)
 {
 	char *s = pm_alloc(strlen(stem) + strlen(suffix) + 1);
 
 	return strcat(strcpy(s, stem), suffix);
+}
+
+static bool is_there(const char *stem, const char *suffix)
+{
+	char *path = named(stem, suffix);
+	struct stat st;
+	const bool yes = !stat(path, &st);
+
+	free(path);
+	return yes;
 }
 
 void idt_bench_find(const char *name, struct idt_bench *b)
@@ -126,12 +166,8 @@ void idt_bench_find(const char *name, struct idt_bench *b)
 	if (n > 4 && !strcmp(stem + n - 4, ".idt"))
 		stem[n - 4] = 0;
 	*b = (struct idt_bench){ .orig = stem };
-	b->blk = named(stem, ".blk64");
-	b->wide = !stat(b->blk, &st);
-	if (!b->wide) {
-		free(b->blk);
-		b->blk = named(stem, ".blk");
-	}
+	b->wide = is_there(stem, ".blk64") || (is_there(stem, ".trc64") && !is_there(stem, ".blk"));
+	b->blk = named(stem, b->wide ? ".blk64" : ".blk");
 	b->idt = named(stem, ".idt");
 	b->mod = named(stem, ".mod");
 	b->cnt = named(stem, b->wide ? ".cnt64" : ".cnt");

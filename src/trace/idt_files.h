@@ -32,6 +32,9 @@ struct idt_modules {
 enum pm_status idt_modules_parse(const char *text, size_t n, struct idt_modules *to, struct pm_err *err);
 void idt_modules_write(const struct idt_modules *m, struct pm_buf *to);
 void idt_modules_release(struct idt_modules *m);
+/* So many counters a .cnt64 has at least: those of the blocks that were there when the program was instrumented. A
+ * process may have ended before others added more, and gathers and scatters are counted once. */
+size_t idt_least_counters(const struct idt_blk *b, const struct idt_modules *m);
 
 struct idt_bench {
 	bool wide;			/* 64-bit names: .blk64 instead of .blk... */
@@ -39,7 +42,7 @@ struct idt_bench {
 	char *idt, *blk, *cnt, *trc, *kt, *mod;	/* where they are, or would be */
 	char *trace;			/* .trc, or a FIFO BENCH.otr */
 };
-/* @name: BENCH or BENCH.idt. The width is the one whose block table is there. */
+/* @name: BENCH or BENCH.idt. The width is the one whose block table is there, or else whose trace. */
 void idt_bench_find(const char *name, struct idt_bench *b);
 void idt_bench_release(struct idt_bench *b);
 

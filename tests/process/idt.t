@@ -71,6 +71,12 @@ $ cp bare suid; chmod u+s suid; pugmark idt suid
 $ cp bare dir; mkdir dir.idt; pugmark idt dir; ls -d dir.*
 > dir.idt
 ! pugmark: dir.idt: it is a directory, and would have to be a file
+$ cp $PROGRAMS/libthrow.so lib; pugmark idt lib
+! pugmark: lib: it has no entry point in its text: it is no program, but perhaps a library
+? 1
+$ cp $(readlink -f $(command -v gzip)) filed; touch filed.idt.d; pugmark idt filed
+! pugmark: filed.idt.d: it is a file, and would have to be a directory
+? 1
 $ pugmark idt -B 10 bare
 ! pugmark: bare: it has 23 blocks, more than the 10 allowed: -B 23 is needed
 ? 1
@@ -88,6 +94,16 @@ $ cp bare mine; pugmark idt mine; head -c 24 /dev/zero | tr '\0' x >mine.cnt64; 
 $ pugmark idt -l 24 bare
 ! pugmark: -l wants a power of two up to 32768 (see `pugmark instrument --help`)
 ? 2
+# A counter file that is cut off between two counters.
+$ ./mine.idt >/dev/null; head -c 48 mine.cnt64 >cut; mv cut mine.cnt64; pugmark vcount mine
+! pugmark: mine.cnt64:0x30: expected 23 counters, found 4: the file is cut off
+? 1
+# No file has more than four times its original.
+$ rm filed.idt.d; for kind in p e; do pugmark idt -$kind filed; echo $(($(stat -c %s filed.idt) <= 4 * $(stat -c %s filed))); grep '/lib.*\.so\|/ld' filed.mod | while read range at id path; do echo $(($(stat -c %s filed.idt.d/$id) <= 4 * $(stat -c %s $path))); done | sort | uniq -c | tr -s ' '; done
+> 1
+>  3 1
+> 1
+>  3 1
 # A library that is not the one that was there, an image that belongs to another program.
 $ cp $PROGRAMS/libthrow.so keep.so; rm libthrow.so; cp keep.so libthrow.so; LD_LIBRARY_PATH=. pugmark idt exceptions && LD_LIBRARY_PATH=. ./exceptions.idt >/dev/null; echo $?
 > 21

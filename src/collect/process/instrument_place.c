@@ -391,6 +391,15 @@ static char *interpreter(struct job *j)
 	return NULL;
 }
 
+static bool begins_in_text(const struct file *f)
+{
+	for (unsigned i = 0; i < f->eh.e_phnum; i++)
+		if (f->ph[i].p_type == PT_LOAD && f->ph[i].p_flags & PF_X &&
+		    f->eh.e_entry - f->ph[i].p_vaddr < f->ph[i].p_filesz)
+			return true;
+	return false;
+}
+
 enum pm_status place_all(struct job *j, enum pm_status (*place_hints)(struct job *j, struct pm_err *err),
 			 struct pm_err *err)
 {
@@ -404,6 +413,10 @@ enum pm_status place_all(struct job *j, enum pm_status (*place_hints)(struct job
 		err->file = j->file[0].path;
 		return pm_fail_file(err, "it occupies addresses that tracing needs (0x%x-0x%x)", RT32_BLOCKS,
 				    RT32_CODE_VAULT + RT32_CODE_SIZE);
+	}
+	if (!begins_in_text(&j->file[0])) {
+		err->file = j->file[0].path;
+		return pm_fail_file(err, "it has no entry point in its text: it is no program, but perhaps a library");
 	}
 	if (place_hints(j, err) != PM_OK)
 		return PM_ERR;

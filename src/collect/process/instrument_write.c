@@ -596,7 +596,7 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 enum pm_status check_outputs(struct job *j, struct pm_err *err)
 {
 	const struct file *f = &j->file[0];
-	const char *out[] = { named(j, ".idt"), named(j, BLK(j)), named(j, ".mod") };
+	const char *out[] = { named(j, ".idt"), named(j, BLK(j)), named(j, ".mod") }, *dir = named(j, ".idt.d");
 	struct idt_trailer t;
 	struct stat st;
 
@@ -610,6 +610,10 @@ enum pm_status check_outputs(struct job *j, struct pm_err *err)
 			err->file = out[i];
 			return pm_fail_file(err, "it is a directory, and would have to be a file");
 		}
+	if (!stat(dir, &st) && !S_ISDIR(st.st_mode)) {
+		err->file = dir;
+		return pm_fail_file(err, "it is a file, and would have to be a directory");
+	}
 	err->file = NULL;
 	return PM_OK;
 }
