@@ -84,6 +84,8 @@ static char *companion_of(const char *path, bool wide, const char *suffix)
 	for (size_t i = 0; i + strlen(from) <= n; i++)
 		if (!memcmp(s + i, from, strlen(from)) && (!s[i + strlen(from)] || s[i + strlen(from)] == '.'))
 			cut = i;
+	if (n > 4 && !strcmp(path + n - 4, ".otr"))	/* a FIFO */
+		cut = n - 4;
 	strcpy(s + (cut ? cut : n), suffix);
 	return s;
 }

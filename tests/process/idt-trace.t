@@ -160,3 +160,5 @@ $ gcc -w -O1 -static -pthread -o turns turns.c; at=$(nm turns | awk '$3 == "log"
 # Through a FIFO.
 $ cp $PROGRAMS/bare .; pugmark idt -b bare; mkfifo bare.otr; ./bare.idt >/dev/null & pugmark vtrace bare | grep -c block; wait; rm bare.otr
 > 1014
+$ pugmark idt -e --merge bare; mkfifo bare.otr; ./bare.idt >/dev/null & pugmark vtrace bare | grep -c block; wait; rm bare.otr
+> 1014

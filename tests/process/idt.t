@@ -172,3 +172,14 @@ $ mkdir full && cd full && cp $PROGRAMS/bare . && pugmark idt -b bare && ln -s /
 > good
 > 0
 > pugmark: cannot write the trace: DIR/bare.trc64
+$ cd full && rm bare.trc64 && (ulimit -f 0; ./bare.idt; echo $?) 2>&1 | sed 's,: /.*/,: DIR/,; s/\.[0-9]*$//' | sort -u; ls bare.cnt64
+> 0
+> good
+> pugmark: cannot write the counts: DIR/bare.cnt64
+> pugmark: cannot write the trace: DIR/bare.trc64
+! ls: cannot access 'bare.cnt64': No such file or directory
+? 2
+# A FIFO whose reader leaves: the program does not hear of it.
+$ pugmark idt -b filed; rm -f filed.trc64; mkfifo filed.trc64; head -c 1 filed.trc64 >/dev/null & head -c 300000 $(command -v pugmark) | ./filed.idt -c 2>err | gzip -d | wc -c; wait; sed 's,: /.*/,: DIR/,' err
+> 300000
+> pugmark: cannot write the trace: DIR/filed.trc64

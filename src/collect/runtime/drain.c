@@ -88,6 +88,7 @@ static void write_part(struct rt_block *b, int last, int part)
 	struct drain *d = drain_of(b);
 	const int was = (int)d->alone;
 	u32 n = ready(d, last, part), done = 0;
+	struct rt_quiet quiet;
 	int fd;
 
 	if (!n)
@@ -97,6 +98,7 @@ static void write_part(struct rt_block *b, int last, int part)
 		d->alone = 1;
 	}
 	fd = MAN->no_trace || d->failed ? -1 : rt_image_open_trace(b);
+	rt_image_quiet(&quiet);
 	while (fd >= 0 && done < n) {
 		long r = rt_sys(NR_write, fd, d->out + done, n - done);
 
@@ -109,6 +111,7 @@ static void write_part(struct rt_block *b, int last, int part)
 		}
 		done += (u32)r;
 	}
+	rt_image_loud(&quiet);
 	if (fd >= 0)
 		rt_image_close_trace(fd);
 	rt_memcpy(d->out, d->out + n, d->n - n);

@@ -28,6 +28,7 @@ typedef u32 rt_count;
 #define NR_write 4
 #define NR_open 5
 #define NR_close 6
+#define NR_unlink 10
 #define NR_execve 11
 #define NR_lseek 19
 #define NR_readlink 85
@@ -55,6 +56,8 @@ typedef u32 rt_count;
 #define NR_rt_sigreturn 173
 #define NR_rt_sigaction 174
 #define NR_rt_sigprocmask 175
+#define NR_rt_sigpending 176
+#define NR_rt_sigtimedwait 177
 #define NR_sigaltstack 186
 #define NR_vfork 190
 #define NR_mmap 192			/* mmap2: the offset in pages */

@@ -505,7 +505,11 @@ static void attach(u32 i, long fd)
 {
 	const struct img_text *t = &TEXTS[i];
 	const u64 ahead = t->code_len <= SMALL ? MAP_POPULATE : 0;
+	struct rt_stat stat;
 
+	if (rt_stat(0, fd, &stat) || stat.size < t->packed_at + t->packed_len ||
+	    (!t->code_pack && stat.size < t->code_at + t->code_len))
+		rt_image_stop("the translation of its code is cut off", FILES[t->file].path);
 	rt_image_map(t->packed, page_up(t->packed_len), PROT_READ, MAP_PRIVATE, fd, t->packed_at, FILES[t->file].path);
 	if (!t->code_pack)
 		rt_image_map(t->code, page_up(t->code_len), PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED | ahead, fd,
@@ -963,8 +967,30 @@ static void watch_no_more(u32 pid) { (void)pid; }
 static void add_wraps(u64 *total, uint8_t *any, u32 pid) { (void)total; (void)any; (void)pid; }
 #endif
 
+#define SIGS (SIG_BIT(SIGPIPE) | SIG_BIT(SIGXFSZ))
+
+void rt_image_quiet(struct rt_quiet *q)
+{
+	const u64 sigs = SIGS;
+
+	rt_sys(NR_rt_sigprocmask, 0, &sigs, &q->mask, 8);
+	rt_sys(NR_rt_sigpending, &q->pending, 8);
+}
+
+void rt_image_loud(const struct rt_quiet *q)
+{
+	const word now[2] = { 0 };
+	u64 mine = 0;
+
+	rt_sys(NR_rt_sigpending, &mine, 8);
+	mine &= SIGS & ~q->pending;
+	while (mine && rt_sys(NR_rt_sigtimedwait, &mine, 0, now, 8) > 0)
+		;
+	rt_sys(NR_rt_sigprocmask, 2, &q->mask, 0, 8);
+}
+
 /* BENCH.cnt64: one set. BENCH.cnt: as many sets of 32-bit counts as the largest takes. */
-static void put_counts(long fd, const u64 *total, const uint8_t *any, u64 n)
+static int put_counts(long fd, const u64 *total, const uint8_t *any, u64 n)
 {
 	static rt_count out[512];
 	const u64 largest = (rt_count)-1;
@@ -974,12 +1000,12 @@ static void put_counts(long fd, const u64 *total, const uint8_t *any, u64 n)
 	} head = { { MAN->orig_magic, MAN->idt_magic }, "IDT64" };
 	const u64 begin = IMG_RESERVED * sizeof(rt_count);	/* of the header as much as there is */
 	u64 sets = 1;
+	int ok;
 
 	for (u64 k = 0; k < n; k++)
 		while (any[k / 512] && sizeof(rt_count) < 8 && total[k] > largest * sets)
 			sets++;
-	rt_resize(fd, begin + sizeof(rt_count) * n * sets);
-	rt_pwrite(fd, &head, begin, 0ull);
+	ok = !rt_resize(fd, begin + sizeof(rt_count) * n * sets) && rt_pwrite(fd, &head, begin, 0ull) == (long)begin;
 	for (u64 set = 0; set < sets; set++)
 		for (u64 k = 0; k < n; k += 512) {
 			const u64 part = n - k < 512 ? n - k : 512;
@@ -991,16 +1017,20 @@ static void put_counts(long fd, const u64 *total, const uint8_t *any, u64 n)
 
 				out[m] = (rt_count)(left < largest ? left : largest);
 			}
-			rt_pwrite(fd, out, sizeof(rt_count) * part, begin + sizeof(rt_count) * (set * n + k));
+			ok &= rt_pwrite(fd, out, sizeof(rt_count) * part, begin + sizeof(rt_count) * (set * n + k)) ==
+			      (long)(sizeof(rt_count) * part);
 		}
+	return ok;
 }
 
 static void write_counts(u32 pid)
 {
 	const u64 n = rt_later_blocks(), room = page_up(8 * n + n / 512 + 1);
+	struct rt_quiet quiet;
 	char name[4200];
 	uint8_t *any;
 	u64 *total;
+	int ok = 0;
 	long fd, r;
 
 	while (__atomic_exchange_n(&files_lock, 1, __ATOMIC_ACQUIRE))
@@ -1010,16 +1040,22 @@ static void write_counts(u32 pid)
 	total = PTR(r);
 	any = (uint8_t *)(total + n);
 	fd = rt_failed(r) ? -1 : rt_sys(NR_open, name, O_WRONLY_CREAT_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0) {
+	if (fd >= 0) {
+		add_blocks(total, any, (u32)n, pid);
+		add_wraps(total, any, pid);
+		rt_image_quiet(&quiet);
+		ok = put_counts(fd, total, any, n);
+		rt_image_loud(&quiet);
+		rt_sys(NR_close, fd);
+		if (!ok)
+			rt_sys(NR_unlink, name);
+	}
+	if (!rt_failed(r))
+		rt_sys(NR_munmap, r, room);
+	if (!ok) {
 		say("pugmark: cannot write the counts: ");
 		say(name);
 		say("\n");
-	} else {
-		add_blocks(total, any, (u32)n, pid);
-		add_wraps(total, any, pid);
-		put_counts(fd, total, any, n);
-		rt_sys(NR_close, fd);
-		rt_sys(NR_munmap, total, room);
 	}
 	__atomic_store_n(&files_lock, 0, __ATOMIC_RELEASE);
 }
@@ -1075,8 +1111,11 @@ void rt_image_close_trace(int fd)
 
 void rt_image_trace_failed(struct rt_block *b)
 {
+	static u32 said;			/* by this process */
 	char name[4200];
 
+	if (__atomic_exchange_n(&said, b->pid, __ATOMIC_SEQ_CST) == b->pid)
+		return;
 	name_of(name, TRC, trace_of(b));
 	say("pugmark: cannot write the trace: ");
 	say(name);

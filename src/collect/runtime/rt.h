@@ -49,6 +49,8 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define SIGFPE 8
 #define SIGKILL 9
 #define SIGSEGV 11
+#define SIGPIPE 13
+#define SIGXFSZ 25
 #define SIGSTOP 19
 #define SIG_BIT(s) (1ull << ((s) - 1))
 #define SYNC_SIGS (SIG_BIT(4) | SIG_BIT(5) | SIG_BIT(7) | SIG_BIT(8) | SIG_BIT(11))
@@ -220,6 +222,13 @@ void rt_image_dying(struct rt_block *b);	/* a signal ends the process */
 int rt_image_open_trace(struct rt_block *b);
 void rt_image_close_trace(int fd);
 void rt_image_trace_failed(struct rt_block *b);
+/* Writing to a FIFO without a reader, or too much, is no news for the program: from rt_image_quiet() to
+ * rt_image_loud() nothing comes of it, in this thread. */
+struct rt_quiet {
+	u64 mask, pending;		/* as they were */
+};
+void rt_image_quiet(struct rt_quiet *q);
+void rt_image_loud(const struct rt_quiet *q);
 u32 rt_image_text_with(u32 number);
 int rt_image_touch(u64 addr);			/* a fault: 1: it will not happen again */
 

@@ -150,20 +150,29 @@ void rt_image_leaving(u32 number)
 	(void)number;			/* its state says so, which rt_exit_raw() changes last */
 }
 
+/* Another mapping of what is in the store, of which nothing can be accessed yet. */
+static void map_again(u64 from, u64 size, u64 to, const char *name)
+{
+	rt_image_map(to, size, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0, name);
+	if (rt_sys(NR_mremap, from, 0, size, MREMAP_MAYMOVE | MREMAP_FIXED, to) != (long)to ||
+	    rt_sys(NR_mprotect, to, size, 0))
+		rt_image_stop("no memory for its code", name);
+}
+
 void rt_image_map_data(const struct img_manifest *man)
 {
-	const long fd = rt_sys(NR_memfd_create, "pugmark-data", 1);
+	const u64 flags = MAP_ANONYMOUS | MAP_NORESERVE;
 
-	if (fd < 0 || rt_resize(fd, RT_DATA_SIZE))
-		rt_image_stop("no shared memory for the counters", 0);
-	rt_image_map(RT_DATA_VAULT, RT_DATA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0, 0);
-	rt_image_map(IMG_TABLES(0), (u64)man->ntext << 32, 0, MAP_SHARED | MAP_NORESERVE, fd, IMG_STORE(0) - RT_DATA_VAULT, 0);
+	rt_image_map(RT_DATA_VAULT, RT_DATA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | flags, -1, 0, 0);
+	map_again(IMG_STORE(0), (u64)man->ntext << 32, IMG_TABLES(0), 0);
 	for (u32 i = 0; i < man->ntext; i++)
-		rt_image_map(TEXTS[i].code, img_whole(TEXTS[i].code_len), 0, MAP_SHARED | MAP_NORESERVE, fd,
-			     IMG_STORE(i) + IMG_STORE_CODE - RT_DATA_VAULT, 0);
-	rt_sys(NR_close, fd);
-	rt_image_map(RT_SHADOW, RT_SHADOW_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-		     0, 0);
+		if (TEXTS[i].code_pack)
+			map_again(IMG_STORE(i) + IMG_STORE_CODE, img_whole(TEXTS[i].code_len), TEXTS[i].code,
+				  FILES[TEXTS[i].file].path);
+		else
+			rt_image_map(TEXTS[i].code, img_whole(TEXTS[i].code_len), 0, MAP_PRIVATE | flags, -1, 0,
+				     FILES[TEXTS[i].file].path);
+	rt_image_map(RT_SHADOW, RT_SHADOW_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | flags, -1, 0, 0);
 }
 
 void rt_image_shadow(u64 pc, u64 to)

@@ -40,6 +40,7 @@ typedef u64 rt_count;
 #define NR_kill 62
 #define NR_uname 63
 #define NR_rt_sigpending 127
+#define NR_rt_sigtimedwait 128
 #define NR_rt_sigsuspend 130
 #define NR_rt_sigqueueinfo 129
 #define NR_sigaltstack 131
@@ -64,6 +65,7 @@ typedef u64 rt_count;
 #define NR_memfd_create 319
 #define NR_lseek 8
 #define NR_ftruncate 77
+#define NR_unlink 87
 #define NR_readlink 89
 #define NR_openat2 437
 #define NR_pread 17
