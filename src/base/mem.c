@@ -44,7 +44,7 @@ void pm_open_heap(void)
 	size_t odd = HUGE_PAGE - SMALL_PAGE + -(uintptr_t)begin % HUGE_PAGE;	/* the first huge one is yet untouched then */
 	void *volatile first;
 
-	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	mallopt(M_MMAP_THRESHOLD, 4 << 20);
 	mallopt(M_TRIM_THRESHOLD, 2 * HEAP_STEP);
 	/* where addresses are limited, in usual steps */
 	if (sbrk((intptr_t)(odd + HEAP_STEP)) != begin || sbrk(-(intptr_t)HEAP_STEP) == (void *)-1)

@@ -955,7 +955,7 @@ static void put_blocks(struct saving *v)
 			b[got[c] - first - i].indirect = v->sp->block[got[c]].indirect;
 		for (uint32_t k = 0; k < n; k++) {
 			b[k].pc += v->m->lo - v->was->lo;
-			b[k].module = (uint16_t)v->mi;
+			b[k].module = (uint16_t)v->f->module;
 			if (!hashed)
 				put_in_hash(v, &b[k], i + k, first + i + k);
 		}
@@ -1297,7 +1297,8 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 		.text_len = m->text_len, .file_off = m->file_off, .lo = m->lo,
 		.text_hash = m->cache ? m->cache->text_hash : pm_mix(m->text, m->text_len, 0),
 		.distance = (int64_t)(sp->i386 ? m->code : m->code - m->lo), .ncode = (uint32_t)m->code_len,
-		.block0 = s->tracer ? 0 : f->block0, .link0 = f->link0, .module = mi, .nused = shadow_bits(m),
+		.block0 = s->tracer ? 0 : f->block0, .link0 = f->link0, .nused = shadow_bits(m),
+		.module = m->cache && m->cache->module < mi ? m->cache->module : mi,	/* that of small programs */
 	};
 	identify(&m->st, &f->id);
 	if (s->tracer)			/* counts nothing: whatever may be needed */
@@ -1365,21 +1366,23 @@ void cache_save(struct session *s, struct space *sp)
 	for (uint32_t i = 0; i < sp->nmodule; i++) {
 		struct module *m = &sp->module[i];
 		const struct cache_file *was = m->cache;
-		bool higher;
+		bool moves;
 
 		if (m->dead || !m->used)
 			continue;
 		block = number_from(was ? was->block0 : 0, block, BLOCK_STEP);
 		link = number_from(was ? was->link0 : 0, link, LINK_STEP);
-		/* Lower numbers are those that it has in a smaller program, which can have higher ones as well, but not
-		 * if they are much higher. Written down at once, for whoever has a library in front of it as we do. */
-		higher = was && !s->tracer && !sp->i386 && (block > was->block0 || link > was->link0) &&
-			 was->ncode >= WORTH_MOVING && block <= BLOCK_STEP * MAX_GAP / 2 && link <= LINK_STEP * MAX_GAP / 2;
-		f.block0 = was && was->block0 < block && !higher ? was->block0 : block;
-		f.link0 = was && was->link0 < link && !higher ? was->link0 : link;
+		/* Numbers that it can have in programs of all sizes are neither lower than those of whoever has more in
+		 * front of it nor so high that they would be left out elsewhere; they are written down at once. In
+		 * a very large program it does without. */
+		moves = was && !s->tracer && !sp->i386 && (block != was->block0 || link != was->link0) &&
+			was->ncode >= WORTH_MOVING && (block == was->block0 || block <= BLOCK_STEP * MAX_GAP / 2) &&
+			(link == was->link0 || link <= LINK_STEP * MAX_GAP / 2);
+		f.block0 = was && was->block0 < block && !moves ? was->block0 : block;
+		f.link0 = was && was->link0 < link && !moves ? was->link0 : link;
 		f.nblock = was ? was->nblock : 0;
 		f.nlink = was ? was->nlink : 0;
-		if (m->nunit > m->saved_units || late_pages(m) >= LATE_SAVE || higher)
+		if (m->nunit > m->saved_units || late_pages(m) >= LATE_SAVE || moves)
 			save_module(s, sp, i, &f);
 		/* ... and stay what they are when the one in front grows */
 		block += f.nblock;

@@ -91,58 +91,59 @@ static uint32_t lz4_block(const uint8_t *p, uint8_t *out)
 	return (uint32_t)(to - out);
 }
 
+struct hard {
+	uint16_t head[1 << HASH_BITS], before[IMG_PIECE], len[IMG_PIECE], at[IMG_PIECE];
+	struct { uint32_t cost; uint16_t literals, match; } best[IMG_PIECE + 1];
+};
+
 /* The same, looking at every place that begins alike: the longest match of each place, and then, from the end on, how
- * the rest costs least. */
-static uint32_t lz4_block_hard(const uint8_t *p, uint8_t *out)
+ * the rest costs least. @s is zero. */
+static uint32_t lz4_block_hard(struct hard *s, const uint8_t *p, uint8_t *out)
 {
-	static _Thread_local struct { uint16_t head[1 << HASH_BITS], before[IMG_PIECE], len[IMG_PIECE], at[IMG_PIECE]; } s;
-	static _Thread_local struct { uint32_t cost; uint16_t literals, match; } best[IMG_PIECE + 1];
 	const uint32_t end = IMG_PIECE - TAIL;
 	uint32_t from = 0;
 	uint8_t *to = out;
 
-	memset(&s, 0, sizeof s);
 	for (uint32_t i = 1; i < end; i++) {
 		const uint32_t h = word_at(p + i) * 2654435761u >> (32 - HASH_BITS);
-		uint32_t at = s.head[h];
+		uint32_t at = s->head[h];
 
-		if (s.len[i - 1] > LONG) {
-			s.len[i] = (uint16_t)(s.len[i - 1] - 1);
-			s.at[i] = (uint16_t)(s.at[i - 1] + 1);
+		if (s->len[i - 1] > LONG) {
+			s->len[i] = (uint16_t)(s->len[i - 1] - 1);
+			s->at[i] = (uint16_t)(s->at[i - 1] + 1);
 		}
-		for (unsigned tries = 32; at && tries && s.len[i] < LONG; at = s.before[at], tries--) {
+		for (unsigned tries = 32; at && tries && s->len[i] < LONG; at = s->before[at], tries--) {
 			uint32_t n = 0;
 
-			if (p[at + s.len[i]] != p[i + s.len[i]])
+			if (p[at + s->len[i]] != p[i + s->len[i]])
 				continue;		/* it would not be longer */
 			while (i + n < IMG_PIECE - LITERALS && p[at + n] == p[i + n])
 				n++;
-			if (n >= 4 && n > s.len[i]) {
-				s.len[i] = (uint16_t)n;
-				s.at[i] = (uint16_t)at;
+			if (n >= 4 && n > s->len[i]) {
+				s->len[i] = (uint16_t)n;
+				s->at[i] = (uint16_t)at;
 			}
 		}
-		s.before[i] = s.head[h];
-		s.head[h] = (uint16_t)i;
+		s->before[i] = s->head[h];
+		s->head[h] = (uint16_t)i;
 	}
-	memset(&best[IMG_PIECE], 0, sizeof best[0]);
 	for (uint32_t i = IMG_PIECE; i-- > 0; ) {
 		/* a literal: a byte, and one more where its length needs one */
-		best[i].literals = (uint16_t)(best[i + 1].match ? 1 : best[i + 1].literals + 1);
-		best[i].cost = best[i + 1].cost + 1 + (best[i].literals >= 15 && (best[i].literals - 15) % 255 == 0);
-		best[i].match = 0;
-		for (uint32_t n = s.len[i]; n >= 4; n = n > 18 ? 18 : n - 1) {
-			const uint32_t cost = 3 + (n >= 19 ? 1 + (n - 19) / 255 : 0) + best[i + n].cost;
+		s->best[i].literals = (uint16_t)(s->best[i + 1].match ? 1 : s->best[i + 1].literals + 1);
+		s->best[i].cost = s->best[i + 1].cost + 1 + (s->best[i].literals >= 15 && (s->best[i].literals - 15) % 255 == 0);
+		s->best[i].match = 0;
+		for (uint32_t n = s->len[i]; n >= 4; n = n > 18 ? 18 : n - 1) {
+			const uint32_t cost = 3 + (n >= 19 ? 1 + (n - 19) / 255 : 0) + s->best[i + n].cost;
 
-			if (cost <= best[i].cost) {
-				best[i].cost = cost;
-				best[i].match = (uint16_t)n;
-				best[i].literals = 0;
+			if (cost <= s->best[i].cost) {
+				s->best[i].cost = cost;
+				s->best[i].match = (uint16_t)n;
+				s->best[i].literals = 0;
 			}
 		}
 	}
 	for (uint32_t i = 0; i < IMG_PIECE; ) {
-		const uint32_t n = best[i].match;
+		const uint32_t n = s->best[i].match;
 
 		if (!n) {
 			i++;
@@ -150,7 +151,7 @@ static uint32_t lz4_block_hard(const uint8_t *p, uint8_t *out)
 		}
 		if ((uint32_t)(to - out) + (i - from) + 200 > IMG_PIECE)
 			return 0;
-		to = put_sequence(to, p + from, i - from, i - s.at[i], n);
+		to = put_sequence(to, p + from, i - from, i - s->at[i], n);
 		i += n;
 		from = i;
 	}
@@ -187,7 +188,14 @@ uint32_t pack_piece(const uint8_t *from, unsigned how, bool hard, uint8_t *to)
 		from = bytes;
 	}
 	*to = (uint8_t)how;
-	n = hard ? lz4_block_hard(from, to + 1) : lz4_block(from, to + 1);
+	if (hard) {
+		struct hard *s = pm_alloc(sizeof *s);
+
+		n = lz4_block_hard(s, from, to + 1);
+		free(s);
+	} else {
+		n = lz4_block(from, to + 1);
+	}
 	if (n)
 		return n + 1;
 	memcpy(to + 1, from, IMG_PIECE);
