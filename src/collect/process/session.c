@@ -972,9 +972,12 @@ bool session_running(const struct session *s)
 	return false;
 }
 
-void session_unmap(const struct session *s, const void *p, size_t n)
+#define UNMAPPED_LATE (32u << 20)	/* bytes */
+
+void session_unmap(struct session *s, const void *p, size_t n, size_t used)
 {
-	if (session_running(s))
+	s->late += used;
+	if (s->late > UNMAPPED_LATE && session_running(s))
 		munmap((void *)(uintptr_t)p, n);
 }
 

@@ -241,6 +241,7 @@ struct session {
 	uint64_t *count, *cut;		/* for gather.c: of a unit's blocks, all zero between units */
 	size_t cap_scratch;
 	uint32_t nfrozen;		/* cache files that are kept open */
+	uint64_t late;			/* see session_unmap() */
 	uint32_t nthawed;		/* codes and shadows, for PUGMARK_STATS */
 	struct maps maps;		/* of the process that asks: read again by every module that is new, */
 	bool maps_good;			/* but while this is set */
@@ -413,9 +414,9 @@ void cache_close(struct session *s);
 /* ---- session.c ------------------------------------------------------------------------------------ */
 bool session_running(const struct session *s);	/* some process is */
 double session_now(void);		/* seconds since whenever */
-/* munmap(), but when all is over: the end of pugmark gives everything back at once, and each unmapping makes
- * every processor drop its translations. */
-void session_unmap(const struct session *s, const void *p, size_t n);
+/* munmap() of @n bytes, of which @used were used; but not when all is over, nor the first few MiB: the end of pugmark
+ * gives everything back at once, and each unmapping makes every processor drop its translations. */
+void session_unmap(struct session *s, const void *p, size_t n, size_t used);
 
 /* ---- gather.c ------------------------------------------------------------------------------------- */
 void gather_thread(struct session *s, struct proc *p, struct thread *t);

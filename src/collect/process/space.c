@@ -120,9 +120,9 @@ void space_unref(struct session *s, struct space *sp)
 
 		if (!--*m->users) {
 			if (m->text && !m->shared && !s->tracer)	/* blocks of the trace are read in there */
-				session_unmap(s, m->text, m->hi - m->lo);
+				session_unmap(s, m->text, m->hi - m->lo, m->hi - m->lo);
 			if (m->cache)
-				session_unmap(s, m->cache, m->cache_size);
+				session_unmap(s, m->cache, m->cache_size, m->cache_size);
 			free(m->users);
 		}
 		if (m->file >= 0) {
@@ -148,7 +148,7 @@ void space_unref(struct session *s, struct space *sp)
 	pm_map_release(&sp->ends);
 	free(sp->module);
 	if (sp->cap_block)
-		session_unmap(s, sp->block, sp->cap_block * sizeof *sp->block);
+		session_unmap(s, sp->block, sp->cap_block * sizeof *sp->block, sp->nblock * sizeof *sp->block);
 	free(sp->flow);
 	free(sp->unit);
 	free(sp->link);
