@@ -14,7 +14,8 @@
  *   -f          follow forks and vforks (threads and execs are always followed)
  *   -r          AT_RANDOM points to the 16 bytes "pugmark-random-0" after every exec
  *   -n N        stop stepping after N instructions and kill the program
- *   -x          leave out what executes in the vDSO
+ *   -x          hide the vDSO: its clocks are read again while the kernel is updating them, which it
+ *               does in every step or two
  *   -p CPU      both run on this processor: twice as fast, but the program sees its affinity
  *   -o FILE     summary (default: standard error)
  *
@@ -75,7 +76,7 @@ struct image {				/* one process image: from exec or fork to exec or exit */
 	struct insn *slot;		/* open addressing by pc */
 	size_t n, mask;
 	unsigned threads;
-	uint64_t instructions, iterations, vdso_lo, vdso_hi;
+	uint64_t instructions, iterations;
 	bool over;
 };
 
@@ -554,26 +555,6 @@ static void read_link(pid_t tid, char *to, size_t size)
 	to[n > 0 ? n : 0] = 0;
 }
 
-static void find_vdso(struct image *im)
-{
-	char path[64], line[512];
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/%d/maps", (int)im->tgid);
-	f = fopen(path, "r");
-	while (f && fgets(line, sizeof line, f))
-		if (strstr(line, "[vdso]")) {
-			unsigned long long lo, hi;
-
-			if (sscanf(line, "%llx-%llx", &lo, &hi) == 2) {
-				im->vdso_lo = lo;
-				im->vdso_hi = hi;
-			}
-		}
-	if (f)
-		fclose(f);
-}
-
 static struct image *new_image(pid_t tgid)
 {
 	struct image *im = zalloc(sizeof *im);
@@ -583,7 +564,6 @@ static struct image *new_image(pid_t tgid)
 	im->number = (unsigned)nimages;
 	im->tgid = tgid;
 	read_link(tgid, im->exe, sizeof im->exe);
-	find_vdso(im);
 	return im;
 }
 
@@ -680,7 +660,8 @@ static void drop_thread(struct thread *t)
 
 /* ---- stepping ------------------------------------------------------------------------------- */
 
-static void set_random(pid_t tid, const struct user_regs_struct *r)
+/* Once the stack of a new program is as execve() leaves it: -r, -x. */
+static void fix_auxv(pid_t tid, const struct user_regs_struct *r)
 {
 	bool wide = r->cs != 0x23;
 	unsigned word = wide ? 8 : 4;
@@ -703,14 +684,20 @@ static void set_random(pid_t tid, const struct user_regs_struct *r)
 		if (peek(tid, at, &key, word) != word || key == AT_NULL)
 			return;
 		peek(tid, at + word, &v, word);
-		if (key == AT_RANDOM) {
+		if (no_vdso && (key == AT_SYSINFO_EHDR || key == AT_SYSINFO)) {
+			uint64_t ignore = AT_IGNORE;
+			struct iovec local = { &ignore, word }, remote = { (void *)(uintptr_t)at, word };
+
+			if (process_vm_writev(tid, &local, 1, &remote, 1, 0) != (ssize_t)word)
+				die("cannot hide the vDSO: %s", strerror(errno));
+		}
+		if (fix_random && key == AT_RANDOM) {
 			static const char bytes[17] = "pugmark-random-0";
 			struct iovec local = { (void *)(uintptr_t)bytes, 16 };
 			struct iovec remote = { (void *)(uintptr_t)v, 16 };
 
 			if (process_vm_writev(tid, &local, 1, &remote, 1, 0) != 16)
 				die("cannot set AT_RANDOM: %s", strerror(errno));
-			return;
 		}
 	}
 }
@@ -766,11 +753,6 @@ static bool lift(struct thread *t, struct user_regs_struct *now, bool trap)
 	return true;
 }
 
-static bool hidden(const struct thread *t)
-{
-	return no_vdso && t->pc >= t->image->vdso_lo && t->pc < t->image->vdso_hi;
-}
-
 static void completed(struct thread *t, struct insn *in)
 {
 	in->count++;
@@ -803,19 +785,17 @@ static void executed(struct thread *t, const struct user_regs_struct *now)
 				die("cannot clear the trap flag on the stack");
 		}
 	}
-	if (!hidden(t)) {
-		if (t->refs)
-			put_refs(t, in, again);
-		if (!again)
-			completed(t, in);
-		if (in->flags & REP) {
-			/* a step that left with the count at zero from the start made no iteration */
-			uint64_t c = t->regs.rcx;
+	if (t->refs)
+		put_refs(t, in, again);
+	if (!again)
+		completed(t, in);
+	if (in->flags & REP) {
+		/* a step that left with the count at zero from the start made no iteration */
+		uint64_t c = t->regs.rcx;
 
-			if (c) {
-				in->iterations++;
-				t->image->iterations++;
-			}
+		if (c) {
+			in->iterations++;
+			t->image->iterations++;
 		}
 	}
 }
@@ -849,7 +829,7 @@ static void step_all(pid_t first, int *result)
 				struct insn *in = t->pc ? insn_slot(t->image, t->pc) : NULL;
 
 				/* exit and exit_group never come back from their system call */
-				if (in && in->flags & SYSCALL && WIFEXITED(status) && !hidden(t))
+				if (in && in->flags & SYSCALL && WIFEXITED(status))
 					completed(t, in);
 				drop_thread(t);
 			}
@@ -898,8 +878,8 @@ static void step_all(pid_t first, int *result)
 					}
 				join_image(t, new_image(tid));
 			}
-			if (fix_random)
-				set_random(tid, &now);
+			if (fix_random || no_vdso)
+				fix_auxv(tid, &now);
 			t->unsure = t->fresh = true;
 		} else if (status >> 16) {
 			/* clone, fork, vfork: in the middle of the system call; its step comes later */
@@ -941,7 +921,7 @@ static void step_all(pid_t first, int *result)
 			struct insn *in = t->pc ? insn_slot(t->image, t->pc) : NULL;
 
 			deliver = sig;
-			if (in && in->vsib && t->xs && now.rip == t->pc && !hidden(t))
+			if (in && in->vsib && t->xs && now.rip == t->pc)
 				vsib_refs(t, in, true);
 			if (sig == SIGSEGV && now.rip == t->pc + 1 && insn_at(t, t->pc)->flags & INTO)
 				executed(t, &now);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* steps.c - a sink that writes a trace as tests/oracle/singlestep.c does with -s and -d
  *
- *	pugmark run --exec --sink steps.so:[-x,]PREFIX ...
+ *	pugmark run --exec --sink steps.so:PREFIX ...
  *
  * PREFIX.s.P.T: addresses of instructions, u64; PREFIX.d.P.T: lines "N PC KIND ADDRESS SIZE", N instructions
- * before it. -x leaves out what executes in the vDSO. P numbers
+ * before it. P numbers
  * process images, T a process's threads, both from 1 in the order in which they appear. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,8 +24,6 @@ struct one {
 
 struct steps {
 	char prefix[200];
-	int no_vdso;
-	uint64_t vdso_lo, vdso_hi;	/* where it is: in all processes the same, without randomisation */
 	struct one one[STREAMS];
 	int image[STREAMS];		/* of each stream */
 };
@@ -34,8 +32,7 @@ static void *create(const char *config, struct pm_err *err)
 {
 	struct steps *s = calloc(1, sizeof *s);
 
-	s->no_vdso = !strncmp(config, "-x,", 3);
-	snprintf(s->prefix, sizeof s->prefix, "%s", config + 3 * s->no_vdso);
+	snprintf(s->prefix, sizeof s->prefix, "%s", config);
 	return s;
 }
 
@@ -72,26 +69,16 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 		uint64_t pc = ev->addr;
 
 		switch (ev->kind) {
-		case PM_EV_MMAP:
-			if (s->no_vdso && b->rare[ev->id].name && !strcmp(b->rare[ev->id].name, "[vdso]")) {
-				s->vdso_lo = ev->addr;
-				s->vdso_hi = ev->addr + ev->value;
-			}
-			break;
 		case PM_EV_THREAD:
 			o->thread = 1;
 			break;
 		case PM_EV_INSN:
 			o->pc = pc;
-			if (pc >= s->vdso_lo && pc < s->vdso_hi)
-				break;
 			o->n++;
 			fwrite(&pc, 8, 1, o->insns);
 			break;
 		case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY:
 			pc = ev->id == PM_NONE ? o->pc : b->code->insn[ev->id].pc;
-			if (pc >= s->vdso_lo && pc < s->vdso_hi)
-				break;
 			/* of an instruction that did not complete: behind, not of, the last that did */
 			fprintf(o->refs, "%" PRIu64 " %" PRIx64 " %c %" PRIx64 " %u\n", o->n - (pc == o->pc), pc,
 				ev->kind == PM_EV_READ ? 'r' : ev->kind == PM_EV_WRITE ? 'w' : 'm', ev->addr,
