@@ -8,12 +8,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -217,11 +220,125 @@ static bool map_runtime64(const struct runtime *rt, pid_t pid, const struct user
 	return poke(pid, at, saved, sizeof saved) && ok;
 }
 
+/* One call of a 64-bit program at its exec stop, by code in its first page, which the caller puts back. */
+static bool call64(pid_t pid, const struct user_regs_struct *regs, uint32_t nr, const uint64_t arg[4], long *ret)
+{
+	const uint64_t at = regs->rip & ~4095ull;
+	uint8_t code[] = { 0xb8, (uint8_t)nr, 0, 0, 0, 0x0f, 0x05, 0xcc };	/* mov $nr, %eax; syscall; int3 */
+	struct user_regs_struct r = *regs;
+	int status;
+
+	r.rip = at;
+	r.orig_rax = ~0ull;
+	r.rdi = arg[0];
+	r.rsi = arg[1];
+	r.rdx = arg[2];
+	r.r10 = arg[3];
+	if (!poke(pid, at, code, sizeof code) || ptrace(PTRACE_SETREGS, pid, 0, &r) || ptrace(PTRACE_CONT, pid, 0, 0) ||
+	    wait_for(pid, &status) != pid || !WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, pid, 0, &r))
+		return false;
+	*ret = (long)r.rax;
+	return WSTOPSIG(status) == SIGTRAP && r.rip == at + sizeof code;
+}
+
 static bool write_mem(pid_t pid, uint64_t to, const void *from, size_t n)
 {
 	struct iovec l = { (void *)from, n }, r = { (void *)to, n };
 
 	return process_vm_writev(pid, &l, 1, &r, 1, 0) == (ssize_t)n;
+}
+
+static bool read_word(pid_t pid, uint64_t at, unsigned size, uint64_t *to)
+{
+	struct iovec l = { to, size }, r = { (void *)at, size };
+
+	*to = 0;
+	return process_vm_readv(pid, &l, 1, &r, 1, 0) == (ssize_t)size;
+}
+
+static bool close64(pid_t pid, const struct user_regs_struct *regs, uint32_t fd)
+{
+	long ret;
+
+	return call64(pid, regs, SYS_close, (const uint64_t []){ fd, 0, 0, 0 }, &ret);
+}
+
+struct letter {				/* on the stack of a program that is about to receive it */
+	uint64_t pair;			/* two int: its ends of the socket */
+	struct msghdr head;
+	struct iovec io;
+	uint64_t byte;
+	uint8_t control[CMSG_SPACE(3 * sizeof(int))] __attribute__((aligned(8)));
+};
+
+/* By a socket that is the program's own. @at: of a struct letter. */
+static bool send_files(struct session *s, pid_t pid, const struct user_regs_struct *regs, uint64_t at, int fd[3])
+{
+	const int files[3] = { s->rt_fd, s->code_fd, s->data_fd };
+	struct letter l = { 0 };
+	struct iovec io = { &l.byte, 1 }, got = { &l, sizeof l }, there = { (void *)at, sizeof l };
+	struct msghdr out = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = l.control, .msg_controllen = sizeof l.control };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&out);
+	int pidfd, ours;
+	uint64_t pair;
+	long ret;
+	bool ok;
+
+	if (!call64(pid, regs, SYS_socketpair, (const uint64_t []){ AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, at }, &ret) ||
+	    ret || !read_word(pid, at, 8, &pair))
+		return false;
+	*c = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof files) };
+	memcpy(CMSG_DATA(c), files, sizeof files);
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	ours = (int)syscall(SYS_pidfd_getfd, pidfd, (int)pair, 0);
+	ok = ours >= 0 && sendmsg(ours, &out, 0) == 1;
+	l.io = (struct iovec){ (void *)(at + offsetof(struct letter, byte)), 1 };
+	l.head = (struct msghdr){ .msg_iov = (void *)(at + offsetof(struct letter, io)), .msg_iovlen = 1,
+		.msg_control = (void *)(at + offsetof(struct letter, control)), .msg_controllen = sizeof l.control };
+	ok = ok && write_mem(pid, at, &l, sizeof l) &&
+	     call64(pid, regs, SYS_recvmsg, (const uint64_t []){ pair >> 32, at + offsetof(struct letter, head), MSG_CMSG_CLOEXEC, 0 },
+		    &ret) &&
+	     ret == 1 && process_vm_readv(pid, &got, 1, &there, 1, 0) == sizeof l && c->cmsg_len == CMSG_LEN(sizeof files);
+	memcpy(fd, CMSG_DATA(c), sizeof files);
+	close(ours);
+	close(pidfd);
+	return close64(pid, regs, (uint32_t)pair) && close64(pid, regs, (uint32_t)(pair >> 32)) && ok;
+}
+
+/* Where /proc is another one, or does not let us be looked at, the program cannot open our files: it gets
+ * descriptors of them. */
+static bool pass_files(struct session *s, pid_t pid, const struct user_regs_struct *regs, uint64_t at, struct rt_boot *boot,
+		       char rt_path[64])
+{
+	const uint64_t page = regs->rip & ~4095ull;
+	uint64_t saved;
+	int fd[3];
+	bool ok;
+
+	if (!read_word(pid, page, 8, &saved))
+		return false;
+	ok = send_files(s, pid, regs, at, fd);
+	if (!poke(pid, page, &saved, sizeof saved) || !ok)
+		return false;
+	for (int i = 0; i < 3; i++)
+		boot->passed[i] = (uint32_t)fd[i] + 1;
+	snprintf(rt_path, 64, "/proc/self/fd/%d", fd[0]);
+	snprintf(boot->code_path, sizeof boot->code_path, "/proc/self/fd/%d", fd[1]);
+	snprintf(boot->data_path, sizeof boot->data_path, "/proc/self/fd/%d", fd[2]);
+	return true;
+}
+
+/* It goes on without us. */
+static void take_back(pid_t pid, const struct user_regs_struct *regs, const struct rt_boot *boot)
+{
+	const uint64_t page = regs->rip & ~4095ull;
+	uint64_t saved;
+
+	if (!boot->passed[0] || !read_word(pid, page, 8, &saved))
+		return;
+	for (int i = 0; i < 3; i++)
+		close64(pid, regs, boot->passed[i] - 1);
+	poke(pid, page, &saved, sizeof saved);
 }
 
 static uint32_t personality_of(pid_t pid)
@@ -269,14 +386,6 @@ static bool read_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct
 	return boot->nrange > 0;
 }
 
-static bool read_word(pid_t pid, uint64_t at, unsigned size, uint64_t *to)
-{
-	struct iovec l = { to, size }, r = { (void *)at, size };
-
-	*to = 0;
-	return process_vm_readv(pid, &l, 1, &r, 1, 0) == (ssize_t)size;
-}
-
 /* The program finds the same in every run, and on every kernel: the 16 bytes from which libc draws its
  * stack protector and pointer guard; no vDSO. @sp: its stack pointer, where words have @size bytes. */
 static void fix_start(pid_t pid, uint64_t sp, unsigned size, bool random, bool no_vdso)
@@ -306,7 +415,7 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 	struct rt_boot boot = { .persona = ~0u };
 	struct runtime *rt = &runtimes[sp->i386];
 	uint64_t path_at;
-	char rt_path[64];
+	char rt_path[64], own_path[64];
 	long fd = 0;
 	bool ok;
 
@@ -339,9 +448,12 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 
 	path_at = regs.rsp - 512;
 	ok = write_mem(pid, path_at, rt_path, sizeof rt_path) &&
-	     (sp->i386 ? map_runtime32 : map_runtime64)(rt, pid, &regs, path_at, &fd) &&
-	     write_mem(pid, rt->image_data, &boot, sizeof boot);
+	     (sp->i386 ? map_runtime32 : map_runtime64)(rt, pid, &regs, path_at, &fd);
+	if (!ok && fd < 0 && !sp->i386 && pass_files(s, pid, &regs, path_at, &boot, own_path))
+		ok = write_mem(pid, path_at, own_path, sizeof own_path) && map_runtime64(rt, pid, &regs, path_at, &fd);
+	ok = ok && write_mem(pid, rt->image_data, &boot, sizeof boot);
 	if (!ok) {
+		take_back(pid, &regs, &boot);
 		if (fd < 0)
 			snprintf(why, n, "it cannot open %s: %s", rt_path, strerror((int)-fd));
 		else

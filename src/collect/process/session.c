@@ -515,6 +515,7 @@ static void answer(struct session *s, uint32_t bi)
 	struct rt_block *b = session_block(s, bi);
 	struct rt_mail *m = &b->mail;
 	uint32_t op = m->op;
+	const uint32_t asked = m->ncmd < RT_MAX_CMDS ? m->ncmd : RT_MAX_CMDS;
 	bool alone, stands = false;	/* stands: the answer is the same when the commands have run */
 	const struct space *sp;
 	struct proc *p, *mm;
@@ -535,10 +536,10 @@ static void answer(struct session *s, uint32_t bi)
 		op = RQ_NONE;
 	else
 		space_release(s, mm, bi);
-	if (m->failed && m->failed <= RT_MAX_CMDS && op != RQ_NONE) {
+	if (m->failed && m->failed <= asked && op != RQ_NONE) {
 		const struct rt_cmd *c = &m->cmd[m->failed - 1];
 
-		if (c->op == CMD_PLACE_FILE ? space_no_file(s, mm, c->a[2], m) :
+		if (c->op == CMD_PLACE_FILE ? space_no_file(s, mm, c, asked - (m->failed - 1), m) :
 		    space_no_room(s, mm, c->a[0], m))
 			op = RQ_NONE;
 	}

@@ -357,8 +357,9 @@ bool space_move(const struct session *s, struct proc *p, struct rt_mail *m);
 /* The code at @code_off could not be placed in @p: the program has mapped something where it was to be. It
  * will be translated for another place. True: commands have to run first. */
 bool space_no_room(struct session *s, struct proc *p, uint64_t code_off, struct rt_mail *m);
-/* A command to map a cache file has failed in @p. True: commands have to run first. */
-bool space_no_file(struct session *s, struct proc *p, uint64_t addr, struct rt_mail *m);
+/* @cmd, to map a cache file, has failed in @p, and those behind it, @n with it, have not been run. True: commands
+ * have to run first. */
+bool space_no_file(struct session *s, struct proc *p, const struct rt_cmd *cmd, uint32_t n, struct rt_mail *m);
 /* What has been thawed is mapped from the code file. */
 void space_refresh(const struct session *s, struct proc *p, struct rt_mail *m);
 /* The commands of @block, a thread of @p, have been run (or never will be). */

@@ -469,17 +469,32 @@ void space_refresh(const struct session *s, struct proc *p, struct rt_mail *mail
 	p->thawed = p->space->thawed;
 }
 
-bool space_no_file(struct session *s, struct proc *p, uint64_t addr, struct rt_mail *mail)
+bool space_no_file(struct session *s, struct proc *p, const struct rt_cmd *cmd, uint32_t n, struct rt_mail *mail)
 {
 	struct space *sp = p->space;
+	struct rt_cmd undone[RT_MAX_CMDS];
 
-	for (size_t i = 0; i < sp->nmodule; i++)
-		if (sp->module[i].code == addr || shadow_at(&sp->module[i]) == addr)
-			cache_thaw(s, sp, &sp->module[i], true, true);
-	/* which of the commands behind it were for what has been thawed before? */
+	memcpy(undone, cmd, n * sizeof *cmd);	/* the mail's own */
 	for (uint32_t i = 0; i < p->placed.n; i++)
 		if (p->placed.p[i])
 			p->placed.p[i] = PLACED;
+	for (const struct rt_cmd *c = undone; c < undone + n; c++) {
+		for (uint32_t i = 0; i < sp->nmodule; i++) {
+			struct module *m = &sp->module[i];
+			const bool code = m->code == c->a[2];
+
+			if (c->op == CMD_PLACE_FILE && (code || shadow_at(m) == c->a[2]))
+				cache_thaw(s, sp, m, true, true);
+			else if (c->op == CMD_PLACE && code && !(c->a[3] & RT_OVER) && i < p->placed.n)
+				p->placed.p[i] = 0;
+		}
+		if (c->op == CMD_UNPLACE || c->op == CMD_PROTECT)
+			mail_cmd(mail, c->op, c->a[0], c->a[1], c->a[2], c->a[3]);
+	}
+	for (const struct rt_cmd *c = undone; c < undone + n; c++)
+		for (uint32_t i = 0; i < sp->nmodule && c->op == CMD_PLACE; i++)
+			if (sp->module[i].code == c->a[2] && i < p->placed.n && !p->placed.p[i])
+				place(s, p, i, false, mail);
 	p->thawed = sp->thawed - 1;
 	space_refresh(s, p, mail);
 	return mail->ncmd > 0;

@@ -50,7 +50,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			11u
+#define RT_ABI			12u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -306,6 +306,7 @@ struct rt_boot {
 	uint32_t exec_all, pad;		/* i386: what is readable is executable, READ_IMPLIES_EXEC */
 	struct rt_range { uint64_t lo, hi; uint32_t prot, shared; } range[16];	/* executable mappings */
 	char code_path[64], data_path[64];
+	uint32_t passed[4];		/* descriptors + 1 that these are by, to be closed; 0: none */
 };
 
 _Static_assert(__builtin_offsetof(struct rt_block, exit_id) == RT_EXIT_ID, "asm offset");
@@ -324,7 +325,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset")
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, mail) == 0x3c0 && sizeof(struct rt_mail) == 0x978 &&
-	       sizeof(struct rt_boot) == 0x230, "laid out alike for both widths: so, whatever they are");
+	       sizeof(struct rt_boot) == 0x240, "laid out alike for both widths: so, whatever they are");
 _Static_assert(RT32_TRACE + RT_CHUNKS * RT32_CHUNK_STRIDE <= RT32_BLOCK_SIZE, "in the block");
 _Static_assert(sizeof(struct rt_block) < 0x10000, "below the runtime's stack");
 

@@ -198,8 +198,6 @@ static int ask(struct rt_block *b)
 	const word timeout[2] = { 0, 200000000 };
 
 again:
-	m->ncmd = 0;
-	m->again = 0;
 	if (__atomic_load_n(&s->closed, __ATOMIC_RELAXED))
 		return 0;
 	__atomic_store_n(&m->state, MAIL_REQUEST, __ATOMIC_SEQ_CST);
@@ -365,6 +363,9 @@ struct rt_block *rt_boot(void)
 		rt_sys(NR_personality, boot->persona);
 	b = rt_map_all(boot);
 	rt_apart = b->apart;
+	for (u32 i = 0; i < NR_OF(boot->passed); i++)
+		if (boot->passed[i])
+			rt_sys(NR_close, boot->passed[i] - 1);
 	for (u32 i = 0; i < boot->nrange; i++) {
 		const struct rt_range *r = &boot->range[i];
 
