@@ -96,11 +96,14 @@ static void check_block(const struct xl_input *in, const struct xl_unit *u, size
 {
 	const struct xl_block *b = &u->block[index];
 	uint32_t at = b->indirect != XL_NONE ? b->indirect : b->code, m = b->map, done = b->map + b->nmap;
+	const uint32_t cold = done;
 	bool entry = false;
 
 	assert(b->indirect == XL_NONE || b->indirect <= b->code);
 	assert(b->code <= b->code_end && b->code_end <= u->ncode);
 	assert(b->nmap && done <= u->nmap && u->map[m].code == at);
+	while (done > m && u->map[done - 1].code >= b->code_end)
+		done--;
 	assert(b->n || b->flags & XL_UNKNOWN);
 	assert(!in->max_insns || b->n <= in->max_insns);
 	assert(!in->patchable || !((in->place + b->code) & 7));
@@ -143,9 +146,9 @@ static void check_block(const struct xl_input *in, const struct xl_unit *u, size
 		}
 		at += x.len;
 	}
-	if (m + 1 == done && done == u->nmap)		/* the cold part's */
-		assert(u->map[m++].code >= b->code_end);
-	assert(at == b->code_end && m == done && (entry || b->code == b->code_end));
+	for (; m < cold; m++)			/* its tail, the last block's cold part */
+		assert(u->map[m].code >= b->code_end && (u->map[m].flags & XL_CALLED || cold == u->nmap));
+	assert(at == b->code_end && m == cold && (entry || b->code == b->code_end));
 }
 
 static void check_unit(const struct xl_input *in, const struct xl_unit *u, struct x86_decoder *d)
@@ -153,8 +156,11 @@ static void check_unit(const struct xl_input *in, const struct xl_unit *u, struc
 	if (!u->nblock)
 		return;
 	assert(u->block[0].pc == in->entry);
-	for (size_t k = 1; k < u->nmap; k++)
-		assert(u->map[k].code >= u->map[k - 1].code);
+	for (size_t k = 0, before = 0; k < u->nmap; k++)
+		if (!(u->map[k].flags & XL_CALLED)) {
+			assert(u->map[k].code >= u->map[before].code);
+			before = k;
+		}
 	for (size_t k = 0; k < u->nblock; k++)
 		check_block(in, u, k, d);
 	for (size_t k = 0; k < u->nreloc; k++)

@@ -28,7 +28,7 @@
  * came between them; its iterations (each is a step of the processor) are counted beside.
  * A gather or scatter that has gone part of its way - the next element faults - has referred to the
  * elements that it took out of its mask, and counts when it completes.
- * int3, int1 and an into that traps complete. A system call completes when it returns; exit, a successful exec and
+ * int3 and an into that traps complete, and int1 where the kernel shows the place behind it. A system call completes when it returns; exit, a successful exec and
  * sigreturn count; one that the process dies in does not, except exit and exit_group.
  *
  * Address-space randomisation is off. A second run is equal only with equal arguments, environment
@@ -915,7 +915,7 @@ static void step_all(pid_t first, int *result)
 			if (!stepped && t->fresh && !deliver && done && si.si_code == TRAP_BRKPT)
 				done = false;
 			t->unsure = t->fresh = false;
-			if (done && t->pc)
+			if (done && t->pc && !(deliver && now.rip == t->pc))
 				executed(t, &now);
 		} else {
 			struct insn *in = t->pc ? insn_slot(t->image, t->pc) : NULL;

@@ -218,9 +218,15 @@ static void check_unit(const struct placed *p, const struct xl_input *in)
 
 	if (u->nblock && u->block[0].pc != in->entry)
 		wrong("block 0 is not the entry");
-	for (size_t k = 1; k < u->nmap; k++)
-		if (u->map[k].code < u->map[k - 1].code)
+	const struct xl_map *before = NULL;		/* but tails: those are behind all blocks */
+
+	for (size_t k = 0; k < u->nmap; k++) {
+		if (u->map[k].flags & XL_CALLED)
+			continue;
+		if (before && u->map[k].code < before->code)
 			wrong("map entry %zu goes back", k);
+		before = &u->map[k];
+	}
 	for (size_t k = 0; k < u->nblock; k++) {
 		const struct xl_block *b = &u->block[k];
 		uint32_t begin = b->indirect != XL_NONE && b->indirect < b->code ? b->indirect : b->code;
@@ -228,13 +234,17 @@ static void check_unit(const struct placed *p, const struct xl_input *in)
 		if (!b->nmap || u->map[b->map].code != begin)
 			wrong("map of block %zu does not begin at its code", k);
 		for (uint32_t m = b->map; m < b->map + b->nmap; m++) {
-			if (u->map[m].code >= b->code_end && u->map[m].insn != b->n)
+			const bool tail = u->map[m].flags & XL_CALLED, cold = u->map[m].code >= b->code_end;
+
+			if (tail && (!cold || u->map[m].insn + 1u != b->n))
+				wrong("the tail of block %zu is not its call's", k);
+			if (!tail && cold && u->map[m].insn != b->n)
 				wrong("map entry behind block %zu", k);
 			if (u->map[m].insn > b->n)
 				wrong("map entry for insn %u of %u", u->map[m].insn, b->n);
-			if (m > b->map && u->map[m].insn < u->map[m - 1].insn)
+			if (m > b->map && u->map[m].insn < u->map[m - 1].insn && !tail)
 				wrong("map of block %zu: insn goes back", k);
-			if (m > b->map && u->map[m].code <= u->map[m - 1].code)
+			if (m > b->map && u->map[m].code <= u->map[m - 1].code && (!tail || !cold))
 				wrong("map of block %zu: two entries at one place", k);
 		}
 		if (in->patchable && ((p->at + b->code) & 7))

@@ -1281,8 +1281,10 @@ static void emit_all(struct scratch *s)
 	close_map(&e);
 	for (size_t k = 0; k < s->ntail; k++)
 		emit_tail(&e, &s->tail[k]);
-	u->map[u->nmap++] = (struct xl_map){ here(&e), e.b->n, XL_COUNTED, 0 };
-	u->block[e.index].nmap++;
+	if (s->ntail) {
+		u->map[u->nmap++] = (struct xl_map){ here(&e), e.b->n, XL_COUNTED, 0 };
+		u->block[e.index].nmap++;
+	}
 	for (size_t k = 0; k < s->nedge; k++)
 		emit_edge(&e, &s->edge[k]);
 	for (uint32_t k = 0; k < u->nlink; k++) {
