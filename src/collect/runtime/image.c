@@ -428,7 +428,7 @@ static u64 lookup(struct rt_block *b, u64 pc, int jumped)
 	u64 to;
 
 	if (i == NO_TEXT) {
-		if (!rt_is_exec(pc, 1))
+		if (!executable(pc))
 			return 0;
 		to = enter_stopped(b, pc);
 		if (to || ask_for(b, pc, 0, &to))
