@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # pugmark - `make demo` and `make check` are all a new user needs; `make help` lists the rest.
 #
-# Sources are found by folder (DESIGN: docs/ARCHITECTURE.md); nothing is listed by hand. Variables:
+# Sources are found by folder (ARCHITECTURE.md); nothing is listed by hand. Variables:
 #   CC=clang      another compiler
 #   SAN=1         address and undefined-behaviour sanitizers, in build-san/
 #   SAN=thread    the thread sanitizer, in build-tsan/

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "analyse/sims.h"
 #include "base/mem.h"
 #include "cli/cli.h"
 
@@ -76,6 +79,74 @@ static void too_large(int sig)
 {
 }
 
+/* Letters to insert, delete, replace, or exchange with their neighbour. */
+static unsigned distance(const char *a, const char *b)
+{
+	enum { MOST = 16 };
+	unsigned d[MOST + 1][MOST + 1], n = (unsigned)strlen(a), m = (unsigned)strlen(b);
+
+	if (n > MOST || m > MOST)
+		return MOST;
+	for (unsigned i = 0; i <= n; i++)
+		for (unsigned k = 0; k <= m; k++) {
+			unsigned *v = &d[i][k];
+
+			*v = i + k;
+			if (!i || !k)
+				continue;
+			if (*v > d[i - 1][k] + 1)
+				*v = d[i - 1][k] + 1;
+			if (*v > d[i][k - 1] + 1)
+				*v = d[i][k - 1] + 1;
+			if (*v > d[i - 1][k - 1] + (a[i - 1] != b[k - 1]))
+				*v = d[i - 1][k - 1] + (a[i - 1] != b[k - 1]);
+			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] && *v > d[i - 2][k - 2] + 1)
+				*v = d[i - 2][k - 2] + 1;
+		}
+	return d[n][m];
+}
+
+/* Would a shell find a program of this name? */
+static bool is_program(const char *name)
+{
+	const char *path = getenv("PATH");
+	char at[4096];
+
+	if (strchr(name, '/'))
+		return !access(name, X_OK);
+	for (size_t n; path && *path; path += n + (path[n] == ':')) {
+		n = strcspn(path, ":");
+		if (snprintf(at, sizeof at, "%.*s/%s", (int)n, path, name) < (int)sizeof at && !access(at, X_OK))
+			return true;
+	}
+	return false;
+}
+
+static int unknown(const char *name)
+{
+	const struct pm_sink_ops *sim = pm_sim_of(name);
+	unsigned least = strlen(name) < 4 ? 2 : 3;
+	const char *near = NULL;
+
+	if (sim) {
+		fprintf(stderr, "pugmark: '%s' is a simulator: `pugmark sim --sim %s TRACE`, or `pugmark run --sim %s -- "
+			"PROGRAM`\n", sim->name, sim->name, sim->name);
+		return 2;
+	}
+	if (is_program(name)) {
+		fprintf(stderr, "pugmark: '%s' is not a command; to trace the program: `pugmark run -- %s`\n", name, name);
+		return 2;
+	}
+	for (const struct command *c = commands; c->name; c++)
+		if (distance(name, c->name) < least) {
+			near = c->name;
+			least = distance(name, near);
+		}
+	fprintf(stderr, "pugmark: '%s' is not a command%s%s%s (see `pugmark help`)\n", name,
+		near ? "; is it '" : "", near ? near : "", near ? "'?" : "");
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = strrchr(argv[0], '/');
@@ -98,6 +169,5 @@ int main(int argc, char **argv)
 	for (const struct command *c = commands; c->name; c++)
 		if (!strcmp(c->name, argv[1]))
 			return c->run(argc - 1, argv + 1);
-	fprintf(stderr, "pugmark: '%s' is not a command (see `pugmark help`)\n", argv[1]);
-	return 2;
+	return unknown(argv[1]);
 }

@@ -149,3 +149,16 @@ $ pugmark slice --range 5-3 b.pug x.pug
 $ pugmark head
 ! pugmark: one trace is wanted (see `pugmark head --help`)
 ? 2
+# What is no command: perhaps a simulator, a program, or misspelt.
+$ pugmark bpred x.trace
+! pugmark: 'bpred' is a simulator: `pugmark sim --sim bpred TRACE`, or `pugmark run --sim bpred -- PROGRAM`
+? 2
+$ pugmark ls
+! pugmark: 'ls' is not a command; to trace the program: `pugmark run -- ls`
+? 2
+$ pugmark convret a b
+! pugmark: 'convret' is not a command; is it 'convert'? (see `pugmark help`)
+? 2
+$ pugmark nonsense
+! pugmark: 'nonsense' is not a command (see `pugmark help`)
+? 2
