@@ -82,16 +82,18 @@ static size_t next_boundary(const struct pm_batch *b, size_t i)
 	return i;
 }
 
-/* Is it time, and is it high time? */
+/* Is it time, and is it high time? Of traces whose values are new each time (times, data, messages that are
+ * kept whole), a chunk is much shorter than of others. */
 static bool is_full(const struct pug_maker *m)
 {
-	return m->e.insns >= m->level.insns || m->c->events >= m->level.events || m->e.c->side.n >= PUG_SIDE_BYTES ||
-	       m->c->nslot == PUG_MAX_SLOTS;
+	return m->e.insns >= m->level.insns || m->c->events >= m->level.events ||
+	       pug_columns_bytes(m->e.c) >= PUG_CHUNK_BYTES || m->c->nslot == PUG_MAX_SLOTS;
 }
 
 static bool is_overfull(const struct pug_maker *m)
 {
-	return m->c->events >= 2 * m->level.events || m->e.c->side.n >= PUG_SIDE_BYTES || m->c->nslot == PUG_MAX_SLOTS;
+	return m->c->events >= 2 * m->level.events || pug_columns_bytes(m->e.c) >= PUG_CHUNK_BYTES + PUG_CHUNK_BYTES / 8 ||
+	       m->c->nslot == PUG_MAX_SLOTS;
 }
 
 enum pm_status pug_make(struct pug_maker *m, const struct pug_origin *of, const struct pm_batch *b, uint64_t *insns,

@@ -10,7 +10,7 @@
 
 #include "trace/pug_encode.h"
 
-#define PUG_SIDE_BYTES	(32 << 20)	/* rare things in one chunk */
+#define PUG_CHUNK_BYTES	(4 << 20)	/* in all columns of a chunk, about: several are in memory, twice while they are packed */
 
 struct pug_level_info {
 	const char *name;

@@ -20,6 +20,17 @@ const uint8_t *pug_column(const struct pug_columns *c, enum pug_col k, size_t *n
 	return b ? b->p : c->col[k];
 }
 
+size_t pug_columns_bytes(const struct pug_columns *c)
+{
+	size_t sum = 0, n;
+
+	for (unsigned k = 0; k < PUG_NCOL; k++) {
+		pug_column(c, (enum pug_col)k, &n);
+		sum += n;
+	}
+	return sum;
+}
+
 void pug_columns_release(struct pug_columns *c)
 {
 	for (unsigned k = 0; k < PUG_NCOL; k++)

@@ -16,6 +16,7 @@ struct pug_columns {			/* zeroed at first; kept from chunk to chunk */
 
 /* The bytes of column @k; *@n of them. */
 const uint8_t *pug_column(const struct pug_columns *c, enum pug_col k, size_t *n);
+size_t pug_columns_bytes(const struct pug_columns *c);	/* of all of them */
 void pug_columns_release(struct pug_columns *c);
 
 struct pug_encoder {			/* zeroed at first */

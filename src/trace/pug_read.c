@@ -108,7 +108,12 @@ static enum pm_status get_code(struct pug_reader *r, struct pm_cur *c, uint64_t 
 		pm_grow(r->code, r->ncode, r->cap_code);
 		r->code[r->ncode++] = pm_alloc(sizeof **r->code);
 	}
-	return pug_code_get(&in, r->code[number]);
+	if (pug_code_get(&in, r->code[number]) != PM_OK)
+		return PM_ERR;
+	/* what a whole program's code unpacks to is needed once */
+	if (r->payload.cap > 1 << 20)
+		pm_buf_release(&r->payload);
+	return PM_OK;
 }
 
 static enum pm_status get_index(struct pug_reader *r, struct pm_cur *c, uint64_t at)

@@ -63,6 +63,7 @@ struct hand {				/* a thread; [0] is the caller's */
 struct known_code {
 	const struct pm_code *code;
 	struct pug_code_mark done;
+	bool written;
 };
 
 struct known_stream {
@@ -147,6 +148,11 @@ static enum pm_status write_early(struct pug_writer *w, struct job *j, ZSTD_CCtx
 			return PM_ERR;
 	}
 	j->nearly = j->raw.n = 0;
+	/* a whole program's code comes once */
+	if (w->packed.cap > 1 << 20)
+		pm_buf_release(&w->packed);
+	if (j->raw.cap > 1 << 20)
+		pm_buf_release(&j->raw);
 	return PM_OK;
 }
 
@@ -337,9 +343,11 @@ static void put_codes(struct pug_writer *w)
 		struct known_code *k = w->code + i;
 		size_t at = w->job->raw.n;
 
-		if (k->done.ninsn == k->code->ninsn && k->done.nblock == k->code->nblock &&
+		/* an empty table has a record, too: chunks name it */
+		if (k->written && k->done.ninsn == k->code->ninsn && k->done.nblock == k->code->nblock &&
 		    k->done.nobject == k->code->nobject)
 			continue;
+		k->written = true;
 		pug_code_put(&w->job->raw, (uint32_t)i, k->code, &k->done);
 		add_record(w, PUG_CODE, at);
 	}
