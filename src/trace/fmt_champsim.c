@@ -563,7 +563,7 @@ static int champ_probe(const uint8_t *head, size_t n, const struct layout *l)
 				pm_get32(p + 20)))
 			return 0;
 	}
-	return zero ? 30 + (int)records + (l->asid ? 40 : 0) : 0;
+	return zero ? 30 + 8 * (int)(records < 8 ? records : 8) + (l->asid ? 40 : 0) : 0;
 }
 
 static int cs_probe(const uint8_t *head, size_t n)

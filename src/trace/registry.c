@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "trace/format.h"
+#include "trace/text.h"
 
 /* One row per format, in the order of docs/formats/. A row is a struct pm_format in fmt_*.c. */
 #define FORMATS(F) \
@@ -27,7 +28,8 @@
 FORMATS(DECLARE)
 const struct pm_format *const pm_formats[] = { FORMATS(ROW) NULL };
 
-#define PROBE_BYTES 65536
+#define PROBE_BYTES	65536
+#define RECORD_BYTES	128	/* more than those of formats without a magic number have */
 
 const struct pm_format *pm_format_find(const char *name, struct pm_err *err)
 {
@@ -40,40 +42,72 @@ const struct pm_format *pm_format_find(const char *name, struct pm_err *err)
 	return NULL;
 }
 
-/* The best bid; @tie: another one that bid as much, else NULL. */
-static const struct pm_format *best_bid(const uint8_t *head, size_t n, const struct pm_format **tie)
+struct bid {
+	const struct pm_format *best, *tie;	/* tie: another one that bids as much, else NULL */
+	int bits;
+};
+
+static void ask(struct bid *b, const uint8_t *head, size_t n)
 {
-	const struct pm_format *best = NULL;
-	int bid = 0;
-
-	*tie = NULL;
 	for (const struct pm_format *const *f = pm_formats; *f; f++) {
-		int b = (*f)->probe ? (*f)->probe(head, n) : 0;
+		int bits = (*f)->probe ? (*f)->probe(head, n) : 0;
 
-		if (b > bid) {
-			best = *f;
-			bid = b;
-			*tie = NULL;
-		} else if (b && b == bid) {
-			*tie = *f;
-		}
+		if (bits > b->bits)
+			*b = (struct bid){ *f, NULL, bits };
+		else if (bits && bits == b->bits && *f != b->best)
+			b->tie = *f;
 	}
-	return best;
+}
+
+static struct bid best_bid(const uint8_t *head, size_t n)
+{
+	struct bid b = { 0 };
+	const uint8_t *end;
+
+	/* a text's last line without an end may be the beginning of one */
+	if (n && n < PROBE_BYTES && head[n - 1] != '\n' && pm_looks_text(head, n) && (end = memrchr(head, '\n', n)))
+		ask(&b, head, (size_t)(end - head) + 1);
+	if (!b.best || b.tie) {
+		b = (struct bid){ 0 };
+		ask(&b, head, n);
+	}
+	return b;
+}
+
+/* Of a file that is cut inside a record: its reader will say where. */
+static struct bid bid_for_cut(const uint8_t *head, size_t n)
+{
+	struct bid b = { 0 };
+
+	for (size_t k = 1; k < RECORD_BYTES && k < n && n < PROBE_BYTES; k++) {
+		struct bid less = { 0 };
+
+		/* half a bit for each byte that goes to waste: it may be a record of a format with shorter ones */
+		ask(&less, head, n - k);
+		less.bits -= (int)k / 2;
+		if (less.best && less.bits > b.bits)
+			b = less;
+		else if (less.best && less.bits == b.bits && less.best != b.best)
+			b.tie = less.best;
+	}
+	return b;
 }
 
 const struct pm_format *pm_format_probe(const uint8_t *head, size_t n, struct pm_err *err)
 {
-	const struct pm_format *tie, *best = best_bid(head, n, &tie);
+	struct bid b = best_bid(head, n);
 
+	if (!b.best)
+		b = bid_for_cut(head, n);
 	if (!n)
 		pm_fail_file(err, "the input is empty");
-	else if (!best)
+	else if (!b.best)
 		pm_fail_file(err, "not a trace that pugmark recognises; -f FORMAT says what it is "
 			     "(see `pugmark formats`)");
-	else if (tie)
-		pm_fail_file(err, "can be read as %s or %s; -f FORMAT says which", best->plural, tie->plural);
+	else if (b.tie)
+		pm_fail_file(err, "can be read as %s or %s; -f FORMAT says which", b.best->plural, b.tie->plural);
 	else
-		return best;
+		return b.best;
 	return NULL;
 }
 
@@ -206,15 +240,16 @@ enum pm_status pm_trace_open(const char *path, const char *format, struct pm_sou
 	if (!f->in)
 		goto fail;
 	if (!format) {
-		const struct pm_format *tie, *named = pipe ? NULL : pm_format_by_name(path);
+		const struct pm_format *named = pipe ? NULL : pm_format_by_name(path);
+
+		struct bid b;
 
 		head = pm_input_peek(f->in, PROBE_BYTES, &n, err);
 		if (!head)
 			goto fail;
-		f->format = best_bid(head, n, &tie);
+		b = best_bid(head, n);
 		/* some formats are nothing but numbers: there the name decides */
-		if (!f->format || tie)
-			f->format = named && n ? named : pm_format_probe(head, n, err);
+		f->format = b.best && !b.tie ? b.best : named && n ? named : pm_format_probe(head, n, err);
 		if (!f->format)
 			goto fail;
 	}

@@ -74,3 +74,13 @@ $ cp $TESTS/data/blocks.pug bad.pug; printf X | dd of=bad.pug bs=1 seek=600 conv
 $ gzip -c $TESTS/data/blocks.pug | head -c 500 >cut.gz; pugmark dump cut.gz | wc -l
 > 531
 ! pugmark: cut.gz:0x1f4: gzip data is cut here
+# files of other formats that are cut inside a record or line are what they were; where says their reader
+$ D=$TESTS/data/formats; check() { for n in 203 517 1003 2221; do head -c $n x >cut; [ $(wc -c <cut) = $n ] || echo short
++ pugmark info cut 2>/dev/null | grep -q "^format *$1$" || echo "$1 at $n"; done; }
++ for f in xdin lackey laplace-text laplace64 champsim cloudsuite drmemtrace gem5 kt64 idt-branch64 idt-cache64 \
++ oraclegeneral dramsim3 pinatrace; do pugmark convert -q -t $f $D/steps.drmemtrace x && check $f; done
++ for s in ex-byu6.tr:byu ex-byu12.tr:byu12 ex-dinero-b.bin:dinero-binary ex-cvp1.bin:cvp1 ex-sample.kt:kt; do
++ for i in $(seq 200); do cat $D/${s%:*}; done >x; check ${s#*:}; done
+$ pugmark convert -q -t champsim $TESTS/data/formats/steps.drmemtrace x; head -c 1000 x >cut; pugmark convert -t xdin cut y
+! pugmark: cut:0x3c0: expected 64 bytes of record, found 40
+? 1
