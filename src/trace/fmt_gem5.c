@@ -25,7 +25,8 @@
 /* A message as it was met last at its address. It is the same each time the instruction executes, but for
  * its tick and what its addresses are: the bits of @mask are those of @text. That an address takes as many
  * bytes as last time is among them. */
-#define SEEN		(1u << 13)	/* messages, at most; 1.5 MiB, of which is touched what is used */
+#define SEEN_LOG	16
+#define SEEN		(1u << SEEN_LOG)	/* messages, at most; 12 MiB, of which is touched what is used */
 #define SEEN_TEXT	64
 #define SEEN_MEM	2
 #define SEEN_ROOM	(SEEN_TEXT + 8)	/* bytes from the message on that are looked at */
@@ -206,7 +207,7 @@ static inline const uint8_t *get_field(const uint8_t *p, const uint8_t *end, uin
 static inline uint32_t *seen_at(const struct gem5_reader *r, const uint8_t *raw)
 {
 	/* the length, the key of pc, and most of pc */
-	return r->seen_at[pm_get64(raw) * 0x9e3779b97f4a7c15u >> 52 & (SEEN / 2 - 1)];
+	return r->seen_at[pm_get64(raw) * 0x9e3779b97f4a7c15u >> (65 - SEEN_LOG)];
 }
 
 /* A mem_access of @n bytes that begins with its address and has but one: where that ends. */
