@@ -82,18 +82,23 @@ static size_t next_boundary(const struct pm_batch *b, size_t i)
 	return i;
 }
 
-/* Is it time, and is it high time? Of traces whose values are new each time (times, data, messages that are
- * kept whole), a chunk is much shorter than of others. */
+/* Is there @part eighths of what a chunk may take in memory? Of traces whose values are new each time (times,
+ * data, messages that are kept whole), a chunk is much shorter than of others. */
+static bool is_large(const struct pug_maker *m, unsigned part)
+{
+	return pug_columns_bytes(m->e.c) >= PUG_CHUNK_BYTES / 8 * part ||
+	       m->e.m.n + m->e.m.nelem >= PUG_CHUNK_MODEL / 8 * part || m->c->nslot == PUG_MAX_SLOTS;
+}
+
+/* Is it time, and is it high time? */
 static bool is_full(const struct pug_maker *m)
 {
-	return m->e.insns >= m->level.insns || m->c->events >= m->level.events ||
-	       pug_columns_bytes(m->e.c) >= PUG_CHUNK_BYTES || m->c->nslot == PUG_MAX_SLOTS;
+	return m->e.insns >= m->level.insns || m->c->events >= m->level.events || is_large(m, 7);
 }
 
 static bool is_overfull(const struct pug_maker *m)
 {
-	return m->c->events >= 2 * m->level.events || pug_columns_bytes(m->e.c) >= PUG_CHUNK_BYTES + PUG_CHUNK_BYTES / 8 ||
-	       m->c->nslot == PUG_MAX_SLOTS;
+	return m->c->events >= 2 * m->level.events || is_large(m, 8);
 }
 
 enum pm_status pug_make(struct pug_maker *m, const struct pug_origin *of, const struct pm_batch *b, uint64_t *insns,

@@ -11,6 +11,7 @@
 #include "trace/pug_encode.h"
 
 #define PUG_CHUNK_BYTES	(4 << 20)	/* in all columns of a chunk, about: several are in memory, twice while they are packed */
+#define PUG_CHUNK_MODEL	(1 << 18)	/* phrases and their elements, of 64 bytes each */
 
 struct pug_level_info {
 	const char *name;
