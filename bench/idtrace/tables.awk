@@ -225,14 +225,19 @@ END {
 	for (c = 1; c <= 4; c++) {
 		o = (c - 1) * 4
 		printf "%-10s", cc[c]
-		printf " %12.1f%% %9.2f%%", t9[o + 1], ratio9("push", c)
-		printf " %12.1f%% %9.2f%%", t9[o + 2], ratio9("other_write", c)
-		printf " %12.1f%% %9.2f%%", t9[o + 3], ratio9("pop", c)
-		printf " %12.1f%% %9.2f%%\n", t9[o + 4], ratio9("other_read", c)
+		printf " %12.1f%% %s", t9[o + 1], ratio9("push", c)
+		printf " %12.1f%% %s", t9[o + 2], ratio9("other_write", c)
+		printf " %12.1f%% %s", t9[o + 3], ratio9("pop", c)
+		printf " %12.1f%% %s\n", t9[o + 4], ratio9("other_read", c)
 	}
 }
 
-function ratio9(kind, c) { return 100 * got["espresso", c ".cache.l1." kind ".miss_ratio"] }
+function ratio9(kind, c,    p) {
+	p = c ".cache.l1." kind ".miss_ratio"
+	if (("espresso", p) in got)
+		return sprintf("%9.2f%%", 100 * got["espresso", p])
+	return sprintf("%9s ", "-")
+}
 
 function row3(id) {
 	if ((id, "blocks_distinct") in prof)

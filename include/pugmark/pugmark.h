@@ -249,6 +249,7 @@ enum pm_sink_flag {
 	PM_SINK_CHAINS		= 1 << 4,	/* takes pm_batch.packed; only with PM_SINK_BLOCKS */
 	PM_SINK_EPOCHS		= 1 << 5,	/* code tables may begin anew: pm_code.epoch */
 	PM_SINK_LIGHT_CHAINS	= 1 << 6,	/* of packed batches, consume() is as PM_SINK_LIGHT says */
+	PM_SINK_REFS		= 1 << 7,	/* needs PM_HAS_INSNS, PM_HAS_LINES or PM_HAS_REFS: one is enough */
 };
 
 struct pm_sink_ops {

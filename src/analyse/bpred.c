@@ -526,7 +526,8 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_err *er
 		} else if (!strcmp(it->name, "debug")) {
 			if (it->n != 1)
 				return pm_conf_fail(c, it, err, "expected debug=FILE");
-			free(s->debug_path);
+			if (s->debug_path)
+				return pm_conf_fail(c, it, err, "given twice");
 			s->debug_path = pm_strdup(it->field[0].key);
 		} else if (add(s, c, it, it->name, err)) {
 			return PM_ERR;
@@ -560,7 +561,7 @@ static void *create(const char *config, struct pm_err *err)
 	s->top = 20;
 	if (!*config)
 		config = "btfn;idtrace;bimodal=14;gshare=14;tournament=14;tagescl;btb;ras;ittage";
-	st = pm_conf_parse(&c, "bpred", config, err);
+	st = pm_conf_list(&c, "bpred", config, err);
 	if (!st)
 		st = parse(s, &c, err);
 	pm_conf_release(&c);

@@ -1699,10 +1699,10 @@ static void destroy(void *self)
 }
 
 const struct pm_sink_ops pm_sim_cache = {
-	.abi = PM_ABI, .needs = 0, .name = "cache", .about = "a hierarchy of caches",
+	.abi = PM_ABI, .flags = PM_SINK_REFS, .name = "cache", .about = "a hierarchy of caches",
 	.create = cache_create, .consume = consume, .finish = finish, .destroy = destroy,
 };
 const struct pm_sink_ops pm_sim_tlb = {
-	.abi = PM_ABI, .needs = 0, .name = "tlb", .about = "a hierarchy of TLBs",
+	.abi = PM_ABI, .flags = PM_SINK_REFS, .name = "tlb", .about = "a hierarchy of TLBs",
 	.create = tlb_create, .consume = consume, .finish = finish, .destroy = destroy,
 };

@@ -176,7 +176,6 @@ static enum pm_status level_parse(struct pm_conf *c, const struct pm_conf_item *
 	l->ways = tlb ? 4 : 8;
 	l->line = tlb ? 4096 : 64;
 	l->wb = l->wa = true;
-	l->seed = 1;
 	for (size_t i = 0; i < it->n; i++)
 		if (word_field(c, it, it->field + i, l, tlb, &numbers, err))
 			return PM_ERR;
@@ -186,6 +185,10 @@ static enum pm_status level_parse(struct pm_conf *c, const struct pm_conf_item *
 		return pm_conf_fail(c, it, err, "degree=%u goes with prefetch=next, stride or stream only", l->degree);
 	if (!l->degree)
 		l->degree = 1;
+	if (l->seed && l->policy != PM_RANDOM)
+		return pm_conf_fail(c, it, err, "seed=%llu goes with random only", (unsigned long long)l->seed);
+	if (!l->seed)
+		l->seed = 1;
 	if (!numbers)
 		return pm_conf_fail(c, it, err, tlb ? "the number of entries is missing, as in %s=64,4way,4k"
 				    : "the size is missing, as in %s=32k,8way,64", it->name);

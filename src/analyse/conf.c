@@ -29,8 +29,7 @@ static size_t count(const char *s, char sep)
 	return n;
 }
 
-enum pm_status pm_conf_parse(struct pm_conf *c, const char *what, const char *text,
-			     struct pm_err *err)
+enum pm_status pm_conf_list(struct pm_conf *c, const char *what, const char *text, struct pm_err *err)
 {
 	size_t nfield = count(text, ',') + count(text, ';');
 	struct pm_conf_field *f;
@@ -72,6 +71,17 @@ enum pm_status pm_conf_parse(struct pm_conf *c, const char *what, const char *te
 	return PM_OK;
 }
 
+enum pm_status pm_conf_parse(struct pm_conf *c, const char *what, const char *text, struct pm_err *err)
+{
+	if (pm_conf_list(c, what, text, err))
+		return PM_ERR;
+	for (size_t i = 0; i < c->n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (!strcmp(c->item[i].name, c->item[k].name))
+				return pm_conf_fail(c, c->item + i, err, "given twice in '%s'", text);
+	return PM_OK;
+}
+
 void pm_conf_release(struct pm_conf *c)
 {
 	if (c->item)
@@ -86,7 +96,8 @@ enum pm_status pm_conf_u64(const struct pm_conf *c, const struct pm_conf_item *i
 			   struct pm_err *err)
 {
 	if (!text || !pm_parse_size(text, v))
-		return pm_conf_fail(c, it, err, "%s: '%s' is not a number", meaning, text ? text : "");
+		return pm_conf_fail(c, it, err, "%s: '%s' is not a number; allowed: %llu..%llu, with k, M or G behind",
+				    meaning, text ? text : "", (unsigned long long)lo, (unsigned long long)hi);
 	if (*v < lo || *v > hi)
 		return pm_conf_fail(c, it, err, "%s: %s is outside %llu..%llu", meaning, text,
 				    (unsigned long long)lo, (unsigned long long)hi);

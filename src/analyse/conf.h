@@ -31,8 +31,10 @@ struct pm_conf {
 	char *text;
 };
 
-enum pm_status pm_conf_parse(struct pm_conf *c, const char *what, const char *text,
-			     struct pm_err *err);
+/* No name may come twice: which of two settings counts nobody should have to guess. */
+enum pm_status pm_conf_parse(struct pm_conf *c, const char *what, const char *text, struct pm_err *err);
+/* The same for a list, in which a name may. */
+enum pm_status pm_conf_list(struct pm_conf *c, const char *what, const char *text, struct pm_err *err);
 void pm_conf_release(struct pm_conf *c);
 
 /* "cache: l1d: 'x' is not ...": always PM_ERR. @it may be NULL. */

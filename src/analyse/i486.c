@@ -381,6 +381,7 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_err *er
 		{ "ways", &m.ways, 1, 64, false, "ways" },
 		{ "wbuf", &m.wbuf, 1, 64, false, "write buffers" },
 	};
+	const struct pm_conf_item *own = NULL;
 	bool table = false;
 
 	for (size_t i = 0; i < c->n; i++) {
@@ -396,6 +397,8 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_err *er
 					return PM_ERR;
 				*keys[k].to = x;
 				known = true;
+				if (k)
+					own = it;
 			}
 		if (known)
 			continue;
@@ -410,6 +413,8 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_err *er
 					    it->name);
 		}
 	}
+	if (table && own)
+		return pm_conf_fail(c, own, err, "table6 has lines, ways and write buffers of its own; only size, flush and limit go with it");
 	if (!table)
 		return model_add(s, c, &m, err);
 	for (size_t k = 0; k < NR(table6); k++) {

@@ -497,6 +497,6 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 }
 
 const struct pm_sink_ops pm_sim_reuse = {
-	.abi = PM_ABI, .name = "reuse", .about = "reuse distances, miss-ratio curve, working set",
+	.abi = PM_ABI, .flags = PM_SINK_REFS, .name = "reuse", .about = "reuse distances, miss-ratio curve, working set",
 	.create = create, .consume = consume, .finish = finish, .destroy = destroy,
 };

@@ -118,6 +118,10 @@ static enum pm_status all_parse(struct all *a, struct pm_conf *c, struct pm_err 
 			for (unsigned k = 0; k < nline; k++)
 				if (pm_conf_pow2(c, it, it->field[k].key, "line size", 4, 65536, line + k, err))
 					return PM_ERR;
+			for (unsigned k = 1; k < nline; k++)
+				for (unsigned j = 0; j < k; j++)
+					if (line[j] == line[k])
+						return pm_conf_fail(c, it, err, "%s bytes are given twice", it->field[k].key);
 		} else if (it->n != 1) {
 			return pm_conf_fail(c, NULL, err, "'%s' is not a setting with one value; allowed: line=N,..., sets=FROM-TO, ways=N, refs=all|insns|data|split", it->name);
 		} else if (!strcmp(it->name, "ways")) {
@@ -284,6 +288,6 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 }
 
 const struct pm_sink_ops pm_sim_allcache = {
-	.abi = PM_ABI, .name = "allcache", .about = "all LRU caches of a line size in one pass",
+	.abi = PM_ABI, .flags = PM_SINK_REFS, .name = "allcache", .about = "all LRU caches of a line size in one pass",
 	.create = create, .consume = consume, .finish = finish, .destroy = destroy,
 };

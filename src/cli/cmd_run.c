@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/run_trace.h"
 #include "collect/process/process.h"
+#include "report/out.h"
 #include "report/profile_report.h"
 
 static const struct pm_opt_help help = {
@@ -32,6 +33,16 @@ struct outputs {
 	const char *out, *report, *json, *csv, *html, *callgrind, *counts, *syntax, *annotate;
 	bool quiet;
 };
+
+static enum pm_status can_write(const struct outputs *f, struct pm_err *err)
+{
+	const char *const to[] = { f->out, f->report, f->json, f->csv, f->html, f->callgrind, f->counts, f->annotate };
+
+	for (size_t i = 0; i < NR(to); i++)
+		if (pm_report_can_save(to[i], err))
+			return PM_ERR;
+	return PM_OK;
+}
 
 static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c, struct pm_err *err)
 {
@@ -160,7 +171,7 @@ int cmd_run(int argc, char **argv)
 		done = run_traced(&t, &o, &status, &sig);
 		return done < 0 ? end_like(status, sig) : done;
 	}
-	if (pm_run(&o, &counts, &err) != PM_OK) {
+	if (can_write(&f, &err) != PM_OK || pm_run(&o, &counts, &err) != PM_OK) {
 		pm_err_print(&err, stderr);
 		return 1;
 	}

@@ -14,9 +14,13 @@
 
 enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t facts, struct pm_err *err)
 {
+	const char *const to[] = { o->json, o->csv, o->html, o->callgrind, o->annotate_to, o->text };
 	const struct pm_sink_ops *ops;
 	void *self;
 
+	for (size_t i = 0; i < NR(to); i++)
+		if (pm_report_can_save(to[i], err))
+			return PM_ERR;
 	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++)
 		for (unsigned k = 0; k < o->object.n; k++) {
 			struct pm_names *n = pm_sim_names(ops, self);

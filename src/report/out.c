@@ -81,6 +81,35 @@ enum pm_status pm_report_save(const char *path, const struct pm_buf *b, struct p
 	return pm_failed(err) ? PM_ERR : PM_OK;
 }
 
+enum pm_status pm_report_can_save(const char *path, struct pm_err *err)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	char *dir;
+	struct stat s;
+	int bad = 0;
+
+	if (!path || !strcmp(path, "-"))
+		return PM_OK;
+	if (!stat(path, &s) && !S_ISREG(s.st_mode)) {	/* written to as it is */
+		if (S_ISDIR(s.st_mode))
+			bad = EISDIR;
+		else if (access(path, W_OK))
+			bad = errno;
+	} else {
+		dir = pm_strdup(slash == path ? "/" : slash ? path : ".");
+		if (slash && slash != path)
+			dir[slash - path] = 0;
+		if (access(dir, W_OK | X_OK))
+			bad = errno;
+		free(dir);
+	}
+	if (!bad)
+		return PM_OK;
+	err->file = path;
+	errno = bad;
+	return pm_fail_errno(err, "cannot create");
+}
+
 const char *pm_report_number(uint64_t v, char buf[static 32])
 {
 	char digits[24];

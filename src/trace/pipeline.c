@@ -202,6 +202,17 @@ static enum pm_status check(uint32_t has, uint32_t needs, const char *source, co
 			    phrase ? "" : "'", instead(missing));
 }
 
+static enum pm_status check_sink(uint32_t has, const struct pm_sink_ops *ops, const char *source,
+				 struct pm_err *err)
+{
+	const uint32_t any = PM_HAS_INSNS | PM_HAS_LINES | PM_HAS_REFS;
+
+	if (ops->flags & PM_SINK_REFS && !(has & any))
+		return pm_fail_file(err, "%s hold no references: no instructions, cache lines or data addresses; "
+				    "'%s' needs one of these%s", source, ops->name, instead(PM_HAS_REFS));
+	return check(has, ops->needs, source, ops->name, err);
+}
+
 const char *pm_kind_name(enum pm_kind k)
 {
 	static const char *const names[PM_EV_COUNT] = {
@@ -302,7 +313,7 @@ enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const ch
 		facts = (facts & ~ops->removes) | ops->adds;
 	}
 	for (size_t i = 0; i < p->nsink; i++)
-		if (check(facts, p->sink[i].ops->needs, source_name, p->sink[i].ops->name, err) != PM_OK)
+		if (check_sink(facts, p->sink[i].ops, source_name, err) != PM_OK)
 			return PM_ERR;
 	add_stage(p, NULL, NULL);
 	for (size_t i = 0; i < p->nsink && !p->ntrans; i++)

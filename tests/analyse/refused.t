@@ -77,6 +77,39 @@ $ cat >each <<'X'
 + isize:bits=3
 + mix:x=1
 + fusion:x=1
++ cache:l1d=32k,8way,64,random,seed=x
++ cache:l1d=32k,8way,64,seed=3
++ cache:l1d=8k;flush=9;flush=switch
++ cache:l1d=32k,8way,64;l2=16k,8way,64,incl
++ cache:l1d=32k,8way,64;l2=256k,8way,32,incl
++ cache:l1d=32k,8way,64,incl
++ cache:l1d=32k,8way,64,wt;l2=256k,8way,64,excl
++ cache:l1d=32k,8way,64,opt,prefetch=next
++ cache:l1d=32k,8way,64,opt;flush=1000
++ cache:l1d=32k,8way,64,victim=4,sub=16
++ cache:l1=8k;l1i=8k
++ cache:l1=8k;l2i=8k
++ cache:l1d=32k,8way,64;;
++ cache:=32k
++ tlb:dtlb=0
++ tlb:dtlb=64;flush=0
++ allcache:line=64,64
++ allcache:sets=16
++ allcache:sets=8388608-8388608
++ reuse:line=64;line=128
++ reuse:window=0
++ bpred:nosuch
++ bpred:top=3
++ bpred:gshare=4;debug=-;debug=-
++ bpred:perceptron=10,65
++ bpred:gshare=8;debug=/nonexistent/x
++ inorder:width=2;width=4
++ i486:table6;line=32
++ core:bpred=tage;bpred=tage
++ core:lat=0,0,0,0
++ phases:bbv=/nonexistent/x
++ objects:wrap=
++ nosuch
 + X
 + while read -r spec; do pugmark sim -s "$spec" "$TESTS/data/formats/penn-sjeng-60.trace" >out 2>err; s=$?; [ $s = 1 ] && [ "$(wc -l <err)" = 1 ] && ! [ -s out ] || echo "status $s:"; printf '%s -> %s\n' "$spec" "$(cat err)"; done <each
 > cache:l1d=0 -> pugmark: cache: l1d: size: 0 is outside 1..1099511627776
@@ -91,7 +124,7 @@ $ cat >each <<'X'
 > cache:l1d=32k,prefetch=next,prefetch=stream -> pugmark: cache: l1d: 'prefetch=next' and 'prefetch=stream': one of them
 > cache:l1d=32k,degree=4 -> pugmark: cache: l1d: degree=4 goes with prefetch=next, stride or stream only
 > cache:l1d=48k,16way,64,plru -> pugmark: cache: l1d: 49152 bytes in 16 ways of 64-byte lines make 48 sets; the number of sets must be a power of two
-> cache:l1d=32k,8way,64;l1d=16k -> pugmark: cache: l1d: l1d is there already
+> cache:l1d=32k,8way,64;l1d=16k -> pugmark: cache: l1d: given twice in 'l1d=32k,8way,64;l1d=16k'
 > cache:l0=32k -> pugmark: cache: 'l0' is not a level; allowed: l1 to l8 with i or d behind it, flush, spaces, regions, byinsn
 > cache:flush=never -> pugmark: cache: flush: allowed: flush=N (instructions), flush=switch
 > cache:l1d -> pugmark: cache: l1d: the size is missing, as in l1d=32k,8way,64
@@ -115,7 +148,7 @@ $ cat >each <<'X'
 > bpred:btb=100,3 -> pugmark: bpred: btb: 100 entries in 3 ways do not make a power of two of sets
 > bpred:debug=x -> pugmark: bpred: no predictor is given, as in gshare=14;tagescl
 > inorder:latency=0 -> pugmark: inorder: latency: cycles of a load: 0 is outside 1..1000
-> inorder:width=nine -> pugmark: inorder: width: micro-ops per cycle: 'nine' is not a number
+> inorder:width=nine -> pugmark: inorder: width: micro-ops per cycle: 'nine' is not a number; allowed: 1..64, with k, M or G behind
 > ooo:rob=0 -> pugmark: ooo: rob: micro-ops in the reorder buffer: 0 is outside 1..65536
 > ooo:mem=guess -> pugmark: ooo: mem: 'guess' is unknown; allowed: ignore, conservative, perfect
 > ooo:bpred=taken,1 -> pugmark: ooo: bpred: '1' is one number too many
@@ -146,7 +179,7 @@ $ cat >each <<'X'
 > phases:clusters=3 -> pugmark: phases: 'clusters' is not a setting; allowed: interval=N, k=N, bbv=FILE
 > memory:page=1000 -> pugmark: memory: page: bytes of a page: 1000 is not a power of two
 > memory:line=4 -> pugmark: memory: line: bytes of a line: 4 is outside 8..4096
-> memory:top=many -> pugmark: memory: top: entries listed: 'many' is not a number
+> memory:top=many -> pugmark: memory: top: entries listed: 'many' is not a number; allowed: 1..1000000, with k, M or G behind
 > objects:l1d=3k -> pugmark: objects: l1d: 3072 bytes in 8 ways of 64-byte lines make 6 sets; the number of sets must be a power of two
 > objects:sites=1 -> pugmark: objects: 'sites' is not a level; allowed: l1 to l8 with i or d behind it, flush, spaces, regions, byinsn
 > insns:top=0 -> pugmark: insns: top: mnemonics listed: 0 is outside 1..1000000
@@ -156,3 +189,70 @@ $ cat >each <<'X'
 > isize:bits=3 -> pugmark: uops, isize, mix, fusion: 'bits=3' is not a setting; there are none
 > mix:x=1 -> pugmark: uops, isize, mix, fusion: 'x=1' is not a setting; there are none
 > fusion:x=1 -> pugmark: uops, isize, mix, fusion: 'x=1' is not a setting; there are none
+> cache:l1d=32k,8way,64,random,seed=x -> pugmark: cache: l1d: seed: 'x' is not a number; allowed: 1..18446744073709551615, with k, M or G behind
+> cache:l1d=32k,8way,64,seed=3 -> pugmark: cache: l1d: seed=3 goes with random only
+> cache:l1d=8k;flush=9;flush=switch -> pugmark: cache: flush: given twice in 'l1d=8k;flush=9;flush=switch'
+> cache:l1d=32k,8way,64;l2=16k,8way,64,incl -> pugmark: cache: l2: an inclusive level must be at least as large as l1d above it (32768 bytes)
+> cache:l1d=32k,8way,64;l2=256k,8way,32,incl -> pugmark: cache: l2: an inclusive level needs lines at least as long as those of l1d (64)
+> cache:l1d=32k,8way,64,incl -> pugmark: cache: l1d: the first level has none above it to be incl to
+> cache:l1d=32k,8way,64,wt;l2=256k,8way,64,excl -> pugmark: cache: l2: excl needs l1d to be wb, with lines of the same size, no sub, no wbuf, no opt
+> cache:l1d=32k,8way,64,opt,prefetch=next -> pugmark: cache: l1d: opt goes with wb, wa, nine and lines of 16 bytes or more only; no sub, victim, wbuf, prefetch
+> cache:l1d=32k,8way,64,opt;flush=1000 -> pugmark: cache: l1d: opt does not go with flush, byinsn or regions
+> cache:l1d=32k,8way,64,victim=4,sub=16 -> pugmark: cache: l1d: victim does not go with sub
+> cache:l1=8k;l1i=8k -> pugmark: cache: l1i: l1 is there already
+> cache:l1=8k;l2i=8k -> pugmark: cache: l2i stands below l1: a split level cannot follow a unified one
+> cache:l1d=32k,8way,64;; -> pugmark: cache: an item is empty in 'l1d=32k,8way,64;;'
+> cache:=32k -> pugmark: cache: a name is missing before '=' in '=32k'
+> tlb:dtlb=0 -> pugmark: tlb: dtlb: entries: 0 is outside 1..1099511627776
+> tlb:dtlb=64;flush=0 -> pugmark: tlb: flush: allowed: flush=N (instructions), flush=switch
+> allcache:line=64,64 -> pugmark: allcache: line: 64 bytes are given twice
+> allcache:sets=16 -> pugmark: allcache: sets: '16' is no range FROM-TO
+> allcache:sets=8388608-8388608 -> pugmark: allcache: 8388608 sets of 16 ways are more than the 8388608 lines that are allowed
+> reuse:line=64;line=128 -> pugmark: reuse: line: given twice in 'line=64;line=128'
+> reuse:window=0 -> pugmark: reuse: window: instructions per point of the working-set curve: 0 is outside 1..18446744073709551615
+> bpred:nosuch -> pugmark: bpred: 'nosuch' is not a predictor; allowed: taken, nottaken, btfn, idtrace, bimodal, gshare, tournament, local, perceptron, tage, tagescl, btb, ras, ittage, top=N, debug=FILE
+> bpred:top=3 -> pugmark: bpred: no predictor is given, as in gshare=14;tagescl
+> bpred:gshare=4;debug=-;debug=- -> pugmark: bpred: debug: given twice
+> bpred:perceptron=10,65 -> pugmark: bpred: perceptron: bits of history: 65 is outside 1..64
+> bpred:gshare=8;debug=/nonexistent/x -> pugmark: bpred: debug=/nonexistent/x: No such file or directory
+> inorder:width=2;width=4 -> pugmark: inorder: width: given twice in 'width=2;width=4'
+> i486:table6;line=32 -> pugmark: i486: line: table6 has lines, ways and write buffers of its own; only size, flush and limit go with it
+> core:bpred=tage;bpred=tage -> pugmark: core: bpred: given twice in 'bpred=tage;bpred=tage'
+> core:lat=0,0,0,0 -> pugmark: core: lat: L1 latency: 0 is outside 1..10000
+> phases:bbv=/nonexistent/x -> pugmark: phases: bbv=/nonexistent/x: No such file or directory
+> objects:wrap= -> pugmark: objects: wrap: an empty field in 'wrap='
+> nosuch -> pugmark: 'nosuch' is not a sink; there are cache, tlb, allcache, reuse, bpred, inorder, ooo, i486, core, cachegrind, calls, phases, memory, objects, insns, uops, isize, brdist, mix, fusion, count, digest, dump, dump-blocks, discard, and ./plugin.so
+
+# A trace without references has none for caches; half a trace is not enough for a cache that takes the other half.
+$ for s in cache tlb allcache reuse memory; do pugmark sim -s $s "$TESTS/data/formats/idt-branch.trc64"; done
+! pugmark: IDtrace traces (idt-branch64) hold no references: no instructions, cache lines or data addresses; 'cache' needs one of these (`pugmark run --exec` traces them)
+! pugmark: IDtrace traces (idt-branch64) hold no references: no instructions, cache lines or data addresses; 'tlb' needs one of these (`pugmark run --exec` traces them)
+! pugmark: IDtrace traces (idt-branch64) hold no references: no instructions, cache lines or data addresses; 'allcache' needs one of these (`pugmark run --exec` traces them)
+! pugmark: IDtrace traces (idt-branch64) hold no references: no instructions, cache lines or data addresses; 'reuse' needs one of these (`pugmark run --exec` traces them)
+! pugmark: IDtrace traces (idt-branch64) hold no data addresses; 'memory' needs them (`pugmark run --exec` traces them)
+? 1
+$ pugmark sim -s cache:l1i=8k "$TESTS/data/formats/vector.ramulator2"
+! pugmark: cache: the trace holds no instructions, and l1i simulates nothing else
+? 1
+
+# Where results cannot be written is said before the program runs.
+$ for o in json csv html callgrind annotate report; do pugmark run -q --$o nowhere/x -- echo ran; pugmark run -q -s cache --$o nowhere/x -- echo ran; done
+! pugmark: nowhere/x: cannot create: No such file or directory
+! pugmark: nowhere/x: cannot create: No such file or directory
+! pugmark: nowhere/x: cannot create: No such file or directory
+! pugmark: nowhere/x: cannot create: No such file or directory
+! pugmark: nowhere/x: cannot create: No such file or directory
+! pugmark: nowhere/x: cannot create: No such file or directory
+! pugmark: nowhere/x: cannot create: No such file or directory
+! pugmark: nowhere/x: cannot create: No such file or directory
+! pugmark: nowhere/x: cannot create: No such file or directory
+! pugmark: nowhere/x: cannot create: No such file or directory
+! pugmark: nowhere/x: cannot create: No such file or directory
+! pugmark: nowhere/x: cannot create: No such file or directory
+? 1
+$ pugmark run -q --json . -- echo ran
+! pugmark: .: cannot create: Is a directory
+? 1
+$ pugmark sim -s cache --json nowhere/x "$TESTS/data/formats/penn-sjeng-60.trace"
+! pugmark: nowhere/x: cannot create: No such file or directory
+? 1

@@ -12,7 +12,6 @@ $ awk 'length > 80' text; grep -c "$(printf '\033')" text; grep -c '/cuts,touch,
 > 0
 > 1
 > 2
-? 0
 # Intel's syntax is Intel's.
 $ pugmark run --syntax intel -- "$PROGRAMS/cuts" 2>&1 >/dev/null | grep -c '^ *[0-9a-f]*  .*%r'
 > 0
@@ -26,6 +25,5 @@ $ grep -c INCOMPLETE text; sed -n 's/^  "incomplete": //p' json; awk '$1 == "exi
 >  exit SIGKILL
 # What cannot be written is said, with the name.
 $ pugmark run -q --json /nowhere/x -- "$PROGRAMS/cuts"
-> 1144 30 23
 ! pugmark: /nowhere/x: cannot create: No such file or directory
 ? 1
