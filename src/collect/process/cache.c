@@ -399,22 +399,23 @@ static uint32_t number_from(uint32_t wanted, size_t next, uint32_t step)
 	return wanted >= at && (wanted - at) / step <= MAX_GAP ? wanted : at;
 }
 
-/* The code of the file from @at on goes to the code file. */
-static void put_code(struct session *s, struct module *m, const struct cache_file *f, uint32_t at)
+/* The code of the file's [@lo, @hi) goes to the code file. */
+static void put_code(struct session *s, struct module *m, const struct cache_file *f, uint32_t lo, uint32_t hi)
 {
-	const uint8_t *from = (const uint8_t *)AT(f, code) + at;
+	const uint8_t *from = (const uint8_t *)AT(f, code) + lo;
 
-	if (!write_code(s, m->code_off + at, from, f->ncode - at))
-		memcpy(s->code + m->code_off + at, from, f->ncode - at);
+	if (!write_code(s, m->code_off + lo, from, hi - lo))
+		memcpy(s->code + m->code_off + lo, from, hi - lo);
 	from -= (uintptr_t)from % 4096;
-	if (f->ncode - at >= MANY)
-		madvise((void *)(uintptr_t)from, f->ncode - at, MADV_DONTNEED);
+	if (hi - lo >= MANY)
+		madvise((void *)(uintptr_t)from, hi - lo, MADV_DONTNEED);
 }
 
 void cache_thaw(struct session *s, struct space *sp, struct module *m, bool code, bool shadow)
 {
 	if (code && m->frozen) {
-		put_code(s, m, m->cache, 0);
+		/* not what is behind: that has been there since it was loaded, and links in it are resolved */
+		put_code(s, m, m->cache, 0, m->frozen);
 		m->frozen = 0;
 		sp->thawed++;
 		s->nthawed++;
@@ -468,7 +469,7 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 		 link0 == f->link0 && (int64_t)(m->code - m->lo) == f->distance && s->nfrozen < MAX_FROZEN;
 	m->frozen = freeze ? f->ncode & ~4095u : 0;
 	m->frozen_shadow = freeze && m->shadowed && f->shadow;
-	put_code(s, m, f, m->frozen);
+	put_code(s, m, f, m->frozen, f->ncode);
 	if (s->tracer)
 		add32(code, AT(f, rel_counter), f->nrel_counter, trace0);
 	else if (block0 != f->block0)
