@@ -40,6 +40,14 @@ $ at=$(nm -D "$PROGRAMS/libalpha.so" | sed -n 's/ T name$//p')
 > thawed: 0
 > called
 > thawed: 1
+# A link that one run resolves is resolved in later ones, wherever in the code it lies: also in the last page, which
+# is not mapped from the file, and also if what is mapped has to be thawed after that.
+$ for n in 200 180 170 150 140 120; do
++ 	for more in "" "" "$((n - 1)) 0" "$((n - 1))"; do
++ 		"$PROGRAMS/chains" $n $more >expected
++ 		pugmark run -q --cache-dir "$PWD/l$n" -- "$PROGRAMS/chains" $n $more | cmp - expected
++ 	done
++ done
 # Functions by address are kept, too: what another run reads there is what the file says, also when the kept
 # one is damaged, cut, or of a file of the same build id that was stripped since.
 $ names() { pugmark run -q --cache-dir "$PWD/n" --no-follow --fix-random --no-vdso --json j -- "$1" >/dev/null && grep '"function":' j; }
