@@ -45,6 +45,7 @@ static enum pm_status page(struct results *o, const struct pm_result *r, struct 
 	struct pm_html h;
 
 	pm_html_begin(&h, title, subtitle);
+	pm_result_html_summary(r, &h);
 	if (l)
 		s = pm_listing_html(&h, l, &o->listing, err);
 	pm_result_html_into(r, &h);

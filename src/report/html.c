@@ -110,6 +110,13 @@ void pm_html_section(struct pm_html *h, const char *title, const char *hint)
 	put(h, "</h2>\n");
 }
 
+void pm_html_command(struct pm_html *h, const char *command)
+{
+	put(h, "<p class=\"command\"><code>");
+	pm_report_html_text(&h->b, command);
+	put(h, "</code></p>\n");
+}
+
 void pm_html_details_begin(struct pm_html *h, const char *summary)
 {
 	put(h, "<details><summary>");

@@ -32,6 +32,8 @@ void pm_html_cards_begin(struct pm_html *h);
 void pm_html_card(struct pm_html *h, const char *label, const char *value, const char *hint);
 void pm_html_cards_end(struct pm_html *h);
 void pm_html_section(struct pm_html *h, const char *title, const char *hint);
+/* A command line, as it was typed. */
+void pm_html_command(struct pm_html *h, const char *command);
 /* What is folded away under one line. */
 void pm_html_details_begin(struct pm_html *h, const char *summary);
 void pm_html_details_end(struct pm_html *h);

@@ -48,6 +48,103 @@ static const char *value(const struct pm_result_node *n, char buf[static 64])
 	}
 }
 
+/* A value by itself: "wall_s" in seconds is "wall: 1.2 s". */
+static void card(struct pm_html *h, const struct pm_result_node *n)
+{
+	const bool seconds = n->unit && !strcmp(n->unit, "s");
+	char buf[64], name[64], with[80];
+	size_t len = strlen(words(n->name, name));
+
+	if (seconds && len > 2 && !strcmp(name + len - 2, " s"))
+		name[len - 2] = 0;
+	if (seconds)
+		snprintf(with, sizeof with, "%.4g s", number(n));
+	pm_html_card(h, name, seconds ? with : value(n, buf), seconds ? NULL : n->unit);
+}
+
+static void percent_card(struct pm_html *h, const char *label, double share, const char *of)
+{
+	char buf[32];
+
+	snprintf(buf, sizeof buf, "%.3g %%", 100 * share);
+	pm_html_card(h, label, buf, of);
+}
+
+static const struct pm_result_node *at(const struct pm_result_node *o, const char *first, const char *second)
+{
+	const struct pm_result_node *n = o ? pm_result_find(o, first) : NULL;
+
+	return n && second ? pm_result_find(n, second) : n;
+}
+
+/* Of predictors of the same branches the one that is wrong least often. */
+static void best_predictor(struct pm_html *h, const struct pm_result_node *bpred)
+{
+	const struct pm_result_node *best = NULL, *first = bpred ? at(bpred->first, "branches", NULL) : NULL;
+	char label[100];
+
+	for (const struct pm_result_node *p = first ? bpred->first : NULL; p; p = p->next) {
+		const struct pm_result_node *n = at(p, "branches", NULL), *a = at(p, "accuracy", NULL);
+
+		if (n && a && n->u64 == first->u64 && (!best || a->f64 > best->f64))
+			best = a;
+	}
+	if (!best)
+		return;
+	snprintf(label, sizeof label, "%s mispredicts", best->parent->name);
+	percent_card(h, label, 1 - best->f64, "of conditional branches, the least of all");
+}
+
+/* What one wants to know first: how it ended, and a number or two of each simulator. */
+static void summary(struct pm_html *h, const struct pm_result_node *root)
+{
+	static const char *const headline[][2] = {
+		{ "insns", "instructions" }, { "insns", "reads" }, { "insns", "writes" }, { "insns", "locality_90" },
+		{ "phases", "clusters" }, { "memory", "pages" }, { "objects", "allocations" }, { "core", "ipc" },
+	};
+	const struct pm_result_node *cache = at(root, "cache", NULL), *program = at(root, "program", NULL);
+	const struct pm_result_node *end = at(root, "exit", NULL);
+	char label[64], buf[64];
+
+	if (!root->first)
+		return;
+	pm_html_section(h, "Summary", NULL);
+	if (program && program->first) {
+		struct pm_buf command = { 0 };
+
+		for (const struct pm_result_node *a = program->first; a; a = a->next)
+			pm_buf_printf(&command, "%s%s", command.n ? " " : "", scalar(a) ? value(a, buf) : "");
+		pm_buf_add(&command, "", 1);
+		pm_html_command(h, (const char *)command.p);
+		pm_buf_release(&command);
+	}
+	pm_html_cards_begin(h);
+	for (const struct pm_result_node *c = root->first; c; c = c->next)
+		if (scalar(c) && c->name)
+			card(h, c);
+	for (const struct pm_result_node *c = end ? end->first : NULL; c; c = c->next)
+		if (scalar(c) && c->kind != PM_RESULT_NULL) {
+			snprintf(label, sizeof label, "exit %.40s", c->name);
+			pm_html_card(h, label, value(c, buf), NULL);
+		}
+	for (size_t i = 0; i < NR(headline); i++) {
+		const struct pm_result_node *n = at(root, headline[i][0], headline[i][1]);
+
+		if (n)
+			card(h, n);
+	}
+	for (const struct pm_result_node *l = cache ? cache->first : NULL; l; l = l->next) {
+		const struct pm_result_node *ratio = scalar(l) ? NULL : at(l, "miss_ratio", NULL);
+
+		if (!ratio)
+			continue;
+		snprintf(label, sizeof label, "%.40s misses", l->name);
+		percent_card(h, label, ratio->f64, "of what reaches it");
+	}
+	best_predictor(h, at(root, "bpred", NULL));
+	pm_html_cards_end(h);
+}
+
 /* The columns of a list of objects: the names of scalars, in the order in which they appear. */
 static unsigned columns_of(const struct pm_result_node *list, const struct pm_result_node **col)
 {
@@ -279,6 +376,12 @@ static bool deeper(const struct pm_result_node *o)
 	return false;
 }
 
+/* Shown by summary() instead. */
+static bool summarised(const struct pm_result_node *c, unsigned depth)
+{
+	return !depth && c->name && (scalar(c) || !strcmp(c->name, "program") || !strcmp(c->name, "exit"));
+}
+
 static void node(struct pm_html *h, const struct pm_result_node *o, const char *path, unsigned depth, bool in_table)
 {
 	char buf[64], name[64], below[256];
@@ -286,11 +389,11 @@ static void node(struct pm_html *h, const struct pm_result_node *o, const char *
 	const char *by;
 
 	for (const struct pm_result_node *c = in_table ? NULL : o->first; c; c = c->next)
-		if (scalar(c) && c->name) {
+		if (scalar(c) && c->name && !summarised(c, depth)) {
 			if (!cards)
 				pm_html_cards_begin(h);
 			cards = true;
-			pm_html_card(h, words(c->name, name), value(c, buf), c->unit);
+			card(h, c);
 		}
 	if (cards)
 		pm_html_cards_end(h);
@@ -298,7 +401,7 @@ static void node(struct pm_html *h, const struct pm_result_node *o, const char *
 	for (const struct pm_result_node *c = o->first; c && depth < MAX_DEPTH; c = c->next) {
 		bool folded = by && compared(c, by);
 
-		if (scalar(c) || !c->first || (folded && !deeper(c)))
+		if (scalar(c) || !c->first || (folded && !deeper(c)) || summarised(c, depth))
 			continue;
 		snprintf(below, sizeof below, "%s%s%s", path, *path ? ": " : "", words(c->name, name));
 		if (folded) {
@@ -322,6 +425,11 @@ static void node(struct pm_html *h, const struct pm_result_node *o, const char *
 	}
 }
 
+void pm_result_html_summary(const struct pm_result *r, struct pm_html *h)
+{
+	summary(h, pm_result_root(r));
+}
+
 void pm_result_html_into(const struct pm_result *r, struct pm_html *h)
 {
 	node(h, pm_result_root(r), "", 0, false);
@@ -334,6 +442,7 @@ enum pm_status pm_result_html(const struct pm_result *r, const char *title, cons
 	enum pm_status st;
 
 	pm_html_begin(&h, title, subtitle);
+	pm_result_html_summary(r, &h);
 	pm_result_html_into(r, &h);
 	st = pm_html_finish(&h, path, err);
 	pm_html_release(&h);

@@ -16,6 +16,8 @@ struct pm_result;
 void pm_result_text(const struct pm_result *r, unsigned rows, struct pm_buf *to);
 void pm_result_csv(const struct pm_result *r, struct pm_buf *to);
 struct pm_html;
+/* What one wants to know first; pm_result_html_into() then leaves out how the program was called and ended. */
+void pm_result_html_summary(const struct pm_result *r, struct pm_html *h);
 void pm_result_html_into(const struct pm_result *r, struct pm_html *h);
 enum pm_status pm_result_html(const struct pm_result *r, const char *title, const char *subtitle,
 			      const char *path, struct pm_err *err);

@@ -24,6 +24,13 @@ $ pugmark run -q --usual --html page --callgrind cg --annotate hot --json json -
 > 521
 > 521
 > 521
+# The page begins with what one wants to know first.
+$ grep -c '<h2 id="s1">Summary<' page; grep -o ' mispredicts<\|<li>l1d misses\|<li>exit status' page; grep -o 'costs</code>' page
+> 1
+> <li>exit status
+> <li>l1d misses
+>  mispredicts<
+> costs</code>
 $ pugmark run -s reuse --callgrind cg -- "$PROGRAMS/costs"
 ! pugmark: none of the simulators tells instructions apart; cachegrind, cache:...;byinsn, bpred and core:byinsn do
 ? 1
