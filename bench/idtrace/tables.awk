@@ -177,10 +177,10 @@ END {
 	}
 
 	title("TABLE 7. i486: the six together. Cycles in M, the others in K. Upper lines 1994, lower today.")
-	printf "%-16s%10s%12s%13s%10s%12s%13s\n", "", "cycles", "read misses", "instr. misses", "prefetch", "mem. pref.", "wbuf full"
+	printf "%-16s%10s%13s%15s%10s%12s%13s\n", "", "cycles", "read misses", "instr. misses", "prefetch", "mem. pref.", "wbuf full"
 	for (c = 1; c <= nconf; c++) {
 		o = (c - 1) * 6
-		printf "%-16s%10d%12d%13d%10d%12d%13d\n", conf[c], t7[o + 1], t7[o + 2], t7[o + 3], t7[o + 4], t7[o + 5], t7[o + 6]
+		printf "%-16s%10d%13d%15d%10d%12d%13d\n", conf[c], t7[o + 1], t7[o + 2], t7[o + 3], t7[o + 4], t7[o + 5], t7[o + 6]
 		split("", s)
 		for (i = 1; i <= 6; i++) {
 			p = "i486.configurations[" c - 1 "]."
@@ -191,7 +191,7 @@ END {
 			s[5] += got[integer[i], p "memory_prefetches"]
 			s[6] += got[integer[i], p "full"]
 		}
-		printf "%-16s%10.1f%12.0f%13.0f%10.0f%12.0f%13.0f\n", "", m(s[1]), s[2] / 1e3, s[3] / 1e3, s[4] / 1e3, s[5] / 1e3, s[6] / 1e3
+		printf "%-16s%10.1f%13.0f%15.0f%10.0f%12.0f%13.0f\n", "", m(s[1]), s[2] / 1e3, s[3] / 1e3, s[4] / 1e3, s[5] / 1e3, s[6] / 1e3
 	}
 	print "(the report gives no unit for full write buffers; today's programs write 8 bytes at a time, two buffers each)"
 
