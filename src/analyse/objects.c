@@ -54,8 +54,9 @@ struct thread {
 	uint64_t source, moved;		/* the last vector that was read, written right behind one of them; 0: none */
 	uint64_t framed, framed_before;	/* what musl has written in front of, last and before that; 0: none */
 	uint64_t mapping;		/* length of the mmap() that runs, 0: none */
-	uint64_t call[CALLS];		/* where the calls were that have not returned, by depth */
+	struct { uint64_t at, ret; } call[CALLS];	/* those that have not returned, by depth */
 	unsigned depth;
+	unsigned below;			/* the allocating function was jumped to: it has returned if depth is less; else 0 */
 	uint64_t inner_ret;		/* the last return inside the allocating function; 0: none */
 };
 
@@ -428,7 +429,7 @@ static void mapped(struct sink *s, struct thread *t, const struct pm_batch *b, c
 		if (t->ret)	/* nobody's yet, and not part of the block in front */
 			s->o[nobodys(s, e->value)].blocks--;
 		else
-			place_block(s, e->value, object_at(s, t->call[(t->depth - 1) % CALLS]));
+			place_block(s, e->value, object_at(s, t->call[(t->depth - 1) % CALLS].at));
 		t->mapping = 0;
 	}
 }
@@ -467,8 +468,25 @@ static void reference(struct sink *s, struct thread *t, const struct pm_event *e
 	account(s, t, e, read, write);
 }
 
+static void enter(struct thread *t, unsigned role, uint64_t site, uint64_t ret)
+{
+	t->role = role;
+	t->ret = ret;
+	t->site = site;
+	t->alloc_sp = t->sp;
+	memset(t->ring, 0, sizeof t->ring);
+	t->nring = t->nheader = 0;
+	t->cleared = t->source = t->moved = t->framed = t->framed_before = 0;
+	t->ntouched = 0;
+	t->inner_ret = 0;
+	t->below = 0;
+}
+
 static void branch(struct sink *s, struct thread *t, const struct pm_event *e)
 {
+	const uint8_t jump = e->flags & (PM_BR_COND | PM_BR_CALL | PM_BR_RET | PM_BR_TAKEN);
+	unsigned role;
+
 	if (e->flags & PM_BR_CALL && e->flags & PM_BR_TAKEN) {
 		if (t->last_write) {
 			/* far from the last one: another stack */
@@ -476,21 +494,22 @@ static void branch(struct sink *s, struct thread *t, const struct pm_event *e)
 				s->epoch++;
 			t->sp = t->last_write;
 		}
-		if (!t->ret && (t->role = role_of(s, e->value)) != ROLE_NONE) {
-			t->ret = e->addr + e->size;
-			t->site = e->addr;
-			t->alloc_sp = t->sp;
-			memset(t->ring, 0, sizeof t->ring);
-			t->nring = t->nheader = 0;
-			t->cleared = t->source = t->moved = t->framed = t->framed_before = 0;
-			t->ntouched = 0;
-			t->inner_ret = 0;
-		}
-		t->call[t->depth++ % CALLS] = e->addr;
+		if (!t->ret && (role = role_of(s, e->value)) != ROLE_NONE)
+			enter(t, role, e->addr, e->addr + e->size);
+		t->call[t->depth % CALLS].at = e->addr;
+		t->call[t->depth++ % CALLS].ret = e->addr + e->size;
+	} else if (jump == PM_BR_TAKEN && !t->ret && t->depth && (role = role_of(s, e->value)) != ROLE_NONE) {
+		/* a tail call: whoever called its function gets the block */
+		const unsigned k = (t->depth - 1) % CALLS;
+
+		enter(t, role, t->call[k].at, t->call[k].ret);
+		t->below = t->depth;
 	} else if (e->flags & PM_BR_RET) {
 		t->depth -= t->depth > 0;
 		if (t->ret && e->value == t->ret)
 			allocated(s, t, e->addr);
+		else if (t->ret && t->depth < t->below)	/* not where that call was: it was none of this stack */
+			t->ret = 0;
 		else if (t->ret)
 			t->inner_ret = e->addr;
 	}

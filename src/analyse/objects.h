@@ -18,7 +18,8 @@
  * `resolved` says of how many calls it is known what they returned. A block ends where the next known one begins;
  * freeing changes nothing until somebody else gets the place. The site is the caller of the outermost
  * allocating function: malloc, calloc, realloc, reallocarray, aligned_alloc, memalign, posix_memalign (whose result
- * can only be guessed), valloc, operator new; what free and operator delete touch is the allocator's, too.
+ * can only be guessed), valloc, operator new; what free and operator delete touch is the allocator's, too. A
+ * function that ends in a jump to one of them (std::string's) is called by the site.
  *
  * The stack is within 8 MiB of where the thread's last call pushed its return address.
  *

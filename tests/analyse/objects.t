@@ -62,3 +62,17 @@ $ pugmark sim -s 'objects:top=0' costs.trace
 $ pugmark sim -s objects "$TESTS/data/formats/lackey-34.txt"
 ! pugmark: lackey traces hold no branch outcomes; 'objects' needs them (`pugmark run --exec` traces them)
 ? 1
+# A function that ends in a jump to malloc is left out: its caller gets the blocks.
+$ cat >tail.c <<'E'
++ #include <stdlib.h>
++ #include <string.h>
++ __attribute__((noipa)) char *make(size_t n) { return malloc(n + 8); }
++ __attribute__((noipa)) void drop(char *p) { free(p); }
++ int main(void) { for (int i = 0; i < 90; i++) { char *p = make(100), *q = make(200);
++ 	for (int k = 0; k < 10; k++) { ((volatile char *)p)[k] = k; ((volatile char *)q)[100 + k] = k; } if (i & 1) drop(p); } return 0; }
++ E
++ gcc -O2 -o tail tail.c; objdump -d tail | grep -c 'jmp.*<malloc'; pugmark run -q --csv csv -s 'objects:top=100' -- ./tail
++ awk -F, '/by_object.*writes/ { w = $2 } /by_object.*blocks/ { b = $2 } /\.object,.*main/ { sub(/\+.*/, "", $2); print b, w, $2 }' csv
+> 2
+> 90 900 main
+> 90 900 main
