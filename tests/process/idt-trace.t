@@ -157,6 +157,41 @@ $ gcc -w -O1 -static -pthread -o turns turns.c; at=$(nm turns | awk '$3 == "log"
 > 400 0
 > -e 5
 > 0 0
+# A process ends while its threads run: each stops between two blocks, and what it did is in its trace and counted.
+$ cat >hot.c <<'END'
++ #include <pthread.h>
++ #include <stdlib.h>
++ #include <time.h>
++ #include <unistd.h>
++ volatile int sink[8];
++ static void *run(void *a) { for (;;) sink[(long)a]++; }
++ static void *calls(void *a) { for (;;) getppid(); return a; }
++ static void *sleeps(void *a) { for (;;) sleep(100); return a; }
++ int main(int argc, char **argv)
++ {
++ 	pthread_t t;
++ 	void *(*f[])(void *) = { run, run, calls, sleeps };
++ 	struct timespec s = { 0, 20000000 };
++ 	for (long i = 0; i < 4; i++)
++ 		pthread_create(&t, 0, f[i], (void *)i);
++ 	nanosleep(&s, 0);
++ 	if (argc > 1)
++ 		abort();
++ 	return argv[0] ? 7 : 8;
++ }
++ END
+$ cat >ends <<'END'
++ for how in "" abort; do
++ 	rm -f hot.trc* hot.cnt* hot.t.*; ./hot.idt $how 2>/dev/null; s=$?
++ 	n=0; for f in hot.trc*; do n=$((n + 1)); pugmark sim -f idt-exec$w:modules=hot.mod,blk=hot.blk$w --sim "$BUILD/tests/oracle/steps.so:hot.t.$n" $f >said || exit 1; done
++ 	cat hot.t.*.s.* >all && "$BUILD/tests/oracle/blkcover" hot.blk$w hot.cnt$w all && echo $s $n
++ done 2>/dev/null
++ END
+$ gcc -O1 -static -pthread -o hot hot.c && pugmark idt -e hot && w=64 sh ends; pugmark idt -e --merge hot && w=64 sh ends
+> 7 5
+> 134 5
+> 7 1
+> 134 1
 # Through a FIFO.
 $ cp $PROGRAMS/bare .; pugmark idt -b bare; mkfifo bare.otr; ./bare.idt >/dev/null & pugmark vtrace bare | grep -c block; wait; rm bare.otr
 > 1014

@@ -230,10 +230,6 @@ enum pm_status pm_instrument(const struct pm_instrument_opts *o, struct pm_err *
 
 	j->o = o;
 	st = place_all(j, read_hints, err);
-	if (st == PM_OK && j->i386 && o->merge) {
-		err->file = o->path;
-		st = pm_fail_file(err, "the threads of 32-bit programs cannot write one trace");
-	}
 	if (st == PM_OK)
 		st = translate_all(j, err);
 	if (st == PM_OK)

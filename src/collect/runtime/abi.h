@@ -237,7 +237,7 @@ struct rt_block {			/* at gs:0 */
 	uint64_t step_page;		/* page made executable for RT_STEP_INPLACE */
 	/* trace buffers: the process fills `chunk`; a full one is the controller's until it says 0 */
 	uint32_t syscall;		/* number of the one that is being made */
-	uint32_t leaving;		/* 1: by exit_group() */
+	uint32_t leaving;		/* 1: by exit_group(); in an instrumented executable: stopped, for another thread ends it */
 	uint32_t chunk, drop;		/* drop: nobody wants it, begin at its start again */
 	uint32_t full[RT_CHUNKS];	/* futexes; 1 + bytes in it */
 	uint64_t links;			/* address, in the code vault, of u64: link number -> original pc */

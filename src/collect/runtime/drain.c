@@ -28,7 +28,8 @@ struct drain {
 	u32 opened, failed;
 	u32 nkept;
 	u32 begun;			/* in out: where the last block begins */
-	u32 alone, pad;			/* a block is in the file in part: others wait (merged traces) */
+	u32 alone, busy;		/* a block is in the file in part: others wait (merged traces);
+					 * the buffer is being emptied */
 	struct kept {			/* a chain of blocks that a fault has stopped */
 		struct rt_stop stop;
 		u64 rsp;		/* at its beginning */
@@ -55,7 +56,7 @@ static u32 merging;			/* tid of who writes a merged trace */
 
 static void merge_lock(u32 me)
 {
-	const u64 timeout[2] = { 0, 100000000 };
+	const word timeout[2] = { 0, 100000000 };
 
 	for (;;) {
 		u32 was = 0;
@@ -417,6 +418,7 @@ void rt_image_drain(struct rt_block *b, u64 from, u64 to)
 
 	if (MAN->no_trace)
 		return;
+	__atomic_store_n(&d->busy, 1, __ATOMIC_RELEASE);
 	for (u64 p = from; p < to; ) {
 		const u32 head = *(const u32 *)PTR(p), number = head - IMG_RESERVED;
 		struct record r = { .b = b, .d = d, .value = PTR(p + 4) };
@@ -451,6 +453,12 @@ void rt_image_drain(struct rt_block *b, u64 from, u64 to)
 	}
 	if (d->alone && !d->hold)
 		write_out(b, 0);
+	__atomic_store_n(&d->busy, 0, __ATOMIC_RELEASE);
+}
+
+int rt_image_drains(const struct rt_block *b)
+{
+	return __atomic_load_n(&drain_of((struct rt_block *)b)->busy, __ATOMIC_ACQUIRE) != 0;
 }
 
 /* ---- blocks that a fault stops -------------------------------------------------------------------------
@@ -620,7 +628,7 @@ void rt_image_drain_begin(struct rt_block *b)
 	b->drop = 0;
 	b->chunk = 0;
 	b->cursor = (word)b + TRACE_AT;
-	d->n = d->hold = d->opened = d->failed = d->nkept = d->begun = d->alone = 0;
+	d->n = d->hold = d->opened = d->failed = d->nkept = d->begun = d->alone = d->busy = 0;
 }
 
 int rt_image_drain_first(struct rt_block *b)

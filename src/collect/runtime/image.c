@@ -720,6 +720,7 @@ static struct rt_block *taken(u32 i, int dirty)
 		rt_sys(NR_madvise, b, RT_BLOCK_ALIGN, 9 /* MADV_REMOVE */);
 	for (u32 used = LEDGER->used; used <= i; )
 		__atomic_compare_exchange_n(&LEDGER->used, &used, i + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	b->leaving = 0;
 	b->state = BLK_READY;
 	return b;
 }
@@ -733,8 +734,10 @@ static struct rt_block *block_new(u32 pid)
 			u32 dead = BLK_DEAD;
 
 			if (__atomic_compare_exchange_n(&rt_image_block(i)->state, &dead, BLK_READY, 0,
-							__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+							__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+				rt_image_block(i)->leaving = 0;
 				return rt_image_block(i);
+			}
 		}
 	for (u32 i = 1; i < IMG_BLOCKS; i++)
 		if (!LEDGER->owner[i] && !rt_image_in_use(i) && take(i, 0, pid))
@@ -1207,14 +1210,93 @@ static void on_cut(struct rt_block *b, u64 code, u64 rsi, u64 rdi)
 	});
 }
 
-/* All that the process has in memory goes to its files: that of @b's thread, and of the others as far
- * as they have come. */
+/* ---- the end of a process with several threads --------------------------------------------------------
+ * The others would go on writing into what is read. Each of them gets a signal, which like any other finds out where
+ * the program stands (signal.c); there the thread empties its own buffer, and waits for the end. What is on
+ * its way through the runtime gets the signal when it leaves that. */
+#define STOP_MS 2000			/* who has not been seen by then sleeps in the kernel, uninterruptibly */
+
+static u32 ender;			/* tid of who ends the process, and its pid: a forked child has the same memory */
+static u32 ending;
+
+static int is_ending(const struct rt_block *b)
+{
+	return __atomic_load_n(&ender, __ATOMIC_SEQ_CST) && ending == b->pid;
+}
+
+static void park(struct rt_block *b)
+{
+	const word pause[2] = { 1, 0 };
+	const u64 all = ~0ull;
+
+	rt_sys(NR_rt_sigprocmask, 2, &all, 0, 8);
+	rt_image_drain_all(b, 1);
+	__atomic_store_n(&b->leaving, 1, __ATOMIC_SEQ_CST);
+	for (;;)
+		rt_sys(NR_nanosleep, pause, 0);
+}
+
+static void tell(const struct rt_block *b, u32 tid)
+{
+	const struct k_siginfo info = { .signo = SIGTRAP, .code = -1 /* SI_QUEUE */, .addr = ender };
+
+	rt_sys(NR_rt_tgsigqueueinfo, b->pid, tid, SIGTRAP, &info);
+}
+
+int rt_image_stops(const struct rt_block *b, u32 sig, const struct k_siginfo *info)
+{
+	return sig == SIGTRAP && info->code == -1 && is_ending(b) && (u32)info->addr == ender && b->tid != ender;
+}
+
+void rt_image_stopped(struct rt_block *b)
+{
+	park(b);
+}
+
+static struct rt_block *running(const struct rt_block *b, u32 i)
+{
+	struct rt_block *at = LEDGER->owner[i] == b->pid ? rt_image_block(i) : 0;
+
+	return at && at != b && __atomic_load_n(&at->state, __ATOMIC_SEQ_CST) == BLK_LIVE &&
+	       !__atomic_load_n(&at->leaving, __ATOMIC_SEQ_CST) ? at : 0;
+}
+
+static void stop_others(struct rt_block *b)
+{
+	const word pause[2] = { 0, 1000000 };
+	u32 none = 0, left = 1;
+
+	if (is_ending(b) && ender == b->tid)
+		return;
+	if (ending != b->pid)		/* of the process that this one is a copy of */
+		ender = 0;
+	ending = b->pid;
+	if (!__atomic_compare_exchange_n(&ender, &none, b->tid, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		park(b);
+	for (u32 ms = 0, busy = 0; left && (busy || ms < STOP_MS); ms++) {
+		left = busy = 0;
+		for (u32 i = 1; i < LEDGER->used; i++) {
+			const struct rt_block *at = running(b, i);
+
+			if (at && ms % 16 == 0)
+				tell(b, at->tid);
+			left += at != 0;
+			busy |= at && rt_image_drains(at);
+		}
+		if (left)
+			rt_sys(NR_nanosleep, pause, 0);
+	}
+}
+
+/* All that the process has in memory goes to its files: that of @b's thread, and of @others, which have stopped - those
+ * that cannot, as far as they have come. */
 static void write_all(struct rt_block *b, int others)
 {
 	rt_image_drain_all(b, 1);
+	if (others)
+		stop_others(b);
 	for (u32 i = 1; i < LEDGER->used && others; i++)
-		if (LEDGER->owner[i] == b->pid && rt_image_block(i) && rt_image_block(i) != b &&
-		    rt_image_block(i)->state == BLK_LIVE)
+		if (running(b, i))
 			rt_image_drain_all(rt_image_block(i), 0);
 	write_counts(b->pid);
 }
@@ -1230,7 +1312,7 @@ static void on_exit(struct rt_block *b, int whole)
 
 	for (u32 i = 1; i < LEDGER->used && !whole; i++)
 		if (LEDGER->owner[i] == b->pid && rt_image_block(i) && rt_image_block(i) != b &&
-		    rt_image_block(i)->state == BLK_LIVE)
+		    rt_image_block(i)->state != BLK_DEAD)
 			last = 0;
 	if (!whole && !last) {
 		rt_image_drain_all(b, 1);
@@ -1300,6 +1382,8 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 			watch(b->pid, 0);
 		}
 		begin_trace(b);
+		if (is_ending(b))
+			park(b);
 		break;
 	case RQ_LOOKUP:
 		m->r[0] = lookup(b, a0, 0);

@@ -219,6 +219,10 @@ void rt_image_leaving(u32 number);
 int rt_image_ours(u64 addr, u64 len);
 u64 rt_image_place(u64 fd, u64 *flags);	/* where to map the library @fd; 0: anywhere */
 void rt_image_dying(struct rt_block *b);	/* a signal ends the process */
+/* Is the signal one of the thread that ends the process, for this one to stop? Then it does, where the program's state is
+ * known, and stays there. */
+int rt_image_stops(const struct rt_block *b, u32 sig, const struct k_siginfo *info);
+void rt_image_stopped(struct rt_block *b);
 int rt_image_open_trace(struct rt_block *b);
 void rt_image_close_trace(int fd);
 void rt_image_trace_failed(struct rt_block *b);
@@ -307,6 +311,7 @@ int rt_image_keeps(const struct rt_block *b);	/* of any */
 void rt_image_restore(struct rt_block *b, u32 id, u32 complete, u32 counted);
 extern char rt_image_again[], rt_image_own[];
 void rt_image_order(struct rt_block *b);		/* what @b's thread did comes before what others do from here on */
+int rt_image_drains(const struct rt_block *b);	/* is its buffer being emptied? */
 int rt_image_drain_first(struct rt_block *b);	/* has its file not been opened yet? */
 
 /* ---- trace.c ---------------------------------------------------------------------------------- */

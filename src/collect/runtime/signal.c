@@ -45,6 +45,8 @@ static long install(u32 sig, u64 flags, struct k_sigaction *was)
 #else
 #define WATCHED 0ull
 #define rt_image_dying(b) ((void)(b))
+#define rt_image_stops(b, sig, info) 0
+#define rt_image_stopped(b) ((void)(b))
 #endif
 
 static void set_mask(struct rt_block *b, u64 mask)
@@ -339,7 +341,7 @@ static int keeps_away(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 {
 	const struct rt_sighand *h = PTR(b->sighand);
 
-	if (fault)
+	if (fault || rt_image_stops(b, sig, info))
 		return 0;
 	if ((SIG_BIT(sig) & SYNC_SIGS) && (b->app_mask & SIG_BIT(sig))) {
 		b->held_sig = sig;
@@ -409,6 +411,8 @@ static void give(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_u
 			left = UC_GPR(uc, RSI);
 		rt_ask(b, RQ_CUT, copy, left, UC_GPR(uc, RDI), 0);
 	}
+	if (rt_image_stops(b, sig, info))
+		rt_image_stopped(b);
 	if (act->handler <= 1) {
 		rt_image_dying(b);
 		restore_default_and_die(sig, info, fault);
@@ -593,8 +597,17 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		uc->sigmask = b->real_mask;
 		fault = 0;
 	}
-	if (fault && sig == SIGSEGV && rt_trace_full(b, info->addr, uc))
+	if (fault && sig == SIGSEGV && rt_trace_full(b, info->addr, uc)) {
+		if (b->pend_sig && b->stepping == RT_STEP_NONE) {	/* came meanwhile: nothing else would give it */
+			b->stepping = RT_STEP_TO_BOUNDARY;
+			b->step_sig = b->pend_sig;
+			rt_memcpy(b->step_info, b->pend_info, 128);
+			b->pend_sig = 0;
+			set_tf(uc, 1);
+			uc->sigmask = ~SYNC_SIGS;
+		}
 		return;
+	}
 	if (b->stepping == RT_STEP_TO_BOUNDARY && fault) {	/* the instruction faults first */
 		b->stepping = RT_STEP_NONE;
 		set_tf(uc, 0);

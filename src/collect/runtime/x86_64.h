@@ -72,6 +72,7 @@ typedef u64 rt_count;
 #define NR_pwrite 18
 #define NR_fcntl 72
 #define NR_mincore 27
+#define NR_nanosleep 35
 #define NR_madvise 28
 #define NR_getcwd 79
 #define NR_stat 4
