@@ -66,6 +66,18 @@ $ exec 2> /dev/null; mkfifo gate
 $ ls /dev/shm | grep -c pugmark
 > 0
 ? 1
+# ... or killed before its child has asked to be traced: whoever inherits the child would be its tracer, and never let it go.
+$ cat > k.c <<'E'
++ #include <signal.h>
++ #include <sys/syscall.h>
++ #include <unistd.h>
++ long ptrace(int op, int pid, void *a, void *b) { int p = getppid(); if (op == 0) { kill(p, SIGKILL); while (getppid() == p) usleep(1000); } return syscall(SYS_ptrace, op, pid, a, b); }
++ E
++ gcc -shared -fPIC -o k.so k.c && cp /bin/sleep stays && { ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$PWD/k.so pugmark run -- ./stays 60; } 2> /dev/null; echo $?
++ sleep 0.3; ps axo args | grep -c '^./stays'
+> 137
+> 0
+? 1
 # A cache that is full, of another version, damaged, or no directory: as if there were none.
 $ mkdir c; pugmark run -q --cache-dir c -o /dev/null -- echo a; ls c | grep -vc names
 > a

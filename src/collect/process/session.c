@@ -823,6 +823,7 @@ static void session_close(struct session *s)
 struct start {
 	char **argv;
 	bool aslr;
+	pid_t self;
 	sigset_t mask;			/* of the program */
 	int trace_errno, exec_errno;	/* 0: none */
 };
@@ -841,6 +842,8 @@ static __attribute__((noinline)) pid_t start(struct start *o)
 		o->trace_errno = errno;
 		_exit(127);
 	}
+	if (getppid() != o->self)	/* killed meanwhile: whose tracee we are now does not know of us */
+		_exit(127);
 	sigdelset(&mask, SIGTRAP);	/* which tells of the exec */
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	execvp(o->argv[0], o->argv);
@@ -913,7 +916,7 @@ static enum pm_status check_program(struct session *s, struct pm_err *err)
 
 static enum pm_status launch(struct session *s, struct pm_err *err)
 {
-	struct start o = { .argv = s->opts->argv, .aslr = s->opts->aslr };
+	struct start o = { .argv = s->opts->argv, .aslr = s->opts->aslr, .self = getpid() };
 	char why[256] = "";
 	sigset_t all;
 	int status;
