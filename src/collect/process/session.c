@@ -328,7 +328,7 @@ static void on_where(struct session *s, struct proc *p, uint32_t thread, struct 
 			else
 				cut(p, session_block(s, thread)->seen_tid, bi, map);
 			m->r[1] = pc;
-			m->r[4] = space_once(s, p->mm, pc);
+			m->r[4] = space_once(s, p->mm, pc, m);
 			if (!m->r[4])
 				m->r[0] = RT_RETRY;
 		}

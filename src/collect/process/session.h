@@ -61,7 +61,8 @@ struct module {
 	uint64_t lo, hi;		/* executable mapping, page aligned */
 	uint64_t code;			/* address of its code cache in the process */
 	uint64_t code_off;		/* ... in the code file */
-	uint64_t code_len, code_cap, code_ready;	/* ready: up to there its pages exist */
+	uint64_t code_len, code_cap, code_ready;	/* ready: up to there its pages exist; cap 0: given back */
+	uint64_t room;			/* i386: ... and nobody has taken it yet */
 	uint64_t shadow_off, shadow_len;	/* piece of the code file that shadows [lo, hi) */
 	uint64_t file_off, bias;
 	const char *path;		/* in session->mem */
@@ -75,6 +76,7 @@ struct module {
 	bool generated;			/* may change under us */
 	bool check;			/* ... without a page fault telling */
 	bool dead, absolute;
+	bool full;			/* the last translation had no room */
 	uint32_t *users;		/* of the mapped files: this module and its copies */
 	bool shadowed;			/* false: the low 32 bits collide with another module's; or
 					 * i386, where shadows do not belong to modules */
@@ -83,6 +85,7 @@ struct module {
 	struct pm_map hot;		/* page -> number of write traps */
 	uint32_t *unit;
 	size_t nunit, cap_unit;
+	size_t nblock;			/* of them all */
 	struct xl_map *map;		/* offsets from the unit's code; behind the cached ones */
 	size_t nmap, cap_map;
 	/* where code, but for that from the cache, depends on its place and on numbers: offsets from the
@@ -371,7 +374,7 @@ bool space_write_trap(struct session *s, struct proc *p, uint64_t addr, uint64_t
  * or with 0 all. True: there were some. */
 bool space_open(struct session *s, struct proc *p, uint64_t addr, struct rt_mail *m);
 /* Entry of a unit that executes the one instruction at @pc; in no table. */
-uint64_t space_once(struct session *s, struct proc *p, uint64_t pc);
+uint64_t space_once(struct session *s, struct proc *p, uint64_t pc, struct rt_mail *mail);
 uint64_t space_recheck(struct session *s, struct proc *p, uint64_t pc, struct rt_mail *m);
 /* Room for @n blocks in all. */
 void space_blocks(struct space *sp, size_t n);

@@ -386,7 +386,7 @@ static uint64_t choose_place(const struct space *sp, const struct maps *m, uint6
 	for (uint64_t d = 256ull << 20; d + size < 1536ull << 20; d += step)
 		if (is_free(sp, m, lo + d, lo + d + size))
 			return lo + d;
-	for (uint64_t d = step; d < 1900ull << 20; d += 1 << 20) {
+	for (uint64_t d = step; d + size < 1900ull << 20; d += 1 << 20) {
 		if (lo > d + size && is_free(sp, m, lo - d - size, lo - d))
 			return lo - d - size;
 		if (is_free(sp, m, lo + d, lo + d + size))
@@ -603,6 +603,21 @@ unsigned space_threads(const struct session *s, const struct proc *p)
 	return n;
 }
 
+/* i386: the room of a module that gave it back, for @m. */
+static bool take_room(struct space *sp, struct module *m, uint64_t size)
+{
+	for (struct module *o = sp->module; o < m; o++) {
+		if (o->room < size)
+			continue;
+		m->code = o->code;
+		m->code_off = o->code_off;
+		m->code_cap = o->room;
+		o->room = 0;
+		return true;
+	}
+	return false;
+}
+
 static struct module *module_new(struct session *s, struct proc *p, const struct range *r, uint64_t pc,
 				 struct rt_mail *mail)
 {
@@ -671,11 +686,17 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 	size = up((hi - lo) * (m->generated ? 12 : 6) + (1 << 20), 1 << 16);
 	if (size > (sp->i386 ? m->generated ? 32ull << 20 : 200ull << 20 : 400ull << 20))
 		size = sp->i386 ? m->generated ? 32ull << 20 : 200ull << 20 : 400ull << 20;
-	m->code = sp->i386 ? RT32_CODE_VAULT + (sp->next - sp->base) :
-		choose_place(sp, &s->maps, lo, size, m->text ? m->ino + m->file_off : 0);
-	m->code_cap = size;
-	m->code_off = sp->next;
-	sp->next += size;
+	if (!sp->i386)			/* most of a large library is never executed: less will do */
+		while (!(m->code = choose_place(sp, &s->maps, lo, size, m->text ? m->ino + m->file_off : 0)) &&
+		       size / 2 > hi - lo)
+			size = up(size / 2, 1 << 16);
+	if (!sp->i386 || !take_room(sp, m, size)) {
+		if (sp->i386)
+			m->code = RT32_CODE_VAULT + (sp->next - sp->base);
+		m->code_cap = size;
+		m->code_off = sp->next;
+		sp->next += size;
+	}
 	if (!sp->i386) {
 		m->shadow_len = up((hi - lo) * 4, PAGE);
 		m->shadow_off = sp->next;
@@ -688,8 +709,8 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 		if (fd >= 0)
 			close(fd);
 		m->dead = true;
-		if (sp->i386)
-			give_up(p, "more code than there is room to translate in a 32-bit program");
+		give_up(p, sp->i386 ? "more code than there is room to translate in a 32-bit program" :
+			"more code than there is room to translate near it");
 		return NULL;
 	}
 	/* another thread could find its next descriptor taken */
@@ -724,6 +745,8 @@ static void link_patch(struct session *s, struct space *sp, struct link *l, uint
 	struct module *m = &sp->module[l->module];
 	int64_t d = (int64_t)(to - (m->code + l->site + 4));
 
+	if (!m->code_cap)			/* given back */
+		return;
 	if (l->site < m->frozen)
 		cache_thaw(s, sp, m, true, false);
 	if (d == (int32_t)d || sp->i386)
@@ -986,6 +1009,7 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 					       (uint32_t)u->nblock, number, once };
 	pm_grow(m->unit, m->nunit, m->cap_unit);
 	m->unit[m->nunit++] = ui;
+	m->nblock += u->nblock;
 	for (size_t i = 0; i < u->nblock; i++) {
 		const struct xl_block *x = &u->block[i];
 		struct blk *b;
@@ -1056,6 +1080,8 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 	return first;
 }
 
+#define DEAD_END_SIZE 128		/* bytes that killing a block may take, at most */
+
 static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64_t pc, uint64_t lo,
 			  uint64_t hi, bool check, bool once)
 {
@@ -1075,7 +1101,8 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 		/* out of room: only a generator that rewrites itself for ever gets here */
 		in.max_blocks = 16;
 		in.count_all = true;
-		if (m->code_cap - m->code_len < 32768)
+		m->full = m->code_cap - m->code_len < 32768 + DEAD_END_SIZE * (m->nblock + m->ncached);
+		if (m->full)
 			return XL_NONE;
 	}
 	if (sp->i386 && !s->tracer && sp->nblock + (in.max_blocks ? in.max_blocks : 4096) > RT32_MAX_COUNTERS) {
@@ -1084,7 +1111,10 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 	}
 	xl_translate(&in, &s->unit);
 	reading_end(&r);
-	if (!s->unit.nblock || s->unit.ncode > m->code_cap - m->code_len)
+	if (!s->unit.nblock)
+		return XL_NONE;
+	m->full = s->unit.ncode > m->code_cap - m->code_len;
+	if (m->full)
 		return XL_NONE;
 	first = unit_add(s, p, mi, &s->unit, once);
 	s->ahead += s->unit.nblock;
@@ -1315,6 +1345,8 @@ static uint64_t entry_of(struct session *s, struct proc *p, struct blk *b, bool 
 	return to;
 }
 
+static bool retire(struct session *s, struct proc *p, uint32_t mi, bool outside, struct rt_mail *mail);
+
 uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indirect, struct rt_mail *mail)
 {
 	struct space *sp = p->space;
@@ -1399,7 +1431,7 @@ uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indire
 	link0 = sp->nlink;
 	first = translate(s, p, mi, pc, lo, hi, check, false);
 	if (first == XL_NONE)
-		return 0;
+		return sp->module[mi].full && retire(s, p, mi, true, mail) ? space_enter(s, p, pc, indirect, mail) : 0;
 	s->demand++;
 	s->ahead--;
 	if (m->used && !sp->i386 && !s->tracer)
@@ -1500,7 +1532,7 @@ static void kill_block(struct session *s, struct space *sp, uint32_t i)
 		return;
 	if (b->indirect != XL_NONE)
 		space_shadow(s, sp, m, b->pc, 0);
-	if (m->dead || m->code_cap - m->code_len < 128)
+	if (m->dead || m->code_cap - m->code_len < DEAD_END_SIZE)
 		return;
 	at = end = dead_end(s, sp, b->module, b->pc);
 	if (sp->flow[i].in != XL_OPEN) {
@@ -1544,6 +1576,62 @@ static void kill_module(struct session *s, struct space *sp, struct module *m, s
 		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, shadow_at(m), 0);
 }
 
+/* Nobody executes dead module @mi any more, nor comes back to it: programs that load and unload libraries
+ * for ever would use up what is near them. Its blocks stay, for what they counted. */
+static void give_back(struct session *s, struct proc *p, uint32_t mi, struct rt_mail *mail)
+{
+	struct space *sp = p->space;
+	struct module *m = &sp->module[mi];
+
+	for (size_t i = 0; i < sp->nlink; i++) {
+		struct link *l = &sp->link[i];
+		const struct module *from = l->module < sp->nmodule ? &sp->module[l->module] : NULL;
+		uint64_t to;
+		int32_t d;
+
+		if (!from || !l->done || l->site == XL_NONE || from == m || !from->code_cap)
+			continue;
+		memcpy(&d, code_ptr(s, from, l->site), sizeof d);
+		to = from->code + l->site + 4 + (uint64_t)(int64_t)d;
+		if (to < m->code || to >= m->code + m->code_cap)
+			continue;
+		put32(code_ptr(s, from, l->site), l->stub - (l->site + 4));	/* which asks again */
+		l->done = false;
+	}
+	if (sp->i386)
+		m->room = m->code_cap;
+	else
+		mail_cmd(mail, CMD_UNPLACE, 0, m->code_cap, m->code, 1);
+	m->code_cap = m->code_len = 0;
+	m->frozen = 0;
+	if (mi < p->placed.n)
+		p->placed.p[mi] = 0;
+}
+
+/* Module @mi is full: it dies, and who comes to its text next will find another one, empty. @outside: the thread
+ * that asks does not come back to where it was. False: once commands have run, ask again. */
+static bool retire(struct session *s, struct proc *p, uint32_t mi, bool outside, struct rt_mail *mail)
+{
+	struct space *sp;
+
+	if (!diverge(s, p, mail))
+		return false;
+	sp = p->space;
+	if (sp->refs > 1)			/* nor can it be copied */
+		return false;
+	for (uint32_t i = 0; i < sp->nmodule; i++) {
+		struct module *m = &sp->module[i];
+
+		if (mail->ncmd + 2 + PLACE_CMDS > RT_MAX_CMDS)
+			return false;
+		if (i == mi)
+			kill_module(s, sp, m, mail);
+		if (m->dead && m->full && m->code_cap && outside && space_threads(s, p) == 1)
+			give_back(s, p, i, mail);
+	}
+	return true;
+}
+
 bool space_no_room(struct session *s, struct proc *p, uint64_t code_off, struct rt_mail *mail)
 {
 	for (uint32_t i = 0; i < p->space->nmodule; i++) {
@@ -1578,9 +1666,11 @@ bool space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, st
 				kill_page(s, sp, m, a);
 			continue;
 		}
-		if (mail->ncmd == RT_MAX_CMDS)
+		if (mail->ncmd + 2 > RT_MAX_CMDS)
 			return false;		/* the rest the next time */
 		kill_module(s, sp, m, mail);	/* a whole one, or part of a file's text */
+		if (sp->refs == 1 && ((lo <= m->lo && m->hi <= hi) || (!m->nunit && !m->ncached)))
+			give_back(s, p, (uint32_t)i, mail);
 	}
 	range_del(sp, lo, hi);
 	return true;
@@ -1697,17 +1787,25 @@ bool space_open(struct session *s, struct proc *p, uint64_t addr, struct rt_mail
 	return mail->a[5];
 }
 
-uint64_t space_once(struct session *s, struct proc *p, uint64_t pc)
+uint64_t space_once(struct session *s, struct proc *p, uint64_t pc, struct rt_mail *mail)
 {
 	struct space *sp = p->space;
 	struct module *m = module_at(sp, pc);
-	uint32_t first;
+	const struct range *r = space_range(sp, pc);
+	uint32_t first, mi;
 
-	if (!m)
+	if (!m) {
+		if (r)				/* the next time */
+			module_new(s, p, r, pc, mail);
 		return 0;
-	first = translate(s, p, (uint32_t)(m - sp->module), pc, m->lo, m->hi, false, true);
-	if (first == XL_NONE)
+	}
+	mi = (uint32_t)(m - sp->module);
+	first = translate(s, p, mi, pc, m->lo, m->hi, false, true);
+	if (first == XL_NONE) {
+		if (sp->module[mi].full)
+			retire(s, p, mi, false, mail);
 		return 0;
+	}
 	s->demand++;
 	s->ahead--;
 	m = &sp->module[sp->block[first].module];
