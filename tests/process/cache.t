@@ -14,6 +14,27 @@ $ for p in "ls --version" "ls -l /usr" "bash -c :" "sort -r /etc/hostname" "expr
 > equal
 > equal
 > equal
+# Blocks that a program adds to a library that is a later one of its mappings are the library's in all programs.
+$ cat > p.c <<'E'
++ #include <stdlib.h>
++ #include <stdio.h>
++ static int by(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
++ int main(int argc, char **argv)
++ {
++ 	int v[] = { 3, 1, 2 };
++
++ 	if (argc > 1)
++ 		qsort(v, 3, sizeof *v, by), printf("%f\n", strtod(argv[1], NULL));
++ 	return v[0];
++ }
++ #ifdef EXTRA
++ __attribute__((section(".extra"))) void extra(void) { }
++ #endif
++ E
++ gcc -no-pie p.c -o one && gcc -no-pie -DEXTRA -Wl,--section-start=.extra=0x800000 p.c -o two
++ objects() { pugmark run -q --no-vdso --fix-random --json j "$@" > out; cat out; sed -n '/"objects"/,/]/p' j; }
++ for p in ./one "./two 1e9" "./one 1e9"; do objects --no-cache -- $p > a; objects --cache-dir "$PWD/o" -- $p > b; cmp a b; done; grep -c libc.so a
+> 1
 # The second of two equal runs finds everything.
 $ for i in 1 2; do pugmark run -q --cache-dir "$PWD/c" --json j -- ls / > /dev/null; done; grep -o '"demand": *[0-9]*' j | tr -d ' '
 > "demand":0

@@ -43,7 +43,7 @@
 #include "collect/process/trace.h"
 #include "elf/kept.h"
 
-#define CACHE_VERSION 10u
+#define CACHE_VERSION 11u
 
 /* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they are
  * mostly those that the code was saved with, and none of its pages need be touched. */
@@ -972,6 +972,7 @@ static void put_blocks(struct saving *v)
 		for (uint32_t k = 0; k < u->nblock; k++) {
 			struct blk x = v->sp->block[u->block + k];
 
+			x.module = (uint16_t)v->f->module;
 			x.map = map;
 			map += x.nmap;
 			put(&v->out, &x, sizeof x);
