@@ -589,7 +589,8 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 	if (t->source[number].record != 4 + xl_value_size(!wide) * t->plan.nstore)
 		return NULL;
 	ref = pm_arena_alloc(&t->mem, (t->plan.nref + 1) * sizeof *ref);
-	memcpy(ref, t->plan.ref, t->plan.nref * sizeof *ref);
+	if (t->plan.nref)			/* else there may be no array */
+		memcpy(ref, t->plan.ref, t->plan.nref * sizeof *ref);
 	for (uint32_t i = 0; i < n; i++) {
 		part[i].ref = ref + r;
 		for (; r < t->plan.nref && ref[r].insn < begin + part[i].n; r++) {
