@@ -27,14 +27,15 @@ struct kt_ref {
 };
 
 /* What was met last at an address: the record without its addresses, and what it became. */
-#define SEEN		(1u << 13)	/* half a megabyte */
+#define SEEN_LOG	15
+#define SEEN		(1u << SEEN_LOG)	/* 2 MiB, of which is touched what is used */
 struct kt_seen {
 	uint8_t text[24];
 	uint32_t id;
-	uint8_t head, size;		/* bytes without and with addresses; head 0: nothing yet */
+	uint8_t head;			/* bytes without addresses; 0: nothing yet */
 	uint8_t n, branch, nref;	/* bytes of the instruction; flags of its PM_EV_BRANCH, 0: none */
 	struct kt_ref ref[2];
-};
+} __attribute__((aligned(64)));
 
 struct kt_reader {
 	struct pm_window w;
@@ -46,6 +47,7 @@ struct kt_reader {
 	uint64_t insns;
 	bool wide, started, ended;
 	struct kt_seen *seen;
+	void *seen_mem;			/* ... aligned to cache lines */
 	struct pm_outcome branch;
 	struct pm_reps rep;		/* records of one repeated instruction in a row are its iterations */
 };
@@ -60,7 +62,8 @@ static void *kt_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t
 	r = pm_alloc(sizeof *r);
 	r->w.in = in;
 	r->wide = wide;
-	r->seen = pm_alloc(SEEN * sizeof *r->seen);
+	r->seen_mem = pm_alloc((SEEN + 1) * sizeof *r->seen);
+	r->seen = (struct kt_seen *)(((uintptr_t)r->seen_mem + 63) & ~(uintptr_t)63);
 	r->rep.id = PM_NONE;
 	*facts = PM_HAS_REPS | PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | PM_HAS_SPACES;
 	return r;
@@ -75,7 +78,7 @@ static void kt_close(void *self)
 	pm_builder_release(&r->b);
 	pm_codes_release(&r->codes);
 	free(r->regs);
-	free(r->seen);
+	free(r->seen_mem);
 	free(r);
 }
 
@@ -155,7 +158,7 @@ static unsigned refs_of(const struct x86_regs *x, unsigned n, struct kt_ref ref[
 
 static inline struct kt_seen *seen_at(const struct kt_reader *r, uint64_t pc)
 {
-	return &r->seen[(pc * 0x9e3779b97f4a7c15u) >> 51 & (SEEN - 1)];
+	return &r->seen[(pc * 0x9e3779b97f4a7c15u) >> (64 - SEEN_LOG)];
 }
 
 static inline void put_refs(struct kt_reader *r, uint32_t id, const struct kt_ref *ref, unsigned n,
@@ -172,16 +175,17 @@ static inline __attribute__((always_inline))
 bool kt_again(struct kt_reader *r, const uint8_t *p, uint64_t arena, bool wide)
 {
 	const uint64_t pc = wide ? pm_get64(p) : pm_get32(p);
+	/* the length from the record itself: what follows need not wait for the table */
+	const unsigned word = wide ? 8 : 4, type = p[word], head = word + ((1 + (type & 15) + word - 1) & ~(word - 1));
+	const unsigned size = head + (type >> 4) * word;
 	const struct kt_seen *k = seen_at(r, pc);
 	struct pm_builder *b = &r->b;
-	uint64_t differ = (pm_get64(p) ^ pm_get64(k->text));
+	uint64_t differ = pm_get64(p) ^ pm_get64(k->text);
 
-	if (!k->head)
-		return false;
-	differ |= pm_get64(p + k->head - 8) ^ pm_get64(k->text + k->head - 8);
-	if (k->head > 16)
+	differ |= pm_get64(p + head - 8) ^ pm_get64(k->text + head - 8);
+	if (wide || head > 16)
 		differ |= pm_get64(p + 8) ^ pm_get64(k->text + 8);
-	if (differ)
+	if (differ || !k->head)
 		return false;
 	if (r->branch.pending)
 		pm_outcome_tell(&r->branch, b, &r->codes, true, pc);
@@ -189,11 +193,11 @@ bool kt_again(struct kt_reader *r, const uint8_t *p, uint64_t arena, bool wide)
 		pm_reps_end(&r->rep, b, &r->codes);
 	pm_ev_put(b, PM_EV_INSN, 0, k->n, pc, 0)->id = k->id;
 	r->insns++;
-	put_refs(r, k->id, k->ref, k->nref, p + k->head, wide);
+	put_refs(r, k->id, k->ref, k->nref, p + head, wide);
 	if (k->branch)
 		r->branch = (struct pm_outcome){ true, false, { PM_EV_BRANCH, k->branch, k->n, k->id, pc, 0 } };
-	pm_ev_put(b, PM_EV_OPAQUE, 2, k->size, arena, k->size);
-	r->w.p = p + k->size;
+	pm_ev_put(b, PM_EV_OPAQUE, 2, size, arena, size);
+	r->w.p = p + size;
 	return true;
 }
 
@@ -267,7 +271,7 @@ static enum pm_status kt_record(struct kt_reader *r, const uint8_t *start, struc
 		if (!in->rep) {
 			struct kt_seen *k = seen_at(r, pc);
 
-			*k = (struct kt_seen){ .id = id, .head = (uint8_t)head, .size = (uint8_t)size,
+			*k = (struct kt_seen){ .id = id, .head = (uint8_t)head,
 					       .n = (uint8_t)n, .branch = flags[in->class],
 					       .nref = (uint8_t)nref, .ref = { ref[0], ref[1] } };
 			memcpy(k->text, p, head);

@@ -220,6 +220,13 @@ double pm_trace_part(const struct pm_source *src)
 	return src->ops == &file_ops ? pm_input_part(f->in) : 0;
 }
 
+static bool is_read(const struct pm_format *f, struct pm_err *err)
+{
+	if (!f->read)
+		pm_fail_file(err, "%s can be written but not read", f->plural);
+	return f->read;
+}
+
 enum pm_status pm_trace_open(const char *path, const char *format, struct pm_source *src,
 			     const struct pm_format **which, struct pm_err *err)
 {
@@ -233,7 +240,7 @@ enum pm_status pm_trace_open(const char *path, const char *format, struct pm_sou
 	f->path = pipe ? "standard input" : path;
 	if (format) {
 		f->format = pm_format_find(format, err);
-		if (!f->format)
+		if (!f->format || !is_read(f->format, err))
 			goto fail;
 	}
 	f->in = pm_input_open(path, err);
@@ -253,10 +260,8 @@ enum pm_status pm_trace_open(const char *path, const char *format, struct pm_sou
 		if (!f->format)
 			goto fail;
 	}
-	if (!f->format->read) {
-		pm_fail_file(err, "%s can be written but not read", f->format->plural);
+	if (!is_read(f->format, err))
 		goto fail;
-	}
 	f->reader = f->format->read->open(f->in, &o, &src->facts, err);
 	if (!f->reader) {
 		struct pm_err io = { 0 };

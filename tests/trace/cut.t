@@ -84,3 +84,7 @@ $ D=$TESTS/data/formats; check() { for n in 203 517 1003 2221; do head -c $n x >
 $ pugmark convert -q -t champsim $TESTS/data/formats/steps.drmemtrace x; head -c 1000 x >cut; pugmark convert -t xdin cut y
 ! pugmark: cut:0x3c0: expected 64 bytes of record, found 40
 ? 1
+# a format that is only written: also where that is a directory
+$ mkdir d; pugmark info -f ctf d
+! pugmark: d: CTF traces can be written but not read
+? 1
