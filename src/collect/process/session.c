@@ -914,6 +914,16 @@ static enum pm_status check_program(struct session *s, struct pm_err *err)
 	return st;
 }
 
+static enum pm_status refused(int why, struct pm_err *err)
+{
+	const char *instead = "; where ptrace() is refused, by a container or another tracer, an executable that "
+			      "`pugmark instrument` has made traces itself";
+
+	if (why != EPERM && why != EACCES && why != ENOSYS)
+		instead = "";
+	return pm_fail_file(err, "cannot trace the program: %s%s", strerror(why), instead);
+}
+
 static enum pm_status launch(struct session *s, struct pm_err *err)
 {
 	struct start o = { .argv = s->opts->argv, .aslr = s->opts->aslr, .self = getpid() };
@@ -936,9 +946,8 @@ static enum pm_status launch(struct session *s, struct pm_err *err)
 		if (wait_for(s->root, &status) != s->root)
 			return pm_fail_errno(err, "cannot wait for the program");
 		if (WIFEXITED(status) || WIFSIGNALED(status)) {
-			errno = o.trace_errno;
-			if (errno)
-				return pm_fail_errno(err, "cannot trace the program");
+			if (o.trace_errno)
+				return refused(o.trace_errno, err);
 			errno = o.exec_errno;
 			if (errno) {
 				err->file = s->opts->argv[0];
@@ -952,7 +961,7 @@ static enum pm_status launch(struct session *s, struct pm_err *err)
 	}
 	if (ptrace(PTRACE_SETOPTIONS, s->root, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) ||
 	    (sigismember(&o.mask, SIGTRAP) && ptrace(PTRACE_SETSIGMASK_, s->root, 8, &o.mask))) {
-		pm_fail_errno(err, "cannot trace the program");
+		refused(errno, err);
 		kill(s->root, SIGKILL);
 		wait_for(s->root, &status);
 		return PM_ERR;
