@@ -53,7 +53,7 @@ static bool guest_load(struct guest *g, const char *flags, bool pie, uint64_t ba
 		 "gcc -std=gnu11 %s -w -fno-stack-protector -fno-builtin -ffreestanding -nostdlib "
 		 "-fcf-protection=none %s -Wl,-e,guest_main -Wl,--build-id=none -Wl,-z,separate-code "
 		 "-Wl,-z,norelro -o %s %s/tests/programs/xlate_guest.c", flags,
-		 pie ? "-fPIE -static-pie" : "-fno-pie -no-pie -static -Wl,-Ttext-segment=0x10000000",
+		 pie ? "-fPIE -static-pie" : "-fno-pie -no-pie -static -Wl,-Ttext-segment=0x58000000",
 		 path, top);
 	assert_int_equal(system(cmd), 0);
 	fd = open(path, O_RDONLY);
@@ -66,7 +66,7 @@ static bool guest_load(struct guest *g, const char *flags, bool pie, uint64_t ba
 	eh = (const void *)file;
 	ph = (const void *)(file + eh->e_phoff);
 	memset(g, 0, sizeof *g);
-	g->base = pie ? base : 0x10000000;
+	g->base = pie ? base : 0x58000000;
 	uint64_t bias = pie ? base : 0;
 
 	for (int i = 0; i < eh->e_phnum; i++)
@@ -251,7 +251,8 @@ static void guest_O3(void **state) { test_guest("-O3 -march=x86-64-v3", 1); }
 static void guest_Os(void **state) { test_guest("-Os", 1); }
 
 /* ---- random programs ------------------------------------------------------------------------ */
-#define RANDOM_AT	0x20000000ull		/* absolute; elsewhere for position-independent ones */
+#define RANDOM_AT	0x50000000ull		/* absolute, and above the heap, which begins up to 1 GiB behind the
+						 * program; elsewhere for position-independent ones */
 #define RANDOM_PIC	0x540000000ull
 #define TEXT_SIZE	0x4000
 #define DATA_SIZE	0x4000
