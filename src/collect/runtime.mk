@@ -13,7 +13,7 @@ EXTRA_OBJS += $(RT_B)/image.o $(RT_B)/image32.o $(RT_B)/rti-image.o $(RT_B)/rti3
 
 $(RT_B)/rt.elf: $(RT_SRCS) $(RT_DIR)/x86_64.c $(RT_DIR)/entry_x86_64.S $(RT_DEPS)
 	@mkdir -p $(@D)
-	$(CC) $(RT_FLAGS) -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=0x100000000000 -o $@ \
+	$(CC) $(RT_FLAGS) -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=0x2a0000000000 -o $@ \
 		$(filter %.c %.S,$^)
 
 $(RT_B)/rt32.elf: $(RT_SRCS) $(RT_DIR)/i386.c $(RT_DIR)/entry_i386.S $(RT_DEPS)
@@ -33,7 +33,7 @@ $(RT_B)/image.o: $(RT_B)/rt.elf $(RT_DIR)/image.S
 # The same for instrumented executables, which have no controller (image.c), and their first page.
 $(RT_B)/rti.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,x86_64.c image.c image_later.c drain.c entry_x86_64.S) $(RT_DEPS)
 	@mkdir -p $(@D)
-	$(CC) $(RT_FLAGS) -DRT_IDT -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=0x100000000000 -o $@ \
+	$(CC) $(RT_FLAGS) -DRT_IDT -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=0x2a0000000000 -o $@ \
 		$(filter %.c %.S,$^)
 
 $(RT_B)/start.elf: $(RT_DIR)/start.S $(RT_DIR)/image.h $(RT_DIR)/abi.h

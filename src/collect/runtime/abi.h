@@ -50,16 +50,16 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			12u
+#define RT_ABI			13u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
-#define RT_IMAGE		0x100000000000	/* no suffix: clang's assembler reads it, too */
+#define RT_IMAGE		0x2a0000000000	/* no suffix: clang's assembler reads it, too */
 #define RT_IMAGE_SIZE		0x200000ull
-#define RT_IMAGE_DATA		0x100000100000	/* struct rt_boot comes first */
-#define RT_CODE_VAULT		0x110000000000ull
+#define RT_IMAGE_DATA		0x2a0000100000	/* struct rt_boot comes first */
+#define RT_CODE_VAULT		0x2b0000000000ull
 #define RT_CODE_SIZE		(8ull << 40)
-#define RT_DATA_VAULT		0x1a0000000000ull
+#define RT_DATA_VAULT		0x340000000000ull
 #define RT_BLOCK_SHIFT		30
 #define RT_BLOCK_SIZE		(1ull << RT_BLOCK_SHIFT)
 #define RT_BLOCKS		8192u			/* block 0 is the session header */
