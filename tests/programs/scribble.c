@@ -7,7 +7,7 @@
 
 int main(void)
 {
-	char *buffer = (char *)0x1a0078000000;
+	char *buffer = (char *)0x340078000000;
 	static volatile int sum;
 
 	if (mmap(buffer, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | 0x100000, -1, 0) != buffer)
