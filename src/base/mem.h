@@ -18,6 +18,9 @@ void *pm_alloc(size_t n);			/* zeroed; never NULL */
 void *pm_realloc(void *p, size_t n);		/* never NULL; n > 0 */
 char *pm_strdup(const char *s);
 
+/* @p lives until the process ends: not a leak. */
+void pm_keep(const void *p);
+
 /* Before anything is allocated: a heap that grows in large steps, stays, and lies in huge pages where there are
  * some. A page fault takes as long as filling some pages, in a virtual machine many. */
 void pm_open_heap(void);

@@ -12,22 +12,24 @@ struct pm_counts *pm_counts_new(void)
 	return c;
 }
 
+void pm_counts_release_process(struct pm_counts_process *p)
+{
+	for (size_t k = 0; k < p->nthread; k++) {
+		free(p->thread[k].count);
+		free(p->thread[k].cut);
+	}
+	free(p->thread);
+	free(p->unknown_at);
+	free(p->piece);
+	free(p->object);
+}
+
 void pm_counts_free(struct pm_counts *c)
 {
 	if (!c)
 		return;
-	for (size_t i = 0; i < c->nprocess; i++) {
-		struct pm_counts_process *p = &c->process[i];
-
-		for (size_t k = 0; k < p->nthread; k++) {
-			free(p->thread[k].count);
-			free(p->thread[k].cut);
-		}
-		free(p->thread);
-		free(p->unknown_at);
-		free(p->piece);
-		free(p->object);
-	}
+	for (size_t i = 0; i < c->nprocess; i++)
+		pm_counts_release_process(&c->process[i]);
 	free(c->process);
 	pm_arena_release(&c->mem);
 	free(c);

@@ -82,6 +82,8 @@ struct pm_counts {
 
 struct pm_counts *pm_counts_new(void);		/* nothing ran, nothing exited */
 void pm_counts_free(struct pm_counts *c);	/* c itself too; NULL is fine */
+/* What belongs to @p, which is not to be part of a pm_counts. */
+void pm_counts_release_process(struct pm_counts_process *p);
 
 /* Helpers to build one. A process pointer is good until the next pm_counts_add_process(), a thread
  * pointer until the next pm_counts_add_thread(); strings are copied. */

@@ -539,7 +539,8 @@ static enum pm_status write_packed(struct pug_writer *w, const struct pm_batch *
 		j->cap_addr = (j->naddr + p->nref) * 2;
 		j->addr = pm_realloc(j->addr, j->cap_addr * sizeof *j->addr);
 	}
-	memcpy(j->addr + j->naddr, p->addr, p->nref * sizeof *p->addr);
+	if (p->nref)
+		memcpy(j->addr + j->naddr, p->addr, p->nref * sizeof *p->addr);
 	j->naddr += p->nref;
 	if (!b->n)
 		return PM_OK;

@@ -60,7 +60,7 @@ static struct slot *find(uint64_t pc)
 int main(int argc, char **argv)
 {
 	size_t nblk, ncnt, nstream;
-	const uint8_t *blk, *cnt, *stream;
+	static const uint8_t *blk, *cnt, *stream;
 	uint64_t blocks, sum = 0;
 	int w, bad = 0;
 

@@ -143,7 +143,7 @@ static void put(uint64_t pc, const uint8_t *bytes, unsigned len, const uint64_t 
 int main(int argc, char **argv)
 {
 	static const unsigned sizes[9] = { 0, 1, 2, 4, 8, 10, 16, 32, 64 };
-	uint8_t *trc, *blk;
+	static uint8_t *trc, *blk;
 	size_t ntrc, nblk, at = 0;
 
 	if (argc > 1 && !strcmp(argv[1], "-3")) {

@@ -436,8 +436,10 @@ struct pm_counts *gather_counts(struct session *s)
 	for (size_t i = 0; i < s->nproc; i++) {
 		struct proc *p = s->proc[i];
 
-		if (!p->pid || (s->opts->no_follow && p->parent))
+		if (!p->pid || (s->opts->no_follow && p->parent)) {
+			pm_counts_release_process(&p->result);
 			continue;
+		}
 		/* known only after its space was gathered */
 		p->result.status = p->status;
 		p->result.signal = p->signal;

@@ -845,7 +845,8 @@ static void detach(int fd)
 
 int pm_instrument_serve(int fd, const char *stem)
 {
-	struct server *s = pm_alloc(sizeof *s);
+	static struct server server;
+	struct server *s = &server;
 	sigset_t none;
 	pid_t pid;
 

@@ -1099,6 +1099,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	s.out = pm_alloc(sizeof *s.out);
 	if (session_open(&s, err) != PM_OK || !cache_open(&s, err) || trace_open(&s, err) != PM_OK) {
 		session_close(&s);
+		pm_keep(s.out);
 		return PM_ERR;
 	}
 	sigaction(SIGCHLD, &act, &old_chld);
@@ -1106,6 +1107,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	if (launch(&s, err) != PM_OK) {
 		sigaction(SIGCHLD, &old_chld, NULL);
 		session_close(&s);
+		pm_keep(s.out);			/* what @err says may lie there */
 		return PM_ERR;
 	}
 	sigaction(SIGINT, &key, &old_int);

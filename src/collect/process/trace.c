@@ -1552,6 +1552,7 @@ enum pm_status trace_open(struct session *s, struct pm_err *err)
 	if (s->opts->kind == XL_PROFILE)
 		return PM_OK;
 	t = s->tracer = pm_alloc(sizeof *t);
+	pm_keep(t);				/* sinks look at its tables */
 	t->s = s;
 	t->main = t;
 	t->nsource = 1;
