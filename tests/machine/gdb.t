@@ -4,8 +4,9 @@
 # (What is not answered within remotetimeout, two seconds, gdb asks again, and takes the one answer for the other.)
 $ cat >attach <<'END'
 + elf=$1 stop=$2; shift 2
-+ pugmark machine run -q --elf "$elf" "$@" --gdb 0 2>log &
-+ while port=$(sed -n 's/.*localhost:\([0-9][0-9]*\)$/\1/p' log 2>/dev/null); [ -z "$port" ]; do sleep 0.05; done
++ rm -f log # or the port of the run before is read
++ pugmark machine run -q --elf "$elf" "$@" --gdb 0 2>log & pid=$!
++ while kill -0 $pid && port=$(sed -n 's/.*localhost:\([0-9][0-9]*\)$/\1/p' log 2>/dev/null); [ -z "$port" ]; do sleep 0.05; done
 + timeout 200 gdb-multiarch -nx -batch -iex 'set remotetimeout 100' -ex "target remote localhost:$port" -ex "break *$stop" -ex c -ex 'x/2i $pc' \
 + 	-ex stepi -ex 'p/x $pc' -ex 'set $t0 = 0x1234' -ex 'p/x $t0' -ex 'set *(int*)0x80200000 = 77' \
 + 	-ex 'p *(int*)0x80200000' -ex delete -ex c "$elf" 2>&1 | grep '^=>\|^  \|^\$\|^.Inferior'
