@@ -38,10 +38,7 @@ static enum pm_status can_write(const struct outputs *f, struct pm_err *err)
 {
 	const char *const to[] = { f->out, f->report, f->json, f->csv, f->html, f->callgrind, f->counts, f->annotate };
 
-	for (size_t i = 0; i < NR(to); i++)
-		if (pm_report_can_save(to[i], err))
-			return PM_ERR;
-	return PM_OK;
+	return pm_report_can_save(to, NR(to), err);
 }
 
 static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c, struct pm_err *err)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analyse/sims.h"
 #include "base/mem.h"
 #include "cli/cli.h"
+#include "collect/process/process.h"
 
 const struct command commands[] = {
 	{ "run", cmd_run, "run a program and report what it executed" },
@@ -106,34 +105,19 @@ static unsigned distance(const char *a, const char *b)
 	return d[n][m];
 }
 
-/* Would a shell find a program of this name? */
-static bool is_program(const char *name)
-{
-	const char *path = getenv("PATH");
-	char at[4096];
-
-	if (strchr(name, '/'))
-		return !access(name, X_OK);
-	for (size_t n; path && *path; path += n + (path[n] == ':')) {
-		n = strcspn(path, ":");
-		if (snprintf(at, sizeof at, "%.*s/%s", (int)n, path, name) < (int)sizeof at && !access(at, X_OK))
-			return true;
-	}
-	return false;
-}
-
 static int unknown(const char *name)
 {
 	const struct pm_sink_ops *sim = pm_sim_of(name);
 	unsigned least = strlen(name) < 4 ? 2 : 3;
 	const char *near = NULL;
+	char path[4096];
 
 	if (sim) {
 		fprintf(stderr, "pugmark: '%s' is a simulator: `pugmark sim --sim %s TRACE`, or `pugmark run --sim %s -- "
 			"PROGRAM`\n", sim->name, sim->name, sim->name);
 		return 2;
 	}
-	if (is_program(name)) {
+	if (pm_run_find(name, path, sizeof path)) {
 		fprintf(stderr, "pugmark: '%s' is not a command; to trace the program: `pugmark run -- %s`\n", name, name);
 		return 2;
 	}

@@ -18,9 +18,8 @@ enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t 
 	const struct pm_sink_ops *ops;
 	void *self;
 
-	for (size_t i = 0; i < NR(to); i++)
-		if (pm_report_can_save(to[i], err))
-			return PM_ERR;
+	if (pm_report_can_save(to, NR(to), err) != PM_OK)
+		return PM_ERR;
 	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++)
 		for (unsigned k = 0; k < o->object.n; k++) {
 			struct pm_names *n = pm_sim_names(ops, self);

@@ -8,17 +8,18 @@ RT_B    := build/rt
 RT_FLAGS := -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -ffreestanding -fno-stack-protector \
             -fno-builtin -fno-asynchronous-unwind-tables -fcf-protection=none \
             -mgeneral-regs-only $(if $(filter clang%,$(CC)),,-fno-tree-loop-distribute-patterns) -I$(RT_DIR)
+rt_at = $(shell sed -n 's/^\#define $1[[:space:]]*\(0x[0-9a-f]*\).*/\1/p' $(RT_DIR)/abi.h)
 RT_LINK := -nostdlib -static -no-pie -Wl,-T,$(RT_DIR)/rt.ld -Wl,--build-id=none -Wl,-z,noexecstack
 EXTRA_OBJS += $(RT_B)/image.o $(RT_B)/image32.o $(RT_B)/rti-image.o $(RT_B)/rti32-image.o
 
 $(RT_B)/rt.elf: $(RT_SRCS) $(RT_DIR)/x86_64.c $(RT_DIR)/entry_x86_64.S $(RT_DEPS)
 	@mkdir -p $(@D)
-	$(CC) $(RT_FLAGS) -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=0x2a0000000000 -o $@ \
+	$(CC) $(RT_FLAGS) -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=$(call rt_at,RT_IMAGE) -o $@ \
 		$(filter %.c %.S,$^)
 
 $(RT_B)/rt32.elf: $(RT_SRCS) $(RT_DIR)/i386.c $(RT_DIR)/entry_i386.S $(RT_DEPS)
 	@mkdir -p $(@D)
-	$(CC) $(RT_FLAGS) -m32 -fno-pie $(RT_LINK) -Wl,--defsym=rt_base=0x30000000 -o $@ \
+	$(CC) $(RT_FLAGS) -m32 -fno-pie $(RT_LINK) -Wl,--defsym=rt_base=$(call rt_at,RT32_IMAGE) -o $@ \
 		$(filter %.c %.S,$^)
 
 $(RT_B)/image%.o: $(RT_B)/rt%.elf $(RT_DIR)/image.S
@@ -33,7 +34,7 @@ $(RT_B)/image.o: $(RT_B)/rt.elf $(RT_DIR)/image.S
 # The same for instrumented executables, which have no controller (image.c), and their first page.
 $(RT_B)/rti.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,x86_64.c image.c image_later.c drain.c entry_x86_64.S) $(RT_DEPS)
 	@mkdir -p $(@D)
-	$(CC) $(RT_FLAGS) -DRT_IDT -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=0x2a0000000000 -o $@ \
+	$(CC) $(RT_FLAGS) -DRT_IDT -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=$(call rt_at,RT_IMAGE) -o $@ \
 		$(filter %.c %.S,$^)
 
 $(RT_B)/start.elf: $(RT_DIR)/start.S $(RT_DIR)/image.h $(RT_DIR)/abi.h
@@ -43,7 +44,7 @@ $(RT_B)/start.elf: $(RT_DIR)/start.S $(RT_DIR)/image.h $(RT_DIR)/abi.h
 
 $(RT_B)/rti32.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,i386.c image.c drain.c entry_i386.S) $(RT_DEPS)
 	@mkdir -p $(@D)
-	$(CC) $(RT_FLAGS) -m32 -DRT_IDT -fno-pie $(RT_LINK) -Wl,--defsym=rt_base=0x30000000 -o $@ \
+	$(CC) $(RT_FLAGS) -m32 -DRT_IDT -fno-pie $(RT_LINK) -Wl,--defsym=rt_base=$(call rt_at,RT32_IMAGE) -o $@ \
 		$(filter %.c %.S,$^)
 
 $(RT_B)/start32.elf: $(RT_DIR)/start32.S $(RT_DIR)/image.h $(RT_DIR)/abi.h

@@ -81,7 +81,7 @@ enum pm_status pm_report_save(const char *path, const struct pm_buf *b, struct p
 	return pm_failed(err) ? PM_ERR : PM_OK;
 }
 
-enum pm_status pm_report_can_save(const char *path, struct pm_err *err)
+static enum pm_status can_save(const char *path, struct pm_err *err)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	char *dir;
@@ -108,6 +108,14 @@ enum pm_status pm_report_can_save(const char *path, struct pm_err *err)
 	err->file = path;
 	errno = bad;
 	return pm_fail_errno(err, "cannot create");
+}
+
+enum pm_status pm_report_can_save(const char *const *path, size_t n, struct pm_err *err)
+{
+	for (size_t i = 0; i < n; i++)
+		if (can_save(path[i], err) != PM_OK)
+			return PM_ERR;
+	return PM_OK;
 }
 
 const char *pm_report_number(uint64_t v, char buf[static 32])

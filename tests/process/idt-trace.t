@@ -117,40 +117,7 @@ $ cp $PROGRAMS/threads-static .; pugmark idt -b threads-static; ./threads-static
 > hundreds
 # One file for all threads, in order of execution: they take turns, and what each does in its turn is a store
 # to the next place of an array.
-$ cat >turns.c <<'END'
-+ #include <pthread.h>
-+ #include <stdint.h>
-+ #include <unistd.h>
-+ enum { N = 4, TURNS = 400 };
-+ static int pipes[N][2];
-+ uint64_t log[TURNS];
-+ static void *run(void *arg)
-+ {
-+ 	long k = (long)arg;
-+ 	for (int n; read(pipes[k][0], &n, sizeof n) == sizeof n; ) {
-+ 		if (n < TURNS)
-+ 			log[n] = k + 1;
-+ 		n++;
-+ 		write(pipes[(k + 1) % N][1], &n, sizeof n);
-+ 		if (n > TURNS)
-+ 			break;
-+ 	}
-+ 	return NULL;
-+ }
-+ int main(void)
-+ {
-+ 	pthread_t t[N];
-+ 	for (long k = 0; k < N; k++)
-+ 		pipe(pipes[k]);
-+ 	for (long k = 0; k < N; k++)
-+ 		pthread_create(&t[k], NULL, run, (void *)k);
-+ 	write(pipes[0][1], &(int){ 0 }, sizeof(int));
-+ 	for (int k = 0; k < N; k++)
-+ 		pthread_join(t[k], NULL);
-+ 	return 0;
-+ }
-+ END
-$ gcc -w -O1 -static -pthread -o turns turns.c; at=$(nm turns | awk '$3 == "log" { print $1 }'); for k in '-e --merge' '-c --merge' -e; do rm -f turns.trc64*; pugmark idt $k turns; ./turns.idt; printf '%s %s\n' "$k" $(ls turns.trc64* | wc -l); pugmark dump turns.trc64 >text; awk -v lo=$((0x$at)) 'function hex(s,  v, i) { for (i = 3; i <= length(s); i++) v = 16 * v + index("0123456789abcdef", substr(s, i, 1)) - 1; return v } / write / { for (i = 1; i <= NF && $i != "write"; i++) ; a = hex($(i + 1)); if (a >= lo && a < lo + 3200) { n++; wrong += a != lo + 8 * k++ } } END { print n + 0, wrong + 0 }' text; done
+$ gcc -w -O1 -static -pthread -o turns "$TESTS/process/turns.c"; at=$(nm turns | awk '$3 == "log" { print $1 }'); for k in '-e --merge' '-c --merge' -e; do rm -f turns.trc64*; pugmark idt $k turns; ./turns.idt; printf '%s %s\n' "$k" $(ls turns.trc64* | wc -l); pugmark dump turns.trc64 >text; awk -v lo=$((0x$at)) 'function hex(s,  v, i) { for (i = 3; i <= length(s); i++) v = 16 * v + index("0123456789abcdef", substr(s, i, 1)) - 1; return v } / write / { for (i = 1; i <= NF && $i != "write"; i++) ; a = hex($(i + 1)); if (a >= lo && a < lo + 3200) { n++; wrong += a != lo + 8 * k++ } } END { print n + 0, wrong + 0 }' text; done
 > -e --merge 1
 > 400 0
 > -c --merge 1
@@ -158,36 +125,7 @@ $ gcc -w -O1 -static -pthread -o turns turns.c; at=$(nm turns | awk '$3 == "log"
 > -e 5
 > 0 0
 # A process ends while its threads run: each stops between two blocks, and what it did is in its trace and counted.
-$ cat >hot.c <<'END'
-+ #include <pthread.h>
-+ #include <stdlib.h>
-+ #include <time.h>
-+ #include <unistd.h>
-+ volatile int sink[8];
-+ static void *run(void *a) { for (;;) sink[(long)a]++; }
-+ static void *calls(void *a) { for (;;) getppid(); return a; }
-+ static void *sleeps(void *a) { for (;;) sleep(100); return a; }
-+ int main(int argc, char **argv)
-+ {
-+ 	pthread_t t;
-+ 	void *(*f[])(void *) = { run, run, calls, sleeps };
-+ 	struct timespec s = { 0, 20000000 };
-+ 	for (long i = 0; i < 4; i++)
-+ 		pthread_create(&t, 0, f[i], (void *)i);
-+ 	nanosleep(&s, 0);
-+ 	if (argc > 1)
-+ 		abort();
-+ 	return argv[0] ? 7 : 8;
-+ }
-+ END
-$ cat >ends <<'END'
-+ for how in "" abort; do
-+ 	rm -f hot.trc* hot.cnt* hot.t.*; ./hot.idt $how 2>/dev/null; s=$?
-+ 	n=0; for f in hot.trc*; do n=$((n + 1)); pugmark sim -f idt-exec$w:modules=hot.mod,blk=hot.blk$w --sim "$BUILD/tests/oracle/steps.so:hot.t.$n" $f >said || exit 1; done
-+ 	cat hot.t.*.s.* >all && "$BUILD/tests/oracle/blkcover" hot.blk$w hot.cnt$w all && echo $s $n
-+ done 2>/dev/null
-+ END
-$ gcc -O1 -static -pthread -o hot hot.c && pugmark idt -e hot && w=64 sh ends; pugmark idt -e --merge hot && w=64 sh ends
+$ gcc -O1 -static -pthread -o hot "$TESTS/process/hot.c" && pugmark idt -e hot && "$TESTS/process/ends" 64; pugmark idt -e --merge hot && "$TESTS/process/ends" 64
 > 7 5
 > 134 5
 > 7 1

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* scribble.c - a program that writes over the trace buffer of its first thread (docs/performance.md says
- * where it lies); without a tracer the addresses are its own to use */
+/* scribble.c - a program that writes over the trace buffer of its first thread; without a tracer the
+ * addresses are its own to use */
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../../src/collect/runtime/abi.h"
+
 int main(void)
 {
-	char *buffer = (char *)0x340078000000;
+	char *buffer = (char *)(RT_DATA_VAULT + RT_BLOCK_SIZE + RT_TRACE);
 	static volatile int sum;
 
 	if (mmap(buffer, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | 0x100000, -1, 0) != buffer)

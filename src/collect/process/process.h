@@ -40,6 +40,8 @@ static inline uint32_t pm_run_facts(enum xl_kind kind)
 	return kind == XL_EXEC ? all | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_REPS : all;
 }
 
+/* The file that execvp() will take, into @path; false: execvp() will say why there is none. */
+bool pm_run_find(const char *name, char *path, size_t n);
 /* Is @program, which is looked up in PATH, a 32-bit one? */
 bool pm_run_i386(const char *program);
 

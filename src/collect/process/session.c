@@ -851,8 +851,7 @@ static __attribute__((noinline)) pid_t start(struct start *o)
 	_exit(127);
 }
 
-/* The file that execvp() will take, into @path; false: execvp() will say why there is none. */
-static bool find_program(const char *name, char *path, size_t n)
+bool pm_run_find(const char *name, char *path, size_t n)
 {
 	const char *dirs = getenv("PATH");
 
@@ -875,7 +874,7 @@ bool pm_run_i386(const char *program)
 {
 	unsigned char head[EI_CLASS + 1] = { 0 };
 	char path[4096];
-	int fd = find_program(program, path, sizeof path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	int fd = pm_run_find(program, path, sizeof path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	const bool got = fd >= 0 && read(fd, head, sizeof head) == sizeof head;
 
 	if (fd >= 0)
@@ -892,7 +891,7 @@ static enum pm_status check_program(struct session *s, struct pm_err *err)
 	enum pm_status st;
 	int fd;
 
-	if (!find_program(s->opts->argv[0], path, sizeof path))
+	if (!pm_run_find(s->opts->argv[0], path, sizeof path))
 		return PM_OK;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -1086,6 +1085,12 @@ static double tv(struct timeval t)
 	return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
 }
 
+static void not_begun(struct session *s)
+{
+	session_close(s);
+	pm_keep(s->out);			/* what the error says may lie there */
+}
+
 enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struct pm_err *err)
 {
 	struct session s = { .opts = o, .code_fd = -1, .data_fd = -1, .rt_fd = -1, .cache_fd = -1 };
@@ -1098,16 +1103,14 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	*out = NULL;
 	s.out = pm_alloc(sizeof *s.out);
 	if (session_open(&s, err) != PM_OK || !cache_open(&s, err) || trace_open(&s, err) != PM_OK) {
-		session_close(&s);
-		pm_keep(s.out);
+		not_begun(&s);
 		return PM_ERR;
 	}
 	sigaction(SIGCHLD, &act, &old_chld);
 	start = session_now();
 	if (launch(&s, err) != PM_OK) {
 		sigaction(SIGCHLD, &old_chld, NULL);
-		session_close(&s);
-		pm_keep(s.out);			/* what @err says may lie there */
+		not_begun(&s);
 		return PM_ERR;
 	}
 	sigaction(SIGINT, &key, &old_int);

@@ -1253,11 +1253,19 @@ void rt_image_stopped(struct rt_block *b)
 	park(b);
 }
 
-static struct rt_block *running(const struct rt_block *b, u32 i)
+/* Block @i, if it is another one of @b's process. */
+static struct rt_block *other(const struct rt_block *b, u32 i)
 {
 	struct rt_block *at = LEDGER->owner[i] == b->pid ? rt_image_block(i) : 0;
 
-	return at && at != b && __atomic_load_n(&at->state, __ATOMIC_SEQ_CST) == BLK_LIVE &&
+	return at != b ? at : 0;
+}
+
+static struct rt_block *running(const struct rt_block *b, u32 i)
+{
+	struct rt_block *at = other(b, i);
+
+	return at && __atomic_load_n(&at->state, __ATOMIC_SEQ_CST) == BLK_LIVE &&
 	       !__atomic_load_n(&at->leaving, __ATOMIC_SEQ_CST) ? at : 0;
 }
 
@@ -1311,8 +1319,7 @@ static void on_exit(struct rt_block *b, int whole)
 	int last = 1;
 
 	for (u32 i = 1; i < LEDGER->used && !whole; i++)
-		if (LEDGER->owner[i] == b->pid && rt_image_block(i) && rt_image_block(i) != b &&
-		    rt_image_block(i)->state != BLK_DEAD)
+		if (other(b, i) && other(b, i)->state != BLK_DEAD)
 			last = 0;
 	if (!whole && !last) {
 		rt_image_drain_all(b, 1);

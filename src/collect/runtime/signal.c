@@ -434,6 +434,16 @@ static void set_tf(struct k_ucontext *uc, int on)
 		UC_FLAGS(uc) &= ~(word)0x100;
 }
 
+/* The signal is given where the next instruction of the program begins. */
+static void step_to_boundary(struct rt_block *b, u32 sig, const void *info, struct k_ucontext *uc)
+{
+	b->stepping = RT_STEP_TO_BOUNDARY;
+	b->step_sig = sig;
+	rt_memcpy(b->step_info, info, 128);
+	set_tf(uc, 1);
+	uc->sigmask = ~SYNC_SIGS;
+}
+
 static void undo_slots(struct rt_block *b, struct k_ucontext *uc, u32 flags, u32 tmp)
 {
 	rt_give_r11(b, uc, tmp);
@@ -599,12 +609,8 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	}
 	if (fault && sig == SIGSEGV && rt_trace_full(b, info->addr, uc)) {
 		if (b->pend_sig && b->stepping == RT_STEP_NONE) {	/* came meanwhile: nothing else would give it */
-			b->stepping = RT_STEP_TO_BOUNDARY;
-			b->step_sig = b->pend_sig;
-			rt_memcpy(b->step_info, b->pend_info, 128);
+			step_to_boundary(b, b->pend_sig, b->pend_info, uc);
 			b->pend_sig = 0;
-			set_tf(uc, 1);
-			uc->sigmask = ~SYNC_SIGS;
 		}
 		return;
 	}
@@ -663,11 +669,7 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	}
 	}
 	if (!fault && !(b->mail.r[2] & 1)) {	/* in the middle of one instruction's translation */
-		b->stepping = RT_STEP_TO_BOUNDARY;
-		b->step_sig = sig;
-		rt_memcpy(b->step_info, info, 128);
-		set_tf(uc, 1);
-		uc->sigmask = ~SYNC_SIGS;
+		step_to_boundary(b, sig, info, uc);
 		return;
 	}
 	{
