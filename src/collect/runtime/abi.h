@@ -50,7 +50,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			13u
+#define RT_ABI			14u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -243,6 +243,9 @@ struct rt_block {			/* at gs:0 */
 	uint64_t links;			/* address, in the code vault, of u64: link number -> original pc */
 	struct rt_mail mail;
 	uint64_t stamp[RT_CHUNKS];	/* time stamp counter when `full` was set */
+	/* PR_SET_SYSCALL_USER_DISPATCH: calls from elsewhere than [from, from + length) are SIGSYS if the byte says so */
+	uint64_t dispatch_from, dispatch_length, dispatch_selector;
+	uint32_t dispatch, pad4;
 };
 enum rt_stolen { RT_R11_OWN, RT_R11_STOLEN, RT_R11_LENT };	/* lent: for an instruction in place */
 enum rt_stepping { RT_STEP_NONE, RT_STEP_TO_BOUNDARY, RT_STEP_LEAVING, RT_STEP_INPLACE };

@@ -611,6 +611,14 @@ static u32 restorer(const struct k_sigaction *act, const uint8_t *code, word n, 
 	return *at ? *at : on_stack;
 }
 
+/* One that the kernel never dispatches. */
+int rt_is_vdso_return(const struct rt_block *b)
+{
+	const u64 vdso = rt_boot_info.vdso;
+
+	return vdso && b->ctx.pc - vdso < 8192 && (RET == NR_sigreturn || RET == NR_rt_sigreturn);
+}
+
 int rt_push_frame(struct rt_block *b, u32 sig, const struct k_siginfo *info, struct k_ucontext *uc,
 		  const struct k_stack *ss, word sp, word pc, word flags)
 {

@@ -3,6 +3,7 @@
 #define RT_NGPR 8
 #define STOLEN RBP
 #define RT_RED_ZONE 0
+#define RT_AUDIT_ARCH 0x40000003u
 #define RT_IMAGE_AT RT32_IMAGE
 #define RT_SESSION_AT RT32_DATA_VAULT
 #ifdef RT_IDT

@@ -332,6 +332,12 @@ void rt_executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags);
 
 /* ---- signal.c --------------------------------------------------------------------------------- */
 void rt_signal_boot(struct rt_block *b);
+/* The program gets a signal of the kernel's kind, which it cannot ignore; it dies of one. */
+void rt_signal_force(struct rt_block *b, struct k_siginfo *info);
+void rt_signal_kill(struct rt_block *b, struct k_siginfo *info);
+#ifdef __i386__
+int rt_is_vdso_return(const struct rt_block *b);	/* the call that is being made: sigreturn, from there */
+#endif
 void rt_signal_thread(struct rt_block *b);
 void rt_signal_native(struct rt_block *b);
 /* The call itself, on memory of ours; @new may be NULL. */

@@ -244,6 +244,23 @@ static void restore_default_and_die(u32 sig, struct k_siginfo *info, int fault)
 		rt_sys(NR_rt_tgsigqueueinfo, rt_sys(NR_getpid, 0), rt_sys(NR_gettid, 0), sig, info);
 }
 
+void rt_signal_kill(struct rt_block *b, struct k_siginfo *info)
+{
+	rt_image_dying(b);
+	restore_default_and_die((u32)info->signo, info, 0);
+}
+
+/* Queued, it comes on the way out; before any other, for its code is one of the kernel's. */
+void rt_signal_force(struct rt_block *b, struct k_siginfo *info)
+{
+	const struct rt_sighand *h = PTR(b->sighand);
+
+	if (h->act[info->signo].handler <= 1 || (b->app_mask & SIG_BIT(info->signo)))
+		rt_signal_kill(b, info);
+	else
+		rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, info->signo, info);
+}
+
 /* @uc is the program's state but for the pc, which is @pc. */
 static void go_on_at(struct rt_block *b, struct k_ucontext *uc, u64 pc)
 {

@@ -169,6 +169,7 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 	c->links = b->links;
 	c->spin = b->spin;
 	c->sighand = b->sighand;
+	c->dispatch = 0;			/* the kernel clears it for threads and processes */
 	if ((flags & CLONE_VM) && !(flags & CLONE_SIGHAND))
 		c->sighand = (word)(own = rt_sighand_copy(PTR(b->sighand)));
 	if (flags & CLONE_VM && !(flags & CLONE_VFORK)) {
@@ -525,6 +526,46 @@ static long do_seccomp(struct rt_block *b, int filter, u64 flags, u64 prog)
 	return rt_sys(NR_seccomp, 1, flags, &out);
 }
 
+/* ---- syscall user dispatch (prctl(2)) ------------------------------------------------------------ */
+/* The kernel's would concern the runtime's own calls, so it is done here. */
+static long set_dispatch(struct rt_block *b)
+{
+	if (ARG1 > 1 || (!ARG1 && (ARG2 || ARG3 || ARG4)) || (ARG1 && ARG2 && (u64)ARG2 + ARG3 <= ARG2))
+		return -EINVAL;
+	if ((u64)ARG4 >> 47)
+		return -EFAULT;
+	b->dispatch = (u32)ARG1;
+	b->dispatch_from = ARG2;
+	b->dispatch_length = ARG3;
+	b->dispatch_selector = ARG4;
+	return 0;
+}
+
+/* 1: the call is not made, SIGSYS comes instead. */
+static int is_dispatched(struct rt_block *b)
+{
+	enum { ALLOW, BLOCK };			/* SYSCALL_DISPATCH_FILTER_* */
+	struct k_siginfo info = { .signo = 31, .code = 2, .addr = (word)b->ctx.pc };
+	const u32 call[2] = { (u32)RET, RT_AUDIT_ARCH };
+	u8 selector = BLOCK;
+
+	if (!b->dispatch || b->ctx.pc - b->dispatch_from < b->dispatch_length || rt_is_vdso_return(b))
+		return 0;
+	if (b->dispatch_selector && rt_get(&selector, b->dispatch_selector, 1)) {
+		info = (struct k_siginfo){ .signo = 11, .code = 0x80 /* SI_KERNEL */ };
+		rt_signal_kill(b, &info);
+		return 1;
+	}
+	if (selector == ALLOW)
+		return 0;
+	rt_memcpy(info.rest, call, sizeof call);
+	if (selector == BLOCK)
+		rt_signal_force(b, &info);
+	else
+		rt_signal_kill(b, &info);
+	return 1;
+}
+
 void rt_do_shmat(struct rt_block *b, word flags)
 {
 	RET = (word)raw(b);
@@ -631,6 +672,10 @@ static int dispatch(struct rt_block *b)
 			RET = (word)do_seccomp(b, ARG1 == 2, 0, ARG2);
 			return 0;
 		}
+		if (ARG0 == 59) {			/* PR_SET_SYSCALL_USER_DISPATCH */
+			RET = (word)set_dispatch(b);
+			return 0;
+		}
 		return 1;
 	case NR_seccomp:
 		if (ARG0 <= 1) {
@@ -671,6 +716,8 @@ int rt_do_syscall(struct rt_block *b)
 	const u64 call[7] = { RET, ARG0, ARG1, ARG2, ARG3, ARG4, ARG5 };
 	int pass;
 
+	if (is_dispatched(b))
+		return 0;
 	rt_trace_note(b, RT_N_SYSCALL, call, 7);
 	b->syscall = (u32)RET;
 	if (rt_nwritable)

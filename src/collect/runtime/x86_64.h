@@ -3,6 +3,8 @@
 #define RT_NGPR 16
 #define STOLEN R11
 #define RT_RED_ZONE 128
+#define RT_AUDIT_ARCH 0xc000003eu
+#define rt_is_vdso_return(b) 0
 #define RT_IMAGE_AT RT_IMAGE
 #define RT_SESSION_AT RT_DATA_VAULT
 #define RT_BLOCK_ALIGN RT_BLOCK_SIZE
