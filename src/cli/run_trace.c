@@ -171,6 +171,7 @@ static void begin_results(struct pm_result *r, const struct pm_run_opts *o, cons
 	pm_result_f64(r, "user_s", c->user_s, "s");
 	pm_result_f64(r, "sys_s", c->sys_s, "s");
 	pm_result_f64(r, "own_s", c->own_s, "s");
+	pm_result_u64(r, "trace_bytes", c->trace_bytes, "bytes");
 }
 
 int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal)

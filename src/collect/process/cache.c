@@ -43,7 +43,7 @@
 #include "collect/process/trace.h"
 #include "elf/kept.h"
 
-#define CACHE_VERSION 11u
+#define CACHE_VERSION 12u
 
 /* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they are
  * mostly those that the code was saved with, and none of its pages need be touched. */

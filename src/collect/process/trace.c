@@ -141,6 +141,7 @@ struct tracer {
 	struct expansion *expansion;	/* of the same number */
 	struct expander *expander;	/* NULL: every record goes the slow way */
 	struct glance *glance;		/* of the same number; NULL: the pipeline drops nothing */
+	uint64_t nbytes;		/* of buffers, consumed */
 	uint64_t idle;			/* instructions that it would drop next */
 	uint64_t lost;			/* dropped by skim() */
 	uint32_t nskim;			/* nsource as of then */
@@ -1434,6 +1435,7 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 		}
 		name_stream(st, b);
 		consume(t, st, p, p + n, false);
+		t->nbytes += n;
 		tell_time(t, b->stamp[st->next]);
 		flush(t, st);
 		memset(p, 0, n > st->layout.chunk ? n : st->layout.chunk);	/* so that its end can be seen, see below */
@@ -1455,6 +1457,7 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 		 * up to where no record's number has been written */
 		if (off <= st->layout.stride - 32768) {
 			consume(t, st, p, p + off, false);
+			t->nbytes += off;
 			consume(t, st, p + off, p + st->layout.stride - 32768, true);
 		} else {
 			fail(t, "the cursor is elsewhere");
@@ -1598,6 +1601,7 @@ enum pm_status trace_close(struct session *s, struct pm_err *err)
 
 		if (w && w->running)
 			pthread_join(w->consumer, NULL);
+		s->out->trace_bytes += w ? w->nbytes : 0;
 		if (w && st == PM_OK && w->result.st != PM_OK) {
 			st = w->result.st;
 			*err = w->result.err;

@@ -334,7 +334,7 @@ static void cut_blocks(struct scratch *s)
 		first->block = s->nblock++;
 		b->first = first - s->insn;
 		b->n = n - (b->kind == X86_UNKNOWN);
-		b->pc = first->pc;
+		b->pc = b->place = first->pc;
 		b->end = first->pc + size;
 		b->mark = first->mark;
 	}
@@ -376,7 +376,7 @@ static void lay_out(struct scratch *s)
 		s->order = pm_realloc(s->order, s->cap_order * sizeof *s->order);
 	}
 	for (size_t k = 0; k < n; k++) {
-		s->order[k] = (struct order){ s->block[k].pc, k };
+		s->order[k] = (struct order){ s->block[k].place, k };
 		if (k && s->order[k].pc < s->order[k - 1].pc)
 			sorted = false;
 	}
@@ -412,31 +412,108 @@ static void connect(struct scratch *s)
 	}
 }
 
-/* A counter in a loop of one block costs the latency of a load behind a store, once per iteration:
+/* SMALL LOOPS. A counter in a loop of one block costs the latency of a load behind a store, once per iteration:
  * more than the loop itself. Two copies of the block that take turns halve it, and save every other
- * taken branch. Each copy is a block of its own, with its own counter. */
+ * taken branch. Each copy is a block of its own, with its own counter.
+ *
+ * In a trace that goes for loops of several blocks, too (but for instrumented executables, which are to be small):
+ * two turns make one record, and what the second addresses with, the first has often recorded. Where a loop is
+ * entered in its middle as well, it goes on in copies from there, and who enters it there finds the original blocks. */
 #define MAX_TURNS_INSNS	24
+#define MAX_TURNS_BLOCKS 8
+
+struct loop {				/* each falls into the next, the last jumps to the first */
+	uint32_t block[MAX_TURNS_BLOCKS], n;
+};
+
+static bool is_at(const struct target *t, uint32_t block)
+{
+	return t->where == TO_UNIT && t->block == block;
+}
+
+static bool turns_of_many(const struct xl_input *in)
+{
+	return in->kind != XL_PROFILE && !in->count_records;
+}
+
+/* Does block @k, one of the @n original ones, begin a small loop with none inside? */
+static bool find_loop(const struct scratch *s, uint32_t k, uint32_t n, struct loop *l)
+{
+	uint32_t insns = 0;
+
+	for (l->n = 0; l->n < MAX_TURNS_BLOCKS && k < n; ) {
+		const struct block *b = &s->block[k];
+
+		insns += b->n;
+		l->block[l->n++] = k;
+		if (insns > MAX_TURNS_INSNS)
+			return false;
+		if ((b->kind == X86_JCC || b->kind == X86_JMP) && is_at(&b->to, l->block[0]))
+			return insns > 1 && (l->n == 1 ? b->kind == X86_JCC : turns_of_many(s->in));
+		for (uint32_t i = 1; i < l->n; i++)
+			if (is_at(&b->to, l->block[i]))
+				return false;
+		if ((b->kind != X86_JCC && b->kind != X86_PLAIN) || b->fall.where != TO_UNIT)
+			return false;
+		k = b->fall.block;
+	}
+	return false;
+}
+
+/* Its blocks from number @from on once more, in the layout behind @place; returns the first copy. */
+static uint32_t copy_blocks(struct scratch *s, const struct loop *l, uint32_t from, uint64_t place)
+{
+	const uint32_t first = (uint32_t)s->nblock;
+
+	for (uint32_t i = from; i < l->n; i++) {
+		struct block *b;
+
+		pm_grow(s->block, s->nblock, s->cap_block);
+		b = &s->block[s->nblock++];
+		*b = s->block[l->block[i]];
+		b->mark = 0;
+		b->place = place;
+		if (i + 1 < l->n)
+			b->fall.block = (uint32_t)s->nblock;
+	}
+	return first;
+}
 
 static void take_turns(struct scratch *s)
 {
-	const size_t n = s->nblock;
+	const uint32_t n = (uint32_t)s->nblock;
+	struct loop l;
 
 	if (s->in->patchable || s->in->check_bytes)
 		return;
-	for (size_t k = 0; k < n && s->nblock < s->max_blocks; k++) {
-		struct block *b = &s->block[k], *turn;
+	if (turns_of_many(s->in))
+		count_preds(s);
+	for (uint32_t k = 0; k < n && s->nblock + 2 * MAX_TURNS_BLOCKS <= s->max_blocks; k++) {
+		uint32_t own = 1, last, again;
+		struct block *b;
+		uint64_t place;
 
-		if (b->kind != X86_JCC || b->to.where != TO_UNIT || b->to.block != k ||
-		    b->n > MAX_TURNS_INSNS || b->n < 2)
+		if (!find_loop(s, k, n, &l))
 			continue;
-		pm_grow(s->block, s->nblock, s->cap_block);
-		b = &s->block[k];
-		turn = &s->block[s->nblock];
-		*turn = *b;
-		turn->mark = 0;
-		b->invert = true;
-		b->to = b->fall;
-		b->fall = (struct target){ .pc = b->pc, .where = TO_UNIT, .block = s->nblock++ };
+		while (own < l.n && s->preds[l.block[own]] == CONTINUES)
+			own++;
+		last = l.block[own - 1];
+		place = s->block[last].place;
+		if (own < l.n) {
+			const uint32_t copy = copy_blocks(s, &l, own, place);
+
+			s->block[last].fall.block = copy;
+			last = (uint32_t)s->nblock - 1;
+		}
+		again = copy_blocks(s, &l, 0, place);
+		b = &s->block[last];
+		if (b->kind == X86_JMP) {
+			b->to.block = again;
+		} else {
+			b->invert = true;
+			b->to = b->fall;
+			b->fall = (struct target){ .pc = s->block[k].pc, .where = TO_UNIT, .block = again };
+		}
 	}
 }
 

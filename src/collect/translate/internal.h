@@ -53,6 +53,7 @@ enum count_how { COUNT_INC, COUNT_DEAD_GPR, COUNT_SPILL };
 
 struct block {
 	uint64_t pc, end;		/* end: behind the last instruction */
+	uint64_t place;			/* in the layout: pc, or that of the block that copies are put behind */
 	uint32_t first, n;		/* insns; n does not count one that is unknown */
 	uint8_t kind;			/* enum x86_kind of the last; X86_PLAIN: falls */
 	uint8_t mark;			/* of the first */
@@ -107,6 +108,10 @@ struct pending {
 	uint8_t mark;
 };
 
+/* scratch.preds: number of predecessors, up to 2; from one of them control can only come by falling or
+ * jumping; it can come from elsewhere, too */
+enum preds { FOLLOWS = 0x40, ENTERED = 0x80, CONTINUES = FOLLOWS | 1 };
+
 struct scratch {
 	struct x86_decoder *dec;	/* of in's width: one of decs */
 	struct x86_decoder *decs[2];
@@ -129,7 +134,7 @@ struct scratch {
 	size_t ntail, cap_tail;
 	struct edge *edge;
 	size_t nedge, cap_edge;
-	uint8_t *preds;			/* of each block, see record.c */
+	uint8_t *preds;			/* of each block, enum preds */
 	size_t cap_preds;
 	uint8_t (*odd)[16];		/* instructions that straddle two readable pieces */
 	size_t nodd, cap_odd;
@@ -188,6 +193,7 @@ void find_targets(struct scratch *s, size_t k, void (*add)(struct scratch *s, ui
 void find_liveness(struct scratch *s);
 void choose_counters(struct scratch *s);
 void drop_counters(struct scratch *s);
+void count_preds(struct scratch *s);
 void plan_records(struct scratch *s);
 void emit_unit(struct scratch *s);
 

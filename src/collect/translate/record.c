@@ -31,10 +31,6 @@ static const struct x86_at *insn_at(void *ctx, uint32_t i)
 }
 
 /* ---- chains --------------------------------------------------------------------------------- */
-/* scratch.preds: number of predecessors, up to 2; from one of them control can only come by falling or
- * jumping; it can come from elsewhere, too */
-enum { FOLLOWS = 0x40, ENTERED = 0x80, CONTINUES = FOLLOWS | 1 };
-
 static void count_pred(struct scratch *s, const struct target *t, bool other)
 {
 	if (t->where != TO_UNIT)
@@ -66,12 +62,8 @@ static bool ends_record(const struct scratch *s, const struct block *b)
 	return b->n && x86_is_vsib(&last[-1].x, last[-1].p);
 }
 
-static void make_chains(struct scratch *s)
+void count_preds(struct scratch *s)
 {
-	for (size_t k = 0; k < s->nblock; k++)
-		s->block[k].rec.prev = s->block[k].rec.next = XL_NONE;
-	if (s->in->patchable || s->in->check_bytes)
-		return;
 	if (s->cap_preds < s->nblock) {
 		s->cap_preds = 2 * s->nblock;
 		s->preds = pm_realloc(s->preds, s->cap_preds);
@@ -88,6 +80,15 @@ static void make_chains(struct scratch *s)
 		if (successor(b) != XL_NONE)
 			s->preds[successor(b)] |= FOLLOWS;
 	}
+}
+
+static void make_chains(struct scratch *s)
+{
+	for (size_t k = 0; k < s->nblock; k++)
+		s->block[k].rec.prev = s->block[k].rec.next = XL_NONE;
+	if (s->in->patchable || s->in->check_bytes)
+		return;
+	count_preds(s);
 	for (size_t k = 0; k < s->nblock; k++) {
 		uint32_t n = s->block[k].n, at = (uint32_t)k, next;
 
