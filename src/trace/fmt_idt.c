@@ -52,7 +52,8 @@ struct idt_reader {
 	struct pm_event branch;
 
 	/* execution */
-	struct idt_blk blk;
+	struct idt_blk blk;		/* behind its records: parts of them, see rest_of() */
+	size_t nrecord, cap_block;
 	uint8_t *blk_raw;
 	size_t blk_n;
 	uint32_t *at_offset;		/* a quarter of a record's offset -> its index + 1 */
@@ -194,6 +195,7 @@ static void code_from_blk(struct idt_reader *r, const struct text *t)
 	r->pointer = pm_alloc(r->blk.ninsn * sizeof *r->pointer);
 	r->insn = pm_alloc(r->blk.ninsn * sizeof *r->insn);
 	r->block = pm_alloc(r->blk.nblock * sizeof *r->block);
+	r->nrecord = r->cap_block = r->blk.nblock;
 	r->ninsn = r->blk.ninsn;
 	for (size_t i = 0; i < r->blk.nblock; i++) {
 		const struct idt_block *k = &r->blk.block[i];
@@ -454,18 +456,27 @@ static void seek_entry(struct idt_reader *r)
 	}
 }
 
+/* Instructions of the running block whose entries are missing did not execute. */
+static void finish_block(struct idt_reader *r)
+{
+	if (r->now == PM_NONE)
+		return;
+	seek_entry(r);
+	if (r->at < r->blk.block[r->now].n && r->block_event != SIZE_MAX) {
+		r->b.ev[r->block_event].value = r->at;
+		r->insns -= r->blk.block[r->now].n - r->at;
+	}
+	end_block(r);
+	r->now = PM_NONE;
+	r->left = 0;
+}
+
 static void begin_block(struct idt_reader *r, uint32_t index)
 {
 	const struct idt_block *k = &r->blk.block[index];
 	struct pm_event *e;
 
-	if (r->now != PM_NONE) {
-		/* instructions whose entries are missing did not execute */
-		seek_entry(r);
-		if (r->at < r->blk.block[r->now].n && r->block_event != SIZE_MAX)
-			r->b.ev[r->block_event].value = r->at;
-		end_block(r);
-	}
+	finish_block(r);
 	r->now = index;
 	r->insns_now = &r->blk.insn[k->insn];
 	r->at = 0;
@@ -484,6 +495,64 @@ static inline uint32_t block_at(const struct idt_reader *r, uint64_t offset)
 	if (offset % 4)
 		return idt_blk_at(&r->blk, offset);
 	return offset < r->blk_n ? r->at_offset[offset / 4] - 1 : PM_NONE;	/* 0 - 1 is PM_NONE */
+}
+
+/* The block in whose record @offset is. */
+static const struct idt_block *record_with(const struct idt_reader *r, uint64_t offset)
+{
+	size_t a = 0, z = r->nrecord;
+
+	while (z - a > 1) {
+		size_t mid = (a + z) / 2;
+
+		if (r->blk.block[mid].offset <= offset)
+			a = mid;
+		else
+			z = mid;
+	}
+	return z && r->blk.block[a].offset <= offset ? &r->blk.block[a] : NULL;
+}
+
+/* Of an instrumented program: a block goes on at its instruction number (@offset - its record's) / 4, where a
+ * fault had stopped it. PM_NONE: it makes no sense. */
+static uint32_t rest_of(struct idt_reader *r, uint64_t offset)
+{
+	const struct idt_block *k = record_with(r, offset);
+	const uint64_t n = k ? (offset - k->offset) / 4 : 0;
+	const size_t index = r->blk.nblock;
+	struct idt_block rest;
+
+	if (!k || (offset - k->offset) % 4 || offset % 4 || n >= k->n)
+		return PM_NONE;
+	rest = (struct idt_block){ r->insn[k->insn + n].pc, offset, k->insn + (uint32_t)n, k->n - (uint32_t)n };
+	pm_grow(r->blk.block, r->blk.nblock, r->blk.cap_block);
+	r->blk.block[r->blk.nblock++] = rest;
+	if (index >= r->cap_block) {
+		r->cap_block = 2 * index + 16;
+		r->block = pm_realloc(r->block, r->cap_block * sizeof *r->block);
+	}
+	r->block[index] = (struct pm_block){ rest.address, rest.insn, rest.n };
+	r->code.block = r->block;
+	r->code.nblock = index + 1;
+	r->at_offset[offset / 4] = (uint32_t)index + 1;
+	return (uint32_t)index;
+}
+
+/* Likewise: the running block has stopped in front of its instruction number (@offset - its record's - 1) / 4, which
+ * has no entries that would tell. False: that is not what @offset says. */
+static bool stops(struct idt_reader *r, uint64_t offset)
+{
+	const struct idt_block *k = offset % 4 == 1 ? record_with(r, offset) : NULL;
+	const struct idt_block *now = r->now == PM_NONE ? NULL : &r->blk.block[r->now];
+	const uint64_t insn = k ? k->insn + (offset - k->offset) / 4 : 0;
+
+	if (!k || !now || now->insn < k->insn || insn < now->insn || insn >= now->insn + now->n || now->insn >= k->insn + k->n)
+		return false;
+	r->at = (uint32_t)insn - now->insn;
+	r->left = r->left ? r->left : 1;
+	finish_block(r);
+	pm_ev_add(&r->b, PM_EV_OPAQUE, IDT_OP_STOP, 0, 0, offset);
+	return true;
 }
 
 /* Does this jump or call read its target from memory? The target entry is then the pointer's place,
@@ -511,6 +580,10 @@ static enum pm_status exec_rare(struct idt_reader *r, unsigned tag, uint64_t v, 
 	if (kind == IDT_BBFP) {
 		uint32_t index = block_at(r, v);
 
+		if (index == PM_NONE && stops(r, v))
+			return PM_OK;
+		if (index == PM_NONE)
+			index = rest_of(r, v);
 		if (index == PM_NONE)
 			return pm_fail(err, where + 1, "no block record at offset 0x%llx of the block table",
 				       (unsigned long long)v);
@@ -624,15 +697,8 @@ enum pm_status idt_entries(struct idt_reader *r, enum kind kind, bool wide, stru
 		unsigned size;
 		uint64_t v;
 
-		/* a rep instruction may go on for ever */
-		if (b->b.n >= PM_BATCH_EVENTS &&
-		    (kind != EXEC || b->b.n >= 16 * PM_BATCH_EVENTS || r->left >= 0)) {
-			if (kind == EXEC && r->left < 0) {
-				tell_targets(r);
-				pm_ev_add(b, PM_EV_OPAQUE, PM_OPAQUE_INSIDE, 0, 0, r->blk.block[r->now].offset);
-			}
+		if (kind != EXEC && b->b.n >= PM_BATCH_EVENTS)
 			return PM_OK;
-		}
 		if (pm_window_left(&r->w) < 11) {
 			enum pm_status st = pm_window_fill(&r->w, PM_WINDOW, err);
 
@@ -640,11 +706,8 @@ enum pm_status idt_entries(struct idt_reader *r, enum kind kind, bool wide, stru
 				return st;
 			if (st == PM_END) {
 				tell(r, false, 0);
-				if (kind == EXEC && r->now != PM_NONE) {
-					end_block(r);
-					r->now = PM_NONE;
-					r->left = 0;
-				}
+				if (kind == EXEC)
+					finish_block(r);
 				return PM_OK;
 			}
 		}
@@ -657,6 +720,18 @@ enum pm_status idt_entries(struct idt_reader *r, enum kind kind, bool wide, stru
 			return pm_fail(err, pm_window_at(&r->w), "expected an entry of %u bytes, found %zu",
 				       size, pm_window_left(&r->w));
 		v = wide ? pm_get64(p + size - 8) : pm_get32(p + size - 4);
+		if (kind == EXEC && b->b.n >= PM_BATCH_EVENTS) {
+			/* whole blocks, but a rep instruction may go on for ever */
+			if (*p == IDT_BBFP && block_at(r, v) != PM_NONE) {
+				finish_block(r);
+				return PM_OK;
+			}
+			if (b->b.n >= 16 * PM_BATCH_EVENTS && r->left < 0) {
+				tell_targets(r);
+				pm_ev_add(b, PM_EV_OPAQUE, PM_OPAQUE_INSIDE, 0, 0, r->blk.block[r->now].offset);
+				return PM_OK;
+			}
+		}
 		if (kind == EXEC)
 			pm_ev_room(b, 4);
 		if (kind == CACHE)
@@ -741,6 +816,7 @@ struct idt_writer {
 	unsigned ninsn;
 	uint64_t address, next_pc;
 	bool open, in_rep;
+	uint32_t undone;		/* instruction of the code table that the block ends in and that did not complete */
 	struct pm_buf entries;
 	uint64_t lines[3 * IDT_MAX_INSNS];
 	unsigned nlines;
@@ -1007,26 +1083,48 @@ static bool is_pusha(const struct pm_group *g)
 }
 
 /* Decoded once per instruction of the code table. */
-static struct form form_of(struct idt_writer *w, const struct pm_group *g)
+static struct form form_of(struct idt_writer *w, uint32_t number, const struct pm_insn *insn)
 {
 	struct form *f;
 
-	if (g->id >= w->cap_form) {
+	if (number >= w->cap_form) {
 		size_t cap = w->cap_form ? w->cap_form : 1024;
 
-		while (cap <= g->id)
+		while (cap <= number)
 			cap *= 2;
 		w->form = pm_realloc(w->form, cap * sizeof *w->form);
 		memset(w->form + w->cap_form, 0, (cap - w->cap_form) * sizeof *w->form);
 		w->cap_form = cap;
 	}
-	f = &w->form[g->id];
+	f = &w->form[number];
 	if (!f->known) {
-		f->id = idt_insn_id(g->insn.bytes, g->insn.len, g->insn.isa == PM_ISA_X86_64);
+		f->id = idt_insn_id(insn->bytes, insn->len, insn->isa == PM_ISA_X86_64);
 		f->class = (uint8_t)idt_id_class(f->id);
 		f->known = 1;
 	}
 	return *f;
+}
+
+/* One more instruction of the block, or the first of the next one. */
+static enum pm_status add_insn(struct idt_writer *w, uint64_t pc, struct form form, uint8_t len, struct pm_err *err)
+{
+	if (end_rep(w, err) == PM_ERR)
+		return PM_ERR;
+	if ((!w->open || pc != w->next_pc || w->ninsn == IDT_MAX_INSNS) && flush_exec(w, err) == PM_ERR)
+		return PM_ERR;
+	if (!w->ninsn)
+		w->address = pc;
+	w->insn[w->ninsn++] = (struct idt_insn){ form.id, len, 0 };
+	w->open = true;
+	w->next_pc = pc + len;
+	w->undone = PM_NONE;
+	return PM_OK;
+}
+
+/* movs and cmps refer twice in an iteration, the others once. */
+static int8_t rep_entries(uint16_t id)
+{
+	return (id & 0xff) >= 0xa4 && (id & 0xff) <= 0xa7 ? -2 : -1;
 }
 
 static enum pm_status exec_group(void *self, const struct pm_group *g, struct pm_err *err)
@@ -1042,23 +1140,16 @@ static enum pm_status exec_group(void *self, const struct pm_group *g, struct pm
 	if (!g->known || !g->insn.len || g->insn.isa > PM_ISA_X86_32)
 		return pm_fail_file(err, "the instruction at 0x%llx has no x86 bytes; execution traces need them "
 				    "(-f idt-exec:binary=PROGRAM says where they are)", (unsigned long long)g->pc);
-	form = form_of(w, g);
+	form = form_of(w, g->id, &g->insn);
 	id = form.id;
 	class = form.class;
 	xfer = class != PM_CLASS_NONE && class != PM_CLASS_SYSCALL;
 	indirect = class == PM_CLASS_JUMP_IND || class == PM_CLASS_CALL_IND;
 	rep = id >> 15;
 	if (!g->again) {
-		if (end_rep(w, err) == PM_ERR)
+		if (add_insn(w, g->pc, form, g->insn.len, err) == PM_ERR)
 			return PM_ERR;
-		if ((!w->open || g->pc != w->next_pc || w->ninsn == IDT_MAX_INSNS) && flush_exec(w, err) == PM_ERR)
-			return PM_ERR;
-		if (!w->ninsn)
-			w->address = g->pc;
-		in = &w->insn[w->ninsn++];
-		*in = (struct idt_insn){ id, g->insn.len, 0 };
-		w->open = true;
-		w->next_pc = g->pc + g->insn.len;
+		in = &w->insn[w->ninsn - 1];
 	} else {
 		/* of a rep instruction the block may be out already */
 		in = w->ninsn ? &w->insn[w->ninsn - 1] : &gone;
@@ -1094,8 +1185,7 @@ static enum pm_status exec_group(void *self, const struct pm_group *g, struct pm
 		entries += n;
 	}
 	if (rep) {
-		/* movs and cmps refer twice in an iteration, the others once */
-		in->entries = (id & 0xff) >= 0xa4 && (id & 0xff) <= 0xa7 ? -2 : -1;
+		in->entries = rep_entries(id);
 		w->in_rep = true;
 		if (g->rep_end && end_rep(w, err) == PM_ERR)
 			return PM_ERR;
@@ -1116,13 +1206,48 @@ static enum pm_status exec_group(void *self, const struct pm_group *g, struct pm
 	return PM_OK;
 }
 
+/* A reference of an instruction that did not complete: its block ends with that, and the instruction has more entries
+ * than there are. */
+static enum pm_status undone_ref(struct idt_writer *w, const struct pm_batch *b, const struct pm_event *e,
+				 struct pm_err *err)
+{
+	const struct pm_insn *insn = &b->code->insn[e->id];
+	const struct form form = form_of(w, e->id, insn);
+	const bool rep = form.id >> 15;
+	const unsigned tag = rep ? e->kind == PM_EV_WRITE ? IDT_RWR : IDT_RRD :
+			     e->kind == PM_EV_MODIFY ? IDT_RW : e->kind == PM_EV_READ ? IDT_RD : IDT_WR;
+	struct idt_insn *in;
+	unsigned n;
+
+	if (w->undone != e->id) {
+		if (add_insn(w, insn->pc, form, insn->len, err) == PM_ERR)
+			return PM_ERR;
+		w->insn[w->ninsn - 1].entries = rep ? rep_entries(form.id) : 1;
+		w->open = false;
+		w->undone = e->id;
+	}
+	n = put_ref(w, &w->entries, tag, e->addr, e->size, err);
+	if (!n)
+		return PM_ERR;
+	in = w->ninsn ? &w->insn[w->ninsn - 1] : NULL;
+	if (in && !rep)
+		in->entries = (int8_t)(in->entries + n > 127 ? 127 : in->entries + (int)n);
+	return w->entries.n > 65536 ? flush_exec(w, err) : PM_OK;
+}
+
 static enum pm_status exec_other(void *self, const struct pm_batch *b, const struct pm_event *e,
 				 struct pm_err *err)
 {
 	struct idt_writer *w = self;
+	const bool known = b->code && e->id < b->code->ninsn && b->code->insn[e->id].len &&
+			   b->code->insn[e->id].isa <= PM_ISA_X86_32;
 
-	if (e->kind != PM_EV_OPAQUE)
+	if (e->kind >= PM_EV_READ && e->kind <= PM_EV_MODIFY && known && pm_is_ref(e))
+		return undone_ref(w, b, e, err);
+	if (e->kind != PM_EV_OPAQUE && !(e->kind == PM_EV_REP_ITER && known))
 		w->w.dropped[e->kind]++;
+	if (e->kind != PM_EV_REP_ITER)
+		w->undone = PM_NONE;
 	return PM_OK;
 }
 
@@ -1212,6 +1337,8 @@ static enum pm_status exec_native(struct idt_writer *w, const struct pm_batch *b
 			} else if ((e->flags == IDT_OP_BLOCK || e->flags == PM_OPAQUE_INSIDE) &&
 				   put_block(w, e->value, e->flags == IDT_OP_BLOCK, err) == PM_ERR) {
 				return PM_ERR;
+			} else if (e->flags == IDT_OP_STOP && put_tag(w, NULL, IDT_BBFP, e->value, err) == PM_ERR) {
+				return PM_ERR;
 			}
 			break;
 		}
@@ -1281,6 +1408,7 @@ static void *idt_create(struct pm_output *out, const struct pm_write_opts *o, st
 	w->kind = kind;
 	w->wide = w->blk.wide = wide;
 	w->line_mask = ~(line - 1);
+	w->undone = PM_NONE;
 	w->rep = pm_fmt_option(o->options, "rep", buf, sizeof buf);
 	w->g = (struct pm_grouper){ .group = exec_group, .other = exec_other, .self = w,
 				     .no_regs = true };

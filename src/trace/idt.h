@@ -22,9 +22,9 @@ enum idt_tag {
 	IDT_OP1 = 0xa0, IDT_OP2 = 0xb0,
 };
 /* Flags of opaque events of an execution trace. TARG: a target, value, was entry number id of the block. BLOCK:
- * the block whose record is at value is over. PM_OPAQUE_INSIDE: it is not, but goes on for very long, and all
- * targets before here have been told. */
-enum { IDT_OP_TARG = 3, IDT_OP_BLOCK = 4 };
+ * the block whose record is at value is over. STOP: behind one that is over early, what says so. PM_OPAQUE_INSIDE: it is
+ * not, but goes on for very long, and all targets before here have been told. */
+enum { IDT_OP_TARG = 3, IDT_OP_BLOCK = 4, IDT_OP_STOP = 6 };
 enum { IDT_MAX_INSNS = 127 };		/* instructions per block record */
 
 /* Bytes that a size code stands for, 0 if there is no such code: 1..5 are 1 2 4 8 10, in the wide

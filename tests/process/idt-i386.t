@@ -24,6 +24,9 @@ $ ls refs.*; pugmark idtinfo refs | grep -c good; pugmark vcount --json - refs |
 # The events are those of `pugmark run`.
 $ cp $PROGRAMS/i386/refs run.refs; pugmark idt -e refs; ./refs.idt; pugmark run --no-cache --no-vdso --fix-random -q --exec -t idt-exec -o run.trc -- ./run.refs; for t in refs run; do pugmark dump -f idt-exec:modules=refs.mod $t.trc | grep -v opaque >$t.events; done; cmp refs.events run.events; grep -c ' insn ' refs.events
 > 265
+# Blocks that a fault stops: as far as they came, then the handler, then the rest.
+$ cp $PROGRAMS/i386/stops run.stops; cp run.stops stops; pugmark idt -e stops; env -i ./stops.idt >/dev/null; env -i "$(command -v pugmark)" run --no-cache --no-vdso --fix-random -q --exec -t idt-exec -o run.trc -- ./run.stops >/dev/null; for t in stops run; do pugmark dump -f idt-exec:modules=stops.mod $t.trc | grep -v opaque >$t.events; done; cmp stops.events run.events; grep -c ' insn ' stops.events | awk '{ print ($1 > 10000) }'
+> 1
 # Generated code is not known ahead of time, and nothing of it is passed over in silence.
 $ cp $PROGRAMS/i386/old .; pugmark idt old; ./old.idt 2>&1 | sed 's/0x[0-9a-f]*/0xN/'
 > pugmark: control reaches 0xN, which is not in the instrumented program and could not be known ahead of time

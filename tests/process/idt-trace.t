@@ -7,7 +7,7 @@ $ cat >same <<'END'
 + cp "$from" $name; cp $name $name.run; pugmark idt -e $name
 + env -i ./$name.idt "$@" >/dev/null 2>&1 </dev/null
 + env -i "$(command -v pugmark)" run --no-cache --no-follow --no-vdso --fix-random -q --exec -t idt-exec64 -o run.trc64 -- ./$name.run "$@" >/dev/null 2>&1 </dev/null
-+ for t in $name run; do pugmark dump -f idt-exec64:modules=$name.mod $t.trc64 | grep -v opaque | awk '/ insn /{ x = /bytes=(4.)?0f(c7|ae)[26a]/; sub(/ bytes=.*/, "") } / insn / || !x' >$t.events; done
++ for t in $name run; do pugmark dump -f idt-exec64:modules=$name.mod $t.trc64 | grep -v opaque | awk '/ insn /{ x = /bytes=(4.)?0f(c7|ae)[2367ab]/; sub(/ bytes=.*/, "") } / insn / || !x' >$t.events; done
 + cmp $name.events run.events && echo "$name: same events"
 + grep -c ' insn ' $name.events | awk '{ print ($1 > 1000 ? "thousands" : $1) }'
 + END
@@ -24,6 +24,18 @@ $ seq 1 300 | awk '{ print $1 * 7919 % 311 }' >in; sh same sort -n in; sh same g
 > thousands
 > bash: same events
 > thousands
+# Blocks that a fault stops: as far as they came, then the handler, then the rest.
+$ sh same touches; sh same faults; sh same stops
+> touches: same events
+> thousands
+> faults: same events
+> thousands
+> stops: same events
+> thousands
+$ pugmark convert -q -f idt-exec64 -t idt-exec64 stops.trc64 again.trc64 && cmp stops.trc64 again.trc64
+# The other kinds have it in that order, too.
+$ pugmark dump -f idt-exec64:modules=stops.mod stops.trc64 | awk '$2 == "read" || $2 == "write" { print $2, $3, $4 } $2 == "modify" { print "read", $3, $4; print "write", $3, $4 }' >want; pugmark idt -c -r stops; env -i ./stops.idt >/dev/null 2>&1 </dev/null; pugmark dump stops.trc64 | awk '$2 == "read" || $2 == "write" { print $2, $3, $4 }' | cmp - want
+$ pugmark convert -q -f idt-exec64:modules=stops.mod -t idt-branch64 run.trc64 run.b; pugmark idt -b stops; env -i ./stops.idt >/dev/null 2>&1 </dev/null; for t in stops.trc64 run.b; do pugmark dump $t | awk '$2 == "branch" { print $3, $4 }' >$t.branches; done; cmp stops.trc64.branches run.b.branches
 # Gathers and scatters: a reference for each element that the mask has.
 $ cat >lanes.c <<'END'
 + #include <immintrin.h>
@@ -70,31 +82,31 @@ $ cp $PROGRAMS/bare .; for k in -e -b '-c -r' -c '-l 64' '-e -t'; do rm -f bare.
 > good
 > 1
 > options: -e
-> 19188
+> 19215
 > good
 > 1
 > options: -b
-> 19176
+> 19194
 > good
 > 1
 > options: -c -r
-> 10260
+> 10278
 > good
 > 1
 > options: -c
-> 10233
+> 10251
 > good
 > 1
 > options: -l 64
-> 10170
+> 10188
 > good
 > 1
 > options: -e -t
 > 0
 $ pugmark dump 'bare-c -r.trc64' | grep -c ' line '; pugmark dump 'bare-c.trc64' | grep -c ' line '; pugmark dump 'bare-l 64.trc64' | grep -c ' line '
-> 1025
-> 1025
-> 1018
+> 1027
+> 1027
+> 1020
 $ pugmark dump 'bare-c -r.trc64' | grep -E ' (read|write) ' | sed 's/ flags=rep//' >c; pugmark dump 'bare-c.trc64' | grep -E ' (read|write) ' | cmp - c; grep -c . c
 > 112
 $ mv 'bare-c -r.trc64' rep.trc64; cp bare.blk64 rep.blk64; pugmark rtrace rep | tail -n 4
@@ -132,6 +144,6 @@ $ gcc -O1 -static -pthread -o hot "$TESTS/process/hot.c" && pugmark idt -e hot &
 > 134 1
 # Through a FIFO.
 $ cp $PROGRAMS/bare .; pugmark idt -b bare; mkfifo bare.otr; ./bare.idt >/dev/null & pugmark vtrace bare | grep -c block; wait; rm bare.otr
-> 1014
+> 1016
 $ pugmark idt -e --merge bare; mkfifo bare.otr; ./bare.idt >/dev/null & pugmark vtrace bare | grep -c block; wait; rm bare.otr
-> 1014
+> 1016

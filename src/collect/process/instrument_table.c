@@ -104,7 +104,7 @@ static void put_address(struct pm_buf *b, const struct x86_ref *r, bool odd)
 	put_sleb(b, r->disp);
 }
 
-static void put_ref(struct pm_buf *b, unsigned op, const struct x86_ref *r, bool wide)
+static void put_ref(struct pm_buf *b, unsigned op, uint8_t insn, const struct x86_ref *r, bool wide)
 {
 	const bool odd = r->how != X86_REF_SUM || r->index != X86_VAL_NONE || r->segment != X86_VAL_NONE;
 	unsigned size = r->size ? r->size : 4, code = idt_bytes_code(size, wide);
@@ -112,7 +112,7 @@ static void put_ref(struct pm_buf *b, unsigned op, const struct x86_ref *r, bool
 	if (idt_code_bytes(code, wide) != size)
 		code = 0;
 	put8(b, op | code << 3 | (odd ? IMG_P_ODD : 0));
-	put8(b, r->insn);
+	put8(b, insn);
 	if (!code && op != IMG_P_POINTER)
 		put16(b, size);
 	put_address(b, r, odd);
@@ -150,7 +150,7 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 	if (exec && s->class != PM_CLASS_NONE && s->class != PM_CLASS_SYSCALL) {
 		entries++;
 		if (indirect && n && r->kind == PM_EV_READ) {
-			put_ref(to, IMG_P_POINTER, r++, w->wide);
+			put_ref(to, IMG_P_POINTER, insn, r++, w->wide);
 			n--;
 		} else if (s->at.x.kind == X86_JMP || s->at.x.kind == X86_JCC || s->at.x.kind == X86_JCX ||
 			   s->at.x.kind == X86_CALL) {
@@ -183,7 +183,7 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 			return r->scale == X86_REP_MOVS || r->scale == X86_REP_CMPS ? -2 : -1;
 		}
 		put_ref(to, r->kind == PM_EV_READ ? IMG_P_READ : r->kind == PM_EV_WRITE ? IMG_P_WRITE :
-			IMG_P_MODIFY, r, w->wide);
+			IMG_P_MODIFY, insn, r, w->wide);
 		entries += entries_of(r->size, w->wide) * (r->kind == PM_EV_MODIFY && !exec ? 2 : 1);
 		if (exec && is_pusha(w, s))
 			break;

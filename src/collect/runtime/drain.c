@@ -27,10 +27,12 @@ struct drain {
 	u32 hold;			/* 1 + place of a target that the next block tells; 0: none */
 	u32 opened, failed;
 	u32 nkept;
+	u32 told, told_insn;		/* the next record goes on with this block (rt_stop.word), before this
+					 * instruction: what is in front of it has been written. 0: it does not */
 	u32 begun;			/* in out: where the last block begins */
 	u32 alone, busy;		/* a block is in the file in part: others wait (merged traces);
 					 * the buffer is being emptied */
-	struct kept {			/* a chain of blocks that a fault has stopped */
+	struct kept {			/* a chain of blocks that a fault has stopped, and that may go on */
 		struct rt_stop stop;
 		u64 rsp;		/* at its beginning */
 		u32 record[2 * 256];
@@ -164,6 +166,9 @@ struct record {
 	u64 lane[16];
 	u64 told;			/* the block's entry, which is at begun, unless that has been written */
 	u32 nlane, lane_size, record_size;	/* the last: in the block table, in units of 8 bytes */
+	u32 from, n;			/* the instructions of the block that are to be told */
+	const u64 *cut;			/* what an RT_N_CUT says of the one behind them, or NULL */
+	int part, marked;		/* that has references that happened; it has entries */
 };
 
 static int64_t sleb(struct record *r)
@@ -246,6 +251,7 @@ static void rep(struct record *r, const u64 *cut)
 	r->plan += 7;
 	if ((end - *at) & 1ull << (p[6] - 1))
 		step = -step;
+	r->part |= cut && *at != end;
 	while (*at != end) {
 		if (d->n > OUT - MARGIN)
 			write_part(r->b, 0, 1);
@@ -260,9 +266,9 @@ static void rep(struct record *r, const u64 *cut)
 		put(d, T_REND, 0);
 }
 
-/* The elements of a gather or scatter, of which @left still has some if the instruction was stopped; they are as
- * many as the block's record says. @done: it was not stopped, or not before it. */
-static void lanes(struct record *r, int done, u64 left)
+/* The elements of a gather or scatter, of which @left still has some if the instruction was stopped: the block's record
+ * has as many, or one more of an instruction that was stopped. @done: it was not stopped, or not before it. */
+static void lanes(struct record *r, int done, int stopped, u64 left)
 {
 	const u32 size = *r->plan++;
 	const u64 base = value(r, *r->plan++), disp = (u64)sleb(r);
@@ -283,13 +289,20 @@ static void lanes(struct record *r, int done, u64 left)
 		a = base + a * p[0] + disp;
 		r->lane[r->nlane++] = (a32 ? (u32)a : a) + segment;
 	}
-	if (r->nlane && r->told && r->d->out[r->d->begun] == T_BBFP && *(const u64 *)(r->d->out + r->d->begun + 1) == r->told)
-		*(u64 *)(r->d->out + r->d->begun + 1) = 8 * (u64)(at + (r->nlane - 1) * r->record_size);
+	r->part |= stopped && r->nlane;
+	if (r->nlane + (u32)stopped && r->told && r->d->out[r->d->begun] == T_BBFP &&
+	    *(const word *)(r->d->out + r->d->begun + 1) == (word)r->told)
+		set(r->d, r->d->begun + 1, 8 * (u64)(at + (r->nlane + (u32)stopped - 1) * r->record_size) + 4 * r->from);
 }
 
-/* @n: instructions that happened; @cut: what an RT_N_CUT says, or NULL. Returns the stack pointer behind
- * the block. */
-static u64 entries(struct record *r, u32 n, const u64 *cut)
+/* Is instruction @insn to be told? */
+static int happened(const struct record *r, u32 insn)
+{
+	return insn >= r->from && insn < r->n;
+}
+
+/* Returns the stack pointer behind the block. */
+static u64 entries(struct record *r)
 {
 	const int exec = MAN->kind == IMG_EXEC;
 	struct drain *d = r->d;
@@ -298,6 +311,7 @@ static u64 entries(struct record *r, u32 n, const u64 *cut)
 	for (;;) {
 		const u32 op = *r->plan++, kind = op & 7;
 		u32 insn, size = bytes[op >> 3 & 15];
+		int stopped;
 		u64 a;
 
 		if (kind == IMG_P_END) {
@@ -305,14 +319,16 @@ static u64 entries(struct record *r, u32 n, const u64 *cut)
 			return a + (u64)sleb(r);
 		}
 		insn = *r->plan++;
+		stopped = r->cut && insn == r->n;
+		r->marked |= stopped;
 		switch (kind) {
 		case IMG_P_TARGET:
 			a = r->pc + (u64)sleb(r);
-			if (insn < n)
+			if (happened(r, insn))
 				put(d, T_TARG, a);
 			continue;
 		case IMG_P_NEXT:
-			if (insn >= n)
+			if (!happened(r, insn))
 				continue;
 			put(d, T_TARG, 0);
 			d->hold = 1 + d->n - sizeof(word);
@@ -320,17 +336,15 @@ static u64 entries(struct record *r, u32 n, const u64 *cut)
 		case IMG_P_REP:
 			if (op == IMG_P_LANES) {
 				/* what stops a gather is a fault of its own: all is recorded by then */
-				lanes(r, insn < n || (cut && insn == n), insn < n ? 0 : cut ? cut[1] : 0);
+				lanes(r, happened(r, insn) || stopped, stopped, stopped ? r->cut[1] : 0);
 				continue;
 			}
-			for (u32 i = 0; op & IMG_P_ODD && i < r->nlane && (insn < n || (cut && insn == n)); i++)
+			for (u32 i = 0; op & IMG_P_ODD && i < r->nlane; i++)
 				put_sized(d, op == IMG_P_READ_LANES ? T_RD : T_WR, r->lane[i], r->lane_size);
 			if (op & IMG_P_ODD)
 				continue;
-			if (insn < n)
-				rep(r, 0);
-			else if (cut && insn == n)
-				rep(r, cut);
+			if (happened(r, insn) || stopped)
+				rep(r, stopped ? r->cut : 0);
 			else
 				r->plan += 7;
 			continue;
@@ -340,7 +354,7 @@ static u64 entries(struct record *r, u32 n, const u64 *cut)
 			r->plan += 2;
 		}
 		a = address(r, op & IMG_P_ODD);
-		if (insn >= n)
+		if (!happened(r, insn))
 			continue;
 		if (kind == IMG_P_POINTER) {
 			put(d, T_TARG, a);
@@ -355,18 +369,19 @@ static u64 entries(struct record *r, u32 n, const u64 *cut)
 	}
 }
 
-static void branch(struct record *r, u32 size)
+/* @pc: of the first instruction that is told; @last: of the block's last byte, 0: it did not come so far. */
+static void branch(struct record *r, u64 pc, u64 last)
 {
 	struct drain *d = r->d;
 	u32 nop = *r->plan++;
 
-	put(d, T_BBAD, r->pc);
-	if (!nop)
+	put(d, T_BBAD, pc);
+	if (!nop || !last)
 		return;
 	d->out[d->n++] = nop == 1 ? T_OP1 : T_OP2;
 	for (u32 i = 0; i < nop; i++)
 		d->out[d->n++] = *r->plan++;
-	set(d, d->n, r->pc + size - 1);
+	set(d, d->n, last);
 	d->n += sizeof(word);
 }
 
@@ -376,39 +391,57 @@ static void note(struct drain *d, u32 type, const u64 *a)
 		d->rsp = a[0];
 		d->fs = a[1];
 		d->gs = a[2];
+	} else if (type == RT_N_SIGNAL && d->hold) {
+		set(d, d->hold - 1, a[1]);	/* where control was going */
+		d->hold = 0;
 	}
 }
 
-/* One block of a record. */
-static u64 block(struct record *r, u32 text, u32 i, u32 n, const u64 *cut)
+/* One block of a record, which has ->from, ->n and ->cut. Returns the stack pointer behind it. */
+static u64 block(struct record *r, u32 text, u32 i)
 {
 	const struct img_block *k = (const struct img_block *)TABLE(text, block) + i;
+	const int whole = r->n >= k->n;
 	struct drain *d = r->d;
+	u64 pc, end, rsp;
 
 	r->plan = (const uint8_t *)TABLE(text, plan) + ((const u32 *)TABLE(text, plan_at))[i] + 1;
 	r->pc = TEXTS[text].lo + k->pc;
 	r->record_size = (10 + 4 * (k->n ? k->n : 1) + 7) / 8;
 	r->nlane = 0;
 	r->told = 0;
+	r->part = r->marked = 0;
+	pc = r->from ? rt_image_pc(text, i, r->from) : r->pc;
+	end = whole ? r->pc + k->size : rt_image_pc(text, i, r->n);
 	if (d->hold) {
-		set(d, d->hold - 1, r->pc);
+		set(d, d->hold - 1, pc);
 		d->hold = 0;
 	}
 	if (d->n > OUT - MARGIN || d->alone)
 		write_out(r->b, 0);
 	d->begun = d->n;
-	if (TEXTS[text].first + i - MAN->from >= MAN->to - MAN->from)
-		return MAN->kind == IMG_BRANCH ? 0 : entries(r, 0, 0);	/* for the stack pointer's sake */
+	if (TEXTS[text].first + i - MAN->from >= MAN->to - MAN->from) {
+		r->n = 0;
+		r->cut = 0;
+		return MAN->kind == IMG_BRANCH ? 0 : entries(r);	/* for the stack pointer's sake */
+	}
 	if (MAN->kind == IMG_BRANCH) {
-		branch(r, k->size);
+		if (pc < end)
+			branch(r, pc, whole ? end - 1 : 0);
 		return 0;
 	}
-	if (MAN->kind == IMG_EXEC)
-		put(d, T_BBFP, r->told = sizeof(word) * (u64)((const u32 *)TABLE(text, record_at))[i]);
-	else
-		for (u64 line = r->pc & ~(u64)(MAN->line - 1); line < r->pc + k->size; line += MAN->line)
-			put(d, T_LINE, line);
-	return entries(r, n, cut);
+	if (MAN->kind == IMG_EXEC) {
+		r->told = sizeof(word) * (u64)((const u32 *)TABLE(text, record_at))[i] + 4 * r->from;
+		put(d, T_BBFP, r->told);
+	}
+	for (u64 line = pc & ~(u64)(MAN->line - 1); MAN->kind == IMG_CACHE && pc < end && line < end; line += MAN->line)
+		put(d, T_LINE, line);
+	rsp = entries(r);
+	if (r->told && pc == end && !r->part)
+		d->n = d->begun;
+	else if (r->told && !whole && !r->marked)
+		put(d, T_BBFP, r->told + 4 * (r->n - r->from) + 1);
+	return rsp;
 }
 
 void rt_image_drain(struct rt_block *b, u64 from, u64 to)
@@ -422,8 +455,8 @@ void rt_image_drain(struct rt_block *b, u64 from, u64 to)
 	for (u64 p = from; p < to; ) {
 		const u32 head = *(const u32 *)PTR(p), number = head - IMG_RESERVED;
 		struct record r = { .b = b, .d = d, .value = PTR(p + 4) };
-		const u64 *cut = 0;
 		u32 i, n = 255, chain[MAX_CHAIN], nchain = 0;
+		const u64 *cut = 0;
 		u64 rsp = 0;
 
 		if (head >> 31) {
@@ -445,9 +478,15 @@ void rt_image_drain(struct rt_block *b, u64 from, u64 to)
 			chain[nchain++] = i;
 			back = ((const u32 *)TABLE(text, back))[i];
 		}
-		while (nchain-- > 1)
-			block(&r, text, chain[nchain], 255, 0);
-		rsp = block(&r, text, chain[0], n, cut);
+		while (nchain--) {
+			if (d->told && IMG_RESERVED + TEXTS[text].first + chain[nchain] != d->told)
+				continue;
+			r.from = d->told ? d->told_insn : 0;
+			d->told = 0;
+			r.n = nchain ? 255 : n;
+			r.cut = nchain ? 0 : cut;
+			rsp = block(&r, text, chain[nchain]);
+		}
 		if (MAN->kind != IMG_BRANCH)
 			d->rsp = rsp;
 	}
@@ -462,9 +501,8 @@ int rt_image_drains(const struct rt_block *b)
 }
 
 /* ---- blocks that a fault stops -------------------------------------------------------------------------
- * The trace's format knows only whole blocks, and blocks that end early. One that a handler comes back to
- * is therefore written when it is complete, as if the handler had run before it; one that is left for
- * good ends early, and is written when that is sure. */
+ * Such a block is written as far as it came, and counted as executed. If a handler comes back to it, the rest is
+ * written when it has been executed. */
 static void empty_chunk(struct rt_block *b)
 {
 	const u64 chunk = (word)b + TRACE_AT;
@@ -487,53 +525,58 @@ static rt_count *counter(struct rt_block *b, u32 number)
 	return (rt_count *)((uint8_t *)b + COUNTERS_AT) + number;
 }
 
-/* The chain @k goes no further: it is written as far as it came, and counted as that. */
-static void give_up(struct rt_block *b, const struct kept *k)
+/* A place for one more. Of those that are left for good, one that stopped at the same place with the same stack is
+ * certain. */
+static struct kept *new_kept(struct drain *d, const struct rt_stop *stop)
 {
-	const u64 v[3] = { k->stop.insn, k->stop.rsi, k->stop.rdi }, now = drain_of(b)->rsp;
-	const int begun = k->stop.insn || k->stop.complete;
-	const u32 id = begun ? k->stop.word : k->stop.before;
+	u32 i = 0;
 
-	*counter(b, k->stop.word) -= k->stop.counted;
-	if (!id)
-		return;
-	++*counter(b, id);
-	empty_chunk(b);
-	note_state(b, k->rsp);
-	rt_memcpy(PTR(b->cursor), k->record, k->stop.size);
-	*(u32 *)PTR(b->cursor) = id;
-	b->cursor += k->stop.size;
-	if (begun)
-		rt_trace_note(b, RT_N_CUT, v, 3);
-	note_state(b, now);
-	empty_chunk(b);
+	while (i < d->nkept && (d->kept[i].stop.word != stop->word || d->kept[i].stop.insn != stop->insn ||
+				d->kept[i].stop.sp != stop->sp))
+		i++;
+	if (i == d->nkept && i < MAX_KEPT)
+		return &d->kept[d->nkept++];
+	if (i == d->nkept)
+		i = 0;
+	for (; i + 1 < d->nkept; i++)
+		rt_memcpy(&d->kept[i], &d->kept[i + 1], sizeof d->kept[i]);
+	return &d->kept[i];
 }
 
-static void give_up_from(struct rt_block *b, u32 first)
+/* It is counted as what has begun: the block itself, or the one before. */
+static void count_kept(struct rt_block *b, const struct rt_stop *s, int more)
 {
-	struct drain *d = drain_of(b);
+	const u32 id = s->insn || s->complete ? s->word : s->before;
 
-	for (u32 i = first; i < d->nkept; i++)
-		give_up(b, &d->kept[i]);
-	if (first < d->nkept)
-		d->nkept = first;
+	if (id)
+		*counter(b, id) += (rt_count)more;
+	*counter(b, s->word) -= (rt_count)(more * (int)s->counted);
 }
 
 void rt_image_keep(struct rt_block *b, const struct rt_stop *stop)
 {
+	const u64 v[3] = { stop->insn, stop->rsi, stop->rdi };
 	struct drain *d = drain_of(b);
-	struct kept *k;
+	const int begun = stop->insn || stop->complete;
+	const u32 id = begun ? stop->word : stop->before;
+	struct kept *k = new_kept(d, stop);
 
-	if (d->nkept == MAX_KEPT)
-		give_up_from(b, 0);
-	k = &d->kept[d->nkept];
 	k->stop = *stop;
 	if (stop->complete)
 		b->cursor -= stop->size;
 	rt_memcpy(k->record, PTR(b->cursor), stop->size);
 	empty_chunk(b);
 	k->rsp = d->rsp;
-	d->nkept++;
+	count_kept(b, stop, 1);
+	if (id && (begun || d->told != stop->word)) {
+		rt_memcpy(PTR(b->cursor), k->record, stop->size);
+		*(u32 *)PTR(b->cursor) = id;
+		b->cursor += stop->size;
+		if (begun)
+			rt_trace_note(b, RT_N_CUT, v, 3);
+		empty_chunk(b);
+	}
+	d->told = 0;
 }
 
 int rt_image_kept(const struct rt_block *b, u32 id, u32 insn)
@@ -551,7 +594,7 @@ int rt_image_keeps(const struct rt_block *b)
 	return b->tracing && drain_of((struct rt_block *)b)->nkept;
 }
 
-void rt_image_restore(struct rt_block *b, u32 id, u32 complete, u32 counted)
+void rt_image_restore(struct rt_block *b, u32 id, u32 insn, u32 complete, u32 counted)
 {
 	struct drain *d = drain_of(b);
 	const struct kept *k;
@@ -559,18 +602,20 @@ void rt_image_restore(struct rt_block *b, u32 id, u32 complete, u32 counted)
 
 	while (d->kept[i].stop.word != id)
 		i--;
-	give_up_from(b, i + 1);		/* handlers above it will not come back */
+	d->nkept = i;			/* handlers above it will not come back */
 	k = &d->kept[i];
 	empty_chunk(b);
 	note_state(b, k->rsp);
+	empty_chunk(b);
+	d->told = id;
+	d->told_insn = insn;
 	rt_memcpy(PTR(b->cursor), k->record, k->stop.size);
 	if (complete) {
 		*(u32 *)PTR(b->cursor) = id;
 		b->cursor += k->stop.size;
 	}
-	/* where it goes on it has been counted, or not yet, and perhaps that has changed */
-	*counter(b, id) += (rt_count)(counted - k->stop.counted);
-	d->nkept = i;
+	count_kept(b, &k->stop, -1);
+	*counter(b, id) += (rt_count)counted - k->stop.counted;
 }
 
 /* How far another thread has come: its cursor may be in a register. What is behind it is zero, and a record's
@@ -606,7 +651,6 @@ void rt_image_drain_all(struct rt_block *b, int mine)
 	if (!mine)
 		b->cursor = end_of(b);
 	empty_chunk(b);
-	give_up_from(b, 0);
 	write_out(b, 1);
 }
 
@@ -628,7 +672,7 @@ void rt_image_drain_begin(struct rt_block *b)
 	b->drop = 0;
 	b->chunk = 0;
 	b->cursor = (word)b + TRACE_AT;
-	d->n = d->hold = d->opened = d->failed = d->nkept = d->begun = d->alone = d->busy = 0;
+	d->n = d->hold = d->opened = d->failed = d->nkept = d->begun = d->alone = d->busy = d->told = 0;
 }
 
 int rt_image_drain_first(struct rt_block *b)

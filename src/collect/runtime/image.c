@@ -249,6 +249,11 @@ static u64 pc_of(u32 i, const struct img_block *b, u32 insn)
 	return pc;
 }
 
+u64 rt_image_pc(u32 text, u32 block, u32 insn)
+{
+	return pc_of(text, &blocks(text)[block], insn);
+}
+
 static u32 record_size(u32 i, u32 k)
 {
 	return 4 + sizeof(word) * *((const uint8_t *)TABLE(i, plan) + ((const u32 *)TABLE(i, plan_at))[k]);
@@ -292,7 +297,7 @@ static u64 enter(struct rt_block *b, u32 i, u32 k, u32 n)
 		if (b->tracing) {
 			if (!rt_image_kept(b, word_of(i, k), n))
 				return 0;
-			rt_image_restore(b, word_of(i, k), m.flags >> 5 & 1, m.flags >> 4 & 1);
+			rt_image_restore(b, word_of(i, k), n, m.flags >> 5 & 1, m.flags >> 4 & 1);
 		}
 		if (!(m.flags & 8))
 			return TEXTS[i].code + m.code;
@@ -345,7 +350,7 @@ static u64 enter_stopped(struct rt_block *b, u64 pc)
 		if (s.pc != pc || s.tid != b->tid)
 			continue;
 		if (b->tracing && !s.insn && rt_image_kept(b, word_of(s.text, s.block), 0)) {
-			rt_image_restore(b, word_of(s.text, s.block), 0, 0);
+			rt_image_restore(b, word_of(s.text, s.block), 0, 0, 0);
 			return TEXTS[s.text].code + blocks(s.text)[s.block].code;
 		}
 		code = s.insn ? enter(b, s.text, s.block, s.insn) : 0;
@@ -444,7 +449,7 @@ static u64 lookup(struct rt_block *b, u64 pc, int jumped)
 	 * only a handler's return can come back to */
 	for (u32 j = k; b->tracing && j < TABLES(i)->nblock && blocks(i)[j].pc == off; j++)
 		if (rt_image_kept(b, word_of(i, j), 0)) {
-			rt_image_restore(b, word_of(i, j), 0, 0);
+			rt_image_restore(b, word_of(i, j), 0, 0, 0);
 			return TEXTS[i].code + blocks(i)[j].code;
 		}
 	if (k < TABLES(i)->nblock && blocks(i)[k].pc == off && prev_of(i, k) == IMG_NO_BLOCK)
@@ -1206,7 +1211,7 @@ static void on_cut(struct rt_block *b, u64 code, u64 rsi, u64 rdi)
 	rt_image_keep(b, &(struct rt_stop){
 		.word = word_of(i, n), .before = word_of(i, prev_of(i, n)), .complete = done, .insn = at.insn,
 		.size = record_size(i, !at.insn && !done && prev_of(i, n) != IMG_NO_BLOCK ? prev_of(i, n) : n),
-		.counted = at.flags >> 4 & 1 /* XL_COUNTED */, .rsi = rsi, .rdi = rdi,
+		.counted = at.flags >> 4 & 1 /* XL_COUNTED */, .rsi = rsi, .rdi = rdi, .sp = b->ctx.gpr[RSP],
 	});
 }
 

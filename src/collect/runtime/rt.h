@@ -295,20 +295,21 @@ void rt_image_clear(struct rt_block *b, u64 from, u64 to);	/* if other threads m
 extern u32 rt_image_threads;			/* there are other threads */
 u32 rt_image_values(u32 number);		/* in the record of block @number */
 void rt_image_drain_begin(struct rt_block *b);
-/* A block stops, before instruction @insn. Its record has begun at the cursor or is complete in front of it:
- * it is kept until the block goes on, or until it is sure not to. */
+u64 rt_image_pc(u32 text, u32 block, u32 insn);
+/* A block stops, before instruction @insn. Its record has begun at the cursor or is complete in front of it: what happened
+ * goes into the trace, and the record is kept for when the block goes on. */
 struct rt_stop {
 	u32 word, before;		/* the block's number, and that of the one whose record it continues; 0: none */
 	u32 size, complete;		/* of the record so far, bytes; 1: it is complete */
 	u32 insn, counted;
-	u64 rsi, rdi;
+	u64 rsi, rdi, sp;
 };
 void rt_image_keep(struct rt_block *b, const struct rt_stop *stop);
 /* Is that so of block @id (rt_stop.word), and can it go on before @insn? */
 int rt_image_kept(const struct rt_block *b, u32 id, u32 insn);
 int rt_image_keeps(const struct rt_block *b);	/* of any */
-/* It goes on: its record is as it was, or complete. */
-void rt_image_restore(struct rt_block *b, u32 id, u32 complete, u32 counted);
+/* It goes on before @insn: its record is as it was, or complete. */
+void rt_image_restore(struct rt_block *b, u32 id, u32 insn, u32 complete, u32 counted);
 extern char rt_image_again[], rt_image_own[];
 void rt_image_order(struct rt_block *b);		/* what @b's thread did comes before what others do from here on */
 int rt_image_drains(const struct rt_block *b);	/* is its buffer being emptied? */
