@@ -43,15 +43,16 @@ static enum pm_status load_blk(const struct idt_bench *b, struct idt_blk *to, st
 }
 
 /* Is the file cut off where a counter ends? */
-static enum pm_status check_counters(const struct idt_bench *b, const struct idt_blk *blk, size_t n, struct pm_err *err)
+static enum pm_status check_counters(const struct idt_bench *b, const struct idt_blk *blk, const struct idt_cnt *cnt,
+				     size_t size, struct pm_err *err)
 {
 	struct idt_modules m;
 	struct pm_buf raw;
 	enum pm_status st;
-	size_t least;
+	size_t least = b->wide ? 0 : blk->nblock;
 
-	if (!b->wide || !exists(b->mod))
-		return PM_OK;
+	if (!exists(b->mod))
+		goto check;
 	st = idt_slurp(b->mod, &raw, err);
 	if (st != PM_OK)
 		return st;
@@ -63,8 +64,9 @@ static enum pm_status check_counters(const struct idt_bench *b, const struct idt
 	}
 	least = idt_least_counters(blk, &m);
 	idt_modules_release(&m);
-	if ((n - 16) / 8 < least)
-		return pm_fail(err, n, "expected %zu counters, found %zu: the file is cut off", least, (n - 16) / 8);
+check:
+	if (cnt->given < least)
+		return pm_fail(err, size, "expected %zu counters, found %zu: the file is cut off", least, cnt->given);
 	return PM_OK;
 }
 
@@ -87,7 +89,7 @@ static enum pm_status load_cnt(const struct idt_bench *b, const struct idt_blk *
 	else
 		st = idt_cnt_parse(raw.p, raw.n, blk->nblock, b->wide, to, err);
 	if (st == PM_OK)
-		st = check_counters(b, blk, raw.n, err);
+		st = check_counters(b, blk, to, raw.n, err);
 	pm_buf_release(&raw);
 	if (st == PM_ERR && !err->file)
 		err->file = b->cnt;

@@ -42,7 +42,7 @@ $(RT_B)/start.elf: $(RT_DIR)/start.S $(RT_DIR)/image.h $(RT_DIR)/abi.h
 	$(CC) -I$(RT_DIR) -nostdlib -static -no-pie -Wl,-Ttext=0x10000 -Wl,--build-id=none -Wl,-z,noexecstack \
 		-o $@ $<
 
-$(RT_B)/rti32.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,i386.c image.c drain.c entry_i386.S) $(RT_DEPS)
+$(RT_B)/rti32.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,i386.c image.c image_later.c drain.c entry_i386.S) $(RT_DEPS)
 	@mkdir -p $(@D)
 	$(CC) $(RT_FLAGS) -m32 -DRT_IDT -fno-pie $(RT_LINK) -Wl,--defsym=rt_base=$(call rt_at,RT32_IMAGE) -o $@ \
 		$(filter %.c %.S,$^)

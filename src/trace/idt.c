@@ -130,11 +130,6 @@ unsigned idt_opcode(const uint8_t *bytes, unsigned len, bool wide, uint8_t op[2]
 
 /* ---- .blk --------------------------------------------------------------------------------------- */
 
-static size_t head_size(bool wide)
-{
-	return wide ? 32 : 16;
-}
-
 static size_t record_size(unsigned n, bool wide)
 {
 	return wide ? (10 + 4 * (size_t)n + 7) & ~(size_t)7 : 8 + 4 * (size_t)n;
@@ -148,7 +143,7 @@ uint32_t idt_blk_add(struct idt_blk *b, uint64_t address, const struct idt_insn 
 	last = b->nblock ? &b->block[b->nblock - 1] : NULL;
 	k = &b->block[b->nblock];
 	k->address = address;
-	k->offset = last ? last->offset + record_size(last->n, b->wide) : head_size(b->wide);
+	k->offset = last ? last->offset + record_size(last->n, b->wide) : idt_blk_head(b->wide);
 	k->insn = (uint32_t)b->ninsn;
 	k->n = n;
 	for (unsigned i = 0; i < n; i++) {
@@ -163,7 +158,7 @@ uint32_t idt_blk_add(struct idt_blk *b, uint64_t address, const struct idt_insn 
 static bool walk(const uint8_t *p, size_t n, uint64_t count, unsigned extra, unsigned tail, size_t stride,
 		 struct idt_blk *to, uint64_t *bad)
 {
-	size_t at = head_size(to->wide);
+	size_t at = idt_blk_head(to->wide);
 	unsigned addr = to->wide ? 8 : 4, lead = addr + 1 + extra;
 
 	to->nblock = to->ninsn = 0;
@@ -202,12 +197,12 @@ static bool walk(const uint8_t *p, size_t n, uint64_t count, unsigned extra, uns
 
 enum pm_status idt_blk_parse(const uint8_t *p, size_t n, bool wide, struct idt_blk *to, struct pm_err *err)
 {
-	size_t head = head_size(wide);
+	unsigned head = idt_blk_head(wide);
 	uint64_t count, first = 0, bad;
 
 	*to = (struct idt_blk){ .wide = wide };
 	if (n < head)
-		return pm_fail(err, n, "expected %zu bytes of block table header, found %zu", head, n);
+		return pm_fail(err, n, "expected %u bytes of block table header, found %zu", head, n);
 	if (wide) {
 		if (memcmp(p + 24, tag64, 8))
 			return pm_fail(err, 24, "expected \"IDT64\": not a 64-bit block table");
@@ -249,7 +244,7 @@ void idt_blk_write(const struct idt_blk *b, struct pm_buf *to)
 		pm_put32(head + 8, b->orig_magic);
 		pm_put32(head + 12, b->idt_magic);
 	}
-	pm_buf_add(to, head, head_size(b->wide));
+	pm_buf_add(to, head, idt_blk_head(b->wide));
 	for (size_t i = 0; i < b->nblock; i++) {
 		const struct idt_block *k = &b->block[i];
 		uint8_t rec[16 + 4 * 256] = { 0 }, *q = rec;
@@ -294,10 +289,48 @@ void idt_blk_release(struct idt_blk *b)
 
 /* ---- .cnt --------------------------------------------------------------------------------------- */
 
+/* Are these @n 32-bit counters @sets sets? Then only what is full has more in the next set, and something is full in all but
+ * the last. */
+static bool are_sets(const uint8_t *p, size_t n, size_t sets)
+{
+	const size_t each = n / sets;
+
+	if (n % sets)
+		return false;
+	for (size_t s = 0; s + 1 < sets; s++) {
+		bool full = false;
+
+		for (size_t i = 0; i < each; i++) {
+			const uint8_t *q = p + 4 * (s * each + i);
+
+			full |= pm_get32(q) == UINT32_MAX;
+			if (pm_get32(q) != UINT32_MAX && pm_get32(q + 4 * each))
+				return false;
+		}
+		if (!full)
+			return false;
+	}
+	return true;
+}
+
+#define MOST_SETS	4096u
+
+/* How many of @blocks are the @n counters about? A process that ended early knows less of them than others have added
+ * meanwhile. */
+static size_t blocks_counted(const uint8_t *p, size_t n, size_t blocks, bool wide)
+{
+	const size_t least = blocks ? (n + blocks - 1) / blocks : 1;
+
+	for (size_t sets = n < MOST_SETS ? n : MOST_SETS; !wide && sets >= least; sets--)
+		if (are_sets(p, n, sets))
+			return n / sets;
+	return n < blocks ? n : blocks;
+}
+
 enum pm_status idt_cnt_parse(const uint8_t *p, size_t n, size_t blocks, bool wide, struct idt_cnt *to,
 			     struct pm_err *err)
 {
-	size_t head = wide ? 16 : 8, set = blocks * (wide ? 8 : 4), sets;
+	size_t head = wide ? 16 : 8, each = wide ? 8 : 4, set = blocks * each, sets;
 
 	*to = (struct idt_cnt){ 0 };
 	if (n < head)
@@ -306,9 +339,8 @@ enum pm_status idt_cnt_parse(const uint8_t *p, size_t n, size_t blocks, bool wid
 		return pm_fail(err, 8, "expected \"IDT64\": not a 64-bit counter file");
 	to->orig_magic = pm_get32(p);
 	to->idt_magic = pm_get32(p + 4);
-	/* a process that ended early knows less blocks than others have added meanwhile */
-	if (wide && n - head < set && (n - head) % 8 == 0)
-		set = n - head;
+	if (n > head && (n - head) % each == 0)
+		set = each * blocks_counted(p + head, (n - head) / each, blocks, wide);
 	if (set ? (n - head) % set : n != head)
 		return pm_fail(err, n, "%zu bytes of counters are no whole number of sets of %zu blocks",
 			       n - head, blocks);
@@ -316,10 +348,11 @@ enum pm_status idt_cnt_parse(const uint8_t *p, size_t n, size_t blocks, bool wid
 	if (wide && sets > 1)
 		return pm_fail(err, head + set, "expected one set of 64-bit counters, found %zu", sets);
 	to->n = blocks;
+	to->given = set / each;
 	to->count = pm_alloc(blocks * sizeof *to->count);
 	for (size_t s = 0; s < sets; s++)
-		for (size_t i = 0; i < set / (wide ? 8 : 4); i++) {
-			const uint8_t *q = p + head + s * set + i * (wide ? 8 : 4);
+		for (size_t i = 0; i < set / each; i++) {
+			const uint8_t *q = p + head + s * set + i * each;
 
 			to->count[i] += wide ? pm_get64(q) : pm_get32(q);
 		}

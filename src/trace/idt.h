@@ -59,6 +59,17 @@ struct idt_blk {
 	struct idt_insn *insn;
 	size_t nblock, cap_block, ninsn, cap_insn;
 };
+/* Bytes of the header, and what positions of records are multiples of. */
+static inline unsigned idt_blk_head(bool wide)
+{
+	return wide ? 32 : 16;
+}
+
+static inline unsigned idt_blk_unit(bool wide)
+{
+	return wide ? 8 : 4;
+}
+
 enum pm_status idt_blk_parse(const uint8_t *p, size_t n, bool wide, struct idt_blk *to,
 			     struct pm_err *err);
 /* Adds a block of up to 127 (wide: 255) instructions and returns its index; its offset is set. */
@@ -68,11 +79,12 @@ void idt_blk_write(const struct idt_blk *b, struct pm_buf *to);
 uint32_t idt_blk_at(const struct idt_blk *b, uint64_t offset);
 void idt_blk_release(struct idt_blk *b);
 
-/* ---- .cnt, .cnt64: one sum per block ----------------------------------------------------------- */
+/* ---- .cnt, .cnt64: one sum per block, of the last ones perhaps none --------------------------- */
 struct idt_cnt {
 	uint32_t orig_magic, idt_magic;
 	uint64_t *count;
 	size_t n;
+	size_t given;			/* so many of them, the first ones, are in the file */
 };
 enum pm_status idt_cnt_parse(const uint8_t *p, size_t n, size_t blocks, bool wide, struct idt_cnt *to,
 			     struct pm_err *err);

@@ -1,23 +1,6 @@
 # Code that could not be known when a program was instrumented: the installed translator adds it, and without
 # one the program says where it is and stops.
-$ cat >later.c <<'E'
-+ #include <dlfcn.h>
-+ #include <stdio.h>
-+ #include <stdlib.h>
-+ int main(int argc, char **argv)
-+ {
-+ 	void *h = dlopen("libm.so.6", RTLD_NOW);
-+ 	double (*f)(double) = h ? (double (*)(double))dlsym(h, "tgamma") : NULL;
-+ 	double s = 0;
-+ 	if (!f)
-+ 		return puts("no libm") < 0;
-+ 	for (int i = 1; i < 50; i++)
-+ 		s += f(i / 4.0);
-+ 	printf("%.6f\n", s);
-+ 	return 0;
-+ }
-+ E
-$ gcc -O1 -o later later.c -ldl; for k in -p -b -c -e; do pugmark idt $k later; ./later >want; ./later.idt >got; echo $? $(cmp want got && grep -c '^@' later.mod) $(pugmark idtinfo later | grep -c good); done
+$ gcc -O1 -o later "$TESTS/process/later.c" -ldl; for k in -p -b -c -e; do pugmark idt $k later; ./later >want; ./later.idt >got; echo $? $(cmp want got && grep -c '^@' later.mod) $(pugmark idtinfo later | grep -c good); done
 > 0 1 4
 > 0 1 4
 > 0 1 4
@@ -30,24 +13,12 @@ $ PUGMARK=/nowhere/pugmark ./later.idt 2>&1 | sed 's/0x[0-9a-f]*/ADDRESS/'
 > pugmark: control reaches ADDRESS, which is not in the instrumented program and could not be known ahead of time
 # Its trace is the one that run writes, library and all; so it is of a regular expression that is compiled to
 # machine code. (Lazy binding uses xsave, of which instrumented programs tell less.)
-$ cat >same <<'E'
-+ name=$1; shift; from=$(command -v ./$name || command -v $name)
-+ [ -e "$name" ] || cp "$from" $name; cp $name $name.run; pugmark idt -e $name
-+ env -i PUGMARK="$(command -v pugmark)" LD_BIND_NOW=1 ./$name.idt "$@" >out </dev/null 2>&1
-+ env -i PUGMARK="$(command -v pugmark)" LD_BIND_NOW=1 "$(command -v pugmark)" run --no-cache --no-follow --no-vdso --fix-random -q --exec -t idt-exec64 -o run.trc64 -- ./$name.run "$@" 2>&1 >out.run </dev/null
-+ cmp out out.run && echo same output
-+ sed 's/^@[^ ]* //' $name.mod >run.mod
-+ for t in $name run; do pugmark dump -f idt-exec64:modules=$t.mod $t.trc64 | grep -v opaque | sed 's/ bytes=.*//' >$t.events; done
-+ cmp $name.events run.events && echo "$name: same events"
-+ awk '/ insn / { n++ } END { print (n > 100000 ? "many" : n) }' $name.events
-+ pugmark dump -f idt-exec64:modules=$name.mod $name.trc64 | awk '/ insn / && !/bytes=/ { n++ } END { print n + 0 }'
-+ E
-$ sh same later
+$ "$TESTS/process/same" later
 > same output
 > later: same events
 > many
 > 0
-$ printf '/(a+b|c[d-f]*)+x/jit\n  aaabcdefx\n  aabbbx\n/^(\\w+)\\s(\\d+)$/jit\n  hello 42\n  hello x\n' >re; sh same pcre2test -jit re /dev/stdout; grep -c 'gen$' pcre2test.mod | awk '{ print ($1 > 0) }'
+$ printf '/(a+b|c[d-f]*)+x/jit\n  aaabcdefx\n  aabbbx\n/^(\\w+)\\s(\\d+)$/jit\n  hello 42\n  hello x\n' >re; "$TESTS/process/same" pcre2test -jit re /dev/stdout; grep -c 'gen$' pcre2test.mod | awk '{ print ($1 > 0) }'
 > same output
 > pcre2test: same events
 > many
@@ -88,23 +59,7 @@ $ cp "$(readlink -f /usr/bin/python3)" python; ./python all.py >want; pugmark id
 > 1
 > 1
 # Two processes that get there one after the other, without having the translator from the same parent.
-$ cat >two.c <<'E'
-+ #include <dlfcn.h>
-+ #include <stdio.h>
-+ #include <sys/wait.h>
-+ #include <unistd.h>
-+ static int go(const char *f) { void *h = dlopen("libm.so.6", RTLD_NOW); return printf("%.3f\n", ((double (*)(double))dlsym(h, f))(2)) < 0 || fflush(stdout); }
-+ int main(void)
-+ {
-+ 	for (int i = 0; i < 2; i++) {
-+ 		if (!fork())
-+ 			_exit(go(i ? "tgamma" : "sin"));
-+ 		wait(NULL);
-+ 	}
-+ 	return go("cos");
-+ }
-+ E
-$ gcc -O1 -o two two.c -ldl; pugmark idt -e two; ./two.idt; for t in two.trc64*; do pugmark info -f idt-exec64:modules=two.mod,blk=two.blk64 $t >said 2>&1 && echo good || cat said; done
+$ gcc -O1 -o two "$TESTS/process/two.c" -ldl; pugmark idt -e two; ./two.idt; for t in two.trc64*; do pugmark info -f idt-exec64:modules=two.mod,blk=two.blk64 $t >said 2>&1 && echo good || cat said; done
 > 0.909
 > 1.000
 > -0.416
@@ -131,7 +86,7 @@ $ cat >middle.S <<'E'
 + 	mov	$60, %eax
 + 	syscall
 + E
-$ gcc -nostdlib -static -Wl,--build-id=none -o middle middle.S; ./middle; echo $?; for k in -p -b -e; do pugmark idt $k middle; ./middle.idt; echo $? $(pugmark vcount --json - middle | grep '"instructions"' | tr -dc 0-9); done; sh same middle | sed 1d
+$ gcc -nostdlib -static -Wl,--build-id=none -o middle middle.S; ./middle; echo $?; for k in -p -b -e; do pugmark idt $k middle; ./middle.idt; echo $? $(pugmark vcount --json - middle | grep '"instructions"' | tr -dc 0-9); done; "$TESTS/process/same" middle | sed 1d
 > 10
 > 10 43
 > 10 43

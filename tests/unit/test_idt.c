@@ -148,6 +148,34 @@ static void test_cnt(void **state)
 	pm_buf_release(&out);
 }
 
+/* Counts of a process that ended before others added blocks: in one set, in three. */
+static void test_short_cnt(void **state)
+{
+	uint64_t count[5] = { 7, 3ull * UINT32_MAX, 0, UINT32_MAX + 5ull, 1 };
+
+	(void)state;
+	for (unsigned sets = 1; sets <= 3; sets += 2) {
+		struct pm_buf out = { 0 };
+		struct pm_err err = { 0 };
+		struct idt_cnt c = { .count = count, .n = 5 };
+
+		if (sets == 1)
+			count[1] = count[3] = 2;
+		idt_cnt_write(&c, false, &out);
+		assert_int_equal(out.n, 8 + sets * 20);
+		for (size_t blocks = 5; blocks < 40; blocks++) {
+			assert_int_equal(idt_cnt_parse(out.p, out.n, blocks, false, &c, &err), PM_OK);
+			assert_int_equal(c.n, blocks);
+			assert_int_equal(c.given, 5);
+			assert_memory_equal(c.count, count, sizeof count);
+			idt_cnt_release(&c);
+		}
+		count[1] = 3ull * UINT32_MAX;
+		count[3] = UINT32_MAX + 5ull;
+		pm_buf_release(&out);
+	}
+}
+
 static void test_hints(void **state)
 {
 	static const char text[] = "# where tracing begins\ntrace_beg 0x8048100\nTRACE_END_TAG 134512640\n"
@@ -254,7 +282,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_blk), cmocka_unit_test(test_blk_layouts), cmocka_unit_test(test_blk64),
-		cmocka_unit_test(test_cnt), cmocka_unit_test(test_hints), cmocka_unit_test(test_id),
+		cmocka_unit_test(test_cnt),
+		cmocka_unit_test(test_short_cnt), cmocka_unit_test(test_hints), cmocka_unit_test(test_id),
 		cmocka_unit_test(test_magic), cmocka_unit_test(test_names), cmocka_unit_test(test_modules),
 	};
 

@@ -70,8 +70,6 @@ struct job {
 	size_t nbusy, cap_busy;
 	bool interp;
 	uint64_t vdso, vdso_end;
-	uint64_t shadow, shadow_end;	/* 32-bit programs: see img_manifest */
-	uint64_t watch;
 	uint64_t next32[2];		/* place32() */
 	bool no_room;			/* ... has failed */
 	struct idt_blk blk;
@@ -97,6 +95,7 @@ static inline uint64_t up(uint64_t n)
  * the program itself has its place. */
 /* 32-bit programs have one place for all that is ours: the next @size bytes of it. 0: there is no room. */
 uint64_t place32(struct job *j, uint64_t size);
+uint64_t left32(const struct job *j);	/* without the part that programs would rather have themselves */
 enum pm_status place_all(struct job *j, enum pm_status (*place_hints)(struct job *j, struct pm_err *err),
 			 struct pm_err *err);
 

@@ -152,6 +152,11 @@ uint64_t place32(struct job *j, uint64_t size)
 	return 0;
 }
 
+uint64_t left32(const struct job *j)
+{
+	return rest32[0].hi - (j->next32[0] ? j->next32[0] : rest32[0].lo);
+}
+
 /* Code lives within 2 GiB of all that it addresses relative to itself; see choose_place() of space.c,
  * which does the same for running programs. */
 static bool place_code(struct job *j, struct text *t)

@@ -49,6 +49,10 @@ struct place {				/* of a region, while it is filled */
 struct server {
 	struct img_later *l;
 	uint8_t *base;
+	bool i386;
+	struct img_part part[IMG_PARTS];
+	uint32_t most_texts, most_links;
+	const char *blk_name;		/* suffix */
 	struct img_region *region;
 	struct img_text *text;
 	const char *stem;
@@ -112,22 +116,22 @@ static bool begin_files(struct server *s)
 	const uint64_t count = m->nblock;
 	uint32_t magic[2];
 
-	s->blk = open_at(s, ".blk64", O_RDWR);
+	s->blk = open_at(s, s->blk_name, O_RDWR);
 	s->mod = open_at(s, ".mod", O_RDWR | O_APPEND);
 	s->gen = -1;
 	if (s->blk < 0 || s->mod < 0) {
-		fail(s, "%s%s: cannot extend it: %s", s->stem, s->blk < 0 ? ".blk64" : ".mod", strerror(errno));
+		fail(s, "%s%s: cannot extend it: %s", s->stem, s->blk < 0 ? s->blk_name : ".mod", strerror(errno));
 		return false;
 	}
-	if (pread(s->blk, magic, sizeof magic, 16) != sizeof magic || magic[0] != m->orig_magic ||
+	if (pread(s->blk, magic, sizeof magic, s->i386 ? 8 : 16) != sizeof magic || magic[0] != m->orig_magic ||
 	    magic[1] != m->idt_magic) {
-		fail(s, "%s.blk64: it does not belong to this instrumented program", s->stem);
+		fail(s, "%s%s: it does not belong to this instrumented program", s->stem, s->blk_name);
 		return false;
 	}
 	if (s->l->anew && !flock(s->mod, LOCK_EX | LOCK_NB)) {
-		if (!write_at(s->blk, &count, 8, 0) || ftruncate(s->blk, (off_t)m->blk_size) ||
+		if (!write_at(s->blk, &count, s->i386 ? 4 : 8, 0) || ftruncate(s->blk, (off_t)m->blk_size) ||
 		    ftruncate(s->mod, (off_t)m->mod_size)) {
-			fail(s, "%s.blk64: cannot extend it: %s", s->stem, strerror(errno));
+			fail(s, "%s%s: cannot extend it: %s", s->stem, s->blk_name, strerror(errno));
 			return false;
 		}
 		s->gen = open_at(s, ".gen", O_WRONLY);
@@ -144,12 +148,14 @@ static bool begin_files(struct server *s)
 /* (1) From here on the table is ours. Which number comes next, and where is its record? */
 static bool begin_blocks(struct server *s, uint64_t *number, uint64_t *at)
 {
+	const ssize_t size = s->i386 ? 4 : 8;
 	struct stat st;
 
 	while (flock(s->blk, LOCK_EX))
 		if (errno != EINTR)
 			return false;
-	if (fstat(s->blk, &st) || pread(s->blk, number, 8, 0) != 8)
+	*number = 0;
+	if (fstat(s->blk, &st) || pread(s->blk, number, (size_t)size, 0) != size)
 		return false;
 	*at = (uint64_t)st.st_size;
 	return true;
@@ -160,9 +166,11 @@ static bool end_blocks(struct server *s, const struct idt_blk *blk, uint64_t num
 	struct pm_buf b = { 0 };
 	bool ok;
 
+	const size_t head = idt_blk_head(!s->i386);
+
 	idt_blk_write(blk, &b);
 	number += blk->nblock;
-	ok = write_at(s->blk, b.p + 32, b.n - 32, (off_t)at) && write_at(s->blk, &number, 8, 0);
+	ok = write_at(s->blk, b.p + head, b.n - head, (off_t)at) && write_at(s->blk, &number, s->i386 ? 4 : 8, 0);
 	flock(s->blk, LOCK_UN);
 	pm_buf_release(&b);
 	return ok;
@@ -242,11 +250,26 @@ static uint64_t choose_place(const struct server *s, uint64_t lo, uint64_t size)
 
 static bool heap_room(struct server *s, uint64_t n, uint64_t align, uint64_t *at)
 {
+	const struct img_part *heap = &s->part[IMG_PART_HEAP];
+
 	*at = (s->heap + align - 1) & ~(align - 1);
-	if (*at + n > IMG_LATER_SIZE)
+	if (*at + n > heap->from + heap->size)
 		return false;
 	s->heap = *at + n;
 	return true;
+}
+
+/* Where the program has what is at @from in the heap. */
+static uint64_t in_program(const struct server *s, uint64_t from)
+{
+	return s->part[IMG_PART_HEAP].at + (from - IMG_LATER_HEAP);
+}
+
+/* Where @size bytes of code for what is at @lo will be; a 32-bit program has them where they come next in the heap.
+ * 0: nowhere. */
+static uint64_t place_for(const struct server *s, uint64_t lo, uint64_t size)
+{
+	return s->i386 ? in_program(s, up(s->heap)) : choose_place(s, lo, size);
 }
 
 /* ---- texts -------------------------------------------------------------------------------------------- */
@@ -284,18 +307,19 @@ static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint6
 	const uint32_t number = s->l->ntext;
 	struct planner *planner;
 	uint64_t first, tables, entries;
-	uint32_t *at;
+	uint32_t *at, behind;
 
-	if (number == IMG_MAX_LATER || s->l->nlink + t->image.nlink > IMG_LATER_TARGETS_SIZE / 8) {
+	if (number == s->most_texts || s->l->nlink + t->image.nlink > s->most_links) {
 		fail(s, "it generates more code than there is room for");
 		return NONE;
 	}
 	if (!begin_blocks(s, &first, record)) {
-		fail(s, "%s.blk64: cannot extend it: %s", s->stem, strerror(errno));
+		fail(s, "%s%s: cannot extend it: %s", s->stem, s->blk_name, strerror(errno));
 		return NONE;
 	}
-	if (first + t->image.nblock > RT_MAX_COUNTERS - IMG_RESERVED) {
+	if (first + t->image.nblock > s->l->manifest.counters) {
 		fail(s, "it has more blocks than there are counters for");
+		flock(s->blk, LOCK_UN);
 		return NONE;
 	}
 	xl_image_number(&t->image, (uint32_t)first, (uint32_t)s->l->link_base + s->l->nlink);
@@ -304,21 +328,22 @@ static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint6
 	plan_piece(planner, j, &all);
 	planner_free(planner);
 	plan_join(j, &all);
-	j->blk.wide = true;
+	j->blk.wide = !s->i386;
 	table_of(j, t);
 	table_lanes(j, t);
+	behind = (uint32_t)((*record - idt_blk_head(!s->i386)) / idt_blk_unit(!s->i386));
 	for (const struct lanes *l = (struct lanes *)t->lanes.p; l < (struct lanes *)(t->lanes.p + t->lanes.n); l++) {
 		uint32_t v;
 
 		memcpy(&v, t->plan.p + l->at, 4);
-		v += (uint32_t)((*record - 32) / 8);
+		v += behind;
 		memcpy(t->plan.p + l->at, &v, 4);
 	}
 	at = (uint32_t *)t->record_at.p;
 	for (size_t i = 0; i < t->record_at.n / 4; i++)
-		at[i] += (uint32_t)((*record - 32) / 8);
+		at[i] += behind;
 	if (!end_blocks(s, &j->blk, first, *record)) {
-		fail(s, "%s.blk64: cannot extend it: %s", s->stem, strerror(errno));
+		fail(s, "%s%s: cannot extend it: %s", s->stem, s->blk_name, strerror(errno));
 		return NONE;
 	}
 	if (!put_tables(s, t, &tables, &entries)) {
@@ -335,8 +360,8 @@ static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint6
 	}
 	s->text[number] = (struct img_text){
 		.lo = t->lo, .hi = t->hi, .bytes = t->bytes, .code = t->code, .code_len = t->image.code.n,
-		.tables = IMG_LATER + tables, .entries = IMG_LATER + entries, .first = (uint32_t)first, .nblock = (uint32_t)t->image.nblock,
-		.file = region,
+		.tables = in_program(s, tables), .entries = in_program(s, entries), .first = (uint32_t)first,
+		.nblock = (uint32_t)t->image.nblock, .file = region,
 	};
 	s->l->nlink += (uint32_t)t->image.nlink;
 	__atomic_store_n(&s->l->nblock, (uint32_t)(first + t->image.nblock), __ATOMIC_RELEASE);
@@ -385,12 +410,14 @@ static bool find_library(struct server *s, uint64_t pc)
 			snprintf(path, sizeof path, "%.*s", (int)(nl - p - name), p + name);
 		break;
 	}
-	if (!*path || pm_elf_check(path, &info, &err) != PM_OK || info.script || info.machine != EM_X86_64 || !info.is64) {
+	if (!*path || pm_elf_check(path, &info, &err) != PM_OK || info.script ||
+	    info.machine != (s->i386 ? EM_386 : EM_X86_64) || info.is64 == s->i386) {
 		pm_elf_info_release(&info);
 		return false;
 	}
 	s->lib = j = pm_alloc(sizeof *j);
 	j->o = &s->opts;
+	j->i386 = s->i386;
 	j->end = UINT64_MAX;
 	f = &j->file[0];
 	f->path = pm_arena_strdup(&j->mem, path);
@@ -406,22 +433,19 @@ static bool find_library(struct server *s, uint64_t pc)
 	}
 	close(fd);
 	j->nfile = 1;
-	memcpy(&f->eh, f->p, sizeof f->eh);
-	f->ph = pm_arena_alloc(&j->mem, f->eh.e_phnum * sizeof *f->ph);
-	memcpy(f->ph, f->p + f->eh.e_phoff, f->eh.e_phnum * sizeof *f->ph);
-	for (unsigned i = 0; i < f->eh.e_phnum; i++) {
-		const Elf64_Phdr *h = &f->ph[i];
-		const uint64_t first = down(h->p_offset), at = lo - off + first;
+	for (unsigned i = 0; xl_elf_header(f->p, f->n, &f->eh) && i < f->eh.e_phnum; i++) {
+		const Elf64_Phdr h = xl_elf_phdr(f->p, &f->eh, i);
+		const uint64_t first = down(h.p_offset), at = lo - off + first;
 
-		if (h->p_type != PT_LOAD || !(h->p_flags & PF_X) || !h->p_filesz || pc < at ||
-		    pc >= at + up(h->p_memsz + (h->p_vaddr & (PAGE - 1))))
+		if (h.p_type != PT_LOAD || !(h.p_flags & PF_X) || !h.p_filesz || pc < at ||
+		    pc >= at + up(h.p_memsz + (h.p_vaddr & (PAGE - 1))))
 			continue;
-		f->bias = at - down(h->p_vaddr);
+		f->bias = at - down(h.p_vaddr);
 		j->text = pm_alloc(sizeof *j->text);
 		j->ntext = 1;
 		j->text[0] = (struct text){
-			.lo = at, .hi = at + up(h->p_memsz + (h->p_vaddr & (PAGE - 1))), .offset = first,
-			.bytes = h->p_filesz + (h->p_vaddr & (PAGE - 1)),
+			.lo = at, .hi = at + up(h.p_memsz + (h.p_vaddr & (PAGE - 1))), .offset = first,
+			.bytes = h.p_filesz + (h.p_vaddr & (PAGE - 1)),
 		};
 		return true;
 	}
@@ -450,13 +474,13 @@ static void library(struct server *s)
 
 	if (k == NONE) {
 		struct xl_image_input in = {
-			.file = f->p, .size = f->n, .path = f->path, .bias = f->bias, .lo = t->lo, .hi = t->hi,
+			.file = f->p, .size = f->n, .path = f->path, .i386 = s->i386, .bias = f->bias, .lo = t->lo, .hi = t->hi,
 			.offset = t->offset, .bytes = t->bytes, .kind = xl_kinds[s->opts.kind],
 		};
 
 		k = s->l->nregion;
 		t->room = up((t->hi - t->lo) * 9 + (1 << 20));
-		in.code = t->code = choose_place(s, t->lo, t->room);
+		in.code = t->code = place_for(s, t->lo, t->room);
 		if (!t->code || k == IMG_MAX_REGIONS) {
 			fail(s, "%.150s: there is no room near its text for the translated code", f->path);
 			return;
@@ -608,9 +632,8 @@ static uint32_t region_for(const struct server *s, uint64_t lo, uint64_t hi)
 	for (uint32_t k = s->l->nregion; k--; ) {
 		const struct img_region *r = &s->region[k];
 
-		if (r->generated && r->size - s->place[k].used >= UNIT_ROOM &&
-		    r->ntext < IMG_LATER_ORDER_SIZE / 4 &&
-		    (r->at > lo ? r->at + r->size - lo : hi - r->at) < REACH)
+		if (r->generated && r->size - s->place[k].used >= UNIT_ROOM && r->ntext < IMG_MAX_ORDER &&
+		    (s->i386 || (r->at > lo ? r->at + r->size - lo : hi - r->at) < REACH))
 			return k;
 	}
 	return NONE;
@@ -619,13 +642,14 @@ static uint32_t region_for(const struct server *s, uint64_t lo, uint64_t hi)
 static uint32_t new_region(struct server *s, uint64_t lo)
 {
 	const uint32_t k = s->l->nregion;
-	uint64_t at = choose_place(s, lo, REGION_SIZE), from;
+	uint64_t at = place_for(s, lo, REGION_SIZE), from, order;
 
-	if (!at || k == IMG_MAX_REGIONS || !heap_room(s, REGION_SIZE, PAGE, &from)) {
+	if (!at || k == IMG_MAX_REGIONS || !heap_room(s, REGION_SIZE, PAGE, &from) ||
+	    !heap_room(s, IMG_MAX_ORDER * sizeof(uint32_t), 4, &order)) {
 		fail(s, "it generates more code than there is room for");
 		return NONE;
 	}
-	s->region[k] = (struct img_region){ .at = at, .size = REGION_SIZE, .from = from, .generated = 1 };
+	s->region[k] = (struct img_region){ .at = at, .size = REGION_SIZE, .from = from, .order = order, .generated = 1 };
 	s->place[k] = (struct place){ 0 };
 	__atomic_store_n(&s->l->nregion, k + 1, __ATOMIC_RELEASE);
 	return k;
@@ -642,13 +666,14 @@ static void generated(struct server *s, uint64_t pc)
 
 	s->entry = pc;
 	j->o = &s->opts;
+	j->i386 = s->i386;
 	j->nfile = 1;
 	j->file[0].p = s->window;
 	j->text = t = pm_alloc(sizeof *t);
 	*t = (struct text){ .lo = s->window_at, .hi = s->window_at + s->window_n, .bytes = s->window_n,
 			    .code = r->at + p->used };
 	xl_image_make(&(struct xl_image_input){
-		.file = s->window, .size = s->window_n, .path = "", .lo = t->lo, .hi = t->hi, .bytes = t->bytes,
+		.file = s->window, .size = s->window_n, .path = "", .i386 = s->i386, .lo = t->lo, .hi = t->hi, .bytes = t->bytes,
 		.code = t->code, .kind = xl_kinds[s->opts.kind], .generated = true, .entry = pc,
 		.writable = s->l->a[4] & IMG_ASK_WRITABLE,
 		.known = known_block, .ctx = s }, &t->image);
@@ -659,8 +684,7 @@ static void generated(struct server *s, uint64_t pc)
 		if (number != NONE && !keep_bytes(s, t, record)) {
 			fail(s, "%s.gen: cannot write it: %s", s->stem, strerror(errno));
 		} else if (number != NONE) {
-			uint32_t *order = (uint32_t *)(s->base + IMG_LATER_ORDER +
-						       (uint64_t)s->into * IMG_LATER_ORDER_SIZE);
+			uint32_t *order = (uint32_t *)(s->base + r->order);
 
 			p->used += (t->image.code.n + 63) & ~63ull;
 			order[r->ntext] = number;
@@ -776,7 +800,7 @@ static void link_to(struct server *s)
 	int64_t d = site ? (int64_t)(s->l->a[1] - (site->address + 4)) : INT64_MAX;
 
 	s->l->answer = IMG_DONE;
-	if (d == (int32_t)d)
+	if (site && (s->i386 || d == (int32_t)d))
 		__atomic_store_n((uint32_t *)(s->base + site->at), (uint32_t)d, __ATOMIC_RELEASE);
 }
 
@@ -861,6 +885,11 @@ int pm_instrument_serve(int fd, const char *stem)
 	s->region = (struct img_region *)(s->base + IMG_LATER_REGIONS);
 	s->text = (struct img_text *)(s->base + IMG_LATER_TEXTS);
 	s->heap = IMG_LATER_HEAP;
+	s->i386 = s->l->manifest.narrow;
+	s->blk_name = s->i386 ? ".blk" : ".blk64";
+	img_parts(&s->l->manifest, s->part);
+	s->most_texts = (uint32_t)((s->part[IMG_PART_FRONT].size - IMG_LATER_TEXTS) / sizeof *s->text);
+	s->most_links = (uint32_t)(s->part[IMG_PART_TARGETS].size / sizeof(uint64_t));
 	s->opts = (struct pm_instrument_opts){ .kind = (enum img_kind)s->l->manifest.kind,
 		.line = s->l->manifest.line, .rep = s->l->manifest.rep, .no_trace = s->l->manifest.no_trace };
 	sigemptyset(&none);

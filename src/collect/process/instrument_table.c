@@ -368,7 +368,7 @@ void table_of(struct job *j, struct text *t)
 		uint32_t at = idt_blk_add(&j->blk, t->lo + t->image.block[k].pc, t->insn + t->insn_at[k],
 					  t->insn_at[k + 1] - t->insn_at[k]);
 
-		at = (uint32_t)(j->blk.block[at].offset / (j->i386 ? 4 : 8));
+		at = (uint32_t)(j->blk.block[at].offset / idt_blk_unit(!j->i386));
 		if (j->o->kind == IMG_EXEC)
 			pm_buf_add(&t->record_at, &at, sizeof at);
 	}

@@ -312,7 +312,7 @@ static void fill_manifest(const struct job *j, struct img_manifest *m)
 
 	*m = (struct img_manifest){
 		.tag = "PUGMAN1\n", .abi = RT_ABI, .kind = j->o->kind, .line = j->o->line, .rep = j->o->rep,
-		.no_trace = j->o->no_trace, .merge = j->o->merge, .interp = j->interp,
+		.no_trace = j->o->no_trace, .merge = j->o->merge, .interp = j->interp, .narrow = j->i386,
 		.entry = f->eh.e_entry + f->bias, .phnum = f->eh.e_phnum,
 	};
 	m->exec_all = j->i386;
@@ -338,12 +338,6 @@ static void fill_manifest(const struct job *j, struct img_manifest *m)
 	}
 	if (j->end == UINT64_MAX)
 		m->to = UINT32_MAX;		/* what is translated later, too */
-	m->block_size = 1 << 20;
-	while (j->i386 && m->block_size < IMG32_COUNTERS + 4 * (IMG_RESERVED + (uint64_t)j->nblock))
-		m->block_size *= 2;
-	m->watch = j->watch;
-	m->shadow = j->shadow;
-	m->shadow_end = j->shadow_end;
 	m->vdso = j->vdso;
 	m->vdso_end = j->vdso_end;
 	if (j->interp)
@@ -410,6 +404,37 @@ static char *named(struct job *j, const char *suffix)
 	return strcat(strcpy(s, stem), suffix);
 }
 
+#define LATER_COUNTERS	0x40000u	/* at least, of blocks that are translated later */
+#define LATER_MOST	(192ull << 20)
+
+/* Of a 32-bit program, when everything else has its place: counters; a table of the shadow for each 64 KiB that texts have
+ * a part of; and for what is translated later as much as there is, of it one part in three for the shadow. */
+static void place_rest(struct job *j, struct img_manifest *m)
+{
+	uint64_t tables = 0, room;
+
+	m->counters = RT_MAX_COUNTERS - IMG_RESERVED;
+	if (!j->i386)
+		return;
+	for (m->block_size = 1 << 20; m->block_size < IMG32_COUNTERS + 4 * (IMG_RESERVED + j->nblock + LATER_COUNTERS); )
+		m->block_size *= 2;
+	m->counters = (m->block_size - IMG32_COUNTERS) / 4 - IMG_RESERVED;
+	if (!j->o->quick) {
+		m->watch = place32(j, 8 * m->counters);
+		j->no_room |= !m->watch;
+	}
+	for (size_t i = 0; i < j->ntext; i++)
+		tables += RT32_TABLE_SIZE * (((j->text[i].hi - 1) >> 16) - (j->text[i].lo >> 16) + 1);
+	room = left32(j) > tables ? left32(j) - tables : 0;
+	room = room < IMG32_LATER_LEAST / 2 * 3 ? IMG32_LATER_LEAST : room / 3 * 2 < LATER_MOST ? room / 3 * 2 : LATER_MOST;
+	room &= ~(uint64_t)(2 * IMG_PIECE - 1);
+	m->shadow = place32(j, tables + room / 2);
+	m->shadow_end = m->shadow + tables + room / 2;
+	j->no_room |= !m->shadow;
+	m->later = place32(j, room);
+	m->later_end = m->later ? m->later + room : 0;
+}
+
 /* The instrumented program itself, but for the trailer. */
 static void compose(struct job *j, struct pm_buf *b, struct img_manifest *m, struct img_text *text,
 		    uint64_t *params_at)
@@ -448,6 +473,7 @@ static void compose(struct job *j, struct pm_buf *b, struct img_manifest *m, str
 	for (size_t i = 0; i < j->ntext; i++)
 		if (j->text[i].file == 0)
 			put_text(j, b, &j->text[i], &text[i]);
+	place_rest(j, m);
 	put_manifest(j, b, m, text, &stub);
 	put_header(b->p, &eh);
 	*params_at = stub_at + IMG_STUB_SIZE - sizeof stub;
@@ -494,24 +520,6 @@ static void list_modules(struct job *j, struct pm_buf *to)
 	idt_modules_release(&m);
 }
 
-/* A table for each 64 KiB that texts have a part of; room to watch the counters. */
-static void place_rest(struct job *j)
-{
-	uint64_t n = 0;
-
-	if (!j->i386)
-		return;
-	for (size_t i = 0; i < j->ntext; i++)
-		n += ((j->text[i].hi - 1) >> 16) - (j->text[i].lo >> 16) + 1;
-	j->shadow = place32(j, n * RT32_TABLE_SIZE);
-	j->shadow_end = j->shadow + n * RT32_TABLE_SIZE;
-	j->no_room |= !j->shadow;
-	if (j->o->quick)
-		return;
-	j->watch = place32(j, 8ull * j->nblock);
-	j->no_room |= !j->watch;
-}
-
 enum pm_status write_all(struct job *j, struct pm_err *err)
 {
 	struct img_text *text = pm_alloc((j->ntext + 1) * sizeof *text);
@@ -524,7 +532,6 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 	size_t n = 0;
 	bool made = false;
 
-	place_rest(j);
 	fill_manifest(j, &m);
 	for (size_t i = 0; i < j->ntext; i++) {
 		describe_text(j, &j->text[i], &text[i]);

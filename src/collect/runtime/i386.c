@@ -248,7 +248,8 @@ void rt_exit_thread(struct rt_block *b, long nr, word status)
 
 int rt_is_ours(u64 addr, u64 len)
 {
-	if (in_fixed_part(addr, len) || rt_image_ours(addr, len))
+	if (in_fixed_part(addr, len) || rt_image_ours(addr, len) ||
+	    (addr < MAN->later_end && addr + len > MAN->later) || (addr < MAN->shadow_end && addr + len > MAN->shadow))
 		return 1;
 	for (u32 i = 1; i < IMG_BLOCKS; i++)
 		if (block_place[i] && addr < block_place[i] + RT_BLOCK_ALIGN && addr + len > block_place[i])
@@ -267,7 +268,8 @@ void rt_image_map_data(const struct img_manifest *man)
 
 	rt_image_block_size = (word)man->block_size;
 	rt_image_map(RT32_BLOCKS, RT32_NBLOCKS * RT32_BLOCK_SIZE, 0, flags, -1, 0, 0);
-	rt_image_map(RT32_DATA_VAULT, 4096 + sizeof(struct rt_ledger), PROT_READ | PROT_WRITE, flags, -1, 0, 0);
+	rt_image_map(RT32_DATA_VAULT, RT_SHARED_AT, PROT_READ | PROT_WRITE, flags, -1, 0, 0);
+	rt_image_map(RT32_DATA_VAULT + RT_SHARED_AT, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0, 0);
 	rt_image_map(RT32_ZERO, RT32_TABLE_SIZE, PROT_READ, flags, -1, 0, 0);
 	rt_image_map(RT32_SHADOW, RT32_DIR_SIZE, PROT_READ | PROT_WRITE, flags, -1, 0, 0);
 	for (u32 i = 0; i < RT32_DIR_SIZE / 4; i++)
@@ -276,6 +278,8 @@ void rt_image_map_data(const struct img_manifest *man)
 		rt_image_map(TEXTS[i].code, img_whole(TEXTS[i].code_len), 0, flags, -1, 0, 0);
 		rt_image_map(TEXTS[i].tables, img_whole(TEXTS[i].tables_len), 0, flags, -1, 0, 0);
 	}
+	if (man->later)
+		rt_image_map(man->later, man->later_end - man->later, 0, flags, -1, 0, 0);
 	shadow_next = (word)man->shadow;
 	shadow_end = (word)man->shadow_end;
 	if (shadow_end > shadow_next)
@@ -337,9 +341,11 @@ void rt_image_forget(u64 lo, u64 hi)
 {
 	const u32 *dir = PTR(RT32_SHADOW);
 
-	for (u64 at = lo; at < hi; at += 4096)
+	for (u64 at = lo, end; at < hi; at = end) {
+		end = (at | 0xffff) + 1 < hi ? (at | 0xffff) + 1 : hi;
 		if (dir[at >> 16] != RT32_ZERO - 4 * ((u32)at & 0xffff0000))
-			memset(PTR((u32)(dir[at >> 16] + 4 * (u32)at)), 0, 4 * 4096);
+			memset(PTR((u32)(dir[at >> 16] + 4 * (u32)at)), 0, 4 * (word)(end - at));
+	}
 }
 
 long rt_stat(const char *path, long fd, struct rt_stat *to)

@@ -34,6 +34,7 @@ typedef u32 rt_count;
 #define NR_lseek 19
 #define NR_readlink 85
 #define NR_getpid 20
+#define NR_access 33
 #define NR_kill 37
 #define NR_brk 45
 #define NR_signal 48

@@ -857,11 +857,12 @@ static u32 *was(void)
 
 static void look(void)
 {
-	u32 *last = was(), *high = last + MAN->nblock;
+	u32 *last = was(), *high = last + MAN->counters;
+	const u32 nblock = rt_later_blocks();
 	static u32 sum[4096 / sizeof(u32)];
 	static uint8_t here;
 
-	for (u32 from = 0; from < IMG_RESERVED + MAN->nblock; from += RUN) {
+	for (u32 from = 0; from < IMG_RESERVED + nblock; from += RUN) {
 		int any = 0;
 
 		memset(sum, 0, sizeof sum);
@@ -880,7 +881,7 @@ static void look(void)
 		for (u32 k = 0; any && k < RUN; k++) {
 			const u32 n = from + k - IMG_RESERVED;
 
-			if (n >= MAN->nblock || sum[k] == last[n])
+			if (n >= nblock || sum[k] == last[n])
 				continue;
 			/* a block that a fault stops is counted down: that is no wrap */
 			if (sum[k] < last[n] && last[n] - sum[k] >= 1u << 31)
@@ -918,7 +919,7 @@ static void watch(u32 pid, int again)
 	if (!MAN->watch)
 		return;
 	if (!again)
-		rt_map(MAN->watch, page_up(8 * (u64)MAN->nblock), PROT_READ | PROT_WRITE,
+		rt_map(MAN->watch, page_up(8 * MAN->counters), PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	watched = pid;
 	rt_sys(NR_rt_sigprocmask, 2, &all, &mask, 8);
@@ -947,17 +948,19 @@ static void watch_no_more(u32 pid)
 /* What the counters have lost. */
 static void add_wraps(u64 *total, uint8_t *any, u32 pid)
 {
-	u32 *high = was() + MAN->nblock;
+	const u32 *high = was() + MAN->counters, nblock = rt_later_blocks();
 	static u32 text;
 
 	if (!MAN->watch || watched != pid)
 		return;
 	look();
-	for (u32 n = 0; n < MAN->nblock; n++) {
+	for (u32 n = 0; n < nblock; n++) {
 		if (!high[n])
 			continue;
 		if (n - TEXTS[text].first >= TEXTS[text].nblock)
 			text = rt_image_text_with(n);
+		if (n - TEXTS[text].first >= TEXTS[text].nblock)
+			continue;		/* another process's */
 		for (u32 i = n - TEXTS[text].first; i != IMG_NO_BLOCK; i = prev_of(text, i)) {
 			const u32 to = TEXTS[text].first + i;
 
@@ -1735,7 +1738,7 @@ struct rt_block *rt_boot(void)
 	LEDGER->used = 2;
 	watch(b->pid, 0);
 	root = execed ? 0 : b->pid;
-	LEDGER->translated = execed;
+	SHARED->translated = execed;
 	if (MAN->kind != IMG_PROFILE && !MAN->no_trace && !execed)
 		open_fifo();
 	begin_trace(b);

@@ -21,7 +21,7 @@
  *   IMG_LATER             what was translated while the program runs (THE TRANSLATOR)
  * ... of a 32-bit one: IMG32_MANIFEST instead; the rest from IMG32_REST on, as the manifest says; code, tables, RT32_SHADOW
  * and the tables of the shadow are private memory; a thread block has a size that makes its counters fit, which are
- * behind a single trace buffer.
+ * behind a single trace buffer; what is translated later has a part of the rest, too (img_manifest.later).
  * Tables, and code that would make the file too large, are unpacked where they are first touched, a piece at a time; see
  * THE PACKING. */
 #ifndef PM_RUNTIME_IMAGE_H
@@ -153,7 +153,7 @@ struct img_manifest {
 	uint32_t kind;			/* enum img_kind */
 	uint32_t line;			/* of a cache trace, bytes */
 	uint32_t rep, no_trace, merge;	/* -r, -t, --merge */
-	uint32_t exec_all, spare;	/* a 32-bit program that may execute whatever is mapped */
+	uint32_t exec_all, narrow;	/* a 32-bit program that may execute whatever is mapped; a 32-bit program */
 	uint32_t orig_magic, idt_magic;
 	uint32_t nfile, ntext, nblock, nlink;	/* file 0 is the program, file 1 its interpreter if any */
 	uint32_t interp;		/* 1: file 1 is the interpreter */
@@ -168,11 +168,13 @@ struct img_manifest {
 	uint64_t vdso, vdso_end;	/* where the vDSO would be; 0: not known, or where it is */
 	uint64_t stamp;			/* the images of libraries begin with a struct img_head that has it */
 	uint64_t blk_size, mod_size;	/* of BENCH.blk64 and BENCH.mod as they were written */
+	uint64_t counters;		/* in a thread block, for blocks */
 	/* of a 32-bit program: bytes of a thread block, a power of two; where tables of the shadow may be */
 	uint64_t block_size, shadow, shadow_end;
-	uint64_t watch;			/* ... and for each block what its counter was, and how often it has wrapped (u32 each) */
+	uint64_t watch;			/* ... and for each counter what it was, and how often it has wrapped (u32 each) */
+	uint64_t later, later_end;	/* ... and for what is translated later; 0: there is no room */
 };
-_Static_assert(sizeof(struct img_manifest) == 288 && sizeof(struct img_text) == 136 &&
+_Static_assert(sizeof(struct img_manifest) == 312 && sizeof(struct img_text) == 136 &&
 	       sizeof(struct img_file) == 752, "laid out alike for both widths: so, whatever they are");
 
 struct img_head {			/* of a file in BENCH.idt.d; IMG_PAGE bytes */
@@ -295,19 +297,18 @@ static inline int img_unpack(const uint8_t *p, uint32_t n, uint8_t *out)
  *
  * A region is a range of addresses with its code. A library's holds one text. Those of generated code hold
  * many small ones, in ascending order of code, which compare their bytes as they are entered. Every
- * process that gets there maps a region at its place, which is no other region's. */
+ * process that gets there maps a region at its place, which is no other region's. In a 32-bit process that is where the
+ * heap is mapped anyway: any branch reaches it. */
 #define IMG_LATER_SIZE		(1ull << 40)
 #define IMG_LATER_REGIONS	0x100000u	/* struct img_region */
 #define IMG_LATER_TEXTS		0x200000u	/* struct img_text; the manifest's come first */
 #define IMG_LATER_TARGETS	0x4000000u	/* u64: targets of links, also at IMG_LATER_LINKS */
 #define IMG_LATER_TARGETS_SIZE	0x8000000u
-#define IMG_LATER_ORDER		0x10000000u	/* u32 of each region of generated code: its texts */
-#define IMG_LATER_ORDER_SIZE	0x80000u
 #define IMG_LATER_BYTES		0x20000000u	/* what the process shows */
 #define IMG_LATER_BYTES_SIZE	0x40000000u
 #define IMG_LATER_HEAP		0x80000000u	/* tables and code; the process only reads from here on */
 #define IMG_MAX_REGIONS		256u
-#define IMG_MAX_LATER		400000u		/* texts */
+#define IMG_MAX_ORDER		0x20000u	/* texts of a region of generated code */
 #define IMG_WINDOW		0x10000u	/* bytes of generated code that are looked at; see img_window() */
 #define IMG_SERVER_FD		3		/* the memory file's, in the translator */
 
@@ -333,6 +334,7 @@ enum img_shown { IMG_NOTHING, IMG_MAPS, IMG_BYTES };
 struct img_region {
 	uint64_t at, size;		/* its code; a multiple of pages */
 	uint64_t from;			/* in the memory file */
+	uint64_t order;			/* in the memory file: u32 of each of its texts, of generated code */
 	uint32_t ntext;
 	uint32_t generated;		/* 0: text `first` is all of it */
 	uint32_t first, spare;
@@ -355,8 +357,37 @@ struct img_later {
 	char said[256];
 	uint32_t user[1024];		/* pids; when there are none any more, the translator ends */
 	int32_t coming;			/* processes that are being made and will be users */
+	uint32_t spare;
 	struct img_manifest manifest;
 };
+_Static_assert(sizeof(struct img_later) == 4840 && sizeof(struct img_region) == 48, "laid out alike for both widths");
+
+/* What processes of the program map of the memory file: [from, from + size) to @at, the heap last. A 32-bit one has less
+ * room for each. */
+struct img_part {
+	uint64_t from, size, at;
+	int writable;
+};
+#define IMG_PARTS		4
+static inline void img_parts(const struct img_manifest *m, struct img_part v[IMG_PARTS])
+{
+	const struct img_part wide[IMG_PARTS] = {
+		{ 0, IMG_LATER_TARGETS, IMG_LATER, 1 },
+		{ IMG_LATER_TARGETS, IMG_LATER_TARGETS_SIZE, IMG_LATER_LINKS, 0 },
+		{ IMG_LATER_BYTES, IMG_LATER_BYTES_SIZE, IMG_LATER + IMG_LATER_BYTES, 1 },
+		{ IMG_LATER_HEAP, IMG_LATER_SIZE - IMG_LATER_HEAP, IMG_LATER + IMG_LATER_HEAP, 0 },
+	};
+	const struct img_part narrow[IMG_PARTS] = {
+		{ 0, 0x1800000, m->later, 1 },
+		{ IMG_LATER_TARGETS, 0x800000, m->later + 0x1800000, 0 },
+		{ IMG_LATER_BYTES, 0x400000, m->later + 0x2000000, 1 },
+		{ IMG_LATER_HEAP, m->later_end - m->later - 0x2400000, m->later + 0x2400000, 0 },
+	};
+
+	__builtin_memcpy(v, m->narrow ? narrow : wide, sizeof wide);
+}
+enum { IMG_PART_FRONT, IMG_PART_TARGETS, IMG_PART_BYTES, IMG_PART_HEAP };
+#define IMG32_LATER_LEAST	0x6000000u	/* with less there is not much of a heap */
 
 /* What of the executable range [*lo, *hi) around @pc is looked at. */
 static inline void img_window(uint64_t pc, uint64_t *lo, uint64_t *hi)

@@ -8,21 +8,29 @@
 #include "image.h"
 #include "rt.h"
 
-#define NR_access 21
-#define NR_wait4 61
-#define CLONE_PLAIN_VFORK (CLONE_VM | CLONE_VFORK)	/* and no signal when it ends: wait() does not see it */
 #define WALL 0x40000000
 #define MAP_FIXED_NOREPLACE 0x100000
 #define O_RDWR_CLOEXEC 02000002
 #define MAX_LIBRARIES 200
 
-#define LATER ((struct img_later *)IMG_LATER)
-#define REGIONS ((const struct img_region *)(IMG_LATER + IMG_LATER_REGIONS))
-
-static int on;				/* 1: IMG_LATER is mapped; -1: there is no translator */
+static struct img_part part[IMG_PARTS];
+static int on;				/* 1: the memory file is mapped; -1: there is no translator */
 static u32 placed[IMG_MAX_REGIONS / 32];	/* bits of regions that are mapped at their places */
 static u64 generated;			/* where the last range begins in which there was generated code */
 static u32 library[MAX_LIBRARIES], nlibrary;	/* texts that are where they were translated for */
+
+/* Where what is at @from in the memory file is mapped. */
+static word mapped_at(u64 from)
+{
+	u32 i = IMG_PARTS - 1;
+
+	while (from < part[i].from)
+		i--;
+	return (word)(part[i].at + (from - part[i].from));
+}
+
+#define LATER ((struct img_later *)(word)part[IMG_PART_FRONT].at)
+#define REGIONS ((const struct img_region *)mapped_at(IMG_LATER_REGIONS))
 
 /* ---- locks and waiting ----------------------------------------------------------------------------- */
 static int alive(u32 id)
@@ -32,7 +40,7 @@ static int alive(u32 id)
 
 static void sleep_on(u32 *at, u32 while_it_is)
 {
-	const u64 timeout[2] = { 0, 100000000 };
+	const word timeout[2] = { 0, 100000000 };
 
 	rt_sys(NR_futex, at, 0 /* WAIT */, while_it_is, timeout);
 }
@@ -59,11 +67,13 @@ static void unlock(u32 *l)
 }
 
 /* ---- starting it ----------------------------------------------------------------------------------- */
-extern u64 rt_boot_rsp;
+extern word rt_boot_rsp;
 
 static const char **environment(void)
 {
-	return (const char **)(rt_boot_rsp + 8 * (*(const u64 *)rt_boot_rsp + 2));
+	const word *stack = (const word *)rt_boot_rsp;
+
+	return (const char **)(stack + *stack + 2);
 }
 
 static const char *variable(const char *name)
@@ -102,55 +112,32 @@ static const char *program(void)
 	return 0;
 }
 
-/* The child shares this memory until it has another program, and does nothing but that. */
-static long spawn(const char *path, const char **argv)
+static void unmap(void)
 {
-	register u64 a4 __asm__("r10") = 0;
-	register u64 a5 __asm__("r8") = 0;
-	register const char *r12 __asm__("r12") = path;
-	register const char **r13 __asm__("r13") = argv;
-	register const char **r14 __asm__("r14") = environment();
-	long r;
-
-	__asm__ volatile("syscall\n\t"
-			 "test %%rax, %%rax\n\t"
-			 "jnz 1f\n\t"
-			 "mov %%r12, %%rdi\n\t"
-			 "mov %%r13, %%rsi\n\t"
-			 "mov %%r14, %%rdx\n\t"
-			 "mov $59, %%eax\n\t"		/* execve */
-			 "syscall\n\t"
-			 "mov $127, %%edi\n\t"
-			 "mov $231, %%eax\n\t"		/* exit_group */
-			 "syscall\n"
-			 "1:"
-			 : "=a"(r)
-			 : "a"((long)NR_clone), "D"((u64)CLONE_PLAIN_VFORK), "S"(0ul), "d"(0ul), "r"(a4), "r"(a5),
-			   "r"(r12), "r"(r13), "r"(r14)
-			 : "rcx", "r11", "memory");
-	return r;
+	for (u32 i = 0; i < IMG_PARTS; i++)
+		if (MAN->narrow)		/* its place stays ours */
+			rt_map(part[i].at, part[i].size, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		else
+			rt_sys(NR_munmap, part[i].at, part[i].size);
 }
 
 static int map(long fd)
 {
-	const u64 flags = MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+	const u64 flags = MAP_SHARED | MAP_NORESERVE | (MAN->narrow ? MAP_FIXED : MAP_FIXED_NOREPLACE);
 
-	return rt_sys(NR_mmap, IMG_LATER, IMG_LATER_HEAP, PROT_READ | PROT_WRITE, flags, fd, 0) == IMG_LATER &&
-	       rt_sys(NR_mmap, IMG_LATER + IMG_LATER_HEAP, IMG_LATER_SIZE - IMG_LATER_HEAP, PROT_READ, flags, fd,
-		      IMG_LATER_HEAP) == (long)(IMG_LATER + IMG_LATER_HEAP) &&
-	       rt_sys(NR_mmap, IMG_LATER_LINKS, IMG_LATER_TARGETS_SIZE, PROT_READ, flags, fd,
-		      IMG_LATER_TARGETS) == (long)IMG_LATER_LINKS;
-}
-
-static void unmap(void)
-{
-	rt_sys(NR_munmap, IMG_LATER, IMG_LATER_SIZE);
-	rt_sys(NR_munmap, IMG_LATER_LINKS, IMG_LATER_TARGETS_SIZE);
+	img_parts(MAN, part);
+	for (u32 i = 0; i < IMG_PARTS; i++)
+		if (rt_map(part[i].at, part[i].size, PROT_READ | (part[i].writable ? PROT_WRITE : 0), flags, fd,
+			   part[i].from) != (long)part[i].at) {
+			unmap();
+			return 0;
+		}
+	return 1;
 }
 
 static void say_and_stop(void)
 {
-	static char said[sizeof LATER->said];
+	static char said[sizeof ((struct img_later *)0)->said];
 
 	rt_memcpy(said, LATER->said, sizeof said - 1);
 	rt_image_stop(said, 0);
@@ -166,29 +153,28 @@ static int start(struct rt_block *b)
 	u32 status = 1;
 	long fd, pid;
 
-	if (!path)
+	if (!path || (MAN->narrow && !MAN->later))
 		return 0;
 	fd = rt_sys(NR_memfd_create, "pugmark-later", 0);
 	if (fd < 0)
 		return 0;
-	if (rt_sys(NR_ftruncate, fd, IMG_LATER_SIZE) || !map(fd)) {
+	if (rt_resize(fd, IMG_LATER_SIZE) || !map(fd)) {
 		rt_sys(NR_close, fd);
-		unmap();
 		return 0;
 	}
 	rt_memcpy(LATER->tag, "PUGLAT1\n", 8);
 	LATER->abi = RT_ABI;
 	LATER->size = sizeof *MAN;
-	LATER->anew = !LEDGER->translated;
+	LATER->anew = !SHARED->translated;
 	LATER->ntext = MAN->ntext;
 	LATER->nblock = MAN->nblock;
-	LATER->link_base = (IMG_LATER_LINKS - IMG_MANIFEST - MAN->links) / 8;
+	LATER->link_base = (part[IMG_PART_TARGETS].at - MANIFEST_AT - MAN->links) / 8;
 	LATER->user[0] = b->pid;
 	LATER->manifest = *MAN;
-	rt_memcpy((void *)(IMG_LATER + IMG_LATER_TEXTS), TEXTS, MAN->ntext * sizeof *TEXTS);
+	rt_memcpy(PTR(mapped_at(IMG_LATER_TEXTS)), TEXTS, MAN->ntext * sizeof *TEXTS);
 	number[rt_put_decimal(number, (u32)fd)] = 0;
 	rt_sys(NR_rt_sigprocmask, 2, &all, &mask, 8);
-	pid = spawn(path, argv);
+	pid = rt_spawn(path, argv, environment());
 	while (pid > 0 && rt_sys(NR_wait4, pid, &status, WALL, 0) == -EINTR)
 		;
 	rt_sys(NR_rt_sigprocmask, 2, &mask, 0, 8);
@@ -199,8 +185,8 @@ static int start(struct rt_block *b)
 		unmap();
 		return 0;
 	}
-	LEDGER->translator = LATER->server;
-	LEDGER->translated = 1;
+	SHARED->translator = LATER->server;
+	SHARED->translated = 1;
 	return 1;
 }
 
@@ -211,9 +197,9 @@ static int join(struct rt_block *b)
 	u32 n = 6;
 	long fd;
 
-	if (!LEDGER->translator || !alive(LEDGER->translator))
+	if (!SHARED->translator || !alive(SHARED->translator))
 		return 0;
-	n += rt_put_decimal(name + n, LEDGER->translator);
+	n += rt_put_decimal(name + n, SHARED->translator);
 	rt_memcpy(name + n, "/fd/", 4);
 	name[n + 4] = '0' + IMG_SERVER_FD;
 	name[n + 5] = 0;
@@ -222,10 +208,7 @@ static int join(struct rt_block *b)
 		return 0;
 	on = map(fd);
 	rt_sys(NR_close, fd);
-	if (!on)
-		unmap();
-	else
-		rt_later_join(b->pid);
+	rt_later_join(b->pid);
 	return on;
 }
 
@@ -233,14 +216,14 @@ int rt_later_available(struct rt_block *b)
 {
 	if (on)
 		return on > 0;
-	lock(&LEDGER->lock, b->tid);
+	lock(&SHARED->lock, b->tid);
 	if (!on) {
 		on = join(b) || start(b) ? 1 : -1;
 		if (on > 0)
-			__atomic_store_n(&rt_image_texts, (const struct img_text *)(IMG_LATER + IMG_LATER_TEXTS),
+			__atomic_store_n(&rt_image_texts, (const struct img_text *)mapped_at(IMG_LATER_TEXTS),
 					 __ATOMIC_RELEASE);
 	}
-	unlock(&LEDGER->lock);
+	unlock(&SHARED->lock);
 	return on > 0;
 }
 
@@ -280,8 +263,8 @@ static void show_maps(void)
 	u64 n = 0;
 	long r = 0;
 
-	while (fd >= 0 && n < IMG_LATER_BYTES_SIZE &&
-	       (r = rt_sys(NR_read, fd, IMG_LATER + IMG_LATER_BYTES + n, IMG_LATER_BYTES_SIZE - n)) > 0)
+	while (fd >= 0 && n < part[IMG_PART_BYTES].size &&
+	       (r = rt_sys(NR_read, fd, part[IMG_PART_BYTES].at + n, part[IMG_PART_BYTES].size - n)) > 0)
 		n += (u64)r;
 	if (fd >= 0)
 		rt_sys(NR_close, fd);
@@ -291,17 +274,22 @@ static void show_maps(void)
 
 static void show_bytes(u64 at, u64 n)
 {
-	u8 *to = (u8 *)(IMG_LATER + IMG_LATER_BYTES);
+	const struct img_part *const room = &part[IMG_PART_BYTES];
+	long to = (long)room->at;
 
-	if (n > IMG_LATER_BYTES_SIZE)
-		n = IMG_LATER_BYTES_SIZE;
-	for (u64 done = 0, part; done < n; done += part) {
-		part = 4096 - ((at + done) & 4095);
-		if (part > n - done)
-			part = n - done;
-		if (rt_get(to + done, at + done, part))
-			memset(to + done, 0, part);
+	if (n > room->size)		/* for as long as it takes, more of the file */
+		to = rt_sys(NR_mremap, room->at, 0, n, MREMAP_MAYMOVE);
+	if (n > IMG_LATER_BYTES_SIZE || rt_failed(to))
+		rt_image_stop("no memory to show its new code to the translator", 0);
+	for (u64 done = 0, some; done < n; done += some) {
+		some = 4096 - ((at + done) & 4095);
+		if (some > n - done)
+			some = n - done;
+		if (rt_get(PTR(to + done), at + done, some))
+			memset(PTR(to + done), 0, some);
 	}
+	if (n > room->size)
+		rt_sys(NR_munmap, to, n);
 	LATER->shown = IMG_BYTES;
 	LATER->shown_at = at;
 	LATER->shown_n = n;
@@ -345,9 +333,10 @@ static void place(u32 k)
 
 	if (placed[k / 32] >> k % 32 & 1)
 		return;
-	if (rt_sys(NR_mmap, r->at, r->size, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
-		   0) != (long)r->at ||
-	    rt_sys(NR_mremap, IMG_LATER + r->from, 0, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, r->at) != (long)r->at ||
+	if ((r->at != mapped_at(r->from) &&
+	     (rt_map(r->at, r->size, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) !=
+		      (long)r->at ||
+	      rt_sys(NR_mremap, mapped_at(r->from), 0, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, r->at) != (long)r->at)) ||
 	    rt_sys(NR_mprotect, r->at, r->size, PROT_READ | PROT_EXEC))
 		rt_image_stop("no place in memory for the translation of its new code", 0);
 	placed[k / 32] |= 1u << k % 32;
@@ -451,11 +440,12 @@ static u32 region_of(u64 addr)
 u32 rt_later_code_text(u64 code)
 {
 	const u32 k = region_of(code);
-	const u32 *order = (const u32 *)(IMG_LATER + IMG_LATER_ORDER + (u64)k * IMG_LATER_ORDER_SIZE);
+	const u32 *order;
 	u32 a = 0, z, text;
 
 	if (k == ~0u)
 		return ~0u;
+	order = PTR(mapped_at(REGIONS[k].order));
 	z = __atomic_load_n(&REGIONS[k].ntext, __ATOMIC_ACQUIRE);
 	if (!REGIONS[k].generated)
 		text = REGIONS[k].first;

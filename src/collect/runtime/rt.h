@@ -205,14 +205,20 @@ struct rt_stat {
 long rt_stat(const char *path, long fd, struct rt_stat *to);	/* of @fd without @path; 0 or an error */
 struct rt_ledger {			/* IMG_LEDGER: behind struct rt_session; of 64-bit processes shared by all */
 	u32 owner[IMG_BLOCKS];		/* of thread blocks: pid; 0: nobody */
-	u32 translator;			/* pid; 0: none has been started */
-	u32 translated;			/* 1: the files hold what a translator has added */
-	u32 lock;			/* pid of who starts one */
 	u32 leaving[IMG_LEAVING];	/* the owner has gone, but for the last thread's last instructions */
 	u32 used;			/* blocks from here on have never had an owner */
 };
-_Static_assert(4096 + sizeof(struct rt_ledger) <= 0x10000, "below IMG_STORED");
+struct rt_shared {			/* by all processes of the program */
+	u32 translator;			/* pid; 0: none has been started */
+	u32 translated;			/* 1: the files hold what a translator has added */
+	u32 lock;			/* pid of who starts one */
+};
+#define RT_SHARED_AT 0xf000u		/* in block 0, a page of its own */
+_Static_assert(4096 + sizeof(struct rt_ledger) <= RT_SHARED_AT, "in front of it");
 #define LEDGER ((struct rt_ledger *)(RT_SESSION_AT + 4096))
+#define SHARED ((struct rt_shared *)(RT_SESSION_AT + RT_SHARED_AT))
+/* @path is executed by a child that shares this memory until then, does nothing but that, and whose end no signal tells. */
+long rt_spawn(const char *path, const char **argv, const char **environment);
 /* Block @number has no owner: is a thread still about to leave it? One will be. */
 int rt_image_in_use(u32 number);
 void rt_image_leaving(u32 number);
@@ -253,8 +259,6 @@ struct rt_later {
 	u64 entry;			/* 0: a whole text has become known */
 	u64 indirect;			/* for the shadow; 0: none */
 };
-#ifdef PM_RUNTIME_IMAGE_H
-#ifndef __i386__
 /* Ask the installed translator for @pc. @how 0: no text knows it; 1: one does, but no block begins there; 2: the
  * bytes of its block have changed. 0: there is no translator. */
 int rt_later_ask(struct rt_block *b, u64 pc, u32 how, struct rt_later *found);
@@ -270,23 +274,6 @@ void rt_later_join(u32 pid);			/* a process that uses the translator, or does no
 void rt_later_leave(u32 pid);
 void rt_later_coming(int more);			/* one is being made, 1; it is there or will not be, -1 */
 int rt_later_available(struct rt_block *b);
-#else					/* there is none for 32-bit programs */
-static inline int rt_later_ask(struct rt_block *b, u64 pc, u32 how, struct rt_later *found) { return 0; }
-static inline void rt_later_link(struct rt_block *b, u64 link, u64 entry) { }
-static inline u32 rt_later_text(u64 pc) { return NO_TEXT; }
-static inline u32 rt_later_code_text(u64 code) { return NO_TEXT; }
-static inline u32 rt_later_texts(void) { return MAN->ntext; }
-static inline u32 rt_later_blocks(void) { return MAN->nblock; }
-static inline int rt_later_ours(u64 addr, u64 len) { return 0; }
-static inline int rt_later_touch(u64 addr) { return 0; }
-static inline int rt_later_unmapped(u64 lo, u64 hi) { return 0; }
-static inline void rt_later_join(u32 pid) { }
-static inline void rt_later_leave(u32 pid) { }
-static inline void rt_later_coming(int more) { }
-static inline int rt_later_available(struct rt_block *b) { return 0; }
-#endif
-
-#endif
 
 /* ---- drain.c: likewise -------------------------------------------------------------------------- */
 void rt_image_drain(struct rt_block *b, u64 from, u64 to);

@@ -247,6 +247,34 @@ void rt_image_drop(u32 i)
 	rt_sys(NR_mprotect, TEXTS[i].tables, img_whole(TEXTS[i].tables_len), 0);
 }
 
+long rt_spawn(const char *path, const char **argv, const char **environment)
+{
+	register u64 a4 __asm__("r10") = 0;
+	register u64 a5 __asm__("r8") = 0;
+	register const char *r12 __asm__("r12") = path;
+	register const char **r13 __asm__("r13") = argv;
+	register const char **r14 __asm__("r14") = environment;
+	long r;
+
+	__asm__ volatile("syscall\n\t"
+			 "test %%rax, %%rax\n\t"
+			 "jnz 1f\n\t"
+			 "mov %%r12, %%rdi\n\t"
+			 "mov %%r13, %%rsi\n\t"
+			 "mov %%r14, %%rdx\n\t"
+			 "mov $59, %%eax\n\t"		/* execve */
+			 "syscall\n\t"
+			 "mov $127, %%edi\n\t"
+			 "mov $231, %%eax\n\t"		/* exit_group */
+			 "syscall\n"
+			 "1:"
+			 : "=a"(r)
+			 : "a"((long)NR_clone), "D"((u64)CLONE_VM | CLONE_VFORK), "S"(0ul), "d"(0ul), "r"(a4), "r"(a5),
+			   "r"(r12), "r"(r13), "r"(r14)
+			 : "rcx", "r11", "memory");
+	return r;
+}
+
 long rt_stat(const char *path, long fd, struct rt_stat *to)
 {
 	u64 st[18];			/* struct stat: device, inode, links, u32 mode, ..., size at 48, mtime at 88 */

@@ -31,6 +31,7 @@ typedef u64 rt_count;
 #define NR_rt_sigreturn 15
 #define NR_mremap 25
 #define NR_madvise 28
+#define NR_access 21
 #define NR_shmat 30
 #define NR_shmdt 67
 #define NR_getpid 39
@@ -39,6 +40,7 @@ typedef u64 rt_count;
 #define NR_vfork 58
 #define NR_execve 59
 #define NR_exit 60
+#define NR_wait4 61
 #define NR_kill 62
 #define NR_uname 63
 #define NR_rt_sigpending 127
