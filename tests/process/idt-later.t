@@ -66,6 +66,12 @@ $ gcc -O1 -o two "$TESTS/process/two.c" -ldl; pugmark idt -e two; ./two.idt; for
 > good
 > good
 > good
+# The translator of the process before is still there, and has ended its work.
+$ echo '__attribute__((destructor)) static void late(void) { usleep(300000); }' | gcc -w -xc -shared -fPIC -o late.so -
+$ printf '#!/bin/sh\nASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0 LD_PRELOAD=%s/late.so exec %s "$@"\n' "$PWD" "$(command -v pugmark)" >late; chmod +x late; PUGMARK=$PWD/late ./two.idt
+> 0.909
+> 1.000
+> -0.416
 # A jump into the middle of a block.
 $ cat >middle.S <<'E'
 + 	.globl	_start

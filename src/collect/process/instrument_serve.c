@@ -820,12 +820,22 @@ static bool has_users(struct img_later *l)
 	return some;
 }
 
+/* Who joins says so first and then looks whether it is too late; so one of the two sees the other. */
+static bool closes(struct img_later *l)
+{
+	__atomic_store_n(&l->closed, 1, __ATOMIC_SEQ_CST);
+	if (!has_users(l))
+		return true;
+	__atomic_store_n(&l->closed, 0, __ATOMIC_SEQ_CST);
+	return false;
+}
+
 static void serve(struct server *s)
 {
 	struct img_later *l = s->l;
 
 	/* a process that was killed before it could say that it is there is not waited for much longer */
-	for (unsigned idle = 0; idle < 5; ) {
+	for (unsigned idle = 0; ; ) {
 		const struct timespec wait = { 0, 200000000 };
 		const uint32_t state = __atomic_load_n(&l->state, __ATOMIC_ACQUIRE);
 
@@ -833,9 +843,9 @@ static void serve(struct server *s)
 			syscall(SYS_futex, &l->state, FUTEX_WAIT, state, &wait, NULL, 0);
 			if (has_users(l))
 				idle = 0;
-			else if (__atomic_load_n(&l->coming, __ATOMIC_SEQ_CST) > 0)
+			else if (__atomic_load_n(&l->coming, __ATOMIC_SEQ_CST) > 0 && idle < 50)
 				idle++;
-			else
+			else if (closes(l))
 				break;
 			continue;
 		}

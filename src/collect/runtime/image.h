@@ -357,7 +357,7 @@ struct img_later {
 	char said[256];
 	uint32_t user[1024];		/* pids; when there are none any more, the translator ends */
 	int32_t coming;			/* processes that are being made and will be users */
-	uint32_t spare;
+	uint32_t closed;		/* 1: the translator ends, unless it finds a user now: it is not joined any more */
 	struct img_manifest manifest;
 };
 _Static_assert(sizeof(struct img_later) == 4840 && sizeof(struct img_region) == 48, "laid out alike for both widths");

@@ -209,6 +209,11 @@ static int join(struct rt_block *b)
 	on = map(fd);
 	rt_sys(NR_close, fd);
 	rt_later_join(b->pid);
+	if (on && __atomic_load_n(&LATER->closed, __ATOMIC_SEQ_CST)) {
+		rt_later_leave(b->pid);
+		unmap();
+		on = 0;
+	}
 	return on;
 }
 
