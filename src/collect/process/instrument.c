@@ -234,8 +234,10 @@ enum pm_status pm_instrument(const struct pm_instrument_opts *o, struct pm_err *
 		st = translate_all(j, err);
 	if (st == PM_OK)
 		st = write_all(j, err);
-	if (st != PM_OK && err->file && !strncmp(err->file, o->path, strlen(o->path) + 1))
-		err->file = o->path;
+	if (st != PM_OK && err->file) {		/* it may lie in what is released here */
+		err->file = strcmp(err->file, o->path) ? pm_strdup(err->file) : o->path;
+		pm_keep(err->file);
+	}
 	for (size_t i = 0; i < j->ntext; i++)
 		text_release(&j->text[i]);
 	for (size_t i = 0; i < j->nfile; i++)
@@ -246,9 +248,7 @@ enum pm_status pm_instrument(const struct pm_instrument_opts *o, struct pm_err *
 	free(j->text);
 	free(j->busy);
 	free(j->piece);
-	/* errors name files: what they point to has to stay until they are printed */
-	if (st == PM_OK)
-		pm_arena_release(&j->mem);
+	pm_arena_release(&j->mem);
 	free(j);
 	return st;
 }

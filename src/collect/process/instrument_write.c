@@ -556,7 +556,7 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 				put_text(j, &lib, &j->text[i], &text[i]);
 		key_of(&j->file[k], key, sizeof key);
 		snprintf(path, sizeof path, "%s/%s", dir, key);
-		st = save(&out[n++], path, &lib, 0666, err);
+		st = save(&out[n++], pm_arena_strdup(&j->mem, path), &lib, 0666, err);
 		pm_buf_release(&lib);
 	}
 	if (st == PM_OK) {
