@@ -366,6 +366,11 @@ uint64_t pm_pipeline_idle(const struct pm_pipeline *p)
 	return p->stage[0].ops->idle(p->stage[0].self);
 }
 
+bool pm_pipeline_rests(const struct pm_pipeline *p)
+{
+	return p->stage[0].ops->rests(p->stage[0].self);
+}
+
 enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code, uint32_t block)
 {
 	return p->stage[0].ops->drop(p->stage[0].self, code, block);

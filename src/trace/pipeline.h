@@ -46,11 +46,13 @@ struct pm_transform_ops {
 				  struct pm_err *err);
 	enum pm_status (*finish)(void *self, const struct pm_emit *emit, struct pm_err *err);
 	void (*destroy)(void *self);
-	/* Of one that drops most of what it sees; or both NULL. A source may put one PM_EV_LOST with their number
+	/* Of one that drops most of what it sees; or all NULL. A source may put one PM_EV_LOST with their number
 	 * in place of the next instructions, of whatever stream: so many, and what they refer to, would be
 	 * dropped, but for blocks of PM_DROP_NEVER; those of PM_DROP_ALWAYS at all times. */
 	uint64_t (*idle)(const void *self);
 	enum pm_drop (*drop)(void *self, const struct pm_code *code, uint32_t block);
+	/* Does idle() ever say much, and then nothing depends on what the blocks are? */
+	bool (*rests)(const void *self);
 };
 enum pm_drop { PM_DROP_IDLE, PM_DROP_NEVER, PM_DROP_ALWAYS };
 
@@ -94,6 +96,7 @@ bool pm_pipeline_recent(const struct pm_pipeline *p, struct pm_recent *r);
 /* Does the first transform say what it drops? What it says of a block holds for good, the number until the next push. */
 bool pm_pipeline_drops(const struct pm_pipeline *p);
 uint64_t pm_pipeline_idle(const struct pm_pipeline *p);
+bool pm_pipeline_rests(const struct pm_pipeline *p);
 enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code, uint32_t block);
 /* How many threads may push, batches of one stream always the same one, so that they are not waited for by each
  * other? Several where making batches is all the work there is: every sink is light and takes streams by themselves,

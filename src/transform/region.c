@@ -172,6 +172,17 @@ static uint64_t region_idle(const void *self)
 	return x->r.every ? x->r.every - n : UINT64_MAX;
 }
 
+static bool region_rests(const void *self)
+{
+	const struct pm_region *r = &((const struct region *)self)->r;
+	const struct pm_point *p[2] = { &r->start, &r->stop };
+
+	for (int i = 0; i < 2; i++)
+		if (p[i]->kind == PM_POINT_FUNCTION || p[i]->kind == PM_POINT_ADDRESS)
+			return false;
+	return r->after || r->length || r->start.kind != PM_POINT_NONE || r->stop.kind != PM_POINT_NONE;
+}
+
 static bool is_point(const struct region *x, uint64_t pc, uint64_t end)
 {
 	return (x->at[0] && pc <= x->at[0] && x->at[0] < end) || (x->at[1] && pc <= x->at[1] && x->at[1] < end);
@@ -290,4 +301,5 @@ const struct pm_transform_ops pm_region_ops = {
 	.destroy = region_destroy,
 	.idle = region_idle,
 	.drop = region_drop,
+	.rests = region_rests,
 };

@@ -72,8 +72,9 @@ struct saved_unit {
 };
 struct saved_link {
 	uint64_t target;		/* from lo; may lie outside the module */
-	uint32_t site, stub;		/* site XL_NONE: has been resolved, for ever */
+	uint32_t site, stub;		/* site XL_NONE: has been resolved, for ever; stub: | TWINS_LINK */
 };
+#define TWINS_LINK 0x80000000u
 struct saved_entry {
 	uint32_t pc, code;		/* from lo; from the module's code */
 };
@@ -178,8 +179,14 @@ bool cache_open(struct session *s, struct pm_err *err)
 	return true;
 }
 
+/* What the code is for. */
+static uint32_t kind_of(const struct session *s)
+{
+	return (uint32_t)s->opts->kind + (s->counts ? 16 : 0);
+}
+
 /* "b" and the build id in hex, or "h" and a hash of the text. */
-static void make_key(struct module *m, enum xl_kind kind, int fd, const struct elf_head *head)
+static void make_key(struct module *m, uint32_t kind, int fd, const struct elf_head *head)
 {
 	struct segment g;
 	size_t n = 0, at0;
@@ -211,7 +218,7 @@ static void make_key(struct module *m, enum xl_kind kind, int fd, const struct e
 	}
 	if (!n)
 		n = at0 + (size_t)sprintf(m->key + at0, "h%016" PRIx64, pm_mix(m->text, m->text_len, 0));
-	snprintf(m->key + n, sizeof m->key - n, "-%" PRIx64 "-%d", m->file_off >> 12, (int)kind);
+	snprintf(m->key + n, sizeof m->key - n, "-%" PRIx64 "-%u", m->file_off >> 12, kind);
 }
 
 /* ---- loading ------------------------------------------------------------------------------------- */
@@ -247,7 +254,7 @@ static bool trusted(const struct stat *st, const struct cache_file *f)
 }
 
 /* @size: up to the shadow. */
-static bool sound(const struct cache_file *f, size_t size, enum xl_kind kind, bool trust)
+static bool sound(const struct cache_file *f, size_t size, uint32_t kind, bool trust)
 {
 	const struct { uint64_t at, n; } part[] = {
 		{ f->units, (uint64_t)f->nunit * sizeof(struct saved_unit) },
@@ -519,7 +526,8 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 			sp->link[sp->nlink++] = (struct link){ .module = UINT32_MAX, .done = true };
 			continue;
 		}
-		sp->link[sp->nlink] = (struct link){ target, mi, l[i].site, l[i].stub, 0, false };
+		sp->link[sp->nlink] = (struct link){ target, mi, l[i].site, l[i].stub & ~TWINS_LINK, 0, false,
+						     (l[i].stub & TWINS_LINK) != 0 };
 		table[sp->nlink] = target;
 		if (m->lo <= target && target < m->hi) {
 			head = pm_map_put(&sp->pending, target, NULL);
@@ -575,7 +583,7 @@ static bool consistent(const struct cache_file *f, const struct module *m)
 		    b[i].map > f->nmap || b[i].nmap > f->nmap - b[i].map || b[i].code >= f->ncode)
 			return false;
 	for (uint32_t i = 0; i < f->nlink; i++)
-		if (l[i].site != XL_NONE && (l[i].site + 4ull > f->ncode || l[i].stub >= f->ncode))
+		if (l[i].site != XL_NONE && (l[i].site + 4ull > f->ncode || (l[i].stub & ~TWINS_LINK) >= f->ncode))
 			return false;
 	for (uint32_t i = 0; i < f->nentry; i++)
 		if (e[i].pc >= m->hi - m->lo || e[i].code >= f->ncode)
@@ -613,7 +621,7 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const 
 
 	if (s->cache_fd < 0 || fd < 0)
 		return;
-	make_key(m, s->opts->kind, fd, elf);
+	make_key(m, kind_of(s), fd, elf);
 	m->used = pm_alloc(shadow_bits(m));
 	m->saved_used = pm_alloc(shadow_bits(m));
 	save_others(s, sp, m);
@@ -631,7 +639,7 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const 
 	if (f != MAP_FAILED) {
 		const bool trust = trusted(&st, f);
 
-		if (sound(f, size, s->opts->kind, trust) && same_text(f, sp, m) && fits(f, m) &&
+		if (sound(f, size, kind_of(s), trust) && same_text(f, sp, m) && fits(f, m) &&
 		    (trust || consistent(f, m))) {
 			if (!trust || st.st_mtime + TOUCH < time(NULL))
 				stamp(in, f);		/* least recently used goes first */
@@ -931,7 +939,7 @@ static void put_in_hash(struct saving *v, const struct blk *b, uint32_t i, uint3
 	const size_t hash = hash_pc(b->pc - v->m->lo);
 	size_t h = hash & v->f->hash_mask, n = 0;
 
-	if (block_continues(v->s, v->sp, at) || i >= MAX_HASHED)
+	if (block_continues(v->s, v->sp, at) || b->flags & XL_COUNTS || i >= MAX_HASHED)
 		return;			/* nobody's target */
 	while (v->hash[h] && n++ < MAX_PROBES)
 		h = (h + 1) & v->f->hash_mask;
@@ -1026,13 +1034,15 @@ static struct pm_buf all_entries(const struct saving *v)
 	for (size_t j = 0; j < v->m->entered.n / 4; j++) {
 		const struct blk *b = &v->sp->block[got[j]];
 
+		if (b->flags & XL_COUNTS)
+			continue;
 		pm_buf_add(&new, &(struct saved_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect }, sizeof *add);
 	}
 	for (size_t j = 0; j < new_units(v); j++)
 		for (uint32_t c = 0; (u = new_unit(v, j)) && c < u->nblock; c++) {
 			const struct blk *b = &v->sp->block[u->block + c];
 
-			if (b->indirect != XL_NONE)
+			if (b->indirect != XL_NONE && !(b->flags & XL_COUNTS))
 				pm_buf_add(&new, &(struct saved_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect },
 					   sizeof *add);
 		}
@@ -1102,7 +1112,7 @@ static void put_links(struct saving *v)
 	v->f->nlink = v->was->nlink;
 	for (size_t i = 0; i < sp->nlink; i++) {
 		const struct link *l = &sp->link[i];
-		const struct saved_link x = { l->target - m->lo, l->site, l->stub };
+		const struct saved_link x = { l->target - m->lo, l->site, l->stub | (l->twin ? TWINS_LINK : 0) };
 
 		if (l->module != v->mi || l->site == XL_NONE || i - m->first_link < v->was->nlink ||
 		    (l->done && m->lo <= l->target && l->target < m->hi))
@@ -1294,7 +1304,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	bool good, placed;
 
 	*f = (struct cache_file){
-		.magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI, .kind = s->opts->kind,
+		.magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI, .kind = kind_of(s),
 		.absolute = m->absolute, .i386 = sp->i386, .build = build_number(),
 		.text_len = m->text_len, .file_off = m->file_off, .lo = m->lo,
 		.text_hash = m->cache ? m->cache->text_hash : pm_mix(m->text, m->text_len, 0),

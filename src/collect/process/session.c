@@ -636,6 +636,9 @@ static void answer(struct session *s, uint32_t bi)
 	case RQ_MAPPED:
 		on_mapped(s, p, bi, m);
 		break;
+	case RQ_TWIN:
+		m->r[0] = space_twin(mm->space, m->a[0]);
+		break;
 	}
 	if (op == RQ_LOOKUP || op == RQ_RESOLVE || op == RQ_SIGNAL || op == RQ_CHECKFAIL || op == RQ_MAP ||
 	    op == RQ_UNMAP || op == RQ_OPEN)
@@ -1136,7 +1139,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	if (getenv("PUGMARK_STATS")) {
 		static const char *const names[] = { "none", "hello", "lookup", "resolve", "signal", "cut",
 			"step", "checkfail", "map", "unmap", "open", "block", "unblock", "forked", "exec",
-			"execfail", "exit", "mapped" };
+			"execfail", "exit", "mapped", "twin" };
 
 		for (size_t i = 0; i < NR(names); i++)
 			if (s.requests[i])

@@ -54,7 +54,7 @@ struct link {
 	uint32_t module, site;		/* offset of the rel32 from the module's code */
 	uint32_t stub;
 	uint32_t next;			/* next pending link to the same target, + 1 */
-	bool done;
+	bool done, twin;
 };
 
 struct module {
@@ -64,6 +64,7 @@ struct module {
 	uint64_t code_len, code_cap, code_ready;	/* ready: up to there its pages exist; cap 0: given back */
 	uint64_t room;			/* i386: ... and nobody has taken it yet */
 	uint64_t shadow_off, shadow_len;	/* piece of the code file that shadows [lo, hi) */
+	uint64_t twin_off;		/* ... for twins (translate.h), which its blocks have if `twins` */
 	uint64_t file_off, bias;
 	const char *path;		/* in session->mem */
 	dev_t dev;
@@ -75,7 +76,7 @@ struct module {
 	uint32_t shared;		/* 1 + the session->text that it is; 0: its own mapping */
 	bool generated;			/* may change under us */
 	bool check;			/* ... without a page fault telling */
-	bool dead, absolute;
+	bool dead, absolute, twins;
 	bool full;			/* the last translation had no room */
 	uint32_t *users;		/* of the mapped files: this module and its copies */
 	bool shadowed;			/* false: the low 32 bits collide with another module's; or
@@ -268,6 +269,7 @@ struct session {
 	int root_status;
 	bool root_done;
 	struct tracer *tracer;		/* NULL: profile */
+	bool counts;			/* outside regions blocks' twins are executed (translate.h) */
 	struct x86_decoder *dec[2];	/* of 64-bit and of 32-bit code; NULL until wanted */
 	uint64_t requests[RQ_LAST + 1];
 	uint32_t ni386;			/* 32-bit spaces */
@@ -355,6 +357,8 @@ uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct 
 bool space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, struct rt_mail *m);
 /* Block and map entry at copy address @code; false: not in the code cache. */
 bool space_state(struct space *sp, uint64_t code, uint32_t *block, const struct xl_map **map);
+/* Does a block that has a twin begin at copy address @code? That one's direct entry, or 0. */
+uint64_t space_twin(struct space *sp, uint64_t code);
 /* Go on with a divergence that needed more commands than a mail holds; false: it is complete. */
 bool space_move(const struct session *s, struct proc *p, struct rt_mail *m);
 /* The code at @code_off could not be placed in @p: the program has mapped something where it was to be. It

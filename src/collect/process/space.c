@@ -269,6 +269,23 @@ static struct blk *find(struct space *sp, uint64_t pc)
 	return b ? b : find_cached(sp, pc);
 }
 
+/* The twin (translate.h) of @b; NULL: it has none. */
+static struct blk *twin_of(const struct space *sp, const struct blk *b)
+{
+	const uint32_t i = (uint32_t)(b - sp->block);
+	const struct unit *u = unit_of(sp, i);
+	struct blk *t = &sp->block[i + u->nblock / 2];
+
+	return i - u->block < u->nblock / 2 && t->flags & XL_COUNTS && !(t->flags & BLK_IS_DEAD) ? t : NULL;
+}
+
+static uint64_t twin_entry(const struct space *sp, const struct blk *b)
+{
+	const struct blk *t = twin_of(sp, b);
+
+	return t ? sp->module[t->module].code + t->code : 0;
+}
+
 static void put_jump(uint8_t *at, const uint8_t *to)
 {
 	const uint32_t d = (uint32_t)(to - (at + 5));
@@ -325,6 +342,13 @@ void space_shadow(struct session *s, struct space *sp, struct module *m, uint64_
 		e = (int32_t *)(s->code + m->shadow_off) + (pc - m->lo);
 	if (e)
 		__atomic_store_n(e, to ? (int32_t)(int64_t)(to - pc) : 0, __ATOMIC_RELEASE);
+}
+
+static void twin_shadow(struct session *s, const struct module *m, uint64_t pc, uint64_t to)
+{
+	int32_t *e = (int32_t *)(s->code + m->twin_off) + (pc - m->lo);
+
+	__atomic_store_n(e, to ? (int32_t)(int64_t)(to - pc) : 0, __ATOMIC_RELEASE);
 }
 
 /* ---- modules --------------------------------------------------------------------------------------- */
@@ -407,6 +431,26 @@ static uint64_t shadow_at(const struct module *m)
 	return RT_SHADOW + 4 * (uint64_t)(uint32_t)m->lo;
 }
 
+static uint64_t twins_at(const struct module *m)
+{
+	return RT_SHADOW + 4 * (uint64_t)(uint32_t)(m->lo + RT_TWIN_SHIFT);
+}
+
+/* Is there something of others where the shadow at @at of @m is to be? */
+static bool shadow_taken(const struct space *sp, const struct module *m, uint64_t at)
+{
+	const uint64_t end = at + m->shadow_len;
+
+	for (const struct module *o = sp->module; o < sp->module + sp->nmodule; o++) {
+		if (o == m || o->dead)
+			continue;
+		if ((shadow_at(o) < end && at < shadow_at(o) + o->shadow_len) ||
+		    (o->twins && twins_at(o) < end && at < twins_at(o) + o->shadow_len))
+			return true;
+	}
+	return end > RT_SHADOW + RT_SHADOW_SIZE;
+}
+
 static void place_file(struct rt_mail *mail, const struct module *m, uint64_t off, uint64_t len, uint64_t at,
 		       uint32_t prot)
 {
@@ -425,8 +469,8 @@ static uint32_t at_once(uint64_t len, uint64_t most)
 }
 
 /* A module's code and shadow become visible in @p's address space: once the thread that asked has
- * run the commands, five at most. @over: those of another space are there. */
-#define PLACE_CMDS 5
+ * run the commands, six at most. @over: those of another space are there. */
+#define PLACE_CMDS 6
 static void place(const struct session *s, struct proc *p, uint32_t mi, bool over, struct rt_mail *mail)
 {
 	const struct module *m = &p->space->module[mi];
@@ -444,6 +488,8 @@ static void place(const struct session *s, struct proc *p, uint32_t mi, bool ove
 			 over || !(fresh & PLACED) ? 5 | RT_OVER : 5);
 	if (fresh & OWN_SHADOW && m->shadowed && !m->dead)
 		mail_cmd(mail, CMD_PLACE, m->shadow_off, m->shadow_len, shadow_at(m), 1 | RT_OVER);
+	if (fresh & OWN_SHADOW && m->twins && !m->dead)
+		mail_cmd(mail, CMD_PLACE, m->twin_off, m->shadow_len, twins_at(m), 1 | RT_OVER);
 	if (fresh & PLACED && m->frozen)
 		place_file(mail, m, m->file_code, m->frozen, m->code, 5 | at_once(m->frozen, SMALL_CODE));
 	if (fresh & PLACED && m->frozen_shadow)
@@ -683,7 +729,7 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 			m->st = st;
 		}
 	}
-	size = up((hi - lo) * (m->generated ? 12 : 6) + (1 << 20), 1 << 16);
+	size = up((hi - lo) * (m->generated ? 12 : s->counts ? 10 : 6) + (1 << 20), 1 << 16);
 	if (size > (sp->i386 ? m->generated ? 32ull << 20 : 200ull << 20 : 400ull << 20))
 		size = sp->i386 ? m->generated ? 32ull << 20 : 200ull << 20 : 400ull << 20;
 	if (!sp->i386)			/* most of a large library is never executed: less will do */
@@ -705,6 +751,13 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 	for (size_t i = 0; i + 1 < sp->nmodule && m->shadowed; i++)
 		if (!sp->module[i].dead && overlaps32(&sp->module[i], lo, hi))
 			m->shadowed = false;
+	if (s->counts && m->shadowed && shadow_taken(sp, m, shadow_at(m)))
+		m->shadowed = false;
+	if (s->counts && m->shadowed && !m->generated && !shadow_taken(sp, m, twins_at(m))) {
+		m->twins = true;
+		m->twin_off = sp->next;
+		sp->next += up(m->shadow_len, 1 << 16);
+	}
 	if (!m->code || sp->next > sp->base + space_size(sp)) {
 		if (fd >= 0)
 			close(fd);
@@ -767,13 +820,13 @@ static void link_wait(struct space *sp, uint32_t i)
 }
 
 static uint32_t link_add(struct session *s, struct space *sp, uint32_t module, uint64_t target,
-			 uint32_t site, uint32_t stub)
+			 uint32_t site, uint32_t stub, bool twin)
 {
 	uint64_t *table = space_links(s, sp);
 	uint32_t i = (uint32_t)sp->nlink;
 
 	pm_grow(sp->link, sp->nlink, sp->cap_link);
-	sp->link[sp->nlink++] = (struct link){ target, module, site, stub, 0, false };
+	sp->link[sp->nlink++] = (struct link){ target, module, site, stub, 0, false, twin };
 	if (i < (sp->i386 ? LINKS32_SIZE : LINKS_SIZE) / 8)
 		table[i] = target;
 	if (sp->module[module].lo <= target && target < sp->module[module].hi)
@@ -781,14 +834,19 @@ static uint32_t link_add(struct session *s, struct space *sp, uint32_t module, u
 	return i;
 }
 
-static void links_resolved(struct session *s, struct space *sp, uint64_t pc, uint64_t to)
+/* @twin: where those of twins lead; 0: nowhere. */
+static void links_resolved(struct session *s, struct space *sp, uint64_t pc, uint64_t to, uint64_t twin)
 {
 	uint64_t *head = sp->pending.n ? pm_map_get(&sp->pending, pc) : NULL;
 
 	if (!head)
 		return;
-	for (uint32_t i = (uint32_t)*head; i; i = sp->link[i - 1].next)
-		link_patch(s, sp, &sp->link[i - 1], to);
+	for (uint32_t i = (uint32_t)*head; i; i = sp->link[i - 1].next) {
+		struct link *l = &sp->link[i - 1];
+
+		if (!l->twin || twin)
+			link_patch(s, sp, l, l->twin ? twin : to);
+	}
 	pm_map_del(&sp->pending, pc);
 }
 
@@ -941,6 +999,7 @@ static bool known_block(void *ctx, uint64_t addr, struct xl_known *out)
 	if (!b)
 		return false;
 	out->code = outside_entry(r->p->space, b);
+	out->twin = twin_entry(r->p->space, b);
 	out->live = b->live;
 	return true;
 }
@@ -965,7 +1024,7 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 
 	for (size_t i = 0; i < u->nlink; i++)
 		link_add(s, sp, mi, u->link[i].target, base + u->link[i].site,
-			 base + u->link[i].stub);
+			 base + u->link[i].stub, u->link[i].twin);
 	make_ready(s, m, base + u->ncode);
 	memcpy(code, u->code, u->ncode);
 	for (size_t i = 0; i < u->nreloc; i++) {
@@ -1055,11 +1114,16 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 
 		if (block_continues(s, sp, i))
 			continue;
+		if (b->flags & XL_COUNTS) {
+			if (b->indirect != XL_NONE)
+				twin_shadow(s, m, b->pc, m->code + b->indirect);
+			continue;
+		}
 		hash_add(sp, i);
 		if (b->indirect != XL_NONE)
 			space_shadow(s, sp, m, b->pc, m->code + b->indirect);
 		if (is_pending(sp, b->pc))
-			links_resolved(s, sp, b->pc, need_outside_entry(s, sp, b));
+			links_resolved(s, sp, b->pc, need_outside_entry(s, sp, b), twin_entry(sp, b));
 		if (m->generated && !m->check)
 			for (uint64_t page = b->pc & ~(PAGE - 1); page < b->pc + b->size; page += PAGE) {
 				uint64_t *head = pm_map_put(&m->pages, page, NULL);
@@ -1075,7 +1139,7 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 		const struct blk *b = is_pending(sp, target) ? find(sp, target) : NULL;
 
 		if (b && b->module == mi)
-			links_resolved(s, sp, target, need_outside_entry(s, sp, b));
+			links_resolved(s, sp, target, need_outside_entry(s, sp, b), twin_entry(sp, b));
 	}
 	return first;
 }
@@ -1091,7 +1155,7 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 	struct xl_input in = {
 		.kind = s->opts->kind, .i386 = sp->i386, .entry = pc, .lo = lo, .hi = hi,
 		.place = m->code + m->code_len, .absolute = m->absolute,
-		.patchable = m->generated, .check_bytes = check,
+		.patchable = m->generated, .check_bytes = check, .twins = m->twins && !once,
 		.max_insns = once ? 1 : 0, .max_blocks = once ? 1 : 0,
 		.read = read_code, .data = m->text && !once ? read_data : NULL, .known = known_block, .function = is_function, .ctx = &r,
 	};
@@ -1222,6 +1286,7 @@ static struct space *space_clone(struct session *s, const struct space *from)
 		m->frozen = 0;
 		m->code_off += shift;
 		m->shadow_off += shift;
+		m->twin_off += shift;
 		m->unit = pm_alloc((o->nunit ? o->nunit : 1) * sizeof *m->unit);
 		memcpy(m->unit, o->unit, o->nunit * sizeof *m->unit);
 		m->cap_unit = o->nunit ? o->nunit : 1;
@@ -1250,6 +1315,8 @@ static struct space *space_clone(struct session *s, const struct space *from)
 			continue;
 		cache_copy_code(s, o, s->code + m->code_off);
 		copy_data(s, o->shadow_off, m->shadow_off, o->shadow_len);
+		if (m->twins)
+			copy_data(s, o->twin_off, m->twin_off, o->shadow_len);
 		cache_thaw(s, sp, m, false, true);
 	}
 	return sp;
@@ -1320,29 +1387,73 @@ static bool diverge(struct session *s, struct proc *p, struct rt_mail *mail)
 /* ---- answers ---------------------------------------------------------------------------------------- */
 #define WINDOW (4 * PAGE)
 
+/* @b, whose direct entry is @to, gets an indirect one. False: it has one, or there is no room. */
+static bool make_indirect(struct session *s, struct space *sp, struct blk *b, uint64_t to)
+{
+	struct module *m = &sp->module[b->module];
+	const uint32_t at = (uint32_t)m->code_len, i = (uint32_t)(b - sp->block);
+
+	if (b->indirect != XL_NONE || m->code_cap - m->code_len <= 64)
+		return false;
+	if (i - m->first_cached < m->ncached)
+		pm_buf_add(&m->entered, &i, sizeof i);
+	m->code_len = up(at + xl_indirect_entry(code_ptr(s, m, at), sp->i386, m->code + at, to, b->live), 16);
+	b->indirect = at;
+	return true;
+}
+
+#define FILLED 16384u			/* bytes of text */
+
+/* The twins' shadow around @pc is filled when it is first needed: with the twins of what the other one has there. */
+static void fill_twins(struct session *s, struct space *sp, const struct module *m, uint64_t pc)
+{
+	const int32_t *shadow = (const int32_t *)(s->code + m->shadow_off);
+	const uint64_t from = (pc - m->lo) / FILLED * FILLED;
+
+	for (uint64_t k = from; k < from + FILLED && k < m->hi - m->lo; k++) {
+		const struct blk *b = shadow[k] ? find(sp, m->lo + k) : NULL, *t = b ? twin_of(sp, b) : NULL;
+
+		if (t && t->indirect != XL_NONE)
+			twin_shadow(s, m, b->pc, m->code + t->indirect);
+	}
+}
+
 static uint64_t entry_of(struct session *s, struct proc *p, struct blk *b, bool indirect,
 			 struct rt_mail *mail)
 {
 	struct space *sp = p->space;
 	struct module *m = &sp->module[b->module];
-	uint64_t to = need_outside_entry(s, sp, b);
+	uint64_t to = need_outside_entry(s, sp, b), twin;
 
 	place(s, p, b->module, false, mail);
 
 	if (indirect && b->indirect != XL_NONE)
 		cache_shadow(s, sp, m, b->pc);
-	if (indirect && b->indirect == XL_NONE && m->code_cap - m->code_len > 64) {
-		const uint32_t at = (uint32_t)m->code_len, i = (uint32_t)(b - sp->block);
-		size_t n = xl_indirect_entry(code_ptr(s, m, at), sp->i386, m->code + at, to, b->live);
-
-		if (i - m->first_cached < m->ncached)
-			pm_buf_add(&m->entered, &i, sizeof i);
-
-		m->code_len = up(at + n, 16);
-		b->indirect = at;
-		space_shadow(s, sp, m, b->pc, m->code + at);
+	if (indirect && make_indirect(s, sp, b, to))
+		space_shadow(s, sp, m, b->pc, m->code + b->indirect);
+	if (!trace_counts(s, s->asking))
+		return to;
+	twin = twin_entry(sp, b);
+	mail->r[5] = !twin;
+	if (indirect && twin) {
+		make_indirect(s, sp, twin_of(sp, b), twin);
+		fill_twins(s, sp, m, b->pc);
 	}
-	return to;
+	return twin ? twin : to;
+}
+
+uint64_t space_twin(struct space *sp, uint64_t code)
+{
+	const struct xl_map *map = NULL;
+	const struct blk *b;
+	uint32_t i = 0;
+
+	if (!space_state(sp, code, &i, &map))
+		return 0;
+	b = &sp->block[i];
+	if (b->flags & (XL_COUNTS | BLK_IS_DEAD) || sp->flow[i].out != XL_OPEN || code != sp->module[b->module].code + b->code)
+		return 0;
+	return twin_entry(sp, b);
 }
 
 static bool retire(struct session *s, struct proc *p, uint32_t mi, bool outside, struct rt_mail *mail);
@@ -1450,7 +1561,7 @@ uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct 
 		return 0;
 	to = space_enter(s, p, sp->link[link].target, false, mail);
 	l = &sp->link[link];
-	if (to && !mail->ncmd && !l->done) {
+	if (to && !mail->ncmd && !l->done && l->twin == (trace_counts(s, s->asking) && !mail->r[5])) {
 		const struct module *m = &sp->module[l->module];
 
 		/* Across modules only if the target's code is placed in every process of the space.
@@ -1491,10 +1602,10 @@ uint64_t space_begin(struct session *s, struct proc *p, uint64_t pc, struct rt_m
 
 /* Where the direct entries of dead blocks at @pc lead, all to one place: to whoever succeeds them. An
  * offset in module @mi. */
-static uint32_t dead_end(struct session *s, struct space *sp, uint32_t mi, uint64_t pc)
+static uint32_t dead_end(struct session *s, struct space *sp, uint32_t mi, uint64_t pc, bool twin)
 {
 	struct module *m = &sp->module[mi];
-	uint64_t *known = pm_map_put(&sp->ends, pc, NULL);
+	uint64_t *known = pm_map_put(&sp->ends, pc | (uint64_t)twin << 63, NULL);
 	uint32_t i, at;
 	uint8_t *code;
 
@@ -1509,7 +1620,7 @@ static uint32_t dead_end(struct session *s, struct space *sp, uint32_t mi, uint6
 	}
 	at = up(m->code_len, 32);
 	m->code_len = at + 32;
-	i = link_add(s, sp, mi, pc, at + 1, at + 5);
+	i = link_add(s, sp, mi, pc, at + 1, at + 5, twin);
 	*known = i + 1;
 	code = code_ptr(s, m, at);
 	put_jump(code, code + 5);		/* patched when there is a successor */
@@ -1530,11 +1641,13 @@ static void kill_block(struct session *s, struct space *sp, uint32_t i)
 	cache_thaw(s, sp, m, true, false);
 	if (block_continues(s, sp, i))		/* it dies with the head of its chain */
 		return;
-	if (b->indirect != XL_NONE)
+	if (b->indirect != XL_NONE && b->flags & XL_COUNTS)
+		twin_shadow(s, m, b->pc, 0);
+	else if (b->indirect != XL_NONE)
 		space_shadow(s, sp, m, b->pc, 0);
 	if (m->dead || m->code_cap - m->code_len < DEAD_END_SIZE)
 		return;
-	at = end = dead_end(s, sp, b->module, b->pc);
+	at = end = dead_end(s, sp, b->module, b->pc, b->flags & XL_COUNTS);
 	if (sp->flow[i].in != XL_OPEN) {
 		/* who comes here has not entered the block, whatever the flow says */
 		at = (uint32_t)m->code_len;
@@ -1574,6 +1687,8 @@ static void kill_module(struct session *s, struct space *sp, struct module *m, s
 	m->dead = true;
 	if (m->shadowed)
 		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, shadow_at(m), 0);
+	if (m->twins)
+		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, twins_at(m), 0);
 }
 
 /* Nobody executes dead module @mi any more, nor comes back to it: programs that load and unload libraries
@@ -1622,7 +1737,7 @@ static bool retire(struct session *s, struct proc *p, uint32_t mi, bool outside,
 	for (uint32_t i = 0; i < sp->nmodule; i++) {
 		struct module *m = &sp->module[i];
 
-		if (mail->ncmd + 2 + PLACE_CMDS > RT_MAX_CMDS)
+		if (mail->ncmd + 3 + PLACE_CMDS > RT_MAX_CMDS)
 			return false;
 		if (i == mi)
 			kill_module(s, sp, m, mail);
@@ -1666,7 +1781,7 @@ bool space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, st
 				kill_page(s, sp, m, a);
 			continue;
 		}
-		if (mail->ncmd + 2 > RT_MAX_CMDS)
+		if (mail->ncmd + 3 > RT_MAX_CMDS)
 			return false;		/* the rest the next time */
 		kill_module(s, sp, m, mail);	/* a whole one, or part of a file's text */
 		if (sp->refs == 1 && ((lo <= m->lo && m->hi <= hi) || (!m->nunit && !m->ncached)))

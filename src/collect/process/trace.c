@@ -223,6 +223,23 @@ void trace_numbers(struct session *s, const struct space *sp, uint32_t first, ui
 	__atomic_store_n(&t->nsource, base + n, __ATOMIC_RELEASE);
 }
 
+/* COUNTING. Where the pipeline drops the next instructions a thread that is alone may execute twins (translate.h), up to
+ * a little before those that it does not drop; from there on there are records again, and skim() finds the
+ * first one that is wanted. The thread takes itself out of its twins wherever somebody else might change what is next:
+ * when it makes another thread or process, and when a signal is delivered. PUGMARK_NO_TWINS=1 in the environment: never. */
+#define WORTH_COUNTING	(1u << 20)	/* instructions */
+#define MARGIN		(2 * XL_UNCHECKED)
+
+static uint64_t budget_of(uint64_t idle)
+{
+	return idle < WORTH_COUNTING ? 0 : (idle < 1ull << 62 ? idle : 1ull << 62) - MARGIN;
+}
+
+bool trace_counts(struct session *s, uint32_t i)
+{
+	return s->counts && session_block(s, i)->stolen == RT_R11_COUNTS;
+}
+
 void trace_thread(struct session *s, uint32_t i, bool i386)
 {
 	struct rt_block *b = session_block(s, i);
@@ -235,6 +252,10 @@ void trace_thread(struct session *s, uint32_t i, bool i386)
 	b->chunk = 0;
 	b->cursor = i386 ? RT32_TRACE : RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE + RT_TRACE;
 	st->layout = layouts[!i386];
+	if (s->counts && !i386 && !st->s->index) {
+		b->told = b->budget = budget_of(s->tracer->idle);
+		b->stolen = b->budget ? RT_R11_COUNTS : RT_R11_OWN;
+	}
 	__atomic_store_n(&st->busy, s->opts->pipeline != NULL, __ATOMIC_RELEASE);
 }
 
@@ -291,6 +312,19 @@ void trace_note(struct session *s, uint32_t i, enum rt_note type, const uint64_t
 	b->cursor += 4 + size;
 }
 
+/* Instructions of the chain of twin @block that @at is behind, less those that have been counted there. */
+static uint64_t counted_before(const struct space *sp, uint32_t block, const struct xl_map *at)
+{
+	const uint32_t first = unit_of(sp, block)->block;
+	uint64_t before = 0;
+
+	if (at->flags & XL_RECORDED)
+		return (uint64_t)at->insn - sp->block[block].n;
+	for (uint32_t k = block; sp->flow[k].out != XL_OPEN; before += sp->block[k].n)
+		k = first + sp->flow[k].out;
+	return before + at->insn;
+}
+
 void trace_cut(struct session *s, const struct space *sp, uint32_t i, uint32_t block, const struct xl_map *at,
 	       uint64_t rsi, uint64_t rdi)
 {
@@ -301,6 +335,10 @@ void trace_cut(struct session *s, const struct space *sp, uint32_t i, uint32_t b
 	uint64_t off;
 	const uint64_t arg[3] = { at->insn | (at->flags & XL_STORED ? 1ull << 32 : 0), rsi, rdi };
 
+	if (sp->block[block].flags & XL_COUNTS) {
+		b->budget -= counted_before(sp, block, at);
+		return;
+	}
 	/* registers as the signal met them */
 	b->cursor = b->ctx.gpr[at->tmp & XL_OWN ? at->tmp & 15 : xl_stolen_register(sp->i386)];
 	off = cursor_of(s, i);
@@ -836,7 +874,7 @@ static void note(struct tracer *t, struct stream *st, uint32_t type, const uint8
 	static const uint8_t nargs[] = {
 		[RT_N_STATE] = 3, [RT_N_CUT] = 3, [RT_N_SYSCALL] = 7, [RT_N_SYSRET] = 1, [RT_N_SIGNAL] = 3,
 		[RT_N_SIGRETURN] = 1, [RT_N_MMAP] = 4, [RT_N_MUNMAP] = 2, [RT_N_PROCESS] = 2, [RT_N_EXEC] = 1,
-		[RT_N_THREAD] = 1, [RT_N_EXIT] = 2, [RT_N_UNKNOWN] = 4, [RT_N_STEPPED] = 1,
+		[RT_N_THREAD] = 1, [RT_N_EXIT] = 2, [RT_N_UNKNOWN] = 4, [RT_N_COUNTED] = 1, [RT_N_STEPPED] = 1,
 	};
 	uint64_t a[8] = { 0 };
 	struct pm_event *ev;
@@ -860,6 +898,11 @@ static void note(struct tracer *t, struct stream *st, uint32_t type, const uint8
 		break;
 	case RT_N_UNKNOWN:
 		memcpy(st->unknown_arg, a, sizeof st->unknown_arg);
+		break;
+	case RT_N_COUNTED:
+		t->idle -= a[0] < t->idle ? a[0] : t->idle;
+		st->unsent += a[0];
+		t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_LOST, .id = PM_NONE, .value = a[0] };
 		break;
 	case RT_N_STEPPED:
 		if (st->unknown)
@@ -1416,6 +1459,17 @@ static uint8_t *chunk_of(struct session *s, uint32_t i, uint32_t chunk)
 	return (uint8_t *)session_block(s, i) + l->trace + chunk * l->stride;
 }
 
+/* Is nobody else there whose instructions come between those of thread block @i? */
+static bool is_alone(const struct tracer *t, uint32_t i)
+{
+	const uint32_t high = __atomic_load_n(&t->s->block_high, __ATOMIC_ACQUIRE);
+
+	for (uint32_t k = 1; k < high; k++)
+		if (k != i && __atomic_load_n(&t->stream[k].busy, __ATOMIC_ACQUIRE))
+			return false;
+	return true;
+}
+
 /* Whatever thread block @i has for us. */
 static bool consume_stream(struct tracer *t, uint32_t i)
 {
@@ -1439,6 +1493,7 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 		tell_time(t, b->stamp[st->next]);
 		flush(t, st);
 		memset(p, 0, n > st->layout.chunk ? n : st->layout.chunk);	/* so that its end can be seen, see below */
+		b->grant = t->s->counts && st->layout.wide && is_alone(t, i) ? budget_of(t->idle) : 0;
 		__atomic_store_n(&b->full[st->next], 0, __ATOMIC_RELEASE);
 		syscall(SYS_futex, &b->full[st->next], FUTEX_WAKE, 1);
 		st->next = (st->next + 1) % RT_CHUNKS;
@@ -1500,6 +1555,7 @@ static void *consumer(void *arg)
 /* ---- both ------------------------------------------------------------------------------------------------ */
 static enum pm_status consumer_open(struct tracer *t, struct pm_err *err)
 {
+	const char *no_twins = getenv("PUGMARK_NO_TWINS");
 	struct session *s = t->s;
 
 	t->compiled = reserve(MAX_BLOCKS * sizeof *t->compiled);
@@ -1521,6 +1577,7 @@ static enum pm_status consumer_open(struct tracer *t, struct pm_err *err)
 		if (!t->glance)
 			return pm_fail_errno(err, "no address space for the trace's tables");
 		t->idle = pm_pipeline_idle(s->opts->pipeline);
+		s->counts = !s->opts->aslr && pm_pipeline_rests(s->opts->pipeline) && !(no_twins && *no_twins == '1');
 	}
 	if (t->packs) {
 		t->chain = reserve(MAX_BLOCKS * sizeof *t->chain);

@@ -42,7 +42,7 @@
  *     finds the block from its stack pointer, whatever gs is.
  * (7) While RT_STOLEN is 1, r11 (i386: ebp) is the trace buffer's cursor wherever control is in translated code, and
  *     at every entry (4); the program's is in RT_S_R11. Places in blocks that are otherwise say so in
- *     their maps (XL_OWN). The doors exchange them. */
+ *     their maps (XL_OWN). The doors exchange them. While it is 3 so it is with RT_BUDGET in place of the cursor. */
 #ifndef PM_RUNTIME_ABI_H
 #define PM_RUNTIME_ABI_H
 
@@ -50,10 +50,11 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			15u
+#define RT_ABI			16u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
+#define RT_TWIN_SHIFT		0x40000000u	/* twins (translate.h) have their entries as of addresses so much higher */
 #define RT_IMAGE		0x2a0000000000	/* no suffix: clang's assembler reads it, too */
 #define RT_IMAGE_SIZE		0x200000ull
 #define RT_IMAGE_DATA		0x2a0000100000	/* struct rt_boot comes first */
@@ -94,6 +95,7 @@
 #define RT_DO_STEP		0x50	/* execute the instruction at RT_EXIT_PC in place */
 #define RT_DO_INT80		0x58	/* i386: a system call by the vDSO's sysenter or syscall */
 #define RT_DO_CHECK		0x60	/* bytes of a block at RT_EXIT_PC differ: translate anew */
+#define RT_DO_COUNT		0x68	/* the budget is used up: go on at RT_EXIT_PC in code that traces */
 #define RT_SELF			0x70	/* address of this block */
 #define RT_RESUME		0x78	/* where the runtime leaves to */
 #define RT_CURSOR		0x80	/* trace buffer: next free byte */
@@ -101,6 +103,7 @@
 #define RT_STOLEN		0x8c	/* u32: enum rt_stolen */
 #define RT_S_R11		0x98	/* the program's r11 while it is stolen */
 #define RT_OUT_R11		0xa0	/* r11 as the runtime leaves */
+#define RT_BUDGET		0xa8	/* instructions that may still be counted without records */
 #define RT_CTX			0x100	/* struct rt_ctx: the program's registers while the runtime runs */
 #define RT_FIX_MASK		0x1a0	/* u32: set the signal mask (and requeue what is pending) first */
 #define RT_REAL_MASK		0x1a8	/* u64: what the kernel's mask shall be in translated code */
@@ -127,7 +130,7 @@ struct rt_ctx {
 };
 
 /* ---- requests: one mailbox per thread, answered by the controller ------------------------------ */
-enum rt_op {
+enum rt_op {			/* of a thread that counts, r[5] 1: the entry in the answer is of code that traces */
 	RQ_NONE,
 	RQ_HELLO,	/* a[0] pid, a[1] tid, a[2] 1: first thread of a process; after boot, fork, vfork */
 	RQ_LOOKUP,	/* a[0] original pc -> r[0] direct entry, 0: not executable for the program */
@@ -152,7 +155,8 @@ enum rt_op {
 	RQ_EXECFAIL,	/* it failed */
 	RQ_EXIT,	/* thread a[0] ends; a[1] 1: the whole process, of which only instrumented programs tell */
 	RQ_MAPPED,	/* for the trace: a[0] address, a[1] length, a[2] prot, a[3] file offset, a[4] fd */
-	RQ_LAST = RQ_MAPPED,
+	RQ_TWIN,	/* a[0] copy pc -> r[0] direct entry of the code that counts from just there on, 0: none */
+	RQ_LAST = RQ_TWIN,
 };
 
 enum rt_where {
@@ -206,13 +210,14 @@ enum rt_block_state { BLK_FREE, BLK_READY, BLK_LIVE, BLK_DEAD };
 struct rt_block {			/* at gs:0 */
 	uint64_t s_rcx, s_rdx, s_tmp, s_tmp2;
 	uint64_t exit_id, exit_pc, cont, pad0;
-	uint64_t do_resolve, do_syscall, do_step, do_int80, do_check, pad1;
+	uint64_t do_resolve, do_syscall, do_step, do_int80, do_check, do_count;
 	uint64_t self, resume;
 	uint64_t cursor;		/* less than a block's size: an offset, the thread has not begun */
 	uint32_t tracing;
 	uint32_t stolen;		/* enum rt_stolen */
 	uint64_t pad2, s_r11, out_r11;
-	uint64_t pad5[11];
+	uint64_t budget;		/* of RT_R11_COUNTS; negative: overdrawn */
+	uint64_t pad5[10];
 	struct rt_ctx ctx;
 	uint32_t seen_pid, seen_tid;	/* as the controller calls them, */
 	uint32_t apart, pad3;		/* 1: and perhaps nobody else: ours may be another PID namespace's */
@@ -246,9 +251,14 @@ struct rt_block {			/* at gs:0 */
 	/* PR_SET_SYSCALL_USER_DISPATCH: calls from elsewhere than [from, from + length) are SIGSYS if the byte says so */
 	uint64_t dispatch_from, dispatch_length, dispatch_selector;
 	uint32_t dispatch, pad4;
+	uint64_t told;			/* the budget as of the last RT_N_COUNTED */
+	/* by the consumer, before it empties a chunk: what the budget may be once all are empty; 0: none */
+	uint64_t grant;
+	uint32_t steps, pad6;		/* of RT_STEP_TO_HEAD */
 };
-enum rt_stolen { RT_R11_OWN, RT_R11_STOLEN, RT_R11_LENT };	/* lent: for an instruction in place */
-enum rt_stepping { RT_STEP_NONE, RT_STEP_TO_BOUNDARY, RT_STEP_LEAVING, RT_STEP_INPLACE };
+/* lent: for an instruction in place; counts: in code that only counts it is the budget, and the cursor in rt_block.cursor */
+enum rt_stolen { RT_R11_OWN, RT_R11_STOLEN, RT_R11_LENT, RT_R11_COUNTS };
+enum rt_stepping { RT_STEP_NONE, RT_STEP_TO_BOUNDARY, RT_STEP_LEAVING, RT_STEP_INPLACE, RT_STEP_TO_HEAD };
 
 struct rt_session {			/* block 0 of the data file */
 	uint32_t abi;
@@ -295,6 +305,7 @@ enum rt_note {
 	RT_N_THREAD,	/* tid */
 	RT_N_EXIT,	/* status, enum pm_event_flag */
 	RT_N_UNKNOWN,	/* pc, 16 bytes from there, 32-bit code: an instruction that no decoder knows is about to be executed */
+	RT_N_COUNTED,	/* instructions that have been executed since the record before, of which there are no records */
 	RT_N_STEPPED,	/* pc behind an instruction that was executed in its original place: it did not fault */
 };
 
@@ -317,6 +328,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, exit_pc) == RT_EXIT_PC, "asm 
 _Static_assert(__builtin_offsetof(struct rt_block, cont) == RT_CONT, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, do_resolve) == RT_DO_RESOLVE, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, do_check) == RT_DO_CHECK, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, do_count) == RT_DO_COUNT, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, self) == RT_SELF, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, resume) == RT_RESUME, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, cursor) == RT_CURSOR, "asm offset");
@@ -324,6 +336,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, tracing) == RT_TRACING, "asm 
 _Static_assert(__builtin_offsetof(struct rt_block, stolen) == RT_STOLEN, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, s_r11) == RT_S_R11, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, out_r11) == RT_OUT_R11, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, budget) == RT_BUDGET, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");

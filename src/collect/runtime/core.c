@@ -245,6 +245,7 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
  * execute is jumped to as it is, so that the fault is the program's own. */
 static void go(struct rt_block *b)
 {
+	rt_count_answered(b, b->ctx.gpr[RSP]);
 	if (b->mail.r[0]) {
 		b->resume = b->mail.r[0];
 	} else {
@@ -301,7 +302,9 @@ int rt_enter(struct rt_block *b, u32 door)
 		if (!rt_ask(b, RQ_RESOLVE, (u32)b->exit_id, 0, 0, 0))
 			rt_go_native(b);
 		b->resume = b->mail.r[0];
-		if (!b->resume)
+		if (b->resume)
+			rt_count_answered(b, b->ctx.gpr[RSP]);
+		else
 			rt_go(b);
 		return 0;
 	case 1:
@@ -316,6 +319,11 @@ int rt_enter(struct rt_block *b, u32 door)
 	case 2:
 		b->ctx.pc = b->exit_pc;
 		rt_step_in_place(b, b->exit_pc);
+		return 0;
+	case 5:
+		b->ctx.pc = b->exit_pc;
+		rt_count_end(b, b->ctx.gpr[RSP]);
+		rt_go(b);
 		return 0;
 	case 4:
 		b->ctx.pc = b->exit_pc;
@@ -341,6 +349,7 @@ void rt_block_begin(struct rt_block *b, u64 pc)
 	b->do_step = (word)rt_step;
 	b->do_int80 = (word)rt_int80;
 	b->do_check = (word)rt_check;
+	b->do_count = (word)rt_spent;
 	b->self = (word)b;
 	b->pid = (u32)rt_sys(NR_getpid, 0);
 	b->tid = b->pid;

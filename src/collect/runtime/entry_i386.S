@@ -30,6 +30,7 @@ rt_boot_entry:				/* all registers are the program's at its first instruction */
 	door	rt_step, 2
 	door	rt_int80, 3
 	door	rt_check, 4
+	door	rt_spent, 5
 
 rt_common:
 	mov	%ecx, CTX(1)

@@ -35,6 +35,7 @@ rt_boot_entry:				/* all registers are the program's at its first instruction */
 	door	rt_step, 2
 	door	rt_int80, 3
 	door	rt_check, 4
+	door	rt_spent, 5
 
 rt_common:
 	mov	%rcx, CTX(1)
@@ -57,12 +58,17 @@ rt_common:
 	pushfq
 	popq	CTX(17)
 	cld
-	cmpl	$1, %gs:RT_STOLEN
-	jne	1f
+	cmpl	$1, %gs:RT_STOLEN	/* enum rt_stolen */
+	jne	2f
 	mov	%r11, %gs:RT_CURSOR
 	mov	%gs:RT_S_R11, %r11
 	mov	%r11, CTX(11)
-1:
+2:	cmpl	$3, %gs:RT_STOLEN
+	jne	3f
+	mov	%r11, %gs:RT_BUDGET
+	mov	%gs:RT_S_R11, %r11
+	mov	%r11, CTX(11)
+3:
 	mov	%eax, %esi
 	call	rt_enter
 	test	%eax, %eax
@@ -99,7 +105,10 @@ rt_restore:
 	cmpl	$1, %gs:RT_STOLEN
 	jne	1f
 	mov	%gs:RT_CURSOR, %rax
-1:	mov	%rax, %gs:RT_OUT_R11
+1:	cmpl	$3, %gs:RT_STOLEN
+	jne	2f
+	mov	%gs:RT_BUDGET, %rax
+2:	mov	%rax, %gs:RT_OUT_R11
 	pushq	CTX(17)
 	popfq
 	mov	CTX(0), %rax

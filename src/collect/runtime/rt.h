@@ -135,7 +135,7 @@ extern u32 rt_nwritable;			/* ... of them also writable */
 /* ---- entry_*.S -------------------------------------------------------------------------------- */
 extern char rt_leave[], rt_window_end[], rt_pass[], rt_pass_insn[], rt_pass_done[];
 extern char rt_get_start[], rt_get_end[], rt_get_fault[];
-extern char rt_resolve[], rt_syscall[], rt_step[], rt_int80[], rt_check[];
+extern char rt_resolve[], rt_syscall[], rt_step[], rt_int80[], rt_check[], rt_spent[];
 void rt_native_jump(void) __attribute__((noreturn));
 extern char rt_sigentry[], rt_sigrestore[], rt_image_start[], rt_image_end[];
 /* Copy to/from the program's memory: 0 or -EFAULT. */
@@ -366,6 +366,25 @@ void rt_switch_segment(struct rt_block *b);
  * with b->cursor what the register says; and the way back. */
 void rt_give_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp);
 void rt_steal_r11(struct rt_block *b, struct k_ucontext *uc);
+#if !defined RT_IDT && !defined __i386__
+/* From here on there are records again. The program's registers are its own, and its rsp is @rsp. */
+void rt_count_end(struct rt_block *b, u64 rsp);
+/* The same, if that is where the answer to a request for an entry leads. */
+static inline void rt_count_answered(struct rt_block *b, u64 rsp)
+{
+	if (b->mail.r[5])
+		rt_count_end(b, rsp);
+}
+/* Waits until the consumer has seen all that there is, if that was counted: nobody else's may come before it. */
+void rt_count_deliver(struct rt_block *b);
+/* What may be counted now; 0: nothing. It waits until the chunks before this one are empty. */
+u64 rt_count_granted(struct rt_block *b);
+#else
+static inline void rt_count_end(struct rt_block *b, u64 rsp) { }
+static inline void rt_count_answered(struct rt_block *b, u64 rsp) { }
+static inline void rt_count_deliver(struct rt_block *b) { }
+static inline u64 rt_count_granted(struct rt_block *b) { return 0; }
+#endif
 /* A stepped instruction sees the program's own segment register, and may change it. */
 void rt_lend_segment(struct rt_block *b, struct k_ucontext *uc);
 void rt_take_segment(struct rt_block *b, struct k_ucontext *uc);

@@ -431,10 +431,12 @@ static void give(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_u
 	if (rt_image_stops(b, sig, info))
 		rt_image_stopped(b);
 	if (act->handler <= 1) {
+		rt_count_end(b, UC_GPR(uc, RSP));
 		rt_image_dying(b);
 		restore_default_and_die(sig, info, fault);
 		return;
 	}
+	rt_count_end(b, UC_GPR(uc, RSP));
 	if (!deliver(b, sig, info, uc, pc, flags)) {
 		act = &h->act[SIGSEGV];
 		act->handler = 0;
@@ -489,6 +491,7 @@ void rt_step_in_place(struct rt_block *b, u64 pc)
 {
 	u64 page = pc & ~4095ull;
 
+	rt_count_end(b, b->ctx.gpr[RSP]);
 	if (!rt_ask(b, RQ_STEP, pc, 0, 0, 0))
 		rt_go_native(b);
 	if (!rt_is_exec(pc, 1)) {
@@ -509,6 +512,54 @@ void rt_step_in_place(struct rt_block *b, u64 pc)
 	}
 	b->ctx.flags |= 0x100;
 	b->resume = pc;
+}
+
+/* ---- to where twins begin ------------------------------------------------------------------------- */
+#define MOST_STEPS 200			/* then it will try again when the next chunk is full */
+
+/* Would the instruction at @p show that there is a trap flag, or change it? */
+static int shows_flags(const uint8_t *p)
+{
+	while ((*p & 0xf0) == 0x40 || *p == 0x66 || *p == 0xf2 || *p == 0xf3 || *p == 0x2e || *p == 0x36 || *p == 0x3e ||
+	       *p == 0x26 || *p == 0x64 || *p == 0x65)
+		p++;
+	return *p == 0x9c || *p == 0x9d;		/* pushf, popf */
+}
+
+static void stop_steps(struct rt_block *b, struct k_ucontext *uc)
+{
+	b->stepping = RT_STEP_NONE;
+	set_tf(uc, 0);
+	uc->sigmask = b->real_mask;
+}
+
+static void step_to_head(struct rt_block *b, struct k_ucontext *uc)
+{
+	const u64 granted = b->grant ? rt_count_granted(b) : 0;
+
+	if (!granted || shows_flags(PTR(UC_PC(uc))))
+		return;
+	b->told = b->budget = granted;
+	b->steps = 0;
+	b->stepping = RT_STEP_TO_HEAD;
+	set_tf(uc, 1);
+	uc->sigmask = ~SYNC_SIGS;
+}
+
+/* One step further. Where a block with a twin begins, and nothing of it has been done, the twin goes on. */
+static void stepped_to_head(struct rt_block *b, struct k_ucontext *uc)
+{
+	if (++b->steps > MOST_STEPS || !rt_ask(b, RQ_TWIN, UC_PC(uc), 0, 0, 0)) {
+		stop_steps(b, uc);
+	} else if (b->mail.r[0]) {
+		stop_steps(b, uc);
+		b->cursor = UC_GPR(uc, STOLEN);
+		b->stolen = RT_R11_COUNTS;
+		UC_GPR(uc, STOLEN) = (word)b->budget;
+		UC_PC(uc) = (word)b->mail.r[0];
+	} else if (shows_flags(PTR(UC_PC(uc)))) {
+		stop_steps(b, uc);
+	}
 }
 
 static void step_done(struct rt_block *b, struct k_ucontext *uc)
@@ -597,6 +648,18 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 			UC_PC(uc) = (word)(pc == (word)rt_pass_done ? rt_leave : rt_pass);
 		return;
 	}
+	if (b->stepping == RT_STEP_TO_HEAD) {
+		const int stepped = sig == SIGTRAP && info->code == 2, inside = pc >= (word)rt_image_start && pc < (word)rt_image_end;
+
+		if (stepped && !inside) {
+			stepped_to_head(b, uc);
+			return;
+		}
+		stop_steps(b, uc);
+		eflags &= ~(u64)0x100;
+		if (stepped)			/* to a door of ours */
+			return;
+	}
 	if (pc >= (word)rt_image_start && pc < (word)rt_image_end) {
 		if (b->stepping == RT_STEP_TO_BOUNDARY && sig == SIGTRAP && info->code == 2) {
 			/* the boundary lies behind a door of ours: deliver on the way out */
@@ -628,6 +691,8 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		if (b->pend_sig && b->stepping == RT_STEP_NONE) {	/* came meanwhile: nothing else would give it */
 			step_to_boundary(b, b->pend_sig, b->pend_info, uc);
 			b->pend_sig = 0;
+		} else if (b->stepping == RT_STEP_NONE) {
+			step_to_head(b, uc);
 		}
 		return;
 	}
@@ -657,6 +722,11 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	}
 	switch (b->mail.r[0]) {
 	case RT_IN_ORIGINAL:			/* an indirect transfer found no entry */
+		if (b->stolen == RT_R11_COUNTS && b->mail.r[5]) {
+			b->budget = UC_GPR(uc, STOLEN);
+			rt_count_end(b, UC_GPR(uc, RSP));
+			UC_GPR(uc, STOLEN) = (word)b->cursor;
+		}
 #ifdef RT_IDT
 		if (b->stolen)			/* it may have emptied the buffer */
 			UC_GPR(uc, STOLEN) = b->cursor;
@@ -724,6 +794,7 @@ void rt_sigreturn_call(struct rt_block *b)
 		b->app_alt_flags = uc->stack.flags & (SS_DISABLE | SS_AUTODISARM);
 		uc->stack = (struct k_stack){ .sp = (word)b + RT_ALT_STACK, .size = RT_ALT_SIZE };
 	}
+	rt_count_end(b, UC_GPR(uc, RSP));
 	rt_trace_note(b, RT_N_SIGRETURN, &pc, 1);
 	rt_trace_state(b, UC_GPR(uc, RSP));
 	if (!rt_ask(b, RQ_LOOKUP, pc, 1, 0, 0)) {

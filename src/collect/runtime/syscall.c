@@ -161,6 +161,7 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 	c->do_step = b->do_step;
 	c->do_int80 = b->do_int80;
 	c->do_check = b->do_check;
+	c->do_count = b->do_count;
 	c->self = (word)c;
 	c->origin = flags & CLONE_VM && !(flags & CLONE_VFORK) ? BLK_THREAD : origin;
 	c->app_mask = b->app_mask;
@@ -710,6 +711,27 @@ static int dispatch(struct rt_block *b)
 	return r < 0 ? 1 : r;
 }
 
+/* If others will be there it goes on in code that traces. */
+static void count_no_further(struct rt_block *b)
+{
+	switch (RET) {
+	case NR_clone:
+	case NR_clone3:
+	case NR_fork:
+	case NR_vfork:
+	case NR_execve:
+	case NR_execveat:
+		break;
+	default:
+		return;
+	}
+	if (b->stolen != RT_R11_COUNTS)
+		return;
+	rt_count_end(b, b->ctx.gpr[RSP]);
+	rt_count_deliver(b);
+	rt_go(b);
+}
+
 /* 1: let the kernel do it in the window. 0: done, ctx is the result. */
 int rt_do_syscall(struct rt_block *b)
 {
@@ -718,6 +740,7 @@ int rt_do_syscall(struct rt_block *b)
 
 	if (is_dispatched(b))
 		return 0;
+	count_no_further(b);
 	rt_trace_note(b, RT_N_SYSCALL, call, 7);
 	b->syscall = (u32)RET;
 	if (rt_nwritable)

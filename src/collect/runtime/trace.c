@@ -104,16 +104,27 @@ static u8 *room(struct rt_block *b, u32 n)
 	return PTR(b->cursor);
 }
 
-void rt_trace_note(struct rt_block *b, u32 type, const u64 *arg, u32 narg)
+static void note(struct rt_block *b, u32 type, const u64 *arg, u32 narg)
 {
 	u8 *p;
 
-	if (!b->tracing)
-		return;
 	p = room(b, 4 + 8 * narg);
 	*(u32 *)p = RT_NOTE(type, 8 * narg);
 	rt_memcpy(p + 4, arg, 8 * narg);
 	b->cursor += 4 + 8 * narg;
+}
+
+void rt_trace_note(struct rt_block *b, u32 type, const u64 *arg, u32 narg)
+{
+	const u64 n = b->told - b->budget;
+
+	if (!b->tracing)
+		return;
+	if (b->stolen == RT_R11_COUNTS && n) {
+		b->told = b->budget;
+		note(b, RT_N_COUNTED, &n, 1);
+	}
+	note(b, type, arg, narg);
 }
 
 void rt_trace_state(struct rt_block *b, u64 rsp)
@@ -165,23 +176,49 @@ void rt_trace_sysret(struct rt_block *b)
 
 void rt_give_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp)
 {
-	if (b->stolen != RT_R11_STOLEN)
+	u64 *const to = b->stolen == RT_R11_COUNTS ? &b->budget : &b->cursor;
+
+	if (b->stolen != RT_R11_STOLEN && b->stolen != RT_R11_COUNTS)
 		return;
 	if (tmp & 0x80) {			/* XL_OWN */
-		b->cursor = UC_GPR(uc, tmp & (RT_NGPR - 1));
+		*to = UC_GPR(uc, tmp & (RT_NGPR - 1));
 	} else {
-		b->cursor = UC_GPR(uc, STOLEN);
+		*to = UC_GPR(uc, STOLEN);
 		UC_GPR(uc, STOLEN) = (word)b->s_r11;
 	}
 }
 
 void rt_steal_r11(struct rt_block *b, struct k_ucontext *uc)
 {
-	if (b->stolen != RT_R11_STOLEN)
+	if (b->stolen != RT_R11_STOLEN && b->stolen != RT_R11_COUNTS)
 		return;
 	b->s_r11 = UC_GPR(uc, STOLEN);
-	UC_GPR(uc, STOLEN) = (word)b->cursor;
+	UC_GPR(uc, STOLEN) = (word)(b->stolen == RT_R11_COUNTS ? b->budget : b->cursor);
 }
+
+#if !defined RT_IDT && !defined __i386__
+void rt_count_end(struct rt_block *b, u64 rsp)
+{
+	if (b->stolen != RT_R11_COUNTS)
+		return;
+	rt_trace_state(b, rsp);
+	b->stolen = RT_R11_STOLEN;
+}
+
+u64 rt_count_granted(struct rt_block *b)
+{
+	for (u32 i = 1; i < TRACE_CHUNKS; i++)
+		if (!wait_empty(b, (b->chunk + i) % TRACE_CHUNKS))
+			return 0;
+	return b->grant;
+}
+
+void rt_count_deliver(struct rt_block *b)
+{
+	next_chunk(b, b->cursor);
+	rt_count_granted(b);
+}
+#endif
 
 void rt_trace_start(struct rt_block *b)
 {
@@ -191,6 +228,7 @@ void rt_trace_start(struct rt_block *b)
 		rt_sys(NR_mprotect, chunk_at(b, i) + TRACE_CHUNK, TRACE_STRIDE - TRACE_CHUNK, 0);
 	if (b->cursor < RT_BLOCK_ALIGN)
 		b->cursor += (word)b;
-	b->stolen = RT_R11_STOLEN;
+	if (b->stolen != RT_R11_COUNTS)
+		b->stolen = RT_R11_STOLEN;
 	rt_trace_state(b, b->ctx.gpr[RSP]);
 }

@@ -344,7 +344,7 @@ struct target resolve(struct scratch *s, uint64_t pc)
 {
 	struct target t = { .pc = pc, .live = LV_ALL, .where = TO_LINK };
 	uint32_t i = find_insn(s, pc);
-	struct xl_known k;
+	struct xl_known k = { 0 };
 
 	if (i != XL_NONE && s->insn[i].block != XL_NONE) {
 		t.where = TO_UNIT;
@@ -352,6 +352,7 @@ struct target resolve(struct scratch *s, uint64_t pc)
 	} else if (inside(s, pc) && s->in->known && s->in->known(s->in->ctx, pc, &k)) {
 		t.where = k.code ? TO_KNOWN : TO_LINK;
 		t.code = k.code;
+		t.twin = k.twin;
 		t.live = (k.live & LV_GPRS) | (k.live & XL_LIVE_FLAGS ? LV_FLAGS : 0);
 	}
 	return t;

@@ -34,6 +34,8 @@ struct emit {
 	uint8_t *base, *c;		/* c: where the next byte goes */
 	struct block *b;
 	uint32_t index;			/* of b */
+	uint32_t first;			/* in the unit: of those that this pass makes */
+	bool counting;			/* ... which only count (translate.h) */
 	uint8_t counted;		/* XL_COUNTED, XL_RECORDED or 0 */
 	bool stolen;			/* xl_stolen() */
 	uint8_t thief;			/* ... the register */
@@ -44,6 +46,11 @@ struct emit {
 	uint32_t live[MAX_BLOCK_INSNS + 1];	/* of a block with such ranges */
 	uint32_t ncheck;		/* blocks with cold check code */
 };
+
+static inline struct xl_block *placed(const struct emit *e, uint32_t block)
+{
+	return &e->u->block[e->first + block];
+}
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
 static inline uint32_t here(const struct emit *e)
@@ -168,7 +175,7 @@ static void map_tmp(struct emit *e, uint32_t insn, unsigned flags, unsigned tmp)
 	}
 	if (e->own)
 		m.tmp |= XL_OWN;
-	if (u->nmap > u->block[e->index].map) {
+	if (u->nmap > placed(e, e->index)->map) {
 		if (last->code == m.code) {
 			*last = m;
 			return;
@@ -201,7 +208,7 @@ static bool near_ahead(const struct emit *e, const struct block *t)
 
 static bool is_placed(const struct emit *e, uint32_t block)
 {
-	return e->u->block[block].code != XL_NONE;
+	return placed(e, block)->code != XL_NONE;
 }
 
 static void add_fixup(struct emit *e, uint32_t block, bool byte)
@@ -215,13 +222,14 @@ static void add_fixup(struct emit *e, uint32_t block, bool byte)
 /* @nop bytes of opcode and a rel32 to @t. */
 static void put_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct target *t)
 {
+	const uint64_t code = e->counting ? t->twin : t->code;
 	struct xl_unit *u = e->u;
 
 	if (t->where == TO_UNIT) {
 		memcpy(e->c, op, nop);
 		e->c += nop;
 		if (is_placed(e, t->block))
-			put32(e, u->block[t->block].code - (here(e) + 4));
+			put32(e, placed(e, t->block)->code - (here(e) + 4));
 		else {
 			add_fixup(e, t->block, false);
 			put32(e, 0);
@@ -234,11 +242,11 @@ static void put_rel32(struct emit *e, const uint8_t *op, unsigned nop, const str
 		nops(e, 64 - at);					/* (3) */
 	memcpy(e->c, op, nop);
 	e->c += nop;
-	if (t->where == TO_KNOWN && xl_near(e->in, t->code)) {
+	if (t->where == TO_KNOWN && code && xl_near(e->in, code)) {
 		add_reloc(e, here(e), XL_REL_CODE32, 0);
-		put32(e, (uint32_t)(t->code - (e->in->place + here(e) + 4)));
+		put32(e, (uint32_t)(code - (e->in->place + here(e) + 4)));
 	} else {
-		u->link[u->nlink++] = (struct xl_link){ t->pc, here(e), 0 };
+		u->link[u->nlink++] = (struct xl_link){ t->pc, here(e), 0, e->counting };
 		put32(e, 0);
 	}
 }
@@ -249,7 +257,7 @@ static bool reach8(const struct emit *e, const struct target *t, unsigned n)
 	if (t->where != TO_UNIT)
 		return false;
 	if (is_placed(e, t->block))
-		return fits8((int64_t)e->u->block[t->block].code - (here(e) + n));
+		return fits8((int64_t)placed(e, t->block)->code - (here(e) + n));
 	return near_ahead(e, &e->s->block[t->block]);
 }
 
@@ -257,7 +265,7 @@ static void put_rel8(struct emit *e, uint8_t op, const struct target *t)
 {
 	put8(e, op);
 	if (is_placed(e, t->block)) {
-		put8(e, e->u->block[t->block].code - (here(e) + 1));
+		put8(e, placed(e, t->block)->code - (here(e) + 1));
 	} else {
 		add_fixup(e, t->block, true);
 		put8(e, 0);
@@ -393,7 +401,12 @@ static void emit_lookup(struct emit *e)
 		put(e, "\x8d\x0c\x11", 3);		/* lea ecx, [ecx + edx] */
 		return;
 	}
-	put(e, "\x89\xca", 2);				/* mov edx, ecx */
+	if (e->counting) {
+		put(e, "\x8d\x91", 2);			/* lea edx, [rcx + RT_TWIN_SHIFT] */
+		put32(e, RT_TWIN_SHIFT);
+	} else {
+		put(e, "\x89\xca", 2);			/* mov edx, ecx */
+	}
 	put(e, "\x48\x63\x14\x95", 4);			/* movsxd rdx, dword [rdx*4 + RT_SHADOW] */
 	put32(e, (uint32_t)RT_SHADOW);
 	put(e, "\x48\x8d\x0c\x11", 4);			/* lea rcx, [rcx + rdx] */
@@ -720,6 +733,12 @@ static void count_edge(struct emit *e, uint32_t block)
 	e->index = was;
 }
 
+/* Code that counts: @b and the blocks of its chain before it are done. */
+static void spend(struct emit *e, const struct block *b, unsigned reg)
+{
+	cursor_op(e, 0x8d, reg, reg, -(int32_t)b->rec.insns, true);
+}
+
 /* A conditional branch out of the middle of a chain goes through the cold part, which writes the record. */
 static void emit_edge(struct emit *e, const struct edge *edge)
 {
@@ -727,8 +746,12 @@ static void emit_edge(struct emit *e, const struct edge *edge)
 	uint32_t rel = here(e) - (edge->at + 4);
 
 	memcpy(e->base + edge->at, &rel, 4);
-	emit_number(e, edge->block, e->thief);
-	cursor_op(e, 0x8d, e->thief, e->thief, (int32_t)b->rec.size, true);
+	if (e->counting) {
+		spend(e, b, e->thief);
+	} else {
+		emit_number(e, edge->block, e->thief);
+		cursor_op(e, 0x8d, e->thief, e->thief, (int32_t)b->rec.size, true);
+	}
 	if (e->in->count_records)
 		count_edge(e, edge->block);
 	put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
@@ -745,12 +768,12 @@ static void emit_record(struct emit *e, uint32_t at)
 
 	if (at > r->last)
 		return;
-	for (uint32_t k = 0; !any && k < r->nstore; k++)
+	for (uint32_t k = 0; !any && k < r->nstore && !e->counting; k++)
 		any = store[k].insn + (uint32_t)store[k].after == at;
 	if (!any)
 		return;
 	map(e, at, XL_AT_START);		/* the instruction before it is done */
-	for (uint32_t k = 0; k < r->nstore; k++) {
+	for (uint32_t k = 0; k < r->nstore && !e->counting; k++) {
 		if (store[k].insn + (uint32_t)store[k].after != at || store[k].what == X86_STORE_MORE)
 			continue;
 		if (store[k].what == X86_STORE_GPR)
@@ -760,8 +783,13 @@ static void emit_record(struct emit *e, uint32_t at)
 	}
 	if (!ends)
 		return;
-	put_number(e, at, reg);
-	cursor_op(e, 0x8d, reg, reg, (int32_t)r->size, true);
+	if (e->counting) {
+		spend(e, e->b, reg);
+		e->counted |= XL_COUNTED;
+	} else {
+		put_number(e, at, reg);
+		cursor_op(e, 0x8d, reg, reg, (int32_t)r->size, true);
+	}
 	e->counted |= XL_RECORDED;
 	map(e, at, XL_AT_START);
 }
@@ -822,6 +850,56 @@ static void turn_own(struct emit *e, uint32_t at)
 		open_own(e, at);
 }
 
+/* ---- budgets --------------------------------------------------------------------------------
+ * Code that counts leaves when its budget is used up: at the beginning of some chains, so few that no cycle is without
+ * one. A cycle within a unit goes back somewhere, in the order of the chains' heads; any other leaves units. */
+static bool leaves_unit(const struct block *b)
+{
+	switch (b->kind) {
+	case X86_PLAIN:
+	case X86_SYSCALL:
+		return b->fall.where != TO_UNIT;
+	case X86_JMP:
+		return b->to.where != TO_UNIT;
+	case X86_JCC:
+	case X86_JCX:
+	case X86_XBEGIN:
+	case X86_CALL:
+		return b->to.where != TO_UNIT || (b->fall.where != TO_UNIT && b->fall.where != TO_NOWHERE);
+	default:
+		return true;
+	}
+}
+
+static uint32_t head_of(const struct scratch *s, uint32_t block)
+{
+	while (s->block[block].rec.prev != XL_NONE)
+		block = s->block[block].rec.prev;
+	return block;
+}
+
+static void goes_back(struct scratch *s, const struct target *t, uint32_t head)
+{
+	if (t->where == TO_UNIT && s->block[t->block].rec.prev == XL_NONE &&
+	    s->block[t->block].order <= s->block[head].order)
+		s->block[t->block].checks = true;
+}
+
+static void choose_checks(struct scratch *s)
+{
+	for (size_t k = 0; k < s->nblock; k++)
+		s->block[k].checks = false;
+	for (uint32_t k = 0; k < s->nblock; k++) {
+		const struct block *b = &s->block[k];
+		const uint32_t head = head_of(s, k);
+
+		if (leaves_unit(b))
+			s->block[head].checks = true;
+		goes_back(s, &b->to, head);
+		goes_back(s, &b->fall, head);
+	}
+}
+
 /* ---- byte checks ---------------------------------------------------------------------------- */
 static bool check_keeps_flags(const struct block *b)
 {
@@ -877,6 +955,30 @@ static void emit_check(struct emit *e, uint32_t *chain)
 	map(e, 0, XL_AT_START);
 }
 
+/* Leave here if nothing is left. */
+static void emit_budget_check(struct emit *e, uint32_t *chain)
+{
+	const bool keep = check_keeps_flags(e->b);
+
+	map(e, 0, XL_AT_START);
+	if (keep) {
+		slot_store(e, RAX, RT_S_TMP);
+		map(e, 0, 0);
+		put(e, "\x9f\x0f\x90\xc0", 4);		/* lahf; seto al */
+	}
+	put_rex_w(e, e->thief, e->thief);		/* test thief, thief */
+	put8(e, 0x85);
+	put8(e, 0xc0 | (e->thief & 7) * 9);
+	put(e, "\x0f\x88", 2);				/* js cold */
+	put32(e, 0);
+	*chain = here(e) - 4;
+	if (keep) {
+		put(e, "\x04\x7f\x9e", 3);		/* add al, 127; sahf */
+		slot_load(e, RAX, RT_S_TMP);
+	}
+	map(e, 0, XL_AT_START);
+}
+
 static void emit_check_cold(struct emit *e, const struct block *b, uint32_t chain)
 {
 	uint32_t to = here(e);
@@ -893,7 +995,7 @@ static void emit_check_cold(struct emit *e, const struct block *b, uint32_t chai
 		slot_load(e, RAX, RT_S_TMP);
 	}
 	emit_exit_pc(e, b->pc);
-	slot_jump(e, RT_DO_CHECK);
+	slot_jump(e, e->counting ? RT_DO_COUNT : RT_DO_CHECK);
 }
 
 /* ---- bounds (4) ----------------------------------------------------------------------------- */
@@ -904,12 +1006,13 @@ static void emit_check_cold(struct emit *e, const struct block *b, uint32_t chai
 #define OWN_BOUND	(2 * (9 + 3 + 9))
 #define COUNT_BOUND	41			/* spill, load, lea, store, restore */
 #define LOOKUP_BOUND	20
+#define TWIN_BOUND	(36 + 4)		/* test, and its flags kept; the longer look-up */
 #define PAIR_BOUND	18
 #define PUSH_BOUND	27
 #define TAIL_BYTES	(PUSH_BOUND + JUMP_BOUND + LOOKUP_BOUND)
 #define CHECK_COLD_BYTES 54
 
-static uint32_t block_bound(const struct scratch *s, const struct block *b)
+static uint32_t block_bound(const struct scratch *s, const struct block *b, bool counting)
 {
 	const struct xl_input *in = s->in;
 	const struct insn *last = b->n ? &s->insn[b->first + b->n - 1] : NULL;
@@ -923,6 +1026,8 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b)
 		n += ENTRY_BYTES;
 	if (in->patchable)
 		n += 2 * PATCH_BYTES;
+	if (counting)
+		n += TWIN_BOUND;
 	if (in->check_bytes)
 		n += 13 + 12 + (16 + 1) * (b->end - b->pc + 8) / 4;
 	switch (b->kind) {
@@ -958,14 +1063,15 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b)
 	return n;
 }
 
-static void reserve(struct scratch *s, struct xl_unit *u)
+/* Behind what the unit has. */
+static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 {
 	uint64_t code = 0, nmap = 2, nreloc = 0, nlink = 0;
 
 	for (size_t k = 0; k < s->nblock; k++) {
 		struct block *b = &s->block[s->order[k].block];
 
-		b->bound = block_bound(s, b);
+		b->bound = block_bound(s, b, counting);
 		b->sum = code;
 		code += b->bound;
 		nmap += b->n + 17;
@@ -983,19 +1089,21 @@ static void reserve(struct scratch *s, struct xl_unit *u)
 			nreloc += (b->end - b->pc) / 4 + 4;
 	}
 	code += nlink * XL_STUB_MAX + 64;
-	if (s->in->check_bytes)
+	if (s->in->check_bytes || counting)
 		code += s->nblock * CHECK_COLD_BYTES;
+	if (counting)
+		nreloc += 2 * s->nblock;
 	nreloc += nlink;
 #define ROOM(v, cap, need) \
 	if ((cap) < (need)) { \
 		(cap) = (need) + (need) / 2; \
 		(v) = pm_realloc((v), (cap) * sizeof *(v)); \
 	}
-	ROOM(u->code, u->cap_code, code)
-	ROOM(u->block, u->cap_block, s->nblock)
-	ROOM(u->map, u->cap_map, nmap)
-	ROOM(u->reloc, u->cap_reloc, nreloc)
-	ROOM(u->link, u->cap_link, nlink)
+	ROOM(u->code, u->cap_code, u->ncode + code)
+	ROOM(u->block, u->cap_block, u->nblock + s->nblock)
+	ROOM(u->map, u->cap_map, u->nmap + nmap)
+	ROOM(u->reloc, u->cap_reloc, u->nreloc + nreloc)
+	ROOM(u->link, u->cap_link, u->nlink + nlink)
 #undef ROOM
 }
 
@@ -1015,7 +1123,7 @@ static void emit_entry(struct emit *e, uint32_t live)
 	unsigned pad = e->in->patchable ?
 		-(e->in->place + here(e) + entry_length(e, live)) & (PATCH_BYTES - 1) : 0;
 
-	e->u->block[e->index].indirect = here(e);
+	placed(e, e->index)->indirect = here(e);
 	if (pad) {			/* behind the entry's address: it is where a call returns to */
 		map(e, 0, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
 		nops(e, pad);
@@ -1119,7 +1227,7 @@ static void emit_block(struct emit *e, uint32_t *chain)
 {
 	struct xl_unit *u = e->u;
 	struct block *b = e->b;
-	struct xl_block *o = &u->block[e->index];
+	struct xl_block *o = placed(e, e->index);
 	const struct insn *i = &e->s->insn[b->first];
 	const uint32_t begin = here(e), end = last_place(b);
 	const bool trace = e->stolen;
@@ -1130,7 +1238,8 @@ static void emit_block(struct emit *e, uint32_t *chain)
 		.pc = b->pc, .size = b->end - b->pc, .n = b->n,
 		.code = XL_NONE, .indirect = XL_NONE,
 		.live = external_live(b->live_in), .record = trace ? b->rec.size : 0,
-		.prev = trace ? b->rec.prev : XL_NONE, .map = u->nmap, .flags = block_flags(e->s, b),
+		.prev = trace && b->rec.prev != XL_NONE ? e->first + b->rec.prev : XL_NONE,
+		.map = u->nmap, .flags = block_flags(e->s, b) | (e->counting ? XL_COUNTS : 0),
 		.flow = { b->in == XL_NONE ? XL_OPEN : b->in, b->out == XL_NONE ? XL_OPEN : b->out },
 	};
 	e->counted = b->derived ? XL_COUNTED : 0;
@@ -1148,6 +1257,8 @@ static void emit_block(struct emit *e, uint32_t *chain)
 	}
 	if (e->in->check_bytes && b->n)
 		emit_check(e, chain);
+	if (e->counting && b->checks)
+		emit_budget_check(e, chain);
 	if (b->derived && b->kind == X86_CALL)
 		pad_call(e, i + b->n - 1);
 	for (uint32_t k = 0; k < b->n; k++, i++) {
@@ -1202,7 +1313,7 @@ static void align_for(struct emit *e, const struct block *next, const struct blo
 		map(e, above->n, XL_AT_START);
 	nops(e, pad);
 	if (above)
-		e->u->block[e->index].code_end = here(e);
+		placed(e, e->index)->code_end = here(e);
 }
 
 /* A jump to what is no address at all faults in the tail; in 32-bit code there is none. */
@@ -1214,7 +1325,7 @@ static bool has_mapped_tail(const struct emit *e, const struct block *b)
 static void emit_tail(struct emit *e, const struct tail *t)
 {
 	const struct block *b = &e->s->block[t->block];
-	const struct xl_block *o = &e->u->block[t->block];
+	const struct xl_block *o = placed(e, t->block);
 	uint32_t rel = here(e) - (t->at + 4);
 
 	if (has_mapped_tail(e, b))
@@ -1239,7 +1350,7 @@ static void emit_tail(struct emit *e, const struct tail *t)
 static void close_map(struct emit *e)
 {
 	struct xl_unit *u = e->u;
-	struct xl_block *o = &u->block[e->index];
+	struct xl_block *o = placed(e, e->index);
 
 	if (has_mapped_tail(e, e->b))
 		u->map[u->nmap++] = (struct xl_map){ UINT32_MAX, (uint8_t)(e->b->n - 1),
@@ -1247,22 +1358,23 @@ static void close_map(struct emit *e)
 	o->nmap = u->nmap - o->map;
 }
 
-static void emit_all(struct scratch *s)
+/* Adds to the unit the code of all its blocks, or with @counting that of their twins. */
+static void emit_pass(struct scratch *s, bool counting)
 {
-	struct emit e = { .s = s, .in = s->in, .u = s->out, .i386 = s->in->i386,
-			  .stolen = xl_stolen(s->in), .thief = (uint8_t)xl_stolen_register(s->in->i386) };
 	struct xl_unit *u = s->out;
+	struct emit e = { .s = s, .in = s->in, .u = u, .i386 = s->in->i386, .first = (uint32_t)u->nblock, .counting = counting,
+			  .stolen = xl_stolen(s->in), .thief = (uint8_t)xl_stolen_register(s->in->i386) };
+	const size_t link0 = u->nlink;
 	uint32_t *chain = NULL;
 
 	s->nfixup = s->ntail = s->nedge = 0;
-	s->overflow = false;
-	u->ncode = u->nmap = u->nreloc = u->nlink = 0;
-	reserve(s, u);
-	u->nblock = s->nblock;
-	e.base = e.c = u->code;
-	for (size_t k = 0; k < s->nblock; k++)
-		u->block[k].code = XL_NONE;
-	if (s->in->check_bytes)
+	reserve(s, u, counting);
+	u->nblock += s->nblock;
+	e.base = u->code;
+	e.c = u->code + u->ncode;
+	for (uint32_t k = 0; k < s->nblock; k++)
+		placed(&e, k)->code = XL_NONE;
+	if (s->in->check_bytes || counting)
 		chain = pm_alloc(s->nblock * sizeof *chain);
 
 	for (size_t k = 0; k < s->nblock; k++) {
@@ -1283,11 +1395,11 @@ static void emit_all(struct scratch *s)
 		emit_tail(&e, &s->tail[k]);
 	if (s->ntail) {
 		u->map[u->nmap++] = (struct xl_map){ here(&e), e.b->n, XL_COUNTED, 0 };
-		u->block[e.index].nmap++;
+		placed(&e, e.index)->nmap++;
 	}
 	for (size_t k = 0; k < s->nedge; k++)
 		emit_edge(&e, &s->edge[k]);
-	for (uint32_t k = 0; k < u->nlink; k++) {
+	for (uint32_t k = (uint32_t)link0; k < u->nlink; k++) {
 		uint32_t rel;
 
 		u->link[k].stub = here(&e);
@@ -1306,7 +1418,7 @@ static void emit_all(struct scratch *s)
 
 	for (size_t k = 0; k < s->nfixup; k++) {
 		const struct fixup *f = &s->fixup[k];
-		uint32_t to = u->block[f->block].code;
+		uint32_t to = placed(&e, f->block)->code;
 
 		if (f->byte) {
 			int64_t d = (int64_t)to - (f->at + 1);
@@ -1319,6 +1431,19 @@ static void emit_all(struct scratch *s)
 
 			memcpy(u->code + f->at, &rel, 4);
 		}
+	}
+}
+
+static void emit_all(struct scratch *s)
+{
+	struct xl_unit *u = s->out;
+
+	s->overflow = false;
+	u->ncode = u->nblock = u->nmap = u->nreloc = u->nlink = 0;
+	emit_pass(s, false);
+	if (xl_has_twins(s->in)) {
+		choose_checks(s);
+		emit_pass(s, true);
 	}
 }
 

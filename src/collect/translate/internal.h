@@ -43,7 +43,7 @@ enum where { TO_NOWHERE, TO_UNIT, TO_KNOWN, TO_LINK };
 
 struct target {
 	uint64_t pc;
-	uint64_t code;			/* TO_KNOWN */
+	uint64_t code, twin;		/* TO_KNOWN */
 	uint32_t live;			/* TO_KNOWN: LV_*, else all */
 	uint32_t block;			/* TO_UNIT */
 	uint8_t where;			/* enum where */
@@ -65,12 +65,14 @@ struct block {
 	struct record {			/* in a trace; see record.c */
 		uint32_t store, nstore;		/* scratch.store[store .. store + nstore) */
 		uint32_t size;			/* bytes in the buffer */
+		uint32_t insns;			/* of the chain up to its end */
 		uint32_t last;			/* complete before this instruction; n: at the end */
 		uint32_t prev, next;		/* of the chain; XL_NONE */
 		uint32_t value;			/* number of its first value */
 		uint32_t nown;			/* ranges in which the stolen register is the program's: xl_stolen() */
 	} rec;
 	bool derived;			/* has no counter */
+	bool checks;			/* its twin looks whether there is budget left */
 	uint32_t in, out;		/* classes, by the block that names them; XL_NONE: outside */
 	uint32_t use, def, live_in, live_out;
 	struct target to, fall;

@@ -200,6 +200,7 @@ static void plan_chain(struct scratch *s, uint32_t head)
 		b->rec.last = b->rec.nstore ? place_of(&s->store[s->nstore - 1]) : 0;
 		b->rec.nown = count_ranges(s, b);
 		begin += b->n;
+		b->rec.insns = begin;
 	}
 }
 

@@ -32,6 +32,13 @@ enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
  * chain's instructions. Such a block (xl_block.prev; there is none with patchable or check_bytes) must not be entered in any other way: it is in no
  * table, and where an outsider wants its address, that is translated anew. */
 
+/* TWINS. With `twins` every block has a second translation, its twin, for where nothing of a trace is wanted: code that
+ * only counts instructions. The stolen register is a budget there, from which it takes off those of each chain as the
+ * chain ends; once the budget is negative it leaves by RT_DO_COUNT before few more: XL_UNCHECKED at most. Block i's
+ * twin is block nblock / 2 + i. Both are entered and left at the same places, so that it does not depend on who has
+ * executed what before which blocks there will be; the twins' shadow lies RT_TWIN_SHIFT addresses further. */
+#define XL_UNCHECKED	32768u
+
 /* Live state: bit r = GPR r in hardware order, XL_LIVE_FLAGS = any arithmetic flag. */
 #define XL_LIVE_FLAGS	(1u << 16)
 #define XL_LIVE_ALL	0x1ffffu
@@ -42,6 +49,7 @@ struct x86_insn;
 
 struct xl_known {			/* a block that exists already */
 	uint64_t code;			/* absolute address of an entry for outsiders, 0: none yet */
+	uint64_t twin;			/* ... of its twin */
 	uint32_t live;			/* XL_LIVE_* at its entry */
 };
 
@@ -61,6 +69,7 @@ struct xl_input {
 					 * what follows */
 	bool count_all;			/* give every block a counter */
 	bool count_records;		/* in a trace: each record counts, too, for the block that it names */
+	bool twins;			/* of 64-bit code that is neither patchable nor check_bytes, in a trace */
 	uint32_t max_insns;		/* stop a block after so many (1 = single step); 0: 127 */
 	uint32_t max_blocks;		/* of the unit; 0: 4096 */
 	/* Original bytes at @addr: a pointer valid during the call, *avail of them (0: unreadable). */
@@ -82,6 +91,7 @@ enum xl_block_flag {
 	XL_UNKNOWN	= 1 << 2,	/* an instruction that the decoder does not know follows: it is in
 					 * neither size nor n (n may be 0), and RT_DO_STEP executes it; as
 					 * often as the block was counted, but for cuts */
+	XL_COUNTS	= 1 << 3,	/* a twin */
 };
 
 /* Not every block of a unit has a counter: where flow within the unit tells, the count is derived
@@ -164,6 +174,11 @@ static inline unsigned xl_stolen_register(bool i386)
 	return i386 ? 5 : 11;
 }
 
+static inline bool xl_has_twins(const struct xl_input *in)
+{
+	return in->twins && xl_stolen(in) && !in->i386 && !in->patchable && !in->check_bytes;
+}
+
 enum xl_reloc_kind {
 	XL_REL_PC32,		/* disp32 to an original address: subtract the change of distance;
 				 * i386: the address itself */
@@ -185,6 +200,7 @@ struct xl_link {				/* (the field never crosses a cache line) */
 	uint64_t target;		/* original address */
 	uint32_t site;			/* offset of the branch's rel32 */
 	uint32_t stub;
+	bool twin;			/* a twin's: goes to the target's twin */
 };
 
 struct xl_unit {
