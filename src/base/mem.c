@@ -80,34 +80,21 @@ void pm_heap_ahead(size_t n)
 	free(all);
 }
 
-void *pm_grow_raw(void *v, size_t n, size_t *cap, size_t elem)
+void *pm_grow_raw(void *v, size_t *cap, size_t elem)
 {
-	if (n < *cap)
-		return v;
 	*cap = *cap ? *cap * 2 : 16;
 	return pm_realloc(v, *cap * elem);
 }
 
-uint8_t *pm_buf_room(struct pm_buf *b, size_t n)
+uint8_t *pm_buf_more(struct pm_buf *b, size_t n)
 {
-	if (b->cap - b->n < n) {
-		size_t cap = b->cap ? b->cap * 2 : 256;
+	size_t cap = b->cap ? b->cap * 2 : 256;
 
-		while (cap - b->n < n)
-			cap *= 2;
-		b->p = pm_realloc(b->p, cap);
-		b->cap = cap;
-	}
+	while (cap - b->n < n)
+		cap *= 2;
+	b->p = pm_realloc(b->p, cap);
+	b->cap = cap;
 	return b->p + b->n;
-}
-
-void pm_buf_add(struct pm_buf *b, const void *p, size_t n)
-{
-	uint8_t *to = pm_buf_room(b, n);
-
-	if (n)
-		memcpy(to, p, n);
-	b->n += n;
 }
 
 void pm_buf_release(struct pm_buf *b)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -29,16 +30,28 @@ void pm_heap_ahead(size_t n);
 
 /* ---- a growing array: `struct x *v; size_t n, cap;` ------------------------------------- */
 /* Room for one more element behind @n; may move the array. */
-#define pm_grow(v, n, cap) ((v) = pm_grow_raw((v), (n), &(cap), sizeof *(v)))
-void *pm_grow_raw(void *v, size_t n, size_t *cap, size_t elem);
+#define pm_grow(v, n, cap) ((void)((n) < (cap) || ((v) = pm_grow_raw((v), &(cap), sizeof *(v)))))
+void *pm_grow_raw(void *v, size_t *cap, size_t elem);
 
 /* ---- bytes that grow ---------------------------------------------------------------------- */
 struct pm_buf {
 	uint8_t *p;
 	size_t n, cap;				/* n <= cap */
 };
-void pm_buf_add(struct pm_buf *b, const void *p, size_t n);
-uint8_t *pm_buf_room(struct pm_buf *b, size_t n);	/* for @n more bytes, behind the last; n is the caller's to raise */
+uint8_t *pm_buf_more(struct pm_buf *b, size_t n);
+/* For @n more bytes, behind the last; n is the caller's to raise. */
+static inline uint8_t *pm_buf_room(struct pm_buf *b, size_t n)
+{
+	return b->cap - b->n < n ? pm_buf_more(b, n) : b->p + b->n;
+}
+static inline void pm_buf_add(struct pm_buf *b, const void *p, size_t n)
+{
+	uint8_t *to = pm_buf_room(b, n);
+
+	if (n)
+		memcpy(to, p, n);
+	b->n += n;
+}
 void pm_buf_release(struct pm_buf *b);
 __attribute__((format(printf, 2, 3)))
 void pm_buf_printf(struct pm_buf *b, const char *fmt, ...);

@@ -31,10 +31,12 @@ $(RT_B)/image.o: $(RT_B)/rt.elf $(RT_DIR)/image.S
 	objcopy -O binary -j .data $< $(RT_B)/rt.data
 	$(CC) -c -DRT=pm_rt -DFILE=rt -Wa,-I$(RT_B) -o $@ $(RT_DIR)/image.S
 
-# The same for instrumented executables, which have no controller (image.c), and their first page.
+# The same for instrumented executables, which have no controller (image.c), and their first page. Each has a copy,
+# which counts in a small program.
+RTI_FLAGS := $(RT_FLAGS) -DRT_IDT -fno-inline-functions -falign-functions=1 -falign-loops=1
 $(RT_B)/rti.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,x86_64.c image.c image_later.c drain.c entry_x86_64.S) $(RT_DEPS)
 	@mkdir -p $(@D)
-	$(CC) $(RT_FLAGS) -DRT_IDT -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=$(call rt_at,RT_IMAGE) -o $@ \
+	$(CC) $(RTI_FLAGS) -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=$(call rt_at,RT_IMAGE) -o $@ \
 		$(filter %.c %.S,$^)
 
 $(RT_B)/start.elf: $(RT_DIR)/start.S $(RT_DIR)/image.h $(RT_DIR)/abi.h
@@ -44,7 +46,7 @@ $(RT_B)/start.elf: $(RT_DIR)/start.S $(RT_DIR)/image.h $(RT_DIR)/abi.h
 
 $(RT_B)/rti32.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,i386.c image.c image_later.c drain.c entry_i386.S) $(RT_DEPS)
 	@mkdir -p $(@D)
-	$(CC) $(RT_FLAGS) -m32 -DRT_IDT -fno-pie $(RT_LINK) -Wl,--defsym=rt_base=$(call rt_at,RT32_IMAGE) -o $@ \
+	$(CC) $(RTI_FLAGS) -m32 -fno-pie $(RT_LINK) -Wl,--defsym=rt_base=$(call rt_at,RT32_IMAGE) -o $@ \
 		$(filter %.c %.S,$^)
 
 $(RT_B)/start32.elf: $(RT_DIR)/start32.S $(RT_DIR)/image.h $(RT_DIR)/abi.h

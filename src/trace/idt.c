@@ -228,6 +228,12 @@ enum pm_status idt_blk_parse(const uint8_t *p, size_t n, bool wide, struct idt_b
 	return pm_fail(err, first, "block records in no known layout end at the end of the file");
 }
 
+void idt_blk_magic(const struct idt_blk *b, uint8_t *p)
+{
+	pm_put32(p + (b->wide ? 16 : 8), b->orig_magic);
+	pm_put32(p + (b->wide ? 20 : 12), b->idt_magic);
+}
+
 void idt_blk_write(const struct idt_blk *b, struct pm_buf *to)
 {
 	uint8_t head[32] = { 0 };
@@ -235,23 +241,22 @@ void idt_blk_write(const struct idt_blk *b, struct pm_buf *to)
 	if (b->wide) {
 		pm_put64(head, b->nblock);
 		pm_put64(head + 8, (uint64_t)b->oldt_offset);
-		pm_put32(head + 16, b->orig_magic);
-		pm_put32(head + 20, b->idt_magic);
 		memcpy(head + 24, tag64, 8);
 	} else {
 		pm_put32(head, (uint32_t)b->nblock);
 		pm_put32(head + 4, (uint32_t)b->oldt_offset);
-		pm_put32(head + 8, b->orig_magic);
-		pm_put32(head + 12, b->idt_magic);
 	}
+	idt_blk_magic(b, head);
 	pm_buf_add(to, head, idt_blk_head(b->wide));
 	for (size_t i = 0; i < b->nblock; i++) {
 		const struct idt_block *k = &b->block[i];
-		uint8_t rec[16 + 4 * 256] = { 0 }, *q = rec;
+		const size_t n = record_size(k->n, b->wide);
+		uint8_t *q = pm_buf_room(to, n), *const end = q + n;
 
+		to->n += n;
 		q = b->wide ? pm_put64(q, k->address) : pm_put32(q, (uint32_t)k->address);
 		*q++ = (uint8_t)k->n;
-		q++;
+		*q++ = 0;
 		for (uint32_t j = 0; j < k->n; j++) {
 			const struct idt_insn *in = &b->insn[k->insn + j];
 
@@ -259,7 +264,7 @@ void idt_blk_write(const struct idt_blk *b, struct pm_buf *to)
 			*q++ = in->size;
 			*q++ = (uint8_t)in->entries;
 		}
-		pm_buf_add(to, rec, record_size(k->n, b->wide));
+		memset(q, 0, (size_t)(end - q));
 	}
 }
 

@@ -75,6 +75,7 @@ enum pm_status idt_blk_parse(const uint8_t *p, size_t n, bool wide, struct idt_b
 /* Adds a block of up to 127 (wide: 255) instructions and returns its index; its offset is set. */
 uint32_t idt_blk_add(struct idt_blk *b, uint64_t address, const struct idt_insn *insn, unsigned n);
 void idt_blk_write(const struct idt_blk *b, struct pm_buf *to);
+void idt_blk_magic(const struct idt_blk *b, uint8_t *p);	/* its magic numbers, into what has been written */
 /* Index of the block whose record is at @offset, PM_NONE if there is none. */
 uint32_t idt_blk_at(const struct idt_blk *b, uint64_t offset);
 void idt_blk_release(struct idt_blk *b);

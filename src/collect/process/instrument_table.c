@@ -29,16 +29,50 @@ void planner_free(struct planner *w)
 	free(w);
 }
 
+static bool is_prefix(uint8_t byte)
+{
+	return byte == 0x66 || byte == 0x67 || byte == 0xf0 || byte == 0xf2 || byte == 0xf3 || byte == 0x2e || byte == 0x36 ||
+	       byte == 0x3e || byte == 0x26 || byte == 0x64 || byte == 0x65;
+}
+
+/* The first @n bytes of an instruction, up to its ModRM. Of most opcodes it does not matter which registers they name:
+ * the fewer forms, the faster they are found. */
+static uint64_t form_of(const uint8_t *p, unsigned n, const struct x86_insn *x, bool wide)
+{
+	unsigned k = 0, rex;
+	uint64_t key;
+	uint8_t b[8] = { 0 }, op = p[x->op];
+	bool usual;
+
+	memcpy(b, p, n);
+	while (k < x->op && is_prefix(b[k]))
+		k++;
+	rex = k;
+	k += wide && (b[k] & 0xf0) == 0x40;
+	if (k < x->op && b[k] == 0x0f)		/* cmov, setcc, imul, movzx, movsx, moves of vectors */
+		usual = k + 1 == x->op && ((op & 0xf0) == 0x40 || (op & 0xf0) == 0x90 || op == 0xaf ||
+			(op & 0xf6) == 0xb6 || op == 0x10 || op == 0x11 || op == 0x28 || op == 0x29 || op == 0x6f || op == 0x7f);
+	else
+		usual = k == x->op && op != 0x8f && op != 0xc6 && op != 0xc7 && (op & 0xf8) != 0xd8;
+	if (usual && x->modrm) {
+		if (rex != k)
+			b[rex] &= 0x48;		/* REX.W */
+		b[x->modrm] = (b[x->modrm] & 0x38) | (b[x->modrm] >= 0xc0 ? 0xc0 : 0);
+	}
+	memcpy(&key, b, 8);
+	return key;
+}
+
 /* idt_id follows from prefixes, opcode and ModRM: each such form is worked out once. */
 static uint16_t id_of(struct planner *w, const uint8_t *p, const struct x86_insn *x)
 {
 	unsigned n = x->modrm ? x->modrm + 1u : x->op + 1u;
-	uint64_t key = 0, *at;
+	uint64_t key, *at;
 	bool fresh;
 
 	if (n > 7)
 		return idt_insn_id(p, x->len, w->wide);
-	memcpy(&key, p, n);
+	key = form_of(p, n, x, w->wide);
 	at = pm_map_put(&w->id, key | (uint64_t)n << 56, &fresh);
 	if (fresh)
 		*at = idt_insn_id(p, x->len, w->wide);

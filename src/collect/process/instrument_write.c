@@ -561,7 +561,7 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 	}
 	if (st == PM_OK) {
 		list_modules(j, &mod);
-		idt_blk_write(&j->blk, &blk);	/* for its size: magic numbers come last */
+		idt_blk_write(&j->blk, &blk);	/* magic numbers come last */
 		m.mod_size = mod.n;
 		m.blk_size = blk.n;
 		compose(j, &b, &m, text, &params_at);
@@ -573,8 +573,7 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 	if (st == PM_OK) {
 		j->blk.orig_magic = idt_magic(j->file[0].p, j->file[0].n);
 		seal(&b, j, params_at, j->blk.orig_magic, &j->blk.idt_magic);
-		blk.n = 0;
-		idt_blk_write(&j->blk, &blk);
+		idt_blk_magic(&j->blk, blk.p);
 		st = save(&out[n++], named(j, ".idt"), &b, 0777, err);
 	}
 	if (st == PM_OK)

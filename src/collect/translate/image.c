@@ -587,24 +587,25 @@ static void gaps(struct maker *m)
 /* Sorts order[0..n) by key[order[i]]; what is equal keeps its order. */
 static void sort_by(uint32_t *order, const uint32_t *key, size_t n)
 {
-	uint32_t *other = pm_alloc((n + 1) * sizeof *other), *count = pm_alloc(65536 * sizeof *count);
+	const unsigned bits = n < 100000 ? 8 : 16, most = (1u << bits) - 1;	/* of a digit; its largest value */
+	uint32_t *other = pm_alloc((n + 1) * sizeof *other), *count = pm_alloc((most + 1) * sizeof *count);
 
-	for (unsigned shift = 0; shift < 32; shift += 16) {
+	for (unsigned shift = 0; shift < 32; shift += bits) {
 		uint32_t sum = 0, *from = order;
 
-		memset(count, 0, 65536 * sizeof *count);
+		memset(count, 0, (most + 1) * sizeof *count);
 		for (size_t i = 0; i < n; i++)
-			count[key[i] >> shift & 0xffff]++;
-		for (uint32_t k = 0; k < 65536; k++) {
+			count[key[i] >> shift & most]++;
+		for (uint32_t k = 0; k <= most; k++) {
 			uint32_t here = count[k];
 
 			count[k] = sum;
 			sum += here;
 		}
 		for (size_t i = 0; i < n; i++)
-			other[count[key[order[i]] >> shift & 0xffff]++] = order[i];
+			other[count[key[order[i]] >> shift & most]++] = order[i];
 		order = other;
-		other = from;			/* two rounds: the result is where it was */
+		other = from;			/* an even number of rounds: the result is where it was */
 	}
 	free(other);
 	free(count);
@@ -667,6 +668,7 @@ static void finish(struct maker *m)
 	struct xl_image *o = m->out;
 	uint32_t *order = pm_alloc((n + 1) * sizeof *order), *number = pm_alloc((n + 1) * sizeof *number);
 	uint32_t *key = pm_alloc((n + 1) * sizeof *key);
+	size_t cap_entry = 0;
 
 	for (size_t i = 0; i < m->npending; i++) {
 		struct pending *p = &m->pending[i];
@@ -729,7 +731,7 @@ static void finish(struct maker *m)
 		at = (uint32_t)o->code.n;
 		pm_buf_add(&o->code, buf, xl_indirect_entry(buf, m->in->i386, m->in->code + at, m->in->code + b->code,
 							    b->live));
-		o->entry = pm_realloc(o->entry, (o->nentry + 1) * sizeof *o->entry);
+		pm_grow(o->entry, o->nentry, cap_entry);
 		o->entry[o->nentry++] = (struct xl_entry){ b->pc, at };
 	}
 	renumber(m, &m->counters, number);
