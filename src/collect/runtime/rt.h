@@ -366,25 +366,27 @@ void rt_switch_segment(struct rt_block *b);
  * with b->cursor what the register says; and the way back. */
 void rt_give_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp);
 void rt_steal_r11(struct rt_block *b, struct k_ucontext *uc);
-#if !defined RT_IDT && !defined __i386__
+/* Is it in code that only counts? In instrumented executables and 32-bit programs there is none. */
+static inline int rt_counts(const struct rt_block *b)
+{
+#if defined RT_IDT || defined __i386__
+	return 0;
+#else
+	return b->stolen == RT_R11_COUNTS;
+#endif
+}
 /* From here on there are records again. The program's registers are its own, and its rsp is @rsp. */
 void rt_count_end(struct rt_block *b, u64 rsp);
 /* The same, if that is where the answer to a request for an entry leads. */
 static inline void rt_count_answered(struct rt_block *b, u64 rsp)
 {
-	if (b->mail.r[5])
+	if (rt_counts(b) && b->mail.r[5])
 		rt_count_end(b, rsp);
 }
 /* Waits until the consumer has seen all that there is, if that was counted: nobody else's may come before it. */
 void rt_count_deliver(struct rt_block *b);
 /* What may be counted now; 0: nothing. It waits until the chunks before this one are empty. */
 u64 rt_count_granted(struct rt_block *b);
-#else
-static inline void rt_count_end(struct rt_block *b, u64 rsp) { }
-static inline void rt_count_answered(struct rt_block *b, u64 rsp) { }
-static inline void rt_count_deliver(struct rt_block *b) { }
-static inline u64 rt_count_granted(struct rt_block *b) { return 0; }
-#endif
 /* A stepped instruction sees the program's own segment register, and may change it. */
 void rt_lend_segment(struct rt_block *b, struct k_ucontext *uc);
 void rt_take_segment(struct rt_block *b, struct k_ucontext *uc);

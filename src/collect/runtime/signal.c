@@ -517,6 +517,7 @@ void rt_step_in_place(struct rt_block *b, u64 pc)
 /* ---- to where twins begin ------------------------------------------------------------------------- */
 #define MOST_STEPS 200			/* then it will try again when the next chunk is full */
 
+#if !defined RT_IDT && !defined __i386__
 /* Would the instruction at @p show that there is a trap flag, or change it? */
 static int shows_flags(const uint8_t *p)
 {
@@ -561,6 +562,24 @@ static void stepped_to_head(struct rt_block *b, struct k_ucontext *uc)
 		stop_steps(b, uc);
 	}
 }
+
+/* Was the signal one of these steps, and has it been dealt with? If not the steps are over. */
+static int steps_to_head(struct rt_block *b, struct k_ucontext *uc, int stepped)
+{
+	const u64 pc = UC_PC(uc);
+
+	if (b->stepping != RT_STEP_TO_HEAD)
+		return 0;
+	if (stepped && (pc < (word)rt_image_start || pc >= (word)rt_image_end))
+		stepped_to_head(b, uc);
+	else
+		stop_steps(b, uc);		/* stepped: to a door of ours */
+	return stepped;
+}
+#else
+static void step_to_head(struct rt_block *b, struct k_ucontext *uc) { }
+static int steps_to_head(struct rt_block *b, struct k_ucontext *uc, int stepped) { return 0; }
+#endif
 
 static void step_done(struct rt_block *b, struct k_ucontext *uc)
 {
@@ -648,18 +667,9 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 			UC_PC(uc) = (word)(pc == (word)rt_pass_done ? rt_leave : rt_pass);
 		return;
 	}
-	if (b->stepping == RT_STEP_TO_HEAD) {
-		const int stepped = sig == SIGTRAP && info->code == 2, inside = pc >= (word)rt_image_start && pc < (word)rt_image_end;
-
-		if (stepped && !inside) {
-			stepped_to_head(b, uc);
-			return;
-		}
-		stop_steps(b, uc);
-		eflags &= ~(u64)0x100;
-		if (stepped)			/* to a door of ours */
-			return;
-	}
+	if (steps_to_head(b, uc, sig == SIGTRAP && info->code == 2))
+		return;
+	eflags = UC_FLAGS(uc);
 	if (pc >= (word)rt_image_start && pc < (word)rt_image_end) {
 		if (b->stepping == RT_STEP_TO_BOUNDARY && sig == SIGTRAP && info->code == 2) {
 			/* the boundary lies behind a door of ours: deliver on the way out */
@@ -722,7 +732,7 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	}
 	switch (b->mail.r[0]) {
 	case RT_IN_ORIGINAL:			/* an indirect transfer found no entry */
-		if (b->stolen == RT_R11_COUNTS && b->mail.r[5]) {
+		if (rt_counts(b) && b->mail.r[5]) {
 			b->budget = UC_GPR(uc, STOLEN);
 			rt_count_end(b, UC_GPR(uc, RSP));
 			UC_GPR(uc, STOLEN) = (word)b->cursor;

@@ -714,6 +714,8 @@ static int dispatch(struct rt_block *b)
 /* If others will be there it goes on in code that traces. */
 static void count_no_further(struct rt_block *b)
 {
+	if (!rt_counts(b))
+		return;
 	switch (RET) {
 	case NR_clone:
 	case NR_clone3:
@@ -721,15 +723,10 @@ static void count_no_further(struct rt_block *b)
 	case NR_vfork:
 	case NR_execve:
 	case NR_execveat:
-		break;
-	default:
-		return;
+		rt_count_end(b, b->ctx.gpr[RSP]);
+		rt_count_deliver(b);
+		rt_go(b);
 	}
-	if (b->stolen != RT_R11_COUNTS)
-		return;
-	rt_count_end(b, b->ctx.gpr[RSP]);
-	rt_count_deliver(b);
-	rt_go(b);
 }
 
 /* 1: let the kernel do it in the window. 0: done, ctx is the result. */

@@ -120,7 +120,7 @@ void rt_trace_note(struct rt_block *b, u32 type, const u64 *arg, u32 narg)
 
 	if (!b->tracing)
 		return;
-	if (b->stolen == RT_R11_COUNTS && n) {
+	if (rt_counts(b) && n) {
 		b->told = b->budget;
 		note(b, RT_N_COUNTED, &n, 1);
 	}
@@ -176,9 +176,9 @@ void rt_trace_sysret(struct rt_block *b)
 
 void rt_give_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp)
 {
-	u64 *const to = b->stolen == RT_R11_COUNTS ? &b->budget : &b->cursor;
+	u64 *const to = rt_counts(b) ? &b->budget : &b->cursor;
 
-	if (b->stolen != RT_R11_STOLEN && b->stolen != RT_R11_COUNTS)
+	if (b->stolen != RT_R11_STOLEN && !rt_counts(b))
 		return;
 	if (tmp & 0x80) {			/* XL_OWN */
 		*to = UC_GPR(uc, tmp & (RT_NGPR - 1));
@@ -190,21 +190,21 @@ void rt_give_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp)
 
 void rt_steal_r11(struct rt_block *b, struct k_ucontext *uc)
 {
-	if (b->stolen != RT_R11_STOLEN && b->stolen != RT_R11_COUNTS)
+	if (b->stolen != RT_R11_STOLEN && !rt_counts(b))
 		return;
 	b->s_r11 = UC_GPR(uc, STOLEN);
-	UC_GPR(uc, STOLEN) = (word)(b->stolen == RT_R11_COUNTS ? b->budget : b->cursor);
+	UC_GPR(uc, STOLEN) = (word)(rt_counts(b) ? b->budget : b->cursor);
 }
 
-#if !defined RT_IDT && !defined __i386__
 void rt_count_end(struct rt_block *b, u64 rsp)
 {
-	if (b->stolen != RT_R11_COUNTS)
+	if (!rt_counts(b))
 		return;
 	rt_trace_state(b, rsp);
 	b->stolen = RT_R11_STOLEN;
 }
 
+#if !defined RT_IDT && !defined __i386__
 u64 rt_count_granted(struct rt_block *b)
 {
 	for (u32 i = 1; i < TRACE_CHUNKS; i++)
@@ -228,7 +228,7 @@ void rt_trace_start(struct rt_block *b)
 		rt_sys(NR_mprotect, chunk_at(b, i) + TRACE_CHUNK, TRACE_STRIDE - TRACE_CHUNK, 0);
 	if (b->cursor < RT_BLOCK_ALIGN)
 		b->cursor += (word)b;
-	if (b->stolen != RT_R11_COUNTS)
+	if (!rt_counts(b))
 		b->stolen = RT_R11_STOLEN;
 	rt_trace_state(b, b->ctx.gpr[RSP]);
 }
