@@ -366,9 +366,14 @@ uint64_t pm_pipeline_idle(const struct pm_pipeline *p)
 	return p->stage[0].ops->idle(p->stage[0].self);
 }
 
-bool pm_pipeline_rests(const struct pm_pipeline *p)
+uint32_t pm_pipeline_rests(const struct pm_pipeline *p)
 {
 	return p->stage[0].ops->rests(p->stage[0].self);
+}
+
+unsigned pm_pipeline_points(struct pm_pipeline *p, const char *path, uint64_t base, uint64_t at[2])
+{
+	return p->stage[0].ops->points(p->stage[0].self, path, base, at);
 }
 
 enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code, uint32_t block)

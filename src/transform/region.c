@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/mix.h"
 #include "base/opt.h"
 #include "transform/region.h"
 
@@ -26,6 +28,10 @@ struct region {
 	size_t nstream;
 	struct pm_event *ev;
 	size_t n, cap;
+	/* Addresses in files of start and stop, 0: none, as they have been looked up: by any thread. */
+	pthread_mutex_t lock;
+	struct found { char *path; uint64_t at[2]; } *found;
+	size_t nfound, cap_found;
 };
 
 bool pm_point_parse(const char *s, struct pm_point *p)
@@ -60,6 +66,7 @@ void *pm_region_new(const struct pm_region *r)
 	struct region *x = pm_alloc(sizeof *x);
 
 	x->r = *r;
+	pthread_mutex_init(&x->lock, NULL);
 	x->on = r->start.kind == PM_POINT_NONE;
 	if (r->start.kind == PM_POINT_ADDRESS)
 		x->at[0] = r->start.value;
@@ -74,22 +81,46 @@ static void put(struct region *x, const struct pm_event *ev)
 	x->ev[x->n++] = *ev;
 }
 
+static const struct pm_point *point_of(const struct region *x, int i)
+{
+	return i ? &x->r.stop : &x->r.start;
+}
+
+/* Where in the file at @path are the functions that start and stop name? */
+static void find_points(struct region *x, const char *path, uint64_t at[2])
+{
+	struct found *f = NULL;
+
+	pthread_mutex_lock(&x->lock);
+	for (size_t i = 0; i < x->nfound && !f; i++)
+		if (!strcmp(x->found[i].path, path))
+			f = &x->found[i];
+	if (!f) {
+		pm_grow(x->found, x->nfound, x->cap_found);
+		f = &x->found[x->nfound++];
+		*f = (struct found){ .path = pm_strdup(path) };
+		for (int i = 0; i < 2; i++)
+			if (point_of(x, i)->kind == PM_POINT_FUNCTION && x->r.find)
+				f->at[i] = x->r.find(x->r.ctx, path, point_of(x, i)->function);
+	}
+	memcpy(at, f->at, sizeof f->at);
+	pthread_mutex_unlock(&x->lock);
+}
+
 /* Code that is new may hold the functions that were named. */
 static void look_at_objects(struct region *x, const struct pm_code *code)
 {
-	const struct pm_point *p[2] = { &x->r.start, &x->r.stop };
+	for (; x->nobject < code->nobject; x->nobject++) {
+		const struct pm_object *o = &code->object[x->nobject];
+		uint64_t at[2];
 
-	for (; x->nobject < code->nobject; x->nobject++)
-		for (int i = 0; i < 2; i++) {
-			const struct pm_object *o = &code->object[x->nobject];
-			uint64_t a;
-
-			if (p[i]->kind != PM_POINT_FUNCTION || x->at[i] || !x->r.find)
-				continue;
-			a = x->r.find(x->r.ctx, o->path, p[i]->function);
-			if (a)
-				x->at[i] = a + o->base;
-		}
+		if ((x->r.start.kind != PM_POINT_FUNCTION || x->at[0]) && (x->r.stop.kind != PM_POINT_FUNCTION || x->at[1]))
+			continue;
+		find_points(x, o->path, at);
+		for (int i = 0; i < 2; i++)
+			if (!x->at[i] && at[i])
+				x->at[i] = at[i] + o->base;
+	}
 }
 
 static bool is_excluded(struct region *x, const struct pm_code *code, uint32_t object)
@@ -172,15 +203,37 @@ static uint64_t region_idle(const void *self)
 	return x->r.every ? x->r.every - n : UINT64_MAX;
 }
 
-static bool region_rests(const void *self)
+static uint32_t region_rests(const void *self)
 {
-	const struct pm_region *r = &((const struct region *)self)->r;
-	const struct pm_point *p[2] = { &r->start, &r->stop };
+	const struct region *x = self;
+	const struct pm_region *r = &x->r;
+	uint64_t sum = 1;
 
+	for (int i = 0; i < 2; i++) {
+		const struct pm_point *p = point_of(x, i);
+
+		if (p->kind == PM_POINT_ADDRESS)
+			sum = pm_mix(&p->value, sizeof p->value, sum + (uint64_t)i);
+		else if (p->kind == PM_POINT_FUNCTION)
+			sum = pm_mix(p->function, strlen(p->function), sum + (uint64_t)i);
+	}
+	return r->after || r->length || r->start.kind != PM_POINT_NONE || r->stop.kind != PM_POINT_NONE ?
+	       (uint32_t)sum | 1 : 0;
+}
+
+static unsigned region_points(void *self, const char *path, uint64_t base, uint64_t at[2])
+{
+	struct region *x = self;
+	uint64_t in_file[2];
+	unsigned n = 0;
+
+	find_points(x, path, in_file);
 	for (int i = 0; i < 2; i++)
-		if (p[i]->kind == PM_POINT_FUNCTION || p[i]->kind == PM_POINT_ADDRESS)
-			return false;
-	return r->after || r->length || r->start.kind != PM_POINT_NONE || r->stop.kind != PM_POINT_NONE;
+		if (point_of(x, i)->kind == PM_POINT_ADDRESS)
+			at[n++] = point_of(x, i)->value;
+		else if (in_file[i])
+			at[n++] = in_file[i] + base;
+	return n;
 }
 
 static bool is_point(const struct region *x, uint64_t pc, uint64_t end)
@@ -290,6 +343,10 @@ static void region_destroy(void *self)
 	free(x->excluded);
 	free(x->stream);
 	free(x->ev);
+	for (size_t i = 0; i < x->nfound; i++)
+		free(x->found[i].path);
+	free(x->found);
+	pthread_mutex_destroy(&x->lock);
 	free(x);
 }
 
@@ -302,4 +359,5 @@ const struct pm_transform_ops pm_region_ops = {
 	.idle = region_idle,
 	.drop = region_drop,
 	.rests = region_rests,
+	.points = region_points,
 };

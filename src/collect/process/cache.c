@@ -43,7 +43,7 @@
 #include "collect/process/trace.h"
 #include "elf/kept.h"
 
-#define CACHE_VERSION 12u
+#define CACHE_VERSION 14u
 
 /* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they are
  * mostly those that the code was saved with, and none of its pages need be touched. */
@@ -179,10 +179,10 @@ bool cache_open(struct session *s, struct pm_err *err)
 	return true;
 }
 
-/* What the code is for. */
+/* What the code is for. Where there are points, some twins are dead. */
 static uint32_t kind_of(const struct session *s)
 {
-	return (uint32_t)s->opts->kind + (s->counts ? 16 : 0);
+	return (uint32_t)s->opts->kind | s->counts << 4;
 }
 
 /* "b" and the build id in hex, or "h" and a hash of the text. */
@@ -546,6 +546,7 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 	m->first_link = link0;
 	m->ncached = f->nblock;
 	s->cached += f->nblock;
+	space_close(s, sp, block0, f->nblock);
 }
 
 static bool fits(const struct cache_file *f, const struct module *m)
@@ -1300,7 +1301,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	static const struct cache_file none;
 	struct module *m = &sp->module[mi];
 	struct saving v = { .s = s, .sp = sp, .m = m, .mi = mi, .f = f, .was = m->cache ? m->cache : &none };
-	char tmp[128], link[64];
+	char tmp[160], link[64];
 	bool good, placed;
 
 	*f = (struct cache_file){

@@ -820,6 +820,7 @@ static void session_close(struct session *s)
 	free(s->text);
 	gather_release(s);
 	pm_buf_release(&s->free_regions);
+	pm_buf_release(&s->point);
 	pm_arena_release(&s->mem);
 }
 

@@ -70,7 +70,7 @@ struct module {
 	dev_t dev;
 	ino_t ino;
 	struct stat st;
-	char key[96];			/* name of its cache file; "": not to be cached */
+	char key[128];			/* name of its cache file; "": not to be cached */
 	const uint8_t *text;		/* the file's bytes for [lo, hi), NULL: read the process */
 	size_t text_len;
 	uint32_t shared;		/* 1 + the session->text that it is; 0: its own mapping */
@@ -269,7 +269,8 @@ struct session {
 	int root_status;
 	bool root_done;
 	struct tracer *tracer;		/* NULL: profile */
-	bool counts;			/* outside regions blocks' twins are executed (translate.h) */
+	uint32_t counts;		/* outside regions blocks' twins are executed (translate.h): pm_pipeline_rests() */
+	struct pm_buf point;		/* uint64_t: addresses where something else may be wanted of what is executed */
 	struct x86_decoder *dec[2];	/* of 64-bit and of 32-bit code; NULL until wanted */
 	uint64_t requests[RQ_LAST + 1];
 	uint32_t ni386;			/* 32-bit spaces */
@@ -357,6 +358,8 @@ uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct 
 bool space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, struct rt_mail *m);
 /* Block and map entry at copy address @code; false: not in the code cache. */
 bool space_state(struct space *sp, uint64_t code, uint32_t *block, const struct xl_map **map);
+/* Of blocks [@first, @first + @n), those with twins that hold a point, and their chains, are entered as what traces. */
+void space_close(struct session *s, struct space *sp, uint32_t first, uint32_t n);
 /* Does a block that has a twin begin at copy address @code? That one's direct entry, or 0. */
 uint64_t space_twin(struct space *sp, uint64_t code);
 /* Go on with a divergence that needed more commands than a mail holds; false: it is complete. */

@@ -664,6 +664,26 @@ static bool take_room(struct space *sp, struct module *m, uint64_t size)
 	return false;
 }
 
+static bool is_point(const struct session *s, uint64_t at)
+{
+	const uint64_t *v = (const uint64_t *)(const void *)s->point.p;
+
+	for (size_t i = 0; i < s->point.n / sizeof *v; i++)
+		if (v[i] == at)
+			return true;
+	return false;
+}
+
+static void note_points(struct session *s, const struct module *m)
+{
+	uint64_t at[2];
+	const unsigned n = m->twins ? pm_pipeline_points(s->opts->pipeline, m->path, m->bias, at) : 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (!is_point(s, at[i]))
+			pm_buf_add(&s->point, &at[i], sizeof at[i]);
+}
+
 static struct module *module_new(struct session *s, struct proc *p, const struct range *r, uint64_t pc,
 				 struct rt_mail *mail)
 {
@@ -766,6 +786,7 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 			"more code than there is room to translate near it");
 		return NULL;
 	}
+	note_points(s, m);
 	/* another thread could find its next descriptor taken */
 	if (m->text)
 		cache_load(s, sp, (uint32_t)(m - sp->module), fd, &head, space_threads(s, p) == 1);
@@ -1141,6 +1162,7 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 		if (b && b->module == mi)
 			links_resolved(s, sp, target, need_outside_entry(s, sp, b), twin_entry(sp, b));
 	}
+	space_close(s, sp, first, (uint32_t)u->nblock);
 	return first;
 }
 
@@ -1659,7 +1681,27 @@ static void kill_block(struct session *s, struct space *sp, uint32_t i)
 	code = code_ptr(s, m, b->code);
 	memcpy(jump, code, 8);
 	put_jump(jump, jump + (int64_t)(at - b->code));
-	__atomic_store((uint64_t *)code, (uint64_t *)jump, __ATOMIC_SEQ_CST);
+	if (b->flags & XL_COUNTS)		/* lies anywhere, and whoever is alone to execute it waits for us */
+		memcpy(code, jump, 8);
+	else
+		__atomic_store((uint64_t *)code, (uint64_t *)jump, __ATOMIC_SEQ_CST);
+}
+
+void space_close(struct session *s, struct space *sp, uint32_t first, uint32_t n)
+{
+	const uint64_t *at = (const uint64_t *)(const void *)s->point.p;
+
+	for (uint32_t i = first; i < first + n && s->point.n; i++)
+		for (size_t k = 0; k < s->point.n / sizeof *at; k++) {
+			const struct blk *b = &sp->block[i];
+			uint32_t head = i;
+
+			if (!(b->flags & XL_COUNTS) || at[k] - b->pc >= b->size)
+				continue;
+			while (sp->flow[head].out != XL_OPEN)
+				head = unit_of(sp, i)->block + sp->flow[head].out;
+			kill_block(s, sp, head);
+		}
 }
 
 static void kill_page(struct session *s, struct space *sp, struct module *m, uint64_t page)

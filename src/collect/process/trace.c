@@ -226,7 +226,8 @@ void trace_numbers(struct session *s, const struct space *sp, uint32_t first, ui
 /* COUNTING. Where the pipeline drops the next instructions a thread that is alone may execute twins (translate.h), up to
  * a little before those that it does not drop; from there on there are records again, and skim() finds the
  * first one that is wanted. The thread takes itself out of its twins wherever somebody else might change what is next:
- * when it makes another thread or process, and when a signal is delivered. PUGMARK_NO_TWINS=1 in the environment: never. */
+ * when it makes another thread or process, when a signal is delivered, and where a block has no twin, or a dead one
+ * (space_close()). PUGMARK_NO_TWINS=1 in the environment: never. */
 #define WORTH_COUNTING	(1u << 20)	/* instructions */
 #define MARGIN		(2 * XL_UNCHECKED)
 
@@ -1577,7 +1578,7 @@ static enum pm_status consumer_open(struct tracer *t, struct pm_err *err)
 		if (!t->glance)
 			return pm_fail_errno(err, "no address space for the trace's tables");
 		t->idle = pm_pipeline_idle(s->opts->pipeline);
-		s->counts = !s->opts->aslr && pm_pipeline_rests(s->opts->pipeline) && !(no_twins && *no_twins == '1');
+		s->counts = s->opts->aslr || (no_twins && *no_twins == '1') ? 0 : pm_pipeline_rests(s->opts->pipeline);
 	}
 	if (t->packs) {
 		t->chain = reserve(MAX_BLOCKS * sizeof *t->chain);
