@@ -43,3 +43,68 @@ $ gcc -m32 -w -O1 -static -pthread -o turns "$TESTS/process/turns.c"; at=$(nm tu
 > 400 0
 > -c --merge 1
 > 400 0
+# Each process has files of its own, with -s, too, whose counts are the same; the first one's trace goes through a FIFO.
+$ cat >kids.c <<'E'
++ #include <stdio.h>
++ #include <sys/wait.h>
++ #include <unistd.h>
++ int main(void)
++ {
++ 	int s, sum = 0;
++ 	for (int i = 1; i < 4; i++) {
++ 		if (!fork()) {
++ 			for (volatile int k = 0; k < 1000 * i; k++)
++ 				;
++ 			_exit(i);
++ 		}
++ 		wait(&s);
++ 		sum += WEXITSTATUS(s);
++ 	}
++ 	return printf("%d\n", sum) < 0;
++ }
++ E
+$ gcc -m32 -O1 -static -o kids kids.c; for k in -p '-s -p' -e '-s -e'; do rm -f kids.trc* kids.cnt*; pugmark idt $k kids; ./kids.idt; for c in kids.cnt*; do cp $c one.cnt; cp kids.blk one.blk; pugmark vcount --json - one | grep '"instructions"'; done | sort >"counts$k"; cmp "counts$k" counts-p; ls kids.cnt.* | wc -l; ls kids.trc.* | wc -l; done; grep -c . counts-p
+> 6
+> 3
+> 3
+> 6
+> 3
+> 3
+> 6
+> 3
+> 3
+> 6
+> 3
+> 3
+> 4
+$ rm -f kids.trc*; mkfifo kids.otr; ./kids.idt >/dev/null & pugmark vtrace kids | grep -c block | awk '{ print ($1 > 1000) }'; wait; rm kids.otr; ls kids.trc*  | wc -l; for t in kids.trc*; do pugmark info -f idt-exec:blk=kids.blk $t >/dev/null || echo bad; done
+> 1
+> 3
+# What is damaged, or something else, is refused.
+$ for n in 30 60 2000; do head -c $n $PROGRAMS/i386/args >cut; pugmark idt cut >said 2>&1; echo $? $(sed 's/0x[0-9a-f]*/N/g; s/[0-9][0-9]*/N/g' said); done
+> 1 pugmark: cut:N: expected N bytes of program header offset, found N
+> 1 pugmark: cut:N: expected N bytes of program headers, found N: the file is cut off
+> 1 pugmark: cut:N: expected a segment within the file's N bytes, found N bytes at N: the file is cut off
+$ cp kids arm; printf '\050' | dd of=arm bs=1 seek=18 conv=notrunc 2>/dev/null; pugmark idt arm; echo $?; gcc -m32 -c -o kids.o kids.c; pugmark idt kids.o; echo $?; pugmark idt kids.idt; echo $?
+> 1
+> 1
+> 1
+! pugmark: arm: it is a program for Arm; x86-64 and i386 programs can be instrumented
+! pugmark: kids.o:0x10: expected an executable (type 2 or 3), found type 1 (a relocatable object)
+! pugmark: kids.idt: it is an instrumented program already
+$ cp $PROGRAMS/i386/args lost; printf '/lib/nowhere\0' | dd of=lost bs=1 seek=$((0x$(readelf -lW lost | awk '$1 == "INTERP" { print substr($2, 3) }'))) conv=notrunc 2>/dev/null; pugmark idt lost; echo $?
+> 1
+! pugmark: lost:0x194: expected the interpreter '/lib/nowhere' to exist: No such file or directory
+$ ./kids.idt >/dev/null; for f in cnt blk trc; do cp kids.$f whole; head -c 21 whole >kids.$f; [ $f = trc ] || { pugmark vcount kids 2>&1; echo $?; }; pugmark vtrace kids 2>&1 >/dev/null; echo $?; mv whole kids.$f; done
+> pugmark: kids.cnt:0x15: 13 bytes of counters are no whole number of sets of 28918 blocks
+> 1
+> 0
+> pugmark: kids.blk:0x0: 28918 blocks do not fit into 21 bytes
+> 1
+> pugmark: kids.trc: its block table 'kids.blk': 0x0: 28918 blocks do not fit into 21 bytes
+> 1
+> pugmark: kids.trc:0x14: expected an entry of 5 bytes, found 1
+> 1
+# A process that is copied while its counters are looked at: nobody holds the copy's locks.
+$ echo 'int main(void) { int s, n = 0; for (int i = 0; i < 2000; i++) { if (!fork()) _exit(1); wait(&s); n += s == 256; } return n != 2000; }' | gcc -w -m32 -O1 -static -xc -o many -; pugmark idt many; timeout 100 ./many.idt; echo $?; rm -f many.cnt.*
+> 0

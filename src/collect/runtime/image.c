@@ -1393,6 +1393,7 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 		if (b->tid == b->pid)
 			rt_later_join(b->pid);
 		if (b->origin == BLK_FORKED) {
+			files_lock = 0;		/* of the process that this one is a copy of */
 			rt_later_coming(-1);
 			watch(b->pid, 0);
 		}
