@@ -1150,7 +1150,7 @@ static struct pm_buf new_counters(struct saving *v)
 
 		if (no == XL_NONE)
 			continue;
-		add_set(v, SET_COUNTERS, at[i], v->s->tracer ? RT_RECORD(no, v->sp->block[block].values) :
+		add_set(v, SET_COUNTERS, at[i], v->s->tracer ? RT_RECORD(no, v->sp->block[block].record) :
 							       RT_COUNTERS + each * (v->f->block0 + no));
 		pm_buf_add(&kept, &at[i], 4);
 	}

@@ -153,10 +153,12 @@ static void value(struct code *o, unsigned reg, uint16_t v)
 {
 	if (v >= X86_VAL_KNOWN)
 		op(o, 0x8b, reg, RDX, 8 * (v == X86_VAL_RSP ? KNOWN_RSP : v == X86_VAL_FS ? KNOWN_FS : KNOWN_GS));
-	else if (o->wide)
-		op(o, 0x8b, reg, RSI, 4 + 8 * v);
+	else if (X86_VAL_HOW(v) == X86_VAL_SIGN)
+		op(o, 0x63, reg, RSI, 4 + (int32_t)X86_VAL_AT(v));	/* movsxd */
+	else if (o->wide && X86_VAL_HOW(v) == X86_VAL_WHOLE)
+		op(o, 0x8b, reg, RSI, 4 + (int32_t)X86_VAL_AT(v));
 	else
-		op32(o, 0x8b, reg, RSI, 4 + 4 * v);
+		op32(o, 0x8b, reg, RSI, 4 + (int32_t)X86_VAL_AT(v));
 }
 
 static void add_constant(struct code *o, int64_t v)

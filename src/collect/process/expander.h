@@ -28,7 +28,7 @@ enum expander_what {
 };
 
 /* Writes at most EXPANDER_EVENTS of them at @to and returns their end. @record: values follow the
- * number at 4, xl_value_size() each; known[KNOWN_RSP] becomes the stack pointer behind the record. */
+ * number at 4; known[KNOWN_RSP] becomes the stack pointer behind the record. */
 #define EXPANDER_EVENTS 512
 typedef void *expander_fn(void *to, const uint8_t *record, uint64_t known[KNOWN_VALUES]);
 

@@ -113,28 +113,36 @@ static void put_sleb(struct pm_buf *b, int64_t v)
 	}
 }
 
-static unsigned value_of(uint16_t v)
+_Static_assert((unsigned)IMG_V_NONE == X86_VAL_NONE && (unsigned)IMG_V_RSP == X86_VAL_RSP &&
+	       (unsigned)IMG_V_FS == X86_VAL_FS && (unsigned)IMG_V_GS == X86_VAL_GS, "names of values are kept");
+
+static void put_value(struct pm_buf *b, uint16_t v)
 {
-	switch (v) {
-	case X86_VAL_NONE: return IMG_V_NONE;
-	case X86_VAL_RSP: return IMG_V_RSP;
-	case X86_VAL_FS: return IMG_V_FS;
-	case X86_VAL_GS: return IMG_V_GS;
-	}
-	return v;
+	const bool more = v >= IMG_V_LONG && v < X86_VAL_KNOWN;
+
+	put8(b, more ? IMG_V_LONG : v);
+	if (more)
+		put16(b, v);
+}
+
+static void put_record(struct pm_buf *b, unsigned words)
+{
+	put8(b, words < IMG_P_LONG ? words : IMG_P_LONG);
+	if (words >= IMG_P_LONG)
+		put16(b, words);
 }
 
 static void put_address(struct pm_buf *b, const struct x86_ref *r, bool odd)
 {
 	if (odd) {
 		put8(b, r->how);
-		put8(b, value_of(r->index));
 		put8(b, r->scale);
-		put8(b, value_of(r->segment));
-		put16(b, r->how == X86_REF_BITS ? value_of(r->after) : r->after);
 		put16(b, r->size);
+		put_value(b, r->index);
+		put_value(b, r->segment);
+		put16(b, r->after);
 	}
-	put8(b, value_of(r->base));
+	put_value(b, r->base);
 	put_sleb(b, r->disp);
 }
 
@@ -209,11 +217,11 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 			put8(to, insn);
 			put8(to, r->scale);
 			put8(to, r->size);
-			put8(to, value_of(r->base));
-			put8(to, value_of(r->index));
-			put8(to, value_of(r->after));
-			put8(to, value_of(r->segment));
 			put8(to, r->disp == -1 ? 64 : r->disp == 0xffff ? 16 : 32);
+			put_value(to, r->base);
+			put_value(to, r->index);
+			put_value(to, r->after);
+			put_value(to, r->segment);
 			return r->scale == X86_REP_MOVS || r->scale == X86_REP_CMPS ? -2 : -1;
 		}
 		put_ref(to, r->kind == PM_EV_READ ? IMG_P_READ : r->kind == PM_EV_WRITE ? IMG_P_WRITE :
@@ -236,14 +244,13 @@ static void put_lanes(const struct planner *w, const struct x86_ref *r, uint32_t
 	put8(to, IMG_P_LANES);
 	put8(to, insn);
 	put8(to, r->size);
-	put8(to, value_of(r->base));
+	put_value(to, r->base);
 	put_sleb(to, r->disp);
 	put8(to, r->scale);
-	put8(to, value_of(r->index));
-	put8(to, value_of(r->after));
-	put8(to, value_of(r->segment));
 	put8(to, lanes);
-	put8(to, 0);
+	put_value(to, r->index);
+	put_value(to, r->after);
+	put_value(to, r->segment);
 	l.at = (uint32_t)to->n;
 	put16(to, 0);
 	put16(to, 0);
@@ -262,7 +269,7 @@ static void plan_branch(struct pm_buf *to, const struct step *last, bool wide)
 
 	if (last && last->class != PM_CLASS_NONE && last->class != PM_CLASS_SYSCALL)
 		nop = idt_opcode(last->at.p, last->at.x.len, wide, op);
-	put8(to, 0);
+	put_record(to, 0);
 	put8(to, nop);
 	pm_buf_add(to, op, nop);
 }
@@ -278,7 +285,7 @@ static void plan_block(struct planner *w, uint32_t block, const struct step *s, 
 		return;
 	}
 	x86_plan(step_at, (void *)(uintptr_t)s, end, w->wide, &w->plan);
-	put8(w->out, (unsigned)w->plan.nstore);
+	put_record(w->out, w->plan.size / 4u);
 	while (k < w->plan.nref && w->plan.ref[k].insn < begin)
 		k++;
 	if (w->wide && k < w->plan.nref && w->plan.ref[w->plan.nref - 1].how == X86_REF_VSIB)
@@ -292,7 +299,7 @@ static void plan_block(struct planner *w, uint32_t block, const struct step *s, 
 						    (uint8_t)(i - begin), w->out);
 	}
 	put8(w->out, IMG_P_END);
-	put8(w->out, value_of(w->plan.rsp));
+	put_value(w->out, w->plan.rsp);
 	put_sleb(w->out, w->plan.rsp_add);
 }
 

@@ -34,13 +34,13 @@ struct blk {				/* 32 bytes: there are hundreds of thousands */
 	uint32_t code;			/* direct entry: offset from the module's code */
 	uint32_t indirect;		/* indirect entry likewise, XL_NONE: none */
 	uint32_t map;			/* number of its first map entry in its module */
-	uint32_t live : 24, flags : 8;	/* XL_LIVE_*; enum xl_block_flag | BLK_IS_DEAD */
+	uint32_t live : 17, flags : 7;	/* XL_LIVE_*; enum xl_block_flag | BLK_IS_DEAD */
+	uint32_t n : 8;			/* instructions */
 	uint16_t size, module, nmap;
-	uint8_t n;			/* instructions */
-	uint8_t values;			/* recorded in a trace, besides the block's number */
+	uint16_t record;		/* xl_block.record */
 };
 _Static_assert(sizeof(struct blk) == 32, "kept small, and written to cache files");
-#define BLK_IS_DEAD 0x80
+#define BLK_IS_DEAD 0x40
 
 struct unit {
 	uint32_t module, code, ncode;	/* offset from the module's code */

@@ -1059,7 +1059,7 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 			pm_buf_add(&m->rel_counter, &at, 4);
 			break;
 		case XL_REL_BLOCK:
-			v = RT_RECORD(number + r->addend, (u->block[r->addend].record - 4) / xl_value_size(sp->i386));
+			v = RT_RECORD(number + r->addend, u->block[r->addend].record);
 			pm_buf_add(&m->rel_counter, &at, 4);
 			break;
 		case XL_REL_LINK:
@@ -1105,7 +1105,7 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 			.indirect = x->indirect == XL_NONE ? XL_NONE : base + x->indirect,
 			.size = (uint16_t)x->size, .live = x->live, .map = map0 + x->map,
 			.nmap = (uint16_t)x->nmap, .n = (uint8_t)x->n, .flags = x->flags,
-			.module = (uint16_t)mi, .values = (uint8_t)((x->record ? x->record - 4 : 0) / xl_value_size(sp->i386)),
+			.module = (uint16_t)mi, .record = (uint16_t)x->record,
 		};
 		if (!m->text) {
 			struct reading r = { s, p, m, NULL };

@@ -47,15 +47,16 @@ struct source {
 struct place {
 	uint16_t at;
 	uint8_t from;
+	uint8_t how;			/* enum x86_val_how */
 };
 
-enum { QUICK_BASE, QUICK_INDEX, QUICK_KNOWN };
+enum { QUICK_BASE, QUICK_INDEX, QUICK_ZERO, QUICK_SIGN, QUICK_ANY };
 
 struct quick_ref {			/* base + index * scale + add, of packed batches, whose tables have the rest */
 	int64_t add;
-	uint16_t base, index;		/* offsets in the record; QUICK_KNOWN: | AT_KNOWN, in stream.known */
+	uint16_t base, index;		/* offsets in the record; QUICK_ANY: | AT_KNOWN, in stream.known, | enum x86_val_how */
 	uint16_t last;			/* size - 1 */
-	uint8_t scale, how;		/* QUICK_*: base alone, base and index, both from anywhere */
+	uint8_t scale, how;		/* QUICK_*: base alone; base and index, which is whole, zero- or sign-extended; any */
 };
 #define AT_KNOWN 0x8000u
 
@@ -77,11 +78,10 @@ struct compiled {			/* a record: all blocks of a chain up to one of them */
 static const struct layout {
 	uint64_t block, trace, chunk, stride;
 	uint64_t mask;			/* of addresses */
-	uint32_t value;			/* bytes of a recorded value: xl_value_size() */
 	bool wide;
 } layouts[2] = {
-	{ RT32_BLOCK_SIZE, RT32_TRACE, RT32_CHUNK, RT32_CHUNK_STRIDE, UINT32_MAX, 4, false },
-	{ RT_BLOCK_SIZE, RT_TRACE, RT_CHUNK, RT_CHUNK_STRIDE, UINT64_MAX, 8, true },
+	{ RT32_BLOCK_SIZE, RT32_TRACE, RT32_CHUNK, RT32_CHUNK_STRIDE, UINT32_MAX, false },
+	{ RT_BLOCK_SIZE, RT_TRACE, RT_CHUNK, RT_CHUNK_STRIDE, UINT64_MAX, true },
 };
 
 struct expansion {			/* of a record by straight code */
@@ -217,7 +217,7 @@ void trace_numbers(struct session *s, const struct space *sp, uint32_t first, ui
 		t->source[base + i] = (struct source){
 			.pc = b->pc, .bytes = block_bytes(sp, first + i), .size = b->size, .object = object,
 			.prev = block_continues(s, sp, first + i) ? base + sp->flow[first + i].out : 0,
-			.record = (uint16_t)(4 + xl_value_size(sp->i386) * b->values), .n = b->n, .wide = !sp->i386,
+			.record = b->record, .n = (uint8_t)b->n, .wide = !sp->i386,
 		};
 	}
 	__atomic_store_n(&t->nsource, base + n, __ATOMIC_RELEASE);
@@ -354,7 +354,7 @@ void trace_cut(struct session *s, const struct space *sp, uint32_t i, uint32_t b
 			number = s->tracer->source[number].prev;
 		if (!number)
 			return;
-		word = RT_RECORD(number, (s->tracer->source[number].record - 4u) / s->tracer->stream[i].layout.value);
+		word = RT_RECORD(number, s->tracer->source[number].record);
 		memcpy((uint8_t *)b + off, &word, 4);
 		b->cursor += s->tracer->source[number].record;
 		if (before)
@@ -448,20 +448,25 @@ static const struct x86_at *insn_at(void *ctx, uint32_t i)
 	return (const struct x86_at *)ctx + i;
 }
 
-static struct place place_of(uint16_t value, bool wide)
+static struct place place_of(uint16_t value)
 {
 	switch (value) {
 	case X86_VAL_NONE:
-		return (struct place){ 8 * KNOWN_ZERO, 1 };
+		return (struct place){ 8 * KNOWN_ZERO, 1, X86_VAL_WHOLE };
 	case X86_VAL_RSP:
-		return (struct place){ 8 * KNOWN_RSP, 1 };
+		return (struct place){ 8 * KNOWN_RSP, 1, X86_VAL_WHOLE };
 	case X86_VAL_FS:
-		return (struct place){ 8 * KNOWN_FS, 1 };
+		return (struct place){ 8 * KNOWN_FS, 1, X86_VAL_WHOLE };
 	case X86_VAL_GS:
-		return (struct place){ 8 * KNOWN_GS, 1 };
+		return (struct place){ 8 * KNOWN_GS, 1, X86_VAL_WHOLE };
 	default:
-		return (struct place){ (uint16_t)(4 + xl_value_size(!wide) * value), 0 };
+		return (struct place){ (uint16_t)(4 + X86_VAL_AT(value)), 0, X86_VAL_HOW(value) };
 	}
+}
+
+static inline uint64_t extended(uint64_t x, unsigned how)
+{
+	return how == X86_VAL_WHOLE ? x : how == X86_VAL_ZERO ? (uint32_t)x : (uint64_t)(int64_t)(int32_t)x;
 }
 
 /* The upper half of a 32-bit value is whatever follows it in the buffer: it goes when the address is masked. */
@@ -470,7 +475,7 @@ static inline uint64_t at_place(const uint8_t *const from[2], struct place p)
 	uint64_t x;
 
 	memcpy(&x, from[p.from] + p.at, 8);
-	return x;
+	return extended(x, p.how);
 }
 
 /* The block's place in the code table, 1 + index; 0: it cannot be read. @at gets its instructions. */
@@ -510,24 +515,26 @@ static uint32_t describe(struct tracer *t, uint32_t number, struct x86_at *at)
 
 static uint16_t quick_place(struct place p)
 {
-	return p.at | (p.from ? AT_KNOWN : 0);
+	return p.at | (p.from ? AT_KNOWN : 0) | p.how;
 }
 
-static struct quick_ref quick_of(const struct x86_ref *r, bool wide)
+static struct quick_ref quick_of(const struct x86_ref *r)
 {
 	struct x86_sum sum;
 	struct place base, index;
 	struct quick_ref q;
 
 	x86_ref_sum(r, &sum);
-	base = place_of(sum.base, wide);
-	index = place_of(sum.index, wide);
+	base = place_of(sum.base);
+	index = place_of(sum.index);
 	q = (struct quick_ref){ .add = r->disp, .base = quick_place(base), .index = quick_place(index),
-				.last = r->size ? r->size - 1 : 0, .scale = sum.scale, .how = QUICK_KNOWN };
-	if (!base.from && !index.from)
-		q.how = QUICK_INDEX;
-	else if (!base.from && sum.index == X86_VAL_NONE)
+				.last = r->size ? r->size - 1 : 0, .scale = sum.scale, .how = QUICK_ANY };
+	if (!base.from && base.how == X86_VAL_WHOLE && !index.from) {
+		q.how = QUICK_INDEX + index.how;
+		q.index = index.at;
+	} else if (!base.from && base.how == X86_VAL_WHOLE && sum.index == X86_VAL_NONE) {
 		q.how = QUICK_BASE;
+	}
 	return q;
 }
 
@@ -560,7 +567,7 @@ static void pack(struct tracer *t, uint32_t number, struct compiled *c)
 		for (uint32_t j = 0; j < part->nref; j++, n++) {
 			const struct x86_ref *r = part->ref + j;
 
-			quick[n] = quick_of(r, wide);
+			quick[n] = quick_of(r);
 			to[n] = (struct pm_chain_ref){ .insn = t->block[part->block].insn + r->insn, .size = r->size,
 						       .kind = r->kind, .flags = r->flags };
 		}
@@ -580,6 +587,8 @@ static struct glance glance_of(struct tracer *t, const struct compiled *c)
 	struct glance g = { .insns = c->insns, .rsp_add = (int32_t)c->rsp_add, .record = c->record,
 			    .rsp = c->rsp.from ? 0 : c->rsp.at };
 
+	if (c->rsp.how != X86_VAL_WHOLE || c->plan_rsp == X86_VAL_NONE)
+		return (struct glance){ 0 };
 	for (uint32_t i = 0; i < c->npart; i++) {
 		const enum pm_drop how = pm_pipeline_drop(t->s->opts->pipeline, &t->code, c->part[i].block);
 
@@ -621,12 +630,12 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 			return NULL;
 		insns += part[i].n;
 	}
-	t->plan.nref = t->plan.nstore = 0;
+	t->plan.nref = t->plan.size = 0;
 	t->plan.rsp = X86_VAL_RSP;
 	t->plan.rsp_add = 0;
 	if (t->s->opts->kind == XL_EXEC)
 		x86_plan(insn_at, at, insns, wide, &t->plan);
-	if (t->source[number].record != 4 + xl_value_size(!wide) * t->plan.nstore)
+	if (t->source[number].record != 4 + t->plan.size)
 		return NULL;
 	ref = pm_arena_alloc(&t->mem, (t->plan.nref + 1) * sizeof *ref);
 	if (t->plan.nref)			/* else there may be no array */
@@ -640,7 +649,8 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 		begin += part[i].n;
 	}
 	c->record = t->source[number].record;
-	c->rsp = place_of(t->plan.rsp, wide);
+	c->rsp = place_of(t->plan.rsp);
+	c->plan_rsp = t->plan.rsp;
 	c->rsp_add = t->plan.rsp_add;
 	c->npart = (uint16_t)n;
 	c->insns = insns;
@@ -648,7 +658,6 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 	if (t->glance)
 		t->glance[number] = glance_of(t, c);
 	t->expansion[number] = (struct expansion){ .record = c->record, .insns = insns };
-	c->plan_rsp = t->plan.rsp;
 	if (t->packs)
 		pack(t, number, c);
 	return c;
@@ -656,7 +665,7 @@ static struct compiled *compile(struct tracer *t, uint32_t number)
 
 static inline uint64_t value(const struct stream *st, const uint8_t *rec, uint16_t v)
 {
-	return at_place((const uint8_t *const []){ rec, (const uint8_t *)st->known }, place_of(v, st->layout.wide));
+	return at_place((const uint8_t *const []){ rec, (const uint8_t *)st->known }, place_of(v));
 }
 
 static void rep(struct tracer *t, struct stream *st, const struct expander_part *c, const struct x86_ref *r,
@@ -706,8 +715,7 @@ static void rep(struct tracer *t, struct stream *st, const struct expander_part 
 static void vsib(struct tracer *t, struct stream *st, const struct x86_ref *r, const uint8_t *rec,
 		 const uint64_t *cut)
 {
-	const uint32_t size = st->layout.value;
-	const uint8_t *mask = rec + 4 + size * r->after;
+	const uint8_t *mask = rec + 4 + X86_VAL_AT(r->after);
 	uint64_t at[16], seg = value(st, rec, r->segment);
 	uint8_t done[64];
 	unsigned n;
@@ -719,7 +727,7 @@ static void vsib(struct tracer *t, struct stream *st, const struct x86_ref *r, c
 				done[r->lanes.k ? i / 8 : (i + 1) * r->size - 1] &= r->lanes.k ? (uint8_t)~(1u << (i & 7)) : 0x7f;
 		mask = done;
 	}
-	n = x86_lanes(r, value(st, rec, r->base), rec + 4 + size * r->index, mask, at);
+	n = x86_lanes(r, value(st, rec, r->base), rec + 4 + X86_VAL_AT(r->index), mask, at);
 	for (unsigned i = 0; i < n; i++)
 		t->ev[t->nev++] = (struct pm_event){ .kind = r->kind, .flags = r->flags, .size = r->size,
 						     .id = r->insn, .addr = (at[i] + seg) & st->layout.mask };
@@ -974,20 +982,21 @@ static inline uint64_t quick_value(const uint8_t *rec, const uint8_t *known, uin
 {
 	uint64_t x;
 
-	memcpy(&x, at & AT_KNOWN ? known + (at & ~AT_KNOWN) : rec + at, 8);
-	return x;
+	memcpy(&x, (at & AT_KNOWN ? known : rec) + X86_VAL_AT(at & ~AT_KNOWN), 8);
+	return extended(x, X86_VAL_HOW(at));
 }
 
 static inline uint64_t quick_address(const uint8_t *rec, const uint8_t *known, const struct quick_ref *q)
 {
 	uint64_t base, index;
 
-	if (q->how == QUICK_KNOWN)
+	if (q->how == QUICK_ANY)
 		return quick_value(rec, known, q->base) + quick_value(rec, known, q->index) * q->scale + (uint64_t)q->add;
 	memcpy(&base, rec + q->base, 8);
 	if (q->how == QUICK_BASE)
 		return base + (uint64_t)q->add;
 	memcpy(&index, rec + q->index, 8);
+	index = extended(index, q->how - QUICK_INDEX);
 	return base + index * q->scale + (uint64_t)q->add;
 }
 
@@ -997,7 +1006,6 @@ static inline __attribute__((always_inline)) const uint8_t *
 pack_recent(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, uint32_t nsource, unsigned shift)
 {
 	const uint64_t mask = t->recent.mask, wrap = st->layout.mask;
-	const uint32_t size = st->layout.value;
 	uint64_t *const newest = t->newest;
 	uint32_t *id = t->id + t->nid, nall = t->nall, word;
 	struct pm_packed_ref *out = t->ref + t->nref;
@@ -1008,7 +1016,7 @@ pack_recent(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t
 	       out < t->ref + PACK_REFS) {
 		const struct compiled *c = &t->compiled[RT_RECORD_NUMBER(word)];
 		const struct quick_ref *q = c->quick;
-		const uint32_t record = 4 + size * RT_RECORD_VALUES(word);
+		const uint32_t record = RT_RECORD_SIZE(word);
 		const uint8_t *after = p + record;
 		uint32_t next;
 
@@ -1061,14 +1069,13 @@ static __attribute__((noinline)) const uint8_t *pack_all(struct tracer *t, struc
 							 const uint8_t *end, uint32_t nsource)
 {
 	const struct expansion *expansion = t->expansion;
-	const uint32_t size = st->layout.value;
 	uint32_t *id = t->id + t->nid, word;
 	uint64_t *out = t->addr + t->nref;
 	uint64_t insns = 0;
 
 	memcpy(&word, p, 4);
 	while (!(word & 0x80000000u) && id < t->id + BATCH - 1 && out < t->addr + PACK_REFS) {
-		const uint32_t number = RT_RECORD_NUMBER(word), record = 4 + size * RT_RECORD_VALUES(word);
+		const uint32_t number = RT_RECORD_NUMBER(word), record = RT_RECORD_SIZE(word);
 		const struct expansion *x = &expansion[number];
 		const uint8_t *after = p + record;
 		uint32_t next;
@@ -1126,7 +1133,7 @@ static const uint8_t *consume_packed(struct tracer *t, struct stream *st, const 
 static const uint8_t *expand(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end)
 {
 	const struct expansion *expansion = t->expansion;
-	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24), size = st->layout.value;
+	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24);
 	struct pm_event *ev = t->ev + t->nev, *const full = t->ev + BATCH;
 	uint64_t insns = 0;
 	uint32_t word, next;
@@ -1134,7 +1141,7 @@ static const uint8_t *expand(struct tracer *t, struct stream *st, const uint8_t 
 	memcpy(&word, p, 4);
 	while (!(word & 0x80000000u)) {
 		const struct expansion *x = &expansion[RT_RECORD_NUMBER(word)];
-		const uint32_t record = 4 + size * RT_RECORD_VALUES(word);
+		const uint32_t record = RT_RECORD_SIZE(word);
 
 		memcpy(&next, p + record, 4);
 		if (!x->run || x->record != record || record > (size_t)(end - p) || next == cut_word || ev > full)
@@ -1149,9 +1156,8 @@ static const uint8_t *expand(struct tracer *t, struct stream *st, const uint8_t 
 	return p;
 }
 
-/* One round waits for the one before from a record's length to the next number: @size is a constant. */
-static inline __attribute__((always_inline)) const uint8_t *
-skim_rest(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, const uint32_t size)
+/* One round waits for the one before from a record's length to the next number. */
+static const uint8_t *skim_rest(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end)
 {
 	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24);
 	uint64_t rsp = st->known[KNOWN_RSP], left = t->idle, lost = 0;
@@ -1160,7 +1166,7 @@ skim_rest(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *
 	memcpy(&word, p, 4);
 	while (!(word & 0x80000000u)) {
 		const struct glance *g = &t->glance[RT_RECORD_NUMBER(word)];
-		const uint32_t record = 4 + size * RT_RECORD_VALUES(word);
+		const uint32_t record = RT_RECORD_SIZE(word);
 		uint64_t base = rsp;
 
 		memcpy(&next, p + record, 4);
@@ -1188,7 +1194,7 @@ skim_rest(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *
 #define LANES_WORTH (64u << 10)		/* bytes of records */
 #define SURE 32u			/* records that follow each other where one was guessed to begin */
 #define SEARCH 4096u			/* bytes in which one begins */
-#define LONGEST 1024			/* no record is longer */
+#define LONGEST (4 + 4 * RT_MANY_WORDS)	/* no record that is skimmed is longer */
 #define SOLO 16u			/* times without lanes after they were of little use */
 
 struct skimmed {			/* a lane: records from somewhere on */
@@ -1234,16 +1240,16 @@ skim_other(struct tracer *t, struct skimmed *l, uint32_t record, uint32_t next, 
 }
 
 static inline __attribute__((always_inline)) bool
-skim_one(struct tracer *t, struct skimmed *l, const uint32_t size)
+skim_one(struct tracer *t, struct skimmed *l, bool wide)
 {
 	const struct glance *g = &t->glance[RT_RECORD_NUMBER(l->word)];
-	const uint32_t record = 4 + size * RT_RECORD_VALUES(l->word);
+	const uint32_t record = RT_RECORD_SIZE(l->word);
 	uint64_t both;
 	uint32_t next;
 
 	memcpy(&next, l->p + record, 4);
 	if (__builtin_expect((g->plain ^ record) | (next & 0x80000000u), 0))
-		return skim_other(t, l, record, next, size == 8);
+		return skim_other(t, l, record, next, wide);
 	memcpy(&both, &g->insns, 8);
 	l->plain += both;
 	l->p += record;
@@ -1261,13 +1267,13 @@ static struct skimmed lane_at(const uint8_t *p)
 
 /* A place behind @p where a record seems to begin: where one seemed to that did not, those that seem to follow
  * soon are some that do. */
-static bool guess_lane(struct tracer *t, struct skimmed *l, const uint8_t *p, const uint32_t size)
+static bool guess_lane(struct tracer *t, struct skimmed *l, const uint8_t *p, bool wide)
 {
 	for (const uint8_t *from = p; from < p + SEARCH; from += 4) {
 		struct skimmed try = lane_at(from);
 		uint32_t n = 0;
 
-		while (n < SURE && skim_one(t, &try, size))
+		while (n < SURE && skim_one(t, &try, wide))
 			n++;
 		if (n == SURE) {
 			*l = lane_at(try.p);
@@ -1279,9 +1285,9 @@ static bool guess_lane(struct tracer *t, struct skimmed *l, const uint8_t *p, co
 
 /* The same in four places at once, for a processor can do much while it waits. Where three of them begin is guessed:
  * it was right if the one before comes to just there, else nothing of it counts. */
-static inline __attribute__((always_inline)) const uint8_t *
-skim_lanes(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end, const uint32_t size)
+static const uint8_t *skim_lanes(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end)
 {
+	const bool wide = st->layout.wide;
 	const uint8_t *const from = p;
 	const size_t quarter = (size_t)(end - p) / 16 * 4;
 	struct skimmed a = lane_at(p), b, c, d;
@@ -1289,8 +1295,8 @@ skim_lanes(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t 
 	const uint8_t *stop[4];
 	uint64_t lost = 0, rsp = st->known[KNOWN_RSP];
 
-	if (!guess_lane(t, &b, p + quarter, size) || !guess_lane(t, &c, p + 2 * quarter, size) ||
-	    !guess_lane(t, &d, p + 3 * quarter, size))
+	if (!guess_lane(t, &b, p + quarter, wide) || !guess_lane(t, &c, p + 2 * quarter, wide) ||
+	    !guess_lane(t, &d, p + 3 * quarter, wide))
 		return p;
 	stop[0] = b.p;
 	stop[1] = c.p;
@@ -1302,8 +1308,8 @@ skim_lanes(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t 
 		size_t rounds = (ab < cd ? ab : cd) / LONGEST;
 
 		for (going = rounds; rounds; rounds--)
-			if (!skim_one(t, &a, size) || !skim_one(t, &b, size) || !skim_one(t, &c, size) ||
-			    !skim_one(t, &d, size)) {
+			if (!skim_one(t, &a, wide) || !skim_one(t, &b, wide) || !skim_one(t, &c, wide) ||
+			    !skim_one(t, &d, wide)) {
 				going = false;
 				break;
 			}
@@ -1315,7 +1321,7 @@ skim_lanes(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t 
 	for (unsigned i = 0; i < 4; i++) {
 		struct skimmed *l = &all[i];
 
-		while (l->p < stop[i] && skim_one(t, l, size))
+		while (l->p < stop[i] && skim_one(t, l, wide))
 			;
 		put_plain(l);
 		lost += l->lost;
@@ -1344,11 +1350,11 @@ static const uint8_t *skim(struct tracer *t, struct stream *st, const uint8_t *p
 	if (t->idle && (size_t)(end - p) >= LANES_WORTH && (!t->solo || !--t->solo)) {
 		const size_t n = (size_t)(end - p);
 
-		p = st->layout.wide ? skim_lanes(t, st, p, end, 8) : skim_lanes(t, st, p, end, 4);
+		p = skim_lanes(t, st, p, end);
 		if ((size_t)(p - from) < n / 2)
 			t->solo = SOLO;
 	}
-	p = st->layout.wide ? skim_rest(t, st, p, end, 8) : skim_rest(t, st, p, end, 4);
+	p = skim_rest(t, st, p, end);
 	if (t->lost)
 		t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_LOST, .id = PM_NONE, .value = t->lost };
 	return p;

@@ -50,7 +50,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			16u
+#define RT_ABI			17u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -273,17 +273,17 @@ struct rt_session {			/* block 0 of the data file */
 };
 
 /* ---- what a trace buffer holds ------------------------------------------------------------------
- * A sequence of records, each at a multiple of 4. Those of blocks begin with the block's number and with
- * how many values follow (or RT_MANY_VALUES or more), so that who reads need not look the block up to find
+ * A sequence of records, each at a multiple of 4. Those of blocks begin with the block's number and with how many
+ * words of 4 bytes follow (or RT_MANY_WORDS or more), so that who reads need not look the block up to find
  * the next record: that would be a chain of two loads per record. The others begin with RT_NOTE(type, length), the
  * length counting what follows: 64-bit arguments, then perhaps text, padded with zeros to a multiple of
  * 4. What lies behind the cursor means nothing. */
 #define RT_MAX_NUMBER		0xffffffu
-#define RT_MANY_VALUES		127u
-#define RT_RECORD(number, values) \
-	((uint32_t)(number) | ((values) < RT_MANY_VALUES ? (uint32_t)(values) : RT_MANY_VALUES) << 24)
+#define RT_MANY_WORDS		127u
+#define RT_RECORD(number, size) \
+	((uint32_t)(number) | ((size) / 4u - 1 < RT_MANY_WORDS ? (size) / 4u - 1 : RT_MANY_WORDS) << 24)
 #define RT_RECORD_NUMBER(word)	((word) & RT_MAX_NUMBER)
-#define RT_RECORD_VALUES(word)	((word) >> 24)
+#define RT_RECORD_SIZE(word)	(4 + 4 * ((word) >> 24))	/* 4 + 4 * RT_MANY_WORDS: at least */
 #define RT_NOTE(type, n)	(0x80000000u | (uint32_t)(type) << 20 | (n))
 #define RT_NOTE_TYPE(word)	((word) >> 20 & 0x7ff)
 #define RT_NOTE_SIZE(word)	((word) & 0xfffff)

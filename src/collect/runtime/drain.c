@@ -187,15 +187,37 @@ static int64_t sleb(struct record *r)
 	return (int64_t)v;
 }
 
+static u32 plan16(struct record *r)
+{
+	uint16_t v;
+
+	rt_memcpy(&v, r->plan, 2);
+	r->plan += 2;
+	return v;
+}
+
+static u32 plan_value(struct record *r)
+{
+	const u32 v = *r->plan++;
+
+	return v == IMG_V_LONG ? plan16(r) : v > IMG_V_LONG ? 0xff00 | v : v;
+}
+
 static u64 value(const struct record *r, u32 v)
 {
+	const uint8_t *p = (const uint8_t *)r->value + (v & ~3u);
+
 	switch (v) {
 	case IMG_V_NONE: return 0;
 	case IMG_V_RSP: return r->d->rsp;
 	case IMG_V_FS: return r->d->fs;
 	case IMG_V_GS: return r->d->gs;
 	}
-	return ((const word *)r->value)[v];
+	switch (v & 3) {			/* enum x86_val_how */
+	case 1: return *(const u32 *)p;
+	case 2: return (u64)(int64_t)*(const int32_t *)p;
+	}
+	return *(const word *)p;
 }
 
 static u64 address(struct record *r, int odd)
@@ -204,17 +226,14 @@ static u64 address(struct record *r, int odd)
 	u64 a;
 
 	if (odd) {
-		const uint8_t *p = r->plan;
-
-		how = p[0];
-		index = p[1];
-		scale = p[2];
-		segment = p[3];
-		after = (u32)p[4] | (u32)p[5] << 8;
-		size = (u32)p[6] | (u32)p[7] << 8;
-		r->plan += 8;
+		how = *r->plan++;
+		scale = *r->plan++;
+		size = plan16(r);
+		index = plan_value(r);
+		segment = plan_value(r);
+		after = plan16(r);
 	}
-	a = value(r, *r->plan++);
+	a = value(r, plan_value(r));
 	a += (u64)sleb(r);
 	if (how == HOW_XLAT) {
 		a += (uint8_t)(value(r, index) + after);
@@ -236,20 +255,24 @@ static u64 address(struct record *r, int odd)
 	return (word)(a + value(r, segment));
 }
 
-static void rep(struct record *r, const u64 *cut)
+/* @done: it happened, or the part of it that @cut says. */
+static void rep(struct record *r, int done, const u64 *cut)
 {
-	const uint8_t *p = r->plan;
 	struct drain *d = r->d;
-	const u32 type = p[0], size = p[1];
-	const u64 mask = ~0ull >> (64 - p[6]), seg = value(r, p[5]);
-	u64 src = value(r, p[2]) & mask, dst = value(r, p[3]) & mask;
-	u64 end = (cut ? cut[p[3] == IMG_V_NONE ? 1 : 2] : value(r, p[4])) & mask;
-	u64 *at = p[3] == IMG_V_NONE ? &src : &dst, step = size;
+	const u32 type = *r->plan++, size = *r->plan++, bits = *r->plan++;
+	const u32 from = plan_value(r), to = plan_value(r), after = plan_value(r), segment = plan_value(r);
+	const u64 mask = ~0ull >> (64 - bits);
 	const int told = MAN->rep || MAN->kind == IMG_EXEC;
 	const u32 rd = told ? T_RRD : T_RD, wr = told ? T_RWR : T_WR;
+	u64 src, dst, end, seg, *at = to == IMG_V_NONE ? &src : &dst, step = size;
 
-	r->plan += 7;
-	if ((end - *at) & 1ull << (p[6] - 1))
+	if (!done)
+		return;
+	src = value(r, from) & mask;
+	dst = value(r, to) & mask;
+	end = (cut ? cut[to == IMG_V_NONE ? 1 : 2] : value(r, after)) & mask;
+	seg = value(r, segment);
+	if ((end - *at) & 1ull << (bits - 1))
 		step = -step;
 	r->part |= cut && *at != end;
 	while (*at != end) {
@@ -271,14 +294,16 @@ static void rep(struct record *r, const u64 *cut)
 static void lanes(struct record *r, int done, int stopped, u64 left)
 {
 	const u32 size = *r->plan++;
-	const u64 base = value(r, *r->plan++), disp = (u64)sleb(r);
-	const uint8_t *p = r->plan, *index = r->value + 8 * p[1], *mask = r->value + 8 * p[2];
-	const u64 segment = value(r, p[3]);
-	const u32 n = p[4] & 31, wide = p[4] >> 5 & 1, k = p[4] >> 6 & 1, a32 = p[4] >> 7;	/* struct x86_lanes */
+	const u64 base = value(r, plan_value(r)), disp = (u64)sleb(r);
+	const u32 scale = *r->plan++, how = *r->plan++;
+	const u32 n = how & 31, wide = how >> 5 & 1, k = how >> 6 & 1, a32 = how >> 7;	/* struct x86_lanes */
+	const uint8_t *index = (const uint8_t *)r->value + (plan_value(r) & ~3u);
+	const uint8_t *mask = (const uint8_t *)r->value + (plan_value(r) & ~3u);
+	const u64 segment = value(r, plan_value(r));
 	u32 at;
 
-	rt_memcpy(&at, p + 6, 4);
-	r->plan += 10;
+	rt_memcpy(&at, r->plan, 4);
+	r->plan += 4;
 	r->lane_size = size;
 	for (u32 i = 0; i < n && done; i++) {
 		u64 a;
@@ -286,7 +311,7 @@ static void lanes(struct record *r, int done, int stopped, u64 left)
 		if (!(k ? mask[i / 8] >> (i & 7) & 1 : mask[(i + 1) * size - 1] >> 7) || left >> i & 1)
 			continue;
 		a = wide ? ((const u64 *)index)[i] : (u64)(int64_t)((const int32_t *)index)[i];
-		a = base + a * p[0] + disp;
+		a = base + a * scale + disp;
 		r->lane[r->nlane++] = (a32 ? (u32)a : a) + segment;
 	}
 	r->part |= stopped && r->nlane;
@@ -315,7 +340,7 @@ static u64 entries(struct record *r)
 		u64 a;
 
 		if (kind == IMG_P_END) {
-			a = value(r, *r->plan++);
+			a = value(r, plan_value(r));
 			return a + (u64)sleb(r);
 		}
 		insn = *r->plan++;
@@ -343,16 +368,11 @@ static u64 entries(struct record *r)
 				put_sized(d, op == IMG_P_READ_LANES ? T_RD : T_WR, r->lane[i], r->lane_size);
 			if (op & IMG_P_ODD)
 				continue;
-			if (happened(r, insn) || stopped)
-				rep(r, stopped ? r->cut : 0);
-			else
-				r->plan += 7;
+			rep(r, happened(r, insn) || stopped, stopped ? r->cut : 0);
 			continue;
 		}
-		if (!size && kind != IMG_P_POINTER) {
-			size = (u32)r->plan[0] | (u32)r->plan[1] << 8;
-			r->plan += 2;
-		}
+		if (!size && kind != IMG_P_POINTER)
+			size = plan16(r);
 		a = address(r, op & IMG_P_ODD);
 		if (!happened(r, insn))
 			continue;
@@ -405,7 +425,9 @@ static u64 block(struct record *r, u32 text, u32 i)
 	struct drain *d = r->d;
 	u64 pc, end, rsp;
 
-	r->plan = (const uint8_t *)TABLE(text, plan) + ((const u32 *)TABLE(text, plan_at))[i] + 1;
+	r->plan = (const uint8_t *)TABLE(text, plan) + ((const u32 *)TABLE(text, plan_at))[i];
+	if (*r->plan++ == IMG_P_LONG)
+		r->plan += 2;
 	r->pc = TEXTS[text].lo + k->pc;
 	r->record_size = (10 + 4 * (k->n ? k->n : 1) + 7) / 8;
 	r->nlane = 0;
@@ -469,7 +491,7 @@ void rt_image_drain(struct rt_block *b, u64 from, u64 to)
 		if (number - TEXTS[text].first >= TEXTS[text].nblock)
 			text = rt_image_text_with(number);
 		i = number - TEXTS[text].first;
-		p += 4 + sizeof(word) * *((const uint8_t *)TABLE(text, plan) + ((const u32 *)TABLE(text, plan_at))[i]);
+		p += rt_image_record(text, i);
 		if (p < to && *(const u32 *)PTR(p) == RT_NOTE(RT_N_CUT, 24)) {
 			cut = PTR(p + 4);
 			n = (u32)cut[0];
@@ -632,7 +654,7 @@ static u64 end_of(const struct rt_block *b)
 			break;
 		if (!(head >> 31) && number >= rt_later_blocks())
 			break;
-		p += head >> 31 ? 4 + RT_NOTE_SIZE(head) : 4 + sizeof(word) * rt_image_values(number);
+		p += head >> 31 ? 4 + RT_NOTE_SIZE(head) : rt_image_record_of(number);
 	}
 	return p < end ? p : end;
 }

@@ -254,16 +254,21 @@ u64 rt_image_pc(u32 text, u32 block, u32 insn)
 	return pc_of(text, &blocks(text)[block], insn);
 }
 
-static u32 record_size(u32 i, u32 k)
+u32 rt_image_record(u32 i, u32 k)
 {
-	return 4 + sizeof(word) * *((const uint8_t *)TABLE(i, plan) + ((const u32 *)TABLE(i, plan_at))[k]);
+	const uint8_t *p = (const uint8_t *)TABLE(i, plan) + ((const u32 *)TABLE(i, plan_at))[k];
+	uint16_t words = *p;
+
+	if (words == IMG_P_LONG)
+		rt_memcpy(&words, p + 1, 2);
+	return 4 + 4u * words;
 }
 
-u32 rt_image_values(u32 number)
+u32 rt_image_record_of(u32 number)
 {
 	const u32 i = rt_image_text_with(number);
 
-	return (record_size(i, number - TEXTS[i].first) - 4) / sizeof(word);
+	return rt_image_record(i, number - TEXTS[i].first);
 }
 
 static u32 prev_of(u32 i, u32 k)
@@ -1213,7 +1218,7 @@ static void on_cut(struct rt_block *b, u64 code, u64 rsi, u64 rdi)
 	/* before its first instruction a block has nothing of its own in the record */
 	rt_image_keep(b, &(struct rt_stop){
 		.word = word_of(i, n), .before = word_of(i, prev_of(i, n)), .complete = done, .insn = at.insn,
-		.size = record_size(i, !at.insn && !done && prev_of(i, n) != IMG_NO_BLOCK ? prev_of(i, n) : n),
+		.size = rt_image_record(i, !at.insn && !done && prev_of(i, n) != IMG_NO_BLOCK ? prev_of(i, n) : n),
 		.counted = at.flags >> 4 & 1 /* XL_COUNTED */, .rsi = rsi, .rdi = rdi, .sp = b->ctx.gpr[RSP],
 	});
 }

@@ -77,8 +77,8 @@ struct img_block {
 #define IMG_MAP_NEXT		0x40	/* the instruction behind the last entry's */
 #define IMG_MAP_INSN		0x80	/* another one; without the two: the same */
 
-/* A PLAN says what a block's record (abi.h) becomes in the trace. It begins with u8: the number of
- * values in the record.
+/* A PLAN says what a block's record (abi.h) becomes in the trace. It begins with u8: the words of
+ * 4 bytes in the record behind its number; IMG_P_LONG: u16 follows, so many.
  * Branch traces: u8 opcode bytes at the block's end, 0..2, and those.
  * Cache and execution traces: operations, the last of which is IMG_P_END.
  *
@@ -87,25 +87,26 @@ struct img_block {
  *   POINTER             address: of what an indirect transfer reads its target from
  *   TARGET              sleb128 target - the block's pc
  *   NEXT                the target is where control goes next
- *   REP                 u8 enum x86_rep, u8 size, u8 source, u8 destination, u8 after, u8 segment,
- *                       u8 bits of addresses: 16, 32, 64 (x86_ref with how X86_REF_REP)
- *   LANES               u8 bytes of an element, u8 base, sleb128 displacement, u8 scale, u8 value of the indices,
- *                       u8 of the mask, u8 of the segment's base, u8 struct x86_lanes, u8 0, u32: the elements
+ *   REP                 u8 enum x86_rep, u8 size, u8 bits of addresses: 16, 32, 64; values: source, destination,
+ *                       after, segment (x86_ref with how X86_REF_REP)
+ *   LANES               u8 bytes of an element, value of the base, sleb128 displacement, u8 scale, u8 struct
+ *                       x86_lanes, values: of the indices, the mask, the segment's base, u32: the elements
  *                       of a gather or scatter, which is the block's last instruction, are found; with 1 of
  *                       them the block's record is at that place in the block table, in units of 8 bytes, with
  *                       more behind that
  *   READ_LANES WRITE_LANES  ... and referred to
- *   END                 u8 value, sleb128: what the stack pointer is behind the block
+ *   END                 value, sleb128: what the stack pointer is behind the block
  *
- *   address       u8 value, sleb128 displacement; with IMG_P_ODD before them: u8 enum x86_ref_how,
- *                 u8 index value, u8 scale, u8 value of the segment's base, u16 after, u16 size
- *   values        numbers in the record, or IMG_V_* */
+ *   address       value, sleb128 displacement; with IMG_P_ODD before them: u8 enum x86_ref_how, u8 scale, u16 size,
+ *                 value of the index, of the segment's base, u16 after
+ *   values        names (isa/x86/plan.h): u8, of X86_VAL_KNOWN and above the low one; IMG_V_LONG: u16 follows */
 enum { IMG_P_END, IMG_P_READ, IMG_P_WRITE, IMG_P_MODIFY, IMG_P_POINTER, IMG_P_TARGET, IMG_P_NEXT, IMG_P_REP };
 #define IMG_P_ODD		0x80
 #define IMG_P_LANES		(IMG_P_REP | IMG_P_ODD)
 #define IMG_P_READ_LANES	(IMG_P_LANES | 1 << 3)
 #define IMG_P_WRITE_LANES	(IMG_P_LANES | 2 << 3)
-enum { IMG_V_NONE = 255, IMG_V_RSP = 254, IMG_V_FS = 253, IMG_V_GS = 252 };
+#define IMG_P_LONG		0xffu
+enum { IMG_V_LONG = 0xf0, IMG_V_GS = 0xfffc, IMG_V_FS, IMG_V_RSP, IMG_V_NONE };	/* X86_VAL_* */
 
 /* Behind a text's struct img_tables; positions are from there, multiples of IMG_PIECE. */
 struct img_tables {

@@ -280,7 +280,8 @@ void rt_image_drain(struct rt_block *b, u64 from, u64 to);
 void rt_image_drain_all(struct rt_block *b, int mine);	/* mine: of the thread that calls */
 void rt_image_clear(struct rt_block *b, u64 from, u64 to);	/* if other threads may look */
 extern u32 rt_image_threads;			/* there are other threads */
-u32 rt_image_values(u32 number);		/* in the record of block @number */
+u32 rt_image_record(u32 text, u32 block);	/* bytes of that block's record */
+u32 rt_image_record_of(u32 number);		/* of block @number's */
 void rt_image_drain_begin(struct rt_block *b);
 u64 rt_image_pc(u32 text, u32 block, u32 insn);
 /* A block stops, before instruction @insn. Its record has begun at the cursor or is complete in front of it: what happened

@@ -774,12 +774,12 @@ static void emit_record(struct emit *e, uint32_t at)
 		return;
 	map(e, at, XL_AT_START);		/* the instruction before it is done */
 	for (uint32_t k = 0; k < r->nstore && !e->counting; k++) {
-		if (store[k].insn + (uint32_t)store[k].after != at || store[k].what == X86_STORE_MORE)
+		if (store[k].insn + (uint32_t)store[k].after != at)
 			continue;
-		if (store[k].what == X86_STORE_GPR)
-			cursor_op(e, 0x89, store[k].reg, reg, 4 + (int32_t)(xl_value_size(e->i386) * (r->value + k)), true);
+		if (store[k].what <= X86_STORE_LOW)
+			cursor_op(e, 0x89, store[k].reg, reg, 4 + store[k].at, store[k].what == X86_STORE_GPR);
 		else
-			wide_store(e, store[k].what, store[k].reg, reg, 4 + xl_value_size(e->i386) * (r->value + k));
+			wide_store(e, store[k].what, store[k].reg, reg, 4u + store[k].at);
 	}
 	if (!ends)
 		return;

@@ -68,7 +68,6 @@ struct block {
 		uint32_t insns;			/* of the chain up to its end */
 		uint32_t last;			/* complete before this instruction; n: at the end */
 		uint32_t prev, next;		/* of the chain; XL_NONE */
-		uint32_t value;			/* number of its first value */
 		uint32_t nown;			/* ranges in which the stolen register is the program's: xl_stolen() */
 	} rec;
 	bool derived;			/* has no counter */

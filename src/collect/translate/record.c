@@ -127,7 +127,7 @@ static uint32_t used_at(const struct scratch *s, const struct block *b, uint32_t
 		used = x->read | x->write;
 	}
 	for (uint32_t k = 0; k < b->rec.nstore; k++)
-		if (place_of(&s->store[b->rec.store + k]) == i && s->store[b->rec.store + k].what == X86_STORE_GPR)
+		if (place_of(&s->store[b->rec.store + k]) == i && s->store[b->rec.store + k].what <= X86_STORE_LOW)
 			used |= 1u << s->store[b->rec.store + k].reg;
 	return used;
 }
@@ -169,7 +169,7 @@ static uint32_t count_ranges(const struct scratch *s, const struct block *b)
 static void plan_chain(struct scratch *s, uint32_t head)
 {
 	struct walk w = { .s = s, .block = head };
-	uint32_t n = 0, begin = 0, value = 0;
+	uint32_t n = 0, begin = 0, at = 0, size = 0;
 
 	for (uint32_t k = head; k != XL_NONE; k = s->block[k].rec.next)
 		n += s->block[k].n;
@@ -184,10 +184,10 @@ static void plan_chain(struct scratch *s, uint32_t head)
 		b->in = b->out = XL_NONE;
 		b->rec.store = (uint32_t)s->nstore;
 		b->rec.nstore = 0;
-		b->rec.value = value;
-		for (; value < s->plan.nstore && s->plan.store[value].insn < begin + b->n; value++) {
-			struct x86_store st = s->plan.store[value];
+		for (; at < s->plan.nstore && s->plan.store[at].insn < begin + b->n; at++) {
+			struct x86_store st = s->plan.store[at];
 
+			size = st.end;
 			st.insn -= (uint8_t)begin;
 			/* behind a transfer there is no place: the runtime tells what it would be */
 			if (place_of(&st) > last)
@@ -196,7 +196,7 @@ static void plan_chain(struct scratch *s, uint32_t head)
 			s->store[s->nstore++] = st;
 			b->rec.nstore++;
 		}
-		b->rec.size = 4 + xl_value_size(s->in->i386) * value;
+		b->rec.size = 4 + size;
 		b->rec.last = b->rec.nstore ? place_of(&s->store[s->nstore - 1]) : 0;
 		b->rec.nown = count_ranges(s, b);
 		begin += b->n;

@@ -21,8 +21,7 @@
 #include <stdint.h>
 
 /* What the code writes. XL_PROFILE: a counter per block. The others: a record per block in the trace
- * buffer, its number (32 bits) and, but for XL_BRANCH, the values of its plan (isa/x86/plan.h, of
- * xl_value_size() each). The number stands for the block as soon as it is written; the cursor goes up once, when the
+ * buffer, its number (32 bits) and, but for XL_BRANCH, the values of its plan (isa/x86/plan.h). The number stands for the block as soon as it is written; the cursor goes up once, when the
  * record is complete. */
 enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
 
@@ -43,7 +42,7 @@ enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
 #define XL_LIVE_FLAGS	(1u << 16)
 #define XL_LIVE_ALL	0x1ffffu
 
-#define XL_EXEC_INSNS	62	/* of a block: its values are few enough to be counted in a byte */
+#define XL_EXEC_INSNS	62	/* of a block: its record stays small */
 
 struct x86_insn;
 
@@ -234,12 +233,6 @@ size_t xl_count(uint8_t *buf, bool i386, uint32_t live, uint32_t counter, int by
 /* Bytes of a counter. 64 bits cannot be counted by one instruction of 32-bit code: there a counter
  * wraps, and the controller reads it often enough to notice. */
 static inline unsigned xl_counter_size(bool i386)
-{
-	return i386 ? 4 : 8;
-}
-
-/* Bytes of a value in a record: a register. */
-static inline unsigned xl_value_size(bool i386)
 {
 	return i386 ? 4 : 8;
 }

@@ -19,9 +19,13 @@ struct holds {
 };
 
 struct quantity {
-	uint16_t value;			/* from which it follows, X86_VAL_NONE: from none so far */
-	int64_t add;			/* quantity = value + add */
+	bool known;			/* quantity = value + add; value may be X86_VAL_NONE: a constant */
+	uint8_t how;			/* enum x86_val_how: what is to be recorded of it */
+	uint16_t value;
+	uint32_t of;			/* ZERO and SIGN: the low half of another quantity + of_add; NOTHING: of none */
+	int64_t add, of_add;
 };
+#define NOTHING UINT32_MAX
 
 struct course {
 	struct x86_plan *plan;
@@ -34,8 +38,43 @@ struct course {
 
 static void forget(struct course *c, unsigned reg)
 {
-	c->q[c->nq].value = X86_VAL_NONE;
+	c->q[c->nq] = (struct quantity){ .of = NOTHING };
 	c->reg[reg] = (struct holds){ c->nq++, 0 };
+}
+
+static int64_t low_half(int64_t v, enum x86_val_how how)
+{
+	return how == X86_VAL_ZERO ? (int64_t)(uint32_t)v : (int32_t)v;
+}
+
+/* Is @q, which was not recorded, half of something that is? */
+static bool derive(struct course *c, struct quantity *q)
+{
+	struct quantity *of = q->of == NOTHING ? NULL : &c->q[q->of];
+
+	if (!of || !(of->known || derive(c, of)) || (of->value != X86_VAL_NONE && (of->value >= X86_VAL_KNOWN || (uint32_t)(of->add + q->of_add))))
+		return false;
+	q->known = true;
+	if (of->value == X86_VAL_NONE) {
+		q->value = X86_VAL_NONE;
+		q->add = low_half(of->add + q->of_add, q->how);
+	} else {
+		q->value = (uint16_t)(X86_VAL_AT(of->value) | q->how);
+		q->add = 0;
+	}
+	return true;
+}
+
+/* The next value, of @size bytes. */
+static uint16_t record(struct course *c, enum x86_store_what what, unsigned reg, bool after, unsigned size)
+{
+	struct x86_plan *p = c->plan;
+	const uint16_t at = p->size;
+
+	p->size += (uint16_t)size;
+	pm_grow(p->store, p->nstore, p->cap_store);
+	p->store[p->nstore++] = (struct x86_store){ (uint8_t)c->insn, (uint8_t)reg, (uint8_t)what, after, at, p->size };
+	return at;
 }
 
 /* The value from which register @reg follows; *add is what has to be added to it. */
@@ -44,31 +83,22 @@ static uint16_t need(struct course *c, unsigned reg, bool after, int64_t *add)
 	struct holds *h = &c->reg[reg];
 	struct quantity *q = &c->q[h->quantity];
 
-	if (q->value == X86_VAL_NONE) {
-		struct x86_plan *p = c->plan;
+	if (!q->known && !derive(c, q)) {
+		const bool low = q->how != X86_VAL_WHOLE && !h->add;
 
-		pm_grow(p->store, p->nstore, p->cap_store);
-		q->value = (uint16_t)p->nstore;
+		q->known = true;
+		q->value = low ? record(c, X86_STORE_LOW, reg, after, 4) | q->how :
+				 record(c, X86_STORE_GPR, reg, after, c->word / 8u);
 		q->add = -h->add;
-		p->store[p->nstore++] = (struct x86_store){ (uint8_t)c->insn, (uint8_t)reg, X86_STORE_GPR, after };
 	}
 	*add += q->add + h->add;
 	return q->value;
 }
 
-/* A register that is no GPR, as it is before the instruction: the first of its values. */
+/* A register that is no GPR, as it is before the instruction. */
 static uint16_t need_wide(struct course *c, enum x86_store_what what, unsigned reg)
 {
-	struct x86_plan *p = c->plan;
-	const uint16_t first = (uint16_t)p->nstore;
-	unsigned n = what == X86_STORE_K ? 1 : (128u << (what - X86_STORE_V16)) / c->word;
-
-	for (unsigned i = 0; i < n; i++) {
-		pm_grow(p->store, p->nstore, p->cap_store);
-		p->store[p->nstore++] = (struct x86_store){ (uint8_t)c->insn, (uint8_t)reg,
-							    (uint8_t)(i ? X86_STORE_MORE : what), false };
-	}
-	return first;
+	return record(c, what, reg, false, what == X86_STORE_K ? 4 : 16u << (what - X86_STORE_V16));
 }
 
 static struct x86_ref *new_ref(struct course *c)
@@ -389,6 +419,139 @@ static bool moves(unsigned word, const ZydisDecodedInstruction *in, const ZydisD
 	}
 }
 
+/* reg = a constant. */
+static bool loads_constant(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op, uint64_t pc, int *to,
+			   int64_t *value)
+{
+	if (in->operand_count < 2 || op[0].type != ZYDIS_OPERAND_TYPE_REGISTER || op[0].size < 32)
+		return false;
+	*to = gpr(op[0].reg.value);
+	switch (in->mnemonic) {
+	case ZYDIS_MNEMONIC_MOV:
+		*value = op[1].imm.value.s;
+		if (op[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
+			return false;
+		break;
+	case ZYDIS_MNEMONIC_LEA:
+		if (op[1].mem.base != ZYDIS_REGISTER_RIP || in->address_width != 64)
+			return false;
+		*value = (int64_t)(pc + in->length) + op[1].mem.disp.value;
+		break;
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_XOR:
+		*value = 0;
+		if (op[1].type != ZYDIS_OPERAND_TYPE_REGISTER || op[1].reg.value != op[0].reg.value)
+			return false;
+		break;
+	default:
+		return false;
+	}
+	if (op[0].size == 32)
+		*value = (uint32_t)*value;
+	return *to >= 0 && *to != RSP;
+}
+
+/* Those that write all of a 64-bit register when they write 32 bits of it, whatever they find: not so where nothing
+ * is written (bsf of zero, cmpxchg), nor perhaps with shifts by nothing. */
+static bool clears_upper_half(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op)
+{
+	switch (in->mnemonic) {
+	case ZYDIS_MNEMONIC_MOV: case ZYDIS_MNEMONIC_MOVZX: case ZYDIS_MNEMONIC_MOVSX: case ZYDIS_MNEMONIC_LEA:
+	case ZYDIS_MNEMONIC_ADD: case ZYDIS_MNEMONIC_ADC: case ZYDIS_MNEMONIC_SUB: case ZYDIS_MNEMONIC_SBB:
+	case ZYDIS_MNEMONIC_AND: case ZYDIS_MNEMONIC_OR: case ZYDIS_MNEMONIC_XOR: case ZYDIS_MNEMONIC_NOT:
+	case ZYDIS_MNEMONIC_NEG: case ZYDIS_MNEMONIC_INC: case ZYDIS_MNEMONIC_DEC: case ZYDIS_MNEMONIC_IMUL:
+	case ZYDIS_MNEMONIC_MUL: case ZYDIS_MNEMONIC_DIV: case ZYDIS_MNEMONIC_IDIV: case ZYDIS_MNEMONIC_BSWAP:
+	case ZYDIS_MNEMONIC_CMOVB: case ZYDIS_MNEMONIC_CMOVBE: case ZYDIS_MNEMONIC_CMOVL: case ZYDIS_MNEMONIC_CMOVLE:
+	case ZYDIS_MNEMONIC_CMOVNB: case ZYDIS_MNEMONIC_CMOVNBE: case ZYDIS_MNEMONIC_CMOVNL: case ZYDIS_MNEMONIC_CMOVNLE:
+	case ZYDIS_MNEMONIC_CMOVNO: case ZYDIS_MNEMONIC_CMOVNP: case ZYDIS_MNEMONIC_CMOVNS: case ZYDIS_MNEMONIC_CMOVNZ:
+	case ZYDIS_MNEMONIC_CMOVO: case ZYDIS_MNEMONIC_CMOVP: case ZYDIS_MNEMONIC_CMOVS: case ZYDIS_MNEMONIC_CMOVZ:
+	case ZYDIS_MNEMONIC_POPCNT: case ZYDIS_MNEMONIC_LZCNT: case ZYDIS_MNEMONIC_TZCNT: case ZYDIS_MNEMONIC_ANDN:
+	case ZYDIS_MNEMONIC_BZHI: case ZYDIS_MNEMONIC_BEXTR: case ZYDIS_MNEMONIC_BLSR: case ZYDIS_MNEMONIC_SHLX:
+	case ZYDIS_MNEMONIC_SHRX: case ZYDIS_MNEMONIC_SARX: case ZYDIS_MNEMONIC_RORX: case ZYDIS_MNEMONIC_MOVD:
+	case ZYDIS_MNEMONIC_VMOVD: case ZYDIS_MNEMONIC_KMOVB: case ZYDIS_MNEMONIC_KMOVW: case ZYDIS_MNEMONIC_KMOVD:
+	case ZYDIS_MNEMONIC_PMOVMSKB: case ZYDIS_MNEMONIC_VPMOVMSKB: case ZYDIS_MNEMONIC_MOVMSKPS:
+	case ZYDIS_MNEMONIC_MOVMSKPD: case ZYDIS_MNEMONIC_PEXTRW: case ZYDIS_MNEMONIC_VPEXTRW:
+		return true;
+	case ZYDIS_MNEMONIC_SHL: case ZYDIS_MNEMONIC_SHR: case ZYDIS_MNEMONIC_SAR: case ZYDIS_MNEMONIC_ROL:
+	case ZYDIS_MNEMONIC_ROR:
+		return op[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && op[1].imm.value.u & 31;
+	default:
+		return false;
+	}
+}
+
+/* Register @reg is the low half, extended as @how says, of @of + @add: like other registers perhaps. */
+static void extend(struct course *c, unsigned reg, enum x86_val_how how, struct holds of, int64_t add)
+{
+	const uint32_t fresh = c->reg[reg].quantity;
+
+	of.add += add;
+	if (!of.add && c->q[of.quantity].how == how) {
+		c->reg[reg] = of;
+		return;
+	}
+	for (uint32_t i = 16; i < fresh; i++)
+		if (c->q[i].of == of.quantity && c->q[i].how == how && c->q[i].of_add == of.add) {
+			c->reg[reg] = (struct holds){ i, 0 };
+			return;
+		}
+	c->q[fresh].how = (uint8_t)how;
+	c->q[fresh].of = of.quantity;
+	c->q[fresh].of_add = of.add;
+}
+
+/* Is op[0], of 32 bits, or of 64 that the instruction extends to, half of a register and a constant? */
+static bool takes_half(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op, int *from, int64_t *add)
+{
+	const bool immediate = op[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+
+	*from = gpr(op[0].reg.value);
+	*add = 0;
+	switch (in->mnemonic) {
+	case ZYDIS_MNEMONIC_MOV:
+	case ZYDIS_MNEMONIC_MOVSXD:
+	case ZYDIS_MNEMONIC_CDQE:
+		*from = op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[1].size == 32 ? gpr(op[1].reg.value) : -1;
+		return *from >= 0;
+	case ZYDIS_MNEMONIC_LEA:
+		*from = gpr(op[1].mem.base);
+		*add = op[1].mem.disp.has_displacement ? op[1].mem.disp.value : 0;
+		return *from >= 0 && op[1].mem.index == ZYDIS_REGISTER_NONE;
+	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_SUB:
+		*add = in->mnemonic == ZYDIS_MNEMONIC_ADD ? op[1].imm.value.s : -op[1].imm.value.s;
+		return immediate;
+	case ZYDIS_MNEMONIC_INC:
+	case ZYDIS_MNEMONIC_DEC:
+		*add = in->mnemonic == ZYDIS_MNEMONIC_INC ? 1 : -1;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Registers of 64 bits of which 32 tell the rest; @before: what they held before the instruction. */
+static void halves(struct course *c, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
+		   const struct holds before[16])
+{
+	const bool zero = clears_upper_half(in, op);
+	const bool sign = in->mnemonic == ZYDIS_MNEMONIC_MOVSX || in->mnemonic == ZYDIS_MNEMONIC_MOVSXD ||
+			  in->mnemonic == ZYDIS_MNEMONIC_CDQE;
+
+	for (unsigned i = 0; i < in->operand_count && (zero || sign); i++) {
+		enum x86_val_how how = op[i].size == 32 && zero ? X86_VAL_ZERO :
+				       op[i].size == 64 && sign ? X86_VAL_SIGN : X86_VAL_WHOLE;
+		int to = op[i].type == ZYDIS_OPERAND_TYPE_REGISTER ? gpr(op[i].reg.value) : -1, from;
+		int64_t add;
+
+		if (to < 0 || how == X86_VAL_WHOLE || !(op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			continue;
+		c->q[c->reg[to].quantity].how = (uint8_t)how;
+		if (!i && in->operand_count > 1 && takes_half(in, op, &from, &add))
+			extend(c, (unsigned)to, how, before[from], add);
+	}
+}
+
 /* Pushes and pops: by how much the stack pointer goes up. */
 static bool stack_step(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op, int64_t *by)
 {
@@ -415,11 +578,14 @@ static bool stack_step(const ZydisDecodedInstruction *in, const ZydisDecodedOper
 }
 
 static void effects(struct course *c, const struct x86_insn *x, const ZydisDecodedInstruction *in,
-		    const ZydisDecodedOperand *op)
+		    const ZydisDecodedOperand *op, uint64_t pc)
 {
+	struct holds before[16];
 	uint32_t changed = x->write;
 	int to, from;
 	int64_t add;
+
+	memcpy(before, c->reg, sizeof before);
 
 	if (x->kind == X86_SYSCALL)		/* sysenter: it is the vDSO's, control comes back */
 		changed &= ~(1u << RSP);
@@ -440,8 +606,17 @@ static void effects(struct course *c, const struct x86_insn *x, const ZydisDecod
 	}
 	for (; changed; changed &= changed - 1)
 		forget(c, (unsigned)__builtin_ctz(changed));
+	if (loads_constant(in, op, pc, &to, &add)) {
+		struct quantity *q = &c->q[c->reg[to].quantity];
+
+		q->known = true;
+		q->value = X86_VAL_NONE;
+		q->add = add;
+	} else if (c->word == 64) {
+		halves(c, in, op, before);
+	}
 	/* the stack pointer is never lost sight of */
-	if (c->q[c->reg[RSP].quantity].value == X86_VAL_NONE) {
+	if (!c->q[c->reg[RSP].quantity].known) {
 		add = 0;
 		need(c, RSP, true, &add);
 	}
@@ -541,12 +716,12 @@ void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint
 	c.plan = plan;
 	c.word = wide ? 64 : 32;
 	c.nq = 16;
-	plan->nref = plan->nstore = 0;
+	plan->nref = plan->nstore = plan->size = 0;
 	for (unsigned r = 0; r < 16; r++) {
 		c.reg[r] = (struct holds){ r, 0 };
-		c.q[r].value = X86_VAL_NONE;
+		c.q[r] = (struct quantity){ .of = NOTHING };
 	}
-	c.q[RSP] = (struct quantity){ X86_VAL_RSP, 0 };
+	c.q[RSP] = (struct quantity){ .known = true, .value = X86_VAL_RSP, .of = NOTHING };
 	for (uint32_t i = 0; i < n; i++) {
 		const struct x86_at *a = at(ctx, i);
 		const struct form *f = detail(plan, a, wide);
@@ -554,7 +729,7 @@ void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint
 		c.insn = i;
 		if (f) {
 			references(&c, &f->in, f->op, a->pc);
-			effects(&c, &a->x, &f->in, f->op);
+			effects(&c, &a->x, &f->in, f->op, a->pc);
 		} else {
 			touch(&c, &a->x);
 		}

@@ -9,10 +9,12 @@
  * Whoever emits the code (collect/translate) and whoever reads the record (collect/process) compute
  * the same plan from the same bytes, so plans are never stored.
  *
- * VALUES. References add up values: those recorded by the block (numbers from 0, in the order of the
- * stores; 8 bytes each, 4 of 32-bit code, where addresses are sums modulo 2^32), and some that the reader knows at the block's beginning: the stack pointer
- * and the segment bases. The reader keeps the stack pointer through `rsp`, and is told wherever
- * control arrives otherwise (signal handlers, new threads).
+ * VALUES. References add up values: those recorded by the block, and some that the reader knows at the block's
+ * beginning: the stack pointer and the segment bases. The reader keeps the stack pointer through `rsp`, and is told
+ * wherever control arrives otherwise (signal handlers, new threads). A recorded value's name says where it is,
+ * counted in bytes from the first one, a multiple of 4, and what of it (enum x86_val_how). Values follow each other
+ * in the order of the stores; a register takes 8 bytes, or 4 if the rest of it is known to follow from those. In
+ * 32-bit code it takes 4, and addresses are sums modulo 2^32.
  *
  * ORDER of an instruction's references: reads in the order of the operands, then writes; an operand
  * that is read and written is one PM_EV_MODIFY. Masked vector moves are references to the whole
@@ -32,6 +34,13 @@
 
 #include "isa/x86/decode.h"
 
+enum x86_val_how {			/* the lower two bits of a name */
+	X86_VAL_WHOLE,			/* as many bytes as an address has */
+	X86_VAL_ZERO,			/* 4 bytes, the rest is zero */
+	X86_VAL_SIGN,			/* 4 bytes, sign-extended */
+};
+#define X86_VAL_HOW(value)	((value) & 3u)
+#define X86_VAL_AT(value)	((value) & ~3u)
 #define X86_VAL_NONE	0xffffu
 #define X86_VAL_RSP	0xfffeu		/* the stack pointer at the block's beginning */
 #define X86_VAL_FS	0xfffdu		/* segment bases */
@@ -92,11 +101,11 @@ static inline bool x86_ref_sum(const struct x86_ref *r, struct x86_sum *sum)
 	return r->how == X86_REF_SUM && !(segment && r->index != X86_VAL_NONE);
 }
 
-enum x86_store_what {
+enum x86_store_what {			/* the first two: of a GPR */
 	X86_STORE_GPR,
+	X86_STORE_LOW,			/* its low 4 bytes; 64-bit code */
 	X86_STORE_K,			/* mask register, its low 16 bits */
-	X86_STORE_V16, X86_STORE_V32, X86_STORE_V64,	/* vector register, that many bytes: several values */
-	X86_STORE_MORE,			/* a value that the store before it has recorded, too */
+	X86_STORE_V16, X86_STORE_V32, X86_STORE_V64,	/* vector register, that many bytes */
 };
 
 struct x86_store {
@@ -104,13 +113,15 @@ struct x86_store {
 	uint8_t reg;			/* number */
 	uint8_t what;			/* enum x86_store_what */
 	bool after;			/* behind the instruction, else before it */
+	uint16_t at, end;		/* the value, in bytes from the first one */
 };
 
 struct x86_forms;
 struct x86_plan {
 	struct x86_ref *ref;
-	struct x86_store *store;	/* [k] records value k; ascending by place in the block */
+	struct x86_store *store;	/* ascending by place in the block */
 	size_t nref, nstore, cap_ref, cap_store;
+	uint16_t size;			/* bytes of all values */
 	uint16_t rsp;			/* behind the block the stack pointer is this value */
 	int64_t rsp_add;		/* ... plus this */
 	struct x86_forms *forms;	/* instructions looked at in detail, kept from plan to plan */
