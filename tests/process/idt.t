@@ -135,6 +135,10 @@ $ gcc -O1 -static -o again again.c && pugmark idt -b again && ./again.idt; ls ag
 > again.cnt64.PID
 > again.trc64
 > again.trc64.PID
+# Data between instructions: it is read where it is, and what it looks like does not matter.
+$ printf '.globl _start\n_start: mov table(%%rip), %%edi\njmp over\ntable: .long 7\n.byte 0x48, 0xb8\nover: mov $60, %%eax\nsyscall\n' | gcc -nostdlib -static -Wl,--build-id=none -xassembler -o inline -; for k in -p -e; do pugmark idt $k inline; ./inline.idt; echo $? $(pugmark vcount --json - inline | grep '"instructions"' | tr -dc 0-9); done
+> 7 4
+> 7 4
 # The other hints, and hints in other kinds of traces: the counts and the trace are of what is between them.
 $ cat >hinted.S <<'END'
 + 	.globl	_start, table, main, leave
