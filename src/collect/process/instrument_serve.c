@@ -292,7 +292,8 @@ static bool put_tables(struct server *s, const struct text *t, uint64_t *at, uin
 		return false;
 	to = s->base + *at;
 	for (size_t i = 0; i < n; i++) {
-		memcpy(to, v[i].p, v[i].n);
+		if (v[i].n)
+			memcpy(to, v[i].p, v[i].n);
 		to += (v[i].n + 63) & ~(size_t)63;
 	}
 	return true;
