@@ -105,7 +105,3 @@ $ echo 'int main(void) { return 3; }' > m.c; for s in address thread; do
 > pugmark: the program asks for addresses that tracing needs; programs built with AddressSanitizer or ThreadSanitizer do, and cannot be traced
 > thread 3
 > pugmark: the program asks for addresses that tracing needs; programs built with AddressSanitizer or ThreadSanitizer do, and cannot be traced
-# Where ptrace() is refused, to a leak checker, too.
-$ ASAN_OPTIONS=detect_leaks=0 "$PROGRAMS/noptrace" pugmark run -- echo no
-! pugmark: cannot trace the program: Operation not permitted; where ptrace() is refused, by a container or another tracer, an executable that `pugmark instrument` has made traces itself
-? 1

@@ -358,7 +358,14 @@ static uint32_t personality_of(pid_t pid)
 
 #define STACK_MAX (8ull << 20)
 
-static bool read_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct space *sp, char *why, size_t n)
+/* Of a program that the runtime has loaded: is this the runtime's? */
+bool is_runtime(const struct session *s, const struct mapping *x)
+{
+	return s->loaded && ((x->lo >= RT_IMAGE && x->hi <= RT_IMAGE + RT_IMAGE_SIZE) || x->lo == RT_SHADOW ||
+			     (x->lo >= RT_CODE_VAULT && x->hi <= RT_DATA_VAULT + RT_DATA_SIZE));
+}
+
+bool inject_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct space *sp, char *why, size_t n)
 {
 	if (!maps_read(pid, &s->maps)) {
 		snprintf(why, n, "its memory map cannot be read");
@@ -374,7 +381,7 @@ static bool read_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct
 		}
 		if (!strcmp(x->path, "[vdso]"))
 			boot->vdso = lo;
-		if (!(x->prot & PROT_EXEC) || lo >> 63)		/* the vsyscall page is the kernel's */
+		if (!(x->prot & PROT_EXEC) || lo >> 63 || is_runtime(s, x))	/* the vsyscall page is the kernel's */
 			continue;
 		if (boot->nrange < NR(boot->range)) {
 			boot->range[boot->nrange++] = (struct rt_range){ lo, x->hi, x->prot, x->shared };
@@ -437,7 +444,7 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 	/* A 32-bit program that does not say otherwise may execute whatever it can read: the kernel must
 	 * not execute originals for it, and the runtime remembers what the program believes. */
 	boot.exec_all = sp->i386 && personality_of(pid) & READ_IMPLIES_EXEC;
-	if (!read_maps(s, pid, &boot, sp, why, n))
+	if (!inject_maps(s, pid, &boot, sp, why, n))
 		return false;
 	if (s->opts->fix_random || s->opts->no_vdso)
 		fix_start(pid, regs.rsp, sp->i386 ? 4 : 8, s->opts->fix_random, s->opts->no_vdso);

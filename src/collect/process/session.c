@@ -442,22 +442,123 @@ static void on_block(struct session *s, struct proc *p, uint32_t parent, struct 
 	m->r[0] = bi;
 }
 
+/* A process that is not there yet, with its first thread block. NULL: too many. */
+static struct proc *proc_ahead(struct session *s, bool i386, uint32_t *bi)
+{
+	uint32_t index;
+	struct proc *p = proc_new(s, &index);
+
+	p->space = space_new(s, i386);
+	*bi = p->space ? block_new(s, index, i386) : 0;
+	if (*bi)
+		return p;
+	p->gone = true;
+	return NULL;
+}
+
+/* Nobody has heard of it. */
+static void proc_forget(struct session *s, struct proc *p, uint32_t bi)
+{
+	block_free(s, bi);
+	p->gone = true;
+	p->pid = p->loads = 0;
+}
+
+static void loads_no_more(struct proc *p)
+{
+	if (p->loading)
+		loading_release(p->loading);
+	p->loading = NULL;
+	p->loads = 0;
+}
+
+/* @program, a descriptor, will be loaded instead of executed: by process @pid, which has to execute the file at
+ * (*p)->loading. False: it cannot; @why says. */
+static bool will_load(struct session *s, uint32_t pid, int program, const char *name, const char *shell, struct proc **p,
+		      char *why, size_t n)
+{
+	char link[64], path[4096];
+	ssize_t length;
+	uint32_t bi;
+
+	*p = proc_ahead(s, false, &bi);
+	if (!*p) {
+		close(program);
+		snprintf(why, n, "too many processes at once");
+		return false;
+	}
+	(*p)->loading = pm_arena_alloc(&s->mem, sizeof *(*p)->loading);
+	if (!loader_make(s, program, name, shell, bi, (*p)->space, (*p)->loading, why, n)) {
+		proc_forget(s, *p, bi);
+		return false;
+	}
+	snprintf(link, sizeof link, "/proc/self/fd/%d", (*p)->loading->program);
+	length = readlink(link, path, sizeof path - 1);
+	path[length > 0 ? length : 0] = 0;
+	(*p)->program = pm_arena_strdup(&s->mem, path);
+	(*p)->loads = pid;
+	session_block(s, bi)->links = space_links_at((*p)->space);
+	thread_new(*p, bi);
+	return true;
+}
+
+static void no_program(struct session *s, struct proc *p)
+{
+	loads_no_more(p);
+	proc_forget(s, p, p->thread[0].block);
+}
+
+/* The program in descriptor @m->a[2] - 1 of the thread that asks is to be loaded. */
+static void load_next(struct session *s, struct rt_mail *m)
+{
+	const uint32_t pid = session_block(s, s->asking)->seen_pid;
+	char path[64], name[4096], why[256];
+	ssize_t n;
+	struct proc *next;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", session_asking(s), (int)m->a[2] - 1);
+	n = readlink(path, name, sizeof name - 1);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (n < 0 || fd < 0) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	name[n] = 0;
+	if (!will_load(s, pid, fd, name, NULL, &next, why, sizeof why)) {
+		if (*why)
+			fprintf(stderr, "pugmark: process %u goes on untraced: %s\n", pid, why);
+		return;
+	}
+	m->r[0] = RT_LOAD_IT;
+	m->r[1] = (uint64_t)next->loading->file;
+	m->r[2] = next->loading->nstring;
+	memcpy(m->cmd, next->loading->bytes, next->loading->nbytes);
+}
+
 static void on_exec(struct session *s, struct proc *p, struct rt_mail *m)
 {
-	m->r[0] = 0;
+	m->r[0] = RT_NOT_FOLLOWED;
 	p->apart |= m->a[1];
 	if (s->opts->no_follow && p->parent)
 		return;
-	if (ptrace(PTRACE_SEIZE, session_asking(s), 0, PTRACE_O_TRACEEXEC) == 0) {
+	if (s->loaded) {
+		if (m->a[2] && !p->apart)
+			load_next(s, m);
+	} else if (ptrace(PTRACE_SEIZE, session_asking(s), 0, PTRACE_O_TRACEEXEC) == 0) {
 		p->exec_attached = true;
-		m->r[0] = 1;
+		m->r[0] = RT_FOLLOWED;
 	}
 }
 
-static void detach_after_failed_exec(struct proc *p, pid_t tid)
+static void on_failed_exec(struct session *s, struct proc *p, pid_t tid)
 {
 	int status;
 
+	for (size_t i = 0; i < s->nproc; i++)
+		if (s->proc[i]->loads == session_block(s, s->asking)->seen_pid)
+			no_program(s, s->proc[i]);
 	if (!p->exec_attached)
 		return;
 	p->exec_attached = false;
@@ -481,23 +582,36 @@ static void on_mapped(struct session *s, const struct proc *p, uint32_t thread, 
 	trace_note(s, thread, RT_N_MMAP, m->a, 4, path);
 }
 
+ssize_t session_read(struct session *s, void *to, uint64_t at, size_t n)
+{
+	struct iovec here = { to, n }, there = { (void *)(uintptr_t)at, n };
+	ssize_t got = s->loaded ? -1 : process_vm_readv(session_asking(s), &here, 1, &there, 1, 0);
+	char path[64];
+	int fd;
+
+	if (got >= 0 || (!s->loaded && errno == EFAULT))
+		return got;
+	snprintf(path, sizeof path, "/proc/%d/mem", session_asking(s));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = pread(fd, to, n, (off_t)at);
+	close(fd);
+	return got;
+}
+
 /* The instruction at @pc is executed in its place: because it only works there, or because the decoder does
  * not know it; then it belongs to no block. */
 static void on_step(struct session *s, struct proc *p, uint32_t thread, uint64_t pc)
 {
 	uint64_t arg[4] = { pc, 0, 0, p->space->i386 };
-	struct iovec to = { arg + 1, 16 }, from = { (void *)(uintptr_t)pc, 16 };
 	struct pm_unknown *u;
 	struct x86_insn x;
-	ssize_t n = process_vm_readv(session_asking(s), &to, 1, &from, 1, 0);
+	ssize_t n = session_read(s, arg + 1, pc, 16);
 
-	if (n < 0) {				/* it ends with its page */
-		from.iov_len = to.iov_len = 4096 - (pc & 4095);
-		n = process_vm_readv(session_asking(s), &to, 1, &from, 1, 0);
-	}
+	if (n < 0)				/* it ends with its page */
+		n = session_read(s, arg + 1, pc, 4096 - (pc & 4095));
 	if (!s->dec[p->space->i386])
 		s->dec[p->space->i386] = x86_decoder_new(p->space->i386 ? X86_MODE_32 : X86_MODE_64);
-	if (n > 0 && x86_decode(s->dec[p->space->i386], to.iov_base, (size_t)n, &x))
+	if (n > 0 && x86_decode(s->dec[p->space->i386], (const uint8_t *)(arg + 1), (size_t)n, &x))
 		return;
 	u = unknown_at(p, pc);
 	if (!u) {
@@ -508,6 +622,70 @@ static void on_step(struct session *s, struct proc *p, uint32_t thread, uint64_t
 	u->count++;
 	if (s->tracer)
 		trace_note(s, thread, RT_N_UNKNOWN, arg, 4, NULL);
+}
+
+static struct proc *proc_by_pid(const struct session *s, uint32_t pid)
+{
+	for (size_t i = s->nproc; i-- > 0; )
+		if (s->proc[i]->pid == pid && !s->proc[i]->gone)
+			return s->proc[i];
+	return NULL;
+}
+
+bool session_knows(const struct session *s, uint32_t pid)
+{
+	return proc_by_pid(s, pid);
+}
+
+/* @p is what process @pid executes from now on, instead of what is known as that so far. */
+static void becomes(struct session *s, struct proc *p, uint32_t pid)
+{
+	struct proc *old = proc_by_pid(s, pid);
+
+	p->pid = pid;
+	if (old) {
+		p->parent = old->parent;
+		p->is_child = old->is_child;
+		p->apart = old->apart;
+		old->execed = true;
+		proc_over(s, old);
+	}
+	if (!p->is_child && (pid_t)pid != s->root)
+		watch_pid(p);
+	if ((pid_t)pid == s->root)
+		p->is_child = true;
+}
+
+/* Its first thread, with block @bi, is at the program's first instruction. */
+static void begins(struct session *s, struct proc *p, uint32_t bi)
+{
+	struct rt_block *b = session_block(s, bi);
+
+	b->seen_pid = b->seen_tid = p->pid;
+	b->apart = p->apart;
+	thread_of(p, bi)->tid = p->pid;
+	if (s->tracer) {
+		trace_note(s, bi, RT_N_EXEC, (const uint64_t []){ p->pid }, 1, p->program);
+		trace_maps(s, bi, p->pid);
+	}
+}
+
+/* The program has been loaded. */
+static void on_begin(struct session *s, struct proc *p, uint32_t bi, struct rt_mail *m)
+{
+	struct rt_boot boot = { 0 };
+	char why[256];
+
+	if (!p->loads)
+		return;
+	becomes(s, p, p->loads);
+	loads_no_more(p);
+	begins(s, p, bi);
+	if (!inject_maps(s, (pid_t)p->pid, &boot, p->space, why, sizeof why))
+		return;
+	memcpy(m->cmd, boot.range, sizeof boot.range);
+	m->r[0] = boot.nrange;
+	m->r[1] = boot.vdso;
 }
 
 static void answer(struct session *s, uint32_t bi)
@@ -618,7 +796,7 @@ static void answer(struct session *s, uint32_t bi)
 		on_exec(s, p, m);
 		break;
 	case RQ_EXECFAIL:
-		detach_after_failed_exec(p, session_asking(s));
+		on_failed_exec(s, p, session_asking(s));
 		break;
 	case RQ_EXIT:
 		t = thread_of(p, bi);
@@ -638,6 +816,9 @@ static void answer(struct session *s, uint32_t bi)
 		break;
 	case RQ_TWIN:
 		m->r[0] = space_twin(mm->space, m->a[0]);
+		break;
+	case RQ_BEGIN:
+		on_begin(s, p, bi, m);
 		break;
 	}
 	if (op == RQ_LOOKUP || op == RQ_RESOLVE || op == RQ_SIGNAL || op == RQ_CHECKFAIL || op == RQ_MAP ||
@@ -659,65 +840,35 @@ static void answer(struct session *s, uint32_t bi)
 }
 
 /* ---- exec ------------------------------------------------------------------------------------------- */
-static struct proc *proc_by_pid(const struct session *s, uint32_t pid)
-{
-	for (size_t i = s->nproc; i-- > 0; )
-		if (s->proc[i]->pid == pid && !s->proc[i]->gone)
-			return s->proc[i];
-	return NULL;
-}
-
-bool session_knows(const struct session *s, uint32_t pid)
-{
-	return proc_by_pid(s, pid);
-}
-
 /* @pid has a new program and stands at its first instruction. */
 static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 {
-	struct proc *old = proc_by_pid(s, (uint32_t)pid), *p;
 	struct rt_block *b;
-	uint32_t index, bi;
+	struct proc *p;
 	uint64_t entry;
+	uint32_t bi;
 
-	p = proc_new(s, &index);
-	p->pid = (uint32_t)pid;
-	p->program = exe_of(s, p->pid);
-	if (old) {
-		p->parent = old->parent;
-		p->is_child = old->is_child;
-		p->apart = old->apart;
-		old->execed = true;
-		proc_over(s, old);
-	}
-	if (!p->is_child && pid != s->root)
-		watch_pid(p);
-	if (pid == s->root)
-		p->is_child = true;
-	p->space = space_new(s, is_i386(pid));
-	if (!p->space) {
+	p = proc_ahead(s, is_i386(pid), &bi);
+	if (!p) {
+		struct proc *old = proc_by_pid(s, (uint32_t)pid);
+
+		if (old) {
+			old->execed = true;
+			proc_over(s, old);
+		}
 		snprintf(why, n, "too many processes at once");
-		p->gone = true;
-		p->pid = 0;
 		return false;
 	}
-	bi = block_new(s, index, p->space->i386);
-	if (!bi || !inject(s, pid, bi, p->space, &entry, why, n)) {
-		if (bi)
-			block_free(s, bi);
-		p->gone = true;
-		p->pid = 0;			/* nobody has heard of it */
+	p->program = exe_of(s, (uint32_t)pid);
+	becomes(s, p, (uint32_t)pid);
+	if (!inject(s, pid, bi, p->space, &entry, why, n)) {
+		proc_forget(s, p, bi);
 		return false;
 	}
 	b = session_block(s, bi);
 	b->links = space_links_at(p->space);
-	b->seen_pid = b->seen_tid = p->pid;
-	b->apart = p->apart;
-	thread_new(p, bi)->tid = p->pid;
-	if (s->tracer) {
-		trace_note(s, bi, RT_N_EXEC, (const uint64_t []){ p->pid }, 1, p->program);
-		trace_maps(s, bi, p->pid);
-	}
+	thread_new(p, bi);
+	begins(s, p, bi);
 	/* what it will ask first is answered already */
 	s->asking = bi;
 	s->maps_good = true;
@@ -826,6 +977,7 @@ static void session_close(struct session *s)
 
 struct start {
 	char **argv;
+	int file;			/* what is executed instead, where ptrace() is refused; -1: argv[0] */
 	bool aslr;
 	pid_t self;
 	sigset_t mask;			/* of the program */
@@ -842,6 +994,12 @@ static __attribute__((noinline)) pid_t start(struct start *o)
 		return pid;
 	if (!o->aslr)
 		personality((unsigned long)personality(0xffffffff) | ADDR_NO_RANDOMIZE);
+	if (o->file >= 0) {
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+		syscall(SYS_execveat, o->file, "", o->argv, environ, AT_EMPTY_PATH);
+		o->exec_errno = errno;
+		_exit(127);
+	}
 	if (ptrace(PTRACE_TRACEME, 0, 0, 0)) {
 		o->trace_errno = errno;
 		_exit(127);
@@ -919,36 +1077,85 @@ static enum pm_status check_program(struct session *s, struct pm_err *err)
 
 static enum pm_status refused(int why, struct pm_err *err)
 {
-	const char *instead = "; where ptrace() is refused, by a container or another tracer, an executable that "
-			      "`pugmark instrument` has made traces itself";
+	return pm_fail_file(err, "cannot trace the program: %s", strerror(why));
+}
 
-	if (why != EPERM && why != EACCES && why != ENOSYS)
-		instead = "";
-	return pm_fail_file(err, "cannot trace the program: %s%s", strerror(why), instead);
+/* s->root is the child. */
+static enum pm_status start_quietly(struct session *s, struct start *o, struct pm_err *err)
+{
+	sigset_t all;
+	int failed;
+
+	sigfillset(&all);			/* handlers are not to run in the child */
+	sigprocmask(SIG_SETMASK, &all, &o->mask);
+	s->root = start(o);
+	failed = errno;
+	sigprocmask(SIG_SETMASK, &o->mask, NULL);
+	errno = failed;
+	return s->root < 0 ? pm_fail_errno(err, "cannot fork") : PM_OK;
+}
+
+/* The arguments @argv of a program, with those of @l's scripts' interpreters in front. In s->mem. */
+static char **script_argv(struct session *s, const struct loading *l, char **argv, char *path)
+{
+	char **v, *string = (char *)l->bytes;
+	size_t n = 0;
+
+	if (!l->nstring)
+		return argv;
+	while (argv[n])
+		n++;
+	v = pm_arena_alloc(&s->mem, (l->nstring + n + 1) * sizeof *v);
+	for (unsigned i = 0; i < l->nstring; i++, string += strlen(string) + 1)
+		v[i] = string;
+	v[l->nstring] = path;
+	memcpy(v + l->nstring + 1, argv + 1, n * sizeof *v);
+	return v;
+}
+
+/* Where ptrace() is refused: the program is loaded by the runtime. */
+static enum pm_status launch_loaded(struct session *s, struct pm_err *err)
+{
+	struct start o = { .argv = s->opts->argv, .file = -1, .aslr = s->opts->aslr, .self = getpid() };
+	char path[4096], why[256] = "";
+	struct proc *p;
+	int fd, status;
+
+	err->file = s->opts->argv[0];
+	fd = pm_run_find(s->opts->argv[0], path, sizeof path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return pm_fail_errno(err, "cannot execute");
+	s->loaded = true;
+	if (!will_load(s, 0, fd, path, "/bin/sh", &p, why, sizeof why))
+		return *why ? pm_fail_file(err, "cannot be traced: %s", why) : pm_fail_errno(err, "cannot execute");
+	o.argv = script_argv(s, p->loading, o.argv, path);
+	o.file = p->loading->file;
+	err->file = NULL;
+	if (start_quietly(s, &o, err) != PM_OK)
+		return PM_ERR;
+	if (o.exec_errno) {
+		wait_for(s->root, &status);
+		return refused(o.exec_errno, err);
+	}
+	p->loads = (uint32_t)s->root;
+	return PM_OK;
 }
 
 static enum pm_status launch(struct session *s, struct pm_err *err)
 {
-	struct start o = { .argv = s->opts->argv, .aslr = s->opts->aslr, .self = getpid() };
+	struct start o = { .argv = s->opts->argv, .file = -1, .aslr = s->opts->aslr, .self = getpid() };
 	char why[256] = "";
-	sigset_t all;
 	int status;
 
-	if (check_program(s, err) != PM_OK)
+	if (check_program(s, err) != PM_OK || start_quietly(s, &o, err) != PM_OK)
 		return PM_ERR;
-	sigfillset(&all);			/* handlers are not to run in the child */
-	sigprocmask(SIG_SETMASK, &all, &o.mask);
-	s->root = start(&o);
-	status = errno;
-	sigprocmask(SIG_SETMASK, &o.mask, NULL);
-	errno = status;
-	if (s->root < 0)
-		return pm_fail_errno(err, "cannot fork");
 	/* it stops behind execve(); other signals may come first */
 	for (;;) {
 		if (wait_for(s->root, &status) != s->root)
 			return pm_fail_errno(err, "cannot wait for the program");
 		if (WIFEXITED(status) || WIFSIGNALED(status)) {
+			if (o.trace_errno == EPERM || o.trace_errno == EACCES || o.trace_errno == ENOSYS)
+				return launch_loaded(s, err);
 			if (o.trace_errno)
 				return refused(o.trace_errno, err);
 			errno = o.exec_errno;
@@ -1140,7 +1347,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	if (getenv("PUGMARK_STATS")) {
 		static const char *const names[] = { "none", "hello", "lookup", "resolve", "signal", "cut",
 			"step", "checkfail", "map", "unmap", "open", "block", "unblock", "forked", "exec",
-			"execfail", "exit", "mapped", "twin" };
+			"execfail", "exit", "mapped", "twin", "begin" };
 
 		for (size_t i = 0; i < NR(names); i++)
 			if (s.requests[i])

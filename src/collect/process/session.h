@@ -230,6 +230,8 @@ struct proc {
 	bool is_child;			/* of ours: waitpid() tells */
 	bool apart;			/* its numbers, or its children's, may be another PID namespace's */
 	bool gone, exited, execed, exec_attached, clean_exit;
+	uint32_t loads;			/* pid of the process that is about to execute this one; 0: none */
+	struct loading *loading;	/* ... its files, in session->mem */
 	int status, signal;
 	struct pm_unknown *unknown_at;	/* instructions that the decoder does not know, counted */
 	size_t nunknown, cap_unknown;
@@ -268,6 +270,7 @@ struct session {
 	pid_t root;
 	int root_status;
 	bool root_done;
+	bool loaded;			/* programs are loaded, not injected into: loader.c */
 	struct tracer *tracer;		/* NULL: profile */
 	uint32_t counts;		/* outside regions blocks' twins are executed (translate.h): pm_pipeline_rests() */
 	struct pm_buf point;		/* uint64_t: addresses where something else may be wanted of what is executed */
@@ -300,6 +303,9 @@ static inline pid_t session_asking(struct session *s)
 	return (pid_t)session_block(s, s->asking)->seen_tid;
 }
 
+/* Read the memory of whoever asks; how much, negative: nothing is there. */
+ssize_t session_read(struct session *s, void *to, uint64_t at, size_t n);
+
 /* ---- pids.c --------------------------------------------------------------------------------------- */
 #define PID_UNKNOWN	(1u << 30)	/* no process has such a number: one that we cannot find, nor do anything to */
 /* The process that calls itself @number, and is @parent's child if that has not gone; tell which it is. */
@@ -319,6 +325,25 @@ bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint
 pid_t wait_for(pid_t pid, int *status);
 /* The width of the program that stopped @pid is about to run. */
 bool is_i386(pid_t pid);
+
+/* Where the program of @boot is mapped executably, for @boot, @sp and s->maps. False: see @why. */
+bool inject_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct space *sp, char *why, size_t n);
+
+bool is_runtime(const struct session *s, const struct mapping *x);
+
+/* ---- loader.c ------------------------------------------------------------------------------------- */
+struct loading {			/* descriptors; -1: none */
+	int file, program, interpreter;	/* to execute; what it loads */
+	unsigned nstring;		/* of a script: what replaces the first argument, in front of the script's path: */
+	size_t nbytes;
+	char bytes[sizeof(struct rt_cmd) * RT_MAX_CMDS];	/* ... one after the other, each with its 0 */
+};
+/* A file to execute instead of @program, a descriptor, which becomes @l's: known to itself as @name, with thread block
+ * @block. What is no program is a script for @shell, unless that is NULL. False: cannot; @why says, or is empty where the
+ * kernel could not execute it either. */
+bool loader_make(struct session *s, int program, const char *name, const char *shell, uint32_t block, const struct space *sp,
+		 struct loading *l, char *why, size_t n);
+void loading_release(struct loading *l);
 
 /* ---- space.c -------------------------------------------------------------------------------------- */
 static inline const uint8_t *block_bytes(const struct space *sp, uint32_t i)

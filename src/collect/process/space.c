@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "collect/process/session.h"
@@ -968,7 +967,6 @@ static void reading_end(struct reading *r)
 /* What the process has at @addr; nothing of @hi and behind. */
 static const uint8_t *read_process(struct reading *r, uint64_t addr, uint64_t hi, size_t *avail)
 {
-	struct iovec l, rem;
 	struct window *w;
 	ssize_t got;
 
@@ -981,11 +979,7 @@ static const uint8_t *read_process(struct reading *r, uint64_t addr, uint64_t hi
 		w->at = addr & ~(PAGE - 1);
 		w->next = r->window;
 		r->window = w;
-		l = (struct iovec){ w->buf, sizeof w->buf };
-		rem = (struct iovec){ (void *)w->at, sizeof w->buf };
-		if (rem.iov_len > hi - w->at)
-			rem.iov_len = (size_t)(hi - w->at);
-		got = process_vm_readv(session_asking(r->s), &l, 1, &rem, 1, 0);
+		got = session_read(r->s, w->buf, w->at, sizeof w->buf < hi - w->at ? sizeof w->buf : (size_t)(hi - w->at));
 		w->have = got > 0 ? (size_t)got : 0;
 	}
 	if (addr >= w->at + w->have) {

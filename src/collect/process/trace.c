@@ -370,7 +370,7 @@ void trace_maps(struct session *s, uint32_t i, uint32_t pid)
 
 	if (maps_read((pid_t)pid, &all))
 		for (const struct mapping *m = all.v; m < all.v + all.n; m++) {
-			if (!strncmp(m->path, "/memfd:pugmark-", 15) || strstr(m->path, "/pugmark-code-"))
+			if (!strncmp(m->path, "/memfd:pugmark-", 15) || strstr(m->path, "/pugmark-code-") || is_runtime(s, m))
 				continue;
 			_Static_assert(PROT_READ == 1 && PROT_WRITE == 2 && PROT_EXEC == 4, "as the event has them");
 			trace_note(s, i, RT_N_MMAP, (const uint64_t []){ m->lo, m->hi - m->lo, m->prot, m->off }, 4, m->path);

@@ -58,6 +58,7 @@
 #define RT_IMAGE		0x2a0000000000	/* no suffix: clang's assembler reads it, too */
 #define RT_IMAGE_SIZE		0x200000ull
 #define RT_IMAGE_DATA		0x2a0000100000	/* struct rt_boot comes first */
+#define RT_LOAD			(RT_IMAGE + RT_IMAGE_SIZE)	/* struct rt_load */
 #define RT_CODE_VAULT		0x2b0000000000ull
 #define RT_CODE_SIZE		(8ull << 40)
 #define RT_DATA_VAULT		0x340000000000ull
@@ -151,13 +152,20 @@ enum rt_op {			/* of a thread that counts, r[5] 1: the entry in the answer is of
 			 * -> r[0] number of a new thread block, 0: none */
 	RQ_UNBLOCK,	/* a[0] number of a block that RQ_BLOCK gave and that is not needed */
 	RQ_FORKED,	/* the process for which RQ_BLOCK gave number a[0] has been made */
-	RQ_EXEC,	/* about to execve, a[1] as RQ_BLOCK -> r[0] 0: not to be followed */
+	RQ_EXEC,	/* about to execve, a[1] as RQ_BLOCK; a[2] descriptor of the file + 1, of a program that has been
+			 * loaded -> r[0] enum rt_follow; RT_LOAD_IT: r[1] the controller's descriptor to execute instead,
+			 * r[2] number of strings, where commands would be, that replace the first argument, in front of
+			 * the path */
 	RQ_EXECFAIL,	/* it failed */
 	RQ_EXIT,	/* thread a[0] ends; a[1] 1: the whole process, of which only instrumented programs tell */
 	RQ_MAPPED,	/* for the trace: a[0] address, a[1] length, a[2] prot, a[3] file offset, a[4] fd */
 	RQ_TWIN,	/* a[0] copy pc -> r[0] direct entry of the code that counts from just there on, 0: none */
-	RQ_LAST = RQ_TWIN,
+	RQ_BEGIN,	/* a program has been loaded (rt_load) -> r[0] number of struct rt_range where commands would be,
+			 * r[1] address of the vDSO */
+	RQ_LAST = RQ_BEGIN,
 };
+
+enum rt_follow { RT_NOT_FOLLOWED, RT_FOLLOWED, RT_LOAD_IT };
 
 enum rt_where {
 	RT_IN_CODE,	/* in the code cache */
@@ -317,10 +325,18 @@ struct rt_boot {
 	uint64_t vdso;			/* address, 0: none */
 	uint32_t persona;		/* to be restored; ~0: leave */
 	uint32_t nrange;
-	uint32_t exec_all, pad;		/* i386: what is readable is executable, READ_IMPLIES_EXEC */
+	uint32_t exec_all;		/* i386: what is readable is executable, READ_IMPLIES_EXEC */
+	uint32_t load;			/* the program is not there yet: struct rt_load; entry, vdso, ranges come with RQ_BEGIN */
 	struct rt_range { uint64_t lo, hi; uint32_t prot, shared; } range[16];	/* executable mappings */
 	char code_path[64], data_path[64];
 	uint32_t passed[4];		/* descriptors + 1 that these are by, to be closed; 0: none */
+};
+
+/* Behind the runtime's image, where the controller's file has been executed instead of the program (load.c). */
+struct rt_load {
+	char program[64], interpreter[64];	/* by which paths they are opened; the second may be "" */
+	char name[4096];		/* AT_EXECFN */
+	uint32_t fix_random, no_vdso;	/* as of struct pm_run_opts */
 };
 
 _Static_assert(__builtin_offsetof(struct rt_block, exit_id) == RT_EXIT_ID, "asm offset");

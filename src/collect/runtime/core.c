@@ -365,9 +365,11 @@ void rt_block_begin(struct rt_block *b, u64 pc)
 #ifndef RT_IDT
 struct rt_block *rt_boot(void)
 {
-	const struct rt_boot *boot = &rt_boot_info;
+	struct rt_boot *boot = &rt_boot_info;
 	struct rt_block *b;
 
+	if (boot->load)
+		boot->entry = rt_load();
 	if (boot->persona != ~0u)	/* first: READ_IMPLIES_EXEC concerns whatever is mapped or protected */
 		rt_sys(NR_personality, boot->persona);
 	b = rt_map_all(boot);
@@ -375,6 +377,8 @@ struct rt_block *rt_boot(void)
 	for (u32 i = 0; i < NR_OF(boot->passed); i++)
 		if (boot->passed[i])
 			rt_sys(NR_close, boot->passed[i] - 1);
+	if (boot->load)
+		rt_load_ranges(b);
 	for (u32 i = 0; i < boot->nrange; i++) {
 		const struct rt_range *r = &boot->range[i];
 
@@ -383,6 +387,10 @@ struct rt_block *rt_boot(void)
 	}
 	rt_block_begin(b, boot->entry);
 	rt_trace_start(b);
+	if (boot->load) {
+		rt_go(b);
+		return b;
+	}
 	/* the answer to RQ_LOOKUP has come with the block */
 	if (carry_out(&b->mail) && !ask(b))
 		rt_go_native(b);

@@ -33,6 +33,7 @@ typedef u32 rt_count;
 #define NR_execve 11
 #define NR_lseek 19
 #define NR_readlink 85
+#define NR_readlinkat 305
 #define NR_getpid 20
 #define NR_access 33
 #define NR_kill 37

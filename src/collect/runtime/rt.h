@@ -180,6 +180,23 @@ static inline word rt_prot(word prot)
 	return prot;
 }
 
+/* ---- load.c: where ptrace() is refused, only 64-bit programs ------------------------------------ */
+#if defined(__x86_64__) && !defined(RT_IDT)
+extern char rt_exe[4096];		/* what /proc/self/exe is to the program; "": as it is */
+u64 rt_load(void);			/* map the program; its first instruction */
+void rt_load_ranges(struct rt_block *b);
+/* Of a loaded program that is about to make execve(): the file as a descriptor, or -1; and the call, with what the
+ * controller has prepared for it. */
+long rt_load_open(struct rt_block *b);
+long rt_load_exec(struct rt_block *b);
+#else
+#define rt_exe ""
+static inline u64 rt_load(void) { return 0; }
+static inline void rt_load_ranges(struct rt_block *b) { }
+static inline long rt_load_open(struct rt_block *b) { return -1; }
+static inline long rt_load_exec(struct rt_block *b) { return -ENOSYS; }
+#endif
+
 /* ---- image.c: only in instrumented executables -------------------------------------------------- */
 /* Map where nothing is, or with MAP_FIXED over it. Does not fail: it ends the program, saying @name. */
 void rt_image_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const char *name);

@@ -212,21 +212,72 @@ static void do_clone3(struct rt_block *b)
 	do_clone(b, args[0], args[5] ? args[5] + args[6] : 0, NR_clone3);
 }
 
+/* ---- what a program can learn about itself from /proc ------------------------------------------- */
+static int equal(const char *a, const char *s)
+{
+	while (*a && *a == *s)
+		a++, s++;
+	return *a == *s;
+}
+
+static int begins(const char *a, const char *s)
+{
+	while (*s && *a == *s)
+		a++, s++;
+	return !*s;
+}
+
+/* Is @path that of our own file @what in /proc? Of "exe" only where it has to be hidden what that is. */
+static int is_own(struct rt_block *b, u64 path, const char *what)
+{
+	char name[64];
+	char *p = name;
+	u32 pid = 0;
+
+	if (*what == 'e' && !*rt_exe)
+		return 0;
+	for (u64 i = 0; i < sizeof name; i++) {
+		if (rt_get(name + i, path + i, 1))
+			return 0;
+		if (!name[i])
+			break;
+		if (i == sizeof name - 1)
+			return 0;
+	}
+	for (const char *q = "/proc/"; *q; q++, p++)
+		if (*p != *q)
+			return 0;
+	if (begins(p, "thread-self/"))
+		return equal(p + 12, what);
+	if (begins(p, "self/"))
+		return equal(p + 5, what);
+	while (*p >= '0' && *p <= '9')
+		pid = pid * 10 + (u32)(*p++ - '0');
+	return pid == b->pid && *p == '/' && equal(p + 1, what);
+}
+
 static void do_exec(struct rt_block *b)
 {
 	struct rt_session *s = RT_SESSION;
-	long r, old = -1;
+	const word path = ARG0;
+	long r, old = -1, file;
 
-	if (!rt_ask(b, RQ_EXEC, 0, rt_apart, 0, 0))
+	if (b->syscall == NR_execve && is_own(b, path, "exe"))
+		ARG0 = (word)rt_exe;
+	file = rt_load_open(b);
+	if (!rt_ask(b, RQ_EXEC, 0, rt_apart, (u64)(file + 1), 0))
 		call_native(b);
+	if (file >= 0)
+		rt_sys(NR_close, file);
 	if (b->mail.r[0] && s->no_aslr) {
 		old = rt_sys(NR_personality, 0xffffffff);
 		if (old >= 0)
 			rt_sys(NR_personality, (u64)old | 0x0040000);
 	}
-	r = raw(b);
+	r = b->mail.r[0] == RT_LOAD_IT ? rt_load_exec(b) : raw(b);
 	if (old >= 0)
 		rt_sys(NR_personality, (u64)old);
+	ARG0 = path;
 	RET = (word)r;
 	if (!rt_ask(b, RQ_EXECFAIL, 0, 0, 0, 0))
 		rt_go_native(b);
@@ -244,44 +295,6 @@ static void do_exit(struct rt_block *b, int group)
 }
 
 /* ---- what a program can learn about its own address space --------------------------------------- */
-static int equal(const char *a, const char *s)
-{
-	while (*a && *a == *s)
-		a++, s++;
-	return *a == *s;
-}
-
-static int begins(const char *a, const char *s)
-{
-	while (*s && *a == *s)
-		a++, s++;
-	return !*s;
-}
-
-static int is_maps(struct rt_block *b, u64 path)
-{
-	char name[64];
-	char *p = name;
-	u32 pid = 0;
-
-	for (u64 i = 0; i < sizeof name; i++) {
-		if (rt_get(name + i, path + i, 1))
-			return 0;
-		if (!name[i])
-			break;
-		if (i == sizeof name - 1)
-			return 0;
-	}
-	for (const char *q = "/proc/"; *q; q++, p++)
-		if (*p != *q)
-			return 0;
-	if (equal(p, "self/maps") || equal(p, "thread-self/maps"))
-		return 1;
-	while (*p >= '0' && *p <= '9')
-		pid = pid * 10 + (u32)(*p++ - '0');
-	return pid == b->pid && equal(p, "/maps");
-}
-
 static u64 hex(const char **p)
 {
 	u64 v = 0;
@@ -600,6 +613,17 @@ int rt_open_pages(struct rt_block *b)
 	return rt_nwritable && rt_ask(b, RQ_OPEN, 0, 0, 0, 0) && b->mail.r[0];
 }
 
+/* readlink() of /proc/self/exe */
+static long copy_exe(word to, u64 size)
+{
+	const char *exe = rt_exe;
+	u64 n = 0;
+
+	while (n < size && exe[n])
+		n++;
+	return !size ? -EINVAL : rt_put(to, exe, n) ? -EFAULT : (long)n;
+}
+
 static int dispatch(struct rt_block *b)
 {
 	int r;
@@ -692,17 +716,35 @@ static int dispatch(struct rt_block *b)
 		refresh_maps((int)ARG0);
 		return 1;
 	case NR_open:
-		if (is_maps(b, ARG0)) {
+		if (is_own(b, ARG0, "maps")) {
 			RET = (word)(long)maps_file(ARG1);
+			return 0;
+		}
+		if (is_own(b, ARG0, "exe")) {
+			RET = (word)rt_app_sys(NR_open, (word)rt_exe, ARG1, ARG2, 0, 0, 0);
 			return 0;
 		}
 		return 1;
 	case NR_openat:
-		if (is_maps(b, ARG1)) {
+		if (is_own(b, ARG1, "maps")) {
 			RET = (word)(long)maps_file(ARG2);
 			return 0;
 		}
+		if (is_own(b, ARG1, "exe")) {
+			RET = (word)rt_app_sys(NR_open, (word)rt_exe, ARG2, ARG3, 0, 0, 0);
+			return 0;
+		}
 		return 1;
+	case NR_readlink:
+		if (!is_own(b, ARG0, "exe"))
+			return 1;
+		RET = (word)copy_exe(ARG1, ARG2);
+		return 0;
+	case NR_readlinkat:
+		if (!is_own(b, ARG1, "exe"))
+			return 1;
+		RET = (word)copy_exe(ARG2, ARG3);
+		return 0;
 	case NR_shmat:
 		rt_do_shmat(b, (word)ARG2);
 		return 0;

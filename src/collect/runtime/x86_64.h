@@ -71,6 +71,7 @@ typedef u64 rt_count;
 #define NR_ftruncate 77
 #define NR_unlink 87
 #define NR_readlink 89
+#define NR_readlinkat 267
 #define NR_openat2 437
 #define NR_pread 17
 #define NR_pwrite 18
