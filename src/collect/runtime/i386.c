@@ -178,6 +178,10 @@ word rt_image_block_size;
 static word block_place[IMG_BLOCKS];
 static u32 places;			/* taken of the reserved ones */
 
+/* The shadow: a table comes when the first entry of its 64 KiB does. */
+static word shadow_next, shadow_end;
+static u32 shadow_lock;
+
 struct rt_block *rt_image_block(u32 number)
 {
 	return PTR(block_place[number]);
@@ -236,6 +240,7 @@ void rt_block_unmap(struct rt_block *b)
 
 void rt_block_forked(struct rt_block *b)
 {
+	shadow_lock = 0;
 	for (u32 i = 1; i < IMG_BLOCKS; i++)
 		if (block_place[i] && block_place[i] != (word)b)
 			rt_block_unmap(PTR(block_place[i]));
@@ -256,10 +261,6 @@ int rt_is_ours(u64 addr, u64 len)
 			return 1;
 	return 0;
 }
-
-/* The shadow: a table comes when the first entry of its 64 KiB does. */
-static word shadow_next, shadow_end;
-static u32 shadow_lock;
 
 void rt_image_map_data(const struct img_manifest *man)
 {
@@ -329,8 +330,10 @@ void rt_image_shadow(u64 pc, u64 to)
 	while (__atomic_exchange_n(&shadow_lock, 1, __ATOMIC_ACQUIRE))
 		__builtin_ia32_pause();
 	if (dir[i] == none && shadow_next < shadow_end) {
-		__atomic_store_n(&dir[i], shadow_next - 4 * (i << 16), __ATOMIC_RELEASE);
-		shadow_next += RT32_TABLE_SIZE;
+		const word at = shadow_next;
+
+		shadow_next += RT32_TABLE_SIZE;		/* first: another thread may fork */
+		__atomic_store_n(&dir[i], at - 4 * (i << 16), __ATOMIC_RELEASE);
 	}
 	if (dir[i] != none)
 		__atomic_store_n((u32 *)PTR((u32)(dir[i] + 4 * (u32)pc)), (u32)(to - pc), __ATOMIC_RELEASE);
