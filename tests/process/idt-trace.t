@@ -37,39 +37,7 @@ $ pugmark convert -q -f idt-exec64 -t idt-exec64 stops.trc64 again.trc64 && cmp 
 $ pugmark dump -f idt-exec64:modules=stops.mod stops.trc64 | awk '$2 == "read" || $2 == "write" { print $2, $3, $4 } $2 == "modify" { print "read", $3, $4; print "write", $3, $4 }' >want; pugmark idt -c -r stops; env -i ./stops.idt >/dev/null 2>&1 </dev/null; pugmark dump stops.trc64 | awk '$2 == "read" || $2 == "write" { print $2, $3, $4 }' | cmp - want
 $ pugmark convert -q -f idt-exec64:modules=stops.mod -t idt-branch64 run.trc64 run.b; pugmark idt -b stops; env -i ./stops.idt >/dev/null 2>&1 </dev/null; for t in stops.trc64 run.b; do pugmark dump $t | awk '$2 == "branch" { print $3, $4 }' >$t.branches; done; cmp stops.trc64.branches run.b.branches
 # Gathers and scatters: a reference for each element that the mask has.
-$ cat >lanes.c <<'END'
-+ #include <immintrin.h>
-+ #include <stdio.h>
-+ static int data[4096];
-+ static double out[4096];
-+ __attribute__((target("avx2"))) static int gathers(void)
-+ {
-+ 	__m256i sum = _mm256_setzero_si256();
-+ 	for (int k = 0; k < 300; k++) {
-+ 		__m256i at = _mm256_mullo_epi32(_mm256_set_epi32(7, 1, 5, 0, 3, 2, 6, 4), _mm256_set1_epi32(k));
-+ 		__m256i mask = _mm256_cmpgt_epi32(_mm256_set_epi32(1, 2, 3, 4, 5, 6, 7, 8), _mm256_set1_epi32(k % 10));
-+ 		sum = _mm256_add_epi32(sum, _mm256_mask_i32gather_epi32(sum, data, at, mask, 4));
-+ 	}
-+ 	return _mm256_extract_epi32(sum, 0) + _mm256_extract_epi32(sum, 5);
-+ }
-+ __attribute__((target("avx512f"))) static double scatters(void)
-+ {
-+ 	for (int k = 0; k < 300; k++) {
-+ 		__m256i at = _mm256_set_epi32(k, k + 9, k + 3, 2 * k, 3 * k, k + 100, 4 * k + 2, 5);
-+ 		_mm512_mask_i32scatter_pd(out, (__mmask8)k, at, _mm512_set1_pd(k), 8);
-+ 	}
-+ 	return out[5] + out[109];
-+ }
-+ int main(void)
-+ {
-+ 	for (int i = 0; i < 4096; i++)
-+ 		data[i] = i * 37 % 1001;
-+ 	printf("%d\n", __builtin_cpu_supports("avx2") ? gathers() : 0);
-+ 	printf("%.0f\n", __builtin_cpu_supports("avx512f") ? scatters() : 0);
-+ 	return 0;
-+ }
-+ END
-$ if grep -q avx512f /proc/cpuinfo; then mkdir -p own && gcc -O1 -static -o own/lanes lanes.c && PATH=$PWD/own:$PATH sh same lanes; else printf 'lanes: same events\nthousands\n'; fi
+$ if grep -q avx512f /proc/cpuinfo; then mkdir -p own && gcc -O1 -static -o own/lanes "$TESTS/process/lanes.c" && PATH=$PWD/own:$PATH sh same lanes; else printf 'lanes: same events\nthousands\n'; fi
 > lanes: same events
 > thousands
 # Formats made from a .trc64 are those written live. (Without the lazy binding of functions: it uses xsave.)

@@ -205,8 +205,6 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 		}
 	}
 	for (; n; n--, r++) {
-		if (r->how == X86_REF_VSIB && !w->wide)	/* entries per instruction are a fixed number there */
-			continue;
 		if (r->how == X86_REF_VSIB) {	/* see put_lanes() */
 			put8(to, r->kind == PM_EV_READ ? IMG_P_READ_LANES : IMG_P_WRITE_LANES);
 			put8(to, insn);
@@ -288,7 +286,7 @@ static void plan_block(struct planner *w, uint32_t block, const struct step *s, 
 	put_record(w->out, w->plan.size / 4u);
 	while (k < w->plan.nref && w->plan.ref[k].insn < begin)
 		k++;
-	if (w->wide && k < w->plan.nref && w->plan.ref[w->plan.nref - 1].how == X86_REF_VSIB)
+	if (k < w->plan.nref && w->plan.ref[w->plan.nref - 1].how == X86_REF_VSIB)
 		put_lanes(w, &w->plan.ref[w->plan.nref - 1], block, (uint8_t)(end - 1 - begin));
 	for (unsigned i = begin; i < end; i++) {
 		size_t first = k;
@@ -428,7 +426,7 @@ void table_lanes(struct job *j, struct text *t)
 			uint32_t at;
 
 			insn[n - 1].entries = (int8_t)k;
-			at = (uint32_t)(j->blk.block[idt_blk_add(&j->blk, pc, insn, n)].offset / 8);
+			at = (uint32_t)(j->blk.block[idt_blk_add(&j->blk, pc, insn, n)].offset / idt_blk_unit(!j->i386));
 			if (k == 1)
 				memcpy(t->plan.p + l->at, &at, 4);
 		}

@@ -165,7 +165,7 @@ struct record {
 	u64 pc;
 	u64 lane[16];
 	u64 told;			/* the block's entry, which is at begun, unless that has been written */
-	u32 nlane, lane_size, record_size;	/* the last: in the block table, in units of 8 bytes */
+	u32 nlane, lane_size, record_size;	/* the last: in the block table, in units of 8 bytes, i386: of 4 */
 	u32 from, n;			/* the instructions of the block that are to be told */
 	const u64 *cut;			/* what an RT_N_CUT says of the one behind them, or NULL */
 	int part, marked;		/* that has references that happened; it has entries */
@@ -317,7 +317,8 @@ static void lanes(struct record *r, int done, int stopped, u64 left)
 	r->part |= stopped && r->nlane;
 	if (r->nlane + (u32)stopped && r->told && r->d->out[r->d->begun] == T_BBFP &&
 	    *(const word *)(r->d->out + r->d->begun + 1) == (word)r->told)
-		set(r->d, r->d->begun + 1, 8 * (u64)(at + (r->nlane + (u32)stopped - 1) * r->record_size) + 4 * r->from);
+		set(r->d, r->d->begun + 1,
+		    sizeof(word) * (u64)(at + (r->nlane + (u32)stopped - 1) * r->record_size) + 4 * r->from);
 }
 
 /* Is instruction @insn to be told? */
@@ -429,7 +430,7 @@ static u64 block(struct record *r, u32 text, u32 i)
 	if (*r->plan++ == IMG_P_LONG)
 		r->plan += 2;
 	r->pc = TEXTS[text].lo + k->pc;
-	r->record_size = (10 + 4 * (k->n ? k->n : 1) + 7) / 8;
+	r->record_size = RECORD_UNITS(k->n ? k->n : 1);
 	r->nlane = 0;
 	r->told = 0;
 	r->part = r->marked = 0;

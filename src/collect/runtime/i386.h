@@ -21,6 +21,7 @@ extern word rt_image_block_size;
 #define MANIFEST_AT IMG32_MANIFEST
 #define IMG_BLOCKS 4096u
 #define IMG_LEAVING IMG_BLOCKS
+#define RECORD_UNITS(n) (2 + (n))	/* see trace/idt.h */
 typedef u32 rt_count;
 
 #define NR_exit 1

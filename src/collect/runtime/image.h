@@ -92,7 +92,7 @@ struct img_block {
  *   LANES               u8 bytes of an element, value of the base, sleb128 displacement, u8 scale, u8 struct
  *                       x86_lanes, values: of the indices, the mask, the segment's base, u32: the elements
  *                       of a gather or scatter, which is the block's last instruction, are found; with 1 of
- *                       them the block's record is at that place in the block table, in units of 8 bytes, with
+ *                       them the block's record is at that place in the block table, in units of 8 bytes (i386: 4), with
  *                       more behind that
  *   READ_LANES WRITE_LANES  ... and referred to
  *   END                 value, sleb128: what the stack pointer is behind the block

@@ -16,6 +16,7 @@
 #define MANIFEST_AT IMG_MANIFEST
 #define IMG_BLOCKS (RT_BLOCKS / 2)	/* in front of IMG_STORE */
 #define IMG_LEAVING 0
+#define RECORD_UNITS(n) ((10 + 4 * (n) + 7) / 8)	/* see trace/idt.h */
 typedef u64 rt_count;
 
 #define NR_read 0
