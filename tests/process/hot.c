@@ -1,13 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* hot.c - a process that ends, with an argument by abort(), while its threads run, call and sleep */
+/* hot.c - a process that ends, with an argument by abort() or by executing another program, while its threads run,
+ * call and sleep */
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 volatile int sink[8];
 static void *run(void *a) { for (;;) sink[(long)a]++; }
 static void *calls(void *a) { for (;;) getppid(); return a; }
-static void *sleeps(void *a) { for (;;) sleep(100); return a; }
+static void *sleeps(void *a)
+{
+	int p[2];
+	char c;
+
+	if (pipe(p))
+		return a;
+	for (;;)
+		if (read(p[0], &c, 1) < 0)
+			_exit(99);
+}
+/* First what is no program: all go on. */
+static void execute(struct timespec s)
+{
+	for (int i = 0; i < 3; i++) {
+		const int was = sink[0];
+
+		execl("/no/such/program", "program", (char *)NULL);
+		nanosleep(&s, 0);
+		if (sink[0] == was)
+			_exit(98);
+	}
+	execl("/bin/true", "true", (char *)NULL);
+}
 int main(int argc, char **argv)
 {
 	pthread_t t;
@@ -16,6 +41,8 @@ int main(int argc, char **argv)
 	for (long i = 0; i < 4; i++)
 		pthread_create(&t, 0, f[i], (void *)i);
 	nanosleep(&s, 0);
+	if (argc > 1 && !strcmp(argv[1], "exec"))
+		execute(s);
 	if (argc > 1)
 		abort();
 	return argv[0] ? 7 : 8;

@@ -42,8 +42,10 @@ $ "$TESTS/oracle/compare-idt" "$PROGRAMS/i386/refs"; "$TESTS/oracle/compare-idt"
 $ gcc -m32 -O1 -static -pthread -o hot "$TESTS/process/hot.c" && pugmark idt -e hot && "$TESTS/process/ends"; pugmark idt -e --merge hot && "$TESTS/process/ends"
 > 7 5
 > 134 5
+> 0 5
 > 7 1
 > 134 1
+> 0 1
 # Threads that take turns, in one file in the order of execution.
 $ gcc -m32 -w -O1 -static -pthread -o turns "$TESTS/process/turns.c"; at=$(nm turns | awk '$3 == "log" { print $1 }'); for k in '-e --merge' '-c --merge'; do rm -f turns.trc*; pugmark idt $k turns; ./turns.idt; printf '%s %s\n' "$k" $(ls turns.trc* | wc -l); pugmark dump turns.trc >text; awk -v lo=$((0x$at)) 'function hex(s,  v, i) { for (i = 3; i <= length(s); i++) v = 16 * v + index("0123456789abcdef", substr(s, i, 1)) - 1; return v } / write / { for (i = 1; i <= NF && $i != "write"; i++) ; a = hex($(i + 1)); if (a >= lo && a < lo + 1600) { n++; wrong += a != lo + 4 * k++ } } END { print n + 0, wrong + 0 }' text; done
 > -e --merge 1

@@ -108,8 +108,10 @@ $ gcc -w -O1 -static -pthread -o turns "$TESTS/process/turns.c"; at=$(nm turns |
 $ gcc -O1 -static -pthread -o hot "$TESTS/process/hot.c" && pugmark idt -e hot && "$TESTS/process/ends" 64; pugmark idt -e --merge hot && "$TESTS/process/ends" 64
 > 7 5
 > 134 5
+> 0 5
 > 7 1
 > 134 1
+> 0 1
 # Through a FIFO.
 $ cp $PROGRAMS/bare .; pugmark idt -b bare; mkfifo bare.otr; ./bare.idt >/dev/null & pugmark vtrace bare | grep -c block; wait; rm bare.otr
 > 1016

@@ -1226,8 +1226,10 @@ static void on_cut(struct rt_block *b, u64 code, u64 rsi, u64 rdi)
 /* ---- the end of a process with several threads --------------------------------------------------------
  * The others would go on writing into what is read. Each of them gets a signal, which like any other finds out where
  * the program stands (signal.c); there the thread empties its own buffer, and waits for the end. What is on
- * its way through the runtime gets the signal when it leaves that. */
+ * its way through the runtime gets the signal when it leaves that. The execution of another program ends them, too;
+ * if it fails, they go on. */
 #define STOP_MS 2000			/* who has not been seen by then sleeps in the kernel, uninterruptibly */
+#define STOP_MARK 0x50554753		/* in si_errno */
 
 static u32 ender;			/* tid of who ends the process, and its pid: a forked child has the same memory */
 static u32 ending;
@@ -1239,31 +1241,35 @@ static int is_ending(const struct rt_block *b)
 
 static void park(struct rt_block *b)
 {
-	const word pause[2] = { 1, 0 };
+	const word pause[2] = { 0, 10000000 };
 	const u64 all = ~0ull;
+	u64 mask = 0;
 
-	rt_sys(NR_rt_sigprocmask, 2, &all, 0, 8);
+	rt_sys(NR_rt_sigprocmask, 2, &all, &mask, 8);
 	rt_image_drain_all(b, 1);
 	__atomic_store_n(&b->leaving, 1, __ATOMIC_SEQ_CST);
-	for (;;)
+	while (is_ending(b))
 		rt_sys(NR_nanosleep, pause, 0);
+	__atomic_store_n(&b->leaving, 0, __ATOMIC_SEQ_CST);
+	rt_sys(NR_rt_sigprocmask, 2, &mask, 0, 8);
 }
 
 static void tell(const struct rt_block *b, u32 tid)
 {
-	const struct k_siginfo info = { .signo = SIGTRAP, .code = -1 /* SI_QUEUE */, .addr = ender };
+	const struct k_siginfo info = { .signo = SIGTRAP, .error = STOP_MARK, .code = -1 /* SI_QUEUE */, .addr = b->pid };
 
 	rt_sys(NR_rt_tgsigqueueinfo, b->pid, tid, SIGTRAP, &info);
 }
 
 int rt_image_stops(const struct rt_block *b, u32 sig, const struct k_siginfo *info)
 {
-	return sig == SIGTRAP && info->code == -1 && is_ending(b) && (u32)info->addr == ender && b->tid != ender;
+	return sig == SIGTRAP && info->code == -1 && info->error == STOP_MARK && (u32)info->addr == b->pid;
 }
 
 void rt_image_stopped(struct rt_block *b)
 {
-	park(b);
+	if (is_ending(b) && b->tid != ender)
+		park(b);
 }
 
 /* Block @i, if it is another one of @b's process. */
@@ -1285,14 +1291,15 @@ static struct rt_block *running(const struct rt_block *b, u32 i)
 static void stop_others(struct rt_block *b)
 {
 	const word pause[2] = { 0, 1000000 };
-	u32 none = 0, left = 1;
+	u32 left = 1;
 
 	if (is_ending(b) && ender == b->tid)
 		return;
 	if (ending != b->pid)		/* of the process that this one is a copy of */
 		ender = 0;
 	ending = b->pid;
-	if (!__atomic_compare_exchange_n(&ender, &none, b->tid, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+	for (u32 none = 0; !__atomic_compare_exchange_n(&ender, &none, b->tid, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	     none = 0)
 		park(b);
 	for (u32 ms = 0, busy = 0; left && (busy || ms < STOP_MS); ms++) {
 		left = busy = 0;
@@ -1307,6 +1314,20 @@ static void stop_others(struct rt_block *b)
 		if (left)
 			rt_sys(NR_nanosleep, pause, 0);
 	}
+}
+
+static void let_go(const struct rt_block *b)
+{
+	if (is_ending(b) && ender == b->tid)
+		__atomic_store_n(&ender, 0, __ATOMIC_SEQ_CST);
+}
+
+static int has_others(const struct rt_block *b)
+{
+	for (u32 i = 1; i < LEDGER->used; i++)
+		if (running(b, i))
+			return 1;
+	return 0;
 }
 
 /* All that the process has in memory goes to its files: that of @b's thread, and of @others, which have stopped - those
@@ -1452,12 +1473,13 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 		break;
 	case RQ_EXEC:
 		watch_no_more(b->pid);
-		write_all(b, 0);
+		write_all(b, has_others(b));
 		rt_later_leave(b->pid);
 		if (execs_image(b))
 			rt_sys(NR_personality, (u64)rt_sys(NR_personality, 0xffffffff) | EXECED);
 		break;
 	case RQ_EXECFAIL:
+		let_go(b);
 		rt_later_join(b->pid);
 		if (watcher_of(b->pid))
 			watch(b->pid, 1);

@@ -243,7 +243,7 @@ int rt_image_ours(u64 addr, u64 len);
 u64 rt_image_place(u64 fd, u64 *flags);	/* where to map the library @fd; 0: anywhere */
 void rt_image_dying(struct rt_block *b);	/* a signal ends the process */
 /* Is the signal one of the thread that ends the process, for this one to stop? Then it does, where the program's state is
- * known, and stays there. */
+ * known, and stays there unless the process goes on. */
 int rt_image_stops(const struct rt_block *b, u32 sig, const struct k_siginfo *info);
 void rt_image_stopped(struct rt_block *b);
 int rt_image_open_trace(struct rt_block *b);

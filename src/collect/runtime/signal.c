@@ -276,6 +276,16 @@ static void go_on_at(struct rt_block *b, struct k_ucontext *uc, u64 pc)
 	UC_PC(uc) = (word)(b->mail.r[0] ? b->mail.r[0] : pc);
 }
 
+static void resume_at(struct rt_block *b, struct k_ucontext *uc, u64 pc)
+{
+	for (u32 i = 0; i < RT_NGPR; i++)
+		b->ctx.gpr[i] = UC_GPR(uc, i);
+	b->ctx.pc = pc;
+	b->ctx.flags = UC_FLAGS(uc) & ~(word)0x100;
+	rt_trace_state(b, UC_GPR(uc, RSP));
+	go_on_at(b, uc, pc);
+}
+
 /* uc is the kernel's frame on our stack, its registers already the program's at original @pc.
  * Afterwards it is the state at the first instruction of the program's handler. False: no room on
  * the program's stack (the kernel would send SIGSEGV). */
@@ -428,8 +438,12 @@ static void give(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_u
 			left = UC_GPR(uc, RSI);
 		rt_ask(b, RQ_CUT, copy, left, UC_GPR(uc, RDI), 0);
 	}
-	if (rt_image_stops(b, sig, info))
+	if (rt_image_stops(b, sig, info)) {
 		rt_image_stopped(b);
+		if (copy)
+			resume_at(b, uc, pc);
+		return;
+	}
 	if (act->handler <= 1) {
 		rt_count_end(b, UC_GPR(uc, RSP));
 		rt_image_dying(b);
@@ -474,16 +488,6 @@ static void undo_slots(struct rt_block *b, struct k_ucontext *uc, u32 flags, u32
 		UC_GPR(uc, tmp & (RT_NGPR - 1)) = (word)b->s_tmp;
 	if (flags & 0x80)			/* XL_CALLED */
 		UC_GPR(uc, RSP) += sizeof(word);
-}
-
-static void resume_at(struct rt_block *b, struct k_ucontext *uc, u64 pc)
-{
-	for (u32 i = 0; i < RT_NGPR; i++)
-		b->ctx.gpr[i] = UC_GPR(uc, i);
-	b->ctx.pc = pc;
-	b->ctx.flags = UC_FLAGS(uc) & ~(word)0x100;
-	rt_trace_state(b, UC_GPR(uc, RSP));
-	go_on_at(b, uc, pc);
 }
 
 /* An instruction that only its original place can execute: that page is executable for one step. */
@@ -649,6 +653,8 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	}
 	if (pc >= (word)rt_pass && pc <= (word)rt_pass_done) {
 		u64 at = b->ctx.pc;
+		/* the program shall not hear of it */
+		const int again = rt_image_stops(b, sig, info) && UC_GPR(uc, RAX) == -(word)EINTR;
 
 		if (sig == 31 && info->code == 1)	/* SIGSYS, SYS_SECCOMP: si_call_addr */
 			info->addr = (word)at;
@@ -663,8 +669,10 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		}
 		from_ctx(b, uc);
 		give(b, sig, info, uc, at, b->ctx.flags, fault, 0);
+		if (again)
+			b->ctx.gpr[RAX] = b->syscall;
 		if (UC_PC(uc) == pc)
-			UC_PC(uc) = (word)(pc == (word)rt_pass_done ? rt_leave : rt_pass);
+			UC_PC(uc) = (word)(pc == (word)rt_pass_done && !again ? rt_leave : rt_pass);
 		return;
 	}
 	if (steps_to_head(b, uc, sig == SIGTRAP && info->code == 2))
