@@ -50,7 +50,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			17u
+#define RT_ABI			18u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
