@@ -113,13 +113,14 @@ $ head -c 6000 /bin/sh > in; full() { env -i "PATH=$PATH" "XDG_CACHE_HOME=$XDG_C
 > 0 1 1 1
 # Outside, code runs that only counts, and the buffers stay empty; what is in the regions is the same as if there were
 # records of everything: at the beginning, far away, in samples, around signals, from a function on.
-$ work='for (1 .. 9) { for $j (1 .. 30000) { $k += $j } '; pugmark run -q --exec --after 1000000000 --count --csv - -- perl -e "$work }" | sed -n 's/^count.kinds.time,\([0-9]*\),.*/\1/p'
+$ work='for (1 .. 9) { for $j (1 .. 30000) { $k += $j } '; bytes() { pugmark run -q --exec "$@" --count --csv - -- perl -e "$work }" | sed -n 's/^trace_bytes,\([0-9]*\),.*/\1/p'; }
++ all=$(bytes) none=$(bytes --after 1000000000) some=$(bytes --for 1000 --every 9000000); [ $((8 * some)) -lt $all ] && [ $none -lt 65536 ] && echo $((all > 20000000))
 + both() { for i in 0 1; do env -i "PATH=$PATH" "XDG_CACHE_HOME=$XDG_CACHE_HOME" PERL_HASH_SEED=0 PUGMARK_NO_TWINS=$i "$(command -v pugmark)" run -q --exec --fix-random --sink dump:all $1 -- perl -e "$2"
 + awk '$2 !~ /^(time|sys|exec)/' all > $i; done; cmp 0 1 && grep -c ' insn ' 0 | awk '{ print ($1 > 90) }'; }
-+ both "--after 1 --for 100 --every 1300000" "$work }"; both "--for 1000 --after 4321" "$work }"
++ both "--after 1 --for 100 --every 5000000" "$work }"; both "--for 1000 --after 4321" "$work }"
 + both "--after 5000000 --for 10000" "$work }"; both "--start-at 7654321 --stop-at 8000000" "$work }"
 + both "--start-at exit --for 200" "$work }"; both "--stop-at exit --after 5000000 --for 1000" "$work }"
-+ both "--start-at SIGUSR1 --after 1500000 --for 1000" "\$SIG{USR1} = sub { \$n++ }; $work kill 'USR1', \$\$ }"; rm -f all 0 1
++ both "--start-at SIGUSR1 --after 5500000 --for 1000" "\$SIG{USR1} = sub { \$n++ }; $work kill 'USR1', \$\$ }"; rm -f all 0 1
 > 1
 > 1
 > 1

@@ -697,9 +697,63 @@ static void changed_bytes(void **state)
 	run_release(&r);
 }
 
+static const uint8_t *text_of_guest(void *ctx, uint64_t addr, size_t *avail)
+{
+	const struct guest *g = ctx;
+
+	*avail = addr >= g->lo && addr < g->hi ? (size_t)(g->hi - addr) : 0;
+	return g->copy + (addr - g->base);
+}
+
+/* Twins lie behind what a unit is without them, one for each block, and write no records. */
+static void twins(void **state)
+{
+	struct xl_unit without = { 0 }, with = { 0 };
+	struct guest g;
+
+	assert_true(guest_load(&g, "-O2", true, 0x500000000));
+	for (int kind = XL_BRANCH; kind <= XL_EXEC; kind++) {
+		struct xl_input in = {
+			.kind = (enum xl_kind)kind, .entry = g.entry, .lo = g.lo, .hi = g.hi, .place = g.lo + 0x1000000,
+			.read = text_of_guest, .ctx = &g,
+		};
+		size_t n, jumps_out = 0;
+
+		xl_translate(&in, &without);
+		in.twins = true;
+		xl_translate(&in, &with);
+		n = without.nblock;
+		assert_true(n > 10);
+		assert_int_equal(with.nblock, 2 * n);
+		assert_int_equal(with.nlink, 2 * without.nlink);
+		assert_memory_equal(with.code, without.code, without.ncode);
+		assert_memory_equal(with.block, without.block, n * sizeof *with.block);
+		assert_memory_equal(with.map, without.map, without.nmap * sizeof *with.map);
+		for (size_t k = 0; k < n; k++) {
+			const struct xl_block *b = &with.block[k], *t = b + n;
+
+			assert_true(t->pc == b->pc && t->size == b->size && t->n == b->n && t->live == b->live);
+			assert_true(t->flags == (b->flags | XL_COUNTS) && t->code >= without.ncode);
+			assert_int_equal(t->indirect == XL_NONE, b->indirect == XL_NONE);
+			assert_int_equal(t->prev, b->prev == XL_NONE ? XL_NONE : b->prev + n);
+		}
+		for (size_t k = 0; k < with.nlink; k++)
+			assert_int_equal(with.link[k].twin, k >= without.nlink);
+		for (size_t k = 0; k < with.nreloc; k++)
+			assert_true(with.reloc[k].at < without.ncode || with.reloc[k].kind != XL_REL_BLOCK);
+		for (size_t k = without.ncode; k + 7 < with.ncode; k++)
+			jumps_out += !memcmp(with.code + k, "\x65\xff\x24\x25\x68\0\0", 8);	/* jmp gs:[RT_DO_COUNT] */
+		assert_true(jumps_out > 2 && jumps_out < n);
+	}
+	xl_unit_release(&without);
+	xl_unit_release(&with);
+	guest_unload(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(twins),
 		cmocka_unit_test(runtime_gates),
 		cmocka_unit_test(changed_bytes),
 		cmocka_unit_test(random_programs),

@@ -247,7 +247,7 @@ struct rt_block {			/* at gs:0 */
 	uint32_t stepping;		/* enum rt_stepping */
 	uint32_t step_sig;
 	uint8_t step_info[128];
-	uint64_t step_page;		/* page made executable for RT_STEP_INPLACE */
+	uint64_t step_page;		/* page made executable for RT_STEP_INPLACE; of RT_STEP_TO_HEAD: the pc before */
 	/* trace buffers: the process fills `chunk`; a full one is the controller's until it says 0 */
 	uint32_t syscall;		/* number of the one that is being made */
 	uint32_t leaving;		/* 1: by exit_group(); in an instrumented executable: stopped, for another thread ends it */
@@ -314,6 +314,7 @@ enum rt_note {
 	RT_N_EXIT,	/* status, enum pm_event_flag */
 	RT_N_UNKNOWN,	/* pc, 16 bytes from there, 32-bit code: an instruction that no decoder knows is about to be executed */
 	RT_N_COUNTED,	/* instructions that have been executed since the record before, of which there are no records */
+	RT_N_SKIP,	/* nothing: what it is long means nothing */
 	RT_N_STEPPED,	/* pc behind an instruction that was executed in its original place: it did not fault */
 };
 

@@ -320,11 +320,13 @@ int rt_enter(struct rt_block *b, u32 door)
 		b->ctx.pc = b->exit_pc;
 		rt_step_in_place(b, b->exit_pc);
 		return 0;
+#if !defined RT_IDT && !defined __i386__
 	case 5:
 		b->ctx.pc = b->exit_pc;
-		rt_count_end(b, b->ctx.gpr[RSP]);
+		rt_count_spent(b);
 		rt_go(b);
 		return 0;
+#endif
 	case 4:
 		b->ctx.pc = b->exit_pc;
 		if (!rt_ask(b, RQ_CHECKFAIL, b->exit_pc, 0, 0, 0))

@@ -401,6 +401,8 @@ static inline void rt_count_answered(struct rt_block *b, u64 rsp)
 	if (rt_counts(b) && b->mail.r[5])
 		rt_count_end(b, rsp);
 }
+/* The same where the budget is used up: the chunk will soon be full, and it can go on counting behind a short region. */
+void rt_count_spent(struct rt_block *b);
 /* Waits until the consumer has seen all that there is, if that was counted: nobody else's may come before it. */
 void rt_count_deliver(struct rt_block *b);
 /* What may be counted now; 0: nothing. It waits until the chunks before this one are empty. */

@@ -546,17 +546,22 @@ static void step_to_head(struct rt_block *b, struct k_ucontext *uc)
 		return;
 	b->told = b->budget = granted;
 	b->steps = 0;
+	b->step_page = UC_PC(uc);
 	b->stepping = RT_STEP_TO_HEAD;
 	set_tf(uc, 1);
 	uc->sigmask = ~SYNC_SIGS;
 }
 
-/* One step further. Where a block with a twin begins, and nothing of it has been done, the twin goes on. */
+/* One step further. Where a block with a twin begins, and nothing of it has been done, the twin goes on. To ask costs more
+ * than to step: only where it has jumped. */
 static void stepped_to_head(struct rt_block *b, struct k_ucontext *uc)
 {
-	if (++b->steps > MOST_STEPS || !rt_ask(b, RQ_TWIN, UC_PC(uc), 0, 0, 0)) {
+	const u64 pc = UC_PC(uc), jumped = pc - b->step_page > 15;
+
+	b->step_page = pc;
+	if (++b->steps > MOST_STEPS || (jumped && !rt_ask(b, RQ_TWIN, pc, 0, 0, 0))) {
 		stop_steps(b, uc);
-	} else if (b->mail.r[0]) {
+	} else if (jumped && b->mail.r[0]) {
 		stop_steps(b, uc);
 		b->cursor = UC_GPR(uc, STOLEN);
 		b->stolen = RT_R11_COUNTS;

@@ -205,6 +205,21 @@ void rt_count_end(struct rt_block *b, u64 rsp)
 }
 
 #if !defined RT_IDT && !defined __i386__
+#define SOON 0x40000			/* bytes: for what is left in front of a region, and a little */
+
+void rt_count_spent(struct rt_block *b)
+{
+	const u64 to = chunk_at(b, b->chunk) + TRACE_CHUNK - SOON;
+	u32 n;
+
+	rt_count_end(b, b->ctx.gpr[RSP]);
+	if (b->cursor + 4 >= to)
+		return;
+	n = (u32)(to - b->cursor - 4);
+	*(u32 *)PTR(b->cursor) = RT_NOTE(RT_N_SKIP, n);
+	b->cursor += 4 + n;
+}
+
 u64 rt_count_granted(struct rt_block *b)
 {
 	for (u32 i = 1; i < TRACE_CHUNKS; i++)
