@@ -140,6 +140,36 @@ static void put(uint64_t pc, const uint8_t *bytes, unsigned len, const uint64_t 
 	fwrite(rec, 1, at, stdout);
 }
 
+/* Where the records of the block table begin. */
+static uint64_t *start;
+static size_t nstart;
+
+static void find_records(const uint8_t *blk, size_t n)
+{
+	const size_t pad = word - 1;
+
+	for (size_t at = 4 * word; at + word + 4 <= n; at += (word + 4 + 4 * (size_t)blk[at + word] + pad) & ~pad) {
+		start = realloc(start, (nstart + 1) * sizeof *start);
+		start[nstart++] = at;
+	}
+}
+
+/* The record that @offset is in. */
+static uint64_t record_with(uint64_t offset)
+{
+	size_t a = 0, z = nstart;
+
+	while (z - a > 1) {
+		const size_t mid = (a + z) / 2;
+
+		if (start[mid] <= offset)
+			a = mid;
+		else
+			z = mid;
+	}
+	return nstart ? start[a] : 0;
+}
+
 int main(int argc, char **argv)
 {
 	static const unsigned sizes[9] = { 0, 1, 2, 4, 8, 10, 16, 32, 64 };
@@ -157,22 +187,29 @@ int main(int argc, char **argv)
 	}
 	trc = slurp(argv[1], &ntrc);
 	blk = slurp(argv[2], &nblk);
+	find_records(blk, nblk);
 	read_modules(argv[3]);
 	while (at < ntrc) {
-		uint64_t record, pc;
+		uint64_t offset, record, pc;
 		const uint8_t *info;
-		unsigned n;
+		unsigned n, first;
 
 		if (trc[at] != 0x80)
 			die("no block begins", at);
-		record = get(trc + at + 1);
+		offset = get(trc + at + 1);
 		at += 1 + word;
-		if (record + word + 2 > nblk)
+		if (offset & 1)			/* where a block has ended: seen below */
+			continue;
+		record = record_with(offset);
+		if (record + word + 2 > nblk || offset < record)
 			die("no such block", at);
 		pc = get(blk + record);
 		n = blk[record + word];
 		info = blk + record + word + 2;
-		for (unsigned i = 0; i < n; i++, info += 4) {
+		first = (unsigned)(offset - record) / 4;	/* a handler came back there */
+		for (unsigned i = 0; i < first; i++, info += 4)
+			pc += info[2];
+		for (unsigned i = first; i < n; i++, info += 4) {
 			const unsigned len = info[2];
 			const int entries = (int8_t)info[3];
 			const uint8_t *bytes = bytes_at(record, pc);
@@ -180,6 +217,8 @@ int main(int argc, char **argv)
 			unsigned ndata = 0, tag = 0, was = 0, num = 0;
 			enum kind kind;
 
+			if (at < ntrc && trc[at] == 0x80 && get(trc + at + 1) == record + 4 * i + 1)
+				break;		/* an exception */
 			if (!bytes)
 				die("no bytes for a block", at);
 			kind = kind_of(bytes);
