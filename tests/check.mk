@@ -61,7 +61,7 @@ MATRIX := 'tests/matrix/run 1/2' 'tests/matrix/run 2/2'
 T ?= $(MATRIX) $(FUZZ) $(UNIT) $(wildcard tests/check-*) tests \
      $(wildcard examples)
 check: check-build	## run every test
-	$(B)/tests/run $(if $(V),-v) $(T)
+	$(B)/tests/run $(if $(V),-v) $(if $(SAN),-x 5) $(T)
 
 .PHONY: oracle
 oracle: check-build	## real programs of more than a million instructions against a single-stepper and lackey

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* run.c - run test cases and test programs in parallel, show what differs, print one total
  *
- *   tests/run [-j N] [-v] [--bless] CASE.t | DIRECTORY | 'PROGRAM ARG...' ...
+ *   tests/run [-j N] [-v] [-x N] [--bless] CASE.t | DIRECTORY | 'PROGRAM ARG...' ...
  *
  * A case file holds commands and what is expected of them:
  *
@@ -18,7 +18,8 @@
  * Commands run in an empty scratch directory which is removed afterwards, with standard input
  * empty and PATH, TOP, TESTS, PROGRAMS, HOME, TMPDIR, XDG_CACHE_HOME, LC_ALL=C and TZ=UTC set.
  * Output is compared exactly. A command that leaves a process behind has failed. --bless writes
- * what was seen into the case files: review that with `git diff`.
+ * what was seen into the case files: review that with `git diff`. -x N gives every command N times
+ * its time: sanitized programs take several times as long.
  *
  * A test program speaks TAP (cmocka does when asked to): each test in it counts. Anything else
  * about its exit - a crash, a status, fewer tests than planned - is one more failure.
@@ -69,6 +70,7 @@ struct step {
 };
 
 static bool bless, verbose;
+static double patience = 1;	/* -x */
 static char top[4096];
 static FILE *report;
 
@@ -439,6 +441,7 @@ static void run_case(const char *path, struct tally *t)
 	}
 	if (setting(src, "timeout", buf, sizeof buf))
 		timeout = atof(buf);
+	timeout *= patience;
 	n = parse_case(path, src, &steps, &tail);
 	if (!n) {
 		fprintf(report, "FAIL %s: no command in it\n", path);
@@ -708,8 +711,10 @@ int main(int argc, char **argv)
 			width = atoi(argv[++i]);
 		else if (!strncmp(argv[i], "-j", 2) && argv[i][2])
 			width = atoi(argv[i] + 2);
+		else if (!strcmp(argv[i], "-x") && i + 1 < argc)
+			patience = atof(argv[++i]);
 		else if (argv[i][0] == '-') {
-			fprintf(stderr, "usage: tests/run [-j N] [-v] [--bless] "
+			fprintf(stderr, "usage: tests/run [-j N] [-v] [-x N] [--bless] "
 				"CASE.t|DIRECTORY|'PROGRAM ARG...' ...\n");
 			return 2;
 		} else if (ends_in(argv[i], ".t"))

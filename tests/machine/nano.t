@@ -62,8 +62,8 @@ $ head -c 2000000 /dev/zero >big; pugmark machine run --ram 2M --kernel $TOP/bui
 $ head -c 3000 $TOP/build/guest/nano.elf >cut.elf; pugmark machine run --elf cut.elf
 ! pugmark: cut.elf:0x0: expected 14912 bytes of segment 0, found 3000
 ? 1
-$ pugmark machine run --elf $TOP/build/pugmark 2>&1 | sed "s|$TOP/||"
-> pugmark: build/pugmark:0x12: expected a MIPS program (machine 8), found machine 62
+$ pugmark machine run --elf $BUILD/pugmark 2>&1 | sed "s|$BUILD/||"
+> pugmark: pugmark:0x12: expected a MIPS program (machine 8), found machine 62
 $ head -c 1000 disk.img >odd.img; pugmark machine run --elf $TOP/build/guest/nano.elf --disk odd.img
 ! pugmark: odd.img:0x3e8: expected a disk image of whole 512-byte sectors, found 1000 bytes
 ? 1
