@@ -435,9 +435,9 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 		snprintf(why, n, "cannot write shared memory: %s", strerror(errno));
 		return false;
 	}
-	snprintf(boot.code_path, sizeof boot.code_path, "/proc/%s/fd/%d", s->pid_text, s->code_fd);
-	snprintf(boot.data_path, sizeof boot.data_path, "/proc/%s/fd/%d", s->pid_text, s->data_fd);
-	snprintf(rt_path, sizeof rt_path, "/proc/%s/fd/%d", s->pid_text, s->rt_fd);
+	session_path(s, boot.code_path, s->code_fd);
+	session_path(s, boot.data_path, s->data_fd);
+	session_path(s, rt_path, s->rt_fd);
 	*entry = boot.entry = regs.rip;
 	boot.block = block;
 	boot.code = sp->base;

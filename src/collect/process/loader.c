@@ -164,11 +164,11 @@ bool loader_make(struct session *s, int program, const char *name, const char *s
 		snprintf(why, n, "its interpreter %s cannot be opened", info.interp);
 		goto out;
 	}
-	snprintf(load.program, sizeof load.program, "/proc/%s/fd/%d", s->pid_text, l->program);
+	session_path(s, load.program, l->program);
 	if (info.interp)
-		snprintf(load.interpreter, sizeof load.interpreter, "/proc/%s/fd/%d", s->pid_text, l->interpreter);
-	snprintf(boot.code_path, sizeof boot.code_path, "/proc/%s/fd/%d", s->pid_text, s->code_fd);
-	snprintf(boot.data_path, sizeof boot.data_path, "/proc/%s/fd/%d", s->pid_text, s->data_fd);
+		session_path(s, load.interpreter, l->interpreter);
+	session_path(s, boot.code_path, s->code_fd);
+	session_path(s, boot.data_path, s->data_fd);
 	if (s->head->no_aslr)
 		boot.persona = (uint32_t)personality(0xffffffff);
 	l->file = write_loader(&boot, &load, has_exec_stack(&info));

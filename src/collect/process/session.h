@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -295,6 +296,12 @@ static inline bool block_continues(const struct session *s, const struct space *
 static inline struct rt_block *session_block(struct session *s, uint32_t i)
 {
 	return (struct rt_block *)(s->data + (uint64_t)i * RT_BLOCK_SIZE);
+}
+
+/* By which path a traced process opens our descriptor @fd. */
+static inline void session_path(const struct session *s, char path[64], int fd)
+{
+	snprintf(path, 64, "/proc/%s/fd/%d", s->pid_text, fd);
 }
 
 /* Whom to ask the kernel about the address space: the first thread may be over already. */

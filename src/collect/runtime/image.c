@@ -494,11 +494,6 @@ static void fill_shadow(u64 pc)
 }
 
 /* ---- mapping --------------------------------------------------------------------------------------- */
-static u64 page_up(u64 n)
-{
-	return (n + 4095) & ~4095ull;
-}
-
 void rt_image_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const char *name)
 {
 	long r = rt_map(at, len, prot, flags & MAP_FIXED ? flags : flags | MAP_FIXED_NOREPLACE, fd, off);

@@ -25,16 +25,6 @@ __attribute__((noreturn)) static void fail(void)
 	rt_fail("pugmark: cannot load the program\n");
 }
 
-static u64 page_down(u64 n)
-{
-	return n & ~4095ull;
-}
-
-static u64 page_up(u64 n)
-{
-	return page_down(n + 4095);
-}
-
 static word prot_of(const Elf64_Phdr *p)
 {
 	return (p->p_flags & PF_R ? PROT_READ : 0) | (p->p_flags & PF_W ? PROT_WRITE : 0) |
@@ -225,20 +215,12 @@ static word *new_arguments(u64 argv, u32 n, const char *string, word path, word 
 
 long rt_load_exec(struct rt_block *b)
 {
-	static const char proc[] = "/proc/", dir[] = "/fd/";
 	const u32 n = (u32)b->mail.r[2];
 	word *argv = 0, size = 0;
 	char path[48];
-	u32 length = 0;
 	long r;
 
-	for (const char *q = proc; *q; q++)
-		path[length++] = *q;
-	length += rt_put_decimal(path + length, RT_SESSION->pid);
-	for (const char *q = dir; *q; q++)
-		path[length++] = *q;
-	length += rt_put_decimal(path + length, (u32)b->mail.r[1]);
-	path[length] = 0;
+	rt_controllers_file(path, (u32)b->mail.r[1]);
 	if (n && !(argv = new_arguments(ARG1, n, (const char *)b->mail.cmd, (word)ARG0, &size)))
 		return -ENOMEM;
 	r = rt_app_sys(NR_execve, (word)path, n ? (word)argv : (word)ARG1, ARG2, 0, 0, 0);

@@ -118,6 +118,16 @@ static inline int rt_failed(long r)
 	return (word)r > -4096ul;
 }
 
+static inline u64 page_down(u64 n)
+{
+	return n & ~4095ull;
+}
+
+static inline u64 page_up(u64 n)
+{
+	return page_down(n + 4095);
+}
+
 /* ---- the runtime's private data: copied by fork, shared by threads and vfork children ---------- */
 struct rt_sighand {
 	struct k_sigaction act[65];	/* valid for the signals in `ours` */
@@ -182,6 +192,7 @@ static inline word rt_prot(word prot)
 
 /* ---- load.c: where ptrace() is refused, only 64-bit programs ------------------------------------ */
 #if defined(__x86_64__) && !defined(RT_IDT)
+void rt_controllers_file(char path[48], u32 fd);	/* by which path a descriptor of the controller's is opened */
 extern char rt_exe[4096];		/* what /proc/self/exe is to the program; "": as it is */
 u64 rt_load(void);			/* map the program; its first instruction */
 void rt_load_ranges(struct rt_block *b);

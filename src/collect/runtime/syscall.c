@@ -6,11 +6,6 @@
  * the program's state complete. */
 #include "rt.h"
 
-static u64 page_up(u64 n)
-{
-	return (n + 4095) & ~4095ull;
-}
-
 static long raw(struct rt_block *b)
 {
 	return rt_app_sys((long)RET, ARG0, ARG1, ARG2, ARG3, ARG4, ARG5);

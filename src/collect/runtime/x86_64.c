@@ -52,21 +52,27 @@ int rt_place(const struct rt_cmd *c)
 	return 1;
 }
 
-static long open_file(const struct rt_cmd *c)
+void rt_controllers_file(char path[48], u32 fd)
 {
 	static const char proc[] = "/proc/", dir[] = "/fd/";
-	char path[48];
-	u64 st[18] = { 0 };		/* struct stat: device and inode come first */
 	u32 n = 0;
-	long fd;
 
 	for (const char *q = proc; *q; q++)
 		path[n++] = *q;
 	n += rt_put_decimal(path + n, RT_SESSION->pid);
 	for (const char *q = dir; *q; q++)
 		path[n++] = *q;
-	n += rt_put_decimal(path + n, (u32)(c->a[3] >> 16));
+	n += rt_put_decimal(path + n, fd);
 	path[n] = 0;
+}
+
+static long open_file(const struct rt_cmd *c)
+{
+	char path[48];
+	u64 st[18] = { 0 };		/* struct stat: device and inode come first */
+	long fd;
+
+	rt_controllers_file(path, (u32)(c->a[3] >> 16));
 	fd = rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
 	if (fd < 0 || (!rt_sys(NR_fstat, fd, st) && RT_FILE_ID(st[0], st[1]) == c->a[4]))
 		return fd;
