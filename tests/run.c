@@ -118,6 +118,8 @@ struct outcome {
 	unsigned left;			/* processes that it left behind */
 };
 
+#define LINGER_S	5
+
 /* Every descendant that lost its parent is ours (we are a subreaper): count and kill them. */
 static unsigned reap_strays(void)
 {
@@ -134,8 +136,9 @@ static unsigned reap_strays(void)
 			continue;
 		if (pid < 0)
 			return strays;
-		/* Alive: a moment to finish by itself (a pager, a daemon that is just ending). */
-		if (since(&begun) < 0.5) {
+		/* Alive: time to finish by itself (a pager, a translator that is just ending), on a busy
+		 * machine too; what does not mean to end is still there after it. */
+		if (since(&begun) < LINGER_S) {
 			nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
 			continue;
 		}
