@@ -35,7 +35,7 @@ $ cp /bin/true noint; printf '/no/such/ld.so\0' | dd of=noint bs=1 seek=$((0x318
 $ for at in $(seq 64 13 700); do
 +   cp /bin/true hostile; dd if=/bin/true bs=1 skip=$at count=1 status=none | tr '\000-\377' '\377\000-\376' |
 +     dd of=hostile bs=1 seek=$at conv=notrunc status=none
-+   ./hostile > n.out 2>&1; n=$?; timeout 20 pugmark run -q -o /dev/null -- ./hostile > t.out 2> t.err; t=$?
++   ./hostile > n.out 2>&1; n=$?; timeout 100 pugmark run -q -o /dev/null -- ./hostile > t.out 2> t.err; t=$?
 +   [ $n = $t ] || [ $t = 1 -a "$(grep -c ^pugmark: t.err)" = 1 ] || echo "byte $at: $n natively, $t: $(cat t.err)"
 + done 2> /dev/null
 # A program killed in the middle: what it did until then.
@@ -55,6 +55,17 @@ $ for s in INT TERM HUP; do
 > 1
 > HUP 129
 > 1
+# ... while the program is being launched, too.
+$ cat > i.c <<'E'
++ #include <signal.h>
++ #include <sys/syscall.h>
++ #include <unistd.h>
++ long ptrace(int op, int pid, void *a, void *b) { if (op == 0x4200 /* PTRACE_SETOPTIONS */) kill(getpid(), SIGTERM); return syscall(SYS_ptrace, op, pid, a, b); }
++ E
++ gcc -shared -fPIC -o i.so i.c && rm -f ended
++ { ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$PWD/i.so pugmark run -o ended -- sleep 60; } 2> /dev/null; echo $?; grep -c INCOMPLETE ended
+> 143
+> 1
 # ... or killed: the program goes on by itself, with its signal handlers, and nobody is left.
 $ exec 2> /dev/null; mkfifo gate
 + pugmark run -o /dev/null -- sh -c 'trap "echo caught" USR1; echo $$ > pid; read x < gate; kill -USR1 $$; ls / > all; (exit 5) | cat; echo went on' > went & p=$!
@@ -73,11 +84,9 @@ $ cat > k.c <<'E'
 + #include <unistd.h>
 + long ptrace(int op, int pid, void *a, void *b) { int p = getppid(); if (op == 0) { kill(p, SIGKILL); while (getppid() == p) usleep(1000); } return syscall(SYS_ptrace, op, pid, a, b); }
 + E
-+ gcc -shared -fPIC -o k.so k.c && cp /bin/sleep stays && { ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$PWD/k.so pugmark run -- ./stays 60; } 2> /dev/null; echo $?
-+ sleep 0.3; ps axo args | grep -c '^./stays'
++ gcc -shared -fPIC -o k.so k.c && cp /bin/sleep stays$$ && { ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$PWD/k.so pugmark run -- ./stays$$ 60; } 2> /dev/null; echo $?
++ while ps axo args | grep -q "^./stays$$ "; do sleep 0.05; done
 > 137
-> 0
-? 1
 # A cache that is full, of another version, damaged, or no directory: as if there were none.
 $ mkdir c; pugmark run -q --cache-dir c -o /dev/null -- echo a; ls c | grep -vc names
 > a

@@ -1083,14 +1083,15 @@ static enum pm_status refused(int why, struct pm_err *err)
 /* s->root is the child. */
 static enum pm_status start_quietly(struct session *s, struct start *o, struct pm_err *err)
 {
-	sigset_t all;
+	sigset_t all, was;
 	int failed;
 
+	o->mask = s->mask;
 	sigfillset(&all);			/* handlers are not to run in the child */
-	sigprocmask(SIG_SETMASK, &all, &o->mask);
+	sigprocmask(SIG_SETMASK, &all, &was);
 	s->root = start(o);
 	failed = errno;
-	sigprocmask(SIG_SETMASK, &o->mask, NULL);
+	sigprocmask(SIG_SETMASK, &was, NULL);
 	errno = failed;
 	return s->root < 0 ? pm_fail_errno(err, "cannot fork") : PM_OK;
 }
@@ -1307,6 +1308,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	struct session s = { .opts = o, .code_fd = -1, .data_fd = -1, .rt_fd = -1, .cache_fd = -1 };
 	struct sigaction act = { .sa_handler = on_signal }, key = { .sa_sigaction = on_key, .sa_flags = SA_SIGINFO };
 	struct sigaction old_chld, old_term, old_hup, old_int, old_quit;
+	sigset_t passed_on;
 	struct rusage self, kids;
 	enum pm_status trace_status;
 	double start;
@@ -1317,17 +1319,27 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 		not_begun(&s);
 		return PM_ERR;
 	}
+	/* What comes while the program is launched waits: it is the program's. That has the dispositions that were here
+	 * before, so no handler of ours is set yet. */
+	sigemptyset(&passed_on);
+	sigaddset(&passed_on, SIGINT);
+	sigaddset(&passed_on, SIGQUIT);
+	sigaddset(&passed_on, SIGTERM);
+	sigaddset(&passed_on, SIGHUP);
+	sigprocmask(SIG_BLOCK, &passed_on, &s.mask);
 	sigaction(SIGCHLD, &act, &old_chld);
 	start = session_now();
 	if (launch(&s, err) != PM_OK) {
 		sigaction(SIGCHLD, &old_chld, NULL);
 		not_begun(&s);
+		sigprocmask(SIG_SETMASK, &s.mask, NULL);
 		return PM_ERR;
 	}
 	sigaction(SIGINT, &key, &old_int);
 	sigaction(SIGQUIT, &key, &old_quit);
 	sigaction(SIGTERM, &act, &old_term);
 	sigaction(SIGHUP, &act, &old_hup);
+	sigprocmask(SIG_SETMASK, &s.mask, NULL);
 	loop(&s);
 	__atomic_store_n(&s.head->closed, 1, __ATOMIC_SEQ_CST);
 	for (size_t i = 0; i < s.nproc; i++)

@@ -16,6 +16,7 @@
 #ifndef PM_PROCESS_SESSION_H
 #define PM_PROCESS_SESSION_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -269,6 +270,7 @@ struct session {
 	uint32_t spin;
 	uint64_t cached, ahead, demand;
 	pid_t root;
+	sigset_t mask;			/* that the program begins with */
 	int root_status;
 	bool root_done;
 	bool loaded;			/* programs are loaded, not injected into: loader.c */
