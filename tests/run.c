@@ -37,6 +37,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -118,44 +119,74 @@ struct outcome {
 	unsigned left;			/* processes that it left behind */
 };
 
-#define LINGER_S	5
+/* Calls @f for each child; how often that was true. */
+static unsigned each_child(bool (*f)(pid_t pid))
+{
+	char path[64], line[512], *p;
+	unsigned n = 0;
+	FILE *children;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+	children = fopen(path, "r");
+	if (children && fgets(line, sizeof line, children))
+		for (p = line; *p; ) {
+			long child = strtol(p, &p, 10);
+
+			n += child > 0 && f((pid_t)child);
+			while (*p == ' ' || *p == '\n')
+				p++;
+		}
+	if (children)
+		fclose(children);
+	return n;
+}
+
+static bool killed(pid_t pid)
+{
+	return !kill(pid, SIGKILL);
+}
+
+static bool at_work(pid_t pid)		/* or waiting for a processor, or for a disk */
+{
+	char path[64], state = 'S';
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	f = fopen(path, "r");
+	if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = 'S';
+	if (f)
+		fclose(f);
+	return state == 'R' || state == 'D';
+}
+
+#define LOOK_NS		5000000
+#define LOOKS		1000		/* five seconds */
+#define LINGER_S	60
 
 /* Every descendant that lost its parent is ours (we are a subreaper): count and kill them. */
 static unsigned reap_strays(void)
 {
-	unsigned strays = 0;
+	unsigned strays = 0, asleep = 0;
 	struct timespec begun;
 
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	for (;;) {
 		pid_t pid = waitpid(-1, NULL, WNOHANG);
-		char path[64], line[512], *p;
-		FILE *f;
 
 		if (pid > 0)
 			continue;
 		if (pid < 0)
 			return strays;
-		/* Alive: time to finish by itself (a pager, a translator that is just ending), on a busy
-		 * machine too; what does not mean to end is still there after it. */
-		if (since(&begun) < LINGER_S) {
-			nanosleep(&(struct timespec){ 0, 5000000 }, NULL);
+		/* Alive: time to finish by itself (a pager, a translator that is just ending), which passes
+		 * while all of them sleep: what is at work may be so for longer on a busy machine. */
+		if (asleep < LOOKS && since(&begun) < LINGER_S) {
+			asleep += !each_child(at_work);
+			nanosleep(&(struct timespec){ 0, LOOK_NS }, NULL);
 			continue;
 		}
 		/* Kill our children; what they leave becomes ours and is killed in the next turn. */
-		snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-		f = fopen(path, "r");
-		if (f && fgets(line, sizeof line, f))
-			for (p = line; *p; ) {
-				long child = strtol(p, &p, 10);
-
-				if (child > 0 && !kill((pid_t)child, SIGKILL))
-					strays++;
-				while (*p == ' ' || *p == '\n')
-					p++;
-			}
-		if (f)
-			fclose(f);
+		strays += each_child(killed);
 		nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
 	}
 }
@@ -197,7 +228,6 @@ static void run_command(const char *command, const char *dir, double timeout, st
 		int null = open("/dev/null", O_RDONLY);
 
 		setsid();
-		signal(SIGPIPE, SIG_DFL);
 		dup2(null, 0);
 		dup2(out[1], 1);
 		dup2(err[1], 2);
@@ -218,15 +248,17 @@ static void run_command(const char *command, const char *dir, double timeout, st
 	while (fd[0].fd >= 0 || fd[1].fd >= 0 || fd[2].fd >= 0) {
 		double left = fd[2].fd >= 0 ? timeout - since(&begun) : 1 - since(&ended);
 
-		/* When the command has ended and somebody still holds its pipes, that is a stray. */
-		if (left <= 0 && fd[2].fd < 0)
-			break;
-		if (left <= 0) {
+		if (left <= 0 && fd[2].fd >= 0) {
 			o->timed_out = true;
 			kill(-pid, SIGKILL);
 			left = 10;
 		}
-		poll(fd, 3, (int)(left * 1000) + 1);
+		/* When the command has ended and somebody still holds its pipes, that is a stray: what is in
+		 * them by now is all. */
+		if (!poll(fd, 3, left > 0 ? (int)(left * 1000) + 1 : 0) && left <= 0)
+			break;
+		if (left <= 0 && fd[2].fd < 0 && o->too_much)
+			break;
 		if (fd[0].fd >= 0 && fd[0].revents)
 			drain(&fd[0], &o->out, o);
 		if (fd[1].fd >= 0 && fd[1].revents)
@@ -659,11 +691,19 @@ static void show(struct job *j, struct tally *t)
 	close(j->report);
 }
 
+/* The same wherever we are started from: by nohup, by a daemon that blocks or ignores signals, in somebody's shell. */
 static void set_environment(const char *self)
 {
 	char exe[4096], buf[8500], *slash;
 	const char *build;
+	sigset_t none;
 
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	umask(022);
+	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 	if (!realpath(self, exe))
 		must(NULL);
 	/* BUILD/tests/run */
