@@ -8,7 +8,7 @@
 #include <unistd.h>
 volatile int sink[8];
 static void *run(void *a) { for (;;) sink[(long)a]++; }
-static void *calls(void *a) { for (;;) getppid(); return a; }
+static void *calls(void *a) { for (;;) getppid(), sink[(long)a]++; return a; }
 static void *sleeps(void *a)
 {
 	int p[2];
@@ -16,20 +16,27 @@ static void *sleeps(void *a)
 
 	if (pipe(p))
 		return a;
-	for (;;)
+	for (sink[(long)a]++;;)
 		if (read(p[0], &c, 1) < 0)
 			_exit(99);
 }
+/* Until thread @i has gone on. */
+static void wait_for(long i)
+{
+	const int was = sink[i];
+	struct timespec s = { 0, 20000000 };
+
+	do
+		nanosleep(&s, 0);
+	while (sink[i] == was);
+}
 /* First what is no program: all go on. */
-static void execute(struct timespec s)
+static void execute(void)
 {
 	for (int i = 0; i < 3; i++) {
-		const int was = sink[0];
-
 		execl("/no/such/program", "program", (char *)NULL);
-		nanosleep(&s, 0);
-		if (sink[0] == was)
-			_exit(98);
+		for (long k = 0; k < 3; k++)
+			wait_for(k);
 	}
 	execl("/bin/true", "true", (char *)NULL);
 }
@@ -37,12 +44,14 @@ int main(int argc, char **argv)
 {
 	pthread_t t;
 	void *(*f[])(void *) = { run, run, calls, sleeps };
-	struct timespec s = { 0, 20000000 };
 	for (long i = 0; i < 4; i++)
 		pthread_create(&t, 0, f[i], (void *)i);
-	nanosleep(&s, 0);
+	for (long i = 0; i < 3; i++)
+		wait_for(i);
+	while (!sink[3])
+		wait_for(0);
 	if (argc > 1 && !strcmp(argv[1], "exec"))
-		execute(s);
+		execute();
 	if (argc > 1)
 		abort();
 	return argv[0] ? 7 : 8;
