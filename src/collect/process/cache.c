@@ -9,11 +9,12 @@
  *                       only when needed, and then the header (with sum 0)
  *   units, blocks, flows, links, relocations, entries (of the shadow; for outsiders), code; `used`,
  *                       a bit for each page of the shadow: has any run needed an entry of it?
- *   blocks              lie on pages of their own: where text and module are where they were, the file
+ *   blocks, flows       lie on pages of their own: where text and module are where they were, the file
  *                       is mapped as it is
  *   map                 with a checksum of its own; looked at when a signal or fault arrives
- *   hash                block numbers + 1 by address, and 8 bits of its hash; a wrong one finds nothing, as
- *                       blocks say their pc
+ *   lines, targets      of each line of text the number of its first target, and of one more behind; targets by line and
+ *                       number: those of blocks that are entered. No checksum: a wrong one finds nothing, as blocks
+ *                       say their pc
  *   shadow              as it lies in memory, sparse; no checksum: bytes that never reached the disk are
  *                       zero, and zero means ask
  *
@@ -43,7 +44,7 @@
 #include "collect/process/trace.h"
 #include "elf/kept.h"
 
-#define CACHE_VERSION 14u
+#define CACHE_VERSION 15u
 
 /* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they are
  * mostly those that the code was saved with, and none of its pages need be touched. */
@@ -58,7 +59,6 @@
 #define SUM_SEED 3
 #define MAP_SEED 4
 #define PIECE 65536u			/* bytes that are summed and written at once; whole blocks */
-#define MAX_PROBES 65536u		/* of a hash, before it is given up */
 #define WORTH_MOVING (128u << 10)	/* bytes of code that get other numbers than before: copied and changed */
 #define MANY (1u << 20)			/* bytes in memory that are worth giving back */
 #define LATE_SAVE 16u			/* so many pages of a shadow not foreseen: write it down */
@@ -91,11 +91,11 @@ struct cache_file {
 	struct identity id;
 	uint64_t lo;			/* where the text was: blocks and absolute code depend on it */
 	int64_t distance;		/* code - lo; i386: code */
-	uint32_t ncode, nunit, nblock, nlink, nentry, nmap, hash_mask, noutside;
+	uint32_t ncode, nunit, nblock, nlink, nentry, nmap, ntarget, noutside;
 	uint32_t nrel_pc, nrel_counter, nrel_link, nrel_place;
 	uint32_t nused, module, block0, link0;	/* bytes; of the blocks; the numbers of the first block and link in the code */
 	uint64_t units, blocks, flows, links, rel_pc, rel_counter, rel_link, rel_place, entries, outsides, code, used;
-	uint64_t map, hash, shadow, size;	/* shadow: 0: none, else to the end */
+	uint64_t map, lines, targets, shadow, size;	/* shadow: 0: none, else to the end */
 };
 
 /* ---- hashing --------------------------------------------------------------------------------------- */
@@ -253,6 +253,12 @@ static bool trusted(const struct stat *st, const struct cache_file *f)
 	       st->st_ctim.tv_sec > time(NULL) - up.tv_sec;
 }
 
+/* Numbers in `lines`. */
+static uint64_t lines_of(uint64_t text_len)
+{
+	return text_len / TARGET_LINE + 2;
+}
+
 /* @size: up to the shadow. */
 static bool sound(const struct cache_file *f, size_t size, uint32_t kind, bool trust)
 {
@@ -267,7 +273,7 @@ static bool sound(const struct cache_file *f, size_t size, uint32_t kind, bool t
 		{ f->outsides, (uint64_t)f->noutside * sizeof(struct saved_outside) },
 		{ f->code, f->ncode }, { f->used, f->nused },
 		{ f->map, (uint64_t)f->nmap * sizeof(struct xl_map) },
-		{ f->hash, (f->hash_mask + 1ull) * 4 },
+		{ f->lines, lines_of(f->text_len) * 4 }, { f->targets, 4ull * f->ntarget },
 	};
 	uint64_t at = sizeof *f, sum = SUM_SEED;
 
@@ -442,14 +448,22 @@ void cache_copy_code(const struct session *s, const struct module *m, uint8_t *t
 	memcpy(to + m->frozen, s->code + m->code_off + m->frozen, m->code_len - m->frozen);
 }
 
+/* @n bytes of @fd, from @at on, come to @to as they are; what is behind, on their last page, means nothing. False:
+ * they have to be copied. */
+static bool map_over(void *to, size_t n, int fd, uint64_t at)
+{
+	return !((uintptr_t)to % 4096) && !(at % 4096) &&
+	       mmap(to, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, (off_t)at) == to;
+}
+
 static void load_blocks(struct space *sp, uint32_t mi, const struct cache_file *f, uint32_t block0, int fd)
 {
 	const struct module *m = &sp->module[mi];
 	struct blk *v = sp->block + block0;
 
-	if (f->lo == m->lo && f->module == mi && !((uintptr_t)v % 4096) && !(f->blocks % 4096) &&
-	    mmap(v, f->nblock * sizeof *v, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
-		 (off_t)f->blocks) == v)
+	if (!map_over(sp->flow + block0, f->nblock * sizeof *sp->flow, fd, f->flows))
+		memcpy(sp->flow + block0, AT(f, flows), f->nblock * sizeof *sp->flow);
+	if (f->lo == m->lo && f->module == mi && map_over(v, f->nblock * sizeof *v, fd, f->blocks))
 		return;
 	memcpy(v, AT(f, blocks), f->nblock * sizeof *v);
 	for (uint32_t i = 0; i < f->nblock; i++) {
@@ -494,12 +508,7 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 	m->code_len = f->ncode;
 
 	space_blocks(sp, block0 + (size_t)f->nblock);
-	if (sp->cap_flow < block0 + (size_t)f->nblock) {
-		sp->cap_flow = (block0 + (size_t)f->nblock) * 5 / 4 + 1024;
-		sp->flow = pm_realloc(sp->flow, sp->cap_flow * sizeof *sp->flow);
-	}
 	load_blocks(sp, mi, f, block0, fd);
-	memcpy(sp->flow + block0, AT(f, flows), f->nblock * sizeof *sp->flow);
 	for (uint32_t i = 0; i < f->noutside; i++)
 		*pm_map_put(&sp->outside, block0 + o[i].block, NULL) = o[i].code + 1;
 	sp->nblock = block0 + (size_t)f->nblock;	/* those left out are nobody's */
@@ -540,8 +549,9 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 		fill_shadow(s, sp, m, AT(f, entries), f->nentry);
 	m->cached_map = AT(f, map);
 	m->ncached_map = f->nmap;
-	m->cached_hash = AT(f, hash);
-	m->cached_hash_mask = f->hash_mask;
+	m->cached_lines = AT(f, lines);
+	m->cached_targets = AT(f, targets);
+	m->ncached_target = f->ntarget;
 	m->first_cached = block0;
 	m->first_link = link0;
 	m->ncached = f->nblock;
@@ -651,7 +661,7 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const 
 			load(s, sp, mi, f, in, freeze);
 			m->cache = f;
 			m->cache_size = size;
-			/* copied: only the map and the hash are looked at from now on */
+			/* copied: only the map and the targets are looked at from now on */
 			if (size >= MANY)
 				madvise(f, size, MADV_DONTNEED);
 			if (m->frozen || m->frozen_shadow) {
@@ -796,12 +806,16 @@ struct saving {
 	struct out out;
 	uint32_t *unit0;		/* of each unit of the space: its first block in the file; XL_NONE: not in it */
 	uint32_t *link0;		/* of each link of the space: its number in the file; XL_NONE likewise */
-	uint32_t *hash;
+	struct pm_buf targets;		/* struct target, those that are new, by number */
 	struct pm_buf sets[SETS];	/* struct set, ascending: fields of the code that are to be as they say */
 };
 
 struct set {
 	uint32_t at, v;
+};
+
+struct target {
+	uint32_t pc, no;		/* pc: from lo */
 };
 
 /* @n bytes at @at of the file that was loaded. Read, not looked at where it is mapped: that costs more, and
@@ -919,33 +933,53 @@ static void put_units(struct saving *v)
 			    sizeof(struct saved_unit));
 }
 
-/* True: it begins with what the old one holds. */
-static bool begin_hash(struct saving *v)
+/* Block @b is number @i of the file and number @at of the space. */
+static void add_target(struct saving *v, const struct blk *b, uint32_t i, uint32_t at)
 {
-	const struct cache_file *was = v->was;
-	uint32_t mask = 1023;
+	const struct target x = { (uint32_t)(b->pc - v->m->lo), i };
 
-	while (mask < v->f->nblock / 3 * 4)
-		mask = mask * 2 + 1;
-	v->f->hash_mask = mask;
-	v->hash = pm_alloc((mask + 1ull) * 4);
-	if (mask == was->hash_mask)
-		old_bytes(v, was->hash, v->hash, (mask + 1ull) * 4);
-	return mask == was->hash_mask;
+	if (!block_continues(v->s, v->sp, at) && !(b->flags & XL_COUNTS) && i < MAX_TARGETS && x.pc < v->f->text_len)
+		pm_buf_add(&v->targets, &x, sizeof x);
 }
 
-/* @b is number @i of the file, number @at of the space. */
-static void put_in_hash(struct saving *v, const struct blk *b, uint32_t i, uint32_t at)
+/* The list is the old one, and in each line what is new behind that. Of an old one that is damaged nothing is kept:
+ * it will be translated again. */
+static void put_targets(struct saving *v)
 {
-	const size_t hash = hash_pc(b->pc - v->m->lo);
-	size_t h = hash & v->f->hash_mask, n = 0;
+	const struct target *new = (const struct target *)v->targets.p;
+	const size_t nnew = v->targets.n / sizeof *new;
+	const uint64_t nline = lines_of(v->f->text_len);
+	uint32_t *line = pm_alloc(nline * 4), *next = pm_alloc(nline * 4), nold = v->was->ntarget, n = 0;
+	uint32_t *old = pm_alloc(nold * 4ull), *all;
 
-	if (block_continues(v->s, v->sp, at) || b->flags & XL_COUNTS || i >= MAX_HASHED)
-		return;			/* nobody's target */
-	while (v->hash[h] && n++ < MAX_PROBES)
-		h = (h + 1) & v->f->hash_mask;
-	if (!v->hash[h])		/* else it is damaged, and what is not in it will be translated again */
-		v->hash[h] = (i + 1) | hash_tag(hash);
+	old_bytes(v, v->was->targets, old, nold * 4ull);
+	if (nold)
+		old_bytes(v, v->was->lines, next, nline * 4);
+	for (uint64_t i = 0; i < nline; i++)
+		if (next[i] > nold || (i && next[i] < next[i - 1]))
+			nold = 0;
+	all = pm_alloc((nold + nnew) * 4);
+	for (size_t k = 0; k < nnew; k++)
+		line[new[k].pc / TARGET_LINE]++;
+	for (uint64_t i = 0; i < nline; i++) {
+		const uint32_t more = line[i], had = nold && i + 1 < nline ? next[i + 1] - next[i] : 0;
+
+		memcpy(all + n, old + (nold ? next[i] : 0), had * 4ull);
+		line[i] = n;
+		next[i] = n + had;
+		n += had + more;
+	}
+	for (size_t k = 0; k < nnew; k++)
+		all[next[new[k].pc / TARGET_LINE]++] = target_entry(new[k].pc, new[k].no);
+	v->f->lines = begin(&v->out, 8);
+	put(&v->out, line, nline * 4);
+	v->f->targets = begin(&v->out, 8);
+	put(&v->out, all, n * 4ull);
+	v->f->ntarget = n;
+	free(line);
+	free(next);
+	free(old);
+	free(all);
 }
 
 static void put_blocks(struct saving *v)
@@ -955,7 +989,6 @@ static void put_blocks(struct saving *v)
 	struct blk *b = (struct blk *)v->out.piece;
 	uint32_t map = v->was->nmap, c = 0, n;
 	const struct unit *u;
-	const bool hashed = begin_hash(v);
 
 	v->f->blocks = begin(&v->out, 4096);
 	for (uint32_t i = 0; i < v->was->nblock; i += n) {
@@ -966,8 +999,6 @@ static void put_blocks(struct saving *v)
 		for (uint32_t k = 0; k < n; k++) {
 			b[k].pc += v->m->lo - v->was->lo;
 			b[k].module = (uint16_t)v->f->module;
-			if (!hashed)
-				put_in_hash(v, &b[k], i + k, first + i + k);
 		}
 		v->out.n = n * sizeof *b;
 		if (n == most) {
@@ -985,7 +1016,7 @@ static void put_blocks(struct saving *v)
 			x.map = map;
 			map += x.nmap;
 			put(&v->out, &x, sizeof x);
-			put_in_hash(v, &x, v->unit0[u - v->sp->unit] + k, u->block + k);
+			add_target(v, &x, v->unit0[u - v->sp->unit] + k, u->block + k);
 		}
 	}
 }
@@ -994,8 +1025,8 @@ static void put_flows(struct saving *v)
 {
 	const struct unit *u;
 
-	v->f->flows = begin(&v->out, 8);
-	put(&v->out, v->sp->flow + v->m->first_cached, v->was->nblock * sizeof *v->sp->flow);
+	v->f->flows = begin(&v->out, 4096);
+	put_old(v, v->was->flows, v->was->nblock * sizeof *v->sp->flow);
 	for (size_t i = 0; i < new_units(v); i++)
 		if ((u = new_unit(v, i)))
 			put(&v->out, v->sp->flow + u->block, u->nblock * sizeof *v->sp->flow);
@@ -1286,8 +1317,7 @@ static bool write_module(struct saving *v)
 	good = put_map(v);
 	begin(o, 8);
 	f->map_sum = o->sum;
-	f->hash = begin(o, 8);
-	put(o, v->hash, (f->hash_mask + 1ull) * 4);
+	put_targets(v);
 	put_shadow(o, m, (const struct saved_entry *)entries.p, f);
 	pm_buf_release(&entries);
 	f->sum = sum_of(f, sum);
@@ -1354,7 +1384,7 @@ out:
 	memcpy(m->saved_used, m->used, shadow_bits(m));
 	for (unsigned k = 0; k < SETS; k++)
 		pm_buf_release(&v.sets[k]);
-	free(v.hash);
+	pm_buf_release(&v.targets);
 	free(v.unit0);
 	free(v.link0);
 }

@@ -43,6 +43,7 @@ struct blk {				/* 32 bytes: there are hundreds of thousands */
 };
 _Static_assert(sizeof(struct blk) == 32, "kept small, and written to cache files");
 #define BLK_IS_DEAD 0x40
+#define BLK_CLOSED 0x20		/* its flow's `in` is not open, see translate.h: so that one need not look */
 
 struct unit {
 	uint32_t module, code, ncode;	/* offset from the module's code */
@@ -98,9 +99,10 @@ struct module {
 	 * first_link on */
 	const struct cache_file *cache;	/* mapped; NULL: nothing */
 	size_t cache_size;
+	uint32_t looks;
 	const struct xl_map *cached_map;
-	const uint32_t *cached_hash;
-	uint32_t cached_hash_mask, ncached_map, first_cached, ncached, first_link;
+	const uint32_t *cached_lines, *cached_targets;	/* see cache.c */
+	uint32_t ncached_target, ncached_map, first_cached, ncached, first_link;
 	struct pm_buf entered;		/* uint32_t: those of them that have got an indirect entry since */
 	bool cached_map_good;
 	uint8_t *used;			/* of what will be saved; NULL: nothing. See cache.c */
@@ -116,18 +118,19 @@ struct module {
 	uint64_t saved_sum;
 };
 
-/* Of block tables by address, in memory and in cache files alike. */
 static inline size_t hash_pc(uint64_t pc)
 {
 	return (size_t)((pc * 0x9e3779b97f4a7c15u) >> 24);
 }
 
-/* In those of cache files the numbers are below MAX_HASHED and beside them is a tag, so that a block need not
- * be looked at to see that it is another one. */
-#define MAX_HASHED 0xffffffu
-static inline uint32_t hash_tag(size_t hash)
+/* Cache files list blocks by the line of text that they begin in: their numbers, and where in the line. So a block need
+ * not be looked at to see that it is another one, and what is near each other in the text is so in the list: few of
+ * its pages are looked at. */
+#define TARGET_LINE 256u		/* bytes of text */
+#define MAX_TARGETS 0x1000000u
+static inline uint32_t target_entry(uint64_t off, uint32_t no)
 {
-	return (uint32_t)(hash >> 32) << 24;
+	return no | (uint32_t)(off % TARGET_LINE) << 24;
 }
 
 /* Bytes of a bit set of the pages of @m's shadow. */
@@ -162,11 +165,11 @@ struct space {
 	uint64_t next;			/* first unused offset in the region */
 	struct module *module;
 	size_t nmodule, cap_module;
-	struct blk *block;		/* mapped, not allocated, so that files can be mapped into it */
-	size_t nblock, cap_block;
+	/* mapped, not allocated, so that files can be mapped into them */
+	struct blk *block;
 	struct xl_flow *flow;		/* of each block, within its unit; in a trace `out` is the block of
 					 * the unit whose record it continues, and `in` XL_OPEN */
-	size_t cap_flow;
+	size_t nblock, cap_block;	/* of both */
 	struct pm_map outside;		/* closed block -> 1 + offset of its entry for outsiders */
 	struct unit *unit;
 	size_t nunit, cap_unit;

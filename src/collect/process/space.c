@@ -16,6 +16,9 @@
 #include "collect/process/trace.h"
 
 #define PAGE 4096ull
+#define MANY_BLOCKS 65536u
+#define MANY_BYTES (1u << 20)
+#define LOOKS 16u
 #define MOST_READY (512u << 10)		/* bytes of code */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23		/* Linux 5.14; before, a hint that is refused */
@@ -78,29 +81,37 @@ struct space *space_new(struct session *s, bool i386)
 	return sp;
 }
 
-#define FIRST_BLOCKS (1u << 20)		/* reserved: 32 MiB */
+#define FIRST_BLOCKS (1u << 20)		/* reserved: 36 MiB */
+
+/* @size bytes, the first @n of them those of @old, which had @old_size and is unmapped. */
+static void *larger(void *old, size_t n, size_t old_size, size_t size)
+{
+	void *v = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (v == MAP_FAILED) {
+		fprintf(stderr, "pugmark: out of memory\n");
+		abort();
+	}
+	madvise(v, size, MADV_HUGEPAGE);	/* what comes from a file lies there small */
+	if (n)
+		memcpy(v, old, n);
+	if (old_size)
+		munmap(old, old_size);
+	return v;
+}
 
 void space_blocks(struct space *sp, size_t n)
 {
 	size_t cap = sp->cap_block ? sp->cap_block : FIRST_BLOCKS;
-	struct blk *v;
 
 	if (n <= sp->cap_block)
 		return;
 	while (cap < n)
 		cap *= 2;
-	v = mmap(NULL, cap * sizeof *v, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (v == MAP_FAILED) {
-		fprintf(stderr, "pugmark: out of memory\n");
-		abort();
-	}
-	madvise(v, cap * sizeof *v, MADV_HUGEPAGE);	/* what comes from a file lies there small */
-	if (sp->nblock)
-		memcpy(v, sp->block, sp->nblock * sizeof *v);
-	if (sp->cap_block)
-		munmap(sp->block, sp->cap_block * sizeof *v);
-	sp->block = v;
+	sp->block = larger(sp->block, sp->nblock * sizeof *sp->block, sp->cap_block * sizeof *sp->block,
+			   cap * sizeof *sp->block);
+	sp->flow = larger(sp->flow, sp->nblock * sizeof *sp->flow, sp->cap_block * sizeof *sp->flow,
+			  cap * sizeof *sp->flow);
 	sp->cap_block = cap;
 }
 
@@ -146,9 +157,10 @@ void space_unref(struct session *s, struct space *sp)
 	pm_map_release(&sp->outside);
 	pm_map_release(&sp->ends);
 	free(sp->module);
-	if (sp->cap_block)
+	if (sp->cap_block) {
 		session_unmap(s, sp->block, sp->cap_block * sizeof *sp->block, sp->nblock * sizeof *sp->block);
-	free(sp->flow);
+		session_unmap(s, sp->flow, sp->cap_block * sizeof *sp->flow, sp->nblock * sizeof *sp->flow);
+	}
 	free(sp->unit);
 	free(sp->link);
 	free(sp->ref);
@@ -226,22 +238,31 @@ static void hash_add(struct space *sp, uint32_t i)
 
 static struct module *module_at(struct space *sp, uint64_t pc);
 
+/* @b will be looked at, and hardly those beside it: where they are mapped from a file, a fault that reads maps
+ * sixteen pages, one that writes makes one. */
+static void touch(const struct module *m, struct blk *b)
+{
+	if (m->ncached >= MANY_BLOCKS)
+		__asm__ volatile("orb $0, %0" : "+m" (*(uint8_t *)b));
+}
+
 static struct blk *find_cached(struct space *sp, uint64_t pc)
 {
 	const struct module *m = module_at(sp, pc);
-	const size_t hash = m ? hash_pc(pc - m->lo) : 0;
+	const uint64_t off = m ? pc - m->lo : 0;
+	const uint32_t *line;
 	struct blk *b;
 
-	if (!m || !m->cached_hash)
+	if (!m || !m->cached_lines || off >= m->text_len)
 		return NULL;
-	for (size_t h = hash & m->cached_hash_mask; m->cached_hash[h]; h = (h + 1) & m->cached_hash_mask) {
-		const uint32_t no = m->cached_hash[h] & MAX_HASHED;
+	line = &m->cached_lines[off / TARGET_LINE];
+	for (uint32_t i = line[0]; i < line[1] && i < m->ncached_target; i++) {
+		const uint32_t no = m->cached_targets[i] % MAX_TARGETS;
 
-		if (no > m->ncached)
-			return NULL;
-		if ((m->cached_hash[h] & ~MAX_HASHED) != hash_tag(hash) || !no)
+		if (m->cached_targets[i] != target_entry(off, no) || no >= m->ncached)
 			continue;
-		b = &sp->block[m->first_cached + no - 1];
+		b = &sp->block[m->first_cached + no];
+		touch(m, b);
 		if (b->pc == pc)
 			return b->flags & BLK_IS_DEAD ? NULL : b;
 	}
@@ -272,9 +293,13 @@ static struct blk *find(struct space *sp, uint64_t pc)
 static struct blk *twin_of(const struct space *sp, const struct blk *b)
 {
 	const uint32_t i = (uint32_t)(b - sp->block);
-	const struct unit *u = unit_of(sp, i);
-	struct blk *t = &sp->block[i + u->nblock / 2];
+	const struct unit *u;
+	struct blk *t;
 
+	if (!sp->module[b->module].twins)
+		return NULL;
+	u = unit_of(sp, i);
+	t = &sp->block[i + u->nblock / 2];
 	return i - u->block < u->nblock / 2 && t->flags & XL_COUNTS && !(t->flags & BLK_IS_DEAD) ? t : NULL;
 }
 
@@ -795,6 +820,17 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 	return &sp->module[sp->nmodule - 1];
 }
 
+/* Every fault on a file brings pages that nobody wants: after some, all of @m's large ones go. */
+static void look(struct module *m)
+{
+	if (++m->looks % LOOKS)
+		return;
+	if (m->cache_size >= MANY_BYTES)
+		madvise((void *)(uintptr_t)m->cache, m->cache_size, MADV_DONTNEED);
+	if (m->text_len >= MANY_BYTES)
+		madvise((void *)(uintptr_t)m->text, m->text_len, MADV_DONTNEED);
+}
+
 static struct module *module_at(struct space *sp, uint64_t pc)
 {
 	for (size_t i = 0; i < sp->nmodule; i++) {
@@ -910,7 +946,7 @@ static uint64_t outside_entry(struct space *sp, const struct blk *b)
 	uint32_t i = (uint32_t)(b - sp->block);
 	const uint64_t *at;
 
-	if (sp->flow[i].in == XL_OPEN)
+	if (!(b->flags & BLK_CLOSED))
 		return m->code + b->code;
 	at = pm_map_get(&sp->outside, i);
 	return at ? m->code + *at - 1 : 0;
@@ -1089,7 +1125,6 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 		struct blk *b;
 
 		space_blocks(sp, sp->nblock + 1);
-		pm_grow(sp->flow, sp->nblock, sp->cap_flow);
 		sp->flow[sp->nblock] = x->flow;
 		if (s->tracer)
 			sp->flow[sp->nblock].out = x->prev == XL_NONE ? XL_OPEN : (uint16_t)x->prev;
@@ -1098,7 +1133,8 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 			.pc = x->pc, .code = base + x->code,
 			.indirect = x->indirect == XL_NONE ? XL_NONE : base + x->indirect,
 			.size = (uint16_t)x->size, .live = x->live, .map = map0 + x->map,
-			.nmap = (uint16_t)x->nmap, .n = (uint8_t)x->n, .flags = x->flags,
+			.nmap = (uint16_t)x->nmap, .n = (uint8_t)x->n,
+			.flags = x->flags | (x->flow.in == XL_OPEN ? 0 : BLK_CLOSED),
 			.module = (uint16_t)mi, .record = (uint16_t)x->record,
 		};
 		if (!m->text) {
@@ -1191,6 +1227,7 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 	}
 	xl_translate(&in, &s->unit);
 	reading_end(&r);
+	look(m);
 	if (!s->unit.nblock)
 		return XL_NONE;
 	m->full = s->unit.ncode > m->code_cap - m->code_len;
@@ -1254,11 +1291,12 @@ static struct space *space_clone(struct session *s, const struct space *from)
 	sp->next = from->next + shift;
 	DUP(module, nmodule, cap_module);
 	sp->block = NULL;
+	sp->flow = NULL;
 	sp->nblock = sp->cap_block = 0;
 	space_blocks(sp, from->nblock);
 	memcpy(sp->block, from->block, from->nblock * sizeof *sp->block);
+	memcpy(sp->flow, from->flow, from->nblock * sizeof *sp->flow);
 	sp->nblock = from->nblock;
-	DUP(flow, nblock, cap_flow);
 	DUP(unit, nunit, cap_unit);
 	DUP(link, nlink, cap_link);
 	DUP(ref, nref, cap_ref);
@@ -1441,6 +1479,7 @@ static uint64_t entry_of(struct session *s, struct proc *p, struct blk *b, bool 
 	struct module *m = &sp->module[b->module];
 	uint64_t to = need_outside_entry(s, sp, b), twin;
 
+	look(m);
 	place(s, p, b->module, false, mail);
 
 	if (indirect && b->indirect != XL_NONE)
@@ -1664,7 +1703,7 @@ static void kill_block(struct session *s, struct space *sp, uint32_t i)
 	if (m->dead || m->code_cap - m->code_len < DEAD_END_SIZE)
 		return;
 	at = end = dead_end(s, sp, b->module, b->pc, b->flags & XL_COUNTS);
-	if (sp->flow[i].in != XL_OPEN) {
+	if (b->flags & BLK_CLOSED) {
 		/* who comes here has not entered the block, whatever the flow says */
 		at = (uint32_t)m->code_len;
 		code = code_ptr(s, m, at);
