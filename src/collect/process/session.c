@@ -824,6 +824,8 @@ static void answer(struct session *s, uint32_t bi)
 	if (op == RQ_LOOKUP || op == RQ_RESOLVE || op == RQ_SIGNAL || op == RQ_CHECKFAIL || op == RQ_MAP ||
 	    op == RQ_UNMAP || op == RQ_OPEN)
 		space_refresh(s, mm, m);
+	if (op == RQ_SIGNAL && m->r[0] == RT_IN_ORIGINAL && alone && !m->ncmd)
+		space_missed(mm->space, m->a[0], m);
 	stands |= (op == RQ_LOOKUP || op == RQ_RESOLVE || op == RQ_CHECKFAIL) && m->r[0];
 	stands |= op == RQ_SIGNAL && m->r[0] == RT_IN_ORIGINAL && m->r[1];
 	if (m->ncmd && alone && stands && mm->space == sp) {

@@ -99,7 +99,7 @@ struct module {
 	 * first_link on */
 	const struct cache_file *cache;	/* mapped; NULL: nothing */
 	size_t cache_size;
-	uint32_t looks;
+	uint32_t looks, misses;		/* see look(), space_missed() */
 	const struct xl_map *cached_map;
 	const uint32_t *cached_lines, *cached_targets;	/* see cache.c */
 	uint32_t ncached_target, ncached_map, first_cached, ncached, first_link;
@@ -397,6 +397,8 @@ bool space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, st
 bool space_state(struct space *sp, uint64_t code, uint32_t *block, const struct xl_map **map);
 /* Of blocks [@first, @first + @n), those with twins that hold a point, and their chains, are entered as what traces. */
 void space_close(struct session *s, struct space *sp, uint32_t first, uint32_t n);
+/* A thread that is alone came to @pc, had no entry there, and is about to have one. */
+void space_missed(struct space *sp, uint64_t pc, struct rt_mail *m);
 /* Does a block that has a twin begin at copy address @code? That one's direct entry, or 0. */
 uint64_t space_twin(struct space *sp, uint64_t code);
 /* Go on with a divergence that needed more commands than a mail holds; false: it is complete. */

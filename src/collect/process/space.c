@@ -522,7 +522,8 @@ static void place(const struct session *s, struct proc *p, uint32_t mi, bool ove
 	if (fresh & PLACED && m->frozen && !s->tracer && m->ncached * 8 <= SMALL_COUNTERS) {
 		const uint64_t at = RT_DATA_VAULT + s->asking * RT_BLOCK_SIZE + RT_COUNTERS + 8ull * m->first_cached;
 
-		mail_cmd(mail, CMD_FAULT_IN, at & ~(PAGE - 1), up((at & (PAGE - 1)) + 8ull * m->ncached, PAGE), 0, 0);
+		mail_cmd(mail, CMD_ADVISE, at & ~(PAGE - 1), up((at & (PAGE - 1)) + 8ull * m->ncached, PAGE),
+			 MADV_POPULATE_WRITE, 0);
 	}
 }
 
@@ -1495,6 +1496,14 @@ static uint64_t entry_of(struct session *s, struct proc *p, struct blk *b, bool 
 		fill_twins(s, sp, m, b->pc);
 	}
 	return twin ? twin : to;
+}
+
+void space_missed(struct space *sp, uint64_t pc, struct rt_mail *mail)
+{
+	struct module *m = module_at(sp, pc);
+
+	if (m && m->text_len >= MANY_BYTES && ++m->misses % LOOKS == 0)
+		mail_cmd(mail, CMD_ADVISE, m->lo, m->hi - m->lo, MADV_DONTNEED, 0);
 }
 
 uint64_t space_twin(struct space *sp, uint64_t code)

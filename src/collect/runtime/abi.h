@@ -50,7 +50,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			18u
+#define RT_ABI			19u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -184,7 +184,7 @@ enum rt_cmd_op {
 			 * RT_FILE_ID is a[4]: /proc may be another one by now. Not that: it fails */
 	CMD_UNPLACE,	/* a[2], a[1]: back to what was there: zero shadow, or nothing if a[3] */
 	CMD_PROTECT,	/* mprotect a[0], a[1], a[2] */
-	CMD_FAULT_IN,	/* a[1] bytes at a[0] will be written: have them; a hint, and never fails */
+	CMD_ADVISE,	/* madvise a[0], a[1], a[2]: never fails */
 };
 #define RT_OVER 0x100
 #define RT_POPULATE 0x200		/* in a[3] of CMD_PLACE_FILE: likewise, to be read */

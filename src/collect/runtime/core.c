@@ -171,8 +171,8 @@ static u32 run_commands(struct rt_mail *m)
 		case CMD_PROTECT:
 			rt_sys(NR_mprotect, c->a[0], c->a[1], c->a[2]);
 			break;
-		case CMD_FAULT_IN:
-			rt_sys(NR_madvise, c->a[0], c->a[1], MADV_POPULATE_WRITE);
+		case CMD_ADVISE:
+			rt_sys(NR_madvise, c->a[0], c->a[1], c->a[2]);
 			break;
 		}
 	}
