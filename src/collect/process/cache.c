@@ -328,7 +328,7 @@ static uint64_t shadow_size(const struct module *m)
 }
 
 /* Filled so many at a time, a power of two up to 8: who needs one soon needs those beside it. */
-#define GROUP 2u
+#define GROUP 1u
 
 static bool is_used(const struct module *m, uint32_t page)
 {
