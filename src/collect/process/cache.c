@@ -458,13 +458,17 @@ static bool map_over(void *to, size_t n, int fd, uint64_t at)
 
 static void load_blocks(struct space *sp, uint32_t mi, const struct cache_file *f, uint32_t block0, int fd)
 {
-	const struct module *m = &sp->module[mi];
+	struct module *m = &sp->module[mi];
 	struct blk *v = sp->block + block0;
 
 	if (!map_over(sp->flow + block0, f->nblock * sizeof *sp->flow, fd, f->flows))
 		memcpy(sp->flow + block0, AT(f, flows), f->nblock * sizeof *sp->flow);
-	if (f->lo == m->lo && f->module == mi && map_over(v, f->nblock * sizeof *v, fd, f->blocks))
+	m->first_cached = block0;
+	m->ncached = f->nblock;
+	if (f->lo == m->lo && f->module == mi && map_over(v, f->nblock * sizeof *v, fd, f->blocks)) {
+		m->blocks_mapped = true;
 		return;
+	}
 	memcpy(v, AT(f, blocks), f->nblock * sizeof *v);
 	for (uint32_t i = 0; i < f->nblock; i++) {
 		v[i].pc += m->lo - f->lo;
@@ -552,9 +556,7 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 	m->cached_lines = AT(f, lines);
 	m->cached_targets = AT(f, targets);
 	m->ncached_target = f->ntarget;
-	m->first_cached = block0;
 	m->first_link = link0;
-	m->ncached = f->nblock;
 	s->cached += f->nblock;
 	space_close(s, sp, block0, f->nblock);
 }

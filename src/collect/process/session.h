@@ -100,6 +100,8 @@ struct module {
 	const struct cache_file *cache;	/* mapped; NULL: nothing */
 	size_t cache_size;
 	uint32_t looks, misses;		/* see look(), space_missed() */
+	bool blocks_mapped;		/* from the file; */
+	struct pm_buf changed;		/* uint32_t: pages of them, ascending, that are not as they are there any more */
 	const struct xl_map *cached_map;
 	const uint32_t *cached_lines, *cached_targets;	/* see cache.c */
 	uint32_t ncached_target, ncached_map, first_cached, ncached, first_link;

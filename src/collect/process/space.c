@@ -106,6 +106,8 @@ void space_blocks(struct space *sp, size_t n)
 
 	if (n <= sp->cap_block)
 		return;
+	for (size_t i = 0; i < sp->nmodule; i++)
+		sp->module[i].blocks_mapped = false;
 	while (cap < n)
 		cap *= 2;
 	sp->block = larger(sp->block, sp->nblock * sizeof *sp->block, sp->cap_block * sizeof *sp->block,
@@ -147,6 +149,7 @@ void space_unref(struct session *s, struct space *sp)
 		pm_buf_release(&m->rel_link);
 		pm_buf_release(&m->rel_place);
 		pm_buf_release(&m->entered);
+		pm_buf_release(&m->changed);
 		free(m->unit);
 		free(m->map);
 		free(m->used);
@@ -821,13 +824,59 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 	return &sp->module[sp->nmodule - 1];
 }
 
-/* Every fault on a file brings pages that nobody wants: after some, all of @m's large ones go. */
-static void look(struct module *m)
+/* Whole pages of the blocks that @m has from the cache. */
+static uint32_t block_pages(const struct module *m)
+{
+	return (uint32_t)(m->ncached * sizeof(struct blk) / PAGE);
+}
+
+#define MOST_CHANGED 64u		/* pages */
+
+/* @b of @m is about to be changed. */
+static void will_change(const struct space *sp, struct module *m, const struct blk *b)
+{
+	const uint64_t page = (uint64_t)(b - sp->block - m->first_cached) * sizeof *b / PAGE;
+	const size_t n = m->changed.n / 4;
+	uint32_t *v = (uint32_t *)m->changed.p;
+	size_t i = 0;
+
+	if (!m->blocks_mapped || b < sp->block + m->first_cached || page >= block_pages(m))
+		return;
+	while (i < n && v[i] < page)
+		i++;
+	if (i < n && v[i] == page)
+		return;
+	m->blocks_mapped = n < MOST_CHANGED;
+	pm_buf_add(&m->changed, &(uint32_t){ 0 }, sizeof *v);
+	v = (uint32_t *)m->changed.p;
+	memmove(v + i + 1, v + i, (n - i) * sizeof *v);
+	v[i] = (uint32_t)page;
+}
+
+static void give_blocks_back(const struct space *sp, const struct module *m)
+{
+	const uint32_t *v = (const uint32_t *)m->changed.p;
+	const size_t n = m->changed.n / 4;
+	uint64_t from = 0;
+
+	for (size_t i = 0; i <= n; i++) {
+		const uint64_t to = i < n ? v[i] : block_pages(m);
+
+		if (from < to)
+			madvise((uint8_t *)(sp->block + m->first_cached) + from * PAGE, (to - from) * PAGE, MADV_DONTNEED);
+		from = to + 1;
+	}
+}
+
+/* Every fault on a file brings pages that nobody wants: now and then all of @m's large ones go. */
+static void look(const struct space *sp, struct module *m)
 {
 	if (++m->looks % LOOKS)
 		return;
 	if (m->cache_size >= MANY_BYTES)
 		madvise((void *)(uintptr_t)m->cache, m->cache_size, MADV_DONTNEED);
+	if (m->blocks_mapped && m->ncached >= MANY_BLOCKS)
+		give_blocks_back(sp, m);
 	if (m->text_len >= MANY_BYTES)
 		madvise((void *)(uintptr_t)m->text, m->text_len, MADV_DONTNEED);
 }
@@ -1228,7 +1277,7 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 	}
 	xl_translate(&in, &s->unit);
 	reading_end(&r);
-	look(m);
+	look(sp, m);
 	if (!s->unit.nblock)
 		return XL_NONE;
 	m->full = s->unit.ncode > m->code_cap - m->code_len;
@@ -1338,6 +1387,8 @@ static struct space *space_clone(struct session *s, const struct space *from)
 
 		++*m->users;
 		m->file = -1;
+		m->blocks_mapped = false;
+		m->changed = (struct pm_buf){ 0 };
 		m->frozen = 0;
 		m->code_off += shift;
 		m->shadow_off += shift;
@@ -1453,6 +1504,7 @@ static bool make_indirect(struct session *s, struct space *sp, struct blk *b, ui
 	if (i - m->first_cached < m->ncached)
 		pm_buf_add(&m->entered, &i, sizeof i);
 	m->code_len = up(at + xl_indirect_entry(code_ptr(s, m, at), sp->i386, m->code + at, to, b->live), 16);
+	will_change(sp, m, b);
 	b->indirect = at;
 	return true;
 }
@@ -1480,7 +1532,7 @@ static uint64_t entry_of(struct session *s, struct proc *p, struct blk *b, bool 
 	struct module *m = &sp->module[b->module];
 	uint64_t to = need_outside_entry(s, sp, b), twin;
 
-	look(m);
+	look(sp, m);
 	place(s, p, b->module, false, mail);
 
 	if (indirect && b->indirect != XL_NONE)
@@ -1701,6 +1753,7 @@ static void kill_block(struct session *s, struct space *sp, uint32_t i)
 
 	if (b->flags & BLK_IS_DEAD)
 		return;
+	will_change(sp, m, b);
 	b->flags |= BLK_IS_DEAD;
 	cache_thaw(s, sp, m, true, false);
 	if (block_continues(s, sp, i))		/* it dies with the head of its chain */
