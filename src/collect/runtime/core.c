@@ -125,21 +125,20 @@ void rt_fail(const char *what)
 
 /* ---- asking ------------------------------------------------------------------------------------ */
 #ifndef RT_IDT
-/* Asked five times a second by whoever waits. Its number means nothing in another PID namespace: there it
- * is given up if it does not stir for half a minute. */
-int rt_controller_gone(void)
+/* Asked five times a second by whoever waits, with what @w has of its waiting. The controller's number means nothing in
+ * another PID namespace: there it is given up if it does not stir for half a minute. */
+int rt_controller_gone(struct rt_wait *w)
 {
 	struct rt_session *s = RT_SESSION;
-	static u32 beat, waited;
 	const u32 now = __atomic_load_n(&s->beat, __ATOMIC_RELAXED);
 
 	if (__atomic_load_n(&s->closed, __ATOMIC_RELAXED))
 		return 1;
 	if (!rt_apart)
 		return rt_sys(NR_kill, s->pid, 0) == -ESRCH;
-	waited = now == beat ? waited + 1 : 0;
-	beat = now;
-	return waited > 150;
+	w->times = now == w->beat ? w->times + 1 : 0;
+	w->beat = now;
+	return w->times > 150;
 }
 
 /* 0, or 1 + the number of a command that found no room or no file; those behind it have not been run. */
@@ -196,6 +195,7 @@ static int ask(struct rt_block *b)
 	struct rt_session *s = RT_SESSION;
 	struct rt_mail *m = &b->mail;
 	const word timeout[2] = { 0, 200000000 };
+	struct rt_wait w = { 0, 0 };
 
 again:
 	if (__atomic_load_n(&s->closed, __ATOMIC_RELAXED))
@@ -213,7 +213,7 @@ again:
 	while (__atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY) {
 		long r = rt_sys(NR_futex, &m->state, 0 /* WAIT */, MAIL_REQUEST, timeout);
 
-		if (r == -110 /* ETIMEDOUT */ && rt_controller_gone() &&
+		if (r == -110 /* ETIMEDOUT */ && rt_controller_gone(&w) &&
 		    __atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY)
 			return 0;
 	}

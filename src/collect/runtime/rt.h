@@ -160,7 +160,8 @@ long rt_app_sys(long nr, word a, word b, word c, word d, word e, word f);
 /* ---- core.c ----------------------------------------------------------------------------------- */
 #define RT_SESSION ((struct rt_session *)RT_SESSION_AT)
 extern u32 rt_apart;			/* the controller's numbers of us or our children may be other ones */
-int rt_controller_gone(void);
+struct rt_wait { u32 beat, times; };	/* {0} to begin with */
+int rt_controller_gone(struct rt_wait *w);
 /* Ask the controller; false: there is none any more. Runs the commands of the answer. */
 int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3);
 void rt_go(struct rt_block *b);			/* b->resume for b->ctx.pc, or native */
