@@ -8,7 +8,7 @@
  *   # a comment; comments before the first command may hold these settings:
  *   # needs: PROGRAM...      skip the case, with the reason, where one of them is missing
  *   # if: COMMAND            skip the case where it fails; what it prints is the reason
- *   # timeout: SECONDS       for each command (default 60)
+ *   # timeout: SECONDS       for each command (default 180)
  *   $ command                run by sh; the lines below belong to it
  *   + more                   ... a further line of the command
  *   > line                   expected standard output; ">- line" has no newline at its end
@@ -456,7 +456,7 @@ static void run_case(const char *path, struct tally *t)
 	char *src = read_file(path, &size), buf[1024], name[1024], dir[4096];
 	struct step *steps = NULL;
 	struct text tail = { 0 }, blessed = { 0 };
-	double timeout = 60;
+	double timeout = 180;
 	bool ok = true, changed = false;
 
 	if (!src) {
@@ -696,6 +696,7 @@ static void set_environment(const char *self)
 {
 	char exe[4096], buf[8500], *slash;
 	const char *build;
+	struct rlimit stack;
 	sigset_t none;
 
 	for (int sig = 1; sig < NSIG; sig++)
@@ -704,6 +705,11 @@ static void set_environment(const char *self)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	umask(022);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
+	/* without a limit, addresses begin elsewhere, for 32-bit programs where tracing needs them */
+	getrlimit(RLIMIT_STACK, &stack);
+	if (stack.rlim_cur == RLIM_INFINITY)
+		stack.rlim_cur = 8 << 20;
+	setrlimit(RLIMIT_STACK, &stack);
 	if (!realpath(self, exe))
 		must(NULL);
 	/* BUILD/tests/run */

@@ -1,5 +1,4 @@
 # needs: valgrind gzip
-# timeout: 120
 # Valgrind's own cachegrind. Without a C library nothing differs:
 $ "$TESTS/oracle/cachegrind" "$PROGRAMS/costs" | awk '{ print $1, $2, $3 }'
 > Ir 521 521

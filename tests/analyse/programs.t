@@ -1,5 +1,4 @@
 # needs: gzip xz sqlite3
-# timeout: 120
 # Five real programs, live: TAGE-SC-L at 64 KB misses at most 0.75 of what gshare with as many bits does,
 # and a core with a larger window is never slower by more than 1 %.
 $ head -c 20000 "$BUILD/pugmark" >data; "$TESTS/oracle/rank" gzip -c data

@@ -1,5 +1,4 @@
 # What cannot be run, and what ends badly: one clear error each, and nothing left behind.
-# timeout: 120
 $ pugmark run -- ./nothing
 ! pugmark: ./nothing: cannot execute: No such file or directory
 ? 1

@@ -2,7 +2,6 @@
 # what the controller sees. Also where /proc is another one, and where the controller's files are not theirs to open.
 # needs: unshare
 # if: unshare -U -r -p -f --mount-proc true
-# timeout: 120
 $ echo 'echo $$; "$PROGRAMS/forks" > forks.out; "$PROGRAMS/threads" > threads.out; unshare -p -f sh -c "echo \$\$; ls /proc/self/fd; true"' > inside
 $ unshare -U -r -p -f --mount-proc sh inside > out; sort forks.out threads.out > native; head -n 2 out
 > 1

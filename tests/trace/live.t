@@ -1,6 +1,5 @@
 # tests/trace/live.t - a running program's trace in any format is what its stored trace becomes
 # needs: gzip sqlite3
-# timeout: 120
 # Two runs of a program are alike but for process ids, which drmemtrace holds, and for the vDSO, which reads a clock
 # again while the kernel sets it.
 $ cat >same <<'E'
