@@ -27,8 +27,9 @@ static bool status_of(const char *dir, const char *name, uint32_t *parent, uint3
 	return *inner;
 }
 
-/* Of the numbers in @dir: the one that is @number in its own namespace, a child of @parent rather than
- * another one. */
+/* Of the numbers in @dir: the one that is @number in its own namespace. @parent: and a process that we do not know yet, its
+ * child or, if that has gone, a child of another one that we know - an orphan's is the first of its namespace. Other
+ * namespaces have the same numbers. */
 static uint32_t find(const struct session *s, const char *dir, uint32_t number, uint32_t parent)
 {
 	uint32_t found = 0, up, inner;
@@ -38,7 +39,8 @@ static uint32_t find(const struct session *s, const char *dir, uint32_t number, 
 	while (d && (e = readdir(d))) {
 		if (!isdigit((unsigned char)*e->d_name) || !status_of(dir, e->d_name, &up, &inner) || inner != number)
 			continue;
-		if (parent && session_knows(s, (uint32_t)strtoul(e->d_name, NULL, 10)))
+		if (parent && (session_knows(s, (uint32_t)strtoul(e->d_name, NULL, 10)) ||
+			       (up != parent && !session_knows(s, up))))
 			continue;
 		if (!found || up == parent)
 			found = (uint32_t)strtoul(e->d_name, NULL, 10);
