@@ -115,7 +115,7 @@ $ ./kids.idt >/dev/null; for f in cnt blk trc; do cp kids.$f whole; head -c 21 w
 > pugmark: kids.trc:0x14: expected an entry of 5 bytes, found 1
 > 1
 # A process that is copied while its counters are looked at: nobody holds the copy's locks.
-$ echo 'int main(void) { int s, n = 0; for (int i = 0; i < 2000; i++) { if (!fork()) _exit(1); wait(&s); n += s == 256; } return n != 2000; }' | gcc -w -m32 -O1 -static -xc -o many -; pugmark idt many; timeout 100 ./many.idt; echo $?; rm -f many.cnt.*
+$ echo 'int main(void) { int s, n = 0; for (int i = 0; i < 2000; i++) { if (!fork()) _exit(1); wait(&s); n += s == 256; } return n != 2000; }' | gcc -w -m32 -O1 -static -xc -o many -; pugmark idt many; timeout 200 ./many.idt; echo $?; rm -f many.cnt.*
 > 0
 # The instructions that the report leaves out: each is in the trace, with what it refers to; those that are the kernel's
 # are refused, and not in it.
