@@ -1242,7 +1242,7 @@ static bool serve(struct session *s)
 
 static void loop(struct session *s)
 {
-	uint32_t eager = s->spin;
+	uint32_t eager = s->spin, busy_rounds = 0;
 	double end = 0;
 
 	for (;;) {
@@ -1267,7 +1267,8 @@ static void loop(struct session *s)
 			}
 			if (__atomic_load_n(&s->head->doorbell, __ATOMIC_SEQ_CST) != seen) {
 				eager = eager * 2 < s->spin ? eager * 2 : s->spin;
-				continue;
+				if (++busy_rounds % 64)		/* who asks for ever does not keep us from the rest */
+					continue;
 			}
 			eager = eager / 2 > s->spin / 32 ? eager / 2 : s->spin / 32;
 		}

@@ -1481,7 +1481,8 @@ static bool is_alone(const struct tracer *t, uint32_t i)
 	return true;
 }
 
-/* Whatever thread block @i has for us. */
+/* What thread block @i has for us: all, if it is over, else no more than one chunk - it may fill them for ever as fast as
+ * they are read, while others wait, perhaps whom it waits for. */
 static bool consume_stream(struct tracer *t, uint32_t i)
 {
 	struct stream *st = &t->stream[i];
@@ -1489,7 +1490,7 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 	bool over = __atomic_load_n(&st->over, __ATOMIC_ACQUIRE), any = false;
 	uint32_t full;
 
-	while ((full = __atomic_load_n(&b->full[st->next], __ATOMIC_ACQUIRE))) {
+	while ((over || !any) && (full = __atomic_load_n(&b->full[st->next], __ATOMIC_ACQUIRE))) {
 		uint8_t *p = chunk_of(t->s, i, st->next);
 		uint32_t n = full - 1;
 
