@@ -49,6 +49,9 @@ char *pm_strdup(const char *s)
 #define HEAP_STEP (128u << 20)		/* of addresses */
 #define HUGE_PAGE (2u << 20)
 #define SMALL_PAGE 4096u
+/* Of huge pages the last is half empty. In the first ones, and behind FINE_END, that does not matter. */
+#define FINE (2u << 20)
+#define FINE_END (8u << 20)
 
 void pm_open_heap(void)
 {
@@ -64,7 +67,8 @@ void pm_open_heap(void)
 	mallopt(M_TOP_PAD, HEAP_STEP);
 	first = malloc(1);
 	free(first);
-	madvise(begin + odd + SMALL_PAGE, HEAP_STEP, MADV_HUGEPAGE);
+	madvise(begin + odd + SMALL_PAGE, FINE, MADV_HUGEPAGE);
+	madvise(begin + odd + SMALL_PAGE + FINE_END, HEAP_STEP - FINE_END, MADV_HUGEPAGE);
 }
 
 void pm_heap_ahead(size_t n)

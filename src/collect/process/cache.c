@@ -314,6 +314,36 @@ static void add32(uint8_t *code, const uint32_t *at, size_t n, uint32_t by)
 	}
 }
 
+/* ---- looking things up ----------------------------------------------------------------------------
+ * Who looks a few things up in a file that is mapped has all of it mapped soon, a dozen pages at each fault. Of a
+ * large one pages are read instead. */
+#define READ_PAGES 32u
+struct read_pages {
+	uint64_t no[READ_PAGES];	/* + 1; 0: none */
+	_Alignas(64) uint8_t page[READ_PAGES][4096];
+};
+
+const void *cache_look(const struct module *m, uint64_t at, size_t *n)
+{
+	const uint64_t no = at / 4096;
+	struct read_pages *r = m->read;
+	uint8_t *page;
+
+	*n = 4096 - at % 4096;
+	if (!r)
+		return (const uint8_t *)m->cache + at;
+	page = r->page[no % READ_PAGES];
+	if (r->no[no % READ_PAGES] != no + 1) {
+		struct pm_err err = { 0 };
+
+		r->no[no % READ_PAGES] = 0;
+		if (pm_temp_read(m->file, page, 4096, no * 4096, &err) != PM_OK)
+			return (const uint8_t *)m->cache + at;
+		r->no[no % READ_PAGES] = no + 1;
+	}
+	return page + at % 4096;
+}
+
 /* ---- shadows, page by page ------------------------------------------------------------------------
  * Entries are sparse, some ten in a page, and a run needs those of a part of the program only. The
  * pages that no earlier run needed are filled when the first indirect transfer there faults. */
@@ -327,12 +357,10 @@ static uint64_t shadow_size(const struct module *m)
 	return (m->hi - m->lo) * 4;
 }
 
-/* Filled so many at a time, a power of two up to 8: who needs one soon needs those beside it. */
-#define GROUP 1u
-
+/* One by one: those beside a page that is needed mostly are not. */
 static bool is_used(const struct module *m, uint32_t page)
 {
-	return m->used[page / 8] >> page % 8 / GROUP * GROUP & ((1u << GROUP) - 1);
+	return m->used[page / 8] >> page % 8 & 1;
 }
 
 static void set_used(struct module *m, uint32_t page)
@@ -351,21 +379,38 @@ static bool write_code(struct session *s, uint64_t at, const void *p, size_t n)
 	return pwrite(s->code_fd, p, n, (off_t)at) == (ssize_t)n;
 }
 
+static uint32_t shadow_pages(const struct module *m)
+{
+	return (uint32_t)((m->hi - m->lo + SHADOW_TEXT - 1) / SHADOW_TEXT);
+}
+
+uint32_t *cache_copy_entries(const struct module *m)
+{
+	const size_t n = (shadow_pages(m) + 1) * sizeof *m->entry_from;
+
+	return m->entry_from ? memcpy(pm_alloc(n), m->entry_from, n) : NULL;
+}
+
 /* The pages foreseen, of a shadow that is all zero. Written, not stored to: that saves a fault each. */
 static void fill_shadow(struct session *s, struct space *sp, struct module *m,
 			const struct saved_entry *e, uint32_t n)
 {
 	static int32_t page[SHADOW_RUN * SHADOW_TEXT];
+	const uint32_t npages = shadow_pages(m);
 	uint32_t first = 0, pages = 0;		/* of those in @page */
+	uint32_t filed = 0;
 
 	if (sp->i386 || !m->shadowed) {
 		for (uint32_t i = 0; i < n; i++)
 			space_shadow(s, sp, m, m->lo + e[i].pc, m->code + e[i].code);
 		return;
 	}
+	m->entry_from = pm_alloc((npages + 1ull) * 4);
 	for (uint32_t i = 0; i <= n; i++) {
 		const uint32_t no = i < n ? e[i].pc / SHADOW_TEXT : UINT32_MAX;
 
+		while (filed <= npages && filed <= no)
+			m->entry_from[filed++] = i;
 		if (pages && no - first >= (pages < SHADOW_RUN ? pages + 1 : pages)) {
 			write_code(s, m->shadow_off + first * (4ull * SHADOW_TEXT), page, pages * (4ull * SHADOW_TEXT));
 			pages = 0;
@@ -383,25 +428,21 @@ static void fill_shadow(struct session *s, struct space *sp, struct module *m,
 
 void cache_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc)
 {
+	const uint32_t no = page_of(m, pc);
 	const struct saved_entry *e;
-	const uint32_t no = page_of(m, pc), group = no / GROUP * GROUP;
-	size_t a = 0, z;
+	uint32_t i, end;
+	size_t n;
 
-	if (!m->cache || m->frozen_shadow || is_used(m, no))
+	if (!m->cache || m->frozen_shadow || !m->entry_from || is_used(m, no))
 		return;
 	set_used(m, no);
-	e = AT(m->cache, entries);
-	z = m->cache->nentry;
-	while (a < z) {
-		size_t mid = (a + z) / 2;
-
-		if (e[mid].pc / SHADOW_TEXT < group)
-			a = mid + 1;
-		else
-			z = mid;
+	i = m->entry_from[no];
+	end = m->entry_from[no + 1];
+	while (i < end) {
+		e = cache_look(m, m->entries_at + i * sizeof *e, &n);
+		for (const struct saved_entry *stop = e + n / sizeof *e; e < stop && i < end; e++, i++)
+			space_shadow(s, sp, m, m->lo + e->pc, m->code + e->code);
 	}
-	for (; a < m->cache->nentry && e[a].pc / SHADOW_TEXT < group + GROUP; a++)
-		space_shadow(s, sp, m, m->lo + e[a].pc, m->code + e[a].code);
 }
 
 /* ---- a file's contents ---------------------------------------------------------------------------- */
@@ -553,8 +594,9 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 		fill_shadow(s, sp, m, AT(f, entries), f->nentry);
 	m->cached_map = AT(f, map);
 	m->ncached_map = f->nmap;
-	m->cached_lines = AT(f, lines);
-	m->cached_targets = AT(f, targets);
+	m->lines_at = f->lines;
+	m->targets_at = f->targets;
+	m->entries_at = f->entries;
 	m->ncached_target = f->ntarget;
 	m->first_link = link0;
 	s->cached += f->nblock;
@@ -672,6 +714,8 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const 
 				m->file_code = f->code;
 				m->file_shadow = f->shadow;
 				s->nfrozen++;
+				if (f->nblock >= MANY_BLOCKS)
+					m->read = pm_alloc(sizeof *m->read);
 				return;
 			}
 		} else {

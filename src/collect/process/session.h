@@ -103,7 +103,9 @@ struct module {
 	bool blocks_mapped;		/* from the file; */
 	struct pm_buf changed;		/* uint32_t: pages of them, ascending, that are not as they are there any more */
 	const struct xl_map *cached_map;
-	const uint32_t *cached_lines, *cached_targets;	/* see cache.c */
+	uint64_t lines_at, targets_at, entries_at;	/* in the file */
+	struct read_pages *read;	/* of it; NULL: it is looked at where it is mapped */
+	uint32_t *entry_from;		/* number of the first entry of each page of the shadow, and of one more behind */
 	uint32_t ncached_target, ncached_map, first_cached, ncached, first_link;
 	struct pm_buf entered;		/* uint32_t: those of them that have got an indirect entry since */
 	bool cached_map_good;
@@ -119,6 +121,8 @@ struct module {
 	uint8_t *saved_used;
 	uint64_t saved_sum;
 };
+
+#define MANY_BLOCKS 65536u		/* of a module: what is looked up in them is looked at with care */
 
 static inline size_t hash_pc(uint64_t pc)
 {
@@ -461,6 +465,10 @@ void cache_shadow(struct session *s, struct space *sp, struct module *m, uint64_
 void cache_used(struct module *m, uint64_t pc);
 /* Are the map entries from the file sound? Looked at when first needed. */
 bool cache_check_map(struct module *m);
+/* m->entry_from for a copy of @m. */
+uint32_t *cache_copy_entries(const struct module *m);
+/* What the file that @m is from has at @at; *@n becomes how many bytes of it can be looked at until the next call. */
+const void *cache_look(const struct module *m, uint64_t at, size_t *n);
 void cache_close(struct session *s);
 
 /* ---- session.c ------------------------------------------------------------------------------------ */

@@ -16,10 +16,10 @@
 #include "collect/process/trace.h"
 
 #define PAGE 4096ull
-#define MANY_BLOCKS 65536u
-#define MANY_BYTES (1u << 20)
-#define LOOKS 16u
-#define MOST_READY (512u << 10)		/* bytes of code */
+#define MANY_BYTES (256u << 10)
+#define LOOKS 64u
+#define MISSES 16u
+#define MOST_READY (128u << 10)		/* bytes of code */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23		/* Linux 5.14; before, a hint that is refused */
 #endif
@@ -150,6 +150,8 @@ void space_unref(struct session *s, struct space *sp)
 		pm_buf_release(&m->rel_place);
 		pm_buf_release(&m->entered);
 		pm_buf_release(&m->changed);
+		free(m->read);
+		free(m->entry_from);
 		free(m->unit);
 		free(m->map);
 		free(m->used);
@@ -253,21 +255,29 @@ static struct blk *find_cached(struct space *sp, uint64_t pc)
 {
 	const struct module *m = module_at(sp, pc);
 	const uint64_t off = m ? pc - m->lo : 0;
-	const uint32_t *line;
+	const uint32_t *v;
+	uint32_t i, end;
 	struct blk *b;
+	size_t n;
 
-	if (!m || !m->cached_lines || off >= m->text_len)
+	if (!m || !m->lines_at || off >= m->text_len)
 		return NULL;
-	line = &m->cached_lines[off / TARGET_LINE];
-	for (uint32_t i = line[0]; i < line[1] && i < m->ncached_target; i++) {
-		const uint32_t no = m->cached_targets[i] % MAX_TARGETS;
+	v = cache_look(m, m->lines_at + off / TARGET_LINE * 4, &n);
+	i = *v;
+	v = n >= 8 ? v + 1 : cache_look(m, m->lines_at + off / TARGET_LINE * 4 + 4, &n);
+	end = *v < m->ncached_target ? *v : m->ncached_target;
+	while (i < end) {
+		v = cache_look(m, m->targets_at + i * 4ull, &n);
+		for (const uint32_t *stop = v + n / 4; v < stop && i < end; v++, i++) {
+			const uint32_t no = *v % MAX_TARGETS;
 
-		if (m->cached_targets[i] != target_entry(off, no) || no >= m->ncached)
-			continue;
-		b = &sp->block[m->first_cached + no];
-		touch(m, b);
-		if (b->pc == pc)
-			return b->flags & BLK_IS_DEAD ? NULL : b;
+			if (*v != target_entry(off, no) || no >= m->ncached)
+				continue;
+			b = &sp->block[m->first_cached + no];
+			touch(m, b);
+			if (b->pc == pc)
+				return b->flags & BLK_IS_DEAD ? NULL : b;
+		}
 	}
 	return NULL;
 }
@@ -869,16 +879,20 @@ static void give_blocks_back(const struct space *sp, const struct module *m)
 }
 
 /* Every fault on a file brings pages that nobody wants: now and then all of @m's large ones go. */
-static void look(const struct space *sp, struct module *m)
+static void give_files_back(const struct space *sp, const struct module *m)
 {
-	if (++m->looks % LOOKS)
-		return;
 	if (m->cache_size >= MANY_BYTES)
 		madvise((void *)(uintptr_t)m->cache, m->cache_size, MADV_DONTNEED);
-	if (m->blocks_mapped && m->ncached >= MANY_BLOCKS)
+	if (m->blocks_mapped)
 		give_blocks_back(sp, m);
 	if (m->text_len >= MANY_BYTES)
 		madvise((void *)(uintptr_t)m->text, m->text_len, MADV_DONTNEED);
+}
+
+static void look(const struct space *sp, struct module *m)
+{
+	if (m->ncached >= MANY_BLOCKS && ++m->looks % LOOKS == 0)
+		give_files_back(sp, m);
 }
 
 static struct module *module_at(struct space *sp, uint64_t pc)
@@ -1389,6 +1403,8 @@ static struct space *space_clone(struct session *s, const struct space *from)
 		m->file = -1;
 		m->blocks_mapped = false;
 		m->changed = (struct pm_buf){ 0 };
+		m->read = NULL;
+		m->entry_from = cache_copy_entries(o);
 		m->frozen = 0;
 		m->code_off += shift;
 		m->shadow_off += shift;
@@ -1554,8 +1570,11 @@ void space_missed(struct space *sp, uint64_t pc, struct rt_mail *mail)
 {
 	struct module *m = module_at(sp, pc);
 
-	if (m && m->text_len >= MANY_BYTES && ++m->misses % LOOKS == 0)
-		mail_cmd(mail, CMD_ADVISE, m->lo, m->hi - m->lo, MADV_DONTNEED, 0);
+	if (!m || m->text_len < MANY_BYTES || ++m->misses % MISSES)
+		return;
+	for (size_t i = 0; i < sp->nmodule; i++)
+		give_files_back(sp, &sp->module[i]);
+	mail_cmd(mail, CMD_ADVISE, m->lo, m->hi - m->lo, MADV_DONTNEED, 0);
 }
 
 uint64_t space_twin(struct space *sp, uint64_t code)
