@@ -68,6 +68,7 @@ static bool fuzz_known(void *ctx, uint64_t addr, struct xl_known *out)
 		return false;
 	out->code = LO + 0x10000000 + addr % 4096;
 	out->live = mix(addr) & XL_LIVE_ALL;
+	out->reads_flags = out->live & XL_LIVE_FLAGS && mix(addr) >> 20 & 1;
 	return true;
 }
 
@@ -89,6 +90,16 @@ static bool is_landing(const struct xl_unit *u, const struct xl_block *b, uint32
 		if (u->link[k].stub == to)
 			return true;
 	return to >= u->map[u->nmap - 1].code && to < u->ncode;		/* a failed check */
+}
+
+/* Has the address on the stack been replaced before the return at @ret? */
+static bool is_replaced(const struct xl_input *in, const uint8_t *ret, uint32_t room)
+{
+	if (in->abi_flags)
+		return room >= 4 && !memcmp(ret - 4, "\x48\x01\x0c\x24", 4);	/* add [rsp], rcx */
+	if (in->i386)
+		return room >= 3 && !memcmp(ret - 3, "\x89\x0c\x24", 3);	/* mov [esp], ecx */
+	return room >= 13 && !memcmp(ret - 13, "\x48\x89\x0c\x24\x65\x48\x8b\x14\x25", 9);	/* and rdx again */
 }
 
 static void check_block(const struct xl_input *in, const struct xl_unit *u, size_t index,
@@ -133,8 +144,7 @@ static void check_block(const struct xl_input *in, const struct xl_unit *u, size
 		if (x.kind == X86_CALL)
 			assert(x86_target(&x, u->code + at, in->place + at) - in->place < u->ncode);
 		if (x.kind == X86_RET)
-			assert(at - b->code >= 4 && !memcmp(u->code + at - 3, "\x89\x0c\x24", 3) &&
-			       (in->i386 || u->code[at - 4] == 0x48));
+			assert(is_replaced(in, u->code + at, at - b->code));
 		if (x.kind == X86_STEP) {
 			/* ours: gs:[disp32], fs:[disp32] */
 			const uint8_t *p = u->code + at;
@@ -195,6 +205,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.i386 = i386, .entry = LO + data[1] % c.n, .lo = LO, .hi = LO + c.n,
 		.place = LO + 0x8000000 + (data[2] & 0x3f) * 64,
 		.absolute = data[3] & 1, .patchable = data[3] & 2, .check_bytes = data[3] & 4,
+		.abi_flags = !i386 && data[3] & 16,
 		.max_insns = data[4] & 1 ? data[4] >> 1 : 0,
 		.max_blocks = data[5] & 1 ? 1 + (data[5] >> 1) : 0,
 		.read = fuzz_read, .data = fuzz_data, .known = fuzz_known, .function = fuzz_function, .ctx = &c,

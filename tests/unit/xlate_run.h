@@ -44,6 +44,7 @@ struct placed {					/* a unit that lives in the cache */
 	uint64_t at;				/* its place */
 	uint32_t counter0, link0;
 	uint64_t *outside;			/* of each block: its entry for outsiders, 0: none yet */
+	bool dead;				/* nobody enters it any more */
 };
 
 struct run {
@@ -52,6 +53,7 @@ struct run {
 	uint64_t lo, hi;
 	uint64_t data, data_size;		/* memory that runs may change */
 	bool absolute, patchable, check_bytes;
+	bool abi_flags, dropped;		/* for as long as nothing breaks the ABI; something has */
 	uint32_t max_insns, max_blocks;
 	bool step;
 	bool follow_all;			/* no limits to what is compared */
@@ -144,7 +146,7 @@ static const uint8_t *guest_data(void *ctx, uint64_t addr, size_t *avail)
 static struct placed *find_block(uint64_t pc, struct xl_block **b)
 {
 	for (size_t k = R->nunit; k-- > 0; )
-		for (size_t j = 0; j < R->unit[k].u.nblock; j++)
+		for (size_t j = 0; j < R->unit[k].u.nblock && !R->unit[k].dead; j++)
 			if (R->unit[k].u.block[j].pc == pc) {
 				*b = &R->unit[k].u.block[j];
 				return &R->unit[k];
@@ -161,6 +163,7 @@ static bool guest_known(void *ctx, uint64_t addr, struct xl_known *out)
 		return false;
 	out->code = b->flow.in == XL_OPEN ? p->at + b->code : p->outside[b - p->u.block];
 	out->live = b->live;
+	out->reads_flags = b->flags & XL_READS_FLAGS;
 	return true;
 }
 
@@ -260,6 +263,21 @@ static void check_unit(const struct placed *p, const struct xl_input *in)
 	}
 }
 
+/* Flags do pass through calls: everything anew. */
+static void drop_abi(void)
+{
+	for (size_t k = 0; k < R->nunit; k++) {
+		struct placed *p = &R->unit[k];
+
+		p->dead = true;
+		for (size_t j = 0; j < p->u.nblock; j++)
+			if (p->u.block[j].pc != UINT64_MAX)
+				*(int32_t *)(RT_SHADOW + 4 * (uint64_t)(uint32_t)p->u.block[j].pc) = 0;
+	}
+	R->abi_flags = false;
+	R->dropped = true;
+}
+
 /* Make what is at original @pc exist; its direct entry, or 0. */
 static uint64_t need(uint64_t pc, bool anew)
 {
@@ -267,7 +285,7 @@ static uint64_t need(uint64_t pc, bool anew)
 	struct placed *p = anew ? NULL : find_block(pc, &b);
 	struct xl_input in = {
 		.entry = pc, .lo = R->lo, .hi = R->hi, .absolute = R->absolute,
-		.patchable = R->patchable, .check_bytes = R->check_bytes,
+		.patchable = R->patchable, .check_bytes = R->check_bytes, .abi_flags = R->abi_flags,
 		.max_insns = R->max_insns, .max_blocks = R->max_blocks,
 		.read = guest_read, .data = guest_data, .known = guest_known, .ctx = R,
 	};
@@ -282,6 +300,11 @@ static uint64_t need(uint64_t pc, bool anew)
 	n.counter0 = R->ncounter;
 	n.link0 = R->nlink;
 	xl_translate(&in, &n.u);
+	if (n.u.breaks_abi) {
+		xl_unit_release(&n.u);
+		drop_abi();
+		return need(pc, anew);
+	}
 	if (!n.u.nblock || R->used + n.u.ncode + 64 > CACHE_SIZE) {
 		xl_unit_release(&n.u);
 		return 0;
@@ -310,6 +333,10 @@ static uint64_t need_indirect(uint64_t pc)
 	if (!need(pc, false))
 		return 0;
 	p = find_block(pc, &b);
+	if ((b->flags & (XL_READS_FLAGS | XL_JUMP_TARGET)) == XL_READS_FLAGS) {
+		drop_abi();
+		return need_indirect(pc);
+	}
 	if (b->indirect != XL_NONE) {
 		at = p->at + b->indirect;
 	} else {
@@ -401,6 +428,8 @@ static bool same_state(const struct state *s, const struct state *n)
 		off |= (uint32_t)(s->r[i] != n->r[i]) << i;
 	if (off & x.read || (off && (x.prop & X86_MAY_FAULT || x.kind >= X86_CALL)))
 		return false;
+	if ((R->abi_flags || R->dropped) && (x.kind >= X86_RET || n->pc < R->lo || n->pc >= R->hi))
+		return true;
 	return !((s->flags ^ n->flags) & (x.kind >= X86_RET ? ARITH : eflags_of(x.fread)));
 }
 
@@ -510,6 +539,13 @@ static void protect_text(int prot)
 		abort();
 }
 
+static bool reads_flags_at(uint64_t pc)
+{
+	struct xl_block *b;
+
+	return pc >= R->lo && pc < R->hi && need(pc, false) && find_block(pc, &b) && b->flags & XL_READS_FLAGS;
+}
+
 static void on_gate(ucontext_t *uc, uint64_t which)
 {
 	greg_t *g = uc->uc_mcontext.gregs;
@@ -525,6 +561,8 @@ static void on_gate(ucontext_t *uc, uint64_t which)
 				const struct xl_link l = p->u.link[id - p->link0];
 				uint64_t site = p->at + l.site, to;
 
+				if (l.stale && reads_flags_at(l.target))
+					drop_abi();
 				go_to(uc, l.target);
 				to = g[REG_RIP];
 				if (to >= (uint64_t)R->cache && to < (uint64_t)R->cache + CACHE_SIZE) {
@@ -635,9 +673,8 @@ record:
 		return;
 	}
 	if (pc - (uint64_t)R->cache >= CACHE_SIZE) {
-		/* an indirect transfer found nothing: rcx and rdx are in their slots */
+		/* an indirect transfer found nothing: rcx is in its slot */
 		g[REG_RCX] = slot(RT_S_RCX);
-		g[REG_RDX] = slot(RT_S_RDX);
 		if (pc == FINISH_PC) {
 			finish(uc, 0, 0);
 			return;
@@ -732,6 +769,7 @@ static void run_once(struct run *r, const struct state *s, bool translated)
 	R = r;
 	r->translated = translated;
 	r->k = 0;
+	r->dropped = false;
 	stepping_in_place = false;
 	start_state = *s;
 	protect_text(translated ? PROT_READ : PROT_READ | PROT_EXEC);

@@ -44,7 +44,7 @@
 #include "collect/process/trace.h"
 #include "elf/kept.h"
 
-#define CACHE_VERSION 15u
+#define CACHE_VERSION 16u
 
 /* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they are
  * mostly those that the code was saved with, and none of its pages need be touched. */
@@ -72,9 +72,11 @@ struct saved_unit {
 };
 struct saved_link {
 	uint64_t target;		/* from lo; may lie outside the module */
-	uint32_t site, stub;		/* site XL_NONE: has been resolved, for ever; stub: | TWINS_LINK */
+	uint32_t site, stub;		/* site XL_NONE: has been resolved, for ever; stub: | TWINS_LINK | STALE_LINK */
 };
 #define TWINS_LINK 0x80000000u
+#define STALE_LINK 0x40000000u
+#define LINK_STUB (STALE_LINK - 1)
 struct saved_entry {
 	uint32_t pc, code;		/* from lo; from the module's code */
 };
@@ -180,9 +182,9 @@ bool cache_open(struct session *s, struct pm_err *err)
 }
 
 /* What the code is for. Where there are points, some twins are dead. */
-static uint32_t kind_of(const struct session *s)
+static uint32_t kind_of(const struct session *s, const struct space *sp)
 {
-	return (uint32_t)s->opts->kind | s->counts << 4;
+	return (uint32_t)s->opts->kind | s->counts << 4 | (!sp->abi_flags && !sp->i386) << 5;
 }
 
 /* "b" and the build id in hex, or "h" and a hash of the text. */
@@ -580,8 +582,8 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 			sp->link[sp->nlink++] = (struct link){ .module = UINT32_MAX, .done = true };
 			continue;
 		}
-		sp->link[sp->nlink] = (struct link){ target, mi, l[i].site, l[i].stub & ~TWINS_LINK, 0, false,
-						     (l[i].stub & TWINS_LINK) != 0 };
+		sp->link[sp->nlink] = (struct link){ target, mi, l[i].site, l[i].stub & LINK_STUB, 0, false,
+						     (l[i].stub & TWINS_LINK) != 0, (l[i].stub & STALE_LINK) != 0 };
 		table[sp->nlink] = target;
 		if (m->lo <= target && target < m->hi) {
 			head = pm_map_put(&sp->pending, target, NULL);
@@ -638,7 +640,7 @@ static bool consistent(const struct cache_file *f, const struct module *m)
 		    b[i].map > f->nmap || b[i].nmap > f->nmap - b[i].map || b[i].code >= f->ncode)
 			return false;
 	for (uint32_t i = 0; i < f->nlink; i++)
-		if (l[i].site != XL_NONE && (l[i].site + 4ull > f->ncode || (l[i].stub & ~TWINS_LINK) >= f->ncode))
+		if (l[i].site != XL_NONE && (l[i].site + 4ull > f->ncode || (l[i].stub & LINK_STUB) >= f->ncode))
 			return false;
 	for (uint32_t i = 0; i < f->nentry; i++)
 		if (e[i].pc >= m->hi - m->lo || e[i].code >= f->ncode)
@@ -676,7 +678,7 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const 
 
 	if (s->cache_fd < 0 || fd < 0)
 		return;
-	make_key(m, kind_of(s), fd, elf);
+	make_key(m, kind_of(s, sp), fd, elf);
 	m->used = pm_alloc(shadow_bits(m));
 	m->saved_used = pm_alloc(shadow_bits(m));
 	save_others(s, sp, m);
@@ -694,7 +696,7 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const 
 	if (f != MAP_FAILED) {
 		const bool trust = trusted(&st, f);
 
-		if (sound(f, size, kind_of(s), trust) && same_text(f, sp, m) && fits(f, m) &&
+		if (sound(f, size, kind_of(s, sp), trust) && same_text(f, sp, m) && fits(f, m) &&
 		    (trust || consistent(f, m))) {
 			if (!trust || st.st_mtime + TOUCH < time(NULL))
 				stamp(in, f);		/* least recently used goes first */
@@ -1120,7 +1122,7 @@ static struct pm_buf all_entries(const struct saving *v)
 		for (uint32_t c = 0; (u = new_unit(v, j)) && c < u->nblock; c++) {
 			const struct blk *b = &v->sp->block[u->block + c];
 
-			if (b->indirect != XL_NONE && !(b->flags & XL_COUNTS))
+			if (b->indirect != XL_NONE && !(b->flags & XL_COUNTS) && space_guests(b))
 				pm_buf_add(&new, &(struct saved_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect },
 					   sizeof *add);
 		}
@@ -1190,7 +1192,8 @@ static void put_links(struct saving *v)
 	v->f->nlink = v->was->nlink;
 	for (size_t i = 0; i < sp->nlink; i++) {
 		const struct link *l = &sp->link[i];
-		const struct saved_link x = { l->target - m->lo, l->site, l->stub | (l->twin ? TWINS_LINK : 0) };
+		const struct saved_link x = { l->target - m->lo, l->site, l->stub | (l->twin ? TWINS_LINK : 0) |
+					      (l->stale ? STALE_LINK : 0) };
 
 		if (l->module != v->mi || l->site == XL_NONE || i - m->first_link < v->was->nlink ||
 		    (l->done && m->lo <= l->target && l->target < m->hi))
@@ -1381,7 +1384,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	bool good, placed;
 
 	*f = (struct cache_file){
-		.magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI, .kind = kind_of(s),
+		.magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI, .kind = kind_of(s, v.sp),
 		.absolute = m->absolute, .i386 = sp->i386, .build = build_number(),
 		.text_len = m->text_len, .file_off = m->file_off, .lo = m->lo,
 		.text_hash = m->cache ? m->cache->text_hash : pm_mix(m->text, m->text_len, 0),

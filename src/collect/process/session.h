@@ -57,7 +57,7 @@ struct link {
 	uint32_t module, site;		/* offset of the rel32 from the module's code */
 	uint32_t stub;
 	uint32_t next;			/* next pending link to the same target, + 1 */
-	bool done, twin;
+	bool done, twin, stale;		/* xl_link.stale */
 };
 
 struct module {
@@ -164,6 +164,8 @@ struct range {				/* executable for the program */
 struct space {
 	uint32_t refs;
 	bool i386;
+	bool abi_flags;			/* xl_input.abi_flags of all that is not dead, or soon will be: */
+	bool abi_broken;		/* ... something was met that must not be translated so */
 	uint32_t busy;			/* (4): thread block, 0: nobody */
 	uint32_t thawed;		/* how often something frozen has been */
 	uint64_t base;			/* its region of the code file: (i386: the shadow's directory,)
@@ -431,6 +433,8 @@ uint64_t space_recheck(struct session *s, struct proc *p, uint64_t pc, struct rt
 /* Room for @n blocks in all. */
 void space_blocks(struct space *sp, size_t n);
 /* For cache.c: a block is complete but for its place in the tables by address. */
+/* May what looks up the address of @b go there without asking? */
+bool space_guests(const struct blk *b);
 void space_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc, uint64_t to);
 /* The beginning of the ELF file @fd, where program headers are; a program header of it, of either class;
  * false: there is none of number @i. */

@@ -67,6 +67,7 @@ struct space *space_new(struct session *s, bool i386)
 		return NULL;
 	}
 	sp->i386 = i386;
+	sp->abi_flags = !i386 && !getenv("PUGMARK_KEEP_FLAGS");
 	if (i386) {
 		uint32_t *dir = (uint32_t *)(s->code + sp->base);
 
@@ -940,13 +941,13 @@ static void link_wait(struct space *sp, uint32_t i)
 }
 
 static uint32_t link_add(struct session *s, struct space *sp, uint32_t module, uint64_t target,
-			 uint32_t site, uint32_t stub, bool twin)
+			 uint32_t site, uint32_t stub, bool twin, bool stale)
 {
 	uint64_t *table = space_links(s, sp);
 	uint32_t i = (uint32_t)sp->nlink;
 
 	pm_grow(sp->link, sp->nlink, sp->cap_link);
-	sp->link[sp->nlink++] = (struct link){ target, module, site, stub, 0, false, twin };
+	sp->link[sp->nlink++] = (struct link){ target, module, site, stub, 0, false, twin, stale };
 	if (i < (sp->i386 ? LINKS32_SIZE : LINKS_SIZE) / 8)
 		table[i] = target;
 	if (sp->module[module].lo <= target && target < sp->module[module].hi)
@@ -1116,6 +1117,7 @@ static bool known_block(void *ctx, uint64_t addr, struct xl_known *out)
 	out->code = outside_entry(r->p->space, b);
 	out->twin = twin_entry(r->p->space, b);
 	out->live = b->live;
+	out->reads_flags = b->flags & XL_READS_FLAGS;
 	return true;
 }
 
@@ -1124,6 +1126,11 @@ static bool is_function(void *ctx, uint64_t addr)
 	(void)ctx;
 	(void)addr;
 	return false;
+}
+
+bool space_guests(const struct blk *b)
+{
+	return (b->flags & (XL_READS_FLAGS | XL_JUMP_TARGET)) != XL_READS_FLAGS;
 }
 
 /* Enter a finished unit into the tables. Returns the number of its first block. */
@@ -1139,7 +1146,7 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 
 	for (size_t i = 0; i < u->nlink; i++)
 		link_add(s, sp, mi, u->link[i].target, base + u->link[i].site,
-			 base + u->link[i].stub, u->link[i].twin);
+			 base + u->link[i].stub, u->link[i].twin, u->link[i].stale);
 	make_ready(s, m, base + u->ncode);
 	memcpy(code, u->code, u->ncode);
 	for (size_t i = 0; i < u->nreloc; i++) {
@@ -1230,12 +1237,12 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 		if (block_continues(s, sp, i))
 			continue;
 		if (b->flags & XL_COUNTS) {
-			if (b->indirect != XL_NONE)
+			if (b->indirect != XL_NONE && space_guests(b))
 				twin_shadow(s, m, b->pc, m->code + b->indirect);
 			continue;
 		}
 		hash_add(sp, i);
-		if (b->indirect != XL_NONE)
+		if (b->indirect != XL_NONE && space_guests(b))
 			space_shadow(s, sp, m, b->pc, m->code + b->indirect);
 		if (is_pending(sp, b->pc))
 			links_resolved(s, sp, b->pc, need_outside_entry(s, sp, b), twin_entry(sp, b));
@@ -1260,6 +1267,22 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 	return first;
 }
 
+/* Would a link between what there is and @u carry flags that must not pass? What waits for a block of it, and what
+ * it has to link to: the translator may not have been able to see that. */
+static bool breaks_abi(const struct space *sp, const struct xl_unit *u)
+{
+	for (size_t i = 0; i < u->nblock; i++) {
+		const uint64_t *head = sp->pending.n ? pm_map_get(&sp->pending, u->block[i].pc) : NULL;
+
+		if (!(u->block[i].flags & XL_READS_FLAGS))
+			continue;
+		for (uint32_t k = head ? (uint32_t)*head : 0; k; k = sp->link[k - 1].next)
+			if (sp->link[k - 1].stale)
+				return true;
+	}
+	return u->breaks_abi;
+}
+
 #define DEAD_END_SIZE 128		/* bytes that killing a block may take, at most */
 
 static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64_t pc, uint64_t lo,
@@ -1272,6 +1295,7 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 		.kind = s->opts->kind, .i386 = sp->i386, .entry = pc, .lo = lo, .hi = hi,
 		.place = m->code + m->code_len, .absolute = m->absolute,
 		.patchable = m->generated, .check_bytes = check, .twins = m->twins && !once,
+		.abi_flags = sp->abi_flags && !once,
 		.max_insns = once ? 1 : 0, .max_blocks = once ? 1 : 0,
 		.read = read_code, .data = m->text && !once ? read_data : NULL, .known = known_block, .function = is_function, .ctx = &r,
 	};
@@ -1292,6 +1316,10 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 	xl_translate(&in, &s->unit);
 	reading_end(&r);
 	look(sp, m);
+	if (in.abi_flags && breaks_abi(sp, &s->unit)) {
+		sp->abi_broken = true;
+		return XL_NONE;
+	}
 	if (!s->unit.nblock)
 		return XL_NONE;
 	m->full = s->unit.ncode > m->code_cap - m->code_len;
@@ -1316,6 +1344,7 @@ static void translate_ahead(struct session *s, struct proc *p, uint32_t mi, size
 		    m->code_cap - m->code_len > m->code_cap / 2)
 			translate(s, p, mi, l.target, m->lo, m->hi, false, false);
 	}
+	sp->abi_broken = false;			/* which may never be executed */
 }
 
 /* ---- divergence ------------------------------------------------------------------------------------- */
@@ -1592,6 +1621,7 @@ uint64_t space_twin(struct space *sp, uint64_t code)
 }
 
 static bool retire(struct session *s, struct proc *p, uint32_t mi, bool outside, struct rt_mail *mail);
+static bool drop_abi(struct session *s, struct proc *p, struct rt_mail *mail);
 
 uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indirect, struct rt_mail *mail)
 {
@@ -1604,6 +1634,14 @@ uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indire
 	size_t link0;
 	bool check;
 
+	if (b && indirect && !space_guests(b))
+		sp->abi_broken = true;
+	if (sp->abi_broken) {
+		if (!drop_abi(s, p, mail))
+			return 0;
+		sp = p->space;
+		b = find(sp, pc);
+	}
 	if (b)
 		return entry_of(s, p, b, indirect, mail);
 	r = space_range(sp, pc);
@@ -1616,7 +1654,7 @@ uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indire
 			return 0;
 		b = find(sp, pc);		/* from the cache */
 		if (b)
-			return entry_of(s, p, b, indirect, mail);
+			return space_enter(s, p, pc, indirect, mail);
 	}
 	mi = (uint32_t)(m - sp->module);
 	if (m->generated && sp->refs > 1) {	/* the sharers' pages may hold something else */
@@ -1676,14 +1714,15 @@ uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indire
 	}
 	link0 = sp->nlink;
 	first = translate(s, p, mi, pc, lo, hi, check, false);
+	if (first == XL_NONE && sp->abi_broken)
+		return space_enter(s, p, pc, indirect, mail);
 	if (first == XL_NONE)
 		return sp->module[mi].full && retire(s, p, mi, true, mail) ? space_enter(s, p, pc, indirect, mail) : 0;
 	s->demand++;
 	s->ahead--;
 	if (m->used && !sp->i386 && !s->tracer)
 		translate_ahead(s, p, mi, link0, sp->nlink);
-	b = find(sp, pc);
-	return b ? entry_of(s, p, b, indirect, mail) : 0;
+	return find(sp, pc) ? space_enter(s, p, pc, indirect, mail) : 0;
 }
 
 uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct rt_mail *mail)
@@ -1696,6 +1735,14 @@ uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct 
 		return 0;
 	to = space_enter(s, p, sp->link[link].target, false, mail);
 	l = &sp->link[link];
+	if (to && l->stale && p->space->abi_flags) {
+		const struct blk *b = find(p->space, l->target);
+
+		if (b && b->flags & XL_READS_FLAGS) {
+			p->space->abi_broken = true;
+			return space_enter(s, p, l->target, false, mail);
+		}
+	}
 	if (to && !mail->ncmd && !l->done && l->twin == (trace_counts(s, s->asking) && !mail->r[5])) {
 		const struct module *m = &sp->module[l->module];
 
@@ -1755,7 +1802,7 @@ static uint32_t dead_end(struct session *s, struct space *sp, uint32_t mi, uint6
 	}
 	at = up(m->code_len, 32);
 	m->code_len = at + 32;
-	i = link_add(s, sp, mi, pc, at + 1, at + 5, twin);
+	i = link_add(s, sp, mi, pc, at + 1, at + 5, twin, true);
 	*known = i + 1;
 	code = code_ptr(s, m, at);
 	put_jump(code, code + 5);		/* patched when there is a successor */
@@ -1900,6 +1947,27 @@ static bool retire(struct session *s, struct proc *p, uint32_t mi, bool outside,
 		if (m->dead && m->full && m->code_cap && outside && space_threads(s, p) == 1)
 			give_back(s, p, i, mail);
 	}
+	return true;
+}
+
+/* Code has been met that reads flags that a call or a return left: everything is translated anew, as if there were no ABI.
+ * False: once commands have run, ask again. */
+static bool drop_abi(struct session *s, struct proc *p, struct rt_mail *mail)
+{
+	struct space *sp;
+
+	if (!diverge(s, p, mail))
+		return false;
+	sp = p->space;
+	sp->abi_flags = false;
+	for (uint32_t i = 0; i < sp->nmodule; i++) {
+		if (sp->module[i].dead)
+			continue;
+		if (mail->ncmd + 3 + PLACE_CMDS > RT_MAX_CMDS)
+			return false;
+		kill_module(s, sp, &sp->module[i], mail);
+	}
+	sp->abi_broken = false;
 	return true;
 }
 

@@ -36,7 +36,7 @@
  * (3) gs:0 (i386: fs:0) is the thread block of the running thread. The program's own gs base
  *     (i386: fs selector) lives in the block.
  * (4) At every direct entry the register state is the program's, whole. At an indirect entry it is
- *     except that rcx and rdx are in RT_S_RCX and RT_S_RDX.
+ *     except that rcx is in RT_S_RCX, and in 32-bit code edx in RT_S_RDX.
  * (5) Translated code never touches memory below rsp, and moves rsp only as the original does.
  * (6) Thread blocks are aligned to their size: a signal handler on the block's alternate stack
  *     finds the block from its stack pointer, whatever gs is.
@@ -50,7 +50,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			19u
+#define RT_ABI			20u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)

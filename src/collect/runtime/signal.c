@@ -477,6 +477,15 @@ static void step_to_boundary(struct rt_block *b, u32 sig, const void *info, stru
 	uc->sigmask = ~SYNC_SIGS;
 }
 
+/* The registers of an indirect transfer that found no entry (abi.h (4)). */
+static void undo_transfer(const struct rt_block *b, struct k_ucontext *uc)
+{
+	UC_GPR(uc, RCX) = (word)b->s_rcx;
+#ifdef __i386__
+	UC_GPR(uc, RDX) = (word)b->s_rdx;
+#endif
+}
+
 static void undo_slots(struct rt_block *b, struct k_ucontext *uc, u32 flags, u32 tmp)
 {
 	rt_give_r11(b, uc, tmp);
@@ -736,8 +745,7 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		if (fault && info->addr == pc && rt_is_exec(pc, 1)) {
 			rt_give_r11(b, uc, 0);
 			b->stolen = RT_R11_OWN;
-			UC_GPR(uc, RCX) = (word)b->s_rcx;
-			UC_GPR(uc, RDX) = (word)b->s_rdx;
+			undo_transfer(b, uc);
 		} else if (!fault) {
 			rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, sig, info);
 		}
@@ -754,16 +762,14 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		if (b->stolen)			/* it may have emptied the buffer */
 			UC_GPR(uc, STOLEN) = b->cursor;
 #endif
-		UC_GPR(uc, RCX) = (word)b->s_rcx;
-		UC_GPR(uc, RDX) = (word)b->s_rdx;
+		undo_transfer(b, uc);
 		UC_PC(uc) = (word)b->mail.r[1];
 		if (!fault)			/* a signal met us on the way: it comes again at once */
 			rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, sig, info);
 		return;
 	case RT_NOWHERE:
 		rt_give_r11(b, uc, 0);
-		UC_GPR(uc, RCX) = (word)b->s_rcx;
-		UC_GPR(uc, RDX) = (word)b->s_rdx;
+		undo_transfer(b, uc);
 		give(b, sig, info, uc, pc, eflags, fault, 0);
 		return;
 	case RT_RETRY:

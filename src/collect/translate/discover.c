@@ -136,6 +136,14 @@ static bool is_function(const struct scratch *s, uint64_t pc)
 	return s->in->function && pc != s->in->entry && s->in->function(s->in->ctx, pc);
 }
 
+static bool is_cut(const struct scratch *s, uint64_t pc)
+{
+	for (uint32_t k = 0; k < s->ncut; k++)
+		if (s->cut[k] == pc)
+			return true;
+	return false;
+}
+
 /* Does control leave, or may it leave, the straight line at @kind? */
 static bool ends_block(uint8_t kind)
 {
@@ -242,7 +250,7 @@ static void decode_run(struct scratch *s, uint64_t pc, uint8_t mark, size_t limi
 			}
 			if (!inside(s, pc) || is_known(s, pc))
 				return;
-			if (!(pc & 15) && is_function(s, pc))
+			if ((!(pc & 15) && is_function(s, pc)) || is_cut(s, pc))
 				return;
 		}
 		p = bytes_at(s, pc, &avail);
@@ -353,9 +361,35 @@ struct target resolve(struct scratch *s, uint64_t pc)
 		t.where = k.code ? TO_KNOWN : TO_LINK;
 		t.code = k.code;
 		t.twin = k.twin;
+		t.known = true;
+		t.reads_flags = k.reads_flags;
 		t.live = (k.live & LV_GPRS) | (k.live & XL_LIVE_FLAGS ? LV_FLAGS : 0);
 	}
 	return t;
+}
+
+/* Straight on, as far as it takes; of what cannot be read nothing is known. */
+bool reads_flags_at(struct scratch *s, uint64_t pc)
+{
+	uint8_t set = 0;
+
+	for (unsigned left = 256; left && set != X86_ALL_FLAGS; left--) {
+		struct insn i = { .pc = pc };
+		size_t avail;
+
+		i.p = bytes_at(s, pc, &avail);
+		if (!avail || !x86_decode(s->dec, i.p, avail, &i.x))
+			return false;
+		if (reads_flags(&i.x) & ~set)
+			return true;
+		set |= sets_flags(&i.x);
+		pc += i.x.len;
+		if (i.x.kind == X86_JMP)
+			pc = target_of(s, &i);
+		else if (i.x.kind != X86_PLAIN && i.x.kind != X86_SYSCALL)
+			return false;
+	}
+	return false;
 }
 
 static int by_pc(const void *a, const void *b)
@@ -565,7 +599,7 @@ bool discover(struct scratch *s)
 			s->insn[i].mark |= MARK_LEADER | p.mark;
 			continue;
 		}
-		if (is_known(s, p.pc) || is_function(s, p.pc))
+		if (is_known(s, p.pc) || is_function(s, p.pc) || is_cut(s, p.pc))
 			continue;
 		decode_run(s, p.pc, p.mark, limit);
 	}

@@ -45,6 +45,7 @@ struct emit {
 	struct own own_now;		/* or the next one */
 	uint32_t live[MAX_BLOCK_INSNS + 1];	/* of a block with such ranges */
 	uint32_t ncheck;		/* blocks with cold check code */
+	bool stale;			/* xl_link.stale of what is emitted */
 };
 
 static inline struct xl_block *placed(const struct emit *e, uint32_t block)
@@ -246,7 +247,7 @@ static void put_rel32(struct emit *e, const uint8_t *op, unsigned nop, const str
 		add_reloc(e, here(e), XL_REL_CODE32, 0);
 		put32(e, (uint32_t)(code - (e->in->place + here(e) + 4)));
 	} else {
-		u->link[u->nlink++] = (struct xl_link){ t->pc, here(e), 0, e->counting };
+		u->link[u->nlink++] = (struct xl_link){ t->pc, here(e), 0, e->counting, e->stale };
 		put32(e, 0);
 	}
 }
@@ -313,7 +314,8 @@ static void emit_jcx(struct emit *e, const struct insn *i, const struct target *
  * processor's return stack predicts them: a call is a call to a *tail* in the unit's cold part, which
  * replaces the return address that was pushed by the original one and goes on to the target; a
  * return looks its target up, puts the translation in place of the original address and returns. The
- * bytes behind a translated call are the return point's indirect entry. */
+ * bytes behind a translated call are the return point's indirect entry. With abi_flags both add the distance
+ * between the two to what is on the stack. */
 static void emit_call(struct emit *e)
 {
 	struct scratch *s = e->s;
@@ -352,6 +354,14 @@ static void emit_return_address(struct emit *e, uint64_t pc, int spare)
 		store_at_top(e, reg, pc);
 		slot_load(e, reg, RT_S_TMP);
 	}
+}
+
+/* The same where it is the address behind the call at @call: its rel32. */
+static void add_return_distance(struct emit *e, uint64_t pc, uint32_t call)
+{
+	put(e, "\x48\x81\x04\x24", 4);		/* add qword [rsp], distance */
+	add_reloc(e, here(e), XL_REL_PC32, 0);
+	put32(e, (uint32_t)(pc - (e->in->place + call + 4)));
 }
 
 /* RT_EXIT_PC = @pc, all registers kept. */
@@ -425,6 +435,8 @@ static const char upper_half_on_stack[] = "\x0f\xb7\x54\x24\x02";	/* movzx edx, 
 static void emit_jump_rcx(struct emit *e)
 {
 	emit_lookup(e);
+	if (!e->i386)
+		slot_load(e, RDX, RT_S_RDX);
 	put(e, "\xff\xe1", 2);				/* jmp rcx */
 }
 
@@ -437,19 +449,42 @@ static void emit_save_pair(struct emit *e, uint32_t insn)
 	map(e, insn, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
 }
 
+/* The address on top of the stack becomes its translation's, without rdx. */
+static void add_distance(struct emit *e, uint32_t n)
+{
+	map(e, n, XL_AT_START);
+	slot_store(e, RCX, RT_S_RCX);
+	map(e, n, XL_AT_START | XL_RCX_SAVED);
+	put(e, "\x8b\x0c\x24", 3);			/* mov ecx, [rsp] */
+	if (e->counting) {
+		put(e, "\x8d\x89", 2);			/* lea ecx, [rcx + RT_TWIN_SHIFT] */
+		put32(e, RT_TWIN_SHIFT);
+	}
+	put(e, "\x48\x63\x0c\x8d", 4);			/* movsxd rcx, dword [rcx*4 + RT_SHADOW] */
+	put32(e, (uint32_t)RT_SHADOW);
+	put(e, "\x48\x01\x0c\x24", 4);			/* add [rsp], rcx */
+	map(e, n, XL_RCX_SAVED);
+}
+
 static void emit_ret(struct emit *e, const struct insn *i)
 {
 	uint32_t n = e->b->n - 1;
 
-	emit_save_pair(e, n);
-	put_rex_w(e, RCX, RSP);
-	put(e, "\x8b\x0c\x24", 3);			/* mov rcx, [rsp] */
-	if (e->i386)
-		put(e, upper_half_on_stack, 5);
-	emit_lookup(e);
-	put_rex_w(e, RCX, RSP);
-	put(e, "\x89\x0c\x24", 3);			/* mov [rsp], rcx */
-	map(e, n, XL_RCX_SAVED | XL_RDX_SAVED);
+	if (e->in->abi_flags) {
+		add_distance(e, n);
+	} else {
+		emit_save_pair(e, n);
+		put_rex_w(e, RCX, RSP);
+		put(e, "\x8b\x0c\x24", 3);		/* mov rcx, [rsp] */
+		if (e->i386)
+			put(e, upper_half_on_stack, 5);
+		emit_lookup(e);
+		put_rex_w(e, RCX, RSP);
+		put(e, "\x89\x0c\x24", 3);		/* mov [rsp], rcx */
+		map(e, n, XL_RCX_SAVED | XL_RDX_SAVED);
+		if (!e->i386)
+			slot_load(e, RDX, RT_S_RDX);
+	}
 	if (i->x.nimm) {
 		uint16_t imm = x86_imm(&i->x, i->p);
 
@@ -739,6 +774,11 @@ static void spend(struct emit *e, const struct block *b, unsigned reg)
 	cursor_op(e, 0x8d, reg, reg, -(int32_t)b->rec.insns, true);
 }
 
+static bool leaves_stale(const struct block *b)
+{
+	return b->flags_stale & ~b->flags_set;
+}
+
 /* A conditional branch out of the middle of a chain goes through the cold part, which writes the record. */
 static void emit_edge(struct emit *e, const struct edge *edge)
 {
@@ -754,6 +794,7 @@ static void emit_edge(struct emit *e, const struct edge *edge)
 	}
 	if (e->in->count_records)
 		count_edge(e, edge->block);
+	e->stale = leaves_stale(b);
 	put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
 }
 
@@ -1043,11 +1084,11 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 		n += PUSH_BOUND + JUMP_BOUND;
 		break;
 	case X86_RET:
-		n += PAIR_BOUND + 1 + 8 + LOOKUP_BOUND;
+		n += PAIR_BOUND + 1 + 8 + LOOKUP_BOUND + 9;
 		break;
 	case X86_JMP_IND:
 	case X86_CALL_IND:
-		n += PAIR_BOUND + last->x.len + 4 + PUSH_BOUND + LOOKUP_BOUND;
+		n += PAIR_BOUND + last->x.len + 4 + PUSH_BOUND + LOOKUP_BOUND + 9;
 		break;
 	case X86_SYSCALL:
 		n += 31;
@@ -1113,9 +1154,15 @@ static uint32_t external_live(uint32_t live)
 	return (live & LV_GPRS) | (live & LV_FLAGS ? XL_LIVE_FLAGS : 0);
 }
 
+/* Which of rcx and rdx are in their slots at an indirect entry, as xl_map.flags. */
+static unsigned entry_saved(const struct emit *e)
+{
+	return XL_AT_START | XL_RCX_SAVED | (e->i386 ? XL_RDX_SAVED : 0);
+}
+
 static unsigned entry_length(const struct emit *e, uint32_t live)
 {
-	return SLOT_OP_BYTES(e->i386) * ((live >> RCX & 1) + (live >> RDX & 1));
+	return SLOT_OP_BYTES(e->i386) * ((live >> RCX & 1) + (e->i386 && live >> RDX & 1));
 }
 
 static void emit_entry(struct emit *e, uint32_t live)
@@ -1125,14 +1172,14 @@ static void emit_entry(struct emit *e, uint32_t live)
 
 	placed(e, e->index)->indirect = here(e);
 	if (pad) {			/* behind the entry's address: it is where a call returns to */
-		map(e, 0, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
+		map(e, 0, entry_saved(e));
 		nops(e, pad);
 	}
 	if (live >> RCX & 1) {
-		map(e, 0, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
+		map(e, 0, entry_saved(e));
 		slot_load(e, RCX, RT_S_RCX);
 	}
-	if (live >> RDX & 1) {
+	if (e->i386 && live >> RDX & 1) {
 		map(e, 0, XL_AT_START | XL_RDX_SAVED);
 		slot_load(e, RDX, RT_S_RDX);
 	}
@@ -1239,9 +1286,12 @@ static void emit_block(struct emit *e, uint32_t *chain)
 		.code = XL_NONE, .indirect = XL_NONE,
 		.live = external_live(b->live_in), .record = trace ? b->rec.size : 0,
 		.prev = trace && b->rec.prev != XL_NONE ? e->first + b->rec.prev : XL_NONE,
-		.map = u->nmap, .flags = block_flags(e->s, b) | (e->counting ? XL_COUNTS : 0),
+		.map = u->nmap, .flags = block_flags(e->s, b) | (e->counting ? XL_COUNTS : 0) |
+			(!e->in->abi_flags || !b->flags_needed ? 0 :
+			 b->mark & MARK_TARGET && e->s->table_flags ? XL_READS_FLAGS | XL_JUMP_TARGET : XL_READS_FLAGS),
 		.flow = { b->in == XL_NONE ? XL_OPEN : b->in, b->out == XL_NONE ? XL_OPEN : b->out },
 	};
+	e->stale = leaves_stale(b);
 	e->counted = b->derived ? XL_COUNTED : 0;
 	e->own_now.from = UINT32_MAX;
 	if (e->stolen && b->rec.nown) {
@@ -1334,7 +1384,11 @@ static void emit_tail(struct emit *e, const struct tail *t)
 	if (b->kind == X86_CALL) {
 		const uint32_t dead = spare(e, live_at(e, &b->to));
 
-		emit_return_address(e, b->end, dead ? __builtin_ctz(dead) : -1);
+		if (e->in->abi_flags)
+			add_return_distance(e, b->end, t->at);
+		else
+			emit_return_address(e, b->end, dead ? __builtin_ctz(dead) : -1);
+		e->stale = true;
 		put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
 	} else {
 		if (e->i386) {
@@ -1497,7 +1551,7 @@ size_t xl_indirect_entry(uint8_t *buf, bool i386, uint64_t place, uint64_t direc
 
 	if (live >> RCX & 1)
 		slot_load(&e, RCX, RT_S_RCX);
-	if (live >> RDX & 1)
+	if (i386 && live >> RDX & 1)
 		slot_load(&e, RDX, RT_S_RDX);
 	put8(&e, 0xe9);
 	put32(&e, (uint32_t)(direct - (place + here(&e) + 4)));

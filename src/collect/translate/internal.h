@@ -47,6 +47,7 @@ struct target {
 	uint32_t live;			/* TO_KNOWN: LV_*, else all */
 	uint32_t block;			/* TO_UNIT */
 	uint8_t where;			/* enum where */
+	bool known, reads_flags;	/* not TO_UNIT: there is such a block; it is XL_READS_FLAGS */
 };
 
 enum count_how { COUNT_INC, COUNT_DEAD_GPR, COUNT_SPILL };
@@ -74,6 +75,9 @@ struct block {
 	bool checks;			/* its twin looks whether there is budget left */
 	uint32_t in, out;		/* classes, by the block that names them; XL_NONE: outside */
 	uint32_t use, def, live_in, live_out;
+	uint8_t flags_read, flags_set;	/* abi_flags, X86_*: before it sets them; certainly */
+	uint8_t flags_needed;		/* ... at its entry, by itself or what follows in the unit */
+	uint8_t flags_stale;		/* ... at its entry, that may come from a call or return */
 	struct target to, fall;
 	uint32_t order;			/* place in the layout */
 	uint32_t bound;			/* no more code bytes than this */
@@ -151,6 +155,10 @@ struct scratch {
 	uint64_t win_pc;
 	size_t win_n;
 
+	bool table_flags;		/* jumps through tables do not carry stale flags */
+	uint64_t cut[16];		/* calls that the unit ends before */
+	uint32_t ncut;
+
 	bool far_only;			/* no rel8 to blocks that are not yet placed */
 	bool overflow;			/* one was needed and did not fit */
 };
@@ -192,6 +200,23 @@ bool discover(struct scratch *s);
 /* @add: what the indirect jump that is instruction @k may go to. */
 void find_targets(struct scratch *s, size_t k, void (*add)(struct scratch *s, uint64_t pc));
 void find_liveness(struct scratch *s);
+/* FLAGS in translate.h: is the ABI kept, or else where is it not? *@call: the call's address. */
+enum flags_found { FLAGS_GOOD, FLAGS_THROUGH_CALL, FLAGS_THROUGH_JUMP };
+enum flags_found find_flags(struct scratch *s, uint64_t *call);
+/* May what is at @pc, not of the unit, read flags that it has not set? */
+bool reads_flags_at(struct scratch *s, uint64_t pc);
+
+/* That an instruction reads, and certainly sets. What a system call does to flags is to keep them; that r11 shows
+ * them then is not a use. What repe cmpsb reads is what it has set. */
+static inline uint8_t reads_flags(const struct x86_insn *x)
+{
+	return x->kind == X86_SYSCALL || x->kind == X86_INT80 || x->prop & X86_REP ? 0 : x->fread;
+}
+
+static inline uint8_t sets_flags(const struct x86_insn *x)
+{
+	return x->kind == X86_PLAIN ? x->fkill : 0;
+}
 void choose_counters(struct scratch *s);
 void drop_counters(struct scratch *s);
 void count_preds(struct scratch *s);

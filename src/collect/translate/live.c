@@ -7,12 +7,13 @@
  *     them, or resume at a place (a null check's slow path, an unwinder's landing pad) where a
  *     register matters that is overwritten on the normal path. Flags are not held to this: no
  *     compiler carries flags from a faulting instruction to a handler's continuation.
- * (3) In generated code, which is patched block by block, nothing is known about the next block. */
+ * (3) In generated code, which is patched block by block, nothing is known about the next block.
+ * (4) With abi_flags no flag is live at a direct call or a return (FLAGS in translate.h). */
 #include <string.h>
 
 #include "collect/translate/internal.h"
 
-static uint32_t reads(const struct x86_insn *x)
+static uint32_t reads(const struct x86_insn *x, bool abi_flags)
 {
 	uint32_t r = x->read | LV_FLAG(x->fread);
 
@@ -25,6 +26,8 @@ static uint32_t reads(const struct x86_insn *x)
 		return r;
 	case X86_CALL:
 		return r | LV_GPRS;					/* (2): it pushes */
+	case X86_RET:
+		return abi_flags ? LV_GPRS : LV_ALL;			/* (4) */
 	default:
 		return LV_ALL;						/* (1) */
 	}
@@ -51,13 +54,161 @@ static uint32_t flow_out(const struct scratch *s, const struct block *b)
 	case X86_JMP:
 	case X86_JCC:
 	case X86_JCX:
-	case X86_CALL:
 		return live_at(s, &b->to) | live_at(s, &b->fall);
-	case X86_SYSCALL:
-		return LV_ALL;
+	case X86_CALL:
+		return (live_at(s, &b->to) | live_at(s, &b->fall)) & (s->in->abi_flags ? ~LV_FLAGS : ~0u);
+	case X86_RET:
+		return s->in->abi_flags ? LV_GPRS : LV_ALL;
 	default:
 		return LV_ALL;
 	}
+}
+
+/* ---- whether flags pass through calls and returns --------------------------------------------------- */
+static bool goes_on(const struct block *b)
+{
+	switch (b->kind) {
+	case X86_PLAIN:
+	case X86_JMP:
+	case X86_JCC:
+	case X86_JCX:
+	case X86_XBEGIN:
+	case X86_SYSCALL:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_call(const struct block *b)
+{
+	return b->kind == X86_CALL || b->kind == X86_CALL_IND;
+}
+
+static uint8_t needed_at(const struct scratch *s, const struct target *t)
+{
+	if (t->where == TO_UNIT)
+		return s->block[t->block].flags_needed;
+	return t->where != TO_NOWHERE && t->reads_flags ? X86_ALL_FLAGS : 0;
+}
+
+/* Does it read flags, what is outside of the unit at @t? */
+static bool wants_flags(struct scratch *s, const struct target *t)
+{
+	if (t->where == TO_UNIT || t->where == TO_NOWHERE)
+		return false;
+	return t->reads_flags || (!t->known && reads_flags_at(s, t->pc));
+}
+
+static bool make_stale(struct scratch *s, const struct target *t, uint8_t flags)
+{
+	struct block *b;
+
+	if (t->where != TO_UNIT)
+		return false;
+	b = &s->block[t->block];
+	if (!(flags & ~b->flags_stale))
+		return false;
+	b->flags_stale |= flags;
+	return true;
+}
+
+/* repe cmpsb, repne scasb: is rcx, as inline string comparisons have it, a constant? */
+static bool certainly_runs(const struct insn *first, const struct insn *i)
+{
+	while (i-- > first)
+		if (i->x.write >> 1 & 1)
+			return i->x.len == 5 && i->p[0] == 0xb9 && memcmp(i->p + 1, "\0\0\0", 4);
+	return false;
+}
+
+static void flags_of(const struct scratch *s, struct block *b)
+{
+	b->flags_read = b->kind == X86_UNKNOWN ? X86_ALL_FLAGS : 0;
+	b->flags_set = 0;
+	for (uint32_t k = b->n; k-- > 0; ) {
+		const struct insn *i = &s->insn[b->first + k];
+		uint8_t set = sets_flags(&i->x);
+
+		if (i->x.prop & X86_REP && i->x.fwrite && certainly_runs(&s->insn[b->first], i))
+			set = i->x.fwrite;
+		b->flags_read = (uint8_t)((b->flags_read & ~set) | reads_flags(&i->x));
+		b->flags_set |= set;
+	}
+	b->flags_needed = b->flags_read;
+	b->flags_stale = b->mark & MARK_RETURN ? X86_ALL_FLAGS : 0;
+}
+
+/* What calls and returns leave must not be needed where @call, a block that calls, goes to and comes back to. */
+static bool call_is_good(struct scratch *s, const struct block *call)
+{
+	struct target back = resolve(s, call->end);
+
+	if (needed_at(s, &back) || wants_flags(s, &back))
+		return false;
+	return call->kind == X86_CALL_IND || !(needed_at(s, &call->to) || wants_flags(s, &call->to));
+}
+
+enum flags_found find_flags(struct scratch *s, uint64_t *call)
+{
+	uint8_t table = 0;		/* stale where tables are jumped through */
+	bool changed;
+
+	for (size_t k = 0; k < s->nblock; k++)
+		flags_of(s, &s->block[k]);
+	do {
+		changed = false;
+		for (size_t k = s->nblock; k-- > 0; ) {
+			struct block *b = &s->block[s->order[k].block];
+			const uint8_t out = goes_on(b) ? needed_at(s, &b->to) | needed_at(s, &b->fall) : 0;
+			const uint8_t needed = (uint8_t)(b->flags_read | (out & ~b->flags_set));
+
+			changed |= needed != b->flags_needed;
+			b->flags_needed = needed;
+		}
+	} while (changed);
+	for (size_t k = 0; k < s->nblock; k++) {
+		struct block *b = &s->block[k];
+
+		if (is_call(b) && !call_is_good(s, b)) {
+			*call = s->insn[b->first + b->n - 1].pc;
+			return FLAGS_THROUGH_CALL;
+		}
+		if (b->kind == X86_CALL)
+			make_stale(s, &b->to, X86_ALL_FLAGS);
+		/* else who enters the unit is looked at; and what was executed in place sets the flags behind it */
+		if ((!k || b->mark & MARK_RESUMED) && !b->flags_needed)
+			b->flags_stale = X86_ALL_FLAGS;
+	}
+	do {
+		changed = false;
+		for (size_t k = 0; k < s->nblock; k++) {
+			struct block *b = &s->block[s->order[k].block];
+			uint8_t out;
+
+			if (b->mark & MARK_TARGET && !b->flags_needed && table & ~b->flags_stale) {
+				b->flags_stale |= table;
+				changed = true;
+			}
+			out = b->flags_stale & (uint8_t)~b->flags_set;
+			if (out && goes_on(b))
+				changed |= make_stale(s, &b->to, out) | make_stale(s, &b->fall, out);
+			if (b->kind == X86_JMP_IND && out & ~table) {
+				table |= out;
+				changed = true;
+			}
+		}
+	} while (changed);
+	s->table_flags = !table;
+	for (size_t k = 0; k < s->nblock; k++) {
+		const struct block *b = &s->block[k];
+
+		if (b->flags_needed & b->flags_stale)
+			return FLAGS_THROUGH_JUMP;
+		if (b->flags_stale & ~b->flags_set && goes_on(b) && (wants_flags(s, &b->to) || wants_flags(s, &b->fall)))
+			return FLAGS_THROUGH_JUMP;
+	}
+	return FLAGS_GOOD;
 }
 
 void find_liveness(struct scratch *s)
@@ -70,7 +221,7 @@ void find_liveness(struct scratch *s)
 
 		for (uint32_t i = b->n; i-- > 0; ) {
 			const struct x86_insn *x = &s->insn[b->first + i].x;
-			uint32_t r = reads(x), w = kills(x);
+			uint32_t r = reads(x, s->in->abi_flags), w = kills(x);
 
 			use = (use & ~w) | r;
 			def = (def & ~r) | w;
@@ -105,7 +256,7 @@ void live_course(const struct scratch *s, const struct block *b, uint32_t live[M
 		live[i] = l;
 		if (!i)
 			break;
-		l = (l & ~kills(&s->insn[b->first + i - 1].x)) | reads(&s->insn[b->first + i - 1].x);
+		l = (l & ~kills(&s->insn[b->first + i - 1].x)) | reads(&s->insn[b->first + i - 1].x, s->in->abi_flags);
 	}
 	if (b->kind == X86_UNKNOWN)
 		live[b->n] = LV_ALL;

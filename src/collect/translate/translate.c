@@ -11,11 +11,33 @@
 /* Kept from unit to unit: arrays, and above all the decoder's memory. */
 static _Thread_local struct scratch scratch;
 
+/* Behind a call that does not return often stands what only jumps reach and what reads flags. So it is not before the call
+ * is executed, for which there will be another unit, that somebody has to care. */
+static bool discover_good(struct scratch *s)
+{
+	for (s->ncut = 0; ; s->ncut++) {
+		enum flags_found found;
+
+		if (!discover(s))
+			return false;
+		if (!s->in->abi_flags)
+			return true;
+		found = find_flags(s, &s->cut[s->ncut]);
+		if (found == FLAGS_GOOD)
+			return true;
+		if (found == FLAGS_THROUGH_JUMP || s->cut[s->ncut] == s->in->entry || s->ncut + 1 == NR(s->cut)) {
+			s->out->breaks_abi = true;
+			return false;
+		}
+	}
+}
+
 void xl_translate(const struct xl_input *in, struct xl_unit *out)
 {
 	struct scratch *s = &scratch;
 
 	out->ncode = out->nblock = out->nmap = out->nreloc = out->nlink = 0;
+	out->breaks_abi = false;
 	if (in->entry < in->lo || in->entry >= in->hi ||
 	    !xl_near(in, in->lo) || !xl_near(in, in->hi))
 		return;
@@ -31,7 +53,7 @@ void xl_translate(const struct xl_input *in, struct xl_unit *out)
 	if (in->kind == XL_EXEC && s->max_insns > XL_EXEC_INSNS)
 		s->max_insns = XL_EXEC_INSNS;
 	s->max_blocks = in->max_blocks ? in->max_blocks : 4096;
-	if (!discover(s))
+	if (!discover_good(s))
 		return;
 	find_liveness(s);
 	if (in->kind == XL_PROFILE) {

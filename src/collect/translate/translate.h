@@ -38,6 +38,13 @@ enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
  * executed what before which blocks there will be; the twins' shadow lies RT_TWIN_SHIFT addresses further. */
 #define XL_UNCHECKED	32768u
 
+/* FLAGS. The ABI (System V AMD64, 3.2.3) says that no arithmetic flag means anything at a function's entry, nor behind a
+ * call. With `abi_flags` calls, returns and counters near them change flags, which saves a third of what they cost. It
+ * is assumed of nobody: where code may read flags that a call or a return has left, the unit says so (breaks_abi), and is not to be used,
+ * nor anything else that was translated with `abi_flags`. For what a unit cannot see: a block that reads flags from before it
+ * has XL_READS_FLAGS, and is not to be called or returned to, nor, without XL_JUMP_TARGET, jumped to indirectly, nor
+ * entered through a link that is `stale`. */
+
 /* Live state: bit r = GPR r in hardware order, XL_LIVE_FLAGS = any arithmetic flag. */
 #define XL_LIVE_FLAGS	(1u << 16)
 #define XL_LIVE_ALL	0x1ffffu
@@ -50,6 +57,7 @@ struct xl_known {			/* a block that exists already */
 	uint64_t code;			/* absolute address of an entry for outsiders, 0: none yet */
 	uint64_t twin;			/* ... of its twin */
 	uint32_t live;			/* XL_LIVE_* at its entry */
+	bool reads_flags;		/* XL_READS_FLAGS */
 };
 
 struct xl_input {
@@ -68,6 +76,7 @@ struct xl_input {
 					 * what follows */
 	bool count_all;			/* give every block a counter */
 	bool count_records;		/* in a trace: each record counts, too, for the block that it names */
+	bool abi_flags;			/* no arithmetic flag passes through a call or a return (see FLAGS); 64-bit code */
 	bool twins;			/* of 64-bit code that is neither patchable nor check_bytes, in a trace */
 	uint32_t max_insns;		/* stop a block after so many (1 = single step); 0: 127 */
 	uint32_t max_blocks;		/* of the unit; 0: 4096 */
@@ -91,6 +100,8 @@ enum xl_block_flag {
 					 * neither size nor n (n may be 0), and RT_DO_STEP executes it; as
 					 * often as the block was counted, but for cuts */
 	XL_COUNTS	= 1 << 3,	/* a twin */
+	XL_READS_FLAGS	= 1 << 4,	/* with abi_flags: reads flags that come from before it ... */
+	XL_JUMP_TARGET	= 1 << 5,	/* ... which the jump through a table, to it, brings along */
 };
 
 /* Not every block of a unit has a counter: where flow within the unit tells, the count is derived
@@ -143,7 +154,7 @@ enum xl_map_flag {
 	XL_AT_START	= 1 << 0,	/* no effect of instruction `insn` has happened yet: state can be
 					 * delivered to a signal handler after the slots below are undone */
 	XL_RCX_SAVED	= 1 << 1,	/* rcx is in RT_S_RCX */
-	XL_RDX_SAVED	= 1 << 2,	/* rdx is in RT_S_RDX */
+	XL_RDX_SAVED	= 1 << 2,	/* rdx is in RT_S_RDX, and maybe in rdx, too */
 	XL_TMP_SAVED	= 1 << 3,	/* register `tmp` is in RT_S_TMP */
 	XL_COUNTED	= 1 << 4,	/* the block's counter has been incremented, or it has none; in a
 					 * trace without count_records: the record's number has been written */
@@ -200,6 +211,7 @@ struct xl_link {				/* (the field never crosses a cache line) */
 	uint32_t site;			/* offset of the branch's rel32 */
 	uint32_t stub;
 	bool twin;			/* a twin's: goes to the target's twin */
+	bool stale;			/* with abi_flags: flags may be what a call or a return left */
 };
 
 struct xl_unit {
@@ -210,6 +222,7 @@ struct xl_unit {
 	struct xl_link *link;
 	size_t ncode, nblock, nmap, nreloc, nlink;
 	size_t cap_code, cap_block, cap_map, cap_reloc, cap_link;
+	bool breaks_abi;		/* see FLAGS */
 };
 
 /* Fields emitted with counter base 0 and link base 0; the caller applies XL_REL_COUNTER and
@@ -219,7 +232,7 @@ void xl_unit_release(struct xl_unit *u);
 /* What xl_translate() keeps from unit to unit of this thread. */
 void xl_thread_done(void);
 
-/* An indirect entry for a block that has none: restores rcx and rdx as `live` demands and jumps to
+/* An indirect entry for a block that has none: restores rcx (i386: and rdx) as `live` demands and jumps to
  * @direct. Returns the length (at most XL_ENTRY_MAX) of what was put at @buf, to live at @place. */
 #define XL_ENTRY_MAX 32
 size_t xl_indirect_entry(uint8_t *buf, bool i386, uint64_t place, uint64_t direct, uint32_t live);

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* flags.c - flags as arguments and results, which no compiler makes
+ *
+ *   flags WHAT     return: a carry out of a function; call: into one; through: out of one, through two returns;
+ *                  jump: out of one, and read behind a jump; pointer: out of one that is called by its address;
+ *                  anything else: nothing of that. */
+/* flags: -pthread */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+long half(long);			/* its argument / 2; carry: the rest */
+long count_odd(long n), count_call(long n), count_through(long n), count_jump(long n), count_pointer(long n);
+extern long (*half_pointer)(long);
+
+__asm__(".text\n"
+	/* n numbers, each looked at by half() */
+	".macro	odd name, how\n"
+	".globl	\\name\n"
+	"\\name:	push	%rbx\n"
+	"	push	%rbp\n"
+	"	mov	%rdi, %rbx\n"
+	"	xor	%ebp, %ebp\n"
+	"1:	mov	%rbx, %rdi\n"
+	"	\\how\n"
+	"	adc	$0, %rbp\n"
+	"	dec	%rbx\n"
+	"	jnz	1b\n"
+	"	mov	%rbp, %rax\n"
+	"	pop	%rbp\n"
+	"	pop	%rbx\n"
+	"	ret\n"
+	".endm\n"
+	"half:	mov	%rdi, %rax\n"
+	"	shr	%rax\n"
+	"	ret\n"
+	"through: push	%rcx\n"
+	"	call	half\n"
+	"	pop	%rcx\n"
+	"	ret\n"
+	"add:	adc	$0, %rbp\n"		/* the caller's flags */
+	"	ret\n"
+	"	odd	count_odd, \"call half\"\n"
+	"	odd	count_through, \"call through\"\n"
+	"	odd	count_pointer, \"call *half_pointer(%rip)\"\n"
+	".globl	count_call\n"
+	"count_call: push	%rbx\n"
+	"	push	%rbp\n"
+	"	mov	%rdi, %rbx\n"
+	"	xor	%ebp, %ebp\n"
+	"1:	bt	$0, %rbx\n"
+	"	mov	%rbx, %rdi\n"
+	"	call	add\n"
+	"	dec	%rbx\n"
+	"	jnz	1b\n"
+	"	mov	%rbp, %rax\n"
+	"	pop	%rbp\n"
+	"	pop	%rbx\n"
+	"	ret\n"
+	".globl	count_jump\n"
+	"count_jump: push	%rbx\n"
+	"	push	%rbp\n"
+	"	mov	%rdi, %rbx\n"
+	"	xor	%ebp, %ebp\n"
+	"1:	mov	%rbx, %rdi\n"
+	"	call	half\n"
+	"	jmp	3f\n"
+	"2:	dec	%rbx\n"
+	"	jnz	1b\n"
+	"	mov	%rbp, %rax\n"
+	"	pop	%rbp\n"
+	"	pop	%rbx\n"
+	"	ret\n"
+	"3:	adc	$0, %rbp\n"
+	"	jmp	2b\n"
+	".data\n"
+	"half_pointer: .quad half\n"
+	".text\n");
+
+static long (*which)(long);
+
+static void *thread(void *arg)
+{
+	return (void *)which((long)arg);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct { const char *name; long (*run)(long); } all[] = {
+		{ "return", count_odd }, { "call", count_call }, { "through", count_through }, { "jump", count_jump },
+		{ "pointer", count_pointer },
+	};
+	pthread_t t;
+	void *got;
+	int status;
+
+	for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+		if (argc > 1 && !strcmp(argv[1], all[k].name))
+			which = all[k].run;
+	if (!which)
+		return puts("none") < 0;
+	printf("%ld\n", which(1000));
+	fflush(stdout);
+	if (!fork()) {
+		printf("%ld in a child\n", which(2000));
+		fflush(stdout);
+		_exit(7);
+	}
+	wait(&status);
+	pthread_create(&t, NULL, thread, (void *)3000);
+	pthread_join(t, &got);
+	printf("%ld in a thread, %d\n", (long)got, WEXITSTATUS(status));
+	return 0;
+}
