@@ -1877,9 +1877,16 @@ static void kill_page(struct session *s, struct space *sp, struct module *m, uin
 	pm_map_del(&m->safe, page);
 }
 
-static void kill_module(struct session *s, struct space *sp, struct module *m, struct rt_mail *mail)
+static void unplace_shadows(const struct module *m, struct rt_mail *mail)
 {
-	m->frozen_shadow = false;	/* nobody looks at it any more */
+	if (m->shadowed)
+		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, shadow_at(m), 0);
+	if (m->twins)
+		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, twins_at(m), 0);
+}
+
+static void kill_blocks(struct session *s, struct space *sp, struct module *m)
+{
 	for (size_t j = 0; j < m->nunit; j++) {
 		const struct unit *u = &sp->unit[m->unit[j]];
 
@@ -1887,11 +1894,14 @@ static void kill_module(struct session *s, struct space *sp, struct module *m, s
 			if (!u->once)
 				kill_block(s, sp, u->block + k);
 	}
+}
+
+static void kill_module(struct session *s, struct space *sp, struct module *m, struct rt_mail *mail)
+{
+	m->frozen_shadow = false;	/* nobody looks at it any more */
+	kill_blocks(s, sp, m);
 	m->dead = true;
-	if (m->shadowed)
-		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, shadow_at(m), 0);
-	if (m->twins)
-		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, twins_at(m), 0);
+	unplace_shadows(m, mail);
 }
 
 /* Nobody executes dead module @mi any more, nor comes back to it: programs that load and unload libraries
@@ -1950,6 +1960,22 @@ static bool retire(struct session *s, struct proc *p, uint32_t mi, bool outside,
 	return true;
 }
 
+/* The module of a file is left by whoever comes to a return or an indirect branch, for that one which comes after it. Its code stays as it
+ * is: other threads may be anywhere in it, and it does nothing but what it has been looked at for. */
+static void leave_module(struct space *sp, struct module *m, struct rt_mail *mail)
+{
+	for (size_t j = 0; j < m->nunit; j++) {
+		const struct unit *u = &sp->unit[m->unit[j]];
+
+		if (u->block - m->first_cached >= m->ncached)	/* the others are found by way of the module */
+			for (uint32_t k = 0; k < u->nblock; k++)
+				sp->block[u->block + k].flags |= BLK_IS_DEAD;
+	}
+	m->frozen_shadow = false;
+	m->dead = true;
+	unplace_shadows(m, mail);
+}
+
 /* Code has been met that reads flags that a call or a return left: everything is translated anew, as if there were no ABI.
  * False: once commands have run, ask again. */
 static bool drop_abi(struct session *s, struct proc *p, struct rt_mail *mail)
@@ -1965,7 +1991,10 @@ static bool drop_abi(struct session *s, struct proc *p, struct rt_mail *mail)
 			continue;
 		if (mail->ncmd + 3 + PLACE_CMDS > RT_MAX_CMDS)
 			return false;
-		kill_module(s, sp, &sp->module[i], mail);
+		if (sp->module[i].generated)	/* may take up all that is near */
+			kill_blocks(s, sp, &sp->module[i]);
+		else
+			leave_module(sp, &sp->module[i], mail);
 	}
 	sp->abi_broken = false;
 	return true;
