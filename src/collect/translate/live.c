@@ -122,6 +122,13 @@ static bool certainly_runs(const struct insn *first, const struct insn *i)
 	return false;
 }
 
+/* popf: who restores flags has been called where they matter, as by a signal handler that makes a thread call a scheduler; or
+ * pretends to, and returns there. */
+static bool restores_flags(const struct insn *i)
+{
+	return i->x.fwrite == X86_ALL_FLAGS && i->p[i->x.op] == 0x9d && !(i->x.op && i->p[i->x.op - 1] == 0x0f);
+}
+
 static void flags_of(const struct scratch *s, struct block *b)
 {
 	b->flags_read = b->kind == X86_UNKNOWN ? X86_ALL_FLAGS : 0;
@@ -154,6 +161,9 @@ enum flags_found find_flags(struct scratch *s, uint64_t *call)
 	uint8_t table = 0;		/* stale where tables are jumped through */
 	bool changed;
 
+	for (size_t k = 0; k < s->ninsn; k++)
+		if (restores_flags(&s->insn[k]))
+			return FLAGS_THROUGH_JUMP;
 	for (size_t k = 0; k < s->nblock; k++)
 		flags_of(s, &s->block[k]);
 	do {
