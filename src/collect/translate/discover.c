@@ -368,8 +368,8 @@ struct target resolve(struct scratch *s, uint64_t pc)
 	return t;
 }
 
-/* Straight on, as far as it takes; of what cannot be read nothing is known. */
-bool reads_flags_at(struct scratch *s, uint64_t pc)
+/* Straight on, as far as it takes. */
+bool reads_flags_at(struct scratch *s, uint64_t pc, bool unreadable)
 {
 	uint8_t set = 0;
 
@@ -378,7 +378,9 @@ bool reads_flags_at(struct scratch *s, uint64_t pc)
 		size_t avail;
 
 		i.p = bytes_at(s, pc, &avail);
-		if (!avail || !x86_decode(s->dec, i.p, avail, &i.x))
+		if (!avail)
+			return unreadable;
+		if (!x86_decode(s->dec, i.p, avail, &i.x))
 			return false;
 		if (reads_flags(&i.x) & ~set)
 			return true;

@@ -203,8 +203,8 @@ void find_liveness(struct scratch *s);
 /* FLAGS in translate.h: is the ABI kept, or else where is it not? *@call: the call's address. */
 enum flags_found { FLAGS_GOOD, FLAGS_THROUGH_CALL, FLAGS_THROUGH_JUMP };
 enum flags_found find_flags(struct scratch *s, uint64_t *call);
-/* May what is at @pc, not of the unit, read flags that it has not set? */
-bool reads_flags_at(struct scratch *s, uint64_t pc);
+/* May what is at @pc, not of the unit, read flags that it has not set? @unreadable: the answer where that cannot be seen. */
+bool reads_flags_at(struct scratch *s, uint64_t pc, bool unreadable);
 
 /* That an instruction reads, and certainly sets. What a system call does to flags is to keep them; that r11 shows
  * them then is not a use. What repe cmpsb reads is what it has set. */

@@ -92,12 +92,13 @@ static uint8_t needed_at(const struct scratch *s, const struct target *t)
 	return t->where != TO_NOWHERE && t->reads_flags ? X86_ALL_FLAGS : 0;
 }
 
-/* Does it read flags, what is outside of the unit at @t? */
-static bool wants_flags(struct scratch *s, const struct target *t)
+/* Does it read flags, what is outside of the unit at @t? Of generated code a unit sees a few pages: what is called far away
+ * is a function like others; of what goes on there nothing is known. */
+static bool wants_flags(struct scratch *s, const struct target *t, bool called)
 {
 	if (t->where == TO_UNIT || t->where == TO_NOWHERE)
 		return false;
-	return t->reads_flags || (!t->known && reads_flags_at(s, t->pc));
+	return t->reads_flags || (!t->known && reads_flags_at(s, t->pc, s->in->patchable && !called));
 }
 
 static bool make_stale(struct scratch *s, const struct target *t, uint8_t flags)
@@ -151,9 +152,9 @@ static bool call_is_good(struct scratch *s, const struct block *call)
 {
 	struct target back = resolve(s, call->end);
 
-	if (needed_at(s, &back) || wants_flags(s, &back))
+	if (needed_at(s, &back) || wants_flags(s, &back, false))
 		return false;
-	return call->kind == X86_CALL_IND || !(needed_at(s, &call->to) || wants_flags(s, &call->to));
+	return call->kind == X86_CALL_IND || !(needed_at(s, &call->to) || wants_flags(s, &call->to, true));
 }
 
 enum flags_found find_flags(struct scratch *s, uint64_t *call)
@@ -215,7 +216,7 @@ enum flags_found find_flags(struct scratch *s, uint64_t *call)
 
 		if (b->flags_needed & b->flags_stale)
 			return FLAGS_THROUGH_JUMP;
-		if (b->flags_stale & ~b->flags_set && goes_on(b) && (wants_flags(s, &b->to) || wants_flags(s, &b->fall)))
+		if (b->flags_stale & ~b->flags_set && goes_on(b) && (wants_flags(s, &b->to, false) || wants_flags(s, &b->fall, false)))
 			return FLAGS_THROUGH_JUMP;
 	}
 	return FLAGS_GOOD;
