@@ -44,7 +44,7 @@
 #include "collect/process/trace.h"
 #include "elf/kept.h"
 
-#define CACHE_VERSION 16u
+#define CACHE_VERSION 17u
 
 /* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they are
  * mostly those that the code was saved with, and none of its pages need be touched. */
@@ -184,7 +184,7 @@ bool cache_open(struct session *s, struct pm_err *err)
 /* What the code is for. Where there are points, some twins are dead. */
 static uint32_t kind_of(const struct session *s, const struct space *sp)
 {
-	return (uint32_t)s->opts->kind | s->counts << 4 | (!sp->abi_flags && !sp->i386) << 5;
+	return (uint32_t)s->opts->kind | s->counts << 4 | (uint32_t)sp->abi_flags << 5;
 }
 
 /* "b" and the build id in hex, or "h" and a hash of the text. */

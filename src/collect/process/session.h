@@ -44,6 +44,8 @@ struct blk {				/* 32 bytes: there are hundreds of thousands */
 _Static_assert(sizeof(struct blk) == 32, "kept small, and written to cache files");
 #define BLK_IS_DEAD 0x40
 #define BLK_CLOSED 0x20		/* its flow's `in` is not open, see translate.h: so that one need not look */
+_Static_assert(!((XL_FALLS | XL_JUMP_TARGET | XL_UNKNOWN | XL_COUNTS | XL_READS_FLAGS) & (BLK_CLOSED | BLK_IS_DEAD)),
+	       "they are kept together");
 
 struct unit {
 	uint32_t module, code, ncode;	/* offset from the module's code */

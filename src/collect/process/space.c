@@ -67,7 +67,7 @@ struct space *space_new(struct session *s, bool i386)
 		return NULL;
 	}
 	sp->i386 = i386;
-	sp->abi_flags = !i386 && !getenv("PUGMARK_KEEP_FLAGS");
+	sp->abi_flags = !i386 && s->opts->abi_flags;
 	if (i386) {
 		uint32_t *dir = (uint32_t *)(s->code + sp->base);
 

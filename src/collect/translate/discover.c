@@ -388,7 +388,8 @@ bool reads_flags_at(struct scratch *s, uint64_t pc, bool unreadable)
 		pc += i.x.len;
 		if (i.x.kind == X86_JMP)
 			pc = target_of(s, &i);
-		else if (i.x.kind != X86_PLAIN && i.x.kind != X86_SYSCALL)
+		else if (i.x.kind != X86_PLAIN && i.x.kind != X86_JCX && i.x.kind != X86_SYSCALL && i.x.kind != X86_INT80 &&
+			 i.x.kind != X86_STEP)
 			return false;
 	}
 	return false;

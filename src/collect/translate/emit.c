@@ -1251,8 +1251,6 @@ static uint8_t block_flags(const struct scratch *s, const struct block *b)
 
 	if (!last || !last->x.class)
 		f |= XL_FALLS;
-	if (b->mark & MARK_RETURN)
-		f |= XL_RETURN_POINT;
 	if (b->kind == X86_UNKNOWN)
 		f |= XL_FALLS | XL_UNKNOWN;
 	return f;

@@ -215,7 +215,7 @@ static inline uint8_t reads_flags(const struct x86_insn *x)
 
 static inline uint8_t sets_flags(const struct x86_insn *x)
 {
-	return x->kind == X86_PLAIN ? x->fkill : 0;
+	return x->kind == X86_PLAIN || x->kind == X86_STEP ? x->fkill : 0;
 }
 void choose_counters(struct scratch *s);
 void drop_counters(struct scratch *s);

@@ -74,10 +74,18 @@ static bool goes_on(const struct block *b)
 	case X86_JCX:
 	case X86_XBEGIN:
 	case X86_SYSCALL:
+	case X86_INT80:
+	case X86_STEP:
 		return true;
 	default:
 		return false;
 	}
+}
+
+/* Where a block that goes on does so straight: behind what is executed in place, too. */
+static struct target straight(struct scratch *s, const struct block *b)
+{
+	return b->kind == X86_INT80 || b->kind == X86_STEP ? resolve(s, b->end) : b->fall;
 }
 
 static bool is_call(const struct block *b)
@@ -171,7 +179,8 @@ enum flags_found find_flags(struct scratch *s, uint64_t *call)
 		changed = false;
 		for (size_t k = s->nblock; k-- > 0; ) {
 			struct block *b = &s->block[s->order[k].block];
-			const uint8_t out = goes_on(b) ? needed_at(s, &b->to) | needed_at(s, &b->fall) : 0;
+			const struct target next = straight(s, b);
+			const uint8_t out = goes_on(b) ? needed_at(s, &b->to) | needed_at(s, &next) : 0;
 			const uint8_t needed = (uint8_t)(b->flags_read | (out & ~b->flags_set));
 
 			changed |= needed != b->flags_needed;
@@ -202,8 +211,11 @@ enum flags_found find_flags(struct scratch *s, uint64_t *call)
 				changed = true;
 			}
 			out = b->flags_stale & (uint8_t)~b->flags_set;
-			if (out && goes_on(b))
-				changed |= make_stale(s, &b->to, out) | make_stale(s, &b->fall, out);
+			if (out && goes_on(b)) {
+				const struct target next = straight(s, b);
+
+				changed |= make_stale(s, &b->to, out) | make_stale(s, &next, out);
+			}
 			if (b->kind == X86_JMP_IND && out & ~table) {
 				table |= out;
 				changed = true;
@@ -216,8 +228,12 @@ enum flags_found find_flags(struct scratch *s, uint64_t *call)
 
 		if (b->flags_needed & b->flags_stale)
 			return FLAGS_THROUGH_JUMP;
-		if (b->flags_stale & ~b->flags_set && goes_on(b) && (wants_flags(s, &b->to, false) || wants_flags(s, &b->fall, false)))
-			return FLAGS_THROUGH_JUMP;
+		if (b->flags_stale & ~b->flags_set && goes_on(b)) {
+			const struct target next = straight(s, b);
+
+			if (wants_flags(s, &b->to, false) || wants_flags(s, &next, false))
+				return FLAGS_THROUGH_JUMP;
+		}
 	}
 	return FLAGS_GOOD;
 }
