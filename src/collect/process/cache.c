@@ -1384,7 +1384,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	bool good, placed;
 
 	*f = (struct cache_file){
-		.magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI, .kind = kind_of(s, v.sp),
+		.magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI, .kind = kind_of(s, sp),
 		.absolute = m->absolute, .i386 = sp->i386, .build = build_number(),
 		.text_len = m->text_len, .file_off = m->file_off, .lo = m->lo,
 		.text_hash = m->cache ? m->cache->text_hash : pm_mix(m->text, m->text_len, 0),

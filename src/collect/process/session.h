@@ -434,9 +434,9 @@ uint64_t space_once(struct session *s, struct proc *p, uint64_t pc, struct rt_ma
 uint64_t space_recheck(struct session *s, struct proc *p, uint64_t pc, struct rt_mail *m);
 /* Room for @n blocks in all. */
 void space_blocks(struct space *sp, size_t n);
-/* For cache.c: a block is complete but for its place in the tables by address. */
 /* May what looks up the address of @b go there without asking? */
 bool space_guests(const struct blk *b);
+/* For cache.c: a block is complete but for its place in the tables by address. */
 void space_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc, uint64_t to);
 /* The beginning of the ELF file @fd, where program headers are; a program header of it, of either class;
  * false: there is none of number @i. */

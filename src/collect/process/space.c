@@ -1271,11 +1271,12 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
  * it has to link to: the translator may not have been able to see that. */
 static bool breaks_abi(const struct space *sp, const struct xl_unit *u)
 {
-	for (size_t i = 0; i < u->nblock; i++) {
-		const uint64_t *head = sp->pending.n ? pm_map_get(&sp->pending, u->block[i].pc) : NULL;
+	for (size_t i = 0; i < u->nblock && sp->pending.n; i++) {
+		const uint64_t *head;
 
 		if (!(u->block[i].flags & XL_READS_FLAGS))
 			continue;
+		head = pm_map_get(&sp->pending, u->block[i].pc);
 		for (uint32_t k = head ? (uint32_t)*head : 0; k; k = sp->link[k - 1].next)
 			if (sp->link[k - 1].stale)
 				return true;

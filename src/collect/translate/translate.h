@@ -39,12 +39,12 @@ enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
 #define XL_UNCHECKED	32768u
 
 /* FLAGS. The ABI (System V AMD64, 3.2.3) says that no arithmetic flag means anything at a function's entry, nor behind a
- * call. With `abi_flags` calls, returns and counters near them change flags, which saves a third of what they cost. It
- * is not assumed of what can be seen: where code may read flags that a call or a return has left, the unit says so (breaks_abi), and
- * is not to be used, nor anything else that was translated with `abi_flags`. Not seen are flags that pass through an indirect
- * jump (of a PLT) behind a call, or through a return to what no call is in front of. For what a unit cannot see: a block that reads flags from before it
- * has XL_READS_FLAGS, and is not to be called or returned to, nor, without XL_JUMP_TARGET, jumped to indirectly, nor
- * entered through a link that is `stale`. */
+ * call. With `abi_flags` calls, returns and counters near them change flags, which saves a third of what they cost. Where
+ * code may read flags that a call or a return has left, the unit says so (breaks_abi), and is not to be used, nor anything
+ * else that was translated with `abi_flags`. For what a unit cannot see: a block that reads flags from before it has
+ * XL_READS_FLAGS, and is not to be called or returned to, nor, without XL_JUMP_TARGET, jumped to indirectly, nor entered
+ * through a link that is `stale`. Nobody sees flags that pass through an indirect jump (of a PLT) behind a call, or through
+ * a return to what no call is in front of. */
 
 /* Live state: bit r = GPR r in hardware order, XL_LIVE_FLAGS = any arithmetic flag. */
 #define XL_LIVE_FLAGS	(1u << 16)
@@ -96,12 +96,12 @@ struct xl_input {
 
 enum xl_block_flag {
 	XL_FALLS	= 1 << 0,	/* last instruction is no control transfer */
+	XL_JUMP_TARGET	= 1 << 1,	/* of XL_READS_FLAGS: a jump through a table, to it, brings them along */
 	XL_UNKNOWN	= 1 << 2,	/* an instruction that the decoder does not know follows: it is in
 					 * neither size nor n (n may be 0), and RT_DO_STEP executes it; as
 					 * often as the block was counted, but for cuts */
 	XL_COUNTS	= 1 << 3,	/* a twin */
-	XL_READS_FLAGS	= 1 << 4,	/* with abi_flags: reads flags that come from before it ... */
-	XL_JUMP_TARGET	= 1 << 1,	/* ... which the jump through a table, to it, brings along */
+	XL_READS_FLAGS	= 1 << 4,	/* with abi_flags: reads flags that come from before it */
 };
 
 /* Not every block of a unit has a counter: where flow within the unit tells, the count is derived
