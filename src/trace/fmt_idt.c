@@ -443,6 +443,14 @@ static void end_block(struct idt_reader *r)
 	pm_ev_add(&r->b, PM_EV_OPAQUE, IDT_OP_BLOCK, 0, 0, r->blk.block[r->now].offset);
 }
 
+/* Entries that @in still has at first. IDT_MANY_ENTRIES: nobody knows; it has them until its block ends. */
+#define UNCOUNTED (1 << 30)
+
+static int entries_of(const struct idt_insn *in)
+{
+	return in->entries == IDT_MANY_ENTRIES ? UNCOUNTED : in->entries;
+}
+
 static void seek_entry(struct idt_reader *r)
 {
 	const struct idt_block *k = &r->blk.block[r->now];
@@ -450,7 +458,7 @@ static void seek_entry(struct idt_reader *r)
 	while (r->left == 0 && r->at < k->n) {
 		r->at++;
 		if (r->at < k->n)
-			r->left = r->insns_now[r->at].entries;
+			r->left = entries_of(&r->insns_now[r->at]);
 		r->rep_phase = 0;
 		r->iters = 0;
 	}
@@ -461,6 +469,8 @@ static void finish_block(struct idt_reader *r)
 {
 	if (r->now == PM_NONE)
 		return;
+	if (r->left > UNCOUNTED / 2)
+		r->left = r->left <= UNCOUNTED - IDT_MANY_ENTRIES ? 0 : 1;
 	seek_entry(r);
 	if (r->at < r->blk.block[r->now].n && r->block_event != SIZE_MAX) {
 		r->b.ev[r->block_event].value = r->at;
@@ -480,7 +490,7 @@ static void begin_block(struct idt_reader *r, uint32_t index)
 	r->now = index;
 	r->insns_now = &r->blk.insn[k->insn];
 	r->at = 0;
-	r->left = r->insns_now->entries;
+	r->left = entries_of(r->insns_now);
 	r->rep_phase = 0;
 	r->iters = 0;
 	r->entries = 0;
@@ -1195,10 +1205,11 @@ static enum pm_status exec_group(void *self, const struct pm_group *g, struct pm
 			if (flush_exec(w, err) == PM_ERR)
 				return PM_ERR;
 		}
-	} else if (g->again) {
-		in->entries = (int8_t)(in->entries + entries > 127 ? 127 : in->entries + (int)entries);
 	} else {
-		in->entries = (int8_t)(entries > 127 ? 127 : entries);
+		entries += g->again ? (unsigned)in->entries : 0;
+		in->entries = (int8_t)(entries < IDT_MANY_ENTRIES ? entries : IDT_MANY_ENTRIES);
+		if (in->entries == IDT_MANY_ENTRIES)
+			w->open = false;
 	}
 	w->w.dropped[PM_EV_REG_READ] += g->nrd;
 	w->w.dropped[PM_EV_REG_WRITE] += g->nwr;
@@ -1226,12 +1237,17 @@ static enum pm_status undone_ref(struct idt_writer *w, const struct pm_batch *b,
 		w->open = false;
 		w->undone = e->id;
 	}
+	in = w->ninsn ? &w->insn[w->ninsn - 1] : NULL;
+	/* with so many it would seem complete */
+	if (in && !rep && in->entries + e->size / (w->wide ? 64u : 8u) + 7 >= IDT_MANY_ENTRIES) {
+		w->w.dropped[e->kind]++;
+		return PM_OK;
+	}
 	n = put_ref(w, &w->entries, tag, e->addr, e->size, err);
 	if (!n)
 		return PM_ERR;
-	in = w->ninsn ? &w->insn[w->ninsn - 1] : NULL;
 	if (in && !rep)
-		in->entries = (int8_t)(in->entries + n > 127 ? 127 : in->entries + (int)n);
+		in->entries = (int8_t)(in->entries + (int)n);
 	return w->entries.n > 65536 ? flush_exec(w, err) : PM_OK;
 }
 

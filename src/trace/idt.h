@@ -46,6 +46,10 @@ struct idt_insn {
 	uint8_t size;			/* bytes, 1..15 */
 	int8_t entries;			/* in the trace; -1, -2: rep with that many references */
 };
+
+/* That many or more, as for xsave of large states: all entries up to the block's end, which this instruction is. */
+#define IDT_MANY_ENTRIES 127
+
 struct idt_block {
 	uint64_t address;
 	uint64_t offset;		/* of its record in the file: what BBFP entries hold */

@@ -26,4 +26,4 @@ $ "$TESTS/process/both" i386/exits thread
 $ "$TESTS/process/both" i386/exits last
 > equal: status 0, 2 lines
 $ "$TESTS/process/both" i386/exits unmapped
-> equal: status 139, 2 lines
+> equal: status 15, 1 lines

@@ -15,7 +15,7 @@ $ export PROGRAMS=$PROGRAMS/i386; I=$TESTS/process/instrumented; for how in 0 3 
 > equal: status 139, 2 lines
 > equal: status 136, 2 lines
 > equal: status 132, 2 lines
-> equal: status 139, 2 lines
+> equal: status 15, 1 lines
 $ export PROGRAMS=$PROGRAMS/i386; I=$TESTS/process/instrumented; for p in exceptions exceptions-static segv-nopie threads threads-static forks timer many; do "$I" $p; done
 > equal: status 21, 9 lines
 > equal: status 21, 9 lines

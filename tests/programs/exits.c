@@ -69,7 +69,11 @@ int main(int argc, char **argv)
 		pthread_exit(NULL);
 	}
 	if (!strcmp(how, "unmapped")) {		/* the stack goes away, then exit */
+#ifdef __x86_64__
 		__asm__ volatile("mov $231, %%eax\n\tmov $15, %%edi\n\txor %%esp, %%esp\n\tsyscall" ::: "memory");
+#else
+		__asm__ volatile("mov $252, %%eax\n\tmov $15, %%ebx\n\txor %%esp, %%esp\n\tint $0x80" ::: "memory");
+#endif
 	}
 	fprintf(stderr, "exits: unknown way %s\n", how);
 	return 99;

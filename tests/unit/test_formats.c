@@ -414,6 +414,65 @@ static void test_long_rep(void **state)
 	pm_buf_release(&back[1]);
 }
 
+/* xsaveopt of a state with 8 KiB of tiles has more entries than a record counts; one that it stands at the end of, too. */
+static void test_many_entries(void **state)
+{
+	static const struct pm_insn insn[] = {
+		{ .pc = 0x1000, .bytes = { 0x8b, 0x06 }, .len = 2, .nref = 1, .object = PM_NONE },
+		{ .pc = 0x1002, .bytes = { 0x0f, 0xae, 0x37 }, .len = 3, .nref = 1, .object = PM_NONE },
+		{ .pc = 0x1005, .bytes = { 0x89, 0x06 }, .len = 2, .nref = 1, .object = PM_NONE },
+	};
+	static const struct pm_code code = { insn, NULL, NULL, NR(insn), 0, 0 };
+	static const struct pm_stream stream = { 0, 10, 10, 0, NULL };
+	static const char *const formats[] = { "idt-exec64", "idt-exec" };
+	struct pm_event ev[12];
+	unsigned n = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		const struct pm_insn *in = &insn[i % 3];
+
+		ev[n++] = (struct pm_event){ .kind = PM_EV_INSN, .size = in->len, .id = i % 3, .addr = in->pc };
+		ev[n++] = (struct pm_event){ .kind = i % 3 == 0 ? PM_EV_READ : i % 3 == 1 ? PM_EV_MODIFY : PM_EV_WRITE,
+					     .size = i % 3 == 1 ? 11008 : 4, .id = i % 3, .addr = 0x20000 + 0x10000 * i };
+	}
+	for (unsigned i = 0; i < NR(formats); i++) {
+		const struct pm_batch b = { .stream = &stream, .code = &code, .ev = ev, .n = n };
+		const struct pm_format *f = pm_format_find(formats[i], NULL);
+		struct pm_output *mem = pm_output_memory();
+		struct pm_buf back = { 0 };
+		struct pm_err err = { 0 };
+		unsigned refs[3] = { 0 }, insns = 0;
+		const uint8_t *bytes;
+		char path[64];
+		size_t len;
+		void *w;
+
+		snprintf(path, sizeof path, "%s/many.trc", scratch);
+		w = f->write->open(mem, &(struct pm_write_opts){ path, "", f->needs }, &err);
+		if (!w || f->write->write(w, &b, &err) != PM_OK || f->write->finish(w, &err) != PM_OK)
+			fail_msg("%s", err.msg);
+		f->write->close(w);
+		bytes = pm_output_bytes(mem, &len);
+		if (fmt_convert(bytes, len, path, formats[i], "din", &back, &err) != PM_OK)
+			fail_msg("%s", err.msg);
+		pm_buf_add(&back, "", 1);
+		for (const char *l = (const char *)back.p; *l; l = strchr(l, '\n') + 1) {
+			const unsigned long a = strtoul(l + 2, NULL, 16);
+
+			insns += *l == '2' && a >= 0x1000 && a < 0x1007;
+			if (*l != '2')
+				refs[a / 0x10000 % 3] += 1;
+		}
+		assert_int_equal(insns, 6);
+		assert_int_equal(refs[0], 2 * 2 * 11008 / (i ? 8 : 64));	/* din reads and writes what is modified */
+		assert_int_equal(refs[1], 2);
+		assert_int_equal(refs[2], 2);
+		pm_buf_release(&back);
+		pm_output_close(mem);
+	}
+}
+
 static void test_manual(void **state)
 {
 	const char *tests = getenv("TESTS") ? getenv("TESTS") : "tests";
@@ -465,6 +524,7 @@ int main(void)
 		cmocka_unit_test(test_pairs),
 		cmocka_unit_test(test_penn_again),
 		cmocka_unit_test(test_long_rep),
+		cmocka_unit_test(test_many_entries),
 		cmocka_unit_test(test_manual),
 	};
 
