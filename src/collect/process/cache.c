@@ -44,7 +44,7 @@
 #include "collect/process/trace.h"
 #include "elf/kept.h"
 
-#define CACHE_VERSION 17u
+#define CACHE_VERSION 18u
 
 /* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they are
  * mostly those that the code was saved with, and none of its pages need be touched. */
@@ -61,7 +61,14 @@
 #define PIECE 65536u			/* bytes that are summed and written at once; whole blocks */
 #define WORTH_MOVING (128u << 10)	/* bytes of code that get other numbers than before: copied and changed */
 #define MANY (1u << 20)			/* bytes in memory that are worth giving back */
-#define LATE_SAVE 16u			/* so many pages of a shadow not foreseen: write it down */
+/* What a process has had to do beyond its file is written down once that, over all runs since the file was written,
+ * has taken as long as writing takes: together never more than twice of what could have been. In bytes of
+ * code: a unit costs as much as UNIT_COST beyond its own, for the process waits for it, a page of a shadow that was
+ * not foreseen LATE_COST; to write one byte of a file takes 1/WRITE_SHARE of that. (cc1, growing by 3 %: 130 ms each.) */
+#define UNIT_COST 256u
+#define LATE_COST 256u
+#define WRITE_SHARE 16u
+#define LATE_SAVE 16u			/* pages, fewer do not count */
 
 struct identity {
 	uint64_t dev, ino, size, mtime, mtime_ns, ctime, ctime_ns;
@@ -87,7 +94,8 @@ struct saved_outside {
 
 struct cache_file {
 	char magic[8];			/* "pugmkTC\n" */
-	uint32_t version, abi, kind, absolute, i386, pad;
+	uint32_t version, abi, kind, absolute, i386;
+	uint32_t spent;			/* bytes of code translated, and not saved, since it was written; not in the sum */
 	uint64_t build;			/* of pugmark: another translator, another cache */
 	uint64_t sum, map_sum, text_hash, text_len, file_off;
 	struct identity id;
@@ -230,6 +238,7 @@ static uint64_t sum_of(const struct cache_file *f, uint64_t sum)
 	struct cache_file h = *f;
 
 	h.sum = 0;
+	h.spent = 0;
 	return pm_mix(&h, sizeof h, sum);
 }
 
@@ -662,7 +671,7 @@ static void save_others(struct session *s, const struct space *sp, const struct 
 			if (o->module[k].used && !o->module[k].dead && !strcmp(o->module[k].key, m->key) &&
 			    (o->module[k].nunit - o->module[k].saved_units) * 32 > o->module[k].nunit) {
 				gather_used(s, o);
-				cache_save(s, o);
+				cache_save(s, o, true);
 				break;
 			}
 	}
@@ -703,6 +712,7 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const 
 			memcpy(m->used, AT(f, used), f->nused);
 			memcpy(m->saved_used, AT(f, used), f->nused);
 			m->saved_units = f->nunit;
+			m->saved_code = f->ncode;
 			m->saved_sum = f->sum;
 			load(s, sp, mi, f, in, freeze);
 			m->cache = f;
@@ -1429,8 +1439,6 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	if (v.out.fd >= 0)
 		close(v.out.fd);
 out:
-	m->saved_units = m->nunit;
-	memcpy(m->saved_used, m->used, shadow_bits(m));
 	for (unsigned k = 0; k < SETS; k++)
 		pm_buf_release(&v.sets[k]);
 	pm_buf_release(&v.targets);
@@ -1448,7 +1456,31 @@ static unsigned late_pages(const struct module *m)
 	return n;
 }
 
-void cache_save(struct session *s, struct space *sp)
+/* Has more been spent beside @m's file, with what this process did since it asked last, than writing takes? If not, it is
+ * noted in the file. */
+static bool worth_saving(const struct session *s, const struct module *m, unsigned late)
+{
+	const uint64_t cost = m->code_len - m->saved_code + (m->nunit - m->saved_units) * UNIT_COST +
+			      (uint64_t)late * LATE_COST;
+	const int fd = openat(s->cache_fd, m->key, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	struct cache_file now;
+	bool worth = true;
+
+	if (fd < 0)
+		return true;
+	/* another one is superseded, or not */
+	if (pread(fd, &now, sizeof now, 0) == sizeof now && now.sum == m->saved_sum &&
+	    now.spent + cost < now.ncode / WRITE_SHARE) {
+		now.spent += (uint32_t)cost;
+		worth = pwrite(fd, &now.spent, sizeof now.spent, offsetof(struct cache_file, spent)) !=
+			sizeof now.spent;
+		stamp(fd, &now);
+	}
+	close(fd);
+	return worth;
+}
+
+void cache_save(struct session *s, struct space *sp, bool anything)
 {
 	struct cache_file f;
 	uint32_t block = 0, link = 0;		/* where the next one begins when all are loaded again */
@@ -1458,6 +1490,7 @@ void cache_save(struct session *s, struct space *sp)
 	for (uint32_t i = 0; i < sp->nmodule; i++) {
 		struct module *m = &sp->module[i];
 		const struct cache_file *was = m->cache;
+		unsigned late;
 		bool moves;
 
 		if (m->dead || !m->used)
@@ -1474,8 +1507,14 @@ void cache_save(struct session *s, struct space *sp)
 		f.link0 = was && was->link0 < link && !moves ? was->link0 : link;
 		f.nblock = was ? was->nblock : 0;
 		f.nlink = was ? was->nlink : 0;
-		if (m->nunit > m->saved_units || late_pages(m) >= LATE_SAVE || moves)
-			save_module(s, sp, i, &f);
+		late = late_pages(m);
+		if (m->nunit > m->saved_units || late >= LATE_SAVE || moves) {
+			if (moves || anything || !was || worth_saving(s, m, late))
+				save_module(s, sp, i, &f);
+			m->saved_units = m->nunit;
+			m->saved_code = m->code_len;
+			memcpy(m->saved_used, m->used, shadow_bits(m));
+		}
 		/* ... and stay what they are when the one in front grows */
 		block += f.nblock;
 		link += f.nlink;

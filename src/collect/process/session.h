@@ -112,8 +112,9 @@ struct module {
 	struct pm_buf entered;		/* uint32_t: those of them that have got an indirect entry since */
 	bool cached_map_good;
 	uint8_t *used;			/* of what will be saved; NULL: nothing. See cache.c */
-	/* what the file on disk was when it was loaded or written: units, pages foreseen, checksum */
+	/* what was there when the file on disk was loaded, written or found good enough: units, code, pages foreseen; its checksum */
 	size_t saved_units;
+	uint64_t saved_code;		/* bytes */
 	/* processes map so many bytes of its code, and its shadow, from the cache file: nothing in them may be
 	 * patched until cache_thaw() */
 	uint32_t frozen;
@@ -464,8 +465,8 @@ void cache_load(struct session *s, struct space *sp, uint32_t module, int fd, co
 void cache_thaw(struct session *s, struct space *sp, struct module *m, bool code, bool shadow);
 /* The code of @m, m->code_len bytes. */
 void cache_copy_code(const struct session *s, const struct module *m, uint8_t *to);
-/* Write back what is new in @sp. */
-void cache_save(struct session *s, struct space *sp);
+/* Write back what is new in @sp: what is worth it, or @anything. */
+void cache_save(struct session *s, struct space *sp, bool anything);
 /* A run needs, or has needed, the shadow around @pc; the former: fill it. */
 void cache_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc);
 void cache_used(struct module *m, uint64_t pc);

@@ -122,7 +122,7 @@ void space_unref(struct session *s, struct space *sp)
 {
 	if (--sp->refs)
 		return;
-	cache_save(s, sp);
+	cache_save(s, sp, false);
 	s->ni386 -= sp->i386;
 	/* nobody executes here any more: the memory goes back, the region to the next space */
 	if (session_running(s) && !fallocate(s->code_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)sp->base,
