@@ -267,6 +267,10 @@ static void guest_Os(void **state) { test_guest("-Os", 1); }
 #define RANDOM_PIC	0x540000000ull
 #define TEXT_SIZE	0x4000
 #define DATA_SIZE	0x4000
+/* Within 2 GiB of the text, and of the cache's place, which are so far apart that one does not reach the other. */
+#define FAR_TEXT	0x600000000ull
+#define FAR_DATA	(FAR_TEXT - 0x50000000)
+#define FAR_CACHE	(FAR_TEXT + 0x50000000)
 #define MAX_BLOCKS	24
 
 struct maker {
@@ -275,6 +279,7 @@ struct maker {
 	uint32_t start[MAX_BLOCKS + 1];		/* of each block; the last is the leaf function */
 	struct { uint32_t at, to; bool byte; } fix[128];
 	uint32_t nfix, nblock;
+	uint64_t at, data;			/* of the text; what it is to address relative to rip, 0: nothing */
 	ZydisDecoder zd;
 };
 
@@ -290,6 +295,75 @@ static void mk_rel(struct maker *m, uint32_t to, bool byte)
 	m->fix[m->nfix].to = to;
 	m->fix[m->nfix++].byte = byte;
 	m->n += byte ? 1 : 4;
+}
+
+/* disp32 to @to, of an instruction that ends @behind bytes after it. */
+static void mk_pc32(struct maker *m, uint64_t to, unsigned behind)
+{
+	const int32_t disp = (int32_t)(to - (m->at + m->n + 4 + behind));
+
+	mk(m, (const char *)&disp, 4);
+}
+
+static void mk_data(struct maker *m, unsigned behind)
+{
+	mk_pc32(m, m->data + rng() % (DATA_SIZE / 64 - 1) * 64, behind);
+}
+
+/* mov [rip + data], r10; notrack call or jmp [rip + data] */
+static void mk_through_data(struct maker *m, bool call)
+{
+	const uint64_t to = m->data + rng() % (DATA_SIZE / 64 - 1) * 64;
+
+	mk(m, "\x4c\x89\x15", 3);
+	mk_pc32(m, to, 0);
+	mk(m, call ? "\x3e\xff\x15" : "\x3e\xff\x25", 3);
+	mk_pc32(m, to, 0);
+}
+
+/* @p with [rip + disp32] in place of [rsi + disp8]; as it is where that is no instruction, of MPX. */
+static void mk_far(struct maker *m, const uint8_t *p, const struct x86_insn *x)
+{
+	const uint32_t start = m->n;
+	struct x86_insn y;
+
+	mk(m, (const char *)p, x->modrm);
+	mk(m, (char []){ (p[x->modrm] & 0x38) | 5 }, 1);
+	mk_data(m, x->len - x->modrm - 2u);
+	mk(m, (const char *)p + x->modrm + 2, x->len - x->modrm - 2u);
+	if (!x86_decode(ref_dec, m->p + start, m->n - start, &y)) {
+		m->n = start;
+		mk(m, (const char *)p, x->len);
+	}
+}
+
+/* What x86_random.h does not make: rsp as an operand, 16 bytes, and REX.B, which rip ignores. */
+static void mk_far_odd(struct maker *m)
+{
+	static const struct { const char *bytes; uint8_t n, imm; } odd[] = {
+		{ "\xff\x35", 2, 0 },			/* push; pop rbx */
+		{ "\x41\xff\x35", 3, 0 },
+		{ "\x48\x0f\xc7\x0d", 4, 0 },		/* cmpxchg16b */
+		{ "\xf0\x48\x0f\xc7\x0d", 5, 0 },
+		{ "\x48\x8d\x05", 3, 0 },		/* lea */
+		{ "\x4d\x8d\x05", 3, 0 },
+		{ "\x4c\x8d\x25", 3, 0 },
+		{ "\x8d\x0d", 2, 0 },
+		{ "\x66\x8d\x15", 3, 0 },
+		{ "\x49\x8b\x2d", 3, 0 },		/* mov */
+		{ "\x8a\x2d", 2, 0 },			/* ... ch */
+		{ "\x41\x80\x3d", 3, 1 },		/* cmp byte, imm8 */
+		{ "\x66\xc7\x05", 3, 2 },		/* mov word, imm16 */
+		{ "\x48\x81\x05", 3, 4 },		/* add qword, imm32 */
+		{ "\x0f\x1f\x05", 3, 0 },		/* nop, not dereferenced */
+	};
+	const unsigned k = (unsigned)(rng() % NR(odd));
+
+	mk(m, odd[k].bytes, odd[k].n);
+	mk_data(m, odd[k].imm);
+	mk(m, "\x12\x34\x56\x78", odd[k].imm);
+	if (k < 2)
+		mk(m, "\x5b", 1);
 }
 
 static ZydisRegister op_base(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *op)
@@ -339,6 +413,11 @@ static void mk_insn(struct maker *m)
 		mk_rel(m, rng() % (m->nblock + 1), false);
 		mk(m, "\x34\x12", 2);
 		return;
+	case 5: case 6:
+		if (!m->data)
+			break;
+		mk_far_odd(m);
+		return;
 	}
 	for (;;) {
 		random_insn(p);
@@ -360,7 +439,10 @@ static void mk_insn(struct maker *m)
 			continue;
 		break;
 	}
-	mk(m, (char *)p, x.len);
+	if (m->data && x.ndisp == 1 && p[x.modrm] >> 6 == 1 && (p[x.modrm] & 7) == 6 && !(x.prop & X86_ADDR) && rng() % 8)
+		mk_far(m, p, &x);
+	else
+		mk(m, (char *)p, x.len);
 }
 
 static void mk_block(struct maker *m, uint32_t b)
@@ -406,9 +488,18 @@ static void mk_block(struct maker *m, uint32_t b)
 	case 10:
 		mk(m, "\x4c\x8d\x15", 3);			/* lea r10, [rip + leaf]; call r10 */
 		mk_rel(m, m->nblock, false);
-		mk(m, "\x41\xff\xd2", 3);
+		if (m->data)
+			mk_through_data(m, true);
+		else
+			mk(m, "\x41\xff\xd2", 3);
 		break;
 	case 11:
+		if (m->data) {
+			mk(m, "\x4c\x8d\x15", 3);
+			mk_rel(m, to, false);
+			mk_through_data(m, false);
+			break;
+		}
 		mk(m, "\x48\x8d\x0d", 3);			/* lea rcx, [rip + to]; notrack jmp rcx */
 		mk_rel(m, to, false);
 		mk(m, "\x3e\xff\xe1", 3);
@@ -459,6 +550,7 @@ static bool mk_program(struct maker *m, uint8_t *p)
 
 static void run_random(uint64_t at, bool absolute, unsigned programs, bool step)
 {
+	const bool far = at == FAR_TEXT;
 	static uint8_t data[DATA_SIZE], after[DATA_SIZE];
 	static uint8_t text[TEXT_SIZE];
 	uint8_t *mem, *dat;
@@ -468,11 +560,13 @@ static void run_random(uint64_t at, bool absolute, unsigned programs, bool step)
 
 	mem = mmap((void *)at, TEXT_SIZE, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	dat = mmap((void *)DATA_AT, DATA_SIZE, PROT_READ | PROT_WRITE,
+	dat = mmap((void *)(far ? FAR_DATA : DATA_AT), DATA_SIZE, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	r.cache = mmap((void *)(at + 0x1000000), CACHE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+	r.cache = mmap((void *)(far ? FAR_CACHE : at + 0x1000000), CACHE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	assert_true(mem == (void *)at && dat == (void *)DATA_AT && r.cache != MAP_FAILED);
+	assert_true(mem == (void *)at && dat == (void *)(far ? FAR_DATA : DATA_AT) && r.cache != MAP_FAILED);
+	m.at = at;
+	m.data = far ? FAR_DATA : 0;
 	ZydisDecoderInit(&m.zd, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	r.lo = at;
 	r.hi = at + TEXT_SIZE;
@@ -491,7 +585,7 @@ static void run_random(uint64_t at, bool absolute, unsigned programs, bool step)
 		for (int i = 0; i < 16; i++)
 			s.r[i] = rng() & 3 ? rng() : rng() & 0xff;
 		s.r[1] = rng() % 5;
-		s.r[6] = DATA_AT + DATA_SIZE / 2;
+		s.r[6] = (uint64_t)dat + DATA_SIZE / 2;
 		s.r[4] = (uint64_t)guest_stack + STACK_SIZE / 2;
 		s.pc = at;
 		s.flags = 0x202 | (rng() & ARITH);
@@ -534,6 +628,8 @@ again:
 			goto again;
 		}
 		assert_same_end(&r, &native, sig);
+		if (far && r.steps)
+			fail_msg("%lu steps", r.steps);
 		assert_memory_equal(after, dat, DATA_SIZE);
 		if (step && !sig)
 			assert_counts(&r);
@@ -561,6 +657,7 @@ static void random_programs(void **state)
 		skip();
 	run_random(RANDOM_AT, true, 1500 * times, false);
 	run_random(RANDOM_PIC, false, 1500 * times, false);
+	run_random(FAR_TEXT, false, 1500 * times, false);
 }
 
 static void random_programs_stepped(void **state)
@@ -571,6 +668,7 @@ static void random_programs_stepped(void **state)
 		skip();
 	run_random(RANDOM_AT, true, 150 * times, true);
 	run_random(RANDOM_PIC, false, 150 * times, true);
+	run_random(FAR_TEXT, false, 150 * times, true);
 }
 
 /* ---- what the runtime has to do ------------------------------------------------------------- */

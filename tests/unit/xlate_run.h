@@ -449,7 +449,9 @@ static void compare_step(const ucontext_t *uc)
 	if (m->flags & XL_RDX_SAVED)
 		memcpy(&s.r[2], thread_block + RT_S_RDX, 8);
 	if (m->flags & XL_TMP_SAVED)
-		memcpy(&s.r[m->tmp], thread_block + RT_S_TMP, 8);
+		memcpy(&s.r[m->tmp & 15], thread_block + RT_S_TMP, 8);
+	if (XL_LENT(m->tmp))
+		memcpy(&s.r[XL_LENT(m->tmp)], thread_block + RT_S_TMP2, 8);
 	uint64_t at = s.pc;
 
 	s.pc = insn_pc(b, m->insn);
@@ -501,7 +503,9 @@ static void undo(ucontext_t *uc)
 	if (m->flags & XL_RDX_SAVED)
 		memcpy(&g[REG_RDX], thread_block + RT_S_RDX, 8);
 	if (m->flags & XL_TMP_SAVED)
-		memcpy(&g[greg_of[m->tmp]], thread_block + RT_S_TMP, 8);
+		memcpy(&g[greg_of[m->tmp & 15]], thread_block + RT_S_TMP, 8);
+	if (XL_LENT(m->tmp))
+		memcpy(&g[greg_of[XL_LENT(m->tmp)]], thread_block + RT_S_TMP2, 8);
 	g[REG_RIP] = insn_pc(b, m->insn);
 }
 

@@ -50,7 +50,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			20u
+#define RT_ABI			21u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -87,7 +87,7 @@
 #define RT_S_RCX		0x00	/* rcx during an indirect transfer */
 #define RT_S_RDX		0x08	/* rdx during an indirect transfer */
 #define RT_S_TMP		0x10	/* a register spilled inside one instruction's translation */
-#define RT_S_TMP2		0x18
+#define RT_S_TMP2		0x18	/* one that holds an address, XL_LENT() */
 #define RT_EXIT_ID		0x20	/* u32: link number of the exit taken */
 #define RT_EXIT_PC		0x28	/* original pc of a trapping exit (RT_DO_STEP, RT_DO_INT80) */
 #define RT_CONT			0x30	/* where translated code goes on after a system call */

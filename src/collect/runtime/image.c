@@ -164,8 +164,7 @@ static void map_next(struct place *m)
 {
 	u32 flags = *m->p++, d;
 
-	if (flags & 8 /* XL_TMP_SAVED */)
-		m->tmp = *m->p++;
+	m->tmp = flags & 8 /* XL_TMP_SAVED */ || (flags & IMG_MAP_LENT) == IMG_MAP_LENT ? *m->p++ : 0;
 	if (flags & IMG_MAP_INSN)
 		m->insn = *m->p++;
 	else if (flags & IMG_MAP_NEXT)
@@ -296,7 +295,7 @@ static u64 enter(struct rt_block *b, u32 i, u32 k, u32 n)
 	map_begin(&m, i, at);
 	while (m.p < map_end(i, pos)) {
 		map_next(&m);
-		if (m.insn != n || (m.flags & 7) != 1)
+		if (m.insn != n || (m.flags & 7) != 1 || m.tmp & 0x70 /* XL_LENT() */)
 			continue;
 		/* in a trace the rest of a block means nothing without its beginning */
 		if (b->tracing) {
@@ -1173,7 +1172,7 @@ static void on_signal(struct rt_block *b, struct rt_mail *m)
 		m->r[0] = RT_IN_CODE;
 		m->r[1] = pc_of(i, &blocks(i)[k], at.insn);
 		m->r[2] = at.flags;
-		m->r[3] = at.flags & 8 ? at.tmp : 0;
+		m->r[3] = at.tmp;
 		if (i >= MAN->ntext)
 			stopped[nstopped++ % NR_OF(stopped)] =
 				(struct stopped){ m->r[1], b->tid, i, k, at.insn };

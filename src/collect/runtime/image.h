@@ -71,11 +71,12 @@ struct img_block {
 
 /* THE MAP says which original state a place in the copy stands for: xl_map (translate.h) of a block as
  * a string of bytes. It begins with the instructions' lengths, one byte each (n of them); then for each
- * entry: u8 flags (xl_map_flag and IMG_MAP_*); u8 tmp, if XL_TMP_SAVED is among them; u8 instruction, if
+ * entry: u8 flags (xl_map_flag and IMG_MAP_*); u8 tmp, if XL_TMP_SAVED or IMG_MAP_LENT is among them; u8 instruction, if
  * IMG_MAP_INSN is; the distance from the last entry's code (from the block's first byte of code, for the
  * first) as u8, or 0xff and u32. The part ends where the next block's, in the order of code, begins. */
 #define IMG_MAP_NEXT		0x40	/* the instruction behind the last entry's */
 #define IMG_MAP_INSN		0x80	/* another one; without the two: the same */
+#define IMG_MAP_LENT		0xc0	/* both: another one, and there is XL_LENT(tmp) */
 
 /* A PLAN says what a block's record (abi.h) becomes in the trace. It begins with u8: the words of
  * 4 bytes in the record behind its number; IMG_P_LONG: u16 follows, so many.

@@ -495,6 +495,8 @@ static void undo_slots(struct rt_block *b, struct k_ucontext *uc, u32 flags, u32
 		UC_GPR(uc, RDX) = (word)b->s_rdx;
 	if (flags & 8)
 		UC_GPR(uc, tmp & (RT_NGPR - 1)) = (word)b->s_tmp;
+	if (tmp >> 4 & 7)			/* XL_LENT() */
+		UC_GPR(uc, tmp >> 4 & 7) = (word)b->s_tmp2;
 	if (flags & 0x80)			/* XL_CALLED */
 		UC_GPR(uc, RSP) += sizeof(word);
 }

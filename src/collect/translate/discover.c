@@ -269,13 +269,14 @@ static void decode_run(struct scratch *s, uint64_t pc, uint8_t mark, size_t limi
 		i->pc = pc;
 		i->p = p;
 		i->block = XL_NONE;
+		i->far = false;
 		i->mark = first ? MARK_RUN | MARK_LEADER | mark : 0;
 		add_slot(s, pc, s->ninsn++);
 		first = false;
 		if (s->in->i386)
 			settle_i386(s, i, avail);
-		else if (i->x.prop & X86_RIP && !reaches(s, i))
-			i->x.kind = X86_STEP;
+		else if (i->x.prop & X86_RIP && i->x.kind != X86_STEP && !reaches(s, i))
+			s->nfar += i->far = true;
 		if (ends_block(i->x.kind)) {
 			follow(s, i);
 			return;
@@ -580,6 +581,7 @@ bool discover(struct scratch *s)
 		limit = MAX_UNIT_INSNS;
 	s->ninsn = s->nblock = s->npending = s->nodd = 0;
 	s->nslot = 0;
+	s->nfar = 0;
 	s->win = NULL;
 	if (!s->slot || !++s->gen) {
 		free(s->slot);

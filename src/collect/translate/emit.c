@@ -43,6 +43,7 @@ struct emit {
 	bool own_saved;			/* the program's value of own_now.reg is in RT_S_TMP */
 	bool own_restore;		/* it is live behind the range */
 	struct own own_now;		/* or the next one */
+	uint8_t lent;			/* XL_LENT() */
 	uint32_t live[MAX_BLOCK_INSNS + 1];	/* of a block with such ranges */
 	uint32_t ncheck;		/* blocks with cold check code */
 	bool stale;			/* xl_link.stale of what is emitted */
@@ -176,6 +177,7 @@ static void map_tmp(struct emit *e, uint32_t insn, unsigned flags, unsigned tmp)
 	}
 	if (e->own)
 		m.tmp |= XL_OWN;
+	m.tmp |= (uint8_t)(e->lent << 4);
 	if (u->nmap > placed(e, e->index)->map) {
 		if (last->code == m.code) {
 			*last = m;
@@ -543,6 +545,11 @@ static void emit_load_target(struct emit *e, const struct insn *i)
 		return;
 	if (stolen)
 		replace_stolen(e, &rex, &modrm, &sib);
+	if (i->far) {
+		lea_pc(e, RCX, i->pc + i->x.len);
+		modrm = 0x80 | RCX;
+		rex &= ~1u;
+	}
 	if (i->x.prop & X86_TLS)
 		put8(e, e->i386 ? 0x65 : 0x64);
 	if (i->x.prop & X86_ADDR)
@@ -551,7 +558,7 @@ static void emit_load_target(struct emit *e, const struct insn *i)
 		put8(e, rex);
 	put8(e, 0x8b);
 	put8(e, (modrm & 0xc7) | RCX << 3);
-	if (i->x.prop & X86_RIP) {
+	if (i->x.prop & X86_RIP && !i->far) {
 		int32_t disp;
 
 		memcpy(&disp, p + i->x.disp, 4);
@@ -611,10 +618,77 @@ static void emit_syscall(struct emit *e, const struct insn *i)
 	map(e, n + 1, XL_AT_START);			/* cont */
 }
 
-static void emit_plain(struct emit *e, const struct insn *i)
+/* FAR. What an instruction addresses relative to rip and its copy cannot reach, the copy addresses relative to a register
+ * that holds what rip is behind the original; the displacement stays. That register is one of the first eight, which
+ * need no REX prefix, not rsp, whose encoding means something else, nor rax, so that XL_LENT() can be 0. */
+#define LENDABLE (1u << RCX | 1u << RDX | 1u << RBX | 1u << RBP | 1u << RSI | 1u << RDI)
+#define FAR_BOUND (9 + 7 + 9)
+
+static unsigned opcode_at(const uint8_t *p)
+{
+	unsigned k = 0;
+
+	while (p[k] == 0x66 || p[k] == 0x67 || p[k] == 0xf2 || p[k] == 0xf3 || p[k] == 0xf0 || p[k] == 0x2e ||
+	       p[k] == 0x36 || p[k] == 0x3e || p[k] == 0x26 || p[k] == 0x64 || p[k] == 0x65 || (p[k] & 0xf0) == 0x40)
+		k++;
+	return k;
+}
+
+/* The instruction with [reg + disp32] in place of [rip + disp32]. */
+static void put_based(struct emit *e, const struct insn *i, unsigned reg)
+{
+	const unsigned k = opcode_at(i->p), high = reg >> 3;
+
+	memcpy(e->c, i->p, i->x.len);
+	if (i->p[k] == 0xc4 || i->p[k] == 0x62 || (i->p[k] == 0x8f && (i->p[k + 1] & 0x1f) >= 8))
+		e->c[k + 1] |= 0x20;			/* VEX, EVEX, XOP: B, inverted */
+	else if (k && (i->p[k - 1] & 0xf0) == 0x40)
+		e->c[k - 1] = (uint8_t)((i->p[k - 1] & ~1u) | high);
+	e->c[i->x.modrm] = (uint8_t)(0x80 | (i->p[i->x.modrm] & 0x38) | (reg & 7));
+	e->c += i->x.len;
+}
+
+/* Instruction @n of the block. */
+static void emit_far(struct emit *e, const struct insn *i, uint32_t n)
+{
+	const struct x86_insn *x = &i->x;
+	const unsigned k = opcode_at(i->p);
+	const unsigned dest = (i->p[x->modrm] >> 3 & 7) | (k && (i->p[k - 1] & 0xf0) == 0x40 ? i->p[k - 1] << 1 & 8 : 0);
+	const uint32_t killed = x->kill & ~x->read;
+	uint32_t use = LENDABLE & ~((uint32_t)x->read | x->write);
+	const unsigned stored = e->stolen ? XL_STORED : 0;
+
+	if (i->p[k] == 0x8d && x->kill >> dest & 1 && (dest & 7) != RSP) {
+		lea_pc(e, dest, i->pc + x->len);		/* lea: dead */
+		put_based(e, i, dest);
+		return;
+	}
+	if (e->own)
+		use &= ~(1u << e->own_now.reg);
+	if (killed & LENDABLE)			/* it need not be loaded again */
+		use = killed & LENDABLE;
+	assert(use);				/* only cmpxchg16b uses three of them */
+	slot_store(e, (unsigned)__builtin_ctz(use), RT_S_TMP2);
+	e->lent = (uint8_t)__builtin_ctz(use);
+	map(e, n, XL_AT_START | stored);
+	lea_pc(e, e->lent, i->pc + x->len);
+	put_based(e, i, e->lent);
+	if (!(killed & use)) {
+		map(e, n + 1, XL_AT_START);
+		slot_load(e, e->lent, RT_S_TMP2);
+	}
+	e->lent = 0;
+	map(e, n + 1, XL_AT_START);
+}
+
+static void emit_plain(struct emit *e, const struct insn *i, uint32_t n)
 {
 	const unsigned len = i->x.len;
 
+	if (i->far) {
+		emit_far(e, i, n);
+		return;
+	}
 	for (unsigned k = 0; k < len; k++)
 		e->c[k] = i->p[k];
 	if (i->x.prop & X86_RIP) {
@@ -1053,6 +1127,15 @@ static void emit_check_cold(struct emit *e, const struct block *b, uint32_t chai
 #define TAIL_BYTES	(PUSH_BOUND + JUMP_BOUND + LOOKUP_BOUND)
 #define CHECK_COLD_BYTES 54
 
+static uint32_t number_far(const struct scratch *s, const struct block *b)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; s->nfar && i < b->n; i++)
+		n += s->insn[b->first + i].far;
+	return n;
+}
+
 static uint32_t block_bound(const struct scratch *s, const struct block *b, bool counting)
 {
 	const struct xl_input *in = s->in;
@@ -1101,7 +1184,7 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 	}
 	if (b->fall.where != TO_NOWHERE && !b->next_adjacent)
 		n += JUMP_BOUND;
-	return n;
+	return n + FAR_BOUND * number_far(s, b);
 }
 
 /* Behind what the unit has. */
@@ -1115,7 +1198,7 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		b->bound = block_bound(s, b, counting);
 		b->sum = code;
 		code += b->bound;
-		nmap += b->n + 17;
+		nmap += b->n + 17 + 4ull * number_far(s, b);
 		nreloc += b->n + 8;
 		if (s->in->kind != XL_PROFILE) {
 			nmap += 6 + 6ull * b->rec.nstore + 6ull * b->rec.nown;
@@ -1239,7 +1322,7 @@ static void emit_last(struct emit *e, const struct insn *i)
 		emit_trap(e, n, i->pc, RT_DO_STEP);
 		break;
 	default:					/* X86_PLAIN, X86_STOP */
-		emit_plain(e, i);
+		emit_plain(e, i, n);
 		break;
 	}
 }
@@ -1319,9 +1402,9 @@ static void emit_block(struct emit *e, uint32_t *chain)
 			close_own(e, k);
 		map(e, k, XL_AT_START | (trace ? XL_STORED : 0));
 		if (k + 1 < b->n)
-			emit_plain(e, i);
+			emit_plain(e, i, k);
 		else if (b->kind == X86_UNKNOWN)	/* one more follows */
-			emit_plain(e, i);
+			emit_plain(e, i, k);
 		else
 			emit_last(e, i);
 	}

@@ -634,8 +634,10 @@ static void put_map(struct maker *m, const struct made *b, struct pm_buf *to)
 			flags |= IMG_MAP_NEXT;
 		else if (e->insn != insn)
 			flags |= IMG_MAP_INSN;
+		if (XL_LENT(e->tmp))
+			flags |= IMG_MAP_LENT;
 		*p++ = flags;
-		if (flags & XL_TMP_SAVED)
+		if (flags & XL_TMP_SAVED || XL_LENT(e->tmp))
 			*p++ = e->tmp;
 		if (flags & IMG_MAP_INSN)
 			*p++ = e->insn;

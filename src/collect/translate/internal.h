@@ -37,6 +37,7 @@ struct insn {
 	struct x86_insn x;
 	uint32_t block;			/* the block that starts here, or XL_NONE */
 	uint8_t mark;			/* enum mark */
+	bool far;			/* what it addresses relative to rip the copy cannot */
 };
 
 enum where { TO_NOWHERE, TO_UNIT, TO_KNOWN, TO_LINK };
@@ -127,6 +128,7 @@ struct scratch {
 
 	struct insn *insn;
 	size_t ninsn, cap_insn;
+	size_t nfar;			/* of them */
 	struct block *block;
 	size_t nblock, cap_block;
 	struct order *order;

@@ -155,7 +155,7 @@ enum xl_map_flag {
 					 * delivered to a signal handler after the slots below are undone */
 	XL_RCX_SAVED	= 1 << 1,	/* rcx is in RT_S_RCX */
 	XL_RDX_SAVED	= 1 << 2,	/* rdx is in RT_S_RDX, and maybe in rdx, too */
-	XL_TMP_SAVED	= 1 << 3,	/* register `tmp` is in RT_S_TMP */
+	XL_TMP_SAVED	= 1 << 3,	/* register `tmp` & 15 is in RT_S_TMP */
 	XL_COUNTED	= 1 << 4,	/* the block's counter has been incremented, or it has none; in a
 					 * trace without count_records: the record's number has been written */
 	XL_RECORDED	= 1 << 5,	/* the block's record is complete, the cursor behind it */
@@ -167,8 +167,11 @@ struct xl_map {
 	uint32_t code;			/* offset in the unit */
 	uint8_t insn;			/* instruction index in its block */
 	uint8_t flags;			/* enum xl_map_flag; without XL_AT_START: step on */
-	uint8_t tmp;			/* GPR number; with XL_OWN see there */
+	uint8_t tmp;			/* GPR number; with XL_OWN see there; XL_LENT(tmp), too */
 };
+
+/* Register XL_LENT(tmp), if not 0, is in RT_S_TMP2. */
+#define XL_LENT(tmp)	((tmp) >> 4 & 7)
 
 /* In a trace a register is the cursor of the trace buffer, r11 or i386's ebp, and the program's is in
  * RT_S_R11 (abi.h (7)); at a place with XL_OWN in xl_map.tmp it is the program's, and `tmp` the cursor. */
