@@ -2,13 +2,13 @@
 # needs: $PROGRAMS/i386/signals
 # if: "$TESTS/can-32-bit"
 $ "$TESTS/process/both" i386/signals
-> equal: status 0, 14 lines
+> equal: status 0, 15 lines
 $ "$TESTS/process/both" i386/signals-O0
-> equal: status 0, 14 lines
+> equal: status 0, 15 lines
 $ "$TESTS/process/both" i386/signals-static
-> equal: status 0, 14 lines
+> equal: status 0, 15 lines
 $ "$TESTS/process/both" i386/signals-static-pie
-> equal: status 0, 14 lines
+> equal: status 0, 15 lines
 $ "$TESTS/process/both" i386/timer
 > equal: status 0, 1 lines
 $ "$TESTS/process/both" i386/vector

@@ -10,8 +10,8 @@ $ export PROGRAMS=$PROGRAMS/i386; I=$TESTS/process/instrumented; for p in refs c
 > equal: status 0, 8 lines
 > equal: status 0, 6 lines
 > equal: status 0, 66 lines
-> equal: status 0, 14 lines
-> equal: status 0, 14 lines
+> equal: status 0, 15 lines
+> equal: status 0, 15 lines
 > equal: status 0, 3 lines
 $ ls refs.*; pugmark idtinfo refs | grep -c good; pugmark vcount --json - refs | grep '"instructions"' | tr -dc 0-9; echo
 > refs.blk

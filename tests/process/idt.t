@@ -4,7 +4,7 @@ $ I=$TESTS/process/instrumented; "$I" bare; "$I" threads-static; "$I" exceptions
 > equal: status 0, 6 lines
 > equal: status 21, 9 lines
 $ I=$TESTS/process/instrumented; "$I" signals-static-pie; "$I" forks-musl-static; "$I" vector-static
-> equal: status 0, 14 lines
+> equal: status 0, 15 lines
 > equal: status 0, 10 lines
 > equal: status 0, 7 lines
 $ I=$TESTS/process/instrumented; "$I" exits 0; "$I" exits 3; "$I" exits _exit; "$I" exits thread; "$I" exits last

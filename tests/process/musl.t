@@ -7,4 +7,4 @@ $ "$TESTS/process/both" segv-musl
 $ "$TESTS/process/both" forks-musl-static
 > equal: status 0, 10 lines
 $ "$TESTS/process/both" signals-musl
-> equal: status 0, 14 lines
+> equal: status 0, 15 lines

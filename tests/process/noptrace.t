@@ -6,7 +6,7 @@ $ export ASAN_OPTIONS=detect_leaks=0; R="$PROGRAMS/noptrace"; for p in bare cuts
 > 4 equal: status 0, 1 lines
 > 2 equal: status 0, 10 lines
 > 1 equal: status 0, 12 lines
-> 2 equal: status 0, 14 lines
+> 2 equal: status 0, 15 lines
 > 1 equal: status 0, 2 lines
 > 2 equal: status 0, 5 lines
 > 1 equal: status 0, 51 lines

@@ -1,10 +1,10 @@
 # Signals: alternate stacks, siglongjmp, masks, queues, restarts, groups, deaths, stops.
 $ "$TESTS/process/both" signals
-> equal: status 0, 14 lines
+> equal: status 0, 15 lines
 $ "$TESTS/process/both" signals-O0
-> equal: status 0, 14 lines
+> equal: status 0, 15 lines
 $ "$TESTS/process/both" signals-static-pie
-> equal: status 0, 14 lines
+> equal: status 0, 15 lines
 # Blocked when the program starts: it stays so, whatever tracing needs.
 $ env --block-signal=TRAP,USR1 pugmark run -q -- sh -c 'kill -TRAP $$; kill -USR1 $$; echo survived'
 > survived

@@ -94,6 +94,26 @@ static void move_on(int sig, siginfo_t *si, void *context)
 	(void)si;
 }
 
+static volatile uintptr_t damaged_ip;
+static void damage(int sig, siginfo_t *si, void *context)
+{
+	ucontext_t *uc = context;
+
+	uc->uc_mcontext.fpregs = (void *)64;	/* nothing is there */
+	damaged_ip = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+	(void)sig;
+	(void)si;
+}
+
+static void not_restored(int sig, siginfo_t *si, void *context)
+{
+	const ucontext_t *uc = context;
+
+	CHECK(sig == SIGSEGV && si->si_code == SI_KERNEL && !si->si_addr);
+	CHECK((uintptr_t)uc->uc_mcontext.gregs[REG_RIP] == damaged_ip);
+	siglongjmp(back, 1);
+}
+
 #ifdef __i386__
 /* There is no red zone, but a frame must not touch what lies above the stack pointer. */
 static long long red_zone(void)
@@ -329,6 +349,24 @@ int main(void)
 	kill(pid, SIGCONT);
 	CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 9);
 	SECTION("deaths, stop and continue: good");
+
+	/* The kernel finds that it cannot restore the frame when the registers are restored already. That is a fault of an
+	 * instruction that does not fault when it is executed. */
+	set(SIGUSR1, damage, 0);
+	set(SIGSEGV, not_restored, 0);
+	for (volatile int i = 0; i < 3; i++)
+		if (!sigsetjmp(back, 1)) {
+			raise(SIGUSR1);
+			CHECK(!"came back");
+		}
+	pid = fork();
+	if (!pid) {
+		signal(SIGSEGV, SIG_DFL);
+		raise(SIGUSR1);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	SECTION("frames that cannot be restored: good");
 	free(alt.ss_sp);
 	return 0;
 }

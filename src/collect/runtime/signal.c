@@ -229,19 +229,21 @@ long rt_sigaltstack_call(struct rt_block *b, u64 ss, u64 old)
 }
 
 /* ---- the program's frame ------------------------------------------------------------------------ */
-static void restore_default_and_die(u32 sig, struct k_siginfo *info, int fault)
+/* @uc: the state that dies, which a core dump has; NULL: at once, as whatever is here. A fault is sent again, too, for
+ * the instruction may not fault twice: another thread may have mapped the page, or it was the kernel that could not
+ * restore a frame (SI_KERNEL). */
+static void restore_default_and_die(u32 sig, struct k_siginfo *info, struct k_ucontext *uc)
 {
+	const u64 only = ~SIG_BIT(sig), all = ~0ull;
 	struct k_sigaction dfl = { 0 };
-	u64 none = ~SIG_BIT(sig);
+	const long pid = rt_sys(NR_getpid, 0), tid = rt_sys(NR_gettid, 0);
 
 	rt_sys(NR_rt_sigaction, sig, &dfl, 0, 8);
-	if (fault && sig != SIGTRAP)
-		return;				/* the instruction faults again, now for good */
-	rt_sys(NR_rt_sigprocmask, 2, &none, 0, 8);
-	if (fault)
-		rt_sys(NR_tgkill, rt_sys(NR_getpid, 0), rt_sys(NR_gettid, 0), sig);
-	else
-		rt_sys(NR_rt_tgsigqueueinfo, rt_sys(NR_getpid, 0), rt_sys(NR_gettid, 0), sig, info);
+	rt_sys(NR_rt_sigprocmask, 2, uc ? &all : &only, 0, 8);
+	if (!info || rt_failed(rt_sys(NR_rt_tgsigqueueinfo, pid, tid, sig, info)))
+		rt_sys(NR_tgkill, pid, tid, sig);
+	if (uc)
+		uc->sigmask = only;
 }
 
 void rt_signal_kill(struct rt_block *b, struct k_siginfo *info)
@@ -447,7 +449,9 @@ static void give(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_u
 	if (act->handler <= 1) {
 		rt_count_end(b, UC_GPR(uc, RSP));
 		rt_image_dying(b);
-		restore_default_and_die(sig, info, fault);
+		UC_PC(uc) = (word)pc;
+		UC_FLAGS(uc) = (word)flags;
+		restore_default_and_die(sig, info, uc);
 		return;
 	}
 	rt_count_end(b, UC_GPR(uc, RSP));
@@ -455,7 +459,6 @@ static void give(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_u
 		act = &h->act[SIGSEGV];
 		act->handler = 0;
 		restore_default_and_die(SIGSEGV, info, 0);
-		rt_sys(NR_tgkill, b->pid, b->tid, SIGSEGV);
 	}
 }
 
@@ -706,7 +709,7 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 			static const char text[] = "pugmark: the runtime itself failed in the traced process\n";
 
 			rt_sys(NR_write, 2, text, sizeof text - 1);
-			restore_default_and_die(sig, info, fault);
+			restore_default_and_die(sig, info, uc);
 			return;
 		}
 		hold(b, sig, info, uc);
@@ -811,8 +814,7 @@ void rt_sigreturn_call(struct rt_block *b)
 	u64 pc;
 
 	if (rt_frame_get(b, &f)) {
-		restore_default_and_die(SIGSEGV, 0, 1);
-		rt_sys(NR_tgkill, b->pid, b->tid, SIGSEGV);
+		restore_default_and_die(SIGSEGV, 0, 0);
 		return;
 	}
 	uc = &f.uc;
