@@ -363,6 +363,7 @@ long rt_sigaction(struct rt_block *b, u64 sig, const struct k_sigaction *new, st
 void rt_set_mask(struct rt_block *b, u64 mask);		/* the program's */
 long rt_sigaction_call(struct rt_block *b, u64 sig, u64 act, u64 old, u64 size);
 long rt_sigprocmask_call(struct rt_block *b, u64 how, u64 set, u64 old, u64 size);
+long rt_request_tiles(struct rt_block *b);	/* ARCH_REQ_XCOMP_PERM */
 long rt_sigaltstack_call(struct rt_block *b, u64 ss, u64 old);
 void rt_sigreturn_call(struct rt_block *b);
 struct rt_sighand *rt_sighand_copy(const struct rt_sighand *from);

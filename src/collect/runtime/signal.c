@@ -62,6 +62,15 @@ void rt_signal_thread(struct rt_block *b)
 	rt_sys(NR_sigaltstack, &ss, 0);
 }
 
+/* Until rt_signal_thread() our signal stack is of @size bytes, if it is larger; its top stays where it was. What the kernel
+ * says if that is too small, which depends on whether the process may have tiles (AMX). */
+static long shrink_stack(struct rt_block *b, u64 size)
+{
+	struct k_stack ss = { .sp = (word)b + RT_ALT_STACK + RT_ALT_SIZE - (word)size, .size = (word)size };
+
+	return size < RT_ALT_SIZE ? rt_sys(NR_sigaltstack, &ss, 0) : 0;
+}
+
 void rt_signal_boot(struct rt_block *b)
 {
 	const u64 all = ~0ull;
@@ -216,8 +225,9 @@ long rt_sigaltstack_call(struct rt_block *b, u64 ss, u64 old)
 			b->app_alt_sp = b->app_alt_size = 0;
 			b->app_alt_flags = SS_DISABLE;
 		} else {
-			if (new.size < 2048)
+			if (rt_failed(shrink_stack(b, new.size)))
 				return -ENOMEM;
+			rt_signal_thread(b);
 			b->app_alt_sp = new.sp;
 			b->app_alt_size = new.size;
 			b->app_alt_flags = new.flags & SS_AUTODISARM;
@@ -227,6 +237,21 @@ long rt_sigaltstack_call(struct rt_block *b, u64 ss, u64 old)
 		return -EFAULT;
 	return 0;
 }
+
+#ifndef __i386__
+/* Only the kernel can tell whether there are signal stacks that are too small: of this thread, which has mostly no
+ * company yet. */
+long rt_request_tiles(struct rt_block *b)
+{
+	long r;
+
+	if (!(b->app_alt_flags & SS_DISABLE))
+		shrink_stack(b, b->app_alt_size);
+	r = rt_app_sys(NR_arch_prctl, ARG0, ARG1, ARG2, ARG3, ARG4, ARG5);
+	rt_signal_thread(b);
+	return r;
+}
+#endif
 
 /* ---- the program's frame ------------------------------------------------------------------------ */
 /* @uc: the state that dies, which a core dump has; NULL: at once, as whatever is here. A fault is sent again, too, for
@@ -298,10 +323,11 @@ static int deliver(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k
 	struct k_sigaction *act = &h->act[sig];
 	const u64 call[3] = { sig, pc, act->handler };
 	struct k_stack ss = { (word)b->app_alt_sp, b->app_alt_flags, (word)b->app_alt_size };
-	word old_sp = UC_GPR(uc, RSP), sp = old_sp - RT_RED_ZONE;
+	word old_sp = UC_GPR(uc, RSP), sp = old_sp - RT_RED_ZONE, least = rt_on_app_stack(b, old_sp) ? ss.sp : 0;
 
 	if ((act->flags & SA_ONSTACK) && !(b->app_alt_flags & SS_DISABLE) && !rt_on_app_stack(b, old_sp)) {
 		sp = (word)(b->app_alt_sp + b->app_alt_size);
+		least = ss.sp;
 		if (b->app_alt_flags & SS_AUTODISARM) {
 			b->app_alt_sp = b->app_alt_size = 0;
 			b->app_alt_flags = SS_DISABLE;
@@ -309,7 +335,7 @@ static int deliver(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k
 	} else if (rt_on_app_stack(b, old_sp)) {
 		ss.flags |= SS_ONSTACK;
 	}
-	if (!rt_push_frame(b, sig, info, uc, &ss, sp, (word)pc, (word)flags))
+	if (!rt_push_frame(b, sig, info, uc, &ss, sp, (word)pc, (word)flags) || UC_GPR(uc, RSP) <= least)
 		return 0;
 	UC_FLAGS(uc) = (word)flags & ~(word)(0x400 | 0x100 | 0x10000);	/* DF TF RF */
 	rt_trace_note(b, RT_N_SIGNAL, call, 3);
@@ -380,7 +406,7 @@ static int keeps_away(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 	return h->act[sig].handler == 1;
 }
 
-/* ---- what a gather has done ----------------------------------------------------------------------- */
+/* ---- what a gather, or a load of a tile, has done ----------------------------------------------------------------------- */
 static const uint8_t *component(const uint8_t *fx, u32 number)
 {
 	u32 a = 0xd, b, c = number, d;
@@ -389,7 +415,8 @@ static const uint8_t *component(const uint8_t *fx, u32 number)
 	return fx + b;
 }
 
-/* Does @uc stand at a gather or scatter? *left: a bit for each element that its mask still has. */
+/* Does @uc stand at a gather or scatter, or a load or store of a tile? *left: a bit for each element that its mask still
+ * has, each row that is to come. */
 static int elements_left(const struct k_ucontext *uc, u64 *left)
 {
 	const uint8_t *p = PTR(UC_PC(uc)), *fx = UC_FX(uc), *high;
@@ -405,7 +432,13 @@ static int elements_left(const struct k_ucontext *uc, u64 *left)
 		*left = *(const uint16_t *)(component(fx, 5) + 8 * (p[3] & 7));
 		return 1;
 	}
-	if (p[0] != 0xc4 || (p[1] & 0x1f) != 2 || (p[3] & 0xfc) != 0x90)
+	if (p[0] != 0xc4 || (p[1] & 0x1f) != 2)
+		return 0;
+	if (p[3] == 0x4b) {
+		*left = ~0ull << (component(fx, 17)[1] & 63);
+		return 1;
+	}
+	if ((p[3] & 0xfc) != 0x90)
 		return 0;
 	size = p[2] & 0x80 ? 8 : 4;
 	n = (p[2] & 4 ? 32 : 16) / size;

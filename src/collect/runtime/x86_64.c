@@ -294,6 +294,7 @@ long rt_stat(const char *path, long fd, struct rt_stat *to)
 /* ---- gs ----------------------------------------------------------------------------------------- */
 #define ARCH_SET_GS 0x1001
 #define ARCH_GET_GS 0x1004
+#define ARCH_REQ_XCOMP_PERM 0x1023
 
 void rt_switch_segment(struct rt_block *b)
 {
@@ -358,6 +359,10 @@ int rt_arch_syscall(struct rt_block *b)
 		}
 		if (ARG0 == ARCH_GET_GS) {
 			RET = (word)rt_put(ARG1, &b->app_gs, 8);
+			return 0;
+		}
+		if (ARG0 == ARCH_REQ_XCOMP_PERM) {
+			RET = (word)rt_request_tiles(b);
 			return 0;
 		}
 		return 1;
