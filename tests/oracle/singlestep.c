@@ -64,7 +64,8 @@ struct insn {
 	uint64_t pc, count, iterations;
 	uint8_t bytes[15], len, flags;
 	bool used, decoded;
-	const ZydisDecodedOperand *vsib;	/* with -d: the operand of a gather or scatter */
+	const ZydisDecodedOperand *vsib;	/* with -d: the operand of a gather or scatter, of a load or store of a tile */
+	bool tile;
 	ZydisDecodedInstruction *zi;	/* with -d */
 	ZydisDecodedOperand *op;
 };
@@ -231,8 +232,8 @@ static void classify(struct insn *in, bool wide)
 		in->flags |= CPUID;
 	if (*b == 0xce && !wide)
 		in->flags |= INTO;
-	/* VEX or EVEX 0f38 90..93, a0..a3 */
-	if ((*b == 0xc4 && end - b > 3 && (b[1] & 0x1f) == 2 && (b[3] & 0xfc) == 0x90) ||
+	/* VEX 0f38 4b; VEX or EVEX 0f38 90..93, a0..a3 */
+	if ((*b == 0xc4 && end - b > 3 && (b[1] & 0x1f) == 2 && ((b[3] & 0xfc) == 0x90 || b[3] == 0x4b)) ||
 	    (*b == 0x62 && end - b > 4 && (b[1] & 15) == 2 && ((b[4] & 0xfc) == 0x90 || (b[4] & 0xfc) == 0xa0)))
 		in->flags |= GATHER;
 }
@@ -265,8 +266,11 @@ static struct insn *insn_at(struct thread *t, uint64_t pc)
 						       in->zi, in->op)))
 			in->zi->length = 0;
 		in->vsib = NULL;
+		in->tile = in->zi->length && (in->zi->mnemonic == ZYDIS_MNEMONIC_TILELOADD ||
+					      in->zi->mnemonic == ZYDIS_MNEMONIC_TILELOADDT1 ||
+					      in->zi->mnemonic == ZYDIS_MNEMONIC_TILESTORED);
 		for (unsigned i = 0; in->zi->length && i < in->zi->operand_count; i++)
-			if (in->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && in->op[i].mem.type == ZYDIS_MEMOP_TYPE_VSIB)
+			if (in->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && (in->tile || in->op[i].mem.type == ZYDIS_MEMOP_TYPE_VSIB))
 				in->vsib = &in->op[i];
 	}
 	return in;
@@ -402,9 +406,40 @@ static uint32_t selected(const struct insn *in, const uint8_t *xs, unsigned *n, 
 	return bits;
 }
 
+/* Loads and stores of tiles: one reference for each row from the one on where it had been stopped; @partly: to where it has
+ * been stopped now. */
+static void tile_refs(struct thread *t, const struct insn *in, bool partly)
+{
+	static uint8_t now[XSTATE_MAX];
+	const ZydisDecodedOperand *m = in->vsib, *reg = m == in->op ? m + 1 : in->op;
+	const unsigned tile = (unsigned)(reg->reg.value - ZYDIS_REGISTER_TMM0);
+	unsigned eax, config, ecx, edx, end;
+	uint64_t stride = m->mem.index == ZYDIS_REGISTER_NONE ? 0 : reg_value(&t->regs, m->mem.index, 0) * m->mem.scale;
+	uint64_t base = (uint64_t)m->mem.disp.value;
+	uint16_t bytes;
+
+	__cpuid_count(0xd, 17, eax, config, ecx, edx);
+	memcpy(&bytes, t->xs + config + 16 + 2 * tile, 2);
+	end = t->xs[config + 48 + tile];
+	if (partly) {
+		get_vectors(t->tid, now);
+		end = now[config + 1];
+	}
+	if (m->mem.base != ZYDIS_REGISTER_NONE)
+		base += reg_value(&t->regs, m->mem.base, 0);
+	for (unsigned row = t->xs[config + 1]; row < end; row++) {
+		uint64_t a = base + row * stride;
+
+		if (in->zi->address_width == 32)
+			a &= 0xffffffff;
+		put_ref(t, m->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? 'w' : 'r',
+			a + segment_base(&t->regs, m->mem.segment), bytes);
+	}
+}
+
 /* Gathers and scatters: one reference for each element that the mask had selected; @partly: and that it
  * does not any more. */
-static void vsib_refs(struct thread *t, const struct insn *in, bool partly)
+static void element_refs(struct thread *t, const struct insn *in, bool partly)
 {
 	static uint8_t now[XSTATE_MAX];
 	const ZydisDecodedOperand *m = in->vsib;
@@ -437,6 +472,14 @@ static void vsib_refs(struct thread *t, const struct insn *in, bool partly)
 			a &= 0xffffffff;
 		put_ref(t, m->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? 'w' : 'r', a + seg, m->element_size / 8);
 	}
+}
+
+static void vsib_refs(struct thread *t, const struct insn *in, bool partly)
+{
+	if (in->tile)
+		tile_refs(t, in, partly);
+	else
+		element_refs(t, in, partly);
 }
 
 /* What xsave, or its like, may touch: legacy region, header, and the components in eax that are enabled. */

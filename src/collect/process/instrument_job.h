@@ -33,8 +33,8 @@ struct file {
 	uint64_t changed;		/* img_file */
 };
 
-struct lanes {				/* a block whose last instruction is a gather or scatter */
-	uint32_t block, n;		/* n: elements */
+struct lanes {				/* a block whose last instruction is a gather or scatter, or a load or store of a tile */
+	uint32_t block, n;		/* n: entries at most */
 	uint32_t at;			/* in the plans: where its records begin that have elements */
 };
 

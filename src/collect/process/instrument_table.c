@@ -205,7 +205,7 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 		}
 	}
 	for (; n; n--, r++) {
-		if (r->how == X86_REF_VSIB) {	/* see put_lanes() */
+		if (r->how == X86_REF_VSIB || r->how == X86_REF_TILE) {	/* see put_lanes() */
 			put8(to, r->kind == PM_EV_READ ? IMG_P_READ_LANES : IMG_P_WRITE_LANES);
 			put8(to, insn);
 			continue;
@@ -231,11 +231,13 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 	return few(entries);
 }
 
-/* The elements of a gather or scatter, where the trace needs to know how many there will be. */
+#define MOST_OF_TILE	(6 * X86_TILE_ROWS)	/* entries: 63 bytes are 32, 16, 8, 4, 2 and 1 */
+
+/* The elements of a gather or scatter, or the rows of a tile, where the trace needs to know how many there will be. */
 static void put_lanes(const struct planner *w, const struct x86_ref *r, uint32_t block, uint8_t insn)
 {
 	struct pm_buf *to = w->out;
-	struct lanes l = { .block = block, .n = r->lanes.n };
+	struct lanes l = { .block = block, .n = r->how == X86_REF_TILE ? MOST_OF_TILE : r->lanes.n };
 	uint8_t lanes;
 
 	memcpy(&lanes, &r->lanes, 1);
@@ -286,7 +288,8 @@ static void plan_block(struct planner *w, uint32_t block, const struct step *s, 
 	put_record(w->out, w->plan.size / 4u);
 	while (k < w->plan.nref && w->plan.ref[k].insn < begin)
 		k++;
-	if (k < w->plan.nref && w->plan.ref[w->plan.nref - 1].how == X86_REF_VSIB)
+	if (k < w->plan.nref && (w->plan.ref[w->plan.nref - 1].how == X86_REF_VSIB ||
+				 w->plan.ref[w->plan.nref - 1].how == X86_REF_TILE))
 		put_lanes(w, &w->plan.ref[w->plan.nref - 1], block, (uint8_t)(end - 1 - begin));
 	for (unsigned i = begin; i < end; i++) {
 		size_t first = k;
@@ -413,7 +416,7 @@ void table_of(struct job *j, struct text *t)
 	}
 }
 
-/* A block with a gather or scatter has a record for each number of elements: that with none is among the others, where
+/* A block with a gather or scatter, or a load or store of a tile, has a record for each number of entries: that with none is among the others, where
  * its number says, the rest behind all of them. */
 void table_lanes(struct job *j, struct text *t)
 {

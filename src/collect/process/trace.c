@@ -733,6 +733,19 @@ static void vsib(struct tracer *t, struct stream *st, const struct x86_ref *r, c
 						     .id = r->insn, .addr = (at[i] + seg) & st->layout.mask };
 }
 
+static void tile(struct tracer *t, struct stream *st, const struct x86_ref *r, const uint8_t *rec, const uint64_t *cut)
+{
+	uint64_t at[X86_TILE_ROWS], seg = value(st, rec, r->segment);
+	unsigned first, n;
+	uint16_t size;
+
+	n = x86_tile(r, value(st, rec, r->base), value(st, rec, r->index), rec + 4 + X86_VAL_AT(r->after), at, &first,
+		     &size);
+	for (unsigned i = 0; i < n && !(cut && cut[1] >> (first + i) & 1); i++)
+		t->ev[t->nev++] = (struct pm_event){ .kind = r->kind, .flags = r->flags, .size = size, .id = r->insn,
+						     .addr = (at[i] + seg) & st->layout.mask };
+}
+
 static uint64_t address(const struct stream *st, const uint8_t *rec, const struct x86_ref *r)
 {
 	uint64_t a = (uint64_t)r->disp + value(st, rec, r->base);
@@ -773,12 +786,14 @@ static void references(struct tracer *t, struct stream *st, const struct expande
 	for (uint32_t i = 0; i < c->nref; i++) {
 		const struct x86_ref *r = &c->ref[i];
 
-		if (r->insn >= n && !(begun && r->insn == n && (r->how == X86_REF_REP || r->how == X86_REF_VSIB)))
+		if (r->insn >= n && !(begun && r->insn == n && x86_ref_goes_on(r)))
 			break;
 		if (r->how == X86_REF_REP)
 			rep(t, st, c, r, rec, r->insn == n || (cut && !begun && r->insn + 1u == n) ? cut : NULL, r->insn < n);
 		else if (r->how == X86_REF_VSIB)
 			vsib(t, st, r, rec, r->insn == n ? cut : NULL);
+		else if (r->how == X86_REF_TILE)
+			tile(t, st, r, rec, r->insn == n ? cut : NULL);
 		else
 			t->ev[t->nev++] = (struct pm_event){ .kind = r->kind, .flags = r->flags,
 							     .size = size_of(st, rec, r), .id = r->insn,
@@ -1399,7 +1414,7 @@ static size_t slowly(struct tracer *t, struct stream *st, uint32_t number, const
 	memcpy(cut, p + c->record + 4, sizeof cut);
 	n = (uint32_t)cut[0] < last->n ? (uint32_t)cut[0] : last->n;
 	/* of the first instruction nothing has happened unless it can go part of its way */
-	if (n || (last->nref && !last->ref->insn && (last->ref->how == X86_REF_REP || last->ref->how == X86_REF_VSIB)))
+	if (n || (last->nref && !last->ref->insn && x86_ref_goes_on(last->ref)))
 		block(t, st, last, p, n, cut);
 	return c->record + 28;
 }

@@ -299,8 +299,8 @@ enum rt_note {
 	RT_N_STATE = 1,	/* rsp, fs base, gs base: control arrives from nowhere that blocks would tell */
 	RT_N_CUT,	/* instructions, rsi, rdi: only so many of the block before happened. Bit 32 of the
 			 * first: the next one has recorded its values; if it is rep-prefixed it may have gone
-			 * part of its way, up to these pointers; a gather or scatter, but for the elements whose
-			 * bits the second has. Without it, the last one has not recorded what
+			 * part of its way, up to these pointers; a gather or scatter, or a load or store of a
+			 * tile, but for the elements or rows whose bits the second has. Without it, the last one has not recorded what
 			 * it leaves behind: if it is rep-prefixed, these are where its pointers ended */
 	RT_N_SYSCALL,	/* number, 6 arguments */
 	RT_N_SYSRET,	/* result; -512 (ERESTARTSYS): interrupted, will be restarted or has not begun */

@@ -140,19 +140,26 @@ static void put(struct drain *d, u32 tag, u64 v)
 	d->n += 1 + sizeof(word);
 }
 
+/* Of the largest entry that an access of @size bytes begins with. */
+static u32 code_of(u32 size)
+{
+	const int wide = sizeof(word) == 8;
+
+	return size == 10 ? 5 : wide && size >= 64 ? 8 : wide && size >= 32 ? 7 : wide && size >= 16 ? 6 :
+	       size >= 8 ? 4 : size >= 4 ? 3 : size >= 2 ? 2 : 1;
+}
+
+static const uint8_t code_bytes[9] = { 0, 1, 2, 4, 8, 10, 16, 32, 64 };
+
 /* Larger accesses than the largest code are several entries. */
 static void put_sized(struct drain *d, u32 tag, u64 addr, u32 size)
 {
-	static const uint8_t bytes[9] = { 0, 1, 2, 4, 8, 10, 16, 32, 64 };
-
 	while (size) {
-		const int wide = sizeof(word) == 8;
-		u32 code = size == 10 ? 5 : wide && size >= 64 ? 8 : wide && size >= 32 ? 7 : wide && size >= 16 ? 6 :
-			   size >= 8 ? 4 : size >= 4 ? 3 : size >= 2 ? 2 : 1;
+		const u32 code = code_of(size);
 
 		put(d, tag | code, addr);
-		addr += bytes[code];
-		size -= bytes[code];
+		addr += code_bytes[code];
+		size -= code_bytes[code];
 	}
 }
 
@@ -289,7 +296,17 @@ static void rep(struct record *r, int done, const u64 *cut)
 		put(d, T_REND, 0);
 }
 
-/* The elements of a gather or scatter, of which @left still has some if the instruction was stopped: the block's record
+/* Entries of a reference of @size bytes. */
+static u32 pieces(u32 size)
+{
+	u32 n = 0;
+
+	for (; size; n++)
+		size -= code_bytes[code_of(size)];
+	return n;
+}
+
+/* The elements of a gather or scatter, or the rows of a tile, of which @left still has some if the instruction was stopped: the block's record
  * has as many, or one more of an instruction that was stopped. @done: it was not stopped, or not before it. */
 static void lanes(struct record *r, int done, int stopped, u64 left)
 {
@@ -297,15 +314,24 @@ static void lanes(struct record *r, int done, int stopped, u64 left)
 	const u64 base = value(r, plan_value(r)), disp = (u64)sleb(r);
 	const u32 scale = *r->plan++, how = *r->plan++;
 	const u32 n = how & 31, wide = how >> 5 & 1, k = how >> 6 & 1, a32 = how >> 7;	/* struct x86_lanes */
-	const uint8_t *index = (const uint8_t *)r->value + (plan_value(r) & ~3u);
+	const u32 indices = plan_value(r);
+	const uint8_t *index = (const uint8_t *)r->value + (indices & ~3u);
 	const uint8_t *mask = (const uint8_t *)r->value + (plan_value(r) & ~3u);
 	const u64 segment = value(r, plan_value(r));
-	u32 at;
+	u32 at, entries;
 
 	rt_memcpy(&at, r->plan, 4);
 	r->plan += 4;
 	r->lane_size = size;
-	for (u32 i = 0; i < n && done; i++) {
+	if (!size && done) {			/* as x86_tile() */
+		rt_memcpy(&r->lane_size, mask + 16 + 2 * n, 2);
+		for (u32 i = mask[1]; i < NR_OF(r->lane) && i < mask[48 + n] && !(left >> i & 1); i++) {
+			const u64 a = base + disp + i * value(r, indices) * scale;
+
+			r->lane[r->nlane++] = (a32 ? (u32)a : a) + segment;
+		}
+	}
+	for (u32 i = 0; size && i < n && done; i++) {
 		u64 a;
 
 		if (!(k ? mask[i / 8] >> (i & 7) & 1 : mask[(i + 1) * size - 1] >> 7) || left >> i & 1)
@@ -315,10 +341,11 @@ static void lanes(struct record *r, int done, int stopped, u64 left)
 		r->lane[r->nlane++] = (a32 ? (u32)a : a) + segment;
 	}
 	r->part |= stopped && r->nlane;
-	if (r->nlane + (u32)stopped && r->told && r->d->out[r->d->begun] == T_BBFP &&
+	entries = r->nlane * pieces(r->lane_size) + (u32)stopped;
+	if (entries && r->told && r->d->out[r->d->begun] == T_BBFP &&
 	    *(const word *)(r->d->out + r->d->begun + 1) == (word)r->told)
 		set(r->d, r->d->begun + 1,
-		    sizeof(word) * (u64)(at + (r->nlane + (u32)stopped - 1) * r->record_size) + 4 * r->from);
+		    sizeof(word) * (u64)(at + (entries - 1) * r->record_size) + 4 * r->from);
 }
 
 /* Is instruction @insn to be told? */

@@ -90,10 +90,10 @@ struct img_block {
  *   NEXT                the target is where control goes next
  *   REP                 u8 enum x86_rep, u8 size, u8 bits of addresses: 16, 32, 64; values: source, destination,
  *                       after, segment (x86_ref with how X86_REF_REP)
- *   LANES               u8 bytes of an element, value of the base, sleb128 displacement, u8 scale, u8 struct
+ *   LANES               u8 bytes of an element (0: of a tile's rows), value of the base, sleb128 displacement, u8 scale, u8 struct
  *                       x86_lanes, values: of the indices, the mask, the segment's base, u32: the elements
- *                       of a gather or scatter, which is the block's last instruction, are found; with 1 of
- *                       them the block's record is at that place in the block table, in units of 8 bytes (i386: 4), with
+ *                       of a gather or scatter, or the rows of a tile, which is the block's last instruction, are found; with
+ *                       1 entry of them the block's record is at that place in the block table, in units of 8 bytes (i386: 4), with
  *                       more behind that
  *   READ_LANES WRITE_LANES  ... and referred to
  *   END                 value, sleb128: what the stack pointer is behind the block

@@ -333,7 +333,7 @@ static void cut_blocks(struct scratch *s)
 				break;
 			}
 			if (n == s->max_insns || k == s->ninsn ||
-			    (s->in->kind == XL_EXEC && x86_is_vsib(&i->x, i->p)) ||
+			    (s->in->kind == XL_EXEC && x86_has_lanes(&i->x, i->p)) ||
 			    (s->in->writable && may_write(i)))
 				break;
 			i = &s->insn[k];

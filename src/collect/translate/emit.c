@@ -771,7 +771,7 @@ static void cursor_op(struct emit *e, uint8_t op, unsigned reg, unsigned base, i
 	}
 }
 
-/* The same of a mask or vector register, for as many bytes as @what says. Also in rt_trace_full(). */
+/* The same of a mask or vector register, or of none, for as many bytes as @what says. Also in rt_trace_full(). */
 static void wide_store(struct emit *e, enum x86_store_what what, unsigned reg, unsigned base, uint32_t disp)
 {
 	const unsigned length = what - X86_STORE_V16;
@@ -781,6 +781,10 @@ static void wide_store(struct emit *e, enum x86_store_what what, unsigned reg, u
 		put8(e, 0xc4);
 		put8(e, high);
 		put(e, "\x78\x91", 2);
+	} else if (what == X86_STORE_TILES) {		/* sttilecfg */
+		put8(e, 0xc4);
+		put8(e, high ^ 3);
+		put(e, "\x79\x49", 2);
 	} else if (reg < 16 && what != X86_STORE_V64) {	/* vmovdqu */
 		put8(e, 0xc4);
 		put8(e, high);

@@ -59,7 +59,7 @@ static bool ends_record(const struct scratch *s, const struct block *b)
 {
 	const struct insn *last = &s->insn[b->first + b->n];
 
-	return b->n && x86_is_vsib(&last[-1].x, last[-1].p);
+	return b->n && x86_has_lanes(&last[-1].x, last[-1].p);
 }
 
 void count_preds(struct scratch *s)

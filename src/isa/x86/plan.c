@@ -98,7 +98,8 @@ static uint16_t need(struct course *c, unsigned reg, bool after, int64_t *add)
 /* A register that is no GPR, as it is before the instruction. */
 static uint16_t need_wide(struct course *c, enum x86_store_what what, unsigned reg)
 {
-	return record(c, what, reg, false, what == X86_STORE_K ? 4 : 16u << (what - X86_STORE_V16));
+	return record(c, what, reg, false, what == X86_STORE_K ? 4 : what == X86_STORE_TILES ? X86_TILES :
+						   16u << (what - X86_STORE_V16));
 }
 
 static struct x86_ref *new_ref(struct course *c)
@@ -244,13 +245,13 @@ static void operand(struct course *c, const ZydisDecodedInstruction *in, const Z
 	}
 }
 
-bool x86_is_vsib(const struct x86_insn *x, const uint8_t *p)
+bool x86_has_lanes(const struct x86_insn *x, const uint8_t *p)
 {
 	const uint8_t *op = p + x->op;
 
-	/* 0f38 90..93, VEX or EVEX; a0..a3, EVEX */
+	/* 0f38 4b, VEX: tiles; 90..93, VEX or EVEX; a0..a3, EVEX */
 	if (x->op >= 3 && op[-3] == 0xc4)
-		return (op[-2] & 0x1f) == 2 && *op >= 0x90 && *op <= 0x93;
+		return (op[-2] & 0x1f) == 2 && (*op == 0x4b || (*op >= 0x90 && *op <= 0x93));
 	return x->op >= 4 && op[-4] == 0x62 && (op[-3] & 7) == 2 && (*op & 0xcc) == 0x80 &&
 	       ((*op & 0x30) == 0x10 || (*op & 0x30) == 0x20);
 }
@@ -310,6 +311,51 @@ unsigned x86_lanes(const struct x86_ref *r, uint64_t base, const uint8_t *index,
 			a = (uint64_t)(int64_t)x;
 		}
 		a = base + a * r->scale + (uint64_t)r->disp;
+		to[n++] = r->lanes.a32 ? (uint32_t)a : a;
+	}
+	return n;
+}
+
+static bool is_tile(const ZydisDecodedInstruction *in)
+{
+	return in->mnemonic == ZYDIS_MNEMONIC_TILELOADD || in->mnemonic == ZYDIS_MNEMONIC_TILELOADDT1 ||
+	       in->mnemonic == ZYDIS_MNEMONIC_TILESTORED;
+}
+
+static void tile(struct course *c, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
+		 const ZydisDecodedOperand *m)
+{
+	struct x86_ref *r = new_ref(c);
+	const int base = gpr(m->mem.base), index = gpr(m->mem.index);
+	int64_t add = m->mem.disp.has_displacement ? m->mem.disp.value : 0, none = 0;
+
+	r->how = X86_REF_TILE;
+	r->kind = m->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? PM_EV_WRITE : PM_EV_READ;
+	r->segment = segment(m);
+	r->lanes.n = (unsigned)ZydisRegisterGetId(op[m == op].reg.value) & 7;
+	r->lanes.a32 = in->address_width == 32;
+	if (base >= 0)
+		r->base = need(c, (unsigned)base, false, &add);
+	r->disp = add;
+	if (index >= 0) {
+		forget(c, (unsigned)index);	/* as it is, no constant apart */
+		r->index = need(c, (unsigned)index, false, &none);
+		r->scale = m->mem.scale;
+	}
+	r->after = need_wide(c, X86_STORE_TILES, 0);
+}
+
+unsigned x86_tile(const struct x86_ref *r, uint64_t base, uint64_t stride, const uint8_t config[X86_TILES],
+		  uint64_t to[X86_TILE_ROWS], unsigned *first, uint16_t *size)
+{
+	const unsigned rows = config[48 + r->lanes.n] < X86_TILE_ROWS ? config[48 + r->lanes.n] : X86_TILE_ROWS;
+	unsigned n = 0;
+
+	*first = config[1];
+	memcpy(size, config + 16 + 2 * r->lanes.n, 2);
+	for (unsigned i = config[1]; i < rows; i++) {
+		const uint64_t a = base + (uint64_t)r->disp + i * stride * r->scale;
+
 		to[n++] = r->lanes.a32 ? (uint32_t)a : a;
 	}
 	return n;
@@ -379,6 +425,10 @@ static void references(struct course *c, const ZydisDecodedInstruction *in, cons
 			}
 			if (op[i].mem.type != ZYDIS_MEMOP_TYPE_MEM)
 				continue;
+			if (is_tile(in)) {
+				tile(c, in, op, &op[i]);
+				continue;
+			}
 			operand(c, in, op, &op[i], pc,
 				!wr ? PM_EV_READ : rd ? PM_EV_MODIFY : PM_EV_WRITE);
 		}

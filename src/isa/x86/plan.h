@@ -19,7 +19,8 @@
  * ORDER of an instruction's references: reads in the order of the operands, then writes; an operand
  * that is read and written is one PM_EV_MODIFY. Masked vector moves are references to the whole
  * operand; hints (prefetch, multi-byte nop, cache control) make none. Gathers and scatters make one for
- * each element that their mask selects, from element 0 up. xsave and its kin make one, of as many bytes as
+ * each element that their mask selects, from element 0 up; loads and stores of tiles one for each row that the tile's
+ * configuration has, from the one up where a fault had stopped them. xsave and its kin make one, of as many bytes as
  * the state components have that it asks for and the system has enabled: in the standard form, for xsavec
  * in the compacted one. How many the processor leaves out because they are in their initial state, or
  * which form xrstor finds, is not known.
@@ -57,6 +58,8 @@ enum x86_ref_how {
 	X86_REF_XSAVE,		/* SUM, or with lanes.a32 modulo 2^32; how much depends on the value `after` */
 	X86_REF_VSIB,		/* gathers and scatters: base + element of the vector at `index` * scale + disp,
 				 * for each element that the mask at `after` has; see struct x86_lanes */
+	X86_REF_TILE,		/* base + row * (index * scale) + disp, for each row of tile lanes.n by the configuration
+				 * at `after`; see x86_tile() */
 };
 
 enum x86_rep {			/* base: value of the source pointer before, index: of the destination */
@@ -65,7 +68,7 @@ enum x86_rep {			/* base: value of the source pointer before, index: of the dest
 
 /* The elements of a gather or scatter, packed into one byte. */
 struct x86_lanes {
-	uint8_t n : 5;			/* elements, 2..16 */
+	uint8_t n : 5;			/* elements, 2..16; TILE: its number */
 	uint8_t wide : 1;		/* indices are 64 bits wide, else 32 */
 	uint8_t k : 1;			/* the mask is a bit each, else the highest bit of elements of `size` bytes;
 					 * XSAVE: the area is compacted */
@@ -74,7 +77,7 @@ struct x86_lanes {
 
 struct x86_ref {
 	int64_t disp;
-	uint16_t size;			/* bytes; 0: not known */
+	uint16_t size;			/* bytes; 0: not known, or TILE */
 	uint16_t base, index;		/* values */
 	uint16_t segment;		/* X86_VAL_NONE or a segment's base */
 	uint16_t after;			/* REP: the destination pointer (without one, the source pointer)
@@ -83,7 +86,7 @@ struct x86_ref {
 	uint8_t kind, flags;		/* PM_EV_*, PM_REF_* (pugmark.h) */
 	uint8_t how;			/* enum x86_ref_how */
 	uint8_t scale;
-	struct x86_lanes lanes;		/* VSIB; XSAVE */
+	struct x86_lanes lanes;		/* VSIB; TILE; XSAVE */
 };
 
 /* Two values at most, of which the second may be a segment's base, make most addresses: value `base` + value
@@ -106,6 +109,7 @@ enum x86_store_what {			/* the first two: of a GPR */
 	X86_STORE_LOW,			/* its low 4 bytes; 64-bit code */
 	X86_STORE_K,			/* mask register, its low 16 bits */
 	X86_STORE_V16, X86_STORE_V32, X86_STORE_V64,	/* vector register, that many bytes */
+	X86_STORE_TILES,		/* the tiles' configuration: X86_TILES bytes, as sttilecfg writes them */
 };
 
 struct x86_store {
@@ -140,12 +144,26 @@ void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint
 	      struct x86_plan *plan);
 void x86_plan_release(struct x86_plan *plan);
 
-/* Is @x, whose bytes are at @p, a gather or scatter? Those record many values: one that is followed by
- * nothing else in its block leaves the number of a block's values within bounds. */
-bool x86_is_vsib(const struct x86_insn *x, const uint8_t *p);
+/* Is @x, whose bytes are at @p, a gather or scatter, or a load or store of a tile? Those record many values: one that is
+ * followed by nothing else in its block leaves the number of a block's values within bounds. */
+bool x86_has_lanes(const struct x86_insn *x, const uint8_t *p);
 
 /* The bytes of @r, of kind X86_REF_XSAVE; @rax is the value `after`. */
 uint16_t x86_xsave_size(const struct x86_ref *r, uint64_t rax);
+
+/* Does it go part of its way if it faults? Those that do leave behind how far they have come. */
+static inline bool x86_ref_goes_on(const struct x86_ref *r)
+{
+	return r->how == X86_REF_REP || r->how == X86_REF_VSIB || r->how == X86_REF_TILE;
+}
+
+/* The rows of @r, of kind X86_REF_TILE, that are to come: their addresses, without the segment's base, go to @to, *size is
+ * how many bytes each has. @base and @stride are the values `base` and `index`. *first is the number of the first one.
+ * Any configuration will do: what no processor accepts has no more than 16 rows either. */
+#define X86_TILES	64u
+#define X86_TILE_ROWS	16u
+unsigned x86_tile(const struct x86_ref *r, uint64_t base, uint64_t stride, const uint8_t config[X86_TILES],
+		  uint64_t to[X86_TILE_ROWS], unsigned *first, uint16_t *size);
 
 /* The elements of @r, of kind X86_REF_VSIB: their addresses, without the segment's base, go to @to; @base
  * is the value of that name, @index and @mask are where those begin. Returns how many there are. */
