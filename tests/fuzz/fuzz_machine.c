@@ -181,6 +181,12 @@ static void files(const uint8_t *d, size_t n)
 	pm_input_close(in);
 }
 
+/* @n is not 0. */
+static uint32_t next(uint32_t *w, const uint8_t *d, size_t n)
+{
+	return *w = *w * 1103515245 + d[*w % n] + 12345;
+}
+
 /* Any state and any schedule that the readers would let through. */
 static void replay(const uint8_t *d, size_t n)
 {
@@ -196,7 +202,7 @@ static void replay(const uint8_t *d, size_t n)
 		c.hdr.sideband = d[0] & 2;
 		c.cut = d[0] & 4;
 	}
-#define NEXT (w = w * 1103515245 + d[w % n] + 12345)
+#define NEXT next(&w, d, n)
 	for (unsigned i = 0; n && i < 394; i++)
 		c.state[i] = d[i % n] * 0x01010101u;
 	c.state[132] = 0x80000000 | (n ? d[0] << 2 : 0);

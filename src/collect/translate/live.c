@@ -214,7 +214,8 @@ enum flags_found find_flags(struct scratch *s, uint64_t *call)
 			if (out && goes_on(b)) {
 				const struct target next = straight(s, b);
 
-				changed |= make_stale(s, &b->to, out) | make_stale(s, &next, out);
+				changed |= make_stale(s, &b->to, out);
+				changed |= make_stale(s, &next, out);
 			}
 			if (b->kind == X86_JMP_IND && out & ~table) {
 				table |= out;
