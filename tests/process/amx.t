@@ -4,6 +4,10 @@ $ "$TESTS/process/both" amx; "$TESTS/process/both" -o '-t pug --exec' amx; "$TES
 > equal: status 0, 6 lines
 > equal: status 0, 6 lines
 > equal: status 0, 6 lines
+$ env -i PATH="$PATH" XDG_CACHE_HOME="$XDG_CACHE_HOME" pugmark run -q -- "$PROGRAMS/amx" first
+> permission with a small stack: 28, without one: 0
+> signal stacks: good
+> first: good
 # A reference for each row, as many bytes as the configuration says, none twice.
 $ "$TESTS/oracle/compare-stream" "$PROGRAMS/amx" fast | sed 's/[0-9][0-9]*/N/'
 > equal: N instructions

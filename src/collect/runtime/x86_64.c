@@ -422,8 +422,19 @@ long rt_frame_get(const struct rt_block *b, struct rt_frame *f)
 
 extern void rt_sigreturn_raw(word uc) __attribute__((noreturn));
 
+#define USER_END 0x7ffffffff000ull
+#define MOST_FP 16384u			/* bytes of vector state, the most that there may be */
+
+/* Linux wants room below the end of user addresses for as much state as the thread has now, not as the frame has: if its handler
+ * is the first to use tiles (AMX) it cannot return to where the stack begins. With ASLR that is far from the end, without, as
+ * here, it is not. So the state is in another place then, to which nothing points that the program will see. */
 void rt_frame_leave(struct rt_block *b, struct rt_frame *f)
 {
+	uint8_t copy[MOST_FP] __attribute__((aligned(64)));
+	const u64 fp = f->uc.fpstate;
+
+	if (fp < USER_END && fp > USER_END - MOST_FP && !(fp & 63) && !rt_get(copy, fp, USER_END - fp))
+		f->uc.fpstate = (word)copy;
 	rt_put(f->at, &f->uc, sizeof f->uc);
 	rt_flush_pending(b);
 	rt_sigreturn_raw(f->at);
