@@ -62,13 +62,21 @@ void rt_signal_thread(struct rt_block *b)
 	rt_sys(NR_sigaltstack, &ss, 0);
 }
 
-/* Until rt_signal_thread() our signal stack is of @size bytes, if it is larger; its top stays where it was. What the kernel
- * says if that is too small, which depends on whether the process may have tiles (AMX). */
-static long shrink_stack(struct rt_block *b, u64 size)
+/* Until grow_stack() our signal stack is of @size bytes, if it is larger; its top stays where it was. What the kernel
+ * says if that is too small, which depends on whether the process may have tiles (AMX). No signals meanwhile. */
+static long shrink_stack(struct rt_block *b, u64 size, u64 *mask)
 {
 	struct k_stack ss = { .sp = (word)b + RT_ALT_STACK + RT_ALT_SIZE - (word)size, .size = (word)size };
+	const u64 all = ~0ull;
 
+	rt_sys(NR_rt_sigprocmask, 2, &all, mask, 8);
 	return size < RT_ALT_SIZE ? rt_sys(NR_sigaltstack, &ss, 0) : 0;
+}
+
+static void grow_stack(struct rt_block *b, u64 mask)
+{
+	rt_signal_thread(b);
+	rt_sys(NR_rt_sigprocmask, 2, &mask, 0, 8);
 }
 
 void rt_signal_boot(struct rt_block *b)
@@ -206,8 +214,9 @@ int rt_on_app_stack(const struct rt_block *b, u64 sp)
 
 long rt_sigaltstack_call(struct rt_block *b, u64 ss, u64 old)
 {
-	u64 sp = b->ctx.gpr[RSP];
+	u64 sp = b->ctx.gpr[RSP], mask;
 	struct k_stack new, was = { .sp = (word)b->app_alt_sp, .size = (word)b->app_alt_size };
+	long r;
 
 	was.flags = b->app_alt_size ? (b->app_alt_flags & SS_AUTODISARM) : SS_DISABLE;
 	if (b->app_alt_flags & SS_DISABLE)
@@ -225,9 +234,10 @@ long rt_sigaltstack_call(struct rt_block *b, u64 ss, u64 old)
 			b->app_alt_sp = b->app_alt_size = 0;
 			b->app_alt_flags = SS_DISABLE;
 		} else {
-			if (rt_failed(shrink_stack(b, new.size)))
+			r = shrink_stack(b, new.size, &mask);
+			grow_stack(b, mask);
+			if (rt_failed(r))
 				return -ENOMEM;
-			rt_signal_thread(b);
 			b->app_alt_sp = new.sp;
 			b->app_alt_size = new.size;
 			b->app_alt_flags = new.flags & SS_AUTODISARM;
@@ -243,12 +253,12 @@ long rt_sigaltstack_call(struct rt_block *b, u64 ss, u64 old)
  * company yet. */
 long rt_request_tiles(struct rt_block *b)
 {
+	u64 mask;
 	long r;
 
-	if (!(b->app_alt_flags & SS_DISABLE))
-		shrink_stack(b, b->app_alt_size);
+	shrink_stack(b, b->app_alt_flags & SS_DISABLE ? RT_ALT_SIZE : b->app_alt_size, &mask);
 	r = rt_app_sys(NR_arch_prctl, ARG0, ARG1, ARG2, ARG3, ARG4, ARG5);
-	rt_signal_thread(b);
+	grow_stack(b, mask);
 	return r;
 }
 #endif
