@@ -411,7 +411,7 @@ static void fill_shadow(struct session *s, struct space *sp, struct module *m,
 	uint32_t first = 0, pages = 0;		/* of those in @page */
 	uint32_t filed = 0;
 
-	if (sp->i386 || !m->shadowed) {
+	if (sp->i386 || !m->shadowed || m->nhole) {
 		for (uint32_t i = 0; i < n; i++)
 			space_shadow(s, sp, m, m->lo + e[i].pc, m->code + e[i].code);
 		return;
@@ -545,7 +545,7 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 	freeze = freeze && !s->tracer && !sp->i386 && !(f->code % 4096) && block0 == f->block0 &&
 		 link0 == f->link0 && (int64_t)(m->code - m->lo) == f->distance && s->nfrozen < MAX_FROZEN;
 	m->frozen = freeze ? f->ncode & ~4095u : 0;
-	m->frozen_shadow = freeze && m->shadowed && f->shadow;
+	m->frozen_shadow = freeze && m->shadowed && f->shadow && space_whole_shadow(m);
 	put_code(s, m, f, m->frozen, f->ncode);
 	if (s->tracer)
 		add32(code, AT(f, rel_counter), f->nrel_counter, trace0);

@@ -749,6 +749,7 @@ static void answer(struct session *s, uint32_t bi)
 			break;
 		space_range_add(mm->space, m->a[0], m->a[0] + m->a[1], (uint32_t)m->a[2],
 				m->a[3] & 1, m->a[3] >> 31);
+		space_contest(s, mm->space, m->a[0], m->a[0] + m->a[1]);
 		if (alone && !m->ncmd && !mm->space->i386) {
 			space_mapped(s, mm, m->a[0], m->a[0] + m->a[1], m);
 			stands = true;

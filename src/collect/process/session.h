@@ -62,6 +62,7 @@ struct link {
 	bool done, twin, stale;		/* xl_link.stale */
 };
 
+#define MAX_HOLES 4
 struct module {
 	uint64_t lo, hi;		/* executable mapping, page aligned */
 	uint64_t code;			/* address of its code cache in the process */
@@ -84,8 +85,10 @@ struct module {
 	bool dead, absolute, twins;
 	bool full;			/* the last translation had no room */
 	uint32_t *users;		/* of the mapped files: this module and its copies */
-	bool shadowed;			/* false: the low 32 bits collide with another module's; or
-					 * i386, where shadows do not belong to modules */
+	bool shadowed;			/* false: no room beside twins; or i386, where shadows do not belong to
+					 * modules */
+	struct hole { uint64_t lo, hi; } hole[MAX_HOLES + 1];	/* parts without shadow, ascending: see space.c */
+	uint32_t nhole;
 	struct pm_map pages;		/* generated: page -> 1 + head of pageref chain */
 	struct pm_map safe;		/* page -> write-protected, and the process has confirmed it */
 	struct pm_map hot;		/* page -> number of write traps */
@@ -392,6 +395,10 @@ void space_unref(struct session *s, struct space *sp);
 void space_range_add(struct space *sp, uint64_t lo, uint64_t hi, uint32_t prot, bool shared,
 		     bool patched);
 struct range *space_range(struct space *sp, uint64_t pc);
+/* The program may execute [@lo, @hi) from now on: no other code's shadow is to be where that is looked up. */
+void space_contest(struct session *s, struct space *sp, uint64_t lo, uint64_t hi);
+/* Is the shadow of @m mapped in one piece? */
+bool space_whole_shadow(const struct module *m);
 const struct unit *unit_of(const struct space *sp, uint32_t block);
 /* Direct entry (address in the process) for @pc, 0: not executable. Commands for the process are
  * appended to @m; m->again: they have to run before the answer can be given. */

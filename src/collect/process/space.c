@@ -368,6 +368,14 @@ static int32_t *shadow32(struct session *s, struct space *sp, uint64_t pc)
 	return (int32_t *)(s->code + sp->base + (uint32_t)(table + 4 * (uint32_t)pc - RT32_CODE_VAULT));
 }
 
+static bool in_hole(const struct module *m, uint64_t pc)
+{
+	for (uint32_t i = 0; i < m->nhole; i++)
+		if (m->hole[i].lo <= pc && pc < m->hole[i].hi)
+			return true;
+	return false;
+}
+
 void space_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc, uint64_t to)
 {
 	int32_t *e = NULL;
@@ -376,7 +384,7 @@ void space_shadow(struct session *s, struct space *sp, struct module *m, uint64_
 
 	if (sp->i386)
 		e = shadow32(s, sp, pc);
-	else if (m->shadowed)
+	else if (m->shadowed && !in_hole(m, pc))
 		e = (int32_t *)(s->code + m->shadow_off) + (pc - m->lo);
 	if (e)
 		__atomic_store_n(e, to ? (int32_t)(int64_t)(to - pc) : 0, __ATOMIC_RELEASE);
@@ -457,11 +465,108 @@ static uint64_t choose_place(const struct space *sp, const struct maps *m, uint6
 	return 0;
 }
 
-static bool overlaps32(const struct module *a, uint64_t lo, uint64_t hi)
+/* ---- shadows ---------------------------------------------------------------------------------------
+ * An address is looked up by its low 32 bits alone. Where two that may be executed are alike in them, an entry for one
+ * would send whoever goes to the other astray: there is none for either, and each time the controller is asked. A module's
+ * parts that are like anything else that may be executed are its holes: without entries, and not mapped, so that of a
+ * region that is only reserved so far the rest is shadowed, and what it is like, too. */
+static void punch(const struct session *s, const struct module *m, const struct hole *h)
 {
-	uint64_t x = (uint32_t)a->lo, y = (uint32_t)lo;
+	const uint64_t at = m->shadow_off + 4 * (h->lo - m->lo), n = 4 * (h->hi - h->lo);
 
-	return x < y + (hi - lo) && y < x + (a->hi - a->lo);
+	if (fallocate(s->code_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)n))
+		memset(s->code + at, 0, n);
+}
+
+/* Hole @i swallows the next one. */
+static void join_holes(struct module *m, uint32_t i)
+{
+	struct hole *h = m->hole;
+
+	if (h[i].hi < h[i + 1].hi)
+		h[i].hi = h[i + 1].hi;
+	m->nhole--;
+	memmove(h + i + 1, h + i + 2, (m->nhole - i - 1) * sizeof *h);
+}
+
+static void hole_add(struct session *s, struct space *sp, struct module *m, uint64_t lo, uint64_t hi)
+{
+	struct hole *h = m->hole;
+	uint32_t i, near = 0;
+
+	for (i = 0; i < m->nhole; i++)
+		if (h[i].lo <= lo && hi <= h[i].hi)
+			return;
+	cache_thaw(s, sp, m, false, true);
+	for (i = m->nhole++; i && h[i - 1].lo > lo; i--)
+		h[i] = h[i - 1];
+	h[i] = (struct hole){ lo, hi };
+	for (i = 0; i + 1 < m->nhole; )
+		if (h[i].hi >= h[i + 1].lo)
+			join_holes(m, i);
+		else
+			i++;
+	if (m->nhole > MAX_HOLES) {
+		for (i = 1; i + 1 < m->nhole; i++)
+			if (h[i + 1].lo - h[i].hi < h[near + 1].lo - h[near].hi)
+				near = i;
+		join_holes(m, near);
+	}
+	for (i = 0; i < m->nhole; i++)
+		punch(s, m, &h[i]);
+}
+
+/* [@lo, @hi) may be executed: what of @m is alike? */
+static void contest(struct session *s, struct space *sp, struct module *m, uint64_t lo, uint64_t hi)
+{
+	const uint64_t size = m->hi - m->lo;
+	/* from m->lo to the first address that is like @lo */
+	const uint64_t off = (uint32_t)(lo - m->lo), len = hi - lo < 1ull << 32 ? hi - lo : 1ull << 32;
+
+	if (off < size && m->lo + off != lo)
+		hole_add(s, sp, m, m->lo + off, m->lo + (off + len < size ? off + len : size));
+	if (off + len > 1ull << 32 && m->lo + off - (1ull << 32) != lo) {
+		const uint64_t end = off + len - (1ull << 32);
+
+		hole_add(s, sp, m, m->lo, m->lo + (end < size ? end : size));
+	}
+}
+
+void space_contest(struct session *s, struct space *sp, uint64_t lo, uint64_t hi)
+{
+	for (size_t i = 0; i < sp->nmodule; i++)
+		if (sp->module[i].shadowed && !sp->module[i].dead)
+			contest(s, sp, &sp->module[i], lo, hi);
+}
+
+/* The parts of @m whose shadow is mapped, each in one piece. */
+#define MAX_PIECES (MAX_HOLES + 2)
+static unsigned shadow_pieces(const struct module *m, struct hole piece[MAX_PIECES])
+{
+	const uint64_t wraps = (m->lo | UINT32_MAX) + 1;
+	uint64_t lo = m->lo;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i <= m->nhole; i++) {
+		const uint64_t hi = i < m->nhole ? m->hole[i].lo : m->hi;
+
+		if (lo < wraps && wraps < hi) {
+			piece[n++] = (struct hole){ lo, wraps };
+			lo = wraps;
+		}
+		if (lo < hi)
+			piece[n++] = (struct hole){ lo, hi };
+		if (i < m->nhole)
+			lo = m->hole[i].hi;
+	}
+	return n;
+}
+
+bool space_whole_shadow(const struct module *m)
+{
+	struct hole piece[MAX_PIECES];
+
+	return shadow_pieces(m, piece) == 1 && !m->nhole;
 }
 
 static uint64_t shadow_at(const struct module *m)
@@ -507,12 +612,13 @@ static uint32_t at_once(uint64_t len, uint64_t most)
 }
 
 /* A module's code and shadow become visible in @p's address space: once the thread that asked has
- * run the commands, six at most. @over: those of another space are there. */
-#define PLACE_CMDS 6
+ * run the commands. @over: those of another space are there. */
+#define PLACE_CMDS (5 + MAX_PIECES)
 static void place(const struct session *s, struct proc *p, uint32_t mi, bool over, struct rt_mail *mail)
 {
 	const struct module *m = &p->space->module[mi];
 	const int want = PLACED | (m->frozen ? 0 : OWN_CODE) | (m->frozen_shadow ? 0 : OWN_SHADOW);
+	struct hole piece[MAX_PIECES];
 	int fresh;
 
 	while (p->placed.n <= mi)
@@ -524,8 +630,9 @@ static void place(const struct session *s, struct proc *p, uint32_t mi, bool ove
 	if (fresh & (PLACED | OWN_CODE))
 		mail_cmd(mail, CMD_PLACE, m->code_off, m->code_cap, m->code,
 			 over || !(fresh & PLACED) ? 5 | RT_OVER : 5);
-	if (fresh & OWN_SHADOW && m->shadowed && !m->dead)
-		mail_cmd(mail, CMD_PLACE, m->shadow_off, m->shadow_len, shadow_at(m), 1 | RT_OVER);
+	for (unsigned i = 0, n = fresh & OWN_SHADOW && m->shadowed && !m->dead ? shadow_pieces(m, piece) : 0; i < n; i++)
+		mail_cmd(mail, CMD_PLACE, m->shadow_off + 4 * (piece[i].lo - m->lo), 4 * (piece[i].hi - piece[i].lo),
+			 RT_SHADOW + 4 * (uint64_t)(uint32_t)piece[i].lo, 1 | RT_OVER);
 	if (fresh & OWN_SHADOW && m->twins && !m->dead)
 		mail_cmd(mail, CMD_PLACE, m->twin_off, m->shadow_len, twins_at(m), 1 | RT_OVER);
 	if (fresh & PLACED && m->frozen)
@@ -807,9 +914,6 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 		m->shadow_off = sp->next;
 		sp->next += up(m->shadow_len, 1 << 16);
 	}
-	for (size_t i = 0; i + 1 < sp->nmodule && m->shadowed; i++)
-		if (!sp->module[i].dead && overlaps32(&sp->module[i], lo, hi))
-			m->shadowed = false;
 	if (s->counts && m->shadowed && shadow_taken(sp, m, shadow_at(m)))
 		m->shadowed = false;
 	if (s->counts && m->shadowed && !m->generated && !shadow_taken(sp, m, twins_at(m))) {
@@ -826,6 +930,8 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 		return NULL;
 	}
 	note_points(s, m);
+	for (size_t i = 0; i < sp->nrange && m->shadowed; i++)
+		contest(s, sp, m, sp->range[i].lo, sp->range[i].hi);
 	/* another thread could find its next descriptor taken */
 	if (m->text)
 		cache_load(s, sp, (uint32_t)(m - sp->module), fd, &head, space_threads(s, p) == 1);
@@ -1878,10 +1984,15 @@ static void kill_page(struct session *s, struct space *sp, struct module *m, uin
 	pm_map_del(&m->safe, page);
 }
 
+/* Commands of this, and of give_back(). */
+#define UNPLACE_CMDS (2 + MAX_PIECES)
 static void unplace_shadows(const struct module *m, struct rt_mail *mail)
 {
-	if (m->shadowed)
-		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, shadow_at(m), 0);
+	struct hole piece[MAX_PIECES];
+
+	for (unsigned i = 0, n = m->shadowed ? shadow_pieces(m, piece) : 0; i < n; i++)
+		mail_cmd(mail, CMD_UNPLACE, 0, 4 * (piece[i].hi - piece[i].lo),
+			 RT_SHADOW + 4 * (uint64_t)(uint32_t)piece[i].lo, 0);
 	if (m->twins)
 		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, twins_at(m), 0);
 }
@@ -1951,7 +2062,7 @@ static bool retire(struct session *s, struct proc *p, uint32_t mi, bool outside,
 	for (uint32_t i = 0; i < sp->nmodule; i++) {
 		struct module *m = &sp->module[i];
 
-		if (mail->ncmd + 3 + PLACE_CMDS > RT_MAX_CMDS)
+		if (mail->ncmd + UNPLACE_CMDS + PLACE_CMDS > RT_MAX_CMDS)
 			return false;
 		if (i == mi)
 			kill_module(s, sp, m, mail);
@@ -1990,7 +2101,7 @@ static bool drop_abi(struct session *s, struct proc *p, struct rt_mail *mail)
 	for (uint32_t i = 0; i < sp->nmodule; i++) {
 		if (sp->module[i].dead)
 			continue;
-		if (mail->ncmd + 3 + PLACE_CMDS > RT_MAX_CMDS)
+		if (mail->ncmd + UNPLACE_CMDS + PLACE_CMDS > RT_MAX_CMDS)
 			return false;
 		if (sp->module[i].generated)	/* may take up all that is near */
 			kill_blocks(s, sp, &sp->module[i]);
@@ -2035,7 +2146,7 @@ bool space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, st
 				kill_page(s, sp, m, a);
 			continue;
 		}
-		if (mail->ncmd + 3 > RT_MAX_CMDS)
+		if (mail->ncmd + UNPLACE_CMDS > RT_MAX_CMDS)
 			return false;		/* the rest the next time */
 		kill_module(s, sp, m, mail);	/* a whole one, or part of a file's text */
 		if (sp->refs == 1 && ((lo <= m->lo && m->hi <= hi) || (!m->nunit && !m->ncached)))

@@ -8,7 +8,8 @@
  *
  *   RT_SHADOW       16 GiB  one 4-byte entry for every value of the low 32 bits of an address: the
  *                           signed distance from an original instruction address to its *indirect
- *                           entry* in the code cache, 0 if there is none. Untouched parts are the
+ *                           entry* in the code cache, 0 if there is none, or if two executable
+ *                           addresses are alike in these bits. Untouched parts are the
  *                           zero page; the part that shadows a text mapping is shared memory.
  *   RT_IMAGE                the runtime: text (r-x), data (rw-, private: copied by fork)
  *   RT_CODE_VAULT           the whole code file (r-x): code caches and shadows of every code space;
