@@ -137,9 +137,11 @@ void elf_kept_save(const struct elf_kept *k, const char *build_id, const struct 
 	if (!all)
 		return;
 	at = sizeof h;
-	memcpy(all + at, k->name, k->nname * sizeof *k->name);
+	if (k->nname)
+		memcpy(all + at, k->name, k->nname * sizeof *k->name);
 	at += k->nname * sizeof *k->name;
-	memcpy(all + at, k->frame, k->nframe * sizeof *k->frame);
+	if (k->nframe)
+		memcpy(all + at, k->frame, k->nframe * sizeof *k->frame);
 	at += k->nframe * sizeof *k->frame;
 	memcpy(all + at, k->texts, k->ntext);
 	h.sum = sum_of(h, all + sizeof h, n - sizeof h);

@@ -820,6 +820,8 @@ static void twins(void **state)
 	struct xl_unit without = { 0 }, with = { 0 };
 	struct guest g;
 
+	if (!run_init())
+		skip();
 	assert_true(guest_load(&g, "-O2", true, 0x500000000));
 	for (int kind = XL_BRANCH; kind <= XL_EXEC; kind++) {
 		struct xl_input in = {
