@@ -612,6 +612,16 @@ static void on_gate(ucontext_t *uc, uint64_t which)
 	}
 }
 
+/* As in the runtime: some virtual processors lose the reason now and then. */
+static bool is_step(int sig, const siginfo_t *si, uint64_t pc)
+{
+	const bool seen = (pc > R->lo && pc <= R->hi) || pc - 1 - (uint64_t)R->cache < CACHE_SIZE;
+
+	if (sig != SIGTRAP || si->si_code != TRAP_BRKPT || !R->step)
+		return sig == SIGTRAP && si->si_code == TRAP_TRACE;
+	return !seen || ((const uint8_t *)pc)[-1] != 0xf1;		/* int1 */
+}
+
 static void on_signal(int sig, siginfo_t *si, void *ctx)
 {
 	ucontext_t *uc = ctx;
@@ -650,7 +660,7 @@ static void on_signal(int sig, siginfo_t *si, void *ctx)
 		return;
 	}
 	if (!R->translated) {
-		if (sig == SIGTRAP && si->si_code == TRAP_TRACE && pc != FINISH_PC) {
+		if (is_step(sig, si, pc) && pc != FINISH_PC) {
 record:
 			if (R->ntrace > 2000000) {
 				R->too_long = true;
@@ -670,7 +680,7 @@ record:
 			compare_step(uc);
 		return;
 	}
-	if (sig == SIGTRAP && si->si_code == TRAP_TRACE) {
+	if (is_step(sig, si, pc)) {
 		compare_step(uc);
 		if (R->failed)
 			finish(uc, SIGABRT, 0);

@@ -665,6 +665,20 @@ static void step_done(struct rt_block *b, struct k_ucontext *uc)
 	uc->sigmask = b->real_mask;
 }
 
+#define TRAP_BRKPT 1
+#define TRAP_TRACE 2
+
+/* Is it the step that we asked for? Some virtual processors lose the reason for the trap now and then when they are interrupted there;
+ * the kernel says TRAP_BRKPT then, as for int1 (0xf1). */
+static int is_step(const struct rt_block *b, u32 sig, const struct k_siginfo *info, u64 pc)
+{
+	uint8_t last = 0;
+
+	if (sig != SIGTRAP || info->code != TRAP_BRKPT || b->stepping == RT_STEP_NONE)
+		return sig == SIGTRAP && info->code == TRAP_TRACE;
+	return rt_get(&last, pc - 1, 1) || last != 0xf1;
+}
+
 void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 {
 	struct rt_block *b = PTR((word)uc & ~((word)RT_BLOCK_ALIGN - 1));
@@ -672,6 +686,7 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	u64 pc = UC_PC(uc);
 	u64 eflags = UC_FLAGS(uc);
 	int fault = (SIG_BIT(sig) & SYNC_SIGS) && info->code > 0;
+	const int stepped = is_step(b, sig, info, pc);
 
 #ifdef RT_IDT
 	/* no write (2), and no execution (16) of something that is there (1) */
@@ -679,7 +694,7 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		return;
 #endif
 	/* a stepped instruction is done, or faulted */
-	if (b->stepping == RT_STEP_LEAVING && sig == SIGTRAP && info->code == 2) {
+	if (b->stepping == RT_STEP_LEAVING && stepped) {
 		/* still on the way out of the runtime; the jump that ends it traps at its target */
 		if (pc == b->resume) {
 			b->stepping = RT_STEP_INPLACE;
@@ -690,7 +705,7 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	if (b->stepping == RT_STEP_INPLACE || b->stepping == RT_STEP_LEAVING) {
 		step_done(b, uc);
 		eflags &= ~(u64)0x100;
-		if (sig == SIGTRAP && info->code == 2 /* TRAP_TRACE */) {
+		if (stepped) {
 			rt_trace_note(b, RT_N_STEPPED, &pc, 1);
 			resume_at(b, uc, pc);
 			return;
@@ -737,11 +752,11 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 			UC_PC(uc) = (word)(pc == (word)rt_pass_done && !again ? rt_leave : rt_pass);
 		return;
 	}
-	if (steps_to_head(b, uc, sig == SIGTRAP && info->code == 2))
+	if (steps_to_head(b, uc, stepped))
 		return;
 	eflags = UC_FLAGS(uc);
 	if (pc >= (word)rt_image_start && pc < (word)rt_image_end) {
-		if (b->stepping == RT_STEP_TO_BOUNDARY && sig == SIGTRAP && info->code == 2) {
+		if (b->stepping == RT_STEP_TO_BOUNDARY && stepped) {
 			/* the boundary lies behind a door of ours: deliver on the way out */
 			b->stepping = RT_STEP_NONE;
 			set_tf(uc, 0);
@@ -758,7 +773,7 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		hold(b, sig, info, uc);
 		return;
 	}
-	if (b->stepping == RT_STEP_TO_BOUNDARY && sig == SIGTRAP && info->code == 2) {
+	if (b->stepping == RT_STEP_TO_BOUNDARY && stepped) {
 		sig = b->step_sig;
 		rt_memcpy(info, b->step_info, 128);
 		b->stepping = RT_STEP_NONE;
