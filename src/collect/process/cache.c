@@ -68,6 +68,7 @@
 #define UNIT_COST 256u
 #define LATE_COST 256u
 #define WRITE_SHARE 16u
+#define SMALL_FILE (1u << 20)		/* of code: written at once, in a millisecond or two, for whoever starts next */
 #define LATE_SAVE 16u			/* pages, fewer do not count */
 
 struct identity {
@@ -1462,10 +1463,13 @@ static bool worth_saving(const struct session *s, const struct module *m, unsign
 {
 	const uint64_t cost = m->code_len - m->saved_code + (m->nunit - m->saved_units) * UNIT_COST +
 			      (uint64_t)late * LATE_COST;
-	const int fd = openat(s->cache_fd, m->key, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	struct cache_file now;
 	bool worth = true;
+	int fd;
 
+	if (m->code_len < SMALL_FILE)
+		return true;
+	fd = openat(s->cache_fd, m->key, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return true;
 	/* another one is superseded, or not */
