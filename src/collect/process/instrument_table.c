@@ -205,7 +205,7 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 		}
 	}
 	for (; n; n--, r++) {
-		if (r->how == X86_REF_VSIB || r->how == X86_REF_TILE) {	/* see put_lanes() */
+		if (x86_ref_has_lanes(r)) {	/* see put_lanes() */
 			put8(to, r->kind == PM_EV_READ ? IMG_P_READ_LANES : IMG_P_WRITE_LANES);
 			put8(to, insn);
 			continue;
@@ -288,8 +288,7 @@ static void plan_block(struct planner *w, uint32_t block, const struct step *s, 
 	put_record(w->out, w->plan.size / 4u);
 	while (k < w->plan.nref && w->plan.ref[k].insn < begin)
 		k++;
-	if (k < w->plan.nref && (w->plan.ref[w->plan.nref - 1].how == X86_REF_VSIB ||
-				 w->plan.ref[w->plan.nref - 1].how == X86_REF_TILE))
+	if (k < w->plan.nref && x86_ref_has_lanes(&w->plan.ref[w->plan.nref - 1]))
 		put_lanes(w, &w->plan.ref[w->plan.nref - 1], block, (uint8_t)(end - 1 - begin));
 	for (unsigned i = begin; i < end; i++) {
 		size_t first = k;
@@ -416,8 +415,8 @@ void table_of(struct job *j, struct text *t)
 	}
 }
 
-/* A block with a gather or scatter, or a load or store of a tile, has a record for each number of entries: that with none is among the others, where
- * its number says, the rest behind all of them. */
+/* A block with a gather or scatter, or a load or store of a tile, has a record for each number of entries: that with
+ * none is among the others, where its number says, the rest behind all of them. */
 void table_lanes(struct job *j, struct text *t)
 {
 	for (struct lanes *l = (struct lanes *)t->lanes.p; l < (struct lanes *)(t->lanes.p + t->lanes.n); l++) {

@@ -569,9 +569,15 @@ bool space_whole_shadow(const struct module *m)
 	return shadow_pieces(m, piece) == 1 && !m->nhole;
 }
 
+/* Where the entry for @pc is. */
+static uint64_t entry_at(uint64_t pc)
+{
+	return RT_SHADOW + 4 * (uint64_t)(uint32_t)pc;
+}
+
 static uint64_t shadow_at(const struct module *m)
 {
-	return RT_SHADOW + 4 * (uint64_t)(uint32_t)m->lo;
+	return entry_at(m->lo);
 }
 
 static uint64_t twins_at(const struct module *m)
@@ -632,7 +638,7 @@ static void place(const struct session *s, struct proc *p, uint32_t mi, bool ove
 			 over || !(fresh & PLACED) ? 5 | RT_OVER : 5);
 	for (unsigned i = 0, n = fresh & OWN_SHADOW && m->shadowed && !m->dead ? shadow_pieces(m, piece) : 0; i < n; i++)
 		mail_cmd(mail, CMD_PLACE, m->shadow_off + 4 * (piece[i].lo - m->lo), 4 * (piece[i].hi - piece[i].lo),
-			 RT_SHADOW + 4 * (uint64_t)(uint32_t)piece[i].lo, 1 | RT_OVER);
+			 entry_at(piece[i].lo), 1 | RT_OVER);
 	if (fresh & OWN_SHADOW && m->twins && !m->dead)
 		mail_cmd(mail, CMD_PLACE, m->twin_off, m->shadow_len, twins_at(m), 1 | RT_OVER);
 	if (fresh & PLACED && m->frozen)
@@ -1991,8 +1997,7 @@ static void unplace_shadows(const struct module *m, struct rt_mail *mail)
 	struct hole piece[MAX_PIECES];
 
 	for (unsigned i = 0, n = m->shadowed ? shadow_pieces(m, piece) : 0; i < n; i++)
-		mail_cmd(mail, CMD_UNPLACE, 0, 4 * (piece[i].hi - piece[i].lo),
-			 RT_SHADOW + 4 * (uint64_t)(uint32_t)piece[i].lo, 0);
+		mail_cmd(mail, CMD_UNPLACE, 0, 4 * (piece[i].hi - piece[i].lo), entry_at(piece[i].lo), 0);
 	if (m->twins)
 		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, twins_at(m), 0);
 }

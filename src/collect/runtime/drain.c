@@ -306,8 +306,8 @@ static u32 pieces(u32 size)
 	return n;
 }
 
-/* The elements of a gather or scatter, or the rows of a tile, of which @left still has some if the instruction was stopped: the block's record
- * has as many, or one more of an instruction that was stopped. @done: it was not stopped, or not before it. */
+/* The elements of a gather or scatter, or the rows of a tile, of which @left still has some if the instruction was
+ * stopped: the block's record has as many, or one more of an instruction that was stopped. @done: it was not stopped, or not before it. */
 static void lanes(struct record *r, int done, int stopped, u64 left)
 {
 	const u32 size = *r->plan++;

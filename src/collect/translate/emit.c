@@ -1405,9 +1405,7 @@ static void emit_block(struct emit *e, uint32_t *chain)
 		if (k == end)
 			close_own(e, k);
 		map(e, k, XL_AT_START | (trace ? XL_STORED : 0));
-		if (k + 1 < b->n)
-			emit_plain(e, i, k);
-		else if (b->kind == X86_UNKNOWN)	/* one more follows */
+		if (k + 1 < b->n || b->kind == X86_UNKNOWN)	/* one more follows */
 			emit_plain(e, i, k);
 		else
 			emit_last(e, i);

@@ -151,10 +151,16 @@ bool x86_has_lanes(const struct x86_insn *x, const uint8_t *p);
 /* The bytes of @r, of kind X86_REF_XSAVE; @rax is the value `after`. */
 uint16_t x86_xsave_size(const struct x86_ref *r, uint64_t rax);
 
+/* Is it of an instruction with x86_has_lanes()? */
+static inline bool x86_ref_has_lanes(const struct x86_ref *r)
+{
+	return r->how == X86_REF_VSIB || r->how == X86_REF_TILE;
+}
+
 /* Does it go part of its way if it faults? Those that do leave behind how far they have come. */
 static inline bool x86_ref_goes_on(const struct x86_ref *r)
 {
-	return r->how == X86_REF_REP || r->how == X86_REF_VSIB || r->how == X86_REF_TILE;
+	return r->how == X86_REF_REP || x86_ref_has_lanes(r);
 }
 
 /* The rows of @r, of kind X86_REF_TILE, that are to come: their addresses, without the segment's base, go to @to, *size is
