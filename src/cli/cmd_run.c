@@ -128,7 +128,7 @@ int cmd_run(int argc, char **argv)
 		OPT_HEAD("the run"),
 		OPT_FLAG(0, "no-follow", &o.no_follow, "report the first process only"),
 		OPT_FLAG(0, "aslr", &o.aslr, "keep address-space randomisation"),
-		OPT_FLAG(0, "abi-flags", &o.abi_flags, "no flags pass through calls and returns: faster"),
+		OPT_FLAG(0, "strict-flags", &o.strict_flags, "keep flags across calls and returns: slower"),
 		OPT_FLAG(0, "fix-random", &o.fix_random, "AT_RANDOM bytes fixed, for comparable runs"),
 		OPT_FLAG(0, "no-vdso", &o.no_vdso, "hide the kernel's vDSO, as instrumented programs do"),
 		OPT_STR(0, "cache-dir", &o.cache_dir, "DIR",

@@ -1,6 +1,6 @@
 # What code addresses relative to rip and its translation cannot reach: every form, counted and traced; in several
 # threads, which executed one another's steps; and the state that signal handlers see.
-$ "$TESTS/process/both" far; for how in "--branch -t pug" "--exec -t pug" --abi-flags --aslr; do "$TESTS/process/both" -o "$how" far; done
+$ "$TESTS/process/both" far; for how in "--branch -t pug" "--exec -t pug" --strict-flags --aslr; do "$TESTS/process/both" -o "$how" far; done
 > equal: status 0, 3 lines
 > equal: status 0, 3 lines
 > equal: status 0, 3 lines

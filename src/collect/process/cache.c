@@ -190,6 +190,37 @@ bool cache_open(struct session *s, struct pm_err *err)
 	return true;
 }
 
+/* A program that breaks the ABI of flags is translated twice, once. An empty file says so from then on: by name the
+ * program, as it is now, and this build. */
+static bool flags_name(const struct session *s, const char *program, char name[48])
+{
+	struct identity id;
+	struct stat st;
+
+	if (s->cache_fd < 0 || !program || stat(program, &st))
+		return false;
+	identify(&st, &id);
+	snprintf(name, 48, "pugmark-flags-%016" PRIx64, pm_mix(&id, sizeof id, build_number()));
+	return true;
+}
+
+bool cache_knows_flags(const struct session *s, const char *program)
+{
+	char name[48];
+
+	return flags_name(s, program, name) && !faccessat(s->cache_fd, name, F_OK, 0);
+}
+
+void cache_note_flags(const struct session *s, const char *program)
+{
+	char name[48];
+	int fd = flags_name(s, program, name) ?
+		openat(s->cache_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+
+	if (fd >= 0)
+		close(fd);
+}
+
 /* What the code is for. Where there are points, some twins are dead. */
 static uint32_t kind_of(const struct session *s, const struct space *sp)
 {

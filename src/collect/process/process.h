@@ -24,7 +24,7 @@ struct pm_run_opts {
 	uint64_t cache_limit;		/* bytes */
 	bool no_follow;			/* only the first process */
 	bool aslr;			/* keep address-space randomisation */
-	bool abi_flags;			/* no arithmetic flag passes through calls and returns: translate.h */
+	bool strict_flags;		/* do not count on the ABI's word on flags: FLAGS in translate.h */
 	bool fix_random;		/* AT_RANDOM bytes fixed, for comparable runs */
 	bool no_vdso;			/* the program does not find the kernel's vDSO */
 	enum xl_kind kind;

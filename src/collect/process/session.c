@@ -643,6 +643,8 @@ static void becomes(struct session *s, struct proc *p, uint32_t pid)
 	struct proc *old = proc_by_pid(s, pid);
 
 	p->pid = pid;
+	if (cache_knows_flags(s, p->program))
+		p->space->abi_flags = false;
 	if (old) {
 		p->parent = old->parent;
 		p->is_child = old->is_child;

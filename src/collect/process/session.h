@@ -463,6 +463,9 @@ void mail_cmd(struct rt_mail *m, uint64_t op, uint64_t a, uint64_t b, uint64_t c
 
 /* ---- cache.c -------------------------------------------------------------------------------------- */
 bool cache_open(struct session *s, struct pm_err *err);
+/* Has the file @program, as it is now, been seen to break the ABI of flags? (FLAGS in translate.h) */
+bool cache_knows_flags(const struct session *s, const char *program);
+void cache_note_flags(const struct session *s, const char *program);
 /* Fill a fresh module, whose file is @fd, with what earlier runs translated. @freeze: the process can map
  * cache files. */
 void cache_load(struct session *s, struct space *sp, uint32_t module, int fd, const struct elf_head *head,

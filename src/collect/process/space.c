@@ -67,7 +67,7 @@ struct space *space_new(struct session *s, bool i386)
 		return NULL;
 	}
 	sp->i386 = i386;
-	sp->abi_flags = !i386 && s->opts->abi_flags;
+	sp->abi_flags = !i386 && !s->opts->strict_flags;
 	if (i386) {
 		uint32_t *dir = (uint32_t *)(s->code + sp->base);
 
@@ -2103,6 +2103,7 @@ static bool drop_abi(struct session *s, struct proc *p, struct rt_mail *mail)
 		return false;
 	sp = p->space;
 	sp->abi_flags = false;
+	cache_note_flags(s, p->program);
 	for (uint32_t i = 0; i < sp->nmodule; i++) {
 		if (sp->module[i].dead)
 			continue;

@@ -79,6 +79,7 @@ struct block {
 	uint8_t flags_read, flags_set;	/* abi_flags, X86_*: before it sets them; certainly */
 	uint8_t flags_needed;		/* ... at its entry, by itself or what follows in the unit */
 	uint8_t flags_stale;		/* ... at its entry, that may come from a call or return */
+	uint8_t flags_popped, popped_in; /* ... at its end by itself, and at its entry, that may come from a popf */
 	struct target to, fall;
 	uint32_t order;			/* place in the layout */
 	uint32_t bound;			/* no more code bytes than this */
@@ -158,7 +159,7 @@ struct scratch {
 	size_t win_n;
 
 	bool table_flags;		/* jumps through tables do not carry stale flags */
-	uint64_t cut[16];		/* calls that the unit ends before */
+	uint64_t cut[16];		/* instructions that the unit ends before: keeps_abi() */
 	uint32_t ncut;
 
 	bool far_only;			/* no rel8 to blocks that are not yet placed */
@@ -202,9 +203,8 @@ bool discover(struct scratch *s);
 /* @add: what the indirect jump that is instruction @k may go to. */
 void find_targets(struct scratch *s, size_t k, void (*add)(struct scratch *s, uint64_t pc));
 void find_liveness(struct scratch *s);
-/* FLAGS in translate.h: is the ABI kept, or else where is it not? *@call: the call's address. */
-enum flags_found { FLAGS_GOOD, FLAGS_THROUGH_CALL, FLAGS_THROUGH_JUMP };
-enum flags_found find_flags(struct scratch *s, uint64_t *call);
+/* FLAGS in translate.h: is the ABI kept? If not, then by what begins with the instruction at *@at, if that is executed. */
+bool keeps_abi(struct scratch *s, uint64_t *at);
 /* May what is at @pc, not of the unit, read flags that it has not set? @unreadable: the answer where that cannot be seen. */
 bool reads_flags_at(struct scratch *s, uint64_t pc, bool unreadable);
 

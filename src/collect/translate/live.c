@@ -131,8 +131,6 @@ static bool certainly_runs(const struct insn *first, const struct insn *i)
 	return false;
 }
 
-/* popf: who restores flags has been called where they matter, as by a signal handler that makes a thread call a scheduler; or
- * pretends to, and returns there. */
 static bool restores_flags(const struct insn *i)
 {
 	return i->x.fwrite == X86_ALL_FLAGS && i->p[i->x.op] == 0x9d && !(i->x.op && i->p[i->x.op - 1] == 0x0f);
@@ -141,13 +139,15 @@ static bool restores_flags(const struct insn *i)
 static void flags_of(const struct scratch *s, struct block *b)
 {
 	b->flags_read = b->kind == X86_UNKNOWN ? X86_ALL_FLAGS : 0;
-	b->flags_set = 0;
+	b->flags_set = b->flags_popped = b->popped_in = 0;
 	for (uint32_t k = b->n; k-- > 0; ) {
 		const struct insn *i = &s->insn[b->first + k];
 		uint8_t set = sets_flags(&i->x);
 
 		if (i->x.prop & X86_REP && i->x.fwrite && certainly_runs(&s->insn[b->first], i))
 			set = i->x.fwrite;
+		if (restores_flags(i))
+			b->flags_popped |= X86_ALL_FLAGS & (uint8_t)~b->flags_set;
 		b->flags_read = (uint8_t)((b->flags_read & ~set) | reads_flags(&i->x));
 		b->flags_set |= set;
 	}
@@ -165,16 +165,68 @@ static bool call_is_good(struct scratch *s, const struct block *call)
 	return call->kind == X86_CALL_IND || !(needed_at(s, &call->to) || wants_flags(s, &call->to, true));
 }
 
-enum flags_found find_flags(struct scratch *s, uint64_t *call)
+/* What was popped reaches @t; true: and that is not in the unit. */
+static bool popped_at(struct scratch *s, const struct target *t, uint8_t flags, bool *changed)
+{
+	struct block *b;
+
+	if (t->where != TO_UNIT)
+		return t->where != TO_NOWHERE;
+	b = &s->block[t->block];
+	*changed |= (flags & ~b->popped_in) != 0;
+	b->popped_in |= flags;
+	return false;
+}
+
+/* Does the unit leave with flags that a popf has restored? Who does has been called where they matter, as by a signal
+ * handler that makes a thread call a scheduler; or pretends to, and returns there. */
+static bool leaves_with_popped(struct scratch *s)
+{
+	bool any = false, changed;
+
+	for (size_t k = 0; k < s->nblock; k++)
+		any |= s->block[k].flags_popped != 0;
+	if (!any)
+		return false;
+	do {
+		changed = false;
+		for (size_t k = 0; k < s->nblock; k++) {
+			struct block *b = &s->block[s->order[k].block];
+			const uint8_t out = (uint8_t)((b->popped_in & ~b->flags_set) | b->flags_popped);
+			struct target next;
+
+			if (!out || is_call(b) || b->kind == X86_STOP)
+				continue;
+			if (!goes_on(b))
+				return true;
+			next = straight(s, b);
+			if (popped_at(s, &b->to, out, &changed) || popped_at(s, &next, out, &changed))
+				return true;
+		}
+	} while (changed);
+	return false;
+}
+
+static uint64_t first_popf(const struct scratch *s)
+{
+	uint32_t k = 0;
+
+	while (!restores_flags(&s->insn[k]))
+		k++;
+	return s->insn[k].pc;
+}
+
+bool keeps_abi(struct scratch *s, uint64_t *at)
 {
 	uint8_t table = 0;		/* stale where tables are jumped through */
 	bool changed;
 
-	for (size_t k = 0; k < s->ninsn; k++)
-		if (restores_flags(&s->insn[k]))
-			return FLAGS_THROUGH_JUMP;
 	for (size_t k = 0; k < s->nblock; k++)
 		flags_of(s, &s->block[k]);
+	if (leaves_with_popped(s)) {
+		*at = first_popf(s);
+		return false;
+	}
 	do {
 		changed = false;
 		for (size_t k = s->nblock; k-- > 0; ) {
@@ -191,8 +243,8 @@ enum flags_found find_flags(struct scratch *s, uint64_t *call)
 		struct block *b = &s->block[k];
 
 		if (is_call(b) && !call_is_good(s, b)) {
-			*call = s->insn[b->first + b->n - 1].pc;
-			return FLAGS_THROUGH_CALL;
+			*at = s->insn[b->first + b->n - 1].pc;
+			return false;
 		}
 		if (b->kind == X86_CALL)
 			make_stale(s, &b->to, X86_ALL_FLAGS);
@@ -226,17 +278,16 @@ enum flags_found find_flags(struct scratch *s, uint64_t *call)
 	s->table_flags = !table;
 	for (size_t k = 0; k < s->nblock; k++) {
 		const struct block *b = &s->block[k];
+		const bool leaves = b->flags_stale & ~b->flags_set && goes_on(b);
+		const struct target next = leaves ? straight(s, b) : b->fall;
 
-		if (b->flags_needed & b->flags_stale)
-			return FLAGS_THROUGH_JUMP;
-		if (b->flags_stale & ~b->flags_set && goes_on(b)) {
-			const struct target next = straight(s, b);
-
-			if (wants_flags(s, &b->to, false) || wants_flags(s, &next, false))
-				return FLAGS_THROUGH_JUMP;
+		if (b->flags_needed & b->flags_stale ||
+		    (leaves && (wants_flags(s, &b->to, false) || wants_flags(s, &next, false)))) {
+			*at = b->pc;
+			return false;
 		}
 	}
-	return FLAGS_GOOD;
+	return true;
 }
 
 void find_liveness(struct scratch *s)

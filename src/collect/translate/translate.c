@@ -11,21 +11,19 @@
 /* Kept from unit to unit: arrays, and above all the decoder's memory. */
 static _Thread_local struct scratch scratch;
 
-/* Behind a call that does not return often stands what only jumps reach and what reads flags. So it is not before the call
- * is executed, for which there will be another unit, that somebody has to care. */
+/* Behind a call that does not return often stands what only jumps reach and what reads flags, and what a jump table is
+ * taken to lead to may be no code at all. So it is not before the instruction in question is executed, for which there
+ * will be another unit, that somebody has to care. */
 static bool discover_good(struct scratch *s)
 {
 	for (s->ncut = 0; ; s->ncut++) {
-		enum flags_found found;
+		uint64_t *at = &s->cut[s->ncut];
 
 		if (!discover(s))
 			return false;
-		if (!s->in->abi_flags)
+		if (!s->in->abi_flags || keeps_abi(s, at))
 			return true;
-		found = find_flags(s, &s->cut[s->ncut]);
-		if (found == FLAGS_GOOD)
-			return true;
-		if (found == FLAGS_THROUGH_JUMP || s->cut[s->ncut] == s->in->entry || s->ncut + 1 == NR(s->cut)) {
+		if (*at == s->in->entry || s->ncut + 1 == NR(s->cut)) {
 			s->out->breaks_abi = true;
 			return false;
 		}
