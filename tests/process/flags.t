@@ -14,7 +14,6 @@ $ echo '(multiple-value-bind (a b) (floor 17 5) (format t "~a ~a ~a~%" a b (mult
 $ for w in none through; do pugmark run -q --cache-dir a-$w -o /dev/null -- "$PROGRAMS/flags" $w >out; ls a-$w | sed 's/-[0-9a-f]\{16\}$/-PROGRAM/; s/^\(pugmark-code\)-.*-\([0-9]*\)$/\1 of kind \2/; /names/d; /forms/d' | sort | uniq; done
 > pugmark-code of kind 32
 > pugmark-code of kind 0
-> pugmark-code of kind 32
 > pugmark-flags-PROGRAM
 $ mkdir -m 700 b; cp a-through/pugmark-flags-* b; pugmark run -q --cache-dir b -o /dev/null -- "$PROGRAMS/flags" none; ls b | sed -n 's/^pugmark-code-.*-\([0-9]*\)$/\1/p' | uniq
 > none
