@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kept.h - the functions of an ELF file by address, in memory and kept on disk between runs
+/* kept.h - the functions of an ELF file by address, in memory and kept between runs (base/kept.h)
  *
  * Reading a symbol table, naming the linker's stubs and sorting take longer than many a program runs, and
  * the next run wants the same. What is kept is named after the file's build id and holds for a file, and a
@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+
+#include "base/kept.h"
 
 struct elf_name {
 	uint64_t lo;
@@ -33,12 +35,9 @@ struct elf_kept {
 	const struct elf_frame *frame;	/* by address */
 	const char *texts;
 	size_t nname, nframe, ntext;
-	void *map;			/* NULL: all three are allocated */
-	size_t len;
+	struct pm_kept from;		/* of no file: all three are allocated */
 };
 
-/* Kept files are in the directory @fd from now on; it is duplicated. -1: nowhere, as in the beginning. */
-void elf_keep_in(int fd);
 /* True: there was one, and it is as it was written. @debug: zeros if there is none. */
 bool elf_kept_load(struct elf_kept *k, const char *build_id, const struct stat *file, const struct stat *debug);
 /* What cannot be written is not kept. */

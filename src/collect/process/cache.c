@@ -38,11 +38,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/kept.h"
 #include "base/mix.h"
 #include "base/temp.h"
 #include "collect/process/session.h"
 #include "collect/process/trace.h"
-#include "elf/kept.h"
 
 #define CACHE_VERSION 18u
 
@@ -55,7 +55,6 @@
 #define MAX_FROZEN 256u			/* descriptors */
 #define SHADOW_RUN 16u			/* pages of it that are written at once */
 #define SHADOW_PAGES 1024u		/* no larger shadow is kept in a file */
-#define TOUCH 3600			/* seconds until a file's use is noted again */
 #define SUM_SEED 3
 #define MAP_SEED 4
 #define PIECE 65536u			/* bytes that are summed and written at once; whole blocks */
@@ -186,7 +185,7 @@ bool cache_open(struct session *s, struct pm_err *err)
 			return false;
 		}
 	}
-	elf_keep_in(s->cache_fd);
+	pm_keep_in(s->cache_fd);
 	return true;
 }
 
@@ -272,28 +271,6 @@ static uint64_t sum_of(const struct cache_file *f, uint64_t sum)
 	h.sum = 0;
 	h.spent = 0;
 	return pm_mix(&h, sizeof h, sum);
-}
-
-/* Whoever has written a file, or looked at all of it, since the machine was started says so by the
- * nanoseconds of its time: it is not looked at again. Who changes it changes them. */
-static long stamp_of(const struct cache_file *f)
-{
-	return (long)(f->sum % 1000000000u);
-}
-
-static void stamp(int fd, const struct cache_file *f)
-{
-	const struct timespec t[2] = { { 0, UTIME_OMIT }, { time(NULL), stamp_of(f) } };
-
-	futimens(fd, t);
-}
-
-static bool trusted(const struct stat *st, const struct cache_file *f)
-{
-	struct timespec up;
-
-	return st->st_mtim.tv_nsec == stamp_of(f) && !clock_gettime(CLOCK_BOOTTIME, &up) &&
-	       st->st_ctim.tv_sec > time(NULL) - up.tv_sec;
 }
 
 /* Numbers in `lines`. */
@@ -735,12 +712,12 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const 
 	size = head.shadow ? head.shadow : head.size;
 	f = mmap(NULL, size, PROT_READ, MAP_PRIVATE, in, 0);
 	if (f != MAP_FAILED) {
-		const bool trust = trusted(&st, f);
+		const bool trust = pm_kept_trusted(&st, f->sum);
 
 		if (sound(f, size, kind_of(s, sp), trust) && same_text(f, sp, m) && fits(f, m) &&
 		    (trust || consistent(f, m))) {
-			if (!trust || st.st_mtime + TOUCH < time(NULL))
-				stamp(in, f);		/* least recently used goes first */
+			if (!trust || st.st_mtime + PM_KEPT_TOUCH < time(NULL))
+				pm_kept_stamp(in, f->sum);	/* least recently used goes first */
 			memcpy(m->used, AT(f, used), f->nused);
 			memcpy(m->saved_used, AT(f, used), f->nused);
 			m->saved_units = f->nunit;
@@ -1453,7 +1430,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	}
 	good = write_module(&v);
 	if (v.out.fd >= 0)
-		stamp(v.out.fd, f);
+		pm_kept_stamp(v.out.fd, f->sum);
 	/* over a file, ext4 waits until everything has a place on the disk; checksums tell what has not */
 	if (v.out.fd >= 0)
 		unlinkat(s->cache_fd, m->key, 0);
@@ -1509,7 +1486,7 @@ static bool worth_saving(const struct session *s, const struct module *m, unsign
 		now.spent += (uint32_t)cost;
 		worth = pwrite(fd, &now.spent, sizeof now.spent, offsetof(struct cache_file, spent)) !=
 			sizeof now.spent;
-		stamp(fd, &now);
+		pm_kept_stamp(fd, now.sum);
 	}
 	close(fd);
 	return worth;
