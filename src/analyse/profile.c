@@ -21,9 +21,9 @@
 
 #include <Zydis/Zydis.h>
 
+#include "analyse/kept_forms.h"
 #include "analyse/profile.h"
 #include "elf/symbols.h"
-#include "isa/x86/form.h"
 #include "isa/x86/text.h"
 #include "pugmark/pugmark.h"
 
@@ -78,7 +78,7 @@ struct cuts {
 struct pm_profile_work {
 	struct cuts *cuts;		/* of each thread of each process */
 	size_t *first_cuts, ncuts;	/* where a process begins in it */
-	struct pm_forms *forms[2];	/* 64, 32 bit */
+	struct pm_kept_forms forms[2];	/* 64, 32 bit; once there is such an object */
 	uint32_t *isa;			/* of each object: index into forms */
 	struct key *key;		/* only while they are sorted */
 	size_t cap_key;
@@ -124,7 +124,7 @@ static const struct pm_piece *piece_of(const struct pm_profile *p, const struct 
 
 static struct pm_forms *forms_of(const struct pm_profile *p, uint32_t object)
 {
-	return p->work->forms[p->work->isa[object]];
+	return p->work->forms[p->work->isa[object]].f;
 }
 
 /* ---- cuts ------------------------------------------------------------------------------------ */
@@ -255,6 +255,8 @@ static uint32_t object_index(struct pm_profile *p, const struct pm_counts_object
 	n = &p->object[p->nobject];
 	*n = (struct pm_profile_object){ .path = o->path, .build_id = o->build_id };
 	w->isa[p->nobject] = isa;
+	if (!w->forms[isa].f)
+		pm_kept_forms_open(&w->forms[isa], isa);
 	return (uint32_t)p->nobject++;
 }
 
@@ -989,8 +991,6 @@ struct pm_profile *pm_profile_new(const struct pm_counts *c)
 
 	p->counts = c;
 	p->work = w;
-	w->forms[0] = pm_forms_new(false);
-	w->forms[1] = pm_forms_new(true);
 	sort_cuts(p);
 	for (size_t i = 0; i < c->nprocess; i++)
 		n += c->process[i].npiece;
@@ -1015,6 +1015,9 @@ struct pm_profile *pm_profile_new(const struct pm_counts *c)
 	free(insns);
 	do_views(p);
 	do_mix(p);
+	for (unsigned i = 0; i < NR(w->forms); i++)
+		if (w->forms[i].f)
+			pm_kept_forms_save(&w->forms[i]);
 	return p;
 }
 
@@ -1029,8 +1032,8 @@ void pm_profile_free(struct pm_profile *p)
 		free(w->cuts[i].v);
 	free(w->cuts);
 	free(w->first_cuts);
-	pm_forms_free(w->forms[0]);
-	pm_forms_free(w->forms[1]);
+	pm_kept_forms_close(&w->forms[0]);
+	pm_kept_forms_close(&w->forms[1]);
 	free(w->isa);
 	free(w->unit);
 	free(w->seg);

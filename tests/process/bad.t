@@ -87,7 +87,7 @@ $ cat > k.c <<'E'
 + while ps axo args | grep -q "^./stays$$ "; do sleep 0.05; done
 > 137
 # A cache that is full, of another version, damaged, or no directory: as if there were none.
-$ mkdir c; pugmark run -q --cache-dir c -o /dev/null -- echo a; ls c | grep -vc names
+$ mkdir c; pugmark run -q --cache-dir c -o /dev/null -- echo a; ls c | grep -c code
 > a
 > 3
 $ for f in c/*; do printf 'XXXX' | dd of=$f bs=1 seek=8 conv=notrunc status=none; done; pugmark run -q --cache-dir c -o /dev/null -- echo b

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "analyse/profile.h"
+#include "base/mem.h"
 #include "isa/x86/form.h"
 #include "pugmark/pugmark.h"
 
@@ -543,6 +544,119 @@ static void forms_agree_with_a_fresh_decoder(void **state)
 	pm_forms_free(memo);
 }
 
+static void random_insn(uint8_t b[16])
+{
+	for (unsigned k = 0; k < 16; k++)
+		b[k] = (uint8_t)rnd(256);
+	if (rnd(4))
+		b[0] = (uint8_t)(0x40 + rnd(16));
+}
+
+/* Forms of @n random instructions: as a decoder that remembers nothing says. */
+static void look_up(struct pm_forms *f, bool i386, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct pm_forms *fresh = pm_forms_new(i386);
+		uint8_t b[16];
+		struct pm_form x;
+
+		random_insn(b);
+		x = *pm_form_at(f, b, 15);
+		assert_memory_equal(&x, pm_form_at(fresh, b, 15), sizeof x);
+		pm_forms_free(fresh);
+	}
+}
+
+/* What has been learned goes into bytes and is there again, with room for more and without. */
+static void forms_begin_with_bytes(void **state)
+{
+	(void)state;
+	for (unsigned round = 0; round < 6; round++) {
+		bool i386 = round & 1;
+		struct pm_forms *f = pm_forms_new(i386), *g = pm_forms_new(i386), *other = pm_forms_new(!i386);
+		struct pm_buf b = { 0 }, c = { 0 };
+		size_t room, learned;
+		uint8_t *p;
+
+		seed = 88172645463325252u + round;
+		look_up(f, i386, 2000);
+		learned = pm_forms_learned(f);
+		assert_true(learned > 100);
+		pm_forms_bytes(f, &b);
+		assert_true(b.n <= pm_forms_room());
+		room = round < 2 ? b.n : round < 4 ? b.n + 5000 : pm_forms_room();
+		p = pm_alloc(room);
+		memcpy(p, b.p, b.n);
+		assert_false(pm_forms_use(other, p, b.n, room));	/* the other instruction set's */
+		assert_true(pm_forms_use(g, p, b.n, room));
+		assert_false(pm_forms_use(g, p, b.n, room));	/* no longer as new */
+		seed = 88172645463325252u + round;
+		look_up(g, i386, 2000);
+		assert_int_equal(pm_forms_learned(g), 0);
+		pm_forms_bytes(g, &c);
+		assert_int_equal(c.n, b.n);
+		assert_memory_equal(c.p, b.p, b.n);
+		/* those that are new are added to those that were there */
+		look_up(g, i386, 2000);
+		learned = pm_forms_learned(g);
+		assert_true(learned > 20);
+		seed = 88172645463325252u + round;
+		look_up(g, i386, 4000);
+		assert_int_equal(pm_forms_learned(g), learned);
+		pm_forms_free(f);
+		pm_forms_free(g);
+		pm_forms_free(other);
+		pm_buf_release(&b);
+		pm_buf_release(&c);
+		free(p);
+	}
+}
+
+/* Bytes that are cut, or not what they were, are refused or find something; no access leaves them. */
+static void forms_with_damaged_bytes(void **state)
+{
+	struct pm_forms *f = pm_forms_new(false);
+	struct pm_buf b = { 0 };
+
+	(void)state;
+	seed = 88172645463325252u;
+	look_up(f, false, 300);
+	pm_forms_bytes(f, &b);
+	pm_forms_free(f);
+	for (size_t n = 0; n < b.n; n += n < 100 ? 1 : 1 + rnd(500)) {
+		uint8_t *p = memcpy(pm_alloc(n), b.p, n);	/* exactly: sanitizers see what is behind */
+
+		f = pm_forms_new(false);
+		assert_false(pm_forms_use(f, p, n, n));
+		pm_forms_free(f);
+		free(p);
+	}
+	for (unsigned round = 0; round < 3000; round++) {
+		uint8_t *p = memcpy(pm_alloc(b.n), b.p, b.n), x[16];
+
+		for (unsigned k = 1 + rnd(60); k; k--)
+			p[rnd(2) ? rnd(64) : rnd((uint32_t)b.n)] = (uint8_t)(rnd(3) ? rnd(256) : 0xff);
+		memcpy(p, b.p, 32);			/* a head that says something else is refused */
+		if (!rnd(4))
+			p[rnd(12)]++;
+		f = pm_forms_new(false);
+		pm_forms_use(f, p, b.n, b.n);
+		for (unsigned k = 0; k < 100; k++) {
+			size_t n = 1 + rnd(15);
+			const struct pm_form *m;
+
+			random_insn(x);
+			m = pm_form_at(f, x, n);
+			assert_in_range(m->len, 1, n);
+			assert_in_range(m->mnemonic, 0, PM_FORM_MNEMONICS - 1);
+			pm_form_target(m, x, 0);
+		}
+		pm_forms_free(f);
+		free(p);
+	}
+	pm_buf_release(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -552,6 +666,8 @@ int main(void)
 		cmocka_unit_test(cut_without_entry),
 		cmocka_unit_test(nothing_ran),
 		cmocka_unit_test(forms_agree_with_a_fresh_decoder),
+		cmocka_unit_test(forms_begin_with_bytes),
+		cmocka_unit_test(forms_with_damaged_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,19 +5,29 @@
 #include <Zydis/Zydis.h>
 
 #include "base/mem.h"
+#include "base/mix.h"
 #include "isa/x86/form.h"
 #include "isa/x86/zydis_regs.h"
 #include "pugmark/pugmark.h"
 
-/* A trie entry: 0 unknown, LEAF | form index, or the index of the node for the next half byte, the lower
+/* A trie entry: 0 unknown, LEAF + form index, or the index of the node for the next half byte, the lower
  * one first. Halves, for most nodes have few successors: a short program's profile is over before as much
  * memory as whole bytes take has been faulted in. */
-#define LEAF 0x80000000u
-#define MAX_NODES 0x10000u
+#define LEAF 0xe000u
+#define MAX_NODES LEAF			/* all text of a C library, Python, gdb, OpenSSL and cc1 takes 54000 */
+#define MAX_FORMS (0x10000u - LEAF)	/* 2300 */
 
 struct node {
-	uint32_t next[16];
+	uint16_t next[16];
 };
+
+/* The bytes: this, the forms, filled up to a multiple of 32, and the nodes. */
+struct head {
+	uint32_t nnode, nform, i386, pad;
+	uint64_t build, zydis;		/* mnemonics are Zydis' numbers */
+};
+
+_Static_assert(sizeof(struct head) % sizeof(struct node) == 0, "nodes are aligned");
 
 static unsigned half(const uint8_t *p, size_t i)
 {
@@ -26,21 +36,33 @@ static unsigned half(const uint8_t *p, size_t i)
 
 struct pm_forms {
 	ZydisDecoder dec;
+	bool i386;
 	struct node *node;		/* node[0] is the root */
-	size_t nnode, cap_node;
+	size_t nnode, cap_node, nlearned;
 	struct pm_form *form;
-	size_t nform, cap_form;
-	struct pm_map known;		/* a form's fields as one number -> its index + 1 */
+	size_t nform, cap_form;		/* cap_form 0: the forms are lent */
+	bool lent;			/* the nodes are: used where they lie as long as there is room */
+	struct pm_map known;		/* a form's fields as one number -> its index + 1; of forms of our own */
 	struct pm_form odd;		/* what is not remembered: the answer to one call */
 };
 
 _Static_assert(ZYDIS_MNEMONIC_MAX_VALUE < PM_FORM_MNEMONICS, "mnemonics fit their tables");
 
-static struct node *add_node(struct pm_forms *f)
+/* Of this folder's sources: make compiles us again when one of them changes. */
+static uint64_t build_number(void)
 {
+	return pm_mix(PM_VERSION " " __DATE__ " " __TIME__, sizeof PM_VERSION " " __DATE__ " " __TIME__, sizeof(struct pm_form));
+}
+
+static void add_node(struct pm_forms *f)
+{
+	if (f->lent && f->nnode == f->cap_node) {
+		f->cap_node *= 2;
+		f->node = memcpy(pm_alloc(f->cap_node * sizeof *f->node), f->node, f->nnode * sizeof *f->node);
+		f->lent = false;
+	}
 	pm_grow(f->node, f->nnode, f->cap_node);
-	memset(&f->node[f->nnode], 0, sizeof f->node[0]);
-	return &f->node[f->nnode++];
+	memset(&f->node[f->nnode++], 0, sizeof f->node[0]);
 }
 
 struct pm_forms *pm_forms_new(bool i386)
@@ -51,6 +73,7 @@ struct pm_forms *pm_forms_new(bool i386)
 		ZydisDecoderInit(&f->dec, ZYDIS_MACHINE_MODE_LONG_COMPAT_32, ZYDIS_STACK_WIDTH_32);
 	else
 		ZydisDecoderInit(&f->dec, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	f->i386 = i386;
 	add_node(f);
 	return f;
 }
@@ -59,10 +82,67 @@ void pm_forms_free(struct pm_forms *f)
 {
 	if (!f)
 		return;
-	free(f->node);
-	free(f->form);
+	if (!f->lent)
+		free(f->node);
+	if (f->cap_form)
+		free(f->form);
 	pm_map_release(&f->known);
 	free(f);
+}
+
+static size_t forms_size(size_t nform)
+{
+	return (nform * sizeof(struct pm_form) + sizeof(struct node) - 1) & ~(sizeof(struct node) - 1);
+}
+
+size_t pm_forms_room(void)
+{
+	return sizeof(struct head) + forms_size(MAX_FORMS) + MAX_NODES * sizeof(struct node);
+}
+
+bool pm_forms_use(struct pm_forms *f, void *p, size_t n, size_t room)
+{
+	const struct head *h = p;
+	struct pm_form *form = (void *)(h + 1);
+	size_t at;
+
+	if (f->nnode > 1 || f->nlearned || (uintptr_t)p % _Alignof(struct head) || n < sizeof *h || h->build != build_number() ||
+	    h->zydis != ZydisGetVersion() || h->i386 != f->i386 || !h->nnode || h->nnode > MAX_NODES || h->nform > MAX_FORMS)
+		return false;
+	at = sizeof *h + forms_size(h->nform);
+	if (n != at + h->nnode * sizeof(struct node) || room < n)
+		return false;
+	for (size_t i = 0; i < h->nform; i++)
+		if (form[i].mnemonic > ZYDIS_MNEMONIC_MAX_VALUE || !form[i].len || form[i].len > ZYDIS_MAX_INSTRUCTION_LENGTH ||
+		    form[i].rel_at + form[i].rel_size > form[i].len)
+			return false;
+	free(f->node);
+	f->node = (struct node *)((uint8_t *)p + at);
+	f->nnode = h->nnode;
+	f->cap_node = (room - at) / sizeof(struct node);
+	f->lent = true;
+	f->form = form;
+	f->nform = h->nform;
+	return true;
+}
+
+size_t pm_forms_learned(const struct pm_forms *f)
+{
+	return f->nlearned;
+}
+
+void pm_forms_bytes(const struct pm_forms *f, struct pm_buf *b)
+{
+	const struct head h = { .nnode = (uint32_t)f->nnode, .nform = (uint32_t)f->nform, .i386 = f->i386,
+				.build = build_number(), .zydis = ZydisGetVersion() };
+	static const struct node zeros;
+	const size_t used = f->nform * sizeof *f->form;
+
+	pm_buf_room(b, sizeof h + forms_size(f->nform) + f->nnode * sizeof *f->node);
+	pm_buf_add(b, &h, sizeof h);
+	pm_buf_add(b, f->form, used);
+	pm_buf_add(b, &zeros, forms_size(f->nform) - used);
+	pm_buf_add(b, f->node, f->nnode * sizeof *f->node);
 }
 
 static uint8_t flow_of(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op)
@@ -136,6 +216,21 @@ static uint64_t number_of(const struct pm_form *m)
 	       (uint64_t)m->rel_at << 45 | (uint64_t)m->rel_size << 50 | (uint64_t)m->ends << 60;
 }
 
+/* Forms of our own, and which there are: the first time that there may be another one. */
+static void own_forms(struct pm_forms *f)
+{
+	const struct pm_form *lent = f->form;
+
+	if (f->cap_form)
+		return;
+	f->cap_form = f->nform + 64;
+	f->form = pm_alloc(f->cap_form * sizeof *f->form);
+	for (size_t i = 0; i < f->nform; i++) {
+		f->form[i] = lent[i];
+		*pm_map_put(&f->known, number_of(&lent[i]), NULL) = i + 1;
+	}
+}
+
 static const struct pm_form *learn(struct pm_forms *f, const uint8_t *p, size_t n)
 {
 	ZydisDecodedInstruction in;
@@ -150,9 +245,10 @@ static const struct pm_form *learn(struct pm_forms *f, const uint8_t *p, size_t 
 	}
 	describe(&f->odd, &in, op);
 	k = deciding(&in);
-	/* 4 MiB are more than real programs need; hostile code is decoded anew */
-	if (!k || f->nnode + 2 * k > MAX_NODES || f->nform + 1 > MAX_NODES)
+	/* more than real programs need; hostile code is decoded anew */
+	if (!k || f->nnode + 2 * k > MAX_NODES || f->nform + 1 > MAX_FORMS)
 		return &f->odd;
+	own_forms(f);
 	known = pm_map_put(&f->known, number_of(&f->odd), NULL);
 	if (!*known) {
 		pm_grow(f->form, f->nform, f->cap_form);
@@ -165,31 +261,35 @@ static const struct pm_form *learn(struct pm_forms *f, const uint8_t *p, size_t 
 		if (!next) {
 			next = (uint32_t)f->nnode;
 			add_node(f);
-			f->node[at].next[half(p, i)] = next;
+			f->node[at].next[half(p, i)] = (uint16_t)next;
+		} else if (next >= f->nnode) {
+			return &f->odd;		/* of bytes that were not ours */
 		}
 		at = next;
 	}
-	f->node[at].next[half(p, 2 * k - 1)] = LEAF | (uint32_t)(*known - 1);
+	f->node[at].next[half(p, 2 * k - 1)] = (uint16_t)(LEAF + (*known - 1));
+	f->nlearned++;
 	return &f->form[*known - 1];
 }
 
 /* HOT: once per distinct instruction of a profile. */
 const struct pm_form *pm_form_at(struct pm_forms *f, const uint8_t *p, size_t n)
 {
+	const struct node *node = f->node;
+	const uint32_t inner = (uint32_t)f->nnode - 1;
 	uint32_t at = 0;
 
-	for (size_t i = 0; i < 2 * n; i++) {
-		at = f->node[at].next[half(p, i)];
-		if (at & LEAF) {
-			const struct pm_form *m = &f->form[at & ~LEAF];
-
-			if (m->len <= n)
-				return m;
-			break;			/* cut off: learn() says so */
-		}
-		if (!at)
+	for (size_t i = 0; i < n; i++) {
+		at = node[at].next[p[i] & 15];
+		if (at - 1 >= inner)		/* 0, a leaf, or what nobody has written */
+			break;
+		at = node[at].next[p[i] >> 4];
+		if (at - 1 >= inner)
 			break;
 	}
+	/* cut off: learn() says so */
+	if (at >= LEAF && at - LEAF < f->nform && f->form[at - LEAF].len <= n)
+		return &f->form[at - LEAF];
 	return learn(f, p, n);
 }
 

@@ -27,6 +27,20 @@ struct pm_form {
 struct pm_forms;
 struct pm_forms *pm_forms_new(bool i386);
 void pm_forms_free(struct pm_forms *f);
+
+/* What a pm_forms remembers as bytes, which another one can begin with: of the same build, with the same
+ * Zydis, on this machine. */
+struct pm_buf;
+void pm_forms_bytes(const struct pm_forms *f, struct pm_buf *b);
+/* @f, as new, begins with the @n bytes at @p, which are aligned to 8. They are used where they lie until pm_forms_free(),
+ * also for what is added, as long as @room is not exceeded; pm_forms_room() always suffices. False: they are not such
+ * bytes, and @f is as before. Whatever bytes they are, no access leaves them; who cannot be sure that they are as
+ * they were written has a checksum. */
+bool pm_forms_use(struct pm_forms *f, void *p, size_t n, size_t room);
+size_t pm_forms_room(void);
+/* How many prefixes have been added since. */
+size_t pm_forms_learned(const struct pm_forms *f);
+
 /* The form of the instruction at @p, of which @n bytes may be looked at. Borrowed, and valid until
  * the next call. mnemonic 0 and len 1: the bytes are no instruction that the decoder knows. */
 const struct pm_form *pm_form_at(struct pm_forms *f, const uint8_t *p, size_t n);
