@@ -4,9 +4,12 @@
  * The units of work are the pieces of all processes that ran at all, sorted by object and address
  * and grouped into *regions*: runs of units that overlap or flow into each other. Inside a region
  * each distinct instruction (address and bytes) becomes a node with its executions and who flows
- * into it; the nodes give the block beginnings (the three rules of profile.h) and vanish. What
- * stays is, for each unit, which stretch of which block it covers: its *segments*. With them the
- * figures of any process or thread are sums over its pieces.
+ * into it; the nodes give the block beginnings (the three rules of profile.h) and vanish. Where
+ * there are several processes or threads, what stays is, for each unit, which stretch of which
+ * block it covers: its *segments*. With them the figures of any of these are sums over its pieces.
+ *
+ * Memory that is used for the first time takes longer than what is done here with it: a compiler
+ * runs 10^5 pieces, so that what there is for each of them is kept small, or not kept.
  *
  * Let count(u) be the entries of unit u and done(u, i) the executions of its instruction i: count(u)
  * less the cuts at or in front of i. Rule (1) compares, for the address where u begins, the entries
@@ -27,24 +30,37 @@
 #include "isa/x86/text.h"
 #include "pugmark/pugmark.h"
 
-struct unit {
+struct unit {				/* only while its region is worked on */
 	uint64_t addr;			/* in the file */
 	uint64_t total;			/* entries, all threads of its process */
 	uint32_t process, piece, object;
-	uint32_t seg, nseg;		/* its segments: work->seg[seg .. seg + nseg) */
-	uint16_t reads, writes, reps;	/* of a whole run; saturated: see wide */
-	bool cut;			/* work->cut has entries for it */
-	bool wide;			/* the sums above do not fit: count them again */
+	bool cut;			/* work->cuts has entries for it */
 };
 
-struct key {				/* a unit to be sorted */
-	uint64_t addr;
-	uint32_t object, process, piece;
+struct cover {				/* of a piece, for views; nseg 0: it is no unit */
+	uint32_t seg;			/* its segments: work->seg[seg .. seg + nseg) */
+	uint16_t nseg : 15;
+	uint16_t slow : 1;		/* it is cut, or the sums below do not fit: count them again */
+	uint16_t reads, writes, reps;	/* of a whole run */
 };
 
 struct seg {				/* instructions start.. of a unit are pos.. of a block */
 	uint32_t block;			/* PM_NONE: never executed */
 	uint32_t start, pos;
+};
+
+/* A block. Nearly all are a part of some piece and were entered as often as that. */
+struct brief {
+	uint32_t from;			/* number of the piece; n == 0: index into work->full */
+	uint32_t off : 12, size : 12;	/* bytes */
+	uint32_t n : 8;			/* instructions */
+};
+#define MAX_BYTES ((1u << 12) - 1)
+#define MAX_N ((1u << 8) - 1)
+
+/* How numbers are spread: those of each power of two. */
+struct spread {
+	uint64_t sum[64], count[64];
 };
 
 struct drop {				/* from its instruction @pos on, @block ran @times fewer times */
@@ -58,7 +74,11 @@ struct node {				/* a distinct instruction of a region */
 	uint32_t off;			/* in the region */
 	uint32_t same;			/* another one at the same address; PM_NONE: none */
 	uint32_t pred, succ;		/* executed in front, behind; PM_NONE: none */
-	uint32_t block, pos;
+	uint32_t block;
+	union {
+		uint32_t pos;		/* in the block; until it has one: */
+		uint32_t unit;		/* that @bytes are of, index in the region */
+	};
 	struct pm_form form;
 	bool entered;			/* control may have come from elsewhere */
 	bool preds, succs;		/* more than one */
@@ -80,28 +100,35 @@ struct pm_profile_work {
 	size_t *first_cuts, ncuts;	/* where a process begins in it */
 	struct pm_kept_forms forms[2];	/* 64, 32 bit; once there is such an object */
 	uint32_t *isa;			/* of each object: index into forms */
-	struct key *key;		/* only while they are sorted */
-	size_t cap_key;
-	struct unit *unit;
+	uint32_t *first_piece;		/* number of a process's first piece: those of all are numbered through */
+	uint32_t *object;		/* of the processes' objects one after the other: index, or PM_NONE */
+	uint32_t *first_object;		/* where a process begins in it */
+	uint32_t *order;		/* numbers of the units by object, address, number; until there are blocks */
 	size_t nunit;
+	struct brief *brief;		/* each block */
+	size_t cap_brief;
+	struct spread spread;		/* of their instructions executed */
+	struct pm_profile_block *full;	/* those that are not so simple */
+	size_t nfull, cap_full;
+	struct cover *cover;		/* of each piece; NULL: there is one thread, and one view */
 	struct seg *seg;
 	size_t nseg, cap_seg;
 	struct drop *drop;		/* by block, then pos */
 	size_t ndrop, cap_drop;
-	size_t cap_block, cap_object;
-	struct split {			/* block from @pos on belongs to @function */
+	size_t cap_object;
+	struct run {			/* from @pos of @block on, up to the next, code belongs to @function */
 		uint32_t block, pos, function;
-	} *split;			/* by block, then pos */
-	size_t nsplit, cap_split;
+	} *run;				/* by block, then pos */
+	size_t nrun, cap_run;
 	uint64_t mnemonic[PM_FORM_MNEMONICS];
 	bool *tried;			/* to open the object's ELF file */
 	size_t cap_function;
-	uint32_t *order;		/* units by process */
-	size_t *first_unit;		/* where a process begins in it */
 	uint64_t *entries, *insns;	/* of blocks, in one view; all zero between views */
 	uint32_t *touched;
 
 	/* scratch of one region, kept from region to region */
+	struct unit *unit;
+	size_t cap_unit;
 	struct node *node;
 	size_t nnode, cap_node;
 	uint32_t *slot;			/* byte of the region -> node + 1 */
@@ -120,6 +147,47 @@ static const struct pm_counts_process *process_of(const struct pm_profile *p, co
 static const struct pm_piece *piece_of(const struct pm_profile *p, const struct unit *u)
 {
 	return &process_of(p, u)->piece[u->piece];
+}
+
+/* Entries of a piece, all threads. */
+static uint64_t total(const struct pm_counts_process *pr, size_t piece)
+{
+	uint64_t n = 0;
+
+	for (size_t t = 0; t < pr->nthread; t++)
+		n += pr->thread[t].count[piece];
+	return n;
+}
+
+/* The piece of number @number as a unit, whether it is one or not; @cut is left out. */
+static struct unit unit_of(const struct pm_profile *p, uint32_t number)
+{
+	const struct pm_profile_work *w = p->work;
+	size_t lo = 0, hi = p->counts->nprocess;
+	const struct pm_counts_process *pr;
+	const struct pm_piece *pc;
+	struct unit u;
+
+	while (hi - lo > 1) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (w->first_piece[mid] <= number)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	u = (struct unit){ .process = (uint32_t)lo, .piece = number - w->first_piece[lo] };
+	pr = process_of(p, &u);
+	pc = piece_of(p, &u);
+	u.addr = pc->pc - pr->object[pc->object].bias;
+	u.total = total(pr, u.piece);
+	u.object = w->object[w->first_object[lo] + pc->object];
+	return u;
+}
+
+static uint32_t number_of(const struct pm_profile *p, const struct unit *u)
+{
+	return p->work->first_piece[u->process] + u->piece;
 }
 
 static struct pm_forms *forms_of(const struct pm_profile *p, uint32_t object)
@@ -220,17 +288,17 @@ static uint64_t done(const struct pm_profile *p, const struct unit *u, uint32_t 
 	return n;
 }
 
-/* Room for @n bytes that will be used at once: in huge pages where there are some, for faulting in small
- * ones takes longer than filling them. free() releases it. */
-static void *room(size_t n)
+static bool is_cut(const struct pm_profile *p, const struct unit *u)
 {
-	const uintptr_t huge = 2u << 20;
-	void *p = pm_alloc(n);
-	uintptr_t lo = ((uintptr_t)p + huge - 1) & ~(huge - 1), hi = ((uintptr_t)p + n) & ~(huge - 1);
+	const struct pm_profile_work *w = p->work;
 
-	if (hi > lo)
-		madvise((void *)lo, hi - lo, MADV_HUGEPAGE);
-	return p;
+	for (size_t t = 0; t < process_of(p, u)->nthread; t++) {
+		const struct cuts *c = &w->cuts[w->first_cuts[u->process] + t];
+
+		if (c->n && has_cut(c, u->piece))
+			return true;
+	}
+	return false;
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */
@@ -260,86 +328,179 @@ static uint32_t object_index(struct pm_profile *p, const struct pm_counts_object
 	return (uint32_t)p->nobject++;
 }
 
-static void add_units(struct pm_profile *p, uint32_t process)
+static void number_pieces(struct pm_profile *p)
 {
-	const struct pm_counts_process *pr = &p->counts->process[process];
-	uint32_t isa = pr->isa == PM_ISA_X86_32;
-	uint32_t *object = pm_alloc(pr->nobject * sizeof *object);
+	const struct pm_counts *c = p->counts;
+	struct pm_profile_work *w = p->work;
+	uint32_t piece = 0, object = 0;
+
+	w->first_piece = pm_alloc((c->nprocess + 1) * sizeof *w->first_piece);
+	w->first_object = pm_alloc((c->nprocess + 1) * sizeof *w->first_object);
+	for (size_t i = 0; i < c->nprocess; i++) {
+		w->first_piece[i] = piece;
+		w->first_object[i] = object;
+		piece += (uint32_t)c->process[i].npiece;
+		object += (uint32_t)c->process[i].nobject;
+	}
+	w->first_piece[c->nprocess] = piece;
+	w->first_object[c->nprocess] = object;
+	w->object = pm_alloc(object * sizeof *w->object);
+	memset(w->object, 0xff, object * sizeof *w->object);
+}
+
+/* Units of an object whose addresses begin with the same 32 bits: nearly always all of an object. What
+ * they are sorted by, and which they are, is one number then. */
+struct group {
+	uint64_t object_high;
+	size_t first, n;
+};
+
+struct groups {
+	struct group *v;
+	size_t n, cap;
+	struct pm_map index;		/* of object << 32 | high: + 1 */
+	uint64_t last_key;		/* the last answer */
+	size_t last;
+};
+
+static struct group *group_of(struct groups *g, uint32_t object, uint64_t addr)
+{
+	const uint64_t key = (uint64_t)object << 32 | addr >> 32;
+
+	if (!g->n || key != g->last_key) {
+		uint64_t *at = pm_map_put(&g->index, key, NULL);
+
+		if (!*at) {
+			pm_grow(g->v, g->n, g->cap);
+			g->v[g->n] = (struct group){ .object_high = key };
+			*at = ++g->n;
+		}
+		g->last_key = key;
+		g->last = *at - 1;
+	}
+	return &g->v[g->last];
+}
+
+/* The pieces that ran at all, to their groups: how many, or (@key) which. */
+static void add_units(struct pm_profile *p, struct groups *g, uint64_t *key)
+{
+	const struct pm_counts *c = p->counts;
 	struct pm_profile_work *w = p->work;
 
-	memset(object, 0xff, pr->nobject * sizeof *object);
-	for (size_t i = 0; i < pr->npiece; i++) {
-		const struct pm_piece *pc = &pr->piece[i];
-		uint64_t total = 0;
+	for (uint32_t k = 0; k < c->nprocess; k++) {
+		const struct pm_counts_process *pr = &c->process[k];
+		uint32_t *object = w->object + w->first_object[k];
 
-		for (size_t t = 0; t < pr->nthread; t++)
-			total += pr->thread[t].count[i];
-		if (!total || !pc->n || !pc->size || pc->object >= pr->nobject)
-			continue;
-		if (object[pc->object] == PM_NONE)
-			object[pc->object] = object_index(p, &pr->object[pc->object], isa);
-		pm_grow(w->key, w->nunit, w->cap_key);
-		w->key[w->nunit++] = (struct key){
-			pc->pc - pr->object[pc->object].bias, object[pc->object], process, (uint32_t)i,
-		};
+		for (size_t i = 0; i < pr->npiece; i++) {
+			const struct pm_piece *pc = &pr->piece[i];
+			struct group *to;
+			uint64_t addr;
+
+			if (!pc->n || !pc->size || pc->object >= pr->nobject || !total(pr, i))
+				continue;
+			if (object[pc->object] == PM_NONE)
+				object[pc->object] = object_index(p, &pr->object[pc->object],
+								  pr->isa == PM_ISA_X86_32);
+			addr = pc->pc - pr->object[pc->object].bias;
+			to = group_of(g, object[pc->object], addr);
+			if (key)
+				key[to->first + to->n] = addr << 32 | (w->first_piece[k] + (uint32_t)i);
+			to->n++;
+		}
 	}
-	free(object);
 }
 
-static inline __attribute__((always_inline))
-void radix_pass(const struct key *from, struct key *to, size_t n, unsigned shift, bool object)
+static int by_group(const void *a, const void *b)
 {
-	uint32_t at[2048] = { 0 }, sum = 0;
+	const struct group *const *x = a, *const *y = b;
 
-#define DIGIT(k) (object ? ((k)->object >> shift) & 2047 : ((k)->addr >> shift) & 2047)
-	for (size_t i = 0; i < n; i++)
-		at[DIGIT(&from[i])]++;
-	for (unsigned d = 0; d < NR(at); d++) {
-		uint32_t c = at[d];
-
-		at[d] = sum;
-		sum += c;
-	}
-	for (size_t i = 0; i < n; i++)
-		to[at[DIGIT(&from[i])]++] = from[i];
-#undef DIGIT
+	return (*x)->object_high < (*y)->object_high ? -1 : (*x)->object_high > (*y)->object_high;
 }
 
-/* The units by object, then address, then process: radix, because a compiler's run has 10^5. */
+/* By address, which is the upper half; the lower ones, numbers, ascend. Radix, because a compiler's run
+ * has 10^5. The result is in @a. */
+static void sort_keys(uint64_t *a, uint64_t *b, size_t n)
+{
+	uint64_t differ = 0, *const result = a, *t;
+	bool sorted = true;
+
+	for (size_t i = 1; i < n; i++) {
+		differ |= a[i] ^ a[0];
+		sorted &= a[i - 1] < a[i];
+	}
+	for (unsigned shift = 32; !sorted && shift < 64; shift += 11) {
+		uint32_t at[2048] = { 0 }, sum = 0;
+
+		if (!(differ >> shift & (NR(at) - 1)))
+			continue;
+		for (size_t i = 0; i < n; i++)
+			at[a[i] >> shift & (NR(at) - 1)]++;
+		for (unsigned d = 0; d < NR(at); d++) {
+			uint32_t c = at[d];
+
+			at[d] = sum;
+			sum += c;
+		}
+		for (size_t i = 0; i < n; i++)
+			b[at[a[i] >> shift & (NR(at) - 1)]++] = a[i];
+		t = a, a = b, b = t;
+	}
+	if (a != result)
+		memcpy(result, a, n * sizeof *a);
+}
+
+/* A few: by insertion. */
+static void sort_few_keys(uint64_t *v, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		const uint64_t x = v[i];
+		size_t k = i;
+
+		for (; k && v[k - 1] > x; k--)
+			v[k] = v[k - 1];
+		v[k] = x;
+	}
+}
+#define FEW_KEYS 64
+
+/* The units by object, then address, then process. */
 static void sort_units(struct pm_profile *p)
 {
 	struct pm_profile_work *w = p->work;
-	size_t n = w->nunit;
-	struct key *a = w->key, *b = room(n * sizeof *b), *t;
-	uint64_t bits = 0;
+	struct groups g = { 0 };
+	struct group **sorted;
+	uint64_t *key, *spare;
+	size_t most = 0;
 
-	for (size_t i = 0; i < n; i++)
-		bits |= a[i].addr;
-	for (unsigned shift = 0; shift < 64 && bits >> shift; shift += 11) {
-		radix_pass(a, b, n, shift, false);
-		t = a, a = b, b = t;
+	add_units(p, &g, NULL);
+	sorted = pm_alloc(g.n * sizeof *sorted);
+	for (size_t i = 0; i < g.n; i++)
+		sorted[i] = &g.v[i];
+	if (g.n)
+		qsort(sorted, g.n, sizeof *sorted, by_group);
+	for (size_t i = 0; i < g.n; i++) {
+		if (sorted[i]->n > most)
+			most = sorted[i]->n;
+		sorted[i]->first = w->nunit;
+		w->nunit += sorted[i]->n;
+		sorted[i]->n = 0;
 	}
-	for (unsigned shift = 0; shift < 32 && p->nobject >> shift; shift += 11) {
-		radix_pass(a, b, n, shift, true);
-		t = a, a = b, b = t;
-	}
-	free(b);
-	w->unit = room(n * sizeof *w->unit);
-	for (size_t i = 0; i < n; i++) {
-		const struct pm_counts_process *pr = &p->counts->process[a[i].process];
-		struct unit *u = &w->unit[i];
-
-		*u = (struct unit){ .addr = a[i].addr, .object = a[i].object, .process = a[i].process,
-				    .piece = a[i].piece };
-		for (size_t k = 0; k < pr->nthread; k++) {
-			const struct cuts *c = &w->cuts[w->first_cuts[u->process] + k];
-
-			u->total += pr->thread[k].count[u->piece];
-			u->cut |= c->n && has_cut(c, u->piece);
-		}
-	}
-	free(a);
-	w->key = NULL;
+	key = pm_alloc_unset(w->nunit * sizeof *key);
+	add_units(p, &g, key);
+	spare = pm_alloc_unset(most * sizeof *spare);
+	for (size_t i = 0; i < g.n; i++)
+		if (g.v[i].n <= FEW_KEYS)
+			sort_few_keys(key + g.v[i].first, g.v[i].n);
+		else
+			sort_keys(key + g.v[i].first, spare, g.v[i].n);
+	free(spare);
+	w->order = pm_alloc_unset(w->nunit * sizeof *w->order);
+	for (size_t i = 0; i < w->nunit; i++)
+		w->order[i] = (uint32_t)key[i];
+	free(key);
+	free(sorted);
+	free(g.v);
+	pm_map_release(&g.index);
 }
 
 /* ---- a region: nodes ------------------------------------------------------------------------- */
@@ -364,17 +525,22 @@ static struct pm_form odd_form(uint32_t len)
 	return (struct pm_form){ .len = (uint8_t)(len < 255 ? len : 255) };
 }
 
-static void set_unit_sums(struct unit *u, unsigned reads, unsigned writes, unsigned reps)
+static void set_unit_sums(const struct pm_profile *p, const struct unit *u, unsigned reads, unsigned writes,
+			  unsigned reps)
 {
-	u->reads = (uint16_t)reads;
-	u->writes = (uint16_t)writes;
-	u->reps = (uint16_t)reps;
-	u->wide = (reads | writes | reps) >> 16;
+	struct cover *c = p->work->cover ? &p->work->cover[number_of(p, u)] : NULL;
+
+	if (!c)
+		return;
+	c->reads = (uint16_t)reads;
+	c->writes = (uint16_t)writes;
+	c->reps = (uint16_t)reps;
+	c->slow = u->cut || (reads | writes | reps) >> 16;
 }
 
 /* The node of the instruction at @off with the bytes at @p; @left of them belong to the piece. */
 static uint32_t node_at(struct pm_profile_work *w, struct pm_forms *forms, uint32_t off,
-			const uint8_t *p, uint32_t left, bool last)
+			const uint8_t *p, uint32_t left, bool last, uint32_t unit)
 {
 	const struct pm_form *m;
 	struct node *n;
@@ -388,7 +554,7 @@ static uint32_t node_at(struct pm_profile_work *w, struct pm_forms *forms, uint3
 	m = pm_form_at(forms, p, left);
 	pm_grow(w->node, w->nnode, w->cap_node);
 	n = &w->node[w->nnode];
-	*n = (struct node){ .bytes = p, .off = off, .same = w->slot[off] - 1, .pred = PM_NONE,
+	*n = (struct node){ .bytes = p, .off = off, .unit = unit, .same = w->slot[off] - 1, .pred = PM_NONE,
 			    .succ = PM_NONE, .block = PM_NONE, .form = *m };
 	if (last && n->form.len != left)
 		n->form = odd_form(left);
@@ -396,17 +562,18 @@ static uint32_t node_at(struct pm_profile_work *w, struct pm_forms *forms, uint3
 	return (uint32_t)w->nnode - 1;
 }
 
-static void walk_unit(struct pm_profile *p, struct unit *u, uint64_t base)
+static void walk_unit(struct pm_profile *p, const struct unit *all, uint32_t index)
 {
 	struct pm_profile_work *w = p->work;
+	const struct unit *u = &all[index];
 	const struct pm_piece *pc = piece_of(p, u);
 	struct pm_forms *forms = forms_of(p, u->object);
-	uint32_t off = (uint32_t)(u->addr - base), at = 0;
+	uint32_t off = (uint32_t)(u->addr - all[0].addr), at = 0;
 	unsigned reads = 0, writes = 0, reps = 0;
 
 	for (uint32_t i = 0; i < pc->n && at < pc->size; i++) {
 		uint32_t k = node_at(w, forms, off + at, pc->bytes + at, pc->size - at,
-				     i + 1 == pc->n);
+				     i + 1 == pc->n, index);
 		struct node *n = &w->node[k];
 
 		n->count += u->cut ? done(p, u, i) : u->total;
@@ -419,7 +586,7 @@ static void walk_unit(struct pm_profile *p, struct unit *u, uint64_t base)
 		pm_grow(w->walk, w->nwalk, w->cap_walk);
 		w->walk[w->nwalk++] = k;
 	}
-	set_unit_sums(u, reads, writes, reps);
+	set_unit_sums(p, u, reads, writes, reps);
 }
 
 static int by_end(const void *a, const void *b)
@@ -486,7 +653,7 @@ static void sort_same(struct pm_profile_work *w, uint32_t *head)
 	*head = sorted + 1;
 }
 
-static void find_leaders(struct pm_profile *p, struct unit *u, size_t n, size_t bytes)
+static void find_leaders(struct pm_profile *p, const struct unit *u, size_t n, size_t bytes)
 {
 	struct pm_profile_work *w = p->work;
 	uint64_t base = u[0].addr;
@@ -546,20 +713,58 @@ static void add_drop(struct pm_profile_work *w, uint32_t block, uint32_t pos, ui
 	w->drop[w->ndrop++] = (struct drop){ block, pos, times };
 }
 
-static void add_block(struct pm_profile *p, uint32_t object, uint64_t base, uint32_t leader)
+static void spread_add(struct spread *s, uint64_t x)
+{
+	if (!x)
+		return;
+	s->sum[63 - __builtin_clzll(x)] += x;
+	s->count[63 - __builtin_clzll(x)]++;
+}
+
+static void sum_block(struct pm_profile *p, uint32_t object, uint64_t entries, uint64_t insns)
+{
+	p->object[object].insns += insns;
+	p->sum.blocks += entries;
+	spread_add(&p->work->spread, insns);
+}
+
+/* The @n instructions, @size bytes, of the unit @u from byte @off on; executed as often as that. */
+static void add_brief(struct pm_profile *p, const struct unit *u, uint32_t off, uint32_t size, uint32_t n)
 {
 	struct pm_profile_work *w = p->work;
-	uint32_t index = (uint32_t)p->nblock, last = leader, pos = 0;
+
+	pm_grow(w->brief, p->nblock, w->cap_brief);
+	w->brief[p->nblock++] = (struct brief){ number_of(p, u), off & MAX_BYTES, size & MAX_BYTES, n & MAX_N };
+	sum_block(p, u->object, u->total, n * u->total);
+}
+
+static void add_full(struct pm_profile *p, const struct pm_profile_block *b)
+{
+	struct pm_profile_work *w = p->work;
+
+	pm_grow(w->full, w->nfull, w->cap_full);
+	w->full[w->nfull++] = *b;
+	pm_grow(w->brief, p->nblock, w->cap_brief);
+	w->brief[p->nblock++] = (struct brief){ .from = (uint32_t)w->nfull - 1 };
+	sum_block(p, b->object, b->entries, b->insns);
+}
+
+static bool is_brief(uint32_t off, uint32_t size, uint32_t n)
+{
+	return off <= MAX_BYTES && size <= MAX_BYTES && n <= MAX_N;
+}
+
+static void add_block(struct pm_profile *p, const struct unit *all, uint32_t leader)
+{
+	struct pm_profile_work *w = p->work;
+	uint32_t index = (uint32_t)p->nblock, last = leader, pos = 0, off;
 	const struct node *first = &w->node[leader];
-	struct pm_profile_block *b;
+	const struct unit *u = &all[first->unit];
+	struct pm_profile_block b = {
+		.addr = all[0].addr + first->off, .bytes = first->bytes, .object = u->object, .entries = first->count,
+	};
 	bool together = true;
 
-	pm_grow(p->block, p->nblock, w->cap_block);
-	b = &p->block[p->nblock++];
-	*b = (struct pm_profile_block){
-		.addr = base + first->off, .bytes = first->bytes, .object = object,
-		.function = PM_NONE, .entries = first->count,
-	};
 	for (uint32_t i = leader; i != PM_NONE; i = w->node[i].succ) {
 		struct node *a = &w->node[i];
 
@@ -567,18 +772,23 @@ static void add_block(struct pm_profile *p, uint32_t object, uint64_t base, uint
 			break;
 		if (i != leader && a->count != w->node[last].count)
 			add_drop(w, index, pos, w->node[last].count - a->count);
-		together &= a->bytes == b->bytes + b->size;
+		together &= a->bytes == b.bytes + b.size;
 		a->block = index;
 		a->pos = pos++;
-		b->size += a->form.len;
-		b->n++;
-		b->insns += a->count;
+		b.size += a->form.len;
+		b.n++;
+		b.insns += a->count;
 		last = i;
 	}
+	off = (uint32_t)(b.addr - u->addr);
+	if (together && b.entries == u->total && b.insns == b.n * b.entries && is_brief(off, b.size, b.n)) {
+		add_brief(p, u, off, b.size, b.n);
+		return;
+	}
 	if (!together) {			/* its pieces' bytes lie here and there */
-		uint8_t *to = pm_arena_alloc(&p->mem, b->size);
+		uint8_t *to = pm_arena_alloc(&p->mem, b.size);
 
-		b->bytes = to;
+		b.bytes = to;
 		for (uint32_t i = leader; ; i = w->node[i].succ) {
 			memcpy(to, w->node[i].bytes, w->node[i].form.len);
 			to += w->node[i].form.len;
@@ -586,26 +796,39 @@ static void add_block(struct pm_profile *p, uint32_t object, uint64_t base, uint
 				break;
 		}
 	}
+	add_full(p, &b);
 }
 
-static void add_segments(struct pm_profile_work *w, struct unit *u, const uint32_t *walk, uint32_t n)
+static void add_seg(struct pm_profile_work *w, uint32_t block, uint32_t start, uint32_t pos)
 {
-	u->seg = (uint32_t)w->nseg;
+	pm_grow(w->seg, w->nseg, w->cap_seg);
+	w->seg[w->nseg++] = (struct seg){ block, start, pos };
+}
+
+/* @c's are all that have been added since there were @from. */
+static void set_segments(const struct pm_profile_work *w, struct cover *c, size_t from)
+{
+	c->seg = (uint32_t)from;
+	c->nseg = (w->nseg - from) & 0x7fff;
+}
+
+static void add_segments(struct pm_profile_work *w, struct cover *c, const uint32_t *walk, uint32_t n)
+{
+	const size_t from = w->nseg;
+
 	for (uint32_t i = 0; i < n; i++) {
 		const struct node *a = &w->node[walk[i]];
 
 		if (i && w->node[walk[i - 1]].block == a->block)
 			continue;
-		pm_grow(w->seg, w->nseg, w->cap_seg);
-		w->seg[w->nseg++] = (struct seg){ a->block, i, a->pos };
+		add_seg(w, a->block, i, a->pos);
 	}
-	u->nseg = (uint32_t)w->nseg - u->seg;
+	set_segments(w, c, from);
 }
 
-static void do_region(struct pm_profile *p, struct unit *u, size_t n, size_t bytes)
+static void do_region(struct pm_profile *p, const struct unit *u, size_t n, size_t bytes)
 {
 	struct pm_profile_work *w = p->work;
-	uint64_t base = u[0].addr;
 	uint32_t few[64], *first_walk = n < NR(few) ? few : pm_alloc((n + 1) * sizeof *first_walk);
 
 	if (bytes + 1 > w->cap_slot) {		/* always all zero between regions */
@@ -616,7 +839,7 @@ static void do_region(struct pm_profile *p, struct unit *u, size_t n, size_t byt
 	w->nnode = w->nwalk = 0;
 	for (size_t i = 0; i < n; i++) {
 		first_walk[i] = (uint32_t)w->nwalk;
-		walk_unit(p, &u[i], base);
+		walk_unit(p, u, (uint32_t)i);
 	}
 	first_walk[n] = (uint32_t)w->nwalk;
 	find_leaders(p, u, n, bytes);
@@ -627,9 +850,9 @@ static void do_region(struct pm_profile *p, struct unit *u, size_t n, size_t byt
 	for (size_t off = 0; off < bytes; off++)
 		for (uint32_t k = w->slot[off] - 1; k != PM_NONE; k = w->node[k].same)
 			if (w->node[k].leader)
-				add_block(p, u[0].object, base, k);
-	for (size_t i = 0; i < n; i++)
-		add_segments(w, &u[i], w->walk + first_walk[i], first_walk[i + 1] - first_walk[i]);
+				add_block(p, u, k);
+	for (size_t i = 0; w->cover && i < n; i++)
+		add_segments(w, &w->cover[number_of(p, &u[i])], w->walk + first_walk[i], first_walk[i + 1] - first_walk[i]);
 	for (size_t i = 0; i < w->nnode; i++) {
 		const struct node *a = &w->node[i];
 
@@ -644,28 +867,17 @@ static void do_region(struct pm_profile *p, struct unit *u, size_t n, size_t byt
 		free(first_walk);
 }
 
-static void new_block(struct pm_profile *p, const struct unit *u, const struct pm_piece *pc,
-		      uint32_t at)
-{
-	pm_grow(p->block, p->nblock, p->work->cap_block);
-	p->block[p->nblock++] = (struct pm_profile_block){
-		.addr = u->addr + at, .bytes = pc->bytes + at, .object = u->object,
-		.function = PM_NONE, .entries = u->total,
-	};
-}
-
 /* HOT: a region of one unit that nothing cut, as most are: the general way without nodes. */
-static void do_single(struct pm_profile *p, struct unit *u)
+static void do_single(struct pm_profile *p, const struct unit *u)
 {
 	struct pm_profile_work *w = p->work;
 	const struct pm_piece *pc = piece_of(p, u);
 	struct pm_forms *forms = forms_of(p, u->object);
 	unsigned reads = 0, writes = 0, reps = 0;
-	struct pm_profile_block *b = NULL;
-	uint32_t at = 0, i;
+	uint32_t at = 0, i = 0, first = 0, from = 0;	/* of the block: instruction, byte */
+	const size_t nseg = w->nseg;
 
-	u->seg = (uint32_t)w->nseg;
-	for (i = 0; i < pc->n && at < pc->size; i++) {
+	while (i < pc->n && at < pc->size) {
 		const struct pm_form *m = pm_form_at(forms, pc->bytes + at, pc->size - at);
 		struct pm_form odd;
 
@@ -673,28 +885,29 @@ static void do_single(struct pm_profile *p, struct unit *u)
 			odd = odd_form(pc->size - at);
 			m = &odd;
 		}
-		if (!b) {
-			new_block(p, u, pc, at);
-			b = &p->block[p->nblock - 1];
-			pm_grow(w->seg, w->nseg, w->cap_seg);
-			w->seg[w->nseg++] = (struct seg){ (uint32_t)p->nblock - 1, i, 0 };
-		}
-		b->n++;
-		b->size += m->len;
 		reads += m->reads;
 		writes += m->writes;
 		reps += m->rep;
 		w->mnemonic[m->mnemonic] += u->total;
 		at += m->len;
-		if (m->ends) {
-			b->insns = b->n * u->total;
-			b = NULL;
-		}
+		i++;
+		if (!m->ends && i < pc->n && at < pc->size)
+			continue;
+		if (w->cover)
+			add_seg(w, (uint32_t)p->nblock, first, 0);
+		if (is_brief(from, at - from, i - first))
+			add_brief(p, u, from, at - from, i - first);
+		else
+			add_full(p, &(struct pm_profile_block){
+				.addr = u->addr + from, .bytes = pc->bytes + from, .size = at - from, .n = i - first,
+				.object = u->object, .entries = u->total, .insns = (i - first) * u->total,
+			});
+		first = i;
+		from = at;
 	}
-	if (b)
-		b->insns = b->n * u->total;
-	u->nseg = (uint32_t)w->nseg - u->seg;
-	set_unit_sums(u, reads, writes, reps);
+	if (w->cover)
+		set_segments(w, &w->cover[number_of(p, u)], nseg);
+	set_unit_sums(p, u, reads, writes, reps);
 	p->sum.insns += u->total * i;
 	p->sum.reads += u->total * reads;
 	p->sum.writes += u->total * writes;
@@ -704,30 +917,59 @@ static void do_single(struct pm_profile *p, struct unit *u)
 static void do_regions(struct pm_profile *p)
 {
 	struct pm_profile_work *w = p->work;
+	struct unit next;
 
-	for (size_t i = 0, k; i < w->nunit; i = k) {
-		uint64_t end = w->unit[i].addr + piece_of(p, &w->unit[i])->size;
-		bool falls = piece_of(p, &w->unit[i])->falls;
+	if (w->nunit)
+		next = unit_of(p, w->order[0]);
+	for (size_t i = 0; i < w->nunit; ) {
+		uint64_t end = 0;
+		bool falls = false;
+		size_t n = 0;
 
-		for (k = i + 1; k < w->nunit; k++) {
-			const struct unit *u = &w->unit[k];
-			const struct pm_piece *pc = piece_of(p, u);
+		do {
+			const struct pm_piece *pc = piece_of(p, &next);
 
-			if (u->object != w->unit[i].object || u->addr > end ||
-			    (u->addr == end && !falls))
-				break;
-			if (u->addr + pc->size > end) {
-				end = u->addr + pc->size;
+			pm_grow(w->unit, n, w->cap_unit);
+			next.cut = is_cut(p, &next);
+			w->unit[n++] = next;
+			if (n == 1 || next.addr + pc->size > end) {
+				end = next.addr + pc->size;
 				falls = pc->falls;
-			} else if (u->addr + pc->size == end) {
+			} else if (next.addr + pc->size == end) {
 				falls |= pc->falls;
 			}
-		}
-		if (k == i + 1 && !w->unit[i].cut)
-			do_single(p, &w->unit[i]);
+			if (++i < w->nunit)
+				next = unit_of(p, w->order[i]);
+		} while (i < w->nunit && next.object == w->unit[0].object &&
+			 (next.addr < end || (next.addr == end && falls)));
+		if (n == 1 && !w->unit[0].cut)
+			do_single(p, w->unit);
 		else
-			do_region(p, &w->unit[i], k - i, end - w->unit[i].addr);
+			do_region(p, w->unit, n, end - w->unit[0].addr);
 	}
+	free(w->order);
+	w->order = NULL;
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------ */
+
+struct pm_profile_block pm_profile_block(const struct pm_profile *p, size_t i)
+{
+	const struct brief b = p->work->brief[i];
+	struct unit u;
+
+	if (!b.n)
+		return p->work->full[b.from];
+	u = unit_of(p, b.from);
+	return (struct pm_profile_block){
+		.addr = u.addr + b.off, .bytes = piece_of(p, &u)->bytes + b.off, .size = b.size, .n = b.n,
+		.object = u.object, .entries = u.total, .insns = b.n * u.total,
+	};
+}
+
+static uint64_t block_insns(const struct pm_profile *p, size_t i)
+{
+	return pm_profile_block(p, i).insns;
 }
 
 /* ---- views: one process, one thread ------------------------------------------------------------ */
@@ -743,34 +985,29 @@ static int descending(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-static uint64_t locality(const uint64_t *v, const uint32_t *index, size_t n)
+/* Of all blocks, or of the blocks @index in a view, which are spread as @s. */
+static uint64_t locality(const struct pm_profile *p, const struct spread *s, const uint32_t *index, size_t n)
 {
-	uint64_t sum[64] = { 0 }, total = 0, want, got = 0, count[64] = { 0 }, blocks = 0, *some;
+	uint64_t total = 0, want, got = 0, blocks = 0, *some;
 	size_t k = 0;
 	int b = 63;
 
-#define NUMBER(i) v[index ? index[i] : (i)]
-	for (size_t i = 0; i < n; i++) {
-		uint64_t x = NUMBER(i);
-
-		if (x) {
-			sum[63 - __builtin_clzll(x)] += x;
-			count[63 - __builtin_clzll(x)]++;
-			total += x;
-		}
-	}
+	for (unsigned i = 0; i < NR(s->sum); i++)
+		total += s->sum[i];
 	if (!total)
 		return 0;
 	want = total - total / 10;		/* got >= 0.9 total, in whole numbers */
-	for (; got + sum[b] < want; b--) {
-		got += sum[b];
-		blocks += count[b];
+	for (; got + s->sum[b] < want; b--) {
+		got += s->sum[b];
+		blocks += s->count[b];
 	}
-	some = pm_alloc(count[b] * sizeof *some);
-	for (size_t i = 0; i < n; i++)
-		if (NUMBER(i) && 63 - __builtin_clzll(NUMBER(i)) == b)
-			some[k++] = NUMBER(i);
-#undef NUMBER
+	some = pm_alloc_unset(s->count[b] * sizeof *some);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t x = index ? p->work->insns[index[i]] : block_insns(p, i);
+
+		if (x && 63 - __builtin_clzll(x) == b)
+			some[k++] = x;
+	}
 	qsort(some, k, sizeof *some, descending);
 	for (size_t i = 0; i < k && got < want; i++, blocks++)
 		got += some[i];
@@ -783,23 +1020,31 @@ static uint64_t view_done(const struct pm_profile *p, const struct unit *u, size
 	return thread == ALL_THREADS ? done(p, u, i) : done_by(p, u, thread, i);
 }
 
-uint32_t pm_profile_function_of(const struct pm_profile *p, uint32_t block, uint32_t pos)
+/* The last run that begins at or in front of @pos of @block. */
+static const struct run *run_at(const struct pm_profile_work *w, uint32_t block, uint32_t pos)
 {
-	const struct pm_profile_work *w = p->work;
-	uint32_t f = p->block[block].function;
-	size_t lo = 0, hi = w->nsplit;
+	size_t lo = 0, hi = w->nrun;
 
-	while (lo < hi) {
+	while (hi - lo > 1) {
 		size_t mid = lo + (hi - lo) / 2;
+		const struct run *r = &w->run[mid];
 
-		if (w->split[mid].block < block)
-			lo = mid + 1;
+		if (r->block < block || (r->block == block && r->pos <= pos))
+			lo = mid;
 		else
 			hi = mid;
 	}
-	for (; lo < w->nsplit && w->split[lo].block == block && w->split[lo].pos <= pos; lo++)
-		f = w->split[lo].function;
-	return f;
+	return &w->run[lo];
+}
+
+static bool run_has(const struct pm_profile_work *w, const struct run *r, uint32_t block, uint32_t pos)
+{
+	return r + 1 == w->run + w->nrun || r[1].block > block || (r[1].block == block && r[1].pos > pos);
+}
+
+uint32_t pm_profile_function_of(const struct pm_profile *p, uint32_t block, uint32_t pos)
+{
+	return run_at(p->work, block, pos)->function;
 }
 
 /* The instructions of a unit one by one, for the few for which products will not do. */
@@ -825,34 +1070,38 @@ static void slow_unit(const struct pm_profile *p, const struct unit *u, size_t t
 static void view(struct pm_profile *p, size_t process, size_t thread, struct pm_profile_sum *s,
 		 uint64_t *by_function)
 {
+	const struct pm_counts_process *pr = &p->counts->process[process];
 	struct pm_profile_work *w = p->work;
 	size_t n = 0;
 
-	for (size_t i = w->first_unit[process]; i < w->first_unit[process + 1]; i++) {
-		const struct unit *u = &w->unit[w->order[i]];
-		uint64_t count = thread == ALL_THREADS ? u->total :
-				 process_of(p, u)->thread[thread].count[u->piece];
+	for (size_t i = 0; i < pr->npiece; i++) {
+		const struct cover *c = &w->cover[w->first_piece[process] + i];
+		uint64_t count = !c->nseg ? 0 : thread == ALL_THREADS ? total(pr, i) : pr->thread[thread].count[i];
+		struct unit u;
 
 		if (!count)
 			continue;
-		if (u->cut || u->wide) {
-			slow_unit(p, u, thread, s);
+		if (c->slow) {
+			u = unit_of(p, w->first_piece[process] + (uint32_t)i);
+			u.cut = is_cut(p, &u);
+			slow_unit(p, &u, thread, s);
 		} else {
-			s->reads += count * u->reads;
-			s->writes += count * u->writes;
-			s->reps += count * u->reps;
+			s->reads += count * c->reads;
+			s->writes += count * c->writes;
+			s->reps += count * c->reps;
 		}
-		for (uint32_t g = 0; g < u->nseg; g++) {
-			const struct seg *sg = &w->seg[u->seg + g];
-			uint32_t end = g + 1 < u->nseg ? sg[1].start : piece_of(p, u)->n;
+		for (uint32_t g = 0; g < c->nseg; g++) {
+			const struct seg *sg = &w->seg[c->seg + g];
+			uint32_t end = g + 1 < c->nseg ? sg[1].start : pr->piece[i].n;
 			uint64_t insns = count * (end - sg->start);
+			const struct run *r;
 
 			if (sg->block == PM_NONE)
 				continue;
-			if (u->cut) {
+			if (c->slow) {
 				insns = 0;
 				for (uint32_t k = sg->start; k < end; k++)
-					insns += view_done(p, u, thread, k);
+					insns += view_done(p, &u, thread, k);
 			}
 			if (!insns)
 				continue;
@@ -860,22 +1109,30 @@ static void view(struct pm_profile *p, size_t process, size_t thread, struct pm_
 				w->touched[n++] = sg->block;
 			w->insns[sg->block] += insns;
 			if (!sg->pos)
-				w->entries[sg->block] += u->cut ? view_done(p, u, thread, sg->start) :
-							 count;
+				w->entries[sg->block] += c->slow ? view_done(p, &u, thread, sg->start) :
+								   count;
 			s->insns += insns;
 			if (!by_function)
 				continue;
-			if (!w->nsplit)
-				by_function[p->block[sg->block].function] += insns;
-			else
-				for (uint32_t k = sg->start; k < end; k++)
-					by_function[pm_profile_function_of(p, sg->block,
-									   sg->pos + k - sg->start)]
-						+= u->cut ? view_done(p, u, thread, k) : count;
+			r = run_at(w, sg->block, sg->pos);
+			if (run_has(w, r, sg->block, sg->pos + end - sg->start - 1)) {
+				by_function[r->function] += insns;
+				continue;
+			}
+			for (uint32_t k = sg->start; k < end; k++) {
+				while (!run_has(w, r, sg->block, sg->pos + k - sg->start))
+					r++;
+				by_function[r->function] += c->slow ? view_done(p, &u, thread, k) : count;
+			}
 		}
 	}
-	if (!by_function)
-		s->locality_90 = locality(w->insns, w->touched, n);
+	if (!by_function) {
+		struct spread spread = { 0 };
+
+		for (size_t i = 0; i < n; i++)
+			spread_add(&spread, w->insns[w->touched[i]]);
+		s->locality_90 = locality(p, &spread, w->touched, n);
+	}
 	for (size_t i = 0; i < n; i++) {
 		uint32_t b = w->touched[i];
 
@@ -885,30 +1142,25 @@ static void view(struct pm_profile *p, size_t process, size_t thread, struct pm_
 	}
 }
 
+/* Does anybody want the figures of less than all? */
+static bool has_views(const struct pm_counts *c)
+{
+	for (size_t i = 0; i < c->nprocess; i++)
+		if (c->nprocess > 1 || c->process[i].nthread > 1)
+			return true;
+	return false;
+}
+
 static void do_views(struct pm_profile *p)
 {
 	const struct pm_counts *c = p->counts;
 	struct pm_profile_work *w = p->work;
-	size_t n = 0;
 
-	w->first_unit = pm_alloc((c->nprocess + 1) * sizeof *w->first_unit);
-	w->order = pm_alloc(w->nunit * sizeof *w->order);
-	for (size_t i = 0; i < w->nunit; i++)
-		w->first_unit[w->unit[i].process]++;
-	for (size_t i = 0; i <= c->nprocess; i++) {
-		size_t k = i < c->nprocess ? w->first_unit[i] : 0;
-
-		w->first_unit[i] = n;
-		n += k;
+	if (w->cover) {
+		w->entries = pm_alloc(p->nblock * sizeof *w->entries);
+		w->insns = pm_alloc(p->nblock * sizeof *w->insns);
+		w->touched = pm_alloc_unset(p->nblock * sizeof *w->touched);
 	}
-	for (size_t i = 0; i < w->nunit; i++)
-		w->order[w->first_unit[w->unit[i].process]++] = (uint32_t)i;
-	memmove(w->first_unit + 1, w->first_unit, c->nprocess * sizeof *w->first_unit);
-	w->first_unit[0] = 0;
-	w->entries = pm_alloc(p->nblock * sizeof *w->entries);
-	w->insns = pm_alloc(p->nblock * sizeof *w->insns);
-	w->touched = pm_alloc(p->nblock * sizeof *w->touched);
-
 	p->nprocess = c->nprocess;
 	p->process = pm_alloc(p->nprocess * sizeof *p->process);
 	for (size_t i = 0; i < p->nprocess; i++) {
@@ -986,33 +1238,23 @@ struct pm_profile *pm_profile_new(const struct pm_counts *c)
 {
 	struct pm_profile *p = pm_alloc(sizeof *p);
 	struct pm_profile_work *w = pm_alloc(sizeof *w);
-	uint64_t *insns;
-	size_t n = 0;
 
 	p->counts = c;
 	p->work = w;
 	sort_cuts(p);
-	for (size_t i = 0; i < c->nprocess; i++)
-		n += c->process[i].npiece;
-	w->cap_key = n + 1;
-	w->key = room(w->cap_key * sizeof *w->key);
-	for (size_t i = 0; i < c->nprocess; i++)
-		add_units(p, (uint32_t)i);
+	number_pieces(p);
 	sort_units(p);
 	/* most pieces are a block and a segment */
-	w->cap_block = w->cap_seg = w->nunit + w->nunit / 4 + 16;
-	p->block = room(w->cap_block * sizeof *p->block);
-	w->seg = room(w->cap_seg * sizeof *w->seg);
-	do_regions(p);
-	insns = pm_alloc(p->nblock * sizeof *insns);
-	for (size_t i = 0; i < p->nblock; i++) {
-		insns[i] = p->block[i].insns;
-		p->object[p->block[i].object].insns += insns[i];
-		p->sum.blocks += p->block[i].entries;
+	w->cap_brief = w->nunit + w->nunit / 4 + 16;
+	w->brief = pm_alloc_unset(w->cap_brief * sizeof *w->brief);
+	if (has_views(c)) {
+		w->cap_seg = w->cap_brief;
+		w->seg = pm_alloc_unset(w->cap_seg * sizeof *w->seg);
+		w->cover = pm_alloc(w->first_piece[c->nprocess] * sizeof *w->cover);
 	}
+	do_regions(p);
 	p->sum.blocks_distinct = p->nblock;
-	p->sum.locality_90 = locality(insns, NULL, p->nblock);
-	free(insns);
+	p->sum.locality_90 = locality(p, &w->spread, NULL, p->nblock);
 	do_views(p);
 	do_mix(p);
 	for (unsigned i = 0; i < NR(w->forms); i++)
@@ -1038,10 +1280,14 @@ void pm_profile_free(struct pm_profile *p)
 	free(w->unit);
 	free(w->seg);
 	free(w->drop);
-	free(w->split);
+	free(w->run);
 	free(w->tried);
-	free(w->order);
-	free(w->first_unit);
+	free(w->first_piece);
+	free(w->object);
+	free(w->first_object);
+	free(w->brief);
+	free(w->full);
+	free(w->cover);
 	free(w->entries);
 	free(w->insns);
 	free(w->touched);
@@ -1056,7 +1302,6 @@ void pm_profile_free(struct pm_profile *p)
 		free(p->process[i].share);
 	free(p->process);
 	free(p->object);
-	free(p->block);
 	free(p->function);
 	pm_arena_release(&p->mem);
 	free(p);
@@ -1064,33 +1309,33 @@ void pm_profile_free(struct pm_profile *p)
 
 /* ---- instructions of a block ------------------------------------------------------------------- */
 
-void pm_profile_insns(const struct pm_profile *p, const struct pm_profile_block *b,
-		      struct pm_profile_insn *v)
+void pm_profile_insns(const struct pm_profile *p, uint32_t block, struct pm_profile_insn *v)
 {
 	const struct pm_profile_work *w = p->work;
-	uint32_t index = (uint32_t)(b - p->block), at = 0;
-	uint64_t count = b->entries;
+	const struct pm_profile_block b = pm_profile_block(p, block);
+	uint64_t count = b.entries;
 	size_t lo = 0, hi = w->ndrop;
+	uint32_t at = 0;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (w->drop[mid].block < index)
+		if (w->drop[mid].block < block)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	for (uint32_t i = 0; i < b->n; i++) {
-		struct pm_form m = { .len = (uint8_t)(b->size - at) };
+	for (uint32_t i = 0; i < b.n; i++) {
+		struct pm_form m = { .len = (uint8_t)(b.size - at) };
 
-		if (at < b->size)
-			m = *pm_form_at(forms_of(p, b->object), b->bytes + at, b->size - at);
-		if (lo < w->ndrop && w->drop[lo].block == index && w->drop[lo].pos == i)
+		if (at < b.size)
+			m = *pm_form_at(forms_of(p, b.object), b.bytes + at, b.size - at);
+		if (lo < w->ndrop && w->drop[lo].block == block && w->drop[lo].pos == i)
 			count -= w->drop[lo++].times;
 		v[i] = (struct pm_profile_insn){
-			.addr = b->addr + at, .count = count, .len = m.len,
+			.addr = b.addr + at, .count = count, .len = m.len,
 			.reads = m.reads, .writes = m.writes, .flow = m.flow,
-			.target = pm_form_target(&m, b->bytes + at, b->addr + at),
+			.target = pm_form_target(&m, b.bytes + at, b.addr + at),
 		};
 		at += m.len;
 	}
@@ -1194,24 +1439,25 @@ static uint32_t find_function(struct pm_profile *p, struct finder *f, uint64_t a
 	return f->last;
 }
 
-/* A block that runs on into the next function without a jump: its instructions are shared out. */
-static void split_block(struct pm_profile *p, struct finder *f, uint32_t index)
+static void begin_run(struct pm_profile_work *w, uint32_t block, uint32_t pos, uint32_t function)
 {
-	struct pm_profile_work *w = p->work;
-	struct pm_profile_block *b = &p->block[index];
-	struct pm_profile_insn *v = pm_alloc(b->n * sizeof *v);
-	uint32_t fn = b->function;
+	if (w->nrun && w->run[w->nrun - 1].function == function)
+		return;
+	pm_grow(w->run, w->nrun, w->cap_run);
+	w->run[w->nrun++] = (struct run){ block, pos, function };
+}
 
-	pm_profile_insns(p, b, v);
-	for (uint32_t i = 0; i < b->n; i++) {
+/* A block that runs on into the next function without a jump: its instructions are shared out. */
+static void split_block(struct pm_profile *p, struct finder *f, uint32_t index, uint32_t n)
+{
+	struct pm_profile_insn *v = pm_alloc(n * sizeof *v);
+
+	pm_profile_insns(p, index, v);
+	for (uint32_t i = 0; i < n; i++) {
 		uint32_t now = find_function(p, f, v[i].addr);
 
-		if (now != fn) {
-			pm_grow(w->split, w->nsplit, w->cap_split);
-			w->split[w->nsplit++] = (struct split){ index, i, now };
-			fn = now;
-		}
-		p->function[fn].insns += v[i].count;
+		begin_run(p->work, index, i, now);
+		p->function[now].insns += v[i].count;
 	}
 	free(v);
 }
@@ -1232,18 +1478,20 @@ void pm_profile_functions(struct pm_profile *p)
 	if (p->function || !p->nblock)
 		return;
 	for (size_t i = 0; i < p->nblock; i++) {
-		struct pm_profile_block *b = &p->block[i];
+		const struct pm_profile_block b = pm_profile_block(p, i);
+		uint32_t function;
 
-		if (b->object != f.object) {
+		if (b.object != f.object) {
 			pm_map_release(&f.seen);
-			f = (struct finder){ .elf = elf_of(p, b->object), .object = b->object,
+			f = (struct finder){ .elf = elf_of(p, b.object), .object = b.object,
 					     .unknown = PM_NONE };
 		}
-		b->function = find_function(p, &f, b->addr);
-		if (b->addr + b->size <= f.hi)
-			p->function[b->function].insns += b->insns;
+		function = find_function(p, &f, b.addr);
+		begin_run(p->work, (uint32_t)i, 0, function);
+		if (b.addr + b.size <= f.hi)
+			p->function[function].insns += b.insns;
 		else
-			split_block(p, &f, (uint32_t)i);
+			split_block(p, &f, (uint32_t)i, b.n);
 	}
 	pm_map_release(&f.seen);
 }
@@ -1315,33 +1563,51 @@ static int by_rank(const void *a, const void *b)
 	return (x->index > y->index) - (x->index < y->index);
 }
 
-/* The @max largest of @n: all below the smallest of the best so far are passed over. */
-static size_t top(struct ranked *v, size_t n, size_t max, uint32_t **order)
+static uint64_t function_insns(const struct pm_profile *p, size_t i)
 {
+	return p->function[i].insns;
+}
+
+static uint64_t object_insns(const struct pm_profile *p, size_t i)
+{
+	return p->object[i].insns;
+}
+
+/* The @max largest of @n (0: all), into *@order. Of few, all below the smallest of the best so far are
+ * passed over. */
+static size_t top(const struct pm_profile *p, uint64_t (*insns)(const struct pm_profile *, size_t), size_t n,
+		  size_t max, uint32_t **order)
+{
+	struct ranked *v;
 	size_t k = 0;
+	bool few;
 
 	if (!max || max > n)
 		max = n;
-	if (max <= 64) {
-		for (size_t i = 0; i < n && max; i++) {
-			struct ranked r = v[i];
-			size_t at = k;
+	few = max <= 64;
+	v = pm_alloc_unset((few ? max : n) * sizeof *v);
+	for (size_t i = 0; i < n && max; i++) {
+		struct ranked r = { insns(p, i), (uint32_t)i };
+		size_t at = k;
 
-			if (k == max && by_rank(&r, &v[k - 1]) > 0)
-				continue;
-			if (k == max)
-				at--;
-			else
-				k++;
-			while (at && by_rank(&r, &v[at - 1]) < 0) {
-				v[at] = v[at - 1];
-				at--;
-			}
-			v[at] = r;
+		if (!few) {
+			v[k++] = r;
+			continue;
 		}
-	} else {
-		qsort(v, n, sizeof *v, by_rank);
+		if (k == max && by_rank(&r, &v[k - 1]) > 0)
+			continue;
+		if (k == max)
+			at--;
+		else
+			k++;
+		while (at && by_rank(&r, &v[at - 1]) < 0) {
+			v[at] = v[at - 1];
+			at--;
+		}
+		v[at] = r;
 	}
+	if (!few)
+		qsort(v, n, sizeof *v, by_rank);
 	*order = pm_alloc(max * sizeof **order);
 	for (size_t i = 0; i < max; i++)
 		(*order)[i] = v[i].index;
@@ -1351,29 +1617,17 @@ static size_t top(struct ranked *v, size_t n, size_t max, uint32_t **order)
 
 size_t pm_profile_top_functions(const struct pm_profile *p, size_t max, uint32_t **order)
 {
-	struct ranked *v = pm_alloc(p->nfunction * sizeof *v);
-
-	for (size_t i = 0; i < p->nfunction; i++)
-		v[i] = (struct ranked){ p->function[i].insns, (uint32_t)i };
-	return top(v, p->nfunction, max, order);
+	return top(p, function_insns, p->nfunction, max, order);
 }
 
 size_t pm_profile_top_objects(const struct pm_profile *p, uint32_t **order)
 {
-	struct ranked *v = pm_alloc(p->nobject * sizeof *v);
-
-	for (size_t i = 0; i < p->nobject; i++)
-		v[i] = (struct ranked){ p->object[i].insns, (uint32_t)i };
-	return top(v, p->nobject, 0, order);
+	return top(p, object_insns, p->nobject, 0, order);
 }
 
 size_t pm_profile_top_blocks(const struct pm_profile *p, size_t max, uint32_t **order)
 {
-	struct ranked *v = pm_alloc(p->nblock * sizeof *v);
-
-	for (size_t i = 0; i < p->nblock; i++)
-		v[i] = (struct ranked){ p->block[i].insns, (uint32_t)i };
-	return top(v, p->nblock, max, order);
+	return top(p, block_insns, p->nblock, max, order);
 }
 
 bool pm_profile_line(struct pm_profile *p, uint32_t object, uint64_t addr, bool patient,

@@ -48,7 +48,7 @@ struct pm_profile_block {
 	uint64_t addr;			/* in the ELF file; in memory for generated code */
 	const uint8_t *bytes;
 	uint32_t size, n;		/* bytes, instructions */
-	uint32_t object, function;	/* index into pm_profile.object, .function */
+	uint32_t object;		/* index into pm_profile.object */
 	uint64_t entries;		/* executions of its first instruction */
 	uint64_t insns;			/* instructions executed: n * entries, less what was cut */
 };
@@ -88,8 +88,7 @@ struct pm_profile {
 	struct pm_profile_sum sum;
 	bool incomplete;			/* some process is */
 	bool shared;				/* shares have been worked out */
-	struct pm_profile_block *block;		/* by object, then address */
-	size_t nblock;
+	size_t nblock;				/* by object, then address: pm_profile_block() */
 	struct pm_profile_object *object;	/* that executed anything, in order of appearance */
 	size_t nobject;
 	struct pm_profile_process *process;	/* as in counts */
@@ -104,6 +103,9 @@ struct pm_profile {
 
 struct pm_profile *pm_profile_new(const struct pm_counts *c);
 void pm_profile_free(struct pm_profile *p);		/* NULL is fine */
+
+/* Block number @i. They are put together when asked for. */
+struct pm_profile_block pm_profile_block(const struct pm_profile *p, size_t i);
 
 /* Names the blocks' functions and sums instructions by function, in total and per process. Opens
  * the symbol tables of the objects that ran. Called once, when somebody wants to know. */
@@ -145,8 +147,7 @@ uint32_t pm_profile_function_of(const struct pm_profile *p, uint32_t block, uint
  * call. */
 const char *pm_profile_function_at(struct pm_profile *p, uint32_t object, uint64_t addr);
 bool pm_profile_i386(const struct pm_profile *p, uint32_t object);	/* 32-bit code? */
-/* @v has room for b->n. */
-void pm_profile_insns(const struct pm_profile *p, const struct pm_profile_block *b,
-		      struct pm_profile_insn *v);
+/* @v has room for as many as the block has. */
+void pm_profile_insns(const struct pm_profile *p, uint32_t block, struct pm_profile_insn *v);
 
 #endif

@@ -36,6 +36,11 @@ void *pm_alloc(size_t n)
 	return check(calloc(1, n ? n : 1), n);
 }
 
+void *pm_alloc_unset(size_t n)
+{
+	return check(malloc(n ? n : 1), n);
+}
+
 void *pm_realloc(void *p, size_t n)
 {
 	return check(realloc(p, n), n);

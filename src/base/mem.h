@@ -16,6 +16,7 @@
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
 
 void *pm_alloc(size_t n);			/* zeroed; never NULL */
+void *pm_alloc_unset(size_t n);			/* ... or not zeroed: what is never written takes no memory */
 void *pm_realloc(void *p, size_t n);		/* never NULL; n > 0 */
 char *pm_strdup(const char *s);
 

@@ -135,17 +135,17 @@ static void put_call(struct file *f, uint32_t object, const struct pm_profile_in
 
 static void put_block(struct file *f, uint32_t index, struct pm_profile_insn *v)
 {
-	const struct pm_profile_block *b = &f->p->block[index];
+	const struct pm_profile_block b = pm_profile_block(f->p, index);
 
-	pm_profile_insns(f->p, b, v);
-	for (uint32_t i = 0; i < b->n; i++) {
+	pm_profile_insns(f->p, index, v);
+	for (uint32_t i = 0; i < b.n; i++) {
 		unsigned line;
 		const char *file;
 
-		if (b->object != f->object)
-			f->lines = pm_profile_has_lines(f->p, b->object);
-		file = line_of(f, b->object, v[i].addr, &line);
-		place(f, b->object, pm_profile_function_of(f->p, index, i), file);
+		if (b.object != f->object)
+			f->lines = pm_profile_has_lines(f->p, b.object);
+		file = line_of(f, b.object, v[i].addr, &line);
+		place(f, b.object, pm_profile_function_of(f->p, index, i), file);
 		pm_buf_printf(&f->b, "0x%llx %u %llu %llu %llu\n", (unsigned long long)v[i].addr, line,
 			      (unsigned long long)v[i].count,
 			      (unsigned long long)(v[i].count * v[i].reads),
@@ -154,7 +154,7 @@ static void put_block(struct file *f, uint32_t index, struct pm_profile_insn *v)
 		f->sum[1] += v[i].count * v[i].reads;
 		f->sum[2] += v[i].count * v[i].writes;
 		if (v[i].flow == PM_CLASS_CALL && v[i].target)
-			put_call(f, b->object, &v[i], line);
+			put_call(f, b.object, &v[i], line);
 	}
 }
 
@@ -188,9 +188,12 @@ enum pm_status pm_report_callgrind(struct pm_profile *p, const struct pm_report_
 	pm_buf_printf(&f.b, "positions: instr line\nevents: Ir Dr Dw\nsummary: %llu %llu %llu\n",
 		      (unsigned long long)(p->sum.insns - p->sum.unknown),
 		      (unsigned long long)p->sum.reads, (unsigned long long)p->sum.writes);
-	for (size_t i = 0; i < p->nblock; i++)
-		if (p->block[i].n > most)
-			most = p->block[i].n;
+	for (size_t i = 0; i < p->nblock; i++) {
+		const uint32_t n = pm_profile_block(p, i).n;
+
+		if (n > most)
+			most = n;
+	}
 	v = pm_alloc(most * sizeof *v);
 	for (size_t i = 0; i < p->nblock; i++)
 		put_block(&f, (uint32_t)i, v);

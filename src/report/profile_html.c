@@ -108,7 +108,7 @@ static void locality(struct pm_html *h, const struct pm_profile *p, const uint32
 		 (unsigned long long)p->sum.locality_90, (unsigned long long)p->sum.blocks_distinct);
 	pm_html_section(h, "Code locality", hint);
 	for (size_t i = 0; i < n; i++) {
-		sum += p->block[order[i]].insns;
+		sum += pm_profile_block(p, order[i]).insns;
 		if ((i + 1 < next && i + 1 < n) || points == NR(x))
 			continue;
 		x[points] = (double)(i + 1);
@@ -126,24 +126,24 @@ static void blocks(struct pm_html *h, struct pm_profile *p, const struct pm_repo
 
 	pm_html_section(h, "Hottest blocks", "addresses as in the file");
 	for (size_t i = 0; i < n; i++) {
-		const struct pm_profile_block *b = &p->block[order[i]];
+		const struct pm_profile_block b = pm_profile_block(p, order[i]);
 
 		pm_buf_printf(&h->b, "<details%s><summary>%.2f&nbsp;%% &middot; %s &times; %u &middot; ",
-			      i ? "" : " open", pm_percent(b->insns, p->sum.insns),
-			      pm_report_number(b->entries, num), b->n);
-		pm_report_html_text(&h->b, pm_profile_name(p, b->function));
+			      i ? "" : " open", pm_percent(b.insns, p->sum.insns),
+			      pm_report_number(b.entries, num), b.n);
+		pm_report_html_text(&h->b, pm_profile_name(p, pm_profile_function_of(p, order[i], 0)));
 		pm_buf_printf(&h->b, " <span class=\"dim\">");
-		pm_report_html_text(&h->b, p->object[b->object].path);
+		pm_report_html_text(&h->b, p->object[b.object].path);
 		pm_buf_printf(&h->b, "</span></summary>\n<pre>");
-		for (uint32_t at = 0; at < b->size; ) {
+		for (uint32_t at = 0; at < b.size; ) {
 			const char *file;
 			unsigned no;
 
-			snprintf(where, sizeof where, "%12llx  ", (unsigned long long)(b->addr + at));
+			snprintf(where, sizeof where, "%12llx  ", (unsigned long long)(b.addr + at));
 			pm_report_html_text(&h->b, where);
-			if (!pm_profile_line(p, b->object, b->addr + at, true, &file, &no))
+			if (!pm_profile_line(p, b.object, b.addr + at, true, &file, &no))
 				file = NULL;
-			at += pm_profile_disasm(p, b, at, o->syntax, line, sizeof line);
+			at += pm_profile_disasm(p, &b, at, o->syntax, line, sizeof line);
 			pm_report_html_text(&h->b, line);
 			if (file) {
 				pm_buf_printf(&h->b, "   <span class=\"dim\">");

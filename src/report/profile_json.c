@@ -64,28 +64,28 @@ static void function_of(struct pm_result *r, struct pm_profile *p, uint32_t f, u
 static void block_of(struct pm_result *r, struct pm_profile *p, const struct pm_report_opts *o,
 		     uint32_t index)
 {
-	const struct pm_profile_block *b = &p->block[index];
+	const struct pm_profile_block b = pm_profile_block(p, index);
 	const char *file;
 	char line[256];
 	unsigned no;
 
 	pm_result_begin(r, NULL);
-	pm_result_str(r, "object", p->object[b->object].path);
-	pm_result_str(r, "function", pm_profile_name(p, b->function));
-	pm_result_hex(r, "address", b->addr);
-	if (pm_profile_line(p, b->object, b->addr, o->all_lines, &file, &no)) {
+	pm_result_str(r, "object", p->object[b.object].path);
+	pm_result_str(r, "function", pm_profile_name(p, pm_profile_function_of(p, index, 0)));
+	pm_result_hex(r, "address", b.addr);
+	if (pm_profile_line(p, b.object, b.addr, o->all_lines, &file, &no)) {
 		pm_result_str(r, "file", file);
 		pm_result_u64(r, "line", no, NULL);
 	} else {
 		pm_result_null(r, "file");
 		pm_result_null(r, "line");
 	}
-	pm_result_u64(r, "executions", b->entries, "blocks");
-	pm_result_u64(r, "instructions", b->insns, "instructions");
-	pm_result_u64(r, "length", b->n, "instructions");
+	pm_result_u64(r, "executions", b.entries, "blocks");
+	pm_result_u64(r, "instructions", b.insns, "instructions");
+	pm_result_u64(r, "length", b.n, "instructions");
 	pm_result_begin_list(r, "code");
-	for (uint32_t at = 0; at < b->size; ) {
-		at += pm_profile_disasm(p, b, at, o->syntax, line, sizeof line);
+	for (uint32_t at = 0; at < b.size; ) {
+		at += pm_profile_disasm(p, &b, at, o->syntax, line, sizeof line);
 		pm_result_str(r, NULL, line);
 	}
 	pm_result_end(r);

@@ -228,31 +228,32 @@ static void blocks(struct text *t)
 	snprintf(hint, sizeof hint, "addresses as in the file");
 	head(t, "Hottest blocks", hint);
 	for (size_t i = 0; i < n; i++) {
-		const struct pm_profile_block *b = &p->block[order[i]];
-		const struct pm_profile_function *f = &p->function[b->function];
+		const struct pm_profile_block b = pm_profile_block(p, order[i]);
+		const uint32_t function = pm_profile_function_of(p, order[i], 0);
+		const struct pm_profile_function *f = &p->function[function];
 		const char *file, *last = NULL;
 		unsigned no, last_no = 0;
 
 		pm_buf_printf(&t->b, "%s%5.1f %%  %s x %u  ", i ? "\n" : "",
-			      pm_percent(b->insns, p->sum.insns), pm_report_number(b->entries, num), b->n);
-		pm_report_text_of(&t->b, pm_profile_name(p, b->function), 40, 0);
-		if (f->lo && b->addr > f->lo)
-			pm_buf_printf(&t->b, "+0x%llx", (unsigned long long)(b->addr - f->lo));
-		if (pm_profile_name(p, b->function)[0] != '[') {
+			      pm_percent(b.insns, p->sum.insns), pm_report_number(b.entries, num), b.n);
+		pm_report_text_of(&t->b, pm_profile_name(p, function), 40, 0);
+		if (f->lo && b.addr > f->lo)
+			pm_buf_printf(&t->b, "+0x%llx", (unsigned long long)(b.addr - f->lo));
+		if (pm_profile_name(p, function)[0] != '[') {
 			pm_buf_add(&t->b, "  ", 2);
-			pm_report_text_of(&t->b, base_of(p->object[b->object].path), 24, 0);
+			pm_report_text_of(&t->b, base_of(p->object[b.object].path), 24, 0);
 		}
 		pm_buf_add(&t->b, "\n", 1);
-		for (uint32_t k = 0, at = 0; k < b->n && at < b->size; k++) {
-			if (k == MAX_SHOWN && b->n > MAX_SHOWN + 1) {
-				pm_buf_printf(&t->b, "    ... and %u more\n", b->n - k);
+		for (uint32_t k = 0, at = 0; k < b.n && at < b.size; k++) {
+			if (k == MAX_SHOWN && b.n > MAX_SHOWN + 1) {
+				pm_buf_printf(&t->b, "    ... and %u more\n", b.n - k);
 				break;
 			}
-			pm_buf_printf(&t->b, "    %8llx  ", (unsigned long long)(b->addr + at));
-			if (!pm_profile_line(p, b->object, b->addr + at, t->o->all_lines, &file,
+			pm_buf_printf(&t->b, "    %8llx  ", (unsigned long long)(b.addr + at));
+			if (!pm_profile_line(p, b.object, b.addr + at, t->o->all_lines, &file,
 					     &no))
 				file = NULL;
-			at += pm_profile_disasm(p, b, at, t->o->syntax, line, sizeof line);
+			at += pm_profile_disasm(p, &b, at, t->o->syntax, line, sizeof line);
 			if (file && (!last || no != last_no || strcmp(file, last))) {
 				size_t from = t->b.n;
 

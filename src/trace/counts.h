@@ -7,7 +7,8 @@
  * which code was discovered; reports therefore first turn pieces into the canonical blocks
  * that executed control flow defines (analyse/profile.h), so that cold and warm runs agree.
  *
- * Ownership  everything in a pm_counts belongs to it until pm_counts_free(). */
+ * Ownership  everything in a pm_counts belongs to it until pm_counts_free(); but the code of pieces may
+ * be borrowed, from where it stays for as long. */
 #ifndef PM_TRACE_COUNTS_H
 #define PM_TRACE_COUNTS_H
 
@@ -24,12 +25,12 @@ struct pm_counts_object {		/* a mapped ELF file, the vDSO, or anonymous code */
 	uint64_t lo, hi;		/* mapped text, in memory */
 };
 
-struct pm_piece {
+struct pm_piece {			/* 24 bytes: there are hundreds of thousands */
 	uint64_t pc;
 	const uint8_t *bytes;		/* the code as it was translated */
-	uint32_t size;			/* bytes */
-	uint32_t n;			/* instructions */
-	uint32_t object;		/* index into pm_counts_process.object */
+	uint16_t size;			/* bytes */
+	uint16_t n;			/* instructions; fewer than 2^15 */
+	uint16_t object;		/* index into pm_counts_process.object */
 	bool falls;			/* does not end in a control transfer: flows into pc + size */
 };
 
@@ -70,7 +71,7 @@ struct pm_counts_process {
 };
 
 struct pm_counts {
-	struct pm_arena mem;		/* owns strings and code bytes */
+	struct pm_arena mem;		/* owns strings, and code bytes that are not borrowed */
 	struct pm_counts_process *process;
 	size_t nprocess, cap_process;
 	char **argv;			/* borrowed: what was run */

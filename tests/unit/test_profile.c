@@ -340,7 +340,7 @@ static void compare(const struct pm_profile *p)
 	assert_int_equal(p->sum.reps, twin.reps);
 	for (uint32_t i = 0; i < code.n; i++) {
 		struct pm_profile_insn v[MAX_INSN];
-		const struct pm_profile_block *b = &p->block[k];
+		struct pm_profile_block b;
 		uint32_t n = 0, size = 0, in[MAX_INSN];
 
 		if (!twin.leader[i] || !twin.count[i])
@@ -350,19 +350,20 @@ static void compare(const struct pm_profile *p)
 			in[n++] = j;
 			size += code.is[j].len;
 		}
-		assert_int_equal(b->addr, BASE + code.off[i]);
-		assert_int_equal(b->n, n);
-		assert_int_equal(b->size, size);
-		assert_int_equal(b->entries, twin.count[i]);
-		assert_memory_equal(b->bytes, code.bytes + code.off[i], b->size);
-		pm_profile_insns(p, b, v);
+		b = pm_profile_block(p, k);
+		assert_int_equal(b.addr, BASE + code.off[i]);
+		assert_int_equal(b.n, n);
+		assert_int_equal(b.size, size);
+		assert_int_equal(b.entries, twin.count[i]);
+		assert_memory_equal(b.bytes, code.bytes + code.off[i], b.size);
+		pm_profile_insns(p, k, v);
 		insns[k] = 0;
 		for (uint32_t j = 0; j < n; j++) {
 			assert_int_equal(v[j].addr, BASE + code.off[in[j]]);
 			assert_int_equal(v[j].count, twin.count[in[j]]);
 			insns[k] += twin.count[in[j]];
 		}
-		assert_int_equal(b->insns, insns[k]);
+		assert_int_equal(b.insns, insns[k]);
 		k++;
 	}
 	assert_int_equal(k, p->nblock);
@@ -438,10 +439,10 @@ static void versions_of_code(void **state)
 	p = pm_profile_new(c);
 	assert_int_equal(p->sum.insns, 36);
 	assert_int_equal(p->nblock, 4);		/* nop and ret are common, what is between is not */
-	assert_int_equal(p->block[0].entries, 12);
-	assert_int_equal(p->block[1].entries, 5);
-	assert_int_equal(p->block[2].entries, 7);
-	assert_int_equal(p->block[3].entries, 12);
+	assert_int_equal(pm_profile_block(p, 0).entries, 12);
+	assert_int_equal(pm_profile_block(p, 1).entries, 5);
+	assert_int_equal(pm_profile_block(p, 2).entries, 7);
+	assert_int_equal(pm_profile_block(p, 3).entries, 12);
 	pm_profile_free(p);
 	pm_counts_free(c);
 }
@@ -464,8 +465,8 @@ static void both_instruction_sets(void **state)
 	}
 	p = pm_profile_new(c);
 	assert_int_equal(p->nblock, 2);
-	assert_int_equal(p->block[0].n, 2);
-	assert_int_equal(p->block[1].n, 3);
+	assert_int_equal(pm_profile_block(p, 0).n, 2);
+	assert_int_equal(pm_profile_block(p, 1).n, 3);
 	assert_int_equal(p->sum.insns, 2 + 6);
 	assert_int_equal(p->process[0].sum.insns, 2);
 	assert_int_equal(p->process[1].sum.insns, 6);
@@ -494,7 +495,88 @@ static void cut_without_entry(void **state)
 	p = pm_profile_new(c);
 	assert_int_equal(p->sum.insns, 1);
 	assert_int_equal(p->nblock, 1);
-	assert_int_equal(p->block[0].n, 1);
+	assert_int_equal(pm_profile_block(p, 0).n, 1);
+	pm_profile_free(p);
+	pm_counts_free(c);
+}
+
+/* A block of more bytes and instructions than one piece can have, and than most blocks have. */
+static void long_block(void **state)
+{
+	static uint8_t movs[5 * 1200];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof movs; i += 5)
+		movs[i] = 0xb8;			/* mov $imm, %eax */
+	for (unsigned cut = 0; cut < 2; cut++) {
+		struct pm_counts *c = pm_counts_new();
+		struct pm_counts_process *pr = pm_counts_add_process(c, 1, 0, "/bin/long");
+		struct pm_profile_insn v[1200];
+		struct pm_profile_block b;
+		struct pm_profile *p;
+
+		pm_counts_add_object(c, pr, "[anon]", NULL, 0, 0x1000, 0x9000);
+		for (unsigned i = 0; i < 6; i++)
+			pm_counts_add_piece(pr, (struct pm_piece){ 0x1000 + i * 1000, movs + i * 1000, 1000, 200, 0, true });
+		pm_counts_add_thread(pr, 1);
+		for (unsigned i = 0; i < 6; i++)
+			pr->thread[0].count[i] = 9;
+		if (cut)
+			pm_counts_add_cut(&pr->thread[0], 5, 100, 2);
+		p = pm_profile_new(c);
+		assert_int_equal(p->nblock, 1);
+		b = pm_profile_block(p, 0);
+		assert_int_equal(b.size, sizeof movs);
+		assert_int_equal(b.n, 1200);
+		assert_int_equal(b.entries, 9);
+		assert_int_equal(b.insns, 9 * 1200 - cut * 2 * 100);
+		assert_int_equal(p->object[0].insns, b.insns);
+		assert_memory_equal(b.bytes, movs, sizeof movs);
+		pm_profile_insns(p, 0, v);
+		assert_int_equal(v[1099].count, 9);
+		assert_int_equal(v[1100].count, cut ? 7 : 9);
+		pm_profile_free(p);
+		pm_counts_free(c);
+	}
+}
+
+/* Blocks are in the order of their addresses, whatever that of the pieces, and however far they lie apart. */
+static void blocks_by_address(void **state)
+{
+	static const uint8_t ret[] = { 0xc3 };
+	struct pm_counts *c = pm_counts_new();
+	struct pm_counts_process *pr = pm_counts_add_process(c, 1, 0, "/bin/x");
+	struct pm_profile *p;
+	uint32_t *order;
+	size_t n;
+
+	(void)state;
+	pm_counts_add_object(c, pr, "[anon]", NULL, 0, 0, UINT64_MAX);
+	seed = 4711;
+	for (unsigned i = 0; i < 1000; i++) {
+		/* a few by themselves, many near each other, the first half of those in order */
+		uint64_t at = i < 40 ? (uint64_t)rnd(1u << 30) << 24 | rnd(1u << 24) :
+			      (uint64_t)(i % 2 ? 0x7f12u : 3) << 32 | (i < 520 ? i * 4096 : 0xf0000000u + rnd(1u << 24));
+
+		pm_counts_add_piece(pr, (struct pm_piece){ at, ret, sizeof ret, 1, 0, false });
+	}
+	pm_counts_add_thread(pr, 1);
+	for (unsigned i = 0; i < 1000; i++)
+		pr->thread[0].count[i] = i % 7 * i;	/* some never ran */
+	p = pm_profile_new(c);
+	assert_true(p->nblock > 800);
+	for (size_t i = 1; i < p->nblock; i++)
+		assert_true(pm_profile_block(p, i - 1).addr < pm_profile_block(p, i).addr);
+	for (unsigned max = 0; max < 200; max += 50) {
+		n = pm_profile_top_blocks(p, max, &order);
+		assert_int_equal(n, max ? max : p->nblock);
+		for (size_t i = 1; i < n; i++) {
+			const uint64_t x = pm_profile_block(p, order[i - 1]).insns, y = pm_profile_block(p, order[i]).insns;
+
+			assert_true(x > y || (x == y && order[i - 1] < order[i]));
+		}
+		free(order);
+	}
 	pm_profile_free(p);
 	pm_counts_free(c);
 }
@@ -664,6 +746,8 @@ int main(void)
 		cmocka_unit_test(versions_of_code),
 		cmocka_unit_test(both_instruction_sets),
 		cmocka_unit_test(cut_without_entry),
+		cmocka_unit_test(long_block),
+		cmocka_unit_test(blocks_by_address),
 		cmocka_unit_test(nothing_ran),
 		cmocka_unit_test(forms_agree_with_a_fresh_decoder),
 		cmocka_unit_test(forms_begin_with_bytes),

@@ -264,6 +264,7 @@ static void disassembly_in_both_syntaxes(void **state)
 	static const uint8_t code[] = { 0x48, 0x8b, 0x45, 0xf8, 0xe9, 0x00, 0x00, 0x00, 0x00 };
 	struct pm_counts *c = pm_counts_new();
 	struct pm_counts_process *pr = pm_counts_add_process(c, 1, 0, "/bin/x");
+	struct pm_profile_block b;
 	struct pm_profile *p;
 	char s[128];
 
@@ -272,11 +273,12 @@ static void disassembly_in_both_syntaxes(void **state)
 	pm_counts_add_piece(pr, (struct pm_piece){ 0x1000, code, sizeof code, 2, 0, false });
 	*pm_counts_add_thread(pr, 1)->count = 3;
 	p = pm_profile_new(c);
-	assert_int_equal(pm_profile_disasm(p, &p->block[0], 0, PM_SYNTAX_ATT, s, sizeof s), 4);
+	b = pm_profile_block(p, 0);
+	assert_int_equal(pm_profile_disasm(p, &b, 0, PM_SYNTAX_ATT, s, sizeof s), 4);
 	assert_string_equal(s, "mov -0x8(%rbp), %rax");
-	pm_profile_disasm(p, &p->block[0], 0, PM_SYNTAX_INTEL, s, sizeof s);
+	pm_profile_disasm(p, &b, 0, PM_SYNTAX_INTEL, s, sizeof s);
 	assert_string_equal(s, "mov rax, [rbp-0x8]");
-	assert_int_equal(pm_profile_disasm(p, &p->block[0], 4, PM_SYNTAX_ATT, s, sizeof s), 5);
+	assert_int_equal(pm_profile_disasm(p, &b, 4, PM_SYNTAX_ATT, s, sizeof s), 5);
 	assert_string_equal(s, "jmp 0x1009");
 	pm_profile_free(p);
 	pm_counts_free(c);

@@ -9,15 +9,29 @@
 #include "collect/process/session.h"
 #include "pugmark/pugmark.h"
 
-static void add_count(struct counts_of *c, uint32_t block, uint64_t count)
+static void list_resize(struct counts_of *c, size_t n)
+{
+	c->cap = n ? n : 1;
+	c->block = pm_realloc(c->block, c->cap * sizeof *c->block);
+	c->count = pm_realloc(c->count, c->cap * sizeof *c->count);
+}
+
+static void list_release(struct counts_of *c)
+{
+	free(c->block);
+	free(c->count);
+	c->block = NULL;
+	c->count = NULL;
+}
+
+/* Callers make room for as many as there will probably be, and give back what was too much: memory that is used
+ * for the first time, as a list's that moves when it grows, takes longer than what is done here with it. */
+static inline void add_count(struct counts_of *c, uint32_t block, uint64_t count)
 {
 	if (!count)
 		return;
-	if (c->n == c->cap) {
-		c->cap = c->cap ? c->cap * 2 : 1024;
-		c->block = pm_realloc(c->block, c->cap * sizeof *c->block);
-		c->count = pm_realloc(c->count, c->cap * sizeof *c->count);
-	}
+	if (c->n == c->cap)
+		list_resize(c, c->n + c->n / 2 + 256);
 	c->block[c->n] = block;
 	c->count[c->n++] = count;
 }
@@ -111,14 +125,19 @@ void gather_sample(struct session *s)
 }
 
 /* ---- threads --------------------------------------------------------------------------------------- */
-/* Append the 64-bit counters of @t. Only pages that were ever touched are looked at. */
+/* @c becomes the 64-bit counters of @t. Only pages that were ever touched are looked at. */
 static void read_counters(const struct session *s, const struct space *sp, const struct thread *t,
 			  struct counts_of *c, bool clear)
 {
 	const off_t base = (off_t)(t->block * RT_BLOCK_SIZE + RT_COUNTERS);
 	off_t at = 0, stop;
+	size_t n = 0;
 
-	for (; next_piece(s, t->block, sp->nblock * 8, &at, &stop); at = stop) {
+	for (; next_piece(s, t->block, sp->nblock * 8, &at, &stop); at = stop)
+		for (const uint64_t *v = (uint64_t *)(s->data + at); (const uint8_t *)v < s->data + stop; v++)
+			n += *v > 0;
+	list_resize(c, n);
+	for (at = 0; next_piece(s, t->block, sp->nblock * 8, &at, &stop); at = stop) {
 		for (const uint64_t *v = (uint64_t *)(s->data + at); (const uint8_t *)v < s->data + stop; v++)
 			add_count(c, (uint32_t)(((const uint8_t *)v - s->data - base) / 8), *v);
 		if (clear)
@@ -148,6 +167,7 @@ void gather_thread(struct session *s, struct proc *p, struct thread *t)
 	sample(s, sp, t);
 	for (uint32_t k = 0; k < sp->nblock; k++)
 		add_count(c, k, t->total[k]);
+	list_resize(c, c->n);
 	free(t->seen);
 	free(t->total);
 	t->seen = NULL;
@@ -198,6 +218,7 @@ static void derive(struct session *s, const struct proc *p, const struct space *
 		}
 	if (ncut)
 		qsort(cut, ncut, sizeof *cut, by_block);
+	list_resize(&out, 2 * c->n);
 	for (size_t j = 0, k = 0; j < c->n || k < ncut; ) {
 		const bool counted = k == ncut || (j < c->n && c->block[j] < cut[k].block);
 		const uint32_t first = counted ? c->block[j] : cut[k].block;
@@ -234,13 +255,22 @@ static void derive(struct session *s, const struct proc *p, const struct space *
 		}
 	}
 	free(cut);
-	free(c->block);
-	free(c->count);
+	list_release(c);
+	list_resize(&out, out.n);
 	*c = out;
 }
 
-/* The code of block @i in what is returned: once for all processes that have the file. */
-static const uint8_t *copy_of(struct session *s, const struct space *sp, uint32_t i)
+/* Nobody is left, and so no file's text will be unmapped any more (session_unmap()), nor changed by the programs. */
+static bool is_last(const struct session *s, const struct proc *p)
+{
+	for (size_t i = 0; i < s->nproc; i++)
+		if (s->proc[i] != p && !s->proc[i]->gone)
+			return false;
+	return !p->execed;
+}
+
+/* The code of block @i for what is returned: of the file (@stays), or in it, once for all processes that have the file. */
+static const uint8_t *code_of(struct session *s, const struct space *sp, uint32_t i, bool stays)
 {
 	const struct blk *b = &sp->block[i];
 	const struct module *m = &sp->module[b->module];
@@ -248,8 +278,8 @@ static const uint8_t *copy_of(struct session *s, const struct space *sp, uint32_
 	uint64_t *known = NULL;
 	uint8_t *copy;
 
-	if (!bytes)
-		return NULL;
+	if (!bytes || (stays && m->text))
+		return bytes;
 	if (m->shared && s->nproc > 1)
 		known = pm_map_put(&s->text[m->shared - 1].copy, (b->pc - m->lo) << 16 | b->size, NULL);
 	if (known && *known)
@@ -281,8 +311,7 @@ void gather_used(struct session *s, struct space *sp)
 				if (b->indirect != XL_NONE)
 					cache_used(&sp->module[b->module], b->pc);
 			}
-			free(c.block);
-			free(c.count);
+			list_release(&c);
 		}
 	}
 }
@@ -311,12 +340,13 @@ static bool is_cut_short(const struct space *sp, const struct pm_cut_at *c)
 	return c->done && c->done < sp->block[c->block].n;
 }
 
-/* The numbers of all blocks of @p that ran, or began to, ascending; the caller's to free(). */
+/* The numbers of all blocks of @p that ran, or began to, ascending; the caller's to free(). A list that is these has
+ * none any more. */
 static uint32_t *blocks_that_ran(const struct proc *p, const struct space *sp, size_t *n)
 {
 	const size_t words = sp->nblock / 64 + 1;
 	uint64_t *set = pm_alloc(words * sizeof *set);
-	uint32_t *v;
+	uint32_t *v = NULL;
 
 	for (size_t i = 0; i < p->ncounts; i++)
 		for (size_t j = 0; j < p->counts[i].n; j++)
@@ -327,7 +357,16 @@ static uint32_t *blocks_that_ran(const struct proc *p, const struct space *sp, s
 	*n = 0;
 	for (size_t i = 0; i < words; i++)
 		*n += (size_t)__builtin_popcountll(set[i]);
-	v = pm_alloc(*n * sizeof *v);
+	for (size_t i = 0; i < p->ncounts && !v; i++)
+		if (p->counts[i].n == *n) {
+			v = p->counts[i].block;
+			p->counts[i].block = NULL;
+		}
+	if (v) {
+		free(set);
+		return v;
+	}
+	v = pm_alloc_unset(*n * sizeof *v);
 	*n = 0;
 	for (size_t i = 0; i < words; i++)
 		for (uint64_t left = set[i]; left; left &= left - 1)
@@ -358,6 +397,7 @@ void gather_process(struct session *s, struct proc *p)
 	struct pm_counts *out = s->out;
 	struct space *sp = p->space;
 	struct pm_counts_process *q = &p->result;
+	const bool stays = is_last(s, p);
 	uint32_t *ran, *object;
 
 	*q = (struct pm_counts_process){
@@ -375,7 +415,7 @@ void gather_process(struct session *s, struct proc *p)
 		derive(s, p, sp, &p->counts[i]);
 	ran = blocks_that_ran(p, sp, &q->npiece);
 	q->cap_piece = q->npiece;
-	q->piece = pm_alloc(q->npiece * sizeof *q->piece);
+	q->piece = pm_alloc_unset(q->npiece * sizeof *q->piece);
 	object = pm_alloc((sp->nmodule + 1) * sizeof *object);
 	for (size_t i = 0; i < q->npiece; i++) {
 		const struct blk *b = &sp->block[ran[i]];
@@ -387,24 +427,30 @@ void gather_process(struct session *s, struct proc *p)
 		if (!object[b->module])
 			object[b->module] = object_of(out, q, m) + 1;
 		*x = (struct pm_piece){
-			.pc = b->pc, .bytes = copy_of(s, sp, ran[i]), .size = b->size, .n = b->n,
-			.object = object[b->module] - 1, .falls = b->flags & XL_FALLS,
+			.pc = b->pc, .bytes = code_of(s, sp, ran[i], stays), .size = b->size, .n = b->n,
+			.object = (uint16_t)(object[b->module] - 1), .falls = b->flags & XL_FALLS,
 		};
 	}
 	for (size_t i = 0; i < p->ncounts; i++) {
-		const struct counts_of *c = &p->counts[i];
+		struct counts_of *c = &p->counts[i];
 		struct pm_counts_thread *t;
 		size_t at = 0;
 
 		pm_grow(q->thread, q->nthread, q->cap_thread);
 		t = &q->thread[q->nthread++];
 		*t = (struct pm_counts_thread){ .tid = c->tid };
-		t->count = pm_alloc((q->npiece + 1) * sizeof *t->count);
-		for (size_t j = 0; j < c->n; j++) {
-			while (ran[at] != c->block[j])
-				at++;
-			t->count[at] = c->count[j];
+		if (c->n == q->npiece) {		/* they all are in it */
+			t->count = c->count;
+			c->count = NULL;
+		} else {
+			t->count = pm_alloc((q->npiece + 1) * sizeof *t->count);
+			for (size_t j = 0; j < c->n; j++) {
+				while (ran[at] != c->block[j])
+					at++;
+				t->count[at] = c->count[j];
+			}
 		}
+		list_release(c);
 		for (size_t j = 0; j < p->ncut; j++) {
 			const struct pm_cut_at *k = &p->cut[j];
 
@@ -418,10 +464,6 @@ void gather_process(struct session *s, struct proc *p)
 	}
 	free(ran);
 	free(object);
-	for (size_t i = 0; i < p->ncounts; i++) {
-		free(p->counts[i].block);
-		free(p->counts[i].count);
-	}
 	free(p->counts);
 	free(p->cut);
 	p->counts = NULL;
