@@ -35,6 +35,17 @@ $ cat > p.c <<'E'
 + objects() { pugmark run -q --no-vdso --fix-random --json j "$@" > out; cat out; sed -n '/"objects"/,/]/p' j; }
 + for p in ./one "./two 1e9" "./one 1e9"; do objects --no-cache -- $p > a; objects --cache-dir "$PWD/o" -- $p > b; cmp a b; done; grep -c libc.so a
 > 1
+# Where its file says that a library lies stays what the smallest program had, also when another one adds something: the
+# smallest one's blocks are mapped, not copied.
+$ printf 'int main(void) { return 0; }' | gcc -xc - -o least && gcc p.c -Wl,--no-as-needed -lm -o more
++ libc=$(pugmark run -q --cache-dir "$PWD/w" --json j -- ./least; ls w/pugmark-code-* | grep "$(readelf -n "$(gcc -print-file-name=libc.so.6)" | sed -n 's/.*Build ID: //p')")
++ where() { od -A n -t x8 -j 136 -N 8 "$libc"; }; where > one; stat -c %i "$libc" > ino
++ pugmark run -q --cache-dir "$PWD/w" -- ./more 1e9; where | cmp - one; stat -c %i "$libc" | cmp -s - ino || echo written
++ for p in ./least "./more 1e9"; do pugmark run -q --no-vdso --fix-random --no-follow --cache-dir "$PWD/w" --counts b -- $p > out.b; pugmark run -q --no-vdso --no-cache --no-follow --fix-random --counts a -- $p > out.a; "$TESTS/oracle/compare-counts" a.* b.* | sed 's/:.*//'; rm -f a.* b.*; done
+> 1000000000.000000
+> written
+> equal
+> equal
 # The second of two equal runs finds everything.
 $ for i in 1 2; do pugmark run -q --cache-dir "$PWD/c" --json j -- ls / > /dev/null; done; grep -o '"demand": *[0-9]*' j | tr -d ' '
 > "demand":0

@@ -68,6 +68,7 @@
 #define LATE_COST 256u
 #define WRITE_SHARE 16u
 #define SMALL_FILE (1u << 20)		/* of code: written at once, in a millisecond or two, for whoever starts next */
+#define LIBRARIES (1ull << 30)		/* bytes of them that are in front of one at most */
 #define LATE_SAVE 16u			/* pages, fewer do not count */
 
 struct identity {
@@ -99,7 +100,7 @@ struct cache_file {
 	uint64_t build;			/* of pugmark: another translator, another cache */
 	uint64_t sum, map_sum, text_hash, text_len, file_off;
 	struct identity id;
-	uint64_t lo;			/* where the text was: blocks and absolute code depend on it */
+	uint64_t lo;			/* where the text was, or in a smaller program: blocks and absolute code depend on it */
 	int64_t distance;		/* code - lo; i386: code */
 	uint32_t ncode, nunit, nblock, nlink, nentry, nmap, ntarget, noutside;
 	uint32_t nrel_pc, nrel_counter, nrel_link, nrel_place;
@@ -1064,7 +1065,7 @@ static void put_blocks(struct saving *v)
 		for (; c < ngot && got[c] - first < i + n; c++)
 			b[got[c] - first - i].indirect = v->sp->block[got[c]].indirect;
 		for (uint32_t k = 0; k < n; k++) {
-			b[k].pc += v->m->lo - v->was->lo;
+			b[k].pc += v->f->lo - v->was->lo;
 			b[k].module = (uint16_t)v->f->module;
 		}
 		v->out.n = n * sizeof *b;
@@ -1079,11 +1080,12 @@ static void put_blocks(struct saving *v)
 		for (uint32_t k = 0; k < u->nblock; k++) {
 			struct blk x = v->sp->block[u->block + k];
 
+			add_target(v, &x, v->unit0[u - v->sp->unit] + k, u->block + k);
+			x.pc += v->f->lo - v->m->lo;
 			x.module = (uint16_t)v->f->module;
 			x.map = map;
 			map += x.nmap;
 			put(&v->out, &x, sizeof x);
-			add_target(v, &x, v->unit0[u - v->sp->unit] + k, u->block + k);
 		}
 	}
 }
@@ -1393,6 +1395,15 @@ static bool write_module(struct saving *v)
 	return good;
 }
 
+/* Where @m's blocks say that they are. It need not be where they are, but if it is, they are mapped and not copied: that
+ * is for small programs, whose few libraries lie highest. Who lies anywhere has no say. */
+static uint64_t place_of(const struct session *s, const struct space *sp, const struct module *m)
+{
+	if (!m->cache || m->absolute || sp->i386 || (!s->opts->aslr && m->cache->lo - m->lo > LIBRARIES))
+		return m->lo;
+	return m->cache->lo;
+}
+
 /* @f says at which numbers its blocks and links shall begin, and is completed. */
 static void save_module(struct session *s, struct space *sp, uint32_t mi, struct cache_file *f)
 {
@@ -1405,7 +1416,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	*f = (struct cache_file){
 		.magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI, .kind = kind_of(s, sp),
 		.absolute = m->absolute, .i386 = sp->i386, .build = build_number(),
-		.text_len = m->text_len, .file_off = m->file_off, .lo = m->lo,
+		.text_len = m->text_len, .file_off = m->file_off, .lo = place_of(s, sp, m),
 		.text_hash = m->cache ? m->cache->text_hash : pm_mix(m->text, m->text_len, 0),
 		.distance = (int64_t)(sp->i386 ? m->code : m->code - m->lo), .ncode = (uint32_t)m->code_len,
 		.block0 = s->tracer ? 0 : f->block0, .link0 = f->link0, .nused = shadow_bits(m),
