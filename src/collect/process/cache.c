@@ -11,6 +11,9 @@
  *                       a bit for each page of the shadow: has any run needed an entry of it?
  *   blocks, flows       lie on pages of their own: where text and module are where they were, the file
  *                       is mapped as it is
+ *   counters, counted   of each block the number of its counter, of each counter its block. What ran often lies side by side,
+ *                       then what ran at all: the counters that a run needs fill its cache lines, and few pages.
+ *                       Not in files of traces and of i386, where block and counter have one number
  *   map                 with a checksum of its own; looked at when a signal or fault arrives
  *   lines, targets      of each line of text the number of its first target, and of one more behind; targets by line and
  *                       number: those of blocks that are entered. No checksum: a wrong one finds nothing, as blocks
@@ -44,7 +47,7 @@
 #include "collect/process/session.h"
 #include "collect/process/trace.h"
 
-#define CACHE_VERSION 18u
+#define CACHE_VERSION 19u
 
 /* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they are
  * mostly those that the code was saved with, and none of its pages need be touched. */
@@ -105,7 +108,9 @@ struct cache_file {
 	uint32_t ncode, nunit, nblock, nlink, nentry, nmap, ntarget, noutside;
 	uint32_t nrel_pc, nrel_counter, nrel_link, nrel_place;
 	uint32_t nused, module, block0, link0;	/* bytes; of the blocks; the numbers of the first block and link in the code */
-	uint64_t units, blocks, flows, links, rel_pc, rel_counter, rel_link, rel_place, entries, outsides, code, used;
+	uint32_t ncounter, tier[TIERS];		/* 0 or nblock; of counters[]: where tiers end */
+	uint64_t units, blocks, flows, links, rel_pc, rel_counter, rel_link, rel_place, entries, outsides;
+	uint64_t counters, counted, code, used;
 	uint64_t map, lines, targets, shadow, size;	/* shadow: 0: none, else to the end */
 };
 
@@ -292,6 +297,7 @@ static bool sound(const struct cache_file *f, size_t size, uint32_t kind, bool t
 		{ f->rel_link, 4ull * f->nrel_link }, { f->rel_place, 4ull * f->nrel_place },
 		{ f->entries, (uint64_t)f->nentry * sizeof(struct saved_entry) },
 		{ f->outsides, (uint64_t)f->noutside * sizeof(struct saved_outside) },
+		{ f->counters, 4ull * f->ncounter }, { f->counted, 4ull * f->ncounter },
 		{ f->code, f->ncode }, { f->used, f->nused },
 		{ f->map, (uint64_t)f->nmap * sizeof(struct xl_map) },
 		{ f->lines, lines_of(f->text_len) * 4 }, { f->targets, 4ull * f->ntarget },
@@ -299,7 +305,8 @@ static bool sound(const struct cache_file *f, size_t size, uint32_t kind, bool t
 	uint64_t at = sizeof *f, sum = SUM_SEED;
 
 	if (size < sizeof *f || memcmp(f->magic, "pugmkTC\n", 8) || f->version != CACHE_VERSION ||
-	    f->abi != RT_ABI || f->build != build_number() || f->kind != kind)
+	    f->abi != RT_ABI || f->build != build_number() || f->kind != kind || (f->ncounter && f->ncounter != f->nblock) ||
+	    f->tier[TIERS - 1] > f->ncounter)
 		return false;
 	for (size_t i = 0; i < NR(part); i++) {
 		if (part[i].at < at || part[i].at % 8 || part[i].n > size || part[i].at > size - part[i].n)
@@ -503,6 +510,42 @@ void cache_thaw(struct session *s, struct space *sp, struct module *m, bool code
 	}
 }
 
+/* The module from whose file block or counter @i comes, beginning with a guess; NULL: it does not. */
+static const struct module *module_of_cached(const struct space *sp, uint32_t i, const struct module *guess)
+{
+	if (guess && i - guess->first_cached < guess->ncached)
+		return guess;
+	for (uint32_t k = 0; k < sp->nmodule; k++)
+		if (i - sp->module[k].first_cached < sp->module[k].ncached)
+			return &sp->module[k];
+	return NULL;
+}
+
+uint32_t block_counter(const struct space *sp, uint32_t block, const struct module **last)
+{
+	const struct module *m = module_of_cached(sp, block, *last);
+
+	if (!m || !m->cache->ncounter)
+		return block;
+	*last = m;
+	return m->first_cached + ((const uint32_t *)AT(m->cache, counters))[block - m->first_cached];
+}
+
+uint32_t counter_block(const struct space *sp, uint32_t counter, const struct module **last)
+{
+	const struct module *m = module_of_cached(sp, counter, *last);
+
+	if (!m || !m->cache->ncounter)
+		return counter;
+	*last = m;
+	return m->first_cached + ((const uint32_t *)AT(m->cache, counted))[counter - m->first_cached];
+}
+
+uint32_t cache_counters(const struct module *m)
+{
+	return m->cache->ncounter ? m->cache->tier[TIERS - 1] : m->ncached;
+}
+
 void cache_copy_code(const struct session *s, const struct module *m, uint8_t *to)
 {
 	if (m->frozen)
@@ -639,6 +682,7 @@ static bool consistent(const struct cache_file *f, const struct module *m)
 	const struct saved_outside *o = AT(f, outsides);
 	const struct xl_flow *w = AT(f, flows);
 	const struct blk *b = AT(f, blocks);
+	const uint32_t *counter = AT(f, counters), *counted = AT(f, counted);
 	const uint32_t *rel[4] = { AT(f, rel_pc), AT(f, rel_counter), AT(f, rel_link), AT(f, rel_place) };
 	const uint32_t nrel[4] = { f->nrel_pc, f->nrel_counter, f->nrel_link, f->nrel_place };
 
@@ -657,6 +701,9 @@ static bool consistent(const struct cache_file *f, const struct module *m)
 		if (b[i].pc - f->lo >= m->text_len || b[i].size > m->text_len - (b[i].pc - f->lo) ||
 		    b[i].module != f->module ||
 		    b[i].map > f->nmap || b[i].nmap > f->nmap - b[i].map || b[i].code >= f->ncode)
+			return false;
+	for (uint32_t i = 0; i < f->ncounter; i++)
+		if (counter[i] >= f->ncounter || counted[counter[i]] != i)
 			return false;
 	for (uint32_t i = 0; i < f->nlink; i++)
 		if (l[i].site != XL_NONE && (l[i].site + 4ull > f->ncode || (l[i].stub & LINK_STUB) >= f->ncode))
@@ -874,6 +921,7 @@ struct saving {
 	struct out out;
 	uint32_t *unit0;		/* of each unit of the space: its first block in the file; XL_NONE: not in it */
 	uint32_t *link0;		/* of each link of the space: its number in the file; XL_NONE likewise */
+	uint32_t *counter;		/* of each block of the file; NULL: its own number */
 	struct pm_buf targets;		/* struct target, those that are new, by number */
 	struct pm_buf sets[SETS];	/* struct set, ascending: fields of the code that are to be as they say */
 };
@@ -1237,22 +1285,100 @@ static uint64_t put_places(struct saving *v, uint64_t old, uint32_t nold, struct
 	return at;
 }
 
+/* ---- saving: counters ------------------------------------------------------------------------------- */
+static uint32_t saved_counter(const struct saving *v, uint32_t block)
+{
+	return v->counter ? v->counter[block] : block;
+}
+
+/* How much block @i of the space, number @no of the file, has run, in this process or in one that wrote the file. */
+static unsigned tier_of(const struct saving *v, uint32_t i, uint32_t no)
+{
+	const struct cache_file *was = v->was;
+	const uint32_t *counter = was->ncounter ? AT(was, counters) : NULL;
+	unsigned tier = gather_tier(v->sp, i);
+
+	for (unsigned k = 0; counter && no < was->ncounter && k < tier; k++)
+		if (counter[no] < was->tier[k])
+			tier = k;
+	return tier;
+}
+
+static void number_counters(struct saving *v)
+{
+	struct cache_file *f = v->f;
+	uint8_t *tier;
+	const struct unit *u;
+	uint32_t next = 0;
+
+	if (v->s->tracer || v->sp->i386)
+		return;
+	tier = pm_alloc(f->nblock + 1);
+	v->counter = pm_alloc((f->nblock + 1) * sizeof *v->counter);
+	for (uint32_t no = 0; no < v->was->nblock; no++)
+		tier[no] = (uint8_t)tier_of(v, v->m->first_cached + no, no);
+	for (size_t i = 0; i < new_units(v); i++)
+		for (uint32_t k = 0; (u = new_unit(v, i)) && k < u->nblock; k++) {
+			const uint32_t no = v->unit0[u - v->sp->unit] + k;
+
+			tier[no] = (uint8_t)tier_of(v, u->block + k, no);
+		}
+	for (unsigned k = 0; k <= TIERS; k++) {
+		for (uint32_t no = 0; no < f->nblock; no++)
+			if (tier[no] == k)
+				v->counter[no] = next++;
+		if (k < TIERS)
+			f->tier[k] = next;
+	}
+	f->ncounter = f->nblock;
+	free(tier);
+}
+
+static void put_counters(struct saving *v)
+{
+	struct cache_file *f = v->f;
+	uint32_t *counted = pm_alloc((f->ncounter + 1) * sizeof *counted);
+
+	for (uint32_t i = 0; i < f->ncounter; i++)
+		counted[v->counter[i]] = i;
+	f->counters = begin(&v->out, 8);
+	put(&v->out, v->counter, f->ncounter * sizeof *v->counter);
+	f->counted = begin(&v->out, 8);
+	put(&v->out, counted, f->ncounter * sizeof *counted);
+	free(counted);
+}
+
+/* Of each counter in the file's old code which it will be; the caller free()s it. NULL: none changes. */
+static uint32_t *counters_now(const struct saving *v)
+{
+	const uint32_t n = v->was->nblock, *counter = v->was->ncounter ? AT(v->was, counters) : NULL;
+	uint32_t *now;
+
+	if (!n || (v->f->block0 == v->was->block0 && !v->counter))
+		return NULL;
+	now = pm_alloc(n * sizeof *now);
+	for (uint32_t i = 0; i < n; i++)
+		now[counter ? counter[i] : i] = saved_counter(v, i);
+	return now;
+}
+
 /* Of @all places in new code those that hold a number of something that is in the file. */
 static struct pm_buf new_counters(struct saving *v)
 {
 	const uint32_t each = xl_counter_size(v->sp->i386), *at = (const uint32_t *)v->m->rel_counter.p;
+	const struct module *last = NULL;
 	struct pm_buf kept = { 0 };
 
 	for (size_t i = 0; i < v->m->rel_counter.n / 4; i++) {
 		const uint32_t was = field(v, at[i]);
 		const uint32_t block = v->s->tracer ? traced_block(v->sp, v->m, RT_RECORD_NUMBER(was)) :
-						      (was - RT_COUNTERS) / each;
+						      counter_block(v->sp, (was - RT_COUNTERS) / each, &last);
 		const uint32_t no = block < v->sp->nblock ? file_block(v, block) : XL_NONE;
 
 		if (no == XL_NONE)
 			continue;
 		add_set(v, SET_COUNTERS, at[i], v->s->tracer ? RT_RECORD(no, v->sp->block[block].record) :
-							       RT_COUNTERS + each * (v->f->block0 + no));
+							       RT_COUNTERS + each * (v->f->block0 + saved_counter(v, no)));
 		pm_buf_add(&kept, &at[i], 4);
 	}
 	return kept;
@@ -1274,13 +1400,24 @@ static struct pm_buf new_stubs(struct saving *v)
 	return kept;
 }
 
-/* Fields of the code, ascending, that are to become something else: by @by more than they are, or with @set
- * what stands there. */
+/* Fields of the code, ascending, that are to become something else: by @by more than they are, with @set
+ * what stands there, with @now another counter, @was and @is being the first ones. */
 struct change {
 	const uint32_t *at;
 	const struct set *set;		/* instead */
+	const uint32_t *now;
+	uint32_t was, is, each;
 	uint32_t n, by, next;
 };
+
+static void renumber(const struct change *x, uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof v);
+	v = x->is + x->each * x->now[(v - x->was) / x->each];
+	memcpy(p, &v, sizeof v);
+}
 
 /* Of the code's [lo, hi), which is at @p, up to @end: what may be cut off by that comes again. */
 static void change(struct change *x, uint8_t *p, uint32_t lo, uint32_t hi, uint32_t end)
@@ -1292,6 +1429,8 @@ static void change(struct change *x, uint8_t *p, uint32_t lo, uint32_t hi, uint3
 			continue;
 		if (x->set)
 			memcpy(p + (at - lo), &x->set[i].v, 4);
+		else if (x->now)
+			renumber(x, p + (at - lo));
 		else
 			add32(p + (at - lo), &(uint32_t){ 0 }, 1, x->by);
 	}
@@ -1304,13 +1443,15 @@ static void change(struct change *x, uint8_t *p, uint32_t lo, uint32_t hi, uint3
 static void put_code_section(struct saving *v)
 {
 	const struct cache_file *was = v->was, *f = v->f;
-	const uint32_t each = v->s->tracer ? 0 : xl_counter_size(v->sp->i386);
+	const uint32_t each = xl_counter_size(v->sp->i386);
+	uint32_t *now = v->s->tracer ? NULL : counters_now(v);
 	static uint8_t win[PIECE + 8];
 	struct change c[4 + SETS];
 	unsigned nc = 0;
 
-	if (was->ncode && f->block0 != was->block0)
-		c[nc++] = (struct change){ .at = AT(was, rel_counter), .n = was->nrel_counter, .by = each * (f->block0 - was->block0) };
+	if (was->ncode && now)
+		c[nc++] = (struct change){ .at = AT(was, rel_counter), .n = was->nrel_counter, .now = now, .each = each,
+			.was = RT_COUNTERS + each * was->block0, .is = RT_COUNTERS + each * f->block0 };
 	if (was->ncode && f->link0 != was->link0)
 		c[nc++] = (struct change){ .at = AT(was, rel_link), .n = was->nrel_link, .by = f->link0 - was->link0 };
 	if (was->ncode && (v->sp->i386 ? f->lo != was->lo : f->distance != was->distance))
@@ -1334,6 +1475,7 @@ static void put_code_section(struct saving *v)
 			change(&c[k], win, lo, hi, end);
 		put(&v->out, win + (a - lo), n);
 	}
+	free(now);
 }
 
 /* ---- saving: files --------------------------------------------------------------------------------- */
@@ -1379,6 +1521,7 @@ static bool write_module(struct saving *v)
 	f->entries = put_section(o, &entries);
 	f->nentry = (uint32_t)(entries.n / sizeof(struct saved_entry));
 	put_outsides(v);
+	put_counters(v);
 	put_code_section(v);
 	f->used = begin(o, 8);
 	put(o, m->used, f->nused);
@@ -1427,6 +1570,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 		memset(m->used, 255, shadow_bits(m));
 	sort_first(m->entered.p, m->entered.n / 4, 1);
 	number_units(&v);
+	number_counters(&v);
 	if (superseded(s, m, f))
 		goto out;
 	snprintf(tmp, sizeof tmp, ".%s.%d", m->key, getpid());
@@ -1464,6 +1608,7 @@ out:
 	pm_buf_release(&v.targets);
 	free(v.unit0);
 	free(v.link0);
+	free(v.counter);
 }
 
 /* Pages of @m's shadow that were needed, and of which the file does not know. */

@@ -125,30 +125,71 @@ void gather_sample(struct session *s)
 }
 
 /* ---- threads --------------------------------------------------------------------------------------- */
-/* @c becomes the 64-bit counters of @t. Only pages that were ever touched are looked at. */
-static void read_counters(const struct session *s, const struct space *sp, const struct thread *t,
+static void mark(uint64_t *set, uint32_t i)
+{
+	set[i / 64] |= 1ull << i % 64;
+}
+
+/* What has counted @count. */
+static void note_tier(struct space *sp, uint32_t block, uint64_t count)
+{
+	const size_t words = sp->nblock / 64 + 1;
+
+	for (unsigned k = 0; k < TIERS && sp->nran < words; k++) {
+		sp->ran[k] = pm_realloc(sp->ran[k], words * sizeof *sp->ran[k]);
+		memset(sp->ran[k] + sp->nran, 0, (words - sp->nran) * sizeof *sp->ran[k]);
+	}
+	if (sp->nran < words)
+		sp->nran = words;
+	mark(sp->ran[count < OFTEN], block);
+}
+
+unsigned gather_tier(const struct space *sp, uint32_t block)
+{
+	unsigned k = 0;
+
+	while (k < TIERS && !(block / 64 < sp->nran && sp->ran[k][block / 64] >> block % 64 & 1))
+		k++;
+	return k;
+}
+
+/* @c becomes what the 64-bit counters of @t say, ascending by block. Only pages that were ever touched are looked at. */
+static void read_counters(const struct session *s, struct space *sp, const struct thread *t,
 			  struct counts_of *c, bool clear)
 {
+	const size_t words = sp->nblock / 64 + 1;
 	const off_t base = (off_t)(t->block * RT_BLOCK_SIZE + RT_COUNTERS);
+	const uint64_t *count = (const uint64_t *)(s->data + base);
+	const struct module *last = NULL;
+	uint64_t *set = pm_alloc(words * sizeof *set);
 	off_t at = 0, stop;
 	size_t n = 0;
 
 	for (; next_piece(s, t->block, sp->nblock * 8, &at, &stop); at = stop)
-		for (const uint64_t *v = (uint64_t *)(s->data + at); (const uint8_t *)v < s->data + stop; v++)
-			n += *v > 0;
+		for (size_t k = (size_t)(at - base) / 8; k < (size_t)(stop - base) / 8; k++)
+			if (count[k]) {
+				mark(set, counter_block(sp, (uint32_t)k, &last));
+				n++;
+			}
 	list_resize(c, n);
-	for (at = 0; next_piece(s, t->block, sp->nblock * 8, &at, &stop); at = stop) {
-		for (const uint64_t *v = (uint64_t *)(s->data + at); (const uint8_t *)v < s->data + stop; v++)
-			add_count(c, (uint32_t)(((const uint8_t *)v - s->data - base) / 8), *v);
-		if (clear)
-			memset(s->data + at, 0, (size_t)(stop - at));
-	}
+	for (size_t i = 0; i < words; i++)
+		for (uint64_t left = set[i]; left; left &= left - 1) {
+			const uint32_t block = (uint32_t)(i * 64) + (uint32_t)__builtin_ctzll(left);
+			const uint64_t v = count[block_counter(sp, block, &last)];
+
+			if (s->cache_fd >= 0)
+				note_tier(sp, block, v);
+			add_count(c, block, v);
+		}
+	free(set);
+	for (at = 0; clear && next_piece(s, t->block, sp->nblock * 8, &at, &stop); at = stop)
+		memset(s->data + at, 0, (size_t)(stop - at));
 }
 
 /* A thread is over (or the session is): add its counters to the process and clear them. */
 void gather_thread(struct session *s, struct proc *p, struct thread *t)
 {
-	const struct space *sp = p->space;
+	struct space *sp = p->space;
 	struct counts_of *c;
 	off_t at = 0, stop;
 
@@ -328,11 +369,6 @@ static uint32_t object_of(struct pm_counts *out, struct pm_counts_process *q, co
 	*o = (struct pm_counts_object){ .path = pm_arena_strdup(&out->mem, m->path), .bias = m->bias,
 					.lo = m->lo, .hi = m->hi };
 	return (uint32_t)q->nobject++;
-}
-
-static void mark(uint64_t *set, uint32_t i)
-{
-	set[i / 64] |= 1ull << i % 64;
 }
 
 static bool is_cut_short(const struct space *sp, const struct pm_cut_at *c)

@@ -167,6 +167,10 @@ struct range {				/* executable for the program */
 	bool shared, patched;		/* patched: made executable by mprotect */
 };
 
+/* How much a block's counter has counted, as far as was looked: often, at all, nothing. */
+#define TIERS 2u
+#define OFTEN 100u
+
 struct space {
 	uint32_t refs;
 	bool i386;
@@ -185,6 +189,8 @@ struct space {
 					 * the unit whose record it continues, and `in` XL_OPEN */
 	size_t nblock, cap_block;	/* of both */
 	struct pm_map outside;		/* closed block -> 1 + offset of its entry for outsiders */
+	uint64_t *ran[TIERS];		/* sets of blocks: gather_tier() */
+	size_t nran;			/* words of each */
 	struct unit *unit;
 	size_t nunit, cap_unit;
 	struct link *link;
@@ -485,6 +491,10 @@ bool cache_check_map(struct module *m);
 /* m->entry_from for a copy of @m. */
 uint32_t *cache_copy_entries(const struct module *m);
 /* What the file that @m is from has at @at; *@n becomes how many bytes of it can be looked at until the next call. */
+/* Number of the counter of @block, and the other way round. *@last, NULL at first, is kept from call to call. */
+uint32_t block_counter(const struct space *sp, uint32_t block, const struct module **last);
+uint32_t counter_block(const struct space *sp, uint32_t counter, const struct module **last);
+uint32_t cache_counters(const struct module *m);	/* so many at the front have been needed */
 const void *cache_look(const struct module *m, uint64_t at, size_t *n);
 void cache_close(struct session *s);
 
@@ -503,6 +513,7 @@ void gather_sample(struct session *s);
 void gather_process(struct session *s, struct proc *p);
 /* Tell the cache what @sp's threads have needed of shadows so far, while they run. */
 void gather_used(struct session *s, struct space *sp);
+unsigned gather_tier(const struct space *sp, uint32_t block);		/* 0: OFTEN... TIERS: not seen */
 void gather_release(struct session *s);
 struct pm_counts *gather_counts(struct session *s);
 

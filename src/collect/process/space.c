@@ -172,6 +172,8 @@ void space_unref(struct session *s, struct space *sp)
 	free(sp->ref);
 	free(sp->range);
 	free(sp->hash);
+	for (unsigned k = 0; k < TIERS; k++)
+		free(sp->ran[k]);
 	free(sp);
 }
 
@@ -646,10 +648,10 @@ static void place(const struct session *s, struct proc *p, uint32_t mi, bool ove
 	if (fresh & PLACED && m->frozen_shadow)
 		place_file(mail, m, m->file_shadow, m->shadow_len, shadow_at(m),
 			   1 | at_once(m->shadow_len, SMALL_SHADOW));
-	if (fresh & PLACED && m->frozen && !s->tracer && m->ncached * 8 <= SMALL_COUNTERS) {
+	if (fresh & PLACED && m->frozen && !s->tracer && cache_counters(m) * 8 <= SMALL_COUNTERS) {
 		const uint64_t at = RT_DATA_VAULT + s->asking * RT_BLOCK_SIZE + RT_COUNTERS + 8ull * m->first_cached;
 
-		mail_cmd(mail, CMD_ADVISE, at & ~(PAGE - 1), up((at & (PAGE - 1)) + 8ull * m->ncached, PAGE),
+		mail_cmd(mail, CMD_ADVISE, at & ~(PAGE - 1), up((at & (PAGE - 1)) + 8ull * cache_counters(m), PAGE),
 			 MADV_POPULATE_WRITE, 0);
 	}
 }
@@ -1105,7 +1107,8 @@ static size_t count_entry(struct session *s, struct space *sp, uint32_t i, uint3
 			  uint32_t at)
 {
 	struct module *m = &sp->module[sp->block[i].module];
-	uint32_t field[2], counter = unit_of(sp, i)->block + sp->flow[i].in;
+	const struct module *last = m;
+	uint32_t field[2], counter = block_counter(sp, unit_of(sp, i)->block + sp->flow[i].in, &last);
 	unsigned n;
 	size_t len = xl_count(code_ptr(s, m, at), sp->i386, live, counter, by, field, &n);
 
@@ -1515,6 +1518,9 @@ static struct space *space_clone(struct session *s, const struct space *from)
 	sp->bytes = (struct pm_map){ 0 };
 	for (size_t j = 0; pm_map_next(&from->bytes, &j, &bkey, &bval); )
 		*pm_map_put(&sp->bytes, bkey, NULL) = bval;
+	for (unsigned k = 0; k < TIERS; k++)
+		sp->ran[k] = NULL;
+	sp->nran = 0;
 	sp->outside = (struct pm_map){ 0 };
 	for (size_t j = 0; pm_map_next(&from->outside, &j, &bkey, &bval); )
 		*pm_map_put(&sp->outside, bkey, NULL) = bval;
