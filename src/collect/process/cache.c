@@ -374,7 +374,8 @@ const void *cache_look(const struct module *m, uint64_t at, size_t *n)
 
 /* ---- shadows, page by page ------------------------------------------------------------------------
  * Entries are sparse, some ten in a page, and a run needs those of a part of the program only. The
- * pages that no earlier run needed are filled when the first indirect transfer there faults. */
+ * pages that no earlier run needed are filled when the first indirect transfer there faults, and with it the others of
+ * the same function: half of them would fault next. */
 static uint32_t page_of(const struct module *m, uint64_t pc)
 {
 	return (uint32_t)((pc - m->lo) / SHADOW_TEXT);
@@ -434,6 +435,7 @@ static void fill_shadow(struct session *s, struct space *sp, struct module *m,
 		return;
 	}
 	m->entry_from = pm_alloc((npages + 1ull) * 4);
+	memcpy(m->filled, m->used, shadow_bits(m));
 	for (uint32_t i = 0; i <= n; i++) {
 		const uint32_t no = i < n ? e[i].pc / SHADOW_TEXT : UINT32_MAX;
 
@@ -454,23 +456,40 @@ static void fill_shadow(struct session *s, struct space *sp, struct module *m,
 	}
 }
 
-void cache_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc)
+static bool is_filled(const struct module *m, uint32_t page)
 {
-	const uint32_t no = page_of(m, pc);
+	return m->filled[page / 8] >> page % 8 & 1;
+}
+
+static void fill_page(struct session *s, struct space *sp, struct module *m, uint32_t no)
+{
 	const struct saved_entry *e;
-	uint32_t i, end;
+	const uint32_t end = m->entry_from[no + 1];
+	uint32_t i = m->entry_from[no];
 	size_t n;
 
-	if (!m->cache || m->frozen_shadow || !m->entry_from || is_used(m, no))
-		return;
-	set_used(m, no);
-	i = m->entry_from[no];
-	end = m->entry_from[no + 1];
+	m->filled[no / 8] |= (uint8_t)(1 << no % 8);
 	while (i < end) {
 		e = cache_look(m, m->entries_at + i * sizeof *e, &n);
 		for (const struct saved_entry *stop = e + n / sizeof *e; e < stop && i < end; e++, i++)
 			space_shadow(s, sp, m, m->lo + e->pc, m->code + e->code);
 	}
+}
+
+void cache_shadow(struct session *s, struct space *sp, struct module *m, const struct blk *b)
+{
+	const uint32_t i = (uint32_t)(b - sp->block);
+	const struct unit *u;
+
+	if (!m->cache || m->frozen_shadow || !m->entry_from || is_filled(m, page_of(m, b->pc)))
+		return;
+	fill_page(s, sp, m, page_of(m, b->pc));
+	if (i - m->first_cached >= m->ncached)
+		return;
+	u = unit_of(sp, i);
+	for (b = sp->block + u->block; b < sp->block + u->block + u->nblock; b++)
+		if (b->indirect != XL_NONE && !is_filled(m, page_of(m, b->pc)))
+			fill_page(s, sp, m, page_of(m, b->pc));
 }
 
 /* ---- a file's contents ---------------------------------------------------------------------------- */
@@ -747,6 +766,7 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const 
 	make_key(m, kind_of(s, sp), fd, elf);
 	m->used = pm_alloc(shadow_bits(m));
 	m->saved_used = pm_alloc(shadow_bits(m));
+	m->filled = pm_alloc(shadow_bits(m));
 	save_others(s, sp, m);
 	in = openat(s->cache_fd, m->key, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (in < 0)

@@ -124,7 +124,7 @@ struct module {
 	bool frozen_shadow;
 	int file;			/* the cache file; -1: not open */
 	uint64_t file_id, file_code, file_shadow;	/* RT_FILE_ID; offsets */
-	uint8_t *saved_used;
+	uint8_t *saved_used, *filled;	/* filled: pages of the shadow that are */
 	uint64_t saved_sum;
 };
 
@@ -484,7 +484,7 @@ void cache_copy_code(const struct session *s, const struct module *m, uint8_t *t
 /* Write back what is new in @sp: what is worth it, or @anything. */
 void cache_save(struct session *s, struct space *sp, bool anything);
 /* A run needs, or has needed, the shadow around @pc; the former: fill it. */
-void cache_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc);
+void cache_shadow(struct session *s, struct space *sp, struct module *m, const struct blk *b);
 void cache_used(struct module *m, uint64_t pc);
 /* Are the map entries from the file sound? Looked at when first needed. */
 bool cache_check_map(struct module *m);

@@ -156,6 +156,7 @@ void space_unref(struct session *s, struct space *sp)
 		free(m->unit);
 		free(m->map);
 		free(m->used);
+		free(m->filled);
 		free(m->saved_used);
 	}
 	pm_map_release(&sp->bytes);
@@ -1570,6 +1571,7 @@ static struct space *space_clone(struct session *s, const struct space *from)
 		pm_buf_add(&m->rel_place, o->rel_place.p, o->rel_place.n);
 		pm_buf_add(&m->entered, o->entered.p, o->entered.n);
 		m->used = o->used ? memcpy(pm_alloc(shadow_bits(o)), o->used, shadow_bits(o)) : NULL;
+		m->filled = o->filled ? memcpy(pm_alloc(shadow_bits(o)), o->filled, shadow_bits(o)) : NULL;
 		m->saved_used = o->saved_used ?
 			memcpy(pm_alloc(shadow_bits(o)), o->saved_used, shadow_bits(o)) : NULL;
 		m->pages = (struct pm_map){ 0 };
@@ -1700,7 +1702,7 @@ static uint64_t entry_of(struct session *s, struct proc *p, struct blk *b, bool 
 	place(s, p, b->module, false, mail);
 
 	if (indirect && b->indirect != XL_NONE)
-		cache_shadow(s, sp, m, b->pc);
+		cache_shadow(s, sp, m, b);
 	if (indirect && make_indirect(s, sp, b, to))
 		space_shadow(s, sp, m, b->pc, m->code + b->indirect);
 	if (!trace_counts(s, s->asking))
