@@ -244,11 +244,28 @@ void gather_release(struct session *s)
 	s->cap_scratch = 0;
 }
 
+/* unit_of() a block that is not in front of unit @from: mostly the next one, or one near. */
+static const struct unit *unit_from(const struct space *sp, uint32_t block, const struct unit *from)
+{
+	const struct unit *end = sp->unit + sp->nunit;
+	size_t step = 1;
+
+	while (step < (size_t)(end - from) && from[step].block <= block) {
+		from += step;
+		step *= 2;
+	}
+	for (; step; step /= 2)
+		if (step < (size_t)(end - from) && from[step].block <= block)
+			from += step;
+	return from;
+}
+
 /* A thread's counters, ascending by block, become entries of each block: of those that have one, and of
  * the others, unit by unit. An entry that was cut off before the first instruction is none. */
 static void derive(struct session *s, const struct proc *p, const struct space *sp, struct counts_of *c)
 {
 	struct counts_of out = { .tid = c->tid };
+	const struct unit *at = sp->unit;
 	struct pm_cut_at *cut = NULL;
 	size_t ncut = 0, cap = 0;
 
@@ -263,7 +280,7 @@ static void derive(struct session *s, const struct proc *p, const struct space *
 	for (size_t j = 0, k = 0; j < c->n || k < ncut; ) {
 		const bool counted = k == ncut || (j < c->n && c->block[j] < cut[k].block);
 		const uint32_t first = counted ? c->block[j] : cut[k].block;
-		const struct unit *u = unit_of(sp, first);
+		const struct unit *u = unit_from(sp, first, at);
 		const struct xl_flow *flow = sp->flow + u->block;
 		const uint32_t end = u->block + u->nblock;
 		const size_t k0 = k;
@@ -273,6 +290,7 @@ static void derive(struct session *s, const struct proc *p, const struct space *
 			k += !counted;
 			continue;
 		}
+		at = u;
 		scratch(s, u->nblock);
 		for (; j < c->n && c->block[j] < end; j++)
 			s->count[c->block[j] - u->block] = c->count[j];

@@ -734,7 +734,9 @@ static void emit_count(struct emit *e, uint32_t insn)
 	map(e, insn, XL_AT_START);
 	switch (e->b->count_how) {
 	case COUNT_INC:
-		counter_op(e, 0xff, 0);			/* inc */
+		counter_op(e, e->b->count_add ? 0x83 : 0xff, 0);	/* add, inc */
+		if (e->b->count_add)
+			put8(e, 1);
 		break;
 	case COUNT_DEAD_GPR:
 		counter_add(e, e->b->count_gpr);
@@ -1149,7 +1151,7 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 	if (xl_stolen(in))
 		n += RECORD_BOUND + (in->count_records ? COUNT_BOUND : 0) + 7 * b->rec.nstore + OWN_BOUND * b->rec.nown;
 	else
-		n += b->derived ? PATCH_BYTES : b->count_how == COUNT_INC ? 9 : b->count_how == COUNT_DEAD_GPR ? 23 : 40;
+		n += b->derived ? PATCH_BYTES : b->count_how == COUNT_INC ? 10 : b->count_how == COUNT_DEAD_GPR ? 23 : 40;
 	if (b->entry_inline)
 		n += ENTRY_BYTES;
 	if (in->patchable)

@@ -63,6 +63,7 @@ struct block {
 	bool entry_inline;		/* has an inline indirect entry */
 	bool next_adjacent;		/* falls into the next block of the layout, no jump needed */
 	uint8_t count_how, count_gpr;
+	bool count_add;			/* COUNT_INC: the carry is dead, too, and `add` is cheaper */
 	uint32_t count_at;		/* increment before this insn; n: at the end */
 	struct record {			/* in a trace; see record.c */
 		uint32_t store, nstore;		/* scratch.store[store .. store + nstore) */

@@ -353,6 +353,7 @@ static void choose(struct scratch *s, struct block *b)
 		if (!(live[i] & LV_INC)) {
 			b->count_at = i;
 			b->count_how = COUNT_INC;
+			b->count_add = !(live[i] & LV_FLAGS);
 			return;
 		}
 	/* where the program's own stolen register is lent, another register is taken: in front of all that */
