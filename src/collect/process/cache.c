@@ -1256,6 +1256,21 @@ static uint32_t field(const struct saving *v, uint32_t at)
 	return value;
 }
 
+/* Is link @i patched, or would be if its code were ours? *@rel: what its rel32 is then. */
+static bool is_resolved(const struct saving *v, uint32_t i, uint32_t *rel)
+{
+	const struct link *l = &v->sp->link[i];
+	uint64_t to;
+
+	if (l->done) {
+		*rel = field(v, l->site);
+		return true;
+	}
+	to = l->site < v->m->frozen && i < RT_LINKS_SIZE / 8 ? space_shortcuts(v->s, v->sp)[i] : 0;
+	*rel = (uint32_t)(to - (v->m->code + l->site + 4));
+	return to;
+}
+
 /* Links within the module that have been resolved are part of its code and done with; in the file's own list
  * they keep their place. Those to other modules are made anew. */
 static void put_links(struct saving *v)
@@ -1270,9 +1285,10 @@ static void put_links(struct saving *v)
 	for (uint32_t i = 0; i < v->was->nlink; i++) {
 		const struct link *l = &sp->link[m->first_link + i];
 		struct saved_link x = old[i];
+		uint32_t rel;
 
-		if (x.site != XL_NONE && l->done && m->lo <= l->target && l->target < m->hi) {
-			add_set(v, SET_LINKS, x.site, field(v, x.site));
+		if (x.site != XL_NONE && m->lo <= l->target && l->target < m->hi && is_resolved(v, m->first_link + i, &rel)) {
+			add_set(v, SET_LINKS, x.site, rel);
 			x.site = XL_NONE;
 		}
 		v->link0[m->first_link + i] = i;

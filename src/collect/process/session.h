@@ -119,7 +119,7 @@ struct module {
 	size_t saved_units;
 	uint64_t saved_code;		/* bytes */
 	/* processes map so many bytes of its code, and its shadow, from the cache file: nothing in them may be
-	 * patched until cache_thaw() */
+	 * patched until cache_thaw(). Links in them are resolved by space_shortcuts() */
 	uint32_t frozen;
 	bool frozen_shadow;
 	int file;			/* the cache file; -1: not open */
@@ -392,6 +392,11 @@ struct space *space_new(struct session *s, bool i386);
 static inline uint64_t *space_links(const struct session *s, const struct space *sp)
 {
 	return (uint64_t *)(s->code + sp->base + (sp->i386 ? RT32_DIR_SIZE : 0));
+}
+/* Of 64-bit code: where links lead that are in frozen code and would be patched. */
+static inline uint64_t *space_shortcuts(const struct session *s, const struct space *sp)
+{
+	return (uint64_t *)(s->code + sp->base + RT_LINKS_SIZE);
 }
 static inline uint64_t space_links_at(const struct space *sp)
 {

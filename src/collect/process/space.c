@@ -24,7 +24,6 @@
 #define MADV_POPULATE_WRITE 23		/* Linux 5.14; before, a hint that is refused */
 #endif
 #define SPACE_SIZE (8ull << 30)	/* of the code file per space; virtual */
-#define LINKS_SIZE (64ull << 20)	/* 8 M links */
 #define LINKS32_SIZE (16ull << 20)
 
 static uint64_t up(uint64_t n, uint64_t to)
@@ -77,7 +76,7 @@ struct space *space_new(struct session *s, bool i386)
 		if (!s->ni386++)
 			s->sampled = session_now();
 	} else {
-		sp->next = sp->base + LINKS_SIZE;
+		sp->next = sp->base + 2 * RT_LINKS_SIZE;
 	}
 	return sp;
 }
@@ -1034,13 +1033,30 @@ static void link_patch(struct session *s, struct space *sp, struct link *l, uint
 	struct module *m = &sp->module[l->module];
 	int64_t d = (int64_t)(to - (m->code + l->site + 4));
 
+	const size_t i = (size_t)(l - sp->link);
+
 	if (!m->code_cap)			/* given back */
 		return;
-	if (l->site < m->frozen)
-		cache_thaw(s, sp, m, true, false);
+	if (l->site < m->frozen && i < RT_LINKS_SIZE / 8) {
+		__atomic_store_n(&space_shortcuts(s, sp)[i], to, __ATOMIC_RELEASE);
+		return;
+	}
 	if (d == (int32_t)d || sp->i386)
 		put32(code_ptr(s, m, l->site), (uint32_t)d);
 	l->done = true;
+}
+
+/* Copying a module's code is worth it: a thread has gone by shortcuts for long. */
+static void melt(struct session *s, struct space *sp, uint32_t mi)
+{
+	uint64_t *shortcut = space_shortcuts(s, sp);
+
+	cache_thaw(s, sp, &sp->module[mi], true, false);
+	for (size_t i = 0; i < sp->nlink && i < RT_LINKS_SIZE / 8; i++)
+		if (sp->link[i].module == mi && shortcut[i]) {
+			link_patch(s, sp, &sp->link[i], shortcut[i]);
+			shortcut[i] = 0;
+		}
 }
 
 /* Link @i is to be patched as soon as there is a block at its target. */
@@ -1063,7 +1079,7 @@ static uint32_t link_add(struct session *s, struct space *sp, uint32_t module, u
 
 	pm_grow(sp->link, sp->nlink, sp->cap_link);
 	sp->link[sp->nlink++] = (struct link){ target, module, site, stub, 0, false, twin, stale };
-	if (i < (sp->i386 ? LINKS32_SIZE : LINKS_SIZE) / 8)
+	if (i < (sp->i386 ? LINKS32_SIZE : RT_LINKS_SIZE) / 8)
 		table[i] = target;
 	if (sp->module[module].lo <= target && target < sp->module[module].hi)
 		link_wait(sp, i);
@@ -1849,11 +1865,13 @@ uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indire
 uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct rt_mail *mail)
 {
 	struct space *sp = p->space;
-	uint64_t to;
 	struct link *l;
+	uint64_t to;
+	bool often;
 
 	if (link >= sp->nlink)
 		return 0;
+	often = !sp->i386 && link < RT_LINKS_SIZE / 8 && space_shortcuts(s, sp)[link];
 	to = space_enter(s, p, sp->link[link].target, false, mail);
 	l = &sp->link[link];
 	if (to && l->stale && p->space->abi_flags) {
@@ -1869,8 +1887,11 @@ uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct 
 
 		/* Across modules only if the target's code is placed in every process of the space.
 		 * A dead target's code stays, and its entry leads to whoever succeeds it. */
-		if ((m->lo <= l->target && l->target < m->hi) || sp->refs == 1)
+		if ((m->lo <= l->target && l->target < m->hi) || sp->refs == 1) {
+			if (often && m->frozen)
+				melt(s, sp, l->module);
 			link_patch(s, sp, l, to);
+		}
 	}
 	return to;
 }
@@ -2037,11 +2058,14 @@ static void give_back(struct session *s, struct proc *p, uint32_t mi, struct rt_
 	struct module *m = &sp->module[mi];
 
 	for (size_t i = 0; i < sp->nlink; i++) {
+		uint64_t *shortcut = sp->i386 || i >= RT_LINKS_SIZE / 8 ? NULL : &space_shortcuts(s, sp)[i];
 		struct link *l = &sp->link[i];
 		const struct module *from = l->module < sp->nmodule ? &sp->module[l->module] : NULL;
 		uint64_t to;
 		int32_t d;
 
+		if (shortcut && m->code <= *shortcut && *shortcut < m->code + m->code_cap)
+			*shortcut = 0;
 		if (!from || !l->done || l->site == XL_NONE || from == m || !from->code_cap)
 			continue;
 		memcpy(&d, code_ptr(s, from, l->site), sizeof d);

@@ -56,6 +56,8 @@
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
 #define RT_TWIN_SHIFT		0x40000000u	/* twins (translate.h) have their entries as of addresses so much higher */
+#define RT_LINKS_SIZE		(64ull << 20)	/* bytes of each table that `links` is about */
+#define RT_SHORTCUTS		0x10000u	/* taken by a thread until it asks once more */
 #define RT_IMAGE		0x2a0000000000	/* no suffix: clang's assembler reads it, too */
 #define RT_IMAGE_SIZE		0x200000ull
 #define RT_IMAGE_DATA		0x2a0000100000	/* struct rt_boot comes first */
@@ -226,7 +228,8 @@ struct rt_block {			/* at gs:0 */
 	uint32_t stolen;		/* enum rt_stolen */
 	uint64_t pad2, s_r11, out_r11;
 	uint64_t budget;		/* of RT_R11_COUNTS; negative: overdrawn */
-	uint64_t pad5[10];
+	uint64_t shortcuts;		/* how often a thread has gone by the second table that `links` is about */
+	uint64_t pad5[9];
 	struct rt_ctx ctx;
 	uint32_t seen_pid, seen_tid;	/* as the controller calls them, */
 	uint32_t apart, pad3;		/* 1: and perhaps nobody else: ours may be another PID namespace's */
@@ -254,7 +257,9 @@ struct rt_block {			/* at gs:0 */
 	uint32_t leaving;		/* 1: by exit_group(); in an instrumented executable: stopped, for another thread ends it */
 	uint32_t chunk, drop;		/* drop: nobody wants it, begin at its start again */
 	uint32_t full[RT_CHUNKS];	/* futexes; 1 + bytes in it */
-	uint64_t links;			/* address, in the code vault, of u64: link number -> original pc */
+	/* Address, in the code vault, of u64: link number -> original pc. In 64-bit programs RT_LINKS_SIZE bytes behind
+	 * it: number -> direct entry, of links in code that is mapped from a file and has not been patched; 0: ask. */
+	uint64_t links;
 	struct rt_mail mail;
 	uint64_t stamp[RT_CHUNKS];	/* time stamp counter when `full` was set */
 	/* PR_SET_SYSCALL_USER_DISPATCH: calls from elsewhere than [from, from + length) are SIGSYS if the byte says so */

@@ -289,6 +289,21 @@ void rt_go_native(struct rt_block *b)
 }
 #endif
 
+/* A link that cannot be patched, for its code is the cache's file: the answer is in a table. Who goes this way often asks
+ * nevertheless, now and then, and then the code is copied. */
+static int shortcut(struct rt_block *b)
+{
+#if !defined RT_IDT && !defined __i386__
+	const u64 to = __atomic_load_n((const u64 *)PTR(b->links + RT_LINKS_SIZE) + (u32)b->exit_id, __ATOMIC_ACQUIRE);
+
+	if (to && ++b->shortcuts % RT_SHORTCUTS) {
+		b->resume = to;
+		return 1;
+	}
+#endif
+	return 0;
+}
+
 int rt_enter(struct rt_block *b, u32 door);
 
 /* From entry_*.S. Returns 1: execute the system call in ctx in the window. */
@@ -299,6 +314,8 @@ int rt_enter(struct rt_block *b, u32 door)
 	switch (door) {
 	case 0:
 		b->ctx.pc = ((const u64 *)PTR(b->links))[(u32)b->exit_id];
+		if (shortcut(b))
+			return 0;
 		if (!rt_ask(b, RQ_RESOLVE, (u32)b->exit_id, 0, 0, 0))
 			rt_go_native(b);
 		b->resume = b->mail.r[0];
