@@ -374,8 +374,10 @@ const void *cache_look(const struct module *m, uint64_t at, size_t *n)
 
 /* ---- shadows, page by page ------------------------------------------------------------------------
  * Entries are sparse, some ten in a page, and a run needs those of a part of the program only. The
- * pages that no earlier run needed are filled when the first indirect transfer there faults, and with it the others of
- * the same function: half of them would fault next. */
+ * pages that no earlier run needed are filled when the first indirect transfer there faults, and with it those near it that
+ * are as full of entries of the same function: a third of them would fault next. */
+#define NEAR 4u				/* pages */
+#define ENOUGH 5u
 static uint32_t page_of(const struct module *m, uint64_t pc)
 {
 	return (uint32_t)((pc - m->lo) / SHADOW_TEXT);
@@ -478,18 +480,22 @@ static void fill_page(struct session *s, struct space *sp, struct module *m, uin
 
 void cache_shadow(struct session *s, struct space *sp, struct module *m, const struct blk *b)
 {
-	const uint32_t i = (uint32_t)(b - sp->block);
+	const uint32_t here = page_of(m, b->pc), i = (uint32_t)(b - sp->block);
+	uint32_t entries[2 * NEAR + 1] = { 0 };
 	const struct unit *u;
 
-	if (!m->cache || m->frozen_shadow || !m->entry_from || is_filled(m, page_of(m, b->pc)))
+	if (!m->cache || m->frozen_shadow || !m->entry_from || is_filled(m, here))
 		return;
-	fill_page(s, sp, m, page_of(m, b->pc));
+	fill_page(s, sp, m, here);
 	if (i - m->first_cached >= m->ncached)
 		return;
 	u = unit_of(sp, i);
 	for (b = sp->block + u->block; b < sp->block + u->block + u->nblock; b++)
-		if (b->indirect != XL_NONE && !is_filled(m, page_of(m, b->pc)))
-			fill_page(s, sp, m, page_of(m, b->pc));
+		if (b->indirect != XL_NONE && page_of(m, b->pc) - here + NEAR < NR(entries))
+			entries[page_of(m, b->pc) - here + NEAR]++;
+	for (uint32_t k = 0; k < NR(entries); k++)
+		if (entries[k] >= ENOUGH && !is_filled(m, here + k - NEAR))
+			fill_page(s, sp, m, here + k - NEAR);
 }
 
 /* ---- a file's contents ---------------------------------------------------------------------------- */
