@@ -124,3 +124,9 @@ $ HOME=$PWD/home XDG_CACHE_HOME=$PWD/xdg pugmark run -q --no-cache -o /dev/null 
 > 13
 > 2
 > x
+# Links out of code that is mapped from a file lead through a table; who goes there often makes the code be copied, and patched.
+$ command -v perl >perl || { echo '1 more, and the file has them'; exit; }; export PERL_HASH_SEED=0 PUGMARK_STATS=1; p='$s += sprintf("%d", $_) % 7 for 1..$ARGV[0]; print "$s\n"'
++ thawed() { pugmark run --cache-dir g --no-follow -o warm "$@" 2>&1 >out | sed -n 's/^thawed: //p'; }
++ for n in 100 40000; do rm -rf g; pugmark run --cache-dir g -q -- perl -e 1 2>log; thawed -- perl -e "$p" $n >$n; pugmark run --no-cache -o cold -- perl -e "$p" $n 2>log | cmp - out; grep '^  instructions ' warm >counts; grep '^  instructions ' cold | cmp - counts; done
++ for i in 1 2 3; do last=$(thawed -- perl -e "$p" $n); done; echo "$(($(cat 40000) - $(cat 100))) more, and the file has them$([ "$last" = 0 ] || echo ": $last")"
+> 1 more, and the file has them
