@@ -2,7 +2,7 @@
 /* flags.c - flags as arguments and results, which no compiler makes
  *
  *   flags WHAT     return: a carry out of a function; call: into one; through: out of one, through two returns;
- *                  jump: out of one, and read behind a jump; pointer: out of one that is called by its address;
+ *                  jump: out of one, and read behind a jump; tail: ... behind one to another function; pointer: out of one that is called by its address;
  *                  anything else: nothing of that. */
 /* flags: -pthread */
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 long half(long);			/* its argument / 2; carry: the rest */
-long count_odd(long n), count_call(long n), count_through(long n), count_jump(long n), count_pointer(long n);
+long count_odd(long n), count_call(long n), count_through(long n), count_jump(long n), count_tail(long n), count_pointer(long n);
 extern long (*half_pointer)(long);
 
 __asm__(".text\n"
@@ -39,11 +39,20 @@ __asm__(".text\n"
 	"	call	half\n"
 	"	pop	%rcx\n"
 	"	ret\n"
+	"	.p2align 4\n"
+	"	.type	reader, @function\n"
+	"reader: adc	$0, %rbp\n"
+	"	ret\n"
+	"	.p2align 4\n"
+	"	.type	tail, @function\n"
+	"tail:	call	half\n"
+	"	jmp	reader\n"
 	"add:	adc	$0, %rbp\n"		/* the caller's flags */
 	"	ret\n"
 	"	odd	count_odd, \"call half; adc $0, %rbp\"\n"
 	"	odd	count_through, \"call through; adc $0, %rbp\"\n"
 	"	odd	count_pointer, \"call *half_pointer(%rip); adc $0, %rbp\"\n"
+	"	odd	count_tail, \"call tail\"\n"
 	"	odd	count_call, \"bt $0, %rbx; call add\"\n"
 	"	odd	count_jump, \"jmp 4f; 2: adc $0, %rbp; jmp 3f; 4: call half; jmp 2b; 3:\"\n"
 	".data\n"
@@ -61,6 +70,7 @@ int main(int argc, char **argv)
 {
 	static const struct { const char *name; long (*run)(long); } all[] = {
 		{ "return", count_odd }, { "call", count_call }, { "through", count_through }, { "jump", count_jump },
+		{ "tail", count_tail },
 		{ "pointer", count_pointer },
 	};
 	pthread_t t;

@@ -216,6 +216,16 @@ static uint64_t first_popf(const struct scratch *s)
 	return s->insn[k].pc;
 }
 
+/* Where to stop before flags that may be stale flow out of @b: before the call that it is behind, for what returns there has
+ * changed them already. */
+static uint64_t before(const struct scratch *s, const struct block *b)
+{
+	for (size_t k = 0; k < s->nblock && b->mark & MARK_RETURN; k++)
+		if (is_call(&s->block[k]) && s->block[k].end == b->pc)
+			return s->insn[s->block[k].first + s->block[k].n - 1].pc;
+	return b->mark & MARK_RETURN ? s->in->entry : b->pc;
+}
+
 bool keeps_abi(struct scratch *s, uint64_t *at)
 {
 	uint8_t table = 0;		/* stale where tables are jumped through */
@@ -283,7 +293,7 @@ bool keeps_abi(struct scratch *s, uint64_t *at)
 
 		if (b->flags_needed & b->flags_stale ||
 		    (leaves && (wants_flags(s, &b->to, false) || wants_flags(s, &next, false)))) {
-			*at = b->pc;
+			*at = before(s, b);
 			return false;
 		}
 	}
