@@ -1266,15 +1266,16 @@ static uint32_t field(const struct saving *v, uint32_t at)
 static bool is_resolved(const struct saving *v, uint32_t i, uint32_t *rel)
 {
 	const struct link *l = &v->sp->link[i];
-	uint64_t to;
+	const uint64_t *shortcut = l->site < v->m->frozen ? space_shortcut(v->s, v->sp, i) : NULL;
 
 	if (l->done) {
 		*rel = field(v, l->site);
 		return true;
 	}
-	to = l->site < v->m->frozen && i < RT_LINKS_SIZE / 8 ? space_shortcuts(v->s, v->sp)[i] : 0;
-	*rel = (uint32_t)(to - (v->m->code + l->site + 4));
-	return to;
+	if (!shortcut || !*shortcut)
+		return false;
+	*rel = (uint32_t)(*shortcut - (v->m->code + l->site + 4));
+	return true;
 }
 
 /* Links within the module that have been resolved are part of its code and done with; in the file's own list

@@ -643,7 +643,7 @@ static void becomes(struct session *s, struct proc *p, uint32_t pid)
 	struct proc *old = proc_by_pid(s, pid);
 
 	p->pid = pid;
-	if (cache_knows_flags(s, p->program))
+	if (p->space->abi_flags && cache_knows_flags(s, p->program))
 		p->space->abi_flags = false;
 	if (old) {
 		p->parent = old->parent;

@@ -119,7 +119,7 @@ struct module {
 	size_t saved_units;
 	uint64_t saved_code;		/* bytes */
 	/* processes map so many bytes of its code, and its shadow, from the cache file: nothing in them may be
-	 * patched until cache_thaw(). Links in them are resolved by space_shortcuts() */
+	 * patched until cache_thaw(). Links in them are resolved by space_shortcut() */
 	uint32_t frozen;
 	bool frozen_shadow;
 	int file;			/* the cache file; -1: not open */
@@ -393,10 +393,10 @@ static inline uint64_t *space_links(const struct session *s, const struct space 
 {
 	return (uint64_t *)(s->code + sp->base + (sp->i386 ? RT32_DIR_SIZE : 0));
 }
-/* Of 64-bit code: where links lead that are in frozen code and would be patched. */
-static inline uint64_t *space_shortcuts(const struct session *s, const struct space *sp)
+/* Where link @i leads, if it is in frozen code and would be patched, or 0; NULL: there is no place to say so. */
+static inline uint64_t *space_shortcut(const struct session *s, const struct space *sp, size_t i)
 {
-	return (uint64_t *)(s->code + sp->base + RT_LINKS_SIZE);
+	return sp->i386 || i >= RT_LINKS_SIZE / 8 ? NULL : (uint64_t *)(s->code + sp->base + RT_LINKS_SIZE) + i;
 }
 static inline uint64_t space_links_at(const struct space *sp)
 {

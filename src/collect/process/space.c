@@ -1033,12 +1033,12 @@ static void link_patch(struct session *s, struct space *sp, struct link *l, uint
 	struct module *m = &sp->module[l->module];
 	int64_t d = (int64_t)(to - (m->code + l->site + 4));
 
-	const size_t i = (size_t)(l - sp->link);
+	uint64_t *shortcut = l->site < m->frozen ? space_shortcut(s, sp, (size_t)(l - sp->link)) : NULL;
 
 	if (!m->code_cap)			/* given back */
 		return;
-	if (l->site < m->frozen && i < RT_LINKS_SIZE / 8) {
-		__atomic_store_n(&space_shortcuts(s, sp)[i], to, __ATOMIC_RELEASE);
+	if (shortcut) {
+		__atomic_store_n(shortcut, to, __ATOMIC_RELEASE);
 		return;
 	}
 	if (d == (int32_t)d || sp->i386)
@@ -1049,14 +1049,15 @@ static void link_patch(struct session *s, struct space *sp, struct link *l, uint
 /* Copying a module's code is worth it: a thread has gone by shortcuts for long. */
 static void melt(struct session *s, struct space *sp, uint32_t mi)
 {
-	uint64_t *shortcut = space_shortcuts(s, sp);
-
 	cache_thaw(s, sp, &sp->module[mi], true, false);
-	for (size_t i = 0; i < sp->nlink && i < RT_LINKS_SIZE / 8; i++)
-		if (sp->link[i].module == mi && shortcut[i]) {
-			link_patch(s, sp, &sp->link[i], shortcut[i]);
-			shortcut[i] = 0;
+	for (size_t i = 0; i < sp->nlink; i++) {
+		uint64_t *shortcut = sp->link[i].module == mi ? space_shortcut(s, sp, i) : NULL;
+
+		if (shortcut && *shortcut) {
+			link_patch(s, sp, &sp->link[i], *shortcut);
+			*shortcut = 0;
 		}
+	}
 }
 
 /* Link @i is to be patched as soon as there is a block at its target. */
@@ -1865,13 +1866,14 @@ uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indire
 uint64_t space_resolve(struct session *s, struct proc *p, uint32_t link, struct rt_mail *mail)
 {
 	struct space *sp = p->space;
+	uint64_t *shortcut, to;
 	struct link *l;
-	uint64_t to;
 	bool often;
 
 	if (link >= sp->nlink)
 		return 0;
-	often = !sp->i386 && link < RT_LINKS_SIZE / 8 && space_shortcuts(s, sp)[link];
+	shortcut = space_shortcut(s, sp, link);
+	often = shortcut && *shortcut;
 	to = space_enter(s, p, sp->link[link].target, false, mail);
 	l = &sp->link[link];
 	if (to && l->stale && p->space->abi_flags) {
@@ -2058,7 +2060,7 @@ static void give_back(struct session *s, struct proc *p, uint32_t mi, struct rt_
 	struct module *m = &sp->module[mi];
 
 	for (size_t i = 0; i < sp->nlink; i++) {
-		uint64_t *shortcut = sp->i386 || i >= RT_LINKS_SIZE / 8 ? NULL : &space_shortcuts(s, sp)[i];
+		uint64_t *shortcut = space_shortcut(s, sp, i);
 		struct link *l = &sp->link[i];
 		const struct module *from = l->module < sp->nmodule ? &sp->module[l->module] : NULL;
 		uint64_t to;
