@@ -56,7 +56,7 @@ char *pm_strdup(const char *s)
 #define SMALL_PAGE 4096u
 /* Of huge pages the last is half empty. In the first ones, and behind FINE_END, that does not matter. */
 #define FINE (2u << 20)
-#define FINE_END (8u << 20)
+#define FINE_END (16u << 20)
 
 void pm_open_heap(void)
 {
@@ -87,6 +87,11 @@ void pm_heap_ahead(size_t n)
 	if (all)
 		madvise(all + -(uintptr_t)all % HUGE_PAGE, n, MADV_HUGEPAGE);
 	free(all);
+}
+
+void pm_heap_rest(void)
+{
+	malloc_trim(INT_MAX);			/* what is free in between; what is behind would come back in small pages */
 }
 
 void *pm_grow_raw(void *v, size_t *cap, size_t elem)

@@ -689,7 +689,7 @@ static const struct snippet {
 	{ "ud2", "\x31\xc0\x0f\x0b", 4, 0, 0 },
 	{ "hlt", "\xf9\xf4", 2, 0, 0 },
 	{ "bad call", "\x31\xc0\xff\xd0", 4, 0, 0 },
-	{ "call through fs", "\x48\xc7\xc0\x40\xff\xff\xff\x64\xff\x10", 10, 0, 0 },
+	{ "call through fs", "\x48\xc7\xc0\x10\0\0\0\x64\xff\x10", 10, 0, 0 },	/* the thread's block: its own address */
 	{ "pushed pc", "\xe8\0\0\0\0\x59\xe8\0\0\0\0\x5a\x48\x29\xca\xc3", 16, 0, 0 },
 	{ "ret 8 to itself", "\x48\x8d\x05\x06\0\0\0\x50\x50\xc2\x08\x00\x90\x90\xc3", 15, 0, 0 },
 };

@@ -88,9 +88,6 @@ struct saved_link {
 #define TWINS_LINK 0x80000000u
 #define STALE_LINK 0x40000000u
 #define LINK_STUB (STALE_LINK - 1)
-struct saved_entry {
-	uint32_t pc, code;		/* from lo; from the module's code */
-};
 
 struct saved_outside {
 	uint32_t block, code;
@@ -295,7 +292,7 @@ static bool sound(const struct cache_file *f, size_t size, uint32_t kind, bool t
 		{ f->links, (uint64_t)f->nlink * sizeof(struct saved_link) },
 		{ f->rel_pc, 4ull * f->nrel_pc }, { f->rel_counter, 4ull * f->nrel_counter },
 		{ f->rel_link, 4ull * f->nrel_link }, { f->rel_place, 4ull * f->nrel_place },
-		{ f->entries, (uint64_t)f->nentry * sizeof(struct saved_entry) },
+		{ f->entries, (uint64_t)f->nentry * sizeof(struct rt_entry) },
 		{ f->outsides, (uint64_t)f->noutside * sizeof(struct saved_outside) },
 		{ f->counters, 4ull * f->ncounter }, { f->counted, 4ull * f->ncounter },
 		{ f->code, f->ncode }, { f->used, f->nused },
@@ -374,10 +371,8 @@ const void *cache_look(const struct module *m, uint64_t at, size_t *n)
 
 /* ---- shadows, page by page ------------------------------------------------------------------------
  * Entries are sparse, some ten in a page, and a run needs those of a part of the program only. The
- * pages that no earlier run needed are filled when the first indirect transfer there faults, and with it those near it that
- * are as full of entries of the same function: a third of them would fault next. */
-#define NEAR 4u				/* pages */
-#define ENOUGH 5u
+ * pages that no earlier run needed are filled when the first indirect transfer there faults: by the process itself
+ * where that can look at the file (`late`), else here. */
 static uint32_t page_of(const struct module *m, uint64_t pc)
 {
 	return (uint32_t)((pc - m->lo) / SHADOW_TEXT);
@@ -424,7 +419,7 @@ uint32_t *cache_copy_entries(const struct module *m)
 
 /* The pages foreseen, of a shadow that is all zero. Written, not stored to: that saves a fault each. */
 static void fill_shadow(struct session *s, struct space *sp, struct module *m,
-			const struct saved_entry *e, uint32_t n)
+			const struct rt_entry *e, uint32_t n)
 {
 	static int32_t page[SHADOW_RUN * SHADOW_TEXT];
 	const uint32_t npages = shadow_pages(m);
@@ -465,7 +460,7 @@ static bool is_filled(const struct module *m, uint32_t page)
 
 static void fill_page(struct session *s, struct space *sp, struct module *m, uint32_t no)
 {
-	const struct saved_entry *e;
+	const struct rt_entry *e;
 	const uint32_t end = m->entry_from[no + 1];
 	uint32_t i = m->entry_from[no];
 	size_t n;
@@ -473,29 +468,17 @@ static void fill_page(struct session *s, struct space *sp, struct module *m, uin
 	m->filled[no / 8] |= (uint8_t)(1 << no % 8);
 	while (i < end) {
 		e = cache_look(m, m->entries_at + i * sizeof *e, &n);
-		for (const struct saved_entry *stop = e + n / sizeof *e; e < stop && i < end; e++, i++)
+		for (const struct rt_entry *stop = e + n / sizeof *e; e < stop && i < end; e++, i++)
 			space_shadow(s, sp, m, m->lo + e->pc, m->code + e->code);
 	}
 }
 
-void cache_shadow(struct session *s, struct space *sp, struct module *m, const struct blk *b)
+void cache_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc)
 {
-	const uint32_t here = page_of(m, b->pc), i = (uint32_t)(b - sp->block);
-	uint32_t entries[2 * NEAR + 1] = { 0 };
-	const struct unit *u;
+	const uint32_t here = page_of(m, pc);
 
-	if (!m->cache || m->frozen_shadow || !m->entry_from || is_filled(m, here))
-		return;
-	fill_page(s, sp, m, here);
-	if (i - m->first_cached >= m->ncached)
-		return;
-	u = unit_of(sp, i);
-	for (b = sp->block + u->block; b < sp->block + u->block + u->nblock; b++)
-		if (b->indirect != XL_NONE && page_of(m, b->pc) - here + NEAR < NR(entries))
-			entries[page_of(m, b->pc) - here + NEAR]++;
-	for (uint32_t k = 0; k < NR(entries); k++)
-		if (entries[k] >= ENOUGH && !is_filled(m, here + k - NEAR))
-			fill_page(s, sp, m, here + k - NEAR);
+	if (m->cache && !m->frozen_shadow && m->entry_from && !is_filled(m, here))
+		fill_page(s, sp, m, here);
 }
 
 /* ---- a file's contents ---------------------------------------------------------------------------- */
@@ -591,7 +574,8 @@ static void load_blocks(struct space *sp, uint32_t mi, const struct cache_file *
 	struct module *m = &sp->module[mi];
 	struct blk *v = sp->block + block0;
 
-	if (!map_over(sp->flow + block0, f->nblock * sizeof *sp->flow, fd, f->flows))
+	m->flows_mapped = map_over(sp->flow + block0, f->nblock * sizeof *sp->flow, fd, f->flows);
+	if (!m->flows_mapped)
 		memcpy(sp->flow + block0, AT(f, flows), f->nblock * sizeof *sp->flow);
 	m->first_cached = block0;
 	m->ncached = f->nblock;
@@ -624,6 +608,7 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 		 link0 == f->link0 && (int64_t)(m->code - m->lo) == f->distance && s->nfrozen < MAX_FROZEN;
 	m->frozen = freeze ? f->ncode & ~4095u : 0;
 	m->frozen_shadow = freeze && m->shadowed && f->shadow && space_whole_shadow(m);
+	m->late = m->frozen && !m->frozen_shadow && m->shadowed && space_whole_shadow(m) && m->text_len >= MANY_BYTES;
 	put_code(s, m, f, m->frozen, f->ncode);
 	if (s->tracer)
 		add32(code, AT(f, rel_counter), f->nrel_counter, trace0);
@@ -686,6 +671,7 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 	m->lines_at = f->lines;
 	m->targets_at = f->targets;
 	m->entries_at = f->entries;
+	m->ncached_entry = f->nentry;
 	m->ncached_target = f->ntarget;
 	m->first_link = link0;
 	s->cached += f->nblock;
@@ -703,7 +689,7 @@ static bool consistent(const struct cache_file *f, const struct module *m)
 {
 	const struct saved_unit *u = AT(f, units);
 	const struct saved_link *l = AT(f, links);
-	const struct saved_entry *e = AT(f, entries);
+	const struct rt_entry *e = AT(f, entries);
 	const struct saved_outside *o = AT(f, outsides);
 	const struct xl_flow *w = AT(f, flows);
 	const struct blk *b = AT(f, blocks);
@@ -908,7 +894,7 @@ static uint64_t put_section(struct out *o, const struct pm_buf *b)
 }
 
 /* All entries, as they are in memory. */
-static void put_shadow(struct out *o, const struct module *m, const struct saved_entry *e, struct cache_file *f)
+static void put_shadow(struct out *o, const struct module *m, const struct rt_entry *e, struct cache_file *f)
 {
 	static int32_t page[SHADOW_TEXT];
 	uint32_t pages = 0;
@@ -1200,7 +1186,7 @@ static bool put_map(struct saving *v)
 /* Entries by address: those of the file, and of blocks that are new or have got one since. */
 static struct pm_buf all_entries(const struct saving *v)
 {
-	const struct saved_entry *old = v->was->nentry ? AT(v->was, entries) : NULL, *add;
+	const struct rt_entry *old = v->was->nentry ? AT(v->was, entries) : NULL, *add;
 	const uint32_t *got = (const uint32_t *)v->m->entered.p;
 	struct pm_buf all = { 0 }, new = { 0 };
 	const struct unit *u;
@@ -1211,17 +1197,17 @@ static struct pm_buf all_entries(const struct saving *v)
 
 		if (b->flags & XL_COUNTS)
 			continue;
-		pm_buf_add(&new, &(struct saved_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect }, sizeof *add);
+		pm_buf_add(&new, &(struct rt_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect }, sizeof *add);
 	}
 	for (size_t j = 0; j < new_units(v); j++)
 		for (uint32_t c = 0; (u = new_unit(v, j)) && c < u->nblock; c++) {
 			const struct blk *b = &v->sp->block[u->block + c];
 
 			if (b->indirect != XL_NONE && !(b->flags & XL_COUNTS) && space_guests(b))
-				pm_buf_add(&new, &(struct saved_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect },
+				pm_buf_add(&new, &(struct rt_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect },
 					   sizeof *add);
 		}
-	add = (const struct saved_entry *)new.p;
+	add = (const struct rt_entry *)new.p;
 	n = new.n / sizeof *add;
 	sort_first(new.p, n, sizeof *add / 4);
 	while (i < v->was->nentry || k < n)
@@ -1334,39 +1320,42 @@ static uint32_t saved_counter(const struct saving *v, uint32_t block)
 	return v->counter ? v->counter[block] : block;
 }
 
-/* How much block @i of the space, number @no of the file, has run, in this process or in one that wrote the file. */
-static unsigned tier_of(const struct saving *v, uint32_t i, uint32_t no)
+#define DERIVED (TIERS + 1)			/* of a counter that nothing counts in */
+
+/* How much block @i of the space, @k of unit @u, number @no of the file, has run, in this process or in one that wrote the
+ * file. */
+static unsigned tier_of(const struct saving *v, const struct unit *u, uint32_t k, uint32_t no)
 {
 	const struct cache_file *was = v->was;
 	const uint32_t *counter = was->ncounter ? AT(was, counters) : NULL;
-	unsigned tier = gather_tier(v->sp, i);
+	unsigned tier = gather_tier(v->sp, u->block + k);
 
-	for (unsigned k = 0; counter && no < was->ncounter && k < tier; k++)
-		if (counter[no] < was->tier[k])
-			tier = k;
-	return tier;
+	for (unsigned t = 0; counter && no < was->ncounter && t < tier; t++)
+		if (counter[no] < was->tier[t])
+			tier = t;
+	return tier == TIERS && xl_derived(&v->sp->flow[u->block + k], k) ? DERIVED : tier;
 }
 
 static void number_counters(struct saving *v)
 {
 	struct cache_file *f = v->f;
 	uint8_t *tier;
-	const struct unit *u;
 	uint32_t next = 0;
 
 	if (v->s->tracer || v->sp->i386)
 		return;
 	tier = pm_alloc(f->nblock + 1);
 	v->counter = pm_alloc((f->nblock + 1) * sizeof *v->counter);
-	for (uint32_t no = 0; no < v->was->nblock; no++)
-		tier[no] = (uint8_t)tier_of(v, v->m->first_cached + no, no);
-	for (size_t i = 0; i < new_units(v); i++)
-		for (uint32_t k = 0; (u = new_unit(v, i)) && k < u->nblock; k++) {
-			const uint32_t no = v->unit0[u - v->sp->unit] + k;
+	memset(tier, DERIVED, f->nblock);
+	for (size_t i = 0; i < v->m->nunit; i++) {
+		const struct unit *u = &v->sp->unit[v->m->unit[i]];
+		const uint32_t old = u->block - v->m->first_cached;
+		const uint32_t no = old < v->was->nblock ? old : v->unit0[u - v->sp->unit];
 
-			tier[no] = (uint8_t)tier_of(v, u->block + k, no);
-		}
-	for (unsigned k = 0; k <= TIERS; k++) {
+		for (uint32_t k = 0; no != XL_NONE && k < u->nblock; k++)
+			tier[no + k] = (uint8_t)tier_of(v, u, k, no + k);
+	}
+	for (unsigned k = 0; k <= DERIVED; k++) {
 		for (uint32_t no = 0; no < f->nblock; no++)
 			if (tier[no] == k)
 				v->counter[no] = next++;
@@ -1562,7 +1551,7 @@ static bool write_module(struct saving *v)
 	pm_buf_release(&counters);
 	pm_buf_release(&stubs);
 	f->entries = put_section(o, &entries);
-	f->nentry = (uint32_t)(entries.n / sizeof(struct saved_entry));
+	f->nentry = (uint32_t)(entries.n / sizeof(struct rt_entry));
 	put_outsides(v);
 	put_counters(v);
 	put_code_section(v);
@@ -1574,7 +1563,7 @@ static bool write_module(struct saving *v)
 	begin(o, 8);
 	f->map_sum = o->sum;
 	put_targets(v);
-	put_shadow(o, m, (const struct saved_entry *)entries.p, f);
+	put_shadow(o, m, (const struct rt_entry *)entries.p, f);
 	pm_buf_release(&entries);
 	f->sum = sum_of(f, sum);
 	put_bytes(o, f, sizeof *f, 0);

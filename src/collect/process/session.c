@@ -1371,7 +1371,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 			if (s.requests[i])
 				fprintf(stderr, "requests %s: %llu\n", names[i],
 					(unsigned long long)s.requests[i]);
-		fprintf(stderr, "thawed: %u\n", s.nthawed);
+		fprintf(stderr, "thawed: %u\nfilled late: %u\n", s.nthawed, s.nlate);
 	}
 	sigaction(SIGCHLD, &old_chld, NULL);
 	sigaction(SIGINT, &old_int, NULL);

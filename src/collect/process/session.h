@@ -105,10 +105,12 @@ struct module {
 	const struct cache_file *cache;	/* mapped; NULL: nothing */
 	size_t cache_size;
 	uint32_t looks, misses;		/* see look(), space_missed() */
-	bool blocks_mapped;		/* from the file; */
+	bool flows_mapped;		/* from the file */
+	bool blocks_mapped;		/* likewise; */
 	struct pm_buf changed;		/* uint32_t: pages of them, ascending, that are not as they are there any more */
 	const struct xl_map *cached_map;
 	uint64_t lines_at, targets_at, entries_at;	/* in the file */
+	uint32_t ncached_entry;
 	struct read_pages *read;	/* of it; NULL: it is looked at where it is mapped */
 	uint32_t *entry_from;		/* number of the first entry of each page of the shadow, and of one more behind */
 	uint32_t ncached_target, ncached_map, first_cached, ncached, first_link;
@@ -122,12 +124,14 @@ struct module {
 	 * patched until cache_thaw(). Links in them are resolved by space_shortcut() */
 	uint32_t frozen;
 	bool frozen_shadow;
+	bool late;			/* while it is frozen: its shadow is filled by the processes; see late.c of the runtime */
 	int file;			/* the cache file; -1: not open */
 	uint64_t file_id, file_code, file_shadow;	/* RT_FILE_ID; offsets */
 	uint8_t *saved_used, *filled;	/* filled: pages of the shadow that are */
 	uint64_t saved_sum;
 };
 
+#define MANY_BYTES (256u << 10)		/* of a module, its text or its file: likewise */
 #define MANY_BLOCKS 65536u		/* of a module: what is looked up in them is looked at with care */
 
 static inline size_t hash_pc(uint64_t pc)
@@ -273,7 +277,7 @@ struct session {
 	size_t cap_scratch;
 	uint32_t nfrozen;		/* cache files that are kept open */
 	uint64_t late;			/* see session_unmap() */
-	uint32_t nthawed;		/* codes and shadows, for PUGMARK_STATS */
+	uint32_t nthawed, nlate;	/* codes and shadows, pages of shadows; for PUGMARK_STATS */
 	struct maps maps;		/* of the process that asks: read again by every module that is new, */
 	bool maps_good;			/* but while this is set */
 	const struct pm_run_opts *opts;
@@ -489,7 +493,7 @@ void cache_copy_code(const struct session *s, const struct module *m, uint8_t *t
 /* Write back what is new in @sp: what is worth it, or @anything. */
 void cache_save(struct session *s, struct space *sp, bool anything);
 /* A run needs, or has needed, the shadow around @pc; the former: fill it. */
-void cache_shadow(struct session *s, struct space *sp, struct module *m, const struct blk *b);
+void cache_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc);
 void cache_used(struct module *m, uint64_t pc);
 /* Are the map entries from the file sound? Looked at when first needed. */
 bool cache_check_map(struct module *m);

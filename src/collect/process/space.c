@@ -10,14 +10,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collect/process/session.h"
 #include "collect/process/trace.h"
 
 #define PAGE 4096ull
-#define MANY_BYTES (256u << 10)
-#define LOOKS 64u
+#define LARGE_UNIT (256u << 10)		/* bytes of code that there may have to be room for: few functions are */
+#define LOOKS 32u
 #define MISSES 16u
 #define MOST_READY (128u << 10)		/* bytes of code */
 #ifndef MADV_POPULATE_WRITE
@@ -107,7 +108,7 @@ void space_blocks(struct space *sp, size_t n)
 	if (n <= sp->cap_block)
 		return;
 	for (size_t i = 0; i < sp->nmodule; i++)
-		sp->module[i].blocks_mapped = false;
+		sp->module[i].blocks_mapped = sp->module[i].flows_mapped = false;
 	while (cap < n)
 		cap *= 2;
 	sp->block = larger(sp->block, sp->nblock * sizeof *sp->block, sp->cap_block * sizeof *sp->block,
@@ -117,12 +118,20 @@ void space_blocks(struct space *sp, size_t n)
 	sp->cap_block = cap;
 }
 
+static struct rt_late_door *door_of(const struct session *s, const struct module *m)
+{
+	return (struct rt_late_door *)(s->code + m->shadow_off + m->shadow_len);
+}
+
 void space_unref(struct session *s, struct space *sp)
 {
 	if (--sp->refs)
 		return;
 	cache_save(s, sp, false);
 	s->ni386 -= sp->i386;
+	for (size_t i = 0; i < sp->nmodule; i++)
+		if (sp->module[i].late && sp->module[i].frozen)
+			s->nlate += door_of(s, &sp->module[i])->filled;
 	/* nobody executes here any more: the memory goes back, the region to the next space */
 	if (session_running(s) && !fallocate(s->code_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)sp->base,
 		       (off_t)(sp->next - sp->base)))
@@ -491,6 +500,19 @@ static void join_holes(struct module *m, uint32_t i)
 	memmove(h + i + 1, h + i + 2, (m->nhole - i - 1) * sizeof *h);
 }
 
+#define MOST_WAIT 1000u			/* times 10 us: a thread may have been killed in there */
+
+/* No process puts entries into @m's shadow by itself any more. */
+static void close_door(const struct session *s, const struct module *m)
+{
+	struct rt_late_door *door = door_of(s, m);
+	const struct timespec nap = { 0, 10000 };
+
+	__atomic_store_n(&door->closed, 1, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < MOST_WAIT && __atomic_load_n(&door->inside, __ATOMIC_SEQ_CST); i++)
+		nanosleep(&nap, NULL);
+}
+
 static void hole_add(struct session *s, struct space *sp, struct module *m, uint64_t lo, uint64_t hi)
 {
 	struct hole *h = m->hole;
@@ -500,6 +522,8 @@ static void hole_add(struct session *s, struct space *sp, struct module *m, uint
 		if (h[i].lo <= lo && hi <= h[i].hi)
 			return;
 	cache_thaw(s, sp, m, false, true);
+	if (m->late && m->frozen)
+		close_door(s, m);
 	for (i = m->nhole++; i && h[i - 1].lo > lo; i--)
 		h[i] = h[i - 1];
 	h[i] = (struct hole){ lo, hi };
@@ -609,6 +633,33 @@ static void place_file(struct rt_mail *mail, const struct module *m, uint64_t of
 	mail->cmd[mail->ncmd - 1].a[4] = m->file_id;
 }
 
+/* What struct rt_late says of @m, and where. */
+static uint64_t late_shadow_at(const struct module *m)
+{
+	return RT_LATE_SHADOW + (shadow_at(m) - RT_SHADOW);
+}
+
+static uint64_t late_entries_at(const struct module *m)
+{
+	return RT_LATE_ENTRIES + 8 * (uint64_t)(uint32_t)m->lo + m->entries_at % PAGE;
+}
+
+static void forget_late(const struct module *m, struct rt_mail *mail)
+{
+	mail_cmd(mail, CMD_LATE, m->lo, m->hi, 0, 0);
+	mail->cmd[mail->ncmd - 1].a[4] = 0;
+}
+
+static void place_late(const struct module *m, struct rt_mail *mail)
+{
+	const uint64_t at = late_entries_at(m), in = at % PAGE;
+
+	place_file(mail, m, m->entries_at - in, in + m->ncached_entry * sizeof(struct rt_entry), at - in, 1);
+	mail_cmd(mail, CMD_PLACE, m->shadow_off, m->shadow_len + PAGE, late_shadow_at(m), 3 | RT_OVER);
+	mail_cmd(mail, CMD_LATE, m->lo, m->hi, m->code, at);
+	mail->cmd[mail->ncmd - 1].a[4] = m->ncached_entry;
+}
+
 /* Small pieces are faulted in whole: most of them is used by whoever uses them at all. */
 #define SMALL_CODE (512u << 10)
 #define SMALL_SHADOW (1u << 20)
@@ -621,7 +672,7 @@ static uint32_t at_once(uint64_t len, uint64_t most)
 
 /* A module's code and shadow become visible in @p's address space: once the thread that asked has
  * run the commands. @over: those of another space are there. */
-#define PLACE_CMDS (5 + MAX_PIECES)
+#define PLACE_CMDS (8 + MAX_PIECES)
 static void place(const struct session *s, struct proc *p, uint32_t mi, bool over, struct rt_mail *mail)
 {
 	const struct module *m = &p->space->module[mi];
@@ -648,6 +699,10 @@ static void place(const struct session *s, struct proc *p, uint32_t mi, bool ove
 	if (fresh & PLACED && m->frozen_shadow)
 		place_file(mail, m, m->file_shadow, m->shadow_len, shadow_at(m),
 			   1 | at_once(m->shadow_len, SMALL_SHADOW));
+	if (fresh & PLACED && m->late && m->frozen)
+		place_late(m, mail);
+	else if (fresh & PLACED && m->late)
+		forget_late(m, mail);		/* as it was before this space became its own */
 	if (fresh & PLACED && m->frozen && !s->tracer && cache_counters(m) * 8 <= SMALL_COUNTERS) {
 		const uint64_t at = RT_DATA_VAULT + s->asking * RT_BLOCK_SIZE + RT_COUNTERS + 8ull * m->first_cached;
 
@@ -683,7 +738,8 @@ bool space_no_file(struct session *s, struct proc *p, const struct rt_cmd *cmd, 
 			struct module *m = &sp->module[i];
 			const bool code = m->code == c->a[2];
 
-			if (c->op == CMD_PLACE_FILE && (code || shadow_at(m) == c->a[2]))
+			if (c->op == CMD_PLACE_FILE && (code || shadow_at(m) == c->a[2] ||
+							 (m->late && late_entries_at(m) - c->a[2] < PAGE)))
 				cache_thaw(s, sp, m, true, true);
 			else if (c->op == CMD_PLACE && code && !(c->a[3] & RT_OVER) && i < p->placed.n)
 				p->placed.p[i] = 0;
@@ -920,7 +976,7 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 	if (!sp->i386) {
 		m->shadow_len = up((hi - lo) * 4, PAGE);
 		m->shadow_off = sp->next;
-		sp->next += up(m->shadow_len, 1 << 16);
+		sp->next += up(m->shadow_len + PAGE, 1 << 16);	/* struct rt_late_door */
 	}
 	if (s->counts && m->shadowed && shadow_taken(sp, m, shadow_at(m)))
 		m->shadowed = false;
@@ -1000,6 +1056,8 @@ static void give_files_back(const struct space *sp, const struct module *m)
 		madvise((void *)(uintptr_t)m->cache, m->cache_size, MADV_DONTNEED);
 	if (m->blocks_mapped)
 		give_blocks_back(sp, m);
+	if (m->flows_mapped)
+		madvise(sp->flow + m->first_cached, m->ncached * sizeof *sp->flow & ~(PAGE - 1), MADV_DONTNEED);
 	if (m->text_len >= MANY_BYTES)
 		madvise((void *)(uintptr_t)m->text, m->text_len, MADV_DONTNEED);
 }
@@ -1461,6 +1519,11 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 		return XL_NONE;
 	first = unit_add(s, p, mi, &s->unit, once);
 	s->ahead += s->unit.nblock;
+	if (s->unit.cap_code > LARGE_UNIT) {
+		xl_unit_release(&s->unit);
+		xl_rest();
+		pm_heap_rest();
+	}
 	return first;
 }
 
@@ -1567,7 +1630,7 @@ static struct space *space_clone(struct session *s, const struct space *from)
 
 		++*m->users;
 		m->file = -1;
-		m->blocks_mapped = false;
+		m->blocks_mapped = m->flows_mapped = false;
 		m->changed = (struct pm_buf){ 0 };
 		m->read = NULL;
 		m->entry_from = cache_copy_entries(o);
@@ -1719,7 +1782,7 @@ static uint64_t entry_of(struct session *s, struct proc *p, struct blk *b, bool 
 	place(s, p, b->module, false, mail);
 
 	if (indirect && b->indirect != XL_NONE)
-		cache_shadow(s, sp, m, b);
+		cache_shadow(s, sp, m, b->pc);
 	if (indirect && make_indirect(s, sp, b, to))
 		space_shadow(s, sp, m, b->pc, m->code + b->indirect);
 	if (!trace_counts(s, s->asking))
@@ -2022,7 +2085,7 @@ static void kill_page(struct session *s, struct space *sp, struct module *m, uin
 }
 
 /* Commands of this, and of give_back(). */
-#define UNPLACE_CMDS (2 + MAX_PIECES)
+#define UNPLACE_CMDS (3 + MAX_PIECES)
 static void unplace_shadows(const struct module *m, struct rt_mail *mail)
 {
 	struct hole piece[MAX_PIECES];
@@ -2031,6 +2094,8 @@ static void unplace_shadows(const struct module *m, struct rt_mail *mail)
 		mail_cmd(mail, CMD_UNPLACE, 0, 4 * (piece[i].hi - piece[i].lo), entry_at(piece[i].lo), 0);
 	if (m->twins)
 		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, twins_at(m), 0);
+	if (m->late)
+		forget_late(m, mail);
 }
 
 static void kill_blocks(struct session *s, struct space *sp, struct module *m)

@@ -38,6 +38,7 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define MAP_ANONYMOUS 0x20
 #define MAP_NORESERVE 0x4000
 #define MAP_POPULATE 0x8000
+#define MADV_DONTNEED 4
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
 #define MREMAP_MAYMOVE 1
@@ -381,6 +382,14 @@ struct rt_block *rt_map_all(const struct rt_boot *boot);
 int rt_place(const struct rt_cmd *c);
 /* CMD_PLACE_FILE, and those behind it of the same file: how many of @n have been done. */
 u32 rt_place_files(const struct rt_cmd *c, u32 n);
+#if !defined RT_IDT && !defined __i386__
+/* late.c: CMD_LATE. An indirect transfer to @pc found nothing: the way on, 0 if the controller is to be asked. */
+void rt_late_text(const struct rt_cmd *c);
+u64 rt_late(u64 pc);
+#else
+static inline void rt_late_text(const struct rt_cmd *c) { }
+static inline u64 rt_late(u64 pc) { return 0; }
+#endif
 u32 rt_put_decimal(char *to, u32 v);
 /* Thread block @number, mapped; NULL: no room. A block whose thread was not made is given back. */
 struct rt_block *rt_block_map(u32 number);
