@@ -130,9 +130,18 @@ $ command -v perl >perl || { echo '1 more, and the file has them'; exit; }; expo
 + for n in 100 40000; do rm -rf g; pugmark run --cache-dir g -q -- perl -e 1 2>log; thawed -- perl -e "$p" $n >$n; pugmark run --no-cache -o cold -- perl -e "$p" $n 2>log | cmp - out; grep '^  instructions ' warm >counts; grep '^  instructions ' cold | cmp - counts; done
 + for i in 1 2 3; do last=$(thawed -- perl -e "$p" $n); done; echo "$(($(cat 40000) - $(cat 100))) more, and the file has them$([ "$last" = 0 ] || echo ": $last")"
 > 1 more, and the file has them
-# Pages of the shadow that no earlier run needed are filled by the process itself, by its threads and by what it forks, too.
-$ command -v perl >/dev/null || { printf 'same\nsome\n'; exit; }; export PERL_HASH_SEED=0 PUGMARK_STATS=1; p='use threads; use Digest::MD5 "md5_hex"; sub f { my %h = map { sprintf("%x", $_) => [sort split //, $_ * 7] } 1..9; join ",", map { "$_@{$h{$_}}" } sort keys %h } my @t = map { threads->create(\&f) } 1..3; print length $_->join, "\n" for @t; if (!fork) { print md5_hex(pack "N*", 1..9) =~ s/[0-9]//gr, "\n"; exit } wait'
-+ perl -e "$p" > native; pugmark run -q --cache-dir l -- perl -e 1 2>log
-+ pugmark run -q --cache-dir l -- perl -e "$p" 2>log >out; cmp native out && echo same; awk '/^filled late/ { print ($3 > 9 ? "some" : "few: " $3) }' log
+# Pages of a large shadow that no earlier run needed are filled by the process itself, by its threads and by what it forks, too.
+$ py=/usr/bin/python3; [ -x $py ] || { printf 'same\nsome\n'; exit; }; export PYTHONHASHSEED=0 PUGMARK_STATS=1; cat > p.py <<'E'
++ import decimal, json, os, re, threading
++ def work(n):
++     print(sum(len(json.dumps({str(i): [i, i / 3]})) for i in range(n)), decimal.Decimal(n).sqrt())
++ for n in 30, 40, 50:
++     t = threading.Thread(target=work, args=(n,)); t.start(); t.join()
++ if not os.fork():
++     print(sorted(re.findall('[a-z]+', 'the quick fox')), flush=True); os._exit(0)
++ os.wait()
++ E
++ $py p.py > native; pugmark run -q --cache-dir l -- $py -c 1 2>log
++ pugmark run -q --cache-dir l -- $py p.py 2>log >out; cmp native out && echo same; awk '/^filled late/ { print ($3 > 9 ? "some" : "few: " $3) }' log
 > same
 > some
