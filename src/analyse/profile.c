@@ -159,14 +159,11 @@ static uint64_t total(const struct pm_counts_process *pr, size_t piece)
 	return n;
 }
 
-/* The piece of number @number as a unit, whether it is one or not; @cut is left out. */
-static struct unit unit_of(const struct pm_profile *p, uint32_t number)
+/* The process of the piece of number @number. */
+static size_t process_at(const struct pm_profile *p, uint32_t number)
 {
 	const struct pm_profile_work *w = p->work;
 	size_t lo = 0, hi = p->counts->nprocess;
-	const struct pm_counts_process *pr;
-	const struct pm_piece *pc;
-	struct unit u;
 
 	while (hi - lo > 1) {
 		size_t mid = lo + (hi - lo) / 2;
@@ -176,12 +173,21 @@ static struct unit unit_of(const struct pm_profile *p, uint32_t number)
 		else
 			hi = mid;
 	}
-	u = (struct unit){ .process = (uint32_t)lo, .piece = number - w->first_piece[lo] };
-	pr = process_of(p, &u);
-	pc = piece_of(p, &u);
+	return lo;
+}
+
+/* The piece of number @number as a unit, whether it is one or not; @cut is left out. */
+static struct unit unit_of(const struct pm_profile *p, uint32_t number)
+{
+	const struct pm_profile_work *w = p->work;
+	const uint32_t process = (uint32_t)process_at(p, number);
+	struct unit u = { .process = process, .piece = number - w->first_piece[process] };
+	const struct pm_counts_process *pr = process_of(p, &u);
+	const struct pm_piece *pc = piece_of(p, &u);
+
 	u.addr = pc->pc - pr->object[pc->object].bias;
 	u.total = total(pr, u.piece);
-	u.object = w->object[w->first_object[lo] + pc->object];
+	u.object = w->object[w->first_object[process] + pc->object];
 	return u;
 }
 
@@ -969,7 +975,14 @@ struct pm_profile_block pm_profile_block(const struct pm_profile *p, size_t i)
 
 static uint64_t block_insns(const struct pm_profile *p, size_t i)
 {
-	return pm_profile_block(p, i).insns;
+	const struct brief b = p->work->brief[i];
+	size_t process;
+
+	if (!b.n)
+		return p->work->full[b.from].insns;
+	/* not by way of the piece, for a large program's are not in the processor's cache */
+	process = process_at(p, b.from);
+	return b.n * total(&p->counts->process[process], b.from - p->work->first_piece[process]);
 }
 
 /* ---- views: one process, one thread ------------------------------------------------------------ */

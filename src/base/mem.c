@@ -56,7 +56,7 @@ char *pm_strdup(const char *s)
 #define SMALL_PAGE 4096u
 /* Of huge pages the last is half empty. In the first ones, and behind FINE_END, that does not matter. */
 #define FINE (2u << 20)
-#define FINE_END (16u << 20)
+#define FINE_END (10u << 20)
 
 void pm_open_heap(void)
 {

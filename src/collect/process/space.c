@@ -181,6 +181,7 @@ void space_unref(struct session *s, struct space *sp)
 	free(sp->ref);
 	free(sp->range);
 	free(sp->hash);
+	free(sp->some);
 	for (unsigned k = 0; k < TIERS; k++)
 		free(sp->ran[k]);
 	free(sp);
@@ -217,6 +218,18 @@ static void range_del(struct space *sp, uint64_t lo, uint64_t hi)
 }
 
 /* ---- blocks by address ----------------------------------------------------------------------------- */
+/* Most addresses that are looked up are not in the hash table: no block in there has their lowest bits. */
+#define SOME_BITS (1u << 20)
+static uint8_t *some_of(const struct space *sp, uint64_t pc)
+{
+	return &sp->some[pc % SOME_BITS / 8];
+}
+
+static uint8_t some_bit(uint64_t pc)
+{
+	return (uint8_t)(1 << pc % 8);
+}
+
 static void hash_add(struct space *sp, uint32_t i)
 {
 	size_t h;
@@ -238,6 +251,9 @@ static void hash_add(struct space *sp, uint32_t i)
 		}
 		free(old);
 	}
+	if (!sp->some)
+		sp->some = pm_alloc(SOME_BITS / 8);
+	*some_of(sp, sp->block[i].pc) |= some_bit(sp->block[i].pc);
 	h = hash_pc(sp->block[i].pc) & sp->hash_mask;
 	while (sp->hash[h]) {
 		struct blk *b = &sp->block[sp->hash[h] - 1];
@@ -296,7 +312,7 @@ static struct blk *find_cached(struct space *sp, uint64_t pc)
 
 static struct blk *find_new(struct space *sp, uint64_t pc)
 {
-	if (!sp->hash)
+	if (!sp->hash || !(*some_of(sp, pc) & some_bit(pc)))
 		return NULL;
 	for (size_t h = hash_pc(pc) & sp->hash_mask; sp->hash[h]; h = (h + 1) & sp->hash_mask) {
 		struct blk *b = &sp->block[sp->hash[h] - 1];
@@ -1595,6 +1611,7 @@ static struct space *space_clone(struct session *s, const struct space *from)
 	if (from->hash) {
 		sp->hash = pm_alloc((from->hash_mask + 1) * sizeof *sp->hash);
 		memcpy(sp->hash, from->hash, (from->hash_mask + 1) * sizeof *sp->hash);
+		sp->some = memcpy(pm_alloc_unset(SOME_BITS / 8), from->some, SOME_BITS / 8);
 	}
 	sp->bytes = (struct pm_map){ 0 };
 	for (size_t j = 0; pm_map_next(&from->bytes, &j, &bkey, &bval); )

@@ -15,7 +15,7 @@
 /* ---- pc -> insn ----------------------------------------------------------------------------- */
 static uint32_t slot_of(const struct scratch *s, uint64_t pc)
 {
-	uint32_t i = (uint32_t)((pc * 0x9e3779b97f4a7c15ull) >> 32) & s->slot_mask;
+	uint32_t i = (uint32_t)pc & s->slot_mask;	/* those of neighbours lie side by side */
 
 	while (s->slot[i].gen == s->gen && s->slot[i].pc != pc)
 		i = (i + 1) & s->slot_mask;

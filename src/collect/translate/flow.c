@@ -369,11 +369,13 @@ void drop_counters(struct scratch *s)
 }
 
 /* ---- the equations -------------------------------------------------------------------------- */
+#define FEW 256u			/* blocks; most units have no more */
+
 void xl_solve(const struct xl_flow *flw, uint32_t n, uint64_t *count, const uint64_t *cut)
 {
-	uint64_t *balance = pm_alloc((n + 1) * sizeof *balance);	/* flowed in, less entered */
-	uint32_t *wait = pm_alloc((n + 1) * sizeof *wait), *stack = pm_alloc((n + 1) * sizeof *stack);
-	uint32_t top = 0;
+	uint64_t few[2 * FEW];
+	uint64_t *balance = n < FEW ? memset(few, 0, 2 * n * sizeof *few) : pm_alloc(2 * n * sizeof *balance);
+	uint32_t *wait = (uint32_t *)(balance + n), *stack = wait + n, top = 0;	/* balance: flowed in, less entered */
 
 	for (uint32_t k = 0; k < n; k++) {
 		const struct xl_flow *x = &flw[k];
@@ -412,7 +414,6 @@ void xl_solve(const struct xl_flow *flw, uint32_t n, uint64_t *count, const uint
 		if (up < n && !--wait[up])
 			stack[top++] = up;
 	}
-	free(balance);
-	free(wait);
-	free(stack);
+	if (balance != few)
+		free(balance);
 }

@@ -44,7 +44,11 @@ struct pm_forms {
 	bool lent;			/* the nodes are: used where they lie as long as there is room */
 	struct pm_map known;		/* a form's fields as one number -> its index + 1; of forms of our own */
 	struct pm_form odd;		/* what is not remembered: the answer to one call */
+	uint32_t looks;
+	uint16_t *two;			/* where two bytes lead from the root: an entry as in a node, or 0: to be found out */
 };
+
+#define MANY_LOOKS 0x10000u		/* then `two` is worth its 128 KiB */
 
 _Static_assert(ZYDIS_MNEMONIC_MAX_VALUE < PM_FORM_MNEMONICS, "mnemonics fit their tables");
 
@@ -87,6 +91,7 @@ void pm_forms_free(struct pm_forms *f)
 	if (f->cap_form)
 		free(f->form);
 	pm_map_release(&f->known);
+	free(f->two);
 	free(f);
 }
 
@@ -272,12 +277,11 @@ static const struct pm_form *learn(struct pm_forms *f, const uint8_t *p, size_t 
 	return &f->form[*known - 1];
 }
 
-/* HOT: once per distinct instruction of a profile. */
-const struct pm_form *pm_form_at(struct pm_forms *f, const uint8_t *p, size_t n)
+/* From @at on: where @n bytes lead, or some of them to an end. */
+static inline uint32_t walk(const struct pm_forms *f, const uint8_t *p, size_t n, uint32_t at)
 {
 	const struct node *node = f->node;
 	const uint32_t inner = (uint32_t)f->nnode - 1;
-	uint32_t at = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		at = node[at].next[p[i] & 15];
@@ -286,6 +290,27 @@ const struct pm_form *pm_form_at(struct pm_forms *f, const uint8_t *p, size_t n)
 		at = node[at].next[p[i] >> 4];
 		if (at - 1 >= inner)
 			break;
+	}
+	return at;
+}
+
+/* HOT: once per distinct instruction of a profile. */
+const struct pm_form *pm_form_at(struct pm_forms *f, const uint8_t *p, size_t n)
+{
+	uint32_t at = 0;
+
+	if (f->two && n >= 2) {
+		uint16_t *two = &f->two[p[0] | p[1] << 8];
+
+		if (!*two)
+			*two = (uint16_t)walk(f, p, 2, 0);
+		at = *two;
+		if (at && at - 1 < f->nnode - 1)
+			at = walk(f, p + 2, n - 2, at);
+	} else {
+		at = walk(f, p, n, 0);
+		if (++f->looks == MANY_LOOKS && !f->two)
+			f->two = pm_alloc(0x10000 * sizeof *f->two);
 	}
 	/* cut off: learn() says so */
 	if (at >= LEAF && at - LEAF < f->nform && f->form[at - LEAF].len <= n)
