@@ -124,7 +124,8 @@ struct module {
 	 * patched until cache_thaw(). Links in them are resolved by space_shortcut() */
 	uint32_t frozen;
 	bool frozen_shadow;
-	bool late;			/* while it is frozen: its shadow is filled by the processes; see late.c of the runtime */
+	bool late;			/* its shadow is filled by the processes, too, that have it since it was frozen; see late.c
+					 * of the runtime. A copy of it (space_clone()): they are to forget that */
 	int file;			/* the cache file; -1: not open */
 	uint64_t file_id, file_code, file_shadow;	/* RT_FILE_ID; offsets */
 	uint8_t *saved_used, *filled;	/* filled: pages of the shadow that are */

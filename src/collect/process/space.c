@@ -130,7 +130,7 @@ void space_unref(struct session *s, struct space *sp)
 	cache_save(s, sp, false);
 	s->ni386 -= sp->i386;
 	for (size_t i = 0; i < sp->nmodule; i++)
-		if (sp->module[i].late && sp->module[i].frozen)
+		if (sp->module[i].late)
 			s->nlate += door_of(s, &sp->module[i])->filled;
 	/* nobody executes here any more: the memory goes back, the region to the next space */
 	if (session_running(s) && !fallocate(s->code_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)sp->base,
@@ -538,7 +538,7 @@ static void hole_add(struct session *s, struct space *sp, struct module *m, uint
 		if (h[i].lo <= lo && hi <= h[i].hi)
 			return;
 	cache_thaw(s, sp, m, false, true);
-	if (m->late && m->frozen)
+	if (m->late)
 		close_door(s, m);
 	for (i = m->nhole++; i && h[i - 1].lo > lo; i--)
 		h[i] = h[i - 1];
