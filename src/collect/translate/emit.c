@@ -434,12 +434,14 @@ static void emit_upper_half(struct emit *e)
 
 static const char upper_half_on_stack[] = "\x0f\xb7\x54\x24\x02";	/* movzx edx, word [esp + 2] */
 
+static const char jmp_rcx[] = "\xff\xe1";
+
 static void emit_jump_rcx(struct emit *e)
 {
 	emit_lookup(e);
 	if (!e->i386)
 		slot_load(e, RDX, RT_S_RDX);
-	put(e, "\xff\xe1", 2);				/* jmp rcx */
+	put(e, jmp_rcx, 2);
 }
 
 static void emit_save_pair(struct emit *e, uint32_t insn)
@@ -571,15 +573,51 @@ static void emit_load_target(struct emit *e, const struct insn *i)
 	e->c += n;
 }
 
+/* The register that an indirect jump or call goes to, if it can do without rdx; else RCX. */
+static unsigned target_register(const struct emit *e, const struct insn *i)
+{
+	const uint8_t modrm = i->p[i->x.modrm];
+	const unsigned rex = i->x.op && (i->p[i->x.op - 1] & 0xf0) == 0x40 ? i->p[i->x.op - 1] : 0;
+	const unsigned reg = (modrm & 7) | (rex & 1) << 3;
+
+	return e->i386 || e->counting || modrm < 0xc0 || reg == RSP || (e->stolen && reg == e->thief) ||
+		(i->x.kind == X86_CALL_IND && !e->in->abi_flags) ? RCX : reg;
+}
+
+/* rcx = the translation of the address in @reg. No flag changes. */
+static void emit_lookup_register(struct emit *e, uint32_t n, unsigned reg)
+{
+	map(e, n, XL_AT_START);
+	slot_store(e, RCX, RT_S_RCX);
+	map(e, n, XL_AT_START | XL_RCX_SAVED);
+	if (reg >> 3)
+		put8(e, 0x41);
+	put8(e, 0x8b);					/* mov ecx, reg */
+	put8(e, 0xc0 | RCX << 3 | (reg & 7));
+	put(e, "\x48\x63\x0c\x8d", 4);			/* movsxd rcx, dword [rcx*4 + RT_SHADOW] */
+	put32(e, (uint32_t)RT_SHADOW);
+	put8(e, 0x48 | reg >> 3 << 1);			/* lea rcx, [rcx + reg] */
+	put(e, "\x8d\x0c", 2);
+	put8(e, (reg & 7) << 3 | RCX);
+}
+
 static void emit_indirect(struct emit *e, const struct insn *i)
 {
 	uint32_t n = e->b->n - 1;
 
-	emit_save_pair(e, n);
-	emit_load_target(e, i);
-	map(e, n, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
+	const unsigned reg = target_register(e, i);
+
+	if (reg != RCX) {
+		emit_lookup_register(e, n, reg);
+	} else {
+		emit_save_pair(e, n);
+		emit_load_target(e, i);
+		map(e, n, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
+	}
 	if (i->x.kind == X86_CALL_IND) {
 		emit_call(e);
+	} else if (reg != RCX) {
+		put(e, jmp_rcx, 2);
 	} else {
 		if (e->i386)
 			emit_upper_half(e);
@@ -1451,6 +1489,11 @@ static void align_for(struct emit *e, const struct block *next, const struct blo
 		placed(e, e->index)->code_end = here(e);
 }
 
+static const struct insn *last_insn(const struct emit *e, const struct block *b)
+{
+	return &e->s->insn[b->first + b->n - 1];
+}
+
 /* A jump to what is no address at all faults in the tail; in 32-bit code there is none. */
 static bool has_mapped_tail(const struct emit *e, const struct block *b)
 {
@@ -1475,6 +1518,9 @@ static void emit_tail(struct emit *e, const struct tail *t)
 			emit_return_address(e, b->end, dead ? __builtin_ctz(dead) : -1);
 		e->stale = true;
 		put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
+	} else if (target_register(e, last_insn(e, b)) != RCX) {
+		add_return_distance(e, b->end, t->at);
+		put(e, jmp_rcx, 2);
 	} else {
 		if (e->i386) {
 			put(e, "\x89\x0c\x24", 3);		/* mov [esp], ecx */
@@ -1493,7 +1539,8 @@ static void close_map(struct emit *e)
 
 	if (has_mapped_tail(e, e->b))
 		u->map[u->nmap++] = (struct xl_map){ UINT32_MAX, (uint8_t)(e->b->n - 1),
-			XL_RCX_SAVED | XL_RDX_SAVED | XL_CALLED | e->counted, 0 };
+			XL_RCX_SAVED | XL_CALLED | e->counted |
+			(target_register(e, last_insn(e, e->b)) == RCX ? XL_RDX_SAVED : 0), 0 };
 	o->nmap = u->nmap - o->map;
 }
 
