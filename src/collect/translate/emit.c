@@ -603,8 +603,7 @@ static void emit_lookup_register(struct emit *e, uint32_t n, unsigned reg)
 
 static void emit_indirect(struct emit *e, const struct insn *i)
 {
-	uint32_t n = e->b->n - 1;
-
+	const uint32_t n = e->b->n - 1;
 	const unsigned reg = target_register(e, i);
 
 	if (reg != RCX) {
