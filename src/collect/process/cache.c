@@ -608,7 +608,8 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 		 link0 == f->link0 && (int64_t)(m->code - m->lo) == f->distance && s->nfrozen < MAX_FROZEN;
 	m->frozen = freeze ? f->ncode & ~4095u : 0;
 	m->frozen_shadow = freeze && m->shadowed && f->shadow && space_whole_shadow(m);
-	m->late = m->frozen && !m->frozen_shadow && m->shadowed && space_whole_shadow(m) && m->text_len >= MANY_BYTES;
+	m->late = m->frozen && !m->frozen_shadow && m->shadowed && space_whole_shadow(m) && m->text_len >= MANY_BYTES &&
+		  f->nentry <= (m->hi - m->lo) / 2;	/* they have their place by the text's, see abi.h */
 	put_code(s, m, f, m->frozen, f->ncode);
 	if (s->tracer)
 		add32(code, AT(f, rel_counter), f->nrel_counter, trace0);

@@ -671,7 +671,8 @@ static void place_late(const struct module *m, struct rt_mail *mail)
 	const uint64_t at = late_entries_at(m), in = at % PAGE;
 
 	place_file(mail, m, m->entries_at - in, in + m->ncached_entry * sizeof(struct rt_entry), at - in, 1);
-	mail_cmd(mail, CMD_PLACE, m->shadow_off, m->shadow_len + PAGE, late_shadow_at(m), 3 | RT_OVER);
+	mail_cmd(mail, CMD_PLACE, m->shadow_off, m->shadow_len, late_shadow_at(m), 3 | RT_OVER);
+	mail_cmd(mail, CMD_PLACE, m->shadow_off + m->shadow_len, PAGE, RT_LATE_DOORS + (uint32_t)m->lo, 3 | RT_OVER);
 	mail_cmd(mail, CMD_LATE, m->lo, m->hi, m->code, at);
 	mail->cmd[mail->ncmd - 1].a[4] = m->ncached_entry;
 }
@@ -688,7 +689,7 @@ static uint32_t at_once(uint64_t len, uint64_t most)
 
 /* A module's code and shadow become visible in @p's address space: once the thread that asked has
  * run the commands. @over: those of another space are there. */
-#define PLACE_CMDS (8 + MAX_PIECES)
+#define PLACE_CMDS (9 + MAX_PIECES)
 static void place(const struct session *s, struct proc *p, uint32_t mi, bool over, struct rt_mail *mail)
 {
 	const struct module *m = &p->space->module[mi];

@@ -14,9 +14,9 @@
  *   RT_IMAGE                the runtime: text (r-x), data (rw-, private: copied by fork)
  *   RT_CODE_VAULT           the whole code file (r-x): code caches and shadows of every code space;
  *                           pieces are placed elsewhere by mremap(old_size = 0), which needs no fd
- *   RT_LATE_SHADOW          the shadows of texts that struct rt_late is about, once more (rw-), and behind each of
- *                           them a page that begins with struct rt_late_door
+ *   RT_LATE_SHADOW          the shadows of texts that struct rt_late is about, once more (rw-)
  *   RT_LATE_ENTRIES         the part of a cache's file that they are filled from (r--)
+ *   RT_LATE_DOORS           a page for each (rw-), which begins with struct rt_late_door
  *   RT_DATA_VAULT           the whole data file (rw-): session header and thread blocks
  *   near each text mapping  its code cache, within 2 GiB, a placed piece of the code file
  *
@@ -71,6 +71,7 @@
 #define RT_LATE_SIZE		0x2000000000ull
 #define RT_LATE_SHADOW		RT_LATE
 #define RT_LATE_ENTRIES		(RT_LATE + 0x1000000000ull)	/* 8 bytes for each value of the low 32 bits of an address */
+#define RT_LATE_DOORS		(RT_LATE + 0x1800000000ull)	/* one byte: where the text begins */
 #define RT_DATA_VAULT		0x340000000000ull
 #define RT_BLOCK_SHIFT		30
 #define RT_BLOCK_SIZE		(1ull << RT_BLOCK_SHIFT)
@@ -214,7 +215,6 @@ struct rt_late {
 struct rt_entry {
 	uint32_t pc, code;
 };
-/* Behind the shadow there, whose length is whole pages. */
 struct rt_late_door {
 	uint32_t closed;		/* the controller has taken entries out: ask it */
 	uint32_t inside;		/* threads that are at it */

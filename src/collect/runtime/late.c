@@ -87,7 +87,7 @@ u64 rt_late(u64 pc)
 
 	if (!find(pc, l))
 		return 0;
-	door = PTR(RT_LATE_SHADOW + 4 * (u64)(u32)l->lo + ((4 * (l->hi - l->lo) + 4095) & ~4095ull));
+	door = PTR(RT_LATE_DOORS + (u32)l->lo);
 	__atomic_fetch_add(&door->inside, 1, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&door->closed, __ATOMIC_SEQ_CST)) {
 		to = fill(l, pc);
