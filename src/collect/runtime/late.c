@@ -8,26 +8,29 @@
 #define PAGE_TEXT (4096u / 4)			/* bytes of text that a page of the shadow stands for */
 #define LOOKS 16u
 
-static struct rt_late late[MOST];		/* n 0: none */
+static struct rt_late late[MOST];		/* n: 0: none, or one that is */
+#define BEING_WRITTEN (~(u64)0)
 
-/* Threads of a process that begins to use a second one look at them meanwhile: n comes last, and goes first. */
+/* Threads of a process that begins to use a second one look at them meanwhile, or bring a third. */
 void rt_late_text(const struct rt_cmd *c)
 {
-	struct rt_late *l = 0;
+	u64 none = 0;
 
-	for (u32 i = 0; i < MOST; i++) {
-		if (late[i].n && late[i].lo < c->a[1] && c->a[0] < late[i].hi)
+	for (u32 i = 0; i < MOST; i++)
+		if (late[i].n - 1 < BEING_WRITTEN - 1 && late[i].lo < c->a[1] && c->a[0] < late[i].hi)
 			__atomic_store_n(&late[i].n, 0, __ATOMIC_SEQ_CST);
-		if (!late[i].n)
-			l = &late[i];
-	}
-	if (!l)
+	for (u32 i = 0; i < MOST && c->a[4]; i++, none = 0) {
+		struct rt_late *l = &late[i];
+
+		if (!__atomic_compare_exchange_n(&l->n, &none, BEING_WRITTEN, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			continue;
+		l->lo = c->a[0];
+		l->hi = c->a[1];
+		l->code = c->a[2];
+		l->entries = c->a[3];
+		__atomic_store_n(&l->n, c->a[4], __ATOMIC_RELEASE);
 		return;
-	l->lo = c->a[0];
-	l->hi = c->a[1];
-	l->code = c->a[2];
-	l->entries = c->a[3];
-	__atomic_store_n(&l->n, c->a[4], __ATOMIC_RELEASE);
+	}
 }
 
 /* The first entry that is not in front of @pc. */
@@ -72,7 +75,8 @@ static int find(u64 pc, struct rt_late *l)
 
 		*l = late[i];
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (n && __atomic_load_n(&late[i].n, __ATOMIC_RELAXED) == n && l->n == n && pc - l->lo < l->hi - l->lo)
+		if (n && n != BEING_WRITTEN && l->n == n && __atomic_load_n(&late[i].n, __ATOMIC_RELAXED) == n &&
+		    pc - l->lo < l->hi - l->lo)
 			return 1;
 	}
 	return 0;
