@@ -17,6 +17,7 @@
 #include "collect/process/trace.h"
 
 #define PAGE 4096ull
+#define LINE 64u
 #define LARGE_UNIT (256u << 10)		/* bytes of code that there may have to be room for: few functions are */
 #define LOOKS 32u
 #define MISSES 16u
@@ -1386,7 +1387,7 @@ static uint32_t unit_add(struct session *s, struct proc *p, uint32_t mi, const s
 		}
 		memcpy(code + r->at, &v, 4);
 	}
-	m->code_len = up(base + u->ncode, 16);
+	m->code_len = up(base + u->ncode, LINE);	/* a function's entry begins a line of the cache */
 	while (m->cap_map < m->nmap + u->nmap) {
 		m->cap_map = m->cap_map ? m->cap_map * 2 : 512;
 		m->map = pm_realloc(m->map, m->cap_map * sizeof *m->map);
