@@ -453,6 +453,13 @@ static void emit_save_pair(struct emit *e, uint32_t insn)
 	map(e, insn, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
 }
 
+/* rcx = the distance from the address in rcx, whose upper half is 0, to its translation. */
+static void load_distance(struct emit *e)
+{
+	put(e, "\x48\x63\x0c\x8d", 4);			/* movsxd rcx, dword [rcx*4 + RT_SHADOW] */
+	put32(e, (uint32_t)RT_SHADOW);
+}
+
 /* The address on top of the stack becomes its translation's, without rdx. */
 static void add_distance(struct emit *e, uint32_t n)
 {
@@ -464,8 +471,7 @@ static void add_distance(struct emit *e, uint32_t n)
 		put(e, "\x8d\x89", 2);			/* lea ecx, [rcx + RT_TWIN_SHIFT] */
 		put32(e, RT_TWIN_SHIFT);
 	}
-	put(e, "\x48\x63\x0c\x8d", 4);			/* movsxd rcx, dword [rcx*4 + RT_SHADOW] */
-	put32(e, (uint32_t)RT_SHADOW);
+	load_distance(e);
 	put(e, "\x48\x01\x0c\x24", 4);			/* add [rsp], rcx */
 	map(e, n, XL_RCX_SAVED);
 }
@@ -594,8 +600,7 @@ static void emit_lookup_register(struct emit *e, uint32_t n, unsigned reg)
 		put8(e, 0x41);
 	put8(e, 0x8b);					/* mov ecx, reg */
 	put8(e, 0xc0 | RCX << 3 | (reg & 7));
-	put(e, "\x48\x63\x0c\x8d", 4);			/* movsxd rcx, dword [rcx*4 + RT_SHADOW] */
-	put32(e, (uint32_t)RT_SHADOW);
+	load_distance(e);
 	put8(e, 0x48 | reg >> 3 << 1);			/* lea rcx, [rcx + reg] */
 	put(e, "\x8d\x0c", 2);
 	put8(e, (reg & 7) << 3 | RCX);
