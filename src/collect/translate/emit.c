@@ -579,7 +579,7 @@ static void emit_load_target(struct emit *e, const struct insn *i)
 	e->c += n;
 }
 
-/* The register that an indirect jump or call goes to, if it can do without rdx; else RCX. */
+/* The register that an indirect jump or call goes to, if that alone does; else RCX. */
 static unsigned target_register(const struct emit *e, const struct insn *i)
 {
 	const uint8_t modrm = i->p[i->x.modrm];
@@ -588,6 +588,36 @@ static unsigned target_register(const struct emit *e, const struct insn *i)
 
 	return e->i386 || e->counting || modrm < 0xc0 || reg == RSP || (e->stolen && reg == e->thief) ||
 		(i->x.kind == X86_CALL_IND && !e->in->abi_flags) ? RCX : reg;
+}
+
+static bool flags_free(const struct emit *e, const struct insn *i)
+{
+	return i->x.kind == X86_CALL_IND ? e->in->abi_flags : e->s->jumps_free;
+}
+
+/* Does an indirect jump or call need rdx, too? */
+static bool needs_pair(const struct emit *e, const struct insn *i)
+{
+	return target_register(e, i) == RCX &&
+		(e->i386 || !flags_free(e, i) || (e->stolen && i->x.read >> e->thief & 1));
+}
+
+/* rcx = the translation of what indirect jump or call @i goes to. Flags change. */
+static void emit_lookup_slot(struct emit *e, uint32_t n, const struct insn *i)
+{
+	map(e, n, XL_AT_START);
+	slot_store(e, RCX, RT_S_RCX);
+	map(e, n, XL_AT_START | XL_RCX_SAVED);
+	emit_load_target(e, i);
+	slot_store(e, RCX, RT_S_TMP);
+	if (e->counting) {
+		put(e, "\x8d\x89", 2);			/* lea ecx, [rcx + RT_TWIN_SHIFT] */
+		put32(e, RT_TWIN_SHIFT);
+	} else {
+		put(e, "\x89\xc9", 2);			/* mov ecx, ecx */
+	}
+	load_distance(e);
+	slot_op(e, 0x03, RCX, RT_S_TMP);		/* add rcx, [RT_S_TMP] */
 }
 
 /* rcx = the translation of the address in @reg. No flag changes. */
@@ -610,17 +640,20 @@ static void emit_indirect(struct emit *e, const struct insn *i)
 {
 	const uint32_t n = e->b->n - 1;
 	const unsigned reg = target_register(e, i);
+	const bool pair = needs_pair(e, i);
 
-	if (reg != RCX) {
-		emit_lookup_register(e, n, reg);
-	} else {
+	if (pair) {
 		emit_save_pair(e, n);
 		emit_load_target(e, i);
 		map(e, n, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
+	} else if (reg != RCX) {
+		emit_lookup_register(e, n, reg);
+	} else {
+		emit_lookup_slot(e, n, i);
 	}
 	if (i->x.kind == X86_CALL_IND) {
 		emit_call(e);
-	} else if (reg != RCX) {
+	} else if (!pair) {
 		put(e, jmp_rcx, 2);
 	} else {
 		if (e->i386)
@@ -1522,7 +1555,7 @@ static void emit_tail(struct emit *e, const struct tail *t)
 			emit_return_address(e, b->end, dead ? __builtin_ctz(dead) : -1);
 		e->stale = true;
 		put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
-	} else if (target_register(e, last_insn(e, b)) != RCX) {
+	} else if (!needs_pair(e, last_insn(e, b))) {
 		add_return_distance(e, b->end, t->at);
 		put(e, jmp_rcx, 2);
 	} else {
@@ -1544,7 +1577,7 @@ static void close_map(struct emit *e)
 	if (has_mapped_tail(e, e->b))
 		u->map[u->nmap++] = (struct xl_map){ UINT32_MAX, (uint8_t)(e->b->n - 1),
 			XL_RCX_SAVED | XL_CALLED | e->counted |
-			(target_register(e, last_insn(e, e->b)) == RCX ? XL_RDX_SAVED : 0), 0 };
+			(needs_pair(e, last_insn(e, e->b)) ? XL_RDX_SAVED : 0), 0 };
 	o->nmap = u->nmap - o->map;
 }
 

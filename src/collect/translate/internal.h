@@ -160,6 +160,7 @@ struct scratch {
 	size_t win_n;
 
 	bool table_flags;		/* jumps through tables do not carry stale flags */
+	bool jumps_free;		/* indirect jumps may change flags */
 	uint64_t cut[16];		/* instructions that the unit ends before: keeps_abi() */
 	uint32_t ncut;
 

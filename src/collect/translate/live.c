@@ -8,12 +8,13 @@
  *     register matters that is overwritten on the normal path. Flags are not held to this: no
  *     compiler carries flags from a faulting instruction to a handler's continuation.
  * (3) In generated code, which is patched block by block, nothing is known about the next block.
- * (4) With abi_flags no flag is live at a direct call or a return (FLAGS in translate.h). */
+ * (4) With abi_flags no flag is live at a call, a return, or an indirect jump unless what a table leads to needs them
+ *     (FLAGS in translate.h). */
 #include <string.h>
 
 #include "collect/translate/internal.h"
 
-static uint32_t reads(const struct x86_insn *x, bool abi_flags)
+static uint32_t reads(const struct scratch *s, const struct x86_insn *x)
 {
 	uint32_t r = x->read | LV_FLAG(x->fread);
 
@@ -27,7 +28,10 @@ static uint32_t reads(const struct x86_insn *x, bool abi_flags)
 	case X86_CALL:
 		return r | LV_GPRS;					/* (2): it pushes */
 	case X86_RET:
-		return abi_flags ? LV_GPRS : LV_ALL;			/* (4) */
+	case X86_CALL_IND:
+		return s->in->abi_flags ? LV_GPRS : LV_ALL;		/* (4) */
+	case X86_JMP_IND:
+		return s->jumps_free ? LV_GPRS : LV_ALL;
 	default:
 		return LV_ALL;						/* (1) */
 	}
@@ -58,7 +62,10 @@ static uint32_t flow_out(const struct scratch *s, const struct block *b)
 	case X86_CALL:
 		return (live_at(s, &b->to) | live_at(s, &b->fall)) & (s->in->abi_flags ? ~LV_FLAGS : ~0u);
 	case X86_RET:
+	case X86_CALL_IND:
 		return s->in->abi_flags ? LV_GPRS : LV_ALL;
+	case X86_JMP_IND:
+		return s->jumps_free ? LV_GPRS : LV_ALL;
 	default:
 		return LV_ALL;
 	}
@@ -152,7 +159,6 @@ static void flags_of(const struct scratch *s, struct block *b)
 		b->flags_set |= set;
 	}
 	b->flags_needed = b->flags_read;
-	b->flags_stale = b->mark & MARK_RETURN ? X86_ALL_FLAGS : 0;
 }
 
 /* What calls and returns leave must not be needed where @call, a block that calls, goes to and comes back to. */
@@ -226,17 +232,11 @@ static uint64_t before(const struct scratch *s, const struct block *b)
 	return b->mark & MARK_RETURN ? s->in->entry : b->pc;
 }
 
-bool keeps_abi(struct scratch *s, uint64_t *at)
+/* flags_needed of all blocks. */
+static void find_needs(struct scratch *s)
 {
-	uint8_t table = 0;		/* stale where tables are jumped through */
 	bool changed;
 
-	for (size_t k = 0; k < s->nblock; k++)
-		flags_of(s, &s->block[k]);
-	if (leaves_with_popped(s)) {
-		*at = first_popf(s);
-		return false;
-	}
 	do {
 		changed = false;
 		for (size_t k = s->nblock; k-- > 0; ) {
@@ -249,13 +249,18 @@ bool keeps_abi(struct scratch *s, uint64_t *at)
 			b->flags_needed = needed;
 		}
 	} while (changed);
+}
+
+/* flags_stale of all blocks, if jumps through tables leave stale what they find and @table. */
+static void find_stale(struct scratch *s, uint8_t table)
+{
+	bool changed;
+
+	for (size_t k = 0; k < s->nblock; k++)
+		s->block[k].flags_stale = s->block[k].mark & MARK_RETURN ? X86_ALL_FLAGS : 0;
 	for (size_t k = 0; k < s->nblock; k++) {
 		struct block *b = &s->block[k];
 
-		if (is_call(b) && !call_is_good(s, b)) {
-			*at = s->insn[b->first + b->n - 1].pc;
-			return false;
-		}
 		if (b->kind == X86_CALL)
 			make_stale(s, &b->to, X86_ALL_FLAGS);
 		/* else who enters the unit is looked at; and what was executed in place sets the flags behind it */
@@ -286,18 +291,56 @@ bool keeps_abi(struct scratch *s, uint64_t *at)
 		}
 	} while (changed);
 	s->table_flags = !table;
+}
+
+/* The first block that stale flags reach, or leave for elsewhere, where they are needed; NULL: none. */
+static const struct block *needs_stale(struct scratch *s)
+{
 	for (size_t k = 0; k < s->nblock; k++) {
 		const struct block *b = &s->block[k];
 		const bool leaves = b->flags_stale & ~b->flags_set && goes_on(b);
 		const struct target next = leaves ? straight(s, b) : b->fall;
 
 		if (b->flags_needed & b->flags_stale ||
-		    (leaves && (wants_flags(s, &b->to, false) || wants_flags(s, &next, false)))) {
-			*at = before(s, b);
+		    (leaves && (wants_flags(s, &b->to, false) || wants_flags(s, &next, false))))
+			return b;
+	}
+	return NULL;
+}
+
+bool keeps_abi(struct scratch *s, uint64_t *at)
+{
+	const struct block *bad;
+
+	for (size_t k = 0; k < s->nblock; k++)
+		flags_of(s, &s->block[k]);
+	if (leaves_with_popped(s)) {
+		*at = first_popf(s);
+		return false;
+	}
+	find_needs(s);
+	/* generated code is patched: who jumps to what is not known */
+	s->jumps_free = !s->in->patchable;
+	for (size_t k = 0; k < s->nblock; k++) {
+		const struct block *b = &s->block[k];
+
+		if (is_call(b) && !call_is_good(s, b)) {
+			*at = s->insn[b->first + b->n - 1].pc;
 			return false;
 		}
+		s->jumps_free &= !(b->mark & MARK_TARGET && b->flags_needed);
 	}
-	return true;
+	if (s->jumps_free) {
+		find_stale(s, X86_ALL_FLAGS);
+		s->jumps_free = !needs_stale(s);
+	}
+	if (s->jumps_free)
+		return true;
+	find_stale(s, 0);
+	bad = needs_stale(s);
+	if (bad)
+		*at = before(s, bad);
+	return !bad;
 }
 
 void find_liveness(struct scratch *s)
@@ -310,7 +353,7 @@ void find_liveness(struct scratch *s)
 
 		for (uint32_t i = b->n; i-- > 0; ) {
 			const struct x86_insn *x = &s->insn[b->first + i].x;
-			uint32_t r = reads(x, s->in->abi_flags), w = kills(x);
+			uint32_t r = reads(s, x), w = kills(x);
 
 			use = (use & ~w) | r;
 			def = (def & ~r) | w;
@@ -345,7 +388,7 @@ void live_course(const struct scratch *s, const struct block *b, uint32_t live[M
 		live[i] = l;
 		if (!i)
 			break;
-		l = (l & ~kills(&s->insn[b->first + i - 1].x)) | reads(&s->insn[b->first + i - 1].x, s->in->abi_flags);
+		l = (l & ~kills(&s->insn[b->first + i - 1].x)) | reads(s, &s->insn[b->first + i - 1].x);
 	}
 	if (b->kind == X86_UNKNOWN)
 		live[b->n] = LV_ALL;

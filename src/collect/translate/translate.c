@@ -21,6 +21,7 @@ static bool discover_good(struct scratch *s)
 
 		if (!discover(s))
 			return false;
+		s->jumps_free = false;
 		if (!s->in->abi_flags || keeps_abi(s, at))
 			return true;
 		if (*at == s->in->entry || s->ncut + 1 == NR(s->cut)) {
