@@ -3,6 +3,7 @@
  *
  *   flags WHAT     return: a carry out of a function; call: into one; through: out of one, through two returns;
  *                  jump: out of one, and read behind a jump; tail: ... behind one to another function; pointer: out of one that is called by its address;
+ *                  beyond: read where a jump through memory leads to; table: ... through a table of a switch;
  *                  anything else: nothing of that. */
 /* flags: -pthread */
 #include <pthread.h>
@@ -12,7 +13,8 @@
 #include <unistd.h>
 
 long half(long);			/* its argument / 2; carry: the rest */
-long count_odd(long n), count_call(long n), count_through(long n), count_jump(long n), count_tail(long n), count_pointer(long n);
+long count_odd(long n), count_call(long n), count_through(long n), count_jump(long n), count_tail(long n), count_pointer(long n), count_beyond(long n),
+	count_table(long n);
 extern long (*half_pointer)(long);
 
 __asm__(".text\n"
@@ -55,8 +57,18 @@ __asm__(".text\n"
 	"	odd	count_tail, \"call tail\"\n"
 	"	odd	count_call, \"bt $0, %rbx; call add\"\n"
 	"	odd	count_jump, \"jmp 4f; 2: adc $0, %rbp; jmp 3f; 4: call half; jmp 2b; 3:\"\n"
+	"beyond: bt	$0, %rbx\n"
+	"	jmp	*add_pointer(%rip)\n"
+	"	odd	count_beyond, \"call beyond\"\n"
+	"	odd	count_table, \"mov %rbx, %rax; and $3, %eax; cmp $3, %eax; ja 9f; lea table(%rip), %rdx;"
+			" bt $0, %rbx; jmp *(%rdx,%rax,8);"
+			" adds: adc $0, %rbp; jmp 9f; jumps: jnc 9f; inc %rbp; jmp 9f;"
+			" moves: setc %al; movzbl %al, %eax; add %rax, %rbp; 9:\"\n"
 	".data\n"
+	"	.p2align 3\n"
+	"table: .quad	adds, jumps, moves, adds\n"
 	"half_pointer: .quad half\n"
+	"add_pointer: .quad add\n"
 	".text\n");
 
 static long (*which)(long);
@@ -72,6 +84,7 @@ int main(int argc, char **argv)
 		{ "return", count_odd }, { "call", count_call }, { "through", count_through }, { "jump", count_jump },
 		{ "tail", count_tail },
 		{ "pointer", count_pointer },
+		{ "beyond", count_beyond }, { "table", count_table },
 	};
 	pthread_t t;
 	void *got;

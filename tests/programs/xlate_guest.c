@@ -166,6 +166,22 @@ __attribute__((noinline)) static u64 through(u64 n)
 	return r;
 }
 
+__attribute__((noinline)) static u64 through_memory(u64 n)
+{
+	/* indirect jumps and calls through memory, by way of every kind of address; rcx and rdx stay what they are */
+	static u64 to[4];
+	u64 r = n, c = n * 3, d = 1;
+
+	__asm__ volatile("lea 1f(%%rip), %%rax\n mov %%rax, %3\n lea 2f(%%rip), %%rax\n mov %%rax, 8+%3\n"
+			 "lea 3f(%%rip), %%rax\n mov %%rax, 16+%3\n jmp *%3\n ud2\n"
+			 "1: call *8+%3\n lea %3, %%rax\n call *(%%rax,%%rdx,8)\n xchg %%rax, %%rcx\n"
+			 "call *8(%%rcx)\n call *(%%rcx,%%rdx,8)\n xchg %%rax, %%rcx\n"
+			 "push 8(%%rax)\n call *(%%rsp)\n add $8, %%rsp\n jmp *8(%%rax,%%rdx,8)\n ud2\n"
+			 "2: lea 7(%0,%1), %0\n sub %2, %0\n ret\n3: imul $5, %1\n"
+			 : "+r"(r), "+c"(c), "+d"(d), "+m"(to) : : "rax", "memory", "cc");
+	return r ^ c ^ d << 40;
+}
+
 __attribute__((noinline)) static u64 live_pair(u64 n)
 {
 	u64 a = n + 11, b = n * 13;
@@ -222,6 +238,7 @@ u64 guest_main(u64 arg)
 	mix(by_ret(arg));
 	mix(ret_n(arg + 99));
 	mix(through(arg));
+	mix(through_memory(arg));
 	mix(live_pair(arg));
 	for (int i = 0; i < 20; i++)
 		big.v[i] = sum + i;
