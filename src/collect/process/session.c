@@ -971,8 +971,10 @@ static void session_close(struct session *s)
 	xl_unit_release(&s->unit);
 	x86_decoder_free(s->dec[0]);
 	x86_decoder_free(s->dec[1]);
-	for (size_t i = 0; i < s->ntext; i++)
+	for (size_t i = 0; i < s->ntext; i++) {
 		pm_map_release(&s->text[i].copy);
+		pm_map_release(&s->text[i].slots);
+	}
 	free(s->text);
 	gather_release(s);
 	pm_buf_release(&s->free_regions);

@@ -219,6 +219,8 @@ struct text {
 	size_t len;
 	const uint8_t *p;
 	struct pm_map copy;		/* of what was executed, in session->out: offset << 16 | size -> where */
+	struct pm_map slots;		/* see slots.c: address in the file -> likewise */
+	bool slots_read;
 };
 
 enum placed {
@@ -343,6 +345,10 @@ static inline pid_t session_asking(struct session *s)
 
 /* Read the memory of whoever asks; how much, negative: nothing is there. */
 ssize_t session_read(struct session *s, void *to, uint64_t at, size_t n);
+
+/* ---- slots.c -------------------------------------------------------------------------------------- */
+/* The function of @m that the pointer at @slot, of its procedure linkage table, is likely to lead to; 0: unknown. */
+uint64_t slot_target(struct session *s, const struct module *m, uint64_t slot);
 
 /* ---- pids.c --------------------------------------------------------------------------------------- */
 #define PID_UNKNOWN	(1u << 30)	/* no process has such a number: one that we cannot find, nor do anything to */

@@ -1316,6 +1316,13 @@ static const uint8_t *read_data(void *ctx, uint64_t addr, size_t *avail)
 	return read_process(ctx, addr, UINT64_MAX, avail);
 }
 
+static uint64_t likely_target(void *ctx, uint64_t slot)
+{
+	const struct reading *r = ctx;
+
+	return slot_target(r->s, r->m, slot);
+}
+
 static bool known_block(void *ctx, uint64_t addr, struct xl_known *out)
 {
 	struct reading *r = ctx;
@@ -1507,7 +1514,8 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 		.patchable = m->generated, .check_bytes = check, .twins = m->twins && !once,
 		.abi_flags = sp->abi_flags && !once,
 		.max_insns = once ? 1 : 0, .max_blocks = once ? 1 : 0,
-		.read = read_code, .data = m->text && !once ? read_data : NULL, .known = known_block, .function = is_function, .ctx = &r,
+		.read = read_code, .data = m->text && !once ? read_data : NULL, .known = known_block, .function = is_function,
+		.likely = m->text && !once && !sp->i386 ? likely_target : NULL, .ctx = &r,
 	};
 	uint32_t first;
 

@@ -193,6 +193,43 @@ uint64_t behind_call(const struct scratch *s, const struct insn *i)
 	return i->pc + i->x.len + (s->in->i386 && is_fast_call(i) ? 2 : 0);
 }
 
+/* jmp [rip + slot]: what procedure linkage tables are made of */
+static struct target likely_target(struct scratch *s, const struct insn *i)
+{
+	const struct target nowhere = { .where = TO_NOWHERE };
+	struct target t;
+	int32_t disp;
+	uint64_t to;
+
+	if (!s->in->likely || !s->in->abi_flags || !(i->x.prop & X86_RIP) || i->x.prop & (X86_TLS | X86_ADDR) || i->far)
+		return nowhere;
+	memcpy(&disp, i->p + i->x.disp, 4);
+	to = s->in->likely(s->in->ctx, i->pc + i->x.len + (uint64_t)(int64_t)disp);
+	if (!to || !inside(s, to))
+		return nowhere;
+	t = resolve(s, to);
+	return t.where == TO_UNIT || t.reads_flags ? nowhere : t;
+}
+
+/* STUBS. In a profile a unit has copies of those jumps of procedure linkage tables that it calls, if they are likely to lead to
+ * a function of the same file. How often such a copy is executed follows from the calls, so nobody need go through it: a
+ * call's tail itself looks where the pointer leads to. */
+static bool is_stub(struct scratch *s, uint64_t pc)
+{
+	struct insn i = { .pc = pc };
+	size_t avail;
+
+	if (s->in->kind != XL_PROFILE || !s->in->likely || s->in->count_all)
+		return false;
+	i.p = bytes_at(s, pc, &avail);
+	if (avail >= X86_MAX_LEN && !memcmp(i.p, "\xf3\x0f\x1e\xfa", 4)) {		/* endbr64 */
+		i.pc += 4;
+		i.p = bytes_at(s, i.pc, &avail);
+	}
+	return avail && (*i.p == 0xff || *i.p == 0xf2) && x86_decode(s->dec, i.p, avail, &i.x) &&
+		i.x.kind == X86_JMP_IND && likely_target(s, &i).where != TO_NOWHERE;
+}
+
 static void push_target(struct scratch *s, uint64_t pc)
 {
 	push(s, pc, MARK_TARGET);
@@ -216,6 +253,9 @@ static void follow(struct scratch *s, const struct insn *i)
 		push(s, next, 0);
 		break;
 	case X86_CALL:
+		if (is_stub(s, target_of(s, i)))
+			push(s, target_of(s, i), MARK_STUB);
+		/* fall through */
 	case X86_CALL_IND:
 		push(s, next, MARK_RETURN);
 		break;
@@ -344,6 +384,8 @@ static void cut_blocks(struct scratch *s)
 		b->first = first - s->insn;
 		b->n = n - (b->kind == X86_UNKNOWN);
 		b->pc = b->place = first->pc;
+		if (first->mark & MARK_STUB)
+			b->place = UINT64_MAX;		/* behind all others, wherever it is */
 		b->end = first->pc + size;
 		b->mark = first->mark;
 	}
@@ -440,6 +482,9 @@ static void connect(struct scratch *s)
 		case X86_JMP:
 		case X86_CALL:
 			b->to = resolve(s, target_of(s, last));
+			break;
+		case X86_JMP_IND:
+			b->likely = likely_target(s, last);
 			break;
 		case X86_SYSCALL:
 			b->fall = resolve(s, behind_call(s, last));
@@ -604,7 +649,7 @@ bool discover(struct scratch *s)
 			s->insn[i].mark |= MARK_LEADER | p.mark;
 			continue;
 		}
-		if (is_known(s, p.pc) || is_function(s, p.pc) || is_cut(s, p.pc))
+		if ((!(p.mark & MARK_STUB) && (is_known(s, p.pc) || is_function(s, p.pc))) || is_cut(s, p.pc))
 			continue;
 		decode_run(s, p.pc, p.mark, limit);
 	}

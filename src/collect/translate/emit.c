@@ -602,12 +602,42 @@ static bool needs_pair(const struct emit *e, const struct insn *i)
 		(e->i386 || !flags_free(e, i) || (e->stolen && i->x.read >> e->thief & 1));
 }
 
+/* Does @i, jmp [rip + slot], go to @likely? rcx changes. */
+static void compare_likely(struct emit *e, const struct insn *i, const struct target *likely)
+{
+	int32_t disp;
+
+	lea_pc(e, RCX, likely->pc);
+	memcpy(&disp, i->p + i->x.disp, 4);
+	put(e, "\x48\x3b\x0d", 3);			/* cmp rcx, [rip + slot] */
+	put_pc32(e, i->pc + i->x.len + (uint64_t)(int64_t)disp, 0);
+}
+
+/* Jump to block.likely, if that is where @i, jmp [rip + slot], goes. The program's rcx is in its slot, else it is there when
+ * control comes out of here. Flags change. */
+static void emit_likely(struct emit *e, uint32_t n, const struct insn *i, const struct target *likely)
+{
+	uint32_t miss;
+
+	compare_likely(e, i, likely);
+	put(e, "\x75\x00", 2);				/* jne */
+	miss = here(e);
+	slot_load(e, RCX, RT_S_RCX);
+	map(e, n, XL_AT_START);
+	e->stale = true;
+	emit_jump(e, JMP_ALWAYS, likely);
+	e->base[miss - 1] = (uint8_t)(here(e) - miss);
+	map(e, n, XL_AT_START | XL_RCX_SAVED);
+}
+
 /* rcx = the translation of what indirect jump or call @i goes to. Flags change. */
 static void emit_lookup_slot(struct emit *e, uint32_t n, const struct insn *i)
 {
 	map(e, n, XL_AT_START);
 	slot_store(e, RCX, RT_S_RCX);
 	map(e, n, XL_AT_START | XL_RCX_SAVED);
+	if (e->b->likely.where != TO_NOWHERE)
+		emit_likely(e, n, i, &e->b->likely);
 	emit_load_target(e, i);
 	slot_store(e, RCX, RT_S_TMP);
 	if (e->counting) {
@@ -1204,6 +1234,7 @@ static void emit_check_cold(struct emit *e, const struct block *b, uint32_t chai
 #define LOOKUP_BOUND	20
 #define TWIN_BOUND	(36 + 4)		/* test, and its flags kept; the longer look-up */
 #define PAIR_BOUND	18
+#define LIKELY_BOUND	(7 + 7 + 2 + 9 + JUMP_BOUND)
 #define PUSH_BOUND	27
 #define TAIL_BYTES	(PUSH_BOUND + JUMP_BOUND + LOOKUP_BOUND)
 #define CHECK_COLD_BYTES 54
@@ -1251,6 +1282,9 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 		n += PAIR_BOUND + 1 + 8 + LOOKUP_BOUND + 9;
 		break;
 	case X86_JMP_IND:
+		if (b->likely.where != TO_NOWHERE)
+			n += LIKELY_BOUND;
+		/* fall through */
 	case X86_CALL_IND:
 		n += PAIR_BOUND + last->x.len + 4 + PUSH_BOUND + LOOKUP_BOUND + 9;
 		break;
@@ -1290,6 +1324,8 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		nlink += 2;
 		if (b->kind == X86_CALL || b->kind == X86_CALL_IND)
 			code += TAIL_BYTES;
+		if (b->kind == X86_CALL && b->to.where == TO_UNIT && s->block[b->to.block].mark & MARK_STUB)
+			code += 9 + LIKELY_BOUND;
 		if (s->in->check_bytes)
 			nreloc += (b->end - b->pc) / 4 + 4;
 	}
@@ -1537,6 +1573,23 @@ static bool has_mapped_tail(const struct emit *e, const struct block *b)
 	return b->kind == X86_CALL_IND && !e->i386;
 }
 
+/* A copy of a stub that counts nothing may be left out: discover.c, STUBS. */
+static bool goes_to_stub(const struct emit *e, const struct block *b)
+{
+	const struct block *to = b->to.where == TO_UNIT ? &e->s->block[b->to.block] : NULL;
+
+	return to && to->mark & MARK_STUB && to->derived && to->likely.where != TO_NOWHERE;
+}
+
+static void emit_to_likely(struct emit *e, const struct block *stub, const struct target *there)
+{
+	slot_store(e, RCX, RT_S_RCX);
+	compare_likely(e, last_insn(e, stub), &stub->likely);
+	slot_load(e, RCX, RT_S_RCX);
+	put_rel32(e, (const uint8_t []){ 0x0f, 0x85 }, 2, there);	/* jne */
+	emit_jump(e, JMP_ALWAYS, &stub->likely);
+}
+
 static void emit_tail(struct emit *e, const struct tail *t)
 {
 	const struct block *b = &e->s->block[t->block];
@@ -1554,7 +1607,10 @@ static void emit_tail(struct emit *e, const struct tail *t)
 		else
 			emit_return_address(e, b->end, dead ? __builtin_ctz(dead) : -1);
 		e->stale = true;
-		put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
+		if (goes_to_stub(e, b))
+			emit_to_likely(e, &e->s->block[b->to.block], &b->to);
+		else
+			put_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
 	} else if (!needs_pair(e, last_insn(e, b))) {
 		add_return_distance(e, b->end, t->at);
 		put(e, jmp_rcx, 2);

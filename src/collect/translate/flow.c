@@ -232,7 +232,7 @@ static void guess(const struct scratch *s, struct flow *f)
 	}
 	/* a counter where flags and registers are live costs more */
 	for (uint32_t k = 0; k < n; k++)
-		f->weight[k] *= 2 + s->block[k].count_how;
+		f->weight[k] = s->block[k].mark & MARK_STUB ? UINT64_MAX : f->weight[k] * (2 + s->block[k].count_how);
 }
 
 /* ---- the tree ------------------------------------------------------------------------------- */
@@ -253,7 +253,7 @@ static bool find_classes(const struct scratch *s, struct flow *f)
 	for (uint32_t k = 0; k < n; k++) {
 		const struct block *b = &s->block[k];
 
-		if (k == 0 || b->entry_inline || f->pred_at[k] == f->pred_at[k + 1])
+		if (k == 0 || b->entry_inline || (f->pred_at[k] == f->pred_at[k + 1] && !(b->mark & MARK_STUB)))
 			unite(f->join, k, 2 * n);
 		switch (b->kind) {
 		case X86_PLAIN:
@@ -269,6 +269,12 @@ static bool find_classes(const struct scratch *s, struct flow *f)
 			break;
 		case X86_XBEGIN:		/* an abort takes counts back */
 			return false;
+		case X86_CALL:
+			if (b->to.where == TO_UNIT && s->block[b->to.block].mark & MARK_STUB) {
+				flows(s, f, k, &b->to);
+				break;
+			}
+			/* fall through */
 		default:			/* goes through the outside, whatever comes next */
 			unite(f->join, n + k, 2 * n);
 			if (b->to.where == TO_UNIT)

@@ -28,6 +28,7 @@ enum mark {
 	MARK_RETURN	= 1 << 2,	/* behind a call */
 	MARK_RESUMED	= 1 << 3,	/* behind an instruction that the runtime executes */
 	MARK_TARGET	= 1 << 4,	/* named by a jump table */
+	MARK_STUB	= 1 << 5,	/* a copy of a procedure linkage table's jump, for the unit's calls: STUBS */
 	MARK_INDIRECT	= MARK_RETURN | MARK_RESUMED | MARK_TARGET,
 };
 
@@ -81,7 +82,7 @@ struct block {
 	uint8_t flags_needed;		/* ... at its entry, by itself or what follows in the unit */
 	uint8_t flags_stale;		/* ... at its entry, that may come from a call or return */
 	uint8_t flags_popped, popped_in; /* ... at its end by itself, and at its entry, that may come from a popf */
-	struct target to, fall;
+	struct target to, fall, likely;	/* likely: of most jumps, the others look where they go; never TO_UNIT */
 	uint32_t order;			/* place in the layout */
 	uint32_t bound;			/* no more code bytes than this */
 	uint32_t sum;			/* bounds of all blocks before it in the layout */

@@ -284,7 +284,7 @@ static void find_stale(struct scratch *s, uint8_t table)
 				changed |= make_stale(s, &b->to, out);
 				changed |= make_stale(s, &next, out);
 			}
-			if (b->kind == X86_JMP_IND && out & ~table) {
+			if (b->kind == X86_JMP_IND && !(b->mark & MARK_STUB) && out & ~table) {
 				table |= out;
 				changed = true;
 			}

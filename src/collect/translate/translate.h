@@ -87,6 +87,9 @@ struct xl_input {
 	const uint8_t *(*data)(void *ctx, uint64_t addr, size_t *avail);
 	/* Is there a block that starts at @addr? Only called inside [lo, hi). */
 	bool (*known)(void *ctx, uint64_t addr, struct xl_known *out);
+	/* Where a jump through the pointer at @slot, of a procedure linkage table, is likely to lead to, inside [lo, hi);
+	 * 0: anywhere. With abi_flags; NULL: always anywhere. */
+	uint64_t (*likely)(void *ctx, uint64_t slot);
 	/* Is @addr the start of another function (a tail jump there leaves the unit)? */
 	bool (*function)(void *ctx, uint64_t addr);
 	/* Told of every instruction of the unit when it is made, block by block; NULL: nobody is. */
