@@ -72,7 +72,7 @@ $ cat > l.c <<'X'
 + gcc -O1 -fno-inline -fno-optimize-sibling-calls -shared -fPIC -Wl,-z,lazy,-z,norelro l.c -o libl.so && gcc -O1 m.c -o m -L. -ll -Wl,-rpath,"$PWD" -pthread && gcc -shared -fPIC p.c -o p.so
 $ gcc -O1 -fcf-protection -fno-inline -shared -fPIC -Wl,-z,ibtplt,-z,now,-z,norelro l.c -o ibt.so; for a in x r ts rts; do ./m $a > want; for i in cold warm warm; do pugmark run -q -- ./m $a | cmp - want; done; for k in --branch --exec; do pugmark run -q $k --discard -- ./m $a | cmp - want; done; done
 # Somebody stands in; all is bound at once; endbr64 in front of each jump.
-$ for v in LD_PRELOAD=./p.so LD_BIND_NOW=1 LD_PRELOAD=./ibt.so; do env $v ./m r > want; for i in cold warm; do env $v pugmark run -q -- env ./m r | cmp - want; done; done
+$ for v in LD_PRELOAD=./p.so LD_BIND_NOW=1 LD_PRELOAD=./ibt.so; do env $v ./m r > want; for i in cold warm; do pugmark run -q -- env $v ./m r | cmp - want; done; done
 # How often each instruction ran, whether calls go through the stubs or not.
 $ for v in A=1 LD_PRELOAD=./p.so LD_PRELOAD=./ibt.so; do for o in -q --strict-flags; do pugmark run $o -o report --counts c$o -- env $v ./m r > out; sed '/^#/d' c$o.* | sort > counts$o; rm c$o.*; done; cmp counts-q counts--strict-flags && [ $(wc -l < counts-q) -gt 1000 ] && echo same; done
 > same

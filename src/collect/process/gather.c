@@ -328,24 +328,36 @@ static bool is_last(const struct session *s, const struct proc *p)
 	return !p->execed;
 }
 
-/* The code of block @i for what is returned: of the file (@stays), or in it, once for all processes that have the file. */
+/* Where the code of block @number of @t's cache file is noted, of @n. */
+static struct copied *copied(struct text *t, uint32_t number, size_t n)
+{
+	if (t->ncopied < n) {
+		t->copied = pm_realloc(t->copied, n * sizeof *t->copied);
+		memset(t->copied + t->ncopied, 0, (n - t->ncopied) * sizeof *t->copied);
+		t->ncopied = n;
+	}
+	return &t->copied[number];
+}
+
+/* The code of block @i for what is returned: of the file (@stays), or in it, mostly once for all processes that have the file. */
 static const uint8_t *code_of(struct session *s, const struct space *sp, uint32_t i, bool stays)
 {
 	const struct blk *b = &sp->block[i];
 	const struct module *m = &sp->module[b->module];
 	const uint8_t *bytes = block_bytes(sp, i);
-	uint64_t *known = NULL;
+	const uint64_t what = (b->pc - m->lo) << 16 | b->size;
+	struct copied *known = NULL;
 	uint8_t *copy;
 
 	if (!bytes || (stays && m->text))
 		return bytes;
-	if (m->shared && s->nproc > 1)
-		known = pm_map_put(&s->text[m->shared - 1].copy, (b->pc - m->lo) << 16 | b->size, NULL);
-	if (known && *known)
-		return (const uint8_t *)(uintptr_t)*known;
+	if (m->shared && s->nproc > 1 && i - m->first_cached < m->ncached)
+		known = copied(&s->text[m->shared - 1], i - m->first_cached, m->ncached);
+	if (known && known->what == what)
+		return known->at;
 	copy = memcpy(pm_arena_alloc(&s->out->mem, b->size), bytes, b->size);
 	if (known)
-		*known = (uint64_t)(uintptr_t)copy;
+		*known = (struct copied){ what, copy };
 	return copy;
 }
 

@@ -971,11 +971,12 @@ static void session_close(struct session *s)
 	xl_unit_release(&s->unit);
 	x86_decoder_free(s->dec[0]);
 	x86_decoder_free(s->dec[1]);
-	for (size_t i = 0; i < s->ntext; i++) {
-		pm_map_release(&s->text[i].copy);
-		pm_map_release(&s->text[i].slots);
-	}
+	for (size_t i = 0; i < s->ntext; i++)
+		free(s->text[i].copied);
 	free(s->text);
+	for (size_t i = 0; i < s->nslots; i++)
+		pm_map_release(&s->slots[i].to);
+	free(s->slots);
 	gather_release(s);
 	pm_buf_release(&s->free_regions);
 	pm_buf_release(&s->point);

@@ -218,9 +218,17 @@ struct text {
 	uint64_t off;
 	size_t len;
 	const uint8_t *p;
-	struct pm_map copy;		/* of what was executed, in session->out: offset << 16 | size -> where */
-	struct pm_map slots;		/* see slots.c: address in the file -> likewise */
-	bool slots_read;
+	struct copied {			/* by the blocks' numbers in its cache file, which mostly stays as it is: */
+		uint64_t what;		/* offset << 16 | size; 0: nothing yet */
+		const uint8_t *at;	/* in session->out */
+	} *copied;
+	size_t ncopied;
+};
+
+struct slots {				/* of a file: see slots.c */
+	dev_t dev;
+	ino_t ino;
+	struct pm_map to;		/* address in the file -> likewise */
 };
 
 enum placed {
@@ -277,6 +285,8 @@ struct session {
 	struct pm_buf free_regions;	/* uint64_t: of the code file */
 	struct text *text;
 	size_t ntext, cap_text;
+	struct slots *slots;
+	size_t nslots, cap_slots;
 	uint64_t *count, *cut;		/* for gather.c: of a unit's blocks, all zero between units */
 	size_t cap_scratch;
 	uint32_t nfrozen;		/* cache files that are kept open */

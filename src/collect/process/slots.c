@@ -11,7 +11,9 @@
 
 #include "collect/process/session.h"
 
-#define MAX_TABLE (16u << 20)		/* bytes of a table of a file that is what it seems */
+/* bytes, of a file that is what it seems */
+#define MAX_TABLE (16u << 20)
+#define MAX_DYNAMIC 4096u
 
 struct dynamic {
 	uint64_t relocations, size, symbols;
@@ -44,7 +46,7 @@ static bool find_dynamic(struct session *s, const struct module *m, struct dynam
 			break;
 		ph.p_memsz = 0;
 	}
-	for (uint64_t at = 0; eh.e_phnum && at + sizeof d <= ph.p_memsz; at += sizeof d) {
+	for (uint64_t at = 0; at + sizeof d <= ph.p_memsz && at < MAX_DYNAMIC; at += sizeof d) {
 		if (!read_all(s, &d, m->bias + ph.p_vaddr + at, sizeof d) || d.d_tag == DT_NULL)
 			break;
 		if (d.d_tag == DT_JMPREL)
@@ -89,16 +91,20 @@ static void find_slots(struct session *s, const struct module *m, struct pm_map 
 	free(rel);
 }
 
+static const struct pm_map *slots_of(struct session *s, const struct module *m)
+{
+	for (size_t i = 0; i < s->nslots; i++)
+		if (s->slots[i].ino == m->ino && s->slots[i].dev == m->dev)
+			return &s->slots[i].to;
+	pm_grow(s->slots, s->nslots, s->cap_slots);
+	s->slots[s->nslots] = (struct slots){ .dev = m->dev, .ino = m->ino };
+	find_slots(s, m, &s->slots[s->nslots].to);
+	return &s->slots[s->nslots++].to;
+}
+
 uint64_t slot_target(struct session *s, const struct module *m, uint64_t slot)
 {
-	struct text *t = m->shared ? &s->text[m->shared - 1] : NULL;
-	const uint64_t *to;
+	const uint64_t *to = pm_map_get(slots_of(s, m), slot - m->bias);
 
-	if (!t)
-		return 0;
-	if (!t->slots_read)
-		find_slots(s, m, &t->slots);
-	t->slots_read = true;
-	to = pm_map_get(&t->slots, slot - m->bias);
 	return to ? *to + m->bias : 0;
 }

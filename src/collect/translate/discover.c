@@ -625,6 +625,7 @@ bool discover(struct scratch *s)
 	if (limit > MAX_UNIT_INSNS)
 		limit = MAX_UNIT_INSNS;
 	s->ninsn = s->nblock = s->npending = s->nodd = 0;
+	s->table_leaves = false;
 	s->nslot = 0;
 	s->nfar = 0;
 	s->win = NULL;
@@ -649,8 +650,10 @@ bool discover(struct scratch *s)
 			s->insn[i].mark |= MARK_LEADER | p.mark;
 			continue;
 		}
-		if ((!(p.mark & MARK_STUB) && (is_known(s, p.pc) || is_function(s, p.pc))) || is_cut(s, p.pc))
+		if ((!(p.mark & MARK_STUB) && (is_known(s, p.pc) || is_function(s, p.pc))) || is_cut(s, p.pc)) {
+			s->table_leaves |= p.mark & MARK_TARGET;
 			continue;
+		}
 		decode_run(s, p.pc, p.mark, limit);
 	}
 	/* Transfers that were not followed may still name places inside a run. */
@@ -661,6 +664,8 @@ bool discover(struct scratch *s)
 		i = find_insn(s, p.pc);
 		if (i != XL_NONE)
 			s->insn[i].mark |= MARK_LEADER | p.mark;
+		else
+			s->table_leaves |= p.mark & MARK_TARGET;
 	}
 	if (!s->ninsn)
 		return false;

@@ -161,6 +161,7 @@ struct scratch {
 	size_t win_n;
 
 	bool table_flags;		/* jumps through tables do not carry stale flags */
+	bool table_leaves;		/* some table leads to what is not of the unit */
 	bool jumps_free;		/* indirect jumps may change flags */
 	uint64_t cut[16];		/* instructions that the unit ends before: keeps_abi() */
 	uint32_t ncut;

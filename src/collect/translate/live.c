@@ -320,7 +320,7 @@ bool keeps_abi(struct scratch *s, uint64_t *at)
 	}
 	find_needs(s);
 	/* generated code is patched: who jumps to what is not known */
-	s->jumps_free = !s->in->patchable;
+	s->jumps_free = !s->in->patchable && !s->table_leaves;
 	for (size_t k = 0; k < s->nblock; k++) {
 		const struct block *b = &s->block[k];
 

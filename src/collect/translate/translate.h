@@ -39,7 +39,8 @@ enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
 #define XL_UNCHECKED	32768u
 
 /* FLAGS. The ABI (System V AMD64, 3.2.3) says that no arithmetic flag means anything at a function's entry, nor behind a
- * call. With `abi_flags` calls, returns and counters near them change flags, which saves a third of what they cost. A unit
+ * call. With `abi_flags` calls, returns and counters near them change flags, which saves a third of what they cost, as do
+ * indirect jumps, unless a table of the unit's leads out of it or to what needs flags. A unit
  * ends before what may read flags that a call or a return has left; one that would begin with it says so (breaks_abi), and is
  * not to be used, nor anything else that was translated with `abi_flags`. For what a unit cannot see: a block that reads
  * flags from before it has XL_READS_FLAGS, and is not to be called or returned to, nor, without XL_JUMP_TARGET, jumped to
