@@ -156,9 +156,8 @@ static void check_block(const struct xl_input *in, const struct xl_unit *u, size
 		}
 		at += x.len;
 	}
-	for (; m < cold; m++)			/* its tail, the tails or the cold part behind it */
-		assert(u->map[m].code >= b->code_end &&
-		       (u->map[m].flags & XL_CALLED || (u->map[m].insn == b->n && !(u->map[m].flags & XL_AT_START))));
+	for (; m < cold; m++)			/* its tail, the last block's cold part */
+		assert(u->map[m].code >= b->code_end && (u->map[m].flags & XL_CALLED || cold == u->nmap));
 	assert(at == b->code_end && m == cold && (entry || b->code == b->code_end));
 }
 

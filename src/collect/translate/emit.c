@@ -313,7 +313,7 @@ static void emit_jcx(struct emit *e, const struct insn *i, const struct target *
 
 /* ---- pieces --------------------------------------------------------------------------------- */
 /* CALLS AND RETURNS are paired in the translation as they are in the original, so that the
- * processor's return stack predicts them: a call is a call to a *tail* beside the blocks, which
+ * processor's return stack predicts them: a call is a call to a *tail* in the unit's cold part, which
  * replaces the return address that was pushed by the original one and goes on to the target; a
  * return looks its target up, puts the translation in place of the original address and returns. The
  * bytes behind a translated call are the return point's indirect entry. With abi_flags both add the distance
@@ -1302,30 +1302,10 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 	return n + FAR_BOUND * number_far(s, b);
 }
 
-static bool calls_stub(const struct scratch *s, const struct block *b)
-{
-	return b->kind == X86_CALL && b->to.where == TO_UNIT && s->block[b->to.block].mark & MARK_STUB;
-}
-
-static uint32_t tail_bound(const struct scratch *s, const struct block *b)
-{
-	if (b->kind != X86_CALL && b->kind != X86_CALL_IND)
-		return 0;
-	return (b->kind == X86_CALL && s->in->abi_flags ? 8 + JUMP_BOUND : TAIL_BYTES) + (calls_stub(s, b) ? 9 + LIKELY_BOUND : 0);
-}
-
-/* Tails, which are executed as often as their calls, are put as near as may be: behind a block where control does not come by
- * itself. In code that is patched or compared they lie behind all blocks. */
-static bool has_gap(const struct scratch *s, const struct block *b)
-{
-	return !s->in->patchable && !s->in->check_bytes &&
-		(b->kind == X86_JMP || b->kind == X86_RET || b->kind == X86_JMP_IND || b->kind == X86_STOP);
-}
-
 /* Behind what the unit has. */
 static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 {
-	uint64_t code = 0, nmap = 2, nreloc = 0, nlink = 0, tails = 0;
+	uint64_t code = 0, nmap = 2, nreloc = 0, nlink = 0;
 
 	for (size_t k = 0; k < s->nblock; k++) {
 		struct block *b = &s->block[s->order[k].block];
@@ -1333,7 +1313,7 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		b->bound = block_bound(s, b, counting);
 		b->sum = code;
 		code += b->bound;
-		nmap += b->n + 18 + 4ull * number_far(s, b);
+		nmap += b->n + 17 + 4ull * number_far(s, b);
 		nreloc += b->n + 8;
 		if (s->in->kind != XL_PROFILE) {
 			nmap += 6 + 6ull * b->rec.nstore + 6ull * b->rec.nown;
@@ -1342,15 +1322,14 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 				code += EDGE_BYTES;
 		}
 		nlink += 2;
-		tails += tail_bound(s, b);
-		if (has_gap(s, b)) {
-			code += tails;
-			tails = 0;
-		}
+		if (b->kind == X86_CALL || b->kind == X86_CALL_IND)
+			code += TAIL_BYTES;
+		if (b->kind == X86_CALL && b->to.where == TO_UNIT && s->block[b->to.block].mark & MARK_STUB)
+			code += 9 + LIKELY_BOUND;
 		if (s->in->check_bytes)
 			nreloc += (b->end - b->pc) / 4 + 4;
 	}
-	code += tails + nlink * XL_STUB_MAX + 64;
+	code += nlink * XL_STUB_MAX + 64;
 	if (s->in->check_bytes || counting)
 		code += s->nblock * CHECK_COLD_BYTES;
 	if (counting)
@@ -1597,9 +1576,9 @@ static bool has_mapped_tail(const struct emit *e, const struct block *b)
 /* A copy of a stub that counts nothing may be left out: discover.c, STUBS. */
 static bool goes_to_stub(const struct emit *e, const struct block *b)
 {
-	const struct block *to = calls_stub(e->s, b) ? &e->s->block[b->to.block] : NULL;
+	const struct block *to = b->to.where == TO_UNIT ? &e->s->block[b->to.block] : NULL;
 
-	return to && to->derived && to->likely.where != TO_NOWHERE;
+	return to && to->mark & MARK_STUB && to->derived && to->likely.where != TO_NOWHERE;
 }
 
 static void emit_to_likely(struct emit *e, const struct block *stub, const struct target *there)
@@ -1658,21 +1637,6 @@ static void close_map(struct emit *e)
 	o->nmap = u->nmap - o->map;
 }
 
-/* Behind the block that was last: whoever is there has left its block and steps on, into the runtime at last. */
-static void map_cold(struct emit *e)
-{
-	e->u->map[e->u->nmap++] = (struct xl_map){ here(e), e->b->n, XL_COUNTED, 0 };
-}
-
-static void emit_tails(struct emit *e)
-{
-	struct scratch *s = e->s;
-
-	for (size_t k = 0; k < s->ntail; k++)
-		emit_tail(e, &s->tail[k]);
-	s->ntail = 0;
-}
-
 /* Adds to the unit the code of all its blocks, or with @counting that of their twins. */
 static void emit_pass(struct scratch *s, bool counting)
 {
@@ -1702,16 +1666,14 @@ static void emit_pass(struct scratch *s, bool counting)
 		e.b = b;
 		e.index = s->order[k].block;
 		emit_block(&e, chain ? &chain[e.index] : NULL);
-		if (s->ntail && has_gap(s, b)) {
-			map_cold(&e);
-			emit_tails(&e);
-		}
 	}
-	map_cold(&e);
+	/* the cold part: whoever is there has left its block and steps on into the runtime */
+	u->map[u->nmap++] = (struct xl_map){ here(&e), e.b->n, XL_COUNTED, 0 };
 	close_map(&e);
+	for (size_t k = 0; k < s->ntail; k++)
+		emit_tail(&e, &s->tail[k]);
 	if (s->ntail) {
-		emit_tails(&e);
-		map_cold(&e);
+		u->map[u->nmap++] = (struct xl_map){ here(&e), e.b->n, XL_COUNTED, 0 };
 		placed(&e, e.index)->nmap++;
 	}
 	for (size_t k = 0; k < s->nedge; k++)

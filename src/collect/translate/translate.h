@@ -151,8 +151,8 @@ struct xl_block {
 /* Which original state a copy address stands for. Entries ascend by `code`; each holds up to the
  * next. A fault at `code` happened at original instruction `insn` of the block. insn == n: all of
  * the block is done; with XL_AT_START control is at pc + size, without it has gone elsewhere.
- * Code behind a block's code_end (tails of calls, exit stubs, failed checks) belongs to no block: there the last entry of
- * the block in front says "all done, step on"; but the tail of an indirect call, which ends in the jump, is the
+ * Code behind the last block's code_end (exit stubs, failed checks) belongs to no block: there the last placed
+ * block's last entry says "all done, step on"; but the tail of an indirect call, which ends in the jump, is the
  * last entry of the block that calls (XL_CALLED). */
 enum xl_map_flag {
 	XL_AT_START	= 1 << 0,	/* no effect of instruction `insn` has happened yet: state can be
