@@ -94,7 +94,6 @@ static void *larger(void *old, size_t n, size_t old_size, size_t size)
 		fprintf(stderr, "pugmark: out of memory\n");
 		abort();
 	}
-	madvise(v, size, MADV_HUGEPAGE);	/* what comes from a file lies there small */
 	if (n)
 		memcpy(v, old, n);
 	if (old_size)
