@@ -153,10 +153,7 @@ static bool ends_block(uint8_t kind)
 /* Can the copy, wherever it ends up in the unit, address what this instruction addresses? */
 static bool reaches(const struct scratch *s, const struct insn *i)
 {
-	int32_t disp;
-
-	memcpy(&disp, i->p + i->x.disp, 4);
-	return xl_near(s->in, i->pc + i->x.len + (uint64_t)(int64_t)disp);
+	return xl_near(s->in, rip_operand(i));
 }
 
 static uint64_t target_of(const struct scratch *s, const struct insn *i)
@@ -198,13 +195,11 @@ static struct target likely_target(struct scratch *s, const struct insn *i)
 {
 	const struct target nowhere = { .where = TO_NOWHERE };
 	struct target t;
-	int32_t disp;
 	uint64_t to;
 
 	if (!s->in->likely || !s->in->abi_flags || !(i->x.prop & X86_RIP) || i->x.prop & (X86_TLS | X86_ADDR) || i->far)
 		return nowhere;
-	memcpy(&disp, i->p + i->x.disp, 4);
-	to = s->in->likely(s->in->ctx, i->pc + i->x.len + (uint64_t)(int64_t)disp);
+	to = s->in->likely(s->in->ctx, rip_operand(i));
 	if (!to || !inside(s, to))
 		return nowhere;
 	t = resolve(s, to);

@@ -453,9 +453,15 @@ static void emit_save_pair(struct emit *e, uint32_t insn)
 	map(e, insn, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
 }
 
-/* rcx = the distance from the address in rcx, whose upper half is 0, to its translation. */
-static void load_distance(struct emit *e)
+/* rcx = the distance from the address in rcx, whose upper half is 0 if it is @low, to its translation. */
+static void load_distance(struct emit *e, bool low)
 {
+	if (e->counting) {
+		put(e, "\x8d\x89", 2);			/* lea ecx, [rcx + RT_TWIN_SHIFT] */
+		put32(e, RT_TWIN_SHIFT);
+	} else if (!low) {
+		put(e, "\x89\xc9", 2);			/* mov ecx, ecx */
+	}
 	put(e, "\x48\x63\x0c\x8d", 4);			/* movsxd rcx, dword [rcx*4 + RT_SHADOW] */
 	put32(e, (uint32_t)RT_SHADOW);
 }
@@ -467,11 +473,7 @@ static void add_distance(struct emit *e, uint32_t n)
 	slot_store(e, RCX, RT_S_RCX);
 	map(e, n, XL_AT_START | XL_RCX_SAVED);
 	put(e, "\x8b\x0c\x24", 3);			/* mov ecx, [rsp] */
-	if (e->counting) {
-		put(e, "\x8d\x89", 2);			/* lea ecx, [rcx + RT_TWIN_SHIFT] */
-		put32(e, RT_TWIN_SHIFT);
-	}
-	load_distance(e);
+	load_distance(e, true);
 	put(e, "\x48\x01\x0c\x24", 4);			/* add [rsp], rcx */
 	map(e, n, XL_RCX_SAVED);
 }
@@ -567,10 +569,7 @@ static void emit_load_target(struct emit *e, const struct insn *i)
 	put8(e, 0x8b);
 	put8(e, (modrm & 0xc7) | RCX << 3);
 	if (i->x.prop & X86_RIP && !i->far) {
-		int32_t disp;
-
-		memcpy(&disp, p + i->x.disp, 4);
-		put_pc32(e, i->pc + i->x.len + (uint64_t)(int64_t)disp, 0);
+		put_pc32(e, rip_operand(i), 0);
 		return;
 	}
 	memcpy(e->c, p + rest, n);
@@ -590,27 +589,19 @@ static unsigned target_register(const struct emit *e, const struct insn *i)
 		(i->x.kind == X86_CALL_IND && !e->in->abi_flags) ? RCX : reg;
 }
 
-static bool flags_free(const struct emit *e, const struct insn *i)
-{
-	return i->x.kind == X86_CALL_IND ? e->in->abi_flags : e->s->jumps_free;
-}
-
 /* Does an indirect jump or call need rdx, too? */
 static bool needs_pair(const struct emit *e, const struct insn *i)
 {
 	return target_register(e, i) == RCX &&
-		(e->i386 || !flags_free(e, i) || (e->stolen && i->x.read >> e->thief & 1));
+		(e->i386 || !flags_free(e->s, i->x.kind) || (e->stolen && i->x.read >> e->thief & 1));
 }
 
 /* Does @i, jmp [rip + slot], go to @likely? rcx changes. */
 static void compare_likely(struct emit *e, const struct insn *i, const struct target *likely)
 {
-	int32_t disp;
-
 	lea_pc(e, RCX, likely->pc);
-	memcpy(&disp, i->p + i->x.disp, 4);
 	put(e, "\x48\x3b\x0d", 3);			/* cmp rcx, [rip + slot] */
-	put_pc32(e, i->pc + i->x.len + (uint64_t)(int64_t)disp, 0);
+	put_pc32(e, rip_operand(i), 0);
 }
 
 /* Jump to block.likely, if that is where @i, jmp [rip + slot], goes. The program's rcx is in its slot, else it is there when
@@ -640,13 +631,7 @@ static void emit_lookup_slot(struct emit *e, uint32_t n, const struct insn *i)
 		emit_likely(e, n, i, &e->b->likely);
 	emit_load_target(e, i);
 	slot_store(e, RCX, RT_S_TMP);
-	if (e->counting) {
-		put(e, "\x8d\x89", 2);			/* lea ecx, [rcx + RT_TWIN_SHIFT] */
-		put32(e, RT_TWIN_SHIFT);
-	} else {
-		put(e, "\x89\xc9", 2);			/* mov ecx, ecx */
-	}
-	load_distance(e);
+	load_distance(e, false);
 	slot_op(e, 0x03, RCX, RT_S_TMP);		/* add rcx, [RT_S_TMP] */
 }
 
@@ -660,7 +645,7 @@ static void emit_lookup_register(struct emit *e, uint32_t n, unsigned reg)
 		put8(e, 0x41);
 	put8(e, 0x8b);					/* mov ecx, reg */
 	put8(e, 0xc0 | RCX << 3 | (reg & 7));
-	load_distance(e);
+	load_distance(e, true);
 	put8(e, 0x48 | reg >> 3 << 1);			/* lea rcx, [rcx + reg] */
 	put(e, "\x8d\x0c", 2);
 	put8(e, (reg & 7) << 3 | RCX);
@@ -798,11 +783,9 @@ static void emit_plain(struct emit *e, const struct insn *i, uint32_t n)
 		e->c[k] = i->p[k];
 	if (i->x.prop & X86_RIP) {
 		uint8_t *start = e->c;
-		int32_t disp;
 
-		memcpy(&disp, i->p + i->x.disp, 4);
 		e->c += i->x.disp;
-		put_pc32(e, i->pc + len + (uint64_t)(int64_t)disp, len - i->x.disp - 4);
+		put_pc32(e, rip_operand(i), len - i->x.disp - 4);
 		e->c = start;
 	}
 	e->c += len;
@@ -1324,7 +1307,7 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		nlink += 2;
 		if (b->kind == X86_CALL || b->kind == X86_CALL_IND)
 			code += TAIL_BYTES;
-		if (b->kind == X86_CALL && b->to.where == TO_UNIT && s->block[b->to.block].mark & MARK_STUB)
+		if (calls_stub(s, b))
 			code += 9 + LIKELY_BOUND;
 		if (s->in->check_bytes)
 			nreloc += (b->end - b->pc) / 4 + 4;
@@ -1576,9 +1559,9 @@ static bool has_mapped_tail(const struct emit *e, const struct block *b)
 /* A copy of a stub that counts nothing may be left out: discover.c, STUBS. */
 static bool goes_to_stub(const struct emit *e, const struct block *b)
 {
-	const struct block *to = b->to.where == TO_UNIT ? &e->s->block[b->to.block] : NULL;
+	const struct block *to = calls_stub(e->s, b) ? &e->s->block[b->to.block] : NULL;
 
-	return to && to->mark & MARK_STUB && to->derived && to->likely.where != TO_NOWHERE;
+	return to && to->derived && to->likely.where != TO_NOWHERE;
 }
 
 static void emit_to_likely(struct emit *e, const struct block *stub, const struct target *there)

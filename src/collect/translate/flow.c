@@ -270,7 +270,7 @@ static bool find_classes(const struct scratch *s, struct flow *f)
 		case X86_XBEGIN:		/* an abort takes counts back */
 			return false;
 		case X86_CALL:
-			if (b->to.where == TO_UNIT && s->block[b->to.block].mark & MARK_STUB) {
+			if (calls_stub(s, b)) {
 				flows(s, f, k, &b->to);
 				break;
 			}

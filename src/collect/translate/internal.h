@@ -212,6 +212,27 @@ bool keeps_abi(struct scratch *s, uint64_t *at);
 /* May what is at @pc, not of the unit, read flags that it has not set? @unreadable: the answer where that cannot be seen. */
 bool reads_flags_at(struct scratch *s, uint64_t pc, bool unreadable);
 
+/* What @i, X86_RIP, addresses. */
+static inline uint64_t rip_operand(const struct insn *i)
+{
+	int32_t disp;
+
+	memcpy(&disp, i->p + i->x.disp, 4);
+	return i->pc + i->x.len + (uint64_t)(int64_t)disp;
+}
+
+/* May flags be anything behind an instruction of @kind, which goes where the unit does not see? See live.c, (4). */
+static inline bool flags_free(const struct scratch *s, uint8_t kind)
+{
+	return kind == X86_JMP_IND ? s->jumps_free : (kind == X86_RET || kind == X86_CALL_IND) && s->in->abi_flags;
+}
+
+/* Does @b call what the unit has a copy of? STUBS in discover.c. */
+static inline bool calls_stub(const struct scratch *s, const struct block *b)
+{
+	return b->kind == X86_CALL && b->to.where == TO_UNIT && s->block[b->to.block].mark & MARK_STUB;
+}
+
 /* That an instruction reads, and certainly sets. What a system call does to flags is to keep them; that r11 shows
  * them then is not a use. What repe cmpsb reads is what it has set. */
 static inline uint8_t reads_flags(const struct x86_insn *x)

@@ -27,13 +27,8 @@ static uint32_t reads(const struct scratch *s, const struct x86_insn *x)
 		return r;
 	case X86_CALL:
 		return r | LV_GPRS;					/* (2): it pushes */
-	case X86_RET:
-	case X86_CALL_IND:
-		return s->in->abi_flags ? LV_GPRS : LV_ALL;		/* (4) */
-	case X86_JMP_IND:
-		return s->jumps_free ? LV_GPRS : LV_ALL;
 	default:
-		return LV_ALL;						/* (1) */
+		return flags_free(s, x->kind) ? LV_GPRS : LV_ALL;	/* (1), (4) */
 	}
 }
 
@@ -61,13 +56,8 @@ static uint32_t flow_out(const struct scratch *s, const struct block *b)
 		return live_at(s, &b->to) | live_at(s, &b->fall);
 	case X86_CALL:
 		return (live_at(s, &b->to) | live_at(s, &b->fall)) & (s->in->abi_flags ? ~LV_FLAGS : ~0u);
-	case X86_RET:
-	case X86_CALL_IND:
-		return s->in->abi_flags ? LV_GPRS : LV_ALL;
-	case X86_JMP_IND:
-		return s->jumps_free ? LV_GPRS : LV_ALL;
 	default:
-		return LV_ALL;
+		return flags_free(s, b->kind) ? LV_GPRS : LV_ALL;
 	}
 }
 
