@@ -25,6 +25,8 @@
  * as always, a process maps both from here: nothing is copied, and what it does not use costs nothing.
  * Such a module is *frozen*. Whoever has to write to it thaws it first.
  *
+ * What comes to a large module's file is kept beside it for a while: addenda.c.
+ *
  * Whether the text is still the one that was translated: by device, inode, size and times if they
  * are what they were when the text was last hashed, else by hashing it again. */
 #include <elf.h>
@@ -70,6 +72,9 @@
 #define UNIT_COST 256u
 #define LATE_COST 256u
 #define WRITE_SHARE 16u
+/* ... of a unit from the addenda 1/TAKING_SHARE of that; and they have no more bytes than 1/ADDENDA_SHARE of the file's code. */
+#define TAKING_SHARE 4u
+#define ADDENDA_SHARE 4u
 #define SMALL_FILE (1u << 20)		/* of code: written at once, in a millisecond or two, for whoever starts next */
 #define LIBRARIES (1ull << 30)		/* bytes of them that are in front of one at most */
 #define LATE_SAVE 16u			/* pages, fewer do not count */
@@ -746,6 +751,19 @@ static void save_others(struct session *s, const struct space *sp, const struct 
 	}
 }
 
+/* Small files are written as a whole. */
+static void open_addenda(struct session *s, struct space *sp, struct module *m, const struct cache_file *f)
+{
+	const struct addenda_head h = {
+		.magic = "pugmkMR\n", .version = ADDENDA_VERSION, .abi = RT_ABI, .kind = f->kind, .twins = m->twins,
+		.build = f->build, .absolute = m->absolute ? 1 + m->lo : 0,
+		.text_hash = f->text_hash, .text_len = m->text_len, .file_off = m->file_off,
+	};
+
+	if (f->ncode >= SMALL_FILE && !sp->i386)
+		m->addenda = addenda_open(s, m, &h, f->ncode / ADDENDA_SHARE);
+}
+
 void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const struct elf_head *elf, bool freeze)
 {
 	struct module *m = &sp->module[mi];
@@ -780,7 +798,8 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const 
 			if (!trust || st.st_mtime + PM_KEPT_TOUCH < time(NULL))
 				pm_kept_stamp(in, f->sum);	/* least recently used goes first */
 			memcpy(m->used, AT(f, used), f->nused);
-			memcpy(m->saved_used, AT(f, used), f->nused);
+			open_addenda(s, sp, m, f);
+			memcpy(m->saved_used, m->used, f->nused);
 			m->saved_units = f->nunit;
 			m->saved_code = f->ncode;
 			m->saved_sum = f->sum;
@@ -1627,6 +1646,8 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	if (placed) {
 		s->cache_wrote = true;
 		m->saved_sum = f->sum;
+		if (f->ncode >= SMALL_FILE)
+			addenda_remove(s, m);
 	} else {
 		if (good && (v.out.fd < 0 || errno != EEXIST))		/* another one has just come */
 			complain(s);
@@ -1658,7 +1679,8 @@ static unsigned late_pages(const struct module *m)
  * noted in the file. */
 static bool worth_saving(const struct session *s, const struct module *m, unsigned late)
 {
-	const uint64_t cost = m->code_len - m->saved_code + (m->nunit - m->saved_units) * UNIT_COST +
+	const uint64_t cost = m->addenda ? (m->taken + m->ntaken * UNIT_COST) / TAKING_SHARE :
+			      m->code_len - m->saved_code + (m->nunit - m->saved_units) * UNIT_COST +
 			      (uint64_t)late * LATE_COST;
 	struct cache_file now;
 	bool worth = true;
@@ -1666,6 +1688,8 @@ static bool worth_saving(const struct session *s, const struct module *m, unsign
 
 	if (m->code_len < SMALL_FILE)
 		return true;
+	if (!cost)
+		return false;
 	fd = openat(s->cache_fd, m->key, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return true;
@@ -1679,6 +1703,19 @@ static bool worth_saving(const struct session *s, const struct module *m, unsign
 	}
 	close(fd);
 	return worth;
+}
+
+/* What is new goes, or has gone, to the addenda, and that is enough. It is not where code goes from the file to what is new so
+ * often that all of it has been copied. */
+static bool add_only(struct session *s, const struct module *m, bool more, unsigned late)
+{
+	const bool thawed = m->file >= 0 && !m->frozen;
+
+	if (!m->addenda || thawed || (!more && worth_saving(s, m, late)))
+		return false;
+	if (late >= LATE_SAVE)
+		addenda_used(m->addenda, m);
+	return addenda_flush(s, m->addenda);
 }
 
 void cache_save(struct session *s, struct space *sp, bool anything)
@@ -1710,8 +1747,13 @@ void cache_save(struct session *s, struct space *sp, bool anything)
 		f.nlink = was ? was->nlink : 0;
 		late = late_pages(m);
 		if (m->nunit > m->saved_units || late >= LATE_SAVE || moves) {
-			if (moves || anything || !was || worth_saving(s, m, late))
+			if (!moves && add_only(s, m, anything, late)) {
+				m->taken = m->ntaken = 0;
+			} else if (moves || anything || !was || m->addenda || worth_saving(s, m, late)) {
+				if (m->addenda)
+					space_take_all(s, sp, i);
 				save_module(s, sp, i, &f);
+			}
 			m->saved_units = m->nunit;
 			m->saved_code = m->code_len;
 			memcpy(m->saved_used, m->used, shadow_bits(m));

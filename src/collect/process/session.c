@@ -1357,6 +1357,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	trace_status = trace_close(&s, err);
 	*out = gather_counts(&s);
 	(*out)->wall_s = session_now() - start;
+	addenda_close(&s);
 	cache_close(&s);
 	getrusage(RUSAGE_SELF, &self);
 	getrusage(RUSAGE_CHILDREN, &kids);

@@ -130,6 +130,9 @@ struct module {
 	uint64_t file_id, file_code, file_shadow;	/* RT_FILE_ID; offsets */
 	uint8_t *saved_used, *filled;	/* filled: pages of the shadow that are */
 	uint64_t saved_sum;
+	struct addenda *addenda;	/* the session's; NULL: none are kept */
+	uint64_t taken;			/* bytes of code from there */
+	uint32_t ntaken;		/* units */
 };
 
 #define MANY_BYTES (256u << 10)		/* of a module, its text or its file: likewise */
@@ -326,6 +329,8 @@ struct session {
 	char pid_text[16];
 	int cache_fd;			/* its directory; -1: no cache */
 	bool cache_wrote, cache_complained;
+	struct addenda *addenda;	/* of all modules: a list */
+	unsigned taking;		/* units that wait for others, see take() in space.c */
 	uint32_t asking;		/* thread block whose request is being answered */
 	bool released;			/* requests that had to wait may be answered */
 };
@@ -433,6 +438,8 @@ void space_contest(struct session *s, struct space *sp, uint64_t lo, uint64_t hi
 /* Is the shadow of @m mapped in one piece? */
 bool space_whole_shadow(const struct module *m);
 const struct unit *unit_of(const struct space *sp, uint32_t block);
+/* All addenda of module @mi come to its code. */
+void space_take_all(struct session *s, struct space *sp, uint32_t mi);
 /* Direct entry (address in the process) for @pc, 0: not executable. Commands for the process are
  * appended to @m; m->again: they have to run before the answer can be given. */
 uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indirect, struct rt_mail *m);
@@ -493,6 +500,28 @@ struct segment {
 };
 bool elf_segment(const struct elf_head *h, unsigned i, struct segment *g);
 void mail_cmd(struct rt_mail *m, uint64_t op, uint64_t a, uint64_t b, uint64_t c, uint64_t d);
+
+/* ---- addenda.c ------------------------------------------------------------------------------------ */
+struct addenda_head {			/* no padding: compared as bytes */
+	char magic[8];			/* "pugmkMR\n" */
+	uint32_t version, abi, kind, twins;
+	uint64_t build, absolute;	/* of pugmark; 1 + where the text is, if that is in the code */
+	uint64_t text_hash, text_len, file_off;
+};
+#define ADDENDA_VERSION 1u
+/* What is kept beside the file @m->key, @most bytes of it, as far as it is for @head. Adds to m->used. */
+struct addenda *addenda_open(struct session *s, const struct module *m, const struct addenda_head *head, uint64_t most);
+/* for (size_t i = 0; addenda_next(a, &i, &pc); ): the entries, from m->lo, of all units that can be read */
+bool addenda_next(const struct addenda *a, size_t *i, uint32_t *pc);
+/* The unit whose entry is @pc, from m->lo, as xl_translate() made it, but when @m's next code and its text were
+ * *@distance from each other. False: there is none. */
+bool addenda_read(const struct addenda *a, const struct module *m, uint32_t pc, struct xl_unit *u, int64_t *distance);
+/* @u, which xl_translate() has just made for the end of @m's code, and nothing has been done to; the pages of the shadow that are needed. */
+void addenda_note(struct session *s, struct addenda *a, const struct module *m, const struct xl_unit *u);
+void addenda_used(struct addenda *a, const struct module *m);
+bool addenda_flush(struct session *s, struct addenda *a);	/* false: not all of it has been written, or ever will be */
+void addenda_remove(struct session *s, const struct module *m);	/* those of @m */
+void addenda_close(struct session *s);
 
 /* ---- cache.c -------------------------------------------------------------------------------------- */
 bool cache_open(struct session *s, struct pm_err *err);

@@ -1501,6 +1501,18 @@ static bool breaks_abi(const struct space *sp, const struct xl_unit *u)
 
 #define DEAD_END_SIZE 128		/* bytes that killing a block may take, at most */
 
+static uint32_t take(struct session *s, struct proc *p, uint32_t mi, uint64_t pc);
+
+/* What a large unit took is given back. */
+static void rest(struct session *s)
+{
+	if (s->unit.cap_code <= LARGE_UNIT)
+		return;
+	xl_unit_release(&s->unit);
+	xl_rest();
+	pm_heap_rest();
+}
+
 static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64_t pc, uint64_t lo,
 			  uint64_t hi, bool check, bool once)
 {
@@ -1530,6 +1542,12 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 		give_up(p, "more blocks than there are counters for in a 32-bit program");
 		return XL_NONE;
 	}
+	if (m->addenda && !once && !in.max_blocks) {
+		first = take(s, p, mi, pc);
+		if (first != XL_NONE)
+			return first;
+		in.place = sp->module[mi].code + sp->module[mi].code_len;	/* it may have taken others */
+	}
 	xl_translate(&in, &s->unit);
 	reading_end(&r);
 	look(sp, m);
@@ -1542,14 +1560,122 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 	m->full = s->unit.ncode > m->code_cap - m->code_len;
 	if (m->full)
 		return XL_NONE;
+	if (m->addenda && !once && !in.max_blocks)
+		addenda_note(s, m->addenda, m, &s->unit);
 	first = unit_add(s, p, mi, &s->unit, once);
 	s->ahead += s->unit.nblock;
-	if (s->unit.cap_code > LARGE_UNIT) {
-		xl_unit_release(&s->unit);
-		xl_rest();
-		pm_heap_rest();
-	}
+	rest(s);
 	return first;
+}
+
+/* ---- units from earlier runs: addenda.c --------------------------------------------------------------- */
+#define MOST_WAITING 16u		/* units, each for the next one */
+
+/* Everything that s->unit goes on to in other units is there, or is taken now; *@other: that has made another unit of it. False: it
+ * is not as it was. */
+static bool take_others(struct session *s, struct proc *p, uint32_t mi, bool *other)
+{
+	struct space *sp = p->space;
+	const uint64_t lo = sp->module[mi].lo;
+
+	*other = false;
+	for (size_t i = 0; i < s->unit.nreloc; i++) {
+		const struct xl_reloc r = s->unit.reloc[i];
+		const uint64_t to = lo + (r.addend & ~XL_TWIN);
+		const struct blk *b;
+
+		if (r.kind != XL_REL_CODE32)
+			continue;
+		b = find(sp, to);
+		if (!b) {
+			*other = true;
+			return take(s, p, mi, to) != XL_NONE && find(sp, to);
+		}
+		/* whether flags may go there has been looked at for another block */
+		if (b->module != mi || (b->flags & XL_READS_FLAGS) || (r.addend & XL_TWIN && !twin_entry(sp, b)))
+			return false;
+		need_outside_entry(s, sp, b);
+	}
+	return true;
+}
+
+/* s->unit, which was for a place that was @distance from the text, becomes one for the end of @m's code. */
+static bool move_unit(struct session *s, struct space *sp, struct module *m, int64_t distance)
+{
+	const uint64_t place = m->code + m->code_len;
+	const uint32_t by = (uint32_t)(int64_t)(place - m->lo - (uint64_t)distance);
+	struct xl_unit *u = &s->unit;
+
+	for (size_t i = 0; i < u->nreloc; i++) {
+		const struct xl_reloc *r = &u->reloc[i];
+		uint8_t *field = u->code + r->at;
+		uint32_t v;
+
+		if (r->kind == XL_REL_PC32) {
+			memcpy(&v, field, sizeof v);
+			v -= by;
+		} else if (r->kind == XL_REL_CODE32) {
+			const struct blk *b = find(sp, m->lo + (r->addend & ~XL_TWIN));
+			const uint64_t to = r->addend & XL_TWIN ? twin_entry(sp, b) : outside_entry(sp, b);
+			const int64_t d = (int64_t)(to - (place + r->at + 4));
+
+			if (d != (int32_t)d)
+				return false;
+			v = (uint32_t)d;
+		} else {
+			continue;
+		}
+		memcpy(field, &v, sizeof v);
+	}
+	return true;
+}
+
+/* The unit with its entry at @pc as an earlier run has left it; XL_NONE: there is none, or not of use. */
+static uint32_t take(struct session *s, struct proc *p, uint32_t mi, uint64_t pc)
+{
+	struct space *sp = p->space;
+	struct module *m = &sp->module[mi];
+	const uint32_t off = (uint32_t)(pc - m->lo);
+	const struct blk *b;
+	int64_t distance;
+	uint32_t first;
+	bool good, other;
+
+	if (s->taking == MOST_WAITING)
+		return XL_NONE;
+	s->taking++;
+	do {
+		good = addenda_read(m->addenda, m, off, &s->unit, &distance) && take_others(s, p, mi, &other);
+	} while (good && other);
+	s->taking--;
+	b = find(sp, pc);		/* in one of the others */
+	if (b)
+		return (uint32_t)(b - sp->block);
+	if (!good || s->unit.ncode + LINE > m->code_cap - m->code_len)
+		return XL_NONE;
+	/* it moves by whole lines only; what is left out belongs to nobody */
+	m->code_len += (uint64_t)(distance - (int64_t)(m->code + m->code_len - m->lo)) % LINE;
+	if (!move_unit(s, sp, m, distance) || (sp->abi_flags && breaks_abi(sp, &s->unit)))
+		return XL_NONE;
+	first = unit_add(s, p, mi, &s->unit, false);
+	m->taken += s->unit.ncode;
+	m->ntaken++;
+	s->cached += s->unit.nblock;
+	rest(s);
+	return first;
+}
+
+void space_take_all(struct session *s, struct space *sp, uint32_t mi)
+{
+	struct proc nobody = { .space = sp };
+	uint32_t pc;
+
+	for (size_t i = 0; addenda_next(sp->module[mi].addenda, &i, &pc); ) {
+		const struct module *m = &sp->module[mi];
+
+		if (!find(sp, m->lo + pc) && m->code_cap - m->code_len > m->code_cap / 2)
+			take(s, &nobody, mi, m->lo + pc);
+	}
 }
 
 /* What the code behind links [from, to) calls or goes to will mostly be wanted, now or when the program has
@@ -1856,7 +1982,7 @@ uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indire
 	struct blk *b = find(sp, pc);
 	const struct range *r;
 	struct module *m;
-	uint64_t lo, hi;
+	uint64_t lo, hi, ahead;
 	uint32_t mi, first;
 	size_t link0;
 	bool check;
@@ -1940,13 +2066,16 @@ uint64_t space_enter(struct session *s, struct proc *p, uint64_t pc, bool indire
 		hi = hi < pc + WINDOW ? hi : (pc & ~(PAGE - 1)) + WINDOW;
 	}
 	link0 = sp->nlink;
+	ahead = s->ahead;
 	first = translate(s, p, mi, pc, lo, hi, check, false);
 	if (first == XL_NONE && sp->abi_broken)
 		return space_enter(s, p, pc, indirect, mail);
 	if (first == XL_NONE)
 		return sp->module[mi].full && retire(s, p, mi, true, mail) ? space_enter(s, p, pc, indirect, mail) : 0;
-	s->demand++;
-	s->ahead--;
+	if (s->ahead > ahead) {
+		s->demand++;
+		s->ahead--;
+	}
 	if (m->used && !sp->i386 && !s->tracer)
 		translate_ahead(s, p, mi, link0, sp->nlink);
 	return find(sp, pc) ? space_enter(s, p, pc, indirect, mail) : 0;

@@ -246,7 +246,7 @@ static void put_rel32(struct emit *e, const uint8_t *op, unsigned nop, const str
 	memcpy(e->c, op, nop);
 	e->c += nop;
 	if (t->where == TO_KNOWN && code && xl_near(e->in, code)) {
-		add_reloc(e, here(e), XL_REL_CODE32, 0);
+		add_reloc(e, here(e), XL_REL_CODE32, (uint32_t)(t->pc - e->in->lo) | (e->counting ? XL_TWIN : 0));
 		put32(e, (uint32_t)(code - (e->in->place + here(e) + 4)));
 	} else {
 		u->link[u->nlink++] = (struct xl_link){ t->pc, here(e), 0, e->counting, e->stale };

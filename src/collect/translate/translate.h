@@ -201,14 +201,16 @@ enum xl_reloc_kind {
 				 * i386: the address itself */
 	XL_REL_COUNTER,		/* disp32 = RT_COUNTERS + xl_counter_size() * (counter base + addend) */
 	XL_REL_LINK,		/* imm32 = link base + addend, in an exit stub */
-	XL_REL_CODE32,		/* rel32 to an absolute address in the code cache outside the unit */
+	XL_REL_CODE32,		/* rel32 to an absolute address in the code cache outside the unit: the block at lo + addend, or
+				 * with XL_TWIN its twin */
 	XL_REL_PLACE,		/* imm32, i386: the absolute address of a place in the unit */
 	XL_REL_BLOCK,		/* imm32 = block number base + addend, in a record */
 };
+#define XL_TWIN 0x80000000u
 struct xl_reloc {
 	uint32_t at;			/* offset of the 4-byte field in the unit */
 	uint8_t kind;			/* enum xl_reloc_kind */
-	uint32_t addend;		/* block or link index in the unit */
+	uint32_t addend;		/* block or link index in the unit, or see there */
 };
 
 /* A direct branch out of the unit to an address without translation. Its rel32 at `site` goes to

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/* addenda.c - units that were translated since a cache's file was written, kept beside it
+ *
+ * A file of translations (cache.c) of a large program has a hundred megabytes. What a run has to add to it, because
+ * its input is another one, is a few: that is appended to a file of its own, so that it costs what it is, and the next run that
+ * comes to such a unit takes it from there instead of translating it. When that has cost as much as writing the whole
+ * file, or there is a lot, the whole is written, and the addenda go.
+ *
+ *   struct addenda_head     what the units are for
+ *   struct record           one behind the other; after each the unit's code, blocks, map, relocations and links,
+ *                           as struct xl_unit has them, counted from text and place as they were then
+ *
+ * INVARIANTS
+ * (1) Nothing is ever written but at the end, in one piece, by one process at a time (flock()): what has been
+ *     read once stays as it is. A file that is no good is unlinked, never changed.
+ * (2) A unit is what the translator makes of the text, whatever else has been translated: where it goes on in
+ *     another unit the relocation names the place in the text, and who takes it looks up what is there.
+ * (3) Sums tell what is damaged; who takes a unit checks every number in it all the same. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/mix.h"
+#include "collect/process/session.h"
+
+#define HOLD (256u << 10)		/* bytes that are held until they are written */
+#define USED_PAGES UINT32_MAX		/* record.pc: no unit, but as `code` the bits of module.used */
+#define MOST (256u << 20)		/* bytes of a record that is what it seems */
+
+struct record {
+	uint64_t sum;			/* of what is behind the record, then of it with sum 0 */
+	uint64_t lo;			/* address of the text */
+	int64_t distance;		/* place of the code - lo */
+	uint32_t pc;			/* of the entry, from lo */
+	uint32_t head_sum;		/* of the record, with sum and head_sum 0 */
+	uint32_t ncode, nblock, nmap, nreloc, nlink, pad;
+};
+
+struct addenda {
+	struct addenda *next;		/* of the session */
+	char name[128];
+	struct addenda_head head;
+	int fd;				/* -1: no file */
+	uint64_t size;			/* of it, as far as it has been looked at */
+	bool bad;			/* there is something else behind that, or all of it is for somebody else */
+	uint64_t put, most;		/* bytes that we have written there; that may be there */
+	bool off;			/* it cannot be written, or has too much */
+	struct pm_map at;		/* record.pc -> place of the record in the file */
+	uint8_t *used;			/* as module.used, of all runs */
+	size_t nused;
+	struct pm_buf more;		/* records that are not in the file yet */
+};
+
+/* ---- the file -------------------------------------------------------------------------------------- */
+static uint64_t bytes_of(const struct record *r)
+{
+	return (uint64_t)r->ncode + r->nblock * sizeof(struct xl_block) + r->nmap * sizeof(struct xl_map) +
+		r->nreloc * sizeof(struct xl_reloc) + r->nlink * sizeof(struct xl_link);
+}
+
+static uint32_t head_sum(struct record r)
+{
+	r.sum = 0;
+	r.head_sum = 0;
+	return (uint32_t)pm_mix(&r, sizeof r, 1);
+}
+
+/* @sum: of what is behind it. */
+static uint64_t record_sum(struct record r, uint64_t sum)
+{
+	r.sum = 0;
+	return pm_mix(&r, sizeof r, sum);
+}
+
+static bool read_at(int fd, void *p, size_t n, uint64_t at)
+{
+	return pread(fd, p, n, (off_t)at) == (ssize_t)n;
+}
+
+/* The record at @at of a file of @size bytes. */
+static bool read_record(int fd, uint64_t at, uint64_t size, struct record *r)
+{
+	return size - at >= sizeof *r && read_at(fd, r, sizeof *r, at) && r->head_sum == head_sum(*r) &&
+		bytes_of(r) <= MOST && bytes_of(r) <= size - at - sizeof *r;
+}
+
+#define NOT_OURS (-2)
+
+/* The file that has the name; -1: there is none, NOT_OURS: others can write to it, and what they can write we do not execute. */
+static int open_file(const struct session *s, const struct addenda *a, int flags, struct stat *st)
+{
+	const int fd = openat(s->cache_fd, a->name, flags | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd >= 0 && (fstat(fd, st) || !S_ISREG(st->st_mode) || st->st_uid != geteuid() || (st->st_mode & 022))) {
+		close(fd);
+		return NOT_OURS;
+	}
+	return fd < 0 && errno != ENOENT ? NOT_OURS : fd;
+}
+
+/* What is behind a->size is looked at. */
+static void scan(struct addenda *a, uint64_t size)
+{
+	struct addenda_head h;
+	struct record r;
+
+	if (!a->size) {
+		a->bad = size < sizeof h || !read_at(a->fd, &h, sizeof h, 0) || memcmp(&h, &a->head, sizeof h);
+		if (a->bad)
+			return;
+		a->size = sizeof h;
+	}
+	while (!a->bad && a->size < size) {
+		if (!read_record(a->fd, a->size, size, &r)) {
+			a->bad = true;
+			return;
+		}
+		if (r.pc != USED_PAGES) {
+			*pm_map_put(&a->at, r.pc, NULL) = a->size;
+		} else if (r.ncode == a->nused) {
+			uint8_t *bits = pm_alloc(a->nused);
+
+			if (read_at(a->fd, bits, r.ncode, a->size + sizeof r) &&
+			    record_sum(r, pm_mix(bits, r.ncode, 0)) == r.sum)
+				for (size_t i = 0; i < a->nused; i++)
+					a->used[i] |= bits[i];
+			free(bits);
+		}
+		a->size += sizeof r + bytes_of(&r);
+	}
+}
+
+static void forget(struct addenda *a)
+{
+	if (a->fd >= 0)
+		close(a->fd);
+	a->fd = -1;
+	a->size = 0;
+	a->bad = false;
+	pm_map_release(&a->at);
+	memset(&a->at, 0, sizeof a->at);
+}
+
+/* What is there under the name now. */
+static void look(const struct session *s, struct addenda *a)
+{
+	struct stat st, had;
+	const int fd = open_file(s, a, O_RDONLY, &st);
+
+	if (fd >= 0 && a->fd >= 0 && !fstat(a->fd, &had) && had.st_dev == st.st_dev && had.st_ino == st.st_ino) {
+		close(fd);
+	} else {
+		forget(a);
+		a->fd = fd < 0 ? -1 : fd;
+	}
+	if (a->fd >= 0)
+		scan(a, (uint64_t)st.st_size);
+	a->put = 0;
+}
+
+static void addenda_name(const struct module *m, char name[128])
+{
+	snprintf(name, 128, "pugmark-more-%s", m->key + strlen("pugmark-code-"));
+}
+
+/* ---- what runs find there ---------------------------------------------------------------------------- */
+struct addenda *addenda_open(struct session *s, const struct module *m, const struct addenda_head *head, uint64_t most)
+{
+	struct addenda *a = s->addenda;
+	char name[sizeof a->name];
+
+	addenda_name(m, name);
+	while (a && (strcmp(a->name, name) || memcmp(&a->head, head, sizeof *head)))
+		a = a->next;
+	if (!a) {
+		a = pm_alloc(sizeof *a);
+		memcpy(a->name, name, sizeof name);
+		a->head = *head;
+		a->fd = -1;
+		a->most = most;
+		a->nused = shadow_bits(m);
+		a->used = pm_alloc(a->nused);
+		a->next = s->addenda;
+		s->addenda = a;
+	}
+	addenda_flush(s, a);
+	look(s, a);
+	for (size_t i = 0; i < a->nused && a->nused == shadow_bits(m); i++)
+		m->used[i] |= a->used[i];
+	return a;
+}
+
+bool addenda_next(const struct addenda *a, size_t *i, uint32_t *pc)
+{
+	uint64_t key, at;
+
+	if (!pm_map_next(&a->at, i, &key, &at))
+		return false;
+	*pc = (uint32_t)key;
+	return true;
+}
+
+static bool sound(const struct record *r, const struct xl_unit *u, uint32_t text_len)
+{
+	if (!r->ncode || !r->nblock || u->block[0].pc - r->lo != r->pc)
+		return false;
+	for (uint32_t i = 0; i < r->nblock; i++) {
+		const struct xl_block *b = &u->block[i];
+
+		if (b->pc - r->lo >= text_len || b->size > text_len - (b->pc - r->lo) || b->code >= r->ncode ||
+		    (b->indirect != XL_NONE && b->indirect >= r->ncode) || b->map > r->nmap || b->nmap > r->nmap - b->map ||
+		    (b->flow.in != XL_OPEN && b->flow.in >= r->nblock) ||
+		    (b->flow.out != XL_OPEN && b->flow.out >= r->nblock) || (b->prev != XL_NONE && b->prev >= r->nblock))
+			return false;
+	}
+	for (uint32_t i = 0; i < r->nreloc; i++) {
+		const struct xl_reloc *x = &u->reloc[i];
+
+		if (x->at + 4ull > r->ncode ||
+		    ((x->kind == XL_REL_COUNTER || x->kind == XL_REL_BLOCK) && x->addend >= r->nblock) ||
+		    (x->kind == XL_REL_LINK && x->addend >= r->nlink))
+			return false;
+	}
+	for (uint32_t i = 0; i < r->nlink; i++)
+		if (u->link[i].site + 4ull > r->ncode || u->link[i].stub >= r->ncode)
+			return false;
+	return true;
+}
+
+bool addenda_read(const struct addenda *a, const struct module *m, uint32_t pc, struct xl_unit *u, int64_t *distance)
+{
+	const uint64_t *at = pm_map_get(&a->at, pc);
+	struct record r;
+	uint64_t sum = 0;
+
+	u->ncode = u->nblock = u->nmap = u->nreloc = u->nlink = 0;
+	u->breaks_abi = false;
+	if (!at || !read_record(a->fd, *at, a->size, &r) || r.pc != pc)
+		return false;
+#define ROOM(v, cap, n) do {						\
+		if ((cap) < (n)) {					\
+			(cap) = (n);					\
+			(v) = pm_realloc((v), (cap) * sizeof *(v));	\
+		}							\
+	} while (0)
+	ROOM(u->code, u->cap_code, r.ncode);
+	ROOM(u->block, u->cap_block, r.nblock);
+	ROOM(u->map, u->cap_map, r.nmap);
+	ROOM(u->reloc, u->cap_reloc, r.nreloc);
+	ROOM(u->link, u->cap_link, r.nlink);
+#undef ROOM
+	struct iovec part[] = {
+		{ u->code, r.ncode }, { u->block, r.nblock * sizeof *u->block }, { u->map, r.nmap * sizeof *u->map },
+		{ u->reloc, r.nreloc * sizeof *u->reloc }, { u->link, r.nlink * sizeof *u->link },
+	};
+	if (preadv(a->fd, part, NR(part), (off_t)(*at + sizeof r)) != (ssize_t)bytes_of(&r))
+		return false;
+	for (size_t i = 0; i < NR(part); i++)
+		sum = pm_mix(part[i].iov_base, part[i].iov_len, sum);
+	if (record_sum(r, sum) != r.sum || !sound(&r, u, (uint32_t)m->text_len))
+		return false;
+	for (uint32_t i = 0; i < r.nblock; i++)
+		u->block[i].pc += m->lo - r.lo;
+	for (uint32_t i = 0; i < r.nlink; i++)
+		u->link[i].target += m->lo - r.lo;
+	u->ncode = r.ncode;
+	u->nblock = r.nblock;
+	u->nmap = r.nmap;
+	u->nreloc = r.nreloc;
+	u->nlink = r.nlink;
+	*distance = r.distance;
+	return true;
+}
+
+/* ---- what runs leave there --------------------------------------------------------------------------- */
+static void add(struct addenda *a, struct record *r, const struct iovec *part, size_t n)
+{
+	uint64_t sum = 0;
+
+	r->head_sum = head_sum(*r);
+	for (size_t i = 0; i < n; i++)
+		sum = pm_mix(part[i].iov_base, part[i].iov_len, sum);
+	r->sum = record_sum(*r, sum);
+	pm_buf_add(&a->more, r, sizeof *r);
+	for (size_t i = 0; i < n; i++)
+		pm_buf_add(&a->more, part[i].iov_base, part[i].iov_len);
+}
+
+void addenda_note(struct session *s, struct addenda *a, const struct module *m, const struct xl_unit *u)
+{
+	struct record r = {
+		.lo = m->lo, .distance = (int64_t)(m->code + m->code_len - m->lo), .pc = (uint32_t)(u->block[0].pc - m->lo),
+		.ncode = (uint32_t)u->ncode, .nblock = (uint32_t)u->nblock, .nmap = (uint32_t)u->nmap,
+		.nreloc = (uint32_t)u->nreloc, .nlink = (uint32_t)u->nlink,
+	};
+	const struct iovec part[] = {
+		{ u->code, u->ncode }, { u->block, u->nblock * sizeof *u->block }, { u->map, u->nmap * sizeof *u->map },
+		{ u->reloc, u->nreloc * sizeof *u->reloc }, { u->link, u->nlink * sizeof *u->link },
+	};
+
+	a->off |= a->size + a->put + a->more.n + bytes_of(&r) > a->most;
+	if (a->off)
+		return;
+	add(a, &r, part, NR(part));
+	if (a->more.n >= HOLD)
+		addenda_flush(s, a);
+}
+
+void addenda_used(struct addenda *a, const struct module *m)
+{
+	struct record r = { .pc = USED_PAGES, .ncode = (uint32_t)a->nused };
+
+	add(a, &r, &(struct iovec){ m->used, a->nused }, 1);
+}
+
+/* A file of our own, which gets the name as a whole: what is good of @old, @n bytes, and what is new. If there was none, another
+ * process may have just made one: that is good, too. */
+static bool write_new(const struct session *s, const struct addenda *a, int old, uint64_t n)
+{
+	const int fd = openat(s->cache_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	struct pm_buf had = { 0 };
+	struct iovec part[2] = { { (void *)(uintptr_t)&a->head, sizeof a->head }, { a->more.p, a->more.n } };
+	char link[64];
+	bool good;
+
+	if (fd < 0)
+		return false;
+	if (n && read_at(old, pm_buf_room(&had, n), n, 0))
+		part[0] = (struct iovec){ had.p, n };
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	good = writev(fd, part, NR(part)) == (ssize_t)(part[0].iov_len + a->more.n) &&
+		(!linkat(AT_FDCWD, link, s->cache_fd, a->name, AT_SYMLINK_FOLLOW) || (errno == EEXIST && old == -1));
+	pm_buf_release(&had);
+	close(fd);
+	return good;
+}
+
+/* How much of @fd, @st, is good. */
+static uint64_t good_part(const struct addenda *a, int fd, const struct stat *st)
+{
+	struct addenda now = { .head = a->head, .fd = fd };
+
+	scan(&now, (uint64_t)st->st_size);
+	pm_map_release(&now.at);
+	return now.size;
+}
+
+bool addenda_flush(struct session *s, struct addenda *a)
+{
+	struct stat st;
+	uint64_t good = 0;
+	bool done = false;
+	int fd;
+
+	if (!a->more.n || a->off)
+		return !a->off;
+	fd = open_file(s, a, O_RDWR | O_APPEND, &st);
+	if (fd >= 0 && !flock(fd, LOCK_EX) && !fstat(fd, &st) && st.st_nlink) {
+		good = good_part(a, fd, &st);
+		done = good && good == (uint64_t)st.st_size && write(fd, a->more.p, a->more.n) == (ssize_t)a->more.n;
+	}
+	if (!done) {
+		if (fd != -1)
+			unlinkat(s->cache_fd, a->name, 0);
+		done = write_new(s, a, fd, good);
+	}
+	if (fd >= 0)
+		close(fd);
+	a->off = !done;
+	s->cache_wrote |= done;
+	a->put += a->more.n;
+	a->more.n = 0;
+	return done;
+}
+
+void addenda_remove(struct session *s, const struct module *m)
+{
+	struct addenda *a = m->addenda;
+	char name[128];
+
+	addenda_name(m, name);
+	unlinkat(s->cache_fd, name, 0);
+	if (!a)
+		return;
+	forget(a);
+	a->more.n = a->put = 0;
+	a->off = false;
+}
+
+void addenda_close(struct session *s)
+{
+	for (struct addenda *a; (a = s->addenda); ) {
+		s->addenda = a->next;
+		addenda_flush(s, a);
+		forget(a);
+		free(a->used);
+		pm_buf_release(&a->more);
+		free(a);
+	}
+}
