@@ -29,7 +29,7 @@
 #include "base/mix.h"
 #include "collect/process/session.h"
 
-#define HOLD (256u << 10)		/* bytes that are held until they are written */
+#define HOLD (32u << 10)		/* bytes that are held until they are written */
 #define USED_PAGES UINT32_MAX		/* record.pc: no unit, but as `code` the bits of module.used */
 #define MOST (256u << 20)		/* bytes of a record that is what it seems */
 
@@ -50,6 +50,8 @@ struct addenda {
 	uint64_t size;			/* of it, as far as it has been looked at */
 	bool bad;			/* there is something else behind that, or all of it is for somebody else */
 	uint64_t put, most;		/* bytes that we have written there; that may be there */
+	ino_t ino;			/* of the file that we have written to, */
+	uint64_t end;			/* and up to where it is good */
 	bool off;			/* it cannot be written, or has too much */
 	struct pm_map at;		/* record.pc -> place of the record in the file */
 	uint8_t *used;			/* as module.used, of all runs */
@@ -71,9 +73,13 @@ static uint32_t head_sum(struct record r)
 	return (uint32_t)pm_mix(&r, sizeof r, 1);
 }
 
-/* @sum: of what is behind it. */
-static uint64_t record_sum(struct record r, uint64_t sum)
+/* What is behind it is @part. */
+static uint64_t record_sum(struct record r, const struct iovec *part, size_t n)
 {
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum = pm_mix(part[i].iov_base, part[i].iov_len, sum);
 	r.sum = 0;
 	return pm_mix(&r, sizeof r, sum);
 }
@@ -127,7 +133,7 @@ static void scan(struct addenda *a, uint64_t size)
 			uint8_t *bits = pm_alloc(a->nused);
 
 			if (read_at(a->fd, bits, r.ncode, a->size + sizeof r) &&
-			    record_sum(r, pm_mix(bits, r.ncode, 0)) == r.sum)
+			    record_sum(r, &(struct iovec){ bits, r.ncode }, 1) == r.sum)
 				for (size_t i = 0; i < a->nused; i++)
 					a->used[i] |= bits[i];
 			free(bits);
@@ -237,7 +243,6 @@ bool addenda_read(const struct addenda *a, const struct module *m, uint32_t pc, 
 {
 	const uint64_t *at = pm_map_get(&a->at, pc);
 	struct record r;
-	uint64_t sum = 0;
 
 	u->ncode = u->nblock = u->nmap = u->nreloc = u->nlink = 0;
 	u->breaks_abi = false;
@@ -261,9 +266,7 @@ bool addenda_read(const struct addenda *a, const struct module *m, uint32_t pc, 
 	};
 	if (preadv(a->fd, part, NR(part), (off_t)(*at + sizeof r)) != (ssize_t)bytes_of(&r))
 		return false;
-	for (size_t i = 0; i < NR(part); i++)
-		sum = pm_mix(part[i].iov_base, part[i].iov_len, sum);
-	if (record_sum(r, sum) != r.sum || !sound(&r, u, (uint32_t)m->text_len))
+	if (record_sum(r, part, NR(part)) != r.sum || !sound(&r, u, (uint32_t)m->text_len))
 		return false;
 	for (uint32_t i = 0; i < r.nblock; i++)
 		u->block[i].pc += m->lo - r.lo;
@@ -279,17 +282,103 @@ bool addenda_read(const struct addenda *a, const struct module *m, uint32_t pc, 
 }
 
 /* ---- what runs leave there --------------------------------------------------------------------------- */
-static void add(struct addenda *a, struct record *r, const struct iovec *part, size_t n)
+#define PARTS 6u
+
+static uint64_t bytes_in(const struct iovec *part, unsigned n)
 {
 	uint64_t sum = 0;
 
+	for (unsigned i = 0; i < n; i++)
+		sum += part[i].iov_len;
+	return sum;
+}
+
+/* A file of our own, which gets the name as a whole: what is good of @old, @n bytes, and @part behind that. If there was none,
+ * another process may have just made one: that is good, too. */
+static bool write_new(const struct session *s, struct addenda *a, int old, uint64_t n, const struct iovec part[PARTS])
+{
+	const int fd = openat(s->cache_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	struct pm_buf had = { 0 };
+	struct iovec all[PARTS + 1] = { { &a->head, sizeof a->head } };
+	struct stat st;
+	char link[64];
+	bool good;
+
+	if (fd < 0)
+		return false;
+	if (n && read_at(old, pm_buf_room(&had, n), n, 0))
+		all[0] = (struct iovec){ had.p, n };
+	memcpy(all + 1, part, PARTS * sizeof *part);
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	good = writev(fd, all, NR(all)) == (ssize_t)bytes_in(all, NR(all)) && !fstat(fd, &st) &&
+		(!linkat(AT_FDCWD, link, s->cache_fd, a->name, AT_SYMLINK_FOLLOW) || (errno == EEXIST && old == -1));
+	if (good) {
+		a->ino = st.st_ino;
+		a->end = bytes_in(all, NR(all));
+	}
+	pm_buf_release(&had);
+	close(fd);
+	return good;
+}
+
+/* How much of @fd, @st, is good. */
+static uint64_t good_part(const struct addenda *a, int fd, const struct stat *st)
+{
+	struct addenda now = { .head = a->head, .fd = fd, .size = a->ino == st->st_ino ? a->end : 0 };
+
+	scan(&now, (uint64_t)st->st_size);
+	pm_map_release(&now.at);
+	return now.size;
+}
+
+static void write_parts(struct session *s, struct addenda *a, const struct iovec part[PARTS])
+{
+	const uint64_t n = bytes_in(part, PARTS);
+	struct stat st;
+	uint64_t good = 0;
+	bool done = false;
+	int fd;
+
+	if (!n || a->off)
+		return;
+	fd = open_file(s, a, O_RDWR | O_APPEND, &st);
+	if (fd >= 0 && !flock(fd, LOCK_EX) && !fstat(fd, &st) && st.st_nlink) {
+		good = good_part(a, fd, &st);
+		done = good && good == (uint64_t)st.st_size && writev(fd, part, PARTS) == (ssize_t)n;
+		a->ino = st.st_ino;
+		a->end = good + n;
+	}
+	if (!done) {
+		if (fd != -1)
+			unlinkat(s->cache_fd, a->name, 0);
+		done = write_new(s, a, fd, good, part);
+	}
+	if (fd >= 0)
+		close(fd);
+	a->off = !done;
+	a->put += n;
+	s->cache_wrote |= done;
+}
+
+bool addenda_flush(struct session *s, struct addenda *a)
+{
+	write_parts(s, a, (const struct iovec[PARTS]){ { a->more.p, a->more.n } });
+	a->more.n = 0;
+	return !a->off;
+}
+
+/* @part[0] is @r, which is completed; @n of them. */
+static void add(struct session *s, struct addenda *a, struct record *r, const struct iovec part[PARTS], unsigned n)
+{
 	r->head_sum = head_sum(*r);
-	for (size_t i = 0; i < n; i++)
-		sum = pm_mix(part[i].iov_base, part[i].iov_len, sum);
-	r->sum = record_sum(*r, sum);
-	pm_buf_add(&a->more, r, sizeof *r);
-	for (size_t i = 0; i < n; i++)
-		pm_buf_add(&a->more, part[i].iov_base, part[i].iov_len);
+	r->sum = record_sum(*r, part + 1, n - 1);
+	if (a->more.n + bytes_in(part, PARTS) > HOLD)
+		addenda_flush(s, a);
+	if (bytes_in(part, PARTS) > HOLD)
+		write_parts(s, a, part);
+	else
+		for (unsigned i = 0; i < PARTS; i++)
+			pm_buf_add(&a->more, part[i].iov_base, part[i].iov_len);
 }
 
 void addenda_note(struct session *s, struct addenda *a, const struct module *m, const struct xl_unit *u)
@@ -299,84 +388,22 @@ void addenda_note(struct session *s, struct addenda *a, const struct module *m, 
 		.ncode = (uint32_t)u->ncode, .nblock = (uint32_t)u->nblock, .nmap = (uint32_t)u->nmap,
 		.nreloc = (uint32_t)u->nreloc, .nlink = (uint32_t)u->nlink,
 	};
-	const struct iovec part[] = {
-		{ u->code, u->ncode }, { u->block, u->nblock * sizeof *u->block }, { u->map, u->nmap * sizeof *u->map },
-		{ u->reloc, u->nreloc * sizeof *u->reloc }, { u->link, u->nlink * sizeof *u->link },
+	const struct iovec part[PARTS] = {
+		{ &r, sizeof r }, { u->code, u->ncode }, { u->block, u->nblock * sizeof *u->block },
+		{ u->map, u->nmap * sizeof *u->map }, { u->reloc, u->nreloc * sizeof *u->reloc },
+		{ u->link, u->nlink * sizeof *u->link },
 	};
 
-	a->off |= a->size + a->put + a->more.n + bytes_of(&r) > a->most;
-	if (a->off)
-		return;
-	add(a, &r, part, NR(part));
-	if (a->more.n >= HOLD)
-		addenda_flush(s, a);
+	a->off |= bytes_of(&r) > MOST || a->size + a->put + a->more.n + bytes_of(&r) > a->most;
+	if (!a->off)
+		add(s, a, &r, part, PARTS);
 }
 
-void addenda_used(struct addenda *a, const struct module *m)
+void addenda_used(struct session *s, struct addenda *a, const struct module *m)
 {
 	struct record r = { .pc = USED_PAGES, .ncode = (uint32_t)a->nused };
 
-	add(a, &r, &(struct iovec){ m->used, a->nused }, 1);
-}
-
-/* A file of our own, which gets the name as a whole: what is good of @old, @n bytes, and what is new. If there was none, another
- * process may have just made one: that is good, too. */
-static bool write_new(const struct session *s, const struct addenda *a, int old, uint64_t n)
-{
-	const int fd = openat(s->cache_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
-	struct pm_buf had = { 0 };
-	struct iovec part[2] = { { (void *)(uintptr_t)&a->head, sizeof a->head }, { a->more.p, a->more.n } };
-	char link[64];
-	bool good;
-
-	if (fd < 0)
-		return false;
-	if (n && read_at(old, pm_buf_room(&had, n), n, 0))
-		part[0] = (struct iovec){ had.p, n };
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	good = writev(fd, part, NR(part)) == (ssize_t)(part[0].iov_len + a->more.n) &&
-		(!linkat(AT_FDCWD, link, s->cache_fd, a->name, AT_SYMLINK_FOLLOW) || (errno == EEXIST && old == -1));
-	pm_buf_release(&had);
-	close(fd);
-	return good;
-}
-
-/* How much of @fd, @st, is good. */
-static uint64_t good_part(const struct addenda *a, int fd, const struct stat *st)
-{
-	struct addenda now = { .head = a->head, .fd = fd };
-
-	scan(&now, (uint64_t)st->st_size);
-	pm_map_release(&now.at);
-	return now.size;
-}
-
-bool addenda_flush(struct session *s, struct addenda *a)
-{
-	struct stat st;
-	uint64_t good = 0;
-	bool done = false;
-	int fd;
-
-	if (!a->more.n || a->off)
-		return !a->off;
-	fd = open_file(s, a, O_RDWR | O_APPEND, &st);
-	if (fd >= 0 && !flock(fd, LOCK_EX) && !fstat(fd, &st) && st.st_nlink) {
-		good = good_part(a, fd, &st);
-		done = good && good == (uint64_t)st.st_size && write(fd, a->more.p, a->more.n) == (ssize_t)a->more.n;
-	}
-	if (!done) {
-		if (fd != -1)
-			unlinkat(s->cache_fd, a->name, 0);
-		done = write_new(s, a, fd, good);
-	}
-	if (fd >= 0)
-		close(fd);
-	a->off = !done;
-	s->cache_wrote |= done;
-	a->put += a->more.n;
-	a->more.n = 0;
-	return done;
+	add(s, a, &r, (const struct iovec[PARTS]){ { &r, sizeof r }, { m->used, a->nused } }, 2);
 }
 
 void addenda_remove(struct session *s, const struct module *m)
@@ -390,6 +417,7 @@ void addenda_remove(struct session *s, const struct module *m)
 		return;
 	forget(a);
 	a->more.n = a->put = 0;
+	a->ino = 0;
 	a->off = false;
 }
 

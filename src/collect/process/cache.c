@@ -1714,7 +1714,7 @@ static bool add_only(struct session *s, const struct module *m, bool more, unsig
 	if (!m->addenda || thawed || (!more && worth_saving(s, m, late)))
 		return false;
 	if (late >= LATE_SAVE)
-		addenda_used(m->addenda, m);
+		addenda_used(s, m->addenda, m);
 	return addenda_flush(s, m->addenda);
 }
 

@@ -518,7 +518,7 @@ bool addenda_next(const struct addenda *a, size_t *i, uint32_t *pc);
 bool addenda_read(const struct addenda *a, const struct module *m, uint32_t pc, struct xl_unit *u, int64_t *distance);
 /* @u, which xl_translate() has just made for the end of @m's code, and nothing has been done to; the pages of the shadow that are needed. */
 void addenda_note(struct session *s, struct addenda *a, const struct module *m, const struct xl_unit *u);
-void addenda_used(struct addenda *a, const struct module *m);
+void addenda_used(struct session *s, struct addenda *a, const struct module *m);
 bool addenda_flush(struct session *s, struct addenda *a);	/* false: not all of it has been written, or ever will be */
 void addenda_remove(struct session *s, const struct module *m);	/* those of @m */
 void addenda_close(struct session *s);

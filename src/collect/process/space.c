@@ -1678,20 +1678,29 @@ void space_take_all(struct session *s, struct space *sp, uint32_t mi)
 	}
 }
 
+/* Does link @i of module @mi wait for code that may be made ahead? */
+static bool is_waiting(struct space *sp, uint32_t mi, size_t i)
+{
+	const struct module *m = &sp->module[mi];
+	const struct link *l = &sp->link[i];
+
+	return !l->done && l->module == mi && m->lo <= l->target && l->target < m->hi && !find(sp, l->target) &&
+	       m->code_cap - m->code_len > m->code_cap / 2;
+}
+
 /* What the code behind links [from, to) calls or goes to will mostly be wanted, now or when the program has
- * another input: a request costs more than a function. Only for what is kept in a file. */
+ * another input: a request costs more than a function, and many of those that earlier runs have left. Only for what is
+ * kept in a file. */
 static void translate_ahead(struct session *s, struct proc *p, uint32_t mi, size_t from, size_t to)
 {
 	struct space *sp = p->space;
 
-	for (size_t i = from; i < to; i++) {
-		const struct module *m = &sp->module[mi];
-		const struct link l = sp->link[i];
-
-		if (!l.done && l.module == mi && m->lo <= l.target && l.target < m->hi && !find(sp, l.target) &&
-		    m->code_cap - m->code_len > m->code_cap / 2)
-			translate(s, p, mi, l.target, m->lo, m->hi, false, false);
-	}
+	for (size_t i = from; i < sp->nlink && sp->module[mi].addenda; i++)
+		if (is_waiting(sp, mi, i))
+			take(s, p, mi, sp->link[i].target);
+	for (size_t i = from; i < to; i++)
+		if (is_waiting(sp, mi, i))
+			translate(s, p, mi, sp->link[i].target, sp->module[mi].lo, sp->module[mi].hi, false, false);
 	sp->abi_broken = false;			/* which may never be executed */
 }
 
