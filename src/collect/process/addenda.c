@@ -331,6 +331,22 @@ static uint64_t good_part(const struct addenda *a, int fd, const struct stat *st
 	return now.size;
 }
 
+/* As open_file(), and nobody else writes to it until it is closed. */
+static int open_locked(const struct session *s, const struct addenda *a, struct stat *st)
+{
+	for (int tries = 0; tries < 8; tries++) {
+		const int fd = open_file(s, a, O_RDWR | O_APPEND, st);
+		const bool locked = fd >= 0 && !flock(fd, LOCK_EX) && !fstat(fd, st);
+
+		if (fd < 0 || (locked && st->st_nlink))
+			return fd;
+		close(fd);
+		if (!locked)
+			break;			/* else somebody has unlinked it while we waited */
+	}
+	return NOT_OURS;
+}
+
 static void write_parts(struct session *s, struct addenda *a, const struct iovec part[PARTS])
 {
 	const uint64_t n = bytes_in(part, PARTS);
@@ -341,8 +357,8 @@ static void write_parts(struct session *s, struct addenda *a, const struct iovec
 
 	if (!n || a->off)
 		return;
-	fd = open_file(s, a, O_RDWR | O_APPEND, &st);
-	if (fd >= 0 && !flock(fd, LOCK_EX) && !fstat(fd, &st) && st.st_nlink) {
+	fd = open_locked(s, a, &st);
+	if (fd >= 0) {
 		good = good_part(a, fd, &st);
 		done = good && good == (uint64_t)st.st_size && writev(fd, part, PARTS) == (ssize_t)n;
 		a->ino = st.st_ino;
