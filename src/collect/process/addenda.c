@@ -79,7 +79,8 @@ static uint64_t record_sum(struct record r, const struct iovec *part, size_t n)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < n; i++)
-		sum = pm_mix(part[i].iov_base, part[i].iov_len, sum);
+		if (part[i].iov_len)
+			sum = pm_mix(part[i].iov_base, part[i].iov_len, sum);
 	r.sum = 0;
 	return pm_mix(&r, sizeof r, sum);
 }
