@@ -20,6 +20,7 @@
 #define LINE 64u
 #define LARGE_UNIT (256u << 10)		/* bytes of code that there may have to be room for: few functions are */
 #define LOOKS 32u
+#define TEXT_LOOKS 8u			/* likewise, for the text: it is seldom translated from one place twice */
 #define MISSES 16u
 #define MOST_READY (128u << 10)		/* bytes of code */
 #ifndef MADV_POPULATE_WRITE
@@ -1081,8 +1082,12 @@ static void give_files_back(const struct space *sp, const struct module *m)
 
 static void look(const struct space *sp, struct module *m)
 {
-	if (m->ncached >= MANY_BLOCKS && ++m->looks % LOOKS == 0)
+	if (m->ncached < MANY_BLOCKS)
+		return;
+	if (++m->looks % LOOKS == 0)
 		give_files_back(sp, m);
+	else if (m->looks % TEXT_LOOKS == 0 && m->text_len >= MANY_BYTES)
+		madvise((void *)(uintptr_t)m->text, m->text_len, MADV_DONTNEED);
 }
 
 static struct module *module_at(struct space *sp, uint64_t pc)
