@@ -1504,6 +1504,7 @@ static bool breaks_abi(const struct space *sp, const struct xl_unit *u)
 	return u->breaks_abi;
 }
 
+#define JUMP_SIZE 5u			/* bytes of put_jump() */
 #define DEAD_END_SIZE 128		/* bytes that killing a block may take, at most */
 
 static uint32_t take(struct session *s, struct proc *p, uint32_t mi, uint64_t pc);
@@ -2164,7 +2165,7 @@ static uint32_t dead_end(struct session *s, struct space *sp, uint32_t mi, uint6
 {
 	struct module *m = &sp->module[mi];
 	uint64_t *known = pm_map_put(&sp->ends, pc | (uint64_t)twin << 63, NULL);
-	uint32_t i, at;
+	uint32_t i, at, field;
 	uint8_t *code;
 
 	if (*known && sp->link[*known - 1].module == mi) {
@@ -2183,7 +2184,21 @@ static uint32_t dead_end(struct session *s, struct space *sp, uint32_t mi, uint6
 	code = code_ptr(s, m, at);
 	put_jump(code, code + 5);		/* patched when there is a successor */
 	xl_stub(code + 5, sp->i386, i);
+	field = at + 5 + XL_STUB_LINK(sp->i386);
+	pm_buf_add(&m->rel_link, &field, sizeof field);
 	return at;
+}
+
+/* Nothing in the module's code at [@at, @at + @n) depends on its place or on numbers any more. */
+static void forget_fields(struct pm_buf *rel, uint32_t at, uint32_t n)
+{
+	uint32_t *v = (uint32_t *)rel->p;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < rel->n / sizeof *v; i++)
+		if (v[i] + 4 <= at || v[i] >= at + n)
+			v[kept++] = v[i];
+	rel->n = kept * sizeof *v;
 }
 
 static void kill_block(struct session *s, struct space *sp, uint32_t i)
@@ -2214,6 +2229,12 @@ static void kill_block(struct session *s, struct space *sp, uint32_t i)
 		code += count_entry(s, sp, i, XL_LIVE_ALL, -1, at);
 		put_jump(code, code_ptr(s, m, end));
 		m->code_len = up((uint64_t)(code + 5 - code_ptr(s, m, 0)), 16);
+	}
+	if (m->used) {				/* it will be saved */
+		struct pm_buf *rel[] = { &m->rel_pc, &m->rel_counter, &m->rel_link, &m->rel_place };
+
+		for (size_t k = 0; k < NR(rel); k++)
+			forget_fields(rel[k], b->code, JUMP_SIZE);
 	}
 	code = code_ptr(s, m, b->code);
 	memcpy(jump, code, 8);
