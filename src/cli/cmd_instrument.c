@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/traces.h"
-#include "collect/process/instrument.h"
+#include "collect/instrument/instrument.h"
 
 int cmd_instrument(int argc, char **argv)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "collect/process/pack.h"
+#include "collect/instrument/pack.h"
 
 static uint8_t piece[IMG_PIECE], from[IMG_PIECE], to[IMG_PIECE + 1], back[IMG_PIECE + 64];
 

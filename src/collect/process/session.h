@@ -25,7 +25,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "collect/process/maps.h"
+#include "base/proc_maps.h"
 #include "collect/process/process.h"
 #include "collect/runtime/abi.h"
 #include "collect/translate/translate.h"

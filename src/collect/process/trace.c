@@ -15,7 +15,7 @@
 
 #include "base/thread.h"
 #include "collect/process/expander.h"
-#include "collect/process/maps.h"
+#include "base/proc_maps.h"
 #include "collect/process/trace.h"
 #include "isa/x86/decode.h"
 #include "isa/x86/plan.h"

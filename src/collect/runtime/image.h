@@ -2,7 +2,7 @@
 /* image.h - what an instrumented executable (.idt) carries: the start-up stub, the runtime, a manifest,
  * and for every text that it knows the translated code with its tables
  *
- * Written by process/instrument_write.c and translate/image.c, used by the runtime of such an
+ * Written by instrument/write.c and translate/whole_text.c, used by the runtime of such an
  * executable: the tables never change. Positions are of the file that holds them,
  * addresses are where things live in the process: everything is mapped at fixed places.
  *

@@ -3,7 +3,7 @@
  * map the runtime from the file, go there
  *
  * One page, linked at 0 and run anywhere. The registers are the kernel's at a program's start: all zero
- * but rsp. The parameters at the page's end are filled in by process/instrument.c. */
+ * but rsp. The parameters at the page's end are filled in by instrument/write.c. */
 #include "image.h"
 
 #define O_CLOEXEC	02000000

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/cur.h"
-#include "collect/translate/image.h"
+#include "collect/translate/whole_text.h"
 
 enum { ABSPTR = 0, ULEB = 1, UDATA2 = 2, UDATA4 = 3, UDATA8 = 4, SLEB = 9, SDATA2 = 10, SDATA4 = 11,
        SDATA8 = 12, PCREL = 0x10, DATAREL = 0x30, INDIRECT = 0x80, OMIT = 0xff };

@@ -4,7 +4,7 @@
  * All addresses are fixed when a program is instrumented, so that nothing has to be moved when it
  * starts: position-independent programs live where Linux puts them without randomisation, libraries
  * where the program's own dynamic linker does. The layout of the files is told in runtime/image.h. */
-#include "collect/process/instrument.h"
+#include "collect/instrument/instrument.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "collect/process/instrument_job.h"
+#include "collect/instrument/job.h"
 
 /* ---- hints ------------------------------------------------------------------------------------------ */
 static const uint8_t *at_address(const struct file *f, uint64_t addr, uint64_t n, bool exec)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* instrument_write.c - put BENCH.idt, its folder, the block table and the module file together */
+/* write.c - put BENCH.idt, its folder, the block table and the module file together */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collect/process/instrument_job.h"
-#include "collect/process/pack.h"
+#include "collect/instrument/job.h"
+#include "collect/instrument/pack.h"
 #include "trace/io.h"
 
 extern const uint8_t pm_rti_text[], pm_rti_text_end[], pm_rti_data[], pm_rti_data_end[];

@@ -7,7 +7,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "collect/process/maps.h"
+#include "base/proc_maps.h"
 
 static uint64_t number(char **p, int base)
 {

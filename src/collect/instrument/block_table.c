@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* instrument_table.c - the block table, and what the records of blocks become in the trace */
+/* block_table.c - the block table, and what the records of blocks become in the trace */
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/process/instrument_job.h"
+#include "collect/instrument/job.h"
 #include "isa/x86/decode.h"
 #include "isa/x86/plan.h"
 #include "pugmark/pugmark.h"

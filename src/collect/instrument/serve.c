@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* instrument_serve.c - the translator of an instrumented program that runs: THE TRANSLATOR in runtime/image.h
+/* serve.c - the translator of an instrumented program that runs: THE TRANSLATOR in runtime/image.h
  *
  * All that it knows of the program is in the memory file: the program shows its mappings and its code there,
  * so nobody's permission is needed. Libraries are translated as they would have been ahead of time; of
@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "base/temp.h"
-#include "collect/process/instrument_job.h"
+#include "collect/instrument/job.h"
 #include "elf/elf.h"
 
 #define REGION_SIZE	(32ull << 20)	/* of generated code */

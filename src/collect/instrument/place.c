@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* instrument_place.c - which files a program is made of, and where each of them will be mapped */
+/* place.c - which files a program is made of, and where each of them will be mapped */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collect/process/instrument_job.h"
-#include "collect/process/maps.h"
+#include "collect/instrument/job.h"
+#include "base/proc_maps.h"
 #include "elf/elf.h"
 
 /* ---- files ------------------------------------------------------------------------------------------ */

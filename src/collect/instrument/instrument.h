@@ -2,8 +2,8 @@
 /* instrument.h - write an instrumented executable: BENCH.idt, BENCH.idt.d, the block table, the module file
  *
  * Errors     nothing half-written is left: files get their names when all of them are complete. */
-#ifndef PM_PROCESS_INSTRUMENT_H
-#define PM_PROCESS_INSTRUMENT_H
+#ifndef PM_INSTRUMENT_INSTRUMENT_H
+#define PM_INSTRUMENT_INSTRUMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* image.c - translate all of a text
+/* whole_text.c - translate all of a text
  *
  * A large one has two parts, each with a thread: what a part finds out about the other is told when both have done all
  * they know of, so that the result does not depend on who was faster. Work goes from what is certain to what is a guess: functions, addresses that the file gives away,
  * addresses that the code takes, jump tables, gaps. A unit that is translated stays; a later one may
  * overlap it. Blocks get their final numbers (by address) when all are known. */
-#include "collect/translate/image.h"
+#include "collect/translate/whole_text.h"
 
 #include <pthread.h>
 #include <stdlib.h>

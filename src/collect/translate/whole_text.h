@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* image.h - a whole text translated ahead of time
+/* whole_text.h - a whole text translated ahead of time
  *
  * Everything that control may reach is found from what the file says (symbols, unwind tables, landing
  * pads, relocations, entry points), from what the code says (direct branches, addresses that it takes,
@@ -11,8 +11,8 @@
  *
  * Ownership  xl_image_release(). The ELF file's bytes are borrowed until then.
  * Threads    texts can be translated side by side; a thread calls xl_thread_done() when it ends. */
-#ifndef PM_TRANSLATE_IMAGE_H
-#define PM_TRANSLATE_IMAGE_H
+#ifndef PM_TRANSLATE_WHOLE_TEXT_H
+#define PM_TRANSLATE_WHOLE_TEXT_H
 
 #include <elf.h>
 #include <stdbool.h>

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* instrument_job.h - what the parts of `pugmark instrument` share
+/* job.h - what the parts of `pugmark instrument` share
  *
- * instrument_place.c finds the files and fixes where everything will be mapped, instrument_table.c makes
- * the block table and the plans of records, instrument_write.c puts the files together, and
+ * place.c finds the files and fixes where everything will be mapped, block_table.c makes
+ * the block table and the plans of records, write.c puts the files together, and
  * instrument.c runs them in this order. */
-#ifndef PM_PROCESS_INSTRUMENT_JOB_H
-#define PM_PROCESS_INSTRUMENT_JOB_H
+#ifndef PM_INSTRUMENT_JOB_H
+#define PM_INSTRUMENT_JOB_H
 
 #include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "collect/process/instrument.h"
-#include "collect/process/pack.h"
-#include "collect/translate/image.h"
+#include "collect/instrument/instrument.h"
+#include "collect/instrument/pack.h"
+#include "collect/translate/whole_text.h"
 #include "trace/idt_files.h"
 
 #define PAGE		4096ull
@@ -90,7 +90,7 @@ static inline uint64_t up(uint64_t n)
 	return (n + PAGE - 1) & ~(PAGE - 1);
 }
 
-/* ---- instrument_place.c ------------------------------------------------------------------------- */
+/* ---- place.c ------------------------------------------------------------------------- */
 /* All files, and where their texts and the translations of those will be. @place_hints is called when
  * the program itself has its place. */
 /* 32-bit programs have one place for all that is ours: the next @size bytes of it. 0: there is no room. */
@@ -99,7 +99,7 @@ uint64_t left32(const struct job *j);	/* without the part that programs would ra
 enum pm_status place_all(struct job *j, enum pm_status (*place_hints)(struct job *j, struct pm_err *err),
 			 struct pm_err *err);
 
-/* ---- instrument_table.c ------------------------------------------------------------------------- */
+/* ---- block_table.c ------------------------------------------------------------------------- */
 /* Plans of a text's blocks: plan_begin(), then its pieces, side by side, then plan_join() for each in order. */
 void plan_begin(const struct job *j, struct text *t);
 struct planner *planner_new(void);	/* of a thread */
@@ -113,7 +113,7 @@ void table_lanes(struct job *j, struct text *t);	/* then this, in the same order
 extern const enum xl_kind xl_kinds[];		/* by enum img_kind */
 void text_release(struct text *t);
 
-/* ---- instrument_write.c ------------------------------------------------------------------------- */
+/* ---- write.c ------------------------------------------------------------------------- */
 /* The tables of a text: their parts, each at a multiple of @align, all of them @size bytes. @head is the first. */
 #define MAX_PARTS 8
 size_t text_parts(const struct text *t, struct img_tables *head, uint32_t align, struct pack_part v[MAX_PARTS],

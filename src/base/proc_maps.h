@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* maps.h - what a process has mapped, as /proc tells
+/* proc_maps.h - what a process has mapped, as /proc tells
  *
  * Ownership  paths belong to the struct maps.
  * Units      addresses and offsets in bytes. */
-#ifndef PM_PROCESS_MAPS_H
-#define PM_PROCESS_MAPS_H
+#ifndef PM_PROC_MAPS_H
+#define PM_PROC_MAPS_H
 
 #include <stdbool.h>
 #include <stdint.h>

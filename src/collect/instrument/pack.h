@@ -2,8 +2,8 @@
 /* pack.h - make pieces of an instrumented executable small (THE PACKING in runtime/image.h)
  *
  * Threads    pack_image() works on all processors by itself. */
-#ifndef PM_PROCESS_PACK_H
-#define PM_PROCESS_PACK_H
+#ifndef PM_INSTRUMENT_PACK_H
+#define PM_INSTRUMENT_PACK_H
 
 #include "base/mem.h"
 #include "collect/runtime/image.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/process/pack.h"
+#include "collect/instrument/pack.h"
 
 #include <pthread.h>
 #include <stdlib.h>
