@@ -171,7 +171,7 @@ static int machine_run_cmd(int argc, char **argv)
 		OPT_HEAD("what to record"),
 		OPT_STR(0, "cat", &mc.cat, "FILE", "the bus with data, from the guest's begin to its end"),
 		OPT_FLAG(0, "sideband", &mc.sideband, "record from power-on, with reports from the processor itself"),
-		OPT_STR(0, "bus", &mc.bus, "FILE", "bus transactions in any format that takes them (byu, byu12)"),
+		OPT_STR(0, "bus", &mc.bus, "FILE", "bus transactions (byu, byu12), or as references (din, lackey...)"),
 		OPT_STR(0, "bus-format", &mc.bus_format, "FORMAT", "its format (default: by the name)"),
 		OPT_STR(0, "exec-trace", &trace, "FILE", "every instruction; with --cat, from the begin on"),
 		OPT_STR('t', "to", &trace_format, "FORMAT", "its format (default: by the name)"),

@@ -41,7 +41,7 @@ int cmd_merge(int argc, char **argv)
 		refs.ops->close(refs.self);
 		return 1;
 	}
-	if (!(events.facts & PM_HAS_KERNEL)) {
+	if (!(events.facts & PM_HAS_KERNEL) || events.facts & PM_HAS_THREADS) {
 		pm_fail_file(&err, "%s hold no kernel events; EVENTS are wanted second", which->plural);
 		refs.ops->close(refs.self);
 		events.ops->close(events.self);

@@ -456,8 +456,9 @@ static char *byu_put(void *self, char *p, const struct pm_batch *b, const struct
 				     (uint32_t)u->time : clocks(w);
 
 			w->first = false;
-			return put_twelve(w, p, w->w.native ? e->addr : e->addr +
-					  (~u->lanes & 0xff ? (unsigned)__builtin_ctz(~u->lanes & 0xff) : 0),
+			/* the address may be that of the eight bytes in which the lanes are */
+			return put_twelve(w, p, w->w.native || !u->lanes || u->lanes == 0xff ? e->addr :
+					  (e->addr & ~7ull) + (unsigned)__builtin_ctz(~u->lanes & 0xff),
 					  w->w.native ? u->raw[0] : req[type], e->size, u->attr, u->agent, t);
 		}
 		if (w->w.native)

@@ -392,6 +392,12 @@ static void *lap_create(struct pm_output *out, const struct pm_write_opts *o, st
 
 	if (pm_fmt_options_check(o->options, known[kind], err) != PM_OK)
 		return NULL;
+	/* what happens to a process is known as PM_EV_SYSCALL, PM_EV_MMAP..., never as PM_EV_KERNEL */
+	if (kind == EVENTS && o->facts & PM_HAS_THREADS) {
+		pm_fail_file(err, "a traced process's system calls and mappings are no kernel events of Laplace; "
+			     "those come from a kernel that is traced as a whole");
+		return NULL;
+	}
 	w = pm_alloc(sizeof *w);
 	w->w.out = out;
 	w->kind = kind;

@@ -8,6 +8,9 @@ $ pugmark dump b.byu | awk '$2 == "bus" { n[$5]++ } END { for (i in n) print i, 
 > type=0 150000
 > type=1 18540
 > type=2 18581
+# formats of references, as if the bus trace were converted: none is empty, and time passes in those that tell it
+$ for t in din lackey byu12 ref; do pugmark machine run -q --cpu r4400,caches=off --elf $TOP/build/guest/bare.elf -n 20000 --bus b.$t; done; pugmark convert -q b.byu12 c.din; pugmark convert -q b.byu12 c.lackey; pugmark convert -q b.byu12 c.ref; for t in din lackey ref; do cmp b.$t c.$t; done; wc -l <b.din
+> 24752
 # caches enabled: the bus has what pugmark's own cache simulator lets through
 $ pugmark machine run -q --elf $TOP/build/guest/bare.elf -n 1000000 --bus f.byu --exec-trace f.pug
 $ pugmark dump f.byu | awk '$2 == "line" || $2 == "read" { n[$2 " " $4]++ } END { for (i in n) print i, n[i] }' | sort

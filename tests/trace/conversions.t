@@ -170,6 +170,15 @@ $ pugmark convert -t cvp1 d/steps.drmemtrace x
 $ pugmark convert -t laplace-basic d/laplace.ref x
 ! pugmark: Laplace traces hold no canonical pages; writing Laplace basic merges needs them (`pugmark merge` makes them)
 ? 1
+# a run's own events (mmap, exec...) are not those of Laplace's kernel
+$ pugmark run -q --exec -o r.pug -- "$PROGRAMS/bare" >r.out; for o in 'run -t laplace-events -o y.kev -- /bin/true' 'convert r.pug y.kev' 'merge d/laplace.ref r.pug y.bm'; do pugmark $o || echo $?; done; test -e y.kev || echo none
+> 1
+> 1
+> 1
+> none
+! pugmark: y.kev: a traced process's system calls and mappings are no kernel events of Laplace; those come from a kernel that is traced as a whole
+! pugmark: y.kev: a traced process's system calls and mappings are no kernel events of Laplace; those come from a kernel that is traced as a whole
+! pugmark: pug traces hold no kernel events; EVENTS are wanted second
 $ pugmark convert -t laplace d/penn-compact.trace y.ref
 ! pugmark: y.ref: address 0x7fffe7ff048 needs more than 32 bits; write laplace64, whose records are 26 bytes, or laplace-text
 ? 1

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "collect/machine/window.h"
 #include "trace/format.h"
+#include "trace/text.h"
 
 struct monitor {
 	struct cat_writer *cat;
@@ -30,8 +31,8 @@ struct monitor *monitor_new(const struct monitor_config *cfg, const struct cpu *
 		.ram_size = ram_size, .iline = cpu->cfg.iline, .dline = cpu->cfg.dline,
 		.scache = cpu->cfg.scache, .sline = cpu->cfg.sline, .tlb = CPU_TLB,
 	};
-	const uint32_t facts = PM_HAS_BUS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_VALUES | PM_HAS_PHYS |
-			       PM_HAS_LANES | PM_HAS_TIME | PM_HAS_CYCLES;
+	const uint32_t facts = PM_HAS_BUS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_PHYS | PM_HAS_LANES |
+			       PM_HAS_TIME | PM_HAS_CYCLES;
 
 	m->cpu = cpu;
 	m->sideband = cfg->sideband;
@@ -112,14 +113,36 @@ uint64_t monitor_transactions(const struct monitor *m)
 	return m->transactions;
 }
 
+/* The reference, line fetch, DMA or device access that the transaction stands for, as trace/fmt_cat.c has it. */
+static void access_event(struct monitor *m, enum pm_bus_type type, uint64_t pa, unsigned size, uint64_t val,
+			 bool cacheable, unsigned agent)
+{
+	const bool write = type == PM_BUS_WRITE || type == PM_BUS_WRITEBACK || type == PM_BUS_IO_WRITE;
+	unsigned flags = cacheable ? 0 : PM_REF_UNCACHED;
+	enum pm_kind kind = write ? PM_EV_WRITE : PM_EV_READ;
+
+	if (type == PM_BUS_FETCH) {
+		kind = PM_EV_LINE;
+		flags = 0;
+	} else if (agent || type == PM_BUS_IO_READ || type == PM_BUS_IO_WRITE) {
+		kind = agent ? PM_EV_DMA : PM_EV_DEVICE;
+		flags = write ? PM_REF_WRITE : 0;
+	}
+	pm_ev_add(&m->b, kind, flags, size, pa, val);
+}
+
 static void bus_event(struct monitor *m, const struct cpu *c, enum pm_bus_type type, uint64_t pa, unsigned size,
 		      uint64_t val, bool cacheable, unsigned agent)
 {
 	uint64_t now = cpu_ticks(c) + c->idle;
-	struct pm_bus *b = pm_builder_bus(&m->b);
-	struct pm_event *ev = &m->b.ev[m->b.b.n - 1];
 	unsigned off = pa & 7;
+	struct pm_event *ev;
+	struct pm_bus *b;
 
+	if (now != m->last_time)
+		pm_ev_add(&m->b, PM_EV_TIME, 0, 0, 0, now);
+	b = pm_builder_bus(&m->b);
+	ev = &m->b.ev[m->b.b.n - 1];
 	b->type = (uint8_t)type;
 	b->time = m->last_time == UINT64_MAX ? UINT64_MAX : now - m->last_time;
 	m->last_time = now;
@@ -134,6 +157,7 @@ static void bus_event(struct monitor *m, const struct cpu *c, enum pm_bus_type t
 	ev->value = val;
 	if (!cacheable)
 		ev->flags |= PM_REF_UNCACHED;
+	access_event(m, type, pa, size, val, cacheable, agent);
 	if (m->b.b.n >= PM_BATCH_EVENTS)
 		push(m);
 }
