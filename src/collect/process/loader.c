@@ -2,7 +2,7 @@
 /* loader.c - files to execute instead of programs, where ptrace() is refused
  *
  * Such a file is the runtime as an executable of its own, with what it has to know filled in: it loads the program
- * (runtime/load.c). What the kernel does for scripts is done here: their interpreters go in front of the arguments. */
+ * (runtime/map_program.c). What the kernel does for scripts is done here: their interpreters go in front of the arguments. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -363,7 +363,7 @@ struct rt_boot {
 	uint32_t passed[4];		/* descriptors + 1 that these are by, to be closed; 0: none */
 };
 
-/* Behind the runtime's image, where the controller's file has been executed instead of the program (load.c). */
+/* Behind the runtime's image, where the controller's file has been executed instead of the program (map_program.c). */
 struct rt_load {
 	char program[64], interpreter[64];	/* by which paths they are opened; the second may be "" */
 	char name[4096];		/* AT_EXECFN */

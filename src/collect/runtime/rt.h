@@ -158,7 +158,7 @@ long rt_clone(long nr, word a, word b, word c, word d, word e, struct rt_block *
 extern char rt_app_done[], rt_clone_done[];
 long rt_app_sys(long nr, word a, word b, word c, word d, word e, word f);
 
-/* ---- core.c ----------------------------------------------------------------------------------- */
+/* ---- enter.c ---------------------------------------------------------------------------------- */
 #define RT_SESSION ((struct rt_session *)RT_SESSION_AT)
 extern u32 rt_apart;			/* the controller's numbers of us or our children may be other ones */
 struct rt_wait { u32 beat, times; };	/* {0} to begin with */
@@ -192,7 +192,7 @@ static inline word rt_prot(word prot)
 	return prot;
 }
 
-/* ---- load.c: where ptrace() is refused, only 64-bit programs ------------------------------------ */
+/* ---- map_program.c: where ptrace() is refused, only 64-bit programs ------------------------------ */
 #if defined(__x86_64__) && !defined(RT_IDT)
 void rt_controllers_file(char path[48], u32 fd);	/* by which path a descriptor of the controller's is opened */
 extern char rt_exe[4096];		/* what /proc/self/exe is to the program; "": as it is */
@@ -210,7 +210,7 @@ static inline long rt_load_open(struct rt_block *b) { return -1; }
 static inline long rt_load_exec(struct rt_block *b) { return -ENOSYS; }
 #endif
 
-/* ---- image.c: only in instrumented executables -------------------------------------------------- */
+/* ---- standalone/image.c: only in instrumented executables -------------------------------------------------- */
 /* Map where nothing is, or with MAP_FIXED over it. Does not fail: it ends the program, saying @name. */
 void rt_image_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const char *name);
 /* The widths' own: the memory of thread blocks, of code and tables, and the shadow; entries of the shadow, one set, a range forgotten;
@@ -284,7 +284,7 @@ const char *rt_image_stem(void);
 #define TABLE(i, member) PTR(TEXTS[i].tables + TABLES(i)->member)
 #define NO_TEXT 0xffffffffu
 
-/* ---- image_later.c: likewise -------------------------------------------------------------------- */
+/* ---- standalone/translator.c: likewise -------------------------------------------------------------------- */
 struct rt_later {
 	u64 entry;			/* 0: a whole text has become known */
 	u64 indirect;			/* for the shadow; 0: none */
@@ -305,7 +305,7 @@ void rt_later_leave(u32 pid);
 void rt_later_coming(int more);			/* one is being made, 1; it is there or will not be, -1 */
 int rt_later_available(struct rt_block *b);
 
-/* ---- drain.c: likewise -------------------------------------------------------------------------- */
+/* ---- standalone/drain.c: likewise -------------------------------------------------------------------------- */
 void rt_image_drain(struct rt_block *b, u64 from, u64 to);
 void rt_image_drain_all(struct rt_block *b, int mine);	/* mine: of the thread that calls */
 void rt_image_clear(struct rt_block *b, u64 from, u64 to);	/* if other threads may look */
@@ -333,7 +333,7 @@ void rt_image_order(struct rt_block *b);		/* what @b's thread did comes before w
 int rt_image_drains(const struct rt_block *b);	/* is its buffer being emptied? */
 int rt_image_drain_first(struct rt_block *b);	/* has its file not been opened yet? */
 
-/* ---- trace.c ---------------------------------------------------------------------------------- */
+/* ---- trace_buffer.c --------------------------------------------------------------------------- */
 /* Each of them does nothing where nothing is traced. */
 void rt_trace_start(struct rt_block *b);	/* in the thread itself: guard pages, RT_N_STATE */
 void rt_trace_note(struct rt_block *b, u32 type, const u64 *arg, u32 narg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* image_later.c - code that was not known when the program was instrumented: ask the installed translator
+/* translator.c - code that was not known when the program was instrumented: ask the installed translator
  *
  * It is started when it is first needed, as a process that is nobody's child, and shares a memory file with
  * the processes of the program; see THE TRANSLATOR in image.h. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* load.c - load the program, as the kernel would have, where ptrace() is refused
+/* map_program.c - load the program, as the kernel would have, where ptrace() is refused
  *
  * The kernel has executed a file that holds nothing but the runtime (process/loader.c): the stack, the arguments and
  * the vDSO are the program's, and the auxiliary vector is once it says where the program is. What remains different:

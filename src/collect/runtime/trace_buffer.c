@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trace.c - the process's side of the trace buffers: what it notes itself, and full ones */
+/* trace_buffer.c - the process's side of the trace buffers: what it notes itself, and full ones */
 #include "rt.h"
 
 static u64 chunk_at(const struct rt_block *b, u32 chunk)
