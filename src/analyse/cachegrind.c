@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include <inttypes.h>
-#include <stdio.h>
+/* cachegrind.c - the model: events, blocks or chains in; counts per instruction out */
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyse/cachegrind.h"
-#include "analyse/calls.h"
-#include "analyse/conf.h"
-#include "analyse/costs.h"
-#include "analyse/listing.h"
-#include "analyse/names.h"
+#include "base/mem.h"
 #include "trace/chain.h"
 
-struct cache {
+struct cg_lru {
 	uint64_t *tag;			/* line + 1 per way, newest first; 0 empty */
 	uint64_t mask;
 	unsigned shift, ways;
@@ -21,7 +16,7 @@ struct cache {
 enum { END_NONE, END_COND, END_INDIRECT };	/* what ends a block, as far as predictors care */
 
 /* Blocks that come unexpanded. What is needed for each execution is together in one cache line. */
-struct block {
+struct cg_block {
 	uint64_t count;			/* executions of all of it */
 	uint64_t first, last;		/* I1 lines that it covers; last < first: no straight run */
 	uint64_t pc, fall;		/* of the branch at its end, and where it goes if not taken */
@@ -33,7 +28,7 @@ struct block {
 };
 
 /* A branch inside a chain: what it does is known. */
-struct inner {
+struct cg_inner {
 	uint64_t target, missed;
 	uint32_t insn;
 	uint16_t slot;			/* in the table of its predictor */
@@ -43,7 +38,7 @@ struct inner {
 
 /* An instruction of a chain that is not all in the line that the one before it ended in: fetching the others
  * changes nothing. */
-struct step {
+struct cg_step {
 	uint64_t line;
 	uint32_t insn;
 	uint32_t ref;			/* the chain's references before it */
@@ -51,7 +46,7 @@ struct step {
 };
 
 /* Chains of packed batches, likewise. */
-struct chain {
+struct cg_chain {
 	uint64_t verified;		/* pm_cg.i1_moves when all its lines were the newest of their sets */
 	uint64_t pc, fall;		/* of its first instruction; where the branch at its end goes if not taken */
 	uint64_t count;
@@ -64,23 +59,23 @@ struct chain {
 	uint32_t untold;		/* how often its end's outcome was accounted to the block that it ends with */
 	uint64_t missed;		/* at its end */
 };
-_Static_assert(sizeof(struct chain) == 64, "one cache line each");
+_Static_assert(sizeof(struct cg_chain) == 64, "one cache line each");
 
-struct code {
+struct cg_code {
 	const struct pm_code *code;
 	struct pm_chains chains;
-	struct chain *chain;
-	struct inner *inner;
-	struct step *step;
+	struct cg_chain *chain;
+	struct cg_inner *inner;
+	struct cg_step *step;
 	size_t nchain, ninner, cap_inner, nstep, cap_step;
-	struct block *block;
+	struct cg_block *block;
 	uint64_t (*v)[PM_CG_COUNT];	/* by pm_code.insn; Ir of whole executions, and branches, are in block */
 	size_t nblock, ninsn;
 };
 
 /* Where a stream stands in its block. */
-struct place_in {
-	struct code *code;
+struct cg_place {
+	struct cg_code *code;
 	uint32_t block;			/* PM_NONE: in none */
 	uint32_t n;			/* instructions of it that execute */
 	uint32_t next;			/* the next instruction to fetch; n: all are */
@@ -88,22 +83,22 @@ struct place_in {
 };
 
 /* A first-level miss whose turn at LL comes when those before it are known. */
-struct late {
+struct cg_late {
 	uint64_t addr;
 	uint64_t *miss;			/* LL's counter */
 	uint32_t at, size;		/* before (fetch) or of (data) this reference of the batch */
 };
 
 struct pm_cg {
-	struct cache i1, d1, ll;
+	struct cg_lru i1, d1, ll;
 	uint64_t i1_moves;		/* 1 + how often I1's sets may have changed */
-	struct late *fetched, *referred;
+	struct cg_late *fetched, *referred;
 	size_t nfetched, cap_fetched, nreferred, cap_referred;
 	struct pm_packed_ref *ref;		/* of a batch that has addresses only */
 	size_t cap_ref;
-	struct code **code;
+	struct cg_code **code;
 	size_t ncode, cap_code;
-	struct place_in *stream;
+	struct cg_place *stream;
 	size_t nstream;
 	struct pm_map at;
 	struct pm_cg_insn *insn;
@@ -114,7 +109,7 @@ struct pm_cg {
 	uint64_t history, target[512];
 };
 
-static void cache_init(struct cache *c, const struct pm_cg_cache *conf)
+static void cache_init(struct cg_lru *c, const struct pm_cg_cache *conf)
 {
 	c->ways = conf->ways;
 	c->shift = __builtin_ctz(conf->line);
@@ -158,7 +153,7 @@ void pm_cg_free(struct pm_cg *g)
 	free(g);
 }
 
-static bool line_miss(struct cache *c, uint64_t line)
+static bool line_miss(struct cg_lru *c, uint64_t line)
 {
 	uint64_t *set = c->tag + (line & c->mask) * c->ways;
 	unsigned w = 1;
@@ -180,7 +175,7 @@ static bool line_miss(struct cache *c, uint64_t line)
 }
 
 /* All its lines are looked up whatever the first one says: each lookup makes its line the newest. */
-static __attribute__((noinline)) bool miss_lines(struct cache *c, uint64_t line, uint64_t last)
+static __attribute__((noinline)) bool miss_lines(struct cg_lru *c, uint64_t line, uint64_t last)
 {
 	bool m = line_miss(c, line);
 
@@ -190,7 +185,7 @@ static __attribute__((noinline)) bool miss_lines(struct cache *c, uint64_t line,
 }
 
 /* HOT: mostly one line, the newest of its set. */
-static inline bool miss(struct cache *c, uint64_t addr, unsigned size)
+static inline bool miss(struct cg_lru *c, uint64_t addr, unsigned size)
 {
 	uint64_t line = addr >> c->shift, last = (addr + (size ? size : 1) - 1) >> c->shift;
 
@@ -261,7 +256,7 @@ static inline void branch(struct pm_cg *g, uint64_t *v, const struct pm_event *e
 }
 
 /* A reference of @e's bytes: event @what, and the two behind it for misses of @c and LL. */
-static inline void refer(struct pm_cg *g, struct cache *c, uint64_t *v, const struct pm_event *e, unsigned what,
+static inline void refer(struct pm_cg *g, struct cg_lru *c, uint64_t *v, const struct pm_event *e, unsigned what,
 			 uint64_t *sum)
 {
 	bool ll;
@@ -316,11 +311,16 @@ void pm_cg_events(struct pm_cg *g, const struct pm_event *ev, size_t n)
 	run_events(g, ev, n, NULL);
 }
 
+void pm_cg_charge(struct pm_cg *g, const struct pm_event *ev, size_t n, uint64_t sum[PM_CG_COUNT])
+{
+	run_events(g, ev, n, sum);
+}
+
 /* ---- blocks as they are -------------------------------------------------------------------------------- */
 
-static struct code *code_of(struct pm_cg *g, const struct pm_code *code)
+static struct cg_code *code_of(struct pm_cg *g, const struct pm_code *code)
 {
-	struct code *c = NULL;
+	struct cg_code *c = NULL;
 
 	for (size_t i = 0; i < g->ncode && !c; i++)
 		if (g->code[i]->code == code)
@@ -348,21 +348,21 @@ static struct code *code_of(struct pm_cg *g, const struct pm_code *code)
 	return c;
 }
 
-static struct place_in *place_of(struct pm_cg *g, uint32_t index)
+static struct cg_place *place_of(struct pm_cg *g, uint32_t index)
 {
 	while (g->nstream <= index) {
 		size_t n = g->nstream ? g->nstream * 2 : 8;
 
 		g->stream = pm_realloc(g->stream, n * sizeof *g->stream);
 		for (size_t i = g->nstream; i < n; i++)
-			g->stream[i] = (struct place_in){ .block = PM_NONE };
+			g->stream[i] = (struct cg_place){ .block = PM_NONE };
 		g->nstream = n;
 	}
 	return g->stream + index;
 }
 
 /* The block's instructions before @upto are fetched, as far as they are not yet. */
-static __attribute__((noinline)) void fetch_to(struct pm_cg *g, struct place_in *p, uint32_t upto)
+static __attribute__((noinline)) void fetch_to(struct pm_cg *g, struct cg_place *p, uint32_t upto)
 {
 	uint32_t first = p->code->block[p->block].insn;
 	const struct pm_insn *in = p->code->code->insn + first;
@@ -378,9 +378,9 @@ static __attribute__((noinline)) void fetch_to(struct pm_cg *g, struct place_in 
 }
 
 /* Control went to @next: the outcome of the transfer that ended the stream's block. */
-static inline void outcome(struct pm_cg *g, struct place_in *p, uint64_t next)
+static inline void outcome(struct pm_cg *g, struct cg_place *p, uint64_t next)
 {
-	struct block *k = p->code->block + p->block;
+	struct cg_block *k = p->code->block + p->block;
 
 	k->branches++;
 	k->missed += p->end == END_COND ? conditional(g, k->pc, next != k->fall) : indirect(g, k->pc, next);
@@ -388,17 +388,17 @@ static inline void outcome(struct pm_cg *g, struct place_in *p, uint64_t next)
 }
 
 /* What stays the same for all executions of block @id. */
-static __attribute__((noinline)) enum pm_status learn(struct pm_cg *g, struct code *c, uint32_t id, struct pm_err *err)
+static __attribute__((noinline)) enum pm_status learn(struct pm_cg *g, struct cg_code *c, uint32_t id, struct pm_err *err)
 {
 	const struct pm_block *blk = c->code->block + id;
 	const struct pm_insn *in = c->code->insn + blk->insn;
-	struct block *k = c->block + id;
+	struct cg_block *k = c->block + id;
 	uint32_t i = blk->n - 1;
 
 	if ((uint64_t)blk->insn + blk->n > c->code->ninsn)
 		return pm_fail_file(err, "block %u has instructions up to %llu, the code table %zu", id,
 				    (unsigned long long)blk->insn + blk->n, c->code->ninsn);
-	*k = (struct block){ .insn = blk->insn, .n = blk->n, .known = true };
+	*k = (struct cg_block){ .insn = blk->insn, .n = blk->n, .known = true };
 	if (!blk->n)
 		return PM_OK;
 	k->first = in->pc >> g->i1.shift;
@@ -424,7 +424,7 @@ static __attribute__((noinline)) enum pm_status learn(struct pm_cg *g, struct co
 }
 
 /* An execution that is cut short. */
-static enum pm_status cut_block(struct pm_cg *g, struct place_in *p, struct block *k, const struct pm_event *e,
+static enum pm_status cut_block(struct pm_cg *g, struct cg_place *p, struct cg_block *k, const struct pm_event *e,
 				struct pm_err *err)
 {
 	if (e->value > k->n)
@@ -440,10 +440,10 @@ static enum pm_status cut_block(struct pm_cg *g, struct place_in *p, struct bloc
 
 /* HOT: once per block. If every line that the block covers is the newest of its set, fetching its
  * instructions changes nothing; otherwise they are fetched one by one, between the references. */
-static inline enum pm_status begin_block(struct pm_cg *g, struct place_in *p, struct code *c, const struct pm_event *e,
+static inline enum pm_status begin_block(struct pm_cg *g, struct cg_place *p, struct cg_code *c, const struct pm_event *e,
 					 struct pm_err *err)
 {
-	struct block *k;
+	struct cg_block *k;
 
 	if (e->id >= c->code->nblock)
 		return pm_fail_file(err, "block number %u is not in the code table (%zu blocks)", e->id,
@@ -475,9 +475,9 @@ static inline enum pm_status begin_block(struct pm_cg *g, struct place_in *p, st
 }
 
 /* HOT: once per reference. */
-static inline enum pm_status reference(struct pm_cg *g, struct place_in *p, const struct pm_event *e, struct pm_err *err)
+static inline enum pm_status reference(struct pm_cg *g, struct cg_place *p, const struct pm_event *e, struct pm_err *err)
 {
-	const struct block *k = p->code->block + p->block;
+	const struct cg_block *k = p->code->block + p->block;
 	unsigned write = e->kind == PM_EV_WRITE ? PM_CG_Dw - PM_CG_Dr : 0;
 	uint32_t slot = PM_SLOT_OF(e);
 	uint64_t *v;
@@ -497,7 +497,7 @@ static inline enum pm_status reference(struct pm_cg *g, struct place_in *p, cons
 }
 
 /* Anything else that stands between blocks. */
-static void between(struct pm_cg *g, struct place_in *p, const struct pm_event *e)
+static void between(struct pm_cg *g, struct cg_place *p, const struct pm_event *e)
 {
 	if (e->kind == PM_EV_REP_ITER || e->kind == PM_EV_REP_END || e->kind == PM_EV_REG_READ ||
 	    e->kind == PM_EV_REG_WRITE)
@@ -516,10 +516,10 @@ static void between(struct pm_cg *g, struct place_in *p, const struct pm_event *
 }
 
 /* Events of a stream that stands in a block, or among which there are some. */
-static enum pm_status events_at(struct pm_cg *g, struct place_in *p, struct code *c, const struct pm_event *ev, size_t n,
+static enum pm_status events_at(struct pm_cg *g, struct cg_place *p, struct cg_code *c, const struct pm_event *ev, size_t n,
 				struct pm_err *err)
 {
-	struct place_in at = *p;
+	struct cg_place at = *p;
 	enum pm_status s = PM_OK;
 
 	for (const struct pm_event *e = ev, *end = e + n; e < end && !s; e++) {
@@ -542,20 +542,20 @@ static enum pm_status events_at(struct pm_cg *g, struct place_in *p, struct code
 
 /* ---- packed -------------------------------------------------------------------------------------------- */
 
-static uint16_t slot_of(const struct block *b)
+static uint16_t slot_of(const struct cg_block *b)
 {
 	return b->pc & (b->end == END_COND ? 127 : 511);
 }
 
-static void add_inner(struct code *c, struct chain *k, const struct block *b, uint64_t next)
+static void add_inner(struct cg_code *c, struct cg_chain *k, const struct cg_block *b, uint64_t next)
 {
 	pm_grow(c->inner, c->ninner, c->cap_inner);
-	c->inner[c->ninner++] = (struct inner){ .target = next, .insn = b->insn + b->at, .slot = slot_of(b), .end = b->end,
+	c->inner[c->ninner++] = (struct cg_inner){ .target = next, .insn = b->insn + b->at, .slot = slot_of(b), .end = b->end,
 						.taken = next != b->fall };
 	k->ninner++;
 }
 
-static void add_steps(struct pm_cg *g, struct code *c, struct chain *k, const struct pm_chain *from)
+static void add_steps(struct pm_cg *g, struct cg_code *c, struct cg_chain *k, const struct pm_chain *from)
 {
 	const struct pm_chain_part *part = c->chains.part + from->part;
 	const struct pm_chain_ref *refs = c->chains.ref + from->ref, *r = refs;
@@ -571,7 +571,7 @@ static void add_steps(struct pm_cg *g, struct code *c, struct chain *k, const st
 
 			if (line != last || to != line) {
 				pm_grow(c->step, c->nstep, c->cap_step);
-				c->step[c->nstep++] = (struct step){ line, j, (uint32_t)(r - refs), (uint32_t)(to - line) };
+				c->step[c->nstep++] = (struct cg_step){ line, j, (uint32_t)(r - refs), (uint32_t)(to - line) };
 				k->nstep++;
 			}
 			last = to;
@@ -582,16 +582,16 @@ static void add_steps(struct pm_cg *g, struct code *c, struct chain *k, const st
 }
 
 /* What stays the same for all executions of chain @id. */
-static __attribute__((noinline)) enum pm_status learn_chain(struct pm_cg *g, struct code *c, uint32_t id, struct pm_err *err)
+static __attribute__((noinline)) enum pm_status learn_chain(struct pm_cg *g, struct cg_code *c, uint32_t id, struct pm_err *err)
 {
 	const struct pm_chain *from = c->chains.chain + id;
 	const struct pm_chain_part *part = c->chains.part + from->part;
-	struct chain *k = c->chain + id;
-	const struct block *last = NULL;
+	struct cg_chain *k = c->chain + id;
+	const struct cg_block *last = NULL;
 
-	*k = (struct chain){ .pc = from->pc, .inner = c->ninner, .step = c->nstep, .nref = from->nref, .known = true };
+	*k = (struct cg_chain){ .pc = from->pc, .inner = c->ninner, .step = c->nstep, .nref = from->nref, .known = true };
 	for (uint32_t i = 0; i < from->npart; i++) {
-		struct block *b = c->block + part[i].block;
+		struct cg_block *b = c->block + part[i].block;
 
 		if (!b->known && learn(g, c, part[i].block, err))
 			return PM_ERR;
@@ -606,7 +606,7 @@ static __attribute__((noinline)) enum pm_status learn_chain(struct pm_cg *g, str
 }
 
 /* Is each of its lines the newest of its set? Then fetching it changes nothing. */
-static inline bool newest(const struct cache *c, const struct step *s)
+static inline bool newest(const struct cg_lru *c, const struct cg_step *s)
 {
 	for (uint64_t line = s->line, last = line + s->more; ; line++) {
 		if (c->tag[(line & c->mask) * c->ways] != line + 1)
@@ -617,12 +617,12 @@ static inline bool newest(const struct cache *c, const struct step *s)
 }
 
 /* The chain's instructions are fetched, reference @at of the batch being its first one. */
-static __attribute__((noinline)) void fetch_chain(struct pm_cg *g, struct code *c, struct chain *k, uint32_t at)
+static __attribute__((noinline)) void fetch_chain(struct pm_cg *g, struct cg_code *c, struct cg_chain *k, uint32_t at)
 {
-	const struct step *first = c->step + k->step, *end = first + k->nstep;
+	const struct cg_step *first = c->step + k->step, *end = first + k->nstep;
 	bool moved = false;
 
-	for (const struct step *s = first; s < end; s++) {
+	for (const struct cg_step *s = first; s < end; s++) {
 		if (newest(&g->i1, s))
 			continue;
 		moved = true;
@@ -631,13 +631,13 @@ static __attribute__((noinline)) void fetch_chain(struct pm_cg *g, struct code *
 
 			c->v[s->insn][PM_CG_I1mr]++;
 			pm_grow(g->fetched, g->nfetched, g->cap_fetched);
-			g->fetched[g->nfetched++] = (struct late){ in->pc, &c->v[s->insn][PM_CG_ILmr], at + s->ref, in->len };
+			g->fetched[g->nfetched++] = (struct cg_late){ in->pc, &c->v[s->insn][PM_CG_ILmr], at + s->ref, in->len };
 		}
 	}
 	g->i1_moves += moved;
 	k->verified = g->i1_moves;
 	/* where one of its lines drives out another, the next time will not be like this one */
-	for (const struct step *s = first; moved && s < end; s++)
+	for (const struct cg_step *s = first; moved && s < end; s++)
 		if (!newest(&g->i1, s))
 			k->verified = 0;
 }
@@ -656,16 +656,16 @@ static inline bool wrong_way(uint8_t *counter, uint64_t *history, unsigned slot,
 
 /* HOT: once per chain: I1 and the predictors, up to the next events. *@n: how many ids, then how many of them
  * were run; *@at: the batch's reference where they begin, then where they end. */
-static __attribute__((noinline)) enum pm_status run_chains(struct pm_cg *g, struct code *c, const uint32_t *id, size_t *n,
+static __attribute__((noinline)) enum pm_status run_chains(struct pm_cg *g, struct cg_code *c, const uint32_t *id, size_t *n,
 							   uint32_t *at, struct pm_err *err)
 {
-	struct chain none = { .end = END_NONE }, *prev = &none;
+	struct cg_chain none = { .end = END_NONE }, *prev = &none;
 	uint64_t history = g->history;
 	uint32_t ref = *at;
 	size_t i;
 
 	for (i = 0; i < *n; i++) {
-		struct chain *k = c->chain + id[i];
+		struct cg_chain *k = c->chain + id[i];
 
 		if (id[i] & PM_CHAIN_EVENTS)
 			break;
@@ -682,7 +682,7 @@ static __attribute__((noinline)) enum pm_status run_chains(struct pm_cg *g, stru
 		} else if (prev->end == END_INDIRECT) {
 			prev->missed += indirect(g, prev->slot, k->pc);
 		}
-		for (struct inner *b = c->inner + k->inner, *end = b + k->ninner; b < end; b++)
+		for (struct cg_inner *b = c->inner + k->inner, *end = b + k->ninner; b < end; b++)
 			if (b->end != END_COND)
 				b->missed += indirect(g, b->slot, b->target);
 			else if (wrong_way(g->counter, &history, b->slot, b->taken))
@@ -698,7 +698,7 @@ static __attribute__((noinline)) enum pm_status run_chains(struct pm_cg *g, stru
 
 /* HOT: once per reference: D1. What each is for is static; a hit on the newest line of a set changes nothing.
  * From the batch's reference @i to that with number @to; returns where it is. */
-static __attribute__((noinline)) size_t run_refs(struct pm_cg *g, struct code *c, const struct pm_packed *p, size_t i,
+static __attribute__((noinline)) size_t run_refs(struct pm_cg *g, struct cg_code *c, const struct pm_packed *p, size_t i,
 						 uint32_t to)
 {
 	const struct pm_chain_ref *refs = p->chains.ref;
@@ -719,7 +719,7 @@ static __attribute__((noinline)) size_t run_refs(struct pm_cg *g, struct code *c
 		v = c->v[r->insn];
 		v[PM_CG_D1mr + write]++;
 		pm_grow(g->referred, g->nreferred, g->cap_referred);
-		g->referred[g->nreferred++] = (struct late){ addr, v + PM_CG_DLmr + write, p->ref[i].at, r->size };
+		g->referred[g->nreferred++] = (struct cg_late){ addr, v + PM_CG_DLmr + write, p->ref[i].at, r->size };
 	}
 	return i;
 }
@@ -727,17 +727,17 @@ static __attribute__((noinline)) size_t run_refs(struct pm_cg *g, struct code *c
 /* LL sees the misses of both in the order in which they happened. */
 static void run_late(struct pm_cg *g)
 {
-	const struct late *f = g->fetched, *fend = f + g->nfetched, *r = g->referred, *rend = r + g->nreferred;
+	const struct cg_late *f = g->fetched, *fend = f + g->nfetched, *r = g->referred, *rend = r + g->nreferred;
 
 	while (f < fend || r < rend) {
-		const struct late *l = r == rend || (f < fend && f->at <= r->at) ? f++ : r++;
+		const struct cg_late *l = r == rend || (f < fend && f->at <= r->at) ? f++ : r++;
 
 		*l->miss += miss(&g->ll, l->addr, l->size);
 	}
 	g->nfetched = g->nreferred = 0;
 }
 
-static void chains_of(struct code *c, const struct pm_chains *k)
+static void chains_of(struct cg_code *c, const struct pm_chains *k)
 {
 	c->chains = *k;
 	if (c->nchain < k->n) {
@@ -749,7 +749,7 @@ static void chains_of(struct code *c, const struct pm_chains *k)
 	}
 }
 
-static enum pm_status packed_batch(struct pm_cg *g, struct place_in *p, struct code *c, const struct pm_batch *b,
+static enum pm_status packed_batch(struct pm_cg *g, struct cg_place *p, struct cg_code *c, const struct pm_batch *b,
 				   struct pm_err *err)
 {
 	struct pm_packed all = *b->packed;
@@ -801,8 +801,8 @@ static enum pm_status packed_batch(struct pm_cg *g, struct place_in *p, struct c
 
 enum pm_status pm_cg_batch(struct pm_cg *g, const struct pm_batch *b, struct pm_err *err)
 {
-	struct place_in *p = place_of(g, b->stream ? b->stream->index : 0);
-	struct code *c = b->code ? code_of(g, b->code) : p->code;
+	struct cg_place *p = place_of(g, b->stream ? b->stream->index : 0);
+	struct cg_code *c = b->code ? code_of(g, b->code) : p->code;
 	bool any = p->block != PM_NONE;
 
 	if (b->packed)
@@ -816,13 +816,13 @@ enum pm_status pm_cg_batch(struct pm_cg *g, const struct pm_batch *b, struct pm_
 }
 
 /* What chains counted once becomes what their instructions did. */
-static void end_chains(struct code *c)
+static void end_chains(struct cg_code *c)
 {
 	for (size_t i = 0; i < c->nchain; i++) {
-		struct chain *k = c->chain + i;
+		struct cg_chain *k = c->chain + i;
 		const struct pm_chain *from = c->chains.chain + i;
 		const struct pm_chain_ref *r = c->chains.ref + from->ref;
-		const struct block *b = NULL;
+		const struct cg_block *b = NULL;
 
 		if (!k->count)
 			continue;
@@ -834,7 +834,7 @@ static void end_chains(struct code *c)
 		for (uint32_t j = 0; j < from->nref; j++)
 			c->v[r[j].insn][r[j].kind == PM_EV_WRITE ? PM_CG_Dw : PM_CG_Dr] += k->count;
 		for (uint32_t j = k->inner; j < k->inner + k->ninner; j++) {
-			struct inner *in = c->inner + j;
+			struct cg_inner *in = c->inner + j;
 
 			c->v[in->insn][in->end == END_COND ? PM_CG_Bc : PM_CG_Bi] += k->count;
 			c->v[in->insn][in->end == END_COND ? PM_CG_Bcm : PM_CG_Bim] += in->missed;
@@ -856,10 +856,10 @@ void pm_cg_end(struct pm_cg *g)
 			g->stream[i].block = PM_NONE;
 		}
 	for (size_t t = 0; t < g->ncode; t++) {
-		struct code *c = g->code[t];
+		struct cg_code *c = g->code[t];
 
 		for (size_t b = 0; b < c->code->nblock && b < c->nblock; b++) {
-			struct block *k = c->block + b;
+			struct cg_block *k = c->block + b;
 
 			for (uint32_t i = 0; k->count && i < k->n; i++)
 				c->v[k->insn + i][PM_CG_Ir] += k->count;
@@ -901,247 +901,20 @@ void pm_cg_totals(const struct pm_cg *g, uint64_t v[PM_CG_COUNT])
 			v[k] += g->insn[i].v[k];
 }
 
-/* ---- the sink ------------------------------------------------------------------------------------------ */
-
-static const char *const event_names[] = {
-#define E(name, about) #name,
-	PM_CG_EVENTS(E)
-#undef E
-};
-
-struct sink { struct pm_cg *g; struct pm_names names; uint64_t top; };
-
-static void destroy(void *self)
-{
-	struct sink *s = self;
-
-	if (!s)
-		return;
-	pm_cg_free(s->g);
-	pm_names_release(&s->names);
-	free(s);
-}
-
-static enum pm_status cache_parse(struct pm_conf *c, const struct pm_conf_item *it, struct pm_cg_cache *k,
-				  struct pm_err *err)
-{
-	static const char *const what[] = { "size", "ways", "line size" };
-	uint64_t v[3];
-
-	if (it->n != 3)
-		return pm_conf_fail(c, it, err, "expected size, ways and line, as in %s=32k,8way,64", it->name);
-	for (int i = 0; i < 3; i++) {
-		char text[32];
-		size_t n = strlen(it->field[i].key);
-
-		/* "8way" is how other simulators want it */
-		if (i == 1 && n > 3 && n < sizeof text && !strcmp(it->field[i].key + n - 3, "way"))
-			n -= 3;
-		if (n >= sizeof text || it->field[i].val)
-			return pm_conf_fail(c, it, err, "'%s' is not a %s", it->field[i].key, what[i]);
-		memcpy(text, it->field[i].key, n);
-		text[n] = 0;
-		if (i == 2 ? pm_conf_pow2(c, it, text, what[i], 8, 4096, v + i, err)
-		    : pm_conf_u64(c, it, text, what[i], 1, 1u << 30, v + i, err))
-			return PM_ERR;
-	}
-	if (v[0] / v[2] > 1u << 24)
-		return pm_conf_fail(c, it, err, "more than 16777216 lines");
-	if (v[0] % (v[1] * v[2]) || !(v[0] / (v[1] * v[2])) ||
-	    (v[0] / (v[1] * v[2]) & (v[0] / (v[1] * v[2]) - 1)))
-		return pm_conf_fail(c, it, err, "%" PRIu64 " bytes in %" PRIu64 " ways of %" PRIu64 "-byte lines do not make a power of two of sets",
-				    v[0], v[1], v[2]);
-	*k = (struct pm_cg_cache){ v[0], v[1], v[2] };
-	return PM_OK;
-}
-
-static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_err *err)
-{
-	static const char *const names[] = { "i1", "d1", "ll", NULL };
-	struct pm_cg_cache k[3] = { { 32768, 8, 64 }, { 32768, 8, 64 }, { 8 << 20, 16, 64 } };
-
-	for (size_t i = 0; i < c->n; i++) {
-		const struct pm_conf_item *it = c->item + i;
-		int w = pm_conf_word(it->name, names);
-
-		if (w >= 0) {
-			if (cache_parse(c, it, k + w, err))
-				return PM_ERR;
-		} else if (!strcmp(it->name, "top")) {
-			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "", "entries listed", 1, 1000000, &s->top, err))
-				return PM_ERR;
-		} else {
-			return pm_conf_fail(c, NULL, err, "'%s' is not a setting; allowed: i1, d1, ll, top", it->name);
-		}
-	}
-	s->g = pm_cg_new(k);
-	return PM_OK;
-}
-
-static void *create(const char *config, struct pm_err *err)
-{
-	struct sink *s = pm_alloc(sizeof *s);
-	struct pm_conf c;
-	enum pm_status st = pm_conf_parse(&c, "cachegrind", config, err);
-
-	s->top = 20;
-	if (!st)
-		st = parse(s, &c, err);
-	pm_conf_release(&c);
-	if (!st)
-		return s;
-	destroy(s);
-	return NULL;
-}
-
-static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
-{
-	struct sink *s = self;
-
-	pm_names_learn(&s->names, b->code);
-	return pm_cg_batch(s->g, b, err);
-}
-
-static struct pm_cg_cache conf_of(const struct cache *c)
+static struct pm_cg_cache conf_of(const struct cg_lru *c)
 {
 	return (struct pm_cg_cache){ (uint32_t)((c->mask + 1) * c->ways) << c->shift, c->ways, 1u << c->shift };
 }
 
-static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t *sum, uint64_t *late)
+void pm_cg_config(const struct pm_cg *g, struct pm_cg_cache c[3])
 {
-	run_events(self, piece->ev, piece->n, sum);
-	return false;
+	c[0] = conf_of(&g->i1);
+	c[1] = conf_of(&g->d1);
+	c[2] = conf_of(&g->ll);
 }
 
-void pm_cachegrind_meter(const void *self, struct pm_calls_meter *m)
+void pm_cg_sort(struct pm_cg *g, int (*by)(const void *, const void *))
 {
-	const struct pm_cg *g = ((const struct sink *)self)->g;
-	const struct pm_cg_cache c[3] = { conf_of(&g->i1), conf_of(&g->d1), conf_of(&g->ll) };
-
-	*m = (struct pm_calls_meter){ PM_CG_COUNT, pm_cg_new(c), charge };
+	if (g->n)
+		qsort(g->insn, g->n, sizeof *g->insn, by);
 }
-
-void pm_cachegrind_meter_free(void *self)
-{
-	pm_cg_free(self);
-}
-
-static bool is_trouble(int event)
-{
-	return event != PM_CG_Ir && event != PM_CG_Dr && event != PM_CG_Dw && event != PM_CG_Bc && event != PM_CG_Bi;
-}
-
-void pm_cachegrind_costs(void *self, struct pm_costs *c)
-{
-	static const char *const about[] = {
-#define E(name, text) text,
-		PM_CG_EVENTS(E)
-#undef E
-	};
-	const struct pm_cg *g = ((struct sink *)self)->g;
-
-	for (int k = 0; k < PM_CG_COUNT; k++) {
-		int col = pm_costs_column(c, event_names[k], about[k], is_trouble(k));
-
-		for (size_t i = 0; col >= 0 && i < g->n; i++) {
-			size_t row = pm_costs_row(c, g->insn[i].pc);
-
-			c->v[col][row] = g->insn[i].v[k];
-		}
-	}
-}
-
-/* What an instruction costs beyond itself: misses, the last level's ten times as bad. */
-static uint64_t trouble(const struct pm_cg_insn *i)
-{
-	const uint64_t *v = i->v;
-
-	return v[PM_CG_I1mr] + v[PM_CG_D1mr] + v[PM_CG_D1mw] + v[PM_CG_Bcm] + v[PM_CG_Bim] +
-		9 * (v[PM_CG_ILmr] + v[PM_CG_DLmr] + v[PM_CG_DLmw]);
-}
-
-static int by_trouble(const void *a, const void *b)
-{
-	const struct pm_cg_insn *x = a, *y = b;
-	uint64_t i = trouble(x), j = trouble(y);
-
-	return i != j ? (i < j ? 1 : -1) : x->pc < y->pc ? -1 : x->pc > y->pc;
-}
-
-static void events_result(struct pm_result *r, const uint64_t *v)
-{
-	for (int k = 0; k < PM_CG_COUNT; k++)
-		pm_result_u64(r, event_names[k], v[k], NULL);
-}
-
-static void functions_result(struct sink *s, struct pm_result *r)
-{
-	struct pm_costs c = { 0 };
-	struct pm_listing *l;
-	uint32_t *order;
-	size_t n;
-
-	pm_cachegrind_costs(s, &c);
-	l = pm_listing_new(&c, &s->names, NULL);
-	n = pm_listing_top(l, PM_CG_Ir, &order);
-	pm_result_begin_list(r, "functions");
-	for (size_t i = 0; i < n && i < s->top; i++) {
-		const struct pm_listing_function *f = l->function + order[i];
-		uint64_t v[PM_COSTS_MAX];
-
-		pm_listing_sum(l, f->first, f->n, v);
-		pm_result_begin(r, NULL);
-		events_result(r, v);
-		pm_result_str(r, "function", f->name);
-		pm_result_end(r);
-	}
-	pm_result_end(r);
-	free(order);
-	pm_listing_free(l);
-	pm_costs_release(&c);
-}
-
-struct pm_names *pm_cachegrind_names(void *self)
-{
-	return &((struct sink *)self)->names;
-}
-
-static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
-{
-	struct sink *s = self;
-	uint64_t total[PM_CG_COUNT];
-
-	pm_cg_end(s->g);
-	if (!r)
-		return PM_OK;
-	pm_cg_totals(s->g, total);
-	pm_result_begin(r, "cachegrind");
-	events_result(r, total);
-	if (s->names.n)
-		functions_result(s, r);
-	if (s->g->n)
-		qsort(s->g->insn, s->g->n, sizeof *s->g->insn, by_trouble);
-	pm_result_begin_list(r, "instructions");
-	for (size_t i = 0; i < s->g->n && i < s->top && trouble(s->g->insn + i); i++) {
-		pm_result_begin(r, NULL);
-		pm_names_result(&s->names, r, s->g->insn[i].pc);
-		events_result(r, s->g->insn[i].v);
-		pm_result_end(r);
-	}
-	pm_result_end(r);
-	pm_result_end(r);
-	return PM_OK;
-}
-
-static void recent(const void *self, struct pm_recent *r)
-{
-	const struct cache *d1 = &((const struct sink *)self)->g->d1;
-
-	*r = (struct pm_recent){ d1->shift, d1->mask };
-}
-
-const struct pm_sink_ops pm_sim_cachegrind = {
-	.abi = PM_ABI, .needs = PM_HAS_INSNS, .flags = PM_SINK_BLOCKS | PM_SINK_CHAINS, .name = "cachegrind",
-	.about = "cachegrind's caches and predictors, per instruction, function and line",
-	.create = create, .consume = consume, .finish = finish, .destroy = destroy, .recent = recent,
-};

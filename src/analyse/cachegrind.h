@@ -42,12 +42,17 @@ struct pm_cg_cache { uint32_t size, ways, line; };
 struct pm_cg;
 struct pm_cg *pm_cg_new(const struct pm_cg_cache c[3]);	/* I1, D1, LL */
 void pm_cg_events(struct pm_cg *g, const struct pm_event *ev, size_t n);
+/* The same, and @sum grows by what the events cost. */
+void pm_cg_charge(struct pm_cg *g, const struct pm_event *ev, size_t n, uint64_t sum[PM_CG_COUNT]);
 /* Blocks as they are, or instructions: the counts are the same. */
 enum pm_status pm_cg_batch(struct pm_cg *g, const struct pm_batch *b, struct pm_err *err);
 /* The trace is over; only now are the numbers below complete. */
 void pm_cg_end(struct pm_cg *g);
 const struct pm_cg_insn *pm_cg_insns(const struct pm_cg *g, size_t *n);
 void pm_cg_totals(const struct pm_cg *g, uint64_t v[PM_CG_COUNT]);
+void pm_cg_config(const struct pm_cg *g, struct pm_cg_cache c[3]);
+/* The instructions by qsort()'s comparison @by of struct pm_cg_insn. Only after pm_cg_end(). */
+void pm_cg_sort(struct pm_cg *g, int (*by)(const void *, const void *));
 void pm_cg_free(struct pm_cg *g);
 
 extern const struct pm_sink_ops pm_sim_cachegrind;
