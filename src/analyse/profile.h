@@ -98,7 +98,7 @@ struct pm_profile {
 	struct pm_profile_function *function;	/* filled by pm_profile_functions() */
 	size_t nfunction;
 	struct pm_arena mem;
-	struct pm_profile_work *work;		/* profile.c's own */
+	struct pm_profile_work *work;		/* see profile_work.h */
 };
 
 struct pm_profile *pm_profile_new(const struct pm_counts *c);
