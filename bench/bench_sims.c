@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "analyse/bpred.h"
-#include "analyse/cache.h"
+#include "analyse/cache_sim.h"
 #include "analyse/cachegrind.h"
 #include "analyse/core.h"
 #include "analyse/course.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/cache.h"
+#include "analyse/cache_sim.h"
 #include "analyse/conf.h"
 #include "base/opt.h"
 
@@ -239,7 +239,7 @@ static int below(const struct pm_cache_conf *cc, unsigned depth, char side)
 	return -1;
 }
 
-/* Combinations that the rules of cache.h do not define. */
+/* Combinations that the rules of cache_sim.h do not define. */
 static enum pm_status combine(struct pm_conf *c, struct pm_cache_conf *cc, struct pm_err *err)
 {
 	bool opt_above = false;

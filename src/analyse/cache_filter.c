@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "analyse/cache.h"
+#include "analyse/cache_sim.h"
 #include "analyse/cache_filter.h"
 
 struct filter {

@@ -12,7 +12,7 @@
 #include "trace/pipeline.h"
 
 extern const struct pm_transform_ops pm_cache_filter_ops;
-/* Add it to @p, and make *facts what comes out. @config as in cache.h. */
+/* Add it to @p, and make *facts what comes out. @config as in cache_sim.h. */
 enum pm_status pm_cache_filter_add(struct pm_pipeline *p, const char *config, uint32_t *facts,
 				   struct pm_err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cache.h - any hierarchy of caches (and, with pages for lines, of TLBs)
+/* cache_sim.h - any hierarchy of caches (and, with pages for lines, of TLBs)
  *
  * Configuration: `l1i=32k,8way,64,lru;l1d=32k,8way,64,lru,wb;l2=1m,16way,64;flush=50000`. A level is
  * l1..l8, with i or d behind it when instructions and data have one each. Fields of a level: size,
@@ -16,7 +16,7 @@
  *   seed=N                of `random`
  * Settings beside levels: flush=N (instructions) or flush=switch, spaces=shared, regions, byinsn.
  *
- * THE RULES - tests/oracle/cache.h implements the same rules slowly, by time stamps and scans
+ * THE RULES - tests/oracle/cache_slow.h implements the same rules slowly, by time stamps and scans
  * (1) A reference is cut at the line boundaries of the first level; each piece is one access. A
  *     read-modify-write is a read, then a write. Traffic to the next level is cut at that level's lines.
  * (2) Hit: LRU and PLRU and RRIP are told, FIFO, random and OPT are not. A write hit makes the line

@@ -38,7 +38,7 @@
  * Intel's Golden Cove as their optimisation manuals and public measurements give them.
  *
  * Configuration: preset=big|mid|small, then any of the names above as name=N; ports as alu=N vec=N
- * loads=N stores=N; lat=L1,L2,L3,MEM; bpred=PREDICTOR (tagescl); any cache level of cache.h (l1i=...;l2=...). */
+ * loads=N stores=N; lat=L1,L2,L3,MEM; bpred=PREDICTOR (tagescl); any cache level of cache_sim.h (l1i=...;l2=...). */
 #ifndef PM_ANALYSE_CORE_H
 #define PM_ANALYSE_CORE_H
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyse/bpred.h"
-#include "analyse/cache.h"
+#include "analyse/cache_sim.h"
 #include "analyse/conf.h"
 #include "analyse/calls.h"
 #include "analyse/core.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyse/bpred.h"
-#include "analyse/cache.h"
+#include "analyse/cache_sim.h"
 #include "analyse/conf.h"
 #include "analyse/course.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/cache.h"
+#include "analyse/cache_sim.h"
 #include "analyse/conf.h"
 #include "analyse/follow.h"
 #include "analyse/names.h"

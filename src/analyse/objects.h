@@ -23,7 +23,7 @@
  *
  * The stack is within 8 MiB of where the thread's last call pushed its return address.
  *
- * Configuration: levels of data caches as in cache.h (l1d=32k,8way,64;l2=8m,16way,64); top=N (20); wrap=NAME,...:
+ * Configuration: levels of data caches as in cache_sim.h (l1d=32k,8way,64;l2=8m,16way,64); top=N (20); wrap=NAME,...:
  * functions of the program that allocate for their callers, who are the sites then. */
 #ifndef PM_ANALYSE_OBJECTS_H
 #define PM_ANALYSE_OBJECTS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle/cache.h - the rules of src/analyse/cache.h, slowly: every line carries time stamps, every
+/* oracle/cache_slow.h - the rules of src/analyse/cache_sim.h, slowly: every line carries time stamps, every
  * question is answered by a scan, nothing is remembered twice
  *
  * Only the parsed configuration and the counters' struct are shared with the fast twin. */
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/cache.h"
+#include "analyse/cache_sim.h"
 
 struct o_line {
 	bool valid, dirty, fresh;

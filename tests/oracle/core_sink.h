@@ -7,7 +7,7 @@
 #define ORACLE_CORE_SINK_H
 
 #include "bpred.h"
-#include "cache.h"
+#include "cache_slow.h"
 #include "core.h"
 
 struct o_row { uint64_t pc, times, fetch_miss, load_miss, memory, wrong, stall[PM_CORE_WHYS]; };

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../oracle/cache.h"
+#include "../oracle/cache_slow.h"
 #include "../oracle/random.h"
 #include "real_trace.h"
 

@@ -10,7 +10,7 @@
 
 #include "../oracle/random.h"
 #include "../oracle/stack.h"
-#include "analyse/cache.h"
+#include "analyse/cache_sim.h"
 #include "analyse/reuse.h"
 #include "analyse/stack.h"
 #include "real_trace.h"

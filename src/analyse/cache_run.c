@@ -1,0 +1,916 @@
+/* SPDX-License-Identifier: MIT */
+/* cache_run.c - the rules of cache_sim.h, numbered as there: events to accesses of the first levels,
+ * one access of a level, and what it sends to the next. In one file, because the compiler shall
+ * see the whole path. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/cache_set.h"
+#include "analyse/cache_shadow.h"
+#include "analyse/cache_state.h"
+
+#define PAGE_SHIFT 12		/* prefetches stay within 4 KiB (6) */
+#define BRK_X86_64	12		/* the number of the system call */
+
+static void request(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
+		    enum pm_cache_op op, unsigned cls);
+static void put(struct pm_cache *c, struct cache_level *l, uint64_t line, bool dirty);
+static bool take(struct pm_cache *c, struct cache_level *l, uint64_t line, enum pm_cache_op op, unsigned cls);
+
+/* ---- to the next level ------------------------------------------------------------------------ */
+
+static void memory(struct pm_cache *c, enum pm_cache_op op, uint64_t addr, uint32_t size)
+{
+	bool out = op == PM_OP_WRITE || op == PM_OP_BACK;
+
+	*(out ? &c->mst.writes : &c->mst.reads) += 1;
+	*(out ? &c->mst.bytes_written : &c->mst.bytes_read) += size;
+	if (c->mem.access) {
+		uint64_t seg = addr >> 48;
+
+		addr &= 0xffffffffffff;
+		if (seg < c->nsegment)
+			addr |= c->segment_high[seg] << 48;
+		c->mem.access(c->mem.to, op, addr, size);
+	}
+}
+
+static void send_now(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
+		     enum pm_cache_op op, unsigned cls)
+{
+	l->st.bytes_out += size;
+	if (l->next)
+		request(c, l->next, addr, size, op, cls);
+	else
+		memory(c, op, addr, size);
+}
+
+static unsigned wbuf_shift(const struct cache_level *l)
+{
+	return l->line_shift > 6 ? l->line_shift - 6 : 0;
+}
+
+/* (5) */
+static void wbuf_drain(struct pm_cache *c, struct cache_level *l, unsigned i)
+{
+	struct cache_wbuf e = l->wbuf[i];
+	unsigned shift = wbuf_shift(l);
+
+	memmove(l->wbuf + i, l->wbuf + i + 1, (--l->nwbuf - i) * sizeof e);
+	for (unsigned b = 0; b < 64; ) {
+		unsigned from;
+
+		while (b < 64 && !(e.mask >> b & 1))
+			b++;
+		from = b;
+		while (b < 64 && (e.mask >> b & 1))
+			b++;
+		if (b > from)
+			send_now(c, l, e.line + ((uint64_t)from << shift), (b - from) << shift, e.op, 0);
+	}
+}
+
+static void send(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
+		 enum pm_cache_op op, unsigned cls)
+{
+	uint64_t line = addr & l->line_mask, mask;
+	unsigned shift, first, last;
+
+	if (!l->wbuf) {
+		send_now(c, l, addr, size, op, cls);
+		return;
+	}
+	shift = wbuf_shift(l);
+	first = (addr - line) >> shift;
+	last = (addr - line + size - 1) >> shift;
+	mask = (last == 63 ? ~0ull : (2ull << last) - 1) & ~((1ull << first) - 1);
+	for (unsigned i = 0; i < l->nwbuf; i++)
+		if (l->wbuf[i].line == line) {
+			l->wbuf[i].mask |= mask;
+			if (op == PM_OP_BACK)
+				l->wbuf[i].op = op;
+			l->st.wbuf_merged++;
+			return;
+		}
+	if (l->nwbuf == l->conf->wbuf) {
+		l->st.wbuf_full++;
+		wbuf_drain(c, l, 0);
+	}
+	l->wbuf[l->nwbuf++] = (struct cache_wbuf){ line, mask, op };
+}
+
+/* Bring [addr, addr + size); true: it arrived dirty from an exclusive level. */
+static bool fetch(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
+		  enum pm_cache_op op, unsigned cls)
+{
+	uint64_t line = addr & l->line_mask;
+
+	if (op != PM_OP_FETCH && op != PM_OP_PREFETCH)
+		op = PM_OP_READ;
+	for (unsigned i = 0; i < l->nwbuf; i++)
+		if (l->wbuf[i].line == line) {
+			wbuf_drain(c, l, i);
+			break;
+		}
+	l->st.bytes_in += size;
+	if (op != PM_OP_PREFETCH && c->reach <= l->hop)
+		c->reach = l->hop + 1;
+	if (!l->next) {
+		memory(c, op, addr, size);
+		return false;
+	}
+	if (l->next->conf->incl == PM_EXCL)
+		return take(c, l->next, addr, op, cls);
+	request(c, l->next, addr, size, op, cls);
+	return false;
+}
+
+static void out(struct pm_cache *c, struct cache_level *l, uint64_t line, bool dirty, uint32_t subs)
+{
+	if (dirty)
+		l->st.writebacks++;
+	if (l->next && l->next->conf->incl == PM_EXCL) {
+		l->st.bytes_out += l->conf->line;
+		put(c, l->next, line, dirty);
+	} else if (dirty && l->sub_valid) {
+		for (unsigned b = 0; b < 32; ) {
+			unsigned from;
+
+			while (b < 32 && !(subs >> b & 1))
+				b++;
+			from = b;
+			while (b < 32 && (subs >> b & 1))
+				b++;
+			if (b > from)
+				send(c, l, line + ((uint64_t)from << l->sub_shift),
+				     (b - from) << l->sub_shift, PM_OP_BACK, 0);
+		}
+	} else if (dirty) {
+		send(c, l, line, l->conf->line, PM_OP_BACK, 0);
+	}
+}
+
+/* (4) All copies above @l of [addr, addr + size) go; true if one was dirty. */
+static bool recall(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size)
+{
+	bool dirty = false;
+
+	for (unsigned i = 0; i < l->index; i++) {
+		struct cache_level *u = c->level + i;
+
+		if (u->next != l)
+			continue;
+		dirty |= recall(c, u, addr, size);
+		for (uint64_t line = addr; line - addr < size; line += u->conf->line) {
+			uint64_t *set = set_of(u, line);
+			unsigned w = find(set, u->ways, line);
+			bool was = false;
+
+			if (w < u->ways) {
+				was = set[w] & LINE_DIRTY;
+				u->st.pf_unused += (set[w] & LINE_FRESH) != 0;
+				drop(u, set, w);
+				u->st.invalidated++;
+			}
+			w = find(u->victim, u->nvictim, line);
+			if (w < u->nvictim) {
+				was |= (u->victim[w] & LINE_DIRTY) != 0;
+				u->st.pf_unused += (u->victim[w] & LINE_FRESH) != 0;
+				memmove(u->victim + w, u->victim + w + 1, (--u->nvictim - w) * sizeof *set);
+				u->st.invalidated++;
+			}
+			for (w = 0; w < u->nwbuf; w++)
+				if (u->wbuf[w].line == line) {
+					memmove(u->wbuf + w, u->wbuf + w + 1, (--u->nwbuf - w) * sizeof *u->wbuf);
+					was = true;
+					break;
+				}
+			if (was) {
+				u->st.writebacks++;
+				u->st.bytes_out += u->conf->line;
+			}
+			dirty |= was;
+		}
+	}
+	return dirty;
+}
+
+/* @old was replaced. */
+static void leave(struct pm_cache *c, struct cache_level *l, uint64_t old, uint32_t subs)
+{
+	uint64_t line = old & ~(uint64_t)LINE_FLAGS;
+	bool dirty = old & LINE_DIRTY;
+
+	l->st.evictions++;
+	if (l->conf->incl == PM_INCL)
+		dirty |= recall(c, l, line, l->conf->line);
+	if (!l->victim) {
+		l->st.pf_unused += (old & LINE_FRESH) != 0;
+		out(c, l, line, dirty, subs);
+		return;
+	}
+	if (l->nvictim == l->conf->victim) {
+		uint64_t last = l->victim[--l->nvictim];
+
+		l->st.pf_unused += (last & LINE_FRESH) != 0;
+		memmove(l->victim + 1, l->victim, l->nvictim++ * sizeof last);
+		l->victim[0] = line | LINE_VALID | (dirty ? LINE_DIRTY : 0) | (old & LINE_FRESH);
+		out(c, l, last & ~(uint64_t)LINE_FLAGS, last & LINE_DIRTY, ~0u);
+		return;
+	}
+	memmove(l->victim + 1, l->victim, l->nvictim++ * sizeof old);
+	l->victim[0] = line | LINE_VALID | (dirty ? LINE_DIRTY : 0) | (old & LINE_FRESH);
+}
+
+static void fill(struct pm_cache *c, struct cache_level *l, uint64_t entry, uint32_t valid, uint32_t dirty)
+{
+	uint32_t old_dirty = ~0u;
+	uint64_t old = enter(l, set_of(l, entry), entry, valid, dirty, &old_dirty);
+
+	if (old & LINE_VALID)
+		leave(c, l, old, old_dirty);
+}
+
+/* (3) @line out of the victim cache; false: it is not there. */
+static bool from_victim(struct cache_level *l, uint64_t line, uint64_t *flags)
+{
+	unsigned w = find(l->victim, l->nvictim, line);
+
+	if (w == l->nvictim)
+		return false;
+	*flags = l->victim[w] & LINE_FLAGS;
+	memmove(l->victim + w, l->victim + w + 1, (--l->nvictim - w) * sizeof *l->victim);
+	return true;
+}
+
+/* ---- prefetch (6) ------------------------------------------------------------------------------ */
+
+static void prefetch(struct pm_cache *c, struct cache_level *l, uint64_t from, uint64_t addr)
+{
+	uint64_t line = addr & l->line_mask;
+	bool dirty;
+
+	if (line == (from & l->line_mask) || (addr ^ from) >> PAGE_SHIFT)
+		return;
+	if (find(set_of(l, line), l->ways, line) < l->ways ||
+	    find(l->victim, l->nvictim, line) < l->nvictim)
+		return;
+	l->st.pf_issued++;
+	dirty = fetch(c, l, line, l->conf->line, PM_OP_PREFETCH, 0);
+	fill(c, l, line | LINE_VALID | LINE_FRESH | (dirty ? LINE_DIRTY : 0), ~0u, 0);
+}
+
+static void prefetch_stream(struct pm_cache *c, struct cache_level *l, uint64_t addr)
+{
+	int64_t step = l->conf->line;
+	uint64_t line = addr & l->line_mask;
+	struct cache_track *t = NULL, *oldest = l->track;
+
+	l->clock++;
+	for (unsigned i = 0; i < 16 && !t; i++) {
+		struct cache_track *k = l->track + i;
+
+		if (k->used < oldest->used)
+			oldest = k;
+		if (!k->used)
+			continue;
+		if (k->dir ? line == k->last + k->dir * step
+		    : line == k->last + step || line == k->last - step)
+			t = k;
+	}
+	if (!t) {
+		*oldest = (struct cache_track){ .last = line, .used = l->clock };
+		return;
+	}
+	t->dir = line == t->last + step ? 1 : -1;
+	t->last = line;
+	t->used = l->clock;
+	for (unsigned k = 1; k <= l->conf->degree; k++)
+		prefetch(c, l, line, line + (int64_t)k * t->dir * step);
+}
+
+static void prefetch_stride(struct pm_cache *c, struct cache_level *l, uint64_t addr)
+{
+	struct cache_stride *s = l->stride + ((c->pc ^ c->pc >> 8) & 255);
+	int64_t d = addr - s->last;
+	bool again = s->pc == c->pc && d && d == s->stride;
+
+	if (s->pc != c->pc)
+		d = 0;
+	*s = (struct cache_stride){ .pc = c->pc, .last = addr, .stride = d };
+	for (unsigned k = 1; again && k <= l->conf->degree; k++)
+		prefetch(c, l, addr, addr + (int64_t)k * d);
+}
+
+/* A demand access of this level happened; @news: it missed or used a prefetched line first. */
+static void trigger(struct pm_cache *c, struct cache_level *l, uint64_t addr, enum pm_cache_op op, bool news)
+{
+	switch (l->conf->prefetch) {
+	case PM_PF_NONE:
+		break;
+	case PM_PF_NEXT:
+		for (unsigned k = 1; news && k <= l->conf->degree; k++)
+			prefetch(c, l, addr, (addr & l->line_mask) + (uint64_t)k * l->conf->line);
+		break;
+	case PM_PF_STRIDE:
+		if (op != PM_OP_FETCH)
+			prefetch_stride(c, l, addr);
+		break;
+	case PM_PF_STREAM:
+		if (news)
+			prefetch_stream(c, l, addr);
+		break;
+	}
+}
+
+/* ---- one access (2) (3) ------------------------------------------------------------------------ */
+
+static void blame(struct pm_cache *c, const struct cache_level *l)
+{
+	uint64_t *at;
+	bool fresh;
+
+	at = pm_map_put(&c->insn_at, c->pc, &fresh);
+	if (fresh) {
+		*at = c->ninsn;
+		pm_grow(c->insn, c->ninsn, c->cap_insn);
+		c->insn[c->ninsn++] = (struct pm_cache_insn){ .pc = c->pc };
+	}
+	c->insn[*at].miss[l->index]++;
+	c->blamed[l->index]++;
+}
+
+static void count_miss(struct pm_cache *c, struct cache_level *l, enum pm_cache_op op, unsigned cls, int kind)
+{
+	l->st.miss[op][cls]++;
+	if (kind >= 0)
+		*(kind == 1 ? &l->st.compulsory : kind == 2 ? &l->st.capacity : &l->st.conflict) += 1;
+	if (c->conf.by_insn && op <= PM_OP_WRITE)
+		blame(c, l);
+}
+
+static void defer(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
+		  enum pm_cache_op op, unsigned cls)
+{
+	static const uint8_t code[] = { OPT_FETCH, OPT_READ, OPT_WRITE, OPT_BACK };
+	struct opt_tape *t = c->tape + l->conf->depth;
+	uint64_t rec = (addr & l->line_mask) | code[op] | cls;
+
+	if (op == PM_OP_BACK && size < l->conf->line)
+		rec |= 1;
+	if (l->conf->side == 'd')
+		rec |= OPT_SIDE_D;
+	pm_grow(t->v, t->n, t->cap);
+	t->v[t->n++] = rec;
+}
+
+/* The sub-blocks that [addr, addr + size) touches. */
+static uint32_t subs_of(const struct cache_level *l, uint64_t addr, uint32_t size)
+{
+	unsigned first = (addr & ~l->line_mask) >> l->sub_shift;
+	unsigned last = ((addr & ~l->line_mask) + size - 1) >> l->sub_shift;
+
+	return (last == 31 ? ~0u : (2u << last) - 1) & ~((1u << first) - 1);
+}
+
+static void fetch_subs(struct pm_cache *c, struct cache_level *l, uint64_t line, uint32_t subs,
+		       enum pm_cache_op op, unsigned cls)
+{
+	for (unsigned b = 0; b < 32; ) {
+		unsigned from;
+
+		while (b < 32 && !(subs >> b & 1))
+			b++;
+		from = b;
+		while (b < 32 && (subs >> b & 1))
+			b++;
+		if (b > from)
+			fetch(c, l, line + ((uint64_t)from << l->sub_shift), (b - from) << l->sub_shift, op,
+			      cls);
+	}
+}
+
+/* A hit at @way. True if it used a prefetched line for the first time. */
+static bool hit(struct pm_cache *c, struct cache_level *l, uint64_t *set, unsigned way, uint64_t addr,
+		uint32_t size, enum pm_cache_op op, unsigned cls)
+{
+	bool write = op == PM_OP_WRITE || op == PM_OP_BACK, fresh = false;
+
+	if (op <= PM_OP_WRITE && (set[way] & LINE_FRESH)) {
+		set[way] &= ~(uint64_t)LINE_FRESH;
+		l->st.pf_useful++;
+		fresh = true;
+	}
+	way = touch(l, set, way);
+	if (write && l->conf->wb) {
+		set[way] |= LINE_DIRTY;
+		if (l->sub_valid)
+			l->sub_dirty[set - l->tag + way] |= subs_of(l, addr, size);
+	} else if (write) {
+		send(c, l, addr, size, op, cls);
+	}
+	return fresh;
+}
+
+static void sub_miss(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size, uint32_t want,
+		     enum pm_cache_op op, unsigned cls)
+{
+	uint64_t line = addr & l->line_mask, *set = set_of(l, line);
+	unsigned w = find(set, l->ways, line);
+	uint32_t missing = want & ~l->sub_valid[set - l->tag + w];
+
+	l->st.sub_misses++;
+	count_miss(c, l, op, cls, -1);
+	/* a write-back from above brings whole sub-blocks or is read around */
+	if (op != PM_OP_BACK || (addr | size) & ((1u << l->sub_shift) - 1))
+		fetch_subs(c, l, line, missing, op, cls);
+	w = find(set, l->ways, line);		/* the fetch may have moved it */
+	if (w < l->ways) {
+		l->sub_valid[set - l->tag + w] |= missing;
+		hit(c, l, set, w, addr, size, op, cls);
+	}
+}
+
+static void miss(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
+		 enum pm_cache_op op, unsigned cls)
+{
+	bool write = op == PM_OP_WRITE || op == PM_OP_BACK;
+	uint64_t line = addr & l->line_mask, entry = line | LINE_VALID, flags;
+	uint32_t valid = ~0u, want = ~0u;
+
+	if (write && !l->conf->wa) {
+		send(c, l, addr, size, op, cls);
+		return;
+	}
+	if (l->sub_valid)
+		want = subs_of(l, addr, size);
+	if (from_victim(l, line, &flags)) {
+		l->st.victim_hits++;
+		if (op <= PM_OP_WRITE && (flags & LINE_FRESH)) {
+			flags &= ~(uint64_t)LINE_FRESH;
+			l->st.pf_useful++;
+		}
+		entry |= flags;
+	} else if (l->sub_valid) {
+		if (op != PM_OP_BACK || (addr | size) & ((1u << l->sub_shift) - 1))
+			fetch_subs(c, l, line, want, op, cls);
+		valid = want;
+	} else if (op != PM_OP_BACK || size < l->conf->line) {
+		if (fetch(c, l, line, l->conf->line, op, cls))
+			entry |= LINE_DIRTY;
+	}
+	if (write && l->conf->wb)
+		entry |= LINE_DIRTY;
+	fill(c, l, entry, valid, write && l->conf->wb ? want : 0);
+	if (write && !l->conf->wb)
+		send(c, l, addr, size, op, cls);
+}
+
+bool pm_cache_line(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
+			enum pm_cache_op op, unsigned cls)
+{
+	uint64_t line = addr & l->line_mask, *set = set_of(l, line);
+	uint32_t want;
+	int kind = -1;
+	unsigned w;
+
+	if (l->next_use && !l->replay) {
+		defer(c, l, addr, size, op, cls);
+		return false;
+	}
+	l->access[op][cls]++;
+	if (l->shadow && op != PM_OP_PREFETCH)
+		kind = shadow_look(l->shadow, line, l->conf->wa || op < PM_OP_WRITE);
+	w = find(set, l->ways, line);
+	if (w == l->ways) {
+		count_miss(c, l, op, cls, kind);
+		miss(c, l, addr, size, op, cls);
+		if (op <= PM_OP_WRITE)
+			trigger(c, l, addr, op, true);
+		return false;
+	}
+	if (l->sub_valid) {
+		want = subs_of(l, addr, size);
+		if (want & ~l->sub_valid[set - l->tag + w]) {
+			sub_miss(c, l, addr, size, want, op, cls);
+			if (op <= PM_OP_WRITE)
+				trigger(c, l, addr, op, true);
+			return false;
+		}
+	}
+	if (hit(c, l, set, w, addr, size, op, cls))
+		trigger(c, l, addr, op, true);
+	else if (op <= PM_OP_WRITE && l->stride)
+		trigger(c, l, addr, op, false);
+	return true;
+}
+
+static void request(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
+		    enum pm_cache_op op, unsigned cls)
+{
+	while (size) {
+		uint64_t room = l->conf->line - (addr & ~l->line_mask);
+		uint32_t n = size < room ? size : room;
+
+		pm_cache_line(c, l, addr, n, op, cls);
+		addr += n;
+		size -= n;
+	}
+}
+
+/* (4) An exclusive level gives a line up, or has it brought to the level above. */
+static bool take(struct pm_cache *c, struct cache_level *l, uint64_t line, enum pm_cache_op op, unsigned cls)
+{
+	uint64_t *set = set_of(l, line), flags;
+	unsigned w = find(set, l->ways, line);
+
+	l->access[op][cls]++;
+	if (w < l->ways) {
+		flags = set[w];
+		drop(l, set, w);
+		return flags & LINE_DIRTY;
+	}
+	count_miss(c, l, op, cls, -1);
+	if (from_victim(l, line, &flags)) {
+		l->st.victim_hits++;
+		return flags & LINE_DIRTY;
+	}
+	return fetch(c, l, line, l->conf->line, op, cls);
+}
+
+static void put(struct pm_cache *c, struct cache_level *l, uint64_t line, bool dirty)
+{
+	uint64_t *set = set_of(l, line), flags = 0;
+	unsigned w = find(set, l->ways, line);
+
+	l->access[PM_OP_BACK][0]++;
+	if (w < l->ways) {
+		w = touch(l, set, w);
+		set[w] |= dirty ? LINE_DIRTY : 0;
+		return;
+	}
+	from_victim(l, line, &flags);
+	fill(c, l, line | LINE_VALID | (flags & LINE_DIRTY) | (dirty ? LINE_DIRTY : 0), ~0u, 0);
+}
+
+/* ---- flush (8) -------------------------------------------------------------------------------- */
+
+static int by_line(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a & ~(uint64_t)LINE_FLAGS, y = *(const uint64_t *)b & ~(uint64_t)LINE_FLAGS;
+
+	return x < y ? -1 : x > y;
+}
+
+static void flush_line(struct pm_cache *c, struct cache_level *l, uint64_t entry, uint32_t subs)
+{
+	l->st.flushed++;
+	l->st.pf_unused += (entry & LINE_FRESH) != 0;
+	if (entry & LINE_DIRTY)
+		out(c, l, entry & ~(uint64_t)LINE_FLAGS, true, subs);
+}
+
+static void flush_level(struct pm_cache *c, struct cache_level *l)
+{
+	uint64_t *list = pm_alloc((l->ways + (size_t)l->conf->victim) * sizeof *list);
+	uint32_t *subs = pm_alloc(l->ways * sizeof *subs);
+	unsigned n;
+
+	for (uint64_t s = 0; s <= l->set_mask; s++) {
+		uint64_t *set = l->tag + s * l->ways;
+
+		/* lines leave by ascending address, so that the order does not depend on the policy's */
+		n = 0;
+		for (unsigned w = 0; w < l->ways; w++)
+			if (set[w] & LINE_VALID)
+				list[n++] = set[w];
+		if (!n)
+			continue;
+		qsort(list, n, sizeof *list, by_line);
+		for (unsigned i = 0; i < n && l->sub_valid; i++)
+			subs[i] = l->sub_dirty[set - l->tag +
+				   find(set, l->ways, list[i] & ~(uint64_t)LINE_FLAGS)];
+		memset(set, 0, l->ways * sizeof *set);
+		if (l->plru)
+			l->plru[s] = 0;
+		for (unsigned i = 0; i < n; i++)
+			flush_line(c, l, list[i], subs[i]);
+	}
+	n = l->nvictim;
+	if (n)
+		memcpy(list, l->victim, n * sizeof *list);
+	qsort(list, n, sizeof *list, by_line);
+	l->nvictim = 0;
+	for (unsigned i = 0; i < n; i++)
+		flush_line(c, l, list[i], ~0u);
+	while (l->nwbuf)
+		wbuf_drain(c, l, 0);
+	if (l->shadow)
+		shadow_empty(l->shadow);
+	free(list);
+	free(subs);
+}
+
+void pm_cache_flush(struct pm_cache *c)
+{
+	for (unsigned i = 0; i < c->conf.n; i++)
+		flush_level(c, c->level + i);
+}
+
+/* ---- references -------------------------------------------------------------------------------- */
+
+static uint64_t segment(struct pm_cache *c, uint64_t space, uint64_t high)
+{
+	bool fresh;
+	uint64_t *v;
+
+	if (c->conf.shared)
+		space = 0;
+	v = pm_map_put(&c->segment, space << 16 | high, &fresh);
+	if (fresh) {
+		*v = c->segment.n - 1;
+		pm_grow(c->segment_high, c->nsegment, c->cap_segment);
+		c->segment_high[c->nsegment++] = high;
+	}
+	return *v;
+}
+
+/* Addresses become keys: 48 bits of address and a small number for (space, high bits). */
+static inline uint64_t key_of(struct pm_cache *c, uint64_t addr)
+{
+	if (addr >> 48)
+		return (addr & 0xffffffffffff) | segment(c, c->space, addr >> 48) << 48;
+	return addr | c->segment0;
+}
+
+static void enter_space(struct pm_cache *c, uint64_t space)
+{
+	if (c->began && space == c->space)
+		return;
+	if (c->began && c->conf.flush_switch)
+		pm_cache_flush(c);
+	c->began = true;
+	c->space = space;
+	c->segment0 = segment(c, space, 0) << 48;
+}
+
+static enum cache_region region_of(const struct pm_cache *c, uint64_t addr)
+{
+	for (size_t i = c->nrange; i-- > 0; )	/* newest first: it covers what it overlaps */
+		if (addr - c->range[i].lo < c->range[i].hi - c->range[i].lo)
+			return c->range[i].region;
+	return REGION_OTHER;
+}
+
+static void map_region(struct pm_cache *c, const struct pm_event *e, const struct pm_batch *b)
+{
+	const char *name = b && e->id < b->nrare ? b->rare[e->id].name : NULL;
+	enum cache_region r = !name || !*name || !strcmp(name, "[heap]") ? REGION_HEAP
+		: !strcmp(name, "[stack]") ? REGION_STACK : REGION_GLOBAL;
+
+	if (e->kind == PM_EV_MUNMAP)
+		r = REGION_OTHER;
+	/* what nobody names right behind a file's data is its zeroed data */
+	else if (r == REGION_HEAP && !(name && *name) && c->nrange && c->range[c->nrange - 1].hi == e->addr &&
+		 c->range[c->nrange - 1].region == REGION_GLOBAL)
+		r = REGION_GLOBAL;
+	pm_grow(c->range, c->nrange, c->cap_range);
+	c->range[c->nrange++] = (struct cache_range){ e->addr, e->addr + e->value, r };
+}
+
+/* brk() tells its end of the heap each time; the first answer is the beginning. */
+static void brk_region(struct pm_cache *c, const struct pm_event *e)
+{
+	if (e->kind == PM_EV_SYSCALL) {
+		c->in_brk = e->value == BRK_X86_64;
+		return;
+	}
+	if (c->in_brk && !c->brk) {
+		c->brk = e->value;
+	} else if (c->in_brk && e->value > c->brk) {
+		pm_grow(c->range, c->nrange, c->cap_range);
+		c->range[c->nrange++] = (struct cache_range){ c->brk, e->value, REGION_HEAP };
+	}
+	c->in_brk = false;
+}
+
+static unsigned demand(struct pm_cache *c, struct cache_level *l, enum pm_cache_op op, uint64_t key,
+		       uint32_t size, unsigned cls)
+{
+	c->reach = 0;
+	if (c->conf.tlb && op == PM_OP_WRITE)
+		op = PM_OP_READ;
+	request(c, l, key, size ? size : 1, op, cls);
+	return c->reach;
+}
+
+unsigned pm_cache_access(struct pm_cache *c, enum pm_cache_op op, uint64_t addr, uint32_t size,
+			 bool stack, uint64_t pc)
+{
+	struct cache_level *l = op == PM_OP_FETCH ? c->first_i : c->first_d;
+
+	c->pc = pc;
+	if (!l)
+		return 0;
+	c->refs[op > PM_OP_WRITE ? PM_OP_WRITE : op][stack]++;
+	return demand(c, l, op, key_of(c, addr), size, stack);
+}
+
+static void slow_ref(struct pm_cache *c, struct cache_level *l, enum pm_cache_op op, uint64_t key,
+		     const struct pm_event *e, unsigned cls)
+{
+	unsigned reach;
+
+	c->refs[op][cls]++;
+	reach = demand(c, l, op, key, e->size, cls);
+	if (c->conf.regions) {
+		enum cache_region r = op == PM_OP_FETCH ? REGION_CODE : region_of(c, e->addr);
+
+		c->region_refs[r]++;
+		c->region_miss[r] += reach > 0;
+	}
+}
+
+/* Dinero's copy-back and invalidate: one line (each level's own), or everything. */
+static void maintain(struct pm_cache *c, const struct pm_event *e)
+{
+	uint64_t key = key_of(c, e->addr);
+
+	if (e->flags & PM_REF_ALL) {
+		pm_cache_flush(c);
+		return;
+	}
+	for (unsigned i = 0; i < c->conf.n; i++) {
+		struct cache_level *l = c->level + i;
+		uint64_t line = key & l->line_mask, *set = set_of(l, line);
+		unsigned w = find(set, l->ways, line);
+		uint64_t was;
+
+		if (l->next_use || w == l->ways)
+			continue;
+		was = set[w];
+		if (e->flags & PM_REF_INVAL) {
+			drop(l, set, w);
+			l->st.invalidated++;
+		} else if (was & LINE_DIRTY) {
+			uint32_t subs = l->sub_valid ? l->sub_dirty[set - l->tag + w] : ~0u;
+
+			set[w] &= ~(uint64_t)LINE_DIRTY;
+			if (l->sub_valid)
+				l->sub_dirty[set - l->tag + w] = 0;
+			out(c, l, line, true, subs);
+		}
+	}
+}
+
+static void rare_event(struct pm_cache *c, const struct pm_event *e, const struct pm_batch *b)
+{
+	switch (e->kind) {
+	case PM_EV_SWITCH:
+		if (c->conf.flush_switch)
+			pm_cache_flush(c);
+		break;
+	case PM_EV_EXEC:
+		c->brk = 0;
+		break;
+	case PM_EV_SYSCALL:
+	case PM_EV_SYSRET:
+		if (c->conf.regions)
+			brk_region(c, e);
+		break;
+	case PM_EV_MMAP:
+	case PM_EV_MUNMAP:
+		if (c->conf.regions)
+			map_region(c, e, b);
+		break;
+	default:
+		break;
+	}
+}
+
+/* A hit that sends nothing anywhere: the line is there and was used before; the policy is told. */
+static inline bool quick_hit(struct cache_level *l, uint64_t *set, uint64_t line, uint64_t dirty)
+{
+	const unsigned ways = l->ways;
+
+	for (unsigned w = 0; w < ways; w++) {
+		uint64_t e = set[w];
+
+		if ((e & ~(uint64_t)LINE_DIRTY) != (line | LINE_VALID))
+			continue;
+		if (l->lru) {
+			for (; w > 0; w--)
+				set[w] = set[w - 1];
+		} else if (l->plru) {
+			plru_touch(l, (line >> l->line_shift) & l->set_mask, w);
+		} else if (l->rrpv) {
+			l->rrpv[set - l->tag + w] = 0;
+		}
+		set[w] = e | dirty;
+		return true;
+	}
+	return false;
+}
+
+/* HOT: once per event. The newest way of an ordered set is looked at first: a hit on it changes
+ * nothing but a count. Plain hits elsewhere change the order or what else the policy keeps; all the
+ * rest takes the general path, as does everything on levels that are not `quick` (3C, sub-blocks, a
+ * stride prefetcher, OPT). */
+static void run(struct pm_cache *c, const struct pm_event *ev, size_t n, const struct pm_batch *b)
+{
+	struct cache_level *li = c->first_i, *ld = c->first_d;
+	const bool qi = li && li->quick, qd = ld && ld->quick, oi = li && li->ordered, od = ld && ld->ordered;
+	const bool wb = ld && ld->conf->wb && !c->conf.tlb;
+	uint64_t fetches = 0, reads[2] = { 0, 0 }, writes[2] = { 0, 0 };
+	const uint64_t seg0 = c->segment0, flush = c->conf.flush_insns;
+
+	for (const struct pm_event *e = ev, *end = ev + n; e < end; e++) {
+		unsigned cls = (e->flags & PM_REF_STACK) != 0;
+		uint64_t key = e->addr | seg0, line;
+
+		switch (e->kind) {
+		case PM_EV_INSN:
+			c->insns++;
+			if (flush && !c->flush_left--) {
+				pm_cache_flush(c);
+				c->flush_left = flush - 1;
+			}
+			c->pc = e->addr;
+			/* fall through */
+		case PM_EV_LINE:
+			if (!li)
+				break;
+			if (e->addr >> 48)
+				key = key_of(c, e->addr);
+			line = key & li->line_mask;
+			if (qi && ((key + e->size - 1) & li->line_mask) == line) {
+				uint64_t *set = set_of(li, line);
+
+				if ((oi && set[0] == (line | LINE_VALID)) || quick_hit(li, set, line, 0)) {
+					fetches++;
+					break;
+				}
+			}
+			slow_ref(c, li, PM_OP_FETCH, key, e, 0);
+			break;
+		case PM_EV_READ:
+		case PM_EV_MODIFY:
+		case PM_EV_WRITE:
+			if (!ld) {
+				c->other = true;
+				break;
+			}
+			if (e->addr >> 48)
+				key = key_of(c, e->addr);
+			if (__builtin_expect(e->flags & (PM_REF_COPYBACK | PM_REF_INVAL | PM_REF_UNCACHED), 0)) {
+				if (!(e->flags & PM_REF_UNCACHED))
+					maintain(c, e);
+				break;
+			}
+			line = key & ld->line_mask;
+			if (qd && ((key + e->size - 1) & ld->line_mask) == line) {
+				uint64_t *set = set_of(ld, line);
+
+				/* a read-modify-write hits twice on the same line */
+				if (e->kind == PM_EV_READ ? (od && (set[0] & ~(uint64_t)LINE_DIRTY) == (line | LINE_VALID)) ||
+				    quick_hit(ld, set, line, 0)
+				    : wb && ((od && set[0] == (line | LINE_VALID | LINE_DIRTY)) ||
+					     quick_hit(ld, set, line, LINE_DIRTY))) {
+					reads[cls] += e->kind != PM_EV_WRITE;
+					writes[cls] += e->kind != PM_EV_READ;
+					break;
+				}
+			}
+			if (e->kind != PM_EV_WRITE)
+				slow_ref(c, ld, PM_OP_READ, key, e, cls);
+			if (e->kind != PM_EV_READ)
+				slow_ref(c, ld, PM_OP_WRITE, key, e, cls);
+			break;
+		default:
+			rare_event(c, e, b);
+			break;
+		}
+	}
+	if (li) {
+		li->access[PM_OP_FETCH][0] += fetches;
+		c->refs[PM_OP_FETCH][0] += fetches;
+	}
+	for (unsigned cls = 0; ld && cls < 2; cls++) {
+		ld->access[PM_OP_READ][cls] += reads[cls];
+		ld->access[c->conf.tlb ? PM_OP_READ : PM_OP_WRITE][cls] += writes[cls];
+		c->refs[PM_OP_READ][cls] += reads[cls];
+		c->refs[PM_OP_WRITE][cls] += writes[cls];
+	}
+}
+
+void pm_cache_events(struct pm_cache *c, const struct pm_event *ev, size_t n)
+{
+	run(c, ev, n, NULL);
+}
+
+void pm_cache_batch(struct pm_cache *c, const struct pm_batch *b)
+{
+	if (b->stream)
+		enter_space(c, b->stream->space);
+	run(c, b->ev, b->n, b);
+}

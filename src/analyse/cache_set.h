@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* cache_set.h - a set of lines and the replacement policies: rule (2) of cache_sim.h, inline because
+ * each access goes through them */
+#ifndef PM_ANALYSE_CACHE_SET_H
+#define PM_ANALYSE_CACHE_SET_H
+
+#include <string.h>
+
+#include "analyse/cache_state.h"
+
+static inline uint64_t *set_of(const struct cache_level *l, uint64_t line)
+{
+	return l->tag + ((line >> l->line_shift) & l->set_mask) * l->ways;
+}
+
+static inline unsigned find(const uint64_t *set, unsigned ways, uint64_t line)
+{
+	unsigned w = 0;
+
+	while (w < ways && ((set[w] ^ (line | LINE_VALID)) & ~(uint64_t)(LINE_DIRTY | LINE_FRESH)))
+		w++;
+	return w;
+}
+
+static inline void plru_init(struct cache_level *l)
+{
+	for (unsigned way = 0; way < l->ways; way++) {
+		l->plru_keep[way] = ~0ull;
+		/* node 1 is the root; a bit says which half is older: 0 left, 1 right */
+		for (unsigned node = way + l->ways; node > 1; node /= 2)
+			if (node & 1)
+				l->plru_keep[way] &= ~(1ull << (node / 2));
+			else
+				l->plru_set[way] |= 1ull << (node / 2);
+	}
+}
+
+static inline void plru_touch(struct cache_level *l, uint64_t set, unsigned way)
+{
+	l->plru[set] = (l->plru[set] & l->plru_keep[way]) | l->plru_set[way];
+}
+
+/* The line at @way moves to the front of an ordered set, or the policy is told. */
+static inline unsigned touch(struct cache_level *l, uint64_t *set, unsigned way)
+{
+	size_t at = set - l->tag;
+
+	switch (l->conf->policy) {
+	case PM_LRU: {
+		uint64_t e = set[way];
+
+		for (unsigned w = way; w > 0; w--)
+			set[w] = set[w - 1];
+		set[0] = e;
+		if (l->sub_valid && way) {
+			uint32_t v = l->sub_valid[at + way], d = l->sub_dirty[at + way];
+
+			memmove(l->sub_valid + at + 1, l->sub_valid + at, way * sizeof v);
+			memmove(l->sub_dirty + at + 1, l->sub_dirty + at, way * sizeof d);
+			l->sub_valid[at] = v;
+			l->sub_dirty[at] = d;
+		}
+		return 0;
+	}
+	case PM_PLRU:
+		plru_touch(l, at / l->ways, way);
+		break;
+	case PM_SRRIP:
+	case PM_DRRIP:
+		l->rrpv[at + way] = 0;
+		break;
+	case PM_OPT:
+		l->next_use[at + way] = l->now_next;
+		break;
+	case PM_FIFO:
+	case PM_RANDOM:
+		break;
+	}
+	return way;
+}
+
+/* Take the line at @way out of its set. */
+static inline void drop(struct cache_level *l, uint64_t *set, unsigned way)
+{
+	size_t at = set - l->tag;
+	unsigned last = l->ways - 1;
+
+	if (!l->ordered) {
+		set[way] = 0;
+		return;
+	}
+	memmove(set + way, set + way + 1, (last - way) * sizeof *set);
+	set[last] = 0;
+	if (l->sub_valid) {
+		memmove(l->sub_valid + at + way, l->sub_valid + at + way + 1, (last - way) * 4);
+		memmove(l->sub_dirty + at + way, l->sub_dirty + at + way + 1, (last - way) * 4);
+	}
+}
+
+static inline uint64_t next_random(uint64_t *state)
+{
+	uint64_t x = *state;			/* xorshift64* */
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	*state = x;
+	return x * 0x2545f4914f6cdd1dull >> 32;
+}
+
+/* DRRIP: which policy a set obeys: -1 leads SRRIP, 1 leads BRRIP, 0 follows. */
+static inline int duel(const struct cache_level *l, uint64_t set)
+{
+	uint64_t period = l->set_mask + 1 < 64 ? l->set_mask + 1 : 64;
+
+	if (period < 2)
+		return -1;
+	return set % period == 0 ? -1 : set % period == period / 2 ? 1 : 0;
+}
+
+static inline unsigned choose(struct cache_level *l, uint64_t *set)
+{
+	size_t at = set - l->tag;
+	unsigned best = 0;
+
+	for (unsigned w = 0; w < l->ways; w++)
+		if (!(set[w] & LINE_VALID))
+			return w;
+	switch (l->conf->policy) {
+	case PM_RANDOM:
+		return next_random(&l->rnd) % l->ways;
+	case PM_PLRU: {
+		unsigned node = 1;
+
+		while (node < l->ways)
+			node = node * 2 + ((l->plru[at / l->ways] >> node) & 1);
+		return node - l->ways;
+	}
+	case PM_SRRIP:
+	case PM_DRRIP:
+		for (;;) {
+			for (unsigned w = 0; w < l->ways; w++)
+				if (l->rrpv[at + w] == 3)
+					return w;
+			for (unsigned w = 0; w < l->ways; w++)
+				l->rrpv[at + w]++;
+		}
+	default:	/* OPT: the one that comes again last */
+		for (unsigned w = 1; w < l->ways; w++)
+			if (l->next_use[at + w] > l->next_use[at + best])
+				best = w;
+		return best;
+	}
+}
+
+static inline unsigned rrip_insertion(struct cache_level *l, uint64_t set)
+{
+	bool brrip = false;
+
+	if (l->conf->policy == PM_DRRIP) {
+		int d = duel(l, set);
+
+		brrip = d ? d > 0 : l->psel >= 512;
+		if (d < 0 && l->psel < 1023)
+			l->psel++;
+		if (d > 0 && l->psel > 0)
+			l->psel--;
+	}
+	if (!brrip)
+		return 2;
+	return l->brrip_fills++ % 32 ? 3 : 2;
+}
+
+/* Enter a line; the one that had its place is returned (0: the way was empty). */
+static inline uint64_t enter(struct cache_level *l, uint64_t *set, uint64_t entry, uint32_t valid, uint32_t dirty,
+		      uint32_t *old_dirty)
+{
+	size_t at = set - l->tag;
+	unsigned w = l->ways - 1;
+	uint64_t old;
+
+	if (l->ordered) {
+		old = set[w];
+		if (l->sub_valid) {
+			*old_dirty = l->sub_dirty[at + w];
+			memmove(l->sub_valid + at + 1, l->sub_valid + at, w * 4);
+			memmove(l->sub_dirty + at + 1, l->sub_dirty + at, w * 4);
+			l->sub_valid[at] = valid;
+			l->sub_dirty[at] = dirty;
+		}
+		for (; w > 0; w--)
+			set[w] = set[w - 1];
+		set[0] = entry;
+		return old;
+	}
+	w = choose(l, set);
+	old = set[w];
+	set[w] = entry;
+	if (l->sub_valid) {
+		*old_dirty = l->sub_dirty[at + w];
+		l->sub_valid[at + w] = valid;
+		l->sub_dirty[at + w] = dirty;
+	}
+	switch (l->conf->policy) {
+	case PM_PLRU:
+		plru_touch(l, at / l->ways, w);
+		break;
+	case PM_SRRIP:
+	case PM_DRRIP:
+		l->rrpv[at + w] = rrip_insertion(l, at / l->ways);
+		break;
+	case PM_OPT:
+		l->next_use[at + w] = l->now_next;
+		break;
+	default:
+		break;
+	}
+	return old;
+}
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* cache_state.h - what a hierarchy of caches is made of: private to the files of cache_sim.h
+ *
+ *   cache_set.h       a set of lines and the policies (inline: each access needs them)
+ *   cache_shadow.h    the 3C split of misses (inline, too)
+ *   cache_run.c       events to accesses, each access of a level, and what it sends to the next
+ *   cache_opt.c       levels with the policy OPT, after the end of the trace
+ *   cache_sim.c       life, results, sinks
+ *
+ * A way is one word: the line's address with flags in the bits that a line address leaves free.
+ * LRU and FIFO sets list their ways newest first, so they need no clock, and an empty way is always
+ * the last; the other policies keep a line where it was put. */
+#ifndef PM_ANALYSE_CACHE_STATE_H
+#define PM_ANALYSE_CACHE_STATE_H
+
+#include "analyse/cache_sim.h"
+#include "analyse/names.h"
+
+#define LINE_VALID	1u
+#define LINE_DIRTY	2u
+#define LINE_FRESH	4u		/* prefetched and not used yet */
+#define LINE_FLAGS	7u
+
+struct cache_stride { uint64_t pc, last; int64_t stride; bool trained; };
+struct cache_track { uint64_t last, used; int dir; bool trained; };
+struct cache_wbuf { uint64_t line, mask; enum pm_cache_op op; };
+
+struct cache_level {
+	/* hot */
+	uint64_t *tag;			/* ways of set 0, of set 1... */
+	uint64_t set_mask, line_mask;	/* line_mask clears the offset */
+	unsigned line_shift, ways;
+	bool ordered, quick;		/* quick: a plain hit sends nothing anywhere and triggers nothing */
+	bool lru;
+	uint8_t *rrpv;
+	uint64_t *plru;
+	uint64_t plru_keep[64], plru_set[64];	/* by way: what being used does to the tree's bits */
+	uint64_t (*access)[2], (*miss)[2];
+	/* warm */
+	struct pm_level_stats st;
+	const struct pm_level_conf *conf;
+	struct cache_level *next;		/* NULL: memory */
+	unsigned index, hop;		/* hop: levels between this one and the processor */
+	uint32_t *sub_valid, *sub_dirty;	/* by way, NULL without sub-blocks */
+	unsigned sub_shift;
+	uint64_t rnd, brrip_fills;
+	unsigned psel;
+	uint64_t *victim;		/* newest first */
+	unsigned nvictim;
+	struct cache_wbuf *wbuf;		/* oldest first */
+	unsigned nwbuf;
+	struct cache_stride *stride;
+	struct cache_track *track;
+	uint64_t clock;			/* of track */
+	struct cache_shadow *shadow;
+	/* OPT: what arrived (address | bits), when each line comes again, and for each way */
+	uint64_t *next_use, now_next;
+	bool replay;
+};
+
+/* References that reached the OPT levels of one depth: line | OPT_* */
+#define OPT_FETCH	0u
+#define OPT_READ	2u
+#define OPT_WRITE	4u
+#define OPT_BACK	6u		/* bit 0: only a part of the line */
+#define OPT_SIDE_D	8u
+struct opt_tape { uint64_t *v; size_t n, cap; };
+
+enum cache_region { REGION_CODE, REGION_STACK, REGION_HEAP, REGION_GLOBAL, REGION_OTHER, REGIONS };
+struct cache_range { uint64_t lo, hi; enum cache_region region; };
+
+struct pm_cache {
+	struct pm_cache_conf conf;
+	struct cache_level level[PM_CACHE_LEVELS];
+	struct cache_level *first_i, *first_d;
+	struct pm_cache_memory mem;
+	struct pm_cache_memory_stats mst;
+	uint64_t pc, insns, flush_left;
+	uint64_t refs[3][2];		/* references before splitting: fetch, read, write by class */
+	unsigned reach;			/* how deep the present reference has gone */
+	/* address spaces: the high 16 bits of an address and its space become a small number */
+	struct pm_map segment;
+	uint64_t *segment_high;		/* back again: the high bits of each */
+	size_t nsegment, cap_segment;
+	uint64_t space, segment0;
+	bool began, other;		/* other: data references that no level takes */
+	struct opt_tape tape[9];		/* by depth */
+	uint64_t blamed[PM_CACHE_LEVELS];	/* misses of all instructions */
+	/* byinsn */
+	struct pm_map insn_at;
+	struct pm_cache_insn *insn;
+	size_t ninsn, cap_insn;
+	struct pm_names names;
+	/* regions */
+	struct cache_range *range;
+	size_t nrange, cap_range;
+	uint64_t region_refs[REGIONS], region_miss[REGIONS];
+	uint64_t brk;			/* where the heap that brk() moves begins; 0: not known yet */
+	bool in_brk;			/* the system call whose result comes next */
+};
+
+/* One access within one line. True: it hit. */
+bool pm_cache_line(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
+		   enum pm_cache_op op, unsigned cls);
+
+#endif
