@@ -13,7 +13,7 @@ rt_at = $(shell sed -n 's/^\#define $1[[:space:]]*\(0x[0-9a-f]*\).*/\1/p' $(RT_D
 RT_LINK := -nostdlib -static -no-pie -Wl,-T,$(RT_DIR)/rt.ld -Wl,--build-id=none -Wl,-z,noexecstack
 EXTRA_OBJS += $(RT_B)/image.o $(RT_B)/image32.o $(RT_B)/rti-image.o $(RT_B)/rti32-image.o
 
-$(RT_B)/rt.elf: $(RT_SRCS) $(RT_DIR)/x86_64.c $(RT_DIR)/late.c $(RT_DIR)/map_program.c $(RT_DIR)/entry_x86_64.S $(RT_DEPS)
+$(RT_B)/rt.elf: $(RT_SRCS) $(RT_DIR)/x86_64.c $(RT_DIR)/map_program.c $(RT_DIR)/entry_x86_64.S $(RT_DEPS)
 	@mkdir -p $(@D)
 	$(CC) $(RT_FLAGS) -fpie -mno-red-zone $(RT_LINK) -Wl,--defsym=rt_base=$(call rt_at,RT_IMAGE) -o $@ \
 		$(filter %.c %.S,$^)

@@ -58,6 +58,6 @@ $ . ./run.sh; rm -rf g; cp -a few g; for i in 1 2 3 4; do pugmark run -q --aslr 
 > 1
 # Pages of the shadow that were needed are there from the start.
 $ py=/usr/bin/python3; [ -x $py ] || { echo 1; exit; }; export PYTHONHASHSEED=0 PUGMARK_STATS=1; few='import json; print(json.dumps([1, {"a": 3}]))'
-+ late() { pugmark run --cache-dir "$PWD/p" -o /dev/null -- $py -S -c "$1" 2>&1 > out | sed -n 's/^filled late: //p'; }; more="$few; print('aXb'.swapcase(), {1, 2} & {2}, 3.5.hex(), pow(3, 5, 7), 'x'.center(9), bytes(range(9)).hex(), '%5.2f' % 3.7, divmod(7, 3), 'abc'.encode('utf-16'), max({1: 2}.items()))"
++ late() { pugmark run --cache-dir "$PWD/p" -o /dev/null -- $py -S -c "$1" 2>&1 > out | sed -n 's/^requests signal: //p'; }; more="$few; print('aXb'.swapcase(), {1, 2} & {2}, 3.5.hex(), pow(3, 5, 7), 'x'.center(9), bytes(range(9)).hex(), '%5.2f' % 3.7, divmod(7, 3), 'abc'.encode('utf-16'), max({1: 2}.items()))"
 + late "$few" > log; first=$(late "$more"); ls p | grep -c more > log; second=$(late "$more"); echo $((second < first || $(cat log) == 0))
 > 1

@@ -297,7 +297,7 @@ static bool sound(const struct cache_file *f, size_t size, uint32_t kind, bool t
 		{ f->links, (uint64_t)f->nlink * sizeof(struct saved_link) },
 		{ f->rel_pc, 4ull * f->nrel_pc }, { f->rel_counter, 4ull * f->nrel_counter },
 		{ f->rel_link, 4ull * f->nrel_link }, { f->rel_place, 4ull * f->nrel_place },
-		{ f->entries, (uint64_t)f->nentry * sizeof(struct rt_entry) },
+		{ f->entries, (uint64_t)f->nentry * sizeof(struct shadow_entry) },
 		{ f->outsides, (uint64_t)f->noutside * sizeof(struct saved_outside) },
 		{ f->counters, 4ull * f->ncounter }, { f->counted, 4ull * f->ncounter },
 		{ f->code, f->ncode }, { f->used, f->nused },
@@ -376,8 +376,7 @@ const void *cache_look(const struct module *m, uint64_t at, size_t *n)
 
 /* ---- shadows, page by page ------------------------------------------------------------------------
  * Entries are sparse, some ten in a page, and a run needs those of a part of the program only. The
- * pages that no earlier run needed are filled when the first indirect transfer there faults: by the process itself
- * where that can look at the file (`late`), else here. */
+ * pages that no earlier run needed are filled when the first indirect transfer there faults. */
 static uint32_t page_of(const struct module *m, uint64_t pc)
 {
 	return (uint32_t)((pc - m->lo) / SHADOW_TEXT);
@@ -405,11 +404,6 @@ void cache_used(struct module *m, uint64_t pc)
 		set_used(m, page_of(m, pc));
 }
 
-static bool write_code(struct session *s, uint64_t at, const void *p, size_t n)
-{
-	return pwrite(s->code_fd, p, n, (off_t)at) == (ssize_t)n;
-}
-
 static uint32_t shadow_pages(const struct module *m)
 {
 	return (uint32_t)((m->hi - m->lo + SHADOW_TEXT - 1) / SHADOW_TEXT);
@@ -422,9 +416,9 @@ uint32_t *cache_copy_entries(const struct module *m)
 	return m->entry_from ? memcpy(pm_alloc(n), m->entry_from, n) : NULL;
 }
 
-/* The pages foreseen, of a shadow that is all zero. Written, not stored to: that saves a fault each. */
+/* The pages foreseen, of a shadow that is all zero. */
 static void fill_shadow(struct session *s, struct space *sp, struct module *m,
-			const struct rt_entry *e, uint32_t n)
+			const struct shadow_entry *e, uint32_t n)
 {
 	static int32_t page[SHADOW_RUN * SHADOW_TEXT];
 	const uint32_t npages = shadow_pages(m);
@@ -444,7 +438,7 @@ static void fill_shadow(struct session *s, struct space *sp, struct module *m,
 		while (filed <= npages && filed <= no)
 			m->entry_from[filed++] = i;
 		if (pages && no - first >= (pages < SHADOW_RUN ? pages + 1 : pages)) {
-			write_code(s, m->shadow_off + first * (4ull * SHADOW_TEXT), page, pages * (4ull * SHADOW_TEXT));
+			space_write(s, m->shadow_off + first * (4ull * SHADOW_TEXT), page, pages * (4ull * SHADOW_TEXT));
 			pages = 0;
 		}
 		if (i == n || !is_used(m, no))
@@ -465,7 +459,7 @@ static bool is_filled(const struct module *m, uint32_t page)
 
 static void fill_page(struct session *s, struct space *sp, struct module *m, uint32_t no)
 {
-	const struct rt_entry *e;
+	const struct shadow_entry *e;
 	const uint32_t end = m->entry_from[no + 1];
 	uint32_t i = m->entry_from[no];
 	size_t n;
@@ -473,7 +467,7 @@ static void fill_page(struct session *s, struct space *sp, struct module *m, uin
 	m->filled[no / 8] |= (uint8_t)(1 << no % 8);
 	while (i < end) {
 		e = cache_look(m, m->entries_at + i * sizeof *e, &n);
-		for (const struct rt_entry *stop = e + n / sizeof *e; e < stop && i < end; e++, i++)
+		for (const struct shadow_entry *stop = e + n / sizeof *e; e < stop && i < end; e++, i++)
 			space_shadow(s, sp, m, m->lo + e->pc, m->code + e->code);
 	}
 }
@@ -499,8 +493,7 @@ static void put_code(struct session *s, struct module *m, const struct cache_fil
 {
 	const uint8_t *from = (const uint8_t *)AT(f, code) + lo;
 
-	if (!write_code(s, m->code_off + lo, from, hi - lo))
-		memcpy(s->code + m->code_off + lo, from, hi - lo);
+	space_write(s, m->code_off + lo, from, hi - lo);
 	from -= (uintptr_t)from % 4096;
 	if (hi - lo >= MANY)
 		madvise((void *)(uintptr_t)from, hi - lo, MADV_DONTNEED);
@@ -579,15 +572,12 @@ static void load_blocks(struct space *sp, uint32_t mi, const struct cache_file *
 	struct module *m = &sp->module[mi];
 	struct blk *v = sp->block + block0;
 
-	m->flows_mapped = map_over(sp->flow + block0, f->nblock * sizeof *sp->flow, fd, f->flows);
-	if (!m->flows_mapped)
+	if (!map_over(sp->flow + block0, f->nblock * sizeof *sp->flow, fd, f->flows))
 		memcpy(sp->flow + block0, AT(f, flows), f->nblock * sizeof *sp->flow);
 	m->first_cached = block0;
 	m->ncached = f->nblock;
-	if (f->lo == m->lo && f->module == mi && map_over(v, f->nblock * sizeof *v, fd, f->blocks)) {
-		m->blocks_mapped = true;
+	if (f->lo == m->lo && f->module == mi && map_over(v, f->nblock * sizeof *v, fd, f->blocks))
 		return;
-	}
 	memcpy(v, AT(f, blocks), f->nblock * sizeof *v);
 	for (uint32_t i = 0; i < f->nblock; i++) {
 		v[i].pc += m->lo - f->lo;
@@ -613,8 +603,6 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 		 link0 == f->link0 && (int64_t)(m->code - m->lo) == f->distance && s->nfrozen < MAX_FROZEN;
 	m->frozen = freeze ? f->ncode & ~4095u : 0;
 	m->frozen_shadow = freeze && m->shadowed && f->shadow && space_whole_shadow(m);
-	m->late = m->frozen && !m->frozen_shadow && m->shadowed && space_whole_shadow(m) && m->text_len >= MANY_BYTES &&
-		  f->nentry <= (m->hi - m->lo) / 2;	/* they have their place by the text's, see abi.h */
 	put_code(s, m, f, m->frozen, f->ncode);
 	if (s->tracer)
 		add32(code, AT(f, rel_counter), f->nrel_counter, trace0);
@@ -695,7 +683,7 @@ static bool consistent(const struct cache_file *f, const struct module *m)
 {
 	const struct saved_unit *u = AT(f, units);
 	const struct saved_link *l = AT(f, links);
-	const struct rt_entry *e = AT(f, entries);
+	const struct shadow_entry *e = AT(f, entries);
 	const struct saved_outside *o = AT(f, outsides);
 	const struct xl_flow *w = AT(f, flows);
 	const struct blk *b = AT(f, blocks);
@@ -914,7 +902,7 @@ static uint64_t put_section(struct out *o, const struct pm_buf *b)
 }
 
 /* All entries, as they are in memory. */
-static void put_shadow(struct out *o, const struct module *m, const struct rt_entry *e, struct cache_file *f)
+static void put_shadow(struct out *o, const struct module *m, const struct shadow_entry *e, struct cache_file *f)
 {
 	static int32_t page[SHADOW_TEXT];
 	uint32_t pages = 0;
@@ -1206,7 +1194,7 @@ static bool put_map(struct saving *v)
 /* Entries by address: those of the file, and of blocks that are new or have got one since. */
 static struct pm_buf all_entries(const struct saving *v)
 {
-	const struct rt_entry *old = v->was->nentry ? AT(v->was, entries) : NULL, *add;
+	const struct shadow_entry *old = v->was->nentry ? AT(v->was, entries) : NULL, *add;
 	const uint32_t *got = (const uint32_t *)v->m->entered.p;
 	struct pm_buf all = { 0 }, new = { 0 };
 	const struct unit *u;
@@ -1217,17 +1205,17 @@ static struct pm_buf all_entries(const struct saving *v)
 
 		if (b->flags & XL_COUNTS)
 			continue;
-		pm_buf_add(&new, &(struct rt_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect }, sizeof *add);
+		pm_buf_add(&new, &(struct shadow_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect }, sizeof *add);
 	}
 	for (size_t j = 0; j < new_units(v); j++)
 		for (uint32_t c = 0; (u = new_unit(v, j)) && c < u->nblock; c++) {
 			const struct blk *b = &v->sp->block[u->block + c];
 
 			if (b->indirect != XL_NONE && !(b->flags & XL_COUNTS) && space_guests(b))
-				pm_buf_add(&new, &(struct rt_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect },
+				pm_buf_add(&new, &(struct shadow_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect },
 					   sizeof *add);
 		}
-	add = (const struct rt_entry *)new.p;
+	add = (const struct shadow_entry *)new.p;
 	n = new.n / sizeof *add;
 	sort_first(new.p, n, sizeof *add / 4);
 	while (i < v->was->nentry || k < n)
@@ -1571,7 +1559,7 @@ static bool write_module(struct saving *v)
 	pm_buf_release(&counters);
 	pm_buf_release(&stubs);
 	f->entries = put_section(o, &entries);
-	f->nentry = (uint32_t)(entries.n / sizeof(struct rt_entry));
+	f->nentry = (uint32_t)(entries.n / sizeof(struct shadow_entry));
 	put_outsides(v);
 	put_counters(v);
 	put_code_section(v);
@@ -1583,7 +1571,7 @@ static bool write_module(struct saving *v)
 	begin(o, 8);
 	f->map_sum = o->sum;
 	put_targets(v);
-	put_shadow(o, m, (const struct rt_entry *)entries.p, f);
+	put_shadow(o, m, (const struct shadow_entry *)entries.p, f);
 	pm_buf_release(&entries);
 	f->sum = sum_of(f, sum);
 	put_bytes(o, f, sizeof *f, 0);

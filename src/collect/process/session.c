@@ -827,8 +827,6 @@ static void answer(struct session *s, uint32_t bi)
 	if (op == RQ_LOOKUP || op == RQ_RESOLVE || op == RQ_SIGNAL || op == RQ_CHECKFAIL || op == RQ_MAP ||
 	    op == RQ_UNMAP || op == RQ_OPEN)
 		space_refresh(s, mm, m);
-	if (op == RQ_SIGNAL && m->r[0] == RT_IN_ORIGINAL && alone && !m->ncmd)
-		space_missed(mm->space, m->a[0], m);
 	stands |= (op == RQ_LOOKUP || op == RQ_RESOLVE || op == RQ_CHECKFAIL) && m->r[0];
 	stands |= op == RQ_SIGNAL && m->r[0] == RT_IN_ORIGINAL && m->r[1];
 	if (m->ncmd && alone && stands && mm->space == sp) {
@@ -939,9 +937,11 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 		       s->data_fd, 0);
 	if (s->code == MAP_FAILED || s->data == MAP_FAILED)
 		return pm_fail_errno(err, "cannot map shared memory");
-	/* Traced processes open it read-only, so no mapping of theirs can become writable. A seal
-	 * against writing would also keep us from giving memory back (punching holes). */
-	fcntl(s->code_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+	/* From here on nobody can write to it but by the mapping above, whatever descriptor of it they get.
+	 * The price: no holes can be punched, so the memory of a region goes to its next space. Before Linux 5.1
+	 * there is no such seal, and processes have it mapped from a read-only descriptor only. */
+	if (fcntl(s->code_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE))
+		fcntl(s->code_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
 	s->head = (struct rt_session *)s->data;
 	s->head->abi = RT_ABI;
 	s->head->pid = (uint32_t)getpid();
@@ -1375,7 +1375,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 			if (s.requests[i])
 				fprintf(stderr, "requests %s: %llu\n", names[i],
 					(unsigned long long)s.requests[i]);
-		fprintf(stderr, "thawed: %u\nfilled late: %u\n", s.nthawed, s.nlate);
+		fprintf(stderr, "thawed: %u\n", s.nthawed);
 	}
 	sigaction(SIGCHLD, &old_chld, NULL);
 	sigaction(SIGINT, &old_int, NULL);

@@ -104,10 +104,6 @@ struct module {
 	 * first_link on */
 	const struct cache_file *cache;	/* mapped; NULL: nothing */
 	size_t cache_size;
-	uint32_t looks, misses;		/* see look(), space_missed() */
-	bool flows_mapped;		/* from the file */
-	bool blocks_mapped;		/* likewise; */
-	struct pm_buf changed;		/* uint32_t: pages of them, ascending, that are not as they are there any more */
 	const struct xl_map *cached_map;
 	uint64_t lines_at, targets_at, entries_at;	/* in the file */
 	uint32_t ncached_entry;
@@ -124,8 +120,6 @@ struct module {
 	 * patched until cache_thaw(). Links in them are resolved by space_shortcut() */
 	uint32_t frozen;
 	bool frozen_shadow;
-	bool late;			/* its shadow is filled by the processes, too, that have it since it was frozen; see late.c
-					 * of the runtime. A copy of it (space_clone()): they are to forget that */
 	int file;			/* the cache file; -1: not open */
 	uint64_t file_id, file_code, file_shadow;	/* RT_FILE_ID; offsets */
 	uint8_t *saved_used, *filled;	/* filled: pages of the shadow that are */
@@ -135,7 +129,6 @@ struct module {
 	uint32_t ntaken;		/* units */
 };
 
-#define MANY_BYTES (256u << 10)		/* of a module, its text or its file: likewise */
 #define MANY_BLOCKS 65536u		/* of a module: what is looked up in them is looked at with care */
 
 static inline size_t hash_pc(uint64_t pc)
@@ -164,6 +157,11 @@ static inline const struct xl_map *module_map(const struct module *m, uint32_t i
 {
 	return i < m->ncached_map ? &m->cached_map[i] : &m->map[i - m->ncached_map];
 }
+
+/* An entry of a shadow in a cache's file: distances from the text's beginning and from its code's. */
+struct shadow_entry {
+	uint32_t pc, code;
+};
 
 struct pageref {
 	uint32_t block, next;
@@ -285,7 +283,7 @@ struct proc {
 
 struct session {
 	struct pm_counts *out;		/* grows as processes end */
-	struct pm_buf free_regions;	/* uint64_t: of the code file */
+	struct pm_buf free_regions;	/* uint64_t: of the code file, with what their last space left in them */
 	struct text *text;
 	size_t ntext, cap_text;
 	struct slots *slots;
@@ -294,7 +292,7 @@ struct session {
 	size_t cap_scratch;
 	uint32_t nfrozen;		/* cache files that are kept open */
 	uint64_t late;			/* see session_unmap() */
-	uint32_t nthawed, nlate;	/* codes and shadows, pages of shadows; for PUGMARK_STATS */
+	uint32_t nthawed;		/* codes and shadows; for PUGMARK_STATS */
 	struct maps maps;		/* of the process that asks: read again by every module that is new, */
 	bool maps_good;			/* but while this is set */
 	const struct pm_run_opts *opts;
@@ -415,6 +413,8 @@ static inline const uint8_t *block_bytes(const struct space *sp, uint32_t i)
 }
 
 struct space *space_new(struct session *s, bool i386);
+/* @n bytes at @p go to @at of the code file. */
+void space_write(const struct session *s, uint64_t at, const void *p, size_t n);
 /* The table of link targets: here, and its address in the process. */
 static inline uint64_t *space_links(const struct session *s, const struct space *sp)
 {
@@ -455,8 +455,6 @@ bool space_unmap(struct session *s, struct proc *p, uint64_t lo, uint64_t hi, st
 bool space_state(struct space *sp, uint64_t code, uint32_t *block, const struct xl_map **map);
 /* Of blocks [@first, @first + @n), those with twins that hold a point, and their chains, are entered as what traces. */
 void space_close(struct session *s, struct space *sp, uint32_t first, uint32_t n);
-/* A thread that is alone came to @pc, had no entry there, and is about to have one. */
-void space_missed(struct space *sp, uint64_t pc, struct rt_mail *m);
 /* Does a block that has a twin begin at copy address @code? That one's direct entry, or 0. */
 uint64_t space_twin(struct space *sp, uint64_t code);
 /* Go on with a divergence that needed more commands than a mail holds; false: it is complete. */

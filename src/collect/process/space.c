@@ -19,9 +19,6 @@
 #define PAGE 4096ull
 #define LINE 64u
 #define LARGE_UNIT (256u << 10)		/* bytes of code that there may have to be room for: few functions are */
-#define LOOKS 32u
-#define TEXT_LOOKS 8u			/* likewise, for the text: it is seldom translated from one place twice */
-#define MISSES 16u
 #define MOST_READY (128u << 10)		/* bytes of code */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23		/* Linux 5.14; before, a hint that is refused */
@@ -53,6 +50,36 @@ static uint32_t no_table(uint64_t pc)
 	return RT32_ZERO - 4 * (uint32_t)(pc & ~0xffffull);
 }
 
+/* The next piece of the code file's [*@at, @stop) that has memory, from *@at on; its end, 0: there is none. */
+static uint64_t next_data(const struct session *s, uint64_t *at, uint64_t stop)
+{
+	const off_t from = lseek(s->code_fd, (off_t)*at, SEEK_DATA);
+	off_t end;
+
+	if (from < 0 || (uint64_t)from >= stop)
+		return 0;
+	end = lseek(s->code_fd, from, SEEK_HOLE);
+	*at = (uint64_t)from;
+	return end < 0 || (uint64_t)end > stop ? stop : (uint64_t)end;
+}
+
+/* What there is of the code file's [@at, @stop) becomes zero. */
+static void clear_data(const struct session *s, uint64_t at, uint64_t stop)
+{
+	for (uint64_t end; at < stop && (end = next_data(s, &at, stop)); at = end)
+		memset(s->code + at, 0, end - at);
+}
+
+void space_write(const struct session *s, uint64_t at, const void *p, size_t n)
+{
+	const uint64_t from = at & ~(PAGE - 1);
+
+	/* one call costs less than a fault for each page */
+	if (at + n - from > PAGE)
+		madvise(s->code + from, at + n - from, MADV_POPULATE_WRITE);
+	memcpy(s->code + at, p, n);
+}
+
 struct space *space_new(struct session *s, bool i386)
 {
 	struct space *sp = pm_alloc(sizeof *sp);
@@ -61,6 +88,7 @@ struct space *space_new(struct session *s, bool i386)
 	if (s->free_regions.n) {
 		s->free_regions.n -= sizeof sp->base;
 		memcpy(&sp->base, s->free_regions.p + s->free_regions.n, sizeof sp->base);
+		clear_data(s, sp->base, sp->base + SPACE_SIZE);
 	} else if (s->code_next + SPACE_SIZE <= RT_CODE_SIZE) {
 		sp->base = s->code_next;
 		s->code_next += SPACE_SIZE;
@@ -108,8 +136,6 @@ void space_blocks(struct space *sp, size_t n)
 
 	if (n <= sp->cap_block)
 		return;
-	for (size_t i = 0; i < sp->nmodule; i++)
-		sp->module[i].blocks_mapped = sp->module[i].flows_mapped = false;
 	while (cap < n)
 		cap *= 2;
 	sp->block = larger(sp->block, sp->nblock * sizeof *sp->block, sp->cap_block * sizeof *sp->block,
@@ -119,24 +145,14 @@ void space_blocks(struct space *sp, size_t n)
 	sp->cap_block = cap;
 }
 
-static struct rt_late_door *door_of(const struct session *s, const struct module *m)
-{
-	return (struct rt_late_door *)(s->code + m->shadow_off + m->shadow_len);
-}
-
 void space_unref(struct session *s, struct space *sp)
 {
 	if (--sp->refs)
 		return;
 	cache_save(s, sp, false);
 	s->ni386 -= sp->i386;
-	for (size_t i = 0; i < sp->nmodule; i++)
-		if (sp->module[i].late)
-			s->nlate += door_of(s, &sp->module[i])->filled;
-	/* nobody executes here any more: the memory goes back, the region to the next space */
-	if (session_running(s) && !fallocate(s->code_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)sp->base,
-		       (off_t)(sp->next - sp->base)))
-		pm_buf_add(&s->free_regions, &sp->base, sizeof sp->base);
+	/* nobody executes here any more */
+	pm_buf_add(&s->free_regions, &sp->base, sizeof sp->base);
 	for (size_t i = 0; i < sp->nmodule; i++) {
 		struct module *m = &sp->module[i];
 
@@ -159,7 +175,6 @@ void space_unref(struct session *s, struct space *sp)
 		pm_buf_release(&m->rel_link);
 		pm_buf_release(&m->rel_place);
 		pm_buf_release(&m->entered);
-		pm_buf_release(&m->changed);
 		free(m->read);
 		free(m->entry_from);
 		free(m->unit);
@@ -502,8 +517,7 @@ static void punch(const struct session *s, const struct module *m, const struct 
 {
 	const uint64_t at = m->shadow_off + 4 * (h->lo - m->lo), n = 4 * (h->hi - h->lo);
 
-	if (fallocate(s->code_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)n))
-		memset(s->code + at, 0, n);
+	clear_data(s, at, at + n);
 }
 
 /* Hole @i swallows the next one. */
@@ -517,19 +531,6 @@ static void join_holes(struct module *m, uint32_t i)
 	memmove(h + i + 1, h + i + 2, (m->nhole - i - 1) * sizeof *h);
 }
 
-#define MOST_WAIT 1000u			/* times 10 us: a thread may have been killed in there */
-
-/* No process puts entries into @m's shadow by itself any more. */
-static void close_door(const struct session *s, const struct module *m)
-{
-	struct rt_late_door *door = door_of(s, m);
-	const struct timespec nap = { 0, 10000 };
-
-	__atomic_store_n(&door->closed, 1, __ATOMIC_SEQ_CST);
-	for (uint32_t i = 0; i < MOST_WAIT && __atomic_load_n(&door->inside, __ATOMIC_SEQ_CST); i++)
-		nanosleep(&nap, NULL);
-}
-
 static void hole_add(struct session *s, struct space *sp, struct module *m, uint64_t lo, uint64_t hi)
 {
 	struct hole *h = m->hole;
@@ -539,8 +540,6 @@ static void hole_add(struct session *s, struct space *sp, struct module *m, uint
 		if (h[i].lo <= lo && hi <= h[i].hi)
 			return;
 	cache_thaw(s, sp, m, false, true);
-	if (m->late)
-		close_door(s, m);
 	for (i = m->nhole++; i && h[i - 1].lo > lo; i--)
 		h[i] = h[i - 1];
 	h[i] = (struct hole){ lo, hi };
@@ -650,34 +649,6 @@ static void place_file(struct rt_mail *mail, const struct module *m, uint64_t of
 	mail->cmd[mail->ncmd - 1].a[4] = m->file_id;
 }
 
-/* What struct rt_late says of @m, and where. */
-static uint64_t late_shadow_at(const struct module *m)
-{
-	return RT_LATE_SHADOW + (shadow_at(m) - RT_SHADOW);
-}
-
-static uint64_t late_entries_at(const struct module *m)
-{
-	return RT_LATE_ENTRIES + 8 * (uint64_t)(uint32_t)m->lo + m->entries_at % PAGE;
-}
-
-static void forget_late(const struct module *m, struct rt_mail *mail)
-{
-	mail_cmd(mail, CMD_LATE, m->lo, m->hi, 0, 0);
-	mail->cmd[mail->ncmd - 1].a[4] = 0;
-}
-
-static void place_late(const struct module *m, struct rt_mail *mail)
-{
-	const uint64_t at = late_entries_at(m), in = at % PAGE;
-
-	place_file(mail, m, m->entries_at - in, in + m->ncached_entry * sizeof(struct rt_entry), at - in, 1);
-	mail_cmd(mail, CMD_PLACE, m->shadow_off, m->shadow_len, late_shadow_at(m), 3 | RT_OVER);
-	mail_cmd(mail, CMD_PLACE, m->shadow_off + m->shadow_len, PAGE, RT_LATE_DOORS + (uint32_t)m->lo, 3 | RT_OVER);
-	mail_cmd(mail, CMD_LATE, m->lo, m->hi, m->code, at);
-	mail->cmd[mail->ncmd - 1].a[4] = m->ncached_entry;
-}
-
 /* Small pieces are faulted in whole: most of them is used by whoever uses them at all. */
 #define SMALL_CODE (512u << 10)
 #define SMALL_SHADOW (1u << 20)
@@ -690,7 +661,7 @@ static uint32_t at_once(uint64_t len, uint64_t most)
 
 /* A module's code and shadow become visible in @p's address space: once the thread that asked has
  * run the commands. @over: those of another space are there. */
-#define PLACE_CMDS (9 + MAX_PIECES)
+#define PLACE_CMDS (5 + MAX_PIECES)
 static void place(const struct session *s, struct proc *p, uint32_t mi, bool over, struct rt_mail *mail)
 {
 	const struct module *m = &p->space->module[mi];
@@ -717,10 +688,6 @@ static void place(const struct session *s, struct proc *p, uint32_t mi, bool ove
 	if (fresh & PLACED && m->frozen_shadow)
 		place_file(mail, m, m->file_shadow, m->shadow_len, shadow_at(m),
 			   1 | at_once(m->shadow_len, SMALL_SHADOW));
-	if (fresh & PLACED && m->late && m->frozen)
-		place_late(m, mail);
-	else if (fresh & PLACED && m->late)
-		forget_late(m, mail);		/* as it was before this space became its own */
 	if (fresh & PLACED && m->frozen && !s->tracer && cache_counters(m) * 8 <= SMALL_COUNTERS) {
 		const uint64_t at = RT_DATA_VAULT + s->asking * RT_BLOCK_SIZE + RT_COUNTERS + 8ull * m->first_cached;
 
@@ -756,8 +723,7 @@ bool space_no_file(struct session *s, struct proc *p, const struct rt_cmd *cmd, 
 			struct module *m = &sp->module[i];
 			const bool code = m->code == c->a[2];
 
-			if (c->op == CMD_PLACE_FILE && (code || shadow_at(m) == c->a[2] ||
-							 (m->late && late_entries_at(m) - c->a[2] < PAGE)))
+			if (c->op == CMD_PLACE_FILE && (code || shadow_at(m) == c->a[2]))
 				cache_thaw(s, sp, m, true, true);
 			else if (c->op == CMD_PLACE && code && !(c->a[3] & RT_OVER) && i < p->placed.n)
 				p->placed.p[i] = 0;
@@ -994,7 +960,7 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 	if (!sp->i386) {
 		m->shadow_len = up((hi - lo) * 4, PAGE);
 		m->shadow_off = sp->next;
-		sp->next += up(m->shadow_len + PAGE, 1 << 16);	/* struct rt_late_door */
+		sp->next += up(m->shadow_len, 1 << 16);
 	}
 	if (s->counts && m->shadowed && shadow_taken(sp, m, shadow_at(m)))
 		m->shadowed = false;
@@ -1021,73 +987,6 @@ static struct module *module_new(struct session *s, struct proc *p, const struct
 	if (fd >= 0)
 		close(fd);
 	return &sp->module[sp->nmodule - 1];
-}
-
-/* Whole pages of the blocks that @m has from the cache. */
-static uint32_t block_pages(const struct module *m)
-{
-	return (uint32_t)(m->ncached * sizeof(struct blk) / PAGE);
-}
-
-#define MOST_CHANGED 64u		/* pages */
-
-/* @b of @m is about to be changed. */
-static void will_change(const struct space *sp, struct module *m, const struct blk *b)
-{
-	const uint64_t page = (uint64_t)(b - sp->block - m->first_cached) * sizeof *b / PAGE;
-	const size_t n = m->changed.n / 4;
-	uint32_t *v = (uint32_t *)m->changed.p;
-	size_t i = 0;
-
-	if (!m->blocks_mapped || b < sp->block + m->first_cached || page >= block_pages(m))
-		return;
-	while (i < n && v[i] < page)
-		i++;
-	if (i < n && v[i] == page)
-		return;
-	m->blocks_mapped = n < MOST_CHANGED;
-	pm_buf_add(&m->changed, &(uint32_t){ 0 }, sizeof *v);
-	v = (uint32_t *)m->changed.p;
-	memmove(v + i + 1, v + i, (n - i) * sizeof *v);
-	v[i] = (uint32_t)page;
-}
-
-static void give_blocks_back(const struct space *sp, const struct module *m)
-{
-	const uint32_t *v = (const uint32_t *)m->changed.p;
-	const size_t n = m->changed.n / 4;
-	uint64_t from = 0;
-
-	for (size_t i = 0; i <= n; i++) {
-		const uint64_t to = i < n ? v[i] : block_pages(m);
-
-		if (from < to)
-			madvise((uint8_t *)(sp->block + m->first_cached) + from * PAGE, (to - from) * PAGE, MADV_DONTNEED);
-		from = to + 1;
-	}
-}
-
-/* Every fault on a file brings pages that nobody wants: now and then all of @m's large ones go. */
-static void give_files_back(const struct space *sp, const struct module *m)
-{
-	if (m->cache_size >= MANY_BYTES)
-		madvise((void *)(uintptr_t)m->cache, m->cache_size, MADV_DONTNEED);
-	if (m->blocks_mapped)
-		give_blocks_back(sp, m);
-	if (m->flows_mapped)
-		madvise(sp->flow + m->first_cached, m->ncached * sizeof *sp->flow & ~(PAGE - 1), MADV_DONTNEED);
-	if (m->text_len >= MANY_BYTES)
-		madvise((void *)(uintptr_t)m->text, m->text_len, MADV_DONTNEED);
-}
-
-static void look(const struct space *sp, struct module *m)
-{
-	if (m->ncached < MANY_BLOCKS)
-		return;
-	if (++m->looks % LOOKS == 0)
-		give_files_back(sp, m);
-	else if (m->looks % TEXT_LOOKS == 0 && m->text_len >= MANY_BYTES)
-		madvise((void *)(uintptr_t)m->text, m->text_len, MADV_DONTNEED);
 }
 
 static struct module *module_at(struct space *sp, uint64_t pc)
@@ -1556,7 +1455,6 @@ static uint32_t translate(struct session *s, struct proc *p, uint32_t mi, uint64
 	}
 	xl_translate(&in, &s->unit);
 	reading_end(&r);
-	look(sp, m);
 	if (in.abi_flags && breaks_abi(sp, &s->unit)) {
 		sp->abi_broken = true;
 		return XL_NONE;
@@ -1714,15 +1612,8 @@ static void translate_ahead(struct session *s, struct proc *p, uint32_t mi, size
 /* Only what was ever touched of the code file is worth copying. */
 static void copy_data(struct session *s, uint64_t from, uint64_t to, uint64_t len)
 {
-	const off_t stop = (off_t)(from + len);
-
-	for (off_t at = (off_t)from, end; (at = lseek(s->code_fd, at, SEEK_DATA)) >= 0 && at < stop;
-	     at = end) {
-		end = lseek(s->code_fd, at, SEEK_HOLE);
-		if (end < 0 || end > stop)
-			end = stop;
-		memcpy(s->code + to + ((uint64_t)at - from), s->code + at, (size_t)(end - at));
-	}
+	for (uint64_t at = from, stop = from + len, end; at < stop && (end = next_data(s, &at, stop)); at = end)
+		space_write(s, to + (at - from), s->code + at, end - at);
 }
 
 static struct space *space_clone(struct session *s, const struct space *from)
@@ -1797,8 +1688,6 @@ static struct space *space_clone(struct session *s, const struct space *from)
 
 		++*m->users;
 		m->file = -1;
-		m->blocks_mapped = m->flows_mapped = false;
-		m->changed = (struct pm_buf){ 0 };
 		m->read = NULL;
 		m->entry_from = cache_copy_entries(o);
 		m->frozen = 0;
@@ -1917,7 +1806,6 @@ static bool make_indirect(struct session *s, struct space *sp, struct blk *b, ui
 	if (i - m->first_cached < m->ncached)
 		pm_buf_add(&m->entered, &i, sizeof i);
 	m->code_len = up(at + xl_indirect_entry(code_ptr(s, m, at), sp->i386, m->code + at, to, b->live), 16);
-	will_change(sp, m, b);
 	b->indirect = at;
 	return true;
 }
@@ -1945,7 +1833,6 @@ static uint64_t entry_of(struct session *s, struct proc *p, struct blk *b, bool 
 	struct module *m = &sp->module[b->module];
 	uint64_t to = need_outside_entry(s, sp, b), twin;
 
-	look(sp, m);
 	place(s, p, b->module, false, mail);
 
 	if (indirect && b->indirect != XL_NONE)
@@ -1961,17 +1848,6 @@ static uint64_t entry_of(struct session *s, struct proc *p, struct blk *b, bool 
 		fill_twins(s, sp, m, b->pc);
 	}
 	return twin ? twin : to;
-}
-
-void space_missed(struct space *sp, uint64_t pc, struct rt_mail *mail)
-{
-	struct module *m = module_at(sp, pc);
-
-	if (!m || m->text_len < MANY_BYTES || ++m->misses % MISSES)
-		return;
-	for (size_t i = 0; i < sp->nmodule; i++)
-		give_files_back(sp, &sp->module[i]);
-	mail_cmd(mail, CMD_ADVISE, m->lo, m->hi - m->lo, MADV_DONTNEED, 0);
 }
 
 uint64_t space_twin(struct space *sp, uint64_t code)
@@ -2210,7 +2086,6 @@ static void kill_block(struct session *s, struct space *sp, uint32_t i)
 
 	if (b->flags & BLK_IS_DEAD)
 		return;
-	will_change(sp, m, b);
 	b->flags |= BLK_IS_DEAD;
 	cache_thaw(s, sp, m, true, false);
 	if (block_continues(s, sp, i))		/* it dies with the head of its chain */
@@ -2284,8 +2159,6 @@ static void unplace_shadows(const struct module *m, struct rt_mail *mail)
 		mail_cmd(mail, CMD_UNPLACE, 0, 4 * (piece[i].hi - piece[i].lo), entry_at(piece[i].lo), 0);
 	if (m->twins)
 		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, twins_at(m), 0);
-	if (m->late)
-		forget_late(m, mail);
 }
 
 static void kill_blocks(struct session *s, struct space *sp, struct module *m)

@@ -12,11 +12,8 @@
  *                           addresses are alike in these bits. Untouched parts are the
  *                           zero page; the part that shadows a text mapping is shared memory.
  *   RT_IMAGE                the runtime: text (r-x), data (rw-, private: copied by fork)
- *   RT_CODE_VAULT           the whole code file (r-x): code caches and shadows of every code space;
+ *   RT_CODE_VAULT           the whole code file (r-x, sealed): code caches and shadows of every code space;
  *                           pieces are placed elsewhere by mremap(old_size = 0), which needs no fd
- *   RT_LATE_SHADOW          the shadows of texts that struct rt_late is about, once more (rw-)
- *   RT_LATE_ENTRIES         the part of a cache's file that they are filled from (r--)
- *   RT_LATE_DOORS           a page for each (rw-), which begins with struct rt_late_door
  *   RT_DATA_VAULT           the whole data file (rw-): session header and thread blocks
  *   near each text mapping  its code cache, within 2 GiB, a placed piece of the code file
  *
@@ -34,7 +31,8 @@
  *   Files are reached without an fd through remap_file_pages() on a piece that is mapped already.
  *
  * INVARIANTS - the code refers to them by number
- * (1) No page is both writable and executable; code is writable in the controller only.
+ * (1) No page is both writable and executable; code is writable in the controller only, by the one mapping that it
+ *     made before it sealed the file: nobody, whatever descriptor or mapping it has, gets another one.
  * (2) Original text is never executable while the process is traced, so that an indirect transfer
  *     to an address without translation (entry 0: jump to the original address) faults and asks.
  * (3) gs:0 (i386: fs:0) is the thread block of the running thread. The program's own gs base
@@ -54,7 +52,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			22u
+#define RT_ABI			23u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -67,11 +65,6 @@
 #define RT_LOAD			(RT_IMAGE + RT_IMAGE_SIZE)	/* struct rt_load */
 #define RT_CODE_VAULT		0x2b0000000000ull
 #define RT_CODE_SIZE		(8ull << 40)
-#define RT_LATE			0x330000000000ull	/* reserved */
-#define RT_LATE_SIZE		0x2000000000ull
-#define RT_LATE_SHADOW		RT_LATE
-#define RT_LATE_ENTRIES		(RT_LATE + 0x1000000000ull)	/* 8 bytes for each value of the low 32 bits of an address */
-#define RT_LATE_DOORS		(RT_LATE + 0x1800000000ull)	/* one byte: where the text begins */
 #define RT_DATA_VAULT		0x340000000000ull
 #define RT_BLOCK_SHIFT		30
 #define RT_BLOCK_SIZE		(1ull << RT_BLOCK_SHIFT)
@@ -196,7 +189,6 @@ enum rt_cmd_op {
 	CMD_UNPLACE,	/* a[2], a[1]: back to what was there: zero shadow, or nothing if a[3] */
 	CMD_PROTECT,	/* mprotect a[0], a[1], a[2] */
 	CMD_ADVISE,	/* madvise a[0], a[1], a[2]: never fails */
-	CMD_LATE,	/* struct rt_late: a[0] to a[4]; what overlaps it is forgotten. No entries: nothing else */
 };
 #define RT_OVER 0x100
 #define RT_POPULATE 0x200		/* in a[3] of CMD_PLACE_FILE: likewise, to be read */
@@ -205,21 +197,6 @@ struct rt_cmd {
 	uint64_t op, a[5];
 };
 #define RT_MAX_CMDS 48
-
-/* A text whose code is mapped from a cache's file, as are the entries of its shadow: ascending by pc, distances from
- * @lo and from @code. Those of a page that nobody has needed so far are not in the shadow; a thread that jumps to one puts
- * all of them there, by way of RT_LATE_SHADOW, without asking. */
-struct rt_late {
-	uint64_t lo, hi, code, entries, n;
-};
-struct rt_entry {
-	uint32_t pc, code;
-};
-struct rt_late_door {
-	uint32_t closed;		/* the controller has taken entries out: ask it */
-	uint32_t inside;		/* threads that are at it */
-	uint32_t filled;		/* pages */
-};
 
 enum rt_again {
 	RT_NOT_AGAIN,

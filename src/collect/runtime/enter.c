@@ -173,9 +173,6 @@ static u32 run_commands(struct rt_mail *m)
 		case CMD_ADVISE:
 			rt_sys(NR_madvise, c->a[0], c->a[1], c->a[2]);
 			break;
-		case CMD_LATE:
-			rt_late_text(c);
-			break;
 		}
 	}
 	return 0;

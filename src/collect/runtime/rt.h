@@ -382,14 +382,6 @@ struct rt_block *rt_map_all(const struct rt_boot *boot);
 int rt_place(const struct rt_cmd *c);
 /* CMD_PLACE_FILE, and those behind it of the same file: how many of @n have been done. */
 u32 rt_place_files(const struct rt_cmd *c, u32 n);
-#if !defined RT_IDT && !defined __i386__
-/* late.c: CMD_LATE. An indirect transfer to @pc found nothing: the way on, 0 if the controller is to be asked. */
-void rt_late_text(const struct rt_cmd *c);
-u64 rt_late(u64 pc);
-#else
-static inline void rt_late_text(const struct rt_cmd *c) { }
-static inline u64 rt_late(u64 pc) { return 0; }
-#endif
 u32 rt_put_decimal(char *to, u32 v);
 /* Thread block @number, mapped; NULL: no room. A block whose thread was not made is given back. */
 struct rt_block *rt_block_map(u32 number);

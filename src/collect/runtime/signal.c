@@ -798,14 +798,6 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		uc->sigmask = b->real_mask;
 		rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, b->step_sig, b->step_info);
 	}
-	if (fault && sig == SIGSEGV && info->addr == pc) {
-		const u64 to = rt_late(pc);
-
-		if (to) {
-			UC_PC(uc) = (word)to;
-			return;
-		}
-	}
 	b->mail.a[4] = UC_ERR(uc);
 	for (u32 i = 0; i < RT_NGPR; i++)	/* one of them is the cursor, the controller knows which */
 		b->ctx.gpr[i] = UC_GPR(uc, i);

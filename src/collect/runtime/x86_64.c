@@ -7,7 +7,7 @@
 #ifndef RT_IDT
 static void map_file(const char *path, u64 at, u64 size, int prot)
 {
-	long fd = rt_sys(NR_open, path, 02000002 /* O_CLOEXEC */, 0);
+	long fd = rt_sys(NR_open, path, prot & PROT_WRITE ? 02000002 : 02000000 /* O_CLOEXEC */, 0);
 
 	if (fd < 0 || rt_sys(NR_mmap, at, size, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) !=
 		      (long)at)
@@ -24,7 +24,6 @@ struct rt_block *rt_map_all(const struct rt_boot *boot)
 	rt_sys(NR_madvise, b, 4096, MADV_POPULATE_WRITE);
 	rt_sys(NR_madvise, (word)b + RT_STACK_TOP - 4096, 4096, MADV_POPULATE_WRITE);
 	map_file(boot->code_path, RT_CODE_VAULT, RT_CODE_SIZE, PROT_READ | PROT_EXEC);
-	rt_sys(NR_mmap, RT_LATE, RT_LATE_SIZE, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 	/* MAP_FIXED_NOREPLACE: whoever lives there already (AddressSanitizer) is not to be replaced */
 	if (rt_sys(NR_mmap, RT_SHADOW, RT_SHADOW_SIZE, PROT_READ,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | 0x100000, -1, 0) != (long)RT_SHADOW)
@@ -90,7 +89,7 @@ u32 rt_place_files(const struct rt_cmd *c, u32 n)
 		return 0;
 	while (done < n && c[done].op == CMD_PLACE_FILE && c[done].a[4] == c->a[4] &&
 	       rt_sys(NR_mmap, c[done].a[2], c[done].a[1], c[done].a[3] & 7,
-		      MAP_PRIVATE | MAP_FIXED | (c[done].a[3] & RT_POPULATE ? MAP_POPULATE : 0), fd,
+		      MAP_SHARED | MAP_FIXED | (c[done].a[3] & RT_POPULATE ? MAP_POPULATE : 0), fd,
 		      c[done].a[0]) == (long)c[done].a[2])
 		done++;
 	rt_sys(NR_close, fd);
@@ -122,7 +121,7 @@ int rt_is_ours(u64 addr, u64 len)
 {
 	static const struct { u64 at, size; } mine[] = {
 		{ RT_SHADOW, RT_SHADOW_SIZE }, { RT_IMAGE, RT_IMAGE_SIZE },
-		{ RT_CODE_VAULT, RT_CODE_SIZE }, { RT_LATE, RT_LATE_SIZE }, { RT_DATA_VAULT, RT_DATA_SIZE },
+		{ RT_CODE_VAULT, RT_CODE_SIZE }, { RT_DATA_VAULT, RT_DATA_SIZE },
 	};
 
 	for (u32 i = 0; i < NR_OF(mine); i++)
