@@ -2,7 +2,7 @@
 /* internal.h - what the parts of the translator share
  *
  * A unit passes through: discover.c (decode from the entry, cut into blocks; tables.c), live.c (which state
- * is dead where, and where to count), flow.c (who needs no counter), emit.c (code, pc map, relocations, links). The scratch struct carries it; its
+ * is dead where, and where to count), flow.c (who needs no counter), emit.h (code, pc map, relocations, links). The scratch struct carries it; its
  * arrays are kept from one unit to the next, so that nothing is allocated per instruction. */
 #ifndef PM_TRANSLATE_INTERNAL_H
 #define PM_TRANSLATE_INTERNAL_H
@@ -102,12 +102,12 @@ struct fixup {				/* a branch to a block of the unit that was not yet placed */
 	bool byte;
 };
 
-struct tail {				/* of a call, see emit.c */
+struct tail {				/* of a call, see emit_transfer.c */
 	uint32_t at;			/* the call's rel32 */
 	uint32_t block;
 };
 
-struct edge {				/* a branch that leaves a chain, see emit.c */
+struct edge {				/* a branch that leaves a chain, see emit_count.c */
 	uint32_t at;			/* its rel32 */
 	uint32_t block;
 };

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* emit.h - what the parts of the emitter share
+ *
+ * asm.c writes bytes, relocations, the pc map and branches. emit_transfer.c (how control leaves a block)
+ * and emit_count.c (what a block counts and records) stand upon it, and emit.c puts blocks and units
+ * together.
+ *
+ * EMISSION INVARIANTS
+ * (1) Every byte of a block's code is covered by its map, and an entry with XL_AT_START is true:
+ *     with the slots that it names undone, registers and memory are as the original has them
+ *     before instruction `insn`; insn == n stands for "all done, at the block's end". (Dead
+ *     flags, and dead registers as live.c proves them, may differ.)
+ * (2) No flag and no register that is live changes, except through the program's own instructions.
+ * (3) The rel32 of a branch that may be patched does not cross a cache line, so that a thread
+ *     that executes it sees the old or the new value. Units move by multiples of 64 only.
+ * (4) What a block may need at most is reserved before it is emitted (bound), and forward rel8
+ *     branches rely on the same bounds. */
+#ifndef PM_TRANSLATE_EMIT_H
+#define PM_TRANSLATE_EMIT_H
+
+#include <string.h>
+
+#include "collect/runtime/abi.h"
+#include "collect/translate/internal.h"
+
+enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11 };
+
+#define JMP_ALWAYS	16		/* for asm_jump(); else a condition code */
+#define ENTRY_BYTES	18		/* restore rcx, restore rdx: at most */
+#define PATCH_BYTES	8
+#define PREFIX_ADDR	0x67
+
+struct emit {
+	struct scratch *s;
+	const struct xl_input *in;
+	struct xl_unit *u;
+	bool i386;
+	uint8_t *base, *c;		/* c: where the next byte goes */
+	struct block *b;
+	uint32_t index;			/* of b */
+	uint32_t first;			/* in the unit: of those that this pass makes */
+	bool counting;			/* ... which only count (translate.h) */
+	uint8_t counted;		/* XL_COUNTED, XL_RECORDED or 0 */
+	bool stolen;			/* xl_stolen() */
+	uint8_t cursor_reg;		/* ... the register */
+	bool own;			/* it is the program's, own_now.reg the cursor */
+	bool own_saved;			/* the program's value of own_now.reg is in RT_S_TMP */
+	bool own_restore;		/* it is live behind the range */
+	struct own own_now;		/* or the next one */
+	uint8_t lent;			/* XL_LENT() */
+	uint32_t live[MAX_BLOCK_INSNS + 1];	/* of a block with such ranges */
+	bool stale;			/* xl_link.stale of what is emitted */
+};
+
+static inline struct xl_block *placed(const struct emit *e, uint32_t block)
+{
+	return &e->u->block[e->first + block];
+}
+
+static inline bool is_placed(const struct emit *e, uint32_t block)
+{
+	return placed(e, block)->code != XL_NONE;
+}
+
+/* ---- asm.c ---------------------------------------------------------------------------------- */
+static inline uint32_t here(const struct emit *e)
+{
+	return e->c - e->base;
+}
+
+static inline void asm_byte(struct emit *e, uint8_t v)
+{
+	*e->c++ = v;
+}
+
+static inline void asm_u32(struct emit *e, uint32_t v)
+{
+	memcpy(e->c, &v, 4);
+	e->c += 4;
+}
+
+static inline void asm_bytes(struct emit *e, const char *bytes, unsigned n)
+{
+	memcpy(e->c, bytes, n);
+	e->c += n;
+}
+
+void asm_nops(struct emit *e, unsigned n);
+
+/* WIDTH. The thread block is at gs:0, in 32-bit code at fs:0, and there are no rex prefixes there;
+ * a modrm byte that means [rip + disp32] in 64-bit code means [disp32] in 32-bit code. In what
+ * follows `slot` is an offset in the thread block. */
+#define SLOT_OP_BYTES(i386)	((i386) ? 7 : 9)
+
+static inline void asm_rex_w(struct emit *e, unsigned reg, unsigned base)
+{
+	if (!e->i386)
+		asm_byte(e, 0x48 | (reg >> 3) << 2 | base >> 3);
+}
+
+/* op reg, [slot] of a word; mov */
+void asm_slot_op(struct emit *e, uint8_t op, unsigned reg, uint32_t slot);
+void asm_slot_store(struct emit *e, unsigned reg, uint32_t slot);
+void asm_slot_load(struct emit *e, unsigned reg, uint32_t slot);
+/* op [slot], 32 bits: 0xff/4 jumps, 0xc7/0 is a store of an immediate, which the caller puts */
+void asm_slot_op32(struct emit *e, uint8_t op, unsigned ext, uint32_t slot);
+void asm_slot_jump(struct emit *e, uint32_t slot);
+
+void asm_reloc(struct emit *e, uint32_t at, enum xl_reloc_kind kind, uint32_t addend);
+/* A disp32 to original address @addr, in an instruction that ends @behind bytes after the field. */
+void asm_pc32(struct emit *e, uint64_t addr, unsigned behind);
+void asm_lea_pc(struct emit *e, unsigned reg, uint64_t addr);
+/* RT_EXIT_PC = @pc, all registers kept. */
+void asm_exit_pc(struct emit *e, uint64_t pc);
+
+/* The pc map: what holds from here on, xl_map.insn, flags and tmp. */
+void asm_map_tmp(struct emit *e, uint32_t insn, unsigned flags, unsigned tmp);
+static inline void asm_map(struct emit *e, uint32_t insn, unsigned flags)
+{
+	asm_map_tmp(e, insn, flags, 0);
+}
+
+static inline bool fits8(int64_t d)
+{
+	return d == (int8_t)d;
+}
+
+/* @nop bytes of opcode and a rel32 to @t. */
+void asm_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct target *t);
+void asm_jump(struct emit *e, unsigned cc, const struct target *t);
+void asm_jcx(struct emit *e, const struct insn *i, const struct target *t);
+
+/* ---- emit_transfer.c: the last instruction of a block ----------------------------------------- */
+void emit_call(struct emit *e);
+void emit_ret(struct emit *e, const struct insn *i);
+void emit_indirect(struct emit *e, const struct insn *i);
+void emit_syscall(struct emit *e, const struct insn *i);
+/* Inside a block, with its map: instruction @insn, at @pc, has not begun, and the runtime's @where executes it. */
+void emit_trap(struct emit *e, uint32_t insn, uint64_t pc, uint32_t where);
+void emit_tail(struct emit *e, const struct tail *t);
+/* The map of the current block is complete but for where its tail is. */
+void emit_map_end(struct emit *e);
+
+/* ---- emit_count.c ----------------------------------------------------------------------------- */
+void emit_count(struct emit *e, uint32_t insn);
+/* What the block records before instruction @at. */
+void emit_record(struct emit *e, uint32_t at);
+/* Before place @at the cursor moves to another register, or back: struct own. The second: it is back. */
+void emit_own_changes(struct emit *e, uint32_t at);
+void emit_own_end(struct emit *e, uint32_t at);
+/* In the cold part: what a conditional branch out of the middle of a chain goes through. */
+void emit_edge(struct emit *e, const struct edge *edge);
+/* Which blocks look whether there is budget left; and code that does, or compares the block's bytes. The rel32s
+ * of its jumps to the cold part are chained through their own fields, from *@chain, until emit_check_cold(). */
+void choose_checks(struct scratch *s);
+void emit_budget_check(struct emit *e, uint32_t *chain);
+void emit_check(struct emit *e, uint32_t *chain);
+void emit_check_cold(struct emit *e, const struct block *b, uint32_t chain);
+
+static inline uint32_t live_at(const struct emit *e, const struct target *t)
+{
+	return t->where == TO_UNIT ? e->s->block[t->block].live_in : t->live;
+}
+
+/* Registers that may be overwritten where control goes to, all of @live being live there. */
+static inline uint32_t dead_registers(const struct emit *e, uint32_t live)
+{
+	return cursor_registers(e->s) & ~((uint32_t)e->stolen << e->cursor_reg) & ~live;
+}
+
+/* xl_link.stale of what leaves @b. */
+static inline bool leaves_stale(const struct block *b)
+{
+	return b->flags_stale & ~b->flags_set;
+}
+
+#endif

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/* emit_transfer.c - control leaves a block: calls, returns, indirect jumps, system calls, traps */
+#include <string.h>
+
+#include "base/mem.h"
+#include "collect/translate/emit.h"
+
+/* CALLS AND RETURNS are paired in the translation as they are in the original, so that the
+ * processor's return stack predicts them: a call is a call to a *tail* in the unit's cold part, which
+ * replaces the return address that was pushed by the original one and goes on to the target; a
+ * return looks its target up, puts the translation in place of the original address and returns. The
+ * bytes behind a translated call are the return point's indirect entry. With abi_flags both add the distance
+ * between the two to what is on the stack. */
+void emit_call(struct emit *e)
+{
+	struct scratch *s = e->s;
+
+	pm_grow(s->tail, s->ntail, s->cap_tail);
+	asm_byte(e, 0xe8);
+	s->tail[s->ntail++] = (struct tail){ here(e), e->index };
+	asm_u32(e, 0);
+}
+
+/* mov [rsp], original address @pc, by way of @reg */
+static void store_at_top(struct emit *e, unsigned reg, uint64_t pc)
+{
+	asm_lea_pc(e, reg, pc);
+	asm_rex_w(e, reg, RSP);
+	asm_byte(e, 0x89);
+	asm_byte(e, 0x04 | (reg & 7) << 3);
+	asm_byte(e, 0x24);
+}
+
+/* The address on top of the stack becomes @pc. @spare: a register that is free, or -1. */
+static void emit_return_address(struct emit *e, uint64_t pc, int spare)
+{
+	const unsigned reg = e->stolen ? R10 : R11;
+
+	if (e->i386) {
+		asm_bytes(e, "\xc7\x04\x24", 3);		/* mov dword [esp], pc */
+		asm_pc32(e, pc, 0);
+	} else if (e->in->absolute && pc < 1ull << 31) {
+		asm_bytes(e, "\x48\xc7\x04\x24", 4);		/* mov qword [rsp], pc */
+		asm_u32(e, pc);
+	} else if (spare >= 0) {
+		store_at_top(e, (unsigned)spare, pc);
+	} else {
+		asm_slot_store(e, reg, RT_S_TMP);
+		store_at_top(e, reg, pc);
+		asm_slot_load(e, reg, RT_S_TMP);
+	}
+}
+
+/* The same where it is the address behind the call at @call: its rel32. */
+static void add_return_distance(struct emit *e, uint64_t pc, uint32_t call)
+{
+	asm_bytes(e, "\x48\x81\x04\x24", 4);		/* add qword [rsp], distance */
+	asm_reloc(e, here(e), XL_REL_PC32, 0);
+	asm_u32(e, (uint32_t)(pc - (e->in->place + call + 4)));
+}
+
+void emit_trap(struct emit *e, uint32_t insn, uint64_t pc, uint32_t where)
+{
+	asm_map(e, insn, XL_AT_START);
+	if (e->i386 || (e->in->absolute && pc < 1ull << 31)) {
+		asm_exit_pc(e, pc);
+	} else {
+		asm_slot_store(e, RAX, RT_S_TMP);
+		asm_map_tmp(e, insn, XL_AT_START | XL_TMP_SAVED, RAX);
+		asm_lea_pc(e, RAX, pc);
+		asm_slot_store(e, RAX, RT_EXIT_PC);
+		asm_slot_load(e, RAX, RT_S_TMP);
+		asm_map(e, insn, XL_AT_START);
+	}
+	asm_slot_jump(e, where);
+}
+
+/* rcx = an original address, rdx free: rcx = its translation's indirect entry. No flag changes; in
+ * 32-bit code, where the shadow has two levels, edx is the upper half of the address already. */
+static void emit_lookup(struct emit *e)
+{
+	if (e->i386) {
+		asm_bytes(e, "\x8b\x14\x95", 3);		/* mov edx, [edx*4 + RT32_SHADOW] */
+		asm_u32(e, RT32_SHADOW);
+		asm_bytes(e, "\x8b\x14\x8a", 3);		/* mov edx, [edx + ecx*4] */
+		asm_bytes(e, "\x8d\x0c\x11", 3);		/* lea ecx, [ecx + edx] */
+		return;
+	}
+	if (e->counting) {
+		asm_bytes(e, "\x8d\x91", 2);			/* lea edx, [rcx + RT_TWIN_SHIFT] */
+		asm_u32(e, RT_TWIN_SHIFT);
+	} else {
+		asm_bytes(e, "\x89\xca", 2);			/* mov edx, ecx */
+	}
+	asm_bytes(e, "\x48\x63\x14\x95", 4);			/* movsxd rdx, dword [rdx*4 + RT_SHADOW] */
+	asm_u32(e, (uint32_t)RT_SHADOW);
+	asm_bytes(e, "\x48\x8d\x0c\x11", 4);			/* lea rcx, [rcx + rdx] */
+}
+
+/* edx = the upper half of the address in ecx, with no shift that would change flags. */
+static void emit_upper_half(struct emit *e)
+{
+	asm_slot_store(e, RCX, RT_S_TMP);
+	asm_bytes(e, "\x64\x0f\xb7\x15", 4);			/* movzx edx, word fs:[RT_S_TMP + 2] */
+	asm_u32(e, RT_S_TMP + 2);
+}
+
+static const char upper_half_on_stack[] = "\x0f\xb7\x54\x24\x02";	/* movzx edx, word [esp + 2] */
+
+static const char jmp_rcx[] = "\xff\xe1";
+
+static void emit_jump_rcx(struct emit *e)
+{
+	emit_lookup(e);
+	if (!e->i386)
+		asm_slot_load(e, RDX, RT_S_RDX);
+	asm_bytes(e, jmp_rcx, 2);
+}
+
+static void emit_save_pair(struct emit *e, uint32_t insn)
+{
+	asm_map(e, insn, XL_AT_START);
+	asm_slot_store(e, RCX, RT_S_RCX);
+	asm_map(e, insn, XL_AT_START | XL_RCX_SAVED);
+	asm_slot_store(e, RDX, RT_S_RDX);
+	asm_map(e, insn, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
+}
+
+/* rcx = the distance from the address in rcx, whose upper half is 0 if it is @low, to its translation. */
+static void load_distance(struct emit *e, bool low)
+{
+	if (e->counting) {
+		asm_bytes(e, "\x8d\x89", 2);			/* lea ecx, [rcx + RT_TWIN_SHIFT] */
+		asm_u32(e, RT_TWIN_SHIFT);
+	} else if (!low) {
+		asm_bytes(e, "\x89\xc9", 2);			/* mov ecx, ecx */
+	}
+	asm_bytes(e, "\x48\x63\x0c\x8d", 4);			/* movsxd rcx, dword [rcx*4 + RT_SHADOW] */
+	asm_u32(e, (uint32_t)RT_SHADOW);
+}
+
+/* The address on top of the stack becomes its translation's, without rdx. */
+static void add_distance(struct emit *e, uint32_t n)
+{
+	asm_map(e, n, XL_AT_START);
+	asm_slot_store(e, RCX, RT_S_RCX);
+	asm_map(e, n, XL_AT_START | XL_RCX_SAVED);
+	asm_bytes(e, "\x8b\x0c\x24", 3);			/* mov ecx, [rsp] */
+	load_distance(e, true);
+	asm_bytes(e, "\x48\x01\x0c\x24", 4);			/* add [rsp], rcx */
+	asm_map(e, n, XL_RCX_SAVED);
+}
+
+void emit_ret(struct emit *e, const struct insn *i)
+{
+	uint32_t n = e->b->n - 1;
+
+	if (e->in->abi_flags) {
+		add_distance(e, n);
+	} else {
+		emit_save_pair(e, n);
+		asm_rex_w(e, RCX, RSP);
+		asm_bytes(e, "\x8b\x0c\x24", 3);		/* mov rcx, [rsp] */
+		if (e->i386)
+			asm_bytes(e, upper_half_on_stack, 5);
+		emit_lookup(e);
+		asm_rex_w(e, RCX, RSP);
+		asm_bytes(e, "\x89\x0c\x24", 3);		/* mov [rsp], rcx */
+		asm_map(e, n, XL_RCX_SAVED | XL_RDX_SAVED);
+		if (!e->i386)
+			asm_slot_load(e, RDX, RT_S_RDX);
+	}
+	if (i->x.nimm) {
+		uint16_t imm = x86_imm(&i->x, i->p);
+
+		asm_byte(e, 0xc2);
+		asm_byte(e, imm & 255);
+		asm_byte(e, imm >> 8);
+	} else {
+		asm_byte(e, 0xc3);
+	}
+}
+
+/* The bytes of a memory operand that contains the stolen register, rdx or rcx in its place, whichever the operand
+ * does not contain; that one is loaded. */
+static void replace_stolen(struct emit *e, uint8_t *rex, uint8_t *modrm, uint8_t *sib)
+{
+	const uint8_t low = e->cursor_reg & 7, high = e->cursor_reg >> 3;
+	bool b = (*rex & 1) == high && (*modrm & 7) == low;
+	unsigned reg = RDX;
+
+	if ((*modrm & 7) == 4) {
+		bool x = (*rex >> 1 & 1) == high && (*sib >> 3 & 7) == low;
+
+		/* (ebp as the base of nothing: none) */
+		b = (*rex & 1) == high && (*sib & 7) == low && (low != RBP || *modrm >> 6);
+		if ((!b && !(*rex & 1) && (*sib & 7) == RDX) || (!x && !(*rex & 2) && (*sib >> 3 & 7) == RDX))
+			reg = RCX;
+		if (b)
+			*sib = (uint8_t)((*sib & ~7u) | reg);
+		if (x) {
+			*sib = (uint8_t)((*sib & ~0x38u) | reg << 3);
+			*rex &= ~2u;
+		}
+	} else {
+		*modrm = (uint8_t)((*modrm & ~7u) | reg);
+	}
+	if (b)
+		*rex &= ~1u;
+	asm_slot_load(e, reg, RT_S_R11);
+}
+
+/* mov rcx, the operand of an indirect jump or call. */
+static void emit_load_target(struct emit *e, const struct insn *i)
+{
+	const uint8_t *p = i->p;
+	const unsigned rest = i->x.modrm + 1u, n = i->x.len - rest;
+	const bool is_register = p[i->x.modrm] >= 0xc0, stolen = e->stolen && i->x.read >> e->cursor_reg & 1;
+	uint8_t rex = 0x48, modrm = p[i->x.modrm], sib = n ? p[rest] : 0;
+
+	if (!e->i386 && i->x.op && (p[i->x.op - 1] & 0xf0) == 0x40)
+		rex |= p[i->x.op - 1] & 3;
+	if (stolen && is_register) {
+		asm_slot_load(e, RCX, RT_S_R11);
+		return;
+	}
+	if (is_register && (modrm & 7) == RCX && !(rex & 1))
+		return;
+	if (stolen)
+		replace_stolen(e, &rex, &modrm, &sib);
+	if (i->far) {
+		asm_lea_pc(e, RCX, i->pc + i->x.len);
+		modrm = 0x80 | RCX;
+		rex &= ~1u;
+	}
+	if (i->x.prop & X86_TLS)
+		asm_byte(e, e->i386 ? 0x65 : 0x64);
+	if (i->x.prop & X86_ADDR)
+		asm_byte(e, PREFIX_ADDR);
+	if (!e->i386)
+		asm_byte(e, rex);
+	asm_byte(e, 0x8b);
+	asm_byte(e, (modrm & 0xc7) | RCX << 3);
+	if (i->x.prop & X86_RIP && !i->far) {
+		asm_pc32(e, rip_operand(i), 0);
+		return;
+	}
+	memcpy(e->c, p + rest, n);
+	if (n && (modrm & 7) == 4)
+		e->c[0] = sib;
+	e->c += n;
+}
+
+/* The register that an indirect jump or call goes to, if that alone does; else RCX. */
+static unsigned target_register(const struct emit *e, const struct insn *i)
+{
+	const uint8_t modrm = i->p[i->x.modrm];
+	const unsigned rex = i->x.op && (i->p[i->x.op - 1] & 0xf0) == 0x40 ? i->p[i->x.op - 1] : 0;
+	const unsigned reg = (modrm & 7) | (rex & 1) << 3;
+
+	return e->i386 || e->counting || modrm < 0xc0 || reg == RSP || (e->stolen && reg == e->cursor_reg) ||
+		(i->x.kind == X86_CALL_IND && !e->in->abi_flags) ? RCX : reg;
+}
+
+/* Does an indirect jump or call need rdx, too? */
+static bool needs_pair(const struct emit *e, const struct insn *i)
+{
+	return target_register(e, i) == RCX &&
+		(e->i386 || !flags_free(e->s, i->x.kind) || (e->stolen && i->x.read >> e->cursor_reg & 1));
+}
+
+/* Does @i, jmp [rip + slot], go to @likely? rcx changes. */
+static void compare_likely(struct emit *e, const struct insn *i, const struct target *likely)
+{
+	asm_lea_pc(e, RCX, likely->pc);
+	asm_bytes(e, "\x48\x3b\x0d", 3);			/* cmp rcx, [rip + slot] */
+	asm_pc32(e, rip_operand(i), 0);
+}
+
+/* Jump to block.likely, if that is where @i, jmp [rip + slot], goes. The program's rcx is in its slot, else it is there when
+ * control comes out of here. Flags change. */
+static void emit_likely(struct emit *e, uint32_t n, const struct insn *i, const struct target *likely)
+{
+	uint32_t miss;
+
+	compare_likely(e, i, likely);
+	asm_bytes(e, "\x75\x00", 2);				/* jne */
+	miss = here(e);
+	asm_slot_load(e, RCX, RT_S_RCX);
+	asm_map(e, n, XL_AT_START);
+	e->stale = true;
+	asm_jump(e, JMP_ALWAYS, likely);
+	e->base[miss - 1] = (uint8_t)(here(e) - miss);
+	asm_map(e, n, XL_AT_START | XL_RCX_SAVED);
+}
+
+/* rcx = the translation of what indirect jump or call @i goes to. Flags change. */
+static void emit_lookup_slot(struct emit *e, uint32_t n, const struct insn *i)
+{
+	asm_map(e, n, XL_AT_START);
+	asm_slot_store(e, RCX, RT_S_RCX);
+	asm_map(e, n, XL_AT_START | XL_RCX_SAVED);
+	if (e->b->likely.where != TO_NOWHERE)
+		emit_likely(e, n, i, &e->b->likely);
+	emit_load_target(e, i);
+	asm_slot_store(e, RCX, RT_S_TMP);
+	load_distance(e, false);
+	asm_slot_op(e, 0x03, RCX, RT_S_TMP);		/* add rcx, [RT_S_TMP] */
+}
+
+/* rcx = the translation of the address in @reg. No flag changes. */
+static void emit_lookup_register(struct emit *e, uint32_t n, unsigned reg)
+{
+	asm_map(e, n, XL_AT_START);
+	asm_slot_store(e, RCX, RT_S_RCX);
+	asm_map(e, n, XL_AT_START | XL_RCX_SAVED);
+	if (reg >> 3)
+		asm_byte(e, 0x41);
+	asm_byte(e, 0x8b);					/* mov ecx, reg */
+	asm_byte(e, 0xc0 | RCX << 3 | (reg & 7));
+	load_distance(e, true);
+	asm_byte(e, 0x48 | reg >> 3 << 1);			/* lea rcx, [rcx + reg] */
+	asm_bytes(e, "\x8d\x0c", 2);
+	asm_byte(e, (reg & 7) << 3 | RCX);
+}
+
+void emit_indirect(struct emit *e, const struct insn *i)
+{
+	const uint32_t n = e->b->n - 1;
+	const unsigned reg = target_register(e, i);
+	const bool pair = needs_pair(e, i);
+
+	if (pair) {
+		emit_save_pair(e, n);
+		emit_load_target(e, i);
+		asm_map(e, n, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
+	} else if (reg != RCX) {
+		emit_lookup_register(e, n, reg);
+	} else {
+		emit_lookup_slot(e, n, i);
+	}
+	if (i->x.kind == X86_CALL_IND) {
+		emit_call(e);
+	} else if (!pair) {
+		asm_bytes(e, jmp_rcx, 2);
+	} else {
+		if (e->i386)
+			emit_upper_half(e);
+		emit_jump_rcx(e);
+	}
+}
+
+/* What holds behind system call @i: after the vDSO's fast ones control is not at the block's end. */
+static unsigned at_end(const struct emit *e, const struct insn *i)
+{
+	return behind_call(e->s, i) == e->b->end ? XL_AT_START : 0;
+}
+
+/* Behind `syscall` rcx is lost, so it is free here. The runtime goes on at `cont`
+ * with everything set as the kernel would have. */
+void emit_syscall(struct emit *e, const struct insn *i)
+{
+	uint32_t n = e->b->n - 1;
+
+	asm_map(e, n, XL_AT_START);
+	if (e->i386) {
+		asm_exit_pc(e, behind_call(e->s, i));
+		asm_slot_op32(e, 0xc7, 0, RT_CONT);
+		asm_reloc(e, here(e), XL_REL_PLACE, 0);
+		asm_u32(e, (uint32_t)(e->in->place + here(e) + 4 + 7));
+		asm_slot_jump(e, at_end(e, i) ? RT_DO_SYSCALL : RT_DO_INT80);
+		asm_map(e, n + 1, at_end(e, i));
+		return;
+	}
+	asm_bytes(e, "\x48\x8d\x0d", 3);			/* lea rcx, [rip + cont] */
+	asm_u32(e, SLOT_OP_BYTES(false) + 7 + 8);
+	asm_map(e, n, 0);
+	asm_slot_store(e, RCX, RT_CONT);
+	asm_lea_pc(e, RCX, e->b->end);
+	asm_slot_jump(e, RT_DO_SYSCALL);
+	asm_map(e, n + 1, XL_AT_START);			/* cont */
+}
+
+static const struct insn *last_insn(const struct emit *e, const struct block *b)
+{
+	return &e->s->insn[b->first + b->n - 1];
+}
+
+/* A jump to what is no address at all faults in the tail; in 32-bit code there is none. */
+static bool has_mapped_tail(const struct emit *e, const struct block *b)
+{
+	return b->kind == X86_CALL_IND && !e->i386;
+}
+
+/* A copy of a stub that counts nothing may be left out: discover.c, STUBS. */
+static bool goes_to_stub(const struct emit *e, const struct block *b)
+{
+	const struct block *to = calls_stub(e->s, b) ? &e->s->block[b->to.block] : NULL;
+
+	return to && to->derived && to->likely.where != TO_NOWHERE;
+}
+
+static void emit_to_likely(struct emit *e, const struct block *stub, const struct target *there)
+{
+	asm_slot_store(e, RCX, RT_S_RCX);
+	compare_likely(e, last_insn(e, stub), &stub->likely);
+	asm_slot_load(e, RCX, RT_S_RCX);
+	asm_rel32(e, (const uint8_t []){ 0x0f, 0x85 }, 2, there);	/* jne */
+	asm_jump(e, JMP_ALWAYS, &stub->likely);
+}
+
+void emit_tail(struct emit *e, const struct tail *t)
+{
+	const struct block *b = &e->s->block[t->block];
+	const struct xl_block *o = placed(e, t->block);
+	uint32_t rel = here(e) - (t->at + 4);
+
+	if (has_mapped_tail(e, b))
+		e->u->map[o->map + o->nmap - 1].code = here(e);
+	memcpy(e->base + t->at, &rel, 4);
+	if (b->kind == X86_CALL) {
+		const uint32_t dead = dead_registers(e, live_at(e, &b->to));
+
+		if (e->in->abi_flags)
+			add_return_distance(e, b->end, t->at);
+		else
+			emit_return_address(e, b->end, dead ? __builtin_ctz(dead) : -1);
+		e->stale = true;
+		if (goes_to_stub(e, b))
+			emit_to_likely(e, &e->s->block[b->to.block], &b->to);
+		else
+			asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
+	} else if (!needs_pair(e, last_insn(e, b))) {
+		add_return_distance(e, b->end, t->at);
+		asm_bytes(e, jmp_rcx, 2);
+	} else {
+		if (e->i386) {
+			asm_bytes(e, "\x89\x0c\x24", 3);		/* mov [esp], ecx */
+			asm_bytes(e, upper_half_on_stack, 5);
+		}
+		emit_return_address(e, b->end, RDX);
+		emit_jump_rcx(e);
+	}
+}
+
+/* The map of the block before is complete but for where its tail is. */
+void emit_map_end(struct emit *e)
+{
+	struct xl_unit *u = e->u;
+	struct xl_block *o = placed(e, e->index);
+
+	if (has_mapped_tail(e, e->b))
+		u->map[u->nmap++] = (struct xl_map){ UINT32_MAX, (uint8_t)(e->b->n - 1),
+			XL_RCX_SAVED | XL_CALLED | e->counted |
+			(needs_pair(e, last_insn(e, e->b)) ? XL_RDX_SAVED : 0), 0 };
+	o->nmap = u->nmap - o->map;
+}
