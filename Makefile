@@ -6,6 +6,7 @@
 #   SAN=1         address and undefined-behaviour sanitizers, in build-san/
 #   SAN=thread    the thread sanitizer, in build-tsan/
 #   WERROR=1      warnings are errors (CI)
+#   V=1           show commands
 
 VERSION := 0.1.0
 CC      ?= cc
@@ -34,6 +35,10 @@ CFLAGS  += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omi
 LDFLAGS += -fsanitize=address,undefined
 endif
 
+# $(call say,CC,FILE)COMMAND: shows one short line instead of the command.
+SILENT  := $(findstring s,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
+say      = $(if $(V)$(SILENT),,@printf '%-6s %s\n' $1 $2; )
+
 # Everything but the runtime, which is freestanding and built by its own rules in collect/runtime.mk.
 SRCS := $(filter-out src/collect/runtime/%,$(shell find src -name '*.c' | LC_ALL=C sort))
 OBJS := $(SRCS:%.c=$(B)/%.o)
@@ -53,22 +58,23 @@ archive = $(if $(filter /%,$(shell $(CC) -print-file-name=lib$1.a)),-l:lib$1.a,-
 $(B)/pugmark: LDLIBS := $(patsubst -l%,%,$(filter-out -ldl -lm -lpthread,$(LDLIBS)))
 $(B)/pugmark: LDLIBS := $(foreach l,$(LDLIBS),$(call archive,$l)) -lm -ldl -lpthread
 $(B)/pugmark: $(OBJS) $(EXTRA_OBJS)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # What unit tests, fuzzers, oracles and benchmarks link: everything but the command line.
 $(B)/libpugmark.a: $(LIBOBJS) $(EXTRA_OBJS)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR,$@)$(AR) rcs $@ $^
 
 $(B)/%.o: %.c Makefile | $(GEN)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 # It holds the time at which translations began to be as they are, for their cache.
 $(B)/src/collect/process/cache.o: $(wildcard src/collect/translate/*.[ch] src/isa/x86/*.[ch])
 # And this one, of forms.
 $(B)/src/isa/x86/form.o: $(wildcard src/isa/x86/*.[ch])
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+# Not what guests are built from: that is large, and anybody's.
+-include $(shell find $(B) -path $(B)/guest -prune -o -name '*.d' -type f -print 2>/dev/null)
 
 # ---- for users ------------------------------------------------------------------------------
 GROUPS ?= build test

@@ -3,7 +3,7 @@
 
 $(B)/bench/bench: bench/bench.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
+	$(call say,CC,$<)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
 
 .PHONY: bench idtrace-tables bench-cachegrind bench-traces bench-predictors bench-idt
 ROUNDS ?= 5

@@ -2,7 +2,7 @@
 # sims.mk - how fast the simulators are, from events in memory
 $(B)/bench/bench_sims: bench/bench_sims.c $(B)/libpugmark.a | $(GEN)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(B)/libpugmark.a $(LDLIBS)
+	$(call say,CC,$<)$(CC) $(CFLAGS) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(B)/libpugmark.a $(LDLIBS)
 
 .PHONY: bench-sims
 bench-sims: $(B)/bench/bench_sims	## millions of references per second and simulator

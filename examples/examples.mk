@@ -7,9 +7,9 @@ all: $(EXAMPLES)
 
 $(B)/examples/%.so: examples/%.c include/pugmark/pugmark.h include/pugmark/err.h
 	@mkdir -p $(@D)
-	$(CC) -shared -fPIC $(OPT) $(WARN) -Iinclude -o $@ $<
+	$(call say,CC,$<)$(CC) -shared -fPIC $(OPT) $(WARN) -Iinclude -o $@ $<
 
 # One from before the interface changed, for the test that such a thing is refused.
 $(B)/examples/old.so: examples/hash.c include/pugmark/pugmark.h
 	@mkdir -p $(@D)
-	sed 's/PM_ABI, 0, PM/0, 0, PM/' $< | $(CC) -shared -fPIC $(OPT) -Iinclude -x c -o $@ -
+	$(call say,CC,$@)sed 's/PM_ABI, 0, PM/0, 0, PM/' $< | $(CC) -shared -fPIC $(OPT) -Iinclude -x c -o $@ -

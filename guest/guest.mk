@@ -17,14 +17,14 @@ vpath %.S guest/nano guest/citcat
 define nano
 build/guest/$(1)/%.o: %.c guest/guest.mk
 	@mkdir -p $$(@D)
-	$$(NANO_CC) -$(2) -c -o $$@ $$<
+	$$(call say,CC,$$<)$$(NANO_CC) -$(2) -c -o $$@ $$<
 
 build/guest/$(1)/%.o: %.S guest/guest.mk
 	@mkdir -p $$(@D)
-	$$(NANO_CC) -$(2) -c -o $$@ $$<
+	$$(call say,CC,$$<)$$(NANO_CC) -$(2) -c -o $$@ $$<
 
 build/guest/$(3).elf: $(NANO_OBJS:%=build/guest/$(1)/%) guest/nano/nano.ld
-	$$(MIPSEL)ld -$(2) -T guest/nano/nano.ld -o $$@ $$(filter %.o,$$^)
+	$$(call say,LINK,$$@)$$(MIPSEL)ld -$(2) -T guest/nano/nano.ld -o $$@ $$(filter %.o,$$^)
 endef
 $(eval $(call nano,el,EL,nano))
 $(eval $(call nano,eb,EB,nano-be))
@@ -37,7 +37,7 @@ endif
 BARE_LINK = -nostdlib -static -Wl,-e,_start -Wl,-Ttext-segment=0x80100000 -Wl,--build-id=none
 $(BARE): tests/programs/mips/start.S tests/programs/mips/bare.c guest/guest.mk
 	@mkdir -p $(@D)
-	$(NANO_CC) $(BARE_LINK) -o $@ $(filter %.S %.c,$^)
+	$(call say,CC,$@)$(NANO_CC) $(BARE_LINK) -o $@ $(filter %.S %.c,$^)
 
 # The same of a known length, ended by a store to what powers the board off: ours, QEMU's Malta, GXemul's.
 build/guest/bench-pugmark.elf: BENCH_EXIT = -DEXIT_AT=0xbf020000 -DEXIT_WITH=0x5555
@@ -45,7 +45,7 @@ build/guest/bench-malta.elf: BENCH_EXIT = -DEXIT_AT=0xbf000500 -DEXIT_WITH=0x42
 build/guest/bench-testmips.elf: BENCH_EXIT = -DEXIT_AT=0xb0000010 -DEXIT_WITH=1
 build/guest/bench-%.elf: tests/programs/mips/start.S tests/programs/mips/bare.c guest/guest.mk
 	@mkdir -p $(@D)
-	$(NANO_CC) -DROUNDS=300 $(BENCH_EXIT) $(BARE_LINK) -o $@ $(filter %.S %.c,$^)
+	$(call say,CC,$@)$(NANO_CC) -DROUNDS=300 $(BENCH_EXIT) $(BARE_LINK) -o $@ $(filter %.S %.c,$^)
 
 .PHONY: guests
 guests: all		## build Linux for the machine and fetch Debian: packages, minutes

@@ -18,39 +18,39 @@ FUZZ_SECONDS ?= 60
 
 $(B)/tests/run: tests/run.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
+	$(call say,CC,$<)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
 
 $(B)/tests/unit/%: tests/unit/%.c $(TESTLIBS) | $(GEN)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(TESTLIBS) $(LDLIBS) -lcmocka
+	$(call say,CC,$<)$(CC) $(CFLAGS) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(TESTLIBS) $(LDLIBS) -lcmocka
 
 $(B)/tests/fuzz/driver.o: CFLAGS += -Itests
 
 # The driver is in an archive: a fuzzer may bring a main() of its own.
 $(B)/tests/fuzz/driver.a: $(B)/tests/fuzz/driver.o
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR,$@)$(AR) rcs $@ $^
 
 $(B)/tests/fuzz/%: tests/fuzz/%.c $(TESTLIBS) $(B)/tests/fuzz/driver.a | $(GEN)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(B)/tests/fuzz/driver.a \
+	$(call say,CC,$<)$(CC) $(CFLAGS) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(B)/tests/fuzz/driver.a \
 		$(TESTLIBS) $(LDLIBS)
 
 # Oracles are independent of what they check: they link nothing of pugmark's.
 $(B)/tests/oracle/%: tests/oracle/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(LDLIBS)
+	$(call say,CC,$<)$(CC) $(CFLAGS) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(LDLIBS)
 
 # ... and the sink that writes what the stepper writes sees the public header only.
 STEPS := $(B)/tests/oracle/steps.so
 $(STEPS): tests/oracle/sink/steps.c include/pugmark/pugmark.h
 	@mkdir -p $(@D)
-	$(CC) -shared -fPIC $(OPT) $(WARN) -Iinclude -o $@ $<
+	$(call say,CC,$<)$(CC) -shared -fPIC $(OPT) $(WARN) -Iinclude -o $@ $<
 
 STILL := $(B)/tests/oracle/still.so
 $(STILL): tests/oracle/preload/still.c
 	@mkdir -p $(@D)
-	$(CC) -shared -fPIC $(OPT) $(WARN) -o $@ $<
+	$(call say,CC,$<)$(CC) -shared -fPIC $(OPT) $(WARN) -o $@ $<
 
 .PHONY: check-build check bless fuzz
 check-build: all man $(UNIT) $(FUZZ) $(TOOLS) $(STEPS) $(STILL) $(B)/tests/run programs

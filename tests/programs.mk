@@ -16,8 +16,10 @@ endif
 # ... and as 32-bit programs, in a folder of their own, where the 32-bit libc is installed: tests that
 # need one of them are skipped elsewhere. gcc-multilib, whose /usr/include/asm this stands in for,
 # does not go with cross compilers. Those in tests/programs/i386 have no 64-bit twin.
-M32 := gcc -m32 -idirafter /usr/include/$(shell uname -m)-linux-gnu -O2 -g -w -D_GNU_SOURCE \
-       -D_FILE_OFFSET_BITS=64 -Itests/programs
+M32FLAGS := -m32 -idirafter /usr/include/$(shell uname -m)-linux-gnu -O2 -g -w -D_GNU_SOURCE \
+            -D_FILE_OFFSET_BITS=64 -Itests/programs
+M32   = $(call say,CC,$@)gcc $(M32FLAGS)
+M32XX = $(call say,CXX,$@)g++ $(M32FLAGS)
 P32 := $(P)/i386
 ifneq ($(wildcard /usr/lib32/libc.a /usr/lib/i386-linux-gnu/libc.a),)
 VICTIMS += $(addprefix $(P32)/,args cuts dispatch dl exits faults forks jumps seccomp segv self signals smc stops threads timer \
@@ -33,8 +35,9 @@ programs: $(VICTIMS) $(P)/libalpha.so $(P)/libbeta.so $(P)/libthrow.so
 
 victim_flags = $(subst build/programs,$(@D),$(shell sed -n 's,^/[/*] flags: \([^*]*\).*,\1,p' $<))
 # No warnings: some of these do on purpose what compilers warn of.
-VCC   = gcc -O2 -g -w -D_GNU_SOURCE
-VCXX  = g++ -O2 -g -w
+VCC   = $(call say,CC,$@)gcc -O2 -g -w -D_GNU_SOURCE
+VCXX  = $(call say,CXX,$@)g++ -O2 -g -w
+MUSL  = $(call say,CC,$@)musl-gcc -O2 -g -w -D_GNU_SOURCE
 VDEPS = tests/programs/check.h tests/programs/stolen.h
 
 $(P)/%: tests/programs/%.c $(VDEPS)
@@ -63,9 +66,9 @@ $(P)/%-stripped: tests/programs/%.c $(VDEPS)
 $(P)/%-O0: tests/programs/%.c $(VDEPS)
 	$(VCC) -O0 -o $@ $< $(victim_flags)
 $(P)/%-musl: tests/programs/%.c $(VDEPS)
-	musl-gcc -O2 -g -w -D_GNU_SOURCE -o $@ $< $(victim_flags)
+	$(MUSL) -o $@ $< $(victim_flags)
 $(P)/%-musl-static: tests/programs/%.c $(VDEPS)
-	musl-gcc -O2 -g -w -D_GNU_SOURCE -static -o $@ $< $(victim_flags)
+	$(MUSL) -static -o $@ $< $(victim_flags)
 $(P)/exceptions-static: tests/programs/exceptions.cc tests/programs/lib/throw.cc $(VDEPS)
 	$(VCXX) -static -o $@ $< tests/programs/lib/throw.cc -pthread
 
@@ -80,12 +83,12 @@ $(P32)/lib%.so: tests/programs/lib/%.c $(VDEPS)
 	$(M32) -shared -fPIC -o $@ $<
 $(P32)/libthrow.so: tests/programs/lib/throw.cc $(VDEPS)
 	@mkdir -p $(@D)
-	$(M32:gcc%=g++%) -shared -fPIC -o $@ $<
+	$(M32XX) -shared -fPIC -o $@ $<
 $(P32)/exceptions: tests/programs/exceptions.cc $(P32)/libthrow.so $(VDEPS)
-	$(M32:gcc%=g++%) -o $@ $< $(victim_flags)
+	$(M32XX) -o $@ $< $(victim_flags)
 $(P32)/exceptions-static: tests/programs/exceptions.cc tests/programs/lib/throw.cc $(VDEPS)
 	@mkdir -p $(@D)
-	$(M32:gcc%=g++%) -static -o $@ $< tests/programs/lib/throw.cc -pthread
+	$(M32XX) -static -o $@ $< tests/programs/lib/throw.cc -pthread
 # absolute addresses in its assembly
 $(P32)/faults: tests/programs/faults.c $(VDEPS)
 	@mkdir -p $(@D)

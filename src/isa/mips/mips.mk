@@ -4,8 +4,8 @@ GEN += $(B)/gen/mips-insns.inc
 
 $(B)/mipsgen: tools/mipsgen.c
 	@mkdir -p $(@D)
-	$(CC) -O1 -g -Wall -Wextra -o $@ $<
+	$(call say,CC,$<)$(CC) -O1 -g -Wall -Wextra -o $@ $<
 
 $(B)/gen/mips-insns.inc: src/isa/mips/insns.txt $(B)/mipsgen
 	@mkdir -p $(@D)
-	$(B)/mipsgen $< >$@.tmp && mv $@.tmp $@
+	$(call say,GEN,$@)$(B)/mipsgen $< >$@.tmp && mv $@.tmp $@
