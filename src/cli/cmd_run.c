@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/run_trace.h"
-#include "collect/process/process.h"
+#include "collect/control/process.h"
 #include "report/out.h"
 #include "report/profile_report.h"
 

@@ -6,7 +6,7 @@
 #include "analyse/sims.h"
 #include "base/mem.h"
 #include "cli/cli.h"
-#include "collect/process/process.h"
+#include "collect/control/process.h"
 
 const struct command commands[] = {
 	{ "run", cmd_run, "run a program and report what it executed" },

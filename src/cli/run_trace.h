@@ -5,7 +5,7 @@
 
 #include "base/opt.h"
 #include "cli/results.h"
-#include "collect/process/process.h"
+#include "collect/control/process.h"
 
 struct run_trace {
 	bool branch, exec, count, dump, discard;

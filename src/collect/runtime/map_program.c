@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* map_program.c - load the program, as the kernel would have, where ptrace() is refused
  *
- * The kernel has executed a file that holds nothing but the runtime (process/loader.c): the stack, the arguments and
+ * The kernel has executed a file that holds nothing but the runtime (control/loader.c): the stack, the arguments and
  * the vDSO are the program's, and the auxiliary vector is once it says where the program is. What remains different:
  * the heap begins behind the runtime, and /proc/self/exe is the runtime, which rt_exe hides from who reads the link. */
 #include <elf.h>

@@ -6,7 +6,7 @@
  * pointer whose course is known from instruction to instruction. A plan says which registers to
  * store, once each, and how every reference follows from what was stored.
  *
- * Whoever emits the code (collect/translate) and whoever reads the record (collect/process) compute
+ * Whoever emits the code (collect/translate) and whoever reads the record (collect/consume) compute
  * the same plan from the same bytes, so plans are never stored.
  *
  * VALUES. References add up values: those recorded by the block, and some that the reader knows at the block's

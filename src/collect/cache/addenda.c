@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "base/mix.h"
-#include "collect/process/session.h"
+#include "collect/control/session.h"
 
 #define HOLD (32u << 10)		/* bytes that are held until they are written */
 #define USED_PAGES UINT32_MAX		/* record.pc: no unit, but as `code` the bits of module.used */

@@ -26,7 +26,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/proc_maps.h"
-#include "collect/process/process.h"
+#include "collect/control/process.h"
 #include "collect/runtime/abi.h"
 #include "collect/translate/translate.h"
 #include "trace/counts.h"

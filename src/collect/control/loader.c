@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collect/process/process.h"
-#include "collect/process/session.h"
+#include "collect/control/process.h"
+#include "collect/control/session.h"
 #include "elf/elf.h"
 
 extern const uint8_t pm_rt_text[], pm_rt_text_end[], pm_rt_data[], pm_rt_data_end[];

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/thread.h"
-#include "collect/process/expander.h"
+#include "collect/consume/expander.h"
 #include "base/proc_maps.h"
-#include "collect/process/trace.h"
+#include "collect/consume/trace.h"
 #include "isa/x86/decode.h"
 #include "isa/x86/plan.h"
 #include "trace/chain.h"

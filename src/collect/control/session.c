@@ -27,8 +27,8 @@
 #include <Zydis/Zydis.h>
 
 #include "base/thread.h"
-#include "collect/process/session.h"
-#include "collect/process/trace.h"
+#include "collect/control/session.h"
+#include "collect/consume/trace.h"
 #include "elf/elf.h"
 #include "isa/x86/decode.h"
 

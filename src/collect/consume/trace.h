@@ -12,7 +12,7 @@
 #ifndef PM_PROCESS_TRACE_H
 #define PM_PROCESS_TRACE_H
 
-#include "collect/process/session.h"
+#include "collect/control/session.h"
 
 /* Before anything runs. */
 enum pm_status trace_open(struct session *s, struct pm_err *err);

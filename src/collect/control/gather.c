@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collect/process/session.h"
+#include "collect/control/session.h"
 #include "pugmark/pugmark.h"
 
 static void list_resize(struct counts_of *c, size_t n)

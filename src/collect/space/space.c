@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collect/process/session.h"
-#include "collect/process/trace.h"
+#include "collect/control/session.h"
+#include "collect/consume/trace.h"
 
 #define PAGE 4096ull
 #define LINE 64u

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "collect/process/expander.h"
+#include "collect/consume/expander.h"
 
 #define ROOM		(256u << 20)		/* of code; touched as it fills */
 #define EVENT_BYTES	64			/* of code for an event, at most */

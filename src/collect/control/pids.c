@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/process/session.h"
+#include "collect/control/session.h"
 
 /* What the kernel says of @dir/@name: false: there is no such process. @inner: its number in its own namespace. */
 static bool status_of(const char *dir, const char *name, uint32_t *parent, uint32_t *inner)

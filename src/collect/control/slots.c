@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/process/session.h"
+#include "collect/control/session.h"
 
 /* bytes, of a file that is what it seems */
 #define MAX_TABLE (16u << 20)

@@ -46,8 +46,8 @@
 #include "base/kept.h"
 #include "base/mix.h"
 #include "base/temp.h"
-#include "collect/process/session.h"
-#include "collect/process/trace.h"
+#include "collect/control/session.h"
+#include "collect/consume/trace.h"
 
 #define CACHE_VERSION 19u
 
