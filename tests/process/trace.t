@@ -144,6 +144,10 @@ $ pugmark run -q --exec --count -- "$PROGRAMS/scribble"
 > done
 ! pugmark: the trace buffer of a traced process is damaged: a block that does not exist
 ? 1
+$ for what in bytes records places full mail requests header; do for seed in 1 2 3 4; do
++   timeout -s KILL 60 pugmark run -q --exec --count -- "$PROGRAMS/scribble" $what $seed > out 2> err; s=$?
++   [ $s -le 1 ] && grep -qx done out && [ $(grep -c . err) = $s ] || echo "$what $seed: $s $(cat out err)"
++ done; done
 $ pugmark run -q --discard -- sh -c 'exit 7'
 ? 7
 # The same without the generated code that makes events of records.

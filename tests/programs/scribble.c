@@ -1,21 +1,108 @@
 /* SPDX-License-Identifier: MIT */
-/* scribble.c - a program that writes over the trace buffer of its first thread; without a tracer the
- * addresses are its own to use */
+/* scribble.c [WHAT SEED] - a program that writes over what tracing keeps in its memory: with WHAT over these
+ *
+ *   bytes      all trace buffers of its first thread, any bytes
+ *   records    ... records of blocks that are likely to exist
+ *   places     ... a thousand places in them
+ *   full       how full they are
+ *   mail       its own request
+ *   requests   requests of threads that there are not
+ *   header     what all processes share
+ *
+ * and without, over the beginning of one buffer. Without a tracer the addresses are its own to use. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "../../src/collect/runtime/abi.h"
 
-int main(void)
+#define BLOCK(n) (RT_DATA_VAULT + (uint64_t)(n) * RT_BLOCK_SIZE)
+#define BUFFER(n) ((char *)BLOCK(1) + RT_TRACE + (n) * RT_CHUNK_STRIDE)
+#define OTHERS 8u			/* thread blocks */
+
+static uint64_t state;
+
+static uint64_t any(void)
 {
-	char *buffer = (char *)(RT_DATA_VAULT + RT_BLOCK_SIZE + RT_TRACE);
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state;
+}
+
+static void fill(void *at, size_t n)
+{
+	uint32_t *p = at;
+
+	for (size_t i = 0; i < n / 4; i++)
+		p[i] = (uint32_t)any();
+}
+
+static void records(void)
+{
+	for (unsigned k = 0; k < RT_CHUNKS; k++)
+		for (size_t i = 0; i < RT_CHUNK; i += 4)
+			*(uint32_t *)(BUFFER(k) + i) = (uint32_t)RT_RECORD(any() % 3000, 4 * (1 + any() % 4));
+}
+
+static void requests(void)
+{
+	struct rt_session *head = (struct rt_session *)BLOCK(0);
+
+	for (unsigned k = 0; k < 200; k++) {
+		struct rt_block *b = (struct rt_block *)BLOCK(2 + k % OTHERS);
+
+		for (unsigned i = 0; i < 6; i++)
+			b->mail.a[i] = any() >> any() % 64;
+		b->mail.op = any() % (RQ_LAST + 3);
+		b->mail.failed = any() % 3;
+		b->mail.ncmd = any() % 100;
+		b->mail.state = MAIL_REQUEST;
+		__atomic_fetch_add(&head->doorbell, 1, __ATOMIC_SEQ_CST);
+		usleep(100);
+	}
+}
+
+static void scribble(const char *what)
+{
+	struct rt_block *b = (struct rt_block *)BLOCK(1);
+
+	if (!strcmp(what, "bytes")) {
+		for (unsigned k = 0; k < RT_CHUNKS; k++)
+			fill(BUFFER(k), RT_CHUNK);
+	} else if (!strcmp(what, "records")) {
+		records();
+	} else if (!strcmp(what, "places")) {
+		for (unsigned i = 0; i < 1000; i++)
+			fill(BUFFER(any() % RT_CHUNKS) + any() % RT_CHUNK / 4 * 4, 4);
+	} else if (!strcmp(what, "full")) {
+		fill(b->full, sizeof b->full);
+	} else if (!strcmp(what, "mail")) {
+		fill(&b->mail, sizeof b->mail);
+	} else if (!strcmp(what, "requests")) {
+		requests();
+	} else if (!strcmp(what, "header")) {
+		fill((uint32_t *)BLOCK(0) + 1, sizeof(struct rt_session) - 4);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	void *own = mmap((void *)BLOCK(0), BLOCK(2 + OTHERS) - BLOCK(0), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | 0x100000, -1, 0);
 	static volatile int sum;
 
-	if (mmap(buffer, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | 0x100000, -1, 0) != buffer)
-		memset(buffer, 0, 0);		/* taken: it is pugmark's */
-	memset(buffer, 0x5a, 4096);
-	for (int i = 0; i < 10000000; i++)
+	if (own != (void *)BLOCK(0) && own != MAP_FAILED)	/* taken: it is pugmark's */
+		munmap(own, BLOCK(2 + OTHERS) - BLOCK(0));
+	if (argc > 2) {
+		state = strtoull(argv[2], NULL, 0) * 0x9e3779b97f4a7c15u + 1;
+		scribble(argv[1]);
+	} else {
+		memset(BUFFER(0), 0x5a, 4096);
+	}
+	for (int i = 0; i < 3000000; i++)
 		sum += i;
 	puts("done");
 	return 0;

@@ -131,6 +131,7 @@ struct tracer {
 	pthread_t consumer;
 	bool running;
 	uint32_t stop;
+	uint32_t abandoned;		/* main's: stop at once */
 	/* Several consumers, where the pipeline lets streams come from several threads: each has what follows below
 	 * for itself, and sees the arrays above. What the main thread goes on changing is in the first one's. */
 	struct tracer *main, **worker;	/* worker: main's; [0] is itself */
@@ -385,6 +386,15 @@ static void fail(struct tracer *t, const char *what)
 		return;
 	t->failed = true;
 	t->result.st = pm_fail(&t->result.err, 0, "the trace buffer of a traced process is damaged: %s", what);
+}
+
+/* Whoever waits for us does not want to wait any longer. */
+static void stop_early(struct tracer *t)
+{
+	if (!__atomic_load_n(&t->main->abandoned, __ATOMIC_RELAXED) || t->failed)
+		return;
+	t->failed = true;
+	t->result.st = pm_fail(&t->result.err, 0, "interrupted: what follows in the trace is lost");
 }
 
 /* The lines of a reference are the newest of their sets, in the order of their addresses. */
@@ -668,13 +678,18 @@ static inline uint64_t value(const struct stream *st, const uint8_t *rec, uint16
 	return at_place((const uint8_t *const []){ rec, (const uint8_t *)st->known }, place_of(v));
 }
 
+#define MOST_TIMES (1ull << 36)		/* that one string instruction repeats: more takes minutes by itself */
+
+/* HOT only for programs that copy much. */
 static void rep(struct tracer *t, struct stream *st, const struct expander_part *c, const struct x86_ref *r,
 		const uint8_t *rec, const uint64_t *cut, bool done)
 {
 	const uint64_t mask = (uint64_t)r->disp, seg = value(st, rec, r->segment);
 	uint64_t src = value(st, rec, r->base) & mask, dst = value(st, rec, r->index) & mask;
 	uint64_t end = (cut ? cut[r->index == X86_VAL_NONE ? 1 : 2] : value(st, rec, r->after)) & mask;
-	uint64_t from = r->index == X86_VAL_NONE ? src : dst, step = r->size, times = 0;
+	uint64_t from = r->index == X86_VAL_NONE ? src : dst, step = r->size, far = (end - from) & mask;
+	const bool down = far & ((mask >> 1) + 1);	/* the direction flag is set */
+	const uint64_t times = (down ? (from - end) & mask : far) / r->size;
 	const uint64_t pc = t->insn[t->block[c->block].insn + r->insn].pc;
 	static const uint8_t kinds[][2] = {
 		[X86_REP_MOVS] = { PM_EV_READ, PM_EV_WRITE }, [X86_REP_CMPS] = { PM_EV_READ, PM_EV_READ },
@@ -682,13 +697,19 @@ static void rep(struct tracer *t, struct stream *st, const struct expander_part 
 		[X86_REP_SCAS] = { 0, PM_EV_READ },
 	};
 
-	if ((end - from) & ((mask >> 1) + 1))
-		step = -step;			/* the direction flag is set */
-	while (from != end) {
+	if (far % r->size || times > MOST_TIMES) {
+		fail(t, "an endless string instruction");
+		return;
+	}
+	if (down)
+		step = -step;
+	for (uint64_t k = 0; k < times && !t->failed; k++) {
 		struct pm_event *ev;
 
-		if (t->nev + 3 > BATCH)
+		if (t->nev + 3 > BATCH) {
 			flush(t, st);
+			stop_early(t);
+		}
 		ev = &t->ev[t->nev];
 		*ev++ = (struct pm_event){ .kind = PM_EV_REP_ITER, .id = r->insn, .addr = pc };
 		if (kinds[r->scale][0])
@@ -700,11 +721,6 @@ static void rep(struct tracer *t, struct stream *st, const struct expander_part 
 		t->nev = (size_t)(ev - t->ev);
 		src = (src + step) & mask;
 		dst = (dst + step) & mask;
-		from = (from + step) & mask;
-		if (++times > 1ull << 36) {
-			fail(t, "an endless string instruction");
-			return;
-		}
 	}
 	if (done)
 		t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_REP_END, .id = r->insn, .addr = pc,
@@ -1505,6 +1521,7 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 	bool over = __atomic_load_n(&st->over, __ATOMIC_ACQUIRE), any = false;
 	uint32_t full;
 
+	stop_early(t);
 	while ((over || !any) && (full = __atomic_load_n(&b->full[st->next], __ATOMIC_ACQUIRE))) {
 		uint8_t *p = chunk_of(t->s, i, st->next);
 		uint32_t n = full - 1;
@@ -1671,6 +1688,26 @@ enum pm_status trace_open(struct session *s, struct pm_err *err)
 	return PM_OK;
 }
 
+#define PATIENCE 10u			/* tenths of a second: what ended the program may have been sent to us as well */
+
+/* The program is over, but not all of it has been consumed. */
+static void join(struct tracer *t, const struct tracer *w)
+{
+	struct timespec until;
+	unsigned asked = 0;
+
+	do {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += 100000000;
+		if (until.tv_nsec >= 1000000000) {
+			until.tv_nsec -= 1000000000;
+			until.tv_sec++;
+		}
+		if (session_interrupted() && ++asked > PATIENCE)
+			__atomic_store_n(&t->abandoned, 1, __ATOMIC_RELAXED);
+	} while (pthread_timedjoin_np(w->consumer, NULL, &until));
+}
+
 enum pm_status trace_close(struct session *s, struct pm_err *err)
 {
 	struct tracer *t = s->tracer;
@@ -1684,7 +1721,7 @@ enum pm_status trace_close(struct session *s, struct pm_err *err)
 		const struct tracer *w = t->worker[k];
 
 		if (w && w->running)
-			pthread_join(w->consumer, NULL);
+			join(t, w);
 		s->out->trace_bytes += w ? w->nbytes : 0;
 		if (w && st == PM_OK && w->result.st != PM_OK) {
 			st = w->result.st;

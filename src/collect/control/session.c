@@ -41,7 +41,12 @@ static void ring(void)
 		syscall(SYS_futex, &doorbell->doorbell, FUTEX_WAKE, 1);
 }
 
-static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t interrupted, program_over;
+
+bool session_interrupted(void)
+{
+	return interrupted;
+}
 
 static void on_signal(int sig)
 {
@@ -57,7 +62,7 @@ static void on_signal(int sig)
 static void on_key(int sig, siginfo_t *info, void *context)
 {
 	(void)context;
-	if (info->si_code != SI_KERNEL)
+	if (program_over || info->si_code != SI_KERNEL)
 		on_signal(sig);
 }
 
@@ -1349,7 +1354,9 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	sigaction(SIGTERM, &act, &old_term);
 	sigaction(SIGHUP, &act, &old_hup);
 	sigprocmask(SIG_SETMASK, &s.mask, NULL);
+	program_over = 0;
 	loop(&s);
+	program_over = 1;
 	__atomic_store_n(&s.head->closed, 1, __ATOMIC_SEQ_CST);
 	for (size_t i = 0; i < s.nproc; i++)
 		if (s.proc[i]->pid)

@@ -554,7 +554,9 @@ void cache_close(struct session *s);
 
 /* ---- session.c ------------------------------------------------------------------------------------ */
 bool session_running(const struct session *s);	/* some process is */
-double session_now(void);		/* seconds since whenever */
+double session_now(void);
+/* Since the program ended, somebody has asked us to end, too. */
+bool session_interrupted(void);		/* seconds since whenever */
 /* munmap() of @n bytes, of which @used were used; but not when all is over, nor the first few MiB: the end of pugmark
  * gives everything back at once, and each unmapping makes every processor drop its translations. */
 void session_unmap(struct session *s, const void *p, size_t n, size_t used);
