@@ -27,40 +27,46 @@
 extern const uint8_t pm_rt_text[], pm_rt_text_end[], pm_rt_data[], pm_rt_data_end[];
 extern const uint8_t pm_rt32_text[], pm_rt32_text_end[], pm_rt32_data[], pm_rt32_data_end[];
 
-/* The runtime as it lies in rt_fd, and what injecting it needs to know, by width. */
+/* The runtime as it lies in its file, and what injecting it needs to know, by width. */
 static struct runtime {
 	const uint8_t *text, *text_end, *data, *data_end;
 	uint64_t image, image_data;
-	off_t text_off, data_off;	/* page aligned; from the file's start */
+	off_t data_off;			/* page aligned; from the file's start, where the text is */
 } runtimes[2] = {			/* [1]: i386 */
-	{ pm_rt_text, pm_rt_text_end, pm_rt_data, pm_rt_data_end, RT_IMAGE, RT_IMAGE_DATA, 0, 0 },
-	{ pm_rt32_text, pm_rt32_text_end, pm_rt32_data, pm_rt32_data_end, RT32_IMAGE, RT32_IMAGE_DATA, 0, 0 },
+	{ pm_rt_text, pm_rt_text_end, pm_rt_data, pm_rt_data_end, RT_IMAGE, RT_IMAGE_DATA, 0 },
+	{ pm_rt32_text, pm_rt32_text_end, pm_rt32_data, pm_rt32_data_end, RT32_IMAGE, RT32_IMAGE_DATA, 0 },
 };
 
-/* Append [p, end) to file @fd, from the page at *at on. */
-static bool put_pages(int fd, const uint8_t *p, const uint8_t *end, off_t *at, off_t *where)
+/* Write [p, end) to file @fd, from the page at @at on. Returns the page behind; 0: it failed. */
+static off_t put_pages(int fd, const uint8_t *p, const uint8_t *end, off_t at)
 {
 	while (end > p && !end[-1])		/* most of the data is zero */
 		end--;
-	*where = *at;
-	*at += (end - p + 4095) & ~(off_t)4095;
-	return pwrite(fd, p, (size_t)(end - p), *where) == end - p;
+	if (pwrite(fd, p, (size_t)(end - p), at) != end - p)
+		return 0;
+	return at + ((end - p + 4095) & ~(off_t)4095);
 }
 
-/* Write the runtime of the width that is wanted for the first time. */
+/* Write the runtime of the width that is wanted for the first time. All processes execute what is there: nobody
+ * changes it any more. */
 static bool runtime_ready(struct session *s, struct runtime *rt)
 {
 	const off_t behind = (rt->data_end - rt->data + 4095) & ~(off_t)4095;
-	off_t at = s->rt_size;
+	int *fd = &s->rt_fd[rt - runtimes], made;
 
-	if (s->rt_ready[rt - runtimes])
+	if (*fd >= 0)
 		return true;
-	if (!put_pages(s->rt_fd, rt->text, rt->text_end, &at, &rt->text_off) ||
-	    !put_pages(s->rt_fd, rt->data, rt->data_end, &at, &rt->data_off))
+	made = memfd_create("pugmark-runtime", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (made < 0)
 		return false;
-	s->rt_size = rt->data_off + behind;
-	s->rt_ready[rt - runtimes] = true;
-	return !ftruncate(s->rt_fd, s->rt_size);
+	rt->data_off = put_pages(made, rt->text, rt->text_end, 0);
+	if (rt->data_off && put_pages(made, rt->data, rt->data_end, rt->data_off) &&
+	    !ftruncate(made, rt->data_off + behind) && session_seal(made, F_SEAL_WRITE)) {
+		*fd = made;
+		return true;
+	}
+	close(made);
+	return false;
 }
 
 pid_t wait_for(pid_t pid, int *status)
@@ -136,7 +142,7 @@ static bool map_runtime32(const struct runtime *rt, pid_t pid, const struct user
 		return false;
 	ok = remote(pid, regs, fd, NR32_open, path_at, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0) && *fd >= 0;
 	ok = ok && remote(pid, regs, &ret, NR32_mmap2, rt->image, ntext, PROT_READ | PROT_EXEC,
-			  MAP_PRIVATE | MAP_FIXED, (uint64_t)*fd, (uint64_t)rt->text_off) &&
+			  MAP_PRIVATE | MAP_FIXED, (uint64_t)*fd, 0) &&
 	     ret == (long)rt->image;
 	ok = ok && remote(pid, regs, &ret, NR32_mmap2, rt->image_data, ndata, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_FIXED, (uint64_t)*fd, (uint64_t)rt->data_off) &&
@@ -204,7 +210,7 @@ static bool map_runtime64(const struct runtime *rt, pid_t pid, const struct user
 	r.r13 = (uint64_t)(rt->text_end - rt->text);
 	r.r14 = rt->image_data;
 	r.r15 = (uint64_t)(rt->data_end - rt->data);
-	r.r9 = (uint64_t)rt->text_off;
+	r.r9 = 0;
 	r.rbp = (uint64_t)rt->data_off;
 	r.r10 = MAP_PRIVATE | MAP_FIXED | MAP_POPULATE;
 	ok = !ptrace(PTRACE_SETREGS, pid, 0, &r);
@@ -274,7 +280,7 @@ struct letter {				/* on the stack of a program that is about to receive it */
 /* By a socket that is the program's own. @at: of a struct letter. */
 static bool send_files(struct session *s, pid_t pid, const struct user_regs_struct *regs, uint64_t at, int fd[3])
 {
-	const int files[3] = { s->rt_fd, s->code_fd, s->data_fd };
+	const int files[3] = { s->rt_fd[0], s->code_fd, s->data_fd };
 	struct letter l = { 0 };
 	struct iovec io = { &l.byte, 1 }, got = { &l, sizeof l }, there = { (void *)at, sizeof l };
 	struct msghdr out = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = l.control, .msg_controllen = sizeof l.control };
@@ -437,7 +443,7 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 	}
 	session_path(s, boot.code_path, s->code_fd);
 	session_path(s, boot.data_path, s->data_fd);
-	session_path(s, rt_path, s->rt_fd);
+	session_path(s, rt_path, s->rt_fd[sp->i386]);
 	*entry = boot.entry = regs.rip;
 	boot.block = block;
 	boot.code = sp->base;

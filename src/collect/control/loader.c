@@ -107,13 +107,13 @@ static int write_loader(const struct rt_boot *boot, const struct rt_load *load, 
 		       segment(PF_R | PF_W, behind, RT_LOAD, sizeof *load),
 		       { .p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W | (exec_stack ? PF_X : 0), .p_align = 16 } },
 	};
-	const int fd = memfd_create("pugmark-runtime", MFD_CLOEXEC);
+	const int fd = memfd_create("pugmark-runtime", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0)
 		return -1;
 	if (put_at(fd, &head, sizeof head, 0) && put_at(fd, pm_rt_text, ntext, 4096) &&
 	    put_at(fd, pm_rt_data, ndata, (off_t)data) && put_at(fd, boot, sizeof *boot, (off_t)data) &&
-	    put_at(fd, load, sizeof *load, (off_t)behind) && !fchmod(fd, 0500))
+	    put_at(fd, load, sizeof *load, (off_t)behind) && !fchmod(fd, 0500) && session_seal(fd, F_SEAL_WRITE))
 		return fd;
 	close(fd);
 	return -1;

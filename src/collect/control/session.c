@@ -924,15 +924,19 @@ static void reap(struct session *s)
 	}
 }
 
+bool session_seal(int fd, int more)
+{
+	return !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | more | F_SEAL_SEAL);
+}
+
 /* ---- the session ------------------------------------------------------------------------------------- */
 static enum pm_status session_open(struct session *s, struct pm_err *err)
 {
 	cpu_set_t cpus;
 
 	s->code_fd = memfd_create("pugmark-code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	s->data_fd = memfd_create("pugmark-data", MFD_CLOEXEC);
-	s->rt_fd = memfd_create("pugmark-runtime", MFD_CLOEXEC);
-	if (s->code_fd < 0 || s->data_fd < 0 || s->rt_fd < 0)
+	s->data_fd = memfd_create("pugmark-data", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (s->code_fd < 0 || s->data_fd < 0)
 		return pm_fail_errno(err, "cannot create shared memory");
 	if (ftruncate(s->code_fd, (off_t)RT_CODE_SIZE) || ftruncate(s->data_fd, (off_t)RT_DATA_SIZE))
 		return pm_fail_errno(err, "cannot size shared memory");
@@ -945,8 +949,8 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 	/* From here on nobody can write to it but by the mapping above, whatever descriptor of it they get.
 	 * The price: no holes can be punched, so the memory of a region goes to its next space. Before Linux 5.1
 	 * there is no such seal, and processes have it mapped from a read-only descriptor only. */
-	if (fcntl(s->code_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE))
-		fcntl(s->code_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+	if ((!session_seal(s->code_fd, F_SEAL_FUTURE_WRITE) && !session_seal(s->code_fd, 0)) || !session_seal(s->data_fd, 0))
+		return pm_fail_errno(err, "cannot seal shared memory");
 	s->head = (struct rt_session *)s->data;
 	s->head->abi = RT_ABI;
 	s->head->pid = (uint32_t)getpid();
@@ -966,7 +970,8 @@ static void session_close(struct session *s)
 		__atomic_store_n(&s->head->closed, 1, __ATOMIC_SEQ_CST);
 	close(s->code_fd);
 	close(s->data_fd);
-	close(s->rt_fd);
+	for (size_t i = 0; i < NR(s->rt_fd); i++)
+		close(s->rt_fd[i]);
 	free(s->block_used);
 	free(s->block_proc);
 	maps_release(&s->maps);
@@ -1319,7 +1324,7 @@ static void not_begun(struct session *s)
 
 enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struct pm_err *err)
 {
-	struct session s = { .opts = o, .code_fd = -1, .data_fd = -1, .rt_fd = -1, .cache_fd = -1 };
+	struct session s = { .opts = o, .code_fd = -1, .data_fd = -1, .rt_fd = { -1, -1 }, .cache_fd = -1 };
 	struct sigaction act = { .sa_handler = on_signal }, key = { .sa_sigaction = on_key, .sa_flags = SA_SIGINFO };
 	struct sigaction old_chld, old_term, old_hup, old_int, old_quit;
 	sigset_t passed_on;

@@ -297,9 +297,8 @@ struct session {
 	bool maps_good;			/* but while this is set */
 	const struct pm_run_opts *opts;
 	struct pm_arena mem;
-	int code_fd, data_fd, rt_fd;
-	off_t rt_size;			/* of the runtimes in rt_fd: of those widths that are ready */
-	bool rt_ready[2];
+	int code_fd, data_fd;
+	int rt_fd[2];			/* the runtimes of 64-bit and i386 programs; -1: not wanted so far */
 	uint8_t *code, *data;		/* the whole files, writable here */
 	uint64_t code_next;		/* first unused offset of the code file */
 	struct rt_session *head;
@@ -555,6 +554,8 @@ void cache_close(struct session *s);
 /* ---- session.c ------------------------------------------------------------------------------------ */
 bool session_running(const struct session *s);	/* some process is */
 double session_now(void);
+/* From now on nobody can change the size of memory file @fd, nor what else seals @more (F_SEAL_*) are about. */
+bool session_seal(int fd, int more);
 /* Since the program ended, somebody has asked us to end, too. */
 bool session_interrupted(void);		/* seconds since whenever */
 /* munmap() of @n bytes, of which @used were used; but not when all is over, nor the first few MiB: the end of pugmark
