@@ -217,7 +217,7 @@ void cpu_reset(struct cpu *c);
  * world to look (interrupt enables, WAIT, ...). Exceptions are taken inside. Interrupts are not: the
  * caller asks cpu_irq_pending() and calls cpu_interrupt() between runs. Returns at an instruction
  * boundary; in_delay tells whether it is a delay slot. */
-void cpu_run(struct cpu *c);
+static inline void cpu_run(struct cpu *c);
 
 static inline uint64_t cpu_ticks(const struct cpu *c)
 {
@@ -283,6 +283,14 @@ void cpu_run_le(struct cpu *c);
 void cpu_run_be(struct cpu *c);
 void cpu_run_le_trace(struct cpu *c);
 void cpu_run_be_trace(struct cpu *c);
+
+static inline void cpu_run(struct cpu *c)
+{
+	if (c->trace.on)
+		(c->cfg.big_endian ? cpu_run_be_trace : cpu_run_le_trace)(c);
+	else
+		(c->cfg.big_endian ? cpu_run_be : cpu_run_le)(c);
+}
 
 /* ---- the state as a table: save, restore, print, compare ---- */
 struct cpu_field {
