@@ -131,7 +131,61 @@ static enum pm_status show(const struct pm_result *r, struct pm_err *err)
 	return st;
 }
 
-static int machine_run_cmd(int argc, char **argv)
+/* What `pugmark machine run` is asked for. */
+static struct {
+	const char *elf, *kernel, *initrd, *append, *disk, *cpu, *ram;
+	const char *input, *save, *load, *trace, *trace_format, *json, *gdb;
+	struct pm_opt_list sims;
+	struct monitor_config monitor;
+	uint64_t limit, cycles, port, warmup;
+	bool readonly, quiet, stats, no_idle;
+} run = { .cpu = "r4400", .ram = "64M" };
+
+static const struct pm_opt run_opts[] = {
+	OPT_HEAD("what to run"),
+	OPT_STR(0, "elf", &run.elf, "FILE", "a bare program"),
+	OPT_STR(0, "kernel", &run.kernel, "FILE", "a Linux kernel (ELF)"),
+	OPT_STR(0, "initrd", &run.initrd, "FILE", "its initial RAM disk"),
+	OPT_STR(0, "append", &run.append, "TEXT", "its command line"),
+	OPT_STR(0, "disk", &run.disk, "FILE", "disk image; the guest's writes stay in memory"),
+	OPT_FLAG(0, "read-only", &run.readonly, "the disk refuses writes"),
+	OPT_STR(0, "load", &run.load, "FILE", "go on from a snapshot"),
+	OPT_HEAD("the machine"),
+	OPT_STR(0, "cpu", &run.cpu, "CPU", "r4400; behind it ,isa=mips32r2 ,endian=big ,line=16 ,l2=1M "
+		",l2line=64 ,caches=off"),
+	OPT_STR('m', "ram", &run.ram, "SIZE", "RAM, 1M to 496M (64M)"),
+	OPT_STR(0, "input", &run.input, "FILE", "what is typed at the console"),
+	OPT_FLAG('q', "quiet", &run.quiet, "do not show the console"),
+	OPT_HEAD("when to stop"),
+	OPT_U64('n', "limit", &run.limit, "N", "after N instructions"),
+	OPT_U64(0, "cycles", &run.cycles, "N", "after N cycles (20 million are a second)"),
+	OPT_STR(0, "save", &run.save, "FILE", "write a snapshot at the end"),
+	OPT_HEAD("what to record"),
+	OPT_STR(0, "cat", &run.monitor.cat, "FILE",
+		"the bus with data, from the guest's begin to its end"),
+	OPT_FLAG(0, "sideband", &run.monitor.sideband,
+		 "record from power-on, with reports from the processor itself"),
+	OPT_STR(0, "bus", &run.monitor.bus, "FILE",
+		"bus transactions (byu, byu12), or as references (din, lackey...)"),
+	OPT_STR(0, "bus-format", &run.monitor.bus_format, "FORMAT",
+		"its format (default: by the name)"),
+	OPT_STR(0, "exec-trace", &run.trace, "FILE",
+		"every instruction; with --cat, from the begin on"),
+	OPT_STR('t', "to", &run.trace_format, "FORMAT", "its format (default: by the name)"),
+	OPT_LIST('s', "sim", &run.sims, "NAME:CONFIG",
+		 "a simulator or sink on these instructions, as `pugmark sim` has them"),
+	OPT_FLAG(0, "no-idle", &run.no_idle, "leave out loops that provably only wait"),
+	OPT_U64(0, "warmup", &run.warmup, "N", "leave out the first N instructions"),
+	OPT_HEAD("watching"),
+	OPT_STR(0, "gdb", &run.gdb, "PORT",
+		"wait for a debugger on this TCP port; 0: on any that is free"),
+	OPT_FLAG(0, "stats", &run.stats, "instructions, cycles and speed at the end"),
+	OPT_STR(0, "json", &run.json, "FILE",
+		"the same and the simulators' results as JSON; '-' is standard output"),
+	OPT_END
+};
+
+static void parse_run(int argc, char **argv, struct machine_config *cfg)
 {
 	static const struct pm_opt_help help = {
 		"pugmark machine run [options]",
@@ -142,156 +196,153 @@ static int machine_run_cmd(int argc, char **argv)
 		"The machine has no clock but its own: two runs with the same input are the same in every cycle.\n"
 		"Exit status: 0 after power-off or a limit, 1 after a reset (a panicked kernel) or an error."
 	};
-	const char *elf = NULL, *kernel = NULL, *initrd = NULL, *append = NULL, *disk = NULL, *cpu = "r4400";
-	const char *input = NULL, *save = NULL, *load = NULL, *trace = NULL, *trace_format = NULL, *ram = "64M";
-	const char *json = NULL, *gdb = NULL;
-	struct pm_opt_list sims = { 0 };
-	struct monitor_config mc = { 0 };
-	struct machine_config cfg = { .cpu = { .iline = 32, .dline = 32, .sline = 64 } };
-	uint64_t limit = 0, cycles = 0, port = 0, warmup = 0, ram_bytes;
-	bool readonly = false, quiet = false, stats = false, no_idle = false;
-	const struct pm_opt opts[] = {
-		OPT_HEAD("what to run"),
-		OPT_STR(0, "elf", &elf, "FILE", "a bare program"),
-		OPT_STR(0, "kernel", &kernel, "FILE", "a Linux kernel (ELF)"),
-		OPT_STR(0, "initrd", &initrd, "FILE", "its initial RAM disk"),
-		OPT_STR(0, "append", &append, "TEXT", "its command line"),
-		OPT_STR(0, "disk", &disk, "FILE", "disk image; the guest's writes stay in memory"),
-		OPT_FLAG(0, "read-only", &readonly, "the disk refuses writes"),
-		OPT_STR(0, "load", &load, "FILE", "go on from a snapshot"),
-		OPT_HEAD("the machine"),
-		OPT_STR(0, "cpu", &cpu, "CPU", "r4400; behind it ,isa=mips32r2 ,endian=big ,line=16 ,l2=1M ,l2line=64 ,caches=off"),
-		OPT_STR('m', "ram", &ram, "SIZE", "RAM, 1M to 496M (64M)"),
-		OPT_STR(0, "input", &input, "FILE", "what is typed at the console"),
-		OPT_FLAG('q', "quiet", &quiet, "do not show the console"),
-		OPT_HEAD("when to stop"),
-		OPT_U64('n', "limit", &limit, "N", "after N instructions"),
-		OPT_U64(0, "cycles", &cycles, "N", "after N cycles (20 million are a second)"),
-		OPT_STR(0, "save", &save, "FILE", "write a snapshot at the end"),
-		OPT_HEAD("what to record"),
-		OPT_STR(0, "cat", &mc.cat, "FILE", "the bus with data, from the guest's begin to its end"),
-		OPT_FLAG(0, "sideband", &mc.sideband, "record from power-on, with reports from the processor itself"),
-		OPT_STR(0, "bus", &mc.bus, "FILE", "bus transactions (byu, byu12), or as references (din, lackey...)"),
-		OPT_STR(0, "bus-format", &mc.bus_format, "FORMAT", "its format (default: by the name)"),
-		OPT_STR(0, "exec-trace", &trace, "FILE", "every instruction; with --cat, from the begin on"),
-		OPT_STR('t', "to", &trace_format, "FORMAT", "its format (default: by the name)"),
-		OPT_LIST('s', "sim", &sims, "NAME:CONFIG", "a simulator or sink on these instructions, as `pugmark sim` has them"),
-		OPT_FLAG(0, "no-idle", &no_idle, "leave out loops that provably only wait"),
-		OPT_U64(0, "warmup", &warmup, "N", "leave out the first N instructions"),
-		OPT_HEAD("watching"),
-		OPT_STR(0, "gdb", &gdb, "PORT", "wait for a debugger on this TCP port; 0: on any that is free"),
-		OPT_FLAG(0, "stats", &stats, "instructions, cycles and speed at the end"),
-		OPT_STR(0, "json", &json, "FILE", "the same and the simulators' results as JSON; '-' is standard output"),
-		OPT_END
-	};
-	struct pm_err err = { 0 };
-	struct pm_result *result = pm_result_new();
-	struct pm_pipeline *pipe = NULL;
-	struct machine *m = NULL;
-	enum pm_status st;
-	uint8_t *in = NULL;
-	int ret = 1, n;
-	double t0;
+	uint64_t ram;
 
-	n = pm_opt_parse(argc, argv, opts, &help, false);
-	if (n)
+	if (pm_opt_parse(argc, argv, run_opts, &help, false))
 		pm_opt_usage(&help, "unexpected operand '%s'", argv[0]);
-	if (!!elf + !!kernel + !!load != 1)
+	if (!!run.elf + !!run.kernel + !!run.load != 1)
 		pm_opt_usage(&help, "give exactly one of --elf, --kernel and --load");
-	if (!parse_cpu(cpu, &cfg.cpu))
-		pm_opt_usage(&help, "'%s' is not a processor", cpu);
-	if (cfg.cpu.scache && cfg.cpu.sline < cfg.cpu.dline)
+	if (!parse_cpu(run.cpu, &cfg->cpu))
+		pm_opt_usage(&help, "'%s' is not a processor", run.cpu);
+	if (cfg->cpu.scache && cfg->cpu.sline < cfg->cpu.dline)
 		pm_opt_usage(&help, "secondary cache lines are at least as long as primary ones");
-	if (!pm_parse_size(ram, &ram_bytes) || ram_bytes < 1 << 20 || ram_bytes > RAM_MAX || ram_bytes % 4096)
-		pm_opt_usage(&help, "'%s' is not a size of RAM between 1M and 496M", ram);
-	if (gdb && (!pm_parse_u64(gdb, &port) || port > 65535))
-		pm_opt_usage(&help, "'%s' is not a TCP port", gdb);
-	if (mc.sideband && !mc.cat)
+	if (!pm_parse_size(run.ram, &ram) || ram < 1 << 20 || ram > RAM_MAX || ram % 4096)
+		pm_opt_usage(&help, "'%s' is not a size of RAM between 1M and 496M", run.ram);
+	if (run.gdb && (!pm_parse_u64(run.gdb, &run.port) || run.port > 65535))
+		pm_opt_usage(&help, "'%s' is not a TCP port", run.gdb);
+	if (run.monitor.sideband && !run.monitor.cat)
 		pm_opt_usage(&help, "--sideband needs --cat");
-	if (mc.sideband && load)
-		pm_opt_usage(&help, "--sideband begins at power-on, with empty caches, not at a snapshot");
-	cfg.ram_size = (uint32_t)ram_bytes;
-	if (load && machine_snapshot_config(load, &cfg, &err) != PM_OK)
-		goto out;
+	if (run.monitor.sideband && run.load)
+		pm_opt_usage(&help, "--sideband begins at power-on, with empty caches, "
+			     "not at a snapshot");
+	cfg->ram_size = (uint32_t)ram;
+}
 
-	m = machine_new(&cfg);
-	m->console = quiet ? NULL : json && !strcmp(json, "-") ? stderr : stdout;
-	if (elf)
-		st = machine_boot_elf(m, elf, &err);
-	else if (kernel)
-		st = machine_boot(m, kernel, initrd, append, &err);
-	else
-		st = PM_OK;
-	if (st == PM_OK && disk)
-		st = machine_disk(m, disk, readonly, &err);
-	if (st == PM_OK && load)
-		st = machine_load(m, load, &err);
+/* The machine with what it is to run; NULL and @err. *input: to be freed after the machine. */
+static struct machine *set_up(const struct machine_config *cfg, uint8_t **input,
+			      struct pm_err *err)
+{
+	struct machine *m = machine_new(cfg, err);
+	enum pm_status st = PM_OK;
+	size_t len;
+
+	if (!m)
+		return NULL;
+	m->console = run.quiet ? NULL : run.json && !strcmp(run.json, "-") ? stderr : stdout;
+	if (run.elf)
+		st = machine_boot_elf(m, run.elf, err);
+	else if (run.kernel)
+		st = machine_boot(m, run.kernel, run.initrd, run.append, err);
+	if (st == PM_OK && run.disk)
+		st = machine_disk(m, run.disk, run.readonly, err);
+	if (st == PM_OK && run.load)
+		st = machine_load(m, run.load, err);
 	if (st != PM_OK)
-		goto out;
-	if (input) {
-		size_t len;
-
-		in = machine_read_file(input, &len, &err);
-		if (!in)
-			goto out;
-		m->input = in;
+		goto bad;
+	if (run.input) {
+		*input = machine_read_file(run.input, &len, err);
+		if (!*input)
+			goto bad;
+		m->input = *input;
 		m->ninput = len;
 	} else if (isatty(0)) {
 		m->input_fd = 0;
 		tty_setup();
 	}
-	if (mc.cat || mc.bus) {
-		m->monitor = monitor_new(&mc, m->cpu, m->ram_size, &err);
+	if (run.limit)
+		m->insn_limit = cpu_instructions(m->cpu) + run.limit;
+	if (run.cycles)
+		m->stop_at = machine_cycle(m) + run.cycles;
+	m->interrupted = &interrupted;
+	return m;
+bad:
+	machine_free(m);
+	return NULL;
+}
+
+/* What watches it. *pipe: what instructions go through; NULL if nobody wants them. */
+static enum pm_status watch(struct machine *m, struct pm_pipeline **pipe, struct pm_err *err)
+{
+	struct idle_config idle = { .big_endian = m->cpu->cfg.big_endian, .keep = !run.no_idle,
+				    .warmup = run.warmup };
+
+	if (run.monitor.cat || run.monitor.bus) {
+		m->monitor = monitor_new(&run.monitor, m->cpu, m->ram_size, err);
 		if (!m->monitor)
-			goto out;
-		if (mc.sideband)
+			return PM_ERR;
+		if (run.monitor.sideband)
 			monitor_begin_sideband(m->monitor, m->cpu);
 	}
-	if (trace || sims.n) {
-		struct idle_config idle = { .big_endian = cfg.cpu.big_endian, .keep = !no_idle, .warmup = warmup };
+	if (!run.trace && !run.sims.n)
+		return PM_OK;
+	*pipe = pm_pipeline_new();
+	if (run.no_idle || run.warmup)
+		pm_pipeline_transform(*pipe, &idle_ops, idle_new(&idle));
+	for (unsigned i = 0; i < run.sims.n; i++)
+		if (pm_sink_add(*pipe, run.sims.v[i], pm_sims, err) != PM_OK)
+			return PM_ERR;
+	if (run.trace &&
+	    pm_trace_create(*pipe, run.trace, run.trace_format, TRACER_FACTS, err) != PM_OK)
+		return PM_ERR;
+	if (pm_pipeline_start(*pipe, TRACER_FACTS, "machine traces", err) != PM_OK)
+		return PM_ERR;
+	m->tracer = tracer_new(*pipe, m->cpu, run.monitor.cat && !run.monitor.sideband);
+	return PM_OK;
+}
 
-		pipe = pm_pipeline_new();
-		if (no_idle || warmup)
-			pm_pipeline_transform(pipe, &idle_ops, idle_new(&idle));
-		for (unsigned i = 0; i < sims.n; i++)
-			if (pm_sink_add(pipe, sims.v[i], pm_sims, &err) != PM_OK)
-				goto out;
-		if ((trace && pm_trace_create(pipe, trace, trace_format, TRACER_FACTS, &err) != PM_OK) ||
-		    pm_pipeline_start(pipe, TRACER_FACTS, "machine traces", &err) != PM_OK)
-			goto out;
-		m->tracer = tracer_new(pipe, m->cpu, mc.cat && !mc.sideband);
-	}
-	if (limit)
-		m->insn_limit = cpu_instructions(m->cpu) + limit;
-	if (cycles)
-		m->stop_at = machine_cycle(m) + cycles;
-	m->interrupted = &interrupted;
-	signal(SIGINT, on_interrupt);
-	signal(SIGTERM, on_interrupt);
+static void say_port(unsigned port)
+{
+	fprintf(stderr, "pugmark: waiting for a debugger: target remote localhost:%u\n", port);
+}
 
-	t0 = now_s();
-	st = gdb ? machine_gdb(m, (unsigned)port, &err) : machine_run(m, &err);
+/* Run, and say how it went. The exit status; @err says more. */
+static int run_machine(struct machine *m, struct pm_pipeline *pipe, struct pm_result *result,
+		       struct pm_err *err)
+{
+	enum pm_status st;
+	double t0 = now_s();
+
+	st = run.gdb ? machine_gdb(m, (unsigned)run.port, say_port, err) : machine_run(m, err);
 	t0 = now_s() - t0;
 	put_run(result, m, t0);
 	if (st == PM_OK && m->tracer)
-		st = tracer_finish(m->tracer, m->cpu, &err);
+		st = tracer_finish(m->tracer, m->cpu, err);
 	if (st == PM_OK && pipe)
-		st = pm_pipeline_finish(pipe, result, &err);
+		st = pm_pipeline_finish(pipe, result, err);
 	if (st == PM_OK && m->monitor)
-		st = monitor_finish(m->monitor, &err);
-	if (st == PM_OK && save)
-		st = machine_save(m, save, &err);
-	if (stats)
-		fprintf(stderr, "%" PRIu64 " instructions, %" PRIu64 " exceptions, %" PRIu64 " cycles, %.3f s of CPU, %.1f MIPS\n",
-			cpu_instructions(m->cpu), m->cpu->exceptions, machine_cycle(m), t0,
+		st = monitor_finish(m->monitor, err);
+	if (st == PM_OK && run.save)
+		st = machine_save(m, run.save, err);
+	if (run.stats)
+		fprintf(stderr, "%" PRIu64 " instructions, %" PRIu64 " exceptions, %" PRIu64
+			" cycles, %.3f s of CPU, %.1f MIPS\n", cpu_instructions(m->cpu),
+			m->cpu->exceptions, machine_cycle(m), t0,
 			(double)cpu_instructions(m->cpu) / t0 / 1e6);
-	if (st == PM_OK && json)
-		st = traces_json(result, json) ? PM_ERR : PM_OK;
-	else if (st == PM_OK && sims.n)
-		st = show(result, &err);
-	if (st == PM_OK)
-		ret = m->stop == RESET ? 1 : 0;
-out:
+	if (st == PM_OK && run.json)
+		st = traces_json(result, run.json) ? PM_ERR : PM_OK;
+	else if (st == PM_OK && run.sims.n)
+		st = show(result, err);
+	return st == PM_OK && m->stop != RESET ? 0 : 1;
+}
+
+static int machine_run_cmd(int argc, char **argv)
+{
+	struct machine_config cfg = { .cpu = { .iline = 32, .dline = 32, .sline = 64 } };
+	struct pm_result *result = pm_result_new();
+	struct pm_pipeline *pipe = NULL;
+	struct machine *m = NULL;
+	struct pm_err err = { 0 };
+	uint8_t *input = NULL;
+	int ret = 1;
+
+	parse_run(argc, argv, &cfg);
+	if (!run.load || machine_snapshot_config(run.load, &cfg, &err) == PM_OK)
+		m = set_up(&cfg, &input, &err);
+	if (m && watch(m, &pipe, &err) == PM_OK) {
+		signal(SIGINT, on_interrupt);
+		signal(SIGTERM, on_interrupt);
+		ret = run_machine(m, pipe, result, &err);
+	}
 	if (pm_failed(&err))
 		ret = fail(&err);
 	pm_pipeline_free(pipe);
@@ -301,7 +352,7 @@ out:
 	}
 	pm_result_free(result);
 	machine_free(m);
-	free(in);
+	free(input);
 	return ret;
 }
 
@@ -339,7 +390,9 @@ static struct machine *from_snapshot(const char *path, const char *disk, struct 
 	err->file = path;
 	if (machine_snapshot_config(path, &cfg, err) != PM_OK)
 		return NULL;
-	m = machine_new(&cfg);
+	m = machine_new(&cfg, err);
+	if (!m)
+		return NULL;
 	if ((!disk || machine_disk(m, disk, false, err) == PM_OK) && machine_load(m, path, err) == PM_OK)
 		return m;
 	machine_free(m);

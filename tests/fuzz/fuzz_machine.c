@@ -21,6 +21,7 @@ static void must_say(enum pm_status st, const struct pm_err *err)
 static struct machine *machine(const uint8_t *d, size_t n)
 {
 	struct machine_config cfg = { .cpu = { .iline = 32, .dline = 32, .sline = 64 }, .ram_size = 1 << 20 };
+	struct pm_err err = { 0 };
 	struct machine *m;
 
 	if (n) {
@@ -30,7 +31,7 @@ static struct machine *machine(const uint8_t *d, size_t n)
 		cfg.cpu.dline = d[0] & 8 ? 16 : 32;
 		cfg.cpu.scache = d[0] & 16 ? 131072 : 0;
 	}
-	m = machine_new(&cfg);
+	m = machine_new(&cfg, &err);
 	m->virtio.disk.sectors = 64;
 	m->virtio.disk.map = mmap(NULL, 64 * 512, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	m->virtio.disk.written = calloc(1, 9);

@@ -37,7 +37,7 @@ static int record(void **state)
 	for (unsigned i = 0; i < 16384; i++)
 		fprintf(f, "%c", i * 7 >> 3 & 0xff);
 	fclose(f);
-	m = machine_new(&cfg);
+	m = machine_new(&cfg, &err);
 	assert_int_equal(machine_boot_elf(m, PROGRAM, &err), PM_OK);
 	assert_int_equal(machine_disk(m, disk, false, &err), PM_OK);
 	m->monitor = monitor_new(&mc, m->cpu, m->ram_size, &err);

@@ -62,9 +62,9 @@ static struct idle_counts run(const uint32_t *code, size_t words, struct idle_co
 			      struct seen *s)
 {
 	struct machine_config mc = { .cpu = { .iline = 32, .dline = 32, .big_endian = cfg.big_endian }, .ram_size = 1 << 20 };
-	struct machine *m = machine_new(&mc);
-	struct pm_pipeline *p = pm_pipeline_new();
 	struct pm_err err = { 0 };
+	struct machine *m = machine_new(&mc, &err);
+	struct pm_pipeline *p = pm_pipeline_new();
 	struct idle_counts n;
 	void *self = idle_new(&cfg);
 

@@ -91,7 +91,7 @@ static void test_qemu(void **state)
 	close(fd[1]);
 	in = fdopen(fd[0], "r");
 
-	m = machine_new(&cfg);
+	m = machine_new(&cfg, &err);
 	assert_int_equal(machine_boot_elf(m, PROGRAM, &err), PM_OK);
 	while (m->cpu->gpr[31] != 0x1f1f1f1f || (m->cpu->gpr[29] & 0xffff) == 0 || m->cpu->nbranch < 1 || m->cpu->in_delay)
 		machine_step(m, 1);

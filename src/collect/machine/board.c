@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* board.c - the bus, and the machine as a whole */
 #include "collect/machine/machine.h"
 
 #include <stdlib.h>
@@ -10,16 +11,11 @@
 #include "collect/machine/window.h"
 
 /* ---- the bus ------------------------------------------------------------------------------------- */
-static bool in_ram(const struct machine *m, uint64_t pa, unsigned n)
-{
-	return pa < m->ram_size && n <= m->ram_size - pa;
-}
-
 static bool bus_fill(void *ctx, uint64_t pa, void *line, unsigned n, bool fetch)
 {
 	struct machine *m = ctx;
 
-	if (!in_ram(m, pa, n))
+	if (!machine_has_ram(m, pa, n))
 		return false;
 	cpu_copy_line(line, m->ram + pa, n);
 	if (m->monitor)
@@ -31,7 +27,7 @@ static bool bus_writeback(void *ctx, uint64_t pa, const void *line, unsigned n)
 {
 	struct machine *m = ctx;
 
-	if (!in_ram(m, pa, n))
+	if (!machine_has_ram(m, pa, n))
 		return false;
 	cpu_copy_line(m->ram + pa, line, n);
 	if (m->monitor)
@@ -70,7 +66,7 @@ static bool bus_read(void *ctx, uint64_t pa, unsigned size, uint64_t *val, bool 
 {
 	struct machine *m = ctx;
 
-	if (in_ram(m, pa, size))
+	if (machine_has_ram(m, pa, size))
 		*val = get(m, m->ram + pa, size);
 	else if (pa >> 32 || fetch || !device_read(m, (uint32_t)pa, size, val))
 		return false;
@@ -96,7 +92,7 @@ static bool bus_write(void *ctx, uint64_t pa, unsigned size, uint64_t val)
 
 	if (size < 8)
 		val &= (1ULL << 8 * size) - 1;
-	if (in_ram(m, pa, size)) {
+	if (machine_has_ram(m, pa, size)) {
 		put(m, m->ram + pa, size, val);
 		if (m->monitor)
 			monitor_uncached(m->monitor, m->cpu, true, false, pa, size, val);
@@ -158,46 +154,22 @@ static const struct cpu_bus board_bus = {
 	bus_fill, bus_writeback, bus_read, bus_write, bus_count, bus_cause, bus_exception, bus_space,
 };
 
-void machine_line(struct machine *m, unsigned n, bool up)
-{
-	bool was = m->cpu->ip & 0x100u << n;
-
-	cpu_line(m->cpu, n, up);
-	if (m->monitor && was != up)
-		monitor_interrupt(m->monitor, m->cpu, n, up);
-}
-
-bool dma_read(struct machine *m, uint64_t pa, void *p, uint32_t n)
-{
-	if (!in_ram(m, pa, n))
-		return false;
-	memcpy(p, m->ram + pa, n);
-	if (m->monitor && n)
-		monitor_dma(m->monitor, m->cpu, false, pa, p, n);
-	return true;
-}
-
-bool dma_write(struct machine *m, uint64_t pa, const void *p, uint32_t n)
-{
-	if (!in_ram(m, pa, n))
-		return false;
-	memcpy(m->ram + pa, p, n);
-	if (m->monitor && n)
-		monitor_dma(m->monitor, m->cpu, true, pa, p, n);
-	return true;
-}
-
 /* ---- life ---------------------------------------------------------------------------------------- */
-struct machine *machine_new(const struct machine_config *cfg)
+struct machine *machine_new(const struct machine_config *cfg, struct pm_err *err)
 {
 	struct machine *m = pm_alloc(sizeof *m);
 
 	m->ram_size = cfg->ram_size;
-	m->ram = mmap(NULL, m->ram_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		      -1, 0);
-	if (m->ram == MAP_FAILED)
-		abort();
-	madvise(m->ram, m->ram_size, MADV_HUGEPAGE);	/* lines are filled from anywhere: spare the host's TLB */
+	m->ram = mmap(NULL, m->ram_size, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (m->ram == MAP_FAILED) {
+		free(m);
+		pm_fail_errno(err, "cannot get %llu bytes of memory for the machine",
+			      (unsigned long long)cfg->ram_size);
+		return NULL;
+	}
+	/* lines are filled from anywhere: spare the host's TLB */
+	madvise(m->ram, m->ram_size, MADV_HUGEPAGE);
 	m->cpu = cpu_new(&cfg->cpu, &board_bus, m);
 	m->uart.thre_pending = false;
 	m->uart.rx_at = NEVER;

@@ -347,7 +347,8 @@ static void serve(struct gdb *g)
 	}
 }
 
-enum pm_status machine_gdb(struct machine *m, unsigned port, struct pm_err *err)
+enum pm_status machine_gdb(struct machine *m, unsigned port, void (*waiting)(unsigned port),
+			   struct pm_err *err)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
 				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -366,7 +367,7 @@ enum pm_status machine_gdb(struct machine *m, unsigned port, struct pm_err *err)
 	g->m = m;
 	if (!getsockname(s, (struct sockaddr *)&a, &alen))
 		port = ntohs(a.sin_port);
-	fprintf(stderr, "pugmark: waiting for a debugger: target remote localhost:%u\n", port);
+	waiting(port);
 	do
 		g->fd = accept(s, NULL, NULL);
 	while (g->fd < 0 && errno == EINTR && !(m->interrupted && *m->interrupted));

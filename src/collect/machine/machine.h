@@ -91,7 +91,8 @@ struct machine_config {
 	uint32_t ram_size;
 };
 
-struct machine *machine_new(const struct machine_config *cfg);
+/* NULL: the memory is not to be had. */
+struct machine *machine_new(const struct machine_config *cfg, struct pm_err *err);
 void machine_free(struct machine *m);
 /* Run until power-off, a limit, or a failure of the monitor or trace (PM_ERR). */
 enum pm_status machine_run(struct machine *m, struct pm_err *err);
@@ -122,7 +123,12 @@ enum pm_status machine_fdt(const struct machine *m, void *buf, size_t size, cons
 /* A whole file, or an error; free() it. */
 uint8_t *machine_read_file(const char *path, size_t *n, struct pm_err *err);
 
-/* ---- devices (uart.c, virtio.c) ---- */
+static inline bool machine_has_ram(const struct machine *m, uint64_t pa, unsigned n)
+{
+	return pa < m->ram_size && n <= m->ram_size - pa;
+}
+
+/* ---- devices (uart.c, virtio.c) and what they do to the rest (lines.c) ---- */
 /* A device raises or lowers its interrupt line @n; the monitor sees the change. */
 void machine_line(struct machine *m, unsigned n, bool up);
 uint32_t uart_read(struct machine *m, unsigned reg);
@@ -143,7 +149,9 @@ enum pm_status machine_load_bytes(struct machine *m, const uint8_t *p, size_t n,
 /* Processor, cache and RAM geometry that a snapshot was made with. */
 enum pm_status machine_snapshot_config(const char *path, struct machine_config *cfg, struct pm_err *err);
 
-/* ---- gdb (gdb.c): serve one debugger on TCP port @port (0: any, stderr says which) of the loopback interface */
-enum pm_status machine_gdb(struct machine *m, unsigned port, struct pm_err *err);
+/* ---- gdb (gdb.c): serve one debugger on TCP port @port (0: any) of the loopback interface;
+ * @waiting is told which */
+enum pm_status machine_gdb(struct machine *m, unsigned port, void (*waiting)(unsigned port),
+			   struct pm_err *err);
 
 #endif
