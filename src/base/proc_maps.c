@@ -28,8 +28,8 @@ static void parse(struct maps *m)
 		x.lo = number(&p, 16);
 		x.hi = number(&p, 16);
 		for (; *p && *p != ' ' && *p != '\n'; p++)
-			x.prot |= *p == 'r' ? PROT_READ : *p == 'w' ? PROT_WRITE : *p == 'x' ? PROT_EXEC : 0,
-			x.shared |= *p == 's';
+			x.prot |= *p == 'r' ? PROT_READ : *p == 'w' ? PROT_WRITE : *p == 'x' ?
+				PROT_EXEC : 0, x.shared |= *p == 's';
 		p += *p == ' ';
 		x.off = number(&p, 16);
 		maj = (unsigned)number(&p, 16);
@@ -56,7 +56,8 @@ bool maps_read(pid_t pid, struct maps *m)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	while ((n = read(fd, pm_buf_room(&m->text, 4096), 4096)) > 0)	/* no more than a page at a time */
+	/* no more than a page at a time */
+	while ((n = read(fd, pm_buf_room(&m->text, 4096), 4096)) > 0)
 		m->text.n += (size_t)n;
 	close(fd);
 	pm_buf_add(&m->text, "", 1);

@@ -31,12 +31,13 @@ void planner_free(struct planner *w)
 
 static bool is_prefix(uint8_t byte)
 {
-	return byte == 0x66 || byte == 0x67 || byte == 0xf0 || byte == 0xf2 || byte == 0xf3 || byte == 0x2e || byte == 0x36 ||
-	       byte == 0x3e || byte == 0x26 || byte == 0x64 || byte == 0x65;
+	return byte == 0x66 || byte == 0x67 || byte == 0xf0 || byte == 0xf2 || byte == 0xf3 ||
+	       byte == 0x2e || byte == 0x36 || byte == 0x3e || byte == 0x26 || byte == 0x64 ||
+	       byte == 0x65;
 }
 
-/* The first @n bytes of an instruction, up to its ModRM. Of most opcodes it does not matter which registers they name:
- * the fewer forms, the faster they are found. */
+/* The first @n bytes of an instruction, up to its ModRM. Of most opcodes it does not matter which
+ * registers they name: the fewer forms, the faster they are found. */
 static uint64_t form_of(const uint8_t *p, unsigned n, const struct x86_insn *x, bool wide)
 {
 	unsigned k = 0, rex;
@@ -49,9 +50,11 @@ static uint64_t form_of(const uint8_t *p, unsigned n, const struct x86_insn *x, 
 		k++;
 	rex = k;
 	k += wide && (b[k] & 0xf0) == 0x40;
-	if (k < x->op && b[k] == 0x0f)		/* cmov, setcc, imul, movzx, movsx, moves of vectors */
-		usual = k + 1 == x->op && ((op & 0xf0) == 0x40 || (op & 0xf0) == 0x90 || op == 0xaf ||
-			(op & 0xf6) == 0xb6 || op == 0x10 || op == 0x11 || op == 0x28 || op == 0x29 || op == 0x6f || op == 0x7f);
+	if (k < x->op && b[k] == 0x0f)	/* cmov, setcc, imul, movzx, movsx, moves of vectors */
+		usual = k + 1 == x->op &&
+			((op & 0xf0) == 0x40 || (op & 0xf0) == 0x90 || op == 0xaf ||
+			 (op & 0xf6) == 0xb6 || op == 0x10 || op == 0x11 || op == 0x28 ||
+			 op == 0x29 || op == 0x6f || op == 0x7f);
 	else
 		usual = k == x->op && op != 0x8f && op != 0xc6 && op != 0xc7 && (op & 0xf8) != 0xd8;
 	if (usual && x->modrm) {
@@ -114,7 +117,8 @@ static void put_sleb(struct pm_buf *b, int64_t v)
 }
 
 _Static_assert((unsigned)IMG_V_NONE == X86_VAL_NONE && (unsigned)IMG_V_RSP == X86_VAL_RSP &&
-	       (unsigned)IMG_V_FS == X86_VAL_FS && (unsigned)IMG_V_GS == X86_VAL_GS, "names of values are kept");
+	       (unsigned)IMG_V_FS == X86_VAL_FS && (unsigned)IMG_V_GS == X86_VAL_GS,
+	       "names of values are kept");
 
 static void put_value(struct pm_buf *b, uint16_t v)
 {
@@ -148,7 +152,8 @@ static void put_address(struct pm_buf *b, const struct x86_ref *r, bool odd)
 
 static void put_ref(struct pm_buf *b, unsigned op, uint8_t insn, const struct x86_ref *r, bool wide)
 {
-	const bool odd = r->how != X86_REF_SUM || r->index != X86_VAL_NONE || r->segment != X86_VAL_NONE;
+	const bool odd = r->how != X86_REF_SUM || r->index != X86_VAL_NONE ||
+		r->segment != X86_VAL_NONE;
 	unsigned size = r->size ? r->size : 4, code = idt_bytes_code(size, wide);
 
 	if (idt_code_bytes(code, wide) != size)
@@ -182,8 +187,8 @@ static bool is_pusha(const struct planner *w, const struct step *s)
 }
 
 /* The rules are those of FORMATS 2.3 and 2.4, as trace/fmt_idt.c has them. Returns the entries. */
-static int8_t plan_insn(const struct planner *w, const struct step *s, const struct x86_ref *r, size_t n, uint64_t pc,
-			uint8_t insn, struct pm_buf *to)
+static int8_t plan_insn(const struct planner *w, const struct step *s, const struct x86_ref *r,
+			size_t n, uint64_t pc, uint8_t insn, struct pm_buf *to)
 {
 	const bool exec = w->o->kind == IMG_EXEC;
 	const bool indirect = s->class == PM_CLASS_JUMP_IND || s->class == PM_CLASS_CALL_IND;
@@ -194,8 +199,8 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 		if (indirect && n && r->kind == PM_EV_READ) {
 			put_ref(to, IMG_P_POINTER, insn, r++, w->wide);
 			n--;
-		} else if (s->at.x.kind == X86_JMP || s->at.x.kind == X86_JCC || s->at.x.kind == X86_JCX ||
-			   s->at.x.kind == X86_CALL) {
+		} else if (s->at.x.kind == X86_JMP || s->at.x.kind == X86_JCC ||
+			   s->at.x.kind == X86_JCX || s->at.x.kind == X86_CALL) {
 			put8(to, IMG_P_TARGET);
 			put8(to, insn);
 			put_sleb(to, (int64_t)(x86_target(&s->at.x, s->at.p, s->at.pc) - pc));
@@ -222,9 +227,10 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 			put_value(to, r->segment);
 			return r->scale == X86_REP_MOVS || r->scale == X86_REP_CMPS ? -2 : -1;
 		}
-		put_ref(to, r->kind == PM_EV_READ ? IMG_P_READ : r->kind == PM_EV_WRITE ? IMG_P_WRITE :
-			IMG_P_MODIFY, insn, r, w->wide);
-		entries += entries_of(r->size, w->wide) * (r->kind == PM_EV_MODIFY && !exec ? 2 : 1);
+		put_ref(to, r->kind == PM_EV_READ ? IMG_P_READ : r->kind == PM_EV_WRITE ?
+			IMG_P_WRITE : IMG_P_MODIFY, insn, r, w->wide);
+		entries += entries_of(r->size, w->wide) *
+			(r->kind == PM_EV_MODIFY && !exec ? 2 : 1);
 		if (exec && is_pusha(w, s))
 			break;
 	}
@@ -233,11 +239,14 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 
 #define MOST_OF_TILE	(6 * X86_TILE_ROWS)	/* entries: 63 bytes are 32, 16, 8, 4, 2 and 1 */
 
-/* The elements of a gather or scatter, or the rows of a tile, where the trace needs to know how many there will be. */
-static void put_lanes(const struct planner *w, const struct x86_ref *r, uint32_t block, uint8_t insn)
+/* The elements of a gather or scatter, or the rows of a tile, where the trace needs to know how
+ * many there will be. */
+static void put_lanes(const struct planner *w, const struct x86_ref *r, uint32_t block,
+		      uint8_t insn)
 {
 	struct pm_buf *to = w->out;
-	struct lanes l = { .block = block, .n = r->how == X86_REF_TILE ? MOST_OF_TILE : r->lanes.n };
+	struct lanes l = { .block = block,
+			   .n = r->how == X86_REF_TILE ? MOST_OF_TILE : r->lanes.n };
 	uint8_t lanes;
 
 	memcpy(&lanes, &r->lanes, 1);
@@ -275,8 +284,8 @@ static void plan_branch(struct pm_buf *to, const struct step *last, bool wide)
 }
 
 /* The plan of a block whose instructions are s[begin .. end) of its chain. */
-static void plan_block(struct planner *w, uint32_t block, const struct step *s, unsigned begin, unsigned end,
-		       struct idt_insn *insn)
+static void plan_block(struct planner *w, uint32_t block, const struct step *s, unsigned begin,
+		       unsigned end, struct idt_insn *insn)
 {
 	size_t k = 0;
 
@@ -295,8 +304,8 @@ static void plan_block(struct planner *w, uint32_t block, const struct step *s, 
 
 		while (k < w->plan.nref && w->plan.ref[k].insn == i)
 			k++;
-		insn[i - begin].entries = plan_insn(w, &s[i], w->plan.ref + first, k - first, s[begin].at.pc,
-						    (uint8_t)(i - begin), w->out);
+		insn[i - begin].entries = plan_insn(w, &s[i], w->plan.ref + first, k - first,
+						    s[begin].at.pc, (uint8_t)(i - begin), w->out);
 	}
 	put8(w->out, IMG_P_END);
 	put_value(w->out, w->plan.rsp);
@@ -395,7 +404,8 @@ void plan_join(const struct job *j, struct piece *p)
 		if (continues(t, head) == IMG_NO_BLOCK)
 			for (uint32_t k = head; k != IMG_NO_BLOCK; k = t->next[k])
 				plan_at[k] += (uint32_t)t->plan.n;
-	for (struct lanes *l = (struct lanes *)p->lanes.p; l < (struct lanes *)(p->lanes.p + p->lanes.n); l++)
+	for (struct lanes *l = (struct lanes *)p->lanes.p;
+	     l < (struct lanes *)(p->lanes.p + p->lanes.n); l++)
 		l->at += (uint32_t)t->plan.n;
 	pm_buf_add(&t->lanes, p->lanes.p, p->lanes.n);
 	pm_buf_add(&t->plan, p->plan.p, p->plan.n);
@@ -406,7 +416,8 @@ void plan_join(const struct job *j, struct piece *p)
 void table_of(struct job *j, struct text *t)
 {
 	for (uint32_t k = 0; k < t->image.nblock; k++) {
-		uint32_t at = idt_blk_add(&j->blk, t->lo + t->image.block[k].pc, t->insn + t->insn_at[k],
+		uint32_t at = idt_blk_add(&j->blk, t->lo + t->image.block[k].pc,
+					  t->insn + t->insn_at[k],
 					  t->insn_at[k + 1] - t->insn_at[k]);
 
 		at = (uint32_t)(j->blk.block[at].offset / idt_blk_unit(!j->i386));
@@ -415,11 +426,13 @@ void table_of(struct job *j, struct text *t)
 	}
 }
 
-/* A block with a gather or scatter, or a load or store of a tile, has a record for each number of entries: that with
- * none is among the others, where its number says, the rest behind all of them. */
+/* A block with a gather or scatter, or a load or store of a tile, has a record for each
+ * number of entries: that with none is among the others, where its number says, the rest
+ * behind all of them. */
 void table_lanes(struct job *j, struct text *t)
 {
-	for (struct lanes *l = (struct lanes *)t->lanes.p; l < (struct lanes *)(t->lanes.p + t->lanes.n); l++) {
+	for (struct lanes *l = (struct lanes *)t->lanes.p;
+	     l < (struct lanes *)(t->lanes.p + t->lanes.n); l++) {
 		const uint64_t pc = t->lo + t->image.block[l->block].pc;
 		struct idt_insn *insn = t->insn + t->insn_at[l->block];
 		const uint32_t n = t->insn_at[l->block + 1] - t->insn_at[l->block];
@@ -428,7 +441,8 @@ void table_lanes(struct job *j, struct text *t)
 			uint32_t at;
 
 			insn[n - 1].entries = (int8_t)k;
-			at = (uint32_t)(j->blk.block[idt_blk_add(&j->blk, pc, insn, n)].offset / idt_blk_unit(!j->i386));
+			at = idt_blk_add(&j->blk, pc, insn, n);
+			at = (uint32_t)(j->blk.block[at].offset / idt_blk_unit(!j->i386));
 			if (k == 1)
 				memcpy(t->plan.p + l->at, &at, 4);
 		}

@@ -3,7 +3,8 @@
  *
  * All addresses are fixed when a program is instrumented, so that nothing has to be moved when it
  * starts: position-independent programs live where Linux puts them without randomisation, libraries
- * where the program's own dynamic linker does. The layout of the files is told in runtime/image.h. */
+ * where the program's own dynamic linker does. The layout of the files is told in
+ * runtime/image.h. */
 #include "collect/instrument/instrument.h"
 
 #include <inttypes.h>
@@ -14,7 +15,7 @@
 
 #include "collect/instrument/job.h"
 
-/* ---- hints ------------------------------------------------------------------------------------------ */
+/* ---- hints ----------------------------------------------------------------------------------- */
 static const uint8_t *at_address(const struct file *f, uint64_t addr, uint64_t n, bool exec)
 {
 	for (unsigned i = 0; i < f->eh.e_phnum; i++) {
@@ -42,8 +43,8 @@ static enum pm_status apply_hint(struct job *j, const struct idt_hint *h, struct
 	if (!p && h->kind == IDT_CURBRK)
 		return PM_OK;			/* the heap begins where it always does */
 	if (!p || h->entries > UINT32_MAX)
-		return pm_fail_line(err, h->line, "0x%" PRIx64 " is not in the program's %s", h->addr,
-				    code ? "text" : "data");
+		return pm_fail_line(err, h->line, "0x%" PRIx64 " is not in the program's %s",
+				    h->addr, code ? "text" : "data");
 	if (h->kind == IDT_TRACE_BEG)
 		j->beg = addr;
 	if (h->kind == IDT_TRACE_END)
@@ -54,7 +55,8 @@ static enum pm_status apply_hint(struct job *j, const struct idt_hint *h, struct
 		memcpy(&to, p + word * i, word);
 		to = to < f->base ? to + f->bias : to;
 		if (!at_address(f, to, 1, true))
-			return pm_fail_line(err, h->line, "entry %" PRIu64 " of the jump table at 0x%" PRIx64
+			return pm_fail_line(err, h->line,
+					    "entry %" PRIu64 " of the jump table at 0x%" PRIx64
 					    " is no address in the text", i, h->addr);
 		pm_buf_add(&j->seeds, &to, sizeof to);
 	}
@@ -90,20 +92,24 @@ static void tell(const struct job *j, const struct text *t)
 
 	if (!v)
 		return;
-	fprintf(v, "%s\n  text  0x%" PRIx64 "-0x%" PRIx64 "\n  code  0x%" PRIx64 ", %zu bytes (%.2f x)\n"
-		"  %zu blocks from number %u, map %zu bytes, %zu entries, %zu exits, %" PRIu64 " unknown\n",
+	fprintf(v, "%s\n  text  0x%" PRIx64 "-0x%" PRIx64 "\n"
+		"  code  0x%" PRIx64 ", %zu bytes (%.2f x)\n"
+		"  %zu blocks from number %u, map %zu bytes, %zu entries, %zu exits, "
+		"%" PRIu64 " unknown\n",
 		j->file[t->file].path, t->lo, t->hi, t->code, t->image.code.n,
-		(double)t->image.code.n / (double)t->bytes, t->image.nblock, t->image.first, t->image.map.n,
-		t->image.nentry, t->image.nlink, t->image.unknown);
+		(double)t->image.code.n / (double)t->bytes, t->image.nblock, t->image.first,
+		t->image.map.n, t->image.nentry, t->image.nlink, t->image.unknown);
 }
 
 const enum xl_kind xl_kinds[] = {
-	[IMG_PROFILE] = XL_PROFILE, [IMG_BRANCH] = XL_BRANCH, [IMG_CACHE] = XL_EXEC, [IMG_EXEC] = XL_EXEC,
+	[IMG_PROFILE] = XL_PROFILE, [IMG_BRANCH] = XL_BRANCH, [IMG_CACHE] = XL_EXEC,
+	[IMG_EXEC] = XL_EXEC,
 };
 
-/* ---- on two processors ------------------------------------------------------------------------------
- * Texts are translated side by side, the first one that nobody works on first; then their plans are made,
- * a piece of a text at a time. */
+/* ---- on two processors
+ * ------------------------------------------------------------------------------ Texts are
+ * translated side by side, the first one that nobody works on first; then their plans are made, a
+ * piece of a text at a time. */
 struct work {
 	struct job *j;
 	size_t next;			/* text, or piece */
@@ -115,8 +121,10 @@ static void translate(struct job *j, struct text *t)
 {
 	const struct file *f = &j->file[t->file];
 	struct xl_image_input in = {
-		.file = f->p, .size = f->n, .path = f->path, .i386 = j->i386, .bias = f->bias, .lo = t->lo, .hi = t->hi,
-		.offset = t->offset, .bytes = t->bytes, .code = t->code, .kind = xl_kinds[j->o->kind],
+		.file = f->p, .size = f->n, .path = f->path, .i386 = j->i386, .bias = f->bias,
+		.lo = t->lo, .hi = t->hi,
+		.offset = t->offset, .bytes = t->bytes, .code = t->code,
+		.kind = xl_kinds[j->o->kind],
 		.seed = t->file ? NULL : (const uint64_t *)j->seeds.p,
 		.nseed = t->file ? 0 : j->seeds.n / sizeof(uint64_t),
 	};
@@ -174,8 +182,9 @@ static enum pm_status translate_all(struct job *j, struct pm_err *err)
 
 		if (t->image.code.n > t->room) {
 			err->file = j->file[t->file].path;
-			return pm_fail_file(err, "its translated code has %zu bytes, more than the %" PRIu64
-					    " that there is room for", t->image.code.n, t->room);
+			return pm_fail_file(err, "its translated code has %zu bytes, more than the "
+					    "%" PRIu64 " that there is room for", t->image.code.n,
+					    t->room);
 		}
 		xl_image_number(&t->image, j->nblock, j->nlink);
 		j->nblock += (uint32_t)t->image.nblock;
@@ -184,8 +193,8 @@ static enum pm_status translate_all(struct job *j, struct pm_err *err)
 	}
 	if (j->o->max_blocks && j->nblock > j->o->max_blocks) {
 		err->file = j->file[0].path;
-		return pm_fail_file(err, "it has %u blocks, more than the %" PRIu64 " allowed: -B %u is needed",
-				    j->nblock, j->o->max_blocks, j->nblock);
+		return pm_fail_file(err, "it has %u blocks, more than the %" PRIu64 " allowed: "
+				    "-B %u is needed", j->nblock, j->o->max_blocks, j->nblock);
 	}
 	j->piece = pm_alloc((n + 1) * sizeof *j->piece);
 	for (size_t i = 0; i < j->ntext; i++) {
@@ -194,7 +203,8 @@ static enum pm_status translate_all(struct job *j, struct pm_err *err)
 
 		plan_begin(j, t);
 		for (uint32_t at = 0; at == 0 || at < all; at += PIECE)
-			j->piece[k++] = (struct piece){ t, at, all - at < PIECE ? all : at + PIECE };
+			j->piece[k++] = (struct piece){ t, at,
+				all - at < PIECE ? all : at + PIECE };
 	}
 	work_all(j, k);
 	for (size_t i = 0; i < k; i++)

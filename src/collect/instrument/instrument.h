@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* instrument.h - write an instrumented executable: BENCH.idt, BENCH.idt.d, the block table, the module file
+/* instrument.h - write an instrumented executable: BENCH.idt, BENCH.idt.d, the block
+ * table, the module file
  *
  * Errors     nothing half-written is left: files get their names when all of them are complete. */
 #ifndef PM_INSTRUMENT_INSTRUMENT_H
@@ -22,15 +23,16 @@ struct pm_instrument_opts {
 	uint64_t max_blocks;		/* 0: as many as there are */
 	const char *hints;		/* file; NULL: none */
 	const char *options;		/* as idtinfo shall tell them */
-	const char *const *library;	/* further libraries (dlopen), NULL-terminated; NULL: none */
+	const char *const *library;	/* further libraries (dlopen),
+					 * NULL-terminated; NULL: none */
 	FILE *verbose;			/* NULL: quiet */
 };
 
 enum pm_status pm_instrument(const struct pm_instrument_opts *o, struct pm_err *err);
 
-/* Be the translator of a running instrumented program (THE TRANSLATOR in runtime/image.h), which has started this
- * process: @fd is the memory file, and its files are @stem.blk64 and so on. Returns when there is a translator,
- * another process, or none; its status. */
+/* Be the translator of a running instrumented program (THE TRANSLATOR in runtime/image.h), which
+ * has started this process: @fd is the memory file, and its files are @stem.blk64 and so on.
+ * Returns when there is a translator, another process, or none; its status. */
 int pm_instrument_serve(int fd, const char *stem);
 
 #endif

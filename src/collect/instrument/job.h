@@ -33,9 +33,11 @@ struct file {
 	uint64_t changed;		/* img_file */
 };
 
-struct lanes {				/* a block whose last instruction is a gather or scatter, or a load or store of a tile */
+struct lanes {				/* a block whose last instruction is a gather or scatter, or
+					 * a load or store of a tile */
 	uint32_t block, n;		/* n: entries at most */
-	uint32_t at;			/* in the plans: where its records begin that have elements */
+	uint32_t at;			/* in the plans: where its records begin
+					 * that have elements */
 };
 
 struct text {
@@ -49,7 +51,8 @@ struct text {
 	struct idt_insn *insn;		/* of its blocks, in the order of their numbers */
 	uint32_t *insn_at;		/* where each block's begin, and where the last one's end */
 	struct pm_buf lanes;		/* struct lanes */
-	uint32_t *next;			/* of blocks: the one that continues its record, IMG_NO_BLOCK */
+	uint32_t *next;			/* of blocks: the one that continues its record,
+					 * IMG_NO_BLOCK */
 };
 
 struct piece {				/* of a text's plans */
@@ -91,16 +94,20 @@ static inline uint64_t up(uint64_t n)
 }
 
 /* ---- place.c ------------------------------------------------------------------------- */
-/* All files, and where their texts and the translations of those will be. @place_hints is called when
- * the program itself has its place. */
-/* 32-bit programs have one place for all that is ours: the next @size bytes of it. 0: there is no room. */
+/* All files, and where their texts and the translations of those will be. @place_hints is called
+ * when the program itself has its place. */
+/* 32-bit programs have one place for all that is ours: the next @size bytes of it.
+ * 0: there is no room. */
 uint64_t place32(struct job *j, uint64_t size);
-uint64_t left32(const struct job *j);	/* without the part that programs would rather have themselves */
-enum pm_status place_all(struct job *j, enum pm_status (*place_hints)(struct job *j, struct pm_err *err),
+uint64_t left32(const struct job *j);	/* without the part that programs would
+					 * rather have themselves */
+enum pm_status place_all(struct job *j,
+			 enum pm_status (*place_hints)(struct job *j, struct pm_err *err),
 			 struct pm_err *err);
 
 /* ---- block_table.c ------------------------------------------------------------------------- */
-/* Plans of a text's blocks: plan_begin(), then its pieces, side by side, then plan_join() for each in order. */
+/* Plans of a text's blocks: plan_begin(), then its pieces, side by side, then plan_join()
+ * for each in order. */
 void plan_begin(const struct job *j, struct text *t);
 struct planner *planner_new(void);	/* of a thread */
 void planner_free(struct planner *w);
@@ -109,15 +116,16 @@ void plan_join(const struct job *j, struct piece *p);
 void table_of(struct job *j, struct text *t);		/* text by text, in order */
 void table_lanes(struct job *j, struct text *t);	/* then this, in the same order */
 
-/* ---- instrument.c ------------------------------------------------------------------------------- */
+/* ---- instrument.c ---------------------------------------------------------------------------- */
 extern const enum xl_kind xl_kinds[];		/* by enum img_kind */
 void text_release(struct text *t);
 
 /* ---- write.c ------------------------------------------------------------------------- */
-/* The tables of a text: their parts, each at a multiple of @align, all of them @size bytes. @head is the first. */
+/* The tables of a text: their parts, each at a multiple of @align, all of them @size bytes. @head
+ * is the first. */
 #define MAX_PARTS 8
-size_t text_parts(const struct text *t, struct img_tables *head, uint32_t align, struct pack_part v[MAX_PARTS],
-		  uint64_t *size);
+size_t text_parts(const struct text *t, struct img_tables *head, uint32_t align,
+		  struct pack_part v[MAX_PARTS], uint64_t *size);
 void text_entries(const struct text *t, struct pm_buf *to);	/* THE ENTRIES of runtime/image.h */
 enum pm_status check_outputs(struct job *j, struct pm_err *err);
 enum pm_status write_all(struct job *j, struct pm_err *err);

@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #define HASH_BITS	13
-#define TAIL		12		/* no match begins in the last so many bytes: the LZ4 block format's rule */
+#define TAIL		12		/* no match begins in the last so many bytes: the LZ4 block
+					 * format's rule */
 #define LITERALS	5		/* ... and the last so many are literals */
 #define LONG		64		/* a match as good as any */
 
@@ -28,7 +29,8 @@ static uint8_t *put_length(uint8_t *to, uint32_t n)
 }
 
 /* @match: 0 for the last sequence. */
-static uint8_t *put_sequence(uint8_t *to, const uint8_t *literal, uint32_t n, uint32_t off, uint32_t match)
+static uint8_t *put_sequence(uint8_t *to, const uint8_t *literal, uint32_t n, uint32_t off,
+			     uint32_t match)
 {
 	uint32_t more = match ? match - 4 : 0;
 
@@ -83,7 +85,8 @@ static uint32_t lz4_block(const uint8_t *p, uint8_t *out)
 		from = i;
 		misses = 0;
 		if (i < end)
-			seen[word_at(p + i - 2) * 2654435761u >> (32 - HASH_BITS)] = (uint16_t)(i - 2);
+			seen[word_at(p + i - 2) * 2654435761u >> (32 - HASH_BITS)] =
+				(uint16_t)(i - 2);
 	}
 	if ((uint32_t)(to - out) + (IMG_PIECE - from) + 200 > IMG_PIECE)
 		return 0;
@@ -96,8 +99,8 @@ struct hard {
 	struct { uint32_t cost; uint16_t literals, match; } best[IMG_PIECE + 1];
 };
 
-/* The same, looking at every place that begins alike: the longest match of each place, and then, from the end on, how
- * the rest costs least. @s is zero. */
+/* The same, looking at every place that begins alike: the longest match of each place, and then,
+ * from the end on, how the rest costs least. @s is zero. */
 static uint32_t lz4_block_hard(struct hard *s, const uint8_t *p, uint8_t *out)
 {
 	const uint32_t end = IMG_PIECE - TAIL;
@@ -112,7 +115,8 @@ static uint32_t lz4_block_hard(struct hard *s, const uint8_t *p, uint8_t *out)
 			s->len[i] = (uint16_t)(s->len[i - 1] - 1);
 			s->at[i] = (uint16_t)(s->at[i - 1] + 1);
 		}
-		for (unsigned tries = 32; at && tries && s->len[i] < LONG; at = s->before[at], tries--) {
+		for (unsigned tries = 32; at && tries && s->len[i] < LONG; at = s->before[at],
+		     tries--) {
 			uint32_t n = 0;
 
 			if (p[at + s->len[i]] != p[i + s->len[i]])
@@ -129,11 +133,14 @@ static uint32_t lz4_block_hard(struct hard *s, const uint8_t *p, uint8_t *out)
 	}
 	for (uint32_t i = IMG_PIECE; i-- > 0; ) {
 		/* a literal: a byte, and one more where its length needs one */
-		s->best[i].literals = (uint16_t)(s->best[i + 1].match ? 1 : s->best[i + 1].literals + 1);
-		s->best[i].cost = s->best[i + 1].cost + 1 + (s->best[i].literals >= 15 && (s->best[i].literals - 15) % 255 == 0);
+		s->best[i].literals =
+			(uint16_t)(s->best[i + 1].match ? 1 : s->best[i + 1].literals + 1);
+		s->best[i].cost = s->best[i + 1].cost + 1 +
+			(s->best[i].literals >= 15 && (s->best[i].literals - 15) % 255 == 0);
 		s->best[i].match = 0;
 		for (uint32_t n = s->len[i]; n >= 4; n = n > 18 ? 18 : n - 1) {
-			const uint32_t cost = 3 + (n >= 19 ? 1 + (n - 19) / 255 : 0) + s->best[i + n].cost;
+			const uint32_t cost = 3 + (n >= 19 ? 1 + (n - 19) / 255 : 0) +
+				s->best[i + n].cost;
 
 			if (cost <= s->best[i].cost) {
 				s->best[i].cost = cost;
@@ -169,7 +176,8 @@ static void to_columns(const uint8_t *from, unsigned how, uint8_t *to)
 		uint32_t last = 0;
 
 		for (unsigned i = 0; i < rows; i++) {
-			const uint32_t v = word_at(from + 4 * (columns * i + c)), d = v - (last & keep);
+			const uint32_t v = word_at(from + 4 * (columns * i + c)),
+				       d = v - (last & keep);
 
 			for (unsigned k = 0; k < 4; k++)
 				to[rows * k + i] = (uint8_t)(d >> (8 * k));
@@ -202,7 +210,7 @@ uint32_t pack_piece(const uint8_t *from, unsigned how, bool hard, uint8_t *to)
 	return IMG_PIECE + 1;
 }
 
-/* ---- on all processors ------------------------------------------------------------------------------ */
+/* ---- on all processors ----------------------------------------------------------------------- */
 
 struct job {
 	const struct pack_part *part;

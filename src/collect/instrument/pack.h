@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "collect/runtime/image.h"
 
-/* One piece, IMG_PIECE bytes at @from; @how: IMG_COLUMNS(). Returns how many bytes went to @to, at most IMG_PIECE + 1.
- * @hard takes many times as long, and makes an eighth less of code. */
+/* One piece, IMG_PIECE bytes at @from; @how: IMG_COLUMNS(). Returns how many bytes went to @to, at
+ * most IMG_PIECE + 1. @hard takes many times as long, and makes an eighth less of code. */
 uint32_t pack_piece(const uint8_t *from, unsigned how, bool hard, uint8_t *to);
 
 struct pack_part {

@@ -17,11 +17,12 @@
 #include "base/proc_maps.h"
 #include "elf/elf.h"
 
-/* ---- files ------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 static enum pm_status map_file(struct job *j, const char *path, struct pm_err *err)
 {
 	struct file *f = &j->file[j->nfile];
 	struct pm_elf_info info = { 0 };
+	struct xl_image_input in;
 	char machine[24];
 	struct stat st;
 	int fd;
@@ -37,7 +38,8 @@ static enum pm_status map_file(struct job *j, const char *path, struct pm_err *e
 	if (j->nfile == 0)
 		j->i386 = info.machine == EM_386;
 	if (info.script || info.machine != (j->i386 ? EM_386 : EM_X86_64) || info.is64 == j->i386)
-		pm_fail_file(err, info.script ? "it is a script; instrument the program that interprets it" :
+		pm_fail_file(err, info.script ?
+			     "it is a script; instrument the program that interprets it" :
 			     j->nfile ? "it is for %s, unlike the program" :
 			     "it is a program for %s; x86-64 and i386 programs can be instrumented",
 			     pm_elf_machine(info.machine, machine));
@@ -60,7 +62,8 @@ static enum pm_status map_file(struct job *j, const char *path, struct pm_err *e
 	for (unsigned i = 0; i < f->eh.e_phnum; i++)
 		f->ph[i] = xl_elf_phdr(f->p, &f->eh, i);
 	j->nfile++;
-	if (j->i386 && xl_image_dynamic(&(struct xl_image_input){ .file = f->p, .size = f->n, .i386 = true }, DT_TEXTREL))
+	in = (struct xl_image_input){ .file = f->p, .size = f->n, .i386 = true };
+	if (j->i386 && xl_image_dynamic(&in, DT_TEXTREL))
 		return pm_fail_file(err, "its text is changed when it is loaded (DT_TEXTREL)");
 	err->file = NULL;
 	return PM_OK;
@@ -157,8 +160,8 @@ uint64_t left32(const struct job *j)
 	return rest32[0].hi - (j->next32[0] ? j->next32[0] : rest32[0].lo);
 }
 
-/* Code lives within 2 GiB of all that it addresses relative to itself; see choose_place() of space.c,
- * which does the same for running programs. */
+/* Code lives within 2 GiB of all that it addresses relative to itself; see choose_place() of
+ * space.c, which does the same for running programs. */
 static bool place_code(struct job *j, struct text *t)
 {
 	const uint64_t size = t->room = up((t->hi - t->lo) * 9 + (1 << 20)), step = 16ull << 20;
@@ -181,7 +184,7 @@ static bool place_code(struct job *j, struct text *t)
 	return false;
 }
 
-/* ---- libraries ---------------------------------------------------------------------------------------- */
+/* ---- libraries ------------------------------------------------------------------------------- */
 /* The dynamic linker lists what it would load, and where. The program itself does not run. */
 static FILE *list_libraries(const struct job *j, pid_t *pid)
 {
@@ -242,7 +245,8 @@ static uint64_t any_base(const struct job *j, const struct file *f)
 		if (f->ph[i].p_type == PT_LOAD && f->ph[i].p_vaddr + f->ph[i].p_memsz > size)
 			size = f->ph[i].p_vaddr + f->ph[i].p_memsz;
 	size = up(size) + (1 << 20);
-	for (uint64_t at = j->i386 ? 0xf0000000 : 0x7ffff0000000; at > (j->i386 ? 0xb0000000 : 0x7ff000000000); at -= 2 << 20)
+	for (uint64_t at = j->i386 ? 0xf0000000 : 0x7ffff0000000;
+	     at > (j->i386 ? 0xb0000000 : 0x7ff000000000); at -= 2 << 20)
 		if (is_free(j, at, at + size))
 			return at;
 	return 0;
@@ -405,23 +409,28 @@ static bool begins_in_text(const struct file *f)
 	return false;
 }
 
-enum pm_status place_all(struct job *j, enum pm_status (*place_hints)(struct job *j, struct pm_err *err),
+enum pm_status place_all(struct job *j,
+			 enum pm_status (*place_hints)(struct job *j, struct pm_err *err),
 			 struct pm_err *err)
 {
 	char *interp;
 
 	if (map_file(j, j->o->path, err) != PM_OK || check_outputs(j, err) != PM_OK)
 		return PM_ERR;
-	place_file(j, &j->file[0], (j->file[0].eh.e_type != ET_DYN ? 0 : j->i386 ? PIE32_BASE : PIE_BASE) +
+	place_file(j, &j->file[0],
+		   (j->file[0].eh.e_type != ET_DYN ? 0 : j->i386 ? PIE32_BASE : PIE_BASE) +
 		   lowest(&j->file[0]));
-	if (j->i386 && j->file[0].base < RT32_CODE_VAULT + RT32_CODE_SIZE && j->file[0].end > RT32_BLOCKS) {
+	if (j->i386 && j->file[0].base < RT32_CODE_VAULT + RT32_CODE_SIZE &&
+	    j->file[0].end > RT32_BLOCKS) {
 		err->file = j->file[0].path;
-		return pm_fail_file(err, "it occupies addresses that tracing needs (0x%x-0x%x)", RT32_BLOCKS,
-				    RT32_CODE_VAULT + RT32_CODE_SIZE);
+		return pm_fail_file(err, "it occupies addresses that tracing needs (0x%x-0x%x)",
+				    RT32_BLOCKS, RT32_CODE_VAULT + RT32_CODE_SIZE);
 	}
 	if (!begins_in_text(&j->file[0])) {
 		err->file = j->file[0].path;
-		return pm_fail_file(err, "it has no entry point in its text: it is no program, but perhaps a library");
+		return pm_fail_file(err,
+				    "it has no entry point in its text: it is no program, but "
+				    "perhaps a library");
 	}
 	if (place_hints(j, err) != PM_OK)
 		return PM_ERR;
@@ -439,7 +448,9 @@ enum pm_status place_all(struct job *j, enum pm_status (*place_hints)(struct job
 	for (size_t i = 0; i < j->ntext; i++)
 		if (!place_code(j, &j->text[i])) {
 			err->file = j->file[j->text[i].file].path;
-			return pm_fail_file(err, "there is no room near its text for the translated code");
+			return pm_fail_file(err,
+					    "there is no room near its text for the translated "
+					    "code");
 		}
 	return PM_OK;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* serve.c - the translator of an instrumented program that runs: THE TRANSLATOR in runtime/image.h
  *
- * All that it knows of the program is in the memory file: the program shows its mappings and its code there,
- * so nobody's permission is needed. Libraries are translated as they would have been ahead of time; of
- * other code, a unit at a time, and its blocks compare their bytes when they are entered. What is
- * translated is added to the block table and the module file before the program goes on.
+ * All that it knows of the program is in the memory file: the program shows its mappings and
+ * its code there, so nobody's permission is needed. Libraries are translated as they would
+ * have been ahead of time; of other code, a unit at a time, and its blocks compare their
+ * bytes when they are entered. What is translated is added to the block table and the module
+ * file before the program goes on.
  *
  * INVARIANTS
  * (1) Numbers of blocks are places in the block table, whoever extends it: it is locked meanwhile.
@@ -64,7 +65,8 @@ struct server {
 	struct pm_map at;		/* pc -> known + 1 */
 	struct known *known;
 	size_t nknown, cap_known;
-	struct site { uint64_t at, address; } *site;	/* of links: of the rel32 in the memory file, in memory */
+	struct site { uint64_t at, address; } *site;	/* of links: of the rel32 in the memory
+							 * file, in memory */
 	size_t nsite, cap_site;
 	struct range *generated;	/* that are not files', or not what files have */
 	size_t ngenerated, cap_generated;
@@ -89,7 +91,7 @@ static void fail(struct server *s, const char *fmt, ...)
 	s->l->answer = IMG_FAILED;
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 static int open_at(const struct server *s, const char *suffix, int flags)
 {
 	struct pm_buf name = { 0 };
@@ -120,18 +122,22 @@ static bool begin_files(struct server *s)
 	s->mod = open_at(s, ".mod", O_RDWR | O_APPEND);
 	s->gen = -1;
 	if (s->blk < 0 || s->mod < 0) {
-		fail(s, "%s%s: cannot extend it: %s", s->stem, s->blk < 0 ? s->blk_name : ".mod", strerror(errno));
+		fail(s, "%s%s: cannot extend it: %s", s->stem, s->blk < 0 ? s->blk_name : ".mod",
+		     strerror(errno));
 		return false;
 	}
-	if (pread(s->blk, magic, sizeof magic, s->i386 ? 8 : 16) != sizeof magic || magic[0] != m->orig_magic ||
-	    magic[1] != m->idt_magic) {
-		fail(s, "%s%s: it does not belong to this instrumented program", s->stem, s->blk_name);
+	if (pread(s->blk, magic, sizeof magic, s->i386 ? 8 : 16) != sizeof magic ||
+	    magic[0] != m->orig_magic || magic[1] != m->idt_magic) {
+		fail(s, "%s%s: it does not belong to this instrumented program", s->stem,
+		     s->blk_name);
 		return false;
 	}
 	if (s->l->anew && !flock(s->mod, LOCK_EX | LOCK_NB)) {
-		if (!write_at(s->blk, &count, s->i386 ? 4 : 8, 0) || ftruncate(s->blk, (off_t)m->blk_size) ||
+		if (!write_at(s->blk, &count, s->i386 ? 4 : 8, 0) ||
+		    ftruncate(s->blk, (off_t)m->blk_size) ||
 		    ftruncate(s->mod, (off_t)m->mod_size)) {
-			fail(s, "%s%s: cannot extend it: %s", s->stem, s->blk_name, strerror(errno));
+			fail(s, "%s%s: cannot extend it: %s", s->stem, s->blk_name,
+			     strerror(errno));
 			return false;
 		}
 		s->gen = open_at(s, ".gen", O_WRONLY);
@@ -170,7 +176,8 @@ static bool end_blocks(struct server *s, const struct idt_blk *blk, uint64_t num
 
 	idt_blk_write(blk, &b);
 	number += blk->nblock;
-	ok = write_at(s->blk, b.p + head, b.n - head, (off_t)at) && write_at(s->blk, &number, s->i386 ? 4 : 8, 0);
+	ok = write_at(s->blk, b.p + head, b.n - head, (off_t)at) &&
+		write_at(s->blk, &number, s->i386 ? 4 : 8, 0);
 	flock(s->blk, LOCK_UN);
 	pm_buf_release(&b);
 	return ok;
@@ -193,7 +200,7 @@ static bool add_module(struct server *s, uint64_t record, const struct idt_modul
 	return ok;
 }
 
-/* ---- places ----------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 static void read_maps(struct server *s)
 {
 	const char *p = (const char *)s->base + IMG_LATER_BYTES, *end = p + s->l->shown_n;
@@ -216,7 +223,8 @@ static void read_maps(struct server *s)
 
 static bool is_free(const struct server *s, uint64_t lo, uint64_t hi)
 {
-	if (lo < 0x10000 || hi > 0x7fffff000000 || (lo < RT_SHADOW + RT_SHADOW_SIZE && hi > RT_SHADOW))
+	if (lo < 0x10000 || hi > 0x7fffff000000 ||
+	    (lo < RT_SHADOW + RT_SHADOW_SIZE && hi > RT_SHADOW))
 		return false;
 	for (size_t i = 0; i < s->nbusy; i++)
 		if (lo < s->busy[i].hi && s->busy[i].lo < hi)
@@ -265,14 +273,14 @@ static uint64_t in_program(const struct server *s, uint64_t from)
 	return s->part[IMG_PART_HEAP].at + (from - IMG_LATER_HEAP);
 }
 
-/* Where @size bytes of code for what is at @lo will be; a 32-bit program has them where they come next in the heap.
- * 0: nowhere. */
+/* Where @size bytes of code for what is at @lo will be; a 32-bit program has them where they come
+ * next in the heap. 0: nowhere. */
 static uint64_t place_for(const struct server *s, uint64_t lo, uint64_t size)
 {
 	return s->i386 ? in_program(s, up(s->heap)) : choose_place(s, lo, size);
 }
 
-/* ---- texts -------------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 static bool put_tables(struct server *s, const struct text *t, uint64_t *at, uint64_t *entries)
 {
 	struct pack_part v[MAX_PARTS];
@@ -299,9 +307,11 @@ static bool put_tables(struct server *s, const struct text *t, uint64_t *at, uin
 	return true;
 }
 
-/* A translated text becomes one of the program's: its blocks come into the block table, its code to @code in the
- * memory file. Returns its number, NONE: failed; @record: where its first block's is. */
-static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint64_t code, uint64_t *record)
+/* A translated text becomes one of the program's: its blocks come into the block table,
+ * its code to @code in the memory file. Returns its number, NONE: failed; @record: where
+ * its first block's is. */
+static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint64_t code,
+			 uint64_t *record)
 {
 	struct text *t = &j->text[0];
 	struct piece all = { .text = t, .to = (uint32_t)t->image.nblock };
@@ -333,7 +343,8 @@ static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint6
 	table_of(j, t);
 	table_lanes(j, t);
 	behind = (uint32_t)((*record - idt_blk_head(!s->i386)) / idt_blk_unit(!s->i386));
-	for (const struct lanes *l = (struct lanes *)t->lanes.p; l < (struct lanes *)(t->lanes.p + t->lanes.n); l++) {
+	for (const struct lanes *l = (struct lanes *)t->lanes.p;
+	     l < (struct lanes *)(t->lanes.p + t->lanes.n); l++) {
 		uint32_t v;
 
 		memcpy(&v, t->plan.p + l->at, 4);
@@ -355,13 +366,16 @@ static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint6
 	for (size_t i = 0; i < t->image.nlink; i++) {
 		const uint64_t site = t->image.link_site[i];
 
-		memcpy(s->base + IMG_LATER_TARGETS + 8ull * (s->l->nlink + i), &t->image.link[i], 8);
+		memcpy(s->base + IMG_LATER_TARGETS + 8ull * (s->l->nlink + i), &t->image.link[i],
+		       8);
 		pm_grow(s->site, s->nsite, s->cap_site);
 		s->site[s->nsite++] = (struct site){ code + site, t->code + site };
 	}
 	s->text[number] = (struct img_text){
-		.lo = t->lo, .hi = t->hi, .bytes = t->bytes, .code = t->code, .code_len = t->image.code.n,
-		.tables = in_program(s, tables), .entries = in_program(s, entries), .first = (uint32_t)first,
+		.lo = t->lo, .hi = t->hi, .bytes = t->bytes, .code = t->code,
+		.code_len = t->image.code.n,
+		.tables = in_program(s, tables), .entries = in_program(s, entries),
+		.first = (uint32_t)first,
 		.nblock = (uint32_t)t->image.nblock, .file = region,
 	};
 	s->l->nlink += (uint32_t)t->image.nlink;
@@ -370,7 +384,7 @@ static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint6
 	return number;
 }
 
-/* ---- libraries ------------------------------------------------------------------------------------------ */
+/* ---- libraries ------------------------------------------------------------------------------- */
 static void forget_library(struct server *s)
 {
 	struct job *j = s->lib;
@@ -404,8 +418,8 @@ static bool find_library(struct server *s, uint64_t pc)
 	for (const char *nl; p < end && (nl = memchr(p, '\n', (size_t)(end - p))); p = nl + 1) {
 		int name = 0;
 
-		if (sscanf(p, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &lo, &hi, &off, &name) != 3 ||
-		    pc < lo || pc >= hi)
+		if (sscanf(p, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &lo, &hi, &off,
+			   &name) != 3 || pc < lo || pc >= hi)
 			continue;
 		if (name && p[name] == '/' && nl - p - name < (ptrdiff_t)sizeof path)
 			snprintf(path, sizeof path, "%.*s", (int)(nl - p - name), p + name);
@@ -426,7 +440,8 @@ static bool find_library(struct server *s, uint64_t pc)
 	pm_elf_info_release(&info);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) || !st.st_size ||
-	    (f->p = mmap(NULL, f->n = (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) == MAP_FAILED) {
+	    (f->p = mmap(NULL, f->n = (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) ==
+	    MAP_FAILED) {
 		if (fd >= 0)
 			close(fd);
 		forget_library(s);
@@ -445,7 +460,8 @@ static bool find_library(struct server *s, uint64_t pc)
 		j->text = pm_alloc(sizeof *j->text);
 		j->ntext = 1;
 		j->text[0] = (struct text){
-			.lo = at, .hi = at + up(h.p_memsz + (h.p_vaddr & (PAGE - 1))), .offset = first,
+			.lo = at, .hi = at + up(h.p_memsz + (h.p_vaddr & (PAGE - 1))),
+			.offset = first,
 			.bytes = h.p_filesz + (h.p_vaddr & (PAGE - 1)),
 		};
 		return true;
@@ -459,7 +475,8 @@ static uint32_t same_library(const struct server *s, const struct text *t, uint6
 {
 	for (uint32_t k = 0; k < s->l->nregion; k++)
 		if (!s->region[k].generated && s->text[s->region[k].first].lo == t->lo &&
-		    s->text[s->region[k].first].bytes == t->bytes && s->text[s->region[k].first].hash == hash)
+		    s->text[s->region[k].first].bytes == t->bytes &&
+		    s->text[s->region[k].first].hash == hash)
 			return k;
 	return NONE;
 }
@@ -475,7 +492,8 @@ static void library(struct server *s)
 
 	if (k == NONE) {
 		struct xl_image_input in = {
-			.file = f->p, .size = f->n, .path = f->path, .i386 = s->i386, .bias = f->bias, .lo = t->lo, .hi = t->hi,
+			.file = f->p, .size = f->n, .path = f->path, .i386 = s->i386,
+			.bias = f->bias, .lo = t->lo, .hi = t->hi,
 			.offset = t->offset, .bytes = t->bytes, .kind = xl_kinds[s->opts.kind],
 		};
 
@@ -483,24 +501,29 @@ static void library(struct server *s)
 		t->room = up((t->hi - t->lo) * 9 + (1 << 20));
 		in.code = t->code = place_for(s, t->lo, t->room);
 		if (!t->code || k == IMG_MAX_REGIONS) {
-			fail(s, "%.150s: there is no room near its text for the translated code", f->path);
+			fail(s, "%.150s: there is no room near its text for the translated code",
+			     f->path);
 			return;
 		}
 		xl_image_make(&in, &t->image);
 		if (t->image.code.n > t->room || !heap_room(s, up(t->image.code.n), PAGE, &code)) {
-			fail(s, "%.150s: its translated code needs more room than there is", f->path);
+			fail(s, "%.150s: its translated code needs more room than there is",
+			     f->path);
 			return;
 		}
 		number = add_text(s, j, k, code, &record);
 		if (number == NONE)
 			return;
 		s->text[number].hash = hash;
-		if (!add_module(s, record, &(struct idt_module){ .lo = t->lo, .hi = t->hi, .offset = t->offset,
-				.build_id = f->build_id[0] ? f->build_id : NULL, .path = f->path })) {
+		if (!add_module(s, record,
+				&(struct idt_module){ .lo = t->lo, .hi = t->hi, .offset = t->offset,
+				.build_id = f->build_id[0] ? f->build_id : NULL,
+				.path = f->path })) {
 			fail(s, "%s.mod: cannot extend it: %s", s->stem, strerror(errno));
 			return;
 		}
-		s->region[k] = (struct img_region){ .at = t->code, .size = up(t->image.code.n), .from = code,
+		s->region[k] = (struct img_region){ .at = t->code, .size = up(t->image.code.n),
+						    .from = code,
 						    .ntext = 1, .first = number };
 		__atomic_store_n(&s->l->nregion, k + 1, __ATOMIC_RELEASE);
 	}
@@ -510,7 +533,7 @@ static void library(struct server *s)
 	s->l->answer = IMG_DONE;
 }
 
-/* ---- generated code ----------------------------------------------------------------------------------- */
+/* ---- generated code -------------------------------------------------------------------------- */
 static uint64_t bytes_hash(const struct server *s, uint64_t pc, uint32_t size)
 {
 	if (pc < s->window_at || pc + size > s->window_at + s->window_n)
@@ -552,8 +575,10 @@ static void redirect(struct server *s, uint64_t pc, const struct known *to)
 		uint64_t head = k->head;
 
 		if (k != to)			/* jmp rel32, and what is never reached */
-			head = 0x9090900000000000u | (uint64_t)(uint32_t)(to->code - (k->code + 5)) << 8 | 0xe9;
-		__atomic_store_n((uint64_t *)code_at(s, k->region, k->code), head, __ATOMIC_RELEASE);
+			head = 0x9090900000000000u |
+				(uint64_t)(uint32_t)(to->code - (k->code + 5)) << 8 | 0xe9;
+		__atomic_store_n((uint64_t *)code_at(s, k->region, k->code), head,
+				 __ATOMIC_RELEASE);
 	}
 }
 
@@ -573,12 +598,14 @@ static void note_blocks(struct server *s, const struct text *t, uint32_t number,
 	for (size_t i = 0; i < m->nblock; i++) {
 		const struct img_block *b = &m->block[i];
 		const uint64_t pc = t->lo + b->pc;
-		struct known k = { .pc = pc, .code = t->code + b->code, .size = b->size, .text = number,
+		struct known k = { .pc = pc, .code = t->code + b->code, .size = b->size,
+				   .text = number,
 				   .region = region, .hash = bytes_hash(s, pc, b->size) };
 		uint64_t *at;
 
 		if (i && m->block[i - 1].pc == b->pc)
-			continue;		/* blocks without length, and those that take turns: the first */
+			continue;		/* blocks without length, and those that
+						 * take turns: the first */
 		if (b->entry != IMG_NO_ENTRY)
 			k.indirect = k.code - b->entry;
 		for (size_t e = 0; e < m->nentry; e++)
@@ -633,7 +660,8 @@ static uint32_t region_for(const struct server *s, uint64_t lo, uint64_t hi)
 	for (uint32_t k = s->l->nregion; k--; ) {
 		const struct img_region *r = &s->region[k];
 
-		if (r->generated && r->size - s->place[k].used >= UNIT_ROOM && r->ntext < IMG_MAX_ORDER &&
+		if (r->generated && r->size - s->place[k].used >= UNIT_ROOM &&
+		    r->ntext < IMG_MAX_ORDER &&
 		    (s->i386 || (r->at > lo ? r->at + r->size - lo : hi - r->at) < REACH))
 			return k;
 	}
@@ -650,7 +678,8 @@ static uint32_t new_region(struct server *s, uint64_t lo)
 		fail(s, "it generates more code than there is room for");
 		return NONE;
 	}
-	s->region[k] = (struct img_region){ .at = at, .size = REGION_SIZE, .from = from, .order = order, .generated = 1 };
+	s->region[k] = (struct img_region){ .at = at, .size = REGION_SIZE, .from = from,
+					    .order = order, .generated = 1 };
 	s->place[k] = (struct place){ 0 };
 	__atomic_store_n(&s->l->nregion, k + 1, __ATOMIC_RELEASE);
 	return k;
@@ -671,10 +700,12 @@ static void generated(struct server *s, uint64_t pc)
 	j->nfile = 1;
 	j->file[0].p = s->window;
 	j->text = t = pm_alloc(sizeof *t);
-	*t = (struct text){ .lo = s->window_at, .hi = s->window_at + s->window_n, .bytes = s->window_n,
+	*t = (struct text){ .lo = s->window_at, .hi = s->window_at + s->window_n,
+			    .bytes = s->window_n,
 			    .code = r->at + p->used };
 	xl_image_make(&(struct xl_image_input){
-		.file = s->window, .size = s->window_n, .path = "", .i386 = s->i386, .lo = t->lo, .hi = t->hi, .bytes = t->bytes,
+		.file = s->window, .size = s->window_n, .path = "", .i386 = s->i386, .lo = t->lo,
+		.hi = t->hi, .bytes = t->bytes,
 		.code = t->code, .kind = xl_kinds[s->opts.kind], .generated = true, .entry = pc,
 		.writable = s->l->a[4] & IMG_ASK_WRITABLE,
 		.known = known_block, .ctx = s }, &t->image);
@@ -701,7 +732,7 @@ static void generated(struct server *s, uint64_t pc)
 	free(j);
 }
 
-/* ---- requests --------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 static void show(struct server *s, uint32_t what, uint64_t at, uint64_t n)
 {
 	s->l->answer = what;
@@ -734,7 +765,8 @@ static bool try_library(struct server *s, uint64_t pc)
 	}
 	if (l->shown == IMG_BYTES && s->lib) {
 		t = &s->lib->text[0];
-		if (l->shown_at == t->lo && l->shown_n == t->bytes && t->bytes <= s->lib->file[0].n - t->offset &&
+		if (l->shown_at == t->lo && l->shown_n == t->bytes &&
+		    t->bytes <= s->lib->file[0].n - t->offset &&
 		    !memcmp(s->base + IMG_LATER_BYTES, s->lib->file[0].p + t->offset, t->bytes)) {
 			library(s);
 			forget_library(s);
@@ -821,7 +853,8 @@ static bool has_users(struct img_later *l)
 	return some;
 }
 
-/* Who joins says so first and then looks whether it is too late; so one of the two sees the other. */
+/* Who joins says so first and then looks whether it is too late; so one of the
+ * two sees the other. */
 static bool closes(struct img_later *l)
 {
 	__atomic_store_n(&l->closed, 1, __ATOMIC_SEQ_CST);
@@ -835,7 +868,8 @@ static void serve(struct server *s)
 {
 	struct img_later *l = s->l;
 
-	/* a process that was killed before it could say that it is there is not waited for much longer */
+	/* a process that was killed before it could say that it is there is not
+	 * waited for much longer */
 	for (unsigned idle = 0; ; ) {
 		const struct timespec wait = { 0, 200000000 };
 		const uint32_t state = __atomic_load_n(&l->state, __ATOMIC_ACQUIRE);
@@ -885,7 +919,8 @@ int pm_instrument_serve(int fd, const char *stem)
 	sigset_t none;
 	pid_t pid;
 
-	s->base = mmap(NULL, IMG_LATER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	s->base = mmap(NULL, IMG_LATER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+		       0);
 	s->l = (struct img_later *)s->base;
 	if (s->base == MAP_FAILED || memcmp(s->l->tag, "PUGLAT1\n", 8) || s->l->abi != RT_ABI ||
 	    s->l->size != sizeof s->l->manifest) {
@@ -899,10 +934,12 @@ int pm_instrument_serve(int fd, const char *stem)
 	s->i386 = s->l->manifest.narrow;
 	s->blk_name = s->i386 ? ".blk" : ".blk64";
 	img_parts(&s->l->manifest, s->part);
-	s->most_texts = (uint32_t)((s->part[IMG_PART_FRONT].size - IMG_LATER_TEXTS) / sizeof *s->text);
+	s->most_texts = (uint32_t)((s->part[IMG_PART_FRONT].size - IMG_LATER_TEXTS) /
+				   sizeof *s->text);
 	s->most_links = (uint32_t)(s->part[IMG_PART_TARGETS].size / sizeof(uint64_t));
 	s->opts = (struct pm_instrument_opts){ .kind = (enum img_kind)s->l->manifest.kind,
-		.line = s->l->manifest.line, .rep = s->l->manifest.rep, .no_trace = s->l->manifest.no_trace };
+		.line = s->l->manifest.line, .rep = s->l->manifest.rep,
+		.no_trace = s->l->manifest.no_trace };
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	pid = fork();

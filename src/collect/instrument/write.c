@@ -20,8 +20,10 @@ extern const uint8_t pm_rti32_stub[], pm_rti32_stub_end[];
 static const struct runtime {
 	const uint8_t *text, *text_end, *data, *data_end, *stub, *stub_end;
 } runtimes[] = {
-	{ pm_rti_text, pm_rti_text_end, pm_rti_data, pm_rti_data_end, pm_rti_stub, pm_rti_stub_end },
-	{ pm_rti32_text, pm_rti32_text_end, pm_rti32_data, pm_rti32_data_end, pm_rti32_stub, pm_rti32_stub_end },
+	{ pm_rti_text, pm_rti_text_end, pm_rti_data, pm_rti_data_end, pm_rti_stub,
+	  pm_rti_stub_end },
+	{ pm_rti32_text, pm_rti32_text_end, pm_rti32_data, pm_rti32_data_end, pm_rti32_stub,
+	  pm_rti32_stub_end },
 };
 
 static void pad_to(struct pm_buf *b, uint64_t to)
@@ -49,8 +51,8 @@ static uint32_t add_part(struct parts *to, const void *p, size_t n, unsigned how
 	return (uint32_t)at;
 }
 
-size_t text_parts(const struct text *t, struct img_tables *head, uint32_t align, struct pack_part v[MAX_PARTS],
-		  uint64_t *size)
+size_t text_parts(const struct text *t, struct img_tables *head, uint32_t align,
+		  struct pack_part v[MAX_PARTS], uint64_t *size)
 {
 	const struct xl_image *m = &t->image;
 	struct parts parts = { .v = v, .align = align };
@@ -63,7 +65,8 @@ size_t text_parts(const struct text *t, struct img_tables *head, uint32_t align,
 	if (t->plan_at.n) {
 		head->plan_at = add_part(&parts, t->plan_at.p, t->plan_at.n, IMG_COLUMNS(1, 1));
 		head->back = add_part(&parts, t->back.p, t->back.n, IMG_COLUMNS(1, 0));
-		head->record_at = add_part(&parts, t->record_at.p, t->record_at.n, IMG_COLUMNS(1, 1));
+		head->record_at = add_part(&parts, t->record_at.p, t->record_at.n,
+					   IMG_COLUMNS(1, 1));
 		head->plan = add_part(&parts, t->plan.p, t->plan.n, 0);
 		head->nplan = (uint32_t)t->plan.n;
 	}
@@ -81,7 +84,8 @@ static void put_uleb(struct pm_buf *b, uint32_t v)
 	} while (v >>= 7);
 }
 
-static void put_entry(struct pm_buf *b, uint32_t pc, int32_t code, const uint32_t *by_itself, uint8_t before)
+static void put_entry(struct pm_buf *b, uint32_t pc, int32_t code, const uint32_t *by_itself,
+		      uint8_t before)
 {
 	put_uleb(b, pc);
 	put_uleb(b, (uint32_t)code << 1 ^ (uint32_t)(code >> 31));
@@ -100,17 +104,19 @@ void text_entries(const struct text *t, struct pm_buf *to)
 	pm_buf_add(to, at, (nchunk + 1) * sizeof *at);
 	for (size_t c = 0; c <= nchunk; c++) {
 		at[c] = (uint32_t)(to->n - begin);
-		for (pc = (uint32_t)(c * IMG_CHUNK), code = 0; k < m->nblock && m->block[k].pc / IMG_CHUNK <= c; k++) {
+		for (pc = (uint32_t)(c * IMG_CHUNK), code = 0;
+		     k < m->nblock && m->block[k].pc / IMG_CHUNK <= c; k++) {
 			const struct img_block *b = &m->block[k];
 			bool by_itself;
 
 			while (e < m->nentry && m->entry[e].pc < b->pc)
 				e++;
-			by_itself = b->entry == IMG_NO_ENTRY && e < m->nentry && m->entry[e].pc == b->pc;
+			by_itself = b->entry == IMG_NO_ENTRY && e < m->nentry &&
+				m->entry[e].pc == b->pc;
 			if ((b->entry == IMG_NO_ENTRY && !by_itself) || b->pc == last)
 				continue;
-			put_entry(to, b->pc - pc, (int32_t)(b->code - code), by_itself ? &m->entry[e].code : NULL,
-				  b->entry);
+			put_entry(to, b->pc - pc, (int32_t)(b->code - code),
+				  by_itself ? &m->entry[e].code : NULL, b->entry);
 			pc = last = b->pc;
 			code = b->code;
 		}
@@ -119,14 +125,15 @@ void text_entries(const struct text *t, struct pm_buf *to)
 	free(at);
 }
 
-/* How large what is made of a file may become: four times the file, with room for what else comes. */
+/* How large what is made of a file may become: four times the file, with room
+ * for what else comes. */
 static bool too_large(const struct job *j, size_t file, uint64_t n)
 {
 	return n + PAGE > j->file[file].n * 4 - j->file[file].n / 16;
 }
 
-/* A text's code and tables; their positions go into @to. Code that is not packed is there at once when the program starts;
- * it is as long as there is room for it. */
+/* A text's code and tables; their positions go into @to. Code that is not packed is there at once
+ * when the program starts; it is as long as there is room for it. */
 static void put_text(struct job *j, struct pm_buf *b, const struct text *t, struct img_text *to)
 {
 	const struct xl_image *m = &t->image;
@@ -211,9 +218,11 @@ static void describe_file(const struct file *f, struct img_file *to)
 static void put_phdr(struct pm_buf *b, const Elf64_Phdr *p, bool narrow)
 {
 	const Elf32_Phdr n = {
-		.p_type = p->p_type, .p_offset = (Elf32_Off)p->p_offset, .p_vaddr = (Elf32_Addr)p->p_vaddr,
+		.p_type = p->p_type, .p_offset = (Elf32_Off)p->p_offset,
+		.p_vaddr = (Elf32_Addr)p->p_vaddr,
 		.p_paddr = (Elf32_Addr)p->p_paddr, .p_filesz = (Elf32_Word)p->p_filesz,
-		.p_memsz = (Elf32_Word)p->p_memsz, .p_flags = p->p_flags, .p_align = (Elf32_Word)p->p_align,
+		.p_memsz = (Elf32_Word)p->p_memsz, .p_flags = p->p_flags,
+		.p_align = (Elf32_Word)p->p_align,
 	};
 
 	if (narrow)
@@ -222,12 +231,15 @@ static void put_phdr(struct pm_buf *b, const Elf64_Phdr *p, bool narrow)
 		pm_buf_add(b, p, sizeof *p);
 }
 
-/* The program headers that the kernel gets: everything at its address, no interpreter, and the stub. A 32-bit program
- * that does not say otherwise may execute all that it can read: ours says so. Returns how many. */
+/* The program headers that the kernel gets: everything at its address, no interpreter, and the
+ * stub. A 32-bit program that does not say otherwise may execute all that it can read: ours says
+ * so. Returns how many. */
 static unsigned put_headers(struct pm_buf *b, const struct job *j, uint64_t stub, uint64_t stub_at)
 {
-	const Elf64_Phdr own = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = stub_at, .p_vaddr = stub,
-				 .p_paddr = stub, .p_filesz = IMG_STUB_SIZE, .p_memsz = IMG_STUB_SIZE,
+	const Elf64_Phdr own = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = stub_at,
+				 .p_vaddr = stub,
+				 .p_paddr = stub, .p_filesz = IMG_STUB_SIZE,
+				 .p_memsz = IMG_STUB_SIZE,
 				 .p_align = PAGE };
 	const Elf64_Phdr stack = { .p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W, .p_align = 16 };
 	const struct file *f = &j->file[0];
@@ -311,8 +323,10 @@ static void fill_manifest(const struct job *j, struct img_manifest *m)
 	const struct file *f = &j->file[0];
 
 	*m = (struct img_manifest){
-		.tag = "PUGMAN1\n", .abi = RT_ABI, .kind = j->o->kind, .line = j->o->line, .rep = j->o->rep,
-		.no_trace = j->o->no_trace, .merge = j->o->merge, .interp = j->interp, .narrow = j->i386,
+		.tag = "PUGMAN1\n", .abi = RT_ABI, .kind = j->o->kind, .line = j->o->line,
+		.rep = j->o->rep,
+		.no_trace = j->o->no_trace, .merge = j->o->merge, .interp = j->interp,
+		.narrow = j->i386,
 		.entry = f->eh.e_entry + f->bias, .phnum = f->eh.e_phnum,
 	};
 	m->exec_all = j->i386;
@@ -407,8 +421,9 @@ static char *named(struct job *j, const char *suffix)
 #define LATER_COUNTERS	0x40000u	/* at least, of blocks that are translated later */
 #define LATER_MOST	(192ull << 20)
 
-/* Of a 32-bit program, when everything else has its place: counters; a table of the shadow for each 64 KiB that texts have
- * a part of; and for what is translated later as much as there is, of it one part in three for the shadow. */
+/* Of a 32-bit program, when everything else has its place: counters; a table of the shadow for each
+ * 64 KiB that texts have a part of; and for what is translated later as much as there is, of it one
+ * part in three for the shadow. */
 static void place_rest(struct job *j, struct img_manifest *m)
 {
 	uint64_t tables = 0, room;
@@ -416,7 +431,8 @@ static void place_rest(struct job *j, struct img_manifest *m)
 	m->counters = RT_MAX_COUNTERS - IMG_RESERVED;
 	if (!j->i386)
 		return;
-	for (m->block_size = 1 << 20; m->block_size < IMG32_COUNTERS + 4 * (IMG_RESERVED + j->nblock + LATER_COUNTERS); )
+	for (m->block_size = 1 << 20;
+	     m->block_size < IMG32_COUNTERS + 4 * (IMG_RESERVED + j->nblock + LATER_COUNTERS); )
 		m->block_size *= 2;
 	m->counters = (m->block_size - IMG32_COUNTERS) / 4 - IMG_RESERVED;
 	if (!j->o->quick) {
@@ -424,9 +440,11 @@ static void place_rest(struct job *j, struct img_manifest *m)
 		j->no_room |= !m->watch;
 	}
 	for (size_t i = 0; i < j->ntext; i++)
-		tables += RT32_TABLE_SIZE * (((j->text[i].hi - 1) >> 16) - (j->text[i].lo >> 16) + 1);
+		tables += RT32_TABLE_SIZE *
+			(((j->text[i].hi - 1) >> 16) - (j->text[i].lo >> 16) + 1);
 	room = left32(j) > tables ? left32(j) - tables : 0;
-	room = room < IMG32_LATER_LEAST / 2 * 3 ? IMG32_LATER_LEAST : room / 3 * 2 < LATER_MOST ? room / 3 * 2 : LATER_MOST;
+	room = room < IMG32_LATER_LEAST / 2 * 3 ? IMG32_LATER_LEAST : room / 3 * 2 < LATER_MOST ?
+		room / 3 * 2 : LATER_MOST;
 	room &= ~(uint64_t)(2 * IMG_PIECE - 1);
 	m->shadow = place32(j, tables + room / 2);
 	m->shadow_end = m->shadow + tables + room / 2;
@@ -480,9 +498,10 @@ static void compose(struct job *j, struct pm_buf *b, struct img_manifest *m, str
 	memcpy(b->p + *params_at, &stub, sizeof stub);
 }
 
-/* The trailer, and the file's magic number in it and in the manifest: whatever the number is, the last
- * four bytes make it come true. */
-static void seal(struct pm_buf *b, const struct job *j, uint64_t params_at, uint32_t orig_magic, uint32_t *magic)
+/* The trailer, and the file's magic number in it and in the manifest: whatever the number is, the
+ * last four bytes make it come true. */
+static void seal(struct pm_buf *b, const struct job *j, uint64_t params_at, uint32_t orig_magic,
+		 uint32_t *magic)
 {
 	struct idt_trailer t = { .tag = "PUGIDT1\n", .orig_magic = orig_magic, .abi = RT_ABI };
 	struct stub_params stub;
@@ -495,7 +514,8 @@ static void seal(struct pm_buf *b, const struct job *j, uint64_t params_at, uint
 	t.idt_magic = *magic;
 	magics[0] = orig_magic;
 	magics[1] = *magic;
-	memcpy(b->p + stub.manifest_at + offsetof(struct img_manifest, orig_magic), magics, sizeof magics);
+	memcpy(b->p + stub.manifest_at + offsetof(struct img_manifest, orig_magic), magics,
+	       sizeof magics);
 	pm_buf_add(b, &t, sizeof t - 4);
 	t.fix = idt_magic_fix(b->p, b->n, *magic);
 	pm_buf_add(b, &t.fix, 4);
@@ -535,7 +555,8 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 	fill_manifest(j, &m);
 	for (size_t i = 0; i < j->ntext; i++) {
 		describe_text(j, &j->text[i], &text[i]);
-		m.stamp = (m.stamp ^ text[i].hash ^ img_hash(j->text[i].image.code.p, j->text[i].image.code.n)) *
+		m.stamp = (m.stamp ^ text[i].hash ^ img_hash(j->text[i].image.code.p,
+							     j->text[i].image.code.n)) *
 			  0x9e3779b97f4a7c15u;
 	}
 	if (j->nfile > 1) {
@@ -602,7 +623,8 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 enum pm_status check_outputs(struct job *j, struct pm_err *err)
 {
 	const struct file *f = &j->file[0];
-	const char *out[] = { named(j, ".idt"), named(j, BLK(j)), named(j, ".mod") }, *dir = named(j, ".idt.d");
+	const char *out[] = { named(j, ".idt"), named(j, BLK(j)), named(j, ".mod") },
+		*dir = named(j, ".idt.d");
 	struct idt_trailer t;
 	struct stat st;
 
@@ -610,7 +632,8 @@ enum pm_status check_outputs(struct job *j, struct pm_err *err)
 	if (idt_trailer_find(f->p, f->n, &t))
 		return pm_fail_file(err, "it is an instrumented program already");
 	if (!stat(f->path, &st) && st.st_mode & (S_ISUID | S_ISGID))
-		return pm_fail_file(err, "it is setuid or setgid: an instrumented copy would not be");
+		return pm_fail_file(err,
+				    "it is setuid or setgid: an instrumented copy would not be");
 	for (size_t i = 0; i < NR(out); i++)
 		if (!stat(out[i], &st) && S_ISDIR(st.st_mode)) {
 			err->file = out[i];

@@ -67,7 +67,8 @@ void asm_reloc(struct emit *e, uint32_t at, enum xl_reloc_kind kind, uint32_t ad
 void asm_pc32(struct emit *e, uint64_t addr, unsigned behind)
 {
 	asm_reloc(e, here(e), XL_REL_PC32, 0);
-	asm_u32(e, e->i386 ? (uint32_t)addr : (uint32_t)(addr - (e->in->place + here(e) + 4 + behind)));
+	asm_u32(e, e->i386 ? (uint32_t)addr :
+		(uint32_t)(addr - (e->in->place + here(e) + 4 + behind)));
 }
 
 void asm_lea_pc(struct emit *e, unsigned reg, uint64_t addr)
@@ -142,7 +143,8 @@ void asm_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct tar
 	memcpy(e->c, op, nop);
 	e->c += nop;
 	if (t->where == TO_KNOWN && code && xl_near(e->in, code)) {
-		asm_reloc(e, here(e), XL_REL_CODE32, (uint32_t)(t->pc - e->in->lo) | (e->counting ? XL_TWIN : 0));
+		asm_reloc(e, here(e), XL_REL_CODE32,
+			  (uint32_t)(t->pc - e->in->lo) | (e->counting ? XL_TWIN : 0));
 		asm_u32(e, (uint32_t)(code - (e->in->place + here(e) + 4)));
 	} else {
 		u->link[u->nlink++] = (struct xl_link){ t->pc, here(e), 0, e->counting, e->stale };

@@ -197,7 +197,8 @@ static struct target likely_target(struct scratch *s, const struct insn *i)
 	struct target t;
 	uint64_t to;
 
-	if (!s->in->likely || !s->in->abi_flags || !(i->x.prop & X86_RIP) || i->x.prop & (X86_TLS | X86_ADDR) || i->far)
+	if (!s->in->likely || !s->in->abi_flags || !(i->x.prop & X86_RIP) ||
+	    i->x.prop & (X86_TLS | X86_ADDR) || i->far)
 		return nowhere;
 	to = s->in->likely(s->in->ctx, rip_operand(i));
 	if (!to || !inside(s, to))
@@ -206,9 +207,10 @@ static struct target likely_target(struct scratch *s, const struct insn *i)
 	return t.where == TO_UNIT || t.reads_flags ? nowhere : t;
 }
 
-/* STUBS. In a profile a unit has copies of those jumps of procedure linkage tables that it calls, if they are likely to lead to
- * a function of the same file. How often such a copy is executed follows from the calls, so nobody need go through it: a
- * call's tail itself looks where the pointer leads to. */
+/* STUBS. In a profile a unit has copies of those jumps of procedure linkage tables that it calls,
+ * if they are likely to lead to a function of the same file. How often such a copy is executed
+ * follows from the calls, so nobody need go through it: a call's tail itself looks where the
+ * pointer leads to. */
 static bool is_stub(struct scratch *s, uint64_t pc)
 {
 	struct insn i = { .pc = pc };
@@ -217,7 +219,7 @@ static bool is_stub(struct scratch *s, uint64_t pc)
 	if (s->in->kind != XL_PROFILE || !s->in->likely || s->in->count_all)
 		return false;
 	i.p = bytes_at(s, pc, &avail);
-	if (avail >= X86_MAX_LEN && !memcmp(i.p, "\xf3\x0f\x1e\xfa", 4)) {		/* endbr64 */
+	if (avail >= X86_MAX_LEN && !memcmp(i.p, "\xf3\x0f\x1e\xfa", 4)) {	/* endbr64 */
 		i.pc += 4;
 		i.p = bytes_at(s, i.pc, &avail);
 	}
@@ -336,12 +338,13 @@ static bool may_write(const struct insn *i)
 	if (i->p[0] == 0xc4 || i->p[0] == 0xc5 || i->p[0] == 0x62)
 		return true;
 	if (two)
-		return !(op == 0x10 || op == 0x28 || (op & 0xf0) == 0x40 || (op >= 0x51 && op <= 0x6f) || op == 0xaf ||
-			 op == 0xb6 || op == 0xb7 || op == 0xbe || op == 0xbf);
+		return !(op == 0x10 || op == 0x28 || (op & 0xf0) == 0x40 ||
+			 (op >= 0x51 && op <= 0x6f) || op == 0xaf || op == 0xb6 || op == 0xb7 ||
+			 op == 0xbe || op == 0xbf);
 	if (op < 0x40)
 		return !((op & 6) == 2 || op >= 0x38);
-	return !((op >= 0x58 && op <= 0x5f) || op == 0x63 || op == 0x69 || op == 0x6b || op == 0x84 || op == 0x85 ||
-		 op == 0x8a || op == 0x8b);
+	return !((op >= 0x58 && op <= 0x5f) || op == 0x63 || op == 0x69 || op == 0x6b ||
+		 op == 0x84 || op == 0x85 || op == 0x8a || op == 0x8b);
 }
 
 /* ---- blocks --------------------------------------------------------------------------------- */
@@ -426,8 +429,8 @@ bool reads_flags_at(struct scratch *s, uint64_t pc, bool unreadable)
 		pc += i.x.len;
 		if (i.x.kind == X86_JMP)
 			pc = target_of(s, &i);
-		else if (i.x.kind != X86_PLAIN && i.x.kind != X86_JCX && i.x.kind != X86_SYSCALL && i.x.kind != X86_INT80 &&
-			 i.x.kind != X86_STEP)
+		else if (i.x.kind != X86_PLAIN && i.x.kind != X86_JCX && i.x.kind != X86_SYSCALL &&
+			 i.x.kind != X86_INT80 && i.x.kind != X86_STEP)
 			return false;
 	}
 	return false;
@@ -491,13 +494,14 @@ static void connect(struct scratch *s)
 	}
 }
 
-/* SMALL LOOPS. A counter in a loop of one block costs the latency of a load behind a store, once per iteration:
- * more than the loop itself. Two copies of the block that take turns halve it, and save every other
- * taken branch. Each copy is a block of its own, with its own counter.
+/* SMALL LOOPS. A counter in a loop of one block costs the latency of a load behind a store, once
+ * per iteration: more than the loop itself. Two copies of the block that take turns halve it, and
+ * save every other taken branch. Each copy is a block of its own, with its own counter.
  *
- * In a trace that goes for loops of several blocks, too (but for instrumented executables, which are to be small):
- * two turns make one record, and what the second addresses with, the first has often recorded. Where a loop is
- * entered in its middle as well, it goes on in copies from there, and who enters it there finds the original blocks. */
+ * In a trace that goes for loops of several blocks, too (but for instrumented executables, which
+ * are to be small): two turns make one record, and what the second addresses with, the first has
+ * often recorded. Where a loop is entered in its middle as well, it goes on in copies from there,
+ * and who enters it there finds the original blocks. */
 #define MAX_TURNS_INSNS	24
 #define MAX_TURNS_BLOCKS 8
 
@@ -539,7 +543,8 @@ static bool find_loop(const struct scratch *s, uint32_t k, uint32_t n, struct lo
 	return false;
 }
 
-/* Its blocks from number @from on once more, in the layout behind @place; returns the first copy. */
+/* Its blocks from number @from on once more, in the layout behind @place;
+ * returns the first copy. */
 static uint32_t copy_blocks(struct scratch *s, const struct loop *l, uint32_t from, uint64_t place)
 {
 	const uint32_t first = (uint32_t)s->nblock;
@@ -591,7 +596,8 @@ static void take_turns(struct scratch *s)
 		} else {
 			b->invert = true;
 			b->to = b->fall;
-			b->fall = (struct target){ .pc = s->block[k].pc, .where = TO_UNIT, .block = again };
+			b->fall = (struct target){ .pc = s->block[k].pc, .where = TO_UNIT,
+						   .block = again };
 		}
 	}
 }
@@ -645,7 +651,8 @@ bool discover(struct scratch *s)
 			s->insn[i].mark |= MARK_LEADER | p.mark;
 			continue;
 		}
-		if ((!(p.mark & MARK_STUB) && (is_known(s, p.pc) || is_function(s, p.pc))) || is_cut(s, p.pc)) {
+		if ((!(p.mark & MARK_STUB) && (is_known(s, p.pc) || is_function(s, p.pc))) ||
+		    is_cut(s, p.pc)) {
 			s->table_leaves |= p.mark & MARK_TARGET;
 			continue;
 		}

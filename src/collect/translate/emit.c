@@ -7,9 +7,10 @@
 #include "base/mem.h"
 #include "collect/translate/emit.h"
 
-/* FAR. What an instruction addresses relative to rip and its copy cannot reach, the copy addresses relative to a register
- * that holds what rip is behind the original; the displacement stays. That register is one of the first eight, which
- * need no REX prefix, not rsp, whose encoding means something else, nor rax, so that XL_LENT() can be 0. */
+/* FAR. What an instruction addresses relative to rip and its copy cannot reach, the copy addresses
+ * relative to a register that holds what rip is behind the original; the displacement stays. That
+ * register is one of the first eight, which need no REX prefix, not rsp, whose encoding means
+ * something else, nor rax, so that XL_LENT() can be 0. */
 #define LENDABLE (1u << RCX | 1u << RDX | 1u << RBX | 1u << RBP | 1u << RSI | 1u << RDI)
 #define FAR_BOUND (9 + 7 + 9)
 
@@ -17,8 +18,9 @@ static unsigned opcode_at(const uint8_t *p)
 {
 	unsigned k = 0;
 
-	while (p[k] == 0x66 || p[k] == 0x67 || p[k] == 0xf2 || p[k] == 0xf3 || p[k] == 0xf0 || p[k] == 0x2e ||
-	       p[k] == 0x36 || p[k] == 0x3e || p[k] == 0x26 || p[k] == 0x64 || p[k] == 0x65 || (p[k] & 0xf0) == 0x40)
+	while (p[k] == 0x66 || p[k] == 0x67 || p[k] == 0xf2 || p[k] == 0xf3 || p[k] == 0xf0 ||
+	       p[k] == 0x2e || p[k] == 0x36 || p[k] == 0x3e || p[k] == 0x26 || p[k] == 0x64 ||
+	       p[k] == 0x65 || (p[k] & 0xf0) == 0x40)
 		k++;
 	return k;
 }
@@ -42,7 +44,8 @@ static void emit_far(struct emit *e, const struct insn *i, uint32_t n)
 {
 	const struct x86_insn *x = &i->x;
 	const unsigned k = opcode_at(i->p);
-	const unsigned dest = (i->p[x->modrm] >> 3 & 7) | (k && (i->p[k - 1] & 0xf0) == 0x40 ? i->p[k - 1] << 1 & 8 : 0);
+	const unsigned dest = (i->p[x->modrm] >> 3 & 7) |
+		(k && (i->p[k - 1] & 0xf0) == 0x40 ? i->p[k - 1] << 1 & 8 : 0);
 	const uint32_t killed = x->kill & ~x->read;
 	uint32_t use = LENDABLE & ~((uint32_t)x->read | x->write);
 	const unsigned stored = e->stolen ? XL_STORED : 0;
@@ -121,9 +124,11 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 	uint32_t n = b->end - b->pc;
 
 	if (xl_stolen(in))
-		n += RECORD_BOUND + (in->count_records ? COUNT_BOUND : 0) + 7 * b->rec.nstore + OWN_BOUND * b->rec.nown;
+		n += RECORD_BOUND + (in->count_records ? COUNT_BOUND : 0) + 7 * b->rec.nstore +
+			OWN_BOUND * b->rec.nown;
 	else
-		n += b->derived ? PATCH_BYTES : b->count_how == COUNT_INC ? 10 : b->count_how == COUNT_DEAD_GPR ? 23 : 40;
+		n += b->derived ? PATCH_BYTES : b->count_how == COUNT_INC ? 10 :
+			b->count_how == COUNT_DEAD_GPR ? 23 : 40;
 	if (b->entry_inline)
 		n += ENTRY_BYTES;
 	if (in->patchable)
@@ -237,7 +242,7 @@ static void emit_entry(struct emit *e, uint32_t live)
 		-(e->in->place + here(e) + entry_length(e, live)) & (PATCH_BYTES - 1) : 0;
 
 	placed(e, e->index)->indirect = here(e);
-	if (pad) {			/* behind the entry's address: it is where a call returns to */
+	if (pad) {		/* behind the entry's address: it is where a call returns to */
 		asm_map(e, 0, entry_saved(e));
 		asm_nops(e, pad);
 	}
@@ -310,15 +315,19 @@ static void emit_last(struct emit *e, const struct insn *i)
 	}
 }
 
-static uint8_t block_flags(const struct scratch *s, const struct block *b)
+static uint8_t block_flags(const struct emit *e, const struct block *b)
 {
-	const struct insn *last = b->n ? &s->insn[b->first + b->n - 1] : NULL;
-	uint8_t f = 0;
+	const struct insn *last = b->n ? &e->s->insn[b->first + b->n - 1] : NULL;
+	uint8_t f = e->counting ? XL_COUNTS : 0;
 
 	if (!last || !last->x.class)
 		f |= XL_FALLS;
 	if (b->kind == X86_UNKNOWN)
 		f |= XL_FALLS | XL_UNKNOWN;
+	if (e->in->abi_flags && b->flags_needed)
+		f |= XL_READS_FLAGS;
+	if (f & XL_READS_FLAGS && b->mark & MARK_TARGET && e->s->table_flags)
+		f |= XL_JUMP_TARGET;
 	return f;
 }
 
@@ -342,7 +351,8 @@ static void emit_block(struct emit *e, uint32_t *chain)
 	const struct insn *i = &e->s->insn[b->first];
 	const uint32_t begin = here(e), end = last_place(b);
 	const bool trace = e->stolen;
-	/* a record counts in the block that ends it, unless control leaves the chain before: emit_edge() */
+	/* a record counts in the block that ends it, unless control leaves the chain
+	 * before: emit_edge() */
 	const bool counts = trace ? e->in->count_records && b->rec.next == XL_NONE : !b->derived;
 
 	*o = (struct xl_block){
@@ -350,10 +360,9 @@ static void emit_block(struct emit *e, uint32_t *chain)
 		.code = XL_NONE, .indirect = XL_NONE,
 		.live = external_live(b->live_in), .record = trace ? b->rec.size : 0,
 		.prev = trace && b->rec.prev != XL_NONE ? e->first + b->rec.prev : XL_NONE,
-		.map = u->nmap, .flags = block_flags(e->s, b) | (e->counting ? XL_COUNTS : 0) |
-			(!e->in->abi_flags || !b->flags_needed ? 0 :
-			 b->mark & MARK_TARGET && e->s->table_flags ? XL_READS_FLAGS | XL_JUMP_TARGET : XL_READS_FLAGS),
-		.flow = { b->in == XL_NONE ? XL_OPEN : b->in, b->out == XL_NONE ? XL_OPEN : b->out },
+		.map = u->nmap, .flags = block_flags(e, b),
+		.flow = { b->in == XL_NONE ? XL_OPEN : b->in,
+			  b->out == XL_NONE ? XL_OPEN : b->out },
 	};
 	e->stale = leaves_stale(b);
 	e->counted = b->derived ? XL_COUNTED : 0;
@@ -432,8 +441,10 @@ static void align_for(struct emit *e, const struct block *next, const struct blo
 static void emit_pass(struct scratch *s, bool counting)
 {
 	struct xl_unit *u = s->out;
-	struct emit e = { .s = s, .in = s->in, .u = u, .i386 = s->in->i386, .first = (uint32_t)u->nblock, .counting = counting,
-			  .stolen = xl_stolen(s->in), .cursor_reg = (uint8_t)xl_stolen_register(s->in->i386) };
+	struct emit e = { .s = s, .in = s->in, .u = u, .i386 = s->in->i386,
+			  .first = (uint32_t)u->nblock, .counting = counting,
+			  .stolen = xl_stolen(s->in),
+			  .cursor_reg = (uint8_t)xl_stolen_register(s->in->i386) };
 	const size_t link0 = u->nlink;
 	uint32_t *chain = NULL;
 
@@ -521,7 +532,7 @@ void emit_unit(struct scratch *s)
 {
 	s->far_only = false;
 	emit_all(s);
-	if (s->overflow) {		/* cannot happen (4); but a wrong jump is worse than a slow one */
+	if (s->overflow) {	/* cannot happen (4); but a wrong jump is worse than a slow one */
 		s->far_only = true;
 		emit_all(s);
 	}

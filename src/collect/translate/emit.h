@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* emit.h - what the parts of the emitter share
  *
- * asm.c writes bytes, relocations, the pc map and branches. emit_transfer.c (how control leaves a block)
- * and emit_count.c (what a block counts and records) stand upon it, and emit.c puts blocks and units
- * together.
+ * asm.c writes bytes, relocations, the pc map and branches. emit_transfer.c (how control leaves a
+ * block) and emit_count.c (what a block counts and records) stand upon it, and emit.c puts blocks
+ * and units together.
  *
  * EMISSION INVARIANTS
  * (1) Every byte of a block's code is covered by its map, and an entry with XL_AT_START is true:
@@ -130,28 +130,31 @@ void asm_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct tar
 void asm_jump(struct emit *e, unsigned cc, const struct target *t);
 void asm_jcx(struct emit *e, const struct insn *i, const struct target *t);
 
-/* ---- emit_transfer.c: the last instruction of a block ----------------------------------------- */
+/* ---- emit_transfer.c: the last instruction of a block ---------------------------------------- */
 void emit_call(struct emit *e);
 void emit_ret(struct emit *e, const struct insn *i);
 void emit_indirect(struct emit *e, const struct insn *i);
 void emit_syscall(struct emit *e, const struct insn *i);
-/* Inside a block, with its map: instruction @insn, at @pc, has not begun, and the runtime's @where executes it. */
+/* Inside a block, with its map: instruction @insn, at @pc, has not begun, and the runtime's @where
+ * executes it. */
 void emit_trap(struct emit *e, uint32_t insn, uint64_t pc, uint32_t where);
 void emit_tail(struct emit *e, const struct tail *t);
 /* The map of the current block is complete but for where its tail is. */
 void emit_map_end(struct emit *e);
 
-/* ---- emit_count.c ----------------------------------------------------------------------------- */
+/* ---- emit_count.c ---------------------------------------------------------------------------- */
 void emit_count(struct emit *e, uint32_t insn);
 /* What the block records before instruction @at. */
 void emit_record(struct emit *e, uint32_t at);
-/* Before place @at the cursor moves to another register, or back: struct own. The second: it is back. */
+/* Before place @at the cursor moves to another register, or back: struct own. The
+ * second: it is back. */
 void emit_own_changes(struct emit *e, uint32_t at);
 void emit_own_end(struct emit *e, uint32_t at);
 /* In the cold part: what a conditional branch out of the middle of a chain goes through. */
 void emit_edge(struct emit *e, const struct edge *edge);
-/* Which blocks look whether there is budget left; and code that does, or compares the block's bytes. The rel32s
- * of its jumps to the cold part are chained through their own fields, from *@chain, until emit_check_cold(). */
+/* Which blocks look whether there is budget left; and code that does, or compares the block's
+ * bytes. The rel32s of its jumps to the cold part are chained through their own fields, from
+ * *@chain, until emit_check_cold(). */
 void choose_checks(struct scratch *s);
 void emit_budget_check(struct emit *e, uint32_t *chain);
 void emit_check(struct emit *e, uint32_t *chain);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* emit_count.c - what a block does besides the program's work: it counts, writes its record, looks whether
- * its budget is used up or whether its bytes have changed */
+/* emit_count.c - what a block does besides the program's work: it counts, writes its record, looks
+ * whether its budget is used up or whether its bytes have changed */
 #include <string.h>
 
 #include "base/mem.h"
@@ -58,9 +58,11 @@ void emit_count(struct emit *e, uint32_t insn)
 }
 
 /* ---- records -------------------------------------------------------------------------------- */
-/* op [base + disp], reg; never rsp or r12 as base. The runtime reads these instructions when the buffer
- * is full: behind the REX prefix, which 64-bit code always has, C7 is a record's first store, 89 another. */
-static void cursor_op(struct emit *e, uint8_t op, unsigned reg, unsigned base, int32_t disp, bool wide)
+/* op [base + disp], reg; never rsp or r12 as base. The runtime reads these instructions when the
+ * buffer is full: behind the REX prefix, which 64-bit code always has, C7 is a record's first
+ * store, 89 another. */
+static void cursor_op(struct emit *e, uint8_t op, unsigned reg, unsigned base, int32_t disp,
+		      bool wide)
 {
 	if (!e->i386)
 		asm_byte(e, 0x40 | wide << 3 | (reg >> 3) << 2 | base >> 3);
@@ -76,8 +78,10 @@ static void cursor_op(struct emit *e, uint8_t op, unsigned reg, unsigned base, i
 	}
 }
 
-/* The same of a mask or vector register, or of none, for as many bytes as @what says. Also in rt_trace_full(). */
-static void wide_store(struct emit *e, enum x86_store_what what, unsigned reg, unsigned base, uint32_t disp)
+/* The same of a mask or vector register, or of none, for as many bytes as @what says. Also in
+ * rt_trace_full(). */
+static void wide_store(struct emit *e, enum x86_store_what what, unsigned reg, unsigned base,
+		       uint32_t disp)
 {
 	const unsigned length = what - X86_STORE_V16;
 	const uint8_t high = (uint8_t)((~reg & 8) << 4 | 0x40 | (~base & 8) << 2 | 1);
@@ -121,10 +125,12 @@ static void emit_own_number(struct emit *e, uint32_t at, unsigned reg)
 	asm_map(e, at, XL_AT_START);
 }
 
-/* The record of @block is complete, and counts: the block branches out of its chain. In the cold part. */
+/* The record of @block is complete, and counts: the block branches out of its
+ * chain. In the cold part. */
 static void count_edge(struct emit *e, uint32_t block)
 {
-	const uint32_t was = e->index, live = live_at(e, &e->s->block[block].to), dead = dead_registers(e, live);
+	const uint32_t was = e->index, live = live_at(e, &e->s->block[block].to),
+		       dead = dead_registers(e, live);
 	const unsigned reg = dead ? (unsigned)__builtin_ctz(dead) : RAX;
 
 	e->index = block;
@@ -146,7 +152,8 @@ static void subtract_budget(struct emit *e, const struct block *b, unsigned reg)
 	cursor_op(e, 0x8d, reg, reg, -(int32_t)b->rec.insns, true);
 }
 
-/* A conditional branch out of the middle of a chain goes through the cold part, which writes the record. */
+/* A conditional branch out of the middle of a chain goes through the cold part, which
+ * writes the record. */
 void emit_edge(struct emit *e, const struct edge *edge)
 {
 	const struct block *b = &e->s->block[edge->block];
@@ -185,7 +192,8 @@ void emit_record(struct emit *e, uint32_t at)
 		if (store[k].insn + (uint32_t)store[k].after != at)
 			continue;
 		if (store[k].what <= X86_STORE_LOW)
-			cursor_op(e, 0x89, store[k].reg, reg, 4 + store[k].at, store[k].what == X86_STORE_GPR);
+			cursor_op(e, 0x89, store[k].reg, reg, 4 + store[k].at,
+				  store[k].what == X86_STORE_GPR);
 		else
 			wide_store(e, store[k].what, store[k].reg, reg, 4u + store[k].at);
 	}
@@ -259,8 +267,9 @@ void emit_own_changes(struct emit *e, uint32_t at)
 }
 
 /* ---- budgets --------------------------------------------------------------------------------
- * Code that counts leaves when its budget is used up: at the beginning of some chains, so few that no cycle is without
- * one. A cycle within a unit goes back somewhere, in the order of the chains' heads; any other leaves units. */
+ * Code that counts leaves when its budget is used up: at the beginning of some chains, so few that
+ * no cycle is without one. A cycle within a unit goes back somewhere, in the order of the chains'
+ * heads; any other leaves units. */
 static bool leaves_unit(const struct block *b)
 {
 	switch (b->kind) {
@@ -273,7 +282,8 @@ static bool leaves_unit(const struct block *b)
 	case X86_JCX:
 	case X86_XBEGIN:
 	case X86_CALL:
-		return b->to.where != TO_UNIT || (b->fall.where != TO_UNIT && b->fall.where != TO_NOWHERE);
+		return b->to.where != TO_UNIT ||
+		       (b->fall.where != TO_UNIT && b->fall.where != TO_NOWHERE);
 	default:
 		return true;
 	}

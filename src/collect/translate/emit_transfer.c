@@ -6,11 +6,11 @@
 #include "collect/translate/emit.h"
 
 /* CALLS AND RETURNS are paired in the translation as they are in the original, so that the
- * processor's return stack predicts them: a call is a call to a *tail* in the unit's cold part, which
- * replaces the return address that was pushed by the original one and goes on to the target; a
- * return looks its target up, puts the translation in place of the original address and returns. The
- * bytes behind a translated call are the return point's indirect entry. With abi_flags both add the distance
- * between the two to what is on the stack. */
+ * processor's return stack predicts them: a call is a call to a *tail* in the unit's cold part,
+ * which replaces the return address that was pushed by the original one and goes on to the target;
+ * a return looks its target up, puts the translation in place of the original address and returns.
+ * The bytes behind a translated call are the return point's indirect entry. With abi_flags both add
+ * the distance between the two to what is on the stack. */
 void emit_call(struct emit *e)
 {
 	struct scratch *s = e->s;
@@ -92,7 +92,7 @@ static void emit_lookup(struct emit *e)
 	} else {
 		asm_bytes(e, "\x89\xca", 2);			/* mov edx, ecx */
 	}
-	asm_bytes(e, "\x48\x63\x14\x95", 4);			/* movsxd rdx, dword [rdx*4 + RT_SHADOW] */
+	asm_bytes(e, "\x48\x63\x14\x95", 4);		/* movsxd rdx, dword [rdx*4 + RT_SHADOW] */
 	asm_u32(e, (uint32_t)RT_SHADOW);
 	asm_bytes(e, "\x48\x8d\x0c\x11", 4);			/* lea rcx, [rcx + rdx] */
 }
@@ -101,11 +101,12 @@ static void emit_lookup(struct emit *e)
 static void emit_upper_half(struct emit *e)
 {
 	asm_slot_store(e, RCX, RT_S_TMP);
-	asm_bytes(e, "\x64\x0f\xb7\x15", 4);			/* movzx edx, word fs:[RT_S_TMP + 2] */
+	asm_bytes(e, "\x64\x0f\xb7\x15", 4);		/* movzx edx, word fs:[RT_S_TMP + 2] */
 	asm_u32(e, RT_S_TMP + 2);
 }
 
-static const char upper_half_on_stack[] = "\x0f\xb7\x54\x24\x02";	/* movzx edx, word [esp + 2] */
+/* movzx edx, word [esp + 2] */
+static const char upper_half_on_stack[] = "\x0f\xb7\x54\x24\x02";
 
 static const char jmp_rcx[] = "\xff\xe1";
 
@@ -126,7 +127,8 @@ static void emit_save_pair(struct emit *e, uint32_t insn)
 	asm_map(e, insn, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
 }
 
-/* rcx = the distance from the address in rcx, whose upper half is 0 if it is @low, to its translation. */
+/* rcx = the distance from the address in rcx, whose upper half is 0 if it is @low, to its
+ * translation. */
 static void load_distance(struct emit *e, bool low)
 {
 	if (e->counting) {
@@ -135,7 +137,7 @@ static void load_distance(struct emit *e, bool low)
 	} else if (!low) {
 		asm_bytes(e, "\x89\xc9", 2);			/* mov ecx, ecx */
 	}
-	asm_bytes(e, "\x48\x63\x0c\x8d", 4);			/* movsxd rcx, dword [rcx*4 + RT_SHADOW] */
+	asm_bytes(e, "\x48\x63\x0c\x8d", 4);		/* movsxd rcx, dword [rcx*4 + RT_SHADOW] */
 	asm_u32(e, (uint32_t)RT_SHADOW);
 }
 
@@ -181,8 +183,8 @@ void emit_ret(struct emit *e, const struct insn *i)
 	}
 }
 
-/* The bytes of a memory operand that contains the stolen register, rdx or rcx in its place, whichever the operand
- * does not contain; that one is loaded. */
+/* The bytes of a memory operand that contains the stolen register, rdx or rcx in its place,
+ * whichever the operand does not contain; that one is loaded. */
 static void replace_stolen(struct emit *e, uint8_t *rex, uint8_t *modrm, uint8_t *sib)
 {
 	const uint8_t low = e->cursor_reg & 7, high = e->cursor_reg >> 3;
@@ -194,7 +196,8 @@ static void replace_stolen(struct emit *e, uint8_t *rex, uint8_t *modrm, uint8_t
 
 		/* (ebp as the base of nothing: none) */
 		b = (*rex & 1) == high && (*sib & 7) == low && (low != RBP || *modrm >> 6);
-		if ((!b && !(*rex & 1) && (*sib & 7) == RDX) || (!x && !(*rex & 2) && (*sib >> 3 & 7) == RDX))
+		if ((!b && !(*rex & 1) && (*sib & 7) == RDX) ||
+		    (!x && !(*rex & 2) && (*sib >> 3 & 7) == RDX))
 			reg = RCX;
 		if (b)
 			*sib = (uint8_t)((*sib & ~7u) | reg);
@@ -215,7 +218,8 @@ static void emit_load_target(struct emit *e, const struct insn *i)
 {
 	const uint8_t *p = i->p;
 	const unsigned rest = i->x.modrm + 1u, n = i->x.len - rest;
-	const bool is_register = p[i->x.modrm] >= 0xc0, stolen = e->stolen && i->x.read >> e->cursor_reg & 1;
+	const bool is_register = p[i->x.modrm] >= 0xc0,
+		   stolen = e->stolen && i->x.read >> e->cursor_reg & 1;
 	uint8_t rex = 0x48, modrm = p[i->x.modrm], sib = n ? p[rest] : 0;
 
 	if (!e->i386 && i->x.op && (p[i->x.op - 1] & 0xf0) == 0x40)
@@ -258,15 +262,17 @@ static unsigned target_register(const struct emit *e, const struct insn *i)
 	const unsigned rex = i->x.op && (i->p[i->x.op - 1] & 0xf0) == 0x40 ? i->p[i->x.op - 1] : 0;
 	const unsigned reg = (modrm & 7) | (rex & 1) << 3;
 
-	return e->i386 || e->counting || modrm < 0xc0 || reg == RSP || (e->stolen && reg == e->cursor_reg) ||
-		(i->x.kind == X86_CALL_IND && !e->in->abi_flags) ? RCX : reg;
+	return e->i386 || e->counting || modrm < 0xc0 || reg == RSP ||
+	       (e->stolen && reg == e->cursor_reg) ||
+	       (i->x.kind == X86_CALL_IND && !e->in->abi_flags) ? RCX : reg;
 }
 
 /* Does an indirect jump or call need rdx, too? */
 static bool needs_pair(const struct emit *e, const struct insn *i)
 {
 	return target_register(e, i) == RCX &&
-		(e->i386 || !flags_free(e->s, i->x.kind) || (e->stolen && i->x.read >> e->cursor_reg & 1));
+		(e->i386 || !flags_free(e->s, i->x.kind) ||
+		 (e->stolen && i->x.read >> e->cursor_reg & 1));
 }
 
 /* Does @i, jmp [rip + slot], go to @likely? rcx changes. */
@@ -277,9 +283,10 @@ static void compare_likely(struct emit *e, const struct insn *i, const struct ta
 	asm_pc32(e, rip_operand(i), 0);
 }
 
-/* Jump to block.likely, if that is where @i, jmp [rip + slot], goes. The program's rcx is in its slot, else it is there when
- * control comes out of here. Flags change. */
-static void emit_likely(struct emit *e, uint32_t n, const struct insn *i, const struct target *likely)
+/* Jump to block.likely, if that is where @i, jmp [rip + slot], goes. The program's rcx is in its
+ * slot, else it is there when control comes out of here. Flags change. */
+static void emit_likely(struct emit *e, uint32_t n, const struct insn *i,
+			const struct target *likely)
 {
 	uint32_t miss;
 
@@ -350,7 +357,8 @@ void emit_indirect(struct emit *e, const struct insn *i)
 	}
 }
 
-/* What holds behind system call @i: after the vDSO's fast ones control is not at the block's end. */
+/* What holds behind system call @i: after the vDSO's fast ones control is not
+ * at the block's end. */
 static unsigned at_end(const struct emit *e, const struct insn *i)
 {
 	return behind_call(e->s, i) == e->b->end ? XL_AT_START : 0;

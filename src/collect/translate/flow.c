@@ -11,8 +11,8 @@
  * what follows a call, a system call or a step, the ends that call, return, jump indirectly or to
  * another unit. A closed block is entered from another class; where a later translation, a signal
  * handler's return or an indirect jump enters it after all, that is counted on the way, for its
- * class: in the counter of the tree's block between the class and its parent, which has no other use
- * for it. That block also gives the class its name.
+ * class: in the counter of the tree's block between the class and its parent, which has no other
+ * use for it. That block also gives the class its name.
  *
  * FREQUENCIES are guessed: loops go round eight times, and what leaves a loop is rare. */
 #include <stdlib.h>
@@ -232,7 +232,8 @@ static void guess(const struct scratch *s, struct flow *f)
 	}
 	/* a counter where flags and registers are live costs more */
 	for (uint32_t k = 0; k < n; k++)
-		f->weight[k] = s->block[k].mark & MARK_STUB ? UINT64_MAX : f->weight[k] * (2 + s->block[k].count_how);
+		f->weight[k] = s->block[k].mark &
+			MARK_STUB ? UINT64_MAX : f->weight[k] * (2 + s->block[k].count_how);
 }
 
 /* ---- the tree ------------------------------------------------------------------------------- */
@@ -253,7 +254,8 @@ static bool find_classes(const struct scratch *s, struct flow *f)
 	for (uint32_t k = 0; k < n; k++) {
 		const struct block *b = &s->block[k];
 
-		if (k == 0 || b->entry_inline || (f->pred_at[k] == f->pred_at[k + 1] && !(b->mark & MARK_STUB)))
+		if (k == 0 || b->entry_inline ||
+		    (f->pred_at[k] == f->pred_at[k + 1] && !(b->mark & MARK_STUB)))
 			unite(f->join, k, 2 * n);
 		switch (b->kind) {
 		case X86_PLAIN:
@@ -352,8 +354,8 @@ void drop_counters(struct scratch *s)
 		s->block[k].derived = false;
 		s->block[k].in = s->block[k].out = XL_NONE;
 	}
-	if (s->in->count_all || s->in->patchable || s->in->check_bytes || s->in->kind != XL_PROFILE ||
-	    n < 2 || n > XL_MAX_FLOW)
+	if (s->in->count_all || s->in->patchable || s->in->check_bytes ||
+	    s->in->kind != XL_PROFILE || n < 2 || n > XL_MAX_FLOW)
 		return;
 	room(f, n + 1);
 	guess(s, f);
@@ -380,8 +382,10 @@ void drop_counters(struct scratch *s)
 void xl_solve(const struct xl_flow *flw, uint32_t n, uint64_t *count, const uint64_t *cut)
 {
 	uint64_t few[2 * FEW];
-	uint64_t *balance = n < FEW ? memset(few, 0, 2 * n * sizeof *few) : pm_alloc(2 * n * sizeof *balance);
-	uint32_t *wait = (uint32_t *)(balance + n), *stack = wait + n, top = 0;	/* balance: flowed in, less entered */
+	uint64_t *balance = n < FEW ? memset(few, 0, 2 * n * sizeof *few) :
+		pm_alloc(2 * n * sizeof *balance);
+	/* balance: flowed in, less entered */
+	uint32_t *wait = (uint32_t *)(balance + n), *stack = wait + n, top = 0;
 
 	for (uint32_t k = 0; k < n; k++) {
 		const struct xl_flow *x = &flw[k];

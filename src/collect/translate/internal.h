@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* internal.h - what the parts of the translator share
  *
- * A unit passes through: discover.c (decode from the entry, cut into blocks; tables.c), live.c (which state
- * is dead where, and where to count), flow.c (who needs no counter), emit.h (code, pc map, relocations, links). The scratch struct carries it; its
- * arrays are kept from one unit to the next, so that nothing is allocated per instruction. */
+ * A unit passes through: discover.c (decode from the entry, cut into blocks; tables.c), live.c
+ * (which state is dead where, and where to count), flow.c (who needs no counter), emit.h (code, pc
+ * map, relocations, links). The scratch struct carries it; its arrays are kept from one unit to the
+ * next, so that nothing is allocated per instruction. */
 #ifndef PM_TRANSLATE_INTERNAL_H
 #define PM_TRANSLATE_INTERNAL_H
 
@@ -28,7 +29,8 @@ enum mark {
 	MARK_RETURN	= 1 << 2,	/* behind a call */
 	MARK_RESUMED	= 1 << 3,	/* behind an instruction that the runtime executes */
 	MARK_TARGET	= 1 << 4,	/* named by a jump table */
-	MARK_STUB	= 1 << 5,	/* a copy of a procedure linkage table's jump, for the unit's calls: STUBS */
+	MARK_STUB	= 1 << 5,	/* a copy of a procedure linkage table's jump, for the
+					 * unit's calls: STUBS */
 	MARK_INDIRECT	= MARK_RETURN | MARK_RESUMED | MARK_TARGET,
 };
 
@@ -49,54 +51,65 @@ struct target {
 	uint32_t live;			/* TO_KNOWN: LV_*, else all */
 	uint32_t block;			/* TO_UNIT */
 	uint8_t where;			/* enum where */
-	bool known, reads_flags;	/* not TO_UNIT: there is such a block; it is XL_READS_FLAGS */
+	bool known, reads_flags;	/* not TO_UNIT: there is such a block; it is
+					 * XL_READS_FLAGS */
 };
 
 enum count_how { COUNT_INC, COUNT_DEAD_GPR, COUNT_SPILL };
 
 struct block {
 	uint64_t pc, end;		/* end: behind the last instruction */
-	uint64_t place;			/* in the layout: pc, or that of the block that copies are put behind */
+	uint64_t place;			/* in the layout: pc, or that of the block that
+					 * copies are put behind */
 	uint32_t first, n;		/* insns; n does not count one that is unknown */
 	uint8_t kind;			/* enum x86_kind of the last; X86_PLAIN: falls */
 	uint8_t mark;			/* of the first */
 	bool invert;			/* jcc: the condition is the opposite of the original's */
 	bool entry_inline;		/* has an inline indirect entry */
-	bool next_adjacent;		/* falls into the next block of the layout, no jump needed */
+	bool next_adjacent;		/* falls into the next block of the
+					 * layout, no jump needed */
 	uint8_t count_how, count_gpr;
-	bool count_add;			/* COUNT_INC: the carry is dead, too, and `add` is cheaper */
+	bool count_add;			/* COUNT_INC: the carry is dead, too,
+					 * and `add` is cheaper */
 	uint32_t count_at;		/* increment before this insn; n: at the end */
 	struct record {			/* in a trace; see record.c */
 		uint32_t store, nstore;		/* scratch.store[store .. store + nstore) */
 		uint32_t size;			/* bytes in the buffer */
 		uint32_t insns;			/* of the chain up to its end */
-		uint32_t last;			/* complete before this instruction; n: at the end */
+		uint32_t last;			/* complete before this
+						 * instruction; n: at the end */
 		uint32_t prev, next;		/* of the chain; XL_NONE */
-		uint32_t nown;			/* ranges in which the stolen register is the program's: xl_stolen() */
+		uint32_t nown;			/* ranges in which the stolen register is the
+						 * program's: xl_stolen() */
 	} rec;
 	bool derived;			/* has no counter */
 	bool checks;			/* its twin looks whether there is budget left */
-	uint32_t in, out;		/* classes, by the block that names them; XL_NONE: outside */
+	uint32_t in, out;		/* classes, by the block that names
+					 * them; XL_NONE: outside */
 	uint32_t use, def, live_in, live_out;
 	uint8_t flags_read, flags_set;	/* abi_flags, X86_*: before it sets them; certainly */
-	uint8_t flags_needed;		/* ... at its entry, by itself or what follows in the unit */
+	uint8_t flags_needed;		/* ... at its entry, by itself or what
+					 * follows in the unit */
 	uint8_t flags_stale;		/* ... at its entry, that may come from a call or return */
-	uint8_t flags_popped, popped_in; /* ... at its end by itself, and at its entry, that may come from a popf */
-	struct target to, fall, likely;	/* likely: of most jumps, the others look where they go; never TO_UNIT */
+	uint8_t flags_popped, popped_in; /* ... at its end by itself, and at its entry, that may
+					  * come from a popf */
+	struct target to, fall, likely;	/* likely: of most jumps, the others look where they go;
+					 * never TO_UNIT */
 	uint32_t order;			/* place in the layout */
 	uint32_t bound;			/* no more code bytes than this */
 	uint32_t sum;			/* bounds of all blocks before it in the layout */
 };
 
 #define RSP_BIT	(1u << 4)
-#define R12_BIT	(1u << 12)		/* as a base it takes a SIB byte, which the runtime would have to read */
+#define R12_BIT	(1u << 12) /* as a base it takes a SIB byte, which the runtime would have to read */
 
 struct order {
 	uint64_t pc;
 	uint32_t block;
 };
 
-struct fixup {				/* a branch to a block of the unit that was not yet placed */
+struct fixup {				/* a branch to a block of the unit that
+					 * was not yet placed */
 	uint32_t at;
 	uint32_t block;
 	bool byte;
@@ -117,8 +130,8 @@ struct pending {
 	uint8_t mark;
 };
 
-/* scratch.preds: number of predecessors, up to 2; from one of them control can only come by falling or
- * jumping; it can come from elsewhere, too */
+/* scratch.preds: number of predecessors, up to 2; from one of them control can only come by falling
+ * or jumping; it can come from elsewhere, too */
 enum preds { FOLLOWS = 0x40, ENTERED = 0x80, CONTINUES = FOLLOWS | 1 };
 
 struct scratch {
@@ -180,7 +193,8 @@ static inline bool xl_near(const struct xl_input *in, uint64_t addr)
 }
 
 /* live[i]: before instruction i of @b; live[n]: behind it. */
-void live_course(const struct scratch *s, const struct block *b, uint32_t live[MAX_BLOCK_INSNS + 1]);
+void live_course(const struct scratch *s, const struct block *b,
+		 uint32_t live[MAX_BLOCK_INSNS + 1]);
 
 /* The last place in @b where something can be put: before its last instruction if that transfers
  * control, else behind it. */
@@ -189,8 +203,8 @@ static inline uint32_t last_place(const struct block *b)
 	return b->kind == X86_UNKNOWN || b->kind == X86_PLAIN ? b->n : b->n - 1;
 }
 
-/* Places and instructions [from, to) of a block: there the stolen register is the program's and @reg the
- * cursor. */
+/* Places and instructions [from, to) of a block: there the stolen register is the program's and
+ * @reg the cursor. */
 struct own {
 	uint32_t from, to;
 	uint8_t reg;
@@ -207,9 +221,11 @@ bool discover(struct scratch *s);
 /* @add: what the indirect jump that is instruction @k may go to. */
 void find_targets(struct scratch *s, size_t k, void (*add)(struct scratch *s, uint64_t pc));
 void find_liveness(struct scratch *s);
-/* FLAGS in translate.h: is the ABI kept? If not, then by what begins with the instruction at *@at, if that is executed. */
+/* FLAGS in translate.h: is the ABI kept? If not, then by what begins with the instruction at *@at,
+ * if that is executed. */
 bool keeps_abi(struct scratch *s, uint64_t *at);
-/* May what is at @pc, not of the unit, read flags that it has not set? @unreadable: the answer where that cannot be seen. */
+/* May what is at @pc, not of the unit, read flags that it has not set? @unreadable: the answer
+ * where that cannot be seen. */
 bool reads_flags_at(struct scratch *s, uint64_t pc, bool unreadable);
 
 /* What @i, X86_RIP, addresses. */
@@ -221,20 +237,23 @@ static inline uint64_t rip_operand(const struct insn *i)
 	return i->pc + i->x.len + (uint64_t)(int64_t)disp;
 }
 
-/* May flags be anything behind an instruction of @kind, which goes where the unit does not see? See live.c, (4). */
+/* May flags be anything behind an instruction of @kind, which goes where the unit does not see? See
+ * live.c, (4). */
 static inline bool flags_free(const struct scratch *s, uint8_t kind)
 {
-	return kind == X86_JMP_IND ? s->jumps_free : (kind == X86_RET || kind == X86_CALL_IND) && s->in->abi_flags;
+	return kind == X86_JMP_IND ? s->jumps_free : (kind == X86_RET || kind == X86_CALL_IND) &&
+	       s->in->abi_flags;
 }
 
 /* Does @b call what the unit has a copy of? STUBS in discover.c. */
 static inline bool calls_stub(const struct scratch *s, const struct block *b)
 {
-	return b->kind == X86_CALL && b->to.where == TO_UNIT && s->block[b->to.block].mark & MARK_STUB;
+	return b->kind == X86_CALL && b->to.where == TO_UNIT && s->block[b->to.block].mark &
+	       MARK_STUB;
 }
 
-/* That an instruction reads, and certainly sets. What a system call does to flags is to keep them; that r11 shows
- * them then is not a use. What repe cmpsb reads is what it has set. */
+/* That an instruction reads, and certainly sets. What a system call does to flags is to keep them;
+ * that r11 shows them then is not a use. What repe cmpsb reads is what it has set. */
 static inline uint8_t reads_flags(const struct x86_insn *x)
 {
 	return x->kind == X86_SYSCALL || x->kind == X86_INT80 || x->prop & X86_REP ? 0 : x->fread;

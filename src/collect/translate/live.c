@@ -8,8 +8,8 @@
  *     register matters that is overwritten on the normal path. Flags are not held to this: no
  *     compiler carries flags from a faulting instruction to a handler's continuation.
  * (3) In generated code, which is patched block by block, nothing is known about the next block.
- * (4) With abi_flags no flag is live at a call, a return, or an indirect jump unless what a table leads to needs them
- *     (FLAGS in translate.h). */
+ * (4) With abi_flags no flag is live at a call, a return, or an indirect jump unless what a table
+ *     leads to needs them (FLAGS in translate.h). */
 #include <string.h>
 
 #include "collect/translate/internal.h"
@@ -55,13 +55,14 @@ static uint32_t flow_out(const struct scratch *s, const struct block *b)
 	case X86_JCX:
 		return live_at(s, &b->to) | live_at(s, &b->fall);
 	case X86_CALL:
-		return (live_at(s, &b->to) | live_at(s, &b->fall)) & (s->in->abi_flags ? ~LV_FLAGS : ~0u);
+		return (live_at(s, &b->to) | live_at(s, &b->fall)) &
+		       (s->in->abi_flags ? ~LV_FLAGS : ~0u);
 	default:
 		return flags_free(s, b->kind) ? LV_GPRS : LV_ALL;
 	}
 }
 
-/* ---- whether flags pass through calls and returns --------------------------------------------------- */
+/* ---- whether flags pass through calls and returns -------------------------------------------- */
 static bool goes_on(const struct block *b)
 {
 	switch (b->kind) {
@@ -97,13 +98,14 @@ static uint8_t needed_at(const struct scratch *s, const struct target *t)
 	return t->where != TO_NOWHERE && t->reads_flags ? X86_ALL_FLAGS : 0;
 }
 
-/* Does it read flags, what is outside of the unit at @t? Of generated code a unit sees a few pages: what is called far away
- * is a function like others; of what goes on there nothing is known. */
+/* Does it read flags, what is outside of the unit at @t? Of generated code a unit sees a few pages:
+ * what is called far away is a function like others; of what goes on there nothing is known. */
 static bool wants_flags(struct scratch *s, const struct target *t, bool called)
 {
 	if (t->where == TO_UNIT || t->where == TO_NOWHERE)
 		return false;
-	return t->reads_flags || (!t->known && reads_flags_at(s, t->pc, s->in->patchable && !called));
+	return t->reads_flags ||
+	       (!t->known && reads_flags_at(s, t->pc, s->in->patchable && !called));
 }
 
 static bool make_stale(struct scratch *s, const struct target *t, uint8_t flags)
@@ -130,7 +132,8 @@ static bool certainly_runs(const struct insn *first, const struct insn *i)
 
 static bool restores_flags(const struct insn *i)
 {
-	return i->x.fwrite == X86_ALL_FLAGS && i->p[i->x.op] == 0x9d && !(i->x.op && i->p[i->x.op - 1] == 0x0f);
+	return i->x.fwrite == X86_ALL_FLAGS && i->p[i->x.op] == 0x9d &&
+	       !(i->x.op && i->p[i->x.op - 1] == 0x0f);
 }
 
 static void flags_of(const struct scratch *s, struct block *b)
@@ -151,14 +154,16 @@ static void flags_of(const struct scratch *s, struct block *b)
 	b->flags_needed = b->flags_read;
 }
 
-/* What calls and returns leave must not be needed where @call, a block that calls, goes to and comes back to. */
+/* What calls and returns leave must not be needed where @call, a block that calls, goes to and
+ * comes back to. */
 static bool call_is_good(struct scratch *s, const struct block *call)
 {
 	struct target back = resolve(s, call->end);
 
 	if (needed_at(s, &back) || wants_flags(s, &back, false))
 		return false;
-	return call->kind == X86_CALL_IND || !(needed_at(s, &call->to) || wants_flags(s, &call->to, true));
+	return call->kind == X86_CALL_IND ||
+	       !(needed_at(s, &call->to) || wants_flags(s, &call->to, true));
 }
 
 /* What was popped reaches @t; true: and that is not in the unit. */
@@ -174,8 +179,9 @@ static bool popped_at(struct scratch *s, const struct target *t, uint8_t flags, 
 	return false;
 }
 
-/* Does the unit leave with flags that a popf has restored? Who does has been called where they matter, as by a signal
- * handler that makes a thread call a scheduler; or pretends to, and returns there. */
+/* Does the unit leave with flags that a popf has restored? Who does has been called where
+ * they matter, as by a signal handler that makes a thread call a scheduler; or pretends to,
+ * and returns there. */
 static bool leaves_with_popped(struct scratch *s)
 {
 	bool any = false, changed;
@@ -188,7 +194,8 @@ static bool leaves_with_popped(struct scratch *s)
 		changed = false;
 		for (size_t k = 0; k < s->nblock; k++) {
 			struct block *b = &s->block[s->order[k].block];
-			const uint8_t out = (uint8_t)((b->popped_in & ~b->flags_set) | b->flags_popped);
+			const uint8_t out = (uint8_t)((b->popped_in & ~b->flags_set) |
+						      b->flags_popped);
 			struct target next;
 
 			if (!out || is_call(b) || b->kind == X86_STOP)
@@ -196,7 +203,8 @@ static bool leaves_with_popped(struct scratch *s)
 			if (!goes_on(b))
 				return true;
 			next = straight(s, b);
-			if (popped_at(s, &b->to, out, &changed) || popped_at(s, &next, out, &changed))
+			if (popped_at(s, &b->to, out, &changed) ||
+			    popped_at(s, &next, out, &changed))
 				return true;
 		}
 	} while (changed);
@@ -212,8 +220,8 @@ static uint64_t first_popf(const struct scratch *s)
 	return s->insn[k].pc;
 }
 
-/* Where to stop before flags that may be stale flow out of @b: before the call that it is behind, for what returns there has
- * changed them already. */
+/* Where to stop before flags that may be stale flow out of @b: before the call that it is behind,
+ * for what returns there has changed them already. */
 static uint64_t before(const struct scratch *s, const struct block *b)
 {
 	for (size_t k = 0; k < s->nblock && b->mark & MARK_RETURN; k++)
@@ -232,7 +240,8 @@ static void find_needs(struct scratch *s)
 		for (size_t k = s->nblock; k-- > 0; ) {
 			struct block *b = &s->block[s->order[k].block];
 			const struct target next = straight(s, b);
-			const uint8_t out = goes_on(b) ? needed_at(s, &b->to) | needed_at(s, &next) : 0;
+			const uint8_t out = !goes_on(b) ? 0 :
+				needed_at(s, &b->to) | needed_at(s, &next);
 			const uint8_t needed = (uint8_t)(b->flags_read | (out & ~b->flags_set));
 
 			changed |= needed != b->flags_needed;
@@ -253,7 +262,8 @@ static void find_stale(struct scratch *s, uint8_t table)
 
 		if (b->kind == X86_CALL)
 			make_stale(s, &b->to, X86_ALL_FLAGS);
-		/* else who enters the unit is looked at; and what was executed in place sets the flags behind it */
+		/* else who enters the unit is looked at; and what was executed in place sets the
+		 * flags behind it */
 		if ((!k || b->mark & MARK_RESUMED) && !b->flags_needed)
 			b->flags_stale = X86_ALL_FLAGS;
 	}
@@ -283,7 +293,8 @@ static void find_stale(struct scratch *s, uint8_t table)
 	s->table_flags = !table;
 }
 
-/* The first block that stale flags reach, or leave for elsewhere, where they are needed; NULL: none. */
+/* The first block that stale flags reach, or leave for elsewhere, where they are
+ * needed; NULL: none. */
 static const struct block *needs_stale(struct scratch *s)
 {
 	for (size_t k = 0; k < s->nblock; k++) {
@@ -378,7 +389,8 @@ void live_course(const struct scratch *s, const struct block *b, uint32_t live[M
 		live[i] = l;
 		if (!i)
 			break;
-		l = (l & ~kills(&s->insn[b->first + i - 1].x)) | reads(s, &s->insn[b->first + i - 1].x);
+		l = (l & ~kills(&s->insn[b->first + i - 1].x)) |
+			reads(s, &s->insn[b->first + i - 1].x);
 	}
 	if (b->kind == X86_UNKNOWN)
 		live[b->n] = LV_ALL;
@@ -399,7 +411,8 @@ static void choose(struct scratch *s, struct block *b)
 			b->count_add = !(live[i] & LV_FLAGS);
 			return;
 		}
-	/* where the program's own stolen register is lent, another register is taken: in front of all that */
+	/* where the program's own stolen register is lent, another register is taken:
+	 * in front of all that */
 	for (uint32_t i = 0; i < b->n && gprs != s->gprs; i++)
 		if ((s->insn[b->first + i].x.read | s->insn[b->first + i].x.write) >> stolen & 1)
 			last = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* record.c - which values the blocks of a unit record (isa/x86/plan.h), and which register holds the
- * trace buffer's cursor meanwhile
+/* record.c - which values the blocks of a unit record (isa/x86/plan.h), and which register holds
+ * the trace buffer's cursor meanwhile
  *
- * The cursor is in a stolen register (xl_stolen()); the program's comes back for as long as instructions use
- * it, and another register is the cursor meanwhile. */
+ * The cursor is in a stolen register (xl_stolen()); the program's comes back for as long as
+ * instructions use it, and another register is the cursor meanwhile. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -12,7 +12,8 @@
 
 struct walk {				/* through the instructions of a chain */
 	const struct scratch *s;
-	uint32_t block, begin;		/* where we are, and the number of that block's first instruction */
+	uint32_t block, begin;		/* where we are, and the number of that
+					 * block's first instruction */
 	struct x86_at at;
 };
 
@@ -73,8 +74,10 @@ void count_preds(struct scratch *s)
 	for (size_t k = 0; k < s->nblock; k++) {
 		const struct block *b = &s->block[k];
 
-		count_pred(s, &b->to, b->kind != X86_JMP && b->kind != X86_JCC && b->kind != X86_JCX);
-		count_pred(s, &b->fall, b->kind != X86_PLAIN && b->kind != X86_JCC && b->kind != X86_JCX);
+		count_pred(s, &b->to,
+			   b->kind != X86_JMP && b->kind != X86_JCC && b->kind != X86_JCX);
+		count_pred(s, &b->fall,
+			   b->kind != X86_PLAIN && b->kind != X86_JCC && b->kind != X86_JCX);
 		if (b->entry_inline || b->mark & MARK_INDIRECT)
 			s->preds[k] |= ENTERED;
 		if (successor(b) != XL_NONE)
@@ -102,7 +105,8 @@ static void make_chains(struct scratch *s)
 			s->block[at].rec.next = next;
 			s->block[next].rec.prev = at;
 		}
-		if (next != XL_NONE && s->preds[next] == CONTINUES && s->block[next].rec.prev == XL_NONE) {
+		if (next != XL_NONE && s->preds[next] == CONTINUES &&
+		    s->block[next].rec.prev == XL_NONE) {
 			s->preds[next] = ENTERED;	/* too long: that one begins a chain */
 			if (next < k)
 				k = next - 1;
@@ -127,7 +131,8 @@ static uint32_t used_at(const struct scratch *s, const struct block *b, uint32_t
 		used = x->read | x->write;
 	}
 	for (uint32_t k = 0; k < b->rec.nstore; k++)
-		if (place_of(&s->store[b->rec.store + k]) == i && s->store[b->rec.store + k].what <= X86_STORE_LOW)
+		if (place_of(&s->store[b->rec.store + k]) == i &&
+		    s->store[b->rec.store + k].what <= X86_STORE_LOW)
 			used |= 1u << s->store[b->rec.store + k].reg;
 	return used;
 }
@@ -189,7 +194,8 @@ static void plan_chain(struct scratch *s, uint32_t head)
 
 			size = st.end;
 			st.insn -= (uint8_t)begin;
-			/* behind a transfer there is no place: the runtime tells what it would be */
+			/* behind a transfer there is no place: the runtime
+			 * tells what it would be */
 			if (place_of(&st) > last)
 				continue;
 			pm_grow(s->store, s->nstore, s->cap_store);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* seeds.c - which code addresses an ELF file gives away: relocations, pointers in data, and the landing
- * pads that exceptions come to
+/* seeds.c - which code addresses an ELF file gives away: relocations, pointers in data, and the
+ * landing pads that exceptions come to
  *
- *   .eh_frame     through PT_GNU_EH_FRAME: u8 1, encodings of (frame pointer, count, table), pointer
+ *   .eh_frame     through PT_GNU_EH_FRAME: u8 1, encodings of (frame pointer, count, table),
+ *                 pointer
  *   CIE           u32 length, u32 0, u8 version, augmentation string, alignments, return register,
- *                 augmentation data: an item for each letter - L: encoding of the FDE's LSDA pointer
- *   FDE           u32 length, u32 distance to its CIE, begin, range, augmentation data: LSDA pointer
+ *                 augmentation data: an item for each letter - L: encoding of
+ *                 the FDE's LSDA pointer
+ *   FDE           u32 length, u32 distance to its CIE, begin, range, augmentation data: LSDA
+ *                 pointer
  *   LSDA          u8 encoding [landing pad base], u8 encoding [uleb distance to the types],
- *                 u8 encoding of the call sites, uleb their length; start, length, landing pad, uleb
- *                 (Itanium C++ ABI, exception handling; LSB Core 10.6) */
+ *                 u8 encoding of the call sites, uleb their length; start, length, landing pad,
+ *                 uleb (Itanium C++ ABI, exception handling; LSB Core 10.6) */
 #include <elf.h>
 #include <string.h>
 
@@ -61,7 +64,8 @@ Elf64_Phdr xl_elf_phdr(const uint8_t *file, const Elf64_Ehdr *eh, unsigned i)
 	};
 }
 
-const uint8_t *xl_image_bytes(const struct xl_image_input *in, uint64_t addr, uint64_t *avail, bool *exec)
+const uint8_t *xl_image_bytes(const struct xl_image_input *in, uint64_t addr, uint64_t *avail,
+			      bool *exec)
 {
 	Elf64_Ehdr eh;
 
@@ -88,7 +92,7 @@ static void found(const struct finder *f, uint64_t addr)
 		f->add(f->ctx, addr);
 }
 
-/* ---- relocations ---------------------------------------------------------------------------------- */
+/* ---- relocations ----------------------------------------------------------------------------- */
 static unsigned word_size(const struct xl_image_input *in)
 {
 	return in->i386 ? 4 : 8;
@@ -120,7 +124,8 @@ static void rela(const struct finder *f, uint64_t vaddr, uint64_t size)
 		return;
 	for (uint64_t i = 0; i + sizeof r <= size && i + sizeof r <= avail; i += sizeof r) {
 		memcpy(&r, p + i, sizeof r);
-		if (ELF64_R_TYPE(r.r_info) == R_X86_64_RELATIVE || ELF64_R_TYPE(r.r_info) == R_X86_64_IRELATIVE)
+		if (ELF64_R_TYPE(r.r_info) == R_X86_64_RELATIVE ||
+		    ELF64_R_TYPE(r.r_info) == R_X86_64_IRELATIVE)
 			found(f, (uint64_t)r.r_addend + f->in->bias);
 	}
 }
@@ -136,12 +141,14 @@ static void rel(const struct finder *f, uint64_t vaddr, uint64_t size)
 		return;
 	for (uint64_t i = 0; i + sizeof r <= size && i + sizeof r <= avail; i += sizeof r) {
 		memcpy(&r, p + i, sizeof r);
-		if (ELF32_R_TYPE(r.r_info) == R_386_RELATIVE || ELF32_R_TYPE(r.r_info) == R_386_IRELATIVE)
+		if (ELF32_R_TYPE(r.r_info) == R_386_RELATIVE ||
+		    ELF32_R_TYPE(r.r_info) == R_386_IRELATIVE)
 			found(f, word_at(f->in, r.r_offset) + f->in->bias);
 	}
 }
 
-/* Packed relative relocations: an address, then bit maps of the words behind it, one for each bit but the first. */
+/* Packed relative relocations: an address, then bit maps of the words behind it, one for each bit
+ * but the first. */
 static void relr(const struct finder *f, uint64_t vaddr, uint64_t size)
 {
 	const unsigned n = word_size(f->in);
@@ -164,7 +171,8 @@ static void relr(const struct finder *f, uint64_t vaddr, uint64_t size)
 	}
 }
 
-static bool dynamic_tag(const struct xl_image_input *in, const uint8_t *p, uint64_t *tag, uint64_t *value)
+static bool dynamic_tag(const struct xl_image_input *in, const uint8_t *p, uint64_t *tag,
+			uint64_t *value)
 {
 	*tag = word(in, p);
 	*value = word(in, p + word_size(in));
@@ -179,7 +187,8 @@ static void dynamic(const struct finder *f, const Elf64_Phdr *ph)
 
 	if (!p)
 		return;
-	for (uint64_t i = 0; i + n <= ph->p_filesz && i + n <= avail && dynamic_tag(f->in, p + i, &t, &v); i += n)
+	for (uint64_t i = 0;
+	     i + n <= ph->p_filesz && i + n <= avail && dynamic_tag(f->in, p + i, &t, &v); i += n)
 		if (t < NR(tag))
 			tag[t] = v;
 	if (f->in->i386) {
@@ -207,7 +216,9 @@ uint64_t xl_image_dynamic(const struct xl_image_input *in, uint64_t tag)
 
 		if (ph.p_type != PT_DYNAMIC || !p)
 			continue;
-		for (uint64_t k = 0; k + n <= ph.p_filesz && k + n <= avail && dynamic_tag(in, p + k, &t, &v); k += n)
+		for (uint64_t k = 0;
+		     k + n <= ph.p_filesz && k + n <= avail && dynamic_tag(in, p + k, &t, &v);
+		     k += n)
 			if (t == tag)
 				return v;
 	}
@@ -225,7 +236,7 @@ static void pointers(const struct finder *f, const Elf64_Phdr *ph)
 		found(f, word(f->in, f->in->file + ph->p_offset + i));
 }
 
-/* ---- landing pads ---------------------------------------------------------------------------------- */
+/* ---- landing pads ---------------------------------------------------------------------------- */
 static int64_t sleb(struct pm_cur *c)
 {
 	uint64_t v = 0;
@@ -397,7 +408,8 @@ static void frames(const struct finder *f, uint64_t eh_frame_hdr)
 	}
 }
 
-void xl_image_seeds(const struct xl_image_input *in, void (*add)(void *ctx, uint64_t addr), void *ctx)
+void xl_image_seeds(const struct xl_image_input *in, void (*add)(void *ctx, uint64_t addr),
+		    void *ctx)
 {
 	struct finder f = { in, add, ctx };
 	Elf64_Ehdr eh;

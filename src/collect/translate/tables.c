@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* tables.c - where a switch may go: the addresses that its jump table names
  *
- *   jmp *table(,%rax,8)                                             addresses, fixed code
+ *   jmp *table(,%rax,8)                                       addresses, fixed code
  *   mov table(,%rax,8),%rax; jmp *%rax
- *   lea table(%rip),%rdx; jmp *(%rdx,%rax,8)                        addresses, relocated: computed goto
- *   lea table(%rip),%rdx; movslq (%rdx,%rax,4),%rax;                distances from the table
+ *   lea table(%rip),%rdx; jmp *(%rdx,%rax,8)                  addresses, relocated: computed goto
+ *   lea table(%rip),%rdx; movslq (%rdx,%rax,4),%rax;          distances from the table
  *   add %rdx,%rax; jmp *%rax
  *
- * and how many, from the comparison in front of it. No more than a guess: what it misses is translated when
- * control comes there, and what it finds too much is never executed. */
+ * and how many, from the comparison in front of it. No more than a guess: what it misses is
+ * translated when control comes there, and what it finds too much is never executed. */
 #include <string.h>
 
 #include "collect/translate/internal.h"
@@ -16,10 +16,12 @@
 #define NEAR_INSNS	12u		/* that make up the address */
 #define FAR_INSNS	64u		/* back to where the table's address is taken */
 #define MAX_ENTRIES	1024u
-#define UNBOUNDED	256u		/* entries of a table of which nothing says how long it is */
+#define UNBOUNDED	256u		/* entries of a table of which nothing
+					 * says how long it is */
 #define UNBOUNDED_REACH	(64 << 10)	/* ... and which go no further than that from the jump */
 
-enum { OP_ADD_TO = 0x01, OP_ADD = 0x03, OP_MOVSXD = 0x63, OP_MOV = 0x8b, OP_LEA = 0x8d, OP_GROUP5 = 0xff };
+enum { OP_ADD_TO = 0x01, OP_ADD = 0x03, OP_MOVSXD = 0x63, OP_MOV = 0x8b, OP_LEA = 0x8d,
+       OP_GROUP5 = 0xff };
 
 struct operand {
 	int reg;			/* the other one */
@@ -37,12 +39,14 @@ static uint8_t opcode(const struct insn *i)
 /* False: no modrm, or a two-byte opcode. */
 static bool operand(const struct scratch *s, const struct insn *i, struct operand *o)
 {
-	const uint8_t rex = !s->in->i386 && i->x.op && (i->p[i->x.op - 1] & 0xf0) == 0x40 ? i->p[i->x.op - 1] : 0;
+	const uint8_t rex = !s->in->i386 && i->x.op &&
+		(i->p[i->x.op - 1] & 0xf0) == 0x40 ? i->p[i->x.op - 1] : 0;
 	const uint8_t m = i->p[i->x.modrm];
 
 	if (!i->x.modrm || i->x.modrm != i->x.op + 1 || (i->x.op && i->p[i->x.op - 1] == 0x0f))
 		return false;
-	*o = (struct operand){ .reg = (m >> 3 & 7) | (rex & 4) << 1, .rm = -1, .base = -1, .index = -1 };
+	*o = (struct operand){ .reg = (m >> 3 & 7) | (rex & 4) << 1, .rm = -1, .base = -1,
+			       .index = -1 };
 	if (m >> 6 == 3) {
 		o->rm = (m & 7) | (rex & 1) << 3;
 		return true;
@@ -65,7 +69,8 @@ static bool operand(const struct scratch *s, const struct insn *i, struct operan
 	return true;
 }
 
-/* What `lea x(%rip)` has put into @reg before instruction @k, as far as the order in which they were found tells. */
+/* What `lea x(%rip)` has put into @reg before instruction @k, as far as the order in which they
+ * were found tells. */
 static bool address_in(const struct scratch *s, size_t k, int reg, uint64_t *at)
 {
 	const size_t stop = k < FAR_INSNS ? 0 : k - FAR_INSNS;
@@ -76,7 +81,8 @@ static bool address_in(const struct scratch *s, size_t k, int reg, uint64_t *at)
 
 		if (!(i->x.write >> reg & 1))
 			continue;
-		if (!(i->x.prop & X86_RIP) || opcode(i) != OP_LEA || !operand(s, i, &o) || o.reg != reg)
+		if (!(i->x.prop & X86_RIP) || opcode(i) != OP_LEA || !operand(s, i, &o) ||
+		    o.reg != reg)
 			return false;
 		*at = i->pc + i->x.len + (uint64_t)(int64_t)o.disp;
 		return true;
@@ -91,7 +97,8 @@ struct table {
 };
 
 /* An operand [base + index * width + disp] of instruction @k. */
-static bool table_in(const struct scratch *s, size_t k, const struct operand *o, unsigned width, struct table *t)
+static bool table_in(const struct scratch *s, size_t k, const struct operand *o, unsigned width,
+		     struct table *t)
 {
 	*t = (struct table){ (uint64_t)(int64_t)o->disp, width, false };
 	if (o->rm >= 0 || o->index < 0 || o->scale != width)
@@ -106,7 +113,8 @@ static bool table_in(const struct scratch *s, size_t k, const struct operand *o,
 	return true;
 }
 
-/* Instruction @k adds registers @a and @b: is one a table's address, and the other an entry of it? */
+/* Instruction @k adds registers @a and @b: is one a table's address, and the
+ * other an entry of it? */
 static bool sum_of(const struct scratch *s, size_t k, int a, int b, struct table *t)
 {
 	const size_t stop = k < NEAR_INSNS ? 0 : k - NEAR_INSNS;
@@ -119,7 +127,8 @@ static bool sum_of(const struct scratch *s, size_t k, int a, int b, struct table
 			continue;
 		if (opcode(i) == OP_LEA)
 			continue;
-		if (opcode(i) != OP_MOVSXD || !operand(s, i, &o) || o.disp || !table_in(s, k, &o, 4, t) ||
+		if (opcode(i) != OP_MOVSXD || !operand(s, i, &o) || o.disp ||
+		    !table_in(s, k, &o, 4, t) ||
 		    !((o.reg == a && o.base == b) || (o.reg == b && o.base == a)))
 			return false;
 		t->relative = true;
@@ -160,8 +169,8 @@ static bool find_table(const struct scratch *s, size_t k, struct table *t)
 	return false;
 }
 
-/* Entries of the table of the jump at @k: one more than what the nearest comparison compares with, if a
- * branch on the result follows; 0: unknown. */
+/* Entries of the table of the jump at @k: one more than what the nearest comparison compares with,
+ * if a branch on the result follows; 0: unknown. */
 static uint32_t entries(const struct scratch *s, size_t k)
 {
 	const size_t stop = k < 2 * NEAR_INSNS ? 0 : k - 2 * NEAR_INSNS;
@@ -175,7 +184,8 @@ static uint32_t entries(const struct scratch *s, size_t k)
 			continue;
 		if ((opcode(jcc) & 0xa) != 2)		/* jb, jae, jbe, ja */
 			return 0;
-		if (!(((op & ~3) == 0x80 && cmp->x.modrm && (cmp->p[cmp->x.modrm] >> 3 & 7) == 7) || (op & ~1) == 0x3c))
+		if (!(((op & ~3) == 0x80 && cmp->x.modrm && (cmp->p[cmp->x.modrm] >> 3 & 7) == 7) ||
+		      (op & ~1) == 0x3c))
 			return 0;
 		imm = x86_imm(&cmp->x, cmp->p);
 		return imm >= 0 && imm < MAX_ENTRIES ? (uint32_t)imm + 1 : 0;

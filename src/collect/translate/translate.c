@@ -11,9 +11,9 @@
 /* Kept from unit to unit: arrays, and above all the decoder's memory. */
 static _Thread_local struct scratch scratch;
 
-/* Behind a call that does not return often stands what only jumps reach and what reads flags, and what a jump table is
- * taken to lead to may be no code at all. So it is not before the instruction in question is executed, for which there
- * will be another unit, that somebody has to care. */
+/* Behind a call that does not return often stands what only jumps reach and what reads flags, and
+ * what a jump table is taken to lead to may be no code at all. So it is not before the instruction
+ * in question is executed, for which there will be another unit, that somebody has to care. */
 static bool discover_good(struct scratch *s)
 {
 	for (s->ncut = 0; ; s->ncut++) {

@@ -20,32 +20,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the code writes. XL_PROFILE: a counter per block. The others: a record per block in the trace
- * buffer, its number (32 bits) and, but for XL_BRANCH, the values of its plan (isa/x86/plan.h). The number stands for the block as soon as it is written; the cursor goes up once, when the
- * record is complete. */
+/* What the code writes. XL_PROFILE: a counter per block. The others: a record per block in the
+ * trace buffer, its number (32 bits) and, but for XL_BRANCH, the values of its plan
+ * (isa/x86/plan.h). The number stands for the block as soon as it is written; the cursor goes up
+ * once, when the record is complete. */
 enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
 
 /* CHAINS. In a trace a block that is entered from one other block of the unit only, by falling
- * or jumping into it, continues that block's record: the record is written when control leaves the chain,
- * and its number is that of the last block that was executed. Values are those of the plan of the whole
- * chain's instructions. Such a block (xl_block.prev; there is none with patchable or check_bytes) must not be entered in any other way: it is in no
- * table, and where an outsider wants its address, that is translated anew. */
+ * or jumping into it, continues that block's record: the record is written when control leaves the
+ * chain, and its number is that of the last block that was executed. Values are those of the plan
+ * of the whole chain's instructions. Such a block (xl_block.prev; there is none with patchable or
+ * check_bytes) must not be entered in any other way: it is in no table, and where an outsider wants
+ * its address, that is translated anew. */
 
-/* TWINS. With `twins` every block has a second translation, its twin, for where nothing of a trace is wanted: code that
- * only counts instructions. The stolen register is a budget there, from which it takes off those of each chain as the
- * chain ends; once the budget is negative it leaves by RT_DO_COUNT before few more: XL_UNCHECKED at most. Block i's
- * twin is block nblock / 2 + i. Both are entered and left at the same places, so that it does not depend on who has
- * executed what before which blocks there will be; the twins' shadow lies RT_TWIN_SHIFT addresses further. */
+/* TWINS. With `twins` every block has a second translation, its twin, for where nothing of a trace
+ * is wanted: code that only counts instructions. The stolen register is a budget there, from which
+ * it takes off those of each chain as the chain ends; once the budget is negative it leaves by
+ * RT_DO_COUNT before few more: XL_UNCHECKED at most. Block i's twin is block nblock / 2 + i. Both
+ * are entered and left at the same places, so that it does not depend on who has executed what
+ * before which blocks there will be; the twins' shadow lies RT_TWIN_SHIFT addresses further. */
 #define XL_UNCHECKED	32768u
 
-/* FLAGS. The ABI (System V AMD64, 3.2.3) says that no arithmetic flag means anything at a function's entry, nor behind a
- * call. With `abi_flags` calls, returns and counters near them change flags, which saves a third of what they cost, as do
- * indirect jumps, unless a table of the unit's leads out of it or to what needs flags. A unit
- * ends before what may read flags that a call or a return has left; one that would begin with it says so (breaks_abi), and is
- * not to be used, nor anything else that was translated with `abi_flags`. For what a unit cannot see: a block that reads
- * flags from before it has XL_READS_FLAGS, and is not to be called or returned to, nor, without XL_JUMP_TARGET, jumped to
- * indirectly, nor entered through a link that is `stale`. Nobody sees flags that pass through an indirect jump (of a PLT)
- * behind a call, or through a return to what no call is in front of, to where a jump table leads, too. */
+/* FLAGS. The ABI (System V AMD64, 3.2.3) says that no arithmetic flag means anything at a
+ * function's entry, nor behind a call. With `abi_flags` calls, returns and counters near them
+ * change flags, which saves a third of what they cost, as do indirect jumps, unless a table of the
+ * unit's leads out of it or to what needs flags. A unit ends before what may read flags that a call
+ * or a return has left; one that would begin with it says so (breaks_abi), and is not to be used,
+ * nor anything else that was translated with `abi_flags`. For what a unit cannot see: a block that
+ * reads flags from before it has XL_READS_FLAGS, and is not to be called or returned to, nor,
+ * without XL_JUMP_TARGET, jumped to indirectly, nor entered through a link that is `stale`. Nobody
+ * sees flags that pass through an indirect jump (of a PLT) behind a call, or through a return to
+ * what no call is in front of, to where a jump table leads, too. */
 
 /* Live state: bit r = GPR r in hardware order, XL_LIVE_FLAGS = any arithmetic flag. */
 #define XL_LIVE_FLAGS	(1u << 16)
@@ -56,7 +61,8 @@ enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
 struct x86_insn;
 
 struct xl_known {			/* a block that exists already */
-	uint64_t code;			/* absolute address of an entry for outsiders, 0: none yet */
+	uint64_t code;			/* absolute address of an entry for
+					 * outsiders, 0: none yet */
 	uint64_t twin;			/* ... of its twin */
 	uint32_t live;			/* XL_LIVE_* at its entry */
 	bool reads_flags;		/* XL_READS_FLAGS */
@@ -68,42 +74,53 @@ struct xl_input {
 	uint64_t entry;			/* original address asked for */
 	uint64_t lo, hi;		/* the text mapping: nothing outside is followed or read */
 	uint64_t place;			/* absolute address where code byte 0 of the unit will live:
-					 * within 2 GiB (less 64 MiB) of all of [lo, hi), or the unit stays
-					 * empty (i386: anywhere); a unit may later move by multiples of 64 bytes */
-	bool absolute;			/* original addresses are fixed (non-PIE): may be immediates */
-	bool patchable;			/* generated code: direct entries are 8-byte aligned, and 8 bytes
-					 * can be overwritten there by a jump without touching the next entry */
-	bool check_bytes;		/* compare the block's bytes at every entry (dual-mapped JITs) */
-	bool writable;			/* with check_bytes: by itself, too; a block ends where it may have changed
-					 * what follows */
+					 * within 2 GiB (less 64 MiB) of all of [lo, hi), or the
+					 * unit stays empty (i386: anywhere); a unit may later move
+					 * by multiples of 64 bytes */
+	bool absolute;			/* original addresses are fixed
+					 * (non-PIE): may be immediates */
+	bool patchable;			/* generated code: direct entries are 8-byte aligned, and 8
+					 * bytes can be overwritten there by a jump without touching
+					 * the next entry */
+	bool check_bytes;		/* compare the block's bytes at every entry
+					 * (dual-mapped JITs) */
+	bool writable;			/* with check_bytes: by itself, too; a block ends where it
+					 * may have changed what follows */
 	bool count_all;			/* give every block a counter */
-	bool count_records;		/* in a trace: each record counts, too, for the block that it names */
-	bool abi_flags;			/* no arithmetic flag passes through a call or a return (see FLAGS); 64-bit code */
-	bool twins;			/* of 64-bit code that is neither patchable nor check_bytes, in a trace */
+	bool count_records;		/* in a trace: each record counts, too, for the
+					 * block that it names */
+	bool abi_flags;			/* no arithmetic flag passes through a call or a return (see
+					 * FLAGS); 64-bit code */
+	bool twins;			/* of 64-bit code that is neither patchable nor
+					 * check_bytes, in a trace */
 	uint32_t max_insns;		/* stop a block after so many (1 = single step); 0: 127 */
 	uint32_t max_blocks;		/* of the unit; 0: 4096 */
-	/* Original bytes at @addr: a pointer valid during the call, *avail of them (0: unreadable). */
+	/* Original bytes at @addr: a pointer valid during the call, *avail of them (0:
+	 * unreadable). */
 	const uint8_t *(*read)(void *ctx, uint64_t addr, size_t *avail);
 	/* Bytes of data at @addr likewise: jump tables; NULL: they are not looked at. */
 	const uint8_t *(*data)(void *ctx, uint64_t addr, size_t *avail);
 	/* Is there a block that starts at @addr? Only called inside [lo, hi). */
 	bool (*known)(void *ctx, uint64_t addr, struct xl_known *out);
-	/* Where a jump through the pointer at @slot, of a procedure linkage table, is likely to lead to, inside [lo, hi);
-	 * 0: anywhere. With abi_flags; NULL: always anywhere. */
+	/* Where a jump through the pointer at @slot, of a procedure linkage table, is likely to
+	 * lead to, inside [lo, hi); 0: anywhere. With abi_flags; NULL: always anywhere. */
 	uint64_t (*likely)(void *ctx, uint64_t slot);
 	/* Is @addr the start of another function (a tail jump there leaves the unit)? */
 	bool (*function)(void *ctx, uint64_t addr);
-	/* Told of every instruction of the unit when it is made, block by block; NULL: nobody is. */
+	/* Told of every instruction of the unit when it is made, block by
+	 * block; NULL: nobody is. */
 	void (*insn)(void *ctx, const struct x86_insn *x);
 	void *ctx;
 };
 
 enum xl_block_flag {
 	XL_FALLS	= 1 << 0,	/* last instruction is no control transfer */
-	XL_JUMP_TARGET	= 1 << 1,	/* of XL_READS_FLAGS: a jump through a table, to it, brings them along */
-	XL_UNKNOWN	= 1 << 2,	/* an instruction that the decoder does not know follows: it is in
-					 * neither size nor n (n may be 0), and RT_DO_STEP executes it; as
-					 * often as the block was counted, but for cuts */
+	XL_JUMP_TARGET	= 1 << 1,	/* of XL_READS_FLAGS: a jump through a table, to
+					 * it, brings them along */
+	XL_UNKNOWN	= 1 << 2,	/* an instruction that the decoder does not know follows:
+					 * it is in neither size nor n (n may be 0), and
+					 * RT_DO_STEP executes it; as often as the block was
+					 * counted, but for cuts */
 	XL_COUNTS	= 1 << 3,	/* a twin */
 	XL_READS_FLAGS	= 1 << 4,	/* with abi_flags: reads flags that come from before it */
 };
@@ -129,19 +146,21 @@ static inline bool xl_derived(const struct xl_flow *f, uint32_t k)
  * entries that did not come out at the block's end. */
 void xl_solve(const struct xl_flow *flow, uint32_t n, uint64_t *count, const uint64_t *cut);
 
-/* Two blocks of a unit may begin at one pc: the copies of a small loop that take turns. Whichever is
- * entered, their counts add up. The first of the two in the array is the one to enter. */
+/* Two blocks of a unit may begin at one pc: the copies of a small loop that take turns. Whichever
+ * is entered, their counts add up. The first of the two in the array is the one to enter. */
 struct xl_block {
 	uint64_t pc;
 	uint32_t size, n;		/* original bytes, instructions */
 	uint32_t code;			/* direct entry, offset in the unit */
-	uint32_t indirect;		/* indirect entry, or XL_NONE: none emitted. One that is emitted
-					 * lies right before the direct entry and runs into it, and the
-					 * block's code and map begin there */
+	uint32_t indirect;		/* indirect entry, or XL_NONE: none emitted. One that is
+					 * emitted lies right before the direct entry and runs into
+					 * it, and the block's code and map begin there */
 	uint32_t code_end;
 	uint32_t live;			/* XL_LIVE_* at entry */
-	uint32_t record;		/* bytes of its record, or of its chain's up to it; 0: XL_PROFILE */
-	uint32_t prev;			/* the block of the unit whose record it continues, XL_NONE: none */
+	uint32_t record;		/* bytes of its record, or of its chain's up
+					 * to it; 0: XL_PROFILE */
+	uint32_t prev;			/* the block of the unit whose record it
+					 * continues, XL_NONE: none */
 	uint32_t map, nmap;		/* unit->map[map .. map + nmap) */
 	struct xl_flow flow;
 	uint8_t flags;			/* enum xl_block_flag */
@@ -151,21 +170,25 @@ struct xl_block {
 /* Which original state a copy address stands for. Entries ascend by `code`; each holds up to the
  * next. A fault at `code` happened at original instruction `insn` of the block. insn == n: all of
  * the block is done; with XL_AT_START control is at pc + size, without it has gone elsewhere.
- * Code behind the last block's code_end (exit stubs, failed checks) belongs to no block: there the last placed
- * block's last entry says "all done, step on"; but the tail of an indirect call, which ends in the jump, is the
- * last entry of the block that calls (XL_CALLED). */
+ * Code behind the last block's code_end (exit stubs, failed checks) belongs to no block: there the
+ * last placed block's last entry says "all done, step on"; but the tail of an indirect call, which
+ * ends in the jump, is the last entry of the block that calls (XL_CALLED). */
 enum xl_map_flag {
-	XL_AT_START	= 1 << 0,	/* no effect of instruction `insn` has happened yet: state can be
-					 * delivered to a signal handler after the slots below are undone */
+	XL_AT_START	= 1 << 0,	/* no effect of instruction `insn` has happened yet: state
+					 * can be delivered to a signal handler after the slots
+					 * below are undone */
 	XL_RCX_SAVED	= 1 << 1,	/* rcx is in RT_S_RCX */
 	XL_RDX_SAVED	= 1 << 2,	/* rdx is in RT_S_RDX, and maybe in rdx, too */
 	XL_TMP_SAVED	= 1 << 3,	/* register `tmp` & 15 is in RT_S_TMP */
-	XL_COUNTED	= 1 << 4,	/* the block's counter has been incremented, or it has none; in a
-					 * trace without count_records: the record's number has been written */
+	XL_COUNTED	= 1 << 4,	/* the block's counter has been incremented, or it has none;
+					 * in a trace without count_records: the record's number has
+					 * been written */
 	XL_RECORDED	= 1 << 5,	/* the block's record is complete, the cursor behind it */
-	XL_STORED	= 1 << 6,	/* what instruction `insn` has to record before it runs is recorded */
-	XL_CALLED	= 1 << 7,	/* `insn` is an indirect call, its return address is on the stack: only the
-					 * processor's complaint about where it is to go undoes that */
+	XL_STORED	= 1 << 6,	/* what instruction `insn` has to record before
+					 * it runs is recorded */
+	XL_CALLED	= 1 << 7,	/* `insn` is an indirect call, its return address is on the
+					 * stack: only the processor's complaint about where it is
+					 * to go undoes that */
 };
 struct xl_map {
 	uint32_t code;			/* offset in the unit */
@@ -177,8 +200,9 @@ struct xl_map {
 /* Register XL_LENT(tmp), if not 0, is in RT_S_TMP2. */
 #define XL_LENT(tmp)	((tmp) >> 4 & 7)
 
-/* In a trace a register is the cursor of the trace buffer, r11 or i386's ebp, and the program's is in
- * RT_S_R11 (abi.h (7)); at a place with XL_OWN in xl_map.tmp it is the program's, and `tmp` the cursor. */
+/* In a trace a register is the cursor of the trace buffer, r11 or i386's ebp, and the
+ * program's is in RT_S_R11 (abi.h (7)); at a place with XL_OWN in xl_map.tmp it is the
+ * program's, and `tmp` the cursor. */
 #define XL_OWN		0x80
 
 static inline bool xl_stolen(const struct xl_input *in)
@@ -199,10 +223,11 @@ static inline bool xl_has_twins(const struct xl_input *in)
 enum xl_reloc_kind {
 	XL_REL_PC32,		/* disp32 to an original address: subtract the change of distance;
 				 * i386: the address itself */
-	XL_REL_COUNTER,		/* disp32 = RT_COUNTERS + xl_counter_size() * (counter base + addend) */
+	XL_REL_COUNTER,		/* disp32 = RT_COUNTERS + xl_counter_size() *
+				 * (counter base + addend) */
 	XL_REL_LINK,		/* imm32 = link base + addend, in an exit stub */
-	XL_REL_CODE32,		/* rel32 to an absolute address in the code cache outside the unit: the block at lo + addend, or
-				 * with XL_TWIN its twin */
+	XL_REL_CODE32,		/* rel32 to an absolute address in the code cache outside the unit:
+				 * the block at lo + addend, or with XL_TWIN its twin */
 	XL_REL_PLACE,		/* imm32, i386: the absolute address of a place in the unit */
 	XL_REL_BLOCK,		/* imm32 = block number base + addend, in a record */
 };
@@ -220,7 +245,8 @@ struct xl_link {				/* (the field never crosses a cache line) */
 	uint32_t site;			/* offset of the branch's rel32 */
 	uint32_t stub;
 	bool twin;			/* a twin's: goes to the target's twin */
-	bool stale;			/* with abi_flags: flags may be what a call or a return left */
+	bool stale;			/* with abi_flags: flags may be what a
+					 * call or a return left */
 };
 
 struct xl_unit {
@@ -238,12 +264,14 @@ struct xl_unit {
  * XL_REL_LINK when it has numbered the unit's blocks and links. */
 void xl_translate(const struct xl_input *in, struct xl_unit *out);
 void xl_unit_release(struct xl_unit *u);
-/* What xl_translate() keeps from unit to unit of this thread: what the largest of them took; all. */
+/* What xl_translate() keeps from unit to unit of this thread: what the largest
+ * of them took; all. */
 void xl_rest(void);
 void xl_thread_done(void);
 
-/* An indirect entry for a block that has none: restores rcx (i386: and rdx) as `live` demands and jumps to
- * @direct. Returns the length (at most XL_ENTRY_MAX) of what was put at @buf, to live at @place. */
+/* An indirect entry for a block that has none: restores rcx (i386: and rdx) as `live`
+ * demands and jumps to @direct. Returns the length (at most XL_ENTRY_MAX) of what was put
+ * at @buf, to live at @place. */
 #define XL_ENTRY_MAX 32
 size_t xl_indirect_entry(uint8_t *buf, bool i386, uint64_t place, uint64_t direct, uint32_t live);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* whole_text.c - translate all of a text
  *
- * A large one has two parts, each with a thread: what a part finds out about the other is told when both have done all
- * they know of, so that the result does not depend on who was faster. Work goes from what is certain to what is a guess: functions, addresses that the file gives away,
- * addresses that the code takes, jump tables, gaps. A unit that is translated stays; a later one may
- * overlap it. Blocks get their final numbers (by address) when all are known. */
+ * A large one has two parts, each with a thread: what a part finds out about the other is told when
+ * both have done all they know of, so that the result does not depend on who was faster. Work goes
+ * from what is certain to what is a guess: functions, addresses that the file gives away, addresses
+ * that the code takes, jump tables, gaps. A unit that is translated stays; a later one may overlap
+ * it. Blocks get their final numbers (by address) when all are known. */
 #include "collect/translate/whole_text.h"
 
 #include <pthread.h>
@@ -19,7 +20,7 @@
 #define LEADER		4		/* an indirect transfer may come here */
 
 #define OTHER_BITS	32
-#define OF_ITSELF	(1ull << 63)	/* i386: distances in the table are from its own beginning */
+#define OF_ITSELF	(1ull << 63) /* i386: distances in the table are from its own beginning */
 
 struct made {				/* a block; numbers are those of its translation */
 	uint32_t pc, code, indirect, map, nmap, live, insn;
@@ -41,7 +42,8 @@ struct maker {				/* of a part */
 	uint64_t code;			/* where its translation would live */
 	struct xl_unit unit;
 	const uint8_t *text;
-	uint32_t *at;			/* offset in the text -> block + 1; its own part of an array of all parts */
+	uint32_t *at;			/* offset in the text -> block + 1; its own part of an array
+					 * of all parts */
 	uint8_t *about;			/* offset in the text -> bits; likewise */
 	struct made *made;
 	size_t nmade, cap_made;
@@ -51,15 +53,19 @@ struct maker {				/* of a part */
 	size_t npending, cap_pending;
 	struct pm_buf counters, numbers;	/* u32: offsets of fields, to be renumbered */
 	struct pm_buf queue;		/* u32: offsets still to be looked at */
-	struct pm_buf other;		/* u64: the other part's, with enum about bits at OTHER_BITS */
-	struct pm_buf distances, places;	/* u32: offsets of fields that change if it lives elsewhere */
-	struct pm_buf tables;		/* u64: addresses that code takes of data: jump tables, perhaps; | OF_ITSELF */
-	uint64_t got;			/* i386: what position-independent code counts addresses from; 0: it does not */
+	struct pm_buf other;		/* u64: the other part's, with enum about
+					 * bits at OTHER_BITS */
+	struct pm_buf distances, places;	/* u32: offsets of fields that change if
+						 * it lives elsewhere */
+	struct pm_buf tables;		/* u64: addresses that code takes of data: jump tables,
+					 * perhaps; | OF_ITSELF */
+	uint64_t got;			/* i386: what position-independent code counts addresses
+					 * from; 0: it does not */
 	struct pm_elf_range *function;
 	size_t nfunction;
 };
 
-/* ---- what the translator asks ----------------------------------------------------------------------- */
+/* ---- what the translator asks ---------------------------------------------------------------- */
 static const uint8_t *read_text(void *ctx, uint64_t addr, size_t *avail)
 {
 	struct maker *m = ctx;
@@ -103,7 +109,7 @@ static void keep_insn(void *ctx, const struct x86_insn *x)
 	o->insn[o->ninsn++] = *x;
 }
 
-/* ---- units ------------------------------------------------------------------------------------------ */
+/* ---- units ----------------------------------------------------------------------------------- */
 static void will_look(struct maker *m, uint32_t off)
 {
 	if (!m->at[off])
@@ -141,8 +147,9 @@ static void seed(void *ctx, uint64_t addr)
 	later(ctx, addr);
 }
 
-/* i386: a displacement of 32 bits is the distance from the global offset table, whose address is in a register,
- * to code whose address is taken, or to a jump table. (What is an address itself is found in the data.) */
+/* i386: a displacement of 32 bits is the distance from the global offset table, whose address is in
+ * a register, to code whose address is taken, or to a jump table. (What is an address itself is
+ * found in the data.) */
 static bool look_at_disp(struct maker *m, const struct x86_insn *x, const uint8_t *p)
 {
 	int32_t disp;
@@ -159,8 +166,8 @@ static bool look_at_disp(struct maker *m, const struct x86_insn *x, const uint8_
 	return true;
 }
 
-/* i386: behind a call that gives its return address, a constant is added to that: the address of a table, unless it is
- * the global offset table's. */
+/* i386: behind a call that gives its return address, a constant is added to that: the address of a
+ * table, unless it is the global offset table's. */
 static void look_at_add(struct maker *m, const struct x86_insn *x, const uint8_t *p, uint64_t pc)
 {
 	uint64_t to;
@@ -202,7 +209,8 @@ static void look_at(struct maker *m, const struct made *b)
 				m->about[pc + x.len - m->in->lo] |= LEADER;
 		} else if (m->in->i386 && x.modrm && look_at_disp(m, &x, p)) {
 			;
-		} else if (x.kind == X86_PLAIN && (x.nimm == 8 || (x.nimm == 4 && m->in->hi < 1ull << 32))) {
+		} else if (x.kind == X86_PLAIN &&
+			   (x.nimm == 8 || (x.nimm == 4 && m->in->hi < 1ull << 32))) {
 			later(m, m->in->i386 ? (uint32_t)x86_imm(&x, p) : (uint64_t)x86_imm(&x, p));
 		}
 		pc += x.len;
@@ -276,9 +284,12 @@ static void append(struct maker *m, uint32_t insn)
 static void translate_at(struct maker *m, uint32_t off)
 {
 	struct xl_input in = {
-		.kind = m->in->kind, .i386 = m->in->i386, .entry = m->in->lo + off, .lo = m->in->lo + m->lo,
-		.hi = m->in->lo + m->hi, .place = m->code + m->out->code.n, .absolute = m->in->hi < 0x70000000, .count_all = true,
-		.count_records = true, .patchable = m->in->generated, .check_bytes = m->in->generated,
+		.kind = m->in->kind, .i386 = m->in->i386, .entry = m->in->lo + off,
+		.lo = m->in->lo + m->lo,
+		.hi = m->in->lo + m->hi, .place = m->code + m->out->code.n,
+		.absolute = m->in->hi < 0x70000000, .count_all = true,
+		.count_records = true, .patchable = m->in->generated,
+		.check_bytes = m->in->generated,
 		.writable = m->in->writable,
 		.read = read_text, .known = known, .function = is_function, .insn = keep_insn,
 		.ctx = m,
@@ -304,7 +315,7 @@ static void drain(struct maker *m)
 	m->queue.n = 0;
 }
 
-/* ---- parts ----------------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 #define LARGE		(512u << 10)	/* a text of two parts */
 
 struct team {
@@ -392,7 +403,8 @@ static void add_to_fields(struct pm_buf *code, const struct pm_buf *fields, uint
 static void join_parts(struct maker *m, struct maker *o)
 {
 	struct xl_image *a = m->out, *b = o->out;
-	const uint32_t nmade = (uint32_t)m->nmade, nmap = (uint32_t)m->nmap, ninsn = (uint32_t)a->ninsn;
+	const uint32_t nmade = (uint32_t)m->nmade, nmap = (uint32_t)m->nmap,
+		       ninsn = (uint32_t)a->ninsn;
 	uint32_t base, delta;
 
 	memset(pm_buf_room(&a->code, 63), 0x90, 63);
@@ -451,7 +463,7 @@ static void release_part(struct maker *m)
 	pm_buf_release(&m->places);
 }
 
-/* ---- jump tables ---------------------------------------------------------------------------------------- */
+/* ---- jump tables ----------------------------------------------------------------------------- */
 static int by_address(const void *a, const void *b)
 {
 	const uint64_t x = *(const uint64_t *)a & ~OF_ITSELF, y = *(const uint64_t *)b & ~OF_ITSELF;
@@ -459,12 +471,13 @@ static int by_address(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* What position-independent code makes of a switch: 32-bit distances from the table (i386: from the global offset
- * table) to its cases. A
- * table ends where the next thing begins whose address is taken, or where an entry is no code. */
+/* What position-independent code makes of a switch: 32-bit distances from the table (i386: from the
+ * global offset table) to its cases. A table ends where the next thing begins whose address is
+ * taken, or where an entry is no code. */
 static void jump_table(struct maker *m, uint64_t key, uint64_t next)
 {
-	const uint64_t table = key & ~OF_ITSELF, from = m->in->i386 && key == table ? m->got : table;
+	const uint64_t table = key & ~OF_ITSELF,
+		       from = m->in->i386 && key == table ? m->got : table;
 	uint64_t avail = 0;
 	bool exec = true;
 	const uint8_t *p = xl_image_bytes(m->in, table, &avail, &exec);
@@ -481,8 +494,8 @@ static void jump_table(struct maker *m, uint64_t key, uint64_t next)
 			to = (uint32_t)to;
 		if (to - m->in->lo >= m->in->bytes)
 			break;
-		/* into the middle of what is code already, at a place where no block begins: perhaps;
-		 * a wrong guess only costs room */
+		/* into the middle of what is code already, at a place where no block begins:
+		 * perhaps; a wrong guess only costs room */
 		later(m, to);
 	}
 }
@@ -525,19 +538,23 @@ static void jump_tables(struct team *t)
 	pm_buf_release(&all);
 }
 
-/* ---- what is left ----------------------------------------------------------------------------------------- */
+/* ---- what is left ---------------------------------------------------------------------------- */
 static bool is_filler(const uint8_t *p, uint64_t left, bool i386, unsigned *len)
 {
 	/* the first ones are i386's: lea of a register into itself */
 	static const struct { uint8_t n, b[9]; } nop[] = {
 		{ 7, { 0x8d, 0xb4, 0x26, 0, 0, 0, 0 } }, { 7, { 0x8d, 0xbc, 0x27, 0, 0, 0, 0 } },
 		{ 6, { 0x8d, 0xb6, 0, 0, 0, 0 } }, { 6, { 0x8d, 0xbf, 0, 0, 0, 0 } },
-		{ 4, { 0x8d, 0x74, 0x26, 0 } }, { 4, { 0x8d, 0x7c, 0x27, 0 } }, { 3, { 0x8d, 0x76, 0 } },
+		{ 4, { 0x8d, 0x74, 0x26, 0 } }, { 4, { 0x8d, 0x7c, 0x27, 0 } },
+		{ 3, { 0x8d, 0x76, 0 } },
 		{ 3, { 0x8d, 0x7f, 0 } }, { 2, { 0x89, 0xf6 } }, { 1, { 0x3e } },
-		{ 9, { 0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 } }, { 8, { 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 } },
+		{ 9, { 0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 } },
+		{ 8, { 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 } },
 		{ 7, { 0x0f, 0x1f, 0x80, 0, 0, 0, 0 } }, { 6, { 0x66, 0x0f, 0x1f, 0x44, 0, 0 } },
-		{ 5, { 0x0f, 0x1f, 0x44, 0, 0 } }, { 4, { 0x0f, 0x1f, 0x40, 0 } }, { 3, { 0x0f, 0x1f, 0 } },
-		{ 2, { 0x66, 0x90 } }, { 1, { 0x90 } }, { 1, { 0xcc } }, { 1, { 0 } }, { 1, { 0x66 } },
+		{ 5, { 0x0f, 0x1f, 0x44, 0, 0 } }, { 4, { 0x0f, 0x1f, 0x40, 0 } },
+		{ 3, { 0x0f, 0x1f, 0 } },
+		{ 2, { 0x66, 0x90 } }, { 1, { 0x90 } }, { 1, { 0xcc } }, { 1, { 0 } },
+		{ 1, { 0x66 } },
 		{ 1, { 0x2e } },
 	};
 
@@ -583,12 +600,14 @@ static void gaps(struct maker *m)
 	}
 }
 
-/* ---- the tables ---------------------------------------------------------------------------------------------- */
+/* ---- the tables ------------------------------------------------------------------------------ */
 /* Sorts order[0..n) by key[order[i]]; what is equal keeps its order. */
 static void sort_by(uint32_t *order, const uint32_t *key, size_t n)
 {
-	const unsigned bits = n < 100000 ? 8 : 16, most = (1u << bits) - 1;	/* of a digit; its largest value */
-	uint32_t *other = pm_alloc((n + 1) * sizeof *other), *count = pm_alloc((most + 1) * sizeof *count);
+	/* of a digit; its largest value */
+	const unsigned bits = n < 100000 ? 8 : 16, most = (1u << bits) - 1;
+	uint32_t *other = pm_alloc((n + 1) * sizeof *other),
+		  *count = pm_alloc((most + 1) * sizeof *count);
 
 	for (unsigned shift = 0; shift < 32; shift += bits) {
 		uint32_t sum = 0, *from = order;
@@ -605,7 +624,8 @@ static void sort_by(uint32_t *order, const uint32_t *key, size_t n)
 		for (size_t i = 0; i < n; i++)
 			other[count[key[order[i]] >> shift & most]++] = order[i];
 		order = other;
-		other = from;			/* an even number of rounds: the result is where it was */
+		other = from;			/* an even number of rounds: the
+						 * result is where it was */
 	}
 	free(other);
 	free(count);
@@ -668,7 +688,8 @@ static void finish(struct maker *m)
 {
 	const size_t n = m->nmade;
 	struct xl_image *o = m->out;
-	uint32_t *order = pm_alloc((n + 1) * sizeof *order), *number = pm_alloc((n + 1) * sizeof *number);
+	uint32_t *order = pm_alloc((n + 1) * sizeof *order),
+		  *number = pm_alloc((n + 1) * sizeof *number);
 	uint32_t *key = pm_alloc((n + 1) * sizeof *key);
 	size_t cap_entry = 0;
 
@@ -698,7 +719,8 @@ static void finish(struct maker *m)
 	o->insn_at = pm_alloc((n + 1) * sizeof *o->insn_at);
 	o->prev = m->in->kind != XL_PROFILE ? pm_alloc((n + 1) * sizeof *o->prev) : NULL;
 	memcpy(o->by_code, order, n * sizeof *order);
-	/* of those at one address the ones that can be entered come first, and of these the oldest */
+	/* of those at one address the ones that can be entered come first, and
+	 * of these the oldest */
 	for (uint32_t i = 0, k = 0; i < 2 * n; i++) {
 		key[i % n] = m->made[i % n].pc;
 		if ((m->made[i % n].prev == XL_NONE) == (i < n))
@@ -712,13 +734,16 @@ static void finish(struct maker *m)
 		struct img_block *to = &o->block[number[o->by_code[i]]];
 
 		*to = (struct img_block){
-			.pc = b->pc, .code = b->code, .map = (uint32_t)o->map.n, .n = b->n, .size = b->size,
-			.entry = b->indirect == XL_NONE ? IMG_NO_ENTRY : (uint8_t)(b->code - b->indirect),
+			.pc = b->pc, .code = b->code, .map = (uint32_t)o->map.n, .n = b->n,
+			.size = b->size,
+			.entry = b->indirect == XL_NONE ? IMG_NO_ENTRY :
+			(uint8_t)(b->code - b->indirect),
 		};
 		o->insn_at[number[o->by_code[i]]] = b->insn;
 		put_map(m, b, &o->map);
 		if (m->in->kind != XL_PROFILE)
-			o->prev[number[o->by_code[i]]] = b->prev == XL_NONE ? IMG_NO_BLOCK : number[b->prev];
+			o->prev[number[o->by_code[i]]] = b->prev == XL_NONE ? IMG_NO_BLOCK :
+				number[b->prev];
 		o->by_code[i] = number[o->by_code[i]];
 	}
 	/* entries for indirect transfers to blocks that have none in line */
@@ -731,8 +756,9 @@ static void finish(struct maker *m)
 		    !(m->about[b->pc] & (LEADER | FUNCTION)))
 			continue;
 		at = (uint32_t)o->code.n;
-		pm_buf_add(&o->code, buf, xl_indirect_entry(buf, m->in->i386, m->in->code + at, m->in->code + b->code,
-							    b->live));
+		pm_buf_add(&o->code, buf,
+			   xl_indirect_entry(buf, m->in->i386, m->in->code + at,
+					     m->in->code + b->code, b->live));
 		pm_grow(o->entry, o->nentry, cap_entry);
 		o->entry[o->nentry++] = (struct xl_entry){ b->pc, at };
 	}
@@ -758,7 +784,8 @@ static void add_to(struct xl_image *m, const struct pm_buf *fields, uint32_t sca
 
 void xl_image_number(struct xl_image *m, uint32_t first, uint32_t first_link)
 {
-	const uint32_t each = xl_counter_size(m->in.i386), at = m->in.i386 ? IMG32_COUNTERS : RT_COUNTERS;
+	const uint32_t each = xl_counter_size(m->in.i386),
+		       at = m->in.i386 ? IMG32_COUNTERS : RT_COUNTERS;
 
 	m->first = first;
 	add_to(m, &m->counters, each, at + each * (IMG_RESERVED + first));
@@ -777,8 +804,8 @@ static uint32_t word_at(const uint8_t *p)
 	return v;
 }
 
-/* Functions of position-independent i386 code begin with `call thunk; add $..., %reg`, where the thunk is
- * `mov (%esp), %reg; ret`: that is the global offset table's address. */
+/* Functions of position-independent i386 code begin with `call thunk; add $..., %reg`, where the
+ * thunk is `mov (%esp), %reg; ret`: that is the global offset table's address. */
 static uint64_t find_got(const struct maker *m)
 {
 	const uint64_t n = m->in->bytes;
@@ -792,7 +819,8 @@ static uint64_t find_got(const struct maker *m)
 		if (p[0] != 0xe8 || (!eax && (p[5] != 0x81 || p[6] >> 3 != 0x18)))
 			continue;
 		thunk = i + 5 + (uint64_t)(int64_t)(int32_t)word_at(p + 1);
-		if (thunk + 4 > n || m->text[thunk] != 0x8b || m->text[thunk + 2] != 0x24 || m->text[thunk + 3] != 0xc3)
+		if (thunk + 4 > n || m->text[thunk] != 0x8b || m->text[thunk + 2] != 0x24 ||
+		    m->text[thunk + 3] != 0xc3)
 			continue;
 		got = (uint32_t)(m->in->lo + i + 5 + word_at(p + (eax ? 6 : 7)));
 		if (xl_image_bytes(m->in, got, &avail, &exec) && !exec)
@@ -879,7 +907,8 @@ void xl_image_make(const struct xl_image_input *in, struct xl_image *out)
 	struct team t = { .n = 1 };
 	struct maker *m = &t.part[0];
 
-	*m = (struct maker){ .in = &out->in, .out = out, .text = in->file + in->offset, .hi = in->bytes, .code = in->code };
+	*m = (struct maker){ .in = &out->in, .out = out, .text = in->file + in->offset,
+			     .hi = in->bytes, .code = in->code };
 	*out = (struct xl_image){ .in = *in };
 	if (in->i386)
 		m->got = find_got(m);

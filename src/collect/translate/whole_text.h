@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* whole_text.h - a whole text translated ahead of time
  *
- * Everything that control may reach is found from what the file says (symbols, unwind tables, landing
- * pads, relocations, entry points), from what the code says (direct branches, addresses that it takes,
- * jump tables), and at last by decoding whatever is left between. Too much costs room; what is missed
- * costs a fault when control gets there, or a look into the middle of a block.
+ * Everything that control may reach is found from what the file says (symbols, unwind tables,
+ * landing pads, relocations, entry points), from what the code says (direct branches, addresses
+ * that it takes, jump tables), and at last by decoding whatever is left between. Too much costs
+ * room; what is missed costs a fault when control gets there, or a look into the middle of a block.
  *
- * Blocks are numbered by address; links between them are made; counters are IMG_RESERVED + number. The code
- * is for one place and is not moved.
+ * Blocks are numbered by address; links between them are made; counters are IMG_RESERVED + number.
+ * The code is for one place and is not moved.
  *
  * Ownership  xl_image_release(). The ELF file's bytes are borrowed until then.
  * Threads    texts can be translated side by side; a thread calls xl_thread_done() when it ends. */
@@ -28,13 +28,15 @@ struct xl_image_input {
 	bool i386;
 	uint64_t bias;			/* address in memory - address in the file */
 	uint64_t lo, hi;		/* the text in memory, page aligned */
-	uint64_t offset, bytes;		/* of lo in the file; bytes from there that are the file's */
+	uint64_t offset, bytes;		/* of lo in the file; bytes from there
+					 * that are the file's */
 	uint64_t code;			/* where the translation will live */
 	enum xl_kind kind;
 	const uint64_t *seed;		/* further addresses that control may reach: hints */
 	size_t nseed;
-	/* Code that was made while the program runs: @file is what is at @lo, and only what @entry leads to is
-	 * translated. Blocks compare their bytes when they are entered, and all have an indirect entry. */
+	/* Code that was made while the program runs: @file is what is at @lo, and only what @entry
+	 * leads to is translated. Blocks compare their bytes when they are entered, and all have an
+	 * indirect entry. */
 	bool generated, writable;
 	uint64_t entry;
 	bool (*known)(void *ctx, uint64_t addr, struct xl_known *out);	/* blocks of other images */
@@ -54,7 +56,8 @@ struct xl_image {
 	struct xl_entry *entry;		/* by address */
 	size_t nentry;
 	uint32_t *by_code;
-	uint32_t *prev;			/* the block whose record each continues, IMG_NO_BLOCK profiles: NULL */
+	uint32_t *prev;			/* the block whose record each continues, IMG_NO_BLOCK
+					 * profiles: NULL */
 	struct pm_buf map;
 	struct x86_insn *insn;
 	uint32_t *insn_at;		/* of each block: its instructions in insn[] */
@@ -67,15 +70,16 @@ struct xl_image {
 	struct pm_buf counters, numbers, links;	/* u32: fields of the code that will hold numbers */
 };
 
-/* All numbers count from 0 until xl_image_number() tells, once, which the first block and the first link
- * have. */
+/* All numbers count from 0 until xl_image_number() tells, once, which the first block and
+ * the first link have. */
 void xl_image_make(const struct xl_image_input *in, struct xl_image *out);
 void xl_image_number(struct xl_image *m, uint32_t first, uint32_t first_link);
 void xl_image_release(struct xl_image *m);
 
-/* seeds.c: addresses in [lo, hi) that the file gives away, but for functions; in memory. Calls @add for
- * each, in any order, perhaps repeatedly. */
-void xl_image_seeds(const struct xl_image_input *in, void (*add)(void *ctx, uint64_t addr), void *ctx);
+/* seeds.c: addresses in [lo, hi) that the file gives away, but for functions; in memory. Calls @add
+ * for each, in any order, perhaps repeatedly. */
+void xl_image_seeds(const struct xl_image_input *in, void (*add)(void *ctx, uint64_t addr),
+		    void *ctx);
 /* The value of the file's first dynamic entry @tag, 0: it has none. */
 uint64_t xl_image_dynamic(const struct xl_image_input *in, uint64_t tag);
 
@@ -88,6 +92,7 @@ static inline bool xl_elf_narrow(const Elf64_Ehdr *eh)
 }
 
 /* The file's byte at memory address @addr, and how many follow in its segment; NULL: none. */
-const uint8_t *xl_image_bytes(const struct xl_image_input *in, uint64_t addr, uint64_t *avail, bool *exec);
+const uint8_t *xl_image_bytes(const struct xl_image_input *in, uint64_t addr, uint64_t *avail,
+			      bool *exec);
 
 #endif
