@@ -2,8 +2,8 @@
 /* job.h - what the parts of `pugmark instrument` share
  *
  * place.c finds the files and fixes where everything will be mapped, block_table.c makes
- * the block table and the plans of records, write.c puts the files together, and
- * instrument.c runs them in this order. */
+ * the block table and the plans of records, write.c puts the files together, outputs.c gives them
+ * their names, and instrument.c runs them in this order. */
 #ifndef PM_INSTRUMENT_JOB_H
 #define PM_INSTRUMENT_JOB_H
 
@@ -116,6 +116,24 @@ void plan_join(const struct job *j, struct piece *p);
 void table_of(struct job *j, struct text *t);		/* text by text, in order */
 void table_lanes(struct job *j, struct text *t);	/* then this, in the same order */
 
+/* ---- outputs.c ------------------------------------------------------------------------------- */
+struct outputs {			/* files to be, under their temporary names */
+	struct output {
+		char *path, *temp;
+	} v[MAX_FILES + 4];
+	size_t n;
+};
+/* The program's path with @suffix; which suffix the block table has. */
+char *output_path(struct job *j, const char *suffix);
+const char *output_table(const struct job *j);
+/* Can the program be instrumented to where it would go? */
+enum pm_status check_outputs(struct job *j, struct pm_err *err);
+enum pm_status output_save(struct outputs *all, const char *path, const struct pm_buf *b,
+			   mode_t mode, struct pm_err *err);
+/* If @st says that all of them are there they get their names, else none is left. */
+enum pm_status outputs_end(struct job *j, struct outputs *all, enum pm_status st,
+			   struct pm_err *err);
+
 /* ---- instrument.c ---------------------------------------------------------------------------- */
 extern const enum xl_kind xl_kinds[];		/* by enum img_kind */
 void text_release(struct text *t);
@@ -127,7 +145,6 @@ void text_release(struct text *t);
 size_t text_parts(const struct text *t, struct img_tables *head, uint32_t align,
 		  struct pack_part v[MAX_PARTS], uint64_t *size);
 void text_entries(const struct text *t, struct pm_buf *to);	/* THE ENTRIES of runtime/image.h */
-enum pm_status check_outputs(struct job *j, struct pm_err *err);
 enum pm_status write_all(struct job *j, struct pm_err *err);
 
 #endif

@@ -368,56 +368,6 @@ static uint64_t stub_address(const struct job *j)
 	return up(j->file[0].end) + 0x10000;
 }
 
-struct out {				/* a file to be, under its temporary name */
-	char *path, *temp;
-};
-
-static enum pm_status save(struct out *o, const char *path, const struct pm_buf *b, mode_t mode,
-			   struct pm_err *err)
-{
-	struct pm_buf name = { 0 };
-	int fd;
-
-	pm_buf_printf(&name, "%s.%d.tmp", path, getpid());
-	pm_buf_add(&name, "", 1);
-	o->path = pm_strdup(path);
-	o->temp = (char *)name.p;
-	fd = open(o->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-	if (fd < 0) {
-		free(o->temp);
-		o->temp = NULL;
-		err->file = path;
-		return pm_fail_errno(err, "cannot write");
-	}
-	for (size_t done = 0; done < b->n; ) {
-		ssize_t n = write(fd, b->p + done, b->n - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			close(fd);
-			err->file = path;
-			return pm_fail_errno(err, "cannot write");
-		}
-		done += (size_t)n;
-	}
-	if (close(fd)) {
-		err->file = path;
-		return pm_fail_errno(err, "cannot write");
-	}
-	return PM_OK;
-}
-
-#define BLK(j) ((j)->i386 ? ".blk" : ".blk64")
-
-static char *named(struct job *j, const char *suffix)
-{
-	const char *stem = j->file[0].path;
-	char *s = pm_arena_alloc(&j->mem, strlen(stem) + strlen(suffix) + 1);
-
-	return strcat(strcpy(s, stem), suffix);
-}
-
 #define LATER_COUNTERS	0x40000u	/* at least, of blocks that are translated later */
 #define LATER_MOST	(192ull << 20)
 
@@ -543,13 +493,12 @@ static void list_modules(struct job *j, struct pm_buf *to)
 enum pm_status write_all(struct job *j, struct pm_err *err)
 {
 	struct img_text *text = pm_alloc((j->ntext + 1) * sizeof *text);
-	struct out out[MAX_FILES + 4] = { 0 };
+	struct outputs out = { 0 };
 	struct pm_buf b = { 0 }, blk = { 0 }, mod = { 0 };
-	char *dir = named(j, ".idt.d");
+	char *dir = output_path(j, ".idt.d");
 	struct img_manifest m;
 	enum pm_status st = PM_OK;
 	uint64_t params_at = 0;
-	size_t n = 0;
 	bool made = false;
 
 	fill_manifest(j, &m);
@@ -577,7 +526,7 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 				put_text(j, &lib, &j->text[i], &text[i]);
 		key_of(&j->file[k], key, sizeof key);
 		snprintf(path, sizeof path, "%s/%s", dir, key);
-		st = save(&out[n++], pm_arena_strdup(&j->mem, path), &lib, 0666, err);
+		st = output_save(&out, pm_arena_strdup(&j->mem, path), &lib, 0666, err);
 		pm_buf_release(&lib);
 	}
 	if (st == PM_OK) {
@@ -595,22 +544,13 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 		j->blk.orig_magic = idt_magic(j->file[0].p, j->file[0].n);
 		seal(&b, j, params_at, j->blk.orig_magic, &j->blk.idt_magic);
 		idt_blk_magic(&j->blk, blk.p);
-		st = save(&out[n++], named(j, ".idt"), &b, 0777, err);
+		st = output_save(&out, output_path(j, ".idt"), &b, 0777, err);
 	}
 	if (st == PM_OK)
-		st = save(&out[n++], named(j, BLK(j)), &blk, 0666, err);
+		st = output_save(&out, output_path(j, output_table(j)), &blk, 0666, err);
 	if (st == PM_OK)
-		st = save(&out[n++], named(j, ".mod"), &mod, 0666, err);
-	for (size_t i = 0; i < n; i++) {
-		if (st == PM_OK && rename(out[i].temp, out[i].path)) {
-			err->file = pm_arena_strdup(&j->mem, out[i].path);
-			st = pm_fail_errno(err, "cannot write");
-		}
-		if (st != PM_OK && out[i].temp)
-			unlink(out[i].temp);
-		free(out[i].path);
-		free(out[i].temp);
-	}
+		st = output_save(&out, output_path(j, ".mod"), &mod, 0666, err);
+	st = outputs_end(j, &out, st, err);
 	if (st != PM_OK && made)
 		rmdir(dir);
 	pm_buf_release(&b);
@@ -619,31 +559,3 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 	free(text);
 	return st;
 }
-
-enum pm_status check_outputs(struct job *j, struct pm_err *err)
-{
-	const struct file *f = &j->file[0];
-	const char *out[] = { named(j, ".idt"), named(j, BLK(j)), named(j, ".mod") },
-		*dir = named(j, ".idt.d");
-	struct idt_trailer t;
-	struct stat st;
-
-	err->file = f->path;
-	if (idt_trailer_find(f->p, f->n, &t))
-		return pm_fail_file(err, "it is an instrumented program already");
-	if (!stat(f->path, &st) && st.st_mode & (S_ISUID | S_ISGID))
-		return pm_fail_file(err,
-				    "it is setuid or setgid: an instrumented copy would not be");
-	for (size_t i = 0; i < NR(out); i++)
-		if (!stat(out[i], &st) && S_ISDIR(st.st_mode)) {
-			err->file = out[i];
-			return pm_fail_file(err, "it is a directory, and would have to be a file");
-		}
-	if (!stat(dir, &st) && !S_ISDIR(st.st_mode)) {
-		err->file = dir;
-		return pm_fail_file(err, "it is a file, and would have to be a directory");
-	}
-	err->file = NULL;
-	return PM_OK;
-}
-
