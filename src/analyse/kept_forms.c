@@ -32,7 +32,7 @@ void pm_kept_forms_save(struct pm_kept_forms *k)
 	if (!n)
 		return;
 	if (k->from.map && n < WORTH && k->from.spent < WORTH - n) {
-		pm_kept_spend(&k->from, name_of(k), (uint32_t)n);
+		pm_kept_spend(&k->from, (uint32_t)n);
 		return;
 	}
 	pm_forms_bytes(k->f, &b);

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/kept.h"
+#include "base/ledger.h"
 #include "base/mix.h"
 
 struct head {
 	struct pm_kept_kind kind;
-	uint32_t spent;			/* not in the sum */
+	uint32_t zero;
 	uint64_t n;			/* bytes that follow */
-	uint64_t sum;			/* of what follows, then of this with sum and spent 0 */
+	uint64_t sum;			/* of what follows, then of this with sum 0 */
 	uint8_t pad[32];
 };
 
@@ -27,28 +30,88 @@ void pm_keep_in(int fd)
 	if (dir >= 0)
 		close(dir);
 	dir = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (dir < 0)
+		pm_ledger_close();
+	else
+		pm_ledger_open();
 }
 
+/* ---- any file of the directory --------------------------------------------------------------------- */
+int pm_kept_open(const char *name, int flags, struct stat *st)
+{
+	const int fd = openat(dir, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+
+	if (fd < 0) {
+		if (errno == ENOENT || fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW))
+			return -1;
+		/* a link, or a FIFO that nobody reads */
+		return !S_ISREG(st->st_mode) && pm_kept_drop(name, st, "it is not a regular file") ?
+		       -1 : PM_KEPT_OTHER;
+	}
+	if (!fstat(fd, st) && S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & 022))
+		return fd;
+	close(fd);
+	return pm_kept_drop(name, st, !S_ISREG(st->st_mode) ? "it is not a regular file" :
+			    "others own it or can write to it") ? -1 : PM_KEPT_OTHER;
+}
+
+bool pm_kept_drop(const char *name, const struct stat *st, const char *why, ...)
+{
+	char link[64], path[4096], text[256];
+	struct stat now;
+	ssize_t n;
+	va_list ap;
+
+	if (fstatat(dir, name, &now, AT_SYMLINK_NOFOLLOW) || now.st_dev != st->st_dev ||
+	    now.st_ino != st->st_ino)
+		return true;		/* another process has been quicker */
+	if (unlinkat(dir, name, 0))
+		return errno == ENOENT;
+	va_start(ap, why);
+	vsnprintf(text, sizeof text, why, ap);
+	va_end(ap);
+	snprintf(link, sizeof link, "/proc/self/fd/%d", dir);
+	n = readlink(link, path, sizeof path - 1);
+	path[n < 0 ? 0 : n] = 0;
+	fprintf(stderr, "pugmark: %s/%s: removed from the cache: %s\n", path, name, text);
+	return true;
+}
+
+#define MAX_USED 512u			/* what comes later stays */
+static struct {
+	char name[128];
+	atomic_bool there;
+} used[MAX_USED];
+static atomic_uint nused;
+
+void pm_kept_use(const char *name)
+{
+	const unsigned n = nused;
+	unsigned i;
+
+	for (i = 0; i < n && i < MAX_USED; i++)
+		if (used[i].there && !strcmp(used[i].name, name))
+			return;
+	if (strlen(name) >= sizeof used[0].name || (i = nused++) >= MAX_USED)
+		return;
+	strcpy(used[i].name, name);
+	used[i].there = true;
+}
+
+unsigned pm_kept_abandon(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < nused && i < MAX_USED; i++)
+		n += used[i].there && !unlinkat(dir, used[i].name, 0);
+	return n;
+}
+
+/* ---- files with a header of ours ------------------------------------------------------------------- */
 static uint64_t sum_of(struct head h, const void *p)
 {
 	h.sum = 0;
-	h.spent = 0;
 	return pm_mix(&h, sizeof h, pm_mix(p, h.n, 0));
-}
-
-void pm_kept_stamp(int fd, uint64_t sum)
-{
-	const struct timespec t[2] = { { 0, UTIME_OMIT }, { time(NULL), (long)(sum % 1000000000u) } };
-
-	futimens(fd, t);
-}
-
-bool pm_kept_trusted(const struct stat *st, uint64_t sum)
-{
-	struct timespec up;
-
-	return st->st_mtim.tv_nsec == (long)(sum % 1000000000u) && !clock_gettime(CLOCK_BOOTTIME, &up) &&
-	       st->st_ctim.tv_sec > time(NULL) - up.tv_sec;
 }
 
 static void *map(int fd, size_t len, size_t room)
@@ -65,15 +128,34 @@ static void *map(int fd, size_t len, size_t room)
 	return MAP_FAILED;
 }
 
-static bool load(struct pm_kept *k, const struct pm_kept_kind *kind, size_t room, int fd)
+/* Is what is mapped as it was written? */
+static bool is_good(const struct pm_kept *k, const char *name, const struct pm_kept_kind *kind)
 {
-	const struct head *h;
-	struct stat st;
-	bool trust;
+	const struct head *h = k->map;
+	const bool ours = !memcmp(h->kind.magic, kind->magic, sizeof kind->magic);
 
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_size < (off_t)sizeof *h)
+	if (ours && h->kind.version != kind->version)
+		return false;			/* in its way, it may be */
+	if (ours && h->n == k->n && pm_ledger_checked(&k->st))
+		return true;
+	if (!ours || h->n != k->n || h->sum != sum_of(*h, h + 1)) {
+		pm_kept_drop(name, &k->st, "it is damaged");
 		return false;
-	k->len = (size_t)st.st_size;
+	}
+	pm_ledger_check(&k->st);
+	return true;
+}
+
+static bool load(struct pm_kept *k, const char *name, const struct pm_kept_kind *kind, size_t room,
+		 int fd)
+{
+	struct head *h;
+
+	if (k->st.st_size < (off_t)sizeof *h) {
+		pm_kept_drop(name, &k->st, "it is damaged");
+		return false;
+	}
+	k->len = (size_t)k->st.st_size;
 	k->n = k->len - sizeof *h;
 	if (room)
 		room = sizeof *h + (k->n < room ? room : k->n);
@@ -85,27 +167,22 @@ static bool load(struct pm_kept *k, const struct pm_kept_kind *kind, size_t room
 	h = k->map;
 	k->len = room ? room : k->len;
 	k->room = room ? room - sizeof *h : 0;
-	k->p = (void *)(uintptr_t)(h + 1);
-	k->sum = h->sum;
-	k->spent = h->spent;
-	trust = pm_kept_trusted(&st, h->sum);
-	if (memcmp(h->kind.magic, kind->magic, sizeof kind->magic) || h->kind.version != kind->version || h->n != k->n ||
-	    (!trust && h->sum != sum_of(*h, h + 1)))
-		return false;
-	if (!trust || st.st_mtime + PM_KEPT_TOUCH < time(NULL))
-		pm_kept_stamp(fd, h->sum);
-	return true;
+	k->p = h + 1;
+	k->spent = pm_ledger_spent(&k->st);
+	return is_good(k, name, kind);
 }
 
 bool pm_kept_load(struct pm_kept *k, const char *name, const struct pm_kept_kind *kind, size_t room)
 {
-	const int fd = dir < 0 ? -1 : openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd;
 	bool good;
 
 	*k = (struct pm_kept){ 0 };
+	fd = dir < 0 ? -1 : pm_kept_open(name, O_RDONLY, &k->st);
 	if (fd < 0)
 		return false;
-	good = load(k, kind, room, fd);
+	pm_kept_use(name);
+	good = load(k, name, kind, room, fd);
 	close(fd);
 	if (!good)
 		pm_kept_release(k);
@@ -141,7 +218,6 @@ void pm_kept_save(const char *name, const struct pm_kept_kind *kind, const void 
 	/* without a name until it is whole */
 	fd = openat(dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
 	if (fd >= 0 && write_all(fd, &h, sizeof h) && write_all(fd, p, n)) {
-		pm_kept_stamp(fd, h.sum);
 		snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 		unlinkat(dir, name, 0);
 		(void)!linkat(AT_FDCWD, link, dir, name, AT_SYMLINK_FOLLOW);
@@ -150,20 +226,9 @@ void pm_kept_save(const char *name, const struct pm_kept_kind *kind, const void 
 		close(fd);
 }
 
-void pm_kept_spend(const struct pm_kept *k, const char *name, uint32_t more)
+void pm_kept_spend(const struct pm_kept *k, uint32_t more)
 {
-	const int fd = dir < 0 ? -1 : openat(dir, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct head h;
-
-	if (fd < 0)
-		return;
-	/* another one may have come meanwhile */
-	if (pread(fd, &h, sizeof h, 0) == sizeof h && h.sum == k->sum) {
-		h.spent = h.spent + more < more ? UINT32_MAX : h.spent + more;
-		if (pwrite(fd, &h.spent, sizeof h.spent, offsetof(struct head, spent)) == sizeof h.spent)
-			pm_kept_stamp(fd, h.sum);
-	}
-	close(fd);
+	pm_ledger_spend(&k->st, more);
 }
 
 void pm_kept_remove(const char *name)

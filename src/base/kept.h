@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* kept.h - what one run has found out and a later one would find out again, in files of the cache directory
+/* kept.h - what one run has found out and a later one would find out again, in files of the cache
+ * directory
  *
- * A kept file is a header of 64 bytes and bytes that mean something to whoever keeps them, as the machine has
- * them. It gets its name when it is whole, so that a reader sees a whole file or none, and what cannot be written
- * is not kept. It is read where it is mapped. A checksum tells what is damaged; files that were written, or summed
- * up, since the machine was started and not touched since are not summed up again, see pm_kept_trusted(). That is
- * against accidents: who reads must stay inside whatever the bytes say.
+ * A kept file is a header of 64 bytes and bytes that mean something to whoever keeps them, as the
+ * machine has them. It gets its name when it is whole and is never changed, so that a reader sees a
+ * whole file or none, and what cannot be written is not kept. It is read where it is mapped. A
+ * checksum tells what is damaged; a file that has been checked is not checked again until it changes
+ * (ledger.h). That is against accidents: who reads must stay inside whatever the bytes say.
+ *
+ * What is no good is dropped: unlinked, with one line to standard error. So are the files that a
+ * process uses which dies because of a fault of its own (guard.h), for they may be why: the next run
+ * has to work.
  *
  * Threads    pm_keep_in() comes first; else any. Processes: the last one that writes a name wins. */
 #ifndef PM_BASE_KEPT_H
@@ -26,7 +31,7 @@ struct pm_kept {
 	size_t n;			/* bytes */
 	size_t room;			/* there are so many, for whoever adds something; 0: they are read only */
 	uint32_t spent;			/* see pm_kept_spend() */
-	uint64_t sum;
+	struct stat st;
 	void *map;
 	size_t len;
 };
@@ -38,15 +43,23 @@ void pm_keep_in(int fd);
 bool pm_kept_load(struct pm_kept *k, const char *name, const struct pm_kept_kind *kind, size_t room);
 void pm_kept_release(struct pm_kept *k);
 void pm_kept_save(const char *name, const struct pm_kept_kind *kind, const void *p, size_t n);
-/* Notes that @more has been done in vain because @k's file, under that name, lacks something. That is up to whoever
+/* Notes that @more has been done in vain because @k's file lacks something. That is up to whoever
  * keeps it: when all runs together have done so much, it is worth writing again. */
-void pm_kept_spend(const struct pm_kept *k, const char *name, uint32_t more);
+void pm_kept_spend(const struct pm_kept *k, uint32_t more);
 void pm_kept_remove(const char *name);
 
-/* Whoever has written a file, or looked at all of it, since the machine was started says so by the
- * nanoseconds of its time: it is not looked at again. Who changes it changes them. */
-bool pm_kept_trusted(const struct stat *st, uint64_t sum);
-void pm_kept_stamp(int fd, uint64_t sum);
-#define PM_KEPT_TOUCH 3600		/* seconds until a file's use is noted again: least recently used goes first */
+/* ---- any file of the directory --------------------------------------------------------------------- */
+/* The descriptor of a regular file that is ours, and that nobody else can write to; -1: there is none.
+ * What else has the name is dropped; PM_KEPT_OTHER: that cannot be done. Never waits, follows no link.
+ * @flags: O_RDONLY... */
+#define PM_KEPT_OTHER (-2)
+int pm_kept_open(const char *name, int flags, struct stat *st);
+/* The file @name, if it is still the one of @st, is of no use to anybody. True: it is gone. */
+__attribute__((format(printf, 3, 4)))
+bool pm_kept_drop(const char *name, const struct stat *st, const char *why, ...);
+/* @name is used: if this process dies of a fault, it may be why. */
+void pm_kept_use(const char *name);
+/* Removes what is used; how many files. For a signal's handler. */
+unsigned pm_kept_abandon(void);
 
 #endif

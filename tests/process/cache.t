@@ -39,7 +39,7 @@ $ cat > p.c <<'E'
 # smallest one's blocks are mapped, not copied.
 $ printf 'int main(void) { return 0; }' | gcc -xc - -o least && gcc p.c -Wl,--no-as-needed -lm -o more
 + libc=$(pugmark run -q --cache-dir "$PWD/w" --json j -- ./least; ls w/pugmark-code-* | grep "$(readelf -n "$(gcc -print-file-name=libc.so.6)" | sed -n 's/.*Build ID: //p')")
-+ where() { od -A n -t x8 -j 136 -N 8 "$libc"; }; where > one; stat -c %i "$libc" > ino
++ where() { od -A n -t x8 -j 128 -N 8 "$libc"; }; where > one; stat -c %i "$libc" > ino
 + pugmark run -q --cache-dir "$PWD/w" -- ./more 1e9; where | cmp - one; stat -c %i "$libc" | cmp -s - ino || echo written
 + for p in ./least "./more 1e9"; do pugmark run -q --no-vdso --fix-random --no-follow --cache-dir "$PWD/w" --counts b -- $p > out.b; pugmark run -q --no-vdso --no-cache --no-follow --fix-random --counts a -- $p > out.a; "$TESTS/oracle/compare-counts" a.* b.* | sed 's/:.*//'; rm -f a.* b.*; done
 > 1000000000.000000
@@ -49,16 +49,20 @@ $ printf 'int main(void) { return 0; }' | gcc -xc - -o least && gcc p.c -Wl,--no
 # The second of two equal runs finds everything.
 $ for i in 1 2; do pugmark run -q --cache-dir "$PWD/c" --json j -- ls / > /dev/null; done; grep -o '"demand": *[0-9]*' j | tr -d ' '
 > "demand":0
-# A file that is cut short, or that has other bytes where it describes blocks, is not used.
+# A file that is cut short, or that has other bytes where it describes blocks, is removed, and a line says so. (More of that: damage.t.)
 $ for f in c/pugmark-code-b*; do truncate -s -100 "$f"; done
-+ pugmark run -q --cache-dir "$PWD/c" --json j -- ls / > /dev/null; grep -o '"cached": *[0-9]*' j | tr -d ' '
++ pugmark run -q --cache-dir "$PWD/c" --json j -- ls / > /dev/null 2> log; grep -o '"cached": *[0-9]*' j | tr -d ' '
++ sed 's/.*removed/removed/; s/[0-9]* bytes, not [0-9]*/N bytes, not M/' log | sort -u
 > "cached":0
+> removed from the cache: it has N bytes, not M
 $ for f in c/pugmark-code-b*; do
 + 	printf '\377\376\375\374\000\001\002\003' |
 + 		dd of="$f" bs=1 seek=4100 conv=notrunc status=none
 + done
-+ pugmark run -q --cache-dir "$PWD/c" --json j -- ls / > /dev/null; grep -o '"cached": *[0-9]*' j | tr -d ' '
++ pugmark run -q --cache-dir "$PWD/c" --json j -- ls / > /dev/null 2> log; grep -o '"cached": *[0-9]*' j | tr -d ' '
++ sed 's/.*removed/removed/' log | sort -u
 > "cached":0
+> removed from the cache: it is damaged
 # What the cache file holds as it is needed is mapped from there, by whoever can open it; a process without a
 # descriptor to spare gets a copy.
 $ at=$(nm -D "$PROGRAMS/libalpha.so" | sed -n 's/ T name$//p')
@@ -82,37 +86,41 @@ $ for n in 200 180 170 150 140 120; do
 + done
 # Functions by address are kept, too: what another run reads there is what the file says, also when the kept
 # one is damaged, cut, or of a file of the same build id that was stripped since.
-$ names() { pugmark run -q --cache-dir "$PWD/n" --no-follow --fix-random --no-vdso --json j -- "$1" >/dev/null && grep '"function":' j; }
+$ names() { pugmark run -q --cache-dir "$PWD/n" --no-follow --fix-random --no-vdso --json j -- "$1" 2>>log >/dev/null && grep '"function":' j; }
 + printf 'int f(int x) { return x * 3; } int main(int c, char **v) { return f(c) - 3; }' >p.c
-+ gcc -O0 -g0 -Wl,--build-id=0x0123456789abcdef0123456789abcdef -static p.c -o p; cp p full
++ gcc -O0 -g0 -Wl,--build-id=0x0123456789abcdef0123456789abcdef -static p.c -o p; cp p full; : > log
 + names ./p >first; ls n | grep -c names-0123; names ./p | cmp - first
 + for k in n/pugmark-names-*; do printf 'XX' | dd of="$k" bs=1 seek=300 conv=notrunc status=none; done
 + names ./p | cmp - first; for k in n/pugmark-names-*; do truncate -s -7 "$k"; done; names ./p | cmp - first
 + strip -s p; names ./p | grep -c '"main"'; cp full p; names ./p | cmp - first; grep -c '"main"' first
++ sed 's/.*removed/removed/' log
 > 1
 > 0
 > 1
+> removed from the cache: it is damaged
+> removed from the cache: it is damaged
 # So are the forms of its instructions, for all programs: the second of two equal runs adds none and leaves the file as it
 # is. One that is damaged, cut or of another build is replaced, and nothing of it is believed.
 $ cat > forms.sh <<'E'
-+ forms() { pugmark run -q --cache-dir "$PWD/f" --no-follow --fix-random --no-vdso --json j "$@" > /dev/null; sed -n '/"mix"/,/]/p' j; }
-+ what() { stat -c '%i %Y %Z %s' f/pugmark-forms-64; }
++ forms() { pugmark run -q --cache-dir "$PWD/f" --no-follow --fix-random --no-vdso --json j "$@" 2>>log > /dev/null; sed -n '/"mix"/,/]/p' j; }
++ what() { stat -c '%i %y %z %s' f/pugmark-forms-64; }
 + E
-+ . ./forms.sh
++ . ./forms.sh; : > log
 + pugmark run -q --no-cache --no-follow --fix-random --no-vdso --json j -- expr 6 + 7 > /dev/null; sed -n '/"mix"/,/]/p' j > true; grep -c '"mov"' true
 + forms -- expr 6 + 7 | cmp - true; ls -A f | grep forms; what > one; sleep 1.1; forms -- expr 6 + 7 | cmp - true; what | cmp - one && echo the same
 + for harm in 'printf XX | dd of=$k bs=1 seek=20 conv=notrunc' 'printf XXXXXX | dd of=$k bs=1 seek=70 conv=notrunc' \
 + 	'printf XX | dd of=$k bs=1 seek=300 conv=notrunc' 'printf XX | dd of=$k bs=1 seek=20000 conv=notrunc' 'truncate -s -32 $k' 'truncate -s 50 $k' ': > $k'; do
 + 	k=f/pugmark-forms-64; eval "$harm" 2> /dev/null; what > two; forms -- expr 6 + 7 | cmp - true; what | cmp -s - two && echo "still there: $harm"
 + 	what > two; forms -- expr 6 + 7 | cmp - true; what | cmp - two
-+ done; ls -A f | grep -c forms
++ done; ls -A f | grep -c forms; grep -c 'removed from the cache: it is damaged' log
 > 1
 > pugmark-forms-64
 > the same
 > 1
+> 7
 # A few that are new are noted and not written. When that has happened often, they are; the next run lacks nothing.
 $ printf 'int main(int c, char **v) { if (c > 1) __asm__ volatile("shld $3, %%%%r9, %%%%r10; bswap %%%%r14; rcl $3, %%%%r15" ::: "r10", "r14", "r15"); return 0; }' | gcc -xc - -o few
-+ . ./forms.sh; rm -r f; forms -- ./few > /dev/null; what > one; for i in $(seq 40); do forms -- ./few x > /dev/null; what > two; [ "$(cut -d' ' -f4 one)" = "$(cut -d' ' -f4 two)" ] || break; done; echo $((i > 2)) $((i < 20)); forms -- ./few x > /dev/null; what | cmp - two
++ . ./forms.sh; rm -r f; forms -- ./few > /dev/null; what > one; for i in $(seq 40); do forms -- ./few x > /dev/null; what > two; [ "$(cut -d' ' -f8 one)" = "$(cut -d' ' -f8 two)" ] || break; done; echo $((i > 2)) $((i < 20)); forms -- ./few x > /dev/null; what | cmp - two
 > 1 1
 # Without a cache there are none, and where they cannot be written nothing is said.
 $ HOME=$PWD/home XDG_CACHE_HOME=$PWD/xdg pugmark run -q --no-cache -o /dev/null -- true; ls -A home xdg 2>&1 | grep -c 'No such file'

@@ -26,6 +26,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/kept.h"
 #include "base/mix.h"
 #include "collect/control/session.h"
 
@@ -97,20 +98,6 @@ static bool read_record(int fd, uint64_t at, uint64_t size, struct record *r)
 		bytes_of(r) <= MOST && bytes_of(r) <= size - at - sizeof *r;
 }
 
-#define NOT_OURS (-2)
-
-/* The file that has the name; -1: there is none, NOT_OURS: others can write to it, and what they can write we do not execute. */
-static int open_file(const struct session *s, const struct addenda *a, int flags, struct stat *st)
-{
-	const int fd = openat(s->cache_fd, a->name, flags | O_CLOEXEC | O_NOFOLLOW);
-
-	if (fd >= 0 && (fstat(fd, st) || !S_ISREG(st->st_mode) || st->st_uid != geteuid() || (st->st_mode & 022))) {
-		close(fd);
-		return NOT_OURS;
-	}
-	return fd < 0 && errno != ENOENT ? NOT_OURS : fd;
-}
-
 /* What is behind a->size is looked at. */
 static void scan(struct addenda *a, uint64_t size)
 {
@@ -155,10 +142,10 @@ static void forget(struct addenda *a)
 }
 
 /* What is there under the name now. */
-static void look(const struct session *s, struct addenda *a)
+static void look(struct addenda *a)
 {
 	struct stat st, had;
-	const int fd = open_file(s, a, O_RDONLY, &st);
+	const int fd = pm_kept_open(a->name, O_RDONLY, &st);
 
 	if (fd >= 0 && a->fd >= 0 && !fstat(a->fd, &had) && had.st_dev == st.st_dev && had.st_ino == st.st_ino) {
 		close(fd);
@@ -197,7 +184,8 @@ struct addenda *addenda_open(struct session *s, const struct module *m, const st
 		s->addenda = a;
 	}
 	addenda_flush(s, a);
-	look(s, a);
+	pm_kept_use(name);
+	look(a);
 	for (size_t i = 0; i < a->nused && a->nused == shadow_bits(m); i++)
 		m->used[i] |= a->used[i];
 	return a;
@@ -332,11 +320,11 @@ static uint64_t good_part(const struct addenda *a, int fd, const struct stat *st
 	return now.size;
 }
 
-/* As open_file(), and nobody else writes to it until it is closed. */
-static int open_locked(const struct session *s, const struct addenda *a, struct stat *st)
+/* As pm_kept_open(), and nobody else writes to it until it is closed. */
+static int open_locked(const struct addenda *a, struct stat *st)
 {
 	for (int tries = 0; tries < 8; tries++) {
-		const int fd = open_file(s, a, O_RDWR | O_APPEND, st);
+		const int fd = pm_kept_open(a->name, O_RDWR | O_APPEND, st);
 		const bool locked = fd >= 0 && !flock(fd, LOCK_EX) && !fstat(fd, st);
 
 		if (fd < 0 || (locked && st->st_nlink))
@@ -345,7 +333,7 @@ static int open_locked(const struct session *s, const struct addenda *a, struct 
 		if (!locked)
 			break;			/* else somebody has unlinked it while we waited */
 	}
-	return NOT_OURS;
+	return PM_KEPT_OTHER;
 }
 
 static void write_parts(struct session *s, struct addenda *a, const struct iovec part[PARTS])
@@ -358,7 +346,7 @@ static void write_parts(struct session *s, struct addenda *a, const struct iovec
 
 	if (!n || a->off)
 		return;
-	fd = open_locked(s, a, &st);
+	fd = open_locked(a, &st);
 	if (fd >= 0) {
 		good = good_part(a, fd, &st);
 		done = good && good == (uint64_t)st.st_size && writev(fd, part, PARTS) == (ssize_t)n;

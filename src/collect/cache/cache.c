@@ -1,29 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cache.c - translations of files, kept on disk between runs
- *
- * One file per text mapping of an ELF file, named after its build id (without one: after a hash of
- * the text), and not before it is complete, so that a reader sees a whole file or none.
- * Integers are the machine's own: a cache never leaves it.
- *
- *   struct cache_file   header; `sum` covers all sections but the two that are mapped and looked at
- *                       only when needed, and then the header (with sum 0)
- *   units, blocks, flows, links, relocations, entries (of the shadow; for outsiders), code; `used`,
- *                       a bit for each page of the shadow: has any run needed an entry of it?
- *   blocks, flows       lie on pages of their own: where text and module are where they were, the file
- *                       is mapped as it is
- *   counters, counted   of each block the number of its counter, of each counter its block. What ran often lies side by side,
- *                       then what ran at all: the counters that a run needs fill its cache lines, and few pages.
- *                       Not in files of traces and of i386, where block and counter have one number
- *   map                 with a checksum of its own; looked at when a signal or fault arrives
- *   lines, targets      of each line of text the number of its first target, and of one more behind; targets by line and
- *                       number: those of blocks that are entered. No checksum: a wrong one finds nothing, as blocks
- *                       say their pc
- *   shadow              as it lies in memory, sparse; no checksum: bytes that never reached the disk are
- *                       zero, and zero means ask
- *
- * Code and shadow begin on pages. Where module, numbers and distance are what they were, which is as good
- * as always, a process maps both from here: nothing is copied, and what it does not use costs nothing.
- * Such a module is *frozen*. Whoever has to write to it thaws it first.
+/* cache.c - translations of files, kept on disk between runs: file.h
  *
  * What comes to a large module's file is kept beside it for a while: addenda.c.
  *
@@ -43,13 +19,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/guard.h"
 #include "base/kept.h"
+#include "base/ledger.h"
 #include "base/mix.h"
 #include "base/temp.h"
-#include "collect/control/session.h"
+#include "collect/cache/file.h"
 #include "collect/consume/trace.h"
-
-#define CACHE_VERSION 19u
+#include "collect/control/session.h"
 
 /* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they are
  * mostly those that the code was saved with, and none of its pages need be touched. */
@@ -60,9 +37,7 @@
 #define MAX_FROZEN 256u			/* descriptors */
 #define SHADOW_RUN 16u			/* pages of it that are written at once */
 #define SHADOW_PAGES 1024u		/* no larger shadow is kept in a file */
-#define SUM_SEED 3
-#define MAP_SEED 4
-#define PIECE 65536u			/* bytes that are summed and written at once; whole blocks */
+#define PIECE CACHE_PIECE
 #define WORTH_MOVING (128u << 10)	/* bytes of code that get other numbers than before: copied and changed */
 #define MANY (1u << 20)			/* bytes in memory that are worth giving back */
 /* What a process has had to do beyond its file is written down once that, over all runs since the file was written,
@@ -79,52 +54,7 @@
 #define LIBRARIES (1ull << 30)		/* bytes of them that are in front of one at most */
 #define LATE_SAVE 16u			/* pages, fewer do not count */
 
-struct identity {
-	uint64_t dev, ino, size, mtime, mtime_ns, ctime, ctime_ns;
-};
-
-struct saved_unit {
-	uint32_t code, ncode, block, nblock;
-};
-struct saved_link {
-	uint64_t target;		/* from lo; may lie outside the module */
-	uint32_t site, stub;		/* site XL_NONE: has been resolved, for ever; stub: | TWINS_LINK | STALE_LINK */
-};
-#define TWINS_LINK 0x80000000u
-#define STALE_LINK 0x40000000u
-#define LINK_STUB (STALE_LINK - 1)
-
-struct saved_outside {
-	uint32_t block, code;
-};
-
-struct cache_file {
-	char magic[8];			/* "pugmkTC\n" */
-	uint32_t version, abi, kind, absolute, i386;
-	uint32_t spent;			/* bytes of code translated, and not saved, since it was written; not in the sum */
-	uint64_t build;			/* of pugmark: another translator, another cache */
-	uint64_t sum, map_sum, text_hash, text_len, file_off;
-	struct identity id;
-	uint64_t lo;			/* where the text was, or in a smaller program: blocks and absolute code depend on it */
-	int64_t distance;		/* code - lo; i386: code */
-	uint32_t ncode, nunit, nblock, nlink, nentry, nmap, ntarget, noutside;
-	uint32_t nrel_pc, nrel_counter, nrel_link, nrel_place;
-	uint32_t nused, module, block0, link0;	/* bytes; of the blocks; the numbers of the first block and link in the code */
-	uint32_t ncounter, tier[TIERS];		/* 0 or nblock; of counters[]: where tiers end */
-	uint64_t units, blocks, flows, links, rel_pc, rel_counter, rel_link, rel_place, entries, outsides;
-	uint64_t counters, counted, code, used;
-	uint64_t map, lines, targets, shadow, size;	/* shadow: 0: none, else to the end */
-};
-
 /* ---- hashing --------------------------------------------------------------------------------------- */
-/* Of a section: piece by piece. */
-static uint64_t mix_section(const void *p, size_t n, uint64_t sum)
-{
-	for (size_t at = 0; at < n; at += PIECE)
-		sum = pm_mix((const uint8_t *)p + at, n - at < PIECE ? n - at : PIECE, sum);
-	return sum;
-}
-
 static uint64_t build_number(void)
 {
 	extern const uint8_t pm_rt_text[], pm_rt_text_end[];
@@ -194,6 +124,7 @@ bool cache_open(struct session *s, struct pm_err *err)
 		}
 	}
 	pm_keep_in(s->cache_fd);
+	pm_guard();
 	return true;
 }
 
@@ -220,9 +151,10 @@ bool cache_knows_flags(const struct session *s, const char *program)
 
 void cache_note_flags(const struct session *s, const char *program)
 {
+	struct stat st;
 	char name[48];
 	int fd = flags_name(s, program, name) ?
-		openat(s->cache_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+		pm_kept_open(name, O_WRONLY | O_CREAT, &st) : -1;
 
 	if (fd >= 0)
 		close(fd);
@@ -271,53 +203,10 @@ static void make_key(struct module *m, uint32_t kind, int fd, const struct elf_h
 }
 
 /* ---- loading ------------------------------------------------------------------------------------- */
-/* @sum: of the sections. */
-static uint64_t sum_of(const struct cache_file *f, uint64_t sum)
+/* Another pugmark's, or for other options: no fault of the file. */
+static bool is_other(const struct cache_file *f, uint32_t kind)
 {
-	struct cache_file h = *f;
-
-	h.sum = 0;
-	h.spent = 0;
-	return pm_mix(&h, sizeof h, sum);
-}
-
-/* Numbers in `lines`. */
-static uint64_t lines_of(uint64_t text_len)
-{
-	return text_len / TARGET_LINE + 2;
-}
-
-/* @size: up to the shadow. */
-static bool sound(const struct cache_file *f, size_t size, uint32_t kind, bool trust)
-{
-	const struct { uint64_t at, n; } part[] = {
-		{ f->units, (uint64_t)f->nunit * sizeof(struct saved_unit) },
-		{ f->blocks, (uint64_t)f->nblock * sizeof(struct blk) },
-		{ f->flows, (uint64_t)f->nblock * sizeof(struct xl_flow) },
-		{ f->links, (uint64_t)f->nlink * sizeof(struct saved_link) },
-		{ f->rel_pc, 4ull * f->nrel_pc }, { f->rel_counter, 4ull * f->nrel_counter },
-		{ f->rel_link, 4ull * f->nrel_link }, { f->rel_place, 4ull * f->nrel_place },
-		{ f->entries, (uint64_t)f->nentry * sizeof(struct shadow_entry) },
-		{ f->outsides, (uint64_t)f->noutside * sizeof(struct saved_outside) },
-		{ f->counters, 4ull * f->ncounter }, { f->counted, 4ull * f->ncounter },
-		{ f->code, f->ncode }, { f->used, f->nused },
-		{ f->map, (uint64_t)f->nmap * sizeof(struct xl_map) },
-		{ f->lines, lines_of(f->text_len) * 4 }, { f->targets, 4ull * f->ntarget },
-	};
-	uint64_t at = sizeof *f, sum = SUM_SEED;
-
-	if (size < sizeof *f || memcmp(f->magic, "pugmkTC\n", 8) || f->version != CACHE_VERSION ||
-	    f->abi != RT_ABI || f->build != build_number() || f->kind != kind || (f->ncounter && f->ncounter != f->nblock) ||
-	    f->tier[TIERS - 1] > f->ncounter)
-		return false;
-	for (size_t i = 0; i < NR(part); i++) {
-		if (part[i].at < at || part[i].at % 8 || part[i].n > size || part[i].at > size - part[i].n)
-			return false;
-		at = part[i].at + part[i].n;
-		if (part[i].at < f->map && !trust)
-			sum = mix_section((const uint8_t *)f + part[i].at, part[i].n, sum);
-	}
-	return trust || sum_of(f, sum) == f->sum;
+	return f->version != CACHE_VERSION || f->abi != RT_ABI || f->build != build_number() || f->kind != kind;
 }
 
 static bool same_text(const struct cache_file *f, const struct space *sp, const struct module *m)
@@ -330,8 +219,6 @@ static bool same_text(const struct cache_file *f, const struct space *sp, const 
 	identify(&m->st, &id);
 	return !memcmp(&id, &f->id, sizeof id) || pm_mix(m->text, m->text_len, 0) == f->text_hash;
 }
-
-#define AT(f, what) ((const void *)((const uint8_t *)(f) + (f)->what))
 
 static void add32(uint8_t *code, const uint32_t *at, size_t n, uint32_t by)
 {
@@ -400,7 +287,7 @@ static void set_used(struct module *m, uint32_t page)
 
 void cache_used(struct module *m, uint64_t pc)
 {
-	if (m->used)
+	if (m->used && m->lo <= pc && pc < m->hi)
 		set_used(m, page_of(m, pc));
 }
 
@@ -678,51 +565,6 @@ static bool fits(const struct cache_file *f, const struct module *m)
 	       (!f->shadow || (!(f->shadow % 4096) && f->size - f->shadow == shadow_size(m)));
 }
 
-/* Every number in the file that is used as an index stays inside what it indexes. */
-static bool consistent(const struct cache_file *f, const struct module *m)
-{
-	const struct saved_unit *u = AT(f, units);
-	const struct saved_link *l = AT(f, links);
-	const struct shadow_entry *e = AT(f, entries);
-	const struct saved_outside *o = AT(f, outsides);
-	const struct xl_flow *w = AT(f, flows);
-	const struct blk *b = AT(f, blocks);
-	const uint32_t *counter = AT(f, counters), *counted = AT(f, counted);
-	const uint32_t *rel[4] = { AT(f, rel_pc), AT(f, rel_counter), AT(f, rel_link), AT(f, rel_place) };
-	const uint32_t nrel[4] = { f->nrel_pc, f->nrel_counter, f->nrel_link, f->nrel_place };
-
-	for (uint32_t i = 0; i < f->nunit; i++) {
-		if (u[i].nblock > f->nblock || u[i].block > f->nblock - u[i].nblock)
-			return false;
-		for (uint32_t k = u[i].block; k < u[i].block + u[i].nblock; k++)
-			if ((w[k].in != XL_OPEN && w[k].in >= u[i].nblock) ||
-			    (w[k].out != XL_OPEN && w[k].out >= u[i].nblock))
-				return false;
-	}
-	for (uint32_t i = 0; i < f->noutside; i++)
-		if (o[i].block >= f->nblock || o[i].code >= f->ncode)
-			return false;
-	for (uint32_t i = 0; i < f->nblock; i++)
-		if (b[i].pc - f->lo >= m->text_len || b[i].size > m->text_len - (b[i].pc - f->lo) ||
-		    b[i].module != f->module ||
-		    b[i].map > f->nmap || b[i].nmap > f->nmap - b[i].map || b[i].code >= f->ncode)
-			return false;
-	for (uint32_t i = 0; i < f->ncounter; i++)
-		if (counter[i] >= f->ncounter || counted[counter[i]] != i)
-			return false;
-	for (uint32_t i = 0; i < f->nlink; i++)
-		if (l[i].site != XL_NONE && (l[i].site + 4ull > f->ncode || (l[i].stub & LINK_STUB) >= f->ncode))
-			return false;
-	for (uint32_t i = 0; i < f->nentry; i++)
-		if (e[i].pc >= m->hi - m->lo || e[i].code >= f->ncode)
-			return false;
-	for (int k = 0; k < 4; k++)
-		for (uint32_t i = 0; i < nrel[k]; i++)
-			if (rel[k][i] + 4ull > f->ncode)
-				return false;
-	return true;
-}
-
 /* Processes that run learn for those that begin: a shell for its commands. A little more is not worth a file. */
 static void save_others(struct session *s, const struct space *sp, const struct module *m)
 {
@@ -752,12 +594,53 @@ static void open_addenda(struct session *s, struct space *sp, struct module *m, 
 		m->addenda = addenda_open(s, m, &h, f->ncode / ADDENDA_SHARE);
 }
 
+static bool is_good(const struct module *m, const struct cache_file *f, int fd, const struct stat *st)
+{
+	const bool whole = cache_file_whole(f, (uint64_t)st->st_size);
+
+	if (whole && pm_ledger_checked(st))
+		return true;
+	if (!whole || !cache_file_good(f, fd)) {
+		pm_kept_drop(m->key, st, "it is damaged");
+		return false;
+	}
+	pm_ledger_check(st);
+	return true;
+}
+
+/* The file @in, mapped up to its shadow, if it is for @m; what is no good is dropped. */
+static const struct cache_file *map_good(const struct session *s, const struct space *sp, const struct module *m,
+					 int in, const struct stat *st, size_t *size)
+{
+	const uint32_t kind = kind_of(s, sp);
+	const struct cache_file *f;
+	struct cache_file head;
+
+	if (st->st_size < (off_t)sizeof head || pread(in, &head, sizeof head, 0) != sizeof head ||
+	    memcmp(head.magic, CACHE_MAGIC, sizeof head.magic)) {
+		pm_kept_drop(m->key, st, "it is damaged at its beginning");
+		return NULL;
+	}
+	if (is_other(&head, kind))
+		return NULL;
+	if (head.size != (uint64_t)st->st_size || head.shadow > head.size) {
+		pm_kept_drop(m->key, st, "it has %lld bytes, not %" PRIu64, (long long)st->st_size, head.size);
+		return NULL;
+	}
+	*size = head.shadow ? head.shadow : head.size;
+	f = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, in, 0);
+	if (f == MAP_FAILED)
+		return NULL;
+	if (is_good(m, f, in, st) && same_text(f, sp, m) && fits(f, m))
+		return f;
+	munmap((void *)(uintptr_t)f, *size);
+	return NULL;
+}
+
 void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const struct elf_head *elf, bool freeze)
 {
 	struct module *m = &sp->module[mi];
-	struct cache_file head, *f;
-	struct stat st;
-	size_t size;
+	const struct cache_file *f;
 	int in;
 
 	if (s->cache_fd < 0 || fd < 0)
@@ -767,60 +650,53 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const 
 	m->saved_used = pm_alloc(shadow_bits(m));
 	m->filled = pm_alloc(shadow_bits(m));
 	save_others(s, sp, m);
-	in = openat(s->cache_fd, m->key, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	in = pm_kept_open(m->key, O_RDONLY, &m->cache_st);
 	if (in < 0)
 		return;
-	if (fstat(in, &st) || st.st_uid != geteuid() || (st.st_mode & 022) ||
-	    pread(in, &head, sizeof head, 0) != sizeof head || head.size != (uint64_t)st.st_size ||
-	    head.shadow > head.size) {
+	pm_kept_use(m->key);
+	f = map_good(s, sp, m, in, &m->cache_st, &m->cache_size);
+	if (!f) {
 		close(in);
 		return;
 	}
-	size = head.shadow ? head.shadow : head.size;
-	f = mmap(NULL, size, PROT_READ, MAP_PRIVATE, in, 0);
-	if (f != MAP_FAILED) {
-		const bool trust = pm_kept_trusted(&st, f->sum);
-
-		if (sound(f, size, kind_of(s, sp), trust) && same_text(f, sp, m) && fits(f, m) &&
-		    (trust || consistent(f, m))) {
-			if (!trust || st.st_mtime + PM_KEPT_TOUCH < time(NULL))
-				pm_kept_stamp(in, f->sum);	/* least recently used goes first */
-			memcpy(m->used, AT(f, used), f->nused);
-			open_addenda(s, sp, m, f);
-			memcpy(m->saved_used, m->used, f->nused);
-			m->saved_units = f->nunit;
-			m->saved_code = f->ncode;
-			m->saved_sum = f->sum;
-			load(s, sp, mi, f, in, freeze);
-			m->cache = f;
-			m->cache_size = size;
-			/* copied: only the map and the targets are looked at from now on */
-			if (size >= MANY)
-				madvise(f, size, MADV_DONTNEED);
-			if (m->frozen || m->frozen_shadow) {
-				m->file = in;
-				m->file_id = RT_FILE_ID(st.st_dev, st.st_ino);
-				m->file_code = f->code;
-				m->file_shadow = f->shadow;
-				s->nfrozen++;
-				if (f->nblock >= MANY_BLOCKS)
-					m->read = pm_alloc(sizeof *m->read);
-				return;
-			}
-		} else {
-			munmap(f, size);
-		}
+	memcpy(m->used, AT(f, used), f->nused);
+	open_addenda(s, sp, m, f);
+	memcpy(m->saved_used, m->used, f->nused);
+	m->saved_units = f->nunit;
+	m->saved_code = f->ncode;
+	m->saved_sum = f->sum;
+	load(s, sp, mi, f, in, freeze);
+	m->cache = f;
+	/* copied: only the map and the targets are looked at from now on */
+	if (m->cache_size >= MANY)
+		madvise((void *)(uintptr_t)f, m->cache_size, MADV_DONTNEED);
+	if (!m->frozen && !m->frozen_shadow) {
+		close(in);
+		return;
 	}
-	close(in);
+	m->file = in;
+	m->file_id = RT_FILE_ID(m->cache_st.st_dev, m->cache_st.st_ino);
+	m->file_code = f->code;
+	m->file_shadow = f->shadow;
+	s->nfrozen++;
+	if (f->nblock >= MANY_BLOCKS)
+		m->read = pm_alloc(sizeof *m->read);
 }
 
-bool cache_check_map(struct module *m)
+/* The file that @m came from, when it is looked at again: it is as it was, or nobody can have come to it since. */
+static bool is_unchanged(const struct session *s, const struct module *m)
 {
-	if (!m->ncached_map || m->cached_map_good)
+	const struct stat *was = &m->cache_st;
+	struct stat st;
+
+	if (!m->cache)
 		return true;
-	m->cached_map_good = mix_section(m->cached_map, m->ncached_map * sizeof *m->cached_map, MAP_SEED) ==
-			     m->cache->map_sum;
-	return m->cached_map_good;
+	if (m->file >= 0 ? fstat(m->file, &st) : fstatat(s->cache_fd, m->key, &st, AT_SYMLINK_NOFOLLOW))
+		return m->file < 0;
+	if (st.st_dev != was->st_dev || st.st_ino != was->st_ino || !st.st_nlink)
+		return m->file < 0 || st.st_size == was->st_size;
+	return st.st_size == was->st_size && !memcmp(&st.st_mtim, &was->st_mtim, sizeof st.st_mtim) &&
+	       !memcmp(&st.st_ctim, &was->st_ctim, sizeof st.st_ctim);
 }
 
 /* ---- saving -------------------------------------------------------------------------------------- */
@@ -924,6 +800,7 @@ static void put_shadow(struct out *o, const struct module *m, const struct shado
 		for (k = i; k < f->nentry && e[k].pc / SHADOW_TEXT == no; k++)
 			page[e[k].pc % SHADOW_TEXT] = (int32_t)(f->distance + e[k].code - e[k].pc);
 		put_bytes(o, page, sizeof page, f->shadow + (uint64_t)no * sizeof page);
+		o->sum = cache_shadow_sum(o->sum, page, no);
 		i = k;
 	}
 }
@@ -1169,18 +1046,12 @@ static void put_flows(struct saving *v)
 			put(&v->out, v->sp->flow + u->block, u->nblock * sizeof *v->sp->flow);
 }
 
-/* False: that of the old file is damaged. */
-static bool put_map(struct saving *v)
+static void put_map(struct saving *v)
 {
-	const uint64_t old = v->was->nmap * sizeof(struct xl_map);
-	struct out *o = &v->out;
 	const struct unit *u;
 
-	v->f->map = begin(o, 8);
-	o->sum = MAP_SEED;
-	put_old(v, v->was->map, old);
-	if (old && (o->n ? pm_mix(o->piece, o->n, o->sum) : o->sum) != v->was->map_sum)
-		return false;
+	v->f->map = begin(&v->out, 8);
+	put_old(v, v->was->map, v->was->nmap * sizeof(struct xl_map));
 	for (size_t i = 0; i < new_units(v); i++)
 		for (uint32_t k = 0; (u = new_unit(v, i)) && k < u->nblock; k++) {
 			const struct blk *b = &v->sp->block[u->block + k];
@@ -1188,7 +1059,6 @@ static bool put_map(struct saving *v)
 			if (b->nmap)
 				put(&v->out, module_map(v->m, b->map), b->nmap * sizeof(struct xl_map));
 		}
-	return true;
 }
 
 /* Entries by address: those of the file, and of blocks that are new or have got one since. */
@@ -1398,7 +1268,8 @@ static uint32_t *counters_now(const struct saving *v)
 		return NULL;
 	now = pm_alloc(n * sizeof *now);
 	for (uint32_t i = 0; i < n; i++)
-		now[counter ? counter[i] : i] = saved_counter(v, i);
+		if (!counter || counter[i] < n)
+			now[counter ? counter[i] : i] = saved_counter(v, i);
 	return now;
 }
 
@@ -1446,7 +1317,7 @@ struct change {
 	const uint32_t *at;
 	const struct set *set;		/* instead */
 	const uint32_t *now;
-	uint32_t was, is, each;
+	uint32_t was, is, each, nnow;
 	uint32_t n, by, next;
 };
 
@@ -1455,6 +1326,8 @@ static void renumber(const struct change *x, uint8_t *p)
 	uint32_t v;
 
 	memcpy(&v, p, sizeof v);
+	if ((v - x->was) / x->each >= x->nnow)
+		return;			/* not as it was written; see file.h (3) */
 	v = x->is + x->each * x->now[(v - x->was) / x->each];
 	memcpy(p, &v, sizeof v);
 }
@@ -1490,7 +1363,7 @@ static void put_code_section(struct saving *v)
 	unsigned nc = 0;
 
 	if (was->ncode && now)
-		c[nc++] = (struct change){ .at = AT(was, rel_counter), .n = was->nrel_counter, .now = now, .each = each,
+		c[nc++] = (struct change){ .at = AT(was, rel_counter), .n = was->nrel_counter, .now = now, .nnow = was->nblock, .each = each,
 			.was = RT_COUNTERS + each * was->block0, .is = RT_COUNTERS + each * f->block0 };
 	if (was->ncode && f->link0 != was->link0)
 		c[nc++] = (struct change){ .at = AT(was, rel_link), .n = was->nrel_link, .by = f->link0 - was->link0 };
@@ -1520,9 +1393,10 @@ static void put_code_section(struct saving *v)
 
 /* ---- saving: files --------------------------------------------------------------------------------- */
 /* Somebody else has written @m's file meanwhile, and knows more. */
-static bool superseded(struct session *s, const struct module *m, const struct cache_file *f)
+static bool superseded(const struct module *m, const struct cache_file *f)
 {
-	const int fd = openat(s->cache_fd, m->key, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+	const int fd = pm_kept_open(m->key, O_RDONLY, &st);
 	struct cache_file now;
 	const bool whole = fd >= 0 && pread(fd, &now, sizeof now, 0) == sizeof now;
 
@@ -1533,16 +1407,13 @@ static bool superseded(struct session *s, const struct module *m, const struct c
 	       now.text_len == f->text_len && now.sum != m->saved_sum && now.nblock >= f->nblock;
 }
 
-/* False: it cannot be written. */
-static bool write_module(struct saving *v)
+static void write_module(struct saving *v)
 {
 	struct cache_file *f = v->f;
 	const struct cache_file *was = v->was;
 	struct module *m = v->m;
 	struct out *o = &v->out;
 	struct pm_buf entries = all_entries(v), counters = { 0 }, stubs = { 0 };
-	bool good;
-	uint64_t sum;
 
 	put_units(v);
 	put_blocks(v);
@@ -1565,17 +1436,12 @@ static bool write_module(struct saving *v)
 	put_code_section(v);
 	f->used = begin(o, 8);
 	put(o, m->used, f->nused);
-	begin(o, 8);
-	sum = o->sum;
-	good = put_map(v);
-	begin(o, 8);
-	f->map_sum = o->sum;
+	put_map(v);
 	put_targets(v);
 	put_shadow(o, m, (const struct shadow_entry *)entries.p, f);
 	pm_buf_release(&entries);
-	f->sum = sum_of(f, sum);
+	f->sum = cache_file_sum(f, o->sum);
 	put_bytes(o, f, sizeof *f, 0);
-	return good;
 }
 
 /* Where @m's blocks say that they are. It need not be where they are, but if it is, they are mapped and not copied: that
@@ -1594,10 +1460,10 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	struct module *m = &sp->module[mi];
 	struct saving v = { .s = s, .sp = sp, .m = m, .mi = mi, .f = f, .was = m->cache ? m->cache : &none };
 	char tmp[160], link[64];
-	bool good, placed;
+	bool placed;
 
 	*f = (struct cache_file){
-		.magic = "pugmkTC\n", .version = CACHE_VERSION, .abi = RT_ABI, .kind = kind_of(s, sp),
+		.magic = CACHE_MAGIC, .version = CACHE_VERSION, .abi = RT_ABI, .kind = kind_of(s, sp),
 		.absolute = m->absolute, .i386 = sp->i386, .build = build_number(),
 		.text_len = m->text_len, .file_off = m->file_off, .lo = place_of(s, sp, m),
 		.text_hash = m->cache ? m->cache->text_hash : pm_mix(m->text, m->text_len, 0),
@@ -1611,25 +1477,24 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	sort_first(m->entered.p, m->entered.n / 4, 1);
 	number_units(&v);
 	number_counters(&v);
-	if (superseded(s, m, f))
+	if (superseded(m, f))
 		goto out;
 	snprintf(tmp, sizeof tmp, ".%s.%d", m->key, getpid());
 	v.out.at = sizeof *f;
-	v.out.sum = SUM_SEED;
+	v.out.sum = CACHE_SUM_SEED;
 	/* without a name, where that can be had, it goes with us whatever happens */
 	v.out.fd = openat(s->cache_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
 	snprintf(link, sizeof link, "/proc/self/fd/%d", v.out.fd);
 	if (v.out.fd < 0) {
-		v.out.fd = openat(s->cache_fd, tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+		unlinkat(s->cache_fd, tmp, 0);
+		v.out.fd = openat(s->cache_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 		link[0] = 0;
 	}
-	good = write_module(&v);
-	if (v.out.fd >= 0)
-		pm_kept_stamp(v.out.fd, f->sum);
+	write_module(&v);
 	/* over a file, ext4 waits until everything has a place on the disk; checksums tell what has not */
 	if (v.out.fd >= 0)
 		unlinkat(s->cache_fd, m->key, 0);
-	placed = v.out.fd >= 0 && good && (link[0] ? !linkat(AT_FDCWD, link, s->cache_fd, m->key, AT_SYMLINK_FOLLOW) :
+	placed = v.out.fd >= 0 && (link[0] ? !linkat(AT_FDCWD, link, s->cache_fd, m->key, AT_SYMLINK_FOLLOW) :
 						      !renameat(s->cache_fd, tmp, s->cache_fd, m->key));
 	if (placed) {
 		s->cache_wrote = true;
@@ -1637,7 +1502,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 		if (f->ncode >= SMALL_FILE)
 			addenda_remove(s, m);
 	} else {
-		if (good && (v.out.fd < 0 || errno != EEXIST))		/* another one has just come */
+		if (v.out.fd < 0 || errno != EEXIST)		/* another one has just come */
 			complain(s);
 		if (!link[0])
 			unlinkat(s->cache_fd, tmp, 0);
@@ -1664,31 +1529,29 @@ static unsigned late_pages(const struct module *m)
 }
 
 /* Has more been spent beside @m's file, with what this process did since it asked last, than writing takes? If not, it is
- * noted in the file. */
-static bool worth_saving(const struct session *s, const struct module *m, unsigned late)
+ * noted. */
+static bool worth_saving(const struct module *m, unsigned late)
 {
 	const uint64_t cost = m->addenda ? (m->taken + m->ntaken * UNIT_COST) / TAKING_SHARE :
 			      m->code_len - m->saved_code + (m->nunit - m->saved_units) * UNIT_COST +
 			      (uint64_t)late * LATE_COST;
 	struct cache_file now;
-	bool worth = true;
+	struct stat st;
+	bool worth;
 	int fd;
 
 	if (m->code_len < SMALL_FILE)
 		return true;
 	if (!cost)
 		return false;
-	fd = openat(s->cache_fd, m->key, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	fd = pm_kept_open(m->key, O_RDONLY, &st);
 	if (fd < 0)
 		return true;
 	/* another one is superseded, or not */
-	if (pread(fd, &now, sizeof now, 0) == sizeof now && now.sum == m->saved_sum &&
-	    now.spent + cost < now.ncode / WRITE_SHARE) {
-		now.spent += (uint32_t)cost;
-		worth = pwrite(fd, &now.spent, sizeof now.spent, offsetof(struct cache_file, spent)) !=
-			sizeof now.spent;
-		pm_kept_stamp(fd, now.sum);
-	}
+	worth = pread(fd, &now, sizeof now, 0) != sizeof now || now.sum != m->saved_sum ||
+		pm_ledger_spent(&st) + cost >= now.ncode / WRITE_SHARE;
+	if (!worth)
+		pm_ledger_spend(&st, (uint32_t)cost);
 	close(fd);
 	return worth;
 }
@@ -1699,7 +1562,7 @@ static bool add_only(struct session *s, const struct module *m, bool more, unsig
 {
 	const bool thawed = m->file >= 0 && !m->frozen;
 
-	if (!m->addenda || thawed || (!more && worth_saving(s, m, late)))
+	if (!m->addenda || thawed || (!more && worth_saving(m, late)))
 		return false;
 	if (late >= LATE_SAVE)
 		addenda_used(s, m->addenda, m);
@@ -1721,6 +1584,10 @@ void cache_save(struct session *s, struct space *sp, bool anything)
 
 		if (m->dead || !m->used)
 			continue;
+		if (!is_unchanged(s, m)) {
+			pm_kept_drop(m->key, &m->cache_st, "it was changed while it was in use");
+			continue;
+		}
 		block = number_from(was ? was->block0 : 0, block, BLOCK_STEP);
 		link = number_from(was ? was->link0 : 0, link, LINK_STEP);
 		/* Numbers that it can have in programs of all sizes are neither lower than those of whoever has more in
@@ -1737,7 +1604,7 @@ void cache_save(struct session *s, struct space *sp, bool anything)
 		if (m->nunit > m->saved_units || late >= LATE_SAVE || moves) {
 			if (!moves && add_only(s, m, anything, late)) {
 				m->taken = m->ntaken = 0;
-			} else if (moves || anything || !was || m->addenda || worth_saving(s, m, late)) {
+			} else if (moves || anything || !was || m->addenda || worth_saving(m, late)) {
 				if (m->addenda)
 					space_take_all(s, sp, i);
 				save_module(s, sp, i, &f);
@@ -1760,16 +1627,20 @@ void cache_save(struct session *s, struct space *sp, bool anything)
 struct entry {
 	char name[128];
 	uint64_t size;
-	struct timespec at;
+	time_t used;
 };
 
 static int oldest_first(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->at.tv_sec != y->at.tv_sec)
-		return x->at.tv_sec < y->at.tv_sec ? -1 : 1;
-	return (x->at.tv_nsec > y->at.tv_nsec) - (x->at.tv_nsec < y->at.tv_nsec);
+	return (x->used > y->used) - (x->used < y->used);
+}
+
+/* By its name: whoever takes a directory of his own for the cache keeps what is his. */
+static bool is_ours(const char *name)
+{
+	return !strncmp(name + (*name == '.'), "pugmark-", 8) && strcmp(name, PM_LEDGER_NAME);
 }
 
 void cache_close(struct session *s)
@@ -1782,18 +1653,21 @@ void cache_close(struct session *s)
 
 	if (s->cache_fd < 0)
 		return;
+	if (pm_guard_cut())
+		fprintf(stderr, "pugmark: a file was cut short while it was in use: "
+			"counts may be less than they were\n");
 	if (s->cache_wrote && (dir = fdopendir(dup(s->cache_fd)))) {
 		rewinddir(dir);
 		while ((d = readdir(dir))) {
 			struct stat st;
 
-			if (strlen(d->d_name) >= sizeof v->name || fstatat(s->cache_fd, d->d_name, &st, 0) ||
-			    !S_ISREG(st.st_mode))
+			if (strlen(d->d_name) >= sizeof v->name || !is_ours(d->d_name) ||
+			    fstatat(s->cache_fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
 				continue;
 			pm_grow(v, n, cap);
 			snprintf(v[n].name, sizeof v[n].name, "%s", d->d_name);
 			v[n].size = (uint64_t)st.st_blocks * 512;	/* shadows are sparse */
-			v[n].at = st.st_mtim;
+			v[n].used = pm_ledger_used(&st);
 			total += v[n++].size;
 		}
 		closedir(dir);

@@ -104,6 +104,7 @@ struct module {
 	 * first_link on */
 	const struct cache_file *cache;	/* mapped; NULL: nothing */
 	size_t cache_size;
+	struct stat cache_st;		/* when it was loaded */
 	const struct xl_map *cached_map;
 	uint64_t lines_at, targets_at, entries_at;	/* in the file */
 	uint32_t ncached_entry;
@@ -111,7 +112,6 @@ struct module {
 	uint32_t *entry_from;		/* number of the first entry of each page of the shadow, and of one more behind */
 	uint32_t ncached_target, ncached_map, first_cached, ncached, first_link;
 	struct pm_buf entered;		/* uint32_t: those of them that have got an indirect entry since */
-	bool cached_map_good;
 	uint8_t *used;			/* of what will be saved; NULL: nothing. See cache.c */
 	/* what was there when the file on disk was loaded, written or found good enough: units, code, pages foreseen; its checksum */
 	size_t saved_units;
@@ -539,8 +539,6 @@ void cache_save(struct session *s, struct space *sp, bool anything);
 /* A run needs, or has needed, the shadow around @pc; the former: fill it. */
 void cache_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc);
 void cache_used(struct module *m, uint64_t pc);
-/* Are the map entries from the file sound? Looked at when first needed. */
-bool cache_check_map(struct module *m);
 /* m->entry_from for a copy of @m. */
 uint32_t *cache_copy_entries(const struct module *m);
 /* What the file that @m is from has at @at; *@n becomes how many bytes of it can be looked at until the next call. */

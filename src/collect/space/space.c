@@ -2345,8 +2345,6 @@ bool space_state(struct space *sp, uint64_t code, uint32_t *block, const struct 
 		if (!a)
 			return false;
 		u = &sp->unit[m->unit[a - 1]];
-		if (!cache_check_map(m))
-			return false;
 		for (uint32_t k = 0; k < u->nblock; k++) {
 			const struct blk *b = &sp->block[u->block + k];
 			const struct xl_map *v, *best = NULL;

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/guard.h"
+#include "base/kept.h"
+
+#define PAGE 4096u
+
+static volatile sig_atomic_t was_cut;
+static uint8_t stack[65536];		/* a fault may be that there is no stack any more */
+
+/* Behind the end of the file that is mapped at @addr: a page of zeros comes there. */
+static bool patch(void *addr)
+{
+	void *page = (void *)((uintptr_t)addr & ~(uintptr_t)(PAGE - 1));
+
+	was_cut = 1;
+	return mmap(page, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page;
+}
+
+static void on_fault(int sig, siginfo_t *info, void *uc)
+{
+	static const char text[] = "pugmark: a fault of pugmark itself; "
+				   "the files of the cache that it used have been removed\n";
+
+	(void)uc;
+	if (sig == SIGBUS && info->si_code == BUS_ADRERR && patch(info->si_addr))
+		return;
+	if (pm_kept_abandon())
+		(void)!write(2, text, sizeof text - 1);
+	signal(sig, SIG_DFL);
+	raise(sig);			/* once we have returned */
+}
+
+void pm_guard(void)
+{
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
+	struct sigaction act = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK }, old;
+	stack_t mine = { .ss_sp = stack, .ss_size = sizeof stack }, had;
+
+	if (!sigaltstack(NULL, &had) && had.ss_flags & SS_DISABLE)
+		sigaltstack(&mine, NULL);
+	for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++)
+		if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
+			sigaction(signals[i], &act, NULL);
+}
+
+bool pm_guard_cut(void)
+{
+	return was_cut;
+}
