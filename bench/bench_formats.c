@@ -35,6 +35,7 @@
 #include <lzma.h>
 #include <zstd.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "trace/format.h"
 #include "transform/crack.h"

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "trace/format.h"
 #include "trace/pug_file.h"

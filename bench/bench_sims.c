@@ -202,16 +202,15 @@ static struct pm_uop *make_uops(size_t n)
 		uint64_t x = o_rnd(&r);
 
 		u[i] = (struct pm_uop){ .pc = 0x400000 + i % 5000 * 4, .index = 1, .src1 = x & 15,
-			.src2 = x & 16 ? (int)(x >> 8 & 15) : -1, .dest = x >> 16 & 15, .flags = '-',
-			.branch = '-', .ldst = '-' };
+			.src2 = x & 16 ? (int)(x >> 8 & 15) : -1, .dest = x >> 16 & 15 };
 		if ((x >> 24 & 7) < 2)
-			u[i].ldst = 'L';
+			u[i].access = PM_UOP_LOAD;
 		else if ((x >> 24 & 7) == 2)
-			u[i].ldst = 'S', u[i].dest = -1;
+			u[i].access = PM_UOP_STORE, u[i].dest = -1;
 		else if ((x >> 24 & 7) == 3)
-			u[i].flags = 'R', u[i].branch = x >> 32 & 1 ? 'T' : 'N', u[i].target = 1, u[i].dest = -1;
+			u[i].flag_use = PM_UOP_READS_FLAGS, u[i].outcome = x >> 32 & 1 ? PM_UOP_TAKEN : PM_UOP_NOT_TAKEN, u[i].target = 1, u[i].dest = -1;
 		else if ((x >> 24 & 7) == 4)
-			u[i].flags = 'W';
+			u[i].flag_use = PM_UOP_WRITES_FLAGS;
 		u[i].mem = 0x1000 + (x >> 40 & 255) * 8;
 	}
 	return u;
@@ -298,7 +297,7 @@ static void bench_blocks(void)
 	for (unsigned b = 0; b < BLOCKS; b++) {
 		block[b] = (struct pm_block){ pc, b * 6, 6 };
 		for (unsigned i = 0; i < 6; i++, pc += 4)
-			insn[b * 6 + i] = (struct pm_insn){ .pc = pc, .len = 4, .class = i == 5 ? PM_CLASS_COND : 0 };
+			insn[b * 6 + i] = (struct pm_insn){ .pc = pc, .len = 4, .flow = i == 5 ? PM_CLASS_COND : 0 };
 	}
 	while (n < NREF - 8) {
 		uint64_t x = o_rnd(&r);

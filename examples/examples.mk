@@ -12,4 +12,4 @@ $(B)/examples/%.so: examples/%.c include/pugmark/pugmark.h include/pugmark/err.h
 # One from before the interface changed, for the test that such a thing is refused.
 $(B)/examples/old.so: examples/hash.c include/pugmark/pugmark.h
 	@mkdir -p $(@D)
-	$(call say,CC,$@)sed 's/PM_ABI, 0, PM/0, 0, PM/' $< | $(CC) -shared -fPIC $(OPT) -Iinclude -x c -o $@ -
+	$(call say,CC,$@)sed 's/= PM_ABI/= 1/' $< | $(CC) -shared -fPIC $(OPT) -Iinclude -x c -o $@ -

@@ -18,11 +18,12 @@ static void *create(const char *config, struct pm_err *err)
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	struct hash *s = self;
+	const struct pm_event *ev = b->ev;
 	uint64_t h = s->h;
 
 	/* two products that do not wait for each other, then one step: this runs hundreds of millions of
 	 * times in a second */
-	for (const struct pm_event *ev = b->ev; ev < b->ev + b->n; ev++) {
+	for (size_t n = b->n; n; n--, ev = pm_event_next(b, ev)) {
 		/* the ids of later kinds are places in the batch: no part of the trace */
 		uint64_t id = ev->kind < PM_EV_UOP ? ev->id : 0;
 		uint64_t what = ev->kind | ev->flags << 8 | (uint64_t)ev->size << 16 | id << 32;
@@ -47,5 +48,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 }
 
 const struct pm_sink_ops pm_plugin = {
-	PM_ABI, 0, PM_SINK_BLOCKS, "hash", "one number for a whole trace", create, consume, NULL, finish, free,
+	.abi = PM_ABI, .size = sizeof(struct pm_sink_ops), .flags = PM_SINK_BLOCKS,
+	.name = "hash", .about = "one number for a whole trace",
+	.create = create, .consume = consume, .finish = finish, .destroy = free,
 };

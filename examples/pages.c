@@ -29,14 +29,15 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	struct pages *s = self;
 
 	for (size_t i = 0; i < b->n && s->n < s->most; i++) {
+		const struct pm_event *ev = pm_event_at(b, i);
 		unsigned k = 0;
 
-		if (b->ev[i].kind != PM_EV_WRITE && b->ev[i].kind != PM_EV_MODIFY)
+		if (ev->kind != PM_EV_WRITE && ev->kind != PM_EV_MODIFY)
 			continue;
-		while (k < s->n && s->page[k] != b->ev[i].addr >> 12)
+		while (k < s->n && s->page[k] != ev->addr >> 12)
 			k++;
 		if (k == s->n)
-			s->page[s->n++] = b->ev[i].addr >> 12;
+			s->page[s->n++] = ev->addr >> 12;
 	}
 	return PM_OK;
 }
@@ -55,6 +56,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 }
 
 const struct pm_sink_ops pm_plugin = {
-	PM_ABI, PM_HAS_REFS, 0, "pages", "pages in the order of their first write", create, consume, NULL,
-	finish, free,
+	.abi = PM_ABI, .size = sizeof(struct pm_sink_ops), .needs = PM_HAS_REFS,
+	.name = "pages", .about = "pages in the order of their first write",
+	.create = create, .consume = consume, .finish = finish, .destroy = free,
 };

@@ -1,16 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* pugmark.h - events, facts, streams, sinks: the one interface between whatever produces a trace
- * and whatever consumes it, inside pugmark and for users' own tools (`--sink ./mine.so`)
+/* pugmark.h - events, facts, streams, sinks: the interface between whatever produces a trace and
+ * whatever consumes it, inside pugmark and for users' own tools (`--sink ./mine.so`)
+ *
+ * A plug-in is a shared object in C11 or C++17 that defines `pm_plugin` (at the end of this file);
+ * examples/ has two. It calls the functions that are declared here and in err.h; of pugmark's symbols
+ * it sees no others, and what it defines itself stays its own.
  *
  * Units      addresses: bytes in the traced address space; sizes: bytes; times: nanoseconds since
  *            the trace began unless a source declares cycles (PM_HAS_CYCLES).
  * Ownership  a batch and everything it points to is borrowed: it is valid until consume() returns.
  *            A stream and a code table live until finish().
- * Errors     a callback returns PM_OK, or PM_ERR after it has filled the pm_err.
+ * Errors     a callback returns PM_OK, or PM_ERR after it has filled the pm_err (err.h). It throws no
+ *            C++ exception.
  * Threads    one sink object is never called by two threads at a time. A sink that sets
  *            PM_SINK_PER_STREAM is instantiated once per stream and merged at the end, and its
  *            instances may run on different threads.
- * Stability  PM_ABI is checked when a plug-in is loaded; fields are only ever added at the end. */
+ * Stability  A plug-in that was built with another PM_ABI is refused. While PM_ABI stays, what is
+ *            here keeps its meaning and its place; structs get new fields at their ends, enums new
+ *            values, and a plug-in need not be rebuilt:
+ *            o arrays are walked with the pm_*_at() and pm_event_next() below, which know how far
+ *              apart the elements are. [i] and ++ do not.
+ *            o kinds of events that a sink does not know are to be skipped.
+ *            o a plug-in that runs with older pugmarks, too, asks PM_HAS_FIELD() before it reads a
+ *              field that they may not have. */
 #ifndef PUGMARK_H
 #define PUGMARK_H
 
@@ -23,60 +35,61 @@
 extern "C" {
 #endif
 
-#define PM_ABI		1
+#define PM_ABI		2
 #define PM_NONE		UINT32_MAX	/* an id that is not there */
 
 /* ---- facts: what a trace knows --------------------------------------------------------------
  * A source offers facts, a sink needs facts; the pipeline compares once, at the start. */
 enum pm_fact {
-	PM_HAS_INSNS	= 1u << 0,	/* instruction boundaries: PM_EV_INSN, or blocks that expand to it */
-	PM_HAS_BYTES	= 1u << 1,	/* the instructions' bytes (pm_insn.bytes) */
-	PM_HAS_REFS	= 1u << 2,	/* data references with addresses */
-	PM_HAS_SIZES	= 1u << 3,	/* ... and their sizes */
-	PM_HAS_VALUES	= 1u << 4,	/* ... and the values transferred */
-	PM_HAS_BRANCHES	= 1u << 5,	/* branch outcomes and targets */
-	PM_HAS_REGS	= 1u << 6,	/* which registers an instruction or micro-op reads and writes */
-	PM_HAS_REGVALS	= 1u << 7,	/* register values */
-	PM_HAS_UOPS	= 1u << 8,	/* micro-ops */
-	PM_HAS_TIME	= 1u << 9,	/* timestamps */
-	PM_HAS_CYCLES	= 1u << 10,	/* ... which are processor cycles, not nanoseconds */
-	PM_HAS_SPACES	= 1u << 11,	/* address spaces told apart (pm_stream.space) */
-	PM_HAS_PHYS	= 1u << 12,	/* addresses are physical */
-	PM_HAS_LANES	= 1u << 13,	/* byte enables */
-	PM_HAS_BUS	= 1u << 14,	/* bus transactions with their types */
-	PM_HAS_KERNEL	= 1u << 15,	/* kernel events: schedule, fork, map... */
-	PM_HAS_THREADS	= 1u << 16,	/* streams are threads of processes */
-	PM_HAS_BLOCKS	= 1u << 17,	/* PM_EV_BLOCK with a code table */
-	PM_HAS_REPS	= 1u << 18,	/* rep iterations and ends are marked */
-	PM_HAS_LINES	= 1u << 19,	/* fetches are cache lines, not instructions (IDtrace -c) */
-	PM_HAS_OPCODES	= 1u << 20,	/* of branches: pm_insn.bytes start with the opcode, rest unknown */
-	PM_HAS_PAGES	= 1u << 21,	/* a reference's value is its canonical page (Laplace merges) */
+	PM_HAS_INSNS	= 1 << 0,	/* instruction boundaries: PM_EV_INSN, or blocks that expand to it */
+	PM_HAS_BYTES	= 1 << 1,	/* the instructions' bytes (pm_insn.bytes) */
+	PM_HAS_REFS	= 1 << 2,	/* data references with addresses */
+	PM_HAS_SIZES	= 1 << 3,	/* ... and their sizes */
+	PM_HAS_VALUES	= 1 << 4,	/* ... and the values transferred */
+	PM_HAS_BRANCHES	= 1 << 5,	/* branch outcomes and targets */
+	PM_HAS_REGS	= 1 << 6,	/* which registers an instruction or micro-op reads and writes */
+	PM_HAS_REGVALS	= 1 << 7,	/* register values */
+	PM_HAS_UOPS	= 1 << 8,	/* micro-ops */
+	PM_HAS_TIME	= 1 << 9,	/* timestamps */
+	PM_HAS_CYCLES	= 1 << 10,	/* ... which are processor cycles, not nanoseconds */
+	PM_HAS_SPACES	= 1 << 11,	/* address spaces told apart (pm_stream.space) */
+	PM_HAS_PHYS	= 1 << 12,	/* addresses are physical */
+	PM_HAS_LANES	= 1 << 13,	/* byte enables */
+	PM_HAS_BUS	= 1 << 14,	/* bus transactions with their types */
+	PM_HAS_KERNEL	= 1 << 15,	/* kernel events: schedule, fork, map... */
+	PM_HAS_THREADS	= 1 << 16,	/* streams are threads of processes */
+	PM_HAS_BLOCKS	= 1 << 17,	/* PM_EV_BLOCK with a code table */
+	PM_HAS_REPS	= 1 << 18,	/* rep iterations and ends are marked */
+	PM_HAS_LINES	= 1 << 19,	/* fetches are cache lines, not instructions */
+	PM_HAS_OPCODES	= 1 << 20,	/* of branches: pm_insn.bytes start with the opcode, rest unknown */
+	PM_HAS_PAGES	= 1 << 21	/* a reference's value is its canonical page: one number for one page of
+					 * memory, wherever it is mapped */
 };
 
 /* ---- events --------------------------------------------------------------------------------- */
 enum pm_kind {
 	PM_EV_NONE = 0,
-	/* addr = pc; size = bytes; id = pm_code.insn index or PM_NONE */
+	/* addr = pc; size = bytes; id = index into pm_code.insn, or PM_NONE */
 	PM_EV_INSN,
-	/* addr = pc; id = pm_code.block index; value = number of its instructions that executed:
-	 * all of them, or fewer when a fault, signal or exit cut it. References of the block follow
-	 * in program order, each with `slot` = instruction index within the block. */
+	/* addr = pc; id = index into pm_code.block; value = number of its instructions that executed:
+	 * all of them, or fewer when a fault, signal or exit cut it. What the block's instructions do
+	 * follows in program order: there id = which of the block's instructions, from 0 (PM_SLOT_OF). */
 	PM_EV_BLOCK,
-	/* data references. addr, size; value if PM_HAS_VALUES; id = PM_NONE or the pc's insn index;
-	 * slot = instruction within the block after PM_EV_BLOCK, else 0 */
+	/* data references. addr, size; value if PM_HAS_VALUES; id = instruction within the block after
+	 * PM_EV_BLOCK, else the pc's index into pm_code.insn, or PM_NONE */
 	PM_EV_READ, PM_EV_WRITE, PM_EV_MODIFY,	/* MODIFY: read, then write of the same bytes */
 	/* outcome of a control transfer. addr = pc of the branch; value = where control went or, not
-	 * taken, would have gone; flags: PM_BR_*; size = bytes of the instruction */
+	 * taken, would have gone; flags: PM_BR_*; size = bytes of the instruction; id as for references */
 	PM_EV_BRANCH,
-	/* id as for references: the instruction within the block, or the pc's insn index */
-	PM_EV_REP_ITER,		/* one iteration of a rep string instruction begins; addr = pc */
+	PM_EV_REP_ITER,		/* one iteration of a rep string instruction begins; addr = pc; id as above */
 	PM_EV_REP_END,		/* it is over (also with zero iterations); value = iterations */
 	PM_EV_UOP,		/* addr = pc; id = index into pm_batch.uop */
 	PM_EV_LINE,		/* instruction cache line touched; addr = line address, size = line size */
 	PM_EV_BUS,		/* addr, size; id = index into pm_batch.bus */
 	PM_EV_REG_READ, PM_EV_REG_WRITE,	/* id = register; value; size = bytes (16: arena at addr) */
-	/* rare events; `id` = index into pm_batch.rare (a pm_rare) unless said otherwise */
-	PM_EV_KERNEL,		/* kernel event: pm_rare.code = the tag character of the Laplace list */
+	/* rare events; `id` = index into pm_batch.rare (a pm_rare), or PM_NONE */
+	PM_EV_KERNEL,		/* pm_rare.code = enum pm_kernel, which says what its arguments are; value =
+				 * how long the task has run, 0 unknown */
 	PM_EV_INTERRUPT,	/* value = vector or exception code; addr = pc */
 	PM_EV_DMA,		/* addr, size; flags: PM_REF_WRITE if memory is written */
 	PM_EV_DEVICE,		/* device register access: addr, size, value; flags as DMA */
@@ -97,7 +110,7 @@ enum pm_kind {
 	PM_EV_OPAQUE,		/* bytes of a format that only the same format understands: addr = arena
 				 * offset, size (65535: value is the size, if it is larger); kept by
 				 * conversion from a format to itself */
-	PM_EV_COUNT
+	PM_EV_COUNT		/* of the pugmark that this header belongs to; there may be more later */
 };
 
 enum pm_event_flag {
@@ -112,12 +125,12 @@ enum pm_event_flag {
 	PM_REF_REP	= 1 << 2,	/* belongs to a rep string instruction */
 	PM_REF_PREFETCH	= 1 << 3,
 	PM_REF_UNCACHED	= 1 << 4,
-	PM_REF_COPYBACK	= 1 << 5,	/* din 4; size 0 with PM_REF_ALL: the whole cache */
-	PM_REF_INVAL	= 1 << 6,	/* din 5 */
-	PM_REF_ALL	= 1 << 7,
+	PM_REF_COPYBACK	= 1 << 5,	/* no access: the line is written back; with PM_REF_ALL (size 0) all are */
+	PM_REF_INVAL	= 1 << 6,	/* no access: the line becomes invalid; with PM_REF_ALL all do */
+	PM_REF_ALL	= 1 << 7,	/* of the whole cache */
 
 	PM_EXIT_PROCESS	= 1 << 0,
-	PM_EXIT_SIGNAL	= 1 << 1,	/* value is the signal */
+	PM_EXIT_SIGNAL	= 1 << 1	/* value is the signal */
 };
 
 struct pm_event {
@@ -128,18 +141,30 @@ struct pm_event {
 	uint64_t addr;
 	uint64_t value;
 };
-#define PM_SLOT_OF(ev)	((ev)->id)	/* references inside a block: instruction index in the block */
+#define PM_SLOT_OF(ev)	((ev)->id)	/* after PM_EV_BLOCK: instruction within the block, or PM_NONE */
 
-/* One micro-op with the fields that Penn traces give it. */
+enum pm_uop_flag_use { PM_UOP_NO_FLAGS, PM_UOP_READS_FLAGS, PM_UOP_WRITES_FLAGS };
+enum pm_uop_outcome { PM_UOP_NO_BRANCH, PM_UOP_TAKEN, PM_UOP_NOT_TAKEN };
+enum pm_uop_access { PM_UOP_NO_ACCESS, PM_UOP_LOAD, PM_UOP_STORE };
+
 struct pm_uop {
-	uint64_t pc;
-	int64_t imm;
-	uint64_t mem, fall, target;
+	uint64_t pc;			/* of its instruction */
+	int64_t imm;			/* immediate operand; 0: none */
+	uint64_t mem;			/* address of the memory access; 0: none */
+	uint64_t fall;			/* pc of the next instruction in memory */
+	uint64_t target;		/* of a branch, taken or not; 0: none */
 	int16_t src1, src2, dest;	/* -1 or register 0..255 */
-	char flags, branch, ldst;	/* R W -, T N -, L S - */
+	uint8_t flag_use;		/* enum pm_uop_flag_use: of the arithmetic flags */
+	uint8_t outcome;		/* enum pm_uop_outcome */
+	uint8_t access;			/* enum pm_uop_access */
 	uint8_t msize;			/* bytes of the memory access; 0 if unknown */
-	int32_t index;			/* 1 starts a macro-op */
-	char macro[12], micro[23];	/* terminated */
+	int32_t index;			/* within its instruction, from 1 */
+	char macro[12], micro[23];	/* names of instruction and micro-op, terminated */
+};
+
+enum pm_bus_type {
+	PM_BUS_FETCH, PM_BUS_READ, PM_BUS_WRITE, PM_BUS_WRITEBACK, PM_BUS_READ_INVAL,
+	PM_BUS_IO_READ, PM_BUS_IO_WRITE, PM_BUS_INTACK, PM_BUS_SPECIAL, PM_BUS_INVALID
 };
 
 struct pm_bus {
@@ -150,13 +175,32 @@ struct pm_bus {
 	uint8_t raw[4];			/* the format's own control bytes, for exact round trips */
 	uint64_t data;
 };
-enum pm_bus_type {
-	PM_BUS_FETCH, PM_BUS_READ, PM_BUS_WRITE, PM_BUS_WRITEBACK, PM_BUS_READ_INVAL,
-	PM_BUS_IO_READ, PM_BUS_IO_WRITE, PM_BUS_INTACK, PM_BUS_SPECIAL, PM_BUS_INVALID,
+
+/* What the kernel did (pm_rare.code of PM_EV_KERNEL), and pm_rare.arg[]. A file is three numbers: inode,
+ * major and minor device. Other numbers are events of which pugmark knows nothing but the arguments. */
+enum pm_kernel {
+	PM_KERNEL_SCHEDULE	= 83,	/* pid, which runs from now on */
+	PM_KERNEL_FORK		= 70,	/* pid, parent */
+	PM_KERNEL_EXEC		= 88,	/* pid, file; name */
+	PM_KERNEL_CONTEXT	= 65,	/* pid, its address space */
+	PM_KERNEL_COPY_RANGE	= 68,	/* address space, new one, first address, end */
+	PM_KERNEL_MAP_FILE	= 77,	/* pid, address, bytes, file, offset in pages; name */
+	PM_KERNEL_MAP		= 109,	/* pid, address, bytes: of nothing but zeros */
+	PM_KERNEL_MAP_SHARED	= 115,	/* pid, address, bytes, number of the shared memory */
+	PM_KERNEL_MOVE		= 64,	/* pid, address, bytes, old address, old bytes */
+	PM_KERNEL_UNMAP		= 85,	/* pid, address, bytes */
+	PM_KERNEL_UNMAP_ALL	= 117,	/* address space */
+	PM_KERNEL_COPY_ON_WRITE	= 67,	/* pid, address: the page has become the process's own */
+	PM_KERNEL_OPEN		= 40,	/* pid, file, size; name */
+	PM_KERNEL_CLOSE		= 41,	/* pid, file */
+	PM_KERNEL_READ		= 60,	/* pid, file, offset, bytes */
+	PM_KERNEL_WRITE		= 62,	/* pid, file, offset, bytes */
+	PM_KERNEL_DELETE	= 45,	/* file */
+	PM_KERNEL_TRUNCATE	= 116	/* file, offset: its bytes from there on are gone */
 };
 
 struct pm_rare {
-	uint32_t code;
+	uint32_t code;			/* by kind; 0 where none is said above */
 	uint32_t nargs;
 	uint64_t arg[8];
 	const char *name;		/* NULL or terminated, in the batch's arena */
@@ -165,24 +209,24 @@ struct pm_rare {
 /* ---- static code: what a block number stands for -------------------------------------------- */
 enum pm_insn_class {
 	PM_CLASS_NONE, PM_CLASS_JUMP, PM_CLASS_COND, PM_CLASS_CALL, PM_CLASS_RET,
-	PM_CLASS_JUMP_IND, PM_CLASS_CALL_IND, PM_CLASS_SYSCALL,
+	PM_CLASS_JUMP_IND, PM_CLASS_CALL_IND, PM_CLASS_SYSCALL
 };
+enum pm_isa { PM_ISA_X86_64, PM_ISA_X86_32, PM_ISA_MIPS, PM_ISA_NONE, PM_ISA_RISCV };
 
 struct pm_insn {
 	uint64_t pc;
 	uint8_t bytes[15];
 	uint8_t len;
-	uint8_t class;			/* enum pm_insn_class: what it does to control flow */
+	uint8_t flow;			/* enum pm_insn_class: what it does to control flow */
 	uint8_t nref;			/* data references per execution (per iteration for rep) */
 	uint8_t rep;			/* 1: a rep-prefixed string instruction */
 	uint8_t isa;			/* enum pm_isa */
 	uint32_t object;		/* index into pm_code.object, PM_NONE for anonymous code */
 };
-enum pm_isa { PM_ISA_X86_64, PM_ISA_X86_32, PM_ISA_MIPS, PM_ISA_NONE, PM_ISA_RISCV };
 
 struct pm_block {
 	uint64_t pc;
-	uint32_t insn, n;		/* code->insn[insn .. insn + n) */
+	uint32_t insn, n;		/* index of its first instruction in pm_code.insn; how many it has */
 };
 
 struct pm_object {
@@ -209,25 +253,82 @@ struct pm_stream {
 	const char *name;		/* NULL or e.g. the thread's program */
 };
 
-struct pm_packed;
-struct pm_recent;
+/* Bytes of every struct in the pugmark that runs; of an array's elements, how far apart they are. */
+struct pm_sizes {
+	uint32_t sizes;			/* struct pm_sizes itself */
+	uint32_t batch, stream, code;
+	uint32_t event, uop, bus, rare;
+	uint32_t insn, block, object;
+};
+
 struct pm_batch {
+	const struct pm_sizes *sizes;	/* what a plug-in is given has them; inside pugmark it is NULL */
 	const struct pm_stream *stream;
 	const struct pm_code *code;	/* NULL unless PM_HAS_BLOCKS or PM_HAS_BYTES */
 	const struct pm_event *ev;
 	size_t n;
-	const struct pm_uop *uop;	/* indexed by PM_EV_UOP.id */
+	const struct pm_uop *uop;	/* indexed by PM_EV_UOP's id */
 	const struct pm_bus *bus;
 	const struct pm_rare *rare;
 	const uint8_t *arena;		/* bytes that events refer to by offset */
 	size_t nuop, nbus, nrare, narena;
 	uint64_t first_insn;		/* instructions of this stream before the batch */
-	const struct pm_packed *packed;	/* pugmark's own sinks: see trace/chain.h. NULL: events are all there is */
 };
 
-/* ---- results: a tree of named values, rendered by pugmark as table, JSON, CSV or HTML -------- */
+/* Does a struct of @bytes have @field? PM_HAS_FIELD(b->sizes->event, struct pm_event, value) */
+#define PM_HAS_FIELD(bytes, type, field) \
+	((bytes) >= offsetof(type, field) + sizeof(((type *)0)->field))
+
+/* Event @i of the batch, i < b->n; the one behind @ev, which may be the end of all of them. */
+static inline const struct pm_event *pm_event_at(const struct pm_batch *b, size_t i)
+{
+	return (const struct pm_event *)((const char *)b->ev + i * b->sizes->event);
+}
+
+static inline const struct pm_event *pm_event_next(const struct pm_batch *b, const struct pm_event *ev)
+{
+	return (const struct pm_event *)((const char *)ev + b->sizes->event);
+}
+
+/* What an id stands for; NULL if there is no such thing (PM_NONE is none). */
+static inline const struct pm_uop *pm_uop_at(const struct pm_batch *b, uint32_t id)
+{
+	return id < b->nuop ? (const struct pm_uop *)((const char *)b->uop + (size_t)id * b->sizes->uop) : NULL;
+}
+
+static inline const struct pm_bus *pm_bus_at(const struct pm_batch *b, uint32_t id)
+{
+	return id < b->nbus ? (const struct pm_bus *)((const char *)b->bus + (size_t)id * b->sizes->bus) : NULL;
+}
+
+static inline const struct pm_rare *pm_rare_at(const struct pm_batch *b, uint32_t id)
+{
+	return id < b->nrare ? (const struct pm_rare *)((const char *)b->rare + (size_t)id * b->sizes->rare) :
+			       NULL;
+}
+
+static inline const struct pm_insn *pm_insn_at(const struct pm_batch *b, uint32_t id)
+{
+	return b->code && id < b->code->ninsn ?
+	       (const struct pm_insn *)((const char *)b->code->insn + (size_t)id * b->sizes->insn) : NULL;
+}
+
+static inline const struct pm_block *pm_block_at(const struct pm_batch *b, uint32_t id)
+{
+	return b->code && id < b->code->nblock ?
+	       (const struct pm_block *)((const char *)b->code->block + (size_t)id * b->sizes->block) : NULL;
+}
+
+static inline const struct pm_object *pm_object_at(const struct pm_batch *b, uint32_t id)
+{
+	return b->code && id < b->code->nobject ?
+	       (const struct pm_object *)((const char *)b->code->object + (size_t)id * b->sizes->object) : NULL;
+}
+
+/* ---- results: a tree of named values, rendered by pugmark as table, JSON, CSV or HTML --------
+ * Strings are copied. @name NULL: an element of a list. @unit NULL: a bare number. Nothing can fail. */
 struct pm_result;
-/* Open an object (or list element, if @name is NULL) inside the current one; close it again. */
+/* Open an object or a list inside the current one; close it again. */
 void pm_result_begin(struct pm_result *r, const char *name);
 void pm_result_begin_list(struct pm_result *r, const char *name);
 void pm_result_end(struct pm_result *r);
@@ -246,14 +347,13 @@ enum pm_sink_flag {
 	PM_SINK_PER_STREAM	= 1 << 1,	/* one instance per stream; merge() joins them */
 	PM_SINK_WHOLE		= 1 << 2,	/* finish() only if the trace was read to its end */
 	PM_SINK_LIGHT		= 1 << 3,	/* consume() costs less than handing the batch to a thread */
-	PM_SINK_CHAINS		= 1 << 4,	/* takes pm_batch.packed; only with PM_SINK_BLOCKS */
-	PM_SINK_EPOCHS		= 1 << 5,	/* code tables may begin anew: pm_code.epoch */
-	PM_SINK_LIGHT_CHAINS	= 1 << 6,	/* of packed batches, consume() is as PM_SINK_LIGHT says */
-	PM_SINK_REFS		= 1 << 7,	/* needs PM_HAS_INSNS, PM_HAS_LINES or PM_HAS_REFS: one is enough */
+	PM_SINK_EPOCHS		= 1 << 4,	/* code tables may begin anew: pm_code.epoch */
+	PM_SINK_REFS		= 1 << 5	/* needs PM_HAS_INSNS, PM_HAS_LINES or PM_HAS_REFS: one is enough */
 };
 
 struct pm_sink_ops {
 	uint32_t abi;			/* PM_ABI */
+	uint32_t size;			/* sizeof(struct pm_sink_ops); pugmark's own sinks leave it 0 */
 	uint32_t needs;			/* enum pm_fact: all of these */
 	uint32_t flags;			/* enum pm_sink_flag */
 	const char *name;		/* what users type */
@@ -261,16 +361,15 @@ struct pm_sink_ops {
 	/* @config: what stands behind the name (`l1d=32k,...`), "" if nothing. NULL on error. */
 	void *(*create)(const char *config, struct pm_err *err);
 	enum pm_status (*consume)(void *self, const struct pm_batch *b, struct pm_err *err);
-	/* Add @other's counts to @self; only with PM_SINK_PER_STREAM. */
+	/* Add @other's counts to @self; only with PM_SINK_PER_STREAM, else NULL. */
 	void (*merge)(void *self, const void *other);
-	/* The trace is over: flush, and put results into @r (NULL: nobody asked). */
+	/* The trace is over: flush, and put results into @r (NULL: nobody asked). May be NULL. */
 	enum pm_status (*finish)(void *self, struct pm_result *r, struct pm_err *err);
-	void (*destroy)(void *self);	/* NULL is fine as argument */
-	/* Only with PM_SINK_CHAINS: of data references, which it can do without; see trace/chain.h. */
-	void (*recent)(const void *self, struct pm_recent *r);
+	void (*destroy)(void *self);	/* NULL is fine as argument. May be NULL. */
 };
 
-/* A plug-in defines this symbol. */
+/* A plug-in defines this symbol: name, create() and consume() at least. It is read once, when the plug-in is
+ * loaded, and stays loaded until the process ends. */
 extern const struct pm_sink_ops pm_plugin;
 
 #ifdef __cplusplus

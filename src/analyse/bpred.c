@@ -678,8 +678,8 @@ static void take(struct sink *s, const struct pm_batch *b)
 
 			s->uop_macros += u->index == 1;
 			if (!s->saw_branch && u->target)
-				push(s, (struct pm_br){ u->pc, u->branch == 'T' || u->flags == 'R' ? u->target : u->fall,
-					(u->branch == 'T' ? PM_BR_TAKEN : 0) | (u->flags == 'R' ? PM_BR_COND : 0) |
+				push(s, (struct pm_br){ u->pc, u->outcome == PM_UOP_TAKEN || u->flag_use == PM_UOP_READS_FLAGS ? u->target : u->fall,
+					(u->outcome == PM_UOP_TAKEN ? PM_BR_TAKEN : 0) | (u->flag_use == PM_UOP_READS_FLAGS ? PM_BR_COND : 0) |
 					(strcmp(u->macro, "CALL") ? strcmp(u->macro, "RET") ? 0 : PM_BR_RET : PM_BR_CALL) |
 					(strcmp(u->micro, "JMP_REG") ? 0 : PM_BR_INDIRECT), u->fall - u->pc });
 		}

@@ -411,14 +411,14 @@ static __attribute__((noinline)) enum pm_status learn(struct pm_cg *g, struct cg
 		else if (k->first <= end)
 			k->last = end;
 	}
-	if (in[i].class == PM_CLASS_NONE && i && in[i].isa == PM_ISA_MIPS)
+	if (in[i].flow == PM_CLASS_NONE && i && in[i].isa == PM_ISA_MIPS)
 		i--;			/* a MIPS branch stands before its delay slot */
 	k->at = i;
 	k->pc = in[i].pc;
 	k->fall = in[i].pc + in[i].len + (in[i].isa == PM_ISA_MIPS ? 4 : 0);
-	if (in[i].class == PM_CLASS_COND)
+	if (in[i].flow == PM_CLASS_COND)
 		k->end = END_COND;
-	else if (in[i].class == PM_CLASS_JUMP_IND || in[i].class == PM_CLASS_CALL_IND)
+	else if (in[i].flow == PM_CLASS_JUMP_IND || in[i].flow == PM_CLASS_CALL_IND)
 		k->end = END_INDIRECT;
 	return PM_OK;
 }
@@ -749,10 +749,12 @@ static void chains_of(struct cg_code *c, const struct pm_chains *k)
 	}
 }
 
-static enum pm_status packed_batch(struct pm_cg *g, struct cg_place *p, struct cg_code *c, const struct pm_batch *b,
-				   struct pm_err *err)
+enum pm_status pm_cg_packed(struct pm_cg *g, const struct pm_batch *b, const struct pm_packed *packed,
+			    struct pm_err *err)
 {
-	struct pm_packed all = *b->packed;
+	struct cg_place *p = place_of(g, b->stream ? b->stream->index : 0);
+	struct cg_code *c = b->code ? code_of(g, b->code) : p->code;
+	struct pm_packed all = *packed;
 	const struct pm_packed *k = &all;
 	const struct pm_event *ev = b->ev;
 	uint32_t ref = 0;
@@ -805,8 +807,6 @@ enum pm_status pm_cg_batch(struct pm_cg *g, const struct pm_batch *b, struct pm_
 	struct cg_code *c = b->code ? code_of(g, b->code) : p->code;
 	bool any = p->block != PM_NONE;
 
-	if (b->packed)
-		return packed_batch(g, p, c, b, err);
 	for (size_t i = 0; !any && i < b->n; i++)
 		any = b->ev[i].kind == PM_EV_BLOCK;
 	if (any)

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "pugmark/pugmark.h"
+#include "trace/chain.h"
 
 #define PM_CG_EVENTS(E)							\
 	E(Ir, "instructions executed")					\
@@ -46,6 +46,9 @@ void pm_cg_events(struct pm_cg *g, const struct pm_event *ev, size_t n);
 void pm_cg_charge(struct pm_cg *g, const struct pm_event *ev, size_t n, uint64_t sum[PM_CG_COUNT]);
 /* Blocks as they are, or instructions: the counts are the same. */
 enum pm_status pm_cg_batch(struct pm_cg *g, const struct pm_batch *b, struct pm_err *err);
+/* The same of a batch that is packed (trace/chain.h). */
+enum pm_status pm_cg_packed(struct pm_cg *g, const struct pm_batch *b, const struct pm_packed *packed,
+			    struct pm_err *err);
 /* The trace is over; only now are the numbers below complete. */
 void pm_cg_end(struct pm_cg *g);
 const struct pm_cg_insn *pm_cg_insns(const struct pm_cg *g, size_t *n);
@@ -55,7 +58,7 @@ void pm_cg_config(const struct pm_cg *g, struct pm_cg_cache c[3]);
 void pm_cg_sort(struct pm_cg *g, int (*by)(const void *, const void *));
 void pm_cg_free(struct pm_cg *g);
 
-extern const struct pm_sink_ops pm_sim_cachegrind;
+extern const struct pm_chain_sink_ops pm_sim_cachegrind;
 struct pm_names;
 struct pm_names *pm_cachegrind_names(void *self);	/* of the sink: see sims.h */
 /* What the sink @self blames on instructions: its 13 events. See sims.h. */

@@ -242,6 +242,15 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	return PM_OK;
 }
 
+static enum pm_status packed(void *self, const struct pm_batch *b, const struct pm_packed *k,
+			     struct pm_err *err)
+{
+	struct cg_sink *s = self;
+
+	pm_names_learn(&s->names, b->code);
+	return pm_cg_packed(s->g, b, k, err);
+}
+
 static void recent(const void *self, struct pm_recent *r)
 {
 	struct pm_cg_cache c[3];
@@ -250,8 +259,12 @@ static void recent(const void *self, struct pm_recent *r)
 	*r = (struct pm_recent){ __builtin_ctz(c[1].line), c[1].size / c[1].line / c[1].ways - 1 };
 }
 
-const struct pm_sink_ops pm_sim_cachegrind = {
-	.abi = PM_ABI, .needs = PM_HAS_INSNS, .flags = PM_SINK_BLOCKS | PM_SINK_CHAINS, .name = "cachegrind",
-	.about = "cachegrind's caches and predictors, per instruction, function and line",
-	.create = create, .consume = consume, .finish = finish, .destroy = destroy, .recent = recent,
+const struct pm_chain_sink_ops pm_sim_cachegrind = {
+	.ops = {
+		.abi = PM_ABI, .needs = PM_HAS_INSNS, .flags = PM_SINK_BLOCKS | PM_SINK_CHAINS,
+		.name = "cachegrind",
+		.about = "cachegrind's caches and predictors, per instruction, function and line",
+		.create = create, .consume = consume, .finish = finish, .destroy = destroy,
+	},
+	.packed = packed, .recent = recent,
 };

@@ -205,19 +205,19 @@ static void uop_static(const struct pm_uop *u, struct pm_core_static *s)
 	*s = (struct pm_core_static){ .class = PM_CORE_ALU, .uops = 1, .data_regs = a | b };
 	if (u->dest >= 0 && u->dest < 64)
 		s->writes = 1ull << u->dest;
-	if (u->flags == 'W')
+	if (u->flag_use == PM_UOP_WRITES_FLAGS)
 		s->writes |= 1ull << X86_REG_FLAGS;
-	if (u->flags == 'R')
+	if (u->flag_use == PM_UOP_READS_FLAGS)
 		s->data_regs |= 1ull << X86_REG_FLAGS;
-	if (u->ldst == 'L') {
+	if (u->access == PM_UOP_LOAD) {
 		s->addr_regs = a | b;
 		s->data_regs = 0;
 		s->class = PM_CORE_MOVE;
-	} else if (u->ldst == 'S') {	/* src1 is the data */
+	} else if (u->access == PM_UOP_STORE) {	/* src1 is the data */
 		s->addr_regs = b;
 		s->data_regs = a;
 		s->class = PM_CORE_MOVE;
-	} else if (u->branch != '-') {
+	} else if (u->outcome != PM_UOP_NO_BRANCH) {
 		s->class = PM_CORE_BRANCH;
 	} else if (!strcmp(u->micro, "FP_MUL")) {
 		s->class = PM_CORE_FMUL;
@@ -617,11 +617,11 @@ static void one_uop(struct sink *s, const struct pm_uop *u)
 	begin(s, u->pc, u->index == 1 ? (unsigned)(u->fall - u->pc) & 15 : 0, &st);
 	if (u->index != 1)
 		s->op.len = 0;
-	if (u->ldst == 'L' || u->ldst == 'S')
-		reference(s, u->ldst == 'L' ? PM_OP_READ : PM_OP_WRITE, u->mem, u->msize ? u->msize : 8, false);
+	if (u->access == PM_UOP_LOAD || u->access == PM_UOP_STORE)
+		reference(s, u->access == PM_UOP_LOAD ? PM_OP_READ : PM_OP_WRITE, u->mem, u->msize ? u->msize : 8, false);
 	if (u->target) {
-		struct pm_br b = { u->pc, u->target, (u->branch == 'T' ? PM_BR_TAKEN : 0) |
-			(u->flags == 'R' ? PM_BR_COND : 0) | (strcmp(u->macro, "CALL") ? 0 : PM_BR_CALL) |
+		struct pm_br b = { u->pc, u->target, (u->outcome == PM_UOP_TAKEN ? PM_BR_TAKEN : 0) |
+			(u->flag_use == PM_UOP_READS_FLAGS ? PM_BR_COND : 0) | (strcmp(u->macro, "CALL") ? 0 : PM_BR_CALL) |
 			(strcmp(u->macro, "RET") ? 0 : PM_BR_RET) |
 			(strcmp(u->micro, "JMP_REG") ? 0 : PM_BR_INDIRECT), (uint8_t)(u->fall - u->pc) };
 

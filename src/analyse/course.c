@@ -9,6 +9,7 @@
 #include "analyse/cache_sim.h"
 #include "analyse/conf.h"
 #include "analyse/course.h"
+#include "trace/penn.h"
 
 /* ---- in order -------------------------------------------------------------------------------------- */
 
@@ -40,7 +41,7 @@ void pm_inorder_run(struct pm_inorder *p, const struct pm_uop *u, size_t n)
 			slots = 0;
 		}
 		slots++;
-		p->ready[(uint8_t)u[i].dest] = cycle + (u[i].ldst == 'L' ? latency : 1);
+		p->ready[(uint8_t)u[i].dest] = cycle + (u[i].access == PM_UOP_LOAD ? latency : 1);
 		p->ready[255] = 0;
 	}
 	p->cycle = cycle;
@@ -153,7 +154,7 @@ static void inorder_debug(struct inorder *s, const struct pm_uop *u)
 		b = u->src2 < 0 || !s->counter[u->src2];
 		fprintf(s->debug, "%5" PRIu64 "%6" PRIu64 " %2d %-11s%2d %-11s -> %2d  %c  ", s->cycle, s->number,
 			u->src1, a ? "(Ready)" : "(NotReady)", u->src2, b ? "(Ready)" : "(NotReady)", u->dest,
-			u->ldst);
+			penn_letter(PENN_ACCESS, u->access));
 		for (unsigned r = 0; r < 50; r++) {
 			if (s->counter[r] > 9)
 				putc('+', s->debug);
@@ -167,7 +168,7 @@ static void inorder_debug(struct inorder *s, const struct pm_uop *u)
 	}
 	s->slots++;
 	if (u->dest >= 0)
-		s->counter[u->dest] = u->ldst == 'L' ? s->p->latency : 1;
+		s->counter[u->dest] = u->access == PM_UOP_LOAD ? s->p->latency : 1;
 }
 
 static enum pm_status inorder_consume(void *self, const struct pm_batch *b, struct pm_err *err)
@@ -237,7 +238,7 @@ struct slot {
 	int map[5][2];			/* three sources, two destinations: architectural, physical */
 	int freed[2];			/* what the destinations were mapped to before */
 	int src[3];			/* physical, NONE */
-	uint8_t ldst;			/* 0, 'L', 'S' */
+	uint8_t access;			/* enum pm_uop_access */
 	bool mispredicted;
 };
 
@@ -317,7 +318,7 @@ static void commit(struct pm_ooo *o)
 		for (int k = 0; k < 2; k++)
 			if (s->freed[k] != NONE)
 				o->free_list[(o->free_at + o->nfree++) % o->nphys] = s->freed[k];
-		if (s->ldst == 'S')
+		if (s->access == PM_UOP_STORE)
 			memmove(o->store, o->store + 1, --o->nstore * sizeof *o->store);
 		if (o->h.commit)
 			o->h.commit(o->h.to, &s->u, s->at, s->map, s->freed);
@@ -327,7 +328,7 @@ static void commit(struct pm_ooo *o)
 
 static bool memory_ready(const struct pm_ooo *o, uint64_t number, const struct slot *s)
 {
-	if (s->ldst != 'L' || o->c.mem == PM_OOO_IGNORE)
+	if (s->access != PM_UOP_LOAD || o->c.mem == PM_OOO_IGNORE)
 		return true;
 	for (unsigned i = 0; i < o->nstore && o->store[i] < number; i++) {
 		const struct slot *t = o->rob + (o->store[i] & o->mask);
@@ -355,11 +356,11 @@ static void issue(struct pm_ooo *o)
 			o->wait[left++] = number;
 			continue;
 		}
-		if (s->ldst == 'L') {
+		if (s->access == PM_UOP_LOAD) {
 			latency = o->c.load;
 			o->st.loads++;
 		}
-		if (s->ldst && o->h.miss && o->h.miss(o->h.to, &s->u) && s->ldst == 'L') {
+		if (s->access && o->h.miss && o->h.miss(o->h.to, &s->u) && s->access == PM_UOP_LOAD) {
 			latency += o->c.miss;
 			o->st.load_misses++;
 		}
@@ -390,14 +391,14 @@ static int new_register(struct pm_ooo *o)
 static void rename_one(struct pm_ooo *o, const struct pm_uop *u)
 {
 	struct slot *s = o->rob + (o->tail & o->mask);
-	int src[3] = { u->src1, u->src2, u->flags == 'R' ? FLAGS_REG : NONE };
-	int dst[2] = { u->dest, u->flags == 'W' ? FLAGS_REG : NONE };
+	int src[3] = { u->src1, u->src2, u->flag_use == PM_UOP_READS_FLAGS ? FLAGS_REG : NONE };
+	int dst[2] = { u->dest, u->flag_use == PM_UOP_WRITES_FLAGS ? FLAGS_REG : NONE };
 
 	s->u = *u;
 	s->at[0] = o->cycle;
 	s->at[1] = s->at[3] = 0;
 	s->at[2] = UINT64_MAX;
-	s->ldst = u->ldst == 'L' || u->ldst == 'S' ? u->ldst : 0;
+	s->access = u->access;
 	for (int k = 0; k < 3; k++) {
 		s->src[k] = src[k] < 0 ? NONE : o->map[src[k]];
 		s->map[k][0] = src[k] < 0 ? NONE : src[k];
@@ -412,10 +413,10 @@ static void rename_one(struct pm_ooo *o, const struct pm_uop *u)
 		s->map[3 + k][1] = o->map[dst[k]] = new_register(o);
 	}
 	o->wait[o->nwait++] = o->tail;
-	if (s->ldst == 'S')
+	if (s->access == PM_UOP_STORE)
 		o->store[o->nstore++] = o->tail;
 	s->mispredicted = false;
-	if (u->target && u->flags == 'R') {
+	if (u->target && u->flag_use == PM_UOP_READS_FLAGS) {
 		o->st.branches++;
 		if (o->h.mispredict && o->h.mispredict(o->h.to, u)) {
 			s->mispredicted = true;
@@ -437,7 +438,7 @@ static size_t one_cycle(struct pm_ooo *o, const struct pm_uop *u, size_t n)
 	issue(o);
 	while (k < o->c.width && k < n && o->tail - o->head < o->c.rob && o->fetch_from <= o->cycle) {
 		rename_one(o, u + k++);
-		if (u[k - 1].branch == 'T')
+		if (u[k - 1].outcome == PM_UOP_TAKEN)
 			break;
 	}
 	o->cycle++;
@@ -488,7 +489,7 @@ struct ooo {
 static bool ooo_mispredict(void *to, const struct pm_uop *u)
 {
 	struct ooo *s = to;
-	struct pm_br b = { u->pc, u->target, PM_BR_COND | (u->branch == 'T' ? PM_BR_TAKEN : 0), 0 };
+	struct pm_br b = { u->pc, u->target, PM_BR_COND | (u->outcome == PM_UOP_TAKEN ? PM_BR_TAKEN : 0), 0 };
 	uint8_t miss;
 
 	s->bp->run(s->predictor, &b, 1, &miss);
@@ -499,7 +500,7 @@ static bool ooo_miss(void *to, const struct pm_uop *u)
 {
 	struct ooo *s = to;
 
-	return pm_cache_access(s->dcache, u->ldst == 'S' ? PM_OP_WRITE : PM_OP_READ, u->mem,
+	return pm_cache_access(s->dcache, u->access == PM_UOP_STORE ? PM_OP_WRITE : PM_OP_READ, u->mem,
 			       u->msize ? u->msize : 1, false, u->pc) > 0;
 }
 

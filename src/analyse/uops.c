@@ -17,7 +17,7 @@ struct counts {
 	uint64_t pairs, branches;
 	uint64_t bits;			/* brdist: offset bits of the instruction set to cost */
 	/* by stream: what the micro-op before was */
-	struct last { uint32_t n; char flags; } *last;
+	struct last { uint32_t n; uint8_t flag_use; } *last;
 	size_t nlast;
 };
 
@@ -217,13 +217,13 @@ static enum pm_status mix_consume(void *self, const struct pm_batch *b, struct p
 	for (size_t i = 0; i < b->nuop; i++) {
 		const struct pm_uop *u = &b->uop[i];
 
-		if (u->ldst == 'L')
+		if (u->access == PM_UOP_LOAD)
 			c->load++;
-		else if (u->ldst == 'S')
+		else if (u->access == PM_UOP_STORE)
 			c->store++;
-		else if (u->target && u->flags == 'R')
+		else if (u->target && u->flag_use == PM_UOP_READS_FLAGS)
 			c->cond++;
-		else if (u->target && u->flags == '-')
+		else if (u->target && u->flag_use == PM_UOP_NO_FLAGS)
 			c->uncond++;
 	}
 	c->uops += b->nuop;
@@ -262,11 +262,11 @@ static enum pm_status fusion_consume(void *self, const struct pm_batch *b, struc
 	for (size_t i = 0; i < b->nuop; i++) {
 		const struct pm_uop *u = &b->uop[i];
 
-		if (u->target && u->flags == 'R') {
+		if (u->target && u->flag_use == PM_UOP_READS_FLAGS) {
 			c->branches++;
-			c->pairs += l->flags == 'W';
+			c->pairs += l->flag_use == PM_UOP_WRITES_FLAGS;
 		}
-		l->flags = u->flags;
+		l->flag_use = u->flag_use;
 	}
 	c->uops += b->nuop;
 	return PM_OK;

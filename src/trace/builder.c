@@ -29,7 +29,7 @@ struct pm_uop *pm_builder_uop(struct pm_builder *b)
 	pm_grow(b->uop, b->b.nuop, b->cap_uop);
 	pm_builder_event(b, PM_EV_UOP)->id = (uint32_t)b->b.nuop;
 	u = b->uop + b->b.nuop++;
-	*u = (struct pm_uop){ .src1 = -1, .src2 = -1, .dest = -1, .flags = '-', .branch = '-', .ldst = '-' };
+	*u = (struct pm_uop){ .src1 = -1, .src2 = -1, .dest = -1 };
 	return u;
 }
 

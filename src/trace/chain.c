@@ -61,10 +61,9 @@ static enum pm_status send(struct pm_unpacker *u, struct pm_batch *to, uint64_t 
 }
 
 /* One execution of @k; returns its instructions. */
-static uint64_t chain(struct pm_unpacker *u, const struct pm_batch *b, const struct pm_chain *k,
-		      const uint64_t *at)
+static uint64_t chain(struct pm_unpacker *u, const struct pm_batch *b, const struct pm_chains *c,
+		      const struct pm_chain *k, const uint64_t *at)
 {
-	const struct pm_chains *c = &b->packed->chains;
 	const struct pm_chain_ref *r = c->ref + k->ref;
 	struct pm_event *e = room(u, k->npart + k->nref);
 	uint64_t insns = 0;
@@ -83,15 +82,14 @@ static uint64_t chain(struct pm_unpacker *u, const struct pm_batch *b, const str
 	return insns;
 }
 
-enum pm_status pm_unpack(struct pm_unpacker *u, const struct pm_batch *b, const struct pm_emit *emit, struct pm_err *err)
+enum pm_status pm_unpack(struct pm_unpacker *u, const struct pm_batch *b, const struct pm_packed *p,
+			 const struct pm_emit *emit, struct pm_err *err)
 {
-	const struct pm_packed *p = b->packed;
 	const struct pm_event *ev = b->ev;
 	const uint64_t *at = p->addr;
 	struct pm_batch to = *b;
 	uint64_t insns = 0;
 
-	to.packed = NULL;
 	u->n = 0;
 	for (size_t i = 0; i < p->n; i++) {
 		uint32_t id = p->id[i], n = id & ~PM_CHAIN_EVENTS;
@@ -102,7 +100,7 @@ enum pm_status pm_unpack(struct pm_unpacker *u, const struct pm_batch *b, const 
 			for (const struct pm_event *end = ev + n; ev < end; ev++)
 				insns += ev->kind == PM_EV_BLOCK ? ev->value : ev->kind == PM_EV_INSN;
 		} else {
-			insns += chain(u, b, p->chains.chain + id, at);
+			insns += chain(u, b, &p->chains, p->chains.chain + id, at);
 			at += p->chains.chain[id].nref;
 		}
 		if (u->n < PM_BATCH_EVENTS)

@@ -11,9 +11,10 @@
  *
  * The events are whatever is no whole chain: executions cut short, string instructions, system calls.
  * Sinks that take this form say so (PM_SINK_CHAINS); to the others pm_unpack() shows the same as events.
+ * Plug-ins never see it: its flags are none of pugmark.h.
  *
  * A reference to the line that was used last of all lines of its set changes nothing in an LRU cache, and
- * most references are. If all sinks can do without them (pm_sink_ops.recent), they are left out, and there is
+ * most references are. If all sinks can do without them (pm_chain_sink_ops.recent), they are left out, and there is
  * ref[] instead, which says which of the batch's references the others are.
  *
  * Threads    a producer's tables only grow: what a batch can name has been written, and neither moves nor
@@ -70,14 +71,32 @@ struct pm_recent {			/* sets of lines: (addr >> shift) & mask */
 	uint64_t mask;
 };
 
+enum pm_chain_sink_flag {		/* besides enum pm_sink_flag */
+	PM_SINK_CHAINS		= 1 << 24,	/* is the first member of a pm_chain_sink_ops; with PM_SINK_BLOCKS */
+	PM_SINK_LIGHT_CHAINS	= 1 << 25,	/* packed() is as PM_SINK_LIGHT says of consume() */
+};
+
+struct pm_chain_sink_ops {
+	struct pm_sink_ops ops;
+	/* What consume() is for other batches. The events of @b have their places in @k. */
+	enum pm_status (*packed)(void *self, const struct pm_batch *b, const struct pm_packed *k, struct pm_err *err);
+	/* Optional: of data references, those that it can do without. */
+	void (*recent)(const void *self, struct pm_recent *r);
+};
+
+/* Like pm_pipeline_push(), of a batch that is packed; only if pm_pipeline_packed(). */
+enum pm_status pm_pipeline_push_packed(struct pm_pipeline *p, const struct pm_batch *b, const struct pm_packed *k,
+				       struct pm_err *err);
+
 /* The references of @p, which has addresses: nref of them at @to. */
 void pm_packed_refs(const struct pm_packed *p, struct pm_packed_ref *to);
 
 struct pm_unpacker;
 /* Batches that leave nothing out. */
 struct pm_unpacker *pm_unpacker_new(void);
-/* @b, which is packed, as batches of blocks and references. */
-enum pm_status pm_unpack(struct pm_unpacker *u, const struct pm_batch *b, const struct pm_emit *emit, struct pm_err *err);
+/* @b, packed as @k, as batches of blocks and references. */
+enum pm_status pm_unpack(struct pm_unpacker *u, const struct pm_batch *b, const struct pm_packed *k,
+			 const struct pm_emit *emit, struct pm_err *err);
 void pm_unpacker_free(struct pm_unpacker *u);		/* NULL is fine */
 
 #endif

@@ -204,15 +204,15 @@ static void find_end(const struct pm_code *code, const struct pm_block *blk, str
 	uint32_t i = blk->n - 1;
 
 	/* a MIPS branch stands before its delay slot */
-	if (in[i].class == PM_CLASS_NONE && i && in[i].isa == PM_ISA_MIPS)
+	if (in[i].flow == PM_CLASS_NONE && i && in[i].isa == PM_ISA_MIPS)
 		i--;
 	*e = (struct block_end){ .kind = END_NONE };
-	if (in[i].class == PM_CLASS_NONE || in[i].class == PM_CLASS_SYSCALL)
+	if (in[i].flow == PM_CLASS_NONE || in[i].flow == PM_CLASS_SYSCALL)
 		return;
 	e->pc = in[i].pc;
 	e->size = in[i].len;
 	e->insn = blk->insn + i;
-	e->flags = in[i].class < NR(flags) ? flags[in[i].class] : 0;
+	e->flags = in[i].flow < NR(flags) ? flags[in[i].flow] : 0;
 	e->fall = pm_insn_next(in + i) + (in[i].isa == PM_ISA_MIPS ? 4 : 0);
 	e->kind = pm_insn_target(in + i, &e->target) ? END_DIRECT : END_INDIRECT;
 }

@@ -393,9 +393,9 @@ static enum pm_status champ_group(void *self, const struct pm_group *g, struct p
 			reads |= 1ull << u->src2;
 		if (u->dest >= 0 && u->dest < 44)
 			writes |= 1ull << u->dest;
-		if (u->flags == 'R')
+		if (u->flag_use == PM_UOP_READS_FLAGS)
 			reads |= 1ull << X86_REG_FLAGS;
-		if (u->flags == 'W')
+		if (u->flag_use == PM_UOP_WRITES_FLAGS)
 			writes |= 1ull << X86_REG_FLAGS;
 	}
 	p[8] = branch;

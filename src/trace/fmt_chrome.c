@@ -128,7 +128,7 @@ static void rare(struct chrome_writer *w, struct pm_buf *b, const struct pm_batc
 				  &batch->rare[e->id] : NULL;
 	char name[64];
 
-	if (e->kind == PM_EV_KERNEL && r && r->code == 'S') {
+	if (e->kind == PM_EV_KERNEL && r && r->code == PM_KERNEL_SCHEDULE) {
 		put_slice(w, b, &w->task, "schedule", 0, 0);
 		w->task = (struct slice){ .begin = w->now, .open = true };
 		snprintf(w->task.name, sizeof w->task.name, "task %llx", (unsigned long long)r->arg[0]);

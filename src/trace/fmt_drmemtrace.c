@@ -131,7 +131,7 @@ static uint32_t insn_of(struct dr_reader *r, const struct dr_entry *e)
 
 	if (!fresh)
 		return id;
-	in->class = e->type < NR(class) ? class[e->type] : PM_CLASS_NONE;
+	in->flow = e->type < NR(class) ? class[e->type] : PM_CLASS_NONE;
 	if (r->isa != PM_ISA_NONE && in->len && x86_regs(in->bytes, in->len, r->isa == PM_ISA_X86_64, &x))
 		in->rep = x.rep;
 	return id;
@@ -368,7 +368,7 @@ static void begin(struct dr_writer *w, const struct pm_stream *s, struct pm_err 
 
 static unsigned type_of(const struct pm_group *g, const struct x86_regs *x)
 {
-	unsigned f = g->branch.flags, class = x ? x->class : g->known ? g->insn.class : PM_CLASS_NONE;
+	unsigned f = g->branch.flags, class = x ? x->class : g->known ? g->insn.flow : PM_CLASS_NONE;
 
 	if (g->again)
 		return DR_NO_FETCH;

@@ -210,7 +210,7 @@ static void code_from_blk(struct idt_reader *r, const struct text *t)
 			const uint8_t *bytes = text_at(t, pc, k->offset, d->size);
 
 			*in = (struct pm_insn){
-				.pc = pc, .len = d->size, .class = idt_id_class(d->id),
+				.pc = pc, .len = d->size, .flow = idt_id_class(d->id),
 				.nref = (uint8_t)(d->entries < 0 ? -d->entries : d->entries),
 				.rep = d->entries < 0, .isa = PM_ISA_NONE, .object = PM_NONE,
 			};
@@ -410,7 +410,7 @@ static uint32_t op_insn(struct idt_reader *r, uint64_t last, uint8_t op1, uint8_
 	in->bytes[0] = op1;
 	in->bytes[1] = op2;
 	/* call or jump through a pointer: ModRM is not in the file, and call is the likelier */
-	in->class = nop == 2 ? idt_id_class((uint16_t)(op2 | 1 << 11)) :
+	in->flow = nop == 2 ? idt_id_class((uint16_t)(op2 | 1 << 11)) :
 		    op1 == 0xff ? PM_CLASS_CALL_IND : idt_id_class(op1);
 	return (uint32_t)r->ninsn++;
 }
@@ -571,7 +571,7 @@ static bool through_memory(const struct pm_insn *in, bool wide)
 {
 	uint8_t op[2];
 
-	if (in->isa == PM_ISA_NONE || (in->class != PM_CLASS_JUMP_IND && in->class != PM_CLASS_CALL_IND))
+	if (in->isa == PM_ISA_NONE || (in->flow != PM_CLASS_JUMP_IND && in->flow != PM_CLASS_CALL_IND))
 		return false;
 	for (unsigned i = 0; i + 1 < in->len; i++)
 		if (idt_opcode(in->bytes + i, in->len - i, wide, op) == 1 && in->bytes[i] == 0xff)
@@ -673,7 +673,7 @@ static void branch_entry(struct idt_reader *r, const uint8_t *p, uint64_t v)
 	}
 	tell(r, false, 0);
 	id = op_insn(r, v, p[1], k == IDT_OP2 ? p[2] : 0, k == IDT_OP2 ? 2 : 1);
-	c = r->insn[id].class;
+	c = r->insn[id].flow;
 	f = c == PM_CLASS_COND ? PM_BR_COND : c == PM_CLASS_RET ? PM_BR_RET | PM_BR_INDIRECT :
 	    c == PM_CLASS_CALL ? PM_BR_CALL : c == PM_CLASS_CALL_IND ? PM_BR_CALL | PM_BR_INDIRECT :
 	    c == PM_CLASS_JUMP_IND ? PM_BR_INDIRECT : 0;

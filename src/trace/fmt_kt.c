@@ -92,7 +92,7 @@ static uint32_t insn_of(struct kt_reader *r, uint64_t pc, const uint8_t *bytes, 
 		return id;
 	pm_grow(r->regs, id, r->cap_regs);
 	if (x86_regs(bytes, len, r->wide, &r->regs[id])) {
-		r->codes.insn[id].class = r->regs[id].class;
+		r->codes.insn[id].flow = r->regs[id].class;
 		r->codes.insn[id].rep = r->regs[id].rep;
 	}
 	return id;
@@ -265,14 +265,14 @@ static enum pm_status kt_record(struct kt_reader *r, const uint8_t *start, struc
 			pm_ev_add(b, PM_EV_REP_ITER, 0, 0, pc, 0)->id = id;
 		}
 		put_refs(r, id, ref, nref, p + head, r->wide);
-		if (flags[in->class])
-			r->branch = (struct pm_outcome){ true, false, { PM_EV_BRANCH, flags[in->class],
+		if (flags[in->flow])
+			r->branch = (struct pm_outcome){ true, false, { PM_EV_BRANCH, flags[in->flow],
 						       (uint16_t)n, id, pc, 0 } };
 		if (!in->rep) {
 			struct kt_seen *k = seen_at(r, pc);
 
 			*k = (struct kt_seen){ .id = id, .head = (uint8_t)head,
-					       .n = (uint8_t)n, .branch = flags[in->class],
+					       .n = (uint8_t)n, .branch = flags[in->flow],
 					       .nref = (uint8_t)nref, .ref = { ref[0], ref[1] } };
 			memcpy(k->text, p, head);
 		}

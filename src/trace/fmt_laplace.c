@@ -43,6 +43,14 @@ static const struct event_kind {
 	{ 'a', "x", false }, { 'e', "", false }, { '&', "xxx", false },
 };
 
+/* pm_rare.code is the tag: the numbers of enum pm_kernel are theirs. */
+_Static_assert(PM_KERNEL_SCHEDULE == 'S' && PM_KERNEL_FORK == 'F' && PM_KERNEL_EXEC == 'X' &&
+	       PM_KERNEL_CONTEXT == 'A' && PM_KERNEL_COPY_RANGE == 'D' && PM_KERNEL_MAP_FILE == 'M' &&
+	       PM_KERNEL_MAP == 'm' && PM_KERNEL_MAP_SHARED == 's' && PM_KERNEL_MOVE == '@' &&
+	       PM_KERNEL_UNMAP == 'U' && PM_KERNEL_UNMAP_ALL == 'u' && PM_KERNEL_COPY_ON_WRITE == 'C' &&
+	       PM_KERNEL_OPEN == '(' && PM_KERNEL_CLOSE == ')' && PM_KERNEL_READ == '<' &&
+	       PM_KERNEL_WRITE == '>' && PM_KERNEL_DELETE == '-' && PM_KERNEL_TRUNCATE == 't', "the tags above");
+
 static const struct event_kind *kind_of(char tag)
 {
 	for (size_t i = 0; i < NR(kinds); i++)
@@ -622,14 +630,14 @@ static enum pm_status process_write(struct lap_writer *w, const struct pm_batch 
 		} else if (e->kind == PM_EV_KERNEL) {
 			const struct pm_rare *r = &b->rare[e->id];
 
-			if (r->code == 'S')
+			if (r->code == PM_KERNEL_SCHEDULE)
 				w->pid = r->arg[0];
-			else if (r->code == 'F')
+			else if (r->code == PM_KERNEL_FORK)
 				*pm_map_put(&w->leader, r->arg[0], NULL) = r->arg[1];
-			else if (r->code == 'A')
+			else if (r->code == PM_KERNEL_CONTEXT)
 				*pm_map_put(&w->owns, r->arg[0], NULL) = 1;
 			/* events that name no task belong to the one that runs, a fork to the parent */
-			pid = tid = strchr("uD/-te", (int)r->code) ? w->pid : r->arg[r->code == 'F'];
+			pid = tid = strchr("uD/-te", (int)r->code) ? w->pid : r->arg[r->code == PM_KERNEL_FORK];
 			p = put_kernel(w, p, b, e);
 		} else if (pm_is_ref(e) || e->kind == PM_EV_INSN) {
 			/* of a file, by a system call: its record says it */

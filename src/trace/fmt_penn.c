@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "trace/penn.h"
 #include "trace/text.h"
 
 #define MAX_EVENTS_PER_LINE 4		/* instruction, micro-op, reference, branch */
@@ -221,10 +222,10 @@ static inline bool is_blank(uint8_t c)
 		goto bad;							\
 	}									\
 } while (0)
-#define CHAR(to, a, b) do {							\
-	if (*p != (a) && *p != (b) && *p != '-')				\
+#define CHAR(to, letters) do {							\
+	(to) = penn_value(letters, (char)*p++);					\
+	if ((to) == PENN_NONE)							\
 		goto bad;							\
-	(to) = (char)*p++;							\
 } while (0)
 #define STR(to, max) do {							\
 	unsigned i = 0;								\
@@ -265,11 +266,11 @@ static const uint8_t *penn_line(const uint8_t *p, struct pm_uop *u)
 	SKIP();
 	REG(u->dest);
 	SKIP();
-	CHAR(u->flags, 'R', 'W');
+	CHAR(u->flag_use, PENN_FLAG_USE);
 	SKIP();
-	CHAR(u->branch, 'T', 'N');
+	CHAR(u->outcome, PENN_OUTCOME);
 	SKIP();
-	CHAR(u->ldst, 'L', 'S');
+	CHAR(u->access, PENN_ACCESS);
 	SKIP();
 	neg = *p == '-';
 	p += neg;
@@ -321,9 +322,9 @@ static unsigned branch_flags(const struct pm_uop *u)
 {
 	unsigned f = 0;
 
-	if (u->branch == 'T')
+	if (u->outcome == PM_UOP_TAKEN)
 		f |= PM_BR_TAKEN;
-	if (u->flags == 'R')
+	if (u->flag_use == PM_UOP_READS_FLAGS)
 		f |= PM_BR_COND;
 	if (!strcmp(u->micro, "JMP_REG"))
 		f |= PM_BR_INDIRECT;
@@ -345,10 +346,10 @@ static unsigned line_events(const struct pm_uop *u, uint32_t id, struct pm_event
 	if (u->index == 1)
 		*e++ = (struct pm_event){ PM_EV_INSN, 0, (uint16_t)size, PM_NONE, u->pc, 0 };
 	*e++ = (struct pm_event){ PM_EV_UOP, 0, 0, id, u->pc, 0 };
-	if (u->ldst != '-')
-		*e++ = (struct pm_event){ u->ldst == 'L' ? PM_EV_READ : PM_EV_WRITE, 0,
+	if (u->access != PM_UOP_NO_ACCESS)
+		*e++ = (struct pm_event){ u->access == PM_UOP_LOAD ? PM_EV_READ : PM_EV_WRITE, 0,
 					  (uint16_t)nominal_size(u->macro), PM_NONE, u->mem, 0 };
-	if (u->branch != '-')
+	if (u->outcome != PM_UOP_NO_BRANCH)
 		*e++ = (struct pm_event){ PM_EV_BRANCH, (uint8_t)branch_flags(u), (uint16_t)size, PM_NONE, u->pc,
 					  u->target };
 	return (unsigned)(e - ev);
@@ -369,7 +370,7 @@ static void remember(struct penn_reader *r, const uint8_t *p, const uint8_t *nex
 
 	if (next - p > KNOWN_TEXT)
 		return;
-	if (u->ldst == '-') {
+	if (u->access == PM_UOP_NO_ACCESS) {
 		mem = next;
 	} else {
 		/* nine fields and the blanks around them stand before the address */
@@ -616,9 +617,9 @@ static enum pm_status penn_write(void *self, const struct pm_batch *b, struct pm
 			w->started = true;
 			w->bare = false;
 			w->uops++;
-			w->loads += u->ldst == 'L';
-			w->stores += u->ldst == 'S';
-			w->branches += u->branch != '-';
+			w->loads += u->access == PM_UOP_LOAD;
+			w->stores += u->access == PM_UOP_STORE;
+			w->branches += u->outcome != PM_UOP_NO_BRANCH;
 			if (u->src1 < -1 || u->src2 < -1 || u->dest < -1 || u->src1 > 255 || u->src2 > 255 ||
 			    u->dest > 255 || !u->macro[0] || !u->micro[0] || u->macro[11] || u->micro[22])
 				return pm_fail_file(err, "micro-op %llu does not fit a Penn trace: registers "
@@ -634,11 +635,11 @@ static enum pm_status penn_write(void *self, const struct pm_batch *b, struct pm
 			*p++ = ' ';
 			p = put_reg(p, u->dest, al);
 			p[0] = ' ';
-			p[1] = u->flags;
+			p[1] = penn_letter(PENN_FLAG_USE, u->flag_use);
 			p[2] = ' ';
-			p[3] = u->branch;
+			p[3] = penn_letter(PENN_OUTCOME, u->outcome);
 			p[4] = ' ';
-			p[5] = u->ldst;
+			p[5] = penn_letter(PENN_ACCESS, u->access);
 			p[6] = ' ';
 			p += 7;
 			if (al) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fmt_pug.c - the row of pugmark's own container; docs/formats/pug.md specifies the bytes */
+#include "trace/chain.h"
 #include "trace/format.h"
 #include "trace/pug.h"
 #include "trace/pug_file.h"
@@ -16,7 +17,7 @@ static const struct pm_reader_ops read_ops = {
 };
 
 static const struct pm_writer_ops write_ops = {
-	.open = pug_write_open, .write = pug_write, .finish = pug_write_finish, .close = pug_write_close,
+	.open = pug_write_open, .write = pug_write, .packed = pug_write_packed, .finish = pug_write_finish, .close = pug_write_close,
 };
 
 const struct pm_format pm_fmt_pug = {

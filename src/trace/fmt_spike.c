@@ -212,7 +212,7 @@ static uint32_t insn_of(struct spike_reader *r, const struct spike_line *l, int 
 	uint32_t id = pm_codes_put(&r->codes, l->pc, bytes, l->len, false, PM_ISA_RISCV, &fresh);
 
 	if (fresh && br >= 0)
-		r->codes.insn[id].class = br & PM_BR_COND ? PM_CLASS_COND : br & PM_BR_RET ? PM_CLASS_RET :
+		r->codes.insn[id].flow = br & PM_BR_COND ? PM_CLASS_COND : br & PM_BR_RET ? PM_CLASS_RET :
 			br & PM_BR_CALL ? br & PM_BR_INDIRECT ? PM_CLASS_CALL_IND : PM_CLASS_CALL :
 			br & PM_BR_INDIRECT ? PM_CLASS_JUMP_IND : PM_CLASS_JUMP;
 	return id;

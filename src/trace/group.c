@@ -161,7 +161,7 @@ enum pm_status pm_grouper_batch(struct pm_grouper *g, const struct pm_batch *b, 
 		}
 		/* An outcome still to come, or further iterations, may stand behind events that tell nothing about it. */
 		if (g->busy[index] && !(o->rep && !o->rep_end) &&
-		    !(o->known && o->insn.class != PM_CLASS_NONE && o->insn.class != PM_CLASS_SYSCALL &&
+		    !(o->known && o->insn.flow != PM_CLASS_NONE && o->insn.flow != PM_CLASS_SYSCALL &&
 		      !o->has_branch) && flush(g, index, err) == PM_ERR)
 			return PM_ERR;
 		if (e->kind != PM_EV_BUS && g->other && g->other(g->self, b, e, err) == PM_ERR)

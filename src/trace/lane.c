@@ -58,7 +58,7 @@ struct pm_lanes {
 	struct lane *lane;
 	unsigned n;
 	bool joined;
-	enum pm_status (*consume)(void *arg, unsigned lane, const struct pm_batch *b, struct pm_err *err);
+	pm_lane_consume *consume;
 	void *arg;
 	struct table *table;
 	size_t ntable, cap_table;
@@ -200,11 +200,11 @@ static const char *name_of(struct pm_lanes *l, const struct pm_stream *s)
 	return n->copy;
 }
 
-static struct parcel *pack(struct pm_lanes *l, const struct pm_batch *b)
+static struct parcel *pack(struct pm_lanes *l, const struct pm_batch *b, const struct pm_packed *k)
 {
 	struct parcel *p = parcel_get(l);
 
-	pm_parcel_fill(&p->is, b, true);
+	pm_parcel_fill(&p->is, b, k);
 	p->stream = *b->stream;
 	p->stream.name = name_of(l, b->stream);
 	p->table = SIZE_MAX;
@@ -276,7 +276,8 @@ static void *lane_main(void *arg)
 			struct pm_batch b;
 
 			unpack(n, p, &b);
-			if (l->consume(l->arg, n->number, &b, &n->err) == PM_ERR)
+			if (l->consume(l->arg, n->number, &b, p->is.is_packed ? &p->is.packed : NULL,
+				       &n->err) == PM_ERR)
 				atomic_store(&n->failed, true);
 		}
 		parcel_done(l, p);
@@ -293,8 +294,7 @@ static void *lane_main(void *arg)
 
 /* ---- the producer's side ------------------------------------------------------------------------------------ */
 
-struct pm_lanes *pm_lanes_new(unsigned n, enum pm_status (*consume)(void *arg, unsigned lane,
-				      const struct pm_batch *b, struct pm_err *err), void *arg)
+struct pm_lanes *pm_lanes_new(unsigned n, pm_lane_consume *consume, void *arg)
 {
 	struct pm_lanes *l = pm_alloc(sizeof *l);
 
@@ -351,7 +351,8 @@ static void put(struct lane *n, struct parcel *p)
 	}
 }
 
-enum pm_status pm_lanes_push(struct pm_lanes *l, uint64_t which, const struct pm_batch *b, struct pm_err *err)
+enum pm_status pm_lanes_push(struct pm_lanes *l, uint64_t which, const struct pm_batch *b,
+			     const struct pm_packed *packed, struct pm_err *err)
 {
 	struct parcel *p;
 
@@ -360,7 +361,7 @@ enum pm_status pm_lanes_push(struct pm_lanes *l, uint64_t which, const struct pm
 		return PM_ERR;
 	if (!which)
 		return PM_OK;
-	p = pack(l, b);
+	p = pack(l, b, packed);
 	atomic_store(&p->users, (unsigned)__builtin_popcountll(which));
 	for (unsigned k = 0; k < l->n; k++)
 		if (which >> k & 1)

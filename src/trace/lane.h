@@ -18,11 +18,14 @@
 #include "pugmark/pugmark.h"
 
 struct pm_lanes;
-/* @n lanes; @consume(arg, lane, batch) is called on the lane's thread. */
-struct pm_lanes *pm_lanes_new(unsigned n, enum pm_status (*consume)(void *arg, unsigned lane,
-				      const struct pm_batch *b, struct pm_err *err), void *arg);
+struct pm_packed;
+/* What a lane's thread is to call; @k: what makes the batch packed (chain.h), or NULL. */
+typedef enum pm_status pm_lane_consume(void *arg, unsigned lane, const struct pm_batch *b, const struct pm_packed *k,
+				       struct pm_err *err);
+struct pm_lanes *pm_lanes_new(unsigned n, pm_lane_consume *consume, void *arg);
 /* Hand @b to the lanes in @which (bit k: lane k). PM_ERR: a lane has failed, now or before. */
-enum pm_status pm_lanes_push(struct pm_lanes *l, uint64_t which, const struct pm_batch *b, struct pm_err *err);
+enum pm_status pm_lanes_push(struct pm_lanes *l, uint64_t which, const struct pm_batch *b,
+			     const struct pm_packed *packed, struct pm_err *err);
 /* Wait until everything is consumed and the lanes touch nothing. PM_ERR as above. */
 enum pm_status pm_lanes_idle(struct pm_lanes *l, struct pm_err *err);
 /* The same, and the threads end. PM_ERR as above. */

@@ -17,7 +17,7 @@ static void *keep(struct pm_parcel *p, unsigned k, const void *from, size_t n)
 	return p->room[k];
 }
 
-void pm_parcel_fill(struct pm_parcel *p, const struct pm_batch *b, bool packed)
+void pm_parcel_fill(struct pm_parcel *p, const struct pm_batch *b, const struct pm_packed *k)
 {
 	struct pm_rare *rare;
 
@@ -27,15 +27,14 @@ void pm_parcel_fill(struct pm_parcel *p, const struct pm_batch *b, bool packed)
 	p->b.bus = keep(p, 2, b->bus, b->nbus * sizeof *b->bus);
 	p->b.rare = rare = keep(p, 3, b->rare, b->nrare * sizeof *b->rare);
 	p->b.arena = keep(p, 4, b->arena, b->narena);
-	p->b.packed = NULL;
-	if (b->packed && packed) {
-		p->packed = *b->packed;
-		p->packed.id = keep(p, 5, b->packed->id, b->packed->n * sizeof *b->packed->id);
-		if (b->packed->addr)
-			p->packed.addr = keep(p, 6, b->packed->addr, b->packed->nref * sizeof *b->packed->addr);
+	p->is_packed = k;
+	if (k) {
+		p->packed = *k;
+		p->packed.id = keep(p, 5, k->id, k->n * sizeof *k->id);
+		if (k->addr)
+			p->packed.addr = keep(p, 6, k->addr, k->nref * sizeof *k->addr);
 		else
-			p->packed.ref = keep(p, 6, b->packed->ref, b->packed->nref * sizeof *b->packed->ref);
-		p->b.packed = &p->packed;
+			p->packed.ref = keep(p, 6, k->ref, k->nref * sizeof *k->ref);
 	}
 	for (size_t i = 0; i < b->nrare; i++) {
 		uintptr_t at = (uintptr_t)rare[i].name - (uintptr_t)b->arena;

@@ -7,13 +7,14 @@
 
 struct pm_parcel {			/* zeroed at first; its room is kept from batch to batch */
 	struct pm_batch b;		/* everything but the stream and the code table is the parcel's own */
-	struct pm_packed packed;
+	struct pm_packed packed;	/* if @is_packed, likewise */
+	bool is_packed;
 	void *room[7];			/* events, micro-ops, bus transactions, rare, arena; if packed ids, references */
 	size_t cap[7];
 };
 
-/* @packed: also what makes it packed, if it is; otherwise just its events. */
-void pm_parcel_fill(struct pm_parcel *p, const struct pm_batch *b, bool packed);
+/* @k: what makes it packed; NULL: it is not, or just its events are wanted. */
+void pm_parcel_fill(struct pm_parcel *p, const struct pm_batch *b, const struct pm_packed *k);
 void pm_parcel_release(struct pm_parcel *p);
 
 #endif

@@ -11,6 +11,7 @@
 #include "trace/expand.h"
 #include "trace/lane.h"
 #include "trace/pipeline.h"
+#include "trace/sinks.h"
 
 /* Batches reach sinks in one of these forms. */
 enum form { PACKED, BLOCKS, PLAIN, FORMS };
@@ -338,15 +339,20 @@ bool pm_pipeline_epochs(const struct pm_pipeline *p)
 	return all;
 }
 
+static const struct pm_chain_sink_ops *chains_of(const struct sink *s)
+{
+	return (const struct pm_chain_sink_ops *)s->ops;	/* with PM_SINK_CHAINS */
+}
+
 bool pm_pipeline_recent(const struct pm_pipeline *p, struct pm_recent *r)
 {
 	for (size_t i = 0; i < p->nsink; i++) {
 		const struct sink *s = p->sink + i;
 		struct pm_recent one = { 0 };
 
-		if (s->form != PACKED || !s->ops->recent)
+		if (s->form != PACKED || !chains_of(s)->recent)
 			return false;
-		s->ops->recent(s->self, &one);
+		chains_of(s)->recent(s->self, &one);
 		if (i && one.shift != r->shift)
 			return false;
 		/* the last one of some sets together is the last one of its own */
@@ -381,8 +387,25 @@ enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code,
 	return p->stage[0].ops->drop(p->stage[0].self, code, block);
 }
 
+/* pugmark's own sinks are compiled with the sizes of structs; a plug-in is told. */
+static enum pm_status consume(const struct sink *s, void *self, const struct pm_batch *b, const struct pm_packed *k,
+			      struct pm_err *err)
+{
+	struct pm_batch told;
+
+	if (k)
+		return chains_of(s)->packed(self, b, k, err);
+	if (s->ops->flags & PM_SINK_PLUGIN) {
+		told = *b;
+		told.sizes = &pm_struct_sizes;
+		b = &told;
+	}
+	return s->ops->consume(self, b, err);
+}
+
 /* Call the crew's sinks that want this form. */
-static enum pm_status call(const struct crew *c, const struct pm_batch *b, enum form form, struct pm_err *err)
+static enum pm_status call(const struct crew *c, const struct pm_batch *b, const struct pm_packed *k, enum form form,
+			   struct pm_err *err)
 {
 	struct pm_pipeline *p = c->p;
 
@@ -399,7 +422,7 @@ static enum pm_status call(const struct crew *c, const struct pm_batch *b, enum 
 		} else if (s->lane != c->lane) {
 			continue;
 		}
-		if (s->ops->consume(self, b, err) == PM_ERR)
+		if (consume(s, self, b, k, err) == PM_ERR)
 			return PM_ERR;
 	}
 	return PM_OK;
@@ -407,7 +430,7 @@ static enum pm_status call(const struct crew *c, const struct pm_batch *b, enum 
 
 static enum pm_status call_plain(void *crew, const struct pm_batch *b, struct pm_err *err)
 {
-	return call(crew, b, PLAIN, err);
+	return call(crew, b, NULL, PLAIN, err);
 }
 
 /* Events, not packed, for the sinks that want them so. */
@@ -415,26 +438,29 @@ static enum pm_status call_unpacked(void *crew, const struct pm_batch *b, struct
 {
 	struct crew *c = crew;
 
-	if (c->has[BLOCKS] && call(c, b, BLOCKS, err) != PM_OK)
+	if (c->has[BLOCKS] && call(c, b, NULL, BLOCKS, err) != PM_OK)
 		return PM_ERR;
 	if (!c->expander)
 		return PM_OK;
 	return pm_expand_ops.consume(c->expander, b, &(struct pm_emit){ call_plain, c }, err);
 }
 
-static enum pm_status crew_consume(struct crew *c, const struct pm_batch *b, struct pm_err *err)
+/* @k: what makes the batch packed, or NULL. */
+static enum pm_status crew_consume(struct crew *c, const struct pm_batch *b, const struct pm_packed *k,
+				   struct pm_err *err)
 {
 	/* who takes packed batches takes events, too */
-	if (c->has[PACKED] && call(c, b, PACKED, err) != PM_OK)
+	if (c->has[PACKED] && call(c, b, k, PACKED, err) != PM_OK)
 		return PM_ERR;
-	if (!b->packed)
+	if (!k)
 		return call_unpacked(c, b, err);
-	return c->unpacker ? pm_unpack(c->unpacker, b, &(struct pm_emit){ call_unpacked, c }, err) : PM_OK;
+	return c->unpacker ? pm_unpack(c->unpacker, b, k, &(struct pm_emit){ call_unpacked, c }, err) : PM_OK;
 }
 
-static enum pm_status lane_consume(void *p, unsigned lane, const struct pm_batch *b, struct pm_err *err)
+static enum pm_status lane_consume(void *p, unsigned lane, const struct pm_batch *b, const struct pm_packed *k,
+				   struct pm_err *err)
 {
-	return crew_consume(((struct pm_pipeline *)p)->crew + 1 + lane, b, err);
+	return crew_consume(((struct pm_pipeline *)p)->crew + 1 + lane, b, k, err);
 }
 
 /* The object of each sink that has one per stream, for stream @index. */
@@ -479,13 +505,10 @@ static uint64_t lanes_for(const struct pm_pipeline *p, uint32_t stream)
 	return which;
 }
 
-static enum pm_status feed(void *to, const struct pm_batch *b, struct pm_err *err)
+/* To all sinks. @k: what makes the batch packed, or NULL. */
+static enum pm_status spread(struct pm_pipeline *p, const struct pm_batch *b, const struct pm_packed *k,
+			     struct pm_err *err)
 {
-	struct stage *s = to;
-	struct pm_pipeline *p = s->p;
-
-	if (s->ops)
-		return s->ops->consume(s->self, b, &(struct pm_emit){ feed, s + 1 }, err);
 	if (make_parts(p, b->stream->index, err) != PM_OK)
 		return PM_ERR;
 	if (p->ncrew > 1) {
@@ -494,10 +517,17 @@ static enum pm_status feed(void *to, const struct pm_batch *b, struct pm_err *er
 			p->lanes = pm_lanes_new(p->ncrew - 1, lane_consume, p);
 		if (!p->lanes)
 			return pm_fail_file(err, "no thread could be started");
-		if (pm_lanes_push(p->lanes, lanes_for(p, b->stream->index), b, err) != PM_OK)
+		if (pm_lanes_push(p->lanes, lanes_for(p, b->stream->index), b, k, err) != PM_OK)
 			return PM_ERR;
 	}
-	return crew_consume(p->crew, b, err);
+	return crew_consume(p->crew, b, k, err);
+}
+
+static enum pm_status feed(void *to, const struct pm_batch *b, struct pm_err *err)
+{
+	struct stage *s = to;
+
+	return s->ops ? s->ops->consume(s->self, b, &(struct pm_emit){ feed, s + 1 }, err) : spread(s->p, b, NULL, err);
 }
 
 unsigned pm_pipeline_split(struct pm_pipeline *p)
@@ -528,7 +558,7 @@ static enum pm_status push_split(struct pm_pipeline *p, const struct pm_batch *b
 		pthread_mutex_lock(&p->parts);
 		self = p->sink[i].part[b->stream->index];
 		pthread_mutex_unlock(&p->parts);
-		st = p->sink[i].ops->consume(self, b, err);
+		st = consume(p->sink + i, self, b, NULL, err);
 	}
 	if (st == PM_ERR)
 		__atomic_store_n(&p->partial, true, __ATOMIC_RELAXED);
@@ -542,6 +572,16 @@ enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b,
 		return push_split(p, b, err);
 	/* numbers about what came before an error are worth having; half a file is not */
 	if (feed(p->stage, b, err) != PM_ERR)
+		return PM_OK;
+	p->partial = true;
+	return PM_ERR;
+}
+
+enum pm_status pm_pipeline_push_packed(struct pm_pipeline *p, const struct pm_batch *b, const struct pm_packed *k,
+				       struct pm_err *err)
+{
+	assert(p->packed && !p->finished && !p->split && b->stream);	/* no transforms, then */
+	if (spread(p, b, k, err) != PM_ERR)
 		return PM_OK;
 	p->partial = true;
 	return PM_ERR;

@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* plugin.c - `--sink SPEC`: built-in sinks by name, users' own from shared objects */
 #include <dlfcn.h>
+#include <link.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "trace/sinks.h"
+
+/* The struct as it was when PM_ABI became 2: a plug-in's is never smaller. */
+#define OPS_SIZE_2	(offsetof(struct pm_sink_ops, destroy) + sizeof(void (*)(void *)))
+
+const struct pm_sizes pm_struct_sizes = {
+	.sizes = sizeof(struct pm_sizes), .batch = sizeof(struct pm_batch), .stream = sizeof(struct pm_stream),
+	.code = sizeof(struct pm_code), .event = sizeof(struct pm_event), .uop = sizeof(struct pm_uop),
+	.bus = sizeof(struct pm_bus), .rare = sizeof(struct pm_rare), .insn = sizeof(struct pm_insn),
+	.block = sizeof(struct pm_block), .object = sizeof(struct pm_object),
+};
 
 const struct pm_sink_ops *const pm_hub_sinks[] = {
 	&pm_count_ops, &pm_digest_ops, &pm_dump_ops, &pm_dump_blocks_ops, &pm_discard_ops, NULL
@@ -18,37 +31,110 @@ static const struct pm_sink_ops *find(const struct pm_sink_ops *const *list, con
 	return NULL;
 }
 
+/* Plug-ins stay loaded until the process ends, and their ops stay here. */
+struct plugin {
+	struct plugin *next;
+	struct pm_sink_ops ops;
+};
+static struct plugin *loaded;
+
+/* The bytes of the object at @at, which is a symbol of a shared object; 0 if it is no object. */
+static size_t symbol_size(const void *at)
+{
+	const ElfW(Sym) *sym = NULL;
+	Dl_info info;
+
+	if (!dladdr1(at, &info, (void **)&sym, RTLD_DL_SYMENT) || !sym || info.dli_saddr != at)
+		return 0;
+	return ELF64_ST_TYPE(sym->st_info) == STT_OBJECT ? sym->st_size : 0;
+}
+
+static bool all_zero(const void *p, size_t n)
+{
+	const uint8_t *v = p;
+
+	while (n && !*v) {
+		v++;
+		n--;
+	}
+	return !n;
+}
+
+/* What the plug-in's own, at @own with @bytes, says becomes @ops. It may be of another header than this one. */
+static enum pm_status adopt(struct pm_sink_ops *ops, const void *own, size_t bytes, const char *path, struct pm_err *err)
+{
+	const uint32_t flags = PM_SINK_BLOCKS | PM_SINK_PER_STREAM | PM_SINK_WHOLE | PM_SINK_LIGHT | PM_SINK_EPOCHS |
+			       PM_SINK_REFS;
+	const uint32_t facts = 2 * PM_HAS_PAGES - 1;
+	const struct pm_sink_ops *from = own;
+	uint32_t size;
+
+	if (bytes < offsetof(struct pm_sink_ops, needs))
+		return pm_fail_file(err, "'%s' is no plug-in: its pm_plugin is no struct pm_sink_ops", path);
+	if (from->abi != PM_ABI)
+		return pm_fail_file(err, "the plug-in '%s' was built for interface %u, this pugmark has %u: rebuild it",
+				    path, from->abi, PM_ABI);
+	size = from->size;
+	if (size > bytes || size < OPS_SIZE_2)
+		return pm_fail_file(err, "the plug-in '%s' says that its pm_plugin has %u bytes; it has %zu, and %zu "
+				    "are the least", path, size, bytes, (size_t)OPS_SIZE_2);
+	*ops = (struct pm_sink_ops){ 0 };
+	memcpy(ops, from, size < sizeof *ops ? size : sizeof *ops);
+	if (ops->needs & ~facts || ops->flags & ~flags ||
+	    (size > sizeof *ops && !all_zero((const char *)from + sizeof *ops, size - sizeof *ops)))
+		return pm_fail_file(err, "the plug-in '%s' wants more than this pugmark has: it was built for a newer one",
+				    path);
+	if (!ops->name || !ops->create || !ops->consume)
+		return pm_fail_file(err, "the plug-in '%s' lacks a name, create() or consume()", path);
+	ops->flags |= PM_SINK_PLUGIN;
+	return PM_OK;
+}
+
+/* Why the file cannot be loaded, which the loader puts as @why. One of another interface may lack functions, and
+ * that is not the reason. */
+static void explain(const char *path, const char *why, struct pm_err *err)
+{
+	void *so = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	const void *from = so ? dlsym(so, "pm_plugin") : NULL;
+	struct pm_sink_ops ignored;
+	size_t n = strlen(path);
+
+	if (from)
+		adopt(&ignored, from, symbol_size(from), path, err);
+	/* the loader repeats the name; say it once */
+	if (why && !strncmp(why, path, n) && !strncmp(why + n, ": ", 2))
+		why += n + 2;
+	pm_fail_file(err, "cannot load the plug-in '%s': %s", path, why ? why : "unknown reason");
+	if (so)
+		dlclose(so);
+}
+
 static const struct pm_sink_ops *load(const char *path, struct pm_err *err)
 {
-	const struct pm_sink_ops *ops;
-	void *so;
-
 	/* RTLD_LOCAL: two plug-ins may both define pm_plugin */
-	so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!so) {
-		const char *why = dlerror();
-		size_t n = strlen(path);
+	void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	const void *from;
+	struct plugin *p;
 
-		/* the loader repeats the name; say it once */
-		if (why && !strncmp(why, path, n) && !strncmp(why + n, ": ", 2))
-			why += n + 2;
-		pm_fail_file(err, "cannot load the plug-in '%s': %s", path, why ? why : "unknown reason");
+	if (!so) {
+		char *why = pm_strdup(dlerror());
+
+		explain(path, why, err);
+		free(why);
 		return NULL;
 	}
-	ops = dlsym(so, "pm_plugin");
-	if (!ops) {
+	p = pm_alloc(sizeof *p);
+	from = dlsym(so, "pm_plugin");
+	if (!from)
 		pm_fail_file(err, "'%s' is no plug-in: it does not define pm_plugin", path);
-	} else if (ops->abi != PM_ABI) {
-		pm_fail_file(err, "the plug-in '%s' was built for interface %u, this pugmark has %u: rebuild it",
-			     path, ops->abi, PM_ABI);
-		ops = NULL;
-	} else if (!ops->name || !ops->create || !ops->consume) {
-		pm_fail_file(err, "the plug-in '%s' lacks a name, create() or consume()", path);
-		ops = NULL;
+	else if (adopt(&p->ops, from, symbol_size(from), path, err) == PM_OK) {
+		p->next = loaded;
+		loaded = p;
+		return &p->ops;
 	}
-	if (!ops)
-		dlclose(so);
-	return ops;
+	free(p);
+	dlclose(so);
+	return NULL;
 }
 
 static void unknown(const struct pm_sink_ops *const *more, const char *name, struct pm_err *err)

@@ -87,7 +87,7 @@ void pug_code_put(struct pm_buf *to, uint32_t number, const struct pm_code *code
 
 		p = put_varint(p, pug_zigzag((int64_t)(in->pc - pc)));
 		*p++ = len;
-		*p++ = in->class;
+		*p++ = in->flow;
 		*p++ = in->nref;
 		*p++ = in->rep;
 		*p++ = in->isa;
@@ -121,17 +121,17 @@ static enum pm_status get_insn(struct pm_cur *cur, struct pug_code *c, uint64_t 
 
 	in.pc = *pc + (uint64_t)pug_unzigzag(pm_cur_varint(cur, "an instruction's address"));
 	in.len = pm_cur_u8(cur, "an instruction");
-	in.class = pm_cur_u8(cur, "an instruction");
+	in.flow = pm_cur_u8(cur, "an instruction");
 	in.nref = pm_cur_u8(cur, "an instruction");
 	in.rep = pm_cur_u8(cur, "an instruction");
 	in.isa = pm_cur_u8(cur, "an instruction");
 	object = pm_cur_varint(cur, "an instruction's object");
 	if (pm_failed(cur->err))
 		return PM_ERR;
-	if (in.len > 15 || in.class > PM_CLASS_SYSCALL || in.isa > PM_ISA_RISCV ||
+	if (in.len > 15 || in.flow > PM_CLASS_SYSCALL || in.isa > PM_ISA_RISCV ||
 	    object > c->code.nobject)
 		return pm_fail(cur->err, pm_cur_at(cur), "an instruction that cannot be: length %u, class %u, "
-			       "instruction set %u, object %llu", in.len, in.class, in.isa,
+			       "instruction set %u, object %llu", in.len, in.flow, in.isa,
 			       (unsigned long long)object);
 	in.object = (uint32_t)object - 1u;
 	bytes = pm_cur_bytes(cur, in.len, "an instruction's bytes");

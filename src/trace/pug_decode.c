@@ -95,7 +95,7 @@ static const char *get_elem(struct pug_model *m, struct pug_chunk_in *c, bool al
 			c->ndef++;
 		}
 		el->def = ev.id;
-		if (k == PM_EV_BUS || c->def[ev.id].uop.ldst != '-')
+		if (k == PM_EV_BUS || c->def[ev.id].uop.access != PM_UOP_NO_ACCESS)
 			el->class |= PUG_IS_REF;
 	} else if (!(el->class & PUG_IS_REF) && !*side) {
 		if (!pug_get_varint(neu, &diff))

@@ -247,7 +247,7 @@ static uint32_t new_node(struct pug1_model *m, struct pug_chunk_in *c, uint8_t o
 		if (pm_failed(err))
 			return 0;
 		neu->p = cur.p;
-		if (k == PM_EV_BUS || c->def[c->ndef].uop.ldst != '-')
+		if (k == PM_EV_BUS || c->def[c->ndef].uop.access != PM_UOP_NO_ACCESS)
 			n->class |= PUG_IS_REF;
 		m->cold[to].def = (uint32_t)c->ndef++;
 	}

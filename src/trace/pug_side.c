@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cur.h"
+#include "trace/penn.h"
 #include "trace/pipeline.h"
 #include "trace/pug_side.h"
 
@@ -22,9 +23,9 @@ static void def_uop(struct pug_def *d, const struct pm_event *ev, const struct p
 	d->uop.src1 = u->src1;
 	d->uop.src2 = u->src2;
 	d->uop.dest = u->dest;
-	d->uop.flags = u->flags;
-	d->uop.branch = u->branch;
-	d->uop.ldst = u->ldst;
+	d->uop.flag_use = u->flag_use;
+	d->uop.outcome = u->outcome;
+	d->uop.access = u->access;
 	d->uop.msize = u->msize;
 	d->uop.index = u->index;
 	memcpy(d->uop.macro, u->macro, strnlen(u->macro, sizeof u->macro - 1));
@@ -63,7 +64,9 @@ void pug_def_put(struct pm_buf *to, enum pm_kind kind, const struct pug_def *d)
 	pug_varint(to, (uint16_t)(u->src1 + 1));
 	pug_varint(to, (uint16_t)(u->src2 + 1));
 	pug_varint(to, (uint16_t)(u->dest + 1));
-	pm_buf_add(to, (uint8_t[4]){ (uint8_t)u->flags, (uint8_t)u->branch, (uint8_t)u->ldst, u->msize }, 4);
+	pm_buf_add(to, (uint8_t[4]){ (uint8_t)penn_letter(PENN_FLAG_USE, u->flag_use),
+				     (uint8_t)penn_letter(PENN_OUTCOME, u->outcome),
+				     (uint8_t)penn_letter(PENN_ACCESS, u->access), u->msize }, 4);
 	pug_string_put(to, u->macro);
 	pug_string_put(to, u->micro);
 }
@@ -113,9 +116,11 @@ void pug_def_get(struct pm_cur *c, enum pm_kind kind, struct pug_def *d)
 	b = pm_cur_bytes(c, 4, "a micro-op");
 	if (!b)
 		return;
-	u->flags = (char)b[0];
-	u->branch = (char)b[1];
-	u->ldst = (char)b[2];
+	u->flag_use = penn_value(PENN_FLAG_USE, (char)b[0]);
+	u->outcome = penn_value(PENN_OUTCOME, (char)b[1]);
+	u->access = penn_value(PENN_ACCESS, (char)b[2]);
+	if (u->flag_use == PENN_NONE || u->outcome == PENN_NONE || u->access == PENN_NONE)
+		pm_fail(c->err, pm_cur_at(c) - 4, "a micro-op with the letters 0x%02x 0x%02x 0x%02x", b[0], b[1], b[2]);
 	u->msize = b[3];
 	get_name(c, u->macro, sizeof u->macro);
 	get_name(c, u->micro, sizeof u->micro);
@@ -179,7 +184,7 @@ const char *pug_side_item(struct pug_defs *defs, const struct pm_batch *b, const
 		def_uop(&def, ev, b->uop + ev->id);
 		it->ev.addr = b->uop[ev->id].mem;
 		it->ev.value = b->uop[ev->id].target;
-		it->ref = b->uop[ev->id].ldst != '-';
+		it->ref = b->uop[ev->id].access != PM_UOP_NO_ACCESS;
 		it->ev.id = it->def = def_number(defs, &def, &it->fresh);
 		return NULL;
 	case PM_EV_BUS:

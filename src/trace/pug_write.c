@@ -510,15 +510,17 @@ static enum pm_status write_events(struct pug_writer *w, const struct pm_batch *
 	return PM_OK;
 }
 
-static enum pm_status write_packed(struct pug_writer *w, const struct pm_batch *b, struct pm_err *err)
+enum pm_status pug_write_packed(void *self, const struct pm_batch *b, const struct pm_packed *p, struct pm_err *err)
 {
-	const struct pm_packed *p = b->packed;
+	struct pug_writer *w = self;
 	/* a few instructions more would make a little chunk of their own */
 	const uint32_t most = w->level.insns - w->level.insns / 32;
 	struct known_stream *k;
 	struct item *item;
 	struct job *j;
 
+	if (!w->begun && pug_begin(w, err) != PM_OK)
+		return PM_ERR;
 	if ((w->making || w->job->insns >= most) && end_job(w, err) != PM_OK)
 		return PM_ERR;
 	j = w->job;
@@ -549,7 +551,7 @@ static enum pm_status write_packed(struct pug_writer *w, const struct pm_batch *
 		j->parcel = pm_realloc(j->parcel, j->cap_parcel * sizeof *j->parcel);
 		memset(j->parcel + j->nparcel, 0, (j->cap_parcel - j->nparcel) * sizeof *j->parcel);
 	}
-	pm_parcel_fill(j->parcel + j->nparcel, b, false);
+	pm_parcel_fill(j->parcel + j->nparcel, b, NULL);
 	item->parcel = (uint32_t)++j->nparcel;
 	return PM_OK;
 }
@@ -560,7 +562,7 @@ enum pm_status pug_write(void *self, const struct pm_batch *b, struct pm_err *er
 
 	if (!w->begun && pug_begin(w, err) != PM_OK)
 		return PM_ERR;
-	return b->packed ? write_packed(w, b, err) : write_events(w, b, err);
+	return write_events(w, b, err);
 }
 
 /* Totals, then where every record is; the trailer says where that is. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "trace/chain.h"
 #include "trace/format.h"
 #include "trace/text.h"
 
@@ -286,7 +288,7 @@ fail:
 /* ---- a file as a sink ------------------------------------------------------------------------- */
 
 struct file_sink {
-	struct pm_sink_ops ops;		/* made for this file: what the format takes and needs */
+	struct pm_chain_sink_ops ops;	/* made for this file: what the format takes and needs */
 	const struct pm_format *format;
 	struct pm_output *out;
 	void *writer;
@@ -306,6 +308,13 @@ static enum pm_status sink_consume(void *self, const struct pm_batch *b, struct 
 	struct file_sink *f = self;
 
 	return f->format->write->write(f->writer, b, err) == PM_ERR ? fail_in(f, err) : PM_OK;
+}
+
+static enum pm_status sink_packed(void *self, const struct pm_batch *b, const struct pm_packed *k, struct pm_err *err)
+{
+	struct file_sink *f = self;
+
+	return f->format->write->packed(f->writer, b, k, err) == PM_ERR ? fail_in(f, err) : PM_OK;
 }
 
 static enum pm_status sink_finish(void *self, struct pm_result *r, struct pm_err *err)
@@ -366,13 +375,13 @@ enum pm_status pm_trace_create(struct pm_pipeline *p, const char *path, const ch
 	f->format = fmt;
 	f->path = pipe ? "standard output" : path;
 	snprintf(f->name, sizeof f->name, "writing %s", fmt->plural);
-	f->ops = (struct pm_sink_ops){
+	f->ops = (struct pm_chain_sink_ops){ .packed = sink_packed, .ops = {
 		.abi = PM_ABI, .needs = fmt->needs,
 		/* who takes blocks writes the code table, too */
 		.flags = fmt->sink_flags | PM_SINK_WHOLE | (fmt->sink_flags & PM_SINK_BLOCKS ? 0 : PM_SINK_EPOCHS),
 		.name = f->name, .about = fmt->about,
 		.consume = sink_consume, .finish = sink_finish, .destroy = sink_destroy,
-	};
+	} };
 	if (fmt->own_files && pipe)
 		pm_fail_file(err, "%s are a directory, which cannot go to standard output", fmt->plural);
 	else if (!fmt->own_files)
@@ -384,6 +393,6 @@ enum pm_status pm_trace_create(struct pm_pipeline *p, const char *path, const ch
 		sink_destroy(f);
 		return PM_ERR;
 	}
-	pm_pipeline_sink(p, &f->ops, f);
+	pm_pipeline_sink(p, &f->ops.ops, f);
 	return PM_OK;
 }

@@ -11,11 +11,15 @@
  * discard    drops everything: what is left is the cost of producing
  *
  * A SPEC is NAME[:CONFIG]; a NAME with a slash or ending in .so is a shared object that defines
- * `const struct pm_sink_ops pm_plugin`. */
+ * `const struct pm_sink_ops pm_plugin`. One of another interface is refused (plugin.c). */
 #ifndef PM_TRACE_SINKS_H
 #define PM_TRACE_SINKS_H
 
 #include "trace/pipeline.h"
+
+/* Of a plug-in, besides enum pm_sink_flag: it wants pm_batch.sizes, which are these. */
+#define PM_SINK_PLUGIN (1u << 26)
+extern const struct pm_sizes pm_struct_sizes;
 
 extern const struct pm_sink_ops pm_count_ops, pm_digest_ops, pm_dump_ops, pm_dump_blocks_ops, pm_discard_ops,
 	pm_vtrace_ops;

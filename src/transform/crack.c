@@ -5,6 +5,7 @@
 #include "isa/x86/crack.h"
 #include "trace/expand.h"
 #include "trace/group.h"
+#include "trace/penn.h"
 #include "trace/text.h"
 #include "transform/crack.h"
 
@@ -122,7 +123,7 @@ static struct pm_uop *put(struct crack *c, const struct pm_group *g, const struc
 	u->src1 = from->src1;
 	u->src2 = from->src2;
 	u->dest = from->dest;
-	u->flags = from->flags;
+	u->flag_use = penn_value(PENN_FLAG_USE, from->flags);
 	u->index = ++*index;
 	memcpy(u->macro, t->macro, sizeof u->macro);
 	strcpy(u->micro, from->micro);
@@ -132,7 +133,7 @@ static struct pm_uop *put(struct crack *c, const struct pm_group *g, const struc
 
 static void access_memory(struct pm_uop *u, const struct pm_event *e, char ldst)
 {
-	u->ldst = ldst;
+	u->access = penn_value(PENN_ACCESS, ldst);
 	u->mem = e->addr;
 	u->msize = e->size > 255 ? 0 : (uint8_t)e->size;
 }
@@ -189,11 +190,11 @@ static void instantiate(struct crack *c, const struct pm_group *g, const struct 
 			continue;
 		to = g->has_branch ? g->branch.value : 0;
 		if (g->has_branch)
-			u->branch = g->branch.flags & PM_BR_TAKEN || !t->cond ? 'T' : 'N';
+			u->outcome = g->branch.flags & PM_BR_TAKEN || !t->cond ? PM_UOP_TAKEN : PM_UOP_NOT_TAKEN;
 		else if (t->cond)
-			u->branch = g->next_known && g->next_pc != u->fall ? 'T' : 'N';
+			u->outcome = g->next_known && g->next_pc != u->fall ? PM_UOP_TAKEN : PM_UOP_NOT_TAKEN;
 		else
-			u->branch = 'T';
+			u->outcome = PM_UOP_TAKEN;
 		if (from->branch == 'D') {
 			/* a direct target needs nobody to tell it */
 			to = u->fall + (uint64_t)from->imm;
@@ -204,7 +205,7 @@ static void instantiate(struct crack *c, const struct pm_group *g, const struct 
 		}
 		u->target = to;
 		if (!to)
-			u->branch = '-';	/* the trace ends here, and nobody knows where it went */
+			u->outcome = PM_UOP_NO_BRANCH;	/* the trace ends here, and nobody knows where it went */
 	}
 }
 

@@ -287,49 +287,49 @@ static void replay(struct merge *m, const struct pm_rare *r)
 	if (page + n < page)
 		return;			/* no such mapping */
 	switch (r->code) {
-	case 'F':
+	case PM_KERNEL_FORK:
 		*pm_map_put(&m->context_of, a[0], NULL) = context_of(m, a[1]);
 		break;
-	case 'A':
+	case PM_KERNEL_CONTEXT:
 		*pm_map_put(&m->context_of, a[0], NULL) = a[1];
 		break;
-	case 'D':
+	case PM_KERNEL_COPY_RANGE:
 		duplicate(m, a[0], a[1], a[2] >> PAGE_SHIFT, pages_up(a[3]));
 		break;
-	case 'M':
+	case PM_KERNEL_MAP_FILE:
 		o = named_object(m, FILE_OBJECT, a[3], a[4], a[5]);
 		map(space(m, context_of(m, a[0])), page, page + n, o, a[6]);
 		break;
-	case 'm':
+	case PM_KERNEL_MAP:
 		o = fresh_object(m);
 		map(space(m, context_of(m, a[0])), page, page + n, o, 0);
 		break;
-	case 's':
+	case PM_KERNEL_MAP_SHARED:
 		o = named_object(m, SHARED, a[3], 0, 0);
 		map(space(m, context_of(m, a[0])), page, page + n, o, 0);
 		break;
-	case '@':
+	case PM_KERNEL_MOVE:
 		if ((a[3] >> PAGE_SHIFT) + pages_up(a[4]) >= a[3] >> PAGE_SHIFT)
 			move(space(m, context_of(m, a[0])), page, n, a[3] >> PAGE_SHIFT, pages_up(a[4]));
 		break;
-	case 'U':
+	case PM_KERNEL_UNMAP:
 		unmap(space(m, context_of(m, a[0])), page, page + n);
 		break;
-	case 'u':
+	case PM_KERNEL_UNMAP_ALL:
 		space(m, a[0])->n = 0;
 		break;
-	case 'C':
+	case PM_KERNEL_COPY_ON_WRITE:
 		o = fresh_object(m);
 		map(space(m, context_of(m, a[0])), page, page + 1, o, 0);
 		break;
-	case '<':
-	case '>':
-		file_access(m, r, r->code == '>');
+	case PM_KERNEL_READ:
+	case PM_KERNEL_WRITE:
+		file_access(m, r, r->code == PM_KERNEL_WRITE);
 		break;
-	case '-':
+	case PM_KERNEL_DELETE:
 		retire(m, named_object(m, FILE_OBJECT, a[0], a[1], a[2]), 0);
 		break;
-	case 't':
+	case PM_KERNEL_TRUNCATE:
 		retire(m, named_object(m, FILE_OBJECT, a[0], a[1], a[2]), pages_up(a[3]));
 		break;
 	}

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "trace/expand.h"
+#include "trace/penn.h"
 #include "trace/tally.h"
 #include "transform/maps.h"
 #include "transform/verify.h"
@@ -174,14 +176,14 @@ static void arrive(struct verify *v, struct verify_stream *st, const struct pm_b
 /* What the last instruction of a run says about the next one. */
 static void leave(struct verify_stream *st, const struct pm_insn *in)
 {
-	uint64_t target = 0, fall = pm_insn_next(in) + (in->isa == PM_ISA_MIPS && in->class ? 4 : 0);
+	uint64_t target = 0, fall = pm_insn_next(in) + (in->isa == PM_ISA_MIPS && in->flow ? 4 : 0);
 	bool direct = pm_insn_target(in, &target);
 
 	st->from = in->pc;
 	st->next = (struct where_next){ ANYWHERE };
 	if (!in->len)
 		return;
-	switch (in->class) {
+	switch (in->flow) {
 	case PM_CLASS_SYSCALL:
 		/* from the vDSO's sysenter or syscall control comes back behind the int $0x80 that follows it */
 		if (in->isa == PM_ISA_X86_32 && in->bytes[0] == 0x0f) {
@@ -291,7 +293,7 @@ static void block(struct verify *v, struct verify_stream *st, const struct pm_ba
 		st->cut = last;
 		return;
 	}
-	if (last->class == PM_CLASS_NONE && blk->n > 1 && last->isa == PM_ISA_MIPS && last[-1].class)
+	if (last->flow == PM_CLASS_NONE && blk->n > 1 && last->isa == PM_ISA_MIPS && last[-1].flow)
 		last--;
 	leave(st, last);
 }
@@ -389,14 +391,16 @@ static void uop(struct verify *v, struct verify_stream *st, const struct pm_batc
 	else if (u->index != 1 && last->index &&
 		 (u->pc != last->pc || u->fall != last->fall || strcmp(u->macro, last->macro)))
 		wrong(v, PM_VERIFY_uop, b, "pc, fall or macro change inside the instruction at 0x%" PRIx64, last->pc);
-	if ((u->target != 0) != (u->branch != '-'))
-		wrong(v, PM_VERIFY_uop, b, "0x%" PRIx64 " has branch '%c' and target 0x%" PRIx64, u->pc, u->branch,
+	if ((u->target != 0) != (u->outcome != PM_UOP_NO_BRANCH))
+		wrong(v, PM_VERIFY_uop, b, "0x%" PRIx64 " has branch '%c' and target 0x%" PRIx64, u->pc,
+		      penn_letter(PENN_OUTCOME, u->outcome),
 		      u->target);
-	else if (u->branch != '-' && !strcmp(u->micro, "JMP_IMM") && u->target != u->fall + (uint64_t)u->imm)
+	else if (u->outcome != PM_UOP_NO_BRANCH && !strcmp(u->micro, "JMP_IMM") && u->target != u->fall + (uint64_t)u->imm)
 		wrong(v, PM_VERIFY_uop, b, "the branch at 0x%" PRIx64 " goes to 0x%" PRIx64 ", its immediate to 0x%"
 		      PRIx64, u->pc, u->target, u->fall + (uint64_t)u->imm);
-	if ((u->mem != 0) != (u->ldst != '-'))
-		wrong(v, PM_VERIFY_uop, b, "0x%" PRIx64 " has ld/st '%c' and address 0x%" PRIx64, u->pc, u->ldst,
+	if ((u->mem != 0) != (u->access != PM_UOP_NO_ACCESS))
+		wrong(v, PM_VERIFY_uop, b, "0x%" PRIx64 " has ld/st '%c' and address 0x%" PRIx64, u->pc,
+		      penn_letter(PENN_ACCESS, u->access),
 		      u->mem);
 	st->uop = *u;
 }

@@ -25,7 +25,7 @@ static void run(const struct pm_sink_ops *ops, void *sink)
 	struct pm_event ev[300];
 	struct o_random r = o_random_init(1);
 	struct pm_uop uop[20] = { { .pc = 0x1000, .fall = 0x1004, .src1 = 1, .src2 = -1, .dest = 3,
-		.flags = 'W', .branch = '-', .ldst = 'L', .mem = 64, .index = 1, .macro = "ADD", .micro = "LOAD" } };
+		.flag_use = PM_UOP_WRITES_FLAGS, .access = PM_UOP_LOAD, .mem = 64, .index = 1, .macro = "ADD", .micro = "LOAD" } };
 	struct pm_stream stream = { .index = 0, .space = 7 };
 	struct pm_batch b = { .stream = &stream, .ev = ev, .n = NR(ev) };
 	struct pm_result *res = pm_result_new();

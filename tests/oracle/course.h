@@ -20,7 +20,7 @@ static uint64_t o_inorder_cycles(const struct pm_uop *u, size_t n, unsigned late
 			if ((u[i].src1 >= 0 && busy[u[i].src1]) || (u[i].src2 >= 0 && busy[u[i].src2]))
 				break;
 			if (u[i].dest >= 0)
-				busy[u[i].dest] = u[i].ldst == 'L' ? latency : 1;
+				busy[u[i].dest] = u[i].access == PM_UOP_LOAD ? latency : 1;
 		}
 		for (int r = 0; r < 256; r++)
 			if (busy[r])
@@ -61,14 +61,14 @@ static uint64_t o_ooo_cycles(const struct pm_uop *u, size_t n, const struct pm_o
 
 			for (int s = 0; s < 3; s++)
 				ready &= op[i].producer[s] < 0 || op[op[i].producer[s]].done;
-			for (long j = head; ready && u[i].ldst == 'L' && c->mem != PM_OOO_IGNORE && j < i; j++)
-				if (u[j].ldst == 'S' && !op[j].done &&
+			for (long j = head; ready && u[i].access == PM_UOP_LOAD && c->mem != PM_OOO_IGNORE && j < i; j++)
+				if (u[j].access == PM_UOP_STORE && !op[j].done &&
 				    (c->mem == PM_OOO_CONSERVATIVE || u[j].mem == u[i].mem))
 					ready = false;
 			if (!ready)
 				continue;
 			op[i].issued = true;
-			op[i].left = u[i].ldst == 'L' ? c->load + (miss && miss[i] ? c->miss : 0) : 1;
+			op[i].left = u[i].access == PM_UOP_LOAD ? c->load + (miss && miss[i] ? c->miss : 0) : 1;
 			op[i].at[1] = cycle;
 			op[i].at[2] = cycle + op[i].left;
 			if (i == blocked) {
@@ -79,18 +79,18 @@ static uint64_t o_ooo_cycles(const struct pm_uop *u, size_t n, const struct pm_o
 		}
 		/* fetch */
 		for (unsigned k = 0; k < c->width && tail < (long)n && tail - head < (long)c->rob && blocked < 0 && !wait; k++) {
-			int src[3] = { u[tail].src1, u[tail].src2, u[tail].flags == 'R' ? 49 : -1 };
+			int src[3] = { u[tail].src1, u[tail].src2, u[tail].flag_use == PM_UOP_READS_FLAGS ? 49 : -1 };
 
 			for (int s = 0; s < 3; s++)
 				op[tail].producer[s] = src[s] < 0 ? -1 : writer[src[s]];
 			if (u[tail].dest >= 0)
 				writer[u[tail].dest] = tail;
-			if (u[tail].flags == 'W')
+			if (u[tail].flag_use == PM_UOP_WRITES_FLAGS)
 				writer[49] = tail;
 			op[tail].at[0] = cycle;
-			if (u[tail].target && u[tail].flags == 'R' && wrong && wrong[tail])
+			if (u[tail].target && u[tail].flag_use == PM_UOP_READS_FLAGS && wrong && wrong[tail])
 				blocked = tail;
-			if (u[tail++].branch == 'T')
+			if (u[tail++].outcome == PM_UOP_TAKEN)
 				break;
 		}
 		/* advance */

@@ -13,7 +13,7 @@ $ E=$(dirname $(command -v pugmark))/examples; pugmark sim --sim $E/pages.so $TE
 ! pugmark: IDtrace traces (idt-branch) hold no data addresses; 'pages' needs them (`pugmark run --exec` traces them)
 ? 1
 $ E=$(dirname $(command -v pugmark))/examples; cp $E/old.so .; pugmark sim --sim old.so $TESTS/data/blocks.pug
-! pugmark: the plug-in './old.so' was built for interface 0, this pugmark has 1: rebuild it
+! pugmark: the plug-in './old.so' was built for interface 1, this pugmark has 2: rebuild it
 ? 1
 $ pugmark sim --sim ./none.so $TESTS/data/blocks.pug
 ! pugmark: cannot load the plug-in './none.so': cannot open shared object file: No such file or directory
@@ -21,3 +21,27 @@ $ pugmark sim --sim ./none.so $TESTS/data/blocks.pug
 $ echo 'int x;' | cc -shared -o empty.so -x c - && pugmark sim --sim empty.so $TESTS/data/blocks.pug
 ! pugmark: './empty.so' is no plug-in: it does not define pm_plugin
 ? 1
+# Nothing of another interface, or of none, is called or crashes: one line each.
+$ for d in FIRST NEXT NUMBER FUNCTION SHORT LONG NAMELESS FLAGS TAIL=7 LACKS; do cc -w -shared -fPIC -D$d -I$TOP/include -o bare.so $TESTS/trace/plugins/bare.c && pugmark sim --sim bare.so $TESTS/data/blocks.pug; echo $?; done 2>&1
+> pugmark: the plug-in './bare.so' was built for interface 1, this pugmark has 2: rebuild it
+> 1
+> pugmark: the plug-in './bare.so' was built for interface 3, this pugmark has 2: rebuild it
+> 1
+> pugmark: './bare.so' is no plug-in: its pm_plugin is no struct pm_sink_ops
+> 1
+> pugmark: './bare.so' is no plug-in: its pm_plugin is no struct pm_sink_ops
+> 1
+> pugmark: the plug-in './bare.so' says that its pm_plugin has 16 bytes; it has 72, and 72 are the least
+> 1
+> pugmark: the plug-in './bare.so' says that its pm_plugin has 80 bytes; it has 72, and 72 are the least
+> 1
+> pugmark: the plug-in './bare.so' lacks a name, create() or consume()
+> 1
+> pugmark: the plug-in './bare.so' wants more than this pugmark has: it was built for a newer one
+> 1
+> pugmark: the plug-in './bare.so' wants more than this pugmark has: it was built for a newer one
+> 1
+> pugmark: cannot load the plug-in './bare.so': undefined symbol: pm_nothing_that_there_is
+> 1
+# Without anything in what it has more it is as good as any.
+$ cc -w -shared -fPIC -DTAIL=0 -I$TOP/include -o bare.so $TESTS/trace/plugins/bare.c && pugmark sim --sim bare.so $TESTS/data/blocks.pug

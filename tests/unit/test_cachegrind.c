@@ -190,7 +190,7 @@ static void test_blocks(void **state)
 			block[b] = (struct pm_block){ pc, code.ninsn, 1 + o_rnd(&r) % 12 };
 			for (unsigned i = 0; i < block[b].n; i++, pc += insn[code.ninsn++].len)
 				insn[code.ninsn] = (struct pm_insn){ .pc = pc, .len = 1 + o_rnd(&r) % 11,
-					.class = i + 1 < block[b].n ? PM_CLASS_NONE : o_rnd(&r) % 7 };
+					.flow = i + 1 < block[b].n ? PM_CLASS_NONE : o_rnd(&r) % 7 };
 			if (o_rnd(&r) % 3 == 0)
 				pc += o_rnd(&r) % 100;
 		}
@@ -271,7 +271,7 @@ static struct pm_code random_chains(struct o_random *r, struct packed_code *c)
 		c->block[b] = (struct pm_block){ pc, code.ninsn, 1 + o_rnd(r) % 12 };
 		for (unsigned i = 0; i < c->block[b].n; i++, pc += c->insn[code.ninsn++].len)
 			c->insn[code.ninsn] = (struct pm_insn){ .pc = pc, .len = 1 + o_rnd(r) % 11,
-				.class = i + 1 < c->block[b].n ? PM_CLASS_NONE : o_rnd(r) % 7 };
+				.flow = i + 1 < c->block[b].n ? PM_CLASS_NONE : o_rnd(r) % 7 };
 		if (o_rnd(r) % 3 == 0)
 			pc += o_rnd(r) % 100;
 	}
@@ -330,7 +330,7 @@ static void test_packed(void **state)
 			static struct pm_packed_ref some[2000 * 100];
 			static struct pm_event ev[8000];
 			struct pm_packed p = { .chains = { c->chain, c->part, c->ref, NCHAIN }, .id = id, .addr = all };
-			struct pm_batch b = { .stream = &stream, .code = &code, .ev = ev, .packed = &p };
+			struct pm_batch b = { .stream = &stream, .code = &code, .ev = ev };
 			size_t nsome = 0;
 
 			while (p.n < 1000 && o_rnd(&r) % 500) {
@@ -362,13 +362,13 @@ static void test_packed(void **state)
 						c->block[x].pc + 1, 11 };
 				}
 			}
-			assert_int_equal(pm_unpack(u, &b, &(struct pm_emit){ unpacked, g[0] }, &err), PM_OK);
-			assert_int_equal(pm_cg_batch(g[1], &b, &err), PM_OK);
+			assert_int_equal(pm_unpack(u, &b, &p, &(struct pm_emit){ unpacked, g[0] }, &err), PM_OK);
+			assert_int_equal(pm_cg_packed(g[1], &b, &p, &err), PM_OK);
 			left_out += p.nref - nsome;
 			p.addr = NULL;
 			p.ref = some;
 			p.nref = nsome;
-			assert_int_equal(pm_cg_batch(g[2], &b, &err), PM_OK);
+			assert_int_equal(pm_cg_packed(g[2], &b, &p, &err), PM_OK);
 		}
 		assert_true(left_out > 1000);
 		for (int j = 0; j < 3; j++) {

@@ -23,33 +23,33 @@ static struct pm_uop *make_uops(uint64_t seed, size_t n)
 		uint64_t x = o_rnd(&r);
 
 		u[i] = (struct pm_uop){ .pc = 0x400000 + i % 5000 * 4, .index = 1 + (x & 3) / 3, .src1 = -1,
-			.src2 = -1, .dest = -1, .flags = '-', .branch = '-', .ldst = '-' };
+			.src2 = -1, .dest = -1 };
 		u[i].src1 = x >> 8 & 1 ? (int)(x >> 16) % 16 & 15 : -1;
 		u[i].src2 = x >> 9 & 1 ? (int)(x >> 20 & 15) : -1;
 		u[i].dest = x >> 10 & 3 ? (int)(x >> 24 & 15) : -1;
 		switch (x >> 40 & 7) {
 		case 0:
 		case 1:
-			u[i].ldst = 'L';
+			u[i].access = PM_UOP_LOAD;
 			u[i].mem = 0x1000 + (x >> 48 & 31) * 8;
 			break;
 		case 2:
-			u[i].ldst = 'S';
+			u[i].access = PM_UOP_STORE;
 			u[i].mem = 0x1000 + (x >> 48 & 31) * 8;
 			u[i].dest = -1;
 			break;
 		case 3:
-			u[i].flags = 'W';
+			u[i].flag_use = PM_UOP_WRITES_FLAGS;
 			break;
 		case 4:
-			u[i].flags = 'R';
-			u[i].branch = x >> 50 & 1 ? 'T' : 'N';
+			u[i].flag_use = PM_UOP_READS_FLAGS;
+			u[i].outcome = x >> 50 & 1 ? PM_UOP_TAKEN : PM_UOP_NOT_TAKEN;
 			u[i].target = 0x400100;
 			u[i].dest = -1;
 			break;
 		}
-		if ((x >> 52) % 20 == 0 && u[i].ldst == '-' && u[i].flags == '-') {
-			u[i].branch = 'T';
+		if ((x >> 52) % 20 == 0 && u[i].access == PM_UOP_NO_ACCESS && u[i].flag_use == PM_UOP_NO_FLAGS) {
+			u[i].outcome = PM_UOP_TAKEN;
 			u[i].target = 0x400200;
 		}
 	}
@@ -84,7 +84,7 @@ static bool mispredict(void *to, const struct pm_uop *u)
 	struct seen *s = to;
 
 	/* asked in program order, once per conditional branch */
-	while (!(s->u[s->next_branch].target && s->u[s->next_branch].flags == 'R'))
+	while (!(s->u[s->next_branch].target && s->u[s->next_branch].flag_use == PM_UOP_READS_FLAGS))
 		s->next_branch++;
 	return s->wrong[s->next_branch++];
 }

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "formats_util.h"
 
 #ifdef __SANITIZE_ADDRESS__

@@ -20,11 +20,11 @@
 static const struct pm_insn insn[] = {
 	{ .pc = 0x1000, .bytes = { 0x48, 0x8b, 0x03 }, .len = 3, .nref = 1, .object = PM_NONE },
 	{ .pc = 0x1003, .bytes = { 0x50 }, .len = 1, .nref = 1, .object = PM_NONE },
-	{ .pc = 0x1004, .bytes = { 0x74, 0xfa }, .len = 2, .class = PM_CLASS_COND, .object = PM_NONE },
-	{ .pc = 0x1006, .bytes = { 0xe8, 0xf5, 0x0f, 0, 0 }, .len = 5, .class = PM_CLASS_CALL, .nref = 1,
+	{ .pc = 0x1004, .bytes = { 0x74, 0xfa }, .len = 2, .flow = PM_CLASS_COND, .object = PM_NONE },
+	{ .pc = 0x1006, .bytes = { 0xe8, 0xf5, 0x0f, 0, 0 }, .len = 5, .flow = PM_CLASS_CALL, .nref = 1,
 	  .object = PM_NONE },
 	{ .pc = 0x2000, .bytes = { 0xf3, 0xa4 }, .len = 2, .nref = 2, .rep = 1, .object = PM_NONE },
-	{ .pc = 0x2002, .bytes = { 0xc3 }, .len = 1, .class = PM_CLASS_RET, .nref = 1, .object = PM_NONE },
+	{ .pc = 0x2002, .bytes = { 0xc3 }, .len = 1, .flow = PM_CLASS_RET, .nref = 1, .object = PM_NONE },
 };
 static const struct pm_block block[] = { { 0x1000, 0, 3 }, { 0x1006, 3, 1 }, { 0x2000, 4, 2 } };
 static const struct pm_code code = { insn, block, NULL, NR(insn), NR(block), 0 };

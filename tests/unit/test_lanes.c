@@ -48,7 +48,7 @@ static void more_code(struct producer *p)
 	for (size_t i = 0; i < nblock; i++) {
 		insn[2 * i] = (struct pm_insn){ .pc = 0x1000 + 8 * i, .len = 3, .nref = 1, .object = PM_NONE };
 		insn[2 * i + 1] = (struct pm_insn){ .pc = 0x1003 + 8 * i, .bytes = { 0x75, 0x10 }, .len = 2,
-						    .class = PM_CLASS_COND, .object = PM_NONE };
+						    .flow = PM_CLASS_COND, .object = PM_NONE };
 		block[i] = (struct pm_block){ 0x1000 + 8 * i, (uint32_t)(2 * i), 2 };
 	}
 	if (was) {

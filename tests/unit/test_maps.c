@@ -14,8 +14,8 @@
 
 /* Two blocks: 0 calls 1, which returns. */
 static const struct pm_insn insn[] = {
-	{ .pc = 0x1000, .bytes = { 0xe8, 0xfb, 0x0f, 0, 0 }, .len = 5, .class = PM_CLASS_CALL, .object = PM_NONE },
-	{ .pc = 0x2000, .bytes = { 0xc3 }, .len = 1, .class = PM_CLASS_RET, .object = PM_NONE },
+	{ .pc = 0x1000, .bytes = { 0xe8, 0xfb, 0x0f, 0, 0 }, .len = 5, .flow = PM_CLASS_CALL, .object = PM_NONE },
+	{ .pc = 0x2000, .bytes = { 0xc3 }, .len = 1, .flow = PM_CLASS_RET, .object = PM_NONE },
 };
 static const struct pm_block block[] = { { 0x1000, 0, 1 }, { 0x2000, 1, 1 } };
 static const struct pm_code code = { insn, block, NULL, NR(insn), NR(block), 0 };

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "trace/format.h"
 #include "transform/crack.h"

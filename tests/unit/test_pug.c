@@ -91,7 +91,7 @@ static void world_init(struct world *w)
 				in->len = (uint8_t)(1 + rnd(15));
 				for (unsigned j = 0; j < in->len; j++)
 					in->bytes[j] = (uint8_t)rnd(256);
-				in->class = (uint8_t)rnd(PM_CLASS_SYSCALL + 1);
+				in->flow = (uint8_t)rnd(PM_CLASS_SYSCALL + 1);
 				in->nref = (uint8_t)rnd(4);
 				in->rep = (uint8_t)rnd(2);
 				in->isa = (uint8_t)rnd(4);
@@ -133,8 +133,8 @@ static void random_event(struct world *w, const struct pm_code *code)
 		u->target = rnd(2) ? rnd64() : 0;
 		u->src1 = (int16_t)(rnd(60) - 1);
 		u->dest = (int16_t)rnd64();
-		u->ldst = "LS-"[rnd(3)];
-		u->branch = "TN-"[rnd(3)];
+		u->access = (uint8_t)rnd(3);
+		u->outcome = (uint8_t)rnd(3);
 		u->index = (int32_t)rnd64();
 		u->msize = (uint8_t)rnd(65);
 		snprintf(u->macro, sizeof u->macro, "MACRO%u", rnd(5));
@@ -310,7 +310,7 @@ static void test_many_chunks(void **state)
 {
 	static const char *const level[] = { "fast", "default" };
 	struct pm_insn insn[3] = { { .pc = 0x1000, .len = 4 }, { .pc = 0x1004, .len = 4 },
-				   { .pc = 0x1008, .len = 2, .class = PM_CLASS_COND } };
+				   { .pc = 0x1008, .len = 2, .flow = PM_CLASS_COND } };
 	struct pm_block block = { 0x1000, 0, 3 };
 	struct pm_code code = { insn, &block, NULL, 3, 1, 0 };
 	struct pm_stream stream = { 0, 1, 1, 0, NULL };

@@ -424,6 +424,7 @@ static void place_events(struct tracer *t)
 
 static void flush(struct tracer *t, struct stream *st)
 {
+	struct pm_pipeline *to = t->s->opts->pipeline;
 	struct pm_packed packed;
 	struct pm_batch b = { .stream = st->s, .code = &t->code, .ev = t->ev, .n = t->nev, .rare = t->rare,
 			      .nrare = t->nrare, .arena = t->text.p, .narena = t->text.n,
@@ -437,12 +438,12 @@ static void flush(struct tracer *t, struct stream *st)
 			.chains = { t->chain, t->chain_part, t->chain_ref, __atomic_load_n(&t->main->nsource, __ATOMIC_RELAXED) },
 			.id = t->id, .n = t->nid, .addr = t->addr, .ref = t->ref, .nref = t->nref, .insns = st->unsent,
 		};
-		b.packed = &packed;
 	}
 	for (size_t i = 0; i < t->nrare; i++)		/* offsets became pointers */
 		t->rare[i].name = t->rare[i].name ?
 			(const char *)t->text.p + ((uintptr_t)t->rare[i].name - 1) : NULL;
-	if (!t->failed && pm_pipeline_push(t->s->opts->pipeline, &b, &t->result.err) != PM_OK) {
+	if (!t->failed && (t->packs ? pm_pipeline_push_packed(to, &b, &packed, &t->result.err) :
+				      pm_pipeline_push(to, &b, &t->result.err)) != PM_OK) {
 		t->failed = true;
 		t->result.st = PM_ERR;
 	}
@@ -512,7 +513,7 @@ static uint32_t describe(struct tracer *t, uint32_t number, struct x86_at *at)
 	for (uint32_t i = 0; i < src->n; i++) {
 		struct pm_insn *in = &t->insn[first + i];
 
-		*in = (struct pm_insn){ .pc = at[i].pc, .len = at[i].x.len, .class = at[i].x.class,
+		*in = (struct pm_insn){ .pc = at[i].pc, .len = at[i].x.len, .flow = at[i].x.class,
 					.nref = at[i].x.nref, .rep = !!(at[i].x.prop & X86_REP),
 					.isa = src->wide ? PM_ISA_X86_64 : PM_ISA_X86_32, .object = src->object };
 		memcpy(in->bytes, at[i].p, at[i].x.len);

@@ -49,7 +49,7 @@ static uint32_t intern(void *ctx, uint64_t pc, uint32_t word)
 	{
 		enum mips_op op = mips_decode(word, MIPS_ISA_R4400 | MIPS_ISA_r2);
 
-		n->class = (uint8_t)mips_flow(op, word);
+		n->flow = (uint8_t)mips_flow(op, word);
 		n->nref = mips_ref_size(op) != 0;
 	}
 	n->isa = PM_ISA_MIPS;

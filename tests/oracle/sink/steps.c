@@ -65,7 +65,8 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 
 	if (!o->insns)
 		begin(s, o, b->stream);
-	for (const struct pm_event *ev = b->ev; ev < b->ev + b->n; ev++) {
+	for (size_t i = 0; i < b->n; i++) {
+		const struct pm_event *ev = pm_event_at(b, i);
 		uint64_t pc = ev->addr;
 
 		switch (ev->kind) {
@@ -78,7 +79,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 			fwrite(&pc, 8, 1, o->insns);
 			break;
 		case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY:
-			pc = ev->id == PM_NONE ? o->pc : b->code->insn[ev->id].pc;
+			pc = ev->id == PM_NONE ? o->pc : pm_insn_at(b, ev->id)->pc;
 			/* of an instruction that did not complete: behind, not of, the last that did */
 			fprintf(o->refs, "%" PRIu64 " %" PRIx64 " %c %" PRIx64 " %u\n", o->n - (pc == o->pc), pc,
 				ev->kind == PM_EV_READ ? 'r' : ev->kind == PM_EV_WRITE ? 'w' : 'm', ev->addr,
@@ -121,5 +122,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 }
 
 const struct pm_sink_ops pm_plugin = {
-	PM_ABI, PM_HAS_INSNS, 0, "steps", "what a single-stepper writes", create, consume, NULL, finish, free,
+	.abi = PM_ABI, .size = sizeof(struct pm_sink_ops), .needs = PM_HAS_INSNS,
+	.name = "steps", .about = "what a single-stepper writes",
+	.create = create, .consume = consume, .finish = finish, .destroy = free,
 };
