@@ -21,7 +21,8 @@ WARN    := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-
 OPT     ?= -O2 -g
 CFLAGS  += -std=gnu11 $(OPT) $(WARN) -Iinclude -Isrc -I$(B)/gen -DPM_VERSION='"$(VERSION)"' -D_GNU_SOURCE
 LDLIBS  += -lZydis -lZycore -lisal -ldw -lelf -lfdt -lzstd -lz -llzma -lbz2 -lm -ldl -lpthread
-LDFLAGS += -rdynamic
+# Plug-ins see these functions, and of the libraries in the executable nothing.
+LDFLAGS += -Wl,--dynamic-list=src/exports.list
 ifndef SAN
 # At a fixed place it need not be relocated in every run.
 CFLAGS  += -fno-pie
@@ -57,8 +58,8 @@ EXTRA_OBJS :=
 archive = $(if $(filter /%,$(shell $(CC) -print-file-name=lib$1.a)),-l:lib$1.a,-l$1)
 $(B)/pugmark: LDLIBS := $(patsubst -l%,%,$(filter-out -ldl -lm -lpthread,$(LDLIBS)))
 $(B)/pugmark: LDLIBS := $(foreach l,$(LDLIBS),$(call archive,$l)) -lm -ldl -lpthread
-$(B)/pugmark: $(OBJS) $(EXTRA_OBJS)
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+$(B)/pugmark: $(OBJS) $(EXTRA_OBJS) src/exports.list
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJS) $(EXTRA_OBJS) $(LDLIBS)
 
 # What unit tests, fuzzers, oracles and benchmarks link: everything but the command line.
 $(B)/libpugmark.a: $(LIBOBJS) $(EXTRA_OBJS)

@@ -45,3 +45,39 @@ $ for d in FIRST NEXT NUMBER FUNCTION SHORT LONG NAMELESS FLAGS TAIL=7 LACKS; do
 > 1
 # Without anything in what it has more it is as good as any.
 $ cc -w -shared -fPIC -DTAIL=0 -I$TOP/include -o bare.so $TESTS/trace/plugins/bare.c && pugmark sim --sim bare.so $TESTS/data/blocks.pug
+# A plug-in keeps its own functions, and pugmark those of its libraries.
+$ cc -w -shared -fPIC -I$TOP/include -o own.so $TESTS/trace/plugins/own.c && pugmark sim --sim own.so --sim count --json - $TESTS/data/blocks.pug
+> {
+>   "events": 132,
+>   "version": 1,
+>   "compress": 2,
+>   "decompress": true,
+>   "bzip2": "own",
+>   "crc32": 3,
+>   "pipeline": true,
+>   "count": {
+>     "instructions": 400,
+>     "events": 132,
+>     "kinds": {
+>       "block": 48,
+>       "read": 84
+>     },
+>     "streams": [
+>       {
+>         "stream": 0,
+>         "pid": 1,
+>         "tid": 1,
+>         "name": "x",
+>         "instructions": 400,
+>         "events": 132,
+>         "kinds": {
+>           "block": 48,
+>           "read": 84
+>         }
+>       }
+>     ]
+>   }
+> }
+$ cc -shared -fPIC -I$TOP/include -o zstd.so $TESTS/trace/plugins/libzstd.c -lzstd && pugmark sim --sim zstd.so $TESTS/data/blocks.pug
+> addresses: 531
+> wrong: 0 batches

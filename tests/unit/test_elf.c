@@ -378,7 +378,7 @@ static void stripped(void **state)
 			continue;
 		n++;
 		if (!pm_elf_function_at(s, v[i].lo, &f) || f.kind != PM_NAME_FDE)
-			continue;		/* -rdynamic keeps some names */
+			continue;		/* some names are exported */
 		snprintf(want, sizeof want, "fde_0x%" PRIx64, v[i].lo);
 		assert_string_equal(f.name, want);
 		assert_int_equal(f.lo, v[i].lo);
