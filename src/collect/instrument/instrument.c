@@ -106,10 +106,9 @@ const enum xl_kind xl_kinds[] = {
 	[IMG_EXEC] = XL_EXEC,
 };
 
-/* ---- on two processors
- * ------------------------------------------------------------------------------ Texts are
- * translated side by side, the first one that nobody works on first; then their plans are made, a
- * piece of a text at a time. */
+/* ---- on two processors ---------------------------------------------------------------------
+ * Texts are translated side by side, the first one that nobody works on first; then their plans are
+ * made, a piece of a text at a time. */
 struct work {
 	struct job *j;
 	size_t next;			/* text, or piece */

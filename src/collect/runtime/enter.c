@@ -2,7 +2,7 @@
 /* enter.c - boot, the mailbox, and the way in and out */
 #include "rt.h"
 
-#ifndef RT_IDT		/* else standalone/image.c has one of its own, and answers in place of a controller */
+#ifndef RT_IDT		/* else standalone/ has one of its own, and answers in place of a controller */
 struct rt_boot rt_boot_info __attribute__((section(".data.boot"))) = { .persona = ~0u };
 #endif
 struct rt_range rt_ranges[256];

@@ -210,7 +210,7 @@ static inline long rt_load_open(struct rt_block *b) { return -1; }
 static inline long rt_load_exec(struct rt_block *b) { return -ENOSYS; }
 #endif
 
-/* ---- standalone/image.c: only in instrumented executables -------------------------------------------------- */
+/* ---- standalone/: only in instrumented executables; more of it in standalone.h ----------------- */
 /* Map where nothing is, or with MAP_FIXED over it. Does not fail: it ends the program, saying @name. */
 void rt_image_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const char *name);
 /* The widths' own: the memory of thread blocks, of code and tables, and the shadow; entries of the shadow, one set, a range forgotten;
@@ -259,9 +259,6 @@ void rt_image_dying(struct rt_block *b);	/* a signal ends the process */
  * known, and stays there unless the process goes on. */
 int rt_image_stops(const struct rt_block *b, u32 sig, const struct k_siginfo *info);
 void rt_image_stopped(struct rt_block *b);
-int rt_image_open_trace(struct rt_block *b);
-void rt_image_close_trace(int fd);
-void rt_image_trace_failed(struct rt_block *b);
 /* Writing to a FIFO without a reader, or too much, is no news for the program: from rt_image_quiet() to
  * rt_image_loud() nothing comes of it, in this thread. */
 struct rt_quiet {
@@ -284,7 +281,7 @@ const char *rt_image_stem(void);
 #define TABLE(i, member) PTR(TEXTS[i].tables + TABLES(i)->member)
 #define NO_TEXT 0xffffffffu
 
-/* ---- standalone/translator.c: likewise -------------------------------------------------------------------- */
+/* ---- standalone/translator.c ------------------------------------------------------------------- */
 struct rt_later {
 	u64 entry;			/* 0: a whole text has become known */
 	u64 indirect;			/* for the shadow; 0: none */
@@ -305,14 +302,13 @@ void rt_later_leave(u32 pid);
 void rt_later_coming(int more);			/* one is being made, 1; it is there or will not be, -1 */
 int rt_later_available(struct rt_block *b);
 
-/* ---- standalone/drain.c: likewise -------------------------------------------------------------------------- */
+/* ---- standalone/drain.c, stopped_blocks.c ------------------------------------------------------ */
 void rt_image_drain(struct rt_block *b, u64 from, u64 to);
 void rt_image_drain_all(struct rt_block *b, int mine);	/* mine: of the thread that calls */
 void rt_image_clear(struct rt_block *b, u64 from, u64 to);	/* if other threads may look */
 extern u32 rt_image_threads;			/* there are other threads */
 u32 rt_image_record(u32 text, u32 block);	/* bytes of that block's record */
 u32 rt_image_record_of(u32 number);		/* of block @number's */
-void rt_image_drain_begin(struct rt_block *b);
 u64 rt_image_pc(u32 text, u32 block, u32 insn);
 /* A block stops, before instruction @insn. Its record has begun at the cursor or is complete in front of it: what happened
  * goes into the trace, and the record is kept for when the block goes on. */
@@ -331,7 +327,6 @@ void rt_image_restore(struct rt_block *b, u32 id, u32 insn, u32 complete, u32 co
 extern char rt_image_again[], rt_image_own[];
 void rt_image_order(struct rt_block *b);		/* what @b's thread did comes before what others do from here on */
 int rt_image_drains(const struct rt_block *b);	/* is its buffer being emptied? */
-int rt_image_drain_first(struct rt_block *b);	/* has its file not been opened yet? */
 
 /* ---- trace_buffer.c --------------------------------------------------------------------------- */
 /* Each of them does nothing where nothing is traced. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* start.S - the first instructions of an instrumented executable: begin again without address-space randomisation,
- * map the runtime from the file, go there
+/* start.S - the first instructions of an instrumented executable: begin again without address-space
+ * randomisation, map the runtime from the file, go there
  *
- * One page, linked at 0 and run anywhere. The registers are the kernel's at a program's start: all zero
- * but rsp. The parameters at the page's end are filled in by instrument/write.c. */
+ * One page, linked at 0 and run anywhere. The registers are the kernel's at a program's start: all
+ * zero but rsp. The parameters at the page's end are filled in by instrument/write.c. */
 #include "image.h"
 
 #define O_CLOEXEC	02000000
 #define FIXED		0x108002	/* MAP_PRIVATE | MAP_FIXED_NOREPLACE | MAP_POPULATE */
 
-#define NO_RANDOMISATION	0x40000		/* see without_randomisation() in image.c */
+#define NO_RANDOMISATION	0x40000		/* see without_randomisation() in boot.c */
 #define RESTARTED	0x80000
 #define STAT		144		/* struct stat: device, inode, ... */
 
@@ -30,7 +30,8 @@ _start:
 	js	open
 	mov	%rsp, %rsi
 	call	name
-	mov	%rax, %r13		/* by the same name, for the stack's sake, if that is a name of this file */
+	mov	%rax, %r13		/* by the same name, for the stack's sake, if that is a name
+					 * of this file */
 	mov	%rax, %rdi
 	lea	-2 * STAT(%rsp), %rsi
 	mov	$4, %eax		/* stat */
@@ -56,7 +57,7 @@ _start:
 	mov	%r12d, %edi
 	mov	$135, %eax
 	syscall
-open:	lea	self(%rip), %rdi	/* the file by its link; where there is no /proc, by its name */
+open:	lea	self(%rip), %rdi /* the file by its link; where there is no /proc, by its name */
 	mov	$O_CLOEXEC, %esi
 	mov	$2, %eax
 	syscall

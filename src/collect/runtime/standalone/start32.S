@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* start32.S - start.S for 32-bit programs: the same page. Offsets in the file are multiples of a page. */
+/* start32.S - start.S for 32-bit programs: the same page. Offsets in the file are
+ * multiples of a page. */
 #include "image.h"
 
 #define O_CLOEXEC	02000000
@@ -11,7 +12,7 @@
 _start:
 	call	here
 here:	pop	%ebp
-	lea	P(self), %ebx		/* the file by its link; where there is no /proc, by its name */
+	lea	P(self), %ebx	/* the file by its link; where there is no /proc, by its name */
 	mov	$O_CLOEXEC, %ecx
 	mov	$5, %eax
 	int	$0x80

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* translator.c - code that was not known when the program was instrumented: ask the installed translator
+/* translator.c - code that was not known when the program was instrumented: ask
+ * the installed translator
  *
- * It is started when it is first needed, as a process that is nobody's child, and shares a memory file with
- * the processes of the program; see THE TRANSLATOR in image.h. */
-#ifdef RT_IDT
-
-#include "image.h"
-#include "rt.h"
+ * It is started when it is first needed, as a process that is nobody's child, and shares a memory
+ * file with the processes of the program; see THE TRANSLATOR in image.h. */
+#include "standalone.h"
 
 #define WALL 0x40000000
-#define MAP_FIXED_NOREPLACE 0x100000
 #define O_RDWR_CLOEXEC 02000002
 #define MAX_LIBRARIES 200
 
+const struct img_text *rt_image_texts;
 static struct img_part part[IMG_PARTS];
-static int on;				/* 1: the memory file is mapped; -1: there is no translator */
-static u32 placed[IMG_MAX_REGIONS / 32];	/* bits of regions that are mapped at their places */
-static u64 generated;			/* where the last range begins in which there was generated code */
+static int on;				/* 1: the memory file is mapped; -1:
+					 * there is no translator */
+static u32 placed[IMG_MAX_REGIONS / 32];	/* bits of regions that are
+						 * mapped at their places */
+static u64 generated;			/* where the last range begins in which there
+					 * was generated code */
 static u32 library[MAX_LIBRARIES], nlibrary;	/* texts that are where they were translated for */
 
 /* Where what is at @from in the memory file is mapped. */
@@ -32,7 +33,7 @@ static word mapped_at(u64 from)
 #define LATER ((struct img_later *)(word)part[IMG_PART_FRONT].at)
 #define REGIONS ((const struct img_region *)mapped_at(IMG_LATER_REGIONS))
 
-/* ---- locks and waiting ----------------------------------------------------------------------------- */
+/* ---- locks and waiting ----------------------------------------------------------------------- */
 static int alive(u32 id)
 {
 	return rt_sys(NR_kill, id, 0) != -ESRCH;
@@ -66,7 +67,7 @@ static void unlock(u32 *l)
 	rt_sys(NR_futex, l, 1 /* WAKE */, 1);
 }
 
-/* ---- starting it ----------------------------------------------------------------------------------- */
+/* ---- starting it ----------------------------------------------------------------------------- */
 extern word rt_boot_rsp;
 
 static const char **environment(void)
@@ -116,18 +117,21 @@ static void unmap(void)
 {
 	for (u32 i = 0; i < IMG_PARTS; i++)
 		if (MAN->narrow)		/* its place stays ours */
-			rt_map(part[i].at, part[i].size, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+			rt_map(part[i].at, part[i].size, 0,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 		else
 			rt_sys(NR_munmap, part[i].at, part[i].size);
 }
 
 static int map(long fd)
 {
-	const u64 flags = MAP_SHARED | MAP_NORESERVE | (MAN->narrow ? MAP_FIXED : MAP_FIXED_NOREPLACE);
+	const u64 flags = MAP_SHARED | MAP_NORESERVE |
+		(MAN->narrow ? MAP_FIXED : MAP_FIXED_NOREPLACE);
 
 	img_parts(MAN, part);
 	for (u32 i = 0; i < IMG_PARTS; i++)
-		if (rt_map(part[i].at, part[i].size, PROT_READ | (part[i].writable ? PROT_WRITE : 0), flags, fd,
+		if (rt_map(part[i].at, part[i].size,
+			   PROT_READ | (part[i].writable ? PROT_WRITE : 0), flags, fd,
 			   part[i].from) != (long)part[i].at) {
 			unmap();
 			return 0;
@@ -225,7 +229,8 @@ int rt_later_available(struct rt_block *b)
 	if (!on) {
 		on = join(b) || start(b) ? 1 : -1;
 		if (on > 0)
-			__atomic_store_n(&rt_image_texts, (const struct img_text *)mapped_at(IMG_LATER_TEXTS),
+			__atomic_store_n(&rt_image_texts,
+					 (const struct img_text *)mapped_at(IMG_LATER_TEXTS),
 					 __ATOMIC_RELEASE);
 	}
 	unlock(&SHARED->lock);
@@ -261,7 +266,7 @@ void rt_later_coming(int more)
 		__atomic_fetch_add(&LATER->coming, more, __ATOMIC_SEQ_CST);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------ */
+/* ---- asking ---------------------------------------------------------------------------------- */
 static void show_maps(void)
 {
 	const long fd = rt_sys(NR_open, "/proc/self/maps", 02000000, 0);
@@ -269,7 +274,8 @@ static void show_maps(void)
 	long r = 0;
 
 	while (fd >= 0 && n < part[IMG_PART_BYTES].size &&
-	       (r = rt_sys(NR_read, fd, part[IMG_PART_BYTES].at + n, part[IMG_PART_BYTES].size - n)) > 0)
+	       (r = rt_sys(NR_read, fd, part[IMG_PART_BYTES].at + n,
+			   part[IMG_PART_BYTES].size - n)) > 0)
 		n += (u64)r;
 	if (fd >= 0)
 		rt_sys(NR_close, fd);
@@ -312,7 +318,8 @@ static int request(u32 ask, const u64 a[5])
 		rt_sys(NR_futex, &l->state, 1 /* WAKE */, 1);
 		while (__atomic_load_n(&l->state, __ATOMIC_ACQUIRE) == MAIL_REQUEST) {
 			sleep_on(&l->state, MAIL_REQUEST);
-			if (!alive(l->server) && __atomic_load_n(&l->state, __ATOMIC_ACQUIRE) == MAIL_REQUEST)
+			if (!alive(l->server) &&
+			    __atomic_load_n(&l->state, __ATOMIC_ACQUIRE) == MAIL_REQUEST)
 				rt_image_stop("the translator has gone", 0);
 		}
 		l->state = MAIL_IDLE;
@@ -334,15 +341,18 @@ static int request(u32 ask, const u64 a[5])
 /* Its code comes to its place, which nothing else has. */
 static void place(u32 k)
 {
+	const u64 flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
 	const struct img_region *r = &REGIONS[k];
+	const word from = mapped_at(r->from);
+	int ok = 1;
 
 	if (placed[k / 32] >> k % 32 & 1)
 		return;
-	if ((r->at != mapped_at(r->from) &&
-	     (rt_map(r->at, r->size, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) !=
-		      (long)r->at ||
-	      rt_sys(NR_mremap, mapped_at(r->from), 0, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, r->at) != (long)r->at)) ||
-	    rt_sys(NR_mprotect, r->at, r->size, PROT_READ | PROT_EXEC))
+	if (r->at != from)
+		ok = rt_map(r->at, r->size, 0, flags, -1, 0) == (long)r->at &&
+		     rt_sys(NR_mremap, from, 0, r->size, MREMAP_MAYMOVE | MREMAP_FIXED, r->at) ==
+		     (long)r->at;
+	if (!ok || rt_sys(NR_mprotect, r->at, r->size, PROT_READ | PROT_EXEC))
 		rt_image_stop("no place in memory for the translation of its new code", 0);
 	placed[k / 32] |= 1u << k % 32;
 }
@@ -413,7 +423,7 @@ void rt_later_link(struct rt_block *b, u64 link, u64 entry)
 	unlock(&LATER->lock);
 }
 
-/* ---- what there is ------------------------------------------------------------------------------------ */
+/* ---- what there is --------------------------------------------------------------------------- */
 u32 rt_later_texts(void)
 {
 	return on > 0 ? __atomic_load_n(&LATER->ntext, __ATOMIC_ACQUIRE) : MAN->ntext;
@@ -475,7 +485,8 @@ int rt_later_ours(u64 addr, u64 len)
 	u32 n = on > 0 ? LATER->nregion : 0;
 
 	for (u32 k = 0; k < n; k++)
-		if (placed[k / 32] >> k % 32 & 1 && addr < REGIONS[k].at + REGIONS[k].size && addr + len > REGIONS[k].at)
+		if (placed[k / 32] >> k % 32 & 1 && addr < REGIONS[k].at + REGIONS[k].size &&
+		    addr + len > REGIONS[k].at)
 			return 1;
 	return 0;
 }
@@ -499,5 +510,3 @@ int rt_later_unmapped(u64 lo, u64 hi)
 			i++;
 	return on > 0;
 }
-
-#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* names.c - what the files of this program are called */
+#include "standalone.h"
+
+static char stem[4096];			/* the outputs' names begin with it */
+static char dir[4096];			/* BENCH.idt.d/ */
+u32 rt_root;
+
+const char *rt_image_stem(void)
+{
+	return stem;
+}
+
+void rt_name_of(char *to, const char *suffix, u32 id)
+{
+	u64 n = rt_length(stem);
+	char digits[12];
+	u32 k = 0;
+
+	rt_memcpy(to, stem, n);
+	rt_memcpy(to + n, suffix, rt_length(suffix) + 1);
+	n += rt_length(suffix);
+	if (id == rt_root)
+		return;
+	to[n++] = '.';
+	do
+		digits[k++] = (char)('0' + id % 10);
+	while (id /= 10);
+	while (k)
+		to[n++] = digits[--k];
+	to[n] = 0;
+}
+
+void rt_name_library(char *to, const char *key)
+{
+	const u64 n = rt_length(dir);
+
+	rt_memcpy(to, dir, n);
+	rt_memcpy(to + n, key, rt_length(key) + 1);
+}
+
+void rt_names_find(const char *path)
+{
+	u64 n;
+	long r = rt_sys(NR_readlink, "/proc/self/exe", stem, sizeof stem - 16);
+
+	if (r > 0) {
+		n = (u64)r;
+	} else {
+		n = 0;
+		if (*path != '/') {
+			r = rt_sys(NR_getcwd, stem, sizeof stem - 600);
+			n = r > 0 ? (u64)r - 1 : 0;
+			stem[n++] = '/';
+		}
+		for (u64 k = 0; path[k] && n < sizeof stem - 16; k++)
+			stem[n++] = path[k];
+	}
+	stem[n] = 0;
+	rt_memcpy(dir, stem, n);
+	rt_memcpy(dir + n, ".d/", 4);
+	if (n > 4 && stem[n - 4] == '.' && stem[n - 3] == 'i' && stem[n - 2] == 'd' &&
+	    stem[n - 1] == 't')
+		stem[n - 4] = 0;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* stop.c - what cannot go on: saying so, and mappings that have to succeed */
+#include "standalone.h"
+
+u64 rt_length(const char *s)
+{
+	u64 n = 0;
+
+	while (s[n])
+		n++;
+	return n;
+}
+
+void rt_say(const char *s)
+{
+	rt_sys(NR_write, 2, s, rt_length(s));
+}
+
+void rt_image_stop(const char *what, const char *name)
+{
+	rt_say("pugmark: ");
+	if (name) {
+		rt_say(name);
+		rt_say(": ");
+	}
+	rt_say(what);
+	rt_say("\n");
+	for (;;)
+		rt_sys(NR_exit_group, 125);
+}
+
+void rt_stop_at(u64 pc)
+{
+	char hex[17];
+
+	for (int i = 0; i < 16; i++)
+		hex[i] = "0123456789abcdef"[pc >> (60 - 4 * i) & 15];
+	hex[16] = 0;
+	rt_say("pugmark: control reaches 0x");
+	rt_say(hex);
+	rt_say(", which is not in the instrumented program and could not be known ahead of time\n");
+	rt_sys(NR_exit_group, 125);
+}
+
+void rt_image_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const char *name)
+{
+	long r = rt_map(at, len, prot, flags & MAP_FIXED ? flags : flags | MAP_FIXED_NOREPLACE, fd,
+			off);
+
+	if (r == (long)at)
+		return;
+	if (!rt_failed(r))		/* a kernel that does not know the flag */
+		rt_sys(NR_munmap, r, len);
+	rt_image_stop("its place in memory is taken", name);
+}
