@@ -10,12 +10,16 @@
 
 #include "base/mem.h"
 
+void pm_out_of_memory(size_t n)
+{
+	fprintf(stderr, "pugmark: out of memory (%zu bytes wanted)\n", n);
+	abort();
+}
+
 static void *check(void *p, size_t n)
 {
-	if (!p) {
-		fprintf(stderr, "pugmark: out of memory (%zu bytes wanted)\n", n);
-		abort();
-	}
+	if (!p)
+		pm_out_of_memory(n);
 	return p;
 }
 

@@ -15,6 +15,9 @@
 
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
 
+/* Says so and ends pugmark: there is no state to go on from. */
+__attribute__((noreturn)) void pm_out_of_memory(size_t n);
+
 void *pm_alloc(size_t n);			/* zeroed; never NULL */
 void *pm_alloc_unset(size_t n);			/* ... or not zeroed: what is never written takes no memory */
 void *pm_realloc(void *p, size_t n);		/* never NULL; n > 0 */

@@ -28,7 +28,7 @@
 
 #include "base/kept.h"
 #include "base/mix.h"
-#include "collect/control/session.h"
+#include "collect/cache/addenda.h"
 
 #define HOLD (32u << 10)		/* bytes that are held until they are written */
 #define USED_PAGES UINT32_MAX		/* record.pc: no unit, but as `code` the bits of module.used */
@@ -164,9 +164,9 @@ static void addenda_name(const struct module *m, char name[128])
 }
 
 /* ---- what runs find there ---------------------------------------------------------------------------- */
-struct addenda *addenda_open(struct session *s, const struct module *m, const struct addenda_head *head, uint64_t most)
+struct addenda *addenda_open(struct spaces *s, const struct module *m, const struct addenda_head *head, uint64_t most)
 {
-	struct addenda *a = s->addenda;
+	struct addenda *a = s->cache->addenda;
 	char name[sizeof a->name];
 
 	addenda_name(m, name);
@@ -180,8 +180,8 @@ struct addenda *addenda_open(struct session *s, const struct module *m, const st
 		a->most = most;
 		a->nused = shadow_bits(m);
 		a->used = pm_alloc(a->nused);
-		a->next = s->addenda;
-		s->addenda = a;
+		a->next = s->cache->addenda;
+		s->cache->addenda = a;
 	}
 	addenda_flush(s, a);
 	pm_kept_use(name);
@@ -284,9 +284,9 @@ static uint64_t bytes_in(const struct iovec *part, unsigned n)
 
 /* A file of our own, which gets the name as a whole: what is good of @old, @n bytes, and @part behind that. If there was none,
  * another process may have just made one: that is good, too. */
-static bool write_new(const struct session *s, struct addenda *a, int old, uint64_t n, const struct iovec part[PARTS])
+static bool write_new(const struct spaces *s, struct addenda *a, int old, uint64_t n, const struct iovec part[PARTS])
 {
-	const int fd = openat(s->cache_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	const int fd = openat(s->cache->fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
 	struct pm_buf had = { 0 };
 	struct iovec all[PARTS + 1] = { { &a->head, sizeof a->head } };
 	struct stat st;
@@ -300,7 +300,7 @@ static bool write_new(const struct session *s, struct addenda *a, int old, uint6
 	memcpy(all + 1, part, PARTS * sizeof *part);
 	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	good = writev(fd, all, NR(all)) == (ssize_t)bytes_in(all, NR(all)) && !fstat(fd, &st) &&
-		(!linkat(AT_FDCWD, link, s->cache_fd, a->name, AT_SYMLINK_FOLLOW) || (errno == EEXIST && old == -1));
+		(!linkat(AT_FDCWD, link, s->cache->fd, a->name, AT_SYMLINK_FOLLOW) || (errno == EEXIST && old == -1));
 	if (good) {
 		a->ino = st.st_ino;
 		a->end = bytes_in(all, NR(all));
@@ -336,7 +336,7 @@ static int open_locked(const struct addenda *a, struct stat *st)
 	return PM_KEPT_OTHER;
 }
 
-static void write_parts(struct session *s, struct addenda *a, const struct iovec part[PARTS])
+static void write_parts(struct spaces *s, struct addenda *a, const struct iovec part[PARTS])
 {
 	const uint64_t n = bytes_in(part, PARTS);
 	struct stat st;
@@ -355,17 +355,17 @@ static void write_parts(struct session *s, struct addenda *a, const struct iovec
 	}
 	if (!done) {
 		if (fd != -1)
-			unlinkat(s->cache_fd, a->name, 0);
+			unlinkat(s->cache->fd, a->name, 0);
 		done = write_new(s, a, fd, good, part);
 	}
 	if (fd >= 0)
 		close(fd);
 	a->off = !done;
 	a->put += n;
-	s->cache_wrote |= done;
+	s->cache->wrote |= done;
 }
 
-bool addenda_flush(struct session *s, struct addenda *a)
+bool addenda_flush(struct spaces *s, struct addenda *a)
 {
 	write_parts(s, a, (const struct iovec[PARTS]){ { a->more.p, a->more.n } });
 	a->more.n = 0;
@@ -373,7 +373,7 @@ bool addenda_flush(struct session *s, struct addenda *a)
 }
 
 /* @part[0] is @r, which is completed; @n of them. */
-static void add(struct session *s, struct addenda *a, struct record *r, const struct iovec part[PARTS], unsigned n)
+static void add(struct spaces *s, struct addenda *a, struct record *r, const struct iovec part[PARTS], unsigned n)
 {
 	r->head_sum = head_sum(*r);
 	r->sum = record_sum(*r, part + 1, n - 1);
@@ -386,7 +386,7 @@ static void add(struct session *s, struct addenda *a, struct record *r, const st
 			pm_buf_add(&a->more, part[i].iov_base, part[i].iov_len);
 }
 
-void addenda_note(struct session *s, struct addenda *a, const struct module *m, const struct xl_unit *u)
+void addenda_note(struct spaces *s, struct addenda *a, const struct module *m, const struct xl_unit *u)
 {
 	struct record r = {
 		.lo = m->lo, .distance = (int64_t)(m->code + m->code_len - m->lo), .pc = (uint32_t)(u->block[0].pc - m->lo),
@@ -404,20 +404,20 @@ void addenda_note(struct session *s, struct addenda *a, const struct module *m, 
 		add(s, a, &r, part, PARTS);
 }
 
-void addenda_used(struct session *s, struct addenda *a, const struct module *m)
+void addenda_used(struct spaces *s, struct addenda *a, const struct module *m)
 {
 	struct record r = { .pc = USED_PAGES, .ncode = (uint32_t)a->nused };
 
 	add(s, a, &r, (const struct iovec[PARTS]){ { &r, sizeof r }, { m->used, a->nused } }, 2);
 }
 
-void addenda_remove(struct session *s, const struct module *m)
+void addenda_remove(struct spaces *s, const struct module *m)
 {
 	struct addenda *a = m->addenda;
 	char name[128];
 
 	addenda_name(m, name);
-	unlinkat(s->cache_fd, name, 0);
+	unlinkat(s->cache->fd, name, 0);
 	if (!a)
 		return;
 	forget(a);
@@ -426,10 +426,10 @@ void addenda_remove(struct session *s, const struct module *m)
 	a->off = false;
 }
 
-void addenda_close(struct session *s)
+void addenda_close(struct spaces *s)
 {
-	for (struct addenda *a; (a = s->addenda); ) {
-		s->addenda = a->next;
+	for (struct addenda *a; (a = s->cache->addenda); ) {
+		s->cache->addenda = a->next;
 		addenda_flush(s, a);
 		forget(a);
 		free(a->used);

@@ -25,8 +25,9 @@
 #include "base/mix.h"
 #include "base/temp.h"
 #include "collect/cache/file.h"
-#include "collect/consume/trace.h"
-#include "collect/control/session.h"
+#include "collect/cache/addenda.h"
+#include "collect/cache/cache.h"
+#include "collect/space/store.h"
 
 /* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they are
  * mostly those that the code was saved with, and none of its pages need be touched. */
@@ -88,68 +89,76 @@ static bool make_dirs(char *path)
 	return !mkdir(path, 0700) || errno == EEXIST;
 }
 
-bool cache_open(struct session *s, struct pm_err *err)
+/* The directory that users mean who name none; false: they have no home. */
+static bool default_directory(char *path, size_t n)
 {
-	const char *dir = s->opts->cache_dir, *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+	if (xdg && *xdg == '/')
+		snprintf(path, n, "%s/pugmark", xdg);
+	else if (home && *home == '/')
+		snprintf(path, n, "%s/.cache/pugmark", home);
+	else
+		return false;
+	return true;
+}
+
+static const struct store_ops cache_store;
+
+enum pm_status cache_open(struct spaces *s, const struct cache_opts *opts, struct pm_err *err)
+{
 	char path[4096];
 	struct stat st;
+	int fd;
 
-	s->cache_fd = -1;
-	if (s->opts->no_cache)
-		return true;
-	if (dir)
-		snprintf(path, sizeof path, "%s", dir);
-	else if (xdg && *xdg == '/')
-		snprintf(path, sizeof path, "%s/pugmark", xdg);
-	else if (home && *home == '/')
-		snprintf(path, sizeof path, "%s/.cache/pugmark", home);
-	else
-		return true;
-	if (!make_dirs(path) || (s->cache_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
-		if (dir) {
-			err->file = dir;
-			pm_fail_errno(err, "cannot use it as translation cache");
-			return false;
-		}
-		return true;			/* a home that cannot be written is no reason not to run */
+	if (opts->dir)
+		snprintf(path, sizeof path, "%s", opts->dir);
+	else if (!default_directory(path, sizeof path))
+		return PM_OK;
+	if (!make_dirs(path) || (fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+		if (!opts->dir)
+			return PM_OK;		/* a home that cannot be written is no reason not to run */
+		err->file = opts->dir;
+		return pm_fail_errno(err, "cannot use it as translation cache");
 	}
-	if (fstat(s->cache_fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022)) {
+	if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022)) {
 		/* what others can write, we do not execute */
-		close(s->cache_fd);
-		s->cache_fd = -1;
-		if (dir) {
-			err->file = dir;
-			pm_fail_file(err, "others own it or can write to it: not used as translation cache");
-			return false;
-		}
+		close(fd);
+		if (!opts->dir)
+			return PM_OK;
+		err->file = opts->dir;
+		return pm_fail_file(err, "others own it or can write to it: not used as translation cache");
 	}
-	pm_keep_in(s->cache_fd);
+	s->cache = pm_alloc(sizeof *s->cache);
+	*s->cache = (struct cache){ .opts = *opts, .fd = fd };
+	s->store = &cache_store;
+	pm_keep_in(fd);
 	pm_guard();
-	return true;
+	return PM_OK;
 }
 
 /* A program that breaks the ABI of flags is translated twice, once. An empty file says so from then on: by name the
  * program, as it is now, and this build. */
-static bool flags_name(const struct session *s, const char *program, char name[48])
+static bool flags_name(const struct spaces *s, const char *program, char name[48])
 {
 	struct identity id;
 	struct stat st;
 
-	if (s->cache_fd < 0 || !program || stat(program, &st))
+	if (!s->cache || !program || stat(program, &st))
 		return false;
 	identify(&st, &id);
 	snprintf(name, 48, "pugmark-flags-%016" PRIx64, pm_mix(&id, sizeof id, build_number()));
 	return true;
 }
 
-bool cache_knows_flags(const struct session *s, const char *program)
+bool cache_knows_flags(const struct spaces *s, const char *program)
 {
 	char name[48];
 
-	return flags_name(s, program, name) && !faccessat(s->cache_fd, name, F_OK, 0);
+	return flags_name(s, program, name) && !faccessat(s->cache->fd, name, F_OK, 0);
 }
 
-void cache_note_flags(const struct session *s, const char *program)
+static void note_flags(struct spaces *s, const char *program)
 {
 	struct stat st;
 	char name[48];
@@ -161,9 +170,9 @@ void cache_note_flags(const struct session *s, const char *program)
 }
 
 /* What the code is for. Where there are points, some twins are dead. */
-static uint32_t kind_of(const struct session *s, const struct space *sp)
+static uint32_t kind_of(const struct spaces *s, const struct space *sp)
 {
-	return (uint32_t)s->opts->kind | s->counts << 4 | (uint32_t)sp->abi_flags << 5;
+	return (uint32_t)s->kind | s->counts << 4 | (uint32_t)sp->abi_flags << 5;
 }
 
 /* "b" and the build id in hex, or "h" and a hash of the text. */
@@ -231,141 +240,21 @@ static void add32(uint8_t *code, const uint32_t *at, size_t n, uint32_t by)
 	}
 }
 
-/* ---- looking things up ----------------------------------------------------------------------------
- * Who looks a few things up in a file that is mapped has all of it mapped soon, a dozen pages at each fault. Of a
- * large one pages are read instead. */
-#define READ_PAGES 32u
-struct read_pages {
-	uint64_t no[READ_PAGES];	/* + 1; 0: none */
-	_Alignas(64) uint8_t page[READ_PAGES][4096];
-};
 
-const void *cache_look(const struct module *m, uint64_t at, size_t *n)
-{
-	const uint64_t no = at / 4096;
-	struct read_pages *r = m->read;
-	uint8_t *page;
-
-	*n = 4096 - at % 4096;
-	if (!r)
-		return (const uint8_t *)m->cache + at;
-	page = r->page[no % READ_PAGES];
-	if (r->no[no % READ_PAGES] != no + 1) {
-		struct pm_err err = { 0 };
-
-		r->no[no % READ_PAGES] = 0;
-		if (pm_temp_read(m->file, page, 4096, no * 4096, &err) != PM_OK)
-			return (const uint8_t *)m->cache + at;
-		r->no[no % READ_PAGES] = no + 1;
-	}
-	return page + at % 4096;
-}
-
-/* ---- shadows, page by page ------------------------------------------------------------------------
- * Entries are sparse, some ten in a page, and a run needs those of a part of the program only. The
- * pages that no earlier run needed are filled when the first indirect transfer there faults. */
-static uint32_t page_of(const struct module *m, uint64_t pc)
-{
-	return (uint32_t)((pc - m->lo) / SHADOW_TEXT);
-}
 
 static uint64_t shadow_size(const struct module *m)
 {
 	return (m->hi - m->lo) * 4;
 }
 
-/* One by one: those beside a page that is needed mostly are not. */
-static bool is_used(const struct module *m, uint32_t page)
-{
-	return m->used[page / 8] >> page % 8 & 1;
-}
 
-static void set_used(struct module *m, uint32_t page)
-{
-	m->used[page / 8] |= (uint8_t)(1 << page % 8);
-}
 
-void cache_used(struct module *m, uint64_t pc)
-{
-	if (m->used && m->lo <= pc && pc < m->hi)
-		set_used(m, page_of(m, pc));
-}
 
-static uint32_t shadow_pages(const struct module *m)
-{
-	return (uint32_t)((m->hi - m->lo + SHADOW_TEXT - 1) / SHADOW_TEXT);
-}
 
-uint32_t *cache_copy_entries(const struct module *m)
-{
-	const size_t n = (shadow_pages(m) + 1) * sizeof *m->entry_from;
 
-	return m->entry_from ? memcpy(pm_alloc(n), m->entry_from, n) : NULL;
-}
 
-/* The pages foreseen, of a shadow that is all zero. */
-static void fill_shadow(struct session *s, struct space *sp, struct module *m,
-			const struct shadow_entry *e, uint32_t n)
-{
-	static int32_t page[SHADOW_RUN * SHADOW_TEXT];
-	const uint32_t npages = shadow_pages(m);
-	uint32_t first = 0, pages = 0;		/* of those in @page */
-	uint32_t filed = 0;
 
-	if (sp->i386 || !m->shadowed || m->nhole) {
-		for (uint32_t i = 0; i < n; i++)
-			space_shadow(s, sp, m, m->lo + e[i].pc, m->code + e[i].code);
-		return;
-	}
-	m->entry_from = pm_alloc((npages + 1ull) * 4);
-	memcpy(m->filled, m->used, shadow_bits(m));
-	for (uint32_t i = 0; i <= n; i++) {
-		const uint32_t no = i < n ? e[i].pc / SHADOW_TEXT : UINT32_MAX;
 
-		while (filed <= npages && filed <= no)
-			m->entry_from[filed++] = i;
-		if (pages && no - first >= (pages < SHADOW_RUN ? pages + 1 : pages)) {
-			space_write(s, m->shadow_off + first * (4ull * SHADOW_TEXT), page, pages * (4ull * SHADOW_TEXT));
-			pages = 0;
-		}
-		if (i == n || !is_used(m, no))
-			continue;
-		if (!pages)
-			first = no;
-		if (no - first == pages)
-			memset(page + pages++ * SHADOW_TEXT, 0, 4 * SHADOW_TEXT);
-		page[(no - first) * SHADOW_TEXT + e[i].pc % SHADOW_TEXT] =
-			(int32_t)(int64_t)(m->code + e[i].code - (m->lo + e[i].pc));
-	}
-}
-
-static bool is_filled(const struct module *m, uint32_t page)
-{
-	return m->filled[page / 8] >> page % 8 & 1;
-}
-
-static void fill_page(struct session *s, struct space *sp, struct module *m, uint32_t no)
-{
-	const struct shadow_entry *e;
-	const uint32_t end = m->entry_from[no + 1];
-	uint32_t i = m->entry_from[no];
-	size_t n;
-
-	m->filled[no / 8] |= (uint8_t)(1 << no % 8);
-	while (i < end) {
-		e = cache_look(m, m->entries_at + i * sizeof *e, &n);
-		for (const struct shadow_entry *stop = e + n / sizeof *e; e < stop && i < end; e++, i++)
-			space_shadow(s, sp, m, m->lo + e->pc, m->code + e->code);
-	}
-}
-
-void cache_shadow(struct session *s, struct space *sp, struct module *m, uint64_t pc)
-{
-	const uint32_t here = page_of(m, pc);
-
-	if (m->cache && !m->frozen_shadow && m->entry_from && !is_filled(m, here))
-		fill_page(s, sp, m, here);
-}
 
 /* ---- a file's contents ---------------------------------------------------------------------------- */
 static uint32_t number_from(uint32_t wanted, size_t next, uint32_t step)
@@ -375,76 +264,12 @@ static uint32_t number_from(uint32_t wanted, size_t next, uint32_t step)
 	return wanted >= at && (wanted - at) / step <= MAX_GAP ? wanted : at;
 }
 
-/* The code of the file's [@lo, @hi) goes to the code file. */
-static void put_code(struct session *s, struct module *m, const struct cache_file *f, uint32_t lo, uint32_t hi)
-{
-	const uint8_t *from = (const uint8_t *)AT(f, code) + lo;
 
-	space_write(s, m->code_off + lo, from, hi - lo);
-	from -= (uintptr_t)from % 4096;
-	if (hi - lo >= MANY)
-		madvise((void *)(uintptr_t)from, hi - lo, MADV_DONTNEED);
-}
 
-void cache_thaw(struct session *s, struct space *sp, struct module *m, bool code, bool shadow)
-{
-	if (code && m->frozen) {
-		/* not what is behind: that has been there since it was loaded, and links in it are resolved */
-		put_code(s, m, m->cache, 0, m->frozen);
-		m->frozen = 0;
-		sp->thawed++;
-		s->nthawed++;
-	}
-	if (shadow && m->frozen_shadow) {
-		m->frozen_shadow = false;
-		fill_shadow(s, sp, m, AT(m->cache, entries), m->cache->nentry);
-		sp->thawed++;
-		s->nthawed++;
-	}
-}
 
-/* The module from whose file block or counter @i comes, beginning with a guess; NULL: it does not. */
-static const struct module *module_of_cached(const struct space *sp, uint32_t i, const struct module *guess)
-{
-	if (guess && i - guess->first_cached < guess->ncached)
-		return guess;
-	for (uint32_t k = 0; k < sp->nmodule; k++)
-		if (i - sp->module[k].first_cached < sp->module[k].ncached)
-			return &sp->module[k];
-	return NULL;
-}
 
-uint32_t block_counter(const struct space *sp, uint32_t block, const struct module **last)
-{
-	const struct module *m = module_of_cached(sp, block, *last);
 
-	if (!m || !m->cache->ncounter)
-		return block;
-	*last = m;
-	return m->first_cached + ((const uint32_t *)AT(m->cache, counters))[block - m->first_cached];
-}
 
-uint32_t counter_block(const struct space *sp, uint32_t counter, const struct module **last)
-{
-	const struct module *m = module_of_cached(sp, counter, *last);
-
-	if (!m || !m->cache->ncounter)
-		return counter;
-	*last = m;
-	return m->first_cached + ((const uint32_t *)AT(m->cache, counted))[counter - m->first_cached];
-}
-
-uint32_t cache_counters(const struct module *m)
-{
-	return m->cache->ncounter ? m->cache->tier[TIERS - 1] : m->ncached;
-}
-
-void cache_copy_code(const struct session *s, const struct module *m, uint8_t *to)
-{
-	if (m->frozen)
-		memcpy(to, AT(m->cache, code), m->frozen);
-	memcpy(to + m->frozen, s->code + m->code_off + m->frozen, m->code_len - m->frozen);
-}
 
 /* @n bytes of @fd, from @at on, come to @to as they are; what is behind, on their last page, means nothing. False:
  * they have to be copied. */
@@ -472,58 +297,54 @@ static void load_blocks(struct space *sp, uint32_t mi, const struct cache_file *
 	}
 }
 
-static void load(struct session *s, struct space *sp, uint32_t mi, const struct cache_file *f, int fd, bool freeze)
+/* What in the module's own copy of the file's code depends on its place and on numbers becomes right. */
+static void relocate_code(const struct spaces *s, const struct space *sp, const struct module *m,
+			  const struct cache_file *f, uint32_t block0, uint32_t link0, uint32_t trace0)
 {
-	struct module *m = &sp->module[mi];
+	const uint32_t counters = s->records ? trace0 : xl_counter_size(sp->i386) * (block0 - f->block0);
+	const uint64_t moved = (uint64_t)f->distance - (m->code - m->lo);
 	uint8_t *code = s->code + m->code_off;
-	const struct saved_unit *u = AT(f, units);
-	const struct saved_link *l = AT(f, links);
-	const struct saved_outside *o = AT(f, outsides);
-	const uint32_t block0 = s->tracer ? (uint32_t)sp->nblock :
-				number_from(f->block0, sp->nblock, BLOCK_STEP);
-	const uint32_t link0 = number_from(f->link0, sp->nlink, LINK_STEP);
-	const uint32_t trace0 = s->tracer ? trace_next(s) : 0;
-	uint64_t *table = space_links(s, sp);
 
-	/* nothing below writes to what is frozen */
-	freeze = freeze && !s->tracer && !sp->i386 && !(f->code % 4096) && block0 == f->block0 &&
-		 link0 == f->link0 && (int64_t)(m->code - m->lo) == f->distance && s->nfrozen < MAX_FROZEN;
-	m->frozen = freeze ? f->ncode & ~4095u : 0;
-	m->frozen_shadow = freeze && m->shadowed && f->shadow && space_whole_shadow(m);
-	put_code(s, m, f, m->frozen, f->ncode);
-	if (s->tracer)
-		add32(code, AT(f, rel_counter), f->nrel_counter, trace0);
-	else if (block0 != f->block0)
-		add32(code, AT(f, rel_counter), f->nrel_counter,
-		      xl_counter_size(sp->i386) * (block0 - f->block0));
+	if (counters)
+		add32(code, AT(f, rel_counter), f->nrel_counter, counters);
 	if (link0 != f->link0)
 		add32(code, AT(f, rel_link), f->nrel_link, link0 - f->link0);
 	if (sp->i386) {
 		add32(code, AT(f, rel_pc), f->nrel_pc, (uint32_t)(m->lo - f->lo));
 		add32(code, AT(f, rel_place), f->nrel_place, (uint32_t)(m->code - (uint64_t)f->distance));
-	} else if ((int64_t)(m->code - m->lo) != f->distance) {
-		add32(code, AT(f, rel_pc), f->nrel_pc,
-		      (uint32_t)(f->distance - (int64_t)(m->code - m->lo)));
+	} else if (moved) {
+		add32(code, AT(f, rel_pc), f->nrel_pc, (uint32_t)moved);
 	}
-	m->code_len = f->ncode;
+}
 
-	space_blocks(sp, block0 + (size_t)f->nblock);
-	load_blocks(sp, mi, f, block0, fd);
-	for (uint32_t i = 0; i < f->noutside; i++)
-		*pm_map_put(&sp->outside, block0 + o[i].block, NULL) = o[i].code + 1;
-	sp->nblock = block0 + (size_t)f->nblock;	/* those left out are nobody's */
+static void load_units(struct spaces *s, struct space *sp, uint32_t mi, const struct cache_file *f, uint32_t block0,
+		       uint32_t trace0)
+{
+	const struct saved_unit *u = AT(f, units);
+	struct module *m = &sp->module[mi];
+
 	for (uint32_t i = 0; i < f->nunit; i++) {
 		pm_grow(sp->unit, sp->nunit, sp->cap_unit);
 		pm_grow(m->unit, m->nunit, m->cap_unit);
 		m->unit[m->nunit++] = (uint32_t)sp->nunit;
 		sp->unit[sp->nunit++] = (struct unit){ mi, u[i].code, u[i].ncode, block0 + u[i].block,
 						       u[i].nblock, trace0 + u[i].block, false };
-		if (s->tracer)
-			trace_numbers(s, sp, block0 + u[i].block, u[i].nblock);
+		if (s->records)
+			s->hooks->number(s, sp, block0 + u[i].block, u[i].nblock);
 	}
+}
+
+/* Numbers in front of @link0 that nobody has are left out. */
+static void load_links(const struct spaces *s, struct space *sp, uint32_t mi, const struct cache_file *f, uint32_t link0)
+{
+	const struct link nobodys = { .module = UINT32_MAX, .done = true };
+	const struct saved_link *l = AT(f, links);
+	const struct module *m = &sp->module[mi];
+	uint64_t *table = space_links(s, sp);
+
 	while (sp->nlink < link0) {
 		pm_grow(sp->link, sp->nlink, sp->cap_link);
-		sp->link[sp->nlink++] = (struct link){ .module = UINT32_MAX, .done = true };
+		sp->link[sp->nlink++] = nobodys;
 	}
 	for (uint32_t i = 0; i < f->nlink; i++) {
 		uint64_t target = l[i].target + m->lo, *head;
@@ -532,7 +353,7 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 			target = (uint32_t)target;
 		pm_grow(sp->link, sp->nlink, sp->cap_link);
 		if (l[i].site == XL_NONE) {
-			sp->link[sp->nlink++] = (struct link){ .module = UINT32_MAX, .done = true };
+			sp->link[sp->nlink++] = nobodys;
 			continue;
 		}
 		sp->link[sp->nlink] = (struct link){ target, mi, l[i].site, l[i].stub & LINK_STUB, 0, false,
@@ -545,15 +366,51 @@ static void load(struct session *s, struct space *sp, uint32_t mi, const struct 
 		}
 		sp->nlink++;
 	}
-	if (!m->frozen_shadow)
-		fill_shadow(s, sp, m, AT(f, entries), f->nentry);
+}
+
+/* What is looked at in the file while it is mapped. */
+static void find_sections(struct module *m, const struct cache_file *f)
+{
+	m->cached_code = AT(f, code);
 	m->cached_map = AT(f, map);
 	m->ncached_map = f->nmap;
-	m->lines_at = f->lines;
-	m->targets_at = f->targets;
-	m->entries_at = f->entries;
-	m->ncached_entry = f->nentry;
+	m->lines = AT(f, lines);
+	m->targets = AT(f, targets);
 	m->ncached_target = f->ntarget;
+	m->entries = AT(f, entries);
+	m->ncached_entry = f->nentry;
+	m->counters = f->ncounter ? AT(f, counters) : NULL;
+	m->counted = AT(f, counted);
+	m->nused_counter = f->ncounter ? f->tier[TIERS - 1] : f->nblock;
+}
+
+static void load(struct spaces *s, struct space *sp, uint32_t mi, const struct cache_file *f, int fd, bool freeze)
+{
+	const struct saved_outside *o = AT(f, outsides);
+	const uint32_t block0 = s->records ? (uint32_t)sp->nblock : number_from(f->block0, sp->nblock, BLOCK_STEP);
+	const uint32_t link0 = number_from(f->link0, sp->nlink, LINK_STEP);
+	const uint32_t trace0 = s->records ? s->hooks->next_number(s) : 0;
+	struct module *m = &sp->module[mi];
+
+	find_sections(m, f);
+	/* nothing below writes to what is frozen */
+	freeze = freeze && !s->records && !sp->i386 && !(f->code % 4096) && block0 == f->block0 &&
+		 link0 == f->link0 && (int64_t)(m->code - m->lo) == f->distance && s->nfrozen < MAX_FROZEN;
+	m->frozen = freeze ? f->ncode & ~4095u : 0;
+	m->frozen_shadow = freeze && m->shadowed && f->shadow && space_whole_shadow(m);
+	code_put(s, m, m->frozen, f->ncode);
+	if (!freeze)
+		relocate_code(s, sp, m, f, block0, link0, trace0);
+	m->code_len = f->ncode;
+	space_blocks(sp, block0 + (size_t)f->nblock);
+	load_blocks(sp, mi, f, block0, fd);
+	for (uint32_t i = 0; i < f->noutside; i++)
+		*pm_map_put(&sp->outside, block0 + o[i].block, NULL) = o[i].code + 1;
+	sp->nblock = block0 + (size_t)f->nblock;	/* those left out are nobody's */
+	load_units(s, sp, mi, f, block0, trace0);
+	load_links(s, sp, mi, f, link0);
+	if (!m->frozen_shadow)
+		shadow_fill(s, sp, m);
 	m->first_link = link0;
 	s->cached += f->nblock;
 	space_close(s, sp, block0, f->nblock);
@@ -565,24 +422,23 @@ static bool fits(const struct cache_file *f, const struct module *m)
 	       (!f->shadow || (!(f->shadow % 4096) && f->size - f->shadow == shadow_size(m)));
 }
 
-/* Processes that run learn for those that begin: a shell for its commands. A little more is not worth a file. */
-static void save_others(struct session *s, const struct space *sp, const struct module *m)
-{
-	for (size_t i = 0; i < s->nproc; i++) {
-		struct space *o = s->proc[i]->gone ? NULL : s->proc[i]->mm->space;
+static void save_space(struct spaces *s, struct space *sp, bool anything);
 
-		for (size_t k = 0; o && o != sp && k < o->nmodule; k++)
+/* Processes that run learn for those that begin: a shell for its commands. A little more is not worth a file. */
+static void save_others(struct spaces *s, const struct space *sp, const struct module *m)
+{
+	for (struct space *o = s->all; o; o = o->next_space)
+		for (size_t k = 0; o != sp && k < o->nmodule; k++)
 			if (o->module[k].used && !o->module[k].dead && !strcmp(o->module[k].key, m->key) &&
 			    (o->module[k].nunit - o->module[k].saved_units) * 32 > o->module[k].nunit) {
-				gather_used(s, o);
-				cache_save(s, o, true);
+				s->hooks->note_used(s, o);
+				save_space(s, o, true);
 				break;
 			}
-	}
 }
 
 /* Small files are written as a whole. */
-static void open_addenda(struct session *s, struct space *sp, struct module *m, const struct cache_file *f)
+static void open_addenda(struct spaces *s, struct space *sp, struct module *m, const struct cache_file *f)
 {
 	const struct addenda_head h = {
 		.magic = "pugmkMR\n", .version = ADDENDA_VERSION, .abi = RT_ABI, .kind = f->kind, .twins = m->twins,
@@ -609,7 +465,7 @@ static bool is_good(const struct module *m, const struct cache_file *f, int fd, 
 }
 
 /* The file @in, mapped up to its shadow, if it is for @m; what is no good is dropped. */
-static const struct cache_file *map_good(const struct session *s, const struct space *sp, const struct module *m,
+static const struct cache_file *map_good(const struct spaces *s, const struct space *sp, const struct module *m,
 					 int in, const struct stat *st, size_t *size)
 {
 	const uint32_t kind = kind_of(s, sp);
@@ -637,13 +493,13 @@ static const struct cache_file *map_good(const struct session *s, const struct s
 	return NULL;
 }
 
-void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const struct elf_head *elf, bool freeze)
+static void load_module(struct spaces *s, struct space *sp, uint32_t mi, int fd, const struct elf_head *elf, bool freeze)
 {
 	struct module *m = &sp->module[mi];
 	const struct cache_file *f;
 	int in;
 
-	if (s->cache_fd < 0 || fd < 0)
+	if (fd < 0)
 		return;
 	make_key(m, kind_of(s, sp), fd, elf);
 	m->used = pm_alloc(shadow_bits(m));
@@ -679,19 +535,17 @@ void cache_load(struct session *s, struct space *sp, uint32_t mi, int fd, const 
 	m->file_code = f->code;
 	m->file_shadow = f->shadow;
 	s->nfrozen++;
-	if (f->nblock >= MANY_BLOCKS)
-		m->read = pm_alloc(sizeof *m->read);
 }
 
 /* The file that @m came from, when it is looked at again: it is as it was, or nobody can have come to it since. */
-static bool is_unchanged(const struct session *s, const struct module *m)
+static bool is_unchanged(const struct spaces *s, const struct module *m)
 {
 	const struct stat *was = &m->cache_st;
 	struct stat st;
 
 	if (!m->cache)
 		return true;
-	if (m->file >= 0 ? fstat(m->file, &st) : fstatat(s->cache_fd, m->key, &st, AT_SYMLINK_NOFOLLOW))
+	if (m->file >= 0 ? fstat(m->file, &st) : fstatat(s->cache->fd, m->key, &st, AT_SYMLINK_NOFOLLOW))
 		return m->file < 0;
 	if (st.st_dev != was->st_dev || st.st_ino != was->st_ino || !st.st_nlink)
 		return m->file < 0 || st.st_size == was->st_size;
@@ -700,11 +554,11 @@ static bool is_unchanged(const struct session *s, const struct module *m)
 }
 
 /* ---- saving -------------------------------------------------------------------------------------- */
-static void complain(struct session *s)
+static void complain(struct spaces *s)
 {
-	if (!s->cache_complained)
+	if (!s->cache->complained)
 		fprintf(stderr, "pugmark: cannot write the translation cache: %s\n", strerror(errno));
-	s->cache_complained = true;
+	s->cache->complained = true;
 }
 
 /* A file that is being written: piece by piece, so that none of it is ever held as a whole. */
@@ -809,7 +663,7 @@ static void put_shadow(struct out *o, const struct module *m, const struct shado
  * a few places, and then what is new: so little is looked at, and the numbers of blocks and links stay. */
 enum { SET_LINKS, SET_COUNTERS, SET_STUBS, SETS };
 struct saving {
-	struct session *s;
+	struct spaces *s;
 	struct space *sp;
 	struct module *m;
 	uint32_t mi;
@@ -1206,7 +1060,7 @@ static unsigned tier_of(const struct saving *v, const struct unit *u, uint32_t k
 {
 	const struct cache_file *was = v->was;
 	const uint32_t *counter = was->ncounter ? AT(was, counters) : NULL;
-	unsigned tier = gather_tier(v->sp, u->block + k);
+	unsigned tier = blocks_tier(v->sp, u->block + k);
 
 	for (unsigned t = 0; counter && no < was->ncounter && t < tier; t++)
 		if (counter[no] < was->tier[t])
@@ -1220,7 +1074,7 @@ static void number_counters(struct saving *v)
 	uint8_t *tier;
 	uint32_t next = 0;
 
-	if (v->s->tracer || v->sp->i386)
+	if (v->s->records || v->sp->i386)
 		return;
 	tier = pm_alloc(f->nblock + 1);
 	v->counter = pm_alloc((f->nblock + 1) * sizeof *v->counter);
@@ -1282,13 +1136,13 @@ static struct pm_buf new_counters(struct saving *v)
 
 	for (size_t i = 0; i < v->m->rel_counter.n / 4; i++) {
 		const uint32_t was = field(v, at[i]);
-		const uint32_t block = v->s->tracer ? traced_block(v->sp, v->m, RT_RECORD_NUMBER(was)) :
+		const uint32_t block = v->s->records ? traced_block(v->sp, v->m, RT_RECORD_NUMBER(was)) :
 						      counter_block(v->sp, (was - RT_COUNTERS) / each, &last);
 		const uint32_t no = block < v->sp->nblock ? file_block(v, block) : XL_NONE;
 
 		if (no == XL_NONE)
 			continue;
-		add_set(v, SET_COUNTERS, at[i], v->s->tracer ? RT_RECORD(no, v->sp->block[block].record) :
+		add_set(v, SET_COUNTERS, at[i], v->s->records ? RT_RECORD(no, v->sp->block[block].record) :
 							       RT_COUNTERS + each * (v->f->block0 + saved_counter(v, no)));
 		pm_buf_add(&kept, &at[i], 4);
 	}
@@ -1357,7 +1211,7 @@ static void put_code_section(struct saving *v)
 {
 	const struct cache_file *was = v->was, *f = v->f;
 	const uint32_t each = xl_counter_size(v->sp->i386);
-	uint32_t *now = v->s->tracer ? NULL : counters_now(v);
+	uint32_t *now = v->s->records ? NULL : counters_now(v);
 	static uint8_t win[PIECE + 8];
 	struct change c[4 + SETS];
 	unsigned nc = 0;
@@ -1446,15 +1300,15 @@ static void write_module(struct saving *v)
 
 /* Where @m's blocks say that they are. It need not be where they are, but if it is, they are mapped and not copied: that
  * is for small programs, whose few libraries lie highest. Who lies anywhere has no say. */
-static uint64_t place_of(const struct session *s, const struct space *sp, const struct module *m)
+static uint64_t place_of(const struct spaces *s, const struct space *sp, const struct module *m)
 {
-	if (!m->cache || m->absolute || sp->i386 || (!s->opts->aslr && m->cache->lo - m->lo > LIBRARIES))
+	if (!m->cache || m->absolute || sp->i386 || (!s->cache->opts.aslr && m->cache->lo - m->lo > LIBRARIES))
 		return m->lo;
 	return m->cache->lo;
 }
 
 /* @f says at which numbers its blocks and links shall begin, and is completed. */
-static void save_module(struct session *s, struct space *sp, uint32_t mi, struct cache_file *f)
+static void save_module(struct spaces *s, struct space *sp, uint32_t mi, struct cache_file *f)
 {
 	static const struct cache_file none;
 	struct module *m = &sp->module[mi];
@@ -1468,11 +1322,11 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 		.text_len = m->text_len, .file_off = m->file_off, .lo = place_of(s, sp, m),
 		.text_hash = m->cache ? m->cache->text_hash : pm_mix(m->text, m->text_len, 0),
 		.distance = (int64_t)(sp->i386 ? m->code : m->code - m->lo), .ncode = (uint32_t)m->code_len,
-		.block0 = s->tracer ? 0 : f->block0, .link0 = f->link0, .nused = shadow_bits(m),
+		.block0 = s->records ? 0 : f->block0, .link0 = f->link0, .nused = shadow_bits(m),
 		.module = m->cache && m->cache->module < mi ? m->cache->module : mi,	/* that of small programs */
 	};
 	identify(&m->st, &f->id);
-	if (s->tracer)			/* counts nothing: whatever may be needed */
+	if (s->records)			/* counts nothing: whatever may be needed */
 		memset(m->used, 255, shadow_bits(m));
 	sort_first(m->entered.p, m->entered.n / 4, 1);
 	number_units(&v);
@@ -1483,21 +1337,21 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 	v.out.at = sizeof *f;
 	v.out.sum = CACHE_SUM_SEED;
 	/* without a name, where that can be had, it goes with us whatever happens */
-	v.out.fd = openat(s->cache_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	v.out.fd = openat(s->cache->fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
 	snprintf(link, sizeof link, "/proc/self/fd/%d", v.out.fd);
 	if (v.out.fd < 0) {
-		unlinkat(s->cache_fd, tmp, 0);
-		v.out.fd = openat(s->cache_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		unlinkat(s->cache->fd, tmp, 0);
+		v.out.fd = openat(s->cache->fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 		link[0] = 0;
 	}
 	write_module(&v);
 	/* over a file, ext4 waits until everything has a place on the disk; checksums tell what has not */
 	if (v.out.fd >= 0)
-		unlinkat(s->cache_fd, m->key, 0);
-	placed = v.out.fd >= 0 && (link[0] ? !linkat(AT_FDCWD, link, s->cache_fd, m->key, AT_SYMLINK_FOLLOW) :
-						      !renameat(s->cache_fd, tmp, s->cache_fd, m->key));
+		unlinkat(s->cache->fd, m->key, 0);
+	placed = v.out.fd >= 0 && (link[0] ? !linkat(AT_FDCWD, link, s->cache->fd, m->key, AT_SYMLINK_FOLLOW) :
+						      !renameat(s->cache->fd, tmp, s->cache->fd, m->key));
 	if (placed) {
-		s->cache_wrote = true;
+		s->cache->wrote = true;
 		m->saved_sum = f->sum;
 		if (f->ncode >= SMALL_FILE)
 			addenda_remove(s, m);
@@ -1505,7 +1359,7 @@ static void save_module(struct session *s, struct space *sp, uint32_t mi, struct
 		if (v.out.fd < 0 || errno != EEXIST)		/* another one has just come */
 			complain(s);
 		if (!link[0])
-			unlinkat(s->cache_fd, tmp, 0);
+			unlinkat(s->cache->fd, tmp, 0);
 	}
 	if (v.out.fd >= 0)
 		close(v.out.fd);
@@ -1558,7 +1412,7 @@ static bool worth_saving(const struct module *m, unsigned late)
 
 /* What is new goes, or has gone, to the addenda, and that is enough. It is not where code goes from the file to what is new so
  * often that all of it has been copied. */
-static bool add_only(struct session *s, const struct module *m, bool more, unsigned late)
+static bool add_only(struct spaces *s, const struct module *m, bool more, unsigned late)
 {
 	const bool thawed = m->file >= 0 && !m->frozen;
 
@@ -1569,13 +1423,11 @@ static bool add_only(struct session *s, const struct module *m, bool more, unsig
 	return addenda_flush(s, m->addenda);
 }
 
-void cache_save(struct session *s, struct space *sp, bool anything)
+static void save_space(struct spaces *s, struct space *sp, bool anything)
 {
 	struct cache_file f;
 	uint32_t block = 0, link = 0;		/* where the next one begins when all are loaded again */
 
-	if (s->cache_fd < 0)
-		return;
 	for (uint32_t i = 0; i < sp->nmodule; i++) {
 		struct module *m = &sp->module[i];
 		const struct cache_file *was = m->cache;
@@ -1593,7 +1445,7 @@ void cache_save(struct session *s, struct space *sp, bool anything)
 		/* Numbers that it can have in programs of all sizes are neither lower than those of whoever has more in
 		 * front of it nor so high that they would be left out elsewhere; they are written down at once. In
 		 * a very large program it does without. */
-		moves = was && !s->tracer && !sp->i386 && (block != was->block0 || link != was->link0) &&
+		moves = was && !s->records && !sp->i386 && (block != was->block0 || link != was->link0) &&
 			was->ncode >= WORTH_MOVING && (block == was->block0 || block <= BLOCK_STEP * MAX_GAP / 2) &&
 			(link == was->link0 || link <= LINK_STEP * MAX_GAP / 2);
 		f.block0 = was && was->block0 < block && !moves ? was->block0 : block;
@@ -1606,7 +1458,7 @@ void cache_save(struct session *s, struct space *sp, bool anything)
 				m->taken = m->ntaken = 0;
 			} else if (moves || anything || !was || m->addenda || worth_saving(m, late)) {
 				if (m->addenda)
-					space_take_all(s, sp, i);
+					space_units_from_store(s, sp, i);
 				save_module(s, sp, i, &f);
 			}
 			m->saved_units = m->nunit;
@@ -1616,12 +1468,32 @@ void cache_save(struct session *s, struct space *sp, bool anything)
 		/* ... and stay what they are when the one in front grows */
 		block += f.nblock;
 		link += f.nlink;
-		if (!sp->i386 && !s->tracer) {
+		if (!sp->i386 && !s->records) {
 			block += f.nblock / 4 + BLOCK_STEP / 2;
 			link += f.nlink / 4 + LINK_STEP / 4;
 		}
 	}
 }
+
+/* ---- the store --------------------------------------------------------------------------------------- */
+static bool next_unit(const struct module *m, size_t *i, uint32_t *pc)
+{
+	return addenda_next(m->addenda, i, pc);
+}
+
+static bool read_unit(const struct module *m, uint32_t pc, struct xl_unit *u, int64_t *distance)
+{
+	return addenda_read(m->addenda, m, pc, u, distance);
+}
+
+static void note_unit(struct spaces *s, const struct module *m, const struct xl_unit *u)
+{
+	addenda_note(s, m->addenda, m, u);
+}
+
+static const struct store_ops cache_store = {
+	load_module, save_space, note_flags, next_unit, read_unit, note_unit,
+};
 
 /* ---- the limit ----------------------------------------------------------------------------------- */
 struct entry {
@@ -1643,40 +1515,52 @@ static bool is_ours(const char *name)
 	return !strncmp(name + (*name == '.'), "pugmark-", 8) && strcmp(name, PM_LEDGER_NAME);
 }
 
-void cache_close(struct session *s)
+/* Least recently used files go until the directory is no larger than it may be. */
+static void enforce_limit(const struct cache *c)
 {
 	struct entry *v = NULL;
 	size_t n = 0, cap = 0;
 	uint64_t total = 0;
 	struct dirent *d;
-	DIR *dir;
+	DIR *dir = fdopendir(dup(c->fd));
 
-	if (s->cache_fd < 0)
+	if (!dir)
 		return;
+	rewinddir(dir);
+	while ((d = readdir(dir))) {
+		struct stat st;
+
+		if (strlen(d->d_name) >= sizeof v->name || !is_ours(d->d_name) ||
+		    fstatat(c->fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		pm_grow(v, n, cap);
+		snprintf(v[n].name, sizeof v[n].name, "%s", d->d_name);
+		v[n].size = (uint64_t)st.st_blocks * 512;	/* shadows are sparse */
+		v[n].used = pm_ledger_used(&st);
+		total += v[n++].size;
+	}
+	closedir(dir);
+	qsort(v, n, sizeof *v, oldest_first);
+	for (size_t i = 0; i < n && total > c->opts.limit; i++)
+		if (!unlinkat(c->fd, v[i].name, 0))
+			total -= v[i].size;
+	free(v);
+}
+
+void cache_close(struct spaces *s)
+{
+	struct cache *c = s->cache;
+
+	if (!c)
+		return;
+	addenda_close(s);
 	if (pm_guard_cut())
 		fprintf(stderr, "pugmark: a file was cut short while it was in use: "
 			"counts may be less than they were\n");
-	if (s->cache_wrote && (dir = fdopendir(dup(s->cache_fd)))) {
-		rewinddir(dir);
-		while ((d = readdir(dir))) {
-			struct stat st;
-
-			if (strlen(d->d_name) >= sizeof v->name || !is_ours(d->d_name) ||
-			    fstatat(s->cache_fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
-				continue;
-			pm_grow(v, n, cap);
-			snprintf(v[n].name, sizeof v[n].name, "%s", d->d_name);
-			v[n].size = (uint64_t)st.st_blocks * 512;	/* shadows are sparse */
-			v[n].used = pm_ledger_used(&st);
-			total += v[n++].size;
-		}
-		closedir(dir);
-		qsort(v, n, sizeof *v, oldest_first);
-		for (size_t i = 0; i < n && total > s->opts->cache_limit; i++)
-			if (!unlinkat(s->cache_fd, v[i].name, 0))
-				total -= v[i].size;
-		free(v);
-	}
-	close(s->cache_fd);
-	s->cache_fd = -1;
+	if (c->wrote)
+		enforce_limit(c);
+	close(c->fd);
+	free(c);
+	s->cache = NULL;
+	s->store = NULL;
 }

@@ -38,7 +38,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collect/control/session.h"
+#include "collect/space/space.h"
 
 #define CACHE_MAGIC "pugmkTC\n"
 #define CACHE_VERSION 20u

@@ -217,7 +217,7 @@ void trace_numbers(struct session *s, const struct space *sp, uint32_t first, ui
 
 		t->source[base + i] = (struct source){
 			.pc = b->pc, .bytes = block_bytes(sp, first + i), .size = b->size, .object = object,
-			.prev = block_continues(s, sp, first + i) ? base + sp->flow[first + i].out : 0,
+			.prev = block_continues(&s->spaces, sp, first + i) ? base + sp->flow[first + i].out : 0,
 			.record = b->record, .n = (uint8_t)b->n, .wide = !sp->i386,
 		};
 	}
@@ -239,7 +239,7 @@ static uint64_t budget_of(uint64_t idle)
 
 bool trace_counts(struct session *s, uint32_t i)
 {
-	return s->counts && session_block(s, i)->stolen == RT_R11_COUNTS;
+	return s->spaces.counts && session_block(s, i)->stolen == RT_R11_COUNTS;
 }
 
 void trace_thread(struct session *s, uint32_t i, bool i386)
@@ -254,7 +254,7 @@ void trace_thread(struct session *s, uint32_t i, bool i386)
 	b->chunk = 0;
 	b->cursor = i386 ? RT32_TRACE : RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE + RT_TRACE;
 	st->layout = layouts[!i386];
-	if (s->counts && !i386 && !st->s->index) {
+	if (s->spaces.counts && !i386 && !st->s->index) {
 		b->told = b->budget = budget_of(s->tracer->idle);
 		b->stolen = b->budget ? RT_R11_COUNTS : RT_R11_OWN;
 	}
@@ -1538,7 +1538,7 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 		tell_time(t, b->stamp[st->next]);
 		flush(t, st);
 		memset(p, 0, n > st->layout.chunk ? n : st->layout.chunk);	/* so that its end can be seen, see below */
-		b->grant = t->s->counts && st->layout.wide && is_alone(t, i) ? budget_of(t->idle) : 0;
+		b->grant = t->s->spaces.counts && st->layout.wide && is_alone(t, i) ? budget_of(t->idle) : 0;
 		__atomic_store_n(&b->full[st->next], 0, __ATOMIC_RELEASE);
 		syscall(SYS_futex, &b->full[st->next], FUTEX_WAKE, 1);
 		st->next = (st->next + 1) % RT_CHUNKS;
@@ -1622,7 +1622,7 @@ static enum pm_status consumer_open(struct tracer *t, struct pm_err *err)
 		if (!t->glance)
 			return pm_fail_errno(err, "no address space for the trace's tables");
 		t->idle = pm_pipeline_idle(s->opts->pipeline);
-		s->counts = s->opts->aslr || (no_twins && *no_twins == '1') ? 0 : pm_pipeline_rests(s->opts->pipeline);
+		s->spaces.counts = s->opts->aslr || (no_twins && *no_twins == '1') ? 0 : pm_pipeline_rests(s->opts->pipeline);
 	}
 	if (t->packs) {
 		t->chain = reserve(MAX_BLOCKS * sizeof *t->chain);

@@ -105,7 +105,7 @@ void gather_sample(struct session *s)
 
 	for (size_t i = 0; i < s->nproc; i++) {
 		struct proc *p = s->proc[i];
-		const struct space *sp = p->mm->space;
+		const struct space *sp = p->mm->user.space;
 		double used;
 
 		if (p->gone || !p->pid || !sp || !sp->i386)
@@ -128,29 +128,6 @@ void gather_sample(struct session *s)
 static void mark(uint64_t *set, uint32_t i)
 {
 	set[i / 64] |= 1ull << i % 64;
-}
-
-/* What has counted @count. */
-static void note_tier(struct space *sp, uint32_t block, uint64_t count)
-{
-	const size_t words = sp->nblock / 64 + 1;
-
-	for (unsigned k = 0; k < TIERS && sp->nran < words; k++) {
-		sp->ran[k] = pm_realloc(sp->ran[k], words * sizeof *sp->ran[k]);
-		memset(sp->ran[k] + sp->nran, 0, (words - sp->nran) * sizeof *sp->ran[k]);
-	}
-	if (sp->nran < words)
-		sp->nran = words;
-	mark(sp->ran[count < OFTEN], block);
-}
-
-unsigned gather_tier(const struct space *sp, uint32_t block)
-{
-	unsigned k = 0;
-
-	while (k < TIERS && !(block / 64 < sp->nran && sp->ran[k][block / 64] >> block % 64 & 1))
-		k++;
-	return k;
 }
 
 /* @c becomes what the 64-bit counters of @t say, ascending by block. Only pages that were ever touched are looked at. */
@@ -177,8 +154,8 @@ static void read_counters(const struct session *s, struct space *sp, const struc
 			const uint32_t block = (uint32_t)(i * 64) + (uint32_t)__builtin_ctzll(left);
 			const uint64_t v = count[block_counter(sp, block, &last)];
 
-			if (s->cache_fd >= 0)
-				note_tier(sp, block, v);
+			if (s->spaces.store)
+				blocks_note_tier(sp, block, v);
 			add_count(c, block, v);
 		}
 	free(set);
@@ -189,7 +166,7 @@ static void read_counters(const struct session *s, struct space *sp, const struc
 /* A thread is over (or the session is): add its counters to the process and clear them. */
 void gather_thread(struct session *s, struct proc *p, struct thread *t)
 {
-	struct space *sp = p->space;
+	struct space *sp = p->user.space;
 	struct counts_of *c;
 	off_t at = 0, stop;
 
@@ -352,7 +329,7 @@ static const uint8_t *code_of(struct session *s, const struct space *sp, uint32_
 	if (!bytes || (stays && m->text))
 		return bytes;
 	if (m->shared && s->nproc > 1 && i - m->first_cached < m->ncached)
-		known = copied(&s->text[m->shared - 1], i - m->first_cached, m->ncached);
+		known = copied(&s->spaces.text[m->shared - 1], i - m->first_cached, m->ncached);
 	if (known && known->what == what)
 		return known->at;
 	copy = memcpy(pm_arena_alloc(&s->out->mem, b->size), bytes, b->size);
@@ -368,7 +345,7 @@ void gather_used(struct session *s, struct space *sp)
 	for (size_t i = 0; i < s->nproc; i++) {
 		const struct proc *p = s->proc[i];
 
-		for (size_t k = 0; !p->gone && p->mm->space == sp && k < p->nthread; k++) {
+		for (size_t k = 0; !p->gone && p->mm->user.space == sp && k < p->nthread; k++) {
 			const struct thread *t = &p->thread[k];
 			struct counts_of c = { .tid = t->tid };
 
@@ -380,7 +357,7 @@ void gather_used(struct session *s, struct space *sp)
 				const struct blk *b = &sp->block[c.block[j]];
 
 				if (b->indirect != XL_NONE)
-					cache_used(&sp->module[b->module], b->pc);
+					shadow_note_used(&sp->module[b->module], b->pc);
 			}
 			list_release(&c);
 		}
@@ -461,14 +438,14 @@ static size_t index_of(const uint32_t *v, size_t n, uint32_t x)
 void gather_process(struct session *s, struct proc *p)
 {
 	struct pm_counts *out = s->out;
-	struct space *sp = p->space;
+	struct space *sp = p->user.space;
 	struct pm_counts_process *q = &p->result;
 	const bool stays = is_last(s, p);
 	uint32_t *ran, *object;
 
 	*q = (struct pm_counts_process){
 		.pid = p->pid, .parent = p->parent,
-		.program = pm_arena_strdup(&out->mem, p->program ? p->program : "?"),
+		.program = pm_arena_strdup(&out->mem, p->user.program ? p->user.program : "?"),
 		.status = p->status, .signal = p->signal, .execed = p->execed,
 		.incomplete = !p->execed && !p->clean_exit, .unknown_at = p->unknown_at, .nunknown = p->nunknown,
 		.isa = sp->i386 ? PM_ISA_X86_32 : PM_ISA_X86_64,
@@ -489,7 +466,7 @@ void gather_process(struct session *s, struct proc *p)
 		struct pm_piece *x = &q->piece[i];
 
 		if (b->indirect != XL_NONE)
-			cache_used(m, b->pc);
+			shadow_note_used(m, b->pc);
 		if (!object[b->module])
 			object[b->module] = object_of(out, q, m) + 1;
 		*x = (struct pm_piece){
@@ -555,8 +532,8 @@ struct pm_counts *gather_counts(struct session *s)
 		out->process[out->nprocess++] = p->result;
 	}
 	out->argv = s->opts->argv;
-	out->cached = s->cached;
-	out->ahead = s->ahead;
-	out->demand = s->demand;
+	out->cached = s->spaces.cached;
+	out->ahead = s->spaces.ahead;
+	out->demand = s->spaces.demand;
 	return out;
 }

@@ -280,7 +280,7 @@ struct letter {				/* on the stack of a program that is about to receive it */
 /* By a socket that is the program's own. @at: of a struct letter. */
 static bool send_files(struct session *s, pid_t pid, const struct user_regs_struct *regs, uint64_t at, int fd[3])
 {
-	const int files[3] = { s->rt_fd[0], s->code_fd, s->data_fd };
+	const int files[3] = { s->rt_fd[0], s->spaces.code_fd, s->data_fd };
 	struct letter l = { 0 };
 	struct iovec io = { &l.byte, 1 }, got = { &l, sizeof l }, there = { (void *)at, sizeof l };
 	struct msghdr out = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = l.control, .msg_controllen = sizeof l.control };
@@ -373,11 +373,11 @@ bool is_runtime(const struct session *s, const struct mapping *x)
 
 bool inject_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct space *sp, char *why, size_t n)
 {
-	if (!maps_read(pid, &s->maps)) {
+	if (!maps_read(pid, &s->spaces.maps)) {
 		snprintf(why, n, "its memory map cannot be read");
 		return false;
 	}
-	for (const struct mapping *x = s->maps.v; x < s->maps.v + s->maps.n; x++) {
+	for (const struct mapping *x = s->spaces.maps.v; x < s->spaces.maps.v + s->spaces.maps.n; x++) {
 		uint64_t lo = x->lo;
 
 		if (sp->i386 && lo < RT32_CODE_VAULT + RT32_CODE_SIZE && x->hi > RT32_BLOCKS) {
@@ -441,7 +441,7 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 		snprintf(why, n, "cannot write shared memory: %s", strerror(errno));
 		return false;
 	}
-	session_path(s, boot.code_path, s->code_fd);
+	session_path(s, boot.code_path, s->spaces.code_fd);
 	session_path(s, boot.data_path, s->data_fd);
 	session_path(s, rt_path, s->rt_fd[sp->i386]);
 	*entry = boot.entry = regs.rip;

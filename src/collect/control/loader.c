@@ -167,7 +167,7 @@ bool loader_make(struct session *s, int program, const char *name, const char *s
 	session_path(s, load.program, l->program);
 	if (info.interp)
 		session_path(s, load.interpreter, l->interpreter);
-	session_path(s, boot.code_path, s->code_fd);
+	session_path(s, boot.code_path, s->spaces.code_fd);
 	session_path(s, boot.data_path, s->data_fd);
 	if (s->head->no_aslr)
 		boot.persona = (uint32_t)personality(0xffffffff);

@@ -141,7 +141,7 @@ static const char *exe_of(struct session *s, uint32_t pid)
 	if (n < 0)
 		return NULL;
 	path[n] = 0;
-	return pm_arena_strdup(&s->mem, path);
+	return pm_arena_strdup(&s->spaces.mem, path);
 }
 
 /* The address space is over: what its threads counted is final. */
@@ -150,15 +150,15 @@ static void proc_over(struct session *s, struct proc *p)
 	if (p->gone)
 		return;
 	p->gone = true;
-	if (p->mm != p && p->mm->space)
-		p->space = p->mm->space;
+	if (p->mm != p && p->mm->user.space)
+		p->user.space = p->mm->user.space;
 	for (size_t i = 0; i < p->nthread; i++) {
 		uint32_t b = p->thread[i].block;
 
 		if (!p->thread[i].live)
 			continue;
 		p->clean_exit |= session_block(s, b)->leaving;
-		space_release(s, p->mm, b);
+		space_release(&s->spaces, &p->mm->user, b);
 		if (!p->thread[i].tid)
 			p->thread[i].tid = session_block(s, b)->seen_tid;
 		gather_thread(s, p, &p->thread[i]);
@@ -186,20 +186,17 @@ static void proc_over(struct session *s, struct proc *p)
 			if (s->proc[i] != p && s->proc[i]->mm == p && !s->proc[i]->gone) {
 				if (!heir) {
 					heir = s->proc[i];
-					heir->space = p->space;
-					heir->placed = p->placed;
-					heir->moving = p->moving;
-					heir->left = p->left;
+					heir->user = p->user;
 				}
 				s->proc[i]->mm = heir;
 			}
 		if (!heir) {
-			space_unref(s, p->space);
-			pm_buf_release(&p->placed);
-			pm_buf_release(&p->moving);
+			space_unref(&s->spaces, p->user.space);
+			pm_buf_release(&p->user.placed);
+			pm_buf_release(&p->user.moving);
 		}
 	}
-	p->space = NULL;
+	p->user.space = NULL;
 	free(p->thread);
 	p->thread = NULL;
 	p->nthread = p->cap_thread = 0;
@@ -295,7 +292,7 @@ static void cut(struct proc *p, uint32_t tid, uint32_t block, const struct xl_ma
 	const uint32_t done = at->insn;
 	struct pm_cut_at *c;
 
-	if (done >= p->space->block[block].n && !(at->flags & XL_AT_START))
+	if (done >= p->user.space->block[block].n && !(at->flags & XL_AT_START))
 		return;
 	for (size_t i = 0; i < p->ncut; i++) {
 		c = &p->cut[i];
@@ -317,23 +314,23 @@ static void cut(struct proc *p, uint32_t tid, uint32_t block, const struct xl_ma
 static void on_where(struct session *s, struct proc *p, uint32_t thread, struct rt_mail *m)
 {
 	const struct xl_map *map = NULL;
-	struct space *sp = p->space;
+	struct space *sp = p->user.space;
 	uint64_t code = m->a[0];
 	uint32_t bi = 0;
 
 	if (m->a[1] == SIGSEGV && m->a[3] && (m->a[4] & (PF_WRITE | PF_PKEY)) == PF_WRITE &&
-	    space_write_trap(s, p->mm, m->a[2], code, m)) {
+	    space_write_trap(&s->spaces, &p->mm->user, m->a[2], code, m)) {
 		if (!m->ncmd && m->r[0] == RT_WRITE_SELF) {
-			uint64_t pc = orig_pc(p->space, (uint32_t)m->r[5], (uint32_t)m->r[1]);
+			uint64_t pc = orig_pc(p->user.space, (uint32_t)m->r[5], (uint32_t)m->r[1]);
 
 			/* the stale block ends before the write, which then happens by itself */
-			space_state(p->space, code, &bi, &map);
+			space_state(p->user.space, code, &bi, &map);
 			if (s->tracer)
-				trace_cut(s, p->space, thread, bi, map, 0, 0);
+				trace_cut(s, p->user.space, thread, bi, map, 0, 0);
 			else
 				cut(p, session_block(s, thread)->seen_tid, bi, map);
 			m->r[1] = pc;
-			m->r[4] = space_once(s, p->mm, pc, m);
+			m->r[4] = space_once(&s->spaces, &p->mm->user, pc, m);
 			if (!m->r[4])
 				m->r[0] = RT_RETRY;
 		}
@@ -346,7 +343,7 @@ static void on_where(struct session *s, struct proc *p, uint32_t thread, struct 
 		m->r[3] = map->tmp;
 		return;
 	}
-	m->r[1] = space_enter(s, p->mm, code, true, m);
+	m->r[1] = space_enter(&s->spaces, &p->mm->user, code, true, m);
 	m->r[0] = m->r[1] || m->ncmd ? RT_IN_ORIGINAL : RT_NOWHERE;
 }
 
@@ -368,10 +365,10 @@ static void on_cut(struct session *s, struct proc *p, uint32_t thread, struct rt
 		u->count--;
 		return;
 	}
-	if (!space_state(p->space, m->a[0], &bi, &map))
+	if (!space_state(p->user.space, m->a[0], &bi, &map))
 		return;
 	if (s->tracer)
-		trace_cut(s, p->space, thread, bi, map, m->a[1], m->a[2]);
+		trace_cut(s, p->user.space, thread, bi, map, m->a[1], m->a[2]);
 	else
 		cut(p, session_block(s, thread)->seen_tid, bi, map);
 }
@@ -393,17 +390,17 @@ static void on_hello(struct session *s, struct proc *p, uint32_t bi, struct rt_m
 	if (t)
 		t->tid = b->seen_tid;
 	if (m->a[2] && p->forker) {
-		space_release(s, p, p->forker);
+		space_release(&s->spaces, &p->user, p->forker);
 		p->forker = 0;
 	}
 	if (s->tracer && !m->a[2] && !m->a[5])
 		trace_note(s, bi, RT_N_THREAD, &m->a[1], 1, NULL);
 	else if (s->tracer && !p->pid)
-		trace_note(s, bi, RT_N_PROCESS, (const uint64_t []){ m->a[0], p->parent }, 2, p->program);
+		trace_note(s, bi, RT_N_PROCESS, (const uint64_t []){ m->a[0], p->parent }, 2, p->user.program);
 	if (m->a[2] && !p->pid) {
 		p->pid = (uint32_t)m->a[0];
-		if (!p->program)
-			p->program = exe_of(s, p->pid);
+		if (!p->user.program)
+			p->user.program = exe_of(s, p->pid);
 		if (!p->is_child)
 			watch_pid(p);
 	}
@@ -416,23 +413,23 @@ static void on_block(struct session *s, struct proc *p, uint32_t parent, struct 
 
 	p->apart |= m->a[1];
 	if (m->a[0] == 0) {
-		bi = block_new(s, s->block_proc[0] /* replaced below */, p->mm->space->i386);
+		bi = block_new(s, s->block_proc[0] /* replaced below */, p->mm->user.space->i386);
 	} else {
 		c = proc_new(s, &index);
-		bi = block_new(s, index, p->mm->space->i386);
+		bi = block_new(s, index, p->mm->user.space->i386);
 		c->parent = p->pid;
 		c->apart = p->apart;
-		c->program = p->program;
-		c->space = p->space;
+		c->user.program = p->user.program;
+		c->user.space = p->user.space;
 		if (m->a[0] == 2) {
 			c->mm = p->mm;		/* which holds the reference */
 		} else {
-			c->space->refs++;
-			pm_buf_add(&c->placed, p->mm->placed.p, p->mm->placed.n);
+			c->user.space->refs++;
+			pm_buf_add(&c->user.placed, p->mm->user.placed.p, p->mm->user.placed.n);
 			/* the child begins with what the parent's memory holds when it forks */
 			c->forker = parent;
 			if (bi)
-				c->space->busy = parent;
+				c->user.space->busy = parent;
 		}
 	}
 	if (!bi) {
@@ -453,8 +450,11 @@ static struct proc *proc_ahead(struct session *s, bool i386, uint32_t *bi)
 	uint32_t index;
 	struct proc *p = proc_new(s, &index);
 
-	p->space = space_new(s, i386);
-	*bi = p->space ? block_new(s, index, i386) : 0;
+	p->user.space = space_new(&s->spaces, i386);
+	p->user.nthread = 1;
+	if (i386 && s->spaces.ni386 == 1)
+		s->sampled = session_now();
+	*bi = p->user.space ? block_new(s, index, i386) : 0;
 	if (*bi)
 		return p;
 	p->gone = true;
@@ -492,17 +492,17 @@ static bool will_load(struct session *s, uint32_t pid, int program, const char *
 		snprintf(why, n, "too many processes at once");
 		return false;
 	}
-	(*p)->loading = pm_arena_alloc(&s->mem, sizeof *(*p)->loading);
-	if (!loader_make(s, program, name, shell, bi, (*p)->space, (*p)->loading, why, n)) {
+	(*p)->loading = pm_arena_alloc(&s->spaces.mem, sizeof *(*p)->loading);
+	if (!loader_make(s, program, name, shell, bi, (*p)->user.space, (*p)->loading, why, n)) {
 		proc_forget(s, *p, bi);
 		return false;
 	}
 	snprintf(link, sizeof link, "/proc/self/fd/%d", (*p)->loading->program);
 	length = readlink(link, path, sizeof path - 1);
 	path[length > 0 ? length : 0] = 0;
-	(*p)->program = pm_arena_strdup(&s->mem, path);
+	(*p)->user.program = pm_arena_strdup(&s->spaces.mem, path);
 	(*p)->loads = pid;
-	session_block(s, bi)->links = space_links_at((*p)->space);
+	session_block(s, bi)->links = space_links_at((*p)->user.space);
 	thread_new(*p, bi);
 	return true;
 }
@@ -516,7 +516,7 @@ static void no_program(struct session *s, struct proc *p)
 /* The program in descriptor @m->a[2] - 1 of the thread that asks is to be loaded. */
 static void load_next(struct session *s, struct rt_mail *m)
 {
-	const uint32_t pid = session_block(s, s->asking)->seen_pid;
+	const uint32_t pid = session_block(s, s->spaces.asking)->seen_pid;
 	char path[64], name[4096], why[256];
 	ssize_t n;
 	struct proc *next;
@@ -562,7 +562,7 @@ static void on_failed_exec(struct session *s, struct proc *p, pid_t tid)
 	int status;
 
 	for (size_t i = 0; i < s->nproc; i++)
-		if (s->proc[i]->loads == session_block(s, s->asking)->seen_pid)
+		if (s->proc[i]->loads == session_block(s, s->spaces.asking)->seen_pid)
 			no_program(s, s->proc[i]);
 	if (!p->exec_attached)
 		return;
@@ -607,16 +607,16 @@ ssize_t session_read(struct session *s, void *to, uint64_t at, size_t n)
  * not know it; then it belongs to no block. */
 static void on_step(struct session *s, struct proc *p, uint32_t thread, uint64_t pc)
 {
-	uint64_t arg[4] = { pc, 0, 0, p->space->i386 };
+	uint64_t arg[4] = { pc, 0, 0, p->user.space->i386 };
 	struct pm_unknown *u;
 	struct x86_insn x;
 	ssize_t n = session_read(s, arg + 1, pc, 16);
 
 	if (n < 0)				/* it ends with its page */
 		n = session_read(s, arg + 1, pc, 4096 - (pc & 4095));
-	if (!s->dec[p->space->i386])
-		s->dec[p->space->i386] = x86_decoder_new(p->space->i386 ? X86_MODE_32 : X86_MODE_64);
-	if (n > 0 && x86_decode(s->dec[p->space->i386], (const uint8_t *)(arg + 1), (size_t)n, &x))
+	if (!s->dec[p->user.space->i386])
+		s->dec[p->user.space->i386] = x86_decoder_new(p->user.space->i386 ? X86_MODE_32 : X86_MODE_64);
+	if (n > 0 && x86_decode(s->dec[p->user.space->i386], (const uint8_t *)(arg + 1), (size_t)n, &x))
 		return;
 	u = unknown_at(p, pc);
 	if (!u) {
@@ -648,8 +648,8 @@ static void becomes(struct session *s, struct proc *p, uint32_t pid)
 	struct proc *old = proc_by_pid(s, pid);
 
 	p->pid = pid;
-	if (p->space->abi_flags && cache_knows_flags(s, p->program))
-		p->space->abi_flags = false;
+	if (p->user.space->abi_flags && cache_knows_flags(&s->spaces, p->user.program))
+		p->user.space->abi_flags = false;
 	if (old) {
 		p->parent = old->parent;
 		p->is_child = old->is_child;
@@ -672,7 +672,7 @@ static void begins(struct session *s, struct proc *p, uint32_t bi)
 	b->apart = p->apart;
 	thread_of(p, bi)->tid = p->pid;
 	if (s->tracer) {
-		trace_note(s, bi, RT_N_EXEC, (const uint64_t []){ p->pid }, 1, p->program);
+		trace_note(s, bi, RT_N_EXEC, (const uint64_t []){ p->pid }, 1, p->user.program);
 		trace_maps(s, bi, p->pid);
 	}
 }
@@ -688,11 +688,22 @@ static void on_begin(struct session *s, struct proc *p, uint32_t bi, struct rt_m
 	becomes(s, p, p->loads);
 	loads_no_more(p);
 	begins(s, p, bi);
-	if (!inject_maps(s, (pid_t)p->pid, &boot, p->space, why, sizeof why))
+	if (!inject_maps(s, (pid_t)p->pid, &boot, p->user.space, why, sizeof why))
 		return;
 	memcpy(m->cmd, boot.range, sizeof boot.range);
 	m->r[0] = boot.nrange;
 	m->r[1] = boot.vdso;
+}
+
+/* ... in the address space @mm. */
+static uint32_t live_threads(const struct session *s, const struct proc *mm)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < s->nproc; i++)
+		for (size_t k = 0; s->proc[i]->mm == mm && k < s->proc[i]->nthread; k++)
+			n += s->proc[i]->thread[k].live;
+	return n;
 }
 
 static void answer(struct session *s, uint32_t bi)
@@ -710,34 +721,35 @@ static void answer(struct session *s, uint32_t bi)
 		return;
 	p = s->proc[s->block_proc[bi] - 1];
 	mm = p->mm;
-	sp = mm->space;
-	p->space = mm->space;
-	s->asking = bi;
+	sp = mm->user.space;
+	p->user.space = mm->user.space;
+	s->spaces.asking = bi;
+	mm->user.nthread = live_threads(s, mm);
 	s->requests[op]++;
 	memset(m->r, 0, sizeof m->r);
 	m->ncmd = 0;
 	m->again = 0;
-	if (mm->moving.n && space_move(s, mm, m))
+	if (mm->user.moving.n && space_move(&s->spaces, &mm->user, m))
 		op = RQ_NONE;
 	else
-		space_release(s, mm, bi);
+		space_release(&s->spaces, &mm->user, bi);
 	if (m->failed && m->failed <= asked && op != RQ_NONE) {
 		const struct rt_cmd *c = &m->cmd[m->failed - 1];
 
-		if (c->op == CMD_PLACE_FILE ? space_no_file(s, mm, c, asked - (m->failed - 1), m) :
-		    space_no_room(s, mm, c->a[0], m))
+		if (c->op == CMD_PLACE_FILE ? space_no_file(&s->spaces, &mm->user, c, asked - (m->failed - 1), m) :
+		    space_no_room(&s->spaces, &mm->user, c->a[0], m))
 			op = RQ_NONE;
 	}
-	alone = op != RQ_NONE && mm->space->refs == 1 && !mm->left && !m->a[5] && space_threads(s, mm) == 1;
+	alone = op != RQ_NONE && mm->user.space->refs == 1 && !mm->user.left && !m->a[5] && mm->user.nthread == 1;
 	switch (op) {
 	case RQ_HELLO:
 		on_hello(s, p, bi, m);
 		break;
 	case RQ_LOOKUP:
-		m->r[0] = space_enter(s, mm, m->a[0], false, m);
+		m->r[0] = space_enter(&s->spaces, &mm->user, m->a[0], false, m);
 		break;
 	case RQ_RESOLVE:
-		m->r[0] = space_resolve(s, mm, (uint32_t)m->a[0], m);
+		m->r[0] = space_resolve(&s->spaces, &mm->user, (uint32_t)m->a[0], m);
 		break;
 	case RQ_SIGNAL:
 		on_where(s, p, bi, m);
@@ -749,24 +761,24 @@ static void answer(struct session *s, uint32_t bi)
 		on_step(s, p, bi, m->a[0]);
 		break;
 	case RQ_CHECKFAIL:
-		m->r[0] = space_recheck(s, mm, m->a[0], m);
+		m->r[0] = space_recheck(&s->spaces, &mm->user, m->a[0], m);
 		break;
 	case RQ_MAP:
-		if (!space_unmap(s, mm, m->a[0], m->a[0] + m->a[1], m))
+		if (!space_unmap(&s->spaces, &mm->user, m->a[0], m->a[0] + m->a[1], m))
 			break;
-		space_range_add(mm->space, m->a[0], m->a[0] + m->a[1], (uint32_t)m->a[2],
+		space_range_add(mm->user.space, m->a[0], m->a[0] + m->a[1], (uint32_t)m->a[2],
 				m->a[3] & 1, m->a[3] >> 31);
-		space_contest(s, mm->space, m->a[0], m->a[0] + m->a[1]);
-		if (alone && !m->ncmd && !mm->space->i386) {
-			space_mapped(s, mm, m->a[0], m->a[0] + m->a[1], m);
+		space_contest(&s->spaces, mm->user.space, m->a[0], m->a[0] + m->a[1]);
+		if (alone && !m->ncmd && !mm->user.space->i386) {
+			space_mapped(&s->spaces, &mm->user, m->a[0], m->a[0] + m->a[1], m);
 			stands = true;
 		}
 		break;
 	case RQ_UNMAP:
-		space_unmap(s, mm, m->a[0], m->a[0] + m->a[1], m);
+		space_unmap(&s->spaces, &mm->user, m->a[0], m->a[0] + m->a[1], m);
 		break;
 	case RQ_OPEN:
-		m->r[0] = space_open(s, mm, m->a[0], m);
+		m->r[0] = space_open(&s->spaces, &mm->user, m->a[0], m);
 		break;
 	case RQ_BLOCK:
 		on_block(s, p, bi, m);
@@ -784,8 +796,8 @@ static void answer(struct session *s, uint32_t bi)
 			if (c != p) {		/* the fork failed */
 				c->gone = true;
 				if (c->mm == c) {
-					space_unref(s, c->space);
-					pm_buf_release(&c->placed);
+					space_unref(&s->spaces, c->user.space);
+					pm_buf_release(&c->user.placed);
 				}
 			}
 		}
@@ -823,7 +835,7 @@ static void answer(struct session *s, uint32_t bi)
 		on_mapped(s, p, bi, m);
 		break;
 	case RQ_TWIN:
-		m->r[0] = space_twin(mm->space, m->a[0]);
+		m->r[0] = space_twin(mm->user.space, m->a[0]);
 		break;
 	case RQ_BEGIN:
 		on_begin(s, p, bi, m);
@@ -831,17 +843,17 @@ static void answer(struct session *s, uint32_t bi)
 	}
 	if (op == RQ_LOOKUP || op == RQ_RESOLVE || op == RQ_SIGNAL || op == RQ_CHECKFAIL || op == RQ_MAP ||
 	    op == RQ_UNMAP || op == RQ_OPEN)
-		space_refresh(s, mm, m);
+		space_refresh(&s->spaces, &mm->user, m);
 	stands |= (op == RQ_LOOKUP || op == RQ_RESOLVE || op == RQ_CHECKFAIL) && m->r[0];
 	stands |= op == RQ_SIGNAL && m->r[0] == RT_IN_ORIGINAL && m->r[1];
-	if (m->ncmd && alone && stands && mm->space == sp) {
+	if (m->ncmd && alone && stands && mm->user.space == sp) {
 		m->again = RT_IF_FAILED;
 	} else if (m->ncmd) {
 		m->again = RT_AGAIN;
-		mm->space->busy = bi;
+		mm->user.space->busy = bi;
 	}
-	p->space = mm->space;
-	b->links = space_links_at(p->space);
+	p->user.space = mm->user.space;
+	b->links = space_links_at(p->user.space);
 	__atomic_store_n(&m->state, MAIL_REPLY, __ATOMIC_SEQ_CST);
 	if (__atomic_exchange_n(&m->sleeping, 0, __ATOMIC_SEQ_CST))
 		syscall(SYS_futex, &m->state, FUTEX_WAKE, 1);
@@ -867,22 +879,22 @@ static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 		snprintf(why, n, "too many processes at once");
 		return false;
 	}
-	p->program = exe_of(s, (uint32_t)pid);
+	p->user.program = exe_of(s, (uint32_t)pid);
 	becomes(s, p, (uint32_t)pid);
-	if (!inject(s, pid, bi, p->space, &entry, why, n)) {
+	if (!inject(s, pid, bi, p->user.space, &entry, why, n)) {
 		proc_forget(s, p, bi);
 		return false;
 	}
 	b = session_block(s, bi);
-	b->links = space_links_at(p->space);
+	b->links = space_links_at(p->user.space);
 	thread_new(p, bi);
 	begins(s, p, bi);
 	/* what it will ask first is answered already */
-	s->asking = bi;
-	s->maps_good = true;
+	s->spaces.asking = bi;
+	s->spaces.maps_good = true;
 	b->mail.op = RQ_LOOKUP;
 	b->mail.a[0] = entry;
-	b->mail.r[0] = space_begin(s, p, entry, &b->mail);
+	b->mail.r[0] = space_begin(&s->spaces, &p->user, entry, &b->mail);
 	b->mail.again = b->mail.ncmd ? RT_IF_FAILED : RT_NOT_AGAIN;
 	return true;
 }
@@ -929,27 +941,95 @@ bool session_seal(int fd, int more)
 	return !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | more | F_SEAL_SEAL);
 }
 
+/* ---- what code spaces ask: space/space.h -------------------------------------------------------------- */
+static ssize_t hook_read(struct spaces *s, void *to, uint64_t at, size_t n)
+{
+	return session_read(session_of(s), to, at, n);
+}
+
+static bool hook_read_maps(struct spaces *s, struct maps *m)
+{
+	return maps_read(session_asking(session_of(s)), m);
+}
+
+static uint64_t hook_likely(struct spaces *s, const struct module *m, uint64_t slot)
+{
+	return slot_target(session_of(s), m, slot);
+}
+
+static bool hook_only_counts(struct spaces *s)
+{
+	return trace_counts(session_of(s), s->asking);
+}
+
+static uint32_t hook_next_number(struct spaces *s)
+{
+	return trace_next(session_of(s));
+}
+
+static void hook_number(struct spaces *s, const struct space *sp, uint32_t first, uint32_t n)
+{
+	trace_numbers(session_of(s), sp, first, n);
+}
+
+static unsigned hook_points(struct spaces *s, const char *path, uint64_t bias, uint64_t at[2])
+{
+	return pm_pipeline_points(session_of(s)->opts->pipeline, path, bias, at);
+}
+
+static void hook_links_moved(struct spaces *s, struct space_user *user, uint64_t at)
+{
+	struct session *session = session_of(s);
+
+	for (size_t i = 0; i < session->nproc; i++) {
+		const struct proc *p = session->proc[i];
+
+		for (size_t k = 0; &p->mm->user == user && k < p->nthread; k++)
+			if (p->thread[k].live)
+				session_block(session, p->thread[k].block)->links = at;
+	}
+}
+
+static void hook_give_up(struct spaces *s, const struct space_user *user, const char *why)
+{
+	const struct proc *p = (const struct proc *)(const void *)((const char *)user - offsetof(struct proc, user));
+
+	fprintf(stderr, "pugmark: process %u cannot be traced any longer and is killed: %s\n", p->pid, why);
+	kill((pid_t)p->pid, SIGKILL);
+}
+
+static void hook_note_used(struct spaces *s, struct space *sp)
+{
+	gather_used(session_of(s), sp);
+}
+
+static bool hook_running(struct spaces *s)
+{
+	return session_running(session_of(s));
+}
+
+static const struct space_hooks hooks = {
+	.read = hook_read, .read_maps = hook_read_maps, .likely = hook_likely, .only_counts = hook_only_counts,
+	.next_number = hook_next_number, .number = hook_number, .points = hook_points, .links_moved = hook_links_moved,
+	.give_up = hook_give_up, .note_used = hook_note_used, .running = hook_running,
+};
+
 /* ---- the session ------------------------------------------------------------------------------------- */
 static enum pm_status session_open(struct session *s, struct pm_err *err)
 {
 	cpu_set_t cpus;
 
-	s->code_fd = memfd_create("pugmark-code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (spaces_open(&s->spaces, err) != PM_OK)
+		return PM_ERR;
 	s->data_fd = memfd_create("pugmark-data", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (s->code_fd < 0 || s->data_fd < 0)
+	if (s->data_fd < 0)
 		return pm_fail_errno(err, "cannot create shared memory");
-	if (ftruncate(s->code_fd, (off_t)RT_CODE_SIZE) || ftruncate(s->data_fd, (off_t)RT_DATA_SIZE))
+	if (ftruncate(s->data_fd, (off_t)RT_DATA_SIZE))
 		return pm_fail_errno(err, "cannot size shared memory");
-	s->code = mmap(NULL, RT_CODE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-		       s->code_fd, 0);
-	s->data = mmap(NULL, RT_DATA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-		       s->data_fd, 0);
-	if (s->code == MAP_FAILED || s->data == MAP_FAILED)
+	s->data = mmap(NULL, RT_DATA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->data_fd, 0);
+	if (s->data == MAP_FAILED)
 		return pm_fail_errno(err, "cannot map shared memory");
-	/* From here on nobody can write to it but by the mapping above, whatever descriptor of it they get.
-	 * The price: no holes can be punched, so the memory of a region goes to its next space. Before Linux 5.1
-	 * there is no such seal, and processes have it mapped from a read-only descriptor only. */
-	if ((!session_seal(s->code_fd, F_SEAL_FUTURE_WRITE) && !session_seal(s->code_fd, 0)) || !session_seal(s->data_fd, 0))
+	if (!session_seal(s->data_fd, 0))
 		return pm_fail_errno(err, "cannot seal shared memory");
 	s->head = (struct rt_session *)s->data;
 	s->head->abi = RT_ABI;
@@ -968,29 +1048,22 @@ static void session_close(struct session *s)
 {
 	if (s->data && s->data != MAP_FAILED)
 		__atomic_store_n(&s->head->closed, 1, __ATOMIC_SEQ_CST);
-	close(s->code_fd);
 	close(s->data_fd);
 	for (size_t i = 0; i < NR(s->rt_fd); i++)
 		close(s->rt_fd[i]);
 	free(s->block_used);
 	free(s->block_proc);
-	maps_release(&s->maps);
 	for (size_t i = 0; i < s->nproc; i++)
 		free(s->proc[i]);
 	free(s->proc);
-	xl_unit_release(&s->unit);
 	x86_decoder_free(s->dec[0]);
 	x86_decoder_free(s->dec[1]);
-	for (size_t i = 0; i < s->ntext; i++)
-		free(s->text[i].copied);
-	free(s->text);
 	for (size_t i = 0; i < s->nslots; i++)
 		pm_map_release(&s->slots[i].to);
 	free(s->slots);
 	gather_release(s);
-	pm_buf_release(&s->free_regions);
-	pm_buf_release(&s->point);
-	pm_arena_release(&s->mem);
+	cache_close(&s->spaces);
+	spaces_close(&s->spaces);
 }
 
 struct start {
@@ -1114,7 +1187,7 @@ static enum pm_status start_quietly(struct session *s, struct start *o, struct p
 	return s->root < 0 ? pm_fail_errno(err, "cannot fork") : PM_OK;
 }
 
-/* The arguments @argv of a program, with those of @l's scripts' interpreters in front. In s->mem. */
+/* The arguments @argv of a program, with those of @l's scripts' interpreters in front. In s->spaces.mem. */
 static char **script_argv(struct session *s, const struct loading *l, char **argv, char *path)
 {
 	char **v, *string = (char *)l->bytes;
@@ -1124,7 +1197,7 @@ static char **script_argv(struct session *s, const struct loading *l, char **arg
 		return argv;
 	while (argv[n])
 		n++;
-	v = pm_arena_alloc(&s->mem, (l->nstring + n + 1) * sizeof *v);
+	v = pm_arena_alloc(&s->spaces.mem, (l->nstring + n + 1) * sizeof *v);
 	for (unsigned i = 0; i < l->nstring; i++, string += strlen(string) + 1)
 		v[i] = string;
 	v[l->nstring] = path;
@@ -1214,15 +1287,6 @@ bool session_running(const struct session *s)
 	return false;
 }
 
-#define UNMAPPED_LATE (32u << 20)	/* bytes */
-
-void session_unmap(struct session *s, const void *p, size_t n, size_t used)
-{
-	s->late += used;
-	if (s->late > UNMAPPED_LATE && session_running(s))
-		munmap((void *)(uintptr_t)p, n);
-}
-
 static bool may_answer(const struct session *s, uint32_t i)
 {
 	const struct proc *p;
@@ -1231,7 +1295,7 @@ static bool may_answer(const struct session *s, uint32_t i)
 	if (!s->block_proc[i])
 		return true;
 	p = s->proc[s->block_proc[i] - 1];
-	busy = p->mm->space->busy;
+	busy = p->mm->user.space->busy;
 	return !busy || busy == i || busy == p->forker;
 }
 
@@ -1267,11 +1331,11 @@ static void loop(struct session *s)
 		bool busy;
 
 		s->head->beat++;
-		if (s->ni386 && !s->tracer && session_now() > s->sampled + GATHER_EVERY)
+		if (s->spaces.ni386 && !s->tracer && session_now() > s->sampled + GATHER_EVERY)
 			gather_sample(s);
 		busy = serve(s);
-		if (s->released) {
-			s->released = false;
+		if (s->spaces.released) {
+			s->spaces.released = false;
 			continue;
 		}
 		if (busy) {
@@ -1290,7 +1354,7 @@ static void loop(struct session *s)
 		}
 		reap(s);
 		check_watched(s);
-		if (s->released)
+		if (s->spaces.released)
 			continue;
 		if (interrupted) {
 			kill(s->root, (int)interrupted);
@@ -1324,7 +1388,12 @@ static void not_begun(struct session *s)
 
 enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struct pm_err *err)
 {
-	struct session s = { .opts = o, .code_fd = -1, .data_fd = -1, .rt_fd = { -1, -1 }, .cache_fd = -1 };
+	struct session s = {
+		.opts = o, .data_fd = -1, .rt_fd = { -1, -1 },
+		.spaces = { .hooks = &hooks, .code_fd = -1, .kind = o->kind, .records = o->kind != XL_PROFILE,
+			    .strict_flags = o->strict_flags },
+	};
+	const struct cache_opts cache = { .dir = o->cache_dir, .limit = o->cache_limit, .aslr = o->aslr };
 	struct sigaction act = { .sa_handler = on_signal }, key = { .sa_sigaction = on_key, .sa_flags = SA_SIGINFO };
 	struct sigaction old_chld, old_term, old_hup, old_int, old_quit;
 	sigset_t passed_on;
@@ -1334,7 +1403,8 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 
 	*out = NULL;
 	s.out = pm_alloc(sizeof *s.out);
-	if (session_open(&s, err) != PM_OK || !cache_open(&s, err) || trace_open(&s, err) != PM_OK) {
+	if (session_open(&s, err) != PM_OK || (!o->no_cache && cache_open(&s.spaces, &cache, err) != PM_OK) ||
+	    trace_open(&s, err) != PM_OK) {
 		not_begun(&s);
 		return PM_ERR;
 	}
@@ -1369,8 +1439,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	trace_status = trace_close(&s, err);
 	*out = gather_counts(&s);
 	(*out)->wall_s = session_now() - start;
-	addenda_close(&s);
-	cache_close(&s);
+	cache_close(&s.spaces);
 	getrusage(RUSAGE_SELF, &self);
 	getrusage(RUSAGE_CHILDREN, &kids);
 	(*out)->user_s = tv(kids.ru_utime);
@@ -1387,7 +1456,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 			if (s.requests[i])
 				fprintf(stderr, "requests %s: %llu\n", names[i],
 					(unsigned long long)s.requests[i]);
-		fprintf(stderr, "thawed: %u\n", s.nthawed);
+		fprintf(stderr, "thawed: %u\n", s.spaces.nthawed);
 	}
 	sigaction(SIGCHLD, &old_chld, NULL);
 	sigaction(SIGINT, &old_int, NULL);

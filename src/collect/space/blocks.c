@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* blocks.c - blocks by their addresses, in the program and in the code cache; their counters */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/space/internal.h"
+
+/* Most addresses that are looked up are not in the hash table: no block in there has their lowest bits. */
+#define SOME_BITS (1u << 20)
+static uint8_t *some_of(const struct space *sp, uint64_t pc)
+{
+	return &sp->some[pc % SOME_BITS / 8];
+}
+
+static uint8_t some_bit(uint64_t pc)
+{
+	return (uint8_t)(1 << pc % 8);
+}
+
+void block_enter(struct space *sp, uint32_t i)
+{
+	size_t h;
+
+	if (sp->hash_n * 2 >= sp->hash_mask) {
+		size_t size = sp->hash ? (sp->hash_mask + 1) * 2 : 4096;
+		uint32_t *old = sp->hash;
+		size_t n = old ? sp->hash_mask + 1 : 0;
+
+		sp->hash = pm_alloc(size * sizeof *sp->hash);
+		sp->hash_mask = size - 1;
+		for (size_t j = 0; j < n; j++) {
+			if (!old[j])
+				continue;
+			h = hash_pc(sp->block[old[j] - 1].pc) & sp->hash_mask;
+			while (sp->hash[h])
+				h = (h + 1) & sp->hash_mask;
+			sp->hash[h] = old[j];
+		}
+		free(old);
+	}
+	if (!sp->some)
+		sp->some = pm_alloc(SOME_BITS / 8);
+	*some_of(sp, sp->block[i].pc) |= some_bit(sp->block[i].pc);
+	h = hash_pc(sp->block[i].pc) & sp->hash_mask;
+	while (sp->hash[h]) {
+		struct blk *b = &sp->block[sp->hash[h] - 1];
+
+		/* a dead block's slot serves its successor */
+		if (b->pc == sp->block[i].pc && (b->flags & BLK_IS_DEAD)) {
+			sp->hash[h] = i + 1;
+			return;
+		}
+		h = (h + 1) & sp->hash_mask;
+	}
+	sp->hash[h] = i + 1;
+	sp->hash_n++;
+}
+
+void blocks_copy_index(struct space *sp, const struct space *from)
+{
+	if (!from->hash)
+		return;
+	sp->hash = pm_alloc((from->hash_mask + 1) * sizeof *sp->hash);
+	memcpy(sp->hash, from->hash, (from->hash_mask + 1) * sizeof *sp->hash);
+	sp->some = memcpy(pm_alloc_unset(SOME_BITS / 8), from->some, SOME_BITS / 8);
+}
+
+struct module *module_at(struct space *sp, uint64_t pc)
+{
+	for (size_t i = 0; i < sp->nmodule; i++) {
+		struct module *m = &sp->module[i];
+
+		if (m->lo <= pc && pc < m->hi && !m->dead)
+			return m;
+	}
+	return NULL;
+}
+
+struct module *module_at(struct space *sp, uint64_t pc);
+
+static struct blk *find_cached(struct space *sp, uint64_t pc)
+{
+	const struct module *m = module_at(sp, pc);
+	const uint64_t off = m ? pc - m->lo : 0;
+	uint32_t i, end;
+
+	if (!m || !m->lines || off >= m->text_len)
+		return NULL;
+	i = m->lines[off / TARGET_LINE];
+	end = m->lines[off / TARGET_LINE + 1];
+	end = end < m->ncached_target ? end : m->ncached_target;
+	for (; i < end; i++) {
+		const uint32_t no = m->targets[i] % MAX_TARGETS;
+		struct blk *b = &sp->block[m->first_cached + no];
+
+		if (m->targets[i] == target_entry(off, no) && no < m->ncached && b->pc == pc)
+			return b->flags & BLK_IS_DEAD ? NULL : b;
+	}
+	return NULL;
+}
+
+static struct blk *find_new(struct space *sp, uint64_t pc)
+{
+	if (!sp->hash || !(*some_of(sp, pc) & some_bit(pc)))
+		return NULL;
+	for (size_t h = hash_pc(pc) & sp->hash_mask; sp->hash[h]; h = (h + 1) & sp->hash_mask) {
+		struct blk *b = &sp->block[sp->hash[h] - 1];
+
+		if (b->pc == pc)
+			return b->flags & BLK_IS_DEAD ? NULL : b;
+	}
+	return NULL;
+}
+
+struct blk *block_find(struct space *sp, uint64_t pc)
+{
+	struct blk *b = find_new(sp, pc);
+
+	return b ? b : find_cached(sp, pc);
+}
+
+const struct unit *unit_of(const struct space *sp, uint32_t block)
+{
+	size_t a = 0, z = sp->nunit;
+
+	while (z - a > 1) {
+		size_t mid = (a + z) / 2;
+
+		if (sp->unit[mid].block <= block)
+			a = mid;
+		else
+			z = mid;
+	}
+	return &sp->unit[a];
+}
+
+/* The twin (translate.h) of @b; NULL: it has none. */
+struct blk *twin_of(const struct space *sp, const struct blk *b)
+{
+	const uint32_t i = (uint32_t)(b - sp->block);
+	const struct unit *u;
+	struct blk *t;
+
+	if (!sp->module[b->module].twins)
+		return NULL;
+	u = unit_of(sp, i);
+	t = &sp->block[i + u->nblock / 2];
+	return i - u->block < u->nblock / 2 && t->flags & XL_COUNTS && !(t->flags & BLK_IS_DEAD) ? t : NULL;
+}
+
+uint64_t twin_entry(const struct space *sp, const struct blk *b)
+{
+	const struct blk *t = twin_of(sp, b);
+
+	return t ? sp->module[t->module].code + t->code : 0;
+}
+
+bool space_guests(const struct blk *b)
+{
+	return (b->flags & (XL_READS_FLAGS | XL_JUMP_TARGET)) != XL_READS_FLAGS;
+}
+
+bool space_state(const struct space *sp, uint64_t code, uint32_t *block, const struct xl_map **map)
+{
+	for (size_t i = sp->nmodule; i-- > 0; ) {
+		const struct module *m = &sp->module[i];
+		size_t a = 0, z = m->nunit;
+		uint32_t off = (uint32_t)(code - m->code);
+		const struct unit *u;
+
+		if (code < m->code || code >= m->code + m->code_len)
+			continue;
+		while (a < z) {			/* the last unit that begins at or before the place */
+			size_t mid = (a + z) / 2;
+
+			if (sp->unit[m->unit[mid]].code <= off)
+				a = mid + 1;
+			else
+				z = mid;
+		}
+		if (!a)
+			return false;
+		u = &sp->unit[m->unit[a - 1]];
+		for (uint32_t k = 0; k < u->nblock; k++) {
+			const struct blk *b = &sp->block[u->block + k];
+			const struct xl_map *v, *best = NULL;
+
+			for (uint32_t j = 0; j < b->nmap; j++) {
+				v = module_map(m, b->map + j);
+				if (u->code + v->code > off)
+					break;
+				best = v;
+			}
+			if (best && (!*map || best->code > (*map)->code)) {
+				*map = best;
+				*block = u->block + k;
+			}
+		}
+		return *map != NULL;
+	}
+	return false;
+}
+
+/* The module from whose file block or counter @i comes, beginning with a guess; NULL: it does not. */
+static const struct module *module_of_cached(const struct space *sp, uint32_t i, const struct module *guess)
+{
+	if (guess && i - guess->first_cached < guess->ncached)
+		return guess;
+	for (uint32_t k = 0; k < sp->nmodule; k++)
+		if (i - sp->module[k].first_cached < sp->module[k].ncached)
+			return &sp->module[k];
+	return NULL;
+}
+
+uint32_t block_counter(const struct space *sp, uint32_t block, const struct module **last)
+{
+	const struct module *m = module_of_cached(sp, block, *last);
+
+	if (!m || !m->counters)
+		return block;
+	*last = m;
+	return m->first_cached + m->counters[block - m->first_cached];
+}
+
+uint32_t counter_block(const struct space *sp, uint32_t counter, const struct module **last)
+{
+	const struct module *m = module_of_cached(sp, counter, *last);
+
+	if (!m || !m->counters)
+		return counter;
+	*last = m;
+	return m->first_cached + m->counted[counter - m->first_cached];
+}
+
+void blocks_note_tier(struct space *sp, uint32_t block, uint64_t count)
+{
+	const size_t words = sp->nblock / 64 + 1;
+
+	for (unsigned k = 0; k < TIERS && sp->nran < words; k++) {
+		sp->ran[k] = pm_realloc(sp->ran[k], words * sizeof *sp->ran[k]);
+		memset(sp->ran[k] + sp->nran, 0, (words - sp->nran) * sizeof *sp->ran[k]);
+	}
+	if (sp->nran < words)
+		sp->nran = words;
+	sp->ran[count < OFTEN][block / 64] |= 1ull << block % 64;
+}
+
+unsigned blocks_tier(const struct space *sp, uint32_t block)
+{
+	unsigned k = 0;
+
+	while (k < TIERS && !(block / 64 < sp->nran && sp->ran[k][block / 64] >> block % 64 & 1))
+		k++;
+	return k;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* invalidate.c - code that has changed or gone */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/space/internal.h"
+
+/* Where the direct entries of dead blocks at @pc lead, all to one place: to whoever succeeds them. An
+ * offset in module @mi. */
+static uint32_t dead_end(struct spaces *s, struct space *sp, uint32_t mi, uint64_t pc, bool twin)
+{
+	struct module *m = &sp->module[mi];
+	uint64_t *known = pm_map_put(&sp->ends, pc | (uint64_t)twin << 63, NULL);
+	uint32_t i, at, field;
+	uint8_t *code;
+
+	if (*known && sp->link[*known - 1].module == mi) {
+		i = (uint32_t)*known - 1;
+		if (sp->link[i].done) {
+			sp->link[i].done = false;
+			patch32(code_ptr(s, m, sp->link[i].site), 0);
+			link_wait(sp, i);
+		}
+		return sp->link[i].site - 1;
+	}
+	at = up(m->code_len, 32);
+	m->code_len = at + 32;
+	i = link_add(s, sp, mi, pc, at + 1, at + 5, twin, true);
+	*known = i + 1;
+	code = code_ptr(s, m, at);
+	put_jump(code, code + 5);		/* patched when there is a successor */
+	xl_stub(code + 5, sp->i386, i);
+	field = at + 5 + XL_STUB_LINK(sp->i386);
+	pm_buf_add(&m->rel_link, &field, sizeof field);
+	return at;
+}
+
+#define JUMP_SIZE 5u			/* bytes of put_jump() */
+
+/* Nothing in the module's code at [@at, @at + @n) depends on its place or on numbers any more. */
+static void forget_fields(struct pm_buf *rel, uint32_t at, uint32_t n)
+{
+	uint32_t *v = (uint32_t *)rel->p;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < rel->n / sizeof *v; i++)
+		if (v[i] + 4 <= at || v[i] >= at + n)
+			v[kept++] = v[i];
+	rel->n = kept * sizeof *v;
+}
+
+void kill_block(struct spaces *s, struct space *sp, uint32_t i)
+{
+	struct blk *b = &sp->block[i];
+	struct module *m = &sp->module[b->module];
+	uint8_t jump[8], *code;
+	uint32_t end, at;
+
+	if (b->flags & BLK_IS_DEAD)
+		return;
+	b->flags |= BLK_IS_DEAD;
+	thaw_code(s, sp, m);
+	if (block_continues(s, sp, i))		/* it dies with the head of its chain */
+		return;
+	if (b->indirect != XL_NONE && b->flags & XL_COUNTS)
+		twin_shadow(s, m, b->pc, 0);
+	else if (b->indirect != XL_NONE)
+		space_shadow(s, sp, m, b->pc, 0);
+	if (m->dead || m->code_cap - m->code_len < DEAD_END_SIZE)
+		return;
+	at = end = dead_end(s, sp, b->module, b->pc, b->flags & XL_COUNTS);
+	if (b->flags & BLK_CLOSED) {
+		/* who comes here has not entered the block, whatever the flow says */
+		at = (uint32_t)m->code_len;
+		code = code_ptr(s, m, at);
+		code += count_entry(s, sp, i, XL_LIVE_ALL, -1, at);
+		put_jump(code, code_ptr(s, m, end));
+		m->code_len = up((uint64_t)(code + 5 - code_ptr(s, m, 0)), 16);
+	}
+	if (m->used) {				/* it will be saved */
+		struct pm_buf *rel[] = { &m->rel_pc, &m->rel_counter, &m->rel_link, &m->rel_place };
+
+		for (size_t k = 0; k < NR(rel); k++)
+			forget_fields(rel[k], b->code, JUMP_SIZE);
+	}
+	code = code_ptr(s, m, b->code);
+	memcpy(jump, code, 8);
+	put_jump(jump, jump + (int64_t)(at - b->code));
+	if (b->flags & XL_COUNTS)		/* lies anywhere, and whoever is alone to execute it waits for us */
+		memcpy(code, jump, 8);
+	else
+		__atomic_store((uint64_t *)code, (uint64_t *)jump, __ATOMIC_SEQ_CST);
+}
+
+void space_close(struct spaces *s, struct space *sp, uint32_t first, uint32_t n)
+{
+	const uint64_t *at = (const uint64_t *)(const void *)s->point.p;
+
+	for (uint32_t i = first; i < first + n && s->point.n; i++)
+		for (size_t k = 0; k < s->point.n / sizeof *at; k++) {
+			const struct blk *b = &sp->block[i];
+			uint32_t head = i;
+
+			if (!(b->flags & XL_COUNTS) || at[k] - b->pc >= b->size)
+				continue;
+			while (sp->flow[head].out != XL_OPEN)
+				head = unit_of(sp, i)->block + sp->flow[head].out;
+			kill_block(s, sp, head);
+		}
+}
+
+static void kill_page(struct spaces *s, struct space *sp, struct module *m, uint64_t page)
+{
+	uint64_t *head = pm_map_get(&m->pages, page);
+
+	if (!head)
+		return;
+	for (uint32_t i = (uint32_t)*head; i; i = sp->ref[i - 1].next)
+		kill_block(s, sp, sp->ref[i - 1].block);
+	pm_map_del(&m->pages, page);
+	pm_map_del(&m->safe, page);
+}
+
+/* Commands of this, and of give_back(). */
+#define UNPLACE_CMDS (3 + MAX_PIECES)
+static void unplace_shadows(const struct module *m, struct rt_mail *mail)
+{
+	struct piece piece[MAX_PIECES];
+
+	for (unsigned i = 0, n = m->shadowed ? shadow_pieces(m, piece) : 0; i < n; i++)
+		mail_cmd(mail, CMD_UNPLACE, 0, 4 * (piece[i].hi - piece[i].lo), shadow_entry_at(piece[i].lo), 0);
+	if (m->twins)
+		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, twins_at(m), 0);
+}
+
+static void kill_blocks(struct spaces *s, struct space *sp, struct module *m)
+{
+	for (size_t j = 0; j < m->nunit; j++) {
+		const struct unit *u = &sp->unit[m->unit[j]];
+
+		for (uint32_t k = 0; k < u->nblock; k++)
+			if (!u->once)
+				kill_block(s, sp, u->block + k);
+	}
+}
+
+static void kill_module(struct spaces *s, struct space *sp, struct module *m, struct rt_mail *mail)
+{
+	m->frozen_shadow = false;	/* nobody looks at it any more */
+	kill_blocks(s, sp, m);
+	m->dead = true;
+	unplace_shadows(m, mail);
+}
+
+/* Nobody executes dead module @mi any more, nor comes back to it: programs that load and unload libraries
+ * for ever would use up what is near them. Its blocks stay, for what they counted. */
+static void give_back(struct spaces *s, struct space_user *p, uint32_t mi, struct rt_mail *mail)
+{
+	struct space *sp = p->space;
+	struct module *m = &sp->module[mi];
+
+	for (size_t i = 0; i < sp->nlink; i++) {
+		uint64_t *shortcut = space_shortcut(s, sp, i);
+		struct link *l = &sp->link[i];
+		const struct module *from = l->module < sp->nmodule ? &sp->module[l->module] : NULL;
+		uint64_t to;
+		int32_t d;
+
+		if (shortcut && m->code <= *shortcut && *shortcut < m->code + m->code_cap)
+			*shortcut = 0;
+		if (!from || !l->done || l->site == XL_NONE || from == m || !from->code_cap)
+			continue;
+		memcpy(&d, code_ptr(s, from, l->site), sizeof d);
+		to = from->code + l->site + 4 + (uint64_t)(int64_t)d;
+		if (to < m->code || to >= m->code + m->code_cap)
+			continue;
+		patch32(code_ptr(s, from, l->site), l->stub - (l->site + 4));	/* which asks again */
+		l->done = false;
+	}
+	if (sp->i386)
+		m->room = m->code_cap;
+	else
+		mail_cmd(mail, CMD_UNPLACE, 0, m->code_cap, m->code, 1);
+	m->code_cap = m->code_len = 0;
+	m->frozen = 0;
+	if (mi < p->placed.n)
+		p->placed.p[mi] = 0;
+}
+
+/* Module @mi is full: it dies, and who comes to its text next will find another one, empty. @outside: the thread
+ * that asks does not come back to where it was. False: once commands have run, ask again. */
+bool retire(struct spaces *s, struct space_user *p, uint32_t mi, bool outside, struct rt_mail *mail)
+{
+	struct space *sp;
+
+	if (!diverge(s, p, mail))
+		return false;
+	sp = p->space;
+	if (sp->refs > 1)			/* nor can it be copied */
+		return false;
+	for (uint32_t i = 0; i < sp->nmodule; i++) {
+		struct module *m = &sp->module[i];
+
+		if (mail->ncmd + UNPLACE_CMDS + PLACE_CMDS > RT_MAX_CMDS)
+			return false;
+		if (i == mi)
+			kill_module(s, sp, m, mail);
+		if (m->dead && m->full && m->code_cap && outside && p->nthread == 1)
+			give_back(s, p, i, mail);
+	}
+	return true;
+}
+
+/* The module of a file is left by whoever comes to a return or an indirect branch, for that one which comes after it. Its code stays as it
+ * is: other threads may be anywhere in it, and it does nothing but what it has been looked at for. */
+static void leave_module(struct space *sp, struct module *m, struct rt_mail *mail)
+{
+	for (size_t j = 0; j < m->nunit; j++) {
+		const struct unit *u = &sp->unit[m->unit[j]];
+
+		if (u->block - m->first_cached >= m->ncached)	/* the others are found by way of the module */
+			for (uint32_t k = 0; k < u->nblock; k++)
+				sp->block[u->block + k].flags |= BLK_IS_DEAD;
+	}
+	m->frozen_shadow = false;
+	m->dead = true;
+	unplace_shadows(m, mail);
+}
+
+/* Code has been met that reads flags that a call or a return left: everything is translated anew, as if there were no ABI.
+ * False: once commands have run, ask again. */
+bool drop_abi(struct spaces *s, struct space_user *p, struct rt_mail *mail)
+{
+	struct space *sp;
+
+	if (!diverge(s, p, mail))
+		return false;
+	sp = p->space;
+	sp->abi_flags = false;
+	store_note_flags(s, p->program);
+	for (uint32_t i = 0; i < sp->nmodule; i++) {
+		if (sp->module[i].dead)
+			continue;
+		if (mail->ncmd + UNPLACE_CMDS + PLACE_CMDS > RT_MAX_CMDS)
+			return false;
+		if (sp->module[i].generated)	/* may take up all that is near */
+			kill_blocks(s, sp, &sp->module[i]);
+		else
+			leave_module(sp, &sp->module[i], mail);
+	}
+	sp->abi_broken = false;
+	return true;
+}
+
+bool space_no_room(struct spaces *s, struct space_user *p, uint64_t code_off, struct rt_mail *mail)
+{
+	for (uint32_t i = 0; i < p->space->nmodule; i++) {
+		if (p->space->module[i].code_off != code_off || p->space->module[i].dead)
+			continue;
+		if (i < p->placed.n)
+			p->placed.p[i] = 0;
+		if (!diverge(s, p, mail))
+			return true;
+		kill_module(s, p->space, &p->space->module[i], mail);
+		return mail->ncmd > 0;
+	}
+	return false;
+}
+
+bool space_unmap(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi, struct rt_mail *mail)
+{
+	struct space *sp;
+
+	if (!diverge(s, p, mail))
+		return false;
+	sp = p->space;
+	for (size_t i = 0; i < sp->nmodule; i++) {
+		struct module *m = &sp->module[i];
+
+		if (m->dead || m->hi <= lo || hi <= m->lo)
+			continue;
+		if (m->generated && !(lo <= m->lo && m->hi <= hi)) {
+			uint64_t a = lo > m->lo ? lo : m->lo, b = hi < m->hi ? hi : m->hi;
+
+			for (; a < b; a += PAGE)
+				kill_page(s, sp, m, a);
+			continue;
+		}
+		if (mail->ncmd + UNPLACE_CMDS > RT_MAX_CMDS)
+			return false;		/* the rest the next time */
+		kill_module(s, sp, m, mail);	/* a whole one, or part of a file's text */
+		if (sp->refs == 1 && ((lo <= m->lo && m->hi <= hi) || (!m->nunit && !m->ncached)))
+			give_back(s, p, (uint32_t)i, mail);
+	}
+	space_range_del(sp, lo, hi);
+	return true;
+}
+
+bool space_write_trap(struct spaces *s, struct space_user *p, uint64_t addr, uint64_t code,
+		      struct rt_mail *mail)
+{
+	const struct range *r = space_range(p->space, addr);
+	const uint64_t page = addr & ~(PAGE - 1);
+	const struct xl_map *map = NULL;
+	struct module *m;
+	uint32_t bi = 0;
+
+	if (!r || !(r->prot & 2))
+		return false;
+	if (!diverge(s, p, mail))
+		return true;
+	m = module_at(p->space, addr);
+	r = space_range(p->space, addr);
+	if (m && m->generated && pm_map_get(&m->pages, page)) {
+		++*pm_map_put(&m->hot, page, NULL);
+		kill_page(s, p->space, m, page);
+		mail_cmd(mail, CMD_PROTECT, page, PAGE, r->prot & ~4u, 0);
+		return true;
+	}
+	if (!mail->a[5]) {		/* another thread's trap has opened it already; or so we think */
+		mail_cmd(mail, CMD_PROTECT, page, PAGE, r->prot & ~4u, 0);
+		return true;
+	}
+	mail->r[0] = RT_RETRY;
+	/* a block that writes to its own page goes on behind the write with what is there then */
+	if (space_state(p->space, code, &bi, &map)) {
+		struct blk *b = &p->space->block[bi];
+
+		if (b->pc < page + PAGE && page < b->pc + b->size) {
+			mail->r[2] = map->flags;
+			mail->r[3] = map->tmp;
+			mail->r[1] = map->insn;		/* turned into a pc by the caller */
+			mail->r[5] = bi;
+			mail->r[0] = RT_WRITE_SELF;
+		}
+	}
+	return true;
+}
+
+bool space_open(struct spaces *s, struct space_user *p, uint64_t addr, struct rt_mail *mail)
+{
+	struct space *sp;
+
+	if (!diverge(s, p, mail))
+		return false;
+	sp = p->space;
+	for (size_t i = 0; i < sp->nmodule; i++) {
+		struct module *m = &sp->module[i];
+
+		for (size_t k = 0; k < sp->nrange && m->pages.n && !m->dead; k++) {
+			const struct range *r = &sp->range[k];
+			const uint64_t lo = r->lo > m->lo ? r->lo : m->lo, hi = r->hi < m->hi ? r->hi : m->hi;
+			const size_t pages = m->pages.n;
+
+			if (!(r->prot & 2) || (addr && (addr < r->lo || r->hi <= addr)) ||
+			    mail->ncmd == RT_MAX_CMDS)
+				continue;
+			for (uint64_t page = lo; page < hi; page += PAGE)
+				kill_page(s, sp, m, page);
+			if (m->pages.n < pages)
+				mail_cmd(mail, CMD_PROTECT, lo, hi - lo, r->prot & ~4u, 0);
+		}
+	}
+	return mail->a[5];
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* links.c - direct branches between units, and entries for who comes from outside a unit */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/space/internal.h"
+
+void link_patch(struct spaces *s, struct space *sp, struct link *l, uint64_t to)
+{
+	struct module *m = &sp->module[l->module];
+	int64_t d = (int64_t)(to - (m->code + l->site + 4));
+
+	uint64_t *shortcut = l->site < m->frozen ? space_shortcut(s, sp, (size_t)(l - sp->link)) : NULL;
+
+	if (!m->code_cap)			/* given back */
+		return;
+	if (shortcut) {
+		__atomic_store_n(shortcut, to, __ATOMIC_RELEASE);
+		return;
+	}
+	if (d == (int32_t)d || sp->i386)
+		patch32(code_ptr(s, m, l->site), (uint32_t)d);
+	l->done = true;
+}
+
+/* Copying a module's code is worth it: a thread has gone by shortcuts for long. */
+void links_thaw(struct spaces *s, struct space *sp, uint32_t mi)
+{
+	thaw_code(s, sp, &sp->module[mi]);
+	for (size_t i = 0; i < sp->nlink; i++) {
+		uint64_t *shortcut = sp->link[i].module == mi ? space_shortcut(s, sp, i) : NULL;
+
+		if (shortcut && *shortcut) {
+			link_patch(s, sp, &sp->link[i], *shortcut);
+			*shortcut = 0;
+		}
+	}
+}
+
+/* Link @i is to be patched as soon as there is a block at its target. */
+void link_wait(struct space *sp, uint32_t i)
+{
+	uint64_t *head = pm_map_put(&sp->pending, sp->link[i].target, NULL);
+
+	for (uint32_t k = (uint32_t)*head; k; k = sp->link[k - 1].next)
+		if (k == i + 1)
+			return;
+	sp->link[i].next = (uint32_t)*head;
+	*head = i + 1;
+}
+
+uint32_t link_add(struct spaces *s, struct space *sp, uint32_t module, uint64_t target,
+			 uint32_t site, uint32_t stub, bool twin, bool stale)
+{
+	uint64_t *table = space_links(s, sp);
+	uint32_t i = (uint32_t)sp->nlink;
+
+	pm_grow(sp->link, sp->nlink, sp->cap_link);
+	sp->link[sp->nlink++] = (struct link){ target, module, site, stub, 0, false, twin, stale };
+	if (i < (sp->i386 ? LINKS32_SIZE : RT_LINKS_SIZE) / 8)
+		table[i] = target;
+	if (sp->module[module].lo <= target && target < sp->module[module].hi)
+		link_wait(sp, i);
+	return i;
+}
+
+/* @twin: where those of twins lead; 0: nowhere. */
+void links_resolved(struct spaces *s, struct space *sp, uint64_t pc, uint64_t to, uint64_t twin)
+{
+	uint64_t *head = sp->pending.n ? pm_map_get(&sp->pending, pc) : NULL;
+
+	if (!head)
+		return;
+	for (uint32_t i = (uint32_t)*head; i; i = sp->link[i - 1].next) {
+		struct link *l = &sp->link[i - 1];
+
+		if (!l->twin || twin)
+			link_patch(s, sp, l, l->twin ? twin : to);
+	}
+	pm_map_del(&sp->pending, pc);
+}
+
+bool links_pending(const struct space *sp, uint64_t pc)
+{
+	return sp->pending.n && pm_map_get(&sp->pending, pc);
+}
+
+/* Counts an entry into, or with @by -1 takes back one into, the class from which closed block @i is
+ * entered. Returns the length of the code at @at in the module. */
+size_t count_entry(struct spaces *s, struct space *sp, uint32_t i, uint32_t live, int by,
+			  uint32_t at)
+{
+	struct module *m = &sp->module[sp->block[i].module];
+	const struct module *last = m;
+	uint32_t field[2], counter = block_counter(sp, unit_of(sp, i)->block + sp->flow[i].in, &last);
+	unsigned n;
+	size_t len = xl_count(code_ptr(s, m, at), sp->i386, live, counter, by, field, &n);
+
+	for (unsigned k = 0; k < n; k++) {
+		field[k] += at;
+		pm_buf_add(&m->rel_counter, &field[k], 4);
+	}
+	return len;
+}
+
+/* Where to enter @b from outside its unit; 0: there is no place yet. */
+uint64_t outside_entry(struct space *sp, const struct blk *b)
+{
+	const struct module *m = &sp->module[b->module];
+	uint32_t i = (uint32_t)(b - sp->block);
+	const uint64_t *at;
+
+	if (!(b->flags & BLK_CLOSED))
+		return m->code + b->code;
+	at = pm_map_get(&sp->outside, i);
+	return at ? m->code + *at - 1 : 0;
+}
+
+uint64_t need_outside_entry(struct spaces *s, struct space *sp, const struct blk *b)
+{
+	struct module *m = &sp->module[b->module];
+	uint64_t to = outside_entry(sp, b);
+	uint32_t at = (uint32_t)m->code_len;
+	uint8_t *p;
+
+	if (to)
+		return to;
+	if (m->code_cap - at < 64)
+		return m->code + b->code;	/* never: translate() leaves room, and counts all at last */
+	p = code_ptr(s, m, at);
+	p += count_entry(s, sp, (uint32_t)(b - sp->block), b->live, 1, at);
+	put_jump(p, code_ptr(s, m, b->code));
+	m->code_len = up((uint32_t)(p + 5 - code_ptr(s, m, 0)), 16);
+	*pm_map_put(&sp->outside, (uint64_t)(b - sp->block), NULL) = at + 1;
+	return m->code + at;
+}
+
+
+/* @b, whose direct entry is @to, gets an indirect one. False: it has one, or there is no room. */
+bool make_indirect(struct spaces *s, struct space *sp, struct blk *b, uint64_t to)
+{
+	struct module *m = &sp->module[b->module];
+	const uint32_t at = (uint32_t)m->code_len, i = (uint32_t)(b - sp->block);
+
+	if (b->indirect != XL_NONE || m->code_cap - m->code_len <= 64)
+		return false;
+	if (i - m->first_cached < m->ncached)
+		pm_buf_add(&m->entered, &i, sizeof i);
+	m->code_len = up(at + xl_indirect_entry(code_ptr(s, m, at), sp->i386, m->code + at, to, b->live), 16);
+	b->indirect = at;
+	return true;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* mapping.c - code that is mapped from a file of the store, until somebody has to write to it */
+#include <string.h>
+
+#include "collect/space/internal.h"
+
+#define MOST_READY (128u << 10)		/* bytes of code */
+
+/* @m's code will grow to @len: pages by the dozen, for each fault costs more than filling one. */
+void make_ready(struct spaces *s, struct module *m, uint64_t len)
+{
+	uint64_t more = m->code_len / 4, from = up(m->code_len, PAGE), to;
+
+	if (len <= m->code_ready)
+		return;
+	if (from < m->code_ready)
+		from = m->code_ready;
+	more = more < MOST_READY ? more : MOST_READY;
+	to = up(len + more, PAGE);
+	m->code_ready = to < m->code_cap ? to : m->code_cap;
+	if (to > from + PAGE && to <= m->code_cap)
+		madvise(code_ptr(s, m, (uint32_t)from), to - from, MADV_POPULATE_WRITE);
+}
+
+void code_put(struct spaces *s, struct module *m, uint32_t lo, uint32_t hi)
+{
+	space_write(s, m->code_off + lo, m->cached_code + lo, hi - lo);
+}
+
+void thaw_code(struct spaces *s, struct space *sp, struct module *m)
+{
+	if (!m->frozen)
+		return;
+	/* not what is behind: that has been there since it was loaded, and links in it are resolved */
+	code_put(s, m, 0, m->frozen);
+	m->frozen = 0;
+	sp->thawed++;
+	s->nthawed++;
+}
+
+void code_copy(const struct spaces *s, const struct module *m, uint8_t *to)
+{
+	if (m->frozen)
+		memcpy(to, m->cached_code, m->frozen);
+	memcpy(to + m->frozen, s->code + m->code_off + m->frozen, m->code_len - m->frozen);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* modules.c - a module for an executable mapping that has none */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "collect/space/internal.h"
+
+#define MAX_TEXTS 1024
+#define MAX_SHARED (4u << 20)		/* bytes: a larger one is given back when its process is over */
+
+static void map_text(struct spaces *s, struct module *m, int fd, const struct stat *st, size_t len)
+{
+	struct text *t;
+	void *p;
+
+	for (size_t i = 0; i < s->ntext; i++) {
+		t = &s->text[i];
+		if (t->st.st_dev == st->st_dev && t->st.st_ino == st->st_ino && t->st.st_size == st->st_size &&
+		    !memcmp(&t->st.st_mtim, &st->st_mtim, sizeof st->st_mtim) &&
+		    !memcmp(&t->st.st_ctim, &st->st_ctim, sizeof st->st_ctim) && t->off == m->file_off &&
+		    t->len == len) {
+			m->text = t->p;
+			m->shared = (uint32_t)i + 1;
+			return;
+		}
+	}
+	p = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, (off_t)m->file_off);
+	if (p == MAP_FAILED)
+		return;
+	m->text = p;
+	if (s->ntext == MAX_TEXTS || len > MAX_SHARED)
+		return;
+	pm_grow(s->text, s->ntext, s->cap_text);
+	s->text[s->ntext++] = (struct text){ .st = *st, .off = m->file_off, .len = len, .p = p };
+	m->shared = (uint32_t)s->ntext;
+}
+
+/* i386: the room of a module that gave it back, for @m. */
+static bool reuse_room(struct space *sp, struct module *m, uint64_t size)
+{
+	for (struct module *o = sp->module; o < m; o++) {
+		if (o->room < size)
+			continue;
+		m->code = o->code;
+		m->code_off = o->code_off;
+		m->code_cap = o->room;
+		o->room = 0;
+		return true;
+	}
+	return false;
+}
+
+static bool is_point(const struct spaces *s, uint64_t at)
+{
+	const uint64_t *v = (const uint64_t *)(const void *)s->point.p;
+
+	for (size_t i = 0; i < s->point.n / sizeof *v; i++)
+		if (v[i] == at)
+			return true;
+	return false;
+}
+
+static void note_points(struct spaces *s, const struct module *m)
+{
+	uint64_t at[2];
+	const unsigned n = m->twins ? s->hooks->points(s, m->path, m->bias, at) : 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (!is_point(s, at[i]))
+			pm_buf_add(&s->point, &at[i], sizeof at[i]);
+}
+
+/* The part of @r around @pc that is one mapping, @at, and that no module has yet. */
+static void find_bounds(const struct spaces *s, const struct space *sp, const struct range *r,
+			const struct mapping *at, uint64_t pc, uint64_t *lo, uint64_t *hi)
+{
+	*lo = r->lo;
+	*hi = r->hi;
+	if (at && at->lo > *lo)
+		*lo = at->lo;
+	if (at && at->hi < *hi)
+		*hi = at->hi;
+	if (!at || (!at->ino && strcmp(at->path, "[vdso]")))
+		whole_region(&s->maps, lo, hi);
+	for (size_t i = 0; i < sp->nmodule; i++) {
+		const struct module *o = &sp->module[i];
+
+		if (o->dead)
+			continue;
+		if (o->hi <= pc && o->hi > *lo)
+			*lo = o->hi;
+		if (o->lo > pc && o->lo < *hi)
+			*hi = o->lo;
+	}
+}
+
+/* What is mapped there may change: with, or without (m->check), a page fault that tells. */
+static void find_out_whether_generated(struct module *m, const struct range *r, const struct mapping *at)
+{
+	const bool vdso = at && !strcmp(at->path, "[vdso]");
+
+	m->generated = !vdso && ((r->prot & 2) || r->patched || !at || !at->ino);
+	if (r->shared && at && (!at->path[0] || strstr(at->path, "(deleted)") || !strncmp(at->path, "/dev/", 5) ||
+				(r->prot & 2)))
+		m->generated = m->check = true;
+}
+
+/* The file that @m's text is from, mapped; a descriptor, -1: there is none, or it is another one by now. */
+static int open_text(struct spaces *s, struct module *m, struct elf_head *head)
+{
+	int fd = m->generated || !m->ino ? -1 : open(m->path, O_RDONLY | O_CLOEXEC);
+	const size_t len = (size_t)(m->hi - m->lo);
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) || st.st_dev != m->dev || st.st_ino != m->ino || (uint64_t)st.st_size <= m->file_off) {
+		close(fd);
+		return -1;
+	}
+	map_text(s, m, fd, &st, len);
+	m->text_len = !m->text ? 0 : len < (size_t)st.st_size - m->file_off ? len : (size_t)st.st_size - m->file_off;
+	elf_head(fd, head);
+	m->bias = elf_bias(head, m->lo, m->file_off);
+	m->st = st;
+	return fd;
+}
+
+/* A piece of the code file for translations, and where in the process it will be: m->code, 0: nowhere. */
+static void find_code_area(struct spaces *s, struct space *sp, struct module *m)
+{
+	const uint64_t text = m->hi - m->lo, most = !sp->i386 ? 400ull << 20 : m->generated ? 32ull << 20 : 200ull << 20;
+	uint64_t size = up(text * (m->generated ? 12 : s->counts ? 10 : 6) + (1 << 20), 1 << 16);
+
+	if (size > most)
+		size = most;
+	if (sp->i386 && reuse_room(sp, m, size))
+		return;
+	if (sp->i386)
+		m->code = RT32_CODE_VAULT + (sp->next - sp->base);
+	else				/* most of a large library is never executed: less will do */
+		while (!(m->code = choose_place(sp, &s->maps, m->lo, size, m->text ? m->ino + m->file_off : 0)) &&
+		       size / 2 > text)
+			size = up(size / 2, 1 << 16);
+	m->code_cap = size;
+	m->code_off = sp->next;
+	sp->next += size;
+}
+
+static void find_shadows(const struct spaces *s, struct space *sp, struct module *m)
+{
+	if (sp->i386)
+		return;
+	m->shadow_len = up((m->hi - m->lo) * 4, PAGE);
+	m->shadow_off = sp->next;
+	sp->next += up(m->shadow_len, 1 << 16);
+	if (s->counts && shadow_taken(sp, m, shadow_at(m)))
+		m->shadowed = false;
+	if (s->counts && m->shadowed && !m->generated && !shadow_taken(sp, m, twins_at(m))) {
+		m->twins = true;
+		m->twin_off = sp->next;
+		sp->next += up(m->shadow_len, 1 << 16);
+	}
+}
+
+struct module *module_new(struct spaces *s, struct space_user *p, const struct range *r, uint64_t pc,
+			  struct rt_mail *mail)
+{
+	struct space *sp = p->space;
+	const struct mapping *at;
+	struct elf_head head;
+	struct module *m;
+	uint64_t lo, hi;
+	int fd;
+
+	if (!s->maps_good)
+		s->hooks->read_maps(s, &s->maps);
+	at = maps_at(&s->maps, pc);
+	find_bounds(s, sp, r, at, pc, &lo, &hi);
+	pm_grow(sp->module, sp->nmodule, sp->cap_module);
+	m = &sp->module[sp->nmodule++];
+	*m = (struct module){
+		.lo = lo, .hi = hi, .shadowed = !sp->i386, .file = -1, .users = pm_alloc(sizeof *m->users),
+		.path = pm_arena_strdup(&s->mem, at && at->path[0] ? at->path : "[anon]"),
+		.dev = at ? at->dev : 0, .ino = at ? at->ino : 0, .file_off = at ? at->off + (lo - at->lo) : 0,
+		.absolute = hi < RT_SHADOW && !sp->i386,
+	};
+	*m->users = 1;
+	find_out_whether_generated(m, r, at);
+	fd = open_text(s, m, &head);
+	find_code_area(s, sp, m);
+	find_shadows(s, sp, m);
+	if (!m->code || sp->next > sp->base + space_size(sp)) {
+		if (fd >= 0)
+			close(fd);
+		m->dead = true;
+		s->hooks->give_up(s, p, sp->i386 ? "more code than there is room to translate in a 32-bit program" :
+			"more code than there is room to translate near it");
+		return NULL;
+	}
+	note_points(s, m);
+	for (size_t i = 0; i < sp->nrange && m->shadowed; i++)
+		shadow_contest(s, sp, m, sp->range[i].lo, sp->range[i].hi);
+	/* another thread could find its next descriptor taken */
+	if (m->text)
+		store_load(s, sp, (uint32_t)(m - sp->module), fd, &head, p->nthread == 1);
+	place(s, p, (uint32_t)(m - sp->module), false, mail);
+	if (fd >= 0)
+		close(fd);
+	return &sp->module[sp->nmodule - 1];
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* place.c - where code and shadows lie in a process */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "collect/space/internal.h"
+
+/* Nothing of the program's is there, nor anything that we have mapped or are about to. */
+static bool is_free(const struct space *sp, const struct maps *m, uint64_t lo, uint64_t hi)
+{
+	if (lo < 0x10000 || hi > 0x7ffffffff000ull)
+		return false;
+	if ((lo < RT_SHADOW + RT_SHADOW_SIZE && hi > RT_SHADOW) ||
+	    (lo < RT_DATA_VAULT + RT_DATA_SIZE && hi > RT_IMAGE))
+		return false;
+	for (size_t i = 0; i < m->n; i++)
+		if (m->v[i].lo < hi && lo < m->v[i].hi)
+			return false;
+	for (size_t i = 0; i < sp->nmodule; i++)
+		if (sp->module[i].code < hi && lo < sp->module[i].code + sp->module[i].code_cap)
+			return false;
+	return true;
+}
+
+/* Generators of code reserve a region and change the protection of its parts as they go: one module
+ * serves the whole region. */
+#define REGION (256ull << 20)
+void whole_region(const struct maps *m, uint64_t *lo, uint64_t *hi)
+{
+#define ANONYMOUS(x) (!(x)->ino && (x)->path[0] != '[')
+	for (const struct mapping *x = m->v; x < m->v + m->n; x++)
+		if (ANONYMOUS(x) && x->lo <= *hi && x->hi > *hi && x->hi - *lo <= REGION)
+			*hi = x->hi;
+	for (const struct mapping *x = m->v + m->n; x-- > m->v; )
+		if (ANONYMOUS(x) && x->hi >= *lo && x->lo < *lo && *hi - x->lo <= REGION)
+			*lo = x->lo;
+#undef ANONYMOUS
+}
+
+/* A place for @size bytes such that every byte of it is within 2 GiB of every byte that code in
+ * [lo, hi) can address relative to itself: within 1.5 GiB of lo. Downwards first, away from where
+ * the kernel puts new mappings and from the heap behind a position-independent program. A file (@id) is
+ * to be at the same distance in all programs, whatever else they map: cached code is as it was there. */
+uint64_t choose_place(const struct space *sp, const struct maps *m, uint64_t lo, uint64_t size,
+			     uint64_t id)
+{
+	const uint64_t step = 16ull << 20, slot = 24ull << 20, slots = 40;
+	const uint64_t own = (512ull << 20) + (id * 0x9e3779b97f4a7c15u >> 32) % slots * slot;
+
+	if (id && lo >= RT_SHADOW && size <= slot && is_free(sp, m, lo - own - size, lo - own))
+		return lo - own - size;
+
+	if (lo < RT_SHADOW)		/* not position-independent: the heap grows right behind it */
+		for (uint64_t at = RT_SHADOW - up(size, PAGE); at > lo; at -= step) {
+			if (is_free(sp, m, at, at + size))
+				return at;
+			if (at < step)
+				break;
+		}
+	for (uint64_t d = 512ull << 20; d < 1536ull << 20; d += step)
+		if (lo > d + size && is_free(sp, m, lo - d - size, lo - d))
+			return lo - d - size;
+	for (uint64_t d = 256ull << 20; d + size < 1536ull << 20; d += step)
+		if (is_free(sp, m, lo + d, lo + d + size))
+			return lo + d;
+	for (uint64_t d = step; d + size < 1900ull << 20; d += 1 << 20) {
+		if (lo > d + size && is_free(sp, m, lo - d - size, lo - d))
+			return lo - d - size;
+		if (is_free(sp, m, lo + d, lo + d + size))
+			return lo + d;
+	}
+	return 0;
+}
+
+static void place_file(struct rt_mail *mail, const struct module *m, uint64_t off, uint64_t len, uint64_t at,
+		       uint32_t prot)
+{
+	mail_cmd(mail, CMD_PLACE_FILE, off, len, at, (uint64_t)m->file << 16 | prot);
+	mail->cmd[mail->ncmd - 1].a[4] = m->file_id;
+}
+
+/* Small pieces are faulted in whole: most of them is used by whoever uses them at all. */
+#define SMALL_CODE (512u << 10)
+#define SMALL_SHADOW (1u << 20)
+#define SMALL_COUNTERS (128u << 10)
+
+static uint32_t at_once(uint64_t len, uint64_t most)
+{
+	return len <= most ? RT_POPULATE : 0;
+}
+
+/* A module's code and shadow become visible in @p's address space: once the thread that asked has
+ * run the commands. @over: those of another space are there. */
+void place(const struct spaces *s, struct space_user *p, uint32_t mi, bool over, struct rt_mail *mail)
+{
+	const struct module *m = &p->space->module[mi];
+	const int want = PLACED | (m->frozen ? 0 : OWN_CODE) | (m->frozen_shadow ? 0 : OWN_SHADOW);
+	struct piece piece[MAX_PIECES];
+	int fresh;
+
+	while (p->placed.n <= mi)
+		pm_buf_add(&p->placed, "", 1);
+	fresh = want & ~p->placed.p[mi];
+	p->placed.p[mi] = (uint8_t)want;
+	if (!fresh || p->space->i386)
+		return;			/* i386: mapped from the start, or by diverge() */
+	if (fresh & (PLACED | OWN_CODE))
+		mail_cmd(mail, CMD_PLACE, m->code_off, m->code_cap, m->code,
+			 over || !(fresh & PLACED) ? 5 | RT_OVER : 5);
+	for (unsigned i = 0, n = fresh & OWN_SHADOW && m->shadowed && !m->dead ? shadow_pieces(m, piece) : 0; i < n; i++)
+		mail_cmd(mail, CMD_PLACE, m->shadow_off + 4 * (piece[i].lo - m->lo), 4 * (piece[i].hi - piece[i].lo),
+			 shadow_entry_at(piece[i].lo), 1 | RT_OVER);
+	if (fresh & OWN_SHADOW && m->twins && !m->dead)
+		mail_cmd(mail, CMD_PLACE, m->twin_off, m->shadow_len, twins_at(m), 1 | RT_OVER);
+	if (fresh & PLACED && m->frozen)
+		place_file(mail, m, m->file_code, m->frozen, m->code, 5 | at_once(m->frozen, SMALL_CODE));
+	if (fresh & PLACED && m->frozen_shadow)
+		place_file(mail, m, m->file_shadow, m->shadow_len, shadow_at(m),
+			   1 | at_once(m->shadow_len, SMALL_SHADOW));
+	if (fresh & PLACED && m->frozen && !s->records && m->nused_counter * 8 <= SMALL_COUNTERS) {
+		const uint64_t at = RT_DATA_VAULT + s->asking * RT_BLOCK_SIZE + RT_COUNTERS + 8ull * m->first_cached;
+
+		mail_cmd(mail, CMD_ADVISE, at & ~(PAGE - 1), up((at & (PAGE - 1)) + 8ull * m->nused_counter, PAGE),
+			 MADV_POPULATE_WRITE, 0);
+	}
+}
+
+void space_refresh(const struct spaces *s, struct space_user *p, struct rt_mail *mail)
+{
+	if (p->thawed == p->space->thawed)
+		return;
+	for (uint32_t i = 0; i < p->placed.n; i++) {
+		if (mail->ncmd + PLACE_CMDS > RT_MAX_CMDS)
+			return;			/* the rest when it asks again */
+		if (p->placed.p[i])
+			place(s, p, i, true, mail);
+	}
+	p->thawed = p->space->thawed;
+}
+
+bool space_no_file(struct spaces *s, struct space_user *p, const struct rt_cmd *cmd, uint32_t n, struct rt_mail *mail)
+{
+	struct space *sp = p->space;
+	struct rt_cmd undone[RT_MAX_CMDS];
+
+	memcpy(undone, cmd, n * sizeof *cmd);	/* the mail's own */
+	for (uint32_t i = 0; i < p->placed.n; i++)
+		if (p->placed.p[i])
+			p->placed.p[i] = PLACED;
+	for (const struct rt_cmd *c = undone; c < undone + n; c++) {
+		for (uint32_t i = 0; i < sp->nmodule; i++) {
+			struct module *m = &sp->module[i];
+			const bool code = m->code == c->a[2];
+
+			if (c->op == CMD_PLACE_FILE && (code || shadow_at(m) == c->a[2]))
+			{
+				thaw_code(s, sp, m);
+				thaw_shadow(s, sp, m);
+			}
+			else if (c->op == CMD_PLACE && code && !(c->a[3] & RT_OVER) && i < p->placed.n)
+				p->placed.p[i] = 0;
+		}
+		if (c->op == CMD_UNPLACE || c->op == CMD_PROTECT)
+			mail_cmd(mail, c->op, c->a[0], c->a[1], c->a[2], c->a[3]);
+	}
+	for (const struct rt_cmd *c = undone; c < undone + n; c++)
+		for (uint32_t i = 0; i < sp->nmodule && c->op == CMD_PLACE; i++)
+			if (sp->module[i].code == c->a[2] && i < p->placed.n && !p->placed.p[i])
+				place(s, p, i, false, mail);
+	p->thawed = sp->thawed - 1;
+	space_refresh(s, p, mail);
+	return mail->ncmd > 0;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* shadow.c - indirect entries by original address */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/space/internal.h"
+
+/* The entry of the i386 shadow for @pc; NULL: no room for another table. */
+static int32_t *shadow32(struct spaces *s, struct space *sp, uint64_t pc)
+{
+	uint32_t *dir = (uint32_t *)(s->code + sp->base) + (pc >> 16), table = *dir;
+
+	if (table == no_table(pc)) {
+		if (sp->next + RT32_TABLE_SIZE > sp->base + RT32_CODE_SIZE)
+			return NULL;
+		table = (uint32_t)(RT32_CODE_VAULT + (sp->next - sp->base)) - 4 * (uint32_t)(pc & ~0xffffull);
+		sp->next += RT32_TABLE_SIZE;
+		__atomic_store_n(dir, table, __ATOMIC_RELEASE);
+	}
+	return (int32_t *)(s->code + sp->base + (uint32_t)(table + 4 * (uint32_t)pc - RT32_CODE_VAULT));
+}
+
+static bool in_hole(const struct module *m, uint64_t pc)
+{
+	for (uint32_t i = 0; i < m->nhole; i++)
+		if (m->hole[i].lo <= pc && pc < m->hole[i].hi)
+			return true;
+	return false;
+}
+
+void space_shadow(struct spaces *s, struct space *sp, struct module *m, uint64_t pc, uint64_t to)
+{
+	int32_t *e = NULL;
+
+	thaw_shadow(s, sp, m);
+	if (sp->i386)
+		e = shadow32(s, sp, pc);
+	else if (m->shadowed && !in_hole(m, pc))
+		e = (int32_t *)(s->code + m->shadow_off) + (pc - m->lo);
+	if (e)
+		__atomic_store_n(e, to ? (int32_t)(int64_t)(to - pc) : 0, __ATOMIC_RELEASE);
+}
+
+void twin_shadow(struct spaces *s, const struct module *m, uint64_t pc, uint64_t to)
+{
+	int32_t *e = (int32_t *)(s->code + m->twin_off) + (pc - m->lo);
+
+	__atomic_store_n(e, to ? (int32_t)(int64_t)(to - pc) : 0, __ATOMIC_RELEASE);
+}
+
+/* ---- shadows ---------------------------------------------------------------------------------------
+ * An address is looked up by its low 32 bits alone. Where two that may be executed are alike in them, an entry for one
+ * would send whoever goes to the other astray: there is none for either, and each time the controller is asked. A module's
+ * parts that are like anything else that may be executed are its holes: without entries, and not mapped, so that of a
+ * region that is only reserved so far the rest is shadowed, and what it is like, too. */
+static void punch(const struct spaces *s, const struct module *m, const struct hole *h)
+{
+	const uint64_t at = m->shadow_off + 4 * (h->lo - m->lo), n = 4 * (h->hi - h->lo);
+
+	clear_data(s, at, at + n);
+}
+
+/* Hole @i swallows the next one. */
+static void join_holes(struct module *m, uint32_t i)
+{
+	struct hole *h = m->hole;
+
+	if (h[i].hi < h[i + 1].hi)
+		h[i].hi = h[i + 1].hi;
+	m->nhole--;
+	memmove(h + i + 1, h + i + 2, (m->nhole - i - 1) * sizeof *h);
+}
+
+static void hole_add(struct spaces *s, struct space *sp, struct module *m, uint64_t lo, uint64_t hi)
+{
+	struct hole *h = m->hole;
+	uint32_t i, near = 0;
+
+	for (i = 0; i < m->nhole; i++)
+		if (h[i].lo <= lo && hi <= h[i].hi)
+			return;
+	thaw_shadow(s, sp, m);
+	for (i = m->nhole++; i && h[i - 1].lo > lo; i--)
+		h[i] = h[i - 1];
+	h[i] = (struct hole){ lo, hi };
+	for (i = 0; i + 1 < m->nhole; )
+		if (h[i].hi >= h[i + 1].lo)
+			join_holes(m, i);
+		else
+			i++;
+	if (m->nhole > MAX_HOLES) {
+		for (i = 1; i + 1 < m->nhole; i++)
+			if (h[i + 1].lo - h[i].hi < h[near + 1].lo - h[near].hi)
+				near = i;
+		join_holes(m, near);
+	}
+	for (i = 0; i < m->nhole; i++)
+		punch(s, m, &h[i]);
+}
+
+/* [@lo, @hi) may be executed: what of @m is alike? */
+void shadow_contest(struct spaces *s, struct space *sp, struct module *m, uint64_t lo, uint64_t hi)
+{
+	const uint64_t size = m->hi - m->lo;
+	/* from m->lo to the first address that is like @lo */
+	const uint64_t off = (uint32_t)(lo - m->lo), len = hi - lo < 1ull << 32 ? hi - lo : 1ull << 32;
+
+	if (off < size && m->lo + off != lo)
+		hole_add(s, sp, m, m->lo + off, m->lo + (off + len < size ? off + len : size));
+	if (off + len > 1ull << 32 && m->lo + off - (1ull << 32) != lo) {
+		const uint64_t end = off + len - (1ull << 32);
+
+		hole_add(s, sp, m, m->lo, m->lo + (end < size ? end : size));
+	}
+}
+
+void space_contest(struct spaces *s, struct space *sp, uint64_t lo, uint64_t hi)
+{
+	for (size_t i = 0; i < sp->nmodule; i++)
+		if (sp->module[i].shadowed && !sp->module[i].dead)
+			shadow_contest(s, sp, &sp->module[i], lo, hi);
+}
+
+/* The parts of @m whose shadow is mapped, each in one piece. */
+unsigned shadow_pieces(const struct module *m, struct piece piece[MAX_PIECES])
+{
+	const uint64_t wraps = (m->lo | UINT32_MAX) + 1;
+	uint64_t lo = m->lo;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i <= m->nhole; i++) {
+		const uint64_t hi = i < m->nhole ? m->hole[i].lo : m->hi;
+
+		if (lo < wraps && wraps < hi) {
+			piece[n++] = (struct piece){ lo, wraps };
+			lo = wraps;
+		}
+		if (lo < hi)
+			piece[n++] = (struct piece){ lo, hi };
+		if (i < m->nhole)
+			lo = m->hole[i].hi;
+	}
+	return n;
+}
+
+bool space_whole_shadow(const struct module *m)
+{
+	struct piece piece[MAX_PIECES];
+
+	return shadow_pieces(m, piece) == 1 && !m->nhole;
+}
+
+uint64_t shadow_entry_at(uint64_t pc)
+{
+	return RT_SHADOW + 4 * (uint64_t)(uint32_t)pc;
+}
+
+uint64_t shadow_at(const struct module *m)
+{
+	return shadow_entry_at(m->lo);
+}
+
+uint64_t twins_at(const struct module *m)
+{
+	return RT_SHADOW + 4 * (uint64_t)(uint32_t)(m->lo + RT_TWIN_SHIFT);
+}
+
+/* Is there something of others where the shadow at @at of @m is to be? */
+bool shadow_taken(const struct space *sp, const struct module *m, uint64_t at)
+{
+	const uint64_t end = at + m->shadow_len;
+
+	for (const struct module *o = sp->module; o < sp->module + sp->nmodule; o++) {
+		if (o == m || o->dead)
+			continue;
+		if ((shadow_at(o) < end && at < shadow_at(o) + o->shadow_len) ||
+		    (o->twins && twins_at(o) < end && at < twins_at(o) + o->shadow_len))
+			return true;
+	}
+	return end > RT_SHADOW + RT_SHADOW_SIZE;
+}
+
+#define FILLED 16384u			/* bytes of text */
+
+/* The twins' shadow around @pc is filled when it is first needed: with the twins of what the other one has there. */
+void fill_twins(struct spaces *s, struct space *sp, const struct module *m, uint64_t pc)
+{
+	const int32_t *shadow = (const int32_t *)(s->code + m->shadow_off);
+	const uint64_t from = (pc - m->lo) / FILLED * FILLED;
+
+	for (uint64_t k = from; k < from + FILLED && k < m->hi - m->lo; k++) {
+		const struct blk *b = shadow[k] ? block_find(sp, m->lo + k) : NULL, *t = b ? twin_of(sp, b) : NULL;
+
+		if (t && t->indirect != XL_NONE)
+			twin_shadow(s, m, b->pc, m->code + t->indirect);
+	}
+}
+
+/* ---- pages that earlier runs needed ----------------------------------------------------------------
+ * Entries are sparse, some ten in a page, and a run needs those of a part of the program only. The
+ * pages that no earlier run needed are filled when the first indirect transfer there faults. */
+static uint32_t page_of(const struct module *m, uint64_t pc)
+{
+	return (uint32_t)((pc - m->lo) / SHADOW_TEXT);
+}
+
+static uint32_t shadow_pages(const struct module *m)
+{
+	return (uint32_t)((m->hi - m->lo + SHADOW_TEXT - 1) / SHADOW_TEXT);
+}
+
+static bool has_page(const uint8_t *set, uint32_t page)
+{
+	return set[page / 8] >> page % 8 & 1;
+}
+
+static void add_page(uint8_t *set, uint32_t page)
+{
+	set[page / 8] |= (uint8_t)(1 << page % 8);
+}
+
+void shadow_note_used(struct module *m, uint64_t pc)
+{
+	if (m->used && m->lo <= pc && pc < m->hi)
+		add_page(m->used, page_of(m, pc));
+}
+
+uint32_t *shadow_copy_index(const struct module *m)
+{
+	const size_t n = (shadow_pages(m) + 1) * sizeof *m->entry_from;
+
+	return m->entry_from ? memcpy(pm_alloc(n), m->entry_from, n) : NULL;
+}
+
+void shadow_fill(struct spaces *s, struct space *sp, struct module *m)
+{
+	const struct shadow_entry *e = m->entries;
+	const uint32_t n = m->ncached_entry, npages = shadow_pages(m);
+	uint32_t indexed = 0;
+
+	if (sp->i386 || !m->shadowed || m->nhole) {
+		for (uint32_t i = 0; i < n; i++)
+			space_shadow(s, sp, m, m->lo + e[i].pc, m->code + e[i].code);
+		return;
+	}
+	m->entry_from = pm_alloc((npages + 1ull) * sizeof *m->entry_from);
+	memcpy(m->filled, m->used, shadow_bits(m));
+	for (uint32_t i = 0; i <= n; i++) {
+		const uint32_t page = i < n ? e[i].pc / SHADOW_TEXT : UINT32_MAX;
+
+		while (indexed <= npages && indexed <= page)
+			m->entry_from[indexed++] = i;
+		if (i < n && has_page(m->used, page))
+			space_shadow(s, sp, m, m->lo + e[i].pc, m->code + e[i].code);
+	}
+}
+
+void shadow_need(struct spaces *s, struct space *sp, struct module *m, uint64_t pc)
+{
+	const uint32_t page = page_of(m, pc);
+
+	if (!m->cache || m->frozen_shadow || !m->entry_from || has_page(m->filled, page))
+		return;
+	add_page(m->filled, page);
+	for (uint32_t i = m->entry_from[page]; i < m->entry_from[page + 1]; i++)
+		space_shadow(s, sp, m, m->lo + m->entries[i].pc, m->code + m->entries[i].code);
+}
+
+void thaw_shadow(struct spaces *s, struct space *sp, struct module *m)
+{
+	if (!m->frozen_shadow)
+		return;
+	m->frozen_shadow = false;
+	shadow_fill(s, sp, m);
+	sp->thawed++;
+	s->nthawed++;
+}
