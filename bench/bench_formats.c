@@ -38,7 +38,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "trace/format.h"
-#include "transform/crack.h"
+#include "transform/to_uops.h"
 
 #define BINARY_READ	100e6	/* records per second */
 #define BINARY_CONVERT	40e6	/* records per second, or */

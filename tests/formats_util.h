@@ -11,7 +11,7 @@
 #include "trace/format.h"
 #include "trace/io.h"
 #include "trace/pipeline.h"
-#include "transform/crack.h"
+#include "transform/to_uops.h"
 
 struct fmt_sink {
 	const struct pm_format *format;

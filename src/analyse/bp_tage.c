@@ -55,13 +55,13 @@ static inline void history_branch(struct history *h, const struct pm_br *b)
 
 /* ---- TAGE --------------------------------------------------------------------------------------- */
 
-struct entry { int8_t ctr; uint8_t useful; uint16_t tag; };
-struct loop { uint16_t tag, past, now; uint8_t conf, age; bool dir; };
+struct tage_entry { int8_t ctr; uint8_t useful; uint16_t tag; };
+struct tage_loop { uint16_t tag, past, now; uint8_t conf, age; bool dir; };
 
 struct tage {
 	struct history h;
 	struct fold folds[TAGE_TABLES * 3];	/* index, tag, tag - 1 of table 0, 1... */
-	struct entry *table[TAGE_TABLES];
+	struct tage_entry *table[TAGE_TABLES];
 	uint8_t base[1 << TAGE_BASE_LOG];
 	int use_alt, tick;
 	uint64_t random;
@@ -71,7 +71,7 @@ struct tage {
 	bool provider_taken, alt_taken, taken;
 	/* loop predictor and corrector */
 	bool scl;
-	struct loop loop[LOOP_SETS][LOOP_WAYS];
+	struct tage_loop loop[LOOP_SETS][LOOP_WAYS];
 	int with_loop;
 	int8_t sc[SC_TABLES][1 << SC_LOG];
 	uint32_t sc_at[SC_TABLES];
@@ -129,7 +129,7 @@ static void tage_free(void *self)
 /* (3), (4) */
 static bool tage_predict(struct tage *t, uint64_t pc)
 {
-	const struct entry *e;
+	const struct tage_entry *e;
 
 	t->provider = t->alt = -1;
 	for (int i = TAGE_TABLES; i-- > 0; ) {
@@ -170,13 +170,13 @@ static void allocate(struct tage *t, bool taken)
 	for (unsigned k = 0; k < 2 && (rnd(t) & 3) == 0; k++)
 		i++;
 	for (; i < TAGE_TABLES && got < 2; i++) {
-		struct entry *e = t->table[i] + t->index[i];
+		struct tage_entry *e = t->table[i] + t->index[i];
 
 		if (e->useful) {
 			failed++;
 			continue;
 		}
-		*e = (struct entry){ taken ? 0 : -1, 0, t->tag[i] };
+		*e = (struct tage_entry){ taken ? 0 : -1, 0, t->tag[i] };
 		got++;
 		i++;			/* not in neighbouring tables */
 	}
@@ -195,7 +195,7 @@ static void allocate(struct tage *t, bool taken)
 static void tage_learn(struct tage *t, bool taken, bool right)
 {
 	bool grow = t->taken != taken && t->provider < TAGE_TABLES - 1;
-	struct entry *e = NULL;
+	struct tage_entry *e = NULL;
 	uint8_t *base = t->base + t->base_at;
 
 	if (t->provider >= 0) {
@@ -215,7 +215,7 @@ static void tage_learn(struct tage *t, bool taken, bool right)
 	}
 	if (!e->useful) {
 		if (t->alt >= 0) {
-			struct entry *a = t->table[t->alt] + t->index[t->alt];
+			struct tage_entry *a = t->table[t->alt] + t->index[t->alt];
 
 			a->ctr = clip_step(a->ctr, taken, -4, 3);
 		} else {
@@ -229,9 +229,9 @@ static void tage_learn(struct tage *t, bool taken, bool right)
 
 /* ---- loops (6) ------------------------------------------------------------------------------------ */
 
-static struct loop *loop_find(struct tage *t, uint64_t pc)
+static struct tage_loop *loop_find(struct tage *t, uint64_t pc)
 {
-	struct loop *set = t->loop[pc % LOOP_SETS];
+	struct tage_loop *set = t->loop[pc % LOOP_SETS];
 
 	for (unsigned w = 0; w < LOOP_WAYS; w++)
 		if (set[w].tag == (pc >> 4 & 0x3fff) && set[w].age)
@@ -239,14 +239,14 @@ static struct loop *loop_find(struct tage *t, uint64_t pc)
 	return NULL;
 }
 
-static bool loop_says(const struct loop *l)
+static bool loop_says(const struct tage_loop *l)
 {
 	return l->now + 1 == l->past ? !l->dir : l->dir;
 }
 
-static void loop_learn(struct tage *t, struct loop *l, uint64_t pc, bool taken, bool tage_taken)
+static void loop_learn(struct tage *t, struct tage_loop *l, uint64_t pc, bool taken, bool tage_taken)
 {
-	struct loop *set = t->loop[pc % LOOP_SETS];
+	struct tage_loop *set = t->loop[pc % LOOP_SETS];
 
 	if (!l) {
 		unsigned w;
@@ -259,7 +259,7 @@ static void loop_learn(struct tage *t, struct loop *l, uint64_t pc, bool taken, 
 			return;
 		}
 		/* the surprise is taken for the exit, so the other direction is the body's */
-		set[w] = (struct loop){ .tag = pc >> 4 & 0x3fff, .dir = !taken, .age = 7 };
+		set[w] = (struct tage_loop){ .tag = pc >> 4 & 0x3fff, .dir = !taken, .age = 7 };
 		return;
 	}
 	if (l->conf == 3) {
@@ -402,7 +402,7 @@ static void tage_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
 		}
 		guess = tage_predict(t, pc);
 		if (t->scl) {
-			struct loop *l = loop_find(t, pc);
+			struct tage_loop *l = loop_find(t, pc);
 			uint16_t *local = t->local + ((pc ^ pc >> 8) & 255);
 			bool tage_taken = guess;
 
@@ -460,11 +460,11 @@ const struct pm_bp_ops pm_bp_tagescl = {
  * entry that is not useful; if there is none, all longer ones lose their useful bit. The base table
  * (by pc) always keeps the latest target. */
 
-struct target { uint64_t target; uint16_t tag; uint8_t conf; bool useful; };
+struct tage_target { uint64_t target; uint16_t tag; uint8_t conf; bool useful; };
 struct ittage {
 	struct history h;
 	struct fold folds[ITTAGE_TABLES * 3];
-	struct target table[ITTAGE_TABLES][1 << ITTAGE_LOG];
+	struct tage_target table[ITTAGE_TABLES][1 << ITTAGE_LOG];
 	uint64_t base[1 << ITTAGE_BASE_LOG];
 };
 
@@ -485,7 +485,7 @@ static void *ittage_create(const struct pm_bp_args *a)
 static bool ittage_one(struct ittage *t, uint64_t pc, uint64_t target)
 {
 	uint64_t *base = t->base + ((pc ^ pc >> ITTAGE_BASE_LOG) & ((1u << ITTAGE_BASE_LOG) - 1));
-	struct target *hit[2] = { NULL, NULL }, *at[ITTAGE_TABLES];
+	struct tage_target *hit[2] = { NULL, NULL }, *at[ITTAGE_TABLES];
 	uint32_t tag[ITTAGE_TABLES];
 	int first = -1;
 	uint64_t alt, guess;
@@ -510,7 +510,7 @@ static bool ittage_one(struct ittage *t, uint64_t pc, uint64_t target)
 	guess = !hit[0] ? *base : hit[0]->conf || !hit[1] || !hit[1]->conf ? hit[0]->target : alt;
 	*base = target;
 	if (hit[0]) {
-		struct target *p = hit[0];
+		struct tage_target *p = hit[0];
 
 		if (p->target == target) {
 			p->conf += p->conf < 3;
@@ -526,7 +526,7 @@ static bool ittage_one(struct ittage *t, uint64_t pc, uint64_t target)
 		return true;
 	for (int i = first + 1; i < ITTAGE_TABLES; i++)
 		if (!at[i]->useful) {
-			*at[i] = (struct target){ target, tag[i], 0, false };
+			*at[i] = (struct tage_target){ target, tag[i], 0, false };
 			return false;
 		}
 	for (int i = first + 1; i < ITTAGE_TABLES; i++)

@@ -427,21 +427,21 @@ size_t pm_branch_concentration(const struct pm_branch_stat *v, size_t n, int by,
 #define PREDICTORS 16
 #define CHUNK 4096
 
-struct counts { uint64_t pc, executed, taken, miss[PREDICTORS]; uint8_t flags; };
+struct bpred_counts { uint64_t pc, executed, taken, miss[PREDICTORS]; uint8_t flags; };
 
-struct predictor {
+struct bpred_predictor {
 	const struct pm_bp_ops *ops;
 	struct pm_bp_args args;
 	void *self;
 	uint64_t branches, misses;
 };
 
-struct sink {
-	struct predictor p[PREDICTORS];
+struct bpred_sink {
+	struct bpred_predictor p[PREDICTORS];
 	unsigned n;
 	uint64_t top, insns, uop_macros, done;	/* done: branches predicted */
 	struct pm_map at;
-	struct counts *v;
+	struct bpred_counts *v;
 	size_t nv, cap_v;
 	struct { uint64_t pc; uint32_t at; } recent[1024];	/* pc -> v, direct-mapped; at + 1 */
 	bool saw_branch;
@@ -455,7 +455,7 @@ struct sink {
 
 static void destroy(void *self)
 {
-	struct sink *s = self;
+	struct bpred_sink *s = self;
 
 	if (!s)
 		return;
@@ -470,11 +470,11 @@ static void destroy(void *self)
 	free(s);
 }
 
-static enum pm_status add(struct sink *s, struct pm_conf *c, const struct pm_conf_item *it,
+static enum pm_status add(struct bpred_sink *s, struct pm_conf *c, const struct pm_conf_item *it,
 			  const char *name, struct pm_err *err)
 {
 	const struct pm_bp_ops *ops = pm_bp_find(name);
-	struct predictor *p = s->p + s->n;
+	struct bpred_predictor *p = s->p + s->n;
 	unsigned max = 0;
 	char all[200];
 	size_t len = 0;
@@ -489,7 +489,7 @@ static enum pm_status add(struct sink *s, struct pm_conf *c, const struct pm_con
 		return pm_conf_fail(c, NULL, err, "more than %d predictors", PREDICTORS);
 	while (ops->args[max])
 		max++;
-	*p = (struct predictor){ .ops = ops };
+	*p = (struct bpred_predictor){ .ops = ops };
 	for (size_t i = 0; i < it->n; i++) {
 		if (i >= max)
 			return pm_conf_fail(c, it, err, "'%s' is one number too many; it takes %u", it->field[i].key,
@@ -514,7 +514,7 @@ static enum pm_status add(struct sink *s, struct pm_conf *c, const struct pm_con
 	return PM_OK;
 }
 
-static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_err *err)
+static enum pm_status parse(struct bpred_sink *s, struct pm_conf *c, struct pm_err *err)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct pm_conf_item *it = c->item + i;
@@ -554,7 +554,7 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_err *er
 
 static void *create(const char *config, struct pm_err *err)
 {
-	struct sink *s = pm_alloc(sizeof *s);
+	struct bpred_sink *s = pm_alloc(sizeof *s);
 	struct pm_conf c;
 	enum pm_status st;
 
@@ -571,7 +571,7 @@ static void *create(const char *config, struct pm_err *err)
 	return NULL;
 }
 
-static struct counts *counts_of(struct sink *s, uint64_t pc)
+static struct bpred_counts *counts_of(struct bpred_sink *s, uint64_t pc)
 {
 	unsigned slot = (pc ^ pc >> 10) & 1023;
 	uint64_t *at;
@@ -583,7 +583,7 @@ static struct counts *counts_of(struct sink *s, uint64_t pc)
 	if (fresh) {
 		*at = s->nv;
 		pm_grow(s->v, s->nv, s->cap_v);
-		s->v[s->nv++] = (struct counts){ .pc = pc };
+		s->v[s->nv++] = (struct bpred_counts){ .pc = pc };
 	}
 	s->recent[slot].pc = pc;
 	s->recent[slot].at = *at + 1;
@@ -596,7 +596,7 @@ static void print_table(FILE *to, const uint8_t *t, uint64_t n, const char *lett
 		putc(letters[t[i]], to);
 }
 
-static void debug_line(struct sink *s, const struct predictor *p, const struct pm_br *b)
+static void debug_line(struct bpred_sink *s, const struct bpred_predictor *p, const struct pm_br *b)
 {
 	const struct tables *t = p->self;
 	bool taken = TAKEN(b), guess;
@@ -622,19 +622,19 @@ static void debug_line(struct sink *s, const struct predictor *p, const struct p
 		guess ? 'T' : 'N', guess == taken ? "correct" : "incorrect", p->misses + (guess != taken));
 }
 
-static void run_chunk(struct sink *s)
+static void run_chunk(struct bpred_sink *s)
 {
 	const size_t n = s->nbr;
 
 	for (size_t i = 0; i < n; i++) {
-		struct counts *c = counts_of(s, s->br[i].pc);
+		struct bpred_counts *c = counts_of(s, s->br[i].pc);
 
 		c->executed++;
 		c->taken += TAKEN(s->br + i) != 0;
 		c->flags |= s->br[i].flags;
 	}
 	for (unsigned k = 0; k < s->n; k++) {
-		struct predictor *p = s->p + k;
+		struct bpred_predictor *p = s->p + k;
 
 		if (s->debug) {		/* one at a time, so that the tables are seen before the update */
 			for (size_t i = 0; i < n; i++) {
@@ -658,14 +658,14 @@ static void run_chunk(struct sink *s)
 	s->nbr = 0;
 }
 
-static void push(struct sink *s, struct pm_br b)
+static void push(struct bpred_sink *s, struct pm_br b)
 {
 	s->br[s->nbr++] = b;
 	if (s->nbr == CHUNK)
 		run_chunk(s);
 }
 
-static void take(struct sink *s, const struct pm_batch *b)
+static void take(struct bpred_sink *s, const struct pm_batch *b)
 {
 	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++)
 		if (e->kind == PM_EV_BRANCH) {
@@ -687,7 +687,7 @@ static void take(struct sink *s, const struct pm_batch *b)
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct bpred_sink *s = self;
 
 	pm_names_learn(&s->names, b->code);
 	take(s, b);
@@ -696,7 +696,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 
 static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t *sum, uint64_t *late)
 {
-	struct sink *s = self;
+	struct bpred_sink *s = self;
 	uint64_t was[PREDICTORS], done = s->done;
 
 	for (unsigned k = 0; k < s->n; k++)
@@ -711,11 +711,11 @@ static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t
 
 void pm_bpred_meter(const void *self, struct pm_calls_meter *m)
 {
-	const struct sink *s = self;
-	struct sink *t = pm_alloc(sizeof *t);
+	const struct bpred_sink *s = self;
+	struct bpred_sink *t = pm_alloc(sizeof *t);
 
 	for (; t->n < s->n; t->n++) {
-		t->p[t->n] = (struct predictor){ .ops = s->p[t->n].ops, .args = s->p[t->n].args };
+		t->p[t->n] = (struct bpred_predictor){ .ops = s->p[t->n].ops, .args = s->p[t->n].args };
 		t->p[t->n].self = t->p[t->n].ops->create(&t->p[t->n].args);
 	}
 	*m = (struct pm_calls_meter){ s->n + 1, t, charge };
@@ -728,7 +728,7 @@ void pm_bpred_meter_free(void *self)
 
 void pm_bpred_costs(void *self, struct pm_costs *to)
 {
-	const struct sink *s = self;
+	const struct bpred_sink *s = self;
 	int br = pm_costs_column(to, "Br", "branches of every kind", false);
 
 	for (size_t i = 0; br >= 0 && i < s->nv; i++) {
@@ -750,9 +750,9 @@ void pm_bpred_costs(void *self, struct pm_costs *to)
 	}
 }
 
-static void predictor_result(struct sink *s, unsigned k, struct pm_branch_stat *v, struct pm_result *r)
+static void predictor_result(struct bpred_sink *s, unsigned k, struct pm_branch_stat *v, struct pm_result *r)
 {
-	const struct predictor *p = s->p + k;
+	const struct bpred_predictor *p = s->p + k;
 	uint64_t insns = s->insns ? s->insns : s->uop_macros;
 	size_t n = 0;
 	char name[64];
@@ -789,12 +789,12 @@ static void predictor_result(struct sink *s, unsigned k, struct pm_branch_stat *
 
 struct pm_names *pm_bpred_names(void *self)
 {
-	return &((struct sink *)self)->names;
+	return &((struct bpred_sink *)self)->names;
 }
 
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct bpred_sink *s = self;
 	struct pm_branch_stat *v;
 
 	run_chunk(s);

@@ -9,7 +9,7 @@
 
 struct frame { uint32_t fn, edge; uint64_t ret, began; };
 
-struct thread {
+struct calls_thread {
 	struct frame *frame;		/* [0] is where the stream began */
 	size_t depth, cap;
 	uint64_t insns, counted;	/* counted: up to here self is accounted for */
@@ -28,7 +28,7 @@ struct pm_calls {
 	size_t nedge, cap_edge;
 	struct pm_loop_count *loop;
 	size_t nloop, cap_loop;
-	struct thread *thread;		/* by stream index */
+	struct calls_thread *thread;		/* by stream index */
 	size_t nthread, cap_thread;
 	struct pm_calls_meter *meter;
 	size_t nmeter, cap_meter;
@@ -94,23 +94,23 @@ static uint32_t edge_of(struct pm_calls *c, uint32_t from, uint32_t to)
 	return *at;
 }
 
-static struct thread *thread_of(struct pm_calls *c, uint32_t index)
+static struct calls_thread *thread_of(struct pm_calls *c, uint32_t index)
 {
 	while (c->nthread <= index) {
 		pm_grow(c->thread, c->nthread, c->cap_thread);
-		c->thread[c->nthread++] = (struct thread){ 0 };
+		c->thread[c->nthread++] = (struct calls_thread){ 0 };
 	}
 	return c->thread + index;
 }
 
-static void account(struct pm_calls *c, struct thread *t)
+static void account(struct pm_calls *c, struct calls_thread *t)
 {
 	if (t->depth)
 		c->fn[t->frame[t->depth - 1].fn].self += t->insns - t->counted;
 	t->counted = t->insns;
 }
 
-static void push(struct pm_calls *c, struct thread *t, uint64_t pc, uint64_t ret)
+static void push(struct pm_calls *c, struct calls_thread *t, uint64_t pc, uint64_t ret)
 {
 	uint32_t fn = fn_of(c, pc), edge = NO_EDGE;
 
@@ -133,7 +133,7 @@ static void push(struct pm_calls *c, struct thread *t, uint64_t pc, uint64_t ret
 	t->frame[t->depth++] = (struct frame){ fn, edge, ret, t->insns };
 }
 
-static void pop(struct pm_calls *c, struct thread *t)
+static void pop(struct pm_calls *c, struct calls_thread *t)
 {
 	uint32_t left = NO_EDGE;
 	struct frame *f;
@@ -158,7 +158,7 @@ static void pop(struct pm_calls *c, struct thread *t)
 	}
 }
 
-static void branch(struct pm_calls *c, struct thread *t, const struct pm_event *e)
+static void branch(struct pm_calls *c, struct calls_thread *t, const struct pm_event *e)
 {
 	bool taken = e->flags & PM_BR_TAKEN, fresh;
 	uint64_t *at;
@@ -192,7 +192,7 @@ static void branch(struct pm_calls *c, struct thread *t, const struct pm_event *
 /* The costs @v[.n] from column @first on belong to where the last piece came from, as its stack was. */
 static void add_late(struct pm_calls *c, unsigned first, unsigned n, const uint64_t *v)
 {
-	struct thread *t = c->thread + c->last.thread - 1;
+	struct calls_thread *t = c->thread + c->last.thread - 1;
 
 	if (!c->last.thread)
 		return;
@@ -205,7 +205,7 @@ static void add_late(struct pm_calls *c, unsigned first, unsigned n, const uint6
 	}
 }
 
-static void feed_piece(struct pm_calls *c, struct thread *t, const struct pm_batch *piece, bool over)
+static void feed_piece(struct pm_calls *c, struct calls_thread *t, const struct pm_batch *piece, bool over)
 {
 	unsigned first = 0;
 
@@ -222,7 +222,7 @@ static void feed_piece(struct pm_calls *c, struct thread *t, const struct pm_bat
 }
 
 /* The events from *@from up to @upto cost what they cost. */
-static void feed(struct pm_calls *c, struct thread *t, const struct pm_batch *b, const struct pm_event **from,
+static void feed(struct pm_calls *c, struct calls_thread *t, const struct pm_batch *b, const struct pm_event **from,
 		 const struct pm_event *upto, bool over)
 {
 	struct pm_batch piece = *b;
@@ -237,7 +237,7 @@ static void feed(struct pm_calls *c, struct thread *t, const struct pm_batch *b,
 
 void pm_calls_batch(struct pm_calls *c, const struct pm_batch *b)
 {
-	struct thread *t = thread_of(c, b->stream ? b->stream->index : 0);
+	struct calls_thread *t = thread_of(c, b->stream ? b->stream->index : 0);
 	const struct pm_event *from = b->ev, *end = b->ev + b->n;
 
 	if (c->ncost && !t->cost)
@@ -329,11 +329,11 @@ void pm_calls_free(struct pm_calls *c)
 
 /* ---- the sink ---------------------------------------------------------------------------------------- */
 
-struct sink { struct pm_calls *c; struct pm_names names; uint64_t top; };
+struct calls_sink { struct pm_calls *c; struct pm_names names; uint64_t top; };
 
 static void *create(const char *config, struct pm_err *err)
 {
-	struct sink *s = pm_alloc(sizeof *s);
+	struct calls_sink *s = pm_alloc(sizeof *s);
 	const struct pm_conf_key keys[] = {
 		{ "top", &s->top, 1, 1000000, false, "entries listed" },
 		{ 0 }
@@ -350,7 +350,7 @@ static void *create(const char *config, struct pm_err *err)
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct calls_sink *s = self;
 
 	pm_names_learn(&s->names, b->code);
 	pm_calls_batch(s->c, b);
@@ -381,22 +381,22 @@ static int by_back(const void *a, const void *b)
 
 const struct pm_calls *pm_sim_calls_graph(const void *self)
 {
-	return ((const struct sink *)self)->c;
+	return ((const struct calls_sink *)self)->c;
 }
 
 void pm_sim_calls_charge(void *self, const struct pm_calls_meter *m)
 {
-	pm_calls_charge(((struct sink *)self)->c, m);
+	pm_calls_charge(((struct calls_sink *)self)->c, m);
 }
 
 struct pm_names *pm_calls_names(void *self)
 {
-	return &((struct sink *)self)->names;
+	return &((struct calls_sink *)self)->names;
 }
 
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct calls_sink *s = self;
 	struct pm_calls *c = s->c;
 
 	pm_calls_end(c);
@@ -450,7 +450,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 
 static void destroy(void *self)
 {
-	struct sink *s = self;
+	struct calls_sink *s = self;
 
 	if (!s)
 		return;

@@ -5,7 +5,7 @@
  * issued, completed and committed follows from the instructions before it and the resources that
  * they took. That is quick, needs no cycle loop, and gives older instructions the right of way.
  *
- * THE RULES (tests/oracle/core.h implements them by looking through everything that went before)
+ * THE RULES (tests/oracle/core_slow.h implements them by looking through everything that went before)
  * (1) Fetch: at most `fetch` instructions and `bytes` bytes per cycle; a taken branch ends the
  *     cycle's group; a miss in the instruction cache delays by its latency; the `queue`th
  *     instruction before must have been dispatched. After a mispredicted branch, fetch goes on in

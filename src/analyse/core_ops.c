@@ -260,7 +260,7 @@ struct blamed {
 	struct pm_names names;
 };
 
-struct sink {
+struct core_sink {
 	struct pm_core *k;
 	struct pm_core_conf c;
 	struct pm_cache *cache;
@@ -284,7 +284,7 @@ struct sink {
 
 static void destroy(void *self)
 {
-	struct sink *s = self;
+	struct core_sink *s = self;
 
 	if (!s)
 		return;
@@ -308,7 +308,7 @@ static void destroy(void *self)
 	free(s);
 }
 
-static uint64_t *blamed(struct sink *s, uint64_t pc)
+static uint64_t *blamed(struct core_sink *s, uint64_t pc)
 {
 	bool fresh;
 	uint64_t *at = pm_map_put(&s->by->at, pc, &fresh);
@@ -322,7 +322,7 @@ static uint64_t *blamed(struct sink *s, uint64_t pc)
 	return s->by->row[*at].v;
 }
 
-static enum pm_status numbers(struct pm_conf *c, const struct pm_conf_item *it, struct sink *s, bool *known,
+static enum pm_status numbers(struct pm_conf *c, const struct pm_conf_item *it, struct core_sink *s, bool *known,
 			      struct pm_err *err)
 {
 	const struct { const char *name; uint32_t *to; uint64_t lo, hi; const char *about; } keys[] = {
@@ -371,7 +371,7 @@ static enum pm_status numbers(struct pm_conf *c, const struct pm_conf_item *it, 
 	return PM_OK;
 }
 
-static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_buf *caches, struct pm_err *err)
+static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_buf *caches, struct pm_err *err)
 {
 	static const char *const presets[] = { "big", "mid", "small", NULL };
 	static const struct pm_core_conf *const preset[] = { &pm_core_big, &pm_core_mid, &pm_core_small };
@@ -434,7 +434,7 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_buf *ca
 }
 
 /* What the settings ask for. */
-static void build(struct sink *s)
+static void build(struct core_sink *s)
 {
 	struct pm_bp_args a = { .n = 0 };
 
@@ -453,7 +453,7 @@ static void build(struct sink *s)
 
 static void *create(const char *config, struct pm_err *err)
 {
-	struct sink *s = pm_alloc(sizeof *s);
+	struct core_sink *s = pm_alloc(sizeof *s);
 	struct pm_buf caches = { 0 };
 	struct pm_conf c;
 	enum pm_status st = pm_conf_parse(&c, "core", config, err);
@@ -479,14 +479,14 @@ static void *create(const char *config, struct pm_err *err)
 }
 
 /* How deep a reference went, as an index into `lat`: memory is 3 whatever the number of levels. */
-static unsigned level_of(const struct sink *s, unsigned reach)
+static unsigned level_of(const struct core_sink *s, unsigned reach)
 {
 	unsigned levels = s->cache_conf.level[s->cache_conf.n - 1].depth;
 
 	return reach >= levels ? 3 : reach;
 }
 
-static void account(struct sink *s)
+static void account(struct core_sink *s)
 {
 	const struct pm_core_blame *b = pm_core_blame(s->k);
 	uint64_t *v = s->sum ? s->sum : blamed(s, s->pc);
@@ -509,7 +509,7 @@ static void account(struct sink *s)
 	s->misled = s->sum;
 }
 
-static void submit(struct sink *s)
+static void submit(struct core_sink *s)
 {
 	if (!s->open)
 		return;
@@ -520,7 +520,7 @@ static void submit(struct sink *s)
 		account(s);
 }
 
-static void begin(struct sink *s, uint64_t pc, unsigned len, const struct pm_core_static *st)
+static void begin(struct core_sink *s, uint64_t pc, unsigned len, const struct pm_core_static *st)
 {
 	uint64_t line = pc >> 6, last = (pc + (len ? len : 1) - 1) >> 6;
 
@@ -540,7 +540,7 @@ static void begin(struct sink *s, uint64_t pc, unsigned len, const struct pm_cor
 	s->open = true;
 }
 
-static void reference(struct sink *s, enum pm_cache_op op, uint64_t addr, unsigned size, bool stack)
+static void reference(struct core_sink *s, enum pm_cache_op op, uint64_t addr, unsigned size, bool stack)
 {
 	struct pm_core_op *o = &s->op;
 	unsigned l = level_of(s, pm_cache_access(s->cache, op, addr, size, stack, s->pc));
@@ -569,7 +569,7 @@ static void reference(struct sink *s, enum pm_cache_op op, uint64_t addr, unsign
 	}
 }
 
-static void branch(struct sink *s, const struct pm_br *b)
+static void branch(struct core_sink *s, const struct pm_br *b)
 {
 	uint8_t dir = 0, btb, ras, ind;
 	bool wrong;
@@ -586,7 +586,7 @@ static void branch(struct sink *s, const struct pm_br *b)
 		: btb && !(b->flags & (PM_BR_INDIRECT | PM_BR_RET)) ? PM_CORE_BUBBLE : PM_CORE_STRAIGHT;
 }
 
-static const struct pm_core_static *static_of(struct sink *s, const struct pm_batch *b, const struct pm_event *e)
+static const struct pm_core_static *static_of(struct core_sink *s, const struct pm_batch *b, const struct pm_event *e)
 {
 	static const struct pm_core_static plain = { .class = PM_CORE_ALU, .uops = 1 };
 
@@ -609,7 +609,7 @@ static const struct pm_core_static *static_of(struct sink *s, const struct pm_ba
 	return s->known + e->id;
 }
 
-static void one_uop(struct sink *s, const struct pm_uop *u)
+static void one_uop(struct core_sink *s, const struct pm_uop *u)
 {
 	struct pm_core_static st;
 
@@ -631,7 +631,7 @@ static void one_uop(struct sink *s, const struct pm_uop *u)
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct core_sink *s = self;
 
 	s->uops |= b->nuop > 0;
 	if (s->by)
@@ -671,7 +671,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 
 static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t *sum, uint64_t *late)
 {
-	struct sink *s = self;
+	struct core_sink *s = self;
 	struct pm_err err;
 
 	s->sum = sum;
@@ -685,8 +685,8 @@ static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t
 
 void pm_core_meter(const void *self, struct pm_calls_meter *m)
 {
-	const struct sink *s = self;
-	struct sink *t;
+	const struct core_sink *s = self;
+	struct core_sink *t;
 
 	*m = (struct pm_calls_meter){ 0 };
 	if (!s->by)
@@ -713,7 +713,7 @@ static const struct { const char *name, *about; bool trouble; } blames[] = {
 
 void pm_core_costs(void *self, struct pm_costs *c)
 {
-	const struct sink *s = self;
+	const struct core_sink *s = self;
 
 	for (unsigned k = 0; s->by && k < BLAME_COUNT; k++) {
 		int col = pm_costs_column(c, blames[k].name, blames[k].about, blames[k].trouble);
@@ -728,7 +728,7 @@ void pm_core_costs(void *self, struct pm_costs *c)
 
 struct pm_names *pm_core_names(void *self)
 {
-	struct sink *s = self;
+	struct core_sink *s = self;
 
 	return s->by ? &s->by->names : NULL;
 }
@@ -746,7 +746,7 @@ static int by_stalls(const void *a, const void *b)
 	return i != j ? (i < j ? 1 : -1) : x->pc < y->pc ? -1 : x->pc > y->pc;
 }
 
-static void blame_result(struct sink *s, struct pm_result *r)
+static void blame_result(struct core_sink *s, struct pm_result *r)
 {
 	struct blamed *b = s->by;
 
@@ -766,7 +766,7 @@ static void blame_result(struct sink *s, struct pm_result *r)
 
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct core_sink *s = self;
 	struct pm_core_stats st;
 
 	submit(s);

@@ -232,7 +232,7 @@ const struct pm_sink_ops pm_sim_inorder = {
 #define FLAGS_REG 49
 #define NONE (-1)
 
-struct slot {
+struct course_slot {
 	struct pm_uop u;
 	uint64_t at[4];			/* fetch, issue, done, commit */
 	int map[5][2];			/* three sources, two destinations: architectural, physical */
@@ -246,7 +246,7 @@ struct pm_ooo {
 	struct pm_ooo_conf c;
 	struct pm_ooo_hooks h;
 	struct pm_ooo_stats st;
-	struct slot *rob;		/* ring; slot of micro-op k is k & mask, so ages are plain numbers */
+	struct course_slot *rob;		/* ring; slot of micro-op k is k & mask, so ages are plain numbers */
 	uint64_t mask, head, tail;	/* oldest, next to be fetched */
 	uint64_t *wait;			/* numbers of the micro-ops that have not issued, oldest first */
 	unsigned nwait;
@@ -310,7 +310,7 @@ const struct pm_ooo_stats *pm_ooo_stats(const struct pm_ooo *o)
 static void commit(struct pm_ooo *o)
 {
 	for (unsigned n = 0; n < o->c.width && o->head < o->tail; n++) {
-		struct slot *s = o->rob + (o->head & o->mask);
+		struct course_slot *s = o->rob + (o->head & o->mask);
 
 		if (s->at[2] > o->cycle)
 			break;
@@ -326,12 +326,12 @@ static void commit(struct pm_ooo *o)
 	}
 }
 
-static bool memory_ready(const struct pm_ooo *o, uint64_t number, const struct slot *s)
+static bool memory_ready(const struct pm_ooo *o, uint64_t number, const struct course_slot *s)
 {
 	if (s->access != PM_UOP_LOAD || o->c.mem == PM_OOO_IGNORE)
 		return true;
 	for (unsigned i = 0; i < o->nstore && o->store[i] < number; i++) {
-		const struct slot *t = o->rob + (o->store[i] & o->mask);
+		const struct course_slot *t = o->rob + (o->store[i] & o->mask);
 
 		if (t->at[2] > o->cycle && (o->c.mem == PM_OOO_CONSERVATIVE || t->u.mem == s->u.mem))
 			return false;
@@ -347,7 +347,7 @@ static void issue(struct pm_ooo *o)
 
 	for (i = 0; i < o->nwait && n < o->c.width; i++) {
 		uint64_t number = o->wait[i];
-		struct slot *s = o->rob + (number & o->mask);
+		struct course_slot *s = o->rob + (number & o->mask);
 		unsigned latency = 1;
 
 		if ((s->src[0] != NONE && o->ready[s->src[0]] > now) ||
@@ -390,7 +390,7 @@ static int new_register(struct pm_ooo *o)
 
 static void rename_one(struct pm_ooo *o, const struct pm_uop *u)
 {
-	struct slot *s = o->rob + (o->tail & o->mask);
+	struct course_slot *s = o->rob + (o->tail & o->mask);
 	int src[3] = { u->src1, u->src2, u->flag_use == PM_UOP_READS_FLAGS ? FLAGS_REG : NONE };
 	int dst[2] = { u->dest, u->flag_use == PM_UOP_WRITES_FLAGS ? FLAGS_REG : NONE };
 

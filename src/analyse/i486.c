@@ -332,7 +332,7 @@ static unsigned clocks_of(struct pm_forms *forms[2], const struct pm_insn *in)
 
 #define MODELS 8
 
-struct sink {
+struct i486_sink {
 	struct pm_i486 *m[MODELS];
 	unsigned n;
 	uint64_t limit, insns;
@@ -344,7 +344,7 @@ struct sink {
 
 static void destroy(void *self)
 {
-	struct sink *s = self;
+	struct i486_sink *s = self;
 
 	if (!s)
 		return;
@@ -356,7 +356,7 @@ static void destroy(void *self)
 	free(s);
 }
 
-static enum pm_status model_add(struct sink *s, struct pm_conf *c, const struct pm_i486_conf *m,
+static enum pm_status model_add(struct i486_sink *s, struct pm_conf *c, const struct pm_i486_conf *m,
 				struct pm_err *err)
 {
 	uint32_t sets = m->size / m->line / m->ways;
@@ -368,7 +368,7 @@ static enum pm_status model_add(struct sink *s, struct pm_conf *c, const struct 
 	return PM_OK;
 }
 
-static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_err *err)
+static enum pm_status parse(struct i486_sink *s, struct pm_conf *c, struct pm_err *err)
 {
 	static const struct { uint8_t line, ways, wbuf; } table6[] = {
 		{ 8, 4, 4 }, { 16, 4, 4 }, { 32, 4, 4 }, { 64, 4, 4 }, { 16, 8, 4 }, { 16, 2, 4 }, { 16, 1, 4 },
@@ -429,7 +429,7 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_err *er
 
 static void *create(const char *config, struct pm_err *err)
 {
-	struct sink *s = pm_alloc(sizeof *s);
+	struct i486_sink *s = pm_alloc(sizeof *s);
 	struct pm_conf c;
 	enum pm_status st = pm_conf_parse(&c, "i486", config, err);
 
@@ -443,7 +443,7 @@ static void *create(const char *config, struct pm_err *err)
 }
 
 /* Room in s->own for every instruction of the code table. */
-static void own_room(struct sink *s, const struct pm_code *code)
+static void own_room(struct i486_sink *s, const struct pm_code *code)
 {
 	size_t cap = code->ninsn * 2;
 
@@ -455,7 +455,7 @@ static void own_room(struct sink *s, const struct pm_code *code)
 }
 
 /* How many of @n events come before the limit. */
-static size_t within_limit(struct sink *s, const struct pm_event *ev, size_t n)
+static size_t within_limit(struct i486_sink *s, const struct pm_event *ev, size_t n)
 {
 	if (!s->limit)
 		return n;
@@ -467,13 +467,13 @@ static size_t within_limit(struct sink *s, const struct pm_event *ev, size_t n)
 	return n;
 }
 
-static __attribute__((noinline)) unsigned learn(struct sink *s, const struct pm_code *code, uint32_t id)
+static __attribute__((noinline)) unsigned learn(struct i486_sink *s, const struct pm_code *code, uint32_t id)
 {
 	return s->own[id] = clocks_of(s->forms, code->insn + id);
 }
 
 /* HOT: once per event and model. */
-static void run(struct sink *s, struct pm_i486 *m, const struct pm_code *code, const struct pm_event *ev, size_t n)
+static void run(struct i486_sink *s, struct pm_i486 *m, const struct pm_code *code, const struct pm_event *ev, size_t n)
 {
 	const uint32_t ncode = code ? code->ninsn : 0;
 
@@ -501,7 +501,7 @@ static void run(struct sink *s, struct pm_i486 *m, const struct pm_code *code, c
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct i486_sink *s = self;
 	size_t n;
 
 	if (s->done)
@@ -516,7 +516,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct i486_sink *s = self;
 
 	if (!r)
 		return PM_OK;

@@ -5,7 +5,7 @@
 
 #include "analyse/listing.h"
 #include "isa/mips/mips.h"
-#include "isa/x86/text.h"
+#include "isa/x86/disasm.h"
 
 /* ---- the code book ------------------------------------------------------------------------------------ */
 
@@ -170,18 +170,18 @@ void pm_listing_sum(const struct pm_listing *l, size_t first, size_t n, uint64_t
 			v[k] += l->costs->v[k][l->insn[i].row];
 }
 
-struct ranked { uint64_t cost; uint32_t function; };
+struct listing_rank { uint64_t cost; uint32_t function; };
 
 static int by_cost(const void *a, const void *b)
 {
-	const struct ranked *x = a, *y = b;
+	const struct listing_rank *x = a, *y = b;
 
 	return x->cost != y->cost ? (x->cost < y->cost ? 1 : -1) : x->function < y->function ? -1 : 1;
 }
 
 size_t pm_listing_top(const struct pm_listing *l, unsigned column, uint32_t **order)
 {
-	struct ranked *r = pm_alloc((l->nfunction + 1) * sizeof *r);
+	struct listing_rank *r = pm_alloc((l->nfunction + 1) * sizeof *r);
 
 	for (size_t f = 0; f < l->nfunction; f++) {
 		r[f].function = f;
@@ -215,24 +215,24 @@ void pm_listing_text(const struct pm_listing_insn *i, bool intel, char *buf, siz
 
 /* ---- lines ------------------------------------------------------------------------------------------------ */
 
-struct place { uint32_t file; unsigned line; size_t insn; };
+struct listing_place { uint32_t file; unsigned line; size_t insn; };
 
 static int by_place(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct listing_place *x = a, *y = b;
 
 	return x->file != y->file ? (x->file < y->file ? -1 : 1) : x->line < y->line ? -1 : x->line > y->line;
 }
 
 size_t pm_listing_lines(const struct pm_listing *l, struct pm_listing_line **lines)
 {
-	struct place *p = pm_alloc((l->ninsn + 1) * sizeof *p);
+	struct listing_place *p = pm_alloc((l->ninsn + 1) * sizeof *p);
 	struct pm_listing_line *v = NULL;
 	size_t n = 0, nv = 0, cap = 0;
 
 	for (size_t i = 0; i < l->ninsn; i++)
 		if (l->insn[i].file)
-			p[n++] = (struct place){ l->insn[i].file, l->insn[i].line, i };
+			p[n++] = (struct listing_place){ l->insn[i].file, l->insn[i].line, i };
 	qsort(p, n, sizeof *p, by_place);
 	for (size_t i = 0; i < n; i++) {
 		if (!i || by_place(p + i - 1, p + i)) {

@@ -231,11 +231,11 @@ void pm_memory_free(struct pm_memory *m)
 
 /* ---- the sink ---------------------------------------------------------------------------------------- */
 
-struct sink { struct pm_memory *m; struct pm_names names; uint64_t page, line, top; };
+struct memory_sink { struct pm_memory *m; struct pm_names names; uint64_t page, line, top; };
 
 static void *create(const char *config, struct pm_err *err)
 {
-	struct sink *s = pm_alloc(sizeof *s);
+	struct memory_sink *s = pm_alloc(sizeof *s);
 	const struct pm_conf_key keys[] = {
 		{ "page", &s->page, 64, 1u << 30, true, "bytes of a page" },
 		{ "line", &s->line, 8, 4096, true, "bytes of a line" },
@@ -256,7 +256,7 @@ static void *create(const char *config, struct pm_err *err)
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct memory_sink *s = self;
 
 	pm_names_learn(&s->names, b->code);
 	pm_memory_batch(s->m, b);
@@ -286,7 +286,7 @@ static int by_transfers(const void *a, const void *b)
 		: x->line < y->line ? -1 : x->line > y->line;
 }
 
-static void stride_result(struct sink *s, const struct pm_stride *t, struct pm_result *r)
+static void stride_result(struct memory_sink *s, const struct pm_stride *t, struct pm_result *r)
 {
 	char text[32];
 	int best = 0;
@@ -305,7 +305,7 @@ static void stride_result(struct sink *s, const struct pm_stride *t, struct pm_r
 
 struct pm_names *pm_memory_names(void *self)
 {
-	return &((struct sink *)self)->names;
+	return &((struct memory_sink *)self)->names;
 }
 
 static int by_page(const void *a, const void *b)
@@ -348,7 +348,7 @@ static void heat_result(struct pm_memory *m, struct pm_result *r)
 
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct memory_sink *s = self;
 	struct pm_memory *m = s->m;
 	uint64_t shared = 0, falsely = 0;
 
@@ -404,7 +404,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 
 static void destroy(void *self)
 {
-	struct sink *s = self;
+	struct memory_sink *s = self;
 
 	if (!s)
 		return;

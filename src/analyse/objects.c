@@ -20,17 +20,17 @@
 #define CALLS		64		/* those further out are forgotten */
 #define FOLLOWED	4		/* allocations of a thread whose results are not known yet */
 
-enum kind { KIND_ALLOCATOR, KIND_STACK, KIND_VARIABLE, KIND_FILE, KIND_HEAP, KIND_OTHER };
+enum objects_kind { KIND_ALLOCATOR, KIND_STACK, KIND_VARIABLE, KIND_FILE, KIND_HEAP, KIND_OTHER };
 static const char *const kinds[] = { "allocator", "stack", "variable", "file", "heap", "other" };
 
-struct object {
-	enum kind kind;
+struct data_object {
+	enum objects_kind kind;
 	char *name;
 	uint64_t at;			/* variable: its address; heap: the call that allocated */
 	uint64_t reads, writes, miss[PM_CACHE_LEVELS], blocks;
 };
 
-struct thread {
+struct object_thread {
 	struct followed {
 		struct pm_follow f;
 		uint32_t object, was;	/* was: whose the guessed block was, PM_NONE: nobody's */
@@ -60,20 +60,20 @@ struct thread {
 	uint64_t inner_ret;		/* the last return inside the allocating function; 0: none */
 };
 
-struct sink {
+struct objects_sink {
 	struct pm_cache *cache;
 	unsigned levels;
 	uint64_t top;
 	struct pm_names names;
-	struct object *o;
+	struct data_object *o;
 	size_t n, cap;
 	struct pm_map by_key;		/* kind and place -> object */
 	struct pm_map alloc;		/* call target -> ROLE_* */
-	struct block { uint64_t addr; uint32_t object; } *block;	/* by address */
+	struct object_block { uint64_t addr; uint32_t object; } *block;	/* by address */
 	size_t nblock, cap_block;
 	struct { uint64_t addr; uint32_t object, epoch; } fresh[FRESH];
 	uint32_t epoch;
-	struct thread *thread;
+	struct object_thread *thread;
 	size_t nthread, cap_thread;
 	uint64_t calls, resolved;
 	char **wrapper;			/* names of functions that allocate for others */
@@ -86,10 +86,10 @@ struct sink {
 
 struct pm_names *pm_objects_names(void *self)
 {
-	return &((struct sink *)self)->names;
+	return &((struct objects_sink *)self)->names;
 }
 
-static uint32_t object_of(struct sink *s, enum kind kind, uint64_t key, uint64_t at, const char *name)
+static uint32_t object_of(struct objects_sink *s, enum objects_kind kind, uint64_t key, uint64_t at, const char *name)
 {
 	bool fresh;
 	uint64_t *i = pm_map_put(&s->by_key, key * 8 + kind, &fresh);
@@ -97,7 +97,7 @@ static uint32_t object_of(struct sink *s, enum kind kind, uint64_t key, uint64_t
 	if (fresh) {
 		*i = s->n;
 		pm_grow(s->o, s->n, s->cap);
-		s->o[s->n++] = (struct object){ .kind = kind, .name = pm_strdup(name), .at = at };
+		s->o[s->n++] = (struct data_object){ .kind = kind, .name = pm_strdup(name), .at = at };
 	}
 	return *i;
 }
@@ -109,7 +109,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path ? path : "?";
 }
 
-static size_t block_before(const struct sink *s, uint64_t addr)
+static size_t block_before(const struct objects_sink *s, uint64_t addr)
 {
 	size_t lo = 0, hi = s->nblock;
 
@@ -124,7 +124,7 @@ static size_t block_before(const struct sink *s, uint64_t addr)
 	return lo;			/* + 1; 0: none */
 }
 
-static uint32_t find(struct sink *s, const struct thread *t, uint64_t addr)
+static uint32_t find(struct objects_sink *s, const struct object_thread *t, uint64_t addr)
 {
 	struct pm_name n;
 	size_t b;
@@ -145,7 +145,7 @@ static uint32_t find(struct sink *s, const struct thread *t, uint64_t addr)
 	return object_of(s, KIND_OTHER, 0, 0, "?");
 }
 
-static uint32_t find_cached(struct sink *s, const struct thread *t, uint64_t addr)
+static uint32_t find_cached(struct objects_sink *s, const struct object_thread *t, uint64_t addr)
 {
 	unsigned k = (addr ^ addr >> 12) % FRESH;
 
@@ -163,7 +163,7 @@ static uint32_t find_cached(struct sink *s, const struct thread *t, uint64_t add
  * read off it. */
 enum { ROLE_NONE, ROLE_ALLOCATES, ROLE_CLEARS, ROLE_MOVES, ROLE_STORES, ROLE_WRAPS, ROLE_OTHER };
 
-static unsigned role_of_name(const struct sink *s, const char *name)
+static unsigned role_of_name(const struct objects_sink *s, const char *name)
 {
 	static const struct { const char *name; unsigned role; } names[] = {
 		{ "malloc", ROLE_ALLOCATES }, { "calloc", ROLE_CLEARS }, { "aligned_alloc", ROLE_ALLOCATES },
@@ -186,7 +186,7 @@ static unsigned role_of_name(const struct sink *s, const char *name)
 	return ROLE_NONE;
 }
 
-static unsigned role_of(struct sink *s, uint64_t target)
+static unsigned role_of(struct objects_sink *s, uint64_t target)
 {
 	bool fresh;
 	uint64_t *known = pm_map_put(&s->alloc, target, &fresh);
@@ -199,7 +199,7 @@ static unsigned role_of(struct sink *s, uint64_t target)
 }
 
 /* See the rules (2) in objects.h. 0: none of them fits. */
-static uint64_t guessed(const struct thread *t)
+static uint64_t guessed(const struct object_thread *t)
 {
 	unsigned last = (t->nring + RING - 1) % RING;
 	uint64_t a = t->ring[last].addr;
@@ -219,7 +219,7 @@ static uint64_t guessed(const struct thread *t)
 }
 
 /* From @p on there is a block of object @o. Whose it was, PM_NONE: nobody's. */
-static uint32_t place_block(struct sink *s, uint64_t p, uint32_t o)
+static uint32_t place_block(struct objects_sink *s, uint64_t p, uint32_t o)
 {
 	size_t b = block_before(s, p);
 	uint32_t was = PM_NONE;
@@ -235,12 +235,12 @@ static uint32_t place_block(struct sink *s, uint64_t p, uint32_t o)
 	s->epoch++;
 	pm_grow(s->block, s->nblock, s->cap_block);
 	memmove(s->block + b + 1, s->block + b, (s->nblock - b) * sizeof *s->block);
-	s->block[b] = (struct block){ p, o };
+	s->block[b] = (struct object_block){ p, o };
 	s->nblock++;
 	return was;
 }
 
-static uint32_t nobodys(struct sink *s, uint64_t p)
+static uint32_t nobodys(struct objects_sink *s, uint64_t p)
 {
 	uint32_t o = object_of(s, KIND_OTHER, 0, 0, "?");
 
@@ -249,7 +249,7 @@ static uint32_t nobodys(struct sink *s, uint64_t p)
 }
 
 /* There is no block of @o at @p after all. */
-static void take_back(struct sink *s, uint64_t p, uint32_t o, uint32_t was)
+static void take_back(struct objects_sink *s, uint64_t p, uint32_t o, uint32_t was)
 {
 	size_t b = block_before(s, p);
 
@@ -265,7 +265,7 @@ static void take_back(struct sink *s, uint64_t p, uint32_t o, uint32_t was)
 	s->nblock--;
 }
 
-static uint32_t object_at(struct sink *s, uint64_t site)
+static uint32_t object_at(struct objects_sink *s, uint64_t site)
 {
 	char text[300], line[200];
 
@@ -281,7 +281,7 @@ static uint32_t object_at(struct sink *s, uint64_t site)
 
 /* May the function that returns at @pc be the C library's, whose heap we know? Other libraries' are not; what is in
  * the program itself may be anybody's. */
-static bool may_be_libc(struct sink *s, uint64_t pc)
+static bool may_be_libc(struct objects_sink *s, uint64_t pc)
 {
 	struct pm_name n;
 	const char *name;
@@ -292,7 +292,7 @@ static bool may_be_libc(struct sink *s, uint64_t pc)
 	return strncmp(name, "lib", 3) || !strncmp(name, "libc.", 5) || !strncmp(name, "libc-", 5);
 }
 
-static void allocated(struct sink *s, struct thread *t, uint64_t pc)
+static void allocated(struct objects_sink *s, struct object_thread *t, uint64_t pc)
 {
 	/* an allocator in the program that lays out its heap otherwise is found out soon */
 	uint64_t p = t->role != ROLE_WRAPS && s->wrong <= 4 + s->right / 8 && (may_be_libc(s, pc) || may_be_libc(s, t->inner_ret)) ? guessed(t) : 0;
@@ -322,7 +322,7 @@ static void allocated(struct sink *s, struct thread *t, uint64_t pc)
 }
 
 /* The block of @w begins at @p. */
-static void followed(struct sink *s, struct followed *w, uint64_t p)
+static void followed(struct objects_sink *s, struct followed *w, uint64_t p)
 {
 	size_t b;
 
@@ -345,14 +345,14 @@ static void followed(struct sink *s, struct followed *w, uint64_t p)
 	place_block(s, p, w->object);
 }
 
-static void stop_following(struct thread *t)
+static void stop_following(struct object_thread *t)
 {
 	for (unsigned i = 0; i < FOLLOWED; i++)
 		t->followed[i].f.left = 0;
 	t->following = false;
 }
 
-static void follow_insn(struct sink *s, struct thread *t, const struct pm_event *e)
+static void follow_insn(struct objects_sink *s, struct object_thread *t, const struct pm_event *e)
 {
 	const struct pm_insn *in = s->code && e->id < s->code->ninsn ? s->code->insn + e->id : NULL;
 	unsigned k = (e->addr ^ e->addr >> 10) % KNOWN;
@@ -375,7 +375,7 @@ static void follow_insn(struct sink *s, struct thread *t, const struct pm_event 
 	}
 }
 
-static void follow_ref(struct sink *s, struct thread *t, const struct pm_event *e)
+static void follow_ref(struct objects_sink *s, struct object_thread *t, const struct pm_event *e)
 {
 	for (unsigned i = 0; i < FOLLOWED; i++) {
 		struct followed *w = t->followed + i;
@@ -386,7 +386,7 @@ static void follow_ref(struct sink *s, struct thread *t, const struct pm_event *
 	}
 }
 
-static void watch(struct thread *t, const struct pm_event *e, bool write)
+static void watch(struct object_thread *t, const struct pm_event *e, bool write)
 {
 	const uint64_t addr = e->addr;
 
@@ -419,7 +419,7 @@ static void watch(struct thread *t, const struct pm_event *e, bool write)
 
 /* What the kernel maps for the program itself is a block, too; what it maps for an allocator is the allocator's
  * to give away. */
-static void mapped(struct sink *s, struct thread *t, const struct pm_batch *b, const struct pm_event *e)
+static void mapped(struct objects_sink *s, struct object_thread *t, const struct pm_batch *b, const struct pm_event *e)
 {
 	if (e->kind == PM_EV_SYSCALL) {
 		const struct pm_rare *r = e->id < b->nrare ? b->rare + e->id : NULL;
@@ -436,19 +436,19 @@ static void mapped(struct sink *s, struct thread *t, const struct pm_batch *b, c
 
 /* ---- events ------------------------------------------------------------------------------------------ */
 
-static struct thread *thread_of(struct sink *s, uint32_t index)
+static struct object_thread *thread_of(struct objects_sink *s, uint32_t index)
 {
 	while (s->nthread <= index) {
 		pm_grow(s->thread, s->nthread, s->cap_thread);
-		s->thread[s->nthread++] = (struct thread){ 0 };
+		s->thread[s->nthread++] = (struct object_thread){ 0 };
 	}
 	return s->thread + index;
 }
 
-static void account(struct sink *s, struct thread *t, const struct pm_event *e, bool read, bool write)
+static void account(struct objects_sink *s, struct object_thread *t, const struct pm_event *e, bool read, bool write)
 {
 	uint32_t i = t->ret ? object_of(s, KIND_ALLOCATOR, 0, 0, "allocator") : find_cached(s, t, e->addr);
-	struct object *o = s->o + i;
+	struct data_object *o = s->o + i;
 	unsigned reach;
 
 	reach = pm_cache_access(s->cache, write && !read ? PM_OP_WRITE : PM_OP_READ, e->addr, e->size ? e->size : 1,
@@ -461,14 +461,14 @@ static void account(struct sink *s, struct thread *t, const struct pm_event *e, 
 		watch(t, e, write);
 }
 
-static void reference(struct sink *s, struct thread *t, const struct pm_event *e, bool read, bool write)
+static void reference(struct objects_sink *s, struct object_thread *t, const struct pm_event *e, bool read, bool write)
 {
 	if (t->following)		/* whose it is may follow from it */
 		follow_ref(s, t, e);
 	account(s, t, e, read, write);
 }
 
-static void enter(struct thread *t, unsigned role, uint64_t site, uint64_t ret)
+static void enter(struct object_thread *t, unsigned role, uint64_t site, uint64_t ret)
 {
 	t->role = role;
 	t->ret = ret;
@@ -482,7 +482,7 @@ static void enter(struct thread *t, unsigned role, uint64_t site, uint64_t ret)
 	t->below = 0;
 }
 
-static void branch(struct sink *s, struct thread *t, const struct pm_event *e)
+static void branch(struct objects_sink *s, struct object_thread *t, const struct pm_event *e)
 {
 	const uint8_t jump = e->flags & (PM_BR_COND | PM_BR_CALL | PM_BR_RET | PM_BR_TAKEN);
 	unsigned role;
@@ -517,8 +517,8 @@ static void branch(struct sink *s, struct thread *t, const struct pm_event *e)
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	struct sink *s = self;
-	struct thread *t = thread_of(s, b->stream ? b->stream->index : 0);
+	struct objects_sink *s = self;
+	struct object_thread *t = thread_of(s, b->stream ? b->stream->index : 0);
 	size_t before = s->names.n;
 
 	pm_names_learn(&s->names, b->code);
@@ -557,7 +557,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 			stop_following(t);
 			break;
 		case PM_EV_EXEC:
-			*t = (struct thread){ 0 };
+			*t = (struct object_thread){ 0 };
 			s->nblock = 0;
 			s->epoch++;
 			break;
@@ -571,7 +571,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 
 static void destroy(void *self)
 {
-	struct sink *s = self;
+	struct objects_sink *s = self;
 
 	if (!s)
 		return;
@@ -591,7 +591,7 @@ static void destroy(void *self)
 	free(s);
 }
 
-static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_buf *caches, struct pm_err *err)
+static enum pm_status parse(struct objects_sink *s, struct pm_conf *c, struct pm_buf *caches, struct pm_err *err)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct pm_conf_item *it = c->item + i;
@@ -617,7 +617,7 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_buf *ca
 
 static void *create(const char *config, struct pm_err *err)
 {
-	struct sink *s = pm_alloc(sizeof *s);
+	struct objects_sink *s = pm_alloc(sizeof *s);
 	struct pm_cache_conf cc = { 0 };
 	struct pm_buf caches = { 0 };
 	struct pm_conf c;
@@ -652,7 +652,7 @@ static void *create(const char *config, struct pm_err *err)
 
 static int by_misses(const void *a, const void *b)
 {
-	const struct object *x = a, *y = b;
+	const struct data_object *x = a, *y = b;
 
 	for (unsigned l = PM_CACHE_LEVELS; l-- > 0; )
 		if (x->miss[l] != y->miss[l])
@@ -663,7 +663,7 @@ static int by_misses(const void *a, const void *b)
 
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct objects_sink *s = self;
 
 	if (!r)
 		return PM_OK;
@@ -676,7 +676,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	pm_result_u64(r, "resolved", s->resolved, "calls");
 	pm_result_begin_list(r, "by_object");
 	for (size_t i = 0; i < s->n && i < s->top; i++) {
-		const struct object *o = s->o + i;
+		const struct data_object *o = s->o + i;
 
 		pm_result_begin(r, NULL);
 		for (unsigned l = 0; l < s->levels; l++) {

@@ -199,7 +199,7 @@ void pm_clusters_release(struct pm_clusters *c)
 
 /* ---- the sink ------------------------------------------------------------------------------------------- */
 
-struct sink {
+struct phases_sink {
 	uint64_t interval, max_k, insns, in_block, next_pc;
 	struct pm_map block;			/* pc -> id from 1 on */
 	uint64_t *count;			/* by id, of this interval */
@@ -215,7 +215,7 @@ struct sink {
 
 static void destroy(void *self)
 {
-	struct sink *s = self;
+	struct phases_sink *s = self;
 
 	if (!s)
 		return;
@@ -230,7 +230,7 @@ static void destroy(void *self)
 	free(s);
 }
 
-static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_err *err)
+static enum pm_status parse(struct phases_sink *s, struct pm_conf *c, struct pm_err *err)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct pm_conf_item *it = c->item + i;
@@ -257,7 +257,7 @@ static enum pm_status parse(struct sink *s, struct pm_conf *c, struct pm_err *er
 
 static void *create(const char *config, struct pm_err *err)
 {
-	struct sink *s = pm_alloc(sizeof *s);
+	struct phases_sink *s = pm_alloc(sizeof *s);
 	struct pm_conf c;
 	enum pm_status st = pm_conf_parse(&c, "phases", config, err);
 
@@ -272,7 +272,7 @@ static void *create(const char *config, struct pm_err *err)
 	return NULL;
 }
 
-static void add(struct sink *s, uint32_t id, uint64_t insns)
+static void add(struct phases_sink *s, uint32_t id, uint64_t insns)
 {
 	if (!insns)
 		return;
@@ -292,7 +292,7 @@ static void add(struct sink *s, uint32_t id, uint64_t insns)
 	s->count[id] += insns;
 }
 
-static void end_interval(struct sink *s)
+static void end_interval(struct phases_sink *s)
 {
 	double *p;
 
@@ -325,7 +325,7 @@ static void end_interval(struct sink *s)
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct phases_sink *s = self;
 
 	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++) {
 		if (e->kind == PM_EV_BRANCH) {
@@ -356,7 +356,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct phases_sink *s = self;
 	struct pm_clusters c;
 
 	end_interval(s);

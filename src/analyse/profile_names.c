@@ -7,7 +7,7 @@
 
 #include "analyse/profile_work.h"
 #include "elf/symbols.h"
-#include "isa/x86/text.h"
+#include "isa/x86/disasm.h"
 
 /* Our own vDSO: the same kernel gave the traced process the same image. */
 static struct pm_elf *open_vdso(const char *build_id)

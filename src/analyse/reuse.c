@@ -10,11 +10,11 @@
 
 #define EMPTY UINT64_MAX
 
-struct slot { uint64_t line, time; };
+struct reuse_slot { uint64_t line, time; };
 
 struct pm_reuse {
 	/* line -> its last touch */
-	struct slot *slot;
+	struct reuse_slot *slot;
 	size_t mask, nline;
 	/* bit t: the line touched at t has not been touched since. Counts of set bits per word, per 64
 	 * words, per 4096 words; `slot_at` leads back to the line */
@@ -83,7 +83,7 @@ void pm_reuse_free(struct pm_reuse *u)
 	free(u);
 }
 
-static struct slot *look(const struct pm_reuse *u, uint64_t line)
+static struct reuse_slot *look(const struct pm_reuse *u, uint64_t line)
 {
 	size_t i = hash(line) & u->mask;
 
@@ -94,7 +94,7 @@ static struct slot *look(const struct pm_reuse *u, uint64_t line)
 
 static void more_slots(struct pm_reuse *u)
 {
-	struct slot *old = u->slot;
+	struct reuse_slot *old = u->slot;
 	size_t n = u->mask + 1;
 
 	u->mask = n * 4 - 1;
@@ -190,7 +190,7 @@ void pm_reuse_run(struct pm_reuse *u, const uint64_t *line, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t x = line[i];
-		struct slot *s;
+		struct reuse_slot *s;
 
 		if (i + 8 < n)
 			__builtin_prefetch(u->slot + (hash(line[i + 8]) & u->mask));
@@ -280,7 +280,7 @@ int pm_shards_group(uint64_t line, uint64_t rate)
 
 #define GROUPS 8
 
-struct sink {
+struct reuse_sink {
 	uint64_t line, rate, window, insns_wanted, data_wanted, insns, window_left;
 	unsigned shift;
 	struct pm_reuse *all, *group[GROUPS];
@@ -293,7 +293,7 @@ struct sink {
 
 static void destroy(void *self)
 {
-	struct sink *s = self;
+	struct reuse_sink *s = self;
 
 	if (!s)
 		return;
@@ -307,7 +307,7 @@ static void destroy(void *self)
 
 static void *create(const char *config, struct pm_err *err)
 {
-	struct sink *s = pm_alloc(sizeof *s);
+	struct reuse_sink *s = pm_alloc(sizeof *s);
 	const struct pm_conf_key keys[] = {
 		{ "line", &s->line, 1, 1u << 30, true, "bytes that count as one: a line, a page" },
 		{ "sample", &s->rate, 1, 1 << 20, false, "SHARDS: keep 1 in N lines; 1 is exact" },
@@ -332,7 +332,7 @@ static void *create(const char *config, struct pm_err *err)
 	return s;
 }
 
-static void push(struct sink *s, const uint64_t *line, size_t n)
+static void push(struct reuse_sink *s, const uint64_t *line, size_t n)
 {
 	size_t m = 0;
 
@@ -352,7 +352,7 @@ static void push(struct sink *s, const uint64_t *line, size_t n)
 	pm_reuse_run(s->all, s->gbuf, m);
 }
 
-static uint64_t key_of(struct sink *s, uint64_t space, uint64_t addr)
+static uint64_t key_of(struct reuse_sink *s, uint64_t space, uint64_t addr)
 {
 	uint64_t high = addr >> 48, *v;
 	bool fresh;
@@ -367,7 +367,7 @@ static uint64_t key_of(struct sink *s, uint64_t space, uint64_t addr)
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct reuse_sink *s = self;
 	uint64_t space = b->stream ? b->stream->space : 0;
 	size_t n = 0;
 
@@ -420,7 +420,7 @@ static double miss_ratio(const struct pm_reuse *u, uint64_t rate, uint64_t total
 
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct reuse_sink *s = self;
 	const uint64_t *h;
 	double worst = 0, sum_err = 0;
 	unsigned points = 0;

@@ -9,7 +9,7 @@
 #include "analyse/costs.h"
 #include "analyse/course.h"
 #include "analyse/i486.h"
-#include "analyse/insns.h"
+#include "analyse/insn_mix.h"
 #include "analyse/memory.h"
 #include "analyse/objects.h"
 #include "analyse/phases.h"

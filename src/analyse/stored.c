@@ -12,7 +12,7 @@
 
 static const char callgrind_head[] = "# callgrind format";
 
-struct reader {
+struct stored_reader {
 	FILE *f;
 	char *line;
 	size_t cap;
@@ -31,13 +31,13 @@ struct reader {
 	uint64_t pos[2];		/* the last ones, for relative positions */
 };
 
-static enum pm_status wrong(struct reader *r, const char *what)
+static enum pm_status wrong(struct stored_reader *r, const char *what)
 {
 	return pm_fail_line(r->err, r->n, "expected %s, found '%.60s'", what, r->line);
 }
 
 /* The next line without its end; false at the end of the file. */
-static bool next(struct reader *r)
+static bool next(struct stored_reader *r)
 {
 	ssize_t n = getline(&r->line, &r->cap, r->f);
 
@@ -77,7 +77,7 @@ static bool begins(const char *s, const char *with, const char **rest)
 	return true;
 }
 
-static size_t object_of(struct reader *r, const char *path)
+static size_t object_of(struct stored_reader *r, const char *path)
 {
 	size_t i = 0;
 
@@ -93,7 +93,7 @@ static size_t object_of(struct reader *r, const char *path)
 }
 
 /* "/usr/bin/gzip", "(1) /usr/bin/gzip", later "(1)". */
-static enum pm_status named_object(struct reader *r, const char *s, size_t *now)
+static enum pm_status named_object(struct stored_reader *r, const char *s, size_t *now)
 {
 	uint64_t n;
 
@@ -141,7 +141,7 @@ static const char *about(const char *name)
 	return "as stored";
 }
 
-static enum pm_status set_events(struct reader *r, const char *s)
+static enum pm_status set_events(struct stored_reader *r, const char *s)
 {
 	if (r->ncolumn)
 		return wrong(r, "events once");
@@ -158,7 +158,7 @@ static enum pm_status set_events(struct reader *r, const char *s)
 }
 
 /* "0x4011d0 123", "+4 *", "-3": into r->pos. */
-static bool positions(struct reader *r, const char **p)
+static bool positions(struct stored_reader *r, const char **p)
 {
 	for (int i = 0; i < r->instr + r->lines; i++) {
 		char sign = **p;
@@ -177,7 +177,7 @@ static bool positions(struct reader *r, const char **p)
 	return true;
 }
 
-static void put(struct reader *r, uint64_t pc, int column, uint64_t v)
+static void put(struct stored_reader *r, uint64_t pc, int column, uint64_t v)
 {
 	size_t row;
 
@@ -187,7 +187,7 @@ static void put(struct reader *r, uint64_t pc, int column, uint64_t v)
 	r->c->v[column][row] += v;
 }
 
-static enum pm_status costs_line(struct reader *r)
+static enum pm_status costs_line(struct stored_reader *r)
 {
 	const char *p = r->line;
 	uint64_t pc, v;
@@ -207,7 +207,7 @@ static enum pm_status costs_line(struct reader *r)
 }
 
 /* "# object ID PATH": before any other mention of the object. */
-static void learn_id(struct reader *r, const char *s)
+static void learn_id(struct stored_reader *r, const char *s)
 {
 	size_t n = strcspn(s, " "), o;
 
@@ -220,7 +220,7 @@ static void learn_id(struct reader *r, const char *s)
 	}
 }
 
-static enum pm_status callgrind_line(struct reader *r)
+static enum pm_status callgrind_line(struct stored_reader *r)
 {
 	const char *s = r->line, *rest;
 	size_t called;
@@ -251,7 +251,7 @@ static enum pm_status callgrind_line(struct reader *r)
 	return PM_OK;
 }
 
-static enum pm_status counts_line(struct reader *r)
+static enum pm_status counts_line(struct stored_reader *r)
 {
 	const char *s = r->line, *rest;
 	uint64_t v[3];
@@ -317,7 +317,7 @@ bool pm_stored_is(const char *path)
 	return is;
 }
 
-static void put_objects(struct reader *r)
+static void put_objects(struct stored_reader *r)
 {
 	for (size_t i = 0; i < r->nobject; i++) {
 		uint64_t base = (uint64_t)(i + 1) << PM_LISTING_OBJECT_SHIFT;
@@ -331,7 +331,7 @@ static void put_objects(struct reader *r)
 
 enum pm_status pm_stored_read(const char *path, struct pm_costs *c, struct pm_code_book *book, struct pm_err *err)
 {
-	struct reader r = { .c = c, .book = book, .err = err, .lines = true };
+	struct stored_reader r = { .c = c, .book = book, .err = err, .lines = true };
 	enum pm_status st = PM_OK;
 	char kind = 0;
 

@@ -10,7 +10,7 @@
 
 enum { BINS = 66 };
 
-struct counts {
+struct uops_counts {
 	uint64_t uops, macros, bytes;
 	uint64_t bin[BINS];
 	uint64_t load, store, uncond, cond;
@@ -27,17 +27,17 @@ static void *create(const char *config, struct pm_err *err)
 		pm_fail_file(err, "uops, isize, mix, fusion: '%s' is not a setting; there are none", config);
 		return NULL;
 	}
-	return pm_alloc(sizeof(struct counts));
+	return pm_alloc(sizeof(struct uops_counts));
 }
 
 static void destroy(void *self)
 {
 	if (self)
-		free(((struct counts *)self)->last);
+		free(((struct uops_counts *)self)->last);
 	free(self);
 }
 
-static struct last *last_of(struct counts *c, uint32_t stream)
+static struct last *last_of(struct uops_counts *c, uint32_t stream)
 {
 	if (stream >= c->nlast) {
 		size_t n = stream + 8;
@@ -54,7 +54,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static void bin(struct counts *c, uint64_t at)
+static void bin(struct uops_counts *c, uint64_t at)
 {
 	c->bin[at < BINS ? at : BINS - 1]++;
 }
@@ -63,7 +63,7 @@ static void bin(struct counts *c, uint64_t at)
 
 static enum pm_status uops_consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	struct counts *c = self;
+	struct uops_counts *c = self;
 	struct last *l = last_of(c, b->stream->index);
 
 	for (size_t i = 0; i < b->nuop; i++) {
@@ -79,7 +79,7 @@ static enum pm_status uops_consume(void *self, const struct pm_batch *b, struct 
 	return PM_OK;
 }
 
-static void put_bins(struct pm_result *r, const struct counts *c, const char *key, uint64_t whole)
+static void put_bins(struct pm_result *r, const struct uops_counts *c, const char *key, uint64_t whole)
 {
 	uint64_t sum = 0;
 
@@ -100,7 +100,7 @@ static void put_bins(struct pm_result *r, const struct counts *c, const char *ke
 
 static enum pm_status uops_finish(void *self, struct pm_result *r, struct pm_err *err)
 {
-	struct counts *c = self;
+	struct uops_counts *c = self;
 
 	for (size_t i = 0; i < c->nlast; i++) {
 		if (c->last[i].n)
@@ -122,7 +122,7 @@ static enum pm_status uops_finish(void *self, struct pm_result *r, struct pm_err
 
 static enum pm_status isize_consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	struct counts *c = self;
+	struct uops_counts *c = self;
 
 	for (size_t i = 0; i < b->nuop; i++) {
 		const struct pm_uop *u = &b->uop[i];
@@ -138,7 +138,7 @@ static enum pm_status isize_consume(void *self, const struct pm_batch *b, struct
 
 static enum pm_status isize_finish(void *self, struct pm_result *r, struct pm_err *err)
 {
-	struct counts *c = self;
+	struct uops_counts *c = self;
 
 	if (!r)
 		return PM_OK;
@@ -155,7 +155,7 @@ static enum pm_status isize_finish(void *self, struct pm_result *r, struct pm_er
 
 static void *brdist_create(const char *config, struct pm_err *err)
 {
-	struct counts *c;
+	struct uops_counts *c;
 	uint64_t bits = 8;
 	const struct pm_conf_key keys[] = {
 		{ "bits", &bits, 1, 64, false, "bits of a branch's offset" },
@@ -171,7 +171,7 @@ static void *brdist_create(const char *config, struct pm_err *err)
 
 static enum pm_status brdist_consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	struct counts *c = self;
+	struct uops_counts *c = self;
 
 	for (size_t i = 0; i < b->nuop; i++) {
 		const struct pm_uop *u = &b->uop[i];
@@ -189,7 +189,7 @@ static enum pm_status brdist_consume(void *self, const struct pm_batch *b, struc
 
 static enum pm_status brdist_finish(void *self, struct pm_result *r, struct pm_err *err)
 {
-	struct counts *c = self;
+	struct uops_counts *c = self;
 	uint64_t more = 0;
 
 	if (!r)
@@ -212,7 +212,7 @@ static enum pm_status brdist_finish(void *self, struct pm_result *r, struct pm_e
 
 static enum pm_status mix_consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	struct counts *c = self;
+	struct uops_counts *c = self;
 
 	for (size_t i = 0; i < b->nuop; i++) {
 		const struct pm_uop *u = &b->uop[i];
@@ -232,7 +232,7 @@ static enum pm_status mix_consume(void *self, const struct pm_batch *b, struct p
 
 static enum pm_status mix_finish(void *self, struct pm_result *r, struct pm_err *err)
 {
-	struct counts *c = self;
+	struct uops_counts *c = self;
 	const struct { const char *name; uint64_t n; } kind[] = {
 		{ "loads", c->load }, { "stores", c->store }, { "unconditional", c->uncond },
 		{ "conditional", c->cond }, { "other", c->uops - c->load - c->store - c->uncond - c->cond },
@@ -256,7 +256,7 @@ static enum pm_status mix_finish(void *self, struct pm_result *r, struct pm_err 
 
 static enum pm_status fusion_consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	struct counts *c = self;
+	struct uops_counts *c = self;
 	struct last *l = last_of(c, b->stream->index);
 
 	for (size_t i = 0; i < b->nuop; i++) {
@@ -274,7 +274,7 @@ static enum pm_status fusion_consume(void *self, const struct pm_batch *b, struc
 
 static enum pm_status fusion_finish(void *self, struct pm_result *r, struct pm_err *err)
 {
-	struct counts *c = self;
+	struct uops_counts *c = self;
 
 	if (!r)
 		return PM_OK;

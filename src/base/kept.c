@@ -13,7 +13,7 @@
 #include "base/ledger.h"
 #include "base/mix.h"
 
-struct head {
+struct kept_head {
 	struct pm_kept_kind kind;
 	uint32_t zero;
 	uint64_t n;			/* bytes that follow */
@@ -21,7 +21,7 @@ struct head {
 	uint8_t pad[32];
 };
 
-_Static_assert(sizeof(struct head) == 64, "what follows is aligned");
+_Static_assert(sizeof(struct kept_head) == 64, "what follows is aligned");
 
 static int dir = -1;
 
@@ -108,7 +108,7 @@ unsigned pm_kept_abandon(void)
 }
 
 /* ---- files with a header of ours ------------------------------------------------------------------- */
-static uint64_t sum_of(struct head h, const void *p)
+static uint64_t sum_of(struct kept_head h, const void *p)
 {
 	h.sum = 0;
 	return pm_mix(&h, sizeof h, pm_mix(p, h.n, 0));
@@ -131,7 +131,7 @@ static void *map(int fd, size_t len, size_t room)
 /* Is what is mapped as it was written? */
 static bool is_good(const struct pm_kept *k, const char *name, const struct pm_kept_kind *kind)
 {
-	const struct head *h = k->map;
+	const struct kept_head *h = k->map;
 	const bool ours = !memcmp(h->kind.magic, kind->magic, sizeof kind->magic);
 
 	if (ours && h->kind.version != kind->version)
@@ -149,7 +149,7 @@ static bool is_good(const struct pm_kept *k, const char *name, const struct pm_k
 static bool load(struct pm_kept *k, const char *name, const struct pm_kept_kind *kind, size_t room,
 		 int fd)
 {
-	struct head *h;
+	struct kept_head *h;
 
 	if (k->st.st_size < (off_t)sizeof *h) {
 		pm_kept_drop(name, &k->st, "it is damaged");
@@ -208,7 +208,7 @@ static bool write_all(int fd, const void *p, size_t n)
 
 void pm_kept_save(const char *name, const struct pm_kept_kind *kind, const void *p, size_t n)
 {
-	struct head h = { .kind = *kind, .n = n };
+	struct kept_head h = { .kind = *kind, .n = n };
 	char link[64];
 	int fd;
 

@@ -17,27 +17,27 @@
 #define LEVELS	8		/* RUN * FAN^LEVELS = 2^57 records */
 #define BLOCK	1024		/* records of a run read at once */
 
-struct run {
+struct sorter_run {
 	uint64_t at, n;			/* in records, of the level's file */
 };
 
-struct level {
+struct sorter_level {
 	int fd;				/* -1: no file yet */
 	uint64_t end;
-	struct run run[FAN];
+	struct sorter_run run[FAN];
 	unsigned n;
 };
 
 /* A run that is being read. */
-struct head {
+struct sorter_head {
 	int fd;
 	uint64_t at, left;		/* records that are not in the block yet */
 	unsigned i, n;
 	struct pm_sort_rec block[BLOCK];
 };
 
-struct merge {
-	struct head *head[FAN * LEVELS];
+struct sorter_merge {
+	struct sorter_head *head[FAN * LEVELS];
 	unsigned heap[FAN * LEVELS];	/* of heads, by key, then by number */
 	unsigned n, nheap;
 };
@@ -45,8 +45,8 @@ struct merge {
 struct pm_sorter {
 	struct pm_sort_rec *buf, *other;
 	size_t n, at;			/* records in buf; of those, lent already */
-	struct level level[LEVELS];
-	struct merge merge;
+	struct sorter_level level[LEVELS];
+	struct sorter_merge merge;
 	bool sorted, merging;
 };
 
@@ -92,7 +92,7 @@ static void sort(struct pm_sorter *s)
 
 /* ---- merging ------------------------------------------------------------------------------------ */
 
-static enum pm_status fill(struct head *h, struct pm_err *err)
+static enum pm_status fill(struct sorter_head *h, struct pm_err *err)
 {
 	h->i = 0;
 	h->n = h->left < BLOCK ? (unsigned)h->left : BLOCK;
@@ -101,14 +101,14 @@ static enum pm_status fill(struct head *h, struct pm_err *err)
 	return pm_temp_read(h->fd, h->block, h->n * sizeof *h->block, (h->at - h->n) * sizeof *h->block, err);
 }
 
-static bool before(const struct merge *m, unsigned a, unsigned b)
+static bool before(const struct sorter_merge *m, unsigned a, unsigned b)
 {
 	uint64_t x = m->head[a]->block[m->head[a]->i].key, y = m->head[b]->block[m->head[b]->i].key;
 
 	return x < y || (x == y && a < b);
 }
 
-static void sift(struct merge *m, unsigned i)
+static void sift(struct sorter_merge *m, unsigned i)
 {
 	unsigned v = m->heap[i];
 
@@ -122,9 +122,9 @@ static void sift(struct merge *m, unsigned i)
 	m->heap[i] = v;
 }
 
-static enum pm_status add_head(struct merge *m, int fd, struct run r, struct pm_err *err)
+static enum pm_status add_head(struct sorter_merge *m, int fd, struct sorter_run r, struct pm_err *err)
 {
-	struct head *h = pm_realloc(NULL, sizeof *h);
+	struct sorter_head *h = pm_realloc(NULL, sizeof *h);
 
 	h->fd = fd;
 	h->at = r.at;
@@ -135,15 +135,15 @@ static enum pm_status add_head(struct merge *m, int fd, struct run r, struct pm_
 	return fill(h, err);
 }
 
-static void begin_merge(struct merge *m)
+static void begin_merge(struct sorter_merge *m)
 {
 	for (unsigned i = m->nheap / 2; i--; )
 		sift(m, i);
 }
 
-static enum pm_status next_of(struct merge *m, struct pm_sort_rec *r, struct pm_err *err)
+static enum pm_status next_of(struct sorter_merge *m, struct pm_sort_rec *r, struct pm_err *err)
 {
-	struct head *h;
+	struct sorter_head *h;
 
 	if (!m->nheap)
 		return PM_END;
@@ -160,7 +160,7 @@ static enum pm_status next_of(struct merge *m, struct pm_sort_rec *r, struct pm_
 	return PM_OK;
 }
 
-static void end_merge(struct merge *m)
+static void end_merge(struct sorter_merge *m)
 {
 	for (unsigned i = 0; i < m->n; i++)
 		free(m->head[i]);
@@ -169,7 +169,7 @@ static void end_merge(struct merge *m)
 
 /* ---- runs --------------------------------------------------------------------------------------- */
 
-static enum pm_status append(struct level *l, const struct pm_sort_rec *v, size_t n, struct pm_err *err)
+static enum pm_status append(struct sorter_level *l, const struct pm_sort_rec *v, size_t n, struct pm_err *err)
 {
 	if (l->fd < 0)
 		l->fd = pm_temp_file(err);
@@ -180,15 +180,15 @@ static enum pm_status append(struct level *l, const struct pm_sort_rec *v, size_
 	return PM_OK;
 }
 
-static void begin_run(struct level *l)
+static void begin_run(struct sorter_level *l)
 {
-	l->run[l->n] = (struct run){ l->end, 0 };
+	l->run[l->n] = (struct sorter_run){ l->end, 0 };
 }
 
 /* The runs of level @k, which are FAN, become one of the next; the buffer is free for it. */
 static enum pm_status raise(struct pm_sorter *s, unsigned k, struct pm_err *err)
 {
-	struct level *l = &s->level[k], *up = &s->level[k + 1];
+	struct sorter_level *l = &s->level[k], *up = &s->level[k + 1];
 	enum pm_status st = PM_OK;
 	size_t n = 0;
 
@@ -219,7 +219,7 @@ static enum pm_status raise(struct pm_sorter *s, unsigned k, struct pm_err *err)
 
 static enum pm_status spill(struct pm_sorter *s, struct pm_err *err)
 {
-	struct level *l = &s->level[0];
+	struct sorter_level *l = &s->level[0];
 
 	sort(s);
 	if (l->n == FAN && raise(s, 0, err) == PM_ERR)

@@ -11,7 +11,7 @@
 /* --function: which addresses are in a function of that name? Asked once per place. */
 struct function {
 	const char *name;
-	struct known {
+	struct slice_known {
 		char *path;
 		struct pm_elf *elf;	/* NULL: could not be opened */
 	} *known;
@@ -27,7 +27,7 @@ static struct pm_elf *elf_of(struct function *f, const struct pm_object *o)
 		if (!strcmp(f->known[i].path, o->path))
 			return f->known[i].elf;
 	pm_grow(f->known, f->n, f->cap);
-	f->known[f->n] = (struct known){ pm_strdup(o->path), pm_elf_open(o->path, o->build_id, &ignored) };
+	f->known[f->n] = (struct slice_known){ pm_strdup(o->path), pm_elf_open(o->path, o->build_id, &ignored) };
 	return f->known[f->n++].elf;
 }
 

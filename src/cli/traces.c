@@ -6,7 +6,7 @@
 #include "cli/traces.h"
 #include "report/out.h"
 #include "trace/pug_file.h"
-#include "transform/crack.h"
+#include "transform/to_uops.h"
 
 int traces_fail(const struct pm_err *err)
 {

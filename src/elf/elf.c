@@ -27,14 +27,14 @@
 #define MAX_NOTES	65536u
 #define SCRIPT_LINE	256u		/* what Linux looks at */
 
-struct input {
+struct elf_input {
 	int fd;				/* -1: memory */
 	const uint8_t *p;
 	uint64_t size;
 };
 
 /* @n bytes at @off into @to, or an error that names them. */
-static bool get(const struct input *in, uint64_t off, size_t n, void *to, const char *what,
+static bool get(const struct elf_input *in, uint64_t off, size_t n, void *to, const char *what,
 		struct pm_err *err)
 {
 	size_t got = 0;
@@ -113,7 +113,7 @@ static enum pm_status check_script(const uint8_t *head, size_t n, struct pm_elf_
 }
 
 /* Notes come from a hostile file like everything else, but a bad one is no reason to refuse it. */
-static void find_build_id(const struct input *in, const struct pm_elf_segment *s,
+static void find_build_id(const struct elf_input *in, const struct pm_elf_segment *s,
 			  struct pm_elf_info *info)
 {
 	size_t n = s->filesz < MAX_NOTES ? (size_t)s->filesz : MAX_NOTES;
@@ -165,7 +165,7 @@ static enum pm_status check_load(const struct pm_elf_segment *s, uint64_t at,
 	return PM_OK;
 }
 
-static enum pm_status check_interp(const struct input *in, const struct pm_elf_segment *s,
+static enum pm_status check_interp(const struct elf_input *in, const struct pm_elf_segment *s,
 				   uint64_t at, struct pm_elf_info *info, struct pm_err *err)
 {
 	if (s->filesz < 2 || s->filesz > MAX_INTERP)
@@ -182,7 +182,7 @@ static enum pm_status check_interp(const struct input *in, const struct pm_elf_s
 	return PM_OK;
 }
 
-static enum pm_status check_headers(const struct input *in, uint64_t phoff, unsigned n,
+static enum pm_status check_headers(const struct elf_input *in, uint64_t phoff, unsigned n,
 				    struct pm_elf_info *info, struct pm_err *err)
 {
 	size_t each = info->is64 ? 56 : 32, bytes = n * each;
@@ -250,7 +250,7 @@ static const char *type_name(unsigned type)
 	return "something else";
 }
 
-static enum pm_status check(const struct input *in, struct pm_elf_info *info, struct pm_err *err)
+static enum pm_status check(const struct elf_input *in, struct pm_elf_info *info, struct pm_err *err)
 {
 	uint8_t head[SCRIPT_LINE];
 	size_t n = in->size < sizeof head ? (size_t)in->size : sizeof head, need;
@@ -316,7 +316,7 @@ enum pm_status pm_elf_check(const char *path, struct pm_elf_info *info, struct p
 {
 	/* a FIFO must not block, a terminal not become ours */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct input in = { .fd = fd };
+	struct elf_input in = { .fd = fd };
 	enum pm_status st;
 	struct stat s;
 
@@ -344,7 +344,7 @@ enum pm_status pm_elf_check(const char *path, struct pm_elf_info *info, struct p
 enum pm_status pm_elf_check_memory(const void *p, size_t n, const char *name,
 				   struct pm_elf_info *info, struct pm_err *err)
 {
-	struct input in = { -1, p, n };
+	struct elf_input in = { -1, p, n };
 
 	*info = (struct pm_elf_info){ 0 };
 	if (!err->msg[0])

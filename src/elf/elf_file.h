@@ -13,7 +13,7 @@
 #include <gelf.h>
 
 #include "base/mem.h"
-#include "elf/kept.h"
+#include "elf/kept_names.h"
 #include "elf/symbols.h"
 
 struct elf_symbol {			/* while they are read, and of data */

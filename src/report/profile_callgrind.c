@@ -33,7 +33,7 @@ struct names {				/* numbers for names of one kind */
 	size_t cap_next;
 };
 
-struct file {
+struct callgrind_file {
 	struct pm_buf b;
 	struct pm_profile *p;
 	struct names ob, fl, fn;
@@ -76,7 +76,7 @@ static void release_names(struct names *t)
 	pm_map_release(&t->map);
 }
 
-static const char *line_of(struct file *f, uint32_t object, uint64_t addr, unsigned *line)
+static const char *line_of(struct callgrind_file *f, uint32_t object, uint64_t addr, unsigned *line)
 {
 	const char *s;
 
@@ -88,7 +88,7 @@ static const char *line_of(struct file *f, uint32_t object, uint64_t addr, unsig
 }
 
 /* ob=, fl= and fn= lines where they change; fi= inside a function. */
-static void place(struct file *f, uint32_t object, uint32_t function, const char *file)
+static void place(struct callgrind_file *f, uint32_t object, uint32_t function, const char *file)
 {
 	if (object != f->object) {
 		pm_buf_printf(&f->b, "\nob=");
@@ -115,7 +115,7 @@ static void place(struct file *f, uint32_t object, uint32_t function, const char
 	}
 }
 
-static void put_call(struct file *f, uint32_t object, const struct pm_profile_insn *v, unsigned line)
+static void put_call(struct callgrind_file *f, uint32_t object, const struct pm_profile_insn *v, unsigned line)
 {
 	const char *name = pm_profile_function_at(f->p, object, v->target), *file;
 	unsigned to;
@@ -133,7 +133,7 @@ static void put_call(struct file *f, uint32_t object, const struct pm_profile_in
 		      (unsigned long long)v->target, to, (unsigned long long)v->addr, line);
 }
 
-static void put_block(struct file *f, uint32_t index, struct pm_profile_insn *v)
+static void put_block(struct callgrind_file *f, uint32_t index, struct pm_profile_insn *v)
 {
 	const struct pm_profile_block b = pm_profile_block(f->p, index);
 
@@ -161,7 +161,7 @@ static void put_block(struct file *f, uint32_t index, struct pm_profile_insn *v)
 enum pm_status pm_report_callgrind(struct pm_profile *p, const struct pm_report_opts *o,
 				   const char *path, struct pm_err *err)
 {
-	struct file f = { .p = p, .function = PM_NONE, .object = PM_NONE };
+	struct callgrind_file f = { .p = p, .function = PM_NONE, .object = PM_NONE };
 	const struct pm_counts *c = p->counts;
 	struct pm_profile_insn *v;
 	enum pm_status st;

@@ -12,14 +12,14 @@
 #define MAX_SHOWN	16		/* instructions of a hot block */
 #define MAX_PROCESSES	40
 
-struct text {
+struct text_report {
 	struct pm_buf b;
 	struct pm_profile *p;
 	const struct pm_report_opts *o;
 	bool colour;
 };
 
-static void head(struct text *t, const char *s, const char *hint)
+static void head(struct text_report *t, const char *s, const char *hint)
 {
 	pm_buf_printf(&t->b, "\n%s%s%s", t->colour ? "\033[1m" : "", s, t->colour ? "\033[0m" : "");
 	if (hint && hint[0])
@@ -29,7 +29,7 @@ static void head(struct text *t, const char *s, const char *hint)
 }
 
 __attribute__((format(printf, 4, 5)))
-static void row(struct text *t, const char *what, uint64_t v, const char *fmt, ...)
+static void row(struct text_report *t, const char *what, uint64_t v, const char *fmt, ...)
 {
 	char n[32], tail[64];
 	va_list ap;
@@ -57,7 +57,7 @@ static void exit_of(struct pm_buf *b, int status, int sig)
 	}
 }
 
-static void totals(struct text *t)
+static void totals(struct text_report *t)
 {
 	const struct pm_profile *p = t->p;
 	const struct pm_counts *c = p->counts;
@@ -88,7 +88,7 @@ static void totals(struct text *t)
 }
 
 /* Table 2 of the IDtrace report: two columns, the second going on where the first ends. */
-static void mix(struct text *t, const char *title, const char *hint, const struct pm_profile_mix *v,
+static void mix(struct text_report *t, const char *title, const char *hint, const struct pm_profile_mix *v,
 		size_t nv)
 {
 	size_t max = t->o->top_mix ? t->o->top_mix : 14, n = nv < max ? nv : max, rows = (n + 1) / 2;
@@ -118,7 +118,7 @@ static const char *base_of(const char *path)
 	return s && s[1] ? s + 1 : path;
 }
 
-static void objects(struct text *t)
+static void objects(struct text_report *t)
 {
 	const struct pm_profile *p = t->p;
 	uint32_t *order;
@@ -137,7 +137,7 @@ static void objects(struct text *t)
 	free(order);
 }
 
-static void functions(struct text *t)
+static void functions(struct text_report *t)
 {
 	struct pm_profile *p = t->p;
 	uint32_t *order;
@@ -167,7 +167,7 @@ static void functions(struct text *t)
 	free(order);
 }
 
-static void sum_row(struct text *t, const char *id, const struct pm_profile_sum *s)
+static void sum_row(struct text_report *t, const char *id, const struct pm_profile_sum *s)
 {
 	char a[32], b[32], c[32];
 
@@ -175,7 +175,7 @@ static void sum_row(struct text *t, const char *id, const struct pm_profile_sum 
 		      pm_report_number(s->blocks, b), pm_report_number(s->blocks_distinct, c));
 }
 
-static void processes(struct text *t)
+static void processes(struct text_report *t)
 {
 	const struct pm_profile *p = t->p;
 	size_t shown = p->nprocess < MAX_PROCESSES ? p->nprocess : MAX_PROCESSES;
@@ -218,7 +218,7 @@ static void processes(struct text *t)
 	}
 }
 
-static void blocks(struct text *t)
+static void blocks(struct text_report *t)
 {
 	struct pm_profile *p = t->p;
 	uint32_t *order;
@@ -273,7 +273,7 @@ static void blocks(struct text *t)
 	free(order);
 }
 
-static void render(struct text *t)
+static void render(struct text_report *t)
 {
 	const struct pm_counts *c = t->p->counts;
 
@@ -320,7 +320,7 @@ static bool want_colour(const struct pm_report_opts *o, FILE *to)
 enum pm_status pm_report_text(struct pm_profile *p, const struct pm_report_opts *o, FILE *to,
 			      struct pm_err *err)
 {
-	struct text t = { .p = p, .o = o, .colour = want_colour(o, to) };
+	struct text_report t = { .p = p, .o = o, .colour = want_colour(o, to) };
 
 	render(&t);
 	if (fwrite(t.b.p, 1, t.b.n, to) != t.b.n || fflush(to))
@@ -332,7 +332,7 @@ enum pm_status pm_report_text(struct pm_profile *p, const struct pm_report_opts 
 enum pm_status pm_report_text_file(struct pm_profile *p, const struct pm_report_opts *o,
 				   const char *path, struct pm_err *err)
 {
-	struct text t = { .p = p, .o = o, .colour = o->colour == PM_COLOUR_ALWAYS };
+	struct text_report t = { .p = p, .o = o, .colour = o->colour == PM_COLOUR_ALWAYS };
 	enum pm_status st;
 
 	render(&t);

@@ -17,7 +17,7 @@
 
 #include "trace/text.h"
 
-enum kind { BYU6, BYU12, BYUTEXT };
+enum byu_kind { BYU6, BYU12, BYUTEXT };
 
 static const char *const byu_name[] = { "byu", "byu12", "byu-text" };
 
@@ -75,7 +75,7 @@ struct byu_reader {
 	struct pm_lines l;
 	struct pm_builder b;
 	struct pm_stream stream;
-	enum kind kind;
+	enum byu_kind kind;
 	bool little, b2a, started;
 	uint64_t time;
 };
@@ -93,7 +93,7 @@ static bool guess_little(const uint8_t *p, size_t n)
 }
 
 static void *byu_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
-		      struct pm_err *err, enum kind kind)
+		      struct pm_err *err, enum byu_kind kind)
 {
 	struct byu_reader *r;
 	const uint8_t *p;
@@ -304,12 +304,12 @@ static enum pm_status byu_next(void *self, const struct pm_batch **batch, struct
 
 struct byu_writer {
 	struct pm_plain w;
-	enum kind kind;
+	enum byu_kind kind;
 	bool bus, little, b2a, timed, first;
 	uint64_t now, last;
 };
 
-static void *byu_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err, enum kind kind)
+static void *byu_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err, enum byu_kind kind)
 {
 	struct byu_writer *w;
 	char buf[8];

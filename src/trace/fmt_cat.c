@@ -11,7 +11,7 @@
 #include "trace/cat.h"
 #include "trace/text.h"
 
-struct reader {
+struct cat_file_reader {
 	struct cat_reader *cat;
 	struct cat_header h;
 	struct pm_builder b;
@@ -27,7 +27,7 @@ static void *rd_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t
 {
 	struct cat_header h;
 	struct cat_reader *cat;
-	struct reader *r;
+	struct cat_file_reader *r;
 	char buf[8];
 
 	if (pm_fmt_options_check(o->options, "words", err) != PM_OK)
@@ -46,7 +46,7 @@ static void *rd_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t
 
 static void rd_close(void *self)
 {
-	struct reader *r = self;
+	struct cat_file_reader *r = self;
 
 	if (!r)
 		return;
@@ -60,12 +60,12 @@ static bool is_line(unsigned kind)
 	return kind == CAT_IFETCH || kind == CAT_FILL || kind == CAT_WRITEBACK;
 }
 
-static unsigned line_bytes(const struct reader *r, unsigned kind)
+static unsigned line_bytes(const struct cat_file_reader *r, unsigned kind)
 {
 	return r->words ? 4 : r->h.scache ? r->h.sline : kind == CAT_IFETCH ? r->h.iline : r->h.dline;
 }
 
-static void put_bus(struct reader *r, const struct cat_rec *rec, enum pm_bus_type type, unsigned size, uint64_t data)
+static void put_bus(struct cat_file_reader *r, const struct cat_rec *rec, enum pm_bus_type type, unsigned size, uint64_t data)
 {
 	struct pm_bus *u = pm_builder_bus(&r->b);
 	struct pm_event *e = &r->b.ev[r->b.b.n - 1];
@@ -80,7 +80,7 @@ static void put_bus(struct reader *r, const struct cat_rec *rec, enum pm_bus_typ
 	e->value = data;
 }
 
-static void flush_line(struct reader *r)
+static void flush_line(struct cat_file_reader *r)
 {
 	static const uint8_t bus[] = {
 		[CAT_IFETCH] = PM_BUS_FETCH, [CAT_FILL] = PM_BUS_READ, [CAT_WRITEBACK] = PM_BUS_WRITEBACK,
@@ -97,7 +97,7 @@ static void flush_line(struct reader *r)
 	r->n = 0;
 }
 
-static void marker(struct reader *r, const struct cat_rec *rec, const char *name)
+static void marker(struct cat_file_reader *r, const struct cat_rec *rec, const char *name)
 {
 	struct pm_event *e;
 
@@ -107,7 +107,7 @@ static void marker(struct reader *r, const struct cat_rec *rec, const char *name
 	e->value = rec->data;
 }
 
-static void add(struct reader *r, const struct cat_rec *rec)
+static void add(struct cat_file_reader *r, const struct cat_rec *rec)
 {
 	bool write = rec->kind == CAT_WRITE || rec->kind == CAT_DMA_WRITE, ram = rec->addr < r->h.ram_size;
 
@@ -132,7 +132,7 @@ static void add(struct reader *r, const struct cat_rec *rec)
 
 static enum pm_status rd_next(void *self, const struct pm_batch **batch, struct pm_err *err)
 {
-	struct reader *r = self;
+	struct cat_file_reader *r = self;
 	enum pm_status st = PM_OK;
 	struct cat_rec rec;
 

@@ -31,13 +31,13 @@
 #define PIN_OTHER	27		/* stands for memory where a branch reads no register */
 #define FOREIGN		0x100		/* register ids of another numbering: 0x100 + Pin's number */
 
-struct layout {
+struct champsim_layout {
 	const char *name;
 	unsigned size, ndreg, dreg, nsreg, sreg, ndmem, dmem, nsmem, smem;
 	unsigned asid;			/* 0: none */
 };
-static const struct layout champsim = { "champsim", 64, 2, 10, 4, 12, 2, 16, 4, 32, 0 };
-static const struct layout cloudsuite = { "cloudsuite", 96, 4, 10, 4, 14, 4, 24, 4, 56, 88 };
+static const struct champsim_layout champsim = { "champsim", 64, 2, 10, 4, 12, 2, 16, 4, 32, 0 };
+static const struct champsim_layout cloudsuite = { "cloudsuite", 96, 4, 10, 4, 14, 4, 24, 4, 56, 88 };
 
 static const uint8_t gpr_to_pin[16] = { 10, 9, 8, 7, 6, 5, 4, 3, 11, 12, 13, 14, 15, 16, 17, 18 };
 
@@ -109,7 +109,7 @@ static unsigned branch_kind(unsigned reads, unsigned writes)
 }
 
 static void *champ_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
-			struct pm_err *err, const struct layout *l)
+			struct pm_err *err, const struct champsim_layout *l)
 {
 	struct champ_reader *r;
 
@@ -186,7 +186,7 @@ static struct pm_event *put_refs(struct pm_event *e, enum pm_kind kind, const ui
 
 /* HOT: once per record, compiled once for each layout; @known: another one follows. */
 static inline __attribute__((always_inline))
-struct pm_event *champ_record(struct champ_reader *r, const struct layout *l, const uint8_t *p, bool known,
+struct pm_event *champ_record(struct champ_reader *r, const struct champsim_layout *l, const uint8_t *p, bool known,
 			      struct pm_event *e)
 {
 	uint64_t pc = pm_get64(p), next = known ? pm_get64(p + l->size) : 0;
@@ -216,7 +216,7 @@ struct pm_event *champ_record(struct champ_reader *r, const struct layout *l, co
 }
 
 static inline __attribute__((always_inline))
-enum pm_status champ_next(struct champ_reader *r, const struct layout *l, const struct pm_batch **batch,
+enum pm_status champ_next(struct champ_reader *r, const struct champsim_layout *l, const struct pm_batch **batch,
 			  struct pm_err *err)
 {
 	struct pm_builder *b = &r->b;
@@ -292,7 +292,7 @@ static void *cl_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t
 
 struct champ_writer {
 	struct pm_plain w;
-	const struct layout *l;
+	const struct champsim_layout *l;
 	struct pm_grouper g;
 	struct pm_regs_cache regs;
 	uint64_t space;
@@ -300,13 +300,13 @@ struct champ_writer {
 	size_t room;
 };
 
-struct slots {
+struct champsim_slots {
 	uint8_t *p;
 	unsigned n, max;
 	bool full;
 };
 
-static void add_reg(struct slots *s, unsigned reg)
+static void add_reg(struct champsim_slots *s, unsigned reg)
 {
 	if (!reg)
 		return;
@@ -329,7 +329,7 @@ static void add_mem(uint8_t *p, unsigned *n, unsigned max, uint64_t addr, uint64
 	pm_put64(p + 8 * (*n)++, addr);
 }
 
-static void add_mask(struct slots *s, uint64_t mask, uint64_t without)
+static void add_mask(struct champsim_slots *s, uint64_t mask, uint64_t without)
 {
 	for (mask &= ~without; mask; mask &= mask - 1)
 		add_reg(s, to_pin((uint32_t)__builtin_ctzll(mask)));
@@ -346,10 +346,10 @@ static enum pm_status champ_commit(struct champ_writer *w, struct pm_err *err)
 static enum pm_status champ_group(void *self, const struct pm_group *g, struct pm_err *err)
 {
 	struct champ_writer *w = self;
-	const struct layout *l = w->l;
+	const struct champsim_layout *l = w->l;
 	const struct x86_regs *x = pm_regs_of(&w->regs, g);
 	uint64_t reads = 0, writes = 0;
-	struct slots src, dst;
+	struct champsim_slots src, dst;
 	unsigned nd = 0, ns = 0, flags = 0;
 	bool branch = g->has_branch, taken = false;
 	uint8_t *p;
@@ -366,8 +366,8 @@ static enum pm_status champ_group(void *self, const struct pm_group *g, struct p
 	p = w->at;
 	memset(p, 0, l->size);
 	pm_put64(p, g->pc);
-	src = (struct slots){ p + l->sreg, 0, l->nsreg, false };
-	dst = (struct slots){ p + l->dreg, 0, l->ndreg, false };
+	src = (struct champsim_slots){ p + l->sreg, 0, l->nsreg, false };
+	dst = (struct champsim_slots){ p + l->dreg, 0, l->ndreg, false };
 	if (branch) {
 		flags = g->branch.flags;
 		taken = flags & PM_BR_TAKEN;
@@ -478,7 +478,7 @@ static enum pm_status champ_other(void *self, const struct pm_batch *b, const st
 }
 
 static void *champ_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err,
-			  const struct layout *l)
+			  const struct champsim_layout *l)
 {
 	struct champ_writer *w;
 
@@ -539,7 +539,7 @@ static bool plausible(uint64_t addr)
 	return addr < 1ull << 57 || addr >> 57 == 0x7f;
 }
 
-static int champ_probe(const uint8_t *head, size_t n, const struct layout *l)
+static int champ_probe(const uint8_t *head, size_t n, const struct champsim_layout *l)
 {
 	size_t records = n / l->size < 32 ? n / l->size : 32;
 	int zero = 0;

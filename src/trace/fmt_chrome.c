@@ -12,7 +12,7 @@
 
 #include "trace/text.h"
 
-struct slice {				/* what a stream is doing */
+struct chrome_slice {			/* what a stream is doing */
 	uint64_t begin;
 	char name[48];
 	bool open;
@@ -22,10 +22,10 @@ struct chrome_writer {
 	struct pm_plain w;
 	bool begun, timed, any;
 	uint64_t now, every, next, insns, reads, writes, branches, taken;
-	struct stream { struct slice call; bool named; uint64_t pid, tid; } *stream;
+	struct chrome_stream { struct chrome_slice call; bool named; uint64_t pid, tid; } *stream;
 	size_t nstream;
 	struct pm_map processes;	/* those that have a name */
-	struct slice task;		/* the kernel's schedule has one row of its own */
+	struct chrome_slice task;		/* the kernel's schedule has one row of its own */
 	uint64_t pid;
 };
 
@@ -87,7 +87,7 @@ static void put_name(struct chrome_writer *w, struct pm_buf *b, const char *what
 	pm_buf_printf(b, "}}");
 }
 
-static void put_slice(struct chrome_writer *w, struct pm_buf *b, struct slice *s, const char *cat,
+static void put_slice(struct chrome_writer *w, struct pm_buf *b, struct chrome_slice *s, const char *cat,
 		      uint64_t pid, uint64_t tid)
 {
 	uint64_t dur = w->now - s->begin;
@@ -109,7 +109,7 @@ static void counters(struct chrome_writer *w, struct pm_buf *b, uint64_t pid)
 	w->insns = w->reads = w->writes = w->branches = w->taken = 0;
 }
 
-static struct stream *stream_of(struct chrome_writer *w, const struct pm_stream *s)
+static struct chrome_stream *stream_of(struct chrome_writer *w, const struct pm_stream *s)
 {
 	if (s->index >= w->nstream) {
 		size_t n = s->index + 8;
@@ -122,7 +122,7 @@ static struct stream *stream_of(struct chrome_writer *w, const struct pm_stream 
 }
 
 static void rare(struct chrome_writer *w, struct pm_buf *b, const struct pm_batch *batch,
-		 const struct pm_event *e, uint64_t pid, uint64_t tid, struct stream *st)
+		 const struct pm_event *e, uint64_t pid, uint64_t tid, struct chrome_stream *st)
 {
 	const struct pm_rare *r = e->id < batch->nrare && e->kind >= PM_EV_KERNEL && e->kind <= PM_EV_MARKER ?
 				  &batch->rare[e->id] : NULL;
@@ -130,13 +130,13 @@ static void rare(struct chrome_writer *w, struct pm_buf *b, const struct pm_batc
 
 	if (e->kind == PM_EV_KERNEL && r && r->code == PM_KERNEL_SCHEDULE) {
 		put_slice(w, b, &w->task, "schedule", 0, 0);
-		w->task = (struct slice){ .begin = w->now, .open = true };
+		w->task = (struct chrome_slice){ .begin = w->now, .open = true };
 		snprintf(w->task.name, sizeof w->task.name, "task %llx", (unsigned long long)r->arg[0]);
 		return;
 	}
 	if (e->kind == PM_EV_SYSCALL) {
 		put_slice(w, b, &st->call, "syscall", pid, tid);
-		st->call = (struct slice){ .begin = w->now, .open = true };
+		st->call = (struct chrome_slice){ .begin = w->now, .open = true };
 		snprintf(st->call.name, sizeof st->call.name, "syscall %llu", (unsigned long long)e->value);
 		return;
 	}
@@ -163,7 +163,7 @@ static void rare(struct chrome_writer *w, struct pm_buf *b, const struct pm_batc
 static enum pm_status chrome_write(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	struct chrome_writer *w = self;
-	struct stream *st = stream_of(w, b->stream);
+	struct chrome_stream *st = stream_of(w, b->stream);
 	uint64_t pid = b->stream->pid ? b->stream->pid : 1, tid = b->stream->tid ? b->stream->tid :
 		       b->stream->index + 1;
 	struct pm_buf out = { 0 };

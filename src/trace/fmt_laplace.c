@@ -23,7 +23,7 @@
 
 #include "trace/text.h"
 
-enum kind { BIN32, BIN64, TEXT, EVENTS, BASIC, PROCESS };
+enum laplace_kind { BIN32, BIN64, TEXT, EVENTS, BASIC, PROCESS };
 static const char *const lap_name[] = {
 	"laplace", "laplace64", "laplace-text", "laplace-events", "laplace-basic", "laplace-process",
 };
@@ -158,7 +158,7 @@ static int ref_kind(char type)
 	return -1;
 }
 
-static bool parse_ref(const char *s, size_t n, enum kind kind, struct lap_line *l)
+static bool parse_ref(const char *s, size_t n, enum laplace_kind kind, struct lap_line *l)
 {
 	struct pm_tok t = { s, s + n };
 	const char *tok[6];
@@ -186,14 +186,14 @@ struct lap_reader {
 	struct pm_lines l;
 	struct pm_builder b;
 	struct pm_stream stream;
-	enum kind kind;
+	enum laplace_kind kind;
 	enum dialect dialect;
 	uint64_t insns, time, space;
 	bool started, timed, spaced;
 };
 
 static void *lap_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
-		      struct pm_err *err, enum kind kind)
+		      struct pm_err *err, enum laplace_kind kind)
 {
 	static const uint32_t fact[] = {
 		[BIN32] = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME | PM_HAS_CYCLES | PM_HAS_SPACES,
@@ -376,7 +376,7 @@ static enum pm_status lap_next(void *self, const struct pm_batch **batch, struct
 
 struct lap_writer {
 	struct pm_plain w;
-	enum kind kind;
+	enum laplace_kind kind;
 	enum dialect dialect;
 	bool chosen, timed, strict;
 	uint64_t now, space, kernel;
@@ -391,7 +391,7 @@ struct lap_writer {
 	uint64_t pid;			/* the task that runs */
 };
 
-static void *lap_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err, enum kind kind)
+static void *lap_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err, enum laplace_kind kind)
 {
 	static const char *const known[] = { "", "", "", "dialect strict", "", "kernel" };
 	struct lap_writer *w;
@@ -767,7 +767,7 @@ static int lap64_bid(const uint8_t *head, size_t n)
 }
 
 /* @refs and @events: lines of either kind in the window's first lines; false if one is neither. */
-static bool count_lines(const uint8_t *head, size_t n, enum kind kind, int *refs, int *events)
+static bool count_lines(const uint8_t *head, size_t n, enum laplace_kind kind, int *refs, int *events)
 {
 	const char *s = (const char *)head, *end = s + n;
 	enum dialect d = kind >= BASIC ? LAPLACE : guess_dialect(s, n);

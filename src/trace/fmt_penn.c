@@ -62,7 +62,7 @@ static int penn_probe(const uint8_t *head, size_t n)
 #define KNOWN_TEXT	112		/* of lines longer than this nothing is remembered */
 #define KNOWN_AHEAD	256		/* bytes of input that may be looked at without asking */
 
-struct known {
+struct penn_known {
 	uint8_t head, tail;		/* bytes of text; head 0: nothing is known */
 	uint8_t nev, uop;		/* events; which of them is the micro-op's, and the reference's behind it */
 	struct pm_event ev[MAX_EVENTS_PER_LINE];
@@ -72,7 +72,7 @@ struct known {
 
 struct penn_reader {
 	struct pm_input *in;
-	struct known *known;
+	struct penn_known *known;
 	struct pm_builder b;
 	struct pm_stream stream;
 	uint64_t line, insns;
@@ -355,7 +355,7 @@ static unsigned line_events(const struct pm_uop *u, uint32_t id, struct pm_event
 	return (unsigned)(e - ev);
 }
 
-static inline struct known *known_at(struct penn_reader *r, const uint8_t *line)
+static inline struct penn_known *known_at(struct penn_reader *r, const uint8_t *line)
 {
 	uint64_t h = pm_get64(line) * 0x9e3779b97f4a7c15u ^ pm_get64(line + 8) * 0xc2b2ae3d27d4eb4fu;
 
@@ -365,7 +365,7 @@ static inline struct known *known_at(struct penn_reader *r, const uint8_t *line)
 /* The line [p, next), which is @u's, may come again. */
 static void remember(struct penn_reader *r, const uint8_t *p, const uint8_t *next, const struct pm_uop *u)
 {
-	struct known *k = known_at(r, p);
+	struct penn_known *k = known_at(r, p);
 	const uint8_t *mem = p, *behind = next;
 
 	if (next - p > KNOWN_TEXT)
@@ -400,7 +400,7 @@ static void remember(struct penn_reader *r, const uint8_t *p, const uint8_t *nex
 static inline const uint8_t *known_line(struct penn_reader *r, const uint8_t *p, uint32_t id, struct pm_uop *u,
 					struct pm_event *ev, unsigned *nev)
 {
-	const struct known *k = known_at(r, p);
+	const struct penn_known *k = known_at(r, p);
 	const uint8_t *start;
 	uint64_t mem = 0;
 	int d;

@@ -36,7 +36,7 @@
 #define XZ_MEMORY	(1ull << 30)	/* the largest dictionary that a file may ask for */
 #define ZSTD_WINDOW	27		/* log2, likewise: 128 MiB, what the zstd tool accepts */
 
-enum packing { PLAIN, GZIP, ZSTD, XZ, BZIP2 };
+enum input_packing { PLAIN, GZIP, ZSTD, XZ, BZIP2 };
 
 struct pm_input {
 	char *name;
@@ -51,7 +51,7 @@ struct pm_input {
 	uint8_t *raw_buf;		/* what raw points to when reading from fd */
 	bool raw_end;			/* fd has no more */
 
-	enum packing packing;
+	enum input_packing packing;
 	bool member;			/* inside a compressed member or frame */
 	bool ended;			/* the unpacker has given everything */
 	struct inflate_state *gz;
@@ -78,7 +78,7 @@ struct pm_input {
 	atomic_bool done, quit;		/* likewise */
 };
 
-static enum packing sniff(const uint8_t *p, size_t n)
+static enum input_packing sniff(const uint8_t *p, size_t n)
 {
 	if (n >= 3 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8)
 		return GZIP;

@@ -15,7 +15,7 @@
 #define SLOTS	170
 #define FILLED	56		/* of them on average, at most: whole stretches of code fall into one */
 struct bucket {
-	struct slot { uint64_t pc; uint8_t len, bytes[15]; } slot[SLOTS];	/* len 0: free */
+	struct insns_slot { uint64_t pc; uint8_t len, bytes[15]; } slot[SLOTS];	/* len 0: free */
 	uint8_t pad[16];
 };
 _Static_assert(sizeof(struct bucket) == 4096, "a page");
@@ -47,7 +47,7 @@ static void store_free(struct pm_code_store *s)
 }
 
 /* The slot of @pc, or where it belongs, until the next call; NULL: the file failed. */
-static struct slot *find(struct pm_code_store *s, uint64_t pc, struct pm_err *err)
+static struct insns_slot *find(struct pm_code_store *s, uint64_t pc, struct pm_err *err)
 {
 	for (uint64_t k = (pc >> 8) * 0x9e3779b97f4a7c15u >> 20;; k++) {
 		k &= s->buckets - 1;
@@ -65,9 +65,9 @@ static struct slot *find(struct pm_code_store *s, uint64_t pc, struct pm_err *er
 	}
 }
 
-static void put(struct pm_code_store *s, const struct slot *what, struct pm_err *err)
+static void put(struct pm_code_store *s, const struct insns_slot *what, struct pm_err *err)
 {
-	struct slot *to = find(s, what->pc, err);
+	struct insns_slot *to = find(s, what->pc, err);
 
 	if (!to)
 		return;
@@ -99,7 +99,7 @@ static void store_all(struct pm_codes *c)
 		store_free(was);
 	}
 	for (size_t i = 0; i < c->n && !pm_failed(&c->err); i++) {
-		struct slot s = { .pc = c->insn[i].pc, .len = c->insn[i].len };
+		struct insns_slot s = { .pc = c->insn[i].pc, .len = c->insn[i].len };
 
 		memcpy(s.bytes, c->insn[i].bytes, sizeof s.bytes);
 		if (s.len)
@@ -109,7 +109,7 @@ static void store_all(struct pm_codes *c)
 
 static void recall(struct pm_codes *c, struct pm_insn *in)
 {
-	const struct slot *s = pm_failed(&c->err) ? NULL : find(c->store, in->pc, &c->err);
+	const struct insns_slot *s = pm_failed(&c->err) ? NULL : find(c->store, in->pc, &c->err);
 
 	if (s && s->len) {
 		in->len = s->len;

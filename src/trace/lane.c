@@ -21,7 +21,7 @@ struct version {
 	size_t cap_insn, cap_block, cap_object;
 };
 
-struct table {				/* the producer's, as far as it was seen */
+struct lane_table {			/* the producer's, as far as it was seen */
 	const struct pm_code *code;	/* the producer's own: its name here */
 	struct pm_code now;
 	struct version *v;
@@ -60,7 +60,7 @@ struct pm_lanes {
 	bool joined;
 	pm_lane_consume *consume;
 	void *arg;
-	struct table *table;
+	struct lane_table *table;
 	size_t ntable, cap_table;
 	struct pm_arena names;
 	struct name { const char *was; const char *copy; } *name;	/* by stream */
@@ -133,7 +133,7 @@ static void free_versions(struct version *v)
 
 static size_t table_of(struct pm_lanes *l, const struct pm_code *code)
 {
-	struct table *t;
+	struct lane_table *t;
 	struct version *v, *was;
 	bool moved = false;
 	size_t i = l->ntable;
@@ -142,7 +142,7 @@ static size_t table_of(struct pm_lanes *l, const struct pm_code *code)
 		i--;
 	if (!i) {
 		pm_grow(l->table, l->ntable, l->cap_table);
-		l->table[l->ntable] = (struct table){ .code = code, .v = pm_alloc(sizeof(struct version)) };
+		l->table[l->ntable] = (struct lane_table){ .code = code, .v = pm_alloc(sizeof(struct version)) };
 		i = ++l->ntable;
 	}
 	t = l->table + i - 1;

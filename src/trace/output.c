@@ -19,7 +19,7 @@
 #define BUF_BYTES	(256 << 10)
 #define PACKED_BYTES	(256 << 10)
 
-enum packing { PLAIN, GZIP, ZSTD, XZ, BZIP2 };
+enum output_packing { PLAIN, GZIP, ZSTD, XZ, BZIP2 };
 
 struct pm_output {
 	char *name;			/* what the user calls it */
@@ -31,7 +31,7 @@ struct pm_output {
 	size_t n, cap;
 	uint64_t done;			/* bytes before buf[0] */
 
-	enum packing packing;
+	enum output_packing packing;
 	uint8_t *packed;
 	struct isal_zstream *gz;
 	uint8_t *gz_level;

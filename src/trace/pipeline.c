@@ -14,7 +14,7 @@
 #include "trace/sinks.h"
 
 /* Batches reach sinks in one of these forms. */
-enum form { PACKED, BLOCKS, PLAIN, FORMS };
+enum pipe_form { PACKED, BLOCKS, PLAIN, FORMS };
 
 struct stage {				/* a transform, or the end of the line */
 	struct pm_pipeline *p;
@@ -22,7 +22,7 @@ struct stage {				/* a transform, or the end of the line */
 	void *self;
 };
 
-struct sink {
+struct pipe_sink {
 	const struct pm_sink_ops *ops;
 	void *self;
 	char *config;			/* PM_SINK_PER_STREAM: what makes another one; NULL: there is one */
@@ -30,7 +30,7 @@ struct sink {
 	void **part;			/* ... by stream */
 	size_t npart;
 	int lane;			/* -1: called by who pushes */
-	enum form form;
+	enum pipe_form form;
 };
 
 /* What one thread calls: a lane, or who pushes. */
@@ -43,7 +43,7 @@ struct crew {
 };
 
 struct pm_pipeline {
-	struct sink *sink;
+	struct pipe_sink *sink;
 	size_t nsink, cap_sink;
 	struct stage *trans;			/* as added */
 	size_t ntrans, cap_trans;
@@ -93,14 +93,14 @@ void pm_pipeline_sink(struct pm_pipeline *p, const struct pm_sink_ops *ops, void
 {
 	assert(!p->started);
 	pm_grow(p->sink, p->nsink, p->cap_sink);
-	p->sink[p->nsink++] = (struct sink){ .ops = ops, .self = self, .lane = -1 };
+	p->sink[p->nsink++] = (struct pipe_sink){ .ops = ops, .self = self, .lane = -1 };
 }
 
 enum pm_status pm_pipeline_sink_new(struct pm_pipeline *p, const struct pm_sink_ops *ops, const char *config,
 				    struct pm_err *err)
 {
 	void *self = ops->create(config, err);
-	struct sink *s;
+	struct pipe_sink *s;
 
 	if (!self)
 		return pm_failed(err) ? PM_ERR : pm_fail_file(err, "the sink '%s' refused '%s'", ops->name, config);
@@ -242,7 +242,7 @@ static void add_stage(struct pm_pipeline *p, const struct pm_transform_ops *ops,
 	p->stage[p->nstage++] = (struct stage){ p, ops, self };
 }
 
-static bool is_light(const struct pm_pipeline *p, const struct sink *s)
+static bool is_light(const struct pm_pipeline *p, const struct pipe_sink *s)
 {
 	const uint32_t chains = PM_SINK_CHAINS | PM_SINK_LIGHT_CHAINS;
 
@@ -264,7 +264,7 @@ static void form_crews(struct pm_pipeline *p, uint32_t facts)
 	for (unsigned k = 0; k < p->ncrew; k++)
 		p->crew[k] = (struct crew){ .p = p, .lane = (int)k - 1 };
 	for (size_t i = 0; i < p->nsink; i++) {
-		struct sink *s = p->sink + i;
+		struct pipe_sink *s = p->sink + i;
 
 		s->form = p->packed && s->ops->flags & PM_SINK_CHAINS ? PACKED :
 			  facts & PM_HAS_BLOCKS && !(s->ops->flags & PM_SINK_BLOCKS) ? PLAIN : BLOCKS;
@@ -339,7 +339,7 @@ bool pm_pipeline_epochs(const struct pm_pipeline *p)
 	return all;
 }
 
-static const struct pm_chain_sink_ops *chains_of(const struct sink *s)
+static const struct pm_chain_sink_ops *chains_of(const struct pipe_sink *s)
 {
 	return (const struct pm_chain_sink_ops *)s->ops;	/* with PM_SINK_CHAINS */
 }
@@ -347,7 +347,7 @@ static const struct pm_chain_sink_ops *chains_of(const struct sink *s)
 bool pm_pipeline_recent(const struct pm_pipeline *p, struct pm_recent *r)
 {
 	for (size_t i = 0; i < p->nsink; i++) {
-		const struct sink *s = p->sink + i;
+		const struct pipe_sink *s = p->sink + i;
 		struct pm_recent one = { 0 };
 
 		if (s->form != PACKED || !chains_of(s)->recent)
@@ -388,7 +388,7 @@ enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code,
 }
 
 /* pugmark's own sinks are compiled with the sizes of structs; a plug-in is told. */
-static enum pm_status consume(const struct sink *s, void *self, const struct pm_batch *b, const struct pm_packed *k,
+static enum pm_status consume(const struct pipe_sink *s, void *self, const struct pm_batch *b, const struct pm_packed *k,
 			      struct pm_err *err)
 {
 	struct pm_batch told;
@@ -404,13 +404,13 @@ static enum pm_status consume(const struct sink *s, void *self, const struct pm_
 }
 
 /* Call the crew's sinks that want this form. */
-static enum pm_status call(const struct crew *c, const struct pm_batch *b, const struct pm_packed *k, enum form form,
+static enum pm_status call(const struct crew *c, const struct pm_batch *b, const struct pm_packed *k, enum pipe_form form,
 			   struct pm_err *err)
 {
 	struct pm_pipeline *p = c->p;
 
 	for (size_t i = 0; i < p->nsink; i++) {
-		struct sink *s = p->sink + i;
+		struct pipe_sink *s = p->sink + i;
 		void *self = s->self;
 
 		if (s->form != form)
@@ -467,7 +467,7 @@ static enum pm_status lane_consume(void *p, unsigned lane, const struct pm_batch
 static enum pm_status make_parts(struct pm_pipeline *p, uint32_t index, struct pm_err *err)
 {
 	for (size_t i = 0; i < p->nsink; i++) {
-		struct sink *s = p->sink + i;
+		struct pipe_sink *s = p->sink + i;
 
 		if (!s->config || (index < s->npart && s->part[index]))
 			continue;
@@ -495,7 +495,7 @@ static uint64_t lanes_for(const struct pm_pipeline *p, uint32_t stream)
 	uint64_t which = 0;
 
 	for (size_t i = 0; i < p->nsink; i++) {
-		const struct sink *s = p->sink + i;
+		const struct pipe_sink *s = p->sink + i;
 
 		if (s->config)
 			which |= 1ull << stream % (p->ncrew - 1);

@@ -569,13 +569,13 @@ static inline __attribute__((always_inline)) uint8_t follow(struct pug_encoder *
 	return how;
 }
 
-struct walk {				/* what changes with every phrase, in registers */
+struct encode_walk {			/* what changes with every phrase, in registers */
 	uint32_t cur, run;
 	uint64_t insns;
 };
 
 /* Phrase @to comes next, which is like the last time but for the addresses of its elements @missed. */
-static inline __attribute__((always_inline)) void walk_to(struct pug_encoder *e, struct pug_ctx *x, struct walk *w,
+static inline __attribute__((always_inline)) void walk_to(struct pug_encoder *e, struct pug_ctx *x, struct encode_walk *w,
 							  uint32_t to, uint32_t missed)
 {
 	struct pug_phrase *p = e->m.phrase + to;
@@ -592,12 +592,12 @@ static inline __attribute__((always_inline)) void walk_to(struct pug_encoder *e,
 	w->cur = to;
 }
 
-static struct walk walk_begin(const struct pug_encoder *e, const struct pug_ctx *x)
+static struct encode_walk walk_begin(const struct pug_encoder *e, const struct pug_ctx *x)
 {
-	return (struct walk){ x->cur, e->run, 0 };
+	return (struct encode_walk){ x->cur, e->run, 0 };
 }
 
-static void walk_end(struct pug_encoder *e, struct pug_ctx *x, const struct walk *w)
+static void walk_end(struct pug_encoder *e, struct pug_ctx *x, const struct encode_walk *w)
 {
 	x->cur = w->cur;
 	e->run = w->run;
@@ -612,7 +612,7 @@ static const struct pm_event *known_phrases(struct pug_encoder *e, struct pug_ct
 					    const struct pm_event *end)
 {
 	const struct pug_phrase *phrase = e->m.phrase;
-	struct walk w = walk_begin(e, x);
+	struct encode_walk w = walk_begin(e, x);
 	const uint32_t code = x->code;
 
 	while (ev < stop) {
@@ -699,7 +699,7 @@ enum pm_status pug_encode_chains(struct pug_encoder *e, struct pug_ctx *x, const
 				 struct pm_err *err)
 {
 	const uint64_t *at = *addr;
-	struct walk w = walk_begin(e, x);
+	struct encode_walk w = walk_begin(e, x);
 	size_t left = 0, all = 0;
 
 	if (e->parts_code != x->code) {		/* the phrases of another table's */

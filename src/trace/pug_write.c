@@ -29,7 +29,7 @@ struct item {				/* a packed batch, or what is left of it */
 	uint32_t parcel;		/* 1 + index: its events; 0: it has none */
 };
 
-struct job {				/* some records, in this order */
+struct pug_job {			/* some records, in this order */
 	enum { JOB_FREE, JOB_FILLING, JOB_WAITS, JOB_RUNS } state;
 	uint64_t number;
 	struct early {			/* records that stand before its chunks, not packed yet */
@@ -55,7 +55,7 @@ struct hand {				/* a thread; [0] is the caller's */
 	struct pug_writer *w;
 	pthread_t thread;
 	struct pug_maker m;
-	struct job *job;
+	struct pug_job *job;
 	ZSTD_CCtx *zstd;
 	struct pm_buf planes, payload;
 };
@@ -81,13 +81,13 @@ struct pug_writer {
 	struct pm_write_opts opts;
 	bool begun;
 	bool making;			/* events are being put into job->chunk */
-	struct job *job;		/* being filled */
+	struct pug_job *job;		/* being filled */
 	struct known_code *code;
 	size_t ncode, cap_code;
 	struct known_stream *stream;	/* by pm_stream.index */
 	size_t nstream;
 
-	struct job jobs[HANDS + 2];
+	struct pug_job jobs[HANDS + 2];
 	unsigned njob;
 	struct hand hand[HANDS + 1];
 	unsigned nthread;
@@ -137,7 +137,7 @@ static enum pm_status write_record(struct pug_writer *w, enum pug_tag tag, uint6
 	return pm_output_write(w->out, payload->p, payload->n, err);
 }
 
-static enum pm_status write_early(struct pug_writer *w, struct job *j, ZSTD_CCtx *z, struct pm_err *err)
+static enum pm_status write_early(struct pug_writer *w, struct pug_job *j, ZSTD_CCtx *z, struct pm_err *err)
 {
 	for (size_t i = 0; i < j->nearly; i++) {
 		struct early *e = j->early + i;
@@ -159,7 +159,7 @@ static enum pm_status write_early(struct pug_writer *w, struct job *j, ZSTD_CCtx
 /* ---- jobs --------------------------------------------------------------------------------------- */
 
 /* Wait until all jobs before @j are written. PM_ERR: one of them failed. */
-static enum pm_status wait_turn(struct pug_writer *w, const struct job *j)
+static enum pm_status wait_turn(struct pug_writer *w, const struct pug_job *j)
 {
 	enum pm_status s;
 
@@ -232,7 +232,7 @@ static enum pm_status make_item(struct hand *h, const struct item *item, const u
 
 static enum pm_status make_items(struct hand *h, struct pm_err *err)
 {
-	const struct job *j = h->job;
+	const struct pug_job *j = h->job;
 	const uint64_t *addr = j->addr;
 	const uint32_t *id = j->id;
 
@@ -247,7 +247,7 @@ static enum pm_status make_items(struct hand *h, struct pm_err *err)
 	return PM_OK;
 }
 
-static void do_job(struct hand *h, struct job *j)
+static void do_job(struct hand *h, struct pug_job *j)
 {
 	struct pug_writer *w = h->w;
 	struct pm_err err = { 0 };
@@ -268,11 +268,11 @@ static void do_job(struct hand *h, struct job *j)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static struct job *find_job(struct pug_writer *w, unsigned state)
+static struct pug_job *find_job(struct pug_writer *w, unsigned state)
 {
-	struct job *first = NULL;
+	struct pug_job *first = NULL;
 
-	for (struct job *j = w->jobs; j < w->jobs + w->njob; j++)
+	for (struct pug_job *j = w->jobs; j < w->jobs + w->njob; j++)
 		if (j->state == state && (!first || j->number < first->number))
 			first = j;
 	return first;
@@ -285,7 +285,7 @@ static void *hand_main(void *arg)
 
 	pthread_mutex_lock(&w->lock);
 	for (;;) {
-		struct job *j;
+		struct pug_job *j;
 
 		while (!(j = find_job(w, JOB_WAITS)) && !w->quit)
 			pthread_cond_wait(&w->wake, &w->lock);
@@ -311,7 +311,7 @@ static enum pm_status failure(struct pug_writer *w, struct pm_err *err)
 static enum pm_status begin_job(struct pug_writer *w, struct pm_err *err)
 {
 	enum pm_status s;
-	struct job *j;
+	struct pug_job *j;
 
 	pthread_mutex_lock(&w->lock);
 	while (!(j = find_job(w, JOB_FREE)))
@@ -331,7 +331,7 @@ static enum pm_status begin_job(struct pug_writer *w, struct pm_err *err)
 /* What was added to the job's .raw since @at becomes a record. */
 static void add_record(struct pug_writer *w, enum pug_tag tag, size_t at)
 {
-	struct job *j = w->job;
+	struct pug_job *j = w->job;
 
 	pm_grow(j->early, j->nearly, j->cap_early);
 	j->early[j->nearly++] = (struct early){ tag, at, j->raw.n - at };
@@ -356,7 +356,7 @@ static void put_codes(struct pug_writer *w)
 /* The job is complete, if there is anything in it. */
 static enum pm_status end_job(struct pug_writer *w, struct pm_err *err)
 {
-	struct job *j = w->job;
+	struct pug_job *j = w->job;
 
 	if (w->making) {
 		pug_make_end(&w->hand->m);
@@ -517,7 +517,7 @@ enum pm_status pug_write_packed(void *self, const struct pm_batch *b, const stru
 	const uint32_t most = w->level.insns - w->level.insns / 32;
 	struct known_stream *k;
 	struct item *item;
-	struct job *j;
+	struct pug_job *j;
 
 	if (!w->begun && pug_begin(w, err) != PM_OK)
 		return PM_ERR;
@@ -663,7 +663,7 @@ void *pug_write_open(struct pm_output *out, const struct pm_write_opts *o, struc
 	return w;
 }
 
-static void job_release(struct job *j)
+static void job_release(struct pug_job *j)
 {
 	for (size_t i = 0; i < j->cap_parcel; i++)
 		pm_parcel_release(j->parcel + i);

@@ -23,7 +23,7 @@ struct dump {
 	bool entries;			/* of IDtrace, without what only its format understands */
 };
 
-enum shape {
+enum dump_shape {
 	S_ADDR = 1,		/* addr is printed */
 	S_SIZE = 2,		/* size is printed */
 	S_HEX = 4,		/* value, hexadecimal */

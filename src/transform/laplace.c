@@ -11,18 +11,18 @@ struct area {				/* pages [lo, hi) of an address space */
 	uint64_t lo, hi, first;		/* page lo is page `first` of the object */
 	uint32_t object;
 };
-struct space {
+struct laplace_space {
 	struct area *v;			/* sorted, disjoint */
 	size_t n, cap;
 };
 enum object_kind { ANON, FILE_OBJECT, SHARED };
-struct object {
+struct laplace_object {
 	enum object_kind kind;
 	uint64_t key[3];
 	struct pm_map page;		/* index -> canonical number */
 };
 
-struct input {
+struct laplace_input {
 	struct pm_source src;
 	const struct pm_batch *b;
 	size_t at;
@@ -30,15 +30,15 @@ struct input {
 	bool end;
 };
 
-struct merge {
-	struct input refs, events;
+struct laplace_merge {
+	struct laplace_input refs, events;
 	struct pm_builder b;
 	struct pm_stream stream;
 	struct pm_map space_of;		/* context -> index into space */
-	struct space *space;
+	struct laplace_space *space;
 	size_t nspace, cap_space;
 	struct pm_map context_of;	/* task -> context */
-	struct object *object;
+	struct laplace_object *object;
 	size_t nobject, cap_object;
 	struct pm_map named;		/* hash of a file's or segment's name -> object, linear probing */
 	uint64_t pages, time, context;
@@ -47,7 +47,7 @@ struct merge {
 
 /* ---- address spaces ------------------------------------------------------------------------------ */
 
-static struct space *space(struct merge *m, uint64_t context)
+static struct laplace_space *space(struct laplace_merge *m, uint64_t context)
 {
 	bool fresh;
 	uint64_t *at = pm_map_put(&m->space_of, context, &fresh);
@@ -55,13 +55,13 @@ static struct space *space(struct merge *m, uint64_t context)
 	if (fresh) {
 		*at = m->nspace;
 		pm_grow(m->space, m->nspace, m->cap_space);
-		m->space[m->nspace++] = (struct space){ 0 };
+		m->space[m->nspace++] = (struct laplace_space){ 0 };
 	}
 	return &m->space[*at];
 }
 
 /* First area that ends behind @page. */
-static size_t find(const struct space *s, uint64_t page)
+static size_t find(const struct laplace_space *s, uint64_t page)
 {
 	size_t lo = 0, hi = s->n;
 
@@ -76,7 +76,7 @@ static size_t find(const struct space *s, uint64_t page)
 	return lo;
 }
 
-static void insert(struct space *s, size_t at, struct area a)
+static void insert(struct laplace_space *s, size_t at, struct area a)
 {
 	pm_grow(s->v, s->n, s->cap);
 	memmove(s->v + at + 1, s->v + at, (s->n - at) * sizeof *s->v);
@@ -84,7 +84,7 @@ static void insert(struct space *s, size_t at, struct area a)
 	s->n++;
 }
 
-static void unmap(struct space *s, uint64_t lo, uint64_t hi)
+static void unmap(struct laplace_space *s, uint64_t lo, uint64_t hi)
 {
 	size_t i = find(s, lo), j;
 
@@ -110,7 +110,7 @@ static void unmap(struct space *s, uint64_t lo, uint64_t hi)
 	}
 }
 
-static void map(struct space *s, uint64_t lo, uint64_t hi, uint32_t object, uint64_t first)
+static void map(struct laplace_space *s, uint64_t lo, uint64_t hi, uint32_t object, uint64_t first)
 {
 	if (lo >= hi)
 		return;
@@ -120,21 +120,21 @@ static void map(struct space *s, uint64_t lo, uint64_t hi, uint32_t object, uint
 
 /* ---- objects ------------------------------------------------------------------------------------- */
 
-static uint32_t fresh_object(struct merge *m)
+static uint32_t fresh_object(struct laplace_merge *m)
 {
 	pm_grow(m->object, m->nobject, m->cap_object);
-	m->object[m->nobject] = (struct object){ .kind = ANON };
+	m->object[m->nobject] = (struct laplace_object){ .kind = ANON };
 	return (uint32_t)m->nobject++;
 }
 
-static uint32_t named_object(struct merge *m, enum object_kind kind, uint64_t a, uint64_t b, uint64_t c)
+static uint32_t named_object(struct laplace_merge *m, enum object_kind kind, uint64_t a, uint64_t b, uint64_t c)
 {
 	uint64_t hash = ((a * 0x9e3779b97f4a7c15u ^ b) * 0xff51afd7ed558ccdu ^ c) * 0xc4ceb9fe1a85ec53u + kind;
 
 	for (;; hash++) {
 		bool fresh;
 		uint64_t *at = pm_map_put(&m->named, hash, &fresh);
-		struct object *o;
+		struct laplace_object *o;
 
 		if (fresh) {
 			*at = fresh_object(m);
@@ -151,7 +151,7 @@ static uint32_t named_object(struct merge *m, enum object_kind kind, uint64_t a,
 	}
 }
 
-static uint64_t number(struct merge *m, uint32_t object, uint64_t index)
+static uint64_t number(struct laplace_merge *m, uint32_t object, uint64_t index)
 {
 	bool fresh;
 	uint64_t *at = pm_map_put(&m->object[object].page, index, &fresh);
@@ -161,9 +161,9 @@ static uint64_t number(struct merge *m, uint32_t object, uint64_t index)
 	return *at;
 }
 
-static uint64_t canonical(struct merge *m, uint64_t context, uint64_t page)
+static uint64_t canonical(struct laplace_merge *m, uint64_t context, uint64_t page)
 {
-	struct space *s = space(m, context);
+	struct laplace_space *s = space(m, context);
 	size_t i = find(s, page);
 
 	if (i == s->n || s->v[i].lo > page) {
@@ -177,7 +177,7 @@ static uint64_t canonical(struct merge *m, uint64_t context, uint64_t page)
 }
 
 /* Pages of a file from index @from on exist no longer; when they come again they are others. */
-static void retire(struct merge *m, uint32_t object, uint64_t from)
+static void retire(struct laplace_merge *m, uint32_t object, uint64_t from)
 {
 	struct pm_map old = m->object[object].page;
 	uint64_t key, val;
@@ -191,7 +191,7 @@ static void retire(struct merge *m, uint32_t object, uint64_t from)
 
 /* ---- replaying events ----------------------------------------------------------------------------- */
 
-static uint64_t context_of(struct merge *m, uint64_t pid)
+static uint64_t context_of(struct laplace_merge *m, uint64_t pid)
 {
 	uint64_t *at = pm_map_get(&m->context_of, pid);
 
@@ -203,7 +203,7 @@ static uint64_t pages_up(uint64_t bytes)
 	return (bytes >> PAGE_SHIFT) + ((bytes & ((1 << PAGE_SHIFT) - 1)) != 0);
 }
 
-static void emit_ref(struct merge *m, enum pm_kind kind, unsigned flags, unsigned size, uint64_t addr,
+static void emit_ref(struct laplace_merge *m, enum pm_kind kind, unsigned flags, unsigned size, uint64_t addr,
 		     uint64_t page)
 {
 	struct pm_event *e;
@@ -215,7 +215,7 @@ static void emit_ref(struct merge *m, enum pm_kind kind, unsigned flags, unsigne
 	e->value = page;
 }
 
-static void file_access(struct merge *m, const struct pm_rare *r, bool write)
+static void file_access(struct laplace_merge *m, const struct pm_rare *r, bool write)
 {
 	uint32_t o = named_object(m, FILE_OBJECT, r->arg[1], r->arg[2], r->arg[3]);
 	uint64_t lo = r->arg[4] >> PAGE_SHIFT, n;
@@ -228,7 +228,7 @@ static void file_access(struct merge *m, const struct pm_rare *r, bool write)
 		emit_ref(m, write ? PM_EV_WRITE : PM_EV_READ, PM_REF_UNCACHED, 0, 0, number(m, o, lo + i));
 }
 
-static void move(struct space *s, uint64_t to, uint64_t n, uint64_t from, uint64_t old)
+static void move(struct laplace_space *s, uint64_t to, uint64_t n, uint64_t from, uint64_t old)
 {
 	struct area *was = NULL;
 	size_t nwas = 0, cap = 0;
@@ -259,7 +259,7 @@ static void move(struct space *s, uint64_t to, uint64_t n, uint64_t from, uint64
 	free(was);
 }
 
-static void duplicate(struct merge *m, uint64_t from, uint64_t to, uint64_t lo, uint64_t hi)
+static void duplicate(struct laplace_merge *m, uint64_t from, uint64_t to, uint64_t lo, uint64_t hi)
 {
 	space(m, to);			/* may move the table: first */
 	for (size_t i = find(space(m, from), lo); i < space(m, from)->n; i++) {
@@ -278,7 +278,7 @@ static void duplicate(struct merge *m, uint64_t from, uint64_t to, uint64_t lo, 
 	}
 }
 
-static void replay(struct merge *m, const struct pm_rare *r)
+static void replay(struct laplace_merge *m, const struct pm_rare *r)
 {
 	const uint64_t *a = r->arg;
 	uint64_t page = a[1] >> PAGE_SHIFT, n = pages_up(a[2]);
@@ -338,7 +338,7 @@ static void replay(struct merge *m, const struct pm_rare *r)
 /* ---- merging --------------------------------------------------------------------------------------- */
 
 /* The next event of the input that is no time, with in->time its time; NULL at the end. */
-static const struct pm_event *peek(struct input *in, uint64_t *context, enum pm_status *st, struct pm_err *err)
+static const struct pm_event *peek(struct laplace_input *in, uint64_t *context, enum pm_status *st, struct pm_err *err)
 {
 	*st = PM_OK;
 	while (!in->end) {
@@ -370,7 +370,7 @@ static const struct pm_event *peek(struct input *in, uint64_t *context, enum pm_
 	return NULL;
 }
 
-static void put_time(struct merge *m, uint64_t time)
+static void put_time(struct laplace_merge *m, uint64_t time)
 {
 	if (m->timed && m->time == time)
 		return;
@@ -379,7 +379,7 @@ static void put_time(struct merge *m, uint64_t time)
 	pm_builder_event(&m->b, PM_EV_TIME)->value = time;
 }
 
-static void put_kernel(struct merge *m, const struct pm_batch *b, const struct pm_event *e)
+static void put_kernel(struct laplace_merge *m, const struct pm_batch *b, const struct pm_event *e)
 {
 	const struct pm_rare *r = &b->rare[e->id];
 	struct pm_rare *to = pm_builder_rare(&m->b, PM_EV_KERNEL, r->name);
@@ -395,7 +395,7 @@ static void put_kernel(struct merge *m, const struct pm_batch *b, const struct p
 
 static enum pm_status merge_next(void *self, const struct pm_batch **batch, struct pm_err *err)
 {
-	struct merge *m = self;
+	struct laplace_merge *m = self;
 
 	pm_builder_reset(&m->b, &m->stream, NULL);
 	while (m->b.b.n < PM_BATCH_EVENTS) {
@@ -432,7 +432,7 @@ static enum pm_status merge_next(void *self, const struct pm_batch **batch, stru
 
 static void merge_close(void *self)
 {
-	struct merge *m = self;
+	struct laplace_merge *m = self;
 
 	if (!m)
 		return;
@@ -455,7 +455,7 @@ static const struct pm_source_ops merge_ops = { "merged Laplace traces", merge_n
 
 struct pm_source pm_laplace_merge(const struct pm_source *refs, const struct pm_source *events)
 {
-	struct merge *m = pm_alloc(sizeof *m);
+	struct laplace_merge *m = pm_alloc(sizeof *m);
 
 	m->refs.src = *refs;
 	m->events.src = *events;

@@ -8,22 +8,22 @@
 #define STACK_STEP	(8u << 20)	/* a stack grows by no more between two looks at it */
 #define PAGE		4096u
 
-struct range { uint64_t lo, hi; bool stack; };
+struct mapped_range { uint64_t lo, hi; bool stack; };
 
-struct space {				/* of one process */
+struct mapped_space {			/* of one process */
 	uint32_t pid;
 	bool known;			/* there was at least one PM_EV_MMAP */
 	bool uncertain;			/* something of unknown size was mapped */
 	uint32_t stream;		/* the only one so far */
 	bool several;
-	struct range *range;		/* sorted, disjoint */
+	struct mapped_range *range;		/* sorted, disjoint */
 	size_t n, cap, last;
 	uint64_t heap;			/* where brk began; 0: not known */
 	uint64_t number, arg[3];	/* the system call under way; 0: none of ours */
 };
 
 struct pm_maps {
-	struct space *space;
+	struct mapped_space *space;
 	size_t n, cap, last;
 };
 
@@ -42,7 +42,7 @@ void pm_maps_free(struct pm_maps *m)
 	free(m);
 }
 
-static struct space *find(struct pm_maps *m, uint32_t pid)
+static struct mapped_space *find(struct pm_maps *m, uint32_t pid)
 {
 	if (m->last < m->n && m->space[m->last].pid == pid)
 		return m->space + m->last;
@@ -52,22 +52,22 @@ static struct space *find(struct pm_maps *m, uint32_t pid)
 	return NULL;
 }
 
-static struct space *space_of(struct pm_maps *m, const struct pm_stream *s)
+static struct mapped_space *space_of(struct pm_maps *m, const struct pm_stream *s)
 {
-	struct space *sp = find(m, s->pid);
+	struct mapped_space *sp = find(m, s->pid);
 
 	if (!sp) {
 		pm_grow(m->space, m->n, m->cap);
 		m->last = m->n;
 		sp = m->space + m->n++;
-		*sp = (struct space){ .pid = s->pid, .stream = s->index };
+		*sp = (struct mapped_space){ .pid = s->pid, .stream = s->index };
 	}
 	sp->several = sp->several || sp->stream != s->index;
 	return sp;
 }
 
 /* The first range that ends behind @addr. */
-static size_t first_behind(const struct space *sp, uint64_t addr)
+static size_t first_behind(const struct mapped_space *sp, uint64_t addr)
 {
 	size_t lo = 0, hi = sp->n;
 
@@ -82,7 +82,7 @@ static size_t first_behind(const struct space *sp, uint64_t addr)
 	return lo;
 }
 
-static void insert(struct space *sp, size_t at, struct range r)
+static void insert(struct mapped_space *sp, size_t at, struct mapped_range r)
 {
 	pm_grow(sp->range, sp->n, sp->cap);
 	memmove(sp->range + at + 1, sp->range + at, (sp->n - at) * sizeof r);
@@ -90,16 +90,16 @@ static void insert(struct space *sp, size_t at, struct range r)
 	sp->n++;
 }
 
-static void take_away(struct space *sp, uint64_t lo, uint64_t hi)
+static void take_away(struct mapped_space *sp, uint64_t lo, uint64_t hi)
 {
 	size_t i = first_behind(sp, lo);
 
 	sp->last = 0;
 	while (i < sp->n && sp->range[i].lo < hi) {
-		struct range *r = sp->range + i;
+		struct mapped_range *r = sp->range + i;
 
 		if (r->lo < lo && r->hi > hi) {
-			struct range rest = { hi, r->hi, r->stack };
+			struct mapped_range rest = { hi, r->hi, r->stack };
 
 			r->hi = lo;
 			insert(sp, i + 1, rest);
@@ -118,19 +118,19 @@ static void take_away(struct space *sp, uint64_t lo, uint64_t hi)
 	}
 }
 
-static void add(struct space *sp, uint64_t lo, uint64_t length, bool stack)
+static void add(struct mapped_space *sp, uint64_t lo, uint64_t length, bool stack)
 {
 	uint64_t hi = lo + (length + PAGE - 1) / PAGE * PAGE;
 
 	if (hi <= lo)			/* up to the last byte that there is */
 		hi = UINT64_MAX;
 	take_away(sp, lo, hi);
-	insert(sp, first_behind(sp, lo), (struct range){ lo, hi, stack });
+	insert(sp, first_behind(sp, lo), (struct mapped_range){ lo, hi, stack });
 }
 
 /* Results of brk, mremap and shmat, of both instruction sets: the numbers mean something else in the
  * other one, but nothing that returns such an address. */
-static void returned(struct space *sp, uint64_t value)
+static void returned(struct mapped_space *sp, uint64_t value)
 {
 	uint64_t number = sp->number;
 
@@ -160,8 +160,8 @@ static void returned(struct space *sp, uint64_t value)
 void pm_maps_event(struct pm_maps *m, const struct pm_batch *b, const struct pm_event *ev)
 {
 	const struct pm_rare *r = ev->id < b->nrare ? b->rare + ev->id : NULL;
-	struct space *sp, *parent;
-	struct range *copy;
+	struct mapped_space *sp, *parent;
+	struct mapped_range *copy;
 
 	switch (ev->kind) {
 	case PM_EV_EXEC:
@@ -216,9 +216,9 @@ void pm_maps_event(struct pm_maps *m, const struct pm_batch *b, const struct pm_
 
 enum pm_mapped pm_maps_has(struct pm_maps *m, const struct pm_stream *s, uint64_t addr, uint64_t size)
 {
-	struct space *sp = space_of(m, s);
+	struct mapped_space *sp = space_of(m, s);
 	uint64_t end = addr + size;
-	const struct range *r = sp->range + sp->last;
+	const struct mapped_range *r = sp->range + sp->last;
 	size_t i;
 
 	if (!sp->known || sp->uncertain || end < addr)
@@ -226,7 +226,7 @@ enum pm_mapped pm_maps_has(struct pm_maps *m, const struct pm_stream *s, uint64_
 	if (sp->last < sp->n && addr >= r->lo && end <= r->hi)
 		return PM_MAPPED_YES;
 	for (i = first_behind(sp, addr); i < sp->n; i++) {
-		struct range *k = sp->range + i;
+		struct mapped_range *k = sp->range + i;
 
 		if (addr < k->lo && k->stack && k->lo - addr <= STACK_STEP) {
 			uint64_t lo = addr & ~(uint64_t)(PAGE - 1);

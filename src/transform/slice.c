@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "transform/slice.h"
 
-enum unit { UNIT_INSN, UNIT_EVENT };
+enum slice_unit { UNIT_INSN, UNIT_EVENT };
 
 struct slice_stream {
 	uint32_t block;			/* that is being taken apart or cut; PM_NONE: none */
@@ -20,9 +20,9 @@ struct slice_stream {
 	const struct pm_code *code;
 };
 
-struct slice {
+struct slice_cut {
 	struct pm_slice_opts o;
-	enum unit unit;
+	enum slice_unit unit;
 	uint64_t at;			/* position of the next instruction */
 	uint64_t time;
 	struct slice_stream *stream;
@@ -39,7 +39,7 @@ bool pm_slice_blocks(const struct pm_slice_opts *o)
 
 void *pm_slice_new(const struct pm_slice_opts *o)
 {
-	struct slice *s = pm_alloc(sizeof *s);
+	struct slice_cut *s = pm_alloc(sizeof *s);
 
 	s->o = *o;
 	s->at = o->skipped;
@@ -49,10 +49,10 @@ void *pm_slice_new(const struct pm_slice_opts *o)
 
 bool pm_slice_done(const void *self)
 {
-	return ((const struct slice *)self)->done;
+	return ((const struct slice_cut *)self)->done;
 }
 
-static struct slice_stream *stream_of(struct slice *s, uint32_t index)
+static struct slice_stream *stream_of(struct slice_cut *s, uint32_t index)
 {
 	if (index >= s->cap) {
 		size_t cap = s->cap ? s->cap : 8;
@@ -68,19 +68,19 @@ static struct slice_stream *stream_of(struct slice *s, uint32_t index)
 	return s->stream + index;
 }
 
-static void put(struct slice *s, const struct pm_event *ev)
+static void put(struct slice_cut *s, const struct pm_event *ev)
 {
 	pm_grow(s->ev, s->n, s->cap_ev);
 	s->ev[s->n++] = *ev;
 }
 
-static bool in_window(const struct slice *s, uint64_t at)
+static bool in_window(const struct slice_cut *s, uint64_t at)
 {
 	return at >= s->o.from && at - s->o.from < s->o.count && s->time >= s->o.time_from &&
 	       s->time < s->o.time_to;
 }
 
-static bool in_range(const struct slice *s, uint64_t addr)
+static bool in_range(const struct slice_cut *s, uint64_t addr)
 {
 	for (size_t i = 0; i < s->o.nrange; i++)
 		if (addr >= s->o.range[i].lo && addr < s->o.range[i].hi)
@@ -88,7 +88,7 @@ static bool in_range(const struct slice *s, uint64_t addr)
 	return !s->o.nrange;
 }
 
-static bool wanted_code(struct slice *s, struct slice_stream *st, const struct pm_batch *b, uint64_t pc,
+static bool wanted_code(struct slice_cut *s, struct slice_stream *st, const struct pm_batch *b, uint64_t pc,
 			uint32_t insn)
 {
 	const struct pm_object *object = NULL;
@@ -110,7 +110,7 @@ static bool wanted_code(struct slice *s, struct slice_stream *st, const struct p
 }
 
 /* The wanted rest of a block that is taken apart, before its instruction @upto. */
-static void put_insns(struct slice *s, struct slice_stream *st, const struct pm_code *code, uint32_t upto)
+static void put_insns(struct slice_cut *s, struct slice_stream *st, const struct pm_code *code, uint32_t upto)
 {
 	const struct pm_block *blk = code->block + st->block;
 
@@ -126,14 +126,14 @@ static void put_insns(struct slice *s, struct slice_stream *st, const struct pm_
 		st->out = upto;
 }
 
-static void leave_block(struct slice *s, struct slice_stream *st, const struct pm_code *code)
+static void leave_block(struct slice_cut *s, struct slice_stream *st, const struct pm_code *code)
 {
 	if (st->apart)
 		put_insns(s, st, code, st->end);
 	st->apart = false;
 }
 
-static enum pm_status enter_block(struct slice *s, struct slice_stream *st, const struct pm_batch *b,
+static enum pm_status enter_block(struct slice_cut *s, struct slice_stream *st, const struct pm_batch *b,
 				  const struct pm_event *ev, struct pm_err *err)
 {
 	uint64_t n = ev->value, first = 0, end = 0;
@@ -178,13 +178,13 @@ static bool belongs(uint8_t kind)
 
 /* What only the trace's own format understands goes with the instruction (or event) before it, and what
  * says how the trace begins stays; but where blocks are taken apart, all of it would be wrong. */
-static bool keeps_opaque(const struct slice *s, const struct slice_stream *st, const struct pm_event *ev)
+static bool keeps_opaque(const struct slice_cut *s, const struct slice_stream *st, const struct pm_event *ev)
 {
 	return !(s->o.facts & PM_HAS_BLOCKS) && (ev->flags == PM_OPAQUE_HEADER || !st->begun || st->inside);
 }
 
 /* Has everything come that belongs to instructions that are wanted? */
-static bool nothing_open(const struct slice *s)
+static bool nothing_open(const struct slice_cut *s)
 {
 	for (size_t i = 0; i < s->cap; i++)
 		if (s->stream[i].block != PM_NONE ? s->stream[i].end > s->stream[i].first : s->stream[i].inside)
@@ -195,7 +195,7 @@ static bool nothing_open(const struct slice *s)
 static enum pm_status slice_consume(void *self, const struct pm_batch *b, const struct pm_emit *to,
 				    struct pm_err *err)
 {
-	struct slice *s = self;
+	struct slice_cut *s = self;
 	struct slice_stream *st;
 	struct pm_batch out = *b;
 
@@ -278,7 +278,7 @@ static enum pm_status slice_consume(void *self, const struct pm_batch *b, const 
 
 static enum pm_status slice_finish(void *self, const struct pm_emit *to, struct pm_err *err)
 {
-	struct slice *s = self;
+	struct slice_cut *s = self;
 
 	for (size_t i = 0; i < s->cap; i++) {
 		struct slice_stream *st = s->stream + i;
@@ -298,7 +298,7 @@ static enum pm_status slice_finish(void *self, const struct pm_emit *to, struct 
 
 static void slice_destroy(void *self)
 {
-	struct slice *s = self;
+	struct slice_cut *s = self;
 
 	if (!s)
 		return;

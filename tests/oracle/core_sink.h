@@ -6,9 +6,9 @@
 #ifndef ORACLE_CORE_SINK_H
 #define ORACLE_CORE_SINK_H
 
-#include "bpred.h"
+#include "bpred_slow.h"
 #include "cache_slow.h"
-#include "core.h"
+#include "core_slow.h"
 
 struct o_row { uint64_t pc, times, fetch_miss, load_miss, memory, wrong, stall[PM_CORE_WHYS]; };
 

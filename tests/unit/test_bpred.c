@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../oracle/bpred.h"
+#include "../oracle/bpred_slow.h"
 #include "../oracle/branches.h"
 #include "base/mem.h"
 #include "real_trace.h"

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "../oracle/random.h"
-#include "../oracle/stack.h"
+#include "../oracle/stack_slow.h"
 #include "analyse/cachegrind.h"
 #include "base/mem.h"
 #include "real_trace.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../oracle/course.h"
+#include "../oracle/course_slow.h"
 #include "../oracle/random.h"
 #include "base/mem.h"
 

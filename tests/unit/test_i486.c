@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "../oracle/i486.h"
+#include "../oracle/i486_slow.h"
 #include "../oracle/random.h"
 #include "base/mem.h"
 #include "real_trace.h"

@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "trace/format.h"
-#include "transform/crack.h"
+#include "transform/to_uops.h"
 
 #define SHORT_BYTES	(1 << 20)	/* of the shorter file; all buffers are full by then */
 #define LONG_BYTES	(160 << 20)	/* of one that fills several chunks of a .pug */

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "../oracle/random.h"
-#include "../oracle/stack.h"
+#include "../oracle/stack_slow.h"
 #include "analyse/cache_sim.h"
 #include "analyse/reuse.h"
 #include "analyse/stack.h"

@@ -84,7 +84,7 @@ struct citcat_result {
 	double seconds;			/* of this thread's processor time */
 	uint64_t pc;			/* where it stood at the end */
 	char state[8192];		/* the registers there, as text */
-	struct tracer *tracer;		/* the trace's consumers refer to what it owns: yours, tracer_free()
+	struct machine_tracer *tracer;		/* the trace's consumers refer to what it owns: yours, tracer_free()
 					 * it behind the pipeline; also after an error; NULL without a trace */
 };
 /* Divergence is an error whose message says where: instruction, branch count, pc, expected, found. */

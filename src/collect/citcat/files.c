@@ -8,20 +8,20 @@
 #include "base/mem.h"
 #include "collect/citcat/citcat.h"
 
-struct out {
+struct cat_out {
 	struct pm_output *o;
 	struct pm_err *err;
 	bool failed;
 };
 
-static void w32(struct out *o, uint32_t v)
+static void w32(struct cat_out *o, uint32_t v)
 {
 	v = htobe32(v);
 	if (!o->failed && pm_output_write(o->o, &v, 4, o->err) != PM_OK)
 		o->failed = true;
 }
 
-static enum pm_status finish(struct out *o)
+static enum pm_status finish(struct cat_out *o)
 {
 	enum pm_status st = o->failed ? PM_ERR : pm_output_finish(o->o, o->err);
 
@@ -31,7 +31,7 @@ static enum pm_status finish(struct out *o)
 
 enum pm_status citcat_write_ims(const struct citcat *c, const char *path, struct pm_err *err)
 {
-	struct out o = { .err = err };
+	struct cat_out o = { .err = err };
 	uint8_t head[CAT_HEADER];
 
 	err->file = path;
@@ -51,7 +51,7 @@ enum pm_status citcat_write_ims(const struct citcat *c, const char *path, struct
 	return finish(&o);
 }
 
-static void section(struct out *o, const char tag[4], size_t n, unsigned bytes)
+static void section(struct cat_out *o, const char tag[4], size_t n, unsigned bytes)
 {
 	uint32_t t;
 
@@ -63,7 +63,7 @@ static void section(struct out *o, const char tag[4], size_t n, unsigned bytes)
 
 enum pm_status citcat_write_aes(const struct citcat *c, const char *path, struct pm_err *err)
 {
-	struct out o = { .err = err };
+	struct cat_out o = { .err = err };
 
 	err->file = path;
 	o.o = pm_output_open(path, err);

@@ -20,7 +20,7 @@ struct replay {
 	const struct citcat *c;
 	const struct citcat_replay_opts *o;
 	struct cpu *cpu;
-	struct tracer *tracer;
+	struct machine_tracer *tracer;
 	uint8_t *ram;
 	uint32_t ram_size;
 	bool be;

@@ -16,9 +16,9 @@ enum { FI = 1, FU = 2, FO = 4, FZ = 8, FV = 16, FE = 32 };	/* order of Flags, En
 #define NAN_S		0x7fbfffffu
 #define NAN_D		0x7ff7ffffffffffffULL
 
-enum kind { ZERO, DENORM, NORMAL, INFINITE, QNAN, SNAN };
+enum fpu_kind { ZERO, DENORM, NORMAL, INFINITE, QNAN, SNAN };
 
-static enum kind kind_s(uint32_t v)
+static enum fpu_kind kind_s(uint32_t v)
 {
 	uint32_t e = v >> 23 & 0xff, m = v & 0x7fffff;
 
@@ -29,7 +29,7 @@ static enum kind kind_s(uint32_t v)
 	return NORMAL;
 }
 
-static enum kind kind_d(uint64_t v)
+static enum fpu_kind kind_d(uint64_t v)
 {
 	uint64_t e = v >> 52 & 0x7ff, m = v & 0xfffffffffffffULL;
 
@@ -166,7 +166,7 @@ static bool finish_d(struct cpu *c, unsigned fd, uint64_t v, unsigned fl)
 }
 
 /* What operands alone decide: FV, FE or 0. */
-static unsigned operand(enum kind a, enum kind b)
+static unsigned operand(enum fpu_kind a, enum fpu_kind b)
 {
 	if (a == SNAN || b == SNAN)
 		return FV;
@@ -208,7 +208,7 @@ static uint64_t bits_d(double d)
 }
 
 /* To an integer of @bits bits. */
-static bool to_int(struct cpu *c, unsigned fd, double v, enum kind k, unsigned rm, unsigned bits)
+static bool to_int(struct cpu *c, unsigned fd, double v, enum fpu_kind k, unsigned rm, unsigned bits)
 {
 	uint32_t in = csr_of(rm), out, def = 0x1f80;
 	unsigned fl = 0;
@@ -238,7 +238,7 @@ static bool to_int(struct cpu *c, unsigned fd, double v, enum kind k, unsigned r
 	return true;
 }
 
-static bool compare(struct cpu *c, uint32_t w, double a, double b, enum kind ka, enum kind kb)
+static bool compare(struct cpu *c, uint32_t w, double a, double b, enum fpu_kind ka, enum fpu_kind kb)
 {
 	unsigned cond = w & 15, cc = w >> 8 & 7;
 	bool unordered = ka >= QNAN || kb >= QNAN, less, equal, r;

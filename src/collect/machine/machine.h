@@ -83,7 +83,7 @@ struct machine {
 	volatile int *interrupted;	/* set by a signal handler; NULL: none */
 	struct pm_err err;		/* first failure of a monitor or trace: the run stops */
 	bool failed;
-	struct tracer *tracer;		/* NULL: none */
+	struct machine_tracer *tracer;		/* NULL: none */
 };
 
 struct machine_config {
@@ -128,7 +128,7 @@ static inline bool machine_has_ram(const struct machine *m, uint64_t pa, unsigne
 	return pa < m->ram_size && n <= m->ram_size - pa;
 }
 
-/* ---- devices (uart.c, virtio.c) and what they do to the rest (lines.c) ---- */
+/* ---- devices (uart.c, virtio.c) and what they do to the rest (device_bus.c) ---- */
 /* A device raises or lowers its interrupt line @n; the monitor sees the change. */
 void machine_line(struct machine *m, unsigned n, bool up);
 uint32_t uart_read(struct machine *m, unsigned reg);

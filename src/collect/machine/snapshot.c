@@ -26,13 +26,13 @@ static const struct cpu_field board_fields[] = {
 	B(virtio.isr), B(virtio.features), B(virtio.q), B(virtio.done_at), B(virtio.broken), { 0 }
 };
 
-struct out {
+struct snapshot_out {
 	struct pm_output *o;
 	uint64_t hash;
 	struct pm_err *err;
 };
 
-static void w(struct out *o, const void *p, size_t n)
+static void w(struct snapshot_out *o, const void *p, size_t n)
 {
 	const uint8_t *q = p;
 
@@ -43,7 +43,7 @@ static void w(struct out *o, const void *p, size_t n)
 	pm_output_write(o->o, p, n, o->err);
 }
 
-static void item(struct out *o, const char *name, const void *a, size_t na, const void *b, size_t nb)
+static void item(struct snapshot_out *o, const char *name, const void *a, size_t na, const void *b, size_t nb)
 {
 	uint8_t len = (uint8_t)strlen(name);
 	uint32_t n = htole32((uint32_t)(na + nb));
@@ -70,7 +70,7 @@ enum pm_status machine_save(struct machine *m, const char *path, struct pm_err *
 	static const uint8_t zero[4096];
 	struct cat_header h = header_of(m);
 	struct cpu *c = m->cpu;
-	struct out o = { .hash = 0xcbf29ce484222325ULL, .err = err };
+	struct snapshot_out o = { .hash = 0xcbf29ce484222325ULL, .err = err };
 	uint8_t head[CAT_HEADER];
 	uint64_t sum;
 	enum pm_status st;

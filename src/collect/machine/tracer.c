@@ -10,7 +10,7 @@
 #define EVENTS	4096
 #define SLACK	256		/* events of one line and its delay slot, exceptions */
 
-struct tracer {
+struct machine_tracer {
 	struct pm_pipeline *p;
 	struct pm_stream stream;
 	struct pm_code code;
@@ -28,7 +28,7 @@ struct tracer {
 
 static uint32_t intern(void *ctx, uint64_t pc, uint32_t word)
 {
-	struct tracer *t = ctx;
+	struct machine_tracer *t = ctx;
 	uint64_t key = pc * 0x9e3779b97f4a7c15ULL ^ (uint64_t)word << 20;
 	uint32_t be = t->big_endian ? htobe32(word) : htole32(word), i;
 	struct pm_insn *n;
@@ -62,7 +62,7 @@ static uint32_t intern(void *ctx, uint64_t pc, uint32_t word)
 
 static void flush(void *ctx, struct cpu_trace *ct)
 {
-	struct tracer *t = ctx;
+	struct machine_tracer *t = ctx;
 	struct pm_batch b = {
 		.stream = &t->stream, .code = &t->code, .ev = ct->first,
 		.n = (size_t)(ct->ev - ct->first), .first_insn = t->instructions,
@@ -75,9 +75,9 @@ static void flush(void *ctx, struct cpu_trace *ct)
 		pm_pipeline_push(t->p, &b, &t->err);
 }
 
-struct tracer *tracer_new(struct pm_pipeline *p, struct cpu *c, bool wait_go)
+struct machine_tracer *tracer_new(struct pm_pipeline *p, struct cpu *c, bool wait_go)
 {
-	struct tracer *t = pm_alloc(sizeof *t);
+	struct machine_tracer *t = pm_alloc(sizeof *t);
 
 	t->p = p;
 	t->stream.name = "cpu";
@@ -89,7 +89,7 @@ struct tracer *tracer_new(struct pm_pipeline *p, struct cpu *c, bool wait_go)
 	return t;
 }
 
-void tracer_on(struct tracer *t, struct cpu *c)
+void tracer_on(struct machine_tracer *t, struct cpu *c)
 {
 	c->trace = (struct cpu_trace){
 		.ev = t->buf, .first = t->buf, .high = t->buf + EVENTS, .flush = flush, .ctx = t, .on = true,
@@ -100,13 +100,13 @@ void tracer_on(struct tracer *t, struct cpu *c)
 	tracer_space(t, c, (unsigned)c->c0[C0_ENTRYHI] & 0xff);
 }
 
-void tracer_go(struct tracer *t, struct cpu *c)
+void tracer_go(struct machine_tracer *t, struct cpu *c)
 {
 	if (t->wait_go && !c->trace.on && !t->done)
 		tracer_on(t, c);
 }
 
-void tracer_end(struct tracer *t, struct cpu *c)
+void tracer_end(struct machine_tracer *t, struct cpu *c)
 {
 	if (!t->wait_go || !c->trace.on)
 		return;
@@ -115,7 +115,7 @@ void tracer_end(struct tracer *t, struct cpu *c)
 	c->attn = true;
 }
 
-static void put(struct tracer *t, struct cpu *c, struct pm_event ev)
+static void put(struct machine_tracer *t, struct cpu *c, struct pm_event ev)
 {
 	if (!c->trace.on)
 		return;
@@ -124,17 +124,17 @@ static void put(struct tracer *t, struct cpu *c, struct pm_event ev)
 	*c->trace.ev++ = ev;
 }
 
-void tracer_exception(struct tracer *t, struct cpu *c, enum cpu_exc code, uint64_t pc)
+void tracer_exception(struct machine_tracer *t, struct cpu *c, enum cpu_exc code, uint64_t pc)
 {
 	put(t, c, (struct pm_event){ .kind = PM_EV_INTERRUPT, .id = PM_NONE, .addr = pc, .value = code });
 }
 
-void tracer_space(struct tracer *t, struct cpu *c, unsigned asid)
+void tracer_space(struct machine_tracer *t, struct cpu *c, unsigned asid)
 {
 	put(t, c, (struct pm_event){ .kind = PM_EV_SWITCH, .id = PM_NONE, .value = asid });
 }
 
-enum pm_status tracer_finish(struct tracer *t, struct cpu *c, struct pm_err *err)
+enum pm_status tracer_finish(struct machine_tracer *t, struct cpu *c, struct pm_err *err)
 {
 	if (c->trace.on || c->trace.ev != c->trace.first)
 		flush(t, &c->trace);
@@ -146,17 +146,17 @@ enum pm_status tracer_finish(struct tracer *t, struct cpu *c, struct pm_err *err
 	return PM_OK;
 }
 
-bool tracer_failed(const struct tracer *t)
+bool tracer_failed(const struct machine_tracer *t)
 {
 	return pm_failed(&t->err);
 }
 
-uint64_t tracer_instructions(const struct tracer *t)
+uint64_t tracer_instructions(const struct machine_tracer *t)
 {
 	return t->instructions;
 }
 
-void tracer_free(struct tracer *t)
+void tracer_free(struct machine_tracer *t)
 {
 	if (!t)
 		return;

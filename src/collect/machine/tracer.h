@@ -16,18 +16,18 @@
 #define TRACER_FACTS (PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_VALUES | PM_HAS_BRANCHES | \
 		      PM_HAS_SPACES)
 
-struct tracer;
+struct machine_tracer;
 /* @p: started by the caller with TRACER_FACTS; borrowed. @wait_go: only from a store to WIN_GO on. */
-struct tracer *tracer_new(struct pm_pipeline *p, struct cpu *c, bool wait_go);
-void tracer_on(struct tracer *t, struct cpu *c);		/* from the next instruction on */
-void tracer_go(struct tracer *t, struct cpu *c);		/* the guest stored to WIN_GO, WIN_END */
-void tracer_end(struct tracer *t, struct cpu *c);
-void tracer_exception(struct tracer *t, struct cpu *c, enum cpu_exc code, uint64_t pc);
-void tracer_space(struct tracer *t, struct cpu *c, unsigned asid);
+struct machine_tracer *tracer_new(struct pm_pipeline *p, struct cpu *c, bool wait_go);
+void tracer_on(struct machine_tracer *t, struct cpu *c);		/* from the next instruction on */
+void tracer_go(struct machine_tracer *t, struct cpu *c);		/* the guest stored to WIN_GO, WIN_END */
+void tracer_end(struct machine_tracer *t, struct cpu *c);
+void tracer_exception(struct machine_tracer *t, struct cpu *c, enum cpu_exc code, uint64_t pc);
+void tracer_space(struct machine_tracer *t, struct cpu *c, unsigned asid);
 /* Everything to the pipeline; does not finish it. The first error comes out here at the latest. */
-enum pm_status tracer_finish(struct tracer *t, struct cpu *c, struct pm_err *err);
-bool tracer_failed(const struct tracer *t);
-uint64_t tracer_instructions(const struct tracer *t);
-void tracer_free(struct tracer *t);
+enum pm_status tracer_finish(struct machine_tracer *t, struct cpu *c, struct pm_err *err);
+bool tracer_failed(const struct machine_tracer *t);
+uint64_t tracer_instructions(const struct machine_tracer *t);
+void tracer_free(struct machine_tracer *t);
 
 #endif

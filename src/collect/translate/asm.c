@@ -120,7 +120,7 @@ static void add_fixup(struct emit *e, uint32_t block, bool byte)
 	s->fixup[s->nfixup++] = (struct fixup){ here(e), block, byte };
 }
 
-void asm_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct target *t)
+void asm_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct xl_target *t)
 {
 	const uint64_t code = e->counting ? t->twin : t->code;
 	struct xl_unit *u = e->u;
@@ -153,7 +153,7 @@ void asm_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct tar
 }
 
 /* Can a rel8 whose instruction ends @n bytes from here reach @t? */
-static bool reach8(const struct emit *e, const struct target *t, unsigned n)
+static bool reach8(const struct emit *e, const struct xl_target *t, unsigned n)
 {
 	if (t->where != TO_UNIT)
 		return false;
@@ -162,7 +162,7 @@ static bool reach8(const struct emit *e, const struct target *t, unsigned n)
 	return near_ahead(e, &e->s->block[t->block]);
 }
 
-static void rel8(struct emit *e, uint8_t op, const struct target *t)
+static void rel8(struct emit *e, uint8_t op, const struct xl_target *t)
 {
 	asm_byte(e, op);
 	if (is_placed(e, t->block)) {
@@ -173,7 +173,7 @@ static void rel8(struct emit *e, uint8_t op, const struct target *t)
 	}
 }
 
-void asm_jump(struct emit *e, unsigned cc, const struct target *t)
+void asm_jump(struct emit *e, unsigned cc, const struct xl_target *t)
 {
 	if (reach8(e, t, 2))
 		rel8(e, cc == JMP_ALWAYS ? 0xeb : 0x70 | cc, t);
@@ -183,7 +183,7 @@ void asm_jump(struct emit *e, unsigned cc, const struct target *t)
 		asm_rel32(e, (const uint8_t []){ 0x0f, 0x80 | cc }, 2, t);
 }
 
-void asm_jcx(struct emit *e, const struct insn *i, const struct target *t)
+void asm_jcx(struct emit *e, const struct insn *i, const struct xl_target *t)
 {
 	bool addr = i->x.prop & X86_ADDR;
 

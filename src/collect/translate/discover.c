@@ -24,14 +24,14 @@ static uint32_t slot_of(const struct scratch *s, uint64_t pc)
 
 static uint32_t find_insn(const struct scratch *s, uint64_t pc)
 {
-	const struct slot *e = &s->slot[slot_of(s, pc)];
+	const struct xl_slot *e = &s->slot[slot_of(s, pc)];
 
 	return e->gen == s->gen ? e->insn : XL_NONE;
 }
 
 static void grow_slots(struct scratch *s)
 {
-	struct slot *old = s->slot;
+	struct xl_slot *old = s->slot;
 	uint32_t n = old ? s->slot_mask + 1 : 0, gen = s->gen;
 
 	s->slot_mask = n ? 2 * n - 1 : 4095;
@@ -39,9 +39,9 @@ static void grow_slots(struct scratch *s)
 	s->gen = 1;
 	for (uint32_t i = 0; i < n; i++)
 		if (old[i].gen == gen) {
-			struct slot *e = &s->slot[slot_of(s, old[i].pc)];
+			struct xl_slot *e = &s->slot[slot_of(s, old[i].pc)];
 
-			*e = (struct slot){ old[i].pc, old[i].insn, 1 };
+			*e = (struct xl_slot){ old[i].pc, old[i].insn, 1 };
 		}
 	free(old);
 }
@@ -50,7 +50,7 @@ static void add_slot(struct scratch *s, uint64_t pc, uint32_t insn)
 {
 	if (2 * ++s->nslot > s->slot_mask)
 		grow_slots(s);
-	s->slot[slot_of(s, pc)] = (struct slot){ pc, insn, s->gen };
+	s->slot[slot_of(s, pc)] = (struct xl_slot){ pc, insn, s->gen };
 }
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ static const uint8_t *bytes_at(struct scratch *s, uint64_t pc, size_t *avail)
 /* ---- runs ----------------------------------------------------------------------------------- */
 static void push(struct scratch *s, uint64_t pc, uint8_t mark)
 {
-	struct pending *p;
+	struct xl_pending *p;
 
 	pm_grow(s->pending, s->npending, s->cap_pending);
 	p = &s->pending[s->npending++];
@@ -191,10 +191,10 @@ uint64_t behind_call(const struct scratch *s, const struct insn *i)
 }
 
 /* jmp [rip + slot]: what procedure linkage tables are made of */
-static struct target likely_target(struct scratch *s, const struct insn *i)
+static struct xl_target likely_target(struct scratch *s, const struct insn *i)
 {
-	const struct target nowhere = { .where = TO_NOWHERE };
-	struct target t;
+	const struct xl_target nowhere = { .where = TO_NOWHERE };
+	struct xl_target t;
 	uint64_t to;
 
 	if (!s->in->likely || !s->in->abi_flags || !(i->x.prop & X86_RIP) ||
@@ -389,9 +389,9 @@ static void cut_blocks(struct scratch *s)
 	}
 }
 
-struct target resolve(struct scratch *s, uint64_t pc)
+struct xl_target resolve(struct scratch *s, uint64_t pc)
 {
-	struct target t = { .pc = pc, .live = LV_ALL, .where = TO_LINK };
+	struct xl_target t = { .pc = pc, .live = LV_ALL, .where = TO_LINK };
 	uint32_t i = find_insn(s, pc);
 	struct xl_known k = { 0 };
 
@@ -505,11 +505,11 @@ static void connect(struct scratch *s)
 #define MAX_TURNS_INSNS	24
 #define MAX_TURNS_BLOCKS 8
 
-struct loop {				/* each falls into the next, the last jumps to the first */
+struct xl_loop {			/* each falls into the next, the last jumps to the first */
 	uint32_t block[MAX_TURNS_BLOCKS], n;
 };
 
-static bool is_at(const struct target *t, uint32_t block)
+static bool is_at(const struct xl_target *t, uint32_t block)
 {
 	return t->where == TO_UNIT && t->block == block;
 }
@@ -520,7 +520,7 @@ static bool turns_of_many(const struct xl_input *in)
 }
 
 /* Does block @k, one of the @n original ones, begin a small loop with none inside? */
-static bool find_loop(const struct scratch *s, uint32_t k, uint32_t n, struct loop *l)
+static bool find_loop(const struct scratch *s, uint32_t k, uint32_t n, struct xl_loop *l)
 {
 	uint32_t insns = 0;
 
@@ -545,7 +545,7 @@ static bool find_loop(const struct scratch *s, uint32_t k, uint32_t n, struct lo
 
 /* Its blocks from number @from on once more, in the layout behind @place;
  * returns the first copy. */
-static uint32_t copy_blocks(struct scratch *s, const struct loop *l, uint32_t from, uint64_t place)
+static uint32_t copy_blocks(struct scratch *s, const struct xl_loop *l, uint32_t from, uint64_t place)
 {
 	const uint32_t first = (uint32_t)s->nblock;
 
@@ -566,7 +566,7 @@ static uint32_t copy_blocks(struct scratch *s, const struct loop *l, uint32_t fr
 static void take_turns(struct scratch *s)
 {
 	const uint32_t n = (uint32_t)s->nblock;
-	struct loop l;
+	struct xl_loop l;
 
 	if (s->in->patchable || s->in->check_bytes)
 		return;
@@ -596,7 +596,7 @@ static void take_turns(struct scratch *s)
 		} else {
 			b->invert = true;
 			b->to = b->fall;
-			b->fall = (struct target){ .pc = s->block[k].pc, .where = TO_UNIT,
+			b->fall = (struct xl_target){ .pc = s->block[k].pc, .where = TO_UNIT,
 						   .block = again };
 		}
 	}
@@ -621,7 +621,7 @@ static void join(struct scratch *s)
 bool discover(struct scratch *s)
 {
 	size_t limit = (size_t)s->max_blocks * s->max_insns;
-	struct pending p;
+	struct xl_pending p;
 
 	if (limit > MAX_UNIT_INSNS)
 		limit = MAX_UNIT_INSNS;

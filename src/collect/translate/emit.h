@@ -126,9 +126,9 @@ static inline bool fits8(int64_t d)
 }
 
 /* @nop bytes of opcode and a rel32 to @t. */
-void asm_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct target *t);
-void asm_jump(struct emit *e, unsigned cc, const struct target *t);
-void asm_jcx(struct emit *e, const struct insn *i, const struct target *t);
+void asm_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct xl_target *t);
+void asm_jump(struct emit *e, unsigned cc, const struct xl_target *t);
+void asm_jcx(struct emit *e, const struct insn *i, const struct xl_target *t);
 
 /* ---- emit_transfer.c: the last instruction of a block ---------------------------------------- */
 void emit_call(struct emit *e);
@@ -160,7 +160,7 @@ void emit_budget_check(struct emit *e, uint32_t *chain);
 void emit_check(struct emit *e, uint32_t *chain);
 void emit_check_cold(struct emit *e, const struct block *b, uint32_t chain);
 
-static inline uint32_t live_at(const struct emit *e, const struct target *t)
+static inline uint32_t live_at(const struct emit *e, const struct xl_target *t)
 {
 	return t->where == TO_UNIT ? e->s->block[t->block].live_in : t->live;
 }

@@ -175,7 +175,7 @@ void emit_edge(struct emit *e, const struct edge *edge)
 /* What the block records before instruction @at. */
 void emit_record(struct emit *e, uint32_t at)
 {
-	const struct record *r = &e->b->rec;
+	const struct xl_record *r = &e->b->rec;
 	const struct x86_store *const store = e->s->store + r->store;
 	const bool ends = r->next == XL_NONE && at == r->last;
 	const unsigned reg = e->own ? e->own_now.reg : e->cursor_reg;
@@ -296,7 +296,7 @@ static uint32_t head_of(const struct scratch *s, uint32_t block)
 	return block;
 }
 
-static void goes_back(struct scratch *s, const struct target *t, uint32_t head)
+static void goes_back(struct scratch *s, const struct xl_target *t, uint32_t head)
 {
 	if (t->where == TO_UNIT && s->block[t->block].rec.prev == XL_NONE &&
 	    s->block[t->block].order <= s->block[head].order)

@@ -276,7 +276,7 @@ static bool needs_pair(const struct emit *e, const struct insn *i)
 }
 
 /* Does @i, jmp [rip + slot], go to @likely? rcx changes. */
-static void compare_likely(struct emit *e, const struct insn *i, const struct target *likely)
+static void compare_likely(struct emit *e, const struct insn *i, const struct xl_target *likely)
 {
 	asm_lea_pc(e, RCX, likely->pc);
 	asm_bytes(e, "\x48\x3b\x0d", 3);			/* cmp rcx, [rip + slot] */
@@ -286,7 +286,7 @@ static void compare_likely(struct emit *e, const struct insn *i, const struct ta
 /* Jump to block.likely, if that is where @i, jmp [rip + slot], goes. The program's rcx is in its
  * slot, else it is there when control comes out of here. Flags change. */
 static void emit_likely(struct emit *e, uint32_t n, const struct insn *i,
-			const struct target *likely)
+			const struct xl_target *likely)
 {
 	uint32_t miss;
 
@@ -408,7 +408,7 @@ static bool goes_to_stub(const struct emit *e, const struct block *b)
 	return to && to->derived && to->likely.where != TO_NOWHERE;
 }
 
-static void emit_to_likely(struct emit *e, const struct block *stub, const struct target *there)
+static void emit_to_likely(struct emit *e, const struct block *stub, const struct xl_target *there)
 {
 	asm_slot_store(e, RCX, RT_S_RCX);
 	compare_likely(e, last_insn(e, stub), &stub->likely);

@@ -237,7 +237,7 @@ static void guess(const struct scratch *s, struct flow *f)
 }
 
 /* ---- the tree ------------------------------------------------------------------------------- */
-static void flows(const struct scratch *s, struct flow *f, uint32_t k, const struct target *t)
+static void flows(const struct scratch *s, struct flow *f, uint32_t k, const struct xl_target *t)
 {
 	const uint32_t n = s->nblock;
 

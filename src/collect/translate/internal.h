@@ -45,7 +45,7 @@ struct insn {
 
 enum where { TO_NOWHERE, TO_UNIT, TO_KNOWN, TO_LINK };
 
-struct target {
+struct xl_target {
 	uint64_t pc;
 	uint64_t code, twin;		/* TO_KNOWN */
 	uint32_t live;			/* TO_KNOWN: LV_*, else all */
@@ -72,7 +72,7 @@ struct block {
 	bool count_add;			/* COUNT_INC: the carry is dead, too,
 					 * and `add` is cheaper */
 	uint32_t count_at;		/* increment before this insn; n: at the end */
-	struct record {			/* in a trace; see record.c */
+	struct xl_record {			/* in a trace; see record.c */
 		uint32_t store, nstore;		/* scratch.store[store .. store + nstore) */
 		uint32_t size;			/* bytes in the buffer */
 		uint32_t insns;			/* of the chain up to its end */
@@ -93,7 +93,7 @@ struct block {
 	uint8_t flags_stale;		/* ... at its entry, that may come from a call or return */
 	uint8_t flags_popped, popped_in; /* ... at its end by itself, and at its entry, that may
 					  * come from a popf */
-	struct target to, fall, likely;	/* likely: of most jumps, the others look where they go;
+	struct xl_target to, fall, likely;	/* likely: of most jumps, the others look where they go;
 					 * never TO_UNIT */
 	uint32_t order;			/* place in the layout */
 	uint32_t bound;			/* no more code bytes than this */
@@ -125,7 +125,7 @@ struct edge {				/* a branch that leaves a chain, see emit_count.c */
 	uint32_t block;
 };
 
-struct pending {
+struct xl_pending {
 	uint64_t pc;
 	uint8_t mark;
 };
@@ -149,7 +149,7 @@ struct scratch {
 	size_t nblock, cap_block;
 	struct order *order;
 	size_t cap_order;
-	struct pending *pending;
+	struct xl_pending *pending;
 	size_t npending, cap_pending;
 	struct fixup *fixup;
 	size_t nfixup, cap_fixup;
@@ -166,7 +166,7 @@ struct scratch {
 	struct x86_store *store;
 	size_t nstore, cap_store;
 
-	struct slot { uint64_t pc; uint32_t insn, gen; } *slot;	/* pc -> insn */
+	struct xl_slot { uint64_t pc; uint32_t insn, gen; } *slot;	/* pc -> insn */
 	uint32_t slot_mask, nslot, gen;
 
 	const uint8_t *win;		/* bytes at win_pc, win_n of them */
@@ -272,6 +272,6 @@ void emit_unit(struct scratch *s);
 /* Where does control go on after system call @i? */
 uint64_t behind_call(const struct scratch *s, const struct insn *i);
 /* Where does a transfer to @pc go? */
-struct target resolve(struct scratch *s, uint64_t pc);
+struct xl_target resolve(struct scratch *s, uint64_t pc);
 
 #endif

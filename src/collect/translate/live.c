@@ -37,7 +37,7 @@ static uint32_t kills(const struct x86_insn *x)
 	return x->kind == X86_PLAIN ? x->kill | LV_FLAG(x->fkill) : 0;
 }
 
-static uint32_t live_at(const struct scratch *s, const struct target *t)
+static uint32_t live_at(const struct scratch *s, const struct xl_target *t)
 {
 	if (t->where == TO_NOWHERE)
 		return 0;
@@ -81,7 +81,7 @@ static bool goes_on(const struct block *b)
 }
 
 /* Where a block that goes on does so straight: behind what is executed in place, too. */
-static struct target straight(struct scratch *s, const struct block *b)
+static struct xl_target straight(struct scratch *s, const struct block *b)
 {
 	return b->kind == X86_INT80 || b->kind == X86_STEP ? resolve(s, b->end) : b->fall;
 }
@@ -91,7 +91,7 @@ static bool is_call(const struct block *b)
 	return b->kind == X86_CALL || b->kind == X86_CALL_IND;
 }
 
-static uint8_t needed_at(const struct scratch *s, const struct target *t)
+static uint8_t needed_at(const struct scratch *s, const struct xl_target *t)
 {
 	if (t->where == TO_UNIT)
 		return s->block[t->block].flags_needed;
@@ -100,7 +100,7 @@ static uint8_t needed_at(const struct scratch *s, const struct target *t)
 
 /* Does it read flags, what is outside of the unit at @t? Of generated code a unit sees a few pages:
  * what is called far away is a function like others; of what goes on there nothing is known. */
-static bool wants_flags(struct scratch *s, const struct target *t, bool called)
+static bool wants_flags(struct scratch *s, const struct xl_target *t, bool called)
 {
 	if (t->where == TO_UNIT || t->where == TO_NOWHERE)
 		return false;
@@ -108,7 +108,7 @@ static bool wants_flags(struct scratch *s, const struct target *t, bool called)
 	       (!t->known && reads_flags_at(s, t->pc, s->in->patchable && !called));
 }
 
-static bool make_stale(struct scratch *s, const struct target *t, uint8_t flags)
+static bool make_stale(struct scratch *s, const struct xl_target *t, uint8_t flags)
 {
 	struct block *b;
 
@@ -158,7 +158,7 @@ static void flags_of(const struct scratch *s, struct block *b)
  * comes back to. */
 static bool call_is_good(struct scratch *s, const struct block *call)
 {
-	struct target back = resolve(s, call->end);
+	struct xl_target back = resolve(s, call->end);
 
 	if (needed_at(s, &back) || wants_flags(s, &back, false))
 		return false;
@@ -167,7 +167,7 @@ static bool call_is_good(struct scratch *s, const struct block *call)
 }
 
 /* What was popped reaches @t; true: and that is not in the unit. */
-static bool popped_at(struct scratch *s, const struct target *t, uint8_t flags, bool *changed)
+static bool popped_at(struct scratch *s, const struct xl_target *t, uint8_t flags, bool *changed)
 {
 	struct block *b;
 
@@ -196,7 +196,7 @@ static bool leaves_with_popped(struct scratch *s)
 			struct block *b = &s->block[s->order[k].block];
 			const uint8_t out = (uint8_t)((b->popped_in & ~b->flags_set) |
 						      b->flags_popped);
-			struct target next;
+			struct xl_target next;
 
 			if (!out || is_call(b) || b->kind == X86_STOP)
 				continue;
@@ -239,7 +239,7 @@ static void find_needs(struct scratch *s)
 		changed = false;
 		for (size_t k = s->nblock; k-- > 0; ) {
 			struct block *b = &s->block[s->order[k].block];
-			const struct target next = straight(s, b);
+			const struct xl_target next = straight(s, b);
 			const uint8_t out = !goes_on(b) ? 0 :
 				needed_at(s, &b->to) | needed_at(s, &next);
 			const uint8_t needed = (uint8_t)(b->flags_read | (out & ~b->flags_set));
@@ -279,7 +279,7 @@ static void find_stale(struct scratch *s, uint8_t table)
 			}
 			out = b->flags_stale & (uint8_t)~b->flags_set;
 			if (out && goes_on(b)) {
-				const struct target next = straight(s, b);
+				const struct xl_target next = straight(s, b);
 
 				changed |= make_stale(s, &b->to, out);
 				changed |= make_stale(s, &next, out);
@@ -300,7 +300,7 @@ static const struct block *needs_stale(struct scratch *s)
 	for (size_t k = 0; k < s->nblock; k++) {
 		const struct block *b = &s->block[k];
 		const bool leaves = b->flags_stale & ~b->flags_set && goes_on(b);
-		const struct target next = leaves ? straight(s, b) : b->fall;
+		const struct xl_target next = leaves ? straight(s, b) : b->fall;
 
 		if (b->flags_needed & b->flags_stale ||
 		    (leaves && (wants_flags(s, &b->to, false) || wants_flags(s, &next, false))))

@@ -10,7 +10,7 @@
 #include "collect/translate/internal.h"
 #include "pugmark/pugmark.h"
 
-struct walk {				/* through the instructions of a chain */
+struct xl_walk {			/* through the instructions of a chain */
 	const struct scratch *s;
 	uint32_t block, begin;		/* where we are, and the number of that
 					 * block's first instruction */
@@ -19,7 +19,7 @@ struct walk {				/* through the instructions of a chain */
 
 static const struct x86_at *insn_at(void *ctx, uint32_t i)
 {
-	struct walk *w = ctx;
+	struct xl_walk *w = ctx;
 	const struct insn *in;
 
 	while (i >= w->begin + w->s->block[w->block].n) {
@@ -32,7 +32,7 @@ static const struct x86_at *insn_at(void *ctx, uint32_t i)
 }
 
 /* ---- chains --------------------------------------------------------------------------------- */
-static void count_pred(struct scratch *s, const struct target *t, bool other)
+static void count_pred(struct scratch *s, const struct xl_target *t, bool other)
 {
 	if (t->where != TO_UNIT)
 		return;
@@ -173,7 +173,7 @@ static uint32_t count_ranges(const struct scratch *s, const struct block *b)
 
 static void plan_chain(struct scratch *s, uint32_t head)
 {
-	struct walk w = { .s = s, .block = head };
+	struct xl_walk w = { .s = s, .block = head };
 	uint32_t n = 0, begin = 0, at = 0, size = 0;
 
 	for (uint32_t k = head; k != XL_NONE; k = s->block[k].rec.next)

@@ -90,7 +90,7 @@ static bool address_in(const struct scratch *s, size_t k, int reg, uint64_t *at)
 	return false;
 }
 
-struct table {
+struct xl_table {
 	uint64_t at;
 	unsigned width;			/* of an entry, in bytes */
 	bool relative;			/* entries are distances from @at */
@@ -98,9 +98,9 @@ struct table {
 
 /* An operand [base + index * width + disp] of instruction @k. */
 static bool table_in(const struct scratch *s, size_t k, const struct operand *o, unsigned width,
-		     struct table *t)
+		     struct xl_table *t)
 {
-	*t = (struct table){ (uint64_t)(int64_t)o->disp, width, false };
+	*t = (struct xl_table){ (uint64_t)(int64_t)o->disp, width, false };
 	if (o->rm >= 0 || o->index < 0 || o->scale != width)
 		return false;
 	if (o->base >= 0) {
@@ -115,7 +115,7 @@ static bool table_in(const struct scratch *s, size_t k, const struct operand *o,
 
 /* Instruction @k adds registers @a and @b: is one a table's address, and the
  * other an entry of it? */
-static bool sum_of(const struct scratch *s, size_t k, int a, int b, struct table *t)
+static bool sum_of(const struct scratch *s, size_t k, int a, int b, struct xl_table *t)
 {
 	const size_t stop = k < NEAR_INSNS ? 0 : k - NEAR_INSNS;
 	struct operand o;
@@ -137,7 +137,7 @@ static bool sum_of(const struct scratch *s, size_t k, int a, int b, struct table
 	return false;
 }
 
-static bool find_table(const struct scratch *s, size_t k, struct table *t)
+static bool find_table(const struct scratch *s, size_t k, struct xl_table *t)
 {
 	const unsigned word = s->in->i386 ? 4 : 8;
 	const size_t stop = k < NEAR_INSNS ? 0 : k - NEAR_INSNS;
@@ -198,7 +198,7 @@ void find_targets(struct scratch *s, size_t k, void (*add)(struct scratch *s, ui
 	const struct xl_input *in = s->in;
 	const uint64_t from = s->insn[k].pc;
 	uint64_t last = 0, to;
-	struct table t;
+	struct xl_table t;
 	uint32_t n, known;
 
 	if (!in->data || !find_table(s, k, &t))

@@ -240,7 +240,7 @@ struct xl_reloc {
 
 /* A direct branch out of the unit to an address without translation. Its rel32 at `site` goes to
  * the stub at `stub`; once the target exists the controller writes the rel32 anew. */
-struct xl_link {				/* (the field never crosses a cache line) */
+struct xl_link {			/* (the field never crosses a cache line) */
 	uint64_t target;		/* original address */
 	uint32_t site;			/* offset of the branch's rel32 */
 	uint32_t stub;

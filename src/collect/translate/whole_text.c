@@ -29,13 +29,13 @@ struct made {				/* a block; numbers are those of its translation */
 	uint8_t n;
 };
 
-struct pending {
+struct image_pending {
 	uint32_t site;			/* of the rel32, in the code */
 	uint32_t stub_field;		/* of the link's number in its stub */
 	uint64_t target;
 };
 
-struct maker {				/* of a part */
+struct image_maker {			/* of a part */
 	const struct xl_image_input *in;
 	struct xl_image *out;
 	uint64_t lo, hi;		/* the part: offsets in the text */
@@ -49,7 +49,7 @@ struct maker {				/* of a part */
 	size_t nmade, cap_made;
 	struct xl_map *map;
 	size_t nmap, cap_map;
-	struct pending *pending;
+	struct image_pending *pending;
 	size_t npending, cap_pending;
 	struct pm_buf counters, numbers;	/* u32: offsets of fields, to be renumbered */
 	struct pm_buf queue;		/* u32: offsets still to be looked at */
@@ -68,7 +68,7 @@ struct maker {				/* of a part */
 /* ---- what the translator asks ---------------------------------------------------------------- */
 static const uint8_t *read_text(void *ctx, uint64_t addr, size_t *avail)
 {
-	struct maker *m = ctx;
+	struct image_maker *m = ctx;
 	uint64_t off = addr - m->in->lo;
 
 	if (off >= m->in->bytes) {
@@ -81,7 +81,7 @@ static const uint8_t *read_text(void *ctx, uint64_t addr, size_t *avail)
 
 static bool known(void *ctx, uint64_t addr, struct xl_known *out)
 {
-	struct maker *m = ctx;
+	struct image_maker *m = ctx;
 	uint64_t off = addr - m->in->lo;
 	const struct made *b;
 
@@ -95,7 +95,7 @@ static bool known(void *ctx, uint64_t addr, struct xl_known *out)
 
 static bool is_function(void *ctx, uint64_t addr)
 {
-	struct maker *m = ctx;
+	struct image_maker *m = ctx;
 	uint64_t off = addr - m->in->lo;
 
 	return off < m->in->bytes && m->about[off] & FUNCTION;
@@ -103,21 +103,21 @@ static bool is_function(void *ctx, uint64_t addr)
 
 static void keep_insn(void *ctx, const struct x86_insn *x)
 {
-	struct xl_image *o = ((struct maker *)ctx)->out;
+	struct xl_image *o = ((struct image_maker *)ctx)->out;
 
 	pm_grow(o->insn, o->ninsn, o->cap_insn);
 	o->insn[o->ninsn++] = *x;
 }
 
 /* ---- units ----------------------------------------------------------------------------------- */
-static void will_look(struct maker *m, uint32_t off)
+static void will_look(struct image_maker *m, uint32_t off)
 {
 	if (!m->at[off])
 		pm_buf_add(&m->queue, &off, sizeof off);
 }
 
 /* Is @addr in this part? If it is in the other one, that will hear of it. */
-static bool is_mine(struct maker *m, uint64_t addr, unsigned bits)
+static bool is_mine(struct image_maker *m, uint64_t addr, unsigned bits)
 {
 	const uint64_t off = addr - m->in->lo, it = off | (uint64_t)bits << OTHER_BITS;
 
@@ -128,13 +128,13 @@ static bool is_mine(struct maker *m, uint64_t addr, unsigned bits)
 	return false;
 }
 
-static void branch_to(struct maker *m, uint64_t addr)
+static void branch_to(struct image_maker *m, uint64_t addr)
 {
 	if (is_mine(m, addr, 0))
 		will_look(m, (uint32_t)(addr - m->in->lo));
 }
 
-static void later(struct maker *m, uint64_t addr)
+static void later(struct image_maker *m, uint64_t addr)
 {
 	if (!is_mine(m, addr, LEADER))
 		return;
@@ -150,7 +150,7 @@ static void seed(void *ctx, uint64_t addr)
 /* i386: a displacement of 32 bits is the distance from the global offset table, whose address is in
  * a register, to code whose address is taken, or to a jump table. (What is an address itself is
  * found in the data.) */
-static bool look_at_disp(struct maker *m, const struct x86_insn *x, const uint8_t *p)
+static bool look_at_disp(struct image_maker *m, const struct x86_insn *x, const uint8_t *p)
 {
 	int32_t disp;
 	uint64_t to;
@@ -168,7 +168,7 @@ static bool look_at_disp(struct maker *m, const struct x86_insn *x, const uint8_
 
 /* i386: behind a call that gives its return address, a constant is added to that: the address of a
  * table, unless it is the global offset table's. */
-static void look_at_add(struct maker *m, const struct x86_insn *x, const uint8_t *p, uint64_t pc)
+static void look_at_add(struct image_maker *m, const struct x86_insn *x, const uint8_t *p, uint64_t pc)
 {
 	uint64_t to;
 
@@ -182,7 +182,7 @@ static void look_at_add(struct maker *m, const struct x86_insn *x, const uint8_t
 }
 
 /* Addresses that a block's instructions take: of code, or of what may be a jump table. */
-static void look_at(struct maker *m, const struct made *b)
+static void look_at(struct image_maker *m, const struct made *b)
 {
 	const uint8_t *p = m->text + b->pc;
 	uint64_t pc = m->in->lo + b->pc;
@@ -218,7 +218,7 @@ static void look_at(struct maker *m, const struct made *b)
 	}
 }
 
-static void append(struct maker *m, uint32_t insn)
+static void append(struct image_maker *m, uint32_t insn)
 {
 	const struct xl_unit *u = &m->unit;
 	const uint32_t base = (uint32_t)m->out->code.n, first = (uint32_t)m->nmade;
@@ -231,7 +231,7 @@ static void append(struct maker *m, uint32_t insn)
 	for (size_t i = 0; i < u->nlink; i++) {
 		pm_grow(m->pending, m->npending, m->cap_pending);
 		m->pending[m->npending++] =
-			(struct pending){ base + u->link[i].site, 0, u->link[i].target };
+			(struct image_pending){ base + u->link[i].site, 0, u->link[i].target };
 	}
 	for (size_t i = 0; i < u->nreloc; i++) {
 		const struct xl_reloc *r = &u->reloc[i];
@@ -281,7 +281,7 @@ static void append(struct maker *m, uint32_t insn)
 		branch_to(m, u->link[i].target);
 }
 
-static void translate_at(struct maker *m, uint32_t off)
+static void translate_at(struct image_maker *m, uint32_t off)
 {
 	struct xl_input in = {
 		.kind = m->in->kind, .i386 = m->in->i386, .entry = m->in->lo + off,
@@ -304,7 +304,7 @@ static void translate_at(struct maker *m, uint32_t off)
 		append(m, ninsn);
 }
 
-static void drain(struct maker *m)
+static void drain(struct image_maker *m)
 {
 	for (size_t i = 0; i < m->queue.n; i += 4) {
 		uint32_t off;
@@ -319,12 +319,12 @@ static void drain(struct maker *m)
 #define LARGE		(512u << 10)	/* a text of two parts */
 
 struct team {
-	struct maker part[2];
+	struct image_maker part[2];
 	unsigned n;
 	bool two;			/* threads */
 	pthread_t other;
 	pthread_barrier_t barrier;
-	void (*what)(struct maker *m);	/* NULL: that was all */
+	void (*what)(struct image_maker *m);	/* NULL: that was all */
 };
 
 static void *other_thread(void *arg)
@@ -342,7 +342,7 @@ static void *other_thread(void *arg)
 	return NULL;
 }
 
-static void everyone(struct team *t, void (*what)(struct maker *m))
+static void everyone(struct team *t, void (*what)(struct image_maker *m))
 {
 	t->what = what;
 	if (t->two)
@@ -358,7 +358,7 @@ static void everyone(struct team *t, void (*what)(struct maker *m))
 static bool tell_each_other(struct team *t)
 {
 	for (unsigned i = 0; i < t->n; i++) {
-		struct maker *to = &t->part[!i];
+		struct image_maker *to = &t->part[!i];
 		const uint64_t *it = (const uint64_t *)t->part[i].other.p;
 
 		for (size_t k = 0; k < t->part[i].other.n / sizeof *it; k++) {
@@ -400,7 +400,7 @@ static void add_to_fields(struct pm_buf *code, const struct pm_buf *fields, uint
 }
 
 /* The second part's code comes behind the first's, at a multiple of what it was made for. */
-static void join_parts(struct maker *m, struct maker *o)
+static void join_parts(struct image_maker *m, struct image_maker *o)
 {
 	struct xl_image *a = m->out, *b = o->out;
 	const uint32_t nmade = (uint32_t)m->nmade, nmap = (uint32_t)m->nmap,
@@ -450,7 +450,7 @@ static void join_parts(struct maker *m, struct maker *o)
 	xl_image_release(b);
 }
 
-static void release_part(struct maker *m)
+static void release_part(struct image_maker *m)
 {
 	xl_unit_release(&m->unit);
 	free(m->made);
@@ -474,7 +474,7 @@ static int by_address(const void *a, const void *b)
 /* What position-independent code makes of a switch: 32-bit distances from the table (i386: from the
  * global offset table) to its cases. A table ends where the next thing begins whose address is
  * taken, or where an entry is no code. */
-static void jump_table(struct maker *m, uint64_t key, uint64_t next)
+static void jump_table(struct image_maker *m, uint64_t key, uint64_t next)
 {
 	const uint64_t table = key & ~OF_ITSELF,
 		       from = m->in->i386 && key == table ? m->got : table;
@@ -511,7 +511,7 @@ static uint64_t next_table(const uint64_t *v, size_t n, size_t i)
 
 static void jump_tables(struct team *t)
 {
-	struct maker *m = &t->part[0], *o = &t->part[1];
+	struct image_maker *m = &t->part[0], *o = &t->part[1];
 	struct pm_buf all = { 0 };
 
 	/* translating cases finds more of them */
@@ -579,7 +579,7 @@ static bool is_long_nop(const uint8_t *p, uint64_t left, unsigned *len)
 	return true;
 }
 
-static void gaps(struct maker *m)
+static void gaps(struct image_maker *m)
 {
 	for (uint64_t off = m->lo; off < m->hi; ) {
 		unsigned len = 1;
@@ -636,7 +636,7 @@ static void put32(uint8_t *at, uint32_t v)
 	memcpy(at, &v, 4);
 }
 
-static void put_map(struct maker *m, const struct made *b, struct pm_buf *to)
+static void put_map(struct image_maker *m, const struct made *b, struct pm_buf *to)
 {
 	uint32_t at = b->indirect == XL_NONE ? b->code : b->indirect;
 	uint8_t insn = 0, *p = pm_buf_room(to, b->n + 8u * b->nmap), *const first = p;
@@ -673,7 +673,7 @@ static void put_map(struct maker *m, const struct made *b, struct pm_buf *to)
 }
 
 /* Fields that hold numbers of translation get the blocks' own. */
-static void renumber(struct maker *m, const struct pm_buf *fields, const uint32_t *number)
+static void renumber(struct image_maker *m, const struct pm_buf *fields, const uint32_t *number)
 {
 	for (size_t i = 0; i < fields->n; i += 4) {
 		uint32_t at, v;
@@ -684,7 +684,7 @@ static void renumber(struct maker *m, const struct pm_buf *fields, const uint32_
 	}
 }
 
-static void finish(struct maker *m)
+static void finish(struct image_maker *m)
 {
 	const size_t n = m->nmade;
 	struct xl_image *o = m->out;
@@ -694,7 +694,7 @@ static void finish(struct maker *m)
 	size_t cap_entry = 0;
 
 	for (size_t i = 0; i < m->npending; i++) {
-		struct pending *p = &m->pending[i];
+		struct image_pending *p = &m->pending[i];
 		uint64_t off = p->target - m->in->lo;
 
 		if (off < m->in->bytes && m->at[off]) {
@@ -806,7 +806,7 @@ static uint32_t word_at(const uint8_t *p)
 
 /* Functions of position-independent i386 code begin with `call thunk; add $..., %reg`, where the
  * thunk is `mov (%esp), %reg; ret`: that is the global offset table's address. */
-static uint64_t find_got(const struct maker *m)
+static uint64_t find_got(const struct image_maker *m)
 {
 	const uint64_t n = m->in->bytes;
 
@@ -832,7 +832,7 @@ static uint64_t find_got(const struct maker *m)
 /* A large text's second part begins with the function that is nearest to its middle. */
 static void divide(struct team *t, struct xl_image *second)
 {
-	struct maker *m = &t->part[0], *o = &t->part[1];
+	struct image_maker *m = &t->part[0], *o = &t->part[1];
 	const uint64_t middle = m->in->bytes / 2;
 	uint64_t at = 0;
 
@@ -860,7 +860,7 @@ static void divide(struct team *t, struct xl_image *second)
 
 static void whole_text(struct team *t)
 {
-	struct maker *m = &t->part[0];
+	struct image_maker *m = &t->part[0];
 	const struct xl_image_input *in = m->in;
 	struct xl_image second = { .in = *in };
 	struct pm_err err = { 0 };
@@ -905,9 +905,9 @@ static void whole_text(struct team *t)
 void xl_image_make(const struct xl_image_input *in, struct xl_image *out)
 {
 	struct team t = { .n = 1 };
-	struct maker *m = &t.part[0];
+	struct image_maker *m = &t.part[0];
 
-	*m = (struct maker){ .in = &out->in, .out = out, .text = in->file + in->offset,
+	*m = (struct image_maker){ .in = &out->in, .out = out, .text = in->file + in->offset,
 			     .hi = in->bytes, .code = in->code };
 	*out = (struct xl_image){ .in = *in };
 	if (in->i386)

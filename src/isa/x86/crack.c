@@ -28,7 +28,7 @@
 #define U 45
 #define V 46
 
-enum shape {
+enum uop_shape {
 	S_GENERIC, S_NAMED, S_ALU, S_CMP, S_INCDEC, S_NEG, S_NOT, S_MOV, S_EXT, S_CBW, S_CWD, S_LEA, S_SHIFT,
 	S_MUL, S_IMUL, S_DIV, S_PUSH, S_POP, S_PUSHF, S_POPF, S_CALL, S_RET, S_JMP, S_JCC, S_LOOP, S_SETCC,
 	S_CMOV, S_XCHG, S_XADD, S_CMPXCHG, S_CMPXCHG16, S_BT, S_MOVS, S_STOS, S_LODS, S_SCAS, S_CMPS,
@@ -37,7 +37,7 @@ enum shape {
 
 struct recipe {
 	const char *macro, *micro, *micro_imm;
-	enum shape shape;
+	enum uop_shape shape;
 };
 
 #define R(mn, macro, micro, imm, shape) [ZYDIS_MNEMONIC_##mn] = { macro, micro, imm, shape }
@@ -200,7 +200,7 @@ static const struct recipe recipes[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
 
 /* ---- emitting ------------------------------------------------------------------------------- */
 
-struct maker {
+struct uop_maker {
 	struct x86_cracked *o;
 	const ZydisDecodedInstruction *in;
 	const ZydisDecodedOperand *op;
@@ -211,7 +211,7 @@ struct maker {
 	struct x86_uop spare;		/* where the surplus goes */
 };
 
-static struct x86_uop *emit(struct maker *m, const char *micro, int dest, int src1, int src2, int64_t imm)
+static struct x86_uop *emit(struct uop_maker *m, const char *micro, int dest, int src1, int src2, int64_t imm)
 {
 	struct x86_uop *u = &m->spare;
 
@@ -223,7 +223,7 @@ static struct x86_uop *emit(struct maker *m, const char *micro, int dest, int sr
 	return u;
 }
 
-static int temp(struct maker *m, bool fp)
+static int temp(struct uop_maker *m, bool fp)
 {
 	int first = fp ? 40 : T, last = fp ? 42 : 48;
 
@@ -236,7 +236,7 @@ static int temp(struct maker *m, bool fp)
 	return first;
 }
 
-static void done(struct maker *m, int t)
+static void done(struct uop_maker *m, int t)
 {
 	if (t >= 40 && t <= 48)
 		m->live &= ~(1ull << t);
@@ -267,7 +267,7 @@ static uint8_t bytes_of(const ZydisDecodedOperand *op)
 	return op->size / 8 > 255 ? 0 : (uint8_t)(op->size / 8);
 }
 
-static void load(struct maker *m, const ZydisDecodedOperand *op, int dest)
+static void load(struct uop_maker *m, const ZydisDecodedOperand *op, int dest)
 {
 	int base = x86_reg_number(op->mem.base), index = x86_reg_number(op->mem.index);
 	int64_t disp = op->mem.disp.value;
@@ -286,7 +286,7 @@ static void load(struct maker *m, const ZydisDecodedOperand *op, int dest)
 	u->msize = bytes_of(op);
 }
 
-static void store(struct maker *m, const ZydisDecodedOperand *op, int data)
+static void store(struct uop_maker *m, const ZydisDecodedOperand *op, int data)
 {
 	int base = x86_reg_number(op->mem.base), index = x86_reg_number(op->mem.index), t;
 	int64_t disp = op->mem.disp.value;
@@ -308,7 +308,7 @@ static void store(struct maker *m, const ZydisDecodedOperand *op, int data)
 }
 
 /* The value of @op in a register: its own, or a temporary that was loaded. -1: an immediate. */
-static int value_of(struct maker *m, const ZydisDecodedOperand *op, bool fp)
+static int value_of(struct uop_maker *m, const ZydisDecodedOperand *op, bool fp)
 {
 	int t;
 
@@ -326,7 +326,7 @@ static int64_t imm_of(const ZydisDecodedOperand *op)
 
 /* dest <- sources, more than two of them by way of temporaries. An instruction that reads and writes
  * the flags needs two micro-ops for it: CARRY takes them in first. */
-static struct x86_uop *compute(struct maker *m, const char *micro, int dest, const int *from, unsigned n,
+static struct x86_uop *compute(struct uop_maker *m, const char *micro, int dest, const int *from, unsigned n,
 			       int64_t imm, bool reads, bool writes, bool fp)
 {
 	struct x86_uop *u;
@@ -368,7 +368,7 @@ static void add_set(int *s, unsigned *n, int reg)
 }
 
 /* From the operand sets alone. */
-static void generic(struct maker *m, const char *micro)
+static void generic(struct uop_maker *m, const char *micro)
 {
 	const ZydisDecodedOperand *out[8];
 	int src[16], dst[16], result;
@@ -422,7 +422,7 @@ static void generic(struct maker *m, const char *micro)
 		emit(m, i == 1 && nd == 2 ? "UPPER_HALF" : fp ? "FP_MOV" : "ADD", dst[i], result, -1, 0);
 }
 
-static void push(struct maker *m, int data, unsigned size)
+static void push(struct uop_maker *m, int data, unsigned size)
 {
 	struct x86_uop *u = emit(m, "STORE", -1, data, RSP, -(int64_t)size);
 
@@ -432,7 +432,7 @@ static void push(struct maker *m, int data, unsigned size)
 }
 
 /* Size of the stack operand that the decoder lists. */
-static unsigned stack_size(const struct maker *m)
+static unsigned stack_size(const struct uop_maker *m)
 {
 	for (unsigned i = 0; i < m->in->operand_count; i++)
 		if (is_mem(&m->op[i]) && m->op[i].visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN)
@@ -454,7 +454,7 @@ static const char *ext_name(bool sign, unsigned from, unsigned to)
 	return name[sign][from == 8 ? 0 : from == 16 ? 1 : 2][to == 16 ? 0 : to == 32 ? 1 : 2];
 }
 
-static void branch(struct maker *m, const char *micro, int src, int64_t imm, bool direct)
+static void branch(struct uop_maker *m, const char *micro, int src, int64_t imm, bool direct)
 {
 	struct x86_uop *u = emit(m, micro, -1, src, -1, imm);
 
@@ -464,12 +464,12 @@ static void branch(struct maker *m, const char *micro, int src, int64_t imm, boo
 }
 
 /* String instructions: pointers move by the element's size, in the direction that a flag gives. */
-static void advance(struct maker *m, int reg, unsigned size)
+static void advance(struct uop_maker *m, int reg, unsigned size)
 {
 	emit(m, "ADD_IMM", reg, reg, -1, size)->flags = m->reads_flags ? 'R' : '-';
 }
 
-static const ZydisDecodedOperand *mem_based(const struct maker *m, int base)
+static const ZydisDecodedOperand *mem_based(const struct uop_maker *m, int base)
 {
 	for (unsigned i = 0; i < m->in->operand_count; i++)
 		if (is_mem(&m->op[i]) && x86_reg_number(m->op[i].mem.base) == base)
@@ -478,7 +478,7 @@ static const ZydisDecodedOperand *mem_based(const struct maker *m, int base)
 }
 
 /* False: the operands are not what the shape expects, use the generic one. */
-static bool shape(struct maker *m)
+static bool shape(struct uop_maker *m)
 {
 	const ZydisDecodedOperand *op = m->op, *a, *b;
 	const struct recipe *r = m->r;
@@ -907,7 +907,7 @@ bool x86_crack(const uint8_t *bytes, unsigned len, bool wide, struct x86_cracked
 {
 	ZydisDecodedInstruction in;
 	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
-	struct maker m = { .o = out, .in = &in, .op = op };
+	struct uop_maker m = { .o = out, .in = &in, .op = op };
 	const char *name;
 	unsigned i;
 

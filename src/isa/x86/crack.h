@@ -3,7 +3,7 @@
  *
  * What comes out is a template: which registers, which immediate, which micro-ops touch memory. The
  * addresses, the outcome of a branch and the target are the execution's and are filled in later
- * (transform/crack.h). Registers have the numbers of regs.h.
+ * (transform/to_uops.h). Registers have the numbers of regs.h.
  *
  * CRACKING INVARIANTS, tested over all instruction forms (tests/unit/test_crack.c)
  * (1) The registers that the micro-ops read before any of them writes them, temporaries aside, are

@@ -17,17 +17,17 @@
 #define MAX_NODES LEAF			/* all text of a C library, Python, gdb, OpenSSL and cc1 takes 54000 */
 #define MAX_FORMS (0x10000u - LEAF)	/* 2300 */
 
-struct node {
+struct form_node {
 	uint16_t next[16];
 };
 
 /* The bytes: this, the forms, filled up to a multiple of 32, and the nodes. */
-struct head {
+struct forms_head {
 	uint32_t nnode, nform, i386, pad;
 	uint64_t build, zydis;		/* mnemonics are Zydis' numbers */
 };
 
-_Static_assert(sizeof(struct head) % sizeof(struct node) == 0, "nodes are aligned");
+_Static_assert(sizeof(struct forms_head) % sizeof(struct form_node) == 0, "nodes are aligned");
 
 static unsigned half(const uint8_t *p, size_t i)
 {
@@ -37,7 +37,7 @@ static unsigned half(const uint8_t *p, size_t i)
 struct pm_forms {
 	ZydisDecoder dec;
 	bool i386;
-	struct node *node;		/* node[0] is the root */
+	struct form_node *node;		/* node[0] is the root */
 	size_t nnode, cap_node, nlearned;
 	struct pm_form *form;
 	size_t nform, cap_form;		/* cap_form 0: the forms are lent */
@@ -97,34 +97,34 @@ void pm_forms_free(struct pm_forms *f)
 
 static size_t forms_size(size_t nform)
 {
-	return (nform * sizeof(struct pm_form) + sizeof(struct node) - 1) & ~(sizeof(struct node) - 1);
+	return (nform * sizeof(struct pm_form) + sizeof(struct form_node) - 1) & ~(sizeof(struct form_node) - 1);
 }
 
 size_t pm_forms_room(void)
 {
-	return sizeof(struct head) + forms_size(MAX_FORMS) + MAX_NODES * sizeof(struct node);
+	return sizeof(struct forms_head) + forms_size(MAX_FORMS) + MAX_NODES * sizeof(struct form_node);
 }
 
 bool pm_forms_use(struct pm_forms *f, void *p, size_t n, size_t room)
 {
-	const struct head *h = p;
+	const struct forms_head *h = p;
 	struct pm_form *form = (void *)(h + 1);
 	size_t at;
 
-	if (f->nnode > 1 || f->nlearned || (uintptr_t)p % _Alignof(struct head) || n < sizeof *h || h->build != build_number() ||
+	if (f->nnode > 1 || f->nlearned || (uintptr_t)p % _Alignof(struct forms_head) || n < sizeof *h || h->build != build_number() ||
 	    h->zydis != ZydisGetVersion() || h->i386 != f->i386 || !h->nnode || h->nnode > MAX_NODES || h->nform > MAX_FORMS)
 		return false;
 	at = sizeof *h + forms_size(h->nform);
-	if (n != at + h->nnode * sizeof(struct node) || room < n)
+	if (n != at + h->nnode * sizeof(struct form_node) || room < n)
 		return false;
 	for (size_t i = 0; i < h->nform; i++)
 		if (form[i].mnemonic > ZYDIS_MNEMONIC_MAX_VALUE || !form[i].len || form[i].len > ZYDIS_MAX_INSTRUCTION_LENGTH ||
 		    form[i].rel_at + form[i].rel_size > form[i].len)
 			return false;
 	free(f->node);
-	f->node = (struct node *)((uint8_t *)p + at);
+	f->node = (struct form_node *)((uint8_t *)p + at);
 	f->nnode = h->nnode;
-	f->cap_node = (room - at) / sizeof(struct node);
+	f->cap_node = (room - at) / sizeof(struct form_node);
 	f->lent = true;
 	f->form = form;
 	f->nform = h->nform;
@@ -138,9 +138,9 @@ size_t pm_forms_learned(const struct pm_forms *f)
 
 void pm_forms_bytes(const struct pm_forms *f, struct pm_buf *b)
 {
-	const struct head h = { .nnode = (uint32_t)f->nnode, .nform = (uint32_t)f->nform, .i386 = f->i386,
+	const struct forms_head h = { .nnode = (uint32_t)f->nnode, .nform = (uint32_t)f->nform, .i386 = f->i386,
 				.build = build_number(), .zydis = ZydisGetVersion() };
-	static const struct node zeros;
+	static const struct form_node zeros;
 	const size_t used = f->nform * sizeof *f->form;
 
 	pm_buf_room(b, sizeof h + forms_size(f->nform) + f->nnode * sizeof *f->node);
@@ -280,7 +280,7 @@ static const struct pm_form *learn(struct pm_forms *f, const uint8_t *p, size_t 
 /* From @at on: where @n bytes lead, or some of them to an end. */
 static inline uint32_t walk(const struct pm_forms *f, const uint8_t *p, size_t n, uint32_t at)
 {
-	const struct node *node = f->node;
+	const struct form_node *node = f->node;
 	const uint32_t inner = (uint32_t)f->nnode - 1;
 
 	for (size_t i = 0; i < n; i++) {

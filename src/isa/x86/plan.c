@@ -682,15 +682,15 @@ static void touch(struct course *c, const struct x86_insn *x)
 
 /* ---- instructions in detail ------------------------------------------------------------------------ */
 /* What Zydis says follows from an instruction's form (decode.h), but for the displacement and the immediate. */
-struct form {
+struct plan_form {
 	ZydisDecodedInstruction in;
 	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];	/* in.operand_count of them */
 };
 
 struct x86_forms {
-	struct pm_map at;		/* key of a form -> struct form; 0: there is more to it */
+	struct pm_map at;		/* key of a form -> struct plan_form; 0: there is more to it */
 	struct pm_arena mem;
-	struct form other;
+	struct plan_form other;
 };
 #define FORM_BYTES 7
 
@@ -712,9 +712,9 @@ static void fill_in(const struct x86_at *a, const ZydisDecodedInstruction *in, Z
 }
 
 /* Does that make what Zydis has said? (It does not where displacements are scaled, or immediates are without sign.) */
-static bool fills_in(const struct x86_at *a, const struct form *f)
+static bool fills_in(const struct x86_at *a, const struct plan_form *f)
 {
-	struct form g = *f;
+	struct plan_form g = *f;
 
 	if (f->in.raw.imm[1].size || f->in.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX)
 		return false;
@@ -727,12 +727,12 @@ static bool fills_in(const struct x86_at *a, const struct form *f)
 }
 
 /* HOT. NULL: Zydis does not know it. Valid until the next call. */
-static const struct form *detail(struct x86_plan *plan, const struct x86_at *a, bool wide)
+static const struct plan_form *detail(struct x86_plan *plan, const struct x86_at *a, bool wide)
 {
 	const unsigned n = a->x.ndisp ? a->x.disp : a->x.nimm ? a->x.imm : a->x.len;
 	struct x86_forms *all = plan->forms;
 	uint64_t key = 0, *slot;
-	struct form *f;
+	struct plan_form *f;
 	bool fresh;
 
 	if (!all)
@@ -741,7 +741,7 @@ static const struct form *detail(struct x86_plan *plan, const struct x86_at *a, 
 		return x86_zydis(a->p, a->x.len, wide, &all->other.in, all->other.op) ? &all->other : NULL;
 	memcpy(&key, a->p, n);
 	slot = pm_map_put(&all->at, key | (uint64_t)n << 56 | (uint64_t)wide << 60, &fresh);
-	f = (struct form *)(uintptr_t)*slot;
+	f = (struct plan_form *)(uintptr_t)*slot;
 	if (f) {
 		fill_in(a, &f->in, f->op);
 		return f;
@@ -749,7 +749,7 @@ static const struct form *detail(struct x86_plan *plan, const struct x86_at *a, 
 	if (!x86_zydis(a->p, a->x.len, wide, &all->other.in, all->other.op))
 		return NULL;
 	if (fresh && fills_in(a, &all->other)) {
-		const size_t size = offsetof(struct form, op) + all->other.in.operand_count * sizeof f->op[0];
+		const size_t size = offsetof(struct plan_form, op) + all->other.in.operand_count * sizeof f->op[0];
 
 		f = pm_arena_alloc(&all->mem, size);
 		memcpy(f, &all->other, size);
@@ -774,7 +774,7 @@ void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint
 	c.q[RSP] = (struct quantity){ .known = true, .value = X86_VAL_RSP, .of = NOTHING };
 	for (uint32_t i = 0; i < n; i++) {
 		const struct x86_at *a = at(ctx, i);
-		const struct form *f = detail(plan, a, wide);
+		const struct plan_form *f = detail(plan, a, wide);
 
 		c.insn = i;
 		if (f) {

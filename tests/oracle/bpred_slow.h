@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle/bpred.h - branch predictors as their descriptions say it, one branch at a time: states are
+/* oracle/bpred_slow.h - branch predictors as their descriptions say it, one branch at a time: states are
  * letters, histories are arrays of all outcomes so far, hashes are computed from scratch */
 #ifndef ORACLE_BPRED_H
 #define ORACLE_BPRED_H

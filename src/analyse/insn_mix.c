@@ -3,15 +3,15 @@
 #include <string.h>
 
 #include "analyse/conf.h"
-#include "analyse/insns.h"
+#include "analyse/insn_mix.h"
 #include "base/mem.h"
 #include "isa/mips/mips.h"
 #include "isa/x86/form.h"
 
 struct named { const char *name; uint64_t count; };
-struct block { uint64_t pc, entries, insns; };
+struct mix_block { uint64_t pc, entries, insns; };
 
-struct sink {
+struct mix_sink {
 	uint64_t top, insns, reads, writes, unknown;
 	/* executions by pm_code.insn of the table that is current */
 	const struct pm_code *code;
@@ -20,15 +20,15 @@ struct sink {
 	uint64_t mnemonic[PM_FORM_MNEMONICS], mips[MIPS_NOPS];
 	struct pm_forms *forms[2];
 	struct pm_map at;		/* pc -> block */
-	struct block *block;
+	struct mix_block *block;
 	size_t nblock, cap_block;
-	struct place { size_t block; uint64_t next; bool branch; } *stream;	/* block + 1; 0: none */
+	struct mix_place { size_t block; uint64_t next; bool branch; } *stream;	/* block + 1; 0: none */
 	size_t nstream, cap_stream;
 };
 
 static void destroy(void *self)
 {
-	struct sink *s = self;
+	struct mix_sink *s = self;
 
 	if (!s)
 		return;
@@ -43,7 +43,7 @@ static void destroy(void *self)
 
 static void *create(const char *config, struct pm_err *err)
 {
-	struct sink *s = pm_alloc(sizeof *s);
+	struct mix_sink *s = pm_alloc(sizeof *s);
 	const struct pm_conf_key keys[] = {
 		{ "top", &s->top, 1, 1000000, false, "mnemonics listed" },
 		{ 0 }
@@ -57,7 +57,7 @@ static void *create(const char *config, struct pm_err *err)
 }
 
 /* What was counted by index becomes counts by mnemonic. */
-static void settle(struct sink *s)
+static void settle(struct mix_sink *s)
 {
 	for (size_t i = 0; s->code && i < s->cap_count && i < s->code->ninsn; i++) {
 		const struct pm_insn *in = s->code->insn + i;
@@ -84,7 +84,7 @@ static void settle(struct sink *s)
 	}
 }
 
-static void code_is(struct sink *s, const struct pm_code *code)
+static void code_is(struct mix_sink *s, const struct pm_code *code)
 {
 	if (!code)
 		return;
@@ -101,7 +101,7 @@ static void code_is(struct sink *s, const struct pm_code *code)
 }
 
 /* HOT: once per instruction. */
-static void one(struct sink *s, struct place *p, const struct pm_event *e)
+static void one(struct mix_sink *s, struct mix_place *p, const struct pm_event *e)
 {
 	s->insns++;
 	if (e->id < s->cap_count)
@@ -114,7 +114,7 @@ static void one(struct sink *s, struct place *p, const struct pm_event *e)
 
 		if (fresh) {
 			pm_grow(s->block, s->nblock, s->cap_block);
-			s->block[s->nblock++] = (struct block){ .pc = e->addr };
+			s->block[s->nblock++] = (struct mix_block){ .pc = e->addr };
 			*at = s->nblock;
 		}
 		p->block = *at;
@@ -127,13 +127,13 @@ static void one(struct sink *s, struct place *p, const struct pm_event *e)
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct mix_sink *s = self;
 	uint32_t index = b->stream ? b->stream->index : 0;
-	struct place *p;
+	struct mix_place *p;
 
 	while (s->nstream <= index) {
 		pm_grow(s->stream, s->nstream, s->cap_stream);
-		s->stream[s->nstream++] = (struct place){ 0 };
+		s->stream[s->nstream++] = (struct mix_place){ 0 };
 	}
 	p = s->stream + index;
 	code_is(s, b->code);
@@ -169,12 +169,12 @@ static int by_count(const void *a, const void *b)
 
 static int by_insns(const void *a, const void *b)
 {
-	const struct block *x = a, *y = b;
+	const struct mix_block *x = a, *y = b;
 
 	return x->insns != y->insns ? (x->insns < y->insns ? 1 : -1) : x->pc < y->pc ? -1 : x->pc > y->pc;
 }
 
-static void list(struct sink *s, struct pm_result *r, const char *name, const char *column, struct named *v, size_t n)
+static void list(struct mix_sink *s, struct pm_result *r, const char *name, const char *column, struct named *v, size_t n)
 {
 	if (n)
 		qsort(v, n, sizeof *v, by_count);
@@ -200,7 +200,7 @@ static void add(struct named *v, size_t *n, const char *name, uint64_t count)
 	v[i].count += count;
 }
 
-static void mix(struct sink *s, struct pm_result *r)
+static void mix(struct mix_sink *s, struct pm_result *r)
 {
 	struct named *m = pm_alloc((PM_FORM_MNEMONICS + MIPS_NOPS) * sizeof *m);
 	struct named *c = pm_alloc((PM_FORM_MNEMONICS + MIPS_NOPS) * sizeof *c);
@@ -224,7 +224,7 @@ static void mix(struct sink *s, struct pm_result *r)
 
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
-	struct sink *s = self;
+	struct mix_sink *s = self;
 	uint64_t sum = 0, unknown;
 	size_t few = 0;
 

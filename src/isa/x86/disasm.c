@@ -4,7 +4,7 @@
 
 #include <Zydis/Zydis.h>
 
-#include "isa/x86/text.h"
+#include "isa/x86/disasm.h"
 
 unsigned x86_text(const uint8_t *p, size_t n, uint64_t pc, bool i386, bool intel, char *buf, size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle/course.h - the course's pipelines with counters that count down, cycle by cycle */
+/* oracle/course_slow.h - the course's pipelines with counters that count down, cycle by cycle */
 #ifndef ORACLE_COURSE_H
 #define ORACLE_COURSE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle/core.h - the rules of src/analyse/core.h with everything that ever happened in plain lists */
+/* oracle/core_slow.h - the rules of src/analyse/core.h with everything that ever happened in plain lists */
 #ifndef ORACLE_CORE_H
 #define ORACLE_CORE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* text.h - one x86 instruction as an assembler would write it */
-#ifndef PM_ISA_X86_TEXT_H
-#define PM_ISA_X86_TEXT_H
+/* disasm.h - one x86 instruction as an assembler would write it */
+#ifndef PM_ISA_X86_DISASM_H
+#define PM_ISA_X86_DISASM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #include "trace/group.h"
 #include "trace/penn.h"
 #include "trace/text.h"
-#include "transform/crack.h"
+#include "transform/to_uops.h"
 
 struct tmpl {
 	bool known;			/* the bytes are an instruction */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* kept.h - the functions of an ELF file by address, in memory and kept between runs (base/kept.h)
+/* kept_names.h - the functions of an ELF file by address, in memory and kept between runs (base/kept.h)
  *
  * Reading a symbol table, naming the linker's stubs and sorting take longer than many a program runs, and
  * the next run wants the same. What is kept is named after the file's build id and holds for a file, and a
  * separate debug file, of the same inode, size and times.
  *
  * Integers are the machine's own. Whatever a kept file holds, no access leaves it. */
-#ifndef PM_ELF_KEPT_H
-#define PM_ELF_KEPT_H
+#ifndef PM_ELF_KEPT_NAMES_H
+#define PM_ELF_KEPT_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lines.c - what devices do to the rest of the machine: interrupt lines and memory accesses */
+/* device_bus.c - what devices do to the rest of the machine: interrupt lines and memory accesses */
 #include <string.h>
 
 #include "collect/machine/machine.h"

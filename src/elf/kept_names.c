@@ -5,23 +5,23 @@
 
 #include "base/kept.h"
 #include "base/mem.h"
-#include "elf/kept.h"
+#include "elf/kept_names.h"
 
 static const struct pm_kept_kind kind = { "pugmkNM\n", 2 };
 
-struct identity {
+struct elf_identity {
 	uint64_t dev, ino, size, mtime, mtime_ns, ctime, ctime_ns;
 };
 
 /* in front of the names, frames and texts */
 struct kept_file {
 	uint32_t nname, nframe, ntext, pad;
-	struct identity file, debug;
+	struct elf_identity file, debug;
 };
 
-static struct identity identity(const struct stat *st)
+static struct elf_identity identity(const struct stat *st)
 {
-	return (struct identity){ st->st_dev, st->st_ino, (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec,
+	return (struct elf_identity){ st->st_dev, st->st_ino, (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec,
 		(uint64_t)st->st_mtim.tv_nsec, (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec };
 }
 
@@ -56,7 +56,7 @@ static bool file_name(char *s, size_t size, const char *build_id)
 
 bool elf_kept_load(struct elf_kept *k, const char *build_id, const struct stat *file, const struct stat *debug)
 {
-	const struct identity id = identity(file), debug_id = identity(debug);
+	const struct elf_identity id = identity(file), debug_id = identity(debug);
 	const struct kept_file *h;
 	struct pm_kept from;
 	char name[128];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle/i486.h - the rules of src/analyse/i486.h with a bus that is stepped cycle by cycle */
+/* oracle/i486_slow.h - the rules of src/analyse/i486.h with a bus that is stepped cycle by cycle */
 #ifndef ORACLE_I486_H
 #define ORACLE_I486_H
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "analyse/i486.h"
-#include "stack.h"
+#include "stack_slow.h"
 
 struct o_i486 {
 	struct pm_i486_conf c;

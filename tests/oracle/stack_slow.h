@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle/stack.h - one LRU cache of one geometry, and one LRU stack, each as a list that is searched
+/* oracle/stack_slow.h - one LRU cache of one geometry, and one LRU stack, each as a list that is searched
  * from the front and has the found element moved to the front */
 #ifndef ORACLE_STACK_H
 #define ORACLE_STACK_H
