@@ -2,7 +2,9 @@
 # The runtime: freestanding, linked at its fixed address, carried inside the controller as bytes; once
 # for 64-bit programs and once for i386's.
 RT_DIR  := src/collect/runtime
-RT_SRCS := $(addprefix $(RT_DIR)/,enter.c signal.c syscall.c trace_buffer.c)
+RT_SRCS := $(addprefix $(RT_DIR)/,elements.c enter.c go.c library.c proc_self.c ranges.c signal.c sigstate.c steps.c \
+           syscall.c trace_buffer.c)
+RT_LIVE := $(addprefix $(RT_DIR)/,begin.c mailbox.c)
 RT_DEPS := $(wildcard $(RT_DIR)/*.h $(RT_DIR)/*/*.h) $(RT_DIR)/rt.ld src/collect/runtime.mk
 RT_B    := $(B)/rt
 RT_WARN := -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror)
@@ -18,11 +20,11 @@ RT_FLAGS32 := $(RT_FLAGS) -m32 -fno-pie $(RT_LINK) -Wl,-T,$(RT_DIR)/rt.ld \
 RT_ALL  := $(addprefix $(RT_B)/,rt.elf rt32.elf rti.elf rti32.elf start.elf start32.elf)
 EXTRA_OBJS += $(RT_B)/image.o $(RT_B)/image32.o $(RT_B)/rti-image.o $(RT_B)/rti32-image.o
 
-$(RT_B)/rt.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,x86_64.c map_program.c entry_x86_64.S) $(RT_DEPS)
+$(RT_B)/rt.elf: $(RT_SRCS) $(RT_LIVE) $(addprefix $(RT_DIR)/,x86_64.c map_program.c entry_x86_64.S) $(RT_DEPS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(RT_FLAGS64) -o $@ $(filter %.c %.S,$^)
 
-$(RT_B)/rt32.elf: $(RT_SRCS) $(addprefix $(RT_DIR)/,i386.c entry_i386.S) $(RT_DEPS)
+$(RT_B)/rt32.elf: $(RT_SRCS) $(RT_LIVE) $(addprefix $(RT_DIR)/,i386.c calls32.c entry_i386.S) $(RT_DEPS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(RT_FLAGS32) -o $@ $(filter %.c %.S,$^)
 
@@ -34,7 +36,7 @@ $(RT_B)/rti.elf: $(RTI_SRCS) $(addprefix $(RT_DIR)/,x86_64.c entry_x86_64.S) $(R
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(RT_FLAGS64) $(RTI_FLAGS) -o $@ $(filter %.c %.S,$^)
 
-$(RT_B)/rti32.elf: $(RTI_SRCS) $(addprefix $(RT_DIR)/,i386.c entry_i386.S) $(RT_DEPS)
+$(RT_B)/rti32.elf: $(RTI_SRCS) $(addprefix $(RT_DIR)/,i386.c calls32.c entry_i386.S) $(RT_DEPS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(RT_FLAGS32) $(RTI_FLAGS) -o $@ $(filter %.c %.S,$^)
 

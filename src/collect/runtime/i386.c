@@ -421,34 +421,9 @@ void rt_take_segment(struct rt_block *b, struct k_ucontext *uc)
 }
 
 /* ---- system calls ------------------------------------------------------------------------------- */
-/* The vDSO has pushed ebp, which may hold an argument, and uses it for something else. */
-int rt_syscall_entry(struct rt_block *b, int fast)
+int rt_is_our_segment(u32 entry)
 {
-	u32 ebp;
-
-	b->ctx.pc = b->exit_pc;
-	b->resume = b->cont;
-	if (!fast)
-		return 1;
-	if (rt_get(&ebp, b->ctx.gpr[RSP], 4)) {
-		RET = -(word)EFAULT;
-		return -1;
-	}
-	b->ctx.gpr[RBP] = ebp;
-	return 1;
-}
-
-static long old_mmap(struct rt_block *b)
-{
-	word arg[6];
-
-	if (rt_get(arg, ARG0, sizeof arg))
-		return -EFAULT;
-	if (arg[5] & 4095)
-		return -EINVAL;
-	arg[5] >>= 12;
-	rt_do_mmap(b, arg);
-	return (long)RET;
+	return entry == segment;
 }
 
 int rt_mmap_arguments(struct rt_block *b, u64 arg[6])
@@ -462,110 +437,6 @@ int rt_mmap_arguments(struct rt_block *b, u64 arg[6])
 	if (b->syscall == NR_mmap)
 		arg[5] <<= 12;
 	return 1;
-}
-
-static long old_sigaction(struct rt_block *b)
-{
-	struct { u32 handler, mask, flags, restorer; } new, was;
-	struct k_sigaction act, old;
-	long r;
-
-	if (ARG1) {
-		if (rt_get(&new, ARG1, sizeof new))
-			return -EFAULT;
-		act = (struct k_sigaction){ new.handler, new.flags, new.restorer, new.mask };
-	}
-	r = rt_sigaction(b, ARG0, ARG1 ? &act : 0, &old);
-	if (r || !ARG2)
-		return r;
-	was.handler = old.handler;
-	was.mask = (u32)old.mask;
-	was.flags = old.flags;
-	was.restorer = old.restorer;
-	return rt_put(ARG2, &was, sizeof was);
-}
-
-static long old_signal(struct rt_block *b)
-{
-	struct k_sigaction act = { ARG1, SA_RESETHAND | SA_NODEFER, 0, 0 }, old;
-	long r = rt_sigaction(b, ARG0, &act, &old);
-
-	return r ? r : (long)old.handler;
-}
-
-static long old_sigprocmask(struct rt_block *b)
-{
-	u32 was = (u32)b->app_mask, set;
-	u64 new = b->app_mask;
-
-	if (ARG1) {
-		if (rt_get(&set, ARG1, 4))
-			return -EFAULT;
-		if (ARG0 == 0)
-			new |= set;
-		else if (ARG0 == 1)
-			new &= ~(u64)set;
-		else if (ARG0 == 2)
-			new = (new & ~0xffffffffull) | set;
-		else
-			return -EINVAL;
-		rt_set_mask(b, new);
-	}
-	return ARG2 ? rt_put(ARG2, &was, 4) : 0;
-}
-
-/* With READ_IMPLIES_EXEC the heap is executable, too. */
-static long grow_heap(struct rt_block *b)
-{
-	const word was = (word)rt_sys(NR_brk, 0), now = (word)rt_app_sys(NR_brk, ARG0, 0, 0, 0, 0, 0);
-	const word lo = was & ~4095ul, hi = (now + 4095) & ~4095ul;
-
-	if (hi > lo && now > was)
-		rt_executable(b, lo, hi - lo, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE);
-	return (long)now;
-}
-
-int rt_arch_syscall(struct rt_block *b)
-{
-	u32 entry, was;
-
-	switch (RET) {
-	case NR_brk:
-		if (!rt_boot_info.exec_all)
-			return 1;
-		RET = (word)grow_heap(b);
-		return 0;
-	case NR_old_mmap:
-		RET = (word)old_mmap(b);
-		return 0;
-	case NR_sigaction:
-		RET = (word)old_sigaction(b);
-		return 0;
-	case NR_signal:
-		RET = (word)old_signal(b);
-		return 0;
-	case NR_sigprocmask:
-		RET = (word)old_sigprocmask(b);
-		return 0;
-	case NR_sgetmask:
-		RET = (word)b->app_mask;
-		return 0;
-	case NR_ssetmask:
-		was = (u32)b->app_mask;
-		rt_set_mask(b, ARG0);
-		RET = was;
-		return 0;
-	case NR_sigreturn:
-		rt_sigreturn_call(b);
-		return 0;
-	case NR_set_thread_area:
-		if (!rt_get(&entry, ARG0, 4) && entry == segment) {
-			RET = -(word)EINVAL;
-			return 0;
-		}
-		return 1;
-	}
-	return -1;
 }
 
 /* ---- frames ------------------------------------------------------------------------------------- */

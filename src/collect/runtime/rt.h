@@ -158,28 +158,38 @@ long rt_clone(long nr, word a, word b, word c, word d, word e, struct rt_block *
 extern char rt_app_done[], rt_clone_done[];
 long rt_app_sys(long nr, word a, word b, word c, word d, word e, word f);
 
-/* ---- enter.c ---------------------------------------------------------------------------------- */
-#define RT_SESSION ((struct rt_session *)RT_SESSION_AT)
+/* ---- library.c -------------------------------------------------------------------------------- */
+void *rt_memcpy(void *to, const void *from, word n);
+void *memset(void *to, int c, size_t n);
+u32 rt_put_decimal(char *to, u32 v);
+__attribute__((noreturn)) void rt_fail(const char *what);
+
+/* ---- ranges.c --------------------------------------------------------------------------------- */
 extern u32 rt_apart;			/* the controller's numbers of us or our children may be other ones */
-struct rt_wait { u32 beat, times; };	/* {0} to begin with */
-int rt_controller_gone(struct rt_wait *w);
-/* Ask the controller; false: there is none any more. Runs the commands of the answer. */
-int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3);
-void rt_go(struct rt_block *b);			/* b->resume for b->ctx.pc, or native */
-__attribute__((noreturn)) void rt_go_native(struct rt_block *b);
-void rt_make_native(struct rt_block *b);
 int rt_is_exec(u64 addr, u64 len);
 void rt_ranges_hold(int on);			/* around a fork: the child's copy is whole, and free */
 void rt_range_add(u64 lo, u64 hi, u32 prot, u32 shared);
 void rt_range_del(u64 lo, u64 hi);
-void *rt_memcpy(void *to, const void *from, word n);
-void *memset(void *to, int c, size_t n);
-__attribute__((noreturn)) void rt_fail(const char *what);
+
+/* ---- mailbox.c; in instrumented executables standalone/requests.c ----------------------------- */
+#define RT_SESSION ((struct rt_session *)RT_SESSION_AT)
+struct rt_wait { u32 beat, times; };	/* {0} to begin with */
+int rt_controller_gone(struct rt_wait *w);
+/* Ask the controller; false: there is none any more. Runs the commands of the answer. */
+int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3);
+int rt_first_answer(struct rt_block *b);	/* likewise what has come with the block */
+
+/* ---- go.c ------------------------------------------------------------------------------------- */
+void rt_go(struct rt_block *b);			/* b->resume for b->ctx.pc, or native */
+void rt_go_on(struct rt_block *b);		/* the same by the answer to RQ_LOOKUP */
+__attribute__((noreturn)) void rt_go_native(struct rt_block *b);
+void rt_make_native(struct rt_block *b);
 
 /* what a system call gives back, of @b in scope: the register, whose upper half is not i386's */
 typedef word __attribute__((may_alias)) rt_result;
 #define RET (*(rt_result *)&b->ctx.gpr[RAX])
 
+/* ---- enter.c ---------------------------------------------------------------------------------- */
 void rt_block_begin(struct rt_block *b, u64 pc);
 
 /* What the program may do with memory that it asks for with @prot. */
@@ -337,6 +347,13 @@ void rt_trace_sysret(struct rt_block *b);
 /* A fault at @addr by translated code: did the buffer end there? Then *@uc goes on in the next. */
 int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc);
 
+/* ---- proc_self.c ------------------------------------------------------------------------------ */
+/* Is @path that of our own file @what in /proc? Of "exe" only where it has to be hidden what that is. */
+int rt_is_own_file(struct rt_block *b, u64 path, const char *what);
+int rt_maps_file(u64 flags);			/* "maps", opened: a descriptor or an error */
+void rt_refresh_maps(int fd);			/* before @fd is read, if that is one */
+long rt_copy_exe(word to, u64 size);		/* readlink() of "exe" */
+
 /* ---- syscall.c -------------------------------------------------------------------------------- */
 int rt_do_syscall(struct rt_block *b);		/* 1: execute it in the window */
 int rt_open_pages(struct rt_block *b);		/* after EFAULT. 1: execute it again */
@@ -344,28 +361,52 @@ void rt_do_mmap(struct rt_block *b, const word arg[6]);
 void rt_do_shmat(struct rt_block *b, word flags);
 void rt_executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags);
 
-/* ---- signal.c --------------------------------------------------------------------------------- */
+/* ---- sigstate.c ------------------------------------------------------------------------------- */
 void rt_signal_boot(struct rt_block *b);
-/* The program gets a signal of the kernel's kind, which it cannot ignore; it dies of one. */
-void rt_signal_force(struct rt_block *b, struct k_siginfo *info);
-void rt_signal_kill(struct rt_block *b, struct k_siginfo *info);
-#ifdef __i386__
-int rt_is_vdso_return(const struct rt_block *b);	/* the call that is being made: sigreturn, from there */
-#endif
 void rt_signal_thread(struct rt_block *b);
 void rt_signal_native(struct rt_block *b);
 /* The call itself, on memory of ours; @new may be NULL. */
 long rt_sigaction(struct rt_block *b, u64 sig, const struct k_sigaction *new, struct k_sigaction *was);
-void rt_set_mask(struct rt_block *b, u64 mask);		/* the program's */
+void rt_record_mask(struct rt_block *b, u64 mask);	/* the program's */
+void rt_set_mask(struct rt_block *b, u64 mask);		/* ... to be set on the way out */
 long rt_sigaction_call(struct rt_block *b, u64 sig, u64 act, u64 old, u64 size);
 long rt_sigprocmask_call(struct rt_block *b, u64 how, u64 set, u64 old, u64 size);
 long rt_request_tiles(struct rt_block *b);	/* ARCH_REQ_XCOMP_PERM */
 long rt_sigaltstack_call(struct rt_block *b, u64 ss, u64 old);
-void rt_sigreturn_call(struct rt_block *b);
 struct rt_sighand *rt_sighand_copy(const struct rt_sighand *from);
-void rt_flush_pending(struct rt_block *b);
-void rt_step_in_place(struct rt_block *b, u64 pc);
 int rt_on_app_stack(const struct rt_block *b, u64 sp);
+/* Signals that were held are queued again for when the mask is set, which is next: the synchronous ones, too, whom
+ * nothing else keeps from arriving here at once. */
+void rt_flush_pending(struct rt_block *b);
+
+/* ---- steps.c ---------------------------------------------------------------------------------- */
+/* An instruction that only its original place can execute: that page is executable for one step. */
+void rt_step_in_place(struct rt_block *b, u64 pc);
+void rt_step_done(struct rt_block *b, struct k_ucontext *uc);
+/* Is it the step that we asked for? */
+int rt_is_step(const struct rt_block *b, u32 sig, const struct k_siginfo *info, u64 pc);
+void rt_set_tf(struct k_ucontext *uc, int on);
+/* The signal is given where the next instruction of the program begins. */
+void rt_step_to_boundary(struct rt_block *b, u32 sig, const void *info, struct k_ucontext *uc);
+/* To where a block begins whose counting copy can go on; was the signal such a step, and has it been dealt with? If not
+ * the steps are over. */
+void rt_step_to_head(struct rt_block *b, struct k_ucontext *uc);
+int rt_steps_to_head(struct rt_block *b, struct k_ucontext *uc, int stepped);
+
+/* ---- elements.c ------------------------------------------------------------------------------- */
+/* Does @uc stand at a gather or scatter, or a load or store of a tile? *left: a bit for each element that its mask
+ * still has, each row that is to come. */
+int rt_elements_left(const struct k_ucontext *uc, u64 *left);
+
+/* ---- signal.c --------------------------------------------------------------------------------- */
+/* The program gets a signal of the kernel's kind, which it cannot ignore; it dies of one. */
+void rt_signal_force(struct rt_block *b, struct k_siginfo *info);
+void rt_signal_kill(struct rt_block *b, struct k_siginfo *info);
+void rt_sigreturn_call(struct rt_block *b);
+#ifdef __i386__
+int rt_is_our_segment(u32 entry);		/* a GDT entry */
+int rt_is_vdso_return(const struct rt_block *b);	/* the call that is being made: sigreturn, from there */
+#endif
 
 /* ---- x86_64.c, i386.c: what the widths do not share --------------------------------------------- */
 /* A system call door: set pc, resume and what the kernel clobbers. @fast: the other of the two. 1: it is
@@ -377,7 +418,6 @@ struct rt_block *rt_map_all(const struct rt_boot *boot);
 int rt_place(const struct rt_cmd *c);
 /* CMD_PLACE_FILE, and those behind it of the same file: how many of @n have been done. */
 u32 rt_place_files(const struct rt_cmd *c, u32 n);
-u32 rt_put_decimal(char *to, u32 v);
 /* Thread block @number, mapped; NULL: no room. A block whose thread was not made is given back. */
 struct rt_block *rt_block_map(u32 number);
 void rt_block_unmap(struct rt_block *b);

@@ -207,57 +207,13 @@ static void do_clone3(struct rt_block *b)
 	do_clone(b, args[0], args[5] ? args[5] + args[6] : 0, NR_clone3);
 }
 
-/* ---- what a program can learn about itself from /proc ------------------------------------------- */
-static int equal(const char *a, const char *s)
-{
-	while (*a && *a == *s)
-		a++, s++;
-	return *a == *s;
-}
-
-static int begins(const char *a, const char *s)
-{
-	while (*s && *a == *s)
-		a++, s++;
-	return !*s;
-}
-
-/* Is @path that of our own file @what in /proc? Of "exe" only where it has to be hidden what that is. */
-static int is_own(struct rt_block *b, u64 path, const char *what)
-{
-	char name[64];
-	char *p = name;
-	u32 pid = 0;
-
-	if (*what == 'e' && !*rt_exe)
-		return 0;
-	for (u64 i = 0; i < sizeof name; i++) {
-		if (rt_get(name + i, path + i, 1))
-			return 0;
-		if (!name[i])
-			break;
-		if (i == sizeof name - 1)
-			return 0;
-	}
-	for (const char *q = "/proc/"; *q; q++, p++)
-		if (*p != *q)
-			return 0;
-	if (begins(p, "thread-self/"))
-		return equal(p + 12, what);
-	if (begins(p, "self/"))
-		return equal(p + 5, what);
-	while (*p >= '0' && *p <= '9')
-		pid = pid * 10 + (u32)(*p++ - '0');
-	return pid == b->pid && *p == '/' && equal(p + 1, what);
-}
-
 static void do_exec(struct rt_block *b)
 {
 	struct rt_session *s = RT_SESSION;
 	const word path = ARG0;
 	long r, old = -1, file;
 
-	if (b->syscall == NR_execve && is_own(b, path, "exe"))
+	if (b->syscall == NR_execve && rt_is_own_file(b, path, "exe"))
 		ARG0 = (word)rt_exe;
 	file = rt_load_open(b);
 	if (!rt_ask(b, RQ_EXEC, 0, rt_apart, (u64)(file + 1), 0))
@@ -287,190 +243,6 @@ static void do_exit(struct rt_block *b, int group)
 #endif
 		rt_ask(b, RQ_EXIT, b->tid, (u64)group, 0, 0);
 	rt_exit_thread(b, group ? NR_exit_group : NR_exit, (word)ARG0);
-}
-
-/* ---- what a program can learn about its own address space --------------------------------------- */
-static u64 hex(const char **p)
-{
-	u64 v = 0;
-
-	for (;; ++*p) {
-		char c = **p;
-
-		if (c >= '0' && c <= '9')
-			v = v * 16 + (u64)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			v = v * 16 + (u64)(c - 'a' + 10);
-		else
-			return v;
-	}
-}
-
-u32 rt_put_decimal(char *to, u32 v)
-{
-	u32 n = v > 9 ? rt_put_decimal(to, v / 10) : 0;
-
-	to[n] = (char)('0' + v % 10);
-	return n + 1;
-}
-
-static u64 put_hex(char *to, u64 v)
-{
-	u32 digits = 8;
-	u64 n = 0;
-
-	while (digits < 16 && v >> (4 * digits))
-		digits++;
-	while (digits--)
-		to[n++] = "0123456789abcdef"[v >> (4 * digits) & 15];
-	return n;
-}
-
-/* The protection that the program has asked for at @at, 0: what the kernel says; up to where? */
-static u64 prot_at(u64 at, u32 *prot)
-{
-	u64 end = ~0ull;
-
-	*prot = 0;
-	for (u32 i = 0; i < rt_nranges; i++) {
-		const struct rt_range *r = &rt_ranges[i];
-
-		if (r->lo <= at && at < r->hi) {
-			*prot = r->prot;
-			return r->hi;
-		}
-		if (r->lo > at && r->lo < end)
-			end = r->lo;
-	}
-	return end;
-}
-
-/* One line of the kernel's, without what is ours, and with the protections that the program has
- * asked for: the kernel may have merged text, which it sees as not executable, with its neighbours. */
-static void put_maps_line(int out, const char *line, u64 n)
-{
-	const char *p = line, *rest;
-	u64 lo = hex(&p), hi = (p++, hex(&p)), off, at, end;
-	const char *perms = p + 1;
-	char head[80];
-	int file = 0;
-
-	p += 6;
-	off = hex(&p);
-	rest = p;
-	while (*p == ' ' || *p == ':' || (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'))
-		file |= *p != ' ' && *p != ':' && *p != '0', p++;	/* device and inode */
-	if (rt_is_ours(lo, hi - lo))
-		return;
-	for (const char *q = rest; q + 14 < line + n; q++)	/* "/memfd:pugmark-...", ".../pugmark-code-..." */
-		if (q[0] == '/' && (begins(q + 1, "memfd:pugmark-") || begins(q + 1, "pugmark-code-")))
-			return;
-	for (at = lo; at < hi; at = end) {
-		u64 k = 0;
-		u32 prot = 0;
-
-		end = prot_at(at, &prot);
-		if (end > hi)
-			end = hi;
-		for (u32 next; end < hi; ) {	/* what the kernel would have merged */
-			u64 behind = prot_at(end, &next);
-
-			if (next != prot)
-				break;
-			end = behind < hi ? behind : hi;
-		}
-		k += put_hex(head + k, at);
-		head[k++] = '-';
-		k += put_hex(head + k, end);
-		head[k++] = ' ';
-		head[k++] = prot ? (prot & PROT_READ ? 'r' : '-') : perms[0];
-		head[k++] = prot ? (prot & PROT_WRITE ? 'w' : '-') : perms[1];
-		head[k++] = prot ? 'x' : perms[2];
-		head[k++] = perms[3];
-		head[k++] = ' ';
-		k += put_hex(head + k, file ? off + (at - lo) : 0);
-		rt_sys(NR_write, out, head, k);
-		rt_sys(NR_write, out, rest, line + n - rest);
-	}
-}
-
-/* The program's own view of its mappings, into file @out. */
-static int write_maps(int out)
-{
-	static const char path[] = "/proc/self/maps";
-	char buf[2048];
-	u64 n = 0;
-	long in = rt_sys(NR_open, path, 02000000, 0), r;
-
-	if (in < 0)
-		return (int)in;
-	while ((r = rt_sys(NR_read, in, buf + n, sizeof buf - n)) > 0) {
-		u64 start = 0;
-
-		n += (u64)r;
-		for (u64 i = 0; i < n; i++)
-			if (buf[i] == '\n') {
-				put_maps_line(out, buf + start, i + 1 - start);
-				start = i + 1;
-			}
-		if (!start && n == sizeof buf)		/* a line longer than the buffer */
-			start = n;
-		rt_memcpy(buf, buf + start, n - start);
-		n -= start;
-	}
-	rt_sys(NR_close, in);
-	rt_sys(NR_lseek, out, 0, 0);
-	return 0;
-}
-
-/* As the kernel's, the file says what is mapped when it is read from its beginning; what may be one of
- * these files is remembered by its number, and known by its name. */
-static int maps_fds[16];			/* + 1 */
-static const char maps_name[] = "pugmark-maps";
-
-static int maps_file(u64 flags)
-{
-	int out = (int)rt_sys(NR_memfd_create, maps_name, flags & 02000000 ? 1 : 0), r;
-
-	if (out < 0)
-		return out;
-	r = write_maps(out);
-	if (r < 0) {
-		rt_sys(NR_close, out);
-		return r;
-	}
-	for (u32 i = 0; i < NR_OF(maps_fds); i++)
-		if (!maps_fds[i] || i == NR_OF(maps_fds) - 1) {
-			maps_fds[i] = out + 1;
-			break;
-		}
-	return out;
-}
-
-static void refresh_maps(int fd)
-{
-	static const char dir[] = "/proc/self/fd/", prefix[] = "/memfd:";
-	char path[32], name[sizeof prefix + sizeof maps_name];
-	u32 i = 0, n = 0;
-
-	while (i < NR_OF(maps_fds) && maps_fds[i] != fd + 1)
-		i++;
-	if (i == NR_OF(maps_fds))
-		return;
-	for (const char *q = dir; *q; q++)
-		path[n++] = *q;
-	n += rt_put_decimal(path + n, (u32)fd);
-	path[n] = 0;
-	n = (u32)rt_sys(NR_readlink, path, name, sizeof name - 1);
-	name[sizeof prefix + sizeof maps_name - 2] = 0;
-	if (n != sizeof name - 1 || !equal(name + sizeof prefix - 1, maps_name)) {
-		maps_fds[i] = 0;			/* somebody else has the number now */
-		return;
-	}
-	if (rt_sys(NR_lseek, fd, 0, 1) == 0) {
-		rt_sys(NR_ftruncate, fd, 0);
-		write_maps(fd);
-	}
 }
 
 /* ---- seccomp ------------------------------------------------------------------------------------ */
@@ -608,21 +380,82 @@ int rt_open_pages(struct rt_block *b)
 	return rt_nwritable && rt_ask(b, RQ_OPEN, 0, 0, 0, 0) && b->mail.r[0];
 }
 
-/* readlink() of /proc/self/exe */
-static long copy_exe(word to, u64 size)
+/* Files, and what cannot be allowed. */
+static int other_call(struct rt_block *b)
 {
-	const char *exe = rt_exe;
-	u64 n = 0;
+	int r;
 
-	while (n < size && exe[n])
-		n++;
-	return !size ? -EINVAL : rt_put(to, exe, n) ? -EFAULT : (long)n;
+	switch (RET) {
+	case NR_rseq:				/* restartable sequences name addresses that never run */
+		RET = -(word)ENOSYS;
+		return 0;
+	case NR_prctl:
+		if (ARG0 == 4 && ARG1 == 0) {		/* PR_SET_DUMPABLE 0: the controller must read us */
+			RET = 0;
+			return 0;
+		}
+		if (ARG0 == 22 && (ARG1 == 1 || ARG1 == 2)) {	/* PR_SET_SECCOMP */
+			RET = (word)do_seccomp(b, ARG1 == 2, 0, ARG2);
+			return 0;
+		}
+		if (ARG0 == 59) {			/* PR_SET_SYSCALL_USER_DISPATCH */
+			RET = (word)set_dispatch(b);
+			return 0;
+		}
+		return 1;
+	case NR_seccomp:
+		if (ARG0 <= 1) {
+			RET = (word)do_seccomp(b, ARG0 == 1, ARG1, ARG2);
+			return 0;
+		}
+		return 1;
+	case NR_unshare:
+	case NR_setns:
+		rt_apart = 1;			/* for children */
+		return 1;
+	case NR_read:
+		rt_refresh_maps((int)ARG0);
+		return 1;
+	case NR_open:
+		if (rt_is_own_file(b, ARG0, "maps")) {
+			RET = (word)(long)rt_maps_file(ARG1);
+			return 0;
+		}
+		if (rt_is_own_file(b, ARG0, "exe")) {
+			RET = (word)rt_app_sys(NR_open, (word)rt_exe, ARG1, ARG2, 0, 0, 0);
+			return 0;
+		}
+		return 1;
+	case NR_openat:
+		if (rt_is_own_file(b, ARG1, "maps")) {
+			RET = (word)(long)rt_maps_file(ARG2);
+			return 0;
+		}
+		if (rt_is_own_file(b, ARG1, "exe")) {
+			RET = (word)rt_app_sys(NR_open, (word)rt_exe, ARG2, ARG3, 0, 0, 0);
+			return 0;
+		}
+		return 1;
+	case NR_readlink:
+		if (!rt_is_own_file(b, ARG0, "exe"))
+			return 1;
+		RET = (word)rt_copy_exe(ARG1, ARG2);
+		return 0;
+	case NR_readlinkat:
+		if (!rt_is_own_file(b, ARG1, "exe"))
+			return 1;
+		RET = (word)rt_copy_exe(ARG2, ARG3);
+		return 0;
+	case NR_shmat:
+		rt_do_shmat(b, (word)ARG2);
+		return 0;
+	}
+	r = rt_arch_syscall(b);
+	return r < 0 ? 1 : r;
 }
 
 static int dispatch(struct rt_block *b)
 {
-	int r;
-
 	switch (RET) {
 	case NR_mmap: {
 		const word arg[6] = { ARG0, ARG1, ARG2, ARG3, ARG4, ARG5 };
@@ -680,72 +513,8 @@ static int dispatch(struct rt_block *b)
 	case NR_exit_group:
 		do_exit(b, 1);
 		return 0;
-	case NR_rseq:				/* restartable sequences name addresses that never run */
-		RET = -(word)ENOSYS;
-		return 0;
-	case NR_prctl:
-		if (ARG0 == 4 && ARG1 == 0) {		/* PR_SET_DUMPABLE 0: the controller must read us */
-			RET = 0;
-			return 0;
-		}
-		if (ARG0 == 22 && (ARG1 == 1 || ARG1 == 2)) {	/* PR_SET_SECCOMP */
-			RET = (word)do_seccomp(b, ARG1 == 2, 0, ARG2);
-			return 0;
-		}
-		if (ARG0 == 59) {			/* PR_SET_SYSCALL_USER_DISPATCH */
-			RET = (word)set_dispatch(b);
-			return 0;
-		}
-		return 1;
-	case NR_seccomp:
-		if (ARG0 <= 1) {
-			RET = (word)do_seccomp(b, ARG0 == 1, ARG1, ARG2);
-			return 0;
-		}
-		return 1;
-	case NR_unshare:
-	case NR_setns:
-		rt_apart = 1;			/* for children */
-		return 1;
-	case NR_read:
-		refresh_maps((int)ARG0);
-		return 1;
-	case NR_open:
-		if (is_own(b, ARG0, "maps")) {
-			RET = (word)(long)maps_file(ARG1);
-			return 0;
-		}
-		if (is_own(b, ARG0, "exe")) {
-			RET = (word)rt_app_sys(NR_open, (word)rt_exe, ARG1, ARG2, 0, 0, 0);
-			return 0;
-		}
-		return 1;
-	case NR_openat:
-		if (is_own(b, ARG1, "maps")) {
-			RET = (word)(long)maps_file(ARG2);
-			return 0;
-		}
-		if (is_own(b, ARG1, "exe")) {
-			RET = (word)rt_app_sys(NR_open, (word)rt_exe, ARG2, ARG3, 0, 0, 0);
-			return 0;
-		}
-		return 1;
-	case NR_readlink:
-		if (!is_own(b, ARG0, "exe"))
-			return 1;
-		RET = (word)copy_exe(ARG1, ARG2);
-		return 0;
-	case NR_readlinkat:
-		if (!is_own(b, ARG1, "exe"))
-			return 1;
-		RET = (word)copy_exe(ARG2, ARG3);
-		return 0;
-	case NR_shmat:
-		rt_do_shmat(b, (word)ARG2);
-		return 0;
 	}
-	r = rt_arch_syscall(b);
-	return r < 0 ? 1 : r;
+	return other_call(b);
 }
 
 /* If others will be there it goes on in code that traces. */

@@ -30,8 +30,8 @@ static int wait_empty(struct rt_block *b, u32 chunk)
 }
 #endif
 
-/* The chunk ends at the cursor; the record that has begun there moves to the next one. Returns by how
- * many bytes things have moved. */
+/* The chunk ends at the cursor; the record that has begun there moves to the next one. Returns by
+ * how many bytes things have moved. */
 static u64 next_chunk(struct rt_block *b, u64 open_end)
 {
 	struct rt_session *s = RT_SESSION;
@@ -58,7 +58,8 @@ static u64 next_chunk(struct rt_block *b, u64 open_end)
 	b->cursor = to;
 	if (b->chunk != was) {
 		b->stamp[was] = __builtin_ia32_rdtsc();
-		__atomic_store_n(&b->full[was], 1 + (u32)(from - chunk_at(b, was)), __ATOMIC_RELEASE);
+		__atomic_store_n(&b->full[was], 1 + (u32)(from - chunk_at(b, was)),
+				 __ATOMIC_RELEASE);
 		__atomic_fetch_add(&s->bell, 1, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&s->bell_asleep, __ATOMIC_SEQ_CST))
 			rt_sys(NR_futex, &s->bell, 1 /* WAKE */, 0x7fffffff);
@@ -77,7 +78,8 @@ int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc)
 	chunk = chunk_at(b, b->chunk);
 	if (addr < chunk + TRACE_CHUNK || addr >= chunk + TRACE_STRIDE)
 		return 0;
-	/* rex, C7 or 89, modrm: the translator's stores (emit_record()); VEX or EVEX: its wide_store() */
+	/* rex, C7 or 89, modrm: the translator's stores (emit_record()); VEX or EVEX: its
+	 * wide_store() */
 	if (p[0] == 0xc4 || p[0] == 0x62) {
 		base = (~p[1] >> 2 & 8) | (p[p[0] == 0xc4 ? 4 : 5] & 7);
 	} else {
@@ -91,7 +93,8 @@ int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc)
 		base |= p[1] & 7;
 	}
 	b->cursor = UC_GPR(uc, base);
-	/* stores that straddle the guard have done nothing; what lies before it is the open record */
+	/* stores that straddle the guard have done nothing; what lies before it
+	 * is the open record */
 	UC_GPR(uc, base) += (word)next_chunk(b, chunk + TRACE_CHUNK);
 	return 1;
 }
@@ -146,8 +149,10 @@ static void mapped(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 fd, u64 
 		rt_trace_note(b, RT_N_MMAP, v, 4);
 		return;
 	}
+#ifndef RT_IDT			/* which knows its files */
 	b->mail.a[4] = fd;
 	rt_ask(b, RQ_MAPPED, addr, len, prot, off);
+#endif
 }
 
 /* The program's call is over; ctx still has its arguments. */
@@ -206,7 +211,8 @@ void rt_count_end(struct rt_block *b, u64 rsp)
 }
 
 #if !defined RT_IDT && !defined __i386__
-#define SOON 0x40000			/* bytes: for what is left in front of a region, and a little */
+#define SOON 0x40000			/* bytes: for what is left in front of a
+					 * region, and a little */
 
 void rt_count_spent(struct rt_block *b)
 {

@@ -8,9 +8,6 @@
 				 * have exec'd ourselves */
 
 struct img_boot rt_img_boot __attribute__((section(".data.boot")));
-#ifdef __i386__
-struct rt_boot rt_boot_info;		/* nothing of it is known */
-#endif
 
 extern word rt_boot_rsp, rt_boot_regs[2];
 struct rt_block *rt_boot(void);

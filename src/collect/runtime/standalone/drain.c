@@ -5,8 +5,6 @@
  * for it in its block. */
 #include "drain.h"
 
-u32 rt_image_threads;
-
 void rt_image_drain(struct rt_block *b, u64 from, u64 to)
 {
 	struct drain *d = rt_drain_of(b);

@@ -4,7 +4,6 @@
 
 static char stem[4096];			/* the outputs' names begin with it */
 static char dir[4096];			/* BENCH.idt.d/ */
-u32 rt_root;
 
 const char *rt_image_stem(void)
 {

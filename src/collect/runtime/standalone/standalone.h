@@ -6,7 +6,7 @@
  * memory, of 64-bit programs one for all processes; thread blocks are handed out from it, and the
  * files are written when a process ends. Each part may use those above it:
  *
- *   stop.c names.c     messages, names of files
+ *   state.c stop.c names.c    messages, names of files
  *   translator.c       code that was not known ahead of time
  *   texts.c            what stands where
  *   trace_files.c drain.c stopped_blocks.c    traces
@@ -28,14 +28,18 @@
 #define EXECED 0x1000000u
 #define SMALL (16u << 20)		/* what is smaller is read ahead */
 
+/* ---- state.c ----------------------------------------------------------------------------------- */
+#define MAX_TEXTS 300			/* of the manifest */
+extern u8 rt_live[MAX_TEXTS];		/* text is mapped and translated */
+/* pid of the process that began with the program: its files have no number */
+extern u32 rt_root;
+
 /* ---- stop.c ---------------------------------------------------------------------------------- */
 u64 rt_length(const char *s);
 void rt_say(const char *s);
 void rt_stop_at(u64 pc);		/* control reaches what cannot be translated: end */
 
 /* ---- names.c --------------------------------------------------------------------------------- */
-extern u32 rt_root;			/* pid of the process that began with the program: its files
-					 * have no number */
 void rt_names_find(const char *path);	/* which the kernel was given, should /proc not say */
 /* @to, of 4300 bytes: the file of process or thread @id; or that of BENCH.idt.d
  * which has that name. */
@@ -43,9 +47,6 @@ void rt_name_of(char *to, const char *suffix, u32 id);
 void rt_name_library(char *to, const char *key);
 
 /* ---- texts.c --------------------------------------------------------------------------------- */
-#define MAX_TEXTS 300			/* of the manifest */
-extern u8 rt_live[MAX_TEXTS];		/* text is mapped and translated */
-
 struct img_place {			/* an entry of a block's map */
 	const uint8_t *p, *end;
 	u32 code;

@@ -2,8 +2,6 @@
 /* texts.c - texts, their blocks, and the maps of those: what stands where */
 #include "standalone.h"
 
-u8 rt_live[MAX_TEXTS];
-
 u32 rt_text_of(u64 pc)
 {
 	const struct img_text *t = TEXTS;

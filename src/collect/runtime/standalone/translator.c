@@ -10,7 +10,6 @@
 #define O_RDWR_CLOEXEC 02000002
 #define MAX_LIBRARIES 200
 
-const struct img_text *rt_image_texts;
 static struct img_part part[IMG_PARTS];
 static int on;				/* 1: the memory file is mapped; -1:
 					 * there is no translator */

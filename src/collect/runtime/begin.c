@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* begin.c - a traced process begins */
+#include "rt.h"
+
+struct rt_block *rt_boot(void);
+
+struct rt_block *rt_boot(void)
+{
+	struct rt_boot *boot = &rt_boot_info;
+	struct rt_block *b;
+
+	if (boot->load)
+		boot->entry = rt_load();
+	if (boot->persona != ~0u)	/* first: READ_IMPLIES_EXEC concerns whatever is
+					 * mapped or protected */
+		rt_sys(NR_personality, boot->persona);
+	b = rt_map_all(boot);
+	rt_apart = b->apart;
+	for (u32 i = 0; i < NR_OF(boot->passed); i++)
+		if (boot->passed[i])
+			rt_sys(NR_close, boot->passed[i] - 1);
+	if (boot->load)
+		rt_load_ranges(b);
+	for (u32 i = 0; i < boot->nrange; i++) {
+		const struct rt_range *r = &boot->range[i];
+
+		rt_range_add(r->lo, r->hi, r->prot, r->shared);
+		rt_sys(NR_mprotect, r->lo, r->hi - r->lo, (r->prot & ~PROT_EXEC) | PROT_READ);
+	}
+	rt_block_begin(b, boot->entry);
+	rt_trace_start(b);
+	if (boot->load) {
+		rt_go(b);
+		return b;
+	}
+	/* the answer to RQ_LOOKUP has come with the block */
+	if (!rt_first_answer(b))
+		rt_go_native(b);
+	rt_go_on(b);
+	return b;
+}

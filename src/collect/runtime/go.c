@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* go.c - how the program goes on: in its translation, or without us */
+#include "rt.h"
+
+/* The answer to RQ_LOOKUP is the way to go on.
+ * b->ctx is the program's state: find the code to go on with. An address that the program may not
+ * execute is jumped to as it is, so that the fault is the program's own. */
+void rt_go_on(struct rt_block *b)
+{
+	rt_count_answered(b, b->ctx.gpr[RSP]);
+	if (b->mail.r[0]) {
+		b->resume = b->mail.r[0];
+	} else {
+		b->s_rcx = b->ctx.gpr[RCX];
+		b->s_rdx = b->ctx.gpr[RDX];
+		b->resume = b->ctx.pc;
+	}
+}
+
+void rt_go(struct rt_block *b)
+{
+	if (!rt_ask(b, RQ_LOOKUP, b->ctx.pc, 0, 0, 0))
+		rt_go_native(b);
+	rt_go_on(b);
+}
+
+/* The process becomes what it would be without us, but for where this thread stands. */
+void rt_make_native(struct rt_block *b)
+{
+	static u32 state;			/* 1: somebody is at it; 2: done */
+	u32 none = 0;
+
+	if (__atomic_compare_exchange_n(&state, &none, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+		for (u32 i = 0; i < rt_nranges; i++)
+			rt_sys(NR_mprotect, rt_ranges[i].lo, rt_ranges[i].hi - rt_ranges[i].lo,
+			       rt_ranges[i].prot);
+		__atomic_store_n(&state, 2, __ATOMIC_SEQ_CST);
+	}
+	while (__atomic_load_n(&state, __ATOMIC_SEQ_CST) != 2)
+		__builtin_ia32_pause();
+	rt_signal_native(b);
+}
+
+#ifndef RT_IDT
+/* The controller is gone: the program goes on in its original code. */
+void rt_go_native(struct rt_block *b)
+{
+	b->stolen = RT_R11_OWN;
+	rt_make_native(b);
+	rt_native_jump();
+}
+#endif

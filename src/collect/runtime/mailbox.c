@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* mailbox.c - asking the controller */
+#include "rt.h"
+
+/* Asked five times a second by whoever waits, with what @w has of its waiting. The
+ * controller's number means nothing in another PID namespace: there it is given up if it does
+ * not stir for half a minute. */
+int rt_controller_gone(struct rt_wait *w)
+{
+	struct rt_session *s = RT_SESSION;
+	const u32 now = __atomic_load_n(&s->beat, __ATOMIC_RELAXED);
+
+	if (__atomic_load_n(&s->closed, __ATOMIC_RELAXED))
+		return 1;
+	if (!rt_apart)
+		return rt_sys(NR_kill, s->pid, 0) == -ESRCH;
+	w->times = now == w->beat ? w->times + 1 : 0;
+	w->beat = now;
+	return w->times > 150;
+}
+
+/* 0, or 1 + the number of a command that found no room or no file; those behind it
+ * have not been run. */
+static u32 run_commands(struct rt_mail *m)
+{
+	const u32 n = m->ncmd < RT_MAX_CMDS ? m->ncmd : RT_MAX_CMDS;
+
+	for (u32 i = 0, done; i < n; i++) {
+		const struct rt_cmd *c = &m->cmd[i];
+
+		switch (c->op) {
+		case CMD_PLACE:
+			if (!rt_place(c))
+				return i + 1;
+			break;
+		case CMD_PLACE_FILE:
+			done = rt_place_files(c, n - i);
+			if (!done)
+				return i + 1;
+			i += done - 1;
+			break;
+		case CMD_UNPLACE:
+			if (c->a[3])
+				rt_sys(NR_munmap, c->a[2], c->a[1]);
+			else
+				rt_sys(NR_mmap, c->a[2], c->a[1], PROT_READ,
+				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+				       0);
+			break;
+		case CMD_PROTECT:
+			rt_sys(NR_mprotect, c->a[0], c->a[1], c->a[2]);
+			break;
+		case CMD_ADVISE:
+			rt_sys(NR_madvise, c->a[0], c->a[1], c->a[2]);
+			break;
+		}
+	}
+	return 0;
+}
+
+/* Carries an answer out. 1: ask again. */
+static int carry_out(struct rt_mail *m)
+{
+	m->state = MAIL_IDLE;
+	m->failed = run_commands(m);
+	if (m->again != RT_AGAIN && !(m->again == RT_IF_FAILED && m->failed))
+		return 0;
+	m->a[5] = 1;
+	return 1;
+}
+
+/* What is in the mail, until it is answered; 0: there is no controller any more. */
+static int ask(struct rt_block *b)
+{
+	struct rt_session *s = RT_SESSION;
+	struct rt_mail *m = &b->mail;
+	const word timeout[2] = { 0, 200000000 };
+	struct rt_wait w = { 0, 0 };
+
+again:
+	if (__atomic_load_n(&s->closed, __ATOMIC_RELAXED))
+		return 0;
+	__atomic_store_n(&m->state, MAIL_REQUEST, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&s->doorbell, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&s->asleep, __ATOMIC_SEQ_CST))
+		rt_sys(NR_futex, &s->doorbell, 1 /* WAKE */, 1);
+	for (u32 i = 0; i < b->spin; i++) {
+		if (__atomic_load_n(&m->state, __ATOMIC_ACQUIRE) == MAIL_REPLY)
+			goto answered;
+		__builtin_ia32_pause();
+	}
+	__atomic_store_n(&m->sleeping, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY) {
+		long r = rt_sys(NR_futex, &m->state, 0 /* WAIT */, MAIL_REQUEST, timeout);
+
+		if (r == -110 /* ETIMEDOUT */ && rt_controller_gone(&w) &&
+		    __atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY)
+			return 0;
+	}
+	m->sleeping = 0;
+answered:
+	if (carry_out(m))
+		goto again;
+	return 1;
+}
+
+int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
+{
+	struct rt_mail *m = &b->mail;
+
+	m->op = op;
+	m->a[0] = a0;
+	m->a[1] = a1;
+	m->a[2] = a2;
+	m->a[3] = a3;
+	m->a[5] = 0;
+	m->failed = 0;
+	return ask(b);
+}
+
+int rt_first_answer(struct rt_block *b)
+{
+	return !carry_out(&b->mail) || ask(b);
+}

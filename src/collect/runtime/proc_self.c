@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* proc_self.c - what the program reads about itself in /proc: its mappings, without
+ * ours, and its file */
+#include "rt.h"
+
+static int equal(const char *a, const char *s)
+{
+	while (*a && *a == *s)
+		a++, s++;
+	return *a == *s;
+}
+
+static int begins(const char *a, const char *s)
+{
+	while (*s && *a == *s)
+		a++, s++;
+	return !*s;
+}
+
+/* Is @path that of our own file @what in /proc? Of "exe" only where it has to be
+ * hidden what that is. */
+int rt_is_own_file(struct rt_block *b, u64 path, const char *what)
+{
+	char name[64];
+	char *p = name;
+	u32 pid = 0;
+
+	if (*what == 'e' && !*rt_exe)
+		return 0;
+	for (u64 i = 0; i < sizeof name; i++) {
+		if (rt_get(name + i, path + i, 1))
+			return 0;
+		if (!name[i])
+			break;
+		if (i == sizeof name - 1)
+			return 0;
+	}
+	for (const char *q = "/proc/"; *q; q++, p++)
+		if (*p != *q)
+			return 0;
+	if (begins(p, "thread-self/"))
+		return equal(p + 12, what);
+	if (begins(p, "self/"))
+		return equal(p + 5, what);
+	while (*p >= '0' && *p <= '9')
+		pid = pid * 10 + (u32)(*p++ - '0');
+	return pid == b->pid && *p == '/' && equal(p + 1, what);
+}
+
+static u64 hex(const char **p)
+{
+	u64 v = 0;
+
+	for (;; ++*p) {
+		char c = **p;
+
+		if (c >= '0' && c <= '9')
+			v = v * 16 + (u64)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			v = v * 16 + (u64)(c - 'a' + 10);
+		else
+			return v;
+	}
+}
+
+static u64 put_hex(char *to, u64 v)
+{
+	u32 digits = 8;
+	u64 n = 0;
+
+	while (digits < 16 && v >> (4 * digits))
+		digits++;
+	while (digits--)
+		to[n++] = "0123456789abcdef"[v >> (4 * digits) & 15];
+	return n;
+}
+
+/* The protection that the program has asked for at @at, 0: what the kernel says; up to where? */
+static u64 prot_at(u64 at, u32 *prot)
+{
+	u64 end = ~0ull;
+
+	*prot = 0;
+	for (u32 i = 0; i < rt_nranges; i++) {
+		const struct rt_range *r = &rt_ranges[i];
+
+		if (r->lo <= at && at < r->hi) {
+			*prot = r->prot;
+			return r->hi;
+		}
+		if (r->lo > at && r->lo < end)
+			end = r->lo;
+	}
+	return end;
+}
+
+/* One line of the kernel's, without what is ours, and with the protections that the program has
+ * asked for: the kernel may have merged text, which it sees as not executable,
+ * with its neighbours. */
+static void put_maps_line(int out, const char *line, u64 n)
+{
+	const char *p = line, *rest;
+	u64 lo = hex(&p), hi = (p++, hex(&p)), off, at, end;
+	const char *perms = p + 1;
+	char head[80];
+	int file = 0;
+
+	p += 6;
+	off = hex(&p);
+	rest = p;
+	while (*p == ' ' || *p == ':' || (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'))
+		file |= *p != ' ' && *p != ':' && *p != '0', p++;	/* device and inode */
+	if (rt_is_ours(lo, hi - lo))
+		return;
+	for (const char *q = rest; q + 14 < line + n; q++)	/* "/memfd:pugmark-...",
+								 * ".../pugmark-code-..." */
+		if (q[0] == '/' && (begins(q + 1, "memfd:pugmark-") ||
+				    begins(q + 1, "pugmark-code-")))
+			return;
+	for (at = lo; at < hi; at = end) {
+		u64 k = 0;
+		u32 prot = 0;
+
+		end = prot_at(at, &prot);
+		if (end > hi)
+			end = hi;
+		for (u32 next; end < hi; ) {	/* what the kernel would have merged */
+			u64 behind = prot_at(end, &next);
+
+			if (next != prot)
+				break;
+			end = behind < hi ? behind : hi;
+		}
+		k += put_hex(head + k, at);
+		head[k++] = '-';
+		k += put_hex(head + k, end);
+		head[k++] = ' ';
+		head[k++] = prot ? (prot & PROT_READ ? 'r' : '-') : perms[0];
+		head[k++] = prot ? (prot & PROT_WRITE ? 'w' : '-') : perms[1];
+		head[k++] = prot ? 'x' : perms[2];
+		head[k++] = perms[3];
+		head[k++] = ' ';
+		k += put_hex(head + k, file ? off + (at - lo) : 0);
+		rt_sys(NR_write, out, head, k);
+		rt_sys(NR_write, out, rest, line + n - rest);
+	}
+}
+
+/* The program's own view of its mappings, into file @out. */
+static int write_maps(int out)
+{
+	static const char path[] = "/proc/self/maps";
+	char buf[2048];
+	u64 n = 0;
+	long in = rt_sys(NR_open, path, 02000000, 0), r;
+
+	if (in < 0)
+		return (int)in;
+	while ((r = rt_sys(NR_read, in, buf + n, sizeof buf - n)) > 0) {
+		u64 start = 0;
+
+		n += (u64)r;
+		for (u64 i = 0; i < n; i++)
+			if (buf[i] == '\n') {
+				put_maps_line(out, buf + start, i + 1 - start);
+				start = i + 1;
+			}
+		if (!start && n == sizeof buf)		/* a line longer than the buffer */
+			start = n;
+		rt_memcpy(buf, buf + start, n - start);
+		n -= start;
+	}
+	rt_sys(NR_close, in);
+	rt_sys(NR_lseek, out, 0, 0);
+	return 0;
+}
+
+/* As the kernel's, the file says what is mapped when it is read from its beginning; what may be one
+ * of these files is remembered by its number, and known by its name. */
+static int maps_fds[16];			/* + 1 */
+static const char maps_name[] = "pugmark-maps";
+
+int rt_maps_file(u64 flags)
+{
+	int out = (int)rt_sys(NR_memfd_create, maps_name, flags & 02000000 ? 1 : 0), r;
+
+	if (out < 0)
+		return out;
+	r = write_maps(out);
+	if (r < 0) {
+		rt_sys(NR_close, out);
+		return r;
+	}
+	for (u32 i = 0; i < NR_OF(maps_fds); i++)
+		if (!maps_fds[i] || i == NR_OF(maps_fds) - 1) {
+			maps_fds[i] = out + 1;
+			break;
+		}
+	return out;
+}
+
+void rt_refresh_maps(int fd)
+{
+	static const char dir[] = "/proc/self/fd/", prefix[] = "/memfd:";
+	char path[32], name[sizeof prefix + sizeof maps_name];
+	u32 i = 0, n = 0;
+
+	while (i < NR_OF(maps_fds) && maps_fds[i] != fd + 1)
+		i++;
+	if (i == NR_OF(maps_fds))
+		return;
+	for (const char *q = dir; *q; q++)
+		path[n++] = *q;
+	n += rt_put_decimal(path + n, (u32)fd);
+	path[n] = 0;
+	n = (u32)rt_sys(NR_readlink, path, name, sizeof name - 1);
+	name[sizeof prefix + sizeof maps_name - 2] = 0;
+	if (n != sizeof name - 1 || !equal(name + sizeof prefix - 1, maps_name)) {
+		maps_fds[i] = 0;			/* somebody else has the number now */
+		return;
+	}
+	if (rt_sys(NR_lseek, fd, 0, 1) == 0) {
+		rt_sys(NR_ftruncate, fd, 0);
+		write_maps(fd);
+	}
+}
+
+/* readlink() of /proc/self/exe */
+long rt_copy_exe(word to, u64 size)
+{
+	const char *exe = rt_exe;
+	u64 n = 0;
+
+	while (n < size && exe[n])
+		n++;
+	return !size ? -EINVAL : rt_put(to, exe, n) ? -EFAULT : (long)n;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* sigstate.c - what a program has said about its signals: handlers, masks, signal stacks
+ *
+ * The kernel has our handler for those that the program handles, and our signal stack. */
+#include "rt.h"
+
+static struct rt_sighand hands[16];	/* the first is the first process's */
+
+struct rt_sighand *rt_sighand_copy(const struct rt_sighand *from)
+{
+	for (u32 i = 0; i < NR_OF(hands); i++)
+		if (!__atomic_exchange_n(&hands[i].used, 1, __ATOMIC_ACQUIRE)) {
+			rt_memcpy(&hands[i], from, sizeof hands[i]);
+			hands[i].used = 1;
+			return &hands[i];
+		}
+	return (struct rt_sighand *)from;	/* 16 unfinished vforks at once: share */
+}
+
+static long install(u32 sig, u64 flags, struct k_sigaction *was)
+{
+	struct k_sigaction k = {
+		.handler = (word)rt_sigentry,
+		.flags = SA_SIGINFO | SA_ONSTACK | SA_RESTORER |
+			 (word)(flags & (SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT)),
+		.restorer = (word)rt_sigrestore,
+		.mask = ~SYNC_SIGS,
+	};
+
+	if (SIG_BIT(sig) & SYNC_SIGS)
+		k.flags |= SA_NODEFER;
+	return rt_sys(NR_rt_sigaction, sig, &k, was, 8);
+}
+
+/* Signals whose default is to end the process. An instrumented executable takes them, to write its
+ * files first: it has no controller that would do so when it is gone. */
+#ifdef RT_IDT
+#define WATCHED (~(SYNC_SIGS | UNBLOCKABLE | SIG_BIT(17) | SIG_BIT(18) | SIG_BIT(20) | \
+		   SIG_BIT(21) | SIG_BIT(22) | SIG_BIT(23) | SIG_BIT(28)))
+				/* CHLD CONT TSTP TTIN TTOU URG WINCH */
+#else
+#define WATCHED 0ull
+#endif
+
+void rt_record_mask(struct rt_block *b, u64 mask)
+{
+	b->app_mask = mask & ~UNBLOCKABLE;
+	b->real_mask = b->app_mask & ~SYNC_SIGS;
+}
+
+void rt_signal_thread(struct rt_block *b)
+{
+	struct k_stack ss = { .sp = (word)b + RT_ALT_STACK, .size = RT_ALT_SIZE };
+
+	rt_sys(NR_sigaltstack, &ss, 0);
+}
+
+/* Until grow_stack() our signal stack is of @size bytes, if it is larger; its top stays where it
+ * was. What the kernel says if that is too small, which depends on whether the process may have
+ * tiles (AMX). No signals meanwhile. */
+static long shrink_stack(struct rt_block *b, u64 size, u64 *mask)
+{
+	struct k_stack ss = { .sp = (word)b + RT_ALT_STACK + RT_ALT_SIZE - (word)size,
+			      .size = (word)size };
+	const u64 all = ~0ull;
+
+	rt_sys(NR_rt_sigprocmask, 2, &all, mask, 8);
+	return size < RT_ALT_SIZE ? rt_sys(NR_sigaltstack, &ss, 0) : 0;
+}
+
+static void grow_stack(struct rt_block *b, u64 mask)
+{
+	rt_signal_thread(b);
+	rt_sys(NR_rt_sigprocmask, 2, &mask, 0, 8);
+}
+
+void rt_signal_boot(struct rt_block *b)
+{
+	const u64 all = ~0ull;
+	u64 mask = 0;
+
+	b->sighand = (word)&hands[0];
+	hands[0].used = 1;
+	b->app_alt_flags = SS_DISABLE;
+	rt_sys(NR_rt_sigprocmask, 2, &all, &mask, 8);
+	rt_record_mask(b, mask);
+	rt_signal_thread(b);
+	for (u32 s = 1; s < 65; s++) {
+		struct k_sigaction *was = &hands[0].act[s];
+
+		if (!((SYNC_SIGS | WATCHED) & SIG_BIT(s)) || rt_failed(install(s, 0, was)))
+			continue;
+		if (SYNC_SIGS & SIG_BIT(s) || !was->handler)
+			hands[0].ours |= SIG_BIT(s);
+		else
+			rt_sys(NR_rt_sigaction, s, was, 0, 8);	/* ignored, and stays so */
+	}
+	rt_sys(NR_rt_sigprocmask, 2, &b->real_mask, 0, 8);
+}
+
+/* Queued again for when the mask is set, which is next: the synchronous ones, too, whom nothing
+ * else keeps from arriving here at once. */
+void rt_flush_pending(struct rt_block *b)
+{
+	const u64 all = ~0ull;
+	u32 sig = b->pend_sig;
+
+	if (sig || b->held_sig)
+		rt_sys(NR_rt_sigprocmask, 2, &all, 0, 8);
+	if (sig) {
+		b->pend_sig = 0;
+		rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, sig, b->pend_info);
+	}
+	if (b->held_sig && !(b->app_mask & SIG_BIT(b->held_sig))) {
+		sig = b->held_sig;
+		b->held_sig = 0;
+		rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, sig, b->held_info);
+	}
+}
+
+void rt_signal_native(struct rt_block *b)
+{
+	struct rt_sighand *h = PTR(b->sighand);
+	struct k_stack ss = { (word)b->app_alt_sp, b->app_alt_flags & SS_DISABLE,
+			      (word)b->app_alt_size };
+
+	for (u32 s = 1; s < 65; s++)
+		if (h->ours & SIG_BIT(s))
+			rt_sys(NR_rt_sigaction, s, &h->act[s], 0, 8);
+	rt_sys(NR_sigaltstack, &ss, 0);
+	rt_flush_pending(b);
+	rt_sys(NR_rt_sigprocmask, 2, &b->app_mask, 0, 8);
+	b->fix_mask = 0;
+}
+
+/* ---- the calls ------------------------------------------------------------------------------- */
+long rt_sigaction(struct rt_block *b, u64 sig, const struct k_sigaction *new,
+		  struct k_sigaction *was)
+{
+	struct rt_sighand *h = PTR(b->sighand);
+	long r;
+
+	if (sig < 1 || sig > 64 || ((sig == SIGKILL || sig == SIGSTOP) && new))
+		return -EINVAL;
+	if (h->ours & SIG_BIT(sig)) {
+		*was = h->act[sig];
+	} else {
+		r = rt_sys(NR_rt_sigaction, sig, 0, was, 8);
+		if (r < 0)
+			return r;
+	}
+	if (!new)
+		return 0;
+	h->act[sig] = *new;
+	h->act[sig].mask &= ~UNBLOCKABLE;
+	if (SIG_BIT(sig) & SYNC_SIGS) {
+		/* ours for good; ignoring a sent one is done when it arrives */
+	} else if (new->handler > 1) {
+		h->ours |= SIG_BIT(sig);
+		return install((u32)sig, new->flags, 0);
+	} else if (WATCHED & SIG_BIT(sig) && !new->handler) {
+		h->ours |= SIG_BIT(sig);
+		return install((u32)sig, 0, 0);
+	} else {
+		r = rt_sys(NR_rt_sigaction, sig, new, 0, 8);
+		if (r < 0)
+			return r;
+		h->ours &= ~SIG_BIT(sig);
+	}
+	return 0;
+}
+
+long rt_sigaction_call(struct rt_block *b, u64 sig, u64 act, u64 old, u64 size)
+{
+	struct k_sigaction new, was;
+	long r;
+
+	if (size != 8)
+		return -EINVAL;
+	if (act && rt_get(&new, act, sizeof new))
+		return -EFAULT;
+	r = rt_sigaction(b, sig, act ? &new : 0, &was);
+	if (!r && old)
+		r = rt_put(old, &was, sizeof was);
+	return r;
+}
+
+void rt_set_mask(struct rt_block *b, u64 mask)
+{
+	rt_record_mask(b, mask);
+	b->fix_mask = 1;
+}
+
+long rt_sigprocmask_call(struct rt_block *b, u64 how, u64 set, u64 old, u64 size)
+{
+	u64 new, was = b->app_mask;
+
+	if (size != 8)
+		return -EINVAL;
+	if (set) {
+		if (rt_get(&new, set, 8))
+			return -EFAULT;
+		if (how == 0)
+			new = was | new;
+		else if (how == 1)
+			new = was & ~new;
+		else if (how != 2)
+			return -EINVAL;
+		rt_set_mask(b, new);
+	}
+	if (old && rt_put(old, &was, 8))
+		return -EFAULT;
+	return 0;
+}
+
+int rt_on_app_stack(const struct rt_block *b, u64 sp)
+{
+	return !(b->app_alt_flags & SS_DISABLE) && !(b->app_alt_flags & SS_AUTODISARM) &&
+	       sp > b->app_alt_sp && sp - b->app_alt_sp <= b->app_alt_size;
+}
+
+long rt_sigaltstack_call(struct rt_block *b, u64 ss, u64 old)
+{
+	u64 sp = b->ctx.gpr[RSP], mask;
+	struct k_stack new, was = { .sp = (word)b->app_alt_sp, .size = (word)b->app_alt_size };
+	long r;
+
+	was.flags = b->app_alt_size ? (b->app_alt_flags & SS_AUTODISARM) : SS_DISABLE;
+	if (b->app_alt_flags & SS_DISABLE)
+		was.flags = SS_DISABLE;
+	else if (rt_on_app_stack(b, sp))
+		was.flags |= SS_ONSTACK;
+	if (ss) {
+		if (rt_get(&new, ss, sizeof new))
+			return -EFAULT;
+		if (rt_on_app_stack(b, sp))
+			return -EPERM;
+		if ((new.flags & ~SS_AUTODISARM) & ~(u32)(SS_DISABLE | SS_ONSTACK))
+			return -EINVAL;
+		if (new.flags & SS_DISABLE) {
+			b->app_alt_sp = b->app_alt_size = 0;
+			b->app_alt_flags = SS_DISABLE;
+		} else {
+			r = shrink_stack(b, new.size, &mask);
+			grow_stack(b, mask);
+			if (rt_failed(r))
+				return -ENOMEM;
+			b->app_alt_sp = new.sp;
+			b->app_alt_size = new.size;
+			b->app_alt_flags = new.flags & SS_AUTODISARM;
+		}
+	}
+	if (old && rt_put(old, &was, sizeof was))
+		return -EFAULT;
+	return 0;
+}
+
+#ifndef __i386__
+/* Only the kernel can tell whether there are signal stacks that are too small: of this thread,
+ * which has mostly no company yet. */
+long rt_request_tiles(struct rt_block *b)
+{
+	u64 mask;
+	long r;
+
+	shrink_stack(b, b->app_alt_flags & SS_DISABLE ? RT_ALT_SIZE : b->app_alt_size, &mask);
+	r = rt_app_sys(NR_arch_prctl, ARG0, ARG1, ARG2, ARG3, ARG4, ARG5);
+	grow_stack(b, mask);
+	return r;
+}
+#endif
