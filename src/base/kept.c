@@ -216,7 +216,7 @@ void pm_kept_save(const char *name, const struct pm_kept_kind *kind, const void 
 		return;
 	h.sum = sum_of(h, p);
 	/* without a name until it is whole */
-	fd = openat(dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	fd = openat(dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, PM_KEPT_MODE);
 	if (fd >= 0 && write_all(fd, &h, sizeof h) && write_all(fd, p, n)) {
 		snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 		unlinkat(dir, name, 0);

@@ -340,7 +340,6 @@ static void load_links(const struct spaces *s, struct space *sp, uint32_t mi, co
 	const struct link nobodys = { .module = UINT32_MAX, .done = true };
 	const struct saved_link *l = AT(f, links);
 	const struct module *m = &sp->module[mi];
-	uint64_t *table = space_links(s, sp);
 
 	while (sp->nlink < link0) {
 		pm_grow(sp->link, sp->nlink, sp->cap_link);
@@ -358,7 +357,7 @@ static void load_links(const struct spaces *s, struct space *sp, uint32_t mi, co
 		}
 		sp->link[sp->nlink] = (struct link){ target, mi, l[i].site, l[i].stub & LINK_STUB, 0, false,
 						     (l[i].stub & TWINS_LINK) != 0, (l[i].stub & STALE_LINK) != 0 };
-		table[sp->nlink] = target;
+		link_target(s, sp, sp->nlink, target);
 		if (m->lo <= target && target < m->hi) {
 			head = pm_map_put(&sp->pending, target, NULL);
 			sp->link[sp->nlink].next = (uint32_t)*head;
@@ -543,12 +542,13 @@ static bool is_unchanged(const struct spaces *s, const struct module *m)
 	const struct stat *was = &m->cache_st;
 	struct stat st;
 
-	if (!m->cache)
-		return true;
+	if (!m->cache || m->cache_changed)
+		return !m->cache_changed;
 	if (m->file >= 0 ? fstat(m->file, &st) : fstatat(s->cache->fd, m->key, &st, AT_SYMLINK_NOFOLLOW))
 		return m->file < 0;
 	if (st.st_dev != was->st_dev || st.st_ino != was->st_ino || !st.st_nlink)
-		return m->file < 0 || st.st_size == was->st_size;
+		return m->file < 0 || (st.st_size == was->st_size &&
+				       !memcmp(&st.st_mtim, &was->st_mtim, sizeof st.st_mtim));
 	return st.st_size == was->st_size && !memcmp(&st.st_mtim, &was->st_mtim, sizeof st.st_mtim) &&
 	       !memcmp(&st.st_ctim, &was->st_ctim, sizeof st.st_ctim);
 }
@@ -1337,11 +1337,12 @@ static void save_module(struct spaces *s, struct space *sp, uint32_t mi, struct 
 	v.out.at = sizeof *f;
 	v.out.sum = CACHE_SUM_SEED;
 	/* without a name, where that can be had, it goes with us whatever happens */
-	v.out.fd = openat(s->cache->fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	v.out.fd = openat(s->cache->fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, PM_KEPT_MODE);
 	snprintf(link, sizeof link, "/proc/self/fd/%d", v.out.fd);
 	if (v.out.fd < 0) {
 		unlinkat(s->cache->fd, tmp, 0);
-		v.out.fd = openat(s->cache->fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		v.out.fd = openat(s->cache->fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+				  PM_KEPT_MODE);
 		link[0] = 0;
 	}
 	write_module(&v);
@@ -1423,6 +1424,16 @@ static bool add_only(struct spaces *s, const struct module *m, bool more, unsign
 	return addenda_flush(s, m->addenda);
 }
 
+/* What spaces have from the file that was @st is of no use to anybody any more. */
+static void note_changed(const struct spaces *s, const struct stat *st)
+{
+	for (struct space *o = s->all; o; o = o->next_space)
+		for (size_t k = 0; k < o->nmodule; k++)
+			if (o->module[k].cache && o->module[k].cache_st.st_dev == st->st_dev &&
+			    o->module[k].cache_st.st_ino == st->st_ino)
+				o->module[k].cache_changed = true;
+}
+
 static void save_space(struct spaces *s, struct space *sp, bool anything)
 {
 	struct cache_file f;
@@ -1437,7 +1448,9 @@ static void save_space(struct spaces *s, struct space *sp, bool anything)
 		if (m->dead || !m->used)
 			continue;
 		if (!is_unchanged(s, m)) {
+			note_changed(s, &m->cache_st);
 			pm_kept_drop(m->key, &m->cache_st, "it was changed while it was in use");
+			m->cache_changed = true;
 			continue;
 		}
 		block = number_from(was ? was->block0 : 0, block, BLOCK_STEP);

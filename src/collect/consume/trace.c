@@ -317,13 +317,17 @@ void trace_note(struct session *s, uint32_t i, enum rt_note type, const uint64_t
 /* Instructions of the chain of twin @block that @at is behind, less those that have been counted there. */
 static uint64_t counted_before(const struct space *sp, uint32_t block, const struct xl_map *at)
 {
-	const uint32_t first = unit_of(sp, block)->block;
+	const struct unit *u = unit_of(sp, block);
 	uint64_t before = 0;
+	uint32_t k = block;
 
 	if (at->flags & XL_RECORDED)
 		return (uint64_t)at->insn - sp->block[block].n;
-	for (uint32_t k = block; sp->flow[k].out != XL_OPEN; before += sp->block[k].n)
-		k = first + sp->flow[k].out;
+	/* bounded: a file that has been cut short says anything */
+	for (uint32_t i = 0; i < u->nblock && sp->flow[k].out < u->nblock; i++) {
+		k = u->block + sp->flow[k].out;
+		before += sp->block[k].n;
+	}
 	return before + at->insn;
 }
 

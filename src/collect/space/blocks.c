@@ -212,6 +212,14 @@ static const struct module *module_of_cached(const struct space *sp, uint32_t i,
 	return NULL;
 }
 
+/* In @map, a list of @m's file, of block or counter @i. A file that has been cut short says anything. */
+static uint32_t number_of(const struct module *m, const uint32_t *map, uint32_t i)
+{
+	const uint32_t to = map[i - m->first_cached];
+
+	return m->first_cached + (to < m->ncached ? to : 0);
+}
+
 uint32_t block_counter(const struct space *sp, uint32_t block, const struct module **last)
 {
 	const struct module *m = module_of_cached(sp, block, *last);
@@ -219,7 +227,7 @@ uint32_t block_counter(const struct space *sp, uint32_t block, const struct modu
 	if (!m || !m->counters)
 		return block;
 	*last = m;
-	return m->first_cached + m->counters[block - m->first_cached];
+	return number_of(m, m->counters, block);
 }
 
 uint32_t counter_block(const struct space *sp, uint32_t counter, const struct module **last)
@@ -229,7 +237,7 @@ uint32_t counter_block(const struct space *sp, uint32_t counter, const struct mo
 	if (!m || !m->counters)
 		return counter;
 	*last = m;
-	return m->first_cached + m->counted[counter - m->first_cached];
+	return number_of(m, m->counted, counter);
 }
 
 void blocks_note_tier(struct space *sp, uint32_t block, uint64_t count)

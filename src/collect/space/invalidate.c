@@ -99,12 +99,15 @@ void space_close(struct spaces *s, struct space *sp, uint32_t first, uint32_t n)
 	for (uint32_t i = first; i < first + n && s->point.n; i++)
 		for (size_t k = 0; k < s->point.n / sizeof *at; k++) {
 			const struct blk *b = &sp->block[i];
+			const struct unit *u;
 			uint32_t head = i;
 
 			if (!(b->flags & XL_COUNTS) || at[k] - b->pc >= b->size)
 				continue;
-			while (sp->flow[head].out != XL_OPEN)
-				head = unit_of(sp, i)->block + sp->flow[head].out;
+			/* bounded: a file that has been cut short says anything */
+			u = unit_of(sp, i);
+			for (uint32_t j = 0; j < u->nblock && sp->flow[head].out < u->nblock; j++)
+				head = u->block + sp->flow[head].out;
 			kill_block(s, sp, head);
 		}
 }

@@ -49,16 +49,20 @@ void link_wait(struct space *sp, uint32_t i)
 	*head = i + 1;
 }
 
+void link_target(const struct spaces *s, const struct space *sp, size_t i, uint64_t target)
+{
+	if (i < (sp->i386 ? LINKS32_SIZE : RT_LINKS_SIZE) / 8)
+		space_links(s, sp)[i] = target;
+}
+
 uint32_t link_add(struct spaces *s, struct space *sp, uint32_t module, uint64_t target,
 			 uint32_t site, uint32_t stub, bool twin, bool stale)
 {
-	uint64_t *table = space_links(s, sp);
 	uint32_t i = (uint32_t)sp->nlink;
 
 	pm_grow(sp->link, sp->nlink, sp->cap_link);
 	sp->link[sp->nlink++] = (struct link){ target, module, site, stub, 0, false, twin, stale };
-	if (i < (sp->i386 ? LINKS32_SIZE : RT_LINKS_SIZE) / 8)
-		table[i] = target;
+	link_target(s, sp, i, target);
 	if (sp->module[module].lo <= target && target < sp->module[module].hi)
 		link_wait(sp, i);
 	return i;

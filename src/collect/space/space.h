@@ -110,7 +110,8 @@ struct module {
 	 * first_link on */
 	const struct cache_file *cache;	/* mapped; NULL: nothing */
 	size_t cache_size;
-	struct stat cache_st;		/* when it was loaded */
+	struct stat cache_st;		/* when it was loaded; */
+	bool cache_changed;		/* ... and since then somebody has changed it */
 	const struct xl_map *cached_map;
 	const uint8_t *cached_code;
 	const uint32_t *lines, *targets;	/* blocks by lines of text, see target_entry(); NULL: none */
@@ -318,6 +319,9 @@ static inline const uint8_t *block_bytes(const struct space *sp, uint32_t i)
 	const struct module *m = &sp->module[b->module];
 	const uint64_t *copy = m->text ? NULL : pm_map_get(&sp->bytes, i);
 
+	/* not where the block comes from a file that has been cut short since */
+	if (m->text && b->pc - m->lo >= m->text_len)
+		return NULL;
 	return m->text ? m->text + (b->pc - m->lo) : copy ? (const uint8_t *)(uintptr_t)*copy : NULL;
 }
 
@@ -335,6 +339,9 @@ static inline uint64_t space_links_at(const struct space *sp)
 {
 	return sp->i386 ? RT32_LINKS : RT_CODE_VAULT + sp->base;
 }
+
+/* Link @i leads to @target, if there is a place to say so. */
+void link_target(const struct spaces *s, const struct space *sp, size_t i, uint64_t target);
 
 /* ---- spaces.c: spaces, and their regions of the code file ----------------------------------------- */
 /* Create and seal the code file; hooks and options are the caller's to set. */
