@@ -7,6 +7,8 @@ $ "$TESTS/process/both" i386/odd
 > equal: status 0, 8 lines
 $ "$TESTS/process/both" i386/faults
 > equal: status 0, 66 lines
+$ "$TESTS/process/both" i386/holes
+> equal: status 0, 2 lines
 $ "$TESTS/process/both" i386/jumps
 > equal: status 0, 6 lines
 $ "$TESTS/process/both" i386/jumps-stripped

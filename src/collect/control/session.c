@@ -777,6 +777,9 @@ static void answer(struct session *s, uint32_t bi)
 	case RQ_UNMAP:
 		space_unmap(&s->spaces, &mm->user, m->a[0], m->a[0] + m->a[1], m);
 		break;
+	case RQ_MAKE_WAY:
+		m->r[0] = space_make_way(&s->spaces, &mm->user, m->a[0], m->a[0] + m->a[1], m);
+		break;
 	case RQ_OPEN:
 		m->r[0] = space_open(&s->spaces, &mm->user, m->a[0], m);
 		break;
@@ -842,7 +845,7 @@ static void answer(struct session *s, uint32_t bi)
 		break;
 	}
 	if (op == RQ_LOOKUP || op == RQ_RESOLVE || op == RQ_SIGNAL || op == RQ_CHECKFAIL || op == RQ_MAP ||
-	    op == RQ_UNMAP || op == RQ_OPEN)
+	    op == RQ_UNMAP || op == RQ_OPEN || op == RQ_MAKE_WAY)
 		space_refresh(&s->spaces, &mm->user, m);
 	stands |= (op == RQ_LOOKUP || op == RQ_RESOLVE || op == RQ_CHECKFAIL) && m->r[0];
 	stands |= op == RQ_SIGNAL && m->r[0] == RT_IN_ORIGINAL && m->r[1];
@@ -1449,7 +1452,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	(*out)->signal = WIFSIGNALED(s.root_status) ? WTERMSIG(s.root_status) : -1;
 	if (getenv("PUGMARK_STATS")) {
 		static const char *const names[] = { "none", "hello", "lookup", "resolve", "signal", "cut",
-			"step", "checkfail", "map", "unmap", "open", "block", "unblock", "forked", "exec",
+			"step", "checkfail", "map", "unmap", "make way", "open", "block", "unblock", "forked", "exec",
 			"execfail", "exit", "mapped", "twin", "begin" };
 
 		for (size_t i = 0; i < NR(names); i++)

@@ -17,6 +17,9 @@
  *   RT_DATA_VAULT           the whole data file (rw-): session header and thread blocks
  *   near each text mapping  its code cache, within 2 GiB, a placed piece of the code file
  *
+ * To the program all of it is free (memory.c). Code near text makes way for what the program maps there, unless another thread
+ * may be executing it; the rest does not.
+ *
  * ... OF A TRACED i386 PROCESS, which has 4 GiB in all, and where a branch reaches everything:
  *
  *   RT32_BLOCKS    256 MiB  thread blocks: the first RT32_BLOCK_SIZE of each; more than RT32_NBLOCKS at
@@ -52,7 +55,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			23u
+#define RT_ABI			24u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -149,6 +152,8 @@ enum rt_op {			/* of a thread that counts, r[5] 1: the entry in the answer is of
 	RQ_CHECKFAIL,	/* a[0] original pc: bytes changed under a block -> r[0] new direct entry */
 	RQ_MAP,		/* a[0] address, a[1] length, a[2] prot, a[3] flags: program has made it so */
 	RQ_UNMAP,	/* a[0] address, a[1] length: about to vanish or to lose execute permission */
+	RQ_MAKE_WAY,	/* a[0] address, a[1] length: something will be mapped over all code that is placed there
+			 * -> r[0] 1: none of it is used any more */
 	RQ_OPEN,	/* the kernel shall write to pages of translated code, those of the mapping at a[0],
 			 * or with 0 any -> r[0] 1: there were some, and they are writable now */
 	RQ_BLOCK,	/* a[0] 0: for a thread, 1: for a forked process, 2: for a vfork child; a[1] 1: children

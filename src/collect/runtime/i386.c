@@ -89,9 +89,19 @@ static word find_place(void)
 
 extern void rt_exit_raw(long nr, word status, u32 *state, u32 *used) __attribute__((noreturn));
 
-static int in_fixed_part(u64 addr, u64 len)
+static void find_fixed(struct rt_ours *o)
 {
-	return addr < RT32_CODE_VAULT + RT32_CODE_SIZE && addr + len > RT32_BLOCKS;
+	o->at = o->hi;
+	rt_ours_meet(o, RT32_BLOCKS, RT32_CODE_VAULT + RT32_CODE_SIZE);
+}
+
+int rt_only_placed(u64 lo, u64 hi)
+{
+	return 0;
+}
+
+void rt_unplace(u64 lo, u64 hi)
+{
 }
 
 #ifndef RT_IDT
@@ -161,14 +171,13 @@ void rt_exit_thread(struct rt_block *b, long nr, word status)
 	rt_exit_raw(nr, status, &b->state, b->origin == BLK_VFORKED ? &kept : &slot_of(b)->used);
 }
 
-int rt_is_ours(u64 addr, u64 len)
+int rt_find_ours(struct rt_ours *o)
 {
-	if (in_fixed_part(addr, len))
-		return 1;
+	find_fixed(o);
 	for (u32 i = RT32_NBLOCKS; i < NR_OF(slot); i++)
-		if (slot[i].at && addr < slot[i].at + RT32_BLOCK_SIZE && addr + len > slot[i].at)
-			return 1;
-	return 0;
+		if (slot[i].at)
+			rt_ours_meet(o, slot[i].at, slot[i].at + RT32_BLOCK_SIZE);
+	return o->at < o->hi;
 }
 #else
 /* ---- of instrumented executables ---------------------------------------------------------------- */
@@ -251,15 +260,16 @@ void rt_exit_thread(struct rt_block *b, long nr, word status)
 	rt_exit_raw(nr, status, &b->state, &LEDGER->leaving[rt_image_number(b)]);
 }
 
-int rt_is_ours(u64 addr, u64 len)
+int rt_find_ours(struct rt_ours *o)
 {
-	if (in_fixed_part(addr, len) || rt_image_ours(addr, len) ||
-	    (addr < MAN->later_end && addr + len > MAN->later) || (addr < MAN->shadow_end && addr + len > MAN->shadow))
-		return 1;
+	find_fixed(o);
+	rt_image_ours(o);
+	rt_ours_meet(o, MAN->later, MAN->later_end);
+	rt_ours_meet(o, MAN->shadow, MAN->shadow_end);
 	for (u32 i = 1; i < IMG_BLOCKS; i++)
-		if (block_place[i] && addr < block_place[i] + RT_BLOCK_ALIGN && addr + len > block_place[i])
-			return 1;
-	return 0;
+		if (block_place[i])
+			rt_ours_meet(o, block_place[i], block_place[i] + RT_BLOCK_ALIGN);
+	return o->at < o->hi;
 }
 
 void rt_image_map_data(const struct img_manifest *man)

@@ -80,6 +80,14 @@ typedef u32 rt_count;
 #define NR_pkey_mprotect 380
 #define NR_rseq 386
 #define NR_shmat 397
+#define NR_shmctl 396
+#define RT_SHM_SIZE 9			/* words in front of struct shmid_ds.shm_segsz */
+#define NR_msync 144
+#define NR_mlock 150
+#define NR_munlock 151
+#define NR_mlockall 152
+#define NR_mlock2 376
+#define NR_mseal 462
 #define NR_clone3 435
 #define NR_pread 180			/* these three: offsets of 64 bits in two words */
 #define NR_pwrite 181

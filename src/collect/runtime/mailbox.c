@@ -41,7 +41,7 @@ static u32 run_commands(struct rt_mail *m)
 			break;
 		case CMD_UNPLACE:
 			if (c->a[3])
-				rt_sys(NR_munmap, c->a[2], c->a[1]);
+				rt_unplace(c->a[2], c->a[2] + c->a[1]);
 			else
 				rt_sys(NR_mmap, c->a[2], c->a[1], PROT_READ,
 				       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,

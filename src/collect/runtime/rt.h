@@ -41,6 +41,7 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define MADV_DONTNEED 4
 #define MADV_POPULATE_READ 22
 #define MADV_POPULATE_WRITE 23
+#define MAP_FIXED_NOREPLACE 0x100000
 #define MREMAP_MAYMOVE 1
 #define MREMAP_FIXED 2
 
@@ -262,7 +263,8 @@ long rt_spawn(const char *path, const char **argv, const char **environment);
 /* Block @number has no owner: is a thread still about to leave it? One will be. */
 int rt_image_in_use(u32 number);
 void rt_image_leaving(u32 number);
-int rt_image_ours(u64 addr, u64 len);
+struct rt_ours;
+void rt_image_ours(struct rt_ours *o);
 u64 rt_image_place(u64 fd, u64 *flags);	/* where to map the library @fd; 0: anywhere */
 void rt_image_dying(struct rt_block *b);	/* a signal ends the process */
 /* Is the signal one of the thread that ends the process, for this one to stop? Then it does, where the program's state is
@@ -304,7 +306,7 @@ u32 rt_later_text(u64 pc);			/* a library's; ~0: none */
 u32 rt_later_code_text(u64 code);
 u32 rt_later_texts(void);			/* how many texts there are, the manifest's among them */
 u32 rt_later_blocks(void);			/* likewise; some numbers may be other processes' */
-int rt_later_ours(u64 addr, u64 len);
+void rt_later_ours(struct rt_ours *o);
 int rt_later_touch(u64 addr);			/* as rt_image_touch() */
 int rt_later_unmapped(u64 lo, u64 hi);		/* 1: there may have been translations */
 void rt_later_join(u32 pid);			/* a process that uses the translator, or does no more */
@@ -356,10 +358,24 @@ long rt_copy_exe(word to, u64 size);		/* readlink() of "exe" */
 
 /* ---- syscall.c -------------------------------------------------------------------------------- */
 int rt_do_syscall(struct rt_block *b);		/* 1: execute it in the window */
+void rt_call_native(struct rt_block *b) __attribute__((noreturn));	/* there is no controller any more */
 int rt_open_pages(struct rt_block *b);		/* after EFAULT. 1: execute it again */
 void rt_do_mmap(struct rt_block *b, const word arg[6]);
+void rt_forget(struct rt_block *b, u64 addr, u64 len);	/* what is executable there is about to vanish */
 void rt_do_shmat(struct rt_block *b, word flags);
 void rt_executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags);
+
+/* ---- memory.c --------------------------------------------------------------------------------- */
+/* Calls about a range of addresses: 1: execute it in the window, for nothing of ours is there; 0: it has been done. */
+int rt_do_munmap(struct rt_block *b);
+int rt_do_range(struct rt_block *b);
+/* The part of [addr, addr + *len) in front of the first thing that is ours. False: there is none, or the kernel will not
+ * have the range. */
+int rt_in_front_of_ours(u64 addr, u64 *len);
+/* The call of @b for [addr, addr + len), and with @len 0 where nothing is mapped: only what else is wrong with it counts. */
+long rt_range_call(struct rt_block *b, u64 addr, u64 len, word arg2);
+/* The program maps something over [addr, addr + len), and what is ours there goes. False: it cannot. */
+int rt_make_way(struct rt_block *b, u64 addr, u64 len);
 
 /* ---- sigstate.c ------------------------------------------------------------------------------- */
 void rt_signal_boot(struct rt_block *b);
@@ -425,8 +441,32 @@ void rt_block_unmap(struct rt_block *b);
 void rt_block_forked(struct rt_block *b);
 /* The thread ends by system call @nr; its block is dead and free before the kernel knows. */
 __attribute__((noreturn)) void rt_exit_thread(struct rt_block *b, long nr, word status);
-/* Is [addr, addr + len) ours? */
-int rt_is_ours(u64 addr, u64 len);
+/* The first piece of what is ours in [lo, hi) is [at, end); at == hi: there is none. */
+struct rt_ours {
+	u64 lo, hi, at, end;
+};
+int rt_find_ours(struct rt_ours *o);
+/* [at, end) is ours, too. */
+static inline void rt_ours_meet(struct rt_ours *o, u64 at, u64 end)
+{
+	if (end <= o->lo || at >= o->at)
+		return;
+	o->at = at < o->lo ? o->lo : at;
+	o->end = end;
+}
+/* Is anything of [addr, addr + len) ours? */
+static inline int rt_is_ours(u64 addr, u64 len)
+{
+	struct rt_ours o = { .lo = addr, .hi = addr + (len ? len : 1) };
+
+	if (o.hi < o.lo)
+		o.hi = ~0ull;
+	return rt_find_ours(&o);
+}
+/* Is all that is ours in [lo, hi) code that lies near what it was translated from? Its place can be another one. Then:
+ * nobody executes it any more, and it goes. */
+int rt_only_placed(u64 lo, u64 hi);
+void rt_unplace(u64 lo, u64 hi);
 /* Let the segment register point to the running thread's block. */
 void rt_switch_segment(struct rt_block *b);
 /* (7) of abi.h: @uc stands in translated code, at a place with map byte @tmp, and becomes the program's,

@@ -12,7 +12,7 @@ static long raw(struct rt_block *b)
 }
 
 /* The controller is gone before the call has been made: the program makes it itself. */
-__attribute__((noreturn)) static void call_native(struct rt_block *b)
+void rt_call_native(struct rt_block *b)
 {
 	b->ctx.pc -= 2;				/* syscall, int 0x80, sysenter */
 	rt_go_native(b);
@@ -26,11 +26,11 @@ static void block_all(void)
 	rt_sys(NR_rt_sigprocmask, 2, &all, 0, 8);
 }
 
-static void forget(struct rt_block *b, u64 addr, u64 len)
+void rt_forget(struct rt_block *b, u64 addr, u64 len)
 {
 	if (len && rt_is_exec(addr, len)) {
 		if (!rt_ask(b, RQ_UNMAP, addr, page_up(len), 0, 0))
-			call_native(b);
+			rt_call_native(b);
 		rt_range_del(addr, addr + page_up(len));
 	}
 }
@@ -57,16 +57,16 @@ static void complain(word len)
 void rt_do_mmap(struct rt_block *b, const word arg[6])
 {
 	word prot = rt_prot(arg[2]), real = prot;
+	const int over = arg[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE) && rt_is_ours(arg[0], arg[1]);
 	long r;
 
-	if (arg[3] & MAP_FIXED) {
-		if (rt_is_ours(arg[0], arg[1])) {
-			RET = -(word)ENOMEM;
-			complain(arg[1]);
-			return;
-		}
-		forget(b, arg[0], arg[1]);
+	if (over && !rt_make_way(b, arg[0], arg[1]) && arg[3] & MAP_FIXED) {
+		RET = -(word)ENOMEM;
+		complain(arg[1]);
+		return;
 	}
+	if (arg[3] & MAP_FIXED)
+		rt_forget(b, arg[0], arg[1]);
 	if (prot & PROT_EXEC)
 		real = (prot & ~(word)PROT_EXEC) | PROT_READ;
 #ifdef RT_IDT
@@ -82,26 +82,26 @@ void rt_do_mmap(struct rt_block *b, const word arg[6])
 	RET = (word)r;
 	if (!rt_failed(r) && (prot & PROT_EXEC))
 		rt_executable(b, (word)r, arg[1], prot, arg[3] & 3);
+	if (over)
+		rt_go(b);			/* where it was going on may be gone */
 }
 
 static void do_mprotect(struct rt_block *b)
 {
 	word prot = rt_prot((word)ARG2), real = prot;
+	u64 len = ARG1;
+	const int cut = rt_in_front_of_ours(ARG0, &len);
 	long r;
 
-	if (rt_is_ours(ARG0, ARG1)) {
-		RET = -(word)ENOMEM;
-		return;
-	}
 	if (prot & PROT_EXEC)
 		real = (prot & ~(word)PROT_EXEC) | PROT_READ;
 	/* text that stays executable stays so throughout: others may be executing it meanwhile */
 	if (!(prot & PROT_EXEC))
-		forget(b, ARG0, ARG1);
-	r = rt_app_sys((long)RET, ARG0, ARG1, real, ARG3, 0, 0);
-	RET = (word)r;
+		rt_forget(b, ARG0, len);
+	r = cut ? rt_range_call(b, ARG0, len, real) : rt_app_sys((long)RET, ARG0, ARG1, real, ARG3, 0, 0);
+	RET = (word)(r || !cut ? r : -ENOMEM);
 	if (!r && (prot & PROT_EXEC))
-		rt_executable(b, ARG0, ARG1, prot, 0x80000000u);
+		rt_executable(b, ARG0, len, prot, 0x80000000u);
 }
 
 static void do_mremap(struct rt_block *b)
@@ -110,20 +110,28 @@ static void do_mremap(struct rt_block *b)
 	int exec = rt_is_exec(old, oldlen);
 	long r;
 
-	if (rt_is_ours(old, oldlen) || ((flags & MREMAP_FIXED) && rt_is_ours(ARG4, newlen))) {
-		RET = -(word)EINVAL;
+	const int over = (flags & MREMAP_FIXED) && rt_is_ours(ARG4, newlen);
+
+	if (rt_is_ours(old, oldlen)) {
+		RET = -(word)EFAULT;
+		return;
+	}
+	if (over && !rt_make_way(b, ARG4, newlen)) {
+		RET = -(word)ENOMEM;
 		return;
 	}
 	if (flags & MREMAP_FIXED)
-		forget(b, ARG4, newlen);
+		rt_forget(b, ARG4, newlen);
 	if (exec)
-		forget(b, old, oldlen);
+		rt_forget(b, old, oldlen);
 	r = raw(b);
 	RET = (word)r;
 	if (exec && !rt_failed(r))
 		rt_executable(b, (word)r, newlen, PROT_READ | PROT_WRITE | PROT_EXEC, 0x80000000u);
 	else if (exec)
 		rt_executable(b, old, oldlen, PROT_READ | PROT_WRITE | PROT_EXEC, 0x80000000u);
+	if (over)
+		rt_go(b);
 }
 
 /* ---- threads and processes --------------------------------------------------------------------- */
@@ -137,7 +145,7 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 
 	rt_apart |= (flags & CLONE_NEWPID) != 0;
 	if (!rt_ask(b, RQ_BLOCK, origin, rt_apart, 0, 0))
-		call_native(b);
+		rt_call_native(b);
 	number = (u32)b->mail.r[0];
 	c = number ? rt_block_map(number) : 0;
 	if (!c) {
@@ -217,7 +225,7 @@ static void do_exec(struct rt_block *b)
 		ARG0 = (word)rt_exe;
 	file = rt_load_open(b);
 	if (!rt_ask(b, RQ_EXEC, 0, rt_apart, (u64)(file + 1), 0))
-		call_native(b);
+		rt_call_native(b);
 	if (file >= 0)
 		rt_sys(NR_close, file);
 	if (b->mail.r[0] && s->no_aslr) {
@@ -347,9 +355,23 @@ static int is_dispatched(struct rt_block *b)
 	return 1;
 }
 
+#define IPC_STAT 2
+
 void rt_do_shmat(struct rt_block *b, word flags)
 {
+	word about[32];				/* struct shmid_ds: the size is behind struct ipc_perm */
+	const u64 at = ARG1;
+	int over = 0;
+
+	if (at && !rt_failed(rt_sys(NR_shmctl, ARG0, IPC_STAT, about)))
+		over = rt_is_ours(at, about[RT_SHM_SIZE]);
+	if (over && !rt_make_way(b, at, about[RT_SHM_SIZE])) {
+		RET = -(word)EINVAL;
+		return;
+	}
 	RET = (word)raw(b);
+	if (over)
+		rt_go(b);
 	if (!rt_failed((long)RET) && (flags & 0100000))
 		rt_executable(b, RET, 4096, PROT_READ | PROT_EXEC, MAP_SHARED);
 }
@@ -371,7 +393,7 @@ static void open_arguments(struct rt_block *b)
 			hit = (rt_ranges[i].prot & PROT_WRITE) && rt_ranges[i].lo <= arg[k] &&
 			      arg[k] < rt_ranges[i].hi;
 		if (hit && !rt_ask(b, RQ_OPEN, arg[k], 0, 0, 0))
-			call_native(b);
+			rt_call_native(b);
 	}
 }
 
@@ -464,12 +486,17 @@ static int dispatch(struct rt_block *b)
 		return 0;
 	}
 	case NR_munmap:
-		if (rt_is_ours(ARG0, ARG1)) {
-			RET = -(word)EINVAL;
-			return 0;
-		}
-		forget(b, ARG0, ARG1);
-		return 1;
+		return rt_do_munmap(b);
+	case NR_madvise:
+	case NR_msync:
+	case NR_mincore:
+	case NR_mlock:
+	case NR_mlock2:
+	case NR_munlock:
+	case NR_mseal:
+	case NR_mlockall:
+	case NR_remap_file_pages:
+		return rt_do_range(b);
 	case NR_mprotect:
 	case NR_pkey_mprotect:
 		if (!(rt_prot((word)ARG2) & PROT_EXEC) && !rt_is_exec(ARG0, ARG1) && !rt_is_ours(ARG0, ARG1))

@@ -31,6 +31,47 @@ struct rt_block *rt_map_all(const struct rt_boot *boot)
 	return b;
 }
 
+/* Code near texts. What is not remembered, where there are more, is not looked after either. */
+static struct place {
+	u64 lo, hi;
+} places[1024];
+static u32 nplace, places_lock;
+
+static void lock_places(void)
+{
+	while (__atomic_exchange_n(&places_lock, 1, __ATOMIC_ACQUIRE))
+		__builtin_ia32_pause();
+}
+
+static void unlock_places(void)
+{
+	__atomic_store_n(&places_lock, 0, __ATOMIC_RELEASE);
+}
+
+static void remember(u64 lo, u64 hi)
+{
+	lock_places();
+	if (nplace < NR_OF(places))
+		places[nplace++] = (struct place){ lo, hi };
+	unlock_places();
+}
+
+void rt_unplace(u64 lo, u64 hi)
+{
+	lock_places();
+	for (u32 i = 0; i < nplace; ) {
+		const struct place p = places[i];
+
+		if (p.hi <= lo || hi <= p.lo) {
+			i++;
+			continue;
+		}
+		rt_sys(NR_munmap, p.lo, p.hi - p.lo);
+		places[i] = places[--nplace];
+	}
+	unlock_places();
+}
+
 int rt_place(const struct rt_cmd *c)
 {
 	if (!(c->a[3] & RT_OVER)) {
@@ -43,6 +84,8 @@ int rt_place(const struct rt_cmd *c)
 				rt_sys(NR_munmap, r, c->a[1]);
 			return 0;
 		}
+		if (c->a[3] & PROT_EXEC)
+			remember(c->a[2], c->a[2] + c->a[1]);
 	}
 	if (rt_sys(NR_mremap, RT_CODE_VAULT + c->a[0], 0, c->a[1], MREMAP_MAYMOVE | MREMAP_FIXED,
 		   c->a[2]) != (long)c->a[2])
@@ -108,6 +151,9 @@ void rt_block_unmap(struct rt_block *b)
 
 void rt_block_forked(struct rt_block *b)
 {
+#ifndef RT_IDT
+	places_lock = 0;		/* of a thread that is not here */
+#endif
 }
 
 extern void rt_exit_raw(long nr, word status, u32 *state) __attribute__((noreturn));
@@ -117,22 +163,53 @@ void rt_exit_thread(struct rt_block *b, long nr, word status)
 	rt_exit_raw(nr, status, &b->state);
 }
 
-int rt_is_ours(u64 addr, u64 len)
+static void find_fixed(struct rt_ours *o)
 {
 	static const struct { u64 at, size; } mine[] = {
 		{ RT_SHADOW, RT_SHADOW_SIZE }, { RT_IMAGE, RT_IMAGE_SIZE },
 		{ RT_CODE_VAULT, RT_CODE_SIZE }, { RT_DATA_VAULT, RT_DATA_SIZE },
 	};
 
+	o->at = o->hi;
 	for (u32 i = 0; i < NR_OF(mine); i++)
-		if (addr < mine[i].at + mine[i].size && addr + len > mine[i].at)
-			return 1;
-#ifdef RT_IDT
-	return rt_image_ours(addr, len);
-#else
-	return 0;
-#endif
+		rt_ours_meet(o, mine[i].at, mine[i].at + mine[i].size);
 }
+
+#ifdef RT_IDT
+int rt_find_ours(struct rt_ours *o)
+{
+	find_fixed(o);
+	rt_image_ours(o);
+	return o->at < o->hi;
+}
+
+int rt_only_placed(u64 lo, u64 hi)
+{
+	return 0;
+}
+
+void rt_unplace(u64 lo, u64 hi)
+{
+}
+#else
+int rt_find_ours(struct rt_ours *o)
+{
+	find_fixed(o);
+	lock_places();
+	for (u32 i = 0; i < nplace; i++)
+		rt_ours_meet(o, places[i].lo, places[i].hi);
+	unlock_places();
+	return o->at < o->hi;
+}
+
+int rt_only_placed(u64 lo, u64 hi)
+{
+	struct rt_ours o = { .lo = lo, .hi = hi };
+
+	find_fixed(&o);
+	return o.at == o.hi;
+}
+#endif
 
 #ifdef RT_IDT
 /* ---- of instrumented executables ---------------------------------------------------------------- */

@@ -33,7 +33,16 @@ typedef u64 rt_count;
 #define NR_mremap 25
 #define NR_madvise 28
 #define NR_access 21
+#define NR_msync 26
 #define NR_shmat 30
+#define NR_shmctl 31
+#define RT_SHM_SIZE 6			/* words in front of struct shmid_ds.shm_segsz */
+#define NR_mlock 149
+#define NR_munlock 150
+#define NR_mlockall 151
+#define NR_remap_file_pages 216
+#define NR_mlock2 325
+#define NR_mseal 462
 #define NR_shmdt 67
 #define NR_getpid 39
 #define NR_clone 56

@@ -255,6 +255,29 @@ bool drop_abi(struct spaces *s, struct space_user *p, struct rt_mail *mail)
 	return true;
 }
 
+bool space_make_way(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi, struct rt_mail *mail)
+{
+	struct space *sp;
+
+	if (p->space->i386 || p->nthread != 1 || !diverge(s, p, mail))
+		return false;
+	sp = p->space;
+	if (sp->refs > 1)			/* nor can it be copied */
+		return false;
+	for (uint32_t i = 0; i < sp->nmodule; i++) {
+		struct module *m = &sp->module[i];
+
+		if (!m->code_cap || m->code >= hi || m->code + m->code_cap <= lo)
+			continue;
+		if (mail->ncmd + UNPLACE_CMDS > RT_MAX_CMDS)
+			return false;
+		if (!m->dead)
+			leave_module(sp, m, mail);
+		give_back(s, p, i, mail);
+	}
+	return !mail->ncmd;
+}
+
 bool space_no_room(struct spaces *s, struct space_user *p, uint64_t code_off, struct rt_mail *mail)
 {
 	for (uint32_t i = 0; i < p->space->nmodule; i++) {

@@ -403,6 +403,9 @@ void space_units_from_store(struct spaces *s, struct space *sp, uint32_t mi);
 void space_close(struct spaces *s, struct space *sp, uint32_t first, uint32_t n);
 /* False: commands have to run before, see m->again. */
 bool space_unmap(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi, struct rt_mail *m);
+/* Nothing that is placed in [lo, hi) is used any more: what was translated there will be again, elsewhere. False: likewise; or,
+ * without commands, others may be executing it. */
+bool space_make_way(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi, struct rt_mail *m);
 /* The code at @code_off could not be placed in @p: the program has mapped something where it was to be. It
  * will be translated for another place. True: commands have to run first. */
 bool space_no_room(struct spaces *s, struct space_user *p, uint64_t code_off, struct rt_mail *m);

@@ -120,17 +120,17 @@ void rt_keep_places(void)
 			     FILES[k].path);
 }
 
-int rt_image_ours(u64 addr, u64 len)
+void rt_image_ours(struct rt_ours *o)
 {
 	const struct img_text *t = TEXTS;
 
 	for (u32 i = 0; i < MAN->ntext; i++)
-		if (addr < t[i].code + img_whole(t[i].code_len) && addr + len > t[i].code)
-			return 1;
+		rt_ours_meet(o, t[i].code, t[i].code + img_whole(t[i].code_len));
 	for (u32 k = 1 + MAN->interp; k < MAN->nfile; k++)
-		if (file_is[k] == KEPT && addr < FILES[k].end && addr + len > FILES[k].base)
-			return 1;
-	return (addr < MAN->vdso_end && addr + len > MAN->vdso) || rt_later_ours(addr, len);
+		if (file_is[k] == KEPT)
+			rt_ours_meet(o, FILES[k].base, FILES[k].end);
+	rt_ours_meet(o, MAN->vdso, MAN->vdso_end);
+	rt_later_ours(o);
 }
 
 static int same_name(const char *a, const char *b)

@@ -479,15 +479,13 @@ u32 rt_later_code_text(u64 code)
 	return code - TEXTS[text].code < TEXTS[text].code_len ? text : ~0u;
 }
 
-int rt_later_ours(u64 addr, u64 len)
+void rt_later_ours(struct rt_ours *o)
 {
 	u32 n = on > 0 ? LATER->nregion : 0;
 
 	for (u32 k = 0; k < n; k++)
-		if (placed[k / 32] >> k % 32 & 1 && addr < REGIONS[k].at + REGIONS[k].size &&
-		    addr + len > REGIONS[k].at)
-			return 1;
-	return 0;
+		if (placed[k / 32] >> k % 32 & 1)
+			rt_ours_meet(o, REGIONS[k].at, REGIONS[k].at + REGIONS[k].size);
 }
 
 int rt_later_touch(u64 addr)
