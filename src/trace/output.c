@@ -244,7 +244,8 @@ struct pm_output *pm_output_open(const char *path, struct pm_err *err)
 		}
 		o->temp = pm_alloc(n);
 		snprintf(o->temp, n, "%s.part%ld", path, (long)getpid());
-		o->fd = open(o->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+		unlink(o->temp);	/* somebody else's, or of a process of that number that was killed */
+		o->fd = open(o->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 		if (o->fd < 0) {
 			free(o->temp);
 			o->temp = NULL;

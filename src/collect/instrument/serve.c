@@ -99,7 +99,7 @@ static int open_at(const struct server *s, const char *suffix, int flags)
 
 	pm_buf_printf(&name, "%s%s", s->stem, suffix);
 	pm_buf_add(&name, "", 1);
-	fd = open((char *)name.p, flags | O_CLOEXEC, 0666);
+	fd = open((char *)name.p, flags | O_CLOEXEC | (flags & O_ACCMODE ? O_NOFOLLOW : 0), 0666);
 	pm_buf_release(&name);
 	return fd;
 }

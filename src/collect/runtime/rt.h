@@ -313,6 +313,7 @@ void rt_later_join(u32 pid);			/* a process that uses the translator, or does no
 void rt_later_leave(u32 pid);
 void rt_later_coming(int more);			/* one is being made, 1; it is there or will not be, -1 */
 int rt_later_available(struct rt_block *b);
+int rt_later_is_secure(void);			/* has the program rights that who started it may not have? */
 
 /* ---- standalone/drain.c, stopped_blocks.c ------------------------------------------------------ */
 void rt_image_drain(struct rt_block *b, u64 from, u64 to);

@@ -113,7 +113,7 @@ void rt_write_counts(u32 pid)
 		   0);
 	total = PTR(r);
 	any = (uint8_t *)(total + n);
-	fd = rt_failed(r) ? -1 : rt_sys(NR_open, name, O_WRONLY_CREAT_TRUNC | O_CLOEXEC, 0666);
+	fd = rt_failed(r) ? -1 : rt_open_output(name, O_WRONLY_CREAT_TRUNC);
 	if (fd >= 0) {
 		add_blocks(total, any, (u32)n, pid);
 		rt_add_wraps(total, any, pid);

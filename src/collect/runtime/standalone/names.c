@@ -30,6 +30,25 @@ void rt_name_of(char *to, const char *suffix, u32 id)
 	to[n] = 0;
 }
 
+#define O_NOFOLLOW 0400000
+
+long rt_open_output(const char *name, u64 flags)
+{
+	struct rt_stat stat;
+	char where[4300];
+	u32 n = 0, end = 0;
+
+	for (; name[n] && n < sizeof where - 1; n++) {
+		where[n] = name[n];
+		if (name[n] == '/')
+			end = n + 1;
+	}
+	where[end] = 0;
+	if (rt_later_is_secure() || rt_stat(where, 0, &stat) || stat.mode & 02)
+		flags |= O_NOFOLLOW;
+	return rt_sys(NR_open, name, flags | O_CLOEXEC, 0666);
+}
+
 void rt_name_library(char *to, const char *key)
 {
 	const u64 n = rt_length(dir);

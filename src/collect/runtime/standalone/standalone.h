@@ -21,7 +21,6 @@
 
 #pragma GCC visibility push(hidden)
 
-#define MAP_FIXED_NOREPLACE 0x100000
 #define O_CLOEXEC 02000000
 #define O_WRONLY_CREAT_TRUNC (01101 | O_LARGEFILE)
 /* SHORT_INODE, which means nothing on Linux: an instrumented program exec'd us */
@@ -45,6 +44,9 @@ void rt_names_find(const char *path);	/* which the kernel was given, should /pro
  * which has that name. */
 void rt_name_of(char *to, const char *suffix, u32 id);
 void rt_name_library(char *to, const char *key);
+/* A descriptor to write to file @name of those. Where everybody may put a symbolic link next to the
+ * program, and from a program that has more rights than its starter, output does not go where one says. */
+long rt_open_output(const char *name, u64 flags);
 
 /* ---- texts.c --------------------------------------------------------------------------------- */
 struct img_place {			/* an entry of a block's map */

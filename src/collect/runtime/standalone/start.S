@@ -2,6 +2,8 @@
 /* start.S - the first instructions of an instrumented executable: begin again without address-space
  * randomisation, map the runtime from the file, go there
  *
+ * For a setuid program the kernel randomizes all the same: once is enough.
+ *
  * One page, linked at 0 and run anywhere. The registers are the kernel's at a program's start: all
  * zero but rsp. The parameters at the page's end are filled in by instrument/write.c. */
 #include "image.h"
@@ -19,7 +21,7 @@ _start:
 	mov	$0xffffffff, %edi
 	mov	$135, %eax		/* personality */
 	syscall
-	test	$0x80000000 | NO_RANDOMISATION, %eax
+	test	$0x80000000 | NO_RANDOMISATION | RESTARTED, %eax
 	jnz	open
 	mov	%eax, %r12d
 	mov	%eax, %edi

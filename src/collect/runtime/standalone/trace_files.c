@@ -69,9 +69,8 @@ int rt_image_open_trace(struct rt_block *b, u32 *opened)
 	if (fifo >= 0 && trace_number(b) == rt_root)
 		return fifo;
 	rt_name_of(name, TRC, trace_number(b));
-	return (int)rt_sys(NR_open, name,
-			   !(*opened)++ && !others ? O_WRONLY_CREAT_TRUNC | O_CLOEXEC :
-			   02001 /* O_WRONLY | O_APPEND */ | O_CLOEXEC | O_LARGEFILE, 0666);
+	return (int)rt_open_output(name, !(*opened)++ && !others ? O_WRONLY_CREAT_TRUNC :
+				   02001 /* O_WRONLY | O_APPEND */ | O_LARGEFILE);
 }
 
 void rt_image_close_trace(int fd)
