@@ -162,21 +162,43 @@ static int compare_nodes(const struct insn_node *a, const struct insn_node *b)
 	return c ? c : (int)a->form.len - (int)b->form.len;
 }
 
+/* Two sorted lists become one. */
+static uint32_t merge_same(struct pm_profile_work *w, uint32_t a, uint32_t b)
+{
+	uint32_t head, *at = &head;
+
+	while (a != PM_NONE && b != PM_NONE) {
+		uint32_t *least = compare_nodes(&w->node[a], &w->node[b]) <= 0 ? &a : &b;
+
+		*at = *least;
+		at = &w->node[*least].same;
+		*least = *at;
+	}
+	*at = a != PM_NONE ? a : b;
+	return head;
+}
+
 /* Several versions of an instruction at one address: put them into an order that does not depend
- * on which was seen first. */
+ * on which was seen first. There are thousands where a program writes its code again and again. */
 static void sort_same(struct pm_profile_work *w, uint32_t *head)
 {
+	uint32_t list[32], n = 0, next;		/* list k: 2^k nodes, or none */
 	uint32_t sorted = PM_NONE;
 
-	for (uint32_t i = *head - 1, next; i != PM_NONE; i = next) {
-		uint32_t *at = &sorted;
+	for (uint32_t i = *head - 1; i != PM_NONE; i = next) {
+		uint32_t k = 0;
 
 		next = w->node[i].same;
-		while (*at != PM_NONE && compare_nodes(&w->node[*at], &w->node[i]) < 0)
-			at = &w->node[*at].same;
-		w->node[i].same = *at;
-		*at = i;
+		w->node[i].same = PM_NONE;
+		for (; k < n && list[k] != PM_NONE; k++) {
+			i = merge_same(w, list[k], i);
+			list[k] = PM_NONE;
+		}
+		n = k < n ? n : k + 1;
+		list[k] = i;
 	}
+	while (n-- > 0)
+		sorted = merge_same(w, list[n], sorted);
 	*head = sorted + 1;
 }
 
@@ -363,9 +385,9 @@ static void do_region(struct pm_profile *p, const struct profile_unit *u, size_t
 	first_walk[n] = (uint32_t)w->nwalk;
 	find_leaders(p, u, n, bytes);
 
-	for (size_t i = 0; i < w->nnode; i++)
-		if (w->node[i].same != PM_NONE)
-			sort_same(w, &w->slot[w->node[i].off]);
+	for (size_t off = 0; off < bytes; off++)
+		if (w->slot[off] && w->node[w->slot[off] - 1].same != PM_NONE)
+			sort_same(w, &w->slot[off]);
 	for (size_t off = 0; off < bytes; off++)
 		for (uint32_t k = w->slot[off] - 1; k != PM_NONE; k = w->node[k].same)
 			if (w->node[k].leader)
