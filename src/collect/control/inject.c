@@ -425,7 +425,7 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 			   char *why, size_t n)
 {
 	struct user_regs_struct regs;
-	struct rt_boot boot = { .persona = ~0u };
+	struct rt_boot boot = { .block = block };
 	struct runtime *rt = &runtimes[sp->i386];
 	uint64_t path_at;
 	char rt_path[64], own_path[64];
@@ -445,7 +445,6 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 	session_path(s, boot.data_path, s->data_fd);
 	session_path(s, rt_path, s->rt_fd[sp->i386]);
 	*entry = boot.entry = regs.rip;
-	boot.block = block;
 	boot.code = sp->base;
 	/* A 32-bit program that does not say otherwise may execute whatever it can read: the kernel must
 	 * not execute originals for it, and the runtime remembers what the program believes. */
@@ -454,10 +453,7 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 		return false;
 	if (s->opts->fix_random || s->opts->no_vdso)
 		fix_start(pid, regs.rsp, sp->i386 ? 4 : 8, s->opts->fix_random, s->opts->no_vdso);
-	if (s->head->no_aslr)
-		boot.persona = (uint32_t)personality(0xffffffff);
-	else if (boot.exec_all)
-		boot.persona = personality_of(pid) & ~(uint32_t)READ_IMPLIES_EXEC;
+	boot.persona = session_persona(s, block) | READ_IMPLIES_EXEC;
 
 	path_at = regs.rsp - 512;
 	ok = write_mem(pid, path_at, rt_path, sizeof rt_path) &&

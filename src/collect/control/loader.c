@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/personality.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -143,7 +142,7 @@ bool loader_make(struct session *s, int program, const char *name, const char *s
 		 struct loading *l, char *why, size_t n)
 {
 	struct rt_load load = { .fix_random = s->opts->fix_random, .no_vdso = s->opts->no_vdso };
-	struct rt_boot boot = { .persona = ~0u, .block = block, .code = sp->base, .load = 1 };
+	struct rt_boot boot = { .block = block, .code = sp->base, .load = 1 };
 	struct pm_elf_info info = { 0 };
 	struct pm_err err = { 0 };
 	char path[64], machine[24];
@@ -169,8 +168,7 @@ bool loader_make(struct session *s, int program, const char *name, const char *s
 		session_path(s, load.interpreter, l->interpreter);
 	session_path(s, boot.code_path, s->spaces.code_fd);
 	session_path(s, boot.data_path, s->data_fd);
-	if (s->head->no_aslr)
-		boot.persona = (uint32_t)personality(0xffffffff);
+	boot.persona = session_persona(s, block);
 	l->file = write_loader(&boot, &load, has_exec_stack(&info));
 	ok = l->file >= 0;
 	if (!ok)

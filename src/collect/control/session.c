@@ -469,6 +469,27 @@ static void proc_forget(struct session *s, struct proc *p, uint32_t bi)
 	p->pid = p->loads = 0;
 }
 
+static struct proc *proc_by_pid(const struct session *s, uint32_t pid)
+{
+	for (size_t i = s->nproc; i-- > 0; )
+		if (s->proc[i]->pid == pid && !s->proc[i]->gone)
+			return s->proc[i];
+	return NULL;
+}
+
+/* Of the program that process @pid, 0 if it is the first one, executes. */
+static bool stays(const struct session *s, uint32_t pid)
+{
+	const struct proc *p = pid ? proc_by_pid(s, pid) : NULL;
+
+	return p ? p->stays : personality(0xffffffff) & ADDR_NO_RANDOMIZE;
+}
+
+uint32_t session_persona(const struct session *s, uint32_t block)
+{
+	return s->head->no_aslr && !s->proc[s->block_proc[block] - 1]->stays ? ADDR_NO_RANDOMIZE : 0;
+}
+
 static void loads_no_more(struct proc *p)
 {
 	if (p->loading)
@@ -492,6 +513,7 @@ static bool will_load(struct session *s, uint32_t pid, int program, const char *
 		snprintf(why, n, "too many processes at once");
 		return false;
 	}
+	(*p)->stays = stays(s, pid);
 	(*p)->loading = pm_arena_alloc(&s->spaces.mem, sizeof *(*p)->loading);
 	if (!loader_make(s, program, name, shell, bi, (*p)->user.space, (*p)->loading, why, n)) {
 		proc_forget(s, *p, bi);
@@ -546,6 +568,7 @@ static void on_exec(struct session *s, struct proc *p, struct rt_mail *m)
 {
 	m->r[0] = RT_NOT_FOLLOWED;
 	p->apart |= m->a[1];
+	p->stays = m->a[0];
 	if (s->opts->no_follow && p->parent)
 		return;
 	if (s->loaded) {
@@ -629,14 +652,6 @@ static void on_step(struct session *s, struct proc *p, uint32_t thread, uint64_t
 		trace_note(s, thread, RT_N_UNKNOWN, arg, 4, NULL);
 }
 
-static struct proc *proc_by_pid(const struct session *s, uint32_t pid)
-{
-	for (size_t i = s->nproc; i-- > 0; )
-		if (s->proc[i]->pid == pid && !s->proc[i]->gone)
-			return s->proc[i];
-	return NULL;
-}
-
 bool session_knows(const struct session *s, uint32_t pid)
 {
 	return proc_by_pid(s, pid);
@@ -647,6 +662,7 @@ static void becomes(struct session *s, struct proc *p, uint32_t pid)
 {
 	struct proc *old = proc_by_pid(s, pid);
 
+	p->stays = stays(s, pid);
 	p->pid = pid;
 	if (p->user.space->abi_flags && cache_knows_flags(&s->spaces, p->user.program))
 		p->user.space->abi_flags = false;

@@ -64,6 +64,7 @@ struct proc {
 	bool is_child;			/* of ours: waitpid() tells */
 	bool apart;			/* its numbers, or its children's, may be another PID namespace's */
 	bool gone, exited, execed, exec_attached, clean_exit;
+	bool stays;			/* ADDR_NO_RANDOMIZE is the program's own, also of what it executes next */
 	uint32_t loads;			/* pid of the process that is about to execute this one; 0: none */
 	struct loading *loading;	/* ... its files, in session->mem */
 	int status, signal;
@@ -114,6 +115,9 @@ static inline struct rt_block *session_block(struct session *s, uint32_t i)
 {
 	return (struct rt_block *)(s->data + (uint64_t)i * RT_BLOCK_SIZE);
 }
+
+/* struct rt_boot.persona of the program that begins with thread block @block. */
+uint32_t session_persona(const struct session *s, uint32_t block);
 
 /* By which path a traced process opens our descriptor @fd. */
 static inline void session_path(const struct session *s, char path[64], int fd)

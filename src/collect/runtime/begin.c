@@ -11,11 +11,14 @@ struct rt_block *rt_boot(void)
 
 	if (boot->load)
 		boot->entry = rt_load();
-	if (boot->persona != ~0u)	/* first: READ_IMPLIES_EXEC concerns whatever is
-					 * mapped or protected */
-		rt_sys(NR_personality, boot->persona);
+	if (boot->persona) {	/* first: READ_IMPLIES_EXEC concerns whatever is mapped or protected */
+		const word now = (word)rt_sys(NR_personality, 0xffffffff);
+
+		rt_sys(NR_personality, now & ~(word)boot->persona);
+	}
 	b = rt_map_all(boot);
 	rt_apart = b->apart;
+	b->exec_all = boot->exec_all;
 	for (u32 i = 0; i < NR_OF(boot->passed); i++)
 		if (boot->passed[i])
 			rt_sys(NR_close, boot->passed[i] - 1);

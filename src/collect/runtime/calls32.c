@@ -82,28 +82,11 @@ static long old_sigprocmask(struct rt_block *b)
 	return ARG2 ? rt_put(ARG2, &was, 4) : 0;
 }
 
-/* With READ_IMPLIES_EXEC the heap is executable, too. */
-static long grow_heap(struct rt_block *b)
-{
-	const word was = (word)rt_sys(NR_brk, 0),
-		   now = (word)rt_app_sys(NR_brk, ARG0, 0, 0, 0, 0, 0);
-	const word lo = was & ~4095ul, hi = (now + 4095) & ~4095ul;
-
-	if (hi > lo && now > was)
-		rt_executable(b, lo, hi - lo, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE);
-	return (long)now;
-}
-
 int rt_arch_syscall(struct rt_block *b)
 {
 	u32 entry, was;
 
 	switch (RET) {
-	case NR_brk:
-		if (!rt_boot_info.exec_all)
-			return 1;
-		RET = (word)grow_heap(b);
-		return 0;
 	case NR_old_mmap:
 		RET = (word)old_mmap(b);
 		return 0;

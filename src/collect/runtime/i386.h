@@ -79,8 +79,9 @@ typedef u32 rt_count;
 #define NR_execveat 358
 #define NR_pkey_mprotect 380
 #define NR_rseq 386
-#define NR_shmat 397
 #define NR_shmctl 396
+#define NR_shmat 397
+#define NR_shmdt 398
 #define RT_SHM_SIZE 9			/* words in front of struct shmid_ds.shm_segsz */
 #define NR_msync 144
 #define NR_mlock 150

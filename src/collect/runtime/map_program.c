@@ -143,7 +143,7 @@ static u64 pie_hint(void)
 	u64 random = 0;
 
 	for (const Elf64_auxv_t *a = find_auxv(); a->a_type != AT_NULL; a++)
-		if (a->a_type == AT_RANDOM && !(persona & 0x40000 /* ADDR_NO_RANDOMIZE */))
+		if (a->a_type == AT_RANDOM && !(persona & ADDR_NO_RANDOMIZE))
 			rt_memcpy(&random, PTR(a->a_un.a_val + 8), 4);
 	return PIE_BASE + (random & 0xfffffff) * 4096;
 }

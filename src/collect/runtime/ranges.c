@@ -3,7 +3,7 @@
 #include "rt.h"
 
 #ifndef RT_IDT
-struct rt_boot rt_boot_info __attribute__((section(".data.boot"))) = { .persona = ~0u };
+struct rt_boot rt_boot_info __attribute__((section(".data.boot")));
 #elif defined __i386__
 struct rt_boot rt_boot_info;		/* nothing of it is known */
 #endif
@@ -88,6 +88,15 @@ void rt_range_add(u64 lo, u64 hi, u32 prot, u32 shared)
 {
 	lock(&ranges_lock);
 	range_del(lo, hi);
+	for (u32 i = 0; i < rt_nranges && !shared; i++) {	/* a heap grows by small steps */
+		const struct rt_range *r = &rt_ranges[i];
+
+		if (r->shared || r->prot != prot || (r->hi != lo && r->lo != hi))
+			continue;
+		lo = r->lo < lo ? r->lo : lo;
+		hi = r->hi > hi ? r->hi : hi;
+		rt_ranges[i--] = rt_ranges[--rt_nranges];
+	}
 	if (rt_nranges < NR_OF(rt_ranges))
 		rt_ranges[rt_nranges++] = (struct rt_range){ lo, hi, prot, shared };
 	count_writable();

@@ -44,6 +44,11 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define MAP_FIXED_NOREPLACE 0x100000
 #define MREMAP_MAYMOVE 1
 #define MREMAP_FIXED 2
+#define SHM_RDONLY 010000
+#define SHM_REMAP 040000
+#define SHM_EXEC 0100000
+#define ADDR_NO_RANDOMIZE 0x40000u
+#define READ_IMPLIES_EXEC 0x400000u
 
 #define SIGILL 4
 #define SIGTRAP 5
@@ -194,13 +199,9 @@ typedef word __attribute__((may_alias)) rt_result;
 void rt_block_begin(struct rt_block *b, u64 pc);
 
 /* What the program may do with memory that it asks for with @prot. */
-static inline word rt_prot(word prot)
+static inline word rt_prot(const struct rt_block *b, word prot)
 {
-#ifdef __i386__
-	if (rt_boot_info.exec_all && (prot & PROT_READ))
-		prot |= PROT_EXEC;
-#endif
-	return prot;
+	return b->exec_all && (prot & PROT_READ) ? prot | PROT_EXEC : prot;
 }
 
 /* ---- map_program.c: where ptrace() is refused, only 64-bit programs ------------------------------ */
@@ -363,7 +364,6 @@ void rt_call_native(struct rt_block *b) __attribute__((noreturn));	/* there is n
 int rt_open_pages(struct rt_block *b);		/* after EFAULT. 1: execute it again */
 void rt_do_mmap(struct rt_block *b, const word arg[6]);
 void rt_forget(struct rt_block *b, u64 addr, u64 len);	/* what is executable there is about to vanish */
-void rt_do_shmat(struct rt_block *b, word flags);
 void rt_executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags);
 
 /* ---- memory.c --------------------------------------------------------------------------------- */

@@ -56,7 +56,7 @@ static void complain(word len)
 
 void rt_do_mmap(struct rt_block *b, const word arg[6])
 {
-	word prot = rt_prot(arg[2]), real = prot;
+	word prot = rt_prot(b, arg[2]), real = prot;
 	const int over = arg[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE) && rt_is_ours(arg[0], arg[1]);
 	long r;
 
@@ -88,7 +88,7 @@ void rt_do_mmap(struct rt_block *b, const word arg[6])
 
 static void do_mprotect(struct rt_block *b)
 {
-	word prot = rt_prot((word)ARG2), real = prot;
+	word prot = rt_prot(b, (word)ARG2), real = prot;
 	u64 len = ARG1;
 	const int cut = rt_in_front_of_ours(ARG0, &len);
 	long r;
@@ -134,6 +134,34 @@ static void do_mremap(struct rt_block *b)
 		rt_go(b);
 }
 
+/* As far as brk() does by the kernel's rules, the heap is as executable as what is mapped. */
+static void do_brk(struct rt_block *b)
+{
+	const u64 was = page_up((word)rt_sys(NR_brk, 0));
+	u64 now;
+
+	RET = (word)raw(b);
+	now = page_up(RET);
+	if (now < was)
+		rt_forget(b, now, was - now);
+	else if (now > was && b->exec_all)
+		rt_executable(b, was, now - was, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE);
+}
+
+/* The kernel must not make originals executable: it never hears of READ_IMPLIES_EXEC. */
+static void do_personality(struct rt_block *b)
+{
+	const u32 all = 0xffffffff, asked = (u32)ARG0;
+	const u32 told = asked == all ? all : asked & ~READ_IMPLIES_EXEC;
+	long r = rt_app_sys(NR_personality, told, 0, 0, 0, 0, 0);
+
+	if (!rt_failed(r) && b->exec_all)
+		r |= READ_IMPLIES_EXEC;
+	if (!rt_failed(r) && asked != all)
+		b->exec_all = !!(asked & READ_IMPLIES_EXEC);
+	RET = (word)r;
+}
+
 /* ---- threads and processes --------------------------------------------------------------------- */
 static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 {
@@ -170,6 +198,7 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 	c->app_mask = b->app_mask;
 	c->real_mask = b->real_mask;
 	c->app_gs = b->app_gs;
+	c->exec_all = b->exec_all;
 	c->links = b->links;
 	c->spin = b->spin;
 	c->sighand = b->sighand;
@@ -219,23 +248,25 @@ static void do_exec(struct rt_block *b)
 {
 	struct rt_session *s = RT_SESSION;
 	const word path = ARG0;
-	long r, old = -1, file;
+	const long own = rt_sys(NR_personality, 0xffffffff);
+	long r, old, with, file;
 
 	if (b->syscall == NR_execve && rt_is_own_file(b, path, "exe"))
 		ARG0 = (word)rt_exe;
 	file = rt_load_open(b);
-	if (!rt_ask(b, RQ_EXEC, 0, rt_apart, (u64)(file + 1), 0))
+	if (!rt_ask(b, RQ_EXEC, own > 0 && own & ADDR_NO_RANDOMIZE, rt_apart, (u64)(file + 1), 0))
 		rt_call_native(b);
 	if (file >= 0)
 		rt_sys(NR_close, file);
-	if (b->mail.r[0] && s->no_aslr) {
-		old = rt_sys(NR_personality, 0xffffffff);
-		if (old >= 0)
-			rt_sys(NR_personality, (u64)old | 0x0040000);
-	}
+	old = rt_sys(NR_personality, 0xffffffff);
+	with = old | (b->exec_all ? READ_IMPLIES_EXEC : 0);
+	if (b->mail.r[0] && s->no_aslr)
+		with |= ADDR_NO_RANDOMIZE;
+	if (old >= 0 && with != old)
+		rt_sys(NR_personality, (word)with);
 	r = b->mail.r[0] == RT_LOAD_IT ? rt_load_exec(b) : raw(b);
-	if (old >= 0)
-		rt_sys(NR_personality, (u64)old);
+	if (old >= 0 && with != old)
+		rt_sys(NR_personality, (word)old);
 	ARG0 = path;
 	RET = (word)r;
 	if (!rt_ask(b, RQ_EXECFAIL, 0, 0, 0, 0))
@@ -357,23 +388,38 @@ static int is_dispatched(struct rt_block *b)
 
 #define IPC_STAT 2
 
-void rt_do_shmat(struct rt_block *b, word flags)
+static void do_shmat(struct rt_block *b)
 {
 	word about[32];				/* struct shmid_ds: the size is behind struct ipc_perm */
-	const u64 at = ARG1;
+	const word flags = (word)ARG2, at = (word)ARG1;
+	word size = 1, prot = flags & SHM_RDONLY ? PROT_READ : PROT_READ | PROT_WRITE;
 	int over = 0;
 
-	if (at && !rt_failed(rt_sys(NR_shmctl, ARG0, IPC_STAT, about)))
-		over = rt_is_ours(at, about[RT_SHM_SIZE]);
-	if (over && !rt_make_way(b, at, about[RT_SHM_SIZE])) {
+	if (!rt_failed(rt_sys(NR_shmctl, ARG0, IPC_STAT, about)))
+		size = about[RT_SHM_SIZE];
+	over = at && rt_is_ours(at, size);
+	if (over && !rt_make_way(b, at, size)) {
 		RET = -(word)EINVAL;
 		return;
 	}
-	RET = (word)raw(b);
+	if (flags & SHM_REMAP)
+		rt_forget(b, at, size);
+	prot = rt_prot(b, flags & SHM_EXEC ? prot | PROT_EXEC : prot);
+	RET = (word)rt_app_sys((long)RET, ARG0, ARG1, flags & ~(word)SHM_EXEC, 0, 0, 0);
+	if (!rt_failed((long)RET) && (prot & PROT_EXEC))
+		rt_executable(b, RET, size, prot, MAP_SHARED);
 	if (over)
 		rt_go(b);
-	if (!rt_failed((long)RET) && (flags & 0100000))
-		rt_executable(b, RET, 4096, PROT_READ | PROT_EXEC, MAP_SHARED);
+}
+
+/* A segment that is executable is a range by itself. */
+static void do_shmdt(struct rt_block *b)
+{
+	for (u32 i = 0; i < rt_nranges; i++)
+		if (rt_ranges[i].lo == ARG0 && rt_ranges[i].shared) {
+			rt_forget(b, ARG0, rt_ranges[i].hi - ARG0);
+			return;
+		}
 }
 
 /* ---- the kernel writes to code ------------------------------------------------------------------ */
@@ -469,8 +515,11 @@ static int other_call(struct rt_block *b)
 		RET = (word)rt_copy_exe(ARG2, ARG3);
 		return 0;
 	case NR_shmat:
-		rt_do_shmat(b, (word)ARG2);
+		do_shmat(b);
 		return 0;
+	case NR_shmdt:
+		do_shmdt(b);
+		return 1;
 	}
 	r = rt_arch_syscall(b);
 	return r < 0 ? 1 : r;
@@ -499,12 +548,20 @@ static int dispatch(struct rt_block *b)
 		return rt_do_range(b);
 	case NR_mprotect:
 	case NR_pkey_mprotect:
-		if (!(rt_prot((word)ARG2) & PROT_EXEC) && !rt_is_exec(ARG0, ARG1) && !rt_is_ours(ARG0, ARG1))
+		if (!(rt_prot(b, (word)ARG2) & PROT_EXEC) && !rt_is_exec(ARG0, ARG1) && !rt_is_ours(ARG0, ARG1))
 			return 1;
 		do_mprotect(b);
 		return 0;
 	case NR_mremap:
 		do_mremap(b);
+		return 0;
+	case NR_brk:
+		if (!b->exec_all && !rt_nwritable)
+			return 1;
+		do_brk(b);
+		return 0;
+	case NR_personality:
+		do_personality(b);
 		return 0;
 	case NR_rt_sigaction:
 		RET = (word)rt_sigaction_call(b, ARG0, ARG1, ARG2, ARG3);

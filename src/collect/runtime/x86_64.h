@@ -27,6 +27,7 @@ typedef u64 rt_count;
 #define NR_mmap 9
 #define NR_mprotect 10
 #define NR_munmap 11
+#define NR_brk 12
 #define NR_rt_sigaction 13
 #define NR_rt_sigprocmask 14
 #define NR_rt_sigreturn 15

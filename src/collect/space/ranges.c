@@ -5,11 +5,25 @@
 
 #include "collect/space/internal.h"
 
+static void range_put(struct space *sp, struct range r)
+{
+	pm_grow(sp->range, sp->nrange, sp->cap_range);
+	sp->range[sp->nrange++] = r;
+}
+
 void space_range_add(struct space *sp, uint64_t lo, uint64_t hi, uint32_t prot, bool shared,
 		     bool patched)
 {
-	pm_grow(sp->range, sp->nrange, sp->cap_range);
-	sp->range[sp->nrange++] = (struct range){ lo, hi, prot, shared, patched };
+	for (size_t i = 0; i < sp->nrange && !shared; i++) {	/* a heap grows by small steps */
+		const struct range r = sp->range[i];
+
+		if (r.shared || r.prot != prot || r.patched != patched || (r.hi != lo && r.lo != hi))
+			continue;
+		lo = r.lo < lo ? r.lo : lo;
+		hi = r.hi > hi ? r.hi : hi;
+		sp->range[i--] = sp->range[--sp->nrange];
+	}
+	range_put(sp, (struct range){ lo, hi, prot, shared, patched });
 }
 
 struct range *space_range(const struct space *sp, uint64_t pc)
@@ -29,8 +43,8 @@ void space_range_del(struct space *sp, uint64_t lo, uint64_t hi)
 			continue;
 		sp->range[i--] = sp->range[--sp->nrange];
 		if (r.lo < lo)
-			space_range_add(sp, r.lo, lo, r.prot, r.shared, r.patched);
+			range_put(sp, (struct range){ r.lo, lo, r.prot, r.shared, r.patched });
 		if (hi < r.hi)
-			space_range_add(sp, hi, r.hi, r.prot, r.shared, r.patched);
+			range_put(sp, (struct range){ hi, r.hi, r.prot, r.shared, r.patched });
 	}
 }

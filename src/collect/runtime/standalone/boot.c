@@ -3,7 +3,6 @@
 #include "standalone.h"
 
 #define AHEAD 0x20000			/* of a trace buffer */
-#define ADDR_NO_RANDOMIZE 0x40000u
 #define RESTARTED 0x80000u	/* FDPIC_FUNCPTRS, which means nothing on x86: we
 				 * have exec'd ourselves */
 
