@@ -87,9 +87,23 @@ static void through(void)
 			CHECK(!"overwritten");
 }
 
+/* So large that it is like itself. */
+static void large(void)
+{
+	unsigned char *p = map(0x250000000000, 5ull << 30, 7) + (600 << 20);
+
+	put(p, 20);
+	put(p + 32, 22);
+	put(p + (1ull << 32), 21);
+	call(p + 32, 22);
+	call(p, 20);
+	call(p + (1ull << 32), 21);
+	call(p, 20);
+}
+
 int main(int argc, char **argv)
 {
-	const char *const which = argc > 1 ? argv[1] : "grt";
+	const char *const which = argc > 1 ? argv[1] : "grtl";
 
 	if (strchr(which, 'g')) {
 		generated();
@@ -102,6 +116,10 @@ int main(int argc, char **argv)
 	if (strchr(which, 't')) {
 		through();
 		SECTION("through 4 GiB");
+	}
+	if (strchr(which, 'l')) {
+		large();
+		SECTION("larger than 4 GiB");
 	}
 	return 0;
 }

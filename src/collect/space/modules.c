@@ -72,6 +72,19 @@ static void note_points(struct spaces *s, const struct module *m)
 			pm_buf_add(&s->point, &at[i], sizeof at[i]);
 }
 
+/* Translations cannot be near all of a region that is larger. */
+static void near_part(uint64_t pc, uint64_t *lo, uint64_t *hi)
+{
+	const uint64_t begin = pc & ~(REGION - 1), end = begin + REGION;
+
+	if (*hi - *lo <= 4 * REGION)
+		return;
+	if (*lo < begin)
+		*lo = begin;
+	if (*hi > end)
+		*hi = end;
+}
+
 /* The part of @r around @pc that is one mapping, @at, and that no module has yet. */
 static void find_bounds(const struct spaces *s, const struct space *sp, const struct range *r,
 			const struct mapping *at, uint64_t pc, uint64_t *lo, uint64_t *hi)
@@ -84,6 +97,8 @@ static void find_bounds(const struct spaces *s, const struct space *sp, const st
 		*hi = at->hi;
 	if (!at || (!at->ino && strcmp(at->path, "[vdso]")))
 		whole_region(&s->maps, lo, hi);
+	if (!at || !at->ino)
+		near_part(pc, lo, hi);
 	for (size_t i = 0; i < sp->nmodule; i++) {
 		const struct module *o = &sp->module[i];
 

@@ -103,8 +103,12 @@ void shadow_contest(struct spaces *s, struct space *sp, struct module *m, uint64
 {
 	const uint64_t size = m->hi - m->lo;
 	/* from m->lo to the first address that is like @lo */
-	const uint64_t off = (uint32_t)(lo - m->lo), len = hi - lo < 1ull << 32 ? hi - lo : 1ull << 32;
+	const uint64_t off = (uint32_t)(lo - m->lo), len = hi - lo;
 
+	if (len > 1ull << 32) {		/* all of @m is like something in there */
+		hole_add(s, sp, m, m->lo, m->hi);
+		return;
+	}
 	if (off < size && m->lo + off != lo)
 		hole_add(s, sp, m, m->lo + off, m->lo + (off + len < size ? off + len : size));
 	if (off + len > 1ull << 32 && m->lo + off - (1ull << 32) != lo) {
