@@ -161,7 +161,8 @@ enum rt_op {			/* of a thread that counts, r[5] 1: the entry in the answer is of
 			 * -> r[0] number of a new thread block, 0: none */
 	RQ_UNBLOCK,	/* a[0] number of a block that RQ_BLOCK gave and that is not needed */
 	RQ_FORKED,	/* the process for which RQ_BLOCK gave number a[0] has been made */
-	RQ_EXEC,	/* about to execve, a[0] 1: with the program's own ADDR_NO_RANDOMIZE; a[1] as RQ_BLOCK; a[2] descriptor of the file + 1, of a program that has been
+	RQ_EXEC,	/* about to execve, a[0] 1: with the program's own ADDR_NO_RANDOMIZE;
+			 * a[1] as RQ_BLOCK; a[2] descriptor of the file + 1, of a program that has been
 			 * loaded -> r[0] enum rt_follow; RT_LOAD_IT: r[1] the controller's descriptor to execute instead,
 			 * r[2] number of strings, where commands would be, that replace the first argument, in front of
 			 * the path */
@@ -275,7 +276,7 @@ struct rt_block {			/* at gs:0 */
 	/* by the consumer, before it empties a chunk: what the budget may be once all are empty; 0: none */
 	uint64_t grant;
 	uint32_t steps;			/* of RT_STEP_TO_HEAD */
-	uint32_t exec_all;		/* 1: READ_IMPLIES_EXEC, which the kernel does not know of: it would break (2) */
+	uint32_t exec_all;		/* 1: READ_IMPLIES_EXEC; the kernel does not know, for (2) */
 };
 /* lent: for an instruction in place; counts: in code that only counts it is the budget, and the cursor in rt_block.cursor */
 enum rt_stolen { RT_R11_OWN, RT_R11_STOLEN, RT_R11_LENT, RT_R11_COUNTS };
@@ -337,7 +338,7 @@ struct rt_boot {
 	uint64_t block;			/* number of the first thread's block */
 	uint64_t code;			/* i386: where its region begins in the code file */
 	uint64_t vdso;			/* address, 0: none */
-	uint32_t persona;		/* what is to be taken out of the personality: the program has not asked for it */
+	uint32_t persona;		/* bits of the personality that are not the program's own */
 	uint32_t nrange;
 	uint32_t exec_all;		/* i386: as in struct rt_block */
 	uint32_t load;			/* the program is not there yet: struct rt_load; entry, vdso, ranges come with RQ_BEGIN */

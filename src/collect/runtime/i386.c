@@ -19,8 +19,8 @@ static void map_at(word at, word size, int prot, int flags, long fd, word page)
 }
 
 #ifndef RT_IDT
-/* The kernel calls a mapping shared, as remap_file_pages() wants it, if its descriptor can write. What is sealed cannot
- * become writable for all that: (1). */
+/* The kernel calls a mapping shared, as remap_file_pages() wants it, if its descriptor can write.
+ * What is sealed cannot become writable for all that: (1). */
 static void map_file(const char *path, word at, word size, int prot, u64 off)
 {
 	long fd = rt_sys(NR_open, path, 02100002 /* O_RDWR | O_CLOEXEC | O_LARGEFILE */, 0);
