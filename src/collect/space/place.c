@@ -24,7 +24,6 @@ static bool is_free(const struct space *sp, const struct maps *m, uint64_t lo, u
 
 /* Generators of code reserve a region and change the protection of its parts as they go: one module
  * serves the whole region. */
-#define REGION (256ull << 20)
 void whole_region(const struct maps *m, uint64_t *lo, uint64_t *hi)
 {
 #define ANONYMOUS(x) (!(x)->ino && (x)->path[0] != '[')
