@@ -114,7 +114,7 @@ $ head -c 6000 /bin/sh > in; full() { env -i "PATH=$PATH" "XDG_CACHE_HOME=$XDG_C
 # records of everything: at the beginning, far away, in samples, around signals, from a function on.
 $ work='for (1 .. 9) { for $j (1 .. 30000) { $k += $j } '; bytes() { pugmark run -q --exec "$@" --count --csv - -- perl -e "$work }" | sed -n 's/^trace_bytes,\([0-9]*\),.*/\1/p'; }
 + all=$(bytes) none=$(bytes --after 1000000000) some=$(bytes --for 1000 --every 9000000); [ $((8 * some)) -lt $all ] && [ $none -lt 65536 ] && echo $((all > 20000000))
-+ both() { for i in 0 1; do env -i "PATH=$PATH" "XDG_CACHE_HOME=$XDG_CACHE_HOME" PERL_HASH_SEED=0 PUGMARK_NO_TWINS=$i "$(command -v pugmark)" run -q --exec --fix-random --sink dump:all $1 -- perl -e "$2"
++ both() { for i in 0 1; do env -i "PATH=$PATH" "XDG_CACHE_HOME=$XDG_CACHE_HOME" PERL_HASH_SEED=0 PUGMARK_NO_COUNTING=$i "$(command -v pugmark)" run -q --exec --fix-random --sink dump:all $1 -- perl -e "$2"
 + awk '$2 !~ /^(time|sys|exec)/' all > $i; done; cmp 0 1 && grep -c ' insn ' 0 | awk '{ print ($1 > 90) }'; }
 + both "--after 1 --for 100 --every 5000000" "$work }"; both "--for 1000 --after 4321" "$work }"
 + both "--after 5000000 --for 10000" "$work }"; both "--start-at 7654321 --stop-at 8000000" "$work }"

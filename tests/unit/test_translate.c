@@ -832,8 +832,8 @@ static const uint8_t *text_of_guest(void *ctx, uint64_t addr, size_t *avail)
 	return g->copy + (addr - g->base);
 }
 
-/* Twins lie behind what a unit is without them, one for each block, and write no records. */
-static void twins(void **state)
+/* Counting copies lie behind what a unit is without them, one for each block, and write no records. */
+static void counting_copies(void **state)
 {
 	struct xl_unit without = { 0 }, with = { 0 };
 	struct guest g;
@@ -849,7 +849,7 @@ static void twins(void **state)
 		size_t n, jumps_out = 0;
 
 		xl_translate(&in, &without);
-		in.twins = true;
+		in.counting_copies = true;
 		xl_translate(&in, &with);
 		n = without.nblock;
 		assert_true(n > 10);
@@ -867,7 +867,7 @@ static void twins(void **state)
 			assert_int_equal(t->prev, b->prev == XL_NONE ? XL_NONE : b->prev + n);
 		}
 		for (size_t k = 0; k < with.nlink; k++)
-			assert_int_equal(with.link[k].twin, k >= without.nlink);
+			assert_int_equal(with.link[k].counting, k >= without.nlink);
 		for (size_t k = 0; k < with.nreloc; k++)
 			assert_true(with.reloc[k].at < without.ncode || with.reloc[k].kind != XL_REL_BLOCK);
 		for (size_t k = without.ncode; k + 7 < with.ncode; k++)
@@ -882,7 +882,7 @@ static void twins(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(twins),
+		cmocka_unit_test(counting_copies),
 		cmocka_unit_test(runtime_gates),
 		cmocka_unit_test(changed_bytes),
 		cmocka_unit_test(random_programs),

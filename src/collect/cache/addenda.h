@@ -7,7 +7,7 @@
 
 struct addenda_head {			/* no padding: compared as bytes */
 	char magic[8];			/* "pugmkMR\n" */
-	uint32_t version, abi, kind, twins;
+	uint32_t version, abi, kind, counting_copies;
 	uint64_t build, absolute;	/* of pugmark; 1 + where the text is, if that is in the code */
 	uint64_t text_hash, text_len, file_off;
 };

@@ -169,7 +169,7 @@ static void note_flags(struct spaces *s, const char *program)
 		close(fd);
 }
 
-/* What the code is for. Where there are points, some twins are dead. */
+/* What the code is for. Where there are points, some counting copies are dead. */
 static uint32_t kind_of(const struct spaces *s, const struct space *sp)
 {
 	return (uint32_t)s->kind | s->counts << 4 | (uint32_t)sp->abi_flags << 5;
@@ -356,7 +356,7 @@ static void load_links(const struct spaces *s, struct space *sp, uint32_t mi, co
 			continue;
 		}
 		sp->link[sp->nlink] = (struct link){ target, mi, l[i].site, l[i].stub & LINK_STUB, 0, false,
-						     (l[i].stub & TWINS_LINK) != 0, (l[i].stub & STALE_LINK) != 0 };
+						     (l[i].stub & COUNTING_LINK) != 0, (l[i].stub & STALE_LINK) != 0 };
 		link_target(s, sp, sp->nlink, target);
 		if (m->lo <= target && target < m->hi) {
 			head = pm_map_put(&sp->pending, target, NULL);
@@ -440,7 +440,7 @@ static void save_others(struct spaces *s, const struct space *sp, const struct m
 static void open_addenda(struct spaces *s, struct space *sp, struct module *m, const struct cache_file *f)
 {
 	const struct addenda_head h = {
-		.magic = "pugmkMR\n", .version = ADDENDA_VERSION, .abi = RT_ABI, .kind = f->kind, .twins = m->twins,
+		.magic = "pugmkMR\n", .version = ADDENDA_VERSION, .abi = RT_ABI, .kind = f->kind, .counting_copies = m->counting_copies,
 		.build = f->build, .absolute = m->absolute ? 1 + m->lo : 0,
 		.text_hash = f->text_hash, .text_len = m->text_len, .file_off = m->file_off,
 	};
@@ -1022,7 +1022,7 @@ static void put_links(struct saving *v)
 	v->f->nlink = v->was->nlink;
 	for (size_t i = 0; i < sp->nlink; i++) {
 		const struct link *l = &sp->link[i];
-		const struct saved_link x = { l->target - m->lo, l->site, l->stub | (l->twin ? TWINS_LINK : 0) |
+		const struct saved_link x = { l->target - m->lo, l->site, l->stub | (l->counting ? COUNTING_LINK : 0) |
 					      (l->stale ? STALE_LINK : 0) };
 
 		if (l->module != v->mi || l->site == XL_NONE || i - m->first_link < v->was->nlink ||

@@ -53,9 +53,9 @@ struct saved_unit {
 
 struct saved_link {
 	uint64_t target;		/* from lo; may lie outside the module */
-	uint32_t site, stub;		/* site XL_NONE: has been resolved, for ever; stub: | TWINS_LINK | STALE_LINK */
+	uint32_t site, stub;		/* site XL_NONE: has been resolved, for ever; stub: | COUNTING_LINK | STALE_LINK */
 };
-#define TWINS_LINK 0x80000000u
+#define COUNTING_LINK 0x80000000u
 #define STALE_LINK 0x40000000u
 #define LINK_STUB (STALE_LINK - 1)
 

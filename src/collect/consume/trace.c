@@ -224,11 +224,11 @@ void trace_numbers(struct session *s, const struct space *sp, uint32_t first, ui
 	__atomic_store_n(&t->nsource, base + n, __ATOMIC_RELEASE);
 }
 
-/* COUNTING. Where the pipeline drops the next instructions a thread that is alone may execute twins (translate.h), up to
+/* COUNTING. Where the pipeline drops the next instructions a thread that is alone may execute counting copies (translate.h), up to
  * a little before those that it does not drop; from there on there are records again, and skim() finds the
- * first one that is wanted. The thread takes itself out of its twins wherever somebody else might change what is next:
- * when it makes another thread or process, when a signal is delivered, and where a block has no twin, or a dead one
- * (space_close()). PUGMARK_NO_TWINS=1 in the environment: never. */
+ * first one that is wanted. The thread takes itself out of its counting copies wherever somebody else might change what is next:
+ * when it makes another thread or process, when a signal is delivered, and where a block has no counting copy, or a dead one
+ * (space_close()). PUGMARK_NO_COUNTING=1 in the environment: never. */
 #define WORTH_COUNTING	(4u << 20)	/* instructions: to begin takes as long as a million, and nobody else works meanwhile */
 #define MARGIN		(2 * XL_UNCHECKED)
 
@@ -314,7 +314,7 @@ void trace_note(struct session *s, uint32_t i, enum rt_note type, const uint64_t
 	b->cursor += 4 + size;
 }
 
-/* Instructions of the chain of twin @block that @at is behind, less those that have been counted there. */
+/* Instructions of the chain of counting copy @block that @at is behind, less those that have been counted there. */
 static uint64_t counted_before(const struct space *sp, uint32_t block, const struct xl_map *at)
 {
 	const struct unit *u = unit_of(sp, block);
@@ -1604,7 +1604,7 @@ static void *consumer(void *arg)
 /* ---- both ------------------------------------------------------------------------------------------------ */
 static enum pm_status consumer_open(struct tracer *t, struct pm_err *err)
 {
-	const char *no_twins = getenv("PUGMARK_NO_TWINS");
+	const char *no_counting = getenv("PUGMARK_NO_COUNTING");
 	struct session *s = t->s;
 
 	t->compiled = reserve(MAX_BLOCKS * sizeof *t->compiled);
@@ -1626,7 +1626,7 @@ static enum pm_status consumer_open(struct tracer *t, struct pm_err *err)
 		if (!t->glance)
 			return pm_fail_errno(err, "no address space for the trace's tables");
 		t->idle = pm_pipeline_idle(s->opts->pipeline);
-		s->spaces.counts = s->opts->aslr || (no_twins && *no_twins == '1') ? 0 : pm_pipeline_rests(s->opts->pipeline);
+		s->spaces.counts = s->opts->aslr || (no_counting && *no_counting == '1') ? 0 : pm_pipeline_rests(s->opts->pipeline);
 	}
 	if (t->packs) {
 		t->chain = reserve(MAX_BLOCKS * sizeof *t->chain);

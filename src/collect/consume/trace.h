@@ -26,7 +26,7 @@ uint32_t trace_next(const struct session *s);
 void trace_numbers(struct session *s, const struct space *sp, uint32_t first, uint32_t n);
 /* Thread block @i is about to be used by a new thread, of a 32-bit or a 64-bit program. */
 void trace_thread(struct session *s, uint32_t i, bool i386);
-/* Does its thread execute twins (translate.h)? */
+/* Does its thread execute counting copies (translate.h)? */
 bool trace_counts(struct session *s, uint32_t i);
 /* It is over; nothing more will be written. @status as PM_EV_EXIT has it, @flags likewise. */
 void trace_over(struct session *s, uint32_t i, uint64_t status, uint8_t flags);

@@ -853,8 +853,8 @@ static void answer(struct session *s, uint32_t bi)
 	case RQ_MAPPED:
 		on_mapped(s, p, bi, m);
 		break;
-	case RQ_TWIN:
-		m->r[0] = space_twin(mm->user.space, m->a[0]);
+	case RQ_COUNTING:
+		m->r[0] = space_counting_copy(mm->user.space, m->a[0]);
 		break;
 	case RQ_BEGIN:
 		on_begin(s, p, bi, m);
@@ -1469,7 +1469,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	if (getenv("PUGMARK_STATS")) {
 		static const char *const names[] = { "none", "hello", "lookup", "resolve", "signal", "cut",
 			"step", "checkfail", "map", "unmap", "make way", "open", "block", "unblock", "forked", "exec",
-			"execfail", "exit", "mapped", "twin", "begin" };
+			"execfail", "exit", "mapped", "counting", "begin" };
 
 		for (size_t i = 0; i < NR(names); i++)
 			if (s.requests[i])

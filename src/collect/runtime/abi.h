@@ -59,7 +59,7 @@
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
-#define RT_TWIN_SHIFT		0x40000000u	/* twins (translate.h) have their entries as of addresses so much higher */
+#define RT_COUNTING_SHIFT	0x40000000u	/* counting copies (translate.h) have their entries as of addresses so much higher */
 #define RT_LINKS_SIZE		(64ull << 20)	/* bytes of each table that `links` is about */
 #define RT_SHORTCUTS		0x10000u	/* taken by a thread until it asks once more */
 #define RT_IMAGE		0x2a0000000000	/* no suffix: clang's assembler reads it, too */
@@ -169,7 +169,7 @@ enum rt_op {			/* of a thread that counts, r[5] 1: the entry in the answer is of
 	RQ_EXECFAIL,	/* it failed */
 	RQ_EXIT,	/* thread a[0] ends; a[1] 1: the whole process, of which only instrumented programs tell */
 	RQ_MAPPED,	/* for the trace: a[0] address, a[1] length, a[2] prot, a[3] file offset, a[4] fd */
-	RQ_TWIN,	/* a[0] copy pc -> r[0] direct entry of the code that counts from just there on, 0: none */
+	RQ_COUNTING,	/* a[0] copy pc -> r[0] direct entry of the code that counts from just there on, 0: none */
 	RQ_BEGIN,	/* a program has been loaded (rt_load) -> r[0] number of struct rt_range where commands would be,
 			 * r[1] address of the vDSO */
 	RQ_LAST = RQ_BEGIN,

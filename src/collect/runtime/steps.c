@@ -49,7 +49,7 @@ void rt_step_in_place(struct rt_block *b, u64 pc)
 	b->resume = pc;
 }
 
-/* ---- to where twins begin -------------------------------------------------------------------- */
+/* ---- to where counting copies begin ---------------------------------------------------------- */
 #define MOST_STEPS 200			/* then it will try again when the next chunk is full */
 
 #if !defined RT_IDT && !defined __i386__
@@ -83,14 +83,14 @@ void rt_step_to_head(struct rt_block *b, struct k_ucontext *uc)
 	uc->sigmask = ~SYNC_SIGS;
 }
 
-/* One step further. Where a block with a twin begins, and nothing of it has been done, the twin
- * goes on. To ask costs more than to step: only where it has jumped. */
+/* One step further. Where a block with a counting copy begins, and nothing of it has been done, the
+ * counting copy goes on. To ask costs more than to step: only where it has jumped. */
 static void stepped_to_head(struct rt_block *b, struct k_ucontext *uc)
 {
 	const u64 pc = UC_PC(uc), jumped = pc - b->step_page > 15;
 
 	b->step_page = pc;
-	if (++b->steps > MOST_STEPS || (jumped && !rt_ask(b, RQ_TWIN, pc, 0, 0, 0))) {
+	if (++b->steps > MOST_STEPS || (jumped && !rt_ask(b, RQ_COUNTING, pc, 0, 0, 0))) {
 		stop_steps(b, uc);
 	} else if (jumped && b->mail.r[0]) {
 		stop_steps(b, uc);

@@ -134,23 +134,23 @@ const struct unit *unit_of(const struct space *sp, uint32_t block)
 	return &sp->unit[a];
 }
 
-/* The twin (translate.h) of @b; NULL: it has none. */
-struct blk *twin_of(const struct space *sp, const struct blk *b)
+/* The counting copy (translate.h) of @b; NULL: it has none. */
+struct blk *counting_copy_of(const struct space *sp, const struct blk *b)
 {
 	const uint32_t i = (uint32_t)(b - sp->block);
 	const struct unit *u;
 	struct blk *t;
 
-	if (!sp->module[b->module].twins)
+	if (!sp->module[b->module].counting_copies)
 		return NULL;
 	u = unit_of(sp, i);
 	t = &sp->block[i + u->nblock / 2];
 	return i - u->block < u->nblock / 2 && t->flags & XL_COUNTS && !(t->flags & BLK_IS_DEAD) ? t : NULL;
 }
 
-uint64_t twin_entry(const struct space *sp, const struct blk *b)
+uint64_t counting_entry(const struct space *sp, const struct blk *b)
 {
-	const struct blk *t = twin_of(sp, b);
+	const struct blk *t = counting_copy_of(sp, b);
 
 	return t ? sp->module[t->module].code + t->code : 0;
 }

@@ -10,7 +10,7 @@ static uint64_t entry_of(struct spaces *s, struct space_user *p, struct blk *b, 
 {
 	struct space *sp = p->space;
 	struct module *m = &sp->module[b->module];
-	uint64_t to = need_outside_entry(s, sp, b), twin;
+	uint64_t to = need_outside_entry(s, sp, b), counting;
 
 	place(s, p, b->module, false, mail);
 
@@ -20,16 +20,16 @@ static uint64_t entry_of(struct spaces *s, struct space_user *p, struct blk *b, 
 		space_shadow(s, sp, m, b->pc, m->code + b->indirect);
 	if (!s->hooks->only_counts(s))
 		return to;
-	twin = twin_entry(sp, b);
-	mail->r[5] = !twin;
-	if (indirect && twin) {
-		make_indirect(s, sp, twin_of(sp, b), twin);
-		fill_twins(s, sp, m, b->pc);
+	counting = counting_entry(sp, b);
+	mail->r[5] = !counting;
+	if (indirect && counting) {
+		make_indirect(s, sp, counting_copy_of(sp, b), counting);
+		fill_counting_shadow(s, sp, m, b->pc);
 	}
-	return twin ? twin : to;
+	return counting ? counting : to;
 }
 
-uint64_t space_twin(const struct space *sp, uint64_t code)
+uint64_t space_counting_copy(const struct space *sp, uint64_t code)
 {
 	const struct xl_map *map = NULL;
 	const struct blk *b;
@@ -40,7 +40,7 @@ uint64_t space_twin(const struct space *sp, uint64_t code)
 	b = &sp->block[i];
 	if (b->flags & (XL_COUNTS | BLK_IS_DEAD) || sp->flow[i].out != XL_OPEN || code != sp->module[b->module].code + b->code)
 		return 0;
-	return twin_entry(sp, b);
+	return counting_entry(sp, b);
 }
 
 #define WINDOW (4 * PAGE)		/* of code that may change, no more is translated at a time */
@@ -193,7 +193,7 @@ uint64_t space_resolve(struct spaces *s, struct space_user *p, uint32_t link, st
 			return space_enter(s, p, l->target, false, mail);
 		}
 	}
-	if (to && !mail->ncmd && !l->done && l->twin == (s->hooks->only_counts(s) && !mail->r[5])) {
+	if (to && !mail->ncmd && !l->done && l->counting == (s->hooks->only_counts(s) && !mail->r[5])) {
 		const struct module *m = &sp->module[l->module];
 
 		/* Across modules only if the target's code is placed in every process of the space.

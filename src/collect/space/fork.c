@@ -41,7 +41,7 @@ static void clone_module(struct module *m, const struct module *o, uint64_t shif
 	m->frozen = 0;
 	m->code_off += shift;
 	m->shadow_off += shift;
-	m->twin_off += shift;
+	m->counting_off += shift;
 	m->unit = copy_of(o->unit, o->nunit * sizeof *o->unit);
 	m->cap_unit = o->nunit;
 	m->map = copy_of(o->map, o->nmap * sizeof *o->map);
@@ -130,8 +130,8 @@ static struct space *space_clone(struct spaces *s, const struct space *from)
 			continue;
 		code_copy(s, o, s->code + m->code_off);
 		copy_data(s, o->shadow_off, m->shadow_off, o->shadow_len);
-		if (m->twins)
-			copy_data(s, o->twin_off, m->twin_off, o->shadow_len);
+		if (m->counting_copies)
+			copy_data(s, o->counting_off, m->counting_off, o->shadow_len);
 		thaw_shadow(s, sp, m);
 	}
 	return sp;

@@ -69,8 +69,8 @@ void blocks_copy_index(struct space *sp, const struct space *from);	/* @sp has @
 struct blk *block_find(struct space *sp, uint64_t pc);		/* NULL: none, or it is dead */
 struct module *module_at(struct space *sp, uint64_t pc);	/* NULL: none that is alive */
 /* The counting copy (translate.h) of @b, NULL: it has none; its direct entry, 0 likewise. */
-struct blk *twin_of(const struct space *sp, const struct blk *b);
-uint64_t twin_entry(const struct space *sp, const struct blk *b);
+struct blk *counting_copy_of(const struct space *sp, const struct blk *b);
+uint64_t counting_entry(const struct space *sp, const struct blk *b);
 
 /* mapping.c */
 void make_ready(struct spaces *s, struct module *m, uint64_t len);
@@ -84,11 +84,11 @@ struct piece { uint64_t lo, hi; };
 unsigned shadow_pieces(const struct module *m, struct piece piece[MAX_PIECES]);
 uint64_t shadow_entry_at(uint64_t pc);			/* where the entry for @pc is in the process */
 uint64_t shadow_at(const struct module *m);
-uint64_t twins_at(const struct module *m);
+uint64_t counting_shadow_at(const struct module *m);
 bool shadow_taken(const struct space *sp, const struct module *m, uint64_t at);
 void shadow_contest(struct spaces *s, struct space *sp, struct module *m, uint64_t lo, uint64_t hi);
-void twin_shadow(struct spaces *s, const struct module *m, uint64_t pc, uint64_t to);
-void fill_twins(struct spaces *s, struct space *sp, const struct module *m, uint64_t pc);
+void counting_shadow(struct spaces *s, const struct module *m, uint64_t pc, uint64_t to);
+void fill_counting_shadow(struct spaces *s, struct space *sp, const struct module *m, uint64_t pc);
 void shadow_need(struct spaces *s, struct space *sp, struct module *m, uint64_t pc);	/* fill the page around @pc */
 void thaw_shadow(struct spaces *s, struct space *sp, struct module *m);
 uint32_t *shadow_copy_index(const struct module *m);	/* m->entry_from for a copy of @m */
@@ -98,9 +98,9 @@ void link_wait(struct space *sp, uint32_t i);
 void link_patch(struct spaces *s, struct space *sp, struct link *l, uint64_t to);
 void links_thaw(struct spaces *s, struct space *sp, uint32_t mi);
 uint32_t link_add(struct spaces *s, struct space *sp, uint32_t module, uint64_t target, uint32_t site, uint32_t stub,
-		  bool twin, bool stale);
-/* Links to @pc lead to @to; those of counting copies to @twin, 0: nowhere. */
-void links_resolved(struct spaces *s, struct space *sp, uint64_t pc, uint64_t to, uint64_t twin);
+		  bool counting, bool stale);
+/* Links to @pc lead to @to; those of counting copies to @counting, 0: nowhere. */
+void links_resolved(struct spaces *s, struct space *sp, uint64_t pc, uint64_t to, uint64_t counting);
 bool links_pending(const struct space *sp, uint64_t pc);
 size_t count_entry(struct spaces *s, struct space *sp, uint32_t i, uint32_t live, int by, uint32_t at);
 /* Where to enter @b from outside its unit; 0: there is no place yet. The other makes one. */

@@ -7,10 +7,10 @@
 
 /* Where the direct entries of dead blocks at @pc lead, all to one place: to whoever succeeds them. An
  * offset in module @mi. */
-static uint32_t dead_end(struct spaces *s, struct space *sp, uint32_t mi, uint64_t pc, bool twin)
+static uint32_t dead_end(struct spaces *s, struct space *sp, uint32_t mi, uint64_t pc, bool counting)
 {
 	struct module *m = &sp->module[mi];
-	uint64_t *known = pm_map_put(&sp->ends, pc | (uint64_t)twin << 63, NULL);
+	uint64_t *known = pm_map_put(&sp->ends, pc | (uint64_t)counting << 63, NULL);
 	uint32_t i, at, field;
 	uint8_t *code;
 
@@ -25,7 +25,7 @@ static uint32_t dead_end(struct spaces *s, struct space *sp, uint32_t mi, uint64
 	}
 	at = up(m->code_len, 32);
 	m->code_len = at + 32;
-	i = link_add(s, sp, mi, pc, at + 1, at + 5, twin, true);
+	i = link_add(s, sp, mi, pc, at + 1, at + 5, counting, true);
 	*known = i + 1;
 	code = code_ptr(s, m, at);
 	put_jump(code, code + 5);		/* patched when there is a successor */
@@ -63,7 +63,7 @@ void kill_block(struct spaces *s, struct space *sp, uint32_t i)
 	if (block_continues(s, sp, i))		/* it dies with the head of its chain */
 		return;
 	if (b->indirect != XL_NONE && b->flags & XL_COUNTS)
-		twin_shadow(s, m, b->pc, 0);
+		counting_shadow(s, m, b->pc, 0);
 	else if (b->indirect != XL_NONE)
 		space_shadow(s, sp, m, b->pc, 0);
 	if (m->dead || m->code_cap - m->code_len < DEAD_END_SIZE)
@@ -132,8 +132,8 @@ static void unplace_shadows(const struct module *m, struct rt_mail *mail)
 
 	for (unsigned i = 0, n = m->shadowed ? shadow_pieces(m, piece) : 0; i < n; i++)
 		mail_cmd(mail, CMD_UNPLACE, 0, 4 * (piece[i].hi - piece[i].lo), shadow_entry_at(piece[i].lo), 0);
-	if (m->twins)
-		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, twins_at(m), 0);
+	if (m->counting_copies)
+		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, counting_shadow_at(m), 0);
 }
 
 static void kill_blocks(struct spaces *s, struct space *sp, struct module *m)

@@ -56,20 +56,20 @@ void link_target(const struct spaces *s, const struct space *sp, size_t i, uint6
 }
 
 uint32_t link_add(struct spaces *s, struct space *sp, uint32_t module, uint64_t target,
-			 uint32_t site, uint32_t stub, bool twin, bool stale)
+			 uint32_t site, uint32_t stub, bool counting, bool stale)
 {
 	uint32_t i = (uint32_t)sp->nlink;
 
 	pm_grow(sp->link, sp->nlink, sp->cap_link);
-	sp->link[sp->nlink++] = (struct link){ target, module, site, stub, 0, false, twin, stale };
+	sp->link[sp->nlink++] = (struct link){ target, module, site, stub, 0, false, counting, stale };
 	link_target(s, sp, i, target);
 	if (sp->module[module].lo <= target && target < sp->module[module].hi)
 		link_wait(sp, i);
 	return i;
 }
 
-/* @twin: where those of twins lead; 0: nowhere. */
-void links_resolved(struct spaces *s, struct space *sp, uint64_t pc, uint64_t to, uint64_t twin)
+/* @counting: where those of counting copies lead; 0: nowhere. */
+void links_resolved(struct spaces *s, struct space *sp, uint64_t pc, uint64_t to, uint64_t counting)
 {
 	uint64_t *head = sp->pending.n ? pm_map_get(&sp->pending, pc) : NULL;
 
@@ -78,8 +78,8 @@ void links_resolved(struct spaces *s, struct space *sp, uint64_t pc, uint64_t to
 	for (uint32_t i = (uint32_t)*head; i; i = sp->link[i - 1].next) {
 		struct link *l = &sp->link[i - 1];
 
-		if (!l->twin || twin)
-			link_patch(s, sp, l, l->twin ? twin : to);
+		if (!l->counting || counting)
+			link_patch(s, sp, l, l->counting ? counting : to);
 	}
 	pm_map_del(&sp->pending, pc);
 }

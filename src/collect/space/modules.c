@@ -65,7 +65,7 @@ static bool is_point(const struct spaces *s, uint64_t at)
 static void note_points(struct spaces *s, const struct module *m)
 {
 	uint64_t at[2];
-	const unsigned n = m->twins ? s->hooks->points(s, m->path, m->bias, at) : 0;
+	const unsigned n = m->counting_copies ? s->hooks->points(s, m->path, m->bias, at) : 0;
 
 	for (unsigned i = 0; i < n; i++)
 		if (!is_point(s, at[i]))
@@ -173,9 +173,9 @@ static void find_shadows(const struct spaces *s, struct space *sp, struct module
 	sp->next += up(m->shadow_len, 1 << 16);
 	if (s->counts && shadow_taken(sp, m, shadow_at(m)))
 		m->shadowed = false;
-	if (s->counts && m->shadowed && !m->generated && !shadow_taken(sp, m, twins_at(m))) {
-		m->twins = true;
-		m->twin_off = sp->next;
+	if (s->counts && m->shadowed && !m->generated && !shadow_taken(sp, m, counting_shadow_at(m))) {
+		m->counting_copies = true;
+		m->counting_off = sp->next;
 		sp->next += up(m->shadow_len, 1 << 16);
 	}
 }

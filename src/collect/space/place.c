@@ -109,8 +109,8 @@ void place(const struct spaces *s, struct space_user *p, uint32_t mi, bool over,
 	for (unsigned i = 0, n = fresh & OWN_SHADOW && m->shadowed && !m->dead ? shadow_pieces(m, piece) : 0; i < n; i++)
 		mail_cmd(mail, CMD_PLACE, m->shadow_off + 4 * (piece[i].lo - m->lo), 4 * (piece[i].hi - piece[i].lo),
 			 shadow_entry_at(piece[i].lo), 1 | RT_OVER);
-	if (fresh & OWN_SHADOW && m->twins && !m->dead)
-		mail_cmd(mail, CMD_PLACE, m->twin_off, m->shadow_len, twins_at(m), 1 | RT_OVER);
+	if (fresh & OWN_SHADOW && m->counting_copies && !m->dead)
+		mail_cmd(mail, CMD_PLACE, m->counting_off, m->shadow_len, counting_shadow_at(m), 1 | RT_OVER);
 	if (fresh & PLACED && m->frozen)
 		place_file(mail, m, m->file_code, m->frozen, m->code, 5 | at_once(m->frozen, SMALL_CODE));
 	if (fresh & PLACED && m->frozen_shadow)

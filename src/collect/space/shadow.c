@@ -41,9 +41,9 @@ void space_shadow(struct spaces *s, struct space *sp, struct module *m, uint64_t
 		__atomic_store_n(e, to ? (int32_t)(int64_t)(to - pc) : 0, __ATOMIC_RELEASE);
 }
 
-void twin_shadow(struct spaces *s, const struct module *m, uint64_t pc, uint64_t to)
+void counting_shadow(struct spaces *s, const struct module *m, uint64_t pc, uint64_t to)
 {
-	int32_t *e = (int32_t *)(s->code + m->twin_off) + (pc - m->lo);
+	int32_t *e = (int32_t *)(s->code + m->counting_off) + (pc - m->lo);
 
 	__atomic_store_n(e, to ? (int32_t)(int64_t)(to - pc) : 0, __ATOMIC_RELEASE);
 }
@@ -164,9 +164,9 @@ uint64_t shadow_at(const struct module *m)
 	return shadow_entry_at(m->lo);
 }
 
-uint64_t twins_at(const struct module *m)
+uint64_t counting_shadow_at(const struct module *m)
 {
-	return RT_SHADOW + 4 * (uint64_t)(uint32_t)(m->lo + RT_TWIN_SHIFT);
+	return RT_SHADOW + 4 * (uint64_t)(uint32_t)(m->lo + RT_COUNTING_SHIFT);
 }
 
 /* Is there something of others where the shadow at @at of @m is to be? */
@@ -178,7 +178,7 @@ bool shadow_taken(const struct space *sp, const struct module *m, uint64_t at)
 		if (o == m || o->dead)
 			continue;
 		if ((shadow_at(o) < end && at < shadow_at(o) + o->shadow_len) ||
-		    (o->twins && twins_at(o) < end && at < twins_at(o) + o->shadow_len))
+		    (o->counting_copies && counting_shadow_at(o) < end && at < counting_shadow_at(o) + o->shadow_len))
 			return true;
 	}
 	return end > RT_SHADOW + RT_SHADOW_SIZE;
@@ -186,17 +186,17 @@ bool shadow_taken(const struct space *sp, const struct module *m, uint64_t at)
 
 #define FILLED 16384u			/* bytes of text */
 
-/* The twins' shadow around @pc is filled when it is first needed: with the twins of what the other one has there. */
-void fill_twins(struct spaces *s, struct space *sp, const struct module *m, uint64_t pc)
+/* The counting copies' shadow around @pc is filled when it is first needed: with the counting copies of what the other one has there. */
+void fill_counting_shadow(struct spaces *s, struct space *sp, const struct module *m, uint64_t pc)
 {
 	const int32_t *shadow = (const int32_t *)(s->code + m->shadow_off);
 	const uint64_t from = (pc - m->lo) / FILLED * FILLED;
 
 	for (uint64_t k = from; k < from + FILLED && k < m->hi - m->lo; k++) {
-		const struct blk *b = shadow[k] ? block_find(sp, m->lo + k) : NULL, *t = b ? twin_of(sp, b) : NULL;
+		const struct blk *b = shadow[k] ? block_find(sp, m->lo + k) : NULL, *t = b ? counting_copy_of(sp, b) : NULL;
 
 		if (t && t->indirect != XL_NONE)
-			twin_shadow(s, m, b->pc, m->code + t->indirect);
+			counting_shadow(s, m, b->pc, m->code + t->indirect);
 	}
 }
 

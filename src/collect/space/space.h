@@ -65,7 +65,7 @@ struct link {
 	uint32_t module, site;		/* offset of the rel32 from the module's code */
 	uint32_t stub;
 	uint32_t next;			/* next pending link to the same target, + 1 */
-	bool done, twin, stale;		/* xl_link.stale */
+	bool done, counting, stale;	/* xl_link.stale */
 };
 
 #define MAX_HOLES 4
@@ -76,7 +76,7 @@ struct module {
 	uint64_t code_len, code_cap, code_ready;	/* ready: up to there its pages exist; cap 0: given back */
 	uint64_t room;			/* i386: ... and nobody has taken it yet */
 	uint64_t shadow_off, shadow_len;	/* piece of the code file that shadows [lo, hi) */
-	uint64_t twin_off;		/* ... for twins (translate.h), which its blocks have if `twins` */
+	uint64_t counting_off;		/* ... for counting copies (translate.h), which its blocks have if `counting_copies` */
 	uint64_t file_off, bias;
 	const char *path;		/* in spaces->mem */
 	dev_t dev;
@@ -88,10 +88,10 @@ struct module {
 	uint32_t shared;		/* 1 + the spaces->text that it is; 0: its own mapping */
 	bool generated;			/* may change under us */
 	bool check;			/* ... without a page fault telling */
-	bool dead, absolute, twins;
+	bool dead, absolute, counting_copies;
 	bool full;			/* the last translation had no room */
 	uint32_t *users;		/* of the mapped files: this module and its copies */
-	bool shadowed;			/* false: no room beside twins; or i386, where shadows do not belong to
+	bool shadowed;			/* false: no room beside counting copies; or i386, where shadows do not belong to
 					 * modules */
 	struct hole { uint64_t lo, hi; } hole[MAX_HOLES + 1];	/* parts without shadow, ascending: see shadow.c */
 	uint32_t nhole;
@@ -425,7 +425,7 @@ uint64_t space_begin(struct spaces *s, struct space_user *p, uint64_t pc, struct
 void space_mapped(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi, struct rt_mail *m);
 uint64_t space_resolve(struct spaces *s, struct space_user *p, uint32_t link, struct rt_mail *m);
 /* Does a block that has a counting copy begin at copy address @code? That one's direct entry, or 0. */
-uint64_t space_twin(const struct space *sp, uint64_t code);
+uint64_t space_counting_copy(const struct space *sp, uint64_t code);
 /* Entry of a unit that executes the one instruction at @pc; in no table. */
 uint64_t space_once(struct spaces *s, struct space_user *p, uint64_t pc, struct rt_mail *m);
 /* The bytes of the block at @pc have changed. */

@@ -86,7 +86,7 @@ static bool known_block(void *ctx, uint64_t addr, struct xl_known *out)
 	if (!b)
 		return false;
 	out->code = outside_entry(r->p->space, b);
-	out->twin = twin_entry(r->p->space, b);
+	out->counting = counting_entry(r->p->space, b);
 	out->live = b->live;
 	out->reads_flags = b->flags & XL_READS_FLAGS;
 	return true;
@@ -183,14 +183,14 @@ static void open_block(struct spaces *s, struct space *sp, struct module *m, uin
 		return;
 	if (b->flags & XL_COUNTS) {
 		if (b->indirect != XL_NONE && space_guests(b))
-			twin_shadow(s, m, b->pc, m->code + b->indirect);
+			counting_shadow(s, m, b->pc, m->code + b->indirect);
 		return;
 	}
 	block_enter(sp, i);
 	if (b->indirect != XL_NONE && space_guests(b))
 		space_shadow(s, sp, m, b->pc, m->code + b->indirect);
 	if (links_pending(sp, b->pc))
-		links_resolved(s, sp, b->pc, need_outside_entry(s, sp, b), twin_entry(sp, b));
+		links_resolved(s, sp, b->pc, need_outside_entry(s, sp, b), counting_entry(sp, b));
 	if (!m->generated || m->check)
 		return;
 	for (uint64_t page = b->pc & ~(PAGE - 1); page < b->pc + b->size; page += PAGE) {
@@ -215,7 +215,7 @@ static uint32_t unit_add(struct spaces *s, struct space_user *p, uint32_t mi, co
 	assert(base >= m->frozen);					/* (3) */
 	for (size_t i = 0; i < u->nlink; i++)
 		link_add(s, sp, mi, u->link[i].target, base + u->link[i].site,
-			 base + u->link[i].stub, u->link[i].twin, u->link[i].stale);
+			 base + u->link[i].stub, u->link[i].counting, u->link[i].stale);
 	make_ready(s, m, base + u->ncode);
 	memcpy(code_ptr(s, m, base), u->code, u->ncode);
 	relocate(s, sp, m, u, base, first, number, link0);
@@ -244,7 +244,7 @@ static uint32_t unit_add(struct spaces *s, struct space_user *p, uint32_t mi, co
 		const struct blk *b = links_pending(sp, target) ? block_find(sp, target) : NULL;
 
 		if (b && b->module == mi)
-			links_resolved(s, sp, target, need_outside_entry(s, sp, b), twin_entry(sp, b));
+			links_resolved(s, sp, target, need_outside_entry(s, sp, b), counting_entry(sp, b));
 	}
 	space_close(s, sp, first, (uint32_t)u->nblock);
 	return first;
@@ -278,7 +278,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 	struct xl_input in = {
 		.kind = s->kind, .i386 = sp->i386, .entry = pc, .lo = lo, .hi = hi,
 		.place = m->code + m->code_len, .absolute = m->absolute,
-		.patchable = m->generated, .check_bytes = check, .twins = m->twins && !once,
+		.patchable = m->generated, .check_bytes = check, .counting_copies = m->counting_copies && !once,
 		.abi_flags = sp->abi_flags && !once,
 		.max_insns = once ? 1 : 0, .max_blocks = once ? 1 : 0,
 		.read = read_code, .data = m->text && !once ? read_data : NULL, .known = known_block,
@@ -335,7 +335,7 @@ static bool targets_from_store(struct spaces *s, struct space_user *p, uint32_t 
 	*other = false;
 	for (size_t i = 0; i < s->unit.nreloc; i++) {
 		const struct xl_reloc r = s->unit.reloc[i];
-		const uint64_t to = lo + (r.addend & ~XL_TWIN);
+		const uint64_t to = lo + (r.addend & ~XL_COUNTING);
 		const struct blk *b;
 
 		if (r.kind != XL_REL_CODE32)
@@ -346,7 +346,7 @@ static bool targets_from_store(struct spaces *s, struct space_user *p, uint32_t 
 			return unit_from_store(s, p, mi, to) != XL_NONE && block_find(sp, to);
 		}
 		/* whether flags may go there has been looked at for another block */
-		if (b->module != mi || (b->flags & XL_READS_FLAGS) || (r.addend & XL_TWIN && !twin_entry(sp, b)))
+		if (b->module != mi || (b->flags & XL_READS_FLAGS) || (r.addend & XL_COUNTING && !counting_entry(sp, b)))
 			return false;
 		need_outside_entry(s, sp, b);
 	}
@@ -369,8 +369,8 @@ static bool move_unit(struct spaces *s, struct space *sp, struct module *m, int6
 			memcpy(&v, field, sizeof v);
 			v -= by;
 		} else if (r->kind == XL_REL_CODE32) {
-			const struct blk *b = block_find(sp, m->lo + (r->addend & ~XL_TWIN));
-			const uint64_t to = r->addend & XL_TWIN ? twin_entry(sp, b) : outside_entry(sp, b);
+			const struct blk *b = block_find(sp, m->lo + (r->addend & ~XL_COUNTING));
+			const uint64_t to = r->addend & XL_COUNTING ? counting_entry(sp, b) : outside_entry(sp, b);
 			const int64_t d = (int64_t)(to - (place + r->at + 4));
 
 			if (d != (int32_t)d)

@@ -122,7 +122,7 @@ static void add_fixup(struct emit *e, uint32_t block, bool byte)
 
 void asm_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct xl_target *t)
 {
-	const uint64_t code = e->counting ? t->twin : t->code;
+	const uint64_t code = e->counting ? t->counting : t->code;
 	struct xl_unit *u = e->u;
 
 	if (t->where == TO_UNIT) {
@@ -144,7 +144,7 @@ void asm_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct xl_
 	e->c += nop;
 	if (t->where == TO_KNOWN && code && xl_near(e->in, code)) {
 		asm_reloc(e, here(e), XL_REL_CODE32,
-			  (uint32_t)(t->pc - e->in->lo) | (e->counting ? XL_TWIN : 0));
+			  (uint32_t)(t->pc - e->in->lo) | (e->counting ? XL_COUNTING : 0));
 		asm_u32(e, (uint32_t)(code - (e->in->place + here(e) + 4)));
 	} else {
 		u->link[u->nlink++] = (struct xl_link){ t->pc, here(e), 0, e->counting, e->stale };

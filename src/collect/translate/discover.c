@@ -401,7 +401,7 @@ struct xl_target resolve(struct scratch *s, uint64_t pc)
 	} else if (inside(s, pc) && s->in->known && s->in->known(s->in->ctx, pc, &k)) {
 		t.where = k.code ? TO_KNOWN : TO_LINK;
 		t.code = k.code;
-		t.twin = k.twin;
+		t.counting = k.counting;
 		t.known = true;
 		t.reads_flags = k.reads_flags;
 		t.live = (k.live & LV_GPRS) | (k.live & XL_LIVE_FLAGS ? LV_FLAGS : 0);
@@ -545,7 +545,8 @@ static bool find_loop(const struct scratch *s, uint32_t k, uint32_t n, struct xl
 
 /* Its blocks from number @from on once more, in the layout behind @place;
  * returns the first copy. */
-static uint32_t copy_blocks(struct scratch *s, const struct xl_loop *l, uint32_t from, uint64_t place)
+static uint32_t copy_blocks(struct scratch *s, const struct xl_loop *l, uint32_t from,
+			    uint64_t place)
 {
 	const uint32_t first = (uint32_t)s->nblock;
 

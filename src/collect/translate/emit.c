@@ -101,7 +101,7 @@ static void emit_plain(struct emit *e, const struct insn *i, uint32_t n)
 #define OWN_BOUND	(2 * (9 + 3 + 9))
 #define COUNT_BOUND	41			/* spill, load, lea, store, restore */
 #define LOOKUP_BOUND	20
-#define TWIN_BOUND	(36 + 4)		/* test, and its flags kept; the longer look-up */
+#define COUNTING_BOUND	(36 + 4)	/* test, and its flags kept; the longer look-up */
 #define PAIR_BOUND	18
 #define LIKELY_BOUND	(7 + 7 + 2 + 9 + JUMP_BOUND)
 #define PUSH_BOUND	27
@@ -134,7 +134,7 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 	if (in->patchable)
 		n += 2 * PATCH_BYTES;
 	if (counting)
-		n += TWIN_BOUND;
+		n += COUNTING_BOUND;
 	if (in->check_bytes)
 		n += 13 + 12 + (16 + 1) * (b->end - b->pc + 8) / 4;
 	switch (b->kind) {
@@ -437,7 +437,7 @@ static void align_for(struct emit *e, const struct block *next, const struct blo
 		placed(e, e->index)->code_end = here(e);
 }
 
-/* Adds to the unit the code of all its blocks, or with @counting that of their twins. */
+/* Adds to the unit the code of all its blocks, or with @counting that of their counting copies. */
 static void emit_pass(struct scratch *s, bool counting)
 {
 	struct xl_unit *u = s->out;
@@ -522,7 +522,7 @@ static void emit_all(struct scratch *s)
 	s->overflow = false;
 	u->ncode = u->nblock = u->nmap = u->nreloc = u->nlink = 0;
 	emit_pass(s, false);
-	if (xl_has_twins(s->in)) {
+	if (xl_has_counting(s->in)) {
 		choose_checks(s);
 		emit_pass(s, true);
 	}

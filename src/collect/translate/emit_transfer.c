@@ -87,8 +87,8 @@ static void emit_lookup(struct emit *e)
 		return;
 	}
 	if (e->counting) {
-		asm_bytes(e, "\x8d\x91", 2);			/* lea edx, [rcx + RT_TWIN_SHIFT] */
-		asm_u32(e, RT_TWIN_SHIFT);
+		asm_bytes(e, "\x8d\x91", 2);		/* lea edx, [rcx + RT_COUNTING_SHIFT] */
+		asm_u32(e, RT_COUNTING_SHIFT);
 	} else {
 		asm_bytes(e, "\x89\xca", 2);			/* mov edx, ecx */
 	}
@@ -132,8 +132,8 @@ static void emit_save_pair(struct emit *e, uint32_t insn)
 static void load_distance(struct emit *e, bool low)
 {
 	if (e->counting) {
-		asm_bytes(e, "\x8d\x89", 2);			/* lea ecx, [rcx + RT_TWIN_SHIFT] */
-		asm_u32(e, RT_TWIN_SHIFT);
+		asm_bytes(e, "\x8d\x89", 2);		/* lea ecx, [rcx + RT_COUNTING_SHIFT] */
+		asm_u32(e, RT_COUNTING_SHIFT);
 	} else if (!low) {
 		asm_bytes(e, "\x89\xc9", 2);			/* mov ecx, ecx */
 	}

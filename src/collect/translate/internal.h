@@ -47,7 +47,7 @@ enum where { TO_NOWHERE, TO_UNIT, TO_KNOWN, TO_LINK };
 
 struct xl_target {
 	uint64_t pc;
-	uint64_t code, twin;		/* TO_KNOWN */
+	uint64_t code, counting;	/* TO_KNOWN */
 	uint32_t live;			/* TO_KNOWN: LV_*, else all */
 	uint32_t block;			/* TO_UNIT */
 	uint8_t where;			/* enum where */
@@ -83,7 +83,7 @@ struct block {
 						 * program's: xl_stolen() */
 	} rec;
 	bool derived;			/* has no counter */
-	bool checks;			/* its twin looks whether there is budget left */
+	bool checks;			/* its counting copy looks whether there is budget left */
 	uint32_t in, out;		/* classes, by the block that names
 					 * them; XL_NONE: outside */
 	uint32_t use, def, live_in, live_out;
@@ -93,8 +93,8 @@ struct block {
 	uint8_t flags_stale;		/* ... at its entry, that may come from a call or return */
 	uint8_t flags_popped, popped_in; /* ... at its end by itself, and at its entry, that may
 					  * come from a popf */
-	struct xl_target to, fall, likely;	/* likely: of most jumps, the others look where they go;
-					 * never TO_UNIT */
+	struct xl_target to, fall, likely;	/* likely: of most jumps, the others look where they
+						 * go; never TO_UNIT */
 	uint32_t order;			/* place in the layout */
 	uint32_t bound;			/* no more code bytes than this */
 	uint32_t sum;			/* bounds of all blocks before it in the layout */

@@ -33,12 +33,13 @@ enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
  * check_bytes) must not be entered in any other way: it is in no table, and where an outsider wants
  * its address, that is translated anew. */
 
-/* TWINS. With `twins` every block has a second translation, its twin, for where nothing of a trace
- * is wanted: code that only counts instructions. The stolen register is a budget there, from which
- * it takes off those of each chain as the chain ends; once the budget is negative it leaves by
- * RT_DO_COUNT before few more: XL_UNCHECKED at most. Block i's twin is block nblock / 2 + i. Both
- * are entered and left at the same places, so that it does not depend on who has executed what
- * before which blocks there will be; the twins' shadow lies RT_TWIN_SHIFT addresses further. */
+/* COUNTING COPIES. With `counting_copies` every block has a second translation, its counting copy,
+ * for where nothing of a trace is wanted: code that only counts instructions. The stolen register
+ * is a budget there, from which it takes off those of each chain as the chain ends; once the budget
+ * is negative it leaves by RT_DO_COUNT before few more: XL_UNCHECKED at most. Block i's counting
+ * copy is block nblock / 2 + i. Both are entered and left at the same places, so that it does not
+ * depend on who has executed what before which blocks there will be; the counting copies' shadow
+ * lies RT_COUNTING_SHIFT addresses further. */
 #define XL_UNCHECKED	32768u
 
 /* FLAGS. The ABI (System V AMD64, 3.2.3) says that no arithmetic flag means anything at a
@@ -63,7 +64,7 @@ struct x86_insn;
 struct xl_known {			/* a block that exists already */
 	uint64_t code;			/* absolute address of an entry for
 					 * outsiders, 0: none yet */
-	uint64_t twin;			/* ... of its twin */
+	uint64_t counting;		/* ... of its counting copy */
 	uint32_t live;			/* XL_LIVE_* at its entry */
 	bool reads_flags;		/* XL_READS_FLAGS */
 };
@@ -91,7 +92,7 @@ struct xl_input {
 					 * block that it names */
 	bool abi_flags;			/* no arithmetic flag passes through a call or a return (see
 					 * FLAGS); 64-bit code */
-	bool twins;			/* of 64-bit code that is neither patchable nor
+	bool counting_copies;		/* of 64-bit code that is neither patchable nor
 					 * check_bytes, in a trace */
 	uint32_t max_insns;		/* stop a block after so many (1 = single step); 0: 127 */
 	uint32_t max_blocks;		/* of the unit; 0: 4096 */
@@ -121,7 +122,7 @@ enum xl_block_flag {
 					 * it is in neither size nor n (n may be 0), and
 					 * RT_DO_STEP executes it; as often as the block was
 					 * counted, but for cuts */
-	XL_COUNTS	= 1 << 3,	/* a twin */
+	XL_COUNTS	= 1 << 3,	/* a counting copy */
 	XL_READS_FLAGS	= 1 << 4,	/* with abi_flags: reads flags that come from before it */
 };
 
@@ -215,9 +216,10 @@ static inline unsigned xl_stolen_register(bool i386)
 	return i386 ? 5 : 11;
 }
 
-static inline bool xl_has_twins(const struct xl_input *in)
+static inline bool xl_has_counting(const struct xl_input *in)
 {
-	return in->twins && xl_stolen(in) && !in->i386 && !in->patchable && !in->check_bytes;
+	return in->counting_copies && xl_stolen(in) && !in->i386 && !in->patchable &&
+	       !in->check_bytes;
 }
 
 enum xl_reloc_kind {
@@ -226,12 +228,13 @@ enum xl_reloc_kind {
 	XL_REL_COUNTER,		/* disp32 = RT_COUNTERS + xl_counter_size() *
 				 * (counter base + addend) */
 	XL_REL_LINK,		/* imm32 = link base + addend, in an exit stub */
-	XL_REL_CODE32,		/* rel32 to an absolute address in the code cache outside the unit:
-				 * the block at lo + addend, or with XL_TWIN its twin */
+	XL_REL_CODE32,		/* rel32 to an absolute address in the code cache
+				 * outside the unit: the block at lo + addend, or with
+				 * XL_COUNTING its counting copy */
 	XL_REL_PLACE,		/* imm32, i386: the absolute address of a place in the unit */
 	XL_REL_BLOCK,		/* imm32 = block number base + addend, in a record */
 };
-#define XL_TWIN 0x80000000u
+#define XL_COUNTING 0x80000000u
 struct xl_reloc {
 	uint32_t at;			/* offset of the 4-byte field in the unit */
 	uint8_t kind;			/* enum xl_reloc_kind */
@@ -244,7 +247,7 @@ struct xl_link {			/* (the field never crosses a cache line) */
 	uint64_t target;		/* original address */
 	uint32_t site;			/* offset of the branch's rel32 */
 	uint32_t stub;
-	bool twin;			/* a twin's: goes to the target's twin */
+	bool counting;			/* a counting copy's: goes to the target's counting copy */
 	bool stale;			/* with abi_flags: flags may be what a
 					 * call or a return left */
 };

@@ -168,7 +168,8 @@ static bool look_at_disp(struct image_maker *m, const struct x86_insn *x, const 
 
 /* i386: behind a call that gives its return address, a constant is added to that: the address of a
  * table, unless it is the global offset table's. */
-static void look_at_add(struct image_maker *m, const struct x86_insn *x, const uint8_t *p, uint64_t pc)
+static void look_at_add(struct image_maker *m, const struct x86_insn *x, const uint8_t *p,
+			uint64_t pc)
 {
 	uint64_t to;
 
