@@ -79,6 +79,7 @@ struct pm_counts {
 	double wall_s, user_s, sys_s;	/* of the traced processes; pugmark's own work is not in it */
 	double own_s;			/* CPU time of pugmark itself */
 	uint64_t trace_bytes;		/* of trace buffers, as the traced processes wrote them; 0: nobody reads them */
+	uint64_t trace_insns;		/* given to the pipeline, those that it drops included */
 	uint64_t cached, ahead, demand;	/* translated blocks: from the cache, ahead of need, on request */
 };
 

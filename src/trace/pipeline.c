@@ -57,6 +57,8 @@ struct pm_pipeline {
 	struct crew crew[PM_LANES_MAX + 1];	/* [0] is who pushes, the lanes follow */
 	unsigned ncrew;
 	struct pm_lanes *lanes;		/* NULL until the first batch */
+	const struct pm_stream *stream;	/* of the batch that the sinks had last; NULL: none yet */
+	const struct pm_code *code;	/* likewise */
 	char **info;				/* name, value, ..., NULL */
 	size_t ninfo;
 };
@@ -509,6 +511,8 @@ static uint64_t lanes_for(const struct pm_pipeline *p, uint32_t stream)
 static enum pm_status spread(struct pm_pipeline *p, const struct pm_batch *b, const struct pm_packed *k,
 			     struct pm_err *err)
 {
+	p->stream = b->stream;
+	p->code = b->code;
 	if (make_parts(p, b->stream->index, err) != PM_OK)
 		return PM_ERR;
 	if (p->ncrew > 1) {
@@ -582,6 +586,18 @@ enum pm_status pm_pipeline_push_packed(struct pm_pipeline *p, const struct pm_ba
 {
 	assert(p->packed && !p->finished && !p->split && b->stream);	/* no transforms, then */
 	if (spread(p, b, k, err) != PM_ERR)
+		return PM_OK;
+	p->partial = true;
+	return PM_ERR;
+}
+
+enum pm_status pm_pipeline_tick(struct pm_pipeline *p, struct pm_err *err)
+{
+	const struct pm_batch none = { .stream = p->stream, .code = p->code };
+
+	assert(p->started && !p->finished);
+	/* behind the transforms: what they drop shall not stand between */
+	if (!p->stream || spread(p, &none, NULL, err) != PM_ERR)
 		return PM_OK;
 	p->partial = true;
 	return PM_ERR;

@@ -107,6 +107,10 @@ enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code,
  * as events. Once it has started. */
 unsigned pm_pipeline_split(struct pm_pipeline *p);
 enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b, struct pm_err *err);
+/* Time passes and there may be nothing to push: who pushes says so every PM_TICK_MS, about. Sinks get a batch without
+ * events, upon which those that write files let go of what they have held back since the tick before. */
+#define PM_TICK_MS 250
+enum pm_status pm_pipeline_tick(struct pm_pipeline *p, struct pm_err *err);
 /* Ends transforms, then sinks, each of which adds its result to @r (NULL: not wanted). */
 enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, struct pm_err *err);
 void pm_pipeline_free(struct pm_pipeline *p);

@@ -94,6 +94,7 @@ struct pug_writer {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool quit;
+	uint64_t ticked;		/* 1 + number of the job that was being filled at the last tick */
 	uint64_t begun_jobs;		/* numbers given; below: numbers of those that are written */
 	uint64_t turn;
 	struct pm_err err;		/* the first, under the lock */
@@ -364,8 +365,10 @@ static enum pm_status end_job(struct pug_writer *w, struct pm_err *err)
 		j->made = true;
 	}
 	put_codes(w);
-	if (!j->nearly && !j->nitem && !(j->made && j->chunk.events))
+	if (!j->nearly && !j->nitem && !(j->made && j->chunk.events)) {
+		j->made = false;
 		return PM_OK;
+	}
 	w->begun_jobs++;
 	w->job = NULL;
 	if (!w->nthread) {
@@ -556,13 +559,23 @@ enum pm_status pug_write_packed(void *self, const struct pm_batch *b, const stru
 	return PM_OK;
 }
 
+/* What has been collected since the tick before the last is worth a chunk, however small: the program may sleep, and
+ * pugmark may be killed. Files that are made of others have no ticks, so that these do not change what is in them. */
+static enum pm_status pug_tick(struct pug_writer *w, struct pm_err *err)
+{
+	if (w->ticked == w->begun_jobs + 1)
+		return end_job(w, err);
+	w->ticked = w->begun_jobs + 1;
+	return PM_OK;
+}
+
 enum pm_status pug_write(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	struct pug_writer *w = self;
 
 	if (!w->begun && pug_begin(w, err) != PM_OK)
 		return PM_ERR;
-	return write_events(w, b, err);
+	return b->n ? write_events(w, b, err) : pug_tick(w, err);
 }
 
 /* Totals, then where every record is; the trailer says where that is. */

@@ -113,3 +113,10 @@ $ echo 'int main(void) { return 3; }' > m.c; for s in address thread; do
 > pugmark: the program asks for addresses that tracing needs; programs built with AddressSanitizer or ThreadSanitizer do, and cannot be traced
 > thread 3
 > pugmark: the program asks for addresses that tracing needs; programs built with AddressSanitizer or ThreadSanitizer do, and cannot be traced
+# The controller is killed while the program sleeps: what was collected half a second before is in the trace, though it is
+# far less than a chunk.
+$ { pugmark run -q --exec -o k.pug -- perl -e '$k += $_ for 1 .. 2000; select(undef, undef, undef, 0.05) while getppid() > 1 and ! -e "end"' & p=$!
++ n() { pugmark info --json - k.pug | sed -n 's/^ *"instructions": \([0-9]*\),*$/\1/p' | head -n 1; }
++ for i in $(seq 400); do [ "$(n)" -gt 100000 ] && break; sleep 0.05; done
++ kill -9 $p; wait $p; : > end; } 2> /dev/null; [ "$(n 2> said)" -gt 100000 ] && sed 's/.*: the trace/the trace/; s/[0-9][0-9]*/N/g' said
+> the trace is cut here, after N instructions

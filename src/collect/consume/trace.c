@@ -142,7 +142,8 @@ struct tracer {
 	struct expansion *expansion;	/* of the same number */
 	struct expander *expander;	/* NULL: every record goes the slow way */
 	struct glance *glance;		/* of the same number; NULL: the pipeline drops nothing */
-	uint64_t nbytes;		/* of buffers, consumed */
+	uint64_t nbytes, ninsns;	/* of buffers, consumed; given to the pipeline, dropped ones included */
+	uint64_t ticked;		/* when the pipeline was told that time passes, ns */
 	uint64_t idle;			/* instructions that it would drop next */
 	uint64_t lost;			/* dropped by skim() */
 	uint32_t nskim;			/* nsource as of then */
@@ -453,6 +454,7 @@ static void flush(struct tracer *t, struct stream *st)
 	}
 	t->idle = t->glance ? pm_pipeline_idle(t->s->opts->pipeline) : 0;
 	st->insns += st->unsent;
+	t->ninsns += st->unsent;
 	st->unsent = 0;
 	t->nev = t->nrare = t->text.n = 0;
 	t->nid = t->nref = t->placed = t->nall = 0;
@@ -1575,6 +1577,19 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 	return any;
 }
 
+static void tick(struct tracer *t)
+{
+	const uint64_t now = ns_of(CLOCK_MONOTONIC);
+
+	if (t->failed || now - t->ticked < PM_TICK_MS * 1000000ull)
+		return;
+	t->ticked = now;
+	if (pm_pipeline_tick(t->s->opts->pipeline, &t->result.err) != PM_OK) {
+		t->failed = true;
+		t->result.st = PM_ERR;
+	}
+}
+
 static void *consumer(void *arg)
 {
 	struct tracer *t = arg;
@@ -1590,6 +1605,8 @@ static void *consumer(void *arg)
 			if (__atomic_load_n(&t->stream[i].busy, __ATOMIC_ACQUIRE) &&
 			    t->stream[i].s->index % t->main->nworker == t->number)
 				any |= consume_stream(t, i);
+		if (t->main->nworker == 1)
+			tick(t);
 		if (any)
 			continue;
 		if (stop)
@@ -1728,6 +1745,7 @@ enum pm_status trace_close(struct session *s, struct pm_err *err)
 		if (w && w->running)
 			join(t, w);
 		s->out->trace_bytes += w ? w->nbytes : 0;
+		s->out->trace_insns += w ? w->ninsns : 0;
 		if (w && st == PM_OK && w->result.st != PM_OK) {
 			st = w->result.st;
 			*err = w->result.err;
