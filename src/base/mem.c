@@ -50,6 +50,11 @@ void *pm_realloc(void *p, size_t n)
 	return check(realloc(p, n), n);
 }
 
+char *pm_strndup(const char *s, size_t n)
+{
+	return check(strndup(s, n), n);
+}
+
 char *pm_strdup(const char *s)
 {
 	return check(strdup(s), strlen(s));

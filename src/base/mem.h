@@ -22,6 +22,7 @@ void *pm_alloc(size_t n);			/* zeroed; never NULL */
 void *pm_alloc_unset(size_t n);			/* ... or not zeroed: what is never written takes no memory */
 void *pm_realloc(void *p, size_t n);		/* never NULL; n > 0 */
 char *pm_strdup(const char *s);
+char *pm_strndup(const char *s, size_t n);	/* the first @n characters, or all */
 
 /* @p lives until the process ends: not a leak. */
 void pm_keep(const void *p);

@@ -26,7 +26,8 @@ static const struct pm_opt_help help = {
 	"  pugmark run --annotate hot.txt -- ls     the hottest code, counted\n"
 	"  pugmark run --callgrind cg.out -- cc1 x.c && callgrind_annotate cg.out\n\n"
 	"Exit status: the program's own; a program that a signal kills takes pugmark with it. 1 if the\n"
-	"program cannot be run, 2 for a usage error. SIGTERM and SIGHUP are passed on to the program.",
+	"program cannot be run or the trace not be made, 2 for a usage error. SIGTERM and SIGHUP are\n"
+	"passed on to the program.",
 };
 
 struct outputs {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/traces.h"
-#include "elf/symbols.h"
+#include "elf/find.h"
 #include "transform/slice.h"
 
 #define MAX_RANGES 64
@@ -48,7 +48,7 @@ static bool in_function(void *arg, const struct pm_object *o, uint64_t pc, uint6
 		return false;
 	}
 	*hi = fn.hi + o->base;
-	in = !strcmp(fn.name, f->name) || !strcmp(pm_elf_demangle(elf, fn.name), f->name);
+	in = pm_elf_is_meant(elf, fn.name, f->name);
 	f->found = f->found || in;
 	return in;
 }

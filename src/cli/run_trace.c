@@ -10,7 +10,7 @@
 #include "cli/traces.h"
 #include "trace/format.h"
 #include "trace/sinks.h"
-#include "elf/symbols.h"
+#include "elf/find.h"
 #include "transform/lines.h"
 #include "transform/region.h"
 
@@ -72,32 +72,75 @@ static void describe(struct pm_pipeline *p, const struct pm_run_opts *o)
 	pm_buf_release(&args);
 }
 
-static uint64_t find_function(void *ctx, const char *path, const char *name)
+static size_t find_function(void *ctx, const char *path, const char *name, uint64_t **v)
 {
 	struct pm_err err = { 0 };
 	struct pm_elf *e = pm_elf_open(path, NULL, &err);
-	struct pm_elf_range *v = NULL;
-	uint64_t found = 0;
 	size_t n;
 
 	(void)ctx;
 	if (!e)
 		return 0;
-	n = pm_elf_functions(e, &v);
-	for (size_t i = 0; i < n && !found; i++) {
-		struct pm_elf_function f;
-
-		if (pm_elf_function_at(e, v[i].lo, &f) && f.lo == v[i].lo && f.name && !strcmp(f.name, name))
-			found = f.lo;
-	}
-	free(v);
+	n = pm_elf_find(e, name, v);
 	pm_elf_close(e);
-	return found;
+	return n;
 }
 
-/* Everything that the options ask for; *@facts: what the last sinks will see. */
+/* No file had the function @name. */
+static enum pm_status no_function(const void *region, const char *option, const char *name, struct pm_err *err)
+{
+	struct pm_nearest near = { 0 };
+	struct pm_buf b = { 0 };
+	const char *path;
+	unsigned files = 0;
+
+	for (size_t i = 0; (path = pm_region_file(region, i)); i++) {
+		struct pm_err ignored = { 0 };
+		struct pm_elf *e = pm_elf_open(path, NULL, &ignored);
+
+		if (e)
+			pm_elf_nearest(e, name, &near);
+		files += e != NULL;
+		pm_elf_close(e);
+	}
+	for (unsigned i = 0; i < near.n; i++)
+		pm_buf_printf(&b, "%s'%s'", !i ? "; did you mean " : i + 1 < near.n ? ", " : " or ", near.v[i].name);
+	pm_buf_add(&b, "?", near.n > 0);
+	pm_buf_add(&b, "", 1);
+	pm_fail_file(err, "%s: no function '%s' in the symbol tables of the %u files that ran%s", option, name, files,
+		     (const char *)b.p);
+	pm_buf_release(&b);
+	pm_nearest_release(&near);
+	return PM_ERR;
+}
+
+/* What was asked for and did not happen: an error if nothing could be traced for it, else a note. */
+static enum pm_status check_region(const struct run_trace *t, const void *region, bool quiet,
+				   struct pm_err *err)
+{
+	struct pm_region_story s;
+
+	if (!region)
+		return PM_OK;
+	err->file = NULL;
+	pm_region_story(region, &s);
+	if (t->start_at && !s.known[0])
+		return no_function(region, "--start-at", t->start_at, err);
+	if (t->start_at && !s.reached[0])
+		return pm_fail_file(err, "--start-at: '%s' was never reached, so nothing is traced", t->start_at);
+	if (t->stop_at && !s.known[1])
+		return no_function(region, "--stop-at", t->stop_at, err);
+	if (t->after && !s.passed && !t->exclude.n)
+		return pm_fail_file(err, "--after: the program ended before so many instructions%s, so nothing is traced",
+				    t->start_at ? " behind the start" : "");
+	if (t->stop_at && !s.reached[1] && !quiet)
+		fprintf(stderr, "pugmark: note: --stop-at: '%s' was never reached\n", t->stop_at);
+	return PM_OK;
+}
+
+/* Everything that the options ask for; *@facts: what the last sinks will see. *@region: the pipeline's, or NULL. */
 static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, struct pm_pipeline *p,
-			    uint32_t line, const void **cracker, uint32_t *facts, struct pm_err *err)
+			    uint32_t line, const void **cracker, uint32_t *facts, void **region, struct pm_err *err)
 {
 	const struct pm_format *f = NULL;
 	uint32_t needs;
@@ -113,7 +156,8 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 			pm_point_parse(t->start_at, &r.start);
 		if (t->stop_at)
 			pm_point_parse(t->stop_at, &r.stop);
-		pm_pipeline_transform(p, &pm_region_ops, pm_region_new(&r));
+		*region = pm_region_new(&r);
+		pm_pipeline_transform(p, &pm_region_ops, *region);
 	}
 	if (line) {
 		pm_pipeline_transform(p, &pm_lines_ops, pm_lines_new(line));
@@ -150,8 +194,11 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 	return PM_OK;
 }
 
-static void begin_results(struct pm_result *r, const struct pm_run_opts *o, const struct pm_counts *c)
+static void begin_results(struct pm_result *r, const struct pm_run_opts *o, const struct pm_counts *c,
+			  const struct pm_pipeline *pipeline, const void *region)
 {
+	struct pm_region_story s;
+
 	pm_result_str(r, "pugmark", PM_VERSION);
 	pm_result_begin_list(r, "program");
 	for (char **a = o->argv; *a; a++)
@@ -172,16 +219,24 @@ static void begin_results(struct pm_result *r, const struct pm_run_opts *o, cons
 	pm_result_f64(r, "sys_s", c->sys_s, "s");
 	pm_result_f64(r, "own_s", c->own_s, "s");
 	pm_result_u64(r, "trace_bytes", c->trace_bytes, "bytes");
+	if (region)
+		pm_region_story(region, &s);
+	if (pipeline)
+		pm_result_u64(r, "instructions", region ? s.passed : c->trace_insns, "instructions");
+	if (region)
+		pm_result_u64(r, "executed_instructions", s.executed, "instructions");
 }
 
 int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal)
 {
+	const bool quiet = t->results.quiet;
 	const bool wants = t->count || t->dump || t->out || t->sinks.n || t->sims.n || t->usual;
 	struct pm_err err = { 0 };
 	struct pm_pipeline *p = NULL;
 	struct pm_counts *counts = NULL;
 	struct pm_result *r = pm_result_new();
 	const void *cracker = NULL;
+	void *region = NULL;
 	enum pm_status st = PM_OK;
 	uint64_t line = 64;
 	uint32_t facts = 0;
@@ -192,7 +247,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	if (wants) {
 		p = pm_pipeline_new();
 		pm_pipeline_threads(p, PM_THREADS_AUTO);
-		st = build(t, o, p, t->cache ? (uint32_t)line : 0, &cracker, &facts, &err);
+		st = build(t, o, p, t->cache ? (uint32_t)line : 0, &cracker, &facts, &region, &err);
 		if (st == PM_OK)
 			st = pm_pipeline_start(p, pm_run_facts(o->kind), "live traces", &err);
 	}
@@ -203,7 +258,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	if (counts) {
 		struct pm_err late = { 0 };
 
-		begin_results(r, o, counts);
+		begin_results(r, o, counts, p, region);
 		*status = counts->status;
 		*signal = counts->signal;
 		if (p && pm_pipeline_finish(p, r, &late) != PM_OK && st == PM_OK) {
@@ -216,6 +271,8 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 		t->results.quiet |= !t->count && !t->sinks.n && !t->sims.n && !t->usual;
 		if (st == PM_OK)
 			st = results_end(&t->results, p, r, "pugmark run", o->argv[0], &err);
+		if (st == PM_OK)
+			st = check_region(t, region, quiet, &err);
 		pm_counts_free(counts);
 	}
 	if (st != PM_OK)

@@ -9,10 +9,11 @@
 
 #define WORTH_KEEPING (128 << 10)	/* bytes of the file */
 
+#define RANK_LABEL 16			/* and above: the symbol does not say that it is a function's */
 static uint8_t rank_of(const GElf_Sym *s)
 {
 	unsigned type = GELF_ST_TYPE(s->st_info), bind = GELF_ST_BIND(s->st_info);
-	uint8_t rank = type == STT_FUNC || type == STT_GNU_IFUNC ? 0 : 16;
+	uint8_t rank = type == STT_FUNC || type == STT_GNU_IFUNC ? 0 : RANK_LABEL;
 
 	rank += s->st_size ? 0 : 8;
 	return rank + (bind == STB_GLOBAL || bind == STB_GNU_UNIQUE ? 0 : bind == STB_WEAK ? 1 : 2);
@@ -390,6 +391,23 @@ void elf_read_names(struct pm_elf *e)
 		elf_read_frames(e);
 		elf_kept_save(&e->kept, e->build_id, &file, &debug);
 	}
+}
+
+void pm_elf_each_function(struct pm_elf *e, void (*each)(void *arg, const char *name, uint64_t lo), void *arg)
+{
+	const struct elf_kept *k = &e->kept;
+
+	elf_read_names(e);
+	for (size_t i = 0; i < k->nname; i++)
+		each(arg, k->texts + k->name[i].text, k->name[i].lo);
+	/* only the best name of each address has been kept */
+	all_symbols(e, false);
+	for (size_t i = 0; i < e->nsym; i++)
+		if (e->sym[i].rank < RANK_LABEL)
+			each(arg, e->sym[i].name, e->sym[i].lo);
+	free(e->sym);
+	e->sym = NULL;
+	e->nsym = e->cap_sym = 0;
 }
 
 bool pm_elf_variable_at(struct pm_elf *e, uint64_t addr, struct pm_elf_function *f)

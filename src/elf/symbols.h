@@ -56,6 +56,9 @@ bool pm_elf_lines_are_slow(struct pm_elf *e);
 const uint8_t *pm_elf_code_at(struct pm_elf *e, uint64_t addr, size_t *n);
 unsigned pm_elf_machine_of(struct pm_elf *e);	/* EM_* */
 
+/* Every name that a symbol gives to where a function begins, and those of PLT entries: several names of one address, too. */
+void pm_elf_each_function(struct pm_elf *e, void (*each)(void *arg, const char *name, uint64_t lo), void *arg);
+
 /* ---- where functions begin: for translation ahead of time ------------------------------------- */
 enum pm_elf_start {			/* who says so */
 	PM_START_SYMBOL	= 1 << 0,

@@ -379,9 +379,9 @@ uint32_t pm_pipeline_rests(const struct pm_pipeline *p)
 	return p->stage[0].ops->rests(p->stage[0].self);
 }
 
-unsigned pm_pipeline_points(struct pm_pipeline *p, const char *path, uint64_t base, uint64_t at[2])
+void pm_pipeline_points(struct pm_pipeline *p, const char *path, uint64_t base, struct pm_buf *to)
 {
-	return p->stage[0].ops->points(p->stage[0].self, path, base, at);
+	p->stage[0].ops->points(p->stage[0].self, path, base, to);
 }
 
 enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code, uint32_t block)

@@ -38,6 +38,7 @@ struct pm_emit {
 	void *to;
 };
 
+struct pm_buf;
 struct pm_transform_ops {
 	const char *name;
 	uint32_t needs, removes, adds;	/* enum pm_fact */
@@ -53,9 +54,9 @@ struct pm_transform_ops {
 	enum pm_drop (*drop)(void *self, const struct pm_code *code, uint32_t block);
 	/* Does idle() ever say much? 0: no. Another number is the same wherever points() says the same. */
 	uint32_t (*rests)(const void *self);
-	/* Addresses, at most 2, in code of the object at @path with base @base: blocks that hold one of them are
-	 * PM_DROP_NEVER, or may be; no others are. Any thread may ask. Returns how many. */
-	unsigned (*points)(void *self, const char *path, uint64_t base, uint64_t at[2]);
+	/* Adds addresses (uint64_t) in code of the object at @path with base @base: blocks that hold one of them are
+	 * PM_DROP_NEVER, or may be; no others are. Any thread may ask. */
+	void (*points)(void *self, const char *path, uint64_t base, struct pm_buf *to);
 };
 enum pm_drop { PM_DROP_IDLE, PM_DROP_NEVER, PM_DROP_ALWAYS };
 
@@ -100,7 +101,7 @@ bool pm_pipeline_recent(const struct pm_pipeline *p, struct pm_recent *r);
 bool pm_pipeline_drops(const struct pm_pipeline *p);
 uint64_t pm_pipeline_idle(const struct pm_pipeline *p);
 uint32_t pm_pipeline_rests(const struct pm_pipeline *p);
-unsigned pm_pipeline_points(struct pm_pipeline *p, const char *path, uint64_t base, uint64_t at[2]);
+void pm_pipeline_points(struct pm_pipeline *p, const char *path, uint64_t base, struct pm_buf *to);
 enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code, uint32_t block);
 /* How many threads may push, batches of one stream always the same one, so that they are not waited for by each
  * other? Several where making batches is all the work there is: every sink is light and takes streams by themselves,

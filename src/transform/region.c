@@ -15,22 +15,33 @@ struct of_stream {
 	uint64_t lost;
 };
 
+struct places {				/* addresses, ascending */
+	uint64_t *v;
+	size_t n;
+};
+
+struct of_object {			/* where start and stop are in it */
+	struct places at[2];
+	uint64_t base;
+	uint8_t excluded;		/* 1 no, 2 yes, 0 not looked at */
+};
+
 struct region {
 	struct pm_region r;
 	bool on;			/* between start and stop */
+	bool reached[2];		/* start, stop: at least once */
 	uint64_t done;			/* instructions of all streams so far */
+	uint64_t passed;		/* ... that were let through */
 	uint64_t since;			/* ... when the region began */
-	uint64_t at[2];			/* addresses of start and stop, 0: not known */
-	uint32_t nobject;		/* that were asked for functions */
-	uint8_t *excluded;		/* by object: 1 no, 2 yes, 0 not looked at */
-	size_t cap_excluded;
+	struct of_object *object;	/* by number in the code table */
+	size_t nobject, cap_object;
 	struct of_stream *stream;
 	size_t nstream;
 	struct pm_event *ev;
 	size_t n, cap;
-	/* Addresses in files of start and stop, 0: none, as they have been looked up: by any thread. */
+	/* Addresses in files of start and stop, as they have been looked up: by any thread. They stay. */
 	pthread_mutex_t lock;
-	struct found { char *path; uint64_t at[2]; } *found;
+	struct found { char *path; struct places at[2]; } *found;
 	size_t nfound, cap_found;
 };
 
@@ -68,10 +79,6 @@ void *pm_region_new(const struct pm_region *r)
 	x->r = *r;
 	pthread_mutex_init(&x->lock, NULL);
 	x->on = r->start.kind == PM_POINT_NONE;
-	if (r->start.kind == PM_POINT_ADDRESS)
-		x->at[0] = r->start.value;
-	if (r->stop.kind == PM_POINT_ADDRESS)
-		x->at[1] = r->stop.value;
 	return x;
 }
 
@@ -87,7 +94,7 @@ static const struct pm_point *point_of(const struct region *x, int i)
 }
 
 /* Where in the file at @path are the functions that start and stop name? */
-static void find_points(struct region *x, const char *path, uint64_t at[2])
+static void find_points(struct region *x, const char *path, struct places at[2])
 {
 	struct found *f = NULL;
 
@@ -101,73 +108,99 @@ static void find_points(struct region *x, const char *path, uint64_t at[2])
 		*f = (struct found){ .path = pm_strdup(path) };
 		for (int i = 0; i < 2; i++)
 			if (point_of(x, i)->kind == PM_POINT_FUNCTION && x->r.find)
-				f->at[i] = x->r.find(x->r.ctx, path, point_of(x, i)->function);
+				f->at[i].n = x->r.find(x->r.ctx, path, point_of(x, i)->function, &f->at[i].v);
 	}
 	memcpy(at, f->at, sizeof f->at);
 	pthread_mutex_unlock(&x->lock);
 }
 
-/* Code that is new may hold the functions that were named. */
-static void look_at_objects(struct region *x, const struct pm_code *code)
+static bool is_excluded_name(const struct region *x, const char *path)
 {
-	for (; x->nobject < code->nobject; x->nobject++) {
-		const struct pm_object *o = &code->object[x->nobject];
-		uint64_t at[2];
+	const char *name = strrchr(path, '/');
 
-		if ((x->r.start.kind != PM_POINT_FUNCTION || x->at[0]) && (x->r.stop.kind != PM_POINT_FUNCTION || x->at[1]))
-			continue;
-		find_points(x, o->path, at);
-		for (int i = 0; i < 2; i++)
-			if (!x->at[i] && at[i])
-				x->at[i] = at[i] + o->base;
-	}
-}
-
-static bool is_excluded(struct region *x, const struct pm_code *code, uint32_t object)
-{
-	const char *name;
-	uint8_t *v;
-
-	if (!x->r.nexclude || object >= code->nobject)
-		return false;
-	while (object >= x->cap_excluded) {
-		x->excluded = pm_realloc(x->excluded, x->cap_excluded + 64);
-		memset(x->excluded + x->cap_excluded, 0, 64);
-		x->cap_excluded += 64;
-	}
-	v = &x->excluded[object];
-	if (*v)
-		return *v == 2;
-	*v = 1;
-	name = strrchr(code->object[object].path, '/');
-	name = name ? name + 1 : code->object[object].path;
+	name = name ? name + 1 : path;
 	for (unsigned i = 0; i < x->r.nexclude; i++) {
 		size_t n = strlen(x->r.exclude[i]);
 
 		if (!strncmp(name, x->r.exclude[i], n) && (!name[n] || name[n] == '.' || name[n] == '-'))
-			*v = 2;
+			return true;
 	}
-	return *v == 2;
+	return false;
+}
+
+/* Code that is new may hold the functions that were named, or be left out. */
+static void look_at_objects(struct region *x, const struct pm_code *code)
+{
+	while (x->nobject < code->nobject) {
+		const struct pm_object *o = &code->object[x->nobject];
+		struct of_object of = { .base = o->base, .excluded = is_excluded_name(x, o->path) };
+
+		find_points(x, o->path, of.at);
+		pm_grow(x->object, x->nobject, x->cap_object);
+		x->object[x->nobject++] = of;
+	}
+}
+
+static const struct of_object *object_of(const struct region *x, uint32_t object)
+{
+	return object < x->nobject ? x->object + object : NULL;
+}
+
+static bool is_excluded(const struct region *x, uint32_t object)
+{
+	return object < x->nobject && x->object[object].excluded;
 }
 
 static void begin(struct region *x)
 {
 	if (!x->on)
 		x->since = x->done;
-	x->on = true;
+	x->on = x->reached[0] = true;
 }
 
-/* The next instructions are [pc, end): does a point lie there? */
-static void points(struct region *x, uint64_t pc, uint64_t end)
+static void end(struct region *x)
 {
-	if (x->at[0] && pc <= x->at[0] && x->at[0] < end)
+	x->on = false;
+	x->reached[1] = true;
+}
+
+/* Is start (0) or stop (1) in [pc, end), which is code of @o (NULL: nobody knows)? HOT: once per block. */
+static bool holds(const struct region *x, int which, const struct of_object *o, uint64_t pc, uint64_t end)
+{
+	const struct pm_point *p = point_of(x, which);
+	const struct places *at;
+	size_t lo = 0, hi;
+
+	if (p->kind == PM_POINT_ADDRESS)
+		return pc <= p->value && p->value < end;
+	if (!o || !o->at[which].n)
+		return false;
+	at = &o->at[which];
+	pc -= o->base;
+	end -= o->base;
+	hi = at->n;
+	while (lo < hi) {			/* the first that is not below pc */
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (at->v[mid] < pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < at->n && at->v[lo] < end;
+}
+
+/* The next instructions are [pc, until): does a point lie there? */
+static void points(struct region *x, const struct of_object *o, uint64_t pc, uint64_t until)
+{
+	if (holds(x, 0, o, pc, until))
 		begin(x);
 	if (x->r.start.kind == PM_POINT_COUNT && !x->on && x->done >= x->r.start.value)
 		begin(x);
-	if (x->at[1] && pc <= x->at[1] && x->at[1] < end)
-		x->on = false;
+	if (holds(x, 1, o, pc, until))
+		end(x);
 	if (x->r.stop.kind == PM_POINT_COUNT && x->done >= x->r.stop.value)
-		x->on = false;
+		end(x);
 }
 
 static bool inside(const struct region *x)
@@ -221,24 +254,18 @@ static uint32_t region_rests(const void *self)
 	       (uint32_t)sum | 1 : 0;
 }
 
-static unsigned region_points(void *self, const char *path, uint64_t base, uint64_t at[2])
+static void region_points(void *self, const char *path, uint64_t base, struct pm_buf *to)
 {
 	struct region *x = self;
-	uint64_t in_file[2];
-	unsigned n = 0;
+	struct places in_file[2];
 
 	find_points(x, path, in_file);
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
 		if (point_of(x, i)->kind == PM_POINT_ADDRESS)
-			at[n++] = point_of(x, i)->value;
-		else if (in_file[i])
-			at[n++] = in_file[i] + base;
-	return n;
-}
-
-static bool is_point(const struct region *x, uint64_t pc, uint64_t end)
-{
-	return (x->at[0] && pc <= x->at[0] && x->at[0] < end) || (x->at[1] && pc <= x->at[1] && x->at[1] < end);
+			pm_buf_add(to, &point_of(x, i)->value, sizeof(uint64_t));
+		for (size_t k = 0; k < in_file[i].n; k++)
+			pm_buf_add(to, &(uint64_t){ in_file[i].v[k] + base }, sizeof(uint64_t));
+	}
 }
 
 static enum pm_drop region_drop(void *self, const struct pm_code *code, uint32_t block)
@@ -246,11 +273,16 @@ static enum pm_drop region_drop(void *self, const struct pm_code *code, uint32_t
 	const struct pm_block *b = &code->block[block];
 	const struct pm_insn *in = code->insn + b->insn;
 	struct region *x = self;
+	const struct of_object *o;
 
 	look_at_objects(x, code);
-	if (!b->n || is_point(x, b->pc, in[b->n - 1].pc + 1))
+	if (!b->n)
 		return PM_DROP_NEVER;
-	return is_excluded(x, code, in->object) ? PM_DROP_ALWAYS : PM_DROP_IDLE;
+	o = object_of(x, in->object);
+	for (int i = 0; i < 2; i++)
+		if (holds(x, i, o, b->pc, in[b->n - 1].pc + 1))
+			return PM_DROP_NEVER;
+	return is_excluded(x, in->object) ? PM_DROP_ALWAYS : PM_DROP_IDLE;
 }
 
 /* @n instructions are next: do they pass? */
@@ -259,6 +291,7 @@ static bool pass(struct region *x, struct of_stream *st, bool excluded, uint64_t
 	bool in = inside(x) && !excluded;
 
 	x->done += n;
+	x->passed += in ? n : 0;
 	if (in && st->lost) {
 		put(x, &(struct pm_event){ .kind = PM_EV_LOST, .id = PM_NONE, .value = st->lost });
 		st->lost = 0;
@@ -288,20 +321,21 @@ static enum pm_status region_consume(void *self, const struct pm_batch *b, const
 	for (size_t i = 0; i < b->n; i++) {
 		const struct pm_event *ev = &b->ev[i];
 		const struct pm_insn *in;
+		uint32_t object;
 
 		switch (ev->kind) {
 		case PM_EV_BLOCK:
 			if (!b->code || ev->id >= b->code->nblock)
 				return pm_fail(err, 0, "block number %u is not in the code table", ev->id);
 			in = b->code->insn + b->code->block[ev->id].insn;
-			points(x, ev->addr, ev->value ? in[ev->value - 1].pc + 1 : ev->addr);
-			if (pass(x, st, is_excluded(x, b->code, in->object), ev->value))
+			points(x, object_of(x, in->object), ev->addr, ev->value ? in[ev->value - 1].pc + 1 : ev->addr);
+			if (pass(x, st, is_excluded(x, in->object), ev->value))
 				put(x, ev);
 			break;
 		case PM_EV_INSN:
-			points(x, ev->addr, ev->addr + 1);
-			if (pass(x, st, b->code && ev->id < b->code->ninsn &&
-				 is_excluded(x, b->code, b->code->insn[ev->id].object), 1))
+			object = b->code && ev->id < b->code->ninsn ? b->code->insn[ev->id].object : PM_NONE;
+			points(x, object_of(x, object), ev->addr, ev->addr + 1);
+			if (pass(x, st, is_excluded(x, object), 1))
 				put(x, ev);
 			break;
 		case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY: case PM_EV_BRANCH:
@@ -319,7 +353,7 @@ static enum pm_status region_consume(void *self, const struct pm_batch *b, const
 			if (x->r.start.kind == PM_POINT_SIGNAL && ev->value == x->r.start.value)
 				begin(x);
 			else if (x->r.stop.kind == PM_POINT_SIGNAL && ev->value == x->r.stop.value)
-				x->on = false;
+				end(x);
 			put(x, ev);
 			break;
 		default:
@@ -334,17 +368,40 @@ static enum pm_status region_consume(void *self, const struct pm_batch *b, const
 	return to->batch(to->to, &out, err);
 }
 
+void pm_region_story(const void *self, struct pm_region_story *s)
+{
+	const struct region *x = self;
+
+	*s = (struct pm_region_story){ .executed = x->done, .passed = x->passed };
+	for (int i = 0; i < 2; i++) {
+		s->reached[i] = x->reached[i];
+		s->known[i] = point_of(x, i)->kind != PM_POINT_FUNCTION;
+		for (size_t k = 0; k < x->nfound; k++)
+			s->known[i] |= x->found[k].at[i].n > 0;
+	}
+}
+
+const char *pm_region_file(const void *self, size_t i)
+{
+	const struct region *x = self;
+
+	return i < x->nfound ? x->found[i].path : NULL;
+}
+
 static void region_destroy(void *self)
 {
 	struct region *x = self;
 
 	if (!x)
 		return;
-	free(x->excluded);
+	free(x->object);
 	free(x->stream);
 	free(x->ev);
-	for (size_t i = 0; i < x->nfound; i++)
+	for (size_t i = 0; i < x->nfound; i++) {
 		free(x->found[i].path);
+		free(x->found[i].at[0].v);
+		free(x->found[i].at[1].v);
+	}
 	free(x->found);
 	pthread_mutex_destroy(&x->lock);
 	free(x);

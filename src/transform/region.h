@@ -26,14 +26,24 @@ struct pm_region {
 	uint64_t after, length, every;	/* instructions, from the start on; length 0: no end; every 0: once */
 	const char *const *exclude;	/* names of objects as in their paths, up to a dot or dash */
 	unsigned nexclude;
-	/* Address in the file of function @name of the object at @path; 0: it has none. */
-	uint64_t (*find)(void *ctx, const char *path, const char *name);
+	/* Addresses in the file at @path of the functions that @name means, ascending: *@v is the caller's to
+	 * free(). Returns how many. */
+	size_t (*find)(void *ctx, const char *path, const char *name, uint64_t **v);
 	void *ctx;
 };
 
 extern const struct pm_transform_ops pm_region_ops;
 /* @r is copied; what it points to is borrowed. */
 void *pm_region_new(const struct pm_region *r);
+/* What has happened, once the pipeline has finished; indexes: 0 the start, 1 the stop. */
+struct pm_region_story {
+	uint64_t executed, passed;	/* instructions */
+	bool known[2];			/* some file has such a function (all other points are known) */
+	bool reached[2];
+};
+void pm_region_story(const void *self, struct pm_region_story *s);
+/* File @i of those that were searched for functions; NULL: there are no more. */
+const char *pm_region_file(const void *self, size_t i);
 /* "main", "0x401000", "250M" (instructions), "SIGUSR1": false if it is none of these. */
 bool pm_point_parse(const char *s, struct pm_point *p);
 

@@ -88,7 +88,7 @@ $ for l in --cache --cache=64 --cache=16; do pugmark run -q $l --count --csv - -
 # Regions. (bare's child executes 5 instructions at any time: in a region, or between two.)
 $ r() { pugmark run -q --exec --count --csv - "$@" | sed -n 's/^count.instructions,\([0-9]*\),.*/\1/p'; }
 + r -- "$PROGRAMS/bare"; r --for 10 --every 100 -- "$PROGRAMS/bare" | sed 's/^318$/323/'; r --exclude-lib bare -- "$PROGRAMS/bare"
-+ all=$(r -- "$PROGRAMS/args" x) main=$(r --start-at main -- "$PROGRAMS/args" x) none=$(r --start-at nothing_like_it -- "$PROGRAMS/args" x)
++ all=$(r -- "$PROGRAMS/args" x) main=$(r --start-at main -- "$PROGRAMS/args" x) none=$(r --start-at nothing_like_it -- "$PROGRAMS/args" x 2> said)
 + own=$(r --exclude-lib libc --exclude-lib ld -- "$PROGRAMS/args" x) before=$(r --stop-at main -- "$PROGRAMS/args" x)
 + [ "$main" -gt "$own" ] && [ "$own" -gt 100 ] && [ "$none" = 0 ] && [ $((before + main)) = "$all" ] && echo good
 > 3061
@@ -113,7 +113,7 @@ $ head -c 6000 /bin/sh > in; full() { env -i "PATH=$PATH" "XDG_CACHE_HOME=$XDG_C
 # Outside, code runs that only counts, and the buffers stay empty; what is in the regions is the same as if there were
 # records of everything: at the beginning, far away, in samples, around signals, from a function on.
 $ work='for (1 .. 9) { for $j (1 .. 30000) { $k += $j } '; bytes() { pugmark run -q --exec "$@" --count --csv - -- perl -e "$work }" | sed -n 's/^trace_bytes,\([0-9]*\),.*/\1/p'; }
-+ all=$(bytes) none=$(bytes --after 1000000000) some=$(bytes --for 1000 --every 9000000); [ $((8 * some)) -lt $all ] && [ $none -lt 65536 ] && echo $((all > 20000000))
++ all=$(bytes) none=$(bytes --after 1000000000 2> said) some=$(bytes --for 1000 --every 9000000); [ $((8 * some)) -lt $all ] && [ $none -lt 65536 ] && echo $((all > 20000000))
 + both() { for i in 0 1; do env -i "PATH=$PATH" "XDG_CACHE_HOME=$XDG_CACHE_HOME" PERL_HASH_SEED=0 PUGMARK_NO_COUNTING=$i "$(command -v pugmark)" run -q --exec --fix-random --sink dump:all $1 -- perl -e "$2"
 + awk '$2 !~ /^(time|sys|exec)/' all > $i; done; cmp 0 1 && grep -c ' insn ' 0 | awk '{ print ($1 > 90) }'; }
 + both "--after 1 --for 100 --every 5000000" "$work }"; both "--for 1000 --after 4321" "$work }"

@@ -991,9 +991,9 @@ static void hook_number(struct spaces *s, const struct space *sp, uint32_t first
 	trace_numbers(session_of(s), sp, first, n);
 }
 
-static unsigned hook_points(struct spaces *s, const char *path, uint64_t bias, uint64_t at[2])
+static void hook_points(struct spaces *s, const char *path, uint64_t bias, struct pm_buf *to)
 {
-	return pm_pipeline_points(session_of(s)->opts->pipeline, path, bias, at);
+	pm_pipeline_points(session_of(s)->opts->pipeline, path, bias, to);
 }
 
 static void hook_links_moved(struct spaces *s, struct space_user *user, uint64_t at)

@@ -92,24 +92,37 @@ void kill_block(struct spaces *s, struct space *sp, uint32_t i)
 		__atomic_store((uint64_t *)code, (uint64_t *)jump, __ATOMIC_SEQ_CST);
 }
 
+static bool holds_point(const struct spaces *s, uint64_t pc, uint64_t size)
+{
+	const uint64_t *v = (const uint64_t *)(const void *)s->point.p;
+	size_t lo = 0, hi = s->point.n / sizeof *v;
+
+	while (lo < hi) {			/* the first that is not below pc */
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (v[mid] < pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < s->point.n / sizeof *v && v[lo] - pc < size;
+}
+
 void space_close(struct spaces *s, struct space *sp, uint32_t first, uint32_t n)
 {
-	const uint64_t *at = (const uint64_t *)(const void *)s->point.p;
+	for (uint32_t i = first; i < first + n && s->point.n; i++) {
+		const struct blk *b = &sp->block[i];
+		const struct unit *u;
+		uint32_t head = i;
 
-	for (uint32_t i = first; i < first + n && s->point.n; i++)
-		for (size_t k = 0; k < s->point.n / sizeof *at; k++) {
-			const struct blk *b = &sp->block[i];
-			const struct unit *u;
-			uint32_t head = i;
-
-			if (!(b->flags & XL_COUNTS) || at[k] - b->pc >= b->size)
-				continue;
-			/* bounded: a file that has been cut short says anything */
-			u = unit_of(sp, i);
-			for (uint32_t j = 0; j < u->nblock && sp->flow[head].out < u->nblock; j++)
-				head = u->block + sp->flow[head].out;
-			kill_block(s, sp, head);
-		}
+		if (!(b->flags & XL_COUNTS) || !holds_point(s, b->pc, b->size))
+			continue;
+		/* bounded: a file that has been cut short says anything */
+		u = unit_of(sp, i);
+		for (uint32_t j = 0; j < u->nblock && sp->flow[head].out < u->nblock; j++)
+			head = u->block + sp->flow[head].out;
+		kill_block(s, sp, head);
+	}
 }
 
 static void kill_page(struct spaces *s, struct space *sp, struct module *m, uint64_t page)

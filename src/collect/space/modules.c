@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* modules.c - a module for an executable mapping that has none */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -52,24 +53,30 @@ static bool reuse_room(struct space *sp, struct module *m, uint64_t size)
 	return false;
 }
 
-static bool is_point(const struct spaces *s, uint64_t at)
+static int by_address(const void *a, const void *b)
 {
-	const uint64_t *v = (const uint64_t *)(const void *)s->point.p;
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	for (size_t i = 0; i < s->point.n / sizeof *v; i++)
-		if (v[i] == at)
-			return true;
-	return false;
+	return (x > y) - (x < y);
 }
 
+/* s->point is sorted, each address once. */
 static void note_points(struct spaces *s, const struct module *m)
 {
-	uint64_t at[2];
-	const unsigned n = m->counting_copies ? s->hooks->points(s, m->path, m->bias, at) : 0;
+	const size_t was = s->point.n;
+	uint64_t *v;
+	size_t n = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		if (!is_point(s, at[i]))
-			pm_buf_add(&s->point, &at[i], sizeof at[i]);
+	if (m->counting_copies)
+		s->hooks->points(s, m->path, m->bias, &s->point);
+	if (s->point.n == was)
+		return;
+	v = (uint64_t *)(void *)s->point.p;
+	qsort(v, s->point.n / sizeof *v, sizeof *v, by_address);
+	for (size_t i = 0; i < s->point.n / sizeof *v; i++)
+		if (!n || v[n - 1] != v[i])
+			v[n++] = v[i];
+	s->point.n = n * sizeof *v;
 }
 
 /* Translations cannot be near all of a region that is larger. */
