@@ -12,6 +12,7 @@
 #include "base/kept.h"
 #include "base/ledger.h"
 #include "base/mix.h"
+#include "base/temp.h"
 
 struct kept_head {
 	struct pm_kept_kind kind;
@@ -209,18 +210,16 @@ static bool write_all(int fd, const void *p, size_t n)
 void pm_kept_save(const char *name, const struct pm_kept_kind *kind, const void *p, size_t n)
 {
 	struct kept_head h = { .kind = *kind, .n = n };
-	char link[64];
 	int fd;
 
 	if (dir < 0)
 		return;
 	h.sum = sum_of(h, p);
 	/* without a name until it is whole */
-	fd = openat(dir, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, PM_KEPT_MODE);
+	fd = pm_temp_unnamed(dir, ".", PM_KEPT_MODE);
 	if (fd >= 0 && write_all(fd, &h, sizeof h) && write_all(fd, p, n)) {
-		snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 		unlinkat(dir, name, 0);
-		(void)!linkat(AT_FDCWD, link, dir, name, AT_SYMLINK_FOLLOW);
+		pm_temp_link(fd, dir, name);
 	}
 	if (fd >= 0)
 		close(fd);

@@ -164,6 +164,9 @@ int pm_opt_parse(int argc, char **argv, const struct pm_opt *opts, const struct 
 				if (i + 1 == argc)
 					pm_opt_usage(help, "--%s wants a value (%s)", o->name, o->arg);
 				val = argv[++i];
+				/* forgotten, rather than a file of that name */
+				if (!strcmp(val, "--"))
+					pm_opt_usage(help, "--%s wants a value (%s), not '--'", o->name, o->arg);
 			}
 			store(o, val, help);
 			continue;
@@ -187,6 +190,8 @@ int pm_opt_parse(int argc, char **argv, const struct pm_opt *opts, const struct 
 			val = c[1] ? c + 1 : i + 1 < argc ? argv[++i] : NULL;
 			if (!val)
 				pm_opt_usage(help, "-%c wants a value (%s)", o->brief, o->arg);
+			if (!strcmp(val, "--"))
+				pm_opt_usage(help, "-%c wants a value (%s), not '--'", o->brief, o->arg);
 			store(o, val, help);
 			break;
 		}

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/temp.h"
 
 int pm_temp_file(struct pm_err *err)
@@ -53,4 +56,84 @@ enum pm_status pm_temp_write(int fd, const void *p, size_t n, uint64_t at, struc
 		at += (uint64_t)put;
 	}
 	return PM_OK;
+}
+
+int pm_temp_unnamed(int dir, const char *at, unsigned mode)
+{
+	char link[64];
+	int fd = openat(dir, at, O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	if (fd < 0 || !access(link, F_OK))
+		return fd;
+	close(fd);			/* without /proc it would never get a name */
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
+bool pm_temp_link(int fd, int dir, const char *name)
+{
+	char link[64];
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	return !linkat(AT_FDCWD, link, dir, name, AT_SYMLINK_FOLLOW);
+}
+
+static char *part_name(const char *path)
+{
+	const size_t n = strlen(path) + 32;
+	char *s = pm_alloc(n);
+
+	snprintf(s, n, "%s.part%ld", path, (long)getpid());
+	return s;
+}
+
+bool pm_beside_open(struct pm_beside *b, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *dir = slash == path ? pm_strdup("/") : slash ? pm_strndup(path, (size_t)(slash - path)) : pm_strdup(".");
+
+	*b = (struct pm_beside){ .fd = pm_temp_unnamed(AT_FDCWD, dir, 0666) };
+	free(dir);
+	if (b->fd >= 0)
+		return true;
+	b->name = part_name(path);
+	unlink(b->name);		/* somebody else's, or of a process of that number that was killed */
+	b->fd = open(b->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (b->fd >= 0)
+		return true;
+	free(b->name);
+	b->name = NULL;
+	return false;
+}
+
+bool pm_beside_place(struct pm_beside *b, int fd, const char *path)
+{
+	if (!b->name) {
+		if (pm_temp_link(fd, AT_FDCWD, path))
+			return true;
+		if (errno != EEXIST)
+			return false;
+		/* a link replaces nothing: it takes a name for as long as a rename() takes */
+		b->name = part_name(path);
+		unlink(b->name);
+		if (!pm_temp_link(fd, AT_FDCWD, b->name)) {
+			free(b->name);
+			b->name = NULL;
+			return false;
+		}
+	}
+	if (rename(b->name, path))
+		return false;
+	free(b->name);
+	b->name = NULL;
+	return true;
+}
+
+void pm_beside_release(struct pm_beside *b)
+{
+	if (b->name)
+		unlink(b->name);
+	free(b->name);
+	b->name = NULL;
 }

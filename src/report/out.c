@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/temp.h"
 #include "report/out.h"
 
 static int write_all(int fd, const uint8_t *p, size_t n)
@@ -38,46 +39,29 @@ static enum pm_status save_direct(const char *path, const struct pm_buf *b, stru
 	return close(fd) ? pm_fail_errno(err, "cannot write") : PM_OK;
 }
 
-enum pm_status pm_report_save(const char *path, const struct pm_buf *b, struct pm_err *err)
+enum pm_status pm_report_save(const char *path, const struct pm_buf *text, struct pm_err *err)
 {
-	size_t n = strlen(path);
+	struct pm_beside b;
 	struct stat s;
-	mode_t mask;
-	char *temp;
-	int fd;
 
 	if (!err->msg[0])
 		err->file = strcmp(path, "-") ? path : "standard output";
 	if (!strcmp(path, "-")) {
-		if (fflush(stdout) || write_all(STDOUT_FILENO, b->p, b->n))
+		if (fflush(stdout) || write_all(STDOUT_FILENO, text->p, text->n))
 			return pm_fail_errno(err, "cannot write");
 		return PM_OK;
 	}
 	if (!stat(path, &s) && !S_ISREG(s.st_mode))
-		return save_direct(path, b, err);
-	temp = pm_alloc(n + 8);
-	memcpy(temp, path, n);
-	memcpy(temp + n, ".XXXXXX", 8);
-	fd = mkostemp(temp, O_CLOEXEC);
-	if (fd < 0) {
-		pm_fail_errno(err, "cannot create");
-		free(temp);
-		return PM_ERR;
-	}
-	mask = umask(0);			/* mkostemp() gives 0600 */
-	umask(mask);
-	fchmod(fd, 0666 & ~mask);
-	if (write_all(fd, b->p, b->n)) {
+		return save_direct(path, text, err);
+	if (!pm_beside_open(&b, path))
+		return pm_fail_errno(err, "cannot create");
+	if (write_all(b.fd, text->p, text->n))
 		pm_fail_errno(err, "cannot write");
-		close(fd);
-	} else if (close(fd)) {
+	else if (!pm_beside_place(&b, b.fd, path))
+		pm_fail_errno(err, "cannot name the finished file");
+	if (close(b.fd) && !pm_failed(err))
 		pm_fail_errno(err, "cannot write");
-	} else if (rename(temp, path)) {
-		pm_fail_errno(err, "cannot rename");
-	}
-	if (pm_failed(err))
-		unlink(temp);
-	free(temp);
+	pm_beside_release(&b);
 	return pm_failed(err) ? PM_ERR : PM_OK;
 }
 

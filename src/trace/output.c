@@ -14,6 +14,7 @@
 #include <zstd.h>
 
 #include "base/mem.h"
+#include "base/temp.h"
 #include "trace/io.h"
 
 #define BUF_BYTES	(256 << 10)
@@ -23,9 +24,9 @@ enum output_packing { PLAIN, GZIP, ZSTD, XZ, BZIP2 };
 
 struct pm_output {
 	char *name;			/* what the user calls it */
-	char *temp;			/* where it is until it is finished; NULL: written directly */
+	struct pm_beside beside;	/* what it is until it is finished, if `unplaced` */
 	int fd;				/* -1: memory */
-	bool finished, failed;
+	bool unplaced, finished, failed;
 
 	uint8_t *buf;			/* buf[0 .. n) is not packed or written yet */
 	size_t n, cap;
@@ -234,7 +235,6 @@ struct pm_output *pm_output_open(const char *path, struct pm_err *err)
 	} else if (direct) {
 		o->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	} else {
-		size_t n = strlen(path) + 32;
 		struct stat was;
 
 		/* what may not be overwritten may not be replaced either */
@@ -242,14 +242,8 @@ struct pm_output *pm_output_open(const char *path, struct pm_err *err)
 			o->fd = -1;
 			goto fail;
 		}
-		o->temp = pm_alloc(n);
-		snprintf(o->temp, n, "%s.part%ld", path, (long)getpid());
-		unlink(o->temp);	/* somebody else's, or of a process of that number that was killed */
-		o->fd = open(o->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-		if (o->fd < 0) {
-			free(o->temp);
-			o->temp = NULL;
-		}
+		o->unplaced = pm_beside_open(&o->beside, path);
+		o->fd = o->beside.fd;
 	}
 	if (o->fd < 0)
 		goto fail;
@@ -334,28 +328,38 @@ enum pm_status pm_output_flush(struct pm_output *o, struct pm_err *err)
 	return drain(o, false, err);
 }
 
+static enum pm_status place(struct pm_output *o, int fd, struct pm_err *err)
+{
+	if (!o->unplaced)
+		return PM_OK;
+	if (!pm_beside_place(&o->beside, fd, o->name))
+		return fail(o, err, "cannot name the finished file");
+	o->unplaced = false;
+	return PM_OK;
+}
+
 enum pm_status pm_output_keep(struct pm_output *o, struct pm_err *err)
 {
-	if (!o->temp)
-		return PM_OK;
-	if (rename(o->temp, o->name))
-		return fail(o, err, "cannot rename the finished file");
-	free(o->temp);
-	o->temp = NULL;
-	return PM_OK;
+	return place(o, o->fd, err);
 }
 
 enum pm_status pm_output_finish(struct pm_output *o, struct pm_err *err)
 {
 	enum pm_status s = drain(o, true, err);
+	int fd;
 
 	o->finished = s == PM_OK;
 	if (o->fd < 0 || s != PM_OK)
 		return s;
-	/* quotas and network file systems speak up only here */
-	s = close(o->fd) && errno != EINTR ? fail(o, err, "cannot write") : PM_OK;
+	/* quotas and network file systems speak up only when it is closed, and its name comes behind that */
+	fd = o->unplaced ? dup(o->fd) : -1;
+	if (o->unplaced && fd < 0)
+		return fail(o, err, "cannot name the finished file");
+	s = close(o->fd) && errno != EINTR ? fail(o, err, "cannot write") : place(o, fd, err);
 	o->fd = -2;
-	return s == PM_OK ? pm_output_keep(o, err) : s;
+	if (fd >= 0)
+		close(fd);
+	return s;
 }
 
 const uint8_t *pm_output_bytes(const struct pm_output *o, size_t *n)
@@ -375,9 +379,7 @@ void pm_output_close(struct pm_output *o)
 		return;
 	if (o->fd >= 0)
 		close(o->fd);
-	if (o->temp)
-		unlink(o->temp);
-	free(o->temp);
+	pm_beside_release(&o->beside);
 	free(o->name);
 	free(o->buf);
 	free(o->packed);

@@ -7,3 +7,11 @@ $ printf 'in\0put\n' | env -i A=1 B='x y' "$BUILD/pugmark" run -o report -- "$PR
 > env: A=1
 > env: B=x y
 > in~put
+# The end of the options is no value of an option: no file is called so.
+$ pugmark run --json -- "$PROGRAMS/bare"
+! pugmark: --json wants a value (FILE), not '--' (see `pugmark run --help`)
+? 2
+$ pugmark run -o -- "$PROGRAMS/bare" || ls -A | grep -c '^-'
+! pugmark: -o wants a value (FILE), not '--' (see `pugmark run --help`)
+> 0
+? 1

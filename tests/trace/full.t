@@ -36,3 +36,14 @@ $ pugmark convert -q $TESTS/data/formats/steps.drmemtrace x.pug -t pug:chunk=3
 ! pugmark: x.pug: chunk wants a number of instructions from 16 to 8388608, not '3'
 ? 1
 $ pugmark convert -q $TESTS/data/formats/steps.drmemtrace x.pug -t pug:level=dense,chunk=50 && pugmark dump x.pug | cmp - all
+# Whoever is killed leaves nothing behind; what was there stays until something whole takes its place.
+$ mkdir k; echo old > k/old.xdin; for o in k/new.xdin k/old.xdin; do yes '0 1000' | pugmark convert -q -f din -t xdin - $o & p=$!
++ until readlink /proc/$p/fd/* 2> /dev/null | grep -q -e '(deleted)' -e '\.part'; do sleep 0.02; done; { kill -9 $p; wait $p; } 2> /dev/null; done; ls k; cat k/old.xdin
+> old.xdin
+> old
+$ echo '0 1000' | pugmark convert -q -f din -t xdin - k/old.xdin; cat k/old.xdin; ls k; umask 27; echo '0 1000' | pugmark convert -q -f din --json k/j -t xdin - k/new.xdin; stat -c '%n %a' k/*
+> r 1000 4
+> old.xdin
+> k/j 640
+> k/new.xdin 640
+> k/old.xdin 644

@@ -28,6 +28,7 @@
 
 #include "base/kept.h"
 #include "base/mix.h"
+#include "base/temp.h"
 #include "collect/cache/addenda.h"
 
 #define HOLD (32u << 10)		/* bytes that are held until they are written */
@@ -286,11 +287,10 @@ static uint64_t bytes_in(const struct iovec *part, unsigned n)
  * another process may have just made one: that is good, too. */
 static bool write_new(const struct spaces *s, struct addenda *a, int old, uint64_t n, const struct iovec part[PARTS])
 {
-	const int fd = openat(s->cache->fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+	const int fd = pm_temp_unnamed(s->cache->fd, ".", 0600);
 	struct pm_buf had = { 0 };
 	struct iovec all[PARTS + 1] = { { &a->head, sizeof a->head } };
 	struct stat st;
-	char link[64];
 	bool good;
 
 	if (fd < 0)
@@ -298,9 +298,8 @@ static bool write_new(const struct spaces *s, struct addenda *a, int old, uint64
 	if (n && read_at(old, pm_buf_room(&had, n), n, 0))
 		all[0] = (struct iovec){ had.p, n };
 	memcpy(all + 1, part, PARTS * sizeof *part);
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	good = writev(fd, all, NR(all)) == (ssize_t)bytes_in(all, NR(all)) && !fstat(fd, &st) &&
-		(!linkat(AT_FDCWD, link, s->cache->fd, a->name, AT_SYMLINK_FOLLOW) || (errno == EEXIST && old == -1));
+		(pm_temp_link(fd, s->cache->fd, a->name) || (errno == EEXIST && old == -1));
 	if (good) {
 		a->ino = st.st_ino;
 		a->end = bytes_in(all, NR(all));

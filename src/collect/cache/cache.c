@@ -1313,8 +1313,8 @@ static void save_module(struct spaces *s, struct space *sp, uint32_t mi, struct 
 	static const struct cache_file none;
 	struct module *m = &sp->module[mi];
 	struct saving v = { .s = s, .sp = sp, .m = m, .mi = mi, .f = f, .was = m->cache ? m->cache : &none };
-	char tmp[160], link[64];
-	bool placed;
+	bool unnamed, placed;
+	char tmp[160];
 
 	*f = (struct cache_file){
 		.magic = CACHE_MAGIC, .version = CACHE_VERSION, .abi = RT_ABI, .kind = kind_of(s, sp),
@@ -1337,19 +1337,18 @@ static void save_module(struct spaces *s, struct space *sp, uint32_t mi, struct 
 	v.out.at = sizeof *f;
 	v.out.sum = CACHE_SUM_SEED;
 	/* without a name, where that can be had, it goes with us whatever happens */
-	v.out.fd = openat(s->cache->fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, PM_KEPT_MODE);
-	snprintf(link, sizeof link, "/proc/self/fd/%d", v.out.fd);
-	if (v.out.fd < 0) {
+	v.out.fd = pm_temp_unnamed(s->cache->fd, ".", PM_KEPT_MODE);
+	unnamed = v.out.fd >= 0;
+	if (!unnamed) {
 		unlinkat(s->cache->fd, tmp, 0);
 		v.out.fd = openat(s->cache->fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 				  PM_KEPT_MODE);
-		link[0] = 0;
 	}
 	write_module(&v);
 	/* over a file, ext4 waits until everything has a place on the disk; checksums tell what has not */
 	if (v.out.fd >= 0)
 		unlinkat(s->cache->fd, m->key, 0);
-	placed = v.out.fd >= 0 && (link[0] ? !linkat(AT_FDCWD, link, s->cache->fd, m->key, AT_SYMLINK_FOLLOW) :
+	placed = v.out.fd >= 0 && (unnamed ? pm_temp_link(v.out.fd, s->cache->fd, m->key) :
 						      !renameat(s->cache->fd, tmp, s->cache->fd, m->key));
 	if (placed) {
 		s->cache->wrote = true;
@@ -1359,7 +1358,7 @@ static void save_module(struct spaces *s, struct space *sp, uint32_t mi, struct 
 	} else {
 		if (v.out.fd < 0 || errno != EEXIST)		/* another one has just come */
 			complain(s);
-		if (!link[0])
+		if (!unnamed)
 			unlinkat(s->cache->fd, tmp, 0);
 	}
 	if (v.out.fd >= 0)
