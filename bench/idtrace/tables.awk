@@ -5,7 +5,7 @@
 function profile(id,    line, name, path) {
 	path = id ".profile"
 	while ((getline line < path) > 0) {
-		if (match(line, /^  "(instructions|blocks_distinct|locality_90)": /)) {
+		if (match(line, /^  "(instructions|blocks_distinct|blocks_cover_90)": /)) {
 			split(line, a, /[":, ]+/)
 			prof[id, a[2]] = a[3]
 		} else if (line ~ /"class": /) {
@@ -241,7 +241,7 @@ function ratio9(kind, c,    p) {
 
 function row3(id) {
 	if ((id, "blocks_distinct") in prof)
-		printf "%9d %6d %6.1f%%\n", prof[id, "blocks_distinct"], prof[id, "locality_90"], pct(prof[id, "locality_90"], prof[id, "blocks_distinct"])
+		printf "%9d %6d %6.1f%%\n", prof[id, "blocks_distinct"], prof[id, "blocks_cover_90"], pct(prof[id, "blocks_cover_90"], prof[id, "blocks_distinct"])
 	else
 		print "        -"
 }

@@ -242,7 +242,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	pm_result_u64(r, "writes", s->writes, "references");
 	pm_result_u64(r, "unknown", unknown, "instructions");
 	pm_result_u64(r, "blocks_distinct", s->nblock, "blocks");
-	pm_result_u64(r, "locality_90", few, "blocks that make 90 % of all instructions");
+	pm_result_u64(r, "blocks_cover_90", few, "blocks that cover 90 % of all instructions");
 	if (s->insns > unknown)
 		mix(s, r);
 	pm_result_end(r);

@@ -16,7 +16,7 @@ static const struct pm_opt_help help = {
 	"Examples:\n"
 	"  pugmark run -q --branch -o prog.pug -t pug -- prog     keep a run; --exec keeps data references, too\n"
 	"  pugmark annotate prog.pug                        the functions with the most instructions\n"
-	"  pugmark annotate -s core:byinsn --sort Cme prog.pug    who makes the processor wait for memory\n"
+	"  pugmark annotate -s core:byinsn --sort Cme prog.pug    which instructions stall\n"
 	"  pugmark annotate --lines --source ~/src prog.pug       by source file\n"
 	"  pugmark annotate --callgrind cg.out prog.pug && kcachegrind cg.out\n"
 	"  pugmark run -q --callgrind cg.out -- prog        counted while it runs at nearly full speed...\n"

@@ -36,7 +36,7 @@ int cmd_convert(int argc, char **argv)
 	struct pm_source src;
 
 	if (n != 2)
-		pm_opt_usage(&help, n < 2 ? "IN and OUT are wanted" : "only one IN and one OUT");
+		pm_opt_usage(&help, n < 2 ? "missing IN or OUT" : "only one IN and one OUT");
 	if (!strcmp(argv[1], "-") && !to)
 		pm_opt_usage(&help, "standard output has no name that tells a format: -t FORMAT");
 	if (!traces_open(argv[0], from, &src, &which))

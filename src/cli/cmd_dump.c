@@ -53,7 +53,7 @@ int cmd_dump(int argc, char **argv)
 	struct pm_source src;
 
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
-		pm_opt_usage(&help, "one trace is wanted");
+		pm_opt_usage(&help, *argv ? "only one TRACE" : "missing TRACE");
 	if (!traces_open(argv[0], from, &src, &which))
 		return 1;
 	return dump(&src, which, NULL, blocks, out);
@@ -81,7 +81,7 @@ int cmd_head(int argc, char **argv)
 	struct pm_source src;
 
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
-		pm_opt_usage(&help, "one trace is wanted");
+		pm_opt_usage(&help, *argv ? "only one TRACE" : "missing TRACE");
 	o.count = count;
 	if (!traces_open(argv[0], from, &src, &which))
 		return 1;

@@ -23,7 +23,7 @@ static void find_bench(int argc, char **argv, const struct pm_opt *opts, const s
 		       struct idt_bench *b)
 {
 	if (pm_opt_parse(argc, argv, opts, help, false) != 1)
-		pm_opt_usage(help, "the name of one program is wanted");
+		pm_opt_usage(help, *argv ? "only one PROGRAM" : "missing PROGRAM");
 	idt_bench_find(argv[0], b);
 }
 

@@ -11,7 +11,7 @@
 
 static void put_facts(struct pm_result *r, uint32_t facts)
 {
-	pm_result_begin_list(r, "facts");
+	pm_result_begin_list(r, "contents");
 	for (unsigned i = 0; i < 32; i++) {
 		char one[64];
 
@@ -134,7 +134,7 @@ int cmd_info(int argc, char **argv)
 	int status = 0;
 
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
-		pm_opt_usage(&help, "one trace is wanted");
+		pm_opt_usage(&help, *argv ? "only one TRACE" : "missing TRACE");
 	if (!traces_open(argv[0], from, &src, &which))
 		return 1;
 	pug = !strcmp(which->name, "pug");

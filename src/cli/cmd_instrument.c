@@ -58,7 +58,7 @@ int cmd_instrument(int argc, char **argv)
 		if (!strcmp(argv[i], "-h"))
 			argv[i] = ask;
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
-		pm_opt_usage(&help, "one program is wanted");
+		pm_opt_usage(&help, *argv ? "only one PROGRAM" : "missing PROGRAM");
 	if (serve)
 		return pm_instrument_serve((int)serve, argv[0]);
 	if (line != UINT64_MAX && (!line || line & (line - 1) || line > 32768))

@@ -29,7 +29,7 @@ int cmd_merge(int argc, char **argv)
 
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 3)
-		pm_opt_usage(&help, "REFERENCES, EVENTS and OUT are wanted");
+		pm_opt_usage(&help, argc < 3 ? "missing REFERENCES, EVENTS or OUT" : "only REFERENCES, EVENTS and OUT");
 	if (!traces_open(argv[0], from, &refs, &which))
 		return 1;
 	if (!(refs.facts & PM_HAS_REFS)) {

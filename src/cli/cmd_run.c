@@ -99,7 +99,7 @@ int cmd_run(int argc, char **argv)
 		OPT_HEAD("what to trace (default: nothing but how often each block ran)"),
 		OPT_FLAG(0, "branch", &t.branch, "blocks in order, and so every branch"),
 		OPT_OPTSTR(0, "cache", &t.cache, "LINE", "instruction lines of LINE (64) bytes, and data"),
-		OPT_FLAG(0, "exec", &t.exec, "instructions and data references (default with what follows)"),
+		OPT_FLAG(0, "exec", &t.exec, "instructions and data references (implied by the options below)"),
 		OPT_HEAD("where the trace goes, any of them"),
 		OPT_STR('t', "to", &t.format, "FORMAT", "-o FILE is the trace in FORMAT (default: by its name)"),
 		OPT_FLAG(0, "count", &t.count, "count events by kind"),

@@ -101,7 +101,7 @@ int cmd_sim(int argc, char **argv)
 	for (size_t i = 0; i < NR(by) && !s; i++)
 		s = add_all(p, by[i].name, &by[i].list, &nsim, &err);
 	if (!s && !nsim && !usual)
-		pm_opt_usage(&help, "no simulator is asked for");
+		pm_opt_usage(&help, "no simulator given; try --usual");
 	if (!s)
 		s = pm_trace_open(argv[0], format, &src, &which, &err);
 	if (!s && usual)

@@ -45,7 +45,7 @@ int cmd_verify(int argc, char **argv)
 	int status = 0;
 
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
-		pm_opt_usage(&help, "one trace is wanted");
+		pm_opt_usage(&help, *argv ? "only one TRACE" : "missing TRACE");
 	if (!traces_open(argv[0], from, &src, &which))
 		return 1;
 	p = pm_pipeline_new();

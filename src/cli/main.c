@@ -32,7 +32,7 @@ const struct command commands[] = {
 	{ "penn", cmd_penn, "read a micro-op trace as the course's parser does" },
 	{ "uops", cmd_uops, "micro-ops per instruction" },
 	{ "isize", cmd_uops, "instruction sizes" },
-	{ "brdist", cmd_uops, "bits that branch distances take" },
+	{ "brdist", cmd_uops, "sizes of branch offsets" },
 	{ "mix", cmd_uops, "loads, stores, branches and the rest" },
 	{ "fusion", cmd_uops, "flag writers fused with the branch behind them" },
 	{ "version", cmd_version, "show the version" },

@@ -217,7 +217,7 @@ static void begin_results(struct pm_result *r, const struct pm_run_opts *o, cons
 	pm_result_f64(r, "wall_s", c->wall_s, "s");
 	pm_result_f64(r, "user_s", c->user_s, "s");
 	pm_result_f64(r, "sys_s", c->sys_s, "s");
-	pm_result_f64(r, "own_s", c->own_s, "s");
+	pm_result_f64(r, "pugmark_s", c->own_s, "s");
 	pm_result_u64(r, "trace_bytes", c->trace_bytes, "bytes");
 	if (region)
 		pm_region_story(region, &s);

@@ -112,7 +112,7 @@ void traces_note_losses(const struct pm_result *r, uint32_t facts, const char *f
 	struct pm_buf line = { 0 };
 	char names[300];
 
-	n = n ? pm_result_find(n, "dropped") : NULL;
+	n = n ? pm_result_find(n, "discarded") : NULL;
 	if (lost) {
 		pm_fact_names(lost, names, sizeof names);
 		fprintf(stderr, "pugmark: note: %s hold no %s\n", f->plural, names);
@@ -121,7 +121,7 @@ void traces_note_losses(const struct pm_result *r, uint32_t facts, const char *f
 		return;
 	for (const struct pm_result_node *k = n->first; k; k = k->next)
 		pm_buf_printf(&line, "%s %" PRIu64 " %s", k == n->first ? "" : ",", k->u64, k->name);
-	fprintf(stderr, "pugmark: note: events left out:%.*s\n", (int)line.n, (const char *)line.p);
+	fprintf(stderr, "pugmark: note: events discarded:%.*s\n", (int)line.n, (const char *)line.p);
 	pm_buf_release(&line);
 }
 

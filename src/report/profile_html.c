@@ -22,7 +22,7 @@ static void cards(struct pm_html *h, const struct pm_profile *p)
 	pm_html_card(h, "distinct blocks", pm_report_number(s->blocks_distinct, n), NULL);
 	snprintf(hint, sizeof hint, "%.1f %% of the distinct ones",
 		 pm_percent(s->locality_90, s->blocks_distinct));
-	pm_html_card(h, "blocks that make 90 %", pm_report_number(s->locality_90, n), hint);
+	pm_html_card(h, "blocks that cover 90 %", pm_report_number(s->locality_90, n), hint);
 	snprintf(hint, sizeof hint, "%.3f per instruction", s->insns ?
 		 (double)s->reads / (double)s->insns : 0);
 	pm_html_card(h, "reads", pm_report_number(s->reads, n), hint);
@@ -104,7 +104,7 @@ static void locality(struct pm_html *h, const struct pm_profile *p, const uint32
 	uint64_t sum = 0;
 	char hint[96];
 
-	snprintf(hint, sizeof hint, "%llu of %llu blocks make 90 %% of the instructions",
+	snprintf(hint, sizeof hint, "%llu of %llu blocks cover 90 %% of the instructions",
 		 (unsigned long long)p->sum.locality_90, (unsigned long long)p->sum.blocks_distinct);
 	pm_html_section(h, "Code locality", hint);
 	for (size_t i = 0; i < n; i++) {

@@ -26,8 +26,8 @@ static void sum_of(struct pm_result *r, const struct pm_profile_sum *s)
 	pm_result_u64(r, "instructions", s->insns, "instructions");
 	pm_result_u64(r, "blocks", s->blocks, "blocks");
 	pm_result_u64(r, "blocks_distinct", s->blocks_distinct, "blocks");
-	pm_result_u64(r, "locality_90", s->locality_90, "blocks");
-	pm_result_f64(r, "locality_90_percent", pm_percent(s->locality_90, s->blocks_distinct), "%");
+	pm_result_u64(r, "blocks_cover_90", s->locality_90, "blocks");
+	pm_result_f64(r, "blocks_cover_90_percent", pm_percent(s->locality_90, s->blocks_distinct), "%");
 	pm_result_u64(r, "reads", s->reads, "operands");
 	pm_result_u64(r, "writes", s->writes, "operands");
 	pm_result_u64(r, "rep_instructions", s->reps, "instructions");

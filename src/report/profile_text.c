@@ -68,7 +68,7 @@ static void totals(struct text_report *t)
 	row(t, "blocks executed", s->blocks, "%.1f instructions each",
 	    s->blocks ? (double)(s->insns - s->unknown) / (double)s->blocks : 0);
 	row(t, "blocks, distinct", s->blocks_distinct, "%s", "");
-	row(t, "... that make 90 %", s->locality_90, "%.1f %% of them",
+	row(t, "... that cover 90 %", s->locality_90, "%.1f %% of them",
 	    pm_percent(s->locality_90, s->blocks_distinct));
 	row(t, "reads", s->reads, "%.3f per instruction", (double)s->reads / n);
 	row(t, "writes", s->writes, "%.3f per instruction", (double)s->writes / n);
@@ -81,7 +81,7 @@ static void totals(struct text_report *t)
 	pm_buf_printf(&t->b, "\n  %-24s %.2f s wall, %.2f s user, %.2f s system", "time", c->wall_s,
 		      c->user_s, c->sys_s);
 	if (c->own_s > 0)
-		pm_buf_printf(&t->b, "; own %.2f s", c->own_s);
+		pm_buf_printf(&t->b, "; pugmark's CPU %.2f s", c->own_s);
 	pm_buf_printf(&t->b, "\n  %-24s %llu cached, %llu ahead, %llu on demand\n", "blocks translated",
 		      (unsigned long long)c->cached, (unsigned long long)c->ahead,
 		      (unsigned long long)c->demand);

@@ -99,7 +99,7 @@ static void best_predictor(struct pm_html *h, const struct pm_result_node *bpred
 static void summary(struct pm_html *h, const struct pm_result_node *root)
 {
 	static const char *const headline[][2] = {
-		{ "insns", "instructions" }, { "insns", "reads" }, { "insns", "writes" }, { "insns", "locality_90" },
+		{ "insns", "instructions" }, { "insns", "reads" }, { "insns", "writes" }, { "insns", "blocks_cover_90" },
 		{ "phases", "clusters" }, { "memory", "pages" }, { "objects", "allocations" }, { "core", "ipc" },
 	};
 	const struct pm_result_node *cache = at(root, "cache", NULL), *program = at(root, "program", NULL);

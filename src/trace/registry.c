@@ -333,7 +333,7 @@ static enum pm_status sink_finish(void *self, struct pm_result *r, struct pm_err
 	pm_result_str(r, "format", f->format->name);
 	if (f->out)
 		pm_result_u64(r, "bytes", pm_output_offset(f->out), "bytes");
-	pm_result_begin(r, "dropped");
+	pm_result_begin(r, "discarded");
 	for (unsigned k = 0; dropped && k < PM_EV_COUNT; k++)
 		if (dropped[k])
 			pm_result_u64(r, pm_kind_name(k), dropped[k], "events");

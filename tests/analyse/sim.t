@@ -201,7 +201,7 @@ $ pugmark sim --sim 'core:rob=4' "$TESTS/data/formats/lackey-34.txt"
 ! pugmark: core: rob: micro-ops in the reorder buffer: 4 is outside 8..4096
 ? 1
 $ pugmark sim "$TESTS/data/formats/lackey-34.txt"
-! pugmark: no simulator is asked for (see `pugmark sim --help`)
+! pugmark: no simulator given; try --usual (see `pugmark sim --help`)
 ? 2
 
 # The mix and the blocks of a program that can be counted by hand: 521 instructions, one of its six blocks
@@ -213,7 +213,7 @@ $ "$BUILD/tests/oracle/steptrace" costs.trace "$PROGRAMS/costs"; pugmark sim -s 
 >   writes           2 references
 >   unknown          0 instructions
 >   blocks distinct  6 blocks
->   locality 90      1 blocks that make 90 % of all instructions
+>   blocks cover 90  1 blocks that cover 90 % of all instructions
 >
 > insns by class
 >   class  executed   share

@@ -40,10 +40,10 @@ $ pugmark convert n.byu12 n.byu.txt 2>/dev/null; awk '{ t += $6; n[$2 " " $3 " "
 > MEMWRITE 4 1 3144
 # the same from a .cat, which is a trace like any other (but does not tell an uncached fetch from a read)
 $ pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img --cat n.cat --bus both.byu; pugmark convert n.cat n.byu 2>note; cat note; for f in n both; do pugmark dump $f.byu | awk '$2 == "bus" { print $3, $4, $6 }' >$f.txt; done; cmp n.txt both.txt && wc -l <n.txt; pugmark info n.cat | sed -n '2p;4p'
-> pugmark: note: events left out: 74 marker
+> pugmark: note: events discarded: 74 marker
 > 25832
 > format          cat
-> facts           data addresses, access sizes, physical addresses, byte enables, bus transactions
+> contents        data addresses, access sizes, physical addresses, byte enables, bus transactions
 $ pugmark dump n.cat | head -3; pugmark dump -f cat:words n.cat | grep -m 2 ' line '
 > 0 marker 0x0 0 name="begin"
 > 0 bus 0x1f030020 4 type=6 lanes=0xf0 attr=0 agent=0 raw=00000000 data=0x0

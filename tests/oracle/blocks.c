@@ -195,7 +195,7 @@ int main(int argc, char **argv)
 	qsort(size, distinct, sizeof *size, down);
 	while (sum * 10 < total * 9)
 		sum += size[k++];
-	printf("instructions %lu\nblocks %lu\nblocks_distinct %zu\nlocality_90 %lu\nreads %lu\nwrites %lu\n"
+	printf("instructions %lu\nblocks %lu\nblocks_distinct %zu\nblocks_cover_90 %lu\nreads %lu\nwrites %lu\n"
 	       "rep_instructions %lu\n", total, blocks, distinct, k, reads, writes, reps);
 	fflush(stdout);
 	_exit(0);			/* all memory is needed to the end: no leak to be told of */

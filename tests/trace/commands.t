@@ -3,7 +3,7 @@ $ cp $TESTS/data/blocks.pug b.pug; pugmark info b.pug
 > file            b.pug
 > format          pug
 > bytes           858
-> facts           instruction boundaries, data addresses, access sizes, branch outcomes, basic blocks
+> contents        instruction boundaries, data addresses, access sizes, branch outcomes, basic blocks
 > traced:
 >   tool          pugmark 0.1.0
 >   level         default
@@ -20,7 +20,7 @@ $ pugmark info --count --json - b.pug
 >   "file": "b.pug",
 >   "format": "pug",
 >   "bytes": 858,
->   "facts": ["instruction boundaries", "data addresses", "access sizes", "branch outcomes", "basic blocks"],
+>   "contents": ["instruction boundaries", "data addresses", "access sizes", "branch outcomes", "basic blocks"],
 >   "traced": {
 >     "tool": "pugmark 0.1.0",
 >     "level": "default"
@@ -130,7 +130,7 @@ $ pugmark convert b.pug x.din; ls x.*
 > x.pug.xz
 > x.pug.zst
 ! pugmark: note: din traces hold no access sizes and branch outcomes
-! pugmark: note: events left out: 47 branch
+! pugmark: note: events discarded: 47 branch
 $ pugmark dump b.pug -o /dev/full
 ! pugmark: cannot write: No space left on device
 ? 1
@@ -147,7 +147,7 @@ $ pugmark slice --range 5-3 b.pug x.pug
 ! pugmark: --range wants LO-HI or LO+SIZE, not '5-3' (see `pugmark slice --help`)
 ? 2
 $ pugmark head
-! pugmark: one trace is wanted (see `pugmark head --help`)
+! pugmark: missing TRACE (see `pugmark head --help`)
 ? 2
 # What is no command: perhaps a simulator, a program, or misspelt.
 $ pugmark bpred x.trace

@@ -193,6 +193,6 @@ $ test -e y.trace || test -e y.ref || test -e y.trc || echo nothing half-written
 # what is dropped is said
 $ pugmark convert d/penn-compact.trace x.din
 ! pugmark: note: din traces hold no branch outcomes, register numbers and micro-ops
-! pugmark: note: events left out: 2 branch, 15 uop
+! pugmark: note: events discarded: 2 branch, 15 uop
 # compressed in and out
 $ pugmark convert d/lackey-34.txt l.lackey.gz && pugmark convert l.lackey.gz l.lackey.zst && pugmark convert l.lackey.zst l.lackey && cmp l.lackey d/lackey-34.txt

@@ -97,5 +97,5 @@ $ rm ex.mod; pugmark idt2kt ex
 ! pugmark: ex: the original program is wanted for its instructions' bytes
 ? 1
 $ pugmark rtrace
-! pugmark: the name of one program is wanted (see `pugmark rtrace --help`)
+! pugmark: missing PROGRAM (see `pugmark rtrace --help`)
 ? 2

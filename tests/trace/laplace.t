@@ -46,7 +46,7 @@ $ pugmark merge $TESTS/data/formats/merge.kev $TESTS/data/formats/merge.kev -
 ! pugmark: Laplace event traces hold no data addresses; REFERENCES are wanted first
 ? 1
 $ pugmark merge $TESTS/data/formats/merge.ref.txt
-! pugmark: REFERENCES, EVENTS and OUT are wanted (see `pugmark merge --help`)
+! pugmark: missing REFERENCES, EVENTS or OUT (see `pugmark merge --help`)
 ? 2
 # dialects of kVMTrace and the strict subset
 $ pugmark convert -t laplace-events:dialect=laplace $TESTS/data/formats/kvmtrace05.kev -
@@ -59,4 +59,4 @@ $ pugmark convert -t laplace-events:dialect=laplace $TESTS/data/formats/kvmtrace
 > e 70
 $ pugmark convert -t laplace-events:dialect=laplace,strict $TESTS/data/formats/kvmtrace05.kev - | cut -c1 | xargs
 > A S F M (
-! pugmark: note: events left out: 2 kernel
+! pugmark: note: events discarded: 2 kernel

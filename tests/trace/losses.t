@@ -1,9 +1,9 @@
 # tests/trace/losses.t - what a format cannot hold is said once and counted: no event vanishes unsaid
 $ cp $TESTS/data/formats/steps.drmemtrace s.dr; pugmark convert s.dr x.trace
 ! pugmark: note: Penn traces hold no instruction bytes, access sizes, timestamps and rep iterations
-! pugmark: note: events left out: 1 rep-end, 1 time
-$ pugmark convert -q --json - s.dr y.trace | sed -n '/"dropped"/,/}/p'
->     "dropped": {
+! pugmark: note: events discarded: 1 rep-end, 1 time
+$ pugmark convert -q --json - s.dr y.trace | sed -n '/"discarded"/,/}/p'
+>     "discarded": {
 >       "rep-end": 1,
 >       "time": 1
 >     }

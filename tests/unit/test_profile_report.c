@@ -72,7 +72,7 @@ static void json_adds_up(void **state)
 	struct pm_result *r = pm_result_new();
 	const struct pm_result_node *root, *n;
 	static const char *const must[] = {
-		"pugmark", "program", "exit", "instructions", "blocks", "blocks_distinct", "locality_90",
+		"pugmark", "program", "exit", "instructions", "blocks", "blocks_distinct", "blocks_cover_90",
 		"reads", "writes", "mix", "functions", "processes", "threads", "wall_s", "user_s",
 		"translations",
 	};
