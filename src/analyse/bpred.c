@@ -444,7 +444,6 @@ struct bpred_sink {
 	struct bpred_counts *v;
 	size_t nv, cap_v;
 	struct { uint64_t pc; uint32_t at; } recent[1024];	/* pc -> v, direct-mapped; at + 1 */
-	bool saw_branch;
 	struct pm_br br[CHUNK];
 	uint8_t miss[CHUNK];
 	size_t nbr;
@@ -669,19 +668,11 @@ static void take(struct bpred_sink *s, const struct pm_batch *b)
 {
 	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++)
 		if (e->kind == PM_EV_BRANCH) {
-			s->saw_branch = true;
 			push(s, (struct pm_br){ e->addr, e->value, e->flags, e->size });
 		} else if (e->kind == PM_EV_INSN) {
 			s->insns++;
 		} else if (e->kind == PM_EV_UOP && e->id < b->nuop) {
-			const struct pm_uop *u = b->uop + e->id;
-
-			s->uop_macros += u->index == 1;
-			if (!s->saw_branch && u->target)
-				push(s, (struct pm_br){ u->pc, u->outcome == PM_UOP_TAKEN || u->flag_use == PM_UOP_READS_FLAGS ? u->target : u->fall,
-					(u->outcome == PM_UOP_TAKEN ? PM_BR_TAKEN : 0) | (u->flag_use == PM_UOP_READS_FLAGS ? PM_BR_COND : 0) |
-					(strcmp(u->macro, "CALL") ? strcmp(u->macro, "RET") ? 0 : PM_BR_RET : PM_BR_CALL) |
-					(strcmp(u->micro, "JMP_REG") ? 0 : PM_BR_INDIRECT), u->fall - u->pc });
+			s->uop_macros += b->uop[e->id].index == 1;	/* its branch comes as an event */
 		}
 }
 

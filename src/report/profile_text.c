@@ -78,11 +78,11 @@ static void totals(struct text_report *t)
 		row(t, "unknown instructions", s->unknown, "executed, not decoded");
 	pm_buf_printf(&t->b, "  %-24s ", "exit");
 	exit_of(&t->b, c->status, c->signal);
-	pm_buf_printf(&t->b, "\n  %-24s %.2f s wall, %.2f s user, %.2f s system", "time", c->wall_s,
-		      c->user_s, c->sys_s);
+	pm_buf_printf(&t->b, "\n  %-24s %.2f s wall, %.2f s user, %.2f s system\n", "time", c->wall_s, c->user_s,
+		      c->sys_s);
 	if (c->own_s > 0)
-		pm_buf_printf(&t->b, "; pugmark's CPU %.2f s", c->own_s);
-	pm_buf_printf(&t->b, "\n  %-24s %llu cached, %llu ahead, %llu on demand\n", "blocks translated",
+		pm_buf_printf(&t->b, "  %-24s %.2f s\n", "pugmark's CPU time", c->own_s);
+	pm_buf_printf(&t->b, "  %-24s %llu cached, %llu ahead, %llu on demand\n", "blocks translated",
 		      (unsigned long long)c->cached, (unsigned long long)c->ahead,
 		      (unsigned long long)c->demand);
 }

@@ -90,28 +90,28 @@ $ pugmark sim --reuse 'line=16;insns=1' "$TESTS/data/formats/lackey-34.txt"
 # The course's debug lines: 60 micro-ops of sjeng, tables of eight counters.
 $ pugmark sim --bpred 'bimodal=3;debug=dbg' --csv csv "$TESTS/data/formats/penn-sjeng-60.trace" >text; head -5 dbg
 > NNNNNNNN | 40061e  T | N  incorrect  1
-> NNNNNNnN | 40061e  T | N  incorrect  2
-> NNNNNNtN | 4005d3  N | N  correct    2
-> NNNNNNtN | 4005d8  T | N  incorrect  3
-> nNNNNNtN | 400609  N | N  correct    3
+> NNNNNNnN | 4005d3  N | N  correct    1
+> NNNNNNnN | 4005d8  T | N  incorrect  2
+> nNNNNNnN | 400609  N | N  correct    2
+> nNNNNNnN | 40060e  N | N  correct    2
 $ grep -E 'mispredictions|unique' csv | grep -v worst
-> bpred.bimodal-3.mispredictions,8,branches
-> bpred.bimodal-3.mpki,140.3508772,mispredictions/1000 instructions
+> bpred.bimodal-3.mispredictions,5,branches
+> bpred.bimodal-3.mpki,87.71929825,mispredictions/1000 instructions
 > bpred.bimodal-3.unique_branches,6,branches
 > bpred.bimodal-3.unique_90_percent_executed,6,branches
-> bpred.bimodal-3.unique_90_percent_missed,3,branches
+> bpred.bimodal-3.unique_90_percent_missed,2,branches
 $ pugmark sim --bpred 'gshare=3,3;debug=dbg' --csv csv "$TESTS/data/formats/penn-sjeng-60.trace" >text; head -5 dbg
 > NNNNNNNN  NNN | 40061e  T | N  incorrect  1
-> NNNNNNnN  NNT | 40061e  T | N  incorrect  2
-> NNNNNNnn  NTT | 4005d3  N | N  correct    2
-> NNNNNNnn  TTN | 4005d8  T | N  incorrect  3
-> NNNNNNtn  TNT | 400609  N | N  correct    3
+> NNNNNNnN  NNT | 4005d3  N | N  correct    1
+> NNNNNNnN  NTN | 4005d8  T | N  incorrect  2
+> NNnNNNnN  TNT | 400609  N | N  correct    2
+> NNnNNNnN  NTN | 40060e  N | N  correct    2
 $ pugmark sim --bpred 'tournament=3,3;debug=dbg' --csv csv "$TESTS/data/formats/penn-sjeng-60.trace" >text; head -5 dbg
 > BBBBBBBB NNNNNNNN NNNNNNNN  NNN | 40061e  T | N  incorrect  1
-> BBBBBBBB NNNNNNnN NNNNNNnN  NNT | 40061e  T | N  incorrect  2
-> BBBBBBBB NNNNNNtN NNNNNNnn  NTT | 4005d3  N | N  correct    2
-> BBBBBBBB NNNNNNtN NNNNNNnn  TTN | 4005d8  T | N  incorrect  3
-> BBBBBBBB nNNNNNtN NNNNNNtn  TNT | 400609  N | N  correct    3
+> BBBBBBBB NNNNNNnN NNNNNNnN  NNT | 4005d3  N | N  correct    1
+> BBBBBBBB NNNNNNnN NNNNNNnN  NTN | 4005d8  T | N  incorrect  2
+> BBBBBBBB nNNNNNnN NNnNNNnN  TNT | 400609  N | N  correct    2
+> BBBBBBBB nNNNNNnN NNnNNNnN  NTN | 40060e  N | N  correct    2
 $ pugmark sim --sim 'inorder:debug=dbg' --csv csv "$TESTS/data/formats/penn-sjeng-60.trace" >text; head -4 dbg
 >     0     1 -1 (Ready)    -1 (Ready)     -> -1  -  --------------------------------------------------
 >     1     2 -1 (Ready)     1 (Ready)     -> 44  L  --------------------------------------------------
@@ -233,3 +233,8 @@ $ pugmark sim --usual --csv - "$TESTS/data/formats/lackey-34.txt" | sed 's/\..*/
 >- path,value,unit insns cachegrind cache reuse memory phases 
 $ pugmark sim --usual --csv - "$TESTS/data/formats/ramulator.ramulator" | sed 's/\..*//' | uniq | tr '\n' ' '
 >- path,value,unit cache reuse memory 
+# a branch of a micro-op trace is one, the first, too
+$ printf '1 48d237 -1 -1 -1 R N - 0 0 48d239 48d277 J JMP_IMM_COND\n' > one.trace; pugmark sim --bpred 'bimodal=3;debug=-' one.trace | grep -e '|' -e branches
+> NNNNNNNN | 48d237  N | N  correct    0
+>   branches                               1
+>   unique branches                        1
