@@ -94,7 +94,7 @@ int cmd_run(int argc, char **argv)
 	struct outputs f = { 0 };
 	struct run_trace t = { .results = { .rows = 20, .top = 5, .to_stderr = true } };
 	const char *cache_limit = NULL, *wrong;
-	bool no_cache = false;
+	bool no_cache = false, to_file;
 	const struct pm_opt opts[] = {
 		OPT_HEAD("what to trace (default: nothing but how often each block ran)"),
 		OPT_FLAG(0, "branch", &t.branch, "blocks in order, and so every branch"),
@@ -116,7 +116,7 @@ int cmd_run(int argc, char **argv)
 		OPT_U64(0, "every", &t.every, "N", "and do so again every N instructions"),
 		OPT_LIST(0, "exclude-lib", &t.exclude, "NAME", "leave out what happens in NAME (libc, libz...)"),
 		OPT_HEAD("results"),
-		OPT_STR('o', "output", &f.out, "FILE", "the report, or a trace if one is asked for, goes to FILE"),
+		OPT_STR('o', "output", &f.out, "FILE", "the trace, if its name or -t FORMAT says so; else the report"),
 		OPT_STR(0, "report", &f.report, "FILE", "the same"),
 		OPT_STR(0, "json", &f.json, "FILE", "all of it as JSON (- is standard output)"),
 		OPT_STR(0, "csv", &f.csv, "FILE", "functions as CSV"),
@@ -148,16 +148,19 @@ int cmd_run(int argc, char **argv)
 		pm_opt_usage(&help, "--syntax wants att or intel, not '%s'", f.syntax);
 	if (cache_limit && !pm_parse_size(cache_limit, &o.cache_limit))
 		pm_opt_usage(&help, "--cache-limit wants a size, not '%s'", cache_limit);
+	t.out = f.out;
 	if ((wrong = run_trace_wrong(&t)))
 		pm_opt_usage(&help, "%s", wrong);
-	if (f.out && f.report)
+	to_file = run_trace_wanted(&t) && (t.dump || run_trace_to_file(&t));
+	if (f.out && !to_file && f.report)
 		pm_opt_usage(&help, "-o and --report name the same file twice");
 	o.no_cache = no_cache;
 	o.argv = argv;
 	if (run_trace_wanted(&t)) {
 		int done;
 
-		t.out = f.out;
+		if (f.out && !to_file)
+			f.report = f.out;
 		t.results.json = f.json;
 		t.results.csv = f.csv;
 		t.results.html = f.html;

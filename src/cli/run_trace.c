@@ -31,6 +31,9 @@ const char *run_trace_wrong(const struct run_trace *t)
 		return "--cache wants a line size that is a power of two from 4 to 32768";
 	if ((t->start_at && !pm_point_parse(t->start_at, &p)) || (t->stop_at && !pm_point_parse(t->stop_at, &p)))
 		return "--start-at and --stop-at want a function, 0xADDRESS, a number of instructions or SIGNAME";
+	if (run_trace_wanted(t) && run_trace_to_file(t) && !strcmp(t->out, "-"))
+		return "-o - would mix the trace with what the program prints; a FIFO or bash's "
+		       "-o >(pugmark sim ... -) does not";
 	if (t->every && t->length > t->every)
 		return "--for cannot be more than --every";
 	if (has_region(t) && !run_trace_wanted(t))
@@ -38,9 +41,28 @@ const char *run_trace_wrong(const struct run_trace *t)
 	return NULL;
 }
 
+/* Does the name of @out alone ask for a trace? A report may be called .json. */
+static bool names_a_trace(const char *out)
+{
+	const struct pm_format *f = pm_format_by_name(out);
+
+	return f && f->write && strcmp(f->name, "chrome");
+}
+
+static bool has_results(const struct run_trace *t)
+{
+	return t->count || t->sinks.n || t->sims.n || t->usual;
+}
+
+bool run_trace_to_file(const struct run_trace *t)
+{
+	/* of what only counts, -o is the report, unless its name says otherwise */
+	return t->out && !t->dump && (t->format || !has_results(t) || pm_format_by_name(t->out));
+}
+
 bool run_trace_wanted(const struct run_trace *t)
 {
-	return t->branch || t->exec || t->cache || t->count || t->dump || t->discard || t->format ||
+	return (t->out && names_a_trace(t->out)) || t->branch || t->exec || t->cache || t->count || t->dump || t->discard || t->format ||
 	       t->sinks.n || t->sims.n || t->usual;
 }
 
@@ -179,7 +201,7 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 	if (t->dump && add_sink(p, "dump", t->out ? t->out : "-", err) != PM_OK)
 		return PM_ERR;
 	needs = pm_pipeline_needs(p);
-	if (t->out && !t->dump) {
+	if (run_trace_to_file(t)) {
 		f = t->format ? pm_format_find(t->format, err) : pm_format_by_name(t->out);
 		if (!f && !t->format)
 			return pm_fail_file(err, "no format has names like '%s'; -t FORMAT says which to write "
@@ -266,7 +288,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 			st = PM_ERR;
 		}
 		traces_cracked(r, cracker);
-		if (t->out && !t->dump && st == PM_OK && !t->results.quiet)
+		if (run_trace_to_file(t) && st == PM_OK && !t->results.quiet)
 			traces_note_losses(r, facts, t->format, t->out);
 		t->results.quiet |= !t->count && !t->sinks.n && !t->sims.n && !t->usual;
 		if (st == PM_OK)

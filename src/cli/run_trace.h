@@ -23,6 +23,8 @@ struct run_trace {
 const char *run_trace_wrong(const struct run_trace *t);
 /* Does any of the options ask for a trace? */
 bool run_trace_wanted(const struct run_trace *t);
+/* If so: is `out` a file for it, and not for the report? */
+bool run_trace_to_file(const struct run_trace *t);
 /* Run; the exit status, or -1: as the program ended, of which *@status and *@signal tell. */
 int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal);
 
