@@ -310,6 +310,7 @@ struct dr_writer {
 	struct pm_regs_cache regs;
 	struct pm_map known;		/* pc -> insn id + 1 whose encoding the file has */
 	bool begun, encodings;
+	enum pm_isa isa;		/* of the trace, or of its first instruction */
 	uint32_t epoch;			/* ... of these numbers (pm_code.epoch) */
 	bool encoded, held;		/* from itself: encodings, a target marker wait for their instruction */
 	uint64_t target;
@@ -350,7 +351,8 @@ static void begin(struct dr_writer *w, const struct pm_stream *s, struct pm_err 
 	if (!w->begun) {
 		put(w, DR_HEADER, 0, 6, err);
 		put(w, DR_MARKER, MK_VERSION, 6, err);
-		put(w, DR_MARKER, MK_FILETYPE, w->encodings ? FT_X86_64 | FT_ENCODINGS : FT_X86_64, err);
+		put(w, DR_MARKER, MK_FILETYPE, (w->isa == PM_ISA_X86_32 ? FT_X86_32 : w->isa == PM_ISA_X86_64 ? FT_X86_64 : 0) |
+		    (w->encodings ? FT_ENCODINGS : 0), err);
 	}
 	put(w, DR_THREAD, 4, tid, err);
 	put(w, DR_PID, 4, pid, err);
@@ -366,12 +368,19 @@ static void begin(struct dr_writer *w, const struct pm_stream *s, struct pm_err 
 	w->stream = s->index;
 }
 
+static bool is_sysenter(const struct pm_group *g)
+{
+	return g->known && g->insn.len == 2 && g->insn.bytes[0] == 0x0f && g->insn.bytes[1] == 0x34;
+}
+
 static unsigned type_of(const struct pm_group *g, const struct x86_regs *x)
 {
 	unsigned f = g->branch.flags, class = x ? x->class : g->known ? g->insn.flow : PM_CLASS_NONE;
 
 	if (g->again)
 		return DR_NO_FETCH;
+	if (class == PM_CLASS_SYSCALL && is_sysenter(g))
+		return DR_SYSENTER;
 	if (!g->has_branch) {
 		switch (class) {
 		case PM_CLASS_COND: return DR_UNTAKEN;
@@ -423,8 +432,11 @@ static enum pm_status dr_group(void *self, const struct pm_group *g, struct pm_e
 	unsigned type = type_of(g, x), size = g->size;
 	uint8_t *p;
 
-	if (!w->begun || w->stream != g->stream->index)
+	if (!w->begun || w->stream != g->stream->index) {
+		if (!w->begun && g->known)
+			w->isa = g->insn.isa;
 		begin(w, g->stream, err);
+	}
 	if (!size)
 		size = g->known && g->insn.len ? g->insn.len : 4;
 	if (size > 15)
@@ -558,6 +570,9 @@ static void *dr_create(struct pm_output *out, const struct pm_write_opts *o, str
 	w = pm_alloc(sizeof *w);
 	w->w.out = out;
 	w->encodings = o->facts & PM_HAS_BYTES;
+	for (const char *const *kv = o->info; kv && kv[0]; kv += 2)
+		if (!strcmp(kv[0], "isa") && kv[1] && !strcmp(kv[1], "x86-32"))
+			w->isa = PM_ISA_X86_32;
 	w->g = (struct pm_grouper){ .group = dr_group, .other = dr_other, .self = w,
 				     .no_regs = true };
 	return w;
