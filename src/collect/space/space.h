@@ -265,7 +265,7 @@ struct space_hooks {
 	/* Of a trace: the number of the next block; blocks [@first, @first + @n) of @sp, of one module, get theirs. */
 	uint32_t (*next_number)(struct spaces *s);
 	void (*number)(struct spaces *s, const struct space *sp, uint32_t first, uint32_t n);
-	/* Where regions begin and end in the file @path, addresses in memory with @bias added. How many: 2 at most. */
+	/* Adds where regions begin and end in the file @path: addresses (uint64_t) in memory, with @bias added. */
 	void (*points)(struct spaces *s, const char *path, uint64_t bias, struct pm_buf *to);
 	/* The table of links of @p is at @at from now on. */
 	void (*links_moved)(struct spaces *s, struct space_user *p, uint64_t at);
