@@ -14,8 +14,8 @@
  * Plug-ins never see it: its flags are none of pugmark.h.
  *
  * A reference to the line that was used last of all lines of its set changes nothing in an LRU cache, and
- * most references are. If all sinks can do without them (pm_chain_sink_ops.recent), they are left out, and there is
- * ref[] instead, which says which of the batch's references the others are.
+ * most references are. If all sinks can do without them (pm_chain_sink_ops.recent), they are left
+ * out, and there is ref[] instead, which says which of the batch's references the others are.
  *
  * Threads    a producer's tables only grow: what a batch can name has been written, and neither moves nor
  *            changes until the sinks have finished, so that any thread may read it. */
@@ -72,21 +72,22 @@ struct pm_recent {			/* sets of lines: (addr >> shift) & mask */
 };
 
 enum pm_chain_sink_flag {		/* besides enum pm_sink_flag */
-	PM_SINK_CHAINS		= 1 << 24,	/* is the first member of a pm_chain_sink_ops; with PM_SINK_BLOCKS */
+	PM_SINK_CHAINS		= 1 << 24,	/* first member of a pm_chain_sink_ops; with PM_SINK_BLOCKS */
 	PM_SINK_LIGHT_CHAINS	= 1 << 25,	/* packed() is as PM_SINK_LIGHT says of consume() */
 };
 
 struct pm_chain_sink_ops {
 	struct pm_sink_ops ops;
 	/* What consume() is for other batches. The events of @b have their places in @k. */
-	enum pm_status (*packed)(void *self, const struct pm_batch *b, const struct pm_packed *k, struct pm_err *err);
+	enum pm_status (*packed)(void *self, const struct pm_batch *b, const struct pm_packed *k,
+				 struct pm_err *err);
 	/* Optional: of data references, those that it can do without. */
 	void (*recent)(const void *self, struct pm_recent *r);
 };
 
 /* Like pm_pipeline_push(), of a batch that is packed; only if pm_pipeline_packed(). */
-enum pm_status pm_pipeline_push_packed(struct pm_pipeline *p, const struct pm_batch *b, const struct pm_packed *k,
-				       struct pm_err *err);
+enum pm_status pm_pipeline_push_packed(struct pm_pipeline *p, const struct pm_batch *b,
+				       const struct pm_packed *k, struct pm_err *err);
 
 /* The references of @p, which has addresses: nref of them at @to. */
 void pm_packed_refs(const struct pm_packed *p, struct pm_packed_ref *to);

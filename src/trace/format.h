@@ -43,7 +43,8 @@ struct pm_writer_ops {
 	/* events that this writer could not represent, by kind (PM_EV_COUNT entries), or NULL */
 	const uint64_t *(*dropped)(void *self);
 	/* With PM_SINK_CHAINS (chain.h), of batches that are packed. */
-	enum pm_status (*packed)(void *self, const struct pm_batch *b, const struct pm_packed *k, struct pm_err *err);
+	enum pm_status (*packed)(void *self, const struct pm_batch *b, const struct pm_packed *k,
+				 struct pm_err *err);
 };
 
 struct pm_format {
@@ -53,7 +54,7 @@ struct pm_format {
 	const char *suffixes;		/* blank-separated: ".trace .penn"; NULL: none is typical */
 	uint32_t has;			/* enum pm_fact: the most that a reader of it can offer */
 	uint32_t needs;			/* enum pm_fact: what writing it takes */
-	uint32_t sink_flags;		/* PM_SINK_BLOCKS if the writer takes blocks unexpanded... */
+	uint32_t sink_flags;		/* PM_SINK_BLOCKS if the writer takes them unexpanded... */
 	bool own_files;			/* the writer makes a directory of that name: it gets no output */
 	/* How many bits of the head were recognised; 0: not this format. The best bid wins, and a tie
 	 * is a test failure. @n is what there is of the first 64 KiB. */

@@ -20,8 +20,8 @@
 struct pm_lanes;
 struct pm_packed;
 /* What a lane's thread is to call; @k: what makes the batch packed (chain.h), or NULL. */
-typedef enum pm_status pm_lane_consume(void *arg, unsigned lane, const struct pm_batch *b, const struct pm_packed *k,
-				       struct pm_err *err);
+typedef enum pm_status pm_lane_consume(void *arg, unsigned lane, const struct pm_batch *b,
+				       const struct pm_packed *k, struct pm_err *err);
 struct pm_lanes *pm_lanes_new(unsigned n, pm_lane_consume *consume, void *arg);
 /* Hand @b to the lanes in @which (bit k: lane k). PM_ERR: a lane has failed, now or before. */
 enum pm_status pm_lanes_push(struct pm_lanes *l, uint64_t which, const struct pm_batch *b,

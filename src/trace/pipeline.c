@@ -388,8 +388,8 @@ enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code,
 }
 
 /* pugmark's own sinks are compiled with the sizes of structs; a plug-in is told. */
-static enum pm_status consume(const struct pipe_sink *s, void *self, const struct pm_batch *b, const struct pm_packed *k,
-			      struct pm_err *err)
+static enum pm_status consume(const struct pipe_sink *s, void *self, const struct pm_batch *b,
+			      const struct pm_packed *k, struct pm_err *err)
 {
 	struct pm_batch told;
 
@@ -404,8 +404,8 @@ static enum pm_status consume(const struct pipe_sink *s, void *self, const struc
 }
 
 /* Call the crew's sinks that want this form. */
-static enum pm_status call(const struct crew *c, const struct pm_batch *b, const struct pm_packed *k, enum pipe_form form,
-			   struct pm_err *err)
+static enum pm_status call(const struct crew *c, const struct pm_batch *b, const struct pm_packed *k,
+			   enum pipe_form form, struct pm_err *err)
 {
 	struct pm_pipeline *p = c->p;
 
@@ -454,11 +454,13 @@ static enum pm_status crew_consume(struct crew *c, const struct pm_batch *b, con
 		return PM_ERR;
 	if (!k)
 		return call_unpacked(c, b, err);
-	return c->unpacker ? pm_unpack(c->unpacker, b, k, &(struct pm_emit){ call_unpacked, c }, err) : PM_OK;
+	if (!c->unpacker)
+		return PM_OK;
+	return pm_unpack(c->unpacker, b, k, &(struct pm_emit){ call_unpacked, c }, err);
 }
 
-static enum pm_status lane_consume(void *p, unsigned lane, const struct pm_batch *b, const struct pm_packed *k,
-				   struct pm_err *err)
+static enum pm_status lane_consume(void *p, unsigned lane, const struct pm_batch *b,
+				   const struct pm_packed *k, struct pm_err *err)
 {
 	return crew_consume(((struct pm_pipeline *)p)->crew + 1 + lane, b, k, err);
 }
@@ -527,7 +529,9 @@ static enum pm_status feed(void *to, const struct pm_batch *b, struct pm_err *er
 {
 	struct stage *s = to;
 
-	return s->ops ? s->ops->consume(s->self, b, &(struct pm_emit){ feed, s + 1 }, err) : spread(s->p, b, NULL, err);
+	if (!s->ops)
+		return spread(s->p, b, NULL, err);
+	return s->ops->consume(s->self, b, &(struct pm_emit){ feed, s + 1 }, err);
 }
 
 unsigned pm_pipeline_split(struct pm_pipeline *p)
@@ -577,8 +581,8 @@ enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b,
 	return PM_ERR;
 }
 
-enum pm_status pm_pipeline_push_packed(struct pm_pipeline *p, const struct pm_batch *b, const struct pm_packed *k,
-				       struct pm_err *err)
+enum pm_status pm_pipeline_push_packed(struct pm_pipeline *p, const struct pm_batch *b,
+				       const struct pm_packed *k, struct pm_err *err)
 {
 	assert(p->packed && !p->finished && !p->split && b->stream);	/* no transforms, then */
 	if (spread(p, b, k, err) != PM_ERR)

@@ -8,7 +8,8 @@
 
 void *pug_write_open(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err);
 enum pm_status pug_write(void *self, const struct pm_batch *b, struct pm_err *err);
-enum pm_status pug_write_packed(void *self, const struct pm_batch *b, const struct pm_packed *k, struct pm_err *err);
+enum pm_status pug_write_packed(void *self, const struct pm_batch *b, const struct pm_packed *k,
+				struct pm_err *err);
 enum pm_status pug_write_finish(void *self, struct pm_err *err);
 void pug_write_close(void *self);
 

@@ -120,7 +120,8 @@ void pug_def_get(struct pm_cur *c, enum pm_kind kind, struct pug_def *d)
 	u->outcome = penn_value(PENN_OUTCOME, (char)b[1]);
 	u->access = penn_value(PENN_ACCESS, (char)b[2]);
 	if (u->flag_use == PENN_NONE || u->outcome == PENN_NONE || u->access == PENN_NONE)
-		pm_fail(c->err, pm_cur_at(c) - 4, "a micro-op with the letters 0x%02x 0x%02x 0x%02x", b[0], b[1], b[2]);
+		pm_fail(c->err, pm_cur_at(c) - 4, "a micro-op with the letters 0x%02x 0x%02x 0x%02x",
+			b[0], b[1], b[2]);
 	u->msize = b[3];
 	get_name(c, u->macro, sizeof u->macro);
 	get_name(c, u->micro, sizeof u->micro);

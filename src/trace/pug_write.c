@@ -510,7 +510,8 @@ static enum pm_status write_events(struct pug_writer *w, const struct pm_batch *
 	return PM_OK;
 }
 
-enum pm_status pug_write_packed(void *self, const struct pm_batch *b, const struct pm_packed *p, struct pm_err *err)
+enum pm_status pug_write_packed(void *self, const struct pm_batch *b, const struct pm_packed *p,
+				struct pm_err *err)
 {
 	struct pug_writer *w = self;
 	/* a few instructions more would make a little chunk of their own */

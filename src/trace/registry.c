@@ -310,7 +310,8 @@ static enum pm_status sink_consume(void *self, const struct pm_batch *b, struct 
 	return f->format->write->write(f->writer, b, err) == PM_ERR ? fail_in(f, err) : PM_OK;
 }
 
-static enum pm_status sink_packed(void *self, const struct pm_batch *b, const struct pm_packed *k, struct pm_err *err)
+static enum pm_status sink_packed(void *self, const struct pm_batch *b, const struct pm_packed *k,
+				  struct pm_err *err)
 {
 	struct file_sink *f = self;
 

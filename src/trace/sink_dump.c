@@ -168,7 +168,8 @@ static void dump_uop(struct pm_buf *to, const struct pm_uop *u)
 {
 	pm_buf_printf(to, " uop=%d pc=0x%llx src=%d,%d dest=%d %c%c%c imm=%lld mem=0x%llx msize=%u fall=0x%llx "
 		      "target=0x%llx macro=%.12s micro=%.23s", u->index, (unsigned long long)u->pc,
-		      u->src1, u->src2, u->dest, penn_letter(PENN_FLAG_USE, u->flag_use), penn_letter(PENN_OUTCOME, u->outcome),
+		      u->src1, u->src2, u->dest, penn_letter(PENN_FLAG_USE, u->flag_use),
+		      penn_letter(PENN_OUTCOME, u->outcome),
 		      penn_letter(PENN_ACCESS, u->access), (long long)u->imm,
 		      (unsigned long long)u->mem, u->msize, (unsigned long long)u->fall,
 		      (unsigned long long)u->target, u->macro, u->micro);

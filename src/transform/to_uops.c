@@ -190,9 +190,11 @@ static void instantiate(struct crack *c, const struct pm_group *g, const struct 
 			continue;
 		to = g->has_branch ? g->branch.value : 0;
 		if (g->has_branch)
-			u->outcome = g->branch.flags & PM_BR_TAKEN || !t->cond ? PM_UOP_TAKEN : PM_UOP_NOT_TAKEN;
+			u->outcome = g->branch.flags & PM_BR_TAKEN || !t->cond ? PM_UOP_TAKEN :
+				     PM_UOP_NOT_TAKEN;
 		else if (t->cond)
-			u->outcome = g->next_known && g->next_pc != u->fall ? PM_UOP_TAKEN : PM_UOP_NOT_TAKEN;
+			u->outcome = g->next_known && g->next_pc != u->fall ? PM_UOP_TAKEN :
+				     PM_UOP_NOT_TAKEN;
 		else
 			u->outcome = PM_UOP_TAKEN;
 		if (from->branch == 'D') {
