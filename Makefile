@@ -57,7 +57,11 @@ EXTRA_OBJS :=
 
 # Half a millisecond of every run goes into mapping and relocating libraries: archives where there are.
 archive = $(if $(filter /%,$(shell $(CC) -print-file-name=lib$1.a)),-l:lib$1.a,-l$1)
-ARCHIVES = $(foreach l,$(patsubst -l%,%,$(filter-out -ldl -lm -lpthread,$(LDLIBS))),$(call archive,$l)) -lm -ldl -lpthread
+# That of elfutils 0.192 in Debian 13 lacks functions of its own.
+DW_WHOLE = $(shell echo 'int dwarf_getlocation(void); int main(void) { return dwarf_getlocation(); }' | \
+	$(CC) -w -x c -o /dev/null - -l:libdw.a -l:libelf.a -lzstd -lz -llzma -lbz2 2>/dev/null && echo yes)
+SHARED   = -lm -ldl -lpthread $(if $(DW_WHOLE),,-ldw -lelf)
+ARCHIVES = $(foreach l,$(patsubst -l%,%,$(filter-out $(SHARED),$(LDLIBS))),$(call archive,$l)) $(SHARED)
 $(B)/pugmark: $(OBJS) $(EXTRA_OBJS) src/exports.list
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJS) $(EXTRA_OBJS) $(ARCHIVES)
 
