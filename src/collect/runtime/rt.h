@@ -81,6 +81,7 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define CLONE_THREAD 0x10000
 #define CLONE_SETTLS 0x80000
 #define CLONE_NEWPID 0x20000000
+#define CLONE_CLEAR_SIGHAND 0x100000000ull	/* of clone3 */
 
 #define EPERM 1
 #define ESRCH 3
@@ -391,6 +392,7 @@ long rt_sigprocmask_call(struct rt_block *b, u64 how, u64 set, u64 old, u64 size
 long rt_request_tiles(struct rt_block *b);	/* ARCH_REQ_XCOMP_PERM */
 long rt_sigaltstack_call(struct rt_block *b, u64 ss, u64 old);
 struct rt_sighand *rt_sighand_copy(const struct rt_sighand *from);
+void rt_sighand_cleared(struct rt_block *b);	/* after CLONE_CLEAR_SIGHAND, in the child */
 int rt_on_app_stack(const struct rt_block *b, u64 sp);
 /* Signals that were held are queued again for when the mask is set, which is next: the synchronous ones, too, whom
  * nothing else keeps from arriving here at once. */
