@@ -4,7 +4,7 @@
 RT_DIR  := src/collect/runtime
 RT_SRCS := $(addprefix $(RT_DIR)/,elements.c enter.c go.c library.c memory.c proc_self.c ranges.c signal.c sigstate.c steps.c \
            syscall.c trace_buffer.c)
-RT_LIVE := $(addprefix $(RT_DIR)/,begin.c mailbox.c)
+RT_LIVE := $(addprefix $(RT_DIR)/,begin.c limits.c mailbox.c)
 RT_DEPS := $(wildcard $(RT_DIR)/*.h $(RT_DIR)/*/*.h) $(RT_DIR)/rt.ld src/collect/runtime.mk
 RT_B    := $(B)/rt
 RT_WARN := -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror)

@@ -1038,7 +1038,7 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 {
 	cpu_set_t cpus;
 
-	if (spaces_open(&s->spaces, err) != PM_OK)
+	if (limits_raise(s, err) != PM_OK || spaces_open(&s->spaces, err) != PM_OK)
 		return PM_ERR;
 	s->data_fd = memfd_create("pugmark-data", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (s->data_fd < 0)
@@ -1067,6 +1067,7 @@ static void session_close(struct session *s)
 {
 	if (s->data && s->data != MAP_FAILED)
 		__atomic_store_n(&s->head->closed, 1, __ATOMIC_SEQ_CST);
+	limits_restore(s);
 	close(s->data_fd);
 	for (size_t i = 0; i < NR(s->rt_fd); i++)
 		close(s->rt_fd[i]);
@@ -1091,6 +1092,7 @@ struct start {
 	bool aslr;
 	pid_t self;
 	sigset_t mask;			/* of the program */
+	const struct rlimit *limit;	/* likewise */
 	int trace_errno, exec_errno;	/* 0: none */
 };
 
@@ -1102,6 +1104,7 @@ static __attribute__((noinline)) pid_t start(struct start *o)
 
 	if (pid)
 		return pid;
+	limits_of_program(o->limit);
 	if (!o->aslr)
 		personality((unsigned long)personality(0xffffffff) | ADDR_NO_RANDOMIZE);
 	if (o->file >= 0) {
@@ -1227,7 +1230,8 @@ static char **script_argv(struct session *s, const struct loading *l, char **arg
 /* Where ptrace() is refused: the program is loaded by the runtime. */
 static enum pm_status launch_loaded(struct session *s, struct pm_err *err)
 {
-	struct start o = { .argv = s->opts->argv, .file = -1, .aslr = s->opts->aslr, .self = getpid() };
+	struct start o = { .argv = s->opts->argv, .file = -1, .aslr = s->opts->aslr, .self = getpid(),
+			   .limit = s->limit };
 	char path[4096], why[256] = "";
 	struct proc *p;
 	int fd, status;
@@ -1254,7 +1258,8 @@ static enum pm_status launch_loaded(struct session *s, struct pm_err *err)
 
 static enum pm_status launch(struct session *s, struct pm_err *err)
 {
-	struct start o = { .argv = s->opts->argv, .file = -1, .aslr = s->opts->aslr, .self = getpid() };
+	struct start o = { .argv = s->opts->argv, .file = -1, .aslr = s->opts->aslr, .self = getpid(),
+			   .limit = s->limit };
 	char why[256] = "";
 	int status;
 

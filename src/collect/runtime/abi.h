@@ -73,6 +73,7 @@
 #define RT_BLOCK_SIZE		(1ull << RT_BLOCK_SHIFT)
 #define RT_BLOCKS		8192u			/* block 0 is the session header */
 #define RT_DATA_SIZE		(RT_BLOCKS * RT_BLOCK_SIZE)
+#define RT_OURS_SIZE		(RT_CODE_SIZE + RT_DATA_SIZE + (1ull << 40))	/* more than all that is ours */
 
 #define RT32_BLOCKS		0x20000000u
 #define RT32_BLOCK_SIZE		0x400000u

@@ -367,6 +367,9 @@ void rt_do_mmap(struct rt_block *b, const word arg[6]);
 void rt_forget(struct rt_block *b, u64 addr, u64 len);	/* what is executable there is about to vanish */
 void rt_executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags);
 
+/* ---- limits.c --------------------------------------------------------------------------------- */
+int rt_do_limit(struct rt_block *b);		/* 1: execute it in the window */
+
 /* ---- memory.c --------------------------------------------------------------------------------- */
 /* Calls about a range of addresses: 1: execute it in the window, for nothing of ours is there; 0: it has been done. */
 int rt_do_munmap(struct rt_block *b);

@@ -548,6 +548,12 @@ static int dispatch(struct rt_block *b)
 	case NR_mlockall:
 	case NR_remap_file_pages:
 		return rt_do_range(b);
+#ifndef RT_IDT
+	case NR_getrlimit:
+	case NR_setrlimit:
+	case NR_prlimit64:
+		return rt_do_limit(b);
+#endif
 	case NR_mprotect:
 	case NR_pkey_mprotect:
 		if (!(rt_prot(b, (word)ARG2) & PROT_EXEC) && !rt_is_exec(ARG0, ARG1) && !rt_is_ours(ARG0, ARG1))
