@@ -879,6 +879,23 @@ static void answer(struct session *s, uint32_t bi)
 }
 
 /* ---- exec ------------------------------------------------------------------------------------------- */
+/* The kernel gives no rights to a program that somebody without rights traces, nor says so. */
+static void tell_of_rights(pid_t pid, const char *program)
+{
+	char path[64];
+	struct stat st;
+	bool owner, group;
+
+	snprintf(path, sizeof path, "/proc/%d/exe", pid);
+	if (!geteuid() || stat(path, &st))
+		return;
+	owner = st.st_mode & S_ISUID && st.st_uid != geteuid();
+	group = st.st_mode & S_ISGID && st.st_mode & S_IXGRP && st.st_gid != getegid();
+	if (owner || group)
+		fprintf(stderr, "pugmark: process %d, %s, runs without the rights of its %s: it is traced\n", pid,
+			program, owner ? "owner" : "group");
+}
+
 /* @pid has a new program and stands at its first instruction. */
 static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 {
@@ -900,6 +917,7 @@ static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 	}
 	p->user.program = exe_of(s, (uint32_t)pid);
 	becomes(s, p, (uint32_t)pid);
+	tell_of_rights(pid, p->user.program);
 	if (!inject(s, pid, bi, p->user.space, &entry, why, n)) {
 		proc_forget(s, p, bi);
 		return false;
