@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include "check.h"
 
@@ -218,5 +219,13 @@ int main(int argc, char **argv)
 			CHECK(munmap(m, size) == 0);
 	}
 	SECTION("brk, mmap: good");
+
+	CHECK(prctl(PR_GET_DUMPABLE) == 1 && prctl(PR_SET_DUMPABLE, 2) == -1 && errno == EINVAL);
+	CHECK(prctl(PR_SET_DUMPABLE, 0) == 0 && prctl(PR_GET_DUMPABLE) == 0);
+	if (!fork())
+		_exit(prctl(PR_GET_DUMPABLE));
+	CHECK(wait(&fd) > 0 && fd == 0);
+	CHECK(prctl(PR_SET_DUMPABLE, 1) == 0 && prctl(PR_GET_DUMPABLE) == 1);
+	SECTION("dumpable: as it was set");
 	return 0;
 }

@@ -450,6 +450,11 @@ int rt_open_pages(struct rt_block *b)
 	return rt_nwritable && rt_ask(b, RQ_OPEN, 0, 0, 0, 0) && b->mail.r[0];
 }
 
+/* PR_SET_DUMPABLE 0: the kernel must not know, for the controller has to read us. As in the kernel
+ * it belongs to the address space: children inherit it, programs that are executed do not. */
+enum { PR_GET_DUMPABLE = 3, PR_SET_DUMPABLE = 4 };
+static int is_secret;
+
 /* Files, and what cannot be allowed. */
 static int other_call(struct rt_block *b)
 {
@@ -460,7 +465,13 @@ static int other_call(struct rt_block *b)
 		RET = -(word)ENOSYS;
 		return 0;
 	case NR_prctl:
-		if (ARG0 == 4 && ARG1 == 0) {		/* PR_SET_DUMPABLE 0: the controller must read us */
+		if (ARG0 == PR_SET_DUMPABLE && ARG1 <= 1) {
+			is_secret = !ARG1;
+			if (is_secret)
+				RET = 0;
+			return !is_secret;
+		}
+		if (ARG0 == PR_GET_DUMPABLE && is_secret) {
 			RET = 0;
 			return 0;
 		}
