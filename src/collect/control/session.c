@@ -722,6 +722,15 @@ static uint32_t live_threads(const struct session *s, const struct proc *mm)
 	return n;
 }
 
+/* Is block @i one that @p was given for a thread or process that has not begun? No other is its to give back. */
+static bool not_begun_by(const struct session *s, const struct proc *p, uint32_t i)
+{
+	const struct proc *c = s->proc[s->block_proc[i] - 1];
+	const struct thread *t = thread_of((struct proc *)c, i);
+
+	return t && !t->tid && (c == p || (!c->pid && !c->loads && c->parent == p->pid));
+}
+
 static void answer(struct session *s, uint32_t bi)
 {
 	struct rt_block *b = session_block(s, bi);
@@ -805,7 +814,7 @@ static void answer(struct session *s, uint32_t bi)
 	case RQ_UNBLOCK: {
 		uint32_t i = (uint32_t)m->a[0];
 
-		if (i && i < RT_BLOCKS && s->block_proc[i]) {
+		if (i && i < RT_BLOCKS && s->block_proc[i] && not_begun_by(s, p, i)) {
 			struct proc *c = s->proc[s->block_proc[i] - 1];
 
 			t = thread_of(c, i);
