@@ -7,7 +7,7 @@
 
 #include "analyse/cache_sim.h"
 #include "analyse/conf.h"
-#include "base/opt.h"
+#include "base/number.h"
 
 const char *const pm_cache_policies[] = {
 	"lru", "fifo", "random", "plru", "srrip", "drrip", "opt", NULL

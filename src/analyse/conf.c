@@ -6,7 +6,7 @@
 
 #include "analyse/conf.h"
 #include "base/mem.h"
-#include "base/opt.h"
+#include "base/number.h"
 
 enum pm_status pm_conf_fail(const struct pm_conf *c, const struct pm_conf_item *it,
 			    struct pm_err *err, const char *fmt, ...)

@@ -321,15 +321,12 @@ static void count_stall(struct pm_core *k, uint64_t pc, uint64_t commit, bool mi
 	}
 }
 
-/* HOT: once per instruction. */
-void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4])
+/* (2) The cycle of dispatch, @d at the earliest; *by_store: a full store queue put it off. */
+static inline uint64_t dispatch(struct pm_core *k, const struct pm_core_op *op, uint64_t d,
+				bool *by_store)
 {
 	const struct pm_core_conf *c = &k->c;
-	uint64_t fetched = fetch_one(k, op), d = fetched + c->front, by_front = d, ready, done, addr_ready;
-	bool by_store = false, missed = false;
-	uint32_t ports = k->ports[op->class];
 
-	/* (2) dispatch */
 	if (d <= k->dispatch) {
 		d = k->dispatch;
 		if (k->slots + op->uops > c->width && k->slots)
@@ -347,16 +344,46 @@ void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4
 	for (unsigned i = 0; i < op->nstore; i++)
 		if (k->nstore + i >= c->sq && k->sq[(k->nstore + i) % c->sq] + 1 > d) {
 			d = k->sq[(k->nstore + i) % c->sq] + 1;
-			by_store = true;
+			*by_store = true;
 		}
-	d = enter_iq(k, op->nload + op->nstore + (ports != 0), d);
+	d = enter_iq(k, op->nload + op->nstore + (k->ports[op->class] != 0), d);
 	if (d > k->dispatch) {
 		k->dispatch = d;
 		k->slots = 0;
 	}
 	k->slots += op->uops;
 	k->queue[k->st.instructions % c->queue] = d;
+	return d;
+}
 
+/* (6) Stores leave in order, @issued[] says when they were; later loads may find their words. */
+static inline void retire_stores(struct pm_core *k, const struct pm_core_op *op,
+				 const uint64_t *issued, uint64_t commit)
+{
+	const struct pm_core_conf *c = &k->c;
+
+	for (unsigned i = 0; i < op->nstore; i++) {
+		uint64_t to = (op->store[i] + (op->store_size[i] ? op->store_size[i] : 1) - 1) >> 3;
+		uint64_t come = op->store_level[i] ? issued[i] + c->lat[op->store_level[i]] : 0;
+		k->written = max(max(k->written + 1, commit + 1), come);
+		k->sq[k->nstore++ % c->sq] = k->written;
+		for (uint64_t w = op->store[i] >> 3; w <= to && w < (op->store[i] >> 3) + 8; w++) {
+			k->word[w % WORDS].word = w + 1;
+			k->word[w % WORDS].issued = issued[i];
+			k->word[w % WORDS].written = k->written;
+		}
+	}
+}
+
+/* HOT: once per instruction. */
+void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4])
+{
+	const struct pm_core_conf *c = &k->c;
+	uint64_t fetched = fetch_one(k, op), d = fetched + c->front, by_front = d, ready, done, addr_ready;
+	bool by_store = false, missed = false;
+	uint32_t ports = k->ports[op->class];
+
+	d = dispatch(k, op, d, &by_store);
 	/* (3) - (5) execution */
 	addr_ready = regs_ready(k, op->addr_regs, d + 1);
 	ready = regs_ready(k, op->data_regs, d + 1);
@@ -405,18 +432,7 @@ void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4
 			k->commit_slots = 0;
 		}
 		k->commit_slots += op->uops;
-		for (unsigned i = 0; i < op->nstore; i++) {
-			uint64_t to = (op->store[i] + (op->store_size[i] ? op->store_size[i] : 1) - 1) >> 3;
-			uint64_t come = op->store_level[i] ? issued[i] + c->lat[op->store_level[i]] : 0;
-
-			k->written = max(max(k->written + 1, commit + 1), come);
-			k->sq[k->nstore++ % c->sq] = k->written;
-			for (uint64_t w = op->store[i] >> 3; w <= to && w < (op->store[i] >> 3) + 8; w++) {
-				k->word[w % WORDS].word = w + 1;
-				k->word[w % WORDS].issued = issued[i];
-				k->word[w % WORDS].written = k->written;
-			}
-		}
+		retire_stores(k, op, issued, commit);
 		for (unsigned u = 0; u < op->uops; u++)
 			k->rob[k->nuop++ % c->rob] = commit;
 		for (unsigned i = 0; i < op->nload; i++)

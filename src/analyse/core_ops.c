@@ -11,7 +11,7 @@
 #include "analyse/core.h"
 #include "analyse/costs.h"
 #include "analyse/names.h"
-#include "base/opt.h"
+#include "base/number.h"
 #include "isa/x86/decode.h"
 #include "isa/x86/form.h"
 #include "isa/x86/regs.h"

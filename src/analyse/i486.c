@@ -6,7 +6,7 @@
 #include "analyse/conf.h"
 #include "analyse/i486.h"
 #include "base/mem.h"
-#include "base/opt.h"
+#include "base/number.h"
 #include "isa/x86/form.h"
 
 struct pm_i486 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyse/names.h"
-#include "base/opt.h"
+#include "base/number.h"
 #include "elf/elf.h"
 #include "elf/symbols.h"
 

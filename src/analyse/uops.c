@@ -6,7 +6,7 @@
 #include "analyse/conf.h"
 #include "analyse/uops.h"
 #include "base/mem.h"
-#include "base/opt.h"
+#include "base/number.h"
 
 enum { BINS = 66 };
 

@@ -10,10 +10,18 @@
 
 #include "base/mem.h"
 
+static void (*told)(size_t n);
+
+void pm_tell_no_memory(void (*f)(size_t n))
+{
+	told = f;
+}
+
 void pm_out_of_memory(size_t n)
 {
-	fprintf(stderr, "pugmark: out of memory (%zu bytes wanted)\n", n);
-	abort();
+	if (told)
+		told(n);
+	__builtin_trap();
 }
 
 static void *check(void *p, size_t n)
@@ -43,6 +51,11 @@ void *pm_alloc(size_t n)
 void *pm_alloc_unset(size_t n)
 {
 	return check(malloc(n ? n : 1), n);
+}
+
+void *pm_alloc_lines(size_t n)
+{
+	return check(aligned_alloc(64, (n + 63) & ~(size_t)63), n);
 }
 
 void *pm_realloc(void *p, size_t n)

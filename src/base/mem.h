@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* mem.h - memory: checked allocation, growing arrays, one arena per pass, a map from u64 to u64
  *
- * Errors     Allocation of what the project itself needs aborts with a message when memory is out:
- *            no caller could do better. A size that comes from *input* is checked against the
+ * Errors     When memory is out for what the project itself needs, the program's own function is
+ *            told (pm_tell_no_memory()), and the process ends: no caller could do better.
+ *            A size that comes from *input* is checked against the
  *            input's real length before it gets here (an absurd length allocates nothing).
  * Threads    none of these is shared between threads. */
 #ifndef PM_BASE_MEM_H
@@ -21,7 +22,11 @@ __attribute__((noreturn)) void pm_out_of_memory(size_t n);
 void *pm_alloc(size_t n);			/* zeroed; never NULL */
 void *pm_alloc_unset(size_t n);			/* ... or not zeroed: what is never written takes no memory */
 void *pm_realloc(void *p, size_t n);		/* never NULL; n > 0 */
+void *pm_alloc_lines(size_t n);			/* not zeroed, at a multiple of 64 bytes; free() it */
 char *pm_strdup(const char *s);
+
+/* @f says that @n bytes are not to be had; it need not come back. */
+void pm_tell_no_memory(void (*f)(size_t n));
 
 /* @p lives until the process ends: not a leak. */
 void pm_keep(const void *p);

@@ -5,7 +5,8 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/opt.h"
+#include "base/number.h"
+#include "cli/opt.h"
 
 struct command {
 	const char *name;

@@ -70,6 +70,42 @@ static bool parse_range(const char *s, struct pm_slice_range *r)
 	return r->hi > r->lo;
 }
 
+/* What the options said, to what slices. */
+static void select_part(struct pm_slice_opts *o, struct pm_slice_range *range, const char *time,
+			const struct pm_opt_list *ranges, uint64_t tid,
+			const struct pm_opt_help *help)
+{
+	struct pm_slice_range times;
+
+	if (time) {
+		if (!parse_range(time, &times))
+			pm_opt_usage(help, "--time wants A-B, not '%s'", time);
+		o->time_from = times.lo;
+		o->time_to = times.hi;
+	}
+	if (ranges->n > MAX_RANGES)
+		pm_opt_usage(help, "more than %u ranges", MAX_RANGES);
+	for (unsigned i = 0; i < ranges->n; i++)
+		if (!parse_range(ranges->v[i], range + i))
+			pm_opt_usage(help, "--range wants LO-HI or LO+SIZE, not '%s'", ranges->v[i]);
+	if (tid > UINT32_MAX)
+		pm_opt_usage(help, "--thread %llu is no thread id", (unsigned long long)tid);
+	if (o->count > UINT64_MAX - o->from)
+		o->count = UINT64_MAX - o->from;
+	o->range = range;
+	o->nrange = ranges->n;
+	o->tid = (uint32_t)tid;
+}
+
+static void release_function(struct function *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		pm_elf_close(f->known[i].elf);
+		free(f->known[i].path);
+	}
+	free(f->known);
+}
+
 int cmd_slice(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -105,7 +141,6 @@ int cmd_slice(int argc, char **argv)
 	const struct pm_format *which, *out;
 	uint32_t facts;
 	struct pm_err err = { 0 };
-	struct pm_slice_range times;
 	struct pm_pipeline *p;
 	struct pm_result *r;
 	struct pm_source src;
@@ -115,24 +150,7 @@ int cmd_slice(int argc, char **argv)
 		pm_opt_usage(&help, n < 2 ? "IN and OUT are wanted" : "only one IN and one OUT");
 	if (!strcmp(argv[1], "-") && !to)
 		pm_opt_usage(&help, "standard output has no name that tells a format: -t FORMAT");
-	if (time) {
-		if (!parse_range(time, &times))
-			pm_opt_usage(&help, "--time wants A-B, not '%s'", time);
-		o.time_from = times.lo;
-		o.time_to = times.hi;
-	}
-	if (ranges.n > MAX_RANGES)
-		pm_opt_usage(&help, "more than %u ranges", MAX_RANGES);
-	for (unsigned i = 0; i < ranges.n; i++)
-		if (!parse_range(ranges.v[i], range + i))
-			pm_opt_usage(&help, "--range wants LO-HI or LO+SIZE, not '%s'", ranges.v[i]);
-	if (tid > UINT32_MAX)
-		pm_opt_usage(&help, "--thread %llu is no thread id", (unsigned long long)tid);
-	if (o.count > UINT64_MAX - o.from)
-		o.count = UINT64_MAX - o.from;
-	o.range = range;
-	o.nrange = ranges.n;
-	o.tid = (uint32_t)tid;
+	select_part(&o, range, time, &ranges, tid, &help);
 	if (f.name) {
 		o.where = in_function;
 		o.where_arg = &f;
@@ -178,10 +196,6 @@ out:
 	pm_pipeline_free(p);
 	src.ops->close(src.self);
 	pm_result_free(r);
-	for (size_t i = 0; i < f.n; i++) {
-		pm_elf_close(f.known[i].elf);
-		free(f.known[i].path);
-	}
-	free(f.known);
+	release_function(&f);
 	return status;
 }

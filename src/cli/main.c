@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyse/sims.h"
@@ -131,11 +132,18 @@ static int unknown(const char *name)
 	return 2;
 }
 
+static void no_memory(size_t n)
+{
+	fprintf(stderr, "pugmark: out of memory (%zu bytes wanted)\n", n);
+	abort();
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = strrchr(argv[0], '/');
 
 	signal(SIGXFSZ, too_large);
+	pm_tell_no_memory(no_memory);
 	pm_open_heap();
 	/* links named after a command run it: idt, vcount, vtrace... */
 	name = name ? name + 1 : argv[0];

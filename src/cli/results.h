@@ -5,7 +5,7 @@
 #define PM_CLI_RESULTS_H
 
 #include "analyse/annotator.h"
-#include "base/opt.h"
+#include "cli/opt.h"
 #include "report/listing_report.h"
 
 struct pm_result;

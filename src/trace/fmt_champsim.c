@@ -343,6 +343,58 @@ static enum pm_status champ_commit(struct champ_writer *w, struct pm_err *err)
 	return w->at ? pm_output_commit(w->w.out, n, err) : PM_OK;
 }
 
+/* Registers that the instruction and its micro-ops read and write, as bits. */
+static void champ_reads_writes(const struct x86_regs *x, const struct pm_group *g,
+			       uint64_t *reads, uint64_t *writes)
+{
+	if (x) {
+		*reads = x->reads;
+		*writes = x->writes;
+	}
+	for (unsigned i = 0; i < g->nuop; i++) {
+		const struct pm_uop *u = &g->uop[i];
+
+		if (u->src1 >= 0 && u->src1 < 44)
+			*reads |= 1ull << u->src1;
+		if (u->src2 >= 0 && u->src2 < 44)
+			*reads |= 1ull << u->src2;
+		if (u->dest >= 0 && u->dest < 44)
+			*writes |= 1ull << u->dest;
+		if (u->flag_use == PM_UOP_READS_FLAGS)
+			*reads |= 1ull << X86_REG_FLAGS;
+		if (u->flag_use == PM_UOP_WRITES_FLAGS)
+			*writes |= 1ull << X86_REG_FLAGS;
+	}
+}
+
+/* Branches name the registers by which ChampSim tells their kinds apart. */
+static void champ_branch(const struct pm_group *g, unsigned flags, uint64_t reads,
+			 struct champsim_slots *src, struct champsim_slots *dst)
+{
+	const uint64_t sp = 1ull << X86_REG_RSP, fl = 1ull << X86_REG_FLAGS;
+	uint64_t other;
+
+	for (unsigned i = 0; i < g->nrd; i++)
+		if (g->rd[i].id < 64)
+			reads |= 1ull << g->rd[i].id;
+	other = reads & ~sp & ~fl;
+	add_reg(dst, PIN_IP);
+	if (flags & (PM_BR_CALL | PM_BR_RET))
+		add_reg(dst, PIN_SP);
+	if (flags & (PM_BR_COND | PM_BR_CALL))
+		add_reg(src, PIN_IP);
+	if (flags & (PM_BR_CALL | PM_BR_RET))
+		add_reg(src, PIN_SP);
+	if (flags & PM_BR_COND)
+		/* loop and jrcxz count in rcx, all others look at flags */
+		add_reg(src, reads & fl || !other ? PIN_FLAGS : to_pin(1));
+	if (flags & PM_BR_INDIRECT && !(flags & PM_BR_RET)) {
+		add_mask(src, other, 0);
+		if (!other)
+			add_reg(src, PIN_OTHER);
+	}
+}
+
 static enum pm_status champ_group(void *self, const struct pm_group *g, struct pm_err *err)
 {
 	struct champ_writer *w = self;
@@ -380,24 +432,7 @@ static enum pm_status champ_group(void *self, const struct pm_group *g, struct p
 			flags |= PM_BR_INDIRECT;
 		taken = !(flags & PM_BR_COND);
 	}
-	if (x) {
-		reads = x->reads;
-		writes = x->writes;
-	}
-	for (unsigned i = 0; i < g->nuop; i++) {
-		const struct pm_uop *u = &g->uop[i];
-
-		if (u->src1 >= 0 && u->src1 < 44)
-			reads |= 1ull << u->src1;
-		if (u->src2 >= 0 && u->src2 < 44)
-			reads |= 1ull << u->src2;
-		if (u->dest >= 0 && u->dest < 44)
-			writes |= 1ull << u->dest;
-		if (u->flag_use == PM_UOP_READS_FLAGS)
-			reads |= 1ull << X86_REG_FLAGS;
-		if (u->flag_use == PM_UOP_WRITES_FLAGS)
-			writes |= 1ull << X86_REG_FLAGS;
-	}
+	champ_reads_writes(x, g, &reads, &writes);
 	p[8] = branch;
 	p[9] = taken;
 	if (w->w.native) {
@@ -405,39 +440,15 @@ static enum pm_status champ_group(void *self, const struct pm_group *g, struct p
 			add_reg(&src, to_pin(g->rd[i].id));
 		for (unsigned i = 0; i < g->nwr; i++)
 			add_reg(&dst, to_pin(g->wr[i].id));
+	} else if (branch) {
+		champ_branch(g, flags, reads, &src, &dst);
 	} else {
-		const uint64_t sp = 1ull << X86_REG_RSP, fl = 1ull << X86_REG_FLAGS;
-
-		if (branch) {
-			uint64_t other;
-
-			for (unsigned i = 0; i < g->nrd; i++)
-				if (g->rd[i].id < 64)
-					reads |= 1ull << g->rd[i].id;
-			other = reads & ~sp & ~fl;
-			add_reg(&dst, PIN_IP);
-			if (flags & (PM_BR_CALL | PM_BR_RET))
-				add_reg(&dst, PIN_SP);
-			if (flags & (PM_BR_COND | PM_BR_CALL))
-				add_reg(&src, PIN_IP);
-			if (flags & (PM_BR_CALL | PM_BR_RET))
-				add_reg(&src, PIN_SP);
-			if (flags & PM_BR_COND)
-				/* loop and jrcxz count in rcx, all others look at flags */
-				add_reg(&src, reads & fl || !other ? PIN_FLAGS : to_pin(1));
-			if (flags & PM_BR_INDIRECT && !(flags & PM_BR_RET)) {
-				add_mask(&src, other, 0);
-				if (!other)
-					add_reg(&src, PIN_OTHER);
-			}
-		} else {
-			add_mask(&src, reads, 0);
-			add_mask(&dst, writes, 0);
-			for (unsigned i = 0; i < g->nrd; i++)
-				add_reg(&src, to_pin(g->rd[i].id));
-			for (unsigned i = 0; i < g->nwr; i++)
-				add_reg(&dst, to_pin(g->wr[i].id));
-		}
+		add_mask(&src, reads, 0);
+		add_mask(&dst, writes, 0);
+		for (unsigned i = 0; i < g->nrd; i++)
+			add_reg(&src, to_pin(g->rd[i].id));
+		for (unsigned i = 0; i < g->nwr; i++)
+			add_reg(&dst, to_pin(g->wr[i].id));
 	}
 	for (unsigned i = 0; i < g->nref; i++) {
 		const struct pm_event *e = &g->ref[i];

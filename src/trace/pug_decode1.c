@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cur.h"
+#include "base/mem.h"
 #include "trace/pug_decode.h"
 #include "trace/tally.h"
 
@@ -145,10 +146,8 @@ static inline void pug1_learn(struct pug1_model *m, uint32_t from, uint32_t to)
 
 static struct pug1_node *aligned(size_t cap, struct pug1_node *old, size_t n)
 {
-	struct pug1_node *v = aligned_alloc(64, cap * sizeof *v);
+	struct pug1_node *v = pm_alloc_lines(cap * sizeof *v);
 
-	if (!v)
-		abort();
 	if (n)
 		memcpy(v, old, n * sizeof *v);
 	free(old);

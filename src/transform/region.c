@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/mix.h"
-#include "base/opt.h"
+#include "base/number.h"
 #include "transform/region.h"
 
 struct of_stream {

@@ -302,6 +302,51 @@ static bool from_int(struct cpu *c, unsigned fd, int64_t v, bool to_double)
 	return finish_s(c, fd, bits_f(f), flags_of(out));
 }
 
+/* Conversions; what is none traps. */
+static bool convert(struct cpu *c, enum mips_op op, unsigned fs, unsigned fd)
+{
+	uint64_t d = get_d(c, fs);
+	uint32_t s = get_s(c, fs);
+	unsigned fl;
+
+	switch (op) {
+	case MIPS_cvt_d_s:
+		fl = operand(kind_s(s), ZERO);
+		return finish_d(c, fd, fl ? 0 : bits_d((double)as_f(s)), fl);
+	case MIPS_cvt_s_d: {
+		float r = 0;
+
+		fl = operand(kind_d(d), ZERO);
+		if (fl)
+			return finish_s(c, fd, 0, fl);
+		{
+			double v = as_d(d);
+
+			HOST("cvtsd2ss", r, v, c->fcr31 & 3, &fl);
+		}
+		return finish_s(c, fd, bits_f(r), fl);
+	}
+	case MIPS_cvt_s_w: return from_int(c, fd, (int32_t)s, false);
+	case MIPS_cvt_d_w: return from_int(c, fd, (int32_t)s, true);
+	case MIPS_cvt_s_l: return from_int(c, fd, (int64_t)d, false);
+	case MIPS_cvt_d_l: return from_int(c, fd, (int64_t)d, true);
+#define TO_INT(name, rm)										\
+	case MIPS_##name##_w_s: return to_int(c, fd, as_f(s), kind_s(s), rm, 32);			\
+	case MIPS_##name##_l_s: return to_int(c, fd, as_f(s), kind_s(s), rm, 64);			\
+	case MIPS_##name##_w_d: return to_int(c, fd, as_d(d), kind_d(d), rm, 32);			\
+	case MIPS_##name##_l_d: return to_int(c, fd, as_d(d), kind_d(d), rm, 64);
+	TO_INT(cvt, c->fcr31 & 3)
+	TO_INT(round, 0)
+	TO_INT(trunc, 1)
+	TO_INT(ceil, 2)
+	TO_INT(floor, 3)
+#undef TO_INT
+	default:
+		trap(c, FE);
+		return false;
+	}
+}
+
 bool cpu_fpu_op(struct cpu *c, enum mips_op op, uint32_t w)
 {
 	unsigned rt = w >> 16 & 31, fs = w >> 11 & 31, fd = w >> 6 & 31, fl, cc = w >> 18 & 7;
@@ -374,43 +419,11 @@ bool cpu_fpu_op(struct cpu *c, enum mips_op op, uint32_t w)
 		return finish_d(c, fd, op == MIPS_abs_d ? d & ~(1ULL << 63) : d ^ 1ULL << 63,
 				operand(kind_d(d), ZERO));
 
-	/* ---- conversions ---- */
-	case MIPS_cvt_d_s:
-		fl = operand(kind_s(s), ZERO);
-		return finish_d(c, fd, fl ? 0 : bits_d((double)as_f(s)), fl);
-	case MIPS_cvt_s_d: {
-		float r = 0;
-
-		fl = operand(kind_d(d), ZERO);
-		if (fl)
-			return finish_s(c, fd, 0, fl);
-		{
-			double v = as_d(d);
-
-			HOST("cvtsd2ss", r, v, c->fcr31 & 3, &fl);
-		}
-		return finish_s(c, fd, bits_f(r), fl);
-	}
-	case MIPS_cvt_s_w: return from_int(c, fd, (int32_t)s, false);
-	case MIPS_cvt_d_w: return from_int(c, fd, (int32_t)s, true);
-	case MIPS_cvt_s_l: return from_int(c, fd, (int64_t)d, false);
-	case MIPS_cvt_d_l: return from_int(c, fd, (int64_t)d, true);
-#define TO_INT(name, rm)										\
-	case MIPS_##name##_w_s: return to_int(c, fd, as_f(s), kind_s(s), rm, 32);			\
-	case MIPS_##name##_l_s: return to_int(c, fd, as_f(s), kind_s(s), rm, 64);			\
-	case MIPS_##name##_w_d: return to_int(c, fd, as_d(d), kind_d(d), rm, 32);			\
-	case MIPS_##name##_l_d: return to_int(c, fd, as_d(d), kind_d(d), rm, 64);
-	TO_INT(cvt, c->fcr31 & 3)
-	TO_INT(round, 0)
-	TO_INT(trunc, 1)
-	TO_INT(ceil, 2)
-	TO_INT(floor, 3)
 	case MIPS_c_cond_s:
 		return compare(c, w, as_f(s), as_f(s2), kind_s(s), kind_s(s2));
 	case MIPS_c_cond_d:
 		return compare(c, w, as_d(d), as_d(d2), kind_d(d), kind_d(d2));
 	default:
-		trap(c, FE);
-		return false;
+		return convert(c, op, fs, fd);
 	}
 }

@@ -165,62 +165,16 @@ enum pm_status machine_load_elf(struct machine *m, const char *path, uint64_t *e
 }
 
 /* ---- the device tree ------------------------------------------------------------------------------- */
-enum pm_status machine_fdt(const struct machine *m, void *buf, size_t size, const char *bootargs,
-			   uint32_t initrd, uint32_t initrd_end, struct pm_err *err)
-{
-	const uint32_t clk = 1, intc = 2, sysc = 3;
-	int e = fdt_create(buf, (int)size);
+enum { FDT_CLOCK = 1, FDT_INTC, FDT_SYSCON };	/* handles of nodes */
 
 #define DO(x) do { if (!e) e = (x); } while (0)
 #define REG2(a, b) do { fdt32_t r_[2] = { cpu_to_fdt32(a), cpu_to_fdt32(b) };	\
 		DO(fdt_property(buf, "reg", r_, sizeof r_)); } while (0)
-	DO(fdt_finish_reservemap(buf));
-	DO(fdt_begin_node(buf, ""));
-	DO(fdt_property_u32(buf, "#address-cells", 1));
-	DO(fdt_property_u32(buf, "#size-cells", 1));
-	DO(fdt_property_string(buf, "compatible", "pugmark,board1"));
-	DO(fdt_property_string(buf, "model", "pugmark R4400 board"));
-	DO(fdt_property_u32(buf, "interrupt-parent", intc));
 
-	DO(fdt_begin_node(buf, "chosen"));
-	DO(fdt_property_string(buf, "bootargs", bootargs));
-	DO(fdt_property_string(buf, "stdout-path", "/soc/serial@1f000900"));
-	if (initrd_end > initrd) {
-		DO(fdt_property_u32(buf, "linux,initrd-start", initrd));
-		DO(fdt_property_u32(buf, "linux,initrd-end", initrd_end));
-	}
-	DO(fdt_end_node(buf));
-
-	DO(fdt_begin_node(buf, "cpus"));
-	DO(fdt_property_u32(buf, "#address-cells", 1));
-	DO(fdt_property_u32(buf, "#size-cells", 0));
-	DO(fdt_begin_node(buf, "cpu@0"));
-	DO(fdt_property_string(buf, "device_type", "cpu"));
-	DO(fdt_property_string(buf, "compatible", "mips,mips24KEc"));
-	DO(fdt_property_u32(buf, "reg", 0));
-	DO(fdt_property_u32(buf, "clocks", clk));
-	DO(fdt_end_node(buf));
-	DO(fdt_end_node(buf));
-
-	DO(fdt_begin_node(buf, "memory@0"));
-	DO(fdt_property_string(buf, "device_type", "memory"));
-	REG2(0, m->ram_size);
-	DO(fdt_end_node(buf));
-
-	DO(fdt_begin_node(buf, "clk"));
-	DO(fdt_property_string(buf, "compatible", "fixed-clock"));
-	DO(fdt_property_u32(buf, "#clock-cells", 0));
-	DO(fdt_property_u32(buf, "clock-frequency", CPU_HZ));
-	DO(fdt_property_u32(buf, "phandle", clk));
-	DO(fdt_end_node(buf));
-
-	DO(fdt_begin_node(buf, "interrupt-controller"));
-	DO(fdt_property_string(buf, "compatible", "mti,cpu-interrupt-controller"));
-	DO(fdt_property(buf, "interrupt-controller", NULL, 0));
-	DO(fdt_property_u32(buf, "#interrupt-cells", 1));
-	DO(fdt_property_u32(buf, "#address-cells", 0));
-	DO(fdt_property_u32(buf, "phandle", intc));
-	DO(fdt_end_node(buf));
+/* The devices; what libfdt says. */
+static int fdt_devices(void *buf)
+{
+	int e = 0;
 
 	DO(fdt_begin_node(buf, "soc"));
 	DO(fdt_property_string(buf, "compatible", "simple-bus"));
@@ -246,26 +200,83 @@ enum pm_status machine_fdt(const struct machine *m, void *buf, size_t size, cons
 	DO(fdt_begin_node(buf, "syscon@1f020000"));
 	DO(fdt_property_string(buf, "compatible", "syscon"));
 	REG2(POWER_BASE, POWER_SIZE);
-	DO(fdt_property_u32(buf, "phandle", sysc));
+	DO(fdt_property_u32(buf, "phandle", FDT_SYSCON));
 	DO(fdt_end_node(buf));
 	for (unsigned i = 0; i < 2; i++) {
 		DO(fdt_begin_node(buf, i ? "reboot" : "poweroff"));
 		DO(fdt_property_string(buf, "compatible", i ? "syscon-reboot" : "syscon-poweroff"));
-		DO(fdt_property_u32(buf, "regmap", sysc));
+		DO(fdt_property_u32(buf, "regmap", FDT_SYSCON));
 		DO(fdt_property_u32(buf, "offset", 0));
 		DO(fdt_property_u32(buf, "mask", 0xffffffff));
 		DO(fdt_property_u32(buf, "value", i ? 0x7777 : 0x5555));
 		DO(fdt_end_node(buf));
 	}
 	DO(fdt_end_node(buf));
+	return e;
+}
+
+enum pm_status machine_fdt(const struct machine *m, void *buf, size_t size, const char *bootargs,
+			   uint32_t initrd, uint32_t initrd_end, struct pm_err *err)
+{
+	int e = fdt_create(buf, (int)size);
+
+	DO(fdt_finish_reservemap(buf));
+	DO(fdt_begin_node(buf, ""));
+	DO(fdt_property_u32(buf, "#address-cells", 1));
+	DO(fdt_property_u32(buf, "#size-cells", 1));
+	DO(fdt_property_string(buf, "compatible", "pugmark,board1"));
+	DO(fdt_property_string(buf, "model", "pugmark R4400 board"));
+	DO(fdt_property_u32(buf, "interrupt-parent", FDT_INTC));
+
+	DO(fdt_begin_node(buf, "chosen"));
+	DO(fdt_property_string(buf, "bootargs", bootargs));
+	DO(fdt_property_string(buf, "stdout-path", "/soc/serial@1f000900"));
+	if (initrd_end > initrd) {
+		DO(fdt_property_u32(buf, "linux,initrd-start", initrd));
+		DO(fdt_property_u32(buf, "linux,initrd-end", initrd_end));
+	}
+	DO(fdt_end_node(buf));
+
+	DO(fdt_begin_node(buf, "cpus"));
+	DO(fdt_property_u32(buf, "#address-cells", 1));
+	DO(fdt_property_u32(buf, "#size-cells", 0));
+	DO(fdt_begin_node(buf, "cpu@0"));
+	DO(fdt_property_string(buf, "device_type", "cpu"));
+	DO(fdt_property_string(buf, "compatible", "mips,mips24KEc"));
+	DO(fdt_property_u32(buf, "reg", 0));
+	DO(fdt_property_u32(buf, "clocks", FDT_CLOCK));
+	DO(fdt_end_node(buf));
+	DO(fdt_end_node(buf));
+
+	DO(fdt_begin_node(buf, "memory@0"));
+	DO(fdt_property_string(buf, "device_type", "memory"));
+	REG2(0, m->ram_size);
+	DO(fdt_end_node(buf));
+
+	DO(fdt_begin_node(buf, "clk"));
+	DO(fdt_property_string(buf, "compatible", "fixed-clock"));
+	DO(fdt_property_u32(buf, "#clock-cells", 0));
+	DO(fdt_property_u32(buf, "clock-frequency", CPU_HZ));
+	DO(fdt_property_u32(buf, "phandle", FDT_CLOCK));
+	DO(fdt_end_node(buf));
+
+	DO(fdt_begin_node(buf, "interrupt-controller"));
+	DO(fdt_property_string(buf, "compatible", "mti,cpu-interrupt-controller"));
+	DO(fdt_property(buf, "interrupt-controller", NULL, 0));
+	DO(fdt_property_u32(buf, "#interrupt-cells", 1));
+	DO(fdt_property_u32(buf, "#address-cells", 0));
+	DO(fdt_property_u32(buf, "phandle", FDT_INTC));
+	DO(fdt_end_node(buf));
+
+	DO(fdt_devices(buf));
 	DO(fdt_end_node(buf));
 	DO(fdt_finish(buf));
-#undef DO
-#undef REG2
 	if (e)
 		return pm_fail_file(err, "cannot make the device tree: %s", fdt_strerror(e));
 	return PM_OK;
 }
+#undef DO
+#undef REG2
 
 /* ---- booting ---------------------------------------------------------------------------------------- */
 #define FDT_ROOM	16384u

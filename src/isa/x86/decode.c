@@ -361,6 +361,84 @@ static void set_flags(const ZydisDecodedInstruction *z, struct x86_insn *in)
 	}
 }
 
+/* What the decoder's operands do not say of some mnemonics. */
+static void correct(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *op,
+		    struct x86_insn *in)
+{
+	switch (z->mnemonic) {
+	case ZYDIS_MNEMONIC_XOR:
+	case ZYDIS_MNEMONIC_SUB:
+		if (op[0].type == ZYDIS_OPERAND_TYPE_REGISTER && op[0].size >= 32 &&
+		    op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[0].reg.value == op[1].reg.value)
+			in->read = 0;
+		break;
+	case ZYDIS_MNEMONIC_BSF:		/* source zero: the destination keeps its value */
+	case ZYDIS_MNEMONIC_BSR:
+		in->kill = 0;
+		break;
+	case ZYDIS_MNEMONIC_RDSSPD:		/* a nop where there is no shadow stack */
+	case ZYDIS_MNEMONIC_RDSSPQ:
+		in->kill = 0;
+		break;
+	case ZYDIS_MNEMONIC_VPTEST:		/* Zydis tells of two */
+	case ZYDIS_MNEMONIC_VTESTPS:
+	case ZYDIS_MNEMONIC_VTESTPD:
+		in->fwrite = in->fkill = X86_ALL_FLAGS;
+		break;
+	case ZYDIS_MNEMONIC_PAUSE:		/* with REX.B processors exchange rax and r8 */
+		if (z->raw.rex.B) {
+			in->read |= 1u << 0 | 1u << 8;
+			in->write |= 1u << 0 | 1u << 8;
+		}
+		break;
+	case ZYDIS_MNEMONIC_CLZERO:
+	case ZYDIS_MNEMONIC_DIV:
+	case ZYDIS_MNEMONIC_IDIV:
+	case ZYDIS_MNEMONIC_INT:
+	case ZYDIS_MNEMONIC_INT1:
+	case ZYDIS_MNEMONIC_INT3:
+	case ZYDIS_MNEMONIC_INTO:
+	case ZYDIS_MNEMONIC_CLI:
+	case ZYDIS_MNEMONIC_STI:
+		in->prop |= X86_MAY_FAULT;
+		break;
+	default:
+		break;
+	}
+}
+
+/* What may fault besides by its memory operands, or where the processor lacks it. */
+static void set_faults(const ZydisDecodedInstruction *z, struct x86_insn *in)
+{
+	if (z->opcode_map == ZYDIS_OPCODE_MAP_0F && z->opcode == 0x0d)
+		in->prop |= X86_MAY_FAULT;	/* prefetch of a register: not everywhere a nop */
+	switch (z->meta.isa_ext) {
+	case ZYDIS_ISA_EXT_BASE:
+	case ZYDIS_ISA_EXT_LONGMODE:
+	case ZYDIS_ISA_EXT_X87:
+	case ZYDIS_ISA_EXT_MMX:
+	case ZYDIS_ISA_EXT_SSE:
+	case ZYDIS_ISA_EXT_SSE2:
+	case ZYDIS_ISA_EXT_PAUSE:
+		break;
+	case ZYDIS_ISA_EXT_CET:			/* some are nops where it is absent */
+		if (z->mnemonic != ZYDIS_MNEMONIC_ENDBR64 && z->mnemonic != ZYDIS_MNEMONIC_ENDBR32 &&
+		    z->mnemonic != ZYDIS_MNEMONIC_RDSSPD && z->mnemonic != ZYDIS_MNEMONIC_RDSSPQ)
+			in->prop |= X86_MAY_FAULT;
+		break;
+	default:				/* not every processor has it: SIGILL */
+		in->prop |= X86_MAY_FAULT;
+	}
+	if (z->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED || z->meta.category == ZYDIS_CATEGORY_SYSTEM ||
+	    z->meta.category == ZYDIS_CATEGORY_IO || z->meta.category == ZYDIS_CATEGORY_INTERRUPT)
+		in->prop |= X86_MAY_FAULT;
+	if (z->meta.category == ZYDIS_CATEGORY_STRINGOP ||
+	    z->meta.category == ZYDIS_CATEGORY_IOSTRINGOP) {
+		in->write |= in->read & (1u << 6 | 1u << 7);	/* rsi, rdi: Zydis tells it of rep only */
+		in->prop |= X86_MAY_FAULT;
+	}
+}
+
 static bool decode_form(struct x86_decoder *d, const uint8_t *p, size_t n, struct x86_insn *in)
 {
 	const ZydisMachineMode mm = d->zydis.machine_mode;
@@ -403,73 +481,8 @@ static bool decode_form(struct x86_decoder *d, const uint8_t *p, size_t n, struc
 		add_operand(mm, &op[i], in, hint);
 	set_flags(&z, in);
 
-	switch (z.mnemonic) {
-	case ZYDIS_MNEMONIC_XOR:
-	case ZYDIS_MNEMONIC_SUB:
-		if (op[0].type == ZYDIS_OPERAND_TYPE_REGISTER && op[0].size >= 32 &&
-		    op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[0].reg.value == op[1].reg.value)
-			in->read = 0;
-		break;
-	case ZYDIS_MNEMONIC_BSF:		/* source zero: the destination keeps its value */
-	case ZYDIS_MNEMONIC_BSR:
-		in->kill = 0;
-		break;
-	case ZYDIS_MNEMONIC_RDSSPD:		/* a nop where there is no shadow stack */
-	case ZYDIS_MNEMONIC_RDSSPQ:
-		in->kill = 0;
-		break;
-	case ZYDIS_MNEMONIC_VPTEST:		/* Zydis tells of two */
-	case ZYDIS_MNEMONIC_VTESTPS:
-	case ZYDIS_MNEMONIC_VTESTPD:
-		in->fwrite = in->fkill = X86_ALL_FLAGS;
-		break;
-	case ZYDIS_MNEMONIC_PAUSE:		/* with REX.B processors exchange rax and r8 */
-		if (z.raw.rex.B) {
-			in->read |= 1u << 0 | 1u << 8;
-			in->write |= 1u << 0 | 1u << 8;
-		}
-		break;
-	case ZYDIS_MNEMONIC_CLZERO:
-	case ZYDIS_MNEMONIC_DIV:
-	case ZYDIS_MNEMONIC_IDIV:
-	case ZYDIS_MNEMONIC_INT:
-	case ZYDIS_MNEMONIC_INT1:
-	case ZYDIS_MNEMONIC_INT3:
-	case ZYDIS_MNEMONIC_INTO:
-	case ZYDIS_MNEMONIC_CLI:
-	case ZYDIS_MNEMONIC_STI:
-		in->prop |= X86_MAY_FAULT;
-		break;
-	default:
-		break;
-	}
-	if (z.opcode_map == ZYDIS_OPCODE_MAP_0F && z.opcode == 0x0d)
-		in->prop |= X86_MAY_FAULT;	/* prefetch of a register: not everywhere a nop */
-	switch (z.meta.isa_ext) {
-	case ZYDIS_ISA_EXT_BASE:
-	case ZYDIS_ISA_EXT_LONGMODE:
-	case ZYDIS_ISA_EXT_X87:
-	case ZYDIS_ISA_EXT_MMX:
-	case ZYDIS_ISA_EXT_SSE:
-	case ZYDIS_ISA_EXT_SSE2:
-	case ZYDIS_ISA_EXT_PAUSE:
-		break;
-	case ZYDIS_ISA_EXT_CET:			/* some are nops where it is absent */
-		if (z.mnemonic != ZYDIS_MNEMONIC_ENDBR64 && z.mnemonic != ZYDIS_MNEMONIC_ENDBR32 &&
-		    z.mnemonic != ZYDIS_MNEMONIC_RDSSPD && z.mnemonic != ZYDIS_MNEMONIC_RDSSPQ)
-			in->prop |= X86_MAY_FAULT;
-		break;
-	default:				/* not every processor has it: SIGILL */
-		in->prop |= X86_MAY_FAULT;
-	}
-	if (z.attributes & ZYDIS_ATTRIB_IS_PRIVILEGED || z.meta.category == ZYDIS_CATEGORY_SYSTEM ||
-	    z.meta.category == ZYDIS_CATEGORY_IO || z.meta.category == ZYDIS_CATEGORY_INTERRUPT)
-		in->prop |= X86_MAY_FAULT;
-	if (z.meta.category == ZYDIS_CATEGORY_STRINGOP ||
-	    z.meta.category == ZYDIS_CATEGORY_IOSTRINGOP) {
-		in->write |= in->read & (1u << 6 | 1u << 7);	/* rsi, rdi: Zydis tells it of rep only */
-		in->prop |= X86_MAY_FAULT;
-	}
+	correct(&z, op, in);
+	set_faults(&z, in);
 	if (in->prop & X86_REP)			/* zero iterations write nothing but what is counted */
 		in->kill = 0;
 	in->kill &= in->write;
