@@ -4,21 +4,22 @@
  *   bench [-n ROUNDS] [-d DIRECTORY] [-q] [-m] [-j FILE] [WORKLOAD...]
  *
  * Every round runs each way once, one after the other, so that other load on the machine falls on
- * all of them alike; a ratio is taken within its round. What is printed is the median of the rounds, and
- * in brackets the least and the most. Time is user + system of everything that ran: the program, its
- * children, the tool. Memory is sampled in runs of its own, because sampling disturbs: the largest sum of
- * PSS over all processes, the median of three runs. A run that fails ends the benchmark with status 2.
+ * all of them alike; a ratio is taken within its round. What is printed is the median of the
+ * rounds, and in brackets the least and the most. Time is user + system of everything that ran: the
+ * program, its children, the tool. Memory is sampled in runs of its own, because sampling disturbs:
+ * the largest sum of PSS over all processes, the median of three runs. A run that fails ends the
+ * benchmark with status 2.
  *
  *   native      the program alone
- *   warm        pugmark run; the cache was filled by another input of the same program, and by nothing
- *               else: it is put back before each run
+ *   warm        pugmark run; the cache was filled by another input of the same program, and by
+ *               nothing else: it is put back before each run
  *   cold        pugmark run with an empty cache
  *   exec        pugmark run --exec --discard: an execution trace; the cache as for warm
  *   valgrind    valgrind --tool=none, if it is installed
  *   qemu        qemu-x86_64 (user mode), if it is installed
  *
- * -q leaves the peers out, -m the memory; -j FILE: the results, a line for each workload, from which
- * bench/readme makes README's table. The targets stand beside; status 1 if one is missed. */
+ * -q leaves the peers out, -m the memory; -j FILE: the results, a line for each workload, from
+ * which bench/readme makes README's table. The targets stand beside; status 1 if one is missed. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -54,9 +55,12 @@ struct workload {
 static const struct workload workloads[] = {
 	{ "gzip", "%s gzip -9c data > out", "%s gzip -9c other > out", 1, 1.20, 0, false },
 	{ "xz", "%s xz -T1 -6c small > out", "%s xz -T1 -6c other > out", 1, 1.35, 0, false },
-	{ "cc1", "%s $CC1 -quiet -w -O2 big.c -o out.s", "%s $CC1 -quiet -w -O2 other.c -o out.s", 1, 1.6, 4, false },
-	{ "python3", "%s python3 -S queens.py 12 4", "%s python3 -S queens.py 6 1", 1, 1.8, 0, false },
-	{ "sqlite3", "%s sqlite3 :memory: < big.sql", "%s sqlite3 :memory: < other.sql", 1, 1.6, 0, false },
+	{ "cc1", "%s $CC1 -quiet -w -O2 big.c -o out.s", "%s $CC1 -quiet -w -O2 other.c -o out.s",
+	  1, 1.6, 4, false },
+	{ "python3", "%s python3 -S queens.py 12 4", "%s python3 -S queens.py 6 1", 1, 1.8, 0,
+	  false },
+	{ "sqlite3", "%s sqlite3 :memory: < big.sql", "%s sqlite3 :memory: < other.sql", 1, 1.6, 0,
+	  false },
 	{ "true", "%s /bin/true", "%s /bin/true --version > out", 20, 5, 0, true },
 	{ "sh-ten", "%s sh ten.sh", "%s sh ten-other.sh", 3, 60, 0, true },
 };
@@ -80,7 +84,8 @@ static double children_cpu(void)
 	struct rusage u;
 
 	getrusage(RUSAGE_CHILDREN, &u);
-	return u.ru_utime.tv_sec + u.ru_stime.tv_sec + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+	return u.ru_utime.tv_sec + u.ru_stime.tv_sec +
+	       (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -167,7 +172,8 @@ static void tool_text(enum way way, char *buf, size_t size)
 	}
 }
 
-static void run(const char *pattern, enum way way, const char *cache, bool sample_pss, struct sample *s)
+static void run(const char *pattern, enum way way, const char *cache, bool sample_pss,
+		struct sample *s)
 {
 	char tool[512], command[2048];
 	double cpu = children_cpu(), begun = now();
@@ -271,14 +277,15 @@ static void copy(const char *from, const char *to)
 		exit(2);
 }
 
-/* ---- a workload ----------------------------------------------------------------------------------- */
+/* ---- a workload ----------------------------------------------------------------------------- */
 static char warm_cache[4200], cold_cache[4200], filled[4200];
 
 struct results {
 	bool on[WAYS];
 	int n[WAYS];			/* rounds */
 	double cpu[WAYS][ROUNDS_MAX], wall[WAYS][ROUNDS_MAX];
-	double value[WAYS][ROUNDS_MAX];	/* ratio, or milliseconds added; sorted once it has been printed */
+	double value[WAYS][ROUNDS_MAX];	/* ratio, or milliseconds added; sorted once it has been
+					 * printed */
 	double pss[WAYS];		/* MiB, median */
 };
 
@@ -302,7 +309,8 @@ static void one_round(const struct workload *w, struct results *r, int round)
 		}
 		r->cpu[way][round] = cpu;
 		r->wall[way][round] = wall;
-		r->value[way][round] = w->added ? (cpu - r->cpu[NATIVE][round]) * 1000 : cpu / r->cpu[NATIVE][round];
+		r->value[way][round] = w->added ? (cpu - r->cpu[NATIVE][round]) * 1000
+						: cpu / r->cpu[NATIVE][round];
 		r->n[way]++;
 	}
 }
@@ -331,7 +339,8 @@ static void measure(const struct workload *w, struct results *r)
 
 	memset(r, 0, sizeof *r);
 	for (int way = 0; way < WAYS; way++)
-		r->on[way] = way < VALGRIND || (peers && present(way == QEMU ? "qemu-x86_64" : "valgrind"));
+		r->on[way] = way < VALGRIND ||
+			     (peers && present(way == QEMU ? "qemu-x86_64" : "valgrind"));
 	if (!strcmp(w->name, "sh-ten"))
 		r->on[QEMU] = false;			/* it does not follow exec */
 	clear(filled);
@@ -356,7 +365,8 @@ static bool print(const struct workload *w, struct results *r)
 
 		m[way] = median(r->value[way], r->n[way]);
 		if (r->on[way])
-			snprintf(buf, sizeof buf, form, m[way], r->value[way][0], r->value[way][r->n[way] - 1]);
+			snprintf(buf, sizeof buf, form, m[way], r->value[way][0],
+				 r->value[way][r->n[way] - 1]);
 		printf(" %19s", buf);
 	}
 	ok = (!w->warm_max || m[WARM] <= w->warm_max) && (!w->cold_max || m[COLD] <= w->cold_max);
@@ -379,13 +389,17 @@ static bool print(const struct workload *w, struct results *r)
 
 static void print_json(FILE *f, const struct workload *w, struct results *r, bool ok)
 {
-	fprintf(f, "%s\n {\"workload\":\"%s\",\"rounds\":%d,\"unit\":\"%s\",\"native_s\":%.4f", ftell(f) > 1 ? "," : "",
-		w->name, rounds, w->added ? "ms added" : "x native", median(r->cpu[NATIVE], r->n[NATIVE]));
+	fprintf(f, "%s\n {\"workload\":\"%s\",\"rounds\":%d,\"unit\":\"%s\",\"native_s\":%.4f",
+		ftell(f) > 1 ? "," : "", w->name, rounds, w->added ? "ms added" : "x native",
+		median(r->cpu[NATIVE], r->n[NATIVE]));
 	for (int way = WARM; way < WAYS; way++)
 		if (r->on[way])
-			fprintf(f, ",\"%s\":%.4f,\"%s_least\":%.4f,\"%s_most\":%.4f,\"%s_wall_s\":%.4f", way_names[way],
-				median(r->value[way], r->n[way]), way_names[way], r->value[way][0], way_names[way],
-				r->value[way][r->n[way] - 1], way_names[way], median(r->wall[way], r->n[way]));
+			fprintf(f,
+				",\"%s\":%.4f,\"%s_least\":%.4f,\"%s_most\":%.4f,\"%s_wall_s\":%."
+				"4f",
+				way_names[way], median(r->value[way], r->n[way]), way_names[way],
+				r->value[way][0], way_names[way], r->value[way][r->n[way] - 1],
+				way_names[way], median(r->wall[way], r->n[way]));
 	for (int way = 0; memory && way < WAYS; way++)
 		if (r->on[way] && way != COLD)
 			fprintf(f, ",\"pss_%s_mib\":%.1f", way_names[way], r->pss[way]);
@@ -407,7 +421,8 @@ static void find_places(void)
 	static char data[4096], program[4096];
 
 	if (!realpath(directory, data)) {
-		fprintf(stderr, "bench: %s: %s (bench/inputs makes it)\n", directory, strerror(errno));
+		fprintf(stderr, "bench: %s: %s (bench/inputs makes it)\n", directory,
+			strerror(errno));
 		exit(2);
 	}
 	directory = data;
@@ -444,9 +459,11 @@ int main(int argc, char **argv)
 		rounds = 5;
 	find_places();
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	sigaction(SIGALRM, &(struct sigaction){ .sa_handler = too_long, .sa_flags = SA_RESTART }, NULL);
-	printf("user + system time over native: median (least-most) of %d rounds, of the peers at most 3%s\n", rounds,
-	       memory ? "; MiB over native: median of 3" : "");
+	sigaction(SIGALRM, &(struct sigaction){ .sa_handler = too_long, .sa_flags = SA_RESTART },
+		  NULL);
+	printf("user + system time over native: median (least-most) of %d rounds, of the peers at "
+	       "most 3%s\n",
+	       rounds, memory ? "; MiB over native: median of 3" : "");
 	printf("%-8s %8s", "", "native s");
 	for (int w = WARM; w < WAYS; w++)
 		printf(" %19s", way_names[w]);

@@ -13,14 +13,20 @@
 #define LINE_SHIFT	6
 
 const struct pm_core_conf
-pm_core_big = { .fetch = 8, .bytes = 48, .queue = 64, .front = 8, .bubble = 4, .width = 8, .rob = 448,
-	.iq = 192, .lq = 160, .sq = 96, .mshr = 48, .gap = 6, .forward = 5, .alu = 6, .vec = 4, .loads = 3,
+pm_core_big = { .fetch = 8, .bytes = 48, .queue = 64, .front = 8, .bubble = 4, .width = 8,
+	.rob = 448,
+	.iq = 192, .lq = 160, .sq = 96, .mshr = 48, .gap = 6, .forward = 5, .alu = 6, .vec = 4,
+	.loads = 3,
 	.stores = 2, .lat = { 4, 14, 48, 300 } },
-pm_core_mid = { .fetch = 6, .bytes = 32, .queue = 48, .front = 8, .bubble = 5, .width = 6, .rob = 256,
-	.iq = 96, .lq = 72, .sq = 56, .mshr = 24, .gap = 8, .forward = 5, .alu = 4, .vec = 4, .loads = 3,
+pm_core_mid = { .fetch = 6, .bytes = 32, .queue = 48, .front = 8, .bubble = 5, .width = 6,
+	.rob = 256,
+	.iq = 96, .lq = 72, .sq = 56, .mshr = 24, .gap = 8, .forward = 5, .alu = 4, .vec = 4,
+	.loads = 3,
 	.stores = 2, .lat = { 4, 14, 46, 280 } },
-pm_core_small = { .fetch = 3, .bytes = 16, .queue = 16, .front = 6, .bubble = 4, .width = 3, .rob = 64,
-	.iq = 32, .lq = 24, .sq = 20, .mshr = 8, .gap = 12, .forward = 5, .alu = 2, .vec = 2, .loads = 1,
+pm_core_small = { .fetch = 3, .bytes = 16, .queue = 16, .front = 6, .bubble = 4, .width = 3,
+	.rob = 64,
+	.iq = 32, .lq = 24, .sq = 20, .mshr = 8, .gap = 12, .forward = 5, .alu = 2, .vec = 2,
+	.loads = 1,
 	.stores = 1, .lat = { 3, 12, 40, 220 } };
 
 static const struct { uint8_t latency, busy; char ports; } classes[] = {
@@ -53,7 +59,8 @@ struct pm_core {
 	uint32_t ports[PM_CORE_CLASS_COUNT], load_ports, store_ports;
 	struct { uint64_t line, ready; } fill[LINES];
 	struct { uint64_t word, issued, written; } word[WORDS];
-	enum { FRONT_OK, FRONT_BRANCH, FRONT_FETCH } front;	/* why fetch of this instruction was held up */
+	/* why fetch of this instruction was held up */
+	enum { FRONT_OK, FRONT_BRANCH, FRONT_FETCH } front;
 	uint64_t front_pc;		/* ... and by whom */
 	bool misled;			/* by the instruction before */
 	struct pm_core_blame blame;
@@ -258,7 +265,8 @@ static uint64_t enter_iq(struct pm_core *k, unsigned n, uint64_t dispatch)
 }
 
 /* (3) */
-static uint64_t load_one(struct pm_core *k, uint64_t addr, unsigned size, unsigned level, uint64_t issued)
+static uint64_t load_one(struct pm_core *k, uint64_t addr, unsigned size, unsigned level,
+			 uint64_t issued)
 {
 	uint64_t line = addr >> LINE_SHIFT, data, from, to;
 	unsigned f = line % LINES, l1 = k->c.lat[0];
@@ -296,7 +304,8 @@ static uint64_t load_one(struct pm_core *k, uint64_t addr, unsigned size, unsign
 	return data;
 }
 
-static void count_stall(struct pm_core *k, uint64_t pc, uint64_t commit, bool missed, bool front, bool store)
+static void count_stall(struct pm_core *k, uint64_t pc, uint64_t commit, bool missed, bool front,
+			bool store)
 {
 	uint64_t gap = commit - k->commit;
 
@@ -379,7 +388,8 @@ static inline void retire_stores(struct pm_core *k, const struct pm_core_op *op,
 void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4])
 {
 	const struct pm_core_conf *c = &k->c;
-	uint64_t fetched = fetch_one(k, op), d = fetched + c->front, by_front = d, ready, done, addr_ready;
+	uint64_t fetched = fetch_one(k, op), d = fetched + c->front, by_front = d, ready, done,
+		 addr_ready;
 	bool by_store = false, missed = false;
 	uint32_t ports = k->ports[op->class];
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* temp.h - files that nobody else looks at (yet), read and written at once wherever that is asked for
+/* temp.h - files that nobody else looks at (yet), read and written at once wherever that is asked
+ * for
  *
  * Errors     PM_ERR or -1, and @err says why. */
 #ifndef PM_BASE_TEMP_H

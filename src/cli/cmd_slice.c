@@ -27,7 +27,8 @@ static struct pm_elf *elf_of(struct function *f, const struct pm_object *o)
 		if (!strcmp(f->known[i].path, o->path))
 			return f->known[i].elf;
 	pm_grow(f->known, f->n, f->cap);
-	f->known[f->n] = (struct slice_known){ pm_strdup(o->path), pm_elf_open(o->path, o->build_id, &ignored) };
+	f->known[f->n] = (struct slice_known){ pm_strdup(o->path),
+					       pm_elf_open(o->path, o->build_id, &ignored) };
 	return f->known[f->n++].elf;
 }
 
@@ -87,7 +88,8 @@ static void select_part(struct pm_slice_opts *o, struct pm_slice_range *range, c
 		pm_opt_usage(help, "more than %u ranges", MAX_RANGES);
 	for (unsigned i = 0; i < ranges->n; i++)
 		if (!parse_range(ranges->v[i], range + i))
-			pm_opt_usage(help, "--range wants LO-HI or LO+SIZE, not '%s'", ranges->v[i]);
+			pm_opt_usage(help, "--range wants LO-HI or LO+SIZE, not '%s'",
+				     ranges->v[i]);
 	if (tid > UINT32_MAX)
 		pm_opt_usage(help, "--thread %llu is no thread id", (unsigned long long)tid);
 	if (o->count > UINT64_MAX - o->from)
@@ -110,8 +112,10 @@ int cmd_slice(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark slice [options] IN OUT",
-		"Writes the part of the trace IN that the options select as the trace OUT. Positions count\n"
-		"instructions over all threads, from 0; in traces without instructions they count events.",
+		"Writes the part of the trace IN that the options select as the trace OUT. "
+		"Positions count\n"
+		"instructions over all threads, from 0; in traces without instructions they count "
+		"events.",
 		"Seeking in a .pug file takes no reading of what comes before."
 	};
 	const char *from = NULL, *to = NULL, *time = NULL, *json = NULL;
@@ -125,9 +129,11 @@ int cmd_slice(int argc, char **argv)
 		OPT_HEAD("what"),
 		OPT_U64(0, "from", &o.from, "N", "the first instruction (default: 0)"),
 		OPT_U64(0, "count", &o.count, "M", "how many (default: to the end)"),
-		OPT_STR(0, "time", &time, "A-B", "from time A to before time B, in the trace's units"),
+		OPT_STR(0, "time", &time, "A-B",
+			"from time A to before time B, in the trace's units"),
 		OPT_U64(0, "thread", &tid, "TID", "only this thread"),
-		OPT_LIST(0, "range", &ranges, "LO-HI", "only instructions in this address range, or LO+SIZE; without "
+		OPT_LIST(0, "range", &ranges, "LO-HI",
+			"only instructions in this address range, or LO+SIZE; without "
 			 "instructions, references"),
 		OPT_STR(0, "function", &f.name, "NAME", "only instructions of this function"),
 		OPT_HEAD("how"),
@@ -158,7 +164,9 @@ int cmd_slice(int argc, char **argv)
 	if (!traces_open(argv[0], from, &src, &which))
 		return 1;
 	if (f.name && !(src.facts & (PM_HAS_BLOCKS | PM_HAS_BYTES))) {
-		pm_fail_file(&err, "%s do not say which file an instruction comes from; --function needs that",
+		pm_fail_file(&err,
+			     "%s do not say which file an instruction comes from; --function needs "
+			     "that",
 			     which->plural);
 		status = traces_fail(&err);
 		src.ops->close(src.self);
@@ -174,7 +182,8 @@ int cmd_slice(int argc, char **argv)
 		goto out;
 	}
 	slice = pm_slice_new(&o);
-	pm_pipeline_transform(p, pm_slice_blocks(&o) ? &pm_slice_ops : &pm_slice_expanded_ops, slice);
+	pm_pipeline_transform(p, pm_slice_blocks(&o) ? &pm_slice_ops : &pm_slice_expanded_ops,
+			      slice);
 	out = traces_output_format(argv[1], to);
 	if (!out) {
 		status = 1;
@@ -186,8 +195,8 @@ int cmd_slice(int argc, char **argv)
 	    pm_pipeline_run_until(p, &src, r, pm_slice_done, slice, &err) != PM_OK)
 		status = traces_fail(&err);
 	if (!status && f.name && !f.found)
-		fprintf(stderr, "pugmark: note: no instruction belongs to a function '%s'%s\n", f.name,
-			f.named ? "" : " (none of the traced files could be read)");
+		fprintf(stderr, "pugmark: note: no instruction belongs to a function '%s'%s\n",
+			f.name, f.named ? "" : " (none of the traced files could be read)");
 	if (!status && !quiet)
 		traces_note_losses(r, src.facts, to, argv[1]);
 	if (!status && json)

@@ -53,8 +53,8 @@ static void print_help(const struct pm_opt *opts, const struct pm_opt_help *help
 		n = snprintf(left, sizeof left, "  %c%c%c --%s", o->brief ? '-' : ' ',
 			     o->brief ? o->brief : ' ', o->brief ? ',' : ' ', o->name);
 		if (o->arg && n < (int)sizeof left)
-			snprintf(left + n, sizeof left - n, o->kind == PM_OPT_OPTSTR ? "[=%s]" : " %s",
-				 o->arg);
+			snprintf(left + n, sizeof left - n,
+				 o->kind == PM_OPT_OPTSTR ? "[=%s]" : " %s", o->arg);
 		if (strlen(left) > 28)
 			printf("%s\n%-30s%s\n", left, "", o->about);
 		else
@@ -125,7 +125,8 @@ int pm_opt_parse(int argc, char **argv, const struct pm_opt *opts, const struct 
 			if (len == 4 && !strncmp(a + 2, "help", 4))
 				print_help(opts, help);
 			for (o = opts; o->kind != PM_OPT_END; o++)
-				if (o->name && strlen(o->name) == len && !strncmp(o->name, a + 2, len))
+				if (o->name && strlen(o->name) == len &&
+				    !strncmp(o->name, a + 2, len))
 					break;
 			if (o->kind == PM_OPT_END)
 				pm_opt_usage(help, "unknown option '%s'", a);
@@ -133,7 +134,8 @@ int pm_opt_parse(int argc, char **argv, const struct pm_opt *opts, const struct 
 				pm_opt_usage(help, "--%s takes no value", o->name);
 			if (o->kind != PM_OPT_FLAG && o->kind != PM_OPT_OPTSTR && !val) {
 				if (i + 1 == argc)
-					pm_opt_usage(help, "--%s wants a value (%s)", o->name, o->arg);
+					pm_opt_usage(help, "--%s wants a value (%s)", o->name,
+						     o->arg);
 				val = argv[++i];
 			}
 			store(o, val, help);

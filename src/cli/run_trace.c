@@ -26,11 +26,13 @@ const char *run_trace_wrong(const struct run_trace *t)
 
 	if (t->branch + t->exec + !!t->cache > 1)
 		return "--branch, --cache and --exec exclude each other";
-	if (t->cache && *t->cache && (!pm_parse_size(t->cache, &line) || line & (line - 1) || line < 4 ||
-				      line > 32768))
+	if (t->cache && *t->cache &&
+	    (!pm_parse_size(t->cache, &line) || line & (line - 1) || line < 4 || line > 32768))
 		return "--cache wants a line size that is a power of two from 4 to 32768";
-	if ((t->start_at && !pm_point_parse(t->start_at, &p)) || (t->stop_at && !pm_point_parse(t->stop_at, &p)))
-		return "--start-at and --stop-at want a function, 0xADDRESS, a number of instructions or SIGNAME";
+	if ((t->start_at && !pm_point_parse(t->start_at, &p)) ||
+	    (t->stop_at && !pm_point_parse(t->stop_at, &p)))
+		return "--start-at and --stop-at want a function, 0xADDRESS, a number of "
+		       "instructions or SIGNAME";
 	if (t->every && t->length > t->every)
 		return "--for cannot be more than --every";
 	if (has_region(t) && !run_trace_wanted(t))
@@ -44,7 +46,8 @@ bool run_trace_wanted(const struct run_trace *t)
 	       t->sinks.n || t->sims.n || t->usual;
 }
 
-static enum pm_status add_sink(struct pm_pipeline *p, const char *spec, const char *config, struct pm_err *err)
+static enum pm_status add_sink(struct pm_pipeline *p, const char *spec, const char *config,
+			       struct pm_err *err)
 {
 	struct pm_buf b = { 0 };
 	enum pm_status st;
@@ -87,7 +90,8 @@ static uint64_t find_function(void *ctx, const char *path, const char *name)
 	for (size_t i = 0; i < n && !found; i++) {
 		struct pm_elf_function f;
 
-		if (pm_elf_function_at(e, v[i].lo, &f) && f.lo == v[i].lo && f.name && !strcmp(f.name, name))
+		if (pm_elf_function_at(e, v[i].lo, &f) && f.lo == v[i].lo && f.name &&
+		    !strcmp(f.name, name))
 			found = f.lo;
 	}
 	free(v);
@@ -97,7 +101,8 @@ static uint64_t find_function(void *ctx, const char *path, const char *name)
 
 /* Everything that the options ask for; *@facts: what the last sinks will see. */
 static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, struct pm_pipeline *p,
-			    uint32_t line, const void **cracker, uint32_t *facts, struct pm_err *err)
+			    uint32_t line, const void **cracker, uint32_t *facts,
+			    struct pm_err *err)
 {
 	const struct pm_format *f = NULL;
 	uint32_t needs;
@@ -128,7 +133,8 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 		if (add_sink(p, t->sims.v[i], NULL, err) != PM_OK)
 			return PM_ERR;
 	for (unsigned i = 0; t->usual && pm_sims_usual[i]; i++)
-		if (!(pm_sim_of(pm_sims_usual[i])->needs & ~*facts) && add_sink(p, pm_sims_usual[i], NULL, err) != PM_OK)
+		if (!(pm_sim_of(pm_sims_usual[i])->needs & ~*facts) &&
+		    add_sink(p, pm_sims_usual[i], NULL, err) != PM_OK)
 			return PM_ERR;
 	if (results_begin(&t->results, p, *facts, err) != PM_OK)
 		return PM_ERR;
@@ -138,8 +144,11 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 	if (t->out && !t->dump) {
 		f = t->format ? pm_format_find(t->format, err) : pm_format_by_name(t->out);
 		if (!f && !t->format)
-			return pm_fail_file(err, "no format has names like '%s'; -t FORMAT says which to write "
-					    "(see `pugmark formats`)", t->out);
+			return pm_fail_file(err,
+					    "no format has names like '%s'; -t FORMAT says which "
+					    "to write "
+					    "(see `pugmark formats`)",
+					    t->out);
 		if (!f)
 			return PM_ERR;
 		needs |= f->needs;
@@ -150,7 +159,8 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 	return PM_OK;
 }
 
-static void begin_results(struct pm_result *r, const struct pm_run_opts *o, const struct pm_counts *c)
+static void begin_results(struct pm_result *r, const struct pm_run_opts *o,
+			  const struct pm_counts *c)
 {
 	pm_result_str(r, "pugmark", PM_VERSION);
 	pm_result_begin_list(r, "program");

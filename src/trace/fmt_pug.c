@@ -23,7 +23,8 @@ static const struct pm_writer_ops write_ops = {
 
 const struct pm_format pm_fmt_pug = {
 	.name = "pug",
-	.about = "pugmark's own container, keeps everything; options: fast, default, dense, chunk=N",
+	.about = "pugmark's own container, keeps everything; "
+		 "options: fast, default, dense, chunk=N",
 	.plural = "pug traces",
 	.suffixes = ".pug",
 	.has = UINT32_MAX,

@@ -2,12 +2,12 @@
 /* lane.h - sinks on threads of their own
  *
  * A *lane* is a thread with some sinks and a queue. What is handed over is copied once, for all
- * lanes; a full queue makes the producer wait, so nothing is lost and memory stays bounded. Each sink
- * is called by one thread only, with the batches in their order: what it computes does not depend on
- * how many lanes there are.
+ * lanes; a full queue makes the producer wait, so nothing is lost and memory stays bounded. Each
+ * sink is called by one thread only, with the batches in their order: what it computes does not
+ * depend on how many lanes there are.
  *
- * A producer's code tables and streams change while it runs. A lane has its own: the pointers that its
- * sinks see stay the same until lanes_free(), and change only between two batches.
+ * A producer's code tables and streams change while it runs. A lane has its own: the pointers that
+ * its sinks see stay the same until lanes_free(), and change only between two batches.
  *
  * Threads    lanes_push() to lanes_free() from one thread. */
 #ifndef PM_TRACE_LANE_H

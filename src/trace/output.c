@@ -23,7 +23,8 @@ enum output_packing { PLAIN, GZIP, ZSTD, XZ, BZIP2 };
 
 struct pm_output {
 	char *name;			/* what the user calls it */
-	char *temp;			/* where it is until it is finished; NULL: written directly */
+	char *temp;			/* where it is until it is finished; NULL: written
+					 * directly */
 	int fd;				/* -1: memory */
 	bool finished, failed;
 
@@ -100,7 +101,8 @@ static enum pm_status pack_zstd(struct pm_output *o, bool end, struct pm_err *er
 	do {
 		ZSTD_outBuffer dst = { o->packed, PACKED_BYTES, 0 };
 
-		left = ZSTD_compressStream2(o->zstd, &dst, &src, end ? ZSTD_e_end : ZSTD_e_continue);
+		left = ZSTD_compressStream2(o->zstd, &dst, &src,
+					    end ? ZSTD_e_end : ZSTD_e_continue);
 		if (ZSTD_isError(left)) {
 			errno = EINVAL;
 			return fail(o, err, "cannot compress");
@@ -159,7 +161,8 @@ static enum pm_status drain(struct pm_output *o, bool end, struct pm_err *err)
 	enum pm_status s = PM_OK;
 
 	if (o->failed)		/* said once already; the first error is the one that counts */
-		return pm_failed(err) ? PM_ERR : pm_fail_file(err, "cannot write after an earlier error");
+		return pm_failed(err) ? PM_ERR
+				      : pm_fail_file(err, "cannot write after an earlier error");
 	if (o->fd < 0)
 		return PM_OK;
 	switch (o->packing) {
@@ -244,7 +247,8 @@ struct pm_output *pm_output_open(const char *path, struct pm_err *err)
 		}
 		o->temp = pm_alloc(n);
 		snprintf(o->temp, n, "%s.part%ld", path, (long)getpid());
-		unlink(o->temp);	/* somebody else's, or of a process of that number that was killed */
+		unlink(o->temp);	/* somebody else's, or of a process of that number that
+					 * was killed */
 		o->fd = open(o->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 		if (o->fd < 0) {
 			free(o->temp);

@@ -28,7 +28,8 @@ struct region {
 	size_t nstream;
 	struct pm_event *ev;
 	size_t n, cap;
-	/* Addresses in files of start and stop, 0: none, as they have been looked up: by any thread. */
+	/* Addresses in files of start and stop, 0: none, as they have been looked up: by any
+	 * thread. */
 	pthread_mutex_t lock;
 	struct found { char *path; uint64_t at[2]; } *found;
 	size_t nfound, cap_found;
@@ -37,11 +38,12 @@ struct region {
 bool pm_point_parse(const char *s, struct pm_point *p)
 {
 	static const struct { const char *name; int number; } signals[] = {
-		{ "HUP", SIGHUP }, { "INT", SIGINT }, { "QUIT", SIGQUIT }, { "ILL", SIGILL }, { "TRAP", SIGTRAP },
-		{ "ABRT", SIGABRT }, { "BUS", SIGBUS }, { "FPE", SIGFPE }, { "USR1", SIGUSR1 },
-		{ "SEGV", SIGSEGV }, { "USR2", SIGUSR2 }, { "PIPE", SIGPIPE }, { "ALRM", SIGALRM },
-		{ "TERM", SIGTERM }, { "CHLD", SIGCHLD }, { "CONT", SIGCONT }, { "PROF", SIGPROF },
-		{ "VTALRM", SIGVTALRM }, { "IO", SIGIO }, { "WINCH", SIGWINCH },
+		{ "HUP", SIGHUP }, { "INT", SIGINT }, { "QUIT", SIGQUIT }, { "ILL", SIGILL },
+		{ "TRAP", SIGTRAP }, { "ABRT", SIGABRT }, { "BUS", SIGBUS }, { "FPE", SIGFPE },
+		{ "USR1", SIGUSR1 }, { "SEGV", SIGSEGV }, { "USR2", SIGUSR2 }, { "PIPE", SIGPIPE },
+		{ "ALRM", SIGALRM }, { "TERM", SIGTERM }, { "CHLD", SIGCHLD }, { "CONT", SIGCONT },
+		{ "PROF", SIGPROF }, { "VTALRM", SIGVTALRM }, { "IO", SIGIO },
+		{ "WINCH", SIGWINCH },
 	};
 
 	*p = (struct pm_point){ 0 };
@@ -114,7 +116,8 @@ static void look_at_objects(struct region *x, const struct pm_code *code)
 		const struct pm_object *o = &code->object[x->nobject];
 		uint64_t at[2];
 
-		if ((x->r.start.kind != PM_POINT_FUNCTION || x->at[0]) && (x->r.stop.kind != PM_POINT_FUNCTION || x->at[1]))
+		if ((x->r.start.kind != PM_POINT_FUNCTION || x->at[0]) &&
+		    (x->r.stop.kind != PM_POINT_FUNCTION || x->at[1]))
 			continue;
 		find_points(x, o->path, at);
 		for (int i = 0; i < 2; i++)
@@ -144,7 +147,8 @@ static bool is_excluded(struct region *x, const struct pm_code *code, uint32_t o
 	for (unsigned i = 0; i < x->r.nexclude; i++) {
 		size_t n = strlen(x->r.exclude[i]);
 
-		if (!strncmp(name, x->r.exclude[i], n) && (!name[n] || name[n] == '.' || name[n] == '-'))
+		if (!strncmp(name, x->r.exclude[i], n) &&
+		    (!name[n] || name[n] == '.' || name[n] == '-'))
 			*v = 2;
 	}
 	return *v == 2;
@@ -217,8 +221,10 @@ static uint32_t region_rests(const void *self)
 		else if (p->kind == PM_POINT_FUNCTION)
 			sum = pm_mix(p->function, strlen(p->function), sum + (uint64_t)i);
 	}
-	return r->after || r->length || r->start.kind != PM_POINT_NONE || r->stop.kind != PM_POINT_NONE ?
-	       (uint32_t)sum | 1 : 0;
+	return r->after || r->length || r->start.kind != PM_POINT_NONE ||
+			       r->stop.kind != PM_POINT_NONE
+		       ? (uint32_t)sum | 1
+		       : 0;
 }
 
 static unsigned region_points(void *self, const char *path, uint64_t base, uint64_t at[2])
@@ -238,7 +244,8 @@ static unsigned region_points(void *self, const char *path, uint64_t base, uint6
 
 static bool is_point(const struct region *x, uint64_t pc, uint64_t end)
 {
-	return (x->at[0] && pc <= x->at[0] && x->at[0] < end) || (x->at[1] && pc <= x->at[1] && x->at[1] < end);
+	return (x->at[0] && pc <= x->at[0] && x->at[0] < end) ||
+	       (x->at[1] && pc <= x->at[1] && x->at[1] < end);
 }
 
 static enum pm_drop region_drop(void *self, const struct pm_code *code, uint32_t block)
@@ -292,7 +299,8 @@ static enum pm_status region_consume(void *self, const struct pm_batch *b, const
 		switch (ev->kind) {
 		case PM_EV_BLOCK:
 			if (!b->code || ev->id >= b->code->nblock)
-				return pm_fail(err, 0, "block number %u is not in the code table", ev->id);
+				return pm_fail(err, 0, "block number %u is not in the code table",
+					       ev->id);
 			in = b->code->insn + b->code->block[ev->id].insn;
 			points(x, ev->addr, ev->value ? in[ev->value - 1].pc + 1 : ev->addr);
 			if (pass(x, st, is_excluded(x, b->code, in->object), ev->value))

@@ -190,12 +190,15 @@ int main(int argc, char **argv)
 		volatile int v = 0;
 		int *m;
 
-		pid = clone(on_clone, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)&v);
-		CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 5 && v == 4242);
+		pid = clone(on_clone, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD,
+			    (void *)&v);
+		CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 5 &&
+		      v == 4242);
 		v = 0;
 		m = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		pid = clone(on_clone, stack + sizeof stack, SIGCHLD, m);
-		CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 5 && *m == 4242);
+		CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 5 &&
+		      *m == 4242);
 	}
 	SECTION("clone: shared memory and not: good");
 
@@ -214,7 +217,7 @@ int main(int argc, char **argv)
 	close(fd[1]);
 	n = read(fd[0], buf, sizeof buf);
 	CHECK(n == 6 && !memcmp(buf, "orphan", 6));
-	CHECK(read(fd[0], buf, 1) == 0);		/* it ends before us, whom nobody waits for after that */
+	CHECK(read(fd[0], buf, 1) == 0); /* it ends before us, whom nobody waits for after that */
 	SECTION("orphan: good");
 
 	signal(SIGCHLD, on_child);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* stat.c - the thesis's tables and figures from a .cat: sizes raw and gzip-compressed (Fig. 5), bus bytes
- * against instructions (Fig. 4), instructions per byte, compression ratio, dilation; idle loops left out */
+/* stat.c - the thesis's tables and figures from a .cat: sizes raw and gzip-compressed (Fig. 5), bus
+ * bytes against instructions (Fig. 4), instructions per byte, compression ratio, dilation; idle
+ * loops left out */
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 #define RAW_INSN	10		/* bytes of a stored instruction, as the thesis assumes */
 
-/* ---- sizes -------------------------------------------------------------------------------------------- */
+/* ---- sizes ---------------------------------------------------------------------------------- */
 struct size { uint64_t raw, packed; };
 
 /* @words of native order as they lie in the file, through gzip's compressor. */
@@ -53,7 +54,8 @@ static struct size size_of(const void *p, size_t bytes)
 	return s;
 }
 
-static struct size row(struct pm_result *r, const char *name, const void *p, uint64_t records, size_t bytes)
+static struct size row(struct pm_result *r, const char *name, const void *p, uint64_t records,
+		       size_t bytes)
 {
 	struct size s = size_of(p, bytes);
 
@@ -66,7 +68,7 @@ static struct size row(struct pm_result *r, const char *name, const void *p, uin
 	return s;
 }
 
-/* ---- the curve ---------------------------------------------------------------------------------------- */
+/* ---- the curve ------------------------------------------------------------------------------ */
 struct curve {
 	uint64_t bytes;			/* data bytes on the bus so far */
 	uint64_t stores[WINDOW_SIZE / 4];	/* to the window */
@@ -99,10 +101,14 @@ static void put_dilation(struct pm_result *r, const struct curve *k, uint64_t wo
 {
 	uint64_t extra;
 
-	/* The window's stores are in the trace; with each goes what feeds it: the window's address, and
-	 * reading EPC, Status, BadVAddr, EntryHi (Count and Cause would have been read anyway). */
-	extra = k->stores[WIN_EPC / 4] * 3 + (k->stores[WIN_STATUS / 4] + k->stores[WIN_BADVADDR / 4] +
-		k->stores[WIN_ENTRYHI / 4]) * 2 + k->stores[WIN_CAUSE / 4] +
+	/* The window's stores are in the trace; with each goes what feeds it: the window's address,
+	 * and reading EPC, Status, BadVAddr, EntryHi (Count and Cause would have been read
+	 * anyway). */
+	extra = k->stores[WIN_EPC / 4] * 3 +
+		(k->stores[WIN_STATUS / 4] + k->stores[WIN_BADVADDR / 4] +
+		 k->stores[WIN_ENTRYHI / 4]) *
+			2 +
+		k->stores[WIN_CAUSE / 4] +
 		(k->stores[WIN_CAUSE_READ / 4] + k->stores[WIN_COUNT / 4]) * 2;
 	pm_result_begin(r, "dilation");
 	pm_result_u64(r, "reports_of_exceptions", k->stores[WIN_EPC / 4], NULL);
@@ -139,7 +145,8 @@ enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *
 	struct idle_counts idle;
 	void *self;
 	struct citcat_replay_opts o = {
-		.record = on_record, .ctx = &k, .limit = UINT64_MAX, .progress = on_progress, .every = 50000,
+		.record = on_record, .ctx = &k, .limit = UINT64_MAX, .progress = on_progress,
+		.every = 50000,
 	};
 	struct citcat_result res = { 0 };
 	struct size aes = { 0 }, ims, s;
@@ -193,11 +200,15 @@ enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *
 	pm_result_u64(r, "gzip", aes.packed, "bytes");
 	pm_result_f64(r, "raw_bytes_per_instruction", (double)aes.raw / (double)work, NULL);
 	pm_result_f64(r, "gzip_bytes_per_instruction", (double)aes.packed / (double)work, NULL);
-	pm_result_f64(r, "instructions_per_gzip_byte", aes.packed ? (double)work / (double)aes.packed : 0, NULL);
+	pm_result_f64(r, "instructions_per_gzip_byte",
+		      aes.packed ? (double)work / (double)aes.packed : 0, NULL);
 	pm_result_f64(r, "ratio_to_10_bytes_per_instruction",
 		      aes.packed ? (double)work * RAW_INSN / (double)aes.packed : 0, NULL);
 	pm_result_f64(r, "ratio_with_ims",
-		      aes.packed + ims.packed ? (double)work * RAW_INSN / (double)(aes.packed + ims.packed) : 0, NULL);
+		      aes.packed + ims.packed
+			      ? (double)work * RAW_INSN / (double)(aes.packed + ims.packed)
+			      : 0,
+		      NULL);
 	pm_result_end(r);
 
 	put_dilation(r, &k, work);

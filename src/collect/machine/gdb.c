@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* gdb.c - the remote serial protocol: registers, memory, breakpoints, run, step; watchpoints are left to
- * gdb, which steps for them
+/* gdb.c - the remote serial protocol: registers, memory, breakpoints, run, step; watchpoints are
+ * left to gdb, which steps for them
  *
  * Registers as gdb numbers them for MIPS: 0-31 GPR, 32 Status, 33 LO, 34 HI, 35 BadVAddr, 36 Cause,
- * 37 PC, 38-69 FPR, 70 FCSR, 71 FIR; 64 bits each ("mips:4000"). Breakpoints are kept here and tested
- * between instructions, so the guest's memory and caches stay what they are. */
+ * 37 PC, 38-69 FPR, 70 FCSR, 71 FIR; 64 bits each ("mips:4000"). Breakpoints are kept here and
+ * tested between instructions, so the guest's memory and caches stay what they are. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -297,7 +297,9 @@ static void query(struct gdb *g, const char *p)
 	if (!strncmp(p, "qSupported", 10)) {
 		reply(g, "PacketSize=1000;QStartNoAckMode+;qXfer:features:read+");
 	} else if (!strncmp(p, "qXfer:features:read:target.xml:0,", 33)) {
-		reply(g, "l<?xml version=\"1.0\"?><target><architecture>mips:4000</architecture></target>");
+		reply(g,
+		      "l<?xml "
+		      "version=\"1.0\"?><target><architecture>mips:4000</architecture></target>");
 	} else if (!strcmp(p, "qAttached")) {
 		reply(g, "1");
 	} else if (!strcmp(p, "qC")) {

@@ -41,7 +41,8 @@ struct uop_maker {
 	struct x86_uop spare;		/* where the surplus goes */
 };
 
-static struct x86_uop *emit(struct uop_maker *m, const char *micro, int dest, int src1, int src2, int64_t imm)
+static struct x86_uop *emit(struct uop_maker *m, const char *micro, int dest, int src1, int src2,
+			    int64_t imm)
 {
 	struct x86_uop *u = &m->spare;
 
@@ -49,7 +50,8 @@ static struct x86_uop *emit(struct uop_maker *m, const char *micro, int dest, in
 		m->full = true;
 	else
 		u = &m->o->uop[m->o->n++];
-	*u = (struct x86_uop){ (int16_t)src1, (int16_t)src2, (int16_t)dest, '-', '-', '-', 0, imm, micro };
+	*u = (struct x86_uop){ (int16_t)src1, (int16_t)src2, (int16_t)dest, '-', '-', '-', 0,
+			       imm,	      micro };
 	return u;
 }
 
@@ -154,10 +156,10 @@ static int64_t imm_of(const ZydisDecodedOperand *op)
 	return is_imm(op) ? op->imm.value.s : 0;
 }
 
-/* dest <- sources, more than two of them by way of temporaries. An instruction that reads and writes
- * the flags needs two micro-ops for it: CARRY takes them in first. */
-static struct x86_uop *compute(struct uop_maker *m, const char *micro, int dest, const int *from, unsigned n,
-			       int64_t imm, bool reads, bool writes, bool fp)
+/* dest <- sources, more than two of them by way of temporaries. An instruction that reads and
+ * writes the flags needs two micro-ops for it: CARRY takes them in first. */
+static struct x86_uop *compute(struct uop_maker *m, const char *micro, int dest, const int *from,
+			       unsigned n, int64_t imm, bool reads, bool writes, bool fp)
 {
 	struct x86_uop *u;
 	int s[16];
@@ -223,12 +225,14 @@ static void generic(struct uop_maker *m, const char *micro)
 			if (wr && nout < 8)
 				out[nout++] = op;
 		} else if (is_mem(op)) {
-			/* an address that is only computed, or many addresses (gather): its registers */
+			/* an address that is only computed, or many addresses (gather): its
+			 * registers */
 			add_set(src, &ns, x86_reg_number(op->mem.base));
 			add_set(src, &ns, x86_reg_number(op->mem.index));
 			if (op->mem.type == ZYDIS_MEMOP_TYPE_VSIB && rd) {
 				struct x86_uop *u = emit(m, "LOAD", fp ? 42 : V, -1,
-							 x86_reg_number(op->mem.base), op->mem.disp.value);
+							 x86_reg_number(op->mem.base),
+							 op->mem.disp.value);
 
 				u->ldst = 'L';
 				add_set(src, &ns, u->dest);
@@ -249,7 +253,11 @@ static void generic(struct uop_maker *m, const char *micro)
 	for (unsigned i = 0; i < nout; i++)
 		store(m, out[i], result);
 	for (unsigned i = 0; i < nd && (nd > 1 || nout); i++)
-		emit(m, i == 1 && nd == 2 ? "UPPER_HALF" : fp ? "FP_MOV" : "ADD", dst[i], result, -1, 0);
+		emit(m,
+		     i == 1 && nd == 2 ? "UPPER_HALF"
+		     : fp	       ? "FP_MOV"
+				       : "ADD",
+		     dst[i], result, -1, 0);
 }
 
 static void push(struct uop_maker *m, int data, unsigned size)
@@ -318,8 +326,9 @@ static bool arithmetic(struct uop_maker *m)
 
 	switch (r->shape) {
 	case S_ALU:
-		if (m->in->mnemonic == ZYDIS_MNEMONIC_XOR && reg_of(&op[0]) >= 0 && !is_imm(&op[1]) &&
-		    op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[0].reg.value == op[1].reg.value) {
+		if (m->in->mnemonic == ZYDIS_MNEMONIC_XOR && reg_of(&op[0]) >= 0 &&
+		    !is_imm(&op[1]) && op[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    op[0].reg.value == op[1].reg.value) {
 			emit(m, "ADD", reg_of(&op[0]), -1, -1, 0);
 			return true;
 		}
@@ -330,7 +339,8 @@ static bool arithmetic(struct uop_maker *m)
 			s[n++] = value_of(m, &op[1], false);
 		else if (fl)
 			s[n++] = -1;
-		compute(m, is_imm(&op[1]) ? r->micro_imm : r->micro, d, s, n, imm_of(&op[1]), fl, fw, false);
+		compute(m, is_imm(&op[1]) ? r->micro_imm : r->micro, d, s, n, imm_of(&op[1]), fl,
+			fw, false);
 		if (is_mem(&op[0]))
 			store(m, &op[0], d);
 		return true;
@@ -340,7 +350,8 @@ static bool arithmetic(struct uop_maker *m)
 		s[n++] = value_of(m, &op[0], false);
 		if (!is_imm(&op[1]))
 			s[n++] = value_of(m, &op[1], false);
-		compute(m, is_imm(&op[1]) ? r->micro_imm : r->micro, T, s, n, imm_of(&op[1]), fl, fw, false);
+		compute(m, is_imm(&op[1]) ? r->micro_imm : r->micro, T, s, n, imm_of(&op[1]), fl,
+			fw, false);
 		return true;
 	case S_INCDEC:
 		d = value_of(m, &op[0], false);
@@ -393,7 +404,8 @@ static bool arithmetic(struct uop_maker *m)
 		if (!is_imm(&op[1]) && reg_of(&op[1]) != d)
 			s[n++] = reg_of(&op[1]);
 		t = m->in->mnemonic == ZYDIS_MNEMONIC_BT ? T : d;
-		compute(m, is_imm(&op[1]) ? r->micro_imm : r->micro, t, s, n, imm_of(&op[1]), fl, fw, false);
+		compute(m, is_imm(&op[1]) ? r->micro_imm : r->micro, t, s, n, imm_of(&op[1]), fl,
+			fw, false);
 		if (is_mem(&op[0]) && m->in->mnemonic != ZYDIS_MNEMONIC_BT)
 			store(m, &op[0], d);
 		return true;
@@ -459,7 +471,8 @@ static bool move(struct uop_maker *m)
 			v = reg_of(&op[1]);
 			if (v < 0) {		/* an immediate, or a segment register */
 				v = temp(m, false);
-				emit(m, is_imm(&op[1]) ? r->micro_imm : r->micro, v, -1, -1, imm_of(&op[1]));
+				emit(m, is_imm(&op[1]) ? r->micro_imm : r->micro, v, -1, -1,
+				     imm_of(&op[1]));
 			}
 			store(m, &op[0], v);
 			return true;
@@ -468,12 +481,14 @@ static bool move(struct uop_maker *m)
 		if (is_mem(&op[1]))
 			load(m, &op[1], d >= 0 ? d : T);
 		else
-			emit(m, is_imm(&op[1]) ? r->micro_imm : r->micro, d, reg_of(&op[1]), -1, imm_of(&op[1]))
+			emit(m, is_imm(&op[1]) ? r->micro_imm : r->micro, d, reg_of(&op[1]), -1,
+			     imm_of(&op[1]))
 				->flags = fw ? 'W' : '-';
 		return true;
 	case S_EXT:
 		v = value_of(m, &op[1], false);
-		emit(m, ext_name(r->micro[0] == 'S', op[1].size, op[0].size), reg_of(&op[0]), v, -1, 0);
+		emit(m, ext_name(r->micro[0] == 'S', op[1].size, op[0].size), reg_of(&op[0]), v, -1,
+		     0);
 		return true;
 	case S_CBW:
 		emit(m, r->micro, RAX, RAX, -1, 0);
@@ -487,8 +502,8 @@ static bool move(struct uop_maker *m)
 		if (rip_relative(&op[1]))
 			emit(m, "SAVE_PC", d, -1, -1, op[1].mem.disp.value);
 		else
-			emit(m, "LEA", d, x86_reg_number(op[1].mem.index), x86_reg_number(op[1].mem.base),
-			     op[1].mem.disp.value);
+			emit(m, "LEA", d, x86_reg_number(op[1].mem.index),
+			     x86_reg_number(op[1].mem.base), op[1].mem.disp.value);
 		return true;
 	case S_SETCC:
 		d = is_mem(&op[0]) ? temp(m, false) : reg_of(&op[0]);
@@ -606,7 +621,8 @@ static bool control(struct uop_maker *m)
 
 	switch (r->shape) {
 	case S_CALL:
-		if (op[0].type == ZYDIS_OPERAND_TYPE_POINTER || m->in->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
+		if (op[0].type == ZYDIS_OPERAND_TYPE_POINTER ||
+		    m->in->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
 			return false;
 		size = stack_size(m);
 		v = -1;
@@ -627,11 +643,13 @@ static bool control(struct uop_maker *m)
 		u = emit(m, "LOAD", T, -1, RSP, 0);
 		u->ldst = 'L';
 		u->msize = (uint8_t)size;
-		emit(m, "ADD_IMM", RSP, RSP, -1, size + (is_imm(&op[0]) ? (uint64_t)op[0].imm.value.u : 0));
+		emit(m, "ADD_IMM", RSP, RSP, -1,
+		     size + (is_imm(&op[0]) ? (uint64_t)op[0].imm.value.u : 0));
 		branch(m, r->micro, T, 0, false);
 		return true;
 	case S_JMP:
-		if (op[0].type == ZYDIS_OPERAND_TYPE_POINTER || m->in->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
+		if (op[0].type == ZYDIS_OPERAND_TYPE_POINTER ||
+		    m->in->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
 			return false;
 		v = is_imm(&op[0]) ? -1 : value_of(m, &op[0], false);
 		branch(m, v < 0 ? r->micro : r->micro_imm, v, imm_of(&op[0]), v < 0);
@@ -678,7 +696,8 @@ static bool exchange(struct uop_maker *m)
 			store(m, &op[0], v);
 		} else {
 			emit(m, r->micro, t, reg_of(&op[0]), -1, 0);
-			emit(m, r->micro, reg_of(&op[0]), reg_of(&op[0]), reg_of(&op[1]), 0)->flags = 'W';
+			emit(m, r->micro, reg_of(&op[0]), reg_of(&op[0]), reg_of(&op[1]), 0)
+				->flags = 'W';
 		}
 		emit(m, r->micro, reg_of(&op[1]), t, -1, 0);
 		return true;
@@ -846,7 +865,8 @@ bool x86_crack(const uint8_t *bytes, unsigned len, bool wide, struct x86_cracked
 			break;
 		}
 	}
-	out->rep = in.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
+	out->rep = in.attributes &
+		   (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
 	out->cond = in.meta.category == ZYDIS_CATEGORY_COND_BR;
 	name = m.r->macro ? m.r->macro : ZydisMnemonicGetString(in.mnemonic);
 	for (i = 0; i < sizeof out->macro - 1 && name && name[i]; i++)
@@ -860,9 +880,11 @@ bool x86_crack(const uint8_t *bytes, unsigned len, bool wide, struct x86_cracked
 		/* a recipe whose shape did not fit has names of its own all the same */
 		out->specific = m.r->shape != S_GENERIC;
 	}
-	/* control transfers that only the generic recipe knows: far ones, xbegin, system calls excepted */
+	/* control transfers that only the generic recipe knows: far ones, xbegin, system calls
+	 * excepted */
 	if (in.meta.category == ZYDIS_CATEGORY_CALL || in.meta.category == ZYDIS_CATEGORY_RET ||
-	    in.meta.category == ZYDIS_CATEGORY_UNCOND_BR || in.meta.category == ZYDIS_CATEGORY_COND_BR) {
+	    in.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
+	    in.meta.category == ZYDIS_CATEGORY_COND_BR) {
 		struct x86_uop *last = out->n ? &out->uop[out->n - 1] : NULL;
 
 		for (i = 0; i < out->n && out->uop[i].branch == '-'; i++)

@@ -39,7 +39,8 @@ struct x86_decoder *x86_decoder_new(enum x86_mode mode)
 	if (mode == X86_MODE_64)
 		ZydisDecoderInit(&d->zydis, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	else
-		ZydisDecoderInit(&d->zydis, ZYDIS_MACHINE_MODE_LONG_COMPAT_32, ZYDIS_STACK_WIDTH_32);
+		ZydisDecoderInit(&d->zydis, ZYDIS_MACHINE_MODE_LONG_COMPAT_32,
+				 ZYDIS_STACK_WIDTH_32);
 	return d;
 }
 
@@ -255,8 +256,9 @@ static void classify(enum x86_mode mode, const ZydisDecodedInstruction *z,
 			in->kind = X86_STEP;
 		break;
 	}
-	/* An operand size prefix cuts the target of a near branch to 16 bits in 32-bit mode. AMD and
-	 * Intel disagree about it in 64-bit mode, but not when REX.W overrides it: `data16 data16 rex.W call __tls_get_addr` pads TLS sequences. */
+	/* An operand size prefix cuts the target of a near branch to 16 bits in 32-bit mode. AMD
+	 * and Intel disagree about it in 64-bit mode, but not when REX.W overrides it: `data16
+	 * data16 rex.W call __tls_get_addr` pads TLS sequences. */
 	if (in->kind != X86_PLAIN && in->kind != X86_STOP &&
 	    in->kind != X86_SYSCALL && has_prefix(z, 0x66) && !z->raw.rex.W)
 		in->kind = X86_STEP;
@@ -285,15 +287,18 @@ static void add_operand(ZydisMachineMode mm, const ZydisDecodedOperand *op, stru
 			if ((op->actions & ZYDIS_OPERAND_ACTION_WRITE) &&
 			    !(op->actions & ZYDIS_OPERAND_ACTION_CONDWRITE) && op->size >= 32)
 				in->kill |= bit;
-			if (op->reg.value >= ZYDIS_REGISTER_ES && op->reg.value <= ZYDIS_REGISTER_GS)
+			if (op->reg.value >= ZYDIS_REGISTER_ES &&
+			    op->reg.value <= ZYDIS_REGISTER_GS)
 				in->prop |= X86_MAY_FAULT;	/* a bad selector */
 		}
-		/* (gs holds what the program believes in: 64-bit code has 0 in it, whatever its base) */
+		/* (gs holds what the program believes in: 64-bit code has 0 in it, whatever its
+		 * base) */
 		if (op->reg.value == tracer_segment(mm) &&
 		    (op->actions & writes || mm != ZYDIS_MACHINE_MODE_LONG_64))
 			in->kind = X86_STEP;
 		/* a new base of the thread pointer's segment: traces have to know it */
-		if ((op->reg.value == ZYDIS_REGISTER_FS || op->reg.value == ZYDIS_REGISTER_GS) && op->actions & writes)
+		if ((op->reg.value == ZYDIS_REGISTER_FS || op->reg.value == ZYDIS_REGISTER_GS) &&
+		    op->actions & writes)
 			in->kind = X86_STEP;
 		return;
 	}
@@ -422,19 +427,22 @@ static void set_faults(const ZydisDecodedInstruction *z, struct x86_insn *in)
 	case ZYDIS_ISA_EXT_PAUSE:
 		break;
 	case ZYDIS_ISA_EXT_CET:			/* some are nops where it is absent */
-		if (z->mnemonic != ZYDIS_MNEMONIC_ENDBR64 && z->mnemonic != ZYDIS_MNEMONIC_ENDBR32 &&
-		    z->mnemonic != ZYDIS_MNEMONIC_RDSSPD && z->mnemonic != ZYDIS_MNEMONIC_RDSSPQ)
+		if (z->mnemonic != ZYDIS_MNEMONIC_ENDBR64 &&
+		    z->mnemonic != ZYDIS_MNEMONIC_ENDBR32 && z->mnemonic != ZYDIS_MNEMONIC_RDSSPD &&
+		    z->mnemonic != ZYDIS_MNEMONIC_RDSSPQ)
 			in->prop |= X86_MAY_FAULT;
 		break;
 	default:				/* not every processor has it: SIGILL */
 		in->prop |= X86_MAY_FAULT;
 	}
-	if (z->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED || z->meta.category == ZYDIS_CATEGORY_SYSTEM ||
-	    z->meta.category == ZYDIS_CATEGORY_IO || z->meta.category == ZYDIS_CATEGORY_INTERRUPT)
+	if (z->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED ||
+	    z->meta.category == ZYDIS_CATEGORY_SYSTEM || z->meta.category == ZYDIS_CATEGORY_IO ||
+	    z->meta.category == ZYDIS_CATEGORY_INTERRUPT)
 		in->prop |= X86_MAY_FAULT;
 	if (z->meta.category == ZYDIS_CATEGORY_STRINGOP ||
 	    z->meta.category == ZYDIS_CATEGORY_IOSTRINGOP) {
-		in->write |= in->read & (1u << 6 | 1u << 7);	/* rsi, rdi: Zydis tells it of rep only */
+		/* rsi, rdi: Zydis tells it of rep only */
+		in->write |= in->read & (1u << 6 | 1u << 7);
 		in->prop |= X86_MAY_FAULT;
 	}
 }
@@ -483,7 +491,7 @@ static bool decode_form(struct x86_decoder *d, const uint8_t *p, size_t n, struc
 
 	correct(&z, op, in);
 	set_faults(&z, in);
-	if (in->prop & X86_REP)			/* zero iterations write nothing but what is counted */
+	if (in->prop & X86_REP)	/* zero iterations write nothing but what is counted */
 		in->kill = 0;
 	in->kill &= in->write;
 	return true;
