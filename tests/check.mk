@@ -4,7 +4,7 @@
 #   tests/**/*.t, examples/**/*.t   case files (format: tests/run.c)
 #   tests/unit/test_*.c             cmocka programs, linked with libpugmark.a
 #   tests/fuzz/fuzz_*.c             fuzzers (tests/fuzz/driver.c): a fixed number of inputs
-#   tests/check-*                   scripts that speak TAP: layers, the runtime, the manual, tutorials
+#   tests/check-*                   scripts that speak TAP: layers, style, the runtime, the manual...
 #   tests/matrix/run                real programs, native against traced
 #   make oracle                     real programs, single-stepped against traced, totals against lackey:
 #                                   long; small ones are in tests/oracle/compare.t, tests/process/trace.t

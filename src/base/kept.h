@@ -57,7 +57,8 @@ void pm_kept_remove(const char *name);
  * none. What else has the name is dropped; PM_KEPT_OTHER: that cannot be done. Never waits, follows
  * no link. @flags: O_RDONLY... */
 #define PM_KEPT_OTHER (-2)
-#define PM_KEPT_MODE 0400		/* of a file that is complete: nobody writes to it by mistake */
+/* Of a file that is complete: nobody writes to it by mistake. */
+#define PM_KEPT_MODE 0400
 int pm_kept_open(const char *name, int flags, struct stat *st);
 /* The file @name, if it is still the one of @st, is of no use to anybody. True: it is gone. */
 __attribute__((format(printf, 3, 4)))

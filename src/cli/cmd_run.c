@@ -92,6 +92,27 @@ static int end_like(int status, int sig)
 	return 128 + sig;
 }
 
+/* How often each block ran: run it, and report. The exit status. */
+static int run_counted(const struct pm_run_opts *o, const struct outputs *f)
+{
+	struct pm_err err = { 0 };
+	struct pm_counts *counts;
+	int status, sig;
+
+	if (can_write(f, &err) != PM_OK || pm_run(o, &counts, &err) != PM_OK) {
+		pm_err_print(&err, stderr);
+		return 1;
+	}
+	status = counts->status;
+	sig = counts->signal;
+	if (write_reports(f, counts, &err) != PM_OK) {
+		pm_err_print(&err, stderr);
+		pm_counts_free(counts);
+		return 1;
+	}
+	pm_counts_free(counts);
+	return end_like(status, sig);
+}
 
 int cmd_run(int argc, char **argv)
 {
@@ -160,8 +181,6 @@ int cmd_run(int argc, char **argv)
 		OPT_FLAG(0, "no-cache", &no_cache, "neither use nor keep translations"),
 		OPT_END
 	};
-	struct pm_err err = { 0 };
-	struct pm_counts *counts;
 	int status, sig;
 
 	if (!pm_opt_parse(argc, argv, opts, &help, true))
@@ -192,17 +211,5 @@ int cmd_run(int argc, char **argv)
 		done = run_traced(&t, &o, &status, &sig);
 		return done < 0 ? end_like(status, sig) : done;
 	}
-	if (can_write(&f, &err) != PM_OK || pm_run(&o, &counts, &err) != PM_OK) {
-		pm_err_print(&err, stderr);
-		return 1;
-	}
-	status = counts->status;
-	sig = counts->signal;
-	if (write_reports(&f, counts, &err) != PM_OK) {
-		pm_err_print(&err, stderr);
-		pm_counts_free(counts);
-		return 1;
-	}
-	pm_counts_free(counts);
-	return end_like(status, sig);
+	return run_counted(&o, &f);
 }

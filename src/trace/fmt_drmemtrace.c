@@ -237,6 +237,37 @@ static void dr_epochs(void *self)
 	r->codes.epochs = r->codes.once = true;
 }
 
+/* An entry that is no instruction and no reference. */
+static enum pm_status add_other(struct dr_reader *r, const struct dr_entry *e, struct pm_err *err)
+{
+	struct pm_builder *b = &r->b;
+
+	if (e->type > DR_LAST)
+		return pm_fail(err, pm_window_at(&r->w), "unknown entry type %u",
+			       e->type);
+	if (e->type == DR_THREAD && !r->insns)
+		r->now->tid = (uint32_t)e->addr;
+	if (e->type == DR_PID)
+		r->now->pid = (uint32_t)e->addr;
+	if (e->type == DR_ENCODING) {
+		if (!e->size || e->size > 8 || r->nenc + e->size > 15)
+			return pm_fail(err, pm_window_at(&r->w) + 2,
+				       "an encoding of %u bytes: expected 1..8, "
+				       "at most 15 together",
+				       e->size);
+		memcpy(r->enc + r->nenc, r->w.p + 4, e->size);
+		r->nenc += e->size;
+	}
+	pm_ev_add(b, PM_EV_OPAQUE, 2, 0, 0, e->addr)->id = e->type | e->size << 16;
+	if (e->type == DR_MARKER && e->size == MK_TIMESTAMP) {
+		if (!r->timed)
+			r->first_time = e->addr;
+		r->timed = true;
+		pm_ev_add(b, PM_EV_TIME, 0, 0, 0, (e->addr - r->first_time) * 1000);
+	}
+	return PM_OK;
+}
+
 static enum pm_status dr_next(void *self, const struct pm_batch **batch, struct pm_err *err)
 {
 	struct dr_reader *r = self;
@@ -306,30 +337,8 @@ static enum pm_status dr_next(void *self, const struct pm_batch **batch, struct 
 				break;
 			b->b.stream = r->now;
 			continue;
-		} else {
-			if (e.type > DR_LAST)
-				return pm_fail(err, pm_window_at(&r->w), "unknown entry type %u",
-					       e.type);
-			if (e.type == DR_THREAD && !r->insns)
-				r->now->tid = (uint32_t)e.addr;
-			if (e.type == DR_PID)
-				r->now->pid = (uint32_t)e.addr;
-			if (e.type == DR_ENCODING) {
-				if (!e.size || e.size > 8 || r->nenc + e.size > 15)
-					return pm_fail(err, pm_window_at(&r->w) + 2,
-						       "an encoding of %u "
-						       "bytes: expected 1..8, at most 15 together",
-						       e.size);
-				memcpy(r->enc + r->nenc, r->w.p + 4, e.size);
-				r->nenc += e.size;
-			}
-			pm_ev_add(b, PM_EV_OPAQUE, 2, 0, 0, e.addr)->id = e.type | e.size << 16;
-			if (e.type == DR_MARKER && e.size == MK_TIMESTAMP) {
-				if (!r->timed)
-					r->first_time = e.addr;
-				r->timed = true;
-				pm_ev_add(b, PM_EV_TIME, 0, 0, 0, (e.addr - r->first_time) * 1000);
-			}
+		} else if (add_other(r, &e, err) != PM_OK) {
+			return PM_ERR;
 		}
 		r->w.p += ENTRY;
 	}

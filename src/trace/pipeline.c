@@ -180,7 +180,8 @@ void pm_fact_names(uint32_t facts, char *buf, size_t size)
 }
 
 /* What a trace of a program that runs can have, micro-ops made of its instructions among it. */
-#define TRACED	(PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | PM_HAS_UOPS)
+#define TRACED	(PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | \
+		 PM_HAS_UOPS)
 
 /* Where one would get what is missing; "" if there is no one place for all of it. */
 static const char *instead(uint32_t missing)
@@ -398,6 +399,15 @@ enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code,
 {
 	return p->stage[0].ops->drop(p->stage[0].self, code, block);
 }
+
+const struct pm_sizes pm_struct_sizes = {
+	.sizes = sizeof(struct pm_sizes), .batch = sizeof(struct pm_batch),
+	.stream = sizeof(struct pm_stream), .code = sizeof(struct pm_code),
+	.event = sizeof(struct pm_event), .uop = sizeof(struct pm_uop),
+	.bus = sizeof(struct pm_bus),
+	.rare = sizeof(struct pm_rare), .insn = sizeof(struct pm_insn),
+	.block = sizeof(struct pm_block), .object = sizeof(struct pm_object),
+};
 
 /* pugmark's own sinks are compiled with the sizes of structs; a plug-in is told. */
 static enum pm_status consume(const struct pipe_sink *s, void *self, const struct pm_batch *b,

@@ -12,15 +12,6 @@
 /* The struct as it was when PM_ABI became 2: a plug-in's is never smaller. */
 #define OPS_SIZE_2	(offsetof(struct pm_sink_ops, destroy) + sizeof(void (*)(void *)))
 
-const struct pm_sizes pm_struct_sizes = {
-	.sizes = sizeof(struct pm_sizes), .batch = sizeof(struct pm_batch),
-	.stream = sizeof(struct pm_stream), .code = sizeof(struct pm_code),
-	.event = sizeof(struct pm_event), .uop = sizeof(struct pm_uop),
-	.bus = sizeof(struct pm_bus),
-	.rare = sizeof(struct pm_rare), .insn = sizeof(struct pm_insn),
-	.block = sizeof(struct pm_block), .object = sizeof(struct pm_object),
-};
-
 const struct pm_sink_ops *const pm_hub_sinks[] = {
 	&pm_count_ops, &pm_digest_ops, &pm_dump_ops, &pm_dump_blocks_ops, &pm_discard_ops, NULL
 };

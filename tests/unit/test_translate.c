@@ -851,7 +851,8 @@ static const uint8_t *text_of_guest(void *ctx, uint64_t addr, size_t *avail)
 	return g->copy + (addr - g->base);
 }
 
-/* Counting copies lie behind what a unit is without them, one for each block, and write no records. */
+/* Counting copies lie behind what a unit is without them, one for each block, and write no
+ * records. */
 static void counting_copies(void **state)
 {
 	struct xl_unit without = { 0 }, with = { 0 };

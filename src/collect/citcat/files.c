@@ -168,6 +168,59 @@ static bool dma_ok(const struct citcat *c, const struct aes_dma *d)
 	       !(d->addr & (bytes - 1));
 }
 
+enum aes_section { AES_INTR, AES_CNT, AES_CAUS, AES_IO, AES_DMA, AES_END };
+
+/* One record of a section, which stands at @place; @w are its words. */
+static enum pm_status read_record(struct citcat *c, enum aes_section kind, const uint32_t *w,
+				  uint64_t place, struct pm_err *err)
+{
+	switch (kind) {
+	case AES_INTR:
+		pm_grow(c->intr, c->nintr, c->cap_intr);
+		c->intr[c->nintr++] = (struct aes_intr){ w[0], w[1], w[2],
+							 w[3], w[4], w[5] };
+		break;
+	case AES_CNT:
+		pm_grow(c->cnt, c->ncnt, c->cap_cnt);
+		c->cnt[c->ncnt++] = w[0];
+		break;
+	case AES_CAUS:
+		if (!w[1])
+			return pm_fail(err, place + 4,
+				       "expected a repeat count above 0, found 0");
+		pm_grow(c->caus, c->ncaus, c->cap_caus);
+		c->caus[c->ncaus++] = (struct aes_caus){ w[0], w[1] };
+		c->cause_reads += w[1];
+		break;
+	case AES_IO:
+		pm_grow(c->io, c->nio, c->cap_io);
+		c->io[c->nio++] = w[0];
+		break;
+	case AES_DMA:
+		pm_grow(c->dma, c->ndma, c->cap_dma);
+		c->dma[c->ndma++] = (struct aes_dma){ w[0], w[1], w[2], w[3],
+						      w[4] };
+		if (!dma_ok(c, &c->dma[c->ndma - 1]))
+			return pm_fail(err, place,
+				       "expected 1, 2 or 4 aligned bytes in RAM, "
+				       "found 0x%x at 0x%08x",
+				       w[2], w[3]);
+		break;
+	case AES_END:
+		c->end_branches = w[0];
+		c->end_order = w[1];
+		c->cut = w[2];
+		c->end_insns = (uint64_t)w[3] << 32 | w[4];
+		if (c->end_insns >> 40)
+			return pm_fail(err, place + 12,
+				       "expected fewer than 2^40 instructions, "
+				       "found %llu",
+				       (unsigned long long)c->end_insns);
+		break;
+	}
+	return PM_OK;
+}
+
 enum pm_status citcat_read_aes(const uint8_t *p, size_t n, struct citcat *c, struct pm_err *err)
 {
 	struct pm_cur in = pm_cur_init(p, n, 0, err);
@@ -206,6 +259,8 @@ enum pm_status citcat_read_aes(const uint8_t *p, size_t n, struct citcat *c, str
 			return pm_fail(err, where + 8,
 				       "expected records of %u bytes in \"%s\", found %u",
 				       kinds[k].bytes, kinds[k].tag, bytes);
+		if (k == AES_END && count != 1)
+			return pm_fail(err, where + 4, "expected one end record, found %u", count);
 		if (!pm_cur_need(&in, (uint64_t)count * bytes, "records"))
 			return PM_ERR;
 		for (uint32_t i = 0; i < count; i++) {
@@ -214,58 +269,13 @@ enum pm_status citcat_read_aes(const uint8_t *p, size_t n, struct citcat *c, str
 
 			for (unsigned j = 0; j < bytes / 4; j++)
 				w[j] = pm_cur_be32(&in, "record");
-			switch (k) {
-			case 0:
-				pm_grow(c->intr, c->nintr, c->cap_intr);
-				c->intr[c->nintr++] = (struct aes_intr){ w[0], w[1], w[2],
-									 w[3], w[4], w[5] };
-				break;
-			case 1:
-				pm_grow(c->cnt, c->ncnt, c->cap_cnt);
-				c->cnt[c->ncnt++] = w[0];
-				break;
-			case 2:
-				if (!w[1])
-					return pm_fail(err, place + 4,
-						       "expected a repeat count above 0, found 0");
-				pm_grow(c->caus, c->ncaus, c->cap_caus);
-				c->caus[c->ncaus++] = (struct aes_caus){ w[0], w[1] };
-				c->cause_reads += w[1];
-				break;
-			case 3:
-				pm_grow(c->io, c->nio, c->cap_io);
-				c->io[c->nio++] = w[0];
-				break;
-			case 4:
-				pm_grow(c->dma, c->ndma, c->cap_dma);
-				c->dma[c->ndma++] = (struct aes_dma){ w[0], w[1], w[2], w[3],
-								      w[4] };
-				if (!dma_ok(c, &c->dma[c->ndma - 1]))
-					return pm_fail(err, place,
-						       "expected 1, 2 or 4 aligned bytes in RAM, "
-						       "found 0x%x at 0x%08x",
-						       w[2], w[3]);
-				break;
-			case 5:
-				if (count != 1)
-					return pm_fail(err, where + 4,
-						       "expected one end record, found %u", count);
-				c->end_branches = w[0];
-				c->end_order = w[1];
-				c->cut = w[2];
-				c->end_insns = (uint64_t)w[3] << 32 | w[4];
-				if (c->end_insns >> 40)
-					return pm_fail(err, place + 12,
-						       "expected fewer than 2^40 instructions, "
-						       "found %llu",
-						       (unsigned long long)c->end_insns);
-				break;
-			}
+			if (read_record(c, k, w, place, err) != PM_OK)
+				return PM_ERR;
 		}
 	}
 	if (pm_failed(err))
 		return PM_ERR;
-	if (!(seen & 1u << 5))
+	if (!(seen & 1u << AES_END))
 		return pm_fail(err, pm_cur_at(&in), "expected a section \"END \", found none");
 	if (pm_cur_left(&in))
 		return pm_fail(err, pm_cur_at(&in), "%zu bytes behind the last section",

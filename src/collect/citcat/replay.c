@@ -380,6 +380,36 @@ static void tail(struct replay *r)
 
 #define STUCK	(1u << 22)		/* ticks without a branch: no program does that */
 
+static bool at_interrupt(const struct cpu *p, const struct aes_intr *i)
+{
+	return i->branches == (uint32_t)p->nbranch && at(p, i);
+}
+
+/* Ticks until the next interrupt or the end, at most; 0: they lie behind us, modulo 2^32. */
+static uint64_t ticks_ahead(struct replay *r)
+{
+	const struct citcat *c = r->c;
+	uint32_t until;
+
+	if (r->intr < c->nintr) {
+		const struct aes_intr *i = &c->intr[r->intr];
+
+		until = i->branches - (uint32_t)r->cpu->nbranch;
+		if (until <= 1u << 31)
+			return until ? until : 1;
+		diverge(r,
+			"interrupt %zu is due at branch count %u, EPC 0x%08x, and was not reached",
+			r->intr, i->branches, i->epc);
+		return 0;
+	}
+	until = c->end_branches - (uint32_t)r->cpu->nbranch;
+	if (until <= 1u << 31)
+		return (uint64_t)until + 16;
+	diverge(r, "the log ends at branch count %u and transaction %u, only %u are done",
+		c->end_branches, c->end_order, r->order);
+	return 0;
+}
+
 enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_opts *o,
 			     struct citcat_result *res, struct pm_err *err)
 {
@@ -410,7 +440,6 @@ enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_
 	while (!r.done && !pm_failed(&r.err)) {
 		struct cpu *p = r.cpu;
 		uint64_t budget, n = cpu_instructions(p);
-		uint32_t until;
 
 		if (n >= o->limit || (r.tracer && tracer_failed(r.tracer)))
 			break;
@@ -418,37 +447,14 @@ enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_
 			o->progress(o->ctx, n);
 			next_progress += o->every;
 		}
-		if (r.intr < c->nintr) {
-			const struct aes_intr *i = &c->intr[r.intr];
-
-			until = i->branches - (uint32_t)p->nbranch;
-			if (!until) {
-				if (at(p, i)) {
-					res->interrupts++;
-					fire(&r, i);
-					continue;
-				}
-				budget = 1;
-			} else if (until > 1u << 31) {		/* modulo 2^32: it lies behind us */
-				diverge(&r,
-					"interrupt %zu is due at branch count %u, EPC 0x%08x, and "
-					"was not reached",
-					r.intr, i->branches, i->epc);
-				break;
-			} else {
-				budget = until;
-			}
-		} else {
-			until = c->end_branches - (uint32_t)p->nbranch;
-			if (until > 1u << 31) {
-				diverge(&r,
-					"the log ends at branch count %u and transaction %u, only "
-					"%u are done",
-					c->end_branches, c->end_order, r.order);
-				break;
-			}
-			budget = (uint64_t)until + 16;
+		if (r.intr < c->nintr && at_interrupt(p, &c->intr[r.intr])) {
+			res->interrupts++;
+			fire(&r, &c->intr[r.intr]);
+			continue;
 		}
+		budget = ticks_ahead(&r);
+		if (!budget)
+			break;
 		if (budget > 1u << 22)
 			budget = 1u << 22;
 		if (budget > o->limit - n)
