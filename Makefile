@@ -7,6 +7,7 @@
 #   SAN=thread    the thread sanitizer, in build-tsan/
 #   WERROR=1      warnings are errors (CI)
 #   V=1           show commands
+#   SETUP=no      demo, check and guests install nothing
 
 VERSION := 0.1.0
 CC      ?= cc
@@ -56,10 +57,13 @@ EXTRA_OBJS :=
 
 # Half a millisecond of every run goes into mapping and relocating libraries: archives where there are.
 archive = $(if $(filter /%,$(shell $(CC) -print-file-name=lib$1.a)),-l:lib$1.a,-l$1)
-$(B)/pugmark: LDLIBS := $(patsubst -l%,%,$(filter-out -ldl -lm -lpthread,$(LDLIBS)))
-$(B)/pugmark: LDLIBS := $(foreach l,$(LDLIBS),$(call archive,$l)) -lm -ldl -lpthread
+# That of elfutils 0.192 in Debian 13 lacks functions of its own.
+DW_WHOLE = $(shell echo 'int dwarf_getlocation(void); int main(void) { return dwarf_getlocation(); }' | \
+	$(CC) -w -x c -o /dev/null - -l:libdw.a -l:libelf.a -lzstd -lz -llzma -lbz2 2>/dev/null && echo yes)
+SHARED   = -lm -ldl -lpthread $(if $(DW_WHOLE),,-ldw -lelf)
+ARCHIVES = $(foreach l,$(patsubst -l%,%,$(filter-out $(SHARED),$(LDLIBS))),$(call archive,$l)) $(SHARED)
 $(B)/pugmark: $(OBJS) $(EXTRA_OBJS) src/exports.list
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJS) $(EXTRA_OBJS) $(LDLIBS)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJS) $(EXTRA_OBJS) $(ARCHIVES)
 
 # What unit tests, fuzzers, oracles and benchmarks link: everything but the command line.
 $(B)/libpugmark.a: $(LIBOBJS) $(EXTRA_OBJS)
@@ -85,16 +89,20 @@ LINKS  := idt vcount vtrace rtrace idt2kt idtinfo
 help:			## show this
 	@sed -n 's/^\([a-zA-Z][a-zA-Z-]*\):[^#]*## /  make \1\t/p' Makefile */*.mk | \
 		LC_ALL=C sort | expand -t 20
-	@echo 'variables: CC=clang SAN=1 WERROR=1 PREFIX=$(PREFIX) DESTDIR= T=TEST... GROUPS="$(GROUPS)"'
+	@echo 'variables: CC=clang SAN=1 WERROR=1 V=1 SETUP=no PREFIX=$(PREFIX) DESTDIR= T=TEST... GROUPS="$(GROUPS)"'
 
 setup:			## install the Debian packages that are missing (as root; else says which)
 	@scripts/setup.sh $(GROUPS)
-	@command -v npm >/dev/null && $(MAKE) -s charts || \
+	@[ -e $(CHART_JS) ] || { command -v npm >/dev/null && $(MAKE) -s charts 2>/dev/null; } || \
 		echo "setup: HTML reports will have no charts: npm or its registry is not there"
 
+# What is built depends on what is installed, so another make builds it: with all processors if nobody says how many.
+NOW = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+SET_UP = $(if $(filter no,$(SETUP)),:,$(MAKE) --no-print-directory setup)
+
 demo:			## set up, build, trace a real program and show what it executed
-	@scripts/setup.sh build
-	@$(MAKE) --no-print-directory all
+	@$(if $(filter no,$(SETUP)),:,scripts/setup.sh build)
+	@$(NOW) all
 	@scripts/demo.sh $(B)
 
 install: all man		## install below PREFIX (and DESTDIR)

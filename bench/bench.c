@@ -4,18 +4,22 @@
  *   bench [-n ROUNDS] [-d DIRECTORY] [-q] [-m] [-j FILE] [WORKLOAD...]
  *
  * Every round runs each way once, one after the other, so that other load on the machine falls on
- * all of them alike; a ratio is taken within its round, and the median of the rounds is printed.
- * Time is user + system of everything that ran: the program, its children, the tool. Memory is
- * sampled in a run of its own, because sampling disturbs: the largest sum of PSS over all processes.
+ * all of them alike; a ratio is taken within its round. What is printed is the median of the
+ * rounds, and in brackets the least and the most. Time is user + system of everything that ran: the
+ * program, its children, the tool. Memory is sampled in runs of its own, because sampling disturbs:
+ * the largest sum of PSS over all processes, the median of three runs. A run that fails ends the
+ * benchmark with status 2.
  *
  *   native      the program alone
- *   warm        pugmark run; the cache was filled by another input of the same program, and by nothing
- *               else: it is put back before each run
+ *   warm        pugmark run; the cache was filled by another input of the same program, and by
+ *               nothing else: it is put back before each run
  *   cold        pugmark run with an empty cache
+ *   exec        pugmark run --exec --discard: an execution trace; the cache as for warm
  *   valgrind    valgrind --tool=none, if it is installed
  *   qemu        qemu-x86_64 (user mode), if it is installed
  *
- * -q leaves the peers out, -m the memory. The targets stand beside; status 1 if one is missed. */
+ * -q leaves the peers out, -m the memory; -j FILE: the results, a line for each workload, from
+ * which bench/readme makes README's table. The targets stand beside; status 1 if one is missed. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,9 +36,11 @@
 
 #define ROUNDS_MAX	101
 #define RUN_MAX		120		/* seconds */
+#define PSS_RUNS	3
+#define PSS_MAX		60		/* MiB over native */
 
-enum way { NATIVE, WARM, COLD, VALGRIND, QEMU, WAYS };
-static const char *const way_names[WAYS] = { "native", "warm", "cold", "valgrind", "qemu" };
+enum way { NATIVE, WARM, COLD, EXEC, VALGRIND, QEMU, WAYS };
+static const char *const way_names[WAYS] = { "native", "warm", "cold", "exec", "valgrind", "qemu" };
 
 struct workload {
 	const char *name;
@@ -49,11 +55,14 @@ struct workload {
 static const struct workload workloads[] = {
 	{ "gzip", "%s gzip -9c data > out", "%s gzip -9c other > out", 1, 1.20, 0, false },
 	{ "xz", "%s xz -T1 -6c small > out", "%s xz -T1 -6c other > out", 1, 1.35, 0, false },
-	{ "cc1", "%s $CC1 -quiet -w -O2 big.i -o out.s", "%s $CC1 -quiet -w -O2 other.i -o out.s", 1, 1.6, 4, false },
-	{ "python3", "%s python3 -S queens.py 12 4", "%s python3 -S queens.py 6 1", 1, 1.8, 0, false },
-	{ "sqlite3", "%s sqlite3 :memory: < big.sql", "%s sqlite3 :memory: < other.sql", 1, 1.6, 0, false },
+	{ "cc1", "%s $CC1 -quiet -w -O2 big.c -o out.s", "%s $CC1 -quiet -w -O2 other.c -o out.s",
+	  1, 1.6, 4, false },
+	{ "python3", "%s python3 -S queens.py 12 4", "%s python3 -S queens.py 6 1", 1, 1.8, 0,
+	  false },
+	{ "sqlite3", "%s sqlite3 :memory: < big.sql", "%s sqlite3 :memory: < other.sql", 1, 1.6, 0,
+	  false },
 	{ "true", "%s /bin/true", "%s /bin/true --version > out", 20, 5, 0, true },
-	{ "sh-ten", "%s sh ten.sh", "%s sh ten.sh", 3, 60, 0, true },
+	{ "sh-ten", "%s sh ten.sh", "%s sh ten-other.sh", 3, 60, 0, true },
 };
 
 static const char *pugmark = "pugmark", *directory = "build/bench";
@@ -75,7 +84,8 @@ static double children_cpu(void)
 	struct rusage u;
 
 	getrusage(RUSAGE_CHILDREN, &u);
-	return u.ru_utime.tv_sec + u.ru_stime.tv_sec + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+	return u.ru_utime.tv_sec + u.ru_stime.tv_sec +
+	       (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -148,6 +158,9 @@ static void tool_text(enum way way, char *buf, size_t size)
 	case COLD:
 		snprintf(buf, size, "%s run -o report.txt --", pugmark);
 		break;
+	case EXEC:
+		snprintf(buf, size, "%s run --exec --discard --report report.txt --", pugmark);
+		break;
 	case VALGRIND:
 		snprintf(buf, size, "valgrind -q --tool=none --trace-children=yes");
 		break;
@@ -159,11 +172,12 @@ static void tool_text(enum way way, char *buf, size_t size)
 	}
 }
 
-static bool run(const char *pattern, enum way way, const char *cache, bool sample_pss, struct sample *s)
+static void run(const char *pattern, enum way way, const char *cache, bool sample_pss,
+		struct sample *s)
 {
 	char tool[512], command[2048];
 	double cpu = children_cpu(), begun = now();
-	bool over = false, good = true;
+	bool over = false;
 	int status;
 	pid_t pid;
 
@@ -217,10 +231,9 @@ static bool run(const char *pattern, enum way way, const char *cache, bool sampl
 	s->wall = now() - begun;
 	s->cpu = children_cpu() - cpu;
 	if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-		fprintf(stderr, "bench: failed (status 0x%x): %s\n", (unsigned)status, command);
-		good = false;
+		fprintf(stderr, "bench: status 0x%x: %s\n", (unsigned)status, command);
+		exit(2);
 	}
-	return good;
 }
 
 static int by_value(const void *a, const void *b)
@@ -264,20 +277,170 @@ static void copy(const char *from, const char *to)
 		exit(2);
 }
 
-static void print_one(const struct workload *w, double v, bool good)
-{
-	char buf[32];
+/* ---- a workload ----------------------------------------------------------------------------- */
+static char warm_cache[4200], cold_cache[4200], filled[4200];
 
-	if (!good)
-		snprintf(buf, sizeof buf, "failed");
-	else
-		snprintf(buf, sizeof buf, w->added ? "%+.1f ms" : "%.2f", v);
-	printf(" %10s", buf);
+struct results {
+	bool on[WAYS];
+	int n[WAYS];			/* rounds */
+	double cpu[WAYS][ROUNDS_MAX], wall[WAYS][ROUNDS_MAX];
+	double value[WAYS][ROUNDS_MAX];	/* ratio, or milliseconds added; sorted once it has been
+					 * printed */
+	double pss[WAYS];		/* MiB, median */
+};
+
+static void one_round(const struct workload *w, struct results *r, int round)
+{
+	struct sample s;
+
+	for (int way = 0; way < WAYS; way++) {
+		double cpu = 0, wall = 0;
+
+		if (!r->on[way] || (way >= VALGRIND && round >= 3))
+			continue;
+		for (int i = 0; i < w->repeat; i++) {
+			if (way == COLD)
+				clear(cold_cache);
+			else if (way == WARM || way == EXEC)
+				copy(filled, warm_cache);
+			run(w->command, way, way == COLD ? cold_cache : warm_cache, false, &s);
+			cpu += s.cpu / w->repeat;
+			wall += s.wall / w->repeat;
+		}
+		r->cpu[way][round] = cpu;
+		r->wall[way][round] = wall;
+		r->value[way][round] = w->added ? (cpu - r->cpu[NATIVE][round]) * 1000
+						: cpu / r->cpu[NATIVE][round];
+		r->n[way]++;
+	}
+}
+
+static void measure_memory(const struct workload *w, struct results *r)
+{
+	double pss[PSS_RUNS];
+	struct sample s;
+
+	for (int way = 0; way < WAYS; way++) {
+		if (!r->on[way] || way == COLD)
+			continue;
+		for (int i = 0; i < PSS_RUNS; i++) {
+			if (way == WARM || way == EXEC)
+				copy(filled, warm_cache);
+			run(w->command, way, warm_cache, true, &s);
+			pss[i] = s.pss;
+		}
+		r->pss[way] = median(pss, PSS_RUNS);
+	}
+}
+
+static void measure(const struct workload *w, struct results *r)
+{
+	struct sample s;
+
+	memset(r, 0, sizeof *r);
+	for (int way = 0; way < WAYS; way++)
+		r->on[way] = way < VALGRIND ||
+			     (peers && present(way == QEMU ? "qemu-x86_64" : "valgrind"));
+	if (!strcmp(w->name, "sh-ten"))
+		r->on[QEMU] = false;			/* it does not follow exec */
+	clear(filled);
+	run(w->other, WARM, filled, false, &s);
+	run(w->other, EXEC, filled, false, &s);
+	run(w->command, NATIVE, filled, false, &s);	/* files into memory */
+	for (int i = 0; i < rounds; i++)
+		one_round(w, r, i);
+	if (memory)
+		measure_memory(w, r);
+}
+
+static bool print(const struct workload *w, struct results *r)
+{
+	double m[WAYS] = { 0 };
+	bool ok;
+
+	printf("%-8s %8.3f", w->name, median(r->cpu[NATIVE], r->n[NATIVE]));
+	for (int way = WARM; way < WAYS; way++) {
+		const char *form = w->added ? "%+.1f (%.1f-%.1f)" : "%.2f (%.2f-%.2f)";
+		char buf[64] = "-";
+
+		m[way] = median(r->value[way], r->n[way]);
+		if (r->on[way])
+			snprintf(buf, sizeof buf, form, m[way], r->value[way][0],
+				 r->value[way][r->n[way] - 1]);
+		printf(" %19s", buf);
+	}
+	ok = (!w->warm_max || m[WARM] <= w->warm_max) && (!w->cold_max || m[COLD] <= w->cold_max);
+	printf(w->added ? "   [%+g ms]" : "   [%.2f]", w->warm_max);
+	if (w->cold_max)
+		printf(" [cold %g]", w->cold_max);
+	if (memory) {
+		ok = ok && r->pss[WARM] - r->pss[NATIVE] <= PSS_MAX;
+		printf("\n%-8s %8.1f", "  MiB", r->pss[NATIVE]);
+		for (int way = WARM; way < WAYS; way++)
+			if (r->on[way] && way != COLD)
+				printf(" %+19.1f", r->pss[way] - r->pss[NATIVE]);
+			else
+				printf(" %19s", "-");
+	}
+	printf("%s\n", ok ? "" : "   MISSED");
+	fflush(stdout);
+	return ok;
+}
+
+static void print_json(FILE *f, const struct workload *w, struct results *r, bool ok)
+{
+	fprintf(f, "%s\n {\"workload\":\"%s\",\"rounds\":%d,\"unit\":\"%s\",\"native_s\":%.4f",
+		ftell(f) > 1 ? "," : "", w->name, rounds, w->added ? "ms added" : "x native",
+		median(r->cpu[NATIVE], r->n[NATIVE]));
+	for (int way = WARM; way < WAYS; way++)
+		if (r->on[way])
+			fprintf(f,
+				",\"%s\":%.4f,\"%s_least\":%.4f,\"%s_most\":%.4f,\"%s_wall_s\":%."
+				"4f",
+				way_names[way], median(r->value[way], r->n[way]), way_names[way],
+				r->value[way][0], way_names[way], r->value[way][r->n[way] - 1],
+				way_names[way], median(r->wall[way], r->n[way]));
+	for (int way = 0; memory && way < WAYS; way++)
+		if (r->on[way] && way != COLD)
+			fprintf(f, ",\"pss_%s_mib\":%.1f", way_names[way], r->pss[way]);
+	fprintf(f, ",\"met\":%s}", ok ? "true" : "false");
+}
+
+static bool wanted(const char *name, char **names)
+{
+	bool any = !*names;
+
+	for (; *names; names++)
+		any |= !strcmp(*names, name);
+	return any;
+}
+
+/* Programs run in @directory: a path is made absolute, a name is looked for as shells do. */
+static void find_places(void)
+{
+	static char data[4096], program[4096];
+
+	if (!realpath(directory, data)) {
+		fprintf(stderr, "bench: %s: %s (bench/inputs makes it)\n", directory,
+			strerror(errno));
+		exit(2);
+	}
+	directory = data;
+	if (strchr(pugmark, '/')) {
+		if (!realpath(pugmark, program)) {
+			fprintf(stderr, "bench: %s: %s\n", pugmark, strerror(errno));
+			exit(2);
+		}
+		pugmark = program;
+	}
+	snprintf(warm_cache, sizeof warm_cache, "%s/cache-warm", directory);
+	snprintf(cold_cache, sizeof cold_cache, "%s/cache-cold", directory);
+	snprintf(filled, sizeof filled, "%s/cache-filled", directory);
 }
 
 int main(int argc, char **argv)
 {
-	char warm_cache[4200], cold_cache[4200], filled[4200], real[4096];
+	static struct results r;
 	bool missed = false;
 	FILE *json = NULL;
 	int c;
@@ -294,98 +457,29 @@ int main(int argc, char **argv)
 		}
 	if (rounds < 1 || rounds > ROUNDS_MAX)
 		rounds = 5;
-	if (!realpath(directory, real)) {
-		fprintf(stderr, "bench: %s: %s (bench/inputs makes it)\n", directory, strerror(errno));
-		return 2;
-	}
-	directory = real;
+	find_places();
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	sigaction(SIGALRM, &(struct sigaction){ .sa_handler = too_long, .sa_flags = SA_RESTART }, NULL);
-	snprintf(warm_cache, sizeof warm_cache, "%s/cache-warm", directory);
-	snprintf(cold_cache, sizeof cold_cache, "%s/cache-cold", directory);
-	snprintf(filled, sizeof filled, "%s/cache-filled", directory);
-	printf("user + system time over native, medians of %d rounds (targets in brackets)\n", rounds);
-	printf("%-9s %9s", "", "native s");
+	sigaction(SIGALRM, &(struct sigaction){ .sa_handler = too_long, .sa_flags = SA_RESTART },
+		  NULL);
+	printf("user + system time over native: median (least-most) of %d rounds, of the peers at "
+	       "most 3%s\n",
+	       rounds, memory ? "; MiB over native: median of 3" : "");
+	printf("%-8s %8s", "", "native s");
 	for (int w = WARM; w < WAYS; w++)
-		printf(" %10s", way_names[w]);
-	printf("   %-18s %s\n", "targets", memory ? "MiB over native (at most 60)" : "");
+		printf(" %19s", way_names[w]);
+	printf("   targets\n");
 	if (json)
 		fprintf(json, "[");
 	for (size_t k = 0; k < sizeof workloads / sizeof *workloads; k++) {
-		const struct workload *w = &workloads[k];
-		static double cpu[WAYS][ROUNDS_MAX], ratio[WAYS][ROUNDS_MAX], wall[WAYS][ROUNDS_MAX];
-		bool on[WAYS] = { true, true, true, peers && present("valgrind"), peers && present("qemu-x86_64") };
-		bool wanted = optind == argc, good[WAYS], ok;
-		struct sample s, base = { 0 }, big = { 0 };
-		double value[WAYS] = { 0 };
-		char target[64] = "";
+		bool ok;
 
-		for (int i = optind; i < argc; i++)
-			wanted |= !strcmp(argv[i], w->name);
-		if (!wanted)
+		if (!wanted(workloads[k].name, argv + optind))
 			continue;
-		memset(good, 1, sizeof good);
-		clear(filled);
-		run(w->other, WARM, filled, false, &s);
-		run(w->command, NATIVE, filled, false, &s);	/* files into memory */
-		if (!strcmp(w->name, "sh-ten"))
-			on[QEMU] = false;		/* it does not follow exec */
-		for (int r = 0; r < rounds; r++)
-			for (int way = 0; way < WAYS; way++) {
-				double t = 0, real_time = 0;
-
-				if (!on[way] || !good[way] || (way >= VALGRIND && r >= 3))
-					continue;
-				for (int i = 0; i < w->repeat && good[way]; i++) {
-					if (way == COLD)
-						clear(cold_cache);
-					if (way == WARM)
-						copy(filled, warm_cache);
-					good[way] = run(w->command, way, way == COLD ? cold_cache : warm_cache,
-							false, &s);
-					t += s.cpu / w->repeat;
-					real_time += s.wall / w->repeat;
-				}
-				cpu[way][r] = t;
-				wall[way][r] = real_time;
-				ratio[way][r] = w->added ? (t - cpu[NATIVE][r]) * 1000 : t / cpu[NATIVE][r];
-			}
-		for (int way = 0; way < WAYS; way++)
-			value[way] = median(ratio[way], way >= VALGRIND && rounds > 3 ? 3 : rounds);
-		printf("%-9s %9.3f", w->name, median(cpu[NATIVE], rounds));
-		for (int way = WARM; way < WAYS; way++)
-			if (on[way])
-				print_one(w, value[way], good[way]);
-			else
-				printf(" %10s", "-");
-		ok = good[WARM] && (!w->warm_max || value[WARM] <= w->warm_max) &&
-		     (!w->cold_max || (good[COLD] && value[COLD] <= w->cold_max));
-		snprintf(target, sizeof target, w->added ? "[+%g ms]" : "[%.2f]", w->warm_max);
-		if (w->cold_max)
-			snprintf(target + strlen(target), sizeof target - strlen(target), " [cold %g]", w->cold_max);
-		printf("   %-18s", target);
-		if (memory && good[WARM]) {
-			run(w->command, NATIVE, warm_cache, true, &base);
-			copy(filled, warm_cache);
-			run(w->command, WARM, warm_cache, true, &big);
-			printf(" %+.1f", big.pss - base.pss);
-			ok = ok && big.pss - base.pss <= 60;
-		}
-		printf("%s\n", ok ? "" : "   MISSED");
-		fflush(stdout);
+		measure(&workloads[k], &r);
+		ok = print(&workloads[k], &r);
+		if (json)
+			print_json(json, &workloads[k], &r, ok);
 		missed |= !ok;
-		if (json) {
-			fprintf(json, "%s\n {\"workload\":\"%s\",\"native_s\":%.4f,\"unit\":\"%s\"",
-				ftell(json) > 1 ? "," : "", w->name, median(cpu[NATIVE], rounds),
-				w->added ? "ms added" : "x native");
-			for (int way = WARM; way < WAYS; way++)
-				if (on[way] && good[way])
-					fprintf(json, ",\"%s\":%.4f,\"%s_wall_s\":%.4f", way_names[way], value[way],
-						way_names[way],
-						median(wall[way], way >= VALGRIND && rounds > 3 ? 3 : rounds));
-			fprintf(json, ",\"pss_native_mib\":%.1f,\"pss_warm_mib\":%.1f,\"met\":%s}", base.pss,
-				big.pss, ok ? "true" : "false");
-		}
 	}
 	if (json) {
 		fprintf(json, "\n]\n");

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# bench.mk - measurements, side by side with native and with other tools
+# bench.mk - measurements, side by side with native and with other tools. Status 1 is a missed target, 2 a run that failed,
+# which ends all.
 
 $(B)/bench/bench: bench/bench.c
 	@mkdir -p $(@D)
@@ -9,11 +10,12 @@ $(B)/bench/bench: bench/bench.c
 ROUNDS ?= 5
 bench: all $(B)/bench/bench	## measure against native, valgrind and qemu; ROUNDS=5, W='gzip cc1'
 	@bench/inputs $(B)/bench/data
-	@CC1=$$(gcc -print-prog-name=cc1) $(B)/bench/bench -n $(ROUNDS) -d $(B)/bench/data -p $(CURDIR)/$(B)/pugmark \
-		-j $(B)/bench/result.json $(BENCHFLAGS) $(W)
+	@CC1=$$(gcc -print-prog-name=cc1) $(B)/bench/bench -n $(ROUNDS) -d $(B)/bench/data -p $(B)/pugmark \
+		-j $(B)/bench/result.json $(BENCHFLAGS) $(W); status=$$?; \
+		echo "# README's table is made of that: bench/readme $(B)/bench/result.json README.md"; [ $$status -le 1 ]
 	@$(MAKE) --no-print-directory bench-formats
-	-@bench/traces $(filter -q,$(BENCHFLAGS)) $(CURDIR)/$(B)/pugmark $(B)/bench/data
-	-@bench/cachegrind $(CURDIR)/$(B)/pugmark $(B)/bench/data
+	@bench/traces $(filter -q,$(BENCHFLAGS)) $(B)/pugmark $(B)/bench/data || [ $$? = 1 ]
+	@bench/cachegrind $(B)/pugmark $(B)/bench/data || [ $$? = 1 ]
 
 bench-traces: all		## what live traces cost: branch, execution, counted, into .pug
 	@bench/inputs $(B)/bench/data

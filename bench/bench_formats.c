@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_formats.c - how fast each format is read, written and converted, one core, files in the page
- * cache, next to the parser that one would write first
+/* bench_formats.c - how fast each format is read, written and converted, one core, files in the
+ * page cache, next to the parser that one would write first
  *
  *   bench_formats [-n RECORDS] [-r ROUNDS] [-d DIRECTORY] [-s SAMPLES] [-j FILE] [FORMAT...]
  *
@@ -13,8 +13,8 @@
  *   convert   file -> file of the same format, through the pipeline and with everything checked
  *   naive     text: fscanf of the fields of each line; binary: fread of each record
  *
- *   copied    of records of 64 bytes and more: the file read into a buffer and each of its cache lines
- *             looked at, by nobody who would make anything of it: what no reader can surpass
+ *   copied    of records of 64 bytes and more: the file read into a buffer and each of its cache
+ *             lines looked at, by nobody who would make anything of it: what no reader can surpass
  *
  * A record is a line of a text format, the fixed-size record of a binary one, or, where records
  * vary (bytes per record 0), an instruction or reference. Best of ROUNDS. MiB is how much the
@@ -59,7 +59,8 @@ struct row {
 #define U	"%llx"
 
 static const struct row rows[] = {
-	{ "penn", STEPS, TEXT, false, "%d %llx %d %d %d  %c  %c  %c %lld %llx %llx %llx %11s %22s" },
+	{ "penn", STEPS, TEXT, false,
+	  "%d %llx %d %d %d  %c  %c  %c %lld %llx %llx %llx %11s %22s" },
 	{ "din", STEPS, TEXT, false, "%x %llx" },
 	{ "xdin", STEPS, TEXT, false, " %c %llx %x" },
 	{ "lackey", STEPS, TEXT, false, " %c %llx,%u" },
@@ -101,12 +102,14 @@ static const struct row rows[] = {
 
 /* Conversions that people wait for; the rest is reading plus writing. */
 static const char *const pairs[][2] = {
-	{ "penn", "champsim" }, { "penn", "lackey" }, { "drmemtrace", "penn" }, { "drmemtrace", "champsim" },
-	{ "drmemtrace", "lackey" }, { "drmemtrace", "pug" }, { "pug", "penn" }, { "pug", "champsim" },
-	{ "pug", "drmemtrace" }, { "lackey", "drmemtrace" }, { "lackey", "xdin" }, { "xdin", "lackey" },
+	{ "penn", "champsim" }, { "penn", "lackey" }, { "drmemtrace", "penn" },
+	{ "drmemtrace", "champsim" }, { "drmemtrace", "lackey" }, { "drmemtrace", "pug" },
+	{ "pug", "penn" }, { "pug", "champsim" }, { "pug", "drmemtrace" },
+	{ "lackey", "drmemtrace" }, { "lackey", "xdin" }, { "xdin", "lackey" },
 	{ "champsim", "drmemtrace" }, { "byu", "dinero-binary" }, { "dinero-binary", "laplace" },
 	{ "laplace", "dinero-binary" }, { "laplace", "laplace64" }, { "byu12", "byu" },
-	{ "idt-cache", "dinero-binary" }, { "idt-cache64", "oraclegeneral" }, { "kt64", "champsim" },
+	{ "idt-cache", "dinero-binary" }, { "idt-cache64", "oraclegeneral" },
+	{ "kt64", "champsim" },
 	{ "oraclegeneral", "lcs" },
 };
 
@@ -137,7 +140,7 @@ static double cpu(void)
 	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
-/* ---- a sample's batches, kept in memory ------------------------------------------------------- */
+/* ---- a sample's batches, kept in memory ----------------------------------------------------- */
 
 struct held {
 	struct pm_source src;
@@ -172,7 +175,8 @@ static enum pm_status hold(void *self, const struct pm_batch *b, struct pm_err *
 	k->arena = copy(b->arena, b->narena);
 	for (size_t i = 0; i < b->nrare; i++)
 		if (rare[i].name)
-			rare[i].name = (const char *)k->arena + ((const uint8_t *)rare[i].name - b->arena);
+			rare[i].name = (const char *)k->arena +
+				       ((const uint8_t *)rare[i].name - b->arena);
 	for (size_t i = 0; i < b->n; i++)
 		h->events += b->ev[i].kind >= PM_EV_INSN && b->ev[i].kind <= PM_EV_MODIFY;
 	return PM_OK;
@@ -200,7 +204,9 @@ static void load(struct held *h, const char *path, const char *format, const str
 		pm_pipeline_transform(p, &pm_crack_ops, pm_crack_new());
 		h->facts = (h->facts | pm_crack_ops.adds) & ~PM_HAS_BLOCKS;
 	}
-	ops = (struct pm_sink_ops){ .abi = PM_ABI, .flags = PM_SINK_BLOCKS, .name = "held", .consume = hold };
+	ops = (struct pm_sink_ops){
+		.abi = PM_ABI, .flags = PM_SINK_BLOCKS, .name = "held", .consume = hold
+	};
 	pm_pipeline_sink(p, &ops, h);
 	if (pm_pipeline_start(p, h->src.facts, NULL, &err) != PM_OK)
 		die(&err);
@@ -218,7 +224,7 @@ static void load(struct held *h, const char *path, const char *format, const str
 		die(&err);
 }
 
-/* ---- what is measured ------------------------------------------------------------------------- */
+/* ---- what is measured ----------------------------------------------------------------------- */
 
 static double put(struct held *h, const char *path, const char *format, uint64_t times)
 {
@@ -362,8 +368,8 @@ static double naive(const struct row *r, const char *path)
 	if (r->record == TEXT) {
 		int n;
 
-		while ((n = fscanf(f, r->scan, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &a[6], &a[7], &a[8],
-				   &a[9], &a[10], &a[11], &a[12], &a[13])) != EOF) {
+		while ((n = fscanf(f, r->scan, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &a[6],
+				   &a[7], &a[8], &a[9], &a[10], &a[11], &a[12], &a[13])) != EOF) {
 			int c;
 
 			sum += a[1].v;
@@ -393,8 +399,8 @@ static double copied(const char *path)
 
 	while (f && (n = read(fileno(f), buf, sizeof buf)) > 0)
 		for (size_t i = 0; i < (size_t)n / 8; i += 8)
-			sum += buf[i] ^ buf[i + 1] ^ buf[i + 2] ^ buf[i + 3] ^ buf[i + 4] ^ buf[i + 5] ^ buf[i + 6] ^
-			       buf[i + 7];
+			sum += buf[i] ^ buf[i + 1] ^ buf[i + 2] ^ buf[i + 3] ^ buf[i + 4] ^
+			       buf[i + 5] ^ buf[i + 6] ^ buf[i + 7];
 	begun = cpu() - begun;
 	if (f)
 		fclose(f);
@@ -414,8 +420,8 @@ static const char *path_of(const char *format, const char *suffix)
 static FILE *json;
 static bool json_any;
 
-static void report(const char *what, const char *from, const char *to, double records, double seconds,
-		   double bytes, double target, double byte_target)
+static void report(const char *what, const char *from, const char *to, double records,
+		   double seconds, double bytes, double target, double byte_target)
 {
 	bool ok = !(target || byte_target) || (target && records / seconds >= target) ||
 		  (byte_target && bytes / seconds >= byte_target);
@@ -423,9 +429,13 @@ static void report(const char *what, const char *from, const char *to, double re
 	missed |= !ok;
 	if (!json)
 		return;
-	fprintf(json, "%s\n {\"what\":\"%s\",\"from\":\"%s\",\"to\":\"%s\",\"records_per_s\":%.0f,\"bytes_per_s\":%.0f,"
-		"\"target_records_per_s\":%.0f,\"met\":%s}", json_any ? "," : "", what, from, to, records / seconds,
-		bytes / seconds, target, ok ? "true" : "false");
+	fprintf(json,
+		"%s\n "
+		"{\"what\":\"%s\",\"from\":\"%s\",\"to\":\"%s\",\"records_per_s\":%.0f,\"bytes_per_"
+		"s\":%.0f,"
+		"\"target_records_per_s\":%.0f,\"met\":%s}",
+		json_any ? "," : "", what, from, to, records / seconds, bytes / seconds, target,
+		ok ? "true" : "false");
 	json_any = true;
 }
 
@@ -532,8 +542,9 @@ static const struct {
 	{ "xz", "xz -0", ".xz", only_xz },
 };
 
-/* A compressed Penn trace: is reading it, with a second processor, as fast as only unpacking it, or as
- * reading it unpacked, whichever takes longer? In a trace that packs as real ones do, addresses change. */
+/* A compressed Penn trace: is reading it, with a second processor, as fast as only unpacking it, or
+ * as reading it unpacked, whichever takes longer? In a trace that packs as real ones do, addresses
+ * change. */
 static void packed_penn(struct held *h, uint64_t times)
 {
 	const char *plain = path_of("penn", ".vary");
@@ -546,8 +557,10 @@ static void packed_penn(struct held *h, uint64_t times)
 	n = (double)count_lines(plain);
 	for (int i = 0; i < rounds; i++)
 		read = best(read, get(plain, "penn").wall);
-	printf("\npenn, addresses changing: millions of lines per second in wall time, and only unpacked\n"
-	       "%-16s %6.0f %6.1f\n", "plain", (double)file_size(plain) / 1e6, n / read / 1e6);
+	printf("\npenn, addresses changing: millions of lines per second in wall time, and only "
+	       "unpacked\n"
+	       "%-16s %6.0f %6.1f\n",
+	       "plain", (double)file_size(plain) / 1e6, n / read / 1e6);
 	for (size_t k = 0; k < NR(packers); k++) {
 		const char *packed = path_of("penn.vary", packers[k].suffix);
 		double unpack = 0, wall = 0, size, limit;
@@ -555,7 +568,8 @@ static void packed_penn(struct held *h, uint64_t times)
 		uint8_t *in;
 		FILE *f;
 
-		snprintf(command, sizeof command, "%s -c '%s' >'%s'", packers[k].command, plain, packed);
+		snprintf(command, sizeof command, "%s -c '%s' >'%s'", packers[k].command, plain,
+			 packed);
 		if (system(command)) {
 			printf("%-16s not here\n", packers[k].name);
 			unlink(packed);
@@ -575,8 +589,9 @@ static void packed_penn(struct held *h, uint64_t times)
 			wall = best(wall, get(packed, "penn").wall);
 		}
 		limit = unpack > read ? unpack : read;
-		printf("%-16s %6.0f %6.1f %6.1f: %.2f x%s\n", packers[k].name, size / 1e6, n / wall / 1e6, n / unpack / 1e6,
-		       wall / limit, wall > PACKED * limit ? " !" : "");
+		printf("%-16s %6.0f %6.1f %6.1f: %.2f x%s\n", packers[k].name, size / 1e6,
+		       n / wall / 1e6, n / unpack / 1e6, wall / limit,
+		       wall > PACKED * limit ? " !" : "");
 		report("read-packed", packers[k].name, "", n, wall, size, n / limit / PACKED, 0);
 		free(in);
 		unlink(packed);
@@ -634,12 +649,14 @@ static void measure(const struct row *r)
 	if (wr)
 		report("write", "", r->format, n, wr, size, write_target, 0);
 	if (cv)
-		report("convert", r->format, r->format, n, cv, size, conv_target, conv_target ? BINARY_BYTES : 0);
+		report("convert", r->format, r->format, n, cv, size, conv_target,
+		       conv_target ? BINARY_BYTES : 0);
 	if (cv) {
 		double mib = memory(path, r->format, again, r->format);
 
 		put(&h, again, r->format, times / 4 + 1);
-		printf("  %5.1f (%.1f)", mib, memory(again, r->format, path_of(r->format, ".third"), r->format));
+		printf("  %5.1f (%.1f)", mib,
+		       memory(again, r->format, path_of(r->format, ".third"), r->format));
 		if (mib > MEMORY_MIB) {
 			printf(" !");
 			missed = true;
@@ -692,8 +709,10 @@ int main(int argc, char **argv)
 		return 2;
 	if (json)
 		fprintf(json, "[");
-	printf("millions of records per second, and gigabytes of the file per second (! misses its target)\n");
-	printf("%-16s %6s %13s %13s %13s %13s  %s\n", "", "MB", "read", "write", "convert", "naive", "MiB (a quarter)");
+	printf("millions of records per second, and gigabytes of the file per second (! misses its "
+	       "target)\n");
+	printf("%-16s %6s %13s %13s %13s %13s  %s\n", "", "MB", "read", "write", "convert", "naive",
+	       "MiB (a quarter)");
 	for (size_t i = 0; i < NR(rows); i++)
 		if (wanted(argv, argc, rows[i].format))
 			measure(&rows[i]);
@@ -715,7 +734,8 @@ int main(int argc, char **argv)
 		printf("%-16s %-14s", from, to);
 		cell(n, size, s, binary ? BINARY_CONVERT : 0, BINARY_BYTES);
 		printf("\n");
-		report("convert", from, to, n, s, size, binary ? BINARY_CONVERT : 0, binary ? BINARY_BYTES : 0);
+		report("convert", from, to, n, s, size, binary ? BINARY_CONVERT : 0,
+		       binary ? BINARY_BYTES : 0);
 		fflush(stdout);
 		unlink(out);
 	}

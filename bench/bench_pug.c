@@ -3,12 +3,12 @@
  *
  *   bench_pug [-n INSTRUCTIONS] [-r ROUNDS] [-k fast|default|dense|sinks] TRACE...
  *
- * Each trace is loaded, at most INSTRUCTIONS of it, and written at every level to memory, read back,
- * and pushed through the pipeline to the counting and to a hashing sink. Batches are handed over from
- * one buffer, as a tracer does: they are in the cache, and copying them there is not counted. Figures
- * are millions of instructions per second of processor time, the best of ROUNDS: `front` is the
- * thread that calls, `all` the sum over all threads. With two idle processors, what one sees is the
- * lower of front and twice all. */
+ * Each trace is loaded, at most INSTRUCTIONS of it, and written at every level to memory, read
+ * back, and pushed through the pipeline to the counting and to a hashing sink. Batches are handed
+ * over from one buffer, as a tracer does: they are in the cache, and copying them there is not
+ * counted. Figures are millions of instructions per second of processor time, the best of ROUNDS:
+ * `front` is the thread that calls, `all` the sum over all threads. With two idle processors, what
+ * one sees is the lower of front and twice all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 #include "trace/pug_file.h"
 #include "trace/sinks.h"
 
-struct held {				/* a trace in memory: one code table, batches as they came */
+struct held {	/* a trace in memory: one code table, batches as they came */
 	struct pm_batch *batch;
 	size_t n, cap;
 	uint64_t insns, events;
@@ -116,9 +116,11 @@ static void load(struct held *h, const char *path, uint64_t limit)
 		to->rare = rare = copy(b->rare, b->nrare * sizeof *b->rare);
 		for (size_t i = 0; i < b->nrare; i++)
 			if (rare[i].name)
-				rare[i].name = (const char *)to->arena + ((const uint8_t *)rare[i].name - b->arena);
+				rare[i].name = (const char *)to->arena +
+					       ((const uint8_t *)rare[i].name - b->arena);
 		for (size_t i = 0; i < b->n; i++)
-			h->insns += b->ev[i].kind == PM_EV_BLOCK ? b->ev[i].value : b->ev[i].kind == PM_EV_INSN;
+			h->insns += b->ev[i].kind == PM_EV_BLOCK ? b->ev[i].value
+								 : b->ev[i].kind == PM_EV_INSN;
 		h->events += b->n;
 		most = b->n > most ? b->n : most;
 	}
@@ -214,7 +216,8 @@ static enum pm_status hash_consume(void *self, const struct pm_batch *b, struct 
 }
 
 static const struct pm_sink_ops hash_blocks = {
-	.abi = PM_ABI, .flags = PM_SINK_BLOCKS, .name = "hash", .consume = hash_consume, .destroy = free,
+	.abi = PM_ABI, .flags = PM_SINK_BLOCKS, .name = "hash", .consume = hash_consume,
+	.destroy = free,
 }, hash_expanded = {
 	.abi = PM_ABI, .name = "hash", .consume = hash_consume, .destroy = free,
 };
@@ -308,7 +311,8 @@ int main(int argc, char **argv)
 			only = optarg;
 			break;
 		default:
-			fprintf(stderr, "usage: bench_pug [-n INSTRUCTIONS] [-r ROUNDS] [-k WHAT] TRACE...\n");
+			fprintf(stderr, "usage: bench_pug [-n INSTRUCTIONS] [-r ROUNDS] [-k WHAT] "
+					"TRACE...\n");
 			return 2;
 		}
 	for (int i = optind; i < argc; i++)

@@ -46,11 +46,15 @@ static struct pm_event *make_refs(size_t n)
 		uint64_t what = o_rnd(&by_pc), x = o_rnd(&r);
 		unsigned k = (what >> 8) % 64, w = k % 3;
 
-		ev[i] = (struct pm_event){ .kind = PM_EV_INSN, .size = 1 + what % 7, .id = PM_NONE, .addr = pc };
+		ev[i] = (struct pm_event){
+			.kind = PM_EV_INSN, .size = 1 + what % 7, .id = PM_NONE, .addr = pc
+		};
 		pc += ev[i++].size;
 		if (what >> 40 & 1) {
-			ev[i] = (struct pm_event){ .kind = (what >> 16) % 3 ? PM_EV_READ : PM_EV_WRITE, .size = 8,
-				.id = PM_NONE };
+			ev[i] = (struct pm_event){ .kind = (what >> 16) % 3 ? PM_EV_READ
+									    : PM_EV_WRITE,
+						   .size = 8,
+						   .id = PM_NONE };
 			if (k < 24) {
 				ev[i].addr = 0x7ffffff00000 + (x >> 24) % 24 * 8;
 				ev[i].flags = PM_REF_STACK;
@@ -208,7 +212,9 @@ static struct pm_uop *make_uops(size_t n)
 		else if ((x >> 24 & 7) == 2)
 			u[i].access = PM_UOP_STORE, u[i].dest = -1;
 		else if ((x >> 24 & 7) == 3)
-			u[i].flag_use = PM_UOP_READS_FLAGS, u[i].outcome = x >> 32 & 1 ? PM_UOP_TAKEN : PM_UOP_NOT_TAKEN, u[i].target = 1, u[i].dest = -1;
+			u[i].flag_use = PM_UOP_READS_FLAGS,
+			u[i].outcome = x >> 32 & 1 ? PM_UOP_TAKEN : PM_UOP_NOT_TAKEN,
+			u[i].target = 1, u[i].dest = -1;
 		else if ((x >> 24 & 7) == 4)
 			u[i].flag_use = PM_UOP_WRITES_FLAGS;
 		u[i].mem = 0x1000 + (x >> 40 & 255) * 8;
@@ -234,7 +240,8 @@ static void bench_course(int argc, char **argv)
 	}
 	if (wanted(argc, argv, "ooo")) {
 		BEST(best, for (size_t i = 0; i < n; i += 4096) pm_ooo_run(o, u + i, 4096));
-		snprintf(more, sizeof more, "IPC %.2f", (double)pm_ooo_stats(o)->uops / pm_ooo_stats(o)->cycles);
+		snprintf(more, sizeof more, "IPC %.2f",
+			 (double)pm_ooo_stats(o)->uops / pm_ooo_stats(o)->cycles);
 		report("ooo", best, n, "micro-ops", more);
 	}
 	pm_ooo_free(o);
@@ -256,14 +263,18 @@ static void bench_sink(const char *name, const struct pm_sink_ops *ops, const ch
 		exit(1);
 	}
 	for (size_t i = 0; i < NREF; i++) {
-		bool jump = i + 1 < NREF && ev[i].kind == PM_EV_INSN && ev[i + 1].kind == PM_EV_INSN &&
-			ev[i + 1].addr != ev[i].addr + ev[i].size;
+		bool jump = i + 1 < NREF && ev[i].kind == PM_EV_INSN &&
+			    ev[i + 1].kind == PM_EV_INSN &&
+			    ev[i + 1].addr != ev[i].addr + ev[i].size;
 
 		insns += ev[i].kind == PM_EV_INSN;
 		with[n++] = ev[i];
 		if (jump || (ev[i].kind == PM_EV_INSN && i % 9 == 0))
-			with[n++] = (struct pm_event){ PM_EV_BRANCH, PM_BR_COND | (jump ? PM_BR_TAKEN : 0), ev[i].size,
-				PM_NONE, ev[i].addr, jump ? ev[i + 1].addr : ev[i].addr + 64 };
+			with[n++] = (struct pm_event){
+				PM_EV_BRANCH, PM_BR_COND | (jump ? PM_BR_TAKEN : 0),
+				ev[i].size,   PM_NONE,
+				ev[i].addr,   jump ? ev[i + 1].addr : ev[i].addr + 64
+			};
 	}
 	BEST(best, for (size_t i = 0; i < n; i += 4096) {
 		struct pm_batch b = { .ev = with + i, .n = n - i < 4096 ? n - i : 4096 };
@@ -275,11 +286,13 @@ static void bench_sink(const char *name, const struct pm_sink_ops *ops, const ch
 	free(with);
 }
 
-/* cachegrind's work on blocks as a live run delivers them: 6 instructions and 2.4 references each. */
+/* cachegrind's work on blocks as a live run delivers them: 6 instructions and 2.4 references
+ * each. */
 static void bench_blocks(void)
 {
 	enum { BLOCKS = 4000 };
-	static const struct pm_cg_cache caches[] = { { 32768, 8, 64 }, { 32768, 8, 64 }, { 8 << 20, 16, 64 } };
+	static const struct pm_cg_cache caches[] = { { 32768, 8, 64 }, { 32768, 8, 64 },
+		{ 8 << 20, 16, 64 } };
 	struct pm_insn *insn = calloc(BLOCKS * 6, sizeof *insn);
 	struct pm_block *block = calloc(BLOCKS, sizeof *block);
 	struct pm_code code = { insn, block, NULL, BLOCKS * 6, BLOCKS, 0 };
@@ -297,7 +310,9 @@ static void bench_blocks(void)
 	for (unsigned b = 0; b < BLOCKS; b++) {
 		block[b] = (struct pm_block){ pc, b * 6, 6 };
 		for (unsigned i = 0; i < 6; i++, pc += 4)
-			insn[b * 6 + i] = (struct pm_insn){ .pc = pc, .len = 4, .flow = i == 5 ? PM_CLASS_COND : 0 };
+			insn[b * 6 + i] = (struct pm_insn){ .pc = pc,
+							    .len = 4,
+							    .flow = i == 5 ? PM_CLASS_COND : 0 };
 	}
 	while (n < NREF - 8) {
 		uint64_t x = o_rnd(&r);
@@ -307,9 +322,15 @@ static void bench_blocks(void)
 		for (unsigned i = 0; i < 2 + (x % 5 < 2); i++) {
 			bool stack = x >> (8 + i) & 1;
 
-			ev[n++] = (struct pm_event){ x >> (20 + i) & 3 ? PM_EV_READ : PM_EV_WRITE, 0, 8, i * 2,
-				stack ? 0x7ffffff00000 + (x >> 24) % 24 * 8 : x >> 40 & 15 ? (walk += 8)
-				: 0x8000000 + (x >> 32) % (1u << 20), 0 };
+			ev[n++] = (struct pm_event){ x >> (20 + i) & 3 ? PM_EV_READ : PM_EV_WRITE,
+						     0,
+						     8,
+						     i * 2,
+						     stack ? 0x7ffffff00000 + (x >> 24) % 24 * 8
+						     : x >> 40 & 15
+							     ? (walk += 8)
+							     : 0x8000000 + (x >> 32) % (1u << 20),
+						     0 };
 		}
 		if ((walk & 0x3fff) == 0)
 			walk -= 0x4000;
@@ -323,13 +344,15 @@ static void bench_blocks(void)
 		}
 	}
 	BEST(best, for (size_t i = 0; i < n; i += 4096) {
-		struct pm_batch b = { .stream = &stream, .code = &code, .ev = ev + i, .n = n - i < 4096 ? n - i : 4096 };
+		struct pm_batch b = { .stream = &stream, .code = &code, .ev = ev + i,
+			.n = n - i < 4096 ? n - i : 4096 };
 
 		pm_cg_batch(g, &b, &err);
 	});
 	pm_cg_end(g);
 	pm_cg_totals(g, v);
-	snprintf(more, sizeof more, "I1 %.2f %% D1 %.2f %% Bc %.1f %%", 100.0 * v[PM_CG_I1mr] / v[PM_CG_Ir],
+	snprintf(more, sizeof more, "I1 %.2f %% D1 %.2f %% Bc %.1f %%",
+		 100.0 * v[PM_CG_I1mr] / v[PM_CG_Ir],
 		 100.0 * (v[PM_CG_D1mr] + v[PM_CG_D1mw]) / (v[PM_CG_Dr] + v[PM_CG_Dw]),
 		 100.0 * v[PM_CG_Bcm] / v[PM_CG_Bc]);
 	report("cachegrind", best, insns, "instructions", more);
@@ -347,13 +370,15 @@ int main(int argc, char **argv)
 		{ "cache-l1-l3", "l1i=32k,8way,64;l1d=32k,8way,64;l2=1m,16way,64;l3=32m,16way,64" },
 		{ "cache-plru", "l1i=32k,8way,64,plru;l1d=32k,8way,64,plru;l2=1m,16way,64,plru" },
 		{ "cache-drrip", "l1i=32k,8way,64;l1d=32k,8way,64;l2=1m,16way,64,drrip" },
-		{ "cache-prefetch", "l1i=32k,8way,64,prefetch=next;l1d=32k,8way,64,prefetch=stride;l2=1m,16way,64,prefetch=stream" },
+		{ "cache-prefetch",
+		  "l1i=32k,8way,64,prefetch=next;l1d=32k,8way,64,prefetch=stride;"
+		  "l2=1m,16way,64,prefetch=stream" },
 		{ "cache-3c", "l1i=32k,8way,64,3c;l1d=32k,8way,64,3c" },
 	};
 	const struct { const char *name; uint64_t a0, a1; } predictors[] = {
-		{ "bimodal", 14, 0 }, { "gshare", 14, 14 }, { "tournament", 14, 14 }, { "local", 10, 10 },
-		{ "perceptron", 10, 32 }, { "tage", 0, 0 }, { "tagescl", 0, 0 }, { "btb", 4096, 4 },
-		{ "ras", 16, 0 }, { "ittage", 0, 0 },
+		{ "bimodal", 14, 0 }, { "gshare", 14, 14 }, { "tournament", 14, 14 },
+		{ "local", 10, 10 }, { "perceptron", 10, 32 }, { "tage", 0, 0 },
+		{ "tagescl", 0, 0 }, { "btb", 4096, 4 }, { "ras", 16, 0 }, { "ittage", 0, 0 },
 	};
 
 	for (size_t i = 0; i < NR(caches); i++)

@@ -11,7 +11,7 @@ $(B)/bench/data/gzip.pug: | all
 	@cd $(@D) && $(CURDIR)/$(B)/pugmark run -q -o gzip.pug -t pug:fast -- gzip -9c small > out
 $(B)/bench/data/cc1.pug: | all
 	@bench/inputs $(B)/bench/data
-	@cd $(@D) && $(CURDIR)/$(B)/pugmark run -q -o cc1.pug -t pug:fast -- $$(gcc -print-prog-name=cc1) -quiet -w -O2 other.i -o out.s
+	@cd $(@D) && $(CURDIR)/$(B)/pugmark run -q -o cc1.pug -t pug:fast -- $$(gcc -print-prog-name=cc1) -quiet -w -O2 other.c -o out.s
 
 .PHONY: bench-pug
 bench-pug: $(B)/bench/bench_pug $(PUGDATA)	## millions of instructions per second into and out of .pug

@@ -2,7 +2,8 @@
 /* start.c - how long it takes from the start of a process to the first instruction of its main()
  *
  *   start            the program that is started: writes what the clock says
- *   start N PROG...  starts each of the programs N times, in turn; prints the medians in milliseconds */
+ *   start N PROG...  starts each of the programs N times, in turn; prints the medians in
+ *                    milliseconds */
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -21,13 +21,14 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	const struct pm_event *ev = b->ev;
 	uint64_t h = s->h;
 
-	/* two products that do not wait for each other, then one step: this runs hundreds of millions of
-	 * times in a second */
+	/* two products that do not wait for each other, then one step: this runs hundreds of
+	 * millions of times in a second */
 	for (size_t n = b->n; n; n--, ev = pm_event_next(b, ev)) {
 		/* the ids of later kinds are places in the batch: no part of the trace */
 		uint64_t id = ev->kind < PM_EV_UOP ? ev->id : 0;
 		uint64_t what = ev->kind | ev->flags << 8 | (uint64_t)ev->size << 16 | id << 32;
-		uint64_t e = (ev->addr + what) * 0x9e3779b97f4a7c15u ^ (ev->value ^ what) * 0xbf58476d1ce4e5b9u;
+		uint64_t e = (ev->addr + what) * 0x9e3779b97f4a7c15u ^
+			     (ev->value ^ what) * 0xbf58476d1ce4e5b9u;
 
 		h = (h << 5 | h >> 59) + (e ^ e >> 32);
 	}

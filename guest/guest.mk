@@ -48,6 +48,9 @@ build/guest/bench-%.elf: tests/programs/mips/start.S tests/programs/mips/bare.c 
 	$(call say,CC,$@)$(NANO_CC) -DROUNDS=300 $(BENCH_EXIT) $(BARE_LINK) -o $@ $(filter %.S %.c,$^)
 
 .PHONY: guests
-guests: all		## build Linux for the machine and fetch Debian: packages, minutes
-	guest/linux/build.sh $(CURDIR)/build/guest/linux
-	$(B)/pugmark machine fetch-debian build/guest/debian
+guests:			## set up, build Linux for the machine and fetch Debian: from the network, minutes
+	@$(if $(filter no,$(SETUP)),:,scripts/setup.sh build guests)
+	@$(NOW) all
+	@guest/linux/build.sh $(CURDIR)/build/guest/linux
+	@echo 'DEBIAN build/guest/debian'
+	@$(B)/pugmark machine fetch-debian build/guest/debian

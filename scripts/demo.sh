@@ -3,7 +3,7 @@
 # demo.sh - trace a real program, the C compiler at work, and show what it executed
 set -eu
 build=${1:-build}
-src=src/base/opt.c
+src=src/base/number.c
 command="cc -O2 -std=gnu11 -D_GNU_SOURCE -Iinclude -Isrc -c $src -o $build/demo.o"
 
 echo "# tracing: $command"

@@ -4,7 +4,7 @@
 #   tests/**/*.t, examples/**/*.t   case files (format: tests/run.c)
 #   tests/unit/test_*.c             cmocka programs, linked with libpugmark.a
 #   tests/fuzz/fuzz_*.c             fuzzers (tests/fuzz/driver.c): a fixed number of inputs
-#   tests/check-*                   scripts that speak TAP: layers, the runtime, the manual, tutorials
+#   tests/check-*                   scripts that speak TAP: layers, style, the runtime, the manual...
 #   tests/matrix/run                real programs, native against traced
 #   make oracle                     real programs, single-stepped against traced, totals against lackey:
 #                                   long; small ones are in tests/oracle/compare.t, tests/process/trace.t
@@ -60,8 +60,10 @@ MATRIX := 'tests/matrix/run 1/2' 'tests/matrix/run 2/2'
 # Long ones first, so that both processors are busy to the end.
 T ?= $(MATRIX) $(FUZZ) $(UNIT) $(wildcard tests/check-*) tests \
      $(wildcard examples)
-check: check-build	## run every test
-	$(B)/tests/run $(if $(V),-v) $(if $(SAN),-x 5) $(T)
+check:			## set up, build and run every test
+	@$(SET_UP)
+	@$(NOW) check-build
+	@$(B)/tests/run $(if $(V),-v) $(if $(SAN),-x 5) $(T)
 
 .PHONY: oracle
 oracle: check-build	## real programs of more than a million instructions against a single-stepper and lackey

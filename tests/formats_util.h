@@ -46,7 +46,8 @@ static enum pm_status fmt_convert_to(const void *p, size_t n, const char *path, 
 				     const char *to, const char *to_path, struct pm_buf *out,
 				     struct pm_err *err)
 {
-	const struct pm_format *rf = pm_format_find(from, err), *wf = to ? pm_format_find(to, err) : NULL;
+	const struct pm_format *rf = pm_format_find(from, err),
+			       *wf = to ? pm_format_find(to, err) : NULL;
 	struct pm_input *in = NULL;
 	struct pm_output *mem = NULL;
 	struct pm_pipeline *pipe = NULL;
@@ -81,7 +82,9 @@ static enum pm_status fmt_convert_to(const void *p, size_t n, const char *path, 
 	if (pm_pipeline_start(pipe, has, rf->plural, err) == PM_ERR)
 		goto out;
 	if (wf) {
-		sink.writer = wf->write->open(mem, &(struct pm_write_opts){ to_path, fmt_options(to), facts },
+		sink.writer = wf->write->open(mem,
+					      &(struct pm_write_opts){ to_path, fmt_options(to),
+								       facts },
 					      err);
 		if (!sink.writer)
 			goto out;
@@ -115,8 +118,9 @@ out:
 	return st;
 }
 
-static inline enum pm_status fmt_convert(const void *p, size_t n, const char *path, const char *from,
-					 const char *to, struct pm_buf *out, struct pm_err *err)
+static inline enum pm_status fmt_convert(const void *p, size_t n, const char *path,
+					 const char *from, const char *to, struct pm_buf *out,
+					 struct pm_err *err)
 {
 	return fmt_convert_to(p, n, path, from, to, NULL, out, err);
 }

@@ -178,14 +178,16 @@ static unsigned reap_strays(void)
 			continue;
 		if (pid < 0)
 			return strays;
-		/* Alive: time to finish by itself (a pager, a translator that is just ending), which passes
-		 * while all of them sleep: what is at work may be so for longer on a busy machine. */
+		/* Alive: time to finish by itself (a pager, a translator that is just ending),
+		 * which passes while all of them sleep: what is at work may be so for longer on a
+		 * busy machine. */
 		if (asleep < LOOKS && since(&begun) < LINGER_S) {
 			asleep += !each_child(at_work);
 			nanosleep(&(struct timespec){ 0, LOOK_NS }, NULL);
 			continue;
 		}
-		/* Kill our children; what they leave becomes ours and is killed in the next turn. */
+		/* Kill our children; what they leave becomes ours and is killed in the next
+		 * turn. */
 		strays += each_child(killed);
 		nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
 	}
@@ -253,8 +255,8 @@ static void run_command(const char *command, const char *dir, double timeout, st
 			kill(-pid, SIGKILL);
 			left = 10;
 		}
-		/* When the command has ended and somebody still holds its pipes, that is a stray: what is in
-		 * them by now is all. */
+		/* When the command has ended and somebody still holds its pipes, that is a stray:
+		 * what is in them by now is all. */
 		if (!poll(fd, 3, left > 0 ? (int)(left * 1000) + 1 : 0) && left <= 0)
 			break;
 		if (left <= 0 && fd[2].fd < 0 && o->too_much)
@@ -338,13 +340,15 @@ static size_t parse_case(const char *path, const char *src, struct step **steps,
 			}
 			if (len > skip && p[skip] == ' ')
 				skip++;
-			add_line(p[0] == '>' ? &cur->out : &cur->err, p + skip, len - skip, newline);
+			add_line(p[0] == '>' ? &cur->out : &cur->err, p + skip, len - skip,
+				 newline);
 		} else if (p[0] == '?' && cur) {
 			cur->status = atoi(p + 1);
 		} else if (p[0] == '#' || len == 0) {
 			add(&before, p, next - p);
 		} else {
-			fprintf(report, "%s:%zu: not a line of a case: %.*s\n", path, line, (int)len, p);
+			fprintf(report, "%s:%zu: not a line of a case: %.*s\n", path, line,
+				(int)len, p);
 			return 0;
 		}
 	}
@@ -507,8 +511,8 @@ static void run_case(const char *path, struct tally *t)
 			if (o.left)
 				fprintf(report, "    left %u process(es) behind\n", o.left);
 			if (o.status != s->status)
-				fprintf(report, "    exit status: expected %d, seen %d\n", s->status,
-					o.status);
+				fprintf(report, "    exit status: expected %d, seen %d\n",
+					s->status, o.status);
 			if (!same(&o.out, &s->out))
 				show_difference("standard output", &s->out, &o.out);
 			if (!same(&o.err, &s->err))
@@ -540,7 +544,8 @@ static void run_case(const char *path, struct tally *t)
 			must(NULL);
 		fprintf(report, "blessed %s\n", path);
 	}
-	if (system("rm -rf \"$HOME\" 2>/dev/null || { chmod -R u+rwx \"$HOME\"; rm -rf \"$HOME\"; }"))
+	if (system("rm -rf \"$HOME\" 2>/dev/null || { chmod -R u+rwx \"$HOME\"; rm -rf \"$HOME\"; "
+		   "}"))
 		fprintf(report, "could not remove %s\n", dir);
 	if (ok)
 		t->passed++;
@@ -599,13 +604,17 @@ static void run_program(const char *command, struct tally *t)
 			fprintf(report, "     %.*s\n", (int)n, line);
 		}
 	}
-	said = o.timed_out ? "was still running after 1200 s" : o.left ? "left a process behind" :
-	       o.too_much ? "printed too much" : o.status && !t->failed ? "failed" :
-	       !has_plan ? "printed no plan (1..N)" : planned != seen ? "did not run every test" : NULL;
+	said = o.timed_out		? "was still running after 1200 s"
+	       : o.left			? "left a process behind"
+	       : o.too_much		? "printed too much"
+	       : o.status && !t->failed ? "failed"
+	       : !has_plan		? "printed no plan (1..N)"
+	       : planned != seen	? "did not run every test"
+					: NULL;
 	if (said) {
 		t->failed++;
-		fprintf(report, "FAIL %s: %s (status %d, %u of %u tests)\n", command, said, o.status,
-			seen, planned);
+		fprintf(report, "FAIL %s: %s (status %d, %u of %u tests)\n", command, said,
+			o.status, seen, planned);
 	}
 	if ((said || t->failed) && o.err.n)
 		fprintf(report, "%.*s\n", (int)(o.err.n < 8000 ? o.err.n : 8000), o.err.p);
@@ -681,8 +690,8 @@ static void show(struct job *j, struct tally *t)
 		printf("FAIL %s: the test runner itself failed on it\n", j->what);
 	}
 	if (verbose || t->failed)
-		printf("%s %s (%u of %u, %.2f s)\n", t->failed ? "----" : "ok  ", j->what, t->passed,
-		       t->passed + t->failed + t->skipped, j->took);
+		printf("%s %s (%u of %u, %.2f s)\n", t->failed ? "----" : "ok  ", j->what,
+		       t->passed, t->passed + t->failed + t->skipped, j->took);
 	fflush(stdout);
 	lseek(j->report, 0, SEEK_SET);
 	while ((n = read(j->report, buf, sizeof buf)) > 0)
@@ -691,7 +700,8 @@ static void show(struct job *j, struct tally *t)
 	close(j->report);
 }
 
-/* The same wherever we are started from: by nohup, by a daemon that blocks or ignores signals, in somebody's shell. */
+/* The same wherever we are started from: by nohup, by a daemon that blocks or ignores signals, in
+ * somebody's shell. */
 static void set_environment(const char *self)
 {
 	char exe[4096], buf[8500], *slash;
@@ -705,7 +715,8 @@ static void set_environment(const char *self)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	umask(022);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
-	/* without a limit, addresses begin elsewhere, for 32-bit programs where tracing needs them */
+	/* without a limit, addresses begin elsewhere, for 32-bit programs where tracing needs
+	 * them */
 	getrlimit(RLIMIT_STACK, &stack);
 	if (stack.rlim_cur == RLIM_INFINITY)
 		stack.rlim_cur = 8 << 20;
@@ -721,7 +732,8 @@ static void set_environment(const char *self)
 	}
 	build = exe;
 	must(getcwd(top, sizeof top));
-	snprintf(buf, sizeof buf, "%s:%s", build, getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
+	snprintf(buf, sizeof buf, "%s:%s", build,
+		 getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
 	setenv("PATH", buf, 1);
 	setenv("TOP", top, 1);
 	setenv("BUILD", build, 1);

@@ -5,8 +5,8 @@
  *   INSN(id, name, match, mask, operands, class, isa)   one per row, in table order
  *   SPLIT(op, shift, mask, base)   how a primary opcode is split into buckets
  *   BUCKETS(...)   first row of each decoder bucket; ROWS(...) row numbers, bucket after bucket
- * A bucket is the primary opcode, or within SPECIAL, REGIMM, COP0, COP1, SPECIAL2, SPECIAL3 the field
- * that tells most rows apart; the decoder tries a bucket's rows in table order. */
+ * A bucket is the primary opcode, or within SPECIAL, REGIMM, COP0, COP1, SPECIAL2, SPECIAL3 the
+ * field that tells most rows apart; the decoder tries a bucket's rows in table order. */
 #include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +21,10 @@ static const struct split { unsigned op, shift, bits; } splits[] = {
 };
 #define NSPLIT (sizeof splits / sizeof *splits)
 
-static struct row { uint32_t match, mask; char name[24], ops[32], class[16], isa[8]; } rows[MAX_ROWS];
+static struct row {
+	uint32_t match, mask;
+	char name[24], ops[32], class[16], isa[8];
+} rows[MAX_ROWS];
 
 static void die(unsigned line, const char *what)
 {
@@ -54,7 +57,8 @@ int main(int argc, char **argv)
 		if (r->match & ~r->mask)
 			die(lineno, "match has bits outside the mask");
 		for (unsigned i = 0; i < n; i++)
-			if (!((rows[i].match ^ r->match) & rows[i].mask) && !(rows[i].mask & ~r->mask))
+			if (!((rows[i].match ^ r->match) & rows[i].mask) &&
+			    !(rows[i].mask & ~r->mask))
 				die(lineno, "an earlier row hides this one");
 		n++;
 	}
@@ -68,7 +72,8 @@ int main(int argc, char **argv)
 			id[k] = rows[i].name[k] == '.' ? '_' : rows[i].name[k];
 		printf("INSN(%s, \"%s\", 0x%08x, 0x%08x, \"%s\", %s, %s%s)\n", id, rows[i].name,
 		       rows[i].match, rows[i].mask, *rows[i].ops == '-' ? "" : rows[i].ops,
-		       rows[i].class, isdigit((unsigned char)*rows[i].isa) ? "MIPS" : "", rows[i].isa);
+		       rows[i].class, isdigit((unsigned char)*rows[i].isa) ? "MIPS" : "",
+		       rows[i].isa);
 	}
 	puts("#endif\n#ifdef SPLIT");
 	for (unsigned i = 0; i < NSPLIT; i++) {
@@ -94,7 +99,8 @@ int main(int argc, char **argv)
 					if (op != b)
 						continue;
 				} else {
-					/* in every bucket whose number agrees with the row's fixed bits */
+					/* in every bucket whose number agrees with the row's fixed
+					 * bits */
 					if (b < base[s] || b >= base[s] + (1u << splits[s].bits))
 						continue;
 					field = (b - base[s]) << splits[s].shift;

@@ -47,10 +47,11 @@ int main(int argc, char **argv)
 	}
 	printf("Processing trace...\n");
 	while (fgets(line, sizeof line, in)) {
-		int n = sscanf(line, "%d %" SCNx64 " %d %d %d %c %c %c %" SCNd64 " %" SCNx64 " %" SCNx64
-			       " %" SCNx64 " %11s %22s", &u.index, &u.pc, &u.src1, &u.src2, &u.dest,
-			       &u.flags, &u.branch, &u.ldst, &u.imm, &u.mem, &u.fall, &u.target, u.macro,
-			       u.micro);
+		int n = sscanf(line,
+			       "%d %" SCNx64 " %d %d %d %c %c %c %" SCNd64 " %" SCNx64 " %" SCNx64
+			       " %" SCNx64 " %11s %22s",
+			       &u.index, &u.pc, &u.src1, &u.src2, &u.dest, &u.flags, &u.branch,
+			       &u.ldst, &u.imm, &u.mem, &u.fall, &u.target, u.macro, u.micro);
 
 		if (n != 14) {
 			fprintf(stderr, "Error parsing trace at line %" PRIu64 "\n", uops + 1);

@@ -2,14 +2,15 @@
 /*
  * citcat_begin() - start a CITCAT trace: o32, 32-bit addresses, any MIPS III processor
  *
- * Called at its uncached (kseg1) address with interrupts disabled and coprocessor 0 usable. On return
- * the caches are empty and the bus monitor has seen the processor's whole state as it was right
- * after the store to GO. Nothing is executed through the caches in between, so no
- * line can be in them that the monitor has not seen being filled.
+ * Called at its uncached (kseg1) address with interrupts disabled and coprocessor 0 usable. On
+ * return the caches are empty and the bus monitor has seen the processor's whole state as it was
+ * right after the store to GO. Nothing is executed through the caches in between, so no line can be
+ * in them that the monitor has not seen being filled.
  *
  * The window (physical 0x1f030000): 0x20 begin, 0x24 go, 0x400 + 4k state word k:
- *   0.. GPR low, 32.. GPR high, 64.. CP0 low, 96.. CP0 high, 128 HI lo/hi, 130 LO lo/hi, 132 PC lo/hi,
- *   134.. FPR low, 166.. FPR high, 198 FCR31, 200.. TLB: PageMask, EntryHi, EntryLo0, EntryLo1 x 48
+ *   0.. GPR low, 32.. GPR high, 64.. CP0 low, 96.. CP0 high, 128 HI lo/hi, 130 LO lo/hi, 132 PC
+ *   lo/hi, 134.. FPR low, 166.. FPR high, 198 FCR31, 200.. TLB: PageMask, EntryHi, EntryLo0,
+ *   EntryLo1 x 48
  *
  * The write of Wired directly before the go store sets Random, so the monitor knows it too.
  */
@@ -17,7 +18,8 @@
 #define DUMP(reg, k)	sw reg, STATE + 4 * (k)($27)
 #define DUMP_CP0(n)	dmfc0 $26, $n; nop; DUMP($26, 64 + n); dsra32 $26, $26, 0; DUMP($26, 96 + n)
 #define DUMP_GPR(n)	DUMP($n, n); dsra32 $26, $n, 0; DUMP($26, 32 + n)
-#define DUMP_FPR(n)	dmfc1 $26, $f##n; nop; DUMP($26, 134 + n); dsra32 $26, $26, 0; DUMP($26, 166 + n)
+#define DUMP_FPR(n)	dmfc1 $26, $f##n; nop; DUMP($26, 134 + n); \
+			dsra32 $26, $26, 0; DUMP($26, 166 + n)
 
 	.text
 	.set	push
@@ -43,7 +45,8 @@ citcat_begin:
 	bne	$8, $9, 1b
 	 nop
 
-	/* Config.SC = 0: there is a secondary cache, of at most 4 MB and lines of at least 16 bytes */
+	/* Config.SC = 0: there is a secondary cache, of at most 4 MB and lines of at least 16
+	 * bytes */
 	mfc0	$10, $16
 	lui	$11, 0x0002
 	and	$10, $10, $11
@@ -107,10 +110,14 @@ citcat_begin:
 	nop
 	nop
 	nop
-	DUMP_FPR(0); DUMP_FPR(1); DUMP_FPR(2); DUMP_FPR(3); DUMP_FPR(4); DUMP_FPR(5); DUMP_FPR(6); DUMP_FPR(7)
-	DUMP_FPR(8); DUMP_FPR(9); DUMP_FPR(10); DUMP_FPR(11); DUMP_FPR(12); DUMP_FPR(13); DUMP_FPR(14)
-	DUMP_FPR(15); DUMP_FPR(16); DUMP_FPR(17); DUMP_FPR(18); DUMP_FPR(19); DUMP_FPR(20); DUMP_FPR(21)
-	DUMP_FPR(22); DUMP_FPR(23); DUMP_FPR(24); DUMP_FPR(25); DUMP_FPR(26); DUMP_FPR(27); DUMP_FPR(28)
+	DUMP_FPR(0); DUMP_FPR(1); DUMP_FPR(2); DUMP_FPR(3)
+	DUMP_FPR(4); DUMP_FPR(5); DUMP_FPR(6); DUMP_FPR(7)
+	DUMP_FPR(8); DUMP_FPR(9); DUMP_FPR(10); DUMP_FPR(11)
+	DUMP_FPR(12); DUMP_FPR(13); DUMP_FPR(14)
+	DUMP_FPR(15); DUMP_FPR(16); DUMP_FPR(17); DUMP_FPR(18)
+	DUMP_FPR(19); DUMP_FPR(20); DUMP_FPR(21)
+	DUMP_FPR(22); DUMP_FPR(23); DUMP_FPR(24); DUMP_FPR(25)
+	DUMP_FPR(26); DUMP_FPR(27); DUMP_FPR(28)
 	DUMP_FPR(29); DUMP_FPR(30); DUMP_FPR(31)
 	cfc1	$26, $31
 	nop
@@ -132,9 +139,12 @@ citcat_begin:
 
 	mfc0	$8, $6			/* stays in $8, as dumped */
 	DUMP_GPR(0); DUMP_GPR(2); DUMP_GPR(3); DUMP_GPR(4); DUMP_GPR(5); DUMP_GPR(6); DUMP_GPR(7)
-	DUMP_GPR(8); DUMP_GPR(9); DUMP_GPR(10); DUMP_GPR(11); DUMP_GPR(12); DUMP_GPR(13); DUMP_GPR(14)
-	DUMP_GPR(15); DUMP_GPR(16); DUMP_GPR(17); DUMP_GPR(18); DUMP_GPR(19); DUMP_GPR(20); DUMP_GPR(21)
-	DUMP_GPR(22); DUMP_GPR(23); DUMP_GPR(24); DUMP_GPR(25); DUMP_GPR(27); DUMP_GPR(28); DUMP_GPR(29)
+	DUMP_GPR(8); DUMP_GPR(9); DUMP_GPR(10); DUMP_GPR(11)
+	DUMP_GPR(12); DUMP_GPR(13); DUMP_GPR(14)
+	DUMP_GPR(15); DUMP_GPR(16); DUMP_GPR(17); DUMP_GPR(18)
+	DUMP_GPR(19); DUMP_GPR(20); DUMP_GPR(21)
+	DUMP_GPR(22); DUMP_GPR(23); DUMP_GPR(24); DUMP_GPR(25)
+	DUMP_GPR(27); DUMP_GPR(28); DUMP_GPR(29)
 	DUMP_GPR(30); DUMP_GPR(31)
 
 	/* $26 and $1 last: where the traced part begins, and all ones for the high words */

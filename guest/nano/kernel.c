@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel.c - nano: processes in their own address spaces, preempted by the timer, a disk that masters the
- * bus, system calls, and CITCAT's guest side; the smallest system on which all of CITCAT can be wrong */
+/* kernel.c - nano: processes in their own address spaces, preempted by the timer, a disk that
+ * masters the bus, system calls, and CITCAT's guest side; the smallest system on which all of
+ * CITCAT can be wrong */
 typedef unsigned u32;
 typedef unsigned short u16;
 typedef unsigned char u8;
@@ -160,7 +161,9 @@ static void disk_start(int write, u32 sector, u32 kva)
 	RING->hdr.sector = LE32(sector);
 	RING->hdr.hi = 0;
 	for (int i = 0; i < 3; i++) {
-		RING->desc[i].addr = LE32(i == 0 ? PHYS(&ring_memory.hdr) : i == 1 ? PHYS(kva) : PHYS(&ring_memory.status));
+		RING->desc[i].addr = LE32(i == 0   ? PHYS(&ring_memory.hdr)
+					  : i == 1 ? PHYS(kva)
+						   : PHYS(&ring_memory.status));
 		RING->desc[i].addr_hi = 0;
 		RING->desc[i].len = LE32(i == 0 ? 16 : i == 1 ? 512 : 1);
 		RING->desc[i].flags = LE16(i == 0 ? 1 : i == 1 ? (write ? 1 : 3) : 2);
@@ -175,7 +178,8 @@ static void disk_start(int write, u32 sector, u32 kva)
 /* The kernel's address of a user page; the same colour, so that the cache holds one copy. */
 static u32 kernel_address(int p, u32 va)
 {
-	return 0x80000000u | ((procs[p].pt[va >> 12 & (PAGES - 1)] >> 6 << 12) & 0x1fffffff) | (va & 4095);
+	return 0x80000000u | ((procs[p].pt[va >> 12 & (PAGES - 1)] >> 6 << 12) & 0x1fffffff) |
+	       (va & 4095);
 }
 
 static void copy(void *d, const void *s, u32 n)
@@ -201,7 +205,8 @@ static void make(int n)
 		p->pt[0x10 + i] = PHYS(base + i * 4096) >> 12 << 6 | 3 << 3 | 6;
 	}
 	for (u32 i = 0; i < 4; i++)
-		p->pt[0x3c + i] = PHYS(base + (code + 4 & ~3u) * 4096 + i * 4096) >> 12 << 6 | 3 << 3 | 6;
+		p->pt[0x3c + i] = PHYS(base + (code + 4 & ~3u) * 4096 + i * 4096) >> 12 << 6 |
+				  3 << 3 | 6;
 	flush(base, code * 4096);
 	p->f.epc = 0x10000;
 	p->f.gpr[29] = 0x40000 - 32;
@@ -231,7 +236,8 @@ static void switch_to(int n)
 	c0_write(10, (u32)n + 1);
 }
 
-/* The next process that can run; with all of them waiting, spin for the disk with interrupts off. */
+/* The next process that can run; with all of them waiting, spin for the disk with interrupts
+ * off. */
 static void schedule(void)
 {
 	for (;;) {
@@ -305,7 +311,8 @@ void trap(struct frame *f, u32 c)
 			disk_done();
 		if (c & 0x8000) {
 			ticks++;
-			/* never two intervals alike: interrupts fall on every kind of instruction */
+			/* never two intervals alike: interrupts fall on every kind of
+			 * instruction */
 			c0_write(11, count() + 700 + (ticks * 37 & 1023));
 			schedule();
 		}
@@ -313,7 +320,7 @@ void trap(struct frame *f, u32 c)
 	case 8:
 		syscall(f);
 		return;
-	case 10:			/* reserved instruction: a 64-bit operation in 32-bit user mode */
+	case 10:	/* reserved instruction: a 64-bit operation in 32-bit user mode */
 		f->gpr[3] = 0x52490000;
 		f->epc += 4;
 		return;

@@ -7,6 +7,8 @@
 #define FRAME_STATUS	140
 #define FRAME_FPR(n)	(144 + 4 * (n))
 #define FRAME_FCR31	272
+#define ALL_REGISTERS	0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15, \
+			16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
 
 	.set	noat
 	.set	noreorder
@@ -133,7 +135,7 @@ enter:
 	mfc0	$9, $12
 	sw	$8, FRAME_EPC($26)
 	sw	$9, FRAME_STATUS($26)
-	.irp	n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+	.irp	n, ALL_REGISTERS
 	swc1	$f\n, 144 + 4 * \n($26)
 	.endr
 	cfc1	$8, $31
@@ -153,7 +155,7 @@ leave:		/* back to whatever `frame` points to now */
 	mtc0	$9, $12
 	lw	$8, FRAME_FCR31($26)
 	ctc1	$8, $31
-	.irp	n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+	.irp	n, ALL_REGISTERS
 	lwc1	$f\n, 144 + 4 * \n($26)
 	.endr
 	lw	$8, FRAME_HI($26)

@@ -93,8 +93,11 @@ static u32 code_job(void)
 		code[2] = 0x00421021;				/* addu v0, v0, v0 */
 		call(SYS_FLUSH, (u32)code, 16);
 		sum += ((u32 (*)(u32))code)(sum);
-		__asm__ volatile("1: ll %0, %1\n\taddiu %0, %0, 3\n\tsc %0, %1\n\tbeqzl %0, 1b\n\tnop"
-			: "=&r"(t), "+m"(lock) : : "memory");
+		__asm__ volatile("1: ll %0, %1\n\taddiu %0, %0, 3\n\tsc %0, %1\n\tbeqzl %0, "
+				 "1b\n\tnop"
+				 : "=&r"(t), "+m"(lock)
+				 :
+				 : "memory");
 	}
 	__asm__ volatile(".set push; .set mips3; li $3, 0; daddu $2, $2, $2; move %0, $3; .set pop"
 		: "=r"(ri) : : "$2", "$3");

@@ -4,9 +4,10 @@
  * Library code and plug-ins never print and never exit. They fill a pm_err and return PM_ERR; the
  * command prints it as one line, `pugmark: FILE:PLACE: MESSAGE`, and exits with status 1.
  *
- * Ownership  the caller owns the pm_err. @fmt and what it refers to are read before the call returns.
+ * Ownership  the caller owns the pm_err. @fmt and what it refers to are not needed after the call.
  * Threads    a pm_err belongs to one thread.
- * Stability  struct pm_err stays as it is while PM_ABI does (pugmark.h): plug-ins may have their own. */
+ * Stability  struct pm_err stays as it is while PM_ABI does (pugmark.h): plug-ins may have their
+ *            own. */
 #ifndef PUGMARK_ERR_H
 #define PUGMARK_ERR_H
 
@@ -37,8 +38,8 @@ struct pm_err {
 	char msg[240];		/* "" = no error yet; fixed size, so that reporting cannot fail */
 };
 
-/* Each keeps the first error only: later ones are its echoes. Longer messages are cut. Always returns
- * PM_ERR. Lower case, no full stop, the user's own words in quotes. */
+/* Each keeps the first error only: later ones are its echoes. Longer messages are cut. Always
+ * returns PM_ERR. Lower case, no full stop, the user's own words in quotes. */
 __attribute__((format(printf, 3, 4)))
 enum pm_status pm_fail(struct pm_err *e, uint64_t off, const char *fmt, ...);
 __attribute__((format(printf, 3, 4)))

@@ -3,15 +3,17 @@
  * whatever consumes it, inside pugmark and for users' own tools (`--sink ./mine.so`)
  *
  * A plug-in is a shared object in C11 or C++17 that defines `pm_plugin` (at the end of this file);
- * examples/ has two. It calls the functions that are declared here and in err.h; of pugmark's symbols
- * it sees no others, and what it defines itself stays its own.
+ * examples/ has two. It calls the functions that are declared here and in err.h. The executable
+ * exports no others: a plug-in may bring a zstd or an elfutils of its own. Only of the shared
+ * libraries that `ldd pugmark` shows must its own symbols be hidden (-Wl,-Bsymbolic), as in any
+ * program.
  *
  * Units      addresses: bytes in the traced address space; sizes: bytes; times: nanoseconds since
  *            the trace began unless a source declares cycles (PM_HAS_CYCLES).
  * Ownership  a batch and everything it points to is borrowed: it is valid until consume() returns.
  *            A stream and a code table live until finish().
- * Errors     a callback returns PM_OK, or PM_ERR after it has filled the pm_err (err.h). It throws no
- *            C++ exception.
+ * Errors     a callback returns PM_OK, or PM_ERR after it has filled the pm_err (err.h). It throws
+ *            no C++ exception.
  * Threads    one sink object is never called by two threads at a time. A sink that sets
  *            PM_SINK_PER_STREAM is instantiated once per stream and merged at the end, and its
  *            instances may run on different threads.
@@ -41,13 +43,13 @@ extern "C" {
 /* ---- facts: what a trace knows --------------------------------------------------------------
  * A source offers facts, a sink needs facts; the pipeline compares once, at the start. */
 enum pm_fact {
-	PM_HAS_INSNS	= 1 << 0,	/* instruction boundaries: PM_EV_INSN, or blocks that expand to it */
+	PM_HAS_INSNS	= 1 << 0,	/* instructions: PM_EV_INSN, or blocks that expand to it */
 	PM_HAS_BYTES	= 1 << 1,	/* the instructions' bytes (pm_insn.bytes) */
 	PM_HAS_REFS	= 1 << 2,	/* data references with addresses */
 	PM_HAS_SIZES	= 1 << 3,	/* ... and their sizes */
 	PM_HAS_VALUES	= 1 << 4,	/* ... and the values transferred */
 	PM_HAS_BRANCHES	= 1 << 5,	/* branch outcomes and targets */
-	PM_HAS_REGS	= 1 << 6,	/* which registers an instruction or micro-op reads and writes */
+	PM_HAS_REGS	= 1 << 6,	/* registers that an instruction or micro-op uses */
 	PM_HAS_REGVALS	= 1 << 7,	/* register values */
 	PM_HAS_UOPS	= 1 << 8,	/* micro-ops */
 	PM_HAS_TIME	= 1 << 9,	/* timestamps */
@@ -61,9 +63,9 @@ enum pm_fact {
 	PM_HAS_BLOCKS	= 1 << 17,	/* PM_EV_BLOCK with a code table */
 	PM_HAS_REPS	= 1 << 18,	/* rep iterations and ends are marked */
 	PM_HAS_LINES	= 1 << 19,	/* fetches are cache lines, not instructions */
-	PM_HAS_OPCODES	= 1 << 20,	/* of branches: pm_insn.bytes start with the opcode, rest unknown */
-	PM_HAS_PAGES	= 1 << 21	/* a reference's value is its canonical page: one number for one page of
-					 * memory, wherever it is mapped */
+	PM_HAS_OPCODES	= 1 << 20,	/* of branches pm_insn.bytes has the opcode, no more */
+	PM_HAS_PAGES	= 1 << 21	/* a reference's value is its canonical page: one number
+					 * for a page of memory, wherever it is mapped */
 };
 
 /* ---- events --------------------------------------------------------------------------------- */
@@ -71,46 +73,49 @@ enum pm_kind {
 	PM_EV_NONE = 0,
 	/* addr = pc; size = bytes; id = index into pm_code.insn, or PM_NONE */
 	PM_EV_INSN,
-	/* addr = pc; id = index into pm_code.block; value = number of its instructions that executed:
-	 * all of them, or fewer when a fault, signal or exit cut it. What the block's instructions do
-	 * follows in program order: there id = which of the block's instructions, from 0 (PM_SLOT_OF). */
+	/* addr = pc; id = index into pm_code.block; value = number of its instructions that
+	 * executed: all, or fewer when a fault, signal or exit cut it. What its instructions do
+	 * follows in program order: there id = which of its instructions, from 0 (PM_SLOT_OF). */
 	PM_EV_BLOCK,
-	/* data references. addr, size; value if PM_HAS_VALUES; id = instruction within the block after
-	 * PM_EV_BLOCK, else the pc's index into pm_code.insn, or PM_NONE */
+	/* data references. addr, size; value if PM_HAS_VALUES; id = instruction within the block
+	 * after PM_EV_BLOCK, else the pc's index into pm_code.insn, or PM_NONE */
 	PM_EV_READ, PM_EV_WRITE, PM_EV_MODIFY,	/* MODIFY: read, then write of the same bytes */
-	/* outcome of a control transfer. addr = pc of the branch; value = where control went or, not
-	 * taken, would have gone; flags: PM_BR_*; size = bytes of the instruction; id as for references */
+	/* outcome of a control transfer. addr = pc of the branch; value = where control went or,
+	 * not taken, would have gone; flags: PM_BR_*; size = bytes of the instruction; id as for
+	 * references */
 	PM_EV_BRANCH,
-	PM_EV_REP_ITER,		/* one iteration of a rep string instruction begins; addr = pc; id as above */
+	/* one iteration of a rep string instruction begins; addr = pc; id as for references */
+	PM_EV_REP_ITER,
 	PM_EV_REP_END,		/* it is over (also with zero iterations); value = iterations */
 	PM_EV_UOP,		/* addr = pc; id = index into pm_batch.uop */
-	PM_EV_LINE,		/* instruction cache line touched; addr = line address, size = line size */
+	PM_EV_LINE,		/* instruction cache line touched; addr, size = of the line */
 	PM_EV_BUS,		/* addr, size; id = index into pm_batch.bus */
-	PM_EV_REG_READ, PM_EV_REG_WRITE,	/* id = register; value; size = bytes (16: arena at addr) */
-	/* rare events; `id` = index into pm_batch.rare (a pm_rare), or PM_NONE */
-	PM_EV_KERNEL,		/* pm_rare.code = enum pm_kernel, which says what its arguments are; value =
-				 * how long the task has run, 0 unknown */
+	/* id = register; value; size = bytes (16: they are in the arena at addr) */
+	PM_EV_REG_READ, PM_EV_REG_WRITE,
+	/* rare events; id = index into pm_batch.rare, which has code, arg and name; or PM_NONE */
+	PM_EV_KERNEL,		/* pm_rare.code = enum pm_kernel, which says what its arguments are;
+				 * value = how long the task has run, 0 unknown */
 	PM_EV_INTERRUPT,	/* value = vector or exception code; addr = pc */
 	PM_EV_DMA,		/* addr, size; flags: PM_REF_WRITE if memory is written */
 	PM_EV_DEVICE,		/* device register access: addr, size, value; flags as DMA */
-	PM_EV_SYSCALL,		/* value = number; pm_rare.arg[0..5] */
+	PM_EV_SYSCALL,		/* value = number; arg[0..5] */
 	PM_EV_SYSRET,		/* value = result */
-	PM_EV_SIGNAL,		/* value = signal; addr = interrupted pc; pm_rare.arg[0] = handler */
+	PM_EV_SIGNAL,		/* value = signal; addr = interrupted pc; arg[0] = handler */
 	PM_EV_SIGRETURN,	/* addr = pc that is resumed */
-	PM_EV_PROCESS,		/* process began: value = pid; pm_rare: arg[0] parent, name = program */
+	PM_EV_PROCESS,		/* process began: value = pid; arg[0] = parent, name = program */
 	PM_EV_EXEC,		/* value = pid, name = program */
 	PM_EV_THREAD,		/* thread began: value = tid */
-	PM_EV_EXIT,		/* thread (or, flags & PM_EXIT_PROCESS, process) ended: value = status */
-	PM_EV_MMAP,		/* addr, value = length; pm_rare: arg[0] prot, arg[1] offset, name = file */
+	PM_EV_EXIT,		/* thread (or process: PM_EXIT_PROCESS) ended: value = status */
+	PM_EV_MMAP,		/* addr, value = length; arg[0] prot, arg[1] offset, name = file */
 	PM_EV_MUNMAP,		/* addr, value = length */
 	PM_EV_SWITCH,		/* address space changes: value = new space */
 	PM_EV_TIME,		/* value = time; addr = wall-clock when known */
 	PM_EV_MARKER,		/* name = what a format or a user wanted to say */
 	PM_EV_LOST,		/* value = events known to be missing here */
-	PM_EV_OPAQUE,		/* bytes of a format that only the same format understands: addr = arena
-				 * offset, size (65535: value is the size, if it is larger); kept by
+	PM_EV_OPAQUE,		/* bytes that only one format understands: addr = arena offset,
+				 * size (65535: value is the size, if it is larger); kept by
 				 * conversion from a format to itself */
-	PM_EV_COUNT		/* of the pugmark that this header belongs to; there may be more later */
+	PM_EV_COUNT		/* of this header's pugmark; there may be more later */
 };
 
 enum pm_event_flag {
@@ -125,9 +130,9 @@ enum pm_event_flag {
 	PM_REF_REP	= 1 << 2,	/* belongs to a rep string instruction */
 	PM_REF_PREFETCH	= 1 << 3,
 	PM_REF_UNCACHED	= 1 << 4,
-	PM_REF_COPYBACK	= 1 << 5,	/* no access: the line is written back; with PM_REF_ALL (size 0) all are */
-	PM_REF_INVAL	= 1 << 6,	/* no access: the line becomes invalid; with PM_REF_ALL all do */
-	PM_REF_ALL	= 1 << 7,	/* of the whole cache */
+	PM_REF_COPYBACK	= 1 << 5,	/* no access: the cache line is written back */
+	PM_REF_INVAL	= 1 << 6,	/* no access: the cache line becomes invalid */
+	PM_REF_ALL	= 1 << 7,	/* with these: all lines; size 0 */
 
 	PM_EXIT_PROCESS	= 1 << 0,
 	PM_EXIT_SIGNAL	= 1 << 1	/* value is the signal */
@@ -141,7 +146,7 @@ struct pm_event {
 	uint64_t addr;
 	uint64_t value;
 };
-#define PM_SLOT_OF(ev)	((ev)->id)	/* after PM_EV_BLOCK: instruction within the block, or PM_NONE */
+#define PM_SLOT_OF(ev)	((ev)->id)	/* after PM_EV_BLOCK: which instruction of it, or PM_NONE */
 
 enum pm_uop_flag_use { PM_UOP_NO_FLAGS, PM_UOP_READS_FLAGS, PM_UOP_WRITES_FLAGS };
 enum pm_uop_outcome { PM_UOP_NO_BRANCH, PM_UOP_TAKEN, PM_UOP_NOT_TAKEN };
@@ -168,7 +173,7 @@ enum pm_bus_type {
 };
 
 struct pm_bus {
-	uint64_t time;			/* bus clocks since the previous transaction; UINT64_MAX unknown */
+	uint64_t time;			/* bus clocks since the previous one; UINT64_MAX unknown */
 	uint8_t type;			/* enum pm_bus_type */
 	uint8_t lanes;			/* active-low byte enables, 0 = all eight */
 	uint8_t attr, agent;		/* memory type; bus agent */
@@ -176,8 +181,9 @@ struct pm_bus {
 	uint64_t data;
 };
 
-/* What the kernel did (pm_rare.code of PM_EV_KERNEL), and pm_rare.arg[]. A file is three numbers: inode,
- * major and minor device. Other numbers are events of which pugmark knows nothing but the arguments. */
+/* What the kernel did (pm_rare.code of PM_EV_KERNEL), and pm_rare.arg[]. A file is three numbers:
+ * inode, major and minor device. Other codes are events of which pugmark knows nothing but the
+ * arguments. */
 enum pm_kernel {
 	PM_KERNEL_SCHEDULE	= 83,	/* pid, which runs from now on */
 	PM_KERNEL_FORK		= 70,	/* pid, parent */
@@ -226,7 +232,7 @@ struct pm_insn {
 
 struct pm_block {
 	uint64_t pc;
-	uint32_t insn, n;		/* index of its first instruction in pm_code.insn; how many it has */
+	uint32_t insn, n;		/* first instruction, in pm_code.insn; how many it has */
 };
 
 struct pm_object {
@@ -236,13 +242,15 @@ struct pm_object {
 	uint64_t lo, hi;		/* mapped text */
 };
 
-struct pm_code {			/* grows while a trace runs: indices stay, pointers may move */
+/* It grows while a trace runs: indices stay, pointers may move. */
+struct pm_code {
 	const struct pm_insn *insn;
 	const struct pm_block *block;
 	const struct pm_object *object;
 	size_t ninsn, nblock, nobject;
-	uint32_t epoch;			/* with another batch another number: the table has begun anew, so that
-					 * it stays small; only for sinks that say PM_SINK_EPOCHS */
+	uint32_t epoch;			/* with another batch another number: the table has begun
+					 * anew, so that it stays small; only for sinks that say
+					 * PM_SINK_EPOCHS */
 };
 
 /* ---- streams and batches -------------------------------------------------------------------- */
@@ -253,7 +261,7 @@ struct pm_stream {
 	const char *name;		/* NULL or e.g. the thread's program */
 };
 
-/* Bytes of every struct in the pugmark that runs; of an array's elements, how far apart they are. */
+/* Bytes of every struct in the pugmark that runs: so far apart are elements of arrays. */
 struct pm_sizes {
 	uint32_t sizes;			/* struct pm_sizes itself */
 	uint32_t batch, stream, code;
@@ -262,7 +270,7 @@ struct pm_sizes {
 };
 
 struct pm_batch {
-	const struct pm_sizes *sizes;	/* what a plug-in is given has them; inside pugmark it is NULL */
+	const struct pm_sizes *sizes;	/* not NULL for plug-ins; inside pugmark nobody asks */
 	const struct pm_stream *stream;
 	const struct pm_code *code;	/* NULL unless PM_HAS_BLOCKS or PM_HAS_BYTES */
 	const struct pm_event *ev;
@@ -285,48 +293,60 @@ static inline const struct pm_event *pm_event_at(const struct pm_batch *b, size_
 	return (const struct pm_event *)((const char *)b->ev + i * b->sizes->event);
 }
 
-static inline const struct pm_event *pm_event_next(const struct pm_batch *b, const struct pm_event *ev)
+static inline const struct pm_event *pm_event_next(const struct pm_batch *b,
+						   const struct pm_event *ev)
 {
 	return (const struct pm_event *)((const char *)ev + b->sizes->event);
+}
+
+/* Element @i of an array of @n that are @bytes apart; NULL if there is none. */
+static inline const void *pm_element(const void *array, size_t n, uint32_t i, uint32_t bytes)
+{
+	return i < n ? (const char *)array + (size_t)i * bytes : NULL;
 }
 
 /* What an id stands for; NULL if there is no such thing (PM_NONE is none). */
 static inline const struct pm_uop *pm_uop_at(const struct pm_batch *b, uint32_t id)
 {
-	return id < b->nuop ? (const struct pm_uop *)((const char *)b->uop + (size_t)id * b->sizes->uop) : NULL;
+	return (const struct pm_uop *)pm_element(b->uop, b->nuop, id, b->sizes->uop);
 }
 
 static inline const struct pm_bus *pm_bus_at(const struct pm_batch *b, uint32_t id)
 {
-	return id < b->nbus ? (const struct pm_bus *)((const char *)b->bus + (size_t)id * b->sizes->bus) : NULL;
+	return (const struct pm_bus *)pm_element(b->bus, b->nbus, id, b->sizes->bus);
 }
 
 static inline const struct pm_rare *pm_rare_at(const struct pm_batch *b, uint32_t id)
 {
-	return id < b->nrare ? (const struct pm_rare *)((const char *)b->rare + (size_t)id * b->sizes->rare) :
-			       NULL;
+	return (const struct pm_rare *)pm_element(b->rare, b->nrare, id, b->sizes->rare);
 }
 
 static inline const struct pm_insn *pm_insn_at(const struct pm_batch *b, uint32_t id)
 {
-	return b->code && id < b->code->ninsn ?
-	       (const struct pm_insn *)((const char *)b->code->insn + (size_t)id * b->sizes->insn) : NULL;
+	const struct pm_code *c = b->code;
+
+	return (const struct pm_insn *)pm_element(c ? c->insn : NULL, c ? c->ninsn : 0, id,
+						  b->sizes->insn);
 }
 
 static inline const struct pm_block *pm_block_at(const struct pm_batch *b, uint32_t id)
 {
-	return b->code && id < b->code->nblock ?
-	       (const struct pm_block *)((const char *)b->code->block + (size_t)id * b->sizes->block) : NULL;
+	const struct pm_code *c = b->code;
+
+	return (const struct pm_block *)pm_element(c ? c->block : NULL, c ? c->nblock : 0, id,
+						   b->sizes->block);
 }
 
 static inline const struct pm_object *pm_object_at(const struct pm_batch *b, uint32_t id)
 {
-	return b->code && id < b->code->nobject ?
-	       (const struct pm_object *)((const char *)b->code->object + (size_t)id * b->sizes->object) : NULL;
+	const struct pm_code *c = b->code;
+
+	return (const struct pm_object *)pm_element(c ? c->object : NULL, c ? c->nobject : 0, id,
+						    b->sizes->object);
 }
 
 /* ---- results: a tree of named values, rendered by pugmark as table, JSON, CSV or HTML --------
- * Strings are copied. @name NULL: an element of a list. @unit NULL: a bare number. Nothing can fail. */
+ * Strings are copied. @name NULL: an element of a list. @unit NULL: a bare number. */
 struct pm_result;
 /* Open an object or a list inside the current one; close it again. */
 void pm_result_begin(struct pm_result *r, const char *name);
@@ -341,19 +361,21 @@ void pm_result_bool(struct pm_result *r, const char *name, int v);
 
 /* ---- sinks ---------------------------------------------------------------------------------- */
 enum pm_sink_flag {
-	PM_SINK_BLOCKS		= 1 << 0,	/* takes PM_EV_BLOCK as it is; without this flag blocks
-						 * reach the sink expanded to instructions, references and
-						 * branches in program order */
+	/* takes PM_EV_BLOCK as it is; without this flag blocks reach the sink expanded to
+	 * instructions, references and branches in program order */
+	PM_SINK_BLOCKS		= 1 << 0,
 	PM_SINK_PER_STREAM	= 1 << 1,	/* one instance per stream; merge() joins them */
 	PM_SINK_WHOLE		= 1 << 2,	/* finish() only if the trace was read to its end */
-	PM_SINK_LIGHT		= 1 << 3,	/* consume() costs less than handing the batch to a thread */
+	PM_SINK_LIGHT		= 1 << 3,	/* consume() costs less than handing the batch to
+						 * a thread */
 	PM_SINK_EPOCHS		= 1 << 4,	/* code tables may begin anew: pm_code.epoch */
-	PM_SINK_REFS		= 1 << 5	/* needs PM_HAS_INSNS, PM_HAS_LINES or PM_HAS_REFS: one is enough */
+	PM_SINK_REFS		= 1 << 5	/* needs one of PM_HAS_INSNS, PM_HAS_LINES and
+						 * PM_HAS_REFS */
 };
 
 struct pm_sink_ops {
 	uint32_t abi;			/* PM_ABI */
-	uint32_t size;			/* sizeof(struct pm_sink_ops); pugmark's own sinks leave it 0 */
+	uint32_t size;			/* sizeof(struct pm_sink_ops); 0 inside pugmark */
 	uint32_t needs;			/* enum pm_fact: all of these */
 	uint32_t flags;			/* enum pm_sink_flag */
 	const char *name;		/* what users type */
@@ -368,8 +390,8 @@ struct pm_sink_ops {
 	void (*destroy)(void *self);	/* NULL is fine as argument. May be NULL. */
 };
 
-/* A plug-in defines this symbol: name, create() and consume() at least. It is read once, when the plug-in is
- * loaded, and stays loaded until the process ends. */
+/* A plug-in defines this symbol: abi, size, name, create() and consume() at least. It is read once,
+ * when the plug-in is loaded. Plug-ins stay loaded until the process ends. */
 extern const struct pm_sink_ops pm_plugin;
 
 #ifdef __cplusplus

@@ -46,7 +46,8 @@ struct pm_listing *pm_annotator_listing(struct pm_annotator *a, struct pm_pipeli
 			if (a->meter[k].sink == self) {
 				a->meter[k].column = a->costs.ncolumn;
 				/* executions stand first, and are one column for all */
-				a->meter[k].skip = pm_costs_find(&a->costs, "Ir") >= 0 && pm_sim_tells_executions(ops);
+				a->meter[k].skip = pm_costs_find(&a->costs, "Ir") >= 0 &&
+						   pm_sim_tells_executions(ops);
 			}
 		any |= pm_sim_costs(ops, self, &a->costs);
 	}
@@ -71,7 +72,8 @@ void pm_annotator_edge(const struct pm_annotator *a, const struct pm_edge_count 
 	for (size_t i = 0; i < a->nmeter; cost += a->meter[i++].m.n) {
 		const struct pm_annotator_meter *m = a->meter + i;
 
-		for (unsigned k = m->skip; k < m->m.n && m->column + k - m->skip < a->costs.ncolumn; k++)
+		for (unsigned k = m->skip; k < m->m.n && m->column + k - m->skip < a->costs.ncolumn;
+		     k++)
 			v[m->column + k - m->skip] = cost[k];
 	}
 	if (ir >= 0)

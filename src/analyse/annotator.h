@@ -3,7 +3,8 @@
  *
  *	pm_annotator_add(&a, p, facts, false);		before pm_pipeline_start()
  *	... the pipeline runs ...
- *	l = pm_annotator_listing(&a, p);		before pm_pipeline_free(); NULL: nobody blames anybody
+ *	l = pm_annotator_listing(&a, p);		before pm_pipeline_free(); NULL: nobody
+ *                                                      blames anybody
  *	pm_annotator_release(&a); */
 #ifndef PM_ANALYSE_ANNOTATOR_H
 #define PM_ANALYSE_ANNOTATOR_H
@@ -17,12 +18,14 @@ struct pm_annotator {
 	struct pm_code_book *book;	/* the pipeline's, unless... */
 	bool own_book;
 	void *calls_sink;
-	/* what calls cost comes from a second simulator beside each that tells instructions apart */
+	/* what calls cost comes from a second simulator beside each that tells instructions
+	 * apart */
 	struct pm_annotator_meter {
 		const struct pm_sink_ops *ops;
 		const void *sink;	/* that it is the second one of */
 		struct pm_calls_meter m;
-		unsigned column, skip;	/* of its costs, but for the first @skip: the listing's column */
+		unsigned column, skip;	/* of its costs, but for the first @skip: the listing's
+					 * column */
 	} *meter;
 	size_t nmeter, cap_meter;
 	struct pm_costs costs;
@@ -31,8 +34,8 @@ struct pm_annotator {
 
 /* @calls: the call graph, too, where @facts (of what reaches the sinks) allow. */
 void pm_annotator_add(struct pm_annotator *a, struct pm_pipeline *p, uint32_t facts, bool calls);
-/* Instead of a pipeline's, the costs in the file @path (stored.h); names of objects are added before the listing is
- * asked for. */
+/* Instead of a pipeline's, the costs in the file @path (stored.h); names of objects are added
+ * before the listing is asked for. */
 enum pm_status pm_annotator_stored(struct pm_annotator *a, const char *path, struct pm_err *err);
 struct pm_listing *pm_annotator_listing(struct pm_annotator *a, struct pm_pipeline *p);
 const struct pm_calls *pm_annotator_calls(const struct pm_annotator *a);	/* NULL: none */

@@ -6,7 +6,7 @@
 #include "analyse/bpred.h"
 #include "base/mem.h"
 
-/* ---- history (1), (2): bits in a ring, and folds that are kept up to date ------------------------ */
+/* ---- history (1), (2): bits in a ring, and folds that are kept up to date ------------------- */
 
 #define RING 1024			/* more than the longest history, a power of two */
 
@@ -53,7 +53,7 @@ static inline void history_branch(struct history *h, const struct pm_br *b)
 	h->path = (h->path << 1 | ((b->pc ^ b->pc >> 2 ^ b->pc >> 5) & 1)) & 0xffff;
 }
 
-/* ---- TAGE --------------------------------------------------------------------------------------- */
+/* ---- TAGE ----------------------------------------------------------------------------------- */
 
 struct tage_entry { int8_t ctr; uint8_t useful; uint16_t tag; };
 struct tage_loop { uint16_t tag, past, now; uint8_t conf, age; bool dir; };
@@ -134,9 +134,11 @@ static bool tage_predict(struct tage *t, uint64_t pc)
 	t->provider = t->alt = -1;
 	for (int i = TAGE_TABLES; i-- > 0; ) {
 		const struct fold *f = t->folds + 3 * i;
-		uint32_t n = tage_length[i] < 16 ? tage_length[i] : 16, q = t->h.path & ((1u << n) - 1);
+		uint32_t n = tage_length[i] < 16 ? tage_length[i] : 16,
+			 q = t->h.path & ((1u << n) - 1);
 
-		t->index[i] = (pc ^ pc >> (10 - i % 4) ^ f[0].v ^ q ^ q >> (1 + i % 5)) & ((1u << TAGE_LOG) - 1);
+		t->index[i] = (pc ^ pc >> (10 - i % 4) ^ f[0].v ^ q ^ q >> (1 + i % 5)) &
+			      ((1u << TAGE_LOG) - 1);
 		t->tag[i] = (pc ^ pc >> 9 ^ f[1].v ^ f[2].v << 1) & ((1u << tage_tag_bits[i]) - 1);
 		if (t->table[i][t->index[i]].tag != t->tag[i])
 			continue;
@@ -146,7 +148,8 @@ static bool tage_predict(struct tage *t, uint64_t pc)
 			t->alt = i;
 	}
 	t->base_at = (pc ^ pc >> TAGE_BASE_LOG) & ((1u << TAGE_BASE_LOG) - 1);
-	t->alt_taken = t->alt >= 0 ? t->table[t->alt][t->index[t->alt]].ctr >= 0 : t->base[t->base_at] >= 2;
+	t->alt_taken = t->alt >= 0 ? t->table[t->alt][t->index[t->alt]].ctr >= 0
+				   : t->base[t->base_at] >= 2;
 	if (t->provider < 0) {
 		t->provider_taken = t->taken = t->alt_taken;
 		return t->taken;
@@ -227,7 +230,7 @@ static void tage_learn(struct tage *t, bool taken, bool right)
 		e->useful = clip_step(e->useful, t->provider_taken == taken, 0, 3);
 }
 
-/* ---- loops (6) ------------------------------------------------------------------------------------ */
+/* ---- loops (6) ------------------------------------------------------------------------------ */
 
 static struct tage_loop *loop_find(struct tage *t, uint64_t pc)
 {
@@ -244,7 +247,8 @@ static bool loop_says(const struct tage_loop *l)
 	return l->now + 1 == l->past ? !l->dir : l->dir;
 }
 
-static void loop_learn(struct tage *t, struct tage_loop *l, uint64_t pc, bool taken, bool tage_taken)
+static void loop_learn(struct tage *t, struct tage_loop *l, uint64_t pc, bool taken,
+		       bool tage_taken)
 {
 	struct tage_loop *set = t->loop[pc % LOOP_SETS];
 
@@ -293,11 +297,11 @@ static void loop_learn(struct tage *t, struct tage_loop *l, uint64_t pc, bool ta
 	l->now = 0;
 }
 
-/* ---- statistical corrector (7) -------------------------------------------------------------------- */
+/* ---- statistical corrector (7) -------------------------------------------------------------- */
 
-/* The guess is the lowest bit of every index and nothing else is: branches that share a counter then agree
- * about it, most of them that TAGE is right. Mixed into the hash, a program with more branches than
- * entries (cc1: 22,000) had its corrector undo what TAGE knew. */
+/* The guess is the lowest bit of every index and nothing else is: branches that share a counter
+ * then agree about it, most of them that TAGE is right. Mixed into the hash, a program with more
+ * branches than entries (cc1: 22,000) had its corrector undo what TAGE knew. */
 static uint32_t sc_hash(uint64_t pc, uint64_t h, unsigned i, bool guess)
 {
 	const unsigned log = SC_LOG - 1;
@@ -321,11 +325,11 @@ static unsigned tage_confidence(const struct tage *t)
 
 /* Tables, in order: three biases by (pc, what TAGE says, and: nothing; its confidence; its
  * provider), six global histories, four local ones, the iteration count of the innermost loop, the
- * path; the lowest bit of every index is what TAGE (with the loop predictor) says. The sum decides against TAGE
- * unless TAGE is strong and the sum is below half the threshold, or medium and below a quarter:
- * between a quarter and a half (strong), or up to a quarter (medium) a chooser counter (-32..31)
- * tells who has been right in such cases. Training: when the sum was wrong or below the threshold;
- * the threshold is a global and a per-pc part, both adapt. */
+ * path; the lowest bit of every index is what TAGE (with the loop predictor) says. The sum decides
+ * against TAGE unless TAGE is strong and the sum is below half the threshold, or medium and below a
+ * quarter: between a quarter and a half (strong), or up to a quarter (medium) a chooser counter
+ * (-32..31) tells who has been right in such cases. Training: when the sum was wrong or below the
+ * threshold; the threshold is a global and a per-pc part, both adapt. */
 static int sc_sum(struct tage *t, uint64_t pc, bool guess)
 {
 	unsigned k = 0, conf = tage_confidence(t);
@@ -338,7 +342,8 @@ static int sc_sum(struct tage *t, uint64_t pc, bool guess)
 	for (unsigned i = 0; i < SC_GLOBAL; i++, k++)
 		t->sc_at[k] = sc_hash(pc, t->ghist & ((1ull << sc_global_length[i]) - 1), k, guess);
 	for (unsigned i = 0; i < SC_LOCAL; i++, k++)
-		t->sc_at[k] = sc_hash(pc, (local & ((1u << sc_local_length[i]) - 1)) << 1, k, guess);
+		t->sc_at[k] = sc_hash(pc, (local & ((1u << sc_local_length[i]) - 1)) << 1, k,
+				      guess);
 	t->sc_at[k] = sc_hash(pc, t->imli << 1, k, guess), k++;
 	t->sc_at[k] = sc_hash(pc, t->h.path, k, guess), k++;
 	for (unsigned i = 0; i < SC_TABLES; i++)
@@ -412,7 +417,8 @@ static void tage_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
 				if (t->with_loop >= 0)
 					guess = says;
 				if (says != tage_taken)
-					t->with_loop = clip_step(t->with_loop, says == taken, -64, 63);
+					t->with_loop = clip_step(t->with_loop, says == taken, -64,
+								 63);
 			}
 			guess = sc_run(t, pc, guess, taken);
 			loop_learn(t, l, pc, taken, tage_taken);
@@ -442,16 +448,18 @@ static uint64_t tage_bits(const void *self)
 }
 
 const struct pm_bp_ops pm_bp_tage = {
-	"tage", "tagged geometric history lengths", { NULL }, .mask = PM_BR_COND, .want = PM_BR_COND,
+	"tage", "tagged geometric history lengths", { NULL }, .mask = PM_BR_COND,
+	.want = PM_BR_COND,
 	.create = tage_create, .run = tage_run, .bits = tage_bits, .destroy = tage_free,
 };
 const struct pm_bp_ops pm_bp_tagescl = {
-	"tagescl", "tage with statistical corrector and loop predictor", { NULL }, .mask = PM_BR_COND,
+	"tagescl", "tage with statistical corrector and loop predictor", { NULL },
+	.mask = PM_BR_COND,
 	.want = PM_BR_COND, .create = tagescl_create, .run = tage_run, .bits = tage_bits,
 	.destroy = tage_free,
 };
 
-/* ---- ITTAGE ---------------------------------------------------------------------------------------- */
+/* ---- ITTAGE --------------------------------------------------------------------------------- */
 /* Indirect jumps and calls (not returns). As TAGE, with targets for directions: hash and history as
  * there (index shift 8-i%4, 9 bits). An entry has a target, confidence 0..3 and a useful bit. The
  * longest match provides, unless its confidence is 0 and the next longest match's is not. A right
@@ -492,7 +500,8 @@ static bool ittage_one(struct ittage *t, uint64_t pc, uint64_t target)
 
 	for (int i = ITTAGE_TABLES; i-- > 0; ) {
 		const struct fold *f = t->folds + 3 * i;
-		uint32_t n = ittage_length[i] < 16 ? ittage_length[i] : 16, q = t->h.path & ((1u << n) - 1);
+		uint32_t n = ittage_length[i] < 16 ? ittage_length[i] : 16,
+			 q = t->h.path & ((1u << n) - 1);
 
 		at[i] = t->table[i] + ((pc ^ pc >> (8 - i % 4) ^ f[0].v ^ q ^ q >> (1 + i % 5)) &
 				       ((1u << ITTAGE_LOG) - 1));

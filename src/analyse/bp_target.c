@@ -6,7 +6,7 @@
 #include "analyse/bpred.h"
 #include "base/mem.h"
 
-/* ---- BTB: taken branches look their target up; a miss enters it, a wrong target is replaced ----- */
+/* ---- BTB: taken branches look their target up; a miss enters it, a wrong target is replaced -- */
 
 struct btb_entry { uint64_t pc, target; };
 struct btb {
@@ -68,11 +68,12 @@ static void btb_free(void *self)
 
 const struct pm_bp_ops pm_bp_btb = {
 	"btb", "taken branches whose target was not known", { "entries", "ways" }, { 1, 1 },
-	{ 1 << 20, 64 }, .mask = PM_BR_TAKEN, .want = PM_BR_TAKEN, .create = btb_create, .run = btb_run,
+	{ 1 << 20, 64 }, .mask = PM_BR_TAKEN, .want = PM_BR_TAKEN, .create = btb_create,
+	.run = btb_run,
 	.bits = btb_bits, .destroy = btb_free,
 };
 
-/* ---- RAS: calls push, returns pop; too deep a stack overwrites its oldest --------------------- */
+/* ---- RAS: calls push, returns pop; too deep a stack overwrites its oldest ------------------- */
 
 struct ras {
 	uint64_t *v;
@@ -124,5 +125,6 @@ static void ras_free(void *self)
 
 const struct pm_bp_ops pm_bp_ras = {
 	"ras", "returns that went elsewhere", { "entries" }, { 1 }, { 65536 }, .mask = PM_BR_RET,
-	.want = PM_BR_RET, .create = ras_create, .run = ras_run, .bits = ras_bits, .destroy = ras_free,
+	.want = PM_BR_RET, .create = ras_create, .run = ras_run, .bits = ras_bits,
+	.destroy = ras_free,
 };

@@ -15,7 +15,7 @@
 #define COND(b)  ((b)->flags & PM_BR_COND)
 #define TAKEN(b) ((b)->flags & PM_BR_TAKEN)
 
-/* ---- static ----------------------------------------------------------------------------------- */
+/* ---- static --------------------------------------------------------------------------------- */
 
 static void *no_create(const struct pm_bp_args *a)
 {
@@ -46,7 +46,7 @@ static void btfn_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
 		miss[i] = COND(b + i) && (b[i].target <= b[i].pc) != !!TAKEN(b + i);
 }
 
-/* ---- tables of counters: bimodal, gshare, tournament, idtrace, local --------------------------- */
+/* ---- tables of counters: bimodal, gshare, tournament, idtrace, local ------------------------ */
 
 struct tables {
 	uint8_t *counter, *gshare, *chooser;
@@ -151,7 +151,8 @@ static void *gshare_create(const struct pm_bp_args *a)
 	return t;
 }
 
-/* HOT: 150 M branches/s. The next counter is both results' function of one load; no branch on it. */
+/* HOT: 150 M branches/s. The next counter is both results' function of one load; no branch on
+ * it. */
 static void gshare_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
 {
 	struct tables *t = self;
@@ -160,7 +161,8 @@ static void gshare_run(void *self, const struct pm_br *b, size_t n, uint8_t *mis
 	uint64_t history = t->history;
 
 	for (size_t i = 0; i < n; i++) {
-		static const uint8_t next[8] = { 0, 0, 1, 2, 1, 2, 3, 3 };	/* [taken * 4 + counter] */
+		/* [taken * 4 + counter] */
+		static const uint8_t next[8] = { 0, 0, 1, 2, 1, 2, 3, 3 };
 		unsigned taken = TAKEN(b + i) != 0;
 		uint8_t *at = c + ((b[i].pc ^ history) & mask);
 
@@ -256,7 +258,7 @@ static uint64_t local_bits(const void *self)
 	return t->h * (t->mask + 1) + 2 * (t->hmask + 1);
 }
 
-/* ---- perceptron -------------------------------------------------------------------------------- */
+/* ---- perceptron ----------------------------------------------------------------------------- */
 
 struct perceptron {
 	int8_t *w;			/* rows of bias, then weights, newest outcome first */
@@ -325,7 +327,7 @@ static void perceptron_free(void *self)
 	free(p);
 }
 
-/* ---- the list --------------------------------------------------------------------------------- */
+/* ---- the list ------------------------------------------------------------------------------- */
 
 #define CONDITIONAL .mask = PM_BR_COND, .want = PM_BR_COND
 
@@ -342,22 +344,27 @@ bp_idtrace = { "idtrace", "1024 counters -1..+1, taken unless negative", { "log2
 bp_bimodal = { "bimodal", "two-bit counters by pc", { "log2 of the entries" }, { 1 }, { 24 },
 	.create = bimodal_create, .run = bimodal_run, .bits = bimodal_bits, .destroy = tables_free,
 	CONDITIONAL },
-bp_gshare = { "gshare", "two-bit counters by pc ^ history", { "log2 of the entries", "bits of history" },
+bp_gshare = { "gshare", "two-bit counters by pc ^ history",
+	{ "log2 of the entries", "bits of history" },
 	{ 1, 0 }, { 24, 63 }, .create = gshare_create, .run = gshare_run, .bits = gshare_bits,
 	.destroy = tables_free, CONDITIONAL },
 bp_tournament = { "tournament", "bimodal and gshare with a chooser",
-	{ "log2 of the entries", "bits of history" }, { 1, 0 }, { 24, 63 }, .create = tournament_create,
+	{ "log2 of the entries", "bits of history" }, { 1, 0 }, { 24, 63 },
+	.create = tournament_create,
 	.run = tournament_run, .bits = tournament_bits, .destroy = tables_free, CONDITIONAL },
-bp_local = { "local", "two-level with a history per branch", { "log2 of the histories", "bits of history" },
+bp_local = { "local", "two-level with a history per branch",
+	{ "log2 of the histories", "bits of history" },
 	{ 0, 1 }, { 20, 16 }, .create = local_create, .run = local_run, .bits = local_bits,
 	.destroy = tables_free, CONDITIONAL },
-bp_perceptron = { "perceptron", "a weight per history bit", { "log2 of the rows", "bits of history" },
+bp_perceptron = { "perceptron", "a weight per history bit",
+	{ "log2 of the rows", "bits of history" },
 	{ 0, 1 }, { 20, 64 }, .create = perceptron_create, .run = perceptron_run,
 	.bits = perceptron_bits, .destroy = perceptron_free, CONDITIONAL };
 
 const struct pm_bp_ops *const pm_bp_all[] = {
-	&bp_taken, &bp_nottaken, &bp_btfn, &bp_idtrace, &bp_bimodal, &bp_gshare, &bp_tournament, &bp_local,
-	&bp_perceptron, &pm_bp_tage, &pm_bp_tagescl, &pm_bp_btb, &pm_bp_ras, &pm_bp_ittage, NULL
+	&bp_taken, &bp_nottaken, &bp_btfn, &bp_idtrace, &bp_bimodal, &bp_gshare, &bp_tournament,
+	&bp_local, &bp_perceptron, &pm_bp_tage, &pm_bp_tagescl, &pm_bp_btb, &pm_bp_ras,
+	&pm_bp_ittage, NULL
 };
 
 const struct pm_bp_ops *pm_bp_find(const char *name)
@@ -371,8 +378,9 @@ const struct pm_bp_ops *pm_bp_find(const char *name)
 void pm_bp_defaults(const struct pm_bp_ops *ops, struct pm_bp_args *a)
 {
 	static const struct { const char *name; uint64_t v[2]; } d[] = {
-		{ "idtrace", { 10 } }, { "bimodal", { 14 } }, { "gshare", { 14 } }, { "tournament", { 14 } },
-		{ "local", { 10, 10 } }, { "perceptron", { 10, 32 } }, { "btb", { 4096, 4 } },
+		{ "idtrace", { 10 } }, { "bimodal", { 14 } }, { "gshare", { 14 } },
+		{ "tournament", { 14 } }, { "local", { 10, 10 } }, { "perceptron", { 10, 32 } },
+		{ "btb", { 4096, 4 } },
 		{ "ras", { 16 } },
 	};
 
@@ -386,7 +394,7 @@ void pm_bp_defaults(const struct pm_bp_ops *ops, struct pm_bp_args *a)
 		}
 }
 
-/* ---- per branch ------------------------------------------------------------------------------- */
+/* ---- per branch ----------------------------------------------------------------------------- */
 
 static int falling_executed(const void *a, const void *b)
 {
@@ -422,7 +430,7 @@ size_t pm_branch_concentration(const struct pm_branch_stat *v, size_t n, int by,
 	return k;
 }
 
-/* ---- the sink --------------------------------------------------------------------------------- */
+/* ---- the sink ------------------------------------------------------------------------------- */
 
 #define PREDICTORS 16
 #define CHUNK 4096
@@ -481,7 +489,8 @@ static enum pm_status add(struct bpred_sink *s, struct pm_conf *c, const struct 
 	if (!ops) {
 		for (unsigned i = 0; pm_bp_all[i]; i++)
 			len += snprintf(all + len, sizeof all - len, "%s, ", pm_bp_all[i]->name);
-		return pm_conf_fail(c, NULL, err, "'%s' is not a predictor; allowed: %stop=N, debug=FILE", name,
+		return pm_conf_fail(c, NULL, err,
+				    "'%s' is not a predictor; allowed: %stop=N, debug=FILE", name,
 				    all);
 	}
 	if (s->n == PREDICTORS)
@@ -491,19 +500,22 @@ static enum pm_status add(struct bpred_sink *s, struct pm_conf *c, const struct 
 	*p = (struct bpred_predictor){ .ops = ops };
 	for (size_t i = 0; i < it->n; i++) {
 		if (i >= max)
-			return pm_conf_fail(c, it, err, "'%s' is one number too many; it takes %u", it->field[i].key,
-					    max);
+			return pm_conf_fail(c, it, err, "'%s' is one number too many; it takes %u",
+					    it->field[i].key, max);
 		if (it->field[i].val)
 			return pm_conf_fail(c, it, err, "'%s=%s' is not a number", it->field[i].key,
 					    it->field[i].val);
-		if (pm_conf_u64(c, it, it->field[i].key, ops->args[i], ops->lo[i], ops->hi[i], p->args.v + i, err))
+		if (pm_conf_u64(c, it, it->field[i].key, ops->args[i], ops->lo[i], ops->hi[i],
+				p->args.v + i, err))
 			return PM_ERR;
 		p->args.n++;
 	}
 	pm_bp_defaults(ops, &p->args);
 	if (ops == &pm_bp_btb && (p->args.v[0] % p->args.v[1] ||
 	    (p->args.v[0] / p->args.v[1] & (p->args.v[0] / p->args.v[1] - 1))))
-		return pm_conf_fail(c, it, err, "%" PRIu64 " entries in %" PRIu64 " ways do not make a power of two of sets",
+		return pm_conf_fail(c, it, err,
+				    "%" PRIu64 " entries in %" PRIu64
+				    " ways do not make a power of two of sets",
 				    p->args.v[0], p->args.v[1]);
 	for (unsigned i = 0; i < s->n; i++)
 		if (s->p[i].ops == ops && !memcmp(s->p[i].args.v, p->args.v, sizeof p->args.v))
@@ -519,8 +531,8 @@ static enum pm_status parse(struct bpred_sink *s, struct pm_conf *c, struct pm_e
 		const struct pm_conf_item *it = c->item + i;
 
 		if (!strcmp(it->name, "top")) {
-			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "", "branches listed", 0, 1000000,
-					&s->top, err))
+			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "",
+					"branches listed", 0, 1000000, &s->top, err))
 				return PM_ERR;
 		} else if (!strcmp(it->name, "debug")) {
 			if (it->n != 1)
@@ -539,10 +551,12 @@ static enum pm_status parse(struct bpred_sink *s, struct pm_conf *c, struct pm_e
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct pm_bp_ops *ops = s->p[i].ops;
 
-		if ((ops == &bp_bimodal || ops == &bp_gshare || ops == &bp_tournament) && s->p[i].args.v[0] <= 16 &&
-		    s->p[i].args.v[1] <= 63)
+		if ((ops == &bp_bimodal || ops == &bp_gshare || ops == &bp_tournament) &&
+		    s->p[i].args.v[0] <= 16 && s->p[i].args.v[1] <= 63)
 			continue;
-		return pm_conf_fail(c, NULL, err, "debug shows bimodal, gshare and tournament with tables of 2^1 to 2^16, not %s",
+		return pm_conf_fail(c, NULL, err,
+				    "debug shows bimodal, gshare and tournament with tables of 2^1 "
+				    "to 2^16, not %s",
 				    ops->name);
 	}
 	s->debug = strcmp(s->debug_path, "-") ? fopen(s->debug_path, "w") : stdout;
@@ -618,7 +632,8 @@ static void debug_line(struct bpred_sink *s, const struct bpred_predictor *p, co
 			putc(t->history >> k & 1 ? 'T' : 'N', s->debug);
 	}
 	fprintf(s->debug, " | %" PRIx64 "  %c | %c  %-9s  %" PRIu64 "\n", b->pc, taken ? 'T' : 'N',
-		guess ? 'T' : 'N', guess == taken ? "correct" : "incorrect", p->misses + (guess != taken));
+		guess ? 'T' : 'N', guess == taken ? "correct" : "incorrect",
+		p->misses + (guess != taken));
 }
 
 static void run_chunk(struct bpred_sink *s)
@@ -635,7 +650,7 @@ static void run_chunk(struct bpred_sink *s)
 	for (unsigned k = 0; k < s->n; k++) {
 		struct bpred_predictor *p = s->p + k;
 
-		if (s->debug) {		/* one at a time, so that the tables are seen before the update */
+		if (s->debug) {	/* one at a time, so that the tables are seen before the update */
 			for (size_t i = 0; i < n; i++) {
 				if (COND(s->br + i))
 					debug_line(s, p, s->br + i);
@@ -672,7 +687,8 @@ static void take(struct bpred_sink *s, const struct pm_batch *b)
 		} else if (e->kind == PM_EV_INSN) {
 			s->insns++;
 		} else if (e->kind == PM_EV_UOP && e->id < b->nuop) {
-			s->uop_macros += b->uop[e->id].index == 1;	/* its branch comes as an event */
+			s->uop_macros +=
+				b->uop[e->id].index == 1; /* its branch comes as an event */
 		}
 }
 
@@ -685,7 +701,8 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	return PM_OK;
 }
 
-static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t *sum, uint64_t *late)
+static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t *sum,
+		   uint64_t *late)
 {
 	struct bpred_sink *s = self;
 	uint64_t was[PREDICTORS], done = s->done;
@@ -706,7 +723,8 @@ void pm_bpred_meter(const void *self, struct pm_calls_meter *m)
 	struct bpred_sink *t = pm_alloc(sizeof *t);
 
 	for (; t->n < s->n; t->n++) {
-		t->p[t->n] = (struct bpred_predictor){ .ops = s->p[t->n].ops, .args = s->p[t->n].args };
+		t->p[t->n] = (struct bpred_predictor){ .ops = s->p[t->n].ops,
+						       .args = s->p[t->n].args };
 		t->p[t->n].self = t->p[t->n].ops->create(&t->p[t->n].args);
 	}
 	*m = (struct pm_calls_meter){ s->n + 1, t, charge };
@@ -741,7 +759,8 @@ void pm_bpred_costs(void *self, struct pm_costs *to)
 	}
 }
 
-static void predictor_result(struct bpred_sink *s, unsigned k, struct pm_branch_stat *v, struct pm_result *r)
+static void predictor_result(struct bpred_sink *s, unsigned k, struct pm_branch_stat *v,
+			     struct pm_result *r)
 {
 	const struct bpred_predictor *p = s->p + k;
 	uint64_t insns = s->insns ? s->insns : s->uop_macros;
@@ -750,20 +769,24 @@ static void predictor_result(struct bpred_sink *s, unsigned k, struct pm_branch_
 
 	for (size_t i = 0; i < s->nv; i++)
 		if ((s->v[i].flags & p->ops->mask & ~PM_BR_TAKEN) == (p->ops->want & ~PM_BR_TAKEN))
-			v[n++] = (struct pm_branch_stat){ s->v[i].pc, s->v[i].executed, s->v[i].taken,
-				s->v[i].miss[k] };
+			v[n++] = (struct pm_branch_stat){ s->v[i].pc, s->v[i].executed,
+							  s->v[i].taken, s->v[i].miss[k] };
 	snprintf(name, sizeof name, p->ops->args[0] ? p->ops->args[1] ? "%s-%" PRIu64 "-%" PRIu64
 		 : "%s-%" PRIu64 : "%s", p->ops->name, p->args.v[0], p->args.v[1]);
 	pm_result_begin(r, name);
 	pm_result_u64(r, "bits", p->ops->bits(p->self), "bits");
 	pm_result_u64(r, "branches", p->branches, "branches");
 	pm_result_u64(r, "mispredictions", p->misses, "branches");
-	pm_result_f64(r, "accuracy", p->branches ? 1 - (double)p->misses / p->branches : 0, "correct/branch");
+	pm_result_f64(r, "accuracy", p->branches ? 1 - (double)p->misses / p->branches : 0,
+		      "correct/branch");
 	if (insns)
-		pm_result_f64(r, "mpki", 1000.0 * p->misses / insns, "mispredictions/1000 instructions");
+		pm_result_f64(r, "mpki", 1000.0 * p->misses / insns,
+			      "mispredictions/1000 instructions");
 	pm_result_u64(r, "unique_branches", n, "branches");
-	pm_result_u64(r, "unique_90_percent_executed", pm_branch_concentration(v, n, 0, 0.9), "branches");
-	pm_result_u64(r, "unique_90_percent_missed", pm_branch_concentration(v, n, 1, 0.9), "branches");
+	pm_result_u64(r, "unique_90_percent_executed", pm_branch_concentration(v, n, 0, 0.9),
+		      "branches");
+	pm_result_u64(r, "unique_90_percent_missed", pm_branch_concentration(v, n, 1, 0.9),
+		      "branches");
 	qsort(v, n, sizeof *v, falling_miss);
 	pm_result_begin_list(r, "worst");
 	for (size_t i = 0; i < n && i < s->top && v[i].miss; i++) {
@@ -803,6 +826,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 }
 
 const struct pm_sink_ops pm_sim_bpred = {
-	.abi = PM_ABI, .needs = PM_HAS_BRANCHES, .name = "bpred", .about = "branch predictors, side by side",
+	.abi = PM_ABI, .needs = PM_HAS_BRANCHES, .name = "bpred",
+	.about = "branch predictors, side by side",
 	.create = create, .consume = consume, .finish = finish, .destroy = destroy,
 };

@@ -7,19 +7,21 @@
  *                        starting at 0: the rule of the 1994 report
  *   bimodal=K            2^K (14) counters N n t T starting at N, by pc mod 2^K
  *   gshare=K,H           the same by (pc ^ history of H (K) bits) mod 2^K; newest outcome in bit 0
- *   tournament=K,H       bimodal and gshare of 2^K each and 2^K choosers B b g G starting at B, by pc;
- *                        both always train, the chooser moves towards the one that alone was right
+ *   tournament=K,H       bimodal and gshare of 2^K each and 2^K choosers B b g G starting at B, by
+ *                        pc; both always train, the chooser moves towards the one that alone was
+ *                        right
  *   local=A,H            2^A (10) histories of H (10) bits by pc, one table of 2^H counters
  *   perceptron=A,H       2^A (10) rows of H (32) weights and a bias, 8 bits each; Jimenez and Lin's
  *                        threshold 1.93 H + 14
  *   tage, tagescl        see bp_tage.h; 64 KB
- *   btb=E,W              E (4096) entries in W (4) ways, LRU: misses of taken branches, and wrong targets
+ *   btb=E,W              E (4096) entries in W (4) ways, LRU: misses of taken branches, and wrong
+ *                        targets
  *   ras=E                E (16) return addresses, circular: wrong targets of returns
  *   ittage               indirect jumps and calls: wrong targets
  *   top=N                branches listed by name (20)
- *   debug=FILE           a line per conditional branch of bimodal, gshare, tournament (with K <= 16):
- *                        tables before the update, history oldest first, pc, outcome, prediction,
- *                        correct or not, misses so far
+ *   debug=FILE           a line per conditional branch of bimodal, gshare, tournament (with K <=
+ *                        16): tables before the update, history oldest first, pc, outcome,
+ *                        prediction, correct or not, misses so far
  * History of gshare, tournament, local and perceptron: conditional branches only.
  *
  * Micro-op traces count where they hold no branch events: a branch that reads the flags is a
@@ -59,7 +61,7 @@ void pm_bp_defaults(const struct pm_bp_ops *ops, struct pm_bp_args *a);
 extern const struct pm_bp_ops pm_bp_tage, pm_bp_tagescl, pm_bp_ittage;	/* bp_tage.c */
 extern const struct pm_bp_ops pm_bp_btb, pm_bp_ras;			/* bp_target.c */
 
-/* ---- per branch ------------------------------------------------------------------------------- */
+/* ---- per branch ----------------------------------------------------------------------------- */
 struct pm_branch_stat { uint64_t pc, executed, taken, miss; };
 /* How many of the branches, taken by falling @by (0 executed, 1 misses), make @share of the sum. */
 size_t pm_branch_concentration(const struct pm_branch_stat *v, size_t n, int by, double share);
@@ -70,7 +72,8 @@ struct pm_names *pm_bpred_names(void *self);	/* of the sink: see sims.h */
 /* What the sink @self blames on instructions: executions and mispredictions. See sims.h. */
 struct pm_costs;
 void pm_bpred_costs(void *self, struct pm_costs *c);
-/* Another one with the same predictors, as a meter of branches, then of what each got wrong. See sims.h. */
+/* Another one with the same predictors, as a meter of branches, then of what each got wrong. See
+ * sims.h. */
 struct pm_calls_meter;
 void pm_bpred_meter(const void *self, struct pm_calls_meter *m);
 void pm_bpred_meter_free(void *self);

@@ -7,7 +7,7 @@
 
 #include "analyse/cache_sim.h"
 #include "analyse/conf.h"
-#include "base/opt.h"
+#include "base/number.h"
 
 const char *const pm_cache_policies[] = {
 	"lru", "fifo", "random", "plru", "srrip", "drrip", "opt", NULL
@@ -15,9 +15,9 @@ const char *const pm_cache_policies[] = {
 const char *const pm_cache_incls[] = { "nine", "incl", "excl", NULL };
 const char *const pm_cache_prefetches[] = { "none", "next", "stride", "stream", NULL };
 static const char *const cache_words[] = {
-	"Nway", "full", "lru", "fifo", "random", "plru", "srrip", "drrip", "opt", "wb", "wt", "wa", "nwa",
-	"nine", "incl", "excl", "3c", "sub=N", "victim=N", "wbuf=N", "prefetch=next|stride|stream",
-	"degree=N", "seed=N", NULL
+	"Nway", "full", "lru", "fifo", "random", "plru", "srrip", "drrip", "opt", "wb", "wt", "wa",
+	"nwa", "nine", "incl", "excl", "3c", "sub=N", "victim=N", "wbuf=N",
+	"prefetch=next|stride|stream", "degree=N", "seed=N", NULL
 };
 static const char *const tlb_words[] = {
 	"Nway", "full", "lru", "fifo", "random", "plru", "srrip", "drrip", "3c", "seed=N", NULL
@@ -62,7 +62,9 @@ static enum pm_status word_field(struct pm_conf *c, const struct pm_conf_item *i
 	int w;
 
 	if (f->val) {
-		const struct { const char *key; uint32_t *to; uint64_t lo, hi; const char *about; } keys[] = {
+		const struct {
+			const char *key; uint32_t *to; uint64_t lo, hi; const char *about;
+		} keys[] = {
 			{ "sub", &l->sub, 1, 65536, "bytes of a sub-block" },
 			{ "victim", &l->victim, 1, 4096, "lines of the victim cache" },
 			{ "wbuf", &l->wbuf, 1, 1024, "entries of the write buffer" },
@@ -74,14 +76,17 @@ static enum pm_status word_field(struct pm_conf *c, const struct pm_conf_item *i
 		if (!tlb && !strcmp(f->key, "prefetch")) {
 			w = pm_conf_word(f->val, pm_cache_prefetches);
 			if (w < 0)
-				return pm_conf_fail(c, it, err, "'%s' is not a prefetcher; allowed: %s", f->val,
-						    pm_conf_names(pm_cache_prefetches, all, sizeof all));
+				return pm_conf_fail(c, it, err,
+						    "'%s' is not a prefetcher; allowed: %s", f->val,
+						    pm_conf_names(pm_cache_prefetches, all,
+								  sizeof all));
 			l->prefetch = w;
 			return PM_OK;
 		}
 		for (size_t i = 0; !tlb && i < NR(keys); i++)
 			if (!strcmp(f->key, keys[i].key)) {
-				if (pm_conf_u64(c, it, f->val, keys[i].about, keys[i].lo, keys[i].hi, &v, err))
+				if (pm_conf_u64(c, it, f->val, keys[i].about, keys[i].lo,
+						keys[i].hi, &v, err))
 					return PM_ERR;
 				*keys[i].to = v;
 				return PM_OK;
@@ -91,7 +96,8 @@ static enum pm_status word_field(struct pm_conf *c, const struct pm_conf_item *i
 	v = strtoull(f->key, &end, 10);
 	if (end != f->key && !strcmp(end, "way")) {
 		if (!v || v > 65536)
-			return pm_conf_fail(c, it, err, "'%s': the number of ways is 1 to 65536", f->key);
+			return pm_conf_fail(c, it, err, "'%s': the number of ways is 1 to 65536",
+					    f->key);
 		l->ways = v;
 		return PM_OK;
 	}
@@ -99,14 +105,17 @@ static enum pm_status word_field(struct pm_conf *c, const struct pm_conf_item *i
 		uint64_t *const to[] = { &l->size, &v };
 
 		if (*numbers >= 2)
-			return pm_conf_fail(c, it, err, "'%s' is a third number; %s and %s are given already",
-					    f->key, tlb ? "entries" : "size", tlb ? "page size" : "line size");
+			return pm_conf_fail(c, it, err,
+					    "'%s' is a third number; %s and %s are given already",
+					    f->key, tlb ? "entries" : "size",
+					    tlb ? "page size" : "line size");
 		if (*numbers == 0) {
-			if (pm_conf_u64(c, it, f->key, tlb ? "entries" : "size", 1, 1ull << 40, to[0], err))
+			if (pm_conf_u64(c, it, f->key, tlb ? "entries" : "size", 1, 1ull << 40,
+					to[0], err))
 				return PM_ERR;
 		} else {
-			if (pm_conf_pow2(c, it, f->key, tlb ? "page size" : "line size", tlb ? 512 : 8,
-					 tlb ? 1u << 30 : 65536, to[1], err))
+			if (pm_conf_pow2(c, it, f->key, tlb ? "page size" : "line size",
+					 tlb ? 512 : 8, tlb ? 1u << 30 : 65536, to[1], err))
 				return PM_ERR;
 			l->line = v;
 		}
@@ -148,19 +157,23 @@ static const char *about_what(const struct pm_conf_field *f)
 		return "writes";
 	if (!strcmp(f->key, "wa") || !strcmp(f->key, "nwa"))
 		return "allocation";
-	return pm_conf_word(f->key, pm_cache_policies) >= 0 ? "policy" : pm_conf_word(f->key, pm_cache_incls) >= 0
-		? "inclusion" : NULL;
+	return pm_conf_word(f->key, pm_cache_policies) >= 0 ? "policy"
+	       : pm_conf_word(f->key, pm_cache_incls) >= 0  ? "inclusion"
+							    : NULL;
 }
 
-static enum pm_status contradiction(struct pm_conf *c, const struct pm_conf_item *it, struct pm_err *err)
+static enum pm_status contradiction(struct pm_conf *c, const struct pm_conf_item *it,
+				    struct pm_err *err)
 {
 	for (size_t i = 0; i < it->n; i++)
 		for (size_t k = 0; k < i; k++) {
 			const char *a = about_what(it->field + i), *b = about_what(it->field + k);
 
 			if (a && b && !strcmp(a, b))
-				return pm_conf_fail(c, it, err, "'%s%s%s' and '%s%s%s': one of them", it->field[k].key,
-						    it->field[k].val ? "=" : "", it->field[k].val ? it->field[k].val : "",
+				return pm_conf_fail(c, it, err,
+						    "'%s%s%s' and '%s%s%s': one of them",
+						    it->field[k].key, it->field[k].val ? "=" : "",
+						    it->field[k].val ? it->field[k].val : "",
 						    it->field[i].key, it->field[i].val ? "=" : "",
 						    it->field[i].val ? it->field[i].val : "");
 		}
@@ -182,42 +195,59 @@ static enum pm_status level_parse(struct pm_conf *c, const struct pm_conf_item *
 	if (contradiction(c, it, err))
 		return PM_ERR;
 	if (l->degree && !l->prefetch)
-		return pm_conf_fail(c, it, err, "degree=%u goes with prefetch=next, stride or stream only", l->degree);
+		return pm_conf_fail(c, it, err,
+				    "degree=%u goes with prefetch=next, stride or stream only",
+				    l->degree);
 	if (!l->degree)
 		l->degree = 1;
 	if (l->seed && l->policy != PM_RANDOM)
-		return pm_conf_fail(c, it, err, "seed=%llu goes with random only", (unsigned long long)l->seed);
+		return pm_conf_fail(c, it, err, "seed=%llu goes with random only",
+				    (unsigned long long)l->seed);
 	if (!l->seed)
 		l->seed = 1;
 	if (!numbers)
-		return pm_conf_fail(c, it, err, tlb ? "the number of entries is missing, as in %s=64,4way,4k"
-				    : "the size is missing, as in %s=32k,8way,64", it->name);
+		return pm_conf_fail(c, it, err,
+				    tlb ? "the number of entries is missing, as in %s=64,4way,4k"
+					: "the size is missing, as in %s=32k,8way,64",
+				    it->name);
 	if (tlb && l->size > 1u << 25)
 		return pm_conf_fail(c, it, err, "more than 33554432 entries");
 	if (tlb)
 		l->size *= l->line;
 	if (l->size < l->line || l->size % l->line)
-		return pm_conf_fail(c, it, err, "a size of %llu bytes is no multiple of the line of %u",
+		return pm_conf_fail(c, it, err,
+				    "a size of %llu bytes is no multiple of the line of %u",
 				    (unsigned long long)l->size, l->line);
 	if (l->ways == UINT32_MAX) {
 		if (l->size / l->line > 65536)
-			return pm_conf_fail(c, it, err, "fully associative caches have at most 65536 lines");
+			return pm_conf_fail(c, it, err,
+					    "fully associative caches have at most 65536 lines");
 		l->ways = l->size / l->line;
 	}
 	if (l->size / l->line % l->ways)
 		return pm_conf_fail(c, it, err, "%llu %s do not divide into %u ways",
-				    (unsigned long long)(l->size / l->line), tlb ? "entries" : "lines", l->ways);
+				    (unsigned long long)(l->size / l->line),
+				    tlb ? "entries" : "lines", l->ways);
 	sets = l->size / l->line / l->ways;
 	if (!power2(sets) && tlb)
-		return pm_conf_fail(c, it, err, "%llu entries in %u ways make %llu sets; the number of sets must be a power of two",
-				    (unsigned long long)(l->size / l->line), l->ways, (unsigned long long)sets);
+		return pm_conf_fail(c, it, err,
+				    "%llu entries in %u ways make %llu sets; the number of sets "
+				    "must be a power of two",
+				    (unsigned long long)(l->size / l->line), l->ways,
+				    (unsigned long long)sets);
 	if (!power2(sets))
-		return pm_conf_fail(c, it, err, "%llu bytes in %u ways of %u-byte lines make %llu sets; the number of sets must be a power of two",
-				    (unsigned long long)l->size, l->ways, l->line, (unsigned long long)sets);
+		return pm_conf_fail(c, it, err,
+				    "%llu bytes in %u ways of %u-byte lines make %llu sets; the "
+				    "number of sets must be a power of two",
+				    (unsigned long long)l->size, l->ways, l->line,
+				    (unsigned long long)sets);
 	if (l->policy == PM_PLRU && (!power2(l->ways) || l->ways > 64))
 		return pm_conf_fail(c, it, err, "plru needs 1, 2, 4 ... 64 ways, not %u", l->ways);
 	if (l->sub && (!power2(l->sub) || l->sub >= l->line || l->line / l->sub > 32))
-		return pm_conf_fail(c, it, err, "sub=%u: a power of two smaller than the line, at least line/32", l->sub);
+		return pm_conf_fail(c, it, err,
+				    "sub=%u: a power of two smaller than the line, at least "
+				    "line/32",
+				    l->sub);
 	return PM_OK;
 }
 
@@ -251,14 +281,21 @@ static enum pm_status combine(struct pm_conf *c, struct pm_cache_conf *cc, struc
 
 		lines += l->size / l->line;
 		if (lines > 1u << 25)
-			return pm_conf_fail(c, &it, err, "all levels together have more than the 33554432 lines that are allowed");
+			return pm_conf_fail(c, &it, err,
+					    "all levels together have more than the 33554432 lines "
+					    "that are allowed");
 
 		if (l->policy == PM_OPT) {
-			if (!l->wb || !l->wa || l->incl != PM_NINE || l->sub || l->victim || l->wbuf ||
-			    l->prefetch || l->line < 16)
-				return pm_conf_fail(c, &it, err, "opt goes with wb, wa, nine and lines of 16 bytes or more only; no sub, victim, wbuf, prefetch");
+			if (!l->wb || !l->wa || l->incl != PM_NINE || l->sub || l->victim ||
+			    l->wbuf || l->prefetch || l->line < 16)
+				return pm_conf_fail(c, &it, err,
+						    "opt goes with wb, wa, nine and lines of 16 "
+						    "bytes or more only; no sub, victim, wbuf, "
+						    "prefetch");
 			if (cc->flush_insns || cc->flush_switch || cc->by_insn || cc->regions)
-				return pm_conf_fail(c, &it, err, "opt does not go with flush, byinsn or regions");
+				return pm_conf_fail(c, &it, err,
+						    "opt does not go with flush, byinsn or "
+						    "regions");
 		}
 		if (opt_above && l->incl != PM_NINE)
 			return pm_conf_fail(c, &it, err, "a level below one with opt must be nine");
@@ -267,24 +304,35 @@ static enum pm_status combine(struct pm_conf *c, struct pm_cache_conf *cc, struc
 		if (l->incl == PM_INCL && l->sub)
 			return pm_conf_fail(c, &it, err, "incl does not go with sub");
 		if (l->incl == PM_EXCL && (l->sub || l->prefetch || l->three_c || !l->wb || !l->wa))
-			return pm_conf_fail(c, &it, err, "excl goes with wb and wa only; no sub, prefetch, 3c");
+			return pm_conf_fail(c, &it, err,
+					    "excl goes with wb and wa only; no sub, prefetch, 3c");
 		if (l->incl != PM_NINE && l->depth == cc->level[0].depth)
-			return pm_conf_fail(c, &it, err, "the first level has none above it to be %s to",
+			return pm_conf_fail(c, &it, err,
+					    "the first level has none above it to be %s to",
 					    pm_cache_incls[l->incl]);
 		for (unsigned j = 0; j < i; j++) {
 			const struct pm_level_conf *u = cc->level + j;
 
 			if (l->incl == PM_INCL && u->line > l->line)
-				return pm_conf_fail(c, &it, err, "an inclusive level needs lines at least as long as those of %s (%u)",
+				return pm_conf_fail(c, &it, err,
+						    "an inclusive level needs lines at least as "
+						    "long as those of %s (%u)",
 						    u->name, u->line);
 			if (l->incl == PM_INCL && u->size > l->size)
-				return pm_conf_fail(c, &it, err, "an inclusive level must be at least as large as %s above it (%llu bytes)",
+				return pm_conf_fail(c, &it, err,
+						    "an inclusive level must be at least as large "
+						    "as %s above it (%llu bytes)",
 						    u->name, (unsigned long long)u->size);
 			if (l->policy == PM_OPT && u->prefetch)
-				return pm_conf_fail(c, &it, err, "opt cannot stand below the prefetcher of %s", u->name);
+				return pm_conf_fail(c, &it, err,
+						    "opt cannot stand below the prefetcher of %s",
+						    u->name);
 			if (l->incl == PM_EXCL && cc->next[j] == (int)i &&
-			    (u->line != l->line || u->sub || !u->wb || u->wbuf || u->policy == PM_OPT))
-				return pm_conf_fail(c, &it, err, "excl needs %s to be wb, with lines of the same size, no sub, no wbuf, no opt",
+			    (u->line != l->line || u->sub || !u->wb || u->wbuf ||
+			     u->policy == PM_OPT))
+				return pm_conf_fail(c, &it, err,
+						    "excl needs %s to be wb, with lines of the "
+						    "same size, no sub, no wbuf, no opt",
 						    u->name);
 		}
 		opt_above |= l->policy == PM_OPT;
@@ -318,14 +366,16 @@ static enum pm_status setting(struct pm_conf *c, const struct pm_conf_item *it,
 			return PM_OK;
 		}
 		if (!v || !pm_parse_u64(v, &cc->flush_insns) || !cc->flush_insns)
-			return pm_conf_fail(c, it, err, "allowed: flush=N (instructions), flush=switch");
+			return pm_conf_fail(c, it, err,
+					    "allowed: flush=N (instructions), flush=switch");
 	} else {
 		*known = false;
 	}
 	return PM_OK;
 }
 
-static enum pm_status build(struct pm_conf *c, struct pm_cache_conf *cc, bool tlb, struct pm_err *err)
+static enum pm_status build(struct pm_conf *c, struct pm_cache_conf *cc, bool tlb,
+			    struct pm_err *err)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct pm_conf_item *it = c->item + i;
@@ -340,14 +390,19 @@ static enum pm_status build(struct pm_conf *c, struct pm_cache_conf *cc, bool tl
 			return pm_conf_fail(c, NULL, err, "more than %d levels", PM_CACHE_LEVELS);
 		*l = (struct pm_level_conf){ 0 };
 		if (!level_name(l, it->name, tlb))
-			return pm_conf_fail(c, NULL, err, tlb ? "'%s' is not a level; allowed: itlb, dtlb, tlb, stlb, stlb2, flush, spaces, byinsn"
-					    : "'%s' is not a level; allowed: l1 to l8 with i or d behind it, flush, spaces, regions, byinsn", it->name);
+			return pm_conf_fail(c, NULL, err,
+					    tlb ? "'%s' is not a level; allowed: itlb, dtlb, tlb, "
+						  "stlb, stlb2, flush, spaces, byinsn"
+						: "'%s' is not a level; allowed: l1 to l8 with i "
+						  "or d behind it, flush, spaces, regions, byinsn",
+					    it->name);
 		if (level_parse(c, it, l, tlb, err))
 			return PM_ERR;
 		for (unsigned j = 0; j < cc->n; j++)
 			if (cc->level[j].depth == l->depth && (cc->level[j].side == l->side ||
 			    !cc->level[j].side || !l->side))
-				return pm_conf_fail(c, it, err, "%s is there already", cc->level[j].name);
+				return pm_conf_fail(c, it, err, "%s is there already",
+						    cc->level[j].name);
 		cc->n++;
 	}
 	if (!cc->n)
@@ -361,10 +416,13 @@ static enum pm_status build(struct pm_conf *c, struct pm_cache_conf *cc, bool tl
 
 		cc->next[i] = below(cc, l->depth, side);
 		if (!side && i + 1 < cc->n && cc->level[i + 1].side)
-			return pm_conf_fail(c, NULL, err, "%s stands below %s: a split level cannot follow a unified one",
+			return pm_conf_fail(c, NULL, err,
+					    "%s stands below %s: a split level cannot follow a "
+					    "unified one",
 					    cc->level[i + 1].name, l->name);
 	}
-	/* with only one half of the first level given, the other kind of reference is not simulated */
+	/* with only one half of the first level given, the other kind of reference is not
+	 * simulated */
 	for (int k = 0; k < 2; k++) {
 		char side = k ? 'd' : 'i';
 		int first = below(cc, 0, side);

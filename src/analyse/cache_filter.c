@@ -29,7 +29,11 @@ static void passed(void *to, enum pm_cache_op op, uint64_t addr, uint32_t size)
 static bool keeps(unsigned kind)
 {
 	switch (kind) {
-	case PM_EV_KERNEL: case PM_EV_INTERRUPT: case PM_EV_DMA: case PM_EV_DEVICE: case PM_EV_PROCESS:
+	case PM_EV_KERNEL:
+	case PM_EV_INTERRUPT:
+	case PM_EV_DMA:
+	case PM_EV_DEVICE:
+	case PM_EV_PROCESS:
 	case PM_EV_EXEC: case PM_EV_THREAD: case PM_EV_EXIT: case PM_EV_MMAP: case PM_EV_MUNMAP:
 	case PM_EV_SWITCH: case PM_EV_TIME: case PM_EV_MARKER: case PM_EV_LOST:
 		return true;
@@ -103,7 +107,8 @@ static void destroy(void *self)
 const struct pm_transform_ops pm_cache_filter_ops = {
 	.name = "cache filter",
 	.removes = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_VALUES | PM_HAS_BRANCHES | PM_HAS_REGS |
-		PM_HAS_REGVALS | PM_HAS_UOPS | PM_HAS_LANES | PM_HAS_BUS | PM_HAS_BLOCKS | PM_HAS_REPS,
+		PM_HAS_REGVALS | PM_HAS_UOPS | PM_HAS_LANES | PM_HAS_BUS | PM_HAS_BLOCKS |
+			PM_HAS_REPS,
 	.adds = PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_LINES,
 	.consume = consume, .finish = finish, .destroy = destroy,
 };
@@ -121,7 +126,8 @@ enum pm_status pm_cache_filter_add(struct pm_pipeline *p, const char *config, ui
 	for (unsigned i = 0; i < cc->n; i++)
 		if (cc->level[i].line > 32768) {
 			pm_cache_free(c);
-			return pm_fail_file(err, "cache: a filter's lines have at most 32768 bytes");
+			return pm_fail_file(err,
+					    "cache: a filter's lines have at most 32768 bytes");
 		}
 	f = pm_alloc(sizeof *f);
 	f->cache = c;

@@ -4,8 +4,8 @@
  *
  * What a bus behind those caches would see. Dirty lines that are still there at the end stay there.
  * Instructions, branches, values and registers do not survive. A line written back is reported in
- * the stream whose reference drove it out. The private value of each is the number of instructions since the last
- * one that had none: what Ramulator calls bubbles. */
+ * the stream whose reference drove it out. The private value of each is the number of instructions
+ * since the last one that had none: what Ramulator calls bubbles. */
 #ifndef PM_ANALYSE_CACHE_FILTER_H
 #define PM_ANALYSE_CACHE_FILTER_H
 

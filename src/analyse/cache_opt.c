@@ -33,8 +33,9 @@ static void replay(struct pm_cache *c, unsigned depth)
 		bool back = op == PM_OP_BACK;
 
 		l->now_next = when[i];
-		pm_cache_line(c, l, r & l->line_mask, back && (r & 1) ? l->conf->line / 2 : l->conf->line, op,
-			    back ? 0 : r & 1);
+		pm_cache_line(c, l, r & l->line_mask,
+			      back && (r & 1) ? l->conf->line / 2 : l->conf->line, op,
+			      back ? 0 : r & 1);
 	}
 	free(when);
 	free(t->v);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cache_run.c - the rules of cache_sim.h, numbered as there: events to accesses of the first levels,
- * one access of a level, and what it sends to the next. In one file, because the compiler shall
- * see the whole path. */
+/* cache_run.c - the rules of cache_sim.h, numbered as there: events to accesses of the first
+ * levels, one access of a level, and what it sends to the next. In one file, because the compiler
+ * shall see the whole path. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +15,10 @@
 static void request(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
 		    enum pm_cache_op op, unsigned cls);
 static void put(struct pm_cache *c, struct cache_level *l, uint64_t line, bool dirty);
-static bool take(struct pm_cache *c, struct cache_level *l, uint64_t line, enum pm_cache_op op, unsigned cls);
+static bool take(struct pm_cache *c, struct cache_level *l, uint64_t line, enum pm_cache_op op,
+		 unsigned cls);
 
-/* ---- to the next level ------------------------------------------------------------------------ */
+/* ---- to the next level ---------------------------------------------------------------------- */
 
 static void memory(struct pm_cache *c, enum pm_cache_op op, uint64_t addr, uint32_t size)
 {
@@ -66,7 +67,8 @@ static void wbuf_drain(struct pm_cache *c, struct cache_level *l, unsigned i)
 		while (b < 64 && (e.mask >> b & 1))
 			b++;
 		if (b > from)
-			send_now(c, l, e.line + ((uint64_t)from << shift), (b - from) << shift, e.op, 0);
+			send_now(c, l, e.line + ((uint64_t)from << shift), (b - from) << shift,
+				 e.op, 0);
 	}
 }
 
@@ -176,12 +178,14 @@ static bool recall(struct pm_cache *c, struct cache_level *l, uint64_t addr, uin
 			if (w < u->nvictim) {
 				was |= (u->victim[w] & LINE_DIRTY) != 0;
 				u->st.pf_unused += (u->victim[w] & LINE_FRESH) != 0;
-				memmove(u->victim + w, u->victim + w + 1, (--u->nvictim - w) * sizeof *set);
+				memmove(u->victim + w, u->victim + w + 1,
+					(--u->nvictim - w) * sizeof *set);
 				u->st.invalidated++;
 			}
 			for (w = 0; w < u->nwbuf; w++)
 				if (u->wbuf[w].line == line) {
-					memmove(u->wbuf + w, u->wbuf + w + 1, (--u->nwbuf - w) * sizeof *u->wbuf);
+					memmove(u->wbuf + w, u->wbuf + w + 1,
+						(--u->nwbuf - w) * sizeof *u->wbuf);
 					was = true;
 					break;
 				}
@@ -222,7 +226,8 @@ static void leave(struct pm_cache *c, struct cache_level *l, uint64_t old, uint3
 	l->victim[0] = line | LINE_VALID | (dirty ? LINE_DIRTY : 0) | (old & LINE_FRESH);
 }
 
-static void fill(struct pm_cache *c, struct cache_level *l, uint64_t entry, uint32_t valid, uint32_t dirty)
+static void fill(struct pm_cache *c, struct cache_level *l, uint64_t entry, uint32_t valid,
+		 uint32_t dirty)
 {
 	uint32_t old_dirty = ~0u;
 	uint64_t old = enter(l, set_of(l, entry), entry, valid, dirty, &old_dirty);
@@ -243,7 +248,7 @@ static bool from_victim(struct cache_level *l, uint64_t line, uint64_t *flags)
 	return true;
 }
 
-/* ---- prefetch (6) ------------------------------------------------------------------------------ */
+/* ---- prefetch (6) --------------------------------------------------------------------------- */
 
 static void prefetch(struct pm_cache *c, struct cache_level *l, uint64_t from, uint64_t addr)
 {
@@ -303,7 +308,8 @@ static void prefetch_stride(struct pm_cache *c, struct cache_level *l, uint64_t 
 }
 
 /* A demand access of this level happened; @news: it missed or used a prefetched line first. */
-static void trigger(struct pm_cache *c, struct cache_level *l, uint64_t addr, enum pm_cache_op op, bool news)
+static void trigger(struct pm_cache *c, struct cache_level *l, uint64_t addr, enum pm_cache_op op,
+		    bool news)
 {
 	switch (l->conf->prefetch) {
 	case PM_PF_NONE:
@@ -323,7 +329,7 @@ static void trigger(struct pm_cache *c, struct cache_level *l, uint64_t addr, en
 	}
 }
 
-/* ---- one access (2) (3) ------------------------------------------------------------------------ */
+/* ---- one access (2) (3) --------------------------------------------------------------------- */
 
 static void blame(struct pm_cache *c, const struct cache_level *l)
 {
@@ -340,11 +346,14 @@ static void blame(struct pm_cache *c, const struct cache_level *l)
 	c->blamed[l->index]++;
 }
 
-static void count_miss(struct pm_cache *c, struct cache_level *l, enum pm_cache_op op, unsigned cls, int kind)
+static void count_miss(struct pm_cache *c, struct cache_level *l, enum pm_cache_op op, unsigned cls,
+		       int kind)
 {
 	l->st.miss[op][cls]++;
 	if (kind >= 0)
-		*(kind == 1 ? &l->st.compulsory : kind == 2 ? &l->st.capacity : &l->st.conflict) += 1;
+		*(kind == 1   ? &l->st.compulsory
+		  : kind == 2 ? &l->st.capacity
+			      : &l->st.conflict) += 1;
 	if (c->conf.by_insn && op <= PM_OP_WRITE)
 		blame(c, l);
 }
@@ -385,14 +394,14 @@ static void fetch_subs(struct pm_cache *c, struct cache_level *l, uint64_t line,
 		while (b < 32 && (subs >> b & 1))
 			b++;
 		if (b > from)
-			fetch(c, l, line + ((uint64_t)from << l->sub_shift), (b - from) << l->sub_shift, op,
-			      cls);
+			fetch(c, l, line + ((uint64_t)from << l->sub_shift),
+			      (b - from) << l->sub_shift, op, cls);
 	}
 }
 
 /* A hit at @way. True if it used a prefetched line for the first time. */
-static bool hit(struct pm_cache *c, struct cache_level *l, uint64_t *set, unsigned way, uint64_t addr,
-		uint32_t size, enum pm_cache_op op, unsigned cls)
+static bool hit(struct pm_cache *c, struct cache_level *l, uint64_t *set, unsigned way,
+		uint64_t addr, uint32_t size, enum pm_cache_op op, unsigned cls)
 {
 	bool write = op == PM_OP_WRITE || op == PM_OP_BACK, fresh = false;
 
@@ -412,8 +421,8 @@ static bool hit(struct pm_cache *c, struct cache_level *l, uint64_t *set, unsign
 	return fresh;
 }
 
-static void sub_miss(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size, uint32_t want,
-		     enum pm_cache_op op, unsigned cls)
+static void sub_miss(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
+		     uint32_t want, enum pm_cache_op op, unsigned cls)
 {
 	uint64_t line = addr & l->line_mask, *set = set_of(l, line);
 	unsigned w = find(set, l->ways, line);
@@ -519,7 +528,8 @@ static void request(struct pm_cache *c, struct cache_level *l, uint64_t addr, ui
 }
 
 /* (4) An exclusive level gives a line up, or has it brought to the level above. */
-static bool take(struct pm_cache *c, struct cache_level *l, uint64_t line, enum pm_cache_op op, unsigned cls)
+static bool take(struct pm_cache *c, struct cache_level *l, uint64_t line, enum pm_cache_op op,
+		 unsigned cls)
 {
 	uint64_t *set = set_of(l, line), flags;
 	unsigned w = find(set, l->ways, line);
@@ -553,11 +563,12 @@ static void put(struct pm_cache *c, struct cache_level *l, uint64_t line, bool d
 	fill(c, l, line | LINE_VALID | (flags & LINE_DIRTY) | (dirty ? LINE_DIRTY : 0), ~0u, 0);
 }
 
-/* ---- flush (8) -------------------------------------------------------------------------------- */
+/* ---- flush (8) ------------------------------------------------------------------------------ */
 
 static int by_line(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a & ~(uint64_t)LINE_FLAGS, y = *(const uint64_t *)b & ~(uint64_t)LINE_FLAGS;
+	uint64_t x = *(const uint64_t *)a & ~(uint64_t)LINE_FLAGS,
+		 y = *(const uint64_t *)b & ~(uint64_t)LINE_FLAGS;
 
 	return x < y ? -1 : x > y;
 }
@@ -579,7 +590,8 @@ static void flush_level(struct pm_cache *c, struct cache_level *l)
 	for (uint64_t s = 0; s <= l->set_mask; s++) {
 		uint64_t *set = l->tag + s * l->ways;
 
-		/* lines leave by ascending address, so that the order does not depend on the policy's */
+		/* lines leave by ascending address, so that the order does not depend on the
+		 * policy's */
 		n = 0;
 		for (unsigned w = 0; w < l->ways; w++)
 			if (set[w] & LINE_VALID)
@@ -617,7 +629,7 @@ void pm_cache_flush(struct pm_cache *c)
 		flush_level(c, c->level + i);
 }
 
-/* ---- references -------------------------------------------------------------------------------- */
+/* ---- references ----------------------------------------------------------------------------- */
 
 static uint64_t segment(struct pm_cache *c, uint64_t space, uint64_t high)
 {
@@ -671,7 +683,8 @@ static void map_region(struct pm_cache *c, const struct pm_event *e, const struc
 	if (e->kind == PM_EV_MUNMAP)
 		r = REGION_OTHER;
 	/* what nobody names right behind a file's data is its zeroed data */
-	else if (r == REGION_HEAP && !(name && *name) && c->nrange && c->range[c->nrange - 1].hi == e->addr &&
+	else if (r == REGION_HEAP && !(name && *name) && c->nrange &&
+		 c->range[c->nrange - 1].hi == e->addr &&
 		 c->range[c->nrange - 1].region == REGION_GLOBAL)
 		r = REGION_GLOBAL;
 	pm_grow(c->range, c->nrange, c->cap_range);
@@ -819,7 +832,8 @@ static inline bool quick_hit(struct cache_level *l, uint64_t *set, uint64_t line
 static void run(struct pm_cache *c, const struct pm_event *ev, size_t n, const struct pm_batch *b)
 {
 	struct cache_level *li = c->first_i, *ld = c->first_d;
-	const bool qi = li && li->quick, qd = ld && ld->quick, oi = li && li->ordered, od = ld && ld->ordered;
+	const bool qi = li && li->quick, qd = ld && ld->quick, oi = li && li->ordered,
+		   od = ld && ld->ordered;
 	const bool wb = ld && ld->conf->wb && !c->conf.tlb;
 	uint64_t fetches = 0, reads[2] = { 0, 0 }, writes[2] = { 0, 0 };
 	const uint64_t seg0 = c->segment0, flush = c->conf.flush_insns;
@@ -846,7 +860,8 @@ static void run(struct pm_cache *c, const struct pm_event *ev, size_t n, const s
 			if (qi && ((key + e->size - 1) & li->line_mask) == line) {
 				uint64_t *set = set_of(li, line);
 
-				if ((oi && set[0] == (line | LINE_VALID)) || quick_hit(li, set, line, 0)) {
+				if ((oi && set[0] == (line | LINE_VALID)) ||
+				    quick_hit(li, set, line, 0)) {
 					fetches++;
 					break;
 				}
@@ -862,7 +877,9 @@ static void run(struct pm_cache *c, const struct pm_event *ev, size_t n, const s
 			}
 			if (e->addr >> 48)
 				key = key_of(c, e->addr);
-			if (__builtin_expect(e->flags & (PM_REF_COPYBACK | PM_REF_INVAL | PM_REF_UNCACHED), 0)) {
+			if (__builtin_expect(e->flags & (PM_REF_COPYBACK | PM_REF_INVAL |
+							 PM_REF_UNCACHED),
+					     0)) {
 				if (!(e->flags & PM_REF_UNCACHED))
 					maintain(c, e);
 				break;
@@ -872,10 +889,13 @@ static void run(struct pm_cache *c, const struct pm_event *ev, size_t n, const s
 				uint64_t *set = set_of(ld, line);
 
 				/* a read-modify-write hits twice on the same line */
-				if (e->kind == PM_EV_READ ? (od && (set[0] & ~(uint64_t)LINE_DIRTY) == (line | LINE_VALID)) ||
-				    quick_hit(ld, set, line, 0)
-				    : wb && ((od && set[0] == (line | LINE_VALID | LINE_DIRTY)) ||
-					     quick_hit(ld, set, line, LINE_DIRTY))) {
+				if (e->kind == PM_EV_READ
+					    ? (od && (set[0] & ~(uint64_t)LINE_DIRTY) ==
+							     (line | LINE_VALID)) ||
+						      quick_hit(ld, set, line, 0)
+					    : wb && ((od &&
+						      set[0] == (line | LINE_VALID | LINE_DIRTY)) ||
+						     quick_hit(ld, set, line, LINE_DIRTY))) {
 					reads[cls] += e->kind != PM_EV_WRITE;
 					writes[cls] += e->kind != PM_EV_READ;
 					break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cache_set.h - a set of lines and the replacement policies: rule (2) of cache_sim.h, inline because
- * each access goes through them */
+/* cache_set.h - a set of lines and the replacement policies: rule (2) of cache_sim.h, inline
+ * because each access goes through them */
 #ifndef PM_ANALYSE_CACHE_SET_H
 #define PM_ANALYSE_CACHE_SET_H
 
@@ -172,8 +172,8 @@ static inline unsigned rrip_insertion(struct cache_level *l, uint64_t set)
 }
 
 /* Enter a line; the one that had its place is returned (0: the way was empty). */
-static inline uint64_t enter(struct cache_level *l, uint64_t *set, uint64_t entry, uint32_t valid, uint32_t dirty,
-		      uint32_t *old_dirty)
+static inline uint64_t enter(struct cache_level *l, uint64_t *set, uint64_t entry, uint32_t valid,
+			     uint32_t dirty, uint32_t *old_dirty)
 {
 	size_t at = set - l->tag;
 	unsigned w = l->ways - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cache_shadow.h - rule (7) of cache_sim.h: what a fully associative LRU cache of the same size does;
- * inline because each access goes through it */
+/* cache_shadow.h - rule (7) of cache_sim.h: what a fully associative LRU cache of the same size
+ * does; inline because each access goes through it */
 #ifndef PM_ANALYSE_CACHE_SHADOW_H
 #define PM_ANALYSE_CACHE_SHADOW_H
 
@@ -13,7 +13,8 @@ struct shadow_place { uint64_t prev, next, line; };	/* in the list of a shadow c
 struct cache_shadow {
 	struct pm_map at;		/* line -> index into place, + 1 */
 	struct pm_map seen;
-	struct shadow_place *place;		/* [0] is the list's head: next = newest, prev = oldest */
+	struct shadow_place *place;		/* [0] is the list's head: next = newest, prev =
+						 * oldest */
 	uint64_t n, cap;
 };
 

@@ -15,7 +15,7 @@
 
 static const char *const region_names[] = { "code", "stack", "heap", "global", "other" };
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ----------------------------------------------------------------------------------- */
 
 static void level_init(struct pm_cache *c, unsigned i)
 {
@@ -34,8 +34,8 @@ static void level_init(struct pm_cache *c, unsigned i)
 	l->miss = l->st.miss;
 	l->lru = lc->policy == PM_LRU;
 	l->ordered = lc->policy == PM_LRU || lc->policy == PM_FIFO;
-	l->quick = lc->policy != PM_OPT && !lc->three_c && !lc->sub && lc->prefetch != PM_PF_STRIDE &&
-		!c->conf.regions;
+	l->quick = lc->policy != PM_OPT && !lc->three_c && !lc->sub &&
+		   lc->prefetch != PM_PF_STRIDE && !c->conf.regions;
 	l->next = c->conf.next[i] < 0 ? NULL : c->level + c->conf.next[i];
 	l->rnd = lc->seed;
 	l->psel = 511;
@@ -152,7 +152,8 @@ void pm_cache_costs(void *self, struct pm_costs *to)
 	}
 }
 
-static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t *sum, uint64_t *late)
+static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t *sum,
+		   uint64_t *late)
 {
 	struct pm_cache *c = self;
 	uint64_t was[PM_CACHE_LEVELS];
@@ -208,7 +209,7 @@ void pm_cache_free(struct pm_cache *c)
 	free(c);
 }
 
-/* ---- results ---------------------------------------------------------------------------------- */
+/* ---- results -------------------------------------------------------------------------------- */
 
 static double ratio(uint64_t a, uint64_t b)
 {
@@ -245,7 +246,8 @@ static void level_result(const struct pm_cache *c, const struct cache_level *l, 
 			miss += s->miss[op][cls];
 		}
 	pm_result_begin(r, lc->name);
-	pm_result_u64(r, "size", c->conf.tlb ? lc->size / lc->line : lc->size, c->conf.tlb ? "entries" : "bytes");
+	pm_result_u64(r, "size", c->conf.tlb ? lc->size / lc->line : lc->size,
+		      c->conf.tlb ? "entries" : "bytes");
 	pm_result_u64(r, "ways", lc->ways, NULL);
 	pm_result_u64(r, c->conf.tlb ? "page" : "line", lc->line, "bytes");
 	pm_result_str(r, "policy", pm_cache_policies[lc->policy]);
@@ -255,13 +257,14 @@ static void level_result(const struct pm_cache *c, const struct cache_level *l, 
 	if (c->insns)
 		pm_result_f64(r, "mpki", 1000 * ratio(miss, c->insns), "misses/1000 instructions");
 	for (unsigned op = 0; op < PM_OP_COUNT; op++)
-		counts_result(r, ops[op], s->access[op][0] + s->access[op][1], s->miss[op][0] + s->miss[op][1]);
+		counts_result(r, ops[op], s->access[op][0] + s->access[op][1],
+			      s->miss[op][0] + s->miss[op][1]);
 	/* push and pop against the rest, where references say which they are */
 	for (unsigned op = PM_OP_READ; op <= PM_OP_WRITE; op++)
 		if (s->access[op][1]) {
 			counts_result(r, stack[op], s->access[op][1], s->miss[op][1]);
-			counts_result(r, op == PM_OP_READ ? "other_read" : "other_write", s->access[op][0],
-				      s->miss[op][0]);
+			counts_result(r, op == PM_OP_READ ? "other_read" : "other_write",
+				      s->access[op][0], s->miss[op][0]);
 		}
 #define S(name, unit, about)								\
 	if (s->name && !(c->conf.tlb && !strncmp(#name, "bytes", 5)))			\
@@ -316,7 +319,7 @@ void pm_cache_result(struct pm_cache *c, struct pm_result *r)
 	pm_result_end(r);
 }
 
-/* ---- the sinks -------------------------------------------------------------------------------- */
+/* ---- the sinks ------------------------------------------------------------------------------ */
 
 static void *create(const char *what, const char *config, struct pm_err *err)
 {
@@ -329,12 +332,14 @@ static void *create(const char *what, const char *config, struct pm_err *err)
 
 static void *cache_create(const char *config, struct pm_err *err)
 {
-	return create("cache", *config ? config : "l1i=32k,8way,64;l1d=32k,8way,64;l2=1m,16way,64", err);
+	return create("cache", *config ? config : "l1i=32k,8way,64;l1d=32k,8way,64;l2=1m,16way,64",
+		      err);
 }
 
 static void *tlb_create(const char *config, struct pm_err *err)
 {
-	return create("tlb", *config ? config : "itlb=64,8way,4k;dtlb=64,4way,4k;stlb=1536,12way,4k", err);
+	return create("tlb",
+		      *config ? config : "itlb=64,8way,4k;dtlb=64,4way,4k;stlb=1536,12way,4k", err);
 }
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
@@ -345,7 +350,8 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 		pm_names_learn(&c->names, b->code);
 	pm_cache_batch(c, b);
 	if (c->segment.n > 65535)
-		return pm_fail_file(err, "cache: more than 65535 address spaces; spaces=shared gives up telling them apart");
+		return pm_fail_file(err, "cache: more than 65535 address spaces; spaces=shared "
+					 "gives up telling them apart");
 	return PM_OK;
 }
 
@@ -357,14 +363,20 @@ struct pm_names *pm_cache_names(void *self)
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
 	struct pm_cache *c = self;
-	bool code = c->refs[0][0] + c->refs[0][1], data = c->refs[1][0] + c->refs[1][1] + c->refs[2][0] + c->refs[2][1];
+	bool code = c->refs[0][0] + c->refs[0][1],
+	     data = c->refs[1][0] + c->refs[1][1] + c->refs[2][0] + c->refs[2][1];
 
-	/* which facts are needed depends on the levels: half a trace is simulated, none is an error */
+	/* which facts are needed depends on the levels: half a trace is simulated, none is an
+	 * error */
 	if (!c->first_i && !data && c->insns)
-		return pm_fail_file(err, "%s: the trace holds no data references, and %s simulates nothing else",
+		return pm_fail_file(err,
+				    "%s: the trace holds no data references, and %s simulates "
+				    "nothing else",
 				    c->conf.tlb ? "tlb" : "cache", c->conf.level[0].name);
 	if (!c->first_d && !code && c->other)
-		return pm_fail_file(err, "%s: the trace holds no instructions, and %s simulates nothing else",
+		return pm_fail_file(err,
+				    "%s: the trace holds no instructions, and %s simulates nothing "
+				    "else",
 				    c->conf.tlb ? "tlb" : "cache", c->conf.level[0].name);
 	pm_cache_end(self);
 	if (r)

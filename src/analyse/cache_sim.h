@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* cache_sim.h - any hierarchy of caches (and, with pages for lines, of TLBs)
  *
- * Configuration: `l1i=32k,8way,64,lru;l1d=32k,8way,64,lru,wb;l2=1m,16way,64;flush=50000`. A level is
- * l1..l8, with i or d behind it when instructions and data have one each. Fields of a level: size,
- * Nway (or `full`), line size, and any of
+ * Configuration: `l1i=32k,8way,64,lru;l1d=32k,8way,64,lru,wb;l2=1m,16way,64;flush=50000`. A level
+ * is l1..l8, with i or d behind it when instructions and data have one each. Fields of a level:
+ * size, Nway (or `full`), line size, and any of
  *   lru fifo random plru srrip drrip opt   which line goes (default lru)
  *   wb wt, wa nwa         write back or through; allocate on a write miss or not (default wb,wa)
- *   nine incl excl        of the levels above: neither, inclusive (then no smaller than any of them),
- *                         exclusive (default nine)
- *   sub=N                 sub-blocks of N bytes with valid bits of their own (no victim cache beside)
+ *   nine incl excl        of the levels above: neither, inclusive (then no smaller than any of
+ *                         them), exclusive (default nine)
+ *   sub=N                 sub-blocks of N bytes with valid bits of their own (no victim cache
+ *                         beside)
  *   victim=N              N lines that fell out last, fully associative
  *   wbuf=N                N write-buffer entries that merge writes to one line
  *   prefetch=next|stride|stream, degree=N
@@ -18,19 +19,20 @@
  *
  * THE RULES - tests/oracle/cache_slow.h implements the same rules slowly, by time stamps and scans
  * (1) A reference is cut at the line boundaries of the first level; each piece is one access. A
- *     read-modify-write is a read, then a write. Traffic to the next level is cut at that level's lines.
+ *     read-modify-write is a read, then a write. Traffic to the next level is cut at that level's
+ *     lines.
  * (2) Hit: LRU and PLRU and RRIP are told, FIFO, random and OPT are not. A write hit makes the line
  *     dirty (wb) or is passed on (wt).
  * (3) Miss: the victim cache is asked, then the next level is read (the whole line, or the
  *     sub-blocks touched; nothing, if a write-back from above brings every byte of it); then a way
- *     is chosen: an empty one (position-indexed policies: the lowest), else the policy's; the line is
- *     entered; then the line that it replaced leaves: into the victim cache, or if dirty to the next
- *     level. A write miss with nwa only passes the write on. With wt a write allocates clean.
+ *     is chosen: an empty one (position-indexed policies: the lowest), else the policy's; the line
+ *     is entered; then the line that it replaced leaves: into the victim cache, or if dirty to the
+ *     next level. A write miss with nwa only passes the write on. With wt a write allocates clean.
  * (4) incl: a line that leaves takes all its copies above with it; their dirtiness is its own.
  *     excl: a hit moves the line up (with its dirtiness), what the next level brings goes up
  *     without staying here; lines that leave the level above, dirty or clean, come down here.
- * (5) A write buffer keeps the bytes written (by 1/64 line, at least one byte); a full one sends its oldest entry.
- *     A miss on a buffered line sends that entry first.
+ * (5) A write buffer keeps the bytes written (by 1/64 line, at least one byte); a full one sends
+ *     its oldest entry. A miss on a buffered line sends that entry first.
  * (6) Prefetches fill quietly: no access of this level is counted, the level below sees the op
  *     `prefetch`. They never cross a 4 KiB boundary. next: on a miss or the first use of a
  *     prefetched line X: X+1..X+degree. stride: 256 entries by (pc ^ pc>>8), per entry the last
@@ -61,22 +63,22 @@ enum pm_cache_prefetch { PM_PF_NONE, PM_PF_NEXT, PM_PF_STRIDE, PM_PF_STREAM };
 extern const char *const pm_cache_policies[], *const pm_cache_incls[], *const pm_cache_prefetches[];
 
 /* Beside the accesses and misses by operation and class. */
-#define PM_LEVEL_STATS(S)										\
-	S(sub_misses, "lookups", "hits on a line whose sub-block was not there")			\
-	S(evictions, "lines", "valid lines that were replaced")						\
-	S(writebacks, "lines", "lines that left dirty")							\
-	S(invalidated, "lines", "lines taken away by an inclusive level below")				\
-	S(flushed, "lines", "lines emptied by a flush")							\
-	S(bytes_in, "bytes", "read from the next level")						\
-	S(bytes_out, "bytes", "written to the next level")						\
-	S(victim_hits, "lookups", "misses that the victim cache answered")				\
-	S(wbuf_merged, "writes", "writes that found their line in the write buffer")			\
-	S(wbuf_full, "writes", "writes that found the write buffer full")				\
-	S(pf_issued, "lines", "lines brought by the prefetcher")					\
-	S(pf_useful, "lines", "prefetched lines that were used")					\
-	S(pf_unused, "lines", "prefetched lines that left unused")					\
-	S(compulsory, "lookups", "misses on lines never seen before")					\
-	S(capacity, "lookups", "misses that full associativity would not avoid")			\
+#define PM_LEVEL_STATS(S)								\
+	S(sub_misses, "lookups", "hits on a line whose sub-block was not there")	\
+	S(evictions, "lines", "valid lines that were replaced")				\
+	S(writebacks, "lines", "lines that left dirty")					\
+	S(invalidated, "lines", "lines taken away by an inclusive level below")		\
+	S(flushed, "lines", "lines emptied by a flush")					\
+	S(bytes_in, "bytes", "read from the next level")				\
+	S(bytes_out, "bytes", "written to the next level")				\
+	S(victim_hits, "lookups", "misses that the victim cache answered")		\
+	S(wbuf_merged, "writes", "writes that found their line in the write buffer")	\
+	S(wbuf_full, "writes", "writes that found the write buffer full")		\
+	S(pf_issued, "lines", "lines brought by the prefetcher")			\
+	S(pf_useful, "lines", "prefetched lines that were used")			\
+	S(pf_unused, "lines", "prefetched lines that left unused")			\
+	S(compulsory, "lookups", "misses on lines never seen before")			\
+	S(capacity, "lookups", "misses that full associativity would not avoid")	\
 	S(conflict, "lookups", "misses that full associativity would avoid")
 
 struct pm_level_stats {
@@ -154,7 +156,8 @@ struct pm_names *pm_cache_names(void *self);	/* of the sink: see sims.h */
 /* What the sink @self blames on instructions: misses by level (setting byinsn). See sims.h. */
 struct pm_costs;
 void pm_cache_costs(void *self, struct pm_costs *c);
-/* Another one, configured as @self is, as a meter of misses by level; no levels unless byinsn is set. See sims.h. */
+/* Another one, configured as @self is, as a meter of misses by level; no levels unless byinsn is
+ * set. See sims.h. */
 struct pm_calls_meter;
 void pm_cache_meter(const void *self, struct pm_calls_meter *m);
 void pm_cache_meter_free(void *self);

@@ -30,11 +30,13 @@ struct cache_level {
 	uint64_t *tag;			/* ways of set 0, of set 1... */
 	uint64_t set_mask, line_mask;	/* line_mask clears the offset */
 	unsigned line_shift, ways;
-	bool ordered, quick;		/* quick: a plain hit sends nothing anywhere and triggers nothing */
+	bool ordered, quick;		/* quick: a plain hit sends nothing anywhere and triggers
+					 * nothing */
 	bool lru;
 	uint8_t *rrpv;
 	uint64_t *plru;
-	uint64_t plru_keep[64], plru_set[64];	/* by way: what being used does to the tree's bits */
+	uint64_t plru_keep[64], plru_set[64];	/* by way: what being used does to the tree's
+						 * bits */
 	uint64_t (*access)[2], (*miss)[2];
 	/* warm */
 	struct pm_level_stats st;
@@ -76,7 +78,8 @@ struct pm_cache {
 	struct pm_cache_memory mem;
 	struct pm_cache_memory_stats mst;
 	uint64_t pc, insns, flush_left;
-	uint64_t refs[3][2];		/* references before splitting: fetch, read, write by class */
+	uint64_t refs[3][2];		/* references before splitting: fetch, read, write by
+					 * class */
 	unsigned reach;			/* how deep the present reference has gone */
 	/* address spaces: the high 16 bits of an address and its space become a small number */
 	struct pm_map segment;
@@ -95,7 +98,8 @@ struct pm_cache {
 	struct cache_range *range;
 	size_t nrange, cap_range;
 	uint64_t region_refs[REGIONS], region_miss[REGIONS];
-	uint64_t brk;			/* where the heap that brk() moves begins; 0: not known yet */
+	uint64_t brk;			/* where the heap that brk() moves begins; 0: not known
+					 * yet */
 	bool in_brk;			/* the system call whose result comes next */
 };
 

@@ -19,7 +19,8 @@ enum { END_NONE, END_COND, END_INDIRECT };	/* what ends a block, as far as predi
 struct cg_block {
 	uint64_t count;			/* executions of all of it */
 	uint64_t first, last;		/* I1 lines that it covers; last < first: no straight run */
-	uint64_t pc, fall;		/* of the branch at its end, and where it goes if not taken */
+	uint64_t pc, fall;		/* of the branch at its end, and where it goes if not
+					 * taken */
 	uint64_t branches, missed;
 	uint32_t insn, n;		/* pm_code.insn[insn .. insn + n) */
 	uint32_t at;			/* the branch, in the block */
@@ -36,8 +37,8 @@ struct cg_inner {
 	bool taken;
 };
 
-/* An instruction of a chain that is not all in the line that the one before it ended in: fetching the others
- * changes nothing. */
+/* An instruction of a chain that is not all in the line that the one before it ended in: fetching
+ * the others changes nothing. */
 struct cg_step {
 	uint64_t line;
 	uint32_t insn;
@@ -47,16 +48,21 @@ struct cg_step {
 
 /* Chains of packed batches, likewise. */
 struct cg_chain {
-	uint64_t verified;		/* pm_cg.i1_moves when all its lines were the newest of their sets */
-	uint64_t pc, fall;		/* of its first instruction; where the branch at its end goes if not taken */
+	uint64_t verified;		/* pm_cg.i1_moves when all its lines were the newest of
+					 * their sets */
+	uint64_t pc, fall;		/* of its first instruction; where the branch at its end
+					 * goes if not taken */
 	uint64_t count;
 	uint32_t nref;
-	uint32_t inner, step;		/* code.inner[inner .. inner + ninner), code.step[step .. step + nstep) */
+	uint32_t inner, step;		/* code.inner[inner .. inner + ninner), code.step[step ..
+					 * step + nstep) */
 	uint16_t ninner, nstep;
-	uint16_t slot;			/* of the branch at its end, in the table of its predictor */
+	uint16_t slot;			/* of the branch at its end, in the table of its
+					 * predictor */
 	uint8_t end;			/* END_* */
 	bool known;
-	uint32_t untold;		/* how often its end's outcome was accounted to the block that it ends with */
+	uint32_t untold;		/* how often its end's outcome was accounted to the block
+					 * that it ends with */
 	uint64_t missed;		/* at its end */
 };
 _Static_assert(sizeof(struct cg_chain) == 64, "one cache line each");
@@ -69,7 +75,8 @@ struct cg_code {
 	struct cg_step *step;
 	size_t nchain, ninner, cap_inner, nstep, cap_step;
 	struct cg_block *block;
-	uint64_t (*v)[PM_CG_COUNT];	/* by pm_code.insn; Ir of whole executions, and branches, are in block */
+	uint64_t (*v)[PM_CG_COUNT];	/* by pm_code.insn; Ir of whole executions, and branches,
+					 * are in block */
 	size_t nblock, ninsn;
 };
 
@@ -86,7 +93,8 @@ struct cg_place {
 struct cg_late {
 	uint64_t addr;
 	uint64_t *miss;			/* LL's counter */
-	uint32_t at, size;		/* before (fetch) or of (data) this reference of the batch */
+	uint32_t at, size;		/* before (fetch) or of (data) this reference of the
+					 * batch */
 };
 
 struct pm_cg {
@@ -174,7 +182,8 @@ static bool line_miss(struct cg_lru *c, uint64_t line)
 	return true;
 }
 
-/* All its lines are looked up whatever the first one says: each lookup makes its line the newest. */
+/* All its lines are looked up whatever the first one says: each lookup makes its line the
+ * newest. */
 static __attribute__((noinline)) bool miss_lines(struct cg_lru *c, uint64_t line, uint64_t last)
 {
 	bool m = line_miss(c, line);
@@ -256,8 +265,8 @@ static inline void branch(struct pm_cg *g, uint64_t *v, const struct pm_event *e
 }
 
 /* A reference of @e's bytes: event @what, and the two behind it for misses of @c and LL. */
-static inline void refer(struct pm_cg *g, struct cg_lru *c, uint64_t *v, const struct pm_event *e, unsigned what,
-			 uint64_t *sum)
+static inline void refer(struct pm_cg *g, struct cg_lru *c, uint64_t *v, const struct pm_event *e,
+			 unsigned what, uint64_t *sum)
 {
 	bool ll;
 
@@ -316,7 +325,7 @@ void pm_cg_charge(struct pm_cg *g, const struct pm_event *ev, size_t n, uint64_t
 	run_events(g, ev, n, sum);
 }
 
-/* ---- blocks as they are -------------------------------------------------------------------------------- */
+/* ---- blocks as they are --------------------------------------------------------------------- */
 
 static struct cg_code *code_of(struct pm_cg *g, const struct pm_code *code)
 {
@@ -383,12 +392,14 @@ static inline void outcome(struct pm_cg *g, struct cg_place *p, uint64_t next)
 	struct cg_block *k = p->code->block + p->block;
 
 	k->branches++;
-	k->missed += p->end == END_COND ? conditional(g, k->pc, next != k->fall) : indirect(g, k->pc, next);
+	k->missed += p->end == END_COND ? conditional(g, k->pc, next != k->fall)
+					: indirect(g, k->pc, next);
 	p->end = END_NONE;
 }
 
 /* What stays the same for all executions of block @id. */
-static __attribute__((noinline)) enum pm_status learn(struct pm_cg *g, struct cg_code *c, uint32_t id, struct pm_err *err)
+static __attribute__((noinline)) enum pm_status learn(struct pm_cg *g, struct cg_code *c,
+						      uint32_t id, struct pm_err *err)
 {
 	const struct pm_block *blk = c->code->block + id;
 	const struct pm_insn *in = c->code->insn + blk->insn;
@@ -396,8 +407,8 @@ static __attribute__((noinline)) enum pm_status learn(struct pm_cg *g, struct cg
 	uint32_t i = blk->n - 1;
 
 	if ((uint64_t)blk->insn + blk->n > c->code->ninsn)
-		return pm_fail_file(err, "block %u has instructions up to %llu, the code table %zu", id,
-				    (unsigned long long)blk->insn + blk->n, c->code->ninsn);
+		return pm_fail_file(err, "block %u has instructions up to %llu, the code table %zu",
+				    id, (unsigned long long)blk->insn + blk->n, c->code->ninsn);
 	*k = (struct cg_block){ .insn = blk->insn, .n = blk->n, .known = true };
 	if (!blk->n)
 		return PM_OK;
@@ -406,7 +417,8 @@ static __attribute__((noinline)) enum pm_status learn(struct pm_cg *g, struct cg
 		uint64_t end = (in[j].pc + (in[j].len ? in[j].len : 1) - 1) >> g->i1.shift;
 
 		/* blocks are straight runs; should one not be, its lines are no range */
-		if (in[j].pc >> g->i1.shift < k->first || (j && in[j].pc != in[j - 1].pc + in[j - 1].len))
+		if (in[j].pc >> g->i1.shift < k->first ||
+		    (j && in[j].pc != in[j - 1].pc + in[j - 1].len))
 			k->first = 1, k->last = 0;
 		else if (k->first <= end)
 			k->last = end;
@@ -424,8 +436,8 @@ static __attribute__((noinline)) enum pm_status learn(struct pm_cg *g, struct cg
 }
 
 /* An execution that is cut short. */
-static enum pm_status cut_block(struct pm_cg *g, struct cg_place *p, struct cg_block *k, const struct pm_event *e,
-				struct pm_err *err)
+static enum pm_status cut_block(struct pm_cg *g, struct cg_place *p, struct cg_block *k,
+				const struct pm_event *e, struct pm_err *err)
 {
 	if (e->value > k->n)
 		return pm_fail_file(err, "block %u executed %llu instructions but has %u", e->id,
@@ -440,14 +452,14 @@ static enum pm_status cut_block(struct pm_cg *g, struct cg_place *p, struct cg_b
 
 /* HOT: once per block. If every line that the block covers is the newest of its set, fetching its
  * instructions changes nothing; otherwise they are fetched one by one, between the references. */
-static inline enum pm_status begin_block(struct pm_cg *g, struct cg_place *p, struct cg_code *c, const struct pm_event *e,
-					 struct pm_err *err)
+static inline enum pm_status begin_block(struct pm_cg *g, struct cg_place *p, struct cg_code *c,
+					 const struct pm_event *e, struct pm_err *err)
 {
 	struct cg_block *k;
 
 	if (e->id >= c->code->nblock)
-		return pm_fail_file(err, "block number %u is not in the code table (%zu blocks)", e->id,
-				    c->code->nblock);
+		return pm_fail_file(err, "block number %u is not in the code table (%zu blocks)",
+				    e->id, c->code->nblock);
 	k = c->block + e->id;
 	if (!k->known && learn(g, c, e->id, err))
 		return PM_ERR;
@@ -475,7 +487,8 @@ static inline enum pm_status begin_block(struct pm_cg *g, struct cg_place *p, st
 }
 
 /* HOT: once per reference. */
-static inline enum pm_status reference(struct pm_cg *g, struct cg_place *p, const struct pm_event *e, struct pm_err *err)
+static inline enum pm_status reference(struct pm_cg *g, struct cg_place *p,
+				       const struct pm_event *e, struct pm_err *err)
 {
 	const struct cg_block *k = p->code->block + p->block;
 	unsigned write = e->kind == PM_EV_WRITE ? PM_CG_Dw - PM_CG_Dr : 0;
@@ -483,8 +496,8 @@ static inline enum pm_status reference(struct pm_cg *g, struct cg_place *p, cons
 	uint64_t *v;
 
 	if (slot >= k->n)
-		return pm_fail_file(err, "a reference of instruction %u of block %u, which has %u", slot, p->block,
-				    k->n);
+		return pm_fail_file(err, "a reference of instruction %u of block %u, which has %u",
+				    slot, p->block, k->n);
 	if (p->next < p->n)
 		fetch_to(g, p, slot < p->n ? slot + 1 : p->n);
 	v = p->code->v[k->insn + slot];
@@ -504,10 +517,11 @@ static void between(struct pm_cg *g, struct cg_place *p, const struct pm_event *
 		return;
 	if (p->block != PM_NONE && p->next < p->n)
 		fetch_to(g, p, p->n);
-	if (p->end && (e->kind == PM_EV_SIGNAL || e->kind == PM_EV_INTERRUPT || e->kind == PM_EV_INSN))
+	if (p->end &&
+	    (e->kind == PM_EV_SIGNAL || e->kind == PM_EV_INTERRUPT || e->kind == PM_EV_INSN))
 		outcome(g, p, e->addr);
-	if (e->kind == PM_EV_EXEC || e->kind == PM_EV_EXIT || e->kind == PM_EV_SIGRETURN || e->kind == PM_EV_LOST ||
-	    e->kind == PM_EV_INSN) {
+	if (e->kind == PM_EV_EXEC || e->kind == PM_EV_EXIT || e->kind == PM_EV_SIGRETURN ||
+	    e->kind == PM_EV_LOST || e->kind == PM_EV_INSN) {
 		p->end = END_NONE;
 		p->block = PM_NONE;
 	}
@@ -516,8 +530,8 @@ static void between(struct pm_cg *g, struct cg_place *p, const struct pm_event *
 }
 
 /* Events of a stream that stands in a block, or among which there are some. */
-static enum pm_status events_at(struct pm_cg *g, struct cg_place *p, struct cg_code *c, const struct pm_event *ev, size_t n,
-				struct pm_err *err)
+static enum pm_status events_at(struct pm_cg *g, struct cg_place *p, struct cg_code *c,
+				const struct pm_event *ev, size_t n, struct pm_err *err)
 {
 	struct cg_place at = *p;
 	enum pm_status s = PM_OK;
@@ -526,8 +540,10 @@ static enum pm_status events_at(struct pm_cg *g, struct cg_place *p, struct cg_c
 		if (e->kind == PM_EV_BLOCK) {
 			if (at.next < at.n)
 				fetch_to(g, &at, at.n);
-			s = c ? begin_block(g, &at, c, e, err) : pm_fail_file(err, "a block without a code table");
-		} else if (e->kind == PM_EV_READ || e->kind == PM_EV_WRITE || e->kind == PM_EV_MODIFY) {
+			s = c ? begin_block(g, &at, c, e, err)
+			      : pm_fail_file(err, "a block without a code table");
+		} else if (e->kind == PM_EV_READ || e->kind == PM_EV_WRITE ||
+			   e->kind == PM_EV_MODIFY) {
 			if (at.block != PM_NONE && PM_SLOT_OF(e) != PM_NONE)
 				s = reference(g, &at, e, err);
 			else
@@ -540,22 +556,27 @@ static enum pm_status events_at(struct pm_cg *g, struct cg_place *p, struct cg_c
 	return s;
 }
 
-/* ---- packed -------------------------------------------------------------------------------------------- */
+/* ---- packed --------------------------------------------------------------------------------- */
 
 static uint16_t slot_of(const struct cg_block *b)
 {
 	return b->pc & (b->end == END_COND ? 127 : 511);
 }
 
-static void add_inner(struct cg_code *c, struct cg_chain *k, const struct cg_block *b, uint64_t next)
+static void add_inner(struct cg_code *c, struct cg_chain *k, const struct cg_block *b,
+		      uint64_t next)
 {
 	pm_grow(c->inner, c->ninner, c->cap_inner);
-	c->inner[c->ninner++] = (struct cg_inner){ .target = next, .insn = b->insn + b->at, .slot = slot_of(b), .end = b->end,
-						.taken = next != b->fall };
+	c->inner[c->ninner++] = (struct cg_inner){ .target = next,
+						   .insn = b->insn + b->at,
+						   .slot = slot_of(b),
+						   .end = b->end,
+						   .taken = next != b->fall };
 	k->ninner++;
 }
 
-static void add_steps(struct pm_cg *g, struct cg_code *c, struct cg_chain *k, const struct pm_chain *from)
+static void add_steps(struct pm_cg *g, struct cg_code *c, struct cg_chain *k,
+		      const struct pm_chain *from)
 {
 	const struct pm_chain_part *part = c->chains.part + from->part;
 	const struct pm_chain_ref *refs = c->chains.ref + from->ref, *r = refs;
@@ -567,11 +588,14 @@ static void add_steps(struct pm_cg *g, struct cg_code *c, struct cg_chain *k, co
 
 		for (uint32_t j = b->insn; j < b->insn + b->n; j++) {
 			const struct pm_insn *in = c->code->insn + j;
-			uint64_t line = in->pc >> g->i1.shift, to = (in->pc + (in->len ? in->len : 1) - 1) >> g->i1.shift;
+			uint64_t line = in->pc >> g->i1.shift,
+				 to = (in->pc + (in->len ? in->len : 1) - 1) >> g->i1.shift;
 
 			if (line != last || to != line) {
 				pm_grow(c->step, c->nstep, c->cap_step);
-				c->step[c->nstep++] = (struct cg_step){ line, j, (uint32_t)(r - refs), (uint32_t)(to - line) };
+				c->step[c->nstep++] = (struct cg_step){ line, j,
+									(uint32_t)(r - refs),
+									(uint32_t)(to - line) };
 				k->nstep++;
 			}
 			last = to;
@@ -582,14 +606,19 @@ static void add_steps(struct pm_cg *g, struct cg_code *c, struct cg_chain *k, co
 }
 
 /* What stays the same for all executions of chain @id. */
-static __attribute__((noinline)) enum pm_status learn_chain(struct pm_cg *g, struct cg_code *c, uint32_t id, struct pm_err *err)
+static __attribute__((noinline)) enum pm_status learn_chain(struct pm_cg *g, struct cg_code *c,
+							    uint32_t id, struct pm_err *err)
 {
 	const struct pm_chain *from = c->chains.chain + id;
 	const struct pm_chain_part *part = c->chains.part + from->part;
 	struct cg_chain *k = c->chain + id;
 	const struct cg_block *last = NULL;
 
-	*k = (struct cg_chain){ .pc = from->pc, .inner = c->ninner, .step = c->nstep, .nref = from->nref, .known = true };
+	*k = (struct cg_chain){ .pc = from->pc,
+				.inner = c->ninner,
+				.step = c->nstep,
+				.nref = from->nref,
+				.known = true };
 	for (uint32_t i = 0; i < from->npart; i++) {
 		struct cg_block *b = c->block + part[i].block;
 
@@ -617,7 +646,8 @@ static inline bool newest(const struct cg_lru *c, const struct cg_step *s)
 }
 
 /* The chain's instructions are fetched, reference @at of the batch being its first one. */
-static __attribute__((noinline)) void fetch_chain(struct pm_cg *g, struct cg_code *c, struct cg_chain *k, uint32_t at)
+static __attribute__((noinline)) void fetch_chain(struct pm_cg *g, struct cg_code *c,
+						  struct cg_chain *k, uint32_t at)
 {
 	const struct cg_step *first = c->step + k->step, *end = first + k->nstep;
 	bool moved = false;
@@ -631,7 +661,9 @@ static __attribute__((noinline)) void fetch_chain(struct pm_cg *g, struct cg_cod
 
 			c->v[s->insn][PM_CG_I1mr]++;
 			pm_grow(g->fetched, g->nfetched, g->cap_fetched);
-			g->fetched[g->nfetched++] = (struct cg_late){ in->pc, &c->v[s->insn][PM_CG_ILmr], at + s->ref, in->len };
+			g->fetched[g->nfetched++] = (struct cg_late){ in->pc,
+								      &c->v[s->insn][PM_CG_ILmr],
+								      at + s->ref, in->len };
 		}
 	}
 	g->i1_moves += moved;
@@ -642,7 +674,8 @@ static __attribute__((noinline)) void fetch_chain(struct pm_cg *g, struct cg_cod
 			k->verified = 0;
 }
 
-/* conditional() with the history in a register. A counter that is as sure as it can be, and right, stays. */
+/* conditional() with the history in a register. A counter that is as sure as it can be, and right,
+ * stays. */
 static inline bool wrong_way(uint8_t *counter, uint64_t *history, unsigned slot, bool taken)
 {
 	uint8_t *c = counter + ((*history & 127) << 7 | slot), was = *c;
@@ -654,9 +687,10 @@ static inline bool wrong_way(uint8_t *counter, uint64_t *history, unsigned slot,
 	return (was >= 2) != taken;
 }
 
-/* HOT: once per chain: I1 and the predictors, up to the next events. *@n: how many ids, then how many of them
- * were run; *@at: the batch's reference where they begin, then where they end. */
-static __attribute__((noinline)) enum pm_status run_chains(struct pm_cg *g, struct cg_code *c, const uint32_t *id, size_t *n,
+/* HOT: once per chain: I1 and the predictors, up to the next events. *@n: how many ids, then how
+ * many of them were run; *@at: the batch's reference where they begin, then where they end. */
+static __attribute__((noinline)) enum pm_status run_chains(struct pm_cg *g, struct cg_code *c,
+							   const uint32_t *id, size_t *n,
 							   uint32_t *at, struct pm_err *err)
 {
 	struct cg_chain none = { .end = END_NONE }, *prev = &none;
@@ -696,10 +730,10 @@ static __attribute__((noinline)) enum pm_status run_chains(struct pm_cg *g, stru
 	return PM_OK;
 }
 
-/* HOT: once per reference: D1. What each is for is static; a hit on the newest line of a set changes nothing.
- * From the batch's reference @i to that with number @to; returns where it is. */
-static __attribute__((noinline)) size_t run_refs(struct pm_cg *g, struct cg_code *c, const struct pm_packed *p, size_t i,
-						 uint32_t to)
+/* HOT: once per reference: D1. What each is for is static; a hit on the newest line of a set
+ * changes nothing. From the batch's reference @i to that with number @to; returns where it is. */
+static __attribute__((noinline)) size_t run_refs(struct pm_cg *g, struct cg_code *c,
+						 const struct pm_packed *p, size_t i, uint32_t to)
 {
 	const struct pm_chain_ref *refs = p->chains.ref;
 	const uint64_t mask = g->d1.mask, *const tag = g->d1.tag;
@@ -707,7 +741,8 @@ static __attribute__((noinline)) size_t run_refs(struct pm_cg *g, struct cg_code
 
 	for (; i < p->nref && p->ref[i].at < to; i++) {
 		const struct pm_chain_ref *r = refs + p->ref[i].ref;
-		uint64_t addr = p->ref[i].addr, line = addr >> shift, end = (addr + r->size - 1) >> shift;
+		uint64_t addr = p->ref[i].addr, line = addr >> shift,
+			 end = (addr + r->size - 1) >> shift;
 		unsigned write;
 		uint64_t *v;
 
@@ -719,7 +754,8 @@ static __attribute__((noinline)) size_t run_refs(struct pm_cg *g, struct cg_code
 		v = c->v[r->insn];
 		v[PM_CG_D1mr + write]++;
 		pm_grow(g->referred, g->nreferred, g->cap_referred);
-		g->referred[g->nreferred++] = (struct cg_late){ addr, v + PM_CG_DLmr + write, p->ref[i].at, r->size };
+		g->referred[g->nreferred++] = (struct cg_late){ addr, v + PM_CG_DLmr + write,
+								p->ref[i].at, r->size };
 	}
 	return i;
 }
@@ -727,7 +763,8 @@ static __attribute__((noinline)) size_t run_refs(struct pm_cg *g, struct cg_code
 /* LL sees the misses of both in the order in which they happened. */
 static void run_late(struct pm_cg *g)
 {
-	const struct cg_late *f = g->fetched, *fend = f + g->nfetched, *r = g->referred, *rend = r + g->nreferred;
+	const struct cg_late *f = g->fetched, *fend = f + g->nfetched, *r = g->referred,
+			     *rend = r + g->nreferred;
 
 	while (f < fend || r < rend) {
 		const struct cg_late *l = r == rend || (f < fend && f->at <= r->at) ? f++ : r++;
@@ -749,8 +786,8 @@ static void chains_of(struct cg_code *c, const struct pm_chains *k)
 	}
 }
 
-enum pm_status pm_cg_packed(struct pm_cg *g, const struct pm_batch *b, const struct pm_packed *packed,
-			    struct pm_err *err)
+enum pm_status pm_cg_packed(struct pm_cg *g, const struct pm_batch *b,
+			    const struct pm_packed *packed, struct pm_err *err)
 {
 	struct cg_place *p = place_of(g, b->stream ? b->stream->index : 0);
 	struct cg_code *c = b->code ? code_of(g, b->code) : p->code;
@@ -794,7 +831,8 @@ enum pm_status pm_cg_packed(struct pm_cg *g, const struct pm_batch *b, const str
 		/* where events find the stream */
 		id = k->id[i + n - 1];
 		p->code = c;
-		p->block = c->chains.part[c->chains.chain[id].part + c->chains.chain[id].npart - 1].block;
+		p->block = c->chains.part[c->chains.chain[id].part + c->chains.chain[id].npart - 1]
+				   .block;
 		p->n = p->next = c->block[p->block].n;
 		p->end = c->block[p->block].end;
 	}
@@ -841,8 +879,10 @@ static void end_chains(struct cg_code *c)
 			in->missed = 0;
 		}
 		if (k->end) {
-			c->v[b->insn + b->at][k->end == END_COND ? PM_CG_Bc : PM_CG_Bi] += k->count - k->untold;
-			c->v[b->insn + b->at][k->end == END_COND ? PM_CG_Bcm : PM_CG_Bim] += k->missed;
+			c->v[b->insn + b->at][k->end == END_COND ? PM_CG_Bc : PM_CG_Bi] +=
+				k->count - k->untold;
+			c->v[b->insn + b->at][k->end == END_COND ? PM_CG_Bcm : PM_CG_Bim] +=
+				k->missed;
 		}
 		k->count = k->untold = k->missed = 0;
 	}
@@ -864,8 +904,10 @@ void pm_cg_end(struct pm_cg *g)
 			for (uint32_t i = 0; k->count && i < k->n; i++)
 				c->v[k->insn + i][PM_CG_Ir] += k->count;
 			if (k->branches) {
-				c->v[k->insn + k->at][k->end == END_COND ? PM_CG_Bc : PM_CG_Bi] += k->branches;
-				c->v[k->insn + k->at][k->end == END_COND ? PM_CG_Bcm : PM_CG_Bim] += k->missed;
+				c->v[k->insn + k->at][k->end == END_COND ? PM_CG_Bc : PM_CG_Bi] +=
+					k->branches;
+				c->v[k->insn + k->at][k->end == END_COND ? PM_CG_Bcm : PM_CG_Bim] +=
+					k->missed;
 			}
 			k->count = k->branches = k->missed = 0;
 		}
@@ -903,7 +945,8 @@ void pm_cg_totals(const struct pm_cg *g, uint64_t v[PM_CG_COUNT])
 
 static struct pm_cg_cache conf_of(const struct cg_lru *c)
 {
-	return (struct pm_cg_cache){ (uint32_t)((c->mask + 1) * c->ways) << c->shift, c->ways, 1u << c->shift };
+	return (struct pm_cg_cache){ (uint32_t)((c->mask + 1) * c->ways) << c->shift, c->ways,
+				     1u << c->shift };
 }
 
 void pm_cg_config(const struct pm_cg *g, struct pm_cg_cache c[3])

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* cachegrind.h - the rules of Valgrind's cachegrind, per instruction, function and source line
  *
- * I1 and D1 over a unified LL, all LRU; a reference is one access even where it covers two lines, and one
- * miss if either line was missing; LL is asked when the first level missed, with the whole
- * reference; writes are looked up as reads are; a read-modify-write is a read. Conditional branches:
- * 2^14 two-bit counters starting at 0, by 7 bits of global history over 7 bits of the address;
- * indirect jumps and calls (not returns): the last target in a table of 512 by address.
+ * I1 and D1 over a unified LL, all LRU; a reference is one access even where it covers two lines,
+ * and one miss if either line was missing; LL is asked when the first level missed, with the whole
+ * reference; writes are looked up as reads are; a read-modify-write is a read. Conditional
+ * branches: 2^14 two-bit counters starting at 0, by 7 bits of global history over 7 bits of the
+ * address; indirect jumps and calls (not returns): the last target in a table of 512 by address.
  *
  * Configuration: i1=SIZE,WAYS,LINE (32k,8way,64), d1=..., ll=... (8m,16way,64), top=N (20
  * instructions and functions). */
@@ -47,8 +47,8 @@ void pm_cg_charge(struct pm_cg *g, const struct pm_event *ev, size_t n, uint64_t
 /* Blocks as they are, or instructions: the counts are the same. */
 enum pm_status pm_cg_batch(struct pm_cg *g, const struct pm_batch *b, struct pm_err *err);
 /* The same of a batch that is packed (trace/chain.h). */
-enum pm_status pm_cg_packed(struct pm_cg *g, const struct pm_batch *b, const struct pm_packed *packed,
-			    struct pm_err *err);
+enum pm_status pm_cg_packed(struct pm_cg *g, const struct pm_batch *b,
+			    const struct pm_packed *packed, struct pm_err *err);
 /* The trace is over; only now are the numbers below complete. */
 void pm_cg_end(struct pm_cg *g);
 const struct pm_cg_insn *pm_cg_insns(const struct pm_cg *g, size_t *n);

@@ -33,14 +33,15 @@ static void destroy(void *self)
 	free(s);
 }
 
-static enum pm_status cache_parse(struct pm_conf *c, const struct pm_conf_item *it, struct pm_cg_cache *k,
-				  struct pm_err *err)
+static enum pm_status cache_parse(struct pm_conf *c, const struct pm_conf_item *it,
+				  struct pm_cg_cache *k, struct pm_err *err)
 {
 	static const char *const what[] = { "size", "ways", "line size" };
 	uint64_t v[3];
 
 	if (it->n != 3)
-		return pm_conf_fail(c, it, err, "expected size, ways and line, as in %s=32k,8way,64", it->name);
+		return pm_conf_fail(c, it, err,
+				    "expected size, ways and line, as in %s=32k,8way,64", it->name);
 	for (int i = 0; i < 3; i++) {
 		char text[32];
 		size_t n = strlen(it->field[i].key);
@@ -49,7 +50,8 @@ static enum pm_status cache_parse(struct pm_conf *c, const struct pm_conf_item *
 		if (i == 1 && n > 3 && n < sizeof text && !strcmp(it->field[i].key + n - 3, "way"))
 			n -= 3;
 		if (n >= sizeof text || it->field[i].val)
-			return pm_conf_fail(c, it, err, "'%s' is not a %s", it->field[i].key, what[i]);
+			return pm_conf_fail(c, it, err, "'%s' is not a %s", it->field[i].key,
+					    what[i]);
 		memcpy(text, it->field[i].key, n);
 		text[n] = 0;
 		if (i == 2 ? pm_conf_pow2(c, it, text, what[i], 8, 4096, v + i, err)
@@ -60,7 +62,9 @@ static enum pm_status cache_parse(struct pm_conf *c, const struct pm_conf_item *
 		return pm_conf_fail(c, it, err, "more than 16777216 lines");
 	if (v[0] % (v[1] * v[2]) || !(v[0] / (v[1] * v[2])) ||
 	    (v[0] / (v[1] * v[2]) & (v[0] / (v[1] * v[2]) - 1)))
-		return pm_conf_fail(c, it, err, "%" PRIu64 " bytes in %" PRIu64 " ways of %" PRIu64 "-byte lines do not make a power of two of sets",
+		return pm_conf_fail(c, it, err,
+				    "%" PRIu64 " bytes in %" PRIu64 " ways of %" PRIu64
+				    "-byte lines do not make a power of two of sets",
 				    v[0], v[1], v[2]);
 	*k = (struct pm_cg_cache){ v[0], v[1], v[2] };
 	return PM_OK;
@@ -79,10 +83,13 @@ static enum pm_status parse(struct cg_sink *s, struct pm_conf *c, struct pm_err 
 			if (cache_parse(c, it, k + w, err))
 				return PM_ERR;
 		} else if (!strcmp(it->name, "top")) {
-			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "", "entries listed", 1, 1000000, &s->top, err))
+			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "", "entries listed",
+					1, 1000000, &s->top, err))
 				return PM_ERR;
 		} else {
-			return pm_conf_fail(c, NULL, err, "'%s' is not a setting; allowed: i1, d1, ll, top", it->name);
+			return pm_conf_fail(c, NULL, err,
+					    "'%s' is not a setting; allowed: i1, d1, ll, top",
+					    it->name);
 		}
 	}
 	s->g = pm_cg_new(k);
@@ -113,7 +120,8 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	return pm_cg_batch(s->g, b, err);
 }
 
-static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t *sum, uint64_t *late)
+static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t *sum,
+		   uint64_t *late)
 {
 	pm_cg_charge(self, piece->ev, piece->n, sum);
 	return false;
@@ -134,7 +142,8 @@ void pm_cachegrind_meter_free(void *self)
 
 static bool is_trouble(int event)
 {
-	return event != PM_CG_Ir && event != PM_CG_Dr && event != PM_CG_Dw && event != PM_CG_Bc && event != PM_CG_Bi;
+	return event != PM_CG_Ir && event != PM_CG_Dr && event != PM_CG_Dw && event != PM_CG_Bc &&
+	       event != PM_CG_Bi;
 }
 
 void pm_cachegrind_costs(void *self, struct pm_costs *c)

@@ -35,7 +35,8 @@ struct pm_calls {
 	unsigned ncost;			/* of all meters */
 	uint64_t *edge_cost;		/* by id, ncost each */
 	size_t cap_edge_cost;
-	/* What has happened to the stack since the last piece was fed: late costs belong before it. */
+	/* What has happened to the stack since the last piece was fed: late costs belong before
+	 * it. */
 	struct {
 		size_t thread;		/* whose stack: index + 1 */
 		size_t low;		/* frames from here on are new */
@@ -81,14 +82,18 @@ static uint32_t edge_of(struct pm_calls *c, uint32_t from, uint32_t to)
 	if (fresh) {
 		*at = c->nedge;
 		pm_grow(c->edge, c->nedge, c->cap_edge);
-		c->edge[c->nedge] = (struct pm_edge_count){ .from = c->fn[from].pc, .to = c->fn[to].pc, .id = c->nedge };
+		c->edge[c->nedge] = (struct pm_edge_count){ .from = c->fn[from].pc,
+							    .to = c->fn[to].pc,
+							    .id = c->nedge };
 		c->nedge++;
 		if (c->ncost && c->nedge > c->cap_edge_cost) {
 			size_t had = c->cap_edge_cost * c->ncost * sizeof *c->edge_cost;
 
 			c->cap_edge_cost = c->cap_edge;
-			c->edge_cost = pm_realloc(c->edge_cost, c->cap_edge * c->ncost * sizeof *c->edge_cost);
-			memset((char *)c->edge_cost + had, 0, c->cap_edge * c->ncost * sizeof *c->edge_cost - had);
+			c->edge_cost = pm_realloc(c->edge_cost,
+						  c->cap_edge * c->ncost * sizeof *c->edge_cost);
+			memset((char *)c->edge_cost + had, 0,
+			       c->cap_edge * c->ncost * sizeof *c->edge_cost - had);
 		}
 	}
 	return *at;
@@ -126,7 +131,8 @@ static void push(struct pm_calls *c, struct calls_thread *t, uint64_t pc, uint64
 	if (c->ncost) {
 		if (t->cap_began < t->cap) {
 			t->cap_began = t->cap;
-			t->cost_began = pm_realloc(t->cost_began, t->cap * c->ncost * sizeof *t->cost_began);
+			t->cost_began = pm_realloc(t->cost_began,
+						   t->cap * c->ncost * sizeof *t->cost_began);
 		}
 		memcpy(t->cost_began + t->depth * c->ncost, t->cost, c->ncost * sizeof *t->cost);
 	}
@@ -146,7 +152,8 @@ static void pop(struct pm_calls *c, struct calls_thread *t)
 	if (f->edge != NO_EDGE && --*pm_map_get(&t->edge_active, f->edge) == 0) {
 		c->edge[f->edge].inclusive += t->insns - f->began;
 		for (size_t k = 0; k < c->ncost; k++)
-			c->edge_cost[f->edge * c->ncost + k] += t->cost[k] - t->cost_began[t->depth * c->ncost + k];
+			c->edge_cost[f->edge * c->ncost + k] +=
+				t->cost[k] - t->cost_began[t->depth * c->ncost + k];
 		left = f->edge;
 	}
 	if (c->ncost && c->last.thread == (size_t)(t - c->thread) + 1 && t->depth < c->last.low) {
@@ -189,7 +196,8 @@ static void branch(struct pm_calls *c, struct calls_thread *t, const struct pm_e
 	*(taken ? &c->loop[*at].back : &c->loop[*at].leave) += 1;
 }
 
-/* The costs @v[.n] from column @first on belong to where the last piece came from, as its stack was. */
+/* The costs @v[.n] from column @first on belong to where the last piece came from, as its stack
+ * was. */
 static void add_late(struct pm_calls *c, unsigned first, unsigned n, const uint64_t *v)
 {
 	struct calls_thread *t = c->thread + c->last.thread - 1;
@@ -205,7 +213,8 @@ static void add_late(struct pm_calls *c, unsigned first, unsigned n, const uint6
 	}
 }
 
-static void feed_piece(struct pm_calls *c, struct calls_thread *t, const struct pm_batch *piece, bool over)
+static void feed_piece(struct pm_calls *c, struct calls_thread *t, const struct pm_batch *piece,
+		       bool over)
 {
 	unsigned first = 0;
 
@@ -222,8 +231,8 @@ static void feed_piece(struct pm_calls *c, struct calls_thread *t, const struct 
 }
 
 /* The events from *@from up to @upto cost what they cost. */
-static void feed(struct pm_calls *c, struct calls_thread *t, const struct pm_batch *b, const struct pm_event **from,
-		 const struct pm_event *upto, bool over)
+static void feed(struct pm_calls *c, struct calls_thread *t, const struct pm_batch *b,
+		 const struct pm_event **from, const struct pm_event *upto, bool over)
 {
 	struct pm_batch piece = *b;
 
@@ -327,7 +336,7 @@ void pm_calls_free(struct pm_calls *c)
 	free(c);
 }
 
-/* ---- the sink ---------------------------------------------------------------------------------------- */
+/* ---- the sink ------------------------------------------------------------------------------- */
 
 struct calls_sink { struct pm_calls *c; struct pm_names names; uint64_t top; };
 
@@ -361,7 +370,9 @@ static int by_self(const void *a, const void *b)
 {
 	const struct pm_function_count *x = a, *y = b;
 
-	return x->self != y->self ? (x->self < y->self ? 1 : -1) : x->pc < y->pc ? -1 : x->pc > y->pc;
+	return x->self != y->self ? (x->self < y->self ? 1 : -1)
+	       : x->pc < y->pc	  ? -1
+				  : x->pc > y->pc;
 }
 
 static int by_inclusive(const void *a, const void *b)
@@ -369,14 +380,18 @@ static int by_inclusive(const void *a, const void *b)
 	const struct pm_edge_count *x = a, *y = b;
 
 	return x->inclusive != y->inclusive ? (x->inclusive < y->inclusive ? 1 : -1)
-		: x->from != y->from ? (x->from < y->from ? -1 : 1) : x->to < y->to ? -1 : x->to > y->to;
+	       : x->from != y->from	    ? (x->from < y->from ? -1 : 1)
+	       : x->to < y->to		    ? -1
+					    : x->to > y->to;
 }
 
 static int by_back(const void *a, const void *b)
 {
 	const struct pm_loop_count *x = a, *y = b;
 
-	return x->back != y->back ? (x->back < y->back ? 1 : -1) : x->tail < y->tail ? -1 : x->tail > y->tail;
+	return x->back != y->back  ? (x->back < y->back ? 1 : -1)
+	       : x->tail < y->tail ? -1
+				   : x->tail > y->tail;
 }
 
 const struct pm_calls *pm_sim_calls_graph(const void *self)
@@ -438,7 +453,9 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 
 		pm_result_begin(r, NULL);
 		pm_result_u64(r, "iterations", l->back + l->leave, "times");
-		pm_result_f64(r, "mean_trips", l->leave ? (double)(l->back + l->leave) / l->leave : 0, "iterations/entry");
+		pm_result_f64(r, "mean_trips",
+			      l->leave ? (double)(l->back + l->leave) / l->leave : 0,
+			      "iterations/entry");
 		pm_names_put(&s->names, r, "from", l->head);
 		pm_names_put(&s->names, r, "to", l->tail);
 		pm_result_end(r);

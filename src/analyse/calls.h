@@ -16,18 +16,21 @@
 #include "pugmark/pugmark.h"
 
 struct pm_function_count { uint64_t pc, calls, self, inclusive; };
-struct pm_edge_count { uint64_t from, to, calls, inclusive; uint32_t id; };	/* entries of caller and callee */
-struct pm_loop_count { uint64_t head, tail, back, leave; };	/* branch at tail: taken, not taken */
+/* entries of caller and callee */
+struct pm_edge_count { uint64_t from, to, calls, inclusive; uint32_t id; };
+struct pm_loop_count { uint64_t head, tail, back, leave; }; /* branch at tail: taken, not taken */
 
 struct pm_calls;
-/* Costs besides instructions. feed() sees all events in order, in pieces that lie in one function's account, and
- * adds what they cost to sum[.n]. @over: the piece ends with an instruction, else that may go on in the next one.
- * True: some of what the last instruction before this piece has to answer for is known only now - a branch that
- * misled fetch - and was put into late[.n], which is all zero before. */
+/* Costs besides instructions. feed() sees all events in order, in pieces that lie in one function's
+ * account, and adds what they cost to sum[.n]. @over: the piece ends with an instruction, else that
+ * may go on in the next one. True: some of what the last instruction before this piece has to
+ * answer for is known only now - a branch that misled fetch - and was put into late[.n], which is
+ * all zero before. */
 struct pm_calls_meter {
 	unsigned n;
 	void *self;			/* borrowed until pm_calls_end() */
-	bool (*feed)(void *self, const struct pm_batch *piece, bool over, uint64_t *sum, uint64_t *late);
+	bool (*feed)(void *self, const struct pm_batch *piece, bool over, uint64_t *sum,
+		     uint64_t *late);
 };
 
 struct pm_calls *pm_calls_new(void);
@@ -45,7 +48,7 @@ void pm_calls_free(struct pm_calls *c);
 extern const struct pm_sink_ops pm_sim_calls;
 struct pm_names;
 struct pm_names *pm_calls_names(void *self);	/* of the sink: see sims.h */
-const struct pm_calls *pm_sim_calls_graph(const void *self);	/* of the sink, once it has finished */
+const struct pm_calls *pm_sim_calls_graph(const void *self); /* of the sink, once it has finished */
 void pm_sim_calls_charge(void *self, const struct pm_calls_meter *m);
 
 #endif

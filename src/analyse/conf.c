@@ -6,7 +6,7 @@
 
 #include "analyse/conf.h"
 #include "base/mem.h"
-#include "base/opt.h"
+#include "base/number.h"
 
 enum pm_status pm_conf_fail(const struct pm_conf *c, const struct pm_conf_item *it,
 			    struct pm_err *err, const char *fmt, ...)
@@ -29,7 +29,8 @@ static size_t count(const char *s, char sep)
 	return n;
 }
 
-enum pm_status pm_conf_list(struct pm_conf *c, const char *what, const char *text, struct pm_err *err)
+enum pm_status pm_conf_list(struct pm_conf *c, const char *what, const char *text,
+			    struct pm_err *err)
 {
 	size_t nfield = count(text, ',') + count(text, ';');
 	struct pm_conf_field *f;
@@ -54,7 +55,8 @@ enum pm_status pm_conf_list(struct pm_conf *c, const char *what, const char *tex
 		*it = (struct pm_conf_item){ item, f, 0 };
 		c->n++;
 		if (!*item)
-			return pm_conf_fail(c, NULL, err, "a name is missing before '=' in '%s'", text);
+			return pm_conf_fail(c, NULL, err, "a name is missing before '=' in '%s'",
+					    text);
 		if (!eq)
 			continue;
 		for (char *p = eq + 1; (word = strsep(&p, ",")); ) {
@@ -71,14 +73,16 @@ enum pm_status pm_conf_list(struct pm_conf *c, const char *what, const char *tex
 	return PM_OK;
 }
 
-enum pm_status pm_conf_parse(struct pm_conf *c, const char *what, const char *text, struct pm_err *err)
+enum pm_status pm_conf_parse(struct pm_conf *c, const char *what, const char *text,
+			     struct pm_err *err)
 {
 	if (pm_conf_list(c, what, text, err))
 		return PM_ERR;
 	for (size_t i = 0; i < c->n; i++)
 		for (size_t k = 0; k < i; k++)
 			if (!strcmp(c->item[i].name, c->item[k].name))
-				return pm_conf_fail(c, c->item + i, err, "given twice in '%s'", text);
+				return pm_conf_fail(c, c->item + i, err, "given twice in '%s'",
+						    text);
 	return PM_OK;
 }
 
@@ -96,17 +100,20 @@ enum pm_status pm_conf_u64(const struct pm_conf *c, const struct pm_conf_item *i
 			   struct pm_err *err)
 {
 	if (!text || !pm_parse_size(text, v))
-		return pm_conf_fail(c, it, err, "%s: '%s' is not a number; allowed: %llu..%llu, with k, M or G behind",
-				    meaning, text ? text : "", (unsigned long long)lo, (unsigned long long)hi);
+		return pm_conf_fail(c, it, err,
+				    "%s: '%s' is not a number; allowed: %llu..%llu, with k, M or G "
+				    "behind",
+				    meaning, text ? text : "", (unsigned long long)lo,
+				    (unsigned long long)hi);
 	if (*v < lo || *v > hi)
 		return pm_conf_fail(c, it, err, "%s: %s is outside %llu..%llu", meaning, text,
 				    (unsigned long long)lo, (unsigned long long)hi);
 	return PM_OK;
 }
 
-enum pm_status pm_conf_pow2(const struct pm_conf *c, const struct pm_conf_item *it, const char *text,
-			    const char *meaning, uint64_t lo, uint64_t hi, uint64_t *v,
-			    struct pm_err *err)
+enum pm_status pm_conf_pow2(const struct pm_conf *c, const struct pm_conf_item *it,
+			    const char *text, const char *meaning, uint64_t lo, uint64_t hi,
+			    uint64_t *v, struct pm_err *err)
 {
 	if (pm_conf_u64(c, it, text, meaning, lo, hi, v, err))
 		return PM_ERR;
@@ -137,7 +144,8 @@ void pm_conf_put(const struct pm_conf_item *it, struct pm_buf *to)
 {
 	pm_buf_printf(to, "%s%s%s", to->n ? ";" : "", it->name, it->n ? "=" : "");
 	for (size_t k = 0; k < it->n; k++)
-		pm_buf_printf(to, "%s%s%s%s", k ? "," : "", it->field[k].key, it->field[k].val ? "=" : "",
+		pm_buf_printf(to, "%s%s%s%s", k ? "," : "", it->field[k].key,
+			      it->field[k].val ? "=" : "",
 			      it->field[k].val ? it->field[k].val : "");
 }
 
@@ -159,16 +167,19 @@ enum pm_status pm_conf_keys(const char *what, const char *text, const struct pm_
 
 			all[0] = 0;
 			for (k = keys; k->name && n < sizeof all; k++)
-				n += snprintf(all + n, sizeof all - n, "%s%s", n ? ", " : "", k->name);
-			s = pm_conf_fail(&c, NULL, err, "'%s' is not a setting; allowed: %s", it->name,
-					 all);
+				n += snprintf(all + n, sizeof all - n, "%s%s", n ? ", " : "",
+					      k->name);
+			s = pm_conf_fail(&c, NULL, err, "'%s' is not a setting; allowed: %s",
+					 it->name, all);
 			break;
 		}
 		if (it->n != 1 || it->field[0].val)
-			s = pm_conf_fail(&c, it, err, "expected one number: %s=N (%s)", k->name, k->about);
+			s = pm_conf_fail(&c, it, err, "expected one number: %s=N (%s)", k->name,
+					 k->about);
 		else
-			s = (k->pow2 ? pm_conf_pow2 : pm_conf_u64)(&c, it, it->field[0].key, k->about,
-								   k->lo, k->hi, k->to, err);
+			s = (k->pow2 ? pm_conf_pow2 : pm_conf_u64)(&c, it, it->field[0].key,
+								   k->about, k->lo, k->hi, k->to,
+								   err);
 	}
 	pm_conf_release(&c);
 	return s;

@@ -32,9 +32,11 @@ struct pm_conf {
 };
 
 /* No name may come twice: which of two settings counts nobody should have to guess. */
-enum pm_status pm_conf_parse(struct pm_conf *c, const char *what, const char *text, struct pm_err *err);
+enum pm_status pm_conf_parse(struct pm_conf *c, const char *what, const char *text,
+			     struct pm_err *err);
 /* The same for a list, in which a name may. */
-enum pm_status pm_conf_list(struct pm_conf *c, const char *what, const char *text, struct pm_err *err);
+enum pm_status pm_conf_list(struct pm_conf *c, const char *what, const char *text,
+			    struct pm_err *err);
 void pm_conf_release(struct pm_conf *c);
 
 /* "cache: l1d: 'x' is not ...": always PM_ERR. @it may be NULL. */
@@ -47,9 +49,9 @@ enum pm_status pm_conf_u64(const struct pm_conf *c, const struct pm_conf_item *i
 			   const char *meaning, uint64_t lo, uint64_t hi, uint64_t *v,
 			   struct pm_err *err);
 /* The same, and a power of two. */
-enum pm_status pm_conf_pow2(const struct pm_conf *c, const struct pm_conf_item *it, const char *text,
-			    const char *meaning, uint64_t lo, uint64_t hi, uint64_t *v,
-			    struct pm_err *err);
+enum pm_status pm_conf_pow2(const struct pm_conf *c, const struct pm_conf_item *it,
+			    const char *text, const char *meaning, uint64_t lo, uint64_t hi,
+			    uint64_t *v, struct pm_err *err);
 /* Index of @word in the NULL-ended @names; -1 if it is none of them. */
 int pm_conf_word(const char *word, const char *const *names);
 /* "lru, fifo, random": for messages. */

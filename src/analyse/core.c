@@ -13,14 +13,20 @@
 #define LINE_SHIFT	6
 
 const struct pm_core_conf
-pm_core_big = { .fetch = 8, .bytes = 48, .queue = 64, .front = 8, .bubble = 4, .width = 8, .rob = 448,
-	.iq = 192, .lq = 160, .sq = 96, .mshr = 48, .gap = 6, .forward = 5, .alu = 6, .vec = 4, .loads = 3,
+pm_core_big = { .fetch = 8, .bytes = 48, .queue = 64, .front = 8, .bubble = 4, .width = 8,
+	.rob = 448,
+	.iq = 192, .lq = 160, .sq = 96, .mshr = 48, .gap = 6, .forward = 5, .alu = 6, .vec = 4,
+	.loads = 3,
 	.stores = 2, .lat = { 4, 14, 48, 300 } },
-pm_core_mid = { .fetch = 6, .bytes = 32, .queue = 48, .front = 8, .bubble = 5, .width = 6, .rob = 256,
-	.iq = 96, .lq = 72, .sq = 56, .mshr = 24, .gap = 8, .forward = 5, .alu = 4, .vec = 4, .loads = 3,
+pm_core_mid = { .fetch = 6, .bytes = 32, .queue = 48, .front = 8, .bubble = 5, .width = 6,
+	.rob = 256,
+	.iq = 96, .lq = 72, .sq = 56, .mshr = 24, .gap = 8, .forward = 5, .alu = 4, .vec = 4,
+	.loads = 3,
 	.stores = 2, .lat = { 4, 14, 46, 280 } },
-pm_core_small = { .fetch = 3, .bytes = 16, .queue = 16, .front = 6, .bubble = 4, .width = 3, .rob = 64,
-	.iq = 32, .lq = 24, .sq = 20, .mshr = 8, .gap = 12, .forward = 5, .alu = 2, .vec = 2, .loads = 1,
+pm_core_small = { .fetch = 3, .bytes = 16, .queue = 16, .front = 6, .bubble = 4, .width = 3,
+	.rob = 64,
+	.iq = 32, .lq = 24, .sq = 20, .mshr = 8, .gap = 12, .forward = 5, .alu = 2, .vec = 2,
+	.loads = 1,
 	.stores = 1, .lat = { 3, 12, 40, 220 } };
 
 static const struct { uint8_t latency, busy; char ports; } classes[] = {
@@ -53,7 +59,8 @@ struct pm_core {
 	uint32_t ports[PM_CORE_CLASS_COUNT], load_ports, store_ports;
 	struct { uint64_t line, ready; } fill[LINES];
 	struct { uint64_t word, issued, written; } word[WORDS];
-	enum { FRONT_OK, FRONT_BRANCH, FRONT_FETCH } front;	/* why fetch of this instruction was held up */
+	/* why fetch of this instruction was held up */
+	enum { FRONT_OK, FRONT_BRANCH, FRONT_FETCH } front;
 	uint64_t front_pc;		/* ... and by whom */
 	bool misled;			/* by the instruction before */
 	struct pm_core_blame blame;
@@ -258,7 +265,8 @@ static uint64_t enter_iq(struct pm_core *k, unsigned n, uint64_t dispatch)
 }
 
 /* (3) */
-static uint64_t load_one(struct pm_core *k, uint64_t addr, unsigned size, unsigned level, uint64_t issued)
+static uint64_t load_one(struct pm_core *k, uint64_t addr, unsigned size, unsigned level,
+			 uint64_t issued)
 {
 	uint64_t line = addr >> LINE_SHIFT, data, from, to;
 	unsigned f = line % LINES, l1 = k->c.lat[0];
@@ -296,7 +304,8 @@ static uint64_t load_one(struct pm_core *k, uint64_t addr, unsigned size, unsign
 	return data;
 }
 
-static void count_stall(struct pm_core *k, uint64_t pc, uint64_t commit, bool missed, bool front, bool store)
+static void count_stall(struct pm_core *k, uint64_t pc, uint64_t commit, bool missed, bool front,
+			bool store)
 {
 	uint64_t gap = commit - k->commit;
 
@@ -321,15 +330,12 @@ static void count_stall(struct pm_core *k, uint64_t pc, uint64_t commit, bool mi
 	}
 }
 
-/* HOT: once per instruction. */
-void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4])
+/* (2) The cycle of dispatch, @d at the earliest; *by_store: a full store queue put it off. */
+static inline uint64_t dispatch(struct pm_core *k, const struct pm_core_op *op, uint64_t d,
+				bool *by_store)
 {
 	const struct pm_core_conf *c = &k->c;
-	uint64_t fetched = fetch_one(k, op), d = fetched + c->front, by_front = d, ready, done, addr_ready;
-	bool by_store = false, missed = false;
-	uint32_t ports = k->ports[op->class];
 
-	/* (2) dispatch */
 	if (d <= k->dispatch) {
 		d = k->dispatch;
 		if (k->slots + op->uops > c->width && k->slots)
@@ -347,16 +353,47 @@ void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4
 	for (unsigned i = 0; i < op->nstore; i++)
 		if (k->nstore + i >= c->sq && k->sq[(k->nstore + i) % c->sq] + 1 > d) {
 			d = k->sq[(k->nstore + i) % c->sq] + 1;
-			by_store = true;
+			*by_store = true;
 		}
-	d = enter_iq(k, op->nload + op->nstore + (ports != 0), d);
+	d = enter_iq(k, op->nload + op->nstore + (k->ports[op->class] != 0), d);
 	if (d > k->dispatch) {
 		k->dispatch = d;
 		k->slots = 0;
 	}
 	k->slots += op->uops;
 	k->queue[k->st.instructions % c->queue] = d;
+	return d;
+}
 
+/* (6) Stores leave in order, @issued[] says when they were; later loads may find their words. */
+static inline void retire_stores(struct pm_core *k, const struct pm_core_op *op,
+				 const uint64_t *issued, uint64_t commit)
+{
+	const struct pm_core_conf *c = &k->c;
+
+	for (unsigned i = 0; i < op->nstore; i++) {
+		uint64_t to = (op->store[i] + (op->store_size[i] ? op->store_size[i] : 1) - 1) >> 3;
+		uint64_t come = op->store_level[i] ? issued[i] + c->lat[op->store_level[i]] : 0;
+		k->written = max(max(k->written + 1, commit + 1), come);
+		k->sq[k->nstore++ % c->sq] = k->written;
+		for (uint64_t w = op->store[i] >> 3; w <= to && w < (op->store[i] >> 3) + 8; w++) {
+			k->word[w % WORDS].word = w + 1;
+			k->word[w % WORDS].issued = issued[i];
+			k->word[w % WORDS].written = k->written;
+		}
+	}
+}
+
+/* HOT: once per instruction. */
+void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4])
+{
+	const struct pm_core_conf *c = &k->c;
+	uint64_t fetched = fetch_one(k, op), d = fetched + c->front, by_front = d, ready, done,
+		 addr_ready;
+	bool by_store = false, missed = false;
+	uint32_t ports = k->ports[op->class];
+
+	d = dispatch(k, op, d, &by_store);
 	/* (3) - (5) execution */
 	addr_ready = regs_ready(k, op->addr_regs, d + 1);
 	ready = regs_ready(k, op->data_regs, d + 1);
@@ -405,18 +442,7 @@ void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4
 			k->commit_slots = 0;
 		}
 		k->commit_slots += op->uops;
-		for (unsigned i = 0; i < op->nstore; i++) {
-			uint64_t to = (op->store[i] + (op->store_size[i] ? op->store_size[i] : 1) - 1) >> 3;
-			uint64_t come = op->store_level[i] ? issued[i] + c->lat[op->store_level[i]] : 0;
-
-			k->written = max(max(k->written + 1, commit + 1), come);
-			k->sq[k->nstore++ % c->sq] = k->written;
-			for (uint64_t w = op->store[i] >> 3; w <= to && w < (op->store[i] >> 3) + 8; w++) {
-				k->word[w % WORDS].word = w + 1;
-				k->word[w % WORDS].issued = issued[i];
-				k->word[w % WORDS].written = k->written;
-			}
-		}
+		retire_stores(k, op, issued, commit);
 		for (unsigned u = 0; u < op->uops; u++)
 			k->rob[k->nuop++ % c->rob] = commit;
 		for (unsigned i = 0; i < op->nload; i++)

@@ -5,32 +5,35 @@
  * issued, completed and committed follows from the instructions before it and the resources that
  * they took. That is quick, needs no cycle loop, and gives older instructions the right of way.
  *
- * THE RULES (tests/oracle/core_slow.h implements them by looking through everything that went before)
+ * THE RULES (tests/oracle/core_slow.h implements them by looking through everything that went
+ * before)
  * (1) Fetch: at most `fetch` instructions and `bytes` bytes per cycle; a taken branch ends the
  *     cycle's group; a miss in the instruction cache delays by its latency; the `queue`th
  *     instruction before must have been dispatched. After a mispredicted branch, fetch goes on in
  *     the cycle after it completes; after a taken branch whose target only the decoder finds,
  *     `bubble` cycles later.
  * (2) Dispatch: `front` cycles after fetch, `width` micro-ops per cycle, in order, when
- *     there is room in the reorder buffer (`rob` micro-ops, until commit), the scheduler (`iq`, until
- *     issue), the load queue (`lq`, until commit) and the store queue (`sq`, until written).
+ *     there is room in the reorder buffer (`rob` micro-ops, until commit), the scheduler (`iq`,
+ *     until issue), the load queue (`lq`, until commit) and the store queue (`sq`, until written).
  * (3) A load issues from the cycle after dispatch, when its address registers are ready and a load
  *     port is free. Its data come after the latency of the cache level that has it (`lat`); from a
- *     store still in the queue to the same 8 bytes, `forward` cycles after that store issued; if the
- *     line is on its way, when it arrives. At most `mshr` lines are on their way; from memory one per
- *     `gap` cycles. (Lines and stored words are remembered in tables of 4096 and 1024 entries by their
- *     low bits: a later one takes the place of an earlier one.)
+ *     store still in the queue to the same 8 bytes, `forward` cycles after that store issued; if
+ *     the line is on its way, when it arrives. At most `mshr` lines are on their way; from memory
+ *     one per `gap` cycles. (Lines and stored words are remembered in tables of 4096 and 1024
+ *     entries by their low bits: a later one takes the place of an earlier one.)
  * (4) An operation issues when its registers and loaded values are ready and a port of its class is
  *     free (classes, latencies and ports: PM_CORE_CLASSES). Register moves and zeroing idioms take
  *     no port and no time; neither does the stack pointer's own arithmetic in push, pop, call, ret.
- * (5) A store issues when its address and data are ready and a store port is free. It is written after
- *     commit, one per cycle, in order, and not before its line has come.
- * (6) Commit: the cycle after completion, in order, `width` micro-ops per cycle. A serialising instruction
- *     dispatches when all before it have committed and holds up what follows until it has.
+ * (5) A store issues when its address and data are ready and a store port is free. It is written
+ *     after commit, one per cycle, in order, and not before its line has come.
+ * (6) Commit: the cycle after completion, in order, `width` micro-ops per cycle. A serialising
+ *     instruction dispatches when all before it have committed and holds up what follows until it
+ *     has.
  *
- * (7) Where commit waits more than a cycle for an instruction, it is for one reason: if it was dispatched as soon as
- *     it came from the front end, the misprediction or bubble of the branch before it or its own miss in the
- *     instruction cache, if there was one; else a load of its own that missed; else a full store queue; else the rest.
+ * (7) Where commit waits more than a cycle for an instruction, it is for one reason: if it was
+ *     dispatched as soon as it came from the front end, the misprediction or bubble of the branch
+ *     before it or its own miss in the instruction cache, if there was one; else a load of its own
+ *     that missed; else a full store queue; else the rest.
  *
  * What it does not model: wrong paths, speculative memory dependences (loads wait for exactly the
  * stores that they need), bank and register-port conflicts, page walks in the caches, coherence,
@@ -38,7 +41,8 @@
  * Intel's Golden Cove as their optimisation manuals and public measurements give them.
  *
  * Configuration: preset=big|mid|small, then any of the names above as name=N; ports as alu=N vec=N
- * loads=N stores=N; lat=L1,L2,L3,MEM; bpred=PREDICTOR (tagescl); any cache level of cache_sim.h (l1i=...;l2=...). */
+ * loads=N stores=N; lat=L1,L2,L3,MEM; bpred=PREDICTOR (tagescl); any cache level of cache_sim.h
+ * (l1i=...;l2=...). */
 #ifndef PM_ANALYSE_CORE_H
 #define PM_ANALYSE_CORE_H
 
@@ -46,8 +50,8 @@
 
 #include "pugmark/pugmark.h"
 
-/* name, latency, cycles that the port stays taken, ports: A any ALU, M the multiplier's, D the divider's, B branch, V any vector,
- * F the FP multipliers', G the FP adders', N none */
+/* name, latency, cycles that the port stays taken, ports: A any ALU, M the multiplier's, D the
+ * divider's, B branch, V any vector, F the FP multipliers', G the FP adders', N none */
 #define PM_CORE_CLASSES(C)						\
 	C(MOVE,    0,  0, N, "register move, zeroing, nop")		\
 	C(ALU,     1,  1, A, "add, logic, lea, shift, compare")	\
@@ -120,18 +124,30 @@ struct pm_core *pm_core_from(const struct pm_core_conf *c);
 /* times, if not NULL: fetch, dispatch, completion, commit. */
 void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4]);
 const struct pm_core_stats *pm_core_stats(const struct pm_core *k);
-/* How long commit had to wait for the instruction given last, why, and whom that is to be blamed on:
- * itself, or - after a misprediction or bubble - the branch that misled fetch. */
-enum pm_core_why { PM_CORE_NO_STALL, PM_CORE_BY_BRANCH, PM_CORE_BY_FETCH, PM_CORE_BY_MEMORY, PM_CORE_BY_STORE,
-		   PM_CORE_BY_CORE, PM_CORE_WHYS };
-struct pm_core_blame { uint64_t pc, cycles; enum pm_core_why why; bool misled; };	/* by the one before */
+/* How long commit had to wait for the instruction given last, why, and whom that is to be blamed
+ * on: itself, or - after a misprediction or bubble - the branch that misled fetch. */
+enum pm_core_why {
+	PM_CORE_NO_STALL,
+	PM_CORE_BY_BRANCH,
+	PM_CORE_BY_FETCH,
+	PM_CORE_BY_MEMORY,
+	PM_CORE_BY_STORE,
+	PM_CORE_BY_CORE,
+	PM_CORE_WHYS
+};
+/* by the one before */
+struct pm_core_blame { uint64_t pc, cycles; enum pm_core_why why; bool misled; };
 const struct pm_core_blame *pm_core_blame(const struct pm_core *k);
 void pm_core_free(struct pm_core *k);
 /* Ports of a class as a mask: ALUs from bit 0, vector from bit 8, loads from 16, stores from 20. */
 uint32_t pm_core_ports(const struct pm_core_conf *c, unsigned class);
 
 /* What the instruction's bytes say: registers, class, micro-ops (core_ops.c). */
-struct pm_core_static { uint64_t addr_regs, data_regs, writes; uint8_t class, uops; bool stack, serial; };
+struct pm_core_static {
+	uint64_t addr_regs, data_regs, writes;
+	uint8_t class, uops;
+	bool stack, serial;
+};
 void pm_core_decode(const uint8_t *bytes, unsigned len, unsigned isa, struct pm_core_static *s);
 
 extern const struct pm_sink_ops pm_sim_core;
@@ -140,7 +156,8 @@ struct pm_names *pm_core_names(void *self);	/* of the sink: see sims.h; NULL wit
 /* What the sink @self blames on instructions: executions, misses by level, stalls. See sims.h. */
 struct pm_costs;
 void pm_core_costs(void *self, struct pm_costs *c);
-/* Another one, configured as @self is, as a meter of the same; none unless byinsn is set. See sims.h. */
+/* Another one, configured as @self is, as a meter of the same; none unless byinsn is set. See
+ * sims.h. */
 struct pm_calls_meter;
 void pm_core_meter(const void *self, struct pm_calls_meter *m);
 void pm_core_meter_free(void *self);

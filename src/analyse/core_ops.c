@@ -11,12 +11,12 @@
 #include "analyse/core.h"
 #include "analyse/costs.h"
 #include "analyse/names.h"
-#include "base/opt.h"
+#include "base/number.h"
 #include "isa/x86/decode.h"
 #include "isa/x86/form.h"
 #include "isa/x86/regs.h"
 
-/* ---- decoding --------------------------------------------------------------------------------------- */
+/* ---- decoding ------------------------------------------------------------------------------- */
 
 static bool starts(const char *s, const char *with)
 {
@@ -27,15 +27,17 @@ static bool starts(const char *s, const char *with)
 static unsigned class_of(const char *m)
 {
 	static const struct { const char *start; uint8_t class; } exact[] = {
-		{ "cpuid", PM_CORE_SYSTEM }, { "syscall", PM_CORE_SYSTEM }, { "sysenter", PM_CORE_SYSTEM },
-		{ "int", PM_CORE_SYSTEM }, { "mfence", PM_CORE_SYSTEM }, { "lfence", PM_CORE_SYSTEM },
-		{ "rdtsc", PM_CORE_SYSTEM }, { "xsave", PM_CORE_SYSTEM }, { "xrstor", PM_CORE_SYSTEM },
-		{ "xgetbv", PM_CORE_SYSTEM }, { "fxsave", PM_CORE_SYSTEM }, { "fxrstor", PM_CORE_SYSTEM },
+		{ "cpuid", PM_CORE_SYSTEM }, { "syscall", PM_CORE_SYSTEM },
+		{ "sysenter", PM_CORE_SYSTEM }, { "int", PM_CORE_SYSTEM },
+		{ "mfence", PM_CORE_SYSTEM }, { "lfence", PM_CORE_SYSTEM },
+		{ "rdtsc", PM_CORE_SYSTEM }, { "xsave", PM_CORE_SYSTEM },
+		{ "xrstor", PM_CORE_SYSTEM }, { "xgetbv", PM_CORE_SYSTEM },
+		{ "fxsave", PM_CORE_SYSTEM }, { "fxrstor", PM_CORE_SYSTEM },
 		{ "cmpxchg", PM_CORE_SLOW }, { "xadd", PM_CORE_SLOW }, { "pause", PM_CORE_SLOW },
-		{ "enter", PM_CORE_SLOW }, { "loop", PM_CORE_BRANCH },
-		{ "idiv", PM_CORE_DIV }, { "imul", PM_CORE_MUL }, { "mulx", PM_CORE_MUL },
-		{ "popcnt", PM_CORE_BIT }, { "lzcnt", PM_CORE_BIT }, { "tzcnt", PM_CORE_BIT },
-		{ "bsf", PM_CORE_BIT }, { "bsr", PM_CORE_BIT }, { "crc32", PM_CORE_BIT }, { "pext", PM_CORE_BIT },
+		{ "enter", PM_CORE_SLOW }, { "loop", PM_CORE_BRANCH }, { "idiv", PM_CORE_DIV },
+		{ "imul", PM_CORE_MUL }, { "mulx", PM_CORE_MUL }, { "popcnt", PM_CORE_BIT },
+		{ "lzcnt", PM_CORE_BIT }, { "tzcnt", PM_CORE_BIT }, { "bsf", PM_CORE_BIT },
+		{ "bsr", PM_CORE_BIT }, { "crc32", PM_CORE_BIT }, { "pext", PM_CORE_BIT },
 		{ "pdep", PM_CORE_BIT }, { "nop", PM_CORE_MOVE }, { "endbr", PM_CORE_MOVE },
 		{ "prefetch", PM_CORE_MOVE },
 		{ "fmadd", PM_CORE_FMA }, { "fmsub", PM_CORE_FMA }, { "fnmadd", PM_CORE_FMA },
@@ -69,8 +71,10 @@ static unsigned class_of(const char *m)
 	if (m[0] == 'j')
 		return PM_CORE_BRANCH;
 	if (m[0] == 'f')
-		return !strcmp(m, "fld") || !strcmp(m, "fst") || !strcmp(m, "fstp") || !strcmp(m, "fxch")
-			? PM_CORE_MOVE : PM_CORE_X87;
+		return !strcmp(m, "fld") || !strcmp(m, "fst") || !strcmp(m, "fstp") ||
+				       !strcmp(m, "fxch")
+			       ? PM_CORE_MOVE
+			       : PM_CORE_X87;
 	return PM_CORE_ALU;
 }
 
@@ -89,10 +93,11 @@ static uint64_t address_regs(const uint8_t *b, unsigned len, const struct x86_in
 		return r->nmem ? regs | (r->mem[0].stack ? 0 : r->reads & 0xc0) : 0;
 	if (in->modrm >= len || b[in->modrm] >> 6 == 3)
 		return regs;
-	while (p < in->op && (b[p] == 0x66 || b[p] == 0x67 || b[p] == 0xf2 || b[p] == 0xf3 || b[p] == 0xf0 ||
-			      b[p] == 0x2e || b[p] == 0x36 || b[p] == 0x3e || b[p] == 0x26 || b[p] == 0x64 || b[p] == 0x65))
+	while (p < in->op && (b[p] == 0x66 || b[p] == 0x67 || b[p] == 0xf2 || b[p] == 0xf3 ||
+			      b[p] == 0xf0 || b[p] == 0x2e || b[p] == 0x36 || b[p] == 0x3e ||
+			      b[p] == 0x26 || b[p] == 0x64 || b[p] == 0x65))
 		p++;
-	if ((b[p] & 0xf0) == 0x40 && p < in->op) {		/* REX (there is none in 32-bit code here) */
+	if ((b[p] & 0xf0) == 0x40 && p < in->op) { /* REX (there is none in 32-bit code here) */
 		x = b[p] >> 1 & 1;
 		bb = b[p] & 1;
 	} else if ((b[p] == 0xc4 || b[p] == 0x62) && p + 1 < in->op) {	/* VEX, EVEX: inverted */
@@ -100,7 +105,8 @@ static uint64_t address_regs(const uint8_t *b, unsigned len, const struct x86_in
 		bb = ~b[p + 1] >> 5 & 1;
 	}
 	if ((b[in->modrm] & 7) == 4) {				/* SIB */
-		unsigned sib = in->modrm + 1u < len ? b[in->modrm + 1] : 0, idx = (sib >> 3 & 7) | x << 3;
+		unsigned sib = in->modrm + 1u < len ? b[in->modrm + 1] : 0,
+			 idx = (sib >> 3 & 7) | x << 3;
 
 		if (idx != 4)
 			regs |= 1u << idx;
@@ -144,26 +150,32 @@ static void decode_with(struct decoders *ds, const uint8_t *bytes, unsigned len,
 		writes |= r.mem[i].write;
 		s->stack |= r.mem[i].stack;
 	}
-	/* vector destinations make an ALU-looking class a vector one, the other way round it crosses */
+	/* vector destinations make an ALU-looking class a vector one, the other way round it
+	 * crosses */
 	if (s->class == PM_CORE_ALU && (r.writes | s->data_regs) >> 16 & 0xffff) {
-		bool to_vec = (r.writes >> 16 & 0xffff) != 0, from_int = (s->data_regs & 0xffff) != 0;
+		bool to_vec = (r.writes >> 16 & 0xffff) != 0,
+		     from_int = (s->data_regs & 0xffff) != 0;
 
-		s->class = to_vec && !from_int ? PM_CORE_VEC : !to_vec && !(r.writes & 0xffff) ? PM_CORE_VEC
-			: PM_CORE_CROSS;
+		s->class = to_vec && !from_int		     ? PM_CORE_VEC
+			   : !to_vec && !(r.writes & 0xffff) ? PM_CORE_VEC
+							     : PM_CORE_CROSS;
 	}
-	only_move = starts(m, "mov") || starts(m, "vmov") || starts(m, "lddqu") || !strcmp(m, "push") ||
-		!strcmp(m, "pop") || !strcmp(m, "leave");
-	if (only_move && !(r.writes >> X86_REG_FLAGS & 1) && (reads || writes || s->class == PM_CORE_ALU ||
-	    s->class == PM_CORE_VEC) && !starts(m, "movs") && !starts(m, "movz") && !starts(m, "movmsk"))
+	only_move = starts(m, "mov") || starts(m, "vmov") || starts(m, "lddqu") ||
+		    !strcmp(m, "push") || !strcmp(m, "pop") || !strcmp(m, "leave");
+	if (only_move && !(r.writes >> X86_REG_FLAGS & 1) &&
+	    (reads || writes || s->class == PM_CORE_ALU || s->class == PM_CORE_VEC) &&
+	    !starts(m, "movs") && !starts(m, "movz") && !starts(m, "movmsk"))
 		s->class = PM_CORE_MOVE;
 	if ((starts(m, "movsx") || starts(m, "movzx")) && reads)
 		s->class = PM_CORE_MOVE;	/* done by the load unit */
 	/* zeroing idioms depend on nothing */
-	if ((!strcmp(m, "xor") || !strcmp(m, "pxor") || !strcmp(m, "vpxor") || !strcmp(m, "xorps") ||
-	     !strcmp(m, "vxorps") || !strcmp(m, "sub")) && !reads && !writes && in.modrm && in.modrm < len &&
-	    bytes[in.modrm] >> 6 == 3 && (bytes[in.modrm] >> 3 & 7) == (bytes[in.modrm] & 7) &&
+	if ((!strcmp(m, "xor") || !strcmp(m, "pxor") || !strcmp(m, "vpxor") ||
+	     !strcmp(m, "xorps") || !strcmp(m, "vxorps") || !strcmp(m, "sub")) &&
+	    !reads && !writes && in.modrm && in.modrm < len && bytes[in.modrm] >> 6 == 3 &&
+	    (bytes[in.modrm] >> 3 & 7) == (bytes[in.modrm] & 7) &&
 	    __builtin_popcountll(r.writes & 0xffffffff) == 1 &&
-	    !(r.reads & ~r.writes & 0xffffffff) && __builtin_popcountll(r.reads & 0xffffffff) <= 1) {
+	    !(r.reads & ~r.writes & 0xffffffff) &&
+	    __builtin_popcountll(r.reads & 0xffffffff) <= 1) {
 		s->class = PM_CORE_MOVE;
 		s->data_regs = s->addr_regs = 0;
 	}
@@ -230,7 +242,7 @@ static void uop_static(const struct pm_uop *u, struct pm_core_static *s)
 	}
 }
 
-/* ---- the sink --------------------------------------------------------------------------------------- */
+/* ---- the sink ------------------------------------------------------------------------------- */
 
 /* Per instruction: what it did, and what it is to blame for. */
 #define BLAMES(B)								\
@@ -278,7 +290,8 @@ struct core_sink {
 	uint64_t branches, top;
 	struct blamed *by;		/* NULL: not asked for */
 	/* as a meter: where costs go, and what belongs to the piece before */
-	uint64_t *sum, *late, *misled;	/* misled: of @late and @sum, where the last instruction is */
+	uint64_t *sum, *late, *misled;	/* misled: of @late and @sum, where the last instruction
+					 * is */
 	bool any_late;
 };
 
@@ -322,15 +335,18 @@ static uint64_t *blamed(struct core_sink *s, uint64_t pc)
 	return s->by->row[*at].v;
 }
 
-static enum pm_status numbers(struct pm_conf *c, const struct pm_conf_item *it, struct core_sink *s, bool *known,
-			      struct pm_err *err)
+static enum pm_status numbers(struct pm_conf *c, const struct pm_conf_item *it, struct core_sink *s,
+			      bool *known, struct pm_err *err)
 {
-	const struct { const char *name; uint32_t *to; uint64_t lo, hi; const char *about; } keys[] = {
+	const struct {
+		const char *name; uint32_t *to; uint64_t lo, hi; const char *about;
+	} keys[] = {
 		{ "fetch", &s->c.fetch, 1, 64, "instructions fetched per cycle" },
 		{ "bytes", &s->c.bytes, 15, 256, "bytes fetched per cycle" },
 		{ "queue", &s->c.queue, 1, 1024, "instructions between fetch and dispatch" },
 		{ "front", &s->c.front, 1, 64, "cycles from fetch to dispatch" },
-		{ "bubble", &s->c.bubble, 0, 64, "cycles lost to a taken branch found by the decoder" },
+		{ "bubble", &s->c.bubble, 0, 64,
+		  "cycles lost to a taken branch found by the decoder" },
 		{ "width", &s->c.width, 1, 64, "micro-ops dispatched and committed per cycle" },
 		{ "rob", &s->c.rob, 8, 4096, "micro-ops in the reorder buffer" },
 		{ "iq", &s->c.iq, 8, 1024, "entries of the scheduler" },
@@ -339,31 +355,36 @@ static enum pm_status numbers(struct pm_conf *c, const struct pm_conf_item *it, 
 		{ "mshr", &s->c.mshr, 1, 1024, "lines on their way" },
 		{ "gap", &s->c.gap, 0, 1000, "cycles between lines from memory" },
 		{ "forward", &s->c.forward, 1, 100, "cycles of store-to-load forwarding" },
-		{ "alu", &s->c.alu, 1, 8, "integer ports" }, { "vec", &s->c.vec, 1, 8, "vector ports" },
-		{ "loads", &s->c.loads, 1, 4, "load ports" }, { "stores", &s->c.stores, 1, 4, "store ports" },
+		{ "alu", &s->c.alu, 1, 8, "integer ports" },
+		{ "vec", &s->c.vec, 1, 8, "vector ports" },
+		{ "loads", &s->c.loads, 1, 4, "load ports" },
+		{ "stores", &s->c.stores, 1, 4, "store ports" },
 	};
 	uint64_t x;
 
 	*known = true;
 	for (size_t k = 0; k < NR(keys); k++)
 		if (!strcmp(keys[k].name, it->name)) {
-			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "", keys[k].about, keys[k].lo, keys[k].hi,
-					&x, err))
+			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "", keys[k].about,
+					keys[k].lo, keys[k].hi, &x, err))
 				return PM_ERR;
 			*keys[k].to = x;
 			return PM_OK;
 		}
 	if (!strcmp(it->name, "lat")) {
-		static const char *const what[] = { "L1 latency", "L2 latency", "L3 latency", "memory latency" };
+		static const char *const what[] = { "L1 latency", "L2 latency", "L3 latency",
+			"memory latency" };
 
 		if (it->n != 4)
-			return pm_conf_fail(c, it, err, "expected four numbers: lat=L1,L2,L3,MEMORY");
+			return pm_conf_fail(c, it, err,
+					    "expected four numbers: lat=L1,L2,L3,MEMORY");
 		for (int i = 0; i < 4; i++) {
 			if (pm_conf_u64(c, it, it->field[i].key, what[i], 1, 10000, &x, err))
 				return PM_ERR;
 			s->c.lat[i] = x;
 			if (i && x < s->c.lat[i - 1])
-				return pm_conf_fail(c, it, err, "%s: less than the %s", what[i], what[i - 1]);
+				return pm_conf_fail(c, it, err, "%s: less than the %s", what[i],
+						    what[i - 1]);
 		}
 		return PM_OK;
 	}
@@ -371,10 +392,12 @@ static enum pm_status numbers(struct pm_conf *c, const struct pm_conf_item *it, 
 	return PM_OK;
 }
 
-static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_buf *caches, struct pm_err *err)
+static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_buf *caches,
+			    struct pm_err *err)
 {
 	static const char *const presets[] = { "big", "mid", "small", NULL };
-	static const struct pm_core_conf *const preset[] = { &pm_core_big, &pm_core_mid, &pm_core_small };
+	static const struct pm_core_conf *const preset[] = { &pm_core_big, &pm_core_mid,
+		&pm_core_small };
 
 	s->c = pm_core_mid;
 	s->top = 20;
@@ -384,7 +407,8 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 			int w = c->item[i].n ? pm_conf_word(c->item[i].field[0].key, presets) : -1;
 
 			if (w < 0)
-				return pm_conf_fail(c, c->item + i, err, "allowed: big, mid, small");
+				return pm_conf_fail(c, c->item + i, err,
+						    "allowed: big, mid, small");
 			s->c = *preset[w];
 		}
 	for (size_t i = 0; i < c->n; i++) {
@@ -400,8 +424,8 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 			continue;
 		}
 		if (!strcmp(it->name, "top")) {
-			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "", "instructions listed", 1, 1000000,
-					&s->top, err))
+			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "",
+					"instructions listed", 1, 1000000, &s->top, err))
 				return PM_ERR;
 			continue;
 		}
@@ -413,12 +437,17 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 			s->bp = it->n ? pm_bp_find(it->field[0].key) : NULL;
 			s->bp_args = (struct pm_bp_args){ .n = 0 };
 			if (!s->bp || s->bp->mask != PM_BR_COND)
-				return pm_conf_fail(c, it, err, "expected a predictor of conditional branches, as in bpred=gshare,14 or bpred=tagescl");
+				return pm_conf_fail(c, it, err,
+						    "expected a predictor of conditional branches, "
+						    "as in bpred=gshare,14 or bpred=tagescl");
 			for (size_t k = 1; k < it->n; k++) {
 				if (k > 2 || !s->bp->args[k - 1])
-					return pm_conf_fail(c, it, err, "'%s' is one number too many", it->field[k].key);
-				if (pm_conf_u64(c, it, it->field[k].key, s->bp->args[k - 1], s->bp->lo[k - 1],
-						s->bp->hi[k - 1], s->bp_args.v + k - 1, err))
+					return pm_conf_fail(c, it, err,
+							    "'%s' is one number too many",
+							    it->field[k].key);
+				if (pm_conf_u64(c, it, it->field[k].key, s->bp->args[k - 1],
+						s->bp->lo[k - 1], s->bp->hi[k - 1],
+						s->bp_args.v + k - 1, err))
 					return PM_ERR;
 				s->bp_args.n++;
 			}
@@ -427,7 +456,11 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 		if (numbers(c, it, s, &known, err))
 			return PM_ERR;
 		if (!known)
-			return pm_conf_fail(c, NULL, err, "'%s' is not a setting; allowed: preset, fetch, bytes, queue, front, bubble, width, rob, iq, lq, sq, mshr, gap, forward, alu, vec, loads, stores, lat, bpred, byinsn, top, l1i, l1d, l2...",
+			return pm_conf_fail(c, NULL, err,
+					    "'%s' is not a setting; allowed: preset, fetch, bytes, "
+					    "queue, front, bubble, width, rob, iq, lq, sq, mshr, "
+					    "gap, forward, alu, vec, loads, stores, lat, bpred, "
+					    "byinsn, top, l1i, l1d, l2...",
 					    it->name);
 	}
 	return PM_OK;
@@ -462,8 +495,9 @@ static void *create(const char *config, struct pm_err *err)
 		st = parse(s, &c, &caches, err);
 	pm_conf_release(&c);
 	if (!caches.n)
-		pm_buf_printf(&caches, "l1i=32k,8way,64,prefetch=next;l1d=32k,8way,64,prefetch=stride,degree=2;"
-			      "l2=1m,8way,64,prefetch=stream,degree=4;l3=32m,16way,64");
+		pm_buf_printf(&caches, "l1i=32k,8way,64,prefetch=next;l1d=32k,8way,64,prefetch="
+				       "stride,degree=2;"
+				       "l2=1m,8way,64,prefetch=stream,degree=4;l3=32m,16way,64");
 	pm_buf_add(&caches, "", 1);
 	if (!st)
 		st = pm_cache_conf_parse(&s->cache_conf, "core", (const char *)caches.p, err);
@@ -526,11 +560,13 @@ static void begin(struct core_sink *s, uint64_t pc, unsigned len, const struct p
 
 	submit(s);
 	s->op = (struct pm_core_op){ .addr_regs = st->addr_regs, .data_regs = st->data_regs,
-		.writes = st->writes, .class = st->class, .uops = st->uops, .len = len ? len : 1, .stack = st->stack,
+		.writes = st->writes, .class = st->class, .uops = st->uops, .len = len ? len : 1,
+		.stack = st->stack,
 		.serial = st->serial };
 	for (; line <= last; line++)
 		if (line != s->fetch_line) {
-			unsigned l = level_of(s, pm_cache_access(s->cache, PM_OP_FETCH, line << 6, 1, false, pc));
+			unsigned l = level_of(s, pm_cache_access(s->cache, PM_OP_FETCH, line << 6,
+								 1, false, pc));
 
 			if (l > s->op.fetch_level)
 				s->op.fetch_level = l;
@@ -540,14 +576,16 @@ static void begin(struct core_sink *s, uint64_t pc, unsigned len, const struct p
 	s->open = true;
 }
 
-static void reference(struct core_sink *s, enum pm_cache_op op, uint64_t addr, unsigned size, bool stack)
+static void reference(struct core_sink *s, enum pm_cache_op op, uint64_t addr, unsigned size,
+		      bool stack)
 {
 	struct pm_core_op *o = &s->op;
 	unsigned l = level_of(s, pm_cache_access(s->cache, op, addr, size, stack, s->pc));
 
 	if (!s->open)
 		return;
-	if (o->nload == 4 || o->nstore == 4) {	/* rep and its like: go on with a further operation */
+	if (o->nload == 4 || o->nstore == 4) {	/* rep and its like: go on with a further
+						 * operation */
 		struct pm_core_op rest = *o;
 
 		rest.nload = rest.nstore = 0;
@@ -578,15 +616,20 @@ static void branch(struct core_sink *s, const struct pm_br *b)
 	pm_bp_btb.run(s->btb, b, 1, &btb);
 	pm_bp_ras.run(s->ras, b, 1, &ras);
 	pm_bp_ittage.run(s->ittage, b, 1, &ind);
-	wrong = b->flags & PM_BR_COND ? dir : b->flags & PM_BR_RET ? ras : b->flags & PM_BR_INDIRECT ? ind : false;
+	wrong = b->flags & PM_BR_COND	    ? dir
+		: b->flags & PM_BR_RET	    ? ras
+		: b->flags & PM_BR_INDIRECT ? ind
+					    : false;
 	s->branches += (b->flags & (PM_BR_COND | PM_BR_RET | PM_BR_INDIRECT)) != 0;
 	s->op.taken = b->flags & PM_BR_TAKEN;
 	/* a direct branch that the BTB does not know is found by the decoder */
-	s->op.redirect = wrong ? PM_CORE_WRONG
-		: btb && !(b->flags & (PM_BR_INDIRECT | PM_BR_RET)) ? PM_CORE_BUBBLE : PM_CORE_STRAIGHT;
+	s->op.redirect = wrong						     ? PM_CORE_WRONG
+			 : btb && !(b->flags & (PM_BR_INDIRECT | PM_BR_RET)) ? PM_CORE_BUBBLE
+									     : PM_CORE_STRAIGHT;
 }
 
-static const struct pm_core_static *static_of(struct core_sink *s, const struct pm_batch *b, const struct pm_event *e)
+static const struct pm_core_static *static_of(struct core_sink *s, const struct pm_batch *b,
+					      const struct pm_event *e)
 {
 	static const struct pm_core_static plain = { .class = PM_CORE_ALU, .uops = 1 };
 
@@ -618,12 +661,16 @@ static void one_uop(struct core_sink *s, const struct pm_uop *u)
 	if (u->index != 1)
 		s->op.len = 0;
 	if (u->access == PM_UOP_LOAD || u->access == PM_UOP_STORE)
-		reference(s, u->access == PM_UOP_LOAD ? PM_OP_READ : PM_OP_WRITE, u->mem, u->msize ? u->msize : 8, false);
+		reference(s, u->access == PM_UOP_LOAD ? PM_OP_READ : PM_OP_WRITE, u->mem,
+			  u->msize ? u->msize : 8, false);
 	if (u->target) {
-		struct pm_br b = { u->pc, u->target, (u->outcome == PM_UOP_TAKEN ? PM_BR_TAKEN : 0) |
-			(u->flag_use == PM_UOP_READS_FLAGS ? PM_BR_COND : 0) | (strcmp(u->macro, "CALL") ? 0 : PM_BR_CALL) |
+		struct pm_br b = { u->pc, u->target,
+			(u->outcome == PM_UOP_TAKEN ? PM_BR_TAKEN : 0) |
+			(u->flag_use == PM_UOP_READS_FLAGS ? PM_BR_COND : 0) | (strcmp(u->macro,
+				"CALL") ? 0 : PM_BR_CALL) |
 			(strcmp(u->macro, "RET") ? 0 : PM_BR_RET) |
-			(strcmp(u->micro, "JMP_REG") ? 0 : PM_BR_INDIRECT), (uint8_t)(u->fall - u->pc) };
+			(strcmp(u->micro, "JMP_REG") ? 0 : PM_BR_INDIRECT),
+			(uint8_t)(u->fall - u->pc) };
 
 		branch(s, &b);
 	}
@@ -641,7 +688,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 			one_uop(s, b->uop + e->id);
 			continue;
 		}
-		if (s->uops)		/* micro-ops say it all; what stands beside them says it again */
+		if (s->uops)	/* micro-ops say it all; what stands beside them says it again */
 			continue;
 		switch (e->kind) {
 		case PM_EV_INSN:
@@ -669,7 +716,8 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	return PM_OK;
 }
 
-static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t *sum, uint64_t *late)
+static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t *sum,
+		   uint64_t *late)
 {
 	struct core_sink *s = self;
 	struct pm_err err;
@@ -758,7 +806,8 @@ static void blame_result(struct core_sink *s, struct pm_result *r)
 		pm_result_begin(r, NULL);
 		pm_names_result(&b->names, r, b->row[i].pc);
 		for (unsigned k = 0; k < BLAME_COUNT; k++)
-			pm_result_u64(r, blames[k].name, b->row[i].v[k], k < BLAME_Cbr ? "times" : "cycles");
+			pm_result_u64(r, blames[k].name, b->row[i].v[k],
+				      k < BLAME_Cbr ? "times" : "cycles");
 		pm_result_end(r);
 	}
 	pm_result_end(r);
@@ -780,7 +829,8 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 #define S(field, unit, about) pm_result_u64(r, #field, st.field, unit);
 	PM_CORE_STATS(S)
 #undef S
-	pm_result_f64(r, "ipc", st.cycles ? (double)st.instructions / st.cycles : 0, "instructions/cycle");
+	pm_result_f64(r, "ipc", st.cycles ? (double)st.instructions / st.cycles : 0,
+		      "instructions/cycle");
 	if (s->by)
 		blame_result(s, r);
 	pm_result_end(r);

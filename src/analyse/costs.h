@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* costs.h - what every instruction cost: a row per instruction, a column per event
  *
- * Simulators that know whom to blame put their columns into one table (pm_sim_costs() in sims.h), so
- * that misses, mispredictions and stalls stand side by side. Events are named as callgrind names
+ * Simulators that know whom to blame put their columns into one table (pm_sim_costs() in sims.h),
+ * so that misses, mispredictions and stalls stand side by side. Events are named as callgrind names
  * them (Ir, D1mr, Bcm...); when two simulators use one name the later one's gets a digit behind it,
  * but Ir - executions - is there once.
  *
@@ -15,7 +15,11 @@
 #define PM_COSTS_MAX 40			/* columns */
 
 struct pm_costs {
-	struct pm_costs_column { char name[24]; const char *about; bool trouble; } column[PM_COSTS_MAX];
+	struct pm_costs_column {
+		char name[24];
+		const char *about;
+		bool trouble;
+	} column[PM_COSTS_MAX];
 	unsigned ncolumn;
 	struct pm_map at;		/* pc -> row */
 	uint64_t *pc;
@@ -23,8 +27,8 @@ struct pm_costs {
 	size_t n, cap;
 };
 
-/* A new column, the existing one for Ir; -1: no room. @about is borrowed for ever. @trouble: a miss, a
- * misprediction, a stall - what a short table shows first. */
+/* A new column, the existing one for Ir; -1: no room. @about is borrowed for ever. @trouble: a
+ * miss, a misprediction, a stall - what a short table shows first. */
 int pm_costs_column(struct pm_costs *c, const char *name, const char *about, bool trouble);
 /* -1: none of that name. */
 int pm_costs_find(const struct pm_costs *c, const char *name);

@@ -57,10 +57,12 @@ enum pm_status pm_counts_write(const struct pm_counts *c, const char *prefix, st
 		FILE *f;
 
 		for (size_t j = 0; j < c->process[i].npiece; j++)
-			add_piece(forms[c->process[i].isa == PM_ISA_X86_32], &c->process[i], j, &sum);
+			add_piece(forms[c->process[i].isa == PM_ISA_X86_32], &c->process[i], j,
+				  &sum);
 		for (size_t j = 0; j < c->process[i].nunknown; j++)
 			if (c->process[i].unknown_at[j].count)
-				*pm_map_put(&sum, c->process[i].unknown_at[j].pc, NULL) += c->process[i].unknown_at[j].count;
+				*pm_map_put(&sum, c->process[i].unknown_at[j].pc,
+					    NULL) += c->process[i].unknown_at[j].count;
 		v = pm_alloc((sum.n + 1) * sizeof *v);
 		for (size_t j = 0; pm_map_next(&sum, &j, &key, &val); )
 			v[n++] = (struct at){ key, val };
@@ -70,8 +72,8 @@ enum pm_status pm_counts_write(const struct pm_counts *c, const char *prefix, st
 		for (size_t j = 0; f && j < c->process[i].nobject; j++) {
 			const struct pm_counts_object *o = c->process[i].object + j;
 
-			fprintf(f, "# object 0x%" PRIx64 " 0x%" PRIx64 " 0x%" PRIx64 " %s %s\n", o->bias, o->lo, o->hi,
-				o->build_id ? o->build_id : "-", o->path);
+			fprintf(f, "# object 0x%" PRIx64 " 0x%" PRIx64 " 0x%" PRIx64 " %s %s\n",
+				o->bias, o->lo, o->hi, o->build_id ? o->build_id : "-", o->path);
 		}
 		for (size_t j = 0; f && j < n; j++)
 			fprintf(f, "0x%" PRIx64 " %" PRIu64 "\n", v[j].pc, v[j].count);

@@ -11,7 +11,7 @@
 #include "analyse/course.h"
 #include "trace/penn.h"
 
-/* ---- in order -------------------------------------------------------------------------------------- */
+/* ---- in order ------------------------------------------------------------------------------- */
 
 void pm_inorder_init(struct pm_inorder *p, unsigned latency, unsigned width)
 {
@@ -109,7 +109,9 @@ static enum pm_status inorder_parse(struct inorder *s, struct pm_conf *c, struct
 			free(s->path);
 			s->path = pm_strdup(v);
 		} else {
-			return pm_conf_fail(c, NULL, err, "'%s' is not a setting; allowed: latency=N, width=N, sweep, debug=FILE",
+			return pm_conf_fail(c, NULL, err,
+					    "'%s' is not a setting; allowed: latency=N, width=N, "
+					    "sweep, debug=FILE",
 					    it->name);
 		}
 	}
@@ -152,9 +154,9 @@ static void inorder_debug(struct inorder *s, const struct pm_uop *u)
 		}
 		a = u->src1 < 0 || !s->counter[u->src1];
 		b = u->src2 < 0 || !s->counter[u->src2];
-		fprintf(s->debug, "%5" PRIu64 "%6" PRIu64 " %2d %-11s%2d %-11s -> %2d  %c  ", s->cycle, s->number,
-			u->src1, a ? "(Ready)" : "(NotReady)", u->src2, b ? "(Ready)" : "(NotReady)", u->dest,
-			penn_letter(PENN_ACCESS, u->access));
+		fprintf(s->debug, "%5" PRIu64 "%6" PRIu64 " %2d %-11s%2d %-11s -> %2d  %c  ",
+			s->cycle, s->number, u->src1, a ? "(Ready)" : "(NotReady)", u->src2,
+			b ? "(Ready)" : "(NotReady)", u->dest, penn_letter(PENN_ACCESS, u->access));
 		for (unsigned r = 0; r < 50; r++) {
 			if (s->counter[r] > 9)
 				putc('+', s->debug);
@@ -210,7 +212,10 @@ static enum pm_status inorder_finish(void *self, struct pm_result *r, struct pm_
 			pm_result_u64(r, "latency", s->p[k].latency, "cycles");
 			pm_result_u64(r, "width", s->p[k].width, "micro-ops/cycle");
 			pm_result_u64(r, "cycles", pm_inorder_cycles(s->p + k), "cycles");
-			pm_result_f64(r, "cpi", s->p->insns ? (double)pm_inorder_cycles(s->p + k) / s->p->insns : 0,
+			pm_result_f64(r, "cpi",
+				      s->p->insns
+					      ? (double)pm_inorder_cycles(s->p + k) / s->p->insns
+					      : 0,
 				      "cycles/micro-op");
 			pm_result_end(r);
 		}
@@ -221,12 +226,13 @@ static enum pm_status inorder_finish(void *self, struct pm_result *r, struct pm_
 }
 
 const struct pm_sink_ops pm_sim_inorder = {
-	.abi = PM_ABI, .needs = PM_HAS_UOPS, .name = "inorder", .about = "in-order pipeline with a scoreboard (micro-op traces)",
+	.abi = PM_ABI, .needs = PM_HAS_UOPS, .name = "inorder",
+	.about = "in-order pipeline with a scoreboard (micro-op traces)",
 	.create = inorder_create, .consume = inorder_consume, .finish = inorder_finish,
 	.destroy = inorder_destroy,
 };
 
-/* ---- out of order ------------------------------------------------------------------------------------ */
+/* ---- out of order --------------------------------------------------------------------------- */
 
 #define ARCH 256		/* 50 are the course's; traces may name up to 255 */
 #define FLAGS_REG 49
@@ -235,7 +241,8 @@ const struct pm_sink_ops pm_sim_inorder = {
 struct course_slot {
 	struct pm_uop u;
 	uint64_t at[4];			/* fetch, issue, done, commit */
-	int map[5][2];			/* three sources, two destinations: architectural, physical */
+	int map[5][2];			/* three sources, two destinations: architectural,
+					 * physical */
 	int freed[2];			/* what the destinations were mapped to before */
 	int src[3];			/* physical, NONE */
 	uint8_t access;			/* enum pm_uop_access */
@@ -246,9 +253,11 @@ struct pm_ooo {
 	struct pm_ooo_conf c;
 	struct pm_ooo_hooks h;
 	struct pm_ooo_stats st;
-	struct course_slot *rob;		/* ring; slot of micro-op k is k & mask, so ages are plain numbers */
+	struct course_slot *rob;		/* ring; slot of micro-op k is k & mask, so ages
+						 * are plain numbers */
 	uint64_t mask, head, tail;	/* oldest, next to be fetched */
-	uint64_t *wait;			/* numbers of the micro-ops that have not issued, oldest first */
+	uint64_t *wait;			/* numbers of the micro-ops that have not issued, oldest
+					 * first */
 	unsigned nwait;
 	uint64_t *store;		/* numbers of stores in the ROB, oldest first */
 	unsigned nstore;
@@ -278,7 +287,8 @@ struct pm_ooo *pm_ooo_from(const struct pm_ooo_conf *c)
 	o->ready = pm_alloc(o->nphys * sizeof *o->ready);
 	o->free_list = pm_alloc(o->nphys * sizeof *o->free_list);
 	for (int r = 0; r < ARCH; r++)
-		o->map[r] = r < 50 ? r : (int)o->nphys - ARCH + r;	/* those above 49 out of the way */
+		o->map[r] = r < 50 ? r
+				   : (int)o->nphys - ARCH + r; /* those above 49 out of the way */
 	for (unsigned p = 50; p < o->nphys - (ARCH - 50); p++)
 		o->free_list[o->nfree++] = p;
 	return o;
@@ -333,7 +343,8 @@ static bool memory_ready(const struct pm_ooo *o, uint64_t number, const struct c
 	for (unsigned i = 0; i < o->nstore && o->store[i] < number; i++) {
 		const struct course_slot *t = o->rob + (o->store[i] & o->mask);
 
-		if (t->at[2] > o->cycle && (o->c.mem == PM_OOO_CONSERVATIVE || t->u.mem == s->u.mem))
+		if (t->at[2] > o->cycle &&
+		    (o->c.mem == PM_OOO_CONSERVATIVE || t->u.mem == s->u.mem))
 			return false;
 	}
 	return true;
@@ -352,7 +363,8 @@ static void issue(struct pm_ooo *o)
 
 		if ((s->src[0] != NONE && o->ready[s->src[0]] > now) ||
 		    (s->src[1] != NONE && o->ready[s->src[1]] > now) ||
-		    (s->src[2] != NONE && o->ready[s->src[2]] > now) || !memory_ready(o, number, s)) {
+		    (s->src[2] != NONE && o->ready[s->src[2]] > now) ||
+		    !memory_ready(o, number, s)) {
 			o->wait[left++] = number;
 			continue;
 		}
@@ -360,7 +372,8 @@ static void issue(struct pm_ooo *o)
 			latency = o->c.load;
 			o->st.loads++;
 		}
-		if (s->access && o->h.miss && o->h.miss(o->h.to, &s->u) && s->access == PM_UOP_LOAD) {
+		if (s->access && o->h.miss && o->h.miss(o->h.to, &s->u) &&
+		    s->access == PM_UOP_LOAD) {
 			latency += o->c.miss;
 			o->st.load_misses++;
 		}
@@ -436,7 +449,8 @@ static size_t one_cycle(struct pm_ooo *o, const struct pm_uop *u, size_t n)
 
 	commit(o);
 	issue(o);
-	while (k < o->c.width && k < n && o->tail - o->head < o->c.rob && o->fetch_from <= o->cycle) {
+	while (k < o->c.width && k < n && o->tail - o->head < o->c.rob &&
+	       o->fetch_from <= o->cycle) {
 		rename_one(o, u + k++);
 		if (u[k - 1].outcome == PM_UOP_TAKEN)
 			break;
@@ -455,7 +469,8 @@ void pm_ooo_run(struct pm_ooo *o, const struct pm_uop *u, size_t n)
 	}
 	memcpy(o->in + o->nin, u, n * sizeof *u);
 	o->nin += n;
-	/* a cycle runs only when a whole group is there, so that batches leave no trace in the timing */
+	/* a cycle runs only when a whole group is there, so that batches leave no trace in the
+	 * timing */
 	while (o->nin - i >= o->c.width)
 		i += one_cycle(o, o->in + i, o->nin - i);
 	memmove(o->in, o->in + i, (o->nin -= i) * sizeof *o->in);
@@ -472,7 +487,7 @@ void pm_ooo_end(struct pm_ooo *o)
 	o->st.cycles = o->cycle;
 }
 
-/* ---- the sink ---------------------------------------------------------------------------------------- */
+/* ---- the sink ------------------------------------------------------------------------------- */
 
 struct ooo {
 	struct pm_ooo *o;
@@ -489,7 +504,8 @@ struct ooo {
 static bool ooo_mispredict(void *to, const struct pm_uop *u)
 {
 	struct ooo *s = to;
-	struct pm_br b = { u->pc, u->target, PM_BR_COND | (u->outcome == PM_UOP_TAKEN ? PM_BR_TAKEN : 0), 0 };
+	struct pm_br b = { u->pc, u->target,
+		PM_BR_COND | (u->outcome == PM_UOP_TAKEN ? PM_BR_TAKEN : 0), 0 };
 	uint8_t miss;
 
 	s->bp->run(s->predictor, &b, 1, &miss);
@@ -500,17 +516,17 @@ static bool ooo_miss(void *to, const struct pm_uop *u)
 {
 	struct ooo *s = to;
 
-	return pm_cache_access(s->dcache, u->access == PM_UOP_STORE ? PM_OP_WRITE : PM_OP_READ, u->mem,
-			       u->msize ? u->msize : 1, false, u->pc) > 0;
+	return pm_cache_access(s->dcache, u->access == PM_UOP_STORE ? PM_OP_WRITE : PM_OP_READ,
+			       u->mem, u->msize ? u->msize : 1, false, u->pc) > 0;
 }
 
-static void ooo_commit(void *to, const struct pm_uop *u, const uint64_t cycle[4], const int map[5][2],
-		       const int freed[2])
+static void ooo_commit(void *to, const struct pm_uop *u, const uint64_t cycle[4],
+		       const int map[5][2], const int freed[2])
 {
 	struct ooo *s = to;
 
-	fprintf(s->debug, "%" PRIu64 ": %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " ", ++s->number, cycle[0],
-		cycle[1], cycle[2], cycle[3]);
+	fprintf(s->debug, "%" PRIu64 ": %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " ",
+		++s->number, cycle[0], cycle[1], cycle[2], cycle[3]);
 	for (int k = 0; k < 5; k++) {
 		if (map[k][0] == NONE)
 			continue;
@@ -541,7 +557,8 @@ static enum pm_status ooo_predictor(struct ooo *s, struct pm_conf *c, const stru
 				    struct pm_err *err)
 {
 	if (!it->n)
-		return pm_conf_fail(c, it, err, "expected bpred=perfect or a predictor, as in bpred=gshare,14");
+		return pm_conf_fail(c, it, err,
+				    "expected bpred=perfect or a predictor, as in bpred=gshare,14");
 	if (s->predictor)		/* the last word counts */
 		s->bp->destroy(s->predictor);
 	s->predictor = NULL;
@@ -550,13 +567,17 @@ static enum pm_status ooo_predictor(struct ooo *s, struct pm_conf *c, const stru
 		return PM_OK;
 	s->bp = pm_bp_find(it->field[0].key);
 	if (!s->bp || s->bp->mask != PM_BR_COND)
-		return pm_conf_fail(c, it, err, "'%s' is not a predictor of conditional branches; allowed: perfect, taken, nottaken, btfn, bimodal,K gshare,K,H tournament,K,H tage, tagescl...",
+		return pm_conf_fail(c, it, err,
+				    "'%s' is not a predictor of conditional branches; allowed: "
+				    "perfect, taken, nottaken, btfn, bimodal,K gshare,K,H "
+				    "tournament,K,H tage, tagescl...",
 				    it->field[0].key);
 	for (size_t i = 1; i < it->n; i++) {
 		if (i > 2 || !s->bp->args[i - 1])
-			return pm_conf_fail(c, it, err, "'%s' is one number too many", it->field[i].key);
-		if (pm_conf_u64(c, it, it->field[i].key, s->bp->args[i - 1], s->bp->lo[i - 1], s->bp->hi[i - 1],
-				s->args.v + i - 1, err))
+			return pm_conf_fail(c, it, err, "'%s' is one number too many",
+					    it->field[i].key);
+		if (pm_conf_u64(c, it, it->field[i].key, s->bp->args[i - 1], s->bp->lo[i - 1],
+				s->bp->hi[i - 1], s->args.v + i - 1, err))
 			return PM_ERR;
 		s->args.n++;
 	}
@@ -589,12 +610,15 @@ static enum pm_status ooo_dcache(struct ooo *s, struct pm_conf *c, const struct 
 static enum pm_status ooo_parse(struct ooo *s, struct pm_conf *c, struct pm_err *err)
 {
 	static const char *const mems[] = { "ignore", "conservative", "perfect", NULL };
-	const struct { const char *name; unsigned *to; uint64_t lo, hi; const char *about; } keys[] = {
+	const struct {
+		const char *name; unsigned *to; uint64_t lo, hi; const char *about;
+	} keys[] = {
 		{ "width", &s->c.width, 1, 64, "micro-ops per cycle" },
 		{ "rob", &s->c.rob, 1, 65536, "micro-ops in the reorder buffer" },
 		{ "load", &s->c.load, 1, 1000, "cycles of a load that hits" },
 		{ "miss", &s->c.miss, 0, 10000, "further cycles of a load that misses" },
-		{ "restart", &s->c.restart, 0, 1000, "cycles from a resolved misprediction to fetch" },
+		{ "restart", &s->c.restart, 0, 1000,
+		  "cycles from a resolved misprediction to fetch" },
 	};
 
 	for (size_t i = 0; i < c->n; i++) {
@@ -606,7 +630,8 @@ static enum pm_status ooo_parse(struct ooo *s, struct pm_conf *c, struct pm_err 
 
 		for (size_t k = 0; k < NR(keys) && !known; k++)
 			if (!strcmp(keys[k].name, it->name)) {
-				if (pm_conf_u64(c, it, v, keys[k].about, keys[k].lo, keys[k].hi, &x, err))
+				if (pm_conf_u64(c, it, v, keys[k].about, keys[k].lo, keys[k].hi, &x,
+						err))
 					return PM_ERR;
 				*keys[k].to = x;
 				known = true;
@@ -616,7 +641,10 @@ static enum pm_status ooo_parse(struct ooo *s, struct pm_conf *c, struct pm_err 
 		if (!strcmp(it->name, "mem")) {
 			w = pm_conf_word(v, mems);
 			if (w < 0)
-				return pm_conf_fail(c, it, err, "'%s' is unknown; allowed: ignore, conservative, perfect", v);
+				return pm_conf_fail(c, it, err,
+						    "'%s' is unknown; allowed: ignore, "
+						    "conservative, perfect",
+						    v);
 			s->c.mem = w;
 		} else if (!strcmp(it->name, "bpred")) {
 			if (ooo_predictor(s, c, it, err))
@@ -628,7 +656,9 @@ static enum pm_status ooo_parse(struct ooo *s, struct pm_conf *c, struct pm_err 
 			free(s->path);
 			s->path = pm_strdup(v);
 		} else {
-			return pm_conf_fail(c, NULL, err, "'%s' is not a setting; allowed: width, rob, load, miss, restart, mem, bpred, dcache, debug",
+			return pm_conf_fail(c, NULL, err,
+					    "'%s' is not a setting; allowed: width, rob, load, "
+					    "miss, restart, mem, bpred, dcache, debug",
 					    it->name);
 		}
 	}
@@ -687,8 +717,10 @@ static enum pm_status ooo_finish(void *self, struct pm_result *r, struct pm_err 
 	pm_result_u64(r, "uops", st->uops, "micro-ops");
 	pm_result_u64(r, "instructions", st->macros, "instructions");
 	pm_result_u64(r, "cycles", st->cycles, "cycles");
-	pm_result_f64(r, "uops_per_cycle", st->cycles ? (double)st->uops / st->cycles : 0, "micro-ops/cycle");
-	pm_result_f64(r, "ipc", st->cycles ? (double)st->macros / st->cycles : 0, "instructions/cycle");
+	pm_result_f64(r, "uops_per_cycle", st->cycles ? (double)st->uops / st->cycles : 0,
+		      "micro-ops/cycle");
+	pm_result_f64(r, "ipc", st->cycles ? (double)st->macros / st->cycles : 0,
+		      "instructions/cycle");
 	pm_result_u64(r, "branches", st->branches, "branches");
 	pm_result_u64(r, "mispredictions", st->mispredicted, "branches");
 	pm_result_u64(r, "loads", st->loads, "loads");
@@ -698,6 +730,7 @@ static enum pm_status ooo_finish(void *self, struct pm_result *r, struct pm_err 
 }
 
 const struct pm_sink_ops pm_sim_ooo = {
-	.abi = PM_ABI, .needs = PM_HAS_UOPS, .name = "ooo", .about = "out-of-order core of a course (micro-op traces)",
+	.abi = PM_ABI, .needs = PM_HAS_UOPS, .name = "ooo",
+	.about = "out-of-order core of a course (micro-op traces)",
 	.create = ooo_create, .consume = ooo_consume, .finish = ooo_finish, .destroy = ooo_destroy,
 };

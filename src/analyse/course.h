@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* course.h - the two pipelines that a computer-architecture course asks its students for, on micro-op
- * traces
+/* course.h - the two pipelines that a computer-architecture course asks its students for, on
+ * micro-op traces
  *
  * inorder - a scoreboard has a counter per register; a micro-op issues when the counters of both
  * sources are 0; its destination's counter becomes 1, or L for a load; all count down every cycle.
- * `width` micro-ops issue per cycle, in order. Configuration: latency=L (2), width=N (1), sweep (all
- * of latency 1..15 with width 1, and width 1..8 with this latency), debug=FILE: a line per attempt: cycle, number,
- * sources with (Ready) or (NotReady), destination, L/S/-, the scoreboard.
+ * `width` micro-ops issue per cycle, in order. Configuration: latency=L (2), width=N (1), sweep
+ * (all of latency 1..15 with width 1, and width 1..8 with this latency), debug=FILE: a line per
+ * attempt: cycle, number, sources with (Ready) or (NotReady), destination, L/S/-, the scoreboard.
  *
- * ooo - registers are renamed (50 architectural; 49 is the flags; free registers first in first out,
- * from 50 up), a reorder buffer of `rob` micro-ops, `width` per cycle in every stage, the oldest ready ones
- * issue first. In every cycle: commit, issue, fetch and rename. A micro-op issues in the cycle after its
- * fetch at the earliest and when its sources are done; it is done `latency` cycles later (loads:
- * load, and miss more if the data cache misses) and commits then at the earliest, in order. Memory:
+ * ooo - registers are renamed (50 architectural; 49 is the flags; free registers first in first
+ * out, from 50 up), a reorder buffer of `rob` micro-ops, `width` per cycle in every stage, the
+ * oldest ready ones issue first. In every cycle: commit, issue, fetch and rename. A micro-op issues
+ * in the cycle after its fetch at the earliest and when its sources are done; it is done `latency`
+ * cycles later (loads: load, and miss more if the data cache misses) and commits then at the
+ * earliest, in order. Memory:
  *   mem=ignore        loads wait for no store
  *   mem=conservative  a load waits until all older stores are done
  *   mem=perfect       a load waits until the older stores to its very address are done
@@ -23,7 +24,8 @@
  * loads always hit), debug=FILE: number, cycles of fetch, issue, done, commit, mappings of sources
  * and destinations, [freed register], opcodes.
  *
- * What neither models: instruction fetch misses, wrong-path work, functional units, store buffers. */
+ * What neither models: instruction fetch misses, wrong-path work, functional units, store
+ * buffers. */
 #ifndef PM_ANALYSE_COURSE_H
 #define PM_ANALYSE_COURSE_H
 
@@ -51,8 +53,8 @@ struct pm_ooo_hooks {
 	bool (*miss)(void *to, const struct pm_uop *u);
 	void *to;
 	/* called at commit, in order */
-	void (*commit)(void *to, const struct pm_uop *u, const uint64_t cycle[4], const int map[5][2],
-		       const int freed[2]);
+	void (*commit)(void *to, const struct pm_uop *u, const uint64_t cycle[4],
+		       const int map[5][2], const int freed[2]);
 };
 void pm_ooo_hooks(struct pm_ooo *o, const struct pm_ooo_hooks *h);
 void pm_ooo_run(struct pm_ooo *o, const struct pm_uop *u, size_t n);

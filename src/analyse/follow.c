@@ -11,7 +11,8 @@
 #define RDI 7
 
 enum follow_how {
-	HOW_UNKNOWN,			/* changes whatever it likes: nothing holds the value any more */
+	HOW_UNKNOWN,			/* changes whatever it likes: nothing holds the value any
+					 * more */
 	HOW_OTHER,			/* changes what .writes says */
 	HOW_COPY,			/* register to register, and .add */
 	HOW_LOAD, HOW_STORE,		/* a whole word */
@@ -63,8 +64,8 @@ static struct prefixes prefixes_of(const uint8_t *b, const struct x86_insn *x, b
 			p.narrow = true;
 		else if (b[i] == 0x64 || b[i] == 0x65)
 			p.segment = true;
-		else if (b[i] != 0xf2 && b[i] != 0xf3 && b[i] != 0xf0 && b[i] != 0x2e && b[i] != 0x36 && b[i] != 0x3e &&
-			 b[i] != 0x26 && b[i] != 0x67)
+		else if (b[i] != 0xf2 && b[i] != 0xf3 && b[i] != 0xf0 && b[i] != 0x2e &&
+			 b[i] != 0x36 && b[i] != 0x3e && b[i] != 0x26 && b[i] != 0x67)
 			break;
 	if (wide && i < x->op && (b[i] & 0xf0) == 0x40) {
 		p.rex_r = b[i] >> 2 & 1;
@@ -86,7 +87,8 @@ static void memory_operand(const uint8_t *b, const struct x86_insn *x, const str
 {
 	unsigned mod = b[x->modrm] >> 6, rm = b[x->modrm] & 7, base = rm | p->rex_b << 3;
 
-	if (mod == 3 || p->segment || x->prop & (X86_RIP | X86_ADDR | X86_TLS) || (p->compressed && x->ndisp == 1))
+	if (mod == 3 || p->segment || x->prop & (X86_RIP | X86_ADDR | X86_TLS) ||
+	    (p->compressed && x->ndisp == 1))
 		return;
 	if (rm == 4) {
 		unsigned sib = b[x->modrm + 1];
@@ -101,7 +103,8 @@ static void memory_operand(const uint8_t *b, const struct x86_insn *x, const str
 	op->disp = number(b + x->disp, x->ndisp);
 }
 
-void pm_follow_decode(struct pm_follow_decoder *d, const struct pm_insn *in, struct pm_follow_op *op)
+void pm_follow_decode(struct pm_follow_decoder *d, const struct pm_insn *in,
+		      struct pm_follow_op *op)
 {
 	const bool wide = in->isa == PM_ISA_X86_64;
 	const uint8_t *b = in->bytes;
@@ -110,8 +113,12 @@ void pm_follow_decode(struct pm_follow_decoder *d, const struct pm_insn *in, str
 	unsigned reg, rm, opcode;
 	bool word, memory;
 
-	*op = (struct pm_follow_op){ .how = HOW_UNKNOWN, .to = -1, .from = -1, .base = -1, .read_base = -1,
-		.write_base = -1 };
+	*op = (struct pm_follow_op){ .how = HOW_UNKNOWN,
+				     .to = -1,
+				     .from = -1,
+				     .base = -1,
+				     .read_base = -1,
+				     .write_base = -1 };
 	if (in->isa > PM_ISA_X86_32 || !x86_decode(d->d[wide], b, in->len, &x))
 		return;
 	op->how = HOW_OTHER;
@@ -123,16 +130,20 @@ void pm_follow_decode(struct pm_follow_decoder *d, const struct pm_insn *in, str
 			return;
 		if (opcode >= 0x50 && opcode <= 0x5f && !p.narrow) {
 			op->how = opcode < 0x58 ? HOW_PUSH : HOW_POP;
-			*(opcode < 0x58 ? &op->from : &op->to) = (int8_t)((opcode & 7) | p.rex_b << 3);
-		} else if ((opcode == 0x05 || opcode == 0x2d) && (wide ? x.prop & X86_WIDE : !p.narrow)) {
+			*(opcode < 0x58 ? &op->from
+					: &op->to) = (int8_t)((opcode & 7) | p.rex_b << 3);
+		} else if ((opcode == 0x05 || opcode == 0x2d) &&
+			   (wide ? x.prop & X86_WIDE : !p.narrow)) {
 			op->how = HOW_COPY;		/* add, sub rax, constant */
 			op->to = op->from = RAX;
 			op->add = opcode == 0x05 ? x86_imm(&x, b) : -x86_imm(&x, b);
 		}
 		/* movs, stos, lods: by rsi and rdi */
 		if (!p.segment && !(x.prop & X86_ADDR)) {
-			op->read_base = (opcode & 0xfe) == 0xa4 || (opcode & 0xfe) == 0xac ? RSI : -1;
-			op->write_base = (opcode & 0xfe) == 0xa4 || (opcode & 0xfe) == 0xaa ? RDI : -1;
+			op->read_base = (opcode & 0xfe) == 0xa4 || (opcode & 0xfe) == 0xac ? RSI
+											   : -1;
+			op->write_base = (opcode & 0xfe) == 0xa4 || (opcode & 0xfe) == 0xaa ? RDI
+											    : -1;
 		}
 		return;
 	}
@@ -155,7 +166,8 @@ void pm_follow_decode(struct pm_follow_decoder *d, const struct pm_insn *in, str
 		op->how = !memory ? HOW_COPY : load ? HOW_LOAD : HOW_STORE;
 		op->to = (int8_t)(load ? reg : memory ? 0xff : rm);
 		op->from = (int8_t)(load ? memory ? 0xff : rm : reg);
-	} else if (!memory && (opcode == 0x81 || opcode == 0x83) && ((reg & 7) == 0 || (reg & 7) == 5)) {
+	} else if (!memory && (opcode == 0x81 || opcode == 0x83) &&
+		   ((reg & 7) == 0 || (reg & 7) == 5)) {
 		op->how = HOW_COPY;
 		op->to = op->from = (int8_t)rm;
 		op->add = (reg & 7) == 0 ? x86_imm(&x, b) : -x86_imm(&x, b);
@@ -165,13 +177,15 @@ void pm_follow_decode(struct pm_follow_decoder *d, const struct pm_insn *in, str
 void pm_follow_start(struct pm_follow *f, unsigned width)
 {
 	*f = (struct pm_follow){ .left = FOLLOW_INSNS, .known = 1u << RAX, .width = (uint8_t)width,
-		.op = { .how = HOW_OTHER, .to = -1, .from = -1, .base = -1, .read_base = -1, .write_base = -1 } };
+		.op = { .how = HOW_OTHER, .to = -1, .from = -1, .base = -1, .read_base = -1,
+			.write_base = -1 } };
 }
 
 static void overwrite(struct pm_follow *f, uint64_t addr, unsigned size)
 {
 	for (unsigned i = 0; i < FOLLOW_SLOTS; i++)
-		if (f->slot[i].used && addr < f->slot[i].addr + f->width && f->slot[i].addr < addr + size)
+		if (f->slot[i].used && addr < f->slot[i].addr + f->width &&
+		    f->slot[i].addr < addr + size)
 			f->slot[i].used = false;
 }
 

@@ -6,7 +6,7 @@
 #include "analyse/conf.h"
 #include "analyse/i486.h"
 #include "base/mem.h"
-#include "base/opt.h"
+#include "base/number.h"
 #include "isa/x86/form.h"
 
 struct pm_i486 {
@@ -16,8 +16,8 @@ struct pm_i486 {
 	uint64_t set_mask;
 	unsigned shift, fill;
 	uint64_t now, bus;		/* bus: when the last read on it ends */
-	/* When the last wbuf writes have been (or, if no read comes before them, will be) on the bus: a ring,
-	 * the oldest at head, rising. Such a write started 2 cycles before. */
+	/* When the last wbuf writes have been (or, if no read comes before them, will be) on the
+	 * bus: a ring, the oldest at head, rising. Such a write started 2 cycles before. */
 	uint64_t *done, last_done;	/* last_done: of the newest */
 	unsigned head;
 	/* prefetch buffer: lines base .. base + count - 1 */
@@ -72,12 +72,14 @@ static bool look_any(uint64_t *set, unsigned ways, uint64_t line, bool enter)
 	return hit;
 }
 
-/* The same without branches, of which half would be mispredicted: a way moves down until the line is met. */
+/* The same without branches, of which half would be mispredicted: a way moves down until the line
+ * is met. */
 static inline bool look_4(uint64_t *set, uint64_t line, bool enter)
 {
 	uint64_t t0 = set[0], t1 = set[1], t2 = set[2], t3 = set[3];
 	uint64_t at0 = -(uint64_t)(t0 == line), at1 = at0 | -(uint64_t)(t1 == line),
-		at2 = at1 | -(uint64_t)(t2 == line), hit = at2 | -(uint64_t)(t3 == line), change = hit | -(uint64_t)enter;
+		 at2 = at1 | -(uint64_t)(t2 == line), hit = at2 | -(uint64_t)(t3 == line),
+		 change = hit | -(uint64_t)enter;
 
 	set[0] = t0 ^ ((t0 ^ line) & change);
 	set[1] = t1 ^ ((t1 ^ t0) & ~at0 & change);
@@ -90,7 +92,8 @@ static inline bool look(struct pm_i486 *m, uint64_t line, bool enter)
 {
 	uint64_t *set = m->tag + (line & m->set_mask) * m->c.ways;
 
-	return m->c.ways == 4 ? look_4(set, line + 1, enter) : look_any(set, m->c.ways, line + 1, enter);
+	return m->c.ways == 4 ? look_4(set, line + 1, enter)
+			      : look_any(set, m->c.ways, line + 1, enter);
 }
 
 /* (2) A read goes before the writes that have not started: they follow it. */
@@ -99,7 +102,8 @@ static __attribute__((noinline)) uint64_t overtake(struct pm_i486 *m)
 	uint64_t free_at = m->bus, then;
 	unsigned k = 0, at = m->head;
 
-	for (; k < m->c.wbuf && m->done[at] < m->now + 2; k++, at = at + 1 == m->c.wbuf ? 0 : at + 1)
+	for (; k < m->c.wbuf && m->done[at] < m->now + 2;
+	     k++, at = at + 1 == m->c.wbuf ? 0 : at + 1)
 		if (m->done[at] > free_at)
 			free_at = m->done[at];
 	then = (free_at > m->now ? free_at : m->now) + m->fill;
@@ -113,7 +117,8 @@ static void refill(struct pm_i486 *m)
 {
 	uint64_t from = m->now, free_at = m->bus > m->last_done ? m->bus : m->last_done;
 
-	m->now = m->last_done >= from + 2 ? overtake(m) : (free_at > from ? free_at : from) + m->fill;
+	m->now = m->last_done >= from + 2 ? overtake(m)
+					  : (free_at > from ? free_at : from) + m->fill;
 	m->bus = m->now;
 	m->st.stall += m->now - from;
 }
@@ -192,9 +197,10 @@ static inline void insn(struct pm_i486 *m, uint64_t pc, unsigned len, unsigned c
 	uint64_t line = pc >> m->shift, last = (pc + len - (len != 0)) >> m->shift;
 
 	m->now += m->own;
-	/* One branch, which is hard to predict, for all of it: in another line than the one before, or the buffer
-	 * has room, or it is time to flush. */
-	if ((line ^ m->base) | (last ^ m->base) | (m->ready[0] > m->now) | (m->count < m->cap) | !m->flush_left)
+	/* One branch, which is hard to predict, for all of it: in another line than the one before,
+	 * or the buffer has room, or it is time to flush. */
+	if ((line ^ m->base) | (last ^ m->base) | (m->ready[0] > m->now) | (m->count < m->cap) |
+	    !m->flush_left)
 		between(m, line, last);
 	m->flush_left--;
 	m->own = cycles;
@@ -268,36 +274,39 @@ const struct pm_i486_stats *pm_i486_end(struct pm_i486 *m)
 	return &m->st;
 }
 
-/* ---- own cycles --------------------------------------------------------------------------------------- */
+/* ---- own cycles ----------------------------------------------------------------------------- */
 
 /* From the i486 Programmer's Reference Manual: register form; more when an operand is read from
  * memory; more when one is written. Where the manual gives a range, its lower middle. */
 static const struct { const char *name; uint8_t reg, read, write; } clocks[] = {
-	{ "mov", 1, 0, 0 }, { "add", 1, 1, 1 }, { "sub", 1, 1, 1 }, { "and", 1, 1, 1 }, { "or", 1, 1, 1 },
-	{ "xor", 1, 1, 1 }, { "adc", 1, 1, 1 }, { "sbb", 1, 1, 1 }, { "cmp", 1, 1, 0 }, { "test", 1, 1, 0 },
-	{ "inc", 1, 1, 1 }, { "dec", 1, 1, 1 }, { "neg", 1, 1, 1 }, { "not", 1, 1, 1 }, { "lea", 1, 0, 0 },
-	{ "push", 1, 3, 0 }, { "pop", 1, 0, 4 }, { "movzx", 3, 0, 0 }, { "movsx", 3, 0, 0 },
-	{ "movsxd", 3, 0, 0 }, { "shl", 2, 1, 1 }, { "shr", 2, 1, 1 }, { "sar", 2, 1, 1 }, { "rol", 2, 1, 1 },
-	{ "ror", 2, 1, 1 }, { "rcl", 3, 1, 0 }, { "rcr", 3, 1, 0 }, { "shld", 2, 1, 0 }, { "shrd", 2, 1, 0 },
-	{ "imul", 16, 0, 0 }, { "mul", 16, 0, 0 }, { "div", 40, 0, 0 }, { "idiv", 43, 0, 0 },
-	{ "cdq", 3, 0, 0 }, { "cqo", 3, 0, 0 }, { "cwde", 3, 0, 0 }, { "cdqe", 3, 0, 0 }, { "xchg", 3, 2, 0 },
-	{ "xadd", 3, 1, 0 }, { "cmpxchg", 6, 1, 0 }, { "bswap", 1, 0, 0 }, { "setcc", 4, 0, 0 },
-	{ "bt", 3, 0, 0 }, { "bts", 6, 2, 0 }, { "btr", 6, 2, 0 }, { "btc", 6, 2, 0 }, { "bsf", 12, 0, 0 },
-	{ "bsr", 12, 0, 0 }, { "leave", 5, 0, 0 }, { "enter", 14, 0, 0 }, { "nop", 1, 0, 0 },
-	{ "jmp", 3, 2, 0 }, { "jcc", 1, 0, 0 }, { "call", 3, 2, 0 }, { "ret", 5, 0, 0 }, { "loopcc", 6, 0, 0 },
+	{ "mov", 1, 0, 0 }, { "add", 1, 1, 1 }, { "sub", 1, 1, 1 }, { "and", 1, 1, 1 },
+	{ "or", 1, 1, 1 }, { "xor", 1, 1, 1 }, { "adc", 1, 1, 1 }, { "sbb", 1, 1, 1 },
+	{ "cmp", 1, 1, 0 }, { "test", 1, 1, 0 }, { "inc", 1, 1, 1 }, { "dec", 1, 1, 1 },
+	{ "neg", 1, 1, 1 }, { "not", 1, 1, 1 }, { "lea", 1, 0, 0 }, { "push", 1, 3, 0 },
+	{ "pop", 1, 0, 4 }, { "movzx", 3, 0, 0 }, { "movsx", 3, 0, 0 }, { "movsxd", 3, 0, 0 },
+	{ "shl", 2, 1, 1 }, { "shr", 2, 1, 1 }, { "sar", 2, 1, 1 }, { "rol", 2, 1, 1 },
+	{ "ror", 2, 1, 1 }, { "rcl", 3, 1, 0 }, { "rcr", 3, 1, 0 }, { "shld", 2, 1, 0 },
+	{ "shrd", 2, 1, 0 }, { "imul", 16, 0, 0 }, { "mul", 16, 0, 0 }, { "div", 40, 0, 0 },
+	{ "idiv", 43, 0, 0 }, { "cdq", 3, 0, 0 }, { "cqo", 3, 0, 0 }, { "cwde", 3, 0, 0 },
+	{ "cdqe", 3, 0, 0 }, { "xchg", 3, 2, 0 }, { "xadd", 3, 1, 0 }, { "cmpxchg", 6, 1, 0 },
+	{ "bswap", 1, 0, 0 }, { "setcc", 4, 0, 0 }, { "bt", 3, 0, 0 }, { "bts", 6, 2, 0 },
+	{ "btr", 6, 2, 0 }, { "btc", 6, 2, 0 }, { "bsf", 12, 0, 0 }, { "bsr", 12, 0, 0 },
+	{ "leave", 5, 0, 0 }, { "enter", 14, 0, 0 }, { "nop", 1, 0, 0 }, { "jmp", 3, 2, 0 },
+	{ "jcc", 1, 0, 0 }, { "call", 3, 2, 0 }, { "ret", 5, 0, 0 }, { "loopcc", 6, 0, 0 },
 	{ "loop", 6, 0, 0 }, { "jecxz", 5, 0, 0 }, { "jrcxz", 5, 0, 0 }, { "pushfq", 4, 0, 0 },
 	{ "popfq", 9, 0, 0 }, { "pushfd", 4, 0, 0 }, { "popfd", 9, 0, 0 }, { "cld", 2, 0, 0 },
-	{ "std", 2, 0, 0 }, { "clc", 2, 0, 0 }, { "stc", 2, 0, 0 }, { "cmc", 2, 0, 0 }, { "sahf", 2, 0, 0 },
-	{ "lahf", 3, 0, 0 }, { "movsb", 7, 0, 0 }, { "movsd", 7, 0, 0 }, { "movsq", 7, 0, 0 },
-	{ "stosb", 5, 0, 0 }, { "stosd", 5, 0, 0 }, { "stosq", 5, 0, 0 }, { "lodsb", 5, 0, 0 },
-	{ "lodsd", 5, 0, 0 }, { "scasb", 6, 0, 0 }, { "cmpsb", 8, 0, 0 }, { "int", 26, 0, 0 },
-	{ "syscall", 26, 0, 0 }, { "pusha", 11, 0, 0 }, { "popa", 9, 0, 0 }, { "pushad", 11, 0, 0 },
-	{ "popad", 9, 0, 0 }, { "fld", 4, 0, 0 }, { "fst", 3, 0, 4 }, { "fstp", 3, 0, 4 }, { "fild", 9, 0, 0 },
-	{ "fistp", 29, 0, 0 }, { "fadd", 10, 0, 0 }, { "faddp", 10, 0, 0 }, { "fsub", 10, 0, 0 },
-	{ "fsubp", 10, 0, 0 }, { "fmul", 16, 0, 0 }, { "fmulp", 16, 0, 0 }, { "fdiv", 73, 0, 0 },
-	{ "fdivp", 73, 0, 0 }, { "fsqrt", 84, 0, 0 }, { "fxch", 4, 0, 0 }, { "fchs", 6, 0, 0 },
-	{ "fabs", 3, 0, 0 }, { "fcom", 4, 0, 0 }, { "fcomp", 4, 0, 0 }, { "fldcw", 4, 0, 0 },
-	{ "fnstcw", 3, 0, 0 }, { "fnstsw", 3, 0, 0 }, { "fld1", 4, 0, 0 }, { "fldz", 4, 0, 0 },
+	{ "std", 2, 0, 0 }, { "clc", 2, 0, 0 }, { "stc", 2, 0, 0 }, { "cmc", 2, 0, 0 },
+	{ "sahf", 2, 0, 0 }, { "lahf", 3, 0, 0 }, { "movsb", 7, 0, 0 }, { "movsd", 7, 0, 0 },
+	{ "movsq", 7, 0, 0 }, { "stosb", 5, 0, 0 }, { "stosd", 5, 0, 0 }, { "stosq", 5, 0, 0 },
+	{ "lodsb", 5, 0, 0 }, { "lodsd", 5, 0, 0 }, { "scasb", 6, 0, 0 }, { "cmpsb", 8, 0, 0 },
+	{ "int", 26, 0, 0 }, { "syscall", 26, 0, 0 }, { "pusha", 11, 0, 0 }, { "popa", 9, 0, 0 },
+	{ "pushad", 11, 0, 0 }, { "popad", 9, 0, 0 }, { "fld", 4, 0, 0 }, { "fst", 3, 0, 4 },
+	{ "fstp", 3, 0, 4 }, { "fild", 9, 0, 0 }, { "fistp", 29, 0, 0 }, { "fadd", 10, 0, 0 },
+	{ "faddp", 10, 0, 0 }, { "fsub", 10, 0, 0 }, { "fsubp", 10, 0, 0 }, { "fmul", 16, 0, 0 },
+	{ "fmulp", 16, 0, 0 }, { "fdiv", 73, 0, 0 }, { "fdivp", 73, 0, 0 }, { "fsqrt", 84, 0, 0 },
+	{ "fxch", 4, 0, 0 }, { "fchs", 6, 0, 0 }, { "fabs", 3, 0, 0 }, { "fcom", 4, 0, 0 },
+	{ "fcomp", 4, 0, 0 }, { "fldcw", 4, 0, 0 }, { "fnstcw", 3, 0, 0 }, { "fnstsw", 3, 0, 0 },
+	{ "fld1", 4, 0, 0 }, { "fldz", 4, 0, 0 },
 };
 
 static unsigned clocks_of(struct pm_forms *forms[2], const struct pm_insn *in)
@@ -323,12 +332,13 @@ static unsigned clocks_of(struct pm_forms *forms[2], const struct pm_insn *in)
 				reads -= reads > 0;
 			if (!strcmp(name, "push") || !strcmp(name, "call"))
 				writes -= writes > 0;
-			return clocks[i].reg + (reads ? clocks[i].read : 0) + (writes ? clocks[i].write : 0);
+			return clocks[i].reg + (reads ? clocks[i].read : 0) +
+			       (writes ? clocks[i].write : 0);
 		}
 	return 1;
 }
 
-/* ---- the sink ----------------------------------------------------------------------------------------- */
+/* ---- the sink ------------------------------------------------------------------------------- */
 
 #define MODELS 8
 
@@ -356,13 +366,15 @@ static void destroy(void *self)
 	free(s);
 }
 
-static enum pm_status model_add(struct i486_sink *s, struct pm_conf *c, const struct pm_i486_conf *m,
-				struct pm_err *err)
+static enum pm_status model_add(struct i486_sink *s, struct pm_conf *c,
+				const struct pm_i486_conf *m, struct pm_err *err)
 {
 	uint32_t sets = m->size / m->line / m->ways;
 
 	if (!sets || sets * m->ways * m->line != m->size || (sets & (sets - 1)))
-		return pm_conf_fail(c, NULL, err, "%u bytes in %u ways of %u-byte lines do not make a power of two of sets",
+		return pm_conf_fail(c, NULL, err,
+				    "%u bytes in %u ways of %u-byte lines do not make a power of "
+				    "two of sets",
 				    m->size, m->ways, m->line);
 	s->m[s->n++] = pm_i486_new(m);
 	return PM_OK;
@@ -371,11 +383,14 @@ static enum pm_status model_add(struct i486_sink *s, struct pm_conf *c, const st
 static enum pm_status parse(struct i486_sink *s, struct pm_conf *c, struct pm_err *err)
 {
 	static const struct { uint8_t line, ways, wbuf; } table6[] = {
-		{ 8, 4, 4 }, { 16, 4, 4 }, { 32, 4, 4 }, { 64, 4, 4 }, { 16, 8, 4 }, { 16, 2, 4 }, { 16, 1, 4 },
+		{ 8, 4, 4 }, { 16, 4, 4 }, { 32, 4, 4 }, { 64, 4, 4 }, { 16, 8, 4 }, { 16, 2, 4 },
+		{ 16, 1, 4 },
 		{ 16, 4, 2 },
 	};
 	struct pm_i486_conf m = { 8192, 16, 4, 4, 50000 };
-	const struct { const char *name; uint32_t *to; uint64_t lo, hi; bool pow2; const char *about; } keys[] = {
+	const struct {
+		const char *name; uint32_t *to; uint64_t lo, hi; bool pow2; const char *about;
+	} keys[] = {
 		{ "size", &m.size, 64, 1 << 24, true, "bytes of the cache" },
 		{ "line", &m.line, 4, 256, true, "bytes of a line" },
 		{ "ways", &m.ways, 1, 64, false, "ways" },
@@ -392,8 +407,9 @@ static enum pm_status parse(struct i486_sink *s, struct pm_conf *c, struct pm_er
 
 		for (size_t k = 0; k < NR(keys) && !known; k++)
 			if (!strcmp(keys[k].name, it->name)) {
-				if ((keys[k].pow2 ? pm_conf_pow2 : pm_conf_u64)(c, it, v, keys[k].about, keys[k].lo,
-										 keys[k].hi, &x, err))
+				if ((keys[k].pow2 ? pm_conf_pow2
+						  : pm_conf_u64)(c, it, v, keys[k].about,
+								 keys[k].lo, keys[k].hi, &x, err))
 					return PM_ERR;
 				*keys[k].to = x;
 				known = true;
@@ -406,15 +422,20 @@ static enum pm_status parse(struct i486_sink *s, struct pm_conf *c, struct pm_er
 			table = true;
 		} else if (!strcmp(it->name, "flush") || !strcmp(it->name, "limit")) {
 			if (!pm_parse_u64(v, &x))
-				return pm_conf_fail(c, it, err, "'%s' is not a number of instructions", v);
+				return pm_conf_fail(c, it, err,
+						    "'%s' is not a number of instructions", v);
 			*(it->name[0] == 'f' ? &m.flush : &s->limit) = x;
 		} else {
-			return pm_conf_fail(c, NULL, err, "'%s' is not a setting; allowed: size, line, ways, wbuf, flush, limit, table6",
+			return pm_conf_fail(c, NULL, err,
+					    "'%s' is not a setting; allowed: size, line, ways, "
+					    "wbuf, flush, limit, table6",
 					    it->name);
 		}
 	}
 	if (table && own)
-		return pm_conf_fail(c, own, err, "table6 has lines, ways and write buffers of its own; only size, flush and limit go with it");
+		return pm_conf_fail(c, own, err,
+				    "table6 has lines, ways and write buffers of its own; only "
+				    "size, flush and limit go with it");
 	if (!table)
 		return model_add(s, c, &m, err);
 	for (size_t k = 0; k < NR(table6); k++) {
@@ -467,13 +488,15 @@ static size_t within_limit(struct i486_sink *s, const struct pm_event *ev, size_
 	return n;
 }
 
-static __attribute__((noinline)) unsigned learn(struct i486_sink *s, const struct pm_code *code, uint32_t id)
+static __attribute__((noinline)) unsigned learn(struct i486_sink *s, const struct pm_code *code,
+						uint32_t id)
 {
 	return s->own[id] = clocks_of(s->forms, code->insn + id);
 }
 
 /* HOT: once per event and model. */
-static void run(struct i486_sink *s, struct pm_i486 *m, const struct pm_code *code, const struct pm_event *ev, size_t n)
+static void run(struct i486_sink *s, struct pm_i486 *m, const struct pm_code *code,
+		const struct pm_event *ev, size_t n)
 {
 	const uint32_t ncode = code ? code->ninsn : 0;
 
@@ -489,7 +512,10 @@ static void run(struct i486_sink *s, struct pm_i486 *m, const struct pm_code *co
 		} else if (e->kind == PM_EV_WRITE) {
 			data_write(m, e->addr, e->size);
 		} else if (e->kind == PM_EV_BRANCH) {
-			m->own += (e->flags & (PM_BR_COND | PM_BR_TAKEN)) == (PM_BR_COND | PM_BR_TAKEN) ? 2 : 0;
+			m->own += (e->flags & (PM_BR_COND | PM_BR_TAKEN)) ==
+						  (PM_BR_COND | PM_BR_TAKEN)
+					  ? 2
+					  : 0;
 		} else if (e->kind == PM_EV_REP_ITER) {
 			m->own += 3;
 		} else if (e->kind == PM_EV_MODIFY) {

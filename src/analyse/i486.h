@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* i486.h - the processor of the IDtrace report's section 6.4: cache, write buffers, prefetcher, cycles
+/* i486.h - the processor of the IDtrace report's section 6.4: cache, write buffers, prefetcher,
+ * cycles
  *
  * Rules. Time is in cycles; there is one bus.
- * (1) Unified write-through cache, LRU, no allocation on writes (a write hit is a use). A refill takes
- *     2 cycles for the first 4 bytes and 1 for each further 4; a write takes 2 per aligned 4 bytes.
+ * (1) Unified write-through cache, LRU, no allocation on writes (a write hit is a use). A refill
+ *     takes 2 cycles for the first 4 bytes and 1 for each further 4; a write takes 2 per aligned 4
+ *     bytes.
  * (2) A write waits in one of `wbuf` buffers until it has been on the bus; when all are taken the
  *     processor waits for the oldest ("full"). Reads go before writes that have not started.
  * (3) An instruction's lines come from the prefetch buffer (32 bytes, two lines at least, always
@@ -21,8 +23,8 @@
  * penalties, address-generation interlocks, the instruction's decode overlap of one cycle.
  * Opcodes that the i486 did not have take 1 cycle.
  *
- * Configuration: size=8k line=16 ways=4 wbuf=4 flush=50000 limit=N (instructions; 0: all) table6 (the eight
- * configurations of the report's Tables 6 and 7). */
+ * Configuration: size=8k line=16 ways=4 wbuf=4 flush=50000 limit=N (instructions; 0: all) table6
+ * (the eight configurations of the report's Tables 6 and 7). */
 #ifndef PM_ANALYSE_I486_H
 #define PM_ANALYSE_I486_H
 

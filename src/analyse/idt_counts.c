@@ -4,7 +4,7 @@
 
 #include "analyse/idt_counts.h"
 
-/* ---- counters ----------------------------------------------------------------------------------- */
+/* ---- counters ------------------------------------------------------------------------------- */
 struct row {
 	char name[24];
 	uint64_t n;
@@ -24,7 +24,8 @@ static int descending(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-static void mix(const struct idt_blk *blk, const struct idt_cnt *cnt, uint64_t total, struct pm_result *r)
+static void mix(const struct idt_blk *blk, const struct idt_cnt *cnt, uint64_t total,
+		struct pm_result *r)
 {
 	uint64_t *of = pm_alloc(65536 * sizeof *of);
 	struct row *row = NULL;
@@ -84,14 +85,15 @@ void pm_idt_counts(const struct idt_blk *blk, const struct idt_cnt *cnt, struct 
 	free(work);
 	pm_result_u64(r, "instructions", insns, "instructions");
 	pm_result_u64(r, "blocks", blocks, "blocks");
-	pm_result_f64(r, "instructions_per_block", blocks ? (double)insns / (double)blocks : 0, NULL);
+	pm_result_f64(r, "instructions_per_block", blocks ? (double)insns / (double)blocks : 0,
+		      NULL);
 	pm_result_u64(r, "blocks_in_the_program", blk->nblock, "blocks");
 	pm_result_u64(r, "different_blocks_executed", distinct, "blocks");
 	pm_result_u64(r, "blocks_making_90_percent", few, "blocks");
 	mix(blk, cnt, insns ? insns : 1, r);
 }
 
-/* ---- rep instructions ---------------------------------------------------------------------------- */
+/* ---- rep instructions ----------------------------------------------------------------------- */
 struct size_of {
 	uint64_t bytes, n;
 };
@@ -132,7 +134,8 @@ static enum pm_status reps_consume(void *self, const struct pm_batch *b, struct 
 
 		if (e->kind == PM_EV_REP_END) {
 			reps_end(s);
-		} else if ((e->kind == PM_EV_READ || e->kind == PM_EV_WRITE) && e->flags & PM_REF_REP) {
+		} else if ((e->kind == PM_EV_READ || e->kind == PM_EV_WRITE) &&
+			   e->flags & PM_REF_REP) {
 			s->now[e->kind == PM_EV_WRITE] += e->size;
 			s->refs++;
 			s->nref++;
@@ -202,5 +205,6 @@ static void reps_destroy(void *self)
 const struct pm_sink_ops pm_reps_ops = {
 	.abi = PM_ABI, .needs = PM_HAS_REFS | PM_HAS_SIZES, .name = "reps",
 	.about = "numbers and sizes of block accesses by rep instructions",
-	.create = reps_create, .consume = reps_consume, .finish = reps_finish, .destroy = reps_destroy,
+	.create = reps_create, .consume = reps_consume, .finish = reps_finish,
+	.destroy = reps_destroy,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* idt_counts.h - what IDtrace's tools tell: from block counters, and from the rep instructions of a trace
+/* idt_counts.h - what IDtrace's tools tell: from block counters, and from the rep instructions of a
+ * trace
  *
  * Results are trees (pugmark.h). Counts need no program beside them: the block table says what each
  * instruction is. */

@@ -22,7 +22,8 @@ struct mix_sink {
 	struct pm_map at;		/* pc -> block */
 	struct mix_block *block;
 	size_t nblock, cap_block;
-	struct mix_place { size_t block; uint64_t next; bool branch; } *stream;	/* block + 1; 0: none */
+	/* block + 1; 0: none */
+	struct mix_place { size_t block; uint64_t next; bool branch; } *stream;
 	size_t nstream, cap_stream;
 };
 
@@ -171,10 +172,13 @@ static int by_insns(const void *a, const void *b)
 {
 	const struct mix_block *x = a, *y = b;
 
-	return x->insns != y->insns ? (x->insns < y->insns ? 1 : -1) : x->pc < y->pc ? -1 : x->pc > y->pc;
+	return x->insns != y->insns ? (x->insns < y->insns ? 1 : -1)
+	       : x->pc < y->pc	    ? -1
+				    : x->pc > y->pc;
 }
 
-static void list(struct mix_sink *s, struct pm_result *r, const char *name, const char *column, struct named *v, size_t n)
+static void list(struct mix_sink *s, struct pm_result *r, const char *name, const char *column,
+		 struct named *v, size_t n)
 {
 	if (n)
 		qsort(v, n, sizeof *v, by_count);

@@ -4,11 +4,11 @@
 
 static const struct pm_kept_kind kind = { "pugmkFO\n", 1 };
 
-/* Bytes that are kept. What comes to more - real programs of a system execute half as much - is not written,
- * and what there was goes: who runs next begins anew, with what is used now. */
+/* Bytes that are kept. What comes to more - real programs of a system execute half as much - is not
+ * written, and what there was goes: who runs next begins anew, with what is used now. */
 #define KEEP (1280u << 10)
-/* Prefixes that had to be decoded because they are not in the file, over all runs: so many are worth writing it
- * again, with all of them. Decoding fewer is not noticed, writing is. */
+/* Prefixes that had to be decoded because they are not in the file, over all runs: so many are
+ * worth writing it again, with all of them. Decoding fewer is not noticed, writing is. */
 #define WORTH 32u
 
 static const char *name_of(const struct pm_kept_forms *k)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* kept_forms.h - what is known about forms of instructions (isa/x86/form.h), kept between runs (base/kept.h)
+/* kept_forms.h - what is known about forms of instructions (isa/x86/form.h), kept between runs
+ * (base/kept.h)
  *
- * A short program's instructions take longer to decode than to execute, and the next run has the same. There is
- * one file for 64-bit code and one for 32-bit code, for all programs: `pugmark-forms-64` and -32. Each is at most
- * KEEP bytes long, see kept_forms.c. */
+ * A short program's instructions take longer to decode than to execute, and the next run has the
+ * same. There is one file for 64-bit code and one for 32-bit code, for all programs:
+ * `pugmark-forms-64` and -32. Each is at most KEEP bytes long, see kept_forms.c. */
 #ifndef PM_ANALYSE_KEPT_FORMS_H
 #define PM_ANALYSE_KEPT_FORMS_H
 

@@ -7,7 +7,7 @@
 #include "isa/mips/mips.h"
 #include "isa/x86/disasm.h"
 
-/* ---- the code book ------------------------------------------------------------------------------------ */
+/* ---- the code book -------------------------------------------------------------------------- */
 
 static void *book_create(const char *config, struct pm_err *err)
 {
@@ -64,11 +64,13 @@ static void book_destroy(void *self)
 }
 
 const struct pm_sink_ops pm_sink_code_book = {
-	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_LIGHT, .name = "code", .about = "the code that ran, for listings",
-	.create = book_create, .consume = book_consume, .finish = book_finish, .destroy = book_destroy,
+	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_LIGHT, .name = "code",
+	.about = "the code that ran, for listings",
+	.create = book_create, .consume = book_consume, .finish = book_finish,
+	.destroy = book_destroy,
 };
 
-/* ---- functions ------------------------------------------------------------------------------------------ */
+/* ---- functions ------------------------------------------------------------------------------ */
 
 struct strings { struct pm_map at; };		/* hash -> index + 1 into the listing's files */
 
@@ -106,7 +108,8 @@ static void find_functions(struct pm_listing *l, struct pm_names *names, bool li
 	file_index(l, &files, &cap_file, "???");
 	for (size_t i = 0; i < l->ninsn; i++) {
 		struct pm_listing_insn *in = l->insn + i;
-		struct pm_listing_function *f = l->nfunction ? l->function + l->nfunction - 1 : NULL;
+		struct pm_listing_function *f = l->nfunction ? l->function + l->nfunction - 1
+							     : NULL;
 		const char *name, *object;
 		struct pm_name n;
 
@@ -123,7 +126,8 @@ static void find_functions(struct pm_listing *l, struct pm_names *names, bool li
 			pm_grow(l->function, l->nfunction, cap);
 			f = l->function + l->nfunction++;
 			*f = (struct pm_listing_function){ pm_arena_strdup(&l->mem, name),
-				pm_arena_strdup(&l->mem, object), n.function ? n.lo : in->pc, n.base, i, 0 };
+				pm_arena_strdup(&l->mem, object), n.function ? n.lo : in->pc,
+				n.base, i, 0 };
 		}
 		f->n++;
 		in->function = l->nfunction - 1;
@@ -144,7 +148,9 @@ struct pm_listing *pm_listing_new(const struct pm_costs *c, struct pm_names *nam
 	for (size_t i = 0; i < c->n; i++) {
 		uint64_t *at = book ? pm_map_get(&book->at, c->pc[i]) : NULL;
 
-		l->insn[i] = (struct pm_listing_insn){ .pc = c->pc[i], .row = i, .code = at ? book->insn + *at : NULL };
+		l->insn[i] = (struct pm_listing_insn){ .pc = c->pc[i],
+						       .row = i,
+						       .code = at ? book->insn + *at : NULL };
 	}
 	qsort(l->insn, l->ninsn, sizeof *l->insn, by_pc);
 	find_functions(l, names, book);
@@ -162,7 +168,8 @@ void pm_listing_free(struct pm_listing *l)
 	free(l);
 }
 
-void pm_listing_sum(const struct pm_listing *l, size_t first, size_t n, uint64_t v[static PM_COSTS_MAX])
+void pm_listing_sum(const struct pm_listing *l, size_t first, size_t n,
+		    uint64_t v[static PM_COSTS_MAX])
 {
 	memset(v, 0, PM_COSTS_MAX * sizeof *v);
 	for (unsigned k = 0; k < l->costs->ncolumn; k++)
@@ -176,7 +183,9 @@ static int by_cost(const void *a, const void *b)
 {
 	const struct listing_rank *x = a, *y = b;
 
-	return x->cost != y->cost ? (x->cost < y->cost ? 1 : -1) : x->function < y->function ? -1 : 1;
+	return x->cost != y->cost	   ? (x->cost < y->cost ? 1 : -1)
+	       : x->function < y->function ? -1
+					   : 1;
 }
 
 size_t pm_listing_top(const struct pm_listing *l, unsigned column, uint32_t **order)
@@ -213,7 +222,7 @@ void pm_listing_text(const struct pm_listing_insn *i, bool intel, char *buf, siz
 	}
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------ */
+/* ---- lines ---------------------------------------------------------------------------------- */
 
 struct listing_place { uint32_t file; unsigned line; size_t insn; };
 
@@ -221,7 +230,9 @@ static int by_place(const void *a, const void *b)
 {
 	const struct listing_place *x = a, *y = b;
 
-	return x->file != y->file ? (x->file < y->file ? -1 : 1) : x->line < y->line ? -1 : x->line > y->line;
+	return x->file != y->file  ? (x->file < y->file ? -1 : 1)
+	       : x->line < y->line ? -1
+				   : x->line > y->line;
 }
 
 size_t pm_listing_lines(const struct pm_listing *l, struct pm_listing_line **lines)

@@ -24,8 +24,8 @@ struct pm_code_book {
 void pm_code_book_release(struct pm_code_book *k);
 extern const struct pm_sink_ops pm_sink_code_book;	/* create() makes a struct pm_code_book */
 
-/* Where addresses are those in files (see profile_costs.h), the object's number stands above this bit: no
- * address of a program reaches there. */
+/* Where addresses are those in files (see profile_costs.h), the object's number stands above this
+ * bit: no address of a program reaches there. */
 #define PM_LISTING_OBJECT_SHIFT	48
 #define PM_LISTING_ADDRESS(pc)	((pc) & (UINT64_MAX >> (64 - PM_LISTING_OBJECT_SHIFT)))
 
@@ -49,16 +49,18 @@ struct pm_listing {
 };
 
 struct pm_listing *pm_listing_new(const struct pm_costs *c, struct pm_names *names,
-				  const struct pm_code_book *book);	/* @book NULL: functions only */
+				  const struct pm_code_book *book); /* @book NULL: functions only */
 void pm_listing_free(struct pm_listing *l);
 /* Sums of insn[first .. first + n) by column. */
-void pm_listing_sum(const struct pm_listing *l, size_t first, size_t n, uint64_t v[static PM_COSTS_MAX]);
+void pm_listing_sum(const struct pm_listing *l, size_t first, size_t n,
+		    uint64_t v[static PM_COSTS_MAX]);
 /* Functions by falling cost in @column; the caller free()s *@order. Returns their number. */
 size_t pm_listing_top(const struct pm_listing *l, unsigned column, uint32_t **order);
 /* One instruction as assembler; "" if its bytes are not known. */
 void pm_listing_text(const struct pm_listing_insn *i, bool intel, char *buf, size_t size);
 
-/* Source lines with their costs, by file and line; those of file 0 are left out. The caller free()s. */
+/* Source lines with their costs, by file and line; those of file 0 are left out. The caller
+ * free()s. */
 struct pm_listing_line { uint32_t file; unsigned line; uint64_t v[PM_COSTS_MAX]; };
 size_t pm_listing_lines(const struct pm_listing *l, struct pm_listing_line **lines);
 

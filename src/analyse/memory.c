@@ -106,7 +106,8 @@ static uint64_t byte_mask(const struct pm_memory *m, uint64_t off, uint64_t size
 	return (last >= 63 ? ~0ull : (2ull << last) - 1) & ~((1ull << first) - 1);
 }
 
-static void share(struct pm_memory *m, uint32_t stream, uint64_t addr, uint64_t size, bool read, bool write)
+static void share(struct pm_memory *m, uint32_t stream, uint64_t addr, uint64_t size, bool read,
+		  bool write)
 {
 	uint64_t len = 1ull << m->line_shift;
 
@@ -120,7 +121,8 @@ static void share(struct pm_memory *m, uint32_t stream, uint64_t addr, uint64_t 
 		if (fresh) {
 			*at = m->nline;
 			pm_grow(m->line, m->nline, m->cap_line);
-			m->line[m->nline++] = (struct pm_shared_line){ .line = addr - off, .last = stream };
+			m->line[m->nline++] = (struct pm_shared_line){ .line = addr - off,
+								       .last = stream };
 		}
 		l = m->line + *at;
 		l->refs++;
@@ -229,7 +231,7 @@ void pm_memory_free(struct pm_memory *m)
 	free(m);
 }
 
-/* ---- the sink ---------------------------------------------------------------------------------------- */
+/* ---- the sink ------------------------------------------------------------------------------- */
 
 struct memory_sink { struct pm_memory *m; struct pm_names names; uint64_t page, line, top; };
 
@@ -275,7 +277,9 @@ static int by_refs(const void *a, const void *b)
 {
 	const struct pm_stride *x = a, *y = b;
 
-	return x->refs != y->refs ? (x->refs < y->refs ? 1 : -1) : x->pc < y->pc ? -1 : x->pc > y->pc;
+	return x->refs != y->refs ? (x->refs < y->refs ? 1 : -1)
+	       : x->pc < y->pc	  ? -1
+				  : x->pc > y->pc;
 }
 
 static int by_transfers(const void *a, const void *b)
@@ -298,7 +302,8 @@ static void stride_result(struct memory_sink *s, const struct pm_stride *t, stru
 	pm_result_u64(r, "references", t->refs, "references");
 	snprintf(text, sizeof text, "%lld", (long long)t->stride[best]);
 	pm_result_str(r, "stride", t->count[best] ? text : "-");
-	pm_result_f64(r, "share", t->refs > 1 ? (double)t->count[best] / (t->refs - 1) : 0, "of its references");
+	pm_result_f64(r, "share", t->refs > 1 ? (double)t->count[best] / (t->refs - 1) : 0,
+		      "of its references");
 	pm_names_result(&s->names, r, t->pc);
 	pm_result_end(r);
 }
@@ -332,7 +337,8 @@ static void heat_result(struct pm_memory *m, struct pm_result *r)
 				refs += m->page[upto].slice[k];
 			}
 			upto++;
-		} while (upto < m->npage && upto < i + share && m->page[upto].page - m->page[upto - 1].page < HEAT_GAP);
+		} while (upto < m->npage && upto < i + share &&
+			 m->page[upto].page - m->page[upto - 1].page < HEAT_GAP);
 		pm_result_begin(r, NULL);
 		pm_result_hex(r, "from", m->page[i].page);
 		pm_result_hex(r, "to", m->page[upto - 1].page + (1ull << m->page_shift) - 1);

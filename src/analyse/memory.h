@@ -2,16 +2,16 @@
 /* memory.h - where references go: heat of pages and lines over time, strides of instructions, lines
  * that threads share
  *
- * Heat: references per page and, in 64 slices of time, per slice (slices double in length when the trace grows, so
- * any length fits). Strides: for each instruction that references memory the distances between its
- * successive addresses; the four most frequent candidates are kept (Misra and Gries), so a stride
- * that makes up more than a fifth is found for certain, and its count is a lower bound. Sharing: a line
- * is shared if two streams reference it and one writes; a transfer is a reference by another stream
- * than the last one where either writes; it is *false* sharing if no byte that one stream writes
- * is referenced by another. Up to four streams are kept apart per line.
- * The heat map is of all pages in the order of their addresses, neighbours put together so that there
- * are 48 rows or so; a row never bridges a gap of more than 64 MiB.
- * Configuration: page=N (4096), line=N (64), top=N (20). */
+ * Heat: references per page and, in 64 slices of time, per slice (slices double in length when the
+ * trace grows, so any length fits). Strides: for each instruction that references memory the
+ * distances between its successive addresses; the four most frequent candidates are kept (Misra and
+ * Gries), so a stride that makes up more than a fifth is found for certain, and its count is a
+ * lower bound. Sharing: a line is shared if two streams reference it and one writes; a transfer is
+ * a reference by another stream than the last one where either writes; it is *false* sharing if no
+ * byte that one stream writes is referenced by another. Up to four streams are kept apart per line.
+ * The heat map is of all pages in the order of their addresses, neighbours put together so that
+ * there are 48 rows or so; a row never bridges a gap of more than 64 MiB. Configuration: page=N
+ * (4096), line=N (64), top=N (20). */
 #ifndef PM_ANALYSE_MEMORY_H
 #define PM_ANALYSE_MEMORY_H
 

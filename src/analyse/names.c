@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analyse/names.h"
-#include "base/opt.h"
+#include "base/number.h"
 #include "elf/elf.h"
 #include "elf/symbols.h"
 
@@ -20,7 +20,8 @@ void pm_names_put_object(struct pm_names *s, const struct pm_object *o)
 	}
 	pm_grow(s->object, s->n, s->cap);
 	s->object[s->n++] = (struct pm_names_object){ .path = o->path ? pm_strdup(o->path) : NULL,
-		.build_id = o->build_id ? pm_strdup(o->build_id) : NULL, .base = o->base, .lo = o->lo,
+		.build_id = o->build_id ? pm_strdup(o->build_id) : NULL, .base = o->base,
+		.lo = o->lo,
 		.hi = o->hi };
 }
 
@@ -76,7 +77,10 @@ enum pm_status pm_names_add(struct pm_names *s, const char *spec, struct pm_err 
 	uint64_t base;
 
 	if (!at || at == spec || !pm_parse_u64(at + 1, &base))
-		return pm_fail_file(err, "expected PATH@ADDRESS, as in /usr/bin/gzip@0x555555554000, found '%s'", spec);
+		return pm_fail_file(err,
+				    "expected PATH@ADDRESS, as in /usr/bin/gzip@0x555555554000, "
+				    "found '%s'",
+				    spec);
 	pm_grow(s->object, s->n, s->cap);
 	o = s->object + s->n++;
 	*o = (struct pm_names_object){ .path = pm_strdup(spec), .base = base };
@@ -153,7 +157,8 @@ const char *pm_name_of(struct pm_names *s, uint64_t pc, char *buf, size_t size)
 	if (!o->path)
 		return NULL;
 	slash = strrchr(o->path, '/');
-	snprintf(buf, size, "%s+0x%llx", slash ? slash + 1 : o->path, (unsigned long long)(pc - o->base));
+	snprintf(buf, size, "%s+0x%llx", slash ? slash + 1 : o->path,
+		 (unsigned long long)(pc - o->base));
 	return buf;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* names.h - addresses of a trace as function+offset and file:line, where the trace knows its objects
+/* names.h - addresses of a trace as function+offset and file:line, where the trace knows its
+ * objects
  *
  * The code table's objects are opened when the first of their addresses is asked for; an object
- * that is gone or changed gives no names. For traces that know none, pm_names_add() says where a file
- * was loaded. */
+ * that is gone or changed gives no names. For traces that know none, pm_names_add() says where a
+ * file was loaded. */
 #ifndef PM_ANALYSE_NAMES_H
 #define PM_ANALYSE_NAMES_H
 
@@ -16,7 +17,8 @@ struct pm_names {
 	struct pm_names_object {
 		char *path, *build_id;
 		uint64_t base, lo, hi;		/* text */
-		uint64_t data_lo, data_hi;	/* all that is mapped of the file; known once it is open */
+		uint64_t data_lo, data_hi;	/* all that is mapped of the file; known once it
+						 * is open */
 		struct pm_elf *elf;
 		bool tried;
 	} *object;
@@ -39,9 +41,11 @@ struct pm_name {
 /* Remember the objects of @code; cheap when there are no new ones. NULL is fine. */
 void pm_names_learn(struct pm_names *s, const struct pm_code *code);
 void pm_names_put_object(struct pm_names *s, const struct pm_object *o);	/* copies it */
-/* "PATH@ADDRESS": the file was loaded at ADDRESS (of its first byte; 0 for what is not relocatable). */
+/* "PATH@ADDRESS": the file was loaded at ADDRESS (of its first byte; 0 for what is not
+ * relocatable). */
 enum pm_status pm_names_add(struct pm_names *s, const char *spec, struct pm_err *err);
-/* False: the address is in no object. The first @line of an object may take tens of milliseconds. */
+/* False: the address is in no object. The first @line of an object may take tens of
+ * milliseconds. */
 bool pm_names_at(struct pm_names *s, uint64_t pc, bool line, struct pm_name *n);
 /* "main+0x12" or NULL; into @buf. */
 const char *pm_name_of(struct pm_names *s, uint64_t pc, char *buf, size_t size);
@@ -49,7 +53,8 @@ const char *pm_name_of(struct pm_names *s, uint64_t pc, char *buf, size_t size);
 const char *pm_line_of(struct pm_names *s, uint64_t pc, char *buf, size_t size);
 /* The variable around @addr: its name and address; false: none is known. */
 bool pm_names_variable(struct pm_names *s, uint64_t addr, struct pm_name *n);
-/* The code at @pc in its object's file, x86 only: *@n bytes of it and what follows, *@isa (enum pm_isa). NULL: none. */
+/* The code at @pc in its object's file, x86 only: *@n bytes of it and what follows, *@isa (enum
+ * pm_isa). NULL: none. */
 const uint8_t *pm_names_code(struct pm_names *s, uint64_t pc, size_t *n, uint8_t *isa);
 /* Put pc, function and line into the object that is open in @r. */
 void pm_names_result(struct pm_names *s, struct pm_result *r, uint64_t pc);

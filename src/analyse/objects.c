@@ -18,7 +18,8 @@
 #define FRESH		4096
 #define KNOWN		1024
 #define CALLS		64		/* those further out are forgotten */
-#define FOLLOWED	4		/* allocations of a thread whose results are not known yet */
+#define FOLLOWED	4		/* allocations of a thread whose results are not known
+					 * yet */
 
 enum objects_kind { KIND_ALLOCATOR, KIND_STACK, KIND_VARIABLE, KIND_FILE, KIND_HEAP, KIND_OTHER };
 static const char *const kinds[] = { "allocator", "stack", "variable", "file", "heap", "other" };
@@ -41,7 +42,8 @@ struct object_thread {
 	uint32_t insn;			/* of the code table: the present one */
 	uint64_t sp;			/* where the last call pushed; 0: none yet */
 	uint64_t last_write, pc;
-	uint64_t ret;			/* an allocating function runs and returns here; 0: none does */
+	uint64_t ret;			/* an allocating function runs and returns here; 0: none
+					 * does */
 	uint64_t site, alloc_sp;
 	unsigned role;
 	struct { uint64_t addr; bool write; } ring[RING];
@@ -51,13 +53,17 @@ struct object_thread {
 	uint64_t cleared;		/* the last write right behind one of them; 0: none */
 	uint64_t touched[TOUCHED];	/* the last references at 8 mod 16 */
 	unsigned ntouched;
-	uint64_t source, moved;		/* the last vector that was read, written right behind one of them; 0: none */
-	uint64_t framed, framed_before;	/* what musl has written in front of, last and before that; 0: none */
+	uint64_t source, moved;		/* the last vector that was read, written right behind
+					 * one of them; 0: none */
+	uint64_t framed, framed_before;	/* what musl has written in front of, last and before
+					 * that; 0: none */
 	uint64_t mapping;		/* length of the mmap() that runs, 0: none */
 	struct { uint64_t at, ret; } call[CALLS];	/* those that have not returned, by depth */
 	unsigned depth;
-	unsigned below;			/* the allocating function was jumped to: it has returned if depth is less; else 0 */
-	uint64_t inner_ret;		/* the last return inside the allocating function; 0: none */
+	unsigned below;			/* the allocating function was jumped to: it has returned
+					 * if depth is less; else 0 */
+	uint64_t inner_ret;		/* the last return inside the allocating function; 0:
+					 * none */
 };
 
 struct objects_sink {
@@ -89,7 +95,8 @@ struct pm_names *pm_objects_names(void *self)
 	return &((struct objects_sink *)self)->names;
 }
 
-static uint32_t object_of(struct objects_sink *s, enum objects_kind kind, uint64_t key, uint64_t at, const char *name)
+static uint32_t object_of(struct objects_sink *s, enum objects_kind kind, uint64_t key, uint64_t at,
+			  const char *name)
 {
 	bool fresh;
 	uint64_t *i = pm_map_put(&s->by_key, key * 8 + kind, &fresh);
@@ -97,7 +104,9 @@ static uint32_t object_of(struct objects_sink *s, enum objects_kind kind, uint64
 	if (fresh) {
 		*i = s->n;
 		pm_grow(s->o, s->n, s->cap);
-		s->o[s->n++] = (struct data_object){ .kind = kind, .name = pm_strdup(name), .at = at };
+		s->o[s->n++] = (struct data_object){ .kind = kind,
+						     .name = pm_strdup(name),
+						     .at = at };
 	}
 	return *i;
 }
@@ -157,19 +166,21 @@ static uint32_t find_cached(struct objects_sink *s, const struct object_thread *
 	return s->fresh[k].object;
 }
 
-/* ---- allocations ----------------------------------------------------------------------------------- */
+/* ---- allocations ---------------------------------------------------------------------------- */
 
-/* STORES: what it returns is not the block. WRAPS: what it touches tells nothing. OTHER: the allocator's, nothing is
- * read off it. */
+/* STORES: what it returns is not the block. WRAPS: what it touches tells nothing. OTHER: the
+ * allocator's, nothing is read off it. */
 enum { ROLE_NONE, ROLE_ALLOCATES, ROLE_CLEARS, ROLE_MOVES, ROLE_STORES, ROLE_WRAPS, ROLE_OTHER };
 
 static unsigned role_of_name(const struct objects_sink *s, const char *name)
 {
 	static const struct { const char *name; unsigned role; } names[] = {
-		{ "malloc", ROLE_ALLOCATES }, { "calloc", ROLE_CLEARS }, { "aligned_alloc", ROLE_ALLOCATES },
-		{ "memalign", ROLE_ALLOCATES }, { "posix_memalign", ROLE_STORES }, { "valloc", ROLE_ALLOCATES },
-		{ "operator new", ROLE_ALLOCATES }, { "realloc", ROLE_MOVES }, { "reallocarray", ROLE_MOVES }, { "free", ROLE_OTHER },
-		{ "cfree", ROLE_OTHER }, { "operator delete", ROLE_OTHER },
+		{ "malloc", ROLE_ALLOCATES }, { "calloc", ROLE_CLEARS },
+		{ "aligned_alloc", ROLE_ALLOCATES }, { "memalign", ROLE_ALLOCATES },
+		{ "posix_memalign", ROLE_STORES }, { "valloc", ROLE_ALLOCATES },
+		{ "operator new", ROLE_ALLOCATES }, { "realloc", ROLE_MOVES },
+		{ "reallocarray", ROLE_MOVES }, { "free", ROLE_OTHER }, { "cfree", ROLE_OTHER },
+		{ "operator delete", ROLE_OTHER },
 	};
 	size_t len;
 
@@ -204,7 +215,7 @@ static uint64_t guessed(const struct object_thread *t)
 	unsigned last = (t->nring + RING - 1) % RING;
 	uint64_t a = t->ring[last].addr;
 
-	if (t->role == ROLE_MOVES)	/* musl's free() is the last one to write in front of a block */
+	if (t->role == ROLE_MOVES) /* musl's free() is the last one to write in front of a block */
 		return t->framed_before ? t->framed_before : t->moved;
 	if (t->framed)
 		return t->framed;
@@ -279,8 +290,8 @@ static uint32_t object_at(struct objects_sink *s, uint64_t site)
 	return object_of(s, KIND_HEAP, site, site, text);
 }
 
-/* May the function that returns at @pc be the C library's, whose heap we know? Other libraries' are not; what is in
- * the program itself may be anybody's. */
+/* May the function that returns at @pc be the C library's, whose heap we know? Other libraries' are
+ * not; what is in the program itself may be anybody's. */
 static bool may_be_libc(struct objects_sink *s, uint64_t pc)
 {
 	struct pm_name n;
@@ -295,7 +306,10 @@ static bool may_be_libc(struct objects_sink *s, uint64_t pc)
 static void allocated(struct objects_sink *s, struct object_thread *t, uint64_t pc)
 {
 	/* an allocator in the program that lays out its heap otherwise is found out soon */
-	uint64_t p = t->role != ROLE_WRAPS && s->wrong <= 4 + s->right / 8 && (may_be_libc(s, pc) || may_be_libc(s, t->inner_ret)) ? guessed(t) : 0;
+	uint64_t p = t->role != ROLE_WRAPS && s->wrong <= 4 + s->right / 8 &&
+				     (may_be_libc(s, pc) || may_be_libc(s, t->inner_ret))
+			     ? guessed(t)
+			     : 0;
 	struct followed *w = t->followed;
 	uint32_t o = PM_NONE, was = PM_NONE;
 
@@ -305,7 +319,7 @@ static void allocated(struct objects_sink *s, struct object_thread *t, uint64_t 
 	s->calls++;
 	if (p || t->role != ROLE_MOVES)
 		o = object_at(s, t->site);
-	s->resolved += p || t->role == ROLE_MOVES;	/* it may be where it was, and whose it was */
+	s->resolved += p || t->role == ROLE_MOVES; /* it may be where it was, and whose it was */
 	if (p)
 		was = place_block(s, p, o);
 	if (t->role == ROLE_STORES || !s->code || t->insn >= s->code->ninsn ||
@@ -315,7 +329,9 @@ static void allocated(struct objects_sink *s, struct object_thread *t, uint64_t 
 	for (unsigned i = 0; i < FOLLOWED; i++)
 		if (t->followed[i].f.left < w->f.left)
 			w = t->followed + i;
-	*w = (struct followed){ .object = o, .was = was, .guess = p, .moves = t->role == ROLE_MOVES };
+	*w = (struct followed){
+		.object = o, .was = was, .guess = p, .moves = t->role == ROLE_MOVES
+	};
 	w->site = t->site;
 	pm_follow_start(&w->f, s->code->insn[t->insn].isa == PM_ISA_X86_64 ? 8 : 4);
 	t->following = true;
@@ -361,7 +377,8 @@ static void follow_insn(struct objects_sink *s, struct object_thread *t, const s
 		stop_following(t);
 		return;
 	}
-	if (s->known[k].len != in->len || s->known[k].isa != in->isa || memcmp(s->known[k].bytes, in->bytes, in->len)) {
+	if (s->known[k].len != in->len || s->known[k].isa != in->isa ||
+	    memcmp(s->known[k].bytes, in->bytes, in->len)) {
 		pm_follow_decode(s->decoder, in, &s->known[k].op);
 		memcpy(s->known[k].bytes, in->bytes, sizeof in->bytes);
 		s->known[k].len = in->len;
@@ -397,7 +414,8 @@ static void watch(struct object_thread *t, const struct pm_event *e, bool write)
 	for (unsigned i = 0; write && i < RING && i < t->nheader; i++)
 		if (t->header[i] + 8 == addr)
 			t->cleared = addr;
-	/* lists of free blocks are made of words; what is copied is more, or it is not worth following */
+	/* lists of free blocks are made of words; what is copied is more, or it is not worth
+	 * following */
 	for (unsigned i = 0; addr % 16 == 0 && e->size >= 16 && i < TOUCHED && i < t->ntouched; i++)
 		if (t->touched[i] + 8 == addr && !write)
 			t->source = addr;
@@ -406,8 +424,9 @@ static void watch(struct object_thread *t, const struct pm_event *e, bool write)
 	if (addr % 16 == 8)
 		t->touched[t->ntouched++ % TOUCHED] = addr;
 	for (unsigned i = 0; write && i < RING; i++)
-		if (t->ring[i].write && ((addr % 16 == 13 && e->size == 1 && t->ring[i].addr == addr + 1) ||
-					 (addr % 16 == 14 && e->size == 2 && t->ring[i].addr == addr - 1)) &&
+		if (t->ring[i].write &&
+		    ((addr % 16 == 13 && e->size == 1 && t->ring[i].addr == addr + 1) ||
+		     (addr % 16 == 14 && e->size == 2 && t->ring[i].addr == addr - 1)) &&
 		    t->framed != addr / 16 * 16 + 16) {
 			t->framed_before = t->framed;
 			t->framed = addr / 16 * 16 + 16;
@@ -417,14 +436,18 @@ static void watch(struct object_thread *t, const struct pm_event *e, bool write)
 	t->nring = (t->nring + 1) % RING;
 }
 
-/* What the kernel maps for the program itself is a block, too; what it maps for an allocator is the allocator's
- * to give away. */
-static void mapped(struct objects_sink *s, struct object_thread *t, const struct pm_batch *b, const struct pm_event *e)
+/* What the kernel maps for the program itself is a block, too; what it maps for an allocator is the
+ * allocator's to give away. */
+static void mapped(struct objects_sink *s, struct object_thread *t, const struct pm_batch *b,
+		   const struct pm_event *e)
 {
 	if (e->kind == PM_EV_SYSCALL) {
 		const struct pm_rare *r = e->id < b->nrare ? b->rare + e->id : NULL;
 
-		t->mapping = r && e->value == SYS_MMAP && r->nargs >= 4 && r->arg[3] & MAP_IS_ANONYMOUS ? r->arg[1] : 0;
+		t->mapping = r && e->value == SYS_MMAP && r->nargs >= 4 &&
+					     r->arg[3] & MAP_IS_ANONYMOUS
+				     ? r->arg[1]
+				     : 0;
 	} else if (t->mapping && e->value < UINT64_MAX - 4095) {
 		if (t->ret)	/* nobody's yet, and not part of the block in front */
 			s->o[nobodys(s, e->value)].blocks--;
@@ -434,7 +457,7 @@ static void mapped(struct objects_sink *s, struct object_thread *t, const struct
 	}
 }
 
-/* ---- events ------------------------------------------------------------------------------------------ */
+/* ---- events --------------------------------------------------------------------------------- */
 
 static struct object_thread *thread_of(struct objects_sink *s, uint32_t index)
 {
@@ -445,14 +468,16 @@ static struct object_thread *thread_of(struct objects_sink *s, uint32_t index)
 	return s->thread + index;
 }
 
-static void account(struct objects_sink *s, struct object_thread *t, const struct pm_event *e, bool read, bool write)
+static void account(struct objects_sink *s, struct object_thread *t, const struct pm_event *e,
+		    bool read, bool write)
 {
-	uint32_t i = t->ret ? object_of(s, KIND_ALLOCATOR, 0, 0, "allocator") : find_cached(s, t, e->addr);
+	uint32_t i = t->ret ? object_of(s, KIND_ALLOCATOR, 0, 0, "allocator")
+			    : find_cached(s, t, e->addr);
 	struct data_object *o = s->o + i;
 	unsigned reach;
 
-	reach = pm_cache_access(s->cache, write && !read ? PM_OP_WRITE : PM_OP_READ, e->addr, e->size ? e->size : 1,
-				false, t->pc);
+	reach = pm_cache_access(s->cache, write && !read ? PM_OP_WRITE : PM_OP_READ, e->addr,
+				e->size ? e->size : 1, false, t->pc);
 	o->reads += read;
 	o->writes += write;
 	for (unsigned l = 0; l < reach && l < s->levels; l++)
@@ -461,7 +486,8 @@ static void account(struct objects_sink *s, struct object_thread *t, const struc
 		watch(t, e, write);
 }
 
-static void reference(struct objects_sink *s, struct object_thread *t, const struct pm_event *e, bool read, bool write)
+static void reference(struct objects_sink *s, struct object_thread *t, const struct pm_event *e,
+		      bool read, bool write)
 {
 	if (t->following)		/* whose it is may follow from it */
 		follow_ref(s, t, e);
@@ -498,7 +524,8 @@ static void branch(struct objects_sink *s, struct object_thread *t, const struct
 			enter(t, role, e->addr, e->addr + e->size);
 		t->call[t->depth % CALLS].at = e->addr;
 		t->call[t->depth++ % CALLS].ret = e->addr + e->size;
-	} else if (jump == PM_BR_TAKEN && !t->ret && t->depth && (role = role_of(s, e->value)) != ROLE_NONE) {
+	} else if (jump == PM_BR_TAKEN && !t->ret && t->depth &&
+		   (role = role_of(s, e->value)) != ROLE_NONE) {
 		/* a tail call: whoever called its function gets the block */
 		const unsigned k = (t->depth - 1) % CALLS;
 
@@ -508,7 +535,8 @@ static void branch(struct objects_sink *s, struct object_thread *t, const struct
 		t->depth -= t->depth > 0;
 		if (t->ret && e->value == t->ret)
 			allocated(s, t, e->addr);
-		else if (t->ret && t->depth < t->below)	/* not where that call was: it was none of this stack */
+		else if (t->ret && t->depth < t->below)	/* not where that call was: it was none
+							 * of this stack */
 			t->ret = 0;
 		else if (t->ret)
 			t->inner_ret = e->addr;
@@ -567,7 +595,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	return PM_OK;
 }
 
-/* ---- the sink ------------------------------------------------------------------------------------------ */
+/* ---- the sink ------------------------------------------------------------------------------- */
 
 static void destroy(void *self)
 {
@@ -591,14 +619,17 @@ static void destroy(void *self)
 	free(s);
 }
 
-static enum pm_status parse(struct objects_sink *s, struct pm_conf *c, struct pm_buf *caches, struct pm_err *err)
+static enum pm_status parse(struct objects_sink *s, struct pm_conf *c, struct pm_buf *caches,
+			    struct pm_err *err)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct pm_conf_item *it = c->item + i;
 
 		if (!strcmp(it->name, "wrap")) {
 			if (!it->n)
-				return pm_conf_fail(c, it, err, "the name of a function is missing, as in wrap=xmalloc,zmalloc");
+				return pm_conf_fail(c, it, err,
+						    "the name of a function is missing, as in "
+						    "wrap=xmalloc,zmalloc");
 			for (size_t k = 0; k < it->n; k++) {
 				pm_grow(s->wrapper, s->nwrapper, s->cap_wrapper);
 				s->wrapper[s->nwrapper++] = pm_strdup(it->field[k].key);
@@ -609,7 +640,8 @@ static enum pm_status parse(struct objects_sink *s, struct pm_conf *c, struct pm
 			pm_conf_put(it, caches);
 			continue;
 		}
-		if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "", "entries listed", 1, 1000000, &s->top, err))
+		if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "", "entries listed", 1,
+				1000000, &s->top, err))
 			return PM_ERR;
 	}
 	return PM_OK;
@@ -636,10 +668,13 @@ static void *create(const char *config, struct pm_err *err)
 		st = pm_cache_conf_parse(&cc, "objects", (const char *)caches.p, err);
 	pm_buf_release(&caches);
 	if (!st && cc.first_d < 0)
-		st = pm_fail_file(err, "objects: no cache takes data; allowed: l1d=... or l1=..., then l2=...");
+		st = pm_fail_file(err, "objects: no cache takes data; allowed: l1d=... or l1=..., "
+				       "then l2=...");
 	for (unsigned i = 0; !st && i < cc.n; i++)
 		if (cc.level[i].policy == PM_OPT)
-			st = pm_fail_file(err, "objects: %s: opt knows of misses only at the end; any other policy",
+			st = pm_fail_file(err,
+					  "objects: %s: opt knows of misses only at the end; any "
+					  "other policy",
 					  cc.level[i].name);
 	if (st) {
 		destroy(s);

@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* objects.h - which data the misses are on: variables, heap blocks by where they were allocated, stack
+/* objects.h - which data the misses are on: variables, heap blocks by where they were allocated,
+ * stack
  *
  * A reference belongs to, in this order: the allocator (what malloc and its relatives touch while
  * they run); the stack; the variable whose symbol covers it; the file whose mapping covers it
  * ("libc.so.6 (data)"); the heap block in front of it, named by the place that allocated it; "?".
  *
- * ALLOCATIONS. Traces hold no register values. (1) What malloc returned is followed from its return to the first
- * address that is made of it (follow.h): that is exact, whatever the allocator. (2) Before that, and where following
- * comes to nothing, it is guessed by what malloc touched last, which in glibc and musl is tied to the block by the
- * layout of their heaps: a check of the chunk's size word, 8 bytes below the block; from the thread's cache, the
- * block's first word is read and its second one cleared; calloc reads the size word, then begins to clear behind
- * it; realloc, if it moves the block, copies: its last write of 16 bytes or more right behind a size word that it has
- * touched, but for the one that it read from; otherwise the block stays whose it was. musl writes two bytes and one
- * right in front of each block, and when it is freed. Nothing is guessed of an allocator in another library than the
- * C library, nor in a program where (1) refutes guesses. (3) What the program itself maps (mmap, anonymous) is a
- * block by the call of mmap, in traces with system calls.
- * `resolved` says of how many calls it is known what they returned. A block ends where the next known one begins;
- * freeing changes nothing until somebody else gets the place. The site is the caller of the outermost
- * allocating function: malloc, calloc, realloc, reallocarray, aligned_alloc, memalign, posix_memalign (whose result
- * can only be guessed), valloc, operator new; what free and operator delete touch is the allocator's, too. A
- * function that ends in a jump to one of them (std::string's) is called by the site.
+ * ALLOCATIONS. Traces hold no register values. (1) What malloc returned is followed from its return
+ * to the first address that is made of it (follow.h): that is exact, whatever the allocator. (2)
+ * Before that, and where following comes to nothing, it is guessed by what malloc touched last,
+ * which in glibc and musl is tied to the block by the layout of their heaps: a check of the chunk's
+ * size word, 8 bytes below the block; from the thread's cache, the block's first word is read and
+ * its second one cleared; calloc reads the size word, then begins to clear behind it; realloc, if
+ * it moves the block, copies: its last write of 16 bytes or more right behind a size word that it
+ * has touched, but for the one that it read from; otherwise the block stays whose it was. musl
+ * writes two bytes and one right in front of each block, and when it is freed. Nothing is guessed
+ * of an allocator in another library than the C library, nor in a program where (1) refutes
+ * guesses. (3) What the program itself maps (mmap, anonymous) is a block by the call of mmap, in
+ * traces with system calls. `resolved` says of how many calls it is known what they returned. A
+ * block ends where the next known one begins; freeing changes nothing until somebody else gets the
+ * place. The site is the caller of the outermost allocating function: malloc, calloc, realloc,
+ * reallocarray, aligned_alloc, memalign, posix_memalign (whose result can only be guessed), valloc,
+ * operator new; what free and operator delete touch is the allocator's, too. A function that ends
+ * in a jump to one of them (std::string's) is called by the site.
  *
  * The stack is within 8 MiB of where the thread's last call pushed its return address.
  *
- * Configuration: levels of data caches as in cache_sim.h (l1d=32k,8way,64;l2=8m,16way,64); top=N (20); wrap=NAME,...:
- * functions of the program that allocate for their callers, who are the sites then. */
+ * Configuration: levels of data caches as in cache_sim.h (l1d=32k,8way,64;l2=8m,16way,64); top=N
+ * (20); wrap=NAME,...: functions of the program that allocate for their callers, who are the sites
+ * then. */
 #ifndef PM_ANALYSE_OBJECTS_H
 #define PM_ANALYSE_OBJECTS_H
 

@@ -13,7 +13,7 @@
 
 #define D PM_PHASE_DIMS
 
-/* ---- clustering ---------------------------------------------------------------------------------------- */
+/* ---- clustering ----------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t z)
 {
@@ -33,7 +33,8 @@ static double distance(const double *a, const double *b)
 }
 
 /* One run of Lloyd's algorithm; the sum of squared distances. */
-static double lloyd(const double (*p)[D], size_t n, unsigned k, uint64_t seed, unsigned *of, double (*c)[D])
+static double lloyd(const double (*p)[D], size_t n, unsigned k, uint64_t seed, unsigned *of,
+		    double (*c)[D])
 {
 	double *near = pm_alloc(n * sizeof *near), sum;
 	size_t *count = pm_alloc(k * sizeof *count);
@@ -118,12 +119,15 @@ static double bic(const unsigned *of, size_t n, unsigned k, double sum)
 	return like - (k - 1 + k * D + 1) / 2.0 * log(n);
 }
 
-struct pm_clusters pm_cluster(const double (*p)[D], const uint64_t *weight, size_t n, unsigned max_k)
+struct pm_clusters pm_cluster(const double (*p)[D], const uint64_t *weight, size_t n,
+			      unsigned max_k)
 {
 	struct pm_clusters out = { 0 };
 	unsigned **of = pm_alloc((max_k + 1) * sizeof *of), pick = 1;
-	double *score = pm_alloc((max_k + 1) * sizeof *score), lo = DBL_MAX, hi = -DBL_MAX, total = 0, *near;
-	double (*centre)[D] = pm_alloc(max_k * sizeof *centre), (*kept)[D] = pm_alloc(max_k * sizeof *kept);
+	double *score = pm_alloc((max_k + 1) * sizeof *score), lo = DBL_MAX, hi = -DBL_MAX,
+	       total = 0, *near;
+	double(*centre)[D] = pm_alloc(max_k * sizeof *centre),
+	(*kept)[D] = pm_alloc(max_k * sizeof *kept);
 
 	if (max_k > n)
 		max_k = n;
@@ -197,7 +201,7 @@ void pm_clusters_release(struct pm_clusters *c)
 	*c = (struct pm_clusters){ 0 };
 }
 
-/* ---- the sink ------------------------------------------------------------------------------------------- */
+/* ---- the sink ------------------------------------------------------------------------------- */
 
 struct phases_sink {
 	uint64_t interval, max_k, insns, in_block, next_pc;
@@ -205,7 +209,8 @@ struct phases_sink {
 	uint64_t *count;			/* by id, of this interval */
 	uint32_t *used;				/* ids with a count, in order of appearance */
 	size_t nused, cap_used, cap_count;
-	uint32_t now;				/* the block that runs; 0: it begins with the next instruction */
+	uint32_t now;				/* the block that runs; 0: it begins with the
+						 * next instruction */
 	double (*point)[D];
 	uint64_t *weight;
 	size_t n, cap_point, cap_weight;
@@ -237,7 +242,8 @@ static enum pm_status parse(struct phases_sink *s, struct pm_conf *c, struct pm_
 		const char *v = it->n == 1 ? it->field[0].key : "";
 
 		if (!strcmp(it->name, "interval")) {
-			if (pm_conf_u64(c, it, v, "instructions per interval", 1, UINT64_MAX, &s->interval, err))
+			if (pm_conf_u64(c, it, v, "instructions per interval", 1, UINT64_MAX,
+					&s->interval, err))
 				return PM_ERR;
 		} else if (!strcmp(it->name, "k")) {
 			if (pm_conf_u64(c, it, v, "clusters at most", 1, 100, &s->max_k, err))
@@ -246,7 +252,10 @@ static enum pm_status parse(struct phases_sink *s, struct pm_conf *c, struct pm_
 			free(s->path);
 			s->path = pm_strdup(v);
 		} else {
-			return pm_conf_fail(c, NULL, err, "'%s' is not a setting; allowed: interval=N, k=N, bbv=FILE", it->name);
+			return pm_conf_fail(c, NULL, err,
+					    "'%s' is not a setting; allowed: interval=N, k=N, "
+					    "bbv=FILE",
+					    it->name);
 		}
 	}
 	if (!s->path)
@@ -313,7 +322,9 @@ static void end_interval(struct phases_sink *s)
 		if (s->bbv)
 			fprintf(s->bbv, ":%" PRIu32 ":%" PRIu64 " ", id, s->count[id]);
 		for (int d = 0; d < D; d++)
-			p[d] += part * ((double)(mix((uint64_t)id << 8 | (unsigned)d) >> 11) / 4503599627370496.0 - 1);
+			p[d] += part * ((double)(mix((uint64_t)id << 8 | (unsigned)d) >> 11) /
+						4503599627370496.0 -
+					1);
 		s->count[id] = 0;
 	}
 	if (s->bbv)
@@ -376,7 +387,8 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 		pm_result_u64(r, "cluster", j, NULL);
 		pm_result_f64(r, "weight", c.share[j], "share of instructions");
 		pm_result_u64(r, "interval", c.best[j], "number from 0");
-		pm_result_u64(r, "first_instruction", c.best[j] * s->interval, "instructions before it");
+		pm_result_u64(r, "first_instruction", c.best[j] * s->interval,
+			      "instructions before it");
 		pm_result_end(r);
 	}
 	pm_result_end(r);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* phases.h - phases over time: basic-block vectors, clustered into representative regions
  *
- * After SimPoint: every `interval` instructions make a vector of instructions executed per block; vectors are
- * normalised, projected to 15 dimensions by fixed pseudo-random numbers in -1..1, and clustered by
- * k-means (k-means++ starts, 5 of them, fixed seed) for 1..k clusters; the smallest number of
- * clusters whose BIC reaches 90 % of the range of BICs is taken. Each cluster is represented by the interval next
- * to its centre and weighs as much as its share of the instructions.
+ * After SimPoint: every `interval` instructions make a vector of instructions executed per block;
+ * vectors are normalised, projected to 15 dimensions by fixed pseudo-random numbers in -1..1, and
+ * clustered by k-means (k-means++ starts, 5 of them, fixed seed) for 1..k clusters; the smallest
+ * number of clusters whose BIC reaches 90 % of the range of BICs is taken. Each cluster is
+ * represented by the interval next to its centre and weighs as much as its share of the
+ * instructions.
  *
  * A block begins behind a control transfer or where control does not come from the instruction
- * before. Configuration: interval=N (1000000), k=N (10), bbv=FILE (vectors in SimPoint's format). */
+ * before. Configuration: interval=N (1000000), k=N (10), bbv=FILE (vectors in SimPoint's
+ * format). */
 #ifndef PM_ANALYSE_PHASES_H
 #define PM_ANALYSE_PHASES_H
 
@@ -24,8 +26,8 @@ struct pm_clusters {
 	double bic;
 };
 /* @point: n vectors; weight[i] is each one's instructions. */
-struct pm_clusters pm_cluster(const double (*point)[PM_PHASE_DIMS], const uint64_t *weight, size_t n,
-			      unsigned max_k);
+struct pm_clusters pm_cluster(const double (*point)[PM_PHASE_DIMS], const uint64_t *weight,
+			      size_t n, unsigned max_k);
 void pm_clusters_release(struct pm_clusters *c);
 
 extern const struct pm_sink_ops pm_sim_phases;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* profile.c - the pieces that a program executed to canonical blocks, and what is summed over them */
+/* profile.c - the pieces that a program executed to canonical blocks, and what is summed over
+ * them */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,8 @@ static void do_mix(struct pm_profile *p)
 
 		if (!count[m])
 			continue;
-		p->mnemonic[p->nmnemonic++] = (struct pm_profile_mix){ pm_form_mnemonic(m), count[m] };
+		p->mnemonic[p->nmnemonic++] = (struct pm_profile_mix){ pm_form_mnemonic(m),
+								       count[m] };
 		class = pm_form_class(m);
 		while (k < p->nclass && strcmp(p->class[k].name, class))
 			k++;

@@ -37,7 +37,8 @@ struct pm_profile_object {
 };
 
 struct pm_profile_function {
-	const char *linkage;		/* as in the symbol table; "[libfoo.so]": nothing is known */
+	const char *linkage;		/* as in the symbol table; "[libfoo.so]": nothing is
+					 * known */
 	const char *name;		/* NULL until pm_profile_name() was asked */
 	uint32_t object;
 	uint64_t lo;			/* first address, in the ELF file */
@@ -57,7 +58,8 @@ struct pm_profile_sum {
 	uint64_t insns;			/* instructions executed, @unknown included */
 	uint64_t blocks;		/* blocks executed */
 	uint64_t blocks_distinct;	/* different blocks executed */
-	uint64_t locality_90;		/* the fewest blocks that make 90 % of the instructions in blocks */
+	uint64_t locality_90;		/* the fewest blocks that make 90 % of the instructions
+					 * in blocks */
 	uint64_t reads, writes;		/* memory operands read, written; a modified one is both */
 	uint64_t reps;			/* rep-prefixed string instructions executed */
 	uint64_t unknown;		/* instructions that the decoder does not know */
@@ -122,8 +124,8 @@ size_t pm_profile_top_functions(const struct pm_profile *p, size_t max, uint32_t
 size_t pm_profile_top_objects(const struct pm_profile *p, uint32_t **order);
 size_t pm_profile_top_blocks(const struct pm_profile *p, size_t max, uint32_t **order);
 
-/* Source line of an address in an object; false if not known. Not @patient: false, too, where finding
- * out would take tens of milliseconds (a C library's separate, compressed debug file). */
+/* Source line of an address in an object; false if not known. Not @patient: false, too, where
+ * finding out would take tens of milliseconds (a C library's separate, compressed debug file). */
 bool pm_profile_line(struct pm_profile *p, uint32_t object, uint64_t addr, bool patient,
 		     const char **file, unsigned *line);
 bool pm_profile_has_lines(struct pm_profile *p, uint32_t object);

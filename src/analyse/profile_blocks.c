@@ -52,8 +52,8 @@ static struct pm_form odd_form(uint32_t len)
 	return (struct pm_form){ .len = (uint8_t)(len < 255 ? len : 255) };
 }
 
-static void set_unit_sums(const struct pm_profile *p, const struct profile_unit *u, unsigned reads, unsigned writes,
-			  unsigned reps)
+static void set_unit_sums(const struct pm_profile *p, const struct profile_unit *u, unsigned reads,
+			  unsigned writes, unsigned reps)
 {
 	struct profile_cover *c = p->work->cover ? &p->work->cover[number_of(p, u)] : NULL;
 
@@ -81,8 +81,14 @@ static uint32_t node_at(struct pm_profile_work *w, struct pm_forms *forms, uint3
 	m = pm_form_at(forms, p, left);
 	pm_grow(w->node, w->nnode, w->cap_node);
 	n = &w->node[w->nnode];
-	*n = (struct insn_node){ .bytes = p, .off = off, .unit = unit, .same = w->slot[off] - 1, .pred = PM_NONE,
-			    .succ = PM_NONE, .block = PM_NONE, .form = *m };
+	*n = (struct insn_node){ .bytes = p,
+				 .off = off,
+				 .unit = unit,
+				 .same = w->slot[off] - 1,
+				 .pred = PM_NONE,
+				 .succ = PM_NONE,
+				 .block = PM_NONE,
+				 .form = *m };
 	if (last && n->form.len != left)
 		n->form = odd_form(left);
 	w->slot[off] = (uint32_t)++w->nnode;
@@ -270,12 +276,14 @@ static void sum_block(struct pm_profile *p, uint32_t object, uint64_t entries, u
 }
 
 /* The @n instructions, @size bytes, of the unit @u from byte @off on; executed as often as that. */
-static void add_brief(struct pm_profile *p, const struct profile_unit *u, uint32_t off, uint32_t size, uint32_t n)
+static void add_brief(struct pm_profile *p, const struct profile_unit *u, uint32_t off,
+		      uint32_t size, uint32_t n)
 {
 	struct pm_profile_work *w = p->work;
 
 	pm_grow(w->brief, p->nblock, w->cap_brief);
-	w->brief[p->nblock++] = (struct brief_block){ number_of(p, u), off & MAX_BYTES, size & MAX_BYTES, n & MAX_N };
+	w->brief[p->nblock++] = (struct brief_block){ number_of(p, u), off & MAX_BYTES,
+						      size & MAX_BYTES, n & MAX_N };
 	sum_block(p, u->object, u->total, n * u->total);
 }
 
@@ -302,7 +310,8 @@ static void add_block(struct pm_profile *p, const struct profile_unit *all, uint
 	const struct insn_node *first = &w->node[leader];
 	const struct profile_unit *u = &all[first->unit];
 	struct pm_profile_block b = {
-		.addr = all[0].addr + first->off, .bytes = first->bytes, .object = u->object, .entries = first->count,
+		.addr = all[0].addr + first->off, .bytes = first->bytes, .object = u->object,
+		.entries = first->count,
 	};
 	bool together = true;
 
@@ -322,7 +331,8 @@ static void add_block(struct pm_profile *p, const struct profile_unit *all, uint
 		last = i;
 	}
 	off = (uint32_t)(b.addr - u->addr);
-	if (together && b.entries == u->total && b.insns == b.n * b.entries && is_brief(off, b.size, b.n)) {
+	if (together && b.entries == u->total && b.insns == b.n * b.entries &&
+	    is_brief(off, b.size, b.n)) {
 		add_brief(p, u, off, b.size, b.n);
 		return;
 	}
@@ -353,7 +363,8 @@ static void set_segments(const struct pm_profile_work *w, struct profile_cover *
 	c->nseg = (w->nseg - from) & 0x7fff;
 }
 
-static void add_segments(struct pm_profile_work *w, struct profile_cover *c, const uint32_t *walk, uint32_t n)
+static void add_segments(struct pm_profile_work *w, struct profile_cover *c, const uint32_t *walk,
+			 uint32_t n)
 {
 	const size_t from = w->nseg;
 
@@ -393,7 +404,8 @@ static void do_region(struct pm_profile *p, const struct profile_unit *u, size_t
 			if (w->node[k].leader)
 				add_block(p, u, k);
 	for (size_t i = 0; w->cover && i < n; i++)
-		add_segments(w, &w->cover[number_of(p, &u[i])], w->walk + first_walk[i], first_walk[i + 1] - first_walk[i]);
+		add_segments(w, &w->cover[number_of(p, &u[i])], w->walk + first_walk[i],
+			     first_walk[i + 1] - first_walk[i]);
 	for (size_t i = 0; i < w->nnode; i++) {
 		const struct insn_node *a = &w->node[i];
 
@@ -440,8 +452,10 @@ static void do_single(struct pm_profile *p, const struct profile_unit *u)
 			add_brief(p, u, from, at - from, i - first);
 		else
 			add_full(p, &(struct pm_profile_block){
-				.addr = u->addr + from, .bytes = pc->bytes + from, .size = at - from, .n = i - first,
-				.object = u->object, .entries = u->total, .insns = (i - first) * u->total,
+				.addr = u->addr + from, .bytes = pc->bytes + from,
+				.size = at - from, .n = i - first,
+				.object = u->object, .entries = u->total,
+				.insns = (i - first) * u->total,
 			});
 		first = i;
 		from = at;
@@ -492,7 +506,7 @@ void pm_profile_regions(struct pm_profile *p)
 	w->order = NULL;
 }
 
-/* ---- blocks ------------------------------------------------------------------------------------ */
+/* ---- blocks --------------------------------------------------------------------------------- */
 
 struct pm_profile_block pm_profile_block(const struct pm_profile *p, size_t i)
 {
@@ -503,7 +517,8 @@ struct pm_profile_block pm_profile_block(const struct pm_profile *p, size_t i)
 		return p->work->full[b.from];
 	u = unit_of(p, b.from);
 	return (struct pm_profile_block){
-		.addr = u.addr + b.off, .bytes = piece_of(p, &u)->bytes + b.off, .size = b.size, .n = b.n,
+		.addr = u.addr + b.off, .bytes = piece_of(p, &u)->bytes + b.off, .size = b.size,
+		.n = b.n,
 		.object = u.object, .entries = u.total, .insns = b.n * u.total,
 	};
 }

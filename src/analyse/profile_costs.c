@@ -19,8 +19,13 @@ void pm_profile_costs(struct pm_profile *p, struct pm_costs *c, struct pm_code_b
 		const struct pm_profile_object *o = p->object + i;
 		uint64_t base = (i + 1) << PM_LISTING_OBJECT_SHIFT;
 
-		pm_names_put_object(&book->names, &(struct pm_object){ .path = o->path, .build_id = o->build_id,
-			.base = base, .lo = base, .hi = base + (1ull << PM_LISTING_OBJECT_SHIFT) });
+		pm_names_put_object(&book->names,
+				    &(struct pm_object){ .path = o->path,
+							 .build_id = o->build_id,
+							 .base = base,
+							 .lo = base,
+							 .hi = base +
+							       (1ull << PM_LISTING_OBJECT_SHIFT) });
 	}
 	for (size_t i = 0; i < p->nblock; i++) {
 		const uint32_t n = pm_profile_block(p, i).n;
@@ -33,7 +38,8 @@ void pm_profile_costs(struct pm_profile *p, struct pm_costs *c, struct pm_code_b
 
 		pm_profile_insns(p, (uint32_t)i, v);
 		for (uint32_t k = 0; k < b.n; k++) {
-			uint64_t pc = v[k].addr | (uint64_t)(b.object + 1) << PM_LISTING_OBJECT_SHIFT;
+			uint64_t pc = v[k].addr | (uint64_t)(b.object + 1)
+							  << PM_LISTING_OBJECT_SHIFT;
 			size_t row = pm_costs_row(c, pc);
 			struct pm_insn *in;
 
@@ -43,8 +49,12 @@ void pm_profile_costs(struct pm_profile *p, struct pm_costs *c, struct pm_code_b
 			*pm_map_put(&book->at, pc, NULL) = book->n;
 			pm_grow(book->insn, book->n, book->cap);
 			in = book->insn + book->n++;
-			*in = (struct pm_insn){ .pc = v[k].addr, .len = v[k].len, .object = b.object,
-				.isa = pm_profile_i386(p, b.object) ? PM_ISA_X86_32 : PM_ISA_X86_64 };
+			*in = (struct pm_insn){ .pc = v[k].addr,
+						.len = v[k].len,
+						.object = b.object,
+						.isa = pm_profile_i386(p, b.object)
+							       ? PM_ISA_X86_32
+							       : PM_ISA_X86_64 };
 			if (v[k].len <= sizeof in->bytes)
 				memcpy(in->bytes, b.bytes + (v[k].addr - b.addr), v[k].len);
 		}

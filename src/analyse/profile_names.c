@@ -72,7 +72,8 @@ struct function_finder {		/* the functions of one object, by ascending address *
 	uint32_t last;
 };
 
-static uint32_t new_function(struct pm_profile *p, const char *linkage, uint32_t object, uint64_t lo)
+static uint32_t new_function(struct pm_profile *p, const char *linkage, uint32_t object,
+			     uint64_t lo)
 {
 	pm_grow(p->function, p->nfunction, p->work->cap_function);
 	p->function[p->nfunction] = (struct pm_profile_function){
@@ -149,8 +150,9 @@ void pm_profile_functions(struct pm_profile *p)
 
 		if (b.object != f.object) {
 			pm_map_release(&f.seen);
-			f = (struct function_finder){ .elf = elf_of(p, b.object), .object = b.object,
-					     .unknown = PM_NONE };
+			f = (struct function_finder){ .elf = elf_of(p, b.object),
+						      .object = b.object,
+						      .unknown = PM_NONE };
 		}
 		function = find_function(p, &f, b.addr);
 		begin_run(p->work, (uint32_t)i, 0, function);
@@ -239,10 +241,10 @@ static uint64_t object_insns(const struct pm_profile *p, size_t i)
 	return p->object[i].insns;
 }
 
-/* The @max largest of @n (0: all), into *@order. Of few, all below the smallest of the best so far are
- * passed over. */
-static size_t top(const struct pm_profile *p, uint64_t (*insns)(const struct pm_profile *, size_t), size_t n,
-		  size_t max, uint32_t **order)
+/* The @max largest of @n (0: all), into *@order. Of few, all below the smallest of the best so far
+ * are passed over. */
+static size_t top(const struct pm_profile *p, uint64_t (*insns)(const struct pm_profile *, size_t),
+		  size_t n, size_t max, uint32_t **order)
 {
 	struct ranked_row *v;
 	size_t k = 0;

@@ -86,8 +86,8 @@ void pm_profile_number_pieces(struct pm_profile *p)
 	memset(w->object, 0xff, object * sizeof *w->object);
 }
 
-/* Units of an object whose addresses begin with the same 32 bits: nearly always all of an object. What
- * they are sorted by, and which they are, is one number then. */
+/* Units of an object whose addresses begin with the same 32 bits: nearly always all of an object.
+ * What they are sorted by, and which they are, is one number then. */
 struct unit_group {
 	uint64_t object_high;
 	size_t first, n;
@@ -142,7 +142,8 @@ static void add_units(struct pm_profile *p, struct unit_groups *g, uint64_t *key
 			addr = pc->pc - pr->object[pc->object].bias;
 			to = group_of(g, object[pc->object], addr);
 			if (key)
-				key[to->first + to->n] = addr << 32 | (w->first_piece[k] + (uint32_t)i);
+				key[to->first + to->n] = addr << 32 |
+							 (w->first_piece[k] + (uint32_t)i);
 			to->n++;
 		}
 	}
@@ -155,8 +156,8 @@ static int by_group(const void *a, const void *b)
 	return (*x)->object_high < (*y)->object_high ? -1 : (*x)->object_high > (*y)->object_high;
 }
 
-/* By address, which is the upper half; the lower ones, numbers, ascend. Radix, because a compiler's run
- * has 10^5. The result is in @a. */
+/* By address, which is the upper half; the lower ones, numbers, ascend. Radix, because a compiler's
+ * run has 10^5. The result is in @a. */
 static void sort_keys(uint64_t *a, uint64_t *b, size_t n)
 {
 	uint64_t differ = 0, *const result = a, *t;

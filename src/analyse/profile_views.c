@@ -14,7 +14,8 @@ static int descending(const void *a, const void *b)
 }
 
 /* Of all blocks, or of the blocks @index in a view, which are spread as @s. */
-static uint64_t locality(const struct pm_profile *p, const struct profile_spread *s, const uint32_t *index, size_t n)
+static uint64_t locality(const struct pm_profile *p, const struct profile_spread *s,
+			 const uint32_t *index, size_t n)
 {
 	uint64_t total = 0, want, got = 0, blocks = 0, *some;
 	size_t k = 0;
@@ -43,13 +44,15 @@ static uint64_t locality(const struct pm_profile *p, const struct profile_spread
 	return blocks;
 }
 
-static uint64_t view_done(const struct pm_profile *p, const struct profile_unit *u, size_t thread, uint32_t i)
+static uint64_t view_done(const struct pm_profile *p, const struct profile_unit *u, size_t thread,
+			  uint32_t i)
 {
 	return thread == ALL_THREADS ? done(p, u, i) : done_by(p, u, thread, i);
 }
 
 /* The last run that begins at or in front of @pos of @block. */
-static const struct profile_run *run_at(const struct pm_profile_work *w, uint32_t block, uint32_t pos)
+static const struct profile_run *run_at(const struct pm_profile_work *w, uint32_t block,
+					uint32_t pos)
 {
 	size_t lo = 0, hi = w->nrun;
 
@@ -65,9 +68,11 @@ static const struct profile_run *run_at(const struct pm_profile_work *w, uint32_
 	return &w->run[lo];
 }
 
-static bool run_has(const struct pm_profile_work *w, const struct profile_run *r, uint32_t block, uint32_t pos)
+static bool run_has(const struct pm_profile_work *w, const struct profile_run *r, uint32_t block,
+		    uint32_t pos)
 {
-	return r + 1 == w->run + w->nrun || r[1].block > block || (r[1].block == block && r[1].pos > pos);
+	return r + 1 == w->run + w->nrun || r[1].block > block ||
+	       (r[1].block == block && r[1].pos > pos);
 }
 
 uint32_t pm_profile_function_of(const struct pm_profile *p, uint32_t block, uint32_t pos)
@@ -102,7 +107,9 @@ void pm_profile_view(struct pm_profile *p, size_t process, size_t thread, struct
 
 	for (size_t i = 0; i < pr->npiece; i++) {
 		const struct profile_cover *c = &w->cover[w->first_piece[process] + i];
-		uint64_t count = !c->nseg ? 0 : thread == ALL_THREADS ? total(pr, i) : pr->thread[thread].count[i];
+		uint64_t count = !c->nseg		 ? 0
+				 : thread == ALL_THREADS ? total(pr, i)
+							 : pr->thread[thread].count[i];
 		struct profile_unit u;
 
 		if (!count)
@@ -135,8 +142,9 @@ void pm_profile_view(struct pm_profile *p, size_t process, size_t thread, struct
 				w->touched[n++] = sg->block;
 			w->insns[sg->block] += insns;
 			if (!sg->pos)
-				w->entries[sg->block] += c->slow ? view_done(p, &u, thread, sg->start) :
-								   count;
+				w->entries[sg->block] += c->slow ? view_done(p, &u, thread,
+									     sg->start)
+								 : count;
 			s->insns += insns;
 			if (!by_function)
 				continue;
@@ -148,7 +156,8 @@ void pm_profile_view(struct pm_profile *p, size_t process, size_t thread, struct
 			for (uint32_t k = sg->start; k < end; k++) {
 				while (!run_has(w, r, sg->block, sg->pos + k - sg->start))
 					r++;
-				by_function[r->function] += c->slow ? view_done(p, &u, thread, k) : count;
+				by_function[r->function] += c->slow ? view_done(p, &u, thread, k)
+								    : count;
 			}
 		}
 	}

@@ -17,11 +17,12 @@
  * Memory that is used for the first time takes longer than what is done here with it: a compiler
  * runs 10^5 pieces, so that what there is for each of them is kept small, or not kept.
  *
- * Let count(u) be the entries of unit u and done(u, i) the executions of its instruction i: count(u)
- * less the cuts at or in front of i. Rule (1) compares, for the address where u begins, the entries
- * of all units that begin there with done(n), the completed runs, of all units that flow into it.
- * It is evaluated for each thread by itself: a thread that is killed between two units, and whose
- * last cut is not told, loses one entry, which must not hide an entry that another thread made. */
+ * Let count(u) be the entries of unit u and done(u, i) the executions of its instruction i:
+ * count(u) less the cuts at or in front of i. Rule (1) compares, for the address where u begins,
+ * the entries of all units that begin there with done(n), the completed runs, of all units that
+ * flow into it. It is evaluated for each thread by itself: a thread that is killed between two
+ * units, and whose last cut is not told, loses one entry, which must not hide an entry that another
+ * thread made. */
 #ifndef PM_ANALYSE_PROFILE_WORK_H
 #define PM_ANALYSE_PROFILE_WORK_H
 
@@ -42,7 +43,8 @@ struct profile_unit {			/* only while its region is worked on */
 struct profile_cover {			/* of a piece, for views; nseg 0: it is no unit */
 	uint32_t seg;			/* its segments: work->seg[seg .. seg + nseg) */
 	uint16_t nseg : 15;
-	uint16_t slow : 1;		/* it is cut, or the sums below do not fit: count them again */
+	uint16_t slow : 1;		/* it is cut, or the sums below do not fit: count them
+					 * again */
 	uint16_t reads, writes, reps;	/* of a whole run */
 };
 
@@ -63,7 +65,7 @@ struct profile_spread {
 	uint64_t sum[64], count[64];
 };
 
-struct profile_drop {			/* from its instruction @pos on, @block ran @times fewer times */
+struct profile_drop {	/* from its instruction @pos on, @block ran @times fewer times */
 	uint32_t block, pos;
 	uint64_t times;
 };
@@ -78,23 +80,28 @@ struct pm_profile_work {
 	size_t *first_cuts, ncuts;	/* where a process begins in it */
 	struct pm_kept_forms forms[2];	/* 64, 32 bit; once there is such an object */
 	uint32_t *isa;			/* of each object: index into forms */
-	uint32_t *first_piece;		/* number of a process's first piece: those of all are numbered through */
-	uint32_t *object;		/* of the processes' objects one after the other: index, or PM_NONE */
+	uint32_t *first_piece;		/* number of a process's first piece: those of all are
+					 * numbered through */
+	uint32_t *object;		/* of the processes' objects one after the other: index,
+					 * or PM_NONE */
 	uint32_t *first_object;		/* where a process begins in it */
-	uint32_t *order;		/* numbers of the units by object, address, number; until there are blocks */
+	uint32_t *order;		/* numbers of the units by object, address, number; until
+					 * there are blocks */
 	size_t nunit;
 	struct brief_block *brief;		/* each block */
 	size_t cap_brief;
 	struct profile_spread spread;		/* of their instructions executed */
 	struct pm_profile_block *full;	/* those that are not so simple */
 	size_t nfull, cap_full;
-	struct profile_cover *cover;		/* of each piece; NULL: there is one thread, and one view */
+	struct profile_cover *cover;		/* of each piece; NULL: there is one thread, and
+						 * one view */
 	struct profile_seg *seg;
 	size_t nseg, cap_seg;
 	struct profile_drop *drop;		/* by block, then pos */
 	size_t ndrop, cap_drop;
 	size_t cap_object;
-	struct profile_run {			/* from @pos of @block on, up to the next, code belongs to @function */
+	struct profile_run {			/* from @pos of @block on, up to the next, code
+						 * belongs to @function */
 		uint32_t block, pos, function;
 	} *run;				/* by block, then pos */
 	size_t nrun, cap_run;
@@ -113,7 +120,8 @@ struct pm_profile_work {
 	size_t cap_slot;
 	uint32_t *walk;			/* the nodes of each unit of the region, in order */
 	size_t nwalk, cap_walk;
-	struct unit_flow *flow;		/* units that flow into what follows them, by end and process */
+	struct unit_flow *flow;		/* units that flow into what follows them, by end and
+					 * process */
 	size_t nflow, cap_flow;
 };
 
@@ -132,12 +140,14 @@ bool pm_profile_has_views(const struct pm_counts *c);
 void pm_profile_view(struct pm_profile *p, size_t process, size_t thread, struct pm_profile_sum *s,
 		     uint64_t *by_function);
 
-static inline const struct pm_counts_process *process_of(const struct pm_profile *p, const struct profile_unit *u)
+static inline const struct pm_counts_process *process_of(const struct pm_profile *p,
+							 const struct profile_unit *u)
 {
 	return &p->counts->process[u->process];
 }
 
-static inline const struct pm_piece *piece_of(const struct pm_profile *p, const struct profile_unit *u)
+static inline const struct pm_piece *piece_of(const struct pm_profile *p,
+					      const struct profile_unit *u)
 {
 	return &process_of(p, u)->piece[u->piece];
 }
@@ -218,7 +228,8 @@ static inline bool has_cut(const struct profile_cuts *c, uint32_t piece)
 }
 
 /* Executions of instruction @i of a unit by thread @t that are missing from the unit's entries. */
-static inline uint64_t missing(const struct pm_profile *p, const struct profile_unit *u, size_t t, uint32_t i)
+static inline uint64_t missing(const struct pm_profile *p, const struct profile_unit *u, size_t t,
+			       uint32_t i)
 {
 	const struct profile_cuts *c = &p->work->cuts[p->work->first_cuts[u->process] + t];
 	uint64_t n = 0;
@@ -231,9 +242,11 @@ static inline uint64_t missing(const struct pm_profile *p, const struct profile_
 
 /* Executions of it by thread @t. A thread killed between two stores may have told of a cut and not
  * of the entry: nothing ran then. */
-static inline uint64_t done_by(const struct pm_profile *p, const struct profile_unit *u, size_t t, uint32_t i)
+static inline uint64_t done_by(const struct pm_profile *p, const struct profile_unit *u, size_t t,
+			       uint32_t i)
 {
-	uint64_t n = process_of(p, u)->thread[t].count[u->piece], less = u->cut ? missing(p, u, t, i) : 0;
+	uint64_t n = process_of(p, u)->thread[t].count[u->piece],
+		 less = u->cut ? missing(p, u, t, i) : 0;
 
 	return less < n ? n - less : 0;
 }

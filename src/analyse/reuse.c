@@ -16,8 +16,8 @@ struct pm_reuse {
 	/* line -> its last touch */
 	struct reuse_slot *slot;
 	size_t mask, nline;
-	/* bit t: the line touched at t has not been touched since. Counts of set bits per word, per 64
-	 * words, per 4096 words; `slot_at` leads back to the line */
+	/* bit t: the line touched at t has not been touched since. Counts of set bits per word, per
+	 * 64 words, per 4096 words; `slot_at` leads back to the line */
 	uint64_t *bits;
 	uint8_t *in_word;
 	uint16_t *in_block;
@@ -276,7 +276,7 @@ int pm_shards_group(uint64_t line, uint64_t rate)
 	return (h & 0xffffffff) * rate >> 32 ? -1 : (int)(h >> 32 & 7);
 }
 
-/* ---- the sink --------------------------------------------------------------------------------- */
+/* ---- the sink ------------------------------------------------------------------------------- */
 
 #define GROUPS 8
 
@@ -311,7 +311,8 @@ static void *create(const char *config, struct pm_err *err)
 	const struct pm_conf_key keys[] = {
 		{ "line", &s->line, 1, 1u << 30, true, "bytes that count as one: a line, a page" },
 		{ "sample", &s->rate, 1, 1 << 20, false, "SHARDS: keep 1 in N lines; 1 is exact" },
-		{ "window", &s->window, 1, UINT64_MAX, false, "instructions per point of the working-set curve" },
+		{ "window", &s->window, 1, UINT64_MAX, false,
+		  "instructions per point of the working-set curve" },
 		{ "insns", &s->insns_wanted, 0, 1, false, "count instruction fetches" },
 		{ "data", &s->data_wanted, 0, 1, false, "count data references" },
 		{ 0 }
@@ -382,7 +383,8 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 			s->ws[s->nws++] = pm_reuse_window(s->all) * s->rate;
 			s->window_left = s->window - 1;
 		}
-		if (fetch ? !s->insns_wanted : !s->data_wanted || e->kind < PM_EV_READ || e->kind > PM_EV_MODIFY)
+		if (fetch ? !s->insns_wanted
+			  : !s->data_wanted || e->kind < PM_EV_READ || e->kind > PM_EV_MODIFY)
 			continue;
 		at = key_of(s, space, e->addr);
 		last = (at + (e->size ? e->size : 1) - 1) >> s->shift;
@@ -462,7 +464,8 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 			double g[GROUPS], mean = 0, var = 0;
 
 			for (int k = 0; k < GROUPS; k++)
-				mean += g[k] = miss_ratio(s->group[k], s->rate * GROUPS, s->total, size);
+				mean += g[k] = miss_ratio(s->group[k], s->rate * GROUPS, s->total,
+							  size);
 			mean /= GROUPS;
 			for (int k = 0; k < GROUPS; k++)
 				var += (g[k] - mean) * (g[k] - mean);
@@ -497,6 +500,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 }
 
 const struct pm_sink_ops pm_sim_reuse = {
-	.abi = PM_ABI, .flags = PM_SINK_REFS, .name = "reuse", .about = "reuse distances, miss-ratio curve, working set",
+	.abi = PM_ABI, .flags = PM_SINK_REFS, .name = "reuse",
+	.about = "reuse distances, miss-ratio curve, working set",
 	.create = create, .consume = consume, .finish = finish, .destroy = destroy,
 };

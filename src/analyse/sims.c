@@ -21,13 +21,16 @@
 const struct pm_sink_ops *const pm_sims[] = {
 	&pm_sim_cache, &pm_sim_tlb, &pm_sim_allcache, &pm_sim_reuse, &pm_sim_bpred,
 	&pm_sim_inorder, &pm_sim_ooo, &pm_sim_i486, &pm_sim_core,
-	&pm_sim_cachegrind.ops, &pm_sim_calls, &pm_sim_phases, &pm_sim_memory, &pm_sim_objects, &pm_sim_insns,
-	&pm_sink_uops, &pm_sink_isize, &pm_sink_brdist, &pm_sink_mix, &pm_sink_fusion, NULL
+	&pm_sim_cachegrind.ops, &pm_sim_calls, &pm_sim_phases, &pm_sim_memory, &pm_sim_objects,
+	&pm_sim_insns, &pm_sink_uops, &pm_sink_isize, &pm_sink_brdist, &pm_sink_mix,
+	&pm_sink_fusion, NULL
 };
 
 const char *const pm_sims_usual[] = {
-	"insns", "cachegrind", "bpred:bimodal=14;gshare=14;tournament=14;local;perceptron;tage;tagescl;ras;ittage",
-	"cache:l1i=32k,8way,64;l1d=32k,8way,64;l2=1m,16way,64;l3=32m,16way,64;regions", "reuse:window=1000000",
+	"insns", "cachegrind",
+	"bpred:bimodal=14;gshare=14;tournament=14;local;perceptron;tage;tagescl;ras;ittage",
+	"cache:l1i=32k,8way,64;l1d=32k,8way,64;l2=1m,16way,64;l3=32m,16way,64;regions",
+	"reuse:window=1000000",
 	"objects", "memory", "phases", "calls", NULL
 };
 
@@ -47,7 +50,8 @@ static const struct {
 	void (*meter)(const void *self, struct pm_calls_meter *m);
 	void (*meter_free)(void *meter);
 } tells[] = {
-	{ &pm_sim_cachegrind.ops, pm_cachegrind_costs, pm_cachegrind_meter, pm_cachegrind_meter_free },
+	{ &pm_sim_cachegrind.ops, pm_cachegrind_costs, pm_cachegrind_meter,
+	  pm_cachegrind_meter_free },
 	{ &pm_sim_cache, pm_cache_costs, pm_cache_meter, pm_cache_meter_free },
 	{ &pm_sim_tlb, pm_cache_costs, pm_cache_meter, pm_cache_meter_free },
 	{ &pm_sim_bpred, pm_bpred_costs, pm_bpred_meter, pm_bpred_meter_free },
@@ -94,10 +98,13 @@ bool pm_sim_tells_executions(const struct pm_sink_ops *ops)
 	return ops == &pm_sim_cachegrind.ops || ops == &pm_sim_core;
 }
 
-static const struct { const struct pm_sink_ops *ops; struct pm_names *(*names)(void *self); } named[] = {
-	{ &pm_sim_objects, pm_objects_names }, { &pm_sim_calls, pm_calls_names }, { &pm_sim_memory, pm_memory_names },
-	{ &pm_sim_cachegrind.ops, pm_cachegrind_names }, { &pm_sim_bpred, pm_bpred_names },
-	{ &pm_sim_cache, pm_cache_names }, { &pm_sim_tlb, pm_cache_names }, { &pm_sim_core, pm_core_names },
+static const struct {
+	const struct pm_sink_ops *ops; struct pm_names *(*names)(void *self);
+} named[] = {
+	{ &pm_sim_objects, pm_objects_names }, { &pm_sim_calls, pm_calls_names },
+	{ &pm_sim_memory, pm_memory_names }, { &pm_sim_cachegrind.ops, pm_cachegrind_names },
+	{ &pm_sim_bpred, pm_bpred_names }, { &pm_sim_cache, pm_cache_names },
+	{ &pm_sim_tlb, pm_cache_names }, { &pm_sim_core, pm_core_names },
 };
 
 struct pm_names *pm_sim_names(const struct pm_sink_ops *ops, void *self)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* sims.h - the simulators by name: what `pugmark sim` and `pugmark run --sim NAME:CONFIG` offer
  *
- * A specification is NAME[:CONFIG], as for every sink: pm_sink_add(pipeline, spec, pm_sims, err). */
+ * A specification is NAME[:CONFIG], as for every sink: pm_sink_add(pipeline, spec, pm_sims,
+ * err). */
 #ifndef PM_ANALYSE_SIMS_H
 #define PM_ANALYSE_SIMS_H
 
@@ -11,21 +12,21 @@
 
 extern const struct pm_sink_ops *const pm_sims[];	/* NULL-terminated */
 
-/* The usual set, each as a specification, in the order in which a report shows them; NULL-terminated. Those
- * whose needs a trace does not meet are to be left out. */
+/* The usual set, each as a specification, in the order in which a report shows them;
+ * NULL-terminated. Those whose needs a trace does not meet are to be left out. */
 extern const char *const pm_sims_usual[];
 /* The simulator that a specification names, NULL: none of them. */
 const struct pm_sink_ops *pm_sim_of(const char *spec);
 
-/* What the simulator @self of @ops blames on instructions, after its finish(): into @c. False: it does
- * not tell instructions apart (see pm_sim_tells()). */
+/* What the simulator @self of @ops blames on instructions, after its finish(): into @c. False: it
+ * does not tell instructions apart (see pm_sim_tells()). */
 struct pm_costs;
 bool pm_sim_costs(const struct pm_sink_ops *ops, void *self, struct pm_costs *c);
 bool pm_sim_tells(const struct pm_sink_ops *ops);
 bool pm_sim_tells_executions(const struct pm_sink_ops *ops);	/* its first column is Ir */
-/* The same as costs of calls: a second simulator, configured as the sink @self of @ops is, that counts in its stead
- * what each piece costs. False: it tells nothing apart. m->n costs in the order of its columns; @m belongs to the
- * caller, who gives it back. */
+/* The same as costs of calls: a second simulator, configured as the sink @self of @ops is, that
+ * counts in its stead what each piece costs. False: it tells nothing apart. m->n costs in the order
+ * of its columns; @m belongs to the caller, who gives it back. */
 struct pm_calls_meter;
 bool pm_sim_meter(const struct pm_sink_ops *ops, const void *self, struct pm_calls_meter *m);
 void pm_sim_meter_free(const struct pm_sink_ops *ops, struct pm_calls_meter *m);

@@ -59,7 +59,8 @@ void pm_stack_run(struct pm_stack *s, const uint64_t *addr, size_t n)
 				break;
 			}
 			set[0] = line;
-			for (w = 1; w < ways; w++) {	/* everything before the line moves down by one */
+			for (w = 1; w < ways; w++) {	/* everything before the line moves down
+							 * by one */
 				uint64_t next = set[w];
 
 				set[w] = e;
@@ -86,7 +87,7 @@ uint64_t pm_stack_misses(const struct pm_stack *s, unsigned i, unsigned ways)
 	return s->lookups - hits;
 }
 
-/* ---- the sink --------------------------------------------------------------------------------- */
+/* ---- the sink ------------------------------------------------------------------------------- */
 
 enum kinds { KIND_ALL, KIND_INSNS, KIND_DATA, KINDS };
 static const char *const kind_names[] = { "all", "insns", "data", "split", NULL };
@@ -113,17 +114,25 @@ static enum pm_status all_parse(struct all *a, struct pm_conf *c, struct pm_err 
 
 		if (!strcmp(it->name, "line")) {
 			if (!it->n || it->n > LINES)
-				return pm_conf_fail(c, it, err, "1 to %d line sizes, as in line=32,64", LINES);
+				return pm_conf_fail(c, it, err,
+						    "1 to %d line sizes, as in line=32,64", LINES);
 			nline = it->n;
 			for (unsigned k = 0; k < nline; k++)
-				if (pm_conf_pow2(c, it, it->field[k].key, "line size", 4, 65536, line + k, err))
+				if (pm_conf_pow2(c, it, it->field[k].key, "line size", 4, 65536,
+						 line + k, err))
 					return PM_ERR;
 			for (unsigned k = 1; k < nline; k++)
 				for (unsigned j = 0; j < k; j++)
 					if (line[j] == line[k])
-						return pm_conf_fail(c, it, err, "%s bytes are given twice", it->field[k].key);
+						return pm_conf_fail(c, it, err,
+								    "%s bytes are given twice",
+								    it->field[k].key);
 		} else if (it->n != 1) {
-			return pm_conf_fail(c, NULL, err, "'%s' is not a setting with one value; allowed: line=N,..., sets=FROM-TO, ways=N, refs=all|insns|data|split", it->name);
+			return pm_conf_fail(c, NULL, err,
+					    "'%s' is not a setting with one value; allowed: "
+					    "line=N,..., sets=FROM-TO, ways=N, "
+					    "refs=all|insns|data|split",
+					    it->name);
 		} else if (!strcmp(it->name, "ways")) {
 			if (pm_conf_u64(c, it, v, "ways", 1, 256, &ways, err))
 				return PM_ERR;
@@ -140,24 +149,31 @@ static enum pm_status all_parse(struct all *a, struct pm_conf *c, struct pm_err 
 			int k = pm_conf_word(v, kind_names);
 
 			if (k < 0)
-				return pm_conf_fail(c, it, err, "'%s' are no references; allowed: %s", v,
+				return pm_conf_fail(c, it, err,
+						    "'%s' are no references; allowed: %s", v,
 						    pm_conf_names(kind_names, names, sizeof names));
 			memset(a->on, 0, sizeof a->on);
 			a->on[k == KINDS ? KIND_INSNS : k] = true;
 			a->on[k == KINDS ? KIND_DATA : k] = true;
 		} else {
-			return pm_conf_fail(c, NULL, err, "'%s' is not a setting; allowed: line, sets, ways, refs", it->name);
+			return pm_conf_fail(c, NULL, err,
+					    "'%s' is not a setting; allowed: line, sets, ways, "
+					    "refs",
+					    it->name);
 		}
 	}
 	if (to * ways > 1u << 23)
-		return pm_conf_fail(c, NULL, err, "%llu sets of %llu ways are more than the 8388608 lines that are allowed",
+		return pm_conf_fail(c, NULL, err,
+				    "%llu sets of %llu ways are more than the 8388608 lines that "
+				    "are allowed",
 				    (unsigned long long)to, (unsigned long long)ways);
 	a->nline = nline;
 	for (unsigned l = 0; l < nline; l++) {
 		a->line[l] = line[l];
 		for (unsigned k = 0; k < KINDS; k++)
 			if (a->on[k])
-				a->stack[l][k] = pm_stack_new(__builtin_ctzll(line[l]), __builtin_ctzll(from),
+				a->stack[l][k] = pm_stack_new(__builtin_ctzll(line[l]),
+							      __builtin_ctzll(from),
 							      __builtin_ctzll(to / from) + 1, ways);
 	}
 	return PM_OK;
@@ -235,7 +251,8 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 				last = (at + (e->size ? e->size : 1) - 1) & ~(line - 1);
 				for (;; at = (at & ~(line - 1)) + line) {
 					a->buf[n++] = at;
-					/* the second half of a read-modify-write is a lookup too, and always hits */
+					/* the second half of a read-modify-write is a lookup too,
+					 * and always hits */
 					if (e->kind == PM_EV_MODIFY)
 						a->buf[n++] = at;
 					if (n >= NR(a->buf) - 2) {
@@ -271,13 +288,16 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 
 					pm_result_begin(r, NULL);
 					pm_result_str(r, "refs", kind_names[k]);
-					pm_result_u64(r, "size", (uint64_t)a->line[l] * w << (s->first + i), "bytes");
+					pm_result_u64(r, "size",
+						      (uint64_t)a->line[l] * w << (s->first + i),
+						      "bytes");
 					pm_result_u64(r, "line", a->line[l], "bytes");
 					pm_result_u64(r, "sets", 1ull << (s->first + i), NULL);
 					pm_result_u64(r, "ways", w, NULL);
 					pm_result_u64(r, "accesses", s->lookups, "lookups");
 					pm_result_u64(r, "misses", m, "lookups");
-					pm_result_f64(r, "miss_ratio", s->lookups ? (double)m / s->lookups : 0,
+					pm_result_f64(r, "miss_ratio",
+						      s->lookups ? (double)m / s->lookups : 0,
 						      "misses/access");
 					pm_result_end(r);
 				}
@@ -288,6 +308,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 }
 
 const struct pm_sink_ops pm_sim_allcache = {
-	.abi = PM_ABI, .flags = PM_SINK_REFS, .name = "allcache", .about = "all LRU caches of a line size in one pass",
+	.abi = PM_ABI, .flags = PM_SINK_REFS, .name = "allcache",
+	.about = "all LRU caches of a line size in one pass",
 	.create = create, .consume = consume, .finish = finish, .destroy = destroy,
 };

@@ -7,7 +7,8 @@
  *
  * Counts are those of an LRU cache that allocates on reads and writes: `pm_cache` of the same
  * geometry has the same misses. References that cross a line are two lookups.
- * Configuration: line=N[,N...] (64), sets=FROM-TO (16-16384), ways=N (16), refs=data|insns|all|split. */
+ * Configuration: line=N[,N...] (64), sets=FROM-TO (16-16384), ways=N (16),
+ * refs=data|insns|all|split. */
 #ifndef PM_ANALYSE_STACK_H
 #define PM_ANALYSE_STACK_H
 

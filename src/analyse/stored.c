@@ -151,7 +151,8 @@ static enum pm_status set_events(struct stored_reader *r, const char *s)
 
 		snprintf(name, sizeof name, "%.*s", (int)(n < 20 ? n : 20), s);
 		if (r->ncolumn < PM_COSTS_MAX)
-			r->column[r->ncolumn++] = pm_costs_column(r->c, name, about(name), is_trouble(name));
+			r->column[r->ncolumn++] = pm_costs_column(r->c, name, about(name),
+								  is_trouble(name));
 		s = blanks(s + n);
 	}
 	return r->ncolumn ? PM_OK : wrong(r, "the names of events");
@@ -236,13 +237,16 @@ static enum pm_status callgrind_line(struct stored_reader *r)
 		return named_object(r, rest, &r->now);
 	} else if (begins(s, "cob=", &rest)) {
 		return named_object(r, rest, &called);
-	} else if (begins(s, "calls=", &rest) || begins(s, "jump=", &rest) || begins(s, "jcnd=", &rest)) {
+	} else if (begins(s, "calls=", &rest) || begins(s, "jump=", &rest) ||
+		   begins(s, "jcnd=", &rest)) {
 		/* the line behind it has what is not wanted, but its positions count */
 		if (next(r) && (s = r->line, !positions(r, &s)))
 			return wrong(r, "the position of a call or jump");
 	} else if (isdigit((unsigned char)*s) || *s == '+' || *s == '-' || *s == '*') {
 		if (!r->instr)
-			return pm_fail_line(r->err, r->n, "expected addresses of instructions (`positions: instr line`); "
+			return pm_fail_line(r->err, r->n,
+					    "expected addresses of instructions (`positions: instr "
+					    "line`); "
 					    "callgrind writes them with --dump-instr=yes");
 		return costs_line(r);
 	} else if (*s && *s != '#' && !strpbrk(s, ":=")) {
@@ -271,8 +275,11 @@ static enum pm_status counts_line(struct stored_reader *r)
 			return wrong(r, "# object BIAS FROM TO BUILD-ID PATH");
 		memcpy(id, rest, n);
 		id[n] = 0;
-		o = (struct pm_object){ .path = blanks(rest + n), .build_id = strcmp(id, "-") ? id : NULL, .base = v[0],
-			.lo = v[1], .hi = v[2] };
+		o = (struct pm_object){ .path = blanks(rest + n),
+					.build_id = strcmp(id, "-") ? id : NULL,
+					.base = v[0],
+					.lo = v[1],
+					.hi = v[2] };
 		pm_names_put_object(&r->book->names, &o);
 		return PM_OK;
 	}
@@ -323,13 +330,19 @@ static void put_objects(struct stored_reader *r)
 		uint64_t base = (uint64_t)(i + 1) << PM_LISTING_OBJECT_SHIFT;
 
 		if (*r->object[i] == '/' || *r->object[i] == '[')
-			pm_names_put_object(&r->book->names, &(struct pm_object){ .path = r->object[i],
-				.build_id = r->id[i], .base = base, .lo = base,
-				.hi = base + (1ull << PM_LISTING_OBJECT_SHIFT) });
+			pm_names_put_object(&r->book->names,
+					    &(struct pm_object){
+						    .path = r->object[i],
+						    .build_id = r->id[i],
+						    .base = base,
+						    .lo = base,
+						    .hi = base +
+							  (1ull << PM_LISTING_OBJECT_SHIFT) });
 	}
 }
 
-enum pm_status pm_stored_read(const char *path, struct pm_costs *c, struct pm_code_book *book, struct pm_err *err)
+enum pm_status pm_stored_read(const char *path, struct pm_costs *c, struct pm_code_book *book,
+			      struct pm_err *err)
 {
 	struct stored_reader r = { .c = c, .book = book, .err = err, .lines = true };
 	enum pm_status st = PM_OK;
@@ -345,7 +358,8 @@ enum pm_status pm_stored_read(const char *path, struct pm_costs *c, struct pm_co
 			if (!kind)
 				st = wrong(&r, "a callgrind file or `pugmark run --counts`");
 			if (kind == 'n')
-				r.column[0] = pm_costs_column(c, "Ir", "instructions executed", false);
+				r.column[0] = pm_costs_column(c, "Ir", "instructions executed",
+							      false);
 		}
 		if (st == PM_OK)
 			st = kind == 'c' ? callgrind_line(&r) : counts_line(&r);

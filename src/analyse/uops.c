@@ -6,7 +6,7 @@
 #include "analyse/conf.h"
 #include "analyse/uops.h"
 #include "base/mem.h"
-#include "base/opt.h"
+#include "base/number.h"
 
 enum { BINS = 66 };
 
@@ -24,7 +24,8 @@ struct uops_counts {
 static void *create(const char *config, struct pm_err *err)
 {
 	if (*config) {
-		pm_fail_file(err, "uops, isize, mix, fusion: '%s' is not a setting; there are none", config);
+		pm_fail_file(err, "uops, isize, mix, fusion: '%s' is not a setting; there are none",
+			     config);
 		return NULL;
 	}
 	return pm_alloc(sizeof(struct uops_counts));
@@ -59,7 +60,7 @@ static void bin(struct uops_counts *c, uint64_t at)
 	c->bin[at < BINS ? at : BINS - 1]++;
 }
 
-/* ---- uops: how many micro-ops a macro-op has, is known when the next one begins --------------- */
+/* ---- uops: how many micro-ops a macro-op has, is known when the next one begins ------------- */
 
 static enum pm_status uops_consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
@@ -79,7 +80,8 @@ static enum pm_status uops_consume(void *self, const struct pm_batch *b, struct 
 	return PM_OK;
 }
 
-static void put_bins(struct pm_result *r, const struct uops_counts *c, const char *key, uint64_t whole)
+static void put_bins(struct pm_result *r, const struct uops_counts *c, const char *key,
+		     uint64_t whole)
 {
 	uint64_t sum = 0;
 
@@ -118,7 +120,7 @@ static enum pm_status uops_finish(void *self, struct pm_result *r, struct pm_err
 	return PM_OK;
 }
 
-/* ---- isize -------------------------------------------------------------------------------------- */
+/* ---- isize ---------------------------------------------------------------------------------- */
 
 static enum pm_status isize_consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
@@ -151,7 +153,7 @@ static enum pm_status isize_finish(void *self, struct pm_result *r, struct pm_er
 	return PM_OK;
 }
 
-/* ---- brdist ------------------------------------------------------------------------------------- */
+/* ---- brdist --------------------------------------------------------------------------------- */
 
 static void *brdist_create(const char *config, struct pm_err *err)
 {
@@ -208,7 +210,7 @@ static enum pm_status brdist_finish(void *self, struct pm_result *r, struct pm_e
 	return PM_OK;
 }
 
-/* ---- mix ---------------------------------------------------------------------------------------- */
+/* ---- mix ------------------------------------------------------------------------------------ */
 
 static enum pm_status mix_consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
@@ -235,7 +237,8 @@ static enum pm_status mix_finish(void *self, struct pm_result *r, struct pm_err 
 	struct uops_counts *c = self;
 	const struct { const char *name; uint64_t n; } kind[] = {
 		{ "loads", c->load }, { "stores", c->store }, { "unconditional", c->uncond },
-		{ "conditional", c->cond }, { "other", c->uops - c->load - c->store - c->uncond - c->cond },
+		{ "conditional", c->cond },
+		{ "other", c->uops - c->load - c->store - c->uncond - c->cond },
 	};
 
 	if (!r)
@@ -252,7 +255,7 @@ static enum pm_status mix_finish(void *self, struct pm_result *r, struct pm_err 
 	return PM_OK;
 }
 
-/* ---- fusion ------------------------------------------------------------------------------------- */
+/* ---- fusion --------------------------------------------------------------------------------- */
 
 static enum pm_status fusion_consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
@@ -288,9 +291,10 @@ static enum pm_status fusion_finish(void *self, struct pm_result *r, struct pm_e
 	return PM_OK;
 }
 
-#define SINK(id, make, text) const struct pm_sink_ops pm_sink_##id = {					\
-	.abi = PM_ABI, .needs = PM_HAS_UOPS, .flags = PM_SINK_EPOCHS, .name = #id, .about = text, .create = make,		\
-	.consume = id##_consume, .finish = id##_finish, .destroy = destroy,				\
+#define SINK(id, make, text) const struct pm_sink_ops pm_sink_##id = {			\
+	.abi = PM_ABI, .needs = PM_HAS_UOPS, .flags = PM_SINK_EPOCHS, .name = #id,	\
+	.about = text, .create = make,							\
+	.consume = id##_consume, .finish = id##_finish, .destroy = destroy,		\
 }
 SINK(uops, create, "micro-ops per macro-op");
 SINK(isize, create, "bytes per macro-op");

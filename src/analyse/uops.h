@@ -17,6 +17,7 @@
 
 #include "pugmark/pugmark.h"
 
-extern const struct pm_sink_ops pm_sink_uops, pm_sink_isize, pm_sink_brdist, pm_sink_mix, pm_sink_fusion;
+extern const struct pm_sink_ops pm_sink_uops, pm_sink_isize, pm_sink_brdist, pm_sink_mix,
+	pm_sink_fusion;
 
 #endif

@@ -90,7 +90,8 @@ static inline uint64_t pm_cur_varint(struct pm_cur *c, const char *what)
 		uint8_t b = pm_cur_u8(c, what);
 
 		if (shift == 63 && b > 1) {
-			pm_fail(c->err, pm_cur_at(c) - 1, "%s is a number wider than 64 bits", what);
+			pm_fail(c->err, pm_cur_at(c) - 1, "%s is a number wider than 64 bits",
+				what);
 			return 0;
 		}
 		v |= (uint64_t)(b & 0x7f) << shift;

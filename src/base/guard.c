@@ -19,7 +19,8 @@ static bool patch(void *addr)
 	void *page = (void *)((uintptr_t)addr & ~(uintptr_t)(PAGE - 1));
 
 	was_cut = 1;
-	return mmap(page, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page;
+	return mmap(page, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		    0) == page;
 }
 
 static void on_fault(int sig, siginfo_t *info, void *uc)
@@ -39,7 +40,8 @@ static void on_fault(int sig, siginfo_t *info, void *uc)
 void pm_guard(void)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
-	struct sigaction act = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK }, old;
+	struct sigaction act = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK },
+	old;
 	stack_t mine = { .ss_sp = stack, .ss_size = sizeof stack }, had;
 
 	if (!sigaltstack(NULL, &had) && had.ss_flags & SS_DISABLE)

@@ -2,11 +2,11 @@
 /* guard.h - faults of this process that files of the cache may be the cause of
  *
  * A file that is cut short while it is mapped: zeros come to the place of what is missing, and the
- * process goes on. Who reads mapped files must stay inside whatever the bytes say, also if they have
- * just been something else.
+ * process goes on. Who reads mapped files must stay inside whatever the bytes say, also if they
+ * have just been something else.
  *
- * A fault of any other kind ends the process, as it would without us, but first the kept files that it
- * uses are removed (kept.h): if one of them is why, the next run does not die of it. */
+ * A fault of any other kind ends the process, as it would without us, but first the kept files that
+ * it uses are removed (kept.h): if one of them is why, the next run does not die of it. */
 #ifndef PM_BASE_GUARD_H
 #define PM_BASE_GUARD_H
 

@@ -37,7 +37,7 @@ void pm_keep_in(int fd)
 		pm_ledger_open();
 }
 
-/* ---- any file of the directory --------------------------------------------------------------------- */
+/* ---- any file of the directory -------------------------------------------------------------- */
 int pm_kept_open(const char *name, int flags, struct stat *st)
 {
 	const int fd = openat(dir, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
@@ -49,7 +49,8 @@ int pm_kept_open(const char *name, int flags, struct stat *st)
 		return !S_ISREG(st->st_mode) && pm_kept_drop(name, st, "it is not a regular file") ?
 		       -1 : PM_KEPT_OTHER;
 	}
-	if (!fstat(fd, st) && S_ISREG(st->st_mode) && st->st_uid == geteuid() && !(st->st_mode & 022))
+	if (!fstat(fd, st) && S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
+	    !(st->st_mode & 022))
 		return fd;
 	close(fd);
 	return pm_kept_drop(name, st, !S_ISREG(st->st_mode) ? "it is not a regular file" :
@@ -108,7 +109,7 @@ unsigned pm_kept_abandon(void)
 	return n;
 }
 
-/* ---- files with a header of ours ------------------------------------------------------------------- */
+/* ---- files with a header of ours ------------------------------------------------------------ */
 static uint64_t sum_of(struct kept_head h, const void *p)
 {
 	h.sum = 0;
@@ -122,8 +123,10 @@ static void *map(int fd, size_t len, size_t room)
 	if (!room)
 		return mmap(NULL, len, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
 	/* addresses first; pages come as they are touched */
-	p = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (p == MAP_FAILED || mmap(p, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0) != MAP_FAILED)
+	p = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		 -1, 0);
+	if (p == MAP_FAILED ||
+	    mmap(p, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0) != MAP_FAILED)
 		return p;
 	munmap(p, room);
 	return MAP_FAILED;

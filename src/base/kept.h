@@ -5,14 +5,15 @@
  * A kept file is a header of 64 bytes and bytes that mean something to whoever keeps them, as the
  * machine has them. It gets its name when it is whole and is never changed, so that a reader sees a
  * whole file or none, and what cannot be written is not kept. It is read where it is mapped. A
- * checksum tells what is damaged; a file that has been checked is not checked again until it changes
- * (ledger.h). That is against accidents: who reads must stay inside whatever the bytes say.
+ * checksum tells what is damaged; a file that has been checked is not checked again until it
+ * changes (ledger.h). That is against accidents: who reads must stay inside whatever the bytes say.
  *
  * What is no good is dropped: unlinked, with one line to standard error. So are the files that a
- * process uses which dies because of a fault of its own (guard.h), for they may be why: the next run
- * has to work.
+ * process uses which dies because of a fault of its own (guard.h), for they may be why: the next
+ * run has to work.
  *
- * Threads    pm_keep_in() comes first; else any. Processes: the last one that writes a name wins. */
+ * Threads    pm_keep_in() comes first; else any. Processes: the last one that writes a name
+ *            wins. */
 #ifndef PM_BASE_KEPT_H
 #define PM_BASE_KEPT_H
 
@@ -29,18 +30,21 @@ struct pm_kept_kind {
 struct pm_kept {
 	void *p;			/* aligned to 64 */
 	size_t n;			/* bytes */
-	size_t room;			/* there are so many, for whoever adds something; 0: they are read only */
+	size_t room;			/* there are so many, for whoever adds something; 0: they
+					 * are read only */
 	uint32_t spent;			/* see pm_kept_spend() */
 	struct stat st;
 	void *map;
 	size_t len;
 };
 
-/* Kept files are in the directory @fd from now on; it is duplicated. -1: nowhere, as in the beginning. */
+/* Kept files are in the directory @fd from now on; it is duplicated. -1: nowhere, as in the
+ * beginning. */
 void pm_keep_in(int fd);
-/* True: there was one, and it is as it was written. With @room for so many bytes, those of the file and zeros
- * behind them, they can be written to; the file stays what it is. */
-bool pm_kept_load(struct pm_kept *k, const char *name, const struct pm_kept_kind *kind, size_t room);
+/* True: there was one, and it is as it was written. With @room for so many bytes, those of the file
+ * and zeros behind them, they can be written to; the file stays what it is. */
+bool pm_kept_load(struct pm_kept *k, const char *name, const struct pm_kept_kind *kind,
+		  size_t room);
 void pm_kept_release(struct pm_kept *k);
 void pm_kept_save(const char *name, const struct pm_kept_kind *kind, const void *p, size_t n);
 /* Notes that @more has been done in vain because @k's file lacks something. That is up to whoever
@@ -48,12 +52,13 @@ void pm_kept_save(const char *name, const struct pm_kept_kind *kind, const void 
 void pm_kept_spend(const struct pm_kept *k, uint32_t more);
 void pm_kept_remove(const char *name);
 
-/* ---- any file of the directory --------------------------------------------------------------------- */
-/* The descriptor of a regular file that is ours, and that nobody else can write to; -1: there is none.
- * What else has the name is dropped; PM_KEPT_OTHER: that cannot be done. Never waits, follows no link.
- * @flags: O_RDONLY... */
+/* ---- any file of the directory -------------------------------------------------------------- */
+/* The descriptor of a regular file that is ours, and that nobody else can write to; -1: there is
+ * none. What else has the name is dropped; PM_KEPT_OTHER: that cannot be done. Never waits, follows
+ * no link. @flags: O_RDONLY... */
 #define PM_KEPT_OTHER (-2)
-#define PM_KEPT_MODE 0400		/* of a file that is complete: nobody writes to it by mistake */
+/* Of a file that is complete: nobody writes to it by mistake. */
+#define PM_KEPT_MODE 0400
 int pm_kept_open(const char *name, int flags, struct stat *st);
 /* The file @name, if it is still the one of @st, is of no use to anybody. True: it is gone. */
 __attribute__((format(printf, 3, 4)))

@@ -10,8 +10,8 @@
 #define BUCKETS 512u
 #define BUCKET 8u
 #define HOUR 3600
-/* A change gets the time of the last tick of the kernel's clock, at most 10 ms ago; where files have whole
- * seconds only, or two of them, that. */
+/* A change gets the time of the last tick of the kernel's clock, at most 10 ms ago; where files
+ * have whole seconds only, or two of them, that. */
 #define TICK 20000000
 #define COARSE 3
 

@@ -10,10 +10,18 @@
 
 #include "base/mem.h"
 
+static void (*told)(size_t n);
+
+void pm_tell_no_memory(void (*f)(size_t n))
+{
+	told = f;
+}
+
 void pm_out_of_memory(size_t n)
 {
-	fprintf(stderr, "pugmark: out of memory (%zu bytes wanted)\n", n);
-	abort();
+	if (told)
+		told(n);
+	__builtin_trap();
 }
 
 static void *check(void *p, size_t n)
@@ -45,6 +53,11 @@ void *pm_alloc_unset(size_t n)
 	return check(malloc(n ? n : 1), n);
 }
 
+void *pm_alloc_lines(size_t n)
+{
+	return check(aligned_alloc(64, (n + 63) & ~(size_t)63), n);
+}
+
 void *pm_realloc(void *p, size_t n)
 {
 	return check(realloc(p, n), n);
@@ -63,14 +76,16 @@ char *pm_strdup(const char *s)
 #define HEAP_STEP (128u << 20)		/* of addresses */
 #define HUGE_PAGE (2u << 20)
 #define SMALL_PAGE 4096u
-/* Of huge pages the last is half empty. In the first ones, and behind FINE_END, that does not matter. */
+/* Of huge pages the last is half empty. In the first ones, and behind FINE_END, that does not
+ * matter. */
 #define FINE (2u << 20)
 #define FINE_END (10u << 20)
 
 void pm_open_heap(void)
 {
 	uint8_t *begin = sbrk(0);
-	size_t odd = HUGE_PAGE - SMALL_PAGE + -(uintptr_t)begin % HUGE_PAGE;	/* the first huge one is yet untouched then */
+	/* the first huge one is yet untouched then */
+	size_t odd = HUGE_PAGE - SMALL_PAGE + -(uintptr_t)begin % HUGE_PAGE;
 	void *volatile first;
 
 	mallopt(M_MMAP_THRESHOLD, 4 << 20);
@@ -100,7 +115,8 @@ void pm_heap_ahead(size_t n)
 
 void pm_heap_rest(void)
 {
-	malloc_trim(INT_MAX);			/* what is free in between; what is behind would come back in small pages */
+	malloc_trim(INT_MAX);			/* what is free in between; what is behind would
+						 * come back in small pages */
 }
 
 void *pm_grow_raw(void *v, size_t *cap, size_t elem)
@@ -260,7 +276,8 @@ bool pm_map_del(struct pm_map *m, uint64_t key)
 
 	if (!val)
 		return false;
-	i = (size_t)((struct pm_map_slot *)((char *)val - offsetof(struct pm_map_slot, val)) - m->slot);
+	i = (size_t)((struct pm_map_slot *)((char *)val - offsetof(struct pm_map_slot, val)) -
+		     m->slot);
 	for (j = (i + 1) & m->mask; m->used[j]; j = (j + 1) & m->mask) {
 		size_t home = hash(m->slot[j].key) & m->mask;
 

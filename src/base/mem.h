@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* mem.h - memory: checked allocation, growing arrays, one arena per pass, a map from u64 to u64
  *
- * Errors     Allocation of what the project itself needs aborts with a message when memory is out:
- *            no caller could do better. A size that comes from *input* is checked against the
- *            input's real length before it gets here (an absurd length allocates nothing).
+ * Errors     When memory is out for what the project itself needs, the program's own function is
+ *            told (pm_tell_no_memory()), and the process ends: no caller could do better.
+ *            A size that comes from *input* is checked against the input's real length before
+ *            it gets here (an absurd length allocates nothing).
  * Threads    none of these is shared between threads. */
 #ifndef PM_BASE_MEM_H
 #define PM_BASE_MEM_H
@@ -15,22 +16,28 @@
 
 #define NR(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Says so and ends pugmark: there is no state to go on from. */
+/* Tells the program and ends it: there is no state to go on from. */
 __attribute__((noreturn)) void pm_out_of_memory(size_t n);
 
 void *pm_alloc(size_t n);			/* zeroed; never NULL */
-void *pm_alloc_unset(size_t n);			/* ... or not zeroed: what is never written takes no memory */
+void *pm_alloc_unset(size_t n);	/* ... or not zeroed: what is never written takes no memory */
 void *pm_realloc(void *p, size_t n);		/* never NULL; n > 0 */
+void *pm_alloc_lines(size_t n);	/* not zeroed, at a multiple of 64 bytes; free() it */
 char *pm_strdup(const char *s);
 char *pm_strndup(const char *s, size_t n);	/* the first @n characters, or all */
+
+/* @f says that @n bytes are not to be had; it need not come back. */
+void pm_tell_no_memory(void (*f)(size_t n));
 
 /* @p lives until the process ends: not a leak. */
 void pm_keep(const void *p);
 
-/* Before anything is allocated: a heap that grows in large steps, stays, and lies in huge pages where there are
- * some. A page fault takes as long as filling some pages, in a virtual machine many. */
+/* Before anything is allocated: a heap that grows in large steps, stays, and lies in huge pages
+ * where there are some. A page fault takes as long as filling some pages, in a virtual machine
+ * many. */
 void pm_open_heap(void);
-/* About @n bytes will be wanted, in large blocks and by several threads: of that heap, all of them. */
+/* About @n bytes will be wanted, in large blocks and by several threads: of that heap, all of
+ * them. */
 void pm_heap_ahead(size_t n);
 /* Much has been freed, and less will be needed for some time: back to the system. */
 void pm_heap_rest(void);

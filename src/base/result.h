@@ -13,14 +13,21 @@
 #include "base/mem.h"
 
 enum pm_result_kind {
-	PM_RESULT_OBJECT, PM_RESULT_LIST, PM_RESULT_U64, PM_RESULT_F64, PM_RESULT_STR, PM_RESULT_HEX,
-	PM_RESULT_NULL, PM_RESULT_BOOL,
+	PM_RESULT_OBJECT,
+	PM_RESULT_LIST,
+	PM_RESULT_U64,
+	PM_RESULT_F64,
+	PM_RESULT_STR,
+	PM_RESULT_HEX,
+	PM_RESULT_NULL,
+	PM_RESULT_BOOL,
 };
 
 struct pm_result_node {
 	enum pm_result_kind kind;
 	const char *name;			/* NULL: an element of a list, or the root */
-	const char *unit;			/* "bytes", "instructions"...; NULL: a bare number */
+	const char *unit;			/* "bytes", "instructions"...; NULL: a bare
+						 * number */
 	union {
 		uint64_t u64;			/* U64, HEX, BOOL */
 		double f64;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* sorter.c - runs of RUN records are sorted in memory; FAN runs of one level become one of the next
  *
- * Runs of a higher level hold earlier records than those of a lower one, and within a level they stand
- * in order, so of equal keys the one of the run that comes first here is the earlier. */
+ * Runs of a higher level hold earlier records than those of a lower one, and within a level they
+ * stand in order, so of equal keys the one of the run that comes first here is the earlier. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +90,7 @@ static void sort(struct pm_sorter *s)
 	}
 }
 
-/* ---- merging ------------------------------------------------------------------------------------ */
+/* ---- merging -------------------------------------------------------------------------------- */
 
 static enum pm_status fill(struct sorter_head *h, struct pm_err *err)
 {
@@ -98,7 +98,8 @@ static enum pm_status fill(struct sorter_head *h, struct pm_err *err)
 	h->n = h->left < BLOCK ? (unsigned)h->left : BLOCK;
 	h->left -= h->n;
 	h->at += h->n;
-	return pm_temp_read(h->fd, h->block, h->n * sizeof *h->block, (h->at - h->n) * sizeof *h->block, err);
+	return pm_temp_read(h->fd, h->block, h->n * sizeof *h->block,
+			    (h->at - h->n) * sizeof *h->block, err);
 }
 
 static bool before(const struct sorter_merge *m, unsigned a, unsigned b)
@@ -122,7 +123,8 @@ static void sift(struct sorter_merge *m, unsigned i)
 	m->heap[i] = v;
 }
 
-static enum pm_status add_head(struct sorter_merge *m, int fd, struct sorter_run r, struct pm_err *err)
+static enum pm_status add_head(struct sorter_merge *m, int fd, struct sorter_run r,
+			       struct pm_err *err)
 {
 	struct sorter_head *h = pm_realloc(NULL, sizeof *h);
 
@@ -167,9 +169,10 @@ static void end_merge(struct sorter_merge *m)
 	m->n = m->nheap = 0;
 }
 
-/* ---- runs --------------------------------------------------------------------------------------- */
+/* ---- runs ----------------------------------------------------------------------------------- */
 
-static enum pm_status append(struct sorter_level *l, const struct pm_sort_rec *v, size_t n, struct pm_err *err)
+static enum pm_status append(struct sorter_level *l, const struct pm_sort_rec *v, size_t n,
+			     struct pm_err *err)
 {
 	if (l->fd < 0)
 		l->fd = pm_temp_file(err);

@@ -91,14 +91,16 @@ static char *part_name(const char *path)
 bool pm_beside_open(struct pm_beside *b, const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	char *dir = slash == path ? pm_strdup("/") : slash ? pm_strndup(path, (size_t)(slash - path)) : pm_strdup(".");
+	char *dir = slash == path ? pm_strdup("/")
+		    : slash	  ? pm_strndup(path, (size_t)(slash - path))
+				  : pm_strdup(".");
 
 	*b = (struct pm_beside){ .fd = pm_temp_unnamed(AT_FDCWD, dir, 0666) };
 	free(dir);
 	if (b->fd >= 0)
 		return true;
 	b->name = part_name(path);
-	unlink(b->name);		/* somebody else's, or of a process of that number that was killed */
+	unlink(b->name); /* somebody else's, or of a process of that number that was killed */
 	b->fd = open(b->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (b->fd >= 0)
 		return true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* temp.h - files that nobody else looks at (yet), read and written at once wherever that is asked for
+/* temp.h - files that nobody else looks at (yet), read and written at once wherever that is asked
+ * for
  *
  * Errors     PM_ERR or -1, and @err says why. */
 #ifndef PM_BASE_TEMP_H
@@ -17,10 +18,12 @@ int pm_temp_file(struct pm_err *err);
 enum pm_status pm_temp_read(int fd, void *p, size_t n, uint64_t at, struct pm_err *err);
 enum pm_status pm_temp_write(int fd, const void *p, size_t n, uint64_t at, struct pm_err *err);
 
-/* ---- files that get their names once they are whole ------------------------------------------------
- * Until then they have none, where the file system can do that: whoever is killed leaves nothing behind. */
+/* ---- files that get their names once they are whole
+ * ------------------------------------------------ Until then they have none, where the file system
+ * can do that: whoever is killed leaves nothing behind. */
 
-/* A file without a name in directory @at of @dir, to be written; -1 and errno: there are none here. */
+/* A file without a name in directory @at of @dir, to be written; -1 and errno: there are none here.
+ */
 int pm_temp_unnamed(int dir, const char *at, unsigned mode);
 /* Name it. False and errno (EEXIST) if that fails. */
 bool pm_temp_link(int fd, int dir, const char *name);
@@ -31,7 +34,8 @@ struct pm_beside {			/* what @path will be */
 };
 /* False and errno if nothing can be made there. */
 bool pm_beside_open(struct pm_beside *b, const char *path);
-/* It becomes @path, in place of what may be there. @fd is b->fd or a copy of it. False and errno if that fails. */
+/* It becomes @path, in place of what may be there. @fd is b->fd or a copy of it. False and errno if
+ * that fails. */
 bool pm_beside_place(struct pm_beside *b, int fd, const char *path);
 /* It is not wanted, or has been placed. */
 void pm_beside_release(struct pm_beside *b);

@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* pthread_create(), but the thread takes no signals: they are for the one that knows what to do about them.
- * False: there is no such thread. */
+/* pthread_create(), but the thread takes no signals: they are for the one that knows what to do
+ * about them. False: there is no such thread. */
 bool pm_thread_start(pthread_t *t, void *(*run)(void *), void *arg);
 /* Between two looks at what another thread is about to do. */
 static inline void pm_relax(void)

@@ -5,15 +5,16 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/opt.h"
+#include "base/number.h"
+#include "cli/opt.h"
 
 struct command {
 	const char *name;
-	int (*run)(int argc, char **argv);	/* argv[0] is the command's name; returns exit status */
+	int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns exit status */
 	const char *about;			/* one line */
 };
 
-extern const struct command commands[];		/* main.c, in the order in which data flows; NULL-ended */
+extern const struct command commands[];	/* main.c, in the order in which data flows; NULL-ended */
 
 int cmd_run(int argc, char **argv);
 int cmd_machine(int argc, char **argv);

@@ -9,18 +9,25 @@
 
 static const struct pm_opt_help help = {
 	"pugmark annotate [options] FILE",
-	"Show the code of the program in the trace FILE with what each instruction and source line cost: executions, "
-	"cache misses, mispredictions, stalls - as the simulators found them that are asked for (cachegrind, unless "
-	"others are named). FILE may be a stored profile, too: what --callgrind or `pugmark run --counts` wrote, or "
+	"Show the code of the program in the trace FILE with what each instruction and source "
+	"line cost: executions, "
+	"cache misses, mispredictions, stalls - as the simulators found them that are asked for "
+	"(cachegrind, unless "
+	"others are named). FILE may be a stored profile, too: what --callgrind or `pugmark run "
+	"--counts` wrote, or "
 	"callgrind itself with --dump-instr=yes; then nothing runs again.",
 	"Examples:\n"
-	"  pugmark run -q --branch -o prog.pug -t pug -- prog     keep a run; --exec keeps data references, too\n"
-	"  pugmark annotate prog.pug                        the functions with the most instructions\n"
+	"  pugmark run -q --branch -o prog.pug -t pug -- prog     keep a run; --exec keeps data "
+	"references, too\n"
+	"  pugmark annotate prog.pug                        the functions with the most "
+	"instructions\n"
 	"  pugmark annotate -s core:byinsn --sort Cme prog.pug    which instructions stall\n"
 	"  pugmark annotate --lines --source ~/src prog.pug       by source file\n"
 	"  pugmark annotate --callgrind cg.out prog.pug && kcachegrind cg.out\n"
-	"  pugmark run -q --callgrind cg.out -- prog        counted while it runs at nearly full speed...\n"
-	"  pugmark annotate --lines cg.out                  ... and looked at later, as often as one likes\n"
+	"  pugmark run -q --callgrind cg.out -- prog        counted while it runs at nearly full "
+	"speed...\n"
+	"  pugmark annotate --lines cg.out                  ... and looked at later, as often as "
+	"one likes\n"
 	"Traces that do not say what was loaded where need --object."
 };
 
@@ -31,14 +38,19 @@ int cmd_annotate(int argc, char **argv)
 	struct results o = { .annotate = true, .top = 5 };
 	const struct pm_opt opts[] = {
 		OPT_HEAD("What to count and show"),
-		OPT_LIST('s', "sim", &sims, "NAME:CONFIG", "a simulator that tells instructions apart (cachegrind)"),
-		OPT_STR('e', "events", &o.listing.events, "A,B...", "events shown (executions and the three worst)"),
-		OPT_STR(0, "sort", &o.listing.sort, "EVENT", "order of the functions (the first event)"),
+		OPT_LIST('s', "sim", &sims, "NAME:CONFIG",
+			"a simulator that tells instructions apart (cachegrind)"),
+		OPT_STR('e', "events", &o.listing.events, "A,B...",
+			"events shown (executions and the three worst)"),
+		OPT_STR(0, "sort", &o.listing.sort, "EVENT",
+			"order of the functions (the first event)"),
 		OPT_STR(0, "function", &o.listing.function, "NAME", "only this one"),
 		OPT_U64('n', "top", &o.top, "N", "functions shown with their code (5)"),
 		OPT_FLAG(0, "lines", &o.listing.lines, "source files line by line instead"),
-		OPT_STR(0, "source", &o.listing.source, "DIR", "look for source files in DIR first"),
-		OPT_LIST(0, "object", &o.object, "PATH@ADDRESS", "FILE's trace had this file loaded at ADDRESS"),
+		OPT_STR(0, "source", &o.listing.source, "DIR",
+			"look for source files in DIR first"),
+		OPT_LIST(0, "object", &o.object, "PATH@ADDRESS",
+			"FILE's trace had this file loaded at ADDRESS"),
 		OPT_STR(0, "syntax", &syntax, "att|intel", "of disassembly (default: att)"),
 		OPT_HEAD("Input and output"),
 		OPT_STR('f', "from", &format, "FORMAT", "input format (default: guess)"),

@@ -55,7 +55,8 @@ static int extract(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark citcat extract [options] FILE.cat",
-		"Extract the initial machine state (FILE.ims) and the event schedule (FILE.aes) from a bus trace.",
+		"Extract the initial machine state (FILE.ims) and the event schedule (FILE.aes) "
+		"from a bus trace.",
 		NULL
 	};
 	const char *ims = NULL, *aes = NULL, *json = NULL;
@@ -74,15 +75,18 @@ static int extract(int argc, char **argv)
 		pm_opt_usage(&help, "expected one .cat file, found %d operands", n);
 	ims_name = ims ? pm_strdup(ims) : beside(argv[0], ".ims");
 	aes_name = aes ? pm_strdup(aes) : beside(argv[0], ".aes");
-	if (citcat_extract(argv[0], &c, &err) != PM_OK || citcat_write_ims(&c, ims_name, &err) != PM_OK ||
+	if (citcat_extract(argv[0], &c, &err) != PM_OK ||
+	    citcat_write_ims(&c, ims_name, &err) != PM_OK ||
 	    citcat_write_aes(&c, aes_name, &err) != PM_OK)
 		ret = fail(&err);
 	else if (json)
 		ret = extract_json(&c, json);
 	else
-		printf("%zu words of memory; %zu interrupts, %zu Count reads, %" PRIu64 " Cause reads in %zu runs, "
-		       "%zu I/O words, %zu DMA records%s\n", c.nmem, c.nintr, c.ncnt, c.cause_reads, c.ncaus, c.nio,
-		       c.ndma, c.cut ? "; the trace has no end" : "");
+		printf("%zu words of memory; %zu interrupts, %zu Count reads, %" PRIu64
+		       " Cause reads in %zu runs, "
+		       "%zu I/O words, %zu DMA records%s\n",
+		       c.nmem, c.nintr, c.ncnt, c.cause_reads, c.ncaus, c.nio, c.ndma,
+		       c.cut ? "; the trace has no end" : "");
 	citcat_release(&c);
 	free(ims_name);
 	free(aes_name);
@@ -98,9 +102,11 @@ struct to {
 };
 
 /* *@p: NULL if nobody wants it. */
-static enum pm_status open_trace(const struct to *to, bool big_endian, struct pm_pipeline **p, struct pm_err *err)
+static enum pm_status open_trace(const struct to *to, bool big_endian, struct pm_pipeline **p,
+				 struct pm_err *err)
 {
-	struct idle_config idle = { .big_endian = big_endian, .keep = !to->no_idle, .warmup = to->warmup };
+	struct idle_config idle = { .big_endian = big_endian, .keep = !to->no_idle,
+		.warmup = to->warmup };
 
 	*p = NULL;
 	err->file = NULL;
@@ -159,7 +165,8 @@ static int replay(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark citcat replay [options] FILE.ims [FILE.aes]",
-		"Regenerate the instruction trace from an initial machine state and an event schedule.", NULL
+		"Regenerate the instruction trace from an initial machine state and an event "
+		"schedule.", NULL
 	};
 	struct citcat_replay_opts o = { .limit = UINT64_MAX };
 	struct to to = { 0 };
@@ -168,11 +175,13 @@ static int replay(int argc, char **argv)
 	const struct pm_opt opts[] = {
 		OPT_STR('o', "output", &to.out, "FILE", "the instruction trace"),
 		OPT_STR('t', "to", &to.format, "FORMAT", "its format (default: by the name)"),
-		OPT_LIST('s', "sim", &to.sims, "NAME:CONFIG", "a simulator or sink on the trace, as `pugmark sim` has them"),
+		OPT_LIST('s', "sim", &to.sims, "NAME:CONFIG",
+			"a simulator or sink on the trace, as `pugmark sim` has them"),
 		OPT_FLAG(0, "no-idle", &to.no_idle, "leave out loops that provably only wait"),
 		OPT_U64(0, "warmup", &to.warmup, "N", "leave out the first N instructions"),
 		OPT_U64('n', "limit", &limit, "N", "stop after N instructions"),
-		OPT_STR(0, "json", &json, "FILE", "counts and results as JSON; '-' is standard output"),
+		OPT_STR(0, "json", &json, "FILE",
+			"counts and results as JSON; '-' is standard output"),
 		OPT_END
 	};
 	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 1;
@@ -200,7 +209,9 @@ static int replay(int argc, char **argv)
 	if (json) {
 		ret = traces_json(r, json);
 	} else {
-		fprintf(stderr, "%" PRIu64 " instructions, %" PRIu64 " interrupts, %" PRIu64 " bus transactions, %.3f s of CPU, %.1f MIPS\n",
+		fprintf(stderr,
+			"%" PRIu64 " instructions, %" PRIu64 " interrupts, %" PRIu64
+			" bus transactions, %.3f s of CPU, %.1f MIPS\n",
 			res.instructions, res.interrupts, res.transactions, res.seconds,
 			(double)res.instructions / res.seconds / 1e6);
 		if (to.sims.n)
@@ -217,30 +228,34 @@ out:
 	return ret;
 }
 
-/* Where the replay stood when something did not agree: the other side's state is the trace's own record. */
+/* Where the replay stood when something did not agree: the other side's state is the trace's own
+ * record. */
 static void where(const struct citcat_result *res)
 {
 	if (res->instructions)
-		fprintf(stderr, "replay stood at instruction %" PRIu64 ", branch %" PRIu64 ":\n%s", res->instructions,
-			res->branches, res->state);
+		fprintf(stderr, "replay stood at instruction %" PRIu64 ", branch %" PRIu64 ":\n%s",
+			res->instructions, res->branches, res->state);
 }
 
 static int verify(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark citcat verify [options] FILE.cat",
-		"Extract, replay, and compare the regenerated bus trace with the original, record for record.", NULL
+		"Extract, replay, and compare the regenerated bus trace with the original, record "
+		"for record.", NULL
 	};
 	const char *ims = NULL, *aes = NULL, *json = NULL;
 	struct to to = { 0 };
 	bool state = false;
 	const struct pm_opt opts[] = {
-		OPT_FLAG(0, "state", &state, "at a difference, also show the processor's registers"),
+		OPT_FLAG(0, "state", &state,
+			"at a difference, also show the processor's registers"),
 		OPT_STR(0, "ims", &ims, "FILE", "replay this state instead of extracting it"),
 		OPT_STR(0, "aes", &aes, "FILE", "replay this schedule"),
 		OPT_STR('o', "output", &to.out, "FILE", "also write the instruction trace"),
 		OPT_STR('t', "to", &to.format, "FORMAT", "its format (default: by the name)"),
-		OPT_LIST('s', "sim", &to.sims, "NAME:CONFIG", "a simulator or sink on it, as `pugmark sim` has them"),
+		OPT_LIST('s', "sim", &to.sims, "NAME:CONFIG",
+			"a simulator or sink on it, as `pugmark sim` has them"),
 		OPT_STR(0, "json", &json, "FILE", "counts as JSON; '-' is standard output"),
 		OPT_END
 	};
@@ -254,7 +269,8 @@ static int verify(int argc, char **argv)
 		pm_opt_usage(&help, "expected one .cat file, found %d operands", n);
 	if (!ims != !aes)
 		pm_opt_usage(&help, "--ims and --aes belong together");
-	if (open_trace(&to, false, &p, &err) != PM_OK || citcat_verify(argv[0], ims, aes, p, &v, &err) != PM_OK)
+	if (open_trace(&to, false, &p, &err) != PM_OK ||
+	    citcat_verify(argv[0], ims, aes, p, &v, &err) != PM_OK)
 		goto out;
 	pm_result_u64(r, "differences", 0, NULL);
 	pm_result_u64(r, "compared", v.compared, "records");
@@ -264,7 +280,8 @@ static int verify(int argc, char **argv)
 	if (json) {
 		ret = traces_json(r, json);
 	} else {
-		printf("0 differences in %" PRIu64 " bus records; %" PRIu64 " instructions, %" PRIu64 " interrupts\n",
+		printf("0 differences in %" PRIu64 " bus records; %" PRIu64
+		       " instructions, %" PRIu64 " interrupts\n",
 		       v.compared, v.replay.instructions, v.replay.interrupts);
 		if (to.sims.n)
 			ret = show(r);
@@ -285,7 +302,8 @@ static int stat_(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark citcat stat [options] FILE.cat",
-		"What a trace costs: sizes of state and schedule, bus bytes per instruction, dilation.",
+		"What a trace costs: sizes of state and schedule, bus bytes per instruction, "
+		"dilation.",
 		"Idle loops (loops that provably do nothing but wait) are left out of every ratio."
 	};
 	const char *json = NULL, *csv = NULL, *html = NULL;
@@ -330,13 +348,16 @@ static int stat_(int argc, char **argv)
 int cmd_citcat(int argc, char **argv)
 {
 	static const struct { const char *name; int (*run)(int, char **); } subs[] = {
-		{ "extract", extract }, { "replay", replay }, { "verify", verify }, { "stat", stat_ },
+		{ "extract", extract }, { "replay", replay }, { "verify", verify },
+		{ "stat", stat_ },
 	};
 	static const struct pm_opt none[] = { OPT_END };
 	static const struct pm_opt_help help = {
 		"pugmark citcat extract|replay|verify|stat [options] FILE",
-		"Instruction traces from cache-filtered address traces: what a bus monitor saw (FILE.cat, by\n"
-		"`pugmark machine run --cat`) becomes an initial machine state and an event schedule; from these\n"
+		"Instruction traces from cache-filtered address traces: what a bus monitor saw "
+		"(FILE.cat, by\n"
+		"`pugmark machine run --cat`) becomes an initial machine state and an event "
+		"schedule; from these\n"
 		"alone the processor runs again and gives every instruction.",
 		"`pugmark citcat extract --help` and so on list the options."
 	};

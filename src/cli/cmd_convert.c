@@ -9,10 +9,14 @@ int cmd_convert(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark convert [-f FORMAT] [-t FORMAT] IN OUT",
-		"Reads the trace IN and writes it as OUT; - is standard input or output. The input's format\n"
-		"is guessed from its content, the output's from its name; compressed input (gzip, zstd,\n"
-		"xz, bzip2) is recognised, and an OUT named .gz, .zst, .xz or .bz2 is compressed. What OUT's\n"
-		"format cannot hold is left out, counted and said; what it must have and IN has not is an error.",
+		"Reads the trace IN and writes it as OUT; - is standard input or output. The "
+		"input's format\n"
+		"is guessed from its content, the output's from its name; compressed input (gzip, "
+		"zstd,\n"
+		"xz, bzip2) is recognised, and an OUT named .gz, .zst, .xz or .bz2 is compressed. "
+		"What OUT's\n"
+		"format cannot hold is left out, counted and said; what it must have and IN has "
+		"not is an error.",
 		"--filter takes caches as `pugmark sim --cache` does.\n"
 		"A FORMAT may carry options: pug:dense. `pugmark formats` lists them all."
 	};
@@ -21,7 +25,8 @@ int cmd_convert(int argc, char **argv)
 	const struct pm_opt opts[] = {
 		OPT_STR('f', "from", &from, "FORMAT", "input format (default: guess)"),
 		OPT_STR('t', "to", &to, "FORMAT", "output format (default: by the name)"),
-		OPT_STR(0, "filter", &filter, "CONFIG", "write only what caches let through: misses, write-backs"),
+		OPT_STR(0, "filter", &filter, "CONFIG",
+			"write only what caches let through: misses, write-backs"),
 		OPT_FLAG('q', "quiet", &quiet, "do not say what is left out"),
 		OPT_STR(0, "json", &json, "FILE", "write what was written and left out as JSON"),
 		OPT_END

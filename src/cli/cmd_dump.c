@@ -6,8 +6,8 @@
 #include "transform/slice.h"
 
 /* The part of @src that @o selects, as text to @out. */
-static int dump(struct pm_source *src, const struct pm_format *which, struct pm_slice_opts *o, bool blocks,
-		const char *out)
+static int dump(struct pm_source *src, const struct pm_format *which, struct pm_slice_opts *o,
+		bool blocks, const char *out)
 {
 	struct pm_pipeline *p = pm_pipeline_new();
 	const struct pm_sink_ops *ops = blocks ? &pm_dump_blocks_ops : &pm_dump_ops;
@@ -37,8 +37,10 @@ int cmd_dump(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark dump [options] TRACE",
-		"Writes a trace as text, one line per event: stream, kind, address, size, and whatever else\n"
-		"the event says as KEY=VALUE. The lines of equal events are equal, whatever the format.",
+		"Writes a trace as text, one line per event: stream, kind, address, size, and "
+		"whatever else\n"
+		"the event says as KEY=VALUE. The lines of equal events are equal, whatever the "
+		"format.",
 		NULL
 	};
 	const char *from = NULL, *out = "-";
@@ -46,7 +48,8 @@ int cmd_dump(int argc, char **argv)
 	const struct pm_opt opts[] = {
 		OPT_STR('f', "from", &from, "FORMAT", "input format (default: guess)"),
 		OPT_STR('o', "output", &out, "FILE", "where to (default: standard output)"),
-		OPT_FLAG('b', "blocks", &blocks, "show block entries instead of their instructions"),
+		OPT_FLAG('b', "blocks", &blocks,
+			"show block entries instead of their instructions"),
 		OPT_END
 	};
 	const struct pm_format *which;
@@ -63,7 +66,8 @@ int cmd_head(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark head [options] TRACE",
-		"Shows the first instructions of a trace (its first events, if it has no instructions), as\n"
+		"Shows the first instructions of a trace (its first events, if it has no "
+		"instructions), as\n"
 		"dump does.", NULL
 	};
 	const char *from = NULL, *out = "-";
@@ -73,7 +77,8 @@ int cmd_head(int argc, char **argv)
 		OPT_U64('n', "count", &count, "N", "how many (default: 10)"),
 		OPT_STR('f', "from", &from, "FORMAT", "input format (default: guess)"),
 		OPT_STR('o', "output", &out, "FILE", "where to (default: standard output)"),
-		OPT_FLAG('b', "blocks", &blocks, "show block entries instead of their instructions"),
+		OPT_FLAG('b', "blocks", &blocks,
+			"show block entries instead of their instructions"),
 		OPT_END
 	};
 	struct pm_slice_opts o = { .time_to = UINT64_MAX };

@@ -40,8 +40,10 @@ int cmd_formats(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark formats [options] [NAME]",
-		"Lists the trace formats: whether pugmark reads (r) and writes (w) them, and which names\n"
-		"of files suggest them. With NAME: what that format knows and what writing it takes.", NULL
+		"Lists the trace formats: whether pugmark reads (r) and writes (w) them, and "
+		"which names\n"
+		"of files suggest them. With NAME: what that format knows and what writing it "
+		"takes.", NULL
 	};
 	const char *json = NULL;
 	const struct pm_opt opts[] = {
@@ -69,8 +71,8 @@ int cmd_formats(int argc, char **argv)
 		if (!f)
 			return traces_fail(&err);
 		printf("%s: %s\n", f->name, f->about);
-		printf("  pugmark %s%s%s it\n", f->read ? "reads" : "", f->read && f->write ? " and " : "",
-		       f->write ? "writes" : "");
+		printf("  pugmark %s%s%s it\n", f->read ? "reads" : "",
+		       f->read && f->write ? " and " : "", f->write ? "writes" : "");
 		if (f->suffixes)
 			printf("  files:  %s\n", f->suffixes);
 		pm_fact_names(f->has, names, sizeof names);
@@ -82,7 +84,7 @@ int cmd_formats(int argc, char **argv)
 		return 0;
 	}
 	for (const struct pm_format *const *f = pm_formats; *f; f++)
-		printf("%-16s %c%c  %-18s %s\n", (*f)->name, (*f)->read ? 'r' : '-', (*f)->write ? 'w' : '-',
-		       (*f)->suffixes ? (*f)->suffixes : "", (*f)->about);
+		printf("%-16s %c%c  %-18s %s\n", (*f)->name, (*f)->read ? 'r' : '-',
+		       (*f)->write ? 'w' : '-', (*f)->suffixes ? (*f)->suffixes : "", (*f)->about);
 	return 0;
 }

@@ -19,15 +19,15 @@ static bool exists(const char *path)
 }
 
 /* The tools are called alike: the files of the program that is named. */
-static void find_bench(int argc, char **argv, const struct pm_opt *opts, const struct pm_opt_help *help,
-		       struct idt_bench *b)
+static void find_bench(int argc, char **argv, const struct pm_opt *opts,
+		       const struct pm_opt_help *help, struct idt_bench *b)
 {
 	if (pm_opt_parse(argc, argv, opts, help, false) != 1)
 		pm_opt_usage(help, *argv ? "only one PROGRAM" : "missing PROGRAM");
 	idt_bench_find(argv[0], b);
 }
 
-/* ---- what the tools load -------------------------------------------------------------------------- */
+/* ---- what the tools load -------------------------------------------------------------------- */
 static enum pm_status load_blk(const struct idt_bench *b, struct idt_blk *to, struct pm_err *err)
 {
 	struct pm_buf raw;
@@ -43,8 +43,8 @@ static enum pm_status load_blk(const struct idt_bench *b, struct idt_blk *to, st
 }
 
 /* Is the file cut off where a counter ends? */
-static enum pm_status check_counters(const struct idt_bench *b, const struct idt_blk *blk, const struct idt_cnt *cnt,
-				     size_t size, struct pm_err *err)
+static enum pm_status check_counters(const struct idt_bench *b, const struct idt_blk *blk,
+				     const struct idt_cnt *cnt, size_t size, struct pm_err *err)
 {
 	struct idt_modules m;
 	struct pm_buf raw;
@@ -66,12 +66,13 @@ static enum pm_status check_counters(const struct idt_bench *b, const struct idt
 	idt_modules_release(&m);
 check:
 	if (cnt->given < least)
-		return pm_fail(err, size, "expected %zu counters, found %zu: the file is cut off", least, cnt->given);
+		return pm_fail(err, size, "expected %zu counters, found %zu: the file is cut off",
+			       least, cnt->given);
 	return PM_OK;
 }
 
-static enum pm_status load_cnt(const struct idt_bench *b, const struct idt_blk *blk, struct idt_cnt *to,
-			       struct pm_err *err)
+static enum pm_status load_cnt(const struct idt_bench *b, const struct idt_blk *blk,
+			       struct idt_cnt *to, struct pm_err *err)
 {
 	struct pm_buf raw;
 	uint32_t magic[2] = { 0 };
@@ -83,9 +84,10 @@ static enum pm_status load_cnt(const struct idt_bench *b, const struct idt_blk *
 	if (raw.n >= 8)
 		memcpy(magic, raw.p, 8);
 	if (raw.n >= 8 && (magic[0] != blk->orig_magic || magic[1] != blk->idt_magic))
-		st = pm_fail(err, 0, "these are the counts of another program: expected the magic numbers "
-			     "0x%08x 0x%08x of '%.60s', found 0x%08x 0x%08x", blk->orig_magic, blk->idt_magic,
-			     b->blk, magic[0], magic[1]);
+		st = pm_fail(err, 0,
+			     "these are the counts of another program: expected the magic numbers "
+			     "0x%08x 0x%08x of '%.60s', found 0x%08x 0x%08x",
+			     blk->orig_magic, blk->idt_magic, b->blk, magic[0], magic[1]);
 	else
 		st = idt_cnt_parse(raw.p, raw.n, blk->nblock, b->wide, to, err);
 	if (st == PM_OK)
@@ -118,8 +120,10 @@ int cmd_vcount(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark vcount [options] BENCH",
-		"Lists what an instrumented program executed, from its block table and its counters (BENCH.blk64\n"
-		"and BENCH.cnt64, or .blk and .cnt): instructions, blocks, and the mix of instructions.",
+		"Lists what an instrumented program executed, from its block table and its "
+		"counters (BENCH.blk64\n"
+		"and BENCH.cnt64, or .blk and .cnt): instructions, blocks, and the mix of "
+		"instructions.",
 		"  idt bench; ./bench.idt; vcount bench\n\n"
 		"Counts of another program are refused by their magic numbers."
 	};
@@ -151,13 +155,14 @@ int cmd_vcount(int argc, char **argv)
 	return status;
 }
 
-/* ---- traces --------------------------------------------------------------------------------------- */
+/* ---- traces --------------------------------------------------------------------------------- */
 /* The kind of BENCH's trace by its first tag: a short or damaged trace has one, too. A FIFO is not
  * looked at. */
 static const char *kind_of(const struct idt_bench *b)
 {
 	static const char *const names[2][3] = {
-		{ "idt-branch", "idt-cache", "idt-exec" }, { "idt-branch64", "idt-cache64", "idt-exec64" },
+		{ "idt-branch", "idt-cache", "idt-exec" },
+		{ "idt-branch64", "idt-cache64", "idt-exec64" },
 	};
 	FILE *f = NULL;
 	struct stat st;
@@ -206,8 +211,10 @@ int cmd_vtrace(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark vtrace [options] BENCH",
-		"Shows the trace of an instrumented program as text: BENCH.trc64 or BENCH.trc, or what comes\n"
-		"through the FIFO BENCH.otr. A line for each entry, as `pugmark dump --blocks` writes them; targets\n"
+		"Shows the trace of an instrumented program as text: BENCH.trc64 or BENCH.trc, or "
+		"what comes\n"
+		"through the FIFO BENCH.otr. A line for each entry, as `pugmark dump --blocks` "
+		"writes them; targets\n"
 		"of control instructions stand behind their block.",
 		"  mkfifo bench.otr; ./bench.idt & vtrace bench"
 	};
@@ -230,7 +237,8 @@ int cmd_rtrace(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark rtrace [options] BENCH",
-		"Lists how often rep instructions accessed blocks of memory, and of how many bytes: from a cache\n"
+		"Lists how often rep instructions accessed blocks of memory, and of how many "
+		"bytes: from a cache\n"
 		"trace made with -r, or an execution trace.",
 		"  idt -c -r bench; ./bench.idt; rtrace bench"
 	};
@@ -261,14 +269,17 @@ int cmd_idt2kt(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark idt2kt [options] BENCH",
-		"Converts the execution trace of an instrumented program to the KT format: BENCH.trc64,\n"
-		"BENCH.blk64 and the program (and its libraries: BENCH.mod says where they are) in, BENCH.kt64\n"
+		"Converts the execution trace of an instrumented program to the KT format: "
+		"BENCH.trc64,\n"
+		"BENCH.blk64 and the program (and its libraries: BENCH.mod says where they are) "
+		"in, BENCH.kt64\n"
 		"out; the 32-bit files likewise.",
 		"  idt -e bench; ./bench.idt; idt2kt bench"
 	};
 	const char *out = NULL;
 	const struct pm_opt opts[] = {
-		OPT_STR('o', "output", &out, "FILE", "where to (default: BENCH.kt64 or BENCH.kt; - works)"),
+		OPT_STR('o', "output", &out, "FILE",
+			"where to (default: BENCH.kt64 or BENCH.kt; - works)"),
 		OPT_END
 	};
 	struct pm_buf from = { 0 };
@@ -298,7 +309,7 @@ int cmd_idt2kt(int argc, char **argv)
 	return status;
 }
 
-/* ---- which files belong together ------------------------------------------------------------------ */
+/* ---- which files belong together ------------------------------------------------------------ */
 struct about {
 	struct pm_result *r;
 	bool bad;
@@ -335,7 +346,8 @@ static void file_row(struct about *a, const char *path, uint64_t size, const str
 }
 
 /* PM_END: it is not there, and its row says so. */
-static enum pm_status slurp_if(struct about *a, const char *path, struct pm_buf *raw, struct pm_err *err)
+static enum pm_status slurp_if(struct about *a, const char *path, struct pm_buf *raw,
+			       struct pm_err *err)
 {
 	if (exists(path))
 		return idt_slurp(path, raw, err);
@@ -351,7 +363,8 @@ static void describe_idt(struct about *a, const struct idt_bench *b, const struc
 
 	idt_trailer_find(raw->p, raw->n, &t);
 	file_row(a, b->idt, raw->n,
-		 &(struct claim){ t.tag[0] ? &t.orig_magic : NULL, &magic, magic == blk->idt_magic });
+		 &(struct claim){ t.tag[0] ? &t.orig_magic : NULL, &magic,
+				  magic == blk->idt_magic });
 }
 
 static void describe_orig(struct about *a, const struct idt_bench *b, const struct idt_blk *blk,
@@ -362,8 +375,9 @@ static void describe_orig(struct about *a, const struct idt_bench *b, const stru
 	file_row(a, b->orig, raw->n, &(struct claim){ &magic, NULL, magic == blk->orig_magic });
 }
 
-static enum pm_status describe_cnt(struct about *a, const struct idt_bench *b, const struct idt_blk *blk,
-				   const struct pm_buf *raw, struct pm_err *err)
+static enum pm_status describe_cnt(struct about *a, const struct idt_bench *b,
+				   const struct idt_blk *blk, const struct pm_buf *raw,
+				   struct pm_err *err)
 {
 	struct idt_cnt cnt = { 0 };
 
@@ -436,7 +450,8 @@ int cmd_idtinfo(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark idtinfo [options] BENCH",
-		"Looks for the files that belong to an instrumented program, tells the options with which it was\n"
+		"Looks for the files that belong to an instrumented program, tells the options "
+		"with which it was\n"
 		"made, and checks by their magic numbers that they belong together.",
 		"Exit status: 1 if a file belongs to another program."
 	};

@@ -112,14 +112,17 @@ int cmd_info(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark info [options] TRACE",
-		"Says what a trace is: its format, what it knows, what was traced, and how much of everything\n"
-		"there is. A whole .pug says that by itself; any other trace is read to its end.", NULL
+		"Says what a trace is: its format, what it knows, what was traced, and how much "
+		"of everything\n"
+		"there is. A whole .pug says that by itself; any other trace is read to its end.",
+		NULL
 	};
 	const char *from = NULL, *json = NULL;
 	bool count = false;
 	const struct pm_opt opts[] = {
 		OPT_STR('f', "from", &from, "FORMAT", "input format (default: guess)"),
-		OPT_FLAG('c', "count", &count, "read and count even if the trace says its counts itself"),
+		OPT_FLAG('c', "count", &count,
+			"read and count even if the trace says its counts itself"),
 		OPT_STR(0, "json", &json, "FILE", "write it as JSON (-: standard output)"),
 		OPT_END
 	};

@@ -10,21 +10,30 @@ int cmd_instrument(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark instrument [options] BENCH",
-		"Writes BENCH.idt, an executable that is BENCH and traces itself, with the block table BENCH.blk64,\n"
-		"the module file BENCH.mod, and for a program with libraries the folder BENCH.idt.d. Run BENCH.idt\n"
-		"like BENCH: it writes the trace BENCH.trc64 and the counts BENCH.cnt64. The files of a 32-bit\n"
+		"Writes BENCH.idt, an executable that is BENCH and traces itself, with the block "
+		"table BENCH.blk64,\n"
+		"the module file BENCH.mod, and for a program with libraries the folder "
+		"BENCH.idt.d. Run BENCH.idt\n"
+		"like BENCH: it writes the trace BENCH.trc64 and the counts BENCH.cnt64. The "
+		"files of a 32-bit\n"
 		"program are BENCH.blk, BENCH.trc and BENCH.cnt.",
 		"  idt bench; ./bench.idt; vcount bench          what it executed\n"
 		"  idt -v bench                                  what was found in it\n\n"
-		"BENCH.idt with its folder runs on other machines of the same kind, without pugmark; a library\n"
-		"that is not the one that was there is refused by name. A process that the program forks writes\n"
+		"BENCH.idt with its folder runs on other machines of the same kind, without "
+		"pugmark; a library\n"
+		"that is not the one that was there is refused by name. A process that the "
+		"program forks writes\n"
 		"files of its own, with its number behind their names.\n\n"
-		"Libraries that the program turns out to load and code that it generates are translated when control\n"
-		"gets there, by the pugmark that $PUGMARK names or PATH has: BENCH.blk64, BENCH.mod and BENCH.cnt64 have\n"
-		"their blocks then, and BENCH.gen the generated code. Without one the address is printed, and BENCH.idt stops."
+		"Libraries that the program turns out to load and code that it generates are "
+		"translated when control\n"
+		"gets there, by the pugmark that $PUGMARK names or PATH has: BENCH.blk64, "
+		"BENCH.mod and BENCH.cnt64 have\n"
+		"their blocks then, and BENCH.gen the generated code. Without one the address is "
+		"printed, and BENCH.idt stops."
 	};
 	static char ask[] = "--help";
-	bool profile = false, branch = false, cache = false, exec = false, rep = false, quick = false;
+	bool profile = false, branch = false, cache = false, exec = false, rep = false,
+	     quick = false;
 	bool no_trace = false, verbose = false, merge = false;
 	uint64_t line = UINT64_MAX, max_blocks = 0, serve = 0;
 	const char *hints = NULL;
@@ -36,16 +45,20 @@ int cmd_instrument(int argc, char **argv)
 		OPT_FLAG('c', "cache", &cache, "cache trace with lines of 16 bytes"),
 		OPT_U64('l', "line", &line, "N", "cache trace with lines of N bytes"),
 		OPT_FLAG('e', "execution", &exec, "execution trace"),
-		OPT_FLAG('r', "rep", &rep, "tell references of rep instructions apart (-c, -l; always with -e)"),
+		OPT_FLAG('r', "rep", &rep,
+			"tell references of rep instructions apart (-c, -l; always with -e)"),
 		OPT_HEAD("others"),
 		OPT_U64('B', "blocks", &max_blocks, "N", "at most so many blocks"),
 		OPT_STR('H', "hints", &hints, "FILE", "hint file"),
-		OPT_FLAG('s', "short", &quick, "no overflow check: 32-bit counters that wrap are not noticed"),
+		OPT_FLAG('s', "short", &quick,
+			"no overflow check: 32-bit counters that wrap are not noticed"),
 		OPT_FLAG('t', "no-trace", &no_trace, "fully instrumented, but no trace is written"),
 		OPT_FLAG(0, "merge", &merge, "threads write one trace, in order of execution"),
 		OPT_FLAG('v', "verbose", &verbose, "tell addresses and sizes"),
-		OPT_LIST(0, "library", &library, "FILE", "instrument this library, too: the program may dlopen it"),
-		OPT_U64(0, "serve", &serve, "N", "translate for a BENCH.idt that runs, and starts this itself"),
+		OPT_LIST(0, "library", &library, "FILE",
+			"instrument this library, too: the program may dlopen it"),
+		OPT_U64(0, "serve", &serve, "N",
+			"translate for a BENCH.idt that runs, and starts this itself"),
 		OPT_END
 	};
 	struct pm_buf options = { 0 };
@@ -75,11 +88,16 @@ int cmd_instrument(int argc, char **argv)
 	o.quick = quick;
 	o.max_blocks = max_blocks;
 	o.hints = hints;
-	pm_buf_printf(&options, "%s", branch ? "-b" : exec ? "-e" : line ? "-l " : cache ? "-c" : "-p");
+	pm_buf_printf(&options, "%s",
+		      branch  ? "-b"
+		      : exec  ? "-e"
+		      : line  ? "-l "
+		      : cache ? "-c"
+			      : "-p");
 	if (line)
 		pm_buf_printf(&options, "%" PRIu64, line);
-	pm_buf_printf(&options, "%s%s%s%s", rep ? " -r" : "", quick ? " -s" : "", no_trace ? " -t" : "",
-		      merge ? " --merge" : "");
+	pm_buf_printf(&options, "%s%s%s%s", rep ? " -r" : "", quick ? " -s" : "",
+		      no_trace ? " -t" : "", merge ? " --merge" : "");
 	if (max_blocks)
 		pm_buf_printf(&options, " -B %" PRIu64, max_blocks);
 	if (hints)

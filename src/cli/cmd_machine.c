@@ -71,11 +71,11 @@ static bool parse_cpu(const char *s, struct cpu_config *c)
 			c->uncached = true;
 		else if (!strcmp(t, "line=16") || !strcmp(t, "line=32"))
 			c->iline = c->dline = (unsigned)atoi(t + 5);
-		else if (!strncmp(t, "l2=", 3) && pm_parse_size(t + 3, &v) && v >= 131072 && v <= 4194304 &&
-			 !(v & (v - 1)))
+		else if (!strncmp(t, "l2=", 3) && pm_parse_size(t + 3, &v) && v >= 131072 &&
+			 v <= 4194304 && !(v & (v - 1)))
 			c->scache = (uint32_t)v;
-		else if (!strncmp(t, "l2line=", 7) && pm_parse_size(t + 7, &v) && v >= 32 && v <= 128 &&
-			 !(v & (v - 1)))
+		else if (!strncmp(t, "l2line=", 7) && pm_parse_size(t + 7, &v) && v >= 32 &&
+			 v <= 128 && !(v & (v - 1)))
 			c->sline = (unsigned)v;
 		else
 			ok = false;
@@ -95,14 +95,16 @@ static double now_s(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);	/* the host may be busy, and compressing is another thread's */
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);	/* the host may be busy, and compressing
+							 * is another thread's */
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 static void put_run(struct pm_result *r, const struct machine *m, double seconds)
 {
 	static const char *const how[] = {
-		[RUNNING] = "stopped", [POWERED_OFF] = "power-off", [RESET] = "reset", [LIMIT] = "limit",
+		[RUNNING] = "stopped", [POWERED_OFF] = "power-off", [RESET] = "reset",
+		[LIMIT] = "limit",
 		[INTERRUPTED] = "interrupted",
 	};
 	const struct cpu *c = m->cpu;
@@ -151,7 +153,8 @@ static const struct pm_opt run_opts[] = {
 	OPT_FLAG(0, "read-only", &run.readonly, "the disk refuses writes"),
 	OPT_STR(0, "load", &run.load, "FILE", "go on from a snapshot"),
 	OPT_HEAD("the machine"),
-	OPT_STR(0, "cpu", &run.cpu, "CPU", "r4400; behind it ,isa=mips32r2 ,endian=big ,line=16 ,l2=1M "
+	OPT_STR(0, "cpu", &run.cpu, "CPU",
+		"r4400; behind it ,isa=mips32r2 ,endian=big ,line=16 ,l2=1M "
 		",l2line=64 ,caches=off"),
 	OPT_STR('m', "ram", &run.ram, "SIZE", "RAM, 1M to 496M (64M)"),
 	OPT_STR(0, "input", &run.input, "FILE", "what is typed at the console"),
@@ -189,12 +192,15 @@ static void parse_run(int argc, char **argv, struct machine_config *cfg)
 {
 	static const struct pm_opt_help help = {
 		"pugmark machine run [options]",
-		"Run a program or an operating system on a simulated R4400 computer: RAM, a serial console, a\n"
+		"Run a program or an operating system on a simulated R4400 computer: RAM, a "
+		"serial console, a\n"
 		"disk, and, if asked for, a monitor on its bus that disturbs nothing.",
 		"  pugmark machine run --kernel vmlinux --initrd root.cpio.gz --disk disk.img\n"
 		"  pugmark machine run --elf program.elf --exec-trace program.pug\n"
-		"The machine has no clock but its own: two runs with the same input are the same in every cycle.\n"
-		"Exit status: 0 after power-off or a limit, 1 after a reset (a panicked kernel) or an error."
+		"The machine has no clock but its own: two runs with the same input are the same "
+		"in every cycle.\n"
+		"Exit status: 0 after power-off or a limit, 1 after a reset (a panicked kernel) "
+		"or an error."
 	};
 	uint64_t ram;
 
@@ -348,7 +354,7 @@ static int machine_run_cmd(int argc, char **argv)
 	pm_pipeline_free(pipe);
 	if (m) {
 		monitor_free(m->monitor);
-		tracer_free(m->tracer);		/* behind the pipeline, which refers to its code table */
+		tracer_free(m->tracer);	/* behind the pipeline, which refers to its code table */
 	}
 	pm_result_free(result);
 	machine_free(m);
@@ -369,7 +375,8 @@ static int fetch_debian_cmd(int argc, char **argv)
 	static const struct pm_opt none[] = { OPT_END };
 	static const struct pm_opt_help help = {
 		"pugmark machine fetch-debian [DIR]",
-		"Fetch an unmodified Debian kernel and busybox for the machine, with apt, into DIR; nothing on the\n"
+		"Fetch an unmodified Debian kernel and busybox for the machine, with apt, into "
+		"DIR; nothing on the\n"
 		"host changes.",
 		"The last lines that it prints say how to run what it fetched."
 	};
@@ -393,7 +400,8 @@ static struct machine *from_snapshot(const char *path, const char *disk, struct 
 	m = machine_new(&cfg, err);
 	if (!m)
 		return NULL;
-	if ((!disk || machine_disk(m, disk, false, err) == PM_OK) && machine_load(m, path, err) == PM_OK)
+	if ((!disk || machine_disk(m, disk, false, err) == PM_OK) &&
+	    machine_load(m, path, err) == PM_OK)
 		return m;
 	machine_free(m);
 	return NULL;
@@ -410,8 +418,8 @@ static bool differ(const struct machine *a, const struct machine *b)
 	}
 	f = cpu_diff(a->cpu, b->cpu, &i);
 	if (f) {
-		printf("%s[%u] (%s): 0x%" PRIx64 " and 0x%" PRIx64 "\n", f->name, i, f->about, cpu_field_get(a->cpu, f, i),
-		       cpu_field_get(b->cpu, f, i));
+		printf("%s[%u] (%s): 0x%" PRIx64 " and 0x%" PRIx64 "\n", f->name, i, f->about,
+		       cpu_field_get(a->cpu, f, i), cpu_field_get(b->cpu, f, i));
 		return true;
 	}
 	for (uint32_t k = 0; k < a->ram_size; k++)
@@ -426,7 +434,8 @@ static int diff_cmd(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark machine diff [options] A B",
-		"Compare two snapshots: the first register, cache line, TLB entry or byte of memory that differs.",
+		"Compare two snapshots: the first register, cache line, TLB entry or byte of "
+		"memory that differs.",
 		"Exit status: 0 if there is none, 1 if there is one."
 	};
 	const char *disk = NULL;

@@ -8,9 +8,12 @@ int cmd_merge(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark merge [-t FORMAT] REFERENCES EVENTS OUT",
-		"Merges a reference trace with the kernel events of the same run, by time, and gives every\n"
-		"reference its canonical page: one number for a page, whatever address it is mapped at.\n"
-		"FORMAT: laplace-basic (default), one reference a line; or laplace-process, a directory OUT\n"
+		"Merges a reference trace with the kernel events of the same run, by time, and "
+		"gives every\n"
+		"reference its canonical page: one number for a page, whatever address it is "
+		"mapped at.\n"
+		"FORMAT: laplace-basic (default), one reference a line; or laplace-process, a "
+		"directory OUT\n"
 		"with a directory per process and a file per task.",
 		NULL
 	};
@@ -29,11 +32,13 @@ int cmd_merge(int argc, char **argv)
 
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 3)
-		pm_opt_usage(&help, argc < 3 ? "missing REFERENCES, EVENTS or OUT" : "only REFERENCES, EVENTS and OUT");
+		pm_opt_usage(&help, argc < 3 ? "missing REFERENCES, EVENTS or OUT"
+					     : "only REFERENCES, EVENTS and OUT");
 	if (!traces_open(argv[0], from, &refs, &which))
 		return 1;
 	if (!(refs.facts & PM_HAS_REFS)) {
-		pm_fail_file(&err, "%s hold no data addresses; REFERENCES are wanted first", which->plural);
+		pm_fail_file(&err, "%s hold no data addresses; REFERENCES are wanted first",
+			     which->plural);
 		refs.ops->close(refs.self);
 		return traces_fail(&err);
 	}
@@ -42,7 +47,8 @@ int cmd_merge(int argc, char **argv)
 		return 1;
 	}
 	if (!(events.facts & PM_HAS_KERNEL) || events.facts & PM_HAS_THREADS) {
-		pm_fail_file(&err, "%s hold no kernel events; EVENTS are wanted second", which->plural);
+		pm_fail_file(&err, "%s hold no kernel events; EVENTS are wanted second",
+			     which->plural);
 		refs.ops->close(refs.self);
 		events.ops->close(events.self);
 		return traces_fail(&err);
@@ -55,7 +61,8 @@ int cmd_merge(int argc, char **argv)
 	    pm_pipeline_run(p, &src, r, &err) != PM_OK)
 		status = traces_fail(&err);
 	if (!status)
-		traces_note_losses(r, src.facts & ~(PM_HAS_KERNEL | PM_HAS_SPACES | PM_HAS_INSNS), to, argv[2]);
+		traces_note_losses(r, src.facts & ~(PM_HAS_KERNEL | PM_HAS_SPACES | PM_HAS_INSNS),
+				   to, argv[2]);
 	pm_pipeline_free(p);
 	src.ops->close(src.self);
 	pm_result_free(r);

@@ -19,12 +19,14 @@ static double f64(const struct pm_result_node *n, const char *name)
 }
 
 /* A table as in the course's hand-outs; @cumulative where a sum is asked for. */
-static void distribution(const struct pm_result_node *n, const char *key, const char *head, bool cumulative)
+static void distribution(const struct pm_result_node *n, const char *key, const char *head,
+			 bool cumulative)
 {
 	printf("%8s %14s %9s%s\n", head, "count", "percent", cumulative ? "   cumulative" : "");
 	n = pm_result_find(n, "distribution");
 	for (n = n ? n->first : NULL; n; n = n->next) {
-		printf("%8" PRIu64 " %14" PRIu64 " %8.3f%%", u64(n, key), u64(n, "count"), f64(n, "percent"));
+		printf("%8" PRIu64 " %14" PRIu64 " %8.3f%%", u64(n, key), u64(n, "count"),
+		       f64(n, "percent"));
 		if (cumulative)
 			printf(" %11.3f%%", f64(n, "cumulative"));
 		putchar('\n');
@@ -33,10 +35,12 @@ static void distribution(const struct pm_result_node *n, const char *key, const 
 
 static void print(const char *name, const struct pm_result_node *n)
 {
-	static const char *const kinds[] = { "loads", "stores", "unconditional", "conditional", "other" };
+	static const char *const kinds[] = { "loads", "stores", "unconditional", "conditional",
+		"other" };
 
 	if (!strcmp(name, "uops")) {
-		printf("Micro-ops: %" PRIu64 "\nMacro-ops: %" PRIu64 "\nMicro-ops per macro-op: %.4f\n\n",
+		printf("Micro-ops: %" PRIu64 "\nMacro-ops: %" PRIu64
+		       "\nMicro-ops per macro-op: %.4f\n\n",
 		       u64(n, "uops"), u64(n, "macros"), f64(n, "mean"));
 		distribution(n, "uops", "uops", false);
 	} else if (!strcmp(name, "isize")) {
@@ -47,26 +51,29 @@ static void print(const char *name, const struct pm_result_node *n)
 		printf("Branches: %" PRIu64 "\n\n", u64(n, "branches"));
 		distribution(n, "bits", "bits", true);
 		printf("\nNeeding more than %" PRIu64 " bits: %" PRIu64 " (%.3f%% of branches)\n"
-		       "Extra instructions: %.3f%%\n", u64(n, "offset_bits"), u64(n, "needing_more"),
+		       "Extra instructions: %.3f%%\n",
+		       u64(n, "offset_bits"), u64(n, "needing_more"),
 		       f64(n, "needing_more_percent"), f64(n, "extra_instructions_percent"));
 	} else if (!strcmp(name, "mix")) {
 		printf("Micro-ops: %" PRIu64 "\n\n", u64(n, "uops"));
 		for (unsigned i = 0; i < NR(kinds); i++) {
 			const struct pm_result_node *k = pm_result_find(n, kinds[i]);
 
-			printf("%-14s %14" PRIu64 " %8.3f%%\n", kinds[i], u64(k, "count"), f64(k, "percent"));
+			printf("%-14s %14" PRIu64 " %8.3f%%\n", kinds[i], u64(k, "count"),
+			       f64(k, "percent"));
 		}
 	} else {
-		printf("Micro-ops: %" PRIu64 "\nConditional branches: %" PRIu64 "\nFused pairs: %" PRIu64
-		       "\nMicro-ops in pairs: %.3f%%\nMicro-ops saved: %.3f%%\n", u64(n, "uops"),
-		       u64(n, "conditional"), u64(n, "pairs"), f64(n, "in_pairs_percent"),
-		       f64(n, "saved_percent"));
+		printf("Micro-ops: %" PRIu64 "\nConditional branches: %" PRIu64
+		       "\nFused pairs: %" PRIu64
+		       "\nMicro-ops in pairs: %.3f%%\nMicro-ops saved: %.3f%%\n",
+		       u64(n, "uops"), u64(n, "conditional"), u64(n, "pairs"),
+		       f64(n, "in_pairs_percent"), f64(n, "saved_percent"));
 	}
 }
 
 /* Runs @ops over @path; the results, or NULL after printing the error. */
-static struct pm_result *analyse(const struct pm_sink_ops *ops, const char *config, const char *path,
-				 const char *format)
+static struct pm_result *analyse(const struct pm_sink_ops *ops, const char *config,
+				 const char *path, const char *format)
 {
 	const struct pm_format *which;
 	struct pm_err err = { 0 };
@@ -102,9 +109,12 @@ int cmd_uops(int argc, char **argv)
 	static const struct pm_opt_help help = {
 		"pugmark uops|isize|brdist|mix|fusion [options] FILE",
 		"What a course on computer architecture counts in a micro-op trace: micro-ops per\n"
-		"instruction, instruction sizes, branch distances, the mix of micro-ops, and flag writers\n"
-		"that could be fused with the branch behind them. FILE is a Penn trace, any trace with\n"
-		"micro-ops, or one with x86 instruction bytes, which are cracked; - is standard input.",
+		"instruction, instruction sizes, branch distances, the mix of micro-ops, and flag "
+		"writers\n"
+		"that could be fused with the branch behind them. FILE is a Penn trace, any trace "
+		"with\n"
+		"micro-ops, or one with x86 instruction bytes, which are cracked; - is standard "
+		"input.",
 		NULL
 	};
 	static const struct pm_sink_ops *const sinks[] = {
@@ -114,7 +124,8 @@ int cmd_uops(int argc, char **argv)
 	const char *from = NULL, *json = NULL, *bits = NULL;
 	const struct pm_opt opts[] = {
 		OPT_STR('f', "from", &from, "FORMAT", "input format (default: guess)"),
-		OPT_STR(0, "bits", &bits, "N", "brdist: offset bits of the instruction set to cost (8)"),
+		OPT_STR(0, "bits", &bits, "N",
+			"brdist: offset bits of the instruction set to cost (8)"),
 		OPT_STR(0, "json", &json, "FILE", "results as JSON; '-' is standard output"),
 		OPT_END
 	};
@@ -148,7 +159,8 @@ int cmd_penn(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark penn [-f FORMAT] FILE",
-		"Reads a micro-op trace and prints what the course's parser prints: micro-ops, macro-ops.\n"
+		"Reads a micro-op trace and prints what the course's parser prints: micro-ops, "
+		"macro-ops.\n"
 		"FILE may also be any trace with x86 instruction bytes; - is standard input.",
 		NULL
 	};
@@ -168,7 +180,8 @@ int cmd_penn(int argc, char **argv)
 	if (!r)
 		return 1;
 	n = pm_result_find(pm_result_root(r), "uops");
-	printf("Processed %" PRIu64 " trace records.\nMicro-ops: %" PRIu64 "\nMacro-ops: %" PRIu64 "\n",
+	printf("Processed %" PRIu64 " trace records.\nMicro-ops: %" PRIu64 "\nMacro-ops: %" PRIu64
+	       "\n",
 	       u64(n, "uops"), u64(n, "uops"), u64(n, "macros"));
 	pm_result_free(r);
 	return 0;

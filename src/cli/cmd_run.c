@@ -15,8 +15,10 @@
 
 static const struct pm_opt_help help = {
 	"pugmark run [options] -- PROGRAM [ARG...]",
-	"Run PROGRAM, unchanged, and report what it executed, or trace it. Its input, output and exit status\n"
-	"are its own; the report goes to standard error or to a file. Children and threads are followed.",
+	"Run PROGRAM, unchanged, and report what it executed, or trace it. Its input, output and "
+	"exit status\n"
+	"are its own; the report goes to standard error or to a file. Children and threads are "
+	"followed.",
 	"  pugmark run -- gzip -9 FILE              profile of one program on standard error\n"
 	"  pugmark run --json p.json -- make -j2    everything it started, for scripts\n"
 	"  pugmark run --exec --count -- ls         how many instructions, reads, writes...\n"
@@ -25,8 +27,10 @@ static const struct pm_opt_help help = {
 	"  pugmark run --usual --html p.html -- ls  what there is to say about it, as a page\n"
 	"  pugmark run --annotate hot.txt -- ls     the hottest code, counted\n"
 	"  pugmark run --callgrind cg.out -- cc1 x.c && callgrind_annotate cg.out\n\n"
-	"Exit status: the program's own; a program that a signal kills takes pugmark with it. 1 if the\n"
-	"program cannot be run or the trace not be made, 2 for a usage error. SIGTERM and SIGHUP are\n"
+	"Exit status: the program's own; a program that a signal kills takes pugmark with it. 1 if "
+	"the\n"
+	"program cannot be run or the trace not be made, 2 for a usage error. SIGTERM and SIGHUP "
+	"are\n"
 	"passed on to the program.",
 };
 
@@ -37,12 +41,14 @@ struct outputs {
 
 static enum pm_status can_write(const struct outputs *f, struct pm_err *err)
 {
-	const char *const to[] = { f->out, f->report, f->json, f->csv, f->html, f->callgrind, f->counts, f->annotate };
+	const char *const to[] = { f->out, f->report, f->json, f->csv, f->html, f->callgrind,
+		f->counts, f->annotate };
 
 	return pm_report_can_save(to, NR(to), err);
 }
 
-static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c, struct pm_err *err)
+static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c,
+				    struct pm_err *err)
 {
 	struct pm_report_opts ro = { 0 };
 	/* not released: the end of the process gives all back at once, which is faster */
@@ -87,6 +93,41 @@ static int end_like(int status, int sig)
 	return 128 + sig;
 }
 
+/* How often each block ran: run it, and report. The exit status. */
+static int run_counted(const struct pm_run_opts *o, const struct outputs *f)
+{
+	struct pm_err err = { 0 };
+	struct pm_counts *counts;
+	int status, sig;
+
+	if (can_write(f, &err) != PM_OK || pm_run(o, &counts, &err) != PM_OK) {
+		pm_err_print(&err, stderr);
+		return 1;
+	}
+	status = counts->status;
+	sig = counts->signal;
+	if (write_reports(f, counts, &err) != PM_OK) {
+		pm_err_print(&err, stderr);
+		pm_counts_free(counts);
+		return 1;
+	}
+	pm_counts_free(counts);
+	return end_like(status, sig);
+}
+
+/* Results of a trace go where those of a profile would. */
+static void pass_outputs(const struct outputs *f, struct results *to)
+{
+	to->json = f->json;
+	to->csv = f->csv;
+	to->html = f->html;
+	to->callgrind = f->callgrind;
+	to->annotate_to = f->annotate;
+	to->text = f->report;
+	to->to_stderr = !f->report;
+	to->quiet = f->quiet && !f->report;
+	to->listing.intel = f->syntax && f->syntax[0] == 'i';
+}
 
 int cmd_run(int argc, char **argv)
 {
@@ -98,48 +139,63 @@ int cmd_run(int argc, char **argv)
 	const struct pm_opt opts[] = {
 		OPT_HEAD("what to trace (default: nothing but how often each block ran)"),
 		OPT_FLAG(0, "branch", &t.branch, "blocks in order, and so every branch"),
-		OPT_OPTSTR(0, "cache", &t.cache, "LINE", "instruction lines of LINE (64) bytes, and data"),
-		OPT_FLAG(0, "exec", &t.exec, "instructions and data references (implied by the options below)"),
+		OPT_OPTSTR(0, "cache", &t.cache, "LINE",
+			   "instruction lines of LINE (64) bytes, and data"),
+		OPT_FLAG(0, "exec", &t.exec,
+			 "instructions and data references (implied by the options below)"),
 		OPT_HEAD("where the trace goes, any of them"),
-		OPT_STR('t', "to", &t.format, "FORMAT", "-o FILE is the trace in FORMAT (default: by its name)"),
+		OPT_STR('t', "to", &t.format, "FORMAT",
+			"-o FILE is the trace in FORMAT (default: by its name)"),
 		OPT_FLAG(0, "count", &t.count, "count events by kind"),
 		OPT_FLAG(0, "dump", &t.dump, "as text, to -o FILE or standard output"),
-		OPT_LIST('s', "sim", &t.sims, "NAME:CONFIG", "a simulator, see `pugmark sim --list`"),
-		OPT_FLAG(0, "usual", &t.usual, "the usual simulators: mix, hot code, caches, predictors, heat..."),
-		OPT_LIST(0, "sink", &t.sinks, "SPEC", "a sink by name or ./plugin.so, with :CONFIG"),
+		OPT_LIST('s', "sim", &t.sims, "NAME:CONFIG",
+			 "a simulator, see `pugmark sim --list`"),
+		OPT_FLAG(0, "usual", &t.usual,
+			 "the usual simulators: mix, hot code, caches, predictors, heat..."),
+		OPT_LIST(0, "sink", &t.sinks, "SPEC",
+			 "a sink by name or ./plugin.so, with :CONFIG"),
 		OPT_FLAG(0, "discard", &t.discard, "nowhere: what is left is the cost of tracing"),
 		OPT_HEAD("which part of the run; instructions count for all threads together"),
-		OPT_STR(0, "start-at", &t.start_at, "POINT", "a function, 0xADDRESS, instruction number or SIGNAME"),
-		OPT_STR(0, "stop-at", &t.stop_at, "POINT", "likewise; what starts again later is traced again"),
+		OPT_STR(0, "start-at", &t.start_at, "POINT",
+			"a function, 0xADDRESS, instruction number or SIGNAME"),
+		OPT_STR(0, "stop-at", &t.stop_at, "POINT",
+			"likewise; what starts again later is traced again"),
 		OPT_U64(0, "after", &t.after, "N", "leave out the first N instructions"),
 		OPT_U64(0, "for", &t.length, "N", "then trace N instructions"),
 		OPT_U64(0, "every", &t.every, "N", "and do so again every N instructions"),
-		OPT_LIST(0, "exclude-lib", &t.exclude, "NAME", "leave out what happens in NAME (libc, libz...)"),
+		OPT_LIST(0, "exclude-lib", &t.exclude, "NAME",
+			 "leave out what happens in NAME (libc, libz...)"),
 		OPT_HEAD("results"),
-		OPT_STR('o', "output", &f.out, "FILE", "the trace, if its name or -t FORMAT says so; else the report"),
+		OPT_STR('o', "output", &f.out, "FILE",
+			"the trace, if its name or -t FORMAT says so; else the report"),
 		OPT_STR(0, "report", &f.report, "FILE", "the same"),
 		OPT_STR(0, "json", &f.json, "FILE", "all of it as JSON (- is standard output)"),
 		OPT_STR(0, "csv", &f.csv, "FILE", "functions as CSV"),
 		OPT_STR(0, "html", &f.html, "FILE", "a self-contained page"),
-		OPT_STR(0, "callgrind", &f.callgrind, "FILE", "for KCachegrind and callgrind_annotate"),
-		OPT_STR(0, "annotate", &f.annotate, "FILE", "the hottest code with its costs beside it"),
-		OPT_STR(0, "counts", &f.counts, "PREFIX", "PREFIX.N: executions per instruction address"),
+		OPT_STR(0, "callgrind", &f.callgrind, "FILE",
+			"for KCachegrind and callgrind_annotate"),
+		OPT_STR(0, "annotate", &f.annotate, "FILE",
+			"the hottest code with its costs beside it"),
+		OPT_STR(0, "counts", &f.counts, "PREFIX",
+			"PREFIX.N: executions per instruction address"),
 		OPT_STR(0, "syntax", &f.syntax, "att|intel", "of disassembly (default: att)"),
 		OPT_FLAG('q', "quiet", &f.quiet, "no report on standard error"),
 		OPT_HEAD("the run"),
 		OPT_FLAG(0, "no-follow", &o.no_follow, "report the first process only"),
 		OPT_FLAG(0, "aslr", &o.aslr, "keep address-space randomisation"),
-		OPT_FLAG(0, "strict-flags", &o.strict_flags, "keep flags across calls and returns: slower"),
-		OPT_FLAG(0, "fix-random", &o.fix_random, "AT_RANDOM bytes fixed, for comparable runs"),
-		OPT_FLAG(0, "no-vdso", &o.no_vdso, "hide the kernel's vDSO, as instrumented programs do"),
+		OPT_FLAG(0, "strict-flags", &o.strict_flags,
+			 "keep flags across calls and returns: slower"),
+		OPT_FLAG(0, "fix-random", &o.fix_random,
+			 "AT_RANDOM bytes fixed, for comparable runs"),
+		OPT_FLAG(0, "no-vdso", &o.no_vdso,
+			 "hide the kernel's vDSO, as instrumented programs do"),
 		OPT_STR(0, "cache-dir", &o.cache_dir, "DIR",
 			"keep translations in DIR ($XDG_CACHE_HOME/pugmark)"),
-		OPT_STR(0, "cache-limit", &cache_limit, "SIZE", "delete the oldest beyond SIZE (default: 1G)"),
+		OPT_STR(0, "cache-limit", &cache_limit, "SIZE",
+			"delete the oldest beyond SIZE (default: 1G)"),
 		OPT_FLAG(0, "no-cache", &no_cache, "neither use nor keep translations"),
 		OPT_END
 	};
-	struct pm_err err = { 0 };
-	struct pm_counts *counts;
 	int status, sig;
 
 	if (!pm_opt_parse(argc, argv, opts, &help, true))
@@ -161,29 +217,9 @@ int cmd_run(int argc, char **argv)
 
 		if (f.out && !to_file)
 			f.report = f.out;
-		t.results.json = f.json;
-		t.results.csv = f.csv;
-		t.results.html = f.html;
-		t.results.callgrind = f.callgrind;
-		t.results.annotate_to = f.annotate;
-		t.results.text = f.report;
-		t.results.to_stderr = !f.report;
-		t.results.quiet = f.quiet && !f.report;
-		t.results.listing.intel = f.syntax && f.syntax[0] == 'i';
+		pass_outputs(&f, &t.results);
 		done = run_traced(&t, &o, &status, &sig);
 		return done < 0 ? end_like(status, sig) : done;
 	}
-	if (can_write(&f, &err) != PM_OK || pm_run(&o, &counts, &err) != PM_OK) {
-		pm_err_print(&err, stderr);
-		return 1;
-	}
-	status = counts->status;
-	sig = counts->signal;
-	if (write_reports(&f, counts, &err) != PM_OK) {
-		pm_err_print(&err, stderr);
-		pm_counts_free(counts);
-		return 1;
-	}
-	pm_counts_free(counts);
-	return end_like(status, sig);
+	return run_counted(&o, &f);
 }

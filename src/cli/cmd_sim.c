@@ -50,10 +50,13 @@ int cmd_sim(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark sim [options] FILE",
-		"Simulate caches, TLBs, branch predictors and pipelines on the trace in FILE ('-' is standard "
-		"input) and print what they counted. Options may be repeated and combined: the trace is read once.",
+		"Simulate caches, TLBs, branch predictors and pipelines on the trace in FILE ('-' "
+		"is standard "
+		"input) and print what they counted. Options may be repeated and combined: the "
+		"trace is read once.",
 		"Examples:\n"
-		"  pugmark sim --cache 'l1i=32k,8way,64;l1d=32k,8way,64,lru,wb;l2=1m,16way' prog.pug\n"
+		"  pugmark sim --cache 'l1i=32k,8way,64;l1d=32k,8way,64,lru,wb;l2=1m,16way' "
+		"prog.pug\n"
 		"  pugmark sim --bpred 'gshare=14;tagescl' --tlb '' prog.pug\n"
 		"  pugmark sim --usual --html report.html prog.pug    everything, as a page\n"
 		"  pugmark sim --sim 'reuse:line=64;sample=100' --json - prog.pug\n"
@@ -71,11 +74,16 @@ int cmd_sim(int argc, char **argv)
 		OPT_LIST(0, "cache", &by[0].list, "CONFIG", "a hierarchy of caches"),
 		OPT_LIST(0, "tlb", &by[1].list, "CONFIG", "a hierarchy of TLBs"),
 		OPT_LIST(0, "bpred", &by[2].list, "CONFIG", "branch predictors"),
-		OPT_LIST(0, "allcache", &by[3].list, "CONFIG", "all LRU caches of a line size at once"),
-		OPT_LIST(0, "reuse", &by[4].list, "CONFIG", "reuse distances, miss-ratio curve, working set"),
-		OPT_LIST('s', "sim", &by[5].list, "NAME:CONFIG", "any simulator or sink by its name"),
-		OPT_FLAG(0, "usual", &usual, "mix, hot code, caches, predictors, curves, heat, phases, calls"),
-		OPT_LIST(0, "object", &o.object, "PATH@ADDRESS", "FILE's trace had this file loaded at ADDRESS"),
+		OPT_LIST(0, "allcache", &by[3].list, "CONFIG",
+			"all LRU caches of a line size at once"),
+		OPT_LIST(0, "reuse", &by[4].list, "CONFIG",
+			"reuse distances, miss-ratio curve, working set"),
+		OPT_LIST('s', "sim", &by[5].list, "NAME:CONFIG",
+			"any simulator or sink by its name"),
+		OPT_FLAG(0, "usual", &usual,
+			"mix, hot code, caches, predictors, curves, heat, phases, calls"),
+		OPT_LIST(0, "object", &o.object, "PATH@ADDRESS",
+			"FILE's trace had this file loaded at ADDRESS"),
 		OPT_FLAG(0, "list", &list, "list the simulators"),
 		OPT_HEAD("Input and output"),
 		OPT_STR('f', "from", &format, "FORMAT", "input format (default: guess)"),

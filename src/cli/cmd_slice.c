@@ -27,7 +27,8 @@ static struct pm_elf *elf_of(struct function *f, const struct pm_object *o)
 		if (!strcmp(f->known[i].path, o->path))
 			return f->known[i].elf;
 	pm_grow(f->known, f->n, f->cap);
-	f->known[f->n] = (struct slice_known){ pm_strdup(o->path), pm_elf_open(o->path, o->build_id, &ignored) };
+	f->known[f->n] = (struct slice_known){ pm_strdup(o->path),
+					       pm_elf_open(o->path, o->build_id, &ignored) };
 	return f->known[f->n++].elf;
 }
 
@@ -70,12 +71,51 @@ static bool parse_range(const char *s, struct pm_slice_range *r)
 	return r->hi > r->lo;
 }
 
+/* What the options said, to what slices. */
+static void select_part(struct pm_slice_opts *o, struct pm_slice_range *range, const char *time,
+			const struct pm_opt_list *ranges, uint64_t tid,
+			const struct pm_opt_help *help)
+{
+	struct pm_slice_range times;
+
+	if (time) {
+		if (!parse_range(time, &times))
+			pm_opt_usage(help, "--time wants A-B, not '%s'", time);
+		o->time_from = times.lo;
+		o->time_to = times.hi;
+	}
+	if (ranges->n > MAX_RANGES)
+		pm_opt_usage(help, "more than %u ranges", MAX_RANGES);
+	for (unsigned i = 0; i < ranges->n; i++)
+		if (!parse_range(ranges->v[i], range + i))
+			pm_opt_usage(help, "--range wants LO-HI or LO+SIZE, not '%s'",
+				     ranges->v[i]);
+	if (tid > UINT32_MAX)
+		pm_opt_usage(help, "--thread %llu is no thread id", (unsigned long long)tid);
+	if (o->count > UINT64_MAX - o->from)
+		o->count = UINT64_MAX - o->from;
+	o->range = range;
+	o->nrange = ranges->n;
+	o->tid = (uint32_t)tid;
+}
+
+static void release_function(struct function *f)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		pm_elf_close(f->known[i].elf);
+		free(f->known[i].path);
+	}
+	free(f->known);
+}
+
 int cmd_slice(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark slice [options] IN OUT",
-		"Writes the part of the trace IN that the options select as the trace OUT. Positions count\n"
-		"instructions over all threads, from 0; in traces without instructions they count events.",
+		"Writes the part of the trace IN that the options select as the trace OUT. "
+		"Positions count\n"
+		"instructions over all threads, from 0; in traces without instructions they count "
+		"events.",
 		"Seeking in a .pug file takes no reading of what comes before."
 	};
 	const char *from = NULL, *to = NULL, *time = NULL, *json = NULL;
@@ -89,9 +129,11 @@ int cmd_slice(int argc, char **argv)
 		OPT_HEAD("what"),
 		OPT_U64(0, "from", &o.from, "N", "the first instruction (default: 0)"),
 		OPT_U64(0, "count", &o.count, "M", "how many (default: to the end)"),
-		OPT_STR(0, "time", &time, "A-B", "from time A to before time B, in the trace's units"),
+		OPT_STR(0, "time", &time, "A-B",
+			"from time A to before time B, in the trace's units"),
 		OPT_U64(0, "thread", &tid, "TID", "only this thread"),
-		OPT_LIST(0, "range", &ranges, "LO-HI", "only instructions in this address range, or LO+SIZE; without "
+		OPT_LIST(0, "range", &ranges, "LO-HI",
+			"only instructions in this address range, or LO+SIZE; without "
 			 "instructions, references"),
 		OPT_STR(0, "function", &f.name, "NAME", "only instructions of this function"),
 		OPT_HEAD("how"),
@@ -105,7 +147,6 @@ int cmd_slice(int argc, char **argv)
 	const struct pm_format *which, *out;
 	uint32_t facts;
 	struct pm_err err = { 0 };
-	struct pm_slice_range times;
 	struct pm_pipeline *p;
 	struct pm_result *r;
 	struct pm_source src;
@@ -115,24 +156,7 @@ int cmd_slice(int argc, char **argv)
 		pm_opt_usage(&help, n < 2 ? "missing IN or OUT" : "only one IN and one OUT");
 	if (!strcmp(argv[1], "-") && !to)
 		pm_opt_usage(&help, "standard output has no name that tells a format: -t FORMAT");
-	if (time) {
-		if (!parse_range(time, &times))
-			pm_opt_usage(&help, "--time wants A-B, not '%s'", time);
-		o.time_from = times.lo;
-		o.time_to = times.hi;
-	}
-	if (ranges.n > MAX_RANGES)
-		pm_opt_usage(&help, "more than %u ranges", MAX_RANGES);
-	for (unsigned i = 0; i < ranges.n; i++)
-		if (!parse_range(ranges.v[i], range + i))
-			pm_opt_usage(&help, "--range wants LO-HI or LO+SIZE, not '%s'", ranges.v[i]);
-	if (tid > UINT32_MAX)
-		pm_opt_usage(&help, "--thread %llu is no thread id", (unsigned long long)tid);
-	if (o.count > UINT64_MAX - o.from)
-		o.count = UINT64_MAX - o.from;
-	o.range = range;
-	o.nrange = ranges.n;
-	o.tid = (uint32_t)tid;
+	select_part(&o, range, time, &ranges, tid, &help);
 	if (f.name) {
 		o.where = in_function;
 		o.where_arg = &f;
@@ -140,7 +164,9 @@ int cmd_slice(int argc, char **argv)
 	if (!traces_open(argv[0], from, &src, &which))
 		return 1;
 	if (f.name && !(src.facts & (PM_HAS_BLOCKS | PM_HAS_BYTES))) {
-		pm_fail_file(&err, "%s do not say which file an instruction comes from; --function needs that",
+		pm_fail_file(&err,
+			     "%s do not say which file an instruction comes from; --function needs "
+			     "that",
 			     which->plural);
 		status = traces_fail(&err);
 		src.ops->close(src.self);
@@ -156,7 +182,8 @@ int cmd_slice(int argc, char **argv)
 		goto out;
 	}
 	slice = pm_slice_new(&o);
-	pm_pipeline_transform(p, pm_slice_blocks(&o) ? &pm_slice_ops : &pm_slice_expanded_ops, slice);
+	pm_pipeline_transform(p, pm_slice_blocks(&o) ? &pm_slice_ops : &pm_slice_expanded_ops,
+			      slice);
 	out = traces_output_format(argv[1], to);
 	if (!out) {
 		status = 1;
@@ -168,8 +195,8 @@ int cmd_slice(int argc, char **argv)
 	    pm_pipeline_run_until(p, &src, r, pm_slice_done, slice, &err) != PM_OK)
 		status = traces_fail(&err);
 	if (!status && f.name && !f.found)
-		fprintf(stderr, "pugmark: note: no instruction belongs to a function '%s'%s\n", f.name,
-			f.named ? "" : " (none of the traced files could be read)");
+		fprintf(stderr, "pugmark: note: no instruction belongs to a function '%s'%s\n",
+			f.name, f.named ? "" : " (none of the traced files could be read)");
 	if (!status && !quiet)
 		traces_note_losses(r, src.facts, to, argv[1]);
 	if (!status && json)
@@ -178,10 +205,6 @@ out:
 	pm_pipeline_free(p);
 	src.ops->close(src.self);
 	pm_result_free(r);
-	for (size_t i = 0; i < f.n; i++) {
-		pm_elf_close(f.known[i].elf);
-		free(f.known[i].path);
-	}
-	free(f.known);
+	release_function(&f);
 	return status;
 }

@@ -12,10 +12,11 @@ static void show(const struct pm_verify *v)
 		if (!v->looked[i])
 			printf("  %-8s not applicable\n", pm_verify_name(i));
 		else if (!v->wrong[i])
-			printf("  %-8s good: %" PRIu64 " looked at\n", pm_verify_name(i), v->looked[i]);
+			printf("  %-8s good: %" PRIu64 " looked at\n", pm_verify_name(i),
+			       v->looked[i]);
 		else
-			printf("  %-8s %" PRIu64 " of %" PRIu64 " wrong: %s\n", pm_verify_name(i), v->wrong[i],
-			       v->looked[i], pm_verify_about(i));
+			printf("  %-8s %" PRIu64 " of %" PRIu64 " wrong: %s\n", pm_verify_name(i),
+			       v->wrong[i], v->looked[i], pm_verify_about(i));
 	}
 	for (unsigned i = 0; i < v->ntext; i++)
 		printf("%s%s\n", i ? "" : "findings:\n", v->text[i]);
@@ -25,15 +26,18 @@ int cmd_verify(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark verify [options] TRACE",
-		"Reads a whole trace, checks every checksum and count in it, and whether what it says is\n"
+		"Reads a whole trace, checks every checksum and count in it, and whether what it "
+		"says is\n"
 		"possible. Exit status 1 if it is damaged, cut or impossible.",
-		"Returns to where no call is waiting (calls) are reported but do not make a trace bad: switches of\n"
+		"Returns to where no call is waiting (calls) are reported but do not make a trace "
+		"bad: switches of\n"
 		"stacks look like that. Signal handlers, longjmp and exceptions are understood."
 	};
 	const char *from = NULL, *json = NULL;
 	const struct pm_opt opts[] = {
 		OPT_STR('f', "from", &from, "FORMAT", "input format (default: guess)"),
-		OPT_STR(0, "json", &json, "FILE", "write the findings as JSON (-: standard output)"),
+		OPT_STR(0, "json", &json, "FILE",
+			"write the findings as JSON (-: standard output)"),
 		OPT_END
 	};
 	const struct pm_format *which;

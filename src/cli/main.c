@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyse/sims.h"
@@ -20,7 +21,8 @@ const struct command commands[] = {
 	{ "rtrace", cmd_rtrace, "number and sizes of accesses by rep instructions" },
 	{ "idtinfo", cmd_idtinfo, "which files belong to an instrumented program" },
 	{ "sim", cmd_sim, "simulate caches, predictors and pipelines on a trace" },
-	{ "annotate", cmd_annotate, "show a trace's code with what each instruction and line cost" },
+	{ "annotate", cmd_annotate,
+	  "show a trace's code with what each instruction and line cost" },
 	{ "convert", cmd_convert, "write a trace in another format" },
 	{ "merge", cmd_merge, "references and kernel events by canonical pages (Laplace)" },
 	{ "slice", cmd_slice, "write a part of a trace" },
@@ -72,8 +74,8 @@ int cmd_help(int argc, char **argv)
 	return list_commands();
 }
 
-/* A file that grows beyond its limit is an error of write(), which says which file. Not SIG_IGN: that
- * would be inherited by traced programs. */
+/* A file that grows beyond its limit is an error of write(), which says which file. Not SIG_IGN:
+ * that would be inherited by traced programs. */
 static void too_large(int sig)
 {
 }
@@ -99,7 +101,8 @@ static unsigned distance(const char *a, const char *b)
 				*v = d[i][k - 1] + 1;
 			if (*v > d[i - 1][k - 1] + (a[i - 1] != b[k - 1]))
 				*v = d[i - 1][k - 1] + (a[i - 1] != b[k - 1]);
-			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] && *v > d[i - 2][k - 2] + 1)
+			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] &&
+			    *v > d[i - 2][k - 2] + 1)
 				*v = d[i - 2][k - 2] + 1;
 		}
 	return d[n][m];
@@ -113,12 +116,18 @@ static int unknown(const char *name)
 	char path[4096];
 
 	if (sim) {
-		fprintf(stderr, "pugmark: '%s' is a simulator: `pugmark sim --sim %s TRACE`, or `pugmark run --sim %s -- "
-			"PROGRAM`\n", sim->name, sim->name, sim->name);
+		fprintf(stderr,
+			"pugmark: '%s' is a simulator: `pugmark sim --sim %s TRACE`, or `pugmark "
+			"run --sim %s -- "
+			"PROGRAM`\n",
+			sim->name, sim->name, sim->name);
 		return 2;
 	}
 	if (pm_run_find(name, path, sizeof path)) {
-		fprintf(stderr, "pugmark: '%s' is not a command; to trace the program: `pugmark run -- %s`\n", name, name);
+		fprintf(stderr,
+			"pugmark: '%s' is not a command; to trace the program: `pugmark run -- "
+			"%s`\n",
+			name, name);
 		return 2;
 	}
 	for (const struct command *c = commands; c->name; c++)
@@ -131,11 +140,18 @@ static int unknown(const char *name)
 	return 2;
 }
 
+static void no_memory(size_t n)
+{
+	fprintf(stderr, "pugmark: out of memory (%zu bytes wanted)\n", n);
+	abort();
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = strrchr(argv[0], '/');
 
 	signal(SIGXFSZ, too_large);
+	pm_tell_no_memory(no_memory);
 	pm_open_heap();
 	/* links named after a command run it: idt, vcount, vtrace... */
 	name = name ? name + 1 : argv[0];

@@ -21,7 +21,8 @@ static void show(struct progress *p, double t)
 {
 	double part = pm_trace_part(p->from), took = t - p->began;
 
-	fprintf(stderr, "\r\033[K%.1f M events, %.1f M/s", (double)p->events / 1e6, (double)p->events / took / 1e6);
+	fprintf(stderr, "\r\033[K%.1f M events, %.1f M/s", (double)p->events / 1e6,
+		(double)p->events / took / 1e6);
 	if (part > 0)
 		fprintf(stderr, ", %.0f %%, %.0f s to go", 100 * part, took * (1 - part) / part);
 	fflush(stderr);

@@ -12,9 +12,11 @@
 #include "report/out.h"
 #include "report/result_view.h"
 
-enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t facts, struct pm_err *err)
+enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t facts,
+			     struct pm_err *err)
 {
-	const char *const to[] = { o->json, o->csv, o->html, o->callgrind, o->annotate_to, o->text };
+	const char *const to[] = { o->json, o->csv, o->html, o->callgrind, o->annotate_to,
+		o->text };
 	const struct pm_sink_ops *ops;
 	void *self;
 
@@ -37,8 +39,8 @@ enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t 
 	return PM_OK;
 }
 
-static enum pm_status page(struct results *o, const struct pm_result *r, struct pm_listing *l, const char *title,
-			   const char *subtitle, struct pm_err *err)
+static enum pm_status page(struct results *o, const struct pm_result *r, struct pm_listing *l,
+			   const char *title, const char *subtitle, struct pm_err *err)
 {
 	enum pm_status s = PM_OK;
 	struct pm_html h;
@@ -62,8 +64,8 @@ static enum pm_status save(const char *path, struct pm_buf *b, struct pm_err *er
 	return s;
 }
 
-enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_result *r, const char *title,
-			   const char *subtitle, struct pm_err *err)
+enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_result *r,
+			   const char *title, const char *subtitle, struct pm_err *err)
 {
 	struct pm_listing *l = o->listed ? pm_annotator_listing(&o->a, p) : NULL;
 	bool taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-")) ||
@@ -73,8 +75,9 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 
 	o->listing.top = o->top;
 	if ((o->annotate || o->callgrind || o->annotate_to) && !l)
-		s = pm_fail_file(err, "none of the simulators tells instructions apart; cachegrind, cache:...;byinsn, "
-				 "bpred and core:byinsn do");
+		s = pm_fail_file(err, "none of the simulators tells instructions apart; "
+				      "cachegrind, cache:...;byinsn, "
+				      "bpred and core:byinsn do");
 	if (!s && o->callgrind) {
 		pm_listing_callgrind(&o->a, &out);
 		s = save(o->callgrind, &out, err);
@@ -133,7 +136,8 @@ int results_stored(struct results *o, const char *file, const char *title, struc
 }
 
 int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, struct pm_source *src,
-		const struct pm_format *which, uint32_t facts, const char *title, const char *file, struct pm_err *err)
+		const struct pm_format *which, uint32_t facts, const char *title, const char *file,
+		struct pm_err *err)
 {
 	struct pm_result *r = pm_result_new();
 	struct progress progress = { 0 };

@@ -5,7 +5,7 @@
 #define PM_CLI_RESULTS_H
 
 #include "analyse/annotator.h"
-#include "base/opt.h"
+#include "cli/opt.h"
 #include "report/listing_report.h"
 
 struct pm_result;
@@ -13,7 +13,8 @@ struct pm_format;
 struct pm_source;
 
 struct results {
-	const char *json, *csv, *html, *callgrind, *text;	/* text NULL: standard output, unless JSON or CSV goes there */
+	/* text NULL: standard output, unless JSON or CSV goes there */
+	const char *json, *csv, *html, *callgrind, *text;
 	uint64_t rows, top;
 	bool annotate;			/* text: the listing, not the tree */
 	const char *annotate_to;	/* the listing goes there, besides */
@@ -24,24 +25,28 @@ struct results {
 	bool listed;
 };
 
-#define RESULTS_OPTIONS(R)								\
-	OPT_STR(0, "json", &(R).json, "FILE", "results as JSON; '-' is standard output"),	\
-	OPT_STR(0, "csv", &(R).csv, "FILE", "results as CSV: path,value,unit"),		\
-	OPT_STR(0, "html", &(R).html, "FILE", "results as one HTML page, with charts"),	\
-	OPT_STR(0, "callgrind", &(R).callgrind, "FILE", "costs for KCachegrind and callgrind_annotate")
+#define RESULTS_OPTIONS(R)                                                                      \
+	OPT_STR(0, "json", &(R).json, "FILE", "results as JSON; '-' is standard output"),       \
+		OPT_STR(0, "csv", &(R).csv, "FILE", "results as CSV: path,value,unit"),         \
+		OPT_STR(0, "html", &(R).html, "FILE", "results as one HTML page, with charts"), \
+		OPT_STR(0, "callgrind", &(R).callgrind, "FILE",                                 \
+			"costs for KCachegrind and callgrind_annotate")
 
 /* Adds what a listing of the code needs, if one is wanted. Before the pipeline starts. */
-enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t facts, struct pm_err *err);
+enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t facts,
+			     struct pm_err *err);
 /* After the pipeline has finished and before it is freed. */
-enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_result *r, const char *title,
-			   const char *subtitle, struct pm_err *err);
+enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_result *r,
+			   const char *title, const char *subtitle, struct pm_err *err);
 void results_release(struct results *o);
 
 /* What is stored in @file (analyse/stored.h), put where @o says; the command's status. */
 int results_stored(struct results *o, const char *file, const char *title, struct pm_err *err);
-/* All of it, for a trace in @file that @src reads: run it through @p, put the results where @o says, give
- * everything back. @s: how preparing went; PM_ERR does only the last. Returns the command's status. */
+/* All of it, for a trace in @file that @src reads: run it through @p, put the results where @o
+ * says, give everything back. @s: how preparing went; PM_ERR does only the last. Returns the
+ * command's status. */
 int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, struct pm_source *src,
-		const struct pm_format *which, uint32_t facts, const char *title, const char *file, struct pm_err *err);
+		const struct pm_format *which, uint32_t facts, const char *title, const char *file,
+		struct pm_err *err);
 
 #endif

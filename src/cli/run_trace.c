@@ -26,11 +26,13 @@ const char *run_trace_wrong(const struct run_trace *t)
 
 	if (t->branch + t->exec + !!t->cache > 1)
 		return "--branch, --cache and --exec exclude each other";
-	if (t->cache && *t->cache && (!pm_parse_size(t->cache, &line) || line & (line - 1) || line < 4 ||
-				      line > 32768))
+	if (t->cache && *t->cache &&
+	    (!pm_parse_size(t->cache, &line) || line & (line - 1) || line < 4 || line > 32768))
 		return "--cache wants a line size that is a power of two from 4 to 32768";
-	if ((t->start_at && !pm_point_parse(t->start_at, &p)) || (t->stop_at && !pm_point_parse(t->stop_at, &p)))
-		return "--start-at and --stop-at want a function, 0xADDRESS, a number of instructions or SIGNAME";
+	if ((t->start_at && !pm_point_parse(t->start_at, &p)) ||
+	    (t->stop_at && !pm_point_parse(t->stop_at, &p)))
+		return "--start-at and --stop-at want a function, 0xADDRESS, a number of "
+		       "instructions or SIGNAME";
 	if (run_trace_wanted(t) && run_trace_to_file(t) && !strcmp(t->out, "-"))
 		return "-o - would mix the trace with what the program prints; a FIFO or bash's "
 		       "-o >(pugmark sim ... -) does not";
@@ -62,11 +64,12 @@ bool run_trace_to_file(const struct run_trace *t)
 
 bool run_trace_wanted(const struct run_trace *t)
 {
-	return (t->out && names_a_trace(t->out)) || t->branch || t->exec || t->cache || t->count || t->dump || t->discard || t->format ||
-	       t->sinks.n || t->sims.n || t->usual;
+	return (t->out && names_a_trace(t->out)) || t->branch || t->exec || t->cache || t->count ||
+	       t->dump || t->discard || t->format || t->sinks.n || t->sims.n || t->usual;
 }
 
-static enum pm_status add_sink(struct pm_pipeline *p, const char *spec, const char *config, struct pm_err *err)
+static enum pm_status add_sink(struct pm_pipeline *p, const char *spec, const char *config,
+			       struct pm_err *err)
 {
 	struct pm_buf b = { 0 };
 	enum pm_status st;
@@ -109,7 +112,8 @@ static size_t find_function(void *ctx, const char *path, const char *name, uint6
 }
 
 /* No file had the function @name. */
-static enum pm_status no_function(const void *region, const char *option, const char *name, struct pm_err *err)
+static enum pm_status no_function(const void *region, const char *option, const char *name,
+				  struct pm_err *err)
 {
 	struct pm_nearest near = { 0 };
 	struct pm_buf b = { 0 };
@@ -126,17 +130,22 @@ static enum pm_status no_function(const void *region, const char *option, const 
 		pm_elf_close(e);
 	}
 	for (unsigned i = 0; i < near.n; i++)
-		pm_buf_printf(&b, "%s'%s'", !i ? "; did you mean " : i + 1 < near.n ? ", " : " or ", near.v[i].name);
+		pm_buf_printf(&b, "%s'%s'",
+			      !i	       ? "; did you mean "
+			      : i + 1 < near.n ? ", "
+					       : " or ",
+			      near.v[i].name);
 	pm_buf_add(&b, "?", near.n > 0);
 	pm_buf_add(&b, "", 1);
-	pm_fail_file(err, "%s: no function '%s' in the symbol tables of the %u files that ran%s", option, name, files,
-		     (const char *)b.p);
+	pm_fail_file(err, "%s: no function '%s' in the symbol tables of the %u files that ran%s",
+		     option, name, files, (const char *)b.p);
 	pm_buf_release(&b);
 	pm_nearest_release(&near);
 	return PM_ERR;
 }
 
-/* What was asked for and did not happen: an error if nothing could be traced for it, else a note. */
+/* What was asked for and did not happen: an error if nothing could be traced for it, else a note.
+ */
 static enum pm_status check_region(const struct run_trace *t, const void *region, bool quiet,
 				   struct pm_err *err)
 {
@@ -149,20 +158,25 @@ static enum pm_status check_region(const struct run_trace *t, const void *region
 	if (t->start_at && !s.known[0])
 		return no_function(region, "--start-at", t->start_at, err);
 	if (t->start_at && !s.reached[0])
-		return pm_fail_file(err, "--start-at: '%s' was never reached, so nothing is traced", t->start_at);
+		return pm_fail_file(err, "--start-at: '%s' was never reached, so nothing is traced",
+				    t->start_at);
 	if (t->stop_at && !s.known[1])
 		return no_function(region, "--stop-at", t->stop_at, err);
 	if (t->after && !s.passed && !t->exclude.n)
-		return pm_fail_file(err, "--after: the program ended before so many instructions%s, so nothing is traced",
+		return pm_fail_file(err,
+				    "--after: the program ended before so many instructions%s, so "
+				    "nothing is traced",
 				    t->start_at ? " behind the start" : "");
 	if (t->stop_at && !s.reached[1] && !quiet)
 		fprintf(stderr, "pugmark: note: --stop-at: '%s' was never reached\n", t->stop_at);
 	return PM_OK;
 }
 
-/* Everything that the options ask for; *@facts: what the last sinks will see. *@region: the pipeline's, or NULL. */
+/* Everything that the options ask for; *@facts: what the last sinks will see. *@region: the
+ * pipeline's, or NULL. */
 static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, struct pm_pipeline *p,
-			    uint32_t line, const void **cracker, uint32_t *facts, void **region, struct pm_err *err)
+			    uint32_t line, const void **cracker, uint32_t *facts, void **region,
+			    struct pm_err *err)
 {
 	const struct pm_format *f = NULL;
 	uint32_t needs;
@@ -194,7 +208,8 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 		if (add_sink(p, t->sims.v[i], NULL, err) != PM_OK)
 			return PM_ERR;
 	for (unsigned i = 0; t->usual && pm_sims_usual[i]; i++)
-		if (!(pm_sim_of(pm_sims_usual[i])->needs & ~*facts) && add_sink(p, pm_sims_usual[i], NULL, err) != PM_OK)
+		if (!(pm_sim_of(pm_sims_usual[i])->needs & ~*facts) &&
+		    add_sink(p, pm_sims_usual[i], NULL, err) != PM_OK)
 			return PM_ERR;
 	if (results_begin(&t->results, p, *facts, err) != PM_OK)
 		return PM_ERR;
@@ -204,8 +219,11 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 	if (run_trace_to_file(t)) {
 		f = t->format ? pm_format_find(t->format, err) : pm_format_by_name(t->out);
 		if (!f && !t->format)
-			return pm_fail_file(err, "no format has names like '%s'; -t FORMAT says which to write "
-					    "(see `pugmark formats`)", t->out);
+			return pm_fail_file(err,
+					    "no format has names like '%s'; -t FORMAT says which "
+					    "to write "
+					    "(see `pugmark formats`)",
+					    t->out);
 		if (!f)
 			return PM_ERR;
 		needs |= f->needs;
@@ -216,8 +234,9 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 	return PM_OK;
 }
 
-static void begin_results(struct pm_result *r, const struct pm_run_opts *o, const struct pm_counts *c,
-			  const struct pm_pipeline *pipeline, const void *region)
+static void begin_results(struct pm_result *r, const struct pm_run_opts *o,
+			  const struct pm_counts *c, const struct pm_pipeline *pipeline,
+			  const void *region)
 {
 	struct pm_region_story s;
 
@@ -244,7 +263,8 @@ static void begin_results(struct pm_result *r, const struct pm_run_opts *o, cons
 	if (region)
 		pm_region_story(region, &s);
 	if (pipeline)
-		pm_result_u64(r, "instructions", region ? s.passed : c->trace_insns, "instructions");
+		pm_result_u64(r, "instructions", region ? s.passed : c->trace_insns,
+			      "instructions");
 	if (region)
 		pm_result_u64(r, "executed_instructions", s.executed, "instructions");
 }

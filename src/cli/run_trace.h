@@ -3,7 +3,7 @@
 #ifndef PM_CLI_RUN_TRACE_H
 #define PM_CLI_RUN_TRACE_H
 
-#include "base/opt.h"
+#include "cli/opt.h"
 #include "cli/results.h"
 #include "collect/control/process.h"
 

@@ -15,7 +15,8 @@ int traces_fail(const struct pm_err *err)
 	return 1;
 }
 
-bool traces_open(const char *path, const char *format, struct pm_source *src, const struct pm_format **which)
+bool traces_open(const char *path, const char *format, struct pm_source *src,
+		 const struct pm_format **which)
 {
 	struct pm_err err = { 0 };
 
@@ -39,7 +40,8 @@ struct pm_pipeline *traces_pipeline(struct pm_source *src, const struct pm_forma
 		char name[64];
 
 		/* the tool and the level are those that write now */
-		if (!eq || (size_t)(eq - s) >= sizeof name || !strncmp(s, "tool=", 5) || !strncmp(s, "level=", 6))
+		if (!eq || (size_t)(eq - s) >= sizeof name || !strncmp(s, "tool=", 5) ||
+		    !strncmp(s, "level=", 6))
 			continue;
 		memcpy(name, s, (size_t)(eq - s));
 		name[eq - s] = 0;
@@ -103,7 +105,8 @@ const struct pm_format *traces_output_format(const char *out, const char *format
 	return f;
 }
 
-void traces_note_losses(const struct pm_result *r, uint32_t facts, const char *format, const char *out)
+void traces_note_losses(const struct pm_result *r, uint32_t facts, const char *format,
+			const char *out)
 {
 	struct pm_err err = { 0 };
 	const struct pm_format *f = format ? pm_format_find(format, &err) : pm_format_by_name(out);
@@ -120,8 +123,10 @@ void traces_note_losses(const struct pm_result *r, uint32_t facts, const char *f
 	if (!n || !n->first)
 		return;
 	for (const struct pm_result_node *k = n->first; k; k = k->next)
-		pm_buf_printf(&line, "%s %" PRIu64 " %s", k == n->first ? "" : ",", k->u64, k->name);
-	fprintf(stderr, "pugmark: note: events discarded:%.*s\n", (int)line.n, (const char *)line.p);
+		pm_buf_printf(&line, "%s %" PRIu64 " %s", k == n->first ? "" : ",", k->u64,
+			      k->name);
+	fprintf(stderr, "pugmark: note: events discarded:%.*s\n", (int)line.n,
+		(const char *)line.p);
 	pm_buf_release(&line);
 }
 

@@ -4,7 +4,7 @@
 RT_DIR  := src/collect/runtime
 RT_SRCS := $(addprefix $(RT_DIR)/,elements.c enter.c go.c library.c memory.c proc_self.c ranges.c signal.c sigstate.c steps.c \
            syscall.c trace_buffer.c)
-RT_LIVE := $(addprefix $(RT_DIR)/,begin.c mailbox.c)
+RT_LIVE := $(addprefix $(RT_DIR)/,begin.c limits.c mailbox.c)
 RT_DEPS := $(wildcard $(RT_DIR)/*.h $(RT_DIR)/*/*.h) $(RT_DIR)/rt.ld src/collect/runtime.mk
 RT_B    := $(B)/rt
 RT_WARN := -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror)
@@ -30,7 +30,7 @@ $(RT_B)/rt32.elf: $(RT_SRCS) $(RT_LIVE) $(addprefix $(RT_DIR)/,i386.c calls32.c 
 
 # The same for instrumented executables, which have no controller (standalone/), and their first page. Each has a copy,
 # which counts in a small program.
-RTI_FLAGS := -DRT_IDT -fno-inline-functions -falign-functions=1 $(if $(filter clang%,$(CC)),,-falign-loops=1)
+RTI_FLAGS := -DRT_IDT -fno-inline-functions -falign-functions=1 $(if $(filter clang%,$(CC)),,-falign-loops=1 -falign-jumps=1 -falign-labels=1)
 RTI_SRCS := $(RT_SRCS) $(sort $(wildcard $(RT_DIR)/standalone/*.c))
 $(RT_B)/rti.elf: $(RTI_SRCS) $(addprefix $(RT_DIR)/,x86_64.c entry_x86_64.S) $(RT_DEPS)
 	@mkdir -p $(@D)

@@ -40,8 +40,8 @@ static bool get(const struct elf_input *in, uint64_t off, size_t n, void *to, co
 	size_t got = 0;
 
 	if (off > in->size || n > in->size - off) {
-		pm_fail(err, off, "expected %zu bytes of %s, found %llu: the file is cut off", n, what,
-			(unsigned long long)(off > in->size ? 0 : in->size - off));
+		pm_fail(err, off, "expected %zu bytes of %s, found %llu: the file is cut off", n,
+			what, (unsigned long long)(off > in->size ? 0 : in->size - off));
 		return false;
 	}
 	if (in->fd < 0) {
@@ -58,7 +58,8 @@ static bool get(const struct elf_input *in, uint64_t off, size_t n, void *to, co
 			return false;
 		}
 		if (!k) {
-			pm_fail(err, off + got, "expected %zu bytes of %s, found %zu", n, what, got);
+			pm_fail(err, off + got, "expected %zu bytes of %s, found %zu", n, what,
+				got);
 			return false;
 		}
 		got += (size_t)k;
@@ -101,7 +102,8 @@ static enum pm_status check_script(const uint8_t *head, size_t n, struct pm_elf_
 	for (end = at; end < n && !strchr(" \t\n", head[end]); end++)
 		;			/* strchr also stops at NUL, as Linux does */
 	if (end == at)
-		return pm_fail(err, at, "expected the interpreter's name behind \"#!\", found none");
+		return pm_fail(err, at,
+			       "expected the interpreter's name behind \"#!\", found none");
 	if (end == n && n == SCRIPT_LINE)
 		return pm_fail(err, at, "expected the interpreter's name to end within %u bytes",
 			       SCRIPT_LINE);
@@ -130,8 +132,8 @@ static void find_build_id(const struct elf_input *in, const struct pm_elf_segmen
 		const uint8_t *name = pm_cur_bytes(&c, ((uint64_t)namesz + 3) & ~3ull, "name");
 		const uint8_t *desc = pm_cur_bytes(&c, descsz, "descriptor");
 
-		if (name && desc && type == NT_GNU_BUILD_ID && namesz == 4 && !memcmp(name, "GNU", 4) &&
-		    descsz && 2 * descsz < sizeof info->build_id) {
+		if (name && desc && type == NT_GNU_BUILD_ID && namesz == 4 &&
+		    !memcmp(name, "GNU", 4) && descsz && 2 * descsz < sizeof info->build_id) {
 			for (uint32_t i = 0; i < descsz; i++)
 				snprintf(info->build_id + 2 * i, 3, "%02x", desc[i]);
 			break;
@@ -147,21 +149,27 @@ static enum pm_status check_load(const struct pm_elf_segment *s, uint64_t at,
 	uint64_t top = info->is64 ? 1ull << 47 : 1ull << 32;
 
 	if (s->filesz > s->memsz)
-		return pm_fail(err, at, "expected a segment's file size to be at most its memory size "
-			       "0x%llx, found 0x%llx", (unsigned long long)s->memsz,
-			       (unsigned long long)s->filesz);
+		return pm_fail(err, at,
+			       "expected a segment's file size to be at most its memory size "
+			       "0x%llx, found 0x%llx",
+			       (unsigned long long)s->memsz, (unsigned long long)s->filesz);
 	if (s->off > info->size || s->filesz > info->size - s->off)
-		return pm_fail(err, at, "expected a segment within the file's 0x%llx bytes, found 0x%llx "
-			       "bytes at 0x%llx: the file is cut off", (unsigned long long)info->size,
-			       (unsigned long long)s->filesz, (unsigned long long)s->off);
-	if (s->vaddr > top || s->memsz > top - s->vaddr)
-		return pm_fail(err, at, "expected a segment in user space (below 0x%llx), found 0x%llx "
-			       "bytes at 0x%llx", (unsigned long long)top,
-			       (unsigned long long)s->memsz, (unsigned long long)s->vaddr);
-	if ((s->off ^ s->vaddr) & 4095)
-		return pm_fail(err, at, "expected a segment's address to match its file offset modulo "
-			       "0x1000, found 0x%llx at offset 0x%llx", (unsigned long long)s->vaddr,
+		return pm_fail(err, at,
+			       "expected a segment within the file's 0x%llx bytes, found 0x%llx "
+			       "bytes at 0x%llx: the file is cut off",
+			       (unsigned long long)info->size, (unsigned long long)s->filesz,
 			       (unsigned long long)s->off);
+	if (s->vaddr > top || s->memsz > top - s->vaddr)
+		return pm_fail(err, at,
+			       "expected a segment in user space (below 0x%llx), found 0x%llx "
+			       "bytes at 0x%llx",
+			       (unsigned long long)top, (unsigned long long)s->memsz,
+			       (unsigned long long)s->vaddr);
+	if ((s->off ^ s->vaddr) & 4095)
+		return pm_fail(err, at,
+			       "expected a segment's address to match its file offset modulo "
+			       "0x1000, found 0x%llx at offset 0x%llx",
+			       (unsigned long long)s->vaddr, (unsigned long long)s->off);
 	return PM_OK;
 }
 
@@ -250,7 +258,8 @@ static const char *type_name(unsigned type)
 	return "something else";
 }
 
-static enum pm_status check(const struct elf_input *in, struct pm_elf_info *info, struct pm_err *err)
+static enum pm_status check(const struct elf_input *in, struct pm_elf_info *info,
+			    struct pm_err *err)
 {
 	uint8_t head[SCRIPT_LINE];
 	size_t n = in->size < sizeof head ? (size_t)in->size : sizeof head, need;
@@ -271,7 +280,8 @@ static enum pm_status check(const struct elf_input *in, struct pm_elf_info *info
 		for (size_t i = 0; i < n; i++)
 			text &= head[i] >= ' ' || strchr("\t\n\r", head[i]);
 		if (text)
-			return pm_fail(err, 0, "expected an ELF header or \"#!\", found other text");
+			return pm_fail(err, 0,
+				       "expected an ELF header or \"#!\", found other text");
 		return pm_fail(err, 0, "expected an ELF header (7f 45 4c 46) or \"#!\", found "
 			       "%02x %02x %02x %02x", head[0], n > 1 ? head[1] : 0,
 			       n > 2 ? head[2] : 0, n > 3 ? head[3] : 0);
@@ -280,7 +290,8 @@ static enum pm_status check(const struct elf_input *in, struct pm_elf_info *info
 	pm_cur_bytes(&c, 4, "ELF magic");
 	need = pm_cur_u8(&c, "ELF class");
 	if (!pm_failed(err) && need != ELFCLASS32 && need != ELFCLASS64)
-		return pm_fail(err, 4, "expected ELF class 1 (32 bit) or 2 (64 bit), found %zu", need);
+		return pm_fail(err, 4, "expected ELF class 1 (32 bit) or 2 (64 bit), found %zu",
+			       need);
 	info->is64 = need == ELFCLASS64;
 	need = pm_cur_u8(&c, "byte order");
 	if (!pm_failed(err) && need != ELFDATA2LSB)
@@ -307,8 +318,9 @@ static enum pm_status check(const struct elf_input *in, struct pm_elf_info *info
 		return pm_fail(err, info->is64 ? 54 : 42, "expected program headers of %zu bytes, "
 			       "found %u", need, phentsize);
 	if (!phnum || phnum * need > MAX_HEADERS)
-		return pm_fail(err, info->is64 ? 56 : 44, "expected 1..%zu program headers, found %u",
-			       MAX_HEADERS / need, phnum);
+		return pm_fail(err, info->is64 ? 56 : 44,
+			       "expected 1..%zu program headers, found %u", MAX_HEADERS / need,
+			       phnum);
 	return check_headers(in, phoff, phnum, info, err);
 }
 
@@ -334,8 +346,9 @@ enum pm_status pm_elf_check(const char *path, struct pm_elf_info *info, struct p
 		in.size = (uint64_t)s.st_size;
 		st = check(&in, info, err);
 		if (st == PM_OK && info->interp && access(info->interp, F_OK))
-			st = pm_fail(err, info->interp_at, "expected the interpreter '%s' to exist: %s",
-				     info->interp, strerror(errno));
+			st = pm_fail(err, info->interp_at,
+				     "expected the interpreter '%s' to exist: %s", info->interp,
+				     strerror(errno));
 	}
 	close(fd);
 	return st;

@@ -50,7 +50,8 @@ struct pm_elf {
 	struct elf_symbol *sym;		/* until they are in `kept` */
 	size_t nsym, cap_sym;
 	struct elf_kept kept;		/* names: if `named`; frames: if `scanned_frames` */
-	struct elf_symbol *var;		/* data, by address; several of one address, the best first */
+	struct elf_symbol *var;		/* data, by address; several of one address, the best
+					 * first */
 	size_t nvar, cap_var;
 	struct elf_frame *fde;		/* until they are in `kept` */
 	size_t nfde, cap_fde;

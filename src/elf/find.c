@@ -15,10 +15,11 @@ enum fit { FIT_NOT, FIT_COLD, FIT };
 struct typed {				/* what is searched for */
 	const char *text;
 	bool pattern;
-	char needle[64];		/* is in the mangled form of every name that can fit; "": who knows */
+	char needle[64]; /* is in the mangled form of every name that can fit; "": who knows */
 };
 
-/* ---- names ---------------------------------------------------------------------------------------- */
+/* ---- names
+ * ---------------------------------------------------------------------------------------- */
 
 static size_t identifier(const char *s)
 {
@@ -32,7 +33,8 @@ static size_t identifier(const char *s)
 /* The length of @name without its version and what the compiler has appended for a copy. */
 static size_t stem_length(const char *name, bool *cold)
 {
-	static const char *const clone[] = { "isra", "part", "constprop", "lto_priv", "cold", "llvm", "localalias" };
+	static const char *const clone[] = { "isra", "part", "constprop", "lto_priv",
+					     "cold", "llvm", "localalias" };
 	const char *at = strchr(name, '@');
 	size_t n = at && strcmp(at, "@plt") ? (size_t)(at - name) : strlen(name), stem = n;
 
@@ -41,7 +43,8 @@ static size_t stem_length(const char *name, bool *cold)
 		for (unsigned k = 0; name[i] == '.' && k < NR(clone); k++) {
 			size_t len = strlen(clone[k]);
 
-			if (strncmp(name + i + 1, clone[k], len) || (i + 1 + len < n && name[i + 1 + len] != '.'))
+			if (strncmp(name + i + 1, clone[k], len) ||
+			    (i + 1 + len < n && name[i + 1 + len] != '.'))
 				continue;
 			*cold |= !strcmp(clone[k], "cold");
 			stem = stem < i ? stem : i;
@@ -49,7 +52,8 @@ static size_t stem_length(const char *name, bool *cold)
 	return stem;
 }
 
-/* The operator's own brackets are none: how much of @s, which begins with "operator", is its name. */
+/* The operator's own brackets are none: how much of @s, which begins with "operator", is its name.
+ */
 static size_t operator_length(const char *s)
 {
 	size_t n = strlen("operator");
@@ -61,7 +65,8 @@ static size_t operator_length(const char *s)
 	return n;
 }
 
-/* The function's name in @s, a demangled one: where it begins; *@n with template arguments, *@bare without. */
+/* The function's name in @s, a demangled one: where it begins; *@n with template arguments, *@bare
+ * without. */
 static const char *plain_name(const char *s, size_t *n, size_t *bare)
 {
 	const char *begin = s, *p = s, *args = NULL;
@@ -179,8 +184,9 @@ static enum fit fit_of(struct pm_elf *e, const char *name, const struct typed *t
 	shown = pm_elf_demangle(e, stem);
 	len = strlen(shown);
 	s = plain_name(shown, &n, &bare);
-	fits = shown != stem && (fits_text(t, shown, len) || fits_text(t, shown, without_hash(shown, len)) ||
-				 fits_text(t, s, n) || fits_text(t, s, bare));
+	fits = shown != stem &&
+	       (fits_text(t, shown, len) || fits_text(t, shown, without_hash(shown, len)) ||
+		fits_text(t, s, n) || fits_text(t, s, bare));
 	free(stem);
 	return fits ? good : FIT_NOT;
 }
@@ -193,7 +199,8 @@ bool pm_elf_is_meant(struct pm_elf *e, const char *name, const char *typed)
 	return fit_of(e, name, &t) != FIT_NOT;
 }
 
-/* ---- all of a file -------------------------------------------------------------------------------- */
+/* ---- all of a file
+ * -------------------------------------------------------------------------------- */
 
 struct finding {
 	struct pm_elf *e;
@@ -236,7 +243,8 @@ size_t pm_elf_find(struct pm_elf *e, const char *typed, uint64_t **v)
 	if (!f.n && !strncmp(typed, "fde_0x", 6)) {	/* as reports call what has no symbol */
 		uint64_t at = strtoull(typed + 6, &end, 16);
 
-		if (!*end && pm_elf_function_at(e, at, &fn) && fn.kind == PM_NAME_FDE && fn.lo == at)
+		if (!*end && pm_elf_function_at(e, at, &fn) && fn.kind == PM_NAME_FDE &&
+		    fn.lo == at)
 			try_function(&f, typed, at);
 	}
 	if (f.n)
@@ -248,9 +256,11 @@ size_t pm_elf_find(struct pm_elf *e, const char *typed, uint64_t **v)
 	return n;
 }
 
-/* ---- names that are near -------------------------------------------------------------------------- */
+/* ---- names that are near
+ * -------------------------------------------------------------------------- */
 
-/* Letters to be changed, added, removed or swapped with their neighbour; more than @most: who cares. */
+/* Letters to be changed, added, removed or swapped with their neighbour; more than @most: who
+ * cares. */
 static unsigned distance(const char *a, const char *b, unsigned most)
 {
 	const size_t n = strlen(a), m = strlen(b);
@@ -264,11 +274,13 @@ static unsigned distance(const char *a, const char *b, unsigned most)
 		unsigned *spare = two, least = now[0] = (unsigned)i;
 
 		for (size_t k = 1; k <= m; k++) {
-			unsigned d = one[k - 1] + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[k - 1]));
+			unsigned d = one[k - 1] + (tolower((unsigned char)a[i - 1]) !=
+						   tolower((unsigned char)b[k - 1]));
 
 			d = d < one[k] + 1 ? d : one[k] + 1;
 			d = d < now[k - 1] + 1 ? d : now[k - 1] + 1;
-			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] && two[k - 2] + 1 < d)
+			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] &&
+			    two[k - 2] + 1 < d)
 				d = two[k - 2] + 1;
 			now[k] = d;
 			least = d < least ? d : least;

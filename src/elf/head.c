@@ -16,9 +16,10 @@ void elf_head(int fd, struct elf_head *h)
 	h->n = n > 0 ? (size_t)n : 0;
 }
 
-/* Program headers are nearly always in front; tools that add some put them to the end of the file. */
-static bool program_header(const struct elf_head *h, unsigned i, uint64_t off, unsigned count, unsigned each,
-			   void *to, size_t size)
+/* Program headers are nearly always in front; tools that add some put them to the end of the
+ * file. */
+static bool program_header(const struct elf_head *h, unsigned i, uint64_t off, unsigned count,
+			   unsigned each, void *to, size_t size)
 {
 	if (each != size || i >= count)
 		return false;
@@ -41,9 +42,11 @@ bool elf_segment(const struct elf_head *h, unsigned i, struct segment *g)
 	memcpy(&h32, h->bytes, sizeof h32);
 	memcpy(&h64, h->bytes, h->n < sizeof h64 ? h->n : sizeof h64);
 	if (h->bytes[EI_CLASS] == ELFCLASS64) {
-		if (!program_header(h, i, h64.e_phoff, h64.e_phnum, h64.e_phentsize, &p64, sizeof p64))
+		if (!program_header(h, i, h64.e_phoff, h64.e_phnum, h64.e_phentsize, &p64,
+				    sizeof p64))
 			return false;
-		*g = (struct segment){ p64.p_type, p64.p_flags, p64.p_offset, p64.p_vaddr, p64.p_filesz };
+		*g = (struct segment){ p64.p_type, p64.p_flags, p64.p_offset, p64.p_vaddr,
+				       p64.p_filesz };
 		return true;
 	}
 	if (!program_header(h, i, h32.e_phoff, h32.e_phnum, h32.e_phentsize, &p32, sizeof p32))

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* head.h - program headers of an ELF file that is about to be mapped, of either class: one read, mostly
+/* head.h - program headers of an ELF file that is about to be mapped, of either class: one read,
+ * mostly
  *
- * For files that the kernel has accepted already; elf.h checks those that it may refuse. Nothing is allocated. */
+ * For files that the kernel has accepted already; elf.h checks those that it may refuse. Nothing is
+ * allocated. */
 #ifndef PM_ELF_HEAD_H
 #define PM_ELF_HEAD_H
 
@@ -24,7 +26,8 @@ struct segment {
 void elf_head(int fd, struct elf_head *h);
 /* Its program header number @i; false: it has none. */
 bool elf_segment(const struct elf_head *h, unsigned i, struct segment *g);
-/* Address in memory less address in the file, if @off of the file is mapped to @lo; 0: nothing executable is there. */
+/* Address in memory less address in the file, if @off of the file is mapped to @lo; 0: nothing
+ * executable is there. */
 uint64_t elf_bias(const struct elf_head *h, uint64_t lo, uint64_t off);
 
 #endif

@@ -21,13 +21,19 @@ struct kept_file {
 
 static struct elf_identity identity(const struct stat *st)
 {
-	return (struct elf_identity){ st->st_dev, st->st_ino, (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec,
-		(uint64_t)st->st_mtim.tv_nsec, (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec };
+	return (struct elf_identity){ st->st_dev,
+				      st->st_ino,
+				      (uint64_t)st->st_size,
+				      (uint64_t)st->st_mtim.tv_sec,
+				      (uint64_t)st->st_mtim.tv_nsec,
+				      (uint64_t)st->st_ctim.tv_sec,
+				      (uint64_t)st->st_ctim.tv_nsec };
 }
 
 static size_t length(const struct kept_file *h)
 {
-	return sizeof *h + h->nname * sizeof(struct elf_name) + h->nframe * sizeof(struct elf_frame) + h->ntext;
+	return sizeof *h + h->nname * sizeof(struct elf_name) +
+	       h->nframe * sizeof(struct elf_frame) + h->ntext;
 }
 
 static void point(struct elf_kept *k, const struct kept_file *h)
@@ -40,11 +46,13 @@ static void point(struct elf_kept *k, const struct kept_file *h)
 	k->texts = (const char *)(k->frame + k->nframe);
 }
 
-/* Names and their surroundings lie inside. The sum says so, too, but only as long as nobody meant harm. */
+/* Names and their surroundings lie inside. The sum says so, too, but only as long as nobody meant
+ * harm. */
 static bool sound(const struct elf_kept *k)
 {
 	for (size_t i = 0; i < k->nname; i++)
-		if (k->name[i].text >= k->ntext || (k->name[i].outer != UINT32_MAX && k->name[i].outer >= i))
+		if (k->name[i].text >= k->ntext ||
+		    (k->name[i].outer != UINT32_MAX && k->name[i].outer >= i))
 			return false;
 	return k->ntext && !k->texts[k->ntext - 1];
 }
@@ -54,7 +62,8 @@ static bool file_name(char *s, size_t size, const char *build_id)
 	return build_id && (size_t)snprintf(s, size, "pugmark-names-%s", build_id) < size;
 }
 
-bool elf_kept_load(struct elf_kept *k, const char *build_id, const struct stat *file, const struct stat *debug)
+bool elf_kept_load(struct elf_kept *k, const char *build_id, const struct stat *file,
+		   const struct stat *debug)
 {
 	const struct elf_identity id = identity(file), debug_id = identity(debug);
 	const struct kept_file *h;
@@ -65,22 +74,25 @@ bool elf_kept_load(struct elf_kept *k, const char *build_id, const struct stat *
 		return false;
 	*k = (struct elf_kept){ .from = from };
 	h = from.p;
-	if (from.n < sizeof *h || length(h) != from.n ||
-	    memcmp(&h->file, &id, sizeof id) || memcmp(&h->debug, &debug_id, sizeof debug_id) || (point(k, h), !sound(k))) {
+	if (from.n < sizeof *h || length(h) != from.n || memcmp(&h->file, &id, sizeof id) ||
+	    memcmp(&h->debug, &debug_id, sizeof debug_id) || (point(k, h), !sound(k))) {
 		elf_kept_release(k);
 		return false;
 	}
 	return true;
 }
 
-void elf_kept_save(const struct elf_kept *k, const char *build_id, const struct stat *file, const struct stat *debug)
+void elf_kept_save(const struct elf_kept *k, const char *build_id, const struct stat *file,
+		   const struct stat *debug)
 {
-	struct kept_file h = { .nname = (uint32_t)k->nname, .nframe = (uint32_t)k->nframe, .ntext = (uint32_t)k->ntext,
+	struct kept_file h = { .nname = (uint32_t)k->nname, .nframe = (uint32_t)k->nframe,
+		.ntext = (uint32_t)k->ntext,
 		.file = identity(file), .debug = identity(debug) };
 	struct pm_buf all = { 0 };
 	char name[128];
 
-	if (!file_name(name, sizeof name, build_id) || !k->ntext || k->nname >= UINT32_MAX || k->ntext >= UINT32_MAX)
+	if (!file_name(name, sizeof name, build_id) || !k->ntext || k->nname >= UINT32_MAX ||
+	    k->ntext >= UINT32_MAX)
 		return;
 	pm_buf_room(&all, length(&h));
 	pm_buf_add(&all, &h, sizeof h);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* kept_names.h - the functions of an ELF file by address, in memory and kept between runs (base/kept.h)
+/* kept_names.h - the functions of an ELF file by address, in memory and kept between runs
+ * (base/kept.h)
  *
- * Reading a symbol table, naming the linker's stubs and sorting take longer than many a program runs, and
- * the next run wants the same. What is kept is named after the file's build id and holds for a file, and a
- * separate debug file, of the same inode, size and times.
+ * Reading a symbol table, naming the linker's stubs and sorting take longer than many a program
+ * runs, and the next run wants the same. What is kept is named after the file's build id and holds
+ * for a file, and a separate debug file, of the same inode, size and times.
  *
  * Integers are the machine's own. Whatever a kept file holds, no access leaves it. */
 #ifndef PM_ELF_KEPT_NAMES_H
@@ -39,9 +40,11 @@ struct elf_kept {
 };
 
 /* True: there was one, and it is as it was written. @debug: zeros if there is none. */
-bool elf_kept_load(struct elf_kept *k, const char *build_id, const struct stat *file, const struct stat *debug);
+bool elf_kept_load(struct elf_kept *k, const char *build_id, const struct stat *file,
+		   const struct stat *debug);
 /* What cannot be written is not kept. */
-void elf_kept_save(const struct elf_kept *k, const char *build_id, const struct stat *file, const struct stat *debug);
+void elf_kept_save(const struct elf_kept *k, const char *build_id, const struct stat *file,
+		   const struct stat *debug);
 void elf_kept_release(struct elf_kept *k);
 
 #endif

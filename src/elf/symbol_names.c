@@ -9,7 +9,7 @@
 
 #define WORTH_KEEPING (128 << 10)	/* bytes of the file */
 
-#define RANK_LABEL 16			/* and above: the symbol does not say that it is a function's */
+#define RANK_LABEL 16 /* and above: the symbol does not say that it is a function's */
 static uint8_t rank_of(const GElf_Sym *s)
 {
 	unsigned type = GELF_ST_TYPE(s->st_info), bind = GELF_ST_BIND(s->st_info);
@@ -53,7 +53,9 @@ static void read_symbols(struct pm_elf *e, Elf *elf, unsigned section_type, bool
 		d = elf_getdata(scn, NULL);
 		n = d ? d->d_size / gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT) : 0;
 		/* by the thousand, in every run: without two calls for each */
-		sym64 = n && gelf_getclass(elf) == ELFCLASS64 && !((uintptr_t)d->d_buf % 8) ? d->d_buf : NULL;
+		sym64 = n && gelf_getclass(elf) == ELFCLASS64 && !((uintptr_t)d->d_buf % 8)
+				? d->d_buf
+				: NULL;
 		strings = strings_of(elf, sh.sh_link, &nstrings);
 		if (!data && e->cap_sym < e->nsym + n) {
 			e->cap_sym = e->nsym + n;
@@ -83,8 +85,10 @@ static void read_symbols(struct pm_elf *e, Elf *elf, unsigned section_type, bool
 				continue;
 			if (data) {
 				pm_grow(e->var, e->nvar, e->cap_var);
-				e->var[e->nvar++] = (struct elf_symbol){ .lo = s.st_value, .hi = s.st_value + s.st_size,
-					.name = name, .rank = rank_of(&s), .sized = true };
+				e->var[e->nvar++] = (struct elf_symbol){
+					.lo = s.st_value, .hi = s.st_value + s.st_size,
+					.name = name, .rank = rank_of(&s), .sized = true,
+				};
 				continue;
 			}
 			add_symbol(e, (struct elf_symbol){
@@ -123,7 +127,8 @@ static int by_symbol(const void *a, const void *b)
 /* Where the linker's stubs jump through: GOT slot -> what the dynamic linker puts there. */
 static void read_slots(struct pm_elf *e, struct pm_map *slots)
 {
-	unsigned irelative = gelf_getclass(e->elf) == ELFCLASS64 ? R_X86_64_IRELATIVE : R_386_IRELATIVE;
+	unsigned irelative = gelf_getclass(e->elf) == ELFCLASS64 ? R_X86_64_IRELATIVE
+								 : R_386_IRELATIVE;
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh, symtab;
 
@@ -139,8 +144,10 @@ static void read_slots(struct pm_elf *e, struct pm_map *slots)
 		if (table && gelf_getshdr(table, &symtab) && symtab.sh_type == SHT_DYNSYM)
 			syms = elf_getdata(table, NULL);
 		d = elf_getdata(scn, NULL);
-		n = d ? d->d_size / gelf_fsize(e->elf, sh.sh_type == SHT_RELA ? ELF_T_RELA : ELF_T_REL,
-					       1, EV_CURRENT) : 0;
+		n = d ? d->d_size / gelf_fsize(e->elf,
+					       sh.sh_type == SHT_RELA ? ELF_T_RELA : ELF_T_REL, 1,
+					       EV_CURRENT)
+		      : 0;
 		for (size_t i = 0; i < n; i++) {
 			const char *name = NULL;
 			GElf_Rela ra = { 0 };
@@ -158,14 +165,16 @@ static void read_slots(struct pm_elf *e, struct pm_map *slots)
 			}
 			if (GELF_R_TYPE(ra.r_info) == irelative && ra.r_addend) {
 				/* the resolver's own name, once the symbols are sorted */
-				*pm_map_put(slots, ra.r_offset, NULL) = (uint64_t)ra.r_addend << 1 | 1;
+				*pm_map_put(slots, ra.r_offset, NULL) =
+					(uint64_t)ra.r_addend << 1 | 1;
 				continue;
 			}
 			if (syms && GELF_R_SYM(ra.r_info) &&
 			    gelf_getsym(syms, (int)GELF_R_SYM(ra.r_info), &s))
 				name = elf_strptr(e->elf, symtab.sh_link, s.st_name);
 			if (name && *name)
-				*pm_map_put(slots, ra.r_offset, NULL) = (uint64_t)(uintptr_t)name << 1;
+				*pm_map_put(slots, ra.r_offset, NULL) =
+					(uint64_t)(uintptr_t)name << 1;
 		}
 	}
 }
@@ -185,13 +194,15 @@ static const struct elf_name *symbol_at(const struct pm_elf *e, uint64_t addr, s
 			hi = mid;
 	}
 	*above = lo;
-	for (i = (uint32_t)lo - 1; i != UINT32_MAX && addr >= elf_name_end(&k->name[i]); i = k->name[i].outer)
+	for (i = (uint32_t)lo - 1; i != UINT32_MAX && addr >= elf_name_end(&k->name[i]);
+	     i = k->name[i].outer)
 		;
 	return i == UINT32_MAX ? NULL : &k->name[i];
 }
 
 /* The resolvers that @slots mention -> 1 + the best symbol there, before symbols are sorted. */
-static void name_resolvers(const struct pm_elf *e, const struct pm_map *slots, struct pm_map *resolvers)
+static void name_resolvers(const struct pm_elf *e, const struct pm_map *slots,
+			   struct pm_map *resolvers)
 {
 	uint64_t key, val, *best;
 
@@ -239,7 +250,8 @@ static void name_plt(struct pm_elf *e)
 				int32_t disp;
 				char *s;
 
-				if (p[k] != 0xff || (p[k + 1] != 0x25 && (is64 || p[k + 1] != 0xa3)))
+				if (p[k] != 0xff ||
+				    (p[k + 1] != 0x25 && (is64 || p[k + 1] != 0xa3)))
 					continue;
 				memcpy(&disp, p + k + 2, 4);
 				if (is64)
@@ -350,8 +362,12 @@ static void pack(struct pm_elf *e)
 		const struct elf_symbol *s = &e->sym[i];
 		const uint64_t size = s->hi - s->lo;
 
-		v[i] = (struct elf_name){ .lo = s->lo, .size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX,
-			.text = (uint32_t)texts.n, .outer = s->outer, .kind = s->kind, .sized = s->sized };
+		v[i] = (struct elf_name){ .lo = s->lo,
+					  .size = size < UINT32_MAX ? (uint32_t)size : UINT32_MAX,
+					  .text = (uint32_t)texts.n,
+					  .outer = s->outer,
+					  .kind = s->kind,
+					  .sized = s->sized };
 		pm_buf_add(&texts, s->name, strlen(s->name) + 1);
 	}
 	e->kept.name = v;
@@ -372,7 +388,8 @@ void elf_read_names(struct pm_elf *e)
 		return;
 	e->named = true;
 	/* a small file is read as fast */
-	keep = e->build_id && strlen(e->build_id) >= 4 && e->fd >= 0 && !fstat(e->fd, &file) && file.st_size > WORTH_KEEPING;
+	keep = e->build_id && strlen(e->build_id) >= 4 && e->fd >= 0 && !fstat(e->fd, &file) &&
+	       file.st_size > WORTH_KEEPING;
 	if (keep) {
 		char path[256];
 
@@ -393,7 +410,8 @@ void elf_read_names(struct pm_elf *e)
 	}
 }
 
-void pm_elf_each_function(struct pm_elf *e, void (*each)(void *arg, const char *name, uint64_t lo), void *arg)
+void pm_elf_each_function(struct pm_elf *e, void (*each)(void *arg, const char *name, uint64_t lo),
+			  void *arg)
 {
 	const struct elf_kept *k = &e->kept;
 
@@ -435,7 +453,8 @@ bool pm_elf_variable_at(struct pm_elf *e, uint64_t addr, struct pm_elf_function 
 		;
 	for (; i < lo; i++)
 		if (addr < e->var[i].hi) {
-			*f = (struct pm_elf_function){ e->var[i].name, e->var[i].lo, e->var[i].hi, PM_NAME_SYMBOL };
+			*f = (struct pm_elf_function){ e->var[i].name, e->var[i].lo, e->var[i].hi,
+						       PM_NAME_SYMBOL };
 			return true;
 		}
 	return false;
@@ -450,7 +469,8 @@ bool pm_elf_function_at(struct pm_elf *e, uint64_t addr, struct pm_elf_function 
 
 	elf_read_names(e);
 	s = symbol_at(e, addr, &above);
-	*f = (struct pm_elf_function){ .hi = above < e->kept.nname ? e->kept.name[above].lo : UINT64_MAX };
+	*f = (struct pm_elf_function){ .hi = above < e->kept.nname ? e->kept.name[above].lo
+								   : UINT64_MAX };
 	if (s && (s->sized || !(r = elf_frame_at(e, addr, &next)) || r->lo <= s->lo)) {
 		if (elf_name_end(s) < f->hi)
 			f->hi = elf_name_end(s);

@@ -10,7 +10,8 @@ struct starts {
 	size_t n, cap;
 };
 
-static void add_start(const struct pm_elf *e, struct starts *s, uint64_t lo, uint64_t hi, uint32_t from)
+static void add_start(const struct pm_elf *e, struct starts *s, uint64_t lo, uint64_t hi,
+		      uint32_t from)
 {
 	const struct elf_range *t = elf_text_at(e, lo);
 
@@ -22,7 +23,8 @@ static void add_start(const struct pm_elf *e, struct starts *s, uint64_t lo, uin
 	s->v[s->n++] = (struct pm_elf_range){ lo, hi, from };
 }
 
-/* Pointers in the init and fini arrays: relocated ones are in the relocations, others in the file. */
+/* Pointers in the init and fini arrays: relocated ones are in the relocations, others in the
+ * file. */
 static void init_arrays(struct pm_elf *e, struct starts *s)
 {
 	bool is64 = gelf_getclass(e->elf) == ELFCLASS64;
@@ -66,9 +68,10 @@ static void init_arrays(struct pm_elf *e, struct starts *s)
 
 				if (gelf_getrela(rd, (int)i, &ra) &&
 				    GELF_R_TYPE(ra.r_info) == relative &&
-				    ra.r_offset >= sh.sh_addr && ra.r_offset - sh.sh_addr < sh.sh_size)
-					add_start(e, s, (uint64_t)ra.r_addend, (uint64_t)ra.r_addend,
-						  PM_START_INIT);
+				    ra.r_offset >= sh.sh_addr &&
+				    ra.r_offset - sh.sh_addr < sh.sh_size)
+					add_start(e, s, (uint64_t)ra.r_addend,
+						  (uint64_t)ra.r_addend, PM_START_INIT);
 			}
 		}
 	}

@@ -162,7 +162,8 @@ const char *pm_elf_build_id(const struct pm_elf *e)
 
 const char *elf_debug_path(const struct pm_elf *e, char *path, size_t size)
 {
-	snprintf(path, size, "/usr/lib/debug/.build-id/%.2s/%s.debug", e->build_id, e->build_id + 2);
+	snprintf(path, size, "/usr/lib/debug/.build-id/%.2s/%s.debug", e->build_id,
+		 e->build_id + 2);
 	return path;
 }
 
@@ -197,8 +198,8 @@ const uint8_t *pm_elf_code_at(struct pm_elf *e, uint64_t addr, size_t *n)
 	if (!raw || elf_getphdrnum(e->elf, &nph))
 		return NULL;
 	for (size_t i = 0; i < nph; i++) {
-		if (!gelf_getphdr(e->elf, (int)i, &ph) || ph.p_type != PT_LOAD || !(ph.p_flags & PF_X) ||
-		    addr < ph.p_vaddr || addr - ph.p_vaddr >= ph.p_filesz)
+		if (!gelf_getphdr(e->elf, (int)i, &ph) || ph.p_type != PT_LOAD ||
+		    !(ph.p_flags & PF_X) || addr < ph.p_vaddr || addr - ph.p_vaddr >= ph.p_filesz)
 			continue;
 		if (ph.p_offset > size || ph.p_filesz > size - ph.p_offset)
 			return NULL;

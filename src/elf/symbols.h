@@ -3,7 +3,8 @@
  *
  * Everything is lazy: opening maps the file, the first name sorts the symbol table, the first line
  * opens the DWARF data. Separate debug files are found by build id under
- * /usr/lib/debug/.build-id. Where a function has no symbol its .eh_frame range names it (fde_0x1234).
+ * /usr/lib/debug/.build-id. Where a function has no symbol its .eh_frame range names it
+ * (fde_0x1234).
  *
  * Units      addresses are those in the ELF file: address in memory minus load bias.
  * Ownership  strings are borrowed and live until pm_elf_close().
@@ -46,20 +47,24 @@ const char *pm_elf_demangle(struct pm_elf *e, const char *name);
 
 /* The source line of @addr: false if there is none. The file's name is absolute where known. */
 bool pm_elf_line_at(struct pm_elf *e, uint64_t addr, const char **file, unsigned *line);
-bool pm_elf_has_lines(struct pm_elf *e);		/* does the file, or its debug file, have DWARF lines? */
+bool pm_elf_has_lines(struct pm_elf *e); /* does the file, or its debug file, have DWARF lines? */
 
 /* Would the first line take tens of milliseconds, because much debugging information has to be
  * unpacked first? */
 bool pm_elf_lines_are_slow(struct pm_elf *e);
 
-/* The code at @addr, borrowed, with *@n bytes of it and what follows; NULL: the file has none there. */
+/* The code at @addr, borrowed, with *@n bytes of it and what follows; NULL: the file has none
+ * there. */
 const uint8_t *pm_elf_code_at(struct pm_elf *e, uint64_t addr, size_t *n);
 unsigned pm_elf_machine_of(struct pm_elf *e);	/* EM_* */
 
-/* Every name that a symbol gives to where a function begins, and those of PLT entries: several names of one address, too. */
-void pm_elf_each_function(struct pm_elf *e, void (*each)(void *arg, const char *name, uint64_t lo), void *arg);
+/* Every name that a symbol gives to where a function begins, and those of PLT entries: several
+ * names of one address, too. */
+void pm_elf_each_function(struct pm_elf *e, void (*each)(void *arg, const char *name, uint64_t lo),
+			  void *arg);
 
-/* ---- where functions begin: for translation ahead of time ------------------------------------- */
+/* ---- where functions begin: for translation ahead of time -------------------------------------
+ */
 enum pm_elf_start {			/* who says so */
 	PM_START_SYMBOL	= 1 << 0,
 	PM_START_FDE	= 1 << 1,

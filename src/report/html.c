@@ -54,8 +54,9 @@ void pm_html_begin(struct pm_html *h, const char *title, const char *subtitle)
 	pm_report_html_text(&h->b, title);
 	put(h, "</title>\n<style>\n");
 	put(h, pm_page_css);
-	put(h, "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n"
-	       "<header><h1>");
+	put(h,
+	    "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n"
+	    "<header><h1>");
 	pm_report_html_text(&h->b, title);
 	put(h, "</h1>\n");
 	if (subtitle) {
@@ -134,10 +135,14 @@ void pm_html_table_begin(struct pm_html *h, const char *columns, bool filterable
 	unsigned id = ++h->sections;
 
 	if (filterable)
-		pm_buf_printf(&h->b, "<label>Filter: <input type=\"search\" data-filters=\"t%u\"></label>\n",
+		pm_buf_printf(&h->b,
+			      "<label>Filter: <input type=\"search\" "
+			      "data-filters=\"t%u\"></label>\n",
 			      id);
-	pm_buf_printf(&h->b, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"table\">"
-		      "<table id=\"t%u\">\n<thead><tr>", id);
+	pm_buf_printf(&h->b,
+		      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"table\">"
+		      "<table id=\"t%u\">\n<thead><tr>",
+		      id);
 	h->columns = h->column = 0;
 	h->numeric = 0;
 	while (*columns) {
@@ -209,8 +214,11 @@ static bool begin_chart(struct pm_html *h, const char *title, double height)
 		return false;
 	put(h, "<figure><figcaption class=\"dim\">");
 	pm_report_html_text(&h->b, title);
-	pm_buf_printf(&h->b, "</figcaption><div class=\"chart\" style=\"--h:%.0frem\"><canvas role=\"img\" "
-		      "aria-label=\"", height);
+	pm_buf_printf(&h->b,
+		      "</figcaption><div class=\"chart\" style=\"--h:%.0frem\"><canvas "
+		      "role=\"img\" "
+		      "aria-label=\"",
+		      height);
 	pm_report_html_text(&h->b, title);
 	put(h, "; the table has the numbers\"></canvas>"
 	       "<script type=\"application/json\" class=\"chart-data\">");
@@ -248,7 +256,8 @@ void pm_html_line(struct pm_html *h, const char *title, const char *x_name, cons
 	if (!n || !begin_chart(h, title, 20))
 		return;
 	pm_buf_printf(&h->b, "{\"kind\":\"line\",\"log\":%s,\"step\":%s,\"x\":",
-		      flags & PM_HTML_LOG ? "true" : "false", flags & PM_HTML_STEP ? "true" : "false");
+		      flags & PM_HTML_LOG ? "true" : "false",
+		      flags & PM_HTML_STEP ? "true" : "false");
 	put_json(h, x_name);
 	put(h, ",\"y\":");
 	put_json(h, y_name);
@@ -296,7 +305,8 @@ enum pm_status pm_html_finish(struct pm_html *h, const char *path, struct pm_err
 
 	put(h, "</main>\n<footer>pugmark " PM_VERSION);
 	if (h->charts && !js)
-		put(h, " &middot; charts are left out: this pugmark was built without its chart library");
+		put(h, " &middot; charts are left out: this pugmark was built without its chart "
+		       "library");
 	put(h, "</footer>\n");
 	if (h->charts && js) {
 		put(h, "<script>");

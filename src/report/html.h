@@ -56,8 +56,8 @@ enum pm_html_line_flag { PM_HTML_LOG = 1 << 0 /* logarithmic x axis */, PM_HTML_
 void pm_html_line(struct pm_html *h, const char *title, const char *x_name, const char *y_name,
 		  const double *x, const double *y, size_t n, unsigned flags);
 
-/* A rectangle of colours, the more the stronger (by logarithm): @rows rows of @columns values, first row
- * at the bottom, with a label for each row. */
+/* A rectangle of colours, the more the stronger (by logarithm): @rows rows of @columns values,
+ * first row at the bottom, with a label for each row. */
 void pm_html_heat(struct pm_html *h, const char *title, const char *x_name, const char *unit,
 		  const char *const *row, const double *v, size_t rows, size_t columns);
 

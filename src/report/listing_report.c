@@ -32,7 +32,8 @@ static void unknown_event(const struct pm_costs *c, const char *name, size_t n, 
 
 	all[0] = 0;
 	for (unsigned k = 0; k < c->ncolumn && at < sizeof all; k++)
-		at += (size_t)snprintf(all + at, sizeof all - at, "%s%s", k ? ", " : "", c->column[k].name);
+		at += (size_t)snprintf(all + at, sizeof all - at, "%s%s", k ? ", " : "",
+				       c->column[k].name);
 	pm_fail_file(err, "'%.*s' is not an event; there are: %s", (int)n, name, all);
 }
 
@@ -66,7 +67,8 @@ static void columns_worst(struct view *v)
 		unsigned best = 0;
 
 		for (unsigned k = 1; k < c->ncolumn; k++)
-			if (c->column[k].trouble && !shown[k] && v->total[k] && (!best || v->total[k] > v->total[best]))
+			if (c->column[k].trouble && !shown[k] && v->total[k] &&
+			    (!best || v->total[k] > v->total[best]))
 				best = k;
 		shown[best] = true;
 		any |= best > 0;
@@ -84,14 +86,15 @@ static void view_release(struct view *v)
 	free(v->order);
 }
 
-static enum pm_status view_init(struct view *v, struct pm_listing *l, const struct pm_listing_opts *o,
-				struct pm_err *err)
+static enum pm_status view_init(struct view *v, struct pm_listing *l,
+				const struct pm_listing_opts *o, struct pm_err *err)
 {
 	const struct pm_costs *c = l->costs;
 	int sort = o->sort ? pm_costs_find(c, o->sort) : 0;
 	size_t kept = 0;
 
-	*v = (struct view){ .l = l, .o = o, .top = o->top ? o->top : 5, .files = { .folder = o->source } };
+	*v = (struct view){ .l = l, .o = o, .top = o->top ? o->top : 5,
+		.files = { .folder = o->source } };
 	pm_listing_sum(l, 0, l->ninsn, v->total);
 	if (o->events && columns_named(v, o->events, err))
 		return PM_ERR;
@@ -123,12 +126,13 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------ */
+/* ---- text ----------------------------------------------------------------------------------- */
 
 static int cell_width(const struct view *v, unsigned k)
 {
 	char num[32];
-	size_t n = strlen(pm_report_number(v->total[k], num)), m = strlen(v->l->costs->column[k].name);
+	size_t n = strlen(pm_report_number(v->total[k], num)),
+	       m = strlen(v->l->costs->column[k].name);
 
 	n = n > m ? n : m;
 	return n < 7 ? 8 : (int)n + 1;
@@ -148,7 +152,8 @@ static size_t put_cells(struct pm_buf *to, const struct view *v, const uint64_t 
 static void put_head(struct pm_buf *to, const struct view *v, const char *what)
 {
 	for (unsigned k = 0; k < v->ncol; k++)
-		pm_buf_printf(to, "%*s", cell_width(v, v->col[k]), v->l->costs->column[v->col[k]].name);
+		pm_buf_printf(to, "%*s", cell_width(v, v->col[k]),
+			      v->l->costs->column[v->col[k]].name);
 	pm_buf_printf(to, "%s%s\n", *what ? "  " : "", what);
 }
 
@@ -188,16 +193,18 @@ static void print_function(struct view *v, const struct pm_listing_function *f, 
 
 			file = in->file;
 			line = in->line;
-			while (n < f->first + f->n && l->insn[n].file == file && l->insn[n].line == line)
+			while (n < f->first + f->n && l->insn[n].file == file &&
+			       l->insn[n].line == line)
 				n++;
 			pm_listing_sum(l, i, n - i, x);
-			snprintf(where, sizeof where, "%s:%u%s%s", base_name(l->file[file]), line, source ? "  " : "",
-				 source ? source : "");
+			snprintf(where, sizeof where, "%s:%u%s%s", base_name(l->file[file]), line,
+				 source ? "  " : "", source ? source : "");
 			put_rest(to, put_cells(to, v, x), where);
 		}
 		insn_costs(v, in, x);
 		pm_listing_text(in, v->o->intel, text, sizeof text);
-		snprintf(where, sizeof where, "%s%8" PRIx64 "  %s", in->file ? "  " : "", PM_LISTING_ADDRESS(in->pc), text);
+		snprintf(where, sizeof where, "%s%8" PRIx64 "  %s", in->file ? "  " : "",
+			 PM_LISTING_ADDRESS(in->pc), text);
 		put_rest(to, put_cells(to, v, x), where);
 	}
 }
@@ -214,7 +221,8 @@ static void print_functions(struct view *v, struct pm_buf *to)
 		const struct pm_listing_function *f = v->l->function + v->order[i];
 
 		pm_listing_sum(v->l, f->first, f->n, x);
-		snprintf(name, sizeof name, "%.200s%s%.60s", f->name, *f->object && f->name[0] != '[' ? "  " : "",
+		snprintf(name, sizeof name, "%.200s%s%.60s", f->name,
+			 *f->object && f->name[0] != '[' ? "  " : "",
 			 f->name[0] != '[' ? base_name(f->object) : "");
 		put_rest(to, put_cells(to, v, x), name);
 	}
@@ -252,7 +260,8 @@ static void print_files(struct view *v, struct pm_buf *to)
 				if (k != line[i].line && !source)
 					continue;
 				snprintf(text, sizeof text, "%4u  %.380s", k, source ? source : "");
-				put_rest(to, put_cells(to, v, k == line[i].line ? line[i].v : none), text);
+				put_rest(to, put_cells(to, v, k == line[i].line ? line[i].v : none),
+					 text);
 			}
 			shown = upto;
 		}
@@ -260,8 +269,8 @@ static void print_files(struct view *v, struct pm_buf *to)
 	free(line);
 }
 
-enum pm_status pm_listing_print(struct pm_listing *l, const struct pm_listing_opts *o, struct pm_buf *to,
-				struct pm_err *err)
+enum pm_status pm_listing_print(struct pm_listing *l, const struct pm_listing_opts *o,
+				struct pm_buf *to, struct pm_err *err)
 {
 	struct view v;
 
@@ -277,7 +286,7 @@ enum pm_status pm_listing_print(struct pm_listing *l, const struct pm_listing_op
 	return PM_OK;
 }
 
-/* ---- a page ------------------------------------------------------------------------------------------------ */
+/* ---- a page --------------------------------------------------------------------------------- */
 
 static void html_numbers(struct pm_html *h, const struct view *v, const uint64_t *x)
 {
@@ -289,7 +298,8 @@ static void html_numbers(struct pm_html *h, const struct view *v, const uint64_t
 	pm_buf_printf(&h->b, "  ");
 }
 
-/* Text of no more than @max characters: a line is not to make the page wider than a screen or two. */
+/* Text of no more than @max characters: a line is not to make the page wider than a screen or
+ * two. */
 static void html_text(struct pm_html *h, const char *s, size_t max)
 {
 	struct pm_buf b = { 0 };
@@ -300,7 +310,8 @@ static void html_text(struct pm_html *h, const char *s, size_t max)
 	pm_buf_release(&b);
 }
 
-static void html_function(struct pm_html *h, struct view *v, const struct pm_listing_function *f, bool open)
+static void html_function(struct pm_html *h, struct view *v, const struct pm_listing_function *f,
+			  bool open)
 {
 	const struct pm_listing *l = v->l;
 	uint64_t x[PM_COSTS_MAX], most = 1;
@@ -319,7 +330,8 @@ static void html_function(struct pm_html *h, struct view *v, const struct pm_lis
 	html_text(h, f->object, 200);
 	pm_buf_printf(&h->b, "</span></summary>\n<pre class=\"code\" tabindex=\"0\"><b>");
 	for (unsigned k = 0; k < v->ncol; k++)
-		pm_buf_printf(&h->b, "%*s", cell_width(v, v->col[k]), l->costs->column[v->col[k]].name);
+		pm_buf_printf(&h->b, "%*s", cell_width(v, v->col[k]),
+			      l->costs->column[v->col[k]].name);
 	pm_buf_printf(&h->b, "</b>");
 	for (size_t i = f->first; i < f->first + f->n; i++) {
 		const struct pm_listing_insn *in = l->insn + i;
@@ -330,13 +342,14 @@ static void html_function(struct pm_html *h, struct view *v, const struct pm_lis
 
 			file = in->file;
 			line = in->line;
-			while (n < f->first + f->n && l->insn[n].file == file && l->insn[n].line == line)
+			while (n < f->first + f->n && l->insn[n].file == file &&
+			       l->insn[n].line == line)
 				n++;
 			pm_listing_sum(l, i, n - i, x);
 			pm_buf_printf(&h->b, "<span class=\"src\">");
 			html_numbers(h, v, x);
-			snprintf(text, sizeof text, "%.80s:%u%s%.280s", base_name(l->file[file]), line, source ? "  " : "",
-				 source ? source : "");
+			snprintf(text, sizeof text, "%.80s:%u%s%.280s", base_name(l->file[file]),
+				 line, source ? "  " : "", source ? source : "");
 			html_text(h, text, 160);
 			pm_buf_printf(&h->b, "</span>\n");
 		}
@@ -352,8 +365,8 @@ static void html_function(struct pm_html *h, struct view *v, const struct pm_lis
 	pm_buf_printf(&h->b, "</pre></details>\n");
 }
 
-enum pm_status pm_listing_html(struct pm_html *h, struct pm_listing *l, const struct pm_listing_opts *o,
-			       struct pm_err *err)
+enum pm_status pm_listing_html(struct pm_html *h, struct pm_listing *l,
+			       const struct pm_listing_opts *o, struct pm_err *err)
 {
 	struct pm_buf head = { 0 };
 	struct view v;
@@ -382,7 +395,8 @@ enum pm_status pm_listing_html(struct pm_html *h, struct pm_listing *l, const st
 	pm_html_details_begin(h, "What the events are");
 	pm_buf_printf(&h->b, "<dl class=\"events\">");
 	for (unsigned k = 0; k < l->costs->ncolumn; k++)
-		pm_buf_printf(&h->b, "<dt>%s</dt><dd>%s</dd>", l->costs->column[k].name, l->costs->column[k].about);
+		pm_buf_printf(&h->b, "<dt>%s</dt><dd>%s</dd>", l->costs->column[k].name,
+			      l->costs->column[k].about);
 	pm_buf_printf(&h->b, "</dl>\n");
 	pm_html_details_end(h);
 	pm_html_section(h, "Hot code", "costs beside source and instructions");
@@ -392,7 +406,7 @@ enum pm_status pm_listing_html(struct pm_html *h, struct pm_listing *l, const st
 	return PM_OK;
 }
 
-/* ---- results ------------------------------------------------------------------------------------------------ */
+/* ---- results -------------------------------------------------------------------------------- */
 
 static void put_events(const struct pm_listing *l, struct pm_result *r, const uint64_t *x)
 {
@@ -400,8 +414,8 @@ static void put_events(const struct pm_listing *l, struct pm_result *r, const ui
 		pm_result_u64(r, l->costs->column[k].name, x[k], NULL);
 }
 
-enum pm_status pm_listing_result(struct pm_listing *l, const struct pm_listing_opts *o, struct pm_result *r,
-				 struct pm_err *err)
+enum pm_status pm_listing_result(struct pm_listing *l, const struct pm_listing_opts *o,
+				 struct pm_result *r, struct pm_err *err)
 {
 	struct pm_listing_line *line;
 	uint64_t x[PM_COSTS_MAX];
@@ -459,31 +473,34 @@ enum pm_status pm_listing_result(struct pm_listing *l, const struct pm_listing_o
 	return PM_OK;
 }
 
-/* ---- callgrind ------------------------------------------------------------------------------------------------ */
+/* ---- callgrind ------------------------------------------------------------------------------ */
 
 static int by_caller(const void *a, const void *b)
 {
 	const struct pm_edge_count *x = a, *y = b;
 
-	return x->from != y->from ? (x->from < y->from ? -1 : 1) : x->to < y->to ? -1 : x->to > y->to;
+	return x->from != y->from ? (x->from < y->from ? -1 : 1)
+	       : x->to < y->to	  ? -1
+				  : x->to > y->to;
 }
 
-/* What the function called, at the line of its entry: what is counted are pairs of functions, not call
- * sites. */
-static void put_call(struct pm_annotator *a, const struct pm_edge_count *e, uint64_t base, unsigned line,
-		     struct pm_buf *to)
+/* What the function called, at the line of its entry: what is counted are pairs of functions, not
+ * call sites. */
+static void put_call(struct pm_annotator *a, const struct pm_edge_count *e, uint64_t base,
+		     unsigned line, struct pm_buf *to)
 {
 	uint64_t v[PM_COSTS_MAX];
 	struct pm_name n;
 
 	pm_names_at(pm_annotator_names(a), e->to, true, &n);
-	pm_buf_printf(to, "cob=%s\ncfi=%s\ncfn=", n.object ? n.object : "???", n.file ? n.file : "???");
+	pm_buf_printf(to, "cob=%s\ncfi=%s\ncfn=", n.object ? n.object : "???",
+		      n.file ? n.file : "???");
 	if (n.function || !n.object)
 		pm_buf_printf(to, "%s\n", n.function ? n.function : "???");
 	else
 		pm_buf_printf(to, "[%s]\n", base_name(n.object));
-	pm_buf_printf(to, "calls=%" PRIu64 " 0x%" PRIx64 " %u\n0x%" PRIx64 " %u", e->calls, e->to - n.base,
-		      n.file ? n.line : 0, e->from - base, line);
+	pm_buf_printf(to, "calls=%" PRIu64 " 0x%" PRIx64 " %u\n0x%" PRIx64 " %u", e->calls,
+		      e->to - n.base, n.file ? n.line : 0, e->from - base, line);
 	pm_annotator_edge(a, e, v);
 	for (unsigned k = 0; k < a->costs.ncolumn; k++)
 		pm_buf_printf(to, " %" PRIu64, v[k]);
@@ -511,7 +528,8 @@ void pm_listing_callgrind(struct pm_annotator *a, struct pm_buf *to)
 	pm_buf_printf(to, "# callgrind format\n");
 	for (size_t i = 0; i < names->n; i++)
 		if (names->object[i].path && names->object[i].build_id)
-			pm_buf_printf(to, "# object %s %s\n", names->object[i].build_id, names->object[i].path);
+			pm_buf_printf(to, "# object %s %s\n", names->object[i].build_id,
+				      names->object[i].path);
 	pm_buf_printf(to, "version: 1\ncreator: pugmark %s\npositions: instr line\n", PM_VERSION);
 	for (unsigned k = 0; k < c->ncolumn; k++)
 		pm_buf_printf(to, "event: %s : %s\n", c->column[k].name, c->column[k].about);
@@ -523,7 +541,8 @@ void pm_listing_callgrind(struct pm_annotator *a, struct pm_buf *to)
 		const struct pm_listing_function *f = l->function + i;
 		uint32_t file = l->insn[f->first].file;
 
-		pm_buf_printf(to, "\nob=%s\nfl=%s\nfn=%s\n", *f->object ? f->object : "???", l->file[file], f->name);
+		pm_buf_printf(to, "\nob=%s\nfl=%s\nfn=%s\n", *f->object ? f->object : "???",
+			      l->file[file], f->name);
 		for (size_t n = f->first; n < f->first + f->n; n++) {
 			const struct pm_listing_insn *in = l->insn + n;
 
@@ -548,10 +567,11 @@ void pm_listing_callgrind(struct pm_annotator *a, struct pm_buf *to)
 	pm_buf_printf(to, "\n");
 }
 
-enum pm_status pm_report_annotated(struct pm_profile *p, const struct pm_report_opts *o, const char *path,
-				   struct pm_err *err)
+enum pm_status pm_report_annotated(struct pm_profile *p, const struct pm_report_opts *o,
+				   const char *path, struct pm_err *err)
 {
-	struct pm_listing_opts lo = { .intel = o->syntax == PM_SYNTAX_INTEL, .top = o->top_functions };
+	struct pm_listing_opts lo = { .intel = o->syntax == PM_SYNTAX_INTEL,
+		.top = o->top_functions };
 	struct pm_code_book book = { 0 };
 	struct pm_costs c = { 0 };
 	struct pm_buf out = { 0 };

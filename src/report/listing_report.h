@@ -17,20 +17,24 @@ struct pm_listing_opts {
 	const char *events;		/* "Ir,D1mr,Bcm"; NULL: executions and the three worst */
 	const char *sort;		/* event; NULL: the first */
 	const char *function;		/* only this one; NULL: the @top */
-	const char *source;		/* a folder to look for sources in; NULL: where they were compiled */
-	bool intel, lines;		/* lines: whole source files with their sums instead of functions */
+	const char *source;		/* a folder to look for sources in; NULL: where they were
+					 * compiled */
+	bool intel, lines;		/* lines: whole source files with their sums instead of
+					 * functions */
 };
 
-/* An event that is not in the table, a function that did not run: an error that names what there is. */
-enum pm_status pm_listing_print(struct pm_listing *l, const struct pm_listing_opts *o, struct pm_buf *to,
-				struct pm_err *err);
-enum pm_status pm_listing_html(struct pm_html *h, struct pm_listing *l, const struct pm_listing_opts *o,
-			       struct pm_err *err);
-/* "annotate": events, totals, functions, lines; the instructions of the functions that text shows. */
-enum pm_status pm_listing_result(struct pm_listing *l, const struct pm_listing_opts *o, struct pm_result *r,
-				 struct pm_err *err);
-/* For callgrind_annotate and KCachegrind: the listing of @a with every event, and the call graph if there is
- * one; inclusive costs as pm_annotator_edge() knows them. */
+/* An event that is not in the table, a function that did not run: an error that names what there
+ * is. */
+enum pm_status pm_listing_print(struct pm_listing *l, const struct pm_listing_opts *o,
+				struct pm_buf *to, struct pm_err *err);
+enum pm_status pm_listing_html(struct pm_html *h, struct pm_listing *l,
+			       const struct pm_listing_opts *o, struct pm_err *err);
+/* "annotate": events, totals, functions, lines; the instructions of the functions that text
+ * shows. */
+enum pm_status pm_listing_result(struct pm_listing *l, const struct pm_listing_opts *o,
+				 struct pm_result *r, struct pm_err *err);
+/* For callgrind_annotate and KCachegrind: the listing of @a with every event, and the call graph if
+ * there is one; inclusive costs as pm_annotator_edge() knows them. */
 void pm_listing_callgrind(struct pm_annotator *a, struct pm_buf *to);
 
 #endif

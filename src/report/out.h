@@ -10,7 +10,8 @@
  * when complete). A full disk is an error and leaves nothing behind. */
 enum pm_status pm_report_save(const char *path, const struct pm_buf *b, struct pm_err *err);
 
-/* Whether that could work, for all @n: asked before hours are spent on what is to be written. NULL is fine. */
+/* Whether that could work, for all @n: asked before hours are spent on what is to be written. NULL
+ * is fine. */
 enum pm_status pm_report_can_save(const char *const *path, size_t n, struct pm_err *err);
 
 /* "1,234,567" into @buf, which is returned. */

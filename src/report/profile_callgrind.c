@@ -14,10 +14,11 @@
  *	calls=1000 0x4020 17			... which is a direct call
  *	0x4011d0 123 0 0 0			the callee's share is not known: see below
  *
- * The subset is the safe one: absolute addresses (those of the ELF file) and lines, names by number,
- * no jumps. Counts have no call edges: the number of executions of a direct call is exact, indirect
- * calls have no known target and are left out, and what a callee cost on behalf of one caller
- * cannot be told, so inclusive costs are zero and only self costs mean something. The file says so. */
+ * The subset is the safe one: absolute addresses (those of the ELF file) and lines, names by
+ * number, no jumps. Counts have no call edges: the number of executions of a direct call is exact,
+ * indirect calls have no known target and are left out, and what a callee cost on behalf of one
+ * caller cannot be told, so inclusive costs are zero and only self costs mean something. The file
+ * says so. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,7 +116,8 @@ static void place(struct callgrind_file *f, uint32_t object, uint32_t function, 
 	}
 }
 
-static void put_call(struct callgrind_file *f, uint32_t object, const struct pm_profile_insn *v, unsigned line)
+static void put_call(struct callgrind_file *f, uint32_t object, const struct pm_profile_insn *v,
+		     unsigned line)
 {
 	const char *name = pm_profile_function_at(f->p, object, v->target), *file;
 	unsigned to;
@@ -129,8 +131,9 @@ static void put_call(struct callgrind_file *f, uint32_t object, const struct pm_
 	}
 	pm_buf_printf(&f->b, "cfn=");
 	put_name(&f->b, &f->fn, name);
-	pm_buf_printf(&f->b, "calls=%llu 0x%llx %u\n0x%llx %u 0 0 0\n", (unsigned long long)v->count,
-		      (unsigned long long)v->target, to, (unsigned long long)v->addr, line);
+	pm_buf_printf(&f->b, "calls=%llu 0x%llx %u\n0x%llx %u 0 0 0\n",
+		      (unsigned long long)v->count, (unsigned long long)v->target, to,
+		      (unsigned long long)v->addr, line);
 }
 
 static void put_block(struct callgrind_file *f, uint32_t index, struct pm_profile_insn *v)
@@ -146,8 +149,8 @@ static void put_block(struct callgrind_file *f, uint32_t index, struct pm_profil
 			f->lines = pm_profile_has_lines(f->p, b.object);
 		file = line_of(f, b.object, v[i].addr, &line);
 		place(f, b.object, pm_profile_function_of(f->p, index, i), file);
-		pm_buf_printf(&f->b, "0x%llx %u %llu %llu %llu\n", (unsigned long long)v[i].addr, line,
-			      (unsigned long long)v[i].count,
+		pm_buf_printf(&f->b, "0x%llx %u %llu %llu %llu\n", (unsigned long long)v[i].addr,
+			      line, (unsigned long long)v[i].count,
 			      (unsigned long long)(v[i].count * v[i].reads),
 			      (unsigned long long)(v[i].count * v[i].writes));
 		f->sum[0] += v[i].count;
@@ -172,19 +175,23 @@ enum pm_status pm_report_callgrind(struct pm_profile *p, const struct pm_report_
 	pm_buf_printf(&f.b, "# callgrind format\n");
 	for (size_t i = 0; i < p->nobject; i++)
 		if (p->object[i].build_id)
-			pm_buf_printf(&f.b, "# object %s %s\n", p->object[i].build_id, p->object[i].path);
+			pm_buf_printf(&f.b, "# object %s %s\n", p->object[i].build_id,
+				      p->object[i].path);
 	pm_buf_printf(&f.b, "version: 1\ncreator: pugmark %s\ncmd:", PM_VERSION);
 	for (size_t i = 0; c->argv && c->argv[i]; i++) {
 		pm_buf_add(&f.b, " ", 1);
 		pm_report_text_of(&f.b, c->argv[i], SIZE_MAX, 0);
 	}
-	pm_buf_printf(&f.b, "\ndesc: Note: self costs are exact; callees' costs are not known, their "
+	pm_buf_printf(&f.b,
+		      "\ndesc: Note: self costs are exact; callees' costs are not known, their "
 		      "inclusive cost is given as 0\n");
 	if (p->incomplete)
 		pm_buf_printf(&f.b, "desc: Note: incomplete, a process was killed\n");
 	if (p->sum.unknown)
-		pm_buf_printf(&f.b, "desc: Note: %llu instructions that could not be decoded are not "
-			      "in here\n", (unsigned long long)p->sum.unknown);
+		pm_buf_printf(&f.b,
+			      "desc: Note: %llu instructions that could not be decoded are not "
+			      "in here\n",
+			      (unsigned long long)p->sum.unknown);
 	pm_buf_printf(&f.b, "positions: instr line\nevents: Ir Dr Dw\nsummary: %llu %llu %llu\n",
 		      (unsigned long long)(p->sum.insns - p->sum.unknown),
 		      (unsigned long long)p->sum.reads, (unsigned long long)p->sum.writes);

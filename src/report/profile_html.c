@@ -53,8 +53,10 @@ static void functions(struct pm_html *h, struct pm_profile *p)
 	pm_html_section(h, "Functions", hint[0] ? hint : NULL);
 	for (size_t i = 0; i < bars; i++)
 		bar[i] = (struct pm_html_bar){ pm_profile_name(p, order[i]),
-					       pm_percent(p->function[order[i]].insns, p->sum.insns) };
-	pm_html_bars(h, "The functions with the most instructions", "% of all instructions", bar, bars);
+					       pm_percent(p->function[order[i]].insns,
+					       	p->sum.insns) };
+	pm_html_bars(h, "The functions with the most instructions", "% of all instructions", bar,
+		     bars);
 	pm_html_table_begin(h, "#instructions|#share|function|object|address", true);
 	for (size_t i = 0; i < n; i++) {
 		const struct pm_profile_function *f = &p->function[order[i]];
@@ -75,7 +77,8 @@ static void mix(struct pm_html *h, const struct pm_profile *p)
 	struct pm_html_bar bar[14];
 	size_t n = p->nclass < NR(bar) ? p->nclass : NR(bar);
 
-	pm_html_section(h, "Instruction mix by class", "conditions are one class: jcc, cmovcc, setcc");
+	pm_html_section(h, "Instruction mix by class",
+			"conditions are one class: jcc, cmovcc, setcc");
 	for (size_t i = 0; i < n; i++)
 		bar[i] = (struct pm_html_bar){ p->class[i].name,
 					       pm_percent(p->class[i].count, p->sum.insns) };
@@ -105,7 +108,8 @@ static void locality(struct pm_html *h, const struct pm_profile *p, const uint32
 	char hint[96];
 
 	snprintf(hint, sizeof hint, "%llu of %llu blocks cover 90 %% of the instructions",
-		 (unsigned long long)p->sum.locality_90, (unsigned long long)p->sum.blocks_distinct);
+		 (unsigned long long)p->sum.locality_90,
+		 (unsigned long long)p->sum.blocks_distinct);
 	pm_html_section(h, "Code locality", hint);
 	for (size_t i = 0; i < n; i++) {
 		sum += pm_profile_block(p, order[i]).insns;
@@ -128,10 +132,12 @@ static void blocks(struct pm_html *h, struct pm_profile *p, const struct pm_repo
 	for (size_t i = 0; i < n; i++) {
 		const struct pm_profile_block b = pm_profile_block(p, order[i]);
 
-		pm_buf_printf(&h->b, "<details%s><summary>%.2f&nbsp;%% &middot; %s &times; %u &middot; ",
+		pm_buf_printf(&h->b,
+			      "<details%s><summary>%.2f&nbsp;%% &middot; %s &times; %u &middot; ",
 			      i ? "" : " open", pm_percent(b.insns, p->sum.insns),
 			      pm_report_number(b.entries, num), b.n);
-		pm_report_html_text(&h->b, pm_profile_name(p, pm_profile_function_of(p, order[i], 0)));
+		pm_report_html_text(&h->b,
+				    pm_profile_name(p, pm_profile_function_of(p, order[i], 0)));
 		pm_buf_printf(&h->b, " <span class=\"dim\">");
 		pm_report_html_text(&h->b, p->object[b.object].path);
 		pm_buf_printf(&h->b, "</span></summary>\n<pre>");
@@ -139,7 +145,8 @@ static void blocks(struct pm_html *h, struct pm_profile *p, const struct pm_repo
 			const char *file;
 			unsigned no;
 
-			snprintf(where, sizeof where, "%12llx  ", (unsigned long long)(b.addr + at));
+			snprintf(where, sizeof where, "%12llx  ",
+				 (unsigned long long)(b.addr + at));
 			pm_report_html_text(&h->b, where);
 			if (!pm_profile_line(p, b.object, b.addr + at, true, &file, &no))
 				file = NULL;
@@ -171,7 +178,8 @@ static void processes(struct pm_html *h, const struct pm_profile *p)
 	char id[32];
 
 	pm_html_section(h, "Processes and threads", NULL);
-	pm_html_table_begin(h, "pid|thread|program|end|#instructions|#blocks|#distinct|#reads|#writes",
+	pm_html_table_begin(h,
+			    "pid|thread|program|end|#instructions|#blocks|#distinct|#reads|#writes",
 			    false);
 	for (size_t i = 0; i < p->nprocess; i++) {
 		const struct pm_profile_process *pr = &p->process[i];
@@ -197,8 +205,8 @@ static void processes(struct pm_html *h, const struct pm_profile *p)
 		pm_html_warning(h, "only the first 500 rows are shown");
 }
 
-enum pm_status pm_report_html(struct pm_profile *p, const struct pm_report_opts *o, const char *path,
-			      struct pm_err *err)
+enum pm_status pm_report_html(struct pm_profile *p, const struct pm_report_opts *o,
+			      const char *path, struct pm_err *err)
 {
 	const struct pm_counts *c = p->counts;
 	struct pm_buf command = { 0 };
@@ -214,8 +222,9 @@ enum pm_status pm_report_html(struct pm_profile *p, const struct pm_report_opts 
 	pm_buf_add(&command, "", 1);
 	pm_html_begin(&h, "Profile", (const char *)command.p);
 	if (p->incomplete)
-		pm_html_warning(&h, "Incomplete: a process was killed; what it had executed until then is "
-				"counted.");
+		pm_html_warning(&h, "Incomplete: a process was killed; what it had executed until "
+				    "then is "
+				    "counted.");
 	n = pm_profile_top_blocks(p, 0, &order);
 	cards(&h, p);
 	functions(&h, p);

@@ -27,7 +27,8 @@ static void sum_of(struct pm_result *r, const struct pm_profile_sum *s)
 	pm_result_u64(r, "blocks", s->blocks, "blocks");
 	pm_result_u64(r, "blocks_distinct", s->blocks_distinct, "blocks");
 	pm_result_u64(r, "blocks_cover_90", s->locality_90, "blocks");
-	pm_result_f64(r, "blocks_cover_90_percent", pm_percent(s->locality_90, s->blocks_distinct), "%");
+	pm_result_f64(r, "blocks_cover_90_percent", pm_percent(s->locality_90, s->blocks_distinct),
+		      "%");
 	pm_result_u64(r, "reads", s->reads, "operands");
 	pm_result_u64(r, "writes", s->writes, "operands");
 	pm_result_u64(r, "rep_instructions", s->reps, "instructions");
@@ -194,8 +195,8 @@ void pm_report_result(struct pm_profile *p, const struct pm_report_opts *o, stru
 	pm_result_end(r);
 }
 
-enum pm_status pm_report_json(struct pm_profile *p, const struct pm_report_opts *o, const char *path,
-			      struct pm_err *err)
+enum pm_status pm_report_json(struct pm_profile *p, const struct pm_report_opts *o,
+			      const char *path, struct pm_err *err)
 {
 	struct pm_result *r = pm_result_new();
 	struct pm_buf b = { 0 };

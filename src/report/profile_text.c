@@ -37,8 +37,8 @@ static void row(struct text_report *t, const char *what, uint64_t v, const char 
 	va_start(ap, fmt);
 	vsnprintf(tail, sizeof tail, fmt, ap);
 	va_end(ap);
-	pm_buf_printf(&t->b, "  %-24s %20s%s%s\n", what, pm_report_number(v, n), tail[0] ? "  " : "",
-		      tail);
+	pm_buf_printf(&t->b, "  %-24s %20s%s%s\n", what, pm_report_number(v, n),
+		      tail[0] ? "  " : "", tail);
 }
 
 static void exit_of(struct pm_buf *b, int status, int sig)
@@ -78,20 +78,21 @@ static void totals(struct text_report *t)
 		row(t, "unknown instructions", s->unknown, "executed, not decoded");
 	pm_buf_printf(&t->b, "  %-24s ", "exit");
 	exit_of(&t->b, c->status, c->signal);
-	pm_buf_printf(&t->b, "\n  %-24s %.2f s wall, %.2f s user, %.2f s system\n", "time", c->wall_s, c->user_s,
-		      c->sys_s);
+	pm_buf_printf(&t->b, "\n  %-24s %.2f s wall, %.2f s user, %.2f s system\n", "time",
+		      c->wall_s, c->user_s, c->sys_s);
 	if (c->own_s > 0)
 		pm_buf_printf(&t->b, "  %-24s %.2f s\n", "pugmark's CPU time", c->own_s);
-	pm_buf_printf(&t->b, "  %-24s %llu cached, %llu ahead, %llu on demand\n", "blocks translated",
-		      (unsigned long long)c->cached, (unsigned long long)c->ahead,
-		      (unsigned long long)c->demand);
+	pm_buf_printf(&t->b, "  %-24s %llu cached, %llu ahead, %llu on demand\n",
+		      "blocks translated", (unsigned long long)c->cached,
+		      (unsigned long long)c->ahead, (unsigned long long)c->demand);
 }
 
 /* Table 2 of the IDtrace report: two columns, the second going on where the first ends. */
-static void mix(struct text_report *t, const char *title, const char *hint, const struct pm_profile_mix *v,
-		size_t nv)
+static void mix(struct text_report *t, const char *title, const char *hint,
+		const struct pm_profile_mix *v, size_t nv)
 {
-	size_t max = t->o->top_mix ? t->o->top_mix : 14, n = nv < max ? nv : max, rows = (n + 1) / 2;
+	size_t max = t->o->top_mix ? t->o->top_mix : 14, n = nv < max ? nv : max,
+	       rows = (n + 1) / 2;
 	uint64_t total = t->p->sum.insns, rest = 0;
 	char num[32], others[32];
 
@@ -100,8 +101,9 @@ static void mix(struct text_report *t, const char *title, const char *hint, cons
 	head(t, title, hint);
 	for (size_t i = 0; i < rows; i++) {
 		for (size_t k = i; k < n; k += rows)
-			pm_buf_printf(&t->b, "%s%-13.13s %5.1f %17s", k == i ? "  " : "    ", v[k].name,
-				      pm_percent(v[k].count, total), pm_report_number(v[k].count, num));
+			pm_buf_printf(&t->b, "%s%-13.13s %5.1f %17s", k == i ? "  " : "    ",
+				      v[k].name, pm_percent(v[k].count, total),
+				      pm_report_number(v[k].count, num));
 		pm_buf_add(&t->b, "\n", 1);
 	}
 	if (nv > n) {
@@ -141,7 +143,8 @@ static void functions(struct text_report *t)
 {
 	struct pm_profile *p = t->p;
 	uint32_t *order;
-	size_t n = pm_profile_top_functions(p, t->o->top_functions ? t->o->top_functions : 20, &order);
+	size_t n = pm_profile_top_functions(p, t->o->top_functions ? t->o->top_functions : 20,
+					    &order);
 	char hint[64] = "", num[32];
 
 	if (n < p->nfunction)
@@ -186,8 +189,8 @@ static void processes(struct text_report *t)
 	if (shown < p->nprocess)
 		snprintf(hint, sizeof hint, "the first %zu of %zu", shown, p->nprocess);
 	head(t, "Processes and threads", hint);
-	pm_buf_printf(&t->b, "  %-12s %17s %15s %9s  %s\n", "pid", "instructions", "blocks", "distinct",
-		      "program");
+	pm_buf_printf(&t->b, "  %-12s %17s %15s %9s  %s\n", "pid", "instructions", "blocks",
+		      "distinct", "program");
 	for (size_t i = 0; i < shown; i++) {
 		const struct pm_profile_process *pr = &p->process[i];
 
@@ -202,11 +205,13 @@ static void processes(struct text_report *t)
 		}
 		pm_buf_add(&t->b, "\n", 1);
 		if (pr->from->incomplete)
-			pm_buf_printf(&t->b, "  %-12s incomplete: killed; its last block may be missing\n",
+			pm_buf_printf(&t->b,
+				      "  %-12s incomplete: killed; its last block may be missing\n",
 				      "");
 		for (size_t k = 0; k < pr->nthread && pr->nthread > 1; k++) {
 			if (k == MAX_PROCESSES) {
-				pm_buf_printf(&t->b, "    ... and %zu more threads\n", pr->nthread - k);
+				pm_buf_printf(&t->b, "    ... and %zu more threads\n",
+					      pr->nthread - k);
 				break;
 			}
 			snprintf(id, sizeof id, "  tid %u", pr->thread[k].tid);
@@ -235,7 +240,8 @@ static void blocks(struct text_report *t)
 		unsigned no, last_no = 0;
 
 		pm_buf_printf(&t->b, "%s%5.1f %%  %s x %u  ", i ? "\n" : "",
-			      pm_percent(b.insns, p->sum.insns), pm_report_number(b.entries, num), b.n);
+			      pm_percent(b.insns, p->sum.insns), pm_report_number(b.entries, num),
+			      b.n);
 		pm_report_text_of(&t->b, pm_profile_name(p, function), 40, 0);
 		if (f->lo && b.addr > f->lo)
 			pm_buf_printf(&t->b, "+0x%llx", (unsigned long long)(b.addr - f->lo));
@@ -292,9 +298,10 @@ static void render(struct text_report *t)
 		pm_buf_printf(&t->b, "\033[0m");
 	pm_buf_printf(&t->b, "\n");
 	if (t->p->incomplete)
-		pm_buf_printf(&t->b, "%s  INCOMPLETE: a process was killed; what it had executed until "
-			      "then is counted%s\n", t->colour ? "\033[31m" : "",
-			      t->colour ? "\033[0m" : "");
+		pm_buf_printf(&t->b,
+			      "%s  INCOMPLETE: a process was killed; what it had executed until "
+			      "then is counted%s\n",
+			      t->colour ? "\033[31m" : "", t->colour ? "\033[0m" : "");
 	totals(t);
 	if (t->o->summary_only || !t->p->nblock)
 		return;

@@ -21,7 +21,7 @@ charts: $(CHART_JS)	## fetch the chart library for HTML reports (needs npm)
 
 $(CHART_JS):
 	@mkdir -p .cache/npm
-	cd .cache/npm && npm pack --silent chart.js@$(CHART_VERSION)
+	cd .cache/npm && npm pack --silent --fetch-retries=1 --fetch-timeout=30000 chart.js@$(CHART_VERSION)
 	@echo "$(subst $(SPACE),,$(CHART_SHA512))  .cache/npm/chart.js-$(CHART_VERSION).tgz" | sha512sum -c --quiet
 	@tar -xzOf .cache/npm/chart.js-$(CHART_VERSION).tgz package/dist/chart.umd.min.js > $@.tmp
 	@! grep -q '</script' $@.tmp

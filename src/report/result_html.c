@@ -70,7 +70,8 @@ static void percent_card(struct pm_html *h, const char *label, double share, con
 	pm_html_card(h, label, buf, of);
 }
 
-static const struct pm_result_node *at(const struct pm_result_node *o, const char *first, const char *second)
+static const struct pm_result_node *at(const struct pm_result_node *o, const char *first,
+				       const char *second)
 {
 	const struct pm_result_node *n = o ? pm_result_find(o, first) : NULL;
 
@@ -80,11 +81,13 @@ static const struct pm_result_node *at(const struct pm_result_node *o, const cha
 /* Of predictors of the same branches the one that is wrong least often. */
 static void best_predictor(struct pm_html *h, const struct pm_result_node *bpred)
 {
-	const struct pm_result_node *best = NULL, *first = bpred ? at(bpred->first, "branches", NULL) : NULL;
+	const struct pm_result_node *best = NULL,
+				    *first = bpred ? at(bpred->first, "branches", NULL) : NULL;
 	char label[100];
 
 	for (const struct pm_result_node *p = first ? bpred->first : NULL; p; p = p->next) {
-		const struct pm_result_node *n = at(p, "branches", NULL), *a = at(p, "accuracy", NULL);
+		const struct pm_result_node *n = at(p, "branches", NULL),
+					    *a = at(p, "accuracy", NULL);
 
 		if (n && a && n->u64 == first->u64 && (!best || a->f64 > best->f64))
 			best = a;
@@ -99,10 +102,12 @@ static void best_predictor(struct pm_html *h, const struct pm_result_node *bpred
 static void summary(struct pm_html *h, const struct pm_result_node *root)
 {
 	static const char *const headline[][2] = {
-		{ "insns", "instructions" }, { "insns", "reads" }, { "insns", "writes" }, { "insns", "blocks_cover_90" },
-		{ "phases", "clusters" }, { "memory", "pages" }, { "objects", "allocations" }, { "core", "ipc" },
+		{ "insns", "instructions" },	{ "insns", "reads" },	  { "insns", "writes" },
+		{ "insns", "blocks_cover_90" }, { "phases", "clusters" }, { "memory", "pages" },
+		{ "objects", "allocations" },	{ "core", "ipc" },
 	};
-	const struct pm_result_node *cache = at(root, "cache", NULL), *program = at(root, "program", NULL);
+	const struct pm_result_node *cache = at(root, "cache", NULL),
+				    *program = at(root, "program", NULL);
 	const struct pm_result_node *end = at(root, "exit", NULL);
 	char label[64], buf[64];
 
@@ -113,7 +118,8 @@ static void summary(struct pm_html *h, const struct pm_result_node *root)
 		struct pm_buf command = { 0 };
 
 		for (const struct pm_result_node *a = program->first; a; a = a->next)
-			pm_buf_printf(&command, "%s%s", command.n ? " " : "", scalar(a) ? value(a, buf) : "");
+			pm_buf_printf(&command, "%s%s", command.n ? " " : "",
+				      scalar(a) ? value(a, buf) : "");
 		pm_buf_add(&command, "", 1);
 		pm_html_command(h, (const char *)command.p);
 		pm_buf_release(&command);
@@ -151,7 +157,8 @@ static unsigned columns_of(const struct pm_result_node *list, const struct pm_re
 	unsigned n = 0;
 
 	for (const struct pm_result_node *row = list->first; row; row = row->next)
-		for (const struct pm_result_node *c = row->first; c && n < MAX_COLUMNS; c = c->next) {
+		for (const struct pm_result_node *c = row->first; c && n < MAX_COLUMNS;
+		     c = c->next) {
 			unsigned k = 0;
 
 			if (!scalar(c) || !c->name)
@@ -182,7 +189,8 @@ static void line_over(struct pm_html *h, const struct pm_result_node *list,
 		const struct pm_result_node *b = pm_result_find(row, y_col->name);
 
 		if (!a || !b || !numeric(a) || !numeric(b) || (k && number(a) <= last))
-			break;			/* several runs over it, or gaps: the table has to do */
+			break;			/* several runs over it, or gaps: the table has
+						 * to do */
 		last = x[k] = number(a);
 		y[k++] = number(b);
 	}
@@ -196,14 +204,16 @@ static void line_over(struct pm_html *h, const struct pm_result_node *list,
 }
 
 /* Shares of something named are bars. */
-static void bars_of(struct pm_html *h, const struct pm_result_node *list, const char *name, const char *share)
+static void bars_of(struct pm_html *h, const struct pm_result_node *list, const char *name,
+		    const char *share)
 {
 	struct pm_html_bar bar[14];
 	char title[64];
 	size_t n = 0;
 
 	for (const struct pm_result_node *row = list->first; row && n < NR(bar); row = row->next) {
-		const struct pm_result_node *a = pm_result_find(row, name), *b = pm_result_find(row, share);
+		const struct pm_result_node *a = pm_result_find(row, name),
+					    *b = pm_result_find(row, share);
 
 		if (a && b && a->kind == PM_RESULT_STR && numeric(b))
 			bar[n++] = (struct pm_html_bar){ a->str, 100 * number(b) };
@@ -227,14 +237,16 @@ static void table(struct pm_html *h, const struct pm_result_node *list)
 	pm_buf_add(&head, "", 1);
 	/* over a number: the first fraction, or the last of nothing but numbers */
 	for (unsigned i = 1; i < n && !y; i++)
-		if (col[i]->kind == PM_RESULT_F64 || (i == n - 1 && numeric(col[i]) && numeric(col[1])))
+		if (col[i]->kind == PM_RESULT_F64 ||
+		    (i == n - 1 && numeric(col[i]) && numeric(col[1])))
 			y = col[i];
 	if (y && numeric(col[0]))
 		line_over(h, list, col[0], y);
 	else if (y && !strcmp(y->name, "share") && col[0]->kind == PM_RESULT_STR)
 		bars_of(h, list, col[0]->name, y->name);
 	pm_html_table_begin(h, (const char *)head.p, list->first && list->first->next);
-	for (const struct pm_result_node *row = list->first; row && rows < MAX_ROWS; row = row->next, rows++)
+	for (const struct pm_result_node *row = list->first; row && rows < MAX_ROWS;
+	     row = row->next, rows++)
 		for (unsigned i = 0; i < n; i++) {
 			const struct pm_result_node *c = pm_result_find(row, col[i]->name);
 
@@ -284,12 +296,14 @@ static void heat(struct pm_html *h, const struct pm_result_node *list)
 		const struct pm_result_node *l = numbers_in(row);
 		size_t k = 0;
 
-		label[i] = pm_strdup(row->first && scalar(row->first) ? value(row->first, buf) : "");
-		for (const struct pm_result_node *c = l ? l->first : NULL; c && k < columns; c = c->next, k++)
+		label[i] = pm_strdup(row->first && scalar(row->first) ? value(row->first, buf)
+								      : "");
+		for (const struct pm_result_node *c = l ? l->first : NULL; c && k < columns;
+		     c = c->next, k++)
 			v[i * columns + k] = numeric(c) ? number(c) : 0;
 	}
-	pm_html_heat(h, "Heat: address (upwards) against time", words(first->name, x), "references", label, v, rows,
-		     columns);
+	pm_html_heat(h, "Heat: address (upwards) against time", words(first->name, x), "references",
+		     label, v, rows, columns);
 	for (i = 0; i < rows; i++)
 		free((char *)(uintptr_t)label[i]);
 	free(label);
@@ -313,8 +327,8 @@ static bool compared(const struct pm_result_node *c, const char *measure)
 	return c->kind == PM_RESULT_OBJECT && pm_result_find(c, measure);
 }
 
-/* The objects in @o that have the measure of the first of them, as one table; its name, NULL if there
- * are no two of them. */
+/* The objects in @o that have the measure of the first of them, as one table; its name, NULL if
+ * there are no two of them. */
 static const char *compare(struct pm_html *h, const struct pm_result_node *o, bool chart)
 {
 	const struct pm_result_node *col[MAX_COLUMNS], *m = NULL;
@@ -330,7 +344,8 @@ static const char *compare(struct pm_html *h, const struct pm_result_node *o, bo
 		if (!compared(p, m->name) || n == NR(bar))
 			continue;
 		bar[n++] = (struct pm_html_bar){ p->name, number(pm_result_find(p, m->name)) };
-		for (const struct pm_result_node *c = p->first; c && ncol < MAX_COLUMNS; c = c->next) {
+		for (const struct pm_result_node *c = p->first; c && ncol < MAX_COLUMNS;
+		     c = c->next) {
 			unsigned k = 0;
 
 			while (k < ncol && strcmp(col[k]->name, c->name))
@@ -341,7 +356,8 @@ static const char *compare(struct pm_html *h, const struct pm_result_node *o, bo
 	}
 	if (n < 2)
 		return NULL;
-	snprintf(title, sizeof title, "%.60s: %.60s", words(o->name, buf), m->unit ? m->unit : m->name);
+	snprintf(title, sizeof title, "%.60s: %.60s", words(o->name, buf),
+		 m->unit ? m->unit : m->name);
 	if (chart)
 		pm_html_bars(h, title, m->unit ? m->unit : m->name, bar, n);
 	pm_buf_printf(&head, "name");
@@ -379,10 +395,12 @@ static bool deeper(const struct pm_result_node *o)
 /* Shown by summary() instead. */
 static bool summarised(const struct pm_result_node *c, unsigned depth)
 {
-	return !depth && c->name && (scalar(c) || !strcmp(c->name, "program") || !strcmp(c->name, "exit"));
+	return !depth && c->name &&
+	       (scalar(c) || !strcmp(c->name, "program") || !strcmp(c->name, "exit"));
 }
 
-static void node(struct pm_html *h, const struct pm_result_node *o, const char *path, unsigned depth, bool in_table)
+static void node(struct pm_html *h, const struct pm_result_node *o, const char *path,
+		 unsigned depth, bool in_table)
 {
 	char buf[64], name[64], below[256];
 	bool cards = false;
@@ -403,7 +421,8 @@ static void node(struct pm_html *h, const struct pm_result_node *o, const char *
 
 		if (scalar(c) || !c->first || (folded && !deeper(c)) || summarised(c, depth))
 			continue;
-		snprintf(below, sizeof below, "%s%s%s", path, *path ? ": " : "", words(c->name, name));
+		snprintf(below, sizeof below, "%s%s%s", path, *path ? ": " : "",
+			 words(c->name, name));
 		if (folded) {
 			pm_html_details_begin(h, below);
 			node(h, c, below, depth + 1, true);

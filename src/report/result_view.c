@@ -24,7 +24,9 @@ static void value(const struct pm_result_node *n, char *buf, size_t size)
 		snprintf(buf, size, "%s", pm_report_number(n->u64, num));
 		break;
 	case PM_RESULT_F64:
-		snprintf(buf, size, n->f64 != 0 && (n->f64 < 0.001 && n->f64 > -0.001) ? "%.3g" : "%.4f", n->f64);
+		snprintf(buf, size,
+			 n->f64 != 0 && (n->f64 < 0.001 && n->f64 > -0.001) ? "%.3g" : "%.4f",
+			 n->f64);
 		break;
 	case PM_RESULT_STR:
 		snprintf(buf, size, "%s", n->str);
@@ -50,7 +52,7 @@ static void words(const char *name, char *buf, size_t size)
 	buf[i] = 0;
 }
 
-/* ---- objects side by side ------------------------------------------------------------------------ */
+/* ---- objects side by side ------------------------------------------------------------------- */
 
 /* The scalars of an object and of the objects in it, under dotted names. */
 struct flat { struct { char name[64]; const struct pm_result_node *n; } *v; size_t n, cap; };
@@ -60,7 +62,8 @@ static void flatten(struct flat *f, const struct pm_result_node *o, const char *
 	for (const struct pm_result_node *c = o->first; c; c = c->next) {
 		char name[64];
 
-		snprintf(name, sizeof name, "%.30s%s%.30s", prefix, *prefix ? " " : "", c->name ? c->name : "");
+		snprintf(name, sizeof name, "%.30s%s%.30s", prefix, *prefix ? " " : "",
+			 c->name ? c->name : "");
 		if (c->kind == PM_RESULT_OBJECT) {
 			flatten(f, c, name);
 		} else if (scalar(c)) {
@@ -147,7 +150,7 @@ static void side_by_side(const struct pm_result_node **o, size_t n, struct pm_bu
 	free(col);
 }
 
-/* ---- lists --------------------------------------------------------------------------------------- */
+/* ---- lists ---------------------------------------------------------------------------------- */
 
 #define COLUMNS 24
 #define NARROW 16			/* a column of words is not cut shorter */
@@ -188,8 +191,8 @@ static size_t width_of(const struct columns *c)
 	return sum;
 }
 
-/* What does not fit into a line: columns of nothing but 0 go first, then words are cut, then the last columns of
- * numbers go; words get back what is left. */
+/* What does not fit into a line: columns of nothing but 0 go first, then words are cut, then the
+ * last columns of numbers go; words get back what is left. */
 static void fit(struct columns *c)
 {
 	size_t full[COLUMNS];
@@ -223,7 +226,7 @@ static void put_field(const struct columns *c, size_t k, char *text, struct pm_b
 {
 	if (c->hide[k])
 		return;
-	if (strlen(text) > c->w[k]) {		/* names differ at their ends, where the line is, too */
+	if (strlen(text) > c->w[k]) {	/* names differ at their ends, where the line is, too */
 		size_t head = (c->w[k] - 3) / 3, tail = c->w[k] - 3 - head;
 
 		memcpy(text + head, "...", 3);
@@ -295,14 +298,16 @@ static void list(const struct pm_result_node *l, unsigned rows, struct pm_buf *t
 		pm_buf_printf(to, " (all are in --json and --csv)\n");
 }
 
-/* ---- the tree ------------------------------------------------------------------------------------- */
+/* ---- the tree ------------------------------------------------------------------------------- */
 
-static void lists_below(const struct pm_result_node *o, const char *path, unsigned rows, struct pm_buf *to)
+static void lists_below(const struct pm_result_node *o, const char *path, unsigned rows,
+			struct pm_buf *to)
 {
 	for (const struct pm_result_node *c = o->first; c; c = c->next) {
 		char name[128];
 
-		snprintf(name, sizeof name, "%.60s%s%.60s", path, *path ? " " : "", c->name ? c->name : "");
+		snprintf(name, sizeof name, "%.60s%s%.60s", path, *path ? " " : "",
+			 c->name ? c->name : "");
 		if (c->kind == PM_RESULT_OBJECT) {
 			lists_below(c, name, rows, to);
 		} else if (c->kind == PM_RESULT_LIST && c->first) {
@@ -335,7 +340,8 @@ void pm_result_text(const struct pm_result *r, unsigned rows, struct pm_buf *to)
 		if (scalar(top)) {
 			value(top, buf, sizeof buf);
 			words(top->name, head, sizeof head);
-			pm_buf_printf(to, "%s: %s%s%s\n", head, buf, top->unit ? " " : "", top->unit ? top->unit : "");
+			pm_buf_printf(to, "%s: %s%s%s\n", head, buf, top->unit ? " " : "",
+				      top->unit ? top->unit : "");
 			blank = true;
 			continue;
 		}
@@ -349,8 +355,8 @@ void pm_result_text(const struct pm_result *r, unsigned rows, struct pm_buf *to)
 			if (scalar(c)) {
 				value(c, buf, sizeof buf);
 				words(c->name, head, sizeof head);
-				pm_buf_printf(to, "  %-*s  %s%s%s\n", (int)name_w, head, buf, c->unit ? " " : "",
-					      c->unit ? c->unit : "");
+				pm_buf_printf(to, "  %-*s  %s%s%s\n", (int)name_w, head, buf,
+					      c->unit ? " " : "", c->unit ? c->unit : "");
 			} else if (c->kind == PM_RESULT_OBJECT) {
 				pm_grow(o, n, cap);
 				o[n++] = c;
@@ -366,7 +372,7 @@ void pm_result_text(const struct pm_result *r, unsigned rows, struct pm_buf *to)
 	}
 }
 
-/* ---- CSV ------------------------------------------------------------------------------------------ */
+/* ---- CSV ------------------------------------------------------------------------------------ */
 
 static void csv(const struct pm_result_node *n, const char *path, struct pm_buf *to)
 {
@@ -405,7 +411,8 @@ static void csv(const struct pm_result_node *n, const char *path, struct pm_buf 
 		if (n->kind == PM_RESULT_LIST)
 			pm_buf_printf(&sub, "%s[%zu]", path, i);
 		else
-			pm_buf_printf(&sub, "%s%s%s", path, *path ? "." : "", c->name ? c->name : "");
+			pm_buf_printf(&sub, "%s%s%s", path, *path ? "." : "",
+				      c->name ? c->name : "");
 		pm_buf_add(&sub, "", 1);
 		csv(c, (const char *)sub.p, to);
 		pm_buf_release(&sub);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* result_view.h - any tree of results as text for a terminal, and as CSV
  *
- * Text: sibling objects stand side by side as columns (l1i, l1d, l2...), lists of objects are tables
- * with a row per element (the first @rows of them). At most 80 columns wide where names allow.
- * HTML: a page (html.h) with the scalars as cards, lists of objects as tables, and a line where a
- * table runs over a number (its first column), through its first column of fractions.
+ * Text: sibling objects stand side by side as columns (l1i, l1d, l2...), lists of objects are
+ * tables with a row per element (the first @rows of them). At most 80 columns wide where names
+ * allow. HTML: a page (html.h) with the scalars as cards, lists of objects as tables, and a line
+ * where a table runs over a number (its first column), through its first column of fractions.
  * CSV: one line per value, `path,value,unit`; elements of lists are numbered from 0. */
 #ifndef PM_REPORT_RESULT_VIEW_H
 #define PM_REPORT_RESULT_VIEW_H
@@ -16,7 +16,8 @@ struct pm_result;
 void pm_result_text(const struct pm_result *r, unsigned rows, struct pm_buf *to);
 void pm_result_csv(const struct pm_result *r, struct pm_buf *to);
 struct pm_html;
-/* What one wants to know first; pm_result_html_into() then leaves out how the program was called and ended. */
+/* What one wants to know first; pm_result_html_into() then leaves out how the program was called
+ * and ended. */
 void pm_result_html_summary(const struct pm_result *r, struct pm_html *h);
 void pm_result_html_into(const struct pm_result *r, struct pm_html *h);
 enum pm_status pm_result_html(const struct pm_result *r, const char *title, const char *subtitle,

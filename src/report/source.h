@@ -6,8 +6,8 @@
 #include "base/mem.h"
 
 struct pm_source_files {
-	const char *folder;		/* NULL, or where to look besides: folder/PATH, then with ever fewer of
-					 * PATH's leading folders */
+	const char *folder;		/* NULL, or where to look besides: folder/PATH, then with
+					 * ever fewer of PATH's leading folders */
 	struct pm_source_file { char *path, *text, **line; size_t n; } *file;
 	size_t n, cap;
 };

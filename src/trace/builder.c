@@ -7,7 +7,8 @@
 #include "base/mem.h"
 #include "trace/pipeline.h"
 
-void pm_builder_reset(struct pm_builder *b, const struct pm_stream *stream, const struct pm_code *code)
+void pm_builder_reset(struct pm_builder *b, const struct pm_stream *stream,
+		      const struct pm_code *code)
 {
 	b->b = (struct pm_batch){ .stream = stream, .code = code };
 }

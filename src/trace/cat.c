@@ -15,8 +15,8 @@
 #define LEVEL		1
 
 const char *const cat_kind_names[CAT_KINDS] = {
-	"begin", "instruction fetch", "fill", "write-back", "uncached read", "uncached write", "DMA read",
-	"DMA write", "interrupt", "end", "report",
+	"begin", "instruction fetch", "fill", "write-back", "uncached read", "uncached write",
+	"DMA read", "DMA write", "interrupt", "end", "report",
 };
 
 static void put32(uint8_t *p, uint32_t v)
@@ -74,17 +74,22 @@ enum pm_status cat_header_get(const uint8_t *p, size_t n, struct cat_header *h, 
 	if (order > 1)
 		return pm_fail(err, 8, "expected byte order 0 or 1, found %u", order);
 	if (h->ram_size < 65536 || h->ram_size > 0x1f000000u || h->ram_size % 4096)
-		return pm_fail(err, 12, "expected 65536 to 520093696 bytes of RAM in pages, found %u", h->ram_size);
+		return pm_fail(err, 12,
+			       "expected 65536 to 520093696 bytes of RAM in pages, found %u",
+			       h->ram_size);
 	if (cpu > 1)
 		return pm_fail(err, 16, "expected processor 0 or 1, found %u", cpu);
 	if (!line_ok(h->iline) || !line_ok(h->dline))
-		return pm_fail(err, 20, "expected cache lines of 16 or 32 bytes, found %u and %u", h->iline,
-			       h->dline);
-	if (h->scache && (h->scache < 131072 || h->scache > 4194304 || h->scache & (h->scache - 1) ||
-			  h->sline < 16 || h->sline > 128 || h->sline & (h->sline - 1) ||
-			  h->sline < h->dline || h->sline < h->iline))
-		return pm_fail(err, 28, "expected a secondary cache of 128 KiB to 4 MiB with lines of 16 to 128 "
-			       "bytes, found %u with %u", h->scache, h->sline);
+		return pm_fail(err, 20, "expected cache lines of 16 or 32 bytes, found %u and %u",
+			       h->iline, h->dline);
+	if (h->scache && (h->scache < 131072 || h->scache > 4194304 ||
+			  h->scache & (h->scache - 1) || h->sline < 16 || h->sline > 128 ||
+			  h->sline & (h->sline - 1) || h->sline < h->dline || h->sline < h->iline))
+		return pm_fail(err, 28,
+			       "expected a secondary cache of 128 KiB to 4 MiB with lines of 16 to "
+			       "128 "
+			       "bytes, found %u with %u",
+			       h->scache, h->sline);
 	if (h->tlb != 48)
 		return pm_fail(err, 36, "expected 48 TLB entries, found %u", h->tlb);
 	if (flags > 3)
@@ -96,8 +101,9 @@ enum pm_status cat_header_get(const uint8_t *p, size_t n, struct cat_header *h, 
 	return PM_OK;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------
- * Two buffers: records go to one while the thread compresses and writes the other. */
+/* ---- writing
+ * -------------------------------------------------------------------------------------- Two
+ * buffers: records go to one while the thread compresses and writes the other. */
 struct cat_writer {
 	struct pm_output *out;
 	uint8_t *buf[2];
@@ -189,8 +195,8 @@ struct cat_writer *cat_create(const char *path, const struct cat_header *h, stru
 	return w;
 }
 
-void cat_put(struct cat_writer *w, enum cat_kind kind, unsigned bytes, uint32_t branches, uint32_t addr,
-	     uint32_t data)
+void cat_put(struct cat_writer *w, enum cat_kind kind, unsigned bytes, uint32_t branches,
+	     uint32_t addr, uint32_t data)
 {
 	uint8_t *p = w->buf[w->cur] + w->n;
 
@@ -252,7 +258,7 @@ void cat_close(struct cat_writer *w)
 	free(w);
 }
 
-/* ---- reading -------------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------------- */
 struct cat_reader {
 	struct pm_input *in;
 	ZSTD_DCtx *z;
@@ -311,9 +317,10 @@ static enum pm_status refill(struct cat_reader *r, struct pm_err *err)
 		in = (ZSTD_inBuffer){ p, p ? got : 0, 0 };
 		ret = ZSTD_decompressStream(r->z, &out, &in);
 		if (ZSTD_isError(ret))
-			return pm_fail(err, pm_input_offset(r->in), "expected a zstd frame of records, found: %s",
+			return pm_fail(err, pm_input_offset(r->in),
+				       "expected a zstd frame of records, found: %s",
 				       ZSTD_getErrorName(ret));
-		if (in.size == 0 && out.pos == r->n) {		/* no input left, nothing came out */
+		if (in.size == 0 && out.pos == r->n) {	/* no input left, nothing came out */
 			r->cut = r->in_frame || r->n % CAT_RECORD;
 			return PM_END;
 		}
@@ -339,11 +346,13 @@ enum pm_status cat_next(struct cat_reader *r, struct cat_rec *rec, struct pm_err
 	p = r->buf + r->pos;
 	r->record++;
 	if (p[0] >= CAT_KINDS)
-		return pm_fail(err, pm_input_offset(r->in), "expected record kind 0 to %d, found %u (record %llu)",
+		return pm_fail(err, pm_input_offset(r->in),
+			       "expected record kind 0 to %d, found %u (record %llu)",
 			       CAT_KINDS - 1, p[0], (unsigned long long)r->record);
 	if (p[1] > 4 || p[1] == 3)
-		return pm_fail(err, pm_input_offset(r->in), "expected 0, 1, 2 or 4 bytes, found %u (record %llu)",
-			       p[1], (unsigned long long)r->record);
+		return pm_fail(err, pm_input_offset(r->in),
+			       "expected 0, 1, 2 or 4 bytes, found %u (record %llu)", p[1],
+			       (unsigned long long)r->record);
 	memcpy(w, p + 4, sizeof w);
 	rec->kind = p[0];
 	rec->bytes = p[1];

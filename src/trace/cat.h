@@ -8,7 +8,8 @@
  *       16    4  processor: 0 R4400, 1 with the mips32r2 superset
  *       20    4  bytes of a primary instruction cache line       24  4  data cache line
  *       28    4  secondary cache bytes, 0: none                  32  4  its line
- *       36    4  TLB entries                                     40  4  flags: 1 sideband, 2 caches disabled
+ *       36    4  TLB entries                                     40  4  flags: 1 sideband, 2 caches
+ *             disabled
  *       44   20  0
  * Behind it zstd frames (with checksums) of at most 1 MiB of records each:
  *        0    1  kind (enum cat_kind)          1  1  bytes transferred: 1, 2, 4
@@ -25,10 +26,20 @@
 #include "trace/io.h"
 
 enum cat_kind {
-	CAT_BEGIN, CAT_IFETCH, CAT_FILL, CAT_WRITEBACK, CAT_READ, CAT_WRITE, CAT_DMA_READ, CAT_DMA_WRITE,
-	CAT_INTERRUPT,		/* line `addr` of the processor's interrupt pins (IP number) goes to level `data` */
-	CAT_END,		/* sideband: `addr` and `data` are the halves of the number of instructions */
-	CAT_REPORT,		/* sideband: what a guest would have stored at window address `addr` */
+	CAT_BEGIN,
+	CAT_IFETCH,
+	CAT_FILL,
+	CAT_WRITEBACK,
+	CAT_READ,
+	CAT_WRITE,
+	CAT_DMA_READ,
+	CAT_DMA_WRITE,
+	CAT_INTERRUPT, /* line `addr` of the processor's interrupt pins (IP number) goes
+				 * to level `data` */
+	CAT_END, /* sideband: `addr` and `data` are the halves of the number of
+				 * instructions */
+	CAT_REPORT, /* sideband: what a guest would have stored at window address
+				 * `addr` */
 	CAT_KINDS
 };
 extern const char *const cat_kind_names[CAT_KINDS];
@@ -52,8 +63,8 @@ enum pm_status cat_header_get(const uint8_t *p, size_t n, struct cat_header *h, 
 
 struct cat_writer;
 struct cat_writer *cat_create(const char *path, const struct cat_header *h, struct pm_err *err);
-void cat_put(struct cat_writer *w, enum cat_kind kind, unsigned bytes, uint32_t branches, uint32_t addr,
-	     uint32_t data);
+void cat_put(struct cat_writer *w, enum cat_kind kind, unsigned bytes, uint32_t branches,
+	     uint32_t addr, uint32_t data);
 uint64_t cat_written(const struct cat_writer *w);	/* records so far */
 enum pm_status cat_finish(struct cat_writer *w, struct pm_err *err);
 void cat_close(struct cat_writer *w);

@@ -45,8 +45,8 @@ static struct pm_event *room(struct pm_unpacker *u, size_t n)
 	return u->ev + u->n;
 }
 
-static enum pm_status send(struct pm_unpacker *u, struct pm_batch *to, uint64_t insns, const struct pm_emit *emit,
-			   struct pm_err *err)
+static enum pm_status send(struct pm_unpacker *u, struct pm_batch *to, uint64_t insns,
+			   const struct pm_emit *emit, struct pm_err *err)
 {
 	enum pm_status st;
 
@@ -72,11 +72,16 @@ static uint64_t chain(struct pm_unpacker *u, const struct pm_batch *b, const str
 		const struct pm_chain_part *part = c->part + k->part + i;
 		const struct pm_block *blk = b->code->block + part->block;
 
-		*e++ = (struct pm_event){ .kind = PM_EV_BLOCK, .id = part->block, .addr = blk->pc, .value = blk->n };
+		*e++ = (struct pm_event){
+			.kind = PM_EV_BLOCK, .id = part->block, .addr = blk->pc, .value = blk->n
+		};
 		insns += blk->n;
 		for (uint32_t j = 0; j < part->nref; j++, r++)
-			*e++ = (struct pm_event){ .kind = r->kind, .flags = r->flags, .size = r->size,
-						  .id = r->insn - blk->insn, .addr = *at++ };
+			*e++ = (struct pm_event){ .kind = r->kind,
+						  .flags = r->flags,
+						  .size = r->size,
+						  .id = r->insn - blk->insn,
+						  .addr = *at++ };
 	}
 	u->n = (size_t)(e - u->ev);
 	return insns;
@@ -98,7 +103,8 @@ enum pm_status pm_unpack(struct pm_unpacker *u, const struct pm_batch *b, const 
 			memcpy(room(u, n), ev, n * sizeof *ev);
 			u->n += n;
 			for (const struct pm_event *end = ev + n; ev < end; ev++)
-				insns += ev->kind == PM_EV_BLOCK ? ev->value : ev->kind == PM_EV_INSN;
+				insns += ev->kind == PM_EV_BLOCK ? ev->value
+								 : ev->kind == PM_EV_INSN;
 		} else {
 			insns += chain(u, b, &p->chains, p->chains.chain + id, at);
 			at += p->chains.chain[id].nref;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* chain.h - the short form of a batch: numbers of chains, and addresses
  *
- * Where a program runs, most of what happens is static: which blocks follow each other, which of their
- * instructions refer to memory, how, and how much. A *chain* is some blocks that executed one after
- * the other, all of each; what differs from one execution to the next is where its references
+ * Where a program runs, most of what happens is static: which blocks follow each other, which of
+ * their instructions refer to memory, how, and how much. A *chain* is some blocks that executed one
+ * after the other, all of each; what differs from one execution to the next is where its references
  * went. A batch that is packed holds just that, an eighth of the bytes of the same as events:
  *
  *	id[]	which chain; or PM_CHAIN_EVENTS | k: the next k of the batch's events come here
  *	addr[]	chain after chain, where its references went
  *
- * The events are whatever is no whole chain: executions cut short, string instructions, system calls.
- * Sinks that take this form say so (PM_SINK_CHAINS); to the others pm_unpack() shows the same as events.
- * Plug-ins never see it: its flags are none of pugmark.h.
+ * The events are whatever is no whole chain: executions cut short, string instructions, system
+ * calls. Sinks that take this form say so (PM_SINK_CHAINS); to the others pm_unpack() shows the
+ * same as events. Plug-ins never see it: its flags are none of pugmark.h.
  *
- * A reference to the line that was used last of all lines of its set changes nothing in an LRU cache, and
- * most references are. If all sinks can do without them (pm_chain_sink_ops.recent), they are left out, and there is
- * ref[] instead, which says which of the batch's references the others are.
+ * A reference to the line that was used last of all lines of its set changes nothing in an LRU
+ * cache, and most references are. If all sinks can do without them (pm_chain_sink_ops.recent), they
+ * are left out, and there is ref[] instead, which says which of the batch's references the others
+ * are.
  *
- * Threads    a producer's tables only grow: what a batch can name has been written, and neither moves nor
- *            changes until the sinks have finished, so that any thread may read it. */
+ * Threads    a producer's tables only grow: what a batch can name has been written, and neither
+ *            moves nor changes until the sinks have finished, so that any thread may read it. */
 #ifndef PM_TRACE_CHAIN_H
 #define PM_TRACE_CHAIN_H
 
@@ -72,21 +73,23 @@ struct pm_recent {			/* sets of lines: (addr >> shift) & mask */
 };
 
 enum pm_chain_sink_flag {		/* besides enum pm_sink_flag */
-	PM_SINK_CHAINS		= 1 << 24,	/* is the first member of a pm_chain_sink_ops; with PM_SINK_BLOCKS */
+	PM_SINK_CHAINS		= 1 << 24,	/* first member of a pm_chain_sink_ops; with
+						 * PM_SINK_BLOCKS */
 	PM_SINK_LIGHT_CHAINS	= 1 << 25,	/* packed() is as PM_SINK_LIGHT says of consume() */
 };
 
 struct pm_chain_sink_ops {
 	struct pm_sink_ops ops;
 	/* What consume() is for other batches. The events of @b have their places in @k. */
-	enum pm_status (*packed)(void *self, const struct pm_batch *b, const struct pm_packed *k, struct pm_err *err);
+	enum pm_status (*packed)(void *self, const struct pm_batch *b, const struct pm_packed *k,
+				 struct pm_err *err);
 	/* Optional: of data references, those that it can do without. */
 	void (*recent)(const void *self, struct pm_recent *r);
 };
 
 /* Like pm_pipeline_push(), of a batch that is packed; only if pm_pipeline_packed(). */
-enum pm_status pm_pipeline_push_packed(struct pm_pipeline *p, const struct pm_batch *b, const struct pm_packed *k,
-				       struct pm_err *err);
+enum pm_status pm_pipeline_push_packed(struct pm_pipeline *p, const struct pm_batch *b,
+				       const struct pm_packed *k, struct pm_err *err);
 
 /* The references of @p, which has addresses: nref of them at @to. */
 void pm_packed_refs(const struct pm_packed *p, struct pm_packed_ref *to);

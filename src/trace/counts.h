@@ -7,7 +7,8 @@
  * which code was discovered; reports therefore first turn pieces into the canonical blocks
  * that executed control flow defines (analyse/profile.h), so that cold and warm runs agree.
  *
- * Ownership  everything in a pm_counts belongs to it until pm_counts_free(); but the code of pieces may
+ * Ownership  everything in a pm_counts belongs to it until pm_counts_free(); but the code of pieces
+ *            may
  * be borrowed, from where it stays for as long. */
 #ifndef PM_TRACE_COUNTS_H
 #define PM_TRACE_COUNTS_H
@@ -31,7 +32,8 @@ struct pm_piece {			/* 24 bytes: there are hundreds of thousands */
 	uint16_t size;			/* bytes */
 	uint16_t n;			/* instructions; fewer than 2^15 */
 	uint16_t object;		/* index into pm_counts_process.object */
-	bool falls;			/* does not end in a control transfer: flows into pc + size */
+	bool falls;			/* does not end in a control transfer: flows into pc +
+					 * size */
 };
 
 /* @times executions of @piece ended after @done of its instructions (done < n). The cut executions
@@ -63,8 +65,10 @@ struct pm_counts_process {
 	int status;			/* exit status, or -1 */
 	int signal;			/* that killed it, or -1 */
 	bool execed;			/* ended by an exec, not by an exit */
-	bool incomplete;		/* killed between the counters' updates: may be short by one block */
-	uint64_t unknown;		/* instructions the decoder does not know, executed in place */
+	bool incomplete;		/* killed between the counters' updates: may be short by
+					 * one block */
+	uint64_t unknown;		/* instructions the decoder does not know, executed in
+					 * place */
 	struct pm_unknown { uint64_t pc, count; } *unknown_at;	/* ... each of them */
 	size_t nunknown, cap_unknown;
 	uint8_t isa;			/* enum pm_isa: PM_ISA_X86_64 (0) or PM_ISA_X86_32 */
@@ -76,11 +80,14 @@ struct pm_counts {
 	size_t nprocess, cap_process;
 	char **argv;			/* borrowed: what was run */
 	int status, signal;		/* of the first process; -1: not so */
-	double wall_s, user_s, sys_s;	/* of the traced processes; pugmark's own work is not in it */
+	double wall_s, user_s, sys_s;	/* of the traced processes; pugmark's own work is not in
+					 * it */
 	double own_s;			/* CPU time of pugmark itself */
-	uint64_t trace_bytes;		/* of trace buffers, as the traced processes wrote them; 0: nobody reads them */
+	uint64_t trace_bytes; /* of trace buffers, as the traced processes wrote them; 0: nobody
+				 reads them */
 	uint64_t trace_insns;		/* given to the pipeline, those that it drops included */
-	uint64_t cached, ahead, demand;	/* translated blocks: from the cache, ahead of need, on request */
+	uint64_t cached, ahead,
+		demand; /* translated blocks: from the cache, ahead of need, on request */
 };
 
 struct pm_counts *pm_counts_new(void);		/* nothing ran, nothing exited */

@@ -23,13 +23,15 @@ static bool x86_target(const struct pm_insn *in, uint64_t *target)
 
 		if (b == 0x66)
 			word = true;
-		else if (!(b == 0x67 || b == 0xf2 || b == 0xf3 || b == 0x2e || b == 0x36 || b == 0x3e ||
-			   b == 0x26 || b == 0x64 || b == 0x65 || b == 0xf0 || (wide && (b & 0xf0) == 0x40)))
+		else if (!(b == 0x67 || b == 0xf2 || b == 0xf3 || b == 0x2e || b == 0x36 ||
+			   b == 0x3e || b == 0x26 || b == 0x64 || b == 0x65 || b == 0xf0 ||
+			   (wide && (b & 0xf0) == 0x40)))
 			break;
 	}
 	if (i == in->len)
 		return false;
-	/* in 64-bit mode Intel ignores the operand-size prefix here; AMD does not, compilers avoid it */
+	/* in 64-bit mode Intel ignores the operand-size prefix here; AMD does not, compilers avoid
+	 * it */
 	width = word && !wide ? 2 : 4;
 	switch (in->bytes[i]) {
 	case 0x70 ... 0x7f: case 0xe0 ... 0xe3: case 0xeb:
@@ -102,7 +104,8 @@ bool pm_insn_target(const struct pm_insn *insn, uint64_t *target)
 	return false;
 }
 
-#define OUT_EVENTS 1024			/* per batch, about: what the sink reads is still in the first-level cache */
+#define OUT_EVENTS 1024			/* per batch, about: what the sink reads is still in the
+					 * first-level cache */
 
 /* How a block ends, worked out once. */
 struct block_end {
@@ -110,7 +113,8 @@ struct block_end {
 	uint32_t insn;			/* the transfer: code->insn index */
 	uint16_t size;
 	uint8_t flags;
-	enum { END_UNKNOWN, END_NONE, END_DIRECT, END_INDIRECT } kind : 8;	/* none: it transfers nothing */
+	/* none: it transfers nothing */
+	enum { END_UNKNOWN, END_NONE, END_DIRECT, END_INDIRECT } kind : 8;
 };
 
 struct block_ends {			/* of a code table */
@@ -129,7 +133,8 @@ struct expand_stream {
 	uint32_t size;			/* all that it has */
 	uint32_t done;			/* ... of which emitted */
 	struct block_ends *ends;	/* of .code */
-	struct block_ends *open;	/* the last block ends in a transfer whose outcome is open; NULL: not so */
+	struct block_ends *open;	/* the last block ends in a transfer whose outcome is
+					 * open; NULL: not so */
 	uint32_t open_block;
 	bool begun;
 };
@@ -177,7 +182,8 @@ static inline void room(struct expand *x, size_t n)
 	}
 }
 
-/* HOT: the block's instructions before index @upto, as far as they are not out yet. There is room. */
+/* HOT: the block's instructions before index @upto, as far as they are not out yet. There is
+ * room. */
 static inline void insns_to(struct expand *x, struct expand_stream *st, uint32_t upto)
 {
 	const struct pm_insn *in = st->code->insn + st->insn;
@@ -185,8 +191,9 @@ static inline void insns_to(struct expand *x, struct expand_stream *st, uint32_t
 
 	to = x->ev + x->n;
 	for (uint32_t i = st->done; i < upto; i++)
-		*to++ = (struct pm_event){ .kind = PM_EV_INSN, .size = in[i].len, .id = st->insn + i,
-					   .addr = in[i].pc };
+		*to++ = (struct pm_event){
+			.kind = PM_EV_INSN, .size = in[i].len, .id = st->insn + i, .addr = in[i].pc
+		};
 	x->n = (size_t)(to - x->ev);
 	st->done = upto > st->done ? upto : st->done;
 }
@@ -237,7 +244,8 @@ static void more_ends(struct block_ends *t)
 	t->n = n;
 }
 
-/* The open outcome becomes known: control went to @next (@told), or nobody said where. There is room. */
+/* The open outcome becomes known: control went to @next (@told), or nobody said where. There is
+ * room. */
 static inline void branch(struct expand *x, struct expand_stream *st, bool told, uint64_t next)
 {
 	const struct block_end *e = st->open->end + st->open_block;
@@ -252,8 +260,12 @@ static inline void branch(struct expand *x, struct expand_stream *st, bool told,
 	}
 	/* a branch to its own fall-through counts as not taken: nothing can tell */
 	cond = cond && next == e->fall;
-	*ev = (struct pm_event){ .kind = PM_EV_BRANCH, .flags = e->flags | (cond ? 0 : PM_BR_TAKEN), .size = e->size,
-				 .id = e->insn, .addr = e->pc, .value = cond ? e->target : next };
+	*ev = (struct pm_event){ .kind = PM_EV_BRANCH,
+				 .flags = e->flags | (cond ? 0 : PM_BR_TAKEN),
+				 .size = e->size,
+				 .id = e->insn,
+				 .addr = e->pc,
+				 .value = cond ? e->target : next };
 	x->n++;
 }
 
@@ -279,7 +291,8 @@ static enum pm_status emit(struct expand *x, const struct pm_batch *like, struct
 /* Belongs to an instruction of the block that is open. */
 static inline bool in_block(uint8_t kind)
 {
-	return (kind >= PM_EV_READ && kind <= PM_EV_MODIFY) || kind == PM_EV_REP_ITER || kind == PM_EV_REP_END;
+	return (kind >= PM_EV_READ && kind <= PM_EV_MODIFY) || kind == PM_EV_REP_ITER ||
+	       kind == PM_EV_REP_END;
 }
 
 static uint64_t count_insns(const struct pm_event *ev, size_t n)
@@ -291,14 +304,14 @@ static uint64_t count_insns(const struct pm_event *ev, size_t n)
 	return insns;
 }
 
-static inline enum pm_status begin_block(struct expand *x, struct expand_stream *st, const struct pm_event *ev,
-				  struct pm_err *err)
+static inline enum pm_status begin_block(struct expand *x, struct expand_stream *st,
+					 const struct pm_event *ev, struct pm_err *err)
 {
 	const struct pm_block *blk;
 
 	if (!st->code || ev->id >= st->code->nblock)
-		return pm_fail(err, 0, "block number %u is not in the code table (%zu blocks)", ev->id,
-			       st->code ? st->code->nblock : 0);
+		return pm_fail(err, 0, "block number %u is not in the code table (%zu blocks)",
+			       ev->id, st->code ? st->code->nblock : 0);
 	blk = st->code->block + ev->id;
 	if (ev->value > blk->n || (uint64_t)blk->insn + blk->n > st->code->ninsn)
 		return pm_fail(err, 0, "block %u executed %llu instructions but has %u", ev->id,
@@ -325,17 +338,19 @@ static inline enum pm_status begin_block(struct expand *x, struct expand_stream 
 }
 
 /* Everything but a block entry. There is room. */
-static enum pm_status other_event(struct expand *x, struct expand_stream *st, const struct pm_event *ev,
-				  uint64_t *insns, struct pm_err *err)
+static enum pm_status other_event(struct expand *x, struct expand_stream *st,
+				  const struct pm_event *ev, uint64_t *insns, struct pm_err *err)
 {
-	bool told = ev->kind == PM_EV_SIGNAL || ev->kind == PM_EV_INTERRUPT || ev->kind == PM_EV_INSN;
+	bool told = ev->kind == PM_EV_SIGNAL || ev->kind == PM_EV_INTERRUPT ||
+		    ev->kind == PM_EV_INSN;
 
 	if (ev->kind == PM_EV_REG_READ || ev->kind == PM_EV_REG_WRITE || st->block == PM_NONE ||
 	    (ev->kind == PM_EV_OPAQUE && ev->flags == PM_OPAQUE_INSIDE)) {
 		*insns += ev->kind == PM_EV_INSN;
 	} else if (in_block(ev->kind)) {
 		if (PM_SLOT_OF(ev) != PM_NONE)
-			return pm_fail(err, 0, "a reference of instruction %u of block %u, which has %u",
+			return pm_fail(err, 0,
+				       "a reference of instruction %u of block %u, which has %u",
 				       PM_SLOT_OF(ev), st->block, st->code->block[st->block].n);
 	} else {
 		*insns += st->n - st->done + (ev->kind == PM_EV_INSN);
@@ -346,8 +361,9 @@ static enum pm_status other_event(struct expand *x, struct expand_stream *st, co
 			branch(x, st, true, ev->addr);
 		else if (st->open && ev->kind == PM_EV_EXIT)
 			branch(x, st, false, 0);
-		if (ev->kind == PM_EV_EXEC || ev->kind == PM_EV_EXIT || ev->kind == PM_EV_SIGRETURN ||
-		    ev->kind == PM_EV_LOST || ev->kind == PM_EV_INSN) {
+		if (ev->kind == PM_EV_EXEC || ev->kind == PM_EV_EXIT ||
+		    ev->kind == PM_EV_SIGRETURN || ev->kind == PM_EV_LOST ||
+		    ev->kind == PM_EV_INSN) {
 			/* whatever comes next is no successor of what was */
 			st->open = NULL;
 			st->block = PM_NONE;
@@ -392,7 +408,8 @@ static enum pm_status expand_consume(void *self, const struct pm_batch *b, const
 			}
 			if (begin_block(x, st, ev, err) != PM_OK)
 				return PM_ERR;
-		} else if (st->block != PM_NONE && in_block(ev->kind) && PM_SLOT_OF(ev) < st->size) {
+		} else if (st->block != PM_NONE && in_block(ev->kind) &&
+			   PM_SLOT_OF(ev) < st->size) {
 			/* a reference of an instruction that did not complete still happened */
 			uint32_t upto = PM_SLOT_OF(ev) < st->n ? PM_SLOT_OF(ev) + 1 : st->n;
 

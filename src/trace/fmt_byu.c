@@ -10,8 +10,9 @@
  *     "%08lx name size attr proc time" with tabs
  *
  * A record becomes PM_EV_BUS with what the pins said, and beside it the reference, fetch or device
- * access that it stands for. A line fill or write-back with all lanes on is one 8-byte access at the
- * line's first address: only that is recorded. A partial last record is dropped and counted as lost. */
+ * access that it stands for. A line fill or write-back with all lanes on is one 8-byte access at
+ * the line's first address: only that is recorded. A partial last record is dropped and counted as
+ * lost. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,12 +24,13 @@ static const char *const byu_name[] = { "byu", "byu12", "byu-text" };
 
 static const char *const six_name[16] = {
 	"INVALID", "INT_ACK", "INVALID", "SPECIAL", "INVALID", "IO_READ", "INVALID", "IO_WRITE",
-	"I_FETCH", "NC_I_FETCH", "INVALID", "INVALID", "D_READ", "NC_D_READ", "WRITE_BACK", "D_WRITE",
+	"I_FETCH", "NC_I_FETCH", "INVALID", "INVALID", "D_READ", "NC_D_READ", "WRITE_BACK",
+	"D_WRITE",
 };
 static const uint8_t six_type[16] = {
-	PM_BUS_INVALID, PM_BUS_INTACK, PM_BUS_INVALID, PM_BUS_SPECIAL, PM_BUS_INVALID, PM_BUS_IO_READ,
-	PM_BUS_INVALID, PM_BUS_IO_WRITE, PM_BUS_FETCH, PM_BUS_FETCH, PM_BUS_INVALID, PM_BUS_INVALID,
-	PM_BUS_READ, PM_BUS_READ, PM_BUS_WRITEBACK, PM_BUS_WRITE,
+	PM_BUS_INVALID, PM_BUS_INTACK, PM_BUS_INVALID, PM_BUS_SPECIAL, PM_BUS_INVALID,
+	PM_BUS_IO_READ, PM_BUS_INVALID, PM_BUS_IO_WRITE, PM_BUS_FETCH, PM_BUS_FETCH, PM_BUS_INVALID,
+	PM_BUS_INVALID, PM_BUS_READ, PM_BUS_READ, PM_BUS_WRITEBACK, PM_BUS_WRITE,
 };
 
 static const struct twelve {
@@ -115,7 +117,8 @@ static void *byu_open(struct pm_input *in, const struct pm_read_opts *o, uint32_
 	r->w.in = in;
 	r->kind = kind;
 	pm_lines_init(&r->l, in);
-	r->little = v && strcmp(v, "auto") ? !strcmp(v, "le") : kind == BYU6 && p && guess_little(p, got);
+	r->little = v && strcmp(v, "auto") ? !strcmp(v, "le")
+					   : kind == BYU6 && p && guess_little(p, got);
 	*facts = PM_HAS_BUS | PM_HAS_PHYS | PM_HAS_REFS | PM_HAS_SIZES |
 		 (kind == BYU12 ? PM_HAS_TIME | PM_HAS_CYCLES : PM_HAS_LANES);
 	return r;
@@ -144,7 +147,8 @@ static void room(struct pm_builder *b, size_t n)
 }
 
 /* pm_builder_bus() where there is room: HOT. */
-static inline struct pm_bus *put_bus(struct pm_builder *b, uint64_t addr, unsigned size, uint64_t time)
+static inline struct pm_bus *put_bus(struct pm_builder *b, uint64_t addr, unsigned size,
+				     uint64_t time)
 {
 	struct pm_bus *u = &b->bus[b->b.nbus];
 
@@ -160,7 +164,8 @@ static inline void lower(struct pm_builder *b, unsigned type, uint64_t addr, uns
 		[PM_BUS_FETCH] = { PM_EV_LINE, 0 },
 		[PM_BUS_READ] = { PM_EV_READ, 0 }, [PM_BUS_READ_INVAL] = { PM_EV_READ, 0 },
 		[PM_BUS_WRITE] = { PM_EV_WRITE, 0 }, [PM_BUS_WRITEBACK] = { PM_EV_WRITE, 0 },
-		[PM_BUS_IO_READ] = { PM_EV_DEVICE, 0 }, [PM_BUS_IO_WRITE] = { PM_EV_DEVICE, PM_REF_WRITE },
+		[PM_BUS_IO_READ] = { PM_EV_DEVICE, 0 }, [PM_BUS_IO_WRITE] = { PM_EV_DEVICE,
+			PM_REF_WRITE },
 	};
 
 	if (as[type].kind)
@@ -180,8 +185,8 @@ static void add_six(struct byu_reader *r, uint32_t addr, unsigned be, unsigned c
 		lower(&r->b, u->type, (uint64_t)addr + off, size);
 }
 
-static void add_twelve(struct byu_reader *r, uint32_t addr, unsigned req, unsigned size, unsigned attr,
-		       unsigned proc, uint32_t time)
+static void add_twelve(struct byu_reader *r, uint32_t addr, unsigned req, unsigned size,
+		       unsigned attr, unsigned proc, uint32_t time)
 {
 	struct pm_bus *u;
 
@@ -224,8 +229,9 @@ static bool parse_text(struct byu_reader *r, const char *s, size_t n)
 		if (strlen(twelve[i].name) == len[1] && !memcmp(twelve[i].name, tok[1], len[1])) {
 			int64_t time;
 
-			if (!pm_dec(tok[2], len[2], &v[0]) || v[0] > 255 || !pm_hex(tok[3], len[3], &v[1]) ||
-			    v[1] > 255 || !pm_dec(tok[4], len[4], &v[2]) || v[2] > 255 ||
+			if (!pm_dec(tok[2], len[2], &v[0]) || v[0] > 255 ||
+			    !pm_hex(tok[3], len[3], &v[1]) || v[1] > 255 ||
+			    !pm_dec(tok[4], len[4], &v[2]) || v[2] > 255 ||
 			    !pm_sdec(tok[5], len[5], &time) || time < -1 || time > UINT32_MAX)
 				return false;
 			add_twelve(r, (uint32_t)addr, twelve[i].req, (unsigned)v[0], (unsigned)v[1],
@@ -266,7 +272,8 @@ static enum pm_status byu_next(void *self, const struct pm_batch **batch, struct
 				return pm_fail_text(err, r->l.line, "'ADDRESS ENABLES NAME'", s, n);
 			/* which of the two texts it is, the first line tells */
 			if (header && r->b2a)
-				memcpy(b->arena + b->ev[0].addr + strlen(byu_name[BYUTEXT]) + 1, "b2", 2);
+				memcpy(b->arena + b->ev[0].addr + strlen(byu_name[BYUTEXT]) + 1,
+				       "b2", 2);
 			header = false;
 			continue;
 		}
@@ -309,13 +316,18 @@ struct byu_writer {
 	uint64_t now, last;
 };
 
-static void *byu_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err, enum byu_kind kind)
+static void *byu_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err,
+			enum byu_kind kind)
 {
 	struct byu_writer *w;
 	char buf[8];
 	const char *v;
 
-	if (pm_fmt_options_check(o->options, kind == BYU6 ? "order" : kind == BYUTEXT ? "b2a" : "", err) != PM_OK)
+	if (pm_fmt_options_check(o->options,
+				 kind == BYU6	   ? "order"
+				 : kind == BYUTEXT ? "b2a"
+						   : "",
+				 err) != PM_OK)
 		return NULL;
 	v = pm_fmt_option(o->options, "order", buf, sizeof buf);
 	if (v && strcmp(v, "be") && strcmp(v, "le")) {
@@ -359,8 +371,9 @@ static char *put_twelve(struct byu_writer *w, char *p, uint64_t addr, unsigned r
 	if (w->kind == BYUTEXT) {
 		const struct twelve *t = twelve_of(req);
 
-		return p + sprintf(p, "%08x %s%s%2d\t%02x\t%1d\t%d\n", (uint32_t)addr, t ? t->name : "UNKNOWN",
-				   t ? t->tabs : "\t", size, attr, proc, (int32_t)time);
+		return p + sprintf(p, "%08x %s%s%2d\t%02x\t%1d\t%d\n", (uint32_t)addr,
+				   t ? t->name : "UNKNOWN", t ? t->tabs : "\t", size, attr, proc,
+				   (int32_t)time);
 	}
 	p = pm_put32(p, (uint32_t)addr);
 	p[0] = (char)req;
@@ -384,9 +397,11 @@ static uint32_t clocks(struct byu_writer *w)
 }
 
 /* An access of another trace as what the pins of an uncached processor would show. */
-static char *put_access(struct byu_writer *w, char *p, char *limit, uint64_t addr, unsigned size, unsigned type)
+static char *put_access(struct byu_writer *w, char *p, char *limit, uint64_t addr, unsigned size,
+			unsigned type)
 {
-	static const uint8_t ctl[] = { [PM_BUS_FETCH] = 0x90, [PM_BUS_READ] = 0xd0, [PM_BUS_WRITE] = 0xf0 };
+	static const uint8_t ctl[] = { [PM_BUS_FETCH] = 0x90, [PM_BUS_READ] = 0xd0,
+		[PM_BUS_WRITE] = 0xf0 };
 	static const uint8_t req[] = { [PM_BUS_FETCH] = 0, [PM_BUS_READ] = 1, [PM_BUS_WRITE] = 3 };
 
 	if (!size)
@@ -397,7 +412,8 @@ static char *put_access(struct byu_writer *w, char *p, char *limit, uint64_t add
 		if (w->kind == BYU12 || w->b2a)
 			p = put_twelve(w, p, addr, req[type], n, 0, 0, clocks(w));
 		else
-			p = put_six(w, p, addr & ~7ull, ~(((1u << n) - 1) << off) & 0xff, ctl[type]);
+			p = put_six(w, p, addr & ~7ull, ~(((1u << n) - 1) << off) & 0xff,
+				    ctl[type]);
 		addr += n;
 		size -= n;
 		if (!w->timed)
@@ -406,15 +422,17 @@ static char *put_access(struct byu_writer *w, char *p, char *limit, uint64_t add
 	return p;
 }
 
-#define BYU_MAX 1024			/* bytes that one event becomes at most; an access of 100 bytes fits */
+#define BYU_MAX 1024			/* bytes that one event becomes at most; an access of 100
+					 * bytes fits */
 
 static char *byu_put(void *self, char *p, const struct pm_batch *b, const struct pm_event *e,
 		     struct pm_err *err)
 {
 	static const uint8_t ctl[] = {
-		[PM_BUS_FETCH] = 0x90, [PM_BUS_READ] = 0xd0, [PM_BUS_WRITE] = 0xf0, [PM_BUS_WRITEBACK] = 0xe0,
-		[PM_BUS_READ_INVAL] = 0xd0, [PM_BUS_IO_READ] = 0x50, [PM_BUS_IO_WRITE] = 0x70,
-		[PM_BUS_INTACK] = 0x10, [PM_BUS_SPECIAL] = 0x30, [PM_BUS_INVALID] = 0,
+		[PM_BUS_FETCH] = 0x90, [PM_BUS_READ] = 0xd0, [PM_BUS_WRITE] = 0xf0,
+		[PM_BUS_WRITEBACK] = 0xe0, [PM_BUS_READ_INVAL] = 0xd0, [PM_BUS_IO_READ] = 0x50,
+		[PM_BUS_IO_WRITE] = 0x70, [PM_BUS_INTACK] = 0x10, [PM_BUS_SPECIAL] = 0x30,
+		[PM_BUS_INVALID] = 0,
 	};
 	static const uint8_t req[] = {
 		[PM_BUS_FETCH] = 0, [PM_BUS_READ] = 1, [PM_BUS_WRITE] = 3, [PM_BUS_WRITEBACK] = 3,
@@ -435,7 +453,8 @@ static char *byu_put(void *self, char *p, const struct pm_batch *b, const struct
 			w->little |= !memcmp(d, "le", 2) && w->kind == BYU6;
 		/* both texts stand for a binary form, whose control bytes they keep */
 		d = pm_opaque_is(b, e, byu_name[BYUTEXT], &n);
-		if (pm_opaque_is(b, e, byu_name[BYU12], &len) || (d && n == 2 && !memcmp(d, "b2", 2))) {
+		if (pm_opaque_is(b, e, byu_name[BYU12], &len) ||
+		    (d && n == 2 && !memcmp(d, "b2", 2))) {
 			w->b2a |= w->kind == BYUTEXT;
 			w->w.native = w->kind != BYU6;
 		} else if (pm_opaque_is(b, e, byu_name[BYU6], &len) || d) {
@@ -452,18 +471,25 @@ static char *byu_put(void *self, char *p, const struct pm_batch *b, const struct
 			break;
 		type = u->type <= PM_BUS_INVALID ? u->type : PM_BUS_INVALID;
 		if (w->kind == BYU12 || w->b2a) {
-			uint32_t t = w->w.native || u->time != UINT64_MAX ? u->time == UINT64_MAX ? UINT32_MAX :
-				     (uint32_t)u->time : clocks(w);
+			uint32_t t = w->w.native || u->time != UINT64_MAX
+					     ? u->time == UINT64_MAX ? UINT32_MAX
+								     : (uint32_t)u->time
+					     : clocks(w);
 
 			w->first = false;
 			/* the address may be that of the eight bytes in which the lanes are */
-			return put_twelve(w, p, w->w.native || !u->lanes || u->lanes == 0xff ? e->addr :
-					  (e->addr & ~7ull) + (unsigned)__builtin_ctz(~u->lanes & 0xff),
-					  w->w.native ? u->raw[0] : req[type], e->size, u->attr, u->agent, t);
+			return put_twelve(w, p,
+					  w->w.native || !u->lanes || u->lanes == 0xff
+						  ? e->addr
+						  : (e->addr & ~7ull) + (unsigned)__builtin_ctz(
+										~u->lanes & 0xff),
+					  w->w.native ? u->raw[0] : req[type], e->size, u->attr,
+					  u->agent, t);
 		}
 		if (w->w.native)
 			return put_six(w, p, e->addr, u->lanes, u->raw[0]);
-		/* byte enables from the access: a transfer of more than 8 bytes is one of whole lanes */
+		/* byte enables from the access: a transfer of more than 8 bytes is one of whole
+		 * lanes */
 		if (e->size > 8 || !e->size)
 			return put_six(w, p, e->addr & ~7ull, 0, ctl[type]);
 		return put_six(w, p, e->addr & ~7ull,
@@ -488,7 +514,8 @@ static char *byu_put(void *self, char *p, const struct pm_batch *b, const struct
 	if (e->kind != PM_EV_BUS && w->bus)
 		return p;		/* the bus transaction beside it was written */
 	if (e->addr + e->size > UINT32_MAX + 1ull) {
-		pm_fail_wide(err, e->addr, "BYU traces hold physical addresses of 32 bits, xdin, lackey or "
+		pm_fail_wide(err, e->addr,
+			     "BYU traces hold physical addresses of 32 bits, xdin, lackey or "
 			     "drmemtrace any");
 		return NULL;
 	}
@@ -534,7 +561,8 @@ static int twelve_probe(const uint8_t *head, size_t n)
 		if (!twelve_of(p[4]) || (p[5] > 8 && p[5] != 16 && p[5] != 32) || p[7] > 15)
 			return 0;
 	}
-	return 10 + 5 * (int)(records < 8 ? records : 8) + (pm_get32(head + 8) == UINT32_MAX ? 28 : 0);
+	return 10 + 5 * (int)(records < 8 ? records : 8) +
+	       (pm_get32(head + 8) == UINT32_MAX ? 28 : 0);
 }
 
 static int text_probe(const uint8_t *head, size_t n)
@@ -551,28 +579,31 @@ static int text_probe(const uint8_t *head, size_t n)
 	return ok ? 70 : 0;
 }
 
-#define ROW(id, text, descr, names, k, bid, ext, fact)							\
-static void *row_##id##_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,			\
-		       struct pm_err *e)								\
-{													\
-	return byu_open(in, o, f, e, k);								\
-}													\
-static void *row_##id##_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *e)	\
-{													\
-	return byu_create(out, o, e, k);								\
-}													\
-static const struct pm_reader_ops row_##id##_read = { row_##id##_open, byu_next, byu_close };			\
-static const struct pm_writer_ops row_##id##_write = {							\
-	row_##id##_create, byu_write, pm_plain_finish, free, pm_plain_dropped					\
-};													\
-const struct pm_format pm_fmt_##id = {									\
-	.name = text, .about = descr, .plural = names, .suffixes = ext,					\
-	.has = PM_HAS_BUS | PM_HAS_PHYS | PM_HAS_REFS | PM_HAS_SIZES | fact, .needs = PM_HAS_REFS,	\
-	.probe = bid, .read = &row_##id##_read, .write = &row_##id##_write,						\
+#define ROW(id, text, descr, names, k, bid, ext, fact)					\
+static void *row_##id##_open(struct pm_input *in, const struct pm_read_opts *o,		\
+	uint32_t *f, struct pm_err *e)							\
+{											\
+	return byu_open(in, o, f, e, k);						\
+}											\
+static void *row_##id##_create(struct pm_output *out, const struct pm_write_opts *o,	\
+	struct pm_err *e)								\
+{											\
+	return byu_create(out, o, e, k);						\
+}											\
+static const struct pm_reader_ops row_##id##_read = { row_##id##_open, byu_next,	\
+	byu_close };									\
+static const struct pm_writer_ops row_##id##_write = {					\
+	row_##id##_create, byu_write, pm_plain_finish, free, pm_plain_dropped		\
+};											\
+const struct pm_format pm_fmt_##id = {							\
+	.name = text, .about = descr, .plural = names, .suffixes = ext,			\
+	.has = PM_HAS_BUS | PM_HAS_PHYS | PM_HAS_REFS | PM_HAS_SIZES | fact,		\
+	.needs = PM_HAS_REFS,								\
+	.probe = bid, .read = &row_##id##_read, .write = &row_##id##_write,		\
 };
-ROW(byu, "byu", "BYU address traces V1.0: 6-byte bus transactions", "BYU traces", BYU6, six_probe, ".byu",
-    PM_HAS_LANES)
+ROW(byu, "byu", "BYU address traces V1.0: 6-byte bus transactions", "BYU traces", BYU6, six_probe,
+    ".byu", PM_HAS_LANES)
 ROW(byu12, "byu12", "BYU address traces v1.x: 12-byte bus transactions", "BYU v1.x traces", BYU12,
     twelve_probe, ".byu12", (PM_HAS_TIME | PM_HAS_CYCLES))
-ROW(byu_text, "byu-text", "BYU address traces as text", "BYU text traces", BYUTEXT, text_probe, ".byu.txt",
-    PM_HAS_LANES)
+ROW(byu_text, "byu-text", "BYU address traces as text", "BYU text traces", BYUTEXT, text_probe,
+    ".byu.txt", PM_HAS_LANES)

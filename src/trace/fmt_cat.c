@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* fmt_cat.c - cache-filtered address traces with data, as the simulated R4400's bus monitor writes them
- * (read only; the layout is in cat.h)
+/* fmt_cat.c - cache-filtered address traces with data, as the simulated R4400's bus monitor writes
+ * them (read only; the layout is in cat.h)
  *
- * A transaction becomes PM_EV_BUS and beside it the reference, line fetch, DMA or device access that it
- * stands for. The words of a line are one transaction of the line's size; `cat:words` gives every word
- * as a transaction of its own, with its value. Begin and end are markers, and so is what the processor
- * reports in sideband mode. A trace cut off inside a frame ends with PM_EV_LOST. */
+ * A transaction becomes PM_EV_BUS and beside it the reference, line fetch, DMA or device access
+ * that it stands for. The words of a line are one transaction of the line's size; `cat:words` gives
+ * every word as a transaction of its own, with its value. Begin and end are markers, and so is what
+ * the processor reports in sideband mode. A trace cut off inside a frame ends with PM_EV_LOST. */
 #include <stdlib.h>
 
 #include "trace/cat.h"
@@ -23,7 +23,8 @@ struct cat_file_reader {
 
 #define FACTS	(PM_HAS_BUS | PM_HAS_PHYS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_LANES)
 
-static void *rd_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts, struct pm_err *err)
+static void *rd_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
+		     struct pm_err *err)
 {
 	struct cat_header h;
 	struct cat_reader *cat;
@@ -62,10 +63,14 @@ static bool is_line(unsigned kind)
 
 static unsigned line_bytes(const struct cat_file_reader *r, unsigned kind)
 {
-	return r->words ? 4 : r->h.scache ? r->h.sline : kind == CAT_IFETCH ? r->h.iline : r->h.dline;
+	return r->words		    ? 4
+	       : r->h.scache	    ? r->h.sline
+	       : kind == CAT_IFETCH ? r->h.iline
+				    : r->h.dline;
 }
 
-static void put_bus(struct cat_file_reader *r, const struct cat_rec *rec, enum pm_bus_type type, unsigned size, uint64_t data)
+static void put_bus(struct cat_file_reader *r, const struct cat_rec *rec, enum pm_bus_type type,
+		    unsigned size, uint64_t data)
 {
 	struct pm_bus *u = pm_builder_bus(&r->b);
 	struct pm_event *e = &r->b.ev[r->b.b.n - 1];
@@ -83,7 +88,8 @@ static void put_bus(struct cat_file_reader *r, const struct cat_rec *rec, enum p
 static void flush_line(struct cat_file_reader *r)
 {
 	static const uint8_t bus[] = {
-		[CAT_IFETCH] = PM_BUS_FETCH, [CAT_FILL] = PM_BUS_READ, [CAT_WRITEBACK] = PM_BUS_WRITEBACK,
+		[CAT_IFETCH] = PM_BUS_FETCH, [CAT_FILL] = PM_BUS_READ,
+		[CAT_WRITEBACK] = PM_BUS_WRITEBACK,
 	};
 	static const uint8_t ref[] = {
 		[CAT_IFETCH] = PM_EV_LINE, [CAT_FILL] = PM_EV_READ, [CAT_WRITEBACK] = PM_EV_WRITE,
@@ -109,21 +115,27 @@ static void marker(struct cat_file_reader *r, const struct cat_rec *rec, const c
 
 static void add(struct cat_file_reader *r, const struct cat_rec *rec)
 {
-	bool write = rec->kind == CAT_WRITE || rec->kind == CAT_DMA_WRITE, ram = rec->addr < r->h.ram_size;
+	bool write = rec->kind == CAT_WRITE || rec->kind == CAT_DMA_WRITE,
+	     ram = rec->addr < r->h.ram_size;
 
 	switch (rec->kind) {
 	case CAT_READ: case CAT_WRITE:
-		put_bus(r, rec, ram ? write ? PM_BUS_WRITE : PM_BUS_READ : write ? PM_BUS_IO_WRITE : PM_BUS_IO_READ,
+		put_bus(r, rec,
+			ram	? write ? PM_BUS_WRITE : PM_BUS_READ
+			: write ? PM_BUS_IO_WRITE
+				: PM_BUS_IO_READ,
 			rec->bytes, rec->data);
 		if (ram)
-			pm_ev_add(&r->b, write ? PM_EV_WRITE : PM_EV_READ, PM_REF_UNCACHED, rec->bytes, rec->addr,
-				  rec->data);
+			pm_ev_add(&r->b, write ? PM_EV_WRITE : PM_EV_READ, PM_REF_UNCACHED,
+				  rec->bytes, rec->addr, rec->data);
 		else
-			pm_ev_add(&r->b, PM_EV_DEVICE, write ? PM_REF_WRITE : 0, rec->bytes, rec->addr, rec->data);
+			pm_ev_add(&r->b, PM_EV_DEVICE, write ? PM_REF_WRITE : 0, rec->bytes,
+				  rec->addr, rec->data);
 		break;
 	case CAT_DMA_READ: case CAT_DMA_WRITE:
 		put_bus(r, rec, write ? PM_BUS_WRITE : PM_BUS_READ, rec->bytes, rec->data);
-		pm_ev_add(&r->b, PM_EV_DMA, write ? PM_REF_WRITE : 0, rec->bytes, rec->addr, rec->data);
+		pm_ev_add(&r->b, PM_EV_DMA, write ? PM_REF_WRITE : 0, rec->bytes, rec->addr,
+			  rec->data);
 		break;
 	default:
 		marker(r, rec, cat_kind_names[rec->kind]);

@@ -13,9 +13,9 @@
  *   address space, u8[2]                                     88
  *   padding                                                  90, 6
  *
- * 0 is an unused slot. Registers are numbered as Pin does: 3 rdi 4 rsi 5 rbp 6 rsp 7 rbx 8 rdx 9 rcx
- * 10 rax 11-18 r8-r15 25 flags 26 ip; xmm0-15 are 64-79 here, x87 80-87. The simulator infers the
- * kind of a branch from 6, 25 and 26 among them, so the writer puts them as it expects:
+ * 0 is an unused slot. Registers are numbered as Pin does: 3 rdi 4 rsi 5 rbp 6 rsp 7 rbx 8 rdx 9
+ * rcx 10 rax 11-18 r8-r15 25 flags 26 ip; xmm0-15 are 64-79 here, x87 80-87. The simulator infers
+ * the kind of a branch from 6, 25 and 26 among them, so the writer puts them as it expects:
  *
  *   direct jump    writes ip                   call           writes ip sp, reads ip sp
  *   indirect jump  writes ip, reads another    indirect call  writes ip sp, reads ip sp another
@@ -29,7 +29,8 @@
 #define PIN_FLAGS	25
 #define PIN_IP		26
 #define PIN_OTHER	27		/* stands for memory where a branch reads no register */
-#define FOREIGN		0x100		/* register ids of another numbering: 0x100 + Pin's number */
+#define FOREIGN		0x100		/* register ids of another numbering: 0x100 + Pin's
+					 * number */
 
 struct champsim_layout {
 	const char *name;
@@ -37,13 +38,15 @@ struct champsim_layout {
 	unsigned asid;			/* 0: none */
 };
 static const struct champsim_layout champsim = { "champsim", 64, 2, 10, 4, 12, 2, 16, 4, 32, 0 };
-static const struct champsim_layout cloudsuite = { "cloudsuite", 96, 4, 10, 4, 14, 4, 24, 4, 56, 88 };
+static const struct champsim_layout cloudsuite = { "cloudsuite", 96, 4, 10, 4, 14, 4, 24, 4, 56,
+	88 };
 
 static const uint8_t gpr_to_pin[16] = { 10, 9, 8, 7, 6, 5, 4, 3, 11, 12, 13, 14, 15, 16, 17, 18 };
 
 static uint32_t from_pin(unsigned n)
 {
-	static const uint8_t gpr[19] = { [3] = 7, 6, 5, 4, 3, 2, 1, 0, 8, 9, 10, 11, 12, 13, 14, 15 };
+	static const uint8_t gpr[19] = { [3] = 7, 6, 5, 4, 3, 2, 1, 0, 8, 9, 10, 11, 12, 13, 14,
+		15 };
 
 	if (n >= 3 && n <= 18)
 		return gpr[n];
@@ -87,7 +90,8 @@ struct champ_reader {
 	bool started;
 	uint64_t read[256], write[256];		/* by Pin's number: an event up to its address */
 	uint8_t role[256];
-	uint8_t kind[ROLES][ROLES];		/* of a branch: by what it reads, by what it writes */
+	uint8_t kind[ROLES][ROLES];		/* of a branch: by what it reads, by what it
+						 * writes */
 };
 
 static unsigned branch_kind(unsigned reads, unsigned writes)
@@ -149,8 +153,9 @@ static inline unsigned roles(const struct champ_reader *r, const uint8_t *p, uns
 	return r->role[p[0]] | r->role[p[1]] | (n > 2 ? r->role[p[2]] | r->role[p[3]] : 0);
 }
 
-/* Which slots are used differs from record to record, and no processor foresees it: so an event is put for
- * each of the first slots, and stays if its slot is used. The other slots hardly ever are. */
+/* Which slots are used differs from record to record, and no processor foresees it: so an event is
+ * put for each of the first slots, and stays if its slot is used. The other slots hardly ever
+ * are. */
 static inline struct pm_event *put_reg(struct pm_event *e, const uint64_t *of, unsigned reg)
 {
 	memcpy(e, &of[reg], sizeof *of);
@@ -158,7 +163,8 @@ static inline struct pm_event *put_reg(struct pm_event *e, const uint64_t *of, u
 	return e + !!reg;
 }
 
-static inline struct pm_event *put_regs(struct pm_event *e, const uint64_t *of, const uint8_t *p, unsigned n)
+static inline struct pm_event *put_regs(struct pm_event *e, const uint64_t *of, const uint8_t *p,
+					unsigned n)
 {
 	e = put_reg(put_reg(e, of, p[0]), of, p[1]);
 	return n > 2 && pm_get16(p + 2) ? put_reg(put_reg(e, of, p[2]), of, p[3]) : e;
@@ -177,7 +183,8 @@ static inline struct pm_event *put_ref(struct pm_event *e, enum pm_kind kind, co
 	return e + !!addr;
 }
 
-static struct pm_event *put_refs(struct pm_event *e, enum pm_kind kind, const uint8_t *p, unsigned n)
+static struct pm_event *put_refs(struct pm_event *e, enum pm_kind kind, const uint8_t *p,
+				 unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		e = put_ref(e, kind, p + 8 * i);
@@ -185,12 +192,14 @@ static struct pm_event *put_refs(struct pm_event *e, enum pm_kind kind, const ui
 }
 
 /* HOT: once per record, compiled once for each layout; @known: another one follows. */
-static inline __attribute__((always_inline))
-struct pm_event *champ_record(struct champ_reader *r, const struct champsim_layout *l, const uint8_t *p, bool known,
-			      struct pm_event *e)
+static inline __attribute__((always_inline)) struct pm_event *champ_record(
+	struct champ_reader *r, const struct champsim_layout *l, const uint8_t *p, bool known,
+	struct pm_event *e)
 {
 	uint64_t pc = pm_get64(p), next = known ? pm_get64(p + l->size) : 0;
-	unsigned size = known && !(p[8] && p[9]) && next > pc && next - pc <= 15 ? (unsigned)(next - pc) : 0;
+	unsigned size = known && !(p[8] && p[9]) && next > pc && next - pc <= 15
+				? (unsigned)(next - pc)
+				: 0;
 
 	if (l->asid && pm_get16(p + l->asid) != r->asid) {
 		r->asid = pm_get16(p + l->asid);
@@ -207,7 +216,8 @@ struct pm_event *champ_record(struct champ_reader *r, const struct champsim_layo
 		e = put_ref(e, PM_EV_WRITE, p + l->dmem);
 	}
 	if (p[8]) {
-		unsigned kind = r->kind[roles(r, p + l->sreg, l->nsreg)][roles(r, p + l->dreg, l->ndreg)];
+		unsigned kind = r->kind[roles(r, p + l->sreg, l->nsreg)]
+				       [roles(r, p + l->dreg, l->ndreg)];
 
 		*e++ = (struct pm_event){ PM_EV_BRANCH, (uint8_t)(kind | (p[9] ? PM_BR_TAKEN : 0)),
 					  (uint16_t)size, PM_NONE, pc, p[9] ? next : 0 };
@@ -215,9 +225,9 @@ struct pm_event *champ_record(struct champ_reader *r, const struct champsim_layo
 	return e;
 }
 
-static inline __attribute__((always_inline))
-enum pm_status champ_next(struct champ_reader *r, const struct champsim_layout *l, const struct pm_batch **batch,
-			  struct pm_err *err)
+static inline __attribute__((always_inline)) enum pm_status champ_next(
+	struct champ_reader *r, const struct champsim_layout *l, const struct pm_batch **batch,
+	struct pm_err *err)
 {
 	struct pm_builder *b = &r->b;
 
@@ -243,14 +253,17 @@ enum pm_status champ_next(struct champ_reader *r, const struct champsim_layout *
 			if (st == PM_END)
 				break;
 			if (pm_window_left(&r->w) < l->size)
-				return pm_fail(err, pm_window_at(&r->w), "expected %u bytes of record, "
-					       "found %zu", l->size, pm_window_left(&r->w));
+				return pm_fail(err, pm_window_at(&r->w),
+					       "expected %u bytes of record, "
+					       "found %zu",
+					       l->size, pm_window_left(&r->w));
 		}
 		p = r->w.p;
 		if (pm_get16(p + 8) & ~0x0101u)
 			return pm_fail(err, pm_window_at(&r->w) + (p[8] > 1 ? 8 : 9),
 				       "expected 0 or 1 for %s, found %u",
-				       p[8] > 1 ? "'is a branch'" : "'taken'", p[8] > 1 ? p[8] : p[9]);
+				       p[8] > 1 ? "'is a branch'" : "'taken'",
+				       p[8] > 1 ? p[8] : p[9]);
 		followed = pm_window_left(&r->w) / l->size - 1;
 		if (!followed) {
 			e = champ_record(r, l, p, false, e);
@@ -279,11 +292,13 @@ static enum pm_status cl_next(void *self, const struct pm_batch **batch, struct 
 	return champ_next(self, &cloudsuite, batch, err);
 }
 
-static void *cs_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f, struct pm_err *e)
+static void *cs_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,
+		     struct pm_err *e)
 {
 	return champ_open(in, o, f, e, &champsim);
 }
-static void *cl_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f, struct pm_err *e)
+static void *cl_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,
+		     struct pm_err *e)
 {
 	return champ_open(in, o, f, e, &cloudsuite);
 }
@@ -343,6 +358,58 @@ static enum pm_status champ_commit(struct champ_writer *w, struct pm_err *err)
 	return w->at ? pm_output_commit(w->w.out, n, err) : PM_OK;
 }
 
+/* Registers that the instruction and its micro-ops read and write, as bits. */
+static void champ_reads_writes(const struct x86_regs *x, const struct pm_group *g,
+			       uint64_t *reads, uint64_t *writes)
+{
+	if (x) {
+		*reads = x->reads;
+		*writes = x->writes;
+	}
+	for (unsigned i = 0; i < g->nuop; i++) {
+		const struct pm_uop *u = &g->uop[i];
+
+		if (u->src1 >= 0 && u->src1 < 44)
+			*reads |= 1ull << u->src1;
+		if (u->src2 >= 0 && u->src2 < 44)
+			*reads |= 1ull << u->src2;
+		if (u->dest >= 0 && u->dest < 44)
+			*writes |= 1ull << u->dest;
+		if (u->flag_use == PM_UOP_READS_FLAGS)
+			*reads |= 1ull << X86_REG_FLAGS;
+		if (u->flag_use == PM_UOP_WRITES_FLAGS)
+			*writes |= 1ull << X86_REG_FLAGS;
+	}
+}
+
+/* Branches name the registers by which ChampSim tells their kinds apart. */
+static void champ_branch(const struct pm_group *g, unsigned flags, uint64_t reads,
+			 struct champsim_slots *src, struct champsim_slots *dst)
+{
+	const uint64_t sp = 1ull << X86_REG_RSP, fl = 1ull << X86_REG_FLAGS;
+	uint64_t other;
+
+	for (unsigned i = 0; i < g->nrd; i++)
+		if (g->rd[i].id < 64)
+			reads |= 1ull << g->rd[i].id;
+	other = reads & ~sp & ~fl;
+	add_reg(dst, PIN_IP);
+	if (flags & (PM_BR_CALL | PM_BR_RET))
+		add_reg(dst, PIN_SP);
+	if (flags & (PM_BR_COND | PM_BR_CALL))
+		add_reg(src, PIN_IP);
+	if (flags & (PM_BR_CALL | PM_BR_RET))
+		add_reg(src, PIN_SP);
+	if (flags & PM_BR_COND)
+		/* loop and jrcxz count in rcx, all others look at flags */
+		add_reg(src, reads & fl || !other ? PIN_FLAGS : to_pin(1));
+	if (flags & PM_BR_INDIRECT && !(flags & PM_BR_RET)) {
+		add_mask(src, other, 0);
+		if (!other)
+			add_reg(src, PIN_OTHER);
+	}
+}
+
 static enum pm_status champ_group(void *self, const struct pm_group *g, struct pm_err *err)
 {
 	struct champ_writer *w = self;
@@ -374,30 +441,15 @@ static enum pm_status champ_group(void *self, const struct pm_group *g, struct p
 	} else if (x && x->class != PM_CLASS_NONE && x->class != PM_CLASS_SYSCALL) {
 		/* the outcome is not known: the trace ends here */
 		branch = true;
-		flags = x->class == PM_CLASS_COND ? PM_BR_COND : x->class == PM_CLASS_RET ? PM_BR_RET :
-			x->class == PM_CLASS_CALL || x->class == PM_CLASS_CALL_IND ? PM_BR_CALL : 0;
+		flags = x->class == PM_CLASS_COND				     ? PM_BR_COND
+			: x->class == PM_CLASS_RET				     ? PM_BR_RET
+			: x->class == PM_CLASS_CALL || x->class == PM_CLASS_CALL_IND ? PM_BR_CALL
+										     : 0;
 		if (x->indirect)
 			flags |= PM_BR_INDIRECT;
 		taken = !(flags & PM_BR_COND);
 	}
-	if (x) {
-		reads = x->reads;
-		writes = x->writes;
-	}
-	for (unsigned i = 0; i < g->nuop; i++) {
-		const struct pm_uop *u = &g->uop[i];
-
-		if (u->src1 >= 0 && u->src1 < 44)
-			reads |= 1ull << u->src1;
-		if (u->src2 >= 0 && u->src2 < 44)
-			reads |= 1ull << u->src2;
-		if (u->dest >= 0 && u->dest < 44)
-			writes |= 1ull << u->dest;
-		if (u->flag_use == PM_UOP_READS_FLAGS)
-			reads |= 1ull << X86_REG_FLAGS;
-		if (u->flag_use == PM_UOP_WRITES_FLAGS)
-			writes |= 1ull << X86_REG_FLAGS;
-	}
+	champ_reads_writes(x, g, &reads, &writes);
 	p[8] = branch;
 	p[9] = taken;
 	if (w->w.native) {
@@ -405,39 +457,15 @@ static enum pm_status champ_group(void *self, const struct pm_group *g, struct p
 			add_reg(&src, to_pin(g->rd[i].id));
 		for (unsigned i = 0; i < g->nwr; i++)
 			add_reg(&dst, to_pin(g->wr[i].id));
+	} else if (branch) {
+		champ_branch(g, flags, reads, &src, &dst);
 	} else {
-		const uint64_t sp = 1ull << X86_REG_RSP, fl = 1ull << X86_REG_FLAGS;
-
-		if (branch) {
-			uint64_t other;
-
-			for (unsigned i = 0; i < g->nrd; i++)
-				if (g->rd[i].id < 64)
-					reads |= 1ull << g->rd[i].id;
-			other = reads & ~sp & ~fl;
-			add_reg(&dst, PIN_IP);
-			if (flags & (PM_BR_CALL | PM_BR_RET))
-				add_reg(&dst, PIN_SP);
-			if (flags & (PM_BR_COND | PM_BR_CALL))
-				add_reg(&src, PIN_IP);
-			if (flags & (PM_BR_CALL | PM_BR_RET))
-				add_reg(&src, PIN_SP);
-			if (flags & PM_BR_COND)
-				/* loop and jrcxz count in rcx, all others look at flags */
-				add_reg(&src, reads & fl || !other ? PIN_FLAGS : to_pin(1));
-			if (flags & PM_BR_INDIRECT && !(flags & PM_BR_RET)) {
-				add_mask(&src, other, 0);
-				if (!other)
-					add_reg(&src, PIN_OTHER);
-			}
-		} else {
-			add_mask(&src, reads, 0);
-			add_mask(&dst, writes, 0);
-			for (unsigned i = 0; i < g->nrd; i++)
-				add_reg(&src, to_pin(g->rd[i].id));
-			for (unsigned i = 0; i < g->nwr; i++)
-				add_reg(&dst, to_pin(g->wr[i].id));
-		}
+		add_mask(&src, reads, 0);
+		add_mask(&dst, writes, 0);
+		for (unsigned i = 0; i < g->nrd; i++)
+			add_reg(&src, to_pin(g->rd[i].id));
+		for (unsigned i = 0; i < g->nwr; i++)
+			add_reg(&dst, to_pin(g->wr[i].id));
 	}
 	for (unsigned i = 0; i < g->nref; i++) {
 		const struct pm_event *e = &g->ref[i];
@@ -485,7 +513,9 @@ static void *champ_create(struct pm_output *out, const struct pm_write_opts *o, 
 	if (pm_fmt_options_check(o->options, "", err) != PM_OK)
 		return NULL;
 	if (!(o->facts & (PM_HAS_REGS | PM_HAS_BYTES | PM_HAS_UOPS))) {
-		pm_fail_file(err, "writing ChampSim traces needs register numbers or instruction bytes, and "
+		pm_fail_file(err,
+			     "writing ChampSim traces needs register numbers or instruction bytes, "
+			     "and "
 			     "the input holds neither (`pugmark run --exec` traces the bytes)");
 		return NULL;
 	}
@@ -593,7 +623,8 @@ const struct pm_format pm_fmt_champsim = {
 	.probe = cs_probe, .read = &cs_read, .write = &cs_write,
 };
 const struct pm_format pm_fmt_cloudsuite = {
-	.name = "cloudsuite", .about = "ChampSim's CloudSuite records, 96 bytes with address spaces",
+	.name = "cloudsuite",
+	.about = "ChampSim's CloudSuite records, 96 bytes with address spaces",
 	.plural = "CloudSuite traces", .suffixes = ".cloudsuite",
 	.has = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_BRANCHES | PM_HAS_REGS | PM_HAS_SPACES,
 	.needs = PM_HAS_INSNS | PM_HAS_REFS,

@@ -67,19 +67,19 @@ static void put_string(struct pm_buf *b, const char *s)
 }
 
 /* The common beginning of an event: name, phase, time, row. */
-static void head(struct chrome_writer *w, struct pm_buf *b, const char *name, const char *cat, char ph,
-		 uint64_t ts, uint64_t pid, uint64_t tid)
+static void head(struct chrome_writer *w, struct pm_buf *b, const char *name, const char *cat,
+		 char ph, uint64_t ts, uint64_t pid, uint64_t tid)
 {
 	pm_buf_printf(b, "%s{\"name\":", w->any ? ",\n" : "\n");
 	put_string(b, name);
-	pm_buf_printf(b, ",\"cat\":\"%s\",\"ph\":\"%c\",\"ts\":%llu.%03u,\"pid\":%llu,\"tid\":%llu", cat, ph,
-		      (unsigned long long)(ts / 1000), (unsigned)(ts % 1000), (unsigned long long)pid,
-		      (unsigned long long)tid);
+	pm_buf_printf(b, ",\"cat\":\"%s\",\"ph\":\"%c\",\"ts\":%llu.%03u,\"pid\":%llu,\"tid\":%llu",
+		      cat, ph, (unsigned long long)(ts / 1000), (unsigned)(ts % 1000),
+		      (unsigned long long)pid, (unsigned long long)tid);
 	w->any = true;
 }
 
-static void put_name(struct chrome_writer *w, struct pm_buf *b, const char *what, const char *name, uint64_t pid,
-		     uint64_t tid)
+static void put_name(struct chrome_writer *w, struct pm_buf *b, const char *what, const char *name,
+		     uint64_t pid, uint64_t tid)
 {
 	head(w, b, what, "meta", 'M', 0, pid, tid);
 	pm_buf_printf(b, ",\"args\":{\"name\":");
@@ -87,8 +87,8 @@ static void put_name(struct chrome_writer *w, struct pm_buf *b, const char *what
 	pm_buf_printf(b, "}}");
 }
 
-static void put_slice(struct chrome_writer *w, struct pm_buf *b, struct chrome_slice *s, const char *cat,
-		      uint64_t pid, uint64_t tid)
+static void put_slice(struct chrome_writer *w, struct pm_buf *b, struct chrome_slice *s,
+		      const char *cat, uint64_t pid, uint64_t tid)
 {
 	uint64_t dur = w->now - s->begin;
 
@@ -96,14 +96,18 @@ static void put_slice(struct chrome_writer *w, struct pm_buf *b, struct chrome_s
 		return;
 	s->open = false;
 	head(w, b, s->name, cat, 'X', s->begin, pid, tid);
-	pm_buf_printf(b, ",\"dur\":%llu.%03u}", (unsigned long long)(dur / 1000), (unsigned)(dur % 1000));
+	pm_buf_printf(b, ",\"dur\":%llu.%03u}", (unsigned long long)(dur / 1000),
+		      (unsigned)(dur % 1000));
 }
 
 static void counters(struct chrome_writer *w, struct pm_buf *b, uint64_t pid)
 {
 	head(w, b, "events", "count", 'C', w->now, pid, 0);
-	pm_buf_printf(b, ",\"args\":{\"instructions\":%llu,\"reads\":%llu,\"writes\":%llu,\"branches\":%llu,"
-		      "\"taken\":%llu}}", (unsigned long long)w->insns, (unsigned long long)w->reads,
+	pm_buf_printf(b,
+		      ",\"args\":{\"instructions\":%llu,\"reads\":%llu,\"writes\":%llu,"
+		      "\"branches\":%llu,"
+		      "\"taken\":%llu}}",
+		      (unsigned long long)w->insns, (unsigned long long)w->reads,
 		      (unsigned long long)w->writes, (unsigned long long)w->branches,
 		      (unsigned long long)w->taken);
 	w->insns = w->reads = w->writes = w->branches = w->taken = 0;
@@ -124,20 +128,24 @@ static struct chrome_stream *stream_of(struct chrome_writer *w, const struct pm_
 static void rare(struct chrome_writer *w, struct pm_buf *b, const struct pm_batch *batch,
 		 const struct pm_event *e, uint64_t pid, uint64_t tid, struct chrome_stream *st)
 {
-	const struct pm_rare *r = e->id < batch->nrare && e->kind >= PM_EV_KERNEL && e->kind <= PM_EV_MARKER ?
-				  &batch->rare[e->id] : NULL;
+	const struct pm_rare *r = e->id < batch->nrare && e->kind >= PM_EV_KERNEL &&
+						  e->kind <= PM_EV_MARKER
+					  ? &batch->rare[e->id]
+					  : NULL;
 	char name[64];
 
 	if (e->kind == PM_EV_KERNEL && r && r->code == PM_KERNEL_SCHEDULE) {
 		put_slice(w, b, &w->task, "schedule", 0, 0);
 		w->task = (struct chrome_slice){ .begin = w->now, .open = true };
-		snprintf(w->task.name, sizeof w->task.name, "task %llx", (unsigned long long)r->arg[0]);
+		snprintf(w->task.name, sizeof w->task.name, "task %llx",
+			 (unsigned long long)r->arg[0]);
 		return;
 	}
 	if (e->kind == PM_EV_SYSCALL) {
 		put_slice(w, b, &st->call, "syscall", pid, tid);
 		st->call = (struct chrome_slice){ .begin = w->now, .open = true };
-		snprintf(st->call.name, sizeof st->call.name, "syscall %llu", (unsigned long long)e->value);
+		snprintf(st->call.name, sizeof st->call.name, "syscall %llu",
+			 (unsigned long long)e->value);
 		return;
 	}
 	if (e->kind == PM_EV_SYSRET) {
@@ -148,7 +156,8 @@ static void rare(struct chrome_writer *w, struct pm_buf *b, const struct pm_batc
 		snprintf(name, sizeof name, "kernel %c", (char)r->code);
 	else
 		snprintf(name, sizeof name, "%s", pm_kind_name((enum pm_kind)e->kind));
-	head(w, b, e->kind == PM_EV_MARKER && r && r->name ? r->name : name, "event", 'i', w->now, pid, tid);
+	head(w, b, e->kind == PM_EV_MARKER && r && r->name ? r->name : name, "event", 'i', w->now,
+	     pid, tid);
 	pm_buf_printf(b, ",\"s\":\"t\",\"args\":{\"addr\":\"0x%llx\",\"value\":\"0x%llx\"",
 		      (unsigned long long)e->addr, (unsigned long long)e->value);
 	for (unsigned i = 0; r && i < r->nargs && i < 8; i++)
@@ -183,8 +192,10 @@ static enum pm_status chrome_write(void *self, const struct pm_batch *b, struct 
 		snprintf(name, sizeof name, "stream %u", b->stream->index);
 		pm_map_put(&w->processes, pid, &fresh);
 		if (fresh)
-			put_name(w, &out, "process_name", b->stream->name ? b->stream->name : "trace", pid, tid);
-		put_name(w, &out, "thread_name", b->stream->name ? b->stream->name : name, pid, tid);
+			put_name(w, &out, "process_name",
+				 b->stream->name ? b->stream->name : "trace", pid, tid);
+		put_name(w, &out, "thread_name", b->stream->name ? b->stream->name : name, pid,
+			 tid);
 	}
 	for (size_t i = 0; i < b->n; i++) {
 		const struct pm_event *e = &b->ev[i];
@@ -232,7 +243,8 @@ static enum pm_status chrome_finish(void *self, struct pm_err *err)
 	put_slice(w, &out, &w->task, "schedule", 0, 0);
 	/* calls that never returned: exit, exec, or the trace's end */
 	for (size_t i = 0; i < w->nstream; i++)
-		put_slice(w, &out, &w->stream[i].call, "syscall", w->stream[i].pid, w->stream[i].tid);
+		put_slice(w, &out, &w->stream[i].call, "syscall", w->stream[i].pid,
+			  w->stream[i].tid);
 	if (w->insns || w->reads || w->writes)
 		counters(w, &out, 1);
 	pm_buf_printf(&out, "\n]}\n");

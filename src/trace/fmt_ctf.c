@@ -24,10 +24,12 @@
 #define HEAD	60
 
 static const uint8_t uuid[16] = {
-	0x70, 0x75, 0x67, 0x6d, 0x61, 0x72, 0x4b, 0x00, 0x80, 0x43, 0x54, 0x46, 0x31, 0x2e, 0x38, 0x01,
+	0x70, 0x75, 0x67, 0x6d, 0x61, 0x72, 0x4b, 0x00, 0x80, 0x43, 0x54, 0x46, 0x31, 0x2e, 0x38,
+	0x01,
 };
 
-/* Events: name and the fields that are written for it. a: address; v: value; s: size; t: text; n: u32. */
+/* Events: name and the fields that are written for it. a: address; v: value; s: size; t: text; n:
+ * u32. */
 static const struct ctf_event {
 	uint8_t kind;
 	const char *name, *types, *fields[4];
@@ -75,28 +77,40 @@ static bool put_metadata(const struct ctf_writer *w, FILE *f)
 	      "typealias integer { size = 16; align = 8; signed = false; } := uint16_t;\n"
 	      "typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"
 	      "typealias integer { size = 64; align = 8; signed = false; } := uint64_t;\n"
-	      "typealias integer { size = 64; align = 8; signed = false; base = 16; } := xint64_t;\n\n"
-	      "trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"", f);
+	      "typealias integer { size = 64; align = 8; signed = false; base = 16; } := "
+	      "xint64_t;\n\n"
+	      "trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"",
+	      f);
 	for (unsigned i = 0; i < 16; i++)
 		fprintf(f, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
-	fprintf(f, "\";\n\tbyte_order = le;\n\tpacket.header := struct {\n\t\tuint32_t magic;\n"
+	fprintf(f,
+		"\";\n\tbyte_order = le;\n\tpacket.header := struct {\n\t\tuint32_t magic;\n"
 		"\t\tuint8_t uuid[16];\n\t\tuint32_t stream_id;\n\t};\n};\n\n"
 		"env {\n\ttracer_name = \"pugmark\";\n\ttime = \"%s\";\n};\n\n"
 		"clock {\n\tname = trace;\n\tfreq = 1000000000;\n\toffset = 0;\n};\n"
-		"typealias integer { size = 64; align = 8; signed = false; map = clock.trace.value; }"
+		"typealias integer { size = 64; align = 8; signed = false; map = "
+		"clock.trace.value; }"
 		" := clock_t;\n\n"
 		"stream {\n\tid = 0;\n\tpacket.context := struct {\n\t\tclock_t timestamp_begin;\n"
-		"\t\tclock_t timestamp_end;\n\t\tuint64_t content_size;\n\t\tuint64_t packet_size;\n"
+		"\t\tclock_t timestamp_end;\n\t\tuint64_t content_size;\n\t\tuint64_t "
+		"packet_size;\n"
 		"\t\tuint32_t cpu_id;\n\t};\n\tevent.header := struct {\n\t\tuint16_t id;\n"
 		"\t\tclock_t timestamp;\n\t};\n};\n",
-		!w->timed ? "instructions" : w->cycles ? "cycles" : "nanoseconds");
+		!w->timed   ? "instructions"
+		: w->cycles ? "cycles"
+			    : "nanoseconds");
 	for (unsigned i = 0; i < NR(events); i++) {
-		fprintf(f, "\nevent {\n\tname = \"%s\";\n\tid = %u;\n\tstream_id = 0;\n\tfields := struct {\n",
+		fprintf(f,
+			"\nevent {\n\tname = \"%s\";\n\tid = %u;\n\tstream_id = 0;\n\tfields := "
+			"struct {\n",
 			events[i].name, i);
 		for (unsigned k = 0; events[i].types[k]; k++)
-			fprintf(f, "\t\t%s %s;\n", events[i].types[k] == 'a' ? "xint64_t" :
-				events[i].types[k] == 'v' ? "uint64_t" : events[i].types[k] == 't' ? "string" :
-				"uint32_t", events[i].fields[k]);
+			fprintf(f, "\t\t%s %s;\n",
+				events[i].types[k] == 'a'   ? "xint64_t"
+				: events[i].types[k] == 'v' ? "uint64_t"
+				: events[i].types[k] == 't' ? "string"
+							    : "uint32_t",
+				events[i].fields[k]);
 		fputs("\t};\n};\n", f);
 	}
 	return !ferror(f);
@@ -239,7 +253,8 @@ static enum pm_status ctf_write(void *self, const struct pm_batch *b, struct pm_
 				p = pm_put32(p, e->flags);
 				break;
 			case 'v':
-				p = pm_put64(p, e->kind == PM_EV_KERNEL ? r ? r->arg[values] : 0 : e->value);
+				p = pm_put64(p, e->kind == PM_EV_KERNEL ? r ? r->arg[values] : 0
+									: e->value);
 				values++;
 				break;
 			case 't':
@@ -271,7 +286,8 @@ static const struct pm_writer_ops ctf_write_ops = {
 const struct pm_format pm_fmt_ctf = {
 	.name = "ctf", .about = "Common Trace Format 1.8, a directory (write only)",
 	.plural = "CTF traces", .suffixes = ".ctf", .own_files = true,
-	.has = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | PM_HAS_TIME | PM_HAS_CYCLES |
+	.has = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | PM_HAS_TIME |
+		PM_HAS_CYCLES |
 	       PM_HAS_KERNEL | PM_HAS_SPACES | PM_HAS_LINES,
 	.write = &ctf_write_ops,
 };

@@ -2,7 +2,8 @@
 /* fmt_cvp1.c - traces of the first Championship Value Prediction: variable-length records, no
  * header, integers little-endian
  *
- *   u64 pc; u8 class: 0 alu 1 load 2 store 3 conditional 4 direct 5 indirect 6 fp 7 slow alu 8 other
+ *   u64 pc; u8 class: 0 alu 1 load 2 store 3 conditional 4 direct 5 indirect 6 fp 7 slow alu 8
+ *   other
  *   class 1, 2:     u64 address, u8 access size (of each register)
  *   class 3, 4, 5:  u8 taken, u64 target if taken
  *   u8 n, n source registers; u8 n, n destination registers; the value of each destination: 8 bytes
@@ -153,13 +154,16 @@ static enum pm_status cvp_next(void *self, const struct pm_batch **batch, struct
 		}
 		got = cvp_parse(r->w.p, pm_window_left(&r->w), &c, &bad);
 		if (!got)
-			return pm_fail(err, pm_window_at(&r->w), "the last record is cut short: %zu bytes",
+			return pm_fail(err, pm_window_at(&r->w),
+				       "the last record is cut short: %zu bytes",
 				       pm_window_left(&r->w));
 		if (got < 0)
-			return pm_fail(err, pm_window_at(&r->w) + bad, "%s %u", bad == 8 ?
-				       "expected a class from 0 to 8, found" : c.class >= 3 && c.class <= 5
-				       && bad == 9 ? "expected 0 or 1 for 'taken', found" :
-				       "expected a register from 0 to 64, found", r->w.p[bad]);
+			return pm_fail(err, pm_window_at(&r->w) + bad, "%s %u",
+				       bad == 8 ? "expected a class from 0 to 8, found"
+				       : c.class >= 3 && c.class <= 5 && bad == 9
+					       ? "expected 0 or 1 for 'taken', found"
+					       : "expected a register from 0 to 64, found",
+				       r->w.p[bad]);
 		pm_ev_put(b, PM_EV_INSN, c.class, 4, c.pc, 0);
 		r->insns++;
 		for (unsigned i = 0; i < c.nin; i++)
@@ -182,9 +186,11 @@ static enum pm_status cvp_next(void *self, const struct pm_batch **batch, struct
 		if (c.class == 1 || c.class == 2)
 			pm_ev_add(b, c.class == 1 ? PM_EV_READ : PM_EV_WRITE, 0, c.size, c.addr, 0);
 		if (c.class >= 3 && c.class <= 5)
-			pm_ev_add(b, PM_EV_BRANCH, (c.taken ? PM_BR_TAKEN : 0) |
-				  (c.class == 3 ? PM_BR_COND : c.class == 5 ? PM_BR_INDIRECT : 0), 4, c.pc,
-				  c.target);
+			pm_ev_add(b, PM_EV_BRANCH,
+				  (c.taken ? PM_BR_TAKEN : 0) | (c.class == 3	? PM_BR_COND
+								 : c.class == 5 ? PM_BR_INDIRECT
+										: 0),
+				  4, c.pc, c.target);
 		pm_ev_room(b, 520);
 		r->w.p += c.length;
 	}
@@ -337,7 +343,8 @@ static int cvp_probe(const uint8_t *head, size_t n)
 			return 0;
 		if (!got)
 			break;
-		if (!c.pc || c.pc & 3 || c.nin > 8 || c.nout > 4 || (c.size & (c.size - 1)) || c.size > 64)
+		if (!c.pc || c.pc & 3 || c.nin > 8 || c.nout > 4 || (c.size & (c.size - 1)) ||
+		    c.size > 64)
 			return 0;
 		at += c.length;
 		records++;
@@ -353,7 +360,8 @@ static const struct pm_writer_ops cvp_write_ops = {
 const struct pm_format pm_fmt_cvp1 = {
 	.name = "cvp1", .about = "traces of the first Championship Value Prediction",
 	.plural = "CVP-1 traces", .suffixes = ".cvp .cvp1",
-	.has = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | PM_HAS_REGS | PM_HAS_REGVALS,
+	.has = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | PM_HAS_REGS |
+		PM_HAS_REGVALS,
 	.needs = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_REGS | PM_HAS_REGVALS,
 	.probe = cvp_probe, .read = &cvp_read, .write = &cvp_write_ops,
 };

@@ -102,7 +102,8 @@ static enum pm_status dinero_text(struct dinero_reader *r, struct pm_err *err)
 		t = (struct pm_tok){ s, s + n };
 		tok = pm_tok_next(&t, &len);
 		if (!len)
-			return pm_fail_line(err, r->l.line, "expected a reference, found an empty line");
+			return pm_fail_line(err, r->l.line,
+					    "expected a reference, found an empty line");
 		label = label_of(r->kind, tok, len);
 		if (label < 0)
 			return pm_fail_text(err, r->l.line, r->kind == DIN ? "a label from 0 to 5"
@@ -113,10 +114,11 @@ static enum pm_status dinero_text(struct dinero_reader *r, struct pm_err *err)
 		if (r->kind == XDIN) {
 			tok = pm_tok_next(&t, &len);
 			if (!pm_hex(tok, len, &size) || size > UINT16_MAX)
-				return pm_fail_text(err, r->l.line, "a hexadecimal size up to ffff", tok,
-						    len);
+				return pm_fail_text(err, r->l.line, "a hexadecimal size up to ffff",
+						    tok, len);
 			if (!size && label < 4)
-				return pm_fail_line(err, r->l.line, "size 0 means the whole cache: only c "
+				return pm_fail_line(err, r->l.line,
+						    "size 0 means the whole cache: only c "
 						    "and v may have it");
 		}
 		add_ref(r, (unsigned)label, addr, size);
@@ -135,18 +137,25 @@ static enum pm_status dinero_records(struct dinero_reader *r, struct pm_err *err
 			if (st != PM_OK)
 				return st;
 			if (pm_window_left(&r->w) < 8)
-				return pm_fail(err, pm_window_at(&r->w), "expected 8 bytes of record, found "
-					       "%zu", pm_window_left(&r->w));
+				return pm_fail(err, pm_window_at(&r->w),
+					       "expected 8 bytes of record, found "
+					       "%zu",
+					       pm_window_left(&r->w));
 		}
 		p = r->w.p;
 		if (p[6] > 5)
-			return pm_fail(err, pm_window_at(&r->w) + 6, "expected a label from 0 to 5, found "
-				       "%u", p[6]);
+			return pm_fail(err, pm_window_at(&r->w) + 6,
+				       "expected a label from 0 to 5, found "
+				       "%u",
+				       p[6]);
 		if (p[7])
-			return pm_fail(err, pm_window_at(&r->w) + 7, "expected a zero byte behind the "
-				       "label, found 0x%02x", p[7]);
+			return pm_fail(err, pm_window_at(&r->w) + 7,
+				       "expected a zero byte behind the "
+				       "label, found 0x%02x",
+				       p[7]);
 		if (!pm_get16(p + 4) && p[6] < 4)
-			return pm_fail(err, pm_window_at(&r->w) + 4, "size 0 means the whole cache: only "
+			return pm_fail(err, pm_window_at(&r->w) + 4,
+				       "size 0 means the whole cache: only "
 				       "labels 4 and 5 may have it");
 		add_ref(r, p[6], pm_get32(p), pm_get16(p + 4));
 		r->w.p += 8;
@@ -173,15 +182,18 @@ static enum pm_status dinero_next(void *self, const struct pm_batch **batch, str
 	return PM_OK;
 }
 
-static void *din_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f, struct pm_err *e)
+static void *din_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,
+		      struct pm_err *e)
 {
 	return dinero_open(in, o, f, e, DIN);
 }
-static void *xdin_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f, struct pm_err *e)
+static void *xdin_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,
+		       struct pm_err *e)
 {
 	return dinero_open(in, o, f, e, XDIN);
 }
-static void *bin_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f, struct pm_err *e)
+static void *bin_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,
+		      struct pm_err *e)
 {
 	return dinero_open(in, o, f, e, BINARY);
 }
@@ -206,8 +218,8 @@ static void *dinero_create(struct pm_output *out, const struct pm_write_opts *o,
 	return w;
 }
 
-static char *dinero_one(struct dinero_writer *w, char *p, unsigned label, uint64_t addr, unsigned size,
-			struct pm_err *err)
+static char *dinero_one(struct dinero_writer *w, char *p, unsigned label, uint64_t addr,
+			unsigned size, struct pm_err *err)
 {
 	if (!size && label < 4)
 		size = 4;		/* unknown: what Dinero itself assumes */
@@ -250,8 +262,11 @@ static char *dinero_put(void *self, char *p, const struct pm_batch *b, const str
 	case PM_EV_LINE:
 		return dinero_one(w, p, 2, e->addr, e->size, err);
 	case PM_EV_READ:
-		return dinero_one(w, p, e->flags & PM_REF_INVAL ? 5 : w->w.native && e->value == MISC ? 3
-				  : 0, e->addr, e->size, err);
+		return dinero_one(w, p,
+				  e->flags & PM_REF_INVAL	    ? 5
+				  : w->w.native && e->value == MISC ? 3
+								    : 0,
+				  e->addr, e->size, err);
 	case PM_EV_WRITE:
 		return dinero_one(w, p, e->flags & PM_REF_COPYBACK ? 4 : 1, e->addr, e->size, err);
 	case PM_EV_MODIFY:
@@ -368,7 +383,8 @@ const struct pm_format pm_fmt_xdin = {
 	.probe = xdin_probe, .read = &xdin_read, .write = &xdin_write,
 };
 const struct pm_format pm_fmt_dinero_binary = {
-	.name = "dinero-binary", .about = "binary input of Dinero IV: 8-byte records, 32-bit addresses",
+	.name = "dinero-binary",
+	.about = "binary input of Dinero IV: 8-byte records, 32-bit addresses",
 	.plural = "binary Dinero traces", .suffixes = ".dinb",
 	.has = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES, .needs = PM_HAS_REFS,
 	.probe = bin_probe, .read = &bin_read, .write = &bin_write,

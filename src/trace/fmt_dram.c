@@ -5,17 +5,18 @@
  *   ramulator:cpu    "BUBBLES READ [WRITE-BACK]"     numbers decimal or 0x
  *   ramulator:ref    "BUBBLES ADDRESS R|W"           the unfiltered form
  *   ramulator2       "LD 0x12340", "ST 4096"         one blank
- *   ramulator2:vector=A/B/...  "R 0,1,2,100,32"      where in the memory: channel, rank, ..., column
+ *   ramulator2:vector=A/B/...  "R 0,1,2,100,32"      where in the memory: channel, rank, ...,
+ *                              column
  *   dramsim3         "0x2000D5C0 READ  30"           upper-case hexadecimal, command, cycle
  *
  * Bubbles are the instructions between references that do not refer: counted when writing, the
- * private value of the reference when reading, and in what caches let through (instruction lines, which are
- * reads here, and no instructions). A write-back is a write with PM_REF_COPYBACK.
- * An address vector stands for the transaction whose number has these digits, the column's the last, in
- * a number system whose bases are the sizes of the levels (what Ramulator 2 calls ChRaBaRoCo): as in its
- * own mapping, an address beyond the memory's end begins again at its start. Without sizes the levels
- * are large enough for any memory: see default_level.
- * Addresses from other formats are aligned to 64 bytes, the transaction (`align=N` changes it). */
+ * private value of the reference when reading, and in what caches let through (instruction lines,
+ * which are reads here, and no instructions). A write-back is a write with PM_REF_COPYBACK. An
+ * address vector stands for the transaction whose number has these digits, the column's the last,
+ * in a number system whose bases are the sizes of the levels (what Ramulator 2 calls ChRaBaRoCo):
+ * as in its own mapping, an address beyond the memory's end begins again at its start. Without
+ * sizes the levels are large enough for any memory: see default_level. Addresses from other formats
+ * are aligned to 64 bytes, the transaction (`align=N` changes it). */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,7 +25,8 @@
 enum dram_kind { RAM_DRAM, RAM_CPU, RAM_REF, RAM2, RAM2_VECTOR, SIM3 };
 
 static const char *const dram_name[] = {
-	"ramulator", "ramulator:cpu", "ramulator:ref", "ramulator2", "ramulator2:vector", "dramsim3",
+	"ramulator", "ramulator:cpu", "ramulator:ref", "ramulator2", "ramulator2:vector",
+	"dramsim3",
 };
 
 #define TRANSACTION	64		/* bytes */
@@ -48,7 +50,8 @@ static bool parse_levels(const char *s, struct levels *l)
 		size_t len = strcspn(s, "/");
 
 		if (l->n == LEVELS_MAX || !pm_num(s, len, &l->size[l->n]) || !l->size[l->n] ||
-		    __builtin_mul_overflow(all, l->size[l->n], &all) || all > UINT64_MAX / TRANSACTION)
+		    __builtin_mul_overflow(all, l->size[l->n], &all) ||
+		    all > UINT64_MAX / TRANSACTION)
 			return false;
 		s += len + (s[len] == '/');
 	}
@@ -72,7 +75,8 @@ static bool vector_option(const char *options, struct levels *l, bool *is, struc
 	*l = (struct levels){ 0 };
 	if (!v || !*v || parse_levels(v, l))
 		return true;
-	pm_fail_file(err, "vector=%s: expected the sizes of 5 or 6 levels, as in 1/2/8/65536/1024", v);
+	pm_fail_file(err, "vector=%s: expected the sizes of 5 or 6 levels, as in 1/2/8/65536/1024",
+		     v);
 	return false;
 }
 
@@ -121,7 +125,8 @@ struct dram_line {
 	bool write, has_back;
 };
 
-static bool dram_parse(enum dram_kind kind, struct levels *l, const char *s, size_t n, struct dram_line *d)
+static bool dram_parse(enum dram_kind kind, struct levels *l, const char *s, size_t n,
+		       struct dram_line *d)
 {
 	struct pm_tok t = { s, s + n };
 	const char *tok[4];
@@ -153,7 +158,8 @@ static bool dram_parse(enum dram_kind kind, struct levels *l, const char *s, siz
 		d->write = *tok[2] == 'W';
 		return pm_num(tok[0], len[0], &d->bubbles) && pm_num(tok[1], len[1], &d->addr);
 	case RAM2:
-		if (count != 2 || len[0] != 2 || (memcmp(tok[0], "LD", 2) && memcmp(tok[0], "ST", 2)))
+		if (count != 2 || len[0] != 2 ||
+		    (memcmp(tok[0], "LD", 2) && memcmp(tok[0], "ST", 2)))
 			return false;
 		d->write = *tok[0] == 'S';
 		return pm_num(tok[1], len[1], &d->addr);
@@ -191,14 +197,19 @@ static void *dram_open(struct pm_input *in, const struct pm_read_opts *o, uint32
 	bool vector;
 	char buf[8];
 
-	if (pm_fmt_options_check(o->options, kind == RAM_DRAM ? "dram cpu ref" : kind == RAM2 ? "vector" : "",
-				 err) != PM_OK || !vector_option(o->options, &levels, &vector, err))
+	if (pm_fmt_options_check(o->options,
+				 kind == RAM_DRAM ? "dram cpu ref"
+				 : kind == RAM2	  ? "vector"
+						  : "",
+				 err) != PM_OK ||
+	    !vector_option(o->options, &levels, &vector, err))
 		return NULL;
 	r = pm_alloc(sizeof *r);
 	pm_lines_init(&r->l, in);
 	r->kind = vector ? RAM2_VECTOR : kind;
 	r->levels = levels;
-	r->chosen = (kind != RAM_DRAM && kind != RAM2) || vector || pm_fmt_option(o->options, "dram", buf, sizeof buf);
+	r->chosen = (kind != RAM_DRAM && kind != RAM2) || vector ||
+		    pm_fmt_option(o->options, "dram", buf, sizeof buf);
 	if (pm_fmt_option(o->options, "cpu", buf, sizeof buf)) {
 		r->kind = RAM_CPU;
 		r->chosen = true;
@@ -224,7 +235,8 @@ static enum pm_status dram_next(void *self, const struct pm_batch **batch, struc
 {
 	static const char *const want[] = {
 		"'0xADDRESS R' or W", "'BUBBLES ADDRESS [WRITE-BACK]'", "'BUBBLES ADDRESS R' or W",
-		"'LD ADDRESS' or 'ST ADDRESS'", "'R N,N,N,N,N' or W, five or six numbers below their levels' sizes",
+		"'LD ADDRESS' or 'ST ADDRESS'",
+		"'R N,N,N,N,N' or W, five or six numbers below their levels' sizes",
 		"'0xADDRESS READ CYCLE' or WRITE",
 	};
 	struct dram_reader *r = self;
@@ -243,7 +255,8 @@ static enum pm_status dram_next(void *self, const struct pm_batch **batch, struc
 		if (st == PM_END)
 			break;
 		if (!r->chosen) {
-			/* Ramulator has three forms, Ramulator 2 two, and no mark: the first line tells */
+			/* Ramulator has three forms, Ramulator 2 two, and no mark: the first line
+			 * tells */
 			r->chosen = true;
 			if (r->kind == RAM2 && dram_parse(RAM2_VECTOR, &r->levels, s, n, &d))
 				r->kind = RAM2_VECTOR;
@@ -275,15 +288,18 @@ static enum pm_status dram_next(void *self, const struct pm_batch **batch, struc
 	return PM_OK;
 }
 
-static void *ram_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f, struct pm_err *e)
+static void *ram_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,
+		      struct pm_err *e)
 {
 	return dram_open(in, o, f, e, RAM_DRAM);
 }
-static void *ram2_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f, struct pm_err *e)
+static void *ram2_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,
+		       struct pm_err *e)
 {
 	return dram_open(in, o, f, e, RAM2);
 }
-static void *sim3_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f, struct pm_err *e)
+static void *sim3_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,
+		       struct pm_err *e)
 {
 	return dram_open(in, o, f, e, SIM3);
 }
@@ -309,8 +325,11 @@ static void *dram_create(struct pm_output *out, const struct pm_write_opts *o, s
 	char buf[24];
 	const char *v;
 
-	if (pm_fmt_options_check(o->options, kind == RAM_DRAM ? "dram cpu ref align" : kind == RAM2 ?
-				 "vector align" : "align", err) != PM_OK ||
+	if (pm_fmt_options_check(o->options,
+				 kind == RAM_DRAM ? "dram cpu ref align"
+				 : kind == RAM2	  ? "vector align"
+						  : "align",
+				 err) != PM_OK ||
 	    !vector_option(o->options, &levels, &vector, err))
 		return NULL;
 	v = pm_fmt_option(o->options, "align", buf, sizeof buf);
@@ -402,8 +421,8 @@ static char *dram_one(struct dram_writer *w, char *p, const struct pm_event *e, 
 		p = put_vector(p, addr, &w->levels);
 		break;
 	case SIM3:
-		p += sprintf(p, "0x%llX %-5s %llu", (unsigned long long)addr, write ? "WRITE" : "READ",
-			     (unsigned long long)w->cycle);
+		p += sprintf(p, "0x%llX %-5s %llu", (unsigned long long)addr,
+			     write ? "WRITE" : "READ", (unsigned long long)w->cycle);
 		if (!w->timed)
 			w->cycle++;
 		break;
@@ -423,8 +442,8 @@ static char *dram_put(void *self, char *p, const struct pm_batch *b, const struc
 	switch (e->kind) {
 	case PM_EV_OPAQUE:
 		/* converted from itself, Ramulator's form stays what it was */
-		if (w->kind == RAM2 && !w->chosen && (d = pm_opaque_is(b, e, dram_name[RAM2_VECTOR], &n)) &&
-		    n == sizeof w->levels) {
+		if (w->kind == RAM2 && !w->chosen &&
+		    (d = pm_opaque_is(b, e, dram_name[RAM2_VECTOR], &n)) && n == sizeof w->levels) {
 			struct levels l;
 
 			memcpy(&l, d, sizeof l);
@@ -468,9 +487,11 @@ static enum pm_status dram_write(void *self, const struct pm_batch *b, struct pm
 {
 	struct dram_writer *w = self;
 
-	return pm_plain_write(&w->w, w->kind <= RAM_REF ? dram_name[RAM_DRAM] : w->kind == RAM2_VECTOR ?
-			      dram_name[RAM2] : dram_name[w->kind], b, 160,
-			      dram_put, err);
+	return pm_plain_write(&w->w,
+			      w->kind <= RAM_REF       ? dram_name[RAM_DRAM]
+			      : w->kind == RAM2_VECTOR ? dram_name[RAM2]
+						       : dram_name[w->kind],
+			      b, 160, dram_put, err);
 }
 
 static enum pm_status dram_finish(void *self, struct pm_err *err)
@@ -511,7 +532,8 @@ static int dram_probe(const uint8_t *head, size_t n, enum dram_kind kind, int ba
 			break;
 		if (len && s[len - 1] == '\r')
 			len--;
-		if (!dram_parse(kind, &levels, s, len, &d) || (kind == RAM_DRAM && memcmp(s, "0x", 2)))
+		if (!dram_parse(kind, &levels, s, len, &d) ||
+		    (kind == RAM_DRAM && memcmp(s, "0x", 2)))
 			return 0;
 		lines++;
 		s = nl ? nl + 1 : end;
@@ -555,13 +577,15 @@ static const struct pm_writer_ops sim3_write = {
 };
 
 const struct pm_format pm_fmt_ramulator = {
-	.name = "ramulator", .about = "Ramulator's DRAM trace; ramulator:cpu and ramulator:ref its CPU traces",
+	.name = "ramulator",
+	.about = "Ramulator's DRAM trace; ramulator:cpu and ramulator:ref its CPU traces",
 	.plural = "Ramulator traces", .suffixes = ".ramulator",
 	.has = PM_HAS_REFS, .needs = PM_HAS_REFS,
 	.probe = ram_probe, .read = &ram_read, .write = &ram_write,
 };
 const struct pm_format pm_fmt_ramulator2 = {
-	.name = "ramulator2", .about = "Ramulator 2's load/store trace; ramulator2:vector its read/write trace",
+	.name = "ramulator2",
+	.about = "Ramulator 2's load/store trace; ramulator2:vector its read/write trace",
 	.plural = "Ramulator 2 traces", .suffixes = ".ramulator2",
 	.has = PM_HAS_REFS, .needs = PM_HAS_REFS,
 	.probe = ram2_probe, .read = &ram2_read, .write = &ram2_write,

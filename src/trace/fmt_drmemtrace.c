@@ -17,16 +17,44 @@
 #include "trace/text.h"
 
 enum {
-	DR_READ = 0, DR_WRITE = 1, DR_PREFETCH_LAST = 9, DR_INSTR = 10, DR_JUMP = 11, DR_JUMP_IND = 12,
-	DR_COND = 13, DR_CALL = 14, DR_CALL_IND = 15, DR_RET = 16, DR_BUNDLE = 17, DR_THREAD = 22,
-	DR_THREAD_EXIT = 23, DR_PID = 24, DR_HEADER = 25, DR_FOOTER = 26, DR_MARKER = 28,
-	DR_NO_FETCH = 29, DR_SYSENTER = 31, DR_ENCODING = 47, DR_TAKEN = 48, DR_UNTAKEN = 49,
+	DR_READ = 0,
+	DR_WRITE = 1,
+	DR_PREFETCH_LAST = 9,
+	DR_INSTR = 10,
+	DR_JUMP = 11,
+	DR_JUMP_IND = 12,
+	DR_COND = 13,
+	DR_CALL = 14,
+	DR_CALL_IND = 15,
+	DR_RET = 16,
+	DR_BUNDLE = 17,
+	DR_THREAD = 22,
+	DR_THREAD_EXIT = 23,
+	DR_PID = 24,
+	DR_HEADER = 25,
+	DR_FOOTER = 26,
+	DR_MARKER = 28,
+	DR_NO_FETCH = 29,
+	DR_SYSENTER = 31,
+	DR_ENCODING = 47,
+	DR_TAKEN = 48,
+	DR_UNTAKEN = 49,
 	DR_LAST = 60,
 
-	MK_KERNEL_EVENT = 0, MK_KERNEL_XFER = 1, MK_TIMESTAMP = 2, MK_CPU = 3, MK_FILETYPE = 9,
-	MK_LINE = 10, MK_VERSION = 12, MK_PAGE = 18, MK_CHUNK = 20, MK_TARGET = 29,
+	MK_KERNEL_EVENT = 0,
+	MK_KERNEL_XFER = 1,
+	MK_TIMESTAMP = 2,
+	MK_CPU = 3,
+	MK_FILETYPE = 9,
+	MK_LINE = 10,
+	MK_VERSION = 12,
+	MK_PAGE = 18,
+	MK_CHUNK = 20,
+	MK_TARGET = 29,
 
-	FT_X86_32 = 0x20, FT_X86_64 = 0x40, FT_ENCODINGS = 0x200,
+	FT_X86_32 = 0x20,
+	FT_X86_64 = 0x40,
+	FT_ENCODINGS = 0x200,
 };
 #define ENTRY 12
 
@@ -81,7 +109,8 @@ static void *dr_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t
 		return NULL;
 	}
 	if (get_entry(p).addr < 2 || get_entry(p).addr > 7) {
-		pm_fail(err, 4, "expected version 2..7, found %llu", (unsigned long long)get_entry(p).addr);
+		pm_fail(err, 4, "expected version 2..7, found %llu",
+			(unsigned long long)get_entry(p).addr);
 		return NULL;
 	}
 	r = pm_alloc(sizeof *r);
@@ -120,9 +149,11 @@ static void dr_close(void *self)
 static uint32_t insn_of(struct dr_reader *r, const struct dr_entry *e)
 {
 	static const uint8_t class[] = {
-		[DR_JUMP] = PM_CLASS_JUMP, [DR_JUMP_IND] = PM_CLASS_JUMP_IND, [DR_COND] = PM_CLASS_COND,
-		[DR_CALL] = PM_CLASS_CALL, [DR_CALL_IND] = PM_CLASS_CALL_IND, [DR_RET] = PM_CLASS_RET,
-		[DR_SYSENTER] = PM_CLASS_SYSCALL, [DR_TAKEN] = PM_CLASS_COND, [DR_UNTAKEN] = PM_CLASS_COND,
+		[DR_JUMP] = PM_CLASS_JUMP, [DR_JUMP_IND] = PM_CLASS_JUMP_IND,
+		[DR_COND] = PM_CLASS_COND, [DR_CALL] = PM_CLASS_CALL,
+		[DR_CALL_IND] = PM_CLASS_CALL_IND, [DR_RET] = PM_CLASS_RET,
+		[DR_SYSENTER] = PM_CLASS_SYSCALL, [DR_TAKEN] = PM_CLASS_COND,
+		[DR_UNTAKEN] = PM_CLASS_COND,
 	};
 	bool fresh;
 	uint32_t id = pm_codes_put(&r->codes, e->addr, r->enc, r->nenc, false, r->isa, &fresh);
@@ -132,7 +163,8 @@ static uint32_t insn_of(struct dr_reader *r, const struct dr_entry *e)
 	if (!fresh)
 		return id;
 	in->flow = e->type < NR(class) ? class[e->type] : PM_CLASS_NONE;
-	if (r->isa != PM_ISA_NONE && in->len && x86_regs(in->bytes, in->len, r->isa == PM_ISA_X86_64, &x))
+	if (r->isa != PM_ISA_NONE && in->len &&
+	    x86_regs(in->bytes, in->len, r->isa == PM_ISA_X86_64, &x))
 		in->rep = x.rep;
 	return id;
 }
@@ -145,8 +177,8 @@ static void close_insn(struct dr_reader *r, bool known, uint64_t next)
 		pm_reps_end(&r->rep, &r->b, &r->codes);
 }
 
-/* The encoding of the instruction that follows stands in the code table: its entries, as far as they
- * are in this batch, need no events. Were there any? The writer puts them where they were. */
+/* The encoding of the instruction that follows stands in the code table: its entries, as far as
+ * they are in this batch, need no events. Were there any? The writer puts them where they were. */
 static uint64_t take_encoding(struct pm_builder *b)
 {
 	size_t first = b->b.n, to;
@@ -169,7 +201,8 @@ static uint64_t take_encoding(struct pm_builder *b)
 static void add_instr(struct dr_reader *r, const struct dr_entry *e)
 {
 	static const uint8_t flags[] = {
-		[DR_JUMP] = PM_BR_TAKEN, [DR_JUMP_IND] = PM_BR_TAKEN | PM_BR_INDIRECT, [DR_COND] = PM_BR_COND,
+		[DR_JUMP] = PM_BR_TAKEN, [DR_JUMP_IND] = PM_BR_TAKEN | PM_BR_INDIRECT,
+		[DR_COND] = PM_BR_COND,
 		[DR_CALL] = PM_BR_TAKEN | PM_BR_CALL,
 		[DR_CALL_IND] = PM_BR_TAKEN | PM_BR_CALL | PM_BR_INDIRECT,
 		[DR_RET] = PM_BR_TAKEN | PM_BR_RET | PM_BR_INDIRECT,
@@ -191,8 +224,10 @@ static void add_instr(struct dr_reader *r, const struct dr_entry *e)
 	if (r->codes.insn[id].rep)
 		r->rep = (struct pm_reps){ id, 0 };
 	if (e->type < NR(flags) && flags[e->type])
-		r->branch = (struct pm_outcome){ true, e->type != DR_COND, { PM_EV_BRANCH, flags[e->type],
-					       (uint16_t)e->size, id, e->addr, 0 } };
+		r->branch = (struct pm_outcome){ true,
+						 e->type != DR_COND,
+						 { PM_EV_BRANCH, flags[e->type], (uint16_t)e->size,
+						   id, e->addr, 0 } };
 }
 
 static void dr_epochs(void *self)
@@ -200,6 +235,37 @@ static void dr_epochs(void *self)
 	struct dr_reader *r = self;
 
 	r->codes.epochs = r->codes.once = true;
+}
+
+/* An entry that is no instruction and no reference. */
+static enum pm_status add_other(struct dr_reader *r, const struct dr_entry *e, struct pm_err *err)
+{
+	struct pm_builder *b = &r->b;
+
+	if (e->type > DR_LAST)
+		return pm_fail(err, pm_window_at(&r->w), "unknown entry type %u",
+			       e->type);
+	if (e->type == DR_THREAD && !r->insns)
+		r->now->tid = (uint32_t)e->addr;
+	if (e->type == DR_PID)
+		r->now->pid = (uint32_t)e->addr;
+	if (e->type == DR_ENCODING) {
+		if (!e->size || e->size > 8 || r->nenc + e->size > 15)
+			return pm_fail(err, pm_window_at(&r->w) + 2,
+				       "an encoding of %u bytes: expected 1..8, "
+				       "at most 15 together",
+				       e->size);
+		memcpy(r->enc + r->nenc, r->w.p + 4, e->size);
+		r->nenc += e->size;
+	}
+	pm_ev_add(b, PM_EV_OPAQUE, 2, 0, 0, e->addr)->id = e->type | e->size << 16;
+	if (e->type == DR_MARKER && e->size == MK_TIMESTAMP) {
+		if (!r->timed)
+			r->first_time = e->addr;
+		r->timed = true;
+		pm_ev_add(b, PM_EV_TIME, 0, 0, 0, (e->addr - r->first_time) * 1000);
+	}
+	return PM_OK;
 }
 
 static enum pm_status dr_next(void *self, const struct pm_batch **batch, struct pm_err *err)
@@ -234,28 +300,36 @@ static enum pm_status dr_next(void *self, const struct pm_batch **batch, struct 
 				break;
 			}
 			if (pm_window_left(&r->w) < ENTRY)
-				return pm_fail(err, pm_window_at(&r->w), "expected 12 bytes of entry, found "
-					       "%zu", pm_window_left(&r->w));
+				return pm_fail(err, pm_window_at(&r->w),
+					       "expected 12 bytes of entry, found "
+					       "%zu",
+					       pm_window_left(&r->w));
 		}
 		e = get_entry(r->w.p);
 		if (is_instr(e.type)) {
 			if (!e.size || e.size > 15)
-				return pm_fail(err, pm_window_at(&r->w) + 2, "expected an instruction of "
-					       "1..15 bytes, found %u", e.size);
+				return pm_fail(err, pm_window_at(&r->w) + 2,
+					       "expected an instruction of "
+					       "1..15 bytes, found %u",
+					       e.size);
 			if (r->nenc && r->nenc != e.size)
-				return pm_fail(err, pm_window_at(&r->w) + 2, "the instruction has %u bytes, "
-					       "its encoding %u", e.size, r->nenc);
+				return pm_fail(err, pm_window_at(&r->w) + 2,
+					       "the instruction has %u bytes, "
+					       "its encoding %u",
+					       e.size, r->nenc);
 			add_instr(r, &e);
 		} else if (e.type <= DR_PREFETCH_LAST) {
-			/* the first iteration has no entry of its own: value 0 says so to our writer */
+			/* the first iteration has no entry of its own: value 0 says so to our
+			 * writer */
 			if (r->rep.id != PM_NONE && !r->rep.iters) {
 				r->rep.iters = 1;
-				pm_ev_add(b, PM_EV_REP_ITER, 0, 0, r->codes.insn[r->rep.id].pc, 0)->id = r->rep.id;
+				pm_ev_add(b, PM_EV_REP_ITER, 0, 0, r->codes.insn[r->rep.id].pc, 0)
+					->id = r->rep.id;
 			}
 			pm_ev_add(b, e.type == DR_WRITE ? PM_EV_WRITE : PM_EV_READ,
 				  e.type > DR_WRITE ? PM_REF_PREFETCH : 0, e.size, e.addr, e.type);
-		} else if (e.type == DR_THREAD && r->streams.n && r->now != pm_streams_of(&r->streams, (uint32_t)e.addr) &&
-			   r->insns) {
+		} else if (e.type == DR_THREAD && r->streams.n &&
+			   r->now != pm_streams_of(&r->streams, (uint32_t)e.addr) && r->insns) {
 			/* another thread's part: a batch has one stream */
 			close_insn(r, false, 0);
 			r->now = pm_streams_of(&r->streams, (uint32_t)e.addr);
@@ -263,28 +337,8 @@ static enum pm_status dr_next(void *self, const struct pm_batch **batch, struct 
 				break;
 			b->b.stream = r->now;
 			continue;
-		} else {
-			if (e.type > DR_LAST)
-				return pm_fail(err, pm_window_at(&r->w), "unknown entry type %u", e.type);
-			if (e.type == DR_THREAD && !r->insns)
-				r->now->tid = (uint32_t)e.addr;
-			if (e.type == DR_PID)
-				r->now->pid = (uint32_t)e.addr;
-			if (e.type == DR_ENCODING) {
-				if (!e.size || e.size > 8 || r->nenc + e.size > 15)
-					return pm_fail(err, pm_window_at(&r->w) + 2, "an encoding of %u "
-						       "bytes: expected 1..8, at most 15 together",
-						       e.size);
-				memcpy(r->enc + r->nenc, r->w.p + 4, e.size);
-				r->nenc += e.size;
-			}
-			pm_ev_add(b, PM_EV_OPAQUE, 2, 0, 0, e.addr)->id = e.type | e.size << 16;
-			if (e.type == DR_MARKER && e.size == MK_TIMESTAMP) {
-				if (!r->timed)
-					r->first_time = e.addr;
-				r->timed = true;
-				pm_ev_add(b, PM_EV_TIME, 0, 0, 0, (e.addr - r->first_time) * 1000);
-			}
+		} else if (add_other(r, &e, err) != PM_OK) {
+			return PM_ERR;
 		}
 		r->w.p += ENTRY;
 	}
@@ -312,7 +366,8 @@ struct dr_writer {
 	bool begun, encodings;
 	enum pm_isa isa;		/* of the trace, or of its first instruction */
 	uint32_t epoch;			/* ... of these numbers (pm_code.epoch) */
-	bool encoded, held;		/* from itself: encodings, a target marker wait for their instruction */
+	bool encoded, held;		/* from itself: encodings, a target marker wait for their
+					 * instruction */
 	uint64_t target;
 	uint32_t stream;
 	unsigned last;			/* type of the entry written last */
@@ -351,8 +406,12 @@ static void begin(struct dr_writer *w, const struct pm_stream *s, struct pm_err 
 	if (!w->begun) {
 		put(w, DR_HEADER, 0, 6, err);
 		put(w, DR_MARKER, MK_VERSION, 6, err);
-		put(w, DR_MARKER, MK_FILETYPE, (w->isa == PM_ISA_X86_32 ? FT_X86_32 : w->isa == PM_ISA_X86_64 ? FT_X86_64 : 0) |
-		    (w->encodings ? FT_ENCODINGS : 0), err);
+		put(w, DR_MARKER, MK_FILETYPE,
+		    (w->isa == PM_ISA_X86_32   ? FT_X86_32
+		     : w->isa == PM_ISA_X86_64 ? FT_X86_64
+					       : 0) |
+			    (w->encodings ? FT_ENCODINGS : 0),
+		    err);
 	}
 	put(w, DR_THREAD, 4, tid, err);
 	put(w, DR_PID, 4, pid, err);
@@ -375,7 +434,9 @@ static bool is_sysenter(const struct pm_group *g)
 
 static unsigned type_of(const struct pm_group *g, const struct x86_regs *x)
 {
-	unsigned f = g->branch.flags, class = x ? x->class : g->known ? g->insn.flow : PM_CLASS_NONE;
+	unsigned f = g->branch.flags, class = x		 ? x->class
+					      : g->known ? g->insn.flow
+							 : PM_CLASS_NONE;
 
 	if (g->again)
 		return DR_NO_FETCH;
@@ -391,8 +452,10 @@ static unsigned type_of(const struct pm_group *g, const struct x86_regs *x)
 		case PM_CLASS_RET: return DR_RET;
 		}
 		/* a source without branches: a jump is what explains the gap */
-		return g->next_known && g->size && g->next_pc != g->pc + g->size && g->next_pc != g->pc &&
-		       class == PM_CLASS_NONE && !x ? DR_JUMP : DR_INSTR;
+		return g->next_known && g->size && g->next_pc != g->pc + g->size &&
+				       g->next_pc != g->pc && class == PM_CLASS_NONE && !x
+			       ? DR_JUMP
+			       : DR_INSTR;
 	}
 	if (f & PM_BR_COND)
 		return f & PM_BR_TAKEN ? DR_TAKEN : DR_UNTAKEN;
@@ -414,8 +477,10 @@ static void put_encoding(struct dr_writer *w, const struct pm_insn *in, struct p
 	}
 }
 
-/* The instruction's bytes, unless the file has them already for this address; @always: in any case. */
-static void encode(struct dr_writer *w, const struct pm_insn *in, uint32_t id, bool always, struct pm_err *err)
+/* The instruction's bytes, unless the file has them already for this address; @always: in any
+ * case. */
+static void encode(struct dr_writer *w, const struct pm_insn *in, uint32_t id, bool always,
+		   struct pm_err *err)
 {
 	uint64_t *at = pm_map_put(&w->known, in->pc, NULL);
 
@@ -440,8 +505,11 @@ static enum pm_status dr_group(void *self, const struct pm_group *g, struct pm_e
 	if (!size)
 		size = g->known && g->insn.len ? g->insn.len : 4;
 	if (size > 15)
-		return pm_fail_file(err, "a fetch of %u bytes at 0x%llx is no instruction; drmemtrace holds "
-				    "instructions of 1..15 bytes", size, (unsigned long long)g->pc);
+		return pm_fail_file(err,
+				    "a fetch of %u bytes at 0x%llx is no instruction; drmemtrace "
+				    "holds "
+				    "instructions of 1..15 bytes",
+				    size, (unsigned long long)g->pc);
 	if (w->encodings && g->known && g->insn.len == size && !g->again) {
 		if (g->epoch != w->epoch && pm_epoch_begins(&w->epoch, g))
 			pm_map_release(&w->known);
@@ -502,7 +570,8 @@ static enum pm_status dr_other(void *self, const struct pm_batch *b, const struc
 }
 
 /* From drmemtrace itself: every event is one entry. */
-static enum pm_status dr_native(struct dr_writer *w, const struct pm_batch *b, size_t i, struct pm_err *err)
+static enum pm_status dr_native(struct dr_writer *w, const struct pm_batch *b, size_t i,
+				struct pm_err *err)
 {
 	for (; i < b->n; i++) {
 		const struct pm_event *e = &b->ev[i];

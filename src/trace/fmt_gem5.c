@@ -22,11 +22,12 @@
 #define TYPE_READ	30
 #define TYPE_WRITE	31
 
-/* A message as it was met last at its address. It is the same each time the instruction executes, but for
- * its tick and what its addresses are: the bits of @mask are those of @text. That an address takes as many
- * bytes as last time is among them. */
+/* A message as it was met last at its address. It is the same each time the instruction executes,
+ * but for its tick and what its addresses are: the bits of @mask are those of @text. That an
+ * address takes as many bytes as last time is among them. */
 #define SEEN_LOG	16
-#define SEEN		(1u << SEEN_LOG)	/* messages, at most; 12 MiB, of which is touched what is used */
+#define SEEN		(1u << SEEN_LOG)	/* messages, at most; 12 MiB, of which is touched
+						 * what is used */
 #define SEEN_TEXT	64
 #define SEEN_MEM	2
 #define SEEN_ROOM	(SEEN_TEXT + 8)	/* bytes from the message on that are looked at */
@@ -46,8 +47,10 @@ struct gem5_reader {
 	struct pm_builder b;
 	struct pm_stream stream;
 	struct pm_codes codes;
-	struct gem5_seen *seen;		/* in the order in which they were met, so that what comes next is near */
-	uint32_t (*seen_at)[2], nseen;	/* which it is, by a message's first bytes, the newest first; 0 is nothing */
+	struct gem5_seen *seen;		/* in the order in which they were met, so that what
+					 * comes next is near */
+	uint32_t (*seen_at)[2], nseen;	/* which it is, by a message's first bytes, the newest
+					 * first; 0 is nothing */
 	uint64_t insns, tick, scale;	/* scale: ticks in a nanosecond */
 	bool started, timed;
 };
@@ -123,14 +126,16 @@ static bool pb_next(struct pm_cur *c, struct pb *f)
 		f->v = pm_cur_u32(c, "fixed32 number");
 		break;
 	default:
-		pm_fail(c->err, pm_cur_at(c) - 1, "expected wire type 0, 1, 2 or 5, found %u", f->wire);
+		pm_fail(c->err, pm_cur_at(c) - 1, "expected wire type 0, 1, 2 or 5, found %u",
+			f->wire);
 	}
 	return !pm_failed(c->err);
 }
 
-/* @buffer: gem5 stores its whole buffer, which may be longer than the instruction. Which instruction
- * set it is stands nowhere: bytes that vary in number say x86. */
-static uint32_t insn_of(struct gem5_reader *r, uint64_t pc, const uint8_t *bytes, unsigned len, bool buffer)
+/* @buffer: gem5 stores its whole buffer, which may be longer than the instruction. Which
+ * instruction set it is stands nowhere: bytes that vary in number say x86. */
+static uint32_t insn_of(struct gem5_reader *r, uint64_t pc, const uint8_t *bytes, unsigned len,
+			bool buffer)
 {
 	bool fresh;
 	uint32_t id = pm_codes_put(&r->codes, pc, bytes, len, buffer, PM_ISA_X86_64, &fresh);
@@ -156,7 +161,8 @@ static enum pm_status explain(struct pm_cur c, struct pm_err *err)
 			while (pb_next(&m, &g))
 				;
 		}
-	return pm_failed(err) ? PM_ERR : pm_fail(err, c.where, "expected an Inst message with a pc");
+	return pm_failed(err) ? PM_ERR
+			      : pm_fail(err, c.where, "expected an Inst message with a pc");
 }
 
 /* Without a cursor, because it is HOT; NULL: this is no number. */
@@ -175,8 +181,8 @@ static inline const uint8_t *get_varint(const uint8_t *p, const uint8_t *end, ui
 }
 
 /* The next field: its key, and its value or where its bytes are. NULL: see explain(). */
-static inline const uint8_t *get_field(const uint8_t *p, const uint8_t *end, uint64_t *key, uint64_t *v,
-				       const uint8_t **at)
+static inline const uint8_t *get_field(const uint8_t *p, const uint8_t *end, uint64_t *key,
+				       uint64_t *v, const uint8_t **at)
 {
 	p = get_varint(p, end, key);
 	if (!p)
@@ -227,8 +233,10 @@ static const uint8_t *learn_mem(const uint8_t *p, size_t n)
 	return behind && behind - p - 1 <= 8 ? behind : NULL;
 }
 
-/* The message at @raw, which parsed and became @ev and @mem references behind it, may come again. */
-static void learn(struct gem5_reader *r, const uint8_t *raw, size_t n, const struct pm_event *ev, unsigned mem)
+/* The message at @raw, which parsed and became @ev and @mem references behind it, may come
+ * again. */
+static void learn(struct gem5_reader *r, const uint8_t *raw, size_t n, const struct pm_event *ev,
+		  unsigned mem)
 {
 	struct gem5_seen k = { .n = (uint8_t)n, .pc = ev->addr };
 	const uint8_t *end = raw + n, *at, *next;
@@ -260,7 +268,8 @@ static void learn(struct gem5_reader *r, const uint8_t *raw, size_t n, const str
 			k.addr[k.nmem] = (uint8_t)(at + 1 - raw);
 			memset(k.mask + k.addr[k.nmem], 0x80, bytes);
 			k.digits[k.nmem] = 0x7f7f7f7f7f7f7f7fu >> (64 - 8 * bytes);
-			k.ref[k.nmem] = pm_ev_head(ev[k.nmem + 1].kind, 0, ev[k.nmem + 1].size, PM_NONE);
+			k.ref[k.nmem] = pm_ev_head(ev[k.nmem + 1].kind, 0, ev[k.nmem + 1].size,
+						   PM_NONE);
 			k.nmem++;
 		}
 	}
@@ -291,7 +300,8 @@ static inline bool same_but(const uint8_t *a, const uint8_t *b, const uint8_t *m
 	memcpy(x, a, SEEN_TEXT);
 	memcpy(y, b, SEEN_TEXT);
 	memcpy(m, mask, SEEN_TEXT);
-	all = ((x[0] ^ y[0]) & m[0]) | ((x[1] ^ y[1]) & m[1]) | ((x[2] ^ y[2]) & m[2]) | ((x[3] ^ y[3]) & m[3]);
+	all = ((x[0] ^ y[0]) & m[0]) | ((x[1] ^ y[1]) & m[1]) | ((x[2] ^ y[2]) & m[2]) |
+	      ((x[3] ^ y[3]) & m[3]);
 	return !(all[0] | all[1]);
 }
 
@@ -301,8 +311,9 @@ static inline uint64_t time_of(const struct gem5_reader *r, uint64_t tick)
 	return r->scale == 1000 ? tick / 1000 : tick / r->scale;
 }
 
-/* HOT: a turn per instruction. What gem5_inst() would do with the messages from r->w.p on, as long as they are
- * known ones with SEEN_ROOM bytes there, and there is room for MAX_EVENTS. @start is where the arena begins. */
+/* HOT: a turn per instruction. What gem5_inst() would do with the messages from r->w.p on, as long
+ * as they are known ones with SEEN_ROOM bytes there, and there is room for MAX_EVENTS. @start is
+ * where the arena begins. */
 #define MAX_EVENTS	(3 + SEEN_MEM)
 static void again(struct gem5_reader *r, const uint8_t *start)
 {
@@ -330,7 +341,8 @@ static void again(struct gem5_reader *r, const uint8_t *start)
 		for (unsigned i = 0; i < k->nmem; i++)
 			pm_ev_at(e++, k->ref[i], short_varint(raw + k->addr[i], k->digits[i]), 0);
 		pm_ev_at(e++, k->opaque, (uint64_t)(raw - start), k->n);
-		raw += 1 + *raw;		/* which is k->n, and known before k: the next turn need not wait */
+		raw += 1 + *raw;		/* which is k->n, and known before k: the next
+						 * turn need not wait */
 	}
 	r->b.b.n = (size_t)(e - r->b.ev);
 	r->w.p = raw;
@@ -339,8 +351,8 @@ static void again(struct gem5_reader *r, const uint8_t *start)
 }
 
 /* The message is at c.p, the whole record with its length at @raw, and at @arena for the batch. */
-static enum pm_status gem5_inst(struct gem5_reader *r, struct pm_cur c, const uint8_t *raw, size_t n,
-				uint64_t arena, struct pm_err *err)
+static enum pm_status gem5_inst(struct gem5_reader *r, struct pm_cur c, const uint8_t *raw,
+				size_t n, uint64_t arena, struct pm_err *err)
 {
 	uint64_t pc = 0, tick = 0, type = 0, key, v;
 	const uint8_t *bytes = NULL, *at = NULL, *in, *p = c.p;
@@ -387,7 +399,8 @@ static enum pm_status gem5_inst(struct gem5_reader *r, struct pm_cur c, const ui
 				else if (key == (2 << 3 | 0))
 					size = v;
 			}
-			pm_ev_add(b, PM_EV_READ, 0, size > UINT16_MAX ? UINT16_MAX : (unsigned)size, addr, 0);
+			pm_ev_add(b, PM_EV_READ, 0, size > UINT16_MAX ? UINT16_MAX : (unsigned)size,
+				  addr, 0);
 			mem++;
 			break;
 		}
@@ -433,9 +446,11 @@ static enum pm_status gem5_header(struct gem5_reader *r, struct pm_cur c)
 	return pm_failed(c.err) ? PM_ERR : PM_OK;
 }
 
-/* The bytes and the length of the message at the window's beginning, *n with its length's bytes. PM_END: the
- * window does not hold it; with @all, which says that it has been filled, nothing does, an error or the end. */
-static enum pm_status gem5_message(struct gem5_reader *r, bool all, size_t *head, size_t *n, struct pm_err *err)
+/* The bytes and the length of the message at the window's beginning, *n with its length's bytes.
+ * PM_END: the window does not hold it; with @all, which says that it has been filled, nothing does,
+ * an error or the end. */
+static enum pm_status gem5_message(struct gem5_reader *r, bool all, size_t *head, size_t *n,
+				   struct pm_err *err)
 {
 	const size_t left = pm_window_left(&r->w);
 	uint64_t len = 0;
@@ -450,7 +465,8 @@ static enum pm_status gem5_message(struct gem5_reader *r, bool all, size_t *head
 	if (!p)
 		return PM_END;
 	if (len > MESSAGE_MAX)
-		return pm_fail(err, pm_window_at(&r->w), "a message of %llu bytes: longer than any instruction",
+		return pm_fail(err, pm_window_at(&r->w),
+			       "a message of %llu bytes: longer than any instruction",
 			       (unsigned long long)len);
 	*head = (size_t)(p - r->w.p);
 	*n = *head + (size_t)len;
@@ -462,10 +478,14 @@ static enum pm_status gem5_message(struct gem5_reader *r, bool all, size_t *head
 		       (unsigned long long)len, left - *head);
 }
 
-/* At a batch's beginning: the window moves, so that it holds the first message. PM_END: there is none. */
-static enum pm_status gem5_begin_batch(struct gem5_reader *r, size_t *head, size_t *n, struct pm_err *err)
+/* At a batch's beginning: the window moves, so that it holds the first message. PM_END: there is
+ * none. */
+static enum pm_status gem5_begin_batch(struct gem5_reader *r, size_t *head, size_t *n,
+				       struct pm_err *err)
 {
-	enum pm_status st = pm_window_left(&r->w) < SEEN_ROOM ? pm_window_fill(&r->w, PM_WINDOW, err) : PM_OK;
+	enum pm_status st = pm_window_left(&r->w) < SEEN_ROOM
+				    ? pm_window_fill(&r->w, PM_WINDOW, err)
+				    : PM_OK;
 
 	if (st == PM_OK)
 		st = gem5_message(r, false, head, n, err);
@@ -507,7 +527,8 @@ static enum pm_status gem5_next(void *self, const struct pm_batch **batch, struc
 		r->started = true;
 		pm_opaque_header(b, "gem5", start, n);
 		r->w.p += n;
-		if (gem5_header(r, pm_cur_init(start + head, n - head, pm_window_at(&r->w) - (n - head), err)) == PM_ERR)
+		if (gem5_header(r, pm_cur_init(start + head, n - head,
+					       pm_window_at(&r->w) - (n - head), err)) == PM_ERR)
 			return PM_ERR;
 		*batch = pm_builder_batch(b);
 		return PM_OK;
@@ -525,8 +546,8 @@ static enum pm_status gem5_next(void *self, const struct pm_batch **batch, struc
 		if (st == PM_END)
 			break;
 		if (st == PM_ERR ||
-		    gem5_inst(r, pm_cur_init(raw + head, n - head, pm_window_at(&r->w) + head, err), raw, n,
-			      (uint64_t)(raw - start), err) == PM_ERR)
+		    gem5_inst(r, pm_cur_init(raw + head, n - head, pm_window_at(&r->w) + head, err),
+			      raw, n, (uint64_t)(raw - start), err) == PM_ERR)
 			return PM_ERR;
 		r->w.p += n;
 		/* that it is not in the cache costs more than asking for room */
@@ -582,7 +603,8 @@ static enum pm_status gem5_group(void *self, const struct pm_group *g, struct pm
 		return PM_ERR;
 	for (unsigned i = 0; i < g->nref; i++)
 		if (pm_is_ref(&g->ref[i]))
-			type = g->ref[i].kind == PM_EV_WRITE && type != TYPE_READ ? TYPE_WRITE : TYPE_READ;
+			type = g->ref[i].kind == PM_EV_WRITE && type != TYPE_READ ? TYPE_WRITE
+										  : TYPE_READ;
 	*p++ = 0x08;
 	p = put_varint(p, g->pc);
 	if (bytes && g->insn.len == 4) {
@@ -628,7 +650,8 @@ static enum pm_status gem5_group(void *self, const struct pm_group *g, struct pm
 	w->w.dropped[PM_EV_REG_READ] += g->nrd;
 	w->w.dropped[PM_EV_REG_WRITE] += g->nwr;
 	w->w.dropped[PM_EV_UOP] += g->nuop;
-	if (pm_output_write(w->w.out, len, (size_t)(put_varint(len, (uint64_t)(p - msg)) - len), err) == PM_ERR)
+	if (pm_output_write(w->w.out, len, (size_t)(put_varint(len, (uint64_t)(p - msg)) - len),
+			    err) == PM_ERR)
 		return PM_ERR;
 	return pm_output_write(w->w.out, msg, (size_t)(p - msg), err);
 }
@@ -700,7 +723,8 @@ static int gem5_probe(const uint8_t *head, size_t n)
 	return n >= 4 && !memcmp(head, "gem5", 4) ? 132 : 0;
 }
 
-static const struct pm_reader_ops gem5_read = { gem5_open, gem5_next, gem5_close, NULL, gem5_epochs };
+static const struct pm_reader_ops gem5_read = { gem5_open, gem5_next, gem5_close, NULL,
+	gem5_epochs };
 static const struct pm_writer_ops gem5_write_ops = {
 	gem5_create, gem5_write, gem5_finish, gem5_free, pm_plain_dropped
 };

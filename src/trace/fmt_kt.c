@@ -10,8 +10,9 @@
  *   u32 frame, u32 page + 0x81                  u64 frame, u64 page + 0x81
  *
  * Which address is what follows from the instruction (docs/formats/idtrace.md): targets of control
- * transfers, stack before operand for call and push of memory, esi before edi. A rep instruction has
- * one record per iteration. Records are kept as opaque events, so a trace comes back byte for byte. */
+ * transfers, stack before operand for call and push of memory, esi before edi. A rep instruction
+ * has one record per iteration. Records are kept as opaque events, so a trace comes back byte for
+ * byte. */
 #include <stdlib.h>
 
 #include "trace/group.h"
@@ -33,7 +34,8 @@ struct kt_seen {
 	uint8_t text[24];
 	uint32_t id;
 	uint8_t head;			/* bytes without addresses; 0: nothing yet */
-	uint8_t n, branch, nref;	/* bytes of the instruction; flags of its PM_EV_BRANCH, 0: none */
+	uint8_t n, branch, nref;	/* bytes of the instruction; flags of its PM_EV_BRANCH,
+					 * 0: none */
 	struct kt_ref ref[2];
 } __attribute__((aligned(64)));
 
@@ -49,11 +51,12 @@ struct kt_reader {
 	struct kt_seen *seen;
 	void *seen_mem;			/* ... aligned to cache lines */
 	struct pm_outcome branch;
-	struct pm_reps rep;		/* records of one repeated instruction in a row are its iterations */
+	struct pm_reps rep;		/* records of one repeated instruction in a row are its
+					 * iterations */
 };
 
-static void *kt_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts, struct pm_err *err,
-		     bool wide)
+static void *kt_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
+		     struct pm_err *err, bool wide)
 {
 	struct kt_reader *r;
 
@@ -65,7 +68,8 @@ static void *kt_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t
 	r->seen_mem = pm_alloc((SEEN + 1) * sizeof *r->seen);
 	r->seen = (struct kt_seen *)(((uintptr_t)r->seen_mem + 63) & ~(uintptr_t)63);
 	r->rep.id = PM_NONE;
-	*facts = PM_HAS_REPS | PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | PM_HAS_SPACES;
+	*facts = PM_HAS_REPS | PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES |
+		 PM_HAS_BRANCHES | PM_HAS_SPACES;
 	return r;
 }
 
@@ -85,8 +89,8 @@ static void kt_close(void *self)
 static uint32_t insn_of(struct kt_reader *r, uint64_t pc, const uint8_t *bytes, unsigned len)
 {
 	bool fresh;
-	uint32_t id = pm_codes_put(&r->codes, pc, bytes, len, false, r->wide ? PM_ISA_X86_64 : PM_ISA_X86_32,
-				   &fresh);
+	uint32_t id = pm_codes_put(&r->codes, pc, bytes, len, false,
+				   r->wide ? PM_ISA_X86_64 : PM_ISA_X86_32, &fresh);
 
 	if (!fresh)
 		return id;
@@ -108,7 +112,9 @@ static void close_record(struct kt_reader *r, bool known, uint64_t next, uint32_
 
 static struct kt_ref ref_of(const struct x86_mem *m, unsigned ea)
 {
-	return (struct kt_ref){ m->read && m->write ? PM_EV_MODIFY : m->write ? PM_EV_WRITE : PM_EV_READ,
+	return (struct kt_ref){ m->read && m->write ? PM_EV_MODIFY
+				: m->write	    ? PM_EV_WRITE
+						    : PM_EV_READ,
 				m->stack ? PM_REF_STACK : 0, (uint8_t)ea, m->size ? m->size : 4 };
 }
 
@@ -166,17 +172,19 @@ static inline void put_refs(struct kt_reader *r, uint32_t id, const struct kt_re
 {
 	for (unsigned i = 0; i < n; i++)
 		pm_ev_put(&r->b, ref[i].kind, ref[i].flags, ref[i].size,
-			  wide ? pm_get64(ea + 8 * ref[i].ea) : pm_get32(ea + 4 * ref[i].ea), 0)->id = id;
+			  wide ? pm_get64(ea + 8 * ref[i].ea) : pm_get32(ea + 4 * ref[i].ea), 0)
+			->id = id;
 }
 
-/* HOT: once per record, compiled once for each width. A record of which all but the addresses has been
- * seen, with at least LONGEST bytes at @p; false: it is another. */
+/* HOT: once per record, compiled once for each width. A record of which all but the addresses has
+ * been seen, with at least LONGEST bytes at @p; false: it is another. */
 static inline __attribute__((always_inline))
 bool kt_again(struct kt_reader *r, const uint8_t *p, uint64_t arena, bool wide)
 {
 	const uint64_t pc = wide ? pm_get64(p) : pm_get32(p);
 	/* the length from the record itself: what follows need not wait for the table */
-	const unsigned word = wide ? 8 : 4, type = p[word], head = word + ((1 + (type & 15) + word - 1) & ~(word - 1));
+	const unsigned word = wide ? 8 : 4, type = p[word],
+		       head = word + ((1 + (type & 15) + word - 1) & ~(word - 1));
 	const unsigned size = head + (type >> 4) * word;
 	const struct kt_seen *k = seen_at(r, pc);
 	struct pm_builder *b = &r->b;
@@ -195,7 +203,9 @@ bool kt_again(struct kt_reader *r, const uint8_t *p, uint64_t arena, bool wide)
 	r->insns++;
 	put_refs(r, k->id, k->ref, k->nref, p + head, wide);
 	if (k->branch)
-		r->branch = (struct pm_outcome){ true, false, { PM_EV_BRANCH, k->branch, k->n, k->id, pc, 0 } };
+		r->branch = (struct pm_outcome){ true,
+						 false,
+						 { PM_EV_BRANCH, k->branch, k->n, k->id, pc, 0 } };
 	pm_ev_put(b, PM_EV_OPAQUE, 2, size, arena, size);
 	r->w.p = p + size;
 	return true;
@@ -224,15 +234,18 @@ static enum pm_status kt_record(struct kt_reader *r, const uint8_t *start, struc
 	uint32_t id;
 
 	if (left < 2 * word)
-		return pm_fail(err, at, "expected a record of at least %u bytes, found %zu", 2 * word, left);
+		return pm_fail(err, at, "expected a record of at least %u bytes, found %zu",
+			       2 * word, left);
 	type = p[word];
 	if (type == KT_PID || type == KT_MMU) {
 		size = 2 * word;
 		if (type == KT_PID)
 			for (unsigned i = word + 1; i < size; i++)
 				if (p[i])
-					return pm_fail(err, at + i, "expected zeros behind a process id, found "
-						       "0x%02x", p[i]);
+					return pm_fail(err, at + i,
+						       "expected zeros behind a process id, found "
+						       "0x%02x",
+						       p[i]);
 		close_record(r, false, 0, PM_NONE);
 		if (type == KT_PID)
 			pm_ev_add(b, PM_EV_SWITCH, 0, 0, 0, r->wide ? pm_get64(p) : pm_get32(p));
@@ -240,15 +253,19 @@ static enum pm_status kt_record(struct kt_reader *r, const uint8_t *start, struc
 		n = type & 15;
 		e = type >> 4;
 		if (e > 2 || !n)
-			return pm_fail(err, at + word, "expected a record type (1..15 bytes and 0..2 addresses, "
-				       "0x80 or 0x81), found 0x%02x", type);
+			return pm_fail(err, at + word,
+				       "expected a record type (1..15 bytes and 0..2 addresses, "
+				       "0x80 or 0x81), found 0x%02x",
+				       type);
 		head = word + ((1 + n + word - 1) & ~(word - 1));
 		size = head + e * word;
 		if (left < size)
-			return pm_fail(err, at, "expected a record of %u bytes, found %zu", size, left);
+			return pm_fail(err, at, "expected a record of %u bytes, found %zu", size,
+				       left);
 		for (unsigned i = word + 1 + n; i < head; i++)
 			if (p[i])
-				return pm_fail(err, at + i, "expected a zero pad byte, found 0x%02x", p[i]);
+				return pm_fail(err, at + i,
+					       "expected a zero pad byte, found 0x%02x", p[i]);
 		pc = r->wide ? pm_get64(p) : pm_get32(p);
 		id = insn_of(r, pc, p + word + 1, n);
 		in = &r->codes.insn[id];
@@ -266,8 +283,10 @@ static enum pm_status kt_record(struct kt_reader *r, const uint8_t *start, struc
 		}
 		put_refs(r, id, ref, nref, p + head, r->wide);
 		if (flags[in->flow])
-			r->branch = (struct pm_outcome){ true, false, { PM_EV_BRANCH, flags[in->flow],
-						       (uint16_t)n, id, pc, 0 } };
+			r->branch = (struct pm_outcome){ true,
+							 false,
+							 { PM_EV_BRANCH, flags[in->flow],
+							   (uint16_t)n, id, pc, 0 } };
 		if (!in->rep) {
 			struct kt_seen *k = seen_at(r, pc);
 
@@ -286,7 +305,8 @@ static enum pm_status kt_record(struct kt_reader *r, const uint8_t *start, struc
 
 static void renew(struct kt_reader *r)
 {
-	uint32_t none = PM_NONE, *branch = r->branch.pending ? &r->branch.ev.id : &none, *rep = &r->rep.id;
+	uint32_t none = PM_NONE, *branch = r->branch.pending ? &r->branch.ev.id : &none,
+		 *rep = &r->rep.id;
 	struct x86_regs was[2];
 
 	if (*branch != PM_NONE)
@@ -382,11 +402,16 @@ static enum pm_status kt_group(void *self, const struct pm_group *g, struct pm_e
 	unsigned n = 0, first;
 
 	if (!x)
-		return pm_fail_file(err, "the instruction at 0x%llx has no x86 bytes; KT traces hold them",
+		return pm_fail_file(err,
+				    "the instruction at 0x%llx has no x86 bytes; KT traces hold "
+				    "them",
 				    (unsigned long long)g->pc);
 	if (!w->wide && g->insn.isa == PM_ISA_X86_64)
-		return pm_fail_file(err, "the instruction at 0x%llx is 64-bit code, which needs kt64; kt records "
-				    "hold 32-bit code", (unsigned long long)g->pc);
+		return pm_fail_file(err,
+				    "the instruction at 0x%llx is 64-bit code, which needs kt64; "
+				    "kt records "
+				    "hold 32-bit code",
+				    (unsigned long long)g->pc);
 	target = g->has_branch ? g->branch.value : g->next_known ? g->next_pc : 0;
 	switch (x->class) {
 	case PM_CLASS_JUMP: case PM_CLASS_COND:
@@ -407,16 +432,17 @@ static enum pm_status kt_group(void *self, const struct pm_group *g, struct pm_e
 		ea[n++] = g->nref > 1 ? g->ref[0].addr : target;
 		break;
 	default:
-		/* one effective address per operand: an access in several parts counts once, and reading
-		 * and writing one place is one operand */
+		/* one effective address per operand: an access in several parts counts once, and
+		 * reading and writing one place is one operand */
 		for (unsigned i = 0; i < g->nref; i++)
-			if (n < 2 && n < (x->nmem ? x->nmem : 1))	/* none: elements of a gather or scatter */
+			if (n < 2 &&
+			    n < (x->nmem ? x->nmem : 1)) /* none: elements of a gather or scatter */
 				ea[n++] = g->ref[i].addr;
 			else if (g->ref[i].addr != ea[0] && (n < 2 || g->ref[i].addr != ea[1]))
 				w->w.dropped[g->ref[i].kind]++;
 		/* push and pop of memory: the stack comes first */
-		if (stack_first(x) && n == 2 && g->ref[0].kind == PM_EV_READ && g->ref[1].kind == PM_EV_WRITE &&
-		    x->mem[0].read) {
+		if (stack_first(x) && n == 2 && g->ref[0].kind == PM_EV_READ &&
+		    g->ref[1].kind == PM_EV_WRITE && x->mem[0].read) {
 			uint64_t t = ea[0];
 
 			ea[0] = ea[1];
@@ -427,7 +453,8 @@ static enum pm_status kt_group(void *self, const struct pm_group *g, struct pm_e
 	w->w.dropped[PM_EV_REG_WRITE] += g->nwr;
 	w->w.dropped[PM_EV_UOP] += g->nuop;
 	first = g->insn.len;
-	if (too_wide(w, g->pc, err) || (n > 0 && too_wide(w, ea[0], err)) || (n > 1 && too_wide(w, ea[1], err)))
+	if (too_wide(w, g->pc, err) || (n > 0 && too_wide(w, ea[0], err)) ||
+	    (n > 1 && too_wide(w, ea[1], err)))
 		return PM_ERR;
 	p = w->wide ? pm_put64(p, g->pc) : pm_put32(p, (uint32_t)g->pc);
 	*p = (uint8_t)(n << 4 | first);
@@ -456,7 +483,8 @@ static enum pm_status kt_other(void *self, const struct pm_batch *b, const struc
 	return PM_OK;
 }
 
-static void *kt_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err, bool wide)
+static void *kt_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err,
+		       bool wide)
 {
 	struct kt_writer *w;
 
@@ -537,30 +565,33 @@ static int kt_probe(const uint8_t *head, size_t n, bool wide)
 	return records ? 30 + 8 * records : 0;
 }
 
-#define ROW(id, text, descr, wd, ext)									\
-static void *row_##id##_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,			\
-		       struct pm_err *e)								\
-{													\
-	return kt_open(in, o, f, e, wd);								\
-}													\
-static void *row_##id##_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *e)	\
-{													\
-	return kt_create(out, o, e, wd);								\
-}													\
-static int row_##id##_bid(const uint8_t *head, size_t n)							\
-{													\
-	return kt_probe(head, n, wd);									\
-}													\
-static const struct pm_reader_ops row_##id##_read = { row_##id##_open, kt_next, kt_close, NULL, kt_epochs };		\
-static const struct pm_writer_ops row_##id##_write = {							\
-	row_##id##_create, kt_write, kt_finish, kt_free, pm_plain_dropped					\
-};													\
-const struct pm_format pm_fmt_##id = {									\
-	.name = text, .about = descr, .plural = "KT traces (" text ")", .suffixes = ext,		\
-	.has = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES |		\
-	       PM_HAS_SPACES | PM_HAS_REPS,								\
-	.needs = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS,						\
-	.probe = row_##id##_bid, .read = &row_##id##_read, .write = &row_##id##_write,					\
+#define ROW(id, text, descr, wd, ext)								\
+static void *row_##id##_open(struct pm_input *in, const struct pm_read_opts *o,			\
+	uint32_t *f, struct pm_err *e)							\
+{												\
+	return kt_open(in, o, f, e, wd);							\
+}												\
+static void *row_##id##_create(struct pm_output *out, const struct pm_write_opts *o,		\
+	struct pm_err *e)									\
+{												\
+	return kt_create(out, o, e, wd);							\
+}												\
+static int row_##id##_bid(const uint8_t *head, size_t n)					\
+{												\
+	return kt_probe(head, n, wd);								\
+}												\
+static const struct pm_reader_ops row_##id##_read = { row_##id##_open, kt_next, kt_close,	\
+	NULL, kt_epochs };									\
+static const struct pm_writer_ops row_##id##_write = {						\
+	row_##id##_create, kt_write, kt_finish, kt_free, pm_plain_dropped			\
+};												\
+const struct pm_format pm_fmt_##id = {								\
+	.name = text, .about = descr, .plural = "KT traces (" text ")", .suffixes = ext,	\
+	.has = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES |			\
+		PM_HAS_BRANCHES |								\
+	       PM_HAS_SPACES | PM_HAS_REPS,							\
+	.needs = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS,					\
+	.probe = row_##id##_bid, .read = &row_##id##_read, .write = &row_##id##_write,		\
 };
 ROW(kt, "kt", "KT traces: instructions with their bytes and addresses", false, ".kt")
 ROW(kt64, "kt64", "KT traces, 64-bit addresses", true, ".kt64")

@@ -97,7 +97,8 @@ static enum pm_status lackey_next(void *self, const struct pm_batch **batch, str
 			break;
 		kind = lackey_line(s, n, &addr, &size);
 		if (kind < 0)
-			return pm_fail_text(err, r->l.line, "'I  ADDR,SIZE' or ' L', ' S', ' M'", s, n);
+			return pm_fail_text(err, r->l.line, "'I  ADDR,SIZE' or ' L', ' S', ' M'", s,
+					    n);
 		if (kind == PM_EV_NONE)
 			continue;
 		r->insns += kind == PM_EV_INSN;

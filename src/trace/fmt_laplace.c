@@ -25,31 +25,37 @@
 
 enum laplace_kind { BIN32, BIN64, TEXT, EVENTS, BASIC, PROCESS };
 static const char *const lap_name[] = {
-	"laplace", "laplace64", "laplace-text", "laplace-events", "laplace-basic", "laplace-process",
+	"laplace", "laplace64", "laplace-text", "laplace-events", "laplace-basic",
+	"laplace-process",
 };
 
 /* Fields behind the timestamp: x number, t file type letter, n name up to the end of the line; v a
- * number that only the version before 0.6 has (the minor device), T a letter that only kVMTrace has. */
+ * number that only the version before 0.6 has (the minor device), T a letter that only kVMTrace
+ * has. */
 static const struct event_kind {
 	char tag;
 	const char *fields;
 	bool strict;			/* in `strict` mode, too */
 } kinds[] = {
 	{ 'S', "x", true }, { 'F', "xx", true }, { 'X', "xxxvn", true }, { 'T', "xxx", true },
-	{ 'A', "xx", true }, { 'D', "xxxx", true }, { 'M', "xxxxxvxTn", true }, { 'm', "xxx", true },
-	{ '@', "xxxxx", false }, { 'U', "xxx", true }, { 'u', "x", true }, { 'C', "xx", true },
-	{ 's', "xxxx", false }, { '/', "xx", false }, { '(', "xxxvxtn", true }, { ')', "xxxv", true },
-	{ '<', "xxxvxx", true }, { '>', "xxxvxx", true }, { '-', "xxv", true }, { 't', "xxvx", false },
-	{ 'a', "x", false }, { 'e', "", false }, { '&', "xxx", false },
+	{ 'A', "xx", true }, { 'D', "xxxx", true }, { 'M', "xxxxxvxTn", true },
+	{ 'm', "xxx", true }, { '@', "xxxxx", false }, { 'U', "xxx", true }, { 'u', "x", true },
+	{ 'C', "xx", true }, { 's', "xxxx", false }, { '/', "xx", false }, { '(', "xxxvxtn", true },
+	{ ')', "xxxv", true }, { '<', "xxxvxx", true }, { '>', "xxxvxx", true },
+	{ '-', "xxv", true }, { 't', "xxvx", false }, { 'a', "x", false }, { 'e', "", false },
+	{ '&', "xxx", false },
 };
 
 /* pm_rare.code is the tag: the numbers of enum pm_kernel are theirs. */
 _Static_assert(PM_KERNEL_SCHEDULE == 'S' && PM_KERNEL_FORK == 'F' && PM_KERNEL_EXEC == 'X' &&
-	       PM_KERNEL_CONTEXT == 'A' && PM_KERNEL_COPY_RANGE == 'D' && PM_KERNEL_MAP_FILE == 'M' &&
-	       PM_KERNEL_MAP == 'm' && PM_KERNEL_MAP_SHARED == 's' && PM_KERNEL_MOVE == '@' &&
-	       PM_KERNEL_UNMAP == 'U' && PM_KERNEL_UNMAP_ALL == 'u' && PM_KERNEL_COPY_ON_WRITE == 'C' &&
-	       PM_KERNEL_OPEN == '(' && PM_KERNEL_CLOSE == ')' && PM_KERNEL_READ == '<' &&
-	       PM_KERNEL_WRITE == '>' && PM_KERNEL_DELETE == '-' && PM_KERNEL_TRUNCATE == 't', "the tags above");
+		       PM_KERNEL_CONTEXT == 'A' && PM_KERNEL_COPY_RANGE == 'D' &&
+		       PM_KERNEL_MAP_FILE == 'M' && PM_KERNEL_MAP == 'm' &&
+		       PM_KERNEL_MAP_SHARED == 's' && PM_KERNEL_MOVE == '@' &&
+		       PM_KERNEL_UNMAP == 'U' && PM_KERNEL_UNMAP_ALL == 'u' &&
+		       PM_KERNEL_COPY_ON_WRITE == 'C' && PM_KERNEL_OPEN == '(' &&
+		       PM_KERNEL_CLOSE == ')' && PM_KERNEL_READ == '<' && PM_KERNEL_WRITE == '>' &&
+		       PM_KERNEL_DELETE == '-' && PM_KERNEL_TRUNCATE == 't',
+	       "the tags above");
 
 static const struct event_kind *kind_of(char tag)
 {
@@ -171,7 +177,8 @@ static bool parse_ref(const char *s, size_t n, enum laplace_kind kind, struct la
 	l->type = *tok[0];
 	if (kind == BASIC)
 		return pm_hex(tok[1], len[1], &l->page);
-	if (!pm_hex(tok[1], len[1], &l->time) || !pm_hex(tok[2], len[2], &l->length) || l->length > 255)
+	if (!pm_hex(tok[1], len[1], &l->time) || !pm_hex(tok[2], len[2], &l->length) ||
+	    l->length > 255)
 		return false;
 	if (kind == PROCESS)
 		return pm_hex(tok[3], len[3], &l->addr) && pm_hex(tok[4], len[4], &l->page) &&
@@ -196,12 +203,16 @@ static void *lap_open(struct pm_input *in, const struct pm_read_opts *o, uint32_
 		      struct pm_err *err, enum laplace_kind kind)
 {
 	static const uint32_t fact[] = {
-		[BIN32] = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME | PM_HAS_CYCLES | PM_HAS_SPACES,
-		[BIN64] = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME | PM_HAS_CYCLES | PM_HAS_SPACES,
-		[TEXT] = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME | PM_HAS_CYCLES | PM_HAS_SPACES,
+		[BIN32] = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME | PM_HAS_CYCLES |
+			PM_HAS_SPACES,
+		[BIN64] = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME | PM_HAS_CYCLES |
+			PM_HAS_SPACES,
+		[TEXT] = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME | PM_HAS_CYCLES |
+			PM_HAS_SPACES,
 		[EVENTS] = PM_HAS_KERNEL | PM_HAS_TIME | PM_HAS_CYCLES | PM_HAS_SPACES,
 		[BASIC] = PM_HAS_REFS | PM_HAS_PAGES,
-		[PROCESS] = PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME | PM_HAS_CYCLES | PM_HAS_PAGES |
+		[PROCESS] = PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME | PM_HAS_CYCLES |
+			PM_HAS_PAGES |
 			    PM_HAS_KERNEL,
 	};
 	struct lap_reader *r;
@@ -210,7 +221,8 @@ static void *lap_open(struct pm_input *in, const struct pm_read_opts *o, uint32_
 	char buf[16];
 	const char *v;
 
-	if (pm_fmt_options_check(o->options, kind == EVENTS || kind == PROCESS ? "dialect" : "", err) != PM_OK)
+	if (pm_fmt_options_check(o->options, kind == EVENTS || kind == PROCESS ? "dialect" : "",
+				 err) != PM_OK)
 		return NULL;
 	p = pm_input_peek(in, PM_WINDOW, &got, err);
 	if (!p && pm_failed(err))
@@ -302,13 +314,16 @@ static enum pm_status lap_binary(struct lap_reader *r, struct pm_err *err)
 			if (st != PM_OK)
 				return st;
 			if (pm_window_left(&r->w) < size)
-				return pm_fail(err, pm_window_at(&r->w), "expected %u bytes of record, found "
-					       "%zu", size, pm_window_left(&r->w));
+				return pm_fail(err, pm_window_at(&r->w),
+					       "expected %u bytes of record, found "
+					       "%zu",
+					       size, pm_window_left(&r->w));
 		}
 		p = r->w.p;
 		l.type = (char)p[0];
 		if (ref_kind(l.type) < 0)
-			return pm_fail(err, pm_window_at(&r->w), "expected type r, w or i, found 0x%02x", p[0]);
+			return pm_fail(err, pm_window_at(&r->w),
+				       "expected type r, w or i, found 0x%02x", p[0]);
 		l.time = pm_get64(p + 1);
 		l.length = p[9];
 		l.space = size == 26 ? pm_get64(p + 10) : pm_get32(p + 10);
@@ -323,7 +338,8 @@ static enum pm_status lap_lines(struct lap_reader *r, struct pm_err *err)
 {
 	static const char *const want[] = {
 		[TEXT] = "'r TIME LENGTH SPACE ADDRESS'", [EVENTS] = "a kernel event record",
-		[BASIC] = "'R PAGE'", [PROCESS] = "'r TIME LENGTH PAGE CANONICAL' or a kernel event record",
+		[BASIC] = "'R PAGE'",
+		[PROCESS] = "'r TIME LENGTH PAGE CANONICAL' or a kernel event record",
 	};
 
 	while (r->b.b.n < PM_BATCH_EVENTS) {
@@ -342,7 +358,8 @@ static enum pm_status lap_lines(struct lap_reader *r, struct pm_err *err)
 			else if (r->kind == BASIC)
 				l.addr = l.page << 12;
 			add_ref(r, &l, r->kind >= BASIC);
-		} else if ((r->kind == EVENTS || r->kind == PROCESS) && parse_event(s, n, r->dialect, &k)) {
+		} else if ((r->kind == EVENTS || r->kind == PROCESS) &&
+			   parse_event(s, n, r->dialect, &k)) {
 			add_event(r, &k);
 		} else {
 			return pm_fail_text(err, r->l.line, want[r->kind], s, n);
@@ -383,7 +400,8 @@ struct lap_writer {
 
 	/* per-process directories */
 	char *dir;
-	struct pm_map leader;		/* task -> process; a thread shares its parent's address space */
+	struct pm_map leader;		/* task -> process; a thread shares its parent's address
+					 * space */
 	struct pm_map made;		/* files that this run has begun */
 	struct pm_map owns;		/* task -> 1 once it got an address space of its own */
 	struct task_file { uint64_t pid, tid; FILE *f; } file[64];
@@ -391,7 +409,8 @@ struct lap_writer {
 	uint64_t pid;			/* the task that runs */
 };
 
-static void *lap_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err, enum laplace_kind kind)
+static void *lap_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err,
+			enum laplace_kind kind)
 {
 	static const char *const known[] = { "", "", "", "dialect strict", "", "kernel" };
 	struct lap_writer *w;
@@ -400,10 +419,12 @@ static void *lap_create(struct pm_output *out, const struct pm_write_opts *o, st
 
 	if (pm_fmt_options_check(o->options, known[kind], err) != PM_OK)
 		return NULL;
-	/* what happens to a process is known as PM_EV_SYSCALL, PM_EV_MMAP..., never as PM_EV_KERNEL */
+	/* what happens to a process is known as PM_EV_SYSCALL, PM_EV_MMAP..., never as
+	 * PM_EV_KERNEL */
 	if (kind == EVENTS && o->facts & PM_HAS_THREADS) {
-		pm_fail_file(err, "a traced process's system calls and mappings are no kernel events of Laplace; "
-			     "those come from a kernel that is traced as a whole");
+		pm_fail_file(err, "a traced process's system calls and mappings are no kernel "
+				  "events of Laplace; "
+				  "those come from a kernel that is traced as a whole");
 		return NULL;
 	}
 	w = pm_alloc(sizeof *w);
@@ -424,7 +445,9 @@ static void *lap_create(struct pm_output *out, const struct pm_write_opts *o, st
 		while (d < 3 && strcmp(v, dialect_name[d]))
 			d++;
 		if (d == 3) {
-			pm_fail_file(err, "dialect=%s: expected laplace, kvmtrace-0.5 or kvmtrace-0.6", v);
+			pm_fail_file(err,
+				     "dialect=%s: expected laplace, kvmtrace-0.5 or kvmtrace-0.6",
+				     v);
 			goto fail;
 		}
 		w->dialect = (enum dialect)d;
@@ -469,14 +492,15 @@ static char type_of(const struct pm_event *e, bool upper)
 	return upper ? c & ~32 : c;
 }
 
-static char *put_ref(struct lap_writer *w, char *p, const struct pm_event *e, uint64_t addr, unsigned length,
-		     struct pm_err *err)
+static char *put_ref(struct lap_writer *w, char *p, const struct pm_event *e, uint64_t addr,
+		     unsigned length, struct pm_err *err)
 {
 	switch (w->kind) {
 	case BIN32:
 		if (addr > UINT32_MAX || w->space > UINT32_MAX) {
 			pm_fail_wide(err, addr > UINT32_MAX ? addr : w->space,
-				     "write laplace64, whose records are 26 bytes, or laplace-text");
+				     "write laplace64, whose records are 26 bytes, or "
+				     "laplace-text");
 			return NULL;
 		}
 		/* fall through */
@@ -529,7 +553,8 @@ static char *put_refs(struct lap_writer *w, char *p, const struct pm_event *e, s
 	return p;
 }
 
-static char *put_kernel(struct lap_writer *w, char *p, const struct pm_batch *b, const struct pm_event *e)
+static char *put_kernel(struct lap_writer *w, char *p, const struct pm_batch *b,
+			const struct pm_event *e)
 {
 	const struct pm_rare *r = &b->rare[e->id];
 	const struct event_kind *k = kind_of((char)r->code);
@@ -563,7 +588,7 @@ static char *put_kernel(struct lap_writer *w, char *p, const struct pm_batch *b,
 	return p;
 }
 
-/* ---- a file per task ----------------------------------------------------------------------------- */
+/* ---- a file per task ------------------------------------------------------------------------ */
 
 static FILE *task_file(struct lap_writer *w, uint64_t pid, uint64_t tid, struct pm_err *err)
 {
@@ -614,7 +639,8 @@ static uint64_t leader_of(struct lap_writer *w, uint64_t tid)
 	return tid;
 }
 
-static enum pm_status process_write(struct lap_writer *w, const struct pm_batch *b, struct pm_err *err)
+static enum pm_status process_write(struct lap_writer *w, const struct pm_batch *b,
+				    struct pm_err *err)
 {
 	char line[LAP_MAX];
 
@@ -636,8 +662,11 @@ static enum pm_status process_write(struct lap_writer *w, const struct pm_batch 
 				*pm_map_put(&w->leader, r->arg[0], NULL) = r->arg[1];
 			else if (r->code == PM_KERNEL_CONTEXT)
 				*pm_map_put(&w->owns, r->arg[0], NULL) = 1;
-			/* events that name no task belong to the one that runs, a fork to the parent */
-			pid = tid = strchr("uD/-te", (int)r->code) ? w->pid : r->arg[r->code == PM_KERNEL_FORK];
+			/* events that name no task belong to the one that runs, a fork to the
+			 * parent */
+			pid = tid = strchr("uD/-te", (int)r->code)
+					    ? w->pid
+					    : r->arg[r->code == PM_KERNEL_FORK];
 			p = put_kernel(w, p, b, e);
 		} else if (pm_is_ref(e) || e->kind == PM_EV_INSN) {
 			/* of a file, by a system call: its record says it */
@@ -697,7 +726,8 @@ static char *lap_put(void *self, char *p, const struct pm_batch *b, const struct
 			break;
 		return put_kernel(w, p, b, e);
 	case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY: case PM_EV_INSN: case PM_EV_LINE:
-		if (w->kind == EVENTS || (e->kind != PM_EV_INSN && e->kind != PM_EV_LINE && !pm_is_ref(e)))
+		if (w->kind == EVENTS ||
+		    (e->kind != PM_EV_INSN && e->kind != PM_EV_LINE && !pm_is_ref(e)))
 			break;
 		if (e->kind == PM_EV_MODIFY) {
 			struct pm_event rd = *e;
@@ -767,7 +797,8 @@ static int lap64_bid(const uint8_t *head, size_t n)
 }
 
 /* @refs and @events: lines of either kind in the window's first lines; false if one is neither. */
-static bool count_lines(const uint8_t *head, size_t n, enum laplace_kind kind, int *refs, int *events)
+static bool count_lines(const uint8_t *head, size_t n, enum laplace_kind kind, int *refs,
+			int *events)
 {
 	const char *s = (const char *)head, *end = s + n;
 	enum dialect d = kind >= BASIC ? LAPLACE : guess_dialect(s, n);
@@ -822,41 +853,49 @@ static int process_bid(const uint8_t *head, size_t n)
 {
 	int refs, events;
 
-	/* five fields like laplace-text, but pages instead of addresses: with events it is clear, and
-	 * without them the space comes before the address, the larger number last in this one */
-	return count_lines(head, n, PROCESS, &refs, &events) && refs && events ? 60 + refs + events : 0;
+	/* five fields like laplace-text, but pages instead of addresses: with events it is clear,
+	 * and without them the space comes before the address, the larger number last in this
+	 * one */
+	return count_lines(head, n, PROCESS, &refs, &events) && refs && events ? 60 + refs + events
+									       : 0;
 }
 
-#define ROW(id, text, descr, names, k, bid, ext, fact, need, files)					\
-static void *row_##id##_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,		\
-			     struct pm_err *e)								\
-{													\
-	return lap_open(in, o, f, e, k);								\
-}													\
-static void *row_##id##_create(struct pm_output *out, const struct pm_write_opts *o,			\
-			       struct pm_err *e)							\
-{													\
-	return lap_create(out, o, e, k);								\
-}													\
-static const struct pm_reader_ops row_##id##_read = { row_##id##_open, lap_next, lap_close };		\
-static const struct pm_writer_ops row_##id##_write = {							\
-	row_##id##_create, lap_write, lap_finish, lap_free, pm_plain_dropped				\
-};													\
-const struct pm_format pm_fmt_##id = {									\
-	.name = text, .about = descr, .plural = names, .suffixes = ext, .has = fact, .needs = need,	\
-	.own_files = files, .probe = bid, .read = &row_##id##_read, .write = &row_##id##_write,		\
+#define ROW(id, text, descr, names, k, bid, ext, fact, need, files)			\
+static void *row_##id##_open(struct pm_input *in, const struct pm_read_opts *o,		\
+	uint32_t *f, struct pm_err *e)							\
+{											\
+	return lap_open(in, o, f, e, k);						\
+}											\
+static void *row_##id##_create(struct pm_output *out, const struct pm_write_opts *o,	\
+			       struct pm_err *e)					\
+{											\
+	return lap_create(out, o, e, k);						\
+}											\
+static const struct pm_reader_ops row_##id##_read = { row_##id##_open, lap_next,	\
+	lap_close };									\
+static const struct pm_writer_ops row_##id##_write = {					\
+	row_##id##_create, lap_write, lap_finish, lap_free, pm_plain_dropped		\
+};											\
+const struct pm_format pm_fmt_##id = {							\
+	.name = text, .about = descr, .plural = names, .suffixes = ext, .has = fact,	\
+	.needs = need,									\
+	.own_files = files, .probe = bid, .read = &row_##id##_read,			\
+	.write = &row_##id##_write,							\
 };
-#define REF_FACTS (PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME | PM_HAS_CYCLES | PM_HAS_SPACES)
-ROW(laplace, "laplace", "Laplace reference records, 18 bytes", "Laplace traces", BIN32, lap32_bid, ".ref",
-    REF_FACTS, PM_HAS_REFS, false)
-ROW(laplace64, "laplace64", "Laplace reference records with 64-bit addresses", "Laplace traces (laplace64)",
-    BIN64, lap64_bid, ".ref64", REF_FACTS, PM_HAS_REFS, false)
-ROW(laplace_text, "laplace-text", "Laplace reference records as text", "Laplace text traces", TEXT, text_bid,
-    ".ref.txt", REF_FACTS, PM_HAS_REFS, false)
-ROW(laplace_events, "laplace-events", "kernel events of Laplace and kVMTrace", "Laplace event traces", EVENTS,
-    events_bid, ".kev", (PM_HAS_KERNEL | PM_HAS_TIME | PM_HAS_CYCLES | PM_HAS_SPACES), PM_HAS_KERNEL, false)
-ROW(laplace_basic, "laplace-basic", "Laplace basic merge: canonical pages", "Laplace basic merges", BASIC,
-    basic_bid, ".bm", (PM_HAS_REFS | PM_HAS_PAGES), (PM_HAS_REFS | PM_HAS_PAGES), false)
+#define REF_FACTS (PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME | PM_HAS_CYCLES | \
+		   PM_HAS_SPACES)
+ROW(laplace, "laplace", "Laplace reference records, 18 bytes", "Laplace traces", BIN32,
+	lap32_bid,
+    ".ref", REF_FACTS, PM_HAS_REFS, false)
+ROW(laplace64, "laplace64", "Laplace reference records with 64-bit addresses",
+    "Laplace traces (laplace64)", BIN64, lap64_bid, ".ref64", REF_FACTS, PM_HAS_REFS, false)
+ROW(laplace_text, "laplace-text", "Laplace reference records as text", "Laplace text traces", TEXT,
+    text_bid, ".ref.txt", REF_FACTS, PM_HAS_REFS, false)
+ROW(laplace_events, "laplace-events", "kernel events of Laplace and kVMTrace",
+    "Laplace event traces", EVENTS, events_bid, ".kev",
+    (PM_HAS_KERNEL | PM_HAS_TIME | PM_HAS_CYCLES | PM_HAS_SPACES), PM_HAS_KERNEL, false)
+ROW(laplace_basic, "laplace-basic", "Laplace basic merge: canonical pages", "Laplace basic merges",
+    BASIC, basic_bid, ".bm", (PM_HAS_REFS | PM_HAS_PAGES), (PM_HAS_REFS | PM_HAS_PAGES), false)
 ROW(laplace_process, "laplace-process", "Laplace per-process merge, a directory per process",
     "Laplace per-process merges", PROCESS, process_bid, ".pp",
     (PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME | PM_HAS_CYCLES | PM_HAS_PAGES | PM_HAS_KERNEL),

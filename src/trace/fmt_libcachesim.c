@@ -23,10 +23,11 @@
  *   table    object -> its last request, for the objects seen last
  *   ring     the last requests, before they go to a temporary file
  *
- * A request whose predecessor is still in the ring completes it there. Where the predecessor has left
- * the ring, that it is to be completed goes to a sorter, by its number. An object that has to leave the
- * table, and one that comes to it after any had to leave, go to another, by object: in its order
- * each object that left stands before its coming back. So memory is constant, whatever the trace. */
+ * A request whose predecessor is still in the ring completes it there. Where the predecessor has
+ * left the ring, that it is to be completed goes to a sorter, by its number. An object that has to
+ * leave the table, and one that comes to it after any had to leave, go to another, by object: in
+ * its order each object that left stands before its coming back. So memory is constant, whatever
+ * the trace. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -110,8 +111,10 @@ static bool lcs_header(struct ocs_reader *r, const uint8_t *h, struct pm_err *er
 		return false;
 	}
 	if (pm_get32(h + 1004) != r->record || pm_get32(h + 1000) != n) {
-		pm_fail(err, pm_get32(h + 1000) == n ? 1004 : 1000, "the header says %u fields in %u bytes, "
-			"its layout %u in %u", pm_get32(h + 1000), pm_get32(h + 1004), n, r->record);
+		pm_fail(err, pm_get32(h + 1000) == n ? 1004 : 1000,
+			"the header says %u fields in %u bytes, "
+			"its layout %u in %u",
+			pm_get32(h + 1000), pm_get32(h + 1004), n, r->record);
 		return false;
 	}
 	for (unsigned i = 0; i < 9; i++) {
@@ -213,11 +216,13 @@ static enum pm_status ocs_next(void *self, const struct pm_batch **batch, struct
 		if (st != PM_OK)
 			return st;
 		if (pm_window_left(&r->w) < record)
-			return pm_fail(err, pm_window_at(&r->w), "expected %u bytes of record, found %zu", record,
+			return pm_fail(err, pm_window_at(&r->w),
+				       "expected %u bytes of record, found %zu", record,
 				       pm_window_left(&r->w));
 	}
 	/* HOT: once per record */
-	for (p = start = r->w.p; b->b.n < PM_BATCH_EVENTS && (size_t)(r->w.end - p) >= record; p += record) {
+	for (p = start = r->w.p; b->b.n < PM_BATCH_EVENTS && (size_t)(r->w.end - p) >= record;
+	     p += record) {
 		uint64_t time = get_field(p, r->time), size = get_field(p, r->size);
 
 		if (time != r->now) {
@@ -234,11 +239,13 @@ static enum pm_status ocs_next(void *self, const struct pm_batch **batch, struct
 	return PM_OK;
 }
 
-static void *og_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f, struct pm_err *e)
+static void *og_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,
+		     struct pm_err *e)
 {
 	return ocs_open(in, o, f, e, false);
 }
-static void *lcs_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f, struct pm_err *e)
+static void *lcs_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,
+		      struct pm_err *e)
 {
 	return ocs_open(in, o, f, e, true);
 }
@@ -259,7 +266,8 @@ struct ocs_set {
 
 struct ocs_writer {
 	struct pm_plain w;
-	bool lcs, timed, copy;		/* copy: from the same format, records go out as they came */
+	bool lcs, timed, copy;		/* copy: from the same format, records go out as they
+					 * came */
 	unsigned shift;
 	uint64_t n, now, never;
 	uint64_t bytes, objects, object_bytes;	/* of requests that are nobody's next */
@@ -270,8 +278,8 @@ struct ocs_writer {
 	struct ocs_set *set;		/* ... aligned */
 	bool left;			/* an object had to leave the table */
 	struct pm_sorter *later;	/* key: a request in the temporary file, a: its next */
-	struct pm_sorter *back;		/* key: object; a: its request + 1 before it left, b: its size; or a 0: it
-					 * comes with request b */
+	struct pm_sorter *back;		/* key: object; a: its request + 1 before it left, b: its
+					 * size; or a 0: it comes with request b */
 };
 
 static void ocs_free(void *self)
@@ -289,7 +297,8 @@ static void ocs_free(void *self)
 	free(w);
 }
 
-static void *ocs_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err, bool lcs)
+static void *ocs_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err,
+			bool lcs)
 {
 	struct ocs_writer *w;
 	uint64_t block = 64;
@@ -299,7 +308,8 @@ static void *ocs_create(struct pm_output *out, const struct pm_write_opts *o, st
 	if (pm_fmt_options_check(o->options, "block", err) != PM_OK)
 		return NULL;
 	v = pm_fmt_option(o->options, "block", buf, sizeof buf);
-	if (v && (!pm_num(v, strlen(v), &block) || !block || block & (block - 1) || block > 1 << 30)) {
+	if (v &&
+	    (!pm_num(v, strlen(v), &block) || !block || block & (block - 1) || block > 1 << 30)) {
 		pm_fail_file(err, "block=%s: expected a power of two", v);
 		return NULL;
 	}
@@ -329,8 +339,8 @@ static inline uint8_t *ring_at(struct ocs_writer *w, uint64_t i)
 }
 
 /* Request @i, whose size is @size, has @next as the next to its object. */
-static inline enum pm_status complete(struct ocs_writer *w, uint64_t i, uint64_t next, uint64_t size,
-				      struct pm_err *err)
+static inline enum pm_status complete(struct ocs_writer *w, uint64_t i, uint64_t next,
+				      uint64_t size, struct pm_err *err)
 {
 	w->objects--;
 	w->object_bytes -= size;
@@ -355,7 +365,8 @@ static enum pm_status enter(struct ocs_writer *w, struct ocs_set *s, uint64_t ob
 	for (unsigned k = 1; k < WAYS; k++)
 		if (s->at[k] < s->at[oldest])
 			oldest = k;
-	if (w->left && pm_sorter_add(w->back, (struct pm_sort_rec){ object, 0, w->n }, err) == PM_ERR)
+	if (w->left &&
+	    pm_sorter_add(w->back, (struct pm_sort_rec){ object, 0, w->n }, err) == PM_ERR)
 		return PM_ERR;
 	if (s->at[oldest]) {
 		w->left = true;
@@ -390,11 +401,13 @@ static inline enum pm_status add_request(struct ocs_writer *w, uint64_t object, 
 	enum pm_status st;
 
 	if (size > UINT32_MAX || time > UINT32_MAX)
-		return pm_fail_file(err, "request %llu has %s above 2^32 - 1", (unsigned long long)w->n,
+		return pm_fail_file(err, "request %llu has %s above 2^32 - 1",
+				    (unsigned long long)w->n,
 				    size > UINT32_MAX ? "a size" : "a time");
 	if (w->n - w->gone == RING && spool(w, err) == PM_ERR)
 		return PM_ERR;
-	pm_put64(pm_put32(pm_put64(pm_put32(ring_at(w, w->n), (uint32_t)time), object), (uint32_t)size),
+	pm_put64(pm_put32(pm_put64(pm_put32(ring_at(w, w->n), (uint32_t)time), object),
+			  (uint32_t)size),
 		 w->never);
 	w->bytes += size;
 	w->objects++;
@@ -451,7 +464,9 @@ static enum pm_status ocs_write(void *self, const struct pm_batch *b, struct pm_
 				}
 			}
 		} else if (pm_is_ref(e)) {
-			uint64_t size = w->shift ? 1ull << w->shift : w->w.native ? e->value : e->size;
+			uint64_t size = w->shift      ? 1ull << w->shift
+					: w->w.native ? e->value
+						      : e->size;
 
 			if (w->copy)
 				continue;
@@ -485,7 +500,8 @@ static enum pm_status match(struct ocs_writer *w, struct pm_err *err)
 			left = r;
 			continue;
 		}
-		if (left.a && left.key == r.key && complete(w, left.a - 1, r.b, left.b, err) == PM_ERR)
+		if (left.a && left.key == r.key &&
+		    complete(w, left.a - 1, r.b, left.b, err) == PM_ERR)
 			return PM_ERR;
 		left.a = 0;
 	}
@@ -519,7 +535,8 @@ static enum pm_status put_gone(struct ocs_writer *w, struct pm_err *err)
 
 	for (uint64_t at = 0; at < w->gone && st == PM_OK && more != PM_ERR; at += CHUNK) {
 		st = pm_temp_read(w->temp, v, CHUNK * REC, at * REC, err);
-		for (; more == PM_OK && r.key < at + CHUNK; more = pm_sorter_next(w->later, &r, err))
+		for (; more == PM_OK && r.key < at + CHUNK;
+		     more = pm_sorter_next(w->later, &r, err))
 			pm_put64(v + (r.key - at) * REC + 16, r.a);
 		if (st == PM_OK)
 			st = pm_output_write(w->w.out, v, CHUNK * REC, err);
@@ -535,7 +552,8 @@ static enum pm_status ocs_finish(void *self, struct pm_err *err)
 
 	if (w->copy)
 		return PM_OK;
-	if (match(w, err) == PM_ERR || (w->lcs && put_lcs_header(w, err) == PM_ERR) || put_gone(w, err) == PM_ERR)
+	if (match(w, err) == PM_ERR || (w->lcs && put_lcs_header(w, err) == PM_ERR) ||
+	    put_gone(w, err) == PM_ERR)
 		return PM_ERR;
 	for (uint64_t i = w->gone; i < w->n; i += n) {
 		n = RING - i % RING < w->n - i ? RING - i % RING : w->n - i;
@@ -581,7 +599,8 @@ static int lcs_probe(const uint8_t *head, size_t n)
 
 static const struct pm_reader_ops og_read = { og_open, ocs_next, ocs_close };
 static const struct pm_reader_ops lcs_read = { lcs_open, ocs_next, ocs_close };
-static const struct pm_writer_ops og_write = { og_create, ocs_write, ocs_finish, ocs_free, pm_plain_dropped };
+static const struct pm_writer_ops og_write = { og_create, ocs_write, ocs_finish, ocs_free,
+	pm_plain_dropped };
 static const struct pm_writer_ops lcs_write = {
 	lcs_create, ocs_write, ocs_finish, ocs_free, pm_plain_dropped
 };

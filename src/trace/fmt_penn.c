@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* fmt_penn.c - micro-op traces of the University of Pennsylvania's CIS 501: text, one micro-op a line
+/* fmt_penn.c - micro-op traces of the University of Pennsylvania's CIS 501: text, one micro-op a
+ * line
  *
  *   FIELD  1 uop    decimal, 1 starts a macro-op      8 ld/st   L S -
  *          2 pc     hex                               9 imm     signed decimal
  *          3 src1   -1 or register                   10 mem     hex, 0 when none
- *          4 src2   -1 or register                   11 fall    hex, pc of the next macro-op in memory
+ *          4 src2   -1 or register                   11 fall    hex, pc of the next macro-op in
+ *                   memory
  *          5 dest   -1 or register                   12 target  hex, 0 for non-control
  *          6 flags  R W -                            13 macro   at most 11 characters
  *          7 branch T N -                            14 micro   at most 22 characters
@@ -56,15 +58,17 @@ static int penn_probe(const uint8_t *head, size_t n)
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* A line that was parsed before: a micro-op's line is the same each time it executes, but for its memory
- * address. The text in front of the address, and behind it; without a reference, all of it in front. */
+/* A line that was parsed before: a micro-op's line is the same each time it executes, but for its
+ * memory address. The text in front of the address, and behind it; without a reference, all of it
+ * in front. */
 #define KNOWN		(1u << 14)	/* lines, by their first 16 bytes; 5 MiB */
 #define KNOWN_TEXT	112		/* of lines longer than this nothing is remembered */
 #define KNOWN_AHEAD	256		/* bytes of input that may be looked at without asking */
 
 struct penn_known {
 	uint8_t head, tail;		/* bytes of text; head 0: nothing is known */
-	uint8_t nev, uop;		/* events; which of them is the micro-op's, and the reference's behind it */
+	uint8_t nev, uop;		/* events; which of them is the micro-op's, and the
+					 * reference's behind it */
 	struct pm_event ev[MAX_EVENTS_PER_LINE];
 	struct pm_uop u;
 	uint8_t text[KNOWN_TEXT];
@@ -164,8 +168,8 @@ static enum pm_status penn_explain(const uint8_t *s, uint64_t line, struct pm_er
 		for (char *c = found; *c; c++)
 			if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
 				*c = '?';
-		return pm_fail_line(err, line, "field %d (%s): expected %s, found '%s%s'", i, field_name[i],
-				    want, found, len > 24 ? "..." : "");
+		return pm_fail_line(err, line, "field %d (%s): expected %s, found '%s%s'", i,
+				    field_name[i], want, found, len > 24 ? "..." : "");
 	}
 	pm_tok_next(&t, &len);
 	return pm_fail_line(err, line, "expected 14 fields, found more");
@@ -350,20 +354,23 @@ static unsigned line_events(const struct pm_uop *u, uint32_t id, struct pm_event
 		*e++ = (struct pm_event){ u->access == PM_UOP_LOAD ? PM_EV_READ : PM_EV_WRITE, 0,
 					  (uint16_t)nominal_size(u->macro), PM_NONE, u->mem, 0 };
 	if (u->outcome != PM_UOP_NO_BRANCH)
-		*e++ = (struct pm_event){ PM_EV_BRANCH, (uint8_t)branch_flags(u), (uint16_t)size, PM_NONE, u->pc,
-					  u->target };
+		*e++ = (struct pm_event){ PM_EV_BRANCH,	  (uint8_t)branch_flags(u),
+					  (uint16_t)size, PM_NONE,
+					  u->pc,	  u->target };
 	return (unsigned)(e - ev);
 }
 
 static inline struct penn_known *known_at(struct penn_reader *r, const uint8_t *line)
 {
-	uint64_t h = pm_get64(line) * 0x9e3779b97f4a7c15u ^ pm_get64(line + 8) * 0xc2b2ae3d27d4eb4fu;
+	uint64_t h = pm_get64(line) * 0x9e3779b97f4a7c15u ^
+		     pm_get64(line + 8) * 0xc2b2ae3d27d4eb4fu;
 
 	return &r->known[(h ^ h >> 29) * 0x9e3779b97f4a7c15u >> 50 & (KNOWN - 1)];
 }
 
 /* The line [p, next), which is @u's, may come again. */
-static void remember(struct penn_reader *r, const uint8_t *p, const uint8_t *next, const struct pm_uop *u)
+static void remember(struct penn_reader *r, const uint8_t *p, const uint8_t *next,
+		     const struct pm_uop *u)
 {
 	struct penn_known *k = known_at(r, p);
 	const uint8_t *mem = p, *behind = next;
@@ -395,10 +402,10 @@ static void remember(struct penn_reader *r, const uint8_t *p, const uint8_t *nex
 	k->nev = (uint8_t)line_events(u, 0, k->ev);
 }
 
-/* HOT: once per line. What penn_line() and line_events() would do, if the line at @p is a known one;
- * KNOWN_AHEAD bytes can be read. NULL: it is not. */
-static inline const uint8_t *known_line(struct penn_reader *r, const uint8_t *p, uint32_t id, struct pm_uop *u,
-					struct pm_event *ev, unsigned *nev)
+/* HOT: once per line. What penn_line() and line_events() would do, if the line at @p is a known
+ * one; KNOWN_AHEAD bytes can be read. NULL: it is not. */
+static inline const uint8_t *known_line(struct penn_reader *r, const uint8_t *p, uint32_t id,
+					struct pm_uop *u, struct pm_event *ev, unsigned *nev)
 {
 	const struct penn_known *k = known_at(r, p);
 	const uint8_t *start;
@@ -527,7 +534,8 @@ static void *penn_create(struct pm_output *out, const struct pm_write_opts *o, s
 		w->chosen = true;
 		w->aligned = !strcmp(d, "aligned");
 		if (!w->aligned && strcmp(d, "compact")) {
-			pm_fail_file(err, "unknown Penn dialect '%s', expected compact or aligned", d);
+			pm_fail_file(err, "unknown Penn dialect '%s', expected compact or aligned",
+				     d);
 			free(w);
 			return NULL;
 		}
@@ -569,7 +577,8 @@ static inline char *put_reg(char *p, int r, bool aligned)
 	return pm_put_dec(p, (unsigned)r);
 }
 
-#define PENN_LINE 256		/* more than the longest line: 10 + 5 * 17 + 3 * 4 + 6 + 21 + 34 + 14 */
+#define PENN_LINE 256		/* more than the longest line: 10 + 5 * 17 + 3 * 4 + 6 + 21 + 34
+				 * + 14 */
 
 static inline char *put_str(char *p, const char *s, size_t *n)
 {
@@ -588,7 +597,8 @@ static enum pm_status penn_write(void *self, const struct pm_batch *b, struct pm
 
 	while (i < b->n) {
 		size_t room = b->n - i < 512 ? b->n - i : 512;
-		char *start = (char *)pm_output_reserve(w->w.out, room * PENN_LINE, err), *p = start;
+		char *start = (char *)pm_output_reserve(w->w.out, room * PENN_LINE, err),
+		     *p = start;
 
 		if (!start)
 			return PM_ERR;
@@ -620,10 +630,14 @@ static enum pm_status penn_write(void *self, const struct pm_batch *b, struct pm
 			w->loads += u->access == PM_UOP_LOAD;
 			w->stores += u->access == PM_UOP_STORE;
 			w->branches += u->outcome != PM_UOP_NO_BRANCH;
-			if (u->src1 < -1 || u->src2 < -1 || u->dest < -1 || u->src1 > 255 || u->src2 > 255 ||
-			    u->dest > 255 || !u->macro[0] || !u->micro[0] || u->macro[11] || u->micro[22])
-				return pm_fail_file(err, "micro-op %llu does not fit a Penn trace: registers "
-						    "-1..255, opcode names of 1..11 and 1..22 characters",
+			if (u->src1 < -1 || u->src2 < -1 || u->dest < -1 || u->src1 > 255 ||
+			    u->src2 > 255 || u->dest > 255 || !u->macro[0] || !u->micro[0] ||
+			    u->macro[11] || u->micro[22])
+				return pm_fail_file(err,
+						    "micro-op %llu does not fit a Penn trace: "
+						    "registers "
+						    "-1..255, opcode names of 1..11 and 1..22 "
+						    "characters",
 						    (unsigned long long)w->uops);
 			p = pm_put_sdec(p, u->index);
 			*p++ = ' ';
@@ -694,7 +708,8 @@ static const uint64_t *penn_dropped(void *self)
 	struct penn_writer *w = self;
 
 	for (unsigned k = PM_EV_NONE; k < PM_EV_COUNT; k++)
-		if (k != PM_EV_INSN && k != PM_EV_MODIFY && k != PM_EV_REP_ITER && k != PM_EV_OPAQUE)
+		if (k != PM_EV_INSN && k != PM_EV_MODIFY && k != PM_EV_REP_ITER &&
+		    k != PM_EV_OPAQUE)
 			w->w.dropped[k] = w->seen[k];
 	w->w.dropped[PM_EV_READ] = more(w->seen[PM_EV_READ] + w->seen[PM_EV_MODIFY], w->loads);
 	w->w.dropped[PM_EV_WRITE] = more(w->seen[PM_EV_WRITE] + w->seen[PM_EV_MODIFY], w->stores);
@@ -703,7 +718,8 @@ static const uint64_t *penn_dropped(void *self)
 }
 
 static const struct pm_reader_ops penn_read_ops = { penn_open, penn_next, penn_close };
-static const struct pm_writer_ops penn_write_ops = { penn_create, penn_write, penn_finish, free, penn_dropped };
+static const struct pm_writer_ops penn_write_ops = { penn_create, penn_write, penn_finish, free,
+	penn_dropped };
 
 const struct pm_format pm_fmt_penn = {
 	.name = "penn",

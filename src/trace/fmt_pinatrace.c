@@ -92,7 +92,8 @@ static enum pm_status pina_next(void *self, const struct pm_batch **batch, struc
 			return pm_fail_text(err, r->l.line, "nothing behind '#eof'", s, n);
 		op = pina_line(s, n, &pc, &addr);
 		if (!op)
-			return pm_fail_text(err, r->l.line, "'PC: R ADDRESS' or 'PC: W ADDRESS'", s, n);
+			return pm_fail_text(err, r->l.line, "'PC: R ADDRESS' or 'PC: W ADDRESS'", s,
+					    n);
 		if (op == '#') {
 			r->eof = true;
 			continue;
@@ -200,7 +201,8 @@ static int pina_probe(const uint8_t *head, size_t n)
 	return lines ? 40 + lines : 0;
 }
 
-static const struct pm_reader_ops pina_read = { pina_open, pina_next, pina_close, NULL, pina_epochs };
+static const struct pm_reader_ops pina_read = { pina_open, pina_next, pina_close, NULL,
+	pina_epochs };
 static const struct pm_writer_ops pina_write_ops = {
 	pina_create, pina_write, pina_finish, free, pm_plain_dropped
 };

@@ -71,8 +71,10 @@ static enum pm_status pixie_next(void *self, const struct pm_batch **batch, stru
 			if (st == PM_END)
 				break;
 			if (pm_window_left(&r->w) < 4)
-				return pm_fail(err, pm_window_at(&r->w), "expected 4 bytes of record, found "
-					       "%zu", pm_window_left(&r->w));
+				return pm_fail(err, pm_window_at(&r->w),
+					       "expected 4 bytes of record, found "
+					       "%zu",
+					       pm_window_left(&r->w));
 		}
 		memcpy(&word, r->w.p, 4);
 		word = be32toh(word);
@@ -97,8 +99,8 @@ static enum pm_status pixie_next(void *self, const struct pm_batch **batch, stru
 			fetch(r, count);
 			break;
 		default:
-			return pm_fail(err, pm_window_at(&r->w), "expected a type from 0 to 14, found %u",
-				       type);
+			return pm_fail(err, pm_window_at(&r->w),
+				       "expected a type from 0 to 14, found %u", type);
 		}
 		r->w.p += 4;
 	}

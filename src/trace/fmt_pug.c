@@ -17,12 +17,14 @@ static const struct pm_reader_ops read_ops = {
 };
 
 static const struct pm_writer_ops write_ops = {
-	.open = pug_write_open, .write = pug_write, .packed = pug_write_packed, .finish = pug_write_finish, .close = pug_write_close,
+	.open = pug_write_open, .write = pug_write, .packed = pug_write_packed,
+	.finish = pug_write_finish, .close = pug_write_close,
 };
 
 const struct pm_format pm_fmt_pug = {
 	.name = "pug",
-	.about = "pugmark's own container, keeps everything; options: fast, default, dense, chunk=N",
+	.about = "pugmark's own container, keeps everything; "
+		 "options: fast, default, dense, chunk=N",
 	.plural = "pug traces",
 	.suffixes = ".pug",
 	.has = UINT32_MAX,

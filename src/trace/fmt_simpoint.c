@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fmt_simpoint.c - basic-block vectors for SimPoint: one interval a line, "T:id:count :id:count ..."
+/* fmt_simpoint.c - basic-block vectors for SimPoint: one interval a line, "T:id:count :id:count
+ * ..."
  *
  * id counts from 1; count = executions of the block times its instructions. '#' starts a comment.
  * Written: one blank behind each pair as gem5 does, ids in order of first execution; an interval
@@ -92,8 +93,9 @@ static int sp_element(struct sp_reader *r, const uint8_t *p, const uint8_t *end,
 			if (!pm_dec((const char *)start, (size_t)(s - start), &v[k]))
 				return -1;
 		}
-		if (!v[0] || v[0] > UINT32_MAX || (s < end && *s != ' ' && *s != '\t' && *s != '\n' &&
-						   *s != '\r' && *s != ':' && *s != '#'))
+		if (!v[0] || v[0] > UINT32_MAX ||
+		    (s < end && *s != ' ' && *s != '\t' && *s != '\n' && *s != '\r' && *s != ':' &&
+		     *s != '#'))
 			return -1;
 		pm_ev_add(&r->b, PM_EV_OPAQUE, SP_PAIR, 0, 0, v[1])->id = (uint32_t)v[0];
 		return (int)(s - p);
@@ -173,8 +175,9 @@ static void *sp_create(struct pm_output *out, const struct pm_write_opts *o, str
 	}
 	/* basic-block vectors themselves offer no facts, and may be written again */
 	if (o->facts && !(o->facts & PM_HAS_INSNS)) {
-		pm_fail_file(err, "writing basic-block vectors needs instruction boundaries, and the input "
-			     "holds none");
+		pm_fail_file(err, "writing basic-block vectors needs instruction boundaries, and "
+				  "the input "
+				  "holds none");
 		return NULL;
 	}
 	w = pm_alloc(sizeof *w);
@@ -256,8 +259,8 @@ static enum pm_status sp_insn(struct sp_writer *w, const struct pm_event *e, str
 	return PM_OK;
 }
 
-static enum pm_status sp_opaque(struct sp_writer *w, const struct pm_batch *b, const struct pm_event *e,
-				struct pm_err *err)
+static enum pm_status sp_opaque(struct sp_writer *w, const struct pm_batch *b,
+				const struct pm_event *e, struct pm_err *err)
 {
 	char text[64], *p = text;
 	size_t n;

@@ -8,7 +8,8 @@
  * store (two digits a byte). A load's size comes from the opcode.
  *
  * Register ids here: 0x300 + n for xn, 0x320 + n for fn. A line is kept as an opaque event, so that
- * a log comes back byte for byte. Written from other formats only if the instructions are RISC-V. */
+ * a log comes back byte for byte. Written from other formats only if the instructions are
+ * RISC-V. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -94,7 +95,8 @@ static bool spike_parse(const char *s, size_t n, struct spike_line *l)
 			tok = pm_tok_next(&t, &len);
 			if (len < 3 || tok[1] != 'x' || tok[0] != '0')
 				return false;
-			/* 128-bit values of quad-precision registers: the low half is what counts here */
+			/* 128-bit values of quad-precision registers: the low half is what counts
+			 * here */
 			if (!pm_hex(len > 18 ? tok + len - 16 : tok, len > 18 ? 16 : len, &v))
 				return false;
 			if (l->nreg < NR(l->reg)) {
@@ -103,7 +105,8 @@ static bool spike_parse(const char *s, size_t n, struct spike_line *l)
 			}
 			continue;
 		}
-		if (len >= 2 && (*tok == 'c' || *tok == 'e' || *tok == 'm' || *tok == 'l' || *tok == 'v')) {
+		if (len >= 2 &&
+		    (*tok == 'c' || *tok == 'e' || *tok == 'm' || *tok == 'l' || *tok == 'v')) {
 			struct pm_tok back = t;
 
 			tok = pm_tok_next(&t, &len);
@@ -212,9 +215,12 @@ static uint32_t insn_of(struct spike_reader *r, const struct spike_line *l, int 
 	uint32_t id = pm_codes_put(&r->codes, l->pc, bytes, l->len, false, PM_ISA_RISCV, &fresh);
 
 	if (fresh && br >= 0)
-		r->codes.insn[id].flow = br & PM_BR_COND ? PM_CLASS_COND : br & PM_BR_RET ? PM_CLASS_RET :
-			br & PM_BR_CALL ? br & PM_BR_INDIRECT ? PM_CLASS_CALL_IND : PM_CLASS_CALL :
-			br & PM_BR_INDIRECT ? PM_CLASS_JUMP_IND : PM_CLASS_JUMP;
+		r->codes.insn[id].flow = br & PM_BR_COND   ? PM_CLASS_COND
+					 : br & PM_BR_RET  ? PM_CLASS_RET
+					 : br & PM_BR_CALL ? br & PM_BR_INDIRECT ? PM_CLASS_CALL_IND
+										 : PM_CLASS_CALL
+					 : br & PM_BR_INDIRECT ? PM_CLASS_JUMP_IND
+							       : PM_CLASS_JUMP;
 	return id;
 }
 
@@ -278,8 +284,9 @@ static enum pm_status spike_next(void *self, const struct pm_batch **batch, stru
 			pm_ev_add(b, PM_EV_REG_WRITE, 0, 8, 0, l.reg[i].v)->id = l.reg[i].id;
 		for (unsigned i = 0; i < l.nmem; i++) {
 			unsigned size = l.mem[i].store ? l.mem[i].size : load_size(l.insn, l.len);
-			struct pm_event *e = pm_ev_add(b, l.mem[i].store ? PM_EV_WRITE : PM_EV_READ, 0, size,
-						       l.mem[i].addr, l.mem[i].store ? l.mem[i].value : 0);
+			struct pm_event *e = pm_ev_add(b, l.mem[i].store ? PM_EV_WRITE : PM_EV_READ,
+						       0, size, l.mem[i].addr,
+						       l.mem[i].store ? l.mem[i].value : 0);
 
 			e->id = id;
 		}
@@ -312,8 +319,11 @@ static enum pm_status spike_group(void *self, const struct pm_group *g, struct p
 	if (w->w.native)
 		return PM_OK;
 	if (!g->known || g->insn.isa != PM_ISA_RISCV || (g->insn.len != 2 && g->insn.len != 4))
-		return pm_fail_file(err, "the instruction at 0x%llx is no RISC-V instruction; Spike logs hold "
-				    "nothing else", (unsigned long long)g->pc);
+		return pm_fail_file(err,
+				    "the instruction at 0x%llx is no RISC-V instruction; Spike "
+				    "logs hold "
+				    "nothing else",
+				    (unsigned long long)g->pc);
 	memcpy(&insn, g->insn.bytes, g->insn.len);
 	insn = le32toh(insn);
 	pm_buf_printf(&line, "core%4d: %1d 0x%016llx (0x%0*x)",
@@ -352,7 +362,8 @@ static enum pm_status spike_other(void *self, const struct pm_batch *b, const st
 	}
 	if (pm_opaque_is(b, e, "spike", &n)) {
 		w->w.native = true;
-	} else if (w->w.native && e->flags == 2 && e->addr <= b->narena && b->narena - e->addr >= e->value) {
+	} else if (w->w.native && e->flags == 2 && e->addr <= b->narena &&
+		   b->narena - e->addr >= e->value) {
 		if (pm_output_write(w->w.out, b->arena + e->addr, e->value, err) == PM_ERR)
 			return PM_ERR;
 		return pm_output_write(w->w.out, "\n", 1, err);
@@ -402,7 +413,8 @@ static int spike_probe(const uint8_t *head, size_t n)
 	return spike_parse(s, nl ? (size_t)(nl - s) : n, &l) ? 120 : 0;
 }
 
-static const struct pm_reader_ops spike_read = { spike_open, spike_next, spike_close, NULL, spike_epochs };
+static const struct pm_reader_ops spike_read = { spike_open, spike_next, spike_close, NULL,
+	spike_epochs };
 static const struct pm_writer_ops spike_write_ops = {
 	spike_create, spike_write, spike_finish, spike_free, pm_plain_dropped
 };
@@ -410,7 +422,8 @@ static const struct pm_writer_ops spike_write_ops = {
 const struct pm_format pm_fmt_spike = {
 	.name = "spike", .about = "commit logs of the RISC-V simulator Spike",
 	.plural = "Spike logs", .suffixes = ".spike",
-	.has = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | PM_HAS_REGS |
+	.has = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES |
+		PM_HAS_REGS |
 	       PM_HAS_REGVALS,
 	.needs = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS,
 	.probe = spike_probe, .read = &spike_read, .write = &spike_write_ops,

@@ -12,8 +12,10 @@
 struct pm_packed;
 
 struct pm_read_opts {
-	const char *path;		/* the input's name, for companions (.blk beside .trc); NULL: pipe */
-	const char *options;		/* what followed the format's name: `byu:order=le` -> "order=le" */
+	const char *path;		/* the input's name, for companions (.blk beside .trc);
+					 * NULL: pipe */
+	const char *options;		/* what followed the format's name: `byu:order=le` ->
+					 * "order=le" */
 };
 struct pm_write_opts {
 	const char *path;
@@ -43,7 +45,8 @@ struct pm_writer_ops {
 	/* events that this writer could not represent, by kind (PM_EV_COUNT entries), or NULL */
 	const uint64_t *(*dropped)(void *self);
 	/* With PM_SINK_CHAINS (chain.h), of batches that are packed. */
-	enum pm_status (*packed)(void *self, const struct pm_batch *b, const struct pm_packed *k, struct pm_err *err);
+	enum pm_status (*packed)(void *self, const struct pm_batch *b, const struct pm_packed *k,
+				 struct pm_err *err);
 };
 
 struct pm_format {
@@ -53,10 +56,11 @@ struct pm_format {
 	const char *suffixes;		/* blank-separated: ".trace .penn"; NULL: none is typical */
 	uint32_t has;			/* enum pm_fact: the most that a reader of it can offer */
 	uint32_t needs;			/* enum pm_fact: what writing it takes */
-	uint32_t sink_flags;		/* PM_SINK_BLOCKS if the writer takes blocks unexpanded... */
-	bool own_files;			/* the writer makes a directory of that name: it gets no output */
-	/* How many bits of the head were recognised; 0: not this format. The best bid wins, and a tie
-	 * is a test failure. @n is what there is of the first 64 KiB. */
+	uint32_t sink_flags;		/* PM_SINK_BLOCKS if the writer takes them unexpanded... */
+	bool own_files;			/* the writer makes a directory of that name: it gets no
+					 * output */
+	/* How many bits of the head were recognised; 0: not this format. The best bid wins, and a
+	 * tie is a test failure. @n is what there is of the first 64 KiB. */
 	int (*probe)(const uint8_t *head, size_t n);
 	const struct pm_reader_ops *read;	/* NULL: cannot be read */
 	const struct pm_writer_ops *write;	/* NULL: cannot be written */
@@ -76,7 +80,8 @@ enum pm_status pm_trace_open(const char *path, const char *format, struct pm_sou
 bool pm_trace_seek(struct pm_source *src, uint64_t insn, uint64_t *first, struct pm_err *err);
 /* The format's own reader, for what only that format knows. */
 void *pm_trace_reader(struct pm_source *src);
-/* How much of its file a source of pm_trace_open() has read, 0..1; 0 where that is not known (a pipe). */
+/* How much of its file a source of pm_trace_open() has read, 0..1; 0 where that is not known (a
+ * pipe). */
 double pm_trace_part(const struct pm_source *src);
 /* Add a writer of @format to @p, writing to @path ("-": stdout). NULL format: by the name. */
 enum pm_status pm_trace_create(struct pm_pipeline *p, const char *path, const char *format,

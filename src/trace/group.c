@@ -49,7 +49,8 @@ static void begin(struct pm_grouper *g, struct pm_group *o, const struct pm_batc
 }
 
 /* The same instruction goes on: its next iteration, or more references than a group holds. */
-static enum pm_status again(struct pm_grouper *g, struct pm_group *o, uint32_t index, struct pm_err *err)
+static enum pm_status again(struct pm_grouper *g, struct pm_group *o, uint32_t index,
+			    struct pm_err *err)
 {
 	o->next_known = true;
 	o->next_pc = o->pc;
@@ -62,8 +63,8 @@ static enum pm_status again(struct pm_grouper *g, struct pm_group *o, uint32_t i
 	return PM_OK;
 }
 
-static inline void add_reg(const struct pm_batch *b, const struct pm_event *e, struct pm_group_reg *to,
-			   unsigned *n)
+static inline void add_reg(const struct pm_batch *b, const struct pm_event *e,
+			   struct pm_group_reg *to, unsigned *n)
 {
 	struct pm_group_reg *r = &to[*n];
 
@@ -123,10 +124,12 @@ enum pm_status pm_grouper_batch(struct pm_grouper *g, const struct pm_batch *b, 
 					} else {
 						add_reg(b, e, o->wr, &o->nwr);
 					}
-				} else if (kind == PM_EV_READ || kind == PM_EV_WRITE || kind == PM_EV_MODIFY) {
+				} else if (kind == PM_EV_READ || kind == PM_EV_WRITE ||
+					   kind == PM_EV_MODIFY) {
 					if ((e->id != o->id || renewed) && foreign(b, e, o))
 						break;
-					if (o->nref == PM_GROUP_REFS && again(g, o, index, err) == PM_ERR)
+					if (o->nref == PM_GROUP_REFS &&
+					    again(g, o, index, err) == PM_ERR)
 						return PM_ERR;
 					o->ref[o->nref++] = *e;
 				} else if (kind == PM_EV_BRANCH) {
@@ -138,12 +141,15 @@ enum pm_status pm_grouper_batch(struct pm_grouper *g, const struct pm_batch *b, 
 				} else if (kind == PM_EV_REP_ITER) {
 					if ((e->id != o->id || renewed) && foreign(b, e, o))
 						break;
-					if ((o->rep || o->nref) && again(g, o, index, err) == PM_ERR)
+					if ((o->rep || o->nref) &&
+					    again(g, o, index, err) == PM_ERR)
 						return PM_ERR;
 					o->rep = true;
 				} else if (kind == PM_EV_REP_END) {
 					o->rep_end = true;
-				} else if (kind != PM_EV_BUS) {		/* its reference or fetch stands beside it */
+				} else if (
+					kind !=
+					PM_EV_BUS) { /* its reference or fetch stands beside it */
 					break;
 				}
 			}
@@ -159,10 +165,12 @@ enum pm_status pm_grouper_batch(struct pm_grouper *g, const struct pm_batch *b, 
 			begin(g, o, b, e++, number++);
 			continue;
 		}
-		/* An outcome still to come, or further iterations, may stand behind events that tell nothing about it. */
+		/* An outcome still to come, or further iterations, may stand behind events that
+		 * tell nothing about it. */
 		if (g->busy[index] && !(o->rep && !o->rep_end) &&
-		    !(o->known && o->insn.flow != PM_CLASS_NONE && o->insn.flow != PM_CLASS_SYSCALL &&
-		      !o->has_branch) && flush(g, index, err) == PM_ERR)
+		    !(o->known && o->insn.flow != PM_CLASS_NONE &&
+		      o->insn.flow != PM_CLASS_SYSCALL && !o->has_branch) &&
+		    flush(g, index, err) == PM_ERR)
 			return PM_ERR;
 		if (e->kind != PM_EV_BUS && g->other && g->other(g->self, b, e, err) == PM_ERR)
 			return PM_ERR;
@@ -196,8 +204,10 @@ const struct x86_regs *pm_regs_of(struct pm_regs_cache *c, const struct pm_group
 		return NULL;
 	if (c->epoch != g->epoch) {
 		if (!pm_epoch_begins(&c->epoch, g))
-			return x86_regs(g->insn.bytes, g->insn.len, g->insn.isa == PM_ISA_X86_64, &c->late) ?
-			       &c->late : NULL;
+			return x86_regs(g->insn.bytes, g->insn.len, g->insn.isa == PM_ISA_X86_64,
+					&c->late)
+				       ? &c->late
+				       : NULL;
 		if (c->cap)
 			memset(c->state, 0, c->cap);
 	}

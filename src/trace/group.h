@@ -36,7 +36,8 @@ struct pm_group {
 	uint8_t tag;			/* the INSN event's flags: private to the source's format */
 	bool known;			/* insn is valid */
 	bool again;			/* a further iteration of the rep instruction before it */
-	bool rep;			/* iterations are marked; false with zero of them, see rep_end */
+	bool rep;			/* iterations are marked; false with zero of them, see
+					 * rep_end */
 	bool rep_end;			/* the rep instruction ends with this group */
 	bool has_branch;
 	bool next_known;		/* the next instruction of the stream is at next_pc */
@@ -75,8 +76,8 @@ struct pm_regs_cache {
 	uint32_t epoch;
 	struct x86_regs late;		/* of an instruction of an epoch that is over */
 };
-/* What was known by number belongs to another epoch than @g: true, it is forgotten and @g's begins; false,
- * @g is a straggler, whose number means nothing any more. */
+/* What was known by number belongs to another epoch than @g: true, it is forgotten and @g's begins;
+ * false, @g is a straggler, whose number means nothing any more. */
 static inline bool pm_epoch_begins(uint32_t *epoch, const struct pm_group *g)
 {
 	if ((int32_t)(g->epoch - *epoch) < 0)

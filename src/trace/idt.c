@@ -8,9 +8,9 @@
  *   .cnt    u32 orig_magic, u32 idt_magic, then sets of u32 counters, one per block
  *   .cnt64  the last 16 bytes of .blk64's header, then one set of u64 counters
  *
- * Readers of .blk also accept the layouts that the original's documentation leaves possible: records
- * without the trailing padding, packed ones, fixed stride. The one that ends exactly at the end of
- * the file is right. */
+ * Readers of .blk also accept the layouts that the original's documentation leaves possible:
+ * records without the trailing padding, packed ones, fixed stride. The one that ends exactly at the
+ * end of the file is right. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +48,13 @@ static bool is_group(const ZydisDecodedInstruction *in)
 		}
 	if (in->opcode_map == ZYDIS_OPCODE_MAP_0F)
 		switch (in->opcode) {
-		case 0x00: case 0x01: case 0x0d: case 0x18: case 0x71 ... 0x73: case 0xae: case 0xba:
+		case 0x00:
+		case 0x01:
+		case 0x0d:
+		case 0x18:
+		case 0x71 ... 0x73:
+		case 0xae:
+		case 0xba:
 		case 0xb9: case 0xc7:
 			return true;
 		}
@@ -75,8 +81,10 @@ uint16_t idt_insn_id(const uint8_t *bytes, unsigned len, bool wide)
 	id |= map << 11;
 	for (unsigned i = 0; i < in.raw.prefix_count; i++)
 		if (in.raw.prefixes[i].type == ZYDIS_PREFIX_TYPE_MANDATORY)
-			prefix = in.raw.prefixes[i].value == 0x66 ? 1 : in.raw.prefixes[i].value == 0xf3 ? 2 :
-				 in.raw.prefixes[i].value == 0xf2 ? 3 : prefix;
+			prefix = in.raw.prefixes[i].value == 0x66   ? 1
+				 : in.raw.prefixes[i].value == 0xf3 ? 2
+				 : in.raw.prefixes[i].value == 0xf2 ? 3
+								    : prefix;
 	/* the prefix of a repeated string instruction repeats, it does not select */
 	if (in.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE))
 		return (uint16_t)(id | 1u << 15);
@@ -88,8 +96,9 @@ enum pm_insn_class idt_id_class(uint16_t id)
 	unsigned op = id & 0xff, reg = id >> 8 & 7, map = id >> 11 & 3;
 
 	if (map == 1)
-		return (op & 0xf0) == 0x80 ? PM_CLASS_COND : op == 0x05 || op == 0x34 ? PM_CLASS_SYSCALL :
-		       PM_CLASS_NONE;
+		return (op & 0xf0) == 0x80	  ? PM_CLASS_COND
+		       : op == 0x05 || op == 0x34 ? PM_CLASS_SYSCALL
+						  : PM_CLASS_NONE;
 	if (map)
 		return PM_CLASS_NONE;
 	switch (op) {
@@ -128,7 +137,7 @@ unsigned idt_opcode(const uint8_t *bytes, unsigned len, bool wide, uint8_t op[2]
 	return 2;
 }
 
-/* ---- .blk --------------------------------------------------------------------------------------- */
+/* ---- .blk ----------------------------------------------------------------------------------- */
 
 static size_t record_size(unsigned n, bool wide)
 {
@@ -153,10 +162,10 @@ uint32_t idt_blk_add(struct idt_blk *b, uint64_t address, const struct idt_insn 
 	return (uint32_t)b->nblock++;
 }
 
-/* Walk the records with one of the layouts: @extra bytes of padding behind the count, @tail behind the
- * list, or a fixed @stride. False if they do not end exactly at the end of the file. */
-static bool walk(const uint8_t *p, size_t n, uint64_t count, unsigned extra, unsigned tail, size_t stride,
-		 struct idt_blk *to, uint64_t *bad)
+/* Walk the records with one of the layouts: @extra bytes of padding behind the count, @tail behind
+ * the list, or a fixed @stride. False if they do not end exactly at the end of the file. */
+static bool walk(const uint8_t *p, size_t n, uint64_t count, unsigned extra, unsigned tail,
+		 size_t stride, struct idt_blk *to, uint64_t *bad)
 {
 	size_t at = idt_blk_head(to->wide);
 	unsigned addr = to->wide ? 8 : 4, lead = addr + 1 + extra;
@@ -172,7 +181,9 @@ static bool walk(const uint8_t *p, size_t n, uint64_t count, unsigned extra, uns
 		k = p[at + addr];
 		if (!k || (!to->wide && k > IDT_MAX_INSNS))
 			return false;
-		size = stride ? stride : to->wide ? record_size(k, true) : lead + 4 * (size_t)k + tail;
+		size = stride	  ? stride
+		       : to->wide ? record_size(k, true)
+				  : lead + 4 * (size_t)k + tail;
 		if (size < lead + 4 * (size_t)k || n - at < size || (extra && p[at + addr + 1]))
 			return false;
 		pm_grow(to->block, to->nblock, to->cap_block);
@@ -187,7 +198,8 @@ static bool walk(const uint8_t *p, size_t n, uint64_t count, unsigned extra, uns
 				return false;
 			}
 			pm_grow(to->insn, to->ninsn, to->cap_insn);
-			to->insn[to->ninsn++] = (struct idt_insn){ pm_get16(e), e[2], (int8_t)e[3] };
+			to->insn[to->ninsn++] = (struct idt_insn){ pm_get16(e), e[2],
+								   (int8_t)e[3] };
 		}
 		at += size;
 	}
@@ -195,14 +207,16 @@ static bool walk(const uint8_t *p, size_t n, uint64_t count, unsigned extra, uns
 	return at == n;
 }
 
-enum pm_status idt_blk_parse(const uint8_t *p, size_t n, bool wide, struct idt_blk *to, struct pm_err *err)
+enum pm_status idt_blk_parse(const uint8_t *p, size_t n, bool wide, struct idt_blk *to,
+			     struct pm_err *err)
 {
 	unsigned head = idt_blk_head(wide);
 	uint64_t count, first = 0, bad;
 
 	*to = (struct idt_blk){ .wide = wide };
 	if (n < head)
-		return pm_fail(err, n, "expected %u bytes of block table header, found %zu", head, n);
+		return pm_fail(err, n, "expected %u bytes of block table header, found %zu", head,
+			       n);
 	if (wide) {
 		if (memcmp(p + 24, tag64, 8))
 			return pm_fail(err, 24, "expected \"IDT64\": not a 64-bit block table");
@@ -217,12 +231,14 @@ enum pm_status idt_blk_parse(const uint8_t *p, size_t n, bool wide, struct idt_b
 		to->idt_magic = pm_get32(p + 12);
 	}
 	if (count > (n - head) / 9)
-		return pm_fail(err, 0, "%llu blocks do not fit into %zu bytes", (unsigned long long)count, n);
+		return pm_fail(err, 0, "%llu blocks do not fit into %zu bytes",
+			       (unsigned long long)count, n);
 	if (walk(p, n, count, 1, 2, 0, to, &first))
 		return PM_OK;
-	if (!wide && (walk(p, n, count, 1, 0, 0, to, &bad) || walk(p, n, count, 0, 0, 0, to, &bad) ||
-		      (count && (n - head) % (4 * count) == 0 &&
-		       walk(p, n, count, 1, 0, (n - head) / count, to, &bad))))
+	if (!wide &&
+	    (walk(p, n, count, 1, 0, 0, to, &bad) || walk(p, n, count, 0, 0, 0, to, &bad) ||
+	     (count && (n - head) % (4 * count) == 0 &&
+	      walk(p, n, count, 1, 0, (n - head) / count, to, &bad))))
 		return PM_OK;
 	idt_blk_release(to);
 	return pm_fail(err, first, "block records in no known layout end at the end of the file");
@@ -292,10 +308,10 @@ void idt_blk_release(struct idt_blk *b)
 	*b = (struct idt_blk){ 0 };
 }
 
-/* ---- .cnt --------------------------------------------------------------------------------------- */
+/* ---- .cnt ----------------------------------------------------------------------------------- */
 
-/* Are these @n 32-bit counters @sets sets? Then only what is full has more in the next set, and something is full in all but
- * the last. */
+/* Are these @n 32-bit counters @sets sets? Then only what is full has more in the next set, and
+ * something is full in all but the last. */
 static bool are_sets(const uint8_t *p, size_t n, size_t sets)
 {
 	const size_t each = n / sets;
@@ -320,8 +336,8 @@ static bool are_sets(const uint8_t *p, size_t n, size_t sets)
 
 #define MOST_SETS	4096u
 
-/* How many of @blocks are the @n counters about? A process that ended early knows less of them than others have added
- * meanwhile. */
+/* How many of @blocks are the @n counters about? A process that ended early knows less of them than
+ * others have added meanwhile. */
 static size_t blocks_counted(const uint8_t *p, size_t n, size_t blocks, bool wide)
 {
 	const size_t least = blocks ? (n + blocks - 1) / blocks : 1;
@@ -332,8 +348,8 @@ static size_t blocks_counted(const uint8_t *p, size_t n, size_t blocks, bool wid
 	return n < blocks ? n : blocks;
 }
 
-enum pm_status idt_cnt_parse(const uint8_t *p, size_t n, size_t blocks, bool wide, struct idt_cnt *to,
-			     struct pm_err *err)
+enum pm_status idt_cnt_parse(const uint8_t *p, size_t n, size_t blocks, bool wide,
+			     struct idt_cnt *to, struct pm_err *err)
 {
 	size_t head = wide ? 16 : 8, each = wide ? 8 : 4, set = blocks * each, sets;
 
@@ -347,11 +363,13 @@ enum pm_status idt_cnt_parse(const uint8_t *p, size_t n, size_t blocks, bool wid
 	if (n > head && (n - head) % each == 0)
 		set = each * blocks_counted(p + head, (n - head) / each, blocks, wide);
 	if (set ? (n - head) % set : n != head)
-		return pm_fail(err, n, "%zu bytes of counters are no whole number of sets of %zu blocks",
+		return pm_fail(err, n,
+			       "%zu bytes of counters are no whole number of sets of %zu blocks",
 			       n - head, blocks);
 	sets = set ? (n - head) / set : 0;
 	if (wide && sets > 1)
-		return pm_fail(err, head + set, "expected one set of 64-bit counters, found %zu", sets);
+		return pm_fail(err, head + set, "expected one set of 64-bit counters, found %zu",
+			       sets);
 	to->n = blocks;
 	to->given = set / each;
 	to->count = pm_alloc(blocks * sizeof *to->count);
@@ -402,14 +420,16 @@ void idt_cnt_release(struct idt_cnt *c)
 	*c = (struct idt_cnt){ 0 };
 }
 
-/* ---- hints --------------------------------------------------------------------------------------- */
+/* ---- hints ---------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *name, *old;
 	enum idt_hint_kind kind;
 } hint_names[] = {
-	{ "trace_beg", "TRACE_BEG_TAG", IDT_TRACE_BEG }, { "trace_end", "TRACE_END_TAG", IDT_TRACE_END },
-	{ "main_call", "MAIN_CALL_TAG", IDT_MAIN_CALL }, { "exit_call", "EXIT_CALL_TAG", IDT_EXIT_CALL },
+	{ "trace_beg", "TRACE_BEG_TAG", IDT_TRACE_BEG },
+	{ "trace_end", "TRACE_END_TAG", IDT_TRACE_END },
+	{ "main_call", "MAIN_CALL_TAG", IDT_MAIN_CALL },
+	{ "exit_call", "EXIT_CALL_TAG", IDT_EXIT_CALL },
 	{ "jtab", "JTAB_TAG", IDT_JTAB }, { "curbrk_addr", "CUR_BRK_TAG", IDT_CURBRK },
 };
 
@@ -420,7 +440,8 @@ enum pm_status idt_hints_parse(const char *text, size_t n, struct idt_hints *to,
 
 	*to = (struct idt_hints){ 0 };
 	while (s < end) {
-		const char *nl = memchr(s, '\n', (size_t)(end - s)), *stop = nl ? nl : end, *tok, *hash;
+		const char *nl = memchr(s, '\n', (size_t)(end - s)), *stop = nl ? nl : end, *tok,
+			   *hash;
 		struct idt_hint h = { 0 };
 		struct pm_tok t;
 		size_t len, i;
@@ -433,8 +454,10 @@ enum pm_status idt_hints_parse(const char *text, size_t n, struct idt_hints *to,
 		if (!len)
 			continue;
 		for (i = 0; i < NR(hint_names); i++)
-			if ((strlen(hint_names[i].name) == len && !memcmp(hint_names[i].name, tok, len)) ||
-			    (strlen(hint_names[i].old) == len && !memcmp(hint_names[i].old, tok, len)))
+			if ((strlen(hint_names[i].name) == len &&
+			     !memcmp(hint_names[i].name, tok, len)) ||
+			    (strlen(hint_names[i].old) == len &&
+			     !memcmp(hint_names[i].old, tok, len)))
 				break;
 		if (i == NR(hint_names)) {
 			idt_hints_release(to);
@@ -451,7 +474,8 @@ enum pm_status idt_hints_parse(const char *text, size_t n, struct idt_hints *to,
 			tok = pm_tok_next(&t, &len);
 			if (!pm_num(tok, len, &h.entries)) {
 				idt_hints_release(to);
-				return pm_fail_text(err, line, "the jump table's number of entries", tok, len);
+				return pm_fail_text(err, line, "the jump table's number of entries",
+						    tok, len);
 			}
 		}
 		tok = pm_tok_next(&t, &len);
@@ -468,7 +492,8 @@ enum pm_status idt_hints_parse(const char *text, size_t n, struct idt_hints *to,
 void idt_hints_write(const struct idt_hints *h, struct pm_buf *to)
 {
 	for (size_t i = 0; i < h->n; i++) {
-		pm_buf_printf(to, "%s 0x%llx", hint_names[h->v[i].kind].name, (unsigned long long)h->v[i].addr);
+		pm_buf_printf(to, "%s 0x%llx", hint_names[h->v[i].kind].name,
+			      (unsigned long long)h->v[i].addr);
 		if (h->v[i].kind == IDT_JTAB)
 			pm_buf_printf(to, " %llu", (unsigned long long)h->v[i].entries);
 		pm_buf_add(to, "\n", 1);

@@ -15,15 +15,17 @@
 #include "base/mem.h"
 #include "pugmark/pugmark.h"
 
-/* ---- entries of a .trc ------------------------------------------------------------------------ */
+/* ---- entries of a .trc ---------------------------------------------------------------------- */
 enum idt_tag {
-	IDT_RW = 0x00, IDT_RD = 0x10, IDT_WR = 0x20, IDT_RRD = 0x30, IDT_RWR = 0x40,	/* | size code */
+	/* | size code */
+	IDT_RW = 0x00, IDT_RD = 0x10, IDT_WR = 0x20, IDT_RRD = 0x30, IDT_RWR = 0x40,
 	IDT_REND = 0x50, IDT_LINE = 0x60, IDT_BBAD = 0x70, IDT_BBFP = 0x80, IDT_TARG = 0x90,
 	IDT_OP1 = 0xa0, IDT_OP2 = 0xb0,
 };
-/* Flags of opaque events of an execution trace. TARG: a target, value, was entry number id of the block. BLOCK:
- * the block whose record is at value is over. STOP: behind one that is over early, what says so. PM_OPAQUE_INSIDE: it is
- * not, but goes on for very long, and all targets before here have been told. */
+/* Flags of opaque events of an execution trace. TARG: a target, value, was entry number id of the
+ * block. BLOCK: the block whose record is at value is over. STOP: behind one that is over early,
+ * what says so. PM_OPAQUE_INSIDE: it is not, but goes on for very long, and all targets before here
+ * have been told. */
 enum { IDT_OP_TARG = 3, IDT_OP_BLOCK = 4, IDT_OP_STOP = 6 };
 enum { IDT_MAX_INSNS = 127 };		/* instructions per block record */
 
@@ -40,14 +42,15 @@ enum pm_insn_class idt_id_class(uint16_t id);
 /* Opcode bytes of a control instruction behind its prefixes: 1, or 2 for 0f xx; 0 if none. */
 unsigned idt_opcode(const uint8_t *bytes, unsigned len, bool wide, uint8_t op[2]);
 
-/* ---- .blk, .blk64 ----------------------------------------------------------------------------- */
+/* ---- .blk, .blk64 --------------------------------------------------------------------------- */
 struct idt_insn {
 	uint16_t id;
 	uint8_t size;			/* bytes, 1..15 */
 	int8_t entries;			/* in the trace; -1, -2: rep with that many references */
 };
 
-/* That many or more, as for xsave of large states: all entries up to the block's end, which this instruction is. */
+/* That many or more, as for xsave of large states: all entries up to the block's end, which this
+ * instruction is. */
 #define IDT_MANY_ENTRIES 127
 
 struct idt_block {
@@ -79,25 +82,26 @@ enum pm_status idt_blk_parse(const uint8_t *p, size_t n, bool wide, struct idt_b
 /* Adds a block of up to 127 (wide: 255) instructions and returns its index; its offset is set. */
 uint32_t idt_blk_add(struct idt_blk *b, uint64_t address, const struct idt_insn *insn, unsigned n);
 void idt_blk_write(const struct idt_blk *b, struct pm_buf *to);
-void idt_blk_magic(const struct idt_blk *b, uint8_t *p);	/* its magic numbers, into what has been written */
+void idt_blk_magic(const struct idt_blk *b, uint8_t *p);	/* its magic numbers, into what
+								 * has been written */
 /* Index of the block whose record is at @offset, PM_NONE if there is none. */
 uint32_t idt_blk_at(const struct idt_blk *b, uint64_t offset);
 void idt_blk_release(struct idt_blk *b);
 
-/* ---- .cnt, .cnt64: one sum per block, of the last ones perhaps none --------------------------- */
+/* ---- .cnt, .cnt64: one sum per block, of the last ones perhaps none ------------------------- */
 struct idt_cnt {
 	uint32_t orig_magic, idt_magic;
 	uint64_t *count;
 	size_t n;
 	size_t given;			/* so many of them, the first ones, are in the file */
 };
-enum pm_status idt_cnt_parse(const uint8_t *p, size_t n, size_t blocks, bool wide, struct idt_cnt *to,
-			     struct pm_err *err);
+enum pm_status idt_cnt_parse(const uint8_t *p, size_t n, size_t blocks, bool wide,
+			     struct idt_cnt *to, struct pm_err *err);
 /* 32-bit counters: as many sets as the largest sum takes. */
 void idt_cnt_write(const struct idt_cnt *c, bool wide, struct pm_buf *to);
 void idt_cnt_release(struct idt_cnt *c);
 
-/* ---- hint files -------------------------------------------------------------------------------- */
+/* ---- hint files ----------------------------------------------------------------------------- */
 enum idt_hint_kind {
 	IDT_TRACE_BEG, IDT_TRACE_END, IDT_MAIN_CALL, IDT_EXIT_CALL, IDT_JTAB, IDT_CURBRK,
 };
@@ -110,7 +114,8 @@ struct idt_hints {
 	struct idt_hint *v;
 	size_t n, cap;
 };
-enum pm_status idt_hints_parse(const char *text, size_t n, struct idt_hints *to, struct pm_err *err);
+enum pm_status idt_hints_parse(const char *text, size_t n, struct idt_hints *to,
+			       struct pm_err *err);
 void idt_hints_write(const struct idt_hints *h, struct pm_buf *to);
 void idt_hints_release(struct idt_hints *h);
 

@@ -12,7 +12,7 @@
 #include "trace/io.h"
 #include "trace/text.h"
 
-/* ---- module files ------------------------------------------------------------------------------- */
+/* ---- module files --------------------------------------------------------------------------- */
 static bool hex(const char *s, size_t n, uint64_t *v)
 {
 	if (n > 2 && s[0] == '0' && s[1] == 'x') {
@@ -70,7 +70,8 @@ static enum pm_status module_line(const char *s, size_t n, uint64_t line, struct
 	return PM_OK;
 }
 
-enum pm_status idt_modules_parse(const char *text, size_t n, struct idt_modules *to, struct pm_err *err)
+enum pm_status idt_modules_parse(const char *text, size_t n, struct idt_modules *to,
+				 struct pm_err *err)
 {
 	const char *end = text + n;
 	uint64_t line = 0;
@@ -109,7 +110,8 @@ void idt_modules_release(struct idt_modules *m)
 	*m = (struct idt_modules){ 0 };
 }
 
-/* Of the records of one block, whose last instruction is a gather or scatter, that with no elements comes first. */
+/* Of the records of one block, whose last instruction is a gather or scatter, that with no elements
+ * comes first. */
 static bool with_elements(const struct idt_blk *b, size_t i, struct pm_map *without)
 {
 	const struct idt_block *k = &b->block[i];
@@ -139,7 +141,7 @@ size_t idt_least_counters(const struct idt_blk *b, const struct idt_modules *m)
 	return n;
 }
 
-/* ---- names -------------------------------------------------------------------------------------- */
+/* ---- names ---------------------------------------------------------------------------------- */
 static char *named(const char *stem, const char *suffix)
 {
 	char *s = pm_alloc(strlen(stem) + strlen(suffix) + 1);
@@ -194,7 +196,7 @@ void idt_bench_release(struct idt_bench *b)
 	*b = (struct idt_bench){ 0 };
 }
 
-/* ---- contents ----------------------------------------------------------------------------------- */
+/* ---- contents ------------------------------------------------------------------------------- */
 enum pm_status idt_slurp(const char *path, struct pm_buf *to, struct pm_err *err)
 {
 	struct pm_input *in = pm_input_open(path, err);
@@ -284,7 +286,7 @@ void idt_id_name(uint16_t id, bool wide, char *buf, size_t size)
 	snprintf(buf, size, "op 0x%04x", id);
 }
 
-/* ---- NAME.trc.info -------------------------------------------------------------------------------- */
+/* ---- NAME.trc.info -------------------------------------------------------------------------- */
 
 static bool info_value(const char *key, size_t nkey, const char *v, size_t n, struct idt_info *to)
 {
@@ -328,8 +330,10 @@ enum pm_status idt_info_parse(const char *text, size_t n, struct idt_info *to, s
 			if (!eq)
 				return pm_fail_text(err, line, "KEY=VALUE", s, len);
 			if (!info_value(s, (size_t)(eq - s), eq + 1, (size_t)(stop - eq) - 1, to))
-				return pm_fail_text(err, line, "kind=branch|cache|execution|profile, "
-						    "line_size=a power of two, word=4|8, rep=0|1", s, len);
+				return pm_fail_text(err, line,
+						    "kind=branch|cache|execution|profile, "
+						    "line_size=a power of two, word=4|8, rep=0|1",
+						    s, len);
 		}
 		s = stop + 1;
 	}

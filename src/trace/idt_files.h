@@ -6,10 +6,11 @@
  *
  *	LO-HI OFFSET BUILD-ID PATH
  *
- * addresses where BENCH.idt maps it, the position of LO in the file, its build id in hex (- if it has
- * none). With it each block of the block table has a file and a place in it. What was translated while the
- * program ran has lines that begin with @RECORD: they are about blocks whose record is at RECORD in the block
- * table or behind it, and of several the last one that is about a block counts.
+ * addresses where BENCH.idt maps it, the position of LO in the file, its build id in hex (- if it
+ * has none). With it each block of the block table has a file and a place in it. What was
+ * translated while the program ran has lines that begin with @RECORD: they are about blocks whose
+ * record is at RECORD in the block table or behind it, and of several the last one that is about a
+ * block counts.
  *
  * Ownership  what find and parse functions fill in is released by the release functions. */
 #ifndef PM_TRACE_IDT_FILES_H
@@ -29,11 +30,13 @@ struct idt_modules {
 	struct idt_module *v;
 	size_t n, cap;
 };
-enum pm_status idt_modules_parse(const char *text, size_t n, struct idt_modules *to, struct pm_err *err);
+enum pm_status idt_modules_parse(const char *text, size_t n, struct idt_modules *to,
+				 struct pm_err *err);
 void idt_modules_write(const struct idt_modules *m, struct pm_buf *to);
 void idt_modules_release(struct idt_modules *m);
-/* So many counters a .cnt64 has at least: those of the blocks that were there when the program was instrumented. A
- * process may have ended before others added more, and gathers and scatters are counted once. */
+/* So many counters a .cnt64 has at least: those of the blocks that were there when the program was
+ * instrumented. A process may have ended before others added more, and gathers and scatters are
+ * counted once. */
 size_t idt_least_counters(const struct idt_blk *b, const struct idt_modules *m);
 
 struct idt_bench {
@@ -42,7 +45,8 @@ struct idt_bench {
 	char *idt, *blk, *cnt, *trc, *kt, *mod;	/* where they are, or would be */
 	char *trace;			/* .trc, or a FIFO BENCH.otr */
 };
-/* @name: BENCH or BENCH.idt. The width is the one whose block table is there, or else whose trace. */
+/* @name: BENCH or BENCH.idt. The width is the one whose block table is there, or else whose
+ * trace. */
 void idt_bench_find(const char *name, struct idt_bench *b);
 void idt_bench_release(struct idt_bench *b);
 
@@ -51,7 +55,8 @@ void idt_bench_release(struct idt_bench *b);
 struct idt_trailer {
 	char tag[8];			/* "PUGIDT1\n" */
 	char options[88];		/* as they were given; terminated */
-	uint64_t manifest;		/* position of struct img_manifest (collect/runtime/image.h) */
+	uint64_t manifest;		/* position of struct img_manifest
+					 * (collect/runtime/image.h) */
 	uint32_t orig_magic, idt_magic, abi, fix;
 };
 _Static_assert(sizeof(struct idt_trailer) == 120, "a file format");
@@ -59,8 +64,8 @@ bool idt_trailer_find(const uint8_t *p, size_t n, struct idt_trailer *to);
 /* The four bytes behind @p[0..n) that make the CRC-32 of all of it @want. */
 uint32_t idt_magic_fix(const uint8_t *p, size_t n, uint32_t want);
 
-/* What a trace does not say of itself, in a file beside it, NAME.trc.info: lines `key=value`, of which
- * unknown ones are left alone. Nobody has to write one. */
+/* What a trace does not say of itself, in a file beside it, NAME.trc.info: lines `key=value`, of
+ * which unknown ones are left alone. Nobody has to write one. */
 struct idt_info {
 	char kind[12];			/* "branch", "cache", "execution"; "" not said */
 	unsigned line_size, word;	/* bytes; word 4 or 8; 0 not said */

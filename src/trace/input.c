@@ -2,10 +2,10 @@
 /* input.c - bytes in
  *
  * Three layers: raw bytes (memory, or a descriptor with a buffer), an unpacker chosen by the first
- * bytes, and the window of unpacked bytes that the reader looks through. Memory is its own window, and
- * a plain file is read straight into it. Files are read, not looked at through a mapping: copying into
- * a buffer that stays in the cache costs less than page faults (docs/performance.md). What turns out to
- * be large is unpacked by a second thread, a few blocks ahead of the reader. */
+ * bytes, and the window of unpacked bytes that the reader looks through. Memory is its own window,
+ * and a plain file is read straight into it. Files are read, not looked at through a mapping:
+ * copying into a buffer that stays in the cache costs less than page faults (docs/performance.md).
+ * What turns out to be large is unpacked by a second thread, a few blocks ahead of the reader. */
 #include <bzlib.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,11 +28,14 @@
 
 #define RAW_BYTES	(256 << 10)	/* read from a pipe at once */
 #define WINDOW_BYTES	(256 << 10)	/* unpacked at once */
-#define AHEAD		4		/* blocks of WINDOW_BYTES that the second thread may be ahead */
-#define REST_BYTES	(64 << 10)	/* what the reader has not used of a block fits before the next one */
+#define AHEAD		4		/* blocks of WINDOW_BYTES that the second thread may be
+					 * ahead */
+#define REST_BYTES	(64 << 10)	/* what the reader has not used of a block fits before
+					 * the next one */
 #define SNIFF_BYTES	10		/* what tells how a file is packed */
 #define THREAD_BYTES	(1 << 20)	/* unpacked bytes that are not worth a thread */
-#define SPIN		10000		/* looks for the other thread's block before sleeping: as long as one takes */
+#define SPIN		10000		/* looks for the other thread's block before sleeping: as
+					 * long as one takes */
 #define XZ_MEMORY	(1ull << 30)	/* the largest dictionary that a file may ask for */
 #define ZSTD_WINDOW	27		/* log2, likewise: 128 MiB, what the zstd tool accepts */
 
@@ -42,10 +45,12 @@ struct pm_input {
 	char *name;
 	int fd;				/* -1: everything is in memory */
 	size_t size;			/* of the file or memory; SIZE_MAX: not known (a pipe) */
-	bool whole;			/* a plain file with a name: read at raw_at, up to raw_n, without raw */
+	bool whole;			/* a plain file with a name: read at raw_at, up to raw_n,
+					 * without raw */
 	void *map;			/* of that, where somebody asked for it */
 
-	const uint8_t *raw;		/* raw bytes at hand: raw[raw_at .. raw_n) are not used yet */
+	const uint8_t *raw;		/* raw bytes at hand: raw[raw_at .. raw_n) are not used
+					 * yet */
 	size_t raw_at, raw_n;
 	uint64_t raw_base;		/* offset of raw[0] in the file */
 	uint8_t *raw_buf;		/* what raw points to when reading from fd */
@@ -61,18 +66,21 @@ struct pm_input {
 
 	uint8_t *win;			/* unpacked bytes win[at .. n) are not consumed yet */
 	size_t at, n;
-	uint8_t *own;			/* where they are, unless in memory or a block of the second thread */
+	uint8_t *own;			/* where they are, unless in memory or a block of the
+					 * second thread */
 	size_t cap;
 	uint64_t base;			/* offset of win[0] in the unpacked stream */
 	struct pm_err err;		/* why there is no more, if that is not the end */
 
-	/* The second thread owns everything about raw bytes and unpacking, and .err until it is done. */
+	/* The second thread owns everything about raw bytes and unpacking, and .err until it is
+	 * done. */
 	bool threaded;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	uint8_t *ahead[AHEAD];		/* WINDOW_BYTES behind REST_BYTES */
-	bool lent;			/* the window is in block number @used, which is therefore not free yet */
+	bool lent;			/* the window is in block number @used, which is
+					 * therefore not free yet */
 	size_t ahead_n[AHEAD];
 	atomic_uint made, used;		/* blocks so far; written under the lock */
 	atomic_bool done, quit;		/* likewise */
@@ -135,7 +143,8 @@ static size_t broken(struct pm_input *in, const char *what, const char *why)
 	return 0;
 }
 
-/* Each unpacker writes up to @room bytes to @to and returns how many; 0 means the end or an error. */
+/* Each unpacker writes up to @room bytes to @to and returns how many; 0 means the end or an
+ * error. */
 static size_t unpack_gzip(struct pm_input *in, uint8_t *to, size_t room)
 {
 	struct inflate_state *z = in->gz;
@@ -171,9 +180,11 @@ static size_t unpack_gzip(struct pm_input *in, uint8_t *to, size_t room)
 		made = (size_t)(z->next_out - to);
 		in->raw_at = (size_t)(z->next_in - in->raw);
 		if (r < 0)
-			return broken(in, "gzip", r == ISAL_INCORRECT_CHECKSUM ? "has a wrong checksum" :
-				      r == ISAL_INVALID_WRAPPER || r == ISAL_UNSUPPORTED_METHOD ?
-				      "has a header that makes no sense" : "is damaged");
+			return broken(in, "gzip",
+				      r == ISAL_INCORRECT_CHECKSUM ? "has a wrong checksum"
+				      : r == ISAL_INVALID_WRAPPER || r == ISAL_UNSUPPORTED_METHOD
+					      ? "has a header that makes no sense"
+					      : "is damaged");
 		if (z->block_state == ISAL_BLOCK_FINISH)
 			in->member = false;
 		if (made)
@@ -230,9 +241,11 @@ static size_t unpack_xz(struct pm_input *in, uint8_t *to, size_t room)
 		if (r == LZMA_STREAM_END)
 			return 0;
 		if (r != LZMA_OK)
-			return broken(in, "xz", r == LZMA_BUF_ERROR ? "is cut here" :
-				      r == LZMA_MEMLIMIT_ERROR ? "needs more than 1 GiB to unpack" :
-				      r == LZMA_FORMAT_ERROR ? "is followed by something else" : "is damaged");
+			return broken(in, "xz",
+				      r == LZMA_BUF_ERROR	 ? "is cut here"
+				      : r == LZMA_MEMLIMIT_ERROR ? "needs more than 1 GiB to unpack"
+				      : r == LZMA_FORMAT_ERROR	 ? "is followed by something else"
+								 : "is damaged");
 	}
 }
 
@@ -264,8 +277,9 @@ static size_t unpack_bzip2(struct pm_input *in, uint8_t *to, size_t room)
 			BZ2_bzDecompressEnd(z);
 			in->member = false;
 		} else if (r != BZ_OK) {
-			return broken(in, "bzip2", r == BZ_DATA_ERROR_MAGIC ? "is followed by something else" :
-				      "is damaged");
+			return broken(in, "bzip2",
+				      r == BZ_DATA_ERROR_MAGIC ? "is followed by something else"
+							       : "is damaged");
 		}
 		if (made)
 			return made;
@@ -328,8 +342,9 @@ static size_t unpack(struct pm_input *in, uint8_t *to, size_t room)
 static void *unpacker(void *arg)
 {
 	struct pm_input *in = arg;
-	/* ISA-L looks back at what it wrote, line by line, and a block's lines are in the other processor's
-	 * cache at first: a buffer of our own and one copy take less. The others have such a buffer. */
+	/* ISA-L looks back at what it wrote, line by line, and a block's lines are in the other
+	 * processor's cache at first: a buffer of our own and one copy take less. The others have
+	 * such a buffer. */
 	uint8_t *own = in->packing == GZIP ? pm_alloc(WINDOW_BYTES) : NULL;
 
 	for (;;) {
@@ -439,7 +454,8 @@ static void start_thread(struct pm_input *in)
 	in->threaded = pm_thread_start(&in->thread, unpacker, in);
 }
 
-/* Look at the first bytes, unless that was done, and prepare; plain memory becomes the window itself. */
+/* Look at the first bytes, unless that was done, and prepare; plain memory becomes the window
+ * itself. */
 static void begin(struct pm_input *in)
 {
 	while (in->raw_n - in->raw_at < SNIFF_BYTES && raw_fill(in))
@@ -496,7 +512,8 @@ struct pm_input *pm_input_open(const char *path, struct pm_err *err)
 	in->name = pm_strdup(std ? "standard input" : path);
 	in->fd = fd;
 	in->size = S_ISREG(st.st_mode) ? (size_t)st.st_size : SIZE_MAX;
-	/* a redirected file may stand anywhere: only named ones are read at places; those of /proc have no length */
+	/* a redirected file may stand anywhere: only named ones are read at places; those of /proc
+	 * have no length */
 	if (!std && S_ISREG(st.st_mode) && in->size && (n = pread(fd, head, sizeof head, 0)) >= 0 &&
 	    sniff(head, (size_t)n) == PLAIN) {
 		in->whole = true;
@@ -520,7 +537,8 @@ struct pm_input *pm_input_memory(const void *p, size_t n, const char *name)
 	return in;
 }
 
-/* The window moves to our own buffer, with what is not consumed of it: new bytes arrive at one place. */
+/* The window moves to our own buffer, with what is not consumed of it: new bytes arrive at one
+ * place. */
 static void own_window(struct pm_input *in)
 {
 	size_t rest = in->n - in->at, lead = rest < REST_BYTES ? REST_BYTES - rest : 0;
@@ -619,7 +637,8 @@ double pm_input_part(const struct pm_input *in)
 {
 	if (!in->size || in->size == SIZE_MAX)
 		return 0;
-	return (double)(in->packing == PLAIN ? pm_input_offset(in) : raw_offset(in)) / (double)in->size;
+	return (double)(in->packing == PLAIN ? pm_input_offset(in) : raw_offset(in)) /
+	       (double)in->size;
 }
 
 const uint8_t *pm_input_map(struct pm_input *in, size_t *size)
@@ -649,7 +668,8 @@ bool pm_input_failed(const struct pm_input *in, struct pm_err *err)
 		return false;
 	if (!pm_failed(err)) {
 		*err = in->err;
-		err->file = NULL;	/* the name goes with the input; whoever opened it says it again */
+		err->file = NULL;	/* the name goes with the input; whoever opened it says
+					 * it again */
 	}
 	return true;
 }

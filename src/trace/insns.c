@@ -8,12 +8,13 @@
 #include "trace/insns.h"
 #include "trace/text.h"
 
-/* ---- bytes of earlier epochs -------------------------------------------------------------------- */
+/* ---- bytes of earlier epochs ---------------------------------------------------------------- */
 
-/* A hash table in a temporary file: buckets of these, zeros at first. Code that is near is in one bucket,
- * or, where that is full, in those behind it; one is in memory. */
+/* A hash table in a temporary file: buckets of these, zeros at first. Code that is near is in one
+ * bucket, or, where that is full, in those behind it; one is in memory. */
 #define SLOTS	170
-#define FILLED	56		/* of them on average, at most: whole stretches of code fall into one */
+#define FILLED	56		/* of them on average, at most: whole stretches of code fall into
+				 * one */
 struct bucket {
 	struct insns_slot { uint64_t pc; uint8_t len, bytes[15]; } slot[SLOTS];	/* len 0: free */
 	uint8_t pad[16];
@@ -52,7 +53,8 @@ static struct insns_slot *find(struct pm_code_store *s, uint64_t pc, struct pm_e
 	for (uint64_t k = (pc >> 8) * 0x9e3779b97f4a7c15u >> 20;; k++) {
 		k &= s->buckets - 1;
 		if (k != s->at) {
-			if (s->dirty && pm_temp_write(s->fd, &s->b, sizeof s->b, s->at * sizeof s->b, err) == PM_ERR)
+			if (s->dirty && pm_temp_write(s->fd, &s->b, sizeof s->b,
+						      s->at * sizeof s->b, err) == PM_ERR)
 				return NULL;
 			s->dirty = false;
 			if (pm_temp_read(s->fd, &s->b, sizeof s->b, k * sizeof s->b, err) == PM_ERR)
@@ -91,7 +93,8 @@ static void store_all(struct pm_codes *c)
 			struct bucket b;
 			const bool here = k == was->at;
 
-			if (!here && pm_temp_read(was->fd, &b, sizeof b, k * sizeof b, &c->err) == PM_ERR)
+			if (!here &&
+			    pm_temp_read(was->fd, &b, sizeof b, k * sizeof b, &c->err) == PM_ERR)
 				break;
 			for (unsigned i = 0; i < SLOTS && (here ? &was->b : &b)->slot[i].len; i++)
 				put(c->store, &(here ? &was->b : &b)->slot[i], &c->err);
@@ -117,7 +120,7 @@ static void recall(struct pm_codes *c, struct pm_insn *in)
 	}
 }
 
-/* ---- instructions by address -------------------------------------------------------------------- */
+/* ---- instructions by address ---------------------------------------------------------------- */
 
 /* HOT: once per executed instruction. */
 uint32_t pm_codes_put(struct pm_codes *c, uint64_t pc, const uint8_t *bytes, unsigned len, bool any,
@@ -128,14 +131,17 @@ uint32_t pm_codes_put(struct pm_codes *c, uint64_t pc, const uint8_t *bytes, uns
 
 	if (!*fresh) {
 		in = &c->insn[*at];
-		if (!len || ((any ? in->len <= len : in->len == len) && pm_same(in->bytes, bytes, in->len)))
+		if (!len ||
+		    ((any ? in->len <= len : in->len == len) && pm_same(in->bytes, bytes, in->len)))
 			return (uint32_t)*at;
 		*fresh = true;
 	}
 	*at = c->n;
 	pm_grow(c->insn, c->n, c->cap);
 	in = &c->insn[c->n];
-	*in = (struct pm_insn){ .pc = pc, .len = (uint8_t)len, .isa = (uint8_t)isa, .object = PM_NONE };
+	*in = (struct pm_insn){
+		.pc = pc, .len = (uint8_t)len, .isa = (uint8_t)isa, .object = PM_NONE
+	};
 	if (len)
 		memcpy(in->bytes, bytes, len);
 	else if (c->store)
@@ -161,7 +167,8 @@ void pm_codes_renew(struct pm_codes *c, uint32_t *a, uint32_t *b)
 
 		if (*keep[k] == PM_NONE)
 			continue;
-		*keep[k] = pm_codes_put(c, was[k].pc, was[k].bytes, was[k].len, false, was[k].isa, &fresh);
+		*keep[k] = pm_codes_put(c, was[k].pc, was[k].bytes, was[k].len, false, was[k].isa,
+					&fresh);
 		c->insn[*keep[k]] = was[k];
 	}
 }
@@ -196,8 +203,8 @@ void pm_streams_release(struct pm_streams *s)
 	*s = (struct pm_streams){ 0 };
 }
 
-void pm_outcome_tell(struct pm_outcome *o, struct pm_builder *b, const struct pm_codes *c, bool known,
-		     uint64_t next)
+void pm_outcome_tell(struct pm_outcome *o, struct pm_builder *b, const struct pm_codes *c,
+		     bool known, uint64_t next)
 {
 	struct pm_event *e = &o->ev;
 	uint64_t target;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* io.h - bytes in and out: files, pipes, gzip, zstd, xz, bzip2, told apart by content on the way in and by
- * the name's suffix on the way out
+/* io.h - bytes in and out: files, pipes, gzip, zstd, xz, bzip2, told apart by content on the way in
+ * and by the name's suffix on the way out
  *
  * Ownership  pm_input_open()/pm_input_close(), pm_output_open()/pm_output_close().
  * Errors     a write error (full disk, closed pipe) is reported by the call that notices it or by
@@ -24,10 +24,10 @@ struct pm_input *pm_input_memory(const void *p, size_t n, const char *name);
  * valid until the next call. NULL and err on a read or decompression error. */
 const uint8_t *pm_input_peek(struct pm_input *in, size_t want, size_t *got, struct pm_err *err);
 void pm_input_skip(struct pm_input *in, size_t n);	/* n <= what peek gave */
-/* Skip @n bytes that nobody needs to look at, which costs nothing in a plain file. Returns how many there
- * were: fewer at the end, or on an error (@err). */
+/* Skip @n bytes that nobody needs to look at, which costs nothing in a plain file. Returns how many
+ * there were: fewer at the end, or on an error (@err). */
 size_t pm_input_pass(struct pm_input *in, size_t n, struct pm_err *err);
-double pm_input_part(const struct pm_input *in);	/* of the file read so far, 0..1; 0: not known */
+double pm_input_part(const struct pm_input *in); /* of the file read so far, 0..1; 0: not known */
 uint64_t pm_input_offset(const struct pm_input *in);	/* in the unpacked stream */
 /* Whole-file random access: only for plain files; NULL otherwise. */
 const uint8_t *pm_input_map(struct pm_input *in, size_t *size);
@@ -51,6 +51,6 @@ enum pm_status pm_output_keep(struct pm_output *o, struct pm_err *err);
 /* Hand everything that was written so far to the operating system. */
 enum pm_status pm_output_flush(struct pm_output *o, struct pm_err *err);
 const char *pm_output_name(const struct pm_output *o);
-void pm_output_close(struct pm_output *o);		/* unfinished: the temporary file is removed */
+void pm_output_close(struct pm_output *o);	/* unfinished: the temporary file is removed */
 
 #endif

@@ -69,7 +69,7 @@ struct pm_lanes {
 	struct parcel *pool;
 };
 
-/* ---- parcels ------------------------------------------------------------------------------------------ */
+/* ---- parcels -------------------------------------------------------------------------------- */
 
 static void parcel_free(struct parcel *p)
 {
@@ -99,9 +99,10 @@ static void parcel_done(struct pm_lanes *l, struct parcel *p)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* ---- what changes behind the producer's pointers -------------------------------------------------------- */
+/* ---- what changes behind the producer's pointers -------------------------------------------- */
 
-static void *extend(void *old, size_t done, size_t *cap, const void *from, size_t n, size_t size, bool *moved)
+static void *extend(void *old, size_t done, size_t *cap, const void *from, size_t n, size_t size,
+		    bool *moved)
 {
 	if (n > *cap) {
 		void *v;
@@ -114,7 +115,8 @@ static void *extend(void *old, size_t done, size_t *cap, const void *from, size_
 		*moved = true;
 	}
 	if (n > done)
-		memcpy((char *)old + done * size, (const char *)from + done * size, (n - done) * size);
+		memcpy((char *)old + done * size, (const char *)from + done * size,
+		       (n - done) * size);
 	return old;
 }
 
@@ -142,27 +144,31 @@ static size_t table_of(struct pm_lanes *l, const struct pm_code *code)
 		i--;
 	if (!i) {
 		pm_grow(l->table, l->ntable, l->cap_table);
-		l->table[l->ntable] = (struct lane_table){ .code = code, .v = pm_alloc(sizeof(struct version)) };
+		l->table[l->ntable] = (struct lane_table){ .code = code,
+							   .v = pm_alloc(sizeof(struct version)) };
 		i = ++l->ntable;
 	}
 	t = l->table + i - 1;
 	if (t->now.epoch != code->epoch) {
 		struct pm_err err = { 0 };
 
-		/* it has begun anew, as the copy does as soon as nobody reads it; a lane's error comes with the push */
+		/* it has begun anew, as the copy does as soon as nobody reads it; a lane's error
+		 * comes with the push */
 		pm_lanes_idle(l, &err);
 		t->now = (struct pm_code){ .epoch = code->epoch };
 		free_versions(t->v->older);
 		t->v->older = NULL;
 	}
-	if (t->now.ninsn == code->ninsn && t->now.nblock == code->nblock && t->now.nobject == code->nobject)
+	if (t->now.ninsn == code->ninsn && t->now.nblock == code->nblock &&
+	    t->now.nobject == code->nobject)
 		return i - 1;
 	was = t->v;
 	v = pm_alloc(sizeof *v);
 	*v = *was;
-	v->insn = extend(v->insn, t->now.ninsn, &v->cap_insn, code->insn, code->ninsn, sizeof *v->insn, &moved);
-	v->block = extend(v->block, t->now.nblock, &v->cap_block, code->block, code->nblock, sizeof *v->block,
-			  &moved);
+	v->insn = extend(v->insn, t->now.ninsn, &v->cap_insn, code->insn, code->ninsn,
+			 sizeof *v->insn, &moved);
+	v->block = extend(v->block, t->now.nblock, &v->cap_block, code->block, code->nblock,
+			  sizeof *v->block, &moved);
 	v->object = extend(v->object, t->now.nobject, &v->cap_object, code->object, code->nobject,
 			   sizeof *v->object, &moved);
 	if (moved) {
@@ -176,8 +182,8 @@ static size_t table_of(struct pm_lanes *l, const struct pm_code *code)
 		free(v);
 		v = was;
 	}
-	t->now = (struct pm_code){ v->insn, v->block, v->object, code->ninsn, code->nblock, code->nobject,
-				   code->epoch };
+	t->now = (struct pm_code){ v->insn,	 v->block,	v->object,  code->ninsn,
+				   code->nblock, code->nobject, code->epoch };
 	return i - 1;
 }
 
@@ -215,7 +221,7 @@ static struct parcel *pack(struct pm_lanes *l, const struct pm_batch *b, const s
 	return p;
 }
 
-/* ---- a lane's thread -------------------------------------------------------------------------------------- */
+/* ---- a lane's thread ------------------------------------------------------------------------ */
 
 /* The batch as the lane's sinks may see it. */
 static void unpack(struct lane *n, struct parcel *p, struct pm_batch *b)
@@ -276,8 +282,8 @@ static void *lane_main(void *arg)
 			struct pm_batch b;
 
 			unpack(n, p, &b);
-			if (l->consume(l->arg, n->number, &b, p->is.is_packed ? &p->is.packed : NULL,
-				       &n->err) == PM_ERR)
+			if (l->consume(l->arg, n->number, &b,
+				       p->is.is_packed ? &p->is.packed : NULL, &n->err) == PM_ERR)
 				atomic_store(&n->failed, true);
 		}
 		parcel_done(l, p);
@@ -292,7 +298,7 @@ static void *lane_main(void *arg)
 	return NULL;
 }
 
-/* ---- the producer's side ------------------------------------------------------------------------------------ */
+/* ---- the producer's side -------------------------------------------------------------------- */
 
 struct pm_lanes *pm_lanes_new(unsigned n, pm_lane_consume *consume, void *arg)
 {

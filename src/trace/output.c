@@ -101,7 +101,8 @@ static enum pm_status pack_zstd(struct pm_output *o, bool end, struct pm_err *er
 	do {
 		ZSTD_outBuffer dst = { o->packed, PACKED_BYTES, 0 };
 
-		left = ZSTD_compressStream2(o->zstd, &dst, &src, end ? ZSTD_e_end : ZSTD_e_continue);
+		left = ZSTD_compressStream2(o->zstd, &dst, &src,
+					    end ? ZSTD_e_end : ZSTD_e_continue);
 		if (ZSTD_isError(left)) {
 			errno = EINVAL;
 			return fail(o, err, "cannot compress");
@@ -160,7 +161,8 @@ static enum pm_status drain(struct pm_output *o, bool end, struct pm_err *err)
 	enum pm_status s = PM_OK;
 
 	if (o->failed)		/* said once already; the first error is the one that counts */
-		return pm_failed(err) ? PM_ERR : pm_fail_file(err, "cannot write after an earlier error");
+		return pm_failed(err) ? PM_ERR
+				      : pm_fail_file(err, "cannot write after an earlier error");
 	if (o->fd < 0)
 		return PM_OK;
 	switch (o->packing) {
@@ -351,7 +353,8 @@ enum pm_status pm_output_finish(struct pm_output *o, struct pm_err *err)
 	o->finished = s == PM_OK;
 	if (o->fd < 0 || s != PM_OK)
 		return s;
-	/* quotas and network file systems speak up only when it is closed, and its name comes behind that */
+	/* quotas and network file systems speak up only when it is closed, and its name comes
+	 * behind that */
 	fd = o->unplaced ? dup(o->fd) : -1;
 	if (o->unplaced && fd < 0)
 		return fail(o, err, "cannot name the finished file");

@@ -39,7 +39,8 @@ void pm_parcel_fill(struct pm_parcel *p, const struct pm_batch *b, const struct 
 	for (size_t i = 0; i < b->nrare; i++) {
 		uintptr_t at = (uintptr_t)rare[i].name - (uintptr_t)b->arena;
 
-		/* names are in the arena by contract; one that is not lives as long as the producer says */
+		/* names are in the arena by contract; one that is not lives as long as the producer
+		 * says */
 		if (rare[i].name && b->narena && at < b->narena)
 			rare[i].name = (const char *)p->b.arena + at;
 	}

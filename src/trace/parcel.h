@@ -6,10 +6,12 @@
 #include "trace/chain.h"
 
 struct pm_parcel {			/* zeroed at first; its room is kept from batch to batch */
-	struct pm_batch b;		/* everything but the stream and the code table is the parcel's own */
+	struct pm_batch b;		/* everything but the stream and the code table is the
+					 * parcel's own */
 	struct pm_packed packed;	/* if @is_packed, likewise */
 	bool is_packed;
-	void *room[7];			/* events, micro-ops, bus transactions, rare, arena; if packed ids, references */
+	void *room[7];			/* events, micro-ops, bus transactions, rare, arena; if
+					 * packed ids, references */
 	size_t cap[7];
 };
 

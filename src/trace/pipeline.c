@@ -25,8 +25,10 @@ struct stage {				/* a transform, or the end of the line */
 struct pipe_sink {
 	const struct pm_sink_ops *ops;
 	void *self;
-	char *config;			/* PM_SINK_PER_STREAM: what makes another one; NULL: there is one */
-	char *light;			/* the same of one that is light: unless several push there is one */
+	char *config;			/* PM_SINK_PER_STREAM: what makes another one; NULL:
+					 * there is one */
+	char *light;			/* the same of one that is light: unless several push
+					 * there is one */
 	void **part;			/* ... by stream */
 	size_t npart;
 	int lane;			/* -1: called by who pushes */
@@ -98,14 +100,16 @@ void pm_pipeline_sink(struct pm_pipeline *p, const struct pm_sink_ops *ops, void
 	p->sink[p->nsink++] = (struct pipe_sink){ .ops = ops, .self = self, .lane = -1 };
 }
 
-enum pm_status pm_pipeline_sink_new(struct pm_pipeline *p, const struct pm_sink_ops *ops, const char *config,
-				    struct pm_err *err)
+enum pm_status pm_pipeline_sink_new(struct pm_pipeline *p, const struct pm_sink_ops *ops,
+				    const char *config, struct pm_err *err)
 {
 	void *self = ops->create(config, err);
 	struct pipe_sink *s;
 
 	if (!self)
-		return pm_failed(err) ? PM_ERR : pm_fail_file(err, "the sink '%s' refused '%s'", ops->name, config);
+		return pm_failed(err)
+			       ? PM_ERR
+			       : pm_fail_file(err, "the sink '%s' refused '%s'", ops->name, config);
 	pm_pipeline_sink(p, ops, self);
 	s = &p->sink[p->nsink - 1];
 	if (ops->flags & PM_SINK_PER_STREAM && ops->merge)
@@ -138,14 +142,14 @@ uint32_t pm_pipeline_needs(const struct pm_pipeline *p)
 	return needs;
 }
 
-/* ---- facts ------------------------------------------------------------------------------------ */
+/* ---- facts ---------------------------------------------------------------------------------- */
 
 static const char *const fact_names[] = {
-	"instruction boundaries", "instruction bytes", "data addresses", "access sizes", "data values",
-	"branch outcomes", "register numbers", "register values", "micro-ops", "timestamps", "cycle counts",
-	"address spaces", "physical addresses", "byte enables", "bus transactions", "kernel events",
-	"threads", "basic blocks", "rep iterations", "instruction cache lines",
-	"branch opcodes", "canonical pages",
+	"instruction boundaries", "instruction bytes", "data addresses", "access sizes",
+	"data values", "branch outcomes", "register numbers", "register values", "micro-ops",
+	"timestamps", "cycle counts", "address spaces", "physical addresses", "byte enables",
+	"bus transactions", "kernel events", "threads", "basic blocks", "rep iterations",
+	"instruction cache lines", "branch opcodes", "canonical pages",
 };
 
 static void join_facts(uint32_t facts, const char *last, char *buf, size_t size)
@@ -160,7 +164,11 @@ static void join_facts(uint32_t facts, const char *last, char *buf, size_t size)
 		if (!(facts >> i & 1))
 			continue;
 		facts &= ~(1u << i);
-		n = snprintf(buf + at, size - at, "%s%s", !any ? "" : facts ? ", " : last, fact_names[i]);
+		n = snprintf(buf + at, size - at, "%s%s",
+			     !any    ? ""
+			     : facts ? ", "
+				     : last,
+			     fact_names[i]);
 		if (n < 0 || (size_t)n >= size - at)
 			return;
 		at += (size_t)n;
@@ -174,7 +182,8 @@ void pm_fact_names(uint32_t facts, char *buf, size_t size)
 }
 
 /* What a trace of a program that runs can have, micro-ops made of its instructions among it. */
-#define TRACED	(PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | PM_HAS_UOPS)
+#define TRACED	(PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES | \
+		 PM_HAS_UOPS)
 
 /* Where one would get what is missing; "" if there is no one place for all of it. */
 static const char *instead(uint32_t missing)
@@ -201,8 +210,8 @@ static enum pm_status check(uint32_t has, uint32_t needs, const char *source, co
 	if (!missing)
 		return PM_OK;
 	join_facts(missing, " or ", names, sizeof names);
-	return pm_fail_file(err, "%s hold no %s; %s%s%s needs them%s", source, names, phrase ? "" : "'", who,
-			    phrase ? "" : "'", instead(missing));
+	return pm_fail_file(err, "%s hold no %s; %s%s%s needs them%s", source, names,
+			    phrase ? "" : "'", who, phrase ? "" : "'", instead(missing));
 }
 
 static enum pm_status check_sink(uint32_t has, const struct pm_sink_ops *ops, const char *source,
@@ -211,8 +220,11 @@ static enum pm_status check_sink(uint32_t has, const struct pm_sink_ops *ops, co
 	const uint32_t any = PM_HAS_INSNS | PM_HAS_LINES | PM_HAS_REFS;
 
 	if (ops->flags & PM_SINK_REFS && !(has & any))
-		return pm_fail_file(err, "%s hold no references: no instructions, cache lines or data addresses; "
-				    "'%s' needs one of these%s", source, ops->name, instead(PM_HAS_REFS));
+		return pm_fail_file(err,
+				    "%s hold no references: no instructions, cache lines or data "
+				    "addresses; "
+				    "'%s' needs one of these%s",
+				    source, ops->name, instead(PM_HAS_REFS));
 	return check(has, ops->needs, source, ops->name, err);
 }
 
@@ -221,9 +233,9 @@ const char *pm_kind_name(enum pm_kind k)
 	static const char *const names[PM_EV_COUNT] = {
 		[PM_EV_NONE] = "none", [PM_EV_INSN] = "insn", [PM_EV_BLOCK] = "block",
 		[PM_EV_READ] = "read", [PM_EV_WRITE] = "write", [PM_EV_MODIFY] = "modify",
-		[PM_EV_BRANCH] = "branch", [PM_EV_REP_ITER] = "rep-iter", [PM_EV_REP_END] = "rep-end",
-		[PM_EV_UOP] = "uop", [PM_EV_LINE] = "line", [PM_EV_BUS] = "bus",
-		[PM_EV_REG_READ] = "reg-read", [PM_EV_REG_WRITE] = "reg-write",
+		[PM_EV_BRANCH] = "branch", [PM_EV_REP_ITER] = "rep-iter",
+		[PM_EV_REP_END] = "rep-end", [PM_EV_UOP] = "uop", [PM_EV_LINE] = "line",
+		[PM_EV_BUS] = "bus", [PM_EV_REG_READ] = "reg-read", [PM_EV_REG_WRITE] = "reg-write",
 		[PM_EV_KERNEL] = "kernel", [PM_EV_INTERRUPT] = "interrupt", [PM_EV_DMA] = "dma",
 		[PM_EV_DEVICE] = "device", [PM_EV_SYSCALL] = "syscall", [PM_EV_SYSRET] = "sysret",
 		[PM_EV_SIGNAL] = "signal", [PM_EV_SIGRETURN] = "sigreturn",
@@ -236,7 +248,7 @@ const char *pm_kind_name(enum pm_kind k)
 	return (unsigned)k < PM_EV_COUNT && names[k] ? names[k] : "unknown";
 }
 
-/* ---- running ---------------------------------------------------------------------------------- */
+/* ---- running -------------------------------------------------------------------------------- */
 
 static void add_stage(struct pm_pipeline *p, const struct pm_transform_ops *ops, void *self)
 {
@@ -268,8 +280,9 @@ static void form_crews(struct pm_pipeline *p, uint32_t facts)
 	for (size_t i = 0; i < p->nsink; i++) {
 		struct pipe_sink *s = p->sink + i;
 
-		s->form = p->packed && s->ops->flags & PM_SINK_CHAINS ? PACKED :
-			  facts & PM_HAS_BLOCKS && !(s->ops->flags & PM_SINK_BLOCKS) ? PLAIN : BLOCKS;
+		s->form = p->packed && s->ops->flags & PM_SINK_CHAINS		       ? PACKED
+			  : facts & PM_HAS_BLOCKS && !(s->ops->flags & PM_SINK_BLOCKS) ? PLAIN
+										       : BLOCKS;
 		if (lanes && !is_light(p, s))
 			s->lane = (int)(next++ % lanes);
 		for (unsigned k = 0; k < p->ncrew; k++) {
@@ -389,9 +402,18 @@ enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code,
 	return p->stage[0].ops->drop(p->stage[0].self, code, block);
 }
 
+const struct pm_sizes pm_struct_sizes = {
+	.sizes = sizeof(struct pm_sizes), .batch = sizeof(struct pm_batch),
+	.stream = sizeof(struct pm_stream), .code = sizeof(struct pm_code),
+	.event = sizeof(struct pm_event), .uop = sizeof(struct pm_uop),
+	.bus = sizeof(struct pm_bus),
+	.rare = sizeof(struct pm_rare), .insn = sizeof(struct pm_insn),
+	.block = sizeof(struct pm_block), .object = sizeof(struct pm_object),
+};
+
 /* pugmark's own sinks are compiled with the sizes of structs; a plug-in is told. */
-static enum pm_status consume(const struct pipe_sink *s, void *self, const struct pm_batch *b, const struct pm_packed *k,
-			      struct pm_err *err)
+static enum pm_status consume(const struct pipe_sink *s, void *self, const struct pm_batch *b,
+			      const struct pm_packed *k, struct pm_err *err)
 {
 	struct pm_batch told;
 
@@ -406,8 +428,8 @@ static enum pm_status consume(const struct pipe_sink *s, void *self, const struc
 }
 
 /* Call the crew's sinks that want this form. */
-static enum pm_status call(const struct crew *c, const struct pm_batch *b, const struct pm_packed *k, enum pipe_form form,
-			   struct pm_err *err)
+static enum pm_status call(const struct crew *c, const struct pm_batch *b,
+			   const struct pm_packed *k, enum pipe_form form, struct pm_err *err)
 {
 	struct pm_pipeline *p = c->p;
 
@@ -418,7 +440,8 @@ static enum pm_status call(const struct crew *c, const struct pm_batch *b, const
 		if (s->form != form)
 			continue;
 		if (s->config) {
-			if (c->lane != (p->ncrew > 1 ? (int)(b->stream->index % (p->ncrew - 1)) : -1))
+			if (c->lane !=
+			    (p->ncrew > 1 ? (int)(b->stream->index % (p->ncrew - 1)) : -1))
 				continue;
 			self = s->part[b->stream->index];
 		} else if (s->lane != c->lane) {
@@ -448,19 +471,21 @@ static enum pm_status call_unpacked(void *crew, const struct pm_batch *b, struct
 }
 
 /* @k: what makes the batch packed, or NULL. */
-static enum pm_status crew_consume(struct crew *c, const struct pm_batch *b, const struct pm_packed *k,
-				   struct pm_err *err)
+static enum pm_status crew_consume(struct crew *c, const struct pm_batch *b,
+				   const struct pm_packed *k, struct pm_err *err)
 {
 	/* who takes packed batches takes events, too */
 	if (c->has[PACKED] && call(c, b, k, PACKED, err) != PM_OK)
 		return PM_ERR;
 	if (!k)
 		return call_unpacked(c, b, err);
-	return c->unpacker ? pm_unpack(c->unpacker, b, k, &(struct pm_emit){ call_unpacked, c }, err) : PM_OK;
+	if (!c->unpacker)
+		return PM_OK;
+	return pm_unpack(c->unpacker, b, k, &(struct pm_emit){ call_unpacked, c }, err);
 }
 
-static enum pm_status lane_consume(void *p, unsigned lane, const struct pm_batch *b, const struct pm_packed *k,
-				   struct pm_err *err)
+static enum pm_status lane_consume(void *p, unsigned lane, const struct pm_batch *b,
+				   const struct pm_packed *k, struct pm_err *err)
 {
 	return crew_consume(((struct pm_pipeline *)p)->crew + 1 + lane, b, k, err);
 }
@@ -508,8 +533,8 @@ static uint64_t lanes_for(const struct pm_pipeline *p, uint32_t stream)
 }
 
 /* To all sinks. @k: what makes the batch packed, or NULL. */
-static enum pm_status spread(struct pm_pipeline *p, const struct pm_batch *b, const struct pm_packed *k,
-			     struct pm_err *err)
+static enum pm_status spread(struct pm_pipeline *p, const struct pm_batch *b,
+			     const struct pm_packed *k, struct pm_err *err)
 {
 	p->stream = b->stream;
 	p->code = b->code;
@@ -531,7 +556,9 @@ static enum pm_status feed(void *to, const struct pm_batch *b, struct pm_err *er
 {
 	struct stage *s = to;
 
-	return s->ops ? s->ops->consume(s->self, b, &(struct pm_emit){ feed, s + 1 }, err) : spread(s->p, b, NULL, err);
+	if (!s->ops)
+		return spread(s->p, b, NULL, err);
+	return s->ops->consume(s->self, b, &(struct pm_emit){ feed, s + 1 }, err);
 }
 
 unsigned pm_pipeline_split(struct pm_pipeline *p)
@@ -549,7 +576,8 @@ unsigned pm_pipeline_split(struct pm_pipeline *p)
 	return p->threads;
 }
 
-static enum pm_status push_split(struct pm_pipeline *p, const struct pm_batch *b, struct pm_err *err)
+static enum pm_status push_split(struct pm_pipeline *p, const struct pm_batch *b,
+				 struct pm_err *err)
 {
 	enum pm_status st;
 
@@ -581,8 +609,8 @@ enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b,
 	return PM_ERR;
 }
 
-enum pm_status pm_pipeline_push_packed(struct pm_pipeline *p, const struct pm_batch *b, const struct pm_packed *k,
-				       struct pm_err *err)
+enum pm_status pm_pipeline_push_packed(struct pm_pipeline *p, const struct pm_batch *b,
+				       const struct pm_packed *k, struct pm_err *err)
 {
 	assert(p->packed && !p->finished && !p->split && b->stream);	/* no transforms, then */
 	if (spread(p, b, k, err) != PM_ERR)
@@ -624,7 +652,8 @@ enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, st
 	}
 	for (unsigned k = 0; k < p->ncrew; k++)
 		if (p->crew[k].expander &&
-		    pm_expand_ops.finish(p->crew[k].expander, &(struct pm_emit){ call_plain, p->crew + k },
+		    pm_expand_ops.finish(p->crew[k].expander,
+					 &(struct pm_emit){ call_plain, p->crew + k },
 					 err) == PM_ERR) {
 			p->partial = true;
 			worst = PM_ERR;
@@ -635,7 +664,8 @@ enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, st
 				p->sink[i].ops->merge(p->sink[i].self, p->sink[i].part[k]);
 	/* every sink gets its chance to save what it has, also after another one failed */
 	for (size_t i = 0; i < p->nsink; i++)
-		if (p->sink[i].ops->finish && !(p->partial && p->sink[i].ops->flags & PM_SINK_WHOLE) &&
+		if (p->sink[i].ops->finish &&
+		    !(p->partial && p->sink[i].ops->flags & PM_SINK_WHOLE) &&
 		    p->sink[i].ops->finish(p->sink[i].self, r, err) == PM_ERR)
 			worst = PM_ERR;
 	return worst;
@@ -676,8 +706,9 @@ void pm_pipeline_free(struct pm_pipeline *p)
 	free(p);
 }
 
-enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *src, struct pm_result *r,
-				     bool (*stop)(const void *arg), const void *arg, struct pm_err *err)
+enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *src,
+				     struct pm_result *r, bool (*stop)(const void *arg),
+				     const void *arg, struct pm_err *err)
 {
 	enum pm_status s = PM_OK;
 

@@ -6,10 +6,11 @@
  * transforms) with what each sink needs, once, before the first batch, and fails with one sentence.
  * The expander (blocks -> instructions) is put in front of a sink without PM_SINK_BLOCKS.
  *
- * With pm_pipeline_threads() sinks run on threads of their own (lane.h), one sink always on the same
- * one; of a sink with PM_SINK_PER_STREAM there is an object for each stream, streams are spread over
- * the threads, and the objects are merged in the order of the streams' numbers. Results are the same
- * with any number of threads. Errors of such a sink come with a later push, or with finish. */
+ * With pm_pipeline_threads() sinks run on threads of their own (lane.h), one sink always on the
+ * same one; of a sink with PM_SINK_PER_STREAM there is an object for each stream, streams are
+ * spread over the threads, and the objects are merged in the order of the streams' numbers. Results
+ * are the same with any number of threads. Errors of such a sink come with a later push, or with
+ * finish. */
 #ifndef PM_TRACE_PIPELINE_H
 #define PM_TRACE_PIPELINE_H
 
@@ -42,20 +43,23 @@ struct pm_buf;
 struct pm_transform_ops {
 	const char *name;
 	uint32_t needs, removes, adds;	/* enum pm_fact */
-	uint32_t flags;			/* PM_SINK_BLOCKS: takes blocks unexpanded; PM_SINK_EPOCHS */
+	uint32_t flags;			/* PM_SINK_BLOCKS: takes blocks unexpanded;
+					 * PM_SINK_EPOCHS */
 	enum pm_status (*consume)(void *self, const struct pm_batch *b, const struct pm_emit *emit,
 				  struct pm_err *err);
 	enum pm_status (*finish)(void *self, const struct pm_emit *emit, struct pm_err *err);
 	void (*destroy)(void *self);
-	/* Of one that drops most of what it sees; or all NULL. A source may put one PM_EV_LOST with their number
-	 * in place of the next instructions, of whatever stream: so many, and what they refer to, would be
-	 * dropped, but for blocks of PM_DROP_NEVER; those of PM_DROP_ALWAYS at all times. */
+	/* Of one that drops most of what it sees; or all NULL. A source may put one PM_EV_LOST with
+	 * their number in place of the next instructions, of whatever stream: so many, and what
+	 * they refer to, would be dropped, but for blocks of PM_DROP_NEVER; those of PM_DROP_ALWAYS
+	 * at all times. */
 	uint64_t (*idle)(const void *self);
 	enum pm_drop (*drop)(void *self, const struct pm_code *code, uint32_t block);
-	/* Does idle() ever say much? 0: no. Another number is the same wherever points() says the same. */
+	/* Does idle() ever say much? 0: no. Another number is the same wherever points() says the
+	 * same. */
 	uint32_t (*rests)(const void *self);
-	/* Adds addresses (uint64_t) in code of the object at @path with base @base: blocks that hold one of them are
-	 * PM_DROP_NEVER, or may be; no others are. Any thread may ask. */
+	/* Adds addresses (uint64_t) in code of the object at @path with base @base: blocks that
+	 * hold one of them are PM_DROP_NEVER, or may be; no others are. Any thread may ask. */
 	void (*points)(void *self, const char *path, uint64_t base, struct pm_buf *to);
 };
 enum pm_drop { PM_DROP_IDLE, PM_DROP_NEVER, PM_DROP_ALWAYS };
@@ -72,15 +76,16 @@ void pm_pipeline_transform(struct pm_pipeline *p, const struct pm_transform_ops 
 void pm_pipeline_sink(struct pm_pipeline *p, const struct pm_sink_ops *ops, void *self);
 
 /* The same for the object that @config describes; with PM_SINK_PER_STREAM it may become several. */
-enum pm_status pm_pipeline_sink_new(struct pm_pipeline *p, const struct pm_sink_ops *ops, const char *config,
-				    struct pm_err *err);
-/* How many threads sinks may have, besides the one that pushes; 0 (so it begins): none. Before start.
- * PM_THREADS_AUTO: as many as there are processors, if there are several. From start to finish nobody
- * else may touch the sinks' objects then. */
+enum pm_status pm_pipeline_sink_new(struct pm_pipeline *p, const struct pm_sink_ops *ops,
+				    const char *config, struct pm_err *err);
+/* How many threads sinks may have, besides the one that pushes; 0 (so it begins): none. Before
+ * start. PM_THREADS_AUTO: as many as there are processors, if there are several. From start to
+ * finish nobody else may touch the sinks' objects then. */
 #define PM_THREADS_AUTO	UINT32_MAX
 void pm_pipeline_threads(struct pm_pipeline *p, unsigned n);
 
-/* Sink @i in the order in which they were added, NULL behind the last; its object stays the pipeline's. */
+/* Sink @i in the order in which they were added, NULL behind the last; its object stays the
+ * pipeline's. */
 const struct pm_sink_ops *pm_pipeline_sink_at(const struct pm_pipeline *p, size_t i, void **self);
 
 /* enum pm_fact: what the sinks added so far need, all together. */
@@ -97,19 +102,22 @@ bool pm_pipeline_epochs(const struct pm_pipeline *p);
 /* ... without the references that no sink needs? Then, which are they? */
 struct pm_recent;
 bool pm_pipeline_recent(const struct pm_pipeline *p, struct pm_recent *r);
-/* Does the first transform say what it drops? What it says of a block holds for good, the number until the next push. */
+/* Does the first transform say what it drops? What it says of a block holds for good, the number
+ * until the next push. */
 bool pm_pipeline_drops(const struct pm_pipeline *p);
 uint64_t pm_pipeline_idle(const struct pm_pipeline *p);
 uint32_t pm_pipeline_rests(const struct pm_pipeline *p);
 void pm_pipeline_points(struct pm_pipeline *p, const char *path, uint64_t base, struct pm_buf *to);
 enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code, uint32_t block);
-/* How many threads may push, batches of one stream always the same one, so that they are not waited for by each
- * other? Several where making batches is all the work there is: every sink is light and takes streams by themselves,
- * as events. Once it has started. */
+/* How many threads may push, batches of one stream always the same one, so that they are not waited
+ * for by each other? Several where making batches is all the work there is: every sink is light and
+ * takes streams by themselves, as events. Once it has started. */
 unsigned pm_pipeline_split(struct pm_pipeline *p);
-enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b, struct pm_err *err);
-/* Time passes and there may be nothing to push: who pushes says so every PM_TICK_MS, about. Sinks get a batch without
- * events, upon which those that write files let go of what they have held back since the tick before. */
+enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b,
+				struct pm_err *err);
+/* Time passes and there may be nothing to push: who pushes says so every PM_TICK_MS, about. Sinks
+ * get a batch without events, upon which those that write files let go of what they have held back
+ * since the tick before. */
 #define PM_TICK_MS 250
 enum pm_status pm_pipeline_tick(struct pm_pipeline *p, struct pm_err *err);
 /* Ends transforms, then sinks, each of which adds its result to @r (NULL: not wanted). */
@@ -121,15 +129,18 @@ enum pm_status pm_pipeline_run(struct pm_pipeline *p, struct pm_source *src, str
 			       struct pm_err *err);
 
 /* The same, but reading ends early, as if the trace ended there, once stop(arg) says so. */
-enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *src, struct pm_result *r,
-				     bool (*stop)(const void *arg), const void *arg, struct pm_err *err);
+enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *src,
+				     struct pm_result *r, bool (*stop)(const void *arg),
+				     const void *arg, struct pm_err *err);
 
 /* Names of facts for messages: "data addresses and sizes". Into @buf, always terminated. */
 void pm_fact_names(uint32_t facts, char *buf, size_t size);
 const char *pm_kind_name(enum pm_kind k);	/* "read", "block"... */
 
-#define PM_OPAQUE_HEADER 1	/* flags of the opaque event that says which format the others are of */
-#define PM_OPAQUE_INSIDE 5	/* ... of one that stands between what a block's instructions do, and ends nothing */
+#define PM_OPAQUE_HEADER 1	/* flags of the opaque event that says which format the others
+				 * are of */
+#define PM_OPAQUE_INSIDE 5	/* ... of one that stands between what a block's instructions do,
+				 * and ends nothing */
 
 /* The size of an opaque event with @n bytes; its value must be @n, too. */
 static inline uint16_t pm_opaque_size(size_t n)
@@ -156,15 +167,16 @@ struct pm_builder {			/* owns its arrays; reset keeps them */
 	size_t cap_ev, cap_uop, cap_bus, cap_rare, cap_arena;
 };
 #define PM_BATCH_EVENTS 4096		/* what a source aims at per batch */
-void pm_builder_reset(struct pm_builder *b, const struct pm_stream *stream, const struct pm_code *code);
-struct pm_event *pm_builder_event(struct pm_builder *b, enum pm_kind kind);	/* zeroed, id PM_NONE */
+void pm_builder_reset(struct pm_builder *b, const struct pm_stream *stream,
+		      const struct pm_code *code);
+struct pm_event *pm_builder_event(struct pm_builder *b, enum pm_kind kind); /* zeroed, id PM_NONE */
 struct pm_uop *pm_builder_uop(struct pm_builder *b);		/* also adds its PM_EV_UOP */
 struct pm_bus *pm_builder_bus(struct pm_builder *b);		/* also adds its PM_EV_BUS */
 struct pm_rare *pm_builder_rare(struct pm_builder *b, enum pm_kind kind, const char *name);
 uint64_t pm_builder_bytes(struct pm_builder *b, const void *p, size_t n);	/* arena offset */
 const struct pm_batch *pm_builder_batch(struct pm_builder *b);	/* pointers made current */
-/* The same, with the @n bytes at @p as its arena: a reader's window, that need not be copied. They stay
- * until the next batch; nothing may have been put into the builder's own arena. */
+/* The same, with the @n bytes at @p as its arena: a reader's window, that need not be copied. They
+ * stay until the next batch; nothing may have been put into the builder's own arena. */
 const struct pm_batch *pm_builder_batch_on(struct pm_builder *b, const uint8_t *p, size_t n);
 void pm_builder_release(struct pm_builder *b);
 

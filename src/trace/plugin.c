@@ -12,13 +12,6 @@
 /* The struct as it was when PM_ABI became 2: a plug-in's is never smaller. */
 #define OPS_SIZE_2	(offsetof(struct pm_sink_ops, destroy) + sizeof(void (*)(void *)))
 
-const struct pm_sizes pm_struct_sizes = {
-	.sizes = sizeof(struct pm_sizes), .batch = sizeof(struct pm_batch), .stream = sizeof(struct pm_stream),
-	.code = sizeof(struct pm_code), .event = sizeof(struct pm_event), .uop = sizeof(struct pm_uop),
-	.bus = sizeof(struct pm_bus), .rare = sizeof(struct pm_rare), .insn = sizeof(struct pm_insn),
-	.block = sizeof(struct pm_block), .object = sizeof(struct pm_object),
-};
-
 const struct pm_sink_ops *const pm_hub_sinks[] = {
 	&pm_count_ops, &pm_digest_ops, &pm_dump_ops, &pm_dump_blocks_ops, &pm_discard_ops, NULL
 };
@@ -60,38 +53,50 @@ static bool all_zero(const void *p, size_t n)
 	return !n;
 }
 
-/* What the plug-in's own, at @own with @bytes, says becomes @ops. It may be of another header than this one. */
-static enum pm_status adopt(struct pm_sink_ops *ops, const void *own, size_t bytes, const char *path, struct pm_err *err)
+/* What the plug-in's own, at @own with @bytes, says becomes @ops. It may be of another header. */
+static enum pm_status adopt(struct pm_sink_ops *ops, const void *own, size_t bytes,
+			    const char *path, struct pm_err *err)
 {
-	const uint32_t flags = PM_SINK_BLOCKS | PM_SINK_PER_STREAM | PM_SINK_WHOLE | PM_SINK_LIGHT | PM_SINK_EPOCHS |
-			       PM_SINK_REFS;
-	const uint32_t facts = 2 * PM_HAS_PAGES - 1;
+	/* all there are */
+	const uint32_t flags = 2 * PM_SINK_REFS - 1, facts = 2 * PM_HAS_PAGES - 1;
 	const struct pm_sink_ops *from = own;
 	uint32_t size;
 
 	if (bytes < offsetof(struct pm_sink_ops, needs))
-		return pm_fail_file(err, "'%s' is no plug-in: its pm_plugin is no struct pm_sink_ops", path);
+		return pm_fail_file(err,
+				    "'%s' is no plug-in: its pm_plugin is no struct pm_sink_ops",
+				    path);
 	if (from->abi != PM_ABI)
-		return pm_fail_file(err, "the plug-in '%s' was built for interface %u, this pugmark has %u: rebuild it",
+		return pm_fail_file(err,
+				    "the plug-in '%s' was built for interface %u, this pugmark has "
+				    "%u: "
+				    "rebuild it",
 				    path, from->abi, PM_ABI);
 	size = from->size;
 	if (size > bytes || size < OPS_SIZE_2)
-		return pm_fail_file(err, "the plug-in '%s' says that its pm_plugin has %u bytes; it has %zu, and %zu "
-				    "are the least", path, size, bytes, (size_t)OPS_SIZE_2);
+		return pm_fail_file(err,
+				    "the plug-in '%s' says that its pm_plugin has %u bytes; it has "
+				    "%zu, "
+				    "and %zu are the least",
+				    path, size, bytes, (size_t)OPS_SIZE_2);
 	*ops = (struct pm_sink_ops){ 0 };
 	memcpy(ops, from, size < sizeof *ops ? size : sizeof *ops);
 	if (ops->needs & ~facts || ops->flags & ~flags ||
 	    (size > sizeof *ops && !all_zero((const char *)from + sizeof *ops, size - sizeof *ops)))
-		return pm_fail_file(err, "the plug-in '%s' wants more than this pugmark has: it was built for a newer one",
+		return pm_fail_file(err,
+				    "the plug-in '%s' wants more than this pugmark has: it was "
+				    "built for "
+				    "a newer one",
 				    path);
 	if (!ops->name || !ops->create || !ops->consume)
-		return pm_fail_file(err, "the plug-in '%s' lacks a name, create() or consume()", path);
+		return pm_fail_file(err, "the plug-in '%s' lacks a name, create() or consume()",
+				    path);
 	ops->flags |= PM_SINK_PLUGIN;
 	return PM_OK;
 }
 
-/* Why the file cannot be loaded, which the loader puts as @why. One of another interface may lack functions, and
- * that is not the reason. */
+/* Why the file cannot be loaded, which the loader puts as @why. One of another interface may lack
+ * functions, and that is not the reason. */
 static void explain(const char *path, const char *why, struct pm_err *err)
 {
 	void *so = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
@@ -145,12 +150,13 @@ static void unknown(const struct pm_sink_ops *const *more, const char *name, str
 		pm_buf_printf(&all, "%s, ", (*o)->name);
 	for (const struct pm_sink_ops *const *o = pm_hub_sinks; *o; o++)
 		pm_buf_printf(&all, "%s, ", (*o)->name);
-	pm_fail_file(err, "'%.40s' is not a sink; there are %.*sand ./plugin.so", name, (int)all.n, (const char *)all.p);
+	pm_fail_file(err, "'%.40s' is not a sink; there are %.*sand ./plugin.so", name, (int)all.n,
+		     (const char *)all.p);
 	pm_buf_release(&all);
 }
 
-enum pm_status pm_sink_add(struct pm_pipeline *p, const char *spec, const struct pm_sink_ops *const *more,
-			   struct pm_err *err)
+enum pm_status pm_sink_add(struct pm_pipeline *p, const char *spec,
+			   const struct pm_sink_ops *const *more, struct pm_err *err)
 {
 	const char *colon = strchr(spec, ':');
 	size_t n = colon ? (size_t)(colon - spec) : strlen(spec);

@@ -5,14 +5,15 @@
  * a code table), DATA (a chunk of events), INDX (where they are, and totals), then a trailer that
  * points at INDX. Records are complete or absent: a cut file is read up to the cut.
  *
- * A chunk is coded against a model (pug_phrase.h) that reader and writer run in step, starting empty
- * in each chunk, so that chunks can be read in any order.
+ * A chunk is coded against a model (pug_phrase.h) that reader and writer run in step, starting
+ * empty in each chunk, so that chunks can be read in any order.
  *
  *   pug_write.c    records, jobs for threads, index         pug_read.c     records, seeking, totals
  *   pug_chunk.c    batches -> chunks -> bytes
  *   pug_encode.c   events -> columns of a chunk             pug_decode.c   and back
  *   pug_side.c     rare events, both ways                   pug_decode1.c  chunks of version 1
- *   pug_code.c     code tables, both ways                   pug_bytes.c    integers, checksums, packing */
+ *   pug_code.c     code tables, both ways                   pug_bytes.c    integers, checksums,
+ *                  packing */
 #ifndef PM_TRACE_PUG_H
 #define PM_TRACE_PUG_H
 
@@ -32,7 +33,8 @@ struct ZSTD_CCtx_s;
 #define PUG_TRAILER	24
 #define PUG_TRAIL_MAGIC	"PUGEND\r\n"
 
-#define PUG_TAG(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+#define PUG_TAG(a, b, c, d) \
+	((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 enum pug_tag {
 	PUG_INFO = PUG_TAG('I', 'N', 'F', 'O'),
 	PUG_STRM = PUG_TAG('S', 'T', 'R', 'M'),
@@ -59,13 +61,15 @@ struct pug_rec {			/* a record header, decoded */
 };
 
 enum pug_level { PUG_FAST = 1, PUG_DEFAULT = 2, PUG_DENSE = 3 };
-enum pug_model_id { PUG_NODES = 0, PUG_PHRASES = 2 };	/* in a chunk's head: version 1's, this one's */
+enum pug_model_id { PUG_NODES = 0, PUG_PHRASES = 2 };	/* in a chunk's head: version 1's, this
+							 * one's */
 
 enum pug_col {
 	PUG_COL_RUN,			/* varint per op: free phrases before it */
 	PUG_COL_OP,			/* u8: what was not free */
 	PUG_COL_PHRASE,			/* u32: number of a known phrase */
-	PUG_COL_MASK,			/* varint: which elements' addresses, which values are not as predicted */
+	PUG_COL_MASK,			/* varint: which elements' addresses, which values are
+					 * not as predicted */
 	PUG_COL_HOW,			/* u8 per such address: enum pug_how */
 	PUG_COL_D16, PUG_COL_D32,	/* address differences */
 	PUG_COL_A64,			/* addresses */
@@ -82,10 +86,11 @@ enum pug_class {
 	PUG_OTHER,			/* address and value without company */
 	PUG_SIDE,			/* has a record in COL_SIDE */
 };
-#define PUG_IS_REF	4		/* set for PUG_REF, and for PUG_SIDE whose address is a reference's */
+#define PUG_IS_REF	4		/* set for PUG_REF, and for PUG_SIDE whose address is a
+					 * reference's */
 extern const uint8_t pug_class[256];	/* by event kind; kinds that do not exist are PUG_SIDE */
 
-/* ---- integers and checksums ------------------------------------------------------------------- */
+/* ---- integers and checksums ----------------------------------------------------------------- */
 
 static inline uint64_t pug_zigzag(int64_t v)
 {
@@ -135,7 +140,7 @@ void pug_rec_put(uint8_t to[PUG_RECORD], const struct pug_rec *r);
 /* False: not a record header (its own checksum does not fit). */
 bool pug_rec_get(const uint8_t from[PUG_RECORD], struct pug_rec *r);
 
-/* ---- code tables (pug_code.c) ------------------------------------------------------------------ */
+/* ---- code tables (pug_code.c) --------------------------------------------------------------- */
 
 struct pug_code {			/* one that is being read */
 	struct pm_code code;		/* first: batches point to it */
@@ -152,9 +157,11 @@ struct pug_code_mark {			/* how much of a code table is written */
 
 /* NULL and "" are told apart; at most 64 KiB. */
 void pug_string_put(struct pm_buf *to, const char *s);
-enum pm_status pug_string_get(struct pm_cur *c, struct pm_arena *mem, const char **to, const char *what);
+enum pm_status pug_string_get(struct pm_cur *c, struct pm_arena *mem, const char **to,
+			      const char *what);
 /* The additions since @done, as a CODE payload; @done moves. */
-void pug_code_put(struct pm_buf *to, uint32_t number, const struct pm_code *code, struct pug_code_mark *done);
+void pug_code_put(struct pm_buf *to, uint32_t number, const struct pm_code *code,
+		  struct pug_code_mark *done);
 /* The payload's number was read already; the rest extends @c. */
 enum pm_status pug_code_get(struct pm_cur *cur, struct pug_code *c);
 void pug_code_release(struct pug_code *c);

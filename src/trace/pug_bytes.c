@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* pug_bytes.c - integers, checksums, record headers, packing: what reader and writer of .pug share */
+/* pug_bytes.c - integers, checksums, record headers, packing: what reader and writer of .pug
+ * share */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +11,9 @@
 #include "trace/pug.h"
 
 const uint8_t pug_col_width[PUG_NCOL] = {
-	[PUG_COL_RUN] = 1, [PUG_COL_OP] = 1, [PUG_COL_PHRASE] = 4, [PUG_COL_MASK] = 1, [PUG_COL_HOW] = 1,
-	[PUG_COL_D16] = 2, [PUG_COL_D32] = 4, [PUG_COL_A64] = 8, [PUG_COL_VAL] = 8, [PUG_COL_NEW] = 1,
+	[PUG_COL_RUN] = 1, [PUG_COL_OP] = 1, [PUG_COL_PHRASE] = 4, [PUG_COL_MASK] = 1,
+	[PUG_COL_HOW] = 1, [PUG_COL_D16] = 2, [PUG_COL_D32] = 4, [PUG_COL_A64] = 8,
+	[PUG_COL_VAL] = 8, [PUG_COL_NEW] = 1,
 	[PUG_COL_SIDE] = 1,
 };
 
@@ -142,8 +144,9 @@ enum pm_status pug_unpack(struct pm_cur *c, struct pm_buf *room, const uint8_t *
 	*n = size;
 	if (!method) {
 		*raw = p;
-		return size == stored ? PM_OK : pm_fail(c->err, at, "%s: %u plain bytes stored as %u", what, size,
-							 stored);
+		return size == stored ? PM_OK
+				      : pm_fail(c->err, at, "%s: %u plain bytes stored as %u", what,
+						size, stored);
 	}
 	if (method != 1)
 		return pm_fail(c->err, at, "%s: packing method %u is unknown", what, method);

@@ -4,10 +4,11 @@
 
 #include "trace/pug_chunk.h"
 
-#define PIECE	2048		/* events, or instructions in chains, between two looks at the limits, about */
+#define PIECE	2048		/* events, or instructions in chains, between two looks at the
+				 * limits, about */
 #define CHAINS	512
 
-/* ---- batches -> chunks ------------------------------------------------------------------------------ */
+/* ---- batches -> chunks ---------------------------------------------------------------------- */
 
 void pug_make_begin(struct pug_maker *m, struct pug_chunk *c)
 {
@@ -37,9 +38,10 @@ static enum pm_status next_chunk(struct pug_maker *m, struct pm_err *err)
 	return m->full(m->arg, err);
 }
 
-/* The slot of the batch's stream; an op tells the reader that it changed. @done: instructions of the batch
- * that went into earlier pieces. */
-static enum pm_status choose_slot(struct pug_maker *m, const struct pug_origin *of, uint64_t done, struct pm_err *err)
+/* The slot of the batch's stream; an op tells the reader that it changed. @done: instructions of
+ * the batch that went into earlier pieces. */
+static enum pm_status choose_slot(struct pug_maker *m, const struct pug_origin *of, uint64_t done,
+				  struct pm_err *err)
 {
 	struct pug_chunk *c = m->c;
 	size_t i;
@@ -51,9 +53,11 @@ static enum pm_status choose_slot(struct pug_maker *m, const struct pug_origin *
 			break;
 	if (i == c->nslot) {
 		if (of->stream >= PUG_MAX_STREAMS)
-			return pm_fail_file(err, "stream number %u is more than a .pug can hold", of->stream);
+			return pm_fail_file(err, "stream number %u is more than a .pug can hold",
+					    of->stream);
 		pm_grow(c->slot, c->nslot, c->cap_slot);
-		c->slot[c->nslot++] = (struct pug_slot){ .of = { of->stream, of->code, of->insns + done } };
+		c->slot[c->nslot++] = (struct pug_slot){ .of = { of->stream, of->code,
+			of->insns + done } };
 		c->slot[i].ctx.code = of->code + 1u;
 	}
 	if (m->slot || i)
@@ -77,17 +81,19 @@ static size_t next_boundary(const struct pm_batch *b, size_t i)
 {
 	for (size_t n = 0; i < b->n && n < PIECE; i++, n++)
 		if (b->ev[i].kind == PM_EV_BLOCK || b->ev[i].kind == PM_EV_INSN ||
-		    (b->ev[i].kind == PM_EV_UOP && b->ev[i].id < b->nuop && b->uop[b->ev[i].id].index == 1))
+		    (b->ev[i].kind == PM_EV_UOP && b->ev[i].id < b->nuop &&
+		     b->uop[b->ev[i].id].index == 1))
 			break;
 	return i;
 }
 
-/* Is there @part eighths of what a chunk may take in memory? Of traces whose values are new each time (times,
- * data, messages that are kept whole), a chunk is much shorter than of others. */
+/* Is there @part eighths of what a chunk may take in memory? Of traces whose values are new each
+ * time (times, data, messages that are kept whole), a chunk is much shorter than of others. */
 static bool is_large(const struct pug_maker *m, unsigned part)
 {
 	return pug_columns_bytes(m->e.c) >= PUG_CHUNK_BYTES / 8 * part ||
-	       m->e.m.n + m->e.m.nelem >= PUG_CHUNK_MODEL / 8 * part || m->c->nslot == PUG_MAX_SLOTS;
+	       m->e.m.n + m->e.m.nelem >= PUG_CHUNK_MODEL / 8 * part ||
+	       m->c->nslot == PUG_MAX_SLOTS;
 }
 
 /* Is it time, and is it high time? */
@@ -101,8 +107,8 @@ static bool is_overfull(const struct pug_maker *m)
 	return m->c->events >= 2 * m->level.events || is_large(m, 8);
 }
 
-enum pm_status pug_make(struct pug_maker *m, const struct pug_origin *of, const struct pm_batch *b, uint64_t *insns,
-			struct pm_err *err)
+enum pm_status pug_make(struct pug_maker *m, const struct pug_origin *of, const struct pm_batch *b,
+			uint64_t *insns, struct pm_err *err)
 {
 	*insns = 0;
 	for (size_t i = 0; i < b->n; ) {
@@ -126,8 +132,9 @@ enum pm_status pug_make(struct pug_maker *m, const struct pug_origin *of, const 
 	return PM_OK;
 }
 
-enum pm_status pug_make_chains(struct pug_maker *m, const struct pug_origin *of, const struct pug_chains *k,
-			       const uint32_t *id, size_t n, const uint64_t **addr, uint64_t *insns, struct pm_err *err)
+enum pm_status pug_make_chains(struct pug_maker *m, const struct pug_origin *of,
+			       const struct pug_chains *k, const uint32_t *id, size_t n,
+			       const uint64_t **addr, uint64_t *insns, struct pm_err *err)
 {
 	*insns = 0;
 	for (size_t i = 0; i < n; ) {
@@ -139,7 +146,8 @@ enum pm_status pug_make_chains(struct pug_maker *m, const struct pug_origin *of,
 			return PM_ERR;
 		before = m->e.insns;
 		if (choose_slot(m, of, *insns, err) != PM_OK ||
-		    pug_encode_chains(&m->e, &m->slot->ctx, k, id + i, some, addr, &events, err) != PM_OK)
+		    pug_encode_chains(&m->e, &m->slot->ctx, k, id + i, some, addr, &events, err) !=
+			    PM_OK)
 			return PM_ERR;
 		count(m, before, events, insns);
 		i += some;
@@ -152,7 +160,7 @@ void pug_maker_release(struct pug_maker *m)
 	pug_encoder_release(&m->e);
 }
 
-/* ---- chunks -> bytes -------------------------------------------------------------------------------- */
+/* ---- chunks -> bytes ------------------------------------------------------------------------ */
 
 /* Elements of @width bytes become @width planes: bytes of like meaning lie together. */
 static const uint8_t *to_planes(struct pm_buf *b, const uint8_t *p, size_t n, unsigned width)
@@ -173,8 +181,9 @@ static const uint8_t *to_planes(struct pm_buf *b, const uint8_t *p, size_t n, un
 	return b->p;
 }
 
-enum pm_status pug_chunk_pack(struct pm_buf *to, const struct pug_chunk *c, const struct pug_level_info *level,
-			      struct pm_buf *scratch, ZSTD_CCtx *z, struct pm_err *err)
+enum pm_status pug_chunk_pack(struct pm_buf *to, const struct pug_chunk *c,
+			      const struct pug_level_info *level, struct pm_buf *scratch,
+			      ZSTD_CCtx *z, struct pm_err *err)
 {
 	uint8_t head[9];
 
@@ -199,7 +208,10 @@ enum pm_status pug_chunk_pack(struct pm_buf *to, const struct pug_chunk *c, cons
 		const uint8_t *p = pug_column(&c->cols, k, &n);
 
 		if (n > PUG_MAX_RAW)
-			return pm_fail_file(err, "%zu bytes in one column of a chunk, more than a .pug can hold", n);
+			return pm_fail_file(err,
+					    "%zu bytes in one column of a chunk, more than a .pug "
+					    "can hold",
+					    n);
 		if (pug_col_width[k] > 1)
 			p = to_planes(scratch, p, n, pug_col_width[k]);
 		pug_pack(to, p, n, z, level->zstd);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* pug_chunk.h - batches become chunks, chunks become bytes
  *
- * Chunks do not depend on each other, so that each may be made by another thread: whatever making one takes
- * is here, and what all of them share (the file, streams and code tables by number, totals) is not. */
+ * Chunks do not depend on each other, so that each may be made by another thread: whatever making
+ * one takes is here, and what all of them share (the file, streams and code tables by number,
+ * totals) is not. */
 #ifndef PM_TRACE_PUG_CHUNK_H
 #define PM_TRACE_PUG_CHUNK_H
 
@@ -10,7 +11,8 @@
 
 #include "trace/pug_encode.h"
 
-#define PUG_CHUNK_BYTES	(4 << 20)	/* in all columns of a chunk, about: several are in memory, twice while they are packed */
+#define PUG_CHUNK_BYTES	(4 << 20)	/* in all columns of a chunk, about: several are in
+					 * memory, twice while they are packed */
 #define PUG_CHUNK_MODEL	(1 << 18)	/* phrases and their elements, of 64 bytes each */
 
 struct pug_level_info {
@@ -51,19 +53,22 @@ struct pug_maker {			/* zeroed at first; one per thread */
 };
 
 void pug_make_begin(struct pug_maker *m, struct pug_chunk *c);
-/* The events, or chains, of @b; begins and ends chunks as they fill. *insns: how many instructions that was. */
-enum pm_status pug_make(struct pug_maker *m, const struct pug_origin *of, const struct pm_batch *b, uint64_t *insns,
-			struct pm_err *err);
-/* What comes next of a batch that is packed: @n ids, whose addresses begin at *addr, which moves on. The ids
- * that stand for events are left to pug_make(). */
-enum pm_status pug_make_chains(struct pug_maker *m, const struct pug_origin *of, const struct pug_chains *k,
-			       const uint32_t *id, size_t n, const uint64_t **addr, uint64_t *insns, struct pm_err *err);
+/* The events, or chains, of @b; begins and ends chunks as they fill. *insns: how many instructions
+ * that was. */
+enum pm_status pug_make(struct pug_maker *m, const struct pug_origin *of, const struct pm_batch *b,
+			uint64_t *insns, struct pm_err *err);
+/* What comes next of a batch that is packed: @n ids, whose addresses begin at *addr, which moves
+ * on. The ids that stand for events are left to pug_make(). */
+enum pm_status pug_make_chains(struct pug_maker *m, const struct pug_origin *of,
+			       const struct pug_chains *k, const uint32_t *id, size_t n,
+			       const uint64_t **addr, uint64_t *insns, struct pm_err *err);
 void pug_make_end(struct pug_maker *m);
 void pug_maker_release(struct pug_maker *m);
 
 /* @c as the payload of a DATA record, behind what is in @to. */
-enum pm_status pug_chunk_pack(struct pm_buf *to, const struct pug_chunk *c, const struct pug_level_info *level,
-			      struct pm_buf *scratch, ZSTD_CCtx *z, struct pm_err *err);
+enum pm_status pug_chunk_pack(struct pm_buf *to, const struct pug_chunk *c,
+			      const struct pug_level_info *level, struct pm_buf *scratch,
+			      ZSTD_CCtx *z, struct pm_err *err);
 void pug_chunk_release(struct pug_chunk *c);
 
 #endif

@@ -2,7 +2,8 @@
 /* pug_code.c - code tables as CODE records
  *
  * Payload (behind the table's number): varints first, count of new objects, of new instructions, of
- * new blocks; then the objects, instructions and blocks. "first" must equal what is known so far. */
+ * new blocks; then the objects, instructions and blocks. "first" must equal what is known so
+ * far. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,8 @@ void pug_string_put(struct pm_buf *to, const char *s)
 	pm_buf_add(to, s, n);
 }
 
-enum pm_status pug_string_get(struct pm_cur *c, struct pm_arena *mem, const char **to, const char *what)
+enum pm_status pug_string_get(struct pm_cur *c, struct pm_arena *mem, const char **to,
+			      const char *what)
 {
 	uint64_t n = pm_cur_varint(c, what);
 	const uint8_t *p;
@@ -31,7 +33,8 @@ enum pm_status pug_string_get(struct pm_cur *c, struct pm_arena *mem, const char
 	if (pm_failed(c->err) || !n)
 		return pm_failed(c->err) ? PM_ERR : PM_OK;
 	if (n - 1 > MAX_STRING)
-		return pm_fail(c->err, pm_cur_at(c), "%s of %llu bytes", what, (unsigned long long)n - 1);
+		return pm_fail(c->err, pm_cur_at(c), "%s of %llu bytes", what,
+			       (unsigned long long)n - 1);
 	p = pm_cur_bytes(c, n - 1, what);
 	if (!p)
 		return PM_ERR;
@@ -60,7 +63,8 @@ static uint8_t *put_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
-void pug_code_put(struct pm_buf *to, uint32_t number, const struct pm_code *code, struct pug_code_mark *done)
+void pug_code_put(struct pm_buf *to, uint32_t number, const struct pm_code *code,
+		  struct pug_code_mark *done)
 {
 	uint64_t pc = 0, insn = done->ninsn;
 
@@ -98,7 +102,8 @@ void pug_code_put(struct pm_buf *to, uint32_t number, const struct pm_code *code
 	}
 	for (size_t i = done->nblock; i < code->nblock; i++) {
 		const struct pm_block *b = code->block + i;
-		/* a block begins at its first instruction; the difference is there for odd tables */
+		/* a block begins at its first instruction; the difference is there for odd
+		 * tables */
 		uint64_t first = b->insn < code->ninsn ? code->insn[b->insn].pc : 0;
 		uint8_t *p = room(to, 40);
 
@@ -130,9 +135,10 @@ static enum pm_status get_insn(struct pm_cur *cur, struct pug_code *c, uint64_t 
 		return PM_ERR;
 	if (in.len > 15 || in.flow > PM_CLASS_SYSCALL || in.isa > PM_ISA_RISCV ||
 	    object > c->code.nobject)
-		return pm_fail(cur->err, pm_cur_at(cur), "an instruction that cannot be: length %u, class %u, "
-			       "instruction set %u, object %llu", in.len, in.flow, in.isa,
-			       (unsigned long long)object);
+		return pm_fail(cur->err, pm_cur_at(cur),
+			       "an instruction that cannot be: length %u, class %u, "
+			       "instruction set %u, object %llu",
+			       in.len, in.flow, in.isa, (unsigned long long)object);
 	in.object = (uint32_t)object - 1u;
 	bytes = pm_cur_bytes(cur, in.len, "an instruction's bytes");
 	if (!bytes)
@@ -146,20 +152,24 @@ static enum pm_status get_insn(struct pm_cur *cur, struct pug_code *c, uint64_t 
 
 static enum pm_status get_block(struct pm_cur *cur, struct pug_code *c, uint64_t *insn)
 {
-	uint64_t at = *insn + (uint64_t)pug_unzigzag(pm_cur_varint(cur, "a block's first instruction"));
+	uint64_t at = *insn +
+		      (uint64_t)pug_unzigzag(pm_cur_varint(cur, "a block's first instruction"));
 	uint64_t n = pm_cur_varint(cur, "a block's length");
 	uint64_t pc = (uint64_t)pug_unzigzag(pm_cur_varint(cur, "a block's address"));
 
 	if (pm_failed(cur->err))
 		return PM_ERR;
 	if (at > c->code.ninsn || n > c->code.ninsn - at)
-		return pm_fail(cur->err, pm_cur_at(cur), "block %zu has %llu instructions from number %llu on, "
-			       "but there are %zu", c->code.nblock, (unsigned long long)n,
-			       (unsigned long long)at, c->code.ninsn);
+		return pm_fail(cur->err, pm_cur_at(cur),
+			       "block %zu has %llu instructions from number %llu on, "
+			       "but there are %zu",
+			       c->code.nblock, (unsigned long long)n, (unsigned long long)at,
+			       c->code.ninsn);
 	*insn = at + n;
 	pm_grow(c->block, c->code.nblock, c->cap_block);
 	c->block[c->code.nblock++] = (struct pm_block){
-		.pc = at < c->code.ninsn ? c->insn[at].pc + pc : pc, .insn = (uint32_t)at, .n = (uint32_t)n,
+		.pc = at < c->code.ninsn ? c->insn[at].pc + pc : pc, .insn = (uint32_t)at,
+		.n = (uint32_t)n,
 	};
 	return PM_OK;
 }
@@ -216,7 +226,8 @@ enum pm_status pug_code_get(struct pm_cur *cur, struct pug_code *c)
 	if (pm_failed(cur->err))
 		return PM_ERR;
 	if (pm_cur_left(cur))
-		return pm_fail(cur->err, pm_cur_at(cur), "%zu bytes behind the code", pm_cur_left(cur));
+		return pm_fail(cur->err, pm_cur_at(cur), "%zu bytes behind the code",
+			       pm_cur_left(cur));
 	return PM_OK;
 }
 

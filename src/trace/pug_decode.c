@@ -9,7 +9,7 @@ void pug_decode_begin(struct pug_model *m, struct pug_chunk_in *c)
 	pug_model_reset(m, c->path_bits, c->seen_bits);
 }
 
-/* ---- new phrases ------------------------------------------------------------------------------------ */
+/* ---- new phrases ---------------------------------------------------------------------------- */
 
 static bool get_sig(struct pug_span *neu, uint32_t before, struct pm_event *ev)
 {
@@ -85,7 +85,8 @@ static const char *get_elem(struct pug_model *m, struct pug_chunk_in *c, bool al
 		if (ev.id > c->ndef)
 			return "a definition that is not there";
 		if (ev.id == c->ndef) {
-			struct pm_cur cur = pm_cur_init(neu->p, (size_t)(neu->end - neu->p), c->at, err);
+			struct pm_cur cur = pm_cur_init(neu->p, (size_t)(neu->end - neu->p), c->at,
+							err);
 
 			pm_grow(c->def, c->ndef, c->cap_def);
 			pug_def_get(&cur, k, c->def + c->ndef);
@@ -141,7 +142,7 @@ static uint32_t new_phrase(struct pug_model *m, struct pug_chunk_in *c, struct p
 	return 0;
 }
 
-/* ---- a phrase that was not free ----------------------------------------------------------------------- */
+/* ---- a phrase that was not free ------------------------------------------------------------- */
 
 /* The address of element @number, given in the way that COL_HOW says. */
 static bool get_addr(struct pug_model *m, struct pug_chunk_in *c, uint32_t number, uint64_t *addr)
@@ -198,7 +199,8 @@ static const char *get_values(struct pug_model *m, struct pug_chunk_in *c, struc
 {
 	uint64_t mask, v;
 
-	if (!pug_get_varint(c->col + PUG_COL_MASK, &mask) || !mask || mask >> p->n > 1 || (mask & 1 && !p->sig))
+	if (!pug_get_varint(c->col + PUG_COL_MASK, &mask) || !mask || mask >> p->n > 1 ||
+	    (mask & 1 && !p->sig))
 		return "a mask of values";
 	for (unsigned j = 0; j <= p->n; j++) {
 		if (!(mask >> j & 1))
@@ -219,7 +221,8 @@ static const char *get_values(struct pug_model *m, struct pug_chunk_in *c, struc
 }
 
 /* The address of an element that is always given. */
-static inline bool get_given(struct pug_chunk_in *c, const struct pug_ctx *x, struct pug_elem *el, uint64_t *addr)
+static inline bool get_given(struct pug_chunk_in *c, const struct pug_ctx *x, struct pug_elem *el,
+			     uint64_t *addr)
 {
 	uint64_t d;
 
@@ -231,7 +234,8 @@ static inline bool get_given(struct pug_chunk_in *c, const struct pug_ctx *x, st
 	return true;
 }
 
-/* HOT: elements as events; those in @missed say in the columns where they are. False: they do not. */
+/* HOT: elements as events; those in @missed say in the columns where they are. False: they do
+ * not. */
 static inline bool get_elems(struct pug_model *m, struct pug_chunk_in *c, struct pug_ctx *x,
 			     const struct pug_phrase *p, uint32_t missed, struct pm_event *ev)
 {
@@ -273,8 +277,9 @@ static inline struct pm_event *put_head(const struct pug_phrase *p, struct pm_ev
 	return ev + 1;
 }
 
-static enum pm_status side_event(struct pug_model *m, struct pug_chunk_in *c, const struct pug_phrase *p,
-				 struct pm_event *ev, struct pm_err *err)
+static enum pm_status side_event(struct pug_model *m, struct pug_chunk_in *c,
+				 const struct pug_phrase *p, struct pm_event *ev,
+				 struct pm_err *err)
 {
 	const struct pug_elem *el = m->elem + p->elem;
 	uint8_t kind = el->sig & 0x7f;
@@ -288,7 +293,8 @@ static enum pm_status side_event(struct pug_model *m, struct pug_chunk_in *c, co
 }
 
 /* One op and its phrase, if it has one. There is room. */
-static enum pm_status get_op(struct pug_model *m, struct pug_chunk_in *c, uint64_t *insns, struct pm_err *err)
+static enum pm_status get_op(struct pug_model *m, struct pug_chunk_in *c, uint64_t *insns,
+			     struct pm_err *err)
 {
 	struct pug_ctx *x = &c->now->ctx;
 	const struct pug_phrase *cur = m->phrase + x->cur;
@@ -437,7 +443,10 @@ enum pm_status pug_decode(struct pug_model *m, struct pug_chunk_in *c, struct pm
 				uint64_t run;
 
 				if (!pug_get_varint(c->col + PUG_COL_RUN, &run) || run > c->left)
-					return pug_damaged(c, "a run of phrases is longer than the chunk", err);
+					return pug_damaged(c,
+							   "a run of phrases is longer than the "
+							   "chunk",
+							   err);
 				c->run = (uint32_t)run;
 				c->run_known = true;
 			}

@@ -37,7 +37,8 @@ struct pug_chunk_in {			/* the chunk that is being read, whatever its version */
 	struct pm_builder b;		/* the batch */
 };
 
-static inline enum pm_status pug_damaged(const struct pug_chunk_in *c, const char *what, struct pm_err *err)
+static inline enum pm_status pug_damaged(const struct pug_chunk_in *c, const char *what,
+					 struct pm_err *err)
 {
 	return pm_fail(err, c->at, "the chunk here makes no sense: %s", what);
 }

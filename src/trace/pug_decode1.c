@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cur.h"
+#include "base/mem.h"
 #include "trace/pug_decode.h"
 #include "trace/tally.h"
 
@@ -44,25 +45,30 @@ enum pug1_op {
 	PUG_ADDR_A64 = 7 << 3,
 
 	PUG_VALUE = 1 << 6,		/* value differs: COL_VAL */
-	PUG_BASE_PREV = 1 << 7,		/* D16, D32: against the previous reference, not this node's */
+	PUG_BASE_PREV = 1 << 7,	/* D16, D32: against the previous reference, not this node's */
 };
 
 const uint8_t pug1_col_width[PUG1_NCOL] = {
-	[PUG1_COL_RUN] = 1, [PUG1_COL_OP] = 1, [PUG1_COL_NODE] = 4, [PUG1_COL_D16] = 2, [PUG1_COL_D32] = 4,
-	[PUG1_COL_A64] = 8, [PUG1_COL_VAL] = 8, [PUG1_COL_NEW] = 1, [PUG1_COL_SIDE] = 1,
+	[PUG1_COL_RUN] = 1, [PUG1_COL_OP] = 1, [PUG1_COL_NODE] = 4, [PUG1_COL_D16] = 2,
+	[PUG1_COL_D32] = 4, [PUG1_COL_A64] = 8, [PUG1_COL_VAL] = 8, [PUG1_COL_NEW] = 1,
+	[PUG1_COL_SIDE] = 1,
 };
 _Static_assert(PUG1_NCOL == PUG1_NCOLS, "the reader unpacks as many");
 
 struct pug1_node {			/* one cache line: what every event of it needs */
-	uint64_t sig;			/* first 8 bytes of the event; PUG_SIDE: kind | 0x80, id made stable */
+	uint64_t sig;			/* first 8 bytes of the event; PUG_SIDE: kind | 0x80, id
+					 * made stable */
 	uint64_t value;
 	uint64_t last;			/* address */
-	uint64_t off[4];		/* stride; distance from prev, prev2, stack; PUG_STATIC: [1] is the code */
+	uint64_t off[4];		/* stride; distance from prev, prev2, stack; PUG_STATIC:
+					 * [1] is the code */
 	uint32_t next;			/* last successor */
 	uint8_t mode;			/* which address prediction is believed: op code >> 3 */
 	uint8_t multi;			/* has had two different successors: ask the history */
-	uint8_t class;			/* enum pug_class, PUG_IS_REF: the address is a data reference's */
-	uint8_t sure;			/* the last event was foretold: one surprise does not change the stride */
+	uint8_t class;			/* enum pug_class, PUG_IS_REF: the address is a data
+					 * reference's */
+	uint8_t sure;			/* the last event was foretold: one surprise does not
+					 * change the stride */
 };
 #define PUG_MODE_SEEN	4		/* PUG_ADDR_SEEN >> 3 */
 #define PUG_CLASS(n)	((n)->class & 3)
@@ -99,7 +105,8 @@ static inline uint64_t pug1_hist_next(uint64_t hist, uint32_t to)
 
 static inline size_t pug1_seen_slot(uint32_t node, uint64_t last)
 {
-	return (size_t)(((last ^ (uint64_t)node << 44) * 0x9e3779b97f4a7c15u) >> (64 - PUG1_SEEN_BITS));
+	return (size_t)(((last ^ (uint64_t)node << 44) * 0x9e3779b97f4a7c15u) >>
+			(64 - PUG1_SEEN_BITS));
 }
 
 /* The reference happened at @addr. */
@@ -145,10 +152,8 @@ static inline void pug1_learn(struct pug1_model *m, uint32_t from, uint32_t to)
 
 static struct pug1_node *aligned(size_t cap, struct pug1_node *old, size_t n)
 {
-	struct pug1_node *v = aligned_alloc(64, cap * sizeof *v);
+	struct pug1_node *v = pm_alloc_lines(cap * sizeof *v);
 
-	if (!v)
-		abort();
 	if (n)
 		memcpy(v, old, n * sizeof *v);
 	free(old);
@@ -205,7 +210,8 @@ void pug1_model_free(struct pug1_model *m)
 }
 
 /* A new node from its definition; its number, or 0. */
-static uint32_t new_node(struct pug1_model *m, struct pug_chunk_in *c, uint8_t op, struct pm_err *err)
+static uint32_t new_node(struct pug1_model *m, struct pug_chunk_in *c, uint8_t op,
+			 struct pm_err *err)
 {
 	struct pug_span *neu = c->col + PUG1_COL_NEW;
 	const struct pm_code *code = c->now->code ? &c->now->code->code : NULL;
@@ -224,7 +230,8 @@ static uint32_t new_node(struct pug1_model *m, struct pug_chunk_in *c, uint8_t o
 	if (!pug_get_varint(neu, &size) || !pug_get_varint(neu, &diff))
 		goto cut;
 	k = kind & 0x7f;
-	if (!k || k >= PM_EV_COUNT || (pug_class[k] == PUG_SIDE) != (kind >> 7) || size > UINT16_MAX) {
+	if (!k || k >= PM_EV_COUNT || (pug_class[k] == PUG_SIDE) != (kind >> 7) ||
+	    size > UINT16_MAX) {
 		pug_damaged(c, "a new event's kind", err);
 		return 0;
 	}
@@ -258,7 +265,8 @@ static uint32_t new_node(struct pug1_model *m, struct pug_chunk_in *c, uint8_t o
 		if (k == PM_EV_BLOCK) {
 			if (ev.id != PM_NONE) {
 				if (!code || ev.id >= code->nblock) {
-					pug_damaged(c, "a block that is not in the code table", err);
+					pug_damaged(c, "a block that is not in the code table",
+						    err);
 					return 0;
 				}
 				addr = code->block[ev.id].pc;
@@ -301,7 +309,8 @@ cut:
 }
 
 /* The address of an event at @node that the op gives. */
-static bool get_addr(struct pug1_model *m, struct pug_chunk_in *c, uint32_t node, uint8_t op, uint64_t *addr)
+static bool get_addr(struct pug1_model *m, struct pug_chunk_in *c, uint32_t node, uint8_t op,
+		     uint64_t *addr)
 {
 	struct pug1_node *n = m->node + node;
 	struct pug_ctx *x = &c->now->ctx;
@@ -346,8 +355,8 @@ static bool get_addr(struct pug1_model *m, struct pug_chunk_in *c, uint32_t node
 	return true;
 }
 
-static enum pm_status get_side(struct pug1_model *m, struct pug_chunk_in *c, const struct pug1_node *n,
-			       struct pm_event *ev, struct pm_err *err)
+static enum pm_status get_side(struct pug1_model *m, struct pug_chunk_in *c,
+			       const struct pug1_node *n, struct pm_event *ev, struct pm_err *err)
 {
 	uint8_t kind = n->sig & 0x7f;
 	const struct pug_def *def = NULL;
@@ -362,7 +371,8 @@ static enum pm_status get_side(struct pug1_model *m, struct pug_chunk_in *c, con
 }
 
 /* One op and its event, if it has one: *@made. */
-static enum pm_status get_op(struct pug1_model *m, struct pug_chunk_in *c, bool *made, struct pm_err *err)
+static enum pm_status get_op(struct pug1_model *m, struct pug_chunk_in *c, bool *made,
+			     struct pm_err *err)
 {
 	struct pug_ctx *x = &c->now->ctx;
 	const struct pug1_node *cur = m->node + x->cur;
@@ -428,7 +438,9 @@ static enum pm_status get_op(struct pug1_model *m, struct pug_chunk_in *c, bool 
 			const struct pm_code *code = &c->now->code->code;
 
 			if (n->value > code->block[n->sig >> 32].n)
-				return pug_damaged(c, "a block executed more instructions than it has", err);
+				return pug_damaged(c,
+						   "a block executed more instructions than it has",
+						   err);
 		}
 	}
 	if (asked) {
@@ -477,7 +489,8 @@ static uint32_t free_events(struct pug1_model *m, struct pug_chunk_in *c, uint32
 			if (n->mode == PUG_MODE_SEEN)
 				addr = seen[pug1_seen_slot(p, n->last)];
 			else
-				addr = n->mode ? x->base[n->mode] + n->off[n->mode] : n->last + n->off[0];
+				addr = n->mode ? x->base[n->mode] + n->off[n->mode]
+					       : n->last + n->off[0];
 			n->sure = 1;
 			pug1_ref_done(n, x, addr);
 		} else if (n->class == PUG_STATIC) {
@@ -532,7 +545,8 @@ again:
 			uint64_t run;
 
 			if (!pug_get_varint(c->col + PUG1_COL_RUN, &run) || run > c->left)
-				return pug_damaged(c, "a run of events is longer than the chunk", err);
+				return pug_damaged(c, "a run of events is longer than the chunk",
+						   err);
 			c->run = (uint32_t)run;
 			c->run_known = true;
 		}

@@ -7,10 +7,11 @@
 #define TABLE_MIN	(1u << 14)
 #define GUESS_BITS	16
 #define RESERVE		4096		/* events for which the columns have room */
-#define ROW_GIVEN	3		/* surprises in a row after which no prediction is tried any more */
+#define ROW_GIVEN	3		/* surprises in a row after which no prediction is tried
+					 * any more */
 #define ROW_STRIDE	4		/* strides in a row after which one is */
 
-/* ---- columns -------------------------------------------------------------------------------------- */
+/* ---- columns -------------------------------------------------------------------------------- */
 
 const uint8_t *pug_column(const struct pug_columns *c, enum pug_col k, size_t *n)
 {
@@ -44,7 +45,8 @@ static void reserve(struct pug_columns *c, size_t events)
 {
 	static const uint8_t most[PUG_NCOL] = {	/* bytes per event */
 		[PUG_COL_RUN] = 5, [PUG_COL_OP] = 1, [PUG_COL_PHRASE] = 4, [PUG_COL_MASK] = 10,
-		[PUG_COL_HOW] = 1, [PUG_COL_D16] = 2, [PUG_COL_D32] = 4, [PUG_COL_A64] = 8, [PUG_COL_VAL] = 8,
+		[PUG_COL_HOW] = 1, [PUG_COL_D16] = 2, [PUG_COL_D32] = 4, [PUG_COL_A64] = 8,
+		[PUG_COL_VAL] = 8,
 	};
 
 	for (unsigned k = 0; k < PUG_NCOL; k++) {
@@ -87,9 +89,10 @@ static inline void put_varint(struct pug_columns *c, enum pug_col k, uint64_t v)
 	c->at[k] = p;
 }
 
-/* @missed: elements whose addresses were not as predicted; @values: bit 0 the head's value, then the
- * elements'. */
-static inline void put_op(struct pug_encoder *e, uint32_t run, uint8_t how, uint32_t missed, uint64_t values)
+/* @missed: elements whose addresses were not as predicted; @values: bit 0 the head's value, then
+ * the elements'. */
+static inline void put_op(struct pug_encoder *e, uint32_t run, uint8_t how, uint32_t missed,
+			  uint64_t values)
 {
 	struct pug_columns *c = e->c;
 	unsigned addrs = 0;
@@ -107,7 +110,7 @@ static inline void put_op(struct pug_encoder *e, uint32_t run, uint8_t how, uint
 	put8(c, PUG_COL_OP, (uint8_t)(how | (values ? PUG_OP_VALUES : 0) | addrs << PUG_OP_ADDRS));
 }
 
-/* ---- addresses -------------------------------------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------------------------------ */
 
 static inline void put16(struct pug_columns *c, enum pug_col k, uint64_t d)
 {
@@ -143,11 +146,12 @@ static inline uint8_t put_difference(struct pug_columns *c, uint64_t addr, uint6
 }
 
 /* A reference whose mode predicted something else. */
-static __attribute__((noinline)) void put_ref(struct pug_encoder *e, const struct pug_ctx *x, uint32_t number,
-					      uint64_t addr)
+static __attribute__((noinline)) void put_ref(struct pug_encoder *e, const struct pug_ctx *x,
+					      uint32_t number, uint64_t addr)
 {
 	struct pug_elem *el = e->m.elem + number;
-	unsigned hits = (unsigned)(addr == el->last + el->off[0]) | (unsigned)(addr == x->base[1] + el->off[1]) << 1 |
+	unsigned hits = (unsigned)(addr == el->last + el->off[0]) |
+			(unsigned)(addr == x->base[1] + el->off[1]) << 1 |
 			(unsigned)(addr == x->base[2] + el->off[2]) << 2 |
 			(unsigned)(addr == x->base[3] + el->off[3]) << 3;
 	uint8_t how;
@@ -157,7 +161,8 @@ static __attribute__((noinline)) void put_ref(struct pug_encoder *e, const struc
 		el->row = 0;
 	} else {
 		if (e->m.seen_bits) {
-			uint64_t *seen = e->m.seen + pug_seen_slot(&e->m, number, el->last), was = *seen;
+			uint64_t *seen = e->m.seen + pug_seen_slot(&e->m, number, el->last),
+				 was = *seen;
 
 			*seen = addr;
 			if (was == addr) {
@@ -180,7 +185,8 @@ static __attribute__((noinline)) void put_ref(struct pug_encoder *e, const struc
 }
 
 /* A reference that nothing predicts. False: it does not fit, or has become predictable. */
-static inline bool put_given(struct pug_encoder *e, const struct pug_ctx *x, struct pug_elem *el, uint64_t addr)
+static inline bool put_given(struct pug_encoder *e, const struct pug_ctx *x, struct pug_elem *el,
+			     uint64_t addr)
 {
 	uint64_t d = addr - pug_given_base(el->mode, el->last, x->base[1]);
 
@@ -204,8 +210,10 @@ static inline bool put_given(struct pug_encoder *e, const struct pug_ctx *x, str
 #define EVENT_STEP	(sizeof(struct pm_event) / 8)
 
 /* HOT: the addresses of a phrase's elements; bits of those that were not as predicted. */
-static inline __attribute__((always_inline)) uint32_t put_elems(struct pug_encoder *e, struct pug_ctx *x, uint32_t number,
-				 const uint64_t *at, size_t step, unsigned n)
+static inline __attribute__((always_inline)) uint32_t put_elems(struct pug_encoder *e,
+								struct pug_ctx *x, uint32_t number,
+								const uint64_t *at, size_t step,
+								unsigned n)
 {
 	struct pug_elem *el = e->m.elem + number;
 	uint32_t missed = 0;
@@ -231,7 +239,8 @@ static inline __attribute__((always_inline)) uint32_t put_elems(struct pug_encod
 			if (el->last + el->off[0] == addr) {
 				el->sure = 1;
 			} else {
-				put8(e->c, PUG_COL_HOW, put_difference(e->c, addr, addr - el->last, addr - el->last));
+				put8(e->c, PUG_COL_HOW,
+				     put_difference(e->c, addr, addr - el->last, addr - el->last));
 				pug_restride(el, addr);
 				missed |= 1u << j;
 			}
@@ -241,7 +250,7 @@ static inline __attribute__((always_inline)) uint32_t put_elems(struct pug_encod
 	return missed;
 }
 
-/* ---- finding phrases ---------------------------------------------------------------------------------- */
+/* ---- finding phrases ------------------------------------------------------------------------ */
 
 struct look {				/* a phrase that happened */
 	uint64_t sig, addr, value;	/* its head's; 0: it has none */
@@ -268,7 +277,8 @@ static inline size_t guess_slot(const struct pm_event *ev, bool head)
 	/* numbers of blocks and instructions lie together, like the code */
 	if (head && ev->id != PM_NONE)
 		return ev->id & ((1u << GUESS_BITS) - 1);
-	return (size_t)((sig_of(ev) ^ (head ? ev->addr << 24 | ev->addr >> 40 : 0)) * 0x9e3779b97f4a7c15u >>
+	return (size_t)((sig_of(ev) ^ (head ? ev->addr << 24 | ev->addr >> 40 : 0)) *
+				0x9e3779b97f4a7c15u >>
 			(64 - GUESS_BITS));
 }
 
@@ -415,14 +425,16 @@ static uint32_t new_phrase(struct pug_encoder *e, const struct look *l, const st
 	return number;
 }
 
-/* ---- an event after the other ---------------------------------------------------------------------------- */
+/* ---- an event after the other --------------------------------------------------------------- */
 
 static enum pm_status bad_event(const struct pm_event *ev, const char *what, struct pm_err *err)
 {
-	return pm_fail_file(err, "an event of kind %u (%s) %s", ev->kind, pm_kind_name(ev->kind), what);
+	return pm_fail_file(err, "an event of kind %u (%s) %s", ev->kind, pm_kind_name(ev->kind),
+			    what);
 }
 
-static enum pm_status check_event(const struct pm_event *ev, const struct pm_code *code, struct pm_err *err)
+static enum pm_status check_event(const struct pm_event *ev, const struct pm_code *code,
+				  struct pm_err *err)
 {
 	if (ev->id == PM_NONE || ev->kind > PM_EV_BRANCH)
 		return PM_OK;
@@ -438,7 +450,8 @@ static enum pm_status check_event(const struct pm_event *ev, const struct pm_cod
 }
 
 /* Values that are not the last ones; the phrase learns them. */
-static uint64_t put_values(struct pug_encoder *e, struct pug_phrase *p, const struct look *l, const struct pm_code *code)
+static uint64_t put_values(struct pug_encoder *e, struct pug_phrase *p, const struct look *l,
+			   const struct pm_code *code)
 {
 	struct pug_elem *el = e->m.elem + p->elem;
 	uint64_t values = 0;
@@ -472,7 +485,8 @@ static enum pm_status put_phrase(struct pug_encoder *e, struct pug_ctx *x, const
 	const struct pug_phrase *cur = m->phrase + x->cur;
 	bool asked = cur->multi, side = pug_class[ev->kind] == PUG_SIDE;
 	uint32_t slot = pug_path_slot(m, x->cur, x->hist), to, missed;
-	uint32_t expected = asked && m->expect[slot] ? m->expect[slot] : cur->next, next = cur->next, alt = cur->alt;
+	uint32_t expected = asked && m->expect[slot] ? m->expect[slot] : cur->next,
+		 next = cur->next, alt = cur->alt;
 	struct look l = { .code = x->code };
 	struct pug_item item;
 	uint64_t values;
@@ -546,8 +560,10 @@ static enum pm_status put_phrase(struct pug_encoder *e, struct pug_ctx *x, const
 	return PM_OK;
 }
 
-/* Which of the phrases that can follow @from the phrase @to is, if it can; the model learns that it did. */
-static inline __attribute__((always_inline)) uint8_t follow(struct pug_encoder *e, uint32_t cur, uint64_t *hist, uint32_t to)
+/* Which of the phrases that can follow @from the phrase @to is, if it can; the model learns that it
+ * did. */
+static inline __attribute__((always_inline)) uint8_t follow(struct pug_encoder *e, uint32_t cur,
+							    uint64_t *hist, uint32_t to)
 {
 	struct pug_phrase *from = e->m.phrase + cur;
 	uint32_t next = from->next;
@@ -574,9 +590,11 @@ struct encode_walk {			/* what changes with every phrase, in registers */
 	uint64_t insns;
 };
 
-/* Phrase @to comes next, which is like the last time but for the addresses of its elements @missed. */
-static inline __attribute__((always_inline)) void walk_to(struct pug_encoder *e, struct pug_ctx *x, struct encode_walk *w,
-							  uint32_t to, uint32_t missed)
+/* Phrase @to comes next, which is like the last time but for the addresses of its elements
+ * @missed. */
+static inline __attribute__((always_inline)) void walk_to(struct pug_encoder *e, struct pug_ctx *x,
+							  struct encode_walk *w, uint32_t to,
+							  uint32_t missed)
 {
 	struct pug_phrase *p = e->m.phrase + to;
 	const uint8_t how = follow(e, w->cur, &x->hist, to);
@@ -641,8 +659,8 @@ static const struct pm_event *known_phrases(struct pug_encoder *e, struct pug_ct
 	return ev;
 }
 
-enum pm_status pug_encode(struct pug_encoder *e, struct pug_ctx *x, const struct pm_batch *b, size_t *i,
-			  size_t stop, struct pm_err *err)
+enum pm_status pug_encode(struct pug_encoder *e, struct pug_ctx *x, const struct pm_batch *b,
+			  size_t *i, size_t stop, struct pm_err *err)
 {
 	const struct pm_event *ev = b->ev + *i;
 
@@ -659,12 +677,12 @@ enum pm_status pug_encode(struct pug_encoder *e, struct pug_ctx *x, const struct
 	return PM_OK;
 }
 
-/* ---- chains ------------------------------------------------------------------------------------------- */
+/* ---- chains --------------------------------------------------------------------------------- */
 
 /* A block that is no phrase yet, or more than one, or has been something unusual. */
 static enum pm_status put_part(struct pug_encoder *e, struct pug_ctx *x, const struct pug_chains *k,
-			       const struct pm_chain_part *part, const struct pm_chain_ref *r, const uint64_t *addr,
-			       struct pm_err *err)
+			       const struct pm_chain_part *part, const struct pm_chain_ref *r,
+			       const uint64_t *addr, struct pm_err *err)
 {
 	const struct pm_block *blk = k->code.block + part->block;
 	struct pm_batch b = { .code = &k->code, .n = 1 + part->nref };
@@ -674,10 +692,15 @@ static enum pm_status put_part(struct pug_encoder *e, struct pug_ctx *x, const s
 		e->cap_ev = b.n * 2;
 		e->ev = pm_realloc(e->ev, e->cap_ev * sizeof *e->ev);
 	}
-	e->ev[0] = (struct pm_event){ .kind = PM_EV_BLOCK, .id = part->block, .addr = blk->pc, .value = blk->n };
+	e->ev[0] = (struct pm_event){
+		.kind = PM_EV_BLOCK, .id = part->block, .addr = blk->pc, .value = blk->n
+	};
 	for (uint32_t j = 0; j < part->nref; j++)
-		e->ev[1 + j] = (struct pm_event){ .kind = r[j].kind, .flags = r[j].flags, .size = r[j].size,
-						  .id = r[j].insn - blk->insn, .addr = addr[j] };
+		e->ev[1 + j] = (struct pm_event){ .kind = r[j].kind,
+						  .flags = r[j].flags,
+						  .size = r[j].size,
+						  .id = r[j].insn - blk->insn,
+						  .addr = addr[j] };
 	b.ev = e->ev;
 	for (ev = e->ev; ev < e->ev + b.n; )
 		if (put_phrase(e, x, &b, &ev, err) != PM_OK)
@@ -694,9 +717,9 @@ static void more_parts(struct pug_encoder *e, size_t n)
 }
 
 /* HOT for live traces. */
-enum pm_status pug_encode_chains(struct pug_encoder *e, struct pug_ctx *x, const struct pug_chains *k,
-				 const uint32_t *id, size_t n, const uint64_t **addr, size_t *events,
-				 struct pm_err *err)
+enum pm_status pug_encode_chains(struct pug_encoder *e, struct pug_ctx *x,
+				 const struct pug_chains *k, const uint32_t *id, size_t n,
+				 const uint64_t **addr, size_t *events, struct pm_err *err)
 {
 	const uint64_t *at = *addr;
 	struct encode_walk w = walk_begin(e, x);
@@ -709,7 +732,8 @@ enum pm_status pug_encode_chains(struct pug_encoder *e, struct pug_ctx *x, const
 	}
 	for (const uint32_t *end = id + n; id < end; id++) {
 		const struct pm_chain *c = k->chains.chain + *id;
-		const struct pm_chain_part *part = k->chains.part + c->part, *last = part + c->npart;
+		const struct pm_chain_part *part = k->chains.part + c->part,
+					   *last = part + c->npart;
 		const uint64_t *first = at;
 		const size_t its = (size_t)c->npart + c->nref;
 		uint32_t *phrase_of;
@@ -730,7 +754,8 @@ enum pm_status pug_encode_chains(struct pug_encoder *e, struct pug_ctx *x, const
 
 			if (__builtin_expect(!to || p->odd, 0)) {
 				walk_end(e, x, &w);
-				if (put_part(e, x, k, part, k->chains.ref + c->ref + (at - first), at, err) != PM_OK)
+				if (put_part(e, x, k, part, k->chains.ref + c->ref + (at - first),
+					     at, err) != PM_OK)
 					return PM_ERR;
 				w = walk_begin(e, x);
 				*phrase_of = part->nref <= PUG_ELEMS ? w.cur : 0;
@@ -745,9 +770,10 @@ enum pm_status pug_encode_chains(struct pug_encoder *e, struct pug_ctx *x, const
 	return PM_OK;
 }
 
-/* ---- chunks ---------------------------------------------------------------------------------------------- */
+/* ---- chunks --------------------------------------------------------------------------------- */
 
-void pug_encode_begin(struct pug_encoder *e, struct pug_columns *c, unsigned path_bits, unsigned seen_bits)
+void pug_encode_begin(struct pug_encoder *e, struct pug_columns *c, unsigned path_bits,
+		      unsigned seen_bits)
 {
 	pug_model_reset(&e->m, path_bits, seen_bits);
 	if (!e->table) {
@@ -780,7 +806,8 @@ void pug_encode_end(struct pug_encoder *e)
 {
 	reserve(e->c, 1);
 	if (e->run)
-		put_op(e, e->run, PUG_OP_SWITCH, 0, 0);	/* the last run needs an op to stand before */
+		put_op(e, e->run, PUG_OP_SWITCH, 0, 0);	/* the last run needs an op to stand
+							 * before */
 }
 
 void pug_encoder_release(struct pug_encoder *e)

@@ -25,7 +25,8 @@ struct pug_encoder {			/* zeroed at first */
 	uint32_t mask;
 	uint32_t *guess;		/* by its first event: the phrase that last began so */
 	struct pug_defs defs;
-	uint32_t *phrase_of;		/* by part of a chain, of code table parts_code: 0 if it is not known */
+	uint32_t *phrase_of;		/* by part of a chain, of code table parts_code: 0 if it
+					 * is not known */
 	size_t nparts;
 	uint32_t parts_code;
 	struct pm_event *ev;		/* a part as events */
@@ -37,22 +38,23 @@ struct pug_encoder {			/* zeroed at first */
 };
 
 /* A chunk begins, into @c. */
-void pug_encode_begin(struct pug_encoder *e, struct pug_columns *c, unsigned path_bits, unsigned seen_bits);
+void pug_encode_begin(struct pug_encoder *e, struct pug_columns *c, unsigned path_bits,
+		      unsigned seen_bits);
 /* What follows belongs to another slot. */
 void pug_encode_switch(struct pug_encoder *e, size_t slot);
-/* The events of @b from *@i on, at least those before @stop: *@i moves to the end of a phrase. @x is
- * the slot's context. PM_ERR: an event that cannot be. */
-enum pm_status pug_encode(struct pug_encoder *e, struct pug_ctx *x, const struct pm_batch *b, size_t *i,
-			  size_t stop, struct pm_err *err);
+/* The events of @b from *@i on, at least those before @stop: *@i moves to the end of a phrase. @x
+ * is the slot's context. PM_ERR: an event that cannot be. */
+enum pm_status pug_encode(struct pug_encoder *e, struct pug_ctx *x, const struct pm_batch *b,
+			  size_t *i, size_t stop, struct pm_err *err);
 struct pug_chains {			/* what numbers of chains mean */
 	struct pm_chains chains;
 	struct pm_code code;
 };
-/* @n executions of chains, whose addresses begin at *@addr, which moves behind them; *@events: so many,
- * as events. */
-enum pm_status pug_encode_chains(struct pug_encoder *e, struct pug_ctx *x, const struct pug_chains *k,
-				 const uint32_t *id, size_t n, const uint64_t **addr, size_t *events,
-				 struct pm_err *err);
+/* @n executions of chains, whose addresses begin at *@addr, which moves behind them; *@events: so
+ * many, as events. */
+enum pm_status pug_encode_chains(struct pug_encoder *e, struct pug_ctx *x,
+				 const struct pug_chains *k, const uint32_t *id, size_t n,
+				 const uint64_t **addr, size_t *events, struct pm_err *err);
 void pug_encode_end(struct pug_encoder *e);
 void pug_encoder_release(struct pug_encoder *e);
 

@@ -8,12 +8,14 @@
 
 void *pug_write_open(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err);
 enum pm_status pug_write(void *self, const struct pm_batch *b, struct pm_err *err);
-enum pm_status pug_write_packed(void *self, const struct pm_batch *b, const struct pm_packed *k, struct pm_err *err);
+enum pm_status pug_write_packed(void *self, const struct pm_batch *b, const struct pm_packed *k,
+				struct pm_err *err);
 enum pm_status pug_write_finish(void *self, struct pm_err *err);
 void pug_write_close(void *self);
 
 struct pug_reader;
-void *pug_read_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts, struct pm_err *err);
+void *pug_read_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
+		    struct pm_err *err);
 enum pm_status pug_read_next(void *self, const struct pm_batch **b, struct pm_err *err);
 void pug_read_close(void *self);
 

@@ -2,14 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "trace/pug_phrase.h"
 
 static void *aligned(void *old, size_t n, size_t cap)
 {
-	void *v = aligned_alloc(64, cap * 64);
+	void *v = pm_alloc_lines(cap * 64);
 
-	if (!v)
-		abort();
 	if (n)
 		memcpy(v, old, n * 64);
 	free(old);

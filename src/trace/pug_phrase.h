@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* pug_phrase.h - the model of a chunk: what its writer and its reader know alike about what comes
  *
- * A *phrase* is a block entry with its references, an instruction with its references and branch, or
- * one rare event: the longest run of events, all known by their heads (kind, flags, size, id), that
- * always comes as a whole. It consists of a *head* (PM_EV_BLOCK, PM_EV_INSN, PM_EV_LINE: the address
- * belongs to it), which may be missing, and of up to PUG_ELEMS *elements*, whose addresses change
- * and are predicted each for itself. A stream is a walk from phrase to phrase; a phrase remembers
- * where the walk went from it, and where it depends on the path, a table indexed by the path does.
+ * A *phrase* is a block entry with its references, an instruction with its references and branch,
+ * or one rare event: the longest run of events, all known by their heads (kind, flags, size, id),
+ * that always comes as a whole. It consists of a *head* (PM_EV_BLOCK, PM_EV_INSN, PM_EV_LINE: the
+ * address belongs to it), which may be missing, and of up to PUG_ELEMS *elements*, whose addresses
+ * change and are predicted each for itself. A stream is a walk from phrase to phrase; a phrase
+ * remembers where the walk went from it, and where it depends on the path, a table indexed by the
+ * path does.
  *
  * A phrase is *free* if it is the expected one and all values and addresses are the predicted ones.
- * Stored is how many free phrases came before each that was not, and what was different about it. */
+ * Stored is how many free phrases came before each that was not, and what was different about
+ * it. */
 #ifndef PM_TRACE_PUG_PHRASE_H
 #define PM_TRACE_PUG_PHRASE_H
 
 #include "trace/pug.h"
 
-#define PUG_ELEMS	31		/* in one phrase; the next one, without a head, has the rest */
+#define PUG_ELEMS	31		/* in one phrase; the next one, without a head, has the
+					 * rest */
 
 /* An op: bits 0-2 the phrase, 3 values in MASK, 5-7 addresses: 0 as predicted, 1..6 only element
  * k - 1 is not, 7 those in MASK. */
@@ -40,16 +43,19 @@ enum pug_how {
 	PUG_HOW_SEEN,			/* what followed this element's last address before */
 	PUG_HOW_D16, PUG_HOW_D32,	/* difference in a column */
 	PUG_HOW_A64,			/* in a column */
-	PUG_HOW_BASE = 8,		/* bit: the difference counts from the previous reference, not from last */
-	PUG_HOW_STAY = 16,		/* bit: from here on it is always given so, and that is free */
+	PUG_HOW_BASE = 8,		/* bit: the difference counts from the previous
+					 * reference, not from last */
+	PUG_HOW_STAY = 16,	/* bit: from here on it is always given so, and that is free */
 };
 
 /* An element's mode: 0..4 as in enum pug_how are predictions; from 5 on the address is given as a
- * difference: 5, 6 of 16 bits, 7, 8 of 32 bits, from its own last address and from the previous one. */
+ * difference: 5, 6 of 16 bits, 7, 8 of 32 bits, from its own last address and from the previous
+ * one. */
 #define PUG_MODE_GIVEN	5
 static inline uint8_t pug_mode_given(uint8_t how)
 {
-	return (uint8_t)(PUG_MODE_GIVEN + (how & PUG_HOW_BASE ? 1 : 0) + ((how & 7) == PUG_HOW_D32 ? 2 : 0));
+	return (uint8_t)(PUG_MODE_GIVEN + (how & PUG_HOW_BASE ? 1 : 0) +
+			 ((how & 7) == PUG_HOW_D32 ? 2 : 0));
 }
 
 static inline uint64_t pug_given_base(uint8_t mode, uint64_t last, uint64_t prev)
@@ -58,15 +64,18 @@ static inline uint64_t pug_given_base(uint8_t mode, uint64_t last, uint64_t prev
 }
 
 struct pug_elem {			/* one cache line */
-	uint64_t sig;			/* first 8 bytes of the event; PUG_SIDE: kind | 0x80, id made stable */
+	uint64_t sig;			/* first 8 bytes of the event; PUG_SIDE: kind | 0x80, id
+					 * made stable */
 	uint64_t value;
 	uint64_t last;			/* address */
 	uint64_t off[4];		/* stride; distance from prev, prev2, stack */
 	uint32_t def;			/* number of its definition (micro-ops, bus transactions) */
 	uint8_t mode;			/* which prediction is believed, or PUG_MODE_GIVEN.. */
 	uint8_t class;			/* enum pug_class, PUG_IS_REF */
-	uint8_t sure;			/* the last address was foretold: one surprise does not change the stride */
-	uint8_t row;			/* writer: surprises in a row; PUG_MODE_GIVEN: strides in a row */
+	uint8_t sure;			/* the last address was foretold: one surprise does not
+					 * change the stride */
+	uint8_t row;			/* writer: surprises in a row; PUG_MODE_GIVEN: strides in
+					 * a row */
 };
 _Static_assert(sizeof(struct pug_elem) == 64, "a cache line");
 
@@ -90,8 +99,8 @@ struct pug_ctx {			/* what the model knows about a stream within a chunk */
 	uint32_t cur;			/* its last phrase */
 	uint32_t code;			/* number of the stream's code table + 1; 0: it has none */
 	uint64_t hist;			/* path through the last phrases with several successors */
-	uint64_t base[4];		/* [1..3]: addresses of the previous reference, the one before it, the last
-					 * stack reference; [0] is scratch */
+	uint64_t base[4];		/* [1..3]: addresses of the previous reference, the one
+					 * before it, the last stack reference; [0] is scratch */
 };
 
 struct pug_model {
@@ -144,13 +153,14 @@ static inline uint64_t pug_path_next(uint64_t hist, uint32_t to)
 
 static inline size_t pug_seen_slot(const struct pug_model *m, uint32_t elem, uint64_t last)
 {
-	return (size_t)(((last ^ (uint64_t)elem << 44) * 0x9e3779b97f4a7c15u) >> (64 - m->seen_bits));
+	return (size_t)(((last ^ (uint64_t)elem << 44) * 0x9e3779b97f4a7c15u) >>
+			(64 - m->seen_bits));
 }
 
-/* What a reference's mode predicts. Mode 0 counts from the element's own last address: a store and a
- * load instead of a branch that nobody could foretell. */
-static inline uint64_t pug_predict(const struct pug_model *m, const struct pug_elem *e, uint32_t number,
-				   struct pug_ctx *c)
+/* What a reference's mode predicts. Mode 0 counts from the element's own last address: a store and
+ * a load instead of a branch that nobody could foretell. */
+static inline uint64_t pug_predict(const struct pug_model *m, const struct pug_elem *e,
+				   uint32_t number, struct pug_ctx *c)
 {
 	if (__builtin_expect(e->mode == PUG_HOW_SEEN, 0))
 		return m->seen[pug_seen_slot(m, number, e->last)];

@@ -35,7 +35,7 @@ struct pug_reader {
 	struct pm_buf payload;
 };
 
-/* ---- records that are no chunks --------------------------------------------------------------------- */
+/* ---- records that are no chunks ------------------------------------------------------------- */
 
 static enum pm_status get_info(struct pug_reader *r, struct pm_cur *c)
 {
@@ -103,7 +103,8 @@ static enum pm_status get_code(struct pug_reader *r, struct pm_cur *c, uint64_t 
 	if (pm_failed(c->err))
 		return PM_ERR;
 	if (number > r->ncode)
-		return pm_fail(c->err, at, "code table %" PRIu64 ", but there are %zu", number, r->ncode);
+		return pm_fail(c->err, at, "code table %" PRIu64 ", but there are %zu", number,
+			       r->ncode);
 	if (number == r->ncode) {
 		pm_grow(r->code, r->ncode, r->cap_code);
 		r->code[r->ncode++] = pm_alloc(sizeof **r->code);
@@ -145,8 +146,8 @@ static enum pm_status get_index(struct pug_reader *r, struct pm_cur *c, uint64_t
 	if (pm_failed(c->err))
 		return PM_ERR;
 	if (pm_cur_left(&in) != t->records * (8 + PUG_RECORD))
-		return pm_fail(c->err, at, "an index of %zu bytes for %" PRIu64 " records", pm_cur_left(&in),
-			       t->records);
+		return pm_fail(c->err, at, "an index of %zu bytes for %" PRIu64 " records",
+			       pm_cur_left(&in), t->records);
 	for (uint64_t k = 0; k < t->records; k++)
 		t->chunks += pug_get32(in.p + k * (8 + PUG_RECORD) + 8) == PUG_DATA;
 	t->whole = true;
@@ -163,16 +164,18 @@ static enum pm_status check_totals(struct pug_reader *r, uint64_t at, struct pm_
 	if (r->skipped)
 		return PM_OK;
 	if (t->records != r->records || t->chunks != r->chunks)
-		return pm_fail(err, at, "the index lists %" PRIu64 " records, there were %" PRIu64, t->records,
-			       r->records);
+		return pm_fail(err, at, "the index lists %" PRIu64 " records, there were %" PRIu64,
+			       t->records, r->records);
 	for (unsigned k = 0; k < PM_EV_COUNT; k++)
 		if (t->tally.kind[k] != r->c.kind[k])
-			return pm_fail(err, at, "the index counts %" PRIu64 " events of kind %s, there were %"
-				       PRIu64, t->tally.kind[k], pm_kind_name(k), r->c.kind[k]);
+			return pm_fail(err, at,
+				       "the index counts %" PRIu64
+				       " events of kind %s, there were %" PRIu64,
+				       t->tally.kind[k], pm_kind_name(k), r->c.kind[k]);
 	return PM_OK;
 }
 
-/* ---- a chunk ------------------------------------------------------------------------------------------ */
+/* ---- a chunk -------------------------------------------------------------------------------- */
 
 static void from_planes(struct pm_buf *to, const uint8_t *p, size_t n, unsigned width)
 {
@@ -202,15 +205,18 @@ static enum pm_status chunk_head(struct pug_chunk_in *c, struct pug_reader *r, s
 	nslot = pm_cur_varint(cur, "a chunk");
 	if (pm_failed(cur->err))
 		return PM_ERR;
-	if (level < PUG_FAST || level > PUG_DENSE || c->left > PUG_MAX_EVENTS || !c->left || !nslot ||
-	    nslot > PUG_MAX_SLOTS)
-		return pm_fail(cur->err, c->at, "a chunk that cannot be: level %u, %u events, %" PRIu64
-			       " streams", level, c->left, nslot);
+	if (level < PUG_FAST || level > PUG_DENSE || c->left > PUG_MAX_EVENTS || !c->left ||
+	    !nslot || nslot > PUG_MAX_SLOTS)
+		return pm_fail(cur->err, c->at,
+			       "a chunk that cannot be: level %u, %u events, %" PRIu64 " streams",
+			       level, c->left, nslot);
 	if (c->model == PUG_NODES ? ncol != PUG1_NCOL || c->path_bits :
 	    c->model != PUG_PHRASES || ncol != PUG_NCOL || c->path_bits < PUG_BITS_MIN ||
 	    c->path_bits > PUG_PATH_MAX || (c->seen_bits && c->seen_bits < PUG_BITS_MIN) ||
 	    c->seen_bits > PUG_SEEN_MAX)
-		return pm_fail(cur->err, c->at, "a chunk that cannot be: model %u, %u columns, tables of 2^%u and 2^%u",
+		return pm_fail(cur->err, c->at,
+			       "a chunk that cannot be: model %u, %u columns, tables of 2^%u and "
+			       "2^%u",
 			       c->model, ncol, c->path_bits, c->seen_bits);
 	c->level = level;
 	c->nslot = 0;
@@ -223,18 +229,22 @@ static enum pm_status chunk_head(struct pug_chunk_in *c, struct pug_reader *r, s
 		if (pm_failed(cur->err))
 			return PM_ERR;
 		if (stream >= r->nstream || !r->stream[stream] || code > r->ncode)
-			return pm_fail(cur->err, c->at, "a chunk of stream %" PRIu64 " and code table %" PRIu64
-				       ", which were not defined", stream, code);
+			return pm_fail(cur->err, c->at,
+				       "a chunk of stream %" PRIu64 " and code table %" PRIu64
+				       ", which were not defined",
+				       stream, code);
 		pm_grow(c->slot, c->nslot, c->cap_slot);
 		c->slot[c->nslot++] = (struct pug_slot_in){
-			.stream = r->stream[stream], .code = code ? r->code[code - 1] : NULL, .insns = insns,
+			.stream = r->stream[stream], .code = code ? r->code[code - 1] : NULL,
+			.insns = insns,
 			.ctx.code = (uint32_t)code,
 		};
 	}
 	return PM_OK;
 }
 
-static enum pm_status chunk_column(struct pug_reader *r, struct pm_cur *cur, unsigned k, unsigned width)
+static enum pm_status chunk_column(struct pug_reader *r, struct pm_cur *cur, unsigned k,
+				   unsigned width)
 {
 	const uint8_t *p;
 	size_t n;
@@ -242,7 +252,8 @@ static enum pm_status chunk_column(struct pug_reader *r, struct pm_cur *cur, uns
 	if (pug_unpack(cur, &r->room[k], &p, &n, "a column") != PM_OK)
 		return PM_ERR;
 	if (n % width)
-		return pm_fail(cur->err, r->c.at, "column %u of %zu bytes holds elements of %u", k, n, width);
+		return pm_fail(cur->err, r->c.at, "column %u of %zu bytes holds elements of %u", k,
+			       n, width);
 	if (width > 1) {
 		struct pm_buf tmp = r->room[k];
 
@@ -268,10 +279,13 @@ static enum pm_status begin_chunk(struct pug_reader *r, uint64_t at, struct pm_c
 	if (chunk_head(c, r, cur) != PM_OK)
 		return PM_ERR;
 	for (unsigned k = 0; k < (c->model == PUG_NODES ? PUG1_NCOL : (unsigned)PUG_NCOL); k++)
-		if (chunk_column(r, cur, k, c->model == PUG_NODES ? pug1_col_width[k] : pug_col_width[k]) != PM_OK)
+		if (chunk_column(r, cur, k,
+				 c->model == PUG_NODES ? pug1_col_width[k] : pug_col_width[k]) !=
+		    PM_OK)
 			return PM_ERR;
 	if (pm_cur_left(cur))
-		return pm_fail(cur->err, pm_cur_at(cur), "%zu bytes behind a chunk", pm_cur_left(cur));
+		return pm_fail(cur->err, pm_cur_at(cur), "%zu bytes behind a chunk",
+			       pm_cur_left(cur));
 	c->ndef = 0;
 	c->now = c->slot;
 	c->run_known = false;
@@ -288,25 +302,29 @@ static enum pm_status begin_chunk(struct pug_reader *r, uint64_t at, struct pm_c
 }
 
 /* A batch of the chunk's events, all of one stream. */
-static enum pm_status chunk_batch(struct pug_reader *r, const struct pm_batch **b, struct pm_err *err)
+static enum pm_status chunk_batch(struct pug_reader *r, const struct pm_batch **b,
+				  struct pm_err *err)
 {
 	struct pug_chunk_in *c = &r->c;
 	uint64_t before = c->insns;
 
-	if ((c->model == PUG_PHRASES ? pug_decode(&r->m, c, err) : pug1_decode(r->m1, c, err)) != PM_OK)
+	if ((c->model == PUG_PHRASES ? pug_decode(&r->m, c, err) : pug1_decode(r->m1, c, err)) !=
+	    PM_OK)
 		return PM_ERR;
 	r->insns += c->insns - before;
 	if (!c->left) {
 		r->inside = false;
 		if (c->insns != r->rec.ninsn)
-			return pm_fail(err, c->at, "the chunk here has %" PRIu64 " instructions, its header says %u",
+			return pm_fail(err, c->at,
+				       "the chunk here has %" PRIu64
+				       " instructions, its header says %u",
 				       c->insns, r->rec.ninsn);
 	}
 	*b = pm_builder_batch(&c->b);
 	return PM_OK;
 }
 
-/* ---- records ------------------------------------------------------------------------------------------ */
+/* ---- records -------------------------------------------------------------------------------- */
 
 /* A cut is an error like any other, but it says what there was. */
 static enum pm_status cut(struct pug_reader *r, uint64_t at, struct pm_err *err)
@@ -341,7 +359,8 @@ static enum pm_status next_record(struct pug_reader *r, struct pm_err *err)
 	if (got < PUG_RECORD)
 		return cut(r, at, err);
 	if (!pug_rec_get(p, &r->rec))
-		return pm_fail(err, at, "expected a record header, found one with a wrong checksum");
+		return pm_fail(err, at,
+			       "expected a record header, found one with a wrong checksum");
 	if (r->rec.size > PUG_MAX_PAYLOAD)
 		return pm_fail(err, at, "a record of %u bytes", r->rec.size);
 	if (r->rec.tag == PUG_DATA && r->skip_to && r->rec.insns + r->rec.ninsn <= r->skip_to)
@@ -365,13 +384,15 @@ static enum pm_status next_record(struct pug_reader *r, struct pm_err *err)
 		s = get_code(r, &c, at);
 		break;
 	case PUG_DATA:
-		if (r->skipped) {		/* what was not read is not known to have been right */
+		if (r->skipped) {	/* what was not read is not known to have been right */
 			r->insns = r->rec.insns;
 			r->events = r->rec.events;
 		}
 		if (r->rec.insns != r->insns || r->rec.events != r->events)
-			return pm_fail(err, at, "the chunk here should follow instruction %" PRIu64 ", it follows %"
-				       PRIu64, r->rec.insns, r->insns);
+			return pm_fail(err, at,
+				       "the chunk here should follow instruction %" PRIu64
+				       ", it follows %" PRIu64,
+				       r->rec.insns, r->insns);
 		s = begin_chunk(r, at, &c);
 		r->events += r->c.left;
 		r->chunks++;
@@ -431,7 +452,8 @@ enum pm_status pug_read_next(void *self, const struct pm_batch **b, struct pm_er
 	}
 }
 
-void *pug_read_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts, struct pm_err *err)
+void *pug_read_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
+		    struct pm_err *err)
 {
 	struct pug_reader *r;
 	const uint8_t *p;
@@ -455,7 +477,8 @@ void *pug_read_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t 
 		return NULL;
 	}
 	if ((p[8] | p[9] << 8) > PUG_MAJOR) {
-		pm_fail(err, 8, "written in version %u of the format; this pugmark reads up to version %u",
+		pm_fail(err, 8,
+			"written in version %u of the format; this pugmark reads up to version %u",
 			p[8] | p[9] << 8, PUG_MAJOR);
 		return NULL;
 	}
@@ -548,7 +571,8 @@ enum pm_status pug_read_totals(struct pug_reader *r, struct pug_totals *t, struc
 	*t = r->totals;
 	p = pm_input_map(r->in, &n);
 	if (t->whole || !p || n < PUG_HEADER + PUG_RECORD + PUG_TRAILER ||
-	    memcmp(p + n - 8, PUG_TRAIL_MAGIC, 8) || pug_get32(p + n - 12) != pug_crc(p + n - PUG_TRAILER, 12))
+	    memcmp(p + n - 8, PUG_TRAIL_MAGIC, 8) ||
+	    pug_get32(p + n - 12) != pug_crc(p + n - PUG_TRAILER, 12))
 		return PM_OK;
 	at = pug_get64(p + n - PUG_TRAILER);
 	if (at < PUG_HEADER || at > n - PUG_TRAILER - PUG_RECORD || !pug_rec_get(p + at, &rec) ||

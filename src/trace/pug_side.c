@@ -9,7 +9,7 @@
 #include "trace/pipeline.h"
 #include "trace/pug_side.h"
 
-/* ---- definitions ---------------------------------------------------------------------------------- */
+/* ---- definitions ---------------------------------------------------------------------------- */
 
 static void def_uop(struct pug_def *d, const struct pm_event *ev, const struct pm_uop *u)
 {
@@ -120,7 +120,8 @@ void pug_def_get(struct pm_cur *c, enum pm_kind kind, struct pug_def *d)
 	u->outcome = penn_value(PENN_OUTCOME, (char)b[1]);
 	u->access = penn_value(PENN_ACCESS, (char)b[2]);
 	if (u->flag_use == PENN_NONE || u->outcome == PENN_NONE || u->access == PENN_NONE)
-		pm_fail(c->err, pm_cur_at(c) - 4, "a micro-op with the letters 0x%02x 0x%02x 0x%02x", b[0], b[1], b[2]);
+		pm_fail(c->err, pm_cur_at(c) - 4,
+			"a micro-op with the letters 0x%02x 0x%02x 0x%02x", b[0], b[1], b[2]);
 	u->msize = b[3];
 	get_name(c, u->macro, sizeof u->macro);
 	get_name(c, u->micro, sizeof u->micro);
@@ -168,10 +169,10 @@ void pug_defs_release(struct pug_defs *s)
 	free(s->def);
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
-const char *pug_side_item(struct pug_defs *defs, const struct pm_batch *b, const struct pm_event *ev,
-			  struct pug_item *it)
+const char *pug_side_item(struct pug_defs *defs, const struct pm_batch *b,
+			  const struct pm_event *ev, struct pug_item *it)
 {
 	struct pug_def def;
 
@@ -253,7 +254,7 @@ void pug_side_put(struct pm_buf *side, const struct pm_batch *b, const struct pm
 	pug_string_put(side, r->name);
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 static const char *get_rare(struct pug_span *side, struct pm_builder *b, struct pm_event *ev)
 {

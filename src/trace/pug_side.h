@@ -8,10 +8,12 @@
 
 /* What is static about a micro-op or a bus transaction. */
 struct pug_def {
-	uint64_t head;			/* flags and size of the event: one definition, one phrase */
+	uint64_t head;			/* flags and size of the event: one definition, one
+					 * phrase */
 	uint64_t addr, value;		/* of the event; PM_EV_BUS: addr is not static, 0 */
 	union {
-		struct pm_uop uop;	/* mem and target are not static: 0; strings padded with zeros */
+		struct pm_uop uop;	/* mem and target are not static: 0; strings padded with
+					 * zeros */
 		struct pm_bus bus;	/* time and data are not static: 0 */
 		uint64_t whole[12];
 	};
@@ -30,19 +32,20 @@ void pug_defs_reset(struct pug_defs *s);
 void pug_defs_release(struct pug_defs *s);
 
 struct pug_item {			/* a rare event as the model sees it */
-	struct pm_event ev;		/* kind | 0x80, id, address and value made independent of the batch */
+	struct pm_event ev;		/* kind | 0x80, id, address and value made independent of
+					 * the batch */
 	uint32_t def;			/* micro-ops, bus transactions: number of the definition */
 	bool fresh;			/* ... which is a new one */
 	bool ref;			/* its address is a data reference's */
 	size_t bytes;			/* PM_EV_OPAQUE */
 };
 /* NULL, or what is wrong with the event. */
-const char *pug_side_item(struct pug_defs *defs, const struct pm_batch *b, const struct pm_event *ev,
-			  struct pug_item *it);
+const char *pug_side_item(struct pug_defs *defs, const struct pm_batch *b,
+			  const struct pm_event *ev, struct pug_item *it);
 void pug_side_put(struct pm_buf *side, const struct pm_batch *b, const struct pm_event *ev,
 		  const struct pug_item *it);
-/* Complete *@ev, whose address and value the model gave; @def is the definition of a micro-op or bus
- * transaction. NULL, or what is missing. */
+/* Complete *@ev, whose address and value the model gave; @def is the definition of a micro-op or
+ * bus transaction. NULL, or what is missing. */
 const char *pug_side_get(struct pug_span *side, struct pm_builder *b, const struct pug_def *def,
 			 struct pm_event *ev);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* pug_write.c - events into .pug
  *
- * Chunks are made and packed by a few threads, one job each, and written in the order of the jobs. Of
- * batches that are packed (chain.h) a job gets the numbers and addresses, and its thread runs the model; of
- * others the caller runs the model, for their code tables may move, and a thread packs the columns. */
+ * Chunks are made and packed by a few threads, one job each, and written in the order of the jobs.
+ * Of batches that are packed (chain.h) a job gets the numbers and addresses, and its thread runs
+ * the model; of others the caller runs the model, for their code tables may move, and a thread
+ * packs the columns. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,8 @@ struct pug_job {			/* some records, in this order */
 	} *early;
 	size_t nearly, cap_early;
 	struct pm_buf raw;
-	bool made;			/* .chunk is made, and is all; otherwise it is of the items */
+	bool made;			/* .chunk is made, and is all; otherwise it is of the
+					 * items */
 	struct pug_chunk chunk;
 	struct item *item;
 	size_t nitem, cap_item;
@@ -94,8 +96,8 @@ struct pug_writer {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool quit;
-	uint64_t ticked;		/* 1 + number of the job that was being filled at the last tick */
-	uint64_t begun_jobs;		/* numbers given; below: numbers of those that are written */
+	uint64_t ticked;     /* 1 + number of the job that was being filled at the last tick */
+	uint64_t begun_jobs; /* numbers given; below: numbers of those that are written */
 	uint64_t turn;
 	struct pm_err err;		/* the first, under the lock */
 
@@ -107,7 +109,7 @@ struct pug_writer {
 	uint64_t nindex;
 };
 
-/* ---- records ------------------------------------------------------------------------------------ */
+/* ---- records -------------------------------------------------------------------------------- */
 
 static void index_add(struct pug_writer *w, uint64_t at, const uint8_t rec[PUG_RECORD])
 {
@@ -119,15 +121,16 @@ static void index_add(struct pug_writer *w, uint64_t at, const uint8_t rec[PUG_R
 	w->nindex++;
 }
 
-static enum pm_status write_record(struct pug_writer *w, enum pug_tag tag, uint64_t insns, const struct pm_buf *payload,
-				   struct pm_err *err)
+static enum pm_status write_record(struct pug_writer *w, enum pug_tag tag, uint64_t insns,
+				   const struct pm_buf *payload, struct pm_err *err)
 {
 	struct pug_rec rec = { .tag = tag, .insns = w->insns, .events = w->events, .time = w->time,
 			       .ninsn = (uint32_t)insns };
 	uint8_t head[PUG_RECORD];
 
 	if (payload->n > PUG_MAX_PAYLOAD)
-		return pm_fail_file(err, "a record of %zu bytes, more than a .pug can hold", payload->n);
+		return pm_fail_file(err, "a record of %zu bytes, more than a .pug can hold",
+				    payload->n);
 	rec.size = (uint32_t)payload->n;
 	rec.crc = pug_crc(payload->p, payload->n);
 	pug_rec_put(head, &rec);
@@ -138,7 +141,8 @@ static enum pm_status write_record(struct pug_writer *w, enum pug_tag tag, uint6
 	return pm_output_write(w->out, payload->p, payload->n, err);
 }
 
-static enum pm_status write_early(struct pug_writer *w, struct pug_job *j, ZSTD_CCtx *z, struct pm_err *err)
+static enum pm_status write_early(struct pug_writer *w, struct pug_job *j, ZSTD_CCtx *z,
+				  struct pm_err *err)
 {
 	for (size_t i = 0; i < j->nearly; i++) {
 		struct early *e = j->early + i;
@@ -157,7 +161,7 @@ static enum pm_status write_early(struct pug_writer *w, struct pug_job *j, ZSTD_
 	return PM_OK;
 }
 
-/* ---- jobs --------------------------------------------------------------------------------------- */
+/* ---- jobs ----------------------------------------------------------------------------------- */
 
 /* Wait until all jobs before @j are written. PM_ERR: one of them failed. */
 static enum pm_status wait_turn(struct pug_writer *w, const struct pug_job *j)
@@ -179,8 +183,9 @@ static enum pm_status write_chunk(struct hand *h, struct pm_err *err)
 	const struct pug_chunk *c = &h->job->chunk;
 
 	h->payload.n = 0;
-	if (pug_chunk_pack(&h->payload, c, &w->level, &h->planes, h->zstd, err) != PM_OK || wait_turn(w, h->job) != PM_OK ||
-	    write_early(w, h->job, h->zstd, err) != PM_OK || write_record(w, PUG_DATA, c->insns, &h->payload, err) != PM_OK)
+	if (pug_chunk_pack(&h->payload, c, &w->level, &h->planes, h->zstd, err) != PM_OK ||
+	    wait_turn(w, h->job) != PM_OK || write_early(w, h->job, h->zstd, err) != PM_OK ||
+	    write_record(w, PUG_DATA, c->insns, &h->payload, err) != PM_OK)
 		return PM_ERR;
 	w->insns += c->insns;
 	w->events += c->events;
@@ -201,8 +206,8 @@ static enum pm_status chunk_of_job_is_full(void *hand, struct pm_err *err)
 	return PM_OK;
 }
 
-static enum pm_status make_item(struct hand *h, const struct item *item, const uint32_t *id, const uint64_t **addr,
-				struct pm_err *err)
+static enum pm_status make_item(struct hand *h, const struct item *item, const uint32_t *id,
+				const uint64_t **addr, struct pm_err *err)
 {
 	struct pm_batch b = { 0 };
 	struct pug_origin of = item->of;
@@ -345,8 +350,8 @@ static void put_codes(struct pug_writer *w)
 		size_t at = w->job->raw.n;
 
 		/* an empty table has a record, too: chunks name it */
-		if (k->written && k->done.ninsn == k->code->ninsn && k->done.nblock == k->code->nblock &&
-		    k->done.nobject == k->code->nobject)
+		if (k->written && k->done.ninsn == k->code->ninsn &&
+		    k->done.nblock == k->code->nblock && k->done.nobject == k->code->nobject)
 			continue;
 		k->written = true;
 		pug_code_put(&w->job->raw, (uint32_t)i, k->code, &k->done);
@@ -395,7 +400,7 @@ static enum pm_status drain(struct pug_writer *w, struct pm_err *err)
 	return s;
 }
 
-/* ---- the caller's side -------------------------------------------------------------------------- */
+/* ---- the caller's side ---------------------------------------------------------------------- */
 
 static void put_stream(struct pug_writer *w, const struct pm_stream *s, struct known_stream *k)
 {
@@ -428,8 +433,9 @@ static struct known_stream *known_stream(struct pug_writer *w, const struct pm_s
 		w->nstream = n;
 	}
 	k = w->stream + s->index;
-	if (!k->written || k->was.pid != s->pid || k->was.tid != s->tid || k->was.space != s->space ||
-	    !k->name != !s->name || (s->name && strcmp(k->name, s->name)))
+	if (!k->written || k->was.pid != s->pid || k->was.tid != s->tid ||
+	    k->was.space != s->space || !k->name != !s->name ||
+	    (s->name && strcmp(k->name, s->name)))
 		put_stream(w, s, k);
 	return k;
 }
@@ -458,9 +464,11 @@ static enum pm_status pug_begin(struct pug_writer *w, struct pm_err *err)
 	pug_put32(head + 12, PUG_HEADER);
 	pug_put64(head + 16, w->opts.facts);
 	pug_put32(head + 28, pug_crc(head, 28));
-	if (pm_output_write(w->out, head, sizeof head, err) != PM_OK || pm_output_keep(w->out, err) != PM_OK)
+	if (pm_output_write(w->out, head, sizeof head, err) != PM_OK ||
+	    pm_output_keep(w->out, err) != PM_OK)
 		return PM_ERR;
-	while (w->nthread < want && pm_thread_start(&w->hand[w->nthread + 1].thread, hand_main, w->hand + w->nthread + 1))
+	while (w->nthread < want && pm_thread_start(&w->hand[w->nthread + 1].thread, hand_main,
+						    w->hand + w->nthread + 1))
 		w->nthread++;
 	w->njob = w->nthread + 1;
 	if (begin_job(w, err) != PM_OK)
@@ -471,7 +479,8 @@ static enum pm_status pug_begin(struct pug_writer *w, struct pm_err *err)
 			pm_buf_printf(&w->job->raw, "%s=%s%c", kv[0], kv[1], 0);
 	add_record(w, PUG_INFO, 0);
 	/* whoever is killed early leaves at least a file that says what it was to be */
-	return write_early(w, w->job, w->hand->zstd, err) == PM_OK ? pm_output_flush(w->out, err) : PM_ERR;
+	return write_early(w, w->job, w->hand->zstd, err) == PM_OK ? pm_output_flush(w->out, err)
+								   : PM_ERR;
 }
 
 static enum pm_status made_chunk_is_full(void *writer, struct pm_err *err)
@@ -488,7 +497,8 @@ static enum pm_status made_chunk_is_full(void *writer, struct pm_err *err)
 	return PM_OK;
 }
 
-static enum pm_status write_events(struct pug_writer *w, const struct pm_batch *b, struct pm_err *err)
+static enum pm_status write_events(struct pug_writer *w, const struct pm_batch *b,
+				   struct pm_err *err)
 {
 	struct known_stream *k;
 	struct pug_origin of;
@@ -513,7 +523,8 @@ static enum pm_status write_events(struct pug_writer *w, const struct pm_batch *
 	return PM_OK;
 }
 
-enum pm_status pug_write_packed(void *self, const struct pm_batch *b, const struct pm_packed *p, struct pm_err *err)
+enum pm_status pug_write_packed(void *self, const struct pm_batch *b, const struct pm_packed *p,
+				struct pm_err *err)
 {
 	struct pug_writer *w = self;
 	/* a few instructions more would make a little chunk of their own */
@@ -559,8 +570,9 @@ enum pm_status pug_write_packed(void *self, const struct pm_batch *b, const stru
 	return PM_OK;
 }
 
-/* What has been collected since the tick before the last is worth a chunk, however small: the program may sleep, and
- * pugmark may be killed. Files that are made of others have no ticks, so that these do not change what is in them. */
+/* What has been collected since the tick before the last is worth a chunk, however small: the
+ * program may sleep, and pugmark may be killed. Files that are made of others have no ticks, so
+ * that these do not change what is in them. */
 static enum pm_status pug_tick(struct pug_writer *w, struct pm_err *err)
 {
 	if (w->ticked == w->begun_jobs + 1)
@@ -637,7 +649,9 @@ static enum pm_status parse_options(struct pug_writer *w, const char *o, struct 
 			unsigned long v = strtoul(o + 6, &end, 10);
 
 			if (end != o + n || v < 16 || v > 1 << 23)
-				return pm_fail_file(err, "chunk wants a number of instructions from 16 to %u, not '%.*s'",
+				return pm_fail_file(err,
+						    "chunk wants a number of instructions from 16 "
+						    "to %u, not '%.*s'",
 						    1u << 23, (int)n - 6, o + 6);
 			w->chunk = (uint32_t)v;
 			continue;
@@ -646,10 +660,13 @@ static enum pm_status parse_options(struct pug_writer *w, const char *o, struct 
 			o += 6;
 			n -= 6;
 		}
-		while (i < NR(levels) && (strlen(levels[i].name) != n || strncmp(levels[i].name, o, n)))
+		while (i < NR(levels) &&
+		       (strlen(levels[i].name) != n || strncmp(levels[i].name, o, n)))
 			i++;
 		if (i == NR(levels))
-			return pm_fail_file(err, "'%.*s' is not a level of .pug: fast, default or dense", (int)n, o);
+			return pm_fail_file(err,
+					    "'%.*s' is not a level of .pug: fast, default or dense",
+					    (int)n, o);
 		w->level = levels[i];
 	}
 	if (w->chunk)

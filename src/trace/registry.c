@@ -20,7 +20,8 @@
 	F(pm_fmt_laplace_basic) F(pm_fmt_laplace_process) \
 	F(pm_fmt_din) F(pm_fmt_xdin) F(pm_fmt_dinero_binary) \
 	F(pm_fmt_champsim) F(pm_fmt_cloudsuite) F(pm_fmt_cvp1) \
-	F(pm_fmt_lackey) F(pm_fmt_simpoint) F(pm_fmt_pinatrace) F(pm_fmt_drmemtrace) F(pm_fmt_gem5) \
+	F(pm_fmt_lackey) F(pm_fmt_simpoint) F(pm_fmt_pinatrace) F(pm_fmt_drmemtrace) \
+	F(pm_fmt_gem5) \
 	F(pm_fmt_ramulator) F(pm_fmt_ramulator2) F(pm_fmt_dramsim3) \
 	F(pm_fmt_oraclegeneral) F(pm_fmt_lcs) F(pm_fmt_spike) \
 	F(pm_fmt_ctf) F(pm_fmt_chrome)
@@ -67,7 +68,8 @@ static struct bid best_bid(const uint8_t *head, size_t n)
 	const uint8_t *end;
 
 	/* a text's last line without an end may be the beginning of one */
-	if (n && n < PROBE_BYTES && head[n - 1] != '\n' && pm_looks_text(head, n) && (end = memrchr(head, '\n', n)))
+	if (n && n < PROBE_BYTES && head[n - 1] != '\n' && pm_looks_text(head, n) &&
+	    (end = memrchr(head, '\n', n)))
 		ask(&b, head, (size_t)(end - head) + 1);
 	if (!b.best || b.tie) {
 		b = (struct bid){ 0 };
@@ -84,7 +86,8 @@ static struct bid bid_for_cut(const uint8_t *head, size_t n)
 	for (size_t k = 1; k < RECORD_BYTES && k < n && n < PROBE_BYTES; k++) {
 		struct bid less = { 0 };
 
-		/* half a bit for each byte that goes to waste: it may be a record of a format with shorter ones */
+		/* half a bit for each byte that goes to waste: it may be a record of a format with
+		 * shorter ones */
 		ask(&less, head, n - k);
 		less.bits -= (int)k / 2;
 		if (less.best && less.bits > b.bits)
@@ -107,7 +110,8 @@ const struct pm_format *pm_format_probe(const uint8_t *head, size_t n, struct pm
 		pm_fail_file(err, "not a trace that pugmark recognises; -f FORMAT says what it is "
 			     "(see `pugmark formats`)");
 	else if (b.tie)
-		pm_fail_file(err, "can be read as %s or %s; -f FORMAT says which", b.best->plural, b.tie->plural);
+		pm_fail_file(err, "can be read as %s or %s; -f FORMAT says which", b.best->plural,
+			     b.tie->plural);
 	else
 		return b.best;
 	return NULL;
@@ -153,7 +157,7 @@ static const char *options_of(const char *format)
 	return colon ? colon + 1 : "";
 }
 
-/* ---- a file as a source ----------------------------------------------------------------------- */
+/* ---- a file as a source --------------------------------------------------------------------- */
 
 struct file_source {
 	struct pm_input *in;
@@ -168,7 +172,8 @@ static enum pm_status file_next(void *self, const struct pm_batch **b, struct pm
 	enum pm_status s = f->format->read->next(f->reader, b, err);
 	struct pm_err io = { 0 };
 
-	/* A reader that met the end of damaged compressed data has seen a symptom: name the cause. */
+	/* A reader that met the end of damaged compressed data has seen a symptom: name the
+	 * cause. */
 	if (s != PM_OK && pm_input_failed(f->in, &io)) {
 		*err = io;
 		s = PM_ERR;
@@ -258,7 +263,9 @@ enum pm_status pm_trace_open(const char *path, const char *format, struct pm_sou
 			goto fail;
 		b = best_bid(head, n);
 		/* some formats are nothing but numbers: there the name decides */
-		f->format = b.best && !b.tie ? b.best : named && n ? named : pm_format_probe(head, n, err);
+		f->format = b.best && !b.tie ? b.best
+			    : named && n     ? named
+					     : pm_format_probe(head, n, err);
 		if (!f->format)
 			goto fail;
 	}
@@ -285,7 +292,7 @@ fail:
 	return PM_ERR;
 }
 
-/* ---- a file as a sink ------------------------------------------------------------------------- */
+/* ---- a file as a sink ----------------------------------------------------------------------- */
 
 struct file_sink {
 	struct pm_chain_sink_ops ops;	/* made for this file: what the format takes and needs */
@@ -310,7 +317,8 @@ static enum pm_status sink_consume(void *self, const struct pm_batch *b, struct 
 	return f->format->write->write(f->writer, b, err) == PM_ERR ? fail_in(f, err) : PM_OK;
 }
 
-static enum pm_status sink_packed(void *self, const struct pm_batch *b, const struct pm_packed *k, struct pm_err *err)
+static enum pm_status sink_packed(void *self, const struct pm_batch *b, const struct pm_packed *k,
+				  struct pm_err *err)
 {
 	struct file_sink *f = self;
 
@@ -358,15 +366,19 @@ enum pm_status pm_trace_create(struct pm_pipeline *p, const char *path, const ch
 			       uint32_t facts, struct pm_err *err)
 {
 	bool pipe = !strcmp(path, "-");
-	struct pm_write_opts o = { .path = pipe ? NULL : path, .options = options_of(format), .facts = facts,
+	struct pm_write_opts o = { .path = pipe ? NULL : path, .options = options_of(format),
+		.facts = facts,
 				    .info = pm_pipeline_info_get(p) };
-	const struct pm_format *fmt = format ? pm_format_find(format, err) : pm_format_by_name(path);
+	const struct pm_format *fmt = format ? pm_format_find(format, err)
+					     : pm_format_by_name(path);
 	struct file_sink *f;
 
 	if (!fmt) {
 		if (!format)
-			pm_fail_file(err, "no format has names like '%s'; -t FORMAT says which to write "
-				     "(see `pugmark formats`)", path);
+			pm_fail_file(err,
+				     "no format has names like '%s'; -t FORMAT says which to write "
+				     "(see `pugmark formats`)",
+				     path);
 		return PM_ERR;
 	}
 	if (!fmt->write)
@@ -378,12 +390,14 @@ enum pm_status pm_trace_create(struct pm_pipeline *p, const char *path, const ch
 	f->ops = (struct pm_chain_sink_ops){ .packed = sink_packed, .ops = {
 		.abi = PM_ABI, .needs = fmt->needs,
 		/* who takes blocks writes the code table, too */
-		.flags = fmt->sink_flags | PM_SINK_WHOLE | (fmt->sink_flags & PM_SINK_BLOCKS ? 0 : PM_SINK_EPOCHS),
+		.flags = fmt->sink_flags | PM_SINK_WHOLE | (fmt->sink_flags & PM_SINK_BLOCKS ? 0
+			: PM_SINK_EPOCHS),
 		.name = f->name, .about = fmt->about,
 		.consume = sink_consume, .finish = sink_finish, .destroy = sink_destroy,
 	} };
 	if (fmt->own_files && pipe)
-		pm_fail_file(err, "%s are a directory, which cannot go to standard output", fmt->plural);
+		pm_fail_file(err, "%s are a directory, which cannot go to standard output",
+			     fmt->plural);
 	else if (!fmt->own_files)
 		f->out = pm_output_open(path, err);
 	if (f->out || (fmt->own_files && !pipe))

@@ -143,9 +143,12 @@ static void count_destroy(void *self)
 }
 
 const struct pm_sink_ops pm_count_ops = {
-	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_EPOCHS | PM_SINK_LIGHT | PM_SINK_PER_STREAM,
-	.name = "count", .about = "events by kind and executed instructions, in total and per stream",
-	.create = count_create, .consume = count_consume, .merge = count_merge, .finish = count_finish,
+	.abi = PM_ABI,
+	.flags = PM_SINK_BLOCKS | PM_SINK_EPOCHS | PM_SINK_LIGHT | PM_SINK_PER_STREAM,
+	.name = "count",
+	.about = "events by kind and executed instructions, in total and per stream",
+	.create = count_create, .consume = count_consume, .merge = count_merge,
+	.finish = count_finish,
 	.destroy = count_destroy,
 };
 
@@ -168,7 +171,9 @@ static enum pm_status discard_consume(void *self, const struct pm_batch *b, stru
 }
 
 const struct pm_sink_ops pm_discard_ops = {
-	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_EPOCHS | PM_SINK_LIGHT | PM_SINK_PER_STREAM,
+	.abi = PM_ABI,
+	.flags = PM_SINK_BLOCKS | PM_SINK_EPOCHS | PM_SINK_LIGHT | PM_SINK_PER_STREAM,
 	.name = "discard", .about = "drops everything: what is left is the cost of producing",
-	.create = discard_create, .consume = discard_consume, .merge = discard_merge, .destroy = free,
+	.create = discard_create, .consume = discard_consume, .merge = discard_merge,
+	.destroy = free,
 };

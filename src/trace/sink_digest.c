@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* sink_digest.c - one number for a whole trace, so that two of them can be compared without being stored
+/* sink_digest.c - one number for a whole trace, so that two of them can be compared without being
+ * stored
  *
- * Everything that an event says counts, in order, and the bytes of instructions; indices into tables do not,
- * because they depend on the order of discovery. Blocks are expanded first. Streams are digested one by one. */
+ * Everything that an event says counts, in order, and the bytes of instructions; indices into
+ * tables do not, because they depend on the order of discovery. Blocks are expanded first. Streams
+ * are digested one by one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,6 +118,7 @@ static void destroy(void *self)
 }
 
 const struct pm_sink_ops pm_digest_ops = {
-	.abi = PM_ABI, .name = "digest", .about = "a hash of all events: equal traces have equal ones",
+	.abi = PM_ABI, .name = "digest",
+	.about = "a hash of all events: equal traces have equal ones",
 	.create = create, .consume = consume, .finish = finish, .destroy = destroy,
 };

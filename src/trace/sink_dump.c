@@ -3,9 +3,10 @@
  *
  *	STREAM KIND ADDR SIZE [KEY=VALUE]...
  *
- * ADDR in hex, SIZE in decimal, both "-" for kinds that have none. A key is left out when its value is the one
- * that says nothing (0, PM_NONE, no flags), so equal lines mean equal events. Numbers that depend on
- * the order in which code was discovered (indices into the code table) are not printed. */
+ * ADDR in hex, SIZE in decimal, both "-" for kinds that have none. A key is left out when its value
+ * is the one that says nothing (0, PM_NONE, no flags), so equal lines mean equal events. Numbers
+ * that depend on the order in which code was discovered (indices into the code table) are not
+ * printed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,19 +167,23 @@ static void dump_rare(struct pm_buf *to, const struct pm_rare *r)
 
 static void dump_uop(struct pm_buf *to, const struct pm_uop *u)
 {
-	pm_buf_printf(to, " uop=%d pc=0x%llx src=%d,%d dest=%d %c%c%c imm=%lld mem=0x%llx msize=%u fall=0x%llx "
-		      "target=0x%llx macro=%.12s micro=%.23s", u->index, (unsigned long long)u->pc,
-		      u->src1, u->src2, u->dest, penn_letter(PENN_FLAG_USE, u->flag_use), penn_letter(PENN_OUTCOME, u->outcome),
-		      penn_letter(PENN_ACCESS, u->access), (long long)u->imm,
-		      (unsigned long long)u->mem, u->msize, (unsigned long long)u->fall,
-		      (unsigned long long)u->target, u->macro, u->micro);
+	pm_buf_printf(to,
+		      " uop=%d pc=0x%llx src=%d,%d dest=%d %c%c%c imm=%lld mem=0x%llx msize=%u "
+		      "fall=0x%llx "
+		      "target=0x%llx macro=%.12s micro=%.23s",
+		      u->index, (unsigned long long)u->pc, u->src1, u->src2, u->dest,
+		      penn_letter(PENN_FLAG_USE, u->flag_use),
+		      penn_letter(PENN_OUTCOME, u->outcome), penn_letter(PENN_ACCESS, u->access),
+		      (long long)u->imm, (unsigned long long)u->mem, u->msize,
+		      (unsigned long long)u->fall, (unsigned long long)u->target, u->macro,
+		      u->micro);
 }
 
 static void dump_bus(struct pm_buf *to, const struct pm_bus *u)
 {
 	pm_buf_printf(to, " type=%u lanes=0x%02x attr=%u agent=%u raw=%02x%02x%02x%02x data=0x%llx",
-		      u->type, u->lanes, u->attr, u->agent, u->raw[0], u->raw[1], u->raw[2], u->raw[3],
-		      (unsigned long long)u->data);
+		      u->type, u->lanes, u->attr, u->agent, u->raw[0], u->raw[1], u->raw[2],
+		      u->raw[3], (unsigned long long)u->data);
 	if (u->time != UINT64_MAX)
 		pm_buf_printf(to, " time=%llu", (unsigned long long)u->time);
 }
@@ -211,7 +216,8 @@ void pm_dump_event(struct pm_buf *buf, const struct pm_batch *b, const struct pm
 	}
 	if (ev->flags)
 		to = put_flags(to, ev);
-	if (ev->kind == PM_EV_INSN && b->code && ev->id < b->code->ninsn && b->code->insn[ev->id].len) {
+	if (ev->kind == PM_EV_INSN && b->code && ev->id < b->code->ninsn &&
+	    b->code->insn[ev->id].len) {
 		const struct pm_insn *in = b->code->insn + ev->id;
 
 		to = put_bytes(put_key(to, "bytes"), in->bytes, in->len <= 15 ? in->len : 15);
@@ -306,17 +312,20 @@ static void dump_destroy(void *self)
 const struct pm_sink_ops pm_dump_ops = {
 	.abi = PM_ABI,
 	.name = "dump", .about = "one line of text per event, blocks expanded to instructions",
-	.create = dump_create, .consume = dump_consume, .finish = dump_finish, .destroy = dump_destroy,
+	.create = dump_create, .consume = dump_consume, .finish = dump_finish,
+	.destroy = dump_destroy,
 };
 
 const struct pm_sink_ops pm_dump_blocks_ops = {
 	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_EPOCHS,
 	.name = "dump-blocks", .about = "one line of text per event, blocks as they are",
-	.create = dump_create, .consume = dump_consume, .finish = dump_finish, .destroy = dump_destroy,
+	.create = dump_create, .consume = dump_consume, .finish = dump_finish,
+	.destroy = dump_destroy,
 };
 
 const struct pm_sink_ops pm_vtrace_ops = {
 	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_EPOCHS,
 	.name = "vtrace", .about = "the entries of an IDtrace trace, a line each",
-	.create = vtrace_create, .consume = dump_consume, .finish = dump_finish, .destroy = dump_destroy,
+	.create = vtrace_create, .consume = dump_consume, .finish = dump_finish,
+	.destroy = dump_destroy,
 };

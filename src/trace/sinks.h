@@ -19,18 +19,18 @@
 
 /* Of a plug-in, besides enum pm_sink_flag: it wants pm_batch.sizes, which are these. */
 #define PM_SINK_PLUGIN (1u << 26)
-extern const struct pm_sizes pm_struct_sizes;
+extern const struct pm_sizes pm_struct_sizes;		/* pipeline.c */
 
-extern const struct pm_sink_ops pm_count_ops, pm_digest_ops, pm_dump_ops, pm_dump_blocks_ops, pm_discard_ops,
-	pm_vtrace_ops;
+extern const struct pm_sink_ops pm_count_ops, pm_digest_ops, pm_dump_ops, pm_dump_blocks_ops,
+	pm_discard_ops, pm_vtrace_ops;
 
 /* NULL-terminated: the built-in sinks of the hub. */
 extern const struct pm_sink_ops *const pm_hub_sinks[];
 
-/* Create the sink that @spec names and add it to @p. @more: further built-in sinks, NULL-terminated,
- * or NULL. A plug-in stays loaded until the process ends. */
-enum pm_status pm_sink_add(struct pm_pipeline *p, const char *spec, const struct pm_sink_ops *const *more,
-			   struct pm_err *err);
+/* Create the sink that @spec names and add it to @p. @more: further built-in sinks,
+ * NULL-terminated, or NULL. A plug-in stays loaded until the process ends. */
+enum pm_status pm_sink_add(struct pm_pipeline *p, const char *spec,
+			   const struct pm_sink_ops *const *more, struct pm_err *err);
 
 /* One event as dump writes it, line feed included. */
 struct pm_buf;

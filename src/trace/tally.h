@@ -13,15 +13,17 @@ struct pm_tally {
 /* In each entry 1 in twelve bits of the kind's own, for those that make up nearly everything. */
 #define PM_TALLY_BITS	12
 static const uint64_t pm_tally_one[256] = {
-	[PM_EV_BLOCK] = 1, [PM_EV_READ] = 1ull << 12, [PM_EV_WRITE] = 1ull << 24, [PM_EV_MODIFY] = 1ull << 36,
+	[PM_EV_BLOCK] = 1, [PM_EV_READ] = 1ull << 12, [PM_EV_WRITE] = 1ull << 24,
+	[PM_EV_MODIFY] = 1ull << 36,
 	[PM_EV_INSN] = 1ull << 48,
 };
-static const uint64_t pm_tally_value[256] = { [PM_EV_BLOCK] = UINT64_MAX };	/* whose value counts */
+static const uint64_t pm_tally_value[256] = { [PM_EV_BLOCK] = UINT64_MAX }; /* whose value counts */
 
 /* HOT: no table in memory that equal neighbours would have to wait for. */
 static inline uint64_t pm_tally_add(struct pm_tally *to, const struct pm_event *ev, size_t n)
 {
-	static const uint8_t common[] = { PM_EV_BLOCK, PM_EV_READ, PM_EV_WRITE, PM_EV_MODIFY, PM_EV_INSN };
+	static const uint8_t common[] = { PM_EV_BLOCK, PM_EV_READ, PM_EV_WRITE, PM_EV_MODIFY,
+		PM_EV_INSN };
 	const uint64_t mask = (1u << PM_TALLY_BITS) - 1;
 	uint64_t insns = 0;
 

@@ -33,7 +33,8 @@ enum pm_status pm_lines_fill(struct pm_lines *l, struct pm_err *err)
 			break;
 		if (want > PM_LINE_MAX) {
 			l->end = l->p;
-			return pm_fail_line(err, l->line + 1, "line longer than %d bytes", PM_LINE_MAX);
+			return pm_fail_line(err, l->line + 1, "line longer than %d bytes",
+					    PM_LINE_MAX);
 		}
 		want = PM_LINE_MAX + 2;
 	}
@@ -118,9 +119,10 @@ void pm_opaque_header(struct pm_builder *b, const char *format, const void *deta
 	uint64_t at = pm_builder_bytes(b, format, len);
 
 	pm_builder_bytes(b, detail, n);
-	/* the size is 16 bits wide; a longer detail (a whole block table) has its length in value */
-	pm_ev_add(b, PM_EV_OPAQUE, PM_OPAQUE_HEADER, len + n > UINT16_MAX ? UINT16_MAX : (unsigned)(len + n), at,
-		  len + n);
+	/* the size is 16 bits wide; a longer detail (a whole block table) has its length in
+	 * value */
+	pm_ev_add(b, PM_EV_OPAQUE, PM_OPAQUE_HEADER,
+		  len + n > UINT16_MAX ? UINT16_MAX : (unsigned)(len + n), at, len + n);
 }
 
 const uint8_t *pm_opaque_is(const struct pm_batch *b, const struct pm_event *e, const char *format,
@@ -138,14 +140,16 @@ const uint8_t *pm_opaque_is(const struct pm_batch *b, const struct pm_event *e, 
 	return b->arena + e->addr + len;
 }
 
-enum pm_status pm_copy_records(struct pm_output *out, const struct pm_batch *b, size_t i, struct pm_err *err)
+enum pm_status pm_copy_records(struct pm_output *out, const struct pm_batch *b, size_t i,
+			       struct pm_err *err)
 {
 	uint64_t from = 0, some = 0;
 
 	for (; i < b->n; i++) {
 		const struct pm_event *e = &b->ev[i];
 
-		if (e->kind != PM_EV_OPAQUE || e->flags != 2 || e->addr > b->narena || b->narena - e->addr < e->value)
+		if (e->kind != PM_EV_OPAQUE || e->flags != 2 || e->addr > b->narena ||
+		    b->narena - e->addr < e->value)
 			continue;
 		if (e->addr != from + some) {
 			if (some && pm_output_write(out, b->arena + from, some, err) == PM_ERR)
@@ -172,7 +176,8 @@ enum pm_status pm_plain_write(struct pm_plain *w, const char *format, const stru
 		for (size_t stop = i + room; i < stop; i++) {
 			const struct pm_event *e = &b->ev[i];
 
-			if (e->kind == PM_EV_OPAQUE && !w->native && pm_opaque_is(b, e, format, &len))
+			if (e->kind == PM_EV_OPAQUE && !w->native &&
+			    pm_opaque_is(b, e, format, &len))
 				w->native = true;
 			p = put(w, p, b, e, err);
 			if (!p)
@@ -196,11 +201,12 @@ enum pm_status pm_plain_finish(void *self, struct pm_err *err)
 
 enum pm_status pm_fail_wide(struct pm_err *err, uint64_t addr, const char *instead)
 {
-	return pm_fail_file(err, "address 0x%llx needs more than 32 bits; %s", (unsigned long long)addr,
-			    instead);
+	return pm_fail_file(err, "address 0x%llx needs more than 32 bits; %s",
+			    (unsigned long long)addr, instead);
 }
 
-enum pm_status pm_fail_text(struct pm_err *err, uint64_t line, const char *want, const char *s, size_t n)
+enum pm_status pm_fail_text(struct pm_err *err, uint64_t line, const char *want, const char *s,
+			    size_t n)
 {
 	char found[44];
 	size_t len = n < 40 ? n : 40;
@@ -208,7 +214,8 @@ enum pm_status pm_fail_text(struct pm_err *err, uint64_t line, const char *want,
 	for (size_t i = 0; i < len; i++)
 		found[i] = s[i] < ' ' || s[i] > '~' ? '?' : s[i];
 	found[len] = 0;
-	return pm_fail_line(err, line, "expected %s, found '%s%s'", want, found, len < n ? "..." : "");
+	return pm_fail_line(err, line, "expected %s, found '%s%s'", want, found,
+			    len < n ? "..." : "");
 }
 
 enum pm_status pm_window_fill(struct pm_window *w, size_t want, struct pm_err *err)
@@ -228,7 +235,8 @@ enum pm_status pm_window_fill(struct pm_window *w, size_t want, struct pm_err *e
 bool pm_looks_text(const uint8_t *head, size_t n)
 {
 	for (size_t i = 0; i < n && i < 512; i++)
-		if (head[i] > '~' || (head[i] < ' ' && head[i] != '\n' && head[i] != '\t' && head[i] != '\r'))
+		if (head[i] > '~' ||
+		    (head[i] < ' ' && head[i] != '\n' && head[i] != '\t' && head[i] != '\r'))
 			return false;
 	return true;
 }
@@ -265,8 +273,8 @@ enum pm_status pm_fmt_options_check(const char *options, const char *known, stru
 			k += len + (k[len] == ' ');
 		}
 		if (!found)
-			return pm_fail_file(err, "unknown format option '%.*s', expected %s", (int)key, o,
-					    *known ? known : "none");
+			return pm_fail_file(err, "unknown format option '%.*s', expected %s",
+					    (int)key, o, *known ? known : "none");
 		o += n + (o[n] == ',');
 	}
 	return PM_OK;

@@ -170,7 +170,9 @@ static inline struct pm_event *pm_ev_put(struct pm_builder *b, enum pm_kind kind
 {
 	struct pm_event *e = &b->ev[b->b.n++];
 
-	*e = (struct pm_event){ (uint8_t)kind, (uint8_t)flags, (uint16_t)size, PM_NONE, addr, value };
+	*e = (struct pm_event){
+		(uint8_t)kind, (uint8_t)flags, (uint16_t)size, PM_NONE, addr, value
+	};
 	return e;
 }
 
@@ -183,9 +185,10 @@ static inline struct pm_event *pm_ev_add(struct pm_builder *b, enum pm_kind kind
 	return pm_ev_put(b, kind, flags, size, addr, value);
 }
 
-/* What stands before an event's address, as a number, and the whole event, for loops that the number of
- * stores limits: two instead of six. */
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "pm_ev_head() is how struct pm_event begins");
+/* What stands before an event's address, as a number, and the whole event, for loops that the
+ * number of stores limits: two instead of six. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	       "pm_ev_head() is how struct pm_event begins");
 static inline uint64_t pm_ev_head(enum pm_kind kind, unsigned flags, unsigned size, uint32_t id)
 {
 	return (uint64_t)id << 32 | size << 16 | flags << 8 | (unsigned)kind;
@@ -209,14 +212,16 @@ void pm_opaque_header(struct pm_builder *b, const char *format, const void *deta
 const uint8_t *pm_opaque_is(const struct pm_batch *b, const struct pm_event *e, const char *format,
 			    size_t *n);
 
-/* Copy the bytes of all opaque events from @i on that are records as they were (flags 2), those that stand
- * one behind another at once: the whole of a writer whose input is of its own format. */
-enum pm_status pm_copy_records(struct pm_output *out, const struct pm_batch *b, size_t i, struct pm_err *err);
+/* Copy the bytes of all opaque events from @i on that are records as they were (flags 2), those
+ * that stand one behind another at once: the whole of a writer whose input is of its own format. */
+enum pm_status pm_copy_records(struct pm_output *out, const struct pm_batch *b, size_t i,
+			       struct pm_err *err);
 
 /* ---- writers that put a line or record per event --------------------------------------------- */
 struct pm_plain {			/* first member of such a writer */
 	struct pm_output *out;
-	bool native;			/* the source is of the same format (its opaque header came) */
+	bool native;			/* the source is of the same format (its opaque header
+					 * came) */
 	uint64_t dropped[PM_EV_COUNT];
 };
 /* Put what @e becomes at @p (at most @max bytes) and return the new end; NULL after pm_fail. */
@@ -227,7 +232,8 @@ enum pm_status pm_plain_write(struct pm_plain *w, const char *format, const stru
 const uint64_t *pm_plain_dropped(void *self);
 enum pm_status pm_plain_finish(void *self, struct pm_err *err);		/* nothing to do */
 
-/* Is @e a reference to memory, as opposed to an order to a cache (din's copy-back and invalidate)? */
+/* Is @e a reference to memory, as opposed to an order to a cache (din's copy-back and
+ * invalidate)? */
 static inline bool pm_is_ref(const struct pm_event *e)
 {
 	return e->kind >= PM_EV_READ && e->kind <= PM_EV_MODIFY &&
@@ -309,7 +315,8 @@ static inline bool pm_same(const uint8_t *a, const uint8_t *b, size_t n)
 	if (n < 8)
 		return pm_get32(a) == pm_get32(b) && pm_get32(a + n - 4) == pm_get32(b + n - 4);
 	for (; i + 16 <= n; i += 16)
-		x |= (pm_get64(a + i) ^ pm_get64(b + i)) | (pm_get64(a + i + 8) ^ pm_get64(b + i + 8));
+		x |= (pm_get64(a + i) ^ pm_get64(b + i)) |
+		     (pm_get64(a + i + 8) ^ pm_get64(b + i + 8));
 	if (i + 8 <= n)
 		x |= pm_get64(a + i) ^ pm_get64(b + i);
 	return !(x | (pm_get64(a + n - 8) ^ pm_get64(b + n - 8)));

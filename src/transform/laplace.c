@@ -40,12 +40,13 @@ struct laplace_merge {
 	struct pm_map context_of;	/* task -> context */
 	struct laplace_object *object;
 	size_t nobject, cap_object;
-	struct pm_map named;		/* hash of a file's or segment's name -> object, linear probing */
+	struct pm_map named;		/* hash of a file's or segment's name -> object, linear
+					 * probing */
 	uint64_t pages, time, context;
 	bool timed;
 };
 
-/* ---- address spaces ------------------------------------------------------------------------------ */
+/* ---- address spaces ------------------------------------------------------------------------- */
 
 static struct laplace_space *space(struct laplace_merge *m, uint64_t context)
 {
@@ -118,7 +119,7 @@ static void map(struct laplace_space *s, uint64_t lo, uint64_t hi, uint32_t obje
 	insert(s, find(s, lo), (struct area){ lo, hi, first, object });
 }
 
-/* ---- objects ------------------------------------------------------------------------------------- */
+/* ---- objects -------------------------------------------------------------------------------- */
 
 static uint32_t fresh_object(struct laplace_merge *m)
 {
@@ -127,9 +128,12 @@ static uint32_t fresh_object(struct laplace_merge *m)
 	return (uint32_t)m->nobject++;
 }
 
-static uint32_t named_object(struct laplace_merge *m, enum object_kind kind, uint64_t a, uint64_t b, uint64_t c)
+static uint32_t named_object(struct laplace_merge *m, enum object_kind kind, uint64_t a, uint64_t b,
+			     uint64_t c)
 {
-	uint64_t hash = ((a * 0x9e3779b97f4a7c15u ^ b) * 0xff51afd7ed558ccdu ^ c) * 0xc4ceb9fe1a85ec53u + kind;
+	uint64_t hash = ((a * 0x9e3779b97f4a7c15u ^ b) * 0xff51afd7ed558ccdu ^ c) *
+				0xc4ceb9fe1a85ec53u +
+			kind;
 
 	for (;; hash++) {
 		bool fresh;
@@ -189,7 +193,7 @@ static void retire(struct laplace_merge *m, uint32_t object, uint64_t from)
 	pm_map_release(&old);
 }
 
-/* ---- replaying events ----------------------------------------------------------------------------- */
+/* ---- replaying events ----------------------------------------------------------------------- */
 
 static uint64_t context_of(struct laplace_merge *m, uint64_t pid)
 {
@@ -203,8 +207,8 @@ static uint64_t pages_up(uint64_t bytes)
 	return (bytes >> PAGE_SHIFT) + ((bytes & ((1 << PAGE_SHIFT) - 1)) != 0);
 }
 
-static void emit_ref(struct laplace_merge *m, enum pm_kind kind, unsigned flags, unsigned size, uint64_t addr,
-		     uint64_t page)
+static void emit_ref(struct laplace_merge *m, enum pm_kind kind, unsigned flags, unsigned size,
+		     uint64_t addr, uint64_t page)
 {
 	struct pm_event *e;
 
@@ -225,7 +229,8 @@ static void file_access(struct laplace_merge *m, const struct pm_rare *r, bool w
 	n = ((r->arg[4] + r->arg[5] - 1) >> PAGE_SHIFT) - lo + 1;
 	/* one system call moves at most 2 GiB */
 	for (uint64_t i = 0; i < n && i < 1 << 19; i++)
-		emit_ref(m, write ? PM_EV_WRITE : PM_EV_READ, PM_REF_UNCACHED, 0, 0, number(m, o, lo + i));
+		emit_ref(m, write ? PM_EV_WRITE : PM_EV_READ, PM_REF_UNCACHED, 0, 0,
+			 number(m, o, lo + i));
 }
 
 static void move(struct laplace_space *s, uint64_t to, uint64_t n, uint64_t from, uint64_t old)
@@ -310,7 +315,8 @@ static void replay(struct laplace_merge *m, const struct pm_rare *r)
 		break;
 	case PM_KERNEL_MOVE:
 		if ((a[3] >> PAGE_SHIFT) + pages_up(a[4]) >= a[3] >> PAGE_SHIFT)
-			move(space(m, context_of(m, a[0])), page, n, a[3] >> PAGE_SHIFT, pages_up(a[4]));
+			move(space(m, context_of(m, a[0])), page, n, a[3] >> PAGE_SHIFT,
+			     pages_up(a[4]));
 		break;
 	case PM_KERNEL_UNMAP:
 		unmap(space(m, context_of(m, a[0])), page, page + n);
@@ -335,10 +341,11 @@ static void replay(struct laplace_merge *m, const struct pm_rare *r)
 	}
 }
 
-/* ---- merging --------------------------------------------------------------------------------------- */
+/* ---- merging -------------------------------------------------------------------------------- */
 
 /* The next event of the input that is no time, with in->time its time; NULL at the end. */
-static const struct pm_event *peek(struct laplace_input *in, uint64_t *context, enum pm_status *st, struct pm_err *err)
+static const struct pm_event *peek(struct laplace_input *in, uint64_t *context, enum pm_status *st,
+				   struct pm_err *err)
 {
 	*st = PM_OK;
 	while (!in->end) {
@@ -362,7 +369,8 @@ static const struct pm_event *peek(struct laplace_input *in, uint64_t *context, 
 			in->time = e->value;
 		else if (e->kind == PM_EV_SWITCH && context)
 			*context = e->value;
-		else if (e->kind == PM_EV_KERNEL || e->kind == PM_EV_INSN || e->kind == PM_EV_LINE ||
+		else if (e->kind == PM_EV_KERNEL || e->kind == PM_EV_INSN ||
+			 e->kind == PM_EV_LINE ||
 			 (e->kind >= PM_EV_READ && e->kind <= PM_EV_MODIFY))
 			return e;
 		in->at++;
@@ -419,8 +427,8 @@ static enum pm_status merge_next(void *self, const struct pm_batch **batch, stru
 		}
 		if (e->kind != PM_EV_KERNEL) {
 			put_time(m, m->refs.time);
-			emit_ref(m, (enum pm_kind)e->kind, e->flags & ~PM_REF_UNCACHED, e->size, e->addr,
-				 canonical(m, m->context, e->addr >> PAGE_SHIFT));
+			emit_ref(m, (enum pm_kind)e->kind, e->flags & ~PM_REF_UNCACHED, e->size,
+				 e->addr, canonical(m, m->context, e->addr >> PAGE_SHIFT));
 		}
 		m->refs.at++;
 	}

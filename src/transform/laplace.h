@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* laplace.h - references and kernel events merged by time, and every reference given its canonical page
+/* laplace.h - references and kernel events merged by time, and every reference given its canonical
+ * page
  *
- * A canonical page is one number for an anonymous, shared or file page, whatever address it is mapped
- * at and by whom; numbers count from 1 in order of first use. The kernel events say what is mapped
- * where: they are replayed, an event before a reference of the same time. A reference to a page that no
- * event mapped gets a page of its own address space. Reads and writes of files touch the file's pages:
- * they come out as references without an address (PM_REF_UNCACHED).
+ * A canonical page is one number for an anonymous, shared or file page, whatever address it is
+ * mapped at and by whom; numbers count from 1 in order of first use. The kernel events say what is
+ * mapped where: they are replayed, an event before a reference of the same time. A reference to a
+ * page that no event mapped gets a page of its own address space. Reads and writes of files touch
+ * the file's pages: they come out as references without an address (PM_REF_UNCACHED).
  *
  * MERGE INVARIANTS, tested in tests/unit/test_laplace.c
- * (1) Two addresses have the same canonical page if and only if they see the same bytes: file pages by
- *     (device, inode, index), shared memory by its id, anonymous pages by the mapping they came with.
+ * (1) Two addresses have the same canonical page if and only if they see the same bytes: file pages
+ *     by (device, inode, index), shared memory by its id, anonymous pages by the mapping they came
+ *     with.
  * (2) A fork shares pages until a copy-on-write record; it separates one page of one address space.
- * (3) Unmapping and mapping again anonymously gives fresh pages; a deleted file's number is not reused.
+ * (3) Unmapping and mapping again anonymously gives fresh pages; a deleted file's number is not
+ *     reused.
  *
  * What comes out carries the page in `value` (PM_HAS_PAGES); kernel events pass unchanged. */
 #ifndef PM_TRANSFORM_LAPLACE_H

@@ -48,13 +48,19 @@ static enum pm_status lines_consume(void *self, const struct pm_batch *b, const 
 			for (uint64_t a = ev.addr & -l->line; a < ev.addr + ev.size; a += l->line)
 				if (l->last[s] != a + 1) {
 					l->last[s] = a + 1;
-					put(l, &(struct pm_event){ .kind = PM_EV_LINE, .size = (uint16_t)l->line,
-								   .id = PM_NONE, .addr = a });
+					put(l, &(struct pm_event){ .kind = PM_EV_LINE,
+								   .size = (uint16_t)l->line,
+								   .id = PM_NONE,
+								   .addr = a });
 				}
 			break;
 		case PM_EV_BRANCH: case PM_EV_UOP: case PM_EV_REG_READ: case PM_EV_REG_WRITE:
 			break;
-		case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY: case PM_EV_REP_ITER: case PM_EV_REP_END:
+		case PM_EV_READ:
+		case PM_EV_WRITE:
+		case PM_EV_MODIFY:
+		case PM_EV_REP_ITER:
+		case PM_EV_REP_END:
 			ev.id = PM_NONE;
 			put(l, &ev);
 			break;
@@ -84,7 +90,8 @@ static void lines_destroy(void *self)
 const struct pm_transform_ops pm_lines_ops = {
 	.name = "lines",
 	.needs = PM_HAS_INSNS,
-	.removes = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_BRANCHES | PM_HAS_BLOCKS | PM_HAS_UOPS | PM_HAS_REGS |
+	.removes = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_BRANCHES | PM_HAS_BLOCKS | PM_HAS_UOPS |
+		PM_HAS_REGS |
 		   PM_HAS_REGVALS,
 	.adds = PM_HAS_LINES,
 	.consume = lines_consume,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* lines.h - instruction fetches become the cache lines that they touch, as IDtrace's cache traces have
- * them: a PM_EV_LINE whenever an instruction lies (partly) in another line than the fetch before it
+/* lines.h - instruction fetches become the cache lines that they touch, as IDtrace's cache traces
+ * have them: a PM_EV_LINE whenever an instruction lies (partly) in another line than the fetch
+ * before it
  *
  * What is about instructions goes; references and rare events stay. */
 #ifndef PM_TRANSFORM_LINES_H

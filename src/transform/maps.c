@@ -128,8 +128,8 @@ static void add(struct mapped_space *sp, uint64_t lo, uint64_t length, bool stac
 	insert(sp, first_behind(sp, lo), (struct mapped_range){ lo, hi, stack });
 }
 
-/* Results of brk, mremap and shmat, of both instruction sets: the numbers mean something else in the
- * other one, but nothing that returns such an address. */
+/* Results of brk, mremap and shmat, of both instruction sets: the numbers mean something else in
+ * the other one, but nothing that returns such an address. */
 static void returned(struct mapped_space *sp, uint64_t value)
 {
 	uint64_t number = sp->number;
@@ -214,7 +214,8 @@ void pm_maps_event(struct pm_maps *m, const struct pm_batch *b, const struct pm_
 	}
 }
 
-enum pm_mapped pm_maps_has(struct pm_maps *m, const struct pm_stream *s, uint64_t addr, uint64_t size)
+enum pm_mapped pm_maps_has(struct pm_maps *m, const struct pm_stream *s, uint64_t addr,
+			   uint64_t size)
 {
 	struct mapped_space *sp = space_of(m, s);
 	uint64_t end = addr + size;

@@ -2,8 +2,9 @@
 /* maps.h - which memory each traced process has, from the events that change it
  *
  * Processes are told apart by pid. Mapped is what PM_EV_MMAP said, without what PM_EV_MUNMAP took
- * away, the heap up to what brk returned, what mremap made, and a stack that grows down. Streams are
- * ordered only within themselves, so while a process has several, nothing is ever taken from it. */
+ * away, the heap up to what brk returned, what mremap made, and a stack that grows down. Streams
+ * are ordered only within themselves, so while a process has several, nothing is ever taken from
+ * it. */
 #ifndef PM_TRANSFORM_MAPS_H
 #define PM_TRANSFORM_MAPS_H
 
@@ -19,10 +20,12 @@ void pm_maps_event(struct pm_maps *m, const struct pm_batch *b, const struct pm_
 enum pm_mapped {
 	PM_MAPPED_UNKNOWN,		/* nothing is known about the process's memory */
 	PM_MAPPED_NO,
-	PM_MAPPED_NOT_YET,		/* no, but another stream may have mapped it: ask at the end */
+	PM_MAPPED_NOT_YET,		/* no, but another stream may have mapped it: ask at the
+					 * end */
 	PM_MAPPED_YES,
 };
-enum pm_mapped pm_maps_has(struct pm_maps *m, const struct pm_stream *s, uint64_t addr, uint64_t size);
+enum pm_mapped pm_maps_has(struct pm_maps *m, const struct pm_stream *s, uint64_t addr,
+			   uint64_t size);
 void pm_maps_free(struct pm_maps *m);
 
 #endif

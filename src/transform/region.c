@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/mix.h"
-#include "base/opt.h"
+#include "base/number.h"
 #include "transform/region.h"
 
 struct of_stream {
@@ -39,7 +39,8 @@ struct region {
 	size_t nstream;
 	struct pm_event *ev;
 	size_t n, cap;
-	/* Addresses in files of start and stop, as they have been looked up: by any thread. They stay. */
+	/* Addresses in files of start and stop, as they have been looked up: by any thread. They
+	 * stay. */
 	pthread_mutex_t lock;
 	struct found { char *path; struct places at[2]; } *found;
 	size_t nfound, cap_found;
@@ -48,11 +49,12 @@ struct region {
 bool pm_point_parse(const char *s, struct pm_point *p)
 {
 	static const struct { const char *name; int number; } signals[] = {
-		{ "HUP", SIGHUP }, { "INT", SIGINT }, { "QUIT", SIGQUIT }, { "ILL", SIGILL }, { "TRAP", SIGTRAP },
-		{ "ABRT", SIGABRT }, { "BUS", SIGBUS }, { "FPE", SIGFPE }, { "USR1", SIGUSR1 },
-		{ "SEGV", SIGSEGV }, { "USR2", SIGUSR2 }, { "PIPE", SIGPIPE }, { "ALRM", SIGALRM },
-		{ "TERM", SIGTERM }, { "CHLD", SIGCHLD }, { "CONT", SIGCONT }, { "PROF", SIGPROF },
-		{ "VTALRM", SIGVTALRM }, { "IO", SIGIO }, { "WINCH", SIGWINCH },
+		{ "HUP", SIGHUP }, { "INT", SIGINT }, { "QUIT", SIGQUIT }, { "ILL", SIGILL },
+		{ "TRAP", SIGTRAP }, { "ABRT", SIGABRT }, { "BUS", SIGBUS }, { "FPE", SIGFPE },
+		{ "USR1", SIGUSR1 }, { "SEGV", SIGSEGV }, { "USR2", SIGUSR2 }, { "PIPE", SIGPIPE },
+		{ "ALRM", SIGALRM }, { "TERM", SIGTERM }, { "CHLD", SIGCHLD }, { "CONT", SIGCONT },
+		{ "PROF", SIGPROF }, { "VTALRM", SIGVTALRM }, { "IO", SIGIO },
+		{ "WINCH", SIGWINCH },
 	};
 
 	*p = (struct pm_point){ 0 };
@@ -108,7 +110,8 @@ static void find_points(struct region *x, const char *path, struct places at[2])
 		*f = (struct found){ .path = pm_strdup(path) };
 		for (int i = 0; i < 2; i++)
 			if (point_of(x, i)->kind == PM_POINT_FUNCTION && x->r.find)
-				f->at[i].n = x->r.find(x->r.ctx, path, point_of(x, i)->function, &f->at[i].v);
+				f->at[i].n = x->r.find(x->r.ctx, path, point_of(x, i)->function,
+						       &f->at[i].v);
 	}
 	memcpy(at, f->at, sizeof f->at);
 	pthread_mutex_unlock(&x->lock);
@@ -122,7 +125,8 @@ static bool is_excluded_name(const struct region *x, const char *path)
 	for (unsigned i = 0; i < x->r.nexclude; i++) {
 		size_t n = strlen(x->r.exclude[i]);
 
-		if (!strncmp(name, x->r.exclude[i], n) && (!name[n] || name[n] == '.' || name[n] == '-'))
+		if (!strncmp(name, x->r.exclude[i], n) &&
+		    (!name[n] || name[n] == '.' || name[n] == '-'))
 			return true;
 	}
 	return false;
@@ -164,8 +168,10 @@ static void end(struct region *x)
 	x->reached[1] = true;
 }
 
-/* Is start (0) or stop (1) in [pc, end), which is code of @o (NULL: nobody knows)? HOT: once per block. */
-static bool holds(const struct region *x, int which, const struct of_object *o, uint64_t pc, uint64_t end)
+/* Is start (0) or stop (1) in [pc, end), which is code of @o (NULL: nobody knows)? HOT: once per
+ * block. */
+static bool holds(const struct region *x, int which, const struct of_object *o, uint64_t pc,
+		  uint64_t end)
 {
 	const struct pm_point *p = point_of(x, which);
 	const struct places *at;
@@ -250,8 +256,10 @@ static uint32_t region_rests(const void *self)
 		else if (p->kind == PM_POINT_FUNCTION)
 			sum = pm_mix(p->function, strlen(p->function), sum + (uint64_t)i);
 	}
-	return r->after || r->length || r->start.kind != PM_POINT_NONE || r->stop.kind != PM_POINT_NONE ?
-	       (uint32_t)sum | 1 : 0;
+	return r->after || r->length || r->start.kind != PM_POINT_NONE ||
+			       r->stop.kind != PM_POINT_NONE
+		       ? (uint32_t)sum | 1
+		       : 0;
 }
 
 static void region_points(void *self, const char *path, uint64_t base, struct pm_buf *to)
@@ -326,14 +334,17 @@ static enum pm_status region_consume(void *self, const struct pm_batch *b, const
 		switch (ev->kind) {
 		case PM_EV_BLOCK:
 			if (!b->code || ev->id >= b->code->nblock)
-				return pm_fail(err, 0, "block number %u is not in the code table", ev->id);
+				return pm_fail(err, 0, "block number %u is not in the code table",
+					       ev->id);
 			in = b->code->insn + b->code->block[ev->id].insn;
-			points(x, object_of(x, in->object), ev->addr, ev->value ? in[ev->value - 1].pc + 1 : ev->addr);
+			points(x, object_of(x, in->object), ev->addr,
+			       ev->value ? in[ev->value - 1].pc + 1 : ev->addr);
 			if (pass(x, st, is_excluded(x, in->object), ev->value))
 				put(x, ev);
 			break;
 		case PM_EV_INSN:
-			object = b->code && ev->id < b->code->ninsn ? b->code->insn[ev->id].object : PM_NONE;
+			object = b->code && ev->id < b->code->ninsn ? b->code->insn[ev->id].object
+								    : PM_NONE;
 			points(x, object_of(x, object), ev->addr, ev->addr + 1);
 			if (pass(x, st, is_excluded(x, object), 1))
 				put(x, ev);

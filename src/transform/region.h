@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* region.h - only the interesting parts of a program's run: from one point to another, some of every so
- * many instructions, without some libraries
+/* region.h - only the interesting parts of a program's run: from one point to another, some of
+ * every so many instructions, without some libraries
  *
- * Regions begin and end between blocks (a block that holds the point belongs to what the point begins),
- * for all threads together, in the order in which their events arrive. What is about threads, processes
- * and mappings passes at all times. Where something was left out a stream has a PM_EV_LOST with the
- * number of instructions. */
+ * Regions begin and end between blocks (a block that holds the point belongs to what the point
+ * begins), for all threads together, in the order in which their events arrive. What is about
+ * threads, processes and mappings passes at all times. Where something was left out a stream has a
+ * PM_EV_LOST with the number of instructions. */
 #ifndef PM_TRANSFORM_REGION_H
 #define PM_TRANSFORM_REGION_H
 
@@ -13,7 +13,13 @@
 
 #include "trace/pipeline.h"
 
-enum pm_point_kind { PM_POINT_NONE, PM_POINT_ADDRESS, PM_POINT_FUNCTION, PM_POINT_COUNT, PM_POINT_SIGNAL };
+enum pm_point_kind {
+	PM_POINT_NONE,
+	PM_POINT_ADDRESS,
+	PM_POINT_FUNCTION,
+	PM_POINT_COUNT,
+	PM_POINT_SIGNAL
+};
 
 struct pm_point {
 	enum pm_point_kind kind;
@@ -23,11 +29,13 @@ struct pm_point {
 
 struct pm_region {
 	struct pm_point start, stop;	/* a start that is met again after a stop begins anew */
-	uint64_t after, length, every;	/* instructions, from the start on; length 0: no end; every 0: once */
-	const char *const *exclude;	/* names of objects as in their paths, up to a dot or dash */
+	uint64_t after, length, every;	/* instructions, from the start on; length 0: no end;
+					 * every 0: once */
+	const char *const *exclude;	/* names of objects as in their paths, up to a dot or
+					 * dash */
 	unsigned nexclude;
-	/* Addresses in the file at @path of the functions that @name means, ascending: *@v is the caller's to
-	 * free(). Returns how many. */
+	/* Addresses in the file at @path of the functions that @name means, ascending: *@v is the
+	 * caller's to free(). Returns how many. */
 	size_t (*find)(void *ctx, const char *path, const char *name, uint64_t **v);
 	void *ctx;
 };
@@ -38,7 +46,7 @@ void *pm_region_new(const struct pm_region *r);
 /* What has happened, once the pipeline has finished; indexes: 0 the start, 1 the stop. */
 struct pm_region_story {
 	uint64_t executed, passed;	/* instructions */
-	bool known[2];			/* some file has such a function (all other points are known) */
+	bool known[2]; /* some file has such a function (all other points are known) */
 	bool reached[2];
 };
 void pm_region_story(const void *self, struct pm_region_story *s);

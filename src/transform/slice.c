@@ -10,7 +10,8 @@ enum slice_unit { UNIT_INSN, UNIT_EVENT };
 struct slice_stream {
 	uint32_t block;			/* that is being taken apart or cut; PM_NONE: none */
 	uint32_t first, end;		/* its wanted instructions */
-	bool apart;			/* it goes out as instructions: its beginning is not wanted */
+	bool apart;			/* it goes out as instructions: its beginning is not
+					 * wanted */
 	uint32_t out;			/* ... of which these are out */
 	bool inside;			/* does the instruction that comes last belong? */
 	bool begun;			/* there was one */
@@ -88,8 +89,8 @@ static bool in_range(const struct slice_cut *s, uint64_t addr)
 	return !s->o.nrange;
 }
 
-static bool wanted_code(struct slice_cut *s, struct slice_stream *st, const struct pm_batch *b, uint64_t pc,
-			uint32_t insn)
+static bool wanted_code(struct slice_cut *s, struct slice_stream *st, const struct pm_batch *b,
+			uint64_t pc, uint32_t insn)
 {
 	const struct pm_object *object = NULL;
 	uint64_t hi = pc + 1;
@@ -110,7 +111,8 @@ static bool wanted_code(struct slice_cut *s, struct slice_stream *st, const stru
 }
 
 /* The wanted rest of a block that is taken apart, before its instruction @upto. */
-static void put_insns(struct slice_cut *s, struct slice_stream *st, const struct pm_code *code, uint32_t upto)
+static void put_insns(struct slice_cut *s, struct slice_stream *st, const struct pm_code *code,
+		      uint32_t upto)
 {
 	const struct pm_block *blk = code->block + st->block;
 
@@ -133,8 +135,9 @@ static void leave_block(struct slice_cut *s, struct slice_stream *st, const stru
 	st->apart = false;
 }
 
-static enum pm_status enter_block(struct slice_cut *s, struct slice_stream *st, const struct pm_batch *b,
-				  const struct pm_event *ev, struct pm_err *err)
+static enum pm_status enter_block(struct slice_cut *s, struct slice_stream *st,
+				  const struct pm_batch *b, const struct pm_event *ev,
+				  struct pm_err *err)
 {
 	uint64_t n = ev->value, first = 0, end = 0;
 
@@ -165,8 +168,8 @@ static enum pm_status enter_block(struct slice_cut *s, struct slice_stream *st, 
 
 static bool is_context(uint8_t kind)
 {
-	return kind == PM_EV_PROCESS || kind == PM_EV_EXEC || kind == PM_EV_THREAD || kind == PM_EV_MMAP ||
-	       kind == PM_EV_MUNMAP;
+	return kind == PM_EV_PROCESS || kind == PM_EV_EXEC || kind == PM_EV_THREAD ||
+	       kind == PM_EV_MMAP || kind == PM_EV_MUNMAP;
 }
 
 /* An event that belongs to the instruction before it. */
@@ -176,18 +179,22 @@ static bool belongs(uint8_t kind)
 	       kind == PM_EV_REG_WRITE;
 }
 
-/* What only the trace's own format understands goes with the instruction (or event) before it, and what
- * says how the trace begins stays; but where blocks are taken apart, all of it would be wrong. */
-static bool keeps_opaque(const struct slice_cut *s, const struct slice_stream *st, const struct pm_event *ev)
+/* What only the trace's own format understands goes with the instruction (or event) before it, and
+ * what says how the trace begins stays; but where blocks are taken apart, all of it would be
+ * wrong. */
+static bool keeps_opaque(const struct slice_cut *s, const struct slice_stream *st,
+			 const struct pm_event *ev)
 {
-	return !(s->o.facts & PM_HAS_BLOCKS) && (ev->flags == PM_OPAQUE_HEADER || !st->begun || st->inside);
+	return !(s->o.facts & PM_HAS_BLOCKS) &&
+	       (ev->flags == PM_OPAQUE_HEADER || !st->begun || st->inside);
 }
 
 /* Has everything come that belongs to instructions that are wanted? */
 static bool nothing_open(const struct slice_cut *s)
 {
 	for (size_t i = 0; i < s->cap; i++)
-		if (s->stream[i].block != PM_NONE ? s->stream[i].end > s->stream[i].first : s->stream[i].inside)
+		if (s->stream[i].block != PM_NONE ? s->stream[i].end > s->stream[i].first
+						  : s->stream[i].inside)
 			return false;
 	return true;
 }

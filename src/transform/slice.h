@@ -3,9 +3,10 @@
  *
  * Positions count instructions over all streams in the order of the trace, from 0. What belongs to
  * an instruction (references, micro-ops, its branch) goes where it goes. In a trace without
- * instructions every event counts as one, but not what only the trace's own format understands. Events between instructions (system calls, mmaps,
- * markers...) are kept if the position is inside the window; those that say what a stream is
- * (process, thread, exec, mmap) are also kept before it.
+ * instructions every event counts as one, but not what only the trace's own format understands.
+ * Events between instructions (system calls, mmaps, markers...) are kept if the position is inside
+ * the window; those that say what a stream is (process, thread, exec, mmap) are also kept before
+ * it.
  *
  * A window that begins inside a block gives that block's rest as instructions; one that ends inside
  * a block gives a block that executed less. Selecting by code expands all blocks. */
@@ -25,11 +26,13 @@ struct pm_slice_opts {
 	uint64_t from, count;		/* instructions; count UINT64_MAX: to the end */
 	uint64_t time_from, time_to;	/* PM_EV_TIME values; 0, UINT64_MAX: all */
 	uint32_t tid;			/* 0: all threads */
-	const struct pm_slice_range *range;	/* borrowed; instructions (references, if there are none) */
+	const struct pm_slice_range *range;	/* borrowed; instructions (references, if there
+						 * are none) */
 	size_t nrange;
 	pm_slice_where *where;		/* NULL: no such condition */
 	void *where_arg;
-	uint64_t skipped;		/* instructions that the source left out before its first event */
+	uint64_t skipped;		/* instructions that the source left out before its first
+					 * event */
 	uint32_t facts;			/* what the source offers: decides what an instruction is */
 };
 

@@ -24,7 +24,8 @@ struct crack {
 	uint32_t epoch;
 	struct pm_arena mem;
 	struct tmpl late;		/* of an instruction of an epoch that is over */
-	struct generic { char name[12]; uint64_t runs; } *generic;	/* executions by the generic recipe */
+	/* executions by the generic recipe */
+	struct generic { char name[12]; uint64_t runs; } *generic;
 	size_t ngeneric, cap_generic;
 	struct pm_crack_stats stats;
 };
@@ -41,9 +42,11 @@ static enum pm_status flush(struct crack *c, struct pm_err *err)
 }
 
 /* The builder belongs to one stream at a time. */
-static enum pm_status target(struct crack *c, const struct pm_stream *s, uint64_t number, struct pm_err *err)
+static enum pm_status target(struct crack *c, const struct pm_stream *s, uint64_t number,
+			     struct pm_err *err)
 {
-	if (c->b.b.n && (c->b.b.stream != s || c->b.b.n >= PM_BATCH_EVENTS) && flush(c, err) == PM_ERR)
+	if (c->b.b.n && (c->b.b.stream != s || c->b.b.n >= PM_BATCH_EVENTS) &&
+	    flush(c, err) == PM_ERR)
 		return PM_ERR;
 	if (!c->b.b.n) {
 		pm_builder_reset(&c->b, s, c->g.code);
@@ -104,7 +107,8 @@ static const struct tmpl *tmpl_of(struct crack *c, const struct pm_group *g)
 		size_t n;
 
 		make(c, g, &c->late);
-		n = offsetof(struct tmpl, c.uop) + (c->late.known ? c->late.c.n : 0) * sizeof c->late.c.uop[0];
+		n = offsetof(struct tmpl, c.uop) +
+		    (c->late.known ? c->late.c.n : 0) * sizeof c->late.c.uop[0];
 		*t = pm_arena_alloc(&c->mem, n);
 		memcpy(*t, &c->late, n);
 	}
@@ -190,9 +194,11 @@ static void instantiate(struct crack *c, const struct pm_group *g, const struct 
 			continue;
 		to = g->has_branch ? g->branch.value : 0;
 		if (g->has_branch)
-			u->outcome = g->branch.flags & PM_BR_TAKEN || !t->cond ? PM_UOP_TAKEN : PM_UOP_NOT_TAKEN;
+			u->outcome = g->branch.flags & PM_BR_TAKEN || !t->cond ? PM_UOP_TAKEN :
+				     PM_UOP_NOT_TAKEN;
 		else if (t->cond)
-			u->outcome = g->next_known && g->next_pc != u->fall ? PM_UOP_TAKEN : PM_UOP_NOT_TAKEN;
+			u->outcome = g->next_known && g->next_pc != u->fall ? PM_UOP_TAKEN :
+				     PM_UOP_NOT_TAKEN;
 		else
 			u->outcome = PM_UOP_TAKEN;
 		if (from->branch == 'D') {
@@ -205,7 +211,8 @@ static void instantiate(struct crack *c, const struct pm_group *g, const struct 
 		}
 		u->target = to;
 		if (!to)
-			u->outcome = PM_UOP_NO_BRANCH;	/* the trace ends here, and nobody knows where it went */
+			u->outcome = PM_UOP_NO_BRANCH;	/* the trace ends here, and nobody knows
+							 * where it went */
 	}
 }
 
@@ -213,12 +220,16 @@ static enum pm_status crack_group(void *self, const struct pm_group *g, struct p
 {
 	struct crack *c = self;
 	const struct tmpl *t = tmpl_of(c, g);
-	const uint32_t epoch = c->g.code ? c->g.code->epoch : 0, id = g->epoch == epoch ? g->id : PM_NONE;
+	const uint32_t epoch = c->g.code ? c->g.code->epoch : 0,
+		       id = g->epoch == epoch ? g->id : PM_NONE;
 	struct pm_event *e;
 
 	if (g->known && g->insn.isa > PM_ISA_X86_32)
-		return pm_fail_file(err, "the instruction at 0x%llx is no x86 instruction; micro-ops need x86 "
-				    "instructions to be cracked from", (unsigned long long)g->pc);
+		return pm_fail_file(err,
+				    "the instruction at 0x%llx is no x86 instruction; micro-ops "
+				    "need x86 "
+				    "instructions to be cracked from",
+				    (unsigned long long)g->pc);
 	if (target(c, g->stream, g->number, err) == PM_ERR)
 		return PM_ERR;
 	if (!g->again) {
@@ -230,7 +241,8 @@ static enum pm_status crack_group(void *self, const struct pm_group *g, struct p
 	for (unsigned i = 0; i < g->nref; i++) {
 		e = pm_ev_add(&c->b, PM_EV_READ, 0, 0, 0, 0);
 		*e = g->ref[i];
-		/* it has the instruction's number or none: that of its epoch means something else now */
+		/* it has the instruction's number or none: that of its epoch means something else
+		 * now */
 		if (id == PM_NONE)
 			e->id = PM_NONE;
 	}
@@ -290,8 +302,8 @@ static enum pm_status crack_other(void *self, const struct pm_batch *b, const st
 	return PM_OK;
 }
 
-static enum pm_status crack_consume(void *self, const struct pm_batch *b, const struct pm_emit *emit,
-				    struct pm_err *err)
+static enum pm_status crack_consume(void *self, const struct pm_batch *b,
+				    const struct pm_emit *emit, struct pm_err *err)
 {
 	struct crack *c = self;
 

@@ -2,11 +2,11 @@
 /* to_uops.h - instructions with bytes in, the same with their Penn micro-ops out
  *
  * Behind each instruction's own events (PM_EV_INSN, references, PM_EV_BRANCH) come the PM_EV_UOP of
- * its macro-op: the templates of isa/x86/crack.h with this execution's addresses, outcome and target.
- * A repeated string instruction is one macro-op per iteration; with zero iterations only its counter
- * is looked at. A micro-op that refers to memory is left out if the trace has no address for it (a
- * masked access, an instruction cut short) and counted. References that a template does not foresee
- * (gathers, state saving) repeat its last micro-op of their kind. */
+ * its macro-op: the templates of isa/x86/crack.h with this execution's addresses, outcome and
+ * target. A repeated string instruction is one macro-op per iteration; with zero iterations only
+ * its counter is looked at. A micro-op that refers to memory is left out if the trace has no
+ * address for it (a masked access, an instruction cut short) and counted. References that a
+ * template does not foresee (gathers, state saving) repeat its last micro-op of their kind. */
 #ifndef PM_TRANSFORM_TO_UOPS_H
 #define PM_TRANSFORM_TO_UOPS_H
 

@@ -12,9 +12,11 @@
 #include "transform/maps.h"
 #include "transform/verify.h"
 
-#define STACK 4096		/* calls that are remembered per stream; deeper ones are not checked */
+#define STACK 4096		/* calls that are remembered per stream; deeper ones are not
+				 * checked */
 #define LATER 256		/* references that another stream may yet make good */
-#define HANDLER 0		/* on that stack: a signal handler, which returns to the system's code */
+#define HANDLER 0		/* on that stack: a signal handler, which returns to the system's
+				 * code */
 
 struct where_next {		/* what is known about the next instruction's address */
 	enum { ANYWHERE, EXACT, EITHER } kind;
@@ -34,7 +36,8 @@ struct verify_stream {
 	uint64_t ret;		/* a return was executed: 1, at @from */
 	bool jump;		/* ... which may be meant as a jump */
 	const struct pm_insn *cut;	/* last instruction of a block that was cut */
-	unsigned unmapped;		/* references since the last block that were in no memory... */
+	unsigned unmapped;		/* references since the last block that were in no
+					 * memory... */
 	uint64_t where;			/* ... the first of them */
 	struct pm_uop uop;		/* the one before; index 0: none */
 };
@@ -91,8 +94,9 @@ const char *pm_verify_about(enum pm_verify_check c)
 	return checks[c].about;
 }
 
-__attribute__((format(printf, 4, 5)))
-static void wrong(struct verify *v, enum pm_verify_check c, const struct pm_batch *b, const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static void wrong(struct verify *v, enum pm_verify_check c,
+							const struct pm_batch *b, const char *fmt,
+							...)
 {
 	char *to = v->v.text[v->v.ntext];
 	va_list ap;
@@ -101,8 +105,8 @@ static void wrong(struct verify *v, enum pm_verify_check c, const struct pm_batc
 	v->v.wrong[c]++;
 	if (v->v.ntext == PM_VERIFY_SHOWN)
 		return;
-	n = snprintf(to, sizeof v->v.text[0], "%s: stream %u, instruction %" PRIu64 ": ", checks[c].name,
-		     b->stream->index, v->v.insns);
+	n = snprintf(to, sizeof v->v.text[0], "%s: stream %u, instruction %" PRIu64 ": ",
+		     checks[c].name, b->stream->index, v->v.insns);
 	va_start(ap, fmt);
 	vsnprintf(to + n, sizeof v->v.text[0] - (size_t)n, fmt, ap);
 	va_end(ap);
@@ -127,9 +131,10 @@ static struct verify_stream *stream_of(struct verify *v, uint32_t index)
 	return v->stream + index;
 }
 
-/* A return that leaves several calls at once is none of its own making: longjmp or an exception went
- * before. */
-static void calls_return(struct verify *v, struct verify_stream *st, const struct pm_batch *b, uint64_t to)
+/* A return that leaves several calls at once is none of its own making: longjmp or an exception
+ * went before. */
+static void calls_return(struct verify *v, struct verify_stream *st, const struct pm_batch *b,
+			 uint64_t to)
 {
 	v->v.looked[PM_VERIFY_calls]++;
 	for (unsigned i = 0; i < st->depth && i < 256; i++)
@@ -160,7 +165,8 @@ static void calls_push(struct verify_stream *st, uint64_t ret)
 }
 
 /* Control arrives at @pc. */
-static void arrive(struct verify *v, struct verify_stream *st, const struct pm_batch *b, uint64_t pc)
+static void arrive(struct verify *v, struct verify_stream *st, const struct pm_batch *b,
+		   uint64_t pc)
 {
 	if (st->ret)
 		calls_return(v, st, b, pc);
@@ -169,8 +175,9 @@ static void arrive(struct verify *v, struct verify_stream *st, const struct pm_b
 		return;
 	v->v.looked[PM_VERIFY_flow]++;
 	if (pc != st->next.a && (st->next.kind == EXACT || pc != st->next.b))
-		wrong(v, PM_VERIFY_flow, b, "0x%" PRIx64 " comes after 0x%" PRIx64 ", expected 0x%" PRIx64, pc,
-		      st->from, st->next.a);
+		wrong(v, PM_VERIFY_flow, b,
+		      "0x%" PRIx64 " comes after 0x%" PRIx64 ", expected 0x%" PRIx64, pc, st->from,
+		      st->next.a);
 }
 
 /* What the last instruction of a run says about the next one. */
@@ -185,7 +192,8 @@ static void leave(struct verify_stream *st, const struct pm_insn *in)
 		return;
 	switch (in->flow) {
 	case PM_CLASS_SYSCALL:
-		/* from the vDSO's sysenter or syscall control comes back behind the int $0x80 that follows it */
+		/* from the vDSO's sysenter or syscall control comes back behind the int $0x80 that
+		 * follows it */
 		if (in->isa == PM_ISA_X86_32 && in->bytes[0] == 0x0f) {
 			st->next = (struct where_next){ EITHER, fall, fall + 2 };
 			break;
@@ -244,7 +252,8 @@ static void mapped(struct verify *v, struct verify_stream *st, const struct pm_b
 		if (!st->unmapped++)
 			st->where = ev->addr;
 	} else if (m == PM_MAPPED_NOT_YET && v->nlater < LATER) {
-		v->later[v->nlater++] = (struct later){ *b->stream, ev->addr, v->v.insns, ev->size };
+		v->later[v->nlater++] = (struct later){ *b->stream, ev->addr, v->v.insns,
+							ev->size };
 	}
 }
 
@@ -259,15 +268,17 @@ static void block(struct verify *v, struct verify_stream *st, const struct pm_ba
 	close_unmapped(v, st, b);
 	v->v.looked[PM_VERIFY_block]++;
 	st->block = PM_NONE;
-	if (!code || ev->id >= code->nblock || (uint64_t)code->block[ev->id].insn + code->block[ev->id].n >
-	    code->ninsn || ev->value > code->block[ev->id].n || ev->addr != code->block[ev->id].pc) {
+	if (!code || ev->id >= code->nblock ||
+	    (uint64_t)code->block[ev->id].insn + code->block[ev->id].n > code->ninsn ||
+	    ev->value > code->block[ev->id].n || ev->addr != code->block[ev->id].pc) {
 		wrong(v, PM_VERIFY_block, b, "block %u of %" PRIu64 " instructions at 0x%" PRIx64
 		      " is not in the code table", ev->id, ev->value, ev->addr);
 		st->next.kind = ANYWHERE;
 		return;
 	}
 	if (st->cut)
-		wrong(v, PM_VERIFY_flow, b, "the block before this one stopped in its middle for no reason");
+		wrong(v, PM_VERIFY_flow, b,
+		      "the block before this one stopped in its middle for no reason");
 	st->cut = NULL;
 	blk = code->block + ev->id;
 	arrive(v, st, b, blk->pc);
@@ -281,9 +292,11 @@ static void block(struct verify *v, struct verify_stream *st, const struct pm_ba
 		if (in->object >= code->nobject || !code->object[in->object].hi)
 			continue;
 		v->v.looked[PM_VERIFY_code]++;
-		if (in->pc < code->object[in->object].lo || in->pc + in->len > code->object[in->object].hi)
+		if (in->pc < code->object[in->object].lo ||
+		    in->pc + in->len > code->object[in->object].hi)
 			wrong(v, PM_VERIFY_code, b, "0x%" PRIx64 " is outside %s", in->pc,
-			      code->object[in->object].path ? code->object[in->object].path : "its object");
+			      code->object[in->object].path ? code->object[in->object].path
+							    : "its object");
 	}
 	st->next.kind = ANYWHERE;
 	if (!st->executed)
@@ -316,7 +329,8 @@ static void insn(struct verify *v, struct verify_stream *st, const struct pm_bat
 		in = b->code->insn[ev->id];
 		v->v.looked[PM_VERIFY_block]++;
 		if (in.pc != ev->addr || in.len != ev->size)
-			wrong(v, PM_VERIFY_block, b, "the instruction at 0x%" PRIx64 " is another one in the code table",
+			wrong(v, PM_VERIFY_block, b,
+			      "the instruction at 0x%" PRIx64 " is another one in the code table",
 			      ev->addr);
 		else if (in.isa != PM_ISA_MIPS)
 			leave(st, &in);
@@ -335,17 +349,22 @@ static void branch(struct verify *v, struct verify_stream *st, const struct pm_b
 
 	v->v.looked[PM_VERIFY_branch]++;
 	if (!taken && !(ev->flags & PM_BR_COND))
-		wrong(v, PM_VERIFY_branch, b, "the branch at 0x%" PRIx64 " is unconditional and not taken", ev->addr);
+		wrong(v, PM_VERIFY_branch, b,
+		      "the branch at 0x%" PRIx64 " is unconditional and not taken", ev->addr);
 	if (b->code && ev->id < b->code->ninsn) {
 		const struct pm_insn *in = b->code->insn + ev->id;
 		uint64_t target;
 
 		if (in->pc != ev->addr)
-			wrong(v, PM_VERIFY_branch, b, "the branch at 0x%" PRIx64 " has the number of the instruction at 0x%"
-			      PRIx64, ev->addr, in->pc);
+			wrong(v, PM_VERIFY_branch, b,
+			      "the branch at 0x%" PRIx64
+			      " has the number of the instruction at 0x%" PRIx64,
+			      ev->addr, in->pc);
 		else if (taken && ev->value && pm_insn_target(in, &target) && target != ev->value)
-			wrong(v, PM_VERIFY_branch, b, "the branch at 0x%" PRIx64 " goes to 0x%" PRIx64
-			      ", its target is 0x%" PRIx64, ev->addr, ev->value, target);
+			wrong(v, PM_VERIFY_branch, b,
+			      "the branch at 0x%" PRIx64 " goes to 0x%" PRIx64
+			      ", its target is 0x%" PRIx64,
+			      ev->addr, ev->value, target);
 		if (in->isa == PM_ISA_MIPS)
 			return;
 	}
@@ -360,48 +379,58 @@ static void branch(struct verify *v, struct verify_stream *st, const struct pm_b
 static void reference(struct verify *v, struct verify_stream *st, const struct pm_batch *b,
 		      const struct pm_event *ev)
 {
-	if (v->facts & PM_HAS_SIZES && !(ev->flags & (PM_REF_ALL | PM_REF_PREFETCH | PM_REF_INVAL))) {
+	if (v->facts & PM_HAS_SIZES &&
+	    !(ev->flags & (PM_REF_ALL | PM_REF_PREFETCH | PM_REF_INVAL))) {
 		v->v.looked[PM_VERIFY_size]++;
-		if (!ev->size || ev->size > 4096 || (ev->addr && ev->addr + ev->size - 1 < ev->addr))
-			wrong(v, PM_VERIFY_size, b, "a reference of %u bytes at 0x%" PRIx64, ev->size, ev->addr);
+		if (!ev->size || ev->size > 4096 ||
+		    (ev->addr && ev->addr + ev->size - 1 < ev->addr))
+			wrong(v, PM_VERIFY_size, b, "a reference of %u bytes at 0x%" PRIx64,
+			      ev->size, ev->addr);
 	}
-	if (v->facts & PM_HAS_THREADS && !(v->facts & PM_HAS_PHYS) && !(ev->flags & PM_REF_PREFETCH))
+	if (v->facts & PM_HAS_THREADS && !(v->facts & PM_HAS_PHYS) &&
+	    !(ev->flags & PM_REF_PREFETCH))
 		mapped(v, st, b, ev);
 	if (st->block == PM_NONE || PM_SLOT_OF(ev) == PM_NONE)
 		return;
 	v->v.looked[PM_VERIFY_slot]++;
 	/* the instruction that faulted may have made references, too */
 	if (PM_SLOT_OF(ev) >= b->code->block[st->block].n || PM_SLOT_OF(ev) > st->executed)
-		wrong(v, PM_VERIFY_slot, b, "a reference of instruction %u of a block that executed %u",
-		      PM_SLOT_OF(ev), st->executed);
+		wrong(v, PM_VERIFY_slot, b,
+		      "a reference of instruction %u of a block that executed %u", PM_SLOT_OF(ev),
+		      st->executed);
 	else if (PM_SLOT_OF(ev) < st->slot)
-		wrong(v, PM_VERIFY_slot, b, "a reference of instruction %u after one of %u", PM_SLOT_OF(ev), st->slot);
+		wrong(v, PM_VERIFY_slot, b, "a reference of instruction %u after one of %u",
+		      PM_SLOT_OF(ev), st->slot);
 	else
 		st->slot = PM_SLOT_OF(ev);
 }
 
 /* docs/formats/penn.md lists what must hold in a micro-op trace. */
-static void uop(struct verify *v, struct verify_stream *st, const struct pm_batch *b, const struct pm_uop *u)
+static void uop(struct verify *v, struct verify_stream *st, const struct pm_batch *b,
+		const struct pm_uop *u)
 {
 	const struct pm_uop *last = &st->uop;
 
 	v->v.looked[PM_VERIFY_uop]++;
 	if (u->index != 1 && last->index && u->index != last->index + 1)
-		wrong(v, PM_VERIFY_uop, b, "micro-op %d follows micro-op %d", u->index, last->index);
+		wrong(v, PM_VERIFY_uop, b, "micro-op %d follows micro-op %d", u->index,
+		      last->index);
 	else if (u->index != 1 && last->index &&
 		 (u->pc != last->pc || u->fall != last->fall || strcmp(u->macro, last->macro)))
-		wrong(v, PM_VERIFY_uop, b, "pc, fall or macro change inside the instruction at 0x%" PRIx64, last->pc);
+		wrong(v, PM_VERIFY_uop, b,
+		      "pc, fall or macro change inside the instruction at 0x%" PRIx64, last->pc);
 	if ((u->target != 0) != (u->outcome != PM_UOP_NO_BRANCH))
-		wrong(v, PM_VERIFY_uop, b, "0x%" PRIx64 " has branch '%c' and target 0x%" PRIx64, u->pc,
-		      penn_letter(PENN_OUTCOME, u->outcome),
-		      u->target);
-	else if (u->outcome != PM_UOP_NO_BRANCH && !strcmp(u->micro, "JMP_IMM") && u->target != u->fall + (uint64_t)u->imm)
-		wrong(v, PM_VERIFY_uop, b, "the branch at 0x%" PRIx64 " goes to 0x%" PRIx64 ", its immediate to 0x%"
-		      PRIx64, u->pc, u->target, u->fall + (uint64_t)u->imm);
+		wrong(v, PM_VERIFY_uop, b, "0x%" PRIx64 " has branch '%c' and target 0x%" PRIx64,
+		      u->pc, penn_letter(PENN_OUTCOME, u->outcome), u->target);
+	else if (u->outcome != PM_UOP_NO_BRANCH && !strcmp(u->micro, "JMP_IMM") &&
+		 u->target != u->fall + (uint64_t)u->imm)
+		wrong(v, PM_VERIFY_uop, b,
+		      "the branch at 0x%" PRIx64 " goes to 0x%" PRIx64
+		      ", its immediate to 0x%" PRIx64,
+		      u->pc, u->target, u->fall + (uint64_t)u->imm);
 	if ((u->mem != 0) != (u->access != PM_UOP_NO_ACCESS))
-		wrong(v, PM_VERIFY_uop, b, "0x%" PRIx64 " has ld/st '%c' and address 0x%" PRIx64, u->pc,
-		      penn_letter(PENN_ACCESS, u->access),
-		      u->mem);
+		wrong(v, PM_VERIFY_uop, b, "0x%" PRIx64 " has ld/st '%c' and address 0x%" PRIx64,
+		      u->pc, penn_letter(PENN_ACCESS, u->access), u->mem);
 	st->uop = *u;
 }
 
@@ -418,7 +447,8 @@ static enum pm_status verify_consume(void *self, const struct pm_batch *b, struc
 			if (ev->kind == PM_EV_THREAD || ev->kind == PM_EV_PROCESS)
 				st->exited = false;
 			else if (ev->kind == PM_EV_BLOCK || ev->kind == PM_EV_INSN)
-				wrong(v, PM_VERIFY_exit, b, "an instruction at 0x%" PRIx64 " after the exit", ev->addr);
+				wrong(v, PM_VERIFY_exit, b,
+				      "an instruction at 0x%" PRIx64 " after the exit", ev->addr);
 		}
 		if (ev->kind > PM_EV_REP_END)
 			pm_maps_event(v->maps, b, ev);
@@ -449,8 +479,10 @@ static enum pm_status verify_consume(void *self, const struct pm_batch *b, struc
 		case PM_EV_REP_END:
 			v->v.looked[PM_VERIFY_rep]++;
 			if (ev->value != st->iters)
-				wrong(v, PM_VERIFY_rep, b, "a rep instruction says %" PRIu64 " iterations, there were %"
-				      PRIu64, ev->value, st->iters);
+				wrong(v, PM_VERIFY_rep, b,
+				      "a rep instruction says %" PRIu64
+				      " iterations, there were %" PRIu64,
+				      ev->value, st->iters);
 			st->in_rep = false;
 			st->iters = 0;
 			break;
@@ -472,7 +504,8 @@ static enum pm_status verify_consume(void *self, const struct pm_batch *b, struc
 				calls_push(st, HANDLER);
 			break;
 		case PM_EV_SYSRET:
-			/* rt_sigreturn and execve return elsewhere; everything else behind the call */
+			/* rt_sigreturn and execve return elsewhere; everything else behind the
+			 * call */
 			break;
 		case PM_EV_EXIT:
 			v->v.looked[PM_VERIFY_exit]++;
@@ -485,7 +518,8 @@ static enum pm_status verify_consume(void *self, const struct pm_batch *b, struc
 		case PM_EV_TIME:
 			v->v.looked[PM_VERIFY_time]++;
 			if (ev->value < v->time)
-				wrong(v, PM_VERIFY_time, b, "time %" PRIu64 " comes after %" PRIu64, ev->value, v->time);
+				wrong(v, PM_VERIFY_time, b, "time %" PRIu64 " comes after %" PRIu64,
+				      ev->value, v->time);
 			v->time = ev->value;
 			break;
 		}

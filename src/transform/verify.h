@@ -10,20 +10,24 @@
 
 #include "trace/pipeline.h"
 
-/* Checks, in the order of the report: name, what must hold, whether a finding makes the trace bad. */
-#define PM_VERIFY_CHECKS(C) \
-	C(flow, true, "each block or instruction follows where the one before it went") \
-	C(block, true, "blocks exist, and what they executed is within them") \
-	C(slot, true, "references belong to an instruction of their block, in program order") \
-	C(size, true, "references have a size of 1 to 4096 bytes and do not wrap around") \
-	C(map, true, "references lie in memory that their process has, unless they fault") \
+/* Checks, in the order of the report: name, what must hold, whether a finding makes the trace
+ * bad. */
+#define PM_VERIFY_CHECKS(C)                                                                    \
+	C(flow, true, "each block or instruction follows where the one before it went")        \
+	C(block, true, "blocks exist, and what they executed is within them")                  \
+	C(slot, true, "references belong to an instruction of their block, in program order")  \
+	C(size, true, "references have a size of 1 to 4096 bytes and do not wrap around")      \
+	C(map, true, "references lie in memory that their process has, unless they fault")     \
 	C(rep, true, "rep iterations are inside a rep instruction, and their number is right") \
-	C(code, true, "instructions lie inside the mapped file that they belong to") \
-	C(branch, true, "a branch not taken goes to the next instruction, a direct one to its target") \
-	C(calls, false, "returns go behind the call that they belong to") \
-	C(time, true, "times do not run backwards") \
-	C(exit, true, "nothing follows the exit of its stream") \
-	C(uop, true, "micro-ops count up, share pc, fall and name; addresses and targets are where they belong")
+	C(code, true, "instructions lie inside the mapped file that they belong to")           \
+	C(branch, true,                                                                        \
+	  "a branch not taken goes to the next instruction, a direct one to its target")       \
+	C(calls, false, "returns go behind the call that they belong to")                      \
+	C(time, true, "times do not run backwards")                                            \
+	C(exit, true, "nothing follows the exit of its stream")                                \
+	C(uop, true,                                                                           \
+	  "micro-ops count up, share pc, fall and name; addresses and targets are where they " \
+	  "belong")
 
 #define PM_VERIFY_ENUM(name, hard, about) PM_VERIFY_##name,
 enum pm_verify_check { PM_VERIFY_CHECKS(PM_VERIFY_ENUM) PM_VERIFY_COUNT };

@@ -206,7 +206,8 @@ int main(int argc, char **argv)
 #if !defined __SANITIZE_ADDRESS__
 	setrlimit(RLIMIT_AS, &(struct rlimit){ 2ull << 30, 2ull << 30 });
 #endif
-	for (const int *s = (const int []){ SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGPROF, 0 }; *s; s++)
+	for (const int *s = (const int[]){ SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGPROF, 0 };
+	     *s; s++)
 		signal(*s, keep_input);
 	printf("1..1\n");
 	fflush(stdout);

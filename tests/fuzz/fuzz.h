@@ -15,8 +15,8 @@
 /* Returns 0. Must not keep state that would make the next input behave differently. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A fuzzer may define this: how many inputs `make check` feeds it (default 20000). Weak, so that the
- * driver sees whether it did; a weak default in the driver would be folded there. */
+/* A fuzzer may define this: how many inputs `make check` feeds it (default 20000). Weak, so that
+ * the driver sees whether it did; a weak default in the driver would be folded there. */
 extern const unsigned fuzz_inputs __attribute__((weak));
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_formats.c - any bytes as any format, and what can be read written as another
  *
- * Byte 0 selects the reader, byte 1 the writer; the rest is the trace. All probes see it, too. Of an
- * execution trace the first two bytes are the length of its block table, which comes before it. */
+ * Byte 0 selects the reader, byte 1 the writer; the rest is the trace. All probes see it, too. Of
+ * an execution trace the first two bytes are the length of its block table, which comes before
+ * it. */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,11 +13,12 @@
 
 /* In a fixed order, so that a corpus stays what it is when formats are added (at the end). */
 static const char *const name[] = {
-	"penn", "idt-branch", "idt-cache", "idt-branch64", "idt-cache64", "kt", "kt64", "pixie", "byu",
-	"byu12", "byu-text", "laplace", "laplace64", "laplace-text", "laplace-events", "laplace-basic",
-	"laplace-process", "din", "xdin", "dinero-binary", "champsim", "cloudsuite", "cvp1", "lackey",
-	"simpoint", "pinatrace", "drmemtrace", "gem5", "ramulator", "ramulator2", "dramsim3",
-	"oraclegeneral", "lcs", "spike", "chrome", "idt-exec", "idt-exec64",
+	"penn", "idt-branch", "idt-cache", "idt-branch64", "idt-cache64", "kt", "kt64", "pixie",
+	"byu", "byu12", "byu-text", "laplace", "laplace64", "laplace-text", "laplace-events",
+	"laplace-basic", "laplace-process", "din", "xdin", "dinero-binary", "champsim",
+	"cloudsuite", "cvp1", "lackey", "simpoint", "pinatrace", "drmemtrace", "gem5", "ramulator",
+	"ramulator2", "dramsim3", "oraclegeneral", "lcs", "spike", "chrome", "idt-exec",
+	"idt-exec64",
 };
 
 const unsigned fuzz_inputs = 200000;
@@ -89,7 +91,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		/* it is written with a table of its own, which goes nowhere */
 		const char *to = name[data[1] % NR(name)];
 
-		idt_exec(f->name, data + 2, size - 2, strncmp(to, "idt-exec", 8) ? to : "idt-cache64");
+		idt_exec(f->name, data + 2, size - 2,
+			 strncmp(to, "idt-exec", 8) ? to : "idt-cache64");
 		return 0;
 	}
 	/* once for itself and once through a writer */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_forms.c - what is known about instructions, from any bytes: refused, or forms that fit where they are
+/* fuzz_forms.c - what is known about instructions, from any bytes: refused, or forms that fit where
+ * they are
  *
  * How many forms and nodes there are, what they say, and the instructions that are looked up. */
 #include <stdlib.h>
@@ -45,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(p + 4, &nform, 4);
 	for (size_t i = 32; i < n; i++)
 		p[i] = data[4 + (i - 32) % (size - 4)];
-	for (uint32_t i = 0; i < nform && data[3] & 1; i++) {	/* such as are not refused at once */
+	for (uint32_t i = 0; i < nform && data[3] & 1; i++) { /* such as are not refused at once */
 		p[32 + i * 10 + 1] &= 3;
 		p[32 + i * 10 + 2] = 1 + p[32 + i * 10 + 2] % 15;
 		p[32 + i * 10 + 7] = p[32 + i * 10 + 8] = 0;

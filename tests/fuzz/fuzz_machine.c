@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_machine.c - any guest program, any virtio ring, any ELF file, bus trace, state and schedule */
+/* fuzz_machine.c - any guest program, any virtio ring, any ELF file, bus trace, state and
+ * schedule */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,7 +21,8 @@ static void must_say(enum pm_status st, const struct pm_err *err)
 
 static struct machine *machine(const uint8_t *d, size_t n)
 {
-	struct machine_config cfg = { .cpu = { .iline = 32, .dline = 32, .sline = 64 }, .ram_size = 1 << 20 };
+	struct machine_config cfg = { .cpu = { .iline = 32, .dline = 32, .sline = 64 },
+		.ram_size = 1 << 20 };
 	struct pm_err err = { 0 };
 	struct machine *m;
 
@@ -33,7 +35,8 @@ static struct machine *machine(const uint8_t *d, size_t n)
 	}
 	m = machine_new(&cfg, &err);
 	m->virtio.disk.sectors = 64;
-	m->virtio.disk.map = mmap(NULL, 64 * 512, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	m->virtio.disk.map = mmap(NULL, 64 * 512, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	m->virtio.disk.written = calloc(1, 9);
 	m->cpu->pc = 0xffffffff80001000ULL;
 	m->cpu->status = ST_CU0 | ST_CU1 | ST_KX | (n > 1 ? (uint32_t)d[1] << 8 | (d[1] & 1) : 0);
@@ -46,8 +49,8 @@ static struct machine *machine(const uint8_t *d, size_t n)
 static void guest(const uint8_t *d, size_t n)
 {
 	static const uint64_t where[] = {
-		0xffffffffbf000900, 0xffffffffbf010000, 0xffffffffbf030000, 0xffffffff80001000, 0xffffffffa0002000, 0x10000,
-		0xffffffffc0000000, 0x9000000000001000,
+		0xffffffffbf000900, 0xffffffffbf010000, 0xffffffffbf030000, 0xffffffff80001000,
+		0xffffffffa0002000, 0x10000, 0xffffffffc0000000, 0x9000000000001000,
 	};
 	struct machine *m = machine(d, n);
 
@@ -98,7 +101,8 @@ static void ring(const uint8_t *d, size_t n)
 	machine_free(m);
 }
 
-/* A real snapshot with some bytes changed and a checksum that agrees; what it describes then runs. */
+/* A real snapshot with some bytes changed and a checksum that agrees; what it describes then
+ * runs. */
 static void snapshot(const uint8_t *d, size_t n)
 {
 	static uint8_t *real;
@@ -141,7 +145,8 @@ static void snapshot(const uint8_t *d, size_t n)
 static void elf(const uint8_t *d, size_t n)
 {
 	struct machine *m = machine(NULL, 0);
-	static const uint8_t head[] = { 0x7f, 'E', 'L', 'F', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 8, 0 };
+	static const uint8_t head[] = { 0x7f, 'E', 'L', 'F', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2,
+		0, 8, 0 };
 	uint8_t *p = malloc(n + sizeof head);
 	struct pm_err err = { 0 };
 	uint64_t entry;
@@ -220,13 +225,16 @@ static void replay(const uint8_t *d, size_t n)
 	}
 	for (unsigned i = 0; n && i < 50; i++) {
 		pm_grow(c.intr, c.nintr, c.cap_intr);
-		c.intr[c.nintr++] = (struct aes_intr){ c.state[393] + i * 3, 0x80000000 | (NEXT & 0xfffc), NEXT, NEXT, 0, 0 };
+		c.intr[c.nintr++] = (struct aes_intr){
+			c.state[393] + i * 3, 0x80000000 | (NEXT & 0xfffc), NEXT, NEXT, 0, 0
+		};
 		pm_grow(c.cnt, c.ncnt, c.cap_cnt);
 		c.cnt[c.ncnt++] = NEXT;
 		pm_grow(c.io, c.nio, c.cap_io);
 		c.io[c.nio++] = NEXT;
 		pm_grow(c.dma, c.ndma, c.cap_dma);
-		c.dma[c.ndma++] = (struct aes_dma){ i, i, (NEXT & 1) | 4 << 8, NEXT & 0xfffc, NEXT };
+		c.dma[c.ndma++] = (struct aes_dma){ i, i, (NEXT & 1) | 4 << 8, NEXT & 0xfffc,
+						    NEXT };
 	}
 #undef NEXT
 	must_say(citcat_replay(&c, &o, &res, &err), &err);

@@ -99,14 +99,16 @@ static bool is_replaced(const struct xl_input *in, const uint8_t *ret, uint32_t 
 		return room >= 4 && !memcmp(ret - 4, "\x48\x01\x0c\x24", 4);	/* add [rsp], rcx */
 	if (in->i386)
 		return room >= 3 && !memcmp(ret - 3, "\x89\x0c\x24", 3);	/* mov [esp], ecx */
-	return room >= 13 && !memcmp(ret - 13, "\x48\x89\x0c\x24\x65\x48\x8b\x14\x25", 9);	/* and rdx again */
+	/* and rdx again */
+	return room >= 13 && !memcmp(ret - 13, "\x48\x89\x0c\x24\x65\x48\x8b\x14\x25", 9);
 }
 
 static void check_block(const struct xl_input *in, const struct xl_unit *u, size_t index,
 			struct x86_decoder *d)
 {
 	const struct xl_block *b = &u->block[index];
-	uint32_t at = b->indirect != XL_NONE ? b->indirect : b->code, m = b->map, done = b->map + b->nmap;
+	uint32_t at = b->indirect != XL_NONE ? b->indirect : b->code, m = b->map,
+		 done = b->map + b->nmap;
 	const uint32_t cold = done;
 	bool entry = false;
 
@@ -123,13 +125,15 @@ static void check_block(const struct xl_input *in, const struct xl_unit *u, size
 
 		entry |= at == b->code;
 		if (m < done && u->map[m].code == at) {
-			assert(u->map[m].insn <= b->n && !(u->map[m].tmp & XL_OWN) && XL_LENT(u->map[m].tmp) != 4);
+			assert(u->map[m].insn <= b->n && !(u->map[m].tmp & XL_OWN) &&
+			       XL_LENT(u->map[m].tmp) != 4);
 			assert(m == b->map || u->map[m].insn >= u->map[m - 1].insn);
 			m++;
 		}
 		assert(m == done || u->map[m].code > at);
 		assert(x86_decode(d, u->code + at, u->ncode - at, &x));
-		if (x.kind == X86_JMP || x.kind == X86_JCC || x.kind == X86_JCX || x.kind == X86_XBEGIN) {
+		if (x.kind == X86_JMP || x.kind == X86_JCC || x.kind == X86_JCX ||
+		    x.kind == X86_XBEGIN) {
 			uint64_t to = x86_target(&x, u->code + at, in->place + at);
 
 			if (to - in->place < u->ncode)
@@ -157,7 +161,8 @@ static void check_block(const struct xl_input *in, const struct xl_unit *u, size
 		at += x.len;
 	}
 	for (; m < cold; m++)			/* its tail, the last block's cold part */
-		assert(u->map[m].code >= b->code_end && (u->map[m].flags & XL_CALLED || cold == u->nmap));
+		assert(u->map[m].code >= b->code_end &&
+		       (u->map[m].flags & XL_CALLED || cold == u->nmap));
 	assert(at == b->code_end && m == cold && (entry || b->code == b->code_end));
 }
 
@@ -208,7 +213,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.abi_flags = !i386 && data[3] & 16,
 		.max_insns = data[4] & 1 ? data[4] >> 1 : 0,
 		.max_blocks = data[5] & 1 ? 1 + (data[5] >> 1) : 0,
-		.read = fuzz_read, .data = fuzz_data, .known = fuzz_known, .function = fuzz_function, .ctx = &c,
+		.read = fuzz_read, .data = fuzz_data, .known = fuzz_known,
+		.function = fuzz_function, .ctx = &c,
 	};
 
 	xl_translate(&in, &a);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* blkcover.c - does a block table hold all that was executed, and do its counts say how much that was?
+/* blkcover.c - does a block table hold all that was executed, and do its counts say how much that
+ * was?
  *
- *   blkcover BLK CNT STREAM      STREAM: addresses of instructions as little-endian u64 (singlestep -s)
+ *   blkcover BLK CNT STREAM      STREAM: addresses of instructions as little-endian u64 (singlestep
+ *                                -s)
  *
- * Reads the files of 32-bit and of 64-bit programs as FORMATS.md 2.5, 2.6 and 2.10 lay them out, with nothing of
- * pugmark's. Says nothing if every instruction of the stream is one of a block and was counted as often as it was
- * executed; else what is wrong, status 1. */
+ * Reads the files of 32-bit and of 64-bit programs as FORMATS.md 2.5, 2.6 and 2.10 lay them out,
+ * with nothing of pugmark's. Says nothing if every instruction of the stream is one of a block and
+ * was counted as often as it was executed; else what is wrong, status 1. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -84,7 +86,8 @@ int main(int argc, char **argv)
 		const unsigned n = at + (size_t)w + 1 <= nblk ? blk[at + (size_t)w] : 0;
 		uint64_t pc = number(blk + at, w), times = 0;
 
-		for (size_t k = (w == 8 ? 16 : 8) + (size_t)w * b; k + (size_t)w <= ncnt; k += (size_t)w * blocks)
+		for (size_t k = (w == 8 ? 16 : 8) + (size_t)w * b; k + (size_t)w <= ncnt;
+		     k += (size_t)w * blocks)
 			times += number(cnt + k, w);
 		if (!n || at + (size_t)w + 2 + 4 * n > nblk) {
 			printf("the block table is cut off at %zu\n", at);
@@ -103,9 +106,12 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i <= mask; i++) {
 		const struct slot *s = &slot[i];
 
-		if (s->used && ((s->executed && !s->known) || s->counted != s->executed) && bad++ < 8)
-			printf("0x%" PRIx64 ": executed %" PRIu64 " times, %s, counted %" PRIu64 " times\n", s->pc, s->executed,
-			       s->known ? "in a block" : "in no block", s->counted);
+		if (s->used && ((s->executed && !s->known) || s->counted != s->executed) &&
+		    bad++ < 8)
+			printf("0x%" PRIx64 ": executed %" PRIu64 " times, %s, counted %" PRIu64
+			       " times\n",
+			       s->pc, s->executed, s->known ? "in a block" : "in no block",
+			       s->counted);
 	}
 	if (sum != nstream / 8) {
 		printf("%" PRIu64 " instructions counted, %zu executed\n", sum, nstream / 8);

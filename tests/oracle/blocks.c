@@ -3,10 +3,11 @@
  *
  *   blocks PROGRAM STREAM... [-d REFERENCES...]
  *
- * PROGRAM is the static, fixed-address executable that all streams (singlestep -s) come from. Prints
- * the figures of `pugmark run --json` that need no symbols, under the same names. Slow and plain:
- * every executed instruction is looked at, blocks are what the definition says, and references are
- * those that really happened (-d), a rep-prefixed instruction's counted once from its operands. */
+ * PROGRAM is the static, fixed-address executable that all streams (singlestep -s) come from.
+ * Prints the figures of `pugmark run --json` that need no symbols, under the same names. Slow and
+ * plain: every executed instruction is looked at, blocks are what the definition says, and
+ * references are those that really happened (-d), a rep-prefixed instruction's counted once from
+ * its operands. */
 #include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,7 +64,8 @@ static const uint8_t *code_at(uint64_t pc, size_t *left)
 	const Elf64_Phdr *ph = (const void *)(image + eh->e_phoff);
 
 	for (int i = 0; i < eh->e_phnum; i++)
-		if (ph[i].p_type == PT_LOAD && pc >= ph[i].p_vaddr && pc < ph[i].p_vaddr + ph[i].p_filesz) {
+		if (ph[i].p_type == PT_LOAD && pc >= ph[i].p_vaddr &&
+		    pc < ph[i].p_vaddr + ph[i].p_filesz) {
 			*left = ph[i].p_vaddr + ph[i].p_filesz - pc;
 			return image + ph[i].p_offset + (pc - ph[i].p_vaddr);
 		}
@@ -78,7 +80,8 @@ static struct insn *get(uint64_t pc)
 	size_t left;
 
 	if (pc < base || pc >= top)
-		die("an instruction outside the program: is it static, and built for a fixed address?");
+		die("an instruction outside the program: is it static, and built for a fixed "
+		    "address?");
 	if (at_address[pc - base])
 		return &insn[at_address[pc - base] - 1];
 	if (ninsn == cap)
@@ -122,7 +125,9 @@ int main(int argc, char **argv)
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	base = UINT64_MAX;
 	for (int i = 0; i < ((Elf64_Ehdr *)image)->e_phnum; i++) {
-		const Elf64_Phdr *ph = (const Elf64_Phdr *)(image + ((Elf64_Ehdr *)image)->e_phoff) + i;
+		const Elf64_Phdr *ph = (const Elf64_Phdr *)(image +
+							    ((Elf64_Ehdr *)image)->e_phoff) +
+				       i;
 
 		if (ph->p_type != PT_LOAD)
 			continue;
@@ -174,8 +179,12 @@ int main(int argc, char **argv)
 			for (unsigned o = 0; o < x->zi.operand_count; o++) {
 				if (x->op[o].type != ZYDIS_OPERAND_TYPE_MEMORY)
 					continue;
-				reads += x->op[o].actions & ZYDIS_OPERAND_ACTION_MASK_READ ? x->count : 0;
-				writes += x->op[o].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? x->count : 0;
+				reads += x->op[o].actions & ZYDIS_OPERAND_ACTION_MASK_READ
+						 ? x->count
+						 : 0;
+				writes += x->op[o].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE
+						  ? x->count
+						  : 0;
 			}
 		}
 		if (!x->leader)
@@ -195,8 +204,10 @@ int main(int argc, char **argv)
 	qsort(size, distinct, sizeof *size, down);
 	while (sum * 10 < total * 9)
 		sum += size[k++];
-	printf("instructions %lu\nblocks %lu\nblocks_distinct %zu\nblocks_cover_90 %lu\nreads %lu\nwrites %lu\n"
-	       "rep_instructions %lu\n", total, blocks, distinct, k, reads, writes, reps);
+	printf("instructions %lu\nblocks %lu\nblocks_distinct %zu\nblocks_cover_90 %lu\nreads "
+	       "%lu\nwrites %lu\n"
+	       "rep_instructions %lu\n",
+	       total, blocks, distinct, k, reads, writes, reps);
 	fflush(stdout);
 	_exit(0);			/* all memory is needed to the end: no leak to be told of */
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle/bpred_slow.h - branch predictors as their descriptions say it, one branch at a time: states are
- * letters, histories are arrays of all outcomes so far, hashes are computed from scratch */
+/* oracle/bpred_slow.h - branch predictors as their descriptions say it, one branch at a time:
+ * states are letters, histories are arrays of all outcomes so far, hashes are computed from
+ * scratch */
 #ifndef ORACLE_BPRED_H
 #define ORACLE_BPRED_H
 
@@ -12,7 +13,7 @@
 #include "analyse/bp_tage.h"
 #include "analyse/bpred.h"
 
-/* ---- the course's ------------------------------------------------------------------------------ */
+/* ---- the course's --------------------------------------------------------------------------- */
 struct o_course {
 	char *bimodal, *gshare, *chooser;	/* NntT, NntT, BbgG */
 	bool *outcome;				/* of all conditional branches so far */
@@ -57,7 +58,8 @@ static char o_move(const char *states, char now, bool right)
 }
 
 /* which: 'b', 'g', 't'. Returns the prediction. */
-static __attribute__((unused)) bool o_course_branch(struct o_course *o, char which, uint64_t pc, bool taken)
+static __attribute__((unused)) bool o_course_branch(struct o_course *o, char which, uint64_t pc,
+						    bool taken)
 {
 	uint64_t size = 1ull << o->k, history = 0, b = pc % size, g;
 	bool pb, pg, p;
@@ -79,7 +81,7 @@ static __attribute__((unused)) bool o_course_branch(struct o_course *o, char whi
 	return p;
 }
 
-/* ---- history for the TAGE family: every bit ever appended ----------------------------------------- */
+/* ---- history for the TAGE family: every bit ever appended ----------------------------------- */
 struct o_bits { uint8_t *v; size_t n, cap; };
 
 static void o_append(struct o_bits *b, unsigned bit)
@@ -120,7 +122,7 @@ static uint32_t o_path(const struct o_bits *path, unsigned n)
 	return x;
 }
 
-/* ---- TAGE, and with corrector and loops ------------------------------------------------------------ */
+/* ---- TAGE, and with corrector and loops ----------------------------------------------------- */
 struct o_loop { bool valid; unsigned tag, past, now, conf, age; bool dir; };
 struct o_tage {
 	struct o_bits h, path, outcomes;
@@ -170,13 +172,15 @@ static int o_bump(int v, bool up, int lo, int hi)
 /* the guess, and below it nothing: 512 pairs of counters */
 static unsigned o_sc_hash(uint64_t pc, uint64_t h, unsigned i, bool guess)
 {
-	return (pc ^ pc / 512 ^ i * 0x51ull ^ h ^ h / 128 ^ h / 32768 ^ h / 8388608) % 512 * 2 + guess;
+	return (pc ^ pc / 512 ^ i * 0x51ull ^ h ^ h / 128 ^ h / 32768 ^ h / 8388608) % 512 * 2 +
+	       guess;
 }
 
 static bool o_tage_branch(struct o_tage *t, const struct pm_br *b, bool scl)
 {
 	bool taken = b->flags & PM_BR_TAKEN, alt_says, longest_says, says, guess, weak = false;
-	unsigned at[TAGE_TABLES], tag[TAGE_TABLES], base = (b->pc ^ b->pc >> TAGE_BASE_LOG) % (1u << TAGE_BASE_LOG);
+	unsigned at[TAGE_TABLES], tag[TAGE_TABLES],
+		base = (b->pc ^ b->pc >> TAGE_BASE_LOG) % (1u << TAGE_BASE_LOG);
 	int longest = -1, alt = -1, grow;
 	uint64_t pc = b->pc;
 
@@ -185,10 +189,14 @@ static bool o_tage_branch(struct o_tage *t, const struct pm_br *b, bool scl)
 		return false;
 	}
 	for (int i = 0; i < TAGE_TABLES; i++) {
-		unsigned n = tage_length[i], w = tage_tag_bits[i], q = o_path(&t->path, n < 16 ? n : 16);
+		unsigned n = tage_length[i], w = tage_tag_bits[i],
+			 q = o_path(&t->path, n < 16 ? n : 16);
 
-		at[i] = (pc ^ pc >> (10 - i % 4) ^ o_fold(&t->h, n, TAGE_LOG) ^ q ^ q >> (1 + i % 5)) % 2048;
-		tag[i] = (pc ^ pc >> 9 ^ o_fold(&t->h, n, w) ^ o_fold(&t->h, n, w - 1) * 2) % (1u << w);
+		at[i] = (pc ^ pc >> (10 - i % 4) ^ o_fold(&t->h, n, TAGE_LOG) ^ q ^
+			 q >> (1 + i % 5)) %
+			2048;
+		tag[i] = (pc ^ pc >> 9 ^ o_fold(&t->h, n, w) ^ o_fold(&t->h, n, w - 1) * 2) %
+			 (1u << w);
 		if (t->e[i][at[i]].tag == tag[i]) {
 			alt = longest;
 			longest = i;
@@ -197,8 +205,9 @@ static bool o_tage_branch(struct o_tage *t, const struct pm_br *b, bool scl)
 	alt_says = alt >= 0 ? t->e[alt][at[alt]].ctr >= 0 : t->base[base] >= 2;
 	longest_says = longest >= 0 ? t->e[longest][at[longest]].ctr >= 0 : alt_says;
 	if (longest >= 0)
-		weak = (t->e[longest][at[longest]].ctr == 0 || t->e[longest][at[longest]].ctr == -1) &&
-			t->e[longest][at[longest]].useful == 0;
+		weak = (t->e[longest][at[longest]].ctr == 0 ||
+			t->e[longest][at[longest]].ctr == -1) &&
+		       t->e[longest][at[longest]].useful == 0;
 	says = weak && t->use_alt >= 0 ? alt_says : longest_says;
 	guess = says;
 	if (scl) {
@@ -254,7 +263,8 @@ static bool o_tage_branch(struct o_tage *t, const struct pm_br *b, bool scl)
 		threshold = (t->threshold + t->mine[(pc ^ pc / 64) % 64]) >> 3;
 		{
 			bool before = guess, final = sc;
-			int which = -1, up = sc != taken ? 1 : -1, *mine = t->mine + (pc ^ pc / 64) % 64;
+			int which = -1, up = sc != taken ? 1 : -1,
+			    *mine = t->mine + (pc ^ pc / 64) % 64;
 
 			if (sc != before && conf == 2 && size < threshold / 4)
 				final = before;
@@ -264,7 +274,8 @@ static bool o_tage_branch(struct o_tage *t, const struct pm_br *b, bool scl)
 				which = 1;
 			if (which >= 0) {
 				final = t->chooser[which] >= 0 ? before : sc;
-				t->chooser[which] = o_bump(t->chooser[which], before == taken, -32, 31);
+				t->chooser[which] = o_bump(t->chooser[which], before == taken, -32,
+							   31);
 			}
 			if (sc != taken || size < threshold) {
 				t->threshold += up;
@@ -284,7 +295,8 @@ static bool o_tage_branch(struct o_tage *t, const struct pm_br *b, bool scl)
 				if (v->age)
 					v->age--;
 				else
-					*v = (struct o_loop){ true, pc / 16 % 16384, 0, 0, 0, 7, !taken };
+					*v = (struct o_loop){ true, pc / 16 % 16384, 0, 0, 0,
+							      7,    !taken };
 			}
 		} else if (l->conf == 3 && loop_says != taken) {
 			l->age = 0;
@@ -358,35 +370,49 @@ static bool o_tage_branch(struct o_tage *t, const struct pm_br *b, bool scl)
 	else if (t->e[longest][at[longest]].useful == 0)
 		t->e[alt][at[alt]].ctr = o_bump(t->e[alt][at[alt]].ctr, taken, -4, 3);
 	if (longest >= 0) {
-		t->e[longest][at[longest]].ctr = o_bump(t->e[longest][at[longest]].ctr, taken, -4, 3);
+		t->e[longest][at[longest]].ctr = o_bump(t->e[longest][at[longest]].ctr, taken, -4,
+							3);
 		if (longest_says != alt_says)
-			t->e[longest][at[longest]].useful =
-				o_bump(t->e[longest][at[longest]].useful, longest_says == taken, 0, 3);
+			t->e[longest][at[longest]]
+				.useful = o_bump(t->e[longest][at[longest]].useful,
+						 longest_says == taken, 0, 3);
 	}
 	o_history(&t->h, &t->path, b);
 	return guess;
 }
 
-/* ---- ITTAGE: true if the target was foreseen ------------------------------------------------------- */
+/* ---- ITTAGE: true if the target was foreseen ------------------------------------------------ */
 struct o_ittage {
 	struct o_bits h, path;
-	struct { uint64_t target; unsigned tag; int conf; bool useful; } e[ITTAGE_TABLES][1 << ITTAGE_LOG];
+	struct {
+		uint64_t target;
+		unsigned tag;
+		int conf;
+		bool useful;
+	} e[ITTAGE_TABLES][1 << ITTAGE_LOG];
 	uint64_t base[1 << ITTAGE_BASE_LOG];
 };
 
 static bool o_ittage_branch(struct o_ittage *t, const struct pm_br *b)
 {
-	uint64_t pc = b->pc, *base = t->base + (pc ^ pc >> ITTAGE_BASE_LOG) % (1u << ITTAGE_BASE_LOG), guess, alt;
+	uint64_t pc = b->pc,
+		 *base = t->base + (pc ^ pc >> ITTAGE_BASE_LOG) % (1u << ITTAGE_BASE_LOG), guess,
+		 alt;
 	unsigned at[ITTAGE_TABLES], tag[ITTAGE_TABLES];
 	int one = -1, two = -1;
 	bool right = true, any = false;
 
 	if ((b->flags & PM_BR_INDIRECT) && !(b->flags & PM_BR_RET)) {
 		for (int i = 0; i < ITTAGE_TABLES; i++) {
-			unsigned n = ittage_length[i], w = ittage_tag_bits[i], q = o_path(&t->path, n < 16 ? n : 16);
+			unsigned n = ittage_length[i], w = ittage_tag_bits[i],
+				 q = o_path(&t->path, n < 16 ? n : 16);
 
-			at[i] = (pc ^ pc >> (8 - i % 4) ^ o_fold(&t->h, n, ITTAGE_LOG) ^ q ^ q >> (1 + i % 5)) % 512;
-			tag[i] = (pc ^ pc >> 9 ^ o_fold(&t->h, n, w) ^ o_fold(&t->h, n, w - 1) * 2) % (1u << w);
+			at[i] = (pc ^ pc >> (8 - i % 4) ^ o_fold(&t->h, n, ITTAGE_LOG) ^ q ^
+				 q >> (1 + i % 5)) %
+				512;
+			tag[i] = (pc ^ pc >> 9 ^ o_fold(&t->h, n, w) ^
+				  o_fold(&t->h, n, w - 1) * 2) %
+				 (1u << w);
 			if (t->e[i][at[i]].target && t->e[i][at[i]].tag == tag[i]) {
 				two = one;
 				one = i;
@@ -400,7 +426,8 @@ static bool o_ittage_branch(struct o_ittage *t, const struct pm_br *b)
 		*base = b->target;
 		if (one >= 0) {
 			if (t->e[one][at[one]].target == b->target) {
-				t->e[one][at[one]].conf = o_bump(t->e[one][at[one]].conf, true, 0, 3);
+				t->e[one][at[one]].conf = o_bump(t->e[one][at[one]].conf, true, 0,
+								 3);
 				if (alt != b->target)
 					t->e[one][at[one]].useful = true;
 			} else if (t->e[one][at[one]].conf-- == 0) {

@@ -16,7 +16,11 @@ static inline size_t o_branches(struct pm_br *b, size_t n, uint64_t seed)
 	unsigned depth = 0;
 	size_t k = 0;
 
-#define BR(p, t, f) do { if (k == n) return n; b[k++] = (struct pm_br){ (p), (t), (f), 4 }; } while (0)
+#define BR(p, t, f) do {						\
+	if (k == n)							\
+		return n;						\
+	b[k++] = (struct pm_br){ (p), (t), (f), 4 };			\
+} while (0)
 	while (k < n) {
 		unsigned f = o_rnd(&r) % 24;
 		uint64_t pc = 0x400000 + f * 0x340 + (f & 3);
@@ -48,14 +52,16 @@ static inline size_t o_branches(struct pm_br *b, size_t n, uint64_t seed)
 		case 3:		/* call */
 			if (depth < 64) {
 				stack[depth++] = pc + 4;
-				BR(pc, pc + 0x10000, PM_BR_CALL | PM_BR_TAKEN | (f & 8 ? PM_BR_INDIRECT : 0));
+				BR(pc, pc + 0x10000,
+				   PM_BR_CALL | PM_BR_TAKEN | (f & 8 ? PM_BR_INDIRECT : 0));
 			}
 			break;
 		case 4:		/* return, mostly to where the call came from */
 			if (depth) {
 				uint64_t to = stack[--depth];
 
-				BR(0x420000 + f, o_rnd(&r) % 50 ? to : to + 16, PM_BR_RET | PM_BR_TAKEN | PM_BR_INDIRECT);
+				BR(0x420000 + f, o_rnd(&r) % 50 ? to : to + 16,
+				   PM_BR_RET | PM_BR_TAKEN | PM_BR_INDIRECT);
 			}
 			break;
 		case 5:		/* a switch that depends on earlier conditions */

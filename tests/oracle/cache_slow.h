@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle/cache_slow.h - the rules of src/analyse/cache_sim.h, slowly: every line carries time stamps, every
- * question is answered by a scan, nothing is remembered twice
+/* oracle/cache_slow.h - the rules of src/analyse/cache_sim.h, slowly: every line carries time
+ * stamps, every question is answered by a scan, nothing is remembered twice
  *
  * Only the parsed configuration and the counters' struct are shared with the fast twin. */
 #ifndef ORACLE_CACHE_H
@@ -26,7 +26,8 @@ struct o_level {
 	int index;
 	struct o_line *way;			/* sets * ways */
 	uint64_t sets;
-	bool *tree;				/* per set, ways nodes: true = the right half is older */
+	bool *tree;				/* per set, ways nodes: true = the right half is
+						 * older */
 	uint64_t rnd, brrip;
 	int psel;
 	struct o_line *victim;
@@ -347,7 +348,8 @@ static bool o_fetch(struct o_cache *o, struct o_level *l, uint64_t addr, uint64_
 		    enum pm_cache_op op, int cls);
 
 /* An exclusive level is asked for a line. */
-static bool o_take(struct o_cache *o, struct o_level *l, uint64_t addr, enum pm_cache_op op, int cls)
+static bool o_take(struct o_cache *o, struct o_level *l, uint64_t addr, enum pm_cache_op op,
+		   int cls)
 {
 	struct o_line *x = o_find(l, addr);
 
@@ -441,7 +443,8 @@ static void o_prefetch(struct o_cache *o, struct o_level *l, uint64_t from, uint
 	o_fill(o, l, x);
 }
 
-static void o_trigger(struct o_cache *o, struct o_level *l, uint64_t addr, enum pm_cache_op op, bool news)
+static void o_trigger(struct o_cache *o, struct o_level *l, uint64_t addr, enum pm_cache_op op,
+		      bool news)
 {
 	uint64_t line = addr / l->lc->line * l->lc->line;
 	int64_t step = l->lc->line;
@@ -492,7 +495,8 @@ static void o_trigger(struct o_cache *o, struct o_level *l, uint64_t addr, enum 
 static void o_access(struct o_cache *o, struct o_level *l, uint64_t addr, uint64_t size,
 		     enum pm_cache_op op, int cls)
 {
-	bool write = op == PM_OP_WRITE || op == PM_OP_BACK, demand = op <= PM_OP_WRITE, news = false;
+	bool write = op == PM_OP_WRITE || op == PM_OP_BACK, demand = op <= PM_OP_WRITE,
+	     news = false;
 	unsigned sub = l->lc->sub ? l->lc->sub : l->lc->line, off = addr % l->lc->line;
 	bool all = op == PM_OP_BACK && addr % sub == 0 && size % sub == 0;
 	struct o_line *x = o_find(l, addr), z = { .addr = addr - off };
@@ -510,7 +514,8 @@ static void o_access(struct o_cache *o, struct o_level *l, uint64_t addr, uint64
 			if (s < 0 && l->shadow.n == l->lc->size / l->lc->line)
 				s = 0;
 			if (s >= 0)
-				memmove(l->shadow.v + s, l->shadow.v + s + 1, (--l->shadow.n - s) * 8);
+				memmove(l->shadow.v + s, l->shadow.v + s + 1,
+					(--l->shadow.n - s) * 8);
 			o_list_add(&l->shadow, z.addr);
 		}
 	}
@@ -678,8 +683,8 @@ static struct o_cache *o_cache_new(const struct pm_cache_conf *cc)
 	return o;
 }
 
-static void o_cache_ref(struct o_cache *o, enum pm_cache_op op, uint64_t addr, uint64_t size, bool stack,
-			uint64_t pc)
+static void o_cache_ref(struct o_cache *o, enum pm_cache_op op, uint64_t addr, uint64_t size,
+			bool stack, uint64_t pc)
 {
 	int first = op == PM_OP_FETCH ? o->cc->first_i : o->cc->first_d;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle/core_sink.h - the sink `core` as a whole: instructions are gathered from events first, then asked of
- * slow caches and slow predictors, then timed by the slow core
+/* oracle/core_sink.h - the sink `core` as a whole: instructions are gathered from events first,
+ * then asked of slow caches and slow predictors, then timed by the slow core
  *
  * What instructions are (pm_core_decode) is not done twice: it has its own test, by table. */
 #ifndef ORACLE_CORE_SINK_H
@@ -69,7 +69,8 @@ static struct o_row *o_row_of(struct o_core_sink *o, uint64_t pc)
 }
 
 /* Where a reference was found: 0 the first level ... 3 memory, by which levels missed. */
-static unsigned o_found(struct o_core_sink *o, enum pm_cache_op op, uint64_t addr, uint64_t size, bool stack, uint64_t pc)
+static unsigned o_found(struct o_core_sink *o, enum pm_cache_op op, uint64_t addr, uint64_t size,
+			bool stack, uint64_t pc)
 {
 	uint64_t was[PM_CACHE_LEVELS];
 	unsigned deep = 0, levels = 0;
@@ -125,7 +126,10 @@ static enum pm_core_redirect o_foreseen(struct o_core_sink *o, const struct pm_b
 	}
 	if (b->flags & (PM_BR_COND | PM_BR_RET | PM_BR_INDIRECT))
 		o->st.branches++;
-	if (b->flags & PM_BR_COND ? !dir : b->flags & PM_BR_RET ? !back : b->flags & PM_BR_INDIRECT ? !target : false)
+	if (b->flags & PM_BR_COND	? !dir
+	    : b->flags & PM_BR_RET	? !back
+	    : b->flags & PM_BR_INDIRECT ? !target
+					: false)
 		return PM_CORE_WRONG;
 	return known || b->flags & (PM_BR_INDIRECT | PM_BR_RET) ? PM_CORE_STRAIGHT : PM_CORE_BUBBLE;
 }
@@ -178,8 +182,14 @@ static void o_instruction(struct o_core_sink *o)
 	if (!o->n)
 		return;
 	pm_core_decode(o->insn.bytes, o->insn.len, o->insn.isa, &st);
-	op = (struct pm_core_op){ .addr_regs = st.addr_regs, .data_regs = st.data_regs, .writes = st.writes,
-		.class = st.class, .uops = st.uops, .stack = st.stack, .serial = st.serial, .len = e->size ? e->size : 1 };
+	op = (struct pm_core_op){ .addr_regs = st.addr_regs,
+				  .data_regs = st.data_regs,
+				  .writes = st.writes,
+				  .class = st.class,
+				  .uops = st.uops,
+				  .stack = st.stack,
+				  .serial = st.serial,
+				  .len = e->size ? e->size : 1 };
 	for (uint64_t a = e->addr; a < e->addr + op.len; a++) {
 		unsigned l;
 
@@ -202,7 +212,8 @@ static void o_instruction(struct o_core_sink *o)
 		}
 		for (int k = 0; k < 1 + modify; k++) {
 			bool write = x->kind == PM_EV_WRITE || k;
-			unsigned l = o_found(o, write ? PM_OP_WRITE : PM_OP_READ, x->addr, x->size, x->flags & PM_REF_STACK, e->addr);
+			unsigned l = o_found(o, write ? PM_OP_WRITE : PM_OP_READ, x->addr, x->size,
+					     x->flags & PM_REF_STACK, e->addr);
 
 			if (op.nload == 4 || op.nstore == 4) {	/* one operation holds no more */
 				op.redirect = PM_CORE_STRAIGHT;
@@ -224,15 +235,16 @@ static void o_instruction(struct o_core_sink *o)
 	o->n = 0;
 }
 
-static void o_core_event(struct o_core_sink *o, const struct pm_event *e, const struct pm_code *code)
+static void o_core_event(struct o_core_sink *o, const struct pm_event *e,
+			 const struct pm_code *code)
 {
 	bool insn = e->kind == PM_EV_INSN;
 
 	if (insn) {
 		o_instruction(o);
 		o->insn = e->id < code->ninsn ? code->insn[e->id] : (struct pm_insn){ 0 };
-	} else if (!o->n || (e->kind != PM_EV_READ && e->kind != PM_EV_WRITE && e->kind != PM_EV_MODIFY &&
-			     e->kind != PM_EV_BRANCH)) {
+	} else if (!o->n || (e->kind != PM_EV_READ && e->kind != PM_EV_WRITE &&
+			     e->kind != PM_EV_MODIFY && e->kind != PM_EV_BRANCH)) {
 		return;
 	}
 	if (o->n == o->cap)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle/core_slow.h - the rules of src/analyse/core.h with everything that ever happened in plain lists */
+/* oracle/core_slow.h - the rules of src/analyse/core.h with everything that ever happened in plain
+ * lists */
 #ifndef ORACLE_CORE_H
 #define ORACLE_CORE_H
 
@@ -36,12 +37,14 @@ struct o_core {
 	struct pm_core_conf c;
 	uint64_t reg[64], fetch, barrier, commit, dispatch, written, mem_free;
 	unsigned insns, bytes, disp_used, commit_used;
-	struct o_times dispatched, rob, lq, sq, iq, mshr;	/* of all instructions, micro-ops, loads, stores so far */
+	/* of all instructions, micro-ops, loads, stores so far */
+	struct o_times dispatched, rob, lq, sq, iq, mshr;
 	uint32_t *port;			/* by cycle */
 	struct { uint64_t line, ready; } fill[4096];
 	struct { uint64_t word, issued, written; bool used; } word[1024];
 	enum pm_core_redirect before;	/* of the instruction before */
-	/* how long commit waited for the last one, why, and whether that is the fault of the one before */
+	/* how long commit waited for the last one, why, and whether that is the fault of the one
+	 * before */
 	uint64_t gap;
 	enum pm_core_why why;
 	bool misled;
@@ -68,7 +71,8 @@ static void o_core_free(struct o_core *o)
 	free(o);
 }
 
-static uint64_t o_port(struct o_core *o, unsigned lowest, unsigned count, uint32_t among, uint64_t t, unsigned busy)
+static uint64_t o_port(struct o_core *o, unsigned lowest, unsigned count, uint32_t among,
+		       uint64_t t, unsigned busy)
 {
 	for (;; t++)
 		for (unsigned p = lowest; p < lowest + count; p++)
@@ -145,7 +149,8 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 			ready = o_later(ready, o->reg[r]);
 	}
 	for (unsigned i = 0; i < op->nload; i++) {
-		uint64_t t = o_port(o, 16, c->loads, ~0u, addr, 1), line = op->load[i] / 64, data = t + c->lat[0], fw = 0;
+		uint64_t t = o_port(o, 16, c->loads, ~0u, addr, 1), line = op->load[i] / 64,
+			 data = t + c->lat[0], fw = 0;
 
 		o_note(&o->iq, t);
 		if (op->load_level[i]) {
@@ -169,9 +174,12 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 		} else if (o->fill[line % 4096].line == line) {
 			data = o_later(data, o->fill[line % 4096].ready);
 		}
-		for (uint64_t w = op->load[i] / 8; w <= (op->load[i] + (op->load_size[i] ? op->load_size[i] : 1) - 1) / 8 &&
-		     w < op->load[i] / 8 + 8; w++)
-			if (o->word[w % 1024].used && o->word[w % 1024].word == w && o->word[w % 1024].written > t)
+		for (uint64_t w = op->load[i] / 8;
+		     w <= (op->load[i] + (op->load_size[i] ? op->load_size[i] : 1) - 1) / 8 &&
+		     w < op->load[i] / 8 + 8;
+		     w++)
+			if (o->word[w % 1024].used && o->word[w % 1024].word == w &&
+			    o->word[w % 1024].written > t)
 				fw = o_later(fw, o->word[w % 1024].issued + c->forward);
 		if (fw)
 			data = o_later(t + c->lat[0], fw);
@@ -229,8 +237,10 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 		if (op->store_level[i])
 			o->written = o_later(o->written, store_at[i] + c->lat[op->store_level[i]]);
 		o_note(&o->sq, o->written);
-		for (uint64_t w = op->store[i] / 8; w <= (op->store[i] + (op->store_size[i] ? op->store_size[i] : 1) - 1) / 8 &&
-		     w < op->store[i] / 8 + 8; w++) {
+		for (uint64_t w = op->store[i] / 8;
+		     w <= (op->store[i] + (op->store_size[i] ? op->store_size[i] : 1) - 1) / 8 &&
+		     w < op->store[i] / 8 + 8;
+		     w++) {
 			o->word[w % 1024].used = true;
 			o->word[w % 1024].word = w;
 			o->word[w % 1024].issued = store_at[i];

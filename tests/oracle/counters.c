@@ -3,8 +3,8 @@
  *
  *   counters PROGRAM [ARG...]
  *
- * Prints user-mode instructions, cycles and instructions per cycle; status 77 where there are no such
- * counters (most virtual machines and containers). */
+ * Prints user-mode instructions, cycles and instructions per cycle; status 77 where there are no
+ * such counters (most virtual machines and containers). */
 #include <linux/perf_event.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -57,8 +57,8 @@ int main(int argc, char **argv)
 	if (write(go[1], "x", 1) != 1)
 		return 1;
 	waitpid(pid, &status, 0);
-	if (read(in, &insns, sizeof insns) != sizeof insns || read(cy, &cycles, sizeof cycles) != sizeof cycles ||
-	    !insns || !cycles)
+	if (read(in, &insns, sizeof insns) != sizeof insns ||
+	    read(cy, &cycles, sizeof cycles) != sizeof cycles || !insns || !cycles)
 		return 77;
 	fprintf(stderr, "%llu %llu %.4f\n", (unsigned long long)insns, (unsigned long long)cycles,
 		(double)insns / (double)cycles);

@@ -17,7 +17,8 @@ static uint64_t o_inorder_cycles(const struct pm_uop *u, size_t n, unsigned late
 
 	while (i < n) {
 		for (unsigned k = 0; k < width && i < n; k++, i++) {
-			if ((u[i].src1 >= 0 && busy[u[i].src1]) || (u[i].src2 >= 0 && busy[u[i].src2]))
+			if ((u[i].src1 >= 0 && busy[u[i].src1]) ||
+			    (u[i].src2 >= 0 && busy[u[i].src2]))
 				break;
 			if (u[i].dest >= 0)
 				busy[u[i].dest] = u[i].access == PM_UOP_LOAD ? latency : 1;
@@ -33,7 +34,8 @@ static uint64_t o_inorder_cycles(const struct pm_uop *u, size_t n, unsigned late
 /* All micro-ops for ever; renaming by "which micro-op writes what I read". */
 struct o_op {
 	const struct pm_uop *u;
-	long producer[3];		/* index of the micro-op that writes a source, -1: long done */
+	long producer[3];		/* index of the micro-op that writes a source, -1: long
+					 * done */
 	bool fetched, issued, done, committed, wrong;
 	unsigned left;			/* cycles until done */
 	uint64_t at[4];
@@ -61,14 +63,18 @@ static uint64_t o_ooo_cycles(const struct pm_uop *u, size_t n, const struct pm_o
 
 			for (int s = 0; s < 3; s++)
 				ready &= op[i].producer[s] < 0 || op[op[i].producer[s]].done;
-			for (long j = head; ready && u[i].access == PM_UOP_LOAD && c->mem != PM_OOO_IGNORE && j < i; j++)
+			for (long j = head; ready && u[i].access == PM_UOP_LOAD &&
+					    c->mem != PM_OOO_IGNORE && j < i;
+			     j++)
 				if (u[j].access == PM_UOP_STORE && !op[j].done &&
 				    (c->mem == PM_OOO_CONSERVATIVE || u[j].mem == u[i].mem))
 					ready = false;
 			if (!ready)
 				continue;
 			op[i].issued = true;
-			op[i].left = u[i].access == PM_UOP_LOAD ? c->load + (miss && miss[i] ? c->miss : 0) : 1;
+			op[i].left = u[i].access == PM_UOP_LOAD
+					     ? c->load + (miss && miss[i] ? c->miss : 0)
+					     : 1;
 			op[i].at[1] = cycle;
 			op[i].at[2] = cycle + op[i].left;
 			if (i == blocked) {
@@ -78,8 +84,11 @@ static uint64_t o_ooo_cycles(const struct pm_uop *u, size_t n, const struct pm_o
 			k++;
 		}
 		/* fetch */
-		for (unsigned k = 0; k < c->width && tail < (long)n && tail - head < (long)c->rob && blocked < 0 && !wait; k++) {
-			int src[3] = { u[tail].src1, u[tail].src2, u[tail].flag_use == PM_UOP_READS_FLAGS ? 49 : -1 };
+		for (unsigned k = 0; k < c->width && tail < (long)n && tail - head < (long)c->rob &&
+				     blocked < 0 && !wait;
+		     k++) {
+			int src[3] = { u[tail].src1, u[tail].src2,
+				u[tail].flag_use == PM_UOP_READS_FLAGS ? 49 : -1 };
 
 			for (int s = 0; s < 3; s++)
 				op[tail].producer[s] = src[s] < 0 ? -1 : writer[src[s]];
@@ -88,7 +97,8 @@ static uint64_t o_ooo_cycles(const struct pm_uop *u, size_t n, const struct pm_o
 			if (u[tail].flag_use == PM_UOP_WRITES_FLAGS)
 				writer[49] = tail;
 			op[tail].at[0] = cycle;
-			if (u[tail].target && u[tail].flag_use == PM_UOP_READS_FLAGS && wrong && wrong[tail])
+			if (u[tail].target && u[tail].flag_use == PM_UOP_READS_FLAGS && wrong &&
+			    wrong[tail])
 				blocked = tail;
 			if (u[tail++].outcome == PM_UOP_TAKEN)
 				break;

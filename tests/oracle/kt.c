@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* kt.c - from an IDtrace execution trace to KT, as the formats' descriptions say it: the slow twin of idt2kt
+/* kt.c - from an IDtrace execution trace to KT, as the formats' descriptions say it: the slow twin
+ * of idt2kt
  *
  *   kt [-3] TRACE BLOCKS MODULES      -3: 32-bit files; the result goes to standard output
  *
- * Entry by entry and instruction by instruction, with nothing of pugmark's own: what an instruction is follows from
- * its opcode bytes here, its addresses from the entries that its block has for it. */
+ * Entry by entry and instruction by instruction, with nothing of pugmark's own: what an instruction
+ * is follows from its opcode bytes here, its addresses from the entries that its block has for
+ * it. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +50,7 @@ static void die(const char *what, size_t at)
 	exit(1);
 }
 
-/* ---- where instructions' bytes are ------------------------------------------------------------------- */
+/* ---- where instructions' bytes are ---------------------------------------------------------- */
 static struct module {
 	uint64_t record, lo, hi, offset;
 	uint8_t *p;
@@ -94,32 +96,40 @@ static const uint8_t *bytes_at(uint64_t record, uint64_t pc)
 	return NULL;
 }
 
-/* ---- instructions ----------------------------------------------------------------------------------- */
+/* ---- instructions --------------------------------------------------------------------------- */
 enum kind { OTHER, TARGET, CALL, CALL_IND, RET, PUSH_MEMORY, GATHER, TWO };
 
 static enum kind kind_of(const uint8_t *p)
 {
 	unsigned op, reg;
 
-	while (*p == 0x66 || *p == 0x67 || *p == 0xf2 || *p == 0xf3 || *p == 0xf0 || *p == 0x2e || *p == 0x36 ||
-	       *p == 0x3e || *p == 0x26 || *p == 0x64 || *p == 0x65)
+	while (*p == 0x66 || *p == 0x67 || *p == 0xf2 || *p == 0xf3 || *p == 0xf0 || *p == 0x2e ||
+	       *p == 0x36 || *p == 0x3e || *p == 0x26 || *p == 0x64 || *p == 0x65)
 		p++;
 	if (word == 8 && (*p & 0xf0) == 0x40)
 		p++;
-	if (((*p == 0xc4 && (p[1] & 31) == 2) || (*p == 0x62 && (p[1] & 7) == 2)) && (word == 8 || p[1] >> 6 == 3)) {
+	if (((*p == 0xc4 && (p[1] & 31) == 2) || (*p == 0x62 && (p[1] & 7) == 2)) &&
+	    (word == 8 || p[1] >> 6 == 3)) {
 		op = *p == 0xc4 ? p[3] : p[4];
-		return (op >= 0x90 && op <= 0x93) || (*p == 0x62 && op >= 0xa0 && op <= 0xa3) ? GATHER : OTHER;
+		return (op >= 0x90 && op <= 0x93) || (*p == 0x62 && op >= 0xa0 && op <= 0xa3)
+			       ? GATHER
+			       : OTHER;
 	}
 	op = *p;
 	reg = p[1] >> 3 & 7;
 	if (op == 0x0f)
 		return (p[1] & 0xf0) == 0x80 ? TARGET : OTHER;
-	if ((op & 0xf0) == 0x70 || (op >= 0xe0 && op <= 0xe3) || op == 0xe9 || op == 0xea || op == 0xeb)
+	if ((op & 0xf0) == 0x70 || (op >= 0xe0 && op <= 0xe3) || op == 0xe9 || op == 0xea ||
+	    op == 0xeb)
 		return TARGET;
 	if (op == 0xe8 || op == 0x9a)
 		return CALL;
 	if (op == 0xff)
-		return reg == 2 ? CALL_IND : reg == 3 ? CALL : reg == 4 || reg == 5 ? TARGET : reg == 6 ? PUSH_MEMORY : OTHER;
+		return reg == 2		      ? CALL_IND
+		       : reg == 3	      ? CALL
+		       : reg == 4 || reg == 5 ? TARGET
+		       : reg == 6	      ? PUSH_MEMORY
+					      : OTHER;
 	if (op == 0xc2 || op == 0xc3 || op == 0xca || op == 0xcb || op == 0xcf)
 		return RET;
 	return op == 0xa4 || op == 0xa5 || op == 0xa6 || op == 0xa7 || op == 0x8f ? TWO : OTHER;
@@ -148,7 +158,8 @@ static void find_records(const uint8_t *blk, size_t n)
 {
 	const size_t pad = word - 1;
 
-	for (size_t at = 4 * word; at + word + 4 <= n; at += (word + 4 + 4 * (size_t)blk[at + word] + pad) & ~pad) {
+	for (size_t at = 4 * word; at + word + 4 <= n;
+	     at += (word + 4 + 4 * (size_t)blk[at + word] + pad) & ~pad) {
 		start = realloc(start, (nstart + 1) * sizeof *start);
 		start[nstart++] = at;
 	}
@@ -222,7 +233,8 @@ int main(int argc, char **argv)
 			if (!bytes)
 				die("no bytes for a block", at);
 			kind = kind_of(bytes);
-			/* a block that a signal or the trace's end cut short has fewer instructions */
+			/* a block that a signal or the trace's end cut short has fewer
+			 * instructions */
 			if (entries && (at >= ntrc || trc[at] == 0x80))
 				break;
 			if (entries < 0) {
@@ -251,8 +263,10 @@ int main(int argc, char **argv)
 					target = v;
 					continue;
 				}
-				/* further parts of a large operand, further elements: not addresses of their own */
-				if (!(ndata && kind != TWO && kind != PUSH_MEMORY && tag >> 4 == was >> 4 && v == end) &&
+				/* further parts of a large operand, further elements: not addresses
+				 * of their own */
+				if (!(ndata && kind != TWO && kind != PUSH_MEMORY &&
+				      tag >> 4 == was >> 4 && v == end) &&
 				    !(ndata && kind == GATHER) && ndata < 2)
 					data[ndata++] = v;
 				was = tag;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* r4400_slow.h - the R4400's integer instructions, written the obvious way: no caches, no decoded
- * lines, no fast path; one instruction per call, from the fields of the word. Shares nothing with pugmark. */
+ * lines, no fast path; one instruction per call, from the fields of the word. Shares nothing with
+ * pugmark. */
 #ifndef TESTS_ORACLE_R4400_SLOW_H
 #define TESTS_ORACLE_R4400_SLOW_H
 
@@ -56,8 +57,10 @@ static bool slow_raise(struct slow *s, unsigned code)
 static bool slow_step(struct slow *s)
 {
 	uint32_t w = (uint32_t)slow_get(s, s->pc, 4);
-	unsigned op = w >> 26, rs = w >> 21 & 31, rt = w >> 16 & 31, rd = w >> 11 & 31, sa = w >> 6 & 31, fn = w & 63;
-	uint64_t a = s->r[rs], b = s->r[rt], imm = sext(w & 0xffff, 16), uimm = w & 0xffff, v = 0, ea = a + imm;
+	unsigned op = w >> 26, rs = w >> 21 & 31, rt = w >> 16 & 31, rd = w >> 11 & 31,
+		 sa = w >> 6 & 31, fn = w & 63;
+	uint64_t a = s->r[rs], b = s->r[rt], imm = sext(w & 0xffff, 16), uimm = w & 0xffff, v = 0,
+		 ea = a + imm;
 	uint64_t rel = s->pc + 4 + imm * 4, next = s->delay ? s->target : s->pc + 4, to = 0;
 	unsigned dest = 0;
 	bool branch = false, taken = false, likely = false;
@@ -94,7 +97,7 @@ static bool slow_step(struct slow *s)
 			uint64_t p = (a & 0xffffffff) * (b & 0xffffffff);
 			s->lo = s32(p); s->hi = s32(p >> 32); dest = 0; break;
 		}
-		case 26: case 27: case 30: case 31:	/* only with divisors that define a result */
+		case 26: case 27: case 30: case 31: /* only with divisors that define a result */
 			dest = 0;
 			if (fn == 26) {
 				int64_t x = (int32_t)a, y = (int32_t)b;
@@ -103,8 +106,11 @@ static bool slow_step(struct slow *s)
 				uint64_t x = a & 0xffffffff, y = b & 0xffffffff;
 				s->lo = s32(x / y); s->hi = s32(x % y);
 			} else if (fn == 30) {
-				if (b == ~0ULL) { s->lo = -a; s->hi = 0; }
-				else { s->lo = (uint64_t)((int64_t)a / (int64_t)b); s->hi = (uint64_t)((int64_t)a % (int64_t)b); }
+				if (b == ~0ULL) { s->lo = -a; s->hi = 0;
+				} else {
+					s->lo = (uint64_t)((int64_t)a / (int64_t)b);
+					s->hi = (uint64_t)((int64_t)a % (int64_t)b);
+				}
 			} else {
 				s->lo = a / b; s->hi = a % b;
 			}
@@ -199,9 +205,21 @@ static bool slow_step(struct slow *s)
 	case 36: dest = rt; v = slow_get(s, ea, 1); break;
 	case 33: ALIGN(2, 4) dest = rt; v = sext(slow_get(s, ea, 2), 16); break;
 	case 37: ALIGN(2, 4) dest = rt; v = slow_get(s, ea, 2); break;
-	case 35: case 48: ALIGN(4, 4) dest = rt; v = s32(slow_get(s, ea, 4)); if (op == 48) s->ll = true; break;
+	case 35:
+	case 48:
+		ALIGN(4, 4) dest = rt;
+		v = s32(slow_get(s, ea, 4));
+		if (op == 48)
+			s->ll = true;
+		break;
 	case 39: ALIGN(4, 4) dest = rt; v = slow_get(s, ea, 4); break;
-	case 55: case 52: ALIGN(8, 4) dest = rt; v = slow_get(s, ea, 8); if (op == 52) s->ll = true; break;
+	case 55:
+	case 52:
+		ALIGN(8, 4) dest = rt;
+		v = slow_get(s, ea, 8);
+		if (op == 52)
+			s->ll = true;
+		break;
 	case 40: slow_put(s, ea, 1, b); break;
 	case 41: ALIGN(2, 5) slow_put(s, ea, 2, b); break;
 	case 43: ALIGN(4, 5) slow_put(s, ea, 4, b); break;
@@ -223,10 +241,12 @@ static bool slow_step(struct slow *s)
 		v = b;
 		for (unsigned i = 0; i < n; i++) {		/* i: address within the unit */
 			bool use = s->big ? (left ? i >= k : i <= k) : (left ? i <= k : i >= k);
-			unsigned byte = s->big ? (left ? n - 1 - (i - k) : k - i) : (left ? n - 1 - (k - i) : i - k);
+			unsigned byte = s->big ? (left ? n - 1 - (i - k) : k - i)
+					       : (left ? n - 1 - (k - i) : i - k);
 
 			if (use)
-				v = (v & ~(0xffULL << 8 * byte)) | slow_get(s, (ea & ~(uint64_t)(n - 1)) + i, 1) << 8 * byte;
+				v = (v & ~(0xffULL << 8 * byte)) |
+				    slow_get(s, (ea & ~(uint64_t)(n - 1)) + i, 1) << 8 * byte;
 		}
 		if (n == 4)
 			v = s32(v);
@@ -239,7 +259,8 @@ static bool slow_step(struct slow *s)
 		k = (unsigned)(ea & (n - 1));
 		for (unsigned i = 0; i < n; i++) {
 			bool use = s->big ? (left ? i >= k : i <= k) : (left ? i <= k : i >= k);
-			unsigned byte = s->big ? (left ? n - 1 - (i - k) : k - i) : (left ? n - 1 - (k - i) : i - k);
+			unsigned byte = s->big ? (left ? n - 1 - (i - k) : k - i)
+					       : (left ? n - 1 - (k - i) : i - k);
 
 			if (use)
 				slow_put(s, (ea & ~(uint64_t)(n - 1)) + i, 1, b >> 8 * byte);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle/random.h - random references that look a little like a program's: loops over code, a stack,
- * walks over arrays, hot spots, and addresses from nowhere; a seed gives the same ones again */
+/* oracle/random.h - random references that look a little like a program's: loops over code, a
+ * stack, walks over arrays, hot spots, and addresses from nowhere; a seed gives the same ones
+ * again */
 #ifndef ORACLE_RANDOM_H
 #define ORACLE_RANDOM_H
 
@@ -21,7 +22,8 @@ static inline uint64_t o_rnd(struct o_random *r)
 
 static inline struct o_random o_random_init(uint64_t seed)
 {
-	struct o_random r = { .s = seed, .pc = 0x401000, .loop = 0x401000, .array = 0x10000, .sp = 0x7ff000 };
+	struct o_random r = { .s = seed, .pc = 0x401000, .loop = 0x401000, .array = 0x10000,
+		.sp = 0x7ff000 };
 
 	for (int i = 0; i < 4; i++)
 		o_rnd(&r);

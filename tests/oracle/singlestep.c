@@ -14,8 +14,8 @@
  *   -f          follow forks and vforks (threads and execs are always followed)
  *   -r          AT_RANDOM points to the 16 bytes "pugmark-random-0" after every exec
  *   -n N        stop stepping after N instructions and kill the program
- *   -x          hide the vDSO: its clocks are read again while the kernel is updating them, which it
- *               does in every step or two
+ *   -x          hide the vDSO: its clocks are read again while the kernel is updating them, which
+ *               it does in every step or two
  *   -p CPU      both run on this processor: twice as fast, but the program sees its affinity
  *   -o FILE     summary (default: standard error)
  *
@@ -24,12 +24,13 @@
  *
  * What is counted   An instruction counts when it completes; one that faults does not, unless it is
  * repeated after the fault was repaired: then once. A rep-prefixed string instruction counts once,
- * when it completes, however many iterations it makes - none, too - and however often a fault or a signal
- * came between them; its iterations (each is a step of the processor) are counted beside.
+ * when it completes, however many iterations it makes - none, too - and however often a fault or a
+ * signal came between them; its iterations (each is a step of the processor) are counted beside.
  * A gather or scatter that has gone part of its way - the next element faults - has referred to the
  * elements that it took out of its mask, and counts when it completes.
- * int3 and an into that traps complete, and int1 where the kernel shows the place behind it. A system call completes when it returns; exit, a successful exec and
- * sigreturn count; one that the process dies in does not, except exit and exit_group.
+ * int3 and an into that traps complete, and int1 where the kernel shows the place behind it. A
+ * system call completes when it returns; exit, a successful exec and sigreturn count; one that the
+ * process dies in does not, except exit and exit_group.
  *
  * Address-space randomisation is off. A second run is equal only with equal arguments, environment
  * (the length of the program's path too), AT_RANDOM (-r), and without rseq:
@@ -58,13 +59,23 @@
 
 #define XSTATE_MAX	16384
 
-enum { REP = 1, PUSHF = 2, VOLATILE = 4, SYSCALL = 8, STOPPER = 16, INTO = 32, GATHER = 64, CPUID = 128 };
+enum {
+	REP = 1,
+	PUSHF = 2,
+	VOLATILE = 4,
+	SYSCALL = 8,
+	STOPPER = 16,
+	INTO = 32,
+	GATHER = 64,
+	CPUID = 128
+};
 
 struct insn {
 	uint64_t pc, count, iterations;
 	uint8_t bytes[15], len, flags;
 	bool used, decoded;
-	const ZydisDecodedOperand *vsib;	/* with -d: the operand of a gather or scatter, of a load or store of a tile */
+	const ZydisDecodedOperand *vsib;	/* with -d: the operand of a gather or scatter,
+						 * of a load or store of a tile */
 	bool tile;
 	ZydisDecodedInstruction *zi;	/* with -d */
 	ZydisDecodedOperand *op;
@@ -88,10 +99,12 @@ struct thread {
 	FILE *stream, *refs;
 	uint64_t pc;			/* of the instruction that the next step executes */
 	bool new_stop;			/* its first SIGSTOP is ptrace's, not the program's */
-	bool unsure;			/* the next SIGTRAP may come without an executed instruction */
+	bool unsure;			/* the next SIGTRAP may come without an executed
+					 * instruction */
 	bool fresh;			/* a new image, of which nothing has been stepped */
 	struct user_regs_struct regs;	/* at the last stop */
-	uint8_t *xs;			/* ... and there, before a gather or scatter, the vector registers */
+	uint8_t *xs;			/* ... and there, before a gather or scatter, the vector
+					 * registers */
 	uint64_t done;			/* instructions in the stream */
 	uint64_t planted;		/* address of our int3, 0: none */
 	uint8_t under;			/* ... the byte that it is in place of */
@@ -165,7 +178,8 @@ static struct insn *insn_slot(struct image *im, uint64_t pc)
 		im->slot = zalloc((im->mask + 1) * sizeof *im->slot);
 		for (size_t k = 0; k < n; k++)
 			if (old[k].used) {
-				for (i = old[k].pc * 0x9e3779b97f4a7c15 >> 20 & im->mask; im->slot[i].used; )
+				for (i = old[k].pc * 0x9e3779b97f4a7c15 >> 20 & im->mask;
+				     im->slot[i].used;)
 					i = (i + 1) & im->mask;
 				im->slot[i] = old[k];
 			}
@@ -233,8 +247,10 @@ static void classify(struct insn *in, bool wide)
 	if (*b == 0xce && !wide)
 		in->flags |= INTO;
 	/* VEX 0f38 4b; VEX or EVEX 0f38 90..93, a0..a3 */
-	if ((*b == 0xc4 && end - b > 3 && (b[1] & 0x1f) == 2 && ((b[3] & 0xfc) == 0x90 || b[3] == 0x4b)) ||
-	    (*b == 0x62 && end - b > 4 && (b[1] & 15) == 2 && ((b[4] & 0xfc) == 0x90 || (b[4] & 0xfc) == 0xa0)))
+	if ((*b == 0xc4 && end - b > 3 && (b[1] & 0x1f) == 2 &&
+	     ((b[3] & 0xfc) == 0x90 || b[3] == 0x4b)) ||
+	    (*b == 0x62 && end - b > 4 && (b[1] & 15) == 2 &&
+	     ((b[4] & 0xfc) == 0x90 || (b[4] & 0xfc) == 0xa0)))
 		in->flags |= GATHER;
 }
 
@@ -262,15 +278,16 @@ static struct insn *insn_at(struct thread *t, uint64_t pc)
 			in->op = zalloc(ZYDIS_MAX_OPERAND_COUNT * sizeof *in->op);
 		}
 		in->decoded = true;
-		if (ZYAN_FAILED(ZydisDecoderDecodeFull(wide ? &decoder64 : &decoder32, in->bytes, in->len,
-						       in->zi, in->op)))
+		if (ZYAN_FAILED(ZydisDecoderDecodeFull(wide ? &decoder64 : &decoder32, in->bytes,
+						       in->len, in->zi, in->op)))
 			in->zi->length = 0;
 		in->vsib = NULL;
 		in->tile = in->zi->length && (in->zi->mnemonic == ZYDIS_MNEMONIC_TILELOADD ||
 					      in->zi->mnemonic == ZYDIS_MNEMONIC_TILELOADDT1 ||
 					      in->zi->mnemonic == ZYDIS_MNEMONIC_TILESTORED);
 		for (unsigned i = 0; in->zi->length && i < in->zi->operand_count; i++)
-			if (in->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && (in->tile || in->op[i].mem.type == ZYDIS_MEMOP_TYPE_VSIB))
+			if (in->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+			    (in->tile || in->op[i].mem.type == ZYDIS_MEMOP_TYPE_VSIB))
 				in->vsib = &in->op[i];
 	}
 	return in;
@@ -322,8 +339,8 @@ static uint64_t segment_base(const struct user_regs_struct *r, ZydisRegister seg
 
 static void put_ref(struct thread *t, char kind, uint64_t addr, unsigned size)
 {
-	fprintf(t->refs, "%llu %llx %c %llx %u\n", (unsigned long long)t->done, (unsigned long long)t->pc, kind,
-		(unsigned long long)addr, size);
+	fprintf(t->refs, "%llu %llx %c %llx %u\n", (unsigned long long)t->done,
+		(unsigned long long)t->pc, kind, (unsigned long long)addr, size);
 }
 
 /* The vector register as ptrace's standard-format xsave area holds it: @n bytes into @to. */
@@ -393,12 +410,15 @@ static uint32_t selected(const struct insn *in, const uint8_t *xs, unsigned *n, 
 			__cpuid_count(0xd, 5, eax, off, ecx, edx);
 			memcpy(&kmask, xs + off + 8 * ZydisRegisterGetId(o->reg.value), 8);
 		} else if (c >= ZYDIS_REGCLASS_XMM && c <= ZYDIS_REGCLASS_ZMM) {
-			unsigned w = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, o->reg.value) / 8;
+			unsigned w = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64,
+							   o->reg.value) /
+				     8;
 
 			if (w / elem < *n)
 				*n = w / elem;
 			if (!evex && k++ == 1)		/* VEX: dest, vsib, mask */
-				vector_value(xs, (unsigned)ZydisRegisterGetId(o->reg.value), mask, w);
+				vector_value(xs, (unsigned)ZydisRegisterGetId(o->reg.value), mask,
+					     w);
 		}
 	}
 	for (unsigned i = 0; i < *n; i++)
@@ -406,15 +426,17 @@ static uint32_t selected(const struct insn *in, const uint8_t *xs, unsigned *n, 
 	return bits;
 }
 
-/* Loads and stores of tiles: one reference for each row from the one on where it had been stopped; @partly: to where it has
- * been stopped now. */
+/* Loads and stores of tiles: one reference for each row from the one on where it had been stopped;
+ * @partly: to where it has been stopped now. */
 static void tile_refs(struct thread *t, const struct insn *in, bool partly)
 {
 	static uint8_t now[XSTATE_MAX];
 	const ZydisDecodedOperand *m = in->vsib, *reg = m == in->op ? m + 1 : in->op;
 	const unsigned tile = (unsigned)(reg->reg.value - ZYDIS_REGISTER_TMM0);
 	unsigned eax, config, ecx, edx, end;
-	uint64_t stride = m->mem.index == ZYDIS_REGISTER_NONE ? 0 : reg_value(&t->regs, m->mem.index, 0) * m->mem.scale;
+	uint64_t stride = m->mem.index == ZYDIS_REGISTER_NONE
+				  ? 0
+				  : reg_value(&t->regs, m->mem.index, 0) * m->mem.scale;
 	uint64_t base = (uint64_t)m->mem.disp.value;
 	uint16_t bytes;
 
@@ -437,13 +459,14 @@ static void tile_refs(struct thread *t, const struct insn *in, bool partly)
 	}
 }
 
-/* Gathers and scatters: one reference for each element that the mask had selected; @partly: and that it
- * does not any more. */
+/* Gathers and scatters: one reference for each element that the mask had selected; @partly: and
+ * that it does not any more. */
 static void element_refs(struct thread *t, const struct insn *in, bool partly)
 {
 	static uint8_t now[XSTATE_MAX];
 	const ZydisDecodedOperand *m = in->vsib;
-	unsigned n, ielem, width = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, m->mem.index) / 8;
+	unsigned n, ielem,
+		width = ZydisRegisterGetWidth(ZYDIS_MACHINE_MODE_LONG_64, m->mem.index) / 8;
 	uint32_t on = selected(in, t->xs, &n, &ielem);
 	uint64_t seg = segment_base(&t->regs, m->mem.segment);
 	uint8_t idx[64];
@@ -467,10 +490,12 @@ static void element_refs(struct thread *t, const struct insn *in, bool partly)
 			memcpy(&v, idx + 4 * i, 4);
 			at = v;
 		}
-		a = reg_value(&t->regs, m->mem.base, 0) + (uint64_t)at * m->mem.scale + (uint64_t)m->mem.disp.value;
+		a = reg_value(&t->regs, m->mem.base, 0) + (uint64_t)at * m->mem.scale +
+		    (uint64_t)m->mem.disp.value;
 		if (in->zi->address_width == 32)
 			a &= 0xffffffff;
-		put_ref(t, m->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? 'w' : 'r', a + seg, m->element_size / 8);
+		put_ref(t, m->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? 'w' : 'r', a + seg,
+			m->element_size / 8);
 	}
 }
 
@@ -482,10 +507,12 @@ static void vsib_refs(struct thread *t, const struct insn *in, bool partly)
 		element_refs(t, in, partly);
 }
 
-/* What xsave, or its like, may touch: legacy region, header, and the components in eax that are enabled. */
+/* What xsave, or its like, may touch: legacy region, header, and the components in eax that are
+ * enabled. */
 static unsigned xsave_bytes(const ZydisDecodedInstruction *zi, uint64_t asked)
 {
-	bool compact = zi->mnemonic == ZYDIS_MNEMONIC_XSAVEC || zi->mnemonic == ZYDIS_MNEMONIC_XSAVEC64;
+	bool compact = zi->mnemonic == ZYDIS_MNEMONIC_XSAVEC ||
+		       zi->mnemonic == ZYDIS_MNEMONIC_XSAVEC64;
 	unsigned size[32], offset[32], flags[32], d, total = 512 + 64, enabled;
 
 	__asm__("xgetbv" : "=a"(enabled), "=d"(d) : "c"(0));
@@ -506,8 +533,8 @@ static unsigned xsave_bytes(const ZydisDecodedInstruction *zi, uint64_t asked)
 	return total;
 }
 
-/* References of the instruction that has just executed, or (@again) gone part of its way, from the registers
- * before it. */
+/* References of the instruction that has just executed, or (@again) gone part of its way, from the
+ * registers before it. */
 static void put_refs(struct thread *t, const struct insn *in, bool again)
 {
 	const ZydisDecodedInstruction *zi = in->zi;
@@ -516,7 +543,8 @@ static void put_refs(struct thread *t, const struct insn *in, bool again)
 	bool wide = r->cs != 0x23;
 
 	if (!zi->length || zi->meta.category == ZYDIS_CATEGORY_NOP ||
-	    zi->meta.category == ZYDIS_CATEGORY_WIDENOP || zi->meta.category == ZYDIS_CATEGORY_PREFETCH ||
+	    zi->meta.category == ZYDIS_CATEGORY_WIDENOP ||
+	    zi->meta.category == ZYDIS_CATEGORY_PREFETCH ||
 	    zi->mnemonic == ZYDIS_MNEMONIC_CLFLUSH || zi->mnemonic == ZYDIS_MNEMONIC_CLFLUSHOPT ||
 	    zi->mnemonic == ZYDIS_MNEMONIC_CLWB || zi->mnemonic == ZYDIS_MNEMONIC_CLDEMOTE)
 		return;
@@ -533,10 +561,12 @@ static void put_refs(struct thread *t, const struct insn *in, bool again)
 			const ZydisDecodedOperand *o = &in->op[i];
 			unsigned size = o->size / 8;
 			bool rd, wr;
-			bool stack = o->mem.base == ZYDIS_REGISTER_RSP || o->mem.base == ZYDIS_REGISTER_ESP;
+			bool stack = o->mem.base == ZYDIS_REGISTER_RSP ||
+				     o->mem.base == ZYDIS_REGISTER_ESP;
 			uint64_t a;
 
-			if (o->type != ZYDIS_OPERAND_TYPE_MEMORY || o->mem.type == ZYDIS_MEMOP_TYPE_AGEN ||
+			if (o->type != ZYDIS_OPERAND_TYPE_MEMORY ||
+			    o->mem.type == ZYDIS_MEMOP_TYPE_AGEN ||
 			    o->mem.type == ZYDIS_MEMOP_TYPE_MIB)
 				continue;
 			rd = o->actions & ZYDIS_OPERAND_ACTION_MASK_READ;
@@ -551,7 +581,8 @@ static void put_refs(struct thread *t, const struct insn *in, bool again)
 			if (o->mem.base != ZYDIS_REGISTER_NONE)
 				a += reg_value(r, o->mem.base, next);
 			if (o->mem.index != ZYDIS_REGISTER_NONE)
-				a += reg_value(r, o->mem.index, next) * (o->mem.scale ? o->mem.scale : 1);
+				a += reg_value(r, o->mem.index, next) *
+				     (o->mem.scale ? o->mem.scale : 1);
 			else if (zi->mnemonic == ZYDIS_MNEMONIC_XLAT)
 				a += r->rax & 0xff;		/* which Zydis does not tell */
 			if (o->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && stack && wr)
@@ -559,8 +590,10 @@ static void put_refs(struct thread *t, const struct insn *in, bool again)
 			if (zi->mnemonic == ZYDIS_MNEMONIC_POP && stack &&
 			    o->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT)
 				a += size;			/* pop [rsp+n]: the rsp after it */
-			if ((zi->mnemonic == ZYDIS_MNEMONIC_BT || zi->mnemonic == ZYDIS_MNEMONIC_BTS ||
-			     zi->mnemonic == ZYDIS_MNEMONIC_BTR || zi->mnemonic == ZYDIS_MNEMONIC_BTC) &&
+			if ((zi->mnemonic == ZYDIS_MNEMONIC_BT ||
+			     zi->mnemonic == ZYDIS_MNEMONIC_BTS ||
+			     zi->mnemonic == ZYDIS_MNEMONIC_BTR ||
+			     zi->mnemonic == ZYDIS_MNEMONIC_BTC) &&
 			    in->op[1].type == ZYDIS_OPERAND_TYPE_REGISTER) {
 				int64_t bit = (int64_t)reg_value(r, in->op[1].reg.value, next);
 
@@ -729,7 +762,8 @@ static void fix_auxv(pid_t tid, const struct user_regs_struct *r)
 		peek(tid, at + word, &v, word);
 		if (no_vdso && (key == AT_SYSINFO_EHDR || key == AT_SYSINFO)) {
 			uint64_t ignore = AT_IGNORE;
-			struct iovec local = { &ignore, word }, remote = { (void *)(uintptr_t)at, word };
+			struct iovec local = { &ignore, word },
+			remote = { (void *)(uintptr_t)at, word };
 
 			if (process_vm_writev(tid, &local, 1, &remote, 1, 0) != (ssize_t)word)
 				die("cannot hide the vDSO: %s", strerror(errno));
@@ -758,8 +792,9 @@ static void unblock_trap(pid_t tid)
 	}
 }
 
-/* A hypervisor that emulates cpuid may lose the trap behind it, and the next instruction is executed with it: it
- * is run up to a breakpoint instead. (Another thread that comes there at the same moment is beyond this tool.) */
+/* A hypervisor that emulates cpuid may lose the trap behind it, and the next instruction is
+ * executed with it: it is run up to a breakpoint instead. (Another thread that comes there at the
+ * same moment is beyond this tool.) */
 static bool plant(struct thread *t, uint64_t addr)
 {
 	long word;
@@ -821,7 +856,8 @@ static void executed(struct thread *t, const struct user_regs_struct *now)
 			size = 8;
 
 		if (peek(t->tid, now->rsp, &word, size) == size && word & 0x100) {
-			struct iovec local = { &word, size }, remote = { (void *)(uintptr_t)now->rsp, size };
+			struct iovec local = { &word, size },
+			remote = { (void *)(uintptr_t)now->rsp, size };
 
 			word &= ~UINT64_C(0x100);
 			if (process_vm_writev(t->tid, &local, 1, &remote, 1, 0) != (ssize_t)size)
@@ -910,7 +946,7 @@ static void step_all(pid_t first, int *result)
 			if (t->pc || caller) {
 				struct thread *c = caller ? caller : t;
 
-				completed(c, insn_slot(c->image, c->pc));	/* the execve itself */
+				completed(c, insn_slot(c->image, c->pc)); /* the execve itself */
 			}
 			if (t->pc || caller) {
 				t->image->over = true;
@@ -925,10 +961,12 @@ static void step_all(pid_t first, int *result)
 				fix_auxv(tid, &now);
 			t->unsure = t->fresh = true;
 		} else if (status >> 16) {
-			/* clone, fork, vfork: in the middle of the system call; its step comes later */
+			/* clone, fork, vfork: in the middle of the system call; its step comes
+			 * later */
 			unsigned long child = 0;
 
-			if (!ptrace(PTRACE_GETEVENTMSG, tid, 0, &child) && !find_thread((pid_t)child))
+			if (!ptrace(PTRACE_GETEVENTMSG, tid, 0, &child) &&
+			    !find_thread((pid_t)child))
 				add_thread((pid_t)child)->new_stop = true;
 			goto resume;
 		} else if (t->new_stop && sig == SIGSTOP) {
@@ -947,8 +985,8 @@ static void step_all(pid_t first, int *result)
 				if (si.si_code == SIGTRAP) {
 					done = false;
 					unblock_trap(tid);
-				}
-				else if (si.si_code <= 0 || (si.si_code == SI_KERNEL && !(in->flags & STOPPER))) {
+				} else if (si.si_code <= 0 ||
+					   (si.si_code == SI_KERNEL && !(in->flags & STOPPER))) {
 					done = false;	/* somebody sent a SIGTRAP */
 					deliver = sig;
 				} else if (in->flags & STOPPER)
@@ -966,7 +1004,8 @@ static void step_all(pid_t first, int *result)
 			deliver = sig;
 			if (in && in->vsib && t->xs && now.rip == t->pc)
 				vsib_refs(t, in, true);
-			if (sig == SIGSEGV && now.rip == t->pc + 1 && insn_at(t, t->pc)->flags & INTO)
+			if (sig == SIGSEGV && now.rip == t->pc + 1 &&
+			    insn_at(t, t->pc)->flags & INTO)
 				executed(t, &now);
 		}
 		if (deliver) {
@@ -981,7 +1020,8 @@ static void step_all(pid_t first, int *result)
 			get_vectors(tid, t->xs);
 		}
 		if (steps >= limit) {
-			fprintf(stderr, "singlestep: stopped after %llu steps\n", (unsigned long long)steps);
+			fprintf(stderr, "singlestep: stopped after %llu steps\n",
+				(unsigned long long)steps);
 			for (size_t i = 0; i < nimages; i++)
 				if (!images[i]->over)
 					kill(images[i]->tgid, SIGKILL);
@@ -989,9 +1029,13 @@ static void step_all(pid_t first, int *result)
 			continue;
 		}
 resume:
-		if (ptrace(t->pc && !deliver && insn_slot(t->image, t->pc)->flags & CPUID && plant(t, t->pc + 2) ?
-			   PTRACE_CONT : PTRACE_SINGLESTEP, tid, 0, deliver) && errno != ESRCH)
-			die("cannot step: %s", strerror(errno));
+	if (ptrace(t->pc && !deliver && insn_slot(t->image, t->pc)->flags & CPUID &&
+				   plant(t, t->pc + 2)
+			   ? PTRACE_CONT
+			   : PTRACE_SINGLESTEP,
+		   tid, 0, deliver) &&
+	    errno != ESRCH)
+		die("cannot step: %s", strerror(errno));
 	}
 }
 
@@ -1018,7 +1062,8 @@ static void write_counts(const struct image *im)
 	if (!f)
 		die("%s: %s", path, strerror(errno));
 	for (size_t i = 0; i < n; i++) {
-		fprintf(f, "0x%llx %llu", (unsigned long long)v[i]->pc, (unsigned long long)v[i]->count);
+		fprintf(f, "0x%llx %llu", (unsigned long long)v[i]->pc,
+			(unsigned long long)v[i]->count);
 		if (v[i]->flags & REP)
 			fprintf(f, " %llu", (unsigned long long)v[i]->iterations);
 		fputc('\n', f);
@@ -1059,7 +1104,8 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	if (optind == argc) {
-		fputs("usage: singlestep [-frx] [-s|-c|-d PREFIX] [-n N] [-p CPU] [-o FILE] -- PROGRAM [ARG...]\n",
+		fputs("usage: singlestep [-frx] [-s|-c|-d PREFIX] [-n N] [-p CPU] [-o FILE] -- "
+		      "PROGRAM [ARG...]\n",
 		      stderr);
 		return 2;
 	}
@@ -1084,9 +1130,9 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < nimages; i++) {
 		const struct image *im = images[i];
 
-		fprintf(summary, "%u %s: %llu instructions, %llu rep iterations, %u threads\n", im->number,
-			im->exe, (unsigned long long)im->instructions, (unsigned long long)im->iterations,
-			im->threads);
+		fprintf(summary, "%u %s: %llu instructions, %llu rep iterations, %u threads\n",
+			im->number, im->exe, (unsigned long long)im->instructions,
+			(unsigned long long)im->iterations, im->threads);
 		if (counts_prefix)
 			write_counts(im);
 	}

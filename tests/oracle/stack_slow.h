@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle/stack_slow.h - one LRU cache of one geometry, and one LRU stack, each as a list that is searched
- * from the front and has the found element moved to the front */
+/* oracle/stack_slow.h - one LRU cache of one geometry, and one LRU stack, each as a list that is
+ * searched from the front and has the found element moved to the front */
 #ifndef ORACLE_STACK_H
 #define ORACLE_STACK_H
 
@@ -31,7 +31,8 @@ static inline long o_lru_touch(struct o_lru *l, uint64_t x, size_t cap)
 	return at;
 }
 
-static inline uint64_t o_lru_misses(const uint64_t *addr, size_t n, uint64_t line, uint64_t sets, size_t ways)
+static inline uint64_t o_lru_misses(const uint64_t *addr, size_t n, uint64_t line, uint64_t sets,
+				    size_t ways)
 {
 	struct o_lru *set = calloc(sets, sizeof *set);
 	uint64_t misses = 0;

@@ -66,10 +66,12 @@ static uint64_t address(const struct user_regs_struct *r, const ZydisDecodedInst
 
 	if (op->mem.base == ZYDIS_REGISTER_RIP)
 		return a + r->rip + in->length;
-	if (op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && op->mem.base == ZYDIS_REGISTER_RSP) {
+	if (op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
+	    op->mem.base == ZYDIS_REGISTER_RSP) {
 		if (in->mnemonic == ZYDIS_MNEMONIC_LEAVE)
 			return r->rbp;
-		return op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? r->rsp - op->size / 8 : r->rsp;
+		return op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? r->rsp - op->size / 8
+								     : r->rsp;
 	}
 	if (op->mem.base != ZYDIS_REGISTER_NONE)
 		a += reg(r, op->mem.base);
@@ -174,7 +176,9 @@ int main(int argc, char **argv)
 			int rep = in.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE |
 						   ZYDIS_ATTRIB_HAS_REPNE);
 			int again = rep && last == r.rip;
-			unsigned type = again ? 29 : type_of(&in, op, !over && next.rip != r.rip + in.length);
+			unsigned type = again ? 29
+					      : type_of(&in, op,
+							!over && next.rip != r.rip + in.length);
 
 			if (!again && first_time(r.rip))
 				for (unsigned i = 0; i < in.length; i += 8) {
@@ -192,8 +196,9 @@ int main(int argc, char **argv)
 							ZYDIS_OPERAND_ACTION_MASK_READ;
 
 					if (op[i].type != ZYDIS_OPERAND_TYPE_MEMORY ||
-					    op[i].mem.type != ZYDIS_MEMOP_TYPE_MEM || !(op[i].actions & mask) ||
-					    (rep && !r.rcx) || in.mnemonic == ZYDIS_MNEMONIC_NOP ||
+					    op[i].mem.type != ZYDIS_MEMOP_TYPE_MEM ||
+					    !(op[i].actions & mask) || (rep && !r.rcx) ||
+					    in.mnemonic == ZYDIS_MNEMONIC_NOP ||
 					    in.meta.category == ZYDIS_CATEGORY_PREFETCH)
 						continue;
 					put((unsigned)w, op[i].size / 8, address(&r, &in, &op[i]));

@@ -43,7 +43,8 @@ int main(int argc, char **argv)
 		}
 		if (!got[0] && !got[1])
 			break;
-		printf("the streams differ at instruction %llu; before it:\n", (unsigned long long)n);
+		printf("the streams differ at instruction %llu; before it:\n",
+		       (unsigned long long)n);
 		for (uint64_t k = n < BEFORE ? 0 : n - BEFORE; k < n; k++)
 			printf("  0x%llx\n", (unsigned long long)last[k % BEFORE]);
 		for (int i = 0; i < 2; i++) {

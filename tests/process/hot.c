@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hot.c - a process that ends, with an argument by abort() or by executing another program, while its threads run,
- * call and sleep */
+/* hot.c - a process that ends, with an argument by abort() or by executing another program, while
+ * its threads run, call and sleep */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

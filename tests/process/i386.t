@@ -18,7 +18,7 @@ $ "$TESTS/process/both" i386/smc
 $ "$TESTS/process/both" i386/dl
 > equal: status 0, 1 lines
 $ "$TESTS/process/both" i386/self
-> equal: status 0, 9 lines
+> equal: status 0, 10 lines
 $ "$TESTS/process/both" i386/seccomp
 > equal: status 0, 3 lines
 $ "$TESTS/process/both" i386/segv

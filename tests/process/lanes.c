@@ -8,8 +8,10 @@ __attribute__((target("avx2"))) static int gathers(void)
 {
 	__m256i sum = _mm256_setzero_si256();
 	for (int k = 0; k < 300; k++) {
-		__m256i at = _mm256_mullo_epi32(_mm256_set_epi32(7, 1, 5, 0, 3, 2, 6, 4), _mm256_set1_epi32(k));
-		__m256i mask = _mm256_cmpgt_epi32(_mm256_set_epi32(1, 2, 3, 4, 5, 6, 7, 8), _mm256_set1_epi32(k % 10));
+		__m256i at = _mm256_mullo_epi32(_mm256_set_epi32(7, 1, 5, 0, 3, 2, 6, 4),
+						_mm256_set1_epi32(k));
+		__m256i mask = _mm256_cmpgt_epi32(_mm256_set_epi32(1, 2, 3, 4, 5, 6, 7, 8),
+						  _mm256_set1_epi32(k % 10));
 		sum = _mm256_add_epi32(sum, _mm256_mask_i32gather_epi32(sum, data, at, mask, 4));
 	}
 	return _mm256_extract_epi32(sum, 0) + _mm256_extract_epi32(sum, 5);

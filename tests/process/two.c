@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
-static int go(const char *f) { void *h = dlopen("libm.so.6", RTLD_NOW); return printf("%.3f\n", ((double (*)(double))dlsym(h, f))(2)) < 0 || fflush(stdout); }
+static int go(const char *f)
+{
+	void *h = dlopen("libm.so.6", RTLD_NOW);
+	return printf("%.3f\n", ((double (*)(double))dlsym(h, f))(2)) < 0 || fflush(stdout);
+}
 int main(void)
 {
 	for (int i = 0; i < 2; i++) {

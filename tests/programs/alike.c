@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* alike.c - code at addresses that are equal in their low 32 bits, or that go through a multiple of 4 GiB */
+/* alike.c - code at addresses that are equal in their low 32 bits, or that go through a multiple of
+ * 4 GiB */
 #include <sys/mman.h>
 #include "check.h"
 
@@ -7,7 +8,8 @@
 
 static unsigned char *map(uint64_t at, size_t size, int prot)
 {
-	void *p = mmap((void *)at, size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	void *p = mmap((void *)at, size, prot,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 
 	CHECK(p == (void *)at);
 	return p;
@@ -69,8 +71,8 @@ static void reserved(void)
 	call(p, 8);
 }
 
-/* From below a multiple of 4 GiB to above; behind the place that addresses right below it are looked up at is the program's
- * data. */
+/* From below a multiple of 4 GiB to above; behind the place that addresses right below it are
+ * looked up at is the program's data. */
 static void through(void)
 {
 	unsigned char *p = map(0x2200ffff0000, 131072, 7), *data = map(0x470000000, 1 << 20, 3);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* amx.c - loads and stores of tiles: every shape and stride, stopped by faults half of their way, in signal handlers; what
- * the kernel says of signal stacks when there are tiles. "fast": without what takes a single-stepper long; "first": a handler is
- * the first to use tiles, which Linux lets return without ASLR only if the stack is deep */
+/* amx.c - loads and stores of tiles: every shape and stride, stopped by faults half of their way,
+ * in signal handlers; what the kernel says of signal stacks when there are tiles. "fast": without
+ * what takes a single-stepper long; "first": a handler is the first to use tiles, which Linux lets
+ * return without ASLR only if the stack is deep */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -21,7 +22,8 @@ struct config {
 	uint8_t rows[16];
 } __attribute__((aligned(64)));
 
-static uint8_t from[8 * 1024] __attribute__((aligned(64))), to[16 * 1024] __attribute__((aligned(64)));
+static uint8_t from[8 * 1024] __attribute__((aligned(64))),
+	to[16 * 1024] __attribute__((aligned(64)));
 static __thread uint8_t own[1024];
 static uint8_t *pages;			/* three, the second is what faults */
 static sigjmp_buf back;
@@ -33,10 +35,12 @@ static void configure(const struct config *c)
 	__asm__ volatile("ldtilecfg %0" :: "m"(*c));
 }
 
-#define LOAD(tile, base, stride)							\
-	__asm__ volatile("tileloadd (%0, %1, 1), %%tmm" #tile :: "r"(base), "r"((long)(stride)) : "memory")
-#define STORE(tile, base, stride)							\
-	__asm__ volatile("tilestored %%tmm" #tile ", (%0, %1, 1)" :: "r"(base), "r"((long)(stride)) : "memory")
+#define LOAD(tile, base, stride)                                                               \
+	__asm__ volatile("tileloadd (%0, %1, 1), %%tmm" #tile ::"r"(base), "r"((long)(stride)) \
+			 : "memory")
+#define STORE(tile, base, stride)                                                                  \
+	__asm__ volatile("tilestored %%tmm" #tile ", (%0, %1, 1)" ::"r"(base), "r"((long)(stride)) \
+			 : "memory")
 
 static void fill(uint8_t *p, unsigned n)
 {
@@ -68,7 +72,8 @@ static void shapes(unsigned step)
 			}
 			LOAD(7, from + 4096, -64);
 			STORE(7, to + 8192, -80);
-			CHECK(!memcmp(to + 8192 - 80 * (16 - rows), from + 4096 - 64 * (16 - rows), 68 - n));
+			CHECK(!memcmp(to + 8192 - 80 * (16 - rows), from + 4096 - 64 * (16 - rows),
+				      68 - n));
 		}
 	__asm__ volatile("tilerelease");
 }
@@ -76,7 +81,8 @@ static void shapes(unsigned step)
 static void addresses(void)
 {
 	struct config c = { .palette = 1, .rows = { 16, 3, 4 }, .colsb = { 64, 12, 60 } };
-	uint8_t *const low = mmap((void *)0x10000000, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	uint8_t *const low = mmap((void *)0x10000000, PAGE, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
 	uint8_t *volatile const mine = own;
 	const uintptr_t here = (uintptr_t)mine + 512;
 	uintptr_t fs;
@@ -90,7 +96,7 @@ static void addresses(void)
 				 "tileloadd 0x40(%0, %%rcx, 8), %%tmm0\n\t"
 				 "lea 4(%%rcx), %%rdx\n\t"
 				 "tilestored %%tmm0, -0x40(%1, %%rdx, 2)\n\t"
-				 "tileloaddt1 (%0), %%tmm1\n\t"			/* every row is the same */
+				 "tileloaddt1 (%0), %%tmm1\n\t"	/* every row is the same */
 				 "tilestored %%tmm1, 0x800(%1, %%rdx, 1)"
 				 :: "r"(from), "r"(to + 64) : "rcx", "rdx", "memory");
 		for (unsigned i = 0; i < 16; i++)
@@ -102,7 +108,8 @@ static void addresses(void)
 				 :: "r"(low + 512), "r"(-16l), "r"(to), "r"(60l) : "memory");
 		for (unsigned i = 0; i < 4; i++)
 			CHECK(!memcmp(to + 60 * i, from + 512 - 64 * i, 60));
-		__asm__ volatile("tilestored %%tmm2, %%fs:(%0, %1, 1)" :: "r"(here - fs), "r"(-60l) : "memory");
+		__asm__ volatile("tilestored %%tmm2, %%fs:(%0, %1, 1)" ::"r"(here - fs), "r"(-60l)
+				 : "memory");
 		for (unsigned i = 0; i < 4; i++)
 			CHECK(!memcmp(own + 512 - 60 * i, from + 512 - 64 * i, 60));
 		/* other registers, the one that translated code has for itself among them */
@@ -119,7 +126,8 @@ static void addresses(void)
 
 static void repair(int sig, siginfo_t *si, void *context)
 {
-	CHECK(sig == SIGSEGV && (uint8_t *)si->si_addr >= pages + PAGE && (uint8_t *)si->si_addr < pages + 2 * PAGE);
+	CHECK(sig == SIGSEGV && (uint8_t *)si->si_addr >= pages + PAGE &&
+	      (uint8_t *)si->si_addr < pages + 2 * PAGE);
 	faults++;
 	fault_at = (uintptr_t)si->si_addr - (uintptr_t)pages;
 	CHECK(!mprotect(pages + PAGE, PAGE, PROT_READ | PROT_WRITE));
@@ -142,7 +150,8 @@ static void set(int sig, void (*handler)(int, siginfo_t *, void *), int flags)
 	CHECK(!sigaction(sig, &sa, NULL));
 }
 
-/* Rows of 256 bytes, of which some are on the page that faults, first ones, middle ones, or last ones. */
+/* Rows of 256 bytes, of which some are on the page that faults, first ones, middle ones, or last
+ * ones. */
 static void stops(void)
 {
 	const struct config c = { .palette = 1, .rows = { 16, 16 }, .colsb = { 64, 64 } };
@@ -214,8 +223,9 @@ static void *work(void *arg)
 		__asm__ volatile("tilezero %%tmm0\n\t"
 				 "tileloadd (%0, %3, 1), %%tmm1\n\t"
 				 "tileloadd (%1, %3, 1), %%tmm2\n\t"
-				 "tilestored %%tmm1, (%2, %3, 1)"
-				 :: "r"(from), "r"(from + 1024), "r"(sum), "r"((long)stride) : "memory");
+				 "tilestored %%tmm1, (%2, %3, 1)" ::"r"(from),
+				 "r"(from + 1024), "r"(sum), "r"((long)stride)
+				 : "memory");
 		CHECK(!memcmp(sum, from, sizeof sum));
 		for (volatile int k = 0; k < 100; k++)
 			;
@@ -271,7 +281,8 @@ static void stacks(void)
 
 	CHECK(least > 8192);
 	CHECK(!altstack(stack, 4096));
-	printf("permission with a small stack: %d", syscall(SYS_arch_prctl, REQ_PERM, TILES) ? errno : 0);
+	printf("permission with a small stack: %d",
+	       syscall(SYS_arch_prctl, REQ_PERM, TILES) ? errno : 0);
 	CHECK(!sigaltstack(&off, NULL));
 	printf(", without one: %d\n", syscall(SYS_arch_prctl, REQ_PERM, TILES) ? errno : 0);
 	CHECK(!syscall(SYS_arch_prctl, GET_PERM, &may) && may >> TILES & 1);

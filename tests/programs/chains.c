@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* chains.c - chains N [M...]: N of 200 chains of three functions, of which each calls the next one if it is told to;
- * chains M are. Runs of it with other Ms need other links of code that is there already. */
+/* chains.c - chains N [M...]: N of 200 chains of three functions, of which each calls the next one
+ * if it is told to; chains M are. Runs of it with other Ms need other links of code that is there
+ * already. */
 #include "check.h"
 
 static int sum;
 
 #define EACH10(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) X(n##8) X(n##9)
-#define EACH(X) EACH10(X, 10) EACH10(X, 11) EACH10(X, 12) EACH10(X, 13) EACH10(X, 14) EACH10(X, 15) EACH10(X, 16) \
-	EACH10(X, 17) EACH10(X, 18) EACH10(X, 19) EACH10(X, 20) EACH10(X, 21) EACH10(X, 22) EACH10(X, 23) \
+#define EACH(X) EACH10(X, 10) EACH10(X, 11) EACH10(X, 12) EACH10(X, 13) EACH10(X,	\
+	14) EACH10(X, 15) EACH10(X, 16)							\
+	EACH10(X, 17) EACH10(X, 18) EACH10(X, 19) EACH10(X, 20) EACH10(X, 21) EACH10(X,	\
+		22) EACH10(X, 23)							\
 	EACH10(X, 24) EACH10(X, 25) EACH10(X, 26) EACH10(X, 27) EACH10(X, 28) EACH10(X, 29)
 #define APART __attribute__((noipa)) static void
 

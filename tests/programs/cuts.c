@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* flags: -static -no-pie
  *
- * cuts.c - a deterministic program whose blocks are cut: faults that are repaired and resumed, faults
- * that are left by siglongjmp, signals to itself, a fork. No threads, no time, few instructions. */
+ * cuts.c - a deterministic program whose blocks are cut: faults that are repaired and resumed,
+ * faults that are left by siglongjmp, signals to itself, a fork. No threads, no time, few
+ * instructions. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>

@@ -115,9 +115,11 @@ int main(int argc, char **argv)
 	void *said;
 
 	if (argc > 1)
-		return dispatch(1, 0, 0, &selector) != 0 && printf("%s: no syscall user dispatch\n", argv[1]);
+		return dispatch(1, 0, 0, &selector) != 0 &&
+		       printf("%s: no syscall user dispatch\n", argv[1]);
 	sigaction(SIGSYS, &sa, NULL);
-	CHECK(dispatch(0, 1, 0, NULL) == EINVAL && (sizeof(long) < 8 || dispatch(1, 4096, -4096, NULL) == EINVAL));
+	CHECK(dispatch(0, 1, 0, NULL) == EINVAL &&
+	      (sizeof(long) < 8 || dispatch(1, 4096, -4096, NULL) == EINVAL));
 	CHECK(dispatch(77, 0, 0, NULL) == EINVAL);
 
 	CHECK(dispatch(1, 0, 0, &selector) == 0);
@@ -144,7 +146,8 @@ int main(int argc, char **argv)
 	CHECK(call(SYS_getppid) == 1000 + SYS_getppid);
 	pthread_join(t, &said);
 	SECTION("a thread: %s", (const char *)said);
-	SECTION("killed by %d, %d, %d, %d", ends(wrong_byte), ends(no_byte), ends(ignored), ends(blocked));
+	SECTION("killed by %d, %d, %d, %d", ends(wrong_byte), ends(no_byte), ends(ignored),
+		ends(blocked));
 	CHECK(dispatch(0, 0, 0, NULL) == 0);
 	selector = BLOCK;
 	CHECK(call(SYS_getpid) == getpid() && calls == 6);

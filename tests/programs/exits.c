@@ -64,15 +64,19 @@ int main(int argc, char **argv)
 		usleep(10000);
 		return 14;
 	}
-	if (!strcmp(how, "last")) {		/* main ends first, the last thread's end is the process's */
+	if (!strcmp(how, "last")) { /* main ends first, the last thread's end is the process's */
 		pthread_create(&t, NULL, ends, NULL);
 		pthread_exit(NULL);
 	}
 	if (!strcmp(how, "unmapped")) {		/* the stack goes away, then exit */
 #ifdef __x86_64__
-		__asm__ volatile("mov $231, %%eax\n\tmov $15, %%edi\n\txor %%esp, %%esp\n\tsyscall" ::: "memory");
+		__asm__ volatile(
+			"mov $231, %%eax\n\tmov $15, %%edi\n\txor %%esp, %%esp\n\tsyscall" ::
+				: "memory");
 #else
-		__asm__ volatile("mov $252, %%eax\n\tmov $15, %%ebx\n\txor %%esp, %%esp\n\tint $0x80" ::: "memory");
+		__asm__ volatile(
+			"mov $252, %%eax\n\tmov $15, %%ebx\n\txor %%esp, %%esp\n\tint $0x80" ::
+				: "memory");
 #endif
 	}
 	fprintf(stderr, "exits: unknown way %s\n", how);

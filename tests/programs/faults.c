@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* faults.c - instructions that raise a signal by themselves: which, with what code, at what address; with an
- * argument, also transfers to what is no address */
+/* faults.c - instructions that raise a signal by themselves: which, with what code, at what
+ * address; with an argument, also transfers to what is no address */
 #include <setjmp.h>
 #include <signal.h>
 #include <ucontext.h>
@@ -34,15 +34,17 @@ uint64_t fault_at, stack_at;
 uint64_t nowhere;
 #endif
 
-#define FAULT(label, text) do {							\
-	sig_seen = 0;								\
-	if (!sigsetjmp(back, 1)) {						\
-		__asm__ volatile(HERE "77:\t" text ::: ACX, "memory", "cc");		\
-		printf("%s: no signal\n", label);				\
-		exit(1);							\
-	}									\
-	printf("%s: signal %d code %d, rip +%d, rsp +%d, address %s\n", label, sig_seen, code,	\
-	       (int)(ip - fault_at), (int)(sp - stack_at), addr == ip ? "rip" : addr ? "other" : "0");	\
+#define FAULT(label, text) do {									\
+	sig_seen = 0;										\
+	if (!sigsetjmp(back, 1)) {								\
+		__asm__ volatile(HERE "77:\t" text ::: ACX, "memory", "cc");			\
+		printf("%s: no signal\n", label);						\
+		exit(1);									\
+	}											\
+	printf("%s: signal %d code %d, rip +%d, rsp +%d, address %s\n", label, sig_seen,	\
+		code,										\
+	       (int)(ip - fault_at), (int)(sp - stack_at),					\
+	       addr == ip ? "rip" : addr ? "other" : "0");					\
 } while (0)
 
 int main(int argc, char **argv)
@@ -85,7 +87,8 @@ int main(int argc, char **argv)
 		if (argc == 1)
 			continue;
 		FAULT("call_no_address", NOWHERE "call *%%rcx");
-		FAULT("call_no_address_in_memory", NOWHERE "movq %%rcx, nowhere(%%rip)\n\tcall *nowhere(%%rip)");
+		FAULT("call_no_address_in_memory",
+		      NOWHERE "movq %%rcx, nowhere(%%rip)\n\tcall *nowhere(%%rip)");
 		FAULT("jmp_no_address", NOWHERE "jmp *%%rcx");
 		FAULT("ret_no_address", NOWHERE "push %%rcx\n\tret");
 		FAULT("ret_8_no_address", NOWHERE "push $0\n\tpush %%rcx\n\tret $8");

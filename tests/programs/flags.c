@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* flags.c - flags as arguments and results, which no compiler makes
  *
- *   flags WHAT     return: a carry out of a function; call: into one; through: out of one, through two returns;
- *                  jump: out of one, and read behind a jump; tail: ... behind one to another function; pointer: out of one that is called by its address;
- *                  beyond: read where a jump through memory leads to; table: ... through a table of a switch;
- *                  anything else: nothing of that. */
+ *   flags WHAT     return: a carry out of a function; call: into one; through: out of one, through
+ *                  two returns; jump: out of one, and read behind a jump; tail: ... behind one to
+ *                  another function; pointer: out of one that is called by its address; beyond:
+ *                  read where a jump through memory leads to; table: ... through a table of a
+ *                  switch; anything else: nothing of that. */
 /* flags: -pthread */
 #include <pthread.h>
 #include <stdio.h>
@@ -13,8 +14,8 @@
 #include <unistd.h>
 
 long half(long);			/* its argument / 2; carry: the rest */
-long count_odd(long n), count_call(long n), count_through(long n), count_jump(long n), count_tail(long n), count_pointer(long n), count_beyond(long n),
-	count_table(long n);
+long count_odd(long n), count_call(long n), count_through(long n), count_jump(long n),
+	count_tail(long n), count_pointer(long n), count_beyond(long n), count_table(long n);
 extern long (*half_pointer)(long);
 
 __asm__(".text\n"
@@ -49,7 +50,7 @@ __asm__(".text\n"
 	"	.type	tail, @function\n"
 	"tail:	call	half\n"
 	"	jmp	reader\n"
-	"add:	adc	$0, %rbp\n"		/* the caller's flags */
+	"add:	adc	$0, %rbp\n" /* the caller's flags */
 	"	ret\n"
 	"	odd	count_odd, \"call half; adc $0, %rbp\"\n"
 	"	odd	count_through, \"call through; adc $0, %rbp\"\n"
@@ -60,10 +61,11 @@ __asm__(".text\n"
 	"beyond: bt	$0, %rbx\n"
 	"	jmp	*add_pointer(%rip)\n"
 	"	odd	count_beyond, \"call beyond\"\n"
-	"	odd	count_table, \"mov %rbx, %rax; and $3, %eax; cmp $3, %eax; ja 9f; lea table(%rip), %rdx;"
-			" bt $0, %rbx; jmp *(%rdx,%rax,8);"
-			" adds: adc $0, %rbp; jmp 9f; jumps: jnc 9f; inc %rbp; jmp 9f;"
-			" moves: setc %al; movzbl %al, %eax; add %rax, %rbp; 9:\"\n"
+	"	odd	count_table, \"mov %rbx, %rax; and $3, %eax; cmp $3, %eax; ja 9f; lea "
+	"table(%rip), %rdx;"
+	" bt $0, %rbx; jmp *(%rdx,%rax,8);"
+	" adds: adc $0, %rbp; jmp 9f; jumps: jnc 9f; inc %rbp; jmp 9f;"
+	" moves: setc %al; movzbl %al, %eax; add %rax, %rbp; 9:\"\n"
 	".data\n"
 	"	.p2align 3\n"
 	"table: .quad	adds, jumps, moves, adds\n"
@@ -81,7 +83,8 @@ static void *thread(void *arg)
 int main(int argc, char **argv)
 {
 	static const struct { const char *name; long (*run)(long); } all[] = {
-		{ "return", count_odd }, { "call", count_call }, { "through", count_through }, { "jump", count_jump },
+		{ "return", count_odd }, { "call", count_call }, { "through", count_through },
+		{ "jump", count_jump },
 		{ "tail", count_tail },
 		{ "pointer", count_pointer },
 		{ "beyond", count_beyond }, { "table", count_table },

@@ -56,6 +56,15 @@ static int on_clone(void *arg)
 	return 5;
 }
 
+/* What posix_spawn() of glibc 2.38 does: a process without the handlers. 0 in the child. */
+static long clone_cleared(unsigned long long flags)
+{
+	unsigned long long args[8] = { flags | 0x100000000ull };	/* CLONE_CLEAR_SIGHAND */
+
+	args[4] = SIGCHLD;
+	return syscall(SYS_clone3, args, sizeof args);
+}
+
 static volatile int children;
 static void on_child(int sig)
 {
@@ -140,7 +149,31 @@ int main(int argc, char **argv)
 
 		CHECK(fgets(buf, sizeof buf, f) && !strcmp(buf, "POPEN\n") && pclose(f) == 0);
 	}
-	SECTION("posix_spawn, system, popen: good");
+	signal(SIGUSR1, on_child);
+	signal(SIGSEGV, on_child);
+	signal(SIGUSR2, SIG_IGN);
+	for (int i = 0; i < 2; i++) {
+		struct sigaction act;
+
+		pid = clone_cleared(i ? CLONE_VFORK : 0);
+		if (pid < 0 && errno == ENOSYS)
+			break;
+		if (!pid) {
+			CHECK(!sigaction(SIGUSR1, NULL, &act) && act.sa_handler == SIG_DFL);
+			CHECK(!sigaction(SIGSEGV, NULL, &act) && act.sa_handler == SIG_DFL);
+			CHECK(!sigaction(SIGUSR2, NULL, &act) && act.sa_handler == SIG_IGN);
+			CHECK(strtol("12", NULL, 10) == 12);	/* runs what has not run yet */
+			_exit(21);
+		}
+		CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 21);
+	}
+	raise(SIGUSR1);
+	CHECK(children == 1);
+	children = 0;
+	signal(SIGUSR1, SIG_DFL);
+	signal(SIGSEGV, SIG_DFL);
+	signal(SIGUSR2, SIG_DFL);
+	SECTION("posix_spawn, system, popen, a clone without handlers: good");
 
 	setenv("CHAIN", "a changed environment", 1);
 	CHECK(posix_spawn(&pid, argv[0], NULL, NULL, chain, environ) == 0);
@@ -157,12 +190,15 @@ int main(int argc, char **argv)
 		volatile int v = 0;
 		int *m;
 
-		pid = clone(on_clone, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, (void *)&v);
-		CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 5 && v == 4242);
+		pid = clone(on_clone, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD,
+			    (void *)&v);
+		CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 5 &&
+		      v == 4242);
 		v = 0;
 		m = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		pid = clone(on_clone, stack + sizeof stack, SIGCHLD, m);
-		CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 5 && *m == 4242);
+		CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 5 &&
+		      *m == 4242);
 	}
 	SECTION("clone: shared memory and not: good");
 
@@ -181,7 +217,7 @@ int main(int argc, char **argv)
 	close(fd[1]);
 	n = read(fd[0], buf, sizeof buf);
 	CHECK(n == 6 && !memcmp(buf, "orphan", 6));
-	CHECK(read(fd[0], buf, 1) == 0);		/* it ends before us, whom nobody waits for after that */
+	CHECK(read(fd[0], buf, 1) == 0); /* it ends before us, whom nobody waits for after that */
 	SECTION("orphan: good");
 
 	signal(SIGCHLD, on_child);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* flags: -O1 -static -no-pie */
-/* given.c - an allocator of its own that touches nothing near what it gives away, and a function that allocates for
- * others: each caller's blocks are written a known number of times, as given to touch(). */
+/* given.c - an allocator of its own that touches nothing near what it gives away, and a function
+ * that allocates for others: each caller's blocks are written a known number of times, as given to
+ * touch(). */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* flags: -static -no-pie
  *
- * halves.c - registers of which 32 bits tell the rest, and such of which they do not: after each of many
- * instructions, whatever registers held before, one byte is addressed through each of them in turn. */
+ * halves.c - registers of which 32 bits tell the rest, and such of which they do not: after each of
+ * many instructions, whatever registers held before, one byte is addressed through each of them in
+ * turn. */
 #include <stdio.h>
 
 static unsigned char byte;
@@ -11,7 +12,8 @@ static unsigned char byte;
 #define ALL THROUGH("rax") THROUGH("rcx") THROUGH("rdx") THROUGH("rsi")
 #define TRY(what) do { \
 	for (unsigned i = 0; i < sizeof seed / sizeof *seed; i++) { \
-		unsigned long a = seed[i], c = seed[(i + 1) % 7], d = seed[(i + 3) % 7], s = seed[(i + 5) % 7]; \
+		unsigned long a = seed[i], c = seed[(i + 1) % 7], d = seed[(i + 3) % 7], \
+		s = seed[(i + 5) % 7]; \
 		__asm__ volatile("mov %4, %%r8; movd %%ecx, %%xmm0; " what "; " ALL what "; " ALL \
 				 : "+a"(a), "+c"(c), "+d"(d), "+S"(s) : "r"(&byte) \
 				 : "rbx", "rdi", "r8", "xmm0", "cc", "memory"); \
@@ -22,7 +24,8 @@ static unsigned char byte;
 int main(void)
 {
 	static const unsigned long seed[7] = {
-		0x123456789abcdef0, 0xffffffff80000000, 0x7fffffff, 0, 0x8000000000000001, 0xfedcba9800000020, 5,
+		0x123456789abcdef0, 0xffffffff80000000, 0x7fffffff, 0, 0x8000000000000001,
+		0xfedcba9800000020, 5,
 	};
 	unsigned long sum = 0;
 

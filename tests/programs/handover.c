@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* flags: -pthread -Wl,-z,now
  *
- * handover.c - threads of which one runs at a time, in a fixed order: each waits in read() until the one before it
- * is done, so that what every one of them executes is the same in all runs, however they are scheduled
+ * handover.c - threads of which one runs at a time, in a fixed order: each waits in read() until
+ * the one before it is done, so that what every one of them executes is the same in all runs,
+ * however they are scheduled
  *
- *   handover N      rounds; each thread makes some 50 instructions a round, with references of its own */
+ *   handover N      rounds; each thread makes some 50 instructions a round, with references of its
+ *                   own */
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -24,13 +26,15 @@ static void *work(void *arg)
 	const long me = (long)arg;
 	char c;
 
-	unshare(CLONE_FILES);		/* so that its end of @gone is closed when the kernel has seen it out */
+	unshare(CLONE_FILES);		/* so that its end of @gone is closed when the kernel has
+					 * seen it out */
 	for (long turn = 0; turn < 4; turn++) {
 		if (read(token[me][0], &c, 1) != 1)
 			return NULL;
 		for (long i = 0; i < rounds; i++)
 			for (unsigned k = 0; k < 8; k++)
-				heap[me][(k * 7 + (unsigned long)i) & 63] += heap[me][k] ^ (uint32_t)(i * me);
+				heap[me][(k * 7 + (unsigned long)i) & 63] += heap[me][k] ^
+									     (uint32_t)(i * me);
 		if (write(token[me + 1][1], &c, 1) != 1)
 			return NULL;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* flags: -O1 -static -no-pie */
-/* heap.c - four places that allocate in the four ways of glibc, each block written a known number of
- * times: fresh from the top (7), from the thread's cache (11), by calloc (13), mapped (17) */
+/* heap.c - four places that allocate in the four ways of glibc, each block written a known number
+ * of times: fresh from the top (7), from the thread's cache (11), by calloc (13), mapped (17) */
 #include <stdlib.h>
 
 volatile char *sink;

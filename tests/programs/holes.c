@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* holes.c [look] - a program that unmaps, protects, asks about and maps parts of its address space where it has nothing; who
- * traces it may have something there. With `look` it maps nothing. */
+/* holes.c [look] - a program that unmaps, protects, asks about and maps parts of its address space
+ * where it has nothing; who traces it may have something there. With `look` it maps nothing. */
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/shm.h>
@@ -67,8 +67,10 @@ static void look(const struct part *p)
 /* A page at both ends of what is not there. */
 static void edges(const struct part *p)
 {
-	char *lo = mmap((void *)(p->lo - 4096), 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	char *hi = mmap((void *)p->hi, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	char *lo = mmap((void *)(p->lo - 4096), 4096, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	char *hi = mmap((void *)p->hi, 4096, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	const size_t n = p->hi - p->lo + 8192;
 	unsigned char in[2];
 
@@ -117,7 +119,8 @@ static void child(void)
 static void move_over(const struct part *p)
 {
 	const size_t n = p->hi - p->lo;
-	char *at = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *at = mmap(NULL, n, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	CHECK(at != MAP_FAILED);
 	at[n / 2] = 3;
@@ -147,7 +150,8 @@ static void stay(char **argv)
 {
 	const int now = personality(0xffffffff);
 
-	if (!getenv("STAYS") && personality((unsigned long)now | ADDR_NO_RANDOMIZE) >= 0 && !setenv("STAYS", "1", 1))
+	if (!getenv("STAYS") && personality((unsigned long)now | ADDR_NO_RANDOMIZE) >= 0 &&
+	    !setenv("STAYS", "1", 1))
 		execv("/proc/self/exe", argv);
 }
 

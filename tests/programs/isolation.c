@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* isolation.c - tries to write to translated code by every way that Linux has
  *
- * A child reads the true list of mappings. Nothing may be writable and executable, and nothing of the code file
- * writable: not by mprotect, not through a second mapping (mremap of no bytes), not through the descriptors of this
- * process or of its parent, not through /proc/PID/map_files or /proc/PID/mem. Natively there is no such file.
- * What is mapped from a cache on disk is as any library is: whoever owns the file can write to it, but not by way
- * of a mapping. */
+ * A child reads the true list of mappings. Nothing may be writable and executable, and nothing of
+ * the code file writable: not by mprotect, not through a second mapping (mremap of no bytes), not
+ * through the descriptors of this process or of its parent, not through /proc/PID/map_files or
+ * /proc/PID/mem. Natively there is no such file. What is mapped from a cache on disk is as any
+ * library is: whoever owns the file can write to it, but not by way of a mapping. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -90,9 +90,10 @@ static long odd_transfers(void)
 		"push $1; push $2\n\tcall 5f\n\tjmp 6f\n5:\tret $8\n6:"
 		: "=r"(r) :: "eax", "ecx", "edx", "memory", "cc");
 	CHECK(r == 0);
-	__asm__ volatile(
-		"call 1f\n1:\tpop %%eax\n\tadd $3f-1b, %%eax\n\tpush %%eax\n\tmov $5, %0\n\tcall *(%%esp)\n\t"
-		"pop %%eax\n\tjmp 2f\n3:\tinc %0\n\tret\n2:" : "=&r"(r) :: "eax", "memory", "cc");
+	__asm__ volatile("call 1f\n1:\tpop %%eax\n\tadd $3f-1b, %%eax\n\tpush %%eax\n\tmov $5, "
+			 "%0\n\tcall *(%%esp)\n\t"
+			 "pop %%eax\n\tjmp 2f\n3:\tinc %0\n\tret\n2:"
+			 : "=&r"(r)::"eax", "memory", "cc");
 	CHECK(r == 6);
 	__asm__ volatile(
 		"mov $7, %%ecx\n\tjmp 1f+1\n1:\tmov $0xc1ff9090, %%eax\n\tmov %%ecx, %0"
@@ -160,15 +161,16 @@ int main(void)
 	CHECK(r == 0);
 #else
 	/* a return that does not match its call, a call that is only a push, ret with an operand */
-	__asm__ volatile(
-		"lea 1f(%%rip), %%rax\n\tpush %%rax\n\tret\n\tud2\n"
-		"1:\tcall 2f\n2:\tpop %%rcx\n\tlea 2b(%%rip), %%rdx\n\tsub %%rdx, %%rcx\n\tmov %%rcx, %0\n\t"
-		"push $1; push $2\n\tcall 3f\n\tjmp 4f\n3:\tret $16\n4:"
-		: "=r"(r) :: "rax", "rcx", "rdx", "memory", "cc");
+	__asm__ volatile("lea 1f(%%rip), %%rax\n\tpush %%rax\n\tret\n\tud2\n"
+			 "1:\tcall 2f\n2:\tpop %%rcx\n\tlea 2b(%%rip), %%rdx\n\tsub %%rdx, "
+			 "%%rcx\n\tmov %%rcx, %0\n\t"
+			 "push $1; push $2\n\tcall 3f\n\tjmp 4f\n3:\tret $16\n4:"
+			 : "=r"(r)::"rax", "rcx", "rdx", "memory", "cc");
 	CHECK(r == 0);
-	__asm__ volatile(
-		"lea 1f(%%rip), %%rax\n\tpush %%rax\n\tmovq $5, %0\n\tcall *(%%rsp)\n\tpop %%rax\n\tjmp 2f\n"
-		"1:\tincq %0\n\tret\n2:" : "=r"(r) :: "rax", "memory", "cc");
+	__asm__ volatile("lea 1f(%%rip), %%rax\n\tpush %%rax\n\tmovq $5, %0\n\tcall "
+			 "*(%%rsp)\n\tpop %%rax\n\tjmp 2f\n"
+			 "1:\tincq %0\n\tret\n2:"
+			 : "=r"(r)::"rax", "memory", "cc");
 	CHECK(r == 6);
 	/* into the middle of an instruction: mov $0x90909090, %eax holds four nops */
 	__asm__ volatile(
@@ -176,11 +178,14 @@ int main(void)
 		: "=r"(r) :: "rax", "rcx", "cc");
 	CHECK(r == 8);
 	/* far return and interrupt return within the process */
-	__asm__ volatile(
-		"mov %%cs, %%eax\n\tpush %%rax\n\tlea 1f(%%rip), %%rax\n\tpush %%rax\n\tlretq\n\tud2\n"
-		"1:\tmov %%rsp, %%rdx\n\tmov %%ss, %%eax\n\tpush %%rax\n\tpush %%rdx\n\tpushfq\n\t"
-		"mov %%cs, %%eax\n\tpush %%rax\n\tlea 2f(%%rip), %%rax\n\tpush %%rax\n\tiretq\n\tud2\n"
-		"2:\tmov $12, %0" : "=r"(r) :: "rax", "rdx", "memory", "cc");
+	__asm__ volatile("mov %%cs, %%eax\n\tpush %%rax\n\tlea 1f(%%rip), %%rax\n\tpush "
+			 "%%rax\n\tlretq\n\tud2\n"
+			 "1:\tmov %%rsp, %%rdx\n\tmov %%ss, %%eax\n\tpush %%rax\n\tpush "
+			 "%%rdx\n\tpushfq\n\t"
+			 "mov %%cs, %%eax\n\tpush %%rax\n\tlea 2f(%%rip), %%rax\n\tpush "
+			 "%%rax\n\tiretq\n\tud2\n"
+			 "2:\tmov $12, %0"
+			 : "=r"(r)::"rax", "rdx", "memory", "cc");
 	CHECK(r == 12);
 #endif
 	SECTION("odd transfers of control: good");

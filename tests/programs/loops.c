@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* flags: -static -no-pie
  *
- * loops.c - small loops that are entered in their middle, left from there, and stopped there by faults: those are
- * repaired and resumed, or left by siglongjmp. "loops long": one goes round and round. */
+ * loops.c - small loops that are entered in their middle, left from there, and stopped there by
+ * faults: those are repaired and resumed, or left by siglongjmp. "loops long": one goes round and
+ * round. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +24,8 @@ static void fault(int sig, siginfo_t *si, void *uc)
 }
 
 /* Follows the chain from @at until there is @want, *left times at most. */
-__attribute__((noinline)) static unsigned chase(unsigned at, long off, long *left, unsigned char want)
+__attribute__((noinline)) static unsigned chase(unsigned at, long off, long *left,
+						unsigned char want)
 {
 	unsigned eax;
 
@@ -71,7 +73,8 @@ int main(int argc, char **argv)
 	long left;
 
 	sigaction(SIGSEGV, &sa, NULL);
-	window = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	window = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
 	for (unsigned i = 0; i < 1024; i++)
 		next[i] = (unsigned short)((i * 389 + 7) % (PAGES * 4096 - 2));
 	for (unsigned i = 0; i < PAGES * 4096; i++)

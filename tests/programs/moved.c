@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* flags: -O1 -static -no-pie */
-/* moved.c - blocks that realloc moves, and one that is mapped: each written a known number of times, as given to
- * touch(). In glibc and in musl alike. */
+/* moved.c - blocks that realloc moves, and one that is mapped: each written a known number of
+ * times, as given to touch(). In glibc and in musl alike. */
 #include <stdlib.h>
 #include <sys/mman.h>
 volatile char *sink;
@@ -9,7 +9,10 @@ __attribute__((noinline)) static char *first(void) { return malloc(1000); }
 __attribute__((noinline)) static char *other(void) { return malloc(200); }
 __attribute__((noinline)) static char *moved(char *p) { return realloc(p, 4000); }
 __attribute__((noinline)) static char *zeroed(void) { return calloc(50, 10); }
-__attribute__((noinline)) static char *map(void) { return mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
+__attribute__((noinline)) static char *map(void)
+{
+	return mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
 __attribute__((noinline)) static void touch(volatile char *p, int n)
 {
 	sink = p;

@@ -20,7 +20,8 @@ int main(int argc, char **argv)
 	struct sock_fprog prog = { sizeof filter / sizeof *filter, filter };
 
 	(void)argc;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog)) {
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog)) {
 		perror("noptrace");
 		return 125;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* regions.c - functions for a region to begin and end at: setup(), kernel() twice, a signal, finish() */
+/* regions.c - functions for a region to begin and end at: setup(), kernel() twice, a signal,
+ * finish() */
 #include <signal.h>
 #include <stdio.h>
 

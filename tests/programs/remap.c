@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* remap.c - remap LIBRARY ADDRESS [none]: map a library's text by hand, as if to interpret it, and call what is
- * at ADDRESS of it; with `none` when no descriptor is left */
+/* remap.c - remap LIBRARY ADDRESS [none]: map a library's text by hand, as if to interpret it, and
+ * call what is at ADDRESS of it; with `none` when no descriptor is left */
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -22,10 +22,12 @@ int main(int argc, char **argv)
 		Elf64_Phdr ph;
 		char *p;
 
-		CHECK(pread(fd, &ph, sizeof ph, (off_t)(eh.e_phoff + (unsigned)i * sizeof ph)) == sizeof ph);
+		CHECK(pread(fd, &ph, sizeof ph, (off_t)(eh.e_phoff + (unsigned)i * sizeof ph)) ==
+		      sizeof ph);
 		if (ph.p_type != PT_LOAD || !(ph.p_flags & PF_X))
 			continue;
-		p = mmap(NULL, ph.p_memsz, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, (off_t)ph.p_offset);
+		p = mmap(NULL, ph.p_memsz, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+			 (off_t)ph.p_offset);
 		CHECK(p != MAP_FAILED && at >= ph.p_vaddr && at < ph.p_vaddr + ph.p_memsz);
 		f = (const char *(*)(void))(p + (at - ph.p_vaddr));
 	}

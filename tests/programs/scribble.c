@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* scribble.c [WHAT SEED] - a program that writes over what tracing keeps in its memory: with WHAT over these
+/* scribble.c [WHAT SEED] - a program that writes over what tracing keeps in its memory: with WHAT
+ * over these
  *
  *   bytes      all trace buffers of its first thread, any bytes
  *   records    ... records of blocks that are likely to exist
@@ -9,7 +10,8 @@
  *   requests   requests of threads that there are not
  *   header     what all processes share
  *
- * and without, over the beginning of one buffer. Without a tracer the addresses are its own to use. */
+ * and without, over the beginning of one buffer. Without a tracer the addresses are its own to
+ * use. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +46,8 @@ static void records(void)
 {
 	for (unsigned k = 0; k < RT_CHUNKS; k++)
 		for (size_t i = 0; i < RT_CHUNK; i += 4)
-			*(uint32_t *)(BUFFER(k) + i) = (uint32_t)RT_RECORD(any() % 3000, 4 * (1 + any() % 4));
+			*(uint32_t *)(BUFFER(k) + i) = (uint32_t)RT_RECORD(any() % 3000,
+									   4 * (1 + any() % 4));
 }
 
 static void requests(void)

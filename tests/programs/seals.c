@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* seals.c - a program that wants to change the files of whoever traces it, or cut them off; without a tracer there
- * are none */
+/* seals.c - a program that wants to change the files of whoever traces it, or cut them off; without
+ * a tracer there are none */
 #include <dirent.h>
 #include <fcntl.h>
 #include "check.h"
@@ -18,12 +18,14 @@ int main(void)
 
 		snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
 		memset(file, 0, sizeof file);
-		if (readlink(path, file, sizeof file - 1) < 0 || strncmp(file, "/memfd:pugmark", 14))
+		if (readlink(path, file, sizeof file - 1) < 0 ||
+		    strncmp(file, "/memfd:pugmark", 14))
 			continue;
 		fd = open(path, O_RDWR);
 		if (fd < 0)
 			continue;
-		CHECK(ftruncate(fd, 0) < 0 && ftruncate(fd, 4096) < 0 && ftruncate(fd, (off_t)1 << 50) < 0);
+		CHECK(ftruncate(fd, 0) < 0 && ftruncate(fd, 4096) < 0 &&
+		      ftruncate(fd, (off_t)1 << 50) < 0);
 		CHECK(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) < 0);
 		CHECK(!strstr(file, "runtime") || pwrite(fd, &none, sizeof none, 0) < 0);
 		close(fd);

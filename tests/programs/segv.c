@@ -80,19 +80,23 @@ static uint64_t known_registers(uint64_t *flags)
 {
 	uint64_t r10;
 
-	__asm__ volatile(
-		"push %%rbp; push %%rbx\n\t"
-		"mov $0x100, %%eax; mov $0x101, %%ebx; mov $0x102, %%ecx; mov $0x103, %%edx\n\t"
-		"mov $0x104, %%esi; mov $0x105, %%edi; mov $0x106, %%ebp\n\t"
-		"mov $0x108, %%r8d; mov $0x109, %%r9d; mov $0x10a, %%r10d; mov $0x10b, %%r11d\n\t"
-		"mov $0x10c, %%r12d; mov $0x10d, %%r13d; mov $0x10e, %%r14d; mov $0x10f, %%r15d\n\t"
-		"cmp $0x200, %%eax; stc\n"
-		".globl fault_here\nfault_here:\n\t"
-		"mov (%%rax), %%r10\n\t"
-		"pushfq; pop %%rcx\n\t"
-		"pop %%rbx; pop %%rbp"
-		: "=c"(*flags) : : "rax", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
-		  "r14", "r15", "cc", "memory");
+	__asm__ volatile("push %%rbp; push %%rbx\n\t"
+			 "mov $0x100, %%eax; mov $0x101, %%ebx; mov $0x102, %%ecx; mov $0x103, "
+			 "%%edx\n\t"
+			 "mov $0x104, %%esi; mov $0x105, %%edi; mov $0x106, %%ebp\n\t"
+			 "mov $0x108, %%r8d; mov $0x109, %%r9d; mov $0x10a, %%r10d; mov $0x10b, "
+			 "%%r11d\n\t"
+			 "mov $0x10c, %%r12d; mov $0x10d, %%r13d; mov $0x10e, %%r14d; mov $0x10f, "
+			 "%%r15d\n\t"
+			 "cmp $0x200, %%eax; stc\n"
+			 ".globl fault_here\nfault_here:\n\t"
+			 "mov (%%rax), %%r10\n\t"
+			 "pushfq; pop %%rcx\n\t"
+			 "pop %%rbx; pop %%rbp"
+			 : "=c"(*flags)
+			 :
+			 : "rax", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
+			   "r14", "r15", "cc", "memory");
 	__asm__ volatile("mov %%r10, %0" : "=r"(r10));
 	return r10;
 }
@@ -107,7 +111,7 @@ int main(void)
 	page = mmap(NULL, 64 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	set(SIGSEGV, repair);
 	for (int i = 0; i < 64; i++) {
-		*(volatile char *)&page[i * 4096 + i] = (char)i;	/* faults, is repaired, happens */
+		*(volatile char *)&page[i * 4096 + i] = (char)i; /* faults, is repaired, happens */
 		CHECK(hits == i + 1 && at == page + i * 4096 + i && code == SEGV_ACCERR);
 		CHECK(page[i * 4096 + i] == (char)i);
 	}

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include "check.h"
 
@@ -79,7 +80,8 @@ int main(int argc, char **argv)
 		CHECK(text == 1);
 		CHECK(getauxval(AT_ENTRY) >= (uintptr_t)__executable_start &&
 		      getauxval(AT_ENTRY) < (uintptr_t)etext);
-		CHECK(getauxval(AT_PAGESZ) == 4096 && getauxval(AT_SECURE) == 0 && getauxval(AT_RANDOM));
+		CHECK(getauxval(AT_PAGESZ) == 4096 && getauxval(AT_SECURE) == 0 &&
+		      getauxval(AT_RANDOM));
 		CHECK(((ElfW(Ehdr) *)(void *)__executable_start)->e_ident[1] == 'E');
 	}
 	/* maps: main is in an executable mapping of the program's file */
@@ -113,7 +115,8 @@ int main(int argc, char **argv)
 	/* the file says what is mapped when it is read */
 	fd = open("/proc/self/maps", O_RDONLY);
 	for (int i = 0; i < 3; i++) {
-		char *at = mmap(NULL, 12288, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), want[64];
+		char *at = mmap(NULL, 12288, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+		     want[64];
 		static char all[65536];
 		ssize_t n, k = 0;
 
@@ -122,7 +125,8 @@ int main(int argc, char **argv)
 		while ((n = read(fd, all + k, sizeof all - 1 - (size_t)k)) > 0)
 			k += n;
 		all[k] = 0;
-		snprintf(want, sizeof want, "%lx-%lx r--p 00000000 00:00 0", (long)at + 4096, (long)at + 8192);
+		snprintf(want, sizeof want, "%lx-%lx r--p 00000000 00:00 0", (long)at + 4096,
+			 (long)at + 8192);
 		CHECK(strstr(all, want));
 		munmap(at, 12288);
 	}
@@ -153,7 +157,8 @@ int main(int argc, char **argv)
 		void *ret;
 
 		__asm__ volatile("call 1f\n1:\tpop %0" : "=r"(ret));
-		CHECK((uintptr_t)ret >= (uintptr_t)__executable_start && (uintptr_t)ret < (uintptr_t)etext);
+		CHECK((uintptr_t)ret >= (uintptr_t)__executable_start &&
+		      (uintptr_t)ret < (uintptr_t)etext);
 		CHECK((uintptr_t)__builtin_return_address(0) > 4096);
 	}
 	SECTION("ifunc, return addresses: good");
@@ -164,7 +169,8 @@ int main(int argc, char **argv)
 		clock_gettime(CLOCK_MONOTONIC, &b);
 		CHECK(b.tv_sec > a.tv_sec || (b.tv_sec == a.tv_sec && b.tv_nsec >= a.tv_nsec));
 	}
-	/* However long it takes from one to the next; time() may lag by a tick of the kernel's clock. */
+	/* However long it takes from one to the next; time() may lag by a tick of the kernel's
+	 * clock. */
 	now = time(NULL);
 	CHECK(gettimeofday(&tv, NULL) == 0 && tv.tv_sec >= now);
 	CHECK(syscall(SYS_clock_gettime, CLOCK_REALTIME, &a) == 0 && a.tv_sec >= tv.tv_sec);
@@ -178,7 +184,8 @@ int main(int argc, char **argv)
 		extern const ptrdiff_t __rseq_offset __attribute__((weak));
 
 		if (&__rseq_size && __rseq_size) {
-			volatile int32_t *id = (void *)((char *)__builtin_thread_pointer() + __rseq_offset);
+			volatile int32_t *id = (void *)((char *)__builtin_thread_pointer() +
+							__rseq_offset);
 
 			CHECK(id[1] >= 0 && id[1] < 4096);
 		}
@@ -210,7 +217,8 @@ int main(int argc, char **argv)
 	CHECK(sbrk(-(1 << 20)) == p + (1 << 20));
 	for (int i = 0; i < 200; i++) {
 		size_t size = 4096u << (i % 10);
-		char *m = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *m = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			       0);
 
 		CHECK(m != MAP_FAILED && !m[0] && !m[size - 1]);
 		m[0] = m[size - 1] = 1;
@@ -218,5 +226,13 @@ int main(int argc, char **argv)
 			CHECK(munmap(m, size) == 0);
 	}
 	SECTION("brk, mmap: good");
+
+	CHECK(prctl(PR_GET_DUMPABLE) == 1 && prctl(PR_SET_DUMPABLE, 2) == -1 && errno == EINVAL);
+	CHECK(prctl(PR_SET_DUMPABLE, 0) == 0 && prctl(PR_GET_DUMPABLE) == 0);
+	if (!fork())
+		_exit(prctl(PR_GET_DUMPABLE));
+	CHECK(wait(&fd) > 0 && fd == 0);
+	CHECK(prctl(PR_SET_DUMPABLE, 1) == 0 && prctl(PR_GET_DUMPABLE) == 1);
+	SECTION("dumpable: as it was set");
 	return 0;
 }

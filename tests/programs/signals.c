@@ -209,7 +209,8 @@ int main(void)
 		sigaction(SIGUSR1, &sa, NULL);
 		set(SIGUSR2, note, 0);
 		raise(SIGUSR1);
-		CHECK(norder == 4 && order[0] == SIGUSR1 && order[1] == -SIGUSR1 && order[2] == SIGUSR2);
+		CHECK(norder == 4 && order[0] == SIGUSR1 && order[1] == -SIGUSR1 &&
+		      order[2] == SIGUSR2);
 	}
 	SECTION("masks of handlers: good");
 
@@ -249,7 +250,8 @@ int main(void)
 	for (int i = 0; i < 4; i++)
 		CHECK(sigqueue(getpid(), SIGRTMIN, (union sigval){ .sival_int = 10 + i }) == 0);
 	sigprocmask(SIG_UNBLOCK, &set1, NULL);
-	CHECK(hits == 4 && queued[0] == 10 && queued[1] == 11 && queued[2] == 12 && queued[3] == 13);
+	CHECK(hits == 4 && queued[0] == 10 && queued[1] == 11 && queued[2] == 12 &&
+	      queued[3] == 13);
 	SECTION("queued with values, in order: %d", hits);
 
 	{
@@ -264,7 +266,8 @@ int main(void)
 	}
 	SECTION("sigwaitinfo: good");
 
-	/* a read is interrupted, or restarted; the timer goes on, as the first ticks may come before the call */
+	/* a read is interrupted, or restarted; the timer goes on, as the first ticks may come
+	 * before the call */
 	CHECK(pipe(fd) == 0 && pipe(told) == 0);
 	set(SIGALRM, tell, 0);
 	hits = 0;
@@ -296,7 +299,10 @@ int main(void)
 		long r;
 
 #ifdef __i386__
-		__asm__ volatile("int $0x80" : "=a"(r) : "a"(37), "b"(getpid()), "c"(SIGUSR1) : "memory");
+		__asm__ volatile("int $0x80"
+				 : "=a"(r)
+				 : "a"(37), "b"(getpid()), "c"(SIGUSR1)
+				 : "memory");
 #else
 		__asm__ volatile("syscall" : "=a"(r) : "a"(62), "D"(getpid()), "S"(SIGUSR1)
 				 : "rcx", "r11", "memory");
@@ -330,14 +336,16 @@ int main(void)
 	SECTION("to the group: good");
 
 	/* death by a signal is seen by the parent */
-	for (const int *s = (const int []){ SIGTERM, SIGKILL, SIGSEGV, SIGABRT, SIGPIPE, 0 }; *s; s++) {
+	for (const int *s = (const int[]){ SIGTERM, SIGKILL, SIGSEGV, SIGABRT, SIGPIPE, 0 }; *s;
+	     s++) {
 		pid = fork();
 		if (!pid) {
 			signal(*s, SIG_DFL);
 			raise(*s);
 			_exit(0);
 		}
-		CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == *s);
+		CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
+		      WTERMSIG(status) == *s);
 	}
 	/* stop and continue */
 	pid = fork();
@@ -350,8 +358,8 @@ int main(void)
 	CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 9);
 	SECTION("deaths, stop and continue: good");
 
-	/* The kernel finds that it cannot restore the frame when the registers are restored already. That is a fault of an
-	 * instruction that does not fault when it is executed. */
+	/* The kernel finds that it cannot restore the frame when the registers are restored
+	 * already. That is a fault of an instruction that does not fault when it is executed. */
 	set(SIGUSR1, damage, 0);
 	set(SIGSEGV, not_restored, 0);
 	for (volatile int i = 0; i < 3; i++)
@@ -365,8 +373,10 @@ int main(void)
 		raise(SIGUSR1);
 		_exit(0);
 	}
-	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-	/* nor is there one if the stack that it is for has no room: with large vector registers 2048 bytes are not enough */
+	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
+	      WTERMSIG(status) == SIGSEGV);
+	/* nor is there one if the stack that it is for has no room: with large vector registers
+	 * 2048 bytes are not enough */
 	pid = fork();
 	if (!pid) {
 		alt = (stack_t){ .ss_sp = (char *)alt.ss_sp + 32768, .ss_size = 2048 };
@@ -377,7 +387,8 @@ int main(void)
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid);
-	SECTION("frames that cannot be restored: good; on a stack of 2048 bytes: %s", WIFSIGNALED(status) ? "dead" : "good");
+	SECTION("frames that cannot be restored: good; on a stack of 2048 bytes: %s",
+		WIFSIGNALED(status) ? "dead" : "good");
 	free(alt.ss_sp);
 	return 0;
 }

@@ -188,7 +188,8 @@ int main(void)
 	SECTION("moved: good");
 
 	/* a generator: thousands of functions that call each other, some rewritten */
-	p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		 0);
 	for (int i = 0; i < 4000; i++) {
 		unsigned char *c = p + i * 32;
 		int32_t d;

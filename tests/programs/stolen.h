@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* stolen.h - what both stolen.c share: rounds with signals in between (stolen [ROUNDS]), and a thread that is at
- * it when another one ends the process (stolen killed [hard], which prints how often it went round at the least:
- * it writes its count each time) */
+/* stolen.h - what both stolen.c share: rounds with signals in between (stolen [ROUNDS]), and a
+ * thread that is at it when another one ends the process (stolen killed [hard], which prints how
+ * often it went round at the least: it writes its count each time) */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +23,8 @@ static void *runner(void *arg)
 {
 	for (;;) {
 		round_of(rounds);
-		asm volatile("add%z0 $1, %0" : "+m"(rounds) : : "cc");	/* one instruction: the test counts it */
+		/* one instruction: the test counts it */
+		asm volatile("add%z0 $1, %0" : "+m"(rounds) : : "cc");
 	}
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* flags: -O1 -static
  *
- * stops.c - blocks that faults stop on their way, in a chain of blocks, in a string instruction, at an instruction that
- * refers to nothing: the fault is repaired, skipped, or left for good. */
+ * stops.c - blocks that faults stop on their way, in a chain of blocks, in a string instruction, at
+ * an instruction that refers to nothing: the fault is repaired, skipped, or left for good. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -68,7 +68,8 @@ static __attribute__((noinline)) void rep(char *to, const char *from, long n)
 
 static __attribute__((noinline)) void strings(char *to, const char *from)
 {
-	__asm__ volatile("lodsb; movsl; movsb; stosl; scasb; nop; nop" : "+D"(to), "+S"(from) :: "memory", "eax", "cc");
+	__asm__ volatile("lodsb; movsl; movsb; stosl; scasb; nop; nop"
+			 : "+D"(to), "+S"(from)::"memory", "eax", "cc");
 }
 
 /* What stops refers to nothing, and there is nothing behind it up to the block's end. */
@@ -76,14 +77,18 @@ static __attribute__((noinline)) int none(volatile int *a, int by)
 {
 	int q = *a, r = 0;
 
-	__asm__ volatile("idivl %2; nop; xorl %1, %1; addl $1, %1" : "+a"(q), "+d"(r) : "c"(by) : "cc");
+	__asm__ volatile("idivl %2; nop; xorl %1, %1; addl $1, %1"
+			 : "+a"(q), "+d"(r)
+			 : "c"(by)
+			 : "cc");
 	return q;
 }
 
 static __attribute__((noinline)) void at_end(char *stack)
 {
-	__asm__ volatile("mov " R(sp) ", " R(bx) "; mov %0, " R(sp) "; pop " R(ax) "; mov " R(bx) ", " R(sp)
-			 :: "r"(stack) : "ax", "bx", "memory");
+	__asm__ volatile("mov " R(sp) ", " R(bx) "; mov %0, " R(sp) "; pop " R(ax) "; mov " R(
+				 bx) ", " R(sp)::"r"(stack)
+			 : "ax", "bx", "memory");
 }
 
 int main(void)

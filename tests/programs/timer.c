@@ -42,7 +42,10 @@ static uint64_t work(void)
 		if (i % 1000 == 0) {
 			memset(a, i, sizeof a);
 			memcpy(b, a, sizeof b);
-			__asm__ volatile("rep cmpsb" : : "S"(a), "D"(b), "c"(sizeof a) : "cc", "memory");
+			__asm__ volatile("rep cmpsb"
+					 :
+					 : "S"(a), "D"(b), "c"(sizeof a)
+					 : "cc", "memory");
 			h ^= (uint64_t)(memcmp(a, b, sizeof a) != 0);
 		}
 	}

@@ -15,8 +15,10 @@ static char *page;
 static void spoil(int sig)
 {
 	ticks++;
-	__asm__ volatile("pcmpeqd %%xmm0, %%xmm0; pcmpeqd %%xmm7, %%xmm7; pcmpeqd %%xmm15, %%xmm15\n\t"
-			 "fninit; fldpi; fldl2e" ::: "xmm0", "xmm7", "xmm15");
+	__asm__ volatile("pcmpeqd %%xmm0, %%xmm0; pcmpeqd %%xmm7, %%xmm7; pcmpeqd %%xmm15, "
+			 "%%xmm15\n\t"
+			 "fninit; fldpi; fldl2e" ::
+				 : "xmm0", "xmm7", "xmm15");
 	if (__builtin_cpu_supports("avx"))
 		__asm__ volatile("vzeroall" ::: "xmm0", "xmm1", "xmm15");
 	if (sig == SIGSEGV)
@@ -33,8 +35,10 @@ static void spoil(int sig)
 
 #define CLOBBERS "rax", "rcx", "rdx", "rdi", "rsi", "r11", "memory", "cc"
 
-#define EACH16(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11) M(12) M(13) M(14) M(15)
-#define EACH32(M) EACH16(M) M(16) M(17) M(18) M(19) M(20) M(21) M(22) M(23) M(24) M(25) M(26) M(27) \
+#define EACH16(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7) \
+	M(8) M(9) M(10) M(11) M(12) M(13) M(14) M(15)
+#define EACH32(M) EACH16(M) M(16) M(17) M(18) M(19) M(20) M(21) M(22) M(23) \
+	M(24) M(25) M(26) M(27) \
 	M(28) M(29) M(30) M(31)
 
 #define LOADX(n) "movups " #n "*64(%[from]), %%xmm" #n "\n\t"
@@ -74,20 +78,23 @@ int main(void)
 
 	for (int round = 0; round < 20; round++) {
 		arm();
-		__asm__ volatile(EACH16(LOADX) TROUBLE EACH16(SAVEX)
-				 :: [from] "r"(before), [to] "r"(after), [page] "m"(page) : CLOBBERS,
-				 "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-				 "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+		__asm__ volatile(EACH16(LOADX) TROUBLE EACH16(SAVEX)::[from] "r"(before),
+				 [to] "r"(after), [page] "m"(page)
+				 : CLOBBERS, "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+				   "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
+				   "xmm14", "xmm15");
 		CHECK(same(16, 16));
 	}
 	SECTION("xmm: kept");
 	if (__builtin_cpu_supports("avx")) {
 		for (int round = 0; round < 20; round++) {
 			arm();
-			__asm__ volatile(EACH16(LOADY) TROUBLE EACH16(SAVEY) "vzeroupper"
-					 :: [from] "r"(before), [to] "r"(after), [page] "m"(page) : CLOBBERS,
-					 "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8",
-					 "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+			__asm__ volatile(EACH16(LOADY) TROUBLE EACH16(
+						 SAVEY) "vzeroupper" ::[from] "r"(before),
+					 [to] "r"(after), [page] "m"(page)
+					 : CLOBBERS, "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",
+					   "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
+					   "xmm12", "xmm13", "xmm14", "xmm15");
 			CHECK(same(16, 32));
 		}
 	}
@@ -115,16 +122,19 @@ int main(void)
 
 		arm();
 		__asm__ volatile("fninit; fldcw %[cw]; ldmxcsr %[mx]\n\t"
-				 "fld1; fldpi; fldl2t; fldl2e; fldln2; fldlg2; fldz; fld1\n\t"
-				 TROUBLE
+				 "fld1; fldpi; fldl2t; fldl2e; fldln2; fldlg2; fldz; "
+				 "fld1\n\t" TROUBLE
 				 "fstpt (%[o]); fstpt 16(%[o]); fstpt 32(%[o]); fstpt 48(%[o])\n\t"
-				 "fstpt 64(%[o]); fstpt 80(%[o]); fstpt 96(%[o]); fstpt 112(%[o])\n\t"
+				 "fstpt 64(%[o]); fstpt 80(%[o]); fstpt 96(%[o]); fstpt "
+				 "112(%[o])\n\t"
 				 "fnstcw %[cw2]; stmxcsr %[mx2]; fninit"
 				 : [cw2] "=m"(cw2), [mx2] "=m"(mx2)
-				 : [cw] "m"(cw), [mx] "m"(mx), [o] "r"(out), [page] "m"(page) : CLOBBERS);
+				 : [cw] "m"(cw), [mx] "m"(mx), [o] "r"(out), [page] "m"(page)
+				 : CLOBBERS);
 		__asm__ volatile("ldmxcsr %0" :: "m"((uint32_t){ 0x1f80 }));
 		CHECK(cw2 == cw && (mx2 & 0xffc0) == (mx & 0xffc0));
-		CHECK(out[0] == 1 && out[1] == 0 && out[7] == 1 && out[6] > 3.14L && out[6] < 3.15L);
+		CHECK(out[0] == 1 && out[1] == 0 && out[7] == 1 && out[6] > 3.14L &&
+		      out[6] < 3.15L);
 	}
 	SECTION("x87 stack, control words: kept");
 
@@ -149,9 +159,11 @@ int main(void)
 		__asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
 		CHECK((lo & 3) == 3);
 		memset(area, 0, sizeof area);
-		__asm__ volatile("movups (%1), %%xmm5\n\txsave (%0)\n\tpxor %%xmm5, %%xmm5\n\txrstor (%0)\n\t"
-				 "movups %%xmm5, (%2)"
-				 :: "r"(area), "r"(before), "r"(after), "a"(lo), "d"(hi) : "xmm5", "memory");
+		__asm__ volatile("movups (%1), %%xmm5\n\txsave (%0)\n\tpxor %%xmm5, "
+				 "%%xmm5\n\txrstor (%0)\n\t"
+				 "movups %%xmm5, (%2)" ::"r"(area),
+				 "r"(before), "r"(after), "a"(lo), "d"(hi)
+				 : "xmm5", "memory");
 		CHECK(!memcmp(before, after, 16) && !memcmp(before, area + 160 + 5 * 16, 16));
 		__asm__ volatile("fxsave (%0)" :: "r"(area) : "memory");
 	}
@@ -163,12 +175,17 @@ int main(void)
 		int x = 5, y = 7;
 
 		__asm__ volatile("lock cmpxchg16b %1\n\tsete %0"
-				 : "=q"(ok), "+m"(m), "+a"(lo), "+d"(hi) : "b"(3ull), "c"(4ull) : "cc");
+				 : "=q"(ok), "+m"(m), "+a"(lo), "+d"(hi)
+				 : "b"(3ull), "c"(4ull)
+				 : "cc");
 		CHECK(ok && m[0] == 3 && m[1] == 4);
 		__asm__ volatile("lock cmpxchg16b %1\n\tsete %0"
-				 : "=q"(ok), "+m"(m), "+a"(lo), "+d"(hi) : "b"(9ull), "c"(9ull) : "cc");
+				 : "=q"(ok), "+m"(m), "+a"(lo), "+d"(hi)
+				 : "b"(9ull), "c"(9ull)
+				 : "cc");
 		CHECK(!ok && lo == 3 && hi == 4 && m[0] == 3);
-		__asm__ volatile("lock xadd %0, %1\n\tlock incl %1\n\txchg %0, %1" : "+r"(x), "+m"(y) :: "cc");
+		__asm__ volatile("lock xadd %0, %1\n\tlock incl %1\n\txchg %0, %1"
+				 : "+r"(x), "+m"(y)::"cc");
 		CHECK(x == 13 && y == 7);
 	}
 	SECTION("locked operations: good");

@@ -73,18 +73,24 @@ __attribute__((noinline)) static double poly(double x, int n)
 
 __attribute__((noinline)) static void adc_chain(u64 *a, const u64 *b, long n)
 {
-	__asm__ volatile("clc\n1: mov (%1), %%rax\n adc %%rax, (%0)\n lea 8(%0), %0\n lea 8(%1), %1\n"
+	__asm__ volatile("clc\n1: mov (%1), %%rax\n adc %%rax, (%0)\n lea 8(%0), %0\n "
+			 "lea 8(%1), %1\n"
 			 " dec %2\n jnz 1b\n setc (%0)"
-			 : "+r"(a), "+r"(b), "+r"(n) : : "rax", "memory", "cc");
+			 : "+r"(a), "+r"(b), "+r"(n)
+			 :
+			 : "rax", "memory", "cc");
 }
 
 __attribute__((noinline)) static u64 flags_kept(u64 a, u64 b)
 {
 	u64 r;
 
-	__asm__ volatile("cmp %2, %1\n jmp 1f\n1: lahf\n seto %%al\n jb 2f\n jz 3f\n inc %1\n jmp 4f\n"
+	__asm__ volatile("cmp %2, %1\n jmp 1f\n1: lahf\n seto %%al\n jb 2f\n jz 3f\n inc %1\n jmp "
+			 "4f\n"
 			 "2: jp 3f\n nop\n3: jo 4f\n jns 4f\n not %1\n4: mov %%rax, %0\n xor %1, %0"
-			 : "=r"(r), "+r"(a) : "r"(b) : "rax", "cc");
+			 : "=r"(r), "+r"(a)
+			 : "r"(b)
+			 : "rax", "cc");
 	return r;
 }
 
@@ -102,8 +108,11 @@ __attribute__((noinline)) static u64 far_loop(u64 n)
 {
 	u64 a = 0;
 
-	__asm__ volatile("1: add $7, %0\n jmp 3f\n2: jmp 1b\n .fill 115, 1, 0x90\n3: jrcxz 4f\n loop 2b\n4:"
-			 : "+r"(a), "+c"(n) : : "cc");
+	__asm__ volatile("1: add $7, %0\n jmp 3f\n2: jmp 1b\n .fill 115, 1, 0x90\n3: jrcxz 4f\n "
+			 "loop 2b\n4:"
+			 : "+r"(a), "+c"(n)
+			 :
+			 : "cc");
 	return a;
 }
 
@@ -139,9 +148,12 @@ __attribute__((noinline)) static u64 by_ret(u64 n)
 
 	/* a return that is a jump, and a call through memory relative to rsp */
 	__asm__ volatile("lea 1f(%%rip), %%rax\n push %%rax\n ret\n ud2\n"
-			 "1: lea 2f(%%rip), %%rax\n push %%rax\n call *(%%rsp)\n pop %%rcx\n jmp 3f\n"
+			 "1: lea 2f(%%rip), %%rax\n push %%rax\n call *(%%rsp)\n pop %%rcx\n jmp "
+			 "3f\n"
 			 "2: lea 5(%1,%1), %0\n ret $0\n3:"
-			 : "=&r"(r) : "r"(n) : "rax", "rcx", "rdx", "memory");
+			 : "=&r"(r)
+			 : "r"(n)
+			 : "rax", "rcx", "rdx", "memory");
 	return r;
 }
 
@@ -159,26 +171,36 @@ __attribute__((noinline)) static u64 through(u64 n)
 	/* every register as target of an indirect jump or call */
 	u64 r = n;
 
-	__asm__ volatile("lea 1f(%%rip), %%rcx\n jmp *%%rcx\n ud2\n1: lea 2f(%%rip), %%rdx\n call *%%rdx\n"
+	__asm__ volatile("lea 1f(%%rip), %%rcx\n jmp *%%rcx\n ud2\n1: lea 2f(%%rip), %%rdx\n call "
+			 "*%%rdx\n"
 			 "lea 2f(%%rip), %%rcx\n call *%%rcx\n"
 			 "lea 2f(%%rip), %%r11\n call *%%r11\n lea 3f(%%rip), %%r13\n jmp *%%r13\n"
-			 "2: inc %0\n ret\n3:" : "+r"(r) : : "rcx", "rdx", "r11", "r13", "memory", "cc");
+			 "2: inc %0\n ret\n3:"
+			 : "+r"(r)
+			 :
+			 : "rcx", "rdx", "r11", "r13", "memory", "cc");
 	return r;
 }
 
 __attribute__((noinline)) static u64 through_memory(u64 n)
 {
-	/* indirect jumps and calls through memory, by way of every kind of address; rcx and rdx stay what they are */
+	/* indirect jumps and calls through memory, by way of every kind of address; rcx and rdx
+	 * stay what they are */
 	static u64 to[4];
 	u64 r = n, c = n * 3, d = 1;
 
-	__asm__ volatile("lea 1f(%%rip), %%rax\n mov %%rax, %3\n lea 2f(%%rip), %%rax\n mov %%rax, 8+%3\n"
+	__asm__ volatile("lea 1f(%%rip), %%rax\n mov %%rax, %3\n lea 2f(%%rip), %%rax\n mov %%rax, "
+			 "8+%3\n"
 			 "lea 3f(%%rip), %%rax\n mov %%rax, 16+%3\n jmp *%3\n ud2\n"
-			 "1: call *8+%3\n lea %3, %%rax\n call *(%%rax,%%rdx,8)\n xchg %%rax, %%rcx\n"
+			 "1: call *8+%3\n lea %3, %%rax\n call *(%%rax,%%rdx,8)\n xchg %%rax, "
+			 "%%rcx\n"
 			 "call *8(%%rcx)\n call *(%%rcx,%%rdx,8)\n xchg %%rax, %%rcx\n"
-			 "push 8(%%rax)\n call *(%%rsp)\n add $8, %%rsp\n jmp *8(%%rax,%%rdx,8)\n ud2\n"
+			 "push 8(%%rax)\n call *(%%rsp)\n add $8, %%rsp\n jmp *8(%%rax,%%rdx,8)\n "
+			 "ud2\n"
 			 "2: lea 7(%0,%1), %0\n sub %2, %0\n ret\n3: imul $5, %1\n"
-			 : "+r"(r), "+c"(c), "+d"(d), "+m"(to) : : "rax", "memory", "cc");
+			 : "+r"(r), "+c"(c), "+d"(d), "+m"(to)
+			 :
+			 : "rax", "memory", "cc");
 	return r ^ c ^ d << 40;
 }
 

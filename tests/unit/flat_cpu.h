@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* flat_cpu.h - a processor with nothing around it but 1 MiB of RAM, for tests that write instructions */
+/* flat_cpu.h - a processor with nothing around it but 1 MiB of RAM, for tests that write
+ * instructions */
 #ifndef TESTS_UNIT_FLAT_CPU_H
 #define TESTS_UNIT_FLAT_CPU_H
 
@@ -70,7 +71,8 @@ static bool flat_write(void *ctx, uint64_t pa, unsigned size, uint64_t val)
 	return true;
 }
 
-static const struct cpu_bus flat_bus = { .fill = flat_fill, .writeback = flat_writeback, .read = flat_read,
+static const struct cpu_bus flat_bus = { .fill = flat_fill, .writeback = flat_writeback,
+	.read = flat_read,
 					 .write = flat_write };
 
 static inline struct flat *flat_new(struct cpu_config cfg)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* real_trace.h - what a real program did, for tests that otherwise use made-up references: 200000
- * instructions of cc1 -O2 (tests/data/real.pug, single-stepped), or any trace that PM_TRACE names */
+ * instructions of cc1 -O2 (tests/data/real.pug, single-stepped), or any trace that PM_TRACE
+ * names */
 #ifndef PM_TEST_REAL_TRACE_H
 #define PM_TEST_REAL_TRACE_H
 
@@ -36,7 +37,8 @@ static bool real_full(const void *arg)
 /* Instructions, references, branches in program order; free() them. */
 static inline struct pm_event *real_events(size_t max, size_t *n)
 {
-	static const struct pm_sink_ops ops = { .abi = PM_ABI, .needs = PM_HAS_INSNS, .name = "real",
+	static const struct pm_sink_ops ops = { .abi = PM_ABI, .needs = PM_HAS_INSNS,
+		.name = "real",
 		.consume = real_consume };
 	const char *path = getenv("PM_TRACE"), *tests = getenv("TESTS");
 	struct real_events r = { .max = max };
@@ -65,7 +67,8 @@ static inline size_t real_branches(struct pm_br *b, size_t max)
 
 	for (size_t i = 0; i < n && k < max; i++)
 		if (ev[i].kind == PM_EV_BRANCH)
-			b[k++] = (struct pm_br){ ev[i].addr, ev[i].value, ev[i].flags, (uint8_t)ev[i].size };
+			b[k++] = (struct pm_br){ ev[i].addr, ev[i].value, ev[i].flags,
+						 (uint8_t)ev[i].size };
 	free(ev);
 	return k;
 }

@@ -19,8 +19,8 @@
 #define SYNTHETIC_BIAS 0x7f1200000000u
 
 /* Code bytes of the address @a of a file mapped at @map; NULL: not in the file. */
-static inline const uint8_t *synthetic_bytes(const struct pm_elf_info *info, const uint8_t *map, uint64_t a,
-				      uint64_t *left)
+static inline const uint8_t *synthetic_bytes(const struct pm_elf_info *info, const uint8_t *map,
+					     uint64_t a, uint64_t *left)
 {
 	for (size_t i = 0; i < info->nseg; i++) {
 		const struct pm_elf_segment *s = &info->seg[i];
@@ -33,8 +33,8 @@ static inline const uint8_t *synthetic_bytes(const struct pm_elf_info *info, con
 	return NULL;
 }
 
-/* At most @max pieces of @path; every @every-th function. Counts fall off like a real program's. The
- * file stays mapped: pieces borrow its bytes. NULL if there is no such file. */
+/* At most @max pieces of @path; every @every-th function. Counts fall off like a real program's.
+ * The file stays mapped: pieces borrow its bytes. NULL if there is no such file. */
 static inline struct pm_counts *synthetic_counts(const char *path, size_t max, unsigned every)
 {
 	struct pm_err err = { 0 };
@@ -61,15 +61,16 @@ static inline struct pm_counts *synthetic_counts(const char *path, size_t max, u
 	pr = pm_counts_add_process(c, 4711, 0, path);
 	pr->status = c->status = 0;
 	pr->isa = info.is64 ? 0 : 1;
-	pm_counts_add_object(c, pr, path, pm_elf_build_id(e), info.type == 3 ? SYNTHETIC_BIAS : 0, 0,
-			     UINT64_MAX);
+	pm_counts_add_object(c, pr, path, pm_elf_build_id(e), info.type == 3 ? SYNTHETIC_BIAS : 0,
+			     0, UINT64_MAX);
 	n = pm_elf_functions(e, &f);
 	for (size_t i = 0; i < n && pr->npiece < max; i += every) {
 		uint64_t a = f[i].lo, left = 0;
 		const uint8_t *p = synthetic_bytes(&info, map, a, &left);
 
 		while (p && a < f[i].hi && pr->npiece < max) {
-			struct pm_piece pc = { .pc = a + (info.type == 3 ? SYNTHETIC_BIAS : 0), .bytes = p,
+			struct pm_piece pc = { .pc = a + (info.type == 3 ? SYNTHETIC_BIAS : 0),
+				.bytes = p,
 					       .falls = true };
 
 			while (a < f[i].hi && pc.n < 24) {

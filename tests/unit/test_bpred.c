@@ -48,15 +48,17 @@ static uint8_t *fast(const char *name, uint64_t a0, uint64_t a1, const struct pm
 static void same(const char *what, const uint8_t *miss, size_t i, bool wrong)
 {
 	if (miss[i] != wrong)
-		fail_msg("%s: branch %zu is %s, its twin says otherwise", what, i, miss[i] ? "missed" : "hit");
+		fail_msg("%s: branch %zu is %s, its twin says otherwise", what, i,
+			 miss[i] ? "missed" : "hit");
 	compared++;
 }
 
 static void test_course_on(uint64_t seed)
 {
 	static const struct { const char *name; char which; unsigned k, h; } p[] = {
-		{ "bimodal", 'b', 5, 0 }, { "bimodal", 'b', 14, 0 }, { "gshare", 'g', 4, 4 }, { "gshare", 'g', 12, 9 },
-		{ "gshare", 'g', 10, 20 }, { "tournament", 't', 3, 3 }, { "tournament", 't', 12, 10 },
+		{ "bimodal", 'b', 5, 0 }, { "bimodal", 'b', 14, 0 }, { "gshare", 'g', 4, 4 },
+		{ "gshare", 'g', 12, 9 }, { "gshare", 'g', 10, 20 }, { "tournament", 't', 3, 3 },
+		{ "tournament", 't', 12, 10 },
 	};
 	size_t n = nbranches(200000);
 	struct pm_br *b = malloc(n * sizeof *b);
@@ -120,7 +122,9 @@ static void test_simple_on(uint64_t seed)
 			hist[l] = (hist[l] * 2 + taken) % 512;
 			if ((sum >= 0) != taken || abs(sum) <= (int)(1.93 * 19 + 14))
 				for (int k = 0; k < 20; k++)
-					weight[row][k] = o_bump(weight[row][k], (k ? past[k - 1] : 1) == taken, -128, 127);
+					weight[row][k] = o_bump(weight[row][k],
+								(k ? past[k - 1] : 1) == taken,
+								-128, 127);
 			memmove(past + 1, past, 18 * sizeof *past);
 			past[0] = taken;
 		}
@@ -143,8 +147,10 @@ static void test_simple_on(uint64_t seed)
 			;
 		same("btb", btb, i, w < 0 || e[set][w].target != b[i].target);
 		for (old = 0; w < 0 && old < 4; old++)
-			if (e[set][old].used <= e[set][0].used && e[set][old].used <= e[set][1].used &&
-			    e[set][old].used <= e[set][2].used && e[set][old].used <= e[set][3].used)
+			if (e[set][old].used <= e[set][0].used &&
+			    e[set][old].used <= e[set][1].used &&
+			    e[set][old].used <= e[set][2].used &&
+			    e[set][old].used <= e[set][3].used)
 				w = old;
 		e[set][w].pc = b[i].pc;
 		e[set][w].target = b[i].target;
@@ -174,7 +180,8 @@ static void test_tage_on(uint64_t seed)
 		bool taken = b[i].flags & PM_BR_TAKEN, cond = b[i].flags & PM_BR_COND;
 
 		for (int k = 0; k < 2; k++)
-			same(k ? "tagescl" : "tage", miss[k], i, o_tage_branch(o[k], b + i, k) != taken && cond);
+			same(k ? "tagescl" : "tage", miss[k], i,
+			     o_tage_branch(o[k], b + i, k) != taken && cond);
 		same("ittage", miss[2], i, !o_ittage_branch(it, b + i));
 	}
 	for (int k = 0; k < 2; k++)
@@ -198,8 +205,8 @@ static size_t count(const char *name, uint64_t a0, uint64_t a1, const struct pm_
 	return sum;
 }
 
-/* More branches than the corrector has counters: 1500 functions in random order, each with eleven branches
- * that always go the same way and one that goes as the two outcomes before it say. */
+/* More branches than the corrector has counters: 1500 functions in random order, each with eleven
+ * branches that always go the same way and one that goes as the two outcomes before it say. */
 static size_t many_branches(struct pm_br *b, size_t n)
 {
 	struct o_random r = o_random_init(11);
@@ -216,7 +223,8 @@ static size_t many_branches(struct pm_br *b, size_t n)
 
 			if (j == 3)
 				taken = o_rnd(&r) >> 20 & 1;
-			b[k] = (struct pm_br){ pc, pc + 40, PM_BR_COND | (taken ? PM_BR_TAKEN : 0), 2 };
+			b[k] = (struct pm_br){ pc, pc + 40, PM_BR_COND | (taken ? PM_BR_TAKEN : 0),
+					       2 };
 			last[1] = last[0];
 			last[0] = taken;
 		}
@@ -241,7 +249,8 @@ static void test_ranking(void **state)
 	gshare = count("gshare", 18, 18, b, n);
 	tage = count("tage", 0, 0, b, n);
 	scl = count("tagescl", 0, 0, b, n);
-	print_message("bimodal %zu gshare %zu tage %zu tagescl %zu of %zu\n", bimodal, gshare, tage, scl, n);
+	print_message("bimodal %zu gshare %zu tage %zu tagescl %zu of %zu\n", bimodal, gshare, tage,
+		      scl, n);
 	assert_true(tage < gshare && tage < bimodal && scl < tage);
 	n = many_branches(b, 400000);
 	gshare = count("gshare", 18, 18, b, n);

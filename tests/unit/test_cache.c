@@ -76,7 +76,8 @@ static void slow_run(struct o_cache *o, const struct pm_event *ev, size_t n)
 		if (e->kind == PM_EV_READ || e->kind == PM_EV_MODIFY)
 			o_cache_ref(o, PM_OP_READ, e->addr, e->size, stack, pc);
 		if (e->kind == PM_EV_WRITE || e->kind == PM_EV_MODIFY)
-			o_cache_ref(o, o->cc->tlb ? PM_OP_READ : PM_OP_WRITE, e->addr, e->size, stack, pc);
+			o_cache_ref(o, o->cc->tlb ? PM_OP_READ : PM_OP_WRITE, e->addr, e->size,
+				    stack, pc);
 	}
 }
 
@@ -143,7 +144,8 @@ static const char *const configs[] = {
 	"l1=8k,4way,64,plru,prefetch=stride,degree=2",
 	"l1=8k,4way,64,lru,prefetch=stream,degree=4",
 	"l1i=4k,2way,32;l1d=4k,2way,32;l2=32k,4way,64",
-	"l1i=4k,2way,32,prefetch=next;l1d=4k,2way,32,prefetch=stride;l2=32k,4way,64,prefetch=stream,degree=2",
+	"l1i=4k,2way,32,prefetch=next;l1d=4k,2way,32,prefetch=stride;"
+	"l2=32k,4way,64,prefetch=stream,degree=2",
 	"l1i=4k,2way,64;l1d=4k,2way,64;l2=16k,4way,64,incl",
 	"l1i=4k,2way,16;l1d=4k,2way,32,victim=2;l2=16k,4way,64,incl;l3=32k,8way,128,incl",
 	"l1i=4k,2way,64,fifo;l1d=4k,2way,64,plru;l2=16k,4way,64,random;l3=32k,8way,64,incl,drrip",
@@ -223,8 +225,9 @@ static void random_config(struct o_random *r, char *buf)
 
 			p += sprintf(p, "%sl%u%s=%u,%uway,%u,%s%s%s%s", p == buf ? "" : ";", k,
 				     k == 1 && split ? side ? "d" : "i" : "",
-				     line * ways << (1 + k + o_rnd(r) % 3), ways, line, policy[o_rnd(r) % 6],
-				     write[o_rnd(r) % 4], k > 1 ? incl[o_rnd(r) % 3] : "", pf[o_rnd(r) % 5]);
+				     line * ways << (1 + k + o_rnd(r) % 3), ways, line,
+				     policy[o_rnd(r) % 6], write[o_rnd(r) % 4],
+				     k > 1 ? incl[o_rnd(r) % 3] : "", pf[o_rnd(r) % 5]);
 			if (o_rnd(r) % 4 == 0)
 				p += sprintf(p, ",victim=%u", (unsigned)(1 + o_rnd(r) % 5));
 			if (o_rnd(r) % 4 == 0)
@@ -269,7 +272,8 @@ static struct pm_event *real_references(size_t n)
 	struct pm_event *ev = real_events(n * 2, &m);
 
 	for (size_t i = 0; i < m && k < n; i++)
-		if (ev[i].kind == PM_EV_INSN || (ev[i].kind >= PM_EV_READ && ev[i].kind <= PM_EV_MODIFY))
+		if (ev[i].kind == PM_EV_INSN ||
+		    (ev[i].kind >= PM_EV_READ && ev[i].kind <= PM_EV_MODIFY))
 			ev[k++] = ev[i];
 	assert_int_equal(k, n);
 	return ev;
@@ -278,12 +282,14 @@ static struct pm_event *real_references(size_t n)
 /* OPT: the twin looks ahead for each line; and no other policy may beat it. */
 static void test_opt(void **state)
 {
-	static const char *const shapes[] = { "8k,4way,64", "4k,full,32", "16k,2way,16", "8k,1way,64" };
+	static const char *const shapes[] = { "8k,4way,64", "4k,full,32", "16k,2way,16",
+		"8k,1way,64" };
 	size_t n = 12000;
 
 	(void)state;
 	for (size_t s = 0; s < NR(shapes) * 2; s++) {
-		struct pm_event *ev = s < NR(shapes) ? make_events(s + 5, 60000, n) : real_references(n);
+		struct pm_event *ev = s < NR(shapes) ? make_events(s + 5, 60000, n)
+						     : real_references(n);
 		uint64_t best = 0;
 
 		for (int p = PM_OPT; p >= PM_LRU; p--) {
@@ -292,7 +298,8 @@ static void test_opt(void **state)
 			struct pm_cache *c;
 			uint64_t m = 0;
 
-			snprintf(config, sizeof config, "l1=%s,%s", shapes[s % NR(shapes)], pm_cache_policies[p]);
+			snprintf(config, sizeof config, "l1=%s,%s", shapes[s % NR(shapes)],
+				 pm_cache_policies[p]);
 			c = pm_cache_new(config, &err);
 			if (!c && p == PM_PLRU)
 				continue;		/* 128 ways are too many for it */
@@ -301,27 +308,39 @@ static void test_opt(void **state)
 			pm_cache_events(c, ev, n);
 			pm_cache_end(c);
 			for (int op = 0; op < PM_OP_COUNT; op++)
-				m += pm_cache_stats(c, 0)->miss[op][0] + pm_cache_stats(c, 0)->miss[op][1];
+				m += pm_cache_stats(c, 0)->miss[op][0] +
+				     pm_cache_stats(c, 0)->miss[op][1];
 			if (p == PM_OPT)
 				best = m;
 			else if (m < best)
-				fail_msg("%s misses %llu times, opt %llu", config, (unsigned long long)m,
-					 (unsigned long long)best);
+				fail_msg("%s misses %llu times, opt %llu", config,
+					 (unsigned long long)m, (unsigned long long)best);
 			if (p == PM_OPT) {	/* the twin: next use by searching */
 				struct o_cache *o = o_cache_new(pm_cache_config(c));
 				uint64_t line = o->cc->level[0].line, nacc = 0;
-				struct { uint64_t addr; enum pm_cache_op op; int cls; } *acc = malloc(n * 4 * sizeof *acc);
+				struct {
+					uint64_t addr;
+					enum pm_cache_op op;
+					int cls;
+				} *acc = malloc(n * 4 * sizeof *acc);
 
 				for (size_t i = 0; i < n; i++)
 					for (int half = 0; half < 2; half++) {
-						int kind = ev[i].kind, cls = kind != PM_EV_INSN && ev[i].flags & PM_REF_STACK;
-						enum pm_cache_op op = kind == PM_EV_INSN ? PM_OP_FETCH
-							: half ? PM_OP_WRITE : PM_OP_READ;
+						int kind = ev[i].kind,
+						    cls = kind != PM_EV_INSN &&
+							  ev[i].flags & PM_REF_STACK;
+						enum pm_cache_op op = kind == PM_EV_INSN
+									      ? PM_OP_FETCH
+								      : half ? PM_OP_WRITE
+									     : PM_OP_READ;
 
-						if ((kind == PM_EV_INSN && half) || (kind == PM_EV_READ && half) ||
+						if ((kind == PM_EV_INSN && half) ||
+						    (kind == PM_EV_READ && half) ||
 						    (kind == PM_EV_WRITE && !half))
 							continue;
-						for (uint64_t a = ev[i].addr / line; a <= (ev[i].addr + ev[i].size - 1) / line; a++) {
+						for (uint64_t a = ev[i].addr / line;
+						     a <= (ev[i].addr + ev[i].size - 1) / line;
+						     a++) {
 							acc[nacc].addr = a * line;
 							acc[nacc].op = op;
 							acc[nacc++].cls = cls;
@@ -333,7 +352,8 @@ static void test_opt(void **state)
 					while (j < nacc && acc[j].addr != acc[i].addr)
 						j++;
 					o->again = j < nacc ? j : UINT64_MAX;
-					o_access(o, o->level, acc[i].addr, line, acc[i].op, acc[i].cls);
+					o_access(o, o->level, acc[i].addr, line, acc[i].op,
+						 acc[i].cls);
 				}
 				compare(config, c, o);
 				compared += nacc;
@@ -355,8 +375,10 @@ static void test_errors(void **state)
 		{ "cache", "l1d=32k,8way,48", "48 is not a power of two" },
 		{ "cache", "l1d=48k,8way,64", "number of sets must be a power of two" },
 		{ "cache", "l1d=32k,7way,64", "do not divide" },
-		{ "cache", "l1d=32k,8way,64,mru", "'mru' is not a field; allowed: Nway, full, lru" },
-		{ "cache", "l1d=32k,8way,64,prefetch=magic", "'magic' is not a prefetcher; allowed: none, next" },
+		{ "cache", "l1d=32k,8way,64,mru",
+		  "'mru' is not a field; allowed: Nway, full, lru" },
+		{ "cache", "l1d=32k,8way,64,prefetch=magic",
+		  "'magic' is not a prefetcher; allowed: none, next" },
 		{ "cache", "l1d=32k,32way,64,9", "'9' is a third number" },
 		{ "cache", "l1d", "the size is missing" },
 		{ "cache", "l0=4k", "'l0' is not a level" },
@@ -397,7 +419,8 @@ static void test_by_hand(void **state)
 {
 	const struct pm_event ev[] = {
 		{ PM_EV_READ, 0, 4, PM_NONE, 0x00, 0 },		/* miss */
-		{ PM_EV_WRITE, 0, 4, PM_NONE, 0x1e, 0 },	/* crosses: 0x10 miss, 0x20 miss (out: 0x00) */
+		{ PM_EV_WRITE, 0, 4, PM_NONE, 0x1e, 0 },	/* crosses: 0x10 miss, 0x20 miss
+								 * (out: 0x00) */
 		{ PM_EV_READ, 0, 4, PM_NONE, 0x14, 0 },		/* hit */
 		{ PM_EV_READ, 0, 4, PM_NONE, 0x00, 0 },		/* miss (out: 0x20, dirty) */
 	};
@@ -431,9 +454,10 @@ static uint64_t misses(const struct pm_cache *c, unsigned level)
 static void test_spaces(void **state)
 {
 	static const struct { const char *config; uint64_t misses; } t[] = {
-		{ "l1d=4k,4way,64", 3 },		/* 0x1000 of two spaces, and a high address */
+		{ "l1d=4k,4way,64", 3 },	/* 0x1000 of two spaces, and a high address */
 		{ "l1d=4k,4way,64;spaces=shared", 2 },
-		{ "l1d=4k,4way,64;flush=switch", 2 + 1 + 2 + 2 },	/* in the last two rounds space 2 has no reference */
+		/* in the last two rounds space 2 has no reference */
+		{ "l1d=4k,4way,64;flush=switch", 2 + 1 + 2 + 2 },
 	};
 	const struct pm_stream one = { .index = 0, .space = 1 }, two = { .index = 1, .space = 2 };
 	const struct pm_event low = { PM_EV_READ, 0, 4, PM_NONE, 0x1000, 0 },
@@ -448,7 +472,8 @@ static void test_spaces(void **state)
 		assert_non_null(c);
 		for (int k = 0; k < 3; k++) {
 			pm_cache_batch(c, &(struct pm_batch){ .stream = &one, .ev = both, .n = 4 });
-			pm_cache_batch(c, &(struct pm_batch){ .stream = &two, .ev = both, .n = k == 0 });
+			pm_cache_batch(c, &(struct pm_batch){
+						  .stream = &two, .ev = both, .n = k == 0 });
 		}
 		assert_int_equal(misses(c, 0), t[i].misses);
 		pm_cache_free(c);
@@ -491,8 +516,10 @@ static void test_maintenance(void **state)
 static void test_by_insn(void **state)
 {
 	const struct pm_event ev[] = {
-		{ PM_EV_INSN, 0, 4, PM_NONE, 0x400000, 0 }, { PM_EV_READ, 0, 4, PM_NONE, 0x1000, 0 },
-		{ PM_EV_INSN, 0, 4, PM_NONE, 0x400004, 0 }, { PM_EV_READ, 0, 4, PM_NONE, 0x2000, 0 },
+		{ PM_EV_INSN, 0, 4, PM_NONE, 0x400000, 0 },
+		{ PM_EV_READ, 0, 4, PM_NONE, 0x1000, 0 },
+		{ PM_EV_INSN, 0, 4, PM_NONE, 0x400004, 0 },
+		{ PM_EV_READ, 0, 4, PM_NONE, 0x2000, 0 },
 		{ PM_EV_READ, 0, 4, PM_NONE, 0x3000, 0 }, { PM_EV_READ, 0, 4, PM_NONE, 0x1000, 0 },
 	};
 	struct pm_err err = { 0 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cachegrind's rules against a twin of lists searched from the front and tables searched in full. */
+/* cachegrind's rules against a twin of lists searched from the front and tables searched in
+ * full. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,7 +59,8 @@ static void check(const struct pm_cg_cache c[3], uint64_t seed, uint64_t span, s
 	struct pm_event *ev = seed ? malloc(n * sizeof *ev) : real_events(n, &n);
 	struct pm_cg *g = pm_cg_new(c);
 	struct slow s[3];
-	uint64_t v[PM_CG_COUNT] = { 0 }, fast[PM_CG_COUNT], pc = 0x401000, last[512] = { 0 }, sum = 0;
+	uint64_t v[PM_CG_COUNT] = { 0 }, fast[PM_CG_COUNT], pc = 0x401000, last[512] = { 0 },
+	sum = 0;
 	static uint8_t counter[128][128];
 	bool past[7] = { false }, began = false;
 	const struct pm_cg_insn *in;
@@ -77,9 +79,14 @@ static void check(const struct pm_cg_cache c[3], uint64_t seed, uint64_t span, s
 		if (seed)
 			*e = o_random_ref(&r, span);
 		if (seed && began && x % 8 == 0) {
-			*e = (struct pm_event){ PM_EV_BRANCH, x & 64 ? PM_BR_COND | (x & 128 ? PM_BR_TAKEN : 0)
-				: PM_BR_INDIRECT | PM_BR_TAKEN | (x & 256 ? PM_BR_RET : 0), 4, PM_NONE, pc,
-				0x500000 + (x >> 20 & 3) * 64 };
+			*e = (struct pm_event){ PM_EV_BRANCH,
+						x & 64 ? PM_BR_COND | (x & 128 ? PM_BR_TAKEN : 0)
+						       : PM_BR_INDIRECT | PM_BR_TAKEN |
+								 (x & 256 ? PM_BR_RET : 0),
+						4,
+						PM_NONE,
+						pc,
+						0x500000 + (x >> 20 & 3) * 64 };
 		}
 		taken = e->flags & PM_BR_TAKEN;
 		if (e->kind == PM_EV_INSN) {
@@ -129,7 +136,8 @@ static void check(const struct pm_cg_cache c[3], uint64_t seed, uint64_t span, s
 	pm_cg_totals(g, fast);
 	for (int k = 0; k < PM_CG_COUNT; k++)
 		if (fast[k] != v[k])
-			fail_msg("event %d: %llu, slow %llu", k, (unsigned long long)fast[k], (unsigned long long)v[k]);
+			fail_msg("event %d: %llu, slow %llu", k, (unsigned long long)fast[k],
+				 (unsigned long long)v[k]);
 	in = pm_cg_insns(g, &nin);
 	for (size_t i = 0; i < nin; i++)
 		sum += in[i].v[PM_CG_Ir];
@@ -189,14 +197,18 @@ static void test_blocks(void **state)
 		for (unsigned b = 0; b < NBLOCK; b++) {
 			block[b] = (struct pm_block){ pc, code.ninsn, 1 + o_rnd(&r) % 12 };
 			for (unsigned i = 0; i < block[b].n; i++, pc += insn[code.ninsn++].len)
-				insn[code.ninsn] = (struct pm_insn){ .pc = pc, .len = 1 + o_rnd(&r) % 11,
-					.flow = i + 1 < block[b].n ? PM_CLASS_NONE : o_rnd(&r) % 7 };
+				insn[code.ninsn] = (struct pm_insn){
+					.pc = pc,
+					.len = 1 + o_rnd(&r) % 11,
+					.flow = i + 1 < block[b].n ? PM_CLASS_NONE : o_rnd(&r) % 7
+				};
 			if (o_rnd(&r) % 3 == 0)
 				pc += o_rnd(&r) % 100;
 		}
 		while (n < 399000) {
 			unsigned id = o_rnd(&r) % 4 ? o_rnd(&r) % 10 : o_rnd(&r) % NBLOCK, slot = 0;
-			unsigned done = o_rnd(&r) % 50 ? block[id].n : o_rnd(&r) % (block[id].n + 1);
+			unsigned done = o_rnd(&r) % 50 ? block[id].n
+						       : o_rnd(&r) % (block[id].n + 1);
 
 			ev[n++] = (struct pm_event){ PM_EV_BLOCK, 0, 0, id, block[id].pc, done };
 			while (slot < done && o_rnd(&r) % 3) {
@@ -210,13 +222,16 @@ static void test_blocks(void **state)
 				ev[n++] = e;
 			}
 			if (o_rnd(&r) % 200 == 0)
-				ev[n++] = (struct pm_event){ PM_EV_SIGNAL, 0, 0, PM_NONE, block[id].pc + 1, 11 };
+				ev[n++] = (struct pm_event){ PM_EV_SIGNAL,     0, 0, PM_NONE,
+							     block[id].pc + 1, 11 };
 			if (o_rnd(&r) % 300 == 0)
 				ev[n++] = (struct pm_event){ PM_EV_SIGRETURN, 0, 0, PM_NONE, 0, 0 };
 		}
 		/* the same trace through the expander */
 		pm_pipeline_sink(p, &plain_ops, g[1]);
-		assert_int_equal(pm_pipeline_start(p, PM_HAS_BLOCKS | PM_HAS_INSNS | PM_HAS_REFS, "these", &err), PM_OK);
+		assert_int_equal(pm_pipeline_start(p, PM_HAS_BLOCKS | PM_HAS_INSNS | PM_HAS_REFS,
+						   "these", &err),
+				 PM_OK);
 		for (size_t i = 0, c = 1; i < n; i += c, c = c * 7 % 4093) {
 			struct pm_batch b = { .stream = &stream, .code = &code, .ev = ev + i };
 
@@ -248,8 +263,8 @@ static void test_blocks(void **state)
 	}
 }
 
-/* Packed batches, with all references and with those only that are not to the newest line of a set, count what
- * the same trace counts unpacked. */
+/* Packed batches, with all references and with those only that are not to the newest line of a set,
+ * count what the same trace counts unpacked. */
 #define NCHAIN 60
 
 struct packed_code {
@@ -287,7 +302,10 @@ static struct pm_code random_chains(struct o_random *r, struct packed_code *c)
 			b = c->block + part->block;
 			for (unsigned i = 0; i < b->n; i++)
 				while (o_rnd(r) % 3 == 0 && part->nref < 24) {
-					c->ref[nref++] = (struct pm_chain_ref){ b->insn + i, 1u << o_rnd(r) % 7, kinds[o_rnd(r) % 3], 0 };
+					c->ref[nref++] = (struct pm_chain_ref){ b->insn + i,
+										1u << o_rnd(r) % 7,
+										kinds[o_rnd(r) % 3],
+										0 };
 					part->nref++;
 				}
 			to->nref += part->nref;
@@ -318,7 +336,8 @@ static void test_packed(void **state)
 		struct packed_code *c = calloc(1, sizeof *c);
 		struct pm_code code = random_chains(&r, c);
 		struct pm_stream stream = { .index = 0 };
-		struct pm_cg *g[3] = { pm_cg_new(caches[k]), pm_cg_new(caches[k]), pm_cg_new(caches[k]) };
+		struct pm_cg *g[3] = { pm_cg_new(caches[k]), pm_cg_new(caches[k]),
+			pm_cg_new(caches[k]) };
 		struct pm_unpacker *u = pm_unpacker_new();
 		uint64_t *newest = malloc(sets * sizeof *newest), v[3][PM_CG_COUNT], left_out = 0;
 		struct pm_err err = { 0 };
@@ -329,40 +348,61 @@ static void test_packed(void **state)
 			static uint64_t all[2000 * 100];
 			static struct pm_packed_ref some[2000 * 100];
 			static struct pm_event ev[8000];
-			struct pm_packed p = { .chains = { c->chain, c->part, c->ref, NCHAIN }, .id = id, .addr = all };
+			struct pm_packed p = { .chains = { c->chain, c->part, c->ref, NCHAIN },
+				.id = id, .addr = all };
 			struct pm_batch b = { .stream = &stream, .code = &code, .ev = ev };
 			size_t nsome = 0;
 
 			while (p.n < 1000 && o_rnd(&r) % 500) {
 				if (o_rnd(&r) % 20) {
-					uint32_t x = o_rnd(&r) % 4 ? o_rnd(&r) % 6 : o_rnd(&r) % NCHAIN;
+					uint32_t x = o_rnd(&r) % 4 ? o_rnd(&r) % 6
+								   : o_rnd(&r) % NCHAIN;
 
 					id[p.n++] = x;
-					for (uint32_t i = c->chain[x].ref; i < c->chain[x].ref + c->chain[x].nref; i++) {
-						uint64_t addr = 0x10000 + o_rnd(&r) % (o_rnd(&r) % 3 ? 700 : 40000);
+					for (uint32_t i = c->chain[x].ref;
+					     i < c->chain[x].ref + c->chain[x].nref; i++) {
+						uint64_t addr = 0x10000 +
+								o_rnd(&r) % (o_rnd(&r) % 3 ? 700
+											   : 40000);
 
 						all[p.nref] = addr;
 						if (newest[addr / line % sets] != addr / line ||
-						    addr / line != (addr + c->ref[i].size - 1) / line)
-							some[nsome++] = (struct pm_packed_ref){ addr, i, (uint32_t)p.nref };
+						    addr / line !=
+							    (addr + c->ref[i].size - 1) / line)
+							some[nsome++] = (struct pm_packed_ref){
+								addr, i, (uint32_t)p.nref
+							};
 						p.nref++;
 						use(newest, sets, line, addr, c->ref[i].size);
 					}
-				} else {	/* a block of which not all is executed, or a signal */
-					uint32_t x = o_rnd(&r) % NBLOCK, done = o_rnd(&r) % (c->block[x].n + 1);
+				} else {	/* a block of which not all is executed, or a
+						 * signal */
+					uint32_t x = o_rnd(&r) % NBLOCK,
+						 done = o_rnd(&r) % (c->block[x].n + 1);
 					uint64_t addr = 0x10000 + o_rnd(&r) % 5000;
 
 					id[p.n++] = PM_CHAIN_EVENTS | (done ? 3 : 2);
-					ev[b.n++] = (struct pm_event){ PM_EV_BLOCK, 0, 0, x, c->block[x].pc, done };
+					ev[b.n++] = (struct pm_event){ PM_EV_BLOCK,    0,   0, x,
+								       c->block[x].pc, done };
 					if (done) {
-						ev[b.n++] = (struct pm_event){ PM_EV_READ, 0, 8, done - 1, addr, 0 };
+						ev[b.n++] = (struct pm_event){
+							PM_EV_READ, 0, 8, done - 1, addr, 0
+						};
 						use(newest, sets, line, addr, 8);
 					}
-					ev[b.n++] = (struct pm_event){ o_rnd(&r) % 2 ? PM_EV_SIGNAL : PM_EV_SIGRETURN, 0, 0, PM_NONE,
-						c->block[x].pc + 1, 11 };
+					ev[b.n++] = (struct pm_event){
+						o_rnd(&r) % 2 ? PM_EV_SIGNAL : PM_EV_SIGRETURN,
+						0,
+						0,
+						PM_NONE,
+						c->block[x].pc + 1,
+						11
+					};
 				}
 			}
-			assert_int_equal(pm_unpack(u, &b, &p, &(struct pm_emit){ unpacked, g[0] }, &err), PM_OK);
+			assert_int_equal(pm_unpack(u, &b, &p, &(struct pm_emit){ unpacked, g[0] },
+						   &err),
+					 PM_OK);
 			assert_int_equal(pm_cg_packed(g[1], &b, &p, &err), PM_OK);
 			left_out += p.nref - nsome;
 			p.addr = NULL;
@@ -377,19 +417,24 @@ static void test_packed(void **state)
 		}
 		for (int j = 1; j < 3; j++) {
 			size_t m[2];
-			const struct pm_cg_insn *in[2] = { pm_cg_insns(g[0], m), pm_cg_insns(g[j], m + 1) };
+			const struct pm_cg_insn *in[2] = { pm_cg_insns(g[0], m),
+				pm_cg_insns(g[j], m + 1) };
 
 			for (int e = 0; e < PM_CG_COUNT; e++)
 				if (v[0][e] != v[j][e])
-					fail_msg("caches %zu event %d: %llu unpacked, %llu %s", k, e, (unsigned long long)v[0][e],
-						 (unsigned long long)v[j][e], j == 1 ? "packed" : "without some");
+					fail_msg("caches %zu event %d: %llu unpacked, %llu %s", k,
+						 e, (unsigned long long)v[0][e],
+						 (unsigned long long)v[j][e],
+						 j == 1 ? "packed" : "without some");
 			assert_int_equal(m[0], m[1]);
 			for (size_t i = 0; i < m[0]; i++)
 				for (size_t q = 0; q < m[1]; q++)
 					if (in[0][i].pc == in[1][q].pc)
-						assert_memory_equal(in[0] + i, in[1] + q, sizeof *in[0]);
+						assert_memory_equal(in[0] + i, in[1] + q,
+								    sizeof *in[0]);
 		}
-		assert_true(v[0][PM_CG_Bc] > 1000 && v[0][PM_CG_Bi] > 1000 && v[0][PM_CG_DLmr] > 100);
+		assert_true(v[0][PM_CG_Bc] > 1000 && v[0][PM_CG_Bi] > 1000 &&
+			    v[0][PM_CG_DLmr] > 100);
 		for (int j = 0; j < 3; j++)
 			pm_cg_free(g[j]);
 		pm_unpacker_free(u);
@@ -401,7 +446,8 @@ static void test_packed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_twin),
-					    cmocka_unit_test(test_blocks), cmocka_unit_test(test_packed) };
+					    cmocka_unit_test(test_blocks),
+					    cmocka_unit_test(test_packed) };
 
 	return cmocka_run_group_tests_name("cachegrind", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_citcat.c - faults in what a replay is given: verify must find each, and say where it shows */
+/* test_citcat.c - faults in what a replay is given: verify must find each, and say where it
+ * shows */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,17 +63,35 @@ static int cleanup(void **state)
 }
 
 enum fault {
-	NONE, DROP_INTR, DROP_COUNT, DROP_CAUSE, DROP_IO, DROP_DMA, SHIFT_DMA, CHANGE_DMA, CHANGE_IO, CHANGE_COUNT,
-	CHANGE_MEM, CHANGE_GPR, CHANGE_TLB, MOVE_INTR, WIRED_OFF, FAULTS
+	NONE,
+	DROP_INTR,
+	DROP_COUNT,
+	DROP_CAUSE,
+	DROP_IO,
+	DROP_DMA,
+	SHIFT_DMA,
+	CHANGE_DMA,
+	CHANGE_IO,
+	CHANGE_COUNT,
+	CHANGE_MEM,
+	CHANGE_GPR,
+	CHANGE_TLB,
+	MOVE_INTR,
+	WIRED_OFF,
+	FAULTS
 };
 static const char *const names[] = {
 	"none", "an interrupt is missing", "a Count value is missing", "a Cause value is missing",
 	"an I/O word is missing", "a DMA record is missing", "DMA comes one bus transaction late",
-	"one word of DMA differs", "one I/O word differs", "one Count value differs", "one word of memory differs",
-	"one register differs", "one TLB entry differs", "an interrupt is one branch late", "Wired differs, and with it Random",
+	"one word of DMA differs", "one I/O word differs", "one Count value differs",
+	"one word of memory differs", "one register differs", "one TLB entry differs",
+	"an interrupt is one branch late", "Wired differs, and with it Random",
 };
 
-#define DROP(v, n, i) do { memmove(&(v)[i], &(v)[(i) + 1], ((n) - (i) - 1) * sizeof *(v)); (n)--; } while (0)
+#define DROP(v, n, i) do {							\
+	memmove(&(v)[i], &(v)[(i) + 1], ((n) - (i) - 1) * sizeof *(v));		\
+	(n)--;									\
+} while (0)
 
 static enum pm_status with(enum fault what, struct citcat_verify *v, struct pm_err *err)
 {
@@ -86,7 +105,8 @@ static enum pm_status with(enum fault what, struct citcat_verify *v, struct pm_e
 	case DROP_IO: DROP(c.io, c.nio, c.nio / 2); break;
 	case DROP_DMA: DROP(c.dma, c.ndma, c.ndma / 2); break;
 	case SHIFT_DMA:
-		/* the first data block that the device writes, behind the processor's next read of it */
+		/* the first data block that the device writes, behind the processor's next read of
+		 * it */
 		for (size_t i = 0; i < c.ndma; i++)
 			c.dma[i].order++;
 		break;
@@ -151,7 +171,9 @@ static void test_cuts(void **state)
 	p[0] = machine_read_file(cat, &n[0], &err);
 	p[1] = machine_read_file(ims, &n[1], &err);
 	p[2] = machine_read_file(aes, &n[2], &err);
-	for (size_t cut = 0; cut <= n[0]; cut += cut < 80 ? 1 : cut + 9001 < n[0] || cut == n[0] ? 9001 : n[0] - cut) {
+	for (size_t cut = 0; cut <= n[0]; cut += cut < 80			    ? 1
+						 : cut + 9001 < n[0] || cut == n[0] ? 9001
+										    : n[0] - cut) {
 		struct citcat_verify v;
 		FILE *f = fopen(disk, "w");
 
@@ -180,7 +202,8 @@ static void test_cuts(void **state)
 			memset(&err, 0, sizeof err);
 			st = (k == 1 ? citcat_read_ims : citcat_read_aes)(exact, cut, &c, &err);
 			if (st != (cut == n[k] ? PM_OK : PM_ERR) || !err.msg[0] != (cut == n[k]))
-				fail_msg("%s cut at %zu of %zu: status %d, \"%s\"", k == 1 ? ".ims" : ".aes", cut, n[k], st, err.msg);
+				fail_msg("%s cut at %zu of %zu: status %d, \"%s\"",
+					 k == 1 ? ".ims" : ".aes", cut, n[k], st, err.msg);
 			citcat_release(&c);
 			free(exact);
 		}
@@ -190,7 +213,8 @@ static void test_cuts(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_faults), cmocka_unit_test(test_cuts) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_cuts) };
 
 	return cmocka_run_group_tests(tests, record, cleanup);
 }

@@ -20,7 +20,8 @@ static uint64_t compared;
 static struct pm_core_op random_op(struct o_random *r)
 {
 	uint64_t x = o_rnd(r), y = o_rnd(r);
-	struct pm_core_op op = { .class = x % 8 ? 1 + x % 3 : x / 8 % PM_CORE_CLASS_COUNT, .uops = 1 + (y & 7) / 7,
+	struct pm_core_op op = { .class = x % 8 ? 1 + x % 3 : x / 8 % PM_CORE_CLASS_COUNT,
+		.uops = 1 + (y & 7) / 7,
 		.len = 1 + (x >> 8) % 11 };
 
 	op.addr_regs = 1u << (x >> 16 & 15);
@@ -39,7 +40,9 @@ static struct pm_core_op random_op(struct o_random *r)
 		op.store_level[i] = (y >> 34 & 15) < 13 ? 0 : (y >> 34 & 3);
 	}
 	op.taken = (y >> 40 & 7) == 0;
-	op.redirect = (y >> 44 & 31) == 0 ? PM_CORE_WRONG : (y >> 44 & 31) == 1 ? PM_CORE_BUBBLE : 0;
+	op.redirect = (y >> 44 & 31) == 0   ? PM_CORE_WRONG
+		      : (y >> 44 & 31) == 1 ? PM_CORE_BUBBLE
+					    : 0;
 	op.fetch_level = (y >> 50 & 63) == 0 ? 1 + (y >> 56) % 3 : 0;
 	op.stack = (y >> 58 & 7) == 0;
 	op.serial = op.class == PM_CORE_SYSTEM;
@@ -70,8 +73,9 @@ static void test_twin(void **state)
 			o_core_op(o, &op, b);
 			for (int s = 0; s < 4; s++)
 				if (a[s] != b[s])
-					fail_msg("core %zu instruction %zu: %s at %llu, slow %llu", k, i, stage[s],
-						 (unsigned long long)a[s], (unsigned long long)b[s]);
+					fail_msg("core %zu instruction %zu: %s at %llu, slow %llu",
+						 k, i, stage[s], (unsigned long long)a[s],
+						 (unsigned long long)b[s]);
 			compared++;
 		}
 		assert_true(pm_core_stats(c)->forwarded > 0);
@@ -84,9 +88,12 @@ static void test_twin(void **state)
 static void test_monotone(void **state)
 {
 	static const struct { size_t at; uint32_t from; const char *name; } dim[] = {
-		{ offsetof(struct pm_core_conf, rob), 16, "rob" }, { offsetof(struct pm_core_conf, iq), 8, "iq" },
-		{ offsetof(struct pm_core_conf, width), 1, "width" }, { offsetof(struct pm_core_conf, mshr), 1, "mshr" },
-		{ offsetof(struct pm_core_conf, lq), 4, "lq" }, { offsetof(struct pm_core_conf, sq), 4, "sq" },
+		{ offsetof(struct pm_core_conf, rob), 16, "rob" },
+		{ offsetof(struct pm_core_conf, iq), 8, "iq" },
+		{ offsetof(struct pm_core_conf, width), 1, "width" },
+		{ offsetof(struct pm_core_conf, mshr), 1, "mshr" },
+		{ offsetof(struct pm_core_conf, lq), 4, "lq" },
+		{ offsetof(struct pm_core_conf, sq), 4, "sq" },
 	};
 
 	(void)state;
@@ -108,20 +115,23 @@ static void test_monotone(void **state)
 			}
 			cycles = pm_core_stats(c)->cycles;
 			if (last && cycles > last + last / 100)
-				fail_msg("%s %u: %llu cycles, with half as much %llu", dim[d].name, dim[d].from << k,
-					 (unsigned long long)cycles, (unsigned long long)last);
+				fail_msg("%s %u: %llu cycles, with half as much %llu", dim[d].name,
+					 dim[d].from << k, (unsigned long long)cycles,
+					 (unsigned long long)last);
 			last = cycles;
 			pm_core_free(c);
 		}
 	}
 }
 
-/* A chain of n additions takes n cycles and the pipeline's ends; independent ones share the ports. */
+/* A chain of n additions takes n cycles and the pipeline's ends; independent ones share the
+ * ports. */
 static void test_by_hand(void **state)
 {
 	struct pm_core_conf conf = pm_core_mid;
 	struct pm_core *c = pm_core_from(&conf);
-	struct pm_core_op add = { .data_regs = 1, .writes = 1, .class = PM_CORE_ALU, .uops = 1, .len = 3 };
+	struct pm_core_op add = { .data_regs = 1, .writes = 1, .class = PM_CORE_ALU, .uops = 1,
+		.len = 3 };
 	uint64_t t[4];
 
 	(void)state;
@@ -147,18 +157,22 @@ static void test_decode(void **state)
 		bool stack;
 	} t[] = {
 #define FL (1ull << 49)
-		{ { 0x48, 0x01, 0xd8 }, 3, 0, 1 | 8, 1 | FL, PM_CORE_ALU },			/* add rax, rbx */
-		{ { 0x48, 0x03, 0x04, 0xcb }, 4, 8 | 2, 1, 1 | FL, PM_CORE_ALU },		/* add rax, [rbx+rcx*8] */
-		{ { 0x4b, 0x8b, 0x44, 0xc8, 0x10 }, 5, 1 << 8 | 1 << 9, 0, 1, PM_CORE_MOVE },	/* mov rax, [r8+r9*8+16] */
-		{ { 0x48, 0x89, 0x1e }, 3, 1 << 6, 8, 0, PM_CORE_MOVE },			/* mov [rsi], rbx */
-		{ { 0x31, 0xc0 }, 2, 0, 0, 1 | FL, PM_CORE_MOVE },				/* xor eax, eax */
-		{ { 0x53 }, 1, 1 << 4, 8, 1 << 4, PM_CORE_MOVE, true },				/* push rbx */
-		{ { 0x48, 0x89, 0xd8 }, 3, 0, 8, 1, PM_CORE_MOVE },				/* mov rax, rbx */
-		{ { 0x0f, 0xaf, 0xc3 }, 3, 0, 1 | 8, 1 | FL, PM_CORE_MUL },			/* imul eax, ebx */
-		{ { 0xf2, 0x0f, 0x58, 0xc1 }, 4, 0, 3 << 16, 1 << 16, PM_CORE_FADD },		/* addsd xmm0, xmm1 */
-		{ { 0xf2, 0x0f, 0x59, 0x07 }, 4, 1 << 7, 1 << 16, 1 << 16, PM_CORE_FMUL },	/* mulsd xmm0, [rdi] */
-		{ { 0x74, 0x05 }, 2, 0, FL, 0, PM_CORE_BRANCH },				/* je */
-		{ { 0x0f, 0x05 }, 2, 0, ~0ull, ~0ull, PM_CORE_SYSTEM },				/* syscall: any registers */
+		{ { 0x48, 0x01, 0xd8 }, 3, 0, 1 | 8, 1 | FL, PM_CORE_ALU },	/* add rax, rbx */
+		/* add rax, [rbx+rcx*8] */
+		{ { 0x48, 0x03, 0x04, 0xcb }, 4, 8 | 2, 1, 1 | FL, PM_CORE_ALU },
+		/* mov rax, [r8+r9*8+16] */
+		{ { 0x4b, 0x8b, 0x44, 0xc8, 0x10 }, 5, 1 << 8 | 1 << 9, 0, 1, PM_CORE_MOVE },
+		{ { 0x48, 0x89, 0x1e }, 3, 1 << 6, 8, 0, PM_CORE_MOVE },	/* mov [rsi], rbx */
+		{ { 0x31, 0xc0 }, 2, 0, 0, 1 | FL, PM_CORE_MOVE },	/* xor eax, eax */
+		{ { 0x53 }, 1, 1 << 4, 8, 1 << 4, PM_CORE_MOVE, true },	/* push rbx */
+		{ { 0x48, 0x89, 0xd8 }, 3, 0, 8, 1, PM_CORE_MOVE },	/* mov rax, rbx */
+		{ { 0x0f, 0xaf, 0xc3 }, 3, 0, 1 | 8, 1 | FL, PM_CORE_MUL },	/* imul eax, ebx */
+		/* addsd xmm0, xmm1 */
+		{ { 0xf2, 0x0f, 0x58, 0xc1 }, 4, 0, 3 << 16, 1 << 16, PM_CORE_FADD },
+		/* mulsd xmm0, [rdi] */
+		{ { 0xf2, 0x0f, 0x59, 0x07 }, 4, 1 << 7, 1 << 16, 1 << 16, PM_CORE_FMUL },
+		{ { 0x74, 0x05 }, 2, 0, FL, 0, PM_CORE_BRANCH },	/* je */
+		{ { 0x0f, 0x05 }, 2, 0, ~0ull, ~0ull, PM_CORE_SYSTEM },	/* syscall: any registers */
 	};
 
 	(void)state;
@@ -168,7 +182,8 @@ static void test_decode(void **state)
 		pm_core_decode(t[i].bytes, t[i].len, PM_ISA_X86_64, &s);
 		if (s.class != t[i].class || (t[i].data != ~0ull && (s.addr_regs != t[i].addr ||
 		    s.data_regs != t[i].data || s.writes != t[i].writes || s.stack != t[i].stack)))
-			fail_msg("instruction %zu: class %d (want %d) addr %llx (%llx) data %llx (%llx) writes %llx (%llx)",
+			fail_msg("instruction %zu: class %d (want %d) addr %llx (%llx) data %llx "
+				 "(%llx) writes %llx (%llx)",
 				 i, s.class, t[i].class, (unsigned long long)s.addr_regs,
 				 (unsigned long long)t[i].addr, (unsigned long long)s.data_regs,
 				 (unsigned long long)t[i].data, (unsigned long long)s.writes,
@@ -200,9 +215,11 @@ static void keep(void *self)
 
 static void whole_sink(const struct pm_core_conf *c, const char *config, const char *caches)
 {
-	static const struct pm_sink_ops slow_ops = { .abi = PM_ABI, .needs = PM_HAS_INSNS, .name = "slow",
+	static const struct pm_sink_ops slow_ops = { .abi = PM_ABI, .needs = PM_HAS_INSNS,
+		.name = "slow",
 		.consume = slow_consume, .finish = slow_finish, .destroy = keep };
-	static const char *const events[] = { "Ir", "Fm", "Lm", "Llm", "Bm", "Cbr", "Cfe", "Cme", "Cst", "Cco" };
+	static const char *const events[] = { "Ir", "Fm", "Lm", "Llm", "Bm", "Cbr", "Cfe", "Cme",
+		"Cst", "Cco" };
 	struct o_core_sink *o = o_core_sink_new(c, caches);
 	struct pm_result *r = pm_result_new();
 	struct pm_pipeline *p = pm_pipeline_new();
@@ -214,7 +231,8 @@ static void whole_sink(const struct pm_core_conf *c, const char *config, const c
 	uint64_t sum = 0;
 	void *self;
 
-	snprintf(name, sizeof name, "%s/data/real.pug", getenv("TESTS") ? getenv("TESTS") : "tests");
+	snprintf(name, sizeof name, "%s/data/real.pug",
+		 getenv("TESTS") ? getenv("TESTS") : "tests");
 	snprintf(text, sizeof text, "%s;%s;byinsn", config, caches);
 	self = pm_sim_core.create(text, &err);
 	if (!self)
@@ -225,28 +243,32 @@ static void whole_sink(const struct pm_core_conf *c, const char *config, const c
 		fail_msg("%s", err.msg);
 	k = pm_result_find(pm_result_root(r), "core");
 	assert_non_null(k);
-#define S(field, unit, about) if (strcmp(#field, "forwarded")) {			\
-		uint64_t fast = pm_result_find(k, #field)->u64;							\
-														\
-		if (fast != o->st.field)									\
-			fail_msg("%s: " #field " %llu, slow %llu", config, (unsigned long long)fast,		\
-				 (unsigned long long)o->st.field);						\
+#define S(field, unit, about) if (strcmp(#field, "forwarded")) {		\
+		uint64_t fast = pm_result_find(k, #field)->u64;			\
+										\
+		if (fast != o->st.field)					\
+			fail_msg("%s: " #field " %llu, slow %llu", config,	\
+				(unsigned long long)fast,			\
+				 (unsigned long long)o->st.field);		\
 	}
 	PM_CORE_STATS(S)
 #undef S
 	pm_core_costs(self, &costs);
 	for (size_t i = 0; i < costs.n; i++) {
 		const struct o_row *row = o_row_of(o, costs.pc[i]);
-		const uint64_t slow[] = { row->times, row->fetch_miss, row->load_miss, row->memory, row->wrong,
-			row->stall[PM_CORE_BY_BRANCH], row->stall[PM_CORE_BY_FETCH], row->stall[PM_CORE_BY_MEMORY],
+		const uint64_t slow[] = { row->times, row->fetch_miss, row->load_miss, row->memory,
+			row->wrong,
+			row->stall[PM_CORE_BY_BRANCH], row->stall[PM_CORE_BY_FETCH],
+			row->stall[PM_CORE_BY_MEMORY],
 			row->stall[PM_CORE_BY_STORE], row->stall[PM_CORE_BY_CORE] };
 
 		for (size_t e = 0; e < NR(events); e++) {
 			uint64_t fast = costs.v[pm_costs_find(&costs, events[e])][i];
 
 			if (fast != slow[e])
-				fail_msg("%s: %s of 0x%llx: %llu, slow %llu", config, events[e], (unsigned long long)row->pc,
-					 (unsigned long long)fast, (unsigned long long)slow[e]);
+				fail_msg("%s: %s of 0x%llx: %llu, slow %llu", config, events[e],
+					 (unsigned long long)row->pc, (unsigned long long)fast,
+					 (unsigned long long)slow[e]);
 			sum += fast;
 		}
 	}
@@ -262,8 +284,11 @@ static void whole_sink(const struct pm_core_conf *c, const char *config, const c
 static void test_whole_sink(void **state)
 {
 	(void)state;
-	whole_sink(&pm_core_mid, "preset=mid", "l1i=32k,8way,64;l1d=32k,8way,64;l2=256k,8way,64;l3=1m,16way,64");
-	whole_sink(&pm_core_small, "preset=small", "l1i=4k,2way,64,prefetch=next;l1d=4k,4way,64,prefetch=stride,degree=2;l2=64k,8way,64,prefetch=stream,degree=4");
+	whole_sink(&pm_core_mid, "preset=mid",
+		   "l1i=32k,8way,64;l1d=32k,8way,64;l2=256k,8way,64;l3=1m,16way,64");
+	whole_sink(&pm_core_small, "preset=small",
+		   "l1i=4k,2way,64,prefetch=next;l1d=4k,4way,64,prefetch=stride,degree=2;l2=64k,"
+		   "8way,64,prefetch=stream,degree=4");
 }
 
 int main(void)

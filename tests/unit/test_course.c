@@ -22,8 +22,11 @@ static struct pm_uop *make_uops(uint64_t seed, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		uint64_t x = o_rnd(&r);
 
-		u[i] = (struct pm_uop){ .pc = 0x400000 + i % 5000 * 4, .index = 1 + (x & 3) / 3, .src1 = -1,
-			.src2 = -1, .dest = -1 };
+		u[i] = (struct pm_uop){ .pc = 0x400000 + i % 5000 * 4,
+					.index = 1 + (x & 3) / 3,
+					.src1 = -1,
+					.src2 = -1,
+					.dest = -1 };
 		u[i].src1 = x >> 8 & 1 ? (int)(x >> 16) % 16 & 15 : -1;
 		u[i].src2 = x >> 9 & 1 ? (int)(x >> 20 & 15) : -1;
 		u[i].dest = x >> 10 & 3 ? (int)(x >> 24 & 15) : -1;
@@ -48,7 +51,8 @@ static struct pm_uop *make_uops(uint64_t seed, size_t n)
 			u[i].dest = -1;
 			break;
 		}
-		if ((x >> 52) % 20 == 0 && u[i].access == PM_UOP_NO_ACCESS && u[i].flag_use == PM_UOP_NO_FLAGS) {
+		if ((x >> 52) % 20 == 0 && u[i].access == PM_UOP_NO_ACCESS &&
+		    u[i].flag_use == PM_UOP_NO_FLAGS) {
 			u[i].outcome = PM_UOP_TAKEN;
 			u[i].target = 0x400200;
 		}
@@ -71,20 +75,28 @@ static void test_inorder(void **state)
 				k = k > n - i ? n - i : k;
 				pm_inorder_run(&p, u + i, k);
 			}
-			assert_int_equal(pm_inorder_cycles(&p), o_inorder_cycles(u, n, latency, width));
+			assert_int_equal(pm_inorder_cycles(&p),
+					 o_inorder_cycles(u, n, latency, width));
 			compared += n;
 			free(u);
 		}
 }
 
-struct seen { const struct o_op *op; size_t i; const bool *wrong, *miss; const struct pm_uop *u; size_t next_branch; };
+struct seen {
+	const struct o_op *op;
+	size_t i;
+	const bool *wrong, *miss;
+	const struct pm_uop *u;
+	size_t next_branch;
+};
 
 static bool mispredict(void *to, const struct pm_uop *u)
 {
 	struct seen *s = to;
 
 	/* asked in program order, once per conditional branch */
-	while (!(s->u[s->next_branch].target && s->u[s->next_branch].flag_use == PM_UOP_READS_FLAGS))
+	while (!(s->u[s->next_branch].target &&
+		 s->u[s->next_branch].flag_use == PM_UOP_READS_FLAGS))
 		s->next_branch++;
 	return s->wrong[s->next_branch++];
 }
@@ -100,17 +112,17 @@ static bool miss(void *to, const struct pm_uop *u)
 	return miss_by_address(u->mem, u->pc);
 }
 
-static void committed(void *to, const struct pm_uop *u, const uint64_t cycle[4], const int map[5][2],
-		      const int freed[2])
+static void committed(void *to, const struct pm_uop *u, const uint64_t cycle[4],
+		      const int map[5][2], const int freed[2])
 {
 	struct seen *s = to;
 
 	(void)map;
 	(void)freed;
 	if (memcmp(cycle, s->op[s->i].at, 4 * sizeof *cycle))
-		fail_msg("micro-op %zu: %d %d %d %d, slow %d %d %d %d", s->i, (int)cycle[0], (int)cycle[1],
-			 (int)cycle[2], (int)cycle[3], (int)s->op[s->i].at[0], (int)s->op[s->i].at[1],
-			 (int)s->op[s->i].at[2], (int)s->op[s->i].at[3]);
+		fail_msg("micro-op %zu: %d %d %d %d, slow %d %d %d %d", s->i, (int)cycle[0],
+			 (int)cycle[1], (int)cycle[2], (int)cycle[3], (int)s->op[s->i].at[0],
+			 (int)s->op[s->i].at[1], (int)s->op[s->i].at[2], (int)s->op[s->i].at[3]);
 	assert_int_equal(u->pc, s->u[s->i].pc);
 	s->i++;
 }

@@ -43,8 +43,8 @@ static int number(ZydisRegister r)
 
 static const uint64_t arch = (1ull << 40) - 1;
 
-static void complain(const ZydisDecodedInstruction *in, const uint8_t *bytes, const char *what, uint64_t want,
-		     uint64_t got)
+static void complain(const ZydisDecodedInstruction *in, const uint8_t *bytes, const char *what,
+		     uint64_t want, uint64_t got)
 {
 	wrong++;
 	if (seen_wrong[in->mnemonic]++ > 1)
@@ -95,7 +95,8 @@ static void check(const uint8_t *bytes, unsigned len, bool wide)
 				if (n >= 0)
 					reads |= 1ull << n;
 			}
-			if (op[i].mem.type == ZYDIS_MEMOP_TYPE_MEM || op[i].mem.type == ZYDIS_MEMOP_TYPE_VSIB) {
+			if (op[i].mem.type == ZYDIS_MEMOP_TYPE_MEM ||
+			    op[i].mem.type == ZYDIS_MEMOP_TYPE_VSIB) {
 				loads += rd;
 				stores += wr;
 				loaded += rd ? op[i].size / 8 : 0;
@@ -145,7 +146,9 @@ static void check(const uint8_t *bytes, unsigned len, bool wide)
 		reads &= ~(1ull << 4);			/* rsp is rbp before it is an address */
 		break;
 	case ZYDIS_MNEMONIC_NOP: case ZYDIS_MNEMONIC_PREFETCH: case ZYDIS_MNEMONIC_PREFETCHW:
-	case ZYDIS_MNEMONIC_PREFETCHT0: case ZYDIS_MNEMONIC_PREFETCHT1: case ZYDIS_MNEMONIC_PREFETCHT2:
+	case ZYDIS_MNEMONIC_PREFETCHT0:
+	case ZYDIS_MNEMONIC_PREFETCHT1:
+	case ZYDIS_MNEMONIC_PREFETCHT2:
 	case ZYDIS_MNEMONIC_PREFETCHNTA:
 		loads = 0;				/* hints access nothing */
 		break;
@@ -175,9 +178,10 @@ static void check(const uint8_t *bytes, unsigned len, bool wide)
 		complain(&in, bytes, "bytes loaded", loaded, uloaded);
 	if (sized && stores && stored != ustored)
 		complain(&in, bytes, "bytes stored", stored, ustored);
-	if (branch != (in.meta.category == ZYDIS_CATEGORY_CALL || in.meta.category == ZYDIS_CATEGORY_RET ||
-		       in.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
-		       in.meta.category == ZYDIS_CATEGORY_COND_BR))
+	if (branch !=
+	    (in.meta.category == ZYDIS_CATEGORY_CALL || in.meta.category == ZYDIS_CATEGORY_RET ||
+	     in.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
+	     in.meta.category == ZYDIS_CATEGORY_COND_BR))
 		complain(&in, bytes, "branch", !branch, branch);
 }
 
@@ -215,7 +219,8 @@ static int init(void **state)
 
 static void finish(const char *name)
 {
-	print_message("%s: %lu forms, %lu by a specific recipe, %lu wrong\n", name, forms, specific, wrong);
+	print_message("%s: %lu forms, %lu by a specific recipe, %lu wrong\n", name, forms, specific,
+		      wrong);
 	if (wrong)
 		fail();
 	forms = specific = wrong = 0;
@@ -224,8 +229,9 @@ static void finish(const char *name)
 static void test_legacy(void **state)
 {
 	static const uint8_t p[][3] = {
-		{ 0 }, { 0x66 }, { 0xf2 }, { 0xf3 }, { 0x48 }, { 0x41 }, { 0x45 }, { 0x4f }, { 0x66, 0x48 },
-		{ 0xf3, 0x48 }, { 0xf2, 0x48 }, { 0x67 }, { 0xf0 }, { 0x64 }, { 0x66, 0x45 },
+		{ 0 }, { 0x66 }, { 0xf2 }, { 0xf3 }, { 0x48 }, { 0x41 }, { 0x45 }, { 0x4f },
+		{ 0x66, 0x48 }, { 0xf3, 0x48 }, { 0xf2, 0x48 }, { 0x67 }, { 0xf0 }, { 0x64 },
+		{ 0x66, 0x45 },
 	};
 
 	(void)state;
@@ -296,7 +302,8 @@ static void test_32(void **state)
 	for (unsigned m = 1; m <= 3; m++)
 		for (unsigned l = 0; l < 2; l++)
 			for (unsigned pp = 0; pp < 4; pp++) {
-				uint8_t q[3] = { 0xc4, (uint8_t)(0xe0 | m), (uint8_t)(13 << 3 | l << 2 | pp) };
+				uint8_t q[3] = { 0xc4, (uint8_t)(0xe0 | m),
+					(uint8_t)(13 << 3 | l << 2 | pp) };
 
 				map(q, 3, false);
 			}
@@ -318,7 +325,8 @@ static void test_vex(void **state)
 				for (unsigned pp = 0; pp < 4; pp++)
 					for (unsigned v = 0; v < 2; v++) {
 						uint8_t p[3] = { 0xc4, (uint8_t)(0xe0 | m),
-							(uint8_t)(w << 7 | (v ? 15 : 10) << 3 | l << 2 | pp) };
+							(uint8_t)(w << 7 | (v ? 15 : 10) << 3 |
+								l << 2 | pp) };
 
 						map(p, 3, true);
 					}
@@ -328,17 +336,21 @@ static void test_vex(void **state)
 /* Masks, zeroing, broadcast and rounding, vector lengths, the upper registers, the maps of FP16. */
 static void test_evex(void **state)
 {
-	static const uint8_t last[] = { 0x48, 0x49, 0xc9, 0x08, 0x28, 0x58, 0x59, 0x09, 0xa9, 0x40 };
+	static const uint8_t last[] = { 0x48, 0x49, 0xc9, 0x08, 0x28, 0x58, 0x59, 0x09, 0xa9,
+		0x40 };
 
 	(void)state;
 	for (unsigned m = 1; m <= 6; m++)
 		for (unsigned w = 0; w < 2; w++)
 			for (unsigned pp = 0; pp < 4; pp++)
 				for (unsigned z = 0; z < sizeof last; z++)
-					for (unsigned high = 0; high < (m <= 3 && !z ? 2 : 1); high++) {
+					for (unsigned high = 0; high < (m <= 3 && !z ? 2 : 1);
+					     high++) {
 						/* high: R', X, B, V' select registers 16 to 31 */
-						uint8_t p[4] = { 0x62, (uint8_t)((high ? 0x90 : 0xf0) | m),
-								 (uint8_t)(w << 7 | (high ? 0x3c : 0x7c) | pp),
+						uint8_t p[4] = { 0x62,
+							(uint8_t)((high ? 0x90 : 0xf0) | m),
+								 (uint8_t)(w << 7 | (high ? 0x3c
+								 	: 0x7c) | pp),
 								 last[z] };
 
 						if (m != 4)
@@ -350,8 +362,8 @@ static void test_evex(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_legacy), cmocka_unit_test(test_amd), cmocka_unit_test(test_32),
-		cmocka_unit_test(test_vex), cmocka_unit_test(test_evex),
+		cmocka_unit_test(test_legacy), cmocka_unit_test(test_amd),
+		cmocka_unit_test(test_32), cmocka_unit_test(test_vex), cmocka_unit_test(test_evex),
 	};
 
 	return cmocka_run_group_tests(tests, init, NULL);

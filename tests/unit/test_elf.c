@@ -96,7 +96,8 @@ static void scripts(void **state)
 	     "f:0x0: expected an ELF header or \"#!\", found other text");
 	said((const uint8_t *)"MZ\x90\x00\x03", 5,
 	     "f:0x0: expected an ELF header (7f 45 4c 46) or \"#!\", found 4d 5a 90 00");
-	said((const uint8_t *)"", 0, "f:0x0: expected an ELF header or \"#!\", found an empty file");
+	said((const uint8_t *)"", 0,
+	     "f:0x0: expected an ELF header or \"#!\", found an empty file");
 	memset(longest, 'x', sizeof longest);
 	memcpy(longest, "#!/", 3);
 	said((const uint8_t *)longest, sizeof longest,
@@ -167,28 +168,39 @@ static void bent(void **state)
 	BENT(p[54] = 32, "f:0x36: expected program headers of 56 bytes, found 32");
 	BENT(put(p, 56, 0, 2), "f:0x38: expected 1..1170 program headers, found 0");
 	BENT(put(p, 56, 0xffff, 2), "f:0x38: expected 1..1170 program headers, found 65535");
-	snprintf(want, sizeof want, "f:0xffffffffff000000: expected %u bytes of program headers, found "
-		 "0: the file is cut off", 56u * whole_file[56]);
+	snprintf(want, sizeof want,
+		 "f:0xffffffffff000000: expected %u bytes of program headers, found "
+		 "0: the file is cut off",
+		 56u * whole_file[56]);
 	BENT(put(p, 32, 0xffffffffff000000, 8), want);
-	snprintf(want, sizeof want, "f:0x%zx: expected a segment's file size to be at most its memory "
-		 "size 0x1, found 0x%" PRIx64, load, u64(whole_file, load + 32));
+	snprintf(want, sizeof want,
+		 "f:0x%zx: expected a segment's file size to be at most its memory "
+		 "size 0x1, found 0x%" PRIx64,
+		 load, u64(whole_file, load + 32));
 	BENT(put(p, load + 40, 1, 8), want);
-	snprintf(want, sizeof want, "f:0x%zx: expected a segment within the file's 0x%zx bytes, found "
-		 "0x%" PRIx64 " bytes at 0x10000000: the file is cut off", load, n,
-		 u64(whole_file, load + 32));
+	snprintf(want, sizeof want,
+		 "f:0x%zx: expected a segment within the file's 0x%zx bytes, found "
+		 "0x%" PRIx64 " bytes at 0x10000000: the file is cut off",
+		 load, n, u64(whole_file, load + 32));
 	BENT(put(p, load + 8, 0x10000000, 8), want);
-	snprintf(want, sizeof want, "f:0x%zx: expected a segment in user space (below 0x800000000000), "
-		 "found 0x%" PRIx64 " bytes at 0xffffffff80000000", load, u64(whole_file, load + 40));
+	snprintf(want, sizeof want,
+		 "f:0x%zx: expected a segment in user space (below 0x800000000000), "
+		 "found 0x%" PRIx64 " bytes at 0xffffffff80000000",
+		 load, u64(whole_file, load + 40));
 	BENT(put(p, load + 16, 0xffffffff80000000, 8), want);
-	snprintf(want, sizeof want, "f:0x%zx: expected a segment's address to match its file offset "
-		 "modulo 0x1000, found 0x123 at offset 0x0", load);
+	snprintf(want, sizeof want,
+		 "f:0x%zx: expected a segment's address to match its file offset "
+		 "modulo 0x1000, found 0x123 at offset 0x0",
+		 load);
 	BENT(put(p, load + 16, 0x123, 8), want);
-	snprintf(want, sizeof want, "f:0x%zx: expected 2..4096 bytes of interpreter name, found 0x1",
-		 interp);
+	snprintf(want, sizeof want,
+		 "f:0x%zx: expected 2..4096 bytes of interpreter name, found 0x1", interp);
 	BENT(put(p, interp + 32, 1, 8), want);
 	k = (size_t)(u64(whole_file, interp + 8) + u64(whole_file, interp + 32) - 1);
-	snprintf(want, sizeof want, "f:0x%zx: expected the interpreter's name to end with a zero, found "
-		 "0x58", k);
+	snprintf(want, sizeof want,
+		 "f:0x%zx: expected the interpreter's name to end with a zero, found "
+		 "0x58",
+		 k);
 	BENT(p[k] = 'X', want);
 #undef BENT
 	free(whole_file);
@@ -223,7 +235,7 @@ static void cut(void **state)
 	free(p);
 }
 
-/* ---- names ---------------------------------------------------------------------------------------- */
+/* ---- names ---------------------------------------------------------------------------------- */
 
 __attribute__((noinline)) static int here(void) { __asm__ volatile(""); return __LINE__; }
 
@@ -256,7 +268,8 @@ static void names_as_nm_has_them(void **state)
 	snprintf(cmd, sizeof cmd, "nm -S '%s'", self);
 	nm = popen(cmd, "r");
 	while (fgets(cmd, sizeof cmd, nm)) {
-		if (sscanf(cmd, "%" SCNx64 " %" SCNx64 " %c %1023s", &addr, &size, &type, name) != 4 ||
+		if (sscanf(cmd, "%" SCNx64 " %" SCNx64 " %c %1023s", &addr, &size, &type, name) !=
+			    4 ||
 		    !strchr("tT", type))
 			continue;
 		n++;
@@ -295,13 +308,14 @@ static void plt_as_objdump_has_it(void **state)
 	FILE *od;
 
 	(void)state;
-	snprintf(cmd, sizeof cmd, "objdump -d -j .plt -j .plt.sec -j .plt.got '%s' 2>/dev/null", self);
+	snprintf(cmd, sizeof cmd, "objdump -d -j .plt -j .plt.sec -j .plt.got '%s' 2>/dev/null",
+		 self);
 	od = popen(cmd, "r");
 	while (fgets(cmd, sizeof cmd, od)) {
 		struct pm_elf_function f;
 
-		if (sscanf(cmd, "%" SCNx64 " <%1023[^>]>:", &addr, name) != 2 || strchr(name, '-') ||
-		    !strstr(name, "@plt"))
+		if (sscanf(cmd, "%" SCNx64 " <%1023[^>]>:", &addr, name) != 2 ||
+		    strchr(name, '-') || !strstr(name, "@plt"))
 			continue;
 		n++;
 		assert_true(pm_elf_function_at(e, addr, &f));
@@ -353,7 +367,8 @@ static void lines_as_addr2line_has_them(void **state)
 	pm_elf_close(e);
 }
 
-/* Without symbols the unwind tables still say where functions are: the same places, by other names. */
+/* Without symbols the unwind tables still say where functions are: the same places, by other
+ * names. */
 static void stripped(void **state)
 {
 	struct pm_err err = { 0 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_flags.c - what breaks the ABI of flags is not translated before it is about to be executed, and then said */
+/* test_flags.c - what breaks the ABI of flags is not translated before it is about to be executed,
+ * and then said */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,12 +28,13 @@ static bool known(void *ctx, uint64_t addr, struct xl_known *out)
 	return false;
 }
 
-/* Translates @code, at TEXT, with rets all behind it, from byte @entry on. How many of its bytes are in the unit, from there on
- * without a gap; -1: it breaks the ABI. */
+/* Translates @code, at TEXT, with rets all behind it, from byte @entry on. How many of its bytes
+ * are in the unit, from there on without a gap; -1: it breaks the ABI. */
 static int translated(const char *code, size_t n, size_t entry, bool patchable)
 {
 	const struct xl_input in = {
-		.kind = XL_PROFILE, .entry = TEXT + entry, .lo = TEXT, .hi = TEXT + sizeof text, .patchable = patchable,
+		.kind = XL_PROFILE, .entry = TEXT + entry, .lo = TEXT, .hi = TEXT + sizeof text,
+		.patchable = patchable,
 		.place = 0x10000000, .abi_flags = true, .read = read_text, .known = known,
 	};
 	struct xl_unit u = { 0 };
@@ -66,13 +68,16 @@ static void behind_a_call(void **state)
 	assert_int_equal(TRANSLATED("\x90\xe8\x3a\x00\x00\x00\x39\xc0\x83\xd0\x00", 0, false), 11);
 }
 
-/* nop; call f; jmp to where nothing can be seen, in generated code: what f returns must not be used up before anybody asks */
+/* nop; call f; jmp to where nothing can be seen, in generated code: what f returns must not be used
+ * up before anybody asks */
 static void out_of_sight(void **state)
 {
 	(void)state;
 	assert_int_equal(TRANSLATED("\x90\xe8\x3a\x00\x00\x00\xe9\x00\x10\x00\x00", 0, true), 1);
 	assert_int_equal(TRANSLATED("\x90\xe8\x3a\x00\x00\x00\xe9\x00\x10\x00\x00", 1, true), -1);
-	assert_int_equal(TRANSLATED("\x90\xe8\x3a\x00\x00\x00\x39\xc0\xe9\x00\x10\x00\x00", 0, true), 13);
+	assert_int_equal(TRANSLATED("\x90\xe8\x3a\x00\x00\x00\x39\xc0\xe9\x00\x10\x00\x00", 0,
+				    true),
+			 13);
 }
 
 static void popf(void **state)
@@ -90,7 +95,8 @@ static void popf(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(behind_a_call), cmocka_unit_test(out_of_sight), cmocka_unit_test(popf),
+		cmocka_unit_test(behind_a_call), cmocka_unit_test(out_of_sight),
+		cmocka_unit_test(popf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

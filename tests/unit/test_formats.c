@@ -91,7 +91,8 @@ static void test_probe(void **state)
 			}
 		}
 		if (own <= other) {
-			print_error("%s: %s bids %d, %s bids %d\n", s->file, s->format, own, who, other);
+			print_error("%s: %s bids %d, %s bids %d\n", s->file, s->format, own, who,
+				    other);
 			wrong++;
 		}
 	}
@@ -125,12 +126,13 @@ static void test_round_trip(void **state)
 		assert_non_null(f);
 		if (!f->write || !f->read) {
 			if (f->read)
-				assert_int_equal(fmt_convert(s->data.p, s->data.n, s->path, s->format, NULL,
-							     NULL, &err), PM_OK);
+				assert_int_equal(fmt_convert(s->data.p, s->data.n, s->path,
+							     s->format, NULL, NULL, &err),
+						 PM_OK);
 			continue;
 		}
-		if (fmt_convert(s->data.p, s->data.n, s->path, s->format, write_name(s, name, sizeof name),
-				&out, &err) != PM_OK) {
+		if (fmt_convert(s->data.p, s->data.n, s->path, s->format,
+				write_name(s, name, sizeof name), &out, &err) != PM_OK) {
 			pm_err_print(&err, stderr);
 			print_error("%s: not converted\n", s->file);
 			wrong++;
@@ -147,23 +149,24 @@ static void test_round_trip(void **state)
 
 /* A reading, or one error with its place. A second reading of what was written must agree with the
  * first: what a reader lets through, its writer can hold. */
-static unsigned reads_or_fails(const struct sample *s, const void *p, size_t n, const char *what, size_t at)
+static unsigned reads_or_fails(const struct sample *s, const void *p, size_t n, const char *what,
+			       size_t at)
 {
 	struct pm_err err = { 0 };
 	enum pm_status st = fmt_convert(p, n, s->path, s->format, NULL, NULL, &err);
 
 	if (st == PM_OK && !pm_failed(&err))
 		return 0;
-	if (st == PM_ERR && pm_failed(&err) && strlen(err.msg) < sizeof err.msg - 1 && !strchr(err.msg, '\n') &&
-	    (err.place != PM_AT_FILE || strstr(err.msg, "block table")))
+	if (st == PM_ERR && pm_failed(&err) && strlen(err.msg) < sizeof err.msg - 1 &&
+	    !strchr(err.msg, '\n') && (err.place != PM_AT_FILE || strstr(err.msg, "block table")))
 		return 0;
 	print_error("%s: %s %zu: status %d, '%s'\n", s->file, what, at, st, err.msg);
 	return 1;
 }
 
-/* Large samples are many records of few kinds: of what lies behind the first bytes a cut is tried at
- * each byte and each byte takes some values, of the first bytes all. DAMAGE=all tries all of them for all
- * samples but the longest, which repeats itself; minutes. */
+/* Large samples are many records of few kinds: of what lies behind the first bytes a cut is tried
+ * at each byte and each byte takes some values, of the first bytes all. DAMAGE=all tries all of
+ * them for all samples but the longest, which repeats itself; minutes. */
 #define WHOLE	600
 #define LONGEST	6000
 
@@ -232,8 +235,8 @@ static void test_damage(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-/* Every sample written in every format that takes it: the result is recognised as that format and as
- * nothing else, and read and written again it stays the same. */
+/* Every sample written in every format that takes it: the result is recognised as that format and
+ * as nothing else, and read and written again it stays the same. */
 static void test_pairs(void **state)
 {
 	unsigned wrong = 0, yes = 0, no = 0;
@@ -249,11 +252,13 @@ static void test_pairs(void **state)
 			char name[128];
 
 			/* .pug has tests of its own; ctf makes a directory */
-			if (!(*f)->write || !strcmp((*f)->name, "pug") || !strcmp((*f)->name, "ctf"))
+			if (!(*f)->write || !strcmp((*f)->name, "pug") ||
+			    !strcmp((*f)->name, "ctf"))
 				continue;
 			snprintf(to.format, sizeof to.format, "%s", (*f)->name);
 			write_name(&to, name, sizeof name);
-			if (fmt_convert(s->data.p, s->data.n, s->path, s->format, name, &one, &err) != PM_OK) {
+			if (fmt_convert(s->data.p, s->data.n, s->path, s->format, name, &one,
+					&err) != PM_OK) {
 				/* a refusal says what is missing or what would do */
 				if (!strstr(err.msg, "need") && !strstr(err.msg, "hold")) {
 					print_error("%s as %s: %s\n", s->file, name, err.msg);
@@ -269,16 +274,18 @@ static void test_pairs(void **state)
 			}
 			as = pm_format_probe(one.p, one.n, &err);
 			if (as != *f) {
-				print_error("%s as %s is taken for %s: %s\n", s->file, name, as ? as->name :
-					    "nothing", err.msg);
+				print_error("%s as %s is taken for %s: %s\n", s->file, name,
+					    as ? as->name : "nothing", err.msg);
 				wrong++;
 			}
 			memset(&err, 0, sizeof err);
-			/* the .blk that was written is the one that is read, and the next goes elsewhere */
+			/* the .blk that was written is the one that is read, and the next goes
+			 * elsewhere */
 			if (fmt_convert(one.p, one.n, NULL, name, name, &two, &err) != PM_OK ||
 			    one.n != two.n || memcmp(one.p, two.p, one.n)) {
-				print_error("%s as %s changes when read again: %zu, %zu bytes; %s\n", s->file,
-					    name, one.n, two.n, err.msg);
+				print_error("%s as %s changes when read again: %zu, %zu bytes; "
+					    "%s\n",
+					    s->file, name, one.n, two.n, err.msg);
 				wrong++;
 			}
 			pm_buf_release(&one);
@@ -297,7 +304,8 @@ static const struct sample *sample_of(const char *format, size_t n)
 	return NULL;
 }
 
-/* One line of the list in docs/formats/conversions.md: does each pair do what it says? *@n counts them. */
+/* One line of the list in docs/formats/conversions.md: does each pair do what it says? *@n counts
+ * them. */
 static unsigned check_row(const struct sample *s, char *formats, bool yes, unsigned *n)
 {
 	unsigned wrong = 0;
@@ -315,16 +323,16 @@ static unsigned check_row(const struct sample *s, char *formats, bool yes, unsig
 		st = fmt_convert(s->data.p, s->data.n, s->path, s->format,
 				 write_name(&to, name, sizeof name), NULL, &err);
 		if ((st == PM_OK) != yes) {
-			print_error("%s to %s: the manual says %s; %s\n", s->format, f, yes ? "yes" : "no",
-				    err.msg);
+			print_error("%s to %s: the manual says %s; %s\n", s->format, f,
+				    yes ? "yes" : "no", err.msg);
 			wrong++;
 		}
 	}
 	return wrong;
 }
 
-/* A Penn line that was seen before is compared, not parsed: one that differs from it in one byte has to
- * come out, or fail, as if nothing had been before it. */
+/* A Penn line that was seen before is compared, not parsed: one that differs from it in one byte
+ * has to come out, or fail, as if nothing had been before it. */
 static void test_penn_again(void **state)
 {
 	unsigned good = 0, bad = 0;
@@ -341,18 +349,22 @@ static void test_penn_again(void **state)
 			const size_t line = nl ? (size_t)(nl + 1 - d->p) : 0;
 
 			for (size_t k = 0; to[k]; k++) {
-				struct pm_buf alone = { 0 }, after = { 0 }, one = { 0 }, both = { 0 };
+				struct pm_buf alone = { 0 }, after = { 0 }, one = { 0 },
+				both = { 0 };
 				struct pm_err e1 = { 0 }, e2 = { 0 };
 				enum pm_status s1, s2;
 
-				/* the damaged line and all that follow, then enough not to be at the end */
+				/* the damaged line and all that follow, then enough not to be at
+				 * the end */
 				pm_buf_add(&alone, d->p + line, d->n - line);
 				alone.p[at - line] = (uint8_t)to[k];
 				pm_buf_add(&alone, d->p, d->n);
 				pm_buf_add(&after, d->p, d->n);
 				pm_buf_add(&after, alone.p, alone.n);
-				s1 = fmt_convert(alone.p, alone.n, NULL, "penn", "penn:compact", &one, &e1);
-				s2 = fmt_convert(after.p, after.n, NULL, "penn", "penn:compact", &both, &e2);
+				s1 = fmt_convert(alone.p, alone.n, NULL, "penn", "penn:compact",
+						 &one, &e1);
+				s2 = fmt_convert(after.p, after.n, NULL, "penn", "penn:compact",
+						 &both, &e2);
 				assert_int_equal(s1, s2);
 				assert_string_equal(e1.msg, e2.msg);
 				if (s1 == PM_OK) {
@@ -372,7 +384,8 @@ static void test_penn_again(void **state)
 	assert_true(good > 300 && bad > 300);
 }
 
-/* One rep instruction, for longer than any buffer: what it does stays in its place in both directions. */
+/* One rep instruction, for longer than any buffer: what it does stays in its place in both
+ * directions. */
 static void test_long_rep(void **state)
 {
 	enum { ITERATIONS = 200000, HEAD = 28, RECORD = 16 };	/* as in ex-sample.kt */
@@ -398,14 +411,16 @@ static void test_long_rep(void **state)
 		pm_buf_add(&kt, rec, RECORD);
 	}
 	pm_buf_add(&kt, d->p + HEAD + RECORD, d->n - HEAD - RECORD);
-	assert_int_equal(fmt_convert_to(kt.p, kt.n, NULL, "kt", "idt-exec", path, &exec, &err), PM_OK);
+	assert_int_equal(fmt_convert_to(kt.p, kt.n, NULL, "kt", "idt-exec", path, &exec, &err),
+			 PM_OK);
 	assert_true(exec.n > 10 * ITERATIONS);
 	snprintf(to, sizeof to, "idt-exec:blk=%s/out.blk", scratch);
 	assert_int_equal(fmt_convert(exec.p, exec.n, path, "idt-exec", to, &again, &err), PM_OK);
 	assert_int_equal(again.n, exec.n);
 	assert_memory_equal(again.p, exec.p, exec.n);
 	assert_int_equal(fmt_convert(kt.p, kt.n, NULL, "kt", "din", &back[0], &err), PM_OK);
-	assert_int_equal(fmt_convert(exec.p, exec.n, path, "idt-exec", "din", &back[1], &err), PM_OK);
+	assert_int_equal(fmt_convert(exec.p, exec.n, path, "idt-exec", "din", &back[1], &err),
+			 PM_OK);
 	assert_int_equal(back[0].n, back[1].n);
 	assert_memory_equal(back[0].p, back[1].p, back[0].n);
 	pm_buf_release(&kt);
@@ -415,12 +430,14 @@ static void test_long_rep(void **state)
 	pm_buf_release(&back[1]);
 }
 
-/* xsaveopt of a state with 8 KiB of tiles has more entries than a record counts; one that it stands at the end of, too. */
+/* xsaveopt of a state with 8 KiB of tiles has more entries than a record counts; one that it stands
+ * at the end of, too. */
 static void test_many_entries(void **state)
 {
 	static const struct pm_insn insn[] = {
 		{ .pc = 0x1000, .bytes = { 0x8b, 0x06 }, .len = 2, .nref = 1, .object = PM_NONE },
-		{ .pc = 0x1002, .bytes = { 0x0f, 0xae, 0x37 }, .len = 3, .nref = 1, .object = PM_NONE },
+		{ .pc = 0x1002, .bytes = { 0x0f, 0xae, 0x37 }, .len = 3, .nref = 1,
+		  .object = PM_NONE },
 		{ .pc = 0x1005, .bytes = { 0x89, 0x06 }, .len = 2, .nref = 1, .object = PM_NONE },
 	};
 	static const struct pm_code code = { insn, NULL, NULL, NR(insn), 0, 0 };
@@ -433,9 +450,15 @@ static void test_many_entries(void **state)
 	for (unsigned i = 0; i < 6; i++) {
 		const struct pm_insn *in = &insn[i % 3];
 
-		ev[n++] = (struct pm_event){ .kind = PM_EV_INSN, .size = in->len, .id = i % 3, .addr = in->pc };
-		ev[n++] = (struct pm_event){ .kind = i % 3 == 0 ? PM_EV_READ : i % 3 == 1 ? PM_EV_MODIFY : PM_EV_WRITE,
-					     .size = i % 3 == 1 ? 11008 : 4, .id = i % 3, .addr = 0x20000 + 0x10000 * i };
+		ev[n++] = (struct pm_event){
+			.kind = PM_EV_INSN, .size = in->len, .id = i % 3, .addr = in->pc
+		};
+		ev[n++] = (struct pm_event){ .kind = i % 3 == 0	  ? PM_EV_READ
+						     : i % 3 == 1 ? PM_EV_MODIFY
+								  : PM_EV_WRITE,
+					     .size = i % 3 == 1 ? 11008 : 4,
+					     .id = i % 3,
+					     .addr = 0x20000 + 0x10000 * i };
 	}
 	for (unsigned i = 0; i < NR(formats); i++) {
 		const struct pm_batch b = { .stream = &stream, .code = &code, .ev = ev, .n = n };
@@ -451,7 +474,8 @@ static void test_many_entries(void **state)
 
 		snprintf(path, sizeof path, "%s/many.trc", scratch);
 		w = f->write->open(mem, &(struct pm_write_opts){ path, "", f->needs }, &err);
-		if (!w || f->write->write(w, &b, &err) != PM_OK || f->write->finish(w, &err) != PM_OK)
+		if (!w || f->write->write(w, &b, &err) != PM_OK ||
+		    f->write->finish(w, &err) != PM_OK)
 			fail_msg("%s", err.msg);
 		f->write->close(w);
 		bytes = pm_output_bytes(mem, &len);
@@ -466,7 +490,8 @@ static void test_many_entries(void **state)
 				refs[a / 0x10000 % 3] += 1;
 		}
 		assert_int_equal(insns, 6);
-		assert_int_equal(refs[0], 2 * 2 * 11008 / (i ? 8 : 64));	/* din reads and writes what is modified */
+		/* din reads and writes what is modified */
+		assert_int_equal(refs[0], 2 * 2 * 11008 / (i ? 8 : 64));
 		assert_int_equal(refs[1], 2);
 		assert_int_equal(refs[2], 2);
 		pm_buf_release(&back);
@@ -505,7 +530,8 @@ static void test_manual(void **state)
 		} else if (s && !strncmp(line, "  - refused:", 12)) {
 			wrong += check_row(s, colon + 1, false, &n);
 			if (n != writers) {
-				print_error("%s: %u formats of %u in the manual\n", s->format, n, writers);
+				print_error("%s: %u formats of %u in the manual\n", s->format, n,
+					    writers);
 				wrong++;
 			}
 			s = NULL;

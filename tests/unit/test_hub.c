@@ -20,11 +20,14 @@
 static const struct pm_insn insn[] = {
 	{ .pc = 0x1000, .bytes = { 0x48, 0x8b, 0x03 }, .len = 3, .nref = 1, .object = PM_NONE },
 	{ .pc = 0x1003, .bytes = { 0x50 }, .len = 1, .nref = 1, .object = PM_NONE },
-	{ .pc = 0x1004, .bytes = { 0x74, 0xfa }, .len = 2, .flow = PM_CLASS_COND, .object = PM_NONE },
-	{ .pc = 0x1006, .bytes = { 0xe8, 0xf5, 0x0f, 0, 0 }, .len = 5, .flow = PM_CLASS_CALL, .nref = 1,
+	{ .pc = 0x1004, .bytes = { 0x74, 0xfa }, .len = 2, .flow = PM_CLASS_COND,
+	  .object = PM_NONE },
+	{ .pc = 0x1006, .bytes = { 0xe8, 0xf5, 0x0f, 0, 0 }, .len = 5, .flow = PM_CLASS_CALL,
+	  .nref = 1,
 	  .object = PM_NONE },
 	{ .pc = 0x2000, .bytes = { 0xf3, 0xa4 }, .len = 2, .nref = 2, .rep = 1, .object = PM_NONE },
-	{ .pc = 0x2002, .bytes = { 0xc3 }, .len = 1, .flow = PM_CLASS_RET, .nref = 1, .object = PM_NONE },
+	{ .pc = 0x2002, .bytes = { 0xc3 }, .len = 1, .flow = PM_CLASS_RET, .nref = 1,
+	  .object = PM_NONE },
 };
 static const struct pm_block block[] = { { 0x1000, 0, 3 }, { 0x1006, 3, 1 }, { 0x2000, 4, 2 } };
 static const struct pm_code code = { insn, block, NULL, NR(insn), NR(block), 0 };
@@ -48,7 +51,8 @@ static const char expanded[] =
 	"0 insn 0x1004 2 bytes=74fa\n0 branch 0x1004 2 target=0x1000 flags=taken,cond\n"
 	"0 insn 0x1000 3 bytes=488b03\n0 read 0x108 8\n0 insn 0x1003 1 bytes=50\n0 write 0x208 8\n"
 	"0 insn 0x1004 2 bytes=74fa\n0 branch 0x1004 2 target=0x1000 flags=cond\n"
-	"0 insn 0x1006 5 bytes=e8f50f0000\n0 write 0x210 8\n0 branch 0x1006 5 target=0x2000 flags=taken,call\n"
+	"0 insn 0x1006 5 bytes=e8f50f0000\n0 write 0x210 8\n0 branch 0x1006 5 target=0x2000 "
+	"flags=taken,call\n"
 	"0 insn 0x2000 2 bytes=f3a4\n0 rep-iter 0x2000 -\n0 read 0x300 8\n0 write 0x400 8\n"
 	"0 rep-end 0x2000 - n=1\n0 insn 0x2002 1 bytes=c3\n0 read 0x210 8\n";
 
@@ -71,7 +75,8 @@ static enum pm_status text_consume(void *self, const struct pm_batch *b, struct 
 	return PM_OK;
 }
 
-static const struct pm_sink_ops text_ops = { .abi = PM_ABI, .name = "text", .consume = text_consume };
+static const struct pm_sink_ops text_ops = { .abi = PM_ABI, .name = "text",
+	.consume = text_consume };
 
 static struct pm_pipeline *text_pipeline(struct text *t, uint32_t facts)
 {
@@ -125,12 +130,15 @@ static void test_expand_two_streams(void **state)
 	push(p, 1, loop, 3);
 	push(p, 0, loop + 7, 1);
 	push(p, 1, loop + 6, 1);
-	finish(p, &t, "1 insn 0x1000 3 bytes=488b03\n1 read 0x100 8\n1 insn 0x1003 1 bytes=50\n1 write 0x200 8\n"
+	finish(p, &t,
+	       "1 insn 0x1000 3 bytes=488b03\n1 read 0x100 8\n1 insn 0x1003 1 bytes=50\n1 write "
+	       "0x200 8\n"
 	       "0 insn 0x1006 5 bytes=e8f50f0000\n0 write 0x210 8\n"
 	       "1 insn 0x1004 2 bytes=74fa\n1 branch 0x1004 2 target=0x1000 flags=cond\n"
 	       /* the end: a direct call goes where it must */
 	       "0 branch 0x1006 5 target=0x2000 flags=taken,call\n"
-	       "1 insn 0x1006 5 bytes=e8f50f0000\n1 branch 0x1006 5 target=0x2000 flags=taken,call\n");
+	       "1 insn 0x1006 5 bytes=e8f50f0000\n1 branch 0x1006 5 target=0x2000 "
+	       "flags=taken,call\n");
 }
 
 /* A block that a signal cuts executed less and has no branch; a signal behind a block tells where
@@ -147,8 +155,10 @@ static void test_expand_signal(void **state)
 	struct pm_pipeline *p = text_pipeline(&t, PM_HAS_BLOCKS);
 
 	push(p, 0, cut, NR(cut));
-	finish(p, &t, "0 insn 0x1000 3 bytes=488b03\n0 read 0x100 8\n0 signal 0x1003 - signal=11\n"
-	       "0 insn 0x1000 3 bytes=488b03\n0 insn 0x1003 1 bytes=50\n0 insn 0x1004 2 bytes=74fa\n"
+	finish(p, &t,
+	       "0 insn 0x1000 3 bytes=488b03\n0 read 0x100 8\n0 signal 0x1003 - signal=11\n"
+	       "0 insn 0x1000 3 bytes=488b03\n0 insn 0x1003 1 bytes=50\n0 insn 0x1004 2 "
+	       "bytes=74fa\n"
 	       "0 branch 0x1004 2 target=0x1000 flags=cond\n0 signal 0x1006 - signal=2\n"
 	       "0 insn 0x2000 2 bytes=f3a4\n0 insn 0x2002 1 bytes=c3\n0 exit - - status=3\n");
 }
@@ -188,12 +198,17 @@ static void test_targets(void **state)
 		{ { .pc = 0x100, .bytes = { 0xff, 0xe0 }, .len = 2 }, 0 },
 		{ { .pc = 0x100, .bytes = { 0xc3 }, .len = 1 }, 0 },
 		{ { .pc = 0x100, .len = 0 }, 0 },
-		{ { .pc = 0xfffffff0, .bytes = { 0xe8, 0x20, 0, 0, 0 }, .len = 5, .isa = PM_ISA_X86_32 }, 0x15 },
-		{ { .pc = 0x100, .bytes = { 0x66, 0xe9, 0xfc, 0xff }, .len = 4, .isa = PM_ISA_X86_32 }, 0x100 },
-		{ { .pc = 0x100, .bytes = { 0x10, 0x40, 0xff, 0xff }, .len = 4, .isa = PM_ISA_MIPS }, 0x100 },
-		{ { .pc = 0xffffffff80000100, .bytes = { 0x0c, 0, 0, 0x40 }, .len = 4, .isa = PM_ISA_MIPS },
+		{ { .pc = 0xfffffff0, .bytes = { 0xe8, 0x20, 0, 0, 0 }, .len = 5,
+			.isa = PM_ISA_X86_32 }, 0x15 },
+		{ { .pc = 0x100, .bytes = { 0x66, 0xe9, 0xfc, 0xff }, .len = 4,
+			.isa = PM_ISA_X86_32 }, 0x100 },
+		{ { .pc = 0x100, .bytes = { 0x10, 0x40, 0xff, 0xff }, .len = 4,
+			.isa = PM_ISA_MIPS }, 0x100 },
+		{ { .pc = 0xffffffff80000100, .bytes = { 0x0c, 0, 0, 0x40 }, .len = 4,
+			.isa = PM_ISA_MIPS },
 		  0xffffffff80000100 },
-		{ { .pc = 0x100, .bytes = { 0x03, 0xe0, 0, 0x08 }, .len = 4, .isa = PM_ISA_MIPS }, 0 },
+		{ { .pc = 0x100, .bytes = { 0x03, 0xe0, 0, 0x08 }, .len = 4, .isa = PM_ISA_MIPS },
+		  0 },
 	};
 
 	for (size_t i = 0; i < NR(t); i++) {
@@ -215,11 +230,13 @@ static void test_facts(void **state)
 	ops.name = "writing Penn traces";
 	pm_pipeline_sink(p, &ops, NULL);
 	assert_int_equal(pm_pipeline_start(p, PM_HAS_REFS, "Laplace traces", &err), PM_ERR);
-	assert_string_equal(err.msg, "Laplace traces hold no instruction bytes or register numbers; "
+	assert_string_equal(err.msg,
+			    "Laplace traces hold no instruction bytes or register numbers; "
 			    "writing Penn traces needs them");
 	pm_pipeline_free(p);
 	pm_fact_names(PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_VALUES, names, sizeof names);
-	assert_string_equal(names, "data addresses, access sizes and data v");	/* cut, never overrun */
+	/* cut, never overrun */
+	assert_string_equal(names, "data addresses, access sizes and data v");
 }
 
 /* Every window of a trace is that part of the whole, whatever the batches. */
@@ -230,7 +247,8 @@ static void test_slice(void **state)
 	for (uint64_t from = 0; from <= INSNS; from++)
 		for (uint64_t count = 1; count <= INSNS; count++)
 			for (unsigned cut = 0; cut < 8; cut++) {
-				struct pm_slice_opts o = { .from = from, .count = count, .time_to = UINT64_MAX,
+				struct pm_slice_opts o = { .from = from, .count = count,
+					.time_to = UINT64_MAX,
 							   .facts = PM_HAS_BLOCKS };
 				struct pm_pipeline *p = pm_pipeline_new();
 				struct text t = { 0 }, whole = { 0 };
@@ -239,13 +257,15 @@ static void test_slice(void **state)
 				const char *s = expanded;
 				uint64_t at = UINT64_MAX;
 
-				/* the expected lines: those of the instructions in the window; a branch at its
-				 * edge is told by a neighbour that the slice may lack, so it is not compared */
+				/* the expected lines: those of the instructions in the window; a
+				 * branch at its edge is told by a neighbour that the slice may
+				 * lack, so it is not compared */
 				while (*s) {
 					size_t n = strcspn(s, "\n") + 1;
 
 					at += !strncmp(s, "0 insn", 6);
-					if (at >= from && at < from + count && strncmp(s, "0 branch", 8)) {
+					if (at >= from && at < from + count &&
+					    strncmp(s, "0 branch", 8)) {
 						memcpy(to, s, n);
 						to += n;
 					}
@@ -254,7 +274,8 @@ static void test_slice(void **state)
 				*to = 0;
 				pm_pipeline_transform(p, &pm_slice_ops, pm_slice_new(&o));
 				pm_pipeline_sink(p, &text_ops, &t);
-				assert_int_equal(pm_pipeline_start(p, PM_HAS_BLOCKS, "x", &err), PM_OK);
+				assert_int_equal(pm_pipeline_start(p, PM_HAS_BLOCKS, "x", &err),
+						 PM_OK);
 				push(p, 0, loop, cut);
 				push(p, 0, loop + cut, NR(loop) - cut);
 				assert_int_equal(pm_pipeline_finish(p, NULL, &err), PM_OK);
@@ -282,7 +303,8 @@ static void test_slice(void **state)
 static void test_slice_range(void **state)
 {
 	struct pm_slice_range range = { 0x2000, 0x2001 };
-	struct pm_slice_opts o = { .count = UINT64_MAX, .time_to = UINT64_MAX, .range = &range, .nrange = 1,
+	struct pm_slice_opts o = { .count = UINT64_MAX, .time_to = UINT64_MAX, .range = &range,
+		.nrange = 1,
 				   .facts = PM_HAS_BLOCKS };
 	struct pm_pipeline *p = pm_pipeline_new();
 	struct text t = { 0 };
@@ -296,7 +318,8 @@ static void test_slice_range(void **state)
 	t.insns = 0;
 	struct pm_batch b = { .stream = &stream[1], .code = &code, .ev = loop, .n = NR(loop) };
 	assert_int_equal(pm_pipeline_push(p, &b, &err), PM_OK);
-	finish(p, &t, "1 insn 0x2000 2 bytes=f3a4\n1 rep-iter 0x2000 -\n1 read 0x300 8\n1 write 0x400 8\n"
+	finish(p, &t,
+	       "1 insn 0x2000 2 bytes=f3a4\n1 rep-iter 0x2000 -\n1 read 0x300 8\n1 write 0x400 8\n"
 	       "1 rep-end 0x2000 - n=1\n");
 }
 
@@ -323,16 +346,22 @@ static unsigned found(const struct pm_event *ev, size_t n, enum pm_verify_check 
 static void test_verify(void **state)
 {
 	const struct pm_event wrong_way[] = { BLOCK(0, 3), BLOCK(2, 2) };
-	const struct pm_event signal[] = { BLOCK(0, 3), { .kind = PM_EV_SIGNAL, .id = PM_NONE, .addr = 0x1006 },
+	const struct pm_event signal[] = { BLOCK(0, 3), { .kind = PM_EV_SIGNAL, .id = PM_NONE,
+		.addr = 0x1006 },
 					   BLOCK(2, 2) };
 	const struct pm_event stopped[] = { BLOCK(0, 2), BLOCK(0, 3) };
-	const struct pm_event slot[] = { BLOCK(0, 3), REF(PM_EV_READ, 1, 8), REF(PM_EV_READ, 0, 8) };
+	const struct pm_event slot[] = { BLOCK(0, 3), REF(PM_EV_READ, 1, 8),
+		REF(PM_EV_READ, 0, 8) };
 	const struct pm_event size[] = { BLOCK(0, 3), { .kind = PM_EV_READ, .addr = 8 } };
-	const struct pm_event rep[] = { BLOCK(2, 2), REP(PM_EV_REP_ITER, 0), REP(PM_EV_REP_END, 2) };
+	const struct pm_event rep[] = { BLOCK(2, 2), REP(PM_EV_REP_ITER, 0),
+		REP(PM_EV_REP_END, 2) };
 	const struct pm_event ret[] = { BLOCK(1, 1), BLOCK(2, 2), BLOCK(0, 3) };
-	const struct pm_event dead[] = { BLOCK(0, 3), { .kind = PM_EV_EXIT, .id = PM_NONE }, BLOCK(0, 3) };
-	const struct pm_event late[] = { { .kind = PM_EV_TIME, .value = 5 }, { .kind = PM_EV_TIME, .value = 4 } };
-	const struct pm_event addr[] = { { .kind = PM_EV_BLOCK, .id = 0, .addr = 0x1001, .value = 3 } };
+	const struct pm_event dead[] = { BLOCK(0, 3), { .kind = PM_EV_EXIT, .id = PM_NONE },
+		BLOCK(0, 3) };
+	const struct pm_event late[] = { { .kind = PM_EV_TIME, .value = 5 },
+		{ .kind = PM_EV_TIME, .value = 4 } };
+	const struct pm_event addr[] = { { .kind = PM_EV_BLOCK, .id = 0, .addr = 0x1001,
+		.value = 3 } };
 
 	assert_int_equal(found(loop, NR(loop), PM_VERIFY_flow), 0);
 	assert_int_equal(found(wrong_way, NR(wrong_way), PM_VERIFY_flow), 1);
@@ -373,7 +402,8 @@ static void test_count(void **state)
 	assert_int_equal(pm_result_find(c, "events")->u64, 17);
 	assert_int_equal(pm_result_find(pm_result_find(c, "kinds"), "block")->u64, 5);
 	assert_int_equal(pm_result_find(pm_result_find(c, "kinds"), "read")->u64, 5);
-	assert_int_equal(pm_result_find(pm_result_find(c, "streams")->last, "instructions")->u64, 3);
+	assert_int_equal(pm_result_find(pm_result_find(c, "streams")->last, "instructions")->u64,
+			 3);
 	pm_pipeline_free(p);
 	pm_result_free(r);
 }
@@ -399,7 +429,8 @@ static void test_result_json(void **state)
 	pm_buf_add(&b, "", 1);
 	assert_string_equal((char *)b.p,
 			    "{\n  \"n\": 18446744073709551615,\n  \"x\": 0.1,\n  \"bad\": null,\n"
-			    "  \"s\": \"a\\\"b\\\\\\n\\u0001\\u00ff\xc3\xa4\",\n  \"h\": \"0x1f\",\n  \"z\": null,\n"
+			    "  \"s\": \"a\\\"b\\\\\\n\\u0001\\u00ff\xc3\xa4\",\n  \"h\": "
+			    "\"0x1f\",\n  \"z\": null,\n"
 			    "  \"l\": [1, true],\n  \"o\": {}\n}\n");
 	pm_buf_release(&b);
 	pm_result_free(r);
@@ -410,8 +441,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_expand), cmocka_unit_test(test_expand_two_streams),
 		cmocka_unit_test(test_expand_signal), cmocka_unit_test(test_expand_nonsense),
-		cmocka_unit_test(test_targets), cmocka_unit_test(test_facts), cmocka_unit_test(test_slice),
-		cmocka_unit_test(test_slice_range), cmocka_unit_test(test_verify), cmocka_unit_test(test_count),
+		cmocka_unit_test(test_targets), cmocka_unit_test(test_facts),
+		cmocka_unit_test(test_slice), cmocka_unit_test(test_slice_range),
+		cmocka_unit_test(test_verify), cmocka_unit_test(test_count),
 		cmocka_unit_test(test_result_json),
 	};
 

@@ -26,7 +26,8 @@ static void check(const struct pm_i486_conf *c, uint64_t seed, size_t n, uint64_
 	o.set = calloc(c->size / c->line / c->ways, sizeof *o.set);
 	for (size_t i = 0; i < n; i++) {
 		struct pm_event e = real ? real[i] : o_random_ref(&r, span);
-		unsigned own = 1 + o_rnd(&r) % 3 * (o_rnd(&r) % 8 == 0 ? 10 : 1), more = o_rnd(&r) % 6 == 0 ? 2 : 0;
+		unsigned own = 1 + o_rnd(&r) % 3 * (o_rnd(&r) % 8 == 0 ? 10 : 1),
+			 more = o_rnd(&r) % 6 == 0 ? 2 : 0;
 
 		if (e.kind == PM_EV_INSN) {
 			pm_i486_insn(m, e.addr, e.size, own);
@@ -46,9 +47,10 @@ static void check(const struct pm_i486_conf *c, uint64_t seed, size_t n, uint64_
 	a = pm_i486_end(m);
 	o_i486_end_insn(&o);
 	o.st.cycles = o.now;
-#define S(field, unit, about)									\
-	if (a->field != o.st.field)								\
-		fail_msg("line %u ways %u wbuf %u: %s is %llu, slow %llu", c->line, c->ways, c->wbuf, \
+#define S(field, unit, about)								\
+	if (a->field != o.st.field)							\
+		fail_msg("line %u ways %u wbuf %u: %s is %llu, slow %llu", c->line,	\
+			c->ways, c->wbuf,						\
 			 #field, (unsigned long long)a->field, (unsigned long long)o.st.field);
 	PM_I486_STATS(S)
 #undef S
@@ -63,8 +65,9 @@ static void check(const struct pm_i486_conf *c, uint64_t seed, size_t n, uint64_
 static void test_twin(void **state)
 {
 	static const struct pm_i486_conf c[] = {
-		{ 8192, 16, 4, 4, 50000 }, { 8192, 8, 4, 4, 50000 }, { 8192, 32, 4, 4, 1000 }, { 8192, 64, 4, 4, 0 },
-		{ 8192, 16, 8, 4, 777 }, { 8192, 16, 1, 4, 0 }, { 8192, 16, 4, 2, 0 }, { 1024, 4, 2, 1, 0 },
+		{ 8192, 16, 4, 4, 50000 }, { 8192, 8, 4, 4, 50000 }, { 8192, 32, 4, 4, 1000 },
+		{ 8192, 64, 4, 4, 0 }, { 8192, 16, 8, 4, 777 }, { 8192, 16, 1, 4, 0 },
+		{ 8192, 16, 4, 2, 0 }, { 1024, 4, 2, 1, 0 },
 	};
 
 	(void)state;
@@ -75,8 +78,8 @@ static void test_twin(void **state)
 	}
 }
 
-/* By hand: a miss takes 2 + 3 cycles, the instruction 1; the next line is prefetched from memory and
- * still on its way for 4 cycles when the instruction after it wants it. */
+/* By hand: a miss takes 2 + 3 cycles, the instruction 1; the next line is prefetched from memory
+ * and still on its way for 4 cycles when the instruction after it wants it. */
 static void test_by_hand(void **state)
 {
 	const struct pm_i486_conf c = { 8192, 16, 4, 4, 0 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_idle.c - the idle filter and the warm-up on traces of small programs: what waits is left out, what works stays */
+/* test_idle.c - the idle filter and the warm-up on traces of small programs: what waits is left
+ * out, what works stays */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,10 +59,11 @@ static const struct pm_sink_ops sink = {
 };
 
 /* Run @code for @ticks; after @wake of them the word at FLAG becomes 1. */
-static struct idle_counts run(const uint32_t *code, size_t words, struct idle_config cfg, unsigned ticks, unsigned wake,
-			      struct seen *s)
+static struct idle_counts run(const uint32_t *code, size_t words, struct idle_config cfg,
+			      unsigned ticks, unsigned wake, struct seen *s)
 {
-	struct machine_config mc = { .cpu = { .iline = 32, .dline = 32, .big_endian = cfg.big_endian }, .ram_size = 1 << 20 };
+	struct machine_config mc = { .cpu = { .iline = 32, .dline = 32,
+		.big_endian = cfg.big_endian }, .ram_size = 1 << 20 };
 	struct pm_err err = { 0 };
 	struct machine *m = machine_new(&mc, &err);
 	struct pm_pipeline *p = pm_pipeline_new();
@@ -72,7 +74,8 @@ static struct idle_counts run(const uint32_t *code, size_t words, struct idle_co
 	s->first_switch = UINT64_MAX;
 	for (size_t i = 0; i < words; i++)
 		for (unsigned k = 0; k < 4; k++)
-			m->ram[CODE + 4 * i + k] = (uint8_t)(code[i] >> 8 * (cfg.big_endian ? 3 - k : k));
+			m->ram[CODE + 4 * i + k] = (uint8_t)(code[i] >>
+							     8 * (cfg.big_endian ? 3 - k : k));
 	m->cpu->status = ST_CU0;
 	m->cpu->pc = 0xffffffff80000000ULL + CODE;
 	m->cpu->c0[C0_CONFIG] = (m->cpu->c0[C0_CONFIG] & ~7ULL) | 3;
@@ -95,7 +98,8 @@ static struct idle_counts run(const uint32_t *code, size_t words, struct idle_co
 	return n;
 }
 
-static const uint32_t spin[] = {	/* a few instructions, a spin for the flag, a counting loop, a storing loop */
+static const uint32_t spin[] = {	/* a few instructions, a spin for the flag, a counting
+					 * loop, a storing loop */
 	0x24080003,			/* li $8, 3 */
 	0x00000000,
 	0x8d280000,			/* 1: lw $8, 0($9) */
@@ -115,23 +119,28 @@ static void test_filter(void **state)
 {
 	(void)state;
 	for (unsigned be = 0; be < 2; be++) {
-		struct idle_config keep = { .big_endian = be, .keep = true }, drop = { .big_endian = be };
+		struct idle_config keep = { .big_endian = be, .keep = true },
+		drop = { .big_endian = be };
 		struct seen all, some;
-		struct idle_counts a = run(spin, 13, keep, 5000, 3000, &all), b = run(spin, 13, drop, 5000, 3000, &some);
+		struct idle_counts a = run(spin, 13, keep, 5000, 3000, &all),
+				   b = run(spin, 13, drop, 5000, 3000, &some);
 		size_t k = 0;
 
 		assert_int_equal(a.total, 5000);
 		assert_int_equal(all.n, 5000);
 		assert_memory_equal(&a, &b, sizeof a);
-		/* of some 750 iterations of 4 instructions all but the first ones and the last are idle */
+		/* of some 750 iterations of 4 instructions all but the first ones and the last are
+		 * idle */
 		assert_in_range(a.idle, 2980, 2998);
 		assert_int_equal(a.idle % 4, 0);
 		assert_int_equal(some.n, 5000 - a.idle);
-		/* what is left is a subsequence, whole behind the spin: counting and storing are no waiting */
+		/* what is left is a subsequence, whole behind the spin: counting and storing are no
+		 * waiting */
 		for (size_t i = 0; i < all.n && k < some.n; i++)
 			k += all.pc[i] == some.pc[k];
 		assert_int_equal(k, some.n);
-		assert_memory_equal(all.pc + 3010, some.pc + some.n - (all.n - 3010), (all.n - 3010) * sizeof *all.pc);
+		assert_memory_equal(all.pc + 3010, some.pc + some.n - (all.n - 3010),
+				    (all.n - 3010) * sizeof *all.pc);
 		free(all.pc);
 		free(some.pc);
 	}
@@ -147,14 +156,16 @@ static void test_warmup(void **state)
 	run(spin, 13, cut, 4000, 3000, &some);
 	assert_int_equal(some.n, all.n - 1234);
 	assert_memory_equal(some.pc, all.pc + 1234, some.n * sizeof *some.pc);
-	assert_int_equal(some.first_switch, 0);		/* which address space it is in, the rest knows too */
+	assert_int_equal(some.first_switch, 0);		/* which address space it is in, the rest
+							 * knows too */
 	free(all.pc);
 	free(some.pc);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_filter), cmocka_unit_test(test_warmup) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_warmup) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

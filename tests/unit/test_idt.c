@@ -48,7 +48,8 @@ static void test_blk(void **state)
 	idt_blk_release(&b);
 	for (size_t cut = 0; cut < raw.n; cut++) {
 		if (cut == raw.n - 2)
-			continue;	/* records without the trailing padding: a layout of its own */
+			continue;	/* records without the trailing padding: a layout of its
+					 * own */
 		memset(&err, 0, sizeof err);
 		assert_int_equal(idt_blk_parse(raw.p, cut, false, &b, &err), PM_ERR);
 		assert_true(pm_failed(&err));
@@ -84,7 +85,7 @@ static void test_blk_layouts(void **state)
 			}
 			if (layout == 0)
 				pm_buf_add(&b, zeros, 2);
-			if (layout == 3)		/* room for a fixed number of instructions */
+			if (layout == 3)	/* room for a fixed number of instructions */
 				pm_buf_add(&b, zeros, 88 - n);
 		}
 		assert_int_equal(idt_blk_parse(b.p, b.n, false, &blk, &err), PM_OK);
@@ -100,7 +101,8 @@ static void test_blk_layouts(void **state)
 static void test_blk64(void **state)
 {
 	const struct idt_insn in[2] = { { 0x8b, 3, 1 }, { 0x80a4, 2, -2 } };
-	struct idt_blk b = { .wide = true, .oldt_offset = -4096, .orig_magic = 1, .idt_magic = 2 }, c;
+	struct idt_blk b = { .wide = true, .oldt_offset = -4096, .orig_magic = 1, .idt_magic = 2 },
+	c;
 	struct pm_buf out = { 0 };
 	struct pm_err err = { 0 };
 
@@ -164,7 +166,8 @@ static void test_short_cnt(void **state)
 		idt_cnt_write(&c, false, &out);
 		assert_int_equal(out.n, 8 + sets * 20);
 		for (size_t blocks = 5; blocks < 40; blocks++) {
-			assert_int_equal(idt_cnt_parse(out.p, out.n, blocks, false, &c, &err), PM_OK);
+			assert_int_equal(idt_cnt_parse(out.p, out.n, blocks, false, &c, &err),
+					 PM_OK);
 			assert_int_equal(c.n, blocks);
 			assert_int_equal(c.given, 5);
 			assert_memory_equal(c.count, count, sizeof count);
@@ -178,7 +181,8 @@ static void test_short_cnt(void **state)
 
 static void test_hints(void **state)
 {
-	static const char text[] = "# where tracing begins\ntrace_beg 0x8048100\nTRACE_END_TAG 134512640\n"
+	static const char text[] = "# where tracing begins\ntrace_beg 0x8048100\nTRACE_END_TAG "
+				   "134512640\n"
 				   "\njtab 0x8049000 12 # a switch\ncurbrk_addr 0x804a000\n";
 	static const char want[] = "trace_beg 0x8048100\ntrace_end 0x8048000\njtab 0x8049000 12\n"
 				   "curbrk_addr 0x804a000\n";
@@ -202,7 +206,9 @@ static void test_hints(void **state)
 
 static void test_id(void **state)
 {
-	static const struct { uint8_t b[6]; unsigned len; uint16_t id; enum pm_insn_class class; } v[] = {
+	static const struct {
+		uint8_t b[6]; unsigned len; uint16_t id; enum pm_insn_class class;
+	} v[] = {
 		{ { 0x8b, 0x03 }, 2, 0x8b, PM_CLASS_NONE },
 		{ { 0xf3, 0xa4 }, 2, 0x80a4, PM_CLASS_NONE },
 		{ { 0xe8, 0, 2, 0, 0 }, 5, 0xe8, PM_CLASS_CALL },
@@ -241,8 +247,9 @@ static void test_magic(void **state)
 static void test_names(void **state)
 {
 	static const struct { uint16_t id; const char *name; } v[] = {
-		{ 0x8b, "mov" }, { 0x80a4, "movsb" }, { 0x0885, "jnz" }, { 0x2ff, "call" }, { 0x4ff, "jmp" },
-		{ 0x286f, "movdqa" }, { 0x4810, "movss" }, { 0x0fae, "sfence" }, { 0xc3, "ret" },
+		{ 0x8b, "mov" }, { 0x80a4, "movsb" }, { 0x0885, "jnz" }, { 0x2ff, "call" },
+		{ 0x4ff, "jmp" }, { 0x286f, "movdqa" }, { 0x4810, "movss" }, { 0x0fae, "sfence" },
+		{ 0xc3, "ret" },
 	};
 	char name[32];
 
@@ -255,7 +262,8 @@ static void test_names(void **state)
 
 static void test_modules(void **state)
 {
-	static const char text[] = "# mapped text: addresses, position in the file, build id, file\n"
+	static const char text[] = "# mapped text: addresses, position in the file, build id, "
+				   "file\n"
 				   "0x401000-0x402000 0x1000 0a1b /a b/c\n"
 				   "0x7ffff7fc5000-0x7ffff7fe0000 0x0 - /lib/x\n"
 				   "@0x24f60 0x7ffff7fc5000-0x7ffff7fc5010 0x40 - /tmp/x.gen\n";
@@ -281,10 +289,12 @@ static void test_modules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_blk), cmocka_unit_test(test_blk_layouts), cmocka_unit_test(test_blk64),
+		cmocka_unit_test(test_blk), cmocka_unit_test(test_blk_layouts),
+		cmocka_unit_test(test_blk64),
 		cmocka_unit_test(test_cnt),
-		cmocka_unit_test(test_short_cnt), cmocka_unit_test(test_hints), cmocka_unit_test(test_id),
-		cmocka_unit_test(test_magic), cmocka_unit_test(test_names), cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_short_cnt), cmocka_unit_test(test_hints),
+		cmocka_unit_test(test_id), cmocka_unit_test(test_magic),
+		cmocka_unit_test(test_names), cmocka_unit_test(test_modules),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,8 @@ static void fill(uint8_t *p, size_t n)
 	}
 }
 
-static size_t read_all(struct pm_input *in, size_t step, uint8_t *to, size_t room, struct pm_err *err)
+static size_t read_all(struct pm_input *in, size_t step, uint8_t *to, size_t room,
+		       struct pm_err *err)
 {
 	size_t n = 0, got;
 	const uint8_t *p;
@@ -99,7 +100,8 @@ static void test_round_trips(void **state)
 		round_trip("a.xz", sizes[i]);
 		round_trip("a.bz2", sizes[i]);
 	}
-	/* large enough for the second thread, and for every way in which its blocks become the window */
+	/* large enough for the second thread, and for every way in which its blocks become the
+	 * window */
 	round_trip("a.gz", 4000003);
 	round_trip("a.zst", 4000003);
 }
@@ -185,7 +187,9 @@ static void test_members(void **state)
 			char buf[4096];
 			FILE *f;
 
-			assert_int_equal(pm_output_write(o, k ? "world" : "hello ", k ? 5 : 6, &err), PM_OK);
+			assert_int_equal(pm_output_write(o, k ? "world" : "hello ", k ? 5 : 6,
+							 &err),
+					 PM_OK);
 			assert_int_equal(pm_output_finish(o, &err), PM_OK);
 			pm_output_close(o);
 			f = fopen(in_dir(names[i]), "rb");
@@ -257,7 +261,8 @@ static void test_constant_memory(void **state)
 		pm_output_close(o);
 		before = resident_kib();
 		in = pm_input_open(in_dir(names[i]), &err);
-		for (const uint8_t *p; (p = pm_input_peek(in, 65536, &got, &err)) && got; total += got) {
+		for (const uint8_t *p; (p = pm_input_peek(in, 65536, &got, &err)) && got;
+		     total += got) {
 			uint64_t sum = 0;
 
 			for (size_t at = 0; at < got; at += 4096)

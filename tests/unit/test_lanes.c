@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sinks on threads of their own compute what they compute on one, with any number of threads, from a
- * producer that moves and overwrites everything that it may. Worth running with SAN=thread. */
+/* Sinks on threads of their own compute what they compute on one, with any number of threads, from
+ * a producer that moves and overwrites everything that it may. Worth running with SAN=thread. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static uint32_t rnd(uint32_t n)
 	return (uint32_t)((seed >> 33) % n);
 }
 
-/* ---- a producer that keeps no more than the contract says ------------------------------------------------ */
+/* ---- a producer that keeps no more than the contract says ----------------------------------- */
 
 struct producer {
 	struct pm_code code;
@@ -42,12 +42,17 @@ struct producer {
 static void more_code(struct producer *p)
 {
 	size_t nblock = p->code.nblock + 1 + rnd(4), ninsn = nblock * 2;
-	struct pm_insn *insn = pm_alloc(ninsn * sizeof *insn), *was = (struct pm_insn *)p->code.insn;
-	struct pm_block *block = pm_alloc(nblock * sizeof *block), *old = (struct pm_block *)p->code.block;
+	struct pm_insn *insn = pm_alloc(ninsn * sizeof *insn),
+		       *was = (struct pm_insn *)p->code.insn;
+	struct pm_block *block = pm_alloc(nblock * sizeof *block),
+			*old = (struct pm_block *)p->code.block;
 
 	for (size_t i = 0; i < nblock; i++) {
-		insn[2 * i] = (struct pm_insn){ .pc = 0x1000 + 8 * i, .len = 3, .nref = 1, .object = PM_NONE };
-		insn[2 * i + 1] = (struct pm_insn){ .pc = 0x1003 + 8 * i, .bytes = { 0x75, 0x10 }, .len = 2,
+		insn[2 * i] = (struct pm_insn){
+			.pc = 0x1000 + 8 * i, .len = 3, .nref = 1, .object = PM_NONE
+		};
+		insn[2 * i + 1] = (struct pm_insn){ .pc = 0x1003 + 8 * i, .bytes = { 0x75, 0x10 },
+			.len = 2,
 						    .flow = PM_CLASS_COND, .object = PM_NONE };
 		block[i] = (struct pm_block){ 0x1000 + 8 * i, (uint32_t)(2 * i), 2 };
 	}
@@ -81,13 +86,16 @@ static const struct pm_batch *make_batch(struct producer *p)
 		struct pm_event *ev = pm_builder_event(&p->b, PM_EV_BLOCK);
 		uint32_t id = rnd((uint32_t)p->code.nblock);
 
-		*ev = (struct pm_event){ .kind = PM_EV_BLOCK, .id = id, .addr = p->code.block[id].pc, .value = 2 };
+		*ev = (struct pm_event){
+			.kind = PM_EV_BLOCK, .id = id, .addr = p->code.block[id].pc, .value = 2
+		};
 		ev = pm_builder_event(&p->b, PM_EV_READ);
 		ev->id = 0;
 		ev->addr = 8 * rnd(100);
 		ev->size = 8;
 		if (!rnd(30)) {
-			struct pm_rare *r = pm_builder_rare(&p->b, PM_EV_MARKER, rnd(2) ? "a marker" : NULL);
+			struct pm_rare *r = pm_builder_rare(&p->b, PM_EV_MARKER,
+							    rnd(2) ? "a marker" : NULL);
 
 			r->code = rnd(9);
 		}
@@ -102,7 +110,7 @@ static void release(struct producer *p)
 	pm_builder_release(&p->b);
 }
 
-/* ---- sinks ----------------------------------------------------------------------------------------------- */
+/* ---- sinks ---------------------------------------------------------------------------------- */
 
 struct sum {
 	uint64_t h, events, merged;
@@ -129,7 +137,8 @@ static enum pm_status sum_consume(void *self, const struct pm_batch *b, struct p
 	struct sum *s = self;
 
 	s->h = mix(s->h, b->stream->index ^ b->first_insn << 8);
-	s->h = mix(s->h, b->stream->name ? strlen(b->stream->name) + (uint8_t)b->stream->name[4] : 77);
+	s->h = mix(s->h,
+		   b->stream->name ? strlen(b->stream->name) + (uint8_t)b->stream->name[4] : 77);
 	for (size_t i = 0; i < b->n; i++) {
 		const struct pm_event *ev = b->ev + i;
 		uint64_t head;
@@ -164,30 +173,33 @@ static enum pm_status sum_finish(void *self, struct pm_result *r, struct pm_err 
 {
 	struct sum *s = self;
 
-	pm_buf_printf(&results, "%llx %llu %llu\n", (unsigned long long)s->h, (unsigned long long)s->events,
-		      (unsigned long long)s->merged);
+	pm_buf_printf(&results, "%llx %llu %llu\n", (unsigned long long)s->h,
+		      (unsigned long long)s->events, (unsigned long long)s->merged);
 	return PM_OK;
 }
 
 static const struct pm_sink_ops blocks_ops = {
-	.abi = PM_ABI, .flags = PM_SINK_BLOCKS, .name = "blocks", .create = sum_create, .consume = sum_consume,
+	.abi = PM_ABI, .flags = PM_SINK_BLOCKS, .name = "blocks", .create = sum_create,
+	.consume = sum_consume,
 	.finish = sum_finish, .destroy = free,
 }, plain_ops = {
 	.abi = PM_ABI, .name = "plain", .create = sum_create, .consume = sum_consume,
 	.finish = sum_finish, .destroy = free,
 }, streams_ops = {
-	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_PER_STREAM, .name = "streams", .create = sum_create,
+	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_PER_STREAM, .name = "streams",
+	.create = sum_create,
 	.consume = sum_consume, .merge = sum_merge, .finish = sum_finish, .destroy = free,
 }, plain_streams_ops = {
 	.abi = PM_ABI, .flags = PM_SINK_PER_STREAM, .name = "plain-streams", .create = sum_create,
 	.consume = sum_consume, .merge = sum_merge, .finish = sum_finish, .destroy = free,
 }, whole_ops = {
-	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_WHOLE, .name = "whole", .create = sum_create,
+	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_WHOLE, .name = "whole",
+	.create = sum_create,
 	.consume = sum_consume, .finish = sum_finish, .destroy = free,
 };
 
-static enum pm_status run(unsigned threads, const struct pm_sink_ops *const *sinks, const char *config,
-			  struct pm_err *err)
+static enum pm_status run(unsigned threads, const struct pm_sink_ops *const *sinks,
+			  const char *config, struct pm_err *err)
 {
 	struct pm_pipeline *p = pm_pipeline_new();
 	struct producer prod = { 0 };
@@ -247,7 +259,8 @@ static void test_failure(void **state)
 			assert_string_equal(err.msg, "enough");
 			pm_buf_add(&results, "", 1);
 			/* one line: the other sink's */
-			assert_ptr_equal(strchr((char *)results.p, '\n') + 1, strrchr((char *)results.p, '\n') + 1);
+			assert_ptr_equal(strchr((char *)results.p, '\n') + 1,
+					 strrchr((char *)results.p, '\n') + 1);
 		}
 }
 
@@ -318,9 +331,10 @@ static void test_pug(void **state)
 	pm_buf_release(&want);
 }
 
-/* ---- several threads push -------------------------------------------------------------------------------- */
+/* ---- several threads push ------------------------------------------------------------------- */
 static const struct pm_sink_ops light_ops = {
-	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_LIGHT | PM_SINK_PER_STREAM, .name = "light", .create = sum_create,
+	.abi = PM_ABI, .flags = PM_SINK_BLOCKS | PM_SINK_LIGHT | PM_SINK_PER_STREAM,
+	.name = "light", .create = sum_create,
 	.consume = sum_consume, .merge = sum_merge, .finish = sum_finish, .destroy = free,
 };
 
@@ -338,7 +352,8 @@ static void *push_streams(void *arg)
 		const uint32_t stream = (uint32_t)(i * 7919 % 101);
 		const struct pm_stream st = { stream, 7, stream, 0, stream % 3 ? "a name" : NULL };
 		const struct pm_event ev[2] = { { .kind = PM_EV_READ, .size = 4, .addr = i },
-						{ .kind = PM_EV_INSN, .id = PM_NONE, .addr = i * 3 } };
+						{ .kind = PM_EV_INSN, .id = PM_NONE,
+						  .addr = i * 3 } };
 		const struct pm_batch b = { .stream = &st, .ev = ev, .n = 1 + i % 2 };
 
 		if (stream % w->of == w->which && pm_pipeline_push(w->p, &b, &w->err) != PM_OK)
@@ -400,10 +415,12 @@ static void test_split(void **state)
 	pm_buf_release(&want);
 }
 
-/* ... which they may not where a sink keeps streams together, or works so much that it has a thread. */
+/* ... which they may not where a sink keeps streams together, or works so much that it has a
+ * thread. */
 static void test_whole(void **state)
 {
-	static const struct pm_sink_ops *const no[] = { &blocks_ops, &plain_streams_ops, &streams_ops };
+	static const struct pm_sink_ops *const no[] = { &blocks_ops, &plain_streams_ops,
+		&streams_ops };
 
 	for (size_t i = 0; i < 3; i++) {
 		struct pm_pipeline *p = pm_pipeline_new();
@@ -421,8 +438,9 @@ static void test_whole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same), cmocka_unit_test(test_failure), cmocka_unit_test(test_abandoned),
-		cmocka_unit_test(test_pug), cmocka_unit_test(test_split), cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_same), cmocka_unit_test(test_failure),
+		cmocka_unit_test(test_abandoned), cmocka_unit_test(test_pug),
+		cmocka_unit_test(test_split), cmocka_unit_test(test_whole),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_laplace.c - the merge against a slow, obvious model: for every page of every address space the
- * model remembers which object and which page of it is there (transform/laplace.h, invariants 1-3) */
+/* test_laplace.c - the merge against a slow, obvious model: for every page of every address space
+ * the model remembers which object and which page of it is there (transform/laplace.h, invariants
+ * 1-3) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,10 +43,12 @@ static unsigned number(unsigned thing)
 	return canonical[thing];
 }
 
-/* One random event, as text and in the model. Addresses are page * 4096; task i lives in space i + 1. */
+/* One random event, as text and in the model. Addresses are page * 4096; task i lives in space i +
+ * 1. */
 static void event(struct pm_buf *to, struct pm_buf *want, unsigned time)
 {
-	unsigned s = rnd(SPACES), lo = rnd(PAGES), n = 1 + rnd(PAGES - lo < 9 ? PAGES - lo : 9), f = rnd(FILES);
+	unsigned s = rnd(SPACES), lo = rnd(PAGES), n = 1 + rnd(PAGES - lo < 9 ? PAGES - lo : 9),
+		 f = rnd(FILES);
 	unsigned d, first, was[PAGES];
 
 	switch (rnd(11)) {
@@ -56,7 +59,8 @@ static void event(struct pm_buf *to, struct pm_buf *want, unsigned time)
 		break;
 	case 1:
 		first = rnd(FPAGES - 10);
-		pm_buf_printf(to, "M %x %x %x %x %x 8 1 %x lib\n", time, s, lo << 12, n << 12, f, first);
+		pm_buf_printf(to, "M %x %x %x %x %x 8 1 %x lib\n", time, s, lo << 12, n << 12, f,
+			      first);
 		for (unsigned i = 0; i < n; i++)
 			at[s][lo + i] = page_of_file(f, first + i);
 		break;
@@ -70,7 +74,8 @@ static void event(struct pm_buf *to, struct pm_buf *want, unsigned time)
 		break;
 	case 4:
 		d = rnd(SPACES);
-		pm_buf_printf(to, "D %x %x %x %x %x\n", time, s + 1, d + 1, lo << 12, (lo + n) << 12);
+		pm_buf_printf(to, "D %x %x %x %x %x\n", time, s + 1, d + 1, lo << 12,
+			      (lo + n) << 12);
 		for (unsigned i = 0; i < n && d != s; i++)
 			if (at[s][lo + i])
 				at[d][lo + i] = at[s][lo + i];
@@ -90,7 +95,8 @@ static void event(struct pm_buf *to, struct pm_buf *want, unsigned time)
 		break;
 	case 7:		/* the same size, to a place that may overlap the old one */
 		d = rnd(PAGES - n + 1);
-		pm_buf_printf(to, "@ %x %x %x %x %x %x\n", time, s, d << 12, n << 12, lo << 12, n << 12);
+		pm_buf_printf(to, "@ %x %x %x %x %x %x\n", time, s, d << 12, n << 12, lo << 12,
+			      n << 12);
 		memcpy(was, &at[s][lo], n * sizeof *was);
 		memset(&at[s][lo], 0, n * sizeof *was);
 		for (unsigned i = 0; i < n; i++)
@@ -100,9 +106,11 @@ static void event(struct pm_buf *to, struct pm_buf *want, unsigned time)
 	case 8:
 		first = rnd(FPAGES - 10);
 		d = rnd(2);
-		pm_buf_printf(to, "%c %x %x %x 8 1 %x %x\n", d ? '>' : '<', time, s, f, first << 12, n << 12);
+		pm_buf_printf(to, "%c %x %x %x 8 1 %x %x\n", d ? '>' : '<', time, s, f, first << 12,
+			      n << 12);
 		for (unsigned i = 0; i < n; i++)
-			pm_buf_printf(want, "%c %x\n", d ? 'W' : 'R', number(page_of_file(f, first + i)));
+			pm_buf_printf(want, "%c %x\n", d ? 'W' : 'R',
+				      number(page_of_file(f, first + i)));
 		break;
 	default:
 		/* schedule records and what else changes no mapping */
@@ -172,9 +180,12 @@ static void test_model(void **state)
 			for (size_t i = 0; i < b->n; i++) {
 				const struct pm_event *ev = &b->ev[i];
 
-				if (ev->kind == PM_EV_READ || ev->kind == PM_EV_WRITE || ev->kind == PM_EV_INSN)
-					pm_buf_printf(&got, "%c %llx\n", ev->kind == PM_EV_READ ? 'R' :
-						      ev->kind == PM_EV_WRITE ? 'W' : 'I',
+				if (ev->kind == PM_EV_READ || ev->kind == PM_EV_WRITE ||
+				    ev->kind == PM_EV_INSN)
+					pm_buf_printf(&got, "%c %llx\n",
+						      ev->kind == PM_EV_READ	? 'R'
+						      : ev->kind == PM_EV_WRITE ? 'W'
+										: 'I',
 						      (unsigned long long)ev->value);
 			}
 		}
@@ -182,7 +193,8 @@ static void test_model(void **state)
 		if (got.n != want.n || memcmp(got.p, want.p, got.n)) {
 			size_t at_byte = 0, line = 1;
 
-			while (at_byte < got.n && at_byte < want.n && got.p[at_byte] == want.p[at_byte])
+			while (at_byte < got.n && at_byte < want.n &&
+			       got.p[at_byte] == want.p[at_byte])
 				line += got.p[at_byte++] == '\n';
 			fail_msg("round %u: reference %zu differs", round, line);
 		}
@@ -200,8 +212,10 @@ static void test_model(void **state)
 /* A deleted file's pages are gone: the same name later is another file (invariant 3). */
 static void test_delete(void **state)
 {
-	static const char ev[] = "A 1 1 1\nM 2 1 1000 2000 7 8 1 0 f\nt 10 7 8 1 1000\n- 20 7 8 1\n";
-	static const char rf[] = "r 3 4 1 1000\nr 4 4 1 2000\nr 11 4 1 1000\nr 12 4 1 2000\nr 21 4 1 1000\n";
+	static const char ev[] = "A 1 1 1\nM 2 1 1000 2000 7 8 1 0 f\nt 10 7 8 1 1000\n- 20 7 8 "
+				 "1\n";
+	static const char rf[] = "r 3 4 1 1000\nr 4 4 1 2000\nr 11 4 1 1000\nr 12 4 1 2000\nr 21 4 "
+				 "1 1000\n";
 	static const uint64_t want[] = { 1, 2, 1, 3, 4 };
 	struct pm_buf events = { 0 }, refs = { 0 };
 	struct pm_source r, e, m;
@@ -232,7 +246,8 @@ static void test_delete(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_model), cmocka_unit_test(test_delete) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_model),
+		cmocka_unit_test(test_delete) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

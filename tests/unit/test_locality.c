@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls, phases and memory: against twins that recount everything, and on cases with known answers. */
+/* Calls, phases and memory: against twins that recount everything, and on cases with known
+ * answers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,7 @@
 #include "analyse/phases.h"
 #include "base/mem.h"
 
-/* ---- calls ---------------------------------------------------------------------------------------- */
+/* ---- calls ---------------------------------------------------------------------------------- */
 
 #define FN(i) (0x1000u + (i) * 0x100u)
 #define NFN 12
@@ -32,7 +33,8 @@ static bool weigh(void *self, const struct pm_batch *p, bool over, uint64_t *sum
 }
 
 /* One more, that counts every instruction only when the next is seen. */
-static bool weigh_late(void *self, const struct pm_batch *p, bool over, uint64_t *sum, uint64_t *late)
+static bool weigh_late(void *self, const struct pm_batch *p, bool over, uint64_t *sum,
+		       uint64_t *late)
 {
 	bool *before = self, any = false;
 	uint64_t *to = late;
@@ -48,7 +50,8 @@ static bool weigh_late(void *self, const struct pm_batch *p, bool over, uint64_t
 	return any;
 }
 
-/* Random calls, returns, recursion and loops; the twin walks the whole stack for every instruction. */
+/* Random calls, returns, recursion and loops; the twin walks the whole stack for every
+ * instruction. */
 static void test_calls(void **state)
 {
 	const size_t n = 200000;
@@ -56,8 +59,10 @@ static void test_calls(void **state)
 	struct o_random r = o_random_init(4);
 	struct pm_calls *c = pm_calls_new();
 	unsigned stack[64], depth = 1;
-	uint64_t ret[64], self[NFN] = { 0 }, incl[NFN] = { 0 }, calls[NFN] = { 0 }, edges[NFN][NFN] = { 0 },
-		back = 0, leave = 0, edge_incl[NFN][NFN] = { 0 }, edge_cost[NFN][NFN][2] = { { { 0 } } };
+	uint64_t ret[64], self[NFN] = { 0 }, incl[NFN] = { 0 }, calls[NFN] = { 0 },
+	edges[NFN][NFN] = { 0 },
+		back = 0, leave = 0, edge_incl[NFN][NFN] = { 0 },
+		edge_cost[NFN][NFN][2] = { { { 0 } } };
 	bool edge_last[NFN][NFN], before = false;
 	size_t fed = 0;
 	const struct pm_calls_meter meter = { 2, &fed, weigh }, late = { 1, &before, weigh_late };
@@ -76,28 +81,34 @@ static void test_calls(void **state)
 		unsigned now = stack[depth - 1], x = o_rnd(&r) % 16, to;
 		bool seen[NFN] = { false }, edge_seen[NFN][NFN] = { { false } };
 
-		ev[k] = (struct pm_event){ PM_EV_INSN, 0, 4, PM_NONE, FN(now) + (k ? x * 4 : 0), 0 };
+		ev[k] = (struct pm_event){
+			PM_EV_INSN, 0, 4, PM_NONE, FN(now) + (k ? x * 4 : 0), 0
+		};
 		k++;
 		self[now]++;
 		for (unsigned d = 0; d < depth; d++) {
 			incl[stack[d]] += !seen[stack[d]];
 			seen[stack[d]] = true;
 			if (d) {
-				edge_incl[stack[d - 1]][stack[d]] += !edge_seen[stack[d - 1]][stack[d]];
+				edge_incl[stack[d - 1]][stack[d]] += !edge_seen[stack[d - 1]]
+									       [stack[d]];
 				edge_seen[stack[d - 1]][stack[d]] = true;
 			}
 		}
 		memcpy(edge_last, edge_seen, sizeof edge_last);
 		if (x < 3 && depth < 64) {
 			to = o_rnd(&r) % NFN;
-			ev[k++] = (struct pm_event){ PM_EV_BRANCH, PM_BR_CALL | PM_BR_TAKEN, 4, PM_NONE, FN(now) + x * 4,
-				FN(to) };
+			ev[k++] = (struct pm_event){
+				PM_EV_BRANCH, PM_BR_CALL | PM_BR_TAKEN, 4,
+				PM_NONE,      FN(now) + x * 4,		FN(to)
+			};
 			ret[depth] = FN(now) + x * 4 + 4;
 			stack[depth++] = to;
 			calls[to]++;
 			edges[now][to]++;
 		} else if (x < 6 && depth > 1) {
-			unsigned pops = x == 5 && depth > 2 && o_rnd(&r) % 4 == 0 ? 2 : 1;	/* longjmp */
+			/* longjmp */
+			unsigned pops = x == 5 && depth > 2 && o_rnd(&r) % 4 == 0 ? 2 : 1;
 
 			depth -= pops;
 			/* a return address that stands twice on the stack means the nearer one */
@@ -105,13 +116,19 @@ static void test_calls(void **state)
 				depth++;
 				pops = 1;
 			}
-			ev[k++] = (struct pm_event){ PM_EV_BRANCH, PM_BR_RET | PM_BR_TAKEN, 1, PM_NONE, FN(now) + x * 4,
-				ret[depth] };
+			ev[k++] = (struct pm_event){
+				PM_EV_BRANCH, PM_BR_RET | PM_BR_TAKEN, 1,
+				PM_NONE,      FN(now) + x * 4,	       ret[depth]
+			};
 		} else if (x == 7) {
 			bool taken = o_rnd(&r) % 3;
 
-			ev[k++] = (struct pm_event){ PM_EV_BRANCH, PM_BR_COND | (taken ? PM_BR_TAKEN : 0), 4, PM_NONE,
-				FN(3) + 28, FN(3) };
+			ev[k++] = (struct pm_event){ PM_EV_BRANCH,
+						     PM_BR_COND | (taken ? PM_BR_TAKEN : 0),
+						     4,
+						     PM_NONE,
+						     FN(3) + 28,
+						     FN(3) };
 			back += taken;
 			leave += !taken;
 		}
@@ -124,7 +141,8 @@ static void test_calls(void **state)
 				}
 	}
 	for (size_t i = 0; i < k; i += 777)
-		pm_calls_batch(c, &(struct pm_batch){ .ev = ev + i, .n = k - i < 777 ? k - i : 777 });
+		pm_calls_batch(c,
+			       &(struct pm_batch){ .ev = ev + i, .n = k - i < 777 ? k - i : 777 });
 	pm_calls_end(c);
 	f = pm_calls_functions(c, &m);
 	assert_int_equal(m, NFN);
@@ -141,8 +159,10 @@ static void test_calls(void **state)
 
 		assert_int_equal(e[i].calls, edges[a][b]);
 		assert_int_equal(e[i].inclusive, edge_incl[a][b]);
-		assert_memory_equal(pm_calls_edge_costs(c, e + i), edge_cost[a][b], sizeof edge_cost[a][b]);
-		assert_int_equal(pm_calls_edge_costs(c, e + i)[2], edge_incl[a][b] - edge_last[a][b]);
+		assert_memory_equal(pm_calls_edge_costs(c, e + i), edge_cost[a][b],
+				    sizeof edge_cost[a][b]);
+		assert_int_equal(pm_calls_edge_costs(c, e + i)[2],
+				 edge_incl[a][b] - edge_last[a][b]);
 	}
 	assert_int_equal(fed, k);
 	l = pm_calls_loops(c, &m);
@@ -153,7 +173,7 @@ static void test_calls(void **state)
 	free(ev);
 }
 
-/* ---- phases --------------------------------------------------------------------------------------- */
+/* ---- phases --------------------------------------------------------------------------------- */
 
 static void test_clusters(void **state)
 {
@@ -196,7 +216,7 @@ static void test_clusters(void **state)
 	pm_clusters_release(&c);
 }
 
-/* ---- memory --------------------------------------------------------------------------------------- */
+/* ---- memory --------------------------------------------------------------------------------- */
 
 static void test_memory(void **state)
 {
@@ -246,18 +266,18 @@ static void test_strides_and_sharing(void **state)
 	for (uint64_t i = 0; i < 1000; i++) {
 		const struct pm_event a[] = {
 			{ PM_EV_INSN, 0, 4, PM_NONE, 0x400000, 0 },
-			{ PM_EV_READ, 0, 8, PM_NONE, 0x10000 + i * 24, 0 },		/* stride 24 */
+			{ PM_EV_READ, 0, 8, PM_NONE, 0x10000 + i * 24, 0 },	/* stride 24 */
 			{ PM_EV_INSN, 0, 4, PM_NONE, 0x400004, 0 },
-			{ PM_EV_WRITE, 0, 8, PM_NONE, 0x900000, 0 },			/* false sharing */
+			{ PM_EV_WRITE, 0, 8, PM_NONE, 0x900000, 0 },	/* false sharing */
 			{ PM_EV_INSN, 0, 4, PM_NONE, 0x400008, 0 },
-			{ PM_EV_WRITE, 0, 8, PM_NONE, 0x900040, 0 },			/* true sharing */
+			{ PM_EV_WRITE, 0, 8, PM_NONE, 0x900040, 0 },	/* true sharing */
 		}, b[] = {
 			{ PM_EV_INSN, 0, 4, PM_NONE, 0x40000c, 0 },
 			{ PM_EV_WRITE, 0, 8, PM_NONE, 0x900008, 0 },
 			{ PM_EV_INSN, 0, 4, PM_NONE, 0x400010, 0 },
 			{ PM_EV_READ, 0, 4, PM_NONE, 0x900044, 0 },
 			{ PM_EV_INSN, 0, 4, PM_NONE, 0x400014, 0 },
-			{ PM_EV_READ, 0, 4, PM_NONE, 0x900080, 0 },			/* read only */
+			{ PM_EV_READ, 0, 4, PM_NONE, 0x900080, 0 },	/* read only */
 		};
 
 		pm_memory_batch(m, &(struct pm_batch){ .stream = &one, .ev = a, .n = NR(a) });

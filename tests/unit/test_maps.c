@@ -14,7 +14,8 @@
 
 /* Two blocks: 0 calls 1, which returns. */
 static const struct pm_insn insn[] = {
-	{ .pc = 0x1000, .bytes = { 0xe8, 0xfb, 0x0f, 0, 0 }, .len = 5, .flow = PM_CLASS_CALL, .object = PM_NONE },
+	{ .pc = 0x1000, .bytes = { 0xe8, 0xfb, 0x0f, 0, 0 }, .len = 5, .flow = PM_CLASS_CALL,
+	  .object = PM_NONE },
 	{ .pc = 0x2000, .bytes = { 0xc3 }, .len = 1, .flow = PM_CLASS_RET, .object = PM_NONE },
 };
 static const struct pm_block block[] = { { 0x1000, 0, 1 }, { 0x2000, 1, 1 } };
@@ -30,13 +31,14 @@ struct world {
 
 static void begin(struct world *w)
 {
-	*w = (struct world){ .p = pm_pipeline_new(), .verify = pm_verify_new(PM_HAS_THREADS | PM_HAS_BLOCKS) };
+	*w = (struct world){ .p = pm_pipeline_new(),
+			     .verify = pm_verify_new(PM_HAS_THREADS | PM_HAS_BLOCKS) };
 	pm_pipeline_sink(w->p, &pm_verify_ops, w->verify);
 	assert_int_equal(pm_pipeline_start(w->p, UINT32_MAX, "test", &w->err), PM_OK);
 }
 
-static void event(struct world *w, const struct pm_stream *s, enum pm_kind kind, uint64_t addr, uint64_t value,
-		  unsigned nargs, uint64_t a0, uint64_t a2, const char *name)
+static void event(struct world *w, const struct pm_stream *s, enum pm_kind kind, uint64_t addr,
+		  uint64_t value, unsigned nargs, uint64_t a0, uint64_t a2, const char *name)
 {
 	struct pm_builder b = { 0 };
 	struct pm_event *ev;
@@ -186,9 +188,10 @@ static void test_calls(void **state)
 	EV(&main_thread, PM_EV_SIGNAL, 0x1005, 10);	/* the return went to 0x1005 */
 	EV(&main_thread, PM_EV_BLOCK, 0x1000, 1);	/* a handler that calls... */
 	EV(&main_thread, PM_EV_BLOCK, 0x2000, 1);
-	EV(&main_thread, PM_EV_BLOCK, 0x1000, 1);	/* ... and returns, to where only the system knows */
+	EV(&main_thread, PM_EV_BLOCK, 0x1000, 1);	/* ... and returns, to where only the
+							 * system knows */
 	EV(&main_thread, PM_EV_BLOCK, 0x2000, 1);
-	EV(&main_thread, PM_EV_BLOCK, 0x1000, 1);	/* but here no call and no handler is waiting */
+	EV(&main_thread, PM_EV_BLOCK, 0x1000, 1); /* but here no call and no handler is waiting */
 	assert_int_equal(end(&w, PM_VERIFY_calls, &looked), 1);
 	assert_int_equal(looked, 2);
 }
@@ -196,8 +199,9 @@ static void test_calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_known), cmocka_unit_test(test_mapped), cmocka_unit_test(test_growing),
-		cmocka_unit_test(test_processes), cmocka_unit_test(test_threads), cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_nothing_known), cmocka_unit_test(test_mapped),
+		cmocka_unit_test(test_growing), cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_threads), cmocka_unit_test(test_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Converting takes the same memory however long the trace is: every format that is read and written, once
- * and eight times as long; and where records are instructions, also with nothing but new ones. */
+/* Converting takes the same memory however long the trace is: every format that is read and
+ * written, once and eight times as long; and where records are instructions, also with nothing but
+ * new ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,8 @@
 #define SANITIZED 0
 #endif
 
-#define GROWTH_KIB	1024		/* allowed from the shorter to the longer; a byte per record would be more */
+#define GROWTH_KIB	1024		/* allowed from the shorter to the longer; a byte per
+					 * record would be more */
 #define MOST_KIB	(64 << 10)
 
 static char dir[] = "/tmp/pm-memory-XXXXXX";
@@ -59,10 +61,12 @@ static void hold(struct held *h, const struct pm_batch *b)
 	k->rare = rare = (struct pm_rare *)copy(b->rare, b->nrare * sizeof *b->rare);
 	for (size_t i = 0; i < b->nrare; i++)
 		if (rare[i].name)
-			rare[i].name = (const char *)k->arena + ((const uint8_t *)rare[i].name - b->arena);
+			rare[i].name = (const char *)k->arena +
+				       ((const uint8_t *)rare[i].name - b->arena);
 }
 
-static void write_times(const char *path, const char *format, uint32_t facts, const struct held *h, uint64_t bytes)
+static void write_times(const char *path, const char *format, uint32_t facts, const struct held *h,
+			uint64_t bytes)
 {
 	struct pm_pipeline *p = pm_pipeline_new();
 	struct pm_err err = { 0 };
@@ -70,7 +74,8 @@ static void write_times(const char *path, const char *format, uint32_t facts, co
 
 	assert_int_equal(pm_trace_create(p, path, format, facts, &err), PM_OK);
 	assert_int_equal(pm_pipeline_start(p, facts, NULL, &err), PM_OK);
-	/* events take about as much room as records: what counts is that the second file is eight times the first */
+	/* events take about as much room as records: what counts is that the second file is eight
+	 * times the first */
 	for (uint64_t done = 0; done < bytes; )
 		for (size_t i = 0; i < h->n; i++) {
 			assert_int_equal(pm_pipeline_push(p, &h->v[i], &err), PM_OK);
@@ -115,8 +120,8 @@ static long convert(const char *in, const char *format, const char *out, const c
 	return u.ru_maxrss;
 }
 
-/* The sample again and again, until that is about @bytes in @path; by a process of its own, which leaves us no
- * memory that has been used already. */
+/* The sample again and again, until that is about @bytes in @path; by a process of its own, which
+ * leaves us no memory that has been used already. */
 static void write_sample(const char *sample, const char *format, const char *path, uint64_t bytes)
 {
 	struct held h = { 0 };
@@ -191,8 +196,8 @@ static void test_constant(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-/* Chunks of a .pug are several in memory at once. Of these traces hardly anything comes again: times, messages
- * that are kept whole. */
+/* Chunks of a .pug are several in memory at once. Of these traces hardly anything comes again:
+ * times, messages that are kept whole. */
 static void test_large_pug(void **state)
 {
 	static const char *const samples[][2] = {
@@ -212,7 +217,8 @@ static void test_large_pug(void **state)
 
 		snprintf(path, sizeof path, "%s/data/formats/%s", tests, samples[i][0]);
 		write_sample(path, samples[i][1], in, LONG_BYTES);
-		kib = convert(in, samples[i][1], out, "pug") - convert(in, samples[i][1], "", "pug");
+		kib = convert(in, samples[i][1], out, "pug") -
+		      convert(in, samples[i][1], "", "pug");
 		if (kib > MOST_KIB) {
 			print_error("%s to pug: %ld KiB\n", samples[i][1], kib);
 			wrong++;
@@ -223,15 +229,18 @@ static void test_large_pug(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-/* A drmemtrace of @n instructions, each executed once, then the first of them again: of those, the bytes
- * are in the file only once. */
+/* A drmemtrace of @n instructions, each executed once, then the first of them again: of those, the
+ * bytes are in the file only once. */
 static void write_code(const char *path, unsigned n)
 {
-	static const uint8_t code[][8] = { "\x89\xc8", "\x48\x8b\x07", "\x0f\xb6\xc1", "\x48\x83\xc0\x01",
+	static const uint8_t code[][8] = { "\x89\xc8", "\x48\x8b\x07", "\x0f\xb6\xc1",
+		"\x48\x83\xc0\x01",
 					   "\x48\x89\x44\x24\x08" };
-	static const uint8_t len[] = { 2, 3, 3, 4, 5 }, data[] = { 0xff, 0, 0xff, 0xff, 1 };	/* read, write */
+	/* read, write */
+	static const uint8_t len[] = { 2, 3, 3, 4, 5 }, data[] = { 0xff, 0, 0xff, 0xff, 1 };
 	const struct { uint16_t type, size; uint64_t addr; } head[] = {
-		{ 25, 0, 6 }, { 28, 12, 6 }, { 28, 9, 0x240 }, { 22, 4, 1 }, { 24, 4, 1 }, { 28, 2, 1 },
+		{ 25, 0, 6 }, { 28, 12, 6 }, { 28, 9, 0x240 }, { 22, 4, 1 }, { 24, 4, 1 },
+		{ 28, 2, 1 },
 	};
 	FILE *f = fopen(path, "w");
 	uint64_t pc = 0x400000;
@@ -267,14 +276,15 @@ static uint64_t size_of(const char *path)
 	return stat(path, &st) ? 0 : (uint64_t)st.st_size;
 }
 
-/* Several times as many instructions as a code table holds: no more memory than for not quite twice as many, and every
- * one of them as it was, also when it comes again long after. */
+/* Several times as many instructions as a code table holds: no more memory than for not quite twice
+ * as many, and every one of them as it was, also when it comes again long after. */
 static void test_new_code(void **state)
 {
 	static const char *const pairs[][2] = {
-		{ "drmemtrace", "kt64" }, { "drmemtrace", "drmemtrace" }, { "drmemtrace", "champsim" },
-		{ "drmemtrace", "penn" }, { "drmemtrace", "gem5" }, { "kt64", "kt64" }, { "kt64", "drmemtrace" },
-		{ "kt64", "penn" }, { "gem5", "gem5" }, { "gem5", "champsim" },
+		{ "drmemtrace", "kt64" }, { "drmemtrace", "drmemtrace" },
+		{ "drmemtrace", "champsim" }, { "drmemtrace", "penn" }, { "drmemtrace", "gem5" },
+		{ "kt64", "kt64" }, { "kt64", "drmemtrace" }, { "kt64", "penn" },
+		{ "gem5", "gem5" }, { "gem5", "champsim" },
 	};
 	char in[2][200], out[200], command[500];
 	unsigned wrong = 0;
@@ -303,8 +313,9 @@ static void test_new_code(void **state)
 			assert_int_equal(system(command), 0);
 		}
 		if (!SANITIZED && (kib[1] - kib[0] > GROWTH_KIB || kib[1] - none > MOST_KIB)) {
-			print_error("%s to %s: %ld KiB, three times as much code %ld, nothing %ld\n", pairs[i][0], pairs[i][1],
-				    kib[0], kib[1], none);
+			print_error("%s to %s: %ld KiB, three times as much code %ld, nothing "
+				    "%ld\n",
+				    pairs[i][0], pairs[i][1], kib[0], kib[1], none);
 			wrong++;
 		}
 	}
@@ -318,7 +329,8 @@ static void test_new_code(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_constant), cmocka_unit_test(test_large_pug),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_constant),
+		cmocka_unit_test(test_large_pug),
 					     cmocka_unit_test(test_new_code) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

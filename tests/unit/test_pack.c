@@ -18,13 +18,16 @@ static void fill(unsigned how)
 	for (uint32_t i = 0; i < IMG_PIECE; i++) {
 		unsigned h = how == 4 ? i >> 11 & 3 : how;
 
-		piece[i] = h == 0 ? 0 : h == 1 ? (uint8_t)rand() : h == 2 ? (uint8_t)(i % (3 + (i >> 9 & 15))) :
-			   (uint8_t)(i / 4 * 16 >> 8 * (i & 3));
+		piece[i] = h == 0   ? 0
+			   : h == 1 ? (uint8_t)rand()
+			   : h == 2 ? (uint8_t)(i % (3 + (i >> 9 & 15)))
+				    : (uint8_t)(i / 4 * 16 >> 8 * (i & 3));
 	}
 }
 
 static const unsigned hows[] = {
-	0, IMG_COLUMNS(1, 0), IMG_COLUMNS(1, 1), IMG_COLUMNS(2, 2), IMG_COLUMNS(4, 7), IMG_COLUMNS(4, 15),
+	0, IMG_COLUMNS(1, 0), IMG_COLUMNS(1, 1), IMG_COLUMNS(2, 2), IMG_COLUMNS(4, 7),
+	IMG_COLUMNS(4, 15),
 };
 
 static void round_trip(void **state)
@@ -78,7 +81,8 @@ static void damage(void **state)
 static void image(void **state)
 {
 	uint8_t code[3 * IMG_PIECE / 2], table[100];
-	const struct pack_part part[] = { { code, sizeof code, 0 }, { table, sizeof table, IMG_COLUMNS(1, 1) } };
+	const struct pack_part part[] = { { code, sizeof code, 0 },
+		{ table, sizeof table, IMG_COLUMNS(1, 1) } };
 	struct pm_buf out = { 0 };
 	const struct img_pack *p;
 

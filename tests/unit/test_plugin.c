@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_plugin.c - plug-ins that were built with today's header in a pugmark of later, whose structs have grown: the
- * results are the same. It stands for that pugmark. */
+/* test_plugin.c - plug-ins that were built with today's header in a pugmark of later, whose structs
+ * have grown: the results are the same. It stands for that pugmark. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,17 +59,29 @@ struct trace {
 
 static void make(struct trace *t)
 {
-	*t = (struct trace){ .block = { { 0x1000, 0, 10 }, { 0x2000, 10, 20 } }, .stream = { .pid = 1, .tid = 1 },
+	*t = (struct trace){ .block = { { 0x1000, 0, 10 }, { 0x2000, 10, 20 } },
+		.stream = { .pid = 1, .tid = 1 },
 			     .object = { { .path = "a" }, { .path = "b", .lo = 5 } },
-			     .uop = { { .pc = 1 }, { .pc = 2 }, { .pc = 3 } }, .rare = { { 1 }, { 2 }, { 3 } },
+			     .uop = { { .pc = 1 }, { .pc = 2 }, { .pc = 3 } },
+			     .rare = { { 1 }, { 2 }, { 3 } },
 			     .bus = { { .data = 1 }, { .data = 2 }, { .data = 3 } } };
 	for (unsigned i = 0; i < INSNS; i++)
 		t->insn[i] = (struct pm_insn){ .pc = 0x1000 + i, .len = 1, .flow = i % 3 };
 	for (unsigned i = 0; i < EVENTS; i++)
-		t->ev[i] = (struct pm_event){ i % 5 ? PM_EV_WRITE : PM_EV_INSN, 0, 8, i % INSNS, i % 7 << 12 | i, 0 };
+		t->ev[i] = (struct pm_event){
+			i % 5 ? PM_EV_WRITE : PM_EV_INSN, 0, 8, i % INSNS, i % 7 << 12 | i, 0
+		};
 	t->code = (struct pm_code){ t->insn, t->block, t->object, INSNS, 2, 2, 0 };
-	t->b = (struct pm_batch){ .sizes = &pm_struct_sizes, .stream = &t->stream, .code = &t->code, .ev = t->ev,
-				  .n = EVENTS, .uop = t->uop, .bus = t->bus, .rare = t->rare, .nuop = 3, .nbus = 3,
+	t->b = (struct pm_batch){ .sizes = &pm_struct_sizes,
+				  .stream = &t->stream,
+				  .code = &t->code,
+				  .ev = t->ev,
+				  .n = EVENTS,
+				  .uop = t->uop,
+				  .bus = t->bus,
+				  .rare = t->rare,
+				  .nuop = 3,
+				  .nbus = 3,
 				  .nrare = 3 };
 }
 
@@ -90,7 +102,8 @@ static void grow_all(struct trace *t)
 
 static void release(struct trace *t)
 {
-	const void *all[] = { t->code.insn, t->code.block, t->code.object, t->b.ev, t->b.uop, t->b.bus, t->b.rare };
+	const void *all[] = { t->code.insn, t->code.block, t->code.object, t->b.ev, t->b.uop,
+		t->b.bus, t->b.rare };
 
 	for (unsigned i = 0; i < NR(all); i++)
 		free((void *)(uintptr_t)all[i]);
@@ -107,13 +120,15 @@ static void test_accessors(void **state)
 	for (uint32_t i = 0; i < EVENTS; i++) {
 		assert_memory_equal(pm_event_at(&later.b, i), today.ev + i, sizeof *today.ev);
 		if (i)
-			assert_ptr_equal(pm_event_next(&later.b, pm_event_at(&later.b, i - 1)), pm_event_at(&later.b, i));
+			assert_ptr_equal(pm_event_next(&later.b, pm_event_at(&later.b, i - 1)),
+					 pm_event_at(&later.b, i));
 	}
 	for (uint32_t i = 0; i < INSNS; i++)
 		assert_memory_equal(pm_insn_at(&later.b, i), today.insn + i, sizeof *today.insn);
 	for (uint32_t i = 0; i < 2; i++) {
 		assert_memory_equal(pm_block_at(&later.b, i), today.block + i, sizeof *today.block);
-		assert_memory_equal(pm_object_at(&later.b, i), today.object + i, sizeof *today.object);
+		assert_memory_equal(pm_object_at(&later.b, i), today.object + i,
+				    sizeof *today.object);
 	}
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_memory_equal(pm_uop_at(&later.b, i), today.uop + i, sizeof *today.uop);
@@ -185,7 +200,8 @@ static void test_examples(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_accessors), cmocka_unit_test(test_examples) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_accessors),
+		cmocka_unit_test(test_examples) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* test_profile.c - canonical blocks against a slow twin that sees every instruction
  *
- * Random code - every other time code that overlaps itself - and a random walk over it by several threads of several processes: jumps, falls
- * through conditional jumps, faults that are resumed, skipped or never returned from. The twin looks
- * at the walk itself. The profile sees only pieces and counts of it, for several random ways in which
- * a translator might have cut the same walk into pieces, and must give the same blocks each time. */
+ * Random code - every other time code that overlaps itself - and a random walk over it by several
+ * threads of several processes: jumps, falls through conditional jumps, faults that are resumed,
+ * skipped or never returned from. The twin looks at the walk itself. The profile sees only pieces
+ * and counts of it, for several random ways in which a translator might have cut the same walk into
+ * pieces, and must give the same blocks each time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ static uint32_t rnd(uint32_t n)
 	return (uint32_t)((seed >> 11) % n);
 }
 
-/* ---- random code -------------------------------------------------------------------------------- */
+/* ---- random code ---------------------------------------------------------------------------- */
 
 static const struct palette {
 	uint8_t len, bytes[10];
@@ -58,8 +59,8 @@ static const struct palette {
 #define BASE 0x401000u
 #define BIAS 0x7f0000000000u
 
-/* Instructions by number. They follow one another, or, where code overlaps itself, each byte that can
- * be decoded begins one. */
+/* Instructions by number. They follow one another, or, where code overlaps itself, each byte that
+ * can be decoded begins one. */
 static struct {
 	uint8_t bytes[MAX_INSN * 10];
 	uint32_t size, n;
@@ -95,8 +96,11 @@ static void make_code(bool overlap)
 
 			code.off[i] = i;
 			code.next[i] = i + m.len;
-			code.is[i] = (struct palette){ .len = m.mnemonic ? m.len : 0, .ends = m.ends,
-						       .reads = m.reads, .writes = m.writes, .rep = m.rep };
+			code.is[i] = (struct palette){ .len = m.mnemonic ? m.len : 0,
+						       .ends = m.ends,
+						       .reads = m.reads,
+						       .writes = m.writes,
+						       .rep = m.rep };
 		}
 	}
 	pm_forms_free(f);
@@ -110,7 +114,7 @@ static uint32_t any(void)
 	return code.is[i].len ? i : 0;
 }
 
-/* ---- a random walk ------------------------------------------------------------------------------ */
+/* ---- a random walk -------------------------------------------------------------------------- */
 
 struct step {
 	uint32_t insn;
@@ -140,7 +144,7 @@ static void make_walk(struct walk *w, unsigned faults)
 		*s = (struct step){ at, jumped, faults && !rnd(faults) };
 		if (s->faulted) {
 			jumped = true;
-			if (rnd(2))			/* a handler, then the same instruction again */
+			if (rnd(2))	/* a handler, then the same instruction again */
 				at = hot[rnd(NR(hot))];
 			else
 				at = rnd(2) ? s->insn : any();
@@ -159,7 +163,7 @@ static void make_walk(struct walk *w, unsigned faults)
 	}
 }
 
-/* ---- the twin ------------------------------------------------------------------------------------ */
+/* ---- the twin ------------------------------------------------------------------------------- */
 
 static struct {
 	bool leader[MAX_INSN];
@@ -234,7 +238,7 @@ static int down(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* ---- a random translator ------------------------------------------------------------------------- */
+/* ---- a random translator -------------------------------------------------------------------- */
 
 struct seen {
 	uint32_t first, n, bytes;
@@ -264,8 +268,8 @@ static struct pm_counts *translate(unsigned eager)
 		static struct seen seen[MAX_INSN * 3];
 		static struct { uint32_t thread, piece, done; bool cut; } run[NTHREAD * MAX_STEP];
 		uint32_t nseen = 0, nrun = 0;
-		uint32_t object = pm_counts_add_object(c, pr, "/nowhere/random", "00", BIAS + p * 4096,
-						       BIAS, BIAS + code.size);
+		uint32_t object = pm_counts_add_object(c, pr, "/nowhere/random", "00",
+						       BIAS + p * 4096, BIAS, BIAS + code.size);
 
 		for (unsigned t = 0; t < NTHREAD; t++) {
 			const struct walk *w = &walk[p][t];
@@ -423,7 +427,8 @@ static void blocks_do_not_depend_on_pieces(void **state)
 /* Code that is overwritten: two versions at one address are two blocks. */
 static void versions_of_code(void **state)
 {
-	static const uint8_t a[] = { 0x90, 0xb8, 1, 0, 0, 0, 0xc3 }, b[] = { 0x90, 0xb8, 2, 0, 0, 0, 0xc3 };
+	static const uint8_t a[] = { 0x90, 0xb8, 1, 0, 0, 0, 0xc3 },
+	b[] = { 0x90, 0xb8, 2, 0, 0, 0, 0xc3 };
 	struct pm_counts *c = pm_counts_new();
 	struct pm_counts_process *pr = pm_counts_add_process(c, 1, 0, "/bin/jit");
 	struct pm_counts_thread *t;
@@ -460,7 +465,8 @@ static void both_instruction_sets(void **state)
 
 		pr->isa = isa ? PM_ISA_X86_32 : PM_ISA_X86_64;
 		pm_counts_add_object(c, pr, "[anon]", NULL, 0, 0x1000, 0x2000);
-		pm_counts_add_piece(pr, (struct pm_piece){ 0x1000, a, sizeof a, isa ? 3 : 2, 0, false });
+		pm_counts_add_piece(pr, (struct pm_piece){ 0x1000, a, sizeof a, isa ? 3 : 2, 0,
+							   false });
 		pm_counts_add_thread(pr, 1)->count[0] = 1 + isa;
 	}
 	p = pm_profile_new(c);
@@ -476,7 +482,8 @@ static void both_instruction_sets(void **state)
 	pm_counts_free(c);
 }
 
-/* A cut that is told without its entry - a thread killed between two stores - makes nothing wrap. */
+/* A cut that is told without its entry - a thread killed between two stores - makes nothing
+ * wrap. */
 static void cut_without_entry(void **state)
 {
 	static const uint8_t a[] = { 0x90, 0x90, 0xc3 };
@@ -517,7 +524,9 @@ static void long_block(void **state)
 
 		pm_counts_add_object(c, pr, "[anon]", NULL, 0, 0x1000, 0x9000);
 		for (unsigned i = 0; i < 6; i++)
-			pm_counts_add_piece(pr, (struct pm_piece){ 0x1000 + i * 1000, movs + i * 1000, 1000, 200, 0, true });
+			pm_counts_add_piece(pr,
+					    (struct pm_piece){ 0x1000 + i * 1000, movs + i * 1000,
+							       1000, 200, 0, true });
 		pm_counts_add_thread(pr, 1);
 		for (unsigned i = 0; i < 6; i++)
 			pr->thread[0].count[i] = 9;
@@ -540,7 +549,8 @@ static void long_block(void **state)
 	}
 }
 
-/* Blocks are in the order of their addresses, whatever that of the pieces, and however far they lie apart. */
+/* Blocks are in the order of their addresses, whatever that of the pieces, and however far they lie
+ * apart. */
 static void blocks_by_address(void **state)
 {
 	static const uint8_t ret[] = { 0xc3 };
@@ -555,8 +565,9 @@ static void blocks_by_address(void **state)
 	seed = 4711;
 	for (unsigned i = 0; i < 1000; i++) {
 		/* a few by themselves, many near each other, the first half of those in order */
-		uint64_t at = i < 40 ? (uint64_t)rnd(1u << 30) << 24 | rnd(1u << 24) :
-			      (uint64_t)(i % 2 ? 0x7f12u : 3) << 32 | (i < 520 ? i * 4096 : 0xf0000000u + rnd(1u << 24));
+		uint64_t at = i < 40 ? (uint64_t)rnd(1u << 30) << 24 | rnd(1u << 24)
+				     : (uint64_t)(i % 2 ? 0x7f12u : 3) << 32 |
+					       (i < 520 ? i * 4096 : 0xf0000000u + rnd(1u << 24));
 
 		pm_counts_add_piece(pr, (struct pm_piece){ at, ret, sizeof ret, 1, 0, false });
 	}
@@ -571,7 +582,8 @@ static void blocks_by_address(void **state)
 		n = pm_profile_top_blocks(p, max, &order);
 		assert_int_equal(n, max ? max : p->nblock);
 		for (size_t i = 1; i < n; i++) {
-			const uint64_t x = pm_profile_block(p, order[i - 1]).insns, y = pm_profile_block(p, order[i]).insns;
+			const uint64_t x = pm_profile_block(p, order[i - 1]).insns,
+				       y = pm_profile_block(p, order[i]).insns;
 
 			assert_true(x > y || (x == y && order[i - 1] < order[i]));
 		}
@@ -655,7 +667,8 @@ static void forms_begin_with_bytes(void **state)
 	(void)state;
 	for (unsigned round = 0; round < 6; round++) {
 		bool i386 = round & 1;
-		struct pm_forms *f = pm_forms_new(i386), *g = pm_forms_new(i386), *other = pm_forms_new(!i386);
+		struct pm_forms *f = pm_forms_new(i386), *g = pm_forms_new(i386),
+				*other = pm_forms_new(!i386);
 		struct pm_buf b = { 0 }, c = { 0 };
 		size_t room, learned;
 		uint8_t *p;
@@ -669,7 +682,7 @@ static void forms_begin_with_bytes(void **state)
 		room = round < 2 ? b.n : round < 4 ? b.n + 5000 : pm_forms_room();
 		p = pm_alloc(room);
 		memcpy(p, b.p, b.n);
-		assert_false(pm_forms_use(other, p, b.n, room));	/* the other instruction set's */
+		assert_false(pm_forms_use(other, p, b.n, room)); /* the other instruction set's */
 		assert_true(pm_forms_use(g, p, b.n, room));
 		assert_false(pm_forms_use(g, p, b.n, room));	/* no longer as new */
 		seed = 88172645463325252u + round;
@@ -694,7 +707,8 @@ static void forms_begin_with_bytes(void **state)
 	}
 }
 
-/* Bytes that are cut, or not what they were, are refused or find something; no access leaves them. */
+/* Bytes that are cut, or not what they were, are refused or find something; no access leaves
+ * them. */
 static void forms_with_damaged_bytes(void **state)
 {
 	struct pm_forms *f = pm_forms_new(false);
@@ -706,7 +720,8 @@ static void forms_with_damaged_bytes(void **state)
 	pm_forms_bytes(f, &b);
 	pm_forms_free(f);
 	for (size_t n = 0; n < b.n; n += n < 100 ? 1 : 1 + rnd(500)) {
-		uint8_t *p = memcpy(pm_alloc(n), b.p, n);	/* exactly: sanitizers see what is behind */
+		/* exactly: sanitizers see what is behind */
+		uint8_t *p = memcpy(pm_alloc(n), b.p, n);
 
 		f = pm_forms_new(false);
 		assert_false(pm_forms_use(f, p, n, n));
@@ -717,8 +732,9 @@ static void forms_with_damaged_bytes(void **state)
 		uint8_t *p = memcpy(pm_alloc(b.n), b.p, b.n), x[16];
 
 		for (unsigned k = 1 + rnd(60); k; k--)
-			p[rnd(2) ? rnd(64) : rnd((uint32_t)b.n)] = (uint8_t)(rnd(3) ? rnd(256) : 0xff);
-		memcpy(p, b.p, 32);			/* a head that says something else is refused */
+			p[rnd(2) ? rnd(64) : rnd((uint32_t)b.n)] = (uint8_t)(rnd(3) ? rnd(256)
+										    : 0xff);
+		memcpy(p, b.p, 32);	/* a head that says something else is refused */
 		if (!rnd(4))
 			p[rnd(12)]++;
 		f = pm_forms_new(false);

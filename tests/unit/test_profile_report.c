@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_profile_report.c - what the reports say about this very program's own code with made-up counts:
- * the sums agree in every form, widths hold, and other tools open the files */
+/* test_profile_report.c - what the reports say about this very program's own code with made-up
+ * counts: the sums agree in every form, widths hold, and other tools open the files */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static void text_fits(void **state)
 	assert_non_null(strstr(s, "Instruction mix"));
 	assert_non_null(strstr(s, "Functions"));
 	assert_non_null(strstr(s, "Hottest blocks"));
-	assert_non_null(strstr(s, "?[31mred"));		/* no escape sequence of others gets through */
+	assert_non_null(strstr(s, "?[31mred"));	/* no escape sequence of others gets through */
 	for (line = strtok_r(s, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		assert_true(strlen(line) <= 80);
 		colour |= strchr(line, 033) != NULL;
@@ -72,8 +72,9 @@ static void json_adds_up(void **state)
 	struct pm_result *r = pm_result_new();
 	const struct pm_result_node *root, *n;
 	static const char *const must[] = {
-		"pugmark", "program", "exit", "instructions", "blocks", "blocks_distinct", "blocks_cover_90",
-		"reads", "writes", "mix", "functions", "processes", "threads", "wall_s", "user_s",
+		"pugmark",	   "program",	      "exit",	 "instructions", "blocks",
+		"blocks_distinct", "blocks_cover_90", "reads",	 "writes",	 "mix",
+		"functions",	   "processes",	      "threads", "wall_s",	 "user_s",
 		"translations",
 	};
 	uint64_t sum = 0, total;
@@ -101,12 +102,15 @@ static void json_adds_up(void **state)
 	for (n = pm_result_find(root, "objects")->first; n; n = n->next)
 		sum += pm_result_find(n, "instructions")->u64;
 	assert_int_equal(sum, total);
-	assert_int_equal(pm_result_find(pm_result_find(root, "processes")->first, "instructions")->u64,
+	assert_int_equal(pm_result_find(pm_result_find(root, "processes")->first, "instructions")
+				 ->u64,
 			 total);
-	assert_int_equal(pm_result_find(pm_result_find(root, "threads")->first, "instructions")->u64,
+	assert_int_equal(pm_result_find(pm_result_find(root, "threads")->first, "instructions")
+				 ->u64,
 			 total);
 	assert_int_equal(pm_result_find(pm_result_find(root, "exit"), "status")->u64, 0);
-	assert_int_equal(pm_result_find(pm_result_find(root, "exit"), "signal")->kind, PM_RESULT_NULL);
+	assert_int_equal(pm_result_find(pm_result_find(root, "exit"), "signal")->kind,
+			 PM_RESULT_NULL);
 	pm_result_free(r);
 }
 

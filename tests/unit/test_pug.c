@@ -34,18 +34,19 @@ static uint64_t rnd64(void)
 	return rnd(2) ? v : v >> rnd(64);
 }
 
-/* ---- an event as comparable text -------------------------------------------------------------------- */
+/* ---- an event as comparable text ------------------------------------------------------------ */
 
 static void canon(struct pm_buf *to, const struct pm_batch *b, const struct pm_event *ev)
 {
 	bool record = ev->kind == PM_EV_UOP || ev->kind == PM_EV_BUS ||
 		      (ev->kind >= PM_EV_KERNEL && ev->id != PM_NONE);
 	bool bytes = (ev->kind == PM_EV_OPAQUE && pm_opaque_bytes(b, ev)) ||
-		     ((ev->kind == PM_EV_REG_READ || ev->kind == PM_EV_REG_WRITE) && ev->size == 16);
+		     ((ev->kind == PM_EV_REG_READ || ev->kind == PM_EV_REG_WRITE) &&
+		      ev->size == 16);
 
 	/* an index into the batch or an arena offset is no part of the event */
-	pm_buf_printf(to, "%u k%u f%u s%u i%u a%" PRIx64 " v%" PRIx64, b->stream->index, ev->kind, ev->flags,
-		      ev->size, record ? 0 : ev->id, bytes ? 0 : ev->addr, ev->value);
+	pm_buf_printf(to, "%u k%u f%u s%u i%u a%" PRIx64 " v%" PRIx64, b->stream->index, ev->kind,
+		      ev->flags, ev->size, record ? 0 : ev->id, bytes ? 0 : ev->addr, ev->value);
 	if (b->stream->pid)
 		pm_buf_printf(to, " pid%u", b->stream->pid);
 	pm_dump_event(to, b, ev);
@@ -55,11 +56,12 @@ static void canon(struct pm_buf *to, const struct pm_batch *b, const struct pm_e
 	}
 	if (ev->kind >= PM_EV_KERNEL && ev->id != PM_NONE) {
 		assert_true(ev->id < b->nrare);
-		pm_buf_printf(to, "n%u %s\n", b->rare[ev->id].nargs, b->rare[ev->id].name ? "named" : "-");
+		pm_buf_printf(to, "n%u %s\n", b->rare[ev->id].nargs,
+			      b->rare[ev->id].name ? "named" : "-");
 	}
 }
 
-/* ---- random traces ---------------------------------------------------------------------------------- */
+/* ---- random traces -------------------------------------------------------------------------- */
 
 struct world {
 	struct pm_code code[2];
@@ -78,7 +80,8 @@ static void world_init(struct world *w)
 	for (unsigned c = 0; c < 2; c++) {
 		size_t n = 0;
 
-		w->object[c] = (struct pm_object){ c ? "/lib/two.so" : "/bin/one", c ? NULL : "00ff", 0x1000, 1, 2 };
+		w->object[c] = (struct pm_object){ c ? "/lib/two.so" : "/bin/one",
+						   c ? NULL : "00ff", 0x1000, 1, 2 };
 		for (unsigned i = 0; i < 60; i++) {
 			uint64_t pc = 0x400000 + i * 64;
 			unsigned k = 1 + rnd(6);
@@ -188,7 +191,8 @@ static void random_event(struct world *w, const struct pm_code *code)
 	}
 	default:
 		if (kind >= PM_EV_KERNEL && rnd(2)) {
-			static const char *const names[] = { NULL, "", "x", "/usr/lib/\"quoted\"\n" };
+			static const char *const names[] = { NULL, "", "x",
+				"/usr/lib/\"quoted\"\n" };
 			struct pm_rare *r = pm_builder_rare(b, kind, names[rnd(4)]);
 
 			r->code = rnd(2) ? rnd(256) : (uint32_t)rnd64();
@@ -232,8 +236,8 @@ static void world_release(struct world *w)
 }
 
 /* A file of @batches random batches; the caller frees *@file. */
-static void write_random(struct world *w, const char *level, unsigned batches, unsigned most, bool finish,
-			 struct pm_buf *file)
+static void write_random(struct world *w, const char *level, unsigned batches, unsigned most,
+			 bool finish, struct pm_buf *file)
 {
 	struct pm_output *out = pm_output_memory();
 	struct pm_write_opts o = { .options = level, .facts = 0x12345 };
@@ -336,9 +340,11 @@ static void test_many_chunks(void **state)
 			for (unsigned j = 0; j < 2000 && i < N; j++, i++) {
 				struct pm_event *ev = pm_builder_event(&b, PM_EV_BLOCK);
 
-				*ev = (struct pm_event){ PM_EV_BLOCK, .id = 0, .addr = 0x1000, .value = 3 };
+				*ev = (struct pm_event){ PM_EV_BLOCK, .id = 0, .addr = 0x1000,
+							 .value = 3 };
 				ev = pm_builder_event(&b, PM_EV_READ);
-				*ev = (struct pm_event){ PM_EV_READ, .size = 8, .id = 0, .addr = 0x10000 + 8 * i };
+				*ev = (struct pm_event){ PM_EV_READ, .size = 8, .id = 0,
+							 .addr = 0x10000 + 8 * i };
 			}
 			assert_int_equal(pug_write(pug, pm_builder_batch(&b), &err), PM_OK);
 		}
@@ -369,7 +375,8 @@ static void test_many_chunks(void **state)
 		assert_int_equal(i, N);
 		pug_read_close(pug);
 		pm_input_close(in);
-		/* a seek lands at most a chunk before its goal and goes on as if it had read everything */
+		/* a seek lands at most a chunk before its goal and goes on as if it had read
+		 * everything */
 		for (uint64_t to = 0; to < 3 * N + 10; to += 917311) {
 			in = pm_input_memory(p, n, "test");
 			pug = pug_read_open(in, &ro, &facts, &err);
@@ -378,7 +385,8 @@ static void test_many_chunks(void **state)
 			for (i = first / 3; pug_read_next(pug, &got, &err) == PM_OK; )
 				for (size_t j = 0; j < got->n; j++)
 					if (got->ev[j].kind == PM_EV_READ)
-						assert_int_equal(got->ev[j].addr, 0x10000 + 8 * i++);
+						assert_int_equal(got->ev[j].addr,
+								 0x10000 + 8 * i++);
 			assert_int_equal(i, N);
 			assert_false(pm_failed(&err));
 			pug_read_close(pug);
@@ -441,7 +449,8 @@ static void test_flip_every_bit(void **state)
 
 		file.p[bit / 8] ^= 1 << bit % 8;
 		s = read_all(file.p, file.n, &text, &err);
-		/* every byte is under some checksum, but for the padding that is checked by nobody */
+		/* every byte is under some checksum, but for the padding that is checked by
+		 * nobody */
 		if (s != PM_ERR)
 			fail_msg("bit %zu flipped and nobody noticed", bit);
 		is_prefix(&text, &w.text);
@@ -467,7 +476,8 @@ static void test_nonsense(void **state)
 
 		pm_buf_add(&bad, file.p, file.n);
 		for (unsigned j = 1 + rnd(3); j--; )
-			bad.p[PUG_HEADER + rnd((uint32_t)file.n - PUG_HEADER)] ^= (uint8_t)(1 + rnd(255));
+			bad.p[PUG_HEADER + rnd((uint32_t)file.n - PUG_HEADER)] ^=
+				(uint8_t)(1 + rnd(255));
 		for (size_t at = PUG_HEADER; at + PUG_RECORD <= bad.n; ) {
 			uint32_t size = pug_get32(bad.p + at + 4);
 
@@ -501,7 +511,8 @@ static void test_other_versions(void **state)
 	pm_buf_release(&file);
 	world_release(&w);
 	err = (struct pm_err){ 0 };
-	assert_int_equal(read_all("something else entirely, and long enough", 40, NULL, &err), PM_ERR);
+	assert_int_equal(read_all("something else entirely, and long enough", 40, NULL, &err),
+			 PM_ERR);
 	assert_non_null(strstr(err.msg, "not a .pug"));
 }
 
@@ -542,8 +553,8 @@ static void test_refuses(void **state)
 		ev.kind = (uint8_t)kind;
 		if (kind == PM_EV_OPAQUE)
 			continue;	/* may be nothing but its fields */
-		if (kind && kind != PM_EV_BLOCK && kind != PM_EV_UOP && kind != PM_EV_BUS && kind < PM_EV_COUNT &&
-		    (kind < PM_EV_KERNEL || kind == PM_EV_OPAQUE))
+		if (kind && kind != PM_EV_BLOCK && kind != PM_EV_UOP && kind != PM_EV_BUS &&
+		    kind < PM_EV_COUNT && (kind < PM_EV_KERNEL || kind == PM_EV_OPAQUE))
 			continue;	/* these need nothing else */
 		pug = pug_write_open(out, &o, &err);
 		assert_int_equal(pug_write(pug, &b, &err), PM_ERR);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_r4400.c - every instruction of the R4400 with its edge cases, exceptions, delay slots, TLB, caches */
+/* test_r4400.c - every instruction of the R4400 with its edge cases, exceptions, delay slots, TLB,
+ * caches */
 #include <math.h>
 
 #include "unit/flat_cpu.h"
@@ -134,14 +135,16 @@ static void test_muldiv(void **state)
 		struct flat *f = one(little, muldiv[i].w, muldiv[i].rs, muldiv[i].rt);
 
 		if (f->c->hi != muldiv[i].hi || f->c->lo != muldiv[i].lo)
-			fail_msg("%s: HI 0x%llx LO 0x%llx", muldiv[i].name, (unsigned long long)f->c->hi,
-				 (unsigned long long)f->c->lo);
+			fail_msg("%s: HI 0x%llx LO 0x%llx", muldiv[i].name,
+				 (unsigned long long)f->c->hi, (unsigned long long)f->c->lo);
 		flat_free(f);
 	}
 }
 
 /* Memory at 0x8000 holds bytes 80 81 .. 8f; rs = K0 + 0x8000 + offset in the instruction. */
-static const struct { const char *name; uint32_t w; uint64_t little, big; unsigned exc; } loads[] = {
+static const struct {
+	const char *name; uint32_t w; uint64_t little, big; unsigned exc;
+} loads[] = {
 	{ "lb", 0x80860001, 0xffffffffffffff81, 0xffffffffffffff81, NOEXC },
 	{ "lbu", 0x90860001, 0x81, 0x81, NOEXC },
 	{ "lh", 0x84860002, 0xffffffffffff8382, 0xffffffffffff8283, NOEXC },
@@ -187,11 +190,14 @@ static void test_loads(void **state)
 				if (exc_of(f) != loads[i].exc)
 					fail_msg("%s: exception %u", loads[i].name, exc_of(f));
 				if (f->c->gpr[6] != want)
-					fail_msg("%s %s: $6 = 0x%llx, expected 0x%llx", e ? "big" : "little", loads[i].name,
-						 (unsigned long long)f->c->gpr[6], (unsigned long long)want);
+					fail_msg("%s %s: $6 = 0x%llx, expected 0x%llx",
+						 e ? "big" : "little", loads[i].name,
+						 (unsigned long long)f->c->gpr[6],
+						 (unsigned long long)want);
 			}
 			if (loads[i].exc == EXC_ADEL)
-				assert_int_equal(f->c->c0[C0_BADVADDR], K0 + 0x8000 + (loads[i].w & 0xffff));
+				assert_int_equal(f->c->c0[C0_BADVADDR],
+						 K0 + 0x8000 + (loads[i].w & 0xffff));
 			flat_free(f);
 		}
 }
@@ -199,7 +205,8 @@ static void test_loads(void **state)
 static const struct { const char *name; uint32_t w; uint8_t little[8], big[8]; } stores[] = {
 	{ "sb", 0xa0850001, { 0, 0x88 }, { 0, 0x88 } },
 	{ "sh", 0xa4850002, { 0, 0, 0x88, 0x77 }, { 0, 0, 0x77, 0x88 } },
-	{ "sw", 0xac850004, { 0, 0, 0, 0, 0x88, 0x77, 0x66, 0x55 }, { 0, 0, 0, 0, 0x55, 0x66, 0x77, 0x88 } },
+	{ "sw", 0xac850004, { 0, 0, 0, 0, 0x88, 0x77, 0x66, 0x55 },
+	  { 0, 0, 0, 0, 0x55, 0x66, 0x77, 0x88 } },
 	{ "sd", 0xfc850000, { 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11 },
 			    { 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88 } },
 	{ "swl 1", 0xa8850001, { 0x66, 0x55 }, { 0, 0x55, 0x66, 0x77 } },
@@ -218,14 +225,15 @@ static void test_stores(void **state)
 				uint8_t *at = f->ram + 0x8000;
 
 				poke32(f, CODE, stores[i].w);
-				poke32(f, CODE + 4, 0xbc950000);		/* cache 0x15, 0(a0) */
+				poke32(f, CODE + 4, 0xbc950000);	/* cache 0x15, 0(a0) */
 				f->c->gpr[4] = (uncached ? K1 : K0) + 0x8000;
 				f->c->gpr[5] = 0x1122334455667788;
 				flat_run(f, uncached ? 1 : 2);
 				if (memcmp(at, e ? stores[i].big : stores[i].little, 8))
-					fail_msg("%s %s %s: %02x%02x%02x%02x%02x%02x%02x%02x", e ? "big" : "little",
-						 stores[i].name, uncached ? "uncached" : "cached", at[0], at[1], at[2], at[3],
-						 at[4], at[5], at[6], at[7]);
+					fail_msg("%s %s %s: %02x%02x%02x%02x%02x%02x%02x%02x",
+						 e ? "big" : "little", stores[i].name,
+						 uncached ? "uncached" : "cached", at[0], at[1],
+						 at[2], at[3], at[4], at[5], at[6], at[7]);
 				flat_free(f);
 			}
 }
@@ -253,20 +261,29 @@ static void test_ll_sc(void **state)
 	flat_free(f);
 }
 
-/* Each branch at the last word of a line as well, taken and not: the delay slot is in the next one. */
+/* Each branch at the last word of a line as well, taken and not: the delay slot is in the next
+ * one. */
 static void test_branches(void **state)
 {
-	const struct { const char *name; uint32_t w; uint64_t rs, rt; bool taken, likely, link; } b[] = {
+	const struct {
+		const char *name; uint32_t w; uint64_t rs, rt; bool taken, likely, link;
+	} b[] = {
 		{ "beq", im(4, 4, 5, 8), 1, 1, true }, { "beq not", im(4, 4, 5, 8), 1, 2, false },
 		{ "bne", im(5, 4, 5, 8), 1, 2, true }, { "bne not", im(5, 4, 5, 8), 1, 1, false },
 		{ "blez", im(6, 4, 0, 8), 0, 0, true }, { "blez not", im(6, 4, 0, 8), 1, 0, false },
 		{ "bgtz", im(7, 4, 0, 8), 1, 0, true }, { "bgtz not", im(7, 4, 0, 8), 0, 0, false },
-		{ "bltz", im(1, 4, 0, 8), NEG(1), 0, true }, { "bltz not", im(1, 4, 0, 8), 0, 0, false },
-		{ "bgez", im(1, 4, 1, 8), 0, 0, true }, { "bgez not", im(1, 4, 1, 8), NEG(1), 0, false },
-		{ "beql", im(20, 4, 5, 8), 1, 1, true, true }, { "beql not", im(20, 4, 5, 8), 1, 2, false, true },
-		{ "bnel", im(21, 4, 5, 8), 1, 2, true, true }, { "bnel not", im(21, 4, 5, 8), 1, 1, false, true },
-		{ "blezl not", im(22, 4, 0, 8), 1, 0, false, true }, { "bgtzl", im(23, 4, 0, 8), 1, 0, true, true },
-		{ "bltzl not", im(1, 4, 2, 8), 0, 0, false, true }, { "bgezl", im(1, 4, 3, 8), 0, 0, true, true },
+		{ "bltz", im(1, 4, 0, 8), NEG(1), 0, true },
+		{ "bltz not", im(1, 4, 0, 8), 0, 0, false },
+		{ "bgez", im(1, 4, 1, 8), 0, 0, true }, { "bgez not", im(1, 4, 1, 8), NEG(1), 0,
+		  false },
+		{ "beql", im(20, 4, 5, 8), 1, 1, true, true },
+		{ "beql not", im(20, 4, 5, 8), 1, 2, false, true },
+		{ "bnel", im(21, 4, 5, 8), 1, 2, true, true },
+		{ "bnel not", im(21, 4, 5, 8), 1, 1, false, true },
+		{ "blezl not", im(22, 4, 0, 8), 1, 0, false, true },
+		{ "bgtzl", im(23, 4, 0, 8), 1, 0, true, true },
+		{ "bltzl not", im(1, 4, 2, 8), 0, 0, false, true },
+		{ "bgezl", im(1, 4, 3, 8), 0, 0, true, true },
 		{ "bltzal not", im(1, 4, 16, 8), 0, 0, false, false, true },
 		{ "bgezal", im(1, 4, 17, 8), 0, 0, true, false, true },
 		{ "bltzall not", im(1, 4, 18, 8), 0, 0, false, true, true },
@@ -289,7 +306,9 @@ static void test_branches(void **state)
 
 				if (jump)
 					w = (w & 0xfc000000) | (CODE + 0x80) >> 2;
-				to = jump ? K0 + CODE + 0x80 : b[i].w >> 26 == 0 ? K0 + CODE + 0x2c : pc + 4 + 32;
+				to = jump		 ? K0 + CODE + 0x80
+				     : b[i].w >> 26 == 0 ? K0 + CODE + 0x2c
+							 : pc + 4 + 32;
 				poke32(f, CODE + at, w);
 				poke32(f, CODE + at + 4, im(9, 0, 8, 1));	/* slot: li $8, 1 */
 				f->c->pc = pc;
@@ -298,8 +317,9 @@ static void test_branches(void **state)
 				if (fast) {		/* a long budget: many nops behind it */
 					flat_run(f, 64);
 					assert_int_equal(f->c->nbranch, 1);
-					assert_int_equal(f->c->pc, (b[i].taken ? to : pc + 8) + 4 * (64 - n));
-				} else {		/* one at a time: stops between branch and slot */
+					assert_int_equal(f->c->pc,
+							 (b[i].taken ? to : pc + 8) + 4 * (64 - n));
+				} else {	/* one at a time: stops between branch and slot */
 					flat_run(f, 1);
 					if (n == 2) {
 						assert_true(f->c->in_delay);
@@ -310,7 +330,8 @@ static void test_branches(void **state)
 					assert_false(f->c->in_delay);
 				}
 				if (f->c->gpr[8] != (b[i].taken || !b[i].likely))
-					fail_msg("%s: delay slot %s", b[i].name, f->c->gpr[8] ? "executed" : "skipped");
+					fail_msg("%s: delay slot %s", b[i].name,
+						 f->c->gpr[8] ? "executed" : "skipped");
 				assert_int_equal(f->c->gpr[31], b[i].link ? pc + 8 : 0);
 				flat_free(f);
 			}
@@ -325,8 +346,8 @@ static void test_slot_exception(void **state)
 			for (unsigned fast = 0; fast < 2; fast++) {
 				struct flat *f = flat_new(little);
 
-				poke32(f, CODE + at, im(4, 0, taken ? 0 : 5, 4));	/* beq $0, $5 */
-				poke32(f, CODE + at + 4, 0x0000000c);			/* syscall */
+				poke32(f, CODE + at, im(4, 0, taken ? 0 : 5, 4)); /* beq $0, $5 */
+				poke32(f, CODE + at + 4, 0x0000000c);	/* syscall */
 				f->c->gpr[5] = 1;
 				if (fast) {
 					flat_run(f, at / 4 + 2);
@@ -389,7 +410,8 @@ static void test_branch_in_slot(void **state)
 
 static void set_tlb(struct flat *f, unsigned i, uint64_t vpn, uint32_t lo0, uint32_t lo1)
 {
-	uint32_t code[] = { mtc0(8, 0), mtc0(9, 10), mtc0(10, 2), mtc0(11, 3), mtc0(0, 5), 0x42000002 };
+	uint32_t code[] = { mtc0(8, 0), mtc0(9, 10), mtc0(10, 2), mtc0(11, 3), mtc0(0, 5),
+		0x42000002 };
 
 	for (unsigned k = 0; k < 6; k++)
 		poke32(f, 0x7000 + 4 * k, code[k]);
@@ -639,12 +661,16 @@ static uint32_t sgl(float d)
 /* fs in $f2, ft in $f4, result in $f6; flags: Cause field (I 1 U 2 O 4 Z 8 V 16 E 32) */
 static void test_fpu(void **state)
 {
-	static const uint64_t one_d = 0x3ff0000000000000, three_d = 0x4008000000000000, inf_d = 0x7ff0000000000000,
-		snan_d = 0x7ff8000000000000, qnan_d = 0x7ff4000000000000, den_d = 1, max_d = 0x7fefffffffffffff,
-		min_d = 0x0010000000000000, neg_d = 0xbff0000000000000;
-	struct { const char *name; uint32_t w; unsigned rm; uint64_t fs, ft, want; unsigned flags; } t[] = {
+	static const uint64_t one_d = 0x3ff0000000000000, three_d = 0x4008000000000000,
+			      inf_d = 0x7ff0000000000000, snan_d = 0x7ff8000000000000,
+			      qnan_d = 0x7ff4000000000000, den_d = 1, max_d = 0x7fefffffffffffff,
+			      min_d = 0x0010000000000000, neg_d = 0xbff0000000000000;
+	struct {
+		const char *name; uint32_t w; unsigned rm; uint64_t fs, ft, want; unsigned flags;
+	} t[] = {
 		{ "add.d", fp(17, 4, 2, 6, 0), 0, one_d, one_d, dbl(2), 0 },
-		{ "div.d 1/3 nearest", fp(17, 4, 2, 6, 3), 0, one_d, three_d, 0x3fd5555555555555, 1 },
+		{ "div.d 1/3 nearest", fp(17, 4, 2, 6, 3), 0, one_d, three_d, 0x3fd5555555555555,
+		  1 },
 		{ "div.d 1/3 up", fp(17, 4, 2, 6, 3), 2, one_d, three_d, 0x3fd5555555555556, 1 },
 		{ "div.d -1/3 zero", fp(17, 4, 2, 6, 3), 1, neg_d, three_d, 0xbfd5555555555555, 1 },
 		{ "div.d -1/3 down", fp(17, 4, 2, 6, 3), 3, neg_d, three_d, 0xbfd5555555555556, 1 },
@@ -656,7 +682,8 @@ static void test_fpu(void **state)
 		{ "mul.d tiny", fp(17, 4, 2, 6, 2), 0, min_d, min_d, 0xdead, 32 },
 		{ "add.d denormal", fp(17, 4, 2, 6, 0), 0, den_d, one_d, 0xdead, 32 },
 		{ "add.d quiet NaN", fp(17, 4, 2, 6, 0), 0, qnan_d, one_d, 0xdead, 32 },
-		{ "add.d signalling NaN", fp(17, 4, 2, 6, 0), 0, snan_d, one_d, 0x7ff7ffffffffffff, 16 },
+		{ "add.d signalling NaN", fp(17, 4, 2, 6, 0), 0, snan_d, one_d, 0x7ff7ffffffffffff,
+		  16 },
 		{ "mov.d takes anything", fp(17, 0, 2, 6, 6), 0, den_d, 0, den_d, 0 },
 		{ "neg.d", fp(17, 0, 2, 6, 7), 0, one_d, 0, neg_d, 0 },
 		{ "abs.d", fp(17, 0, 2, 6, 5), 0, neg_d, 0, one_d, 0 },
@@ -733,7 +760,8 @@ static void test_fpu(void **state)
 
 static void test_fp_compare(void **state)
 {
-	static const uint64_t vd[] = { 0x3ff0000000000000, 0x4000000000000000, 0x7ff4000000000000 /* quiet NaN */ };
+	static const uint64_t vd[] = { 0x3ff0000000000000, 0x4000000000000000,
+		0x7ff4000000000000 /* quiet NaN */ };
 	static const uint64_t vs[] = { 0x3f800000, 0x40000000, 0x7fa00000 };
 
 	(void)state;
@@ -743,7 +771,8 @@ static void test_fp_compare(void **state)
 				struct flat *f = flat_new(little);
 				const uint64_t *v = cond & 16 ? vs : vd;
 				bool un = a == 2 || b == 2;
-				bool want = (cond & 1 && un) || (cond & 2 && !un && a == b) || (cond & 4 && !un && a < b);
+				bool want = (cond & 1 && un) || (cond & 2 && !un && a == b) ||
+					    (cond & 4 && !un && a < b);
 
 				f->c->fpr[2] = v[a];
 				f->c->fpr[4] = v[b];
@@ -751,7 +780,8 @@ static void test_fp_compare(void **state)
 				poke32(f, CODE + 4, 0x45010004);	/* bc1t */
 				flat_run(f, 3);
 				assert_int_equal(f->c->fcr31 >> 23 & 1, want);
-				assert_int_equal(f->c->pc, want ? K0 + CODE + 8 + 16 : K0 + CODE + 12);
+				assert_int_equal(f->c->pc,
+						 want ? K0 + CODE + 8 + 16 : K0 + CODE + 12);
 				assert_int_equal(f->c->fcr31 >> 16 & 1, un && cond & 8);
 				flat_free(f);
 			}
@@ -789,9 +819,12 @@ static void test_r2(void **state)
 	static const struct { const char *name; uint32_t w; uint64_t rs, rt, want; } t[] = {
 		{ "movz", 0x0085300a, 5, 0, 5 }, { "movn not", 0x0085300b, 5, 0, 0 },
 		{ "mul", 0x70853002, NEG(3), 5, NEG(15) }, { "clz", 0x70863020, 0x00ff, 0, 24 },
-		{ "clo", 0x70863021, NEG(1), 0, 32 }, { "seb", 0x7c053420, 0, 0x1280, 0xffffffffffffff80 },
-		{ "seh", 0x7c053620, 0, 0x18000, 0xffffffffffff8000 }, { "wsbh", 0x7c0530a0, 0, 0x11223344, 0x22114433 },
-		{ "ext", 0x7c863900 | 0x0, 0xabcd1234, 0, 0x23 }, { "ror", 0x00253102, 0, 0x12345678, 0xffffffff81234567 },
+		{ "clo", 0x70863021, NEG(1), 0, 32 }, { "seb", 0x7c053420, 0, 0x1280,
+		  0xffffffffffffff80 },
+		{ "seh", 0x7c053620, 0, 0x18000, 0xffffffffffff8000 },
+		{ "wsbh", 0x7c0530a0, 0, 0x11223344, 0x22114433 },
+		{ "ext", 0x7c863900 | 0x0, 0xabcd1234, 0, 0x23 },
+		{ "ror", 0x00253102, 0, 0x12345678, 0xffffffff81234567 },
 		{ "rorv", 0x00853046, 8, 0x12345678, 0x78123456 },
 	};
 
@@ -800,7 +833,8 @@ static void test_r2(void **state)
 		struct flat *f = one(r2, t[i].w, t[i].rs, t[i].rt);
 
 		if (exc_of(f) != NOEXC || f->c->gpr[6] != t[i].want)
-			fail_msg("%s: exception %u $6 = 0x%llx", t[i].name, exc_of(f), (unsigned long long)f->c->gpr[6]);
+			fail_msg("%s: exception %u $6 = 0x%llx", t[i].name, exc_of(f),
+				 (unsigned long long)f->c->gpr[6]);
 		flat_free(f);
 	}
 	{		/* 64-bit operations do not exist there */
@@ -859,7 +893,9 @@ static void test_decode_all(void **state)
 /* The same one instruction on $4, $5 and HI, LO. */
 static void test_hilo(void **state)
 {
-	static const struct { const char *name; uint32_t w; uint64_t rs, rt, hi, lo, want_hi, want_lo, want; } t[] = {
+	static const struct {
+		const char *name; uint32_t w; uint64_t rs, rt, hi, lo, want_hi, want_lo, want;
+	} t[] = {
 		{ "mfhi", 0x00003010, 0, 0, 1ULL << 63, 2, 1ULL << 63, 2, 1ULL << 63 },
 		{ "mflo", 0x00003012, 0, 0, 1, ~0ULL, 1, ~0ULL, ~0ULL },
 		{ "mthi", 0x00800011, 0x123456789abcdef0, 0, 0, 7, 0x123456789abcdef0, 7, 0 },
@@ -882,38 +918,47 @@ static void test_hilo(void **state)
 		f->c->hi = t[i].hi;
 		f->c->lo = t[i].lo;
 		flat_run(f, 1);
-		if (f->c->hi != t[i].want_hi || f->c->lo != t[i].want_lo || f->c->gpr[6] != t[i].want)
-			fail_msg("%s: HI 0x%llx LO 0x%llx $6 0x%llx", t[i].name, (unsigned long long)f->c->hi,
-				 (unsigned long long)f->c->lo, (unsigned long long)f->c->gpr[6]);
+		if (f->c->hi != t[i].want_hi || f->c->lo != t[i].want_lo ||
+		    f->c->gpr[6] != t[i].want)
+			fail_msg("%s: HI 0x%llx LO 0x%llx $6 0x%llx", t[i].name,
+				 (unsigned long long)f->c->hi, (unsigned long long)f->c->lo,
+				 (unsigned long long)f->c->gpr[6]);
 		flat_free(f);
 	}
 }
 
-/* Every conversion to an integer, against the C library: both formats, both widths, every rounding mode. */
+/* Every conversion to an integer, against the C library: both formats, both widths, every rounding
+ * mode. */
 static void test_fp_to_int(void **state)
 {
 	static const double v[] = {
-		0, -0.0, 0.25, 0.5, -0.5, 0.75, 1, 1.5, -1.5, 2.5, -2.5, 3.25, -3.75, 1e6, 16777215.5, 2147483520, 2147483647,
-		2147483647.5, 2147483648.0, -2147483648.0, -2147483648.5, -2147483649.0, 4e9, 9007199254740991.0,
-		9223372036854774784.0, 9223372036854775808.0, -9223372036854775808.0, 1e19, -1e300, 1.0 / 0.0, -1.0 / 0.0,
+		0, -0.0, 0.25, 0.5, -0.5, 0.75, 1, 1.5, -1.5, 2.5, -2.5, 3.25, -3.75, 1e6,
+		16777215.5, 2147483520, 2147483647, 2147483647.5, 2147483648.0, -2147483648.0,
+		-2147483648.5, -2147483649.0, 4e9, 9007199254740991.0, 9223372036854774784.0,
+		9223372036854775808.0, -9223372036854775808.0, 1e19, -1e300, 1.0 / 0.0, -1.0 / 0.0,
 	};
 	/* function field, rounding mode (4: FCR31's), 64 bits */
 	static const struct { unsigned fn, rm; bool wide; } op[] = {
 		{ 8, 0, true }, { 9, 1, true }, { 10, 2, true }, { 11, 3, true }, { 37, 4, true },
-		{ 12, 0, false }, { 13, 1, false }, { 14, 2, false }, { 15, 3, false }, { 36, 4, false },
+		{ 12, 0, false }, { 13, 1, false }, { 14, 2, false }, { 15, 3, false },
+		{ 36, 4, false },
 	};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof v / sizeof *v; i++)
 		for (unsigned k = 0; k < sizeof op / sizeof *op; k++)
 			for (unsigned n = 0; n < 8; n++) {
-				unsigned single = n >> 2, fcr = n & 3, rm = op[k].rm == 4 ? fcr : op[k].rm, flags = 0;
+				unsigned single = n >> 2, fcr = n & 3,
+					 rm = op[k].rm == 4 ? fcr : op[k].rm, flags = 0;
 				double x = single ? (double)(float)v[i] : v[i], r;
 				double top = op[k].wide ? 9223372036854775808.0 : 2147483648.0;
 				struct flat *f = flat_new(little);
 				uint64_t want, got;
 
-				r = rm == 0 ? nearbyint(x) : rm == 1 ? trunc(x) : rm == 2 ? ceil(x) : floor(x);
+				r = rm == 0   ? nearbyint(x)
+				    : rm == 1 ? trunc(x)
+				    : rm == 2 ? ceil(x)
+					      : floor(x);
 				if (!(r >= -top && r < top)) {
 					flags = 16;
 					want = op[k].wide ? INT64_MAX : INT32_MAX;
@@ -927,11 +972,14 @@ static void test_fp_to_int(void **state)
 				cpu_sync(f->c);
 				poke32(f, CODE, fp(single ? 16 : 17, 0, 2, 6, op[k].fn));
 				flat_run(f, 1);
-				got = op[k].wide ? f->c->fpr[6] : (uint64_t)(int64_t)(int32_t)f->c->fpr[6];
+				got = op[k].wide ? f->c->fpr[6]
+						 : (uint64_t)(int64_t)(int32_t)f->c->fpr[6];
 				if (got != want || (f->c->fcr31 >> 12 & 63) != flags)
-					fail_msg("function %u format %s of %g, rounding %u: 0x%llx, cause 0x%x; expected 0x%llx, 0x%x",
-						 op[k].fn, single ? "s" : "d", v[i], rm, (unsigned long long)got,
-						 f->c->fcr31 >> 12 & 63, (unsigned long long)want, flags);
+					fail_msg("function %u format %s of %g, rounding %u: "
+						 "0x%llx, cause 0x%x; expected 0x%llx, 0x%x",
+						 op[k].fn, single ? "s" : "d", v[i], rm,
+						 (unsigned long long)got, f->c->fcr31 >> 12 & 63,
+						 (unsigned long long)want, flags);
 				flat_free(f);
 			}
 }
@@ -939,8 +987,11 @@ static void test_fp_to_int(void **state)
 /* fs $f2, ft $f4, result $f6, single precision and the rest of double; flags as in test_fpu() */
 static void test_fp_rest(void **state)
 {
-	static const uint32_t qnan = 0x7fa00000, snan = 0x7fc00000, max = 0x7f7fffff, min = 0x00800000, inf = 0x7f800000;
-	const struct { const char *name; uint32_t w; unsigned rm; uint64_t fs, ft, want; unsigned flags; } t[] = {
+	static const uint32_t qnan = 0x7fa00000, snan = 0x7fc00000, max = 0x7f7fffff,
+			      min = 0x00800000, inf = 0x7f800000;
+	const struct {
+		const char *name; uint32_t w; unsigned rm; uint64_t fs, ft, want; unsigned flags;
+	} t[] = {
 		{ "add.s inexact up", fp(16, 4, 2, 6, 0), 2, sgl(1), 0x33000000, 0x3f800001, 1 },
 		{ "add.s overflow", fp(16, 4, 2, 6, 0), 0, max, max, inf, 5 },
 		{ "sub.s", fp(16, 4, 2, 6, 1), 0, sgl(1), sgl(3), sgl(-2), 0 },
@@ -957,14 +1008,17 @@ static void test_fp_rest(void **state)
 		{ "neg.s quiet NaN", fp(16, 0, 2, 6, 7), 0, qnan, 0, 0xdead, 32 },
 		{ "mov.s takes anything", fp(16, 0, 2, 6, 6), 0, snan, 0, snan, 0 },
 		{ "cvt.s.l", fp(21, 0, 2, 6, 32), 0, NEG(3), 0, sgl(-3), 0 },
-		{ "cvt.s.l rounds once", fp(21, 0, 2, 6, 32), 0, (1ULL << 53) + (1ULL << 29) + 1, 0, 0x5a000001, 1 },
+		{ "cvt.s.l rounds once", fp(21, 0, 2, 6, 32), 0, (1ULL << 53) + (1ULL << 29) + 1, 0,
+		  0x5a000001, 1 },
 		{ "cvt.s.w down", fp(20, 0, 2, 6, 32), 3, 16777217, 0, sgl(16777216.0f), 1 },
-		{ "cvt.d.l inexact up", fp(21, 0, 2, 6, 33), 2, (1ULL << 53) + 1, 0, 0x4340000000000001, 1 },
+		{ "cvt.d.l inexact up", fp(21, 0, 2, 6, 33), 2, (1ULL << 53) + 1, 0,
+		  0x4340000000000001, 1 },
 		{ "cvt.s.d overflow", fp(17, 0, 2, 6, 32), 1, dbl(1e300), 0, max, 5 },
 		{ "cvt.s.d tiny", fp(17, 0, 2, 6, 32), 0, dbl(1e-40), 0, 0xdead, 32 },
 		{ "cvt.d.s denormal", fp(16, 0, 2, 6, 33), 0, 1, 0, 0xdead, 32 },
 		{ "cvt.w.s denormal", fp(16, 0, 2, 6, 36), 0, 1, 0, 0xdead, 32 },
-		{ "cvt.l.d signalling NaN", fp(17, 0, 2, 6, 37), 0, 0x7ff8000000000000, 0, INT64_MAX, 16 },
+		{ "cvt.l.d signalling NaN", fp(17, 0, 2, 6, 37), 0, 0x7ff8000000000000, 0,
+		  INT64_MAX, 16 },
 		{ "add.s min + min", fp(16, 4, 2, 6, 0), 0, min, min, 0x01000000, 0 },
 	};
 
@@ -980,7 +1034,8 @@ static void test_fp_rest(void **state)
 		poke32(f, CODE, t[i].w);
 		flat_run(f, 1);
 		if (c->fpr[6] != t[i].want || (c->fcr31 >> 12 & 63) != t[i].flags)
-			fail_msg("%s: 0x%llx cause 0x%x", t[i].name, (unsigned long long)c->fpr[6], c->fcr31 >> 12 & 63);
+			fail_msg("%s: 0x%llx cause 0x%x", t[i].name, (unsigned long long)c->fpr[6],
+				 c->fcr31 >> 12 & 63);
 		assert_int_equal(exc_of(f), t[i].flags & 32 ? EXC_FPE : NOEXC);
 		flat_free(f);
 	}
@@ -994,12 +1049,18 @@ static void test_fp_moves(void **state)
 		{ "bc1fl", 0x45020008, false, true }, { "bc1tl", 0x45030008, true, true },
 	};
 	const struct { const char *name; uint32_t w; bool cond; uint64_t rt; bool moved; } m[] = {
-		{ "movf.s", fp(16, 0, 2, 6, 17), false, 0, true }, { "movf.s not", fp(16, 0, 2, 6, 17), true, 0, false },
-		{ "movt.s", fp(16, 1, 2, 6, 17), true, 0, true }, { "movt.s not", fp(16, 1, 2, 6, 17), false, 0, false },
-		{ "movf.d", fp(17, 0, 2, 6, 17), false, 0, true }, { "movt.d", fp(17, 1, 2, 6, 17), true, 0, true },
-		{ "movz.s", fp(16, 5, 2, 6, 18), false, 0, true }, { "movz.s not", fp(16, 5, 2, 6, 18), false, 1, false },
-		{ "movn.s", fp(16, 5, 2, 6, 19), false, 9, true }, { "movn.s not", fp(16, 5, 2, 6, 19), false, 0, false },
-		{ "movz.d", fp(17, 5, 2, 6, 18), false, 0, true }, { "movn.d", fp(17, 5, 2, 6, 19), false, 1, true },
+		{ "movf.s", fp(16, 0, 2, 6, 17), false, 0, true },
+		{ "movf.s not", fp(16, 0, 2, 6, 17), true, 0, false },
+		{ "movt.s", fp(16, 1, 2, 6, 17), true, 0, true },
+		{ "movt.s not", fp(16, 1, 2, 6, 17), false, 0, false },
+		{ "movf.d", fp(17, 0, 2, 6, 17), false, 0, true },
+		{ "movt.d", fp(17, 1, 2, 6, 17), true, 0, true },
+		{ "movz.s", fp(16, 5, 2, 6, 18), false, 0, true },
+		{ "movz.s not", fp(16, 5, 2, 6, 18), false, 1, false },
+		{ "movn.s", fp(16, 5, 2, 6, 19), false, 9, true },
+		{ "movn.s not", fp(16, 5, 2, 6, 19), false, 0, false },
+		{ "movz.d", fp(17, 5, 2, 6, 18), false, 0, true },
+		{ "movn.d", fp(17, 5, 2, 6, 19), false, 1, true },
 	};
 	struct flat *f;
 
@@ -1011,7 +1072,7 @@ static void test_fp_moves(void **state)
 			f = flat_new(little);
 			f->c->fcr31 = cond << 23;
 			poke32(f, CODE, b[i].w);
-			poke32(f, CODE + 4, im(9, 0, 6, 7));		/* the slot: addiu $6, $0, 7 */
+			poke32(f, CODE + 4, im(9, 0, 6, 7));	/* the slot: addiu $6, $0, 7 */
 			flat_run(f, taken || !b[i].likely ? 2 : 1);
 			if (f->c->pc != (taken ? K0 + CODE + 4 + 32 : K0 + CODE + 8) ||
 			    f->c->gpr[6] != (taken || !b[i].likely ? 7 : 0))
@@ -1060,8 +1121,8 @@ static void test_fp_moves(void **state)
 	poke32(f, CODE + 8, 0x44061800);		/* mfc1 $6, $f3: sign-extended */
 	poke32(f, CODE + 12, 0x44c7f800);		/* ctc1 $7, $31 */
 	poke32(f, CODE + 16, 0x4448f800);		/* cfc1 $8, $31 */
-	poke32(f, CODE + 20, 0x44490000);		/* cfc1 $9, $0: implementation and revision */
-	poke32(f, CODE + 24, 0x44caf800);		/* ctc1 $10, $31: a cause whose enable is set */
+	poke32(f, CODE + 20, 0x44490000);	/* cfc1 $9, $0: implementation and revision */
+	poke32(f, CODE + 24, 0x44caf800);	/* ctc1 $10, $31: a cause whose enable is set */
 	f->c->gpr[7] = 0xffffffff;
 	f->c->gpr[7] &= ~0x3f000u;			/* no causes */
 	f->c->gpr[10] = 16 << 12 | 16 << 7;
@@ -1241,16 +1302,20 @@ static void test_every_instruction(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alu), cmocka_unit_test(test_muldiv), cmocka_unit_test(test_loads),
-		cmocka_unit_test(test_stores), cmocka_unit_test(test_ll_sc), cmocka_unit_test(test_branches),
+		cmocka_unit_test(test_alu), cmocka_unit_test(test_muldiv),
+		cmocka_unit_test(test_loads), cmocka_unit_test(test_stores),
+		cmocka_unit_test(test_ll_sc), cmocka_unit_test(test_branches),
 		cmocka_unit_test(test_slot_exception), cmocka_unit_test(test_interrupt_in_slot),
 		cmocka_unit_test(test_branch_in_slot), cmocka_unit_test(test_tlb),
-		cmocka_unit_test(test_tlb_replace), cmocka_unit_test(test_caches), cmocka_unit_test(test_modes),
-		cmocka_unit_test(test_random_count), cmocka_unit_test(test_fpu), cmocka_unit_test(test_fp_compare),
-		cmocka_unit_test(test_fp_registers), cmocka_unit_test(test_r2), cmocka_unit_test(test_watch),
-		cmocka_unit_test(test_decode_all), cmocka_unit_test(test_hilo), cmocka_unit_test(test_fp_to_int),
-		cmocka_unit_test(test_fp_rest), cmocka_unit_test(test_fp_moves), cmocka_unit_test(test_cp0),
-		cmocka_unit_test(test_r2_system), cmocka_unit_test(test_every_instruction),
+		cmocka_unit_test(test_tlb_replace), cmocka_unit_test(test_caches),
+		cmocka_unit_test(test_modes), cmocka_unit_test(test_random_count),
+		cmocka_unit_test(test_fpu), cmocka_unit_test(test_fp_compare),
+		cmocka_unit_test(test_fp_registers), cmocka_unit_test(test_r2),
+		cmocka_unit_test(test_watch), cmocka_unit_test(test_decode_all),
+		cmocka_unit_test(test_hilo), cmocka_unit_test(test_fp_to_int),
+		cmocka_unit_test(test_fp_rest), cmocka_unit_test(test_fp_moves),
+		cmocka_unit_test(test_cp0), cmocka_unit_test(test_r2_system),
+		cmocka_unit_test(test_every_instruction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,8 @@ static bool next_state(FILE *in, struct state *s)
 	while (fgets(line, sizeof line, in) && strncmp(line, "pc=", 3)) {
 		char *p;
 
-		if (sscanf(line, "GPR%u: %*s %llx %*s %llx %*s %llx %*s %llx", &r, &v[0], &v[1], &v[2], &v[3]) == 5 &&
+		if (sscanf(line, "GPR%u: %*s %llx %*s %llx %*s %llx %*s %llx", &r, &v[0], &v[1],
+			   &v[2], &v[3]) == 5 &&
 		    r <= 28) {
 			for (unsigned i = 0; i < 4; i++)
 				s->gpr[r + i] = v[i];
@@ -83,9 +84,10 @@ static void test_qemu(void **state)
 	if (!pid) {
 		dup2(fd[1], 1);
 		close(2);
-		execlp("qemu-system-mips64el", "qemu-system-mips64el", "-M", "mipssim", "-cpu", "R4000", "-m", "64",
-		       "-kernel", PROGRAM, "-nic", "none", "-display", "none", "-serial", "none", "-monitor", "none",
-		       "-d", "cpu,fpu,nochain", "-D", "/dev/stdout", NULL);
+		execlp("qemu-system-mips64el", "qemu-system-mips64el", "-M", "mipssim", "-cpu",
+		       "R4000", "-m", "64", "-kernel", PROGRAM, "-nic", "none", "-display", "none",
+		       "-serial", "none", "-monitor", "none", "-d", "cpu,fpu,nochain", "-D",
+		       "/dev/stdout", NULL);
 		_exit(127);
 	}
 	close(fd[1]);
@@ -93,7 +95,8 @@ static void test_qemu(void **state)
 
 	m = machine_new(&cfg, &err);
 	assert_int_equal(machine_boot_elf(m, PROGRAM, &err), PM_OK);
-	while (m->cpu->gpr[31] != 0x1f1f1f1f || (m->cpu->gpr[29] & 0xffff) == 0 || m->cpu->nbranch < 1 || m->cpu->in_delay)
+	while (m->cpu->gpr[31] != 0x1f1f1f1f || (m->cpu->gpr[29] & 0xffff) == 0 ||
+	       m->cpu->nbranch < 1 || m->cpu->in_delay)
 		machine_step(m, 1);
 	insns = cpu_instructions(m->cpu);
 	/* both stand at `begin` now */
@@ -104,20 +107,23 @@ static void test_qemu(void **state)
 		struct cpu *c = m->cpu;
 		uint64_t b = c->nbranch;
 
-		if (c->pc != s.pc || memcmp(c->gpr, s.gpr, sizeof s.gpr) || c->hi != s.hi || c->lo != s.lo) {
+		if (c->pc != s.pc || memcmp(c->gpr, s.gpr, sizeof s.gpr) || c->hi != s.hi ||
+		    c->lo != s.lo) {
 			for (unsigned i = 0; i < 32; i++)
 				if (c->gpr[i] != s.gpr[i])
-					print_error("$%u: ours 0x%llx, QEMU 0x%llx\n", i, (unsigned long long)c->gpr[i],
+					print_error("$%u: ours 0x%llx, QEMU 0x%llx\n", i,
+						    (unsigned long long)c->gpr[i],
 						    (unsigned long long)s.gpr[i]);
-			fail_msg("block %llu, instruction %llu: ours pc 0x%llx, QEMU 0x%llx", (unsigned long long)n,
-				 (unsigned long long)cpu_instructions(c), (unsigned long long)c->pc,
-				 (unsigned long long)s.pc);
+			fail_msg("block %llu, instruction %llu: ours pc 0x%llx, QEMU 0x%llx",
+				 (unsigned long long)n, (unsigned long long)cpu_instructions(c),
+				 (unsigned long long)c->pc, (unsigned long long)s.pc);
 		}
 		for (unsigned i = 0; s.fpu && i < 32; i += 2) {
 			nfp++;
 			if (c->fpr[i] != s.fpr[i])
-				fail_msg("block %llu: $f%u ours 0x%llx, QEMU 0x%llx", (unsigned long long)n, i,
-					 (unsigned long long)c->fpr[i], (unsigned long long)s.fpr[i]);
+				fail_msg("block %llu: $f%u ours 0x%llx, QEMU 0x%llx",
+					 (unsigned long long)n, i, (unsigned long long)c->fpr[i],
+					 (unsigned long long)s.fpr[i]);
 		}
 		if (++n == limit || !next_state(in, &s))
 			break;
@@ -127,12 +133,14 @@ static void test_qemu(void **state)
 
 			memcpy(&w, m->ram + (c->pc & 0x1fffffff), 4);
 			machine_step(m, 1);
-			if (s.pc == c->pc && (!(c->pc & 0xfff) || mips_decode(w, MIPS_ISA_R4400) == MIPS_ctc1))
+			if (s.pc == c->pc &&
+			    (!(c->pc & 0xfff) || mips_decode(w, MIPS_ISA_R4400) == MIPS_ctc1))
 				break;
 		} while ((c->nbranch == b || c->in_delay) && c->exceptions == 0);
 	}
-	print_message("%llu blocks, %llu instructions, %llu floating-point registers compared\n", (unsigned long long)n,
-		      (unsigned long long)(cpu_instructions(m->cpu) - insns), (unsigned long long)nfp);
+	print_message("%llu blocks, %llu instructions, %llu floating-point registers compared\n",
+		      (unsigned long long)n, (unsigned long long)(cpu_instructions(m->cpu) - insns),
+		      (unsigned long long)nfp);
 	assert_int_equal(n, limit);
 	assert_true(nfp > 0);
 	kill(pid, SIGKILL);

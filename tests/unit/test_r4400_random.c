@@ -26,14 +26,16 @@ static unsigned reg(void)
 static uint32_t instruction(unsigned at)
 {
 	static const uint8_t special[] = {
-		0, 2, 3, 4, 6, 7, 16, 17, 18, 19, 20, 22, 23, 24, 25, 28, 29, 32, 33, 34, 35, 36, 37, 38, 39, 42, 43, 44, 45,
-		46, 47, 48, 49, 50, 51, 52, 54, 56, 58, 59, 60, 62, 63, 33, 33, 37, 45, 12, 13, 5, 40,
+		0, 2, 3, 4, 6, 7, 16, 17, 18, 19, 20, 22, 23, 24, 25, 28, 29, 32, 33, 34, 35, 36,
+		37, 38, 39, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 54, 56, 58, 59, 60, 62, 63,
+		33, 33, 37, 45, 12, 13, 5, 40,
 	};
 	static const uint8_t branches[] = { 4, 5, 6, 7, 20, 21, 22, 23, 1, 1, 1, 2, 3 };
 	static const uint8_t regimm[] = { 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 12, 14 };
 	static const uint8_t alu[] = { 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 9, 9 };
 	static const uint8_t mem[] = {
-		26, 27, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 48, 52, 55, 56, 60, 63, 35, 43,
+		26, 27, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 48, 52, 55, 56,
+		60, 63, 35, 43,
 	};
 	unsigned k = rnd() % 16, op;
 
@@ -52,7 +54,10 @@ static uint32_t instruction(unsigned at)
 	if (op == 2 || op == 3)
 		return op << 26 | (CODE >> 2) | rnd() % WORDS;
 	/* somewhere in the code */
-	return im(op, reg(), op == 1 ? regimm[rnd() % sizeof regimm] : op == 6 || op == 7 || op == 22 || op == 23 ? 0 : reg(),
+	return im(op, reg(),
+		  op == 1				       ? regimm[rnd() % sizeof regimm]
+		  : op == 6 || op == 7 || op == 22 || op == 23 ? 0
+							       : reg(),
 		  rnd() % WORDS - at - 1);
 }
 
@@ -66,16 +71,18 @@ static void compare(const struct flat *f, const struct slow *s, unsigned round, 
 		return;
 	for (unsigned i = 0; i < 32; i++)
 		if (c->gpr[i] != s->r[i])
-			print_error("$%u: 0x%llx, slow model 0x%llx\n", i, (unsigned long long)c->gpr[i],
-				    (unsigned long long)s->r[i]);
-	fail_msg("round %u tick %llu: pc 0x%llx %d, slow model 0x%llx %d; branches %llu, %llu", round,
-		 (unsigned long long)tick, (unsigned long long)c->pc, c->in_delay, (unsigned long long)s->pc, s->delay,
-		 (unsigned long long)c->nbranch, (unsigned long long)s->branches);
+			print_error("$%u: 0x%llx, slow model 0x%llx\n", i,
+				    (unsigned long long)c->gpr[i], (unsigned long long)s->r[i]);
+	fail_msg("round %u tick %llu: pc 0x%llx %d, slow model 0x%llx %d; branches %llu, %llu",
+		 round, (unsigned long long)tick, (unsigned long long)c->pc, c->in_delay,
+		 (unsigned long long)s->pc, s->delay, (unsigned long long)c->nbranch,
+		 (unsigned long long)s->branches);
 }
 
 static void round_(unsigned round)
 {
-	struct cpu_config cfg = { .iline = rnd() & 1 ? 32 : 16, .dline = rnd() & 1 ? 32 : 16, .big_endian = rnd() & 1 };
+	struct cpu_config cfg = { .iline = rnd() & 1 ? 32 : 16, .dline = rnd() & 1 ? 32 : 16,
+		.big_endian = rnd() & 1 };
 	struct flat *f = flat_new(cfg);
 	struct slow s = { .big = cfg.big_endian, .pc = f->c->pc };
 	uint64_t tick = 0;
@@ -87,7 +94,8 @@ static void round_(unsigned round)
 		f->ram[0x80000 + i] = (uint8_t)rnd();
 	memcpy(s.ram, f->ram, RAM);
 	for (unsigned i = 1; i < 32; i++)
-		s.r[i] = rnd() & 1 ? (uint64_t)(int64_t)(int32_t)rnd() : (uint64_t)rnd() << 32 | rnd();
+		s.r[i] = rnd() & 1 ? (uint64_t)(int64_t)(int32_t)rnd()
+				   : (uint64_t)rnd() << 32 | rnd();
 	s.r[28] = K0 + 0x80000;
 	s.r[29] = K0 + CODE;
 	memcpy(f->c->gpr, s.r, sizeof s.r);
@@ -98,7 +106,8 @@ static void round_(unsigned round)
 
 		/* the slow model first: it tells where the next exception is */
 		while (ok && done < n) {
-			if (s.pc - (K0 + CODE) >= WORDS * 4) {		/* fell out of the code: start over */
+			/* fell out of the code: start over */
+			if (s.pc - (K0 + CODE) >= WORDS * 4) {
 				ok = false;
 				break;
 			}

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_r4400_user.c - the programs of the Linux guest's disk on QEMU's user mode and on our processor in its
- * user mode, through TLB and caches: every general register, HI and LO at the beginning of every block
+/* test_r4400_user.c - the programs of the Linux guest's disk on QEMU's user mode and on our
+ * processor in its user mode, through TLB and caches: every general register, HI and LO at the
+ * beginning of every block
  *
- * QEMU runs ahead by the few blocks that a pipe of one page holds and makes the system calls; what they
- * return is taken from its log, and what they wrote from its memory. Every other stretch of blocks is run in one go,
- * so that the interpreter is compared both one instruction at a time and at full speed.
+ * QEMU runs ahead by the few blocks that a pipe of one page holds and makes the system calls; what
+ * they return is taken from its log, and what they wrote from its memory. Every other stretch of
+ * blocks is run in one go, so that the interpreter is compared both one instruction at a time and
+ * at full speed.
  *
  * Skipped where `make guests` or QEMU is missing. USER_BLOCKS=N compares N blocks of each program
  * instead of 30000. */
@@ -40,10 +42,11 @@ struct user {
 	int mem;			/* QEMU's memory */
 	pid_t pid;
 	uint64_t insns, blocks, syscalls, refills;
-	bool slot;			/* the next block is the delay slot of the last one's branch, on the next page */
+	bool slot;			/* the next block is the delay slot of the last one's
+					 * branch, on the next page */
 };
 
-/* ---- the bus -------------------------------------------------------------------------------------- */
+/* ---- the bus -------------------------------------------------------------------------------- */
 static bool fill(void *ctx, uint64_t pa, void *p, unsigned n, bool fetch)
 {
 	struct user *u = ctx;
@@ -85,10 +88,11 @@ static void exception(void *ctx, enum cpu_exc code, uint64_t pc, bool bd)
 	u->c->attn = true;		/* out of cpu_run(): this file is the kernel */
 }
 
-static const struct cpu_bus bus = { .fill = fill, .writeback = writeback, .read = no_read, .write = no_write,
+static const struct cpu_bus bus = { .fill = fill, .writeback = writeback, .read = no_read,
+	.write = no_write,
 				    .exception = exception };
 
-/* ---- memory --------------------------------------------------------------------------------------- */
+/* ---- memory --------------------------------------------------------------------------------- */
 static uint32_t page_of(struct user *u, uint32_t va)
 {
 	uint32_t *p = &u->page[va >> 12];
@@ -101,7 +105,8 @@ static uint32_t page_of(struct user *u, uint32_t va)
 	return *p;
 }
 
-/* One byte as the program sees it: in the data cache if it is there (@write: which then has the only copy). */
+/* One byte as the program sees it: in the data cache if it is there (@write: which then has the
+ * only copy). */
 static uint8_t *byte(struct user *u, uint32_t va, bool write)
 {
 	uint64_t pa = (uint64_t)page_of(u, va) * 4096 + (va & 4095);
@@ -145,7 +150,8 @@ static void snapshot(struct user *u)
 	uint8_t buf[4096];
 	FILE *f;
 
-	/* not before QEMU has been executed: the file stands for the memory of that moment's program */
+	/* not before QEMU has been executed: the file stands for the memory of that moment's
+	 * program */
 	snprintf(path, sizeof path, "/proc/%d/mem", u->pid);
 	u->mem = open(path, O_RDONLY);
 	assert_true(u->mem >= 0);
@@ -155,16 +161,18 @@ static void snapshot(struct user *u)
 		unsigned long long lo, hi;
 		char r;
 
-		if (sscanf(line, "%llx-%llx %c", &lo, &hi, &r) != 3 || r != 'r' || lo < BASE || hi > BASE + (1ULL << 31))
+		if (sscanf(line, "%llx-%llx %c", &lo, &hi, &r) != 3 || r != 'r' || lo < BASE ||
+		    hi > BASE + (1ULL << 31))
 			continue;
 		for (; lo < hi; lo += 4096)
 			if (pread(u->mem, buf, 4096, (off_t)lo) == 4096 && memcmp(buf, zero, 4096))
-				memcpy(u->ram + (size_t)page_of(u, (uint32_t)(lo - BASE)) * 4096, buf, 4096);
+				memcpy(u->ram + (size_t)page_of(u, (uint32_t)(lo - BASE)) * 4096,
+				       buf, 4096);
 	}
 	fclose(f);
 }
 
-/* ---- QEMU's log ----------------------------------------------------------------------------------- */
+/* ---- QEMU's log ----------------------------------------------------------------------------- */
 static bool next_state(struct user *u, struct state *s)
 {
 	char line[256];
@@ -176,7 +184,9 @@ static bool next_state(struct user *u, struct state *s)
 	while (sscanf(line, "pc=0x%x HI=0x%x LO=0x%x", &s->pc, &s->hi, &s->lo) != 3);
 	for (unsigned k = 0; k < 8; k++) {
 		if (!fgets(line, sizeof line, u->log) ||
-		    sscanf(line, "GPR%u: %*s %x %*s %x %*s %x %*s %x", &r, &v[0], &v[1], &v[2], &v[3]) != 5 || r != 4 * k)
+		    sscanf(line, "GPR%u: %*s %x %*s %x %*s %x %*s %x", &r, &v[0], &v[1], &v[2],
+			   &v[3]) != 5 ||
+		    r != 4 * k)
 			return false;
 		memcpy(&s->gpr[r], v, sizeof v);
 	}
@@ -191,19 +201,22 @@ static uint64_t wide(uint32_t v)
 static void compare(struct user *u, const struct state *s)
 {
 	struct cpu *c = u->c;
-	bool same = c->pc == wide(s->pc) && c->hi == wide(s->hi) && c->lo == wide(s->lo) && c->in_delay == u->slot;
+	bool same = c->pc == wide(s->pc) && c->hi == wide(s->hi) && c->lo == wide(s->lo) &&
+		    c->in_delay == u->slot;
 
 	for (unsigned i = 0; i < 32; i++)
 		if (c->gpr[i] != wide(s->gpr[i])) {
-			print_error("$%u: 0x%llx, QEMU 0x%x\n", i, (unsigned long long)c->gpr[i], s->gpr[i]);
+			print_error("$%u: 0x%llx, QEMU 0x%x\n", i, (unsigned long long)c->gpr[i],
+				    s->gpr[i]);
 			same = false;
 		}
 	if (!same)
-		fail_msg("block %llu, instruction %llu: pc 0x%llx, QEMU 0x%x", (unsigned long long)u->blocks,
-			 (unsigned long long)u->insns, (unsigned long long)c->pc, s->pc);
+		fail_msg("block %llu, instruction %llu: pc 0x%llx, QEMU 0x%x",
+			 (unsigned long long)u->blocks, (unsigned long long)u->insns,
+			 (unsigned long long)c->pc, s->pc);
 }
 
-/* ---- exceptions ----------------------------------------------------------------------------------- */
+/* ---- exceptions ----------------------------------------------------------------------------- */
 static void refill(struct user *u)
 {
 	struct cpu *c = u->c;
@@ -238,7 +251,7 @@ static void run(struct user *u, uint64_t n)
 			assert_false(c->cause >> 31);
 			c->c0[C0_EPC] += 4;
 			break;
-		case EXC_RI:				/* rdhwr $29: the kernel's business on an R4400 */
+		case EXC_RI:	/* rdhwr $29: the kernel's business on an R4400 */
 			w = word(u, (uint32_t)c->c0[C0_EPC]);
 			if ((w & 0xffe0ffff) == 0x7c00e83b && !(c->cause >> 31)) {
 				c->gpr[w >> 16 & 31] = wide(u->tls);
@@ -248,7 +261,8 @@ static void run(struct user *u, uint64_t n)
 			}
 			/* fall through */
 		default:
-			fail_msg("exception %u at 0x%llx", c->cause >> 2 & 31, (unsigned long long)c->c0[C0_EPC]);
+			fail_msg("exception %u at 0x%llx", c->cause >> 2 & 31,
+				 (unsigned long long)c->c0[C0_EPC]);
 		}
 		cpu_eret(c);
 	}
@@ -281,19 +295,21 @@ static void system_call(struct user *u, const struct state *s)
 			left -= k;
 		}
 		break;
-	case 4213: case 4214: case 4215: from_qemu(u, a[1], 104); break;	/* stat64, lstat64, fstat64 */
-	case 4054: from_qemu(u, a[2], 8); break;				/* ioctl: a window's size */
+	/* stat64, lstat64, fstat64 */
+	case 4213: case 4214: case 4215: from_qemu(u, a[1], 104); break;
+	case 4054: from_qemu(u, a[2], 8); break;	/* ioctl: a window's size */
 	case 4203: from_qemu(u, a[0], s->gpr[2]); break;			/* getcwd */
 	case 4122: from_qemu(u, a[0], 390); break;				/* uname */
 	case 4263: from_qemu(u, a[1], 8); break;				/* clock_gettime */
-	case 4403: from_qemu(u, a[1], 16); break;				/* clock_gettime64 */
+	case 4403: from_qemu(u, a[1], 16); break;	/* clock_gettime64 */
 	case 4194: from_qemu(u, a[2], 32); break;				/* rt_sigaction */
 	case 4195: from_qemu(u, a[2], 16); break;				/* rt_sigprocmask */
 	case 4366: from_qemu(u, word(u, (uint32_t)c->gpr[29] + 16), 256); break;	/* statx */
 	}
 }
 
-/* What must be looked at before the next block: nothing, a system call, a branch that may have a slot. */
+/* What must be looked at before the next block: nothing, a system call, a branch that may have a
+ * slot. */
 enum stop { NONE, CALL, BRANCH };
 
 /* How many instructions lead from the block at @s to the next at @to. */
@@ -324,7 +340,8 @@ static unsigned length(struct user *u, const struct state *s, uint32_t to, enum 
 			u->slot = true;
 			return n + 1;
 		}
-		if ((mips_insns[op].class == MIPS_CLASS_likely || mips_insns[op].class == MIPS_CLASS_likelink) &&
+		if ((mips_insns[op].class == MIPS_CLASS_likely ||
+		     mips_insns[op].class == MIPS_CLASS_likelink) &&
 		    to == pc + 8) {
 			/* not taken: the slot is annulled; or taken to where it goes on anyway */
 			*stop = (w & 0xffff) == 1 ? BRANCH : *stop;
@@ -345,7 +362,8 @@ static void start(struct user *u, const char *input, char *const argv[])
 	fcntl(fd[1], F_SETPIPE_SZ, 4096);
 	u->pid = fork();
 	if (!u->pid) {
-		char *av[16] = { "qemu-mipsel", "-cpu", "24Kf", "-B", "0x100000000", "-d", "cpu,nochain", "-D",
+		char *av[16] = { "qemu-mipsel", "-cpu", "24Kf", "-B", "0x100000000", "-d",
+			"cpu,nochain", "-D",
 				 "/proc/self/fd/9" };
 
 		dup2(fd[1], 9);
@@ -401,9 +419,9 @@ static void program(const char *name, const char *input, char *const argv[])
 			run(u, 1);
 		compare(u, &next);
 	}
-	print_message("%s: %llu instructions, %llu blocks, %llu system calls, %llu TLB refills\n", name,
-		      (unsigned long long)u->insns, (unsigned long long)u->blocks, (unsigned long long)u->syscalls,
-		      (unsigned long long)u->refills);
+	print_message("%s: %llu instructions, %llu blocks, %llu system calls, %llu TLB refills\n",
+		      name, (unsigned long long)u->insns, (unsigned long long)u->blocks,
+		      (unsigned long long)u->syscalls, (unsigned long long)u->refills);
 	assert_true(u->insns > 10000);
 	kill(u->pid, SIGKILL);
 	waitpid(u->pid, NULL, 0);
@@ -432,8 +450,10 @@ static void test_user(void **state)
 	assert_non_null(getcwd(old, sizeof old));
 	assert_int_equal(chdir(dir), 0);
 	program("bzip2", "data/text", (char *[]){ "bin/bzip2", "-c", NULL });
-	program("busybox sha1sum", "/dev/null", (char *[]){ "bin/busybox", "sha1sum", "data/text", NULL });
-	program("busybox sort", "/dev/null", (char *[]){ "bin/busybox", "sort", "-k4n", "data/text", NULL });
+	program("busybox sha1sum", "/dev/null",
+		(char *[]){ "bin/busybox", "sha1sum", "data/text", NULL });
+	program("busybox sort", "/dev/null",
+		(char *[]){ "bin/busybox", "sort", "-k4n", "data/text", NULL });
 	program("lua", "/dev/null", (char *[]){ "bin/lua", "work.lua", NULL });
 	assert_int_equal(chdir(old), 0);
 }

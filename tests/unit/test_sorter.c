@@ -62,11 +62,12 @@ static void test_sorted(void **unused)
 	sorted(1u << 17, ~0ull);		/* exactly one run */
 	sorted((1u << 17) + 1, 0xffff00ff0000);
 	sorted(3u << 20, 0xfffff);		/* 24 runs */
-	sorted(5u << 20, 0);			/* 40 runs, of which 32 become one: order is all there is */
+	sorted(5u << 20, 0);	/* 40 runs, of which 32 become one: order is all there is */
 	sorted(9u << 20, 0xffffff);
 }
 
-/* A temporary directory that is not there is an error, as long as nothing is lost without a word. */
+/* A temporary directory that is not there is an error, as long as nothing is lost without a
+ * word. */
 static void test_no_room(void **unused)
 {
 	struct pm_sorter *s = pm_sorter_new();
@@ -83,10 +84,11 @@ static void test_no_room(void **unused)
 	pm_sorter_free(s);
 }
 
-/* ---- next requests -------------------------------------------------------------------------------- */
+/* ---- next requests -------------------------------------------------------------------------- */
 
 /* Requests of @n blocks that @block names, written as @format into @out. */
-static void write_requests(const char *format, size_t n, uint64_t (*block)(uint64_t i), struct pm_output *out)
+static void write_requests(const char *format, size_t n, uint64_t (*block)(uint64_t i),
+			   struct pm_output *out)
 {
 	static struct pm_event ev[4096];
 	static const struct pm_stream stream;
@@ -99,7 +101,9 @@ static void write_requests(const char *format, size_t n, uint64_t (*block)(uint6
 		struct pm_batch b = { .stream = &stream, .ev = ev };
 
 		for (; b.n < NR(ev) && i < n; i++)
-			ev[b.n++] = (struct pm_event){ PM_EV_READ, 0, 4, PM_NONE, block(i) * 64 + i % 64, 0 };
+			ev[b.n++] = (struct pm_event){
+				PM_EV_READ, 0, 4, PM_NONE, block(i) * 64 + i % 64, 0
+			};
 		assert_int_equal(f->write->write(w, &b, &err), PM_OK);
 	}
 	assert_int_equal(f->write->finish(w, &err), PM_OK);
@@ -125,9 +129,11 @@ static void check(const char *format, size_t n, uint64_t (*block)(uint64_t i))
 
 		if (pm_get32(r) != i || pm_get64(r + 4) != block(i) || pm_get32(r + 12) != 64 ||
 		    pm_get64(r + 16) != (fresh ? UINT64_MAX : *at))
-			fail_msg("request %zu: time %u, object %llu, size %u, next %llu; expected object %llu, next %llu",
-				 i, pm_get32(r), (unsigned long long)pm_get64(r + 4), pm_get32(r + 12),
-				 (unsigned long long)pm_get64(r + 16), (unsigned long long)block(i),
+			fail_msg("request %zu: time %u, object %llu, size %u, next %llu; expected "
+				 "object %llu, next %llu",
+				 i, pm_get32(r), (unsigned long long)pm_get64(r + 4),
+				 pm_get32(r + 12), (unsigned long long)pm_get64(r + 16),
+				 (unsigned long long)block(i),
 				 (unsigned long long)(fresh ? UINT64_MAX : *at));
 		*at = i;
 	}

@@ -53,7 +53,8 @@ static void test_geometries(void **state)
 
 	(void)state;
 	for (unsigned round = 0; round < 8; round++) {
-		uint64_t line = 16u << round % 4, *a = addresses(round < 4 ? line : 0, line * 3000, n);
+		uint64_t line = 16u << round % 4,
+			 *a = addresses(round < 4 ? line : 0, line * 3000, n);
 		struct pm_stack *s = pm_stack_new(__builtin_ctzll(line), first, levels, ways);
 
 		for (size_t i = 0; i < n; i += 999)
@@ -63,7 +64,8 @@ static void test_geometries(void **state)
 				uint64_t slow = o_lru_misses(a, n, line, 1ull << l, w);
 
 				if (pm_stack_misses(s, l, w) != slow)
-					fail_msg("line %d sets %d ways %u: %llu misses, slow %llu", (int)line, 1 << l, w,
+					fail_msg("line %d sets %d ways %u: %llu misses, slow %llu",
+						 (int)line, 1 << l, w,
 						 (unsigned long long)pm_stack_misses(s, l, w),
 						 (unsigned long long)slow);
 				compared += n;
@@ -103,7 +105,8 @@ static void against_cache(uint64_t seed)
 			assert_non_null(c);
 			pm_cache_events(c, ev, n);
 			for (int op = 0; op < PM_OP_COUNT; op++)
-				m += pm_cache_stats(c, 0)->miss[op][0] + pm_cache_stats(c, 0)->miss[op][1];
+				m += pm_cache_stats(c, 0)->miss[op][0] +
+				     pm_cache_stats(c, 0)->miss[op][1];
 			assert_int_equal(m, pm_stack_misses(s, l, w));
 			compared += n;
 			pm_cache_free(c);
@@ -122,7 +125,8 @@ static void test_against_cache(void **state)
 
 static void reuse_check(uint64_t seed, uint64_t span, size_t n, unsigned shift)
 {
-	uint64_t *a = addresses(seed, span, n), cold = 0, *hist = calloc(n + 1, sizeof *hist), window = 0;
+	uint64_t *a = addresses(seed, span, n), cold = 0, *hist = calloc(n + 1, sizeof *hist),
+		 window = 0;
 	struct pm_reuse *u = pm_reuse_new();
 	struct o_lru l = { 0 }, seen = { 0 };
 	const uint64_t *h;
@@ -151,7 +155,8 @@ static void reuse_check(uint64_t seed, uint64_t span, size_t n, unsigned shift)
 	for (size_t d = 0; d < n; d++)
 		if ((d < m ? h[d] : 0) != hist[d])
 			fail_msg("distance %zu: %llu times, slow %llu", d,
-				 (unsigned long long)(d < m ? h[d] : 0), (unsigned long long)hist[d]);
+				 (unsigned long long)(d < m ? h[d] : 0),
+				 (unsigned long long)hist[d]);
 	compared += n;
 	pm_reuse_free(u);
 	/* working sets: distinct lines of each stretch of 5000 */
@@ -175,7 +180,8 @@ static void test_reuse(void **state)
 {
 	(void)state;
 	reuse_check(1, 20000, nrefs(150000), 3);
-	reuse_check(2, 2000000, nrefs(150000), 6);	/* more lines than the first capacity divided by 8 */
+	reuse_check(2, 2000000, nrefs(150000), 6);	/* more lines than the first capacity
+							 * divided by 8 */
 	reuse_check(3, 1000, nrefs(300000), 0);
 	reuse_check(0, 0, 50000, 6);
 }
@@ -207,7 +213,8 @@ static void test_shards(void **state)
 	h[0] = pm_reuse_hist(exact, ns);
 	h[1] = pm_reuse_hist(some, ns + 1);
 	for (size_t size = 64; size < 60000; size *= 2) {
-		double m[2] = { pm_reuse_cold(exact), pm_reuse_cold(some) }, mean = 0, var = 0, mg[8], se;
+		double m[2] = { pm_reuse_cold(exact), pm_reuse_cold(some) }, mean = 0, var = 0,
+		mg[8], se;
 
 		for (size_t d = size; d < ns[0]; d++)
 			m[0] += h[0][d];
@@ -229,7 +236,8 @@ static void test_shards(void **state)
 			var += (mg[k] - mean) * (mg[k] - mean) / 7;
 		se = sqrt(var / 8);
 		if (fabs(m[0] - m[1]) > 4 * se || fabs(m[0] - m[1]) > 0.05)
-			fail_msg("size %zu: exact %f, sampled %f, standard error %f", size, m[0], m[1], se);
+			fail_msg("size %zu: exact %f, sampled %f, standard error %f", size, m[0],
+				 m[1], se);
 	}
 	for (int k = 0; k < 8; k++)
 		pm_reuse_free(g[k]);

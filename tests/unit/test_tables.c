@@ -37,12 +37,13 @@ static bool known(void *ctx, uint64_t addr, struct xl_known *out)
 	return false;
 }
 
-/* Translates @code, at TEXT, with rets all behind it, and says at which of its addresses (bit: offset / 8, from
- * 0x40 on) there is an entry for indirect jumps. */
+/* Translates @code, at TEXT, with rets all behind it, and says at which of its addresses (bit:
+ * offset / 8, from 0x40 on) there is an entry for indirect jumps. */
 static uint32_t found(const char *code, size_t n, bool i386)
 {
 	const struct xl_input in = {
-		.kind = XL_PROFILE, .i386 = i386, .entry = TEXT, .lo = TEXT, .hi = TEXT + sizeof text,
+		.kind = XL_PROFILE, .i386 = i386, .entry = TEXT, .lo = TEXT,
+		.hi = TEXT + sizeof text,
 		.place = 0x10000000, .read = read_text, .data = read_data, .known = known,
 	};
 	struct xl_unit u = { 0 };
@@ -72,9 +73,13 @@ static void fixed(void **state)
 	for (size_t i = 0; i < 8; i++)
 		put(i, 8, TEXT + 0x40 + 8 * i);
 	/* cmp $2,%edi; ja .+0x2b; mov %edi,%edi; jmp *0x402000(,%rdi,8) */
-	assert_int_equal(FOUND("\x83\xff\x02\x77\x29\x89\xff\xff\x24\xfd\x00\x20\x40\x00", false), 7);
+	assert_int_equal(FOUND("\x83\xff\x02\x77\x29\x89\xff\xff\x24\xfd\x00\x20\x40\x00", false),
+			 7);
 	/* cmp $4,%edi; ja; mov %edi,%edi; mov 0x402000(,%rdi,8),%rax; jmp *%rax */
-	assert_int_equal(FOUND("\x83\xff\x04\x77\x29\x89\xff\x48\x8b\x04\xfd\x00\x20\x40\x00\xff\xe0", false), 31);
+	assert_int_equal(FOUND("\x83\xff\x04\x77\x29\x89\xff\x48\x8b\x04\xfd\x00\x20\x40\x00\xff"
+			       "\xe0",
+			       false),
+			 31);
 	/* no comparison: up to where it is no code any more */
 	put(6, 8, 0x1234);
 	assert_int_equal(FOUND("\xff\x24\xfd\x00\x20\x40\x00", false), 63);
@@ -87,15 +92,22 @@ static void relative(void **state)
 	(void)state;
 	for (size_t i = 0; i < 8; i++)
 		put(i, 4, TEXT + 0x40 + 8 * i - DATA);
-	/* cmp $3,%edi; ja; lea 0x402000(%rip),%rdx; movslq (%rdx,%rdi,4),%rax; add %rdx,%rax; notrack jmp *%rax */
-	assert_int_equal(FOUND("\x83\xff\x03\x77\x29\x48\x8d\x15\xf4\x0f\x00\x00\x48\x63\x04\xba\x48\x01\xd0\x3e\xff\xe0",
-			       false), 15);
+	/* cmp $3,%edi; ja; lea 0x402000(%rip),%rdx; movslq (%rdx,%rdi,4),%rax; add %rdx,%rax;
+	 * notrack jmp *%rax */
+	assert_int_equal(FOUND("\x83\xff\x03\x77\x29\x48\x8d\x15\xf4\x0f\x00\x00\x48\x63\x04\xba"
+			       "\x48\x01\xd0\x3e\xff\xe0",
+			       false),
+			 15);
 	/* the same with r8, r9 and the other add */
-	assert_int_equal(FOUND("\x83\xff\x01\x77\x29\x4c\x8d\x05\xf4\x0f\x00\x00\x4d\x63\x0c\xb8\x4d\x03\xc8\x41\xff\xe1",
-			       false), 3);
+	assert_int_equal(FOUND("\x83\xff\x01\x77\x29\x4c\x8d\x05\xf4\x0f\x00\x00\x4d\x63\x0c\xb8"
+			       "\x4d\x03\xc8\x41\xff\xe1",
+			       false),
+			 3);
 	/* what is added is not the table */
-	assert_int_equal(FOUND("\x83\xff\x03\x77\x29\x48\x8d\x15\xf4\x0f\x00\x00\x48\x63\x04\xba\x48\x01\xc8\xff\xe0",
-			       false), 0);
+	assert_int_equal(FOUND("\x83\xff\x03\x77\x29\x48\x8d\x15\xf4\x0f\x00\x00\x48\x63\x04\xba"
+			       "\x48\x01\xc8\xff\xe0",
+			       false),
+			 0);
 }
 
 static void computed_goto(void **state)

@@ -51,9 +51,12 @@ static bool guest_load(struct guest *g, const char *flags, bool pie, uint64_t ba
 	snprintf(path, sizeof path, "%s/guest", scratch_dir);
 	snprintf(cmd, sizeof cmd,
 		 "gcc -std=gnu11 %s -w -fno-stack-protector -fno-builtin -ffreestanding -nostdlib "
-		 "-fcf-protection=none %s -Wl,-e,guest_main -Wl,--build-id=none -Wl,-z,separate-code "
-		 "-Wl,-z,norelro -o %s %s/tests/programs/xlate_guest.c", flags,
-		 pie ? "-fPIE -static-pie" : "-fno-pie -no-pie -static -Wl,-Ttext-segment=0x58000000",
+		 "-fcf-protection=none %s -Wl,-e,guest_main -Wl,--build-id=none "
+		 "-Wl,-z,separate-code "
+		 "-Wl,-z,norelro -o %s %s/tests/programs/xlate_guest.c",
+		 flags,
+		 pie ? "-fPIE -static-pie"
+		     : "-fno-pie -no-pie -static -Wl,-Ttext-segment=0x58000000",
 		 path, top);
 	assert_int_equal(system(cmd), 0);
 	fd = open(path, O_RDONLY);
@@ -70,15 +73,17 @@ static bool guest_load(struct guest *g, const char *flags, bool pie, uint64_t ba
 	uint64_t bias = pie ? base : 0;
 
 	for (int i = 0; i < eh->e_phnum; i++)
-		if (ph[i].p_type == PT_LOAD && ph[i].p_vaddr + ph[i].p_memsz + bias - g->base > g->size)
+		if (ph[i].p_type == PT_LOAD &&
+		    ph[i].p_vaddr + ph[i].p_memsz + bias - g->base > g->size)
 			g->size = ph[i].p_vaddr + ph[i].p_memsz + bias - g->base;
 	g->size = (g->size + 4095) & ~4095ul;
-	if (mmap((void *)g->base, g->size + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS |
-		 MAP_FIXED_NOREPLACE, -1, 0) != (void *)g->base)
+	if (mmap((void *)g->base, g->size + 4096, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != (void *)g->base)
 		return false;
 	for (int i = 0; i < eh->e_phnum; i++)
 		if (ph[i].p_type == PT_LOAD)
-			memcpy((void *)(bias + ph[i].p_vaddr), file + ph[i].p_offset, ph[i].p_filesz);
+			memcpy((void *)(bias + ph[i].p_vaddr), file + ph[i].p_offset,
+			       ph[i].p_filesz);
 	sh = (const void *)(file + eh->e_shoff);
 	for (int i = 0; i < eh->e_shnum; i++) {
 		if (sh[i].sh_type == SHT_PROGBITS && (sh[i].sh_flags & SHF_EXECINSTR)) {
@@ -87,7 +92,8 @@ static bool guest_load(struct guest *g, const char *flags, bool pie, uint64_t ba
 		}
 		if (sh[i].sh_type == SHT_RELA)
 			for (uint64_t k = 0; k < sh[i].sh_size / sizeof(Elf64_Rela); k++) {
-				const Elf64_Rela *r = (const Elf64_Rela *)(file + sh[i].sh_offset) + k;
+				const Elf64_Rela *r = (const Elf64_Rela *)(file + sh[i].sh_offset) +
+						      k;
 
 				assert_int_equal(ELF64_R_TYPE(r->r_info), R_X86_64_RELATIVE);
 				*(uint64_t *)(bias + r->r_offset) = bias + r->r_addend;
@@ -157,11 +163,12 @@ static void assert_same_end(const struct run *r, const struct state *a, int sig_
 	if (r->failed)
 		fail_msg("%s", r->why);
 	if (r->end_signal != sig_a || r->end.pc != a->pc)
-		fail_msg("ends with signal %d at 0x%lx, natively %d at 0x%lx", r->end_signal, r->end.pc,
-			 sig_a, a->pc);
+		fail_msg("ends with signal %d at 0x%lx, natively %d at 0x%lx", r->end_signal,
+			 r->end.pc, sig_a, a->pc);
 	for (int i = 0; i < 16; i++)
 		if (r->end.r[i] != a->r[i])
-			fail_msg("at the end %s is 0x%lx, natively 0x%lx", reg_name[i], r->end.r[i], a->r[i]);
+			fail_msg("at the end %s is 0x%lx, natively 0x%lx", reg_name[i], r->end.r[i],
+				 a->r[i]);
 	assert_int_equal(r->end.flags & end_flags(r), a->flags & end_flags(r));
 }
 
@@ -262,12 +269,14 @@ static void guest_O3(void **state) { test_guest("-O3 -march=x86-64-v3", 1); }
 static void guest_Os(void **state) { test_guest("-Os", 1); }
 
 /* ---- random programs ------------------------------------------------------------------------ */
-#define RANDOM_AT	0x50000000ull		/* absolute, and above the heap, which begins up to 1 GiB behind the
-						 * program; elsewhere for position-independent ones */
+#define RANDOM_AT	0x50000000ull		/* absolute, and above the heap, which begins up
+						 * to 1 GiB behind the program; elsewhere for
+						 * position-independent ones */
 #define RANDOM_PIC	0x540000000ull
 #define TEXT_SIZE	0x4000
 #define DATA_SIZE	0x4000
-/* Within 2 GiB of the text, and of the cache's place, which are so far apart that one does not reach the other. */
+/* Within 2 GiB of the text, and of the cache's place, which are so far apart that one does not
+ * reach the other. */
 #define FAR_TEXT	0x600000000ull
 #define FAR_DATA	(FAR_TEXT - 0x50000000)
 #define FAR_CACHE	(FAR_TEXT + 0x50000000)
@@ -279,7 +288,8 @@ struct maker {
 	uint32_t start[MAX_BLOCKS + 1];		/* of each block; the last is the leaf function */
 	struct { uint32_t at, to; bool byte; } fix[128];
 	uint32_t nfix, nblock;
-	uint64_t at, data;			/* of the text; what it is to address relative to rip, 0: nothing */
+	uint64_t at, data;			/* of the text; what it is to address relative to
+						 * rip, 0: nothing */
 	ZydisDecoder zd;
 };
 
@@ -321,7 +331,8 @@ static void mk_through_data(struct maker *m, bool call)
 	mk_pc32(m, to, 0);
 }
 
-/* @p with [rip + disp32] in place of [rsi + disp8]; as it is where that is no instruction, of MPX. */
+/* @p with [rip + disp32] in place of [rsi + disp8]; as it is where that is no instruction, of
+ * MPX. */
 static void mk_far(struct maker *m, const uint8_t *p, const struct x86_insn *x)
 {
 	const uint32_t start = m->n;
@@ -409,7 +420,7 @@ static void mk_insn(struct maker *m)
 		mk_rel(m, rng() % (m->nblock + 1), false);
 		return;
 	case 3:
-		mk(m, "\x66\x81\x3d", 3);		/* cmp word [rip + ..], imm16; rip is behind imm */
+		mk(m, "\x66\x81\x3d", 3);	/* cmp word [rip + ..], imm16; rip is behind imm */
 		mk_rel(m, rng() % (m->nblock + 1), false);
 		mk(m, "\x34\x12", 2);
 		return;
@@ -425,21 +436,24 @@ static void mk_insn(struct maker *m)
 		    x.prop & (X86_RIP | X86_TLS) || x.write & (1 << 4 | 1 << 6))
 			continue;
 		ZydisDecoderDecodeFull(&m->zd, p, sizeof p, &z, op);
-		if (unfit(&z, op) || z.mnemonic == ZYDIS_MNEMONIC_INT3 || z.mnemonic == ZYDIS_MNEMONIC_INT1)
+		if (unfit(&z, op) || z.mnemonic == ZYDIS_MNEMONIC_INT3 ||
+		    z.mnemonic == ZYDIS_MNEMONIC_INT1)
 			continue;
 		/* memory: only [rsi + disp8], and what faults anyway */
-		if (x.nref && !(x.nref == 1 && x.modrm && p[x.modrm] >> 6 == 1 && !(x.prop & X86_ADDR) &&
-				op_base(&z, op) == ZYDIS_REGISTER_RSI))
+		if (x.nref && !(x.nref == 1 && x.modrm && p[x.modrm] >> 6 == 1 &&
+				!(x.prop & X86_ADDR) && op_base(&z, op) == ZYDIS_REGISTER_RSI))
 			continue;
 		if (x.nref && z.meta.category == ZYDIS_CATEGORY_BITBYTE)
 			continue;			/* bt with a register reaches anywhere */
 		if (x.prop & X86_MAY_FAULT && !x.nref && rng() % 16)
 			continue;
-		if (z.meta.isa_ext == ZYDIS_ISA_EXT_AMD3DNOW || z.meta.isa_set == ZYDIS_ISA_SET_PENTIUMMMX)
+		if (z.meta.isa_ext == ZYDIS_ISA_EXT_AMD3DNOW ||
+		    z.meta.isa_set == ZYDIS_ISA_SET_PENTIUMMMX)
 			continue;
 		break;
 	}
-	if (m->data && x.ndisp == 1 && p[x.modrm] >> 6 == 1 && (p[x.modrm] & 7) == 6 && !(x.prop & X86_ADDR) && rng() % 8)
+	if (m->data && x.ndisp == 1 && p[x.modrm] >> 6 == 1 && (p[x.modrm] & 7) == 6 &&
+	    !(x.prop & X86_ADDR) && rng() % 8)
 		mk_far(m, p, &x);
 	else
 		mk(m, (char *)p, x.len);
@@ -486,7 +500,7 @@ static void mk_block(struct maker *m, uint32_t b)
 		mk_rel(m, m->nblock, false);
 		break;
 	case 10:
-		mk(m, "\x4c\x8d\x15", 3);			/* lea r10, [rip + leaf]; call r10 */
+		mk(m, "\x4c\x8d\x15", 3);	/* lea r10, [rip + leaf]; call r10 */
 		mk_rel(m, m->nblock, false);
 		if (m->data)
 			mk_through_data(m, true);
@@ -500,7 +514,7 @@ static void mk_block(struct maker *m, uint32_t b)
 			mk_through_data(m, false);
 			break;
 		}
-		mk(m, "\x48\x8d\x0d", 3);			/* lea rcx, [rip + to]; notrack jmp rcx */
+		mk(m, "\x48\x8d\x0d", 3);	/* lea rcx, [rip + to]; notrack jmp rcx */
 		mk_rel(m, to, false);
 		mk(m, "\x3e\xff\xe1", 3);
 		break;
@@ -509,7 +523,7 @@ static void mk_block(struct maker *m, uint32_t b)
 		mk_rel(m, to, false);
 		mk(m, "\x52\xf3\xc3", 3);
 		break;
-	default:						/* falls, or is entered in the middle */
+	default:	/* falls, or is entered in the middle */
 		at = m->n;
 		mk_insn(m);
 		if (rng() & 1)
@@ -562,9 +576,11 @@ static void run_random(uint64_t at, bool absolute, unsigned programs, bool step)
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	dat = mmap((void *)(far ? FAR_DATA : DATA_AT), DATA_SIZE, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	r.cache = mmap((void *)(far ? FAR_CACHE : at + 0x1000000), CACHE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+	r.cache = mmap((void *)(far ? FAR_CACHE : at + 0x1000000), CACHE_SIZE,
+		       PROT_READ | PROT_WRITE | PROT_EXEC,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	assert_true(mem == (void *)at && dat == (void *)(far ? FAR_DATA : DATA_AT) && r.cache != MAP_FAILED);
+	assert_true(mem == (void *)at && dat == (void *)(far ? FAR_DATA : DATA_AT) &&
+		    r.cache != MAP_FAILED);
 	m.at = at;
 	m.data = far ? FAR_DATA : 0;
 	ZydisDecoderInit(&m.zd, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
@@ -689,7 +705,8 @@ static const struct snippet {
 	{ "ud2", "\x31\xc0\x0f\x0b", 4, 0, 0 },
 	{ "hlt", "\xf9\xf4", 2, 0, 0 },
 	{ "bad call", "\x31\xc0\xff\xd0", 4, 0, 0 },
-	{ "call through fs", "\x48\xc7\xc0\x10\0\0\0\x64\xff\x10", 10, 0, 0 },	/* the thread's block: its own address */
+	/* the thread's block: its own address */
+	{ "call through fs", "\x48\xc7\xc0\x10\0\0\0\x64\xff\x10", 10, 0, 0 },
 	{ "jmp rax", "\xf9\x48\x8d\x05\x04\0\0\0\xff\xe0\x0f\x0b\x83\xd1\0\xc3", 16, 0, 0 },
 	{ "jmp rcx", "\xf9\x48\x8d\x0d\x04\0\0\0\xff\xe1\x0f\x0b\x83\xd1\0\xc3", 16, 0, 0 },
 	{ "jmp rdx", "\xf9\x48\x8d\x15\x04\0\0\0\xff\xe2\x0f\x0b\x83\xd1\0\xc3", 16, 0, 0 },
@@ -731,7 +748,8 @@ static void runtime_gates(void **state)
 	memset(thread_block + 0x800, 0x5a, 8);
 	mem = mmap((void *)RANDOM_AT, 4096, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	r.cache = mmap((void *)(RANDOM_AT + 0x1000000), CACHE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+	r.cache = mmap((void *)(RANDOM_AT + 0x1000000), CACHE_SIZE,
+		       PROT_READ | PROT_WRITE | PROT_EXEC,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	assert_true(mem == (void *)RANDOM_AT && r.cache != MAP_FAILED);
 	r.text = text;
@@ -787,7 +805,8 @@ static void changed_bytes(void **state)
 		skip();
 	mem = mmap((void *)RANDOM_AT, 4096, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	r.cache = mmap((void *)(RANDOM_AT + 0x1000000), CACHE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+	r.cache = mmap((void *)(RANDOM_AT + 0x1000000), CACHE_SIZE,
+		       PROT_READ | PROT_WRITE | PROT_EXEC,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	assert_true(mem == (void *)RANDOM_AT && r.cache != MAP_FAILED);
 	r.text = text;
@@ -832,7 +851,8 @@ static const uint8_t *text_of_guest(void *ctx, uint64_t addr, size_t *avail)
 	return g->copy + (addr - g->base);
 }
 
-/* Counting copies lie behind what a unit is without them, one for each block, and write no records. */
+/* Counting copies lie behind what a unit is without them, one for each block, and write no
+ * records. */
 static void counting_copies(void **state)
 {
 	struct xl_unit without = { 0 }, with = { 0 };
@@ -843,7 +863,8 @@ static void counting_copies(void **state)
 	assert_true(guest_load(&g, "-O2", true, 0x500000000));
 	for (int kind = XL_BRANCH; kind <= XL_EXEC; kind++) {
 		struct xl_input in = {
-			.kind = (enum xl_kind)kind, .entry = g.entry, .lo = g.lo, .hi = g.hi, .place = g.lo + 0x1000000,
+			.kind = (enum xl_kind)kind, .entry = g.entry, .lo = g.lo, .hi = g.hi,
+			.place = g.lo + 0x1000000,
 			.read = text_of_guest, .ctx = &g,
 		};
 		size_t n, jumps_out = 0;
@@ -861,7 +882,8 @@ static void counting_copies(void **state)
 		for (size_t k = 0; k < n; k++) {
 			const struct xl_block *b = &with.block[k], *t = b + n;
 
-			assert_true(t->pc == b->pc && t->size == b->size && t->n == b->n && t->live == b->live);
+			assert_true(t->pc == b->pc && t->size == b->size && t->n == b->n &&
+				    t->live == b->live);
 			assert_true(t->flags == (b->flags | XL_COUNTS) && t->code >= without.ncode);
 			assert_int_equal(t->indirect == XL_NONE, b->indirect == XL_NONE);
 			assert_int_equal(t->prev, b->prev == XL_NONE ? XL_NONE : b->prev + n);
@@ -869,9 +891,11 @@ static void counting_copies(void **state)
 		for (size_t k = 0; k < with.nlink; k++)
 			assert_int_equal(with.link[k].counting, k >= without.nlink);
 		for (size_t k = 0; k < with.nreloc; k++)
-			assert_true(with.reloc[k].at < without.ncode || with.reloc[k].kind != XL_REL_BLOCK);
+			assert_true(with.reloc[k].at < without.ncode ||
+				    with.reloc[k].kind != XL_REL_BLOCK);
 		for (size_t k = without.ncode; k + 7 < with.ncode; k++)
-			jumps_out += !memcmp(with.code + k, "\x65\xff\x24\x25\x68\0\0", 8);	/* jmp gs:[RT_DO_COUNT] */
+			jumps_out += !memcmp(with.code + k, "\x65\xff\x24\x25\x68\0\0",
+					     8); /* jmp gs:[RT_DO_COUNT] */
 		assert_true(jumps_out > 2 && jumps_out < n);
 	}
 	xl_unit_release(&without);

@@ -75,7 +75,8 @@ static void lab_open(void)
 {
 	static uint8_t alt[1 << 17];
 	stack_t ss = { .ss_sp = alt, .ss_size = sizeof alt };
-	struct sigaction sa = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
+	struct sigaction sa = { .sa_sigaction = on_fault,
+		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
 	void *p = mmap((void *)LAB, LAB_SIZE, PROT_NONE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
@@ -98,8 +99,10 @@ static void lab_close(void)
 /* A function around @insn: load everything, execute, store everything. */
 static void build(const uint8_t *insn, unsigned n)
 {
-	static const uint8_t save[] = { 0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57 };
-	static const uint8_t back[] = { 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, 0xfc, 0xc3 };
+	static const uint8_t save[] = { 0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41,
+		0x57 };
+	static const uint8_t back[] = { 0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b,
+		0xfc, 0xc3 };
 
 	out = (uint8_t *)CODE;
 	emit(save, sizeof save);
@@ -174,7 +177,8 @@ static void complain(const ZydisDecodedInstruction *z, const uint8_t *p, const s
 
 	for (unsigned i = 0; i < x->len; i++)
 		snprintf(hex + 3 * i, 4, " %02x", p[i]);
-	fail_msg("%s:%s: %s %d (read %04x kill %04x write %04x, flags read %02x kill %02x write %02x)",
+	fail_msg("%s:%s: %s %d (read %04x kill %04x write %04x, flags read %02x kill %02x write "
+		 "%02x)",
 		 ZydisMnemonicGetString(z->mnemonic), hex, what, reg, x->read, x->kill, x->write,
 		 x->fread, x->fkill, x->fwrite);
 }
@@ -220,7 +224,8 @@ static void summaries_hold(void **unused)
 		if (sig_a != sig_b)
 			complain(&z, p, &x, "the signal depends on what is not read:", sig_a);
 		if (sig_a) {
-			/* only signals that come of the instruction's operation; not #UD, nor SSE */
+			/* only signals that come of the instruction's operation; not #UD, nor
+			 * SSE */
 			if ((sig_a == SIGSEGV || sig_a == SIGFPE || sig_a == SIGBUS) &&
 			    !(x.prop & X86_MAY_FAULT))
 				complain(&z, p, &x, "it faults, which was not foreseen:", sig_a);
@@ -334,8 +339,8 @@ static void kinds(void **unused)
 			if (!x86_decode(d, p, pad ? sizeof p : k[i].n, &x))
 				fail_msg("case %zu does not decode", i);
 			if (x.kind != k[i].kind || x.class != k[i].class || x.len != k[i].len)
-				fail_msg("case %zu (%02x %02x): kind %u, class %u, length %u", i, p[0], p[1],
-					 x.kind, x.class, x.len);
+				fail_msg("case %zu (%02x %02x): kind %u, class %u, length %u", i,
+					 p[0], p[1], x.kind, x.class, x.len);
 			assert_false(x86_decode(d, p, k[i].n - 1, &x));
 		}
 	x86_decoder_free(d);

@@ -49,7 +49,8 @@ static bool unfit(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *o
 	/* x87 state is not seeded: it carries over from trial to trial */
 	if (z->meta.isa_set == ZYDIS_ISA_SET_X87 || z->meta.isa_set == ZYDIS_ISA_SET_FCMOV)
 		return true;
-	/* far from every base register there may be memory of the test, at another place in every run */
+	/* far from every base register there may be memory of the test, at another place in every
+	 * run */
 	for (unsigned i = 0; i < z->operand_count; i++)
 		if (op[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
 		    (op[i].mem.disp.value > 0x10000 || op[i].mem.disp.value < -0x10000))

@@ -2,8 +2,9 @@
 /* xlate_run.h - run guest code natively and translated, in this process, one instruction at a time
  *
  * A toy of the real runtime: gs points to a fake thread block, the shadow is an untouched private
- * mapping, every RT_DO_* slot points to an int3, and the SIGTRAP handler does what the slot asks for.
- * Original code is readable only while translated code runs, so lookups that find nothing fault.
+ * mapping, every RT_DO_* slot points to an int3, and the SIGTRAP handler does what the slot asks
+ * for. Original code is readable only while translated code runs, so lookups that find nothing
+ * fault.
  *
  * With stepping on, the native run leaves a trace of (pc, registers), and the translated run is
  * held against it at every copy address whose map entry says XL_AT_START. */
@@ -43,7 +44,8 @@ struct placed {					/* a unit that lives in the cache */
 	struct xl_unit u;
 	uint64_t at;				/* its place */
 	uint32_t counter0, link0;
-	uint64_t *outside;			/* of each block: its entry for outsiders, 0: none yet */
+	uint64_t *outside;			/* of each block: its entry for outsiders, 0:
+						 * none yet */
 	bool dead;				/* nobody enters it any more */
 };
 
@@ -53,7 +55,8 @@ struct run {
 	uint64_t lo, hi;
 	uint64_t data, data_size;		/* memory that runs may change */
 	bool absolute, patchable, check_bytes;
-	bool abi_flags, dropped;		/* for as long as nothing breaks the ABI; something has */
+	bool abi_flags, dropped;		/* for as long as nothing breaks the ABI;
+						 * something has */
 	uint32_t max_insns, max_blocks;
 	bool step;
 	bool follow_all;			/* no limits to what is compared */
@@ -81,7 +84,8 @@ static uint8_t *thread_block;
 static uint8_t *gate;				/* page of int3 */
 static uint8_t *guest_stack;
 static ucontext_t host;				/* where to go back to */
-static uint8_t host_fp[512] __attribute__((aligned(64))), guest_fp[512] __attribute__((aligned(64)));
+static uint8_t host_fp[512] __attribute__((aligned(64))),
+	guest_fp[512] __attribute__((aligned(64)));
 static struct state start_state;
 static struct x86_decoder *ref_dec;
 
@@ -232,12 +236,14 @@ static void check_unit(const struct placed *p, const struct xl_input *in)
 	}
 	for (size_t k = 0; k < u->nblock; k++) {
 		const struct xl_block *b = &u->block[k];
-		uint32_t begin = b->indirect != XL_NONE && b->indirect < b->code ? b->indirect : b->code;
+		uint32_t begin = b->indirect != XL_NONE && b->indirect < b->code ? b->indirect
+										 : b->code;
 
 		if (!b->nmap || u->map[b->map].code != begin)
 			wrong("map of block %zu does not begin at its code", k);
 		for (uint32_t m = b->map; m < b->map + b->nmap; m++) {
-			const bool tail = u->map[m].flags & XL_CALLED, cold = u->map[m].code >= b->code_end;
+			const bool tail = u->map[m].flags & XL_CALLED,
+				   cold = u->map[m].code >= b->code_end;
 
 			if (tail && (!cold || u->map[m].insn + 1u != b->n))
 				wrong("the tail of block %zu is not its call's", k);
@@ -272,7 +278,8 @@ static void drop_abi(void)
 		p->dead = true;
 		for (size_t j = 0; j < p->u.nblock; j++)
 			if (p->u.block[j].pc != UINT64_MAX)
-				*(int32_t *)(RT_SHADOW + 4 * (uint64_t)(uint32_t)p->u.block[j].pc) = 0;
+				*(int32_t *)(RT_SHADOW +
+					     4 * (uint64_t)(uint32_t)p->u.block[j].pc) = 0;
 	}
 	R->abi_flags = false;
 	R->dropped = true;
@@ -364,7 +371,8 @@ static uint64_t need_indirect(uint64_t pc)
 	return at;
 }
 
-static const struct xl_map *map_of(uint64_t at, const struct placed **pp, const struct xl_block **bb)
+static const struct xl_map *map_of(uint64_t at, const struct placed **pp,
+				   const struct xl_block **bb)
 {
 	for (size_t k = 0; k < R->nunit; k++) {
 		const struct placed *p = &R->unit[k];
@@ -547,7 +555,8 @@ static bool reads_flags_at(uint64_t pc)
 {
 	struct xl_block *b;
 
-	return pc >= R->lo && pc < R->hi && need(pc, false) && find_block(pc, &b) && b->flags & XL_READS_FLAGS;
+	return pc >= R->lo && pc < R->hi && need(pc, false) && find_block(pc, &b) &&
+	       b->flags & XL_READS_FLAGS;
 }
 
 static void on_gate(ucontext_t *uc, uint64_t which)
@@ -569,7 +578,8 @@ static void on_gate(ucontext_t *uc, uint64_t which)
 					drop_abi();
 				go_to(uc, l.target);
 				to = g[REG_RIP];
-				if (to >= (uint64_t)R->cache && to < (uint64_t)R->cache + CACHE_SIZE) {
+				if (to >= (uint64_t)R->cache &&
+				    to < (uint64_t)R->cache + CACHE_SIZE) {
 					int32_t rel = to - (site + 4);
 
 					memcpy((void *)site, &rel, 4);
@@ -748,7 +758,8 @@ static bool run_init(void)
 	if (mmap((void *)RT_SHADOW, RT_SHADOW_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE |
 		 MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) != (void *)RT_SHADOW)
 		return false;
-	thread_block = mmap(NULL, BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	thread_block = mmap(NULL, BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
 	gate = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	guest_stack = mmap((void *)0x60000000, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE |
 			   MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);

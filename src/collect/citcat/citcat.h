@@ -8,14 +8,17 @@
  * .ims      the header of trace/cat.h with magic "PMIMS1", then pairs (address, data), big-endian
  *           32-bit: memory ascending, then state words at IMS_STATE + 4k (k as in machine/window.h)
  * .aes      "AES1", sections; each: tag, count, record bytes, records; all big-endian 32-bit
- *   INTR 24 branch count, EPC, Cause, Status, BadVAddr, EntryHi: before the instruction at EPC (or in its
+ *   INTR 24 branch count, EPC, Cause, Status, BadVAddr, EntryHi: before the instruction at EPC (or
+ *   in its
  *           delay slot, if Cause.BD) once that many branches, jumps and erets are completed
  *   CNT   4 value of the next MFC0 from Count
  *   CAUS  8 value, times: the next so many MFC0 from Cause give it
  *   IO    4 the next word read from, or expected to be written to, physical addresses outside RAM
- *   DMA  20 order (processor bus transactions, and in sideband mode reports, before it), branch count, direction (0
+ *   DMA  20 order (processor bus transactions, and in sideband mode reports, before it), branch
+ *        count, direction (0
  *           memory is read, 1 written) + 256 * bytes, address, data
- *   END  20 branch count, processor transactions at the end of the .cat, 1 if it has no end record, and the number
+ *   END  20 branch count, processor transactions at the end of the .cat, 1 if it has no end record,
+ *        and the number
  *           of instructions (high, low), 0: to the last transaction
  * ERET counts as a jump: a TLB refill handler without a branch would otherwise bring the processor
  * back to the same (branch count, EPC) a second time.
@@ -84,10 +87,12 @@ struct citcat_result {
 	double seconds;			/* of this thread's processor time */
 	uint64_t pc;			/* where it stood at the end */
 	char state[8192];		/* the registers there, as text */
-	struct machine_tracer *tracer;		/* the trace's consumers refer to what it owns: yours, tracer_free()
-					 * it behind the pipeline; also after an error; NULL without a trace */
+	struct machine_tracer *tracer;		/* the trace's consumers refer to what it owns:
+						 * yours, tracer_free() it behind the pipeline;
+						 * also after an error; NULL without a trace */
 };
-/* Divergence is an error whose message says where: instruction, branch count, pc, expected, found. */
+/* Divergence is an error whose message says where: instruction, branch count, pc, expected,
+ * found. */
 enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_opts *o,
 			     struct citcat_result *res, struct pm_err *err);
 
@@ -96,8 +101,9 @@ struct citcat_verify {
 	struct citcat_result replay;
 	uint64_t records, compared;
 };
-enum pm_status citcat_verify(const char *cat, const char *ims, const char *aes, struct pm_pipeline *trace,
-			     struct citcat_verify *v, struct pm_err *err);
+enum pm_status citcat_verify(const char *cat, const char *ims, const char *aes,
+			     struct pm_pipeline *trace, struct citcat_verify *v,
+			     struct pm_err *err);
 
 /* ---- stat (stat.c) ---- */
 /* Into @r: trace, sizes (Fig. 5), schedule, dilation, curve (Fig. 4). */

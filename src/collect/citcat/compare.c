@@ -12,7 +12,8 @@ struct check {
 	bool cut, over;			/* the .cat was cut off; replay has passed the cut */
 };
 
-/* The next record of the .cat that replay can produce: interrupt lines have no place among transactions. */
+/* The next record of the .cat that replay can produce: interrupt lines have no place among
+ * transactions. */
 static enum pm_status next(struct check *k, struct cat_rec *r, struct pm_err *err)
 {
 	enum pm_status st;
@@ -37,25 +38,31 @@ static enum pm_status compare(void *ctx, const struct cat_rec *got, struct pm_er
 	}
 	err->file = k->path;
 	if (st == PM_END)
-		return pm_fail_file(err, "record %llu: the trace ends, replay goes on with %s 0x%08x = 0x%x at branch count %u",
-				    (unsigned long long)cat_record(k->cat) + 1, cat_kind_names[got->kind], got->addr,
-				    got->data, got->branches);
+		return pm_fail_file(err,
+				    "record %llu: the trace ends, replay goes on with %s 0x%08x = "
+				    "0x%x at branch count %u",
+				    (unsigned long long)cat_record(k->cat) + 1,
+				    cat_kind_names[got->kind], got->addr, got->data, got->branches);
 	k->v->compared++;
 	if (want.kind == got->kind && want.bytes == got->bytes && want.branches == got->branches &&
 	    want.addr == got->addr && want.data == got->data)
 		return PM_OK;
-	return pm_fail_file(err, "record %llu differs: the trace has %s of %u bytes, 0x%08x = 0x%x at branch count %u; "
+	return pm_fail_file(err,
+			    "record %llu differs: the trace has %s of %u bytes, 0x%08x = 0x%x at "
+			    "branch count %u; "
 			    "replay has %s of %u bytes, 0x%08x = 0x%x at branch count %u",
-			    (unsigned long long)cat_record(k->cat), cat_kind_names[want.kind], want.bytes, want.addr,
-			    want.data, want.branches, cat_kind_names[got->kind], got->bytes, got->addr, got->data,
+			    (unsigned long long)cat_record(k->cat), cat_kind_names[want.kind],
+			    want.bytes, want.addr, want.data, want.branches,
+			    cat_kind_names[got->kind], got->bytes, got->addr, got->data,
 			    got->branches);
 }
 
-enum pm_status citcat_verify(const char *cat, const char *ims, const char *aes, struct pm_pipeline *trace,
-			     struct citcat_verify *v, struct pm_err *err)
+enum pm_status citcat_verify(const char *cat, const char *ims, const char *aes,
+			     struct pm_pipeline *trace, struct citcat_verify *v, struct pm_err *err)
 {
 	struct check k = { .v = v, .path = cat };
-	struct citcat_replay_opts o = { .trace = trace, .record = compare, .ctx = &k, .limit = UINT64_MAX };
+	struct citcat_replay_opts o = { .trace = trace, .record = compare, .ctx = &k,
+		.limit = UINT64_MAX };
 	struct citcat c = { 0 };
 	struct cat_header h;
 	struct cat_rec r;
@@ -73,7 +80,8 @@ enum pm_status citcat_verify(const char *cat, const char *ims, const char *aes, 
 		if ((r.kind == CAT_WRITE || r.kind == CAT_REPORT) && r.addr == WINDOW_BASE + WIN_GO)
 			break;
 	if (st == PM_END)
-		st = pm_fail_file(err, "expected a begin record and the processor's state, found neither");
+		st = pm_fail_file(err, "expected a begin record and the processor's state, found "
+				       "neither");
 	k.cut = c.cut;
 	if (st == PM_OK)
 		st = citcat_replay(&c, &o, &v->replay, err);
@@ -81,9 +89,11 @@ enum pm_status citcat_verify(const char *cat, const char *ims, const char *aes, 
 		st = next(&k, &r, err);
 		if (st == PM_OK) {
 			err->file = cat;
-			st = pm_fail_file(err, "record %llu: replay ends, the trace goes on with %s 0x%08x = 0x%x at branch count %u",
-					  (unsigned long long)cat_record(k.cat), cat_kind_names[r.kind], r.addr, r.data,
-					  r.branches);
+			st = pm_fail_file(err,
+					  "record %llu: replay ends, the trace goes on with %s "
+					  "0x%08x = 0x%x at branch count %u",
+					  (unsigned long long)cat_record(k.cat),
+					  cat_kind_names[r.kind], r.addr, r.data, r.branches);
 		} else if (st == PM_END) {
 			st = PM_OK;
 		}

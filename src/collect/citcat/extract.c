@@ -17,8 +17,8 @@ enum { GO_TICKS = 1 };		/* instructions from the write of Wired to behind the go
 
 struct pass {
 	struct citcat *c;
-	/* by word of RAM: bits 3:0 bytes (ascending) whose initial value is settled or not needed; bit 4:
-	 * goes into the .ims */
+	/* by word of RAM: bits 3:0 bytes (ascending) whose initial value is settled or not needed;
+	 * bit 4: goes into the .ims */
 	uint8_t *word;
 	uint32_t *value;	/* initial values */
 	bool begun, gone, ended;
@@ -31,7 +31,8 @@ struct pass {
 	uint8_t line_kind;
 };
 
-/* Bytes @addr .. of a word as a mask of its four, and how far their number is shifted in the word. */
+/* Bytes @addr .. of a word as a mask of its four, and how far their number is shifted in the
+ * word. */
 static uint8_t lanes(const struct pass *p, uint32_t addr, unsigned bytes, unsigned *shift)
 {
 	*shift = 8 * (p->c->hdr.big_endian ? 4 - bytes - (addr & 3) : (addr & 3));
@@ -80,7 +81,8 @@ static void cause_read(struct pass *p, uint32_t v)
 	struct citcat *c = p->c;
 
 	c->cause_reads++;
-	if (c->ncaus && c->caus[c->ncaus - 1].value == v && c->caus[c->ncaus - 1].times < UINT32_MAX) {
+	if (c->ncaus && c->caus[c->ncaus - 1].value == v &&
+	    c->caus[c->ncaus - 1].times < UINT32_MAX) {
 		c->caus[c->ncaus - 1].times++;
 		return;
 	}
@@ -205,7 +207,8 @@ static void one(struct pass *p, const struct cat_rec *r)
 			pm_grow(c->dma, c->ndma, c->cap_dma);
 			c->dma[c->ndma++] = (struct aes_dma){
 				(uint32_t)p->order, r->branches,
-				(r->kind == CAT_DMA_WRITE) | (uint32_t)r->bytes << 8, r->addr, r->data,
+				(r->kind == CAT_DMA_WRITE) | (uint32_t)r->bytes << 8, r->addr,
+				r->data,
 			};
 		}
 		return;
@@ -221,7 +224,10 @@ static void one(struct pass *p, const struct cat_rec *r)
 			p->line_next += 4;
 			return;
 		}
-		words = (c->hdr.scache ? c->hdr.sline : r->kind == CAT_IFETCH ? c->hdr.iline : c->hdr.dline) / 4;
+		words = (c->hdr.scache		 ? c->hdr.sline
+			 : r->kind == CAT_IFETCH ? c->hdr.iline
+						 : c->hdr.dline) /
+			4;
 		p->line_kind = r->kind;
 		p->line_left = words - 1;
 		p->line_next = r->addr + 4;
@@ -273,7 +279,8 @@ enum pm_status citcat_extract(const char *path, struct citcat *c, struct pm_err 
 		if (!p.begun)
 			st = pm_fail(err, CAT_HEADER, "expected a begin record, found none");
 		else if (!p.gone)
-			st = pm_fail(err, CAT_HEADER, "expected the processor's state (a go store), found none");
+			st = pm_fail(err, CAT_HEADER,
+				     "expected the processor's state (a go store), found none");
 	}
 	c->end_order = (uint32_t)p.order;
 	for (uint32_t w = 0; st == PM_OK && w < words; w++)

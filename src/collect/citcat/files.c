@@ -135,10 +135,14 @@ enum pm_status citcat_read_ims(const uint8_t *p, size_t n, struct citcat *c, str
 			continue;
 		}
 		if (a >= c->hdr.ram_size || a & 3)
-			return pm_fail(err, where, "expected a word address in %u bytes of RAM or a state word, found 0x%08x",
+			return pm_fail(err, where,
+				       "expected a word address in %u bytes of RAM or a state "
+				       "word, found 0x%08x",
 				       c->hdr.ram_size, a);
 		if (any && a <= last)
-			return pm_fail(err, where, "expected ascending addresses, found 0x%08x behind 0x%08x", a, last);
+			return pm_fail(err, where,
+				       "expected ascending addresses, found 0x%08x behind 0x%08x",
+				       a, last);
 		any = true;
 		last = a;
 		pm_grow(c->mem, c->nmem, c->cap_mem);
@@ -147,7 +151,9 @@ enum pm_status citcat_read_ims(const uint8_t *p, size_t n, struct citcat *c, str
 	}
 	for (unsigned k = 0; k < NR(state); k++)
 		if (!state[k])
-			return pm_fail(err, pm_cur_at(&in), "expected %zu words of the processor's state, found none for 0x%08x",
+			return pm_fail(err, pm_cur_at(&in),
+				       "expected %zu words of the processor's state, found none "
+				       "for 0x%08x",
 				       NR(state), IMS_STATE + 4 * k);
 	return PM_OK;
 }
@@ -157,8 +163,62 @@ static bool dma_ok(const struct citcat *c, const struct aes_dma *d)
 	uint32_t bytes = d->direction >> 8;
 
 	return !(d->direction & 0xfe) && (bytes == 1 || bytes == 2 || bytes == 4) &&
-	       (!c->hdr.ram_size || (d->addr < c->hdr.ram_size && bytes <= c->hdr.ram_size - d->addr)) &&
+	       (!c->hdr.ram_size ||
+		(d->addr < c->hdr.ram_size && bytes <= c->hdr.ram_size - d->addr)) &&
 	       !(d->addr & (bytes - 1));
+}
+
+enum aes_section { AES_INTR, AES_CNT, AES_CAUS, AES_IO, AES_DMA, AES_END };
+
+/* One record of a section, which stands at @place; @w are its words. */
+static enum pm_status read_record(struct citcat *c, enum aes_section kind, const uint32_t *w,
+				  uint64_t place, struct pm_err *err)
+{
+	switch (kind) {
+	case AES_INTR:
+		pm_grow(c->intr, c->nintr, c->cap_intr);
+		c->intr[c->nintr++] = (struct aes_intr){ w[0], w[1], w[2],
+							 w[3], w[4], w[5] };
+		break;
+	case AES_CNT:
+		pm_grow(c->cnt, c->ncnt, c->cap_cnt);
+		c->cnt[c->ncnt++] = w[0];
+		break;
+	case AES_CAUS:
+		if (!w[1])
+			return pm_fail(err, place + 4,
+				       "expected a repeat count above 0, found 0");
+		pm_grow(c->caus, c->ncaus, c->cap_caus);
+		c->caus[c->ncaus++] = (struct aes_caus){ w[0], w[1] };
+		c->cause_reads += w[1];
+		break;
+	case AES_IO:
+		pm_grow(c->io, c->nio, c->cap_io);
+		c->io[c->nio++] = w[0];
+		break;
+	case AES_DMA:
+		pm_grow(c->dma, c->ndma, c->cap_dma);
+		c->dma[c->ndma++] = (struct aes_dma){ w[0], w[1], w[2], w[3],
+						      w[4] };
+		if (!dma_ok(c, &c->dma[c->ndma - 1]))
+			return pm_fail(err, place,
+				       "expected 1, 2 or 4 aligned bytes in RAM, "
+				       "found 0x%x at 0x%08x",
+				       w[2], w[3]);
+		break;
+	case AES_END:
+		c->end_branches = w[0];
+		c->end_order = w[1];
+		c->cut = w[2];
+		c->end_insns = (uint64_t)w[3] << 32 | w[4];
+		if (c->end_insns >> 40)
+			return pm_fail(err, place + 12,
+				       "expected fewer than 2^40 instructions, "
+				       "found %llu",
+				       (unsigned long long)c->end_insns);
+		break;
+	}
+	return PM_OK;
 }
 
 enum pm_status citcat_read_aes(const uint8_t *p, size_t n, struct citcat *c, struct pm_err *err)
@@ -175,11 +235,13 @@ enum pm_status citcat_read_aes(const uint8_t *p, size_t n, struct citcat *c, str
 	sections = pm_cur_be32(&in, "section count");
 	for (uint32_t s = 0; s < sections && !pm_failed(err); s++) {
 		static const struct { char tag[5]; uint32_t bytes; } kinds[] = {
-			{ "INTR", 24 }, { "CNT ", 4 }, { "CAUS", 8 }, { "IO  ", 4 }, { "DMA ", 20 }, { "END ", 20 },
+			{ "INTR", 24 }, { "CNT ", 4 }, { "CAUS", 8 }, { "IO  ", 4 }, { "DMA ", 20 },
+			{ "END ", 20 },
 		};
 		uint64_t where = pm_cur_at(&in);
 		const uint8_t *tag = pm_cur_bytes(&in, 4, "section tag");
-		uint32_t count = pm_cur_be32(&in, "record count"), bytes = pm_cur_be32(&in, "record size");
+		uint32_t count = pm_cur_be32(&in, "record count"),
+			 bytes = pm_cur_be32(&in, "record size");
 		unsigned k = 0;
 
 		if (pm_failed(err))
@@ -187,14 +249,18 @@ enum pm_status citcat_read_aes(const uint8_t *p, size_t n, struct citcat *c, str
 		while (k < NR(kinds) && memcmp(tag, kinds[k].tag, 4))
 			k++;
 		if (k == NR(kinds))
-			return pm_fail(err, where, "expected a section tag, found 0x%02x%02x%02x%02x", tag[0], tag[1],
-				       tag[2], tag[3]);
+			return pm_fail(err, where,
+				       "expected a section tag, found 0x%02x%02x%02x%02x", tag[0],
+				       tag[1], tag[2], tag[3]);
 		if (seen & 1u << k)
 			return pm_fail(err, where, "a second section \"%s\"", kinds[k].tag);
 		seen |= 1u << k;
 		if (bytes != kinds[k].bytes)
-			return pm_fail(err, where + 8, "expected records of %u bytes in \"%s\", found %u", kinds[k].bytes,
-				       kinds[k].tag, bytes);
+			return pm_fail(err, where + 8,
+				       "expected records of %u bytes in \"%s\", found %u",
+				       kinds[k].bytes, kinds[k].tag, bytes);
+		if (k == AES_END && count != 1)
+			return pm_fail(err, where + 4, "expected one end record, found %u", count);
 		if (!pm_cur_need(&in, (uint64_t)count * bytes, "records"))
 			return PM_ERR;
 		for (uint32_t i = 0; i < count; i++) {
@@ -203,58 +269,23 @@ enum pm_status citcat_read_aes(const uint8_t *p, size_t n, struct citcat *c, str
 
 			for (unsigned j = 0; j < bytes / 4; j++)
 				w[j] = pm_cur_be32(&in, "record");
-			switch (k) {
-			case 0:
-				pm_grow(c->intr, c->nintr, c->cap_intr);
-				c->intr[c->nintr++] = (struct aes_intr){ w[0], w[1], w[2], w[3], w[4], w[5] };
-				break;
-			case 1:
-				pm_grow(c->cnt, c->ncnt, c->cap_cnt);
-				c->cnt[c->ncnt++] = w[0];
-				break;
-			case 2:
-				if (!w[1])
-					return pm_fail(err, place + 4, "expected a repeat count above 0, found 0");
-				pm_grow(c->caus, c->ncaus, c->cap_caus);
-				c->caus[c->ncaus++] = (struct aes_caus){ w[0], w[1] };
-				c->cause_reads += w[1];
-				break;
-			case 3:
-				pm_grow(c->io, c->nio, c->cap_io);
-				c->io[c->nio++] = w[0];
-				break;
-			case 4:
-				pm_grow(c->dma, c->ndma, c->cap_dma);
-				c->dma[c->ndma++] = (struct aes_dma){ w[0], w[1], w[2], w[3], w[4] };
-				if (!dma_ok(c, &c->dma[c->ndma - 1]))
-					return pm_fail(err, place, "expected 1, 2 or 4 aligned bytes in RAM, found 0x%x at 0x%08x",
-						       w[2], w[3]);
-				break;
-			case 5:
-				if (count != 1)
-					return pm_fail(err, where + 4, "expected one end record, found %u", count);
-				c->end_branches = w[0];
-				c->end_order = w[1];
-				c->cut = w[2];
-				c->end_insns = (uint64_t)w[3] << 32 | w[4];
-				if (c->end_insns >> 40)
-					return pm_fail(err, place + 12, "expected fewer than 2^40 instructions, found %llu",
-						       (unsigned long long)c->end_insns);
-				break;
-			}
+			if (read_record(c, k, w, place, err) != PM_OK)
+				return PM_ERR;
 		}
 	}
 	if (pm_failed(err))
 		return PM_ERR;
-	if (!(seen & 1u << 5))
+	if (!(seen & 1u << AES_END))
 		return pm_fail(err, pm_cur_at(&in), "expected a section \"END \", found none");
 	if (pm_cur_left(&in))
-		return pm_fail(err, pm_cur_at(&in), "%zu bytes behind the last section", pm_cur_left(&in));
+		return pm_fail(err, pm_cur_at(&in), "%zu bytes behind the last section",
+			       pm_cur_left(&in));
 	return PM_OK;
 }
 
 static enum pm_status with_file(const char *path, struct citcat *c, struct pm_err *err,
-				enum pm_status (*f)(const uint8_t *, size_t, struct citcat *, struct pm_err *))
+				enum pm_status (*f)(const uint8_t *, size_t, struct citcat *,
+						    struct pm_err *))
 {
 	struct pm_input *in;
 	const uint8_t *p;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* replay.c - the processor again, with a schedule in place of the world
  *
- * There is no board here: memory is an array, and everything else is read from the schedule. Time does
- * not exist: Count and Cause come from the log, interrupts from (branch count, EPC), DMA from its place
- * between two bus transactions of the processor. */
+ * There is no board here: memory is an array, and everything else is read from the schedule. Time
+ * does not exist: Count and Cause come from the log, interrupts from (branch count, EPC), DMA from
+ * its place between two bus transactions of the processor. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,8 @@ struct replay {
 	size_t intr, cnt, caus, io, dma;	/* next entries */
 	uint32_t caus_used;			/* of caus[caus].times */
 	uint32_t order;				/* processor transactions completed */
-	bool done;				/* the last transaction of the trace has been made */
+	bool done;				/* the last transaction of the trace has been
+						 * made */
 	struct pm_err err;			/* divergence, or what record() said */
 };
 
@@ -43,14 +44,16 @@ static void diverge(struct replay *r, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof what, fmt, ap);
 	va_end(ap);
-	pm_fail_file(&r->err, "replay left the log at instruction %llu (branch count %u, pc 0x%08x): %s",
+	pm_fail_file(&r->err,
+		     "replay left the log at instruction %llu (branch count %u, pc 0x%08x): %s",
 		     (unsigned long long)cpu_instructions(r->cpu), (uint32_t)r->cpu->nbranch,
 		     (uint32_t)r->cpu->pc, what);
 }
 
 static void emit(struct replay *r, enum cat_kind kind, unsigned bytes, uint32_t addr, uint32_t data)
 {
-	struct cat_rec rec = { (uint8_t)kind, (uint8_t)bytes, (uint32_t)r->cpu->nbranch, addr, data };
+	struct cat_rec rec = { (uint8_t)kind, (uint8_t)bytes, (uint32_t)r->cpu->nbranch, addr,
+		data };
 
 	if (r->o->record && !pm_failed(&r->err) && r->o->record(r->o->ctx, &rec, &r->err) != PM_OK)
 		r->cpu->attn = true;
@@ -83,7 +86,8 @@ static void dma(struct replay *r)
 		const struct aes_dma *d = &r->c->dma[r->dma++];
 		unsigned bytes = d->direction >> 8;
 		struct cat_rec rec = {
-			d->direction & 1 ? CAT_DMA_WRITE : CAT_DMA_READ, (uint8_t)bytes, d->branches, d->addr, d->data,
+			d->direction & 1 ? CAT_DMA_WRITE : CAT_DMA_READ, (uint8_t)bytes,
+			d->branches, d->addr, d->data,
 		};
 
 		if (d->direction & 1) {
@@ -91,10 +95,11 @@ static void dma(struct replay *r)
 		} else {
 			rec.data = get(r, r->ram + d->addr, bytes);
 			if (rec.data != d->data)
-				diverge(r, "DMA %zu reads 0x%x at 0x%08x, the log says 0x%x", r->dma - 1, rec.data,
-					d->addr, d->data);
+				diverge(r, "DMA %zu reads 0x%x at 0x%08x, the log says 0x%x",
+					r->dma - 1, rec.data, d->addr, d->data);
 		}
-		if (r->o->record && !pm_failed(&r->err) && r->o->record(r->o->ctx, &rec, &r->err) != PM_OK)
+		if (r->o->record && !pm_failed(&r->err) &&
+		    r->o->record(r->o->ctx, &rec, &r->err) != PM_OK)
 			r->cpu->attn = true;
 	}
 }
@@ -198,7 +203,8 @@ static bool bus_write(void *ctx, uint64_t pa, unsigned size, uint64_t val)
 		return true;
 	for (unsigned i = 0; i < size; i += 4) {
 		unsigned n = size < 4 ? size : 4;
-		uint32_t v = size < 8 ? (uint32_t)val : (uint32_t)(val >> 32 * ((i != 0) ^ r->be)), want;
+		uint32_t v = size < 8 ? (uint32_t)val : (uint32_t)(val >> 32 * ((i != 0) ^ r->be)),
+			 want;
 
 		if (size < 4)
 			v &= (1u << 8 * size) - 1;
@@ -209,7 +215,8 @@ static bool bus_write(void *ctx, uint64_t pa, unsigned size, uint64_t val)
 			if (!next_io(r, &want))
 				return true;
 			if (v != want)
-				diverge(r, "device register 0x%08x is written 0x%x, the log says 0x%x",
+				diverge(r,
+					"device register 0x%08x is written 0x%x, the log says 0x%x",
 					(uint32_t)pa + i, v, want);
 		}
 		emit(r, CAT_WRITE, n, (uint32_t)pa + i, v);
@@ -291,7 +298,8 @@ static void bus_space(void *ctx, unsigned asid)
 }
 
 static const struct cpu_bus replay_bus = {
-	bus_fill, bus_writeback, bus_read, bus_write, bus_count, bus_cause, bus_exception, bus_space,
+	bus_fill, bus_writeback, bus_read, bus_write, bus_count, bus_cause, bus_exception,
+	bus_space,
 };
 
 static void load_state(struct replay *r)
@@ -345,10 +353,15 @@ static void fire(struct replay *r, const struct aes_intr *i)
 	c->waiting = false;
 	cpu_interrupt(c);
 	if (c->status != i->status)
-		diverge(r, "Status is 0x%08x at interrupt %zu, the log says 0x%08x", c->status, r->intr, i->status);
-	if ((uint32_t)c->c0[C0_BADVADDR] != i->badvaddr || (uint32_t)c->c0[C0_ENTRYHI] != i->entryhi)
-		diverge(r, "BadVAddr and EntryHi are 0x%08x and 0x%08x at interrupt %zu, the log says 0x%08x and 0x%08x",
-			(uint32_t)c->c0[C0_BADVADDR], (uint32_t)c->c0[C0_ENTRYHI], r->intr, i->badvaddr, i->entryhi);
+		diverge(r, "Status is 0x%08x at interrupt %zu, the log says 0x%08x", c->status,
+			r->intr, i->status);
+	if ((uint32_t)c->c0[C0_BADVADDR] != i->badvaddr ||
+	    (uint32_t)c->c0[C0_ENTRYHI] != i->entryhi)
+		diverge(r,
+			"BadVAddr and EntryHi are 0x%08x and 0x%08x at interrupt %zu, the log says "
+			"0x%08x and 0x%08x",
+			(uint32_t)c->c0[C0_BADVADDR], (uint32_t)c->c0[C0_ENTRYHI], r->intr,
+			i->badvaddr, i->entryhi);
 	c->ip = 0;
 	r->intr++;
 }
@@ -367,12 +380,43 @@ static void tail(struct replay *r)
 
 #define STUCK	(1u << 22)		/* ticks without a branch: no program does that */
 
+static bool at_interrupt(const struct cpu *p, const struct aes_intr *i)
+{
+	return i->branches == (uint32_t)p->nbranch && at(p, i);
+}
+
+/* Ticks until the next interrupt or the end, at most; 0: they lie behind us, modulo 2^32. */
+static uint64_t ticks_ahead(struct replay *r)
+{
+	const struct citcat *c = r->c;
+	uint32_t until;
+
+	if (r->intr < c->nintr) {
+		const struct aes_intr *i = &c->intr[r->intr];
+
+		until = i->branches - (uint32_t)r->cpu->nbranch;
+		if (until <= 1u << 31)
+			return until ? until : 1;
+		diverge(r,
+			"interrupt %zu is due at branch count %u, EPC 0x%08x, and was not reached",
+			r->intr, i->branches, i->epc);
+		return 0;
+	}
+	until = c->end_branches - (uint32_t)r->cpu->nbranch;
+	if (until <= 1u << 31)
+		return (uint64_t)until + 16;
+	diverge(r, "the log ends at branch count %u and transaction %u, only %u are done",
+		c->end_branches, c->end_order, r->order);
+	return 0;
+}
+
 enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_opts *o,
 			     struct citcat_result *res, struct pm_err *err)
 {
 	struct replay r = { .c = c, .o = o, .ram_size = c->hdr.ram_size, .be = c->hdr.big_endian };
 	struct cpu_config cfg = {
-		.big_endian = c->hdr.big_endian, .r2 = c->hdr.r2, .uncached = c->hdr.uncached, .iline = c->hdr.iline, .dline = c->hdr.dline,
+		.big_endian = c->hdr.big_endian, .r2 = c->hdr.r2, .uncached = c->hdr.uncached,
+		.iline = c->hdr.iline, .dline = c->hdr.dline,
 		.scache = c->hdr.scache, .sline = c->hdr.sline,
 	};
 	uint64_t last_branch = 0, last_tick = 0, next_progress = o->every;
@@ -380,9 +424,11 @@ enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_
 
 	memset(res, 0, sizeof *res);
 	r.err.file = err->file;
-	r.ram = mmap(NULL, r.ram_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	r.ram = mmap(NULL, r.ram_size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (r.ram == MAP_FAILED)
-		return pm_fail_errno(err, "cannot allocate %u MiB of guest memory", r.ram_size >> 20);
+		return pm_fail_errno(err, "cannot allocate %u MiB of guest memory",
+				     r.ram_size >> 20);
 	for (size_t i = 0; i < c->nmem; i++)
 		put(&r, r.ram + c->mem[i][0], 4, c->mem[i][1]);
 	r.cpu = cpu_new(&cfg, &replay_bus, &r);
@@ -394,7 +440,6 @@ enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_
 	while (!r.done && !pm_failed(&r.err)) {
 		struct cpu *p = r.cpu;
 		uint64_t budget, n = cpu_instructions(p);
-		uint32_t until;
 
 		if (n >= o->limit || (r.tracer && tracer_failed(r.tracer)))
 			break;
@@ -402,33 +447,14 @@ enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_
 			o->progress(o->ctx, n);
 			next_progress += o->every;
 		}
-		if (r.intr < c->nintr) {
-			const struct aes_intr *i = &c->intr[r.intr];
-
-			until = i->branches - (uint32_t)p->nbranch;
-			if (!until) {
-				if (at(p, i)) {
-					res->interrupts++;
-					fire(&r, i);
-					continue;
-				}
-				budget = 1;
-			} else if (until > 1u << 31) {		/* modulo 2^32: it lies behind us */
-				diverge(&r, "interrupt %zu is due at branch count %u, EPC 0x%08x, and was not reached",
-					r.intr, i->branches, i->epc);
-				break;
-			} else {
-				budget = until;
-			}
-		} else {
-			until = c->end_branches - (uint32_t)p->nbranch;
-			if (until > 1u << 31) {
-				diverge(&r, "the log ends at branch count %u and transaction %u, only %u are done",
-					c->end_branches, c->end_order, r.order);
-				break;
-			}
-			budget = (uint64_t)until + 16;
+		if (r.intr < c->nintr && at_interrupt(p, &c->intr[r.intr])) {
+			res->interrupts++;
+			fire(&r, &c->intr[r.intr]);
+			continue;
 		}
+		budget = ticks_ahead(&r);
+		if (!budget)
+			break;
 		if (budget > 1u << 22)
 			budget = 1u << 22;
 		if (budget > o->limit - n)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* stat.c - the thesis's tables and figures from a .cat: sizes raw and gzip-compressed (Fig. 5), bus bytes
- * against instructions (Fig. 4), instructions per byte, compression ratio, dilation; idle loops left out */
+/* stat.c - the thesis's tables and figures from a .cat: sizes raw and gzip-compressed (Fig. 5), bus
+ * bytes against instructions (Fig. 4), instructions per byte, compression ratio, dilation; idle
+ * loops left out */
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 #define RAW_INSN	10		/* bytes of a stored instruction, as the thesis assumes */
 
-/* ---- sizes -------------------------------------------------------------------------------------------- */
+/* ---- sizes ---------------------------------------------------------------------------------- */
 struct size { uint64_t raw, packed; };
 
 /* @words of native order as they lie in the file, through gzip's compressor. */
@@ -53,7 +54,8 @@ static struct size size_of(const void *p, size_t bytes)
 	return s;
 }
 
-static struct size row(struct pm_result *r, const char *name, const void *p, uint64_t records, size_t bytes)
+static struct size row(struct pm_result *r, const char *name, const void *p, uint64_t records,
+		       size_t bytes)
 {
 	struct size s = size_of(p, bytes);
 
@@ -66,7 +68,7 @@ static struct size row(struct pm_result *r, const char *name, const void *p, uin
 	return s;
 }
 
-/* ---- the curve ---------------------------------------------------------------------------------------- */
+/* ---- the curve ------------------------------------------------------------------------------ */
 struct curve {
 	uint64_t bytes;			/* data bytes on the bus so far */
 	uint64_t stores[WINDOW_SIZE / 4];	/* to the window */
@@ -94,6 +96,47 @@ static void on_progress(void *ctx, uint64_t insns)
 	c->v[c->n++].bytes = c->bytes;
 }
 
+/* What the window cost. @work: instructions without waiting. */
+static void put_dilation(struct pm_result *r, const struct curve *k, uint64_t work)
+{
+	uint64_t extra;
+
+	/* The window's stores are in the trace; with each goes what feeds it: the window's address,
+	 * and reading EPC, Status, BadVAddr, EntryHi (Count and Cause would have been read
+	 * anyway). */
+	extra = k->stores[WIN_EPC / 4] * 3 +
+		(k->stores[WIN_STATUS / 4] + k->stores[WIN_BADVADDR / 4] +
+		 k->stores[WIN_ENTRYHI / 4]) *
+			2 +
+		k->stores[WIN_CAUSE / 4] +
+		(k->stores[WIN_CAUSE_READ / 4] + k->stores[WIN_COUNT / 4]) * 2;
+	pm_result_begin(r, "dilation");
+	pm_result_u64(r, "reports_of_exceptions", k->stores[WIN_EPC / 4], NULL);
+	pm_result_u64(r, "reports_of_cause", k->stores[WIN_CAUSE_READ / 4], NULL);
+	pm_result_u64(r, "reports_of_count", k->stores[WIN_COUNT / 4], NULL);
+	pm_result_u64(r, "extra_instructions", extra, NULL);
+	pm_result_f64(r, "fraction", (double)extra / (double)(work - extra), NULL);
+	pm_result_end(r);
+}
+
+static void put_curve(struct pm_result *r, const struct curve *k)
+{
+	const size_t step = k->n / 100 + 1;
+
+	pm_result_begin_list(r, "curve");		/* Fig. 4 */
+	for (size_t i = 0; i < k->n; i += step) {
+		uint64_t di = k->v[i].insns - (i ? k->v[i - step].insns : 0);
+		uint64_t db = k->v[i].bytes - (i ? k->v[i - step].bytes : 0);
+
+		pm_result_begin(r, NULL);
+		pm_result_u64(r, "instructions", k->v[i].insns, NULL);
+		pm_result_u64(r, "bus_bytes", k->v[i].bytes, "bytes");
+		pm_result_f64(r, "bytes_per_instruction", di ? (double)db / (double)di : 0, NULL);
+		pm_result_end(r);
+	}
+	pm_result_end(r);
+}
+
 enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *err)
 {
 	struct pm_pipeline *p = NULL;
@@ -102,14 +145,14 @@ enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *
 	struct idle_counts idle;
 	void *self;
 	struct citcat_replay_opts o = {
-		.record = on_record, .ctx = &k, .limit = UINT64_MAX, .progress = on_progress, .every = 50000,
+		.record = on_record, .ctx = &k, .limit = UINT64_MAX, .progress = on_progress,
+		.every = 50000,
 	};
 	struct citcat_result res = { 0 };
 	struct size aes = { 0 }, ims, s;
 	struct citcat c;
 	enum pm_status st = citcat_extract(cat, &c, err);
-	uint64_t work, extra;
-	size_t step;
+	uint64_t work;
 
 	if (st != PM_OK)
 		goto out;
@@ -157,38 +200,19 @@ enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *
 	pm_result_u64(r, "gzip", aes.packed, "bytes");
 	pm_result_f64(r, "raw_bytes_per_instruction", (double)aes.raw / (double)work, NULL);
 	pm_result_f64(r, "gzip_bytes_per_instruction", (double)aes.packed / (double)work, NULL);
-	pm_result_f64(r, "instructions_per_gzip_byte", aes.packed ? (double)work / (double)aes.packed : 0, NULL);
+	pm_result_f64(r, "instructions_per_gzip_byte",
+		      aes.packed ? (double)work / (double)aes.packed : 0, NULL);
 	pm_result_f64(r, "ratio_to_10_bytes_per_instruction",
 		      aes.packed ? (double)work * RAW_INSN / (double)aes.packed : 0, NULL);
 	pm_result_f64(r, "ratio_with_ims",
-		      aes.packed + ims.packed ? (double)work * RAW_INSN / (double)(aes.packed + ims.packed) : 0, NULL);
+		      aes.packed + ims.packed
+			      ? (double)work * RAW_INSN / (double)(aes.packed + ims.packed)
+			      : 0,
+		      NULL);
 	pm_result_end(r);
 
-	/* The window's stores are in the trace; with each goes what feeds it: the window's address, and
-	 * reading EPC, Status, BadVAddr, EntryHi (Count and Cause would have been read anyway). */
-	extra = k.stores[WIN_EPC / 4] * 3 + (k.stores[WIN_STATUS / 4] + k.stores[WIN_BADVADDR / 4] +
-		k.stores[WIN_ENTRYHI / 4]) * 2 + k.stores[WIN_CAUSE / 4] +
-		(k.stores[WIN_CAUSE_READ / 4] + k.stores[WIN_COUNT / 4]) * 2;
-	pm_result_begin(r, "dilation");
-	pm_result_u64(r, "reports_of_exceptions", k.stores[WIN_EPC / 4], NULL);
-	pm_result_u64(r, "reports_of_cause", k.stores[WIN_CAUSE_READ / 4], NULL);
-	pm_result_u64(r, "reports_of_count", k.stores[WIN_COUNT / 4], NULL);
-	pm_result_u64(r, "extra_instructions", extra, NULL);
-	pm_result_f64(r, "fraction", (double)extra / (double)(work - extra), NULL);
-	pm_result_end(r);
-
-	pm_result_begin_list(r, "curve");		/* Fig. 4 */
-	step = k.n / 100 + 1;
-	for (size_t i = 0; i < k.n; i += step) {
-		uint64_t di = k.v[i].insns - (i ? k.v[i - step].insns : 0), db = k.v[i].bytes - (i ? k.v[i - step].bytes : 0);
-
-		pm_result_begin(r, NULL);
-		pm_result_u64(r, "instructions", k.v[i].insns, NULL);
-		pm_result_u64(r, "bus_bytes", k.v[i].bytes, "bytes");
-		pm_result_f64(r, "bytes_per_instruction", di ? (double)db / (double)di : 0, NULL);
-		pm_result_end(r);
-	}
-	pm_result_end(r);
+	put_dilation(r, &k, work);
+	put_curve(r, &k);
 out:
 	pm_pipeline_free(p);
 	tracer_free(res.tracer);

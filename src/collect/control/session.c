@@ -722,6 +722,15 @@ static uint32_t live_threads(const struct session *s, const struct proc *mm)
 	return n;
 }
 
+/* Is block @i one that @p was given for a thread or process that has not begun? No other is its to give back. */
+static bool not_begun_by(const struct session *s, const struct proc *p, uint32_t i)
+{
+	const struct proc *c = s->proc[s->block_proc[i] - 1];
+	const struct thread *t = thread_of((struct proc *)c, i);
+
+	return t && !t->tid && (c == p || (!c->pid && !c->loads && c->parent == p->pid));
+}
+
 static void answer(struct session *s, uint32_t bi)
 {
 	struct rt_block *b = session_block(s, bi);
@@ -805,7 +814,7 @@ static void answer(struct session *s, uint32_t bi)
 	case RQ_UNBLOCK: {
 		uint32_t i = (uint32_t)m->a[0];
 
-		if (i && i < RT_BLOCKS && s->block_proc[i]) {
+		if (i && i < RT_BLOCKS && s->block_proc[i] && not_begun_by(s, p, i)) {
 			struct proc *c = s->proc[s->block_proc[i] - 1];
 
 			t = thread_of(c, i);
@@ -879,6 +888,23 @@ static void answer(struct session *s, uint32_t bi)
 }
 
 /* ---- exec ------------------------------------------------------------------------------------------- */
+/* The kernel gives no rights to a program that somebody without rights traces, nor says so. */
+static void tell_of_rights(pid_t pid, const char *program)
+{
+	char path[64];
+	struct stat st;
+	bool owner, group;
+
+	snprintf(path, sizeof path, "/proc/%d/exe", pid);
+	if (!geteuid() || stat(path, &st))
+		return;
+	owner = st.st_mode & S_ISUID && st.st_uid != geteuid();
+	group = st.st_mode & S_ISGID && st.st_mode & S_IXGRP && st.st_gid != getegid();
+	if (owner || group)
+		fprintf(stderr, "pugmark: process %d, %s, runs without the rights of its %s: it is traced\n", pid,
+			program, owner ? "owner" : "group");
+}
+
 /* @pid has a new program and stands at its first instruction. */
 static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 {
@@ -900,6 +926,7 @@ static bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 	}
 	p->user.program = exe_of(s, (uint32_t)pid);
 	becomes(s, p, (uint32_t)pid);
+	tell_of_rights(pid, p->user.program);
 	if (!inject(s, pid, bi, p->user.space, &entry, why, n)) {
 		proc_forget(s, p, bi);
 		return false;
@@ -1038,7 +1065,7 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 {
 	cpu_set_t cpus;
 
-	if (spaces_open(&s->spaces, err) != PM_OK)
+	if (limits_raise(s, err) != PM_OK || spaces_open(&s->spaces, err) != PM_OK)
 		return PM_ERR;
 	s->data_fd = memfd_create("pugmark-data", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (s->data_fd < 0)
@@ -1067,6 +1094,7 @@ static void session_close(struct session *s)
 {
 	if (s->data && s->data != MAP_FAILED)
 		__atomic_store_n(&s->head->closed, 1, __ATOMIC_SEQ_CST);
+	limits_restore(s);
 	close(s->data_fd);
 	for (size_t i = 0; i < NR(s->rt_fd); i++)
 		close(s->rt_fd[i]);
@@ -1091,6 +1119,7 @@ struct start {
 	bool aslr;
 	pid_t self;
 	sigset_t mask;			/* of the program */
+	const struct rlimit *limit;	/* likewise */
 	int trace_errno, exec_errno;	/* 0: none */
 };
 
@@ -1102,6 +1131,7 @@ static __attribute__((noinline)) pid_t start(struct start *o)
 
 	if (pid)
 		return pid;
+	limits_of_program(o->limit);
 	if (!o->aslr)
 		personality((unsigned long)personality(0xffffffff) | ADDR_NO_RANDOMIZE);
 	if (o->file >= 0) {
@@ -1227,7 +1257,8 @@ static char **script_argv(struct session *s, const struct loading *l, char **arg
 /* Where ptrace() is refused: the program is loaded by the runtime. */
 static enum pm_status launch_loaded(struct session *s, struct pm_err *err)
 {
-	struct start o = { .argv = s->opts->argv, .file = -1, .aslr = s->opts->aslr, .self = getpid() };
+	struct start o = { .argv = s->opts->argv, .file = -1, .aslr = s->opts->aslr, .self = getpid(),
+			   .limit = s->limit };
 	char path[4096], why[256] = "";
 	struct proc *p;
 	int fd, status;
@@ -1254,7 +1285,8 @@ static enum pm_status launch_loaded(struct session *s, struct pm_err *err)
 
 static enum pm_status launch(struct session *s, struct pm_err *err)
 {
-	struct start o = { .argv = s->opts->argv, .file = -1, .aslr = s->opts->aslr, .self = getpid() };
+	struct start o = { .argv = s->opts->argv, .file = -1, .aslr = s->opts->aslr, .self = getpid(),
+			   .limit = s->limit };
 	char why[256] = "";
 	int status;
 

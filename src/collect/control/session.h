@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -94,6 +95,7 @@ struct session {
 	uint32_t spin;
 	pid_t root;
 	sigset_t mask;			/* that the program begins with */
+	struct rlimit limit[2];		/* likewise, see limits.c */
 	int root_status;
 	bool root_done;
 	bool loaded;			/* programs are loaded, not injected into: loader.c */
@@ -176,6 +178,12 @@ struct loading {			/* descriptors; -1: none */
 bool loader_make(struct session *s, int program, const char *name, const char *shell, uint32_t block, const struct space *sp,
 		 struct loading *l, char *why, size_t n);
 void loading_release(struct loading *l);
+
+/* ---- limits.c ------------------------------------------------------------------------------------- */
+/* Our limits are raised to what we need; those that were, @was, are given to the program, in its process, or back to us. */
+enum pm_status limits_raise(struct session *s, struct pm_err *err);
+void limits_of_program(const struct rlimit *was);
+void limits_restore(const struct session *s);
 
 /* ---- session.c ------------------------------------------------------------------------------------ */
 bool session_running(const struct session *s);	/* some process is */

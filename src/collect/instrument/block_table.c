@@ -186,7 +186,8 @@ static bool is_pusha(const struct planner *w, const struct step *s)
 	return !w->wide && (s->at.p[0] == 0x60 || s->at.p[0] == 0x61);
 }
 
-/* The rules are those of FORMATS 2.3 and 2.4, as trace/fmt_idt.c has them. Returns the entries. */
+/* The rules are those of FORMATS 2.3 and 2.4, as trace/idt_write.c has them. Returns the
+ * entries. */
 static int8_t plan_insn(const struct planner *w, const struct step *s, const struct x86_ref *r,
 			size_t n, uint64_t pc, uint8_t insn, struct pm_buf *to)
 {

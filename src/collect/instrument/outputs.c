@@ -63,7 +63,7 @@ enum pm_status output_save(struct outputs *all, const char *path, const struct p
 	pm_buf_add(&name, "", 1);
 	o->path = pm_strdup(path);
 	o->temp = (char *)name.p;
-	unlink(o->temp);		/* somebody else's, or of a process of that number that was killed */
+	unlink(o->temp); /* somebody else's, or of a process of that number that was killed */
 	fd = open(o->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (fd < 0) {
 		free(o->temp);

@@ -10,7 +10,7 @@
 #include "collect/machine/tracer.h"
 #include "collect/machine/window.h"
 
-/* ---- the bus ------------------------------------------------------------------------------------- */
+/* ---- the bus -------------------------------------------------------------------------------- */
 static bool bus_fill(void *ctx, uint64_t pa, void *line, unsigned n, bool fetch)
 {
 	struct machine *m = ctx;
@@ -98,7 +98,8 @@ static bool bus_write(void *ctx, uint64_t pa, unsigned size, uint64_t val)
 			monitor_uncached(m->monitor, m->cpu, true, false, pa, size, val);
 		return true;
 	}
-	/* Stores to where nothing is go nowhere: the R4400 reports them, if at all, by an interrupt. */
+	/* Stores to where nothing is go nowhere: the R4400 reports them, if at all, by an
+	 * interrupt. */
 	if (m->monitor)
 		monitor_uncached(m->monitor, m->cpu, true, false, pa, size, val);
 	if (pa >> 32)
@@ -151,10 +152,11 @@ static void bus_space(void *ctx, unsigned asid)
 }
 
 static const struct cpu_bus board_bus = {
-	bus_fill, bus_writeback, bus_read, bus_write, bus_count, bus_cause, bus_exception, bus_space,
+	bus_fill, bus_writeback, bus_read, bus_write, bus_count, bus_cause, bus_exception,
+	bus_space,
 };
 
-/* ---- life ---------------------------------------------------------------------------------------- */
+/* ---- life ----------------------------------------------------------------------------------- */
 struct machine *machine_new(const struct machine_config *cfg, struct pm_err *err)
 {
 	struct machine *m = pm_alloc(sizeof *m);
@@ -193,7 +195,7 @@ void machine_free(struct machine *m)
 	free(m);
 }
 
-/* ---- running ------------------------------------------------------------------------------------- */
+/* ---- running -------------------------------------------------------------------------------- */
 static uint64_t min64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -231,7 +233,8 @@ static void stretch(struct machine *m, uint64_t most)
 	if (c->waiting && !(c->status & ST_IM & (c->cause | c->ip))) {
 		c->idle += left;
 		c->attn = false;
-		/* with interrupts disabled, ten seconds of waiting are for ever: the system has halted */
+		/* with interrupts disabled, ten seconds of waiting are for ever: the system has
+		 * halted */
 		if (!(c->status & ST_IE) && (m->halted_for += left) > 10ULL * CPU_HZ)
 			m->stop = POWERED_OFF;
 	} else {
@@ -260,7 +263,8 @@ void machine_step(struct machine *m, uint64_t ticks)
 		if (now >= m->stop_at || n >= m->insn_limit)
 			m->stop = LIMIT;
 		else
-			stretch(m, min64(end - cpu_ticks(m->cpu), min64(m->stop_at - now, m->insn_limit - n)));
+			stretch(m, min64(end - cpu_ticks(m->cpu),
+					 min64(m->stop_at - now, m->insn_limit - n)));
 	}
 }
 
@@ -282,7 +286,8 @@ enum pm_status machine_run(struct machine *m, struct pm_err *err)
 		}
 		most = min64(m->stop_at - now, m->insn_limit - n);
 		stretch(m, most);
-		if ((m->monitor && monitor_failed(m->monitor)) || (m->tracer && tracer_failed(m->tracer)))
+		if ((m->monitor && monitor_failed(m->monitor)) ||
+		    (m->tracer && tracer_failed(m->tracer)))
 			break;
 	}
 	if (m->console)

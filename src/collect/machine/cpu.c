@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "collect/machine/cpu_parts.h"
 
-/* ---- decoding for the interpreter ------------------------------------------------------------------ */
+/* ---- decoding for the interpreter ----------------------------------------------------------- */
 void cpu_decode_fields(struct cpu_op *op, enum mips_op id, uint32_t w)
 {
 	unsigned rs = w >> 21 & 31, rt = w >> 16 & 31, rd = w >> 11 & 31, sa = w >> 6 & 31;
@@ -43,7 +43,10 @@ void cpu_decode_fields(struct cpu_op *op, enum mips_op id, uint32_t w)
 		dest = rt;			/* sc */
 		op->sa = (uint8_t)id;
 		break;
-	case MIPS_CLASS_branch: case MIPS_CLASS_link: case MIPS_CLASS_likely: case MIPS_CLASS_likelink:
+	case MIPS_CLASS_branch:
+	case MIPS_CLASS_link:
+	case MIPS_CLASS_likely:
+	case MIPS_CLASS_likelink:
 		op->imm = (int16_t)w * 4 + 4;
 		if (w >> 26 == 17)
 			op->sa = (uint8_t)(rt >> 2 ? 24 + (rt >> 2) : 23);
@@ -72,14 +75,19 @@ void cpu_decode_fields(struct cpu_op *op, enum mips_op id, uint32_t w)
 	op->rd = (uint8_t)(dest ? dest : 32);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------ */
+/* ---- life ----------------------------------------------------------------------------------- */
 static uint32_t config_reset(const struct cpu_config *g)
 {
 	if (g->r2)		/* M, big endian, release 2, TLB, K0 uncached */
 		return 0x80000000u | (g->big_endian ? 1u << 15 : 0) | 1 << 10 | 1 << 7 | 2;
 	return (g->scache ? 0 : 1u << 17) | (g->big_endian ? 1u << 15 : 0) |
-	       (g->sline == 128 ? 3u : g->sline == 64 ? 2u : g->sline == 32 ? 1u : 0) << 22 |
-	       2u << 9 | 2u << 6 | (g->iline == 32 ? 1u << 5 : 0) | (g->dline == 32 ? 1u << 4 : 0) | 2;
+	       (g->sline == 128	 ? 3u
+		: g->sline == 64 ? 2u
+		: g->sline == 32 ? 1u
+				 : 0)
+		       << 22 |
+	       2u << 9 | 2u << 6 | (g->iline == 32 ? 1u << 5 : 0) | (g->dline == 32 ? 1u << 4 : 0) |
+	       2;
 }
 
 void cpu_reset(struct cpu *c)
@@ -90,7 +98,8 @@ void cpu_reset(struct cpu *c)
 	memset(c->tlb, 0, sizeof c->tlb);
 	/* entries that match nothing a program can name: distinct, in unmapped space */
 	for (unsigned i = 0; i < CPU_TLB; i++)
-		c->tlb[i] = (struct cpu_tlb_entry){ .vpn = 0xffffffff80000000ULL + i * 0x2000ULL, .mask = 0x1fff };
+		c->tlb[i] = (struct cpu_tlb_entry){ .vpn = 0xffffffff80000000ULL + i * 0x2000ULL,
+						    .mask = 0x1fff };
 	for (unsigned i = 0; i < CPU_TLB; i++)
 		c->tlb[i].vpn &= VPN_MASK;
 	memset(c->dptag, 0xff, sizeof c->dptag);
@@ -172,12 +181,13 @@ void cpu_free(struct cpu *c)
 	free(c);
 }
 
-/* ---- the state as a table --------------------------------------------------------------------------- */
+/* ---- the state as a table ------------------------------------------------------------------- */
 #define F(m, about)	{ #m, offsetof(struct cpu, m), sizeof ((struct cpu *)0)->m, 1, about }
 #define FA(m, about)	{ #m, offsetof(struct cpu, m), sizeof ((struct cpu *)0)->m[0], \
 			  NR(((struct cpu *)0)->m), about }
 const struct cpu_field cpu_fields[] = {
-	F(pc, "next instruction, virtual"), F(in_delay, "pc is in the delay slot of a branch to tgt"),
+	F(pc, "next instruction, virtual"),
+	F(in_delay, "pc is in the delay slot of a branch to tgt"),
 	F(tgt, "where the branch under way goes"), FA(gpr, "general registers; 32 is scrap"),
 	F(hi, "HI"), F(lo, "LO"), FA(fpr, "floating-point registers"), F(fcr31, "FCR31"),
 	FA(c0, "CP0 registers but Random, Count, Status, Cause"), F(status, "Status"),
@@ -187,7 +197,8 @@ const struct cpu_field cpu_fields[] = {
 	F(count_offset, "Count - ticks / 2"), F(idle, "ticks skipped by WAIT"),
 	F(exceptions, "ticks that were exceptions"), F(waiting, "in WAIT"),
 	F(nbranch, "completed branches"), FA(tlb, "TLB"), FA(dptag, "data cache tags"),
-	FA(iptag, "instruction cache tags"), FA(ddirty, "dirty data lines"), FA(ddata, "data cache"),
+	FA(iptag, "instruction cache tags"), FA(ddirty, "dirty data lines"),
+	FA(ddata, "data cache"),
 	FA(idata, "instruction cache"),
 	{ 0 }
 };
@@ -231,11 +242,13 @@ void cpu_print(const struct cpu *c, char *buf, size_t size)
 				snprintf(name, sizeof name, "%s[%u]", f->name, i);
 			n = (size_t)snprintf(buf + at, size - at, "%-13s %016llx%s", name,
 					     (unsigned long long)cpu_field_get(c, f, i),
-					     f->n == 1 || i % 4 == 3 || i + 1 == f->n ? "\n" : "  ");
+					     f->n == 1 || i % 4 == 3 || i + 1 == f->n ? "\n"
+										      : "  ");
 			at = n < size - at ? at + n : size;
 		}
 	}
 }
 
 _Static_assert(sizeof(struct cpu_op) == 16, "trace ids are found by op address / 4");
-_Static_assert(sizeof(struct cpu_ibuf) % 16 == 0, "ops of all entries are 16 bytes apart modulo 16");
+_Static_assert(sizeof(struct cpu_ibuf) % 16 == 0,
+	       "ops of all entries are 16 bytes apart modulo 16");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu.h - the R4400: registers, TLB, functional caches, exceptions, and the interpreter that runs it
+/* cpu.h - the R4400: registers, TLB, functional caches, exceptions, and the interpreter that runs
+ * it
  *
- * The processor knows nothing of the board: memory and devices are behind struct cpu_bus, so that the
- * machine (board.c) and CITCAT's replay run the very same code.
+ * The processor knows nothing of the board: memory and devices are behind struct cpu_bus, so that
+ * the machine (board.c) and CITCAT's replay run the very same code.
  *
  * Units      time is counted in retired instructions, with each exception counting as one more
  *            (`ticks`); Count advances every second tick.
@@ -10,12 +11,12 @@
  * Threads    one thread per processor.
  *
  * INVARIANTS - how the fast path stays exact
- * (1) dtag[i].r equals a tagged address only if the data cache line at index i holds that address, the
- *     current mode may read it, and no watchpoint is on it; dtag[i].w only if it may also be
+ * (1) dtag[i].r equals a tagged address only if the data cache line at index i holds that address,
+ *     the current mode may read it, and no watchpoint is on it; dtag[i].w only if it may also be
  *     written and the line is dirty already. One compare replaces TLB, protection and cache tags.
- * (2) iline[i].tag likewise for instruction fetches; iline[i].op[] are the line's words, decoded. They
- *     are kept in a table by physical address and compared with the words that a fill brings, so
- *     what comes back into the cache need not be decoded again. A table entry serves one line.
+ * (2) iline[i].tag likewise for instruction fetches; iline[i].op[] are the line's words, decoded.
+ *     They are kept in a table by physical address and compared with the words that a fill brings,
+ *     so what comes back into the cache need not be decoded again. A table entry serves one line.
  * (3) A tag is the virtual line address XORed with `salt`, which differs for every mode and
  *     address-space switch: what was allowed before a switch never matches after it.
  * (4) Whatever removes a right or a line clears its tags: TLB writes, fills, CACHE, watchpoints.
@@ -52,10 +53,31 @@ enum cpu_exc {
 };
 
 enum cpu_cp0 {
-	C0_INDEX, C0_RANDOM, C0_ENTRYLO0, C0_ENTRYLO1, C0_CONTEXT, C0_PAGEMASK, C0_WIRED,
-	C0_BADVADDR = 8, C0_COUNT, C0_ENTRYHI, C0_COMPARE, C0_STATUS, C0_CAUSE, C0_EPC, C0_PRID,
-	C0_CONFIG, C0_LLADDR, C0_WATCHLO, C0_WATCHHI, C0_XCONTEXT, C0_ECC = 26, C0_CACHEERR, C0_TAGLO,
-	C0_TAGHI, C0_ERROREPC,
+	C0_INDEX,
+	C0_RANDOM,
+	C0_ENTRYLO0,
+	C0_ENTRYLO1,
+	C0_CONTEXT,
+	C0_PAGEMASK,
+	C0_WIRED,
+	C0_BADVADDR = 8,
+	C0_COUNT,
+	C0_ENTRYHI,
+	C0_COMPARE,
+	C0_STATUS,
+	C0_CAUSE,
+	C0_EPC,
+	C0_PRID,
+	C0_CONFIG,
+	C0_LLADDR,
+	C0_WATCHLO,
+	C0_WATCHHI,
+	C0_XCONTEXT,
+	C0_ECC = 26,
+	C0_CACHEERR,
+	C0_TAGLO,
+	C0_TAGHI,
+	C0_ERROREPC,
 };
 
 enum cpu_access { ACC_LOAD, ACC_STORE, ACC_FETCH };
@@ -63,7 +85,8 @@ enum cpu_access { ACC_LOAD, ACC_STORE, ACC_FETCH };
 /* One decoded instruction. `go` is the handler's address in the interpreter. */
 struct cpu_op {
 	const void *go;
-	uint8_t rs, rt, rd, sa;		/* sa 0xff: not an instruction but the end of a line or slot */
+	uint8_t rs, rt, rd, sa;		/* sa 0xff: not an instruction but the end of a line or
+					 * slot */
 	int32_t imm;			/* immediate, branch displacement, or the whole word */
 };
 
@@ -77,7 +100,8 @@ struct cpu_iline {
 struct cpu_ibuf {
 	struct cpu_op op[9];
 	uint8_t raw[32];
-	uint64_t pa, va;		/* va only with a trace: the code table knows virtual addresses */
+	uint64_t pa, va;		/* va only with a trace: the code table knows virtual
+					 * addresses */
 	uint32_t user;			/* the line that it serves, or served last */
 	bool valid;
 } __attribute__((aligned(16)));
@@ -112,7 +136,8 @@ struct cpu_bus {
 /* Where the trace variant of the interpreter puts events; flush() empties the buffer. */
 struct cpu_trace {
 	struct pm_event *ev;		/* next free */
-	struct pm_event *first, *high;	/* buffer; flush when ev reaches high (some slack behind it) */
+	struct pm_event *first, *high;	/* buffer; flush when ev reaches high (some slack behind
+					 * it) */
 	void (*flush)(void *ctx, struct cpu_trace *t);
 	void *ctx;
 	bool on;
@@ -123,7 +148,8 @@ struct cpu_config {
 	bool r2;			/* isa=mips32r2 */
 	bool uncached;			/* the caches are disabled: every access is on the bus */
 	unsigned iline, dline;		/* 16 or 32 bytes */
-	uint32_t scache;		/* bytes of secondary cache: 0 (PC part), or 128 KiB .. 4 MiB */
+	uint32_t scache;		/* bytes of secondary cache: 0 (PC part), or 128 KiB .. 4
+					 * MiB */
 	unsigned sline;			/* 16, 32, 64 or 128 bytes */
 };
 
@@ -134,7 +160,8 @@ struct cpu {
 	uint64_t salt;
 	uint64_t nbranch;		/* branches, jumps and erets completed, taken or not */
 	uint64_t tgt;			/* where the branch under way goes */
-	int64_t left;			/* ticks until `end`; current only outside and in slow paths */
+	int64_t left;			/* ticks until `end`; current only outside and in slow
+					 * paths */
 	uint32_t status;
 	uint32_t ishift;		/* log2 of the instruction line */
 	uint32_t imask;			/* instruction lines - 1 */
@@ -150,7 +177,8 @@ struct cpu {
 
 	/* ---- architectural state ---- */
 	uint64_t pc;
-	bool in_delay;			/* pc is in the delay slot of the branch before it, to tgt */
+	bool in_delay;			/* pc is in the delay slot of the branch before it, to
+					 * tgt */
 	uint64_t fpr[32];
 	uint32_t fcr31;
 	uint64_t c0[32];		/* as read, but Random, Count, Status and Cause */
@@ -172,7 +200,8 @@ struct cpu {
 	bool ddirty[CPU_GRAINS];
 	uint8_t *sdata;			/* secondary cache, NULL: none */
 	uint64_t *sptag;
-	uint8_t *sflags;		/* bit 0 dirty, bits 3:1 PIdx: va 14:12 of the primary copy */
+	uint8_t *sflags;		/* bit 0 dirty, bits 3:1 PIdx: va 14:12 of the primary
+					 * copy */
 	uint32_t dshift, sshift, slines;
 
 	/* ---- derived, rebuilt by cpu_sync() ---- */
@@ -182,7 +211,8 @@ struct cpu {
 	void *ctx;
 	struct cpu_trace trace;
 	struct cpu_ibuf *ibuf;		/* CPU_IBUFS of them */
-	uint32_t *insn_id;		/* trace: pm_code index of each op: one per 16 bytes of ibuf[] */
+	uint32_t *insn_id;		/* trace: pm_code index of each op: one per 16 bytes of
+					 * ibuf[] */
 	const void *decode_go, *end_go;	/* handlers of undecoded words and of line ends */
 	uint32_t isa;
 	enum cpu_exc exc;		/* being raised */
@@ -198,7 +228,8 @@ struct cpu {
 	void *insn_ctx;
 };
 
-/* Lines are 16 or 32 bytes (128 at most in a secondary cache): copies of a known size are inlined. */
+/* Lines are 16 or 32 bytes (128 at most in a secondary cache): copies of a known size are
+ * inlined. */
 static inline void cpu_copy_line(void *to, const void *from, unsigned n)
 {
 	if (n == 32)
@@ -214,9 +245,9 @@ void cpu_free(struct cpu *c);
 void cpu_reset(struct cpu *c);
 
 /* Run until `left` ticks are used up or attn is set by a bus call or an instruction that needs the
- * world to look (interrupt enables, WAIT, ...). Exceptions are taken inside. Interrupts are not: the
- * caller asks cpu_irq_pending() and calls cpu_interrupt() between runs. Returns at an instruction
- * boundary; in_delay tells whether it is a delay slot. */
+ * world to look (interrupt enables, WAIT, ...). Exceptions are taken inside. Interrupts are not:
+ * the caller asks cpu_irq_pending() and calls cpu_interrupt() between runs. Returns at an
+ * instruction boundary; in_delay tells whether it is a delay slot. */
 static inline void cpu_run(struct cpu *c);
 
 static inline uint64_t cpu_ticks(const struct cpu *c)
@@ -252,12 +283,13 @@ void cpu_cp0_set(struct cpu *c, unsigned n, uint64_t v);
 void cpu_sync(struct cpu *c);
 
 /* A debugger's view, which changes nothing: where the byte at @va is. *@at points into a data or
- * secondary cache that holds it (to the end of its line), or is NULL: then memory has it, at physical
- * address *@pa. False if nothing is mapped there. */
+ * secondary cache that holds it (to the end of its line), or is NULL: then memory has it, at
+ * physical address *@pa. False if nothing is mapped there. */
 bool cpu_locate(struct cpu *c, uint64_t va, uint64_t *pa, uint8_t **at);
 
-/* ---- for the interpreter (interp.h) --------------------------------------------------------------
- * Slow paths: false means that c->exc is to be raised. */
+/* ---- for the interpreter (interp.h)
+ * -------------------------------------------------------------- Slow paths: false means that
+ * c->exc is to be raised. */
 bool cpu_load(struct cpu *c, uint64_t va, unsigned size, uint64_t *val);
 bool cpu_store(struct cpu *c, uint64_t va, unsigned size, uint64_t val);
 /* lwl lwr ldl ldr: the aligned unit is loaded and merged into @reg; likewise the stores. */
@@ -269,7 +301,8 @@ void cpu_raise(struct cpu *c, uint64_t pc, bool bd);	/* c->exc; pc becomes the v
 bool cpu_cp0_op(struct cpu *c, enum mips_op op, uint32_t word);
 bool cpu_cache_op(struct cpu *c, unsigned op, uint64_t va);
 bool cpu_fpu_op(struct cpu *c, enum mips_op op, uint32_t word);
-/* Where single register @r is in fpr[] seen as 32-bit halves: without FR, odd ones are upper halves. */
+/* Where single register @r is in fpr[] seen as 32-bit halves: without FR, odd ones are upper
+ * halves. */
 static inline unsigned cpu_fpr_single(const struct cpu *c, unsigned r)
 {
 	return c->status & ST_FR ? 2 * r : 2 * (r & 30) + (r & 1);

@@ -19,9 +19,11 @@ static void secondary(struct cpu *c, enum cache_action what, unsigned i, uint64_
 		cpu_s_evict(c, i);
 		break;
 	case CACHE_LOAD_TAG:
-		c->c0[C0_TAGLO] = c->sptag[i] == NO_TAG ? 0 :
-			(c->sptag[i] >> 17 << 13 & 0xffffe000) | (c->sflags[i] & 1 ? 5u : 4u) << 10 |
-			(c->sflags[i] >> 1 & 7u) << 7;
+		c->c0[C0_TAGLO] = c->sptag[i] == NO_TAG
+					  ? 0
+					  : (c->sptag[i] >> 17 << 13 & 0xffffe000) |
+						    (c->sflags[i] & 1 ? 5u : 4u) << 10 |
+						    (c->sflags[i] >> 1 & 7u) << 7;
 		break;
 	case CACHE_STORE_TAG:
 		if (c->c0[C0_TAGLO] == 0) {
@@ -78,7 +80,7 @@ static bool instructions(struct cpu *c, enum cache_action what, unsigned i, uint
 		if (cached(c, x))
 			return cpu_i_fill(c, i, va, x->pa);
 		break;
-	case CACHE_HIT_WRITEBACK:		/* such lines are never dirty: data goes out as is */
+	case CACHE_HIT_WRITEBACK:	/* such lines are never dirty: data goes out as is */
 		if (hit)
 			cpu_lower_writeback(c, c->iptag[i], c->idata + ((size_t)i << c->ishift),
 					    1u << c->ishift);

@@ -35,7 +35,8 @@ static void tlb_forget(struct cpu *c, const struct cpu_tlb_entry *e)
 	uint64_t page = (e->mask | 0x1fff) / 2 + 1;
 
 	if (!e->used || (!e->g && e->asid != (uint8_t)c->c0[C0_ENTRYHI]))
-		return;			/* other address spaces' tags are salted differently already */
+		return;			/* other address spaces' tags are salted differently
+					 * already */
 	if (page > 4096) {
 		cpu_drop_tags(c);
 		return;
@@ -67,14 +68,15 @@ static void tlb_write(struct cpu *c, unsigned i)
 	n.lo[1] = (uint32_t)c->c0[C0_ENTRYLO1] & 0x3ffffffe;
 	n.g = c->c0[C0_ENTRYLO0] & c->c0[C0_ENTRYLO1] & 1;
 	*e = n;
-	/* a second entry for the same page: which one is hit may change, so nothing stays remembered */
+	/* a second entry for the same page: which one is hit may change, so nothing stays
+	 * remembered */
 	for (int k = 0; k < CPU_TLB; k++)
 		if (k != (int)i && c->tlb[k].used &&
 		    !((c->tlb[k].vpn ^ n.vpn) & VPN_MASK & ~(c->tlb[k].mask | n.mask)))
 			tlb_forget(c, &c->tlb[k]);
 }
 
-/* ---- exceptions --------------------------------------------------------------------------------- */
+/* ---- exceptions ----------------------------------------------------------------------------- */
 void cpu_raise(struct cpu *c, uint64_t pc, bool bd)
 {
 	enum cpu_exc code = c->exc;
@@ -83,7 +85,8 @@ void cpu_raise(struct cpu *c, uint64_t pc, bool bd)
 
 	switch (code) {
 	case EXC_MOD: case EXC_TLBL: case EXC_TLBS:
-		c->c0[C0_CONTEXT] = (c->c0[C0_CONTEXT] & ~0x7fffffULL) | (c->bad_vaddr >> 9 & 0x7ffff0);
+		c->c0[C0_CONTEXT] = (c->c0[C0_CONTEXT] & ~0x7fffffULL) |
+				    (c->bad_vaddr >> 9 & 0x7ffff0);
 		c->c0[C0_XCONTEXT] = (c->c0[C0_XCONTEXT] & ~0x1ffffffffULL) |
 			(c->bad_vaddr >> 9 & 0x7ffffff0) | (c->bad_vaddr >> 62) << 31;
 		c->c0[C0_ENTRYHI] = (c->bad_vaddr & VPN_MASK) | (c->c0[C0_ENTRYHI] & 0xff);
@@ -97,7 +100,9 @@ void cpu_raise(struct cpu *c, uint64_t pc, bool bd)
 		break;
 	}
 	if (c->exc_refill && !(c->status & ST_EXL) && code != EXC_MOD) {
-		enum cpu_mode region = c->bad_vaddr >> 62 == 0 ? USER : c->bad_vaddr >> 62 == 1 ? SUPERVISOR : KERNEL;
+		enum cpu_mode region = c->bad_vaddr >> 62 == 0	 ? USER
+				       : c->bad_vaddr >> 62 == 1 ? SUPERVISOR
+								 : KERNEL;
 
 		off = addr64(c, region) ? 0x80 : 0;
 	}
@@ -162,7 +167,7 @@ void cpu_eret(struct cpu *c)
 	cpu_check_irq(c);
 }
 
-/* ---- coprocessor 0 ------------------------------------------------------------------------------- */
+/* ---- coprocessor 0 -------------------------------------------------------------------------- */
 uint32_t cpu_count(const struct cpu *c)
 {
 	return (uint32_t)((int64_t)((cpu_ticks(c) + c->idle) / 2) + c->count_offset);

@@ -15,7 +15,7 @@ void cpu_drop_tags(struct cpu *c)
 		c->utlb[i].tag = NO_TAG;
 }
 
-/* ---- secondary cache (SC parts): a layer between the primary caches and the bus -------------------- */
+/* ---- secondary cache (SC parts): a layer between the primary caches and the bus ------------- */
 static bool bus_line(struct cpu *c, uint64_t pa, void *p, unsigned n, bool fetch)
 {
 	return c->bus->fill(c->ctx, pa, p, n, fetch);
@@ -30,7 +30,8 @@ void cpu_s_evict(struct cpu *c, unsigned i)
 		return;
 	/* the primary caches hold subsets: pull dirty data down, drop both */
 	for (unsigned g = 0; g < n; g += 1u << c->dshift) {
-		unsigned vx = ((c->sflags[i] >> 1 & 7u) << 12 | ((unsigned)(pa + g) & 0xfff)) & (CPU_L1_SIZE - 1);
+		unsigned vx = ((c->sflags[i] >> 1 & 7u) << 12 | ((unsigned)(pa + g) & 0xfff)) &
+			      (CPU_L1_SIZE - 1);
 
 		for (unsigned alias = 0; alias < CPU_L1_SIZE; alias += 4096) {
 			unsigned k = ((vx & 0xfff) | alias) >> c->dshift;
@@ -65,8 +66,8 @@ void cpu_s_evict(struct cpu *c, unsigned i)
 	c->sflags[i] = 0;
 }
 
-/* The primary line of physical address @pa, for virtual address @va, into @p. False, and nothing in @p:
- * bus error, or a virtual coherency exception in c->exc. */
+/* The primary line of physical address @pa, for virtual address @va, into @p. False, and nothing in
+ * @p: bus error, or a virtual coherency exception in c->exc. */
 static bool lower_fill(struct cpu *c, uint64_t pa, uint64_t va, void *p, unsigned n, bool fetch)
 {
 	unsigned i, pidx = va >> 12 & 7;
@@ -82,7 +83,8 @@ static bool lower_fill(struct cpu *c, uint64_t pa, uint64_t va, void *p, unsigne
 	line = pa >> c->sshift << c->sshift;
 	if (c->sptag[i] != line) {
 		cpu_s_evict(c, i);
-		if (!bus_line(c, line, c->sdata + ((size_t)i << c->sshift), 1u << c->sshift, fetch)) {
+		if (!bus_line(c, line, c->sdata + ((size_t)i << c->sshift), 1u << c->sshift,
+			      fetch)) {
 			c->exc = fetch ? EXC_IBE : EXC_DBE;
 			return false;
 		}
@@ -112,7 +114,7 @@ void cpu_lower_writeback(struct cpu *c, uint64_t pa, const void *p, unsigned n)
 	c->bus->writeback(c->ctx, pa, p, n);
 }
 
-/* ---- primary caches --------------------------------------------------------------------------- */
+/* ---- primary caches ------------------------------------------------------------------------- */
 static void d_untag(struct cpu *c, unsigned line)
 {
 	unsigned g = (line << c->dshift) / CPU_GRAIN, n = (1u << c->dshift) / CPU_GRAIN;
@@ -127,7 +129,8 @@ void cpu_d_writeback(struct cpu *c, unsigned line)
 
 	if (c->dptag[line] == NO_TAG || !c->ddirty[line])
 		return;
-	cpu_lower_writeback(c, c->dptag[line], c->ddata + ((size_t)line << c->dshift), 1u << c->dshift);
+	cpu_lower_writeback(c, c->dptag[line], c->ddata + ((size_t)line << c->dshift),
+			    1u << c->dshift);
 	c->ddirty[line] = false;
 	for (unsigned k = 0; k < n; k++)
 		c->dtag[g + k].w = NO_TAG;		/* clean: the next store must come by */
@@ -209,7 +212,7 @@ bool cpu_i_fill(struct cpu *c, unsigned line, uint64_t va, uint64_t pa)
 }
 
 
-/* ---- translation -------------------------------------------------------------------------------- */
+/* ---- translation ---------------------------------------------------------------------------- */
 static bool address_error(struct cpu *c, uint64_t va, enum cpu_access acc)
 {
 	c->bad_vaddr = va;
@@ -327,8 +330,9 @@ static bool watch_hit(struct cpu *c, uint64_t pa, enum cpu_access acc)
 	return true;
 }
 
-/* ---- data ------------------------------------------------------------------------------------- */
-/* The line of @va in the data cache, filled if need be; tags are set for the fast path. -1: c->exc. */
+/* ---- data ----------------------------------------------------------------------------------- */
+/* The line of @va in the data cache, filled if need be; tags are set for the fast path. -1:
+ * c->exc. */
 static int d_line(struct cpu *c, uint64_t va, const struct cpu_xlat *x, bool store)
 {
 	unsigned line = (unsigned)(va & (CPU_L1_SIZE - 1)) >> c->dshift;
@@ -415,9 +419,10 @@ bool cpu_store(struct cpu *c, uint64_t va, unsigned size, uint64_t val)
 	return true;
 }
 
-/* Which bytes of the aligned unit an lwl, lwr... touches: numeric byte 0 is the least significant. */
-static void part(const struct cpu *c, uint64_t va, enum mips_op op, unsigned *size, unsigned *lo, unsigned *n,
-		 unsigned *shift)
+/* Which bytes of the aligned unit an lwl, lwr... touches: numeric byte 0 is the least
+ * significant. */
+static void part(const struct cpu *c, uint64_t va, enum mips_op op, unsigned *size, unsigned *lo,
+		 unsigned *n, unsigned *shift)
 {
 	bool left = op == MIPS_lwl || op == MIPS_ldl || op == MIPS_swl || op == MIPS_sdl;
 	unsigned k;
@@ -481,7 +486,8 @@ bool cpu_store_part(struct cpu *c, uint64_t va, enum mips_op op, uint64_t reg)
 		for (unsigned i = 0; i < n; i++) {
 			unsigned k = c->cfg.big_endian ? size - 1 - (lo + i) : lo + i;
 
-			if (!c->bus->write(c->ctx, (x.pa & ~(uint64_t)(size - 1)) + k, 1, reg >> 8 * i & 0xff)) {
+			if (!c->bus->write(c->ctx, (x.pa & ~(uint64_t)(size - 1)) + k, 1,
+					   reg >> 8 * i & 0xff)) {
 				c->exc = EXC_DBE;
 				return false;
 			}
@@ -536,7 +542,7 @@ struct cpu_iline *cpu_fetch(struct cpu *c, uint64_t pc, uint32_t *word, bool *ok
 	return il;
 }
 
-/* ---- a debugger's view ---------------------------------------------------------------------------- */
+/* ---- a debugger's view ---------------------------------------------------------------------- */
 static uint8_t *peek_byte(struct cpu *c, uint64_t va, struct cpu_xlat *x)
 {
 	enum cpu_exc exc = c->exc;
@@ -554,8 +560,10 @@ static uint8_t *peek_byte(struct cpu *c, uint64_t va, struct cpu_xlat *x)
 	line = (unsigned)(va & (CPU_L1_SIZE - 1)) >> c->dshift;
 	if (cached(c, x) && c->dptag[line] == x->pa >> c->dshift << c->dshift)
 		return c->ddata + (va & (CPU_L1_SIZE - 1));
-	if (cached(c, x) && c->sdata && c->sptag[s_index(c, x->pa)] == x->pa >> c->sshift << c->sshift)
-		return c->sdata + ((size_t)s_index(c, x->pa) << c->sshift) + (x->pa & ((1u << c->sshift) - 1));
+	if (cached(c, x) && c->sdata &&
+	    c->sptag[s_index(c, x->pa)] == x->pa >> c->sshift << c->sshift)
+		return c->sdata + ((size_t)s_index(c, x->pa) << c->sshift) +
+		       (x->pa & ((1u << c->sshift) - 1));
 	return NULL;
 }
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* fpu.c - the R4400's floating-point unit
  *
- * The host's SSE unit computes what both agree on (normal numbers, zeros, infinities; every rounding
- * mode; inexact, overflow, division by zero). What the R4400 leaves to software raises Unimplemented
- * Operation (Cause.E), as on the processor: denormalised operands, quiet NaN operands of
- * computations, and tiny results unless FCR31.FS flushes them and neither U nor I is enabled. A MIPS
- * signalling NaN has the top fraction bit SET: the opposite of the host. */
+ * The host's SSE unit computes what both agree on (normal numbers, zeros, infinities; every
+ * rounding mode; inexact, overflow, division by zero). What the R4400 leaves to software raises
+ * Unimplemented Operation (Cause.E), as on the processor: denormalised operands, quiet NaN operands
+ * of computations, and tiny results unless FCR31.FS flushes them and neither U nor I is enabled. A
+ * MIPS signalling NaN has the top fraction bit SET: the opposite of the host. */
 #include "collect/machine/cpu.h"
 
 #include <string.h>
 
-enum { FI = 1, FU = 2, FO = 4, FZ = 8, FV = 16, FE = 32 };	/* order of Flags, Enables and Cause */
+enum { FI = 1, FU = 2, FO = 4, FZ = 8, FV = 16, FE = 32 }; /* order of Flags, Enables and Cause */
 
 #define FS_BIT		(1u << 24)
 #define NAN_S		0x7fbfffffu
@@ -50,8 +50,8 @@ static uint32_t csr_of(unsigned rm)
 
 static unsigned flags_of(uint32_t csr)
 {
-	return (csr & 0x20 ? FI : 0) | (csr & 0x10 ? FU : 0) | (csr & 8 ? FO : 0) | (csr & 4 ? FZ : 0) |
-	       (csr & 1 ? FV : 0);
+	return (csr & 0x20 ? FI : 0) | (csr & 0x10 ? FU : 0) | (csr & 8 ? FO : 0) |
+	       (csr & 4 ? FZ : 0) | (csr & 1 ? FV : 0);
 }
 
 #define HOST(insn, a, b, rm, flags) do {						\
@@ -208,7 +208,8 @@ static uint64_t bits_d(double d)
 }
 
 /* To an integer of @bits bits. */
-static bool to_int(struct cpu *c, unsigned fd, double v, enum fpu_kind k, unsigned rm, unsigned bits)
+static bool to_int(struct cpu *c, unsigned fd, double v, enum fpu_kind k, unsigned rm,
+		   unsigned bits)
 {
 	uint32_t in = csr_of(rm), out, def = 0x1f80;
 	unsigned fl = 0;
@@ -219,8 +220,10 @@ static bool to_int(struct cpu *c, unsigned fd, double v, enum fpu_kind k, unsign
 	} else if (k == QNAN || k == SNAN || k == INFINITE) {
 		fl = FV;
 	} else {
-		__asm__ volatile("ldmxcsr %[i]\n\tcvtsd2siq %[v], %[r]\n\tstmxcsr %[o]\n\tldmxcsr %[d]"
-			: [r] "=r"(r), [o] "=m"(out) : [v] "x"(v), [i] "m"(in), [d] "m"(def));
+		__asm__ volatile("ldmxcsr %[i]\n\tcvtsd2siq %[v], %[r]\n\tstmxcsr %[o]\n\tldmxcsr "
+				 "%[d]"
+				 : [r] "=r"(r), [o] "=m"(out)
+				 : [v] "x"(v), [i] "m"(in), [d] "m"(def));
 		fl = flags_of(out) & (FI | FV);
 		if (bits == 32 && r != (int32_t)r)
 			fl = FV;
@@ -238,7 +241,8 @@ static bool to_int(struct cpu *c, unsigned fd, double v, enum fpu_kind k, unsign
 	return true;
 }
 
-static bool compare(struct cpu *c, uint32_t w, double a, double b, enum fpu_kind ka, enum fpu_kind kb)
+static bool compare(struct cpu *c, uint32_t w, double a, double b, enum fpu_kind ka,
+		    enum fpu_kind kb)
 {
 	unsigned cond = w & 15, cc = w >> 8 & 7;
 	bool unordered = ka >= QNAN || kb >= QNAN, less, equal, r;
@@ -293,13 +297,60 @@ static bool from_int(struct cpu *c, unsigned fd, int64_t v, bool to_double)
 	double d = 0;
 
 	if (to_double) {
-		__asm__ volatile("ldmxcsr %[i]\n\tcvtsi2sdq %[v], %[r]\n\tstmxcsr %[o]\n\tldmxcsr %[d]"
-			: [r] "+x"(d), [o] "=m"(out) : [v] "r"(v), [i] "m"(in), [d] "m"(def));
+		__asm__ volatile("ldmxcsr %[i]\n\tcvtsi2sdq %[v], %[r]\n\tstmxcsr %[o]\n\tldmxcsr "
+				 "%[d]"
+				 : [r] "+x"(d), [o] "=m"(out)
+				 : [v] "r"(v), [i] "m"(in), [d] "m"(def));
 		return finish_d(c, fd, bits_d(d), flags_of(out));
 	}
 	__asm__ volatile("ldmxcsr %[i]\n\tcvtsi2ssq %[v], %[r]\n\tstmxcsr %[o]\n\tldmxcsr %[d]"
 		: [r] "+x"(f), [o] "=m"(out) : [v] "r"(v), [i] "m"(in), [d] "m"(def));
 	return finish_s(c, fd, bits_f(f), flags_of(out));
+}
+
+/* Conversions; what is none traps. */
+static bool convert(struct cpu *c, enum mips_op op, unsigned fs, unsigned fd)
+{
+	uint64_t d = get_d(c, fs);
+	uint32_t s = get_s(c, fs);
+	unsigned fl;
+
+	switch (op) {
+	case MIPS_cvt_d_s:
+		fl = operand(kind_s(s), ZERO);
+		return finish_d(c, fd, fl ? 0 : bits_d((double)as_f(s)), fl);
+	case MIPS_cvt_s_d: {
+		float r = 0;
+
+		fl = operand(kind_d(d), ZERO);
+		if (fl)
+			return finish_s(c, fd, 0, fl);
+		{
+			double v = as_d(d);
+
+			HOST("cvtsd2ss", r, v, c->fcr31 & 3, &fl);
+		}
+		return finish_s(c, fd, bits_f(r), fl);
+	}
+	case MIPS_cvt_s_w: return from_int(c, fd, (int32_t)s, false);
+	case MIPS_cvt_d_w: return from_int(c, fd, (int32_t)s, true);
+	case MIPS_cvt_s_l: return from_int(c, fd, (int64_t)d, false);
+	case MIPS_cvt_d_l: return from_int(c, fd, (int64_t)d, true);
+#define TO_INT(name, rm)								\
+	case MIPS_##name##_w_s: return to_int(c, fd, as_f(s), kind_s(s), rm, 32);	\
+	case MIPS_##name##_l_s: return to_int(c, fd, as_f(s), kind_s(s), rm, 64);	\
+	case MIPS_##name##_w_d: return to_int(c, fd, as_d(d), kind_d(d), rm, 32);	\
+	case MIPS_##name##_l_d: return to_int(c, fd, as_d(d), kind_d(d), rm, 64);
+	TO_INT(cvt, c->fcr31 & 3)
+	TO_INT(round, 0)
+	TO_INT(trunc, 1)
+	TO_INT(ceil, 2)
+	TO_INT(floor, 3)
+#undef TO_INT
+	default:
+		trap(c, FE);
+		return false;
+	}
 }
 
 bool cpu_fpu_op(struct cpu *c, enum mips_op op, uint32_t w)
@@ -317,7 +368,10 @@ bool cpu_fpu_op(struct cpu *c, enum mips_op op, uint32_t w)
 	case MIPS_dmtc1: put_d(c, fs, c->gpr[rt]); return true;
 	case MIPS_mfhc1: if (rt) c->gpr[rt] = (uint64_t)(int64_t)(int32_t)(d >> 32); return true;
 	case MIPS_mthc1: put_d(c, fs, (uint32_t)d | c->gpr[rt] << 32); return true;
-	case MIPS_cfc1: if (rt) c->gpr[rt] = (uint64_t)(int64_t)(int32_t)fcr_read(c, fs); return true;
+	case MIPS_cfc1:
+		if (rt)
+			c->gpr[rt] = (uint64_t)(int64_t)(int32_t)fcr_read(c, fs);
+		return true;
 	case MIPS_ctc1: return fcr_write(c, fs, (uint32_t)c->gpr[rt]);
 	case MIPS_mov_s: put_s(c, fd, s); return true;
 	case MIPS_mov_d: put_d(c, fd, d); return true;
@@ -374,43 +428,11 @@ bool cpu_fpu_op(struct cpu *c, enum mips_op op, uint32_t w)
 		return finish_d(c, fd, op == MIPS_abs_d ? d & ~(1ULL << 63) : d ^ 1ULL << 63,
 				operand(kind_d(d), ZERO));
 
-	/* ---- conversions ---- */
-	case MIPS_cvt_d_s:
-		fl = operand(kind_s(s), ZERO);
-		return finish_d(c, fd, fl ? 0 : bits_d((double)as_f(s)), fl);
-	case MIPS_cvt_s_d: {
-		float r = 0;
-
-		fl = operand(kind_d(d), ZERO);
-		if (fl)
-			return finish_s(c, fd, 0, fl);
-		{
-			double v = as_d(d);
-
-			HOST("cvtsd2ss", r, v, c->fcr31 & 3, &fl);
-		}
-		return finish_s(c, fd, bits_f(r), fl);
-	}
-	case MIPS_cvt_s_w: return from_int(c, fd, (int32_t)s, false);
-	case MIPS_cvt_d_w: return from_int(c, fd, (int32_t)s, true);
-	case MIPS_cvt_s_l: return from_int(c, fd, (int64_t)d, false);
-	case MIPS_cvt_d_l: return from_int(c, fd, (int64_t)d, true);
-#define TO_INT(name, rm)										\
-	case MIPS_##name##_w_s: return to_int(c, fd, as_f(s), kind_s(s), rm, 32);			\
-	case MIPS_##name##_l_s: return to_int(c, fd, as_f(s), kind_s(s), rm, 64);			\
-	case MIPS_##name##_w_d: return to_int(c, fd, as_d(d), kind_d(d), rm, 32);			\
-	case MIPS_##name##_l_d: return to_int(c, fd, as_d(d), kind_d(d), rm, 64);
-	TO_INT(cvt, c->fcr31 & 3)
-	TO_INT(round, 0)
-	TO_INT(trunc, 1)
-	TO_INT(ceil, 2)
-	TO_INT(floor, 3)
 	case MIPS_c_cond_s:
 		return compare(c, w, as_f(s), as_f(s2), kind_s(s), kind_s(s2));
 	case MIPS_c_cond_d:
 		return compare(c, w, as_d(d), as_d(d2), kind_d(d), kind_d(d2));
 	default:
-		trap(c, FE);
-		return false;
+		return convert(c, op, fs, fd);
 	}
 }

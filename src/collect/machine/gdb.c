@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* gdb.c - the remote serial protocol: registers, memory, breakpoints, run, step; watchpoints are left to
- * gdb, which steps for them
+/* gdb.c - the remote serial protocol: registers, memory, breakpoints, run, step; watchpoints are
+ * left to gdb, which steps for them
  *
  * Registers as gdb numbers them for MIPS: 0-31 GPR, 32 Status, 33 LO, 34 HI, 35 BadVAddr, 36 Cause,
- * 37 PC, 38-69 FPR, 70 FCSR, 71 FIR; 64 bits each ("mips:4000"). Breakpoints are kept here and tested
- * between instructions, so the guest's memory and caches stay what they are. */
+ * 37 PC, 38-69 FPR, 70 FCSR, 71 FIR; 64 bits each ("mips:4000"). Breakpoints are kept here and
+ * tested between instructions, so the guest's memory and caches stay what they are. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -229,10 +229,93 @@ static void go(struct gdb *g, bool step)
 	reply(g, "S05");
 }
 
-static void serve(struct gdb *g)
+static void read_memory(struct gdb *g, const char *p)
 {
 	unsigned long long a, n;
+
+	if (sscanf(p, "m%llx,%llx", &a, &n) != 2 || n > PACKET / 2) {
+		reply(g, "E01");
+		return;
+	}
+	*g->out = 0;
+	for (unsigned long long i = 0; i < n; i++) {
+		uint8_t *b = mem_byte(g, a + i);
+
+		if (!b)
+			break;
+		hex(g->out + 2 * i, b, 1);
+	}
+	reply(g, n && !*g->out ? "E14" : g->out);
+}
+
+static void write_memory(struct gdb *g, const char *p)
+{
+	unsigned long long a, n;
+
+	if (sscanf(p, "M%llx,%llx:", &a, &n) != 2 || n > PACKET / 2 || !strchr(p, ':')) {
+		reply(g, "E01");
+		return;
+	}
+	p = strchr(p, ':') + 1;
+	for (unsigned long long i = 0; i < n; i++) {
+		uint8_t v, *b = mem_byte(g, a + i);
+
+		if (!b || unhex(&v, p + 2 * i, 1) != 1) {
+			reply(g, "E14");
+			return;
+		}
+		*b = v;
+	}
+	reply(g, "OK");
+}
+
+/* Z sets a breakpoint, z takes it away. */
+static void breakpoint(struct gdb *g, const char *p)
+{
+	unsigned long long a;
 	unsigned r, kind;
+
+	if (sscanf(p + 1, "%u,%llx,%x", &kind, &a, &r) != 3 || kind > 1) {
+		reply(g, "");
+		return;
+	}
+	for (unsigned i = 0; i < g->nbrk; i++)
+		if (g->brk[i] == a)
+			g->brk[i--] = g->brk[--g->nbrk];
+	if (*p == 'Z') {
+		if (g->nbrk == BREAKS) {
+			reply(g, "E0c");
+			return;
+		}
+		g->brk[g->nbrk++] = a;
+	}
+	reply(g, "OK");
+}
+
+static void query(struct gdb *g, const char *p)
+{
+	if (!strncmp(p, "qSupported", 10)) {
+		reply(g, "PacketSize=1000;QStartNoAckMode+;qXfer:features:read+");
+	} else if (!strncmp(p, "qXfer:features:read:target.xml:0,", 33)) {
+		reply(g,
+		      "l<?xml "
+		      "version=\"1.0\"?><target><architecture>mips:4000</architecture></target>");
+	} else if (!strcmp(p, "qAttached")) {
+		reply(g, "1");
+	} else if (!strcmp(p, "qC")) {
+		reply(g, "QC1");
+	} else if (!strcmp(p, "qfThreadInfo")) {
+		reply(g, "m1");
+	} else if (!strcmp(p, "qsThreadInfo")) {
+		reply(g, "l");
+	} else {
+		reply(g, "");
+	}
+}
+
+static void serve(struct gdb *g)
+{
+	unsigned r;
 	char *p = g->in;
 
 	switch (*p) {
@@ -264,76 +347,22 @@ static void serve(struct gdb *g)
 		reply(g, "OK");
 		return;
 	case 'm':
-		if (sscanf(p, "m%llx,%llx", &a, &n) != 2 || n > PACKET / 2) {
-			reply(g, "E01");
-			return;
-		}
-		*g->out = 0;
-		for (unsigned long long i = 0; i < n; i++) {
-			uint8_t *b = mem_byte(g, a + i);
-
-			if (!b)
-				break;
-			hex(g->out + 2 * i, b, 1);
-		}
-		reply(g, n && !*g->out ? "E14" : g->out);
+		read_memory(g, p);
 		return;
 	case 'M':
-		if (sscanf(p, "M%llx,%llx:", &a, &n) != 2 || n > PACKET / 2 || !strchr(p, ':')) {
-			reply(g, "E01");
-			return;
-		}
-		p = strchr(p, ':') + 1;
-		for (unsigned long long i = 0; i < n; i++) {
-			uint8_t v, *b = mem_byte(g, a + i);
-
-			if (!b || unhex(&v, p + 2 * i, 1) != 1) {
-				reply(g, "E14");
-				return;
-			}
-			*b = v;
-		}
-		reply(g, "OK");
+		write_memory(g, p);
 		return;
 	case 'c': go(g, false); return;
 	case 's': go(g, true); return;
 	case 'Z': case 'z':
-		if (sscanf(p + 1, "%u,%llx,%x", &kind, &a, &r) != 3 || kind > 1) {
-			reply(g, "");
-			return;
-		}
-		for (unsigned i = 0; i < g->nbrk; i++)
-			if (g->brk[i] == a)
-				g->brk[i--] = g->brk[--g->nbrk];
-		if (*p == 'Z') {
-			if (g->nbrk == BREAKS) {
-				reply(g, "E0c");
-				return;
-			}
-			g->brk[g->nbrk++] = a;
-		}
-		reply(g, "OK");
+		breakpoint(g, p);
 		return;
 	case 'H': reply(g, "OK"); return;
 	case 'T': reply(g, "OK"); return;
 	case 'D': reply(g, "OK"); g->gone = true; return;
 	case 'k': g->gone = true; return;
 	case 'q':
-		if (!strncmp(p, "qSupported", 10)) {
-			reply(g, "PacketSize=1000;QStartNoAckMode+;qXfer:features:read+");
-		} else if (!strncmp(p, "qXfer:features:read:target.xml:0,", 33)) {
-			reply(g, "l<?xml version=\"1.0\"?><target><architecture>mips:4000</architecture></target>");
-		} else if (!strcmp(p, "qAttached")) {
-			reply(g, "1");
-		} else if (!strcmp(p, "qC")) {
-			reply(g, "QC1");
-		} else if (!strcmp(p, "qfThreadInfo")) {
-			reply(g, "m1");
-		} else if (!strcmp(p, "qsThreadInfo")) {
-			reply(g, "l");
-		} else {
-			reply(g, "");
-		}
+		query(g, p);
 		return;
 	case 'Q':
 		if (!strcmp(p, "QStartNoAckMode")) {

@@ -14,7 +14,8 @@
 struct idle {
 	struct idle_config cfg;
 	struct idle_counts n;
-	uint64_t target, insns;		/* head of the loop that is watched; instructions of this iteration */
+	uint64_t target, insns;		/* head of the loop that is watched; instructions of this
+					 * iteration */
 	uint64_t hash, last_hash;
 	uint64_t written, early;	/* registers written; read before being written */
 	bool pure, watching;
@@ -83,7 +84,8 @@ static void look(struct idle *s, const struct pm_batch *b, const struct pm_event
 {
 	switch (e->kind) {
 	case PM_EV_INSN:
-		/* the jump's delay slot belongs to the iteration: it ends when the loop's head comes */
+		/* the jump's delay slot belongs to the iteration: it ends when the loop's head
+		 * comes */
 		if (s->watching && e->addr == s->target && s->insns)
 			end_iteration(s);
 		instruction(s, b, e);
@@ -95,8 +97,8 @@ static void look(struct idle *s, const struct pm_batch *b, const struct pm_event
 		s->watching = false;
 		break;
 	case PM_EV_BRANCH:
-		if (e->flags & PM_BR_TAKEN && e->value <= e->addr && e->addr - e->value < 4 * LOOP_MAX &&
-		    !(s->watching && s->target == e->value))
+		if (e->flags & PM_BR_TAKEN && e->value <= e->addr &&
+		    e->addr - e->value < 4 * LOOP_MAX && !(s->watching && s->target == e->value))
 			watch(s, e->value);
 		break;
 	}
@@ -137,7 +139,8 @@ static enum pm_status pass(struct idle *s, size_t n, const struct pm_emit *emit,
 	return st;
 }
 
-static enum pm_status consume(void *self, const struct pm_batch *b, const struct pm_emit *emit, struct pm_err *err)
+static enum pm_status consume(void *self, const struct pm_batch *b, const struct pm_emit *emit,
+			      struct pm_err *err)
 {
 	struct idle *s = self;
 
@@ -151,7 +154,8 @@ static enum pm_status consume(void *self, const struct pm_batch *b, const struct
 		look(s, b, &b->ev[i]);
 		s->out[s->nout++] = b->ev[i];
 	}
-	/* code tables grow behind our back, but their indices stay: held-back events keep their meaning */
+	/* code tables grow behind our back, but their indices stay: held-back events keep their
+	 * meaning */
 	return pass(s, s->watching && !s->cfg.keep ? s->mark : s->nout, emit, err);
 }
 
@@ -171,7 +175,8 @@ static void destroy(void *self)
 }
 
 const struct pm_transform_ops idle_ops = {
-	.name = "idle", .needs = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_VALUES | PM_HAS_BRANCHES,
+	.name = "idle",
+	.needs = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_VALUES | PM_HAS_BRANCHES,
 	.consume = consume, .finish = finish, .destroy = destroy,
 };
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* idle.h - a transform for traces of the machine: leaves out idle loops and a warm-up
  *
- * An iteration of a short loop is idle if it is provably without effect: it stores nothing, its branches and
- * loads are those of the iteration before (same addresses, same values), and no register that it
- * writes is read in it before it is written. Only something asynchronous can end such a loop. */
+ * An iteration of a short loop is idle if it is provably without effect: it stores nothing, its
+ * branches and loads are those of the iteration before (same addresses, same values), and no
+ * register that it writes is read in it before it is written. Only something asynchronous can end
+ * such a loop. */
 #ifndef PM_MACHINE_IDLE_H
 #define PM_MACHINE_IDLE_H
 
@@ -14,7 +15,8 @@
 struct idle_config {
 	bool big_endian;		/* of the traced machine */
 	bool keep;			/* idle iterations are counted, but stay in the trace */
-	uint64_t warmup;		/* instructions (idle ones not counted) left out at the start */
+	uint64_t warmup;		/* instructions (idle ones not counted) left out at the
+					 * start */
 };
 struct idle_counts {
 	uint64_t total, idle;		/* instructions that came in; that were idle */

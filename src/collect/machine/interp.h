@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* interp.h - the interpreter, a template: interp_{le,be}{,_trace}.c include it with RUN, BE, TRACE set
+/* interp.h - the interpreter, a template: interp_{le,be}{,_trace}.c include it with RUN, BE, TRACE
+ * set
  *
  * HOT. Threaded code over decoded instruction-cache lines. What a line is, when it is valid and why
  * one compare suffices for a data reference: cpu.h, invariants (1) to (5).
  *
- * Control: `op` is the instruction being executed, `start` where this run of a line began; the run's
- * ticks are booked (`left`) when it ends. Ways to go on:
+ * Control: `op` is the instruction being executed, `start` where this run of a line began; the
+ * run's ticks are booked (`left`) when it ends. Ways to go on:
  *   NEXT          the next word of the line
  *   take          a taken branch: its delay slot is copied into scratch[], which ends in a transfer
  *   L_end, jump   another line, if it is valid and the end of the budget is far
@@ -53,7 +54,8 @@
 #define OP(id)		L_##id: TR_EVENT(PM_EV_INSN, 0, 4, TR_ID(op), PCOF(op), 0);
 #define TR_REF(k, a, sz, v)	TR_EVENT(k, 0, sz, TR_ID(op), a, v)
 #define TR_BRANCH(f, to)	TR_EVENT(PM_EV_BRANCH, f, 4, TR_ID(op), PCOF(op), to)
-#define TR_FLUSH	if (unlikely(c->trace.ev >= c->trace.high)) c->trace.flush(c->trace.ctx, &c->trace)
+#define TR_FLUSH	\
+	if (unlikely(c->trace.ev >= c->trace.high)) c->trace.flush(c->trace.ctx, &c->trace)
 #else
 #define OP(id)		L_##id:
 #define TR_REF(k, a, sz, v)	(void)0
@@ -129,7 +131,8 @@
 	c->nbranch++;									\
 	goto annul;									\
 } while (0)
-#define NOT_IN_SLOT	if (unlikely(op == c->scratch)) RAISE(EXC_RI)	/* before anything is written */
+/* before anything is written */
+#define NOT_IN_SLOT	if (unlikely(op == c->scratch)) RAISE(EXC_RI)
 #define LINK		NOT_IN_SLOT; c->gpr[31] = PCOF(op) + 8
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -155,7 +158,8 @@ void RUN(struct cpu *c)
 	uint32_t slot_id = 0;
 #endif
 
-	if (c->decode_go != &&L_decode) {	/* another variant ran before: its decoded lines are not ours */
+	if (c->decode_go != &&L_decode) {	/* another variant ran before: its decoded lines
+						 * are not ours */
 		c->decode_go = &&L_decode;
 		c->end_go = &&L_end;
 		cpu_sync(c);
@@ -339,7 +343,8 @@ raise:
 	}
 	left -= op - start + 1;
 	c->left = left;
-	/* what did not complete was not executed; system calls and traps are complete in their way */
+	/* what did not complete was not executed; system calls and traps are complete in their
+	 * way */
 	if (c->exc != EXC_SYS && c->exc != EXC_BP && c->exc != EXC_TR) {
 		c->exceptions++;
 #if TRACE

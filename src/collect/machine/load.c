@@ -75,8 +75,8 @@ static uint64_t field(struct elf *e, uint64_t at, unsigned size, const char *wha
 	return v;
 }
 
-enum pm_status machine_load_elf_bytes(struct machine *m, const uint8_t *p, size_t n, uint64_t *entry,
-				      uint32_t *end, struct pm_err *err)
+enum pm_status machine_load_elf_bytes(struct machine *m, const uint8_t *p, size_t n,
+				      uint64_t *entry, uint32_t *end, struct pm_err *err)
 {
 	struct elf e = { .p = p, .n = n, .err = err };
 	uint64_t phoff, type, machine;
@@ -94,21 +94,28 @@ enum pm_status machine_load_elf_bytes(struct machine *m, const uint8_t *p, size_
 	machine = field(&e, 18, 2, "machine");
 	type = field(&e, 16, 2, "type");
 	if (machine != EM_MIPS)
-		return pm_fail(err, 18, "expected a MIPS program (machine 8), found machine %u", (unsigned)machine);
+		return pm_fail(err, 18, "expected a MIPS program (machine 8), found machine %u",
+			       (unsigned)machine);
 	if (type != ET_EXEC)
-		return pm_fail(err, 16, "expected an executable at fixed addresses (type 2), found type %u",
+		return pm_fail(err, 16,
+			       "expected an executable at fixed addresses (type 2), found type %u",
 			       (unsigned)type);
 	if (e.be != m->cpu->cfg.big_endian)
-		return pm_fail(err, 5, "expected a %s-endian program for this machine, found a %s-endian one",
+		return pm_fail(err, 5,
+			       "expected a %s-endian program for this machine, found a %s-endian "
+			       "one",
 			       m->cpu->cfg.big_endian ? "big" : "little", e.be ? "big" : "little");
-	*entry = e.wide ? field(&e, 24, 8, "entry") : (uint64_t)(int64_t)(int32_t)field(&e, 24, 4, "entry");
-	phoff = e.wide ? field(&e, 32, 8, "program header offset") : field(&e, 28, 4, "program header offset");
+	*entry = e.wide ? field(&e, 24, 8, "entry")
+			: (uint64_t)(int64_t)(int32_t)field(&e, 24, 4, "entry");
+	phoff = e.wide ? field(&e, 32, 8, "program header offset")
+		       : field(&e, 28, 4, "program header offset");
 	phsize = (unsigned)field(&e, e.wide ? 54 : 42, 2, "program header size");
 	phnum = (unsigned)field(&e, e.wide ? 56 : 44, 2, "program header count");
 	if (pm_failed(err))
 		return PM_ERR;
 	if (phsize < (e.wide ? 56u : 32u))
-		return pm_fail(err, e.wide ? 54 : 42, "expected program headers of at least %u bytes, found %u",
+		return pm_fail(err, e.wide ? 54 : 42,
+			       "expected program headers of at least %u bytes, found %u",
 			       e.wide ? 56u : 32u, phsize);
 	for (unsigned i = 0; i < phnum; i++) {
 		uint64_t at = phoff + (uint64_t)i * phsize, off, va, filesz, memsz, pa;
@@ -123,22 +130,28 @@ enum pm_status machine_load_elf_bytes(struct machine *m, const uint8_t *p, size_
 		off = e.wide ? field(&e, at + 8, 8, "segment") : field(&e, at + 4, 4, "segment");
 		/* where it is loaded, not where it runs; both are kernel addresses as a rule */
 		va = e.wide ? field(&e, at + 24, 8, "segment") : field(&e, at + 12, 4, "segment");
-		filesz = e.wide ? field(&e, at + 32, 8, "segment") : field(&e, at + 16, 4, "segment");
-		memsz = e.wide ? field(&e, at + 40, 8, "segment") : field(&e, at + 20, 4, "segment");
+		filesz = e.wide ? field(&e, at + 32, 8, "segment")
+				: field(&e, at + 16, 4, "segment");
+		memsz = e.wide ? field(&e, at + 40, 8, "segment")
+			       : field(&e, at + 20, 4, "segment");
 		if (pm_failed(err))
 			return PM_ERR;
 		if (!memsz)
 			continue;
 		pa = va & 0x1fffffff;
 		if (filesz > memsz)
-			return pm_fail(err, at, "segment %u has more bytes in the file than in memory", i);
+			return pm_fail(err, at,
+				       "segment %u has more bytes in the file than in memory", i);
 		if (off > n || filesz > n - off)
 			return pm_fail(err, off, "expected %llu bytes of segment %u, found %llu",
 				       (unsigned long long)filesz, i,
 				       (unsigned long long)(off > n ? 0 : n - off));
 		if (pa >= m->ram_size || memsz > m->ram_size - pa)
-			return pm_fail(err, at, "segment %u (0x%llx bytes at physical 0x%llx) lies outside %u MiB of RAM",
-				       i, (unsigned long long)memsz, (unsigned long long)pa, m->ram_size >> 20);
+			return pm_fail(err, at,
+				       "segment %u (0x%llx bytes at physical 0x%llx) lies outside "
+				       "%u MiB of RAM",
+				       i, (unsigned long long)memsz, (unsigned long long)pa,
+				       m->ram_size >> 20);
 		memcpy(m->ram + pa, p + off, filesz);
 		memset(m->ram + pa + filesz, 0, memsz - filesz);
 		if (pa + memsz > *end)
@@ -164,63 +177,17 @@ enum pm_status machine_load_elf(struct machine *m, const char *path, uint64_t *e
 	return st;
 }
 
-/* ---- the device tree ------------------------------------------------------------------------------- */
-enum pm_status machine_fdt(const struct machine *m, void *buf, size_t size, const char *bootargs,
-			   uint32_t initrd, uint32_t initrd_end, struct pm_err *err)
-{
-	const uint32_t clk = 1, intc = 2, sysc = 3;
-	int e = fdt_create(buf, (int)size);
+/* ---- the device tree ------------------------------------------------------------------------ */
+enum { FDT_CLOCK = 1, FDT_INTC, FDT_SYSCON };	/* handles of nodes */
 
 #define DO(x) do { if (!e) e = (x); } while (0)
 #define REG2(a, b) do { fdt32_t r_[2] = { cpu_to_fdt32(a), cpu_to_fdt32(b) };	\
 		DO(fdt_property(buf, "reg", r_, sizeof r_)); } while (0)
-	DO(fdt_finish_reservemap(buf));
-	DO(fdt_begin_node(buf, ""));
-	DO(fdt_property_u32(buf, "#address-cells", 1));
-	DO(fdt_property_u32(buf, "#size-cells", 1));
-	DO(fdt_property_string(buf, "compatible", "pugmark,board1"));
-	DO(fdt_property_string(buf, "model", "pugmark R4400 board"));
-	DO(fdt_property_u32(buf, "interrupt-parent", intc));
 
-	DO(fdt_begin_node(buf, "chosen"));
-	DO(fdt_property_string(buf, "bootargs", bootargs));
-	DO(fdt_property_string(buf, "stdout-path", "/soc/serial@1f000900"));
-	if (initrd_end > initrd) {
-		DO(fdt_property_u32(buf, "linux,initrd-start", initrd));
-		DO(fdt_property_u32(buf, "linux,initrd-end", initrd_end));
-	}
-	DO(fdt_end_node(buf));
-
-	DO(fdt_begin_node(buf, "cpus"));
-	DO(fdt_property_u32(buf, "#address-cells", 1));
-	DO(fdt_property_u32(buf, "#size-cells", 0));
-	DO(fdt_begin_node(buf, "cpu@0"));
-	DO(fdt_property_string(buf, "device_type", "cpu"));
-	DO(fdt_property_string(buf, "compatible", "mips,mips24KEc"));
-	DO(fdt_property_u32(buf, "reg", 0));
-	DO(fdt_property_u32(buf, "clocks", clk));
-	DO(fdt_end_node(buf));
-	DO(fdt_end_node(buf));
-
-	DO(fdt_begin_node(buf, "memory@0"));
-	DO(fdt_property_string(buf, "device_type", "memory"));
-	REG2(0, m->ram_size);
-	DO(fdt_end_node(buf));
-
-	DO(fdt_begin_node(buf, "clk"));
-	DO(fdt_property_string(buf, "compatible", "fixed-clock"));
-	DO(fdt_property_u32(buf, "#clock-cells", 0));
-	DO(fdt_property_u32(buf, "clock-frequency", CPU_HZ));
-	DO(fdt_property_u32(buf, "phandle", clk));
-	DO(fdt_end_node(buf));
-
-	DO(fdt_begin_node(buf, "interrupt-controller"));
-	DO(fdt_property_string(buf, "compatible", "mti,cpu-interrupt-controller"));
-	DO(fdt_property(buf, "interrupt-controller", NULL, 0));
-	DO(fdt_property_u32(buf, "#interrupt-cells", 1));
-	DO(fdt_property_u32(buf, "#address-cells", 0));
-	DO(fdt_property_u32(buf, "phandle", intc));
-	DO(fdt_end_node(buf));
+/* The devices; what libfdt says. */
+static int fdt_devices(void *buf)
+{
+	int e = 0;
 
 	DO(fdt_begin_node(buf, "soc"));
 	DO(fdt_property_string(buf, "compatible", "simple-bus"));
@@ -246,28 +213,85 @@ enum pm_status machine_fdt(const struct machine *m, void *buf, size_t size, cons
 	DO(fdt_begin_node(buf, "syscon@1f020000"));
 	DO(fdt_property_string(buf, "compatible", "syscon"));
 	REG2(POWER_BASE, POWER_SIZE);
-	DO(fdt_property_u32(buf, "phandle", sysc));
+	DO(fdt_property_u32(buf, "phandle", FDT_SYSCON));
 	DO(fdt_end_node(buf));
 	for (unsigned i = 0; i < 2; i++) {
 		DO(fdt_begin_node(buf, i ? "reboot" : "poweroff"));
 		DO(fdt_property_string(buf, "compatible", i ? "syscon-reboot" : "syscon-poweroff"));
-		DO(fdt_property_u32(buf, "regmap", sysc));
+		DO(fdt_property_u32(buf, "regmap", FDT_SYSCON));
 		DO(fdt_property_u32(buf, "offset", 0));
 		DO(fdt_property_u32(buf, "mask", 0xffffffff));
 		DO(fdt_property_u32(buf, "value", i ? 0x7777 : 0x5555));
 		DO(fdt_end_node(buf));
 	}
 	DO(fdt_end_node(buf));
+	return e;
+}
+
+enum pm_status machine_fdt(const struct machine *m, void *buf, size_t size, const char *bootargs,
+			   uint32_t initrd, uint32_t initrd_end, struct pm_err *err)
+{
+	int e = fdt_create(buf, (int)size);
+
+	DO(fdt_finish_reservemap(buf));
+	DO(fdt_begin_node(buf, ""));
+	DO(fdt_property_u32(buf, "#address-cells", 1));
+	DO(fdt_property_u32(buf, "#size-cells", 1));
+	DO(fdt_property_string(buf, "compatible", "pugmark,board1"));
+	DO(fdt_property_string(buf, "model", "pugmark R4400 board"));
+	DO(fdt_property_u32(buf, "interrupt-parent", FDT_INTC));
+
+	DO(fdt_begin_node(buf, "chosen"));
+	DO(fdt_property_string(buf, "bootargs", bootargs));
+	DO(fdt_property_string(buf, "stdout-path", "/soc/serial@1f000900"));
+	if (initrd_end > initrd) {
+		DO(fdt_property_u32(buf, "linux,initrd-start", initrd));
+		DO(fdt_property_u32(buf, "linux,initrd-end", initrd_end));
+	}
+	DO(fdt_end_node(buf));
+
+	DO(fdt_begin_node(buf, "cpus"));
+	DO(fdt_property_u32(buf, "#address-cells", 1));
+	DO(fdt_property_u32(buf, "#size-cells", 0));
+	DO(fdt_begin_node(buf, "cpu@0"));
+	DO(fdt_property_string(buf, "device_type", "cpu"));
+	DO(fdt_property_string(buf, "compatible", "mips,mips24KEc"));
+	DO(fdt_property_u32(buf, "reg", 0));
+	DO(fdt_property_u32(buf, "clocks", FDT_CLOCK));
+	DO(fdt_end_node(buf));
+	DO(fdt_end_node(buf));
+
+	DO(fdt_begin_node(buf, "memory@0"));
+	DO(fdt_property_string(buf, "device_type", "memory"));
+	REG2(0, m->ram_size);
+	DO(fdt_end_node(buf));
+
+	DO(fdt_begin_node(buf, "clk"));
+	DO(fdt_property_string(buf, "compatible", "fixed-clock"));
+	DO(fdt_property_u32(buf, "#clock-cells", 0));
+	DO(fdt_property_u32(buf, "clock-frequency", CPU_HZ));
+	DO(fdt_property_u32(buf, "phandle", FDT_CLOCK));
+	DO(fdt_end_node(buf));
+
+	DO(fdt_begin_node(buf, "interrupt-controller"));
+	DO(fdt_property_string(buf, "compatible", "mti,cpu-interrupt-controller"));
+	DO(fdt_property(buf, "interrupt-controller", NULL, 0));
+	DO(fdt_property_u32(buf, "#interrupt-cells", 1));
+	DO(fdt_property_u32(buf, "#address-cells", 0));
+	DO(fdt_property_u32(buf, "phandle", FDT_INTC));
+	DO(fdt_end_node(buf));
+
+	DO(fdt_devices(buf));
 	DO(fdt_end_node(buf));
 	DO(fdt_finish(buf));
-#undef DO
-#undef REG2
 	if (e)
 		return pm_fail_file(err, "cannot make the device tree: %s", fdt_strerror(e));
 	return PM_OK;
 }
+#undef DO
+#undef REG2
 
-/* ---- booting ---------------------------------------------------------------------------------------- */
+/* ---- booting -------------------------------------------------------------------------------- */
 #define FDT_ROOM	16384u
 #define DEFAULT_ARGS	"console=ttyS0,115200 rdinit=/init earlycon=uart8250,mmio32,0x1f000900"
 
@@ -277,13 +301,13 @@ static void start(struct machine *m, uint64_t entry, uint32_t status)
 
 	c->pc = entry;
 	c->status = status;
-	c->c0[C0_CONFIG] = (c->c0[C0_CONFIG] & ~7ULL) | 3;	/* kseg0 cached, as firmware leaves it */
+	c->c0[C0_CONFIG] = (c->c0[C0_CONFIG] & ~7ULL) | 3; /* kseg0 cached, as firmware leaves it */
 	cpu_sync(c);
 	c->attn = false;
 }
 
-enum pm_status machine_boot(struct machine *m, const char *kernel, const char *initrd, const char *append,
-			    struct pm_err *err)
+enum pm_status machine_boot(struct machine *m, const char *kernel, const char *initrd,
+			    const char *append, struct pm_err *err)
 {
 	uint32_t end, fdt = m->ram_size - FDT_ROOM, rd = fdt, rd_end = fdt;
 	uint64_t entry;
@@ -294,7 +318,8 @@ enum pm_status machine_boot(struct machine *m, const char *kernel, const char *i
 		return PM_ERR;
 	if (end > fdt) {
 		err->file = kernel;
-		return pm_fail_file(err, "%u MiB of RAM are too few for this kernel", m->ram_size >> 20);
+		return pm_fail_file(err, "%u MiB of RAM are too few for this kernel",
+				    m->ram_size >> 20);
 	}
 	if (initrd) {
 		size_t n;
@@ -304,7 +329,9 @@ enum pm_status machine_boot(struct machine *m, const char *kernel, const char *i
 			return PM_ERR;
 		if (n > fdt - end || ((fdt - (uint32_t)n) & ~0xfffu) < end) {
 			free(p);
-			return pm_fail_file(err, "%zu bytes of initrd do not fit into %u MiB of RAM behind the kernel",
+			return pm_fail_file(err,
+					    "%zu bytes of initrd do not fit into %u MiB of RAM "
+					    "behind the kernel",
 					    n, m->ram_size >> 20);
 		}
 		rd = (fdt - (uint32_t)n) & ~0xfffu;
@@ -352,7 +379,8 @@ enum pm_status machine_disk(struct machine *m, const char *path, bool readonly, 
 	}
 	if (!st.st_size || st.st_size % 512) {
 		close(fd);
-		return pm_fail(err, (uint64_t)st.st_size, "expected a disk image of whole 512-byte sectors, found %lld bytes",
+		return pm_fail(err, (uint64_t)st.st_size,
+			       "expected a disk image of whole 512-byte sectors, found %lld bytes",
 			       (long long)st.st_size);
 	}
 	/* private: what the guest writes stays in memory, the file stays what it was */

@@ -34,7 +34,8 @@ enum machine_stop { RUNNING, POWERED_OFF, RESET, LIMIT, INTERRUPTED };
 
 struct uart {
 	uint8_t ier, lcr, mcr, scr, dll, dlm, fcr, rbr;
-	bool ready, thre_pending;	/* a byte waits in rbr; the transmitter wants to say it is empty */
+	bool ready, thre_pending;	/* a byte waits in rbr; the transmitter wants to say it
+					 * is empty */
 	uint64_t rx_at;			/* cycle at which the next input byte may arrive */
 	uint64_t in_pos;		/* bytes of input taken */
 };
@@ -109,12 +110,13 @@ static inline uint64_t machine_cycle(const struct machine *m)
 enum pm_status machine_load_elf(struct machine *m, const char *path, uint64_t *entry, uint32_t *end,
 				struct pm_err *err);
 /* The same from memory; fuzzers use it. */
-enum pm_status machine_load_elf_bytes(struct machine *m, const uint8_t *p, size_t n, uint64_t *entry,
-				      uint32_t *end, struct pm_err *err);
+enum pm_status machine_load_elf_bytes(struct machine *m, const uint8_t *p, size_t n,
+				      uint64_t *entry, uint32_t *end, struct pm_err *err);
 /* Boot Linux: kernel, initrd (NULL: none), command line (NULL: the default one), device tree. */
-enum pm_status machine_boot(struct machine *m, const char *kernel, const char *initrd, const char *append,
-			    struct pm_err *err);
-/* A bare program: starts at its entry, in kernel mode, BEV = 0, kseg0 cached, sp at the end of RAM. */
+enum pm_status machine_boot(struct machine *m, const char *kernel, const char *initrd,
+			    const char *append, struct pm_err *err);
+/* A bare program: starts at its entry, in kernel mode, BEV = 0, kseg0 cached, sp at the end of
+ * RAM. */
 enum pm_status machine_boot_elf(struct machine *m, const char *path, struct pm_err *err);
 enum pm_status machine_disk(struct machine *m, const char *path, bool readonly, struct pm_err *err);
 /* The board as a device tree blob; @buf of @size bytes. */
@@ -145,9 +147,11 @@ bool dma_write(struct machine *m, uint64_t pa, const void *p, uint32_t n);
 enum pm_status machine_save(struct machine *m, const char *path, struct pm_err *err);
 enum pm_status machine_load(struct machine *m, const char *path, struct pm_err *err);
 /* The same from memory; fuzzers use it. */
-enum pm_status machine_load_bytes(struct machine *m, const uint8_t *p, size_t n, struct pm_err *err);
+enum pm_status machine_load_bytes(struct machine *m, const uint8_t *p, size_t n,
+				  struct pm_err *err);
 /* Processor, cache and RAM geometry that a snapshot was made with. */
-enum pm_status machine_snapshot_config(const char *path, struct machine_config *cfg, struct pm_err *err);
+enum pm_status machine_snapshot_config(const char *path, struct machine_config *cfg,
+				       struct pm_err *err);
 
 /* ---- gdb (gdb.c): serve one debugger on TCP port @port (0: any) of the loopback interface;
  * @waiting is told which */

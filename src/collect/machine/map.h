@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* map.h - which physical addresses answer on the board's bus; what answers is machine.h's business */
+/* map.h - which physical addresses answer on the board's bus; what answers is machine.h's
+ * business */
 #ifndef PM_MACHINE_MAP_H
 #define PM_MACHINE_MAP_H
 

@@ -22,17 +22,18 @@ struct monitor {
 	uint64_t first_insn;		/* sideband: the processor's count at the begin */
 };
 
-struct monitor *monitor_new(const struct monitor_config *cfg, const struct cpu *cpu, uint32_t ram_size,
-			    struct pm_err *err)
+struct monitor *monitor_new(const struct monitor_config *cfg, const struct cpu *cpu,
+			    uint32_t ram_size, struct pm_err *err)
 {
 	struct monitor *m = pm_alloc(sizeof *m);
 	struct cat_header h = {
-		.big_endian = cpu->cfg.big_endian, .r2 = cpu->cfg.r2, .uncached = cpu->cfg.uncached, .sideband = cfg->sideband,
+		.big_endian = cpu->cfg.big_endian, .r2 = cpu->cfg.r2, .uncached = cpu->cfg.uncached,
+		.sideband = cfg->sideband,
 		.ram_size = ram_size, .iline = cpu->cfg.iline, .dline = cpu->cfg.dline,
 		.scache = cpu->cfg.scache, .sline = cpu->cfg.sline, .tlb = CPU_TLB,
 	};
-	const uint32_t facts = PM_HAS_BUS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_PHYS | PM_HAS_LANES |
-			       PM_HAS_TIME | PM_HAS_CYCLES;
+	const uint32_t facts = PM_HAS_BUS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_PHYS |
+			       PM_HAS_LANES | PM_HAS_TIME | PM_HAS_CYCLES;
 
 	m->cpu = cpu;
 	m->sideband = cfg->sideband;
@@ -77,7 +78,8 @@ enum pm_status monitor_finish(struct monitor *m, struct pm_err *err)
 	if (m->cat && m->sideband && m->recording) {
 		uint64_t n = cpu_instructions(m->cpu) - m->first_insn;
 
-		cat_put(m->cat, CAT_END, 0, (uint32_t)m->cpu->nbranch, (uint32_t)(n >> 32), (uint32_t)n);
+		cat_put(m->cat, CAT_END, 0, (uint32_t)m->cpu->nbranch, (uint32_t)(n >> 32),
+			(uint32_t)n);
 	}
 	if (m->cat && !pm_failed(&m->err))
 		cat_finish(m->cat, &m->err);
@@ -113,11 +115,13 @@ uint64_t monitor_transactions(const struct monitor *m)
 	return m->transactions;
 }
 
-/* The reference, line fetch, DMA or device access that the transaction stands for, as trace/fmt_cat.c has it. */
-static void access_event(struct monitor *m, enum pm_bus_type type, uint64_t pa, unsigned size, uint64_t val,
-			 bool cacheable, unsigned agent)
+/* The reference, line fetch, DMA or device access that the transaction stands for, as
+ * trace/fmt_cat.c has it. */
+static void access_event(struct monitor *m, enum pm_bus_type type, uint64_t pa, unsigned size,
+			 uint64_t val, bool cacheable, unsigned agent)
 {
-	const bool write = type == PM_BUS_WRITE || type == PM_BUS_WRITEBACK || type == PM_BUS_IO_WRITE;
+	const bool write = type == PM_BUS_WRITE || type == PM_BUS_WRITEBACK ||
+			   type == PM_BUS_IO_WRITE;
 	unsigned flags = cacheable ? 0 : PM_REF_UNCACHED;
 	enum pm_kind kind = write ? PM_EV_WRITE : PM_EV_READ;
 
@@ -131,8 +135,8 @@ static void access_event(struct monitor *m, enum pm_bus_type type, uint64_t pa, 
 	pm_ev_add(&m->b, kind, flags, size, pa, val);
 }
 
-static void bus_event(struct monitor *m, const struct cpu *c, enum pm_bus_type type, uint64_t pa, unsigned size,
-		      uint64_t val, bool cacheable, unsigned agent)
+static void bus_event(struct monitor *m, const struct cpu *c, enum pm_bus_type type, uint64_t pa,
+		      unsigned size, uint64_t val, bool cacheable, unsigned agent)
 {
 	uint64_t now = cpu_ticks(c) + c->idle;
 	unsigned off = pa & 7;
@@ -171,8 +175,8 @@ static uint32_t word(const struct monitor *m, const uint8_t *p, unsigned n)
 	return v;
 }
 
-void monitor_line(struct monitor *m, const struct cpu *c, enum cat_kind kind, uint64_t pa, const void *p,
-		  unsigned n)
+void monitor_line(struct monitor *m, const struct cpu *c, enum cat_kind kind, uint64_t pa,
+		  const void *p, unsigned n)
 {
 	const uint8_t *q = p;
 
@@ -227,21 +231,27 @@ void monitor_uncached(struct monitor *m, const struct cpu *c, bool write, bool f
 				cat_put(m->cat, kind, 4, (uint32_t)c->nbranch, (uint32_t)pa + 4,
 					m->big_endian ? lo : hi);
 			} else {
-				cat_put(m->cat, kind, size, (uint32_t)c->nbranch, (uint32_t)pa, (uint32_t)val);
+				cat_put(m->cat, kind, size, (uint32_t)c->nbranch, (uint32_t)pa,
+					(uint32_t)val);
 			}
 		}
 		if (m->bus) {
 			bool io = pa >= 0x1f000000u;
 
-			bus_event(m, c, fetch ? PM_BUS_FETCH : io ? write ? PM_BUS_IO_WRITE : PM_BUS_IO_READ :
-				  write ? PM_BUS_WRITE : PM_BUS_READ, pa, size, val, false, 0);
+			bus_event(m, c,
+				  fetch	  ? PM_BUS_FETCH
+				  : io	  ? write ? PM_BUS_IO_WRITE : PM_BUS_IO_READ
+				  : write ? PM_BUS_WRITE
+					  : PM_BUS_READ,
+				  pa, size, val, false, 0);
 		}
 	}
 	if (in_window && !m->sideband && pa == WINDOW_BASE + WIN_END)
 		window(m, c, WIN_END, (uint32_t)val);
 }
 
-void monitor_dma(struct monitor *m, const struct cpu *c, bool write, uint64_t pa, const void *p, unsigned n)
+void monitor_dma(struct monitor *m, const struct cpu *c, bool write, uint64_t pa, const void *p,
+		 unsigned n)
 {
 	const uint8_t *q = p;
 
@@ -253,10 +263,11 @@ void monitor_dma(struct monitor *m, const struct cpu *c, bool write, uint64_t pa
 
 		k = a & 1 || k == 1 ? 1 : a & 2 || k < 4 ? 2 : 4;
 		if (m->cat)
-			cat_put(m->cat, write ? CAT_DMA_WRITE : CAT_DMA_READ, k, (uint32_t)c->nbranch,
-				(uint32_t)pa + i, word(m, q + i, k));
+			cat_put(m->cat, write ? CAT_DMA_WRITE : CAT_DMA_READ, k,
+				(uint32_t)c->nbranch, (uint32_t)pa + i, word(m, q + i, k));
 		if (m->bus)
-			bus_event(m, c, write ? PM_BUS_WRITE : PM_BUS_READ, pa + i, k, word(m, q + i, k), false, 1);
+			bus_event(m, c, write ? PM_BUS_WRITE : PM_BUS_READ, pa + i, k,
+				  word(m, q + i, k), false, 1);
 		i += k;
 	}
 }
@@ -267,14 +278,15 @@ void monitor_interrupt(struct monitor *m, const struct cpu *c, unsigned n, bool 
 		cat_put(m->cat, CAT_INTERRUPT, 1, (uint32_t)c->nbranch, n, up);
 }
 
-/* ---- sideband ------------------------------------------------------------------------------------- */
+/* ---- sideband ------------------------------------------------------------------------------- */
 static void report(struct monitor *m, const struct cpu *c, uint32_t off, uint32_t v)
 {
 	if (m->recording && m->cat && m->sideband)
 		cat_put(m->cat, CAT_REPORT, 4, (uint32_t)c->nbranch, WINDOW_BASE + off, v);
 }
 
-void monitor_exception(struct monitor *m, const struct cpu *c, enum cpu_exc code, uint64_t pc, bool bd)
+void monitor_exception(struct monitor *m, const struct cpu *c, enum cpu_exc code, uint64_t pc,
+		       bool bd)
 {
 	(void)pc;
 	(void)bd;

@@ -6,9 +6,9 @@
  *       64       items: u8 length of name, name, u32 bytes (little-endian), bytes
  *   end - 8    8  FNV-1a hash of everything before it, little-endian
  * Items: every row of cpu_fields[], "sdata" "sptag" "sflags" with a secondary cache, every row of
- * board_fields[], then "page" (u32 number, 4096 bytes) for each page of RAM that is not zero, "sector" (u64
- * number, 512 bytes) for each that the guest wrote, "end". Bytes are the host's own layout: a snapshot
- * goes on where it was made, and says so if the layout differs. */
+ * board_fields[], then "page" (u32 number, 4096 bytes) for each page of RAM that is not zero,
+ * "sector" (u64 number, 512 bytes) for each that the guest wrote, "end". Bytes are the host's own
+ * layout: a snapshot goes on where it was made, and says so if the layout differs. */
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +22,9 @@
 #define B(m)	{ #m, offsetof(struct machine, m), sizeof ((struct machine *)0)->m, 1, "" }
 
 static const struct cpu_field board_fields[] = {
-	B(uart), B(timer_up), B(virtio.dev_sel), B(virtio.drv_sel), B(virtio.queue_sel), B(virtio.status),
-	B(virtio.isr), B(virtio.features), B(virtio.q), B(virtio.done_at), B(virtio.broken), { 0 }
+	B(uart), B(timer_up), B(virtio.dev_sel), B(virtio.drv_sel), B(virtio.queue_sel),
+	B(virtio.status), B(virtio.isr), B(virtio.features), B(virtio.q), B(virtio.done_at),
+	B(virtio.broken), { 0 }
 };
 
 struct snapshot_out {
@@ -43,7 +44,8 @@ static void w(struct snapshot_out *o, const void *p, size_t n)
 	pm_output_write(o->o, p, n, o->err);
 }
 
-static void item(struct snapshot_out *o, const char *name, const void *a, size_t na, const void *b, size_t nb)
+static void item(struct snapshot_out *o, const char *name, const void *a, size_t na, const void *b,
+		 size_t nb)
 {
 	uint8_t len = (uint8_t)strlen(name);
 	uint32_t n = htole32((uint32_t)(na + nb));
@@ -60,7 +62,8 @@ static struct cat_header header_of(const struct machine *m)
 	const struct cpu_config *g = &m->cpu->cfg;
 
 	return (struct cat_header){
-		.big_endian = g->big_endian, .r2 = g->r2, .uncached = g->uncached, .ram_size = m->ram_size, .iline = g->iline,
+		.big_endian = g->big_endian, .r2 = g->r2, .uncached = g->uncached,
+		.ram_size = m->ram_size, .iline = g->iline,
 		.dline = g->dline, .scache = g->scache, .sline = g->sline, .tlb = CPU_TLB,
 	};
 }
@@ -127,11 +130,13 @@ static enum pm_status check(const uint8_t *p, size_t n, struct cat_header *h, st
 		hash = (hash ^ p[i]) * 0x100000001b3ULL;
 	memcpy(&sum, p + n - 8, 8);
 	if (le64toh(sum) != hash)
-		return pm_fail(err, n - 8, "the checksum is wrong: the snapshot is damaged or cut off");
+		return pm_fail(err, n - 8,
+			       "the checksum is wrong: the snapshot is damaged or cut off");
 	return PM_OK;
 }
 
-enum pm_status machine_snapshot_config(const char *path, struct machine_config *cfg, struct pm_err *err)
+enum pm_status machine_snapshot_config(const char *path, struct machine_config *cfg,
+				       struct pm_err *err)
 {
 	struct cat_header h;
 	size_t n;
@@ -143,7 +148,8 @@ enum pm_status machine_snapshot_config(const char *path, struct machine_config *
 		return st;
 	cfg->ram_size = h.ram_size;
 	cfg->cpu = (struct cpu_config){
-		.big_endian = h.big_endian, .r2 = h.r2, .uncached = h.uncached, .iline = h.iline, .dline = h.dline,
+		.big_endian = h.big_endian, .r2 = h.r2, .uncached = h.uncached, .iline = h.iline,
+		.dline = h.dline,
 		.scache = h.scache, .sline = h.sline,
 	};
 	return PM_OK;
@@ -160,10 +166,13 @@ static enum pm_status get_item(struct pm_cur *c, const char *name, void *to, siz
 	if (pm_failed(c->err))
 		return PM_ERR;
 	if (len != strlen(name) || memcmp(s, name, len))
-		return pm_fail(c->err, at, "expected item \"%s\", found \"%.*s\"", name, (int)len, (const char *)s);
+		return pm_fail(c->err, at, "expected item \"%s\", found \"%.*s\"", name, (int)len,
+			       (const char *)s);
 	if (n != size)
-		return pm_fail(c->err, at, "expected %zu bytes of \"%s\", found %u (another version of pugmark?)", size,
-			       name, n);
+		return pm_fail(c->err, at,
+			       "expected %zu bytes of \"%s\", found %u (another version of "
+			       "pugmark?)",
+			       size, name, n);
 	p = pm_cur_bytes(c, n, name);
 	if (!p)
 		return PM_ERR;
@@ -177,8 +186,9 @@ static void sane(struct machine *m)
 	struct cpu *c = m->cpu;
 	struct virtio_queue *q = &m->virtio.q;
 	uint8_t *flags[] = {
-		(uint8_t *)&c->in_delay, (uint8_t *)&c->llbit, (uint8_t *)&c->waiting, (uint8_t *)&m->timer_up,
-		(uint8_t *)&m->virtio.broken, (uint8_t *)&m->uart.ready, (uint8_t *)&m->uart.thre_pending,
+		(uint8_t *)&c->in_delay, (uint8_t *)&c->llbit, (uint8_t *)&c->waiting,
+		(uint8_t *)&m->timer_up, (uint8_t *)&m->virtio.broken, (uint8_t *)&m->uart.ready,
+		(uint8_t *)&m->uart.thre_pending,
 	};
 
 	for (unsigned i = 0; i < NR(flags); i++)
@@ -244,14 +254,19 @@ enum pm_status machine_load_bytes(struct machine *m, const uint8_t *p, size_t n,
 			memcpy(&sector, data, 8);
 			sector = le64toh(sector);
 			if (sector >= m->virtio.disk.sectors) {
-				st = pm_fail(err, at, "sector %llu lies outside the disk: give the --disk that the snapshot "
-					     "was made with", (unsigned long long)sector);
+				st = pm_fail(err, at,
+					     "sector %llu lies outside the disk: give the --disk "
+					     "that the snapshot "
+					     "was made with",
+					     (unsigned long long)sector);
 			} else {
 				memcpy(m->virtio.disk.map + sector * 512, data + 8, 512);
 				m->virtio.disk.written[sector / 8] |= (uint8_t)(1u << sector % 8);
 			}
 		} else {
-			st = pm_fail(err, at, "expected item \"page\", \"sector\" or \"end\", found \"%.*s\" of %u bytes",
+			st = pm_fail(err, at,
+				     "expected item \"page\", \"sector\" or \"end\", found "
+				     "\"%.*s\" of %u bytes",
 				     (int)len, (const char *)s, size);
 		}
 	}

@@ -16,7 +16,8 @@ struct machine_tracer {
 	struct pm_code code;
 	struct pm_insn *insn;
 	size_t cap_insn;
-	struct pm_map by_key;		/* pc ^ word mixed -> insn index + 1; collisions are chained */
+	struct pm_map by_key;		/* pc ^ word mixed -> insn index + 1; collisions are
+					 * chained */
 	uint32_t *chain;
 	size_t cap_chain;
 	struct pm_event *buf;
@@ -92,7 +93,8 @@ struct machine_tracer *tracer_new(struct pm_pipeline *p, struct cpu *c, bool wai
 void tracer_on(struct machine_tracer *t, struct cpu *c)
 {
 	c->trace = (struct cpu_trace){
-		.ev = t->buf, .first = t->buf, .high = t->buf + EVENTS, .flush = flush, .ctx = t, .on = true,
+		.ev = t->buf, .first = t->buf, .high = t->buf + EVENTS, .flush = flush, .ctx = t,
+		.on = true,
 	};
 	c->insn_intern = intern;
 	c->insn_ctx = t;
@@ -126,7 +128,8 @@ static void put(struct machine_tracer *t, struct cpu *c, struct pm_event ev)
 
 void tracer_exception(struct machine_tracer *t, struct cpu *c, enum cpu_exc code, uint64_t pc)
 {
-	put(t, c, (struct pm_event){ .kind = PM_EV_INTERRUPT, .id = PM_NONE, .addr = pc, .value = code });
+	put(t, c,
+	    (struct pm_event){ .kind = PM_EV_INTERRUPT, .id = PM_NONE, .addr = pc, .value = code });
 }
 
 void tracer_space(struct machine_tracer *t, struct cpu *c, unsigned asid)

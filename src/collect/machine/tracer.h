@@ -13,14 +13,16 @@
 #include "collect/machine/cpu.h"
 #include "trace/pipeline.h"
 
-#define TRACER_FACTS (PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_VALUES | PM_HAS_BRANCHES | \
+#define TRACER_FACTS (PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES |	\
+	PM_HAS_VALUES | PM_HAS_BRANCHES |						\
 		      PM_HAS_SPACES)
 
 struct machine_tracer;
-/* @p: started by the caller with TRACER_FACTS; borrowed. @wait_go: only from a store to WIN_GO on. */
+/* @p: started by the caller with TRACER_FACTS; borrowed. @wait_go: only from a store to WIN_GO
+ * on. */
 struct machine_tracer *tracer_new(struct pm_pipeline *p, struct cpu *c, bool wait_go);
-void tracer_on(struct machine_tracer *t, struct cpu *c);		/* from the next instruction on */
-void tracer_go(struct machine_tracer *t, struct cpu *c);		/* the guest stored to WIN_GO, WIN_END */
+void tracer_on(struct machine_tracer *t, struct cpu *c);	/* from the next instruction on */
+void tracer_go(struct machine_tracer *t, struct cpu *c); /* the guest stored to WIN_GO, WIN_END */
 void tracer_end(struct machine_tracer *t, struct cpu *c);
 void tracer_exception(struct machine_tracer *t, struct cpu *c, enum cpu_exc code, uint64_t pc);
 void tracer_space(struct machine_tracer *t, struct cpu *c, unsigned asid);

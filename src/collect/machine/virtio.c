@@ -15,7 +15,8 @@
 #define F_BLK_RO	(1ULL << 5)
 #define F_BLK_FLUSH	(1ULL << 9)
 #define F_VERSION_1	(1ULL << 32)
-#define F_ACCESS_PLATFORM (1ULL << 33)		/* caches do not snoop: the driver must flush them */
+#define F_ACCESS_PLATFORM (1ULL << 33)		/* caches do not snoop: the driver must flush
+						 * them */
 #define NEEDS_RESET	64
 
 enum { T_IN = 0, T_OUT = 1, T_FLUSH = 4, T_GET_ID = 8 };
@@ -227,7 +228,8 @@ static bool request(struct machine *m, unsigned head, uint32_t *written)
 			}
 			break;
 		case T_GET_ID:
-			if (!(d.flags & D_WRITE) || d.len < sizeof id || !dma_write(m, d.addr, id, sizeof id))
+			if (!(d.flags & D_WRITE) || d.len < sizeof id ||
+			    !dma_write(m, d.addr, id, sizeof id))
 				return false;
 			*written += sizeof id;
 			break;

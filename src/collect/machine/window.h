@@ -9,7 +9,7 @@
 #define WINDOW_SIZE	0x1000u
 
 enum {
-	WIN_EPC		= 0x00,		/* begins the report of an exception; fixes the branch count */
+	WIN_EPC		= 0x00,	/* begins the report of an exception; fixes the branch count */
 	WIN_CAUSE	= 0x04,		/* ends it; also a value that MFC0 read from Cause */
 	WIN_STATUS	= 0x08,
 	WIN_BADVADDR	= 0x0c,
@@ -17,8 +17,8 @@ enum {
 	WIN_ENTRYHI	= 0x14,
 	WIN_CAUSE_READ	= 0x18,		/* a value that MFC0 read from Cause, outside a report */
 	WIN_BEGIN	= 0x20,		/* the monitor starts recording */
-	WIN_GO		= 0x24,		/* all state is stored; the traced part begins behind this store,
-					 * which directly follows a write of Wired */
+	WIN_GO		= 0x24,		/* all state is stored; the traced part begins behind
+					 * this store, which directly follows a write of Wired */
 	WIN_END		= 0x28,		/* the monitor stops recording */
 	WIN_STATE	= 0x400,	/* + 4k: state word k, numbered as in .ims files */
 };

@@ -73,6 +73,7 @@
 #define RT_BLOCK_SIZE		(1ull << RT_BLOCK_SHIFT)
 #define RT_BLOCKS		8192u			/* block 0 is the session header */
 #define RT_DATA_SIZE		(RT_BLOCKS * RT_BLOCK_SIZE)
+#define RT_OURS_SIZE		(RT_CODE_SIZE + RT_DATA_SIZE + (1ull << 40))	/* more than all that is ours */
 
 #define RT32_BLOCKS		0x20000000u
 #define RT32_BLOCK_SIZE		0x400000u
@@ -271,7 +272,8 @@ struct rt_block {			/* at gs:0 */
 	uint64_t stamp[RT_CHUNKS];	/* time stamp counter when `full` was set */
 	/* PR_SET_SYSCALL_USER_DISPATCH: calls from elsewhere than [from, from + length) are SIGSYS if the byte says so */
 	uint64_t dispatch_from, dispatch_length, dispatch_selector;
-	uint32_t dispatch, pad4;
+	uint32_t dispatch;
+	uint32_t cleared;		/* new, the kernel has no handler for it: 1: nor has the program, 2: it has */
 	uint64_t told;			/* the budget as of the last RT_N_COUNTED */
 	/* by the consumer, before it empties a chunk: what the budget may be once all are empty; 0: none */
 	uint64_t grant;

@@ -11,7 +11,7 @@ struct rt_block *rt_boot(void)
 
 	if (boot->load)
 		boot->entry = rt_load();
-	if (boot->persona) {	/* first: READ_IMPLIES_EXEC concerns whatever is mapped or protected */
+	if (boot->persona) { /* first: READ_IMPLIES_EXEC concerns whatever is mapped or protected */
 		const word now = (word)rt_sys(NR_personality, 0xffffffff);
 
 		rt_sys(NR_personality, now & ~(word)boot->persona);

@@ -106,6 +106,8 @@ void rt_child(struct rt_block *b)
 	if (b->origin == BLK_FORKED)
 		rt_block_forked(b);
 	rt_signal_thread(b);
+	if (b->cleared)
+		rt_sighand_cleared(b);
 	b->state = BLK_LIVE;
 	if (!rt_ask(b, RQ_HELLO, b->pid, b->tid, b->tid == b->pid, 0))
 		rt_go_native(b);

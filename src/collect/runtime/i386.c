@@ -2,8 +2,8 @@
 /* i386.c - what the runtime does otherwise in 32-bit programs: address space, fs, old system calls,
  * signal frames
  *
- * fs is the runtime's because compilers use gs for the program's thread pointer. It is loaded from the
- * thread's own GDT entry RT32_SEGMENT; programs get the other two. */
+ * fs is the runtime's because compilers use gs for the program's thread pointer. It is loaded from
+ * the thread's own GDT entry RT32_SEGMENT; programs get the other two. */
 #include "image.h"
 #include "rt.h"
 
@@ -11,11 +11,12 @@
 static u32 segment = RT32_SEGMENT;
 #define SELECTOR (segment * 8 + 3)
 
-/* ---- address space ------------------------------------------------------------------------------ */
+/* ---- address space --------------------------------------------------------------------------- */
 static void map_at(word at, word size, int prot, int flags, long fd, word page)
 {
 	if (rt_sys(NR_mmap, at, size, prot, flags, fd, page) != (long)at)
-		rt_fail("pugmark: the program occupies addresses that tracing needs (0x20000000 on)\n");
+		rt_fail("pugmark: the program occupies addresses that tracing needs "
+			"(0x20000000 on)\n");
 }
 
 #ifndef RT_IDT
@@ -50,9 +51,11 @@ struct rt_block *rt_map_all(const struct rt_boot *boot)
 
 	reserve(RT32_BLOCKS, RT32_NBLOCKS * RT32_BLOCK_SIZE, 0x100000 /* MAP_FIXED_NOREPLACE */);
 	reserve(RT32_DATA_VAULT, RT32_CODE_VAULT + RT32_CODE_SIZE - RT32_DATA_VAULT, 0x100000);
-	map_at(RT32_ZERO, RT32_TABLE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	map_at(RT32_ZERO, RT32_TABLE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+	       0);
 	map_file(boot->data_path, RT32_DATA_VAULT, 4096, PROT_READ | PROT_WRITE, 0);
-	map_file(boot->code_path, RT32_CODE_VAULT, RT32_CODE_SIZE, PROT_READ | PROT_EXEC, boot->code);
+	map_file(boot->code_path, RT32_CODE_VAULT, RT32_CODE_SIZE, PROT_READ | PROT_EXEC,
+		 boot->code);
 	b = rt_block_map((u32)boot->block);
 	if (!b)
 		rt_fail("pugmark: cannot map shared memory in the traced process\n");
@@ -77,7 +80,8 @@ u32 rt_place_files(const struct rt_cmd *c, u32 n)
 static word find_place(void)
 {
 	const word size = RT_BLOCK_ALIGN;
-	long r = rt_sys(NR_mmap, 0, 2 * size, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	long r = rt_sys(NR_mmap, 0, 2 * size, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			0);
 	word at = ((word)r + size - 1) & ~(size - 1);
 
 	if (rt_failed(r))
@@ -109,14 +113,15 @@ void rt_unplace(u64 lo, u64 hi)
 /* Block @number of the data file comes to @at, which is ours. */
 static int map_block(word at, u32 number)
 {
-	if (rt_sys(NR_mremap, RT32_DATA_VAULT, 0, RT_BLOCK_ALIGN, MREMAP_MAYMOVE | MREMAP_FIXED, at) == (long)at &&
-	    !remap(at, RT_BLOCK_ALIGN, number * RT_BLOCK_SIZE))
+	if (rt_sys(NR_mremap, RT32_DATA_VAULT, 0, RT_BLOCK_ALIGN, MREMAP_MAYMOVE | MREMAP_FIXED,
+		   at) == (long)at && !remap(at, RT_BLOCK_ALIGN, number * RT_BLOCK_SIZE))
 		return 1;
 	reserve(at, RT_BLOCK_ALIGN, MAP_FIXED);
 	return 0;
 }
 
-/* Where thread blocks lie. The first places are reserved, others are looked for when they are needed. */
+/* Where thread blocks lie. The first places are reserved, others are looked for
+ * when they are needed. */
 static struct slot {
 	word at;
 	u32 used;
@@ -131,7 +136,8 @@ struct rt_block *rt_block_map(u32 number)
 	if (s == slot + NR_OF(slot))
 		return 0;
 	if (!s->at)
-		s->at = s < slot + RT32_NBLOCKS ? RT32_BLOCKS + (s - slot) * RT32_BLOCK_SIZE : find_place();
+		s->at = s < slot + RT32_NBLOCKS ? RT32_BLOCKS + (s - slot) * RT32_BLOCK_SIZE :
+			find_place();
 	if (s->at && map_block(s->at, number))
 		return PTR(s->at);
 	__atomic_store_n(&s->used, 0, __ATOMIC_RELEASE);
@@ -181,10 +187,11 @@ int rt_find_ours(struct rt_ours *o)
 	return o->at < o->hi;
 }
 #else
-/* ---- of instrumented executables ---------------------------------------------------------------- */
+/* ---- of instrumented executables ------------------------------------------------------------- */
 word rt_image_block_size;
 
-/* Where this process has blocks. Their places are handed out in turn, first those that are reserved. */
+/* Where this process has blocks. Their places are handed out in turn, first those
+ * that are reserved. */
 static word block_place[IMG_BLOCKS];
 static u32 places;			/* taken of the reserved ones */
 
@@ -261,16 +268,14 @@ void rt_exit_thread(struct rt_block *b, long nr, word status)
 	rt_exit_raw(nr, status, &b->state, &LEDGER->leaving[rt_image_number(b)]);
 }
 
-int rt_find_ours(struct rt_ours *o)
+void rt_find_fixed(struct rt_ours *o)
 {
 	find_fixed(o);
-	rt_image_ours(o);
 	rt_ours_meet(o, MAN->later, MAN->later_end);
 	rt_ours_meet(o, MAN->shadow, MAN->shadow_end);
 	for (u32 i = 1; i < IMG_BLOCKS; i++)
 		if (block_place[i])
 			rt_ours_meet(o, block_place[i], block_place[i] + RT_BLOCK_ALIGN);
-	return o->at < o->hi;
 }
 
 void rt_image_map_data(const struct img_manifest *man)
@@ -281,7 +286,8 @@ void rt_image_map_data(const struct img_manifest *man)
 	rt_image_block_size = (word)man->block_size;
 	rt_image_map(RT32_BLOCKS, RT32_NBLOCKS * RT32_BLOCK_SIZE, 0, flags, -1, 0, 0);
 	rt_image_map(RT32_DATA_VAULT, RT_SHARED_AT, PROT_READ | PROT_WRITE, flags, -1, 0, 0);
-	rt_image_map(RT32_DATA_VAULT + RT_SHARED_AT, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0, 0);
+	rt_image_map(RT32_DATA_VAULT + RT_SHARED_AT, 4096, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0, 0);
 	rt_image_map(RT32_ZERO, RT32_TABLE_SIZE, PROT_READ, flags, -1, 0, 0);
 	rt_image_map(RT32_SHADOW, RT32_DIR_SIZE, PROT_READ | PROT_WRITE, flags, -1, 0, 0);
 	for (u32 i = 0; i < RT32_DIR_SIZE / 4; i++)
@@ -295,18 +301,20 @@ void rt_image_map_data(const struct img_manifest *man)
 	shadow_next = (word)man->shadow;
 	shadow_end = (word)man->shadow_end;
 	if (shadow_end > shadow_next)
-		rt_image_map(shadow_next, shadow_end - shadow_next, PROT_READ | PROT_WRITE, flags, -1, 0, 0);
+		rt_image_map(shadow_next, shadow_end - shadow_next, PROT_READ | PROT_WRITE, flags,
+			     -1, 0, 0);
 }
 
-/* Where other threads may execute there or look at it meanwhile, a piece comes at once; what several of them bring is
- * the same. */
+/* Where other threads may execute there or look at it meanwhile, a piece comes at once; what
+ * several of them bring is the same. */
 int rt_image_bring(u32 i, const struct img_pack *p, u64 place, u32 k, u64 prot)
 {
 	const word to = (word)place;
 	long at = (long)to;
 
 	if (rt_image_threads)
-		at = rt_map(0, IMG_PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		at = rt_map(0, IMG_PIECE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	else if (!rt_sys(NR_mprotect, to, IMG_PIECE, PROT_READ | PROT_WRITE))
 		rt_sys(NR_madvise, to, IMG_PIECE, MADV_POPULATE_WRITE);
 	else
@@ -316,7 +324,8 @@ int rt_image_bring(u32 i, const struct img_pack *p, u64 place, u32 k, u64 prot)
 	if (!img_unpack((const u8 *)p + p->at[k], p->at[k + 1] - p->at[k], PTR(at)))
 		return 0;
 	if (rt_sys(NR_mprotect, at, IMG_PIECE, prot) ||
-	    ((word)at != to && rt_failed(rt_sys(NR_mremap, at, IMG_PIECE, IMG_PIECE, MREMAP_MAYMOVE | MREMAP_FIXED, to))))
+	    ((word)at != to && rt_failed(rt_sys(NR_mremap, at, IMG_PIECE, IMG_PIECE,
+						MREMAP_MAYMOVE | MREMAP_FIXED, to))))
 		rt_image_stop("no memory for its code", 0);
 	return 1;
 }
@@ -347,7 +356,8 @@ void rt_image_shadow(u64 pc, u64 to)
 		__atomic_store_n(&dir[i], at - 4 * (i << 16), __ATOMIC_RELEASE);
 	}
 	if (dir[i] != none)
-		__atomic_store_n((u32 *)PTR((u32)(dir[i] + 4 * (u32)pc)), (u32)(to - pc), __ATOMIC_RELEASE);
+		__atomic_store_n((u32 *)PTR((u32)(dir[i] + 4 * (u32)pc)), (u32)(to - pc),
+				 __ATOMIC_RELEASE);
 	__atomic_store_n(&shadow_lock, 0, __ATOMIC_RELEASE);
 }
 
@@ -364,16 +374,18 @@ void rt_image_forget(u64 lo, u64 hi)
 
 long rt_stat(const char *path, long fd, struct rt_stat *to)
 {
-	u32 st[24];			/* struct stat64: u64 device, ..., u32 mode at 16, u64 size at 44, mtime at 72, u64 inode at 88 */
+	u32 st[24];			/* struct stat64: u64 device, ..., u32 mode at 16, u64 size
+					 * at 44, mtime at 72, u64 inode at 88 */
 	const long r = path ? rt_sys(NR_stat, path, st) : rt_sys(NR_fstat, fd, st);
 
-	*to = (struct rt_stat){ st[0] | (u64)st[1] << 32, st[22] | (u64)st[23] << 32, st[11] | (u64)st[12] << 32,
+	*to = (struct rt_stat){ st[0] | (u64)st[1] << 32, st[22] | (u64)st[23] << 32,
+				st[11] | (u64)st[12] << 32,
 				(u64)st[18] << 32 | st[19], st[4] };
 	return r;
 }
 #endif
 
-/* ---- fs ----------------------------------------------------------------------------------------- */
+/* ---- fs -------------------------------------------------------------------------------------- */
 void rt_switch_segment(struct rt_block *b)
 {
 	/* struct user_desc: entry, base, limit, and seg_32bit | limit_in_pages | useable */
@@ -386,7 +398,8 @@ void rt_switch_segment(struct rt_block *b)
 	__asm__ volatile("mov %0, %%fs" : : "r"(SELECTOR));
 }
 
-/* Of the descriptor that @selector names. The LDT is read as the processor has it, bases in three pieces. */
+/* Of the descriptor that @selector names. The LDT is read as the processor has it,
+ * bases in three pieces. */
 static u32 base_of(u32 selector)
 {
 	u32 desc[4] = { selector >> 3 };
@@ -431,7 +444,7 @@ void rt_take_segment(struct rt_block *b, struct k_ucontext *uc)
 	uc->sc.fs = SELECTOR;
 }
 
-/* ---- system calls ------------------------------------------------------------------------------- */
+/* ---- system calls ---------------------------------------------------------------------------- */
 int rt_is_our_segment(u32 entry)
 {
 	return entry == segment;
@@ -450,7 +463,7 @@ int rt_mmap_arguments(struct rt_block *b, u64 arg[6])
 	return 1;
 }
 
-/* ---- frames ------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 #define FSAVE 112		/* bytes of struct _fpstate_32 before the fxsave area */
 
 static word fp_size(const struct k_ucontext *uc)
@@ -532,7 +545,8 @@ int rt_push_frame(struct rt_block *b, u32 sig, const struct k_siginfo *info, str
 			.puc = sp + offsetof(struct k_frame, uc), .info = *info, .uc = *uc,
 		};
 
-		f.pretcode = restorer(act, rt_sigreturn_code, 7, sp + offsetof(struct k_frame, retcode));
+		f.pretcode = restorer(act, rt_sigreturn_code, 7,
+				      sp + offsetof(struct k_frame, retcode));
 		f.uc.sc = sc;
 		f.uc.stack = *ss;
 		f.uc.sigmask = b->app_mask;
@@ -542,9 +556,11 @@ int rt_push_frame(struct rt_block *b, u32 sig, const struct k_siginfo *info, str
 		UC_GPR(uc, RDX) = f.pinfo;
 		UC_GPR(uc, RCX) = f.puc;
 	} else {
-		struct k_old_frame f = { .sig = sig, .sc = sc, .extramask = (u32)(b->app_mask >> 32) };
+		struct k_old_frame f = { .sig = sig, .sc = sc,
+					 .extramask = (u32)(b->app_mask >> 32) };
 
-		f.pretcode = restorer(act, sigreturn_code, 8, sp + offsetof(struct k_old_frame, retcode));
+		f.pretcode = restorer(act, sigreturn_code, 8,
+				      sp + offsetof(struct k_old_frame, retcode));
 		rt_memcpy(f.retcode, sigreturn_code, 8);
 		if (rt_put(sp, &f, sizeof f))
 			return 0;

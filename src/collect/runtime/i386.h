@@ -84,6 +84,9 @@ typedef u32 rt_count;
 #define NR_shmdt 398
 #define RT_SHM_SIZE 9			/* words in front of struct shmid_ds.shm_segsz */
 #define NR_msync 144
+#define NR_setrlimit 75
+#define NR_getrlimit 191		/* ugetrlimit */
+#define NR_prlimit64 340
 #define NR_mlock 150
 #define NR_munlock 151
 #define NR_mlockall 152

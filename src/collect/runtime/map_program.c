@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* map_program.c - load the program, as the kernel would have, where ptrace() is refused
  *
- * The kernel has executed a file that holds nothing but the runtime (control/loader.c): the stack, the arguments and
- * the vDSO are the program's, and the auxiliary vector is once it says where the program is. What remains different:
- * the heap begins behind the runtime, and /proc/self/exe is the runtime, which rt_exe hides from who reads the link. */
+ * The kernel has executed a file that holds nothing but the runtime (control/loader.c): the stack,
+ * the arguments and the vDSO are the program's, and the auxiliary vector is once it says where the
+ * program is. What remains different: the heap begins behind the runtime, and /proc/self/exe is the
+ * runtime, which rt_exe hides from who reads the link. */
 #include <elf.h>
 
 #include "rt.h"
 
 #define LOAD ((const struct rt_load *)RT_LOAD)
 #define MAX_SEGMENTS 64
-#define PIE_BASE 0x555555554000ull	/* two thirds of the address space, as the kernel's ELF_ET_DYN_BASE */
+#define PIE_BASE 0x555555554000ull	/* two thirds of the address space, as the kernel's
+					 * ELF_ET_DYN_BASE */
 
 extern word rt_boot_rsp;
 char rt_exe[4096];
@@ -35,7 +37,8 @@ static word prot_of(const Elf64_Phdr *p)
 static u64 room_for(u64 lo, u64 hi, u64 align, u64 hint)
 {
 	const u64 size = hi - lo + align - 4096;
-	const long at = rt_sys(NR_mmap, hint, size, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const long at = rt_sys(NR_mmap, hint, size, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			       -1, 0);
 
 	if (rt_failed(at))
 		fail();
@@ -46,7 +49,8 @@ static u64 room_for(u64 lo, u64 hi, u64 align, u64 hint)
 static void map_segment(long fd, const Elf64_Phdr *p, u64 bias)
 {
 	const u64 at = page_down(bias + p->p_vaddr), off = page_down(p->p_offset);
-	const u64 file_end = bias + p->p_vaddr + p->p_filesz, end = page_up(bias + p->p_vaddr + p->p_memsz);
+	const u64 file_end = bias + p->p_vaddr + p->p_filesz,
+		  end = page_up(bias + p->p_vaddr + p->p_memsz);
 	const word flags = MAP_PRIVATE | 0x100000;	/* MAP_FIXED_NOREPLACE */
 	u64 zero = page_up(file_end);
 
@@ -58,7 +62,8 @@ static void map_segment(long fd, const Elf64_Phdr *p, u64 bias)
 	else if (p->p_memsz > p->p_filesz && p->p_flags & PF_W)
 		memset(PTR(file_end), 0, zero - file_end);
 	if (end > zero &&
-	    rt_sys(NR_mmap, zero, end - zero, prot_of(p), flags | MAP_ANONYMOUS, -1, 0) != (long)zero)
+	    rt_sys(NR_mmap, zero, end - zero, prot_of(p), flags | MAP_ANONYMOUS, -1,
+		   0) != (long)zero)
 		fail();
 }
 
@@ -69,8 +74,10 @@ static void load(const char *path, u64 hint, struct loaded *l)
 	u64 lo = ~0ull, hi = 0, align = 4096;
 	Elf64_Ehdr h;
 
-	if (fd < 0 || rt_sys(NR_pread, fd, &h, sizeof h, 0) != sizeof h || h.e_phnum > MAX_SEGMENTS ||
-	    h.e_phentsize != sizeof *p || rt_sys(NR_pread, fd, p, sizeof *p * h.e_phnum, h.e_phoff) != (long)(sizeof *p * h.e_phnum))
+	if (fd < 0 || rt_sys(NR_pread, fd, &h, sizeof h, 0) != sizeof h ||
+	    h.e_phnum > MAX_SEGMENTS || h.e_phentsize != sizeof *p ||
+	    rt_sys(NR_pread, fd, p, sizeof *p * h.e_phnum,
+		   h.e_phoff) != (long)(sizeof *p * h.e_phnum))
 		fail();
 	for (u32 i = 0; i < h.e_phnum; i++) {
 		if (p[i].p_type != PT_LOAD)
@@ -90,7 +97,8 @@ static void load(const char *path, u64 hint, struct loaded *l)
 	for (u32 i = 0; i < h.e_phnum; i++) {
 		if (p[i].p_type == PT_LOAD)
 			map_segment(fd, &p[i], l->bias);
-		if (p[i].p_type == PT_LOAD && p[i].p_offset <= h.e_phoff && h.e_phoff < p[i].p_offset + p[i].p_filesz)
+		if (p[i].p_type == PT_LOAD && p[i].p_offset <= h.e_phoff &&
+		    h.e_phoff < p[i].p_offset + p[i].p_filesz)
 			l->headers = l->bias + p[i].p_vaddr + h.e_phoff - p[i].p_offset;
 	}
 	rt_sys(NR_close, fd);
@@ -181,7 +189,7 @@ void rt_load_ranges(struct rt_block *b)
 	rt_memcpy(boot->range, b->mail.cmd, sizeof boot->range);
 }
 
-/* ---- what the program executes ----------------------------------------------------------------------- */
+/* ---- what the program executes --------------------------------------------------------------- */
 long rt_load_open(struct rt_block *b)
 {
 	if (!rt_boot_info.load || b->syscall != NR_execve)
@@ -189,7 +197,8 @@ long rt_load_open(struct rt_block *b)
 	return rt_app_sys(NR_open, ARG0, 02000000 /* O_CLOEXEC */, 0, 0, 0, 0);
 }
 
-/* The arguments at @argv, the first of them replaced by the @n strings at @string and @path. NULL: no memory. */
+/* The arguments at @argv, the first of them replaced by the @n strings at @string and
+ * @path. NULL: no memory. */
 static word *new_arguments(u64 argv, u32 n, const char *string, word path, word *size)
 {
 	word count = 0, one, *v;

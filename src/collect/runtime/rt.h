@@ -28,7 +28,7 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 
 #define PTR(address) ((void *)(word)(address))
 
-/* ---- kernel ABI, alike for both widths (arch/x86/include/uapi/asm) ----------------------------- */
+/* ---- kernel ABI, alike for both widths (arch/x86/include/uapi/asm) --------------------------- */
 #define PROT_READ 1
 #define PROT_WRITE 2
 #define PROT_EXEC 4
@@ -81,6 +81,7 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define CLONE_THREAD 0x10000
 #define CLONE_SETTLS 0x80000
 #define CLONE_NEWPID 0x20000000
+#define CLONE_CLEAR_SIGHAND 0x100000000ull	/* of clone3 */
 
 #define EPERM 1
 #define ESRCH 3
@@ -135,7 +136,7 @@ static inline u64 page_up(u64 n)
 	return page_down(n + 4095);
 }
 
-/* ---- the runtime's private data: copied by fork, shared by threads and vfork children ---------- */
+/* ---- the runtime's private data: copied by fork, shared by threads and vfork children -------- */
 struct rt_sighand {
 	struct k_sigaction act[65];	/* valid for the signals in `ours` */
 	u64 ours;			/* the kernel has our handler for them */
@@ -149,7 +150,7 @@ extern struct rt_range rt_ranges[256];	/* what the program believes to be execut
 extern u32 rt_nranges;
 extern u32 rt_nwritable;			/* ... of them also writable */
 
-/* ---- entry_*.S -------------------------------------------------------------------------------- */
+/* ---- entry_*.S ------------------------------------------------------------------------------- */
 extern char rt_leave[], rt_window_end[], rt_pass[], rt_pass_insn[], rt_pass_done[];
 extern char rt_get_start[], rt_get_end[], rt_get_fault[];
 extern char rt_resolve[], rt_syscall[], rt_step[], rt_int80[], rt_check[], rt_spent[];
@@ -164,20 +165,21 @@ long rt_clone(long nr, word a, word b, word c, word d, word e, struct rt_block *
 extern char rt_app_done[], rt_clone_done[];
 long rt_app_sys(long nr, word a, word b, word c, word d, word e, word f);
 
-/* ---- library.c -------------------------------------------------------------------------------- */
+/* ---- library.c ------------------------------------------------------------------------------- */
 void *rt_memcpy(void *to, const void *from, word n);
 void *memset(void *to, int c, size_t n);
 u32 rt_put_decimal(char *to, u32 v);
 __attribute__((noreturn)) void rt_fail(const char *what);
 
-/* ---- ranges.c --------------------------------------------------------------------------------- */
-extern u32 rt_apart;			/* the controller's numbers of us or our children may be other ones */
+/* ---- ranges.c -------------------------------------------------------------------------------- */
+extern u32 rt_apart;			/* the controller's numbers of us or our
+					 * children may be other ones */
 int rt_is_exec(u64 addr, u64 len);
-void rt_ranges_hold(int on);			/* around a fork: the child's copy is whole, and free */
+void rt_ranges_hold(int on);		/* around a fork: the child's copy is whole, and free */
 void rt_range_add(u64 lo, u64 hi, u32 prot, u32 shared);
 void rt_range_del(u64 lo, u64 hi);
 
-/* ---- mailbox.c; in instrumented executables standalone/requests.c ----------------------------- */
+/* ---- mailbox.c; in instrumented executables standalone/requests.c ---------------------------- */
 #define RT_SESSION ((struct rt_session *)RT_SESSION_AT)
 struct rt_wait { u32 beat, times; };	/* {0} to begin with */
 int rt_controller_gone(struct rt_wait *w);
@@ -185,17 +187,19 @@ int rt_controller_gone(struct rt_wait *w);
 int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3);
 int rt_first_answer(struct rt_block *b);	/* likewise what has come with the block */
 
-/* ---- go.c ------------------------------------------------------------------------------------- */
+/* ---- go.c ------------------------------------------------------------------------------------ */
 void rt_go(struct rt_block *b);			/* b->resume for b->ctx.pc, or native */
 void rt_go_on(struct rt_block *b);		/* the same by the answer to RQ_LOOKUP */
 __attribute__((noreturn)) void rt_go_native(struct rt_block *b);
 void rt_make_native(struct rt_block *b);
+/* there is no controller any more */
+void rt_call_native(struct rt_block *b) __attribute__((noreturn));
 
 /* what a system call gives back, of @b in scope: the register, whose upper half is not i386's */
 typedef word __attribute__((may_alias)) rt_result;
 #define RET (*(rt_result *)&b->ctx.gpr[RAX])
 
-/* ---- enter.c ---------------------------------------------------------------------------------- */
+/* ---- enter.c --------------------------------------------------------------------------------- */
 void rt_block_begin(struct rt_block *b, u64 pc);
 
 /* What the program may do with memory that it asks for with @prot. */
@@ -204,14 +208,15 @@ static inline word rt_prot(const struct rt_block *b, word prot)
 	return b->exec_all && (prot & PROT_READ) ? prot | PROT_EXEC : prot;
 }
 
-/* ---- map_program.c: where ptrace() is refused, only 64-bit programs ------------------------------ */
+/* ---- map_program.c: where ptrace() is refused, only 64-bit programs -------------------------- */
 #if defined(__x86_64__) && !defined(RT_IDT)
-void rt_controllers_file(char path[48], u32 fd);	/* by which path a descriptor of the controller's is opened */
+void rt_controllers_file(char path[48], u32 fd);	/* by which path a descriptor of the
+							 * controller's is opened */
 extern char rt_exe[4096];		/* what /proc/self/exe is to the program; "": as it is */
 u64 rt_load(void);			/* map the program; its first instruction */
 void rt_load_ranges(struct rt_block *b);
-/* Of a loaded program that is about to make execve(): the file as a descriptor, or -1; and the call, with what the
- * controller has prepared for it. */
+/* Of a loaded program that is about to make execve(): the file as a descriptor, or -1; and the
+ * call, with what the controller has prepared for it. */
 long rt_load_open(struct rt_block *b);
 long rt_load_exec(struct rt_block *b);
 #else
@@ -222,19 +227,20 @@ static inline long rt_load_open(struct rt_block *b) { return -1; }
 static inline long rt_load_exec(struct rt_block *b) { return -ENOSYS; }
 #endif
 
-/* ---- standalone/: only in instrumented executables; more of it in standalone.h ----------------- */
-/* Map where nothing is, or with MAP_FIXED over it. Does not fail: it ends the program, saying @name. */
+/* ---- standalone/: only in instrumented executables; more of it in standalone.h --------------- */
+/* Map where nothing is, or with MAP_FIXED over it. Does not fail: it ends the
+ * program, saying @name. */
 void rt_image_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const char *name);
-/* The widths' own: the memory of thread blocks, of code and tables, and the shadow; entries of the shadow, one set, a range forgotten;
- * thread blocks of this process. */
+/* The widths' own: the memory of thread blocks, of code and tables, and the shadow; entries of the
+ * shadow, one set, a range forgotten; thread blocks of this process. */
 struct img_manifest;
 void rt_image_map_data(const struct img_manifest *man);
 void rt_image_shadow(u64 pc, u64 to);
 void rt_image_shadow_room(u64 pc, u64 n);	/* entries for [pc, pc + n) are about to be set */
 void rt_image_forget(u64 lo, u64 hi);
 struct img_pack;
-/* Piece @k of @p, text @i's code or tables, comes to @at: its place, which map_data() has kept free. False: it is damaged.
- * Then: nothing is in those places any more. */
+/* Piece @k of @p, text @i's code or tables, comes to @at: its place, which map_data() has kept
+ * free. False: it is damaged. Then: nothing is in those places any more. */
 int rt_image_bring(u32 i, const struct img_pack *p, u64 at, u32 k, u64 prot);
 void rt_image_drop(u32 i);
 struct rt_block *rt_image_block(u32 number);	/* NULL: not mapped */
@@ -244,10 +250,13 @@ struct rt_stat {
 	u64 changed;			/* img_file */
 	u32 mode;
 };
-long rt_stat(const char *path, long fd, struct rt_stat *to);	/* of @fd without @path; 0 or an error */
-struct rt_ledger {			/* IMG_LEDGER: behind struct rt_session; of 64-bit processes shared by all */
+long rt_stat(const char *path, long fd, struct rt_stat *to);	/* of @fd without @path;
+								 * 0 or an error */
+struct rt_ledger {			/* IMG_LEDGER: behind struct rt_session; of 64-bit processes
+					 * shared by all */
 	u32 owner[IMG_BLOCKS];		/* of thread blocks: pid; 0: nobody */
-	u32 leaving[IMG_LEAVING];	/* the owner has gone, but for the last thread's last instructions */
+	u32 leaving[IMG_LEAVING];	/* the owner has gone, but for the last thread's last
+					 * instructions */
 	u32 used;			/* blocks from here on have never had an owner */
 };
 struct rt_shared {			/* by all processes of the program */
@@ -259,21 +268,20 @@ struct rt_shared {			/* by all processes of the program */
 _Static_assert(4096 + sizeof(struct rt_ledger) <= RT_SHARED_AT, "in front of it");
 #define LEDGER ((struct rt_ledger *)(RT_SESSION_AT + 4096))
 #define SHARED ((struct rt_shared *)(RT_SESSION_AT + RT_SHARED_AT))
-/* @path is executed by a child that shares this memory until then, does nothing but that, and whose end no signal tells. */
+/* @path is executed by a child that shares this memory until then, does nothing but that, and whose
+ * end no signal tells. */
 long rt_spawn(const char *path, const char **argv, const char **environment);
 /* Block @number has no owner: is a thread still about to leave it? One will be. */
 int rt_image_in_use(u32 number);
 void rt_image_leaving(u32 number);
-struct rt_ours;
-void rt_image_ours(struct rt_ours *o);
 u64 rt_image_place(u64 fd, u64 *flags);	/* where to map the library @fd; 0: anywhere */
 void rt_image_dying(struct rt_block *b);	/* a signal ends the process */
-/* Is the signal one of the thread that ends the process, for this one to stop? Then it does, where the program's state is
- * known, and stays there unless the process goes on. */
+/* Is the signal one of the thread that ends the process, for this one to stop? Then it does, where
+ * the program's state is known, and stays there unless the process goes on. */
 int rt_image_stops(const struct rt_block *b, u32 sig, const struct k_siginfo *info);
 void rt_image_stopped(struct rt_block *b);
-/* Writing to a FIFO without a reader, or too much, is no news for the program: from rt_image_quiet() to
- * rt_image_loud() nothing comes of it, in this thread. */
+/* Writing to a FIFO without a reader, or too much, is no news for the program: from
+ * rt_image_quiet() to rt_image_loud() nothing comes of it, in this thread. */
 struct rt_quiet {
 	u64 mask, pending;		/* as they were */
 };
@@ -294,29 +302,31 @@ const char *rt_image_stem(void);
 #define TABLE(i, member) PTR(TEXTS[i].tables + TABLES(i)->member)
 #define NO_TEXT 0xffffffffu
 
-/* ---- standalone/translator.c ------------------------------------------------------------------- */
+/* ---- standalone/translator.c ----------------------------------------------------------------- */
 struct rt_later {
 	u64 entry;			/* 0: a whole text has become known */
 	u64 indirect;			/* for the shadow; 0: none */
 };
-/* Ask the installed translator for @pc. @how 0: no text knows it; 1: one does, but no block begins there; 2: the
- * bytes of its block have changed. 0: there is no translator. */
+/* Ask the installed translator for @pc. @how 0: no text knows it; 1: one does, but no block begins
+ * there; 2: the bytes of its block have changed. 0: there is no translator. */
 int rt_later_ask(struct rt_block *b, u64 pc, u32 how, struct rt_later *found);
 void rt_later_link(struct rt_block *b, u64 link, u64 entry);	/* a link goes to @entry for good */
 u32 rt_later_text(u64 pc);			/* a library's; ~0: none */
 u32 rt_later_code_text(u64 code);
-u32 rt_later_texts(void);			/* how many texts there are, the manifest's among them */
+u32 rt_later_texts(void);		/* how many texts there are, the manifest's among them */
 u32 rt_later_blocks(void);			/* likewise; some numbers may be other processes' */
+struct rt_ours;
 void rt_later_ours(struct rt_ours *o);
 int rt_later_touch(u64 addr);			/* as rt_image_touch() */
 int rt_later_unmapped(u64 lo, u64 hi);		/* 1: there may have been translations */
-void rt_later_join(u32 pid);			/* a process that uses the translator, or does no more */
+void rt_later_join(u32 pid);		/* a process that uses the translator, or does no more */
 void rt_later_leave(u32 pid);
-void rt_later_coming(int more);			/* one is being made, 1; it is there or will not be, -1 */
+void rt_later_coming(int more);		/* one is being made, 1; it is there or will not be, -1 */
 int rt_later_available(struct rt_block *b);
-int rt_later_is_secure(void);			/* has the program rights that who started it may not have? */
+int rt_is_secure(void);		/* has the program rights that who started it may not have? */
+const char **rt_environment(void);
 
-/* ---- standalone/drain.c, stopped_blocks.c ------------------------------------------------------ */
+/* ---- standalone/drain.c, stopped_blocks.c ---------------------------------------------------- */
 void rt_image_drain(struct rt_block *b, u64 from, u64 to);
 void rt_image_drain_all(struct rt_block *b, int mine);	/* mine: of the thread that calls */
 void rt_image_clear(struct rt_block *b, u64 from, u64 to);	/* if other threads may look */
@@ -324,10 +334,12 @@ extern u32 rt_image_threads;			/* there are other threads */
 u32 rt_image_record(u32 text, u32 block);	/* bytes of that block's record */
 u32 rt_image_record_of(u32 number);		/* of block @number's */
 u64 rt_image_pc(u32 text, u32 block, u32 insn);
-/* A block stops, before instruction @insn. Its record has begun at the cursor or is complete in front of it: what happened
- * goes into the trace, and the record is kept for when the block goes on. */
+/* A block stops, before instruction @insn. Its record has begun at the cursor or is
+ * complete in front of it: what happened goes into the trace, and the record is kept for
+ * when the block goes on. */
 struct rt_stop {
-	u32 word, before;		/* the block's number, and that of the one whose record it continues; 0: none */
+	u32 word, before;		/* the block's number, and that of the one whose record it
+					 * continues; 0: none */
 	u32 size, complete;		/* of the record so far, bytes; 1: it is complete */
 	u32 insn, counted;
 	u64 rsi, rdi, sp;
@@ -339,10 +351,11 @@ int rt_image_keeps(const struct rt_block *b);	/* of any */
 /* It goes on before @insn: its record is as it was, or complete. */
 void rt_image_restore(struct rt_block *b, u32 id, u32 insn, u32 complete, u32 counted);
 extern char rt_image_again[], rt_image_own[];
-void rt_image_order(struct rt_block *b);		/* what @b's thread did comes before what others do from here on */
+void rt_image_order(struct rt_block *b);		/* what @b's thread did comes before what
+							 * others do from here on */
 int rt_image_drains(const struct rt_block *b);	/* is its buffer being emptied? */
 
-/* ---- trace_buffer.c --------------------------------------------------------------------------- */
+/* ---- trace_buffer.c -------------------------------------------------------------------------- */
 /* Each of them does nothing where nothing is traced. */
 void rt_trace_start(struct rt_block *b);	/* in the thread itself: guard pages, RT_N_STATE */
 void rt_trace_note(struct rt_block *b, u32 type, const u64 *arg, u32 narg);
@@ -351,39 +364,51 @@ void rt_trace_sysret(struct rt_block *b);
 /* A fault at @addr by translated code: did the buffer end there? Then *@uc goes on in the next. */
 int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc);
 
-/* ---- proc_self.c ------------------------------------------------------------------------------ */
-/* Is @path that of our own file @what in /proc? Of "exe" only where it has to be hidden what that is. */
+/* ---- proc_self.c ----------------------------------------------------------------------------- */
+/* Is @path that of our own file @what in /proc? Of "exe" only where it has to be
+ * hidden what that is. */
 int rt_is_own_file(struct rt_block *b, u64 path, const char *what);
 int rt_maps_file(u64 flags);			/* "maps", opened: a descriptor or an error */
 void rt_refresh_maps(int fd);			/* before @fd is read, if that is one */
 long rt_copy_exe(word to, u64 size);		/* readlink() of "exe" */
 
-/* ---- syscall.c -------------------------------------------------------------------------------- */
+/* ---- syscall.c ------------------------------------------------------------------------------- */
 int rt_do_syscall(struct rt_block *b);		/* 1: execute it in the window */
-void rt_call_native(struct rt_block *b) __attribute__((noreturn));	/* there is no controller any more */
 int rt_open_pages(struct rt_block *b);		/* after EFAULT. 1: execute it again */
-void rt_do_mmap(struct rt_block *b, const word arg[6]);
-void rt_forget(struct rt_block *b, u64 addr, u64 len);	/* what is executable there is about to vanish */
-void rt_executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags);
 
-/* ---- memory.c --------------------------------------------------------------------------------- */
-/* Calls about a range of addresses: 1: execute it in the window, for nothing of ours is there; 0: it has been done. */
+/* ---- limits.c --------------------------------------------------------------------------------- */
+int rt_do_limit(struct rt_block *b);		/* 1: execute it in the window */
+
+/* ---- memory.c -------------------------------------------------------------------------------- */
+void rt_forget(struct rt_block *b, u64 addr, u64 len);	/* what is executable there
+							 * is about to vanish */
+void rt_executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags);
+void rt_do_mmap(struct rt_block *b, const word arg[6]);
+void rt_do_mprotect(struct rt_block *b);
+void rt_do_mremap(struct rt_block *b);
+void rt_do_brk(struct rt_block *b);
+long rt_raw_call(struct rt_block *b);		/* the call of @b as it is */
+/* Calls about a range of addresses: 1: execute it in the window, for nothing of ours is there; 0:
+ * it has been done. */
 int rt_do_munmap(struct rt_block *b);
 int rt_do_range(struct rt_block *b);
-/* The part of [addr, addr + *len) in front of the first thing that is ours. False: there is none, or the kernel will not
- * have the range. */
+/* The part of [addr, addr + *len) in front of the first thing that is ours. False: there is none,
+ * or the kernel will not have the range. */
 int rt_in_front_of_ours(u64 addr, u64 *len);
-/* The call of @b for [addr, addr + len), and with @len 0 where nothing is mapped: only what else is wrong with it counts. */
+/* The call of @b for [addr, addr + len), and with @len 0 where nothing is mapped: only what else is
+ * wrong with it counts. */
 long rt_range_call(struct rt_block *b, u64 addr, u64 len, word arg2);
-/* The program maps something over [addr, addr + len), and what is ours there goes. False: it cannot. */
+/* The program maps something over [addr, addr + len), and what is ours there
+ * goes. False: it cannot. */
 int rt_make_way(struct rt_block *b, u64 addr, u64 len);
 
-/* ---- sigstate.c ------------------------------------------------------------------------------- */
+/* ---- sigstate.c ------------------------------------------------------------------------------ */
 void rt_signal_boot(struct rt_block *b);
 void rt_signal_thread(struct rt_block *b);
 void rt_signal_native(struct rt_block *b);
 /* The call itself, on memory of ours; @new may be NULL. */
-long rt_sigaction(struct rt_block *b, u64 sig, const struct k_sigaction *new, struct k_sigaction *was);
+long rt_sigaction(struct rt_block *b, u64 sig, const struct k_sigaction *new,
+		  struct k_sigaction *was);
 void rt_record_mask(struct rt_block *b, u64 mask);	/* the program's */
 void rt_set_mask(struct rt_block *b, u64 mask);		/* ... to be set on the way out */
 long rt_sigaction_call(struct rt_block *b, u64 sig, u64 act, u64 old, u64 size);
@@ -391,12 +416,13 @@ long rt_sigprocmask_call(struct rt_block *b, u64 how, u64 set, u64 old, u64 size
 long rt_request_tiles(struct rt_block *b);	/* ARCH_REQ_XCOMP_PERM */
 long rt_sigaltstack_call(struct rt_block *b, u64 ss, u64 old);
 struct rt_sighand *rt_sighand_copy(const struct rt_sighand *from);
+void rt_sighand_cleared(struct rt_block *b);	/* after CLONE_CLEAR_SIGHAND, in the child */
 int rt_on_app_stack(const struct rt_block *b, u64 sp);
-/* Signals that were held are queued again for when the mask is set, which is next: the synchronous ones, too, whom
- * nothing else keeps from arriving here at once. */
+/* Signals that were held are queued again for when the mask is set, which is next: the synchronous
+ * ones, too, whom nothing else keeps from arriving here at once. */
 void rt_flush_pending(struct rt_block *b);
 
-/* ---- steps.c ---------------------------------------------------------------------------------- */
+/* ---- steps.c --------------------------------------------------------------------------------- */
 /* An instruction that only its original place can execute: that page is executable for one step. */
 void rt_step_in_place(struct rt_block *b, u64 pc);
 void rt_step_done(struct rt_block *b, struct k_ucontext *uc);
@@ -405,29 +431,30 @@ int rt_is_step(const struct rt_block *b, u32 sig, const struct k_siginfo *info, 
 void rt_set_tf(struct k_ucontext *uc, int on);
 /* The signal is given where the next instruction of the program begins. */
 void rt_step_to_boundary(struct rt_block *b, u32 sig, const void *info, struct k_ucontext *uc);
-/* To where a block begins whose counting copy can go on; was the signal such a step, and has it been dealt with? If not
- * the steps are over. */
+/* To where a block begins whose counting copy can go on; was the signal such a step, and has it
+ * been dealt with? If not the steps are over. */
 void rt_step_to_head(struct rt_block *b, struct k_ucontext *uc);
 int rt_steps_to_head(struct rt_block *b, struct k_ucontext *uc, int stepped);
 
-/* ---- elements.c ------------------------------------------------------------------------------- */
-/* Does @uc stand at a gather or scatter, or a load or store of a tile? *left: a bit for each element that its mask
- * still has, each row that is to come. */
+/* ---- elements.c ------------------------------------------------------------------------------ */
+/* Does @uc stand at a gather or scatter, or a load or store of a tile? *left: a bit for each
+ * element that its mask still has, each row that is to come. */
 int rt_elements_left(const struct k_ucontext *uc, u64 *left);
 
-/* ---- signal.c --------------------------------------------------------------------------------- */
+/* ---- signal.c -------------------------------------------------------------------------------- */
 /* The program gets a signal of the kernel's kind, which it cannot ignore; it dies of one. */
 void rt_signal_force(struct rt_block *b, struct k_siginfo *info);
 void rt_signal_kill(struct rt_block *b, struct k_siginfo *info);
 void rt_sigreturn_call(struct rt_block *b);
 #ifdef __i386__
 int rt_is_our_segment(u32 entry);		/* a GDT entry */
-int rt_is_vdso_return(const struct rt_block *b);	/* the call that is being made: sigreturn, from there */
+int rt_is_vdso_return(const struct rt_block *b);	/* the call that is being made:
+							 * sigreturn, from there */
 #endif
 
-/* ---- x86_64.c, i386.c: what the widths do not share --------------------------------------------- */
-/* A system call door: set pc, resume and what the kernel clobbers. @fast: the other of the two. 1: it is
- * one; 0: an instruction to step; -1: it has been dealt with. */
+/* ---- x86_64.c, i386.c: what the widths do not share ------------------------------------------ */
+/* A system call door: set pc, resume and what the kernel clobbers. @fast: the other of the two. 1:
+ * it is one; 0: an instruction to step; -1: it has been dealt with. */
 int rt_syscall_entry(struct rt_block *b, int fast);
 /* Map the vaults and the shadow, find the first thread's block. */
 struct rt_block *rt_map_all(const struct rt_boot *boot);
@@ -447,6 +474,10 @@ struct rt_ours {
 	u64 lo, hi, at, end;
 };
 int rt_find_ours(struct rt_ours *o);
+#ifdef RT_IDT
+void rt_find_fixed(struct rt_ours *o);		/* only what is ours whatever is mapped; o->at is
+						 * set to begin with */
+#endif
 /* [at, end) is ours, too. */
 static inline void rt_ours_meet(struct rt_ours *o, u64 at, u64 end)
 {
@@ -464,13 +495,14 @@ static inline int rt_is_ours(u64 addr, u64 len)
 		o.hi = ~0ull;
 	return rt_find_ours(&o);
 }
-/* Is all that is ours in [lo, hi) code that lies near what it was translated from? Its place can be another one. Then:
- * nobody executes it any more, and it goes. */
+/* Is all that is ours in [lo, hi) code that lies near what it was translated from? Its place can be
+ * another one. Then: nobody executes it any more, and it goes. */
 int rt_only_placed(u64 lo, u64 hi);
 void rt_unplace(u64 lo, u64 hi);
 /* Let the segment register point to the running thread's block. */
 void rt_switch_segment(struct rt_block *b);
-/* (7) of abi.h: @uc stands in translated code, at a place with map byte @tmp, and becomes the program's,
+/* (7) of abi.h: @uc stands in translated code, at a place with map byte @tmp, and
+ *     becomes the program's,
  * with b->cursor what the register says; and the way back. */
 void rt_give_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp);
 void rt_steal_r11(struct rt_block *b, struct k_ucontext *uc);
@@ -483,7 +515,8 @@ static inline int rt_counts(const struct rt_block *b)
 	return b->stolen == RT_R11_COUNTS;
 #endif
 }
-/* From here on there are records again. The program's registers are its own, and its rsp is @rsp. */
+/* From here on there are records again. The program's registers are its own,
+ * and its rsp is @rsp. */
 void rt_count_end(struct rt_block *b, u64 rsp);
 /* The same, if that is where the answer to a request for an entry leads. */
 static inline void rt_count_answered(struct rt_block *b, u64 rsp)
@@ -491,9 +524,11 @@ static inline void rt_count_answered(struct rt_block *b, u64 rsp)
 	if (rt_counts(b) && b->mail.r[5])
 		rt_count_end(b, rsp);
 }
-/* The same where the budget is used up: the chunk will soon be full, and it can go on counting behind a short region. */
+/* The same where the budget is used up: the chunk will soon be full, and it can go on counting
+ * behind a short region. */
 void rt_count_spent(struct rt_block *b);
-/* Waits until the consumer has seen all that there is, if that was counted: nobody else's may come before it. */
+/* Waits until the consumer has seen all that there is, if that was counted: nobody else's
+ * may come before it. */
 void rt_count_deliver(struct rt_block *b);
 /* What may be counted now; 0: nothing. It waits until the chunks before this one are empty. */
 u64 rt_count_granted(struct rt_block *b);
@@ -502,18 +537,18 @@ void rt_lend_segment(struct rt_block *b, struct k_ucontext *uc);
 void rt_take_segment(struct rt_block *b, struct k_ucontext *uc);
 /* The bases of the program's fs and gs. */
 void rt_segments(struct rt_block *b, u64 base[2]);
-/* For the trace, whether system call @nr, which has succeeded, has changed them; and the arguments of mmap(),
- * the offset in bytes, if it was one. */
+/* For the trace, whether system call @nr, which has succeeded, has changed them; and the arguments
+ * of mmap(), the offset in bytes, if it was one. */
 int rt_sets_segments(u32 nr);
 int rt_mmap_arguments(struct rt_block *b, u64 arg[6]);
 /* System calls that only this width has: 1, 0 as rt_do_syscall(); -1: not one of them. */
 int rt_arch_syscall(struct rt_block *b);
-/* Build the frame of the program's handler below @sp and make @uc the state at its first instruction,
- * but for pc and flags. False: the program's stack cannot be written. */
+/* Build the frame of the program's handler below @sp and make @uc the state at its first
+ * instruction, but for pc and flags. False: the program's stack cannot be written. */
 int rt_push_frame(struct rt_block *b, u32 sig, const struct k_siginfo *info, struct k_ucontext *uc,
 		  const struct k_stack *ss, word sp, word pc, word flags);
-/* The frame that (rt_)sigreturn was called with: 0 or -EFAULT. Then: let the kernel restore it, after
- * what was changed in it, and what is pending arrive. */
+/* The frame that (rt_)sigreturn was called with: 0 or -EFAULT. Then: let the kernel restore it,
+ * after what was changed in it, and what is pending arrive. */
 long rt_frame_get(const struct rt_block *b, struct rt_frame *f);
 __attribute__((noreturn)) void rt_frame_leave(struct rt_block *b, struct rt_frame *f);
 

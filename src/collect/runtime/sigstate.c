@@ -42,6 +42,26 @@ static long install(u32 sig, u64 flags, struct k_sigaction *was)
 #define WATCHED 0ull
 #endif
 
+/* The kernel has made every handler the default, ours among them. What the program ignores it ignores still. */
+void rt_sighand_cleared(struct rt_block *b)
+{
+	struct rt_sighand *h = PTR(b->sighand);
+
+	for (u32 s = 1; s < 65; s++) {
+		struct k_sigaction *act = &h->act[s];
+
+		if (!(h->ours & SIG_BIT(s)))
+			continue;
+		if (b->cleared == 1 && act->handler > 1)
+			*act = (struct k_sigaction){ 0 };
+		if (b->cleared == 2 || (SYNC_SIGS | WATCHED) & SIG_BIT(s))
+			install(s, act->flags, 0);
+		else
+			h->ours &= ~SIG_BIT(s);
+	}
+	b->cleared = 0;
+}
+
 void rt_record_mask(struct rt_block *b, u64 mask)
 {
 	b->app_mask = mask & ~UNBLOCKABLE;

@@ -2,21 +2,9 @@
 /* syscall.c - the system calls that the runtime has to know about; all others pass
  *
  * The list is what can change code, signals, threads, processes or what the program can learn about
- * its own address space. Everything else is executed in the window of entry_*.S, where a signal finds
- * the program's state complete. */
+ * its own address space. Everything else is executed in the window of entry_*.S, where a signal
+ * finds the program's state complete. */
 #include "rt.h"
-
-static long raw(struct rt_block *b)
-{
-	return rt_app_sys((long)RET, ARG0, ARG1, ARG2, ARG3, ARG4, ARG5);
-}
-
-/* The controller is gone before the call has been made: the program makes it itself. */
-void rt_call_native(struct rt_block *b)
-{
-	b->ctx.pc -= 2;				/* syscall, int 0x80, sysenter */
-	rt_go_native(b);
-}
 
 /* Block every signal so that a thread is never seen half made. */
 static void block_all(void)
@@ -24,128 +12,6 @@ static void block_all(void)
 	u64 all = ~SYNC_SIGS;
 
 	rt_sys(NR_rt_sigprocmask, 2, &all, 0, 8);
-}
-
-void rt_forget(struct rt_block *b, u64 addr, u64 len)
-{
-	if (len && rt_is_exec(addr, len)) {
-		if (!rt_ask(b, RQ_UNMAP, addr, page_up(len), 0, 0))
-			rt_call_native(b);
-		rt_range_del(addr, addr + page_up(len));
-	}
-}
-
-/* The program has made memory executable: flags & 3 as mmap()'s; 0x80000000: by mprotect() */
-void rt_executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags)
-{
-	rt_range_add(addr, addr + page_up(len), (u32)prot, flags & MAP_SHARED);
-	if (!rt_ask(b, RQ_MAP, addr, page_up(len), prot, flags))
-		rt_go_native(b);
-}
-
-/* The program will say that it cannot work, but not why. */
-static void complain(word len)
-{
-	static const char text[] = "pugmark: the program asks for addresses that tracing needs; programs built "
-				   "with AddressSanitizer or ThreadSanitizer do, and cannot be traced\n";
-	static u32 once;
-
-	if (len >= 16 << 20 && !__atomic_exchange_n(&once, 1, __ATOMIC_SEQ_CST))
-		rt_sys(NR_write, 2, text, sizeof text - 1);
-}
-
-void rt_do_mmap(struct rt_block *b, const word arg[6])
-{
-	word prot = rt_prot(b, arg[2]), real = prot;
-	const int over = arg[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE) && rt_is_ours(arg[0], arg[1]);
-	long r;
-
-	if (over && !rt_make_way(b, arg[0], arg[1]) && arg[3] & MAP_FIXED) {
-		RET = -(word)ENOMEM;
-		complain(arg[1]);
-		return;
-	}
-	if (arg[3] & MAP_FIXED)
-		rt_forget(b, arg[0], arg[1]);
-	if (prot & PROT_EXEC)
-		real = (prot & ~(word)PROT_EXEC) | PROT_READ;
-#ifdef RT_IDT
-	if (!arg[0] && !arg[5] && (arg[3] & 0xf) == MAP_PRIVATE && !(arg[3] & MAP_ANONYMOUS)) {
-		u64 flags = arg[3], at = rt_image_place(arg[4], &flags);
-
-		r = at ? rt_app_sys(NR_mmap, at, arg[1], real, flags, arg[4], 0) : -1;
-		if (r != (long)at || !at)
-			r = rt_app_sys(NR_mmap, arg[0], arg[1], real, arg[3], arg[4], arg[5]);
-	} else
-#endif
-	r = rt_app_sys(NR_mmap, arg[0], arg[1], real, arg[3], arg[4], arg[5]);
-	RET = (word)r;
-	if (!rt_failed(r) && (prot & PROT_EXEC))
-		rt_executable(b, (word)r, arg[1], prot, arg[3] & 3);
-	if (over)
-		rt_go(b);			/* where it was going on may be gone */
-}
-
-static void do_mprotect(struct rt_block *b)
-{
-	word prot = rt_prot(b, (word)ARG2), real = prot;
-	u64 len = ARG1;
-	const int cut = rt_in_front_of_ours(ARG0, &len);
-	long r;
-
-	if (prot & PROT_EXEC)
-		real = (prot & ~(word)PROT_EXEC) | PROT_READ;
-	/* text that stays executable stays so throughout: others may be executing it meanwhile */
-	if (!(prot & PROT_EXEC))
-		rt_forget(b, ARG0, len);
-	r = cut ? rt_range_call(b, ARG0, len, real) : rt_app_sys((long)RET, ARG0, ARG1, real, ARG3, 0, 0);
-	RET = (word)(r || !cut ? r : -ENOMEM);
-	if (!r && (prot & PROT_EXEC))
-		rt_executable(b, ARG0, len, prot, 0x80000000u);
-}
-
-static void do_mremap(struct rt_block *b)
-{
-	u64 old = ARG0, oldlen = ARG1, newlen = ARG2, flags = ARG3;
-	int exec = rt_is_exec(old, oldlen);
-	long r;
-
-	const int over = (flags & MREMAP_FIXED) && rt_is_ours(ARG4, newlen);
-
-	if (rt_is_ours(old, oldlen)) {
-		RET = -(word)EFAULT;
-		return;
-	}
-	if (over && !rt_make_way(b, ARG4, newlen)) {
-		RET = -(word)ENOMEM;
-		return;
-	}
-	if (flags & MREMAP_FIXED)
-		rt_forget(b, ARG4, newlen);
-	if (exec)
-		rt_forget(b, old, oldlen);
-	r = raw(b);
-	RET = (word)r;
-	if (exec && !rt_failed(r))
-		rt_executable(b, (word)r, newlen, PROT_READ | PROT_WRITE | PROT_EXEC, 0x80000000u);
-	else if (exec)
-		rt_executable(b, old, oldlen, PROT_READ | PROT_WRITE | PROT_EXEC, 0x80000000u);
-	if (over)
-		rt_go(b);
-}
-
-/* As far as brk() does by the kernel's rules, the heap is as executable as what is mapped. */
-static void do_brk(struct rt_block *b)
-{
-	const u64 was = page_up((word)rt_sys(NR_brk, 0));
-	u64 now;
-
-	RET = (word)raw(b);
-	now = page_up(RET);
-	if (now < was)
-		rt_forget(b, now, was - now);
-	else if (now > was && b->exec_all)
-		rt_executable(b, was, now - was, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE);
 }
 
 /* The kernel must not make originals executable: it never hears of READ_IMPLIES_EXEC. */
@@ -162,11 +28,12 @@ static void do_personality(struct rt_block *b)
 	RET = (word)r;
 }
 
-/* ---- threads and processes --------------------------------------------------------------------- */
+/* ---- threads and processes ------------------------------------------------------------------- */
 static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 {
 	struct rt_sighand *own = 0;
-	const u32 origin = !(flags & CLONE_VM) ? BLK_FORKED : flags & CLONE_THREAD ? BLK_THREAD : BLK_VFORKED;
+	const u32 origin = !(flags & CLONE_VM) ? BLK_FORKED : flags & CLONE_THREAD ? BLK_THREAD :
+		BLK_VFORKED;
 	struct rt_block *c;
 	u32 number;
 	long r;
@@ -205,6 +72,8 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 	c->dispatch = 0;			/* the kernel clears it for threads and processes */
 	if ((flags & CLONE_VM) && !(flags & CLONE_SIGHAND))
 		c->sighand = (word)(own = rt_sighand_copy(PTR(b->sighand)));
+	/* 2: too many of these at once, the handlers are the parent's */
+	c->cleared = nr == NR_clone3 && flags & CLONE_CLEAR_SIGHAND ? own && own == PTR(b->sighand) ? 2 : 1 : 0;
 	if (flags & CLONE_VM && !(flags & CLONE_VFORK)) {
 		c->app_alt_flags = SS_DISABLE;	/* the kernel clears it for new threads */
 	} else {
@@ -238,7 +107,7 @@ static void do_clone3(struct rt_block *b)
 	u64 n = ARG1 < sizeof args ? ARG1 : sizeof args;
 
 	if (ARG1 < 64 || rt_get(args, ARG0, n)) {
-		RET = (word)raw(b);		/* the kernel says what is wrong with it */
+		RET = (word)rt_raw_call(b);		/* the kernel says what is wrong with it */
 		return;
 	}
 	do_clone(b, args[0], args[5] ? args[5] + args[6] : 0, NR_clone3);
@@ -264,7 +133,7 @@ static void do_exec(struct rt_block *b)
 		with |= ADDR_NO_RANDOMIZE;
 	if (old >= 0 && with != old)
 		rt_sys(NR_personality, (word)with);
-	r = b->mail.r[0] == RT_LOAD_IT ? rt_load_exec(b) : raw(b);
+	r = b->mail.r[0] == RT_LOAD_IT ? rt_load_exec(b) : rt_raw_call(b);
 	if (old >= 0 && with != old)
 		rt_sys(NR_personality, (word)old);
 	ARG0 = path;
@@ -284,7 +153,7 @@ static void do_exit(struct rt_block *b, int group)
 	rt_exit_thread(b, group ? NR_exit_group : NR_exit, (word)ARG0);
 }
 
-/* ---- seccomp ------------------------------------------------------------------------------------ */
+/* ---- seccomp --------------------------------------------------------------------------------- */
 struct bpf {
 	uint16_t code;
 	uint8_t jt, jf;
@@ -339,18 +208,20 @@ static long do_seccomp(struct rt_block *b, int filter, u64 flags, u64 prog)
 			return -EINVAL;
 		rt_memcpy(code + PRE, strict, sizeof strict);
 		out.len += NR_OF(strict);
-		rt_sys(NR_prctl, 38 /* PR_SET_NO_NEW_PRIVS: strict mode needs no privilege */, 1, 0, 0, 0);
+		/* PR_SET_NO_NEW_PRIVS: strict mode needs no privilege */
+		rt_sys(NR_prctl, 38, 1, 0, 0, 0);
 	}
 	if (RET == NR_prctl)
 		return rt_sys(NR_prctl, 22, 2, &out, 0, 0);
 	return rt_sys(NR_seccomp, 1, flags, &out);
 }
 
-/* ---- syscall user dispatch (prctl(2)) ------------------------------------------------------------ */
+/* ---- syscall user dispatch (prctl(2)) -------------------------------------------------------- */
 /* The kernel's would concern the runtime's own calls, so it is done here. */
 static long set_dispatch(struct rt_block *b)
 {
-	if (ARG1 > 1 || (!ARG1 && (ARG2 || ARG3 || ARG4)) || (ARG1 && ARG2 && (u64)ARG2 + ARG3 <= ARG2))
+	if (ARG1 > 1 || (!ARG1 && (ARG2 || ARG3 || ARG4)) ||
+	    (ARG1 && ARG2 && (u64)ARG2 + ARG3 <= ARG2))
 		return -EINVAL;
 	if ((u64)ARG4 >> 47)
 		return -EFAULT;
@@ -369,7 +240,8 @@ static int is_dispatched(struct rt_block *b)
 	const u32 call[2] = { (u32)RET, RT_AUDIT_ARCH };
 	u8 selector = BLOCK;
 
-	if (!b->dispatch || b->ctx.pc - b->dispatch_from < b->dispatch_length || rt_is_vdso_return(b))
+	if (!b->dispatch || b->ctx.pc - b->dispatch_from < b->dispatch_length ||
+	    rt_is_vdso_return(b))
 		return 0;
 	if (b->dispatch_selector && rt_get(&selector, b->dispatch_selector, 1)) {
 		info = (struct k_siginfo){ .signo = 11, .code = 0x80 /* SI_KERNEL */ };
@@ -390,7 +262,8 @@ static int is_dispatched(struct rt_block *b)
 
 static void do_shmat(struct rt_block *b)
 {
-	word about[32];				/* struct shmid_ds: the size is behind struct ipc_perm */
+	word about[32];				/* struct shmid_ds: the size is
+						 * behind struct ipc_perm */
 	const word flags = (word)ARG2, at = (word)ARG1;
 	word size = 1, prot = flags & SHM_RDONLY ? PROT_READ : PROT_READ | PROT_WRITE;
 	int over = 0;
@@ -422,10 +295,10 @@ static void do_shmdt(struct rt_block *b)
 		}
 }
 
-/* ---- the kernel writes to code ------------------------------------------------------------------ */
-/* Where code and data share writable pages, those with translations are write-protected: the program's
- * own writes trap, but the kernel's fail, or end early. What a call may write to is opened before; what
- * it finds by itself (an iovec), when it has failed. */
+/* ---- the kernel writes to code --------------------------------------------------------------- */
+/* Where code and data share writable pages, those with translations are write-protected: the
+ * program's own writes trap, but the kernel's fail, or end early. What a call may write to is
+ * opened before; what it finds by itself (an iovec), when it has failed. */
 static void open_arguments(struct rt_block *b)
 {
 	const word arg[6] = { ARG0, ARG1, ARG2, ARG3, ARG4, ARG5 };
@@ -448,17 +321,29 @@ int rt_open_pages(struct rt_block *b)
 	return rt_nwritable && rt_ask(b, RQ_OPEN, 0, 0, 0, 0) && b->mail.r[0];
 }
 
+/* PR_SET_DUMPABLE 0: the kernel must not know, for the controller has to read us. As in the kernel
+ * it belongs to the address space: children inherit it, programs that are executed do not. */
+enum { PR_GET_DUMPABLE = 3, PR_SET_DUMPABLE = 4 };
+static int is_secret;
+
 /* Files, and what cannot be allowed. */
 static int other_call(struct rt_block *b)
 {
 	int r;
 
 	switch (RET) {
-	case NR_rseq:				/* restartable sequences name addresses that never run */
+	case NR_rseq:				/* restartable sequences name
+						 * addresses that never run */
 		RET = -(word)ENOSYS;
 		return 0;
 	case NR_prctl:
-		if (ARG0 == 4 && ARG1 == 0) {		/* PR_SET_DUMPABLE 0: the controller must read us */
+		if (ARG0 == PR_SET_DUMPABLE && ARG1 <= 1) {
+			is_secret = !ARG1;
+			if (is_secret)
+				RET = 0;
+			return !is_secret;
+		}
+		if (ARG0 == PR_GET_DUMPABLE && is_secret) {
 			RET = 0;
 			return 0;
 		}
@@ -546,19 +431,26 @@ static int dispatch(struct rt_block *b)
 	case NR_mlockall:
 	case NR_remap_file_pages:
 		return rt_do_range(b);
+#ifndef RT_IDT
+	case NR_getrlimit:
+	case NR_setrlimit:
+	case NR_prlimit64:
+		return rt_do_limit(b);
+#endif
 	case NR_mprotect:
 	case NR_pkey_mprotect:
-		if (!(rt_prot(b, (word)ARG2) & PROT_EXEC) && !rt_is_exec(ARG0, ARG1) && !rt_is_ours(ARG0, ARG1))
+		if (!(rt_prot(b, (word)ARG2) & PROT_EXEC) && !rt_is_exec(ARG0, ARG1) &&
+		    !rt_is_ours(ARG0, ARG1))
 			return 1;
-		do_mprotect(b);
+		rt_do_mprotect(b);
 		return 0;
 	case NR_mremap:
-		do_mremap(b);
+		rt_do_mremap(b);
 		return 0;
 	case NR_brk:
 		if (!b->exec_all && !rt_nwritable)
 			return 1;
-		do_brk(b);
+		rt_do_brk(b);
 		return 0;
 	case NR_personality:
 		do_personality(b);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* x86_64.c - what the runtime does otherwise in 64-bit programs: address space, gs, signal frames */
+/* x86_64.c - what the runtime does otherwise in 64-bit programs: address
+ * space, gs, signal frames */
 #include "image.h"
 #include "rt.h"
 
-/* ---- address space ------------------------------------------------------------------------------ */
+/* ---- address space --------------------------------------------------------------------------- */
 #ifndef RT_IDT
 static void map_file(const char *path, u64 at, u64 size, int prot)
 {
 	long fd = rt_sys(NR_open, path, prot & PROT_WRITE ? 02000002 : 02000000 /* O_CLOEXEC */, 0);
 
-	if (fd < 0 || rt_sys(NR_mmap, at, size, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) !=
+	if (fd < 0 || rt_sys(NR_mmap, at, size, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
+			     0) !=
 		      (long)at)
 		rt_fail("pugmark: cannot map shared memory in the traced process\n");
 	rt_sys(NR_close, fd);
@@ -24,10 +26,13 @@ struct rt_block *rt_map_all(const struct rt_boot *boot)
 	rt_sys(NR_madvise, b, 4096, MADV_POPULATE_WRITE);
 	rt_sys(NR_madvise, (word)b + RT_STACK_TOP - 4096, 4096, MADV_POPULATE_WRITE);
 	map_file(boot->code_path, RT_CODE_VAULT, RT_CODE_SIZE, PROT_READ | PROT_EXEC);
-	/* MAP_FIXED_NOREPLACE: whoever lives there already (AddressSanitizer) is not to be replaced */
+	/* MAP_FIXED_NOREPLACE: whoever lives there already (AddressSanitizer) is
+	 * not to be replaced */
 	if (rt_sys(NR_mmap, RT_SHADOW, RT_SHADOW_SIZE, PROT_READ,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | 0x100000, -1, 0) != (long)RT_SHADOW)
-		rt_fail("pugmark: the program occupies addresses that tracing needs (0x70000000 on)\n");
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | 0x100000, -1,
+		   0) != (long)RT_SHADOW)
+		rt_fail("pugmark: the program occupies addresses that tracing needs "
+			"(0x70000000 on)\n");
 	return b;
 }
 
@@ -75,7 +80,8 @@ void rt_unplace(u64 lo, u64 hi)
 int rt_place(const struct rt_cmd *c)
 {
 	if (!(c->a[3] & RT_OVER)) {
-		/* MAP_FIXED_NOREPLACE: the program may have mapped something since the place was chosen */
+		/* MAP_FIXED_NOREPLACE: the program may have mapped something since
+		 * the place was chosen */
 		long r = rt_sys(NR_mmap, c->a[2], c->a[1], 0,
 				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | 0x100000, -1, 0);
 
@@ -176,11 +182,9 @@ static void find_fixed(struct rt_ours *o)
 }
 
 #ifdef RT_IDT
-int rt_find_ours(struct rt_ours *o)
+void rt_find_fixed(struct rt_ours *o)
 {
 	find_fixed(o);
-	rt_image_ours(o);
-	return o->at < o->hi;
 }
 
 int rt_only_placed(u64 lo, u64 hi)
@@ -212,7 +216,7 @@ int rt_only_placed(u64 lo, u64 hi)
 #endif
 
 #ifdef RT_IDT
-/* ---- of instrumented executables ---------------------------------------------------------------- */
+/* ---- of instrumented executables ------------------------------------------------------------- */
 struct rt_block *rt_image_block(u32 number)
 {
 	return rt_block_map(number);
@@ -246,16 +250,18 @@ void rt_image_map_data(const struct img_manifest *man)
 {
 	const u64 flags = MAP_ANONYMOUS | MAP_NORESERVE;
 
-	rt_image_map(RT_DATA_VAULT, RT_DATA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | flags, -1, 0, 0);
+	rt_image_map(RT_DATA_VAULT, RT_DATA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | flags, -1, 0,
+		     0);
 	map_again(IMG_STORE(0), (u64)man->ntext << 32, IMG_TABLES(0), 0);
 	for (u32 i = 0; i < man->ntext; i++)
 		if (TEXTS[i].code_pack)
-			map_again(IMG_STORE(i) + IMG_STORE_CODE, img_whole(TEXTS[i].code_len), TEXTS[i].code,
-				  FILES[TEXTS[i].file].path);
+			map_again(IMG_STORE(i) + IMG_STORE_CODE, img_whole(TEXTS[i].code_len),
+				  TEXTS[i].code, FILES[TEXTS[i].file].path);
 		else
-			rt_image_map(TEXTS[i].code, img_whole(TEXTS[i].code_len), 0, MAP_PRIVATE | flags, -1, 0,
-				     FILES[TEXTS[i].file].path);
-	rt_image_map(RT_SHADOW, RT_SHADOW_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | flags, -1, 0, 0);
+			rt_image_map(TEXTS[i].code, img_whole(TEXTS[i].code_len), 0,
+				     MAP_PRIVATE | flags, -1, 0, FILES[TEXTS[i].file].path);
+	rt_image_map(RT_SHADOW, RT_SHADOW_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | flags, -1, 0,
+		     0);
 }
 
 void rt_image_shadow(u64 pc, u64 to)
@@ -270,7 +276,8 @@ void rt_image_forget(u64 lo, u64 hi)
 	while (lo < hi) {
 		const u64 wrap = (lo | 0xffffffffu) + 1, end = hi < wrap ? hi : wrap;
 
-		rt_sys(NR_mmap, RT_SHADOW + 4 * (u64)(u32)lo, (4 * (end - lo) + 4095) & ~4095ull, PROT_READ | PROT_WRITE,
+		rt_sys(NR_mmap, RT_SHADOW + 4 * (u64)(u32)lo, (4 * (end - lo) + 4095) & ~4095ull,
+		       PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 		lo = end;
 	}
@@ -281,14 +288,16 @@ void rt_image_shadow_room(u64 pc, u64 n)
 	const u64 at = RT_SHADOW + 4 * (u64)(u32)pc, end = at + 4 * n, huge = 0x200000;
 
 	if (4 * n >= huge / 8)
-		rt_sys(NR_madvise, at & ~(huge - 1), ((end + huge - 1) & ~(huge - 1)) - (at & ~(huge - 1)),
+		rt_sys(NR_madvise, at & ~(huge - 1),
+		       ((end + huge - 1) & ~(huge - 1)) - (at & ~(huge - 1)),
 		       14 /* MADV_HUGEPAGE */);
 	rt_sys(NR_madvise, at, end - at, MADV_POPULATE_WRITE);
 }
 
-/* ---- pieces of code and tables --------------------------------------------------------------------
- * They are unpacked once, into the store, for all processes; what executes or reads them is another mapping of it.
- * The kernel copies them there, whose page faults cost less than ours. */
+/* ---- pieces of code and tables
+ * -------------------------------------------------------------------- They are unpacked once, into
+ * the store, for all processes; what executes or reads them is another mapping of it. The kernel
+ * copies them there, whose page faults cost less than ours. */
 static int unpack_to(u64 to, const u8 *p, u32 n)
 {
 	static uint8_t scratch[IMG_PIECE];
@@ -299,7 +308,8 @@ static int unpack_to(u64 to, const u8 *p, u32 n)
 	if (__atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE))
 		return img_unpack(p, n, PTR(to));
 	ok = img_unpack(p, n, scratch);
-	if (ok && rt_sys(NR_process_vm_writev, rt_sys(NR_getpid, 0), from, 1, at, 1, 0) != IMG_PIECE)
+	if (ok && rt_sys(NR_process_vm_writev, rt_sys(NR_getpid, 0), from, 1, at, 1,
+			 0) != IMG_PIECE)
 		rt_memcpy(PTR(to), scratch, IMG_PIECE);
 	__atomic_store_n(&taken, 0, __ATOMIC_RELEASE);
 	return ok;
@@ -311,11 +321,12 @@ int rt_image_bring(u32 i, const struct img_pack *p, u64 at, u32 k, u64 prot)
 	uint8_t *stored = PTR(RT_DATA_VAULT + IMG_STORED + k);
 
 	for (u32 m = 0; m < i; m++)
-		stored += (img_whole(TEXTS[m].code_len) + img_whole(TEXTS[m].tables_len)) / IMG_PIECE;
+		stored += (img_whole(TEXTS[m].code_len) +
+			   img_whole(TEXTS[m].tables_len)) / IMG_PIECE;
 	stored += code ? img_whole(TEXTS[i].tables_len) / IMG_PIECE : 0;
 	if (!__atomic_load_n(stored, __ATOMIC_ACQUIRE)) {
-		if (!unpack_to(IMG_STORE(i) + (code ? IMG_STORE_CODE : 0) + (u64)IMG_PIECE * k, (const u8 *)p + p->at[k],
-			       p->at[k + 1] - p->at[k]))
+		if (!unpack_to(IMG_STORE(i) + (code ? IMG_STORE_CODE : 0) + (u64)IMG_PIECE * k,
+			       (const u8 *)p + p->at[k], p->at[k + 1] - p->at[k]))
 			return 0;
 		__atomic_store_n(stored, 1, __ATOMIC_RELEASE);
 	}
@@ -352,7 +363,8 @@ long rt_spawn(const char *path, const char **argv, const char **environment)
 			 "syscall\n"
 			 "1:"
 			 : "=a"(r)
-			 : "a"((long)NR_clone), "D"((u64)CLONE_VM | CLONE_VFORK), "S"(0ul), "d"(0ul), "r"(a4), "r"(a5),
+			 : "a"((long)NR_clone), "D"((u64)CLONE_VM | CLONE_VFORK), "S"(0ul),
+			 "d"(0ul), "r"(a4), "r"(a5),
 			   "r"(r12), "r"(r13), "r"(r14)
 			 : "rcx", "r11", "memory");
 	return r;
@@ -360,7 +372,8 @@ long rt_spawn(const char *path, const char **argv, const char **environment)
 
 long rt_stat(const char *path, long fd, struct rt_stat *to)
 {
-	u64 st[18];			/* struct stat: device, inode, links, u32 mode, ..., size at 48, mtime at 88 */
+	u64 st[18];			/* struct stat: device, inode, links, u32 mode, ..., size at
+					 * 48, mtime at 88 */
 	const long r = path ? rt_sys(NR_stat, path, st) : rt_sys(NR_fstat, fd, st);
 
 	*to = (struct rt_stat){ st[0], st[1], st[6], st[11] << 32 | st[12], (u32)st[3] };
@@ -368,7 +381,7 @@ long rt_stat(const char *path, long fd, struct rt_stat *to)
 }
 #endif
 
-/* ---- gs ----------------------------------------------------------------------------------------- */
+/* ---- gs -------------------------------------------------------------------------------------- */
 #define ARCH_SET_GS 0x1001
 #define ARCH_GET_GS 0x1004
 #define ARCH_REQ_XCOMP_PERM 0x1023
@@ -402,7 +415,7 @@ void rt_take_segment(struct rt_block *b, struct k_ucontext *uc)
 	rt_switch_segment(b);
 }
 
-/* ---- system calls ------------------------------------------------------------------------------- */
+/* ---- system calls ---------------------------------------------------------------------------- */
 int rt_syscall_entry(struct rt_block *b, int int80)
 {
 	if (int80)
@@ -447,7 +460,7 @@ int rt_arch_syscall(struct rt_block *b)
 	return -1;
 }
 
-/* ---- frames ------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 /* The saved extended state of a frame: its size, 0 if none. */
 static word fp_size(const struct k_ucontext *uc)
 {
@@ -502,15 +515,17 @@ extern void rt_sigreturn_raw(word uc) __attribute__((noreturn));
 #define USER_END 0x7ffffffff000ull
 #define MOST_FP 16384u			/* bytes of vector state, the most that there may be */
 
-/* Linux wants room below the end of user addresses for as much state as the thread has now, not as the frame has: if its handler
- * is the first to use tiles (AMX) it cannot return to where the stack begins. With ASLR that is far from the end, without, as
- * here, it is not. So the state is in another place then, to which nothing points that the program will see. */
+/* Linux wants room below the end of user addresses for as much state as the thread has now, not as
+ * the frame has: if its handler is the first to use tiles (AMX) it cannot return to where the stack
+ * begins. With ASLR that is far from the end, without, as here, it is not. So the state is in
+ * another place then, to which nothing points that the program will see. */
 void rt_frame_leave(struct rt_block *b, struct rt_frame *f)
 {
 	uint8_t copy[MOST_FP] __attribute__((aligned(64)));
 	const u64 fp = f->uc.fpstate;
 
-	if (fp < USER_END && fp > USER_END - MOST_FP && !(fp & 63) && !rt_get(copy, fp, USER_END - fp))
+	if (fp < USER_END && fp > USER_END - MOST_FP && !(fp & 63) &&
+	    !rt_get(copy, fp, USER_END - fp))
 		f->uc.fpstate = (word)copy;
 	rt_put(f->at, &f->uc, sizeof f->uc);
 	rt_flush_pending(b);

@@ -35,6 +35,9 @@ typedef u64 rt_count;
 #define NR_madvise 28
 #define NR_access 21
 #define NR_msync 26
+#define NR_getrlimit 97
+#define NR_setrlimit 160
+#define NR_prlimit64 302
 #define NR_shmat 30
 #define NR_shmctl 31
 #define RT_SHM_SIZE 6			/* words in front of struct shmid_ds.shm_segsz */

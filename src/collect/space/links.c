@@ -9,7 +9,6 @@ void link_patch(struct spaces *s, struct space *sp, struct link *l, uint64_t to)
 {
 	struct module *m = &sp->module[l->module];
 	int64_t d = (int64_t)(to - (m->code + l->site + 4));
-
 	uint64_t *shortcut = l->site < m->frozen ? space_shortcut(s, sp, (size_t)(l - sp->link)) : NULL;
 
 	if (!m->code_cap)			/* given back */
@@ -18,8 +17,9 @@ void link_patch(struct spaces *s, struct space *sp, struct link *l, uint64_t to)
 		__atomic_store_n(shortcut, to, __ATOMIC_RELEASE);
 		return;
 	}
-	if (d == (int32_t)d || sp->i386)
-		patch32(code_ptr(s, m, l->site), (uint32_t)d);
+	if (d != (int32_t)d && !sp->i386)	/* out of reach: who goes there asks each time */
+		return;
+	patch32(code_ptr(s, m, l->site), (uint32_t)d);
 	l->done = true;
 }
 

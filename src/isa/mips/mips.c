@@ -99,7 +99,8 @@ unsigned mips_ref_size(enum mips_op op)
 
 bool mips_gpr_use(enum mips_op op, uint32_t w, uint64_t *reads, uint64_t *writes)
 {
-	uint64_t rs = 1ULL << (w >> 21 & 31), rt = 1ULL << (w >> 16 & 31), rd = 1ULL << (w >> 11 & 31);
+	uint64_t rs = 1ULL << (w >> 21 & 31), rt = 1ULL << (w >> 16 & 31),
+		 rd = 1ULL << (w >> 11 & 31);
 	const uint64_t hilo = 3ULL << 32;
 	const char *o;
 	bool ok = true;
@@ -115,7 +116,8 @@ bool mips_gpr_use(enum mips_op op, uint32_t w, uint64_t *reads, uint64_t *writes
 		*reads = rs;
 		if (*o == 'r' && o[1] == 'd')
 			*reads |= rt;
-		if (op == MIPS_lwl || op == MIPS_lwr || op == MIPS_ldl || op == MIPS_ldr || op == MIPS_ins)
+		if (op == MIPS_lwl || op == MIPS_lwr || op == MIPS_ldl || op == MIPS_ldr ||
+		    op == MIPS_ins)
 			*reads |= rt;
 		if (mips_insns[op].class == MIPS_CLASS_cmov)
 			*reads |= rd;
@@ -165,8 +167,9 @@ bool mips_gpr_use(enum mips_op op, uint32_t w, uint64_t *reads, uint64_t *writes
 }
 
 const char *const mips_gpr_names[32] = {
-	"zero", "at", "v0", "v1", "a0", "a1", "a2", "a3", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7",
-	"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "t8", "t9", "k0", "k1", "gp", "sp", "fp", "ra",
+	"zero", "at", "v0", "v1", "a0", "a1", "a2", "a3", "t0", "t1", "t2", "t3", "t4", "t5", "t6",
+	"t7", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "t8", "t9", "k0", "k1", "gp", "sp",
+	"fp", "ra",
 };
 
 const char *const mips_cp0_names[32] = {
@@ -282,7 +285,7 @@ void mips_disasm(uint32_t word, uint64_t pc, unsigned isa, char *buf, size_t siz
 	}
 	o = mips_insns[op].ops;
 	name = mips_insns[op].name;
-	if (!strncmp(o, "cond,", 5)) {		/* c.cond.fmt is part of the name, and fcc0 is silent */
+	if (!strncmp(o, "cond,", 5)) {	/* c.cond.fmt is part of the name, and fcc0 is silent */
 		put(&l, "c.%s%s", conds[word & 15], name + strlen("c.cond"));
 		o += 5;
 	} else {

@@ -59,8 +59,8 @@ enum pm_insn_class mips_flow(enum mips_op op, uint32_t word);
 /* Bytes of the data reference; 0 if there is none. Unaligned halves (lwl...) count as the word. */
 unsigned mips_ref_size(enum mips_op op);
 
-/* General registers that it reads and writes, as bits; HI and LO are bits 32 and 33. False: it does more
- * than that (memory is not counted): coprocessors, traps. */
+/* General registers that it reads and writes, as bits; HI and LO are bits 32 and 33. False: it does
+ * more than that (memory is not counted): coprocessors, traps. */
 _Bool mips_gpr_use(enum mips_op op, uint32_t word, uint64_t *reads, uint64_t *writes);
 
 extern const char *const mips_gpr_names[32];	/* "zero", "at", "v0"... (o32) */

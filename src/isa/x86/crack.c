@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* crack.c - recipes
+/* crack.c - shapes: short functions that emit micro-ops from the decoded operands
  *
- * A row of recipes[] gives a mnemonic its printed names and a shape; a shape is a short function that
- * emits micro-ops from the decoded operands. Instructions without a row get the generic shape, which
- * works from the decoder's operand sets alone: loads, one computing micro-op (more if there are more
- * than two sources or one destination), stores. docs/formats/penn.md lists what was decided where the
+ * Instructions without a recipe (crack_recipes.h) get the generic shape, which works from the
+ * decoder's operand sets alone: loads, one computing micro-op (more if there are more than two
+ * sources or one destination), stores. docs/formats/penn.md lists what was decided where the
  * course's traces show nothing. */
 #include <ctype.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <Zydis/Zydis.h>
 
 #include "isa/x86/crack.h"
+#include "isa/x86/crack_recipes.h"
 #include "isa/x86/regs.h"
 #include "isa/x86/zydis_regs.h"
 
@@ -28,176 +28,6 @@
 #define U 45
 #define V 46
 
-enum uop_shape {
-	S_GENERIC, S_NAMED, S_ALU, S_CMP, S_INCDEC, S_NEG, S_NOT, S_MOV, S_EXT, S_CBW, S_CWD, S_LEA, S_SHIFT,
-	S_MUL, S_IMUL, S_DIV, S_PUSH, S_POP, S_PUSHF, S_POPF, S_CALL, S_RET, S_JMP, S_JCC, S_LOOP, S_SETCC,
-	S_CMOV, S_XCHG, S_XADD, S_CMPXCHG, S_CMPXCHG16, S_BT, S_MOVS, S_STOS, S_LODS, S_SCAS, S_CMPS,
-	S_LEAVE, S_NOP, S_MOVBE, S_XLAT, S_FPMOV,
-};
-
-struct recipe {
-	const char *macro, *micro, *micro_imm;
-	enum uop_shape shape;
-};
-
-#define R(mn, macro, micro, imm, shape) [ZYDIS_MNEMONIC_##mn] = { macro, micro, imm, shape }
-#define N(mn, macro, micro) R(mn, macro, micro, NULL, S_NAMED)
-#define JCC(mn) R(mn, "J", "JMP_IMM", NULL, S_JCC)
-#define SETCC(mn) R(SET##mn, "SET", "ADD", "ADD_IMM", S_SETCC)
-#define CMOV(mn) R(CMOV##mn, "CMOV", "ADD", NULL, S_CMOV)
-/* SSE instructions have a twin in AVX */
-#define F(mn, micro) N(mn, NULL, micro), N(V##mn, NULL, micro)
-#define FM(mn) R(mn, NULL, "FP_MOV", NULL, S_FPMOV), R(V##mn, NULL, "FP_MOV", NULL, S_FPMOV)
-
-static const struct recipe recipes[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
-	/* arithmetic and logic */
-	R(ADD, "ADD", "ADD", "ADD_IMM", S_ALU), R(SUB, "SUB", "SUB", "SUB_IMM", S_ALU),
-	R(AND, "AND", "AND", "AND_IMM", S_ALU), R(OR, "OR", "OR", "OR_IMM", S_ALU),
-	R(XOR, "XOR", "XOR", "XOR_IMM", S_ALU), R(ADC, "ADC", "ADD", "ADD_IMM", S_ALU),
-	R(SBB, "SBB", "SUB", "SUB_IMM", S_ALU), R(ADCX, "ADCX", "ADD", "ADD_IMM", S_ALU),
-	R(ADOX, "ADOX", "ADD", "ADD_IMM", S_ALU),
-	R(CMP, "CMP", "SUB", "SUB_IMM", S_CMP), R(TEST, "TEST", "AND", "AND_IMM", S_CMP),
-	R(INC, "INC", "ADD_IMM", NULL, S_INCDEC), R(DEC, "DEC", "SUB_IMM", NULL, S_INCDEC),
-	R(NEG, "NEG", "SUB", NULL, S_NEG), R(NOT, "NOT", "XOR_IMM", NULL, S_NOT),
-	R(SHL, "SHL", "SHL", "SHL_IMM", S_SHIFT), R(SHR, "SHR", "SHR", "SHR_IMM", S_SHIFT),
-	R(SAR, "SAR", "SAR", "SAR_IMM", S_SHIFT), R(ROL, "ROL", "ROL", "ROL_IMM", S_SHIFT),
-	R(ROR, "ROR", "ROR", "ROR_IMM", S_SHIFT), R(RCL, "RCL", "RCL", "RCL_IMM", S_SHIFT),
-	R(RCR, "RCR", "RCR", "RCR_IMM", S_SHIFT),
-	R(SHLD, "SHLD", "SHLD", "SHLD_IMM", S_SHIFT), R(SHRD, "SHRD", "SHRD", "SHRD_IMM", S_SHIFT),
-	R(MUL, "MUL", "MUL", NULL, S_MUL), R(IMUL, "IMUL", "IMUL_T", "IMUL_T_IMM", S_IMUL),
-	R(MULX, "MULX", "MUL", NULL, S_MUL), R(DIV, "DIV", "DIV", NULL, S_DIV),
-	R(IDIV, "IDIV", "IDIV", NULL, S_DIV),
-	R(BT, "BT", "BT", "BT_IMM", S_BT), R(BTS, "BTS", "BTS", "BTS_IMM", S_BT),
-	R(BTR, "BTR", "BTR", "BTR_IMM", S_BT), R(BTC, "BTC", "BTC", "BTC_IMM", S_BT),
-	N(BSWAP, "BSWAP", "BSWAP"), N(BSF, "BSF", "BSF"), N(BSR, "BSR", "BSR"), N(TZCNT, "TZCNT", "TZCNT"),
-	N(LZCNT, "LZCNT", "LZCNT"), N(POPCNT, "POPCNT", "POPCNT"), N(ANDN, "ANDN", "ANDN"),
-	N(BEXTR, "BEXTR", "BEXTR"), N(BLSI, "BLSI", "BLSI"), N(BLSR, "BLSR", "BLSR"),
-	N(BLSMSK, "BLSMSK", "BLSMSK"), N(BZHI, "BZHI", "BZHI"), N(PDEP, "PDEP", "PDEP"),
-	N(PEXT, "PEXT", "PEXT"), N(RORX, "RORX", "ROR_IMM"), N(SARX, "SARX", "SAR"), N(SHLX, "SHLX", "SHL"),
-	N(SHRX, "SHRX", "SHR"), N(CRC32, "CRC32", "CRC32"),
-	/* moves */
-	R(MOV, "MOV", "ADD", "ADD_IMM", S_MOV), R(MOVNTI, "MOV", "ADD", "ADD_IMM", S_MOV),
-	R(MOVZX, "MOVZX", "ZEXT", NULL, S_EXT), R(MOVSX, "MOVSX", "SEXT", NULL, S_EXT),
-	R(MOVSXD, "MOVSX", "SEXT", NULL, S_EXT), R(LEA, "LEA", "LEA", NULL, S_LEA),
-	R(CBW, "CBW", "SEXT_BYTE_TO_WORD", NULL, S_CBW), R(CWDE, "CWDE", "SEXT_WORD_TO_DWORD", NULL, S_CBW),
-	R(CDQE, "CDQE", "SEXT_DWORD_TO_QWORD", NULL, S_CBW), R(CWD, "CWD", "SAR_IMM", NULL, S_CWD),
-	R(CDQ, "CDQ", "SAR_IMM", NULL, S_CWD), R(CQO, "CQO", "SAR_IMM", NULL, S_CWD),
-	R(PUSH, "PUSH", "STORE", NULL, S_PUSH), R(POP, "POP", "LOAD", NULL, S_POP),
-	R(PUSHF, "PUSHF", "FLAGS", NULL, S_PUSHF), R(PUSHFD, "PUSHF", "FLAGS", NULL, S_PUSHF),
-	R(PUSHFQ, "PUSHF", "FLAGS", NULL, S_PUSHF), R(POPF, "POPF", "FLAGS", NULL, S_POPF),
-	R(POPFD, "POPF", "FLAGS", NULL, S_POPF), R(POPFQ, "POPF", "FLAGS", NULL, S_POPF),
-	R(XCHG, "XCHG", "ADD", NULL, S_XCHG), R(XADD, "XADD", "ADD", NULL, S_XADD),
-	R(CMPXCHG, "CMPXCHG", "SUB", NULL, S_CMPXCHG), R(CMPXCHG8B, "CMPXCHG8B", "SUB", NULL, S_CMPXCHG16),
-	R(CMPXCHG16B, "CMPXCHG16B", "SUB", NULL, S_CMPXCHG16), R(MOVBE, "MOVBE", "BSWAP", NULL, S_MOVBE),
-	R(XLAT, "XLAT", "LOAD", NULL, S_XLAT), R(LEAVE, "LEAVE", "ADD", NULL, S_LEAVE),
-	N(LAHF, "LAHF", "FLAGS"), N(SAHF, "SAHF", "FLAGS"), N(CLC, "CLC", "FLAGS"), N(STC, "STC", "FLAGS"),
-	N(CMC, "CMC", "FLAGS"), N(CLD, "CLD", "FLAGS"), N(STD, "STD", "FLAGS"),
-	/* control */
-	R(CALL, "CALL", "JMP_IMM", "JMP_REG", S_CALL), R(RET, "RET", "JMP_REG", NULL, S_RET),
-	R(JMP, "JMP", "JMP_IMM", "JMP_REG", S_JMP),
-	JCC(JB), JCC(JBE), JCC(JL), JCC(JLE), JCC(JNB), JCC(JNBE), JCC(JNL), JCC(JNLE), JCC(JNO), JCC(JNP),
-	JCC(JNS), JCC(JNZ), JCC(JO), JCC(JP), JCC(JS), JCC(JZ), JCC(JCXZ), JCC(JECXZ), JCC(JRCXZ),
-	R(LOOP, "LOOP", "JMP_IMM", NULL, S_LOOP), R(LOOPE, "LOOP", "JMP_IMM", NULL, S_LOOP),
-	R(LOOPNE, "LOOP", "JMP_IMM", NULL, S_LOOP),
-	SETCC(B), SETCC(BE), SETCC(L), SETCC(LE), SETCC(NB), SETCC(NBE), SETCC(NL), SETCC(NLE), SETCC(NO),
-	SETCC(NP), SETCC(NS), SETCC(NZ), SETCC(O), SETCC(P), SETCC(S), SETCC(Z),
-	CMOV(B), CMOV(BE), CMOV(L), CMOV(LE), CMOV(NB), CMOV(NBE), CMOV(NL), CMOV(NLE), CMOV(NO), CMOV(NP),
-	CMOV(NS), CMOV(NZ), CMOV(O), CMOV(P), CMOV(S), CMOV(Z),
-	N(SYSCALL, "SYSCALL", "SYSCALL"), N(INT, "INT", "SYSCALL"), N(INT3, "INT3", "SYSCALL"),
-	N(UD2, "UD2", "TRAP"), N(HLT, "HLT", "TRAP"),
-	/* strings */
-	R(MOVSB, "MOVS", "LOAD", NULL, S_MOVS), R(MOVSW, "MOVS", "LOAD", NULL, S_MOVS),
-	R(MOVSD, "MOVS", "LOAD", NULL, S_MOVS), R(MOVSQ, "MOVS", "LOAD", NULL, S_MOVS),
-	R(STOSB, "STOS", "STORE", NULL, S_STOS), R(STOSW, "STOS", "STORE", NULL, S_STOS),
-	R(STOSD, "STOS", "STORE", NULL, S_STOS), R(STOSQ, "STOS", "STORE", NULL, S_STOS),
-	R(LODSB, "LODS", "LOAD", NULL, S_LODS), R(LODSW, "LODS", "LOAD", NULL, S_LODS),
-	R(LODSD, "LODS", "LOAD", NULL, S_LODS), R(LODSQ, "LODS", "LOAD", NULL, S_LODS),
-	R(SCASB, "SCAS", "SUB", NULL, S_SCAS), R(SCASW, "SCAS", "SUB", NULL, S_SCAS),
-	R(SCASD, "SCAS", "SUB", NULL, S_SCAS), R(SCASQ, "SCAS", "SUB", NULL, S_SCAS),
-	R(CMPSB, "CMPS", "SUB", NULL, S_CMPS), R(CMPSW, "CMPS", "SUB", NULL, S_CMPS),
-	R(CMPSD, "CMPS", "SUB", NULL, S_CMPS), R(CMPSQ, "CMPS", "SUB", NULL, S_CMPS),
-	/* nothing, hints, order */
-	R(NOP, "NOP", "NOP", NULL, S_NOP), R(ENDBR64, "ENDBR", "NOP", NULL, S_NOP),
-	R(ENDBR32, "ENDBR", "NOP", NULL, S_NOP), R(PAUSE, "PAUSE", "NOP", NULL, S_NOP),
-	R(PREFETCH, "PREFETCH", "PREFETCH", NULL, S_NOP), R(PREFETCHW, "PREFETCH", "PREFETCH", NULL, S_NOP),
-	R(PREFETCHT0, "PREFETCH", "PREFETCH", NULL, S_NOP), R(PREFETCHT1, "PREFETCH", "PREFETCH", NULL, S_NOP),
-	R(PREFETCHT2, "PREFETCH", "PREFETCH", NULL, S_NOP), R(PREFETCHNTA, "PREFETCH", "PREFETCH", NULL, S_NOP),
-	N(MFENCE, "MFENCE", "FENCE"), N(LFENCE, "LFENCE", "FENCE"), N(SFENCE, "SFENCE", "FENCE"),
-	N(CPUID, "CPUID", "CPUID"), N(RDTSC, "RDTSC", "RDTSC"), N(RDTSCP, "RDTSCP", "RDTSC"),
-	N(XGETBV, "XGETBV", "XGETBV"), N(RDRAND, "RDRAND", "RDRAND"), N(RDSEED, "RDSEED", "RDRAND"),
-	N(RDPID, "RDPID", "RDPID"), N(RDFSBASE, "RDFSBASE", "ADD"), N(WRFSBASE, "WRFSBASE", "ADD"),
-	N(XSAVE, "XSAVE", "FP_STATE"), N(XSAVEC, "XSAVEC", "FP_STATE"), N(XSAVEOPT, "XSAVEOPT", "FP_STATE"),
-	N(XRSTOR, "XRSTOR", "FP_STATE"), N(FXSAVE, "FXSAVE", "FP_STATE"), N(FXRSTOR, "FXRSTOR", "FP_STATE"),
-	N(RDSSPQ, "RDSSP", "NOP"), N(RDSSPD, "RDSSP", "NOP"),
-	/* SSE and AVX: moves */
-	FM(MOVAPS), FM(MOVAPD), FM(MOVUPS), FM(MOVUPD), FM(MOVDQA), FM(MOVDQU), FM(MOVQ), FM(MOVD), FM(MOVSS),
-	FM(MOVNTDQ), FM(MOVNTPS), FM(MOVNTPD), FM(LDDQU), FM(MOVNTDQA),
-	F(MOVHPS, "FP_SHUF"), F(MOVLPS, "FP_SHUF"), F(MOVHPD, "FP_SHUF"), F(MOVLPD, "FP_SHUF"),
-	F(MOVHLPS, "FP_SHUF"), F(MOVLHPS, "FP_SHUF"), F(MOVMSKPS, "FP_MOV"), F(MOVMSKPD, "FP_MOV"),
-	F(PMOVMSKB, "FP_MOV"), F(MOVDDUP, "FP_SHUF"),
-	R(VMOVSD, NULL, "FP_MOV", NULL, S_FPMOV),
-	R(VMOVDQU8, NULL, "FP_MOV", NULL, S_FPMOV), R(VMOVDQU16, NULL, "FP_MOV", NULL, S_FPMOV),
-	R(VMOVDQU32, NULL, "FP_MOV", NULL, S_FPMOV), R(VMOVDQU64, NULL, "FP_MOV", NULL, S_FPMOV),
-	R(VMOVDQA32, NULL, "FP_MOV", NULL, S_FPMOV), R(VMOVDQA64, NULL, "FP_MOV", NULL, S_FPMOV),
-	N(KMOVB, NULL, "FP_MOV"), N(KMOVW, NULL, "FP_MOV"), N(KMOVD, NULL, "FP_MOV"), N(KMOVQ, NULL, "FP_MOV"),
-	N(KORTESTB, NULL, "FP_CMP"), N(KORTESTW, NULL, "FP_CMP"), N(KORTESTD, NULL, "FP_CMP"),
-	N(KORTESTQ, NULL, "FP_CMP"), N(VPXORD, NULL, "FP_XOR"), N(VPXORQ, NULL, "FP_XOR"),
-	N(VPANDD, NULL, "FP_AND"), N(VPANDQ, NULL, "FP_AND"), N(VPORD, NULL, "FP_OR"), N(VPORQ, NULL, "FP_OR"),
-	N(VPCMPB, NULL, "FP_ICMP"), N(VPCMPUB, NULL, "FP_ICMP"), N(VPCMPD, NULL, "FP_ICMP"),
-	N(VPTESTNMB, NULL, "FP_ICMP"), N(VPTESTMB, NULL, "FP_ICMP"), N(VPERMQ, NULL, "FP_SHUF"),
-	N(VINSERTI128, NULL, "FP_SHUF"), N(VEXTRACTI128, NULL, "FP_SHUF"),
-	/* arithmetic */
-	F(ADDSS, "FP_ADD"), F(ADDSD, "FP_ADD"), F(ADDPS, "FP_ADD"), F(ADDPD, "FP_ADD"), F(SUBSS, "FP_SUB"),
-	F(SUBSD, "FP_SUB"), F(SUBPS, "FP_SUB"), F(SUBPD, "FP_SUB"), F(MULSS, "FP_MUL"), F(MULSD, "FP_MUL"),
-	F(MULPS, "FP_MUL"), F(MULPD, "FP_MUL"), F(DIVSS, "FP_DIV"), F(DIVSD, "FP_DIV"), F(DIVPS, "FP_DIV"),
-	F(DIVPD, "FP_DIV"), F(SQRTSS, "FP_SQRT"), F(SQRTSD, "FP_SQRT"), F(SQRTPS, "FP_SQRT"),
-	F(SQRTPD, "FP_SQRT"), F(MINSS, "FP_MIN"), F(MINSD, "FP_MIN"), F(MINPS, "FP_MIN"), F(MINPD, "FP_MIN"),
-	F(MAXSS, "FP_MAX"), F(MAXSD, "FP_MAX"), F(MAXPS, "FP_MAX"), F(MAXPD, "FP_MAX"),
-	F(UCOMISS, "FP_CMP"), F(UCOMISD, "FP_CMP"), F(COMISS, "FP_CMP"), F(COMISD, "FP_CMP"),
-	F(CMPPS, "FP_CMP"), F(CMPPD, "FP_CMP"), F(CMPSS, "FP_CMP"), N(VCMPSD, NULL, "FP_CMP"),
-	F(CVTSI2SS, "FP_CVT"), F(CVTSI2SD, "FP_CVT"), F(CVTTSS2SI, "FP_CVT"), F(CVTTSD2SI, "FP_CVT"),
-	F(CVTSS2SI, "FP_CVT"), F(CVTSD2SI, "FP_CVT"), F(CVTSS2SD, "FP_CVT"), F(CVTSD2SS, "FP_CVT"),
-	F(CVTDQ2PD, "FP_CVT"), F(CVTDQ2PS, "FP_CVT"), F(CVTTPD2DQ, "FP_CVT"), F(CVTTPS2DQ, "FP_CVT"),
-	F(CVTPS2PD, "FP_CVT"), F(CVTPD2PS, "FP_CVT"),
-	/* logic and integer vectors */
-	F(PXOR, "FP_XOR"), F(XORPS, "FP_XOR"), F(XORPD, "FP_XOR"), F(PAND, "FP_AND"), F(ANDPS, "FP_AND"),
-	F(ANDPD, "FP_AND"), F(PANDN, "FP_ANDN"), F(ANDNPS, "FP_ANDN"), F(ANDNPD, "FP_ANDN"), F(POR, "FP_OR"),
-	F(ORPS, "FP_OR"), F(ORPD, "FP_OR"), F(PADDB, "FP_IADD"), F(PADDW, "FP_IADD"), F(PADDD, "FP_IADD"),
-	F(PADDQ, "FP_IADD"), F(PSUBB, "FP_ISUB"), F(PSUBW, "FP_ISUB"), F(PSUBD, "FP_ISUB"),
-	F(PSUBQ, "FP_ISUB"), F(PCMPEQB, "FP_ICMP"), F(PCMPEQW, "FP_ICMP"), F(PCMPEQD, "FP_ICMP"),
-	F(PCMPEQQ, "FP_ICMP"), F(PCMPGTB, "FP_ICMP"), F(PCMPGTW, "FP_ICMP"), F(PCMPGTD, "FP_ICMP"),
-	F(PMINUB, "FP_IMIN"), F(PMAXUB, "FP_IMAX"), F(PMULUDQ, "FP_IMUL"), F(PMULLW, "FP_IMUL"),
-	F(PMULLD, "FP_IMUL"), F(PMADDWD, "FP_IMUL"), F(PSLLW, "FP_SHIFT"), F(PSLLD, "FP_SHIFT"),
-	F(PSLLQ, "FP_SHIFT"), F(PSRLW, "FP_SHIFT"), F(PSRLD, "FP_SHIFT"), F(PSRLQ, "FP_SHIFT"),
-	F(PSRAW, "FP_SHIFT"), F(PSRAD, "FP_SHIFT"), F(PSLLDQ, "FP_SHIFT"), F(PSRLDQ, "FP_SHIFT"),
-	F(PSHUFD, "FP_SHUF"), F(PSHUFB, "FP_SHUF"), F(PSHUFLW, "FP_SHUF"), F(PSHUFHW, "FP_SHUF"),
-	F(SHUFPS, "FP_SHUF"), F(SHUFPD, "FP_SHUF"), F(UNPCKLPS, "FP_SHUF"), F(UNPCKHPS, "FP_SHUF"),
-	F(UNPCKLPD, "FP_SHUF"), F(UNPCKHPD, "FP_SHUF"), F(PUNPCKLBW, "FP_SHUF"), F(PUNPCKLWD, "FP_SHUF"),
-	F(PUNPCKLDQ, "FP_SHUF"), F(PUNPCKLQDQ, "FP_SHUF"), F(PUNPCKHBW, "FP_SHUF"), F(PUNPCKHWD, "FP_SHUF"),
-	F(PUNPCKHDQ, "FP_SHUF"), F(PUNPCKHQDQ, "FP_SHUF"), F(PALIGNR, "FP_SHUF"), F(PACKUSWB, "FP_SHUF"),
-	F(PTEST, "FP_CMP"), F(PINSRW, "FP_SHUF"), F(PINSRD, "FP_SHUF"), F(PINSRQ, "FP_SHUF"),
-	F(PEXTRW, "FP_SHUF"), F(PEXTRD, "FP_SHUF"), F(PEXTRQ, "FP_SHUF"),
-	N(VPBROADCASTB, NULL, "FP_SHUF"), N(VZEROUPPER, NULL, "FP_ZERO"), N(VPTERNLOGD, NULL, "FP_LOGIC"),
-	/* x87 */
-	N(FLD, "FLD", "FP_MOV"), N(FST, "FST", "FP_MOV"), N(FSTP, "FSTP", "FP_MOV"), N(FILD, "FILD", "FP_CVT"),
-	N(FISTP, "FISTP", "FP_CVT"), N(FISTTP, "FISTTP", "FP_CVT"), N(FXCH, "FXCH", "FP_MOV"),
-	N(FADD, "FADD", "FP_ADD"), N(FADDP, "FADDP", "FP_ADD"), N(FSUB, "FSUB", "FP_SUB"),
-	N(FSUBP, "FSUBP", "FP_SUB"), N(FSUBR, "FSUBR", "FP_SUB"), N(FSUBRP, "FSUBRP", "FP_SUB"),
-	N(FMUL, "FMUL", "FP_MUL"), N(FMULP, "FMULP", "FP_MUL"), N(FDIV, "FDIV", "FP_DIV"),
-	N(FDIVP, "FDIVP", "FP_DIV"), N(FDIVR, "FDIVR", "FP_DIV"), N(FDIVRP, "FDIVRP", "FP_DIV"),
-	N(FCHS, "FCHS", "FP_XOR"), N(FABS, "FABS", "FP_AND"), N(FUCOMI, "FUCOMI", "FP_CMP"),
-	N(FUCOMIP, "FUCOMIP", "FP_CMP"), N(FCOMI, "FCOMI", "FP_CMP"), N(FCOMIP, "FCOMIP", "FP_CMP"),
-	N(FLDZ, "FLDZ", "FP_ZERO"), N(FLD1, "FLD1", "FP_MOV"), N(FLDCW, "FLDCW", "FP_CTRL"),
-	N(FNSTCW, "FNSTCW", "FP_CTRL"), N(LDMXCSR, "LDMXCSR", "FP_CTRL"), N(STMXCSR, "STMXCSR", "FP_CTRL"),
-};
-#undef R
-#undef N
-#undef F
-#undef FM
-#undef JCC
-#undef SETCC
-#undef CMOV
-
 /* ---- emitting ------------------------------------------------------------------------------- */
 
 struct uop_maker {
@@ -211,7 +41,8 @@ struct uop_maker {
 	struct x86_uop spare;		/* where the surplus goes */
 };
 
-static struct x86_uop *emit(struct uop_maker *m, const char *micro, int dest, int src1, int src2, int64_t imm)
+static struct x86_uop *emit(struct uop_maker *m, const char *micro, int dest, int src1, int src2,
+			    int64_t imm)
 {
 	struct x86_uop *u = &m->spare;
 
@@ -219,7 +50,8 @@ static struct x86_uop *emit(struct uop_maker *m, const char *micro, int dest, in
 		m->full = true;
 	else
 		u = &m->o->uop[m->o->n++];
-	*u = (struct x86_uop){ (int16_t)src1, (int16_t)src2, (int16_t)dest, '-', '-', '-', 0, imm, micro };
+	*u = (struct x86_uop){ (int16_t)src1, (int16_t)src2, (int16_t)dest, '-', '-', '-', 0,
+			       imm,	      micro };
 	return u;
 }
 
@@ -324,10 +156,10 @@ static int64_t imm_of(const ZydisDecodedOperand *op)
 	return is_imm(op) ? op->imm.value.s : 0;
 }
 
-/* dest <- sources, more than two of them by way of temporaries. An instruction that reads and writes
- * the flags needs two micro-ops for it: CARRY takes them in first. */
-static struct x86_uop *compute(struct uop_maker *m, const char *micro, int dest, const int *from, unsigned n,
-			       int64_t imm, bool reads, bool writes, bool fp)
+/* dest <- sources, more than two of them by way of temporaries. An instruction that reads and
+ * writes the flags needs two micro-ops for it: CARRY takes them in first. */
+static struct x86_uop *compute(struct uop_maker *m, const char *micro, int dest, const int *from,
+			       unsigned n, int64_t imm, bool reads, bool writes, bool fp)
 {
 	struct x86_uop *u;
 	int s[16];
@@ -393,12 +225,14 @@ static void generic(struct uop_maker *m, const char *micro)
 			if (wr && nout < 8)
 				out[nout++] = op;
 		} else if (is_mem(op)) {
-			/* an address that is only computed, or many addresses (gather): its registers */
+			/* an address that is only computed, or many addresses (gather): its
+			 * registers */
 			add_set(src, &ns, x86_reg_number(op->mem.base));
 			add_set(src, &ns, x86_reg_number(op->mem.index));
 			if (op->mem.type == ZYDIS_MEMOP_TYPE_VSIB && rd) {
 				struct x86_uop *u = emit(m, "LOAD", fp ? 42 : V, -1,
-							 x86_reg_number(op->mem.base), op->mem.disp.value);
+							 x86_reg_number(op->mem.base),
+							 op->mem.disp.value);
 
 				u->ldst = 'L';
 				add_set(src, &ns, u->dest);
@@ -419,7 +253,11 @@ static void generic(struct uop_maker *m, const char *micro)
 	for (unsigned i = 0; i < nout; i++)
 		store(m, out[i], result);
 	for (unsigned i = 0; i < nd && (nd > 1 || nout); i++)
-		emit(m, i == 1 && nd == 2 ? "UPPER_HALF" : fp ? "FP_MOV" : "ADD", dst[i], result, -1, 0);
+		emit(m,
+		     i == 1 && nd == 2 ? "UPPER_HALF"
+		     : fp	       ? "FP_MOV"
+				       : "ADD",
+		     dst[i], result, -1, 0);
 }
 
 static void push(struct uop_maker *m, int data, unsigned size)
@@ -477,24 +315,20 @@ static const ZydisDecodedOperand *mem_based(const struct uop_maker *m, int base)
 	return NULL;
 }
 
-/* False: the operands are not what the shape expects, use the generic one. */
-static bool shape(struct uop_maker *m)
+/* Results of two operands, or of one, in the first. */
+static bool arithmetic(struct uop_maker *m)
 {
-	const ZydisDecodedOperand *op = m->op, *a, *b;
+	const ZydisDecodedOperand *op = m->op;
 	const struct recipe *r = m->r;
 	const bool fl = m->reads_flags, fw = m->writes_flags;
-	int s[4], d, t, v;
-	unsigned size, n;
+	int s[4], d, t;
+	unsigned n;
 
 	switch (r->shape) {
-	case S_GENERIC:
-		return false;
-	case S_NAMED:
-		generic(m, r->micro);
-		return true;
 	case S_ALU:
-		if (m->in->mnemonic == ZYDIS_MNEMONIC_XOR && reg_of(&op[0]) >= 0 && !is_imm(&op[1]) &&
-		    op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[0].reg.value == op[1].reg.value) {
+		if (m->in->mnemonic == ZYDIS_MNEMONIC_XOR && reg_of(&op[0]) >= 0 &&
+		    !is_imm(&op[1]) && op[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    op[0].reg.value == op[1].reg.value) {
 			emit(m, "ADD", reg_of(&op[0]), -1, -1, 0);
 			return true;
 		}
@@ -505,7 +339,8 @@ static bool shape(struct uop_maker *m)
 			s[n++] = value_of(m, &op[1], false);
 		else if (fl)
 			s[n++] = -1;
-		compute(m, is_imm(&op[1]) ? r->micro_imm : r->micro, d, s, n, imm_of(&op[1]), fl, fw, false);
+		compute(m, is_imm(&op[1]) ? r->micro_imm : r->micro, d, s, n, imm_of(&op[1]), fl,
+			fw, false);
 		if (is_mem(&op[0]))
 			store(m, &op[0], d);
 		return true;
@@ -515,7 +350,8 @@ static bool shape(struct uop_maker *m)
 		s[n++] = value_of(m, &op[0], false);
 		if (!is_imm(&op[1]))
 			s[n++] = value_of(m, &op[1], false);
-		compute(m, is_imm(&op[1]) ? r->micro_imm : r->micro, T, s, n, imm_of(&op[1]), fl, fw, false);
+		compute(m, is_imm(&op[1]) ? r->micro_imm : r->micro, T, s, n, imm_of(&op[1]), fl,
+			fw, false);
 		return true;
 	case S_INCDEC:
 		d = value_of(m, &op[0], false);
@@ -534,42 +370,6 @@ static bool shape(struct uop_maker *m)
 		emit(m, r->micro, d, d, -1, -1);
 		if (is_mem(&op[0]))
 			store(m, &op[0], d);
-		return true;
-	case S_MOV:
-		if (is_mem(&op[0])) {
-			v = reg_of(&op[1]);
-			if (v < 0) {		/* an immediate, or a segment register */
-				v = temp(m, false);
-				emit(m, is_imm(&op[1]) ? r->micro_imm : r->micro, v, -1, -1, imm_of(&op[1]));
-			}
-			store(m, &op[0], v);
-			return true;
-		}
-		d = reg_of(&op[0]);
-		if (is_mem(&op[1]))
-			load(m, &op[1], d >= 0 ? d : T);
-		else
-			emit(m, is_imm(&op[1]) ? r->micro_imm : r->micro, d, reg_of(&op[1]), -1, imm_of(&op[1]))
-				->flags = fw ? 'W' : '-';
-		return true;
-	case S_EXT:
-		v = value_of(m, &op[1], false);
-		emit(m, ext_name(r->micro[0] == 'S', op[1].size, op[0].size), reg_of(&op[0]), v, -1, 0);
-		return true;
-	case S_CBW:
-		emit(m, r->micro, RAX, RAX, -1, 0);
-		return true;
-	case S_CWD:
-		emit(m, r->micro, RDX, RAX, -1, m->in->mnemonic == ZYDIS_MNEMONIC_CWD ? 15 :
-		     m->in->mnemonic == ZYDIS_MNEMONIC_CDQ ? 31 : 63);
-		return true;
-	case S_LEA:
-		d = reg_of(&op[0]);
-		if (rip_relative(&op[1]))
-			emit(m, "SAVE_PC", d, -1, -1, op[1].mem.disp.value);
-		else
-			emit(m, "LEA", d, x86_reg_number(op[1].mem.index), x86_reg_number(op[1].mem.base),
-			     op[1].mem.disp.value);
 		return true;
 	case S_SHIFT: {
 		bool imm = false;
@@ -594,130 +394,116 @@ static bool shape(struct uop_maker *m)
 			store(m, &op[0], d);
 		return true;
 	}
-	case S_MUL: case S_DIV: case S_IMUL: {
-		int src[16], dst[16];
-		unsigned ns = 0, nd = 0;
+	case S_BT:
+		/* bt only tests: its result goes nowhere */
+		n = 0;
+		if (m->in->mnemonic == ZYDIS_MNEMONIC_BT)
+			m->live |= 1ull << T;
+		d = value_of(m, &op[0], false);
+		s[n++] = d;
+		if (!is_imm(&op[1]) && reg_of(&op[1]) != d)
+			s[n++] = reg_of(&op[1]);
+		t = m->in->mnemonic == ZYDIS_MNEMONIC_BT ? T : d;
+		compute(m, is_imm(&op[1]) ? r->micro_imm : r->micro, t, s, n, imm_of(&op[1]), fl,
+			fw, false);
+		if (is_mem(&op[0]) && m->in->mnemonic != ZYDIS_MNEMONIC_BT)
+			store(m, &op[0], d);
+		return true;
+	default:
+		return false;
+	}
+}
 
-		if (r->shape == S_IMUL && m->in->operand_count_visible > 1) {
-			bool imm = is_imm(&op[m->in->operand_count_visible - 1]);
+/* Multiplications and divisions: two halves of a result. */
+static bool multiply(struct uop_maker *m)
+{
+	const ZydisDecodedOperand *op = m->op;
+	const struct recipe *r = m->r;
+	const bool fl = m->reads_flags, fw = m->writes_flags;
+	int src[16], dst[16], s[4], t, v;
+	unsigned ns = 0, nd = 0, n;
 
-			n = 0;
-			if (!imm)
-				s[n++] = reg_of(&op[0]);
-			v = value_of(m, &op[1], false);
-			if (imm || v != s[0])
-				s[n++] = v;
-			compute(m, imm ? r->micro_imm : r->micro, reg_of(&op[0]), s, n,
-				imm ? imm_of(&op[m->in->operand_count_visible - 1]) : 0, fl, fw, false);
+	if (r->shape == S_IMUL && m->in->operand_count_visible > 1) {
+		bool imm = is_imm(&op[m->in->operand_count_visible - 1]);
+
+		n = 0;
+		if (!imm)
+			s[n++] = reg_of(&op[0]);
+		v = value_of(m, &op[1], false);
+		if (imm || v != s[0])
+			s[n++] = v;
+		compute(m, imm ? r->micro_imm : r->micro, reg_of(&op[0]), s, n,
+			imm ? imm_of(&op[m->in->operand_count_visible - 1]) : 0, fl, fw, false);
+		return true;
+	}
+	for (unsigned i = 0; i < m->in->operand_count; i++) {
+		if (is_mem(&op[i]))
+			add_set(src, &ns, value_of(m, &op[i], false));
+		else if (op[i].actions & ZYDIS_OPERAND_ACTION_MASK_READ)
+			add_set(src, &ns, reg_of(&op[i]));
+	}
+	/* mulx names its destinations high, low; the others write rax, then rdx */
+	for (unsigned i = m->in->operand_count; i--; )
+		if (op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+			add_set(dst, &nd, reg_of(&op[i]));
+	if (nd == 2 && dst[0] == RDX && dst[1] == RAX && m->in->mnemonic != ZYDIS_MNEMONIC_MULX) {
+		dst[0] = RAX;
+		dst[1] = RDX;
+	}
+	t = temp(m, false);
+	compute(m, r->shape == S_IMUL ? "IMUL" : r->micro, t, src, ns, 0, fl, fw, false);
+	emit(m, "ADD", nd ? dst[0] : -1, t, -1, 0);
+	if (nd > 1)
+		emit(m, r->shape == S_DIV ? "REMAINDER" : "UPPER_HALF", dst[1], t, -1, 0);
+	return true;
+}
+
+static bool move(struct uop_maker *m)
+{
+	const ZydisDecodedOperand *op = m->op;
+	const struct recipe *r = m->r;
+	const bool fw = m->writes_flags;
+	int d, t, v;
+
+	switch (r->shape) {
+	case S_MOV:
+		if (is_mem(&op[0])) {
+			v = reg_of(&op[1]);
+			if (v < 0) {		/* an immediate, or a segment register */
+				v = temp(m, false);
+				emit(m, is_imm(&op[1]) ? r->micro_imm : r->micro, v, -1, -1,
+				     imm_of(&op[1]));
+			}
+			store(m, &op[0], v);
 			return true;
 		}
-		for (unsigned i = 0; i < m->in->operand_count; i++) {
-			if (is_mem(&op[i]))
-				add_set(src, &ns, value_of(m, &op[i], false));
-			else if (op[i].actions & ZYDIS_OPERAND_ACTION_MASK_READ)
-				add_set(src, &ns, reg_of(&op[i]));
-		}
-		/* mulx names its destinations high, low; the others write rax, then rdx */
-		for (unsigned i = m->in->operand_count; i--; )
-			if (op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
-				add_set(dst, &nd, reg_of(&op[i]));
-		if (nd == 2 && dst[0] == RDX && dst[1] == RAX && m->in->mnemonic != ZYDIS_MNEMONIC_MULX) {
-			dst[0] = RAX;
-			dst[1] = RDX;
-		}
-		t = temp(m, false);
-		compute(m, r->shape == S_IMUL ? "IMUL" : r->micro, t, src, ns, 0, fl, fw, false);
-		emit(m, "ADD", nd ? dst[0] : -1, t, -1, 0);
-		if (nd > 1)
-			emit(m, r->shape == S_DIV ? "REMAINDER" : "UPPER_HALF", dst[1], t, -1, 0);
-		return true;
-	}
-	case S_PUSH:
-		v = is_imm(&op[0]) ? -1 : value_of(m, &op[0], false);
-		if (v < 0) {
-			v = temp(m, false);
-			emit(m, is_imm(&op[0]) ? "ADD_IMM" : "ADD", v, -1, -1, imm_of(&op[0]));
-		}
-		push(m, v, stack_size(m));
-		return true;
-	case S_POP: {
-		struct x86_uop *u;
-
-		size = stack_size(m);
 		d = reg_of(&op[0]);
-		t = is_mem(&op[0]) || d < 0 || d == RSP ? temp(m, false) : d;
-		u = emit(m, "LOAD", t, -1, RSP, 0);
-		u->ldst = 'L';
-		u->msize = (uint8_t)size;
-		emit(m, "ADD_IMM", RSP, RSP, -1, size);
-		if (is_mem(&op[0]))
-			store(m, &op[0], t);
-		else if (d == RSP)
-			emit(m, "ADD", RSP, t, -1, 0);
+		if (is_mem(&op[1]))
+			load(m, &op[1], d >= 0 ? d : T);
+		else
+			emit(m, is_imm(&op[1]) ? r->micro_imm : r->micro, d, reg_of(&op[1]), -1,
+			     imm_of(&op[1]))
+				->flags = fw ? 'W' : '-';
 		return true;
-	}
-	case S_PUSHF:
-		t = temp(m, false);
-		emit(m, "FLAGS", t, -1, -1, 0)->flags = 'R';
-		push(m, t, stack_size(m));
+	case S_EXT:
+		v = value_of(m, &op[1], false);
+		emit(m, ext_name(r->micro[0] == 'S', op[1].size, op[0].size), reg_of(&op[0]), v, -1,
+		     0);
 		return true;
-	case S_POPF: {
-		struct x86_uop *u;
-
-		size = stack_size(m);
-		t = temp(m, false);
-		u = emit(m, "LOAD", t, -1, RSP, 0);
-		u->ldst = 'L';
-		u->msize = (uint8_t)size;
-		emit(m, "ADD_IMM", RSP, RSP, -1, size);
-		s[0] = t;
-		compute(m, "FLAGS", U, s, 1, 0, fl, fw, false);
+	case S_CBW:
+		emit(m, r->micro, RAX, RAX, -1, 0);
 		return true;
-	}
-	case S_CALL: {
-		struct x86_uop *u;
-
-		if (op[0].type == ZYDIS_OPERAND_TYPE_POINTER || m->in->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
-			return false;
-		size = stack_size(m);
-		v = -1;
-		m->live |= 1ull << T;
-		if (!is_imm(&op[0]))
-			v = value_of(m, &op[0], false);
-		emit(m, "SAVE_PC", T, -1, -1, 0);
-		emit(m, "SUB_IMM", RSP, RSP, -1, size);
-		u = emit(m, "STORE", -1, T, RSP, 0);
-		u->ldst = 'S';
-		u->msize = (uint8_t)size;
-		branch(m, v < 0 ? r->micro : r->micro_imm, v, imm_of(&op[0]), v < 0);
+	case S_CWD:
+		emit(m, r->micro, RDX, RAX, -1, m->in->mnemonic == ZYDIS_MNEMONIC_CWD ? 15 :
+		     m->in->mnemonic == ZYDIS_MNEMONIC_CDQ ? 31 : 63);
 		return true;
-	}
-	case S_RET: {
-		struct x86_uop *u;
-
-		if (m->in->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
-			return false;
-		size = stack_size(m);
-		u = emit(m, "LOAD", T, -1, RSP, 0);
-		u->ldst = 'L';
-		u->msize = (uint8_t)size;
-		emit(m, "ADD_IMM", RSP, RSP, -1, size + (is_imm(&op[0]) ? (uint64_t)op[0].imm.value.u : 0));
-		branch(m, r->micro, T, 0, false);
-		return true;
-	}
-	case S_JMP:
-		if (op[0].type == ZYDIS_OPERAND_TYPE_POINTER || m->in->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
-			return false;
-		v = is_imm(&op[0]) ? -1 : value_of(m, &op[0], false);
-		branch(m, v < 0 ? r->micro : r->micro_imm, v, imm_of(&op[0]), v < 0);
-		return true;
-	case S_JCC:
-		/* jrcxz and its narrower kin look at rcx, not at the flags */
-		branch(m, r->micro, fl ? -1 : RCX, imm_of(&op[0]), true);
-		return true;
-	case S_LOOP:
-		emit(m, "SUB_IMM", RCX, RCX, -1, 1);
-		branch(m, r->micro, RCX, imm_of(&op[0]), true);
+	case S_LEA:
+		d = reg_of(&op[0]);
+		if (rip_relative(&op[1]))
+			emit(m, "SAVE_PC", d, -1, -1, op[1].mem.disp.value);
+		else
+			emit(m, "LEA", d, x86_reg_number(op[1].mem.index),
+			     x86_reg_number(op[1].mem.base), op[1].mem.disp.value);
 		return true;
 	case S_SETCC:
 		d = is_mem(&op[0]) ? temp(m, false) : reg_of(&op[0]);
@@ -730,131 +516,6 @@ static bool shape(struct uop_maker *m)
 		v = value_of(m, &op[1], false);
 		emit(m, r->micro, reg_of(&op[0]), v, -1, 0)->flags = 'R';
 		return true;
-	case S_XCHG:
-		a = is_mem(&op[1]) ? &op[1] : &op[0];
-		b = is_mem(&op[1]) ? &op[0] : &op[1];
-		t = temp(m, false);
-		if (is_mem(a)) {
-			load(m, a, t);
-			store(m, a, reg_of(b));
-		} else {
-			emit(m, r->micro, t, reg_of(a), -1, 0);
-			emit(m, r->micro, reg_of(a), reg_of(b), -1, 0);
-		}
-		emit(m, r->micro, reg_of(b), t, -1, 0);
-		return true;
-	case S_XADD:
-		t = temp(m, false);
-		if (is_mem(&op[0])) {
-			load(m, &op[0], t);
-			v = temp(m, false);
-			emit(m, r->micro, v, t, reg_of(&op[1]), 0)->flags = 'W';
-			store(m, &op[0], v);
-		} else {
-			emit(m, r->micro, t, reg_of(&op[0]), -1, 0);
-			emit(m, r->micro, reg_of(&op[0]), reg_of(&op[0]), reg_of(&op[1]), 0)->flags = 'W';
-		}
-		emit(m, r->micro, reg_of(&op[1]), t, -1, 0);
-		return true;
-	case S_CMPXCHG:
-		t = temp(m, false);
-		v = temp(m, false);
-		if (is_mem(&op[0])) {
-			load(m, &op[0], t);
-			emit(m, r->micro, v, RAX, t, 0)->flags = 'W';
-			store(m, &op[0], reg_of(&op[1]));
-		} else {
-			emit(m, "ADD", t, reg_of(&op[0]), -1, 0);
-			emit(m, r->micro, v, RAX, t, 0)->flags = 'W';
-			emit(m, "ADD", reg_of(&op[0]), reg_of(&op[1]), -1, 0);
-		}
-		emit(m, "ADD", RAX, t, -1, 0);
-		return true;
-	case S_CMPXCHG16:
-		t = temp(m, false);
-		v = temp(m, false);
-		load(m, &op[0], t);
-		emit(m, "SUB", v, RAX, t, 0);
-		emit(m, "SUB", v, RDX, v, 0)->flags = 'W';
-		emit(m, "MERGE", v, RBX, RCX, 0);
-		store(m, &op[0], v);
-		emit(m, "ADD", RAX, t, -1, 0);
-		emit(m, "UPPER_HALF", RDX, t, -1, 0);
-		return true;
-	case S_BT:
-		/* bt only tests: its result goes nowhere */
-		n = 0;
-		if (m->in->mnemonic == ZYDIS_MNEMONIC_BT)
-			m->live |= 1ull << T;
-		d = value_of(m, &op[0], false);
-		s[n++] = d;
-		if (!is_imm(&op[1]) && reg_of(&op[1]) != d)
-			s[n++] = reg_of(&op[1]);
-		t = m->in->mnemonic == ZYDIS_MNEMONIC_BT ? T : d;
-		compute(m, is_imm(&op[1]) ? r->micro_imm : r->micro, t, s, n, imm_of(&op[1]), fl, fw, false);
-		if (is_mem(&op[0]) && m->in->mnemonic != ZYDIS_MNEMONIC_BT)
-			store(m, &op[0], d);
-		return true;
-	case S_MOVS: case S_STOS: case S_LODS: case S_SCAS: case S_CMPS:
-		a = mem_based(m, RSI);
-		b = mem_based(m, RDI);
-		if ((r->shape != S_STOS && r->shape != S_SCAS && !a) || (r->shape != S_LODS && !b))
-			return false;		/* the SSE instructions movsd and cmpsd share the name */
-		size = bytes_of(a ? a : b);
-		switch (r->shape) {
-		case S_MOVS:
-			t = temp(m, false);
-			load(m, a, t);
-			store(m, b, t);
-			break;
-		case S_STOS:
-			store(m, b, RAX);
-			break;
-		case S_LODS:
-			load(m, a, RAX);
-			break;
-		case S_SCAS:
-			load(m, b, U);
-			emit(m, "SUB", T, RAX, U, 0)->flags = 'W';
-			break;
-		default:
-			load(m, a, U);
-			load(m, b, V);
-			emit(m, "SUB", T, U, V, 0)->flags = 'W';
-		}
-		if (a)
-			advance(m, RSI, size);
-		if (b)
-			advance(m, RDI, size);
-		if (m->o->rep)
-			emit(m, "SUB_IMM", RCX, RCX, -1, 1);
-		return true;
-	case S_LEAVE: {
-		struct x86_uop *u;
-
-		size = stack_size(m);
-		emit(m, "ADD", RSP, RBP, -1, 0);
-		u = emit(m, "LOAD", RBP, -1, RSP, 0);
-		u->ldst = 'L';
-		u->msize = (uint8_t)size;
-		emit(m, "ADD_IMM", RSP, RSP, -1, size);
-		return true;
-	}
-	case S_NOP: {
-		int src[16];
-		unsigned ns = 0;
-
-		/* an address or a register may be named; no memory is touched */
-		for (unsigned i = 0; i < m->in->operand_count; i++)
-			if (is_mem(&op[i])) {
-				add_set(src, &ns, x86_reg_number(op[i].mem.index));
-				add_set(src, &ns, x86_reg_number(op[i].mem.base));
-			} else if (op[i].actions & ZYDIS_OPERAND_ACTION_MASK_READ) {
-				add_set(src, &ns, reg_of(&op[i]));
-			}
-		compute(m, r->micro, -1, src, ns, 0, false, false, false);
-		return true;
-	}
 	case S_MOVBE:
 		if (is_mem(&op[0])) {
 			t = temp(m, false);
@@ -886,6 +547,277 @@ static bool shape(struct uop_maker *m)
 		else
 			emit(m, r->micro, reg_of(&op[0]), reg_of(&op[1]), -1, 0);
 		return true;
+	default:
+		return false;
+	}
+}
+
+static bool stack(struct uop_maker *m)
+{
+	const ZydisDecodedOperand *op = m->op;
+	const bool fl = m->reads_flags, fw = m->writes_flags;
+	struct x86_uop *u;
+	int s[4], d, t, v;
+	unsigned size;
+
+	switch (m->r->shape) {
+	case S_PUSH:
+		v = is_imm(&op[0]) ? -1 : value_of(m, &op[0], false);
+		if (v < 0) {
+			v = temp(m, false);
+			emit(m, is_imm(&op[0]) ? "ADD_IMM" : "ADD", v, -1, -1, imm_of(&op[0]));
+		}
+		push(m, v, stack_size(m));
+		return true;
+	case S_POP:
+		size = stack_size(m);
+		d = reg_of(&op[0]);
+		t = is_mem(&op[0]) || d < 0 || d == RSP ? temp(m, false) : d;
+		u = emit(m, "LOAD", t, -1, RSP, 0);
+		u->ldst = 'L';
+		u->msize = (uint8_t)size;
+		emit(m, "ADD_IMM", RSP, RSP, -1, size);
+		if (is_mem(&op[0]))
+			store(m, &op[0], t);
+		else if (d == RSP)
+			emit(m, "ADD", RSP, t, -1, 0);
+		return true;
+	case S_PUSHF:
+		t = temp(m, false);
+		emit(m, "FLAGS", t, -1, -1, 0)->flags = 'R';
+		push(m, t, stack_size(m));
+		return true;
+	case S_POPF:
+		size = stack_size(m);
+		t = temp(m, false);
+		u = emit(m, "LOAD", t, -1, RSP, 0);
+		u->ldst = 'L';
+		u->msize = (uint8_t)size;
+		emit(m, "ADD_IMM", RSP, RSP, -1, size);
+		s[0] = t;
+		compute(m, "FLAGS", U, s, 1, 0, fl, fw, false);
+		return true;
+	case S_LEAVE:
+		size = stack_size(m);
+		emit(m, "ADD", RSP, RBP, -1, 0);
+		u = emit(m, "LOAD", RBP, -1, RSP, 0);
+		u->ldst = 'L';
+		u->msize = (uint8_t)size;
+		emit(m, "ADD_IMM", RSP, RSP, -1, size);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool control(struct uop_maker *m)
+{
+	const ZydisDecodedOperand *op = m->op;
+	const struct recipe *r = m->r;
+	const bool fl = m->reads_flags;
+	struct x86_uop *u;
+	int v;
+	unsigned size;
+
+	switch (r->shape) {
+	case S_CALL:
+		if (op[0].type == ZYDIS_OPERAND_TYPE_POINTER ||
+		    m->in->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
+			return false;
+		size = stack_size(m);
+		v = -1;
+		m->live |= 1ull << T;
+		if (!is_imm(&op[0]))
+			v = value_of(m, &op[0], false);
+		emit(m, "SAVE_PC", T, -1, -1, 0);
+		emit(m, "SUB_IMM", RSP, RSP, -1, size);
+		u = emit(m, "STORE", -1, T, RSP, 0);
+		u->ldst = 'S';
+		u->msize = (uint8_t)size;
+		branch(m, v < 0 ? r->micro : r->micro_imm, v, imm_of(&op[0]), v < 0);
+		return true;
+	case S_RET:
+		if (m->in->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
+			return false;
+		size = stack_size(m);
+		u = emit(m, "LOAD", T, -1, RSP, 0);
+		u->ldst = 'L';
+		u->msize = (uint8_t)size;
+		emit(m, "ADD_IMM", RSP, RSP, -1,
+		     size + (is_imm(&op[0]) ? (uint64_t)op[0].imm.value.u : 0));
+		branch(m, r->micro, T, 0, false);
+		return true;
+	case S_JMP:
+		if (op[0].type == ZYDIS_OPERAND_TYPE_POINTER ||
+		    m->in->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
+			return false;
+		v = is_imm(&op[0]) ? -1 : value_of(m, &op[0], false);
+		branch(m, v < 0 ? r->micro : r->micro_imm, v, imm_of(&op[0]), v < 0);
+		return true;
+	case S_JCC:
+		/* jrcxz and its narrower kin look at rcx, not at the flags */
+		branch(m, r->micro, fl ? -1 : RCX, imm_of(&op[0]), true);
+		return true;
+	case S_LOOP:
+		emit(m, "SUB_IMM", RCX, RCX, -1, 1);
+		branch(m, r->micro, RCX, imm_of(&op[0]), true);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool exchange(struct uop_maker *m)
+{
+	const ZydisDecodedOperand *op = m->op, *a, *b;
+	const struct recipe *r = m->r;
+	int t, v;
+
+	switch (r->shape) {
+	case S_XCHG:
+		a = is_mem(&op[1]) ? &op[1] : &op[0];
+		b = is_mem(&op[1]) ? &op[0] : &op[1];
+		t = temp(m, false);
+		if (is_mem(a)) {
+			load(m, a, t);
+			store(m, a, reg_of(b));
+		} else {
+			emit(m, r->micro, t, reg_of(a), -1, 0);
+			emit(m, r->micro, reg_of(a), reg_of(b), -1, 0);
+		}
+		emit(m, r->micro, reg_of(b), t, -1, 0);
+		return true;
+	case S_XADD:
+		t = temp(m, false);
+		if (is_mem(&op[0])) {
+			load(m, &op[0], t);
+			v = temp(m, false);
+			emit(m, r->micro, v, t, reg_of(&op[1]), 0)->flags = 'W';
+			store(m, &op[0], v);
+		} else {
+			emit(m, r->micro, t, reg_of(&op[0]), -1, 0);
+			emit(m, r->micro, reg_of(&op[0]), reg_of(&op[0]), reg_of(&op[1]), 0)
+				->flags = 'W';
+		}
+		emit(m, r->micro, reg_of(&op[1]), t, -1, 0);
+		return true;
+	case S_CMPXCHG:
+		t = temp(m, false);
+		v = temp(m, false);
+		if (is_mem(&op[0])) {
+			load(m, &op[0], t);
+			emit(m, r->micro, v, RAX, t, 0)->flags = 'W';
+			store(m, &op[0], reg_of(&op[1]));
+		} else {
+			emit(m, "ADD", t, reg_of(&op[0]), -1, 0);
+			emit(m, r->micro, v, RAX, t, 0)->flags = 'W';
+			emit(m, "ADD", reg_of(&op[0]), reg_of(&op[1]), -1, 0);
+		}
+		emit(m, "ADD", RAX, t, -1, 0);
+		return true;
+	case S_CMPXCHG16:
+		t = temp(m, false);
+		v = temp(m, false);
+		load(m, &op[0], t);
+		emit(m, "SUB", v, RAX, t, 0);
+		emit(m, "SUB", v, RDX, v, 0)->flags = 'W';
+		emit(m, "MERGE", v, RBX, RCX, 0);
+		store(m, &op[0], v);
+		emit(m, "ADD", RAX, t, -1, 0);
+		emit(m, "UPPER_HALF", RDX, t, -1, 0);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool string(struct uop_maker *m)
+{
+	const ZydisDecodedOperand *a, *b;
+	const struct recipe *r = m->r;
+	int t;
+	unsigned size;
+
+	a = mem_based(m, RSI);
+	b = mem_based(m, RDI);
+	if ((r->shape != S_STOS && r->shape != S_SCAS && !a) || (r->shape != S_LODS && !b))
+		return false;		/* the SSE instructions movsd and cmpsd share the name */
+	size = bytes_of(a ? a : b);
+	switch (r->shape) {
+	case S_MOVS:
+		t = temp(m, false);
+		load(m, a, t);
+		store(m, b, t);
+		break;
+	case S_STOS:
+		store(m, b, RAX);
+		break;
+	case S_LODS:
+		load(m, a, RAX);
+		break;
+	case S_SCAS:
+		load(m, b, U);
+		emit(m, "SUB", T, RAX, U, 0)->flags = 'W';
+		break;
+	default:
+		load(m, a, U);
+		load(m, b, V);
+		emit(m, "SUB", T, U, V, 0)->flags = 'W';
+	}
+	if (a)
+		advance(m, RSI, size);
+	if (b)
+		advance(m, RDI, size);
+	if (m->o->rep)
+		emit(m, "SUB_IMM", RCX, RCX, -1, 1);
+	return true;
+}
+
+/* An address or a register may be named; no memory is touched. */
+static bool nothing(struct uop_maker *m)
+{
+	const ZydisDecodedOperand *op = m->op;
+	const struct recipe *r = m->r;
+	int src[16];
+	unsigned ns = 0;
+
+	for (unsigned i = 0; i < m->in->operand_count; i++)
+		if (is_mem(&op[i])) {
+			add_set(src, &ns, x86_reg_number(op[i].mem.index));
+			add_set(src, &ns, x86_reg_number(op[i].mem.base));
+		} else if (op[i].actions & ZYDIS_OPERAND_ACTION_MASK_READ) {
+			add_set(src, &ns, reg_of(&op[i]));
+		}
+	compute(m, r->micro, -1, src, ns, 0, false, false, false);
+	return true;
+}
+
+/* False: the operands are not what the shape expects, use the generic one. */
+static bool shape(struct uop_maker *m)
+{
+	switch (m->r->shape) {
+	case S_GENERIC:
+		return false;
+	case S_NAMED:
+		generic(m, m->r->micro);
+		return true;
+	case S_ALU: case S_CMP: case S_INCDEC: case S_NEG: case S_NOT: case S_SHIFT: case S_BT:
+		return arithmetic(m);
+	case S_MUL: case S_DIV: case S_IMUL:
+		return multiply(m);
+	case S_MOV: case S_EXT: case S_CBW: case S_CWD: case S_LEA: case S_SETCC: case S_CMOV:
+	case S_MOVBE: case S_XLAT: case S_FPMOV:
+		return move(m);
+	case S_PUSH: case S_POP: case S_PUSHF: case S_POPF: case S_LEAVE:
+		return stack(m);
+	case S_CALL: case S_RET: case S_JMP: case S_JCC: case S_LOOP:
+		return control(m);
+	case S_XCHG: case S_XADD: case S_CMPXCHG: case S_CMPXCHG16:
+		return exchange(m);
+	case S_MOVS: case S_STOS: case S_LODS: case S_SCAS: case S_CMPS:
+		return string(m);
+	case S_NOP:
+		return nothing(m);
 	}
 	return false;
 }
@@ -933,7 +865,8 @@ bool x86_crack(const uint8_t *bytes, unsigned len, bool wide, struct x86_cracked
 			break;
 		}
 	}
-	out->rep = in.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
+	out->rep = in.attributes &
+		   (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
 	out->cond = in.meta.category == ZYDIS_CATEGORY_COND_BR;
 	name = m.r->macro ? m.r->macro : ZydisMnemonicGetString(in.mnemonic);
 	for (i = 0; i < sizeof out->macro - 1 && name && name[i]; i++)
@@ -947,9 +880,11 @@ bool x86_crack(const uint8_t *bytes, unsigned len, bool wide, struct x86_cracked
 		/* a recipe whose shape did not fit has names of its own all the same */
 		out->specific = m.r->shape != S_GENERIC;
 	}
-	/* control transfers that only the generic recipe knows: far ones, xbegin, system calls excepted */
+	/* control transfers that only the generic recipe knows: far ones, xbegin, system calls
+	 * excepted */
 	if (in.meta.category == ZYDIS_CATEGORY_CALL || in.meta.category == ZYDIS_CATEGORY_RET ||
-	    in.meta.category == ZYDIS_CATEGORY_UNCOND_BR || in.meta.category == ZYDIS_CATEGORY_COND_BR) {
+	    in.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
+	    in.meta.category == ZYDIS_CATEGORY_COND_BR) {
 		struct x86_uop *last = out->n ? &out->uop[out->n - 1] : NULL;
 
 		for (i = 0; i < out->n && out->uop[i].branch == '-'; i++)

@@ -39,7 +39,8 @@ struct x86_decoder *x86_decoder_new(enum x86_mode mode)
 	if (mode == X86_MODE_64)
 		ZydisDecoderInit(&d->zydis, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	else
-		ZydisDecoderInit(&d->zydis, ZYDIS_MACHINE_MODE_LONG_COMPAT_32, ZYDIS_STACK_WIDTH_32);
+		ZydisDecoderInit(&d->zydis, ZYDIS_MACHINE_MODE_LONG_COMPAT_32,
+				 ZYDIS_STACK_WIDTH_32);
 	return d;
 }
 
@@ -255,8 +256,9 @@ static void classify(enum x86_mode mode, const ZydisDecodedInstruction *z,
 			in->kind = X86_STEP;
 		break;
 	}
-	/* An operand size prefix cuts the target of a near branch to 16 bits in 32-bit mode. AMD and
-	 * Intel disagree about it in 64-bit mode, but not when REX.W overrides it: `data16 data16 rex.W call __tls_get_addr` pads TLS sequences. */
+	/* An operand size prefix cuts the target of a near branch to 16 bits in 32-bit mode. AMD
+	 * and Intel disagree about it in 64-bit mode, but not when REX.W overrides it: `data16
+	 * data16 rex.W call __tls_get_addr` pads TLS sequences. */
 	if (in->kind != X86_PLAIN && in->kind != X86_STOP &&
 	    in->kind != X86_SYSCALL && has_prefix(z, 0x66) && !z->raw.rex.W)
 		in->kind = X86_STEP;
@@ -285,15 +287,18 @@ static void add_operand(ZydisMachineMode mm, const ZydisDecodedOperand *op, stru
 			if ((op->actions & ZYDIS_OPERAND_ACTION_WRITE) &&
 			    !(op->actions & ZYDIS_OPERAND_ACTION_CONDWRITE) && op->size >= 32)
 				in->kill |= bit;
-			if (op->reg.value >= ZYDIS_REGISTER_ES && op->reg.value <= ZYDIS_REGISTER_GS)
+			if (op->reg.value >= ZYDIS_REGISTER_ES &&
+			    op->reg.value <= ZYDIS_REGISTER_GS)
 				in->prop |= X86_MAY_FAULT;	/* a bad selector */
 		}
-		/* (gs holds what the program believes in: 64-bit code has 0 in it, whatever its base) */
+		/* (gs holds what the program believes in: 64-bit code has 0 in it, whatever its
+		 * base) */
 		if (op->reg.value == tracer_segment(mm) &&
 		    (op->actions & writes || mm != ZYDIS_MACHINE_MODE_LONG_64))
 			in->kind = X86_STEP;
 		/* a new base of the thread pointer's segment: traces have to know it */
-		if ((op->reg.value == ZYDIS_REGISTER_FS || op->reg.value == ZYDIS_REGISTER_GS) && op->actions & writes)
+		if ((op->reg.value == ZYDIS_REGISTER_FS || op->reg.value == ZYDIS_REGISTER_GS) &&
+		    op->actions & writes)
 			in->kind = X86_STEP;
 		return;
 	}
@@ -361,6 +366,87 @@ static void set_flags(const ZydisDecodedInstruction *z, struct x86_insn *in)
 	}
 }
 
+/* What the decoder's operands do not say of some mnemonics. */
+static void correct(const ZydisDecodedInstruction *z, const ZydisDecodedOperand *op,
+		    struct x86_insn *in)
+{
+	switch (z->mnemonic) {
+	case ZYDIS_MNEMONIC_XOR:
+	case ZYDIS_MNEMONIC_SUB:
+		if (op[0].type == ZYDIS_OPERAND_TYPE_REGISTER && op[0].size >= 32 &&
+		    op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[0].reg.value == op[1].reg.value)
+			in->read = 0;
+		break;
+	case ZYDIS_MNEMONIC_BSF:		/* source zero: the destination keeps its value */
+	case ZYDIS_MNEMONIC_BSR:
+		in->kill = 0;
+		break;
+	case ZYDIS_MNEMONIC_RDSSPD:		/* a nop where there is no shadow stack */
+	case ZYDIS_MNEMONIC_RDSSPQ:
+		in->kill = 0;
+		break;
+	case ZYDIS_MNEMONIC_VPTEST:		/* Zydis tells of two */
+	case ZYDIS_MNEMONIC_VTESTPS:
+	case ZYDIS_MNEMONIC_VTESTPD:
+		in->fwrite = in->fkill = X86_ALL_FLAGS;
+		break;
+	case ZYDIS_MNEMONIC_PAUSE:		/* with REX.B processors exchange rax and r8 */
+		if (z->raw.rex.B) {
+			in->read |= 1u << 0 | 1u << 8;
+			in->write |= 1u << 0 | 1u << 8;
+		}
+		break;
+	case ZYDIS_MNEMONIC_CLZERO:
+	case ZYDIS_MNEMONIC_DIV:
+	case ZYDIS_MNEMONIC_IDIV:
+	case ZYDIS_MNEMONIC_INT:
+	case ZYDIS_MNEMONIC_INT1:
+	case ZYDIS_MNEMONIC_INT3:
+	case ZYDIS_MNEMONIC_INTO:
+	case ZYDIS_MNEMONIC_CLI:
+	case ZYDIS_MNEMONIC_STI:
+		in->prop |= X86_MAY_FAULT;
+		break;
+	default:
+		break;
+	}
+}
+
+/* What may fault besides by its memory operands, or where the processor lacks it. */
+static void set_faults(const ZydisDecodedInstruction *z, struct x86_insn *in)
+{
+	if (z->opcode_map == ZYDIS_OPCODE_MAP_0F && z->opcode == 0x0d)
+		in->prop |= X86_MAY_FAULT;	/* prefetch of a register: not everywhere a nop */
+	switch (z->meta.isa_ext) {
+	case ZYDIS_ISA_EXT_BASE:
+	case ZYDIS_ISA_EXT_LONGMODE:
+	case ZYDIS_ISA_EXT_X87:
+	case ZYDIS_ISA_EXT_MMX:
+	case ZYDIS_ISA_EXT_SSE:
+	case ZYDIS_ISA_EXT_SSE2:
+	case ZYDIS_ISA_EXT_PAUSE:
+		break;
+	case ZYDIS_ISA_EXT_CET:			/* some are nops where it is absent */
+		if (z->mnemonic != ZYDIS_MNEMONIC_ENDBR64 &&
+		    z->mnemonic != ZYDIS_MNEMONIC_ENDBR32 && z->mnemonic != ZYDIS_MNEMONIC_RDSSPD &&
+		    z->mnemonic != ZYDIS_MNEMONIC_RDSSPQ)
+			in->prop |= X86_MAY_FAULT;
+		break;
+	default:				/* not every processor has it: SIGILL */
+		in->prop |= X86_MAY_FAULT;
+	}
+	if (z->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED ||
+	    z->meta.category == ZYDIS_CATEGORY_SYSTEM || z->meta.category == ZYDIS_CATEGORY_IO ||
+	    z->meta.category == ZYDIS_CATEGORY_INTERRUPT)
+		in->prop |= X86_MAY_FAULT;
+	if (z->meta.category == ZYDIS_CATEGORY_STRINGOP ||
+	    z->meta.category == ZYDIS_CATEGORY_IOSTRINGOP) {
+		/* rsi, rdi: Zydis tells it of rep only */
+		in->write |= in->read & (1u << 6 | 1u << 7);
+		in->prop |= X86_MAY_FAULT;
+	}
+}
+
 static bool decode_form(struct x86_decoder *d, const uint8_t *p, size_t n, struct x86_insn *in)
 {
 	const ZydisMachineMode mm = d->zydis.machine_mode;
@@ -403,74 +489,9 @@ static bool decode_form(struct x86_decoder *d, const uint8_t *p, size_t n, struc
 		add_operand(mm, &op[i], in, hint);
 	set_flags(&z, in);
 
-	switch (z.mnemonic) {
-	case ZYDIS_MNEMONIC_XOR:
-	case ZYDIS_MNEMONIC_SUB:
-		if (op[0].type == ZYDIS_OPERAND_TYPE_REGISTER && op[0].size >= 32 &&
-		    op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[0].reg.value == op[1].reg.value)
-			in->read = 0;
-		break;
-	case ZYDIS_MNEMONIC_BSF:		/* source zero: the destination keeps its value */
-	case ZYDIS_MNEMONIC_BSR:
-		in->kill = 0;
-		break;
-	case ZYDIS_MNEMONIC_RDSSPD:		/* a nop where there is no shadow stack */
-	case ZYDIS_MNEMONIC_RDSSPQ:
-		in->kill = 0;
-		break;
-	case ZYDIS_MNEMONIC_VPTEST:		/* Zydis tells of two */
-	case ZYDIS_MNEMONIC_VTESTPS:
-	case ZYDIS_MNEMONIC_VTESTPD:
-		in->fwrite = in->fkill = X86_ALL_FLAGS;
-		break;
-	case ZYDIS_MNEMONIC_PAUSE:		/* with REX.B processors exchange rax and r8 */
-		if (z.raw.rex.B) {
-			in->read |= 1u << 0 | 1u << 8;
-			in->write |= 1u << 0 | 1u << 8;
-		}
-		break;
-	case ZYDIS_MNEMONIC_CLZERO:
-	case ZYDIS_MNEMONIC_DIV:
-	case ZYDIS_MNEMONIC_IDIV:
-	case ZYDIS_MNEMONIC_INT:
-	case ZYDIS_MNEMONIC_INT1:
-	case ZYDIS_MNEMONIC_INT3:
-	case ZYDIS_MNEMONIC_INTO:
-	case ZYDIS_MNEMONIC_CLI:
-	case ZYDIS_MNEMONIC_STI:
-		in->prop |= X86_MAY_FAULT;
-		break;
-	default:
-		break;
-	}
-	if (z.opcode_map == ZYDIS_OPCODE_MAP_0F && z.opcode == 0x0d)
-		in->prop |= X86_MAY_FAULT;	/* prefetch of a register: not everywhere a nop */
-	switch (z.meta.isa_ext) {
-	case ZYDIS_ISA_EXT_BASE:
-	case ZYDIS_ISA_EXT_LONGMODE:
-	case ZYDIS_ISA_EXT_X87:
-	case ZYDIS_ISA_EXT_MMX:
-	case ZYDIS_ISA_EXT_SSE:
-	case ZYDIS_ISA_EXT_SSE2:
-	case ZYDIS_ISA_EXT_PAUSE:
-		break;
-	case ZYDIS_ISA_EXT_CET:			/* some are nops where it is absent */
-		if (z.mnemonic != ZYDIS_MNEMONIC_ENDBR64 && z.mnemonic != ZYDIS_MNEMONIC_ENDBR32 &&
-		    z.mnemonic != ZYDIS_MNEMONIC_RDSSPD && z.mnemonic != ZYDIS_MNEMONIC_RDSSPQ)
-			in->prop |= X86_MAY_FAULT;
-		break;
-	default:				/* not every processor has it: SIGILL */
-		in->prop |= X86_MAY_FAULT;
-	}
-	if (z.attributes & ZYDIS_ATTRIB_IS_PRIVILEGED || z.meta.category == ZYDIS_CATEGORY_SYSTEM ||
-	    z.meta.category == ZYDIS_CATEGORY_IO || z.meta.category == ZYDIS_CATEGORY_INTERRUPT)
-		in->prop |= X86_MAY_FAULT;
-	if (z.meta.category == ZYDIS_CATEGORY_STRINGOP ||
-	    z.meta.category == ZYDIS_CATEGORY_IOSTRINGOP) {
-		in->write |= in->read & (1u << 6 | 1u << 7);	/* rsi, rdi: Zydis tells it of rep only */
-		in->prop |= X86_MAY_FAULT;
-	}
-	if (in->prop & X86_REP)			/* zero iterations write nothing but what is counted */
+	correct(&z, op, in);
+	set_faults(&z, in);
+	if (in->prop & X86_REP)	/* zero iterations write nothing but what is counted */
 		in->kill = 0;
 	in->kill &= in->write;
 	return true;

@@ -28,8 +28,9 @@ enum x86_kind {
 	X86_JMP_IND, X86_CALL_IND,
 	X86_SYSCALL,		/* in 32-bit code sysenter, too */
 	X86_INT80,
-	X86_STEP,		/* works only in place: gs (32-bit code: fs), far transfers, 67-prefixed rip-relative...
-				 * or gives the program's own segment another base, which the runtime notes then */
+	X86_STEP,		/* works only in place: gs (32-bit code: fs), far transfers,
+				 * 67-prefixed rip-relative... or gives the program's own segment
+				 * another base, which the runtime notes then */
 	X86_STOP,		/* always faults: ud2, hlt */
 	X86_UNKNOWN,		/* not decoded; never from x86_decode() */
 };
@@ -50,7 +51,8 @@ enum x86_prop {
 	X86_REP		= 1 << 2,	/* rep-prefixed string instruction */
 	X86_ADDR	= 1 << 3,	/* has an effective 0x67 prefix */
 	X86_TLS		= 1 << 4,	/* memory operand through the program's own segment: fs, in
-					 * 32-bit code gs; what goes through the other is X86_STEP */
+					 * 32-bit code gs; what goes through the other is
+					 * X86_STEP */
 	X86_SHIFT_IMM	= 1 << 5,	/* (inside the decoder: flags depend on the immediate) */
 	X86_WIDE	= 1 << 6,	/* REX.W or equivalent */
 	X86_INT		= 1 << 7,	/* (inside the decoder: kind depends on the immediate) */
@@ -65,11 +67,13 @@ struct x86_insn {
 	uint8_t prop;			/* enum x86_prop */
 	uint8_t nref;			/* data references per execution (per iteration for rep) */
 	uint8_t fread, fwrite, fkill;	/* flags read; possibly changed; certainly overwritten */
-	uint16_t read, write, kill;	/* GPRs read; possibly changed; certainly overwritten, whole */
+	uint16_t read, write, kill;	/* GPRs read; possibly changed; certainly overwritten,
+					 * whole */
 	uint8_t op;			/* offset of the last opcode byte */
 	uint8_t modrm;			/* offset, 0: none */
 	uint8_t disp, ndisp;		/* offset and bytes of the displacement */
-	uint8_t imm, nimm;		/* offset and bytes of the (first) immediate or relative target */
+	uint8_t imm, nimm;		/* offset and bytes of the (first) immediate or relative
+					 * target */
 };
 
 struct x86_decoder;

@@ -9,6 +9,7 @@
 
 /* Into @buf, AT&T's way or @intel's; addresses relative to rip are worked out behind a '#'. The
  * length of the instruction; "(unknown)" and 1 for bytes that are none. */
-unsigned x86_text(const uint8_t *p, size_t n, uint64_t pc, bool i386, bool intel, char *buf, size_t size);
+unsigned x86_text(const uint8_t *p, size_t n, uint64_t pc, bool i386, bool intel, char *buf,
+		  size_t size);
 
 #endif

@@ -10,11 +10,12 @@
 #include "isa/x86/zydis_regs.h"
 #include "pugmark/pugmark.h"
 
-/* A trie entry: 0 unknown, LEAF + form index, or the index of the node for the next half byte, the lower
- * one first. Halves, for most nodes have few successors: a short program's profile is over before as much
- * memory as whole bytes take has been faulted in. */
+/* A trie entry: 0 unknown, LEAF + form index, or the index of the node for the next half byte, the
+ * lower one first. Halves, for most nodes have few successors: a short program's profile is over
+ * before as much memory as whole bytes take has been faulted in. */
 #define LEAF 0xe000u
-#define MAX_NODES LEAF			/* all text of a C library, Python, gdb, OpenSSL and cc1 takes 54000 */
+#define MAX_NODES LEAF			/* all text of a C library, Python, gdb, OpenSSL and cc1
+					 * takes 54000 */
 #define MAX_FORMS (0x10000u - LEAF)	/* 2300 */
 
 struct form_node {
@@ -41,11 +42,14 @@ struct pm_forms {
 	size_t nnode, cap_node, nlearned;
 	struct pm_form *form;
 	size_t nform, cap_form;		/* cap_form 0: the forms are lent */
-	bool lent;			/* the nodes are: used where they lie as long as there is room */
-	struct pm_map known;		/* a form's fields as one number -> its index + 1; of forms of our own */
+	bool lent;			/* the nodes are: used where they lie as long as there is
+					 * room */
+	struct pm_map known;		/* a form's fields as one number -> its index + 1; of
+					 * forms of our own */
 	struct pm_form odd;		/* what is not remembered: the answer to one call */
 	uint32_t looks;
-	uint16_t *two;			/* where two bytes lead from the root: an entry as in a node, or 0: to be found out */
+	uint16_t *two;			/* where two bytes lead from the root: an entry as in a
+					 * node, or 0: to be found out */
 };
 
 #define MANY_LOOKS 0x10000u		/* then `two` is worth its 128 KiB */
@@ -55,14 +59,16 @@ _Static_assert(ZYDIS_MNEMONIC_MAX_VALUE < PM_FORM_MNEMONICS, "mnemonics fit thei
 /* Of this folder's sources: make compiles us again when one of them changes. */
 static uint64_t build_number(void)
 {
-	return pm_mix(PM_VERSION " " __DATE__ " " __TIME__, sizeof PM_VERSION " " __DATE__ " " __TIME__, sizeof(struct pm_form));
+	return pm_mix(PM_VERSION " " __DATE__ " " __TIME__,
+		      sizeof PM_VERSION " " __DATE__ " " __TIME__, sizeof(struct pm_form));
 }
 
 static void add_node(struct pm_forms *f)
 {
 	if (f->lent && f->nnode == f->cap_node) {
 		f->cap_node *= 2;
-		f->node = memcpy(pm_alloc(f->cap_node * sizeof *f->node), f->node, f->nnode * sizeof *f->node);
+		f->node = memcpy(pm_alloc(f->cap_node * sizeof *f->node), f->node,
+				 f->nnode * sizeof *f->node);
 		f->lent = false;
 	}
 	pm_grow(f->node, f->nnode, f->cap_node);
@@ -97,12 +103,14 @@ void pm_forms_free(struct pm_forms *f)
 
 static size_t forms_size(size_t nform)
 {
-	return (nform * sizeof(struct pm_form) + sizeof(struct form_node) - 1) & ~(sizeof(struct form_node) - 1);
+	return (nform * sizeof(struct pm_form) + sizeof(struct form_node) - 1) &
+	       ~(sizeof(struct form_node) - 1);
 }
 
 size_t pm_forms_room(void)
 {
-	return sizeof(struct forms_head) + forms_size(MAX_FORMS) + MAX_NODES * sizeof(struct form_node);
+	return sizeof(struct forms_head) + forms_size(MAX_FORMS) +
+	       MAX_NODES * sizeof(struct form_node);
 }
 
 bool pm_forms_use(struct pm_forms *f, void *p, size_t n, size_t room)
@@ -111,14 +119,16 @@ bool pm_forms_use(struct pm_forms *f, void *p, size_t n, size_t room)
 	struct pm_form *form = (void *)(h + 1);
 	size_t at;
 
-	if (f->nnode > 1 || f->nlearned || (uintptr_t)p % _Alignof(struct forms_head) || n < sizeof *h || h->build != build_number() ||
-	    h->zydis != ZydisGetVersion() || h->i386 != f->i386 || !h->nnode || h->nnode > MAX_NODES || h->nform > MAX_FORMS)
+	if (f->nnode > 1 || f->nlearned || (uintptr_t)p % _Alignof(struct forms_head) ||
+	    n < sizeof *h || h->build != build_number() || h->zydis != ZydisGetVersion() ||
+	    h->i386 != f->i386 || !h->nnode || h->nnode > MAX_NODES || h->nform > MAX_FORMS)
 		return false;
 	at = sizeof *h + forms_size(h->nform);
 	if (n != at + h->nnode * sizeof(struct form_node) || room < n)
 		return false;
 	for (size_t i = 0; i < h->nform; i++)
-		if (form[i].mnemonic > ZYDIS_MNEMONIC_MAX_VALUE || !form[i].len || form[i].len > ZYDIS_MAX_INSTRUCTION_LENGTH ||
+		if (form[i].mnemonic > ZYDIS_MNEMONIC_MAX_VALUE || !form[i].len ||
+		    form[i].len > ZYDIS_MAX_INSTRUCTION_LENGTH ||
 		    form[i].rel_at + form[i].rel_size > form[i].len)
 			return false;
 	free(f->node);
@@ -138,7 +148,8 @@ size_t pm_forms_learned(const struct pm_forms *f)
 
 void pm_forms_bytes(const struct pm_forms *f, struct pm_buf *b)
 {
-	const struct forms_head h = { .nnode = (uint32_t)f->nnode, .nform = (uint32_t)f->nform, .i386 = f->i386,
+	const struct forms_head h = { .nnode = (uint32_t)f->nnode, .nform = (uint32_t)f->nform,
+		.i386 = f->i386,
 				.build = build_number(), .zydis = ZydisGetVersion() };
 	static const struct form_node zeros;
 	const size_t used = f->nform * sizeof *f->form;
@@ -207,7 +218,8 @@ static void describe(struct pm_form *m, const ZydisDecodedInstruction *in,
 		return;
 	for (unsigned i = 0; i < in->operand_count; i++) {
 		if (op[i].type != ZYDIS_OPERAND_TYPE_MEMORY ||
-		    (op[i].mem.type != ZYDIS_MEMOP_TYPE_MEM && op[i].mem.type != ZYDIS_MEMOP_TYPE_VSIB))
+		    (op[i].mem.type != ZYDIS_MEMOP_TYPE_MEM &&
+		     op[i].mem.type != ZYDIS_MEMOP_TYPE_VSIB))
 			continue;
 		m->reads += !!(op[i].actions & ZYDIS_OPERAND_ACTION_MASK_READ);
 		m->writes += !!(op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE);

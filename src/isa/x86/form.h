@@ -20,7 +20,8 @@ struct pm_form {
 	uint8_t flow;			/* enum pm_insn_class (pugmark.h) */
 	uint8_t reads, writes;		/* memory operands, implicit ones included; once for rep */
 	uint8_t rep;			/* a rep-prefixed string instruction */
-	uint8_t rel_at, rel_size;	/* where the relative branch distance stands; size 0: none */
+	uint8_t rel_at, rel_size;	/* where the relative branch distance stands; size 0:
+					 * none */
 	uint8_t ends;			/* transfers control, or may: what follows begins a block */
 };
 
@@ -28,14 +29,14 @@ struct pm_forms;
 struct pm_forms *pm_forms_new(bool i386);
 void pm_forms_free(struct pm_forms *f);
 
-/* What a pm_forms remembers as bytes, which another one can begin with: of the same build, with the same
- * Zydis, on this machine. */
+/* What a pm_forms remembers as bytes, which another one can begin with: of the same build, with the
+ * same Zydis, on this machine. */
 struct pm_buf;
 void pm_forms_bytes(const struct pm_forms *f, struct pm_buf *b);
-/* @f, as new, begins with the @n bytes at @p, which are aligned to 8. They are used where they lie until pm_forms_free(),
- * also for what is added, as long as @room is not exceeded; pm_forms_room() always suffices. False: they are not such
- * bytes, and @f is as before. Whatever bytes they are, no access leaves them; who cannot be sure that they are as
- * they were written has a checksum. */
+/* @f, as new, begins with the @n bytes at @p, which are aligned to 8. They are used where they lie
+ * until pm_forms_free(), also for what is added, as long as @room is not exceeded; pm_forms_room()
+ * always suffices. False: they are not such bytes, and @f is as before. Whatever bytes they are, no
+ * access leaves them; who cannot be sure that they are as they were written has a checksum. */
 bool pm_forms_use(struct pm_forms *f, void *p, size_t n, size_t room);
 size_t pm_forms_room(void);
 /* How many prefixes have been added since. */
@@ -48,8 +49,8 @@ const struct pm_form *pm_form_at(struct pm_forms *f, const uint8_t *p, size_t n)
 uint64_t pm_form_target(const struct pm_form *m, const uint8_t *p, uint64_t pc);
 
 const char *pm_form_mnemonic(unsigned mnemonic);	/* "mov" */
-/* The mnemonic with its condition left out: "jcc", "setcc", "cmovcc", "loopcc"; others are their own
- * class. These are the opcodes by which the IDtrace report's Table 2 counts. */
+/* The mnemonic with its condition left out: "jcc", "setcc", "cmovcc", "loopcc"; others are their
+ * own class. These are the opcodes by which the IDtrace report's Table 2 counts. */
 const char *pm_form_class(unsigned mnemonic);
 #define PM_FORM_MNEMONICS 2048		/* more than there are */
 

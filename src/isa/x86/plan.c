@@ -19,10 +19,12 @@ struct holds {
 };
 
 struct quantity {
-	bool known;			/* quantity = value + add; value may be X86_VAL_NONE: a constant */
+	bool known;			/* quantity = value + add; value may be X86_VAL_NONE: a
+					 * constant */
 	uint8_t how;			/* enum x86_val_how: what is to be recorded of it */
 	uint16_t value;
-	uint32_t of;			/* ZERO and SIGN: the low half of another quantity + of_add; NOTHING: of none */
+	uint32_t of;			/* ZERO and SIGN: the low half of another quantity +
+					 * of_add; NOTHING: of none */
 	int64_t add, of_add;
 };
 #define NOTHING UINT32_MAX
@@ -30,7 +32,8 @@ struct quantity {
 struct course {
 	struct x86_plan *plan;
 	struct holds reg[16];
-	struct quantity q[16 + 256 * 20];	/* an instruction changes 16 at most, and see rep() */
+	struct quantity q[16 + 256 * 20];	/* an instruction changes 16 at most, and see
+						 * rep() */
 	uint32_t nq;
 	uint32_t insn;
 	uint16_t word;			/* bits of an address */
@@ -52,7 +55,9 @@ static bool derive(struct course *c, struct quantity *q)
 {
 	struct quantity *of = q->of == NOTHING ? NULL : &c->q[q->of];
 
-	if (!of || !(of->known || derive(c, of)) || (of->value != X86_VAL_NONE && (of->value >= X86_VAL_KNOWN || (uint32_t)(of->add + q->of_add))))
+	if (!of || !(of->known || derive(c, of)) ||
+	    (of->value != X86_VAL_NONE &&
+	     (of->value >= X86_VAL_KNOWN || (uint32_t)(of->add + q->of_add))))
 		return false;
 	q->known = true;
 	if (of->value == X86_VAL_NONE) {
@@ -66,14 +71,17 @@ static bool derive(struct course *c, struct quantity *q)
 }
 
 /* The next value, of @size bytes. */
-static uint16_t record(struct course *c, enum x86_store_what what, unsigned reg, bool after, unsigned size)
+static uint16_t record(struct course *c, enum x86_store_what what, unsigned reg, bool after,
+		       unsigned size)
 {
 	struct x86_plan *p = c->plan;
 	const uint16_t at = p->size;
 
 	p->size += (uint16_t)size;
 	pm_grow(p->store, p->nstore, p->cap_store);
-	p->store[p->nstore++] = (struct x86_store){ (uint8_t)c->insn, (uint8_t)reg, (uint8_t)what, after, at, p->size };
+	p->store[p->nstore++] = (struct x86_store){
+		(uint8_t)c->insn, (uint8_t)reg, (uint8_t)what, after, at, p->size
+	};
 	return at;
 }
 
@@ -98,8 +106,10 @@ static uint16_t need(struct course *c, unsigned reg, bool after, int64_t *add)
 /* A register that is no GPR, as it is before the instruction. */
 static uint16_t need_wide(struct course *c, enum x86_store_what what, unsigned reg)
 {
-	return record(c, what, reg, false, what == X86_STORE_K ? 4 : what == X86_STORE_TILES ? X86_TILES :
-						   16u << (what - X86_STORE_V16));
+	return record(c, what, reg, false,
+		      what == X86_STORE_K	? 4
+		      : what == X86_STORE_TILES ? X86_TILES
+						: 16u << (what - X86_STORE_V16));
 }
 
 static struct x86_ref *new_ref(struct course *c)
@@ -159,7 +169,8 @@ uint16_t x86_xsave_size(const struct x86_ref *r, uint64_t rax)
 
 static bool is_string_operand(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op)
 {
-	return in->meta.category == ZYDIS_CATEGORY_STRINGOP && op->visibility != ZYDIS_OPERAND_VISIBILITY_EXPLICIT;
+	return in->meta.category == ZYDIS_CATEGORY_STRINGOP &&
+	       op->visibility != ZYDIS_OPERAND_VISIBILITY_EXPLICIT;
 }
 
 /* Bit instructions with a register operand address a string of bits. */
@@ -170,19 +181,22 @@ static bool is_bit_string(const ZydisDecodedInstruction *in, const ZydisDecodedO
 	case ZYDIS_MNEMONIC_BTS:
 	case ZYDIS_MNEMONIC_BTR:
 	case ZYDIS_MNEMONIC_BTC:
-		return op[0].type == ZYDIS_OPERAND_TYPE_MEMORY && op[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
+		return op[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		       op[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
 	default:
 		return false;
 	}
 }
 
-static void operand(struct course *c, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *ops,
-		    const ZydisDecodedOperand *op, uint64_t pc, uint8_t kind)
+static void operand(struct course *c, const ZydisDecodedInstruction *in,
+		    const ZydisDecodedOperand *ops, const ZydisDecodedOperand *op, uint64_t pc,
+		    uint8_t kind)
 {
 	struct x86_ref *r = new_ref(c);
 	int base = gpr(op->mem.base), index = gpr(op->mem.index);
 	bool leave = in->mnemonic == ZYDIS_MNEMONIC_LEAVE;
-	bool hidden_stack = op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN && (base == RSP || leave);
+	bool hidden_stack = op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
+			    (base == RSP || leave);
 	int64_t add = 0;
 
 	r->kind = kind;
@@ -229,13 +243,14 @@ static void operand(struct course *c, const ZydisDecodedInstruction *in, const Z
 
 		r->how = X86_REF_XSAVE;
 		r->lanes.a32 = in->address_width == 32;
-		r->lanes.k = in->mnemonic == ZYDIS_MNEMONIC_XSAVEC || in->mnemonic == ZYDIS_MNEMONIC_XSAVEC64;
+		r->lanes.k = in->mnemonic == ZYDIS_MNEMONIC_XSAVEC ||
+			     in->mnemonic == ZYDIS_MNEMONIC_XSAVEC64;
 		forget(c, RAX);		/* as it is, no constant apart */
 		r->after = need(c, RAX, false, &skew);
 	}
 	if (is_bit_string(in, ops)) {
-		/* base and index leave no room for a third value: record their sum's parts apart, and the
-		 * bit number in `after` */
+		/* base and index leave no room for a third value: record their sum's parts apart,
+		 * and the bit number in `after` */
 		int64_t skew = 0;
 		int bit = gpr(ops[1].reg.value);
 
@@ -261,17 +276,21 @@ static enum x86_store_what vector_of(unsigned bytes)
 	return bytes == 16 ? X86_STORE_V16 : bytes == 32 ? X86_STORE_V32 : X86_STORE_V64;
 }
 
-/* Operands: destination, memory, mask; (EVEX) destination, mask, memory; (scatter) memory, mask, source. */
-static void gather(struct course *c, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
-		   const ZydisDecodedOperand *m)
+/* Operands: destination, memory, mask; (EVEX) destination, mask, memory; (scatter) memory, mask,
+ * source. */
+static void gather(struct course *c, const ZydisDecodedInstruction *in,
+		   const ZydisDecodedOperand *op, const ZydisDecodedOperand *m)
 {
 	const bool evex = in->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
 	struct x86_ref *r = new_ref(c);
 	int base = gpr(m->mem.base);
 	int64_t add = m->mem.disp.has_displacement ? m->mem.disp.value : 0;
 	unsigned width = ZydisRegisterGetWidth(in->machine_mode, m->mem.index) / 8, n;
-	unsigned data = ZydisRegisterGetWidth(in->machine_mode, op[evex && op[0].type == ZYDIS_OPERAND_TYPE_MEMORY ?
-								   2 : 0].reg.value) / 8;
+	unsigned data =
+		ZydisRegisterGetWidth(in->machine_mode,
+				      op[evex && op[0].type == ZYDIS_OPERAND_TYPE_MEMORY ? 2 : 0]
+					      .reg.value) /
+		8;
 	ZydisRegister mask = op[evex ? 1 : 2].reg.value;
 
 	r->how = X86_REF_VSIB;
@@ -292,8 +311,8 @@ static void gather(struct course *c, const ZydisDecodedInstruction *in, const Zy
 			  need_wide(c, vector_of(data), (unsigned)ZydisRegisterGetId(mask));
 }
 
-unsigned x86_lanes(const struct x86_ref *r, uint64_t base, const uint8_t *index, const uint8_t *mask,
-		   uint64_t to[16])
+unsigned x86_lanes(const struct x86_ref *r, uint64_t base, const uint8_t *index,
+		   const uint8_t *mask, uint64_t to[16])
 {
 	unsigned n = 0;
 
@@ -318,7 +337,8 @@ unsigned x86_lanes(const struct x86_ref *r, uint64_t base, const uint8_t *index,
 
 static bool is_tile(const ZydisDecodedInstruction *in)
 {
-	return in->mnemonic == ZYDIS_MNEMONIC_TILELOADD || in->mnemonic == ZYDIS_MNEMONIC_TILELOADDT1 ||
+	return in->mnemonic == ZYDIS_MNEMONIC_TILELOADD ||
+	       in->mnemonic == ZYDIS_MNEMONIC_TILELOADDT1 ||
 	       in->mnemonic == ZYDIS_MNEMONIC_TILESTORED;
 }
 
@@ -345,10 +365,12 @@ static void tile(struct course *c, const ZydisDecodedInstruction *in, const Zydi
 	r->after = need_wide(c, X86_STORE_TILES, 0);
 }
 
-unsigned x86_tile(const struct x86_ref *r, uint64_t base, uint64_t stride, const uint8_t config[X86_TILES],
-		  uint64_t to[X86_TILE_ROWS], unsigned *first, uint16_t *size)
+unsigned x86_tile(const struct x86_ref *r, uint64_t base, uint64_t stride,
+		  const uint8_t config[X86_TILES], uint64_t to[X86_TILE_ROWS], unsigned *first,
+		  uint16_t *size)
 {
-	const unsigned rows = config[48 + r->lanes.n] < X86_TILE_ROWS ? config[48 + r->lanes.n] : X86_TILE_ROWS;
+	const unsigned rows = config[48 + r->lanes.n] < X86_TILE_ROWS ? config[48 + r->lanes.n]
+								      : X86_TILE_ROWS;
 	unsigned n = 0;
 
 	*first = config[1];
@@ -380,12 +402,16 @@ static void rep(struct course *c, const ZydisDecodedInstruction *in, const Zydis
 			dst = true;
 		}
 	}
-	r->scale = !src ? (in->mnemonic >= ZYDIS_MNEMONIC_SCASB && in->mnemonic <= ZYDIS_MNEMONIC_SCASW ?
-			   X86_REP_SCAS : X86_REP_STOS) :
-		   !dst ? X86_REP_LODS :
-		   in->mnemonic >= ZYDIS_MNEMONIC_CMPSB && in->mnemonic <= ZYDIS_MNEMONIC_CMPSW ?
-			   X86_REP_CMPS : X86_REP_MOVS;
-	r->disp = in->address_width == 64 ? -1 : (1ll << in->address_width) - 1;	/* addresses are masked with it */
+	r->scale = !src	  ? (in->mnemonic >= ZYDIS_MNEMONIC_SCASB &&
+					     in->mnemonic <= ZYDIS_MNEMONIC_SCASW
+				     ? X86_REP_SCAS
+				     : X86_REP_STOS)
+		   : !dst ? X86_REP_LODS
+		   : in->mnemonic >= ZYDIS_MNEMONIC_CMPSB && in->mnemonic <= ZYDIS_MNEMONIC_CMPSW
+			   ? X86_REP_CMPS
+			   : X86_REP_MOVS;
+	/* addresses are masked with it */
+	r->disp = in->address_width == 64 ? -1 : (1ll << in->address_width) - 1;
 	/* the values themselves, no constants apart */
 	if (src) {
 		forget(c, RSI);
@@ -402,13 +428,14 @@ static void rep(struct course *c, const ZydisDecodedInstruction *in, const Zydis
 	}
 }
 
-static void references(struct course *c, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
-		       uint64_t pc)
+static void references(struct course *c, const ZydisDecodedInstruction *in,
+		       const ZydisDecodedOperand *op, uint64_t pc)
 {
 	if (x86_is_hint(in))
 		return;
 	if (in->meta.category == ZYDIS_CATEGORY_STRINGOP &&
-	    (in->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE))) {
+	    (in->attributes &
+	     (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE))) {
 		rep(c, in, op);
 		return;
 	}
@@ -434,12 +461,13 @@ static void references(struct course *c, const ZydisDecodedInstruction *in, cons
 		}
 }
 
-/* ---- what an instruction does to the registers -------------------------------------------------- */
+/* ---- what an instruction does to the registers ---------------------------------------------- */
 /* reg = another register + a constant, as wide as addresses (@word) are. */
-static bool moves(unsigned word, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op, int *to,
-		  int *from, int64_t *add)
+static bool moves(unsigned word, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
+		  int *to, int *from, int64_t *add)
 {
-	if (in->operand_count < 1 || op[0].type != ZYDIS_OPERAND_TYPE_REGISTER || op[0].size != word)
+	if (in->operand_count < 1 || op[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	    op[0].size != word)
 		return false;
 	*to = gpr(op[0].reg.value);
 	*from = *to;
@@ -448,12 +476,15 @@ static bool moves(unsigned word, const ZydisDecodedInstruction *in, const ZydisD
 		return false;
 	switch (in->mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
-		*from = op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[1].size == word ? gpr(op[1].reg.value) : -1;
+		*from = op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[1].size == word
+				? gpr(op[1].reg.value)
+				: -1;
 		return *from >= 0;
 	case ZYDIS_MNEMONIC_LEA:
 		*from = gpr(op[1].mem.base);
 		*add = op[1].mem.disp.has_displacement ? op[1].mem.disp.value : 0;
-		return *from >= 0 && op[1].mem.index == ZYDIS_REGISTER_NONE && in->address_width == word;
+		return *from >= 0 && op[1].mem.index == ZYDIS_REGISTER_NONE &&
+		       in->address_width == word;
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_SUB:
 		if (op[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
@@ -470,8 +501,8 @@ static bool moves(unsigned word, const ZydisDecodedInstruction *in, const ZydisD
 }
 
 /* reg = a constant. */
-static bool loads_constant(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op, uint64_t pc, int *to,
-			   int64_t *value)
+static bool loads_constant(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
+			   uint64_t pc, int *to, int64_t *value)
 {
 	if (in->operand_count < 2 || op[0].type != ZYDIS_OPERAND_TYPE_REGISTER || op[0].size < 32)
 		return false;
@@ -501,28 +532,70 @@ static bool loads_constant(const ZydisDecodedInstruction *in, const ZydisDecoded
 	return *to >= 0 && *to != RSP;
 }
 
-/* Those that write all of a 64-bit register when they write 32 bits of it, whatever they find: not so where nothing
- * is written (bsf of zero, cmpxchg), nor perhaps with shifts by nothing. */
+/* Those that write all of a 64-bit register when they write 32 bits of it, whatever they find: not
+ * so where nothing is written (bsf of zero, cmpxchg), nor perhaps with shifts by nothing. */
 static bool clears_upper_half(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op)
 {
 	switch (in->mnemonic) {
-	case ZYDIS_MNEMONIC_MOV: case ZYDIS_MNEMONIC_MOVZX: case ZYDIS_MNEMONIC_MOVSX: case ZYDIS_MNEMONIC_LEA:
-	case ZYDIS_MNEMONIC_ADD: case ZYDIS_MNEMONIC_ADC: case ZYDIS_MNEMONIC_SUB: case ZYDIS_MNEMONIC_SBB:
-	case ZYDIS_MNEMONIC_AND: case ZYDIS_MNEMONIC_OR: case ZYDIS_MNEMONIC_XOR: case ZYDIS_MNEMONIC_NOT:
-	case ZYDIS_MNEMONIC_NEG: case ZYDIS_MNEMONIC_INC: case ZYDIS_MNEMONIC_DEC: case ZYDIS_MNEMONIC_IMUL:
-	case ZYDIS_MNEMONIC_MUL: case ZYDIS_MNEMONIC_DIV: case ZYDIS_MNEMONIC_IDIV: case ZYDIS_MNEMONIC_BSWAP:
-	case ZYDIS_MNEMONIC_CMOVB: case ZYDIS_MNEMONIC_CMOVBE: case ZYDIS_MNEMONIC_CMOVL: case ZYDIS_MNEMONIC_CMOVLE:
-	case ZYDIS_MNEMONIC_CMOVNB: case ZYDIS_MNEMONIC_CMOVNBE: case ZYDIS_MNEMONIC_CMOVNL: case ZYDIS_MNEMONIC_CMOVNLE:
-	case ZYDIS_MNEMONIC_CMOVNO: case ZYDIS_MNEMONIC_CMOVNP: case ZYDIS_MNEMONIC_CMOVNS: case ZYDIS_MNEMONIC_CMOVNZ:
-	case ZYDIS_MNEMONIC_CMOVO: case ZYDIS_MNEMONIC_CMOVP: case ZYDIS_MNEMONIC_CMOVS: case ZYDIS_MNEMONIC_CMOVZ:
-	case ZYDIS_MNEMONIC_POPCNT: case ZYDIS_MNEMONIC_LZCNT: case ZYDIS_MNEMONIC_TZCNT: case ZYDIS_MNEMONIC_ANDN:
-	case ZYDIS_MNEMONIC_BZHI: case ZYDIS_MNEMONIC_BEXTR: case ZYDIS_MNEMONIC_BLSR: case ZYDIS_MNEMONIC_SHLX:
-	case ZYDIS_MNEMONIC_SHRX: case ZYDIS_MNEMONIC_SARX: case ZYDIS_MNEMONIC_RORX: case ZYDIS_MNEMONIC_MOVD:
-	case ZYDIS_MNEMONIC_VMOVD: case ZYDIS_MNEMONIC_KMOVB: case ZYDIS_MNEMONIC_KMOVW: case ZYDIS_MNEMONIC_KMOVD:
+	case ZYDIS_MNEMONIC_MOV:
+	case ZYDIS_MNEMONIC_MOVZX:
+	case ZYDIS_MNEMONIC_MOVSX:
+	case ZYDIS_MNEMONIC_LEA:
+	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_ADC:
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_SBB:
+	case ZYDIS_MNEMONIC_AND:
+	case ZYDIS_MNEMONIC_OR:
+	case ZYDIS_MNEMONIC_XOR:
+	case ZYDIS_MNEMONIC_NOT:
+	case ZYDIS_MNEMONIC_NEG:
+	case ZYDIS_MNEMONIC_INC:
+	case ZYDIS_MNEMONIC_DEC:
+	case ZYDIS_MNEMONIC_IMUL:
+	case ZYDIS_MNEMONIC_MUL:
+	case ZYDIS_MNEMONIC_DIV:
+	case ZYDIS_MNEMONIC_IDIV:
+	case ZYDIS_MNEMONIC_BSWAP:
+	case ZYDIS_MNEMONIC_CMOVB:
+	case ZYDIS_MNEMONIC_CMOVBE:
+	case ZYDIS_MNEMONIC_CMOVL:
+	case ZYDIS_MNEMONIC_CMOVLE:
+	case ZYDIS_MNEMONIC_CMOVNB:
+	case ZYDIS_MNEMONIC_CMOVNBE:
+	case ZYDIS_MNEMONIC_CMOVNL:
+	case ZYDIS_MNEMONIC_CMOVNLE:
+	case ZYDIS_MNEMONIC_CMOVNO:
+	case ZYDIS_MNEMONIC_CMOVNP:
+	case ZYDIS_MNEMONIC_CMOVNS:
+	case ZYDIS_MNEMONIC_CMOVNZ:
+	case ZYDIS_MNEMONIC_CMOVO:
+	case ZYDIS_MNEMONIC_CMOVP:
+	case ZYDIS_MNEMONIC_CMOVS:
+	case ZYDIS_MNEMONIC_CMOVZ:
+	case ZYDIS_MNEMONIC_POPCNT:
+	case ZYDIS_MNEMONIC_LZCNT:
+	case ZYDIS_MNEMONIC_TZCNT:
+	case ZYDIS_MNEMONIC_ANDN:
+	case ZYDIS_MNEMONIC_BZHI:
+	case ZYDIS_MNEMONIC_BEXTR:
+	case ZYDIS_MNEMONIC_BLSR:
+	case ZYDIS_MNEMONIC_SHLX:
+	case ZYDIS_MNEMONIC_SHRX:
+	case ZYDIS_MNEMONIC_SARX:
+	case ZYDIS_MNEMONIC_RORX:
+	case ZYDIS_MNEMONIC_MOVD:
+	case ZYDIS_MNEMONIC_VMOVD:
+	case ZYDIS_MNEMONIC_KMOVB:
+	case ZYDIS_MNEMONIC_KMOVW:
+	case ZYDIS_MNEMONIC_KMOVD:
 	case ZYDIS_MNEMONIC_PMOVMSKB: case ZYDIS_MNEMONIC_VPMOVMSKB: case ZYDIS_MNEMONIC_MOVMSKPS:
 	case ZYDIS_MNEMONIC_MOVMSKPD: case ZYDIS_MNEMONIC_PEXTRW: case ZYDIS_MNEMONIC_VPEXTRW:
 		return true;
-	case ZYDIS_MNEMONIC_SHL: case ZYDIS_MNEMONIC_SHR: case ZYDIS_MNEMONIC_SAR: case ZYDIS_MNEMONIC_ROL:
+	case ZYDIS_MNEMONIC_SHL:
+	case ZYDIS_MNEMONIC_SHR:
+	case ZYDIS_MNEMONIC_SAR:
+	case ZYDIS_MNEMONIC_ROL:
 	case ZYDIS_MNEMONIC_ROR:
 		return op[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && op[1].imm.value.u & 31;
 	default:
@@ -530,8 +603,10 @@ static bool clears_upper_half(const ZydisDecodedInstruction *in, const ZydisDeco
 	}
 }
 
-/* Register @reg is the low half, extended as @how says, of @of + @add: like other registers perhaps. */
-static void extend(struct course *c, unsigned reg, enum x86_val_how how, struct holds of, int64_t add)
+/* Register @reg is the low half, extended as @how says, of @of + @add: like other registers
+ * perhaps. */
+static void extend(struct course *c, unsigned reg, enum x86_val_how how, struct holds of,
+		   int64_t add)
 {
 	const uint32_t fresh = c->reg[reg].quantity;
 
@@ -550,8 +625,10 @@ static void extend(struct course *c, unsigned reg, enum x86_val_how how, struct 
 	c->q[fresh].of_add = of.add;
 }
 
-/* Is op[0], of 32 bits, or of 64 that the instruction extends to, half of a register and a constant? */
-static bool takes_half(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op, int *from, int64_t *add)
+/* Is op[0], of 32 bits, or of 64 that the instruction extends to, half of a register and a
+ * constant? */
+static bool takes_half(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op, int *from,
+		       int64_t *add)
 {
 	const bool immediate = op[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
 
@@ -561,7 +638,9 @@ static bool takes_half(const ZydisDecodedInstruction *in, const ZydisDecodedOper
 	case ZYDIS_MNEMONIC_MOV:
 	case ZYDIS_MNEMONIC_MOVSXD:
 	case ZYDIS_MNEMONIC_CDQE:
-		*from = op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[1].size == 32 ? gpr(op[1].reg.value) : -1;
+		*from = op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[1].size == 32
+				? gpr(op[1].reg.value)
+				: -1;
 		return *from >= 0;
 	case ZYDIS_MNEMONIC_LEA:
 		*from = gpr(op[1].mem.base);
@@ -580,21 +659,25 @@ static bool takes_half(const ZydisDecodedInstruction *in, const ZydisDecodedOper
 	}
 }
 
-/* Registers of 64 bits of which 32 tell the rest; @before: what they held before the instruction. */
-static void halves(struct course *c, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
-		   const struct holds before[16])
+/* Registers of 64 bits of which 32 tell the rest; @before: what they held before the
+ * instruction. */
+static void halves(struct course *c, const ZydisDecodedInstruction *in,
+		   const ZydisDecodedOperand *op, const struct holds before[16])
 {
 	const bool zero = clears_upper_half(in, op);
-	const bool sign = in->mnemonic == ZYDIS_MNEMONIC_MOVSX || in->mnemonic == ZYDIS_MNEMONIC_MOVSXD ||
+	const bool sign = in->mnemonic == ZYDIS_MNEMONIC_MOVSX ||
+			  in->mnemonic == ZYDIS_MNEMONIC_MOVSXD ||
 			  in->mnemonic == ZYDIS_MNEMONIC_CDQE;
 
 	for (unsigned i = 0; i < in->operand_count && (zero || sign); i++) {
 		enum x86_val_how how = op[i].size == 32 && zero ? X86_VAL_ZERO :
 				       op[i].size == 64 && sign ? X86_VAL_SIGN : X86_VAL_WHOLE;
-		int to = op[i].type == ZYDIS_OPERAND_TYPE_REGISTER ? gpr(op[i].reg.value) : -1, from;
+		int to = op[i].type == ZYDIS_OPERAND_TYPE_REGISTER ? gpr(op[i].reg.value) : -1,
+		    from;
 		int64_t add;
 
-		if (to < 0 || how == X86_VAL_WHOLE || !(op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+		if (to < 0 || how == X86_VAL_WHOLE ||
+		    !(op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 			continue;
 		c->q[c->reg[to].quantity].how = (uint8_t)how;
 		if (!i && in->operand_count > 1 && takes_half(in, op, &from, &add))
@@ -603,7 +686,8 @@ static void halves(struct course *c, const ZydisDecodedInstruction *in, const Zy
 }
 
 /* Pushes and pops: by how much the stack pointer goes up. */
-static bool stack_step(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op, int64_t *by)
+static bool stack_step(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
+		       int64_t *by)
 {
 	*by = 0;
 	switch (in->mnemonic) {
@@ -621,7 +705,8 @@ static bool stack_step(const ZydisDecodedInstruction *in, const ZydisDecodedOper
 		    op[i].visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN)
 			*by += (op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? -1 : 1) *
 			       (int64_t)(op[i].size / 8);
-		if (in->mnemonic == ZYDIS_MNEMONIC_RET && op[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+		if (in->mnemonic == ZYDIS_MNEMONIC_RET &&
+		    op[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
 			*by += (int64_t)(op[i].imm.value.u & 0xffff);
 	}
 	return *by != 0;
@@ -642,8 +727,8 @@ static void effects(struct course *c, const struct x86_insn *x, const ZydisDecod
 	if (stack_step(in, op, &add)) {
 		c->reg[RSP].add += add;
 		/* `pop rsp` loads it, after all */
-		if (!(in->mnemonic == ZYDIS_MNEMONIC_POP && op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-		      gpr(op[0].reg.value) == RSP))
+		if (!(in->mnemonic == ZYDIS_MNEMONIC_POP &&
+		      op[0].type == ZYDIS_OPERAND_TYPE_REGISTER && gpr(op[0].reg.value) == RSP))
 			changed &= ~(1u << RSP);
 	} else if (in->mnemonic == ZYDIS_MNEMONIC_LEAVE && in->operand_width == c->word) {
 		c->reg[RSP] = c->reg[RBP];
@@ -680,15 +765,17 @@ static void touch(struct course *c, const struct x86_insn *x)
 		forget(c, (unsigned)__builtin_ctz(changed));
 }
 
-/* ---- instructions in detail ------------------------------------------------------------------------ */
-/* What Zydis says follows from an instruction's form (decode.h), but for the displacement and the immediate. */
+/* ---- instructions in detail ----------------------------------------------------------------- */
+/* What Zydis says follows from an instruction's form (decode.h), but for the displacement and the
+ * immediate. */
 struct plan_form {
 	ZydisDecodedInstruction in;
 	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];	/* in.operand_count of them */
 };
 
 struct x86_forms {
-	struct pm_map at;		/* key of a form -> struct plan_form; 0: there is more to it */
+	struct pm_map at;		/* key of a form -> struct plan_form; 0: there is more to
+					 * it */
 	struct pm_arena mem;
 	struct plan_form other;
 };
@@ -699,10 +786,12 @@ static int64_t displacement(const struct x86_at *a)
 	int64_t v = 0;
 
 	memcpy(&v, a->p + a->x.disp, a->x.ndisp);
-	return a->x.ndisp ? (int64_t)((uint64_t)v << (64 - 8 * a->x.ndisp)) >> (64 - 8 * a->x.ndisp) : 0;
+	return a->x.ndisp ? (int64_t)((uint64_t)v << (64 - 8 * a->x.ndisp)) >> (64 - 8 * a->x.ndisp)
+			  : 0;
 }
 
-static void fill_in(const struct x86_at *a, const ZydisDecodedInstruction *in, ZydisDecodedOperand *op)
+static void fill_in(const struct x86_at *a, const ZydisDecodedInstruction *in,
+		    ZydisDecodedOperand *op)
 {
 	for (unsigned i = 0; i < in->operand_count; i++)
 		if (op[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
@@ -711,7 +800,8 @@ static void fill_in(const struct x86_at *a, const ZydisDecodedInstruction *in, Z
 			op[i].mem.disp.value = displacement(a);
 }
 
-/* Does that make what Zydis has said? (It does not where displacements are scaled, or immediates are without sign.) */
+/* Does that make what Zydis has said? (It does not where displacements are scaled, or immediates
+ * are without sign.) */
 static bool fills_in(const struct x86_at *a, const struct plan_form *f)
 {
 	struct plan_form g = *f;
@@ -720,8 +810,10 @@ static bool fills_in(const struct x86_at *a, const struct plan_form *f)
 		return false;
 	fill_in(a, &g.in, g.op);
 	for (unsigned i = 0; i < f->in.operand_count; i++)
-		if (f->op[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? g.op[i].imm.value.s != f->op[i].imm.value.s :
-		    f->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && g.op[i].mem.disp.value != f->op[i].mem.disp.value)
+		if (f->op[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE
+			    ? g.op[i].imm.value.s != f->op[i].imm.value.s
+			    : f->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+				      g.op[i].mem.disp.value != f->op[i].mem.disp.value)
 			return false;
 	return true;
 }
@@ -738,7 +830,8 @@ static const struct plan_form *detail(struct x86_plan *plan, const struct x86_at
 	if (!all)
 		all = plan->forms = pm_alloc(sizeof *all);
 	if (n > FORM_BYTES)
-		return x86_zydis(a->p, a->x.len, wide, &all->other.in, all->other.op) ? &all->other : NULL;
+		return x86_zydis(a->p, a->x.len, wide, &all->other.in, all->other.op) ? &all->other
+										      : NULL;
 	memcpy(&key, a->p, n);
 	slot = pm_map_put(&all->at, key | (uint64_t)n << 56 | (uint64_t)wide << 60, &fresh);
 	f = (struct plan_form *)(uintptr_t)*slot;
@@ -749,7 +842,8 @@ static const struct plan_form *detail(struct x86_plan *plan, const struct x86_at
 	if (!x86_zydis(a->p, a->x.len, wide, &all->other.in, all->other.op))
 		return NULL;
 	if (fresh && fills_in(a, &all->other)) {
-		const size_t size = offsetof(struct plan_form, op) + all->other.in.operand_count * sizeof f->op[0];
+		const size_t size = offsetof(struct plan_form, op) +
+				    all->other.in.operand_count * sizeof f->op[0];
 
 		f = pm_arena_alloc(&all->mem, size);
 		memcpy(f, &all->other, size);

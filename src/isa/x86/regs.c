@@ -43,7 +43,8 @@ int x86_reg_number(ZydisRegister r)
 	}
 }
 
-static uint8_t class_of(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op, bool *indirect)
+static uint8_t class_of(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
+			bool *indirect)
 {
 	bool direct = op[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE ||
 		      op[0].type == ZYDIS_OPERAND_TYPE_POINTER;
@@ -93,9 +94,9 @@ bool x86_is_hint(const ZydisDecodedInstruction *in)
 	return in->meta.category == ZYDIS_CATEGORY_NOP ||
 	       in->meta.category == ZYDIS_CATEGORY_WIDENOP ||
 	       in->meta.category == ZYDIS_CATEGORY_PREFETCH ||
-	       in->mnemonic == ZYDIS_MNEMONIC_CLFLUSH || in->mnemonic == ZYDIS_MNEMONIC_CLFLUSHOPT ||
-	       in->mnemonic == ZYDIS_MNEMONIC_CLWB || in->mnemonic == ZYDIS_MNEMONIC_CLDEMOTE ||
-	       in->mnemonic == ZYDIS_MNEMONIC_INVLPG;
+	       in->mnemonic == ZYDIS_MNEMONIC_CLFLUSH ||
+	       in->mnemonic == ZYDIS_MNEMONIC_CLFLUSHOPT || in->mnemonic == ZYDIS_MNEMONIC_CLWB ||
+	       in->mnemonic == ZYDIS_MNEMONIC_CLDEMOTE || in->mnemonic == ZYDIS_MNEMONIC_INVLPG;
 }
 
 static void add(uint64_t *set, ZydisRegister r)
@@ -116,7 +117,8 @@ bool x86_regs(const uint8_t *bytes, unsigned len, bool wide, struct x86_regs *ou
 		return false;
 	out->len = in.length;
 	out->class = class_of(&in, op, &out->indirect);
-	out->rep = in.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
+	out->rep = in.attributes &
+		   (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
 	for (unsigned i = 0; i < in.operand_count; i++) {
 		bool rd = op[i].actions & ZYDIS_OPERAND_ACTION_MASK_READ;
 		bool wr = op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
@@ -129,7 +131,8 @@ bool x86_regs(const uint8_t *bytes, unsigned len, bool wide, struct x86_regs *ou
 		} else if (op[i].type == ZYDIS_OPERAND_TYPE_MEMORY) {
 			add(&out->reads, op[i].mem.base);
 			add(&out->reads, op[i].mem.index);
-			if (op[i].mem.type != ZYDIS_MEMOP_TYPE_MEM || !(rd || wr) || out->nmem == X86_MAX_MEM)
+			if (op[i].mem.type != ZYDIS_MEMOP_TYPE_MEM || !(rd || wr) ||
+			    out->nmem == X86_MAX_MEM)
 				continue;
 			out->mem[out->nmem++] = (struct x86_mem){
 				.size = op[i].size / 8, .read = rd, .write = wr,

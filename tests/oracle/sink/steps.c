@@ -3,9 +3,9 @@
  *
  *	pugmark run --exec --sink steps.so:PREFIX ...
  *
- * PREFIX.s.P.T: addresses of instructions, u64; PREFIX.d.P.T: lines "N PC KIND ADDRESS SIZE", N instructions
- * before it. P numbers
- * process images, T a process's threads, both from 1 in the order in which they appear. */
+ * PREFIX.s.P.T: addresses of instructions, u64; PREFIX.d.P.T: lines "N PC KIND ADDRESS SIZE", N
+ * instructions before it. P numbers process images, T a process's threads, both from 1 in the order
+ * in which they appear. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +36,8 @@ static void *create(const char *config, struct pm_err *err)
 	return s;
 }
 
-/* Streams have numbers in the order in which they begin, but reach us in another one: their files get
- * their names at the end. */
+/* Streams have numbers in the order in which they begin, but reach us in another one: their files
+ * get their names at the end. */
 static void begin(struct steps *s, struct one *o, const struct pm_stream *st)
 {
 	char path[300];
@@ -80,10 +80,14 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 			break;
 		case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY:
 			pc = ev->id == PM_NONE ? o->pc : pm_insn_at(b, ev->id)->pc;
-			/* of an instruction that did not complete: behind, not of, the last that did */
-			fprintf(o->refs, "%" PRIu64 " %" PRIx64 " %c %" PRIx64 " %u\n", o->n - (pc == o->pc), pc,
-				ev->kind == PM_EV_READ ? 'r' : ev->kind == PM_EV_WRITE ? 'w' : 'm', ev->addr,
-				ev->size);
+			/* of an instruction that did not complete: behind, not of, the last that
+			 * did */
+			fprintf(o->refs, "%" PRIu64 " %" PRIx64 " %c %" PRIx64 " %u\n",
+				o->n - (pc == o->pc), pc,
+				ev->kind == PM_EV_READ	  ? 'r'
+				: ev->kind == PM_EV_WRITE ? 'w'
+							  : 'm',
+				ev->addr, ev->size);
 			break;
 		}
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* flags: -static -no-pie -fno-pie
  *
- * gathers.c - gathers and scatters under masks in 32-bit code; some fault on their way, and are repaired */
+ * gathers.c - gathers and scatters under masks in 32-bit code; some fault on their way, and are
+ * repaired */
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
@@ -17,12 +18,18 @@ static void fault(int sig)
 	mprotect(area + 4096, 4096, PROT_READ | PROT_WRITE);
 }
 
-#define G(insn) mprotect(area + 4096, 4096, PROT_NONE);					\
-	__asm__ volatile("vmovdqu (%1), %%ymm1; vmovdqu (%2), %%ymm3; vmovdqu (%3), %%ymm2; " insn "; vzeroupper"	\
-			 :: "r"(area), "r"(at32), "r"(at64), "r"(mask) : "memory", "xmm0", "xmm1", "xmm2", "xmm3")
-#define S(insn) mprotect(area + 4096, 4096, PROT_NONE);					\
-	__asm__ volatile("vmovdqu64 (%1), %%zmm1; vmovdqu64 (%2), %%zmm3; kmovw %3, %%k5; " insn "; vzeroupper"	\
-			 :: "r"(area), "r"(at32), "r"(at64), "r"(0x56d7) : "memory", "xmm0", "xmm1", "xmm2", "xmm3", "k5")
+#define G(insn)                                                                                    \
+	mprotect(area + 4096, 4096, PROT_NONE);                                                    \
+	__asm__ volatile("vmovdqu (%1), %%ymm1; vmovdqu (%2), %%ymm3; vmovdqu (%3), %%ymm2; " insn \
+			 "; vzeroupper" ::"r"(area),                                               \
+			 "r"(at32), "r"(at64), "r"(mask)                                           \
+			 : "memory", "xmm0", "xmm1", "xmm2", "xmm3")
+#define S(insn)                                                                                  \
+	mprotect(area + 4096, 4096, PROT_NONE);                                                  \
+	__asm__ volatile("vmovdqu64 (%1), %%zmm1; vmovdqu64 (%2), %%zmm3; kmovw %3, %%k5; " insn \
+			 "; vzeroupper" ::"r"(area),                                             \
+			 "r"(at32), "r"(at64), "r"(0x56d7)                                       \
+			 : "memory", "xmm0", "xmm1", "xmm2", "xmm3", "k5")
 
 __attribute__((target("avx2"))) static void gather(void)
 {

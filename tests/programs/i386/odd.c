@@ -37,11 +37,13 @@ static unsigned pusha_popa(void)
 	__asm__ volatile("pushl %%ebx\n\tpushl %%ebp\n\t"
 			 "movl $1, %%eax; movl $2, %%ecx; movl $3, %%edx; movl $4, %%ebx\n\t"
 			 "movl $6, %%ebp; movl $7, %%esi; movl $8, %%edi\n\t"
-			 "pusha\n\taddl $0x100, 28(%%esp)\n\tmovl 12(%%esp), %%eax\n\tsubl %%esp, %%eax\n\t"
+			 "pusha\n\taddl $0x100, 28(%%esp)\n\tmovl 12(%%esp), %%eax\n\tsubl %%esp, "
+			 "%%eax\n\t"
 			 "movl %%eax, 24(%%esp)\n\tpopa\n\t"
-			 "addl %%ecx, %%eax; addl %%edx, %%eax; addl %%ebx, %%eax; addl %%ebp, %%eax\n\t"
+			 "addl %%ecx, %%eax; addl %%edx, %%eax; addl %%ebx, %%eax; addl %%ebp, "
+			 "%%eax\n\t"
 			 "addl %%esi, %%eax; addl %%edi, %%eax\n\tpopl %%ebp\n\tpopl %%ebx"
-			 : "=a"(r) :: "ecx", "edx", "esi", "edi", "memory", "cc");
+			 : "=a"(r)::"ecx", "edx", "esi", "edi", "memory", "cc");
 	return r;
 }
 
@@ -51,12 +53,15 @@ static unsigned nested_enter(void)
 	unsigned r;
 
 	__asm__ volatile("enter $16, $0\n\tmovl $11, -4(%%ebp)\n\t"
-			 "enter $8, $1\n\tenter $8, $2\n\tmovl -8(%%ebp), %%eax\n\tsubl %%ebp, %%eax\n\t"
-			 "leave\n\tleave\n\taddl -4(%%ebp), %%eax\n\tleave" : "=a"(r) :: "memory", "cc");
+			 "enter $8, $1\n\tenter $8, $2\n\tmovl -8(%%ebp), %%eax\n\tsubl %%ebp, "
+			 "%%eax\n\t"
+			 "leave\n\tleave\n\taddl -4(%%ebp), %%eax\n\tleave"
+			 : "=a"(r)::"memory", "cc");
 	return r;
 }
 
-/* 16-bit addresses reach only the lowest 64 KiB, where nothing is mapped: lea shows how they wrap. */
+/* 16-bit addresses reach only the lowest 64 KiB, where nothing is mapped: lea shows how they
+ * wrap. */
 static unsigned address16(unsigned ebx, unsigned esi)
 {
 	unsigned r;
@@ -70,9 +75,12 @@ static long vsyscall(long nr, long a, long b, long c, long d, long e, long f)
 	long r;
 	long args[] = { a, f, nr };
 
-	__asm__ volatile("pushl %%ebp\n\tpushl %%ebx\n\tmovl 4(%%eax), %%ebp\n\tmovl (%%eax), %%ebx\n\t"
+	__asm__ volatile("pushl %%ebp\n\tpushl %%ebx\n\tmovl 4(%%eax), %%ebp\n\tmovl (%%eax), "
+			 "%%ebx\n\t"
 			 "movl 8(%%eax), %%eax\n\tcall *%%gs:0x10\n\tpopl %%ebx\n\tpopl %%ebp"
-			 : "=a"(r) : "0"(args), "c"(b), "d"(c), "S"(d), "D"(e) : "memory");
+			 : "=a"(r)
+			 : "0"(args), "c"(b), "d"(c), "S"(d), "D"(e)
+			 : "memory");
 	return r;
 }
 
@@ -93,7 +101,8 @@ static void faults(void)
 	CHECK(sig_seen == SIGSEGV);
 	__asm__ volatile("xorl %%eax, %%eax\n\tinto" ::: "eax", "cc");
 	if (!sigsetjmp(back, 1)) {
-		__asm__ volatile("movl $0x7fffffff, %%eax\n\taddl $1, %%eax\n\tinto" ::: "eax", "cc");
+		__asm__ volatile("movl $0x7fffffff, %%eax\n\taddl $1, %%eax\n\tinto" ::
+					 : "eax", "cc");
 		CHECK(0);
 	}
 	CHECK(sig_seen == SIGSEGV);
@@ -123,12 +132,14 @@ int main(void)
 
 	CHECK(pusha_popa() == 0x101 + 32 + 3 + 4 + 6 + 7 + 8);
 	CHECK(nested_enter() == 11);
-	__asm__ volatile("movl %%esp, %0\n\tpushl %%esp\n\tpopl %1\n\tpushl %%esp\n\tpopl %%esp\n\tmovl %%esp, %2"
-			 : "=&r"(r), "=&r"(s), "=&r"(t) :: "memory");
+	__asm__ volatile("movl %%esp, %0\n\tpushl %%esp\n\tpopl %1\n\tpushl %%esp\n\tpopl "
+			 "%%esp\n\tmovl %%esp, %2"
+			 : "=&r"(r), "=&r"(s), "=&r"(t)::"memory");
 	CHECK(r == s && r == t);
 	__asm__ volatile("pushl $5\n\tpushl $6\n\tpopl 0(%%esp)\n\tpopl %0" : "=r"(r) :: "memory");
 	CHECK(r == 6);
-	__asm__ volatile("pushw $0x1234\n\tpushw $0x5678\n\tpopw %w0\n\tpopw %w1" : "=&r"(r), "=&r"(s) :: "memory");
+	__asm__ volatile("pushw $0x1234\n\tpushw $0x5678\n\tpopw %w0\n\tpopw %w1"
+			 : "=&r"(r), "=&r"(s)::"memory");
 	CHECK((uint16_t)r == 0x5678 && (uint16_t)s == 0x1234);
 	__asm__ volatile("pusha\n\tpushaw\n\tpopaw\n\tpopa" ::: "memory");
 	SECTION("stack instructions: good");
@@ -142,11 +153,12 @@ int main(void)
 	CHECK(r == 0x0203);
 	__asm__ volatile("movl $0x0203, %%eax\n\tsubb $5, %%al\n\taas" : "=a"(r) :: "cc");
 	CHECK(r == 0x0108);
-	__asm__ volatile("movl $73, %%eax\n\taam\n\tmovl %%eax, %1\n\taad" : "=&a"(r), "=&r"(s) :: "cc");
+	__asm__ volatile("movl $73, %%eax\n\taam\n\tmovl %%eax, %1\n\taad"
+			 : "=&a"(r), "=&r"(s)::"cc");
 	CHECK(s == 0x0703 && r == 73);
 	__asm__ volatile("stc\n\t.byte 0xd6" : "=a"(r) : "0"(0) : "cc");		/* salc */
 	CHECK((r & 0xff) == 0xff);
-	__asm__ volatile(".byte 0x82, 0xc0, 5" : "=a"(r) : "0"(3) : "cc");		/* add $5, %al again */
+	__asm__ volatile(".byte 0x82, 0xc0, 5" : "=a"(r) : "0"(3) : "cc"); /* add $5, %al again */
 	CHECK(r == 8);
 	SECTION("decimal arithmetic: good");
 
@@ -154,7 +166,10 @@ int main(void)
 	__asm__ volatile("movl $0x10003, %%ecx\n\txorl %0, %0\n1:\tincl %0\n\tloopw 1b\n\t"
 			 "jcxz 2f\n\tud2\n2:" : "=&r"(r) :: "ecx", "cc");
 	CHECK(r == 3);
-	__asm__ volatile("movw $0x8001, %w0\n\trolw $4, %w0\n\tbswapl %0" : "=&r"(r) : "0"(0) : "cc");
+	__asm__ volatile("movw $0x8001, %w0\n\trolw $4, %w0\n\tbswapl %0"
+			 : "=&r"(r)
+			 : "0"(0)
+			 : "cc");
 	CHECK(r == 0x18000000);
 	for (int i = 0; i < 256; i++)
 		buf[i] = (char)(255 - i);
@@ -162,20 +177,28 @@ int main(void)
 	CHECK(r == 0x1200 + 245);
 	__asm__ volatile("std\n\trep movsb\n\tcld" : "=S"(r), "=D"(s), "=c"(t)
 			 : "0"(buf + 99), "1"(buf + 100), "2"(100) : "memory", "cc");
-	CHECK(t == 0 && s == (uintptr_t)buf && (uint8_t)buf[1] == 255 && (uint8_t)buf[100] == 255 - 99);
+	CHECK(t == 0 && s == (uintptr_t)buf && (uint8_t)buf[1] == 255 &&
+	      (uint8_t)buf[100] == 255 - 99);
 	memcpy(buf, "hello world, hello", 19);
-	__asm__ volatile("repne scasb" : "=D"(r), "=c"(t) : "0"(buf), "1"(100), "a"('w') : "cc", "memory");
+	__asm__ volatile("repne scasb"
+			 : "=D"(r), "=c"(t)
+			 : "0"(buf), "1"(100), "a"('w')
+			 : "cc", "memory");
 	CHECK(r == (uintptr_t)buf + 7 && t == 93);
 	SECTION("16-bit addresses and operands, strings: good");
 
 	__asm__ volatile("stc\n\tlahf\n\tclc\n\tsahf\n\tsetc %b0" : "=q"(r) :: "eax", "cc");
 	CHECK((r & 1) == 1);
-	__asm__ volatile("pushfl\n\tpopl %0\n\torl $0x400, %0\n\tpushl %0\n\tpopfl\n\tpushfl\n\tpopl %1\n\tcld"
-			 : "=&r"(r), "=&r"(s) :: "memory", "cc");
+	__asm__ volatile("pushfl\n\tpopl %0\n\torl $0x400, %0\n\tpushl "
+			 "%0\n\tpopfl\n\tpushfl\n\tpopl %1\n\tcld"
+			 : "=&r"(r), "=&r"(s)::"memory", "cc");
 	CHECK(s & 0x400 && !(s & 0x100));
 	memset(buf, 0, sizeof buf);
-	__asm__ volatile("movl $0, %%eax\n\tmovl $0, %%edx\n\tmovl $9, %%ecx\n\tcmpxchg8b (%%esi)\n\t"
-			 "setz %%al\n\tmovzbl %%al, %%eax" : "=a"(r) : "S"(buf + 64), "b"(7)
+	__asm__ volatile("movl $0, %%eax\n\tmovl $0, %%edx\n\tmovl $9, %%ecx\n\tcmpxchg8b "
+			 "(%%esi)\n\t"
+			 "setz %%al\n\tmovzbl %%al, %%eax"
+			 : "=a"(r)
+			 : "S"(buf + 64), "b"(7)
 			 : "ecx", "edx", "memory", "cc");
 	CHECK(r == 1 && buf[64] == 7 && buf[68] == 9);
 	w = 0x10;
@@ -193,7 +216,8 @@ int main(void)
 		struct { uint32_t off; uint16_t sel; } __attribute__((packed)) p;
 		uint16_t cs, ds, es;
 
-		__asm__ volatile("movw %%cs, %0\n\tmovw %%ds, %1\n\tmovw %%es, %2" : "=r"(cs), "=r"(ds), "=r"(es));
+		__asm__ volatile("movw %%cs, %0\n\tmovw %%ds, %1\n\tmovw %%es, %2"
+				 : "=r"(cs), "=r"(ds), "=r"(es));
 		CHECK(ds == es);
 		p.off = 0x1234;
 		p.sel = ds;
@@ -206,9 +230,12 @@ int main(void)
 				 "pushfl\n\tpushl %1\n\tpushl $2f\n\tiret\n\tud2\n2:\tmovl $12, %0"
 				 : "=&r"(r) : "r"((unsigned)cs) : "eax", "memory", "cc");
 		CHECK(r == 12);
-		__asm__ volatile("jmp 1f\n2:\taddl $3, %0\n\tlret\n1:\tmovl $4, %0\n\tpushl %1\n\tpushl $2b\n\t"
+		__asm__ volatile("jmp 1f\n2:\taddl $3, %0\n\tlret\n1:\tmovl $4, %0\n\tpushl "
+				 "%1\n\tpushl $2b\n\t"
 				 "lcall *(%%esp)\n\taddl $8, %%esp"
-				 : "=&r"(r) : "r"((unsigned)cs) : "memory", "cc");
+				 : "=&r"(r)
+				 : "r"((unsigned)cs)
+				 : "memory", "cc");
 		CHECK(r == 7);
 	}
 	SECTION("far pointers and transfers: good");
@@ -216,20 +243,27 @@ int main(void)
 	/* segments of the program's own: gs is libc's and comes back, fs is free */
 	{
 		static unsigned words[4] = { 11, 22, 33, 44 };
-		struct user_desc u = { .entry_number = -1, .base_addr = (uintptr_t)words, .limit = 15,
+		struct user_desc u = { .entry_number = -1, .base_addr = (uintptr_t)words,
+			.limit = 15,
 				       .seg_32bit = 1, .useable = 1 };
-		struct user_desc l = { .entry_number = 1, .base_addr = (uintptr_t)(words + 1), .limit = 11,
+		struct user_desc l = { .entry_number = 1, .base_addr = (uintptr_t)(words + 1),
+			.limit = 11,
 				       .seg_32bit = 1, .useable = 1 };
 		unsigned short was, sel;
 		int status;
 
 		CHECK(syscall(SYS_set_thread_area, &u) == 0 && u.entry_number < 15);
 		sel = (unsigned short)(u.entry_number * 8 + 3);
-		__asm__ volatile("movw %%gs, %w1\n\tmovw %w3, %%gs\n\tmovl %%gs:8, %0\n\tmovw %w1, %%gs"
-				 : "=&r"(r), "=&r"(s), "=m"(was) : "r"(sel));
+		__asm__ volatile("movw %%gs, %w1\n\tmovw %w3, %%gs\n\tmovl %%gs:8, %0\n\tmovw %w1, "
+				 "%%gs"
+				 : "=&r"(r), "=&r"(s), "=m"(was)
+				 : "r"(sel));
 		CHECK(r == 33);
-		__asm__ volatile("movw %%fs, %w0\n\tmovw %w2, %%fs\n\tmovl %%fs:4, %1\n\taddl $5, %%fs:12"
-				 : "=&r"(was), "=&r"(r) : "r"(sel) : "memory", "cc");
+		__asm__ volatile("movw %%fs, %w0\n\tmovw %w2, %%fs\n\tmovl %%fs:4, %1\n\taddl $5, "
+				 "%%fs:12"
+				 : "=&r"(was), "=&r"(r)
+				 : "r"(sel)
+				 : "memory", "cc");
 		CHECK(r == 22 && words[3] == 49);
 		signal(SIGUSR1, count);
 		raise(SIGUSR1);
@@ -242,7 +276,9 @@ int main(void)
 		}
 		CHECK(wait(&status) > 0 && WEXITSTATUS(status) == 7);
 		if (syscall(SYS_modify_ldt, 1, &l, sizeof l) == 0) {
-			__asm__ volatile("pushl %1\n\tpopl %%fs\n\tmovl %%fs:0, %0" : "=&r"(r) : "r"(1 * 8 + 7));
+			__asm__ volatile("pushl %1\n\tpopl %%fs\n\tmovl %%fs:0, %0"
+					 : "=&r"(r)
+					 : "r"(1 * 8 + 7));
 			CHECK(r == 22);
 		}
 		__asm__ volatile("pushl %%fs\n\tpopl %0" : "=r"(r));
@@ -251,10 +287,13 @@ int main(void)
 	}
 	faults();
 
-	/* system calls: int $0x80 and the vDSO's way, six arguments, the old ones, signals of the old kind */
+	/* system calls: int $0x80 and the vDSO's way, six arguments, the old ones, signals of the
+	 * old kind */
 	{
 		struct { long addr, len, prot, flags, fd, off; } old = { 0, 8192, 3, 0x22, -1, 0 };
-		struct { void (*handler)(int); unsigned long mask, flags; void (*restorer)(void); } sa = { count, 0, 0, 0 };
+		struct {
+			void (*handler)(int); unsigned long mask, flags; void (*restorer)(void);
+		} sa = { count, 0, 0, 0 };
 		unsigned long mask = 1ul << (SIGUSR1 - 1), was = 0;
 		char *m;
 
@@ -283,8 +322,10 @@ int main(void)
 		CHECK(syscall(SYS_signal, SIGUSR1, count) == (long)count);
 		raise(SIGUSR1);
 		CHECK(hits == 3);
-		CHECK(syscall(SYS_sigaction, SIGUSR1, NULL, &sa) == 0 && !sa.handler);	/* one shot */
-		CHECK(syscall(SYS_ssetmask, mask) == (long)was && syscall(SYS_sgetmask) == (long)mask);
+		/* one shot */
+		CHECK(syscall(SYS_sigaction, SIGUSR1, NULL, &sa) == 0 && !sa.handler);
+		CHECK(syscall(SYS_ssetmask, mask) == (long)was &&
+		      syscall(SYS_sgetmask) == (long)mask);
 		syscall(SYS_ssetmask, 0);
 	}
 	SECTION("system calls: good");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* flags: -nostdlib -static -no-pie -Wl,--build-id=none */
-/* old.S - a program of the old kind: no libc, no word about its stack, so that everything readable is
- * executable. Code that it writes to its stack, its data, its heap and a mapping without PROT_EXEC.
+/* old.S - a program of the old kind: no libc, no word about its stack, so that everything readable
+ * is executable. Code that it writes to its stack, its data, its heap and a mapping without
+ * PROT_EXEC.
  *
- * Instructions: four times the call and write_code 6, the call and the code 3, the check 2; before them 1,
- * 1, brk 7, mmap 9; the end 9: 71. */
+ * Instructions: four times the call and write_code 6, the call and the code 3, the check 2; before
+ * them 1, 1, brk 7, mmap 9; the end 9: 71. */
 	.intel_syntax noprefix
 	.globl _start
 	.text
@@ -37,7 +38,8 @@ _start:
 	int	0x80
 	try	33
 
-	mov	eax, 192		# mmap2(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS)
+	# mmap2(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS)
+	mov	eax, 192
 	xor	ebx, ebx
 	mov	ecx, 4096
 	mov	edx, 3

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* flags: -nostdlib -static -no-pie -Wl,--build-id=none */
-/* refs.S - addresses that only 32-bit code makes: 16 bits wide in a segment of the program's own, wrapping at
- * 4 GiB, from the middle of pusha; strings with all prefixes; every register in use between the stores of a
- * record. Ends with status 0 if memory is what it should be. */
+/* refs.S - addresses that only 32-bit code makes: 16 bits wide in a segment of the program's own,
+ * wrapping at 4 GiB, from the middle of pusha; strings with all prefixes; every register in use
+ * between the stores of a record. Ends with status 0 if memory is what it should be. */
 	.intel_syntax noprefix
 	.globl _start
 	.text

@@ -73,7 +73,8 @@ int main(void)
 		SECTION("xmm: kept");
 		for (int round = 0; round < 20 && __builtin_cpu_supports("avx"); round++) {
 			arm();
-			__asm__ volatile(EACH(LOADY) TROUBLE EACH(SAVEY) "vzeroupper" : REGS(after));
+			__asm__ volatile(EACH(LOADY) TROUBLE EACH(SAVEY) "vzeroupper"
+					 : REGS(after));
 			CHECK(same(32));
 		}
 		SECTION("ymm: kept");
@@ -84,17 +85,19 @@ int main(void)
 
 			arm();
 			__asm__ volatile("fninit; fldcw %[cw]; ldmxcsr %[mx]\n\t"
-					 "fld1; fldpi; fldl2t; fldl2e; fldln2; fldlg2; fldz; fld1\n\t"
-					 TROUBLE
-					 "fstpt (%%edi); fstpt 12(%%edi); fstpt 24(%%edi); fstpt 36(%%edi)\n\t"
-					 "fstpt 48(%%edi); fstpt 60(%%edi); fstpt 72(%%edi); fstpt 84(%%edi)\n\t"
+					 "fld1; fldpi; fldl2t; fldl2e; fldln2; fldlg2; fldz; "
+					 "fld1\n\t" TROUBLE "fstpt (%%edi); fstpt 12(%%edi); fstpt "
+							    "24(%%edi); fstpt 36(%%edi)\n\t"
+					 "fstpt 48(%%edi); fstpt 60(%%edi); fstpt 72(%%edi); fstpt "
+					 "84(%%edi)\n\t"
 					 "fnstcw %[cw2]; stmxcsr %[mx2]; fninit"
 					 : [cw2] "=m"(cw2), [mx2] "=m"(mx2)
 					 : [cw] "m"(cw), [mx] "m"(mx), "D"(out)
 					 : "eax", "ebx", "ecx", "edx", "memory", "cc");
 			__asm__ volatile("ldmxcsr %0" :: "m"((uint32_t){ 0x1f80 }));
 			CHECK(cw2 == cw && (mx2 & 0xffc0) == (mx & 0xffc0));
-			CHECK(out[0] == 1 && out[1] == 0 && out[7] == 1 && out[6] > 3.14L && out[6] < 3.15L);
+			CHECK(out[0] == 1 && out[1] == 0 && out[7] == 1 && out[6] > 3.14L &&
+			      out[6] < 3.15L);
 		}
 		SECTION("x87 stack, control words: kept");
 		for (int round = 0; round < 5; round++) {
@@ -102,8 +105,9 @@ int main(void)
 
 			arm();
 			__asm__ volatile("movq (%%esi), %%mm0; movq 8(%%esi), %%mm7\n\t" TROUBLE
-					 "movq %%mm0, (%%edi); movq %%mm7, 8(%%edi); emms"
-					 :: "S"(m), "D"(r) : "eax", "ebx", "ecx", "edx", "memory", "cc");
+					 "movq %%mm0, (%%edi); movq %%mm7, 8(%%edi); emms" ::"S"(m),
+					 "D"(r)
+					 : "eax", "ebx", "ecx", "edx", "memory", "cc");
 			CHECK(r[0] == m[0] && r[1] == m[1]);
 		}
 		SECTION("mmx: kept");

@@ -56,19 +56,28 @@ static u32 wide(u32 seed)
 		u32 out;
 
 		__asm__ volatile(".set push\n\t.set noat\n\t.set mips3\n\t.set gp=64\n\t"
-			"dsll32 $8, %1, 0\n\tor $8, $8, %2\n\tdaddu $9, $8, %1\n\tdsubu $10, $9, %2\n\t"
-			"dmultu $8, $9\n\tmflo $11\n\tmfhi $12\n\txor $11, $11, $12\n\t"
-			"ori $13, %2, 1\n\tddivu $0, $11, $13\n\tmflo $14\n\tmfhi $15\n\tddiv $0, $8, $13\n\tmflo $24\n\t"
-			"dsrl $14, $14, 7\n\tdsra $15, $15, 3\n\tdsllv $10, $10, %2\n\tdsrav $11, $11, %2\n\tdsrlv $12, $12, %2\n\t"
-			"sd $10, 0(%3)\n\tldl $10, 6(%3)\n\tldr $10, 5(%3)\n\tsdl $14, 11(%3)\n\tsdr $15, 2(%3)\n\tld $25, 0(%3)\n\tlwu $9, 4(%3)\n\t"
-			"xor $25, $25, $9\n\txor $25, $25, $10\n\tdaddu $25, $25, $14\n\tdaddu $25, $25, $24\n\tdsra32 $9, $25, 0\n\t"
-			"xor $25, $25, $9\n\tsll %0, $25, 0\n\t"
-			/* leave nothing but sign-extended words behind */
-			"sll $8, $8, 0\n\tsll $9, $9, 0\n\tsll $10, $10, 0\n\tsll $11, $11, 0\n\tsll $12, $12, 0\n\t"
-			"sll $13, $13, 0\n\tsll $14, $14, 0\n\tsll $15, $15, 0\n\tsll $24, $24, 0\n\tsll $25, $25, 0\n\tmtlo $0\n\tmthi $0\n\t"
-			".set pop"
-			: "=&r"(out) : "r"(seed), "r"(i * 2654435761u), "r"(table + 16)
-			: "$8", "$9", "$10", "$11", "$12", "$13", "$14", "$15", "$24", "$25", "hi", "lo", "memory");
+				 "dsll32 $8, %1, 0\n\tor $8, $8, %2\n\tdaddu $9, $8, %1\n\tdsubu "
+				 "$10, $9, %2\n\t"
+				 "dmultu $8, $9\n\tmflo $11\n\tmfhi $12\n\txor $11, $11, $12\n\t"
+				 "ori $13, %2, 1\n\tddivu $0, $11, $13\n\tmflo $14\n\tmfhi "
+				 "$15\n\tddiv $0, $8, $13\n\tmflo $24\n\t"
+				 "dsrl $14, $14, 7\n\tdsra $15, $15, 3\n\tdsllv $10, $10, "
+				 "%2\n\tdsrav $11, $11, %2\n\tdsrlv $12, $12, %2\n\t"
+				 "sd $10, 0(%3)\n\tldl $10, 6(%3)\n\tldr $10, 5(%3)\n\tsdl $14, "
+				 "11(%3)\n\tsdr $15, 2(%3)\n\tld $25, 0(%3)\n\tlwu $9, 4(%3)\n\t"
+				 "xor $25, $25, $9\n\txor $25, $25, $10\n\tdaddu $25, $25, "
+				 "$14\n\tdaddu $25, $25, $24\n\tdsra32 $9, $25, 0\n\t"
+				 "xor $25, $25, $9\n\tsll %0, $25, 0\n\t"
+				 /* leave nothing but sign-extended words behind */
+				 "sll $8, $8, 0\n\tsll $9, $9, 0\n\tsll $10, $10, 0\n\tsll $11, "
+				 "$11, 0\n\tsll $12, $12, 0\n\t"
+				 "sll $13, $13, 0\n\tsll $14, $14, 0\n\tsll $15, $15, 0\n\tsll "
+				 "$24, $24, 0\n\tsll $25, $25, 0\n\tmtlo $0\n\tmthi $0\n\t"
+				 ".set pop"
+				 : "=&r"(out)
+				 : "r"(seed), "r"(i * 2654435761u), "r"(table + 16)
+				 : "$8", "$9", "$10", "$11", "$12", "$13", "$14", "$15", "$24",
+				   "$25", "hi", "lo", "memory");
 		r = r * 3 + out;
 		seed = seed * 1103515245 + 12345;
 	}
@@ -128,5 +137,6 @@ static u32 branches(u32 seed)
 void run(u32 rounds)
 {
 	for (u32 i = 0; i < rounds; i++)
-		result += sort(i + 1) ^ unaligned(i * 77 + result) ^ wide(result) ^ floating(i + 3) ^ branches(i ^ result);
+		result += sort(i + 1) ^ unaligned(i * 77 + result) ^ wide(result) ^
+			  floating(i + 3) ^ branches(i ^ result);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* start.S - every register gets a value here, then run(rounds); `begin` and `done` are where comparing
- * starts and ends */
+/* start.S - every register gets a value here, then run(rounds); `begin` and `done` are where
+ * comparing starts and ends */
 	.set	noat
 	.set	noreorder
 	.set	arch=r4000
@@ -38,7 +38,8 @@ begin:
 	jal	run
 	 nop
 done:
-#ifdef EXIT_AT				/* for measuring: a store that ends the simulation on some board */
+/* for measuring: a store that ends the simulation on some board */
+#ifdef EXIT_AT
 	li	$8, EXIT_WITH
 	li	$9, EXIT_AT
 	sw	$8, 0($9)

@@ -20,9 +20,11 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 #if defined FIRST
 /* Of interface 1: a shorter struct in another order, and a function that there is no more. */
 void pm_err_print(const struct pm_err *e, void *to);
-__attribute__((visibility("default")))
-const struct { uint32_t abi, needs, flags; const char *name; void (*f)(const struct pm_err *, void *); } first
-	__asm__("pm_plugin") = { 1, 0, 0, "first", NULL };
+__attribute__((visibility("default"))) const struct {
+	uint32_t abi, needs, flags;
+	const char *name;
+	void (*f)(const struct pm_err *, void *);
+} first __asm__("pm_plugin") = { 1, 0, 0, "first", NULL };
 enum pm_status unused(void);
 enum pm_status unused(void)
 {
@@ -41,7 +43,8 @@ const struct pm_sink_ops pm_plugin = { .abi = PM_ABI, .size = 16 };
 #elif defined LONG
 const struct pm_sink_ops pm_plugin = { .abi = PM_ABI, .size = sizeof(struct pm_sink_ops) + 8 };
 #elif defined NAMELESS
-const struct pm_sink_ops pm_plugin = { .abi = PM_ABI, .size = sizeof(struct pm_sink_ops), .create = create };
+const struct pm_sink_ops pm_plugin = { .abi = PM_ABI, .size = sizeof(struct pm_sink_ops),
+	.create = create };
 #elif defined FLAGS
 const struct pm_sink_ops pm_plugin = { USUAL, .flags = 1u << 24 };
 #elif defined LACKS
@@ -50,12 +53,14 @@ static void destroy(void *self)
 {
 	pm_nothing_that_there_is();
 }
-const struct pm_sink_ops pm_plugin = { .abi = PM_ABI, .size = sizeof(struct pm_sink_ops), .name = "lacks",
+const struct pm_sink_ops pm_plugin = { .abi = PM_ABI, .size = sizeof(struct pm_sink_ops),
+	.name = "lacks",
 	.create = create, .consume = consume, .destroy = destroy };
 #else
 /* Of a later pugmark, which has a field more: TAIL is what it has in it. */
 const struct { struct pm_sink_ops ops; uint64_t more; } later __asm__("pm_plugin") = {
-	{ .abi = PM_ABI, .size = sizeof later, .name = "later", .create = create, .consume = consume, .destroy = free },
+	{ .abi = PM_ABI, .size = sizeof later, .name = "later", .create = create,
+	  .consume = consume, .destroy = free },
 	TAIL
 };
 #endif

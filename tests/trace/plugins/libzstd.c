@@ -26,7 +26,8 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	for (size_t i = 0; i < b->n; i++)
 		addr[i] = pm_event_at(b, i)->addr;
 	n = ZSTD_compress(packed, room, addr, bytes, 3);
-	if (ZSTD_isError(n) || ZSTD_decompress(back, bytes, packed, n) != bytes || memcmp(addr, back, bytes))
+	if (ZSTD_isError(n) || ZSTD_decompress(back, bytes, packed, n) != bytes ||
+	    memcmp(addr, back, bytes))
 		s->wrong++;
 	s->addresses += b->n;
 	free(addr);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* own.c - a plug-in whose functions are called as some of libraries that pugmark is linked with, and one of
- * pugmark's own: it must get its own, and pugmark must keep the libraries' */
+/* own.c - a plug-in whose functions are called as some of libraries that pugmark is linked with,
+ * and one of pugmark's own: it must get its own, and pugmark must keep the libraries' */
 #include <stdlib.h>
 
 #include <pugmark/pugmark.h>

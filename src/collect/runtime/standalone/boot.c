@@ -80,7 +80,8 @@ static int without_randomisation(word sp)
 
 	if (now < 0)
 		return 0;
-	if (!(now & (ADDR_NO_RANDOMIZE | RESTARTED)))	/* else the kernel will not have it, of a setuid program */
+	if (!(now & (ADDR_NO_RANDOMIZE | RESTARTED)))	/* else the kernel will not have it, of a
+							 * setuid program */
 		restart(sp, (word)now);
 	if (now & RESTARTED)
 		mine |= RESTARTED | ADDR_NO_RANDOMIZE;

@@ -3,9 +3,9 @@
  *
  * What it has counted and traced goes to its files. Other threads would go on writing into what is
  * read. Each of them gets a signal, which like any other finds out where the program stands
- * (signal.c); there the thread empties its own buffer, and waits for the end. A thread that is in the
- * runtime gets the signal when it leaves that. The execution of another program ends the threads,
- * too; if it fails, they go on. */
+ * (signal.c); there the thread empties its own buffer, and waits for the end. A thread that is in
+ * the runtime gets the signal when it leaves that. The execution of another program ends the
+ * threads, too; if it fails, they go on. */
 #include "standalone.h"
 
 #define STOP_MS 2000			/* who has not been seen by then sleeps in the kernel,

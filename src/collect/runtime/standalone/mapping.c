@@ -120,10 +120,11 @@ void rt_keep_places(void)
 			     FILES[k].path);
 }
 
-void rt_image_ours(struct rt_ours *o)
+int rt_find_ours(struct rt_ours *o)
 {
 	const struct img_text *t = TEXTS;
 
+	rt_find_fixed(o);
 	for (u32 i = 0; i < MAN->ntext; i++)
 		rt_ours_meet(o, t[i].code, t[i].code + img_whole(t[i].code_len));
 	for (u32 k = 1 + MAN->interp; k < MAN->nfile; k++)
@@ -131,6 +132,7 @@ void rt_image_ours(struct rt_ours *o)
 			rt_ours_meet(o, FILES[k].base, FILES[k].end);
 	rt_ours_meet(o, MAN->vdso, MAN->vdso_end);
 	rt_later_ours(o);
+	return o->at < o->hi;
 }
 
 static int same_name(const char *a, const char *b)

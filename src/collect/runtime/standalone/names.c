@@ -44,7 +44,7 @@ long rt_open_output(const char *name, u64 flags)
 			end = n + 1;
 	}
 	where[end] = 0;
-	if (rt_later_is_secure() || rt_stat(where, 0, &stat) || stat.mode & 02)
+	if (rt_is_secure() || rt_stat(where, 0, &stat) || stat.mode & 02)
 		flags |= O_NOFOLLOW;
 	return rt_sys(NR_open, name, flags | O_CLOEXEC, 0666);
 }

@@ -61,7 +61,8 @@ static void on_cut(struct rt_block *b, u64 code, u64 rsi, u64 rdi)
 	rt_image_keep(b, &(struct rt_stop){
 		.word = rt_block_word(i, n), .before = rt_block_word(i, before),
 		.complete = done, .insn = at.insn,
-		.size = rt_image_record(i, !at.insn && !done && before != IMG_NO_BLOCK ? before : n),
+		.size = rt_image_record(i,
+					!at.insn && !done && before != IMG_NO_BLOCK ? before : n),
 		.counted = at.flags >> 4 & 1 /* XL_COUNTED */,
 		.rsi = rsi, .rdi = rdi, .sp = b->ctx.gpr[RSP],
 	});

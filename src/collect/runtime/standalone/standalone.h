@@ -27,7 +27,7 @@
 #define EXECED 0x1000000u
 #define SMALL (16u << 20)		/* what is smaller is read ahead */
 
-/* ---- state.c ----------------------------------------------------------------------------------- */
+/* ---- state.c --------------------------------------------------------------------------------- */
 #define MAX_TEXTS 300			/* of the manifest */
 extern u8 rt_live[MAX_TEXTS];		/* text is mapped and translated */
 /* pid of the process that began with the program: its files have no number */
@@ -45,7 +45,8 @@ void rt_names_find(const char *path);	/* which the kernel was given, should /pro
 void rt_name_of(char *to, const char *suffix, u32 id);
 void rt_name_library(char *to, const char *key);
 /* A descriptor to write to file @name of those. Where everybody may put a symbolic link next to the
- * program, and from a program that has more rights than its starter, output does not go where one says. */
+ * program, and from a program that has more rights than its starter, output does not
+ * go where one says. */
 long rt_open_output(const char *name, u64 flags);
 
 /* ---- texts.c --------------------------------------------------------------------------------- */

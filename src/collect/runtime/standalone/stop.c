@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stop.c - what cannot go on: saying so, and mappings that have to succeed */
+/* stop.c - what cannot go on, and what the kernel has said: messages, mappings that have to
+ * succeed, the environment */
 #include "standalone.h"
 
 u64 rt_length(const char *s)
@@ -52,4 +53,27 @@ void rt_image_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const 
 	if (!rt_failed(r))		/* a kernel that does not know the flag */
 		rt_sys(NR_munmap, r, len);
 	rt_image_stop("its place in memory is taken", name);
+}
+
+extern word rt_boot_rsp;
+
+const char **rt_environment(void)
+{
+	const word *stack = (const word *)rt_boot_rsp;
+
+	return (const char **)(stack + *stack + 2);
+}
+
+#define AT_SECURE 23
+
+int rt_is_secure(void)
+{
+	const word *a = (const word *)rt_environment();
+
+	while (*a++)
+		;
+	for (; *a; a += 2)
+		if (*a == AT_SECURE)
+			return a[1] != 0;
+	return 0;
 }

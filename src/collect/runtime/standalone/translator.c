@@ -67,18 +67,9 @@ static void unlock(u32 *l)
 }
 
 /* ---- starting it ----------------------------------------------------------------------------- */
-extern word rt_boot_rsp;
-
-static const char **environment(void)
-{
-	const word *stack = (const word *)rt_boot_rsp;
-
-	return (const char **)(stack + *stack + 2);
-}
-
 static const char *variable(const char *name)
 {
-	for (const char **e = environment(); *e; e++) {
+	for (const char **e = rt_environment(); *e; e++) {
 		const char *p = *e, *q = name;
 
 		while (*q && *p == *q)
@@ -89,29 +80,15 @@ static const char *variable(const char *name)
 	return 0;
 }
 
-#define AT_SECURE 23
-
-int rt_later_is_secure(void)
-{
-	const word *a = (const word *)environment();
-
-	while (*a++)
-		;
-	for (; *a; a += 2)
-		if (*a == AT_SECURE)
-			return a[1] != 0;
-	return 0;
-}
-
-/* $PUGMARK, or the `pugmark` that PATH has. None for a program that has more rights than whoever says these: it would
- * execute what they like. */
+/* $PUGMARK, or the `pugmark` that PATH has. None for a program that has more rights than whoever
+ * says these: it would execute what they like. */
 static const char *program(void)
 {
 	static const char name[] = "/pugmark";
 	static char path[4096];
 	const char *p = variable("PUGMARK");
 
-	if (rt_later_is_secure())
+	if (rt_is_secure())
 		return 0;
 	if (p && *p)
 		return p;
@@ -194,7 +171,7 @@ static int start(struct rt_block *b)
 	rt_memcpy(PTR(mapped_at(IMG_LATER_TEXTS)), TEXTS, MAN->ntext * sizeof *TEXTS);
 	number[rt_put_decimal(number, (u32)fd)] = 0;
 	rt_sys(NR_rt_sigprocmask, 2, &all, &mask, 8);
-	pid = rt_spawn(path, argv, environment());
+	pid = rt_spawn(path, argv, rt_environment());
 	while (pid > 0 && rt_sys(NR_wait4, pid, &status, WALL, 0) == -EINTR)
 		;
 	rt_sys(NR_rt_sigprocmask, 2, &mask, 0, 8);

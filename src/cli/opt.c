@@ -1,42 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/opt.h"
-
-static bool parse_scaled(const char *s, uint64_t *v, uint64_t kilo)
-{
-	uint64_t scale = 1;
-	char *end;
-
-	if (!isdigit((unsigned char)*s))
-		return false;
-	errno = 0;
-	*v = strtoull(s, &end, s[0] == '0' && (s[1] | 32) == 'x' ? 16 : 10);
-	if (errno || end == s)
-		return false;
-	switch (*end) {
-	case 'k': case 'K': scale = kilo; end++; break;
-	case 'm': case 'M': scale = kilo * kilo; end++; break;
-	case 'g': case 'G': scale = kilo * kilo * kilo; end++; break;
-	}
-	return !*end && !__builtin_mul_overflow(*v, scale, v);
-}
-
-bool pm_parse_u64(const char *s, uint64_t *v)
-{
-	return parse_scaled(s, v, 1000);
-}
-
-bool pm_parse_size(const char *s, uint64_t *v)
-{
-	return parse_scaled(s, v, 1024);
-}
+#include "base/number.h"
+#include "cli/opt.h"
 
 static int command_length(const char *usage)
 {
@@ -82,8 +53,8 @@ static void print_help(const struct pm_opt *opts, const struct pm_opt_help *help
 		n = snprintf(left, sizeof left, "  %c%c%c --%s", o->brief ? '-' : ' ',
 			     o->brief ? o->brief : ' ', o->brief ? ',' : ' ', o->name);
 		if (o->arg && n < (int)sizeof left)
-			snprintf(left + n, sizeof left - n, o->kind == PM_OPT_OPTSTR ? "[=%s]" : " %s",
-				 o->arg);
+			snprintf(left + n, sizeof left - n,
+				 o->kind == PM_OPT_OPTSTR ? "[=%s]" : " %s", o->arg);
 		if (strlen(left) > 28)
 			printf("%s\n%-30s%s\n", left, "", o->about);
 		else
@@ -154,7 +125,8 @@ int pm_opt_parse(int argc, char **argv, const struct pm_opt *opts, const struct 
 			if (len == 4 && !strncmp(a + 2, "help", 4))
 				print_help(opts, help);
 			for (o = opts; o->kind != PM_OPT_END; o++)
-				if (o->name && strlen(o->name) == len && !strncmp(o->name, a + 2, len))
+				if (o->name && strlen(o->name) == len &&
+				    !strncmp(o->name, a + 2, len))
 					break;
 			if (o->kind == PM_OPT_END)
 				pm_opt_usage(help, "unknown option '%s'", a);
@@ -162,11 +134,13 @@ int pm_opt_parse(int argc, char **argv, const struct pm_opt *opts, const struct 
 				pm_opt_usage(help, "--%s takes no value", o->name);
 			if (o->kind != PM_OPT_FLAG && o->kind != PM_OPT_OPTSTR && !val) {
 				if (i + 1 == argc)
-					pm_opt_usage(help, "--%s wants a value (%s)", o->name, o->arg);
+					pm_opt_usage(help, "--%s wants a value (%s)", o->name,
+						     o->arg);
 				val = argv[++i];
 				/* forgotten, rather than a file of that name */
 				if (!strcmp(val, "--"))
-					pm_opt_usage(help, "--%s wants a value (%s), not '--'", o->name, o->arg);
+					pm_opt_usage(help, "--%s wants a value (%s), not '--'",
+						     o->name, o->arg);
 			}
 			store(o, val, help);
 			continue;
@@ -191,7 +165,8 @@ int pm_opt_parse(int argc, char **argv, const struct pm_opt *opts, const struct 
 			if (!val)
 				pm_opt_usage(help, "-%c wants a value (%s)", o->brief, o->arg);
 			if (!strcmp(val, "--"))
-				pm_opt_usage(help, "-%c wants a value (%s), not '--'", o->brief, o->arg);
+				pm_opt_usage(help, "-%c wants a value (%s), not '--'", o->brief,
+					     o->arg);
 			store(o, val, help);
 			break;
 		}

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* opt.h - command-line options as a table; parsing and `--help` both come from it
  *
- * Usage errors print one line and the hint `see COMMAND --help` to stderr and exit with 2:
- * only cli/ uses this header. */
-#ifndef PM_BASE_OPT_H
-#define PM_BASE_OPT_H
+ * Usage errors print one line and the hint `see COMMAND --help` to stderr and exit with 2. */
+#ifndef PM_CLI_OPT_H
+#define PM_CLI_OPT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,9 +49,5 @@ int pm_opt_parse(int argc, char **argv, const struct pm_opt *opts, const struct 
 /* "pugmark: MESSAGE (see `... --help`)" and exit 2. */
 __attribute__((noreturn, format(printf, 2, 3)))
 void pm_opt_usage(const struct pm_opt_help *help, const char *fmt, ...);
-/* "12", "0x1f", "64k", "1M": false if it is no such number. */
-bool pm_parse_u64(const char *s, uint64_t *v);
-/* The same with k, M, G meaning powers of 1024: sizes in bytes. */
-bool pm_parse_size(const char *s, uint64_t *v);
 
 #endif

@@ -1,0 +1,12 @@
+# Limits on addresses and on files are the program's own: pugmark needs more.
+$ "$TESTS/process/both" limits
+> equal: status 0, 2 lines
+$ echo 'ulimit -Sv; ulimit -Hv; ulimit -Sf; ulimit -Hf; cat /proc/self/maps | tail -n 1' > show
++ for l in "-Sv 4000000" "-Sf 100"; do (ulimit $l; sh show | cut -c -20 > native; pugmark run -q -o /dev/null -- sh show | cut -c -20 | cmp - native && grep -c . native); done
+> 5
+> 5
+# Where they cannot be raised it says which, and what is needed. (Who has CAP_SYS_RESOURCE raises them.)
+$ for l in "-v 4000000" "-f 100"; do (ulimit $l; pugmark run -q -o /dev/null -- echo traced) 2>&1 | grep -v '^traced$'; done | sed 's/[0-9][0-9]*/N/g' | sort -u > said
++ [ ! -s said ] || cat said; [ -s said ] || printf '%s\n' 'pugmark: tracing needs N GiB, most of which is only reserved; the hard limit on address space (ulimit -v -H) is N KiB' 'pugmark: tracing needs N GiB, most of which is only reserved; the hard limit on the size of files (ulimit -f -H) is N KiB'
+> pugmark: tracing needs N GiB, most of which is only reserved; the hard limit on address space (ulimit -v -H) is N KiB
+> pugmark: tracing needs N GiB, most of which is only reserved; the hard limit on the size of files (ulimit -f -H) is N KiB
