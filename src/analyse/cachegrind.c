@@ -733,15 +733,16 @@ static __attribute__((noinline)) enum pm_status run_chains(struct pm_cg *g, stru
 /* HOT: once per reference: D1. What each is for is static; a hit on the newest line of a set
  * changes nothing. From the batch's reference @i to that with number @to; returns where it is. */
 static __attribute__((noinline)) size_t run_refs(struct pm_cg *g, struct cg_code *c,
-						 const struct pm_packed *p, size_t i, uint32_t to)
+						 const struct pm_packed *p, size_t i, size_t to)
 {
+	const struct pm_packed_ref *ref = g->ref;
 	const struct pm_chain_ref *refs = p->chains.ref;
 	const uint64_t mask = g->d1.mask, *const tag = g->d1.tag;
 	const unsigned shift = g->d1.shift, ways = g->d1.ways;
 
-	for (; i < p->nref && p->ref[i].at < to; i++) {
-		const struct pm_chain_ref *r = refs + p->ref[i].ref;
-		uint64_t addr = p->ref[i].addr, line = addr >> shift,
+	for (; i < p->nref && i < to; i++) {
+		const struct pm_chain_ref *r = refs + ref[i].ref;
+		uint64_t addr = ref[i].addr, line = addr >> shift,
 			 end = (addr + r->size - 1) >> shift;
 		unsigned write;
 		uint64_t *v;
@@ -755,7 +756,7 @@ static __attribute__((noinline)) size_t run_refs(struct pm_cg *g, struct cg_code
 		v[PM_CG_D1mr + write]++;
 		pm_grow(g->referred, g->nreferred, g->cap_referred);
 		g->referred[g->nreferred++] = (struct cg_late){ addr, v + PM_CG_DLmr + write,
-								p->ref[i].at, r->size };
+								(uint32_t)i, r->size };
 	}
 	return i;
 }
@@ -787,24 +788,19 @@ static void chains_of(struct cg_code *c, const struct pm_chains *k)
 }
 
 enum pm_status pm_cg_packed(struct pm_cg *g, const struct pm_batch *b,
-			    const struct pm_packed *packed, struct pm_err *err)
+			    const struct pm_packed *k, struct pm_err *err)
 {
 	struct cg_place *p = place_of(g, b->stream ? b->stream->index : 0);
 	struct cg_code *c = b->code ? code_of(g, b->code) : p->code;
-	struct pm_packed all = *packed;
-	const struct pm_packed *k = &all;
 	const struct pm_event *ev = b->ev;
 	uint32_t ref = 0;
 	size_t data = 0;
 
-	if (all.addr) {				/* another sink wants them all */
-		if (g->cap_ref < all.nref) {
-			g->cap_ref = all.nref * 2;
-			g->ref = pm_realloc(g->ref, g->cap_ref * sizeof *g->ref);
-		}
-		pm_packed_refs(&all, g->ref);
-		all.ref = g->ref;
+	if (g->cap_ref < k->nref) {
+		g->cap_ref = k->nref * 2;
+		g->ref = pm_realloc(g->ref, g->cap_ref * sizeof *g->ref);
 	}
+	pm_packed_refs(k, g->ref);
 	chains_of(c, &k->chains);
 	for (size_t i = 0, n; i < k->n; i += n) {
 		uint32_t id = k->id[i];

@@ -260,14 +260,6 @@ static enum pm_status packed(void *self, const struct pm_batch *b, const struct 
 	return pm_cg_packed(s->g, b, k, err);
 }
 
-static void recent(const void *self, struct pm_recent *r)
-{
-	struct pm_cg_cache c[3];
-
-	pm_cg_config(((const struct cg_sink *)self)->g, c);
-	*r = (struct pm_recent){ __builtin_ctz(c[1].line), c[1].size / c[1].line / c[1].ways - 1 };
-}
-
 const struct pm_chain_sink_ops pm_sim_cachegrind = {
 	.ops = {
 		.abi = PM_ABI, .needs = PM_HAS_INSNS, .flags = PM_SINK_BLOCKS | PM_SINK_CHAINS,
@@ -275,5 +267,5 @@ const struct pm_chain_sink_ops pm_sim_cachegrind = {
 		.about = "cachegrind's caches and predictors, per instruction, function and line",
 		.create = create, .consume = consume, .finish = finish, .destroy = destroy,
 	},
-	.packed = packed, .recent = recent,
+	.packed = packed,
 };

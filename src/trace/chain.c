@@ -32,7 +32,7 @@ void pm_packed_refs(const struct pm_packed *p, struct pm_packed_ref *to)
 		if (p->id[i] & PM_CHAIN_EVENTS)
 			continue;
 		for (uint32_t j = 0; j < c->nref; j++, n++)
-			to[n] = (struct pm_packed_ref){ p->addr[n], c->ref + j, n };
+			to[n] = (struct pm_packed_ref){ p->addr[n], c->ref + j };
 	}
 }
 

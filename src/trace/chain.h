@@ -13,11 +13,6 @@
  * calls. Sinks that take this form say so (PM_SINK_CHAINS); to the others pm_unpack() shows the
  * same as events. Plug-ins never see it: its flags are none of pugmark.h.
  *
- * A reference to the line that was used last of all lines of its set changes nothing in an LRU
- * cache, and most references are. If all sinks can do without them (pm_chain_sink_ops.recent), they
- * are left out, and there is ref[] instead, which says which of the batch's references the others
- * are.
- *
  * Threads    a producer's tables only grow: what a batch can name has been written, and neither
  *            moves nor changes until the sinks have finished, so that any thread may read it. */
 #ifndef PM_TRACE_CHAIN_H
@@ -54,22 +49,15 @@ struct pm_chains {
 struct pm_packed_ref {
 	uint64_t addr;
 	uint32_t ref;			/* index into pm_chains.ref */
-	uint32_t at;			/* 0 for the first of the batch's references */
 };
 
 struct pm_packed {
 	struct pm_chains chains;
 	const uint32_t *id;
 	size_t n;
-	const uint64_t *addr;		/* all addresses; NULL: there is ref[] */
-	const struct pm_packed_ref *ref;
-	size_t nref;			/* entries of either */
+	const uint64_t *addr;
+	size_t nref;
 	uint64_t insns;			/* all of the batch */
-};
-
-struct pm_recent {			/* sets of lines: (addr >> shift) & mask */
-	unsigned shift;
-	uint64_t mask;
 };
 
 enum pm_chain_sink_flag {		/* besides enum pm_sink_flag */
@@ -83,19 +71,16 @@ struct pm_chain_sink_ops {
 	/* What consume() is for other batches. The events of @b have their places in @k. */
 	enum pm_status (*packed)(void *self, const struct pm_batch *b, const struct pm_packed *k,
 				 struct pm_err *err);
-	/* Optional: of data references, those that it can do without. */
-	void (*recent)(const void *self, struct pm_recent *r);
 };
 
 /* Like pm_pipeline_push(), of a batch that is packed; only if pm_pipeline_packed(). */
 enum pm_status pm_pipeline_push_packed(struct pm_pipeline *p, const struct pm_batch *b,
 				       const struct pm_packed *k, struct pm_err *err);
 
-/* The references of @p, which has addresses: nref of them at @to. */
+/* The references of @p: nref of them at @to. */
 void pm_packed_refs(const struct pm_packed *p, struct pm_packed_ref *to);
 
 struct pm_unpacker;
-/* Batches that leave nothing out. */
 struct pm_unpacker *pm_unpacker_new(void);
 /* @b, packed as @k, as batches of blocks and references. */
 enum pm_status pm_unpack(struct pm_unpacker *u, const struct pm_batch *b, const struct pm_packed *k,

@@ -31,10 +31,7 @@ void pm_parcel_fill(struct pm_parcel *p, const struct pm_batch *b, const struct 
 	if (k) {
 		p->packed = *k;
 		p->packed.id = keep(p, 5, k->id, k->n * sizeof *k->id);
-		if (k->addr)
-			p->packed.addr = keep(p, 6, k->addr, k->nref * sizeof *k->addr);
-		else
-			p->packed.ref = keep(p, 6, k->ref, k->nref * sizeof *k->ref);
+		p->packed.addr = keep(p, 6, k->addr, k->nref * sizeof *k->addr);
 	}
 	for (size_t i = 0; i < b->nrare; i++) {
 		uintptr_t at = (uintptr_t)rare[i].name - (uintptr_t)b->arena;

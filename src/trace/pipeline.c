@@ -359,24 +359,6 @@ static const struct pm_chain_sink_ops *chains_of(const struct pipe_sink *s)
 	return (const struct pm_chain_sink_ops *)s->ops;	/* with PM_SINK_CHAINS */
 }
 
-bool pm_pipeline_recent(const struct pm_pipeline *p, struct pm_recent *r)
-{
-	for (size_t i = 0; i < p->nsink; i++) {
-		const struct pipe_sink *s = p->sink + i;
-		struct pm_recent one = { 0 };
-
-		if (s->form != PACKED || !chains_of(s)->recent)
-			return false;
-		chains_of(s)->recent(s->self, &one);
-		if (i && one.shift != r->shift)
-			return false;
-		/* the last one of some sets together is the last one of its own */
-		r->mask = i ? r->mask & one.mask : one.mask;
-		r->shift = one.shift;
-	}
-	return p->packed;
-}
-
 bool pm_pipeline_drops(const struct pm_pipeline *p)
 {
 	return p->stage[0].ops && p->stage[0].ops->drop;

@@ -99,9 +99,6 @@ enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const ch
 bool pm_pipeline_packed(const struct pm_pipeline *p);
 /* Does nobody in it need a code table to keep what it has had? */
 bool pm_pipeline_epochs(const struct pm_pipeline *p);
-/* ... without the references that no sink needs? Then, which are they? */
-struct pm_recent;
-bool pm_pipeline_recent(const struct pm_pipeline *p, struct pm_recent *r);
 /* Does the first transform say what it drops? What it says of a block holds for good, the number
  * until the next push. */
 bool pm_pipeline_drops(const struct pm_pipeline *p);

@@ -51,7 +51,7 @@ $ . ./run.sh; rm -rf g; cp -a few g; for i in 1 2 3 4; do pugmark run -q --aslr 
 + trace() { pugmark run -q --exec --fix-random --no-vdso --no-follow "$@"; }; text() { awk '$2 !~ /^(time|sys|exec)/' $1; }; big="use strict; use warnings; use POSIX; use Socket; $few"; more="$big"'print lc("AbC"), ucfirst("xyz"), "\n"'; files() { ls t > l; grep -c more l; }
 + counts() { trace --count --csv - "$@" | grep '^count[.a-z]*,' | grep -v time; }
 + for p in "$big" "$more" "$more"; do counts --cache-dir "$PWD/t" -- perl -e "$p" > a; files; done; counts --no-cache -- perl -e "$more" | cmp - a; n=$(sed -n 's/^count.instructions,\([0-9]*\),.*/\1/p' a); echo $((n > 2000000))
-+ rm -r t; for p in "$big" "$more" "$more"; do trace --after $((n - 20000)) --for 15000 --sink dump:all --cache-dir "$PWD/t" -- perl -e "$p" > out; files; done; text all > b; trace --after $((n - 20000)) --for 15000 --sink dump:all --no-cache -- perl -e "$more" > out; text all | cmp - b; awk '/ insn / { n++ } END { print (n > 14000) }' all; rm all
++ rm -r t; for p in "$big" "$more" "$more"; do trace --after $((n - 20000)) --for 15000 --sink dump:all --cache-dir "$PWD/t" -- perl -e "$p" > out 2>note; files; done; text all > b; trace --after $((n - 20000)) --for 15000 --sink dump:all --no-cache -- perl -e "$more" > out 2>note; text all | cmp - b; awk '/ insn / { n++ } END { print (n > 14000) }' all; rm all
 > 0
 > 1
 > 1

@@ -92,12 +92,18 @@ $ mkdir c; pugmark run -q --cache-dir c -o /dev/null -- echo a; ls c | grep -c c
 > 3
 $ for f in c/*; do printf 'XXXX' | dd of=$f bs=1 seek=8 conv=notrunc status=none; done; pugmark run -q --cache-dir c -o /dev/null -- echo b
 > b
-$ for f in c/*; do dd if=/dev/urandom of=$f bs=100 count=1 seek=4 conv=notrunc status=none; done; pugmark run -q --cache-dir c -o /dev/null -- echo c
+$ said() { sed 's/.*\(removed from the cache\).*/\1/' err | sort -u; }
++ for f in c/*; do dd if=/dev/urandom of=$f bs=100 count=1 seek=4 conv=notrunc status=none; done; pugmark run -q --cache-dir c -o /dev/null -- echo c 2>err; said
 > c
-$ for f in c/*; do truncate -s -1000 $f; done; pugmark run -q --cache-dir c -o /dev/null -- echo d
+> removed from the cache
+$ said() { sed 's/.*\(removed from the cache\).*/\1/' err | sort -u; }
++ for f in c/*; do truncate -s -1000 $f; done; pugmark run -q --cache-dir c -o /dev/null -- echo d 2>err; said
 > d
-$ for f in c/*; do : > $f; done; pugmark run -q --cache-dir c -o /dev/null -- echo e
+> removed from the cache
+$ said() { sed 's/.*\(removed from the cache\).*/\1/' err | sort -u; }
++ for f in c/*; do : > $f; done; pugmark run -q --cache-dir c -o /dev/null -- echo e 2>err; said
 > e
+> removed from the cache
 $ unshare -rm true 2> /dev/null || exec printf 'hi\n1\n0\n'
 + mkdir full; unshare -rm sh -c 'mount -t tmpfs -o size=64k,mode=700 none full && pugmark run -q --cache-dir full -o /dev/null -- echo hi 2> said; grep -c "No space left" said; ls -A full | grep -c tmp'
 > hi

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* addenda.c - units that were translated since a cache's file was written, kept beside it
  *
- * A file of translations (cache.c) of a large program has a hundred megabytes. What a run has to add to it, because
- * its input is another one, is a few: that is appended to a file of its own, so that it costs what it is, and the next run that
- * comes to such a unit takes it from there instead of translating it. When that has cost as much as writing the whole
- * file, or there is a lot, the whole is written, and the addenda go.
+ * A file of translations (cache.c) of a large program has a hundred megabytes. What a run has to
+ * add to it, because its input is another one, is a few: that is appended to a file of its own, so
+ * that it costs what it is, and the next run that comes to such a unit takes it from there instead
+ * of translating it. When that has cost as much as writing the whole file, or there is a lot, the
+ * whole is written, and the addenda go.
  *
  *   struct addenda_head     what the units are for
- *   struct record           one behind the other; after each the unit's code, blocks, map, relocations and links,
- *                           as struct xl_unit has them, counted from text and place as they were then
+ *   struct record           one behind the other; after each the unit's code, blocks, map,
+ * relocations and links, as struct xl_unit has them, counted from text and place as they were then
  *
  * INVARIANTS
- * (1) Nothing is ever written but at the end, in one piece, by one process at a time (flock()): what has been
- *     read once stays as it is. A file that is no good is unlinked, never changed.
- * (2) A unit is what the translator makes of the text, whatever else has been translated: where it goes on in
- *     another unit the relocation names the place in the text, and who takes it looks up what is there.
- * (3) Sums tell what is damaged; who takes a unit checks every number in it all the same. */
+ * (1) Nothing is ever written but at the end, in one piece, by one process at a time (flock()):
+ * what has been read once stays as it is. A file that is no good is unlinked, never changed. (2) A
+ * unit is what the translator makes of the text, whatever else has been translated: where it goes
+ * on in another unit the relocation names the place in the text, and who takes it looks up what is
+ * there. (3) Sums tell what is damaged; who takes a unit checks every number in it all the same. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@
 #include "collect/cache/addenda.h"
 
 #define HOLD (32u << 10)		/* bytes that are held until they are written */
-#define USED_PAGES UINT32_MAX		/* record.pc: no unit, but as `code` the bits of module.used */
+#define USED_PAGES UINT32_MAX /* record.pc: no unit, but as `code` the bits of module.used */
 #define MOST (256u << 20)		/* bytes of a record that is what it seems */
 
 struct record {
@@ -50,7 +51,7 @@ struct addenda {
 	struct addenda_head head;
 	int fd;				/* -1: no file */
 	uint64_t size;			/* of it, as far as it has been looked at */
-	bool bad;			/* there is something else behind that, or all of it is for somebody else */
+	bool bad; /* there is something else behind that, or all of it is for somebody else */
 	uint64_t put, most;		/* bytes that we have written there; that may be there */
 	ino_t ino;			/* of the file that we have written to, */
 	uint64_t end;			/* and up to where it is good */
@@ -61,11 +62,13 @@ struct addenda {
 	struct pm_buf more;		/* records that are not in the file yet */
 };
 
-/* ---- the file -------------------------------------------------------------------------------------- */
+/* ---- the file
+ * -------------------------------------------------------------------------------------- */
 static uint64_t bytes_of(const struct record *r)
 {
-	return (uint64_t)r->ncode + r->nblock * sizeof(struct xl_block) + r->nmap * sizeof(struct xl_map) +
-		r->nreloc * sizeof(struct xl_reloc) + r->nlink * sizeof(struct xl_link);
+	return (uint64_t)r->ncode + r->nblock * sizeof(struct xl_block) +
+	       r->nmap * sizeof(struct xl_map) + r->nreloc * sizeof(struct xl_reloc) +
+	       r->nlink * sizeof(struct xl_link);
 }
 
 static uint32_t head_sum(struct record r)
@@ -95,8 +98,9 @@ static bool read_at(int fd, void *p, size_t n, uint64_t at)
 /* The record at @at of a file of @size bytes. */
 static bool read_record(int fd, uint64_t at, uint64_t size, struct record *r)
 {
-	return size - at >= sizeof *r && read_at(fd, r, sizeof *r, at) && r->head_sum == head_sum(*r) &&
-		bytes_of(r) <= MOST && bytes_of(r) <= size - at - sizeof *r;
+	return size - at >= sizeof *r && read_at(fd, r, sizeof *r, at) &&
+	       r->head_sum == head_sum(*r) && bytes_of(r) <= MOST &&
+	       bytes_of(r) <= size - at - sizeof *r;
 }
 
 /* What is behind a->size is looked at. */
@@ -106,7 +110,8 @@ static void scan(struct addenda *a, uint64_t size)
 	struct record r;
 
 	if (!a->size) {
-		a->bad = size < sizeof h || !read_at(a->fd, &h, sizeof h, 0) || memcmp(&h, &a->head, sizeof h);
+		a->bad = size < sizeof h || !read_at(a->fd, &h, sizeof h, 0) ||
+			 memcmp(&h, &a->head, sizeof h);
 		if (a->bad)
 			return;
 		a->size = sizeof h;
@@ -148,7 +153,8 @@ static void look(struct addenda *a)
 	struct stat st, had;
 	const int fd = pm_kept_open(a->name, O_RDONLY, &st);
 
-	if (fd >= 0 && a->fd >= 0 && !fstat(a->fd, &had) && had.st_dev == st.st_dev && had.st_ino == st.st_ino) {
+	if (fd >= 0 && a->fd >= 0 && !fstat(a->fd, &had) && had.st_dev == st.st_dev &&
+	    had.st_ino == st.st_ino) {
 		close(fd);
 	} else {
 		forget(a);
@@ -164,8 +170,10 @@ static void addenda_name(const struct module *m, char name[128])
 	snprintf(name, 128, "pugmark-more-%s", m->key + strlen("pugmark-code-"));
 }
 
-/* ---- what runs find there ---------------------------------------------------------------------------- */
-struct addenda *addenda_open(struct spaces *s, const struct module *m, const struct addenda_head *head, uint64_t most)
+/* ---- what runs find there
+ * ---------------------------------------------------------------------------- */
+struct addenda *addenda_open(struct spaces *s, const struct module *m,
+			     const struct addenda_head *head, uint64_t most)
 {
 	struct addenda *a = s->cache->addenda;
 	char name[sizeof a->name];
@@ -209,17 +217,20 @@ static bool sound(const struct record *r, const struct xl_unit *u, uint32_t text
 	for (uint32_t i = 0; i < r->nblock; i++) {
 		const struct xl_block *b = &u->block[i];
 
-		if (b->pc - r->lo >= text_len || b->size > text_len - (b->pc - r->lo) || b->code >= r->ncode ||
-		    (b->indirect != XL_NONE && b->indirect >= r->ncode) || b->map > r->nmap || b->nmap > r->nmap - b->map ||
+		if (b->pc - r->lo >= text_len || b->size > text_len - (b->pc - r->lo) ||
+		    b->code >= r->ncode || (b->indirect != XL_NONE && b->indirect >= r->ncode) ||
+		    b->map > r->nmap || b->nmap > r->nmap - b->map ||
 		    (b->flow.in != XL_OPEN && b->flow.in >= r->nblock) ||
-		    (b->flow.out != XL_OPEN && b->flow.out >= r->nblock) || (b->prev != XL_NONE && b->prev >= r->nblock))
+		    (b->flow.out != XL_OPEN && b->flow.out >= r->nblock) ||
+		    (b->prev != XL_NONE && b->prev >= r->nblock))
 			return false;
 	}
 	for (uint32_t i = 0; i < r->nreloc; i++) {
 		const struct xl_reloc *x = &u->reloc[i];
 
 		if (x->at + 4ull > r->ncode ||
-		    ((x->kind == XL_REL_COUNTER || x->kind == XL_REL_BLOCK) && x->addend >= r->nblock) ||
+		    ((x->kind == XL_REL_COUNTER || x->kind == XL_REL_BLOCK) &&
+		     x->addend >= r->nblock) ||
 		    (x->kind == XL_REL_LINK && x->addend >= r->nlink))
 			return false;
 	}
@@ -229,7 +240,8 @@ static bool sound(const struct record *r, const struct xl_unit *u, uint32_t text
 	return true;
 }
 
-bool addenda_read(const struct addenda *a, const struct module *m, uint32_t pc, struct xl_unit *u, int64_t *distance)
+bool addenda_read(const struct addenda *a, const struct module *m, uint32_t pc, struct xl_unit *u,
+		  int64_t *distance)
 {
 	const uint64_t *at = pm_map_get(&a->at, pc);
 	struct record r;
@@ -251,8 +263,11 @@ bool addenda_read(const struct addenda *a, const struct module *m, uint32_t pc, 
 	ROOM(u->link, u->cap_link, r.nlink);
 #undef ROOM
 	struct iovec part[] = {
-		{ u->code, r.ncode }, { u->block, r.nblock * sizeof *u->block }, { u->map, r.nmap * sizeof *u->map },
-		{ u->reloc, r.nreloc * sizeof *u->reloc }, { u->link, r.nlink * sizeof *u->link },
+		{ u->code, r.ncode },
+		{ u->block, r.nblock * sizeof *u->block },
+		{ u->map, r.nmap * sizeof *u->map },
+		{ u->reloc, r.nreloc * sizeof *u->reloc },
+		{ u->link, r.nlink * sizeof *u->link },
 	};
 	if (preadv(a->fd, part, NR(part), (off_t)(*at + sizeof r)) != (ssize_t)bytes_of(&r))
 		return false;
@@ -271,7 +286,8 @@ bool addenda_read(const struct addenda *a, const struct module *m, uint32_t pc, 
 	return true;
 }
 
-/* ---- what runs leave there --------------------------------------------------------------------------- */
+/* ---- what runs leave there
+ * --------------------------------------------------------------------------- */
 #define PARTS 6u
 
 static uint64_t bytes_in(const struct iovec *part, unsigned n)
@@ -283,9 +299,10 @@ static uint64_t bytes_in(const struct iovec *part, unsigned n)
 	return sum;
 }
 
-/* A file of our own, which gets the name as a whole: what is good of @old, @n bytes, and @part behind that. If there was none,
- * another process may have just made one: that is good, too. */
-static bool write_new(const struct spaces *s, struct addenda *a, int old, uint64_t n, const struct iovec part[PARTS])
+/* A file of our own, which gets the name as a whole: what is good of @old, @n bytes, and @part
+ * behind that. If there was none, another process may have just made one: that is good, too. */
+static bool write_new(const struct spaces *s, struct addenda *a, int old, uint64_t n,
+		      const struct iovec part[PARTS])
 {
 	const int fd = pm_temp_unnamed(s->cache->fd, ".", 0600);
 	struct pm_buf had = { 0 };
@@ -312,7 +329,9 @@ static bool write_new(const struct spaces *s, struct addenda *a, int old, uint64
 /* How much of @fd, @st, is good. */
 static uint64_t good_part(const struct addenda *a, int fd, const struct stat *st)
 {
-	struct addenda now = { .head = a->head, .fd = fd, .size = a->ino == st->st_ino ? a->end : 0 };
+	struct addenda now = { .head = a->head,
+			       .fd = fd,
+			       .size = a->ino == st->st_ino ? a->end : 0 };
 
 	scan(&now, (uint64_t)st->st_size);
 	pm_map_release(&now.at);
@@ -348,7 +367,8 @@ static void write_parts(struct spaces *s, struct addenda *a, const struct iovec 
 	fd = open_locked(a, &st);
 	if (fd >= 0) {
 		good = good_part(a, fd, &st);
-		done = good && good == (uint64_t)st.st_size && writev(fd, part, PARTS) == (ssize_t)n;
+		done = good && good == (uint64_t)st.st_size &&
+		       writev(fd, part, PARTS) == (ssize_t)n;
 		a->ino = st.st_ino;
 		a->end = good + n;
 	}
@@ -372,7 +392,8 @@ bool addenda_flush(struct spaces *s, struct addenda *a)
 }
 
 /* @part[0] is @r, which is completed; @n of them. */
-static void add(struct spaces *s, struct addenda *a, struct record *r, const struct iovec part[PARTS], unsigned n)
+static void add(struct spaces *s, struct addenda *a, struct record *r,
+		const struct iovec part[PARTS], unsigned n)
 {
 	r->head_sum = head_sum(*r);
 	r->sum = record_sum(*r, part + 1, n - 1);
@@ -385,12 +406,18 @@ static void add(struct spaces *s, struct addenda *a, struct record *r, const str
 			pm_buf_add(&a->more, part[i].iov_base, part[i].iov_len);
 }
 
-void addenda_note(struct spaces *s, struct addenda *a, const struct module *m, const struct xl_unit *u)
+void addenda_note(struct spaces *s, struct addenda *a, const struct module *m,
+		  const struct xl_unit *u)
 {
 	struct record r = {
-		.lo = m->lo, .distance = (int64_t)(m->code + m->code_len - m->lo), .pc = (uint32_t)(u->block[0].pc - m->lo),
-		.ncode = (uint32_t)u->ncode, .nblock = (uint32_t)u->nblock, .nmap = (uint32_t)u->nmap,
-		.nreloc = (uint32_t)u->nreloc, .nlink = (uint32_t)u->nlink,
+		.lo = m->lo,
+		.distance = (int64_t)(m->code + m->code_len - m->lo),
+		.pc = (uint32_t)(u->block[0].pc - m->lo),
+		.ncode = (uint32_t)u->ncode,
+		.nblock = (uint32_t)u->nblock,
+		.nmap = (uint32_t)u->nmap,
+		.nreloc = (uint32_t)u->nreloc,
+		.nlink = (uint32_t)u->nlink,
 	};
 	const struct iovec part[PARTS] = {
 		{ &r, sizeof r }, { u->code, u->ncode }, { u->block, u->nblock * sizeof *u->block },

@@ -29,8 +29,8 @@
 #include "collect/cache/cache.h"
 #include "collect/space/store.h"
 
-/* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they are
- * mostly those that the code was saved with, and none of its pages need be touched. */
+/* Numbers of blocks and links are in the code. Where a module's begin is rounded up, so that they
+ * are mostly those that the code was saved with, and none of its pages need be touched. */
 #define BLOCK_STEP 4096u
 #define LINK_STEP 256u
 #define MAX_GAP 32u			/* steps that may be left out for that */
@@ -39,44 +39,58 @@
 #define SHADOW_RUN 16u			/* pages of it that are written at once */
 #define SHADOW_PAGES 1024u		/* no larger shadow is kept in a file */
 #define PIECE CACHE_PIECE
-#define WORTH_MOVING (128u << 10)	/* bytes of code that get other numbers than before: copied and changed */
+#define WORTH_MOVING \
+	(128u << 10) /* bytes of code that get other numbers than before: copied and changed */
 #define MANY (1u << 20)			/* bytes in memory that are worth giving back */
-/* What a process has had to do beyond its file is written down once that, over all runs since the file was written,
- * has taken as long as writing takes: together never more than twice of what could have been. In bytes of
- * code: a unit costs as much as UNIT_COST beyond its own, for the process waits for it, a page of a shadow that was
- * not foreseen LATE_COST; to write one byte of a file takes 1/WRITE_SHARE of that. (cc1, growing by 3 %: 130 ms each.) */
+/* What a process has had to do beyond its file is written down once that, over all runs since the
+ * file was written, has taken as long as writing takes: together never more than twice of what
+ * could have been. In bytes of code: a unit costs as much as UNIT_COST beyond its own, for the
+ * process waits for it, a page of a shadow that was not foreseen LATE_COST; to write one byte of a
+ * file takes 1/WRITE_SHARE of that. (cc1, growing by 3 %: 130 ms each.) */
 #define UNIT_COST 256u
 #define LATE_COST 256u
 #define WRITE_SHARE 16u
-/* ... of a unit from the addenda 1/TAKING_SHARE of that; and they have no more bytes than 1/ADDENDA_SHARE of the file's code. */
+/* ... of a unit from the addenda 1/TAKING_SHARE of that; and they have no more bytes than
+ * 1/ADDENDA_SHARE of the file's code. */
 #define TAKING_SHARE 4u
 #define ADDENDA_SHARE 4u
-#define SMALL_FILE (1u << 20)		/* of code: written at once, in a millisecond or two, for whoever starts next */
+#define SMALL_FILE \
+	(1u << 20) /* of code: written at once, in a millisecond or two, for whoever starts next \
+		    */
 #define LIBRARIES (1ull << 30)		/* bytes of them that are in front of one at most */
 #define LATE_SAVE 16u			/* pages, fewer do not count */
 
-/* ---- hashing --------------------------------------------------------------------------------------- */
+/* ---- hashing
+ * --------------------------------------------------------------------------------------- */
 static uint64_t build_number(void)
 {
 	extern const uint8_t pm_rt_text[], pm_rt_text_end[];
 	static uint64_t n;
 
-	/* the runtime's bytes (those for i386 are made from the same sources) and the translator's birth */
+	/* the runtime's bytes (those for i386 are made from the same sources) and the translator's
+	 * birth */
 	if (!n)
 		n = pm_mix(pm_rt_text, (size_t)(pm_rt_text_end - pm_rt_text), 1) ^
-		    pm_mix(PM_VERSION " " __DATE__ " " __TIME__, sizeof PM_VERSION " " __DATE__ " " __TIME__, 2);
+		    pm_mix(PM_VERSION " " __DATE__ " " __TIME__,
+			   sizeof PM_VERSION " " __DATE__ " " __TIME__, 2);
 	return n;
 }
 
 static void identify(const struct stat *st, struct identity *id)
 {
 	*id = (struct identity){
-		st->st_dev, st->st_ino, (uint64_t)st->st_size, (uint64_t)st->st_mtim.tv_sec,
-		(uint64_t)st->st_mtim.tv_nsec, (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec,
+		st->st_dev,
+		st->st_ino,
+		(uint64_t)st->st_size,
+		(uint64_t)st->st_mtim.tv_sec,
+		(uint64_t)st->st_mtim.tv_nsec,
+		(uint64_t)st->st_ctim.tv_sec,
+		(uint64_t)st->st_ctim.tv_nsec,
 	};
 }
 
-/* ---- the directory ------------------------------------------------------------------------------- */
+/* ---- the directory
+ * ------------------------------------------------------------------------------- */
 static bool make_dirs(char *path)
 {
 	for (char *p = path + 1; *p; p++)
@@ -117,7 +131,7 @@ enum pm_status cache_open(struct spaces *s, const struct cache_opts *opts, struc
 		return PM_OK;
 	if (!make_dirs(path) || (fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
 		if (!opts->dir)
-			return PM_OK;		/* a home that cannot be written is no reason not to run */
+			return PM_OK; /* a home that cannot be written is no reason not to run */
 		err->file = opts->dir;
 		return pm_fail_errno(err, "cannot use it as translation cache");
 	}
@@ -127,7 +141,8 @@ enum pm_status cache_open(struct spaces *s, const struct cache_opts *opts, struc
 		if (!opts->dir)
 			return PM_OK;
 		err->file = opts->dir;
-		return pm_fail_file(err, "others own it or can write to it: not used as translation cache");
+		return pm_fail_file(
+			err, "others own it or can write to it: not used as translation cache");
 	}
 	s->cache = pm_alloc(sizeof *s->cache);
 	*s->cache = (struct cache){ .opts = *opts, .fd = fd };
@@ -137,8 +152,8 @@ enum pm_status cache_open(struct spaces *s, const struct cache_opts *opts, struc
 	return PM_OK;
 }
 
-/* A program that breaks the ABI of flags is translated twice, once. An empty file says so from then on: by name the
- * program, as it is now, and this build. */
+/* A program that breaks the ABI of flags is translated twice, once. An empty file says so from then
+ * on: by name the program, as it is now, and this build. */
 static bool flags_name(const struct spaces *s, const char *program, char name[48])
 {
 	struct identity id;
@@ -189,7 +204,8 @@ static void make_key(struct module *m, uint32_t kind, int fd, const struct elf_h
 
 		if (g.type != PT_NOTE)
 			continue;
-		got = pread(fd, note, g.filesz < sizeof note ? g.filesz : sizeof note, (off_t)g.off);
+		got = pread(fd, note, g.filesz < sizeof note ? g.filesz : sizeof note,
+			    (off_t)g.off);
 		for (size_t at = 0; got > 0 && at + 12 <= (size_t)got; ) {
 			uint32_t h[3];
 
@@ -207,23 +223,26 @@ static void make_key(struct module *m, uint32_t kind, int fd, const struct elf_h
 		}
 	}
 	if (!n)
-		n = at0 + (size_t)sprintf(m->key + at0, "h%016" PRIx64, pm_mix(m->text, m->text_len, 0));
+		n = at0 +
+		    (size_t)sprintf(m->key + at0, "h%016" PRIx64, pm_mix(m->text, m->text_len, 0));
 	snprintf(m->key + n, sizeof m->key - n, "-%" PRIx64 "-%u", m->file_off >> 12, kind);
 }
 
-/* ---- loading ------------------------------------------------------------------------------------- */
+/* ---- loading
+ * ------------------------------------------------------------------------------------- */
 /* Another pugmark's, or for other options: no fault of the file. */
 static bool is_other(const struct cache_file *f, uint32_t kind)
 {
-	return f->version != CACHE_VERSION || f->abi != RT_ABI || f->build != build_number() || f->kind != kind;
+	return f->version != CACHE_VERSION || f->abi != RT_ABI || f->build != build_number() ||
+	       f->kind != kind;
 }
 
 static bool same_text(const struct cache_file *f, const struct space *sp, const struct module *m)
 {
 	struct identity id;
 
-	if (f->i386 != sp->i386 || f->text_len != m->text_len || f->file_off != m->file_off || f->absolute != m->absolute ||
-	    (m->absolute && f->lo != m->lo))
+	if (f->i386 != sp->i386 || f->text_len != m->text_len || f->file_off != m->file_off ||
+	    f->absolute != m->absolute || (m->absolute && f->lo != m->lo))
 		return false;
 	identify(&m->st, &id);
 	return !memcmp(&id, &f->id, sizeof id) || pm_mix(m->text, m->text_len, 0) == f->text_hash;
@@ -247,16 +266,8 @@ static uint64_t shadow_size(const struct module *m)
 	return (m->hi - m->lo) * 4;
 }
 
-
-
-
-
-
-
-
-
-
-/* ---- a file's contents ---------------------------------------------------------------------------- */
+/* ---- a file's contents
+ * ---------------------------------------------------------------------------- */
 static uint32_t number_from(uint32_t wanted, size_t next, uint32_t step)
 {
 	const uint32_t at = (uint32_t)((next + step - 1) / step * step);
@@ -264,22 +275,16 @@ static uint32_t number_from(uint32_t wanted, size_t next, uint32_t step)
 	return wanted >= at && (wanted - at) / step <= MAX_GAP ? wanted : at;
 }
 
-
-
-
-
-
-
-
-/* @n bytes of @fd, from @at on, come to @to as they are; what is behind, on their last page, means nothing. False:
- * they have to be copied. */
+/* @n bytes of @fd, from @at on, come to @to as they are; what is behind, on their last page, means
+ * nothing. False: they have to be copied. */
 static bool map_over(void *to, size_t n, int fd, uint64_t at)
 {
 	return !((uintptr_t)to % 4096) && !(at % 4096) &&
 	       mmap(to, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, (off_t)at) == to;
 }
 
-static void load_blocks(struct space *sp, uint32_t mi, const struct cache_file *f, uint32_t block0, int fd)
+static void load_blocks(struct space *sp, uint32_t mi, const struct cache_file *f, uint32_t block0,
+			int fd)
 {
 	struct module *m = &sp->module[mi];
 	struct blk *v = sp->block + block0;
@@ -297,11 +302,14 @@ static void load_blocks(struct space *sp, uint32_t mi, const struct cache_file *
 	}
 }
 
-/* What in the module's own copy of the file's code depends on its place and on numbers becomes right. */
+/* What in the module's own copy of the file's code depends on its place and on numbers becomes
+ * right. */
 static void relocate_code(const struct spaces *s, const struct space *sp, const struct module *m,
-			  const struct cache_file *f, uint32_t block0, uint32_t link0, uint32_t trace0)
+			  const struct cache_file *f, uint32_t block0, uint32_t link0,
+			  uint32_t trace0)
 {
-	const uint32_t counters = s->records ? trace0 : xl_counter_size(sp->i386) * (block0 - f->block0);
+	const uint32_t counters =
+		s->records ? trace0 : xl_counter_size(sp->i386) * (block0 - f->block0);
 	const uint64_t moved = (uint64_t)f->distance - (m->code - m->lo);
 	uint8_t *code = s->code + m->code_off;
 
@@ -311,14 +319,15 @@ static void relocate_code(const struct spaces *s, const struct space *sp, const 
 		add32(code, AT(f, rel_link), f->nrel_link, link0 - f->link0);
 	if (sp->i386) {
 		add32(code, AT(f, rel_pc), f->nrel_pc, (uint32_t)(m->lo - f->lo));
-		add32(code, AT(f, rel_place), f->nrel_place, (uint32_t)(m->code - (uint64_t)f->distance));
+		add32(code, AT(f, rel_place), f->nrel_place,
+		      (uint32_t)(m->code - (uint64_t)f->distance));
 	} else if (moved) {
 		add32(code, AT(f, rel_pc), f->nrel_pc, (uint32_t)moved);
 	}
 }
 
-static void load_units(struct spaces *s, struct space *sp, uint32_t mi, const struct cache_file *f, uint32_t block0,
-		       uint32_t trace0)
+static void load_units(struct spaces *s, struct space *sp, uint32_t mi, const struct cache_file *f,
+		       uint32_t block0, uint32_t trace0)
 {
 	const struct saved_unit *u = AT(f, units);
 	struct module *m = &sp->module[mi];
@@ -327,15 +336,18 @@ static void load_units(struct spaces *s, struct space *sp, uint32_t mi, const st
 		pm_grow(sp->unit, sp->nunit, sp->cap_unit);
 		pm_grow(m->unit, m->nunit, m->cap_unit);
 		m->unit[m->nunit++] = (uint32_t)sp->nunit;
-		sp->unit[sp->nunit++] = (struct unit){ mi, u[i].code, u[i].ncode, block0 + u[i].block,
-						       u[i].nblock, trace0 + u[i].block, false };
+		sp->unit[sp->nunit++] = (struct unit){ mi,	    u[i].code,
+						       u[i].ncode,  block0 + u[i].block,
+						       u[i].nblock, trace0 + u[i].block,
+						       false };
 		if (s->records)
 			s->hooks->number(s, sp, block0 + u[i].block, u[i].nblock);
 	}
 }
 
 /* Numbers in front of @link0 that nobody has are left out. */
-static void load_links(const struct spaces *s, struct space *sp, uint32_t mi, const struct cache_file *f, uint32_t link0)
+static void load_links(const struct spaces *s, struct space *sp, uint32_t mi,
+		       const struct cache_file *f, uint32_t link0)
 {
 	const struct link nobodys = { .module = UINT32_MAX, .done = true };
 	const struct saved_link *l = AT(f, links);
@@ -355,8 +367,14 @@ static void load_links(const struct spaces *s, struct space *sp, uint32_t mi, co
 			sp->link[sp->nlink++] = nobodys;
 			continue;
 		}
-		sp->link[sp->nlink] = (struct link){ target, mi, l[i].site, l[i].stub & LINK_STUB, 0, false,
-						     (l[i].stub & COUNTING_LINK) != 0, (l[i].stub & STALE_LINK) != 0 };
+		sp->link[sp->nlink] = (struct link){ target,
+						     mi,
+						     l[i].site,
+						     l[i].stub & LINK_STUB,
+						     0,
+						     false,
+						     (l[i].stub & COUNTING_LINK) != 0,
+						     (l[i].stub & STALE_LINK) != 0 };
 		link_target(s, sp, sp->nlink, target);
 		if (m->lo <= target && target < m->hi) {
 			head = pm_map_put(&sp->pending, target, NULL);
@@ -383,10 +401,12 @@ static void find_sections(struct module *m, const struct cache_file *f)
 	m->nused_counter = f->ncounter ? f->tier[TIERS - 1] : f->nblock;
 }
 
-static void load(struct spaces *s, struct space *sp, uint32_t mi, const struct cache_file *f, int fd, bool freeze)
+static void load(struct spaces *s, struct space *sp, uint32_t mi, const struct cache_file *f,
+		 int fd, bool freeze)
 {
 	const struct saved_outside *o = AT(f, outsides);
-	const uint32_t block0 = s->records ? (uint32_t)sp->nblock : number_from(f->block0, sp->nblock, BLOCK_STEP);
+	const uint32_t block0 =
+		s->records ? (uint32_t)sp->nblock : number_from(f->block0, sp->nblock, BLOCK_STEP);
 	const uint32_t link0 = number_from(f->link0, sp->nlink, LINK_STEP);
 	const uint32_t trace0 = s->records ? s->hooks->next_number(s) : 0;
 	struct module *m = &sp->module[mi];
@@ -394,7 +414,8 @@ static void load(struct spaces *s, struct space *sp, uint32_t mi, const struct c
 	find_sections(m, f);
 	/* nothing below writes to what is frozen */
 	freeze = freeze && !s->records && !sp->i386 && !(f->code % 4096) && block0 == f->block0 &&
-		 link0 == f->link0 && (int64_t)(m->code - m->lo) == f->distance && s->nfrozen < MAX_FROZEN;
+		 link0 == f->link0 && (int64_t)(m->code - m->lo) == f->distance &&
+		 s->nfrozen < MAX_FROZEN;
 	m->frozen = freeze ? f->ncode & ~4095u : 0;
 	m->frozen_shadow = freeze && m->shadowed && f->shadow && space_whole_shadow(m);
 	code_put(s, m, m->frozen, f->ncode);
@@ -423,13 +444,16 @@ static bool fits(const struct cache_file *f, const struct module *m)
 
 static void save_space(struct spaces *s, struct space *sp, bool anything);
 
-/* Processes that run learn for those that begin: a shell for its commands. A little more is not worth a file. */
+/* Processes that run learn for those that begin: a shell for its commands. A little more is not
+ * worth a file. */
 static void save_others(struct spaces *s, const struct space *sp, const struct module *m)
 {
 	for (struct space *o = s->all; o; o = o->next_space)
 		for (size_t k = 0; o != sp && k < o->nmodule; k++)
-			if (o->module[k].used && !o->module[k].dead && !strcmp(o->module[k].key, m->key) &&
-			    (o->module[k].nunit - o->module[k].saved_units) * 32 > o->module[k].nunit) {
+			if (o->module[k].used && !o->module[k].dead &&
+			    !strcmp(o->module[k].key, m->key) &&
+			    (o->module[k].nunit - o->module[k].saved_units) * 32 >
+				    o->module[k].nunit) {
 				s->hooks->note_used(s, o);
 				save_space(s, o, true);
 				break;
@@ -437,19 +461,28 @@ static void save_others(struct spaces *s, const struct space *sp, const struct m
 }
 
 /* Small files are written as a whole. */
-static void open_addenda(struct spaces *s, struct space *sp, struct module *m, const struct cache_file *f)
+static void open_addenda(struct spaces *s, struct space *sp, struct module *m,
+			 const struct cache_file *f)
 {
 	const struct addenda_head h = {
-		.magic = "pugmkMR\n", .version = ADDENDA_VERSION, .abi = RT_ABI, .kind = f->kind, .counting_copies = m->counting_copies,
-		.build = f->build, .absolute = m->absolute ? 1 + m->lo : 0,
-		.text_hash = f->text_hash, .text_len = m->text_len, .file_off = m->file_off,
+		.magic = "pugmkMR\n",
+		.version = ADDENDA_VERSION,
+		.abi = RT_ABI,
+		.kind = f->kind,
+		.counting_copies = m->counting_copies,
+		.build = f->build,
+		.absolute = m->absolute ? 1 + m->lo : 0,
+		.text_hash = f->text_hash,
+		.text_len = m->text_len,
+		.file_off = m->file_off,
 	};
 
 	if (f->ncode >= SMALL_FILE && !sp->i386)
 		m->addenda = addenda_open(s, m, &h, f->ncode / ADDENDA_SHARE);
 }
 
-static bool is_good(const struct module *m, const struct cache_file *f, int fd, const struct stat *st)
+static bool is_good(const struct module *m, const struct cache_file *f, int fd,
+		    const struct stat *st)
 {
 	const bool whole = cache_file_whole(f, (uint64_t)st->st_size);
 
@@ -464,8 +497,9 @@ static bool is_good(const struct module *m, const struct cache_file *f, int fd, 
 }
 
 /* The file @in, mapped up to its shadow, if it is for @m; what is no good is dropped. */
-static const struct cache_file *map_good(const struct spaces *s, const struct space *sp, const struct module *m,
-					 int in, const struct stat *st, size_t *size)
+static const struct cache_file *map_good(const struct spaces *s, const struct space *sp,
+					 const struct module *m, int in, const struct stat *st,
+					 size_t *size)
 {
 	const uint32_t kind = kind_of(s, sp);
 	const struct cache_file *f;
@@ -479,7 +513,8 @@ static const struct cache_file *map_good(const struct spaces *s, const struct sp
 	if (is_other(&head, kind))
 		return NULL;
 	if (head.size != (uint64_t)st->st_size || head.shadow > head.size) {
-		pm_kept_drop(m->key, st, "it has %lld bytes, not %" PRIu64, (long long)st->st_size, head.size);
+		pm_kept_drop(m->key, st, "it has %lld bytes, not %" PRIu64, (long long)st->st_size,
+			     head.size);
 		return NULL;
 	}
 	*size = head.shadow ? head.shadow : head.size;
@@ -492,7 +527,8 @@ static const struct cache_file *map_good(const struct spaces *s, const struct sp
 	return NULL;
 }
 
-static void load_module(struct spaces *s, struct space *sp, uint32_t mi, int fd, const struct elf_head *elf, bool freeze)
+static void load_module(struct spaces *s, struct space *sp, uint32_t mi, int fd,
+			const struct elf_head *elf, bool freeze)
 {
 	struct module *m = &sp->module[mi];
 	const struct cache_file *f;
@@ -536,7 +572,8 @@ static void load_module(struct spaces *s, struct space *sp, uint32_t mi, int fd,
 	s->nfrozen++;
 }
 
-/* The file that @m came from, when it is looked at again: it is as it was, or nobody can have come to it since. */
+/* The file that @m came from, when it is looked at again: it is as it was, or nobody can have come
+ * to it since. */
 static bool is_unchanged(const struct spaces *s, const struct module *m)
 {
 	const struct stat *was = &m->cache_st;
@@ -544,20 +581,24 @@ static bool is_unchanged(const struct spaces *s, const struct module *m)
 
 	if (!m->cache || m->cache_changed)
 		return !m->cache_changed;
-	if (m->file >= 0 ? fstat(m->file, &st) : fstatat(s->cache->fd, m->key, &st, AT_SYMLINK_NOFOLLOW))
+	if (m->file >= 0 ? fstat(m->file, &st)
+			 : fstatat(s->cache->fd, m->key, &st, AT_SYMLINK_NOFOLLOW))
 		return m->file < 0;
 	if (st.st_dev != was->st_dev || st.st_ino != was->st_ino || !st.st_nlink)
 		return m->file < 0 || (st.st_size == was->st_size &&
 				       !memcmp(&st.st_mtim, &was->st_mtim, sizeof st.st_mtim));
-	return st.st_size == was->st_size && !memcmp(&st.st_mtim, &was->st_mtim, sizeof st.st_mtim) &&
+	return st.st_size == was->st_size &&
+	       !memcmp(&st.st_mtim, &was->st_mtim, sizeof st.st_mtim) &&
 	       !memcmp(&st.st_ctim, &was->st_ctim, sizeof st.st_ctim);
 }
 
-/* ---- saving -------------------------------------------------------------------------------------- */
+/* ---- saving
+ * -------------------------------------------------------------------------------------- */
 static void complain(struct spaces *s)
 {
 	if (!s->cache->complained)
-		fprintf(stderr, "pugmark: cannot write the translation cache: %s\n", strerror(errno));
+		fprintf(stderr, "pugmark: cannot write the translation cache: %s\n",
+			strerror(errno));
 	s->cache->complained = true;
 }
 
@@ -632,7 +673,8 @@ static uint64_t put_section(struct out *o, const struct pm_buf *b)
 }
 
 /* All entries, as they are in memory. */
-static void put_shadow(struct out *o, const struct module *m, const struct shadow_entry *e, struct cache_file *f)
+static void put_shadow(struct out *o, const struct module *m, const struct shadow_entry *e,
+		       struct cache_file *f)
 {
 	static int32_t page[SHADOW_TEXT];
 	uint32_t pages = 0;
@@ -659,8 +701,9 @@ static void put_shadow(struct out *o, const struct module *m, const struct shado
 	}
 }
 
-/* A module that is being saved. Every section is what it was in the file that was loaded (@was), but for
- * a few places, and then what is new: so little is looked at, and the numbers of blocks and links stay. */
+/* A module that is being saved. Every section is what it was in the file that was loaded (@was),
+ * but for a few places, and then what is new: so little is looked at, and the numbers of blocks and
+ * links stay. */
 enum { SET_LINKS, SET_COUNTERS, SET_STUBS, SETS };
 struct saving {
 	struct spaces *s;
@@ -670,11 +713,13 @@ struct saving {
 	const struct cache_file *was;	/* all zero: there was none */
 	struct cache_file *f;
 	struct out out;
-	uint32_t *unit0;		/* of each unit of the space: its first block in the file; XL_NONE: not in it */
-	uint32_t *link0;		/* of each link of the space: its number in the file; XL_NONE likewise */
+	uint32_t *unit0; /* of each unit of the space: its first block in the file; XL_NONE: not in
+			    it */
+	uint32_t *link0; /* of each link of the space: its number in the file; XL_NONE likewise */
 	uint32_t *counter;		/* of each block of the file; NULL: its own number */
 	struct pm_buf targets;		/* struct target, those that are new, by number */
-	struct pm_buf sets[SETS];	/* struct set, ascending: fields of the code that are to be as they say */
+	struct pm_buf sets[SETS]; /* struct set, ascending: fields of the code that are to be as
+				     they say */
 };
 
 struct set {
@@ -685,8 +730,8 @@ struct target {
 	uint32_t pc, no;		/* pc: from lo */
 };
 
-/* @n bytes at @at of the file that was loaded. Read, not looked at where it is mapped: that costs more, and
- * the memory is ours as long as it is. */
+/* @n bytes at @at of the file that was loaded. Read, not looked at where it is mapped: that costs
+ * more, and the memory is ours as long as it is. */
 static void old_bytes(const struct saving *v, uint64_t at, void *to, size_t n)
 {
 	struct pm_err err = { 0 };
@@ -719,7 +764,8 @@ static uint32_t file_block(const struct saving *v, uint32_t i)
 	return v->unit0[u - v->sp->unit] + (i - u->block);
 }
 
-/* The block of @sp that has number @trace in traces; it belongs to @m, whose units ascend by number. */
+/* The block of @sp that has number @trace in traces; it belongs to @m, whose units ascend by
+ * number. */
 static uint32_t traced_block(const struct space *sp, const struct module *m, uint32_t trace)
 {
 	size_t a = 0, z = m->nunit;
@@ -754,7 +800,8 @@ static void sort_first(void *p, size_t n, size_t words)
 		}
 }
 
-/* ---- saving: units and blocks ---------------------------------------------------------------------- */
+/* ---- saving: units and blocks
+ * ---------------------------------------------------------------------- */
 static const struct unit *new_unit(const struct saving *v, size_t i)
 {
 	const struct unit *u = &v->sp->unit[v->m->unit[v->was->nunit + i]];
@@ -796,7 +843,9 @@ static void put_units(struct saving *v)
 	put_old(v, v->was->units, v->was->nunit * sizeof(struct saved_unit));
 	for (size_t i = 0; i < new_units(v); i++)
 		if ((u = new_unit(v, i)))
-			put(&v->out, &(struct saved_unit){ u->code, u->ncode, v->unit0[u - v->sp->unit], u->nblock },
+			put(&v->out,
+			    &(struct saved_unit){ u->code, u->ncode, v->unit0[u - v->sp->unit],
+						  u->nblock },
 			    sizeof(struct saved_unit));
 }
 
@@ -805,18 +854,20 @@ static void add_target(struct saving *v, const struct blk *b, uint32_t i, uint32
 {
 	const struct target x = { (uint32_t)(b->pc - v->m->lo), i };
 
-	if (!block_continues(v->s, v->sp, at) && !(b->flags & XL_COUNTS) && i < MAX_TARGETS && x.pc < v->f->text_len)
+	if (!block_continues(v->s, v->sp, at) && !(b->flags & XL_COUNTS) && i < MAX_TARGETS &&
+	    x.pc < v->f->text_len)
 		pm_buf_add(&v->targets, &x, sizeof x);
 }
 
-/* The list is the old one, and in each line what is new behind that. Of an old one that is damaged nothing is kept:
- * it will be translated again. */
+/* The list is the old one, and in each line what is new behind that. Of an old one that is damaged
+ * nothing is kept: it will be translated again. */
 static void put_targets(struct saving *v)
 {
 	const struct target *new = (const struct target *)v->targets.p;
 	const size_t nnew = v->targets.n / sizeof *new;
 	const uint64_t nline = lines_of(v->f->text_len);
-	uint32_t *line = pm_alloc(nline * 4), *next = pm_alloc(nline * 4), nold = v->was->ntarget, n = 0;
+	uint32_t *line = pm_alloc(nline * 4), *next = pm_alloc(nline * 4), nold = v->was->ntarget,
+		 n = 0;
 	uint32_t *old = pm_alloc(nold * 4ull), *all;
 
 	old_bytes(v, v->was->targets, old, nold * 4ull);
@@ -829,7 +880,8 @@ static void put_targets(struct saving *v)
 	for (size_t k = 0; k < nnew; k++)
 		line[new[k].pc / TARGET_LINE]++;
 	for (uint64_t i = 0; i < nline; i++) {
-		const uint32_t more = line[i], had = nold && i + 1 < nline ? next[i + 1] - next[i] : 0;
+		const uint32_t more = line[i],
+			       had = nold && i + 1 < nline ? next[i + 1] - next[i] : 0;
 
 		memcpy(all + n, old + (nold ? next[i] : 0), had * 4ull);
 		line[i] = n;
@@ -851,7 +903,8 @@ static void put_targets(struct saving *v)
 
 static void put_blocks(struct saving *v)
 {
-	const uint32_t *got = (const uint32_t *)v->m->entered.p, ngot = (uint32_t)(v->m->entered.n / 4);
+	const uint32_t *got = (const uint32_t *)v->m->entered.p,
+		       ngot = (uint32_t)(v->m->entered.n / 4);
 	const uint32_t first = v->m->first_cached, most = PIECE / sizeof(struct blk);
 	struct blk *b = (struct blk *)v->out.piece;
 	uint32_t map = v->was->nmap, c = 0, n;
@@ -911,7 +964,8 @@ static void put_map(struct saving *v)
 			const struct blk *b = &v->sp->block[u->block + k];
 
 			if (b->nmap)
-				put(&v->out, module_map(v->m, b->map), b->nmap * sizeof(struct xl_map));
+				put(&v->out, module_map(v->m, b->map),
+				    b->nmap * sizeof(struct xl_map));
 		}
 }
 
@@ -929,21 +983,27 @@ static struct pm_buf all_entries(const struct saving *v)
 
 		if (b->flags & XL_COUNTS)
 			continue;
-		pm_buf_add(&new, &(struct shadow_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect }, sizeof *add);
+		pm_buf_add(&new,
+			   &(struct shadow_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect },
+			   sizeof *add);
 	}
 	for (size_t j = 0; j < new_units(v); j++)
 		for (uint32_t c = 0; (u = new_unit(v, j)) && c < u->nblock; c++) {
 			const struct blk *b = &v->sp->block[u->block + c];
 
 			if (b->indirect != XL_NONE && !(b->flags & XL_COUNTS) && space_guests(b))
-				pm_buf_add(&new, &(struct shadow_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect },
+				pm_buf_add(&new,
+					   &(struct shadow_entry){ (uint32_t)(b->pc - v->m->lo),
+								   b->indirect },
 					   sizeof *add);
 		}
 	add = (const struct shadow_entry *)new.p;
 	n = new.n / sizeof *add;
 	sort_first(new.p, n, sizeof *add / 4);
 	while (i < v->was->nentry || k < n)
-		pm_buf_add(&all, k == n || (i < v->was->nentry && old[i].pc <= add[k].pc) ? &old[i++] : &add[k++],
+		pm_buf_add(&all,
+			   k == n || (i < v->was->nentry && old[i].pc <= add[k].pc) ? &old[i++]
+										    : &add[k++],
 			   sizeof *add);
 	pm_buf_release(&new);
 	return all;
@@ -957,16 +1017,19 @@ static void put_outsides(struct saving *v)
 	v->f->noutside = v->was->noutside;
 	put_old(v, v->was->outsides, v->was->noutside * sizeof(struct saved_outside));
 	for (size_t j = 0; pm_map_next(&v->sp->outside, &j, &block, &code); ) {
-		const struct saved_outside e = { file_block(v, (uint32_t)block), (uint32_t)code - 1 };
+		const struct saved_outside e = { file_block(v, (uint32_t)block),
+						 (uint32_t)code - 1 };
 
-		if (v->sp->block[block].module != v->mi || e.code < v->was->ncode || e.block == XL_NONE)
+		if (v->sp->block[block].module != v->mi || e.code < v->was->ncode ||
+		    e.block == XL_NONE)
 			continue;
 		put(&v->out, &e, sizeof e);
 		v->f->noutside++;
 	}
 }
 
-/* ---- saving: code ---------------------------------------------------------------------------------- */
+/* ---- saving: code
+ * ---------------------------------------------------------------------------------- */
 static void add_set(struct saving *v, unsigned which, uint32_t at, uint32_t value)
 {
 	pm_buf_add(&v->sets[which], &(struct set){ at, value }, sizeof(struct set));
@@ -996,8 +1059,8 @@ static bool is_resolved(const struct saving *v, uint32_t i, uint32_t *rel)
 	return true;
 }
 
-/* Links within the module that have been resolved are part of its code and done with; in the file's own list
- * they keep their place. Those to other modules are made anew. */
+/* Links within the module that have been resolved are part of its code and done with; in the file's
+ * own list they keep their place. Those to other modules are made anew. */
 static void put_links(struct saving *v)
 {
 	const struct saved_link *old = v->was->nlink ? AT(v->was, links) : NULL;
@@ -1012,7 +1075,8 @@ static void put_links(struct saving *v)
 		struct saved_link x = old[i];
 		uint32_t rel;
 
-		if (x.site != XL_NONE && m->lo <= l->target && l->target < m->hi && is_resolved(v, m->first_link + i, &rel)) {
+		if (x.site != XL_NONE && m->lo <= l->target && l->target < m->hi &&
+		    is_resolved(v, m->first_link + i, &rel)) {
 			add_set(v, SET_LINKS, x.site, rel);
 			x.site = XL_NONE;
 		}
@@ -1022,8 +1086,9 @@ static void put_links(struct saving *v)
 	v->f->nlink = v->was->nlink;
 	for (size_t i = 0; i < sp->nlink; i++) {
 		const struct link *l = &sp->link[i];
-		const struct saved_link x = { l->target - m->lo, l->site, l->stub | (l->counting ? COUNTING_LINK : 0) |
-					      (l->stale ? STALE_LINK : 0) };
+		const struct saved_link x = { l->target - m->lo, l->site,
+					      l->stub | (l->counting ? COUNTING_LINK : 0) |
+						      (l->stale ? STALE_LINK : 0) };
 
 		if (l->module != v->mi || l->site == XL_NONE || i - m->first_link < v->was->nlink ||
 		    (l->done && m->lo <= l->target && l->target < m->hi))
@@ -1035,7 +1100,8 @@ static void put_links(struct saving *v)
 }
 
 /* Relocations of the old code and of the new, which lies behind it. */
-static uint64_t put_places(struct saving *v, uint64_t old, uint32_t nold, struct pm_buf *new, uint32_t *n)
+static uint64_t put_places(struct saving *v, uint64_t old, uint32_t nold, struct pm_buf *new,
+			   uint32_t *n)
 {
 	const uint64_t at = begin(&v->out, 8);
 
@@ -1046,7 +1112,8 @@ static uint64_t put_places(struct saving *v, uint64_t old, uint32_t nold, struct
 	return at;
 }
 
-/* ---- saving: counters ------------------------------------------------------------------------------- */
+/* ---- saving: counters
+ * ------------------------------------------------------------------------------- */
 static uint32_t saved_counter(const struct saving *v, uint32_t block)
 {
 	return v->counter ? v->counter[block] : block;
@@ -1054,8 +1121,8 @@ static uint32_t saved_counter(const struct saving *v, uint32_t block)
 
 #define DERIVED (TIERS + 1)			/* of a counter that nothing counts in */
 
-/* How much block @i of the space, @k of unit @u, number @no of the file, has run, in this process or in one that wrote the
- * file. */
+/* How much block @i of the space, @k of unit @u, number @no of the file, has run, in this process
+ * or in one that wrote the file. */
 static unsigned tier_of(const struct saving *v, const struct unit *u, uint32_t k, uint32_t no)
 {
 	const struct cache_file *was = v->was;
@@ -1112,10 +1179,12 @@ static void put_counters(struct saving *v)
 	free(counted);
 }
 
-/* Of each counter in the file's old code which it will be; the caller free()s it. NULL: none changes. */
+/* Of each counter in the file's old code which it will be; the caller free()s it. NULL: none
+ * changes. */
 static uint32_t *counters_now(const struct saving *v)
 {
-	const uint32_t n = v->was->nblock, *counter = v->was->ncounter ? AT(v->was, counters) : NULL;
+	const uint32_t n = v->was->nblock,
+		       *counter = v->was->ncounter ? AT(v->was, counters) : NULL;
 	uint32_t *now;
 
 	if (!n || (v->f->block0 == v->was->block0 && !v->counter))
@@ -1130,20 +1199,23 @@ static uint32_t *counters_now(const struct saving *v)
 /* Of @all places in new code those that hold a number of something that is in the file. */
 static struct pm_buf new_counters(struct saving *v)
 {
-	const uint32_t each = xl_counter_size(v->sp->i386), *at = (const uint32_t *)v->m->rel_counter.p;
+	const uint32_t each = xl_counter_size(v->sp->i386),
+		       *at = (const uint32_t *)v->m->rel_counter.p;
 	const struct module *last = NULL;
 	struct pm_buf kept = { 0 };
 
 	for (size_t i = 0; i < v->m->rel_counter.n / 4; i++) {
 		const uint32_t was = field(v, at[i]);
-		const uint32_t block = v->s->records ? traced_block(v->sp, v->m, RT_RECORD_NUMBER(was)) :
-						      counter_block(v->sp, (was - RT_COUNTERS) / each, &last);
+		const uint32_t block =
+			v->s->records ? traced_block(v->sp, v->m, RT_RECORD_NUMBER(was))
+				      : counter_block(v->sp, (was - RT_COUNTERS) / each, &last);
 		const uint32_t no = block < v->sp->nblock ? file_block(v, block) : XL_NONE;
 
 		if (no == XL_NONE)
 			continue;
-		add_set(v, SET_COUNTERS, at[i], v->s->records ? RT_RECORD(no, v->sp->block[block].record) :
-							       RT_COUNTERS + each * (v->f->block0 + saved_counter(v, no)));
+		add_set(v, SET_COUNTERS, at[i],
+			v->s->records ? RT_RECORD(no, v->sp->block[block].record)
+				      : RT_COUNTERS + each * (v->f->block0 + saved_counter(v, no)));
 		pm_buf_add(&kept, &at[i], 4);
 	}
 	return kept;
@@ -1155,7 +1227,8 @@ static struct pm_buf new_stubs(struct saving *v)
 	struct pm_buf kept = { 0 };
 
 	for (size_t i = 0; i < v->m->rel_link.n / 4; i++) {
-		const uint32_t link = field(v, at[i]), no = link < v->sp->nlink ? v->link0[link] : XL_NONE;
+		const uint32_t link = field(v, at[i]),
+			       no = link < v->sp->nlink ? v->link0[link] : XL_NONE;
 
 		if (no == XL_NONE)
 			continue;
@@ -1165,8 +1238,8 @@ static struct pm_buf new_stubs(struct saving *v)
 	return kept;
 }
 
-/* Fields of the code, ascending, that are to become something else: by @by more than they are, with @set
- * what stands there, with @now another counter, @was and @is being the first ones. */
+/* Fields of the code, ascending, that are to become something else: by @by more than they are, with
+ * @set what stands there, with @now another counter, @was and @is being the first ones. */
 struct change {
 	const uint32_t *at;
 	const struct set *set;		/* instead */
@@ -1217,17 +1290,31 @@ static void put_code_section(struct saving *v)
 	unsigned nc = 0;
 
 	if (was->ncode && now)
-		c[nc++] = (struct change){ .at = AT(was, rel_counter), .n = was->nrel_counter, .now = now, .nnow = was->nblock, .each = each,
-			.was = RT_COUNTERS + each * was->block0, .is = RT_COUNTERS + each * f->block0 };
+		c[nc++] = (struct change){ .at = AT(was, rel_counter),
+					   .n = was->nrel_counter,
+					   .now = now,
+					   .nnow = was->nblock,
+					   .each = each,
+					   .was = RT_COUNTERS + each * was->block0,
+					   .is = RT_COUNTERS + each * f->block0 };
 	if (was->ncode && f->link0 != was->link0)
-		c[nc++] = (struct change){ .at = AT(was, rel_link), .n = was->nrel_link, .by = f->link0 - was->link0 };
+		c[nc++] = (struct change){ .at = AT(was, rel_link),
+					   .n = was->nrel_link,
+					   .by = f->link0 - was->link0 };
 	if (was->ncode && (v->sp->i386 ? f->lo != was->lo : f->distance != was->distance))
-		c[nc++] = (struct change){ .at = AT(was, rel_pc), .n = was->nrel_pc,
-			.by = (uint32_t)(v->sp->i386 ? f->lo - was->lo : (uint64_t)(was->distance - f->distance)) };
+		c[nc++] = (struct change){
+			.at = AT(was, rel_pc),
+			.n = was->nrel_pc,
+			.by = (uint32_t)(v->sp->i386 ? f->lo - was->lo
+						     : (uint64_t)(was->distance - f->distance))
+		};
 	if (was->ncode && f->distance != was->distance)
-		c[nc++] = (struct change){ .at = AT(was, rel_place), .n = was->nrel_place, .by = (uint32_t)(f->distance - was->distance) };
+		c[nc++] = (struct change){ .at = AT(was, rel_place),
+					   .n = was->nrel_place,
+					   .by = (uint32_t)(f->distance - was->distance) };
 	for (unsigned k = 0; k < SETS; k++)
-		c[nc++] = (struct change){ .set = (const struct set *)v->sets[k].p, .n = (uint32_t)(v->sets[k].n / sizeof(struct set)) };
+		c[nc++] = (struct change){ .set = (const struct set *)v->sets[k].p,
+					   .n = (uint32_t)(v->sets[k].n / sizeof(struct set)) };
 	v->f->code = begin(&v->out, 4096);
 	for (uint32_t a = 0, n; a < f->ncode; a += n) {
 		/* fields may lie across the ends: a little more, on both sides */
@@ -1245,7 +1332,8 @@ static void put_code_section(struct saving *v)
 	free(now);
 }
 
-/* ---- saving: files --------------------------------------------------------------------------------- */
+/* ---- saving: files
+ * --------------------------------------------------------------------------------- */
 /* Somebody else has written @m's file meanwhile, and knows more. */
 static bool superseded(const struct module *m, const struct cache_file *f)
 {
@@ -1256,9 +1344,10 @@ static bool superseded(const struct module *m, const struct cache_file *f)
 
 	if (fd >= 0)
 		close(fd);
-	return whole && !memcmp(now.magic, f->magic, sizeof now.magic) && now.version == f->version &&
-	       now.abi == f->abi && now.build == f->build && now.text_hash == f->text_hash &&
-	       now.text_len == f->text_len && now.sum != m->saved_sum && now.nblock >= f->nblock;
+	return whole && !memcmp(now.magic, f->magic, sizeof now.magic) &&
+	       now.version == f->version && now.abi == f->abi && now.build == f->build &&
+	       now.text_hash == f->text_hash && now.text_len == f->text_len &&
+	       now.sum != m->saved_sum && now.nblock >= f->nblock;
 }
 
 static void write_module(struct saving *v)
@@ -1278,9 +1367,11 @@ static void write_module(struct saving *v)
 	for (unsigned k = 0; k < SETS; k++)
 		sort_first(v->sets[k].p, v->sets[k].n / sizeof(struct set), sizeof(struct set) / 4);
 	f->rel_pc = put_places(v, was->rel_pc, was->nrel_pc, &m->rel_pc, &f->nrel_pc);
-	f->rel_counter = put_places(v, was->rel_counter, was->nrel_counter, &counters, &f->nrel_counter);
+	f->rel_counter =
+		put_places(v, was->rel_counter, was->nrel_counter, &counters, &f->nrel_counter);
 	f->rel_link = put_places(v, was->rel_link, was->nrel_link, &stubs, &f->nrel_link);
-	f->rel_place = put_places(v, was->rel_place, was->nrel_place, &m->rel_place, &f->nrel_place);
+	f->rel_place =
+		put_places(v, was->rel_place, was->nrel_place, &m->rel_place, &f->nrel_place);
 	pm_buf_release(&counters);
 	pm_buf_release(&stubs);
 	f->entries = put_section(o, &entries);
@@ -1298,11 +1389,13 @@ static void write_module(struct saving *v)
 	put_bytes(o, f, sizeof *f, 0);
 }
 
-/* Where @m's blocks say that they are. It need not be where they are, but if it is, they are mapped and not copied: that
- * is for small programs, whose few libraries lie highest. Who lies anywhere has no say. */
+/* Where @m's blocks say that they are. It need not be where they are, but if it is, they are mapped
+ * and not copied: that is for small programs, whose few libraries lie highest. Who lies anywhere
+ * has no say. */
 static uint64_t place_of(const struct spaces *s, const struct space *sp, const struct module *m)
 {
-	if (!m->cache || m->absolute || sp->i386 || (!s->cache->opts.aslr && m->cache->lo - m->lo > LIBRARIES))
+	if (!m->cache || m->absolute || sp->i386 ||
+	    (!s->cache->opts.aslr && m->cache->lo - m->lo > LIBRARIES))
 		return m->lo;
 	return m->cache->lo;
 }
@@ -1312,18 +1405,31 @@ static void save_module(struct spaces *s, struct space *sp, uint32_t mi, struct 
 {
 	static const struct cache_file none;
 	struct module *m = &sp->module[mi];
-	struct saving v = { .s = s, .sp = sp, .m = m, .mi = mi, .f = f, .was = m->cache ? m->cache : &none };
+	struct saving v = {
+		.s = s, .sp = sp, .m = m, .mi = mi, .f = f, .was = m->cache ? m->cache : &none
+	};
 	bool unnamed, placed;
 	char tmp[160];
 
 	*f = (struct cache_file){
-		.magic = CACHE_MAGIC, .version = CACHE_VERSION, .abi = RT_ABI, .kind = kind_of(s, sp),
-		.absolute = m->absolute, .i386 = sp->i386, .build = build_number(),
-		.text_len = m->text_len, .file_off = m->file_off, .lo = place_of(s, sp, m),
+		.magic = CACHE_MAGIC,
+		.version = CACHE_VERSION,
+		.abi = RT_ABI,
+		.kind = kind_of(s, sp),
+		.absolute = m->absolute,
+		.i386 = sp->i386,
+		.build = build_number(),
+		.text_len = m->text_len,
+		.file_off = m->file_off,
+		.lo = place_of(s, sp, m),
 		.text_hash = m->cache ? m->cache->text_hash : pm_mix(m->text, m->text_len, 0),
-		.distance = (int64_t)(sp->i386 ? m->code : m->code - m->lo), .ncode = (uint32_t)m->code_len,
-		.block0 = s->records ? 0 : f->block0, .link0 = f->link0, .nused = shadow_bits(m),
-		.module = m->cache && m->cache->module < mi ? m->cache->module : mi,	/* that of small programs */
+		.distance = (int64_t)(sp->i386 ? m->code : m->code - m->lo),
+		.ncode = (uint32_t)m->code_len,
+		.block0 = s->records ? 0 : f->block0,
+		.link0 = f->link0,
+		.nused = shadow_bits(m),
+		.module = m->cache && m->cache->module < mi ? m->cache->module
+							    : mi, /* that of small programs */
 	};
 	identify(&m->st, &f->id);
 	if (s->records)			/* counts nothing: whatever may be needed */
@@ -1341,15 +1447,17 @@ static void save_module(struct spaces *s, struct space *sp, uint32_t mi, struct 
 	unnamed = v.out.fd >= 0;
 	if (!unnamed) {
 		unlinkat(s->cache->fd, tmp, 0);
-		v.out.fd = openat(s->cache->fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-				  PM_KEPT_MODE);
+		v.out.fd =
+			openat(s->cache->fd, tmp,
+			       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, PM_KEPT_MODE);
 	}
 	write_module(&v);
-	/* over a file, ext4 waits until everything has a place on the disk; checksums tell what has not */
+	/* over a file, ext4 waits until everything has a place on the disk; checksums tell what has
+	 * not */
 	if (v.out.fd >= 0)
 		unlinkat(s->cache->fd, m->key, 0);
-	placed = v.out.fd >= 0 && (unnamed ? pm_temp_link(v.out.fd, s->cache->fd, m->key) :
-						      !renameat(s->cache->fd, tmp, s->cache->fd, m->key));
+	placed = v.out.fd >= 0 && (unnamed ? pm_temp_link(v.out.fd, s->cache->fd, m->key)
+					   : !renameat(s->cache->fd, tmp, s->cache->fd, m->key));
 	if (placed) {
 		s->cache->wrote = true;
 		m->saved_sum = f->sum;
@@ -1382,13 +1490,14 @@ static unsigned late_pages(const struct module *m)
 	return n;
 }
 
-/* Has more been spent beside @m's file, with what this process did since it asked last, than writing takes? If not, it is
- * noted. */
+/* Has more been spent beside @m's file, with what this process did since it asked last, than
+ * writing takes? If not, it is noted. */
 static bool worth_saving(const struct module *m, unsigned late)
 {
-	const uint64_t cost = m->addenda ? (m->taken + m->ntaken * UNIT_COST) / TAKING_SHARE :
-			      m->code_len - m->saved_code + (m->nunit - m->saved_units) * UNIT_COST +
-			      (uint64_t)late * LATE_COST;
+	const uint64_t cost = m->addenda ? (m->taken + m->ntaken * UNIT_COST) / TAKING_SHARE
+					 : m->code_len - m->saved_code +
+						   (m->nunit - m->saved_units) * UNIT_COST +
+						   (uint64_t)late * LATE_COST;
 	struct cache_file now;
 	struct stat st;
 	bool worth;
@@ -1410,8 +1519,8 @@ static bool worth_saving(const struct module *m, unsigned late)
 	return worth;
 }
 
-/* What is new goes, or has gone, to the addenda, and that is enough. It is not where code goes from the file to what is new so
- * often that all of it has been copied. */
+/* What is new goes, or has gone, to the addenda, and that is enough. It is not where code goes from
+ * the file to what is new so often that all of it has been copied. */
 static bool add_only(struct spaces *s, const struct module *m, bool more, unsigned late)
 {
 	const bool thawed = m->file >= 0 && !m->frozen;
@@ -1436,7 +1545,7 @@ static void note_changed(const struct spaces *s, const struct stat *st)
 static void save_space(struct spaces *s, struct space *sp, bool anything)
 {
 	struct cache_file f;
-	uint32_t block = 0, link = 0;		/* where the next one begins when all are loaded again */
+	uint32_t block = 0, link = 0; /* where the next one begins when all are loaded again */
 
 	for (uint32_t i = 0; i < sp->nmodule; i++) {
 		struct module *m = &sp->module[i];
@@ -1454,11 +1563,14 @@ static void save_space(struct spaces *s, struct space *sp, bool anything)
 		}
 		block = number_from(was ? was->block0 : 0, block, BLOCK_STEP);
 		link = number_from(was ? was->link0 : 0, link, LINK_STEP);
-		/* Numbers that it can have in programs of all sizes are neither lower than those of whoever has more in
-		 * front of it nor so high that they would be left out elsewhere; they are written down at once. In
-		 * a very large program it does without. */
-		moves = was && !s->records && !sp->i386 && (block != was->block0 || link != was->link0) &&
-			was->ncode >= WORTH_MOVING && (block == was->block0 || block <= BLOCK_STEP * MAX_GAP / 2) &&
+		/* Numbers that it can have in programs of all sizes are neither lower than those of
+		 * whoever has more in front of it nor so high that they would be left out
+		 * elsewhere; they are written down at once. In a very large program it does
+		 * without. */
+		moves = was && !s->records && !sp->i386 &&
+			(block != was->block0 || link != was->link0) &&
+			was->ncode >= WORTH_MOVING &&
+			(block == was->block0 || block <= BLOCK_STEP * MAX_GAP / 2) &&
 			(link == was->link0 || link <= LINK_STEP * MAX_GAP / 2);
 		f.block0 = was && was->block0 < block && !moves ? was->block0 : block;
 		f.link0 = was && was->link0 < link && !moves ? was->link0 : link;
@@ -1468,7 +1580,8 @@ static void save_space(struct spaces *s, struct space *sp, bool anything)
 		if (m->nunit > m->saved_units || late >= LATE_SAVE || moves) {
 			if (!moves && add_only(s, m, anything, late)) {
 				m->taken = m->ntaken = 0;
-			} else if (moves || anything || !was || m->addenda || worth_saving(m, late)) {
+			} else if (moves || anything || !was || m->addenda ||
+				   worth_saving(m, late)) {
 				if (m->addenda)
 					space_units_from_store(s, sp, i);
 				save_module(s, sp, i, &f);
@@ -1487,7 +1600,8 @@ static void save_space(struct spaces *s, struct space *sp, bool anything)
 	}
 }
 
-/* ---- the store --------------------------------------------------------------------------------------- */
+/* ---- the store
+ * --------------------------------------------------------------------------------------- */
 static bool next_unit(const struct module *m, size_t *i, uint32_t *pc)
 {
 	return addenda_next(m->addenda, i, pc);
@@ -1507,7 +1621,8 @@ static const struct store_ops cache_store = {
 	load_module, save_space, note_flags, next_unit, read_unit, note_unit,
 };
 
-/* ---- the limit ----------------------------------------------------------------------------------- */
+/* ---- the limit
+ * ----------------------------------------------------------------------------------- */
 struct entry {
 	char name[128];
 	uint64_t size;

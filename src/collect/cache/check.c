@@ -39,7 +39,8 @@ static void sections_of(const struct cache_file *f, struct section v[NSECTIONS])
 	memcpy(v, all, sizeof all);
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------ */
+/* ---- sums
+ * ------------------------------------------------------------------------------------------ */
 uint64_t cache_file_sum(const struct cache_file *f, uint64_t sections)
 {
 	struct cache_file h = *f;
@@ -57,7 +58,8 @@ uint64_t cache_shadow_sum(uint64_t sum, const void *page, uint64_t no)
 static uint64_t mix_section(const void *p, size_t n, uint64_t sum)
 {
 	for (size_t at = 0; at < n; at += CACHE_PIECE)
-		sum = pm_mix((const uint8_t *)p + at, n - at < CACHE_PIECE ? n - at : CACHE_PIECE, sum);
+		sum = pm_mix((const uint8_t *)p + at, n - at < CACHE_PIECE ? n - at : CACHE_PIECE,
+			     sum);
 	return sum;
 }
 
@@ -92,7 +94,8 @@ static bool mix_shadow(const struct cache_file *f, int fd, uint64_t *sum)
 	return true;
 }
 
-/* ---- contents -------------------------------------------------------------------------------------- */
+/* ---- contents
+ * -------------------------------------------------------------------------------------- */
 bool cache_file_whole(const struct cache_file *f, uint64_t size)
 {
 	const uint64_t end = f->shadow ? f->shadow : size;
@@ -138,8 +141,9 @@ static bool good_blocks(const struct cache_file *f)
 
 	for (uint32_t i = 0; i < f->nblock; i++)
 		if (b[i].pc - f->lo >= f->text_len || b[i].size > f->text_len - (b[i].pc - f->lo) ||
-		    b[i].module != f->module || b[i].map > f->nmap || b[i].nmap > f->nmap - b[i].map ||
-		    b[i].code >= f->ncode || (b[i].indirect != XL_NONE && b[i].indirect >= f->ncode))
+		    b[i].module != f->module || b[i].map > f->nmap ||
+		    b[i].nmap > f->nmap - b[i].map || b[i].code >= f->ncode ||
+		    (b[i].indirect != XL_NONE && b[i].indirect >= f->ncode))
 			return false;
 	for (uint32_t i = 0; i < f->ncounter; i++)
 		if (counter[i] >= f->ncounter || counted[counter[i]] != i)
@@ -174,8 +178,10 @@ static bool good_code(const struct cache_file *f)
 	for (uint32_t i = 0; i < f->noutside; i++)
 		if (o[i].block >= f->nblock || o[i].code >= f->ncode)
 			return false;
-	return good_places(f, f->rel_pc, f->nrel_pc) && good_places(f, f->rel_counter, f->nrel_counter) &&
-	       good_places(f, f->rel_link, f->nrel_link) && good_places(f, f->rel_place, f->nrel_place);
+	return good_places(f, f->rel_pc, f->nrel_pc) &&
+	       good_places(f, f->rel_counter, f->nrel_counter) &&
+	       good_places(f, f->rel_link, f->nrel_link) &&
+	       good_places(f, f->rel_place, f->nrel_place);
 }
 
 static bool good_lines(const struct cache_file *f)

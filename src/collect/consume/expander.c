@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The generated code has rdi = the next event (or address), less what `off` says; rsi = the record; rdx = what is known;
- * r8 = 0; rax and rcx are free. */
+/* The generated code has rdi = the next event (or address), less what `off` says; rsi = the record;
+ * rdx = what is known; r8 = 0; rax and rcx are free. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -152,7 +152,10 @@ static void block(struct code *o, const struct expander_part *p)
 static void value(struct code *o, unsigned reg, uint16_t v)
 {
 	if (v >= X86_VAL_KNOWN)
-		op(o, 0x8b, reg, RDX, 8 * (v == X86_VAL_RSP ? KNOWN_RSP : v == X86_VAL_FS ? KNOWN_FS : KNOWN_GS));
+		op(o, 0x8b, reg, RDX,
+		   8 * (v == X86_VAL_RSP  ? KNOWN_RSP
+			: v == X86_VAL_FS ? KNOWN_FS
+					  : KNOWN_GS));
 	else if (X86_VAL_HOW(v) == X86_VAL_SIGN)
 		op(o, 0x63, reg, RSI, 4 + (int32_t)X86_VAL_AT(v));	/* movsxd */
 	else if (o->wide && X86_VAL_HOW(v) == X86_VAL_WHOLE)
@@ -194,7 +197,7 @@ static bool reference(struct code *o, const struct x86_ref *r)
 			constant(o, RAX, 0);
 		if (sum.index != X86_VAL_NONE) {
 			value(o, RCX, sum.index);
-			put(o, "\x48\x8d\x04", 3);			/* lea rax, [rax + rcx * scale] */
+			put(o, "\x48\x8d\x04", 3); /* lea rax, [rax + rcx * scale] */
 			put8(o, (unsigned)__builtin_ctz(sum.scale | 0x100u) << 6 | RCX << 3 | RAX);
 		}
 		add_constant(o, r->disp);
@@ -212,8 +215,9 @@ static bool reference(struct code *o, const struct x86_ref *r)
 	return true;
 }
 
-expander_fn *expander_compile(struct expander *x, enum expander_what what, const struct expander_part *part,
-			      uint32_t npart, uint16_t rsp, int64_t rsp_add, bool wide)
+expander_fn *expander_compile(struct expander *x, enum expander_what what,
+			      const struct expander_part *part, uint32_t npart, uint16_t rsp,
+			      int64_t rsp_add, bool wide)
 {
 	struct code o = { .c = x->write + x->n, .wide = wide, .what = what };
 	const size_t begin = x->n;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* expander.h - machine code that turns one record of a trace buffer into its events, or its addresses
+/* expander.h - machine code that turns one record of a trace buffer into its events, or its
+ * addresses
  *
- * What a record becomes is fixed but for the values in it: block entries are constants, addresses are sums
- * of two values and a constant. A loop over a description of that mispredicts its end in every other
- * record; straight code does not, and takes half the instructions. */
+ * What a record becomes is fixed but for the values in it: block entries are constants, addresses
+ * are sums of two values and a constant. A loop over a description of that mispredicts its end in
+ * every other record; straight code does not, and takes half the instructions. */
 #ifndef PM_PROCESS_EXPANDER_H
 #define PM_PROCESS_EXPANDER_H
 
@@ -35,8 +36,10 @@ typedef void *expander_fn(void *to, const uint8_t *record, uint64_t known[KNOWN_
 /* NULL: the system does not let us execute what we write (or PUGMARK_NO_EXPANDER is set). */
 struct expander *expander_new(void);
 void expander_free(struct expander *x);
-/* The stack pointer becomes value @rsp + @rsp_add; @wide: 64-bit code. NULL: some reference is no sum, or there is no room. */
-expander_fn *expander_compile(struct expander *x, enum expander_what what, const struct expander_part *part,
-			      uint32_t npart, uint16_t rsp, int64_t rsp_add, bool wide);
+/* The stack pointer becomes value @rsp + @rsp_add; @wide: 64-bit code. NULL: some reference is no
+ * sum, or there is no room. */
+expander_fn *expander_compile(struct expander *x, enum expander_what what,
+			      const struct expander_part *part, uint32_t npart, uint16_t rsp,
+			      int64_t rsp_add, bool wide);
 
 #endif

@@ -24,8 +24,9 @@ static void list_release(struct counts_of *c)
 	c->count = NULL;
 }
 
-/* Callers make room for as many as there will probably be, and give back what was too much: memory that is used
- * for the first time, as a list's that moves when it grows, takes longer than what is done here with it. */
+/* Callers make room for as many as there will probably be, and give back what was too much: memory
+ * that is used for the first time, as a list's that moves when it grows, takes longer than what is
+ * done here with it. */
 static inline void add_count(struct counts_of *c, uint32_t block, uint64_t count)
 {
 	if (!count)
@@ -38,7 +39,8 @@ static inline void add_count(struct counts_of *c, uint32_t block, uint64_t count
 
 /* The next piece of a thread's @nblock counters that was ever touched, from *at on, as bytes of the
  * data file. False: no more. */
-static bool next_piece(const struct session *s, uint32_t block, uint64_t bytes, off_t *at, off_t *stop)
+static bool next_piece(const struct session *s, uint32_t block, uint64_t bytes, off_t *at,
+		       off_t *stop)
 {
 	const off_t base = (off_t)(block * RT_BLOCK_SIZE + RT_COUNTERS), end = base + (off_t)bytes;
 
@@ -51,11 +53,12 @@ static bool next_piece(const struct session *s, uint32_t block, uint64_t bytes, 
 	return true;
 }
 
-/* ---- 32-bit counters -------------------------------------------------------------------------------
- * A counter of a 32-bit program wraps: what it has counted since it was last looked at is the
- * difference, provided that it cannot have gone round meanwhile. One increment takes a cycle at least,
- * so that 2^32 of them take 0.7 s of processor time at 6 GHz. The counter of a block without one of
- * its own is moved by detours only, in both directions, and is signed. */
+/* ---- 32-bit counters
+ * ------------------------------------------------------------------------------- A counter of a
+ * 32-bit program wraps: what it has counted since it was last looked at is the difference, provided
+ * that it cannot have gone round meanwhile. One increment takes a cycle at least, so that 2^32 of
+ * them take 0.7 s of processor time at 6 GHz. The counter of a block without one of its own is
+ * moved by detours only, in both directions, and is signed. */
 #define WRAP_SECONDS 0.7
 
 static void sample(const struct session *s, const struct space *sp, struct thread *t)
@@ -112,8 +115,10 @@ void gather_sample(struct session *s)
 			continue;
 		used = used_time(p->pid);
 		if (gap > WRAP_SECONDS && used > p->sampled + WRAP_SECONDS && !s->sampled_late) {
-			fprintf(stderr, "pugmark: process %u ran on for %.1f s while pugmark was kept from "
-				"running: counts may be too low\n", p->pid, used - p->sampled);
+			fprintf(stderr,
+				"pugmark: process %u ran on for %.1f s while pugmark was kept from "
+				"running: counts may be too low\n",
+				p->pid, used - p->sampled);
 			s->sampled_late = true;
 		}
 		p->sampled = used;
@@ -124,13 +129,15 @@ void gather_sample(struct session *s)
 	s->sampled = session_now();
 }
 
-/* ---- threads --------------------------------------------------------------------------------------- */
+/* ---- threads
+ * --------------------------------------------------------------------------------------- */
 static void mark(uint64_t *set, uint32_t i)
 {
 	set[i / 64] |= 1ull << i % 64;
 }
 
-/* @c becomes what the 64-bit counters of @t say, ascending by block. Only pages that were ever touched are looked at. */
+/* @c becomes what the 64-bit counters of @t say, ascending by block. Only pages that were ever
+ * touched are looked at. */
 static void read_counters(const struct session *s, struct space *sp, const struct thread *t,
 			  struct counts_of *c, bool clear)
 {
@@ -176,7 +183,7 @@ void gather_thread(struct session *s, struct proc *p, struct thread *t)
 	pm_grow(p->counts, p->ncounts, p->cap_counts);
 	c = &p->counts[p->ncounts++];
 	*c = (struct counts_of){ .tid = t->tid };
-	if (s->tracer)			/* counts nothing; i386: buffers are where counters would be */
+	if (s->tracer) /* counts nothing; i386: buffers are where counters would be */
 		return;
 	if (!sp->i386) {
 		read_counters(s, sp, t, c, true);
@@ -194,7 +201,8 @@ void gather_thread(struct session *s, struct proc *p, struct thread *t)
 		memset(s->data + at, 0, (size_t)(stop - at));
 }
 
-/* ---- counts that are derived ----------------------------------------------------------------------- */
+/* ---- counts that are derived
+ * ----------------------------------------------------------------------- */
 static int by_block(const void *a, const void *b)
 {
 	const struct pm_cut_at *x = a, *y = b;
@@ -237,9 +245,11 @@ static const struct unit *unit_from(const struct space *sp, uint32_t block, cons
 	return from;
 }
 
-/* A thread's counters, ascending by block, become entries of each block: of those that have one, and of
- * the others, unit by unit. An entry that was cut off before the first instruction is none. */
-static void derive(struct session *s, const struct proc *p, const struct space *sp, struct counts_of *c)
+/* A thread's counters, ascending by block, become entries of each block: of those that have one,
+ * and of the others, unit by unit. An entry that was cut off before the first instruction is none.
+ */
+static void derive(struct session *s, const struct proc *p, const struct space *sp,
+		   struct counts_of *c)
 {
 	struct counts_of out = { .tid = c->tid };
 	const struct unit *at = sp->unit;
@@ -262,7 +272,7 @@ static void derive(struct session *s, const struct proc *p, const struct space *
 		const uint32_t end = u->block + u->nblock;
 		const size_t k0 = k;
 
-		if (first < u->block || first >= end) {		/* of no unit: nobody counts there */
+		if (first < u->block || first >= end) { /* of no unit: nobody counts there */
 			j += counted;
 			k += !counted;
 			continue;
@@ -296,7 +306,8 @@ static void derive(struct session *s, const struct proc *p, const struct space *
 	*c = out;
 }
 
-/* Nobody is left, and so no file's text will be unmapped any more (session_unmap()), nor changed by the programs. */
+/* Nobody is left, and so no file's text will be unmapped any more (session_unmap()), nor changed by
+ * the programs. */
 static bool is_last(const struct session *s, const struct proc *p)
 {
 	for (size_t i = 0; i < s->nproc; i++)
@@ -316,7 +327,8 @@ static struct copied *copied(struct text *t, uint32_t number, size_t n)
 	return &t->copied[number];
 }
 
-/* The code of block @i for what is returned: of the file (@stays), or in it, mostly once for all processes that have the file. */
+/* The code of block @i for what is returned: of the file (@stays), or in it, mostly once for all
+ * processes that have the file. */
 static const uint8_t *code_of(struct session *s, const struct space *sp, uint32_t i, bool stays)
 {
 	const struct blk *b = &sp->block[i];
@@ -364,7 +376,8 @@ void gather_used(struct session *s, struct space *sp)
 	}
 }
 
-static uint32_t object_of(struct pm_counts *out, struct pm_counts_process *q, const struct module *m)
+static uint32_t object_of(struct pm_counts *out, struct pm_counts_process *q,
+			  const struct module *m)
 {
 	struct pm_counts_object *o;
 
@@ -373,8 +386,10 @@ static uint32_t object_of(struct pm_counts *out, struct pm_counts_process *q, co
 			return (uint32_t)i;
 	pm_grow(q->object, q->nobject, q->cap_object);
 	o = &q->object[q->nobject];
-	*o = (struct pm_counts_object){ .path = pm_arena_strdup(&out->mem, m->path), .bias = m->bias,
-					.lo = m->lo, .hi = m->hi };
+	*o = (struct pm_counts_object){ .path = pm_arena_strdup(&out->mem, m->path),
+					.bias = m->bias,
+					.lo = m->lo,
+					.hi = m->hi };
 	return (uint32_t)q->nobject++;
 }
 
@@ -383,8 +398,8 @@ static bool is_cut_short(const struct space *sp, const struct pm_cut_at *c)
 	return c->done && c->done < sp->block[c->block].n;
 }
 
-/* The numbers of all blocks of @p that ran, or began to, ascending; the caller's to free(). A list that is these has
- * none any more. */
+/* The numbers of all blocks of @p that ran, or began to, ascending; the caller's to free(). A list
+ * that is these has none any more. */
 static uint32_t *blocks_that_ran(const struct proc *p, const struct space *sp, size_t *n)
 {
 	const size_t words = sp->nblock / 64 + 1;
@@ -444,10 +459,15 @@ void gather_process(struct session *s, struct proc *p)
 	uint32_t *ran, *object;
 
 	*q = (struct pm_counts_process){
-		.pid = p->pid, .parent = p->parent,
+		.pid = p->pid,
+		.parent = p->parent,
 		.program = pm_arena_strdup(&out->mem, p->user.program ? p->user.program : "?"),
-		.status = p->status, .signal = p->signal, .execed = p->execed,
-		.incomplete = !p->execed && !p->clean_exit, .unknown_at = p->unknown_at, .nunknown = p->nunknown,
+		.status = p->status,
+		.signal = p->signal,
+		.execed = p->execed,
+		.incomplete = !p->execed && !p->clean_exit,
+		.unknown_at = p->unknown_at,
+		.nunknown = p->nunknown,
 		.isa = sp->i386 ? PM_ISA_X86_32 : PM_ISA_X86_64,
 	};
 	p->unknown_at = NULL;
@@ -470,8 +490,12 @@ void gather_process(struct session *s, struct proc *p)
 		if (!object[b->module])
 			object[b->module] = object_of(out, q, m) + 1;
 		*x = (struct pm_piece){
-			.pc = b->pc, .bytes = code_of(s, sp, ran[i], stays), .size = b->size, .n = b->n,
-			.object = (uint16_t)(object[b->module] - 1), .falls = b->flags & XL_FALLS,
+			.pc = b->pc,
+			.bytes = code_of(s, sp, ran[i], stays),
+			.size = b->size,
+			.n = b->n,
+			.object = (uint16_t)(object[b->module] - 1),
+			.falls = b->flags & XL_FALLS,
 		};
 	}
 	for (size_t i = 0; i < p->ncounts; i++) {

@@ -2,9 +2,10 @@
 /* inject.c - put the runtime into a process that stands at its exec stop
  *
  * At that stop the program and its interpreter are mapped and nothing has run. A handful of remote
- * system calls map the runtime; the rest of the work it does itself. Names, auxv and brk stay the program's
- * own. A 64-bit program makes the calls in one go, by code that is poked over the beginning of the page of
- * its first instruction and taken back; every stop costs both sides a change of processes. */
+ * system calls map the runtime; the rest of the work it does itself. Names, auxv and brk stay the
+ * program's own. A 64-bit program makes the calls in one go, by code that is poked over the
+ * beginning of the page of its first instruction and taken back; every stop costs both sides a
+ * change of processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -32,9 +33,11 @@ static struct runtime {
 	const uint8_t *text, *text_end, *data, *data_end;
 	uint64_t image, image_data;
 	off_t data_off;			/* page aligned; from the file's start, where the text is */
-} runtimes[2] = {			/* [1]: i386 */
+} runtimes[2] = {
+	/* [1]: i386 */
 	{ pm_rt_text, pm_rt_text_end, pm_rt_data, pm_rt_data_end, RT_IMAGE, RT_IMAGE_DATA, 0 },
-	{ pm_rt32_text, pm_rt32_text_end, pm_rt32_data, pm_rt32_data_end, RT32_IMAGE, RT32_IMAGE_DATA, 0 },
+	{ pm_rt32_text, pm_rt32_text_end, pm_rt32_data, pm_rt32_data_end, RT32_IMAGE,
+	  RT32_IMAGE_DATA, 0 },
 };
 
 /* Write [p, end) to file @fd, from the page at @at on. Returns the page behind; 0: it failed. */
@@ -47,8 +50,8 @@ static off_t put_pages(int fd, const uint8_t *p, const uint8_t *end, off_t at)
 	return at + ((end - p + 4095) & ~(off_t)4095);
 }
 
-/* Write the runtime of the width that is wanted for the first time. All processes execute what is there: nobody
- * changes it any more. */
+/* Write the runtime of the width that is wanted for the first time. All processes execute what is
+ * there: nobody changes it any more. */
 static bool runtime_ready(struct session *s, struct runtime *rt)
 {
 	const off_t behind = (rt->data_end - rt->data + 4095) & ~(off_t)4095;
@@ -88,7 +91,8 @@ bool is_i386(pid_t pid)
 	return !ptrace(PTRACE_GETREGS, pid, 0, &r) && r.cs == CS_I386;
 }
 
-/* ---- calls of a 32-bit program, one by one: all its registers are arguments ------------------------- */
+/* ---- calls of a 32-bit program, one by one: all its registers are arguments
+ * ------------------------- */
 #define NR32_open 5
 #define NR32_close 6
 #define NR32_mmap2 192
@@ -129,52 +133,64 @@ static bool remote(pid_t pid, const struct user_regs_struct *at, long *ret, long
 	return true;
 }
 
-static bool map_runtime32(const struct runtime *rt, pid_t pid, const struct user_regs_struct *regs, uint64_t path_at,
-			  long *fd)
+static bool map_runtime32(const struct runtime *rt, pid_t pid, const struct user_regs_struct *regs,
+			  uint64_t path_at, long *fd)
 {
-	const size_t ntext = (size_t)(rt->text_end - rt->text), ndata = (size_t)(rt->data_end - rt->data);
+	const size_t ntext = (size_t)(rt->text_end - rt->text),
+		     ndata = (size_t)(rt->data_end - rt->data);
 	long word, ret;
 	bool ok;
 
 	errno = 0;
 	word = ptrace(PTRACE_PEEKTEXT, pid, (void *)regs->rip, 0);
-	if (errno || ptrace(PTRACE_POKETEXT, pid, (void *)regs->rip, (void *)((word & ~0xffffl) | 0x80cd)))
+	if (errno ||
+	    ptrace(PTRACE_POKETEXT, pid, (void *)regs->rip, (void *)((word & ~0xffffl) | 0x80cd)))
 		return false;
-	ok = remote(pid, regs, fd, NR32_open, path_at, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0) && *fd >= 0;
+	ok = remote(pid, regs, fd, NR32_open, path_at, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0) &&
+	     *fd >= 0;
 	ok = ok && remote(pid, regs, &ret, NR32_mmap2, rt->image, ntext, PROT_READ | PROT_EXEC,
 			  MAP_PRIVATE | MAP_FIXED, (uint64_t)*fd, 0) &&
 	     ret == (long)rt->image;
-	ok = ok && remote(pid, regs, &ret, NR32_mmap2, rt->image_data, ndata, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_FIXED, (uint64_t)*fd, (uint64_t)rt->data_off) &&
+	ok = ok &&
+	     remote(pid, regs, &ret, NR32_mmap2, rt->image_data, ndata, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_FIXED, (uint64_t)*fd, (uint64_t)rt->data_off) &&
 	     ret == (long)rt->image_data;
 	ok = ok && remote(pid, regs, &ret, NR32_close, (uint64_t)*fd, 0, 0, 0, 0, 0);
 	return !ptrace(PTRACE_POKETEXT, pid, (void *)regs->rip, (void *)word) && ok;
 }
 
-/* ---- calls of a 64-bit program ------------------------------------------------------------------------ */
-/* In: rdi path, rsi flags; r12 and r13 place and size of the text, r14 and r15 of the data, r9 and rbp their
- * offsets, r10 MAP_*. Out: r8 descriptor, rbx and r12 places; each negative if it failed. */
+/* ---- calls of a 64-bit program
+ * ------------------------------------------------------------------------ */
+/* In: rdi path, rsi flags; r12 and r13 place and size of the text, r14 and r15 of the data, r9 and
+ * rbp their offsets, r10 MAP_*. Out: r8 descriptor, rbx and r12 places; each negative if it failed.
+ */
 static const uint8_t map_code[72] = {
-	0xb8, 2, 0, 0, 0,		/* mov $SYS_open, %eax: here, for rax is what the end of execve sets */
-	0x0f, 0x05,			/* syscall */
-	0x49, 0x89, 0xc0,		/* mov %rax, %r8 */
-	0xb8, 9, 0, 0, 0,		/* mov $SYS_mmap, %eax */
-	0x4c, 0x89, 0xe7,		/* mov %r12, %rdi */
-	0x4c, 0x89, 0xee,		/* mov %r13, %rsi */
-	0xba, 5, 0, 0, 0,		/* mov $(PROT_READ | PROT_EXEC), %edx */
-	0x0f, 0x05,			/* syscall */
-	0x48, 0x89, 0xc3,		/* mov %rax, %rbx */
-	0xb8, 9, 0, 0, 0,		/* mov $SYS_mmap, %eax */
-	0x4c, 0x89, 0xf7,		/* mov %r14, %rdi */
-	0x4c, 0x89, 0xfe,		/* mov %r15, %rsi */
-	0xba, 3, 0, 0, 0,		/* mov $(PROT_READ | PROT_WRITE), %edx */
-	0x49, 0x89, 0xe9,		/* mov %rbp, %r9 */
-	0x0f, 0x05,			/* syscall */
-	0x49, 0x89, 0xc4,		/* mov %rax, %r12 */
-	0xb8, 3, 0, 0, 0,		/* mov $SYS_close, %eax */
-	0x4c, 0x89, 0xc7,		/* mov %r8, %rdi */
-	0x0f, 0x05,			/* syscall */
-	0xcc,				/* int3: byte 65 */
+	0xb8, 2,    0,
+	0,    0,	  /* mov $SYS_open, %eax: here, for rax is what the end of execve sets */
+	0x0f, 0x05,	  /* syscall */
+	0x49, 0x89, 0xc0, /* mov %rax, %r8 */
+	0xb8, 9,    0,
+	0,    0,	  /* mov $SYS_mmap, %eax */
+	0x4c, 0x89, 0xe7, /* mov %r12, %rdi */
+	0x4c, 0x89, 0xee, /* mov %r13, %rsi */
+	0xba, 5,    0,
+	0,    0,	  /* mov $(PROT_READ | PROT_EXEC), %edx */
+	0x0f, 0x05,	  /* syscall */
+	0x48, 0x89, 0xc3, /* mov %rax, %rbx */
+	0xb8, 9,    0,
+	0,    0,	  /* mov $SYS_mmap, %eax */
+	0x4c, 0x89, 0xf7, /* mov %r14, %rdi */
+	0x4c, 0x89, 0xfe, /* mov %r15, %rsi */
+	0xba, 3,    0,
+	0,    0,	  /* mov $(PROT_READ | PROT_WRITE), %edx */
+	0x49, 0x89, 0xe9, /* mov %rbp, %r9 */
+	0x0f, 0x05,	  /* syscall */
+	0x49, 0x89, 0xc4, /* mov %rax, %r12 */
+	0xb8, 3,    0,
+	0,    0,	  /* mov $SYS_close, %eax */
+	0x4c, 0x89, 0xc7, /* mov %r8, %rdi */
+	0x0f, 0x05,	  /* syscall */
+	0xcc,		  /* int3: byte 65 */
 };
 #define MAP_CODE_END 66
 
@@ -190,8 +206,8 @@ static bool poke(pid_t pid, uint64_t at, const void *from, size_t n)
 	return true;
 }
 
-static bool map_runtime64(const struct runtime *rt, pid_t pid, const struct user_regs_struct *regs, uint64_t path_at,
-			  long *fd)
+static bool map_runtime64(const struct runtime *rt, pid_t pid, const struct user_regs_struct *regs,
+			  uint64_t path_at, long *fd)
 {
 	const uint64_t at = regs->rip & ~4095ull;
 	struct user_regs_struct r = *regs;
@@ -200,7 +216,8 @@ static bool map_runtime64(const struct runtime *rt, pid_t pid, const struct user
 	bool stopped = false, ok;
 	int status;
 
-	if (process_vm_readv(pid, &to, 1, &from, 1, 0) != sizeof saved || !poke(pid, at, map_code, sizeof map_code))
+	if (process_vm_readv(pid, &to, 1, &from, 1, 0) != sizeof saved ||
+	    !poke(pid, at, map_code, sizeof map_code))
 		return false;
 	r.rip = at;
 	r.orig_rax = ~0ull;
@@ -216,8 +233,8 @@ static bool map_runtime64(const struct runtime *rt, pid_t pid, const struct user
 	ok = !ptrace(PTRACE_SETREGS, pid, 0, &r);
 	/* signals are blocked, but for one: it stops again when it goes on */
 	for (r.rip = 0; ok && r.rip != at + MAP_CODE_END; )
-		ok = !ptrace(PTRACE_CONT, pid, 0, 0) && wait_for(pid, &status) == pid && WIFSTOPPED(status) &&
-		     !ptrace(PTRACE_GETREGS, pid, 0, &r) &&
+		ok = !ptrace(PTRACE_CONT, pid, 0, 0) && wait_for(pid, &status) == pid &&
+		     WIFSTOPPED(status) && !ptrace(PTRACE_GETREGS, pid, 0, &r) &&
 		     (WSTOPSIG(status) == SIGTRAP || (stopped = WSTOPSIG(status) == SIGSTOP));
 	*fd = (long)r.r8;
 	ok = ok && *fd >= 0 && r.rbx == rt->image && r.r12 == rt->image_data;
@@ -226,11 +243,15 @@ static bool map_runtime64(const struct runtime *rt, pid_t pid, const struct user
 	return poke(pid, at, saved, sizeof saved) && ok;
 }
 
-/* One call of a 64-bit program at its exec stop, by code in its first page, which the caller puts back. */
-static bool call64(pid_t pid, const struct user_regs_struct *regs, uint32_t nr, const uint64_t arg[4], long *ret)
+/* One call of a 64-bit program at its exec stop, by code in its first page, which the caller puts
+ * back. */
+static bool call64(pid_t pid, const struct user_regs_struct *regs, uint32_t nr,
+		   const uint64_t arg[4], long *ret)
 {
 	const uint64_t at = regs->rip & ~4095ull;
-	uint8_t code[] = { 0xb8, (uint8_t)nr, 0, 0, 0, 0x0f, 0x05, 0xcc };	/* mov $nr, %eax; syscall; int3 */
+	uint8_t code[] = {
+		0xb8, (uint8_t)nr, 0, 0, 0, 0x0f, 0x05, 0xcc
+	}; /* mov $nr, %eax; syscall; int3 */
 	struct user_regs_struct r = *regs;
 	int status;
 
@@ -240,8 +261,9 @@ static bool call64(pid_t pid, const struct user_regs_struct *regs, uint32_t nr, 
 	r.rsi = arg[1];
 	r.rdx = arg[2];
 	r.r10 = arg[3];
-	if (!poke(pid, at, code, sizeof code) || ptrace(PTRACE_SETREGS, pid, 0, &r) || ptrace(PTRACE_CONT, pid, 0, 0) ||
-	    wait_for(pid, &status) != pid || !WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, pid, 0, &r))
+	if (!poke(pid, at, code, sizeof code) || ptrace(PTRACE_SETREGS, pid, 0, &r) ||
+	    ptrace(PTRACE_CONT, pid, 0, 0) || wait_for(pid, &status) != pid ||
+	    !WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, pid, 0, &r))
 		return false;
 	*ret = (long)r.rax;
 	return WSTOPSIG(status) == SIGTRAP && r.rip == at + sizeof code;
@@ -278,43 +300,56 @@ struct letter {				/* on the stack of a program that is about to receive it */
 };
 
 /* By a socket that is the program's own. @at: of a struct letter. */
-static bool send_files(struct session *s, pid_t pid, const struct user_regs_struct *regs, uint64_t at, int fd[3])
+static bool send_files(struct session *s, pid_t pid, const struct user_regs_struct *regs,
+		       uint64_t at, int fd[3])
 {
 	const int files[3] = { s->rt_fd[0], s->spaces.code_fd, s->data_fd };
 	struct letter l = { 0 };
 	struct iovec io = { &l.byte, 1 }, got = { &l, sizeof l }, there = { (void *)at, sizeof l };
-	struct msghdr out = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = l.control, .msg_controllen = sizeof l.control };
+	struct msghdr out = { .msg_iov = &io,
+			      .msg_iovlen = 1,
+			      .msg_control = l.control,
+			      .msg_controllen = sizeof l.control };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&out);
 	int pidfd, ours;
 	uint64_t pair;
 	long ret;
 	bool ok;
 
-	if (!call64(pid, regs, SYS_socketpair, (const uint64_t []){ AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, at }, &ret) ||
+	if (!call64(pid, regs, SYS_socketpair,
+		    (const uint64_t[]){ AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, at }, &ret) ||
 	    ret || !read_word(pid, at, 8, &pair))
 		return false;
-	*c = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof files) };
+	*c = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+			       .cmsg_type = SCM_RIGHTS,
+			       .cmsg_len = CMSG_LEN(sizeof files) };
 	memcpy(CMSG_DATA(c), files, sizeof files);
 	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	ours = (int)syscall(SYS_pidfd_getfd, pidfd, (int)pair, 0);
 	ok = ours >= 0 && sendmsg(ours, &out, 0) == 1;
 	l.io = (struct iovec){ (void *)(at + offsetof(struct letter, byte)), 1 };
-	l.head = (struct msghdr){ .msg_iov = (void *)(at + offsetof(struct letter, io)), .msg_iovlen = 1,
-		.msg_control = (void *)(at + offsetof(struct letter, control)), .msg_controllen = sizeof l.control };
+	l.head = (struct msghdr){ .msg_iov = (void *)(at + offsetof(struct letter, io)),
+				  .msg_iovlen = 1,
+				  .msg_control = (void *)(at + offsetof(struct letter, control)),
+				  .msg_controllen = sizeof l.control };
 	ok = ok && write_mem(pid, at, &l, sizeof l) &&
-	     call64(pid, regs, SYS_recvmsg, (const uint64_t []){ pair >> 32, at + offsetof(struct letter, head), MSG_CMSG_CLOEXEC, 0 },
+	     call64(pid, regs, SYS_recvmsg,
+		    (const uint64_t[]){ pair >> 32, at + offsetof(struct letter, head),
+					MSG_CMSG_CLOEXEC, 0 },
 		    &ret) &&
-	     ret == 1 && process_vm_readv(pid, &got, 1, &there, 1, 0) == sizeof l && c->cmsg_len == CMSG_LEN(sizeof files);
+	     ret == 1 && process_vm_readv(pid, &got, 1, &there, 1, 0) == sizeof l &&
+	     c->cmsg_len == CMSG_LEN(sizeof files);
 	memcpy(fd, CMSG_DATA(c), sizeof files);
 	close(ours);
 	close(pidfd);
-	return close64(pid, regs, (uint32_t)pair) && close64(pid, regs, (uint32_t)(pair >> 32)) && ok;
+	return close64(pid, regs, (uint32_t)pair) && close64(pid, regs, (uint32_t)(pair >> 32)) &&
+	       ok;
 }
 
-/* Where /proc is another one, or does not let us be looked at, the program cannot open our files: it gets
- * descriptors of them. */
-static bool pass_files(struct session *s, pid_t pid, const struct user_regs_struct *regs, uint64_t at, struct rt_boot *boot,
-		       char rt_path[64])
+/* Where /proc is another one, or does not let us be looked at, the program cannot open our files:
+ * it gets descriptors of them. */
+static bool pass_files(struct session *s, pid_t pid, const struct user_regs_struct *regs,
+		       uint64_t at, struct rt_boot *boot, char rt_path[64])
 {
 	const uint64_t page = regs->rip & ~4095ull;
 	uint64_t saved;
@@ -367,17 +402,20 @@ static uint32_t personality_of(pid_t pid)
 /* Of a program that the runtime has loaded: is this the runtime's? */
 bool is_runtime(const struct session *s, const struct mapping *x)
 {
-	return s->loaded && ((x->lo >= RT_IMAGE && x->hi <= RT_IMAGE + RT_IMAGE_SIZE) || x->lo == RT_SHADOW ||
-			     (x->lo >= RT_CODE_VAULT && x->hi <= RT_DATA_VAULT + RT_DATA_SIZE));
+	return s->loaded &&
+	       ((x->lo >= RT_IMAGE && x->hi <= RT_IMAGE + RT_IMAGE_SIZE) || x->lo == RT_SHADOW ||
+		(x->lo >= RT_CODE_VAULT && x->hi <= RT_DATA_VAULT + RT_DATA_SIZE));
 }
 
-bool inject_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct space *sp, char *why, size_t n)
+bool inject_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct space *sp, char *why,
+		 size_t n)
 {
 	if (!maps_read(pid, &s->spaces.maps)) {
 		snprintf(why, n, "its memory map cannot be read");
 		return false;
 	}
-	for (const struct mapping *x = s->spaces.maps.v; x < s->spaces.maps.v + s->spaces.maps.n; x++) {
+	for (const struct mapping *x = s->spaces.maps.v; x < s->spaces.maps.v + s->spaces.maps.n;
+	     x++) {
 		uint64_t lo = x->lo;
 
 		if (sp->i386 && lo < RT32_CODE_VAULT + RT32_CODE_SIZE && x->hi > RT32_BLOCKS) {
@@ -387,10 +425,12 @@ bool inject_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct spac
 		}
 		if (!strcmp(x->path, "[vdso]"))
 			boot->vdso = lo;
-		if (!(x->prot & PROT_EXEC) || lo >> 63 || is_runtime(s, x))	/* the vsyscall page is the kernel's */
+		if (!(x->prot & PROT_EXEC) || lo >> 63 ||
+		    is_runtime(s, x)) /* the vsyscall page is the kernel's */
 			continue;
 		if (boot->nrange < NR(boot->range)) {
-			boot->range[boot->nrange++] = (struct rt_range){ lo, x->hi, x->prot, x->shared };
+			boot->range[boot->nrange++] =
+				(struct rt_range){ lo, x->hi, x->prot, x->shared };
 			if (boot->exec_all && !strcmp(x->path, "[stack]"))
 				lo = x->hi - STACK_MAX;		/* it grows */
 			space_range_add(sp, lo, x->hi, x->prot, x->shared, false);
@@ -399,8 +439,9 @@ bool inject_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct spac
 	return boot->nrange > 0;
 }
 
-/* The program finds the same in every run, and on every kernel: the 16 bytes from which libc draws its
- * stack protector and pointer guard; no vDSO. @sp: its stack pointer, where words have @size bytes. */
+/* The program finds the same in every run, and on every kernel: the 16 bytes from which libc draws
+ * its stack protector and pointer guard; no vDSO. @sp: its stack pointer, where words have @size
+ * bytes. */
 static void fix_start(pid_t pid, uint64_t sp, unsigned size, bool random, bool no_vdso)
 {
 	const uint64_t ignore = 1 /* AT_IGNORE */;
@@ -413,7 +454,8 @@ static void fix_start(pid_t pid, uint64_t sp, unsigned size, bool random, bool n
 			return;
 		nulls += !value;
 	}
-	for (; read_word(pid, sp, size, &key) && key && read_word(pid, sp + size, size, &value); sp += 2 * size) {
+	for (; read_word(pid, sp, size, &key) && key && read_word(pid, sp + size, size, &value);
+	     sp += 2 * size) {
 		if (key == 25 /* AT_RANDOM */ && random)
 			write_mem(pid, value, "pugmark-random-0", 16);
 		if ((key == 32 /* AT_SYSINFO */ || key == 33 /* AT_SYSINFO_EHDR */) && no_vdso)
@@ -421,8 +463,8 @@ static void fix_start(pid_t pid, uint64_t sp, unsigned size, bool random, bool n
 	}
 }
 
-static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint64_t *entry,
-			   char *why, size_t n)
+static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct space *sp,
+			   uint64_t *entry, char *why, size_t n)
 {
 	struct user_regs_struct regs;
 	struct rt_boot boot = { .block = block };
@@ -446,8 +488,9 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 	session_path(s, rt_path, s->rt_fd[sp->i386]);
 	*entry = boot.entry = regs.rip;
 	boot.code = sp->base;
-	/* A 32-bit program that does not say otherwise may execute whatever it can read: the kernel must
-	 * not execute originals for it, and the runtime remembers what the program believes. */
+	/* A 32-bit program that does not say otherwise may execute whatever it can read: the kernel
+	 * must not execute originals for it, and the runtime remembers what the program believes.
+	 */
 	boot.exec_all = sp->i386 && personality_of(pid) & READ_IMPLIES_EXEC;
 	if (!inject_maps(s, pid, &boot, sp, why, n))
 		return false;
@@ -459,7 +502,8 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 	ok = write_mem(pid, path_at, rt_path, sizeof rt_path) &&
 	     (sp->i386 ? map_runtime32 : map_runtime64)(rt, pid, &regs, path_at, &fd);
 	if (!ok && fd < 0 && !sp->i386 && pass_files(s, pid, &regs, path_at, &boot, own_path))
-		ok = write_mem(pid, path_at, own_path, sizeof own_path) && map_runtime64(rt, pid, &regs, path_at, &fd);
+		ok = write_mem(pid, path_at, own_path, sizeof own_path) &&
+		     map_runtime64(rt, pid, &regs, path_at, &fd);
 	ok = ok && write_mem(pid, rt->image_data, &boot, sizeof boot);
 	if (!ok) {
 		take_back(pid, &regs, &boot);
@@ -479,7 +523,8 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 	return true;
 }
 
-bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint64_t *entry, char *why, size_t n)
+bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint64_t *entry,
+	    char *why, size_t n)
 {
 	uint64_t mask = 0, all = ~0ull;
 	bool ok;

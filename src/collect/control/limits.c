@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - what tracing reserves of addresses, and sizes of memory files, is no business of the program's limits
+/* limits.c - what tracing reserves of addresses, and sizes of memory files, is no business of the
+ * program's limits
  *
- * The limits were set with the program alone in mind. We need more: so ours are raised, and the program's are as
- * they were, but that its addresses are limited to RT_OURS_SIZE more than it sees (runtime/limits.c). */
+ * The limits were set with the program alone in mind. We need more: so ours are raised, and the
+ * program's are as they were, but that its addresses are limited to RT_OURS_SIZE more than it sees
+ * (runtime/limits.c). */
 #include <stdio.h>
 #include <sys/resource.h>
 
@@ -14,7 +16,8 @@ static const struct {
 	uint64_t need;
 } limits[] = {
 	{ RLIMIT_AS, "address space", "ulimit -v", RT_OURS_SIZE },
-	{ RLIMIT_FSIZE, "the size of files", "ulimit -f", RT_CODE_SIZE > RT_DATA_SIZE ? RT_CODE_SIZE : RT_DATA_SIZE },
+	{ RLIMIT_FSIZE, "the size of files", "ulimit -f",
+	  RT_CODE_SIZE > RT_DATA_SIZE ? RT_CODE_SIZE : RT_DATA_SIZE },
 };
 _Static_assert(NR(limits) == NR(((struct session *)0)->limit), "one for each");
 
@@ -31,9 +34,13 @@ enum pm_status limits_raise(struct session *s, struct pm_err *err)
 		if (was->rlim_cur >= limits[i].need || !setrlimit(limits[i].resource, &none))
 			continue;
 		if (was->rlim_max < limits[i].need || setrlimit(limits[i].resource, &most))
-			return pm_fail_file(err, "tracing needs %llu GiB, most of which is only reserved; the hard limit on %s "
-					    "(%s -H) is %llu KiB", (unsigned long long)(limits[i].need >> 30), limits[i].what,
-					    limits[i].shell, (unsigned long long)(was->rlim_max >> 10));
+			return pm_fail_file(err,
+					    "tracing needs %llu GiB, most of which is only "
+					    "reserved; the hard limit on %s "
+					    "(%s -H) is %llu KiB",
+					    (unsigned long long)(limits[i].need >> 30),
+					    limits[i].what, limits[i].shell,
+					    (unsigned long long)(was->rlim_max >> 10));
 	}
 	return PM_OK;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* loader.c - files to execute instead of programs, where ptrace() is refused
  *
- * Such a file is the runtime as an executable of its own, with what it has to know filled in: it loads the program
- * (runtime/map_program.c). What the kernel does for scripts is done here: their interpreters go in front of the arguments. */
+ * Such a file is the runtime as an executable of its own, with what it has to know filled in: it
+ * loads the program (runtime/map_program.c). What the kernel does for scripts is done here: their
+ * interpreters go in front of the arguments. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,10 +19,11 @@
 
 extern const uint8_t pm_rt_text[], pm_rt_text_end[], pm_rt_data[], pm_rt_data_end[];
 
-#define SCRIPTS_MAX 5			/* the kernel's limit of interpreters that are scripts themselves */
+#define SCRIPTS_MAX 5 /* the kernel's limit of interpreters that are scripts themselves */
 #define LINE_MAX_ 256			/* ... of a script's first line */
 
-/* ---- scripts ---------------------------------------------------------------------------------------- */
+/* ---- scripts
+ * ---------------------------------------------------------------------------------------- */
 static bool put_string(struct loading *l, const char *s)
 {
 	const size_t n = strlen(s) + 1;
@@ -58,8 +60,8 @@ static bool replace_by(struct loading *l, const char *interpreter)
 	return l->program >= 0 && put_string(l, interpreter);
 }
 
-/* While l->program is a script, its interpreter instead; or of what is nothing the kernel knows @shell, if there is one, as
- * execvp() does it. False: it cannot be executed. */
+/* While l->program is a script, its interpreter instead; or of what is nothing the kernel knows
+ * @shell, if there is one, as execvp() does it. False: it cannot be executed. */
 static bool follow_scripts(struct loading *l, const char *shell)
 {
 	for (int depth = 0; depth <= SCRIPTS_MAX; depth++) {
@@ -72,14 +74,15 @@ static bool follow_scripts(struct loading *l, const char *shell)
 		if (n < 2 || memcmp(line, "#!", 2))
 			return shell && !depth && replace_by(l, shell);
 		line[strcspn(line, "\n")] = 0;
-		if (!split_line(line, &interpreter, &argument) || (*argument && !put_string(l, argument)) ||
-		    !replace_by(l, interpreter))
+		if (!split_line(line, &interpreter, &argument) ||
+		    (*argument && !put_string(l, argument)) || !replace_by(l, interpreter))
 			return false;
 	}
 	return false;
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------- */
+/* ---- the file
+ * ---------------------------------------------------------------------------------------- */
 static bool put_at(int fd, const void *p, size_t n, off_t at)
 {
 	return pwrite(fd, p, n, at) == (ssize_t)n;
@@ -87,32 +90,51 @@ static bool put_at(int fd, const void *p, size_t n, off_t at)
 
 static Elf64_Phdr segment(uint32_t flags, uint64_t off, uint64_t at, uint64_t n)
 {
-	return (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = flags, .p_offset = off, .p_vaddr = at, .p_paddr = at,
-			     .p_filesz = n, .p_memsz = n, .p_align = 4096 };
+	return (Elf64_Phdr){ .p_type = PT_LOAD,
+			     .p_flags = flags,
+			     .p_offset = off,
+			     .p_vaddr = at,
+			     .p_paddr = at,
+			     .p_filesz = n,
+			     .p_memsz = n,
+			     .p_align = 4096 };
 }
 
 static int write_loader(const struct rt_boot *boot, const struct rt_load *load, bool exec_stack)
 {
-	const size_t ntext = (size_t)(pm_rt_text_end - pm_rt_text), ndata = (size_t)(pm_rt_data_end - pm_rt_data);
-	const uint64_t data = 4096 + ((ntext + 4095) & ~4095ull), behind = data + ((ndata + 4095) & ~4095ull);
+	const size_t ntext = (size_t)(pm_rt_text_end - pm_rt_text),
+		     ndata = (size_t)(pm_rt_data_end - pm_rt_data);
+	const uint64_t data = 4096 + ((ntext + 4095) & ~4095ull),
+		       behind = data + ((ndata + 4095) & ~4095ull);
 	struct {
 		Elf64_Ehdr h;
 		Elf64_Phdr p[4];
 	} head = {
-		.h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT }, .e_type = ET_EXEC,
-		       .e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_entry = RT_IMAGE, .e_phoff = sizeof head.h,
-		       .e_ehsize = sizeof head.h, .e_phentsize = sizeof *head.p, .e_phnum = NR(head.p) },
-		.p = { segment(PF_R | PF_X, 4096, RT_IMAGE, ntext), segment(PF_R | PF_W, data, RT_IMAGE_DATA, ndata),
+		.h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		       .e_type = ET_EXEC,
+		       .e_machine = EM_X86_64,
+		       .e_version = EV_CURRENT,
+		       .e_entry = RT_IMAGE,
+		       .e_phoff = sizeof head.h,
+		       .e_ehsize = sizeof head.h,
+		       .e_phentsize = sizeof *head.p,
+		       .e_phnum = NR(head.p) },
+		.p = { segment(PF_R | PF_X, 4096, RT_IMAGE, ntext),
+		       segment(PF_R | PF_W, data, RT_IMAGE_DATA, ndata),
 		       segment(PF_R | PF_W, behind, RT_LOAD, sizeof *load),
-		       { .p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W | (exec_stack ? PF_X : 0), .p_align = 16 } },
+		       { .p_type = PT_GNU_STACK,
+			 .p_flags = PF_R | PF_W | (exec_stack ? PF_X : 0),
+			 .p_align = 16 } },
 	};
 	const int fd = memfd_create("pugmark-runtime", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0)
 		return -1;
 	if (put_at(fd, &head, sizeof head, 0) && put_at(fd, pm_rt_text, ntext, 4096) &&
-	    put_at(fd, pm_rt_data, ndata, (off_t)data) && put_at(fd, boot, sizeof *boot, (off_t)data) &&
-	    put_at(fd, load, sizeof *load, (off_t)behind) && !fchmod(fd, 0500) && session_seal(fd, F_SEAL_WRITE))
+	    put_at(fd, pm_rt_data, ndata, (off_t)data) &&
+	    put_at(fd, boot, sizeof *boot, (off_t)data) &&
+	    put_at(fd, load, sizeof *load, (off_t)behind) && !fchmod(fd, 0500) &&
+	    session_seal(fd, F_SEAL_WRITE))
 		return fd;
 	close(fd);
 	return -1;
@@ -126,7 +148,8 @@ static bool has_exec_stack(const struct pm_elf_info *info)
 	return false;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------- */
+/* ---- all of it
+ * -------------------------------------------------------------------------------------- */
 void loading_release(struct loading *l)
 {
 	if (l->file >= 0)
@@ -138,8 +161,8 @@ void loading_release(struct loading *l)
 	l->file = l->program = l->interpreter = -1;
 }
 
-bool loader_make(struct session *s, int program, const char *name, const char *shell, uint32_t block, const struct space *sp,
-		 struct loading *l, char *why, size_t n)
+bool loader_make(struct session *s, int program, const char *name, const char *shell,
+		 uint32_t block, const struct space *sp, struct loading *l, char *why, size_t n)
 {
 	struct rt_load load = { .fix_random = s->opts->fix_random, .no_vdso = s->opts->no_vdso };
 	struct rt_boot boot = { .block = block, .code = sp->base, .load = 1 };
@@ -155,7 +178,9 @@ bool loader_make(struct session *s, int program, const char *name, const char *s
 		goto out;
 	snprintf(path, sizeof path, "/proc/self/fd/%d", l->program);
 	if (pm_elf_check(path, &info, &err) != PM_OK || info.machine != EM_X86_64 || !info.is64) {
-		snprintf(why, n, "only x86-64 programs can be started where ptrace() is refused; this one is for %s",
+		snprintf(why, n,
+			 "only x86-64 programs can be started where ptrace() is refused; this one "
+			 "is for %s",
 			 pm_elf_machine(info.machine, machine));
 		goto out;
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* process.h - run a Linux program under translation
  *
- * Ownership  pm_run() gives a pm_counts to the caller (pm_counts_free()), which of a trace also owns its
- *            streams and object names: finish the pipeline first.
- * Errors     PM_ERR: the program was not started, or pugmark cannot go on; a program that fails is
- *            no error. PM_ERR with *out set: the trace failed (a full disk), the program did not notice.
- * Threads    one pm_run() at a time per process: it owns SIGCHLD and ptrace meanwhile. */
+ * Ownership  pm_run() gives a pm_counts to the caller (pm_counts_free()), which of a trace also
+ * owns its streams and object names: finish the pipeline first. Errors     PM_ERR: the program was
+ * not started, or pugmark cannot go on; a program that fails is no error. PM_ERR with *out set: the
+ * trace failed (a full disk), the program did not notice. Threads    one pm_run() at a time per
+ * process: it owns SIGCHLD and ptrace meanwhile. */
 #ifndef PM_PROCESS_PROCESS_H
 #define PM_PROCESS_PROCESS_H
 
@@ -24,19 +24,19 @@ struct pm_run_opts {
 	uint64_t cache_limit;		/* bytes */
 	bool no_follow;			/* only the first process */
 	bool aslr;			/* keep address-space randomisation */
-	bool strict_flags;		/* do not count on the ABI's word on flags: FLAGS in translate.h */
+	bool strict_flags; /* do not count on the ABI's word on flags: FLAGS in translate.h */
 	bool fix_random;		/* AT_RANDOM bytes fixed, for comparable runs */
 	bool no_vdso;			/* the program does not find the kernel's vDSO */
 	enum xl_kind kind;
-	struct pm_pipeline *pipeline;	/* of trace kinds: started by the caller with pm_run_facts(), who also
-					 * finishes it; NULL: the trace is dropped */
+	struct pm_pipeline *pipeline; /* of trace kinds: started by the caller with pm_run_facts(),
+				       * who also finishes it; NULL: the trace is dropped */
 };
 
 /* What a trace of @kind knows. */
 static inline uint32_t pm_run_facts(enum xl_kind kind)
 {
-	const uint32_t all = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_BRANCHES | PM_HAS_BLOCKS | PM_HAS_THREADS |
-			     PM_HAS_SPACES | PM_HAS_KERNEL;
+	const uint32_t all = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_BRANCHES | PM_HAS_BLOCKS |
+			     PM_HAS_THREADS | PM_HAS_SPACES | PM_HAS_KERNEL;
 
 	return kind == XL_EXEC ? all | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_REPS : all;
 }

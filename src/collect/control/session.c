@@ -58,7 +58,8 @@ static void on_signal(int sig)
 	errno = e;
 }
 
-/* The terminal sends these to the program as well: it decides. What was sent to us alone is passed on. */
+/* The terminal sends these to the program as well: it decides. What was sent to us alone is passed
+ * on. */
 static void on_key(int sig, siginfo_t *info, void *context)
 {
 	(void)context;
@@ -66,13 +67,14 @@ static void on_key(int sig, siginfo_t *info, void *context)
 		on_signal(sig);
 }
 
-/* ---- thread blocks --------------------------------------------------------------------------------- */
+/* ---- thread blocks
+ * --------------------------------------------------------------------------------- */
 static uint32_t block_new(struct session *s, uint32_t proc, bool i386)
 {
 	for (uint32_t i = 1; i < RT_BLOCKS; i++) {
 		struct rt_block *b;
 
-		if (s->block_used[i] || trace_busy(s, i))
+		if (s->block_used[i] || trace_busy(s->tracer, i))
 			continue;
 		b = session_block(s, i);
 		if (b->state == BLK_DEAD) {
@@ -87,7 +89,7 @@ static uint32_t block_new(struct session *s, uint32_t proc, bool i386)
 		b->state = BLK_READY;
 		b->spin = s->spin;
 		if (s->tracer)
-			trace_thread(s, i, i386);
+			trace_thread(s->tracer, i, i386);
 		return i;
 	}
 	return 0;
@@ -96,7 +98,7 @@ static uint32_t block_new(struct session *s, uint32_t proc, bool i386)
 static void block_free(struct session *s, uint32_t i)
 {
 	if (s->tracer)			/* where it ended by itself, that has been said already */
-		trace_over(s, i, 0, 0);
+		trace_over(s->tracer, i, 0, 0);
 	session_block(s, i)->state = BLK_DEAD;
 	session_block(s, i)->mail.state = MAIL_IDLE;
 	s->block_used[i] = 0;
@@ -166,10 +168,10 @@ static void proc_over(struct session *s, struct proc *p)
 			const bool main_thread = p->thread[i].tid == p->pid;
 
 			if (p->signal > 0)
-				trace_over(s, b, (uint64_t)p->signal,
+				trace_over(s->tracer, b, (uint64_t)p->signal,
 					   PM_EXIT_SIGNAL | (main_thread ? PM_EXIT_PROCESS : 0));
 			else
-				trace_over(s, b, p->status > 0 ? (uint64_t)p->status : 0,
+				trace_over(s->tracer, b, p->status > 0 ? (uint64_t)p->status : 0,
 					   main_thread ? PM_EXIT_PROCESS : 0);
 		}
 		block_free(s, b);
@@ -202,7 +204,8 @@ static void proc_over(struct session *s, struct proc *p)
 	p->nthread = p->cap_thread = 0;
 }
 
-/* ---- watching processes that are not our children --------------------------------------------------- */
+/* ---- watching processes that are not our children
+ * --------------------------------------------------- */
 static int epoll_fd = -1;
 
 static void *watch(void *arg)
@@ -214,7 +217,7 @@ static void *watch(void *arg)
 		if (epoll_wait(epoll_fd, &e, 1, -1) < 0 && errno != EINTR)
 			return NULL;
 		ring();
-		usleep(200);			/* the main loop removes it; level-triggered meanwhile */
+		usleep(200); /* the main loop removes it; level-triggered meanwhile */
 	}
 }
 
@@ -257,7 +260,8 @@ double session_now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* ---- requests --------------------------------------------------------------------------------------- */
+/* ---- requests
+ * --------------------------------------------------------------------------------------- */
 static uint64_t insn_offset(bool i386, const uint8_t *bytes, uint32_t size, uint32_t insn)
 {
 	ZydisDecoder d;
@@ -269,7 +273,8 @@ static uint64_t insn_offset(bool i386, const uint8_t *bytes, uint32_t size, uint
 	else
 		ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	for (uint32_t i = 0; i < insn && off < size; i++) {
-		if (ZYAN_FAILED(ZydisDecoderDecodeInstruction(&d, NULL, bytes + off, size - off, &in)))
+		if (ZYAN_FAILED(
+			    ZydisDecoderDecodeInstruction(&d, NULL, bytes + off, size - off, &in)))
 			break;
 		off += in.length;
 	}
@@ -326,7 +331,7 @@ static void on_where(struct session *s, struct proc *p, uint32_t thread, struct 
 			/* the stale block ends before the write, which then happens by itself */
 			space_state(p->user.space, code, &bi, &map);
 			if (s->tracer)
-				trace_cut(s, p->user.space, thread, bi, map, 0, 0);
+				trace_cut(s->tracer, p->user.space, thread, bi, map, 0, 0);
 			else
 				cut(p, session_block(s, thread)->seen_tid, bi, map);
 			m->r[1] = pc;
@@ -368,7 +373,7 @@ static void on_cut(struct session *s, struct proc *p, uint32_t thread, struct rt
 	if (!space_state(p->user.space, m->a[0], &bi, &map))
 		return;
 	if (s->tracer)
-		trace_cut(s, p->user.space, thread, bi, map, m->a[1], m->a[2]);
+		trace_cut(s->tracer, p->user.space, thread, bi, map, m->a[1], m->a[2]);
 	else
 		cut(p, session_block(s, thread)->seen_tid, bi, map);
 }
@@ -394,9 +399,10 @@ static void on_hello(struct session *s, struct proc *p, uint32_t bi, struct rt_m
 		p->forker = 0;
 	}
 	if (s->tracer && !m->a[2] && !m->a[5])
-		trace_note(s, bi, RT_N_THREAD, &m->a[1], 1, NULL);
+		trace_note(s->tracer, bi, RT_N_THREAD, &m->a[1], 1, NULL);
 	else if (s->tracer && !p->pid)
-		trace_note(s, bi, RT_N_PROCESS, (const uint64_t []){ m->a[0], p->parent }, 2, p->user.program);
+		trace_note(s->tracer, bi, RT_N_PROCESS, (const uint64_t[]){ m->a[0], p->parent }, 2,
+			   p->user.program);
 	if (m->a[2] && !p->pid) {
 		p->pid = (uint32_t)m->a[0];
 		if (!p->user.program)
@@ -487,7 +493,8 @@ static bool stays(const struct session *s, uint32_t pid)
 
 uint32_t session_persona(const struct session *s, uint32_t block)
 {
-	return s->head->no_aslr && !s->proc[s->block_proc[block] - 1]->stays ? ADDR_NO_RANDOMIZE : 0;
+	return s->head->no_aslr && !s->proc[s->block_proc[block] - 1]->stays ? ADDR_NO_RANDOMIZE
+									     : 0;
 }
 
 static void loads_no_more(struct proc *p)
@@ -498,10 +505,11 @@ static void loads_no_more(struct proc *p)
 	p->loads = 0;
 }
 
-/* @program, a descriptor, will be loaded instead of executed: by process @pid, which has to execute the file at
+/* @program, a descriptor, will be loaded instead of executed: by process @pid, which has to execute
+ * the file at
  * (*p)->loading. False: it cannot; @why says. */
-static bool will_load(struct session *s, uint32_t pid, int program, const char *name, const char *shell, struct proc **p,
-		      char *why, size_t n)
+static bool will_load(struct session *s, uint32_t pid, int program, const char *name,
+		      const char *shell, struct proc **p, char *why, size_t n)
 {
 	char link[64], path[4096];
 	ssize_t length;
@@ -596,8 +604,28 @@ static void on_failed_exec(struct session *s, struct proc *p, pid_t tid)
 		       status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status));
 }
 
+/* The mappings of a process, noted as if it had just made them. */
+static void note_maps(struct session *s, uint32_t i, uint32_t pid)
+{
+	struct maps all = { 0 };
+
+	if (maps_read((pid_t)pid, &all))
+		for (const struct mapping *m = all.v; m < all.v + all.n; m++) {
+			if (!strncmp(m->path, "/memfd:pugmark-", 15) ||
+			    strstr(m->path, "/pugmark-code-") || is_runtime(s, m))
+				continue;
+			_Static_assert(PROT_READ == 1 && PROT_WRITE == 2 && PROT_EXEC == 4,
+				       "as the event has them");
+			trace_note(s->tracer, i, RT_N_MMAP,
+				   (const uint64_t[]){ m->lo, m->hi - m->lo, m->prot, m->off }, 4,
+				   m->path);
+		}
+	maps_release(&all);
+}
+
 /* A file has been mapped: which one it is the process does not know. */
-static void on_mapped(struct session *s, const struct proc *p, uint32_t thread, const struct rt_mail *m)
+static void on_mapped(struct session *s, const struct proc *p, uint32_t thread,
+		      const struct rt_mail *m)
 {
 	char link[64], path[4096];
 	ssize_t n;
@@ -607,7 +635,7 @@ static void on_mapped(struct session *s, const struct proc *p, uint32_t thread, 
 	snprintf(link, sizeof link, "/proc/%u/fd/%d", p->mm->pid, (int)m->a[4]);
 	n = readlink(link, path, sizeof path - 1);
 	path[n > 0 ? n : 0] = 0;
-	trace_note(s, thread, RT_N_MMAP, m->a, 4, path);
+	trace_note(s->tracer, thread, RT_N_MMAP, m->a, 4, path);
 }
 
 ssize_t session_read(struct session *s, void *to, uint64_t at, size_t n)
@@ -626,8 +654,8 @@ ssize_t session_read(struct session *s, void *to, uint64_t at, size_t n)
 	return got;
 }
 
-/* The instruction at @pc is executed in its place: because it only works there, or because the decoder does
- * not know it; then it belongs to no block. */
+/* The instruction at @pc is executed in its place: because it only works there, or because the
+ * decoder does not know it; then it belongs to no block. */
 static void on_step(struct session *s, struct proc *p, uint32_t thread, uint64_t pc)
 {
 	uint64_t arg[4] = { pc, 0, 0, p->user.space->i386 };
@@ -638,8 +666,10 @@ static void on_step(struct session *s, struct proc *p, uint32_t thread, uint64_t
 	if (n < 0)				/* it ends with its page */
 		n = session_read(s, arg + 1, pc, 4096 - (pc & 4095));
 	if (!s->dec[p->user.space->i386])
-		s->dec[p->user.space->i386] = x86_decoder_new(p->user.space->i386 ? X86_MODE_32 : X86_MODE_64);
-	if (n > 0 && x86_decode(s->dec[p->user.space->i386], (const uint8_t *)(arg + 1), (size_t)n, &x))
+		s->dec[p->user.space->i386] =
+			x86_decoder_new(p->user.space->i386 ? X86_MODE_32 : X86_MODE_64);
+	if (n > 0 &&
+	    x86_decode(s->dec[p->user.space->i386], (const uint8_t *)(arg + 1), (size_t)n, &x))
 		return;
 	u = unknown_at(p, pc);
 	if (!u) {
@@ -649,7 +679,7 @@ static void on_step(struct session *s, struct proc *p, uint32_t thread, uint64_t
 	}
 	u->count++;
 	if (s->tracer)
-		trace_note(s, thread, RT_N_UNKNOWN, arg, 4, NULL);
+		trace_note(s->tracer, thread, RT_N_UNKNOWN, arg, 4, NULL);
 }
 
 bool session_knows(const struct session *s, uint32_t pid)
@@ -688,8 +718,9 @@ static void begins(struct session *s, struct proc *p, uint32_t bi)
 	b->apart = p->apart;
 	thread_of(p, bi)->tid = p->pid;
 	if (s->tracer) {
-		trace_note(s, bi, RT_N_EXEC, (const uint64_t []){ p->pid }, 1, p->user.program);
-		trace_maps(s, bi, p->pid);
+		trace_note(s->tracer, bi, RT_N_EXEC, (const uint64_t[]){ p->pid }, 1,
+			   p->user.program);
+		note_maps(s, bi, p->pid);
 	}
 }
 
@@ -722,7 +753,8 @@ static uint32_t live_threads(const struct session *s, const struct proc *mm)
 	return n;
 }
 
-/* Is block @i one that @p was given for a thread or process that has not begun? No other is its to give back. */
+/* Is block @i one that @p was given for a thread or process that has not begun? No other is its to
+ * give back. */
 static bool not_begun_by(const struct session *s, const struct proc *p, uint32_t i)
 {
 	const struct proc *c = s->proc[s->block_proc[i] - 1];
@@ -737,7 +769,7 @@ static void answer(struct session *s, uint32_t bi)
 	struct rt_mail *m = &b->mail;
 	uint32_t op = m->op;
 	const uint32_t asked = m->ncmd < RT_MAX_CMDS ? m->ncmd : RT_MAX_CMDS;
-	bool alone, stands = false;	/* stands: the answer is the same when the commands have run */
+	bool alone, stands = false; /* stands: the answer is the same when the commands have run */
 	const struct space *sp;
 	struct proc *p, *mm;
 	struct thread *t;
@@ -761,11 +793,13 @@ static void answer(struct session *s, uint32_t bi)
 	if (m->failed && m->failed <= asked && op != RQ_NONE) {
 		const struct rt_cmd *c = &m->cmd[m->failed - 1];
 
-		if (c->op == CMD_PLACE_FILE ? space_no_file(&s->spaces, &mm->user, c, asked - (m->failed - 1), m) :
-		    space_no_room(&s->spaces, &mm->user, c->a[0], m))
+		if (c->op == CMD_PLACE_FILE
+			    ? space_no_file(&s->spaces, &mm->user, c, asked - (m->failed - 1), m)
+			    : space_no_room(&s->spaces, &mm->user, c->a[0], m))
 			op = RQ_NONE;
 	}
-	alone = op != RQ_NONE && mm->user.space->refs == 1 && !mm->user.left && !m->a[5] && mm->user.nthread == 1;
+	alone = op != RQ_NONE && mm->user.space->refs == 1 && !mm->user.left && !m->a[5] &&
+		mm->user.nthread == 1;
 	switch (op) {
 	case RQ_HELLO:
 		on_hello(s, p, bi, m);
@@ -851,7 +885,7 @@ static void answer(struct session *s, uint32_t bi)
 		if (t) {
 			gather_thread(s, p, t);
 			if (s->tracer)
-				trace_over(s, bi, 0, 0);
+				trace_over(s->tracer, bi, 0, 0);
 			/* the block is free once the thread has marked it dead */
 			s->block_proc[bi] = 0;
 			s->block_used[bi] = 2;
@@ -869,8 +903,8 @@ static void answer(struct session *s, uint32_t bi)
 		on_begin(s, p, bi, m);
 		break;
 	}
-	if (op == RQ_LOOKUP || op == RQ_RESOLVE || op == RQ_SIGNAL || op == RQ_CHECKFAIL || op == RQ_MAP ||
-	    op == RQ_UNMAP || op == RQ_OPEN || op == RQ_MAKE_WAY)
+	if (op == RQ_LOOKUP || op == RQ_RESOLVE || op == RQ_SIGNAL || op == RQ_CHECKFAIL ||
+	    op == RQ_MAP || op == RQ_UNMAP || op == RQ_OPEN || op == RQ_MAKE_WAY)
 		space_refresh(&s->spaces, &mm->user, m);
 	stands |= (op == RQ_LOOKUP || op == RQ_RESOLVE || op == RQ_CHECKFAIL) && m->r[0];
 	stands |= op == RQ_SIGNAL && m->r[0] == RT_IN_ORIGINAL && m->r[1];
@@ -887,7 +921,8 @@ static void answer(struct session *s, uint32_t bi)
 		syscall(SYS_futex, &m->state, FUTEX_WAKE, 1);
 }
 
-/* ---- exec ------------------------------------------------------------------------------------------- */
+/* ---- exec
+ * ------------------------------------------------------------------------------------------- */
 /* The kernel gives no rights to a program that somebody without rights traces, nor says so. */
 static void tell_of_rights(pid_t pid, const char *program)
 {
@@ -901,8 +936,10 @@ static void tell_of_rights(pid_t pid, const char *program)
 	owner = st.st_mode & S_ISUID && st.st_uid != geteuid();
 	group = st.st_mode & S_ISGID && st.st_mode & S_IXGRP && st.st_gid != getegid();
 	if (owner || group)
-		fprintf(stderr, "pugmark: process %d, %s, runs without the rights of its %s: it is traced\n", pid,
-			program, owner ? "owner" : "group");
+		fprintf(stderr,
+			"pugmark: process %d, %s, runs without the rights of its %s: it is "
+			"traced\n",
+			pid, program, owner ? "owner" : "group");
 }
 
 /* @pid has a new program and stands at its first instruction. */
@@ -972,10 +1009,12 @@ static void reap(struct session *s)
 		if (status >> 8 == (SIGTRAP | (PTRACE_EVENT_EXEC << 8))) {
 			*why = 0;
 			if (!exec_stop(s, pid, why, sizeof why))
-				fprintf(stderr, "pugmark: process %d goes on untraced: %s\n", pid, why);
+				fprintf(stderr, "pugmark: process %d goes on untraced: %s\n", pid,
+					why);
 			ptrace(PTRACE_DETACH, pid, 0, 0);
 		} else if (status >> 16 == PTRACE_EVENT_STOP) {
-			ptrace(WSTOPSIG(status) == SIGTRAP ? PTRACE_CONT : PTRACE_LISTEN, pid, 0, 0);
+			ptrace(WSTOPSIG(status) == SIGTRAP ? PTRACE_CONT : PTRACE_LISTEN, pid, 0,
+			       0);
 		} else {
 			ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status));
 		}
@@ -987,7 +1026,8 @@ bool session_seal(int fd, int more)
 	return !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | more | F_SEAL_SEAL);
 }
 
-/* ---- what code spaces ask: space/space.h -------------------------------------------------------------- */
+/* ---- what code spaces ask: space/space.h
+ * -------------------------------------------------------------- */
 static ssize_t hook_read(struct spaces *s, void *to, uint64_t at, size_t n)
 {
 	return session_read(session_of(s), to, at, n);
@@ -1005,17 +1045,17 @@ static uint64_t hook_likely(struct spaces *s, const struct module *m, uint64_t s
 
 static bool hook_only_counts(struct spaces *s)
 {
-	return trace_counts(session_of(s), s->asking);
+	return s->counts && trace_counts(session_of(s)->tracer, s->asking);
 }
 
 static uint32_t hook_next_number(struct spaces *s)
 {
-	return trace_next(session_of(s));
+	return trace_next(session_of(s)->tracer);
 }
 
 static void hook_number(struct spaces *s, const struct space *sp, uint32_t first, uint32_t n)
 {
-	trace_numbers(session_of(s), sp, first, n);
+	trace_numbers(session_of(s)->tracer, sp, first, n);
 }
 
 static void hook_points(struct spaces *s, const char *path, uint64_t bias, struct pm_buf *to)
@@ -1038,9 +1078,11 @@ static void hook_links_moved(struct spaces *s, struct space_user *user, uint64_t
 
 static void hook_give_up(struct spaces *s, const struct space_user *user, const char *why)
 {
-	const struct proc *p = (const struct proc *)(const void *)((const char *)user - offsetof(struct proc, user));
+	const struct proc *p = (const struct proc *)(const void *)((const char *)user -
+								   offsetof(struct proc, user));
 
-	fprintf(stderr, "pugmark: process %u cannot be traced any longer and is killed: %s\n", p->pid, why);
+	fprintf(stderr, "pugmark: process %u cannot be traced any longer and is killed: %s\n",
+		p->pid, why);
 	kill((pid_t)p->pid, SIGKILL);
 }
 
@@ -1055,12 +1097,21 @@ static bool hook_running(struct spaces *s)
 }
 
 static const struct space_hooks hooks = {
-	.read = hook_read, .read_maps = hook_read_maps, .likely = hook_likely, .only_counts = hook_only_counts,
-	.next_number = hook_next_number, .number = hook_number, .points = hook_points, .links_moved = hook_links_moved,
-	.give_up = hook_give_up, .note_used = hook_note_used, .running = hook_running,
+	.read = hook_read,
+	.read_maps = hook_read_maps,
+	.likely = hook_likely,
+	.only_counts = hook_only_counts,
+	.next_number = hook_next_number,
+	.number = hook_number,
+	.points = hook_points,
+	.links_moved = hook_links_moved,
+	.give_up = hook_give_up,
+	.note_used = hook_note_used,
+	.running = hook_running,
 };
 
-/* ---- the session ------------------------------------------------------------------------------------- */
+/* ---- the session
+ * ------------------------------------------------------------------------------------- */
 static enum pm_status session_open(struct session *s, struct pm_err *err)
 {
 	cpu_set_t cpus;
@@ -1072,7 +1123,8 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 		return pm_fail_errno(err, "cannot create shared memory");
 	if (ftruncate(s->data_fd, (off_t)RT_DATA_SIZE))
 		return pm_fail_errno(err, "cannot size shared memory");
-	s->data = mmap(NULL, RT_DATA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->data_fd, 0);
+	s->data = mmap(NULL, RT_DATA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+		       s->data_fd, 0);
 	if (s->data == MAP_FAILED)
 		return pm_fail_errno(err, "cannot map shared memory");
 	if (!session_seal(s->data_fd, 0))
@@ -1088,6 +1140,23 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 	if (!sched_getaffinity(0, sizeof cpus, &cpus) && CPU_COUNT(&cpus) > 1)
 		s->spin = 600;
 	return PM_OK;
+}
+
+static enum pm_status open_trace(struct session *s, struct pm_err *err)
+{
+	const struct trace_opts o = {
+		.kind = s->opts->kind,
+		.aslr = s->opts->aslr,
+		.pipeline = s->opts->pipeline,
+		.mem = &s->out->mem,
+		.data = s->data,
+		.head = s->head,
+		.block_high = &s->block_high,
+		.spaces = &s->spaces,
+		.interrupted = session_interrupted,
+	};
+
+	return s->opts->kind == XL_PROFILE ? PM_OK : trace_open(&o, &s->tracer, err);
 }
 
 static void session_close(struct session *s)
@@ -1115,7 +1184,7 @@ static void session_close(struct session *s)
 
 struct start {
 	char **argv;
-	int file;			/* what is executed instead, where ptrace() is refused; -1: argv[0] */
+	int file; /* what is executed instead, where ptrace() is refused; -1: argv[0] */
 	bool aslr;
 	pid_t self;
 	sigset_t mask;			/* of the program */
@@ -1123,7 +1192,8 @@ struct start {
 	int trace_errno, exec_errno;	/* 0: none */
 };
 
-/* A child that borrows our memory until it execs: copying page tables takes longer than all it does. */
+/* A child that borrows our memory until it execs: copying page tables takes longer than all it
+ * does. */
 static __attribute__((noinline)) pid_t start(struct start *o)
 {
 	sigset_t mask = o->mask;
@@ -1144,7 +1214,8 @@ static __attribute__((noinline)) pid_t start(struct start *o)
 		o->trace_errno = errno;
 		_exit(127);
 	}
-	if (getppid() != o->self)	/* killed meanwhile: whose tracee we are now does not know of us */
+	if (getppid() !=
+	    o->self) /* killed meanwhile: whose tracee we are now does not know of us */
 		_exit(127);
 	sigdelset(&mask, SIGTRAP);	/* which tells of the exec */
 	sigprocmask(SIG_SETMASK, &mask, NULL);
@@ -1207,7 +1278,8 @@ static enum pm_status check_program(struct session *s, struct pm_err *err)
 	st = pm_elf_check(err->file, &info, err);
 	if (st == PM_OK && (info.machine != EM_X86_64 || !info.is64) &&		/* x32 is neither */
 	    (info.machine != EM_386 || info.is64))
-		st = pm_fail_file(err, "it is a program for %s; x86-64 and i386 programs can be traced",
+		st = pm_fail_file(err,
+				  "it is a program for %s; x86-64 and i386 programs can be traced",
 				  pm_elf_machine(info.machine, machine));
 	pm_elf_info_release(&info);
 	if (st == PM_OK)
@@ -1236,7 +1308,8 @@ static enum pm_status start_quietly(struct session *s, struct start *o, struct p
 	return s->root < 0 ? pm_fail_errno(err, "cannot fork") : PM_OK;
 }
 
-/* The arguments @argv of a program, with those of @l's scripts' interpreters in front. In s->spaces.mem. */
+/* The arguments @argv of a program, with those of @l's scripts' interpreters in front. In
+ * s->spaces.mem. */
 static char **script_argv(struct session *s, const struct loading *l, char **argv, char *path)
 {
 	char **v, *string = (char *)l->bytes;
@@ -1257,19 +1330,24 @@ static char **script_argv(struct session *s, const struct loading *l, char **arg
 /* Where ptrace() is refused: the program is loaded by the runtime. */
 static enum pm_status launch_loaded(struct session *s, struct pm_err *err)
 {
-	struct start o = { .argv = s->opts->argv, .file = -1, .aslr = s->opts->aslr, .self = getpid(),
+	struct start o = { .argv = s->opts->argv,
+			   .file = -1,
+			   .aslr = s->opts->aslr,
+			   .self = getpid(),
 			   .limit = s->limit };
 	char path[4096], why[256] = "";
 	struct proc *p;
 	int fd, status;
 
 	err->file = s->opts->argv[0];
-	fd = pm_run_find(s->opts->argv[0], path, sizeof path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	fd = pm_run_find(s->opts->argv[0], path, sizeof path) ? open(path, O_RDONLY | O_CLOEXEC)
+							      : -1;
 	if (fd < 0)
 		return pm_fail_errno(err, "cannot execute");
 	s->loaded = true;
 	if (!will_load(s, 0, fd, path, "/bin/sh", &p, why, sizeof why))
-		return *why ? pm_fail_file(err, "cannot be traced: %s", why) : pm_fail_errno(err, "cannot execute");
+		return *why ? pm_fail_file(err, "cannot be traced: %s", why)
+			    : pm_fail_errno(err, "cannot execute");
 	o.argv = script_argv(s, p->loading, o.argv, path);
 	o.file = p->loading->file;
 	err->file = NULL;
@@ -1285,7 +1363,10 @@ static enum pm_status launch_loaded(struct session *s, struct pm_err *err)
 
 static enum pm_status launch(struct session *s, struct pm_err *err)
 {
-	struct start o = { .argv = s->opts->argv, .file = -1, .aslr = s->opts->aslr, .self = getpid(),
+	struct start o = { .argv = s->opts->argv,
+			   .file = -1,
+			   .aslr = s->opts->aslr,
+			   .self = getpid(),
 			   .limit = s->limit };
 	char why[256] = "";
 	int status;
@@ -1297,7 +1378,8 @@ static enum pm_status launch(struct session *s, struct pm_err *err)
 		if (wait_for(s->root, &status) != s->root)
 			return pm_fail_errno(err, "cannot wait for the program");
 		if (WIFEXITED(status) || WIFSIGNALED(status)) {
-			if (o.trace_errno == EPERM || o.trace_errno == EACCES || o.trace_errno == ENOSYS)
+			if (o.trace_errno == EPERM || o.trace_errno == EACCES ||
+			    o.trace_errno == ENOSYS)
 				return launch_loaded(s, err);
 			if (o.trace_errno)
 				return refused(o.trace_errno, err);
@@ -1357,7 +1439,8 @@ static bool serve(struct session *s)
 	for (uint32_t i = 1; i < s->block_high; i++) {
 		struct rt_block *b = session_block(s, i);
 
-		if (s->block_used[i] == 2 && __atomic_load_n(&b->state, __ATOMIC_ACQUIRE) == BLK_DEAD)
+		if (s->block_used[i] == 2 &&
+		    __atomic_load_n(&b->state, __ATOMIC_ACQUIRE) == BLK_DEAD)
 			s->block_used[i] = 0;
 		if (s->block_used[i] &&
 		    __atomic_load_n(&b->mail.state, __ATOMIC_ACQUIRE) == MAIL_REQUEST &&
@@ -1398,7 +1481,8 @@ static void loop(struct session *s)
 			}
 			if (__atomic_load_n(&s->head->doorbell, __ATOMIC_SEQ_CST) != seen) {
 				eager = eager * 2 < s->spin ? eager * 2 : s->spin;
-				if (++busy_rounds % 64)		/* who asks for ever does not keep us from the rest */
+				if (++busy_rounds %
+				    64) /* who asks for ever does not keep us from the rest */
 					continue;
 			}
 			eager = eager / 2 > s->spin / 32 ? eager / 2 : s->spin / 32;
@@ -1440,12 +1524,20 @@ static void not_begun(struct session *s)
 enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struct pm_err *err)
 {
 	struct session s = {
-		.opts = o, .data_fd = -1, .rt_fd = { -1, -1 },
-		.spaces = { .hooks = &hooks, .code_fd = -1, .kind = o->kind, .records = o->kind != XL_PROFILE,
+		.opts = o,
+		.data_fd = -1,
+		.rt_fd = { -1, -1 },
+		.spaces = { .hooks = &hooks,
+			    .code_fd = -1,
+			    .kind = o->kind,
+			    .records = o->kind != XL_PROFILE,
 			    .strict_flags = o->strict_flags },
 	};
-	const struct cache_opts cache = { .dir = o->cache_dir, .limit = o->cache_limit, .aslr = o->aslr };
-	struct sigaction act = { .sa_handler = on_signal }, key = { .sa_sigaction = on_key, .sa_flags = SA_SIGINFO };
+	const struct cache_opts cache = { .dir = o->cache_dir,
+					  .limit = o->cache_limit,
+					  .aslr = o->aslr };
+	struct sigaction act = { .sa_handler = on_signal },
+			 key = { .sa_sigaction = on_key, .sa_flags = SA_SIGINFO };
 	struct sigaction old_chld, old_term, old_hup, old_int, old_quit;
 	sigset_t passed_on;
 	struct rusage self, kids;
@@ -1454,13 +1546,14 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 
 	*out = NULL;
 	s.out = pm_alloc(sizeof *s.out);
-	if (session_open(&s, err) != PM_OK || (!o->no_cache && cache_open(&s.spaces, &cache, err) != PM_OK) ||
-	    trace_open(&s, err) != PM_OK) {
+	if (session_open(&s, err) != PM_OK ||
+	    (!o->no_cache && cache_open(&s.spaces, &cache, err) != PM_OK) ||
+	    open_trace(&s, err) != PM_OK) {
 		not_begun(&s);
 		return PM_ERR;
 	}
-	/* What comes while the program is launched waits: it is the program's. That has the dispositions that were here
-	 * before, so no handler of ours is set yet. */
+	/* What comes while the program is launched waits: it is the program's. That has the
+	 * dispositions that were here before, so no handler of ours is set yet. */
 	sigemptyset(&passed_on);
 	sigaddset(&passed_on, SIGINT);
 	sigaddset(&passed_on, SIGQUIT);
@@ -1487,7 +1580,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	for (size_t i = 0; i < s.nproc; i++)
 		if (s.proc[i]->pid)
 			proc_over(&s, s.proc[i]);
-	trace_status = trace_close(&s, err);
+	trace_status = trace_close(s.tracer, &s.out->trace_bytes, &s.out->trace_insns, err);
 	*out = gather_counts(&s);
 	(*out)->wall_s = session_now() - start;
 	cache_close(&s.spaces);
@@ -1499,9 +1592,12 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	(*out)->status = WIFEXITED(s.root_status) ? WEXITSTATUS(s.root_status) : -1;
 	(*out)->signal = WIFSIGNALED(s.root_status) ? WTERMSIG(s.root_status) : -1;
 	if (getenv("PUGMARK_STATS")) {
-		static const char *const names[] = { "none", "hello", "lookup", "resolve", "signal", "cut",
-			"step", "checkfail", "map", "unmap", "make way", "open", "block", "unblock", "forked", "exec",
-			"execfail", "exit", "mapped", "counting", "begin" };
+		static const char *const names[] = { "none",	 "hello",   "lookup",	"resolve",
+						     "signal",	 "cut",	    "step",	"checkfail",
+						     "map",	 "unmap",   "make way", "open",
+						     "block",	 "unblock", "forked",	"exec",
+						     "execfail", "exit",    "mapped",	"counting",
+						     "begin" };
 
 		for (size_t i = 0; i < NR(names); i++)
 			if (s.requests[i])

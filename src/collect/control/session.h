@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* session.h - the controller's state: one session and its processes
  *
- * A *process* here is one address space from exec (or fork) to exec (or exit). What is translated for it is its code
- * space's (space/space.h).
+ * A *process* here is one address space from exec (or fork) to exec (or exit). What is translated
+ * for it is its code space's (space/space.h).
  *
  * INVARIANTS
  * (1) ptrace is only called by the thread that runs pm_run().
@@ -49,9 +49,10 @@ struct thread {
 struct proc {
 	uint32_t pid, parent;		/* pid 0: forked, not yet heard of */
 	int pidfd;
-	struct space_user user;		/* of its own address space; another's if mm is another, but for `space` */
-	struct proc *mm;		/* whose address space it runs in: itself, or a vfork parent's */
-	uint32_t forker;		/* thread block that is forking this process; 0: has been done */
+	struct space_user
+		user;	 /* of its own address space; another's if mm is another, but for `space` */
+	struct proc *mm; /* whose address space it runs in: itself, or a vfork parent's */
+	uint32_t forker; /* thread block that is forking this process; 0: has been done */
 	struct thread *thread;
 	size_t nthread, cap_thread;
 	struct pm_cut_at {		/* uncounted: cut before the block's counter went up */
@@ -63,10 +64,10 @@ struct proc {
 	struct counts_of { uint32_t tid; uint32_t *block; uint64_t *count; size_t n, cap; } *counts;
 	size_t ncounts, cap_counts;
 	bool is_child;			/* of ours: waitpid() tells */
-	bool apart;			/* its numbers, or its children's, may be another PID namespace's */
+	bool apart; /* its numbers, or its children's, may be another PID namespace's */
 	bool gone, exited, execed, exec_attached, clean_exit;
 	bool stays;			/* ADDR_NO_RANDOMIZE is its own, as of its next exec */
-	uint32_t loads;			/* pid of the process that is about to execute this one; 0: none */
+	uint32_t loads; /* pid of the process that is about to execute this one; 0: none */
 	struct loading *loading;	/* ... its files, in session->mem */
 	int status, signal;
 	struct pm_unknown *unknown_at;	/* instructions that the decoder does not know, counted */
@@ -80,11 +81,11 @@ struct session {
 	struct pm_counts *out;		/* grows as processes end */
 	struct slots *slots;
 	size_t nslots, cap_slots;
-	uint64_t *count, *cut;		/* for gather.c: of a unit's blocks, all zero between units */
+	uint64_t *count, *cut; /* for gather.c: of a unit's blocks, all zero between units */
 	size_t cap_scratch;
 	const struct pm_run_opts *opts;
 	int data_fd;
-	int rt_fd[2];			/* the runtimes of 64-bit and i386 programs; -1: not wanted so far */
+	int rt_fd[2]; /* the runtimes of 64-bit and i386 programs; -1: not wanted so far */
 	uint8_t *data;			/* the whole data file */
 	struct rt_session *head;
 	uint8_t *block_used;		/* thread block index -> in use */
@@ -136,21 +137,28 @@ static inline pid_t session_asking(struct session *s)
 /* Read the memory of whoever asks; how much, negative: nothing is there. */
 ssize_t session_read(struct session *s, void *to, uint64_t at, size_t n);
 
-/* ---- slots.c -------------------------------------------------------------------------------------- */
-/* The function of @m that the pointer at @slot, of its procedure linkage table, is likely to lead to; 0: unknown. */
+/* ---- slots.c
+ * -------------------------------------------------------------------------------------- */
+/* The function of @m that the pointer at @slot, of its procedure linkage table, is likely to lead
+ * to; 0: unknown. */
 uint64_t slot_target(struct session *s, const struct module *m, uint64_t slot);
 
-/* ---- pids.c --------------------------------------------------------------------------------------- */
-#define PID_UNKNOWN	(1u << 30)	/* no process has such a number: one that we cannot find, nor do anything to */
-/* The process that calls itself @number, and is @parent's child if that has not gone; tell which it is. */
+/* ---- pids.c
+ * --------------------------------------------------------------------------------------- */
+#define PID_UNKNOWN \
+	(1u << 30) /* no process has such a number: one that we cannot find, nor do anything to */
+/* The process that calls itself @number, and is @parent's child if that has not gone; tell which it
+ * is. */
 uint32_t pid_here(const struct session *s, uint32_t number, uint32_t parent);
 uint32_t tid_here(const struct session *s, uint32_t pid, uint32_t number);
 bool session_knows(const struct session *s, uint32_t pid);
 
-/* ---- inject.c ------------------------------------------------------------------------------------- */
-/* @pid stands at its exec stop: put the runtime into it, to begin at its first instruction, @entry, with
- * thread block @block. Fills @sp's ranges and s->maps. False: cannot (refused); @why says. */
-bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint64_t *entry, char *why, size_t n);
+/* ---- inject.c
+ * ------------------------------------------------------------------------------------- */
+/* @pid stands at its exec stop: put the runtime into it, to begin at its first instruction, @entry,
+ * with thread block @block. Fills @sp's ranges and s->maps. False: cannot (refused); @why says. */
+bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint64_t *entry,
+	    char *why, size_t n);
 
 #define PTRACE_GETSIGMASK_ ((enum __ptrace_request)0x420a)
 #define PTRACE_SETSIGMASK_ ((enum __ptrace_request)0x420b)
@@ -161,41 +169,52 @@ pid_t wait_for(pid_t pid, int *status);
 bool is_i386(pid_t pid);
 
 /* Where the program of @boot is mapped executably, for @boot, @sp and s->maps. False: see @why. */
-bool inject_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct space *sp, char *why, size_t n);
+bool inject_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct space *sp, char *why,
+		 size_t n);
 
 bool is_runtime(const struct session *s, const struct mapping *x);
 
-/* ---- loader.c ------------------------------------------------------------------------------------- */
+/* ---- loader.c
+ * ------------------------------------------------------------------------------------- */
 struct loading {			/* descriptors; -1: none */
 	int file, program, interpreter;	/* to execute; what it loads */
-	unsigned nstring;		/* of a script: what replaces the first argument, in front of the script's path: */
+	unsigned nstring; /* of a script: what replaces the first argument, in front of the script's
+			     path: */
 	size_t nbytes;
-	char bytes[sizeof(struct rt_cmd) * RT_MAX_CMDS];	/* ... one after the other, each with its 0 */
+	char bytes[sizeof(struct rt_cmd) *
+		   RT_MAX_CMDS]; /* ... one after the other, each with its 0 */
 };
-/* A file to execute instead of @program, a descriptor, which becomes @l's: known to itself as @name, with thread block
- * @block. What is no program is a script for @shell, unless that is NULL. False: cannot; @why says, or is empty where the
- * kernel could not execute it either. */
-bool loader_make(struct session *s, int program, const char *name, const char *shell, uint32_t block, const struct space *sp,
-		 struct loading *l, char *why, size_t n);
+/* A file to execute instead of @program, a descriptor, which becomes @l's: known to itself as
+ * @name, with thread block
+ * @block. What is no program is a script for @shell, unless that is NULL. False: cannot; @why says,
+ * or is empty where the kernel could not execute it either. */
+bool loader_make(struct session *s, int program, const char *name, const char *shell,
+		 uint32_t block, const struct space *sp, struct loading *l, char *why, size_t n);
 void loading_release(struct loading *l);
 
-/* ---- limits.c ------------------------------------------------------------------------------------- */
-/* Our limits are raised to what we need; those that were, @was, are given to the program, in its process, or back to us. */
+/* ---- limits.c
+ * ------------------------------------------------------------------------------------- */
+/* Our limits are raised to what we need; those that were, @was, are given to the program, in its
+ * process, or back to us. */
 enum pm_status limits_raise(struct session *s, struct pm_err *err);
 void limits_of_program(const struct rlimit *was);
 void limits_restore(const struct session *s);
 
-/* ---- session.c ------------------------------------------------------------------------------------ */
+/* ---- session.c
+ * ------------------------------------------------------------------------------------ */
 bool session_running(const struct session *s);	/* some process is */
 double session_now(void);		/* seconds since whenever */
-/* From now on nobody can change the size of memory file @fd, nor what else seals @more (F_SEAL_*) are about. */
+/* From now on nobody can change the size of memory file @fd, nor what else seals @more (F_SEAL_*)
+ * are about. */
 bool session_seal(int fd, int more);
 /* Since the program ended, somebody has asked us to end, too. */
 bool session_interrupted(void);
 
-/* ---- gather.c ------------------------------------------------------------------------------------- */
+/* ---- gather.c
+ * ------------------------------------------------------------------------------------- */
 void gather_thread(struct session *s, struct proc *p, struct thread *t);
-/* To be called at least every GATHER_EVERY seconds while 32-bit programs run, whose counters wrap. */
+/* To be called at least every GATHER_EVERY seconds while 32-bit programs run, whose counters wrap.
+ */
 #define GATHER_EVERY 0.25
 void gather_sample(struct session *s);
 void gather_process(struct session *s, struct proc *p);

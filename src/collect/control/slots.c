@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* slots.c - which functions of its own a module calls through pointers that a dynamic linker fills
  *
- * A library calls its own exported functions through its procedure linkage table, because another one might define them,
- * too: of sqlite3's calls two thirds. Nobody does, mostly. What is found here is a guess, which the translation compares
- * with the pointer (likely in translate.h).
- * Source: System V ABI, "Dynamic Linking"; its AMD64 supplement, R_X86_64_JUMP_SLOT. */
+ * A library calls its own exported functions through its procedure linkage table, because another
+ * one might define them, too: of sqlite3's calls two thirds. Nobody does, mostly. What is found
+ * here is a guess, which the translation compares with the pointer (likely in translate.h). Source:
+ * System V ABI, "Dynamic Linking"; its AMD64 supplement, R_X86_64_JUMP_SLOT. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,8 @@ static bool read_all(struct session *s, void *to, uint64_t at, size_t n)
 	return session_read(s, to, at, n) == (ssize_t)n;
 }
 
-/* A pointer of the dynamic section: as it is in the file, or relocated by the linker, in its place. */
+/* A pointer of the dynamic section: as it is in the file, or relocated by the linker, in its place.
+ */
 static uint64_t pointer(const struct module *m, uint64_t value)
 {
 	return value < m->bias ? value + m->bias : value;
@@ -37,7 +38,8 @@ static bool find_dynamic(struct session *s, const struct module *m, struct dynam
 	Elf64_Dyn d;
 
 	*to = (struct dynamic){ 0 };
-	if (!read_all(s, &eh, m->bias, sizeof eh) || memcmp(eh.e_ident, ELFMAG, SELFMAG) || eh.e_phentsize != sizeof ph)
+	if (!read_all(s, &eh, m->bias, sizeof eh) || memcmp(eh.e_ident, ELFMAG, SELFMAG) ||
+	    eh.e_phentsize != sizeof ph)
 		return false;
 	for (unsigned i = 0; i < eh.e_phnum; i++) {
 		if (!read_all(s, &ph, m->bias + eh.e_phoff + i * sizeof ph, sizeof ph))

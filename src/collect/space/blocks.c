@@ -5,7 +5,8 @@
 
 #include "collect/space/internal.h"
 
-/* Most addresses that are looked up are not in the hash table: no block in there has their lowest bits. */
+/* Most addresses that are looked up are not in the hash table: no block in there has their lowest
+ * bits. */
 #define SOME_BITS (1u << 20)
 static uint8_t *some_of(const struct space *sp, uint64_t pc)
 {
@@ -145,7 +146,9 @@ struct blk *counting_copy_of(const struct space *sp, const struct blk *b)
 		return NULL;
 	u = unit_of(sp, i);
 	t = &sp->block[i + u->nblock / 2];
-	return i - u->block < u->nblock / 2 && t->flags & XL_COUNTS && !(t->flags & BLK_IS_DEAD) ? t : NULL;
+	return i - u->block < u->nblock / 2 && t->flags & XL_COUNTS && !(t->flags & BLK_IS_DEAD)
+		       ? t
+		       : NULL;
 }
 
 uint64_t counting_entry(const struct space *sp, const struct blk *b)
@@ -170,7 +173,7 @@ bool space_state(const struct space *sp, uint64_t code, uint32_t *block, const s
 
 		if (code < m->code || code >= m->code + m->code_len)
 			continue;
-		while (a < z) {			/* the last unit that begins at or before the place */
+		while (a < z) { /* the last unit that begins at or before the place */
 			size_t mid = (a + z) / 2;
 
 			if (sp->unit[m->unit[mid]].code <= off)
@@ -201,8 +204,10 @@ bool space_state(const struct space *sp, uint64_t code, uint32_t *block, const s
 	return false;
 }
 
-/* The module from whose file block or counter @i comes, beginning with a guess; NULL: it does not. */
-static const struct module *module_of_cached(const struct space *sp, uint32_t i, const struct module *guess)
+/* The module from whose file block or counter @i comes, beginning with a guess; NULL: it does not.
+ */
+static const struct module *module_of_cached(const struct space *sp, uint32_t i,
+					     const struct module *guess)
 {
 	if (guess && i - guess->first_cached < guess->ncached)
 		return guess;
@@ -212,7 +217,8 @@ static const struct module *module_of_cached(const struct space *sp, uint32_t i,
 	return NULL;
 }
 
-/* In @map, a list of @m's file, of block or counter @i. A file that has been cut short says anything. */
+/* In @map, a list of @m's file, of block or counter @i. A file that has been cut short says
+ * anything. */
 static uint32_t number_of(const struct module *m, const uint32_t *map, uint32_t i)
 {
 	const uint32_t to = map[i - m->first_cached];

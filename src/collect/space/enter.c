@@ -38,17 +38,18 @@ uint64_t space_counting_copy(const struct space *sp, uint64_t code)
 	if (!space_state(sp, code, &i, &map))
 		return 0;
 	b = &sp->block[i];
-	if (b->flags & (XL_COUNTS | BLK_IS_DEAD) || sp->flow[i].out != XL_OPEN || code != sp->module[b->module].code + b->code)
+	if (b->flags & (XL_COUNTS | BLK_IS_DEAD) || sp->flow[i].out != XL_OPEN ||
+	    code != sp->module[b->module].code + b->code)
 		return 0;
 	return counting_entry(sp, b);
 }
 
-#define WINDOW (4 * PAGE)		/* of code that may change, no more is translated at a time */
+#define WINDOW (4 * PAGE) /* of code that may change, no more is translated at a time */
 #define HOT 200u			/* write traps on one page */
 
 /* The ranges around @pc, of module @m and of the same protection, up to a window behind it. */
-static void join_ranges(const struct space *sp, const struct module *m, const struct range *r, uint64_t pc,
-			uint64_t *lo, uint64_t *hi)
+static void join_ranges(const struct space *sp, const struct module *m, const struct range *r,
+			uint64_t pc, uint64_t *lo, uint64_t *hi)
 {
 	const struct range *last = r;
 
@@ -63,9 +64,11 @@ static void join_ranges(const struct space *sp, const struct module *m, const st
 	*hi = last->hi < m->hi ? last->hi : m->hi;
 }
 
-/* No write may come between reading and translating [@lo, *@hi), which is writable: it is protected first, and
- * translated when the process says that it has been done and no write has trapped since. False: not yet. */
-static bool protect_first(struct module *m, uint64_t pc, uint64_t lo, uint64_t *hi, struct rt_mail *mail)
+/* No write may come between reading and translating [@lo, *@hi), which is writable: it is protected
+ * first, and translated when the process says that it has been done and no write has trapped since.
+ * False: not yet. */
+static bool protect_first(struct module *m, uint64_t pc, uint64_t lo, uint64_t *hi,
+			  struct rt_mail *mail)
 {
 	const uint64_t page = pc & ~(PAGE - 1), next = page + PAGE;
 
@@ -73,7 +76,8 @@ static bool protect_first(struct module *m, uint64_t pc, uint64_t lo, uint64_t *
 		for (uint64_t a = lo; a < *hi; a += PAGE)
 			if (pm_map_get(&m->pages, a))
 				pm_map_put(&m->safe, a, NULL);
-	if (!pm_map_get(&m->safe, page) || (next < *hi && pc + 15 > next && !pm_map_get(&m->safe, next))) {
+	if (!pm_map_get(&m->safe, page) ||
+	    (next < *hi && pc + 15 > next && !pm_map_get(&m->safe, next))) {
 		for (uint64_t a = lo; a < *hi; a += PAGE)
 			pm_map_put(&m->pages, a, NULL);
 		mail_cmd(mail, CMD_PROTECT, lo, *hi - lo, 1, 0);
@@ -85,10 +89,12 @@ static bool protect_first(struct module *m, uint64_t pc, uint64_t lo, uint64_t *
 	return true;
 }
 
-/* Which part of @m, whose code may change, is translated for @pc, and whether blocks @check their bytes, because a page
- * fault would not tell, or there are too many: code and data are on one page. False: once commands have run. */
-static bool bound_generated(const struct space *sp, struct module *m, const struct range *r, uint64_t pc,
-			    uint64_t *lo, uint64_t *hi, bool *check, struct rt_mail *mail)
+/* Which part of @m, whose code may change, is translated for @pc, and whether blocks @check their
+ * bytes, because a page fault would not tell, or there are too many: code and data are on one page.
+ * False: once commands have run. */
+static bool bound_generated(const struct space *sp, struct module *m, const struct range *r,
+			    uint64_t pc, uint64_t *lo, uint64_t *hi, bool *check,
+			    struct rt_mail *mail)
 {
 	const uint64_t page = pc & ~(PAGE - 1), *traps;
 
@@ -108,8 +114,8 @@ static bool bound_generated(const struct space *sp, struct module *m, const stru
 }
 
 /* There is no block at @pc yet, but module @m. */
-static uint64_t enter_new(struct spaces *s, struct space_user *p, struct module *m, const struct range *r, uint64_t pc,
-			  bool indirect, struct rt_mail *mail)
+static uint64_t enter_new(struct spaces *s, struct space_user *p, struct module *m,
+			  const struct range *r, uint64_t pc, bool indirect, struct rt_mail *mail)
 {
 	struct space *sp = p->space;
 	const uint32_t mi = (uint32_t)(m - sp->module);
@@ -125,7 +131,9 @@ static uint64_t enter_new(struct spaces *s, struct space_user *p, struct module 
 	if (first == XL_NONE && sp->abi_broken)
 		return space_enter(s, p, pc, indirect, mail);
 	if (first == XL_NONE)
-		return sp->module[mi].full && retire(s, p, mi, true, mail) ? space_enter(s, p, pc, indirect, mail) : 0;
+		return sp->module[mi].full && retire(s, p, mi, true, mail)
+			       ? space_enter(s, p, pc, indirect, mail)
+			       : 0;
 	if (s->ahead > ahead) {
 		s->demand++;
 		s->ahead--;
@@ -135,7 +143,8 @@ static uint64_t enter_new(struct spaces *s, struct space_user *p, struct module 
 	return block_find(sp, pc) ? space_enter(s, p, pc, indirect, mail) : 0;
 }
 
-uint64_t space_enter(struct spaces *s, struct space_user *p, uint64_t pc, bool indirect, struct rt_mail *mail)
+uint64_t space_enter(struct spaces *s, struct space_user *p, uint64_t pc, bool indirect,
+		     struct rt_mail *mail)
 {
 	struct space *sp = p->space;
 	struct blk *b = block_find(sp, pc);
@@ -193,7 +202,8 @@ uint64_t space_resolve(struct spaces *s, struct space_user *p, uint32_t link, st
 			return space_enter(s, p, l->target, false, mail);
 		}
 	}
-	if (to && !mail->ncmd && !l->done && l->counting == (s->hooks->only_counts(s) && !mail->r[5])) {
+	if (to && !mail->ncmd && !l->done &&
+	    l->counting == (s->hooks->only_counts(s) && !mail->r[5])) {
 		const struct module *m = &sp->module[l->module];
 
 		/* Across modules only if the target's code is placed in every process of the space.
@@ -209,7 +219,8 @@ uint64_t space_resolve(struct spaces *s, struct space_user *p, uint32_t link, st
 
 #define BEGIN_MODULES 64		/* more than programs that execute what they map have */
 
-void space_mapped(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi, struct rt_mail *mail)
+void space_mapped(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi,
+		  struct rt_mail *mail)
 {
 	struct space *sp = p->space;
 
@@ -217,8 +228,8 @@ void space_mapped(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t 
 		const struct range r = sp->range[i];
 		const struct mapping *at;
 
-		if (r.hi <= lo || hi <= r.lo || r.prot & 2 || r.shared || r.patched || module_at(sp, r.lo) ||
-		    mail->ncmd + PLACE_CMDS > RT_MAX_CMDS)
+		if (r.hi <= lo || hi <= r.lo || r.prot & 2 || r.shared || r.patched ||
+		    module_at(sp, r.lo) || mail->ncmd + PLACE_CMDS > RT_MAX_CMDS)
 			continue;
 		if (!s->maps_good)
 			s->maps_good = s->hooks->read_maps(s, &s->maps);
@@ -266,7 +277,7 @@ uint64_t space_recheck(struct spaces *s, struct space_user *p, uint64_t pc, stru
 
 	if (!diverge(s, p, mail))
 		return 0;
-	b = mail->a[5] ? NULL : block_find(p->space, pc);	/* asked again: it is the successor */
+	b = mail->a[5] ? NULL : block_find(p->space, pc); /* asked again: it is the successor */
 	if (b)
 		kill_block(s, p->space, (uint32_t)(b - p->space->block));
 	return space_enter(s, p, pc, false, mail);

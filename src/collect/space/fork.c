@@ -33,7 +33,8 @@ static uint8_t *copy_of_pages(const struct module *m, const uint8_t *set)
 	return set ? copy_of(set, shadow_bits(m)) : NULL;
 }
 
-/* *@m, which is a copy of *@o byte for byte, gets tables of its own, and a place in another region. */
+/* *@m, which is a copy of *@o byte for byte, gets tables of its own, and a place in another region.
+ */
 static void clone_module(struct module *m, const struct module *o, uint64_t shift)
 {
 	++*m->users;
@@ -179,7 +180,8 @@ bool diverge(struct spaces *s, struct space_user *p, struct rt_mail *mail)
 	sp = space_clone(s, p->space);
 	if (!sp)		/* more than a thousand address spaces at once: share on */
 		return true;
-	/* others must not add to what its threads still execute, nor they to what is not yet there */
+	/* others must not add to what its threads still execute, nor they to what is not yet there
+	 */
 	p->left = p->space;
 	p->left->busy = sp->busy = s->asking;
 	p->space = sp;

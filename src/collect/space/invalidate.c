@@ -5,9 +5,10 @@
 
 #include "collect/space/internal.h"
 
-/* Where the direct entries of dead blocks at @pc lead, all to one place: to whoever succeeds them. An
- * offset in module @mi. */
-static uint32_t dead_end(struct spaces *s, struct space *sp, uint32_t mi, uint64_t pc, bool counting)
+/* Where the direct entries of dead blocks at @pc lead, all to one place: to whoever succeeds them.
+ * An offset in module @mi. */
+static uint32_t dead_end(struct spaces *s, struct space *sp, uint32_t mi, uint64_t pc,
+			 bool counting)
 {
 	struct module *m = &sp->module[mi];
 	uint64_t *known = pm_map_put(&sp->ends, pc | (uint64_t)counting << 63, NULL);
@@ -86,7 +87,8 @@ void kill_block(struct spaces *s, struct space *sp, uint32_t i)
 	code = code_ptr(s, m, b->code);
 	memcpy(jump, code, 8);
 	put_jump(jump, jump + (int64_t)(at - b->code));
-	if (b->flags & XL_COUNTS)		/* lies anywhere, and whoever is alone to execute it waits for us */
+	if (b->flags &
+	    XL_COUNTS) /* lies anywhere, and whoever is alone to execute it waits for us */
 		memcpy(code, jump, 8);
 	else
 		__atomic_store((uint64_t *)code, (uint64_t *)jump, __ATOMIC_SEQ_CST);
@@ -144,7 +146,8 @@ static void unplace_shadows(const struct module *m, struct rt_mail *mail)
 	struct piece piece[MAX_PIECES];
 
 	for (unsigned i = 0, n = m->shadowed ? shadow_pieces(m, piece) : 0; i < n; i++)
-		mail_cmd(mail, CMD_UNPLACE, 0, 4 * (piece[i].hi - piece[i].lo), shadow_entry_at(piece[i].lo), 0);
+		mail_cmd(mail, CMD_UNPLACE, 0, 4 * (piece[i].hi - piece[i].lo),
+			 shadow_entry_at(piece[i].lo), 0);
 	if (m->counting_copies)
 		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, counting_shadow_at(m), 0);
 }
@@ -168,8 +171,8 @@ static void kill_module(struct spaces *s, struct space *sp, struct module *m, st
 	unplace_shadows(m, mail);
 }
 
-/* Nobody executes dead module @mi any more, nor comes back to it: programs that load and unload libraries
- * for ever would use up what is near them. Its blocks stay, for what they counted. */
+/* Nobody executes dead module @mi any more, nor comes back to it: programs that load and unload
+ * libraries for ever would use up what is near them. Its blocks stay, for what they counted. */
 static void give_back(struct spaces *s, struct space_user *p, uint32_t mi, struct rt_mail *mail)
 {
 	struct space *sp = p->space;
@@ -190,7 +193,7 @@ static void give_back(struct spaces *s, struct space_user *p, uint32_t mi, struc
 		to = from->code + l->site + 4 + (uint64_t)(int64_t)d;
 		if (to < m->code || to >= m->code + m->code_cap)
 			continue;
-		patch32(code_ptr(s, from, l->site), l->stub - (l->site + 4));	/* which asks again */
+		patch32(code_ptr(s, from, l->site), l->stub - (l->site + 4)); /* which asks again */
 		l->done = false;
 	}
 	if (sp->i386)
@@ -203,8 +206,9 @@ static void give_back(struct spaces *s, struct space_user *p, uint32_t mi, struc
 		p->placed.p[mi] = 0;
 }
 
-/* Module @mi is full: it dies, and who comes to its text next will find another one, empty. @outside: the thread
- * that asks does not come back to where it was. False: once commands have run, ask again. */
+/* Module @mi is full: it dies, and who comes to its text next will find another one, empty.
+ * @outside: the thread that asks does not come back to where it was. False: once commands have run,
+ * ask again. */
 bool retire(struct spaces *s, struct space_user *p, uint32_t mi, bool outside, struct rt_mail *mail)
 {
 	struct space *sp;
@@ -227,14 +231,16 @@ bool retire(struct spaces *s, struct space_user *p, uint32_t mi, bool outside, s
 	return true;
 }
 
-/* The module of a file is left by whoever comes to a return or an indirect branch, for that one which comes after it. Its code stays as it
- * is: other threads may be anywhere in it, and it does nothing but what it has been looked at for. */
+/* The module of a file is left by whoever comes to a return or an indirect branch, for that one
+ * which comes after it. Its code stays as it is: other threads may be anywhere in it, and it does
+ * nothing but what it has been looked at for. */
 static void leave_module(struct space *sp, struct module *m, struct rt_mail *mail)
 {
 	for (size_t j = 0; j < m->nunit; j++) {
 		const struct unit *u = &sp->unit[m->unit[j]];
 
-		if (u->block - m->first_cached >= m->ncached)	/* the others are found by way of the module */
+		if (u->block - m->first_cached >=
+		    m->ncached) /* the others are found by way of the module */
 			for (uint32_t k = 0; k < u->nblock; k++)
 				sp->block[u->block + k].flags |= BLK_IS_DEAD;
 	}
@@ -243,8 +249,8 @@ static void leave_module(struct space *sp, struct module *m, struct rt_mail *mai
 	unplace_shadows(m, mail);
 }
 
-/* Code has been met that reads flags that a call or a return left: everything is translated anew, as if there were no ABI.
- * False: once commands have run, ask again. */
+/* Code has been met that reads flags that a call or a return left: everything is translated anew,
+ * as if there were no ABI. False: once commands have run, ask again. */
 bool drop_abi(struct spaces *s, struct space_user *p, struct rt_mail *mail)
 {
 	struct space *sp;
@@ -268,7 +274,8 @@ bool drop_abi(struct spaces *s, struct space_user *p, struct rt_mail *mail)
 	return true;
 }
 
-bool space_make_way(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi, struct rt_mail *mail)
+bool space_make_way(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi,
+		    struct rt_mail *mail)
 {
 	struct space *sp;
 
@@ -306,7 +313,8 @@ bool space_no_room(struct spaces *s, struct space_user *p, uint64_t code_off, st
 	return false;
 }
 
-bool space_unmap(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi, struct rt_mail *mail)
+bool space_unmap(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi,
+		 struct rt_mail *mail)
 {
 	struct space *sp;
 
@@ -356,7 +364,7 @@ bool space_write_trap(struct spaces *s, struct space_user *p, uint64_t addr, uin
 		mail_cmd(mail, CMD_PROTECT, page, PAGE, r->prot & ~4u, 0);
 		return true;
 	}
-	if (!mail->a[5]) {		/* another thread's trap has opened it already; or so we think */
+	if (!mail->a[5]) { /* another thread's trap has opened it already; or so we think */
 		mail_cmd(mail, CMD_PROTECT, page, PAGE, r->prot & ~4u, 0);
 		return true;
 	}
@@ -388,7 +396,8 @@ bool space_open(struct spaces *s, struct space_user *p, uint64_t addr, struct rt
 
 		for (size_t k = 0; k < sp->nrange && m->pages.n && !m->dead; k++) {
 			const struct range *r = &sp->range[k];
-			const uint64_t lo = r->lo > m->lo ? r->lo : m->lo, hi = r->hi < m->hi ? r->hi : m->hi;
+			const uint64_t lo = r->lo > m->lo ? r->lo : m->lo,
+				       hi = r->hi < m->hi ? r->hi : m->hi;
 			const size_t pages = m->pages.n;
 
 			if (!(r->prot & 2) || (addr && (addr < r->lo || r->hi <= addr)) ||

@@ -9,7 +9,8 @@ void link_patch(struct spaces *s, struct space *sp, struct link *l, uint64_t to)
 {
 	struct module *m = &sp->module[l->module];
 	int64_t d = (int64_t)(to - (m->code + l->site + 4));
-	uint64_t *shortcut = l->site < m->frozen ? space_shortcut(s, sp, (size_t)(l - sp->link)) : NULL;
+	uint64_t *shortcut =
+		l->site < m->frozen ? space_shortcut(s, sp, (size_t)(l - sp->link)) : NULL;
 
 	if (!m->code_cap)			/* given back */
 		return;
@@ -61,7 +62,8 @@ uint32_t link_add(struct spaces *s, struct space *sp, uint32_t module, uint64_t 
 	uint32_t i = (uint32_t)sp->nlink;
 
 	pm_grow(sp->link, sp->nlink, sp->cap_link);
-	sp->link[sp->nlink++] = (struct link){ target, module, site, stub, 0, false, counting, stale };
+	sp->link[sp->nlink++] =
+		(struct link){ target, module, site, stub, 0, false, counting, stale };
 	link_target(s, sp, i, target);
 	if (sp->module[module].lo <= target && target < sp->module[module].hi)
 		link_wait(sp, i);
@@ -96,7 +98,8 @@ size_t count_entry(struct spaces *s, struct space *sp, uint32_t i, uint32_t live
 {
 	struct module *m = &sp->module[sp->block[i].module];
 	const struct module *last = m;
-	uint32_t field[2], counter = block_counter(sp, unit_of(sp, i)->block + sp->flow[i].in, &last);
+	uint32_t field[2],
+		counter = block_counter(sp, unit_of(sp, i)->block + sp->flow[i].in, &last);
 	unsigned n;
 	size_t len = xl_count(code_ptr(s, m, at), sp->i386, live, counter, by, field, &n);
 
@@ -130,7 +133,8 @@ uint64_t need_outside_entry(struct spaces *s, struct space *sp, const struct blk
 	if (to)
 		return to;
 	if (m->code_cap - at < 64)
-		return m->code + b->code;	/* never: translate() leaves room, and counts all at last */
+		return m->code +
+		       b->code; /* never: translate() leaves room, and counts all at last */
 	p = code_ptr(s, m, at);
 	p += count_entry(s, sp, (uint32_t)(b - sp->block), b->live, 1, at);
 	put_jump(p, code_ptr(s, m, b->code));
@@ -150,7 +154,9 @@ bool make_indirect(struct spaces *s, struct space *sp, struct blk *b, uint64_t t
 		return false;
 	if (i - m->first_cached < m->ncached)
 		pm_buf_add(&m->entered, &i, sizeof i);
-	m->code_len = up(at + xl_indirect_entry(code_ptr(s, m, at), sp->i386, m->code + at, to, b->live), 16);
+	m->code_len =
+		up(at + xl_indirect_entry(code_ptr(s, m, at), sp->i386, m->code + at, to, b->live),
+		   16);
 	b->indirect = at;
 	return true;
 }

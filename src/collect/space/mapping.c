@@ -31,7 +31,8 @@ void thaw_code(struct spaces *s, struct space *sp, struct module *m)
 {
 	if (!m->frozen)
 		return;
-	/* not what is behind: that has been there since it was loaded, and links in it are resolved */
+	/* not what is behind: that has been there since it was loaded, and links in it are resolved
+	 */
 	code_put(s, m, 0, m->frozen);
 	m->frozen = 0;
 	sp->thawed++;

@@ -9,7 +9,7 @@
 #include "collect/space/internal.h"
 
 #define MAX_TEXTS 1024
-#define MAX_SHARED (4u << 20)		/* bytes: a larger one is given back when its process is over */
+#define MAX_SHARED (4u << 20) /* bytes: a larger one is given back when its process is over */
 
 static void map_text(struct spaces *s, struct module *m, int fd, const struct stat *st, size_t len)
 {
@@ -18,10 +18,11 @@ static void map_text(struct spaces *s, struct module *m, int fd, const struct st
 
 	for (size_t i = 0; i < s->ntext; i++) {
 		t = &s->text[i];
-		if (t->st.st_dev == st->st_dev && t->st.st_ino == st->st_ino && t->st.st_size == st->st_size &&
+		if (t->st.st_dev == st->st_dev && t->st.st_ino == st->st_ino &&
+		    t->st.st_size == st->st_size &&
 		    !memcmp(&t->st.st_mtim, &st->st_mtim, sizeof st->st_mtim) &&
-		    !memcmp(&t->st.st_ctim, &st->st_ctim, sizeof st->st_ctim) && t->off == m->file_off &&
-		    t->len == len) {
+		    !memcmp(&t->st.st_ctim, &st->st_ctim, sizeof st->st_ctim) &&
+		    t->off == m->file_off && t->len == len) {
 			m->text = t->p;
 			m->shared = (uint32_t)i + 1;
 			return;
@@ -119,17 +120,20 @@ static void find_bounds(const struct spaces *s, const struct space *sp, const st
 }
 
 /* What is mapped there may change: with, or without (m->check), a page fault that tells. */
-static void find_out_whether_generated(struct module *m, const struct range *r, const struct mapping *at)
+static void find_out_whether_generated(struct module *m, const struct range *r,
+				       const struct mapping *at)
 {
 	const bool vdso = at && !strcmp(at->path, "[vdso]");
 
 	m->generated = !vdso && ((r->prot & 2) || r->patched || !at || !at->ino);
-	if (r->shared && at && (!at->path[0] || strstr(at->path, "(deleted)") || !strncmp(at->path, "/dev/", 5) ||
-				(r->prot & 2)))
+	if (r->shared && at &&
+	    (!at->path[0] || strstr(at->path, "(deleted)") || !strncmp(at->path, "/dev/", 5) ||
+	     (r->prot & 2)))
 		m->generated = m->check = true;
 }
 
-/* The file that @m's text is from, mapped; a descriptor, -1: there is none, or it is another one by now. */
+/* The file that @m's text is from, mapped; a descriptor, -1: there is none, or it is another one by
+ * now. */
 static int open_text(struct spaces *s, struct module *m, struct elf_head *head)
 {
 	int fd = m->generated || !m->ino ? -1 : open(m->path, O_RDONLY | O_CLOEXEC);
@@ -138,22 +142,28 @@ static int open_text(struct spaces *s, struct module *m, struct elf_head *head)
 
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &st) || st.st_dev != m->dev || st.st_ino != m->ino || (uint64_t)st.st_size <= m->file_off) {
+	if (fstat(fd, &st) || st.st_dev != m->dev || st.st_ino != m->ino ||
+	    (uint64_t)st.st_size <= m->file_off) {
 		close(fd);
 		return -1;
 	}
 	map_text(s, m, fd, &st, len);
-	m->text_len = !m->text ? 0 : len < (size_t)st.st_size - m->file_off ? len : (size_t)st.st_size - m->file_off;
+	m->text_len = !m->text				       ? 0
+		      : len < (size_t)st.st_size - m->file_off ? len
+							       : (size_t)st.st_size - m->file_off;
 	elf_head(fd, head);
 	m->bias = elf_bias(head, m->lo, m->file_off);
 	m->st = st;
 	return fd;
 }
 
-/* A piece of the code file for translations, and where in the process it will be: m->code, 0: nowhere. */
+/* A piece of the code file for translations, and where in the process it will be: m->code, 0:
+ * nowhere. */
 static void find_code_area(struct spaces *s, struct space *sp, struct module *m)
 {
-	const uint64_t text = m->hi - m->lo, most = !sp->i386 ? 400ull << 20 : m->generated ? 32ull << 20 : 200ull << 20;
+	const uint64_t text = m->hi - m->lo, most = !sp->i386	   ? 400ull << 20
+						    : m->generated ? 32ull << 20
+								   : 200ull << 20;
 	uint64_t size = up(text * (m->generated ? 12 : s->counts ? 10 : 6) + (1 << 20), 1 << 16);
 
 	if (size > most)
@@ -162,8 +172,9 @@ static void find_code_area(struct spaces *s, struct space *sp, struct module *m)
 		return;
 	if (sp->i386)
 		m->code = RT32_CODE_VAULT + (sp->next - sp->base);
-	else				/* most of a large library is never executed: less will do */
-		while (!(m->code = choose_place(sp, &s->maps, m->lo, size, m->text ? m->ino + m->file_off : 0)) &&
+	else /* most of a large library is never executed: less will do */
+		while (!(m->code = choose_place(sp, &s->maps, m->lo, size,
+						m->text ? m->ino + m->file_off : 0)) &&
 		       size / 2 > text)
 			size = up(size / 2, 1 << 16);
 	m->code_cap = size;
@@ -180,15 +191,16 @@ static void find_shadows(const struct spaces *s, struct space *sp, struct module
 	sp->next += up(m->shadow_len, 1 << 16);
 	if (s->counts && shadow_taken(sp, m, shadow_at(m)))
 		m->shadowed = false;
-	if (s->counts && m->shadowed && !m->generated && !shadow_taken(sp, m, counting_shadow_at(m))) {
+	if (s->counts && m->shadowed && !m->generated &&
+	    !shadow_taken(sp, m, counting_shadow_at(m))) {
 		m->counting_copies = true;
 		m->counting_off = sp->next;
 		sp->next += up(m->shadow_len, 1 << 16);
 	}
 }
 
-struct module *module_new(struct spaces *s, struct space_user *p, const struct range *r, uint64_t pc,
-			  struct rt_mail *mail)
+struct module *module_new(struct spaces *s, struct space_user *p, const struct range *r,
+			  uint64_t pc, struct rt_mail *mail)
 {
 	struct space *sp = p->space;
 	const struct mapping *at;
@@ -204,9 +216,15 @@ struct module *module_new(struct spaces *s, struct space_user *p, const struct r
 	pm_grow(sp->module, sp->nmodule, sp->cap_module);
 	m = &sp->module[sp->nmodule++];
 	*m = (struct module){
-		.lo = lo, .hi = hi, .shadowed = !sp->i386, .file = -1, .users = pm_alloc(sizeof *m->users),
+		.lo = lo,
+		.hi = hi,
+		.shadowed = !sp->i386,
+		.file = -1,
+		.users = pm_alloc(sizeof *m->users),
 		.path = pm_arena_strdup(&s->mem, at && at->path[0] ? at->path : "[anon]"),
-		.dev = at ? at->dev : 0, .ino = at ? at->ino : 0, .file_off = at ? at->off + (lo - at->lo) : 0,
+		.dev = at ? at->dev : 0,
+		.ino = at ? at->ino : 0,
+		.file_off = at ? at->off + (lo - at->lo) : 0,
 		.absolute = hi < RT_SHADOW && !sp->i386,
 	};
 	*m->users = 1;
@@ -218,8 +236,10 @@ struct module *module_new(struct spaces *s, struct space_user *p, const struct r
 		if (fd >= 0)
 			close(fd);
 		m->dead = true;
-		s->hooks->give_up(s, p, sp->i386 ? "more code than there is room to translate in a 32-bit program" :
-			"more code than there is room to translate near it");
+		s->hooks->give_up(
+			s, p,
+			sp->i386 ? "more code than there is room to translate in a 32-bit program"
+				 : "more code than there is room to translate near it");
 		return NULL;
 	}
 	note_points(s, m);

@@ -38,8 +38,9 @@ void whole_region(const struct maps *m, uint64_t *lo, uint64_t *hi)
 
 /* A place for @size bytes such that every byte of it is within 2 GiB of every byte that code in
  * [lo, hi) can address relative to itself: within 1.5 GiB of lo. Downwards first, away from where
- * the kernel puts new mappings and from the heap behind a position-independent program. A file (@id) is
- * to be at the same distance in all programs, whatever else they map: cached code is as it was there. */
+ * the kernel puts new mappings and from the heap behind a position-independent program. A file
+ * (@id) is to be at the same distance in all programs, whatever else they map: cached code is as it
+ * was there. */
 uint64_t choose_place(const struct space *sp, const struct maps *m, uint64_t lo, uint64_t size,
 			     uint64_t id)
 {
@@ -49,7 +50,7 @@ uint64_t choose_place(const struct space *sp, const struct maps *m, uint64_t lo,
 	if (id && lo >= RT_SHADOW && size <= slot && is_free(sp, m, lo - own - size, lo - own))
 		return lo - own - size;
 
-	if (lo < RT_SHADOW)		/* not position-independent: the heap grows right behind it */
+	if (lo < RT_SHADOW) /* not position-independent: the heap grows right behind it */
 		for (uint64_t at = RT_SHADOW - up(size, PAGE); at > lo; at -= step) {
 			if (is_free(sp, m, at, at + size))
 				return at;
@@ -71,8 +72,8 @@ uint64_t choose_place(const struct space *sp, const struct maps *m, uint64_t lo,
 	return 0;
 }
 
-static void place_file(struct rt_mail *mail, const struct module *m, uint64_t off, uint64_t len, uint64_t at,
-		       uint32_t prot)
+static void place_file(struct rt_mail *mail, const struct module *m, uint64_t off, uint64_t len,
+		       uint64_t at, uint32_t prot)
 {
 	mail_cmd(mail, CMD_PLACE_FILE, off, len, at, (uint64_t)m->file << 16 | prot);
 	mail->cmd[mail->ncmd - 1].a[4] = m->file_id;
@@ -90,7 +91,8 @@ static uint32_t at_once(uint64_t len, uint64_t most)
 
 /* A module's code and shadow become visible in @p's address space: once the thread that asked has
  * run the commands. @over: those of another space are there. */
-void place(const struct spaces *s, struct space_user *p, uint32_t mi, bool over, struct rt_mail *mail)
+void place(const struct spaces *s, struct space_user *p, uint32_t mi, bool over,
+	   struct rt_mail *mail)
 {
 	const struct module *m = &p->space->module[mi];
 	const int want = PLACED | (m->frozen ? 0 : OWN_CODE) | (m->frozen_shadow ? 0 : OWN_SHADOW);
@@ -106,21 +108,29 @@ void place(const struct spaces *s, struct space_user *p, uint32_t mi, bool over,
 	if (fresh & (PLACED | OWN_CODE))
 		mail_cmd(mail, CMD_PLACE, m->code_off, m->code_cap, m->code,
 			 over || !(fresh & PLACED) ? 5 | RT_OVER : 5);
-	for (unsigned i = 0, n = fresh & OWN_SHADOW && m->shadowed && !m->dead ? shadow_pieces(m, piece) : 0; i < n; i++)
-		mail_cmd(mail, CMD_PLACE, m->shadow_off + 4 * (piece[i].lo - m->lo), 4 * (piece[i].hi - piece[i].lo),
-			 shadow_entry_at(piece[i].lo), 1 | RT_OVER);
+	for (unsigned i = 0, n = fresh & OWN_SHADOW && m->shadowed && !m->dead
+					 ? shadow_pieces(m, piece)
+					 : 0;
+	     i < n; i++)
+		mail_cmd(mail, CMD_PLACE, m->shadow_off + 4 * (piece[i].lo - m->lo),
+			 4 * (piece[i].hi - piece[i].lo), shadow_entry_at(piece[i].lo),
+			 1 | RT_OVER);
 	if (fresh & OWN_SHADOW && m->counting_copies && !m->dead)
-		mail_cmd(mail, CMD_PLACE, m->counting_off, m->shadow_len, counting_shadow_at(m), 1 | RT_OVER);
+		mail_cmd(mail, CMD_PLACE, m->counting_off, m->shadow_len, counting_shadow_at(m),
+			 1 | RT_OVER);
 	if (fresh & PLACED && m->frozen)
-		place_file(mail, m, m->file_code, m->frozen, m->code, 5 | at_once(m->frozen, SMALL_CODE));
+		place_file(mail, m, m->file_code, m->frozen, m->code,
+			   5 | at_once(m->frozen, SMALL_CODE));
 	if (fresh & PLACED && m->frozen_shadow)
 		place_file(mail, m, m->file_shadow, m->shadow_len, shadow_at(m),
 			   1 | at_once(m->shadow_len, SMALL_SHADOW));
 	if (fresh & PLACED && m->frozen && !s->records && m->nused_counter * 8 <= SMALL_COUNTERS) {
-		const uint64_t at = RT_DATA_VAULT + s->asking * RT_BLOCK_SIZE + RT_COUNTERS + 8ull * m->first_cached;
+		const uint64_t at = RT_DATA_VAULT + s->asking * RT_BLOCK_SIZE + RT_COUNTERS +
+				    8ull * m->first_cached;
 
-		mail_cmd(mail, CMD_ADVISE, at & ~(PAGE - 1), up((at & (PAGE - 1)) + 8ull * m->nused_counter, PAGE),
-			 MADV_POPULATE_WRITE, 0);
+		mail_cmd(mail, CMD_ADVISE, at & ~(PAGE - 1),
+			 up((at & (PAGE - 1)) + 8ull * m->nused_counter, PAGE), MADV_POPULATE_WRITE,
+			 0);
 	}
 }
 
@@ -137,7 +147,8 @@ void space_refresh(const struct spaces *s, struct space_user *p, struct rt_mail 
 	p->thawed = p->space->thawed;
 }
 
-bool space_no_file(struct spaces *s, struct space_user *p, const struct rt_cmd *cmd, uint32_t n, struct rt_mail *mail)
+bool space_no_file(struct spaces *s, struct space_user *p, const struct rt_cmd *cmd, uint32_t n,
+		   struct rt_mail *mail)
 {
 	struct space *sp = p->space;
 	struct rt_cmd undone[RT_MAX_CMDS];
@@ -155,8 +166,8 @@ bool space_no_file(struct spaces *s, struct space_user *p, const struct rt_cmd *
 			{
 				thaw_code(s, sp, m);
 				thaw_shadow(s, sp, m);
-			}
-			else if (c->op == CMD_PLACE && code && !(c->a[3] & RT_OVER) && i < p->placed.n)
+			} else if (c->op == CMD_PLACE && code && !(c->a[3] & RT_OVER) &&
+				   i < p->placed.n)
 				p->placed.p[i] = 0;
 		}
 		if (c->op == CMD_UNPLACE || c->op == CMD_PROTECT)

@@ -17,7 +17,8 @@ void space_range_add(struct space *sp, uint64_t lo, uint64_t hi, uint32_t prot, 
 	for (size_t i = 0; i < sp->nrange && !shared; i++) {	/* a heap grows by small steps */
 		const struct range r = sp->range[i];
 
-		if (r.shared || r.prot != prot || r.patched != patched || (r.hi != lo && r.lo != hi))
+		if (r.shared || r.prot != prot || r.patched != patched ||
+		    (r.hi != lo && r.lo != hi))
 			continue;
 		lo = r.lo < lo ? r.lo : lo;
 		hi = r.hi > hi ? r.hi : hi;

@@ -13,11 +13,13 @@ static int32_t *shadow32(struct spaces *s, struct space *sp, uint64_t pc)
 	if (table == no_table(pc)) {
 		if (sp->next + RT32_TABLE_SIZE > sp->base + RT32_CODE_SIZE)
 			return NULL;
-		table = (uint32_t)(RT32_CODE_VAULT + (sp->next - sp->base)) - 4 * (uint32_t)(pc & ~0xffffull);
+		table = (uint32_t)(RT32_CODE_VAULT + (sp->next - sp->base)) -
+			4 * (uint32_t)(pc & ~0xffffull);
 		sp->next += RT32_TABLE_SIZE;
 		__atomic_store_n(dir, table, __ATOMIC_RELEASE);
 	}
-	return (int32_t *)(s->code + sp->base + (uint32_t)(table + 4 * (uint32_t)pc - RT32_CODE_VAULT));
+	return (int32_t *)(s->code + sp->base +
+			   (uint32_t)(table + 4 * (uint32_t)pc - RT32_CODE_VAULT));
 }
 
 static bool in_hole(const struct module *m, uint64_t pc)
@@ -48,11 +50,13 @@ void counting_shadow(struct spaces *s, const struct module *m, uint64_t pc, uint
 	__atomic_store_n(e, to ? (int32_t)(int64_t)(to - pc) : 0, __ATOMIC_RELEASE);
 }
 
-/* ---- shadows ---------------------------------------------------------------------------------------
- * An address is looked up by its low 32 bits alone. Where two that may be executed are alike in them, an entry for one
- * would send whoever goes to the other astray: there is none for either, and each time the controller is asked. A module's
- * parts that are like anything else that may be executed are its holes: without entries, and not mapped, so that of a
- * region that is only reserved so far the rest is shadowed, and what it is like, too. */
+/* ---- shadows
+ * --------------------------------------------------------------------------------------- An
+ * address is looked up by its low 32 bits alone. Where two that may be executed are alike in them,
+ * an entry for one would send whoever goes to the other astray: there is none for either, and each
+ * time the controller is asked. A module's parts that are like anything else that may be executed
+ * are its holes: without entries, and not mapped, so that of a region that is only reserved so far
+ * the rest is shadowed, and what it is like, too. */
 static void punch(const struct spaces *s, const struct module *m, const struct hole *h)
 {
 	const uint64_t at = m->shadow_off + 4 * (h->lo - m->lo), n = 4 * (h->hi - h->lo);
@@ -178,7 +182,8 @@ bool shadow_taken(const struct space *sp, const struct module *m, uint64_t at)
 		if (o == m || o->dead)
 			continue;
 		if ((shadow_at(o) < end && at < shadow_at(o) + o->shadow_len) ||
-		    (o->counting_copies && counting_shadow_at(o) < end && at < counting_shadow_at(o) + o->shadow_len))
+		    (o->counting_copies && counting_shadow_at(o) < end &&
+		     at < counting_shadow_at(o) + o->shadow_len))
 			return true;
 	}
 	return end > RT_SHADOW + RT_SHADOW_SIZE;
@@ -186,23 +191,26 @@ bool shadow_taken(const struct space *sp, const struct module *m, uint64_t at)
 
 #define FILLED 16384u			/* bytes of text */
 
-/* The counting copies' shadow around @pc is filled when it is first needed: with the counting copies of what the other one has there. */
+/* The counting copies' shadow around @pc is filled when it is first needed: with the counting
+ * copies of what the other one has there. */
 void fill_counting_shadow(struct spaces *s, struct space *sp, const struct module *m, uint64_t pc)
 {
 	const int32_t *shadow = (const int32_t *)(s->code + m->shadow_off);
 	const uint64_t from = (pc - m->lo) / FILLED * FILLED;
 
 	for (uint64_t k = from; k < from + FILLED && k < m->hi - m->lo; k++) {
-		const struct blk *b = shadow[k] ? block_find(sp, m->lo + k) : NULL, *t = b ? counting_copy_of(sp, b) : NULL;
+		const struct blk *b = shadow[k] ? block_find(sp, m->lo + k) : NULL,
+				 *t = b ? counting_copy_of(sp, b) : NULL;
 
 		if (t && t->indirect != XL_NONE)
 			counting_shadow(s, m, b->pc, m->code + t->indirect);
 	}
 }
 
-/* ---- pages that earlier runs needed ----------------------------------------------------------------
- * Entries are sparse, some ten in a page, and a run needs those of a part of the program only. The
- * pages that no earlier run needed are filled when the first indirect transfer there faults. */
+/* ---- pages that earlier runs needed
+ * ---------------------------------------------------------------- Entries are sparse, some ten in
+ * a page, and a run needs those of a part of the program only. The pages that no earlier run needed
+ * are filled when the first indirect transfer there faults. */
 static uint32_t page_of(const struct module *m, uint64_t pc)
 {
 	return (uint32_t)((pc - m->lo) / SHADOW_TEXT);

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* space.h - code spaces: what is translated where
  *
- * A *code space* is the set of translations that one or more address spaces execute: fork shares it, and the first of
- * the sharers that changes its executable mappings gets a copy. It is made of *modules*, one for each executable
- * mapping, each with a piece of the code file for its translations and one for its shadow. Translations come as *units*
- * - what the translator makes of one function or piece of one - of *blocks*; a block's number is its counter's number.
- * Nothing here knows what a process is, nor files on a disk: space_hooks and store.h say what is asked of others.
+ * A *code space* is the set of translations that one or more address spaces execute: fork shares
+ * it, and the first of the sharers that changes its executable mappings gets a copy. It is made of
+ * *modules*, one for each executable mapping, each with a piece of the code file for its
+ * translations and one for its shadow. Translations come as *units*
+ * - what the translator makes of one function or piece of one - of *blocks*; a block's number is
+ * its counter's number. Nothing here knows what a process is, nor files on a disk: space_hooks and
+ * store.h say what is asked of others.
  *
  * INVARIANTS
  * (1) blocks are never renumbered or reused; an invalidated one stays, dead, with its counts.
  * (2) the code of a module grows upwards; nothing is overwritten but branch displacements, shadow
  *     entries and the entries of dead blocks.
- * (3) what a process maps from a file of the store (frozen) is never written to; it is copied first.
- * (4) While a thread carries out commands, or forks, nobody else of its space is answered (busy):
- *     commands have an order, and what they map is there before anybody is sent to it.
- * (5) the pending links of an address are all those that are not done and lead to it within their module.
+ * (3) what a process maps from a file of the store (frozen) is never written to; it is copied
+ * first. (4) While a thread carries out commands, or forks, nobody else of its space is answered
+ * (busy): commands have an order, and what they map is there before anybody is sent to it. (5) the
+ * pending links of an address are all those that are not done and lead to it within their module.
  * (6) modules that are not dead do not overlap.
  *
  * Ownership  a space belongs to its users, by refs; modules, blocks, units, links to their space.
- * Errors     what cannot be translated has the entry 0; what ends a process goes by space_hooks.give_up.
- * Threads    one: the controller's. */
+ * Errors     what cannot be translated has the entry 0; what ends a process goes by
+ * space_hooks.give_up. Threads    one: the controller's. */
 #ifndef PM_SPACE_SPACE_H
 #define PM_SPACE_SPACE_H
 
@@ -49,8 +51,10 @@ struct blk {				/* 32 bytes: there are hundreds of thousands */
 };
 _Static_assert(sizeof(struct blk) == 32, "kept small, and written to cache files");
 #define BLK_IS_DEAD 0x40
-#define BLK_CLOSED 0x20		/* its flow's `in` is not open, see translate.h: so that one need not look */
-_Static_assert(!((XL_FALLS | XL_JUMP_TARGET | XL_UNKNOWN | XL_COUNTS | XL_READS_FLAGS) & (BLK_CLOSED | BLK_IS_DEAD)),
+#define BLK_CLOSED \
+	0x20 /* its flow's `in` is not open, see translate.h: so that one need not look */
+_Static_assert(!((XL_FALLS | XL_JUMP_TARGET | XL_UNKNOWN | XL_COUNTS | XL_READS_FLAGS) &
+		 (BLK_CLOSED | BLK_IS_DEAD)),
 	       "they are kept together");
 
 struct unit {
@@ -73,10 +77,12 @@ struct module {
 	uint64_t lo, hi;		/* executable mapping, page aligned */
 	uint64_t code;			/* address of its code cache in the process */
 	uint64_t code_off;		/* ... in the code file */
-	uint64_t code_len, code_cap, code_ready;	/* ready: up to there its pages exist; cap 0: given back */
+	uint64_t code_len, code_cap,
+		code_ready;		/* ready: up to there its pages exist; cap 0: given back */
 	uint64_t room;			/* i386: ... and nobody has taken it yet */
 	uint64_t shadow_off, shadow_len;	/* piece of the code file that shadows [lo, hi) */
-	uint64_t counting_off;		/* ... for counting copies (translate.h), which its blocks have if `counting_copies` */
+	uint64_t counting_off; /* ... for counting copies (translate.h), which its blocks have if
+				  `counting_copies` */
 	uint64_t file_off, bias;
 	const char *path;		/* in spaces->mem */
 	dev_t dev;
@@ -91,43 +97,51 @@ struct module {
 	bool dead, absolute, counting_copies;
 	bool full;			/* the last translation had no room */
 	uint32_t *users;		/* of the mapped files: this module and its copies */
-	bool shadowed;			/* false: no room beside counting copies; or i386, where shadows do not belong to
-					 * modules */
-	struct hole { uint64_t lo, hi; } hole[MAX_HOLES + 1];	/* parts without shadow, ascending: see shadow.c */
+	bool shadowed; /* false: no room beside counting copies; or i386, where shadows do not
+			* belong to modules */
+	struct hole {
+		uint64_t lo, hi;
+	} hole[MAX_HOLES + 1]; /* parts without shadow, ascending: see shadow.c */
 	uint32_t nhole;
 	struct pm_map pages;		/* generated: page -> 1 + head of pageref chain */
-	struct pm_map safe;		/* page -> write-protected, and the process has confirmed it */
+	struct pm_map safe; /* page -> write-protected, and the process has confirmed it */
 	struct pm_map hot;		/* page -> number of write traps */
 	uint32_t *unit;
 	size_t nunit, cap_unit;
 	size_t nblock;			/* of them all */
 	struct xl_map *map;		/* offsets from the unit's code; behind the cached ones */
 	size_t nmap, cap_map;
-	/* where code, but for that from the cache, depends on its place and on numbers: offsets from the
-	 * module's code */
+	/* where code, but for that from the cache, depends on its place and on numbers: offsets
+	 * from the module's code */
 	struct pm_buf rel_pc, rel_counter, rel_link, rel_place;	/* uint32_t each */
-	/* what came from the cache: its blocks are [first_cached, + ncached) of the space, its links those from
-	 * first_link on */
+	/* what came from the cache: its blocks are [first_cached, + ncached) of the space, its
+	 * links those from first_link on */
 	const struct cache_file *cache;	/* mapped; NULL: nothing */
 	size_t cache_size;
 	struct stat cache_st;		/* when it was loaded; */
 	bool cache_changed;		/* ... and since then somebody has changed it */
 	const struct xl_map *cached_map;
 	const uint8_t *cached_code;
-	const uint32_t *lines, *targets;	/* blocks by lines of text, see target_entry(); NULL: none */
+	const uint32_t *lines,
+		*targets; /* blocks by lines of text, see target_entry(); NULL: none */
 	const struct shadow_entry *entries;	/* ascending */
 	uint32_t ncached_entry;
-	const uint32_t *counters, *counted;	/* of each block its counter, and the other way round; NULL: the same number */
-	uint32_t nused_counter;		/* so many of its counters, at the front, have counted in some run */
-	uint32_t *entry_from;		/* number of the first entry of each page of the shadow, and of one more behind */
+	const uint32_t *counters, *counted; /* of each block its counter, and the other way round;
+					       NULL: the same number */
+	uint32_t
+		nused_counter; /* so many of its counters, at the front, have counted in some run */
+	uint32_t *entry_from;  /* number of the first entry of each page of the shadow, and of one
+				  more behind */
 	uint32_t ncached_target, ncached_map, first_cached, ncached, first_link;
-	struct pm_buf entered;		/* uint32_t: those of them that have got an indirect entry since */
+	struct pm_buf entered; /* uint32_t: those of them that have got an indirect entry since */
 	uint8_t *used;			/* of what will be saved; NULL: nothing. See cache.c */
-	/* what was there when the file on disk was loaded, written or found good enough: units, code, pages foreseen; its checksum */
+	/* what was there when the file on disk was loaded, written or found good enough: units,
+	 * code, pages foreseen; its checksum */
 	size_t saved_units;
 	uint64_t saved_code;		/* bytes */
-	/* processes map so many bytes of its code, and its shadow, from the cache file: nothing in them may be
-	 * patched until thaw_code(), thaw_shadow(). Links in them are resolved by space_shortcut() */
+	/* processes map so many bytes of its code, and its shadow, from the cache file: nothing in
+	 * them may be patched until thaw_code(), thaw_shadow(). Links in them are resolved by
+	 * space_shortcut() */
 	uint32_t frozen;
 	bool frozen_shadow;
 	int file;			/* the cache file; -1: not open */
@@ -144,9 +158,9 @@ static inline size_t hash_pc(uint64_t pc)
 	return (size_t)((pc * 0x9e3779b97f4a7c15u) >> 24);
 }
 
-/* Cache files list blocks by the line of text that they begin in: their numbers, and where in the line. So a block need
- * not be looked at to see that it is another one, and what is near each other in the text is so in the list: few of
- * its pages are looked at. */
+/* Cache files list blocks by the line of text that they begin in: their numbers, and where in the
+ * line. So a block need not be looked at to see that it is another one, and what is near each other
+ * in the text is so in the list: few of its pages are looked at. */
 #define TARGET_LINE 256u		/* bytes of text */
 #define MAX_TARGETS 0x1000000u
 static inline uint32_t target_entry(uint64_t off, uint32_t no)
@@ -166,7 +180,8 @@ static inline const struct xl_map *module_map(const struct module *m, uint32_t i
 	return i < m->ncached_map ? &m->cached_map[i] : &m->map[i - m->ncached_map];
 }
 
-/* An entry of a shadow in a cache's file: distances from the text's beginning and from its code's. */
+/* An entry of a shadow in a cache's file: distances from the text's beginning and from its code's.
+ */
 struct shadow_entry {
 	uint32_t pc, code;
 };
@@ -189,19 +204,19 @@ struct space {
 	struct space *next_space;	/* of all that there are */
 	uint32_t refs;
 	bool i386;
-	bool abi_flags;			/* xl_input.abi_flags of all that is not dead, or soon will be: */
+	bool abi_flags; /* xl_input.abi_flags of all that is not dead, or soon will be: */
 	bool abi_broken;		/* ... something was met that must not be translated so */
 	uint32_t busy;			/* (4): thread block whose commands run, 0: nobody */
 	uint32_t thawed;		/* how often something frozen has been */
-	uint64_t base;			/* its region of the code file: (i386: the shadow's directory,)
-					 * links table, then modules */
+	uint64_t base; /* its region of the code file: (i386: the shadow's directory,)
+			* links table, then modules */
 	uint64_t next;			/* first unused offset in the region */
 	struct module *module;
 	size_t nmodule, cap_module;
 	/* mapped, not allocated, so that files can be mapped into them */
 	struct blk *block;
-	struct xl_flow *flow;		/* of each block, within its unit; in a trace `out` is the block of
-					 * the unit whose record it continues, and `in` XL_OPEN */
+	struct xl_flow *flow; /* of each block, within its unit; in a trace `out` is the block of
+			       * the unit whose record it continues, and `in` XL_OPEN */
 	size_t nblock, cap_block;	/* of both */
 	struct pm_map outside;		/* closed block -> 1 + offset of its entry for outsiders */
 	uint64_t *ran[TIERS];		/* sets of blocks: blocks_tier() */
@@ -217,7 +232,7 @@ struct space {
 	size_t hash_mask, hash_n;
 	uint8_t *some;			/* a bit for the lowest bits of each pc in it */
 	struct pm_map pending;		/* target pc -> 1 + first pending link */
-	struct pm_map ends;		/* pc of dead blocks -> 1 + the link that they all lead to */
+	struct pm_map ends; /* pc of dead blocks -> 1 + the link that they all lead to */
 	struct range *range;
 	size_t nrange, cap_range;
 };
@@ -228,10 +243,10 @@ struct text {
 	uint64_t off;
 	size_t len;
 	const uint8_t *p;
-	struct copied {			/* by the blocks' numbers in its cache file, which mostly stays as it is: */
+	struct copied { /* by the blocks' numbers in its cache file, which mostly stays as it is: */
 		uint64_t what;		/* offset << 16 | size; 0: nothing yet */
 		const uint8_t *at;	/* in the profile that is gathered */
-	} *copied;
+	} * copied;
 	size_t ncopied;
 };
 
@@ -244,28 +259,32 @@ enum placed {
 /* An address space that executes a code space: what of it is mapped there. */
 struct space_user {
 	struct space *space;
-	struct pm_buf placed;		/* module number -> enum placed: its pieces are mapped here */
+	struct pm_buf placed; /* module number -> enum placed: its pieces are mapped here */
 	uint32_t thawed;		/* as of space->thawed */
 	struct pm_buf moving;		/* while it diverges: what was placed, and shall be again */
 	struct space *left;		/* ... the space that it comes from, held; or NULL */
-	uint32_t nthread;		/* that live in it, as of the request that is being answered */
+	uint32_t nthread; /* that live in it, as of the request that is being answered */
 	const char *program;		/* its path; may be NULL */
 };
 
-/* What spaces ask of whoever runs processes in them. "The process" is the one whose request is being answered. */
+/* What spaces ask of whoever runs processes in them. "The process" is the one whose request is
+ * being answered. */
 struct space_hooks {
 	/* Read the memory of the process; how much, negative: nothing is there. */
 	ssize_t (*read)(struct spaces *s, void *to, uint64_t at, size_t n);
 	/* What the process has mapped, anew. False: it cannot be read. */
 	bool (*read_maps)(struct spaces *s, struct maps *m);
-	/* The function of @m that the pointer at @slot, of its procedure linkage table, is likely to lead to; 0: unknown. */
+	/* The function of @m that the pointer at @slot, of its procedure linkage table, is likely
+	 * to lead to; 0: unknown. */
 	uint64_t (*likely)(struct spaces *s, const struct module *m, uint64_t slot);
 	/* Does the thread that asks execute code that only counts? */
 	bool (*only_counts)(struct spaces *s);
-	/* Of a trace: the number of the next block; blocks [@first, @first + @n) of @sp, of one module, get theirs. */
+	/* Of a trace: the number of the next block; blocks [@first, @first + @n) of @sp, of one
+	 * module, get theirs. */
 	uint32_t (*next_number)(struct spaces *s);
 	void (*number)(struct spaces *s, const struct space *sp, uint32_t first, uint32_t n);
-	/* Adds where regions begin and end in the file @path: addresses (uint64_t) in memory, with @bias added. */
+	/* Adds where regions begin and end in the file @path: addresses (uint64_t) in memory, with
+	 * @bias added. */
 	void (*points)(struct spaces *s, const char *path, uint64_t bias, struct pm_buf *to);
 	/* The table of links of @p is at @at from now on. */
 	void (*links_moved)(struct spaces *s, struct space_user *p, uint64_t at);
@@ -285,22 +304,25 @@ struct spaces {
 	enum xl_kind kind;
 	bool records;			/* code writes a trace; false: it counts */
 	bool strict_flags;
-	uint32_t counts;		/* of a trace: outside regions code is executed that only counts (translate.h) */
+	uint32_t counts; /* of a trace: outside regions code is executed that only counts
+			    (translate.h) */
 	int code_fd;			/* the code file, sealed: written by `code` only */
 	uint8_t *code;
 	uint64_t code_next;		/* first unused offset */
-	struct pm_buf free_regions;	/* uint64_t: of the code file, with what their last space left in them */
+	struct pm_buf free_regions; /* uint64_t: of the code file, with what their last space left
+				       in them */
 	struct text *text;
 	size_t ntext, cap_text;
 	uint32_t nfrozen;		/* cache files that are kept open */
 	uint64_t unmapped;		/* bytes, see spaces_unmap() */
 	uint32_t nthawed;		/* codes and shadows that had to be copied */
 	uint32_t ni386;			/* 32-bit spaces */
-	struct maps maps;		/* of the process: read again by every module that is new, */
+	struct maps maps; /* of the process: read again by every module that is new, */
 	bool maps_good;			/* but while this is set */
 	struct pm_arena mem;
 	struct xl_unit unit;		/* reused */
-	uint64_t cached, ahead, demand;	/* blocks: from the store, translated before and when they were asked for */
+	uint64_t cached, ahead,
+		demand; /* blocks: from the store, translated before and when they were asked for */
 	struct pm_buf point;		/* uint64_t: addresses where regions begin or end */
 	unsigned waiting;		/* units from the store that wait for others, see units.c */
 	uint32_t asking;		/* thread block whose request is being answered */
@@ -322,7 +344,9 @@ static inline const uint8_t *block_bytes(const struct space *sp, uint32_t i)
 	/* not where the block comes from a file that has been cut short since */
 	if (m->text && b->pc - m->lo >= m->text_len)
 		return NULL;
-	return m->text ? m->text + (b->pc - m->lo) : copy ? (const uint8_t *)(uintptr_t)*copy : NULL;
+	return m->text ? m->text + (b->pc - m->lo)
+	       : copy  ? (const uint8_t *)(uintptr_t)*copy
+		       : NULL;
 }
 
 /* The table of link targets: here, and its address in the process. */
@@ -330,10 +354,13 @@ static inline uint64_t *space_links(const struct spaces *s, const struct space *
 {
 	return (uint64_t *)(s->code + sp->base + (sp->i386 ? RT32_DIR_SIZE : 0));
 }
-/* Where link @i leads, if it is in frozen code and would be patched, or 0; NULL: there is no place to say so. */
+/* Where link @i leads, if it is in frozen code and would be patched, or 0; NULL: there is no place
+ * to say so. */
 static inline uint64_t *space_shortcut(const struct spaces *s, const struct space *sp, size_t i)
 {
-	return sp->i386 || i >= RT_LINKS_SIZE / 8 ? NULL : (uint64_t *)(s->code + sp->base + RT_LINKS_SIZE) + i;
+	return sp->i386 || i >= RT_LINKS_SIZE / 8
+		       ? NULL
+		       : (uint64_t *)(s->code + sp->base + RT_LINKS_SIZE) + i;
 }
 static inline uint64_t space_links_at(const struct space *sp)
 {
@@ -343,7 +370,8 @@ static inline uint64_t space_links_at(const struct space *sp)
 /* Link @i leads to @target, if there is a place to say so. */
 void link_target(const struct spaces *s, const struct space *sp, size_t i, uint64_t target);
 
-/* ---- spaces.c: spaces, and their regions of the code file ----------------------------------------- */
+/* ---- spaces.c: spaces, and their regions of the code file
+ * ----------------------------------------- */
 /* Create and seal the code file; hooks and options are the caller's to set. */
 enum pm_status spaces_open(struct spaces *s, struct pm_err *err);
 void spaces_close(struct spaces *s);		/* but for spaces, which go with the process */
@@ -354,32 +382,40 @@ void space_unref(struct spaces *s, struct space *sp);
 void space_write(const struct spaces *s, uint64_t at, const void *p, size_t n);
 /* Room for @n blocks in all. */
 void space_blocks(struct space *sp, size_t n);
-/* munmap() of @n bytes, of which @used were used; but not when all is over, nor the first few MiB: the end of pugmark
- * gives everything back at once, and each unmapping makes every processor drop its translations. */
+/* munmap() of @n bytes, of which @used were used; but not when all is over, nor the first few MiB:
+ * the end of pugmark gives everything back at once, and each unmapping makes every processor drop
+ * its translations. */
 void spaces_unmap(struct spaces *s, const void *p, size_t n, size_t used);
 
-/* ---- ranges.c: what the program may execute -------------------------------------------------------- */
-void space_range_add(struct space *sp, uint64_t lo, uint64_t hi, uint32_t prot, bool shared, bool patched);
+/* ---- ranges.c: what the program may execute
+ * -------------------------------------------------------- */
+void space_range_add(struct space *sp, uint64_t lo, uint64_t hi, uint32_t prot, bool shared,
+		     bool patched);
 void space_range_del(struct space *sp, uint64_t lo, uint64_t hi);
 struct range *space_range(const struct space *sp, uint64_t pc);	/* NULL: none */
 
-/* ---- blocks.c -------------------------------------------------------------------------------------- */
+/* ---- blocks.c
+ * -------------------------------------------------------------------------------------- */
 const struct unit *unit_of(const struct space *sp, uint32_t block);
 /* Block and map entry at copy address @code; false: not in the code cache. */
 bool space_state(const struct space *sp, uint64_t code, uint32_t *block, const struct xl_map **map);
-/* Number of the counter of @block, and the other way round. *@last, NULL at first, is kept from call to call. */
+/* Number of the counter of @block, and the other way round. *@last, NULL at first, is kept from
+ * call to call. */
 uint32_t block_counter(const struct space *sp, uint32_t block, const struct module **last);
 uint32_t counter_block(const struct space *sp, uint32_t counter, const struct module **last);
-/* How often a block has run, as far as was looked: 0: OFTEN... TIERS: not seen. Note that @block has run @count times. */
+/* How often a block has run, as far as was looked: 0: OFTEN... TIERS: not seen. Note that @block
+ * has run @count times. */
 unsigned blocks_tier(const struct space *sp, uint32_t block);
 void blocks_note_tier(struct space *sp, uint32_t block, uint64_t count);
 /* May what looks up the address of @b go there without asking? */
 bool space_guests(const struct blk *b);
 
-/* ---- shadow.c: indirect entries by original address ------------------------------------------------ */
+/* ---- shadow.c: indirect entries by original address
+ * ------------------------------------------------ */
 /* The entry for @pc leads to @to; 0: asks. */
 void space_shadow(struct spaces *s, struct space *sp, struct module *m, uint64_t pc, uint64_t to);
-/* The program may execute [@lo, @hi) from now on: no other code's shadow is to be where that is looked up. */
+/* The program may execute [@lo, @hi) from now on: no other code's shadow is to be where that is
+ * looked up. */
 void space_contest(struct spaces *s, struct space *sp, uint64_t lo, uint64_t hi);
 /* Is the shadow of @m mapped in one piece? */
 bool space_whole_shadow(const struct module *m);
@@ -388,59 +424,75 @@ void shadow_note_used(struct module *m, uint64_t pc);
 /* Fill the shadow of a module that was loaded: the pages that earlier runs needed. */
 void shadow_fill(struct spaces *s, struct space *sp, struct module *m);
 
-/* ---- mapping.c: what is copied of mapped code ------------------------------------------------------ */
+/* ---- mapping.c: what is copied of mapped code
+ * ------------------------------------------------------ */
 /* The code of @m, m->code_len bytes. */
 void code_copy(const struct spaces *s, const struct module *m, uint8_t *to);
 /* The code of the store's file, [@lo, @hi) of it, goes to the code file. */
 void code_put(struct spaces *s, struct module *m, uint32_t lo, uint32_t hi);
 
-/* ---- units.c --------------------------------------------------------------------------------------- */
+/* ---- units.c
+ * --------------------------------------------------------------------------------------- */
 /* Every unit of module @mi that is kept beside its file comes to its code. */
 void space_units_from_store(struct spaces *s, struct space *sp, uint32_t mi);
 
-/* ---- invalidate.c ---------------------------------------------------------------------------------- */
-/* Of blocks [@first, @first + @n), those that only count and hold a point, and their chains, are entered as what traces. */
+/* ---- invalidate.c
+ * ---------------------------------------------------------------------------------- */
+/* Of blocks [@first, @first + @n), those that only count and hold a point, and their chains, are
+ * entered as what traces. */
 void space_close(struct spaces *s, struct space *sp, uint32_t first, uint32_t n);
 /* False: commands have to run before, see m->again. */
-bool space_unmap(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi, struct rt_mail *m);
-/* Nothing that is placed in [lo, hi) is used any more: what was translated there will be again, elsewhere. False: likewise; or,
- * without commands, others may be executing it. */
-bool space_make_way(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi, struct rt_mail *m);
-/* The code at @code_off could not be placed in @p: the program has mapped something where it was to be. It
- * will be translated for another place. True: commands have to run first. */
+bool space_unmap(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi,
+		 struct rt_mail *m);
+/* Nothing that is placed in [lo, hi) is used any more: what was translated there will be again,
+ * elsewhere. False: likewise; or, without commands, others may be executing it. */
+bool space_make_way(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi,
+		    struct rt_mail *m);
+/* The code at @code_off could not be placed in @p: the program has mapped something where it was to
+ * be. It will be translated for another place. True: commands have to run first. */
 bool space_no_room(struct spaces *s, struct space_user *p, uint64_t code_off, struct rt_mail *m);
-/* A write to @addr by the instruction at @code trapped: was it ours? Fills m->r, unless m->again. */
-bool space_write_trap(struct spaces *s, struct space_user *p, uint64_t addr, uint64_t code, struct rt_mail *m);
-/* Make pages writable that are protected because of their translations: in the range that holds @addr,
- * or with 0 all. True: there were some. */
+/* A write to @addr by the instruction at @code trapped: was it ours? Fills m->r, unless m->again.
+ */
+bool space_write_trap(struct spaces *s, struct space_user *p, uint64_t addr, uint64_t code,
+		      struct rt_mail *m);
+/* Make pages writable that are protected because of their translations: in the range that holds
+ * @addr, or with 0 all. True: there were some. */
 bool space_open(struct spaces *s, struct space_user *p, uint64_t addr, struct rt_mail *m);
 
-/* ---- enter.c --------------------------------------------------------------------------------------- */
+/* ---- enter.c
+ * --------------------------------------------------------------------------------------- */
 /* Direct entry (address in the process) for @pc, 0: not executable. Commands for the process are
  * appended to @m; m->again: they have to run before the answer can be given. */
-uint64_t space_enter(struct spaces *s, struct space_user *p, uint64_t pc, bool indirect, struct rt_mail *m);
-/* The process is about to begin at @pc, or has mapped something executable at [@lo, @hi), and is alone in its
- * space: what files' texts are there will be executed, so they come to their places now. */
+uint64_t space_enter(struct spaces *s, struct space_user *p, uint64_t pc, bool indirect,
+		     struct rt_mail *m);
+/* The process is about to begin at @pc, or has mapped something executable at [@lo, @hi), and is
+ * alone in its space: what files' texts are there will be executed, so they come to their places
+ * now. */
 uint64_t space_begin(struct spaces *s, struct space_user *p, uint64_t pc, struct rt_mail *m);
-void space_mapped(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi, struct rt_mail *m);
+void space_mapped(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi,
+		  struct rt_mail *m);
 uint64_t space_resolve(struct spaces *s, struct space_user *p, uint32_t link, struct rt_mail *m);
-/* Does a block that has a counting copy begin at copy address @code? That one's direct entry, or 0. */
+/* Does a block that has a counting copy begin at copy address @code? That one's direct entry, or 0.
+ */
 uint64_t space_counting_copy(const struct space *sp, uint64_t code);
 /* Entry of a unit that executes the one instruction at @pc; in no table. */
 uint64_t space_once(struct spaces *s, struct space_user *p, uint64_t pc, struct rt_mail *m);
 /* The bytes of the block at @pc have changed. */
 uint64_t space_recheck(struct spaces *s, struct space_user *p, uint64_t pc, struct rt_mail *m);
 
-/* ---- fork.c: sharers of a space that part ----------------------------------------------------------- */
+/* ---- fork.c: sharers of a space that part
+ * ----------------------------------------------------------- */
 /* Go on with a divergence that needed more commands than a mail holds; false: it is complete. */
 bool space_move(const struct spaces *s, struct space_user *p, struct rt_mail *m);
 /* The commands of @block, a thread of @p, have been run (or never will be). */
 void space_release(struct spaces *s, struct space_user *p, uint32_t block);
 
-/* ---- place.c --------------------------------------------------------------------------------------- */
-/* @cmd, to map a cache file, has failed in @p, and those behind it, @n with it, have not been run. True: commands
- * have to run first. */
-bool space_no_file(struct spaces *s, struct space_user *p, const struct rt_cmd *cmd, uint32_t n, struct rt_mail *m);
+/* ---- place.c
+ * --------------------------------------------------------------------------------------- */
+/* @cmd, to map a cache file, has failed in @p, and those behind it, @n with it, have not been run.
+ * True: commands have to run first. */
+bool space_no_file(struct spaces *s, struct space_user *p, const struct rt_cmd *cmd, uint32_t n,
+		   struct rt_mail *m);
 /* What has been thawed is mapped from the code file. */
 void space_refresh(const struct spaces *s, struct space_user *p, struct rt_mail *m);
 

@@ -16,13 +16,16 @@ enum pm_status spaces_open(struct spaces *s, struct pm_err *err)
 		return pm_fail_errno(err, "cannot create shared memory");
 	if (ftruncate(s->code_fd, (off_t)RT_CODE_SIZE))
 		return pm_fail_errno(err, "cannot size shared memory");
-	s->code = mmap(NULL, RT_CODE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->code_fd, 0);
+	s->code = mmap(NULL, RT_CODE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+		       s->code_fd, 0);
 	if (s->code == MAP_FAILED)
 		return pm_fail_errno(err, "cannot map shared memory");
-	/* From here on nobody can write to it but by the mapping above, whatever descriptor of it they get.
-	 * The price: no holes can be punched, so the memory of a region goes to its next space. Before Linux 5.1
-	 * there is no such seal, and processes have it mapped from a read-only descriptor only. */
-	if (fcntl(s->code_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) &&
+	/* From here on nobody can write to it but by the mapping above, whatever descriptor of it
+	 * they get. The price: no holes can be punched, so the memory of a region goes to its next
+	 * space. Before Linux 5.1 there is no such seal, and processes have it mapped from a
+	 * read-only descriptor only. */
+	if (fcntl(s->code_fd, F_ADD_SEALS,
+		  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) &&
 	    fcntl(s->code_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return pm_fail_errno(err, "cannot seal shared memory");
 	return PM_OK;
@@ -42,7 +45,8 @@ void spaces_close(struct spaces *s)
 	pm_arena_release(&s->mem);
 }
 
-/* The next piece of the code file's [*@at, @stop) that has memory, from *@at on; its end, 0: there is none. */
+/* The next piece of the code file's [*@at, @stop) that has memory, from *@at on; its end, 0: there
+ * is none. */
 static uint64_t next_data(const struct spaces *s, uint64_t *at, uint64_t stop)
 {
 	const off_t from = lseek(s->code_fd, (off_t)*at, SEEK_DATA);
@@ -65,7 +69,8 @@ void clear_data(const struct spaces *s, uint64_t at, uint64_t stop)
 /* Only what was ever touched of the code file is worth copying. */
 void copy_data(struct spaces *s, uint64_t from, uint64_t to, uint64_t len)
 {
-	for (uint64_t at = from, stop = from + len, end; at < stop && (end = next_data(s, &at, stop)); at = end)
+	for (uint64_t at = from, stop = from + len, end;
+	     at < stop && (end = next_data(s, &at, stop)); at = end)
 		space_write(s, to + (at - from), s->code + at, end - at);
 }
 
@@ -117,7 +122,8 @@ struct space *space_new(struct spaces *s, bool i386)
 /* @size bytes, the first @n of them those of @old, which had @old_size and is unmapped. */
 static void *larger(void *old, size_t n, size_t old_size, size_t size)
 {
-	void *v = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *v = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (v == MAP_FAILED)
 		pm_out_of_memory(size);
@@ -136,8 +142,8 @@ void space_blocks(struct space *sp, size_t n)
 		return;
 	while (cap < n)
 		cap *= 2;
-	sp->block = larger(sp->block, sp->nblock * sizeof *sp->block, sp->cap_block * sizeof *sp->block,
-			   cap * sizeof *sp->block);
+	sp->block = larger(sp->block, sp->nblock * sizeof *sp->block,
+			   sp->cap_block * sizeof *sp->block, cap * sizeof *sp->block);
 	sp->flow = larger(sp->flow, sp->nblock * sizeof *sp->flow, sp->cap_block * sizeof *sp->flow,
 			  cap * sizeof *sp->flow);
 	sp->cap_block = cap;
@@ -155,7 +161,8 @@ void spaces_unmap(struct spaces *s, const void *p, size_t n, size_t used)
 static void module_release(struct spaces *s, struct module *m)
 {
 	if (!--*m->users) {
-		if (m->text && !m->shared && !s->records)	/* blocks of the trace are read in there */
+		if (m->text && !m->shared &&
+		    !s->records) /* blocks of the trace are read in there */
 			spaces_unmap(s, m->text, m->hi - m->lo, m->hi - m->lo);
 		if (m->cache)
 			spaces_unmap(s, m->cache, m->cache_size, m->cache_size);
@@ -202,8 +209,10 @@ void space_unref(struct spaces *s, struct space *sp)
 	pm_map_release(&sp->ends);
 	free(sp->module);
 	if (sp->cap_block) {
-		spaces_unmap(s, sp->block, sp->cap_block * sizeof *sp->block, sp->nblock * sizeof *sp->block);
-		spaces_unmap(s, sp->flow, sp->cap_block * sizeof *sp->flow, sp->nblock * sizeof *sp->flow);
+		spaces_unmap(s, sp->block, sp->cap_block * sizeof *sp->block,
+			     sp->nblock * sizeof *sp->block);
+		spaces_unmap(s, sp->flow, sp->cap_block * sizeof *sp->flow,
+			     sp->nblock * sizeof *sp->flow);
 	}
 	free(sp->unit);
 	free(sp->link);

@@ -44,7 +44,9 @@ static const uint8_t *read_process(struct reading *r, uint64_t addr, uint64_t hi
 		w->at = addr & ~(PAGE - 1);
 		w->next = r->window;
 		r->window = w;
-		got = r->s->hooks->read(r->s, w->buf, w->at, sizeof w->buf < hi - w->at ? sizeof w->buf : (size_t)(hi - w->at));
+		got = r->s->hooks->read(r->s, w->buf, w->at,
+					sizeof w->buf < hi - w->at ? sizeof w->buf
+								   : (size_t)(hi - w->at));
 		w->have = got > 0 ? (size_t)got : 0;
 	}
 	if (addr >= w->at + w->have) {
@@ -92,10 +94,13 @@ static bool known_block(void *ctx, uint64_t addr, struct xl_known *out)
 	return true;
 }
 
-/* Numbers that @u's code at @base of @m contains, now that they are known: of blocks from @first on, in a trace from
- * @number on, and of links from @link0 on. Where they and what depends on the place are is remembered. */
-static void relocate(const struct spaces *s, const struct space *sp, struct module *m, const struct xl_unit *u,
-		     uint32_t base, uint32_t first, uint32_t number, uint32_t link0)
+/* Numbers that @u's code at @base of @m contains, now that they are known: of blocks from @first
+ * on, in a trace from
+ * @number on, and of links from @link0 on. Where they and what depends on the place are is
+ * remembered. */
+static void relocate(const struct spaces *s, const struct space *sp, struct module *m,
+		     const struct xl_unit *u, uint32_t base, uint32_t first, uint32_t number,
+		     uint32_t link0)
 {
 	uint8_t *code = code_ptr(s, m, base);
 
@@ -152,8 +157,8 @@ static void keep_bytes(struct spaces *s, struct space_user *p, struct module *m,
 	*pm_map_put(&p->space->bytes, i, NULL) = (uint64_t)(uintptr_t)copy;
 }
 
-static void add_block(struct spaces *s, struct space_user *p, uint32_t mi, const struct xl_block *x, uint32_t base,
-		      uint32_t map0)
+static void add_block(struct spaces *s, struct space_user *p, uint32_t mi, const struct xl_block *x,
+		      uint32_t base, uint32_t map0)
 {
 	struct space *sp = p->space;
 
@@ -203,11 +208,13 @@ static void open_block(struct spaces *s, struct space *sp, struct module *m, uin
 }
 
 /* Enter a finished unit into the tables. Returns the number of its first block. */
-static uint32_t unit_add(struct spaces *s, struct space_user *p, uint32_t mi, const struct xl_unit *u, bool once)
+static uint32_t unit_add(struct spaces *s, struct space_user *p, uint32_t mi,
+			 const struct xl_unit *u, bool once)
 {
 	struct space *sp = p->space;
 	struct module *m = &sp->module[mi];
-	const uint32_t first = (uint32_t)sp->nblock, ui = (uint32_t)sp->nunit, link0 = (uint32_t)sp->nlink;
+	const uint32_t first = (uint32_t)sp->nblock, ui = (uint32_t)sp->nunit,
+		       link0 = (uint32_t)sp->nlink;
 	const uint32_t base = (uint32_t)m->code_len, map0 = (uint32_t)(m->ncached_map + m->nmap);
 	const uint32_t number = s->records ? s->hooks->next_number(s) : 0;
 
@@ -219,7 +226,7 @@ static uint32_t unit_add(struct spaces *s, struct space_user *p, uint32_t mi, co
 	make_ready(s, m, base + u->ncode);
 	memcpy(code_ptr(s, m, base), u->code, u->ncode);
 	relocate(s, sp, m, u, base, first, number, link0);
-	m->code_len = up(base + u->ncode, LINE);	/* a function's entry begins a line of the cache */
+	m->code_len = up(base + u->ncode, LINE); /* a function's entry begins a line of the cache */
 	while (m->cap_map < m->nmap + u->nmap) {
 		m->cap_map = m->cap_map ? m->cap_map * 2 : 512;
 		m->map = pm_realloc(m->map, m->cap_map * sizeof *m->map);
@@ -244,14 +251,15 @@ static uint32_t unit_add(struct spaces *s, struct space_user *p, uint32_t mi, co
 		const struct blk *b = links_pending(sp, target) ? block_find(sp, target) : NULL;
 
 		if (b && b->module == mi)
-			links_resolved(s, sp, target, need_outside_entry(s, sp, b), counting_entry(sp, b));
+			links_resolved(s, sp, target, need_outside_entry(s, sp, b),
+				       counting_entry(sp, b));
 	}
 	space_close(s, sp, first, (uint32_t)u->nblock);
 	return first;
 }
 
-/* Would a link between what there is and @u carry flags that must not pass? What waits for a block of it, and what
- * it has to link to: the translator may not have been able to see that. */
+/* Would a link between what there is and @u carry flags that must not pass? What waits for a block
+ * of it, and what it has to link to: the translator may not have been able to see that. */
 static bool breaks_abi(const struct space *sp, const struct xl_unit *u)
 {
 	for (size_t i = 0; i < u->nblock && sp->pending.n; i++) {
@@ -276,13 +284,24 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 	struct module *m = &sp->module[mi];
 	struct reading r = { s, p, m, NULL };
 	struct xl_input in = {
-		.kind = s->kind, .i386 = sp->i386, .entry = pc, .lo = lo, .hi = hi,
-		.place = m->code + m->code_len, .absolute = m->absolute,
-		.patchable = m->generated, .check_bytes = check, .counting_copies = m->counting_copies && !once,
+		.kind = s->kind,
+		.i386 = sp->i386,
+		.entry = pc,
+		.lo = lo,
+		.hi = hi,
+		.place = m->code + m->code_len,
+		.absolute = m->absolute,
+		.patchable = m->generated,
+		.check_bytes = check,
+		.counting_copies = m->counting_copies && !once,
 		.abi_flags = sp->abi_flags && !once,
-		.max_insns = once ? 1 : 0, .max_blocks = once ? 1 : 0,
-		.read = read_code, .data = m->text && !once ? read_data : NULL, .known = known_block,
-		.likely = m->text && !once && !sp->i386 ? likely_target : NULL, .ctx = &r,
+		.max_insns = once ? 1 : 0,
+		.max_blocks = once ? 1 : 0,
+		.read = read_code,
+		.data = m->text && !once ? read_data : NULL,
+		.known = known_block,
+		.likely = m->text && !once && !sp->i386 ? likely_target : NULL,
+		.ctx = &r,
 	};
 	uint32_t first;
 
@@ -290,19 +309,23 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 		/* out of room: only a generator that rewrites itself for ever gets here */
 		in.max_blocks = 16;
 		in.count_all = true;
-		m->full = m->code_cap - m->code_len < 32768 + DEAD_END_SIZE * (m->nblock + m->ncached);
+		m->full = m->code_cap - m->code_len <
+			  32768 + DEAD_END_SIZE * (m->nblock + m->ncached);
 		if (m->full)
 			return XL_NONE;
 	}
-	if (sp->i386 && !s->records && sp->nblock + (in.max_blocks ? in.max_blocks : 4096) > RT32_MAX_COUNTERS) {
-		s->hooks->give_up(s, p, "more blocks than there are counters for in a 32-bit program");
+	if (sp->i386 && !s->records &&
+	    sp->nblock + (in.max_blocks ? in.max_blocks : 4096) > RT32_MAX_COUNTERS) {
+		s->hooks->give_up(s, p,
+				  "more blocks than there are counters for in a 32-bit program");
 		return XL_NONE;
 	}
 	if (m->addenda && !once && !in.max_blocks) {
 		first = unit_from_store(s, p, mi, pc);
 		if (first != XL_NONE)
 			return first;
-		in.place = sp->module[mi].code + sp->module[mi].code_len;	/* it may have taken others */
+		in.place = sp->module[mi].code +
+			   sp->module[mi].code_len; /* it may have taken others */
 	}
 	xl_translate(&in, &s->unit);
 	reading_end(&r);
@@ -322,11 +345,12 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 	return first;
 }
 
-/* ---- units that earlier runs have left beside their module's file: store.h ------------------------ */
+/* ---- units that earlier runs have left beside their module's file: store.h
+ * ------------------------ */
 #define MOST_WAITING 16u		/* units, each for the next one */
 
-/* Everything that s->unit goes on to in other units is there, or comes from the store now; *@other: that has made
- * another unit of s->unit. False: it is not as it was. */
+/* Everything that s->unit goes on to in other units is there, or comes from the store now; *@other:
+ * that has made another unit of s->unit. False: it is not as it was. */
 static bool targets_from_store(struct spaces *s, struct space_user *p, uint32_t mi, bool *other)
 {
 	struct space *sp = p->space;
@@ -346,14 +370,16 @@ static bool targets_from_store(struct spaces *s, struct space_user *p, uint32_t 
 			return unit_from_store(s, p, mi, to) != XL_NONE && block_find(sp, to);
 		}
 		/* whether flags may go there has been looked at for another block */
-		if (b->module != mi || (b->flags & XL_READS_FLAGS) || (r.addend & XL_COUNTING && !counting_entry(sp, b)))
+		if (b->module != mi || (b->flags & XL_READS_FLAGS) ||
+		    (r.addend & XL_COUNTING && !counting_entry(sp, b)))
 			return false;
 		need_outside_entry(s, sp, b);
 	}
 	return true;
 }
 
-/* s->unit, which was for a place that was @distance from the text, becomes one for the end of @m's code. */
+/* s->unit, which was for a place that was @distance from the text, becomes one for the end of @m's
+ * code. */
 static bool move_unit(struct spaces *s, struct space *sp, struct module *m, int64_t distance)
 {
 	const uint64_t place = m->code + m->code_len;
@@ -370,7 +396,8 @@ static bool move_unit(struct spaces *s, struct space *sp, struct module *m, int6
 			v -= by;
 		} else if (r->kind == XL_REL_CODE32) {
 			const struct blk *b = block_find(sp, m->lo + (r->addend & ~XL_COUNTING));
-			const uint64_t to = r->addend & XL_COUNTING ? counting_entry(sp, b) : outside_entry(sp, b);
+			const uint64_t to = r->addend & XL_COUNTING ? counting_entry(sp, b)
+								    : outside_entry(sp, b);
 			const int64_t d = (int64_t)(to - (place + r->at + 4));
 
 			if (d != (int32_t)d)
@@ -384,7 +411,8 @@ static bool move_unit(struct spaces *s, struct space *sp, struct module *m, int6
 	return true;
 }
 
-/* The unit with its entry at @pc as an earlier run has left it; XL_NONE: there is none, or not of use. */
+/* The unit with its entry at @pc as an earlier run has left it; XL_NONE: there is none, or not of
+ * use. */
 static uint32_t unit_from_store(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t pc)
 {
 	struct space *sp = p->space;
@@ -399,7 +427,8 @@ static uint32_t unit_from_store(struct spaces *s, struct space_user *p, uint32_t
 		return XL_NONE;
 	s->waiting++;
 	do {
-		good = s->store->read_unit(m, off, &s->unit, &distance) && targets_from_store(s, p, mi, &other);
+		good = s->store->read_unit(m, off, &s->unit, &distance) &&
+		       targets_from_store(s, p, mi, &other);
 	} while (good && other);
 	s->waiting--;
 	b = block_find(sp, pc);		/* in one of the others */
@@ -437,13 +466,13 @@ static bool is_waiting(struct space *sp, uint32_t mi, size_t i)
 	const struct module *m = &sp->module[mi];
 	const struct link *l = &sp->link[i];
 
-	return !l->done && l->module == mi && m->lo <= l->target && l->target < m->hi && !block_find(sp, l->target) &&
-	       m->code_cap - m->code_len > m->code_cap / 2;
+	return !l->done && l->module == mi && m->lo <= l->target && l->target < m->hi &&
+	       !block_find(sp, l->target) && m->code_cap - m->code_len > m->code_cap / 2;
 }
 
-/* What the code behind links [from, to) calls or goes to will mostly be wanted, now or when the program has
- * another input: a request costs more than a function, and many of those that earlier runs have left. Only for what is
- * kept in a file. */
+/* What the code behind links [from, to) calls or goes to will mostly be wanted, now or when the
+ * program has another input: a request costs more than a function, and many of those that earlier
+ * runs have left. Only for what is kept in a file. */
 void translate_ahead(struct spaces *s, struct space_user *p, uint32_t mi, size_t from, size_t to)
 {
 	struct space *sp = p->space;
@@ -453,6 +482,7 @@ void translate_ahead(struct spaces *s, struct space_user *p, uint32_t mi, size_t
 			unit_from_store(s, p, mi, sp->link[i].target);
 	for (size_t i = from; i < to; i++)
 		if (is_waiting(sp, mi, i))
-			translate(s, p, mi, sp->link[i].target, sp->module[mi].lo, sp->module[mi].hi, false, false);
+			translate(s, p, mi, sp->link[i].target, sp->module[mi].lo,
+				  sp->module[mi].hi, false, false);
 	sp->abi_broken = false;			/* which may never be executed */
 }

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* packer.c - chains in packed batches */
+#include "collect/consume/trace_state.h"
+
+static inline uint64_t quick_value(const uint8_t *rec, const uint8_t *known, uint16_t at)
+{
+	uint64_t x;
+
+	memcpy(&x, (at & AT_KNOWN ? known : rec) + X86_VAL_AT(at & ~AT_KNOWN), 8);
+	return extended(x, X86_VAL_HOW(at));
+}
+
+static inline uint64_t quick_address(const uint8_t *rec, const uint8_t *known,
+				     const struct quick_ref *q)
+{
+	uint64_t base, index;
+
+	if (q->how == QUICK_ANY)
+		return quick_value(rec, known, q->base) +
+		       quick_value(rec, known, q->index) * q->scale + (uint64_t)q->add;
+	memcpy(&base, rec + q->base, 8);
+	if (q->how == QUICK_BASE)
+		return base + (uint64_t)q->add;
+	memcpy(&index, rec + q->index, 8);
+	index = extended(index, q->how - QUICK_INDEX);
+	return base + index * q->scale + (uint64_t)q->add;
+}
+
+/* One chain's addresses where there is no straight code for them. */
+static uint64_t *addresses(const struct compiled *c, struct stream *st, const uint8_t *p,
+			   uint64_t *out)
+{
+	for (const struct quick_ref *q = c->quick, *last = q + c->nref; q < last; q++)
+		*out++ = quick_address(p, (const uint8_t *)st->known, q) & st->layout.mask;
+	st->known[KNOWN_RSP] =
+		at_place((const uint8_t *const[]){ p, (const uint8_t *)st->known }, c->rsp) +
+		(uint64_t)c->rsp_add;
+	return out;
+}
+
+/* HOT: packed, everything that was executed passes through here. Stops at whatever is not a whole,
+ * simple, known chain, or is the last one of a buffer, and returns where. */
+static const uint8_t *pack_chains(struct tracer *t, struct stream *st, const uint8_t *p,
+				  const uint8_t *end, uint32_t nsource)
+{
+	const struct expansion *expansion = t->expansion;
+	uint32_t *id = t->id + t->nid, word;
+	uint64_t *out = t->addr + t->nref;
+	uint64_t insns = 0;
+
+	memcpy(&word, p, 4);
+	while (!(word & 0x80000000u) && id < t->id + BATCH - 1 && out < t->addr + PACK_REFS) {
+		const uint32_t number = RT_RECORD_NUMBER(word), record = RT_RECORD_SIZE(word);
+		const struct expansion *x = &expansion[number];
+		const uint8_t *after = p + record;
+		uint32_t next;
+
+		if (x->record != record || after >= end)
+			break;
+		memcpy(&next, after, 4);
+		if (next == RT_NOTE(RT_N_CUT, 24) || number >= nsource)
+			break;
+		if (__builtin_expect(x->run != NULL, 1))
+			out = x->run(out, p, st->known);
+		else if (t->compiled[number].packs)
+			out = addresses(&t->compiled[number], st, p, out);
+		else
+			break;
+		*id++ = number;
+		insns += x->insns;
+		p = after;
+		word = next;
+	}
+	t->nid = (size_t)(id - t->id);
+	t->nref = (size_t)(out - t->addr);
+	st->unsent += insns;
+	return p;
+}
+
+const uint8_t *consume_packed(struct tracer *t, struct stream *st, const uint8_t *p,
+			      const uint8_t *end, uint32_t nsource)
+{
+	do {
+		if (t->nid >= BATCH - 2 || t->nref >= PACK_REFS)
+			trace_flush(t, st);
+		place_events(t);
+		p = pack_chains(t, st, p, end, nsource);
+	} while (p < end && !t->failed && (t->nid >= BATCH - 2 || t->nref >= PACK_REFS));
+	return p;
+}
