@@ -2,7 +2,7 @@
 #include "analyse/kept_forms.h"
 #include "base/mem.h"
 
-static const struct pm_kept_kind kind = { "pugmkFO\n", 1 };
+static const struct pm_kept_kind kind = { "pugmkFO\n", 2 };
 
 /* Bytes that are kept. What comes to more - real programs of a system execute half as much - is not
  * written, and what there was goes: who runs next begins anew, with what is used now. */

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "elf/kept_names.h"
 
-static const struct pm_kept_kind kind = { "pugmkNM\n", 2 };
+static const struct pm_kept_kind kind = { "pugmkNM\n", 3 };
 
 struct elf_identity {
 	uint64_t dev, ino, size, mtime, mtime_ns, ctime, ctime_ns;
