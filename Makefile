@@ -74,7 +74,8 @@ $(B)/%.o: %.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 # It holds the time at which translations began to be as they are, for their cache.
-$(B)/src/collect/cache/cache.o: $(wildcard src/collect/translate/*.[ch] src/isa/x86/*.[ch])
+$(B)/src/collect/cache/dir.o: $(wildcard src/collect/translate/*.[ch] src/isa/x86/*.[ch] \
+	src/collect/cache/*.[ch])
 # And this one, of forms.
 $(B)/src/isa/x86/form.o: $(wildcard src/isa/x86/*.[ch])
 

@@ -18,12 +18,11 @@ int pm_temp_file(struct pm_err *err);
 enum pm_status pm_temp_read(int fd, void *p, size_t n, uint64_t at, struct pm_err *err);
 enum pm_status pm_temp_write(int fd, const void *p, size_t n, uint64_t at, struct pm_err *err);
 
-/* ---- files that get their names once they are whole
- * ------------------------------------------------ Until then they have none, where the file system
- * can do that: whoever is killed leaves nothing behind. */
+/* ---- files that get their names once they are whole -----------------------------------------
+ * Until then they have none, where the file system can do that: whoever is killed leaves nothing
+ * behind. */
 
-/* A file without a name in directory @at of @dir, to be written; -1 and errno: there are none here.
- */
+/* A file without a name in directory @at of @dir, to be written; -1 and errno: none here. */
 int pm_temp_unnamed(int dir, const char *at, unsigned mode);
 /* Name it. False and errno (EEXIST) if that fails. */
 bool pm_temp_link(int fd, int dir, const char *name);

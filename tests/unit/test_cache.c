@@ -144,8 +144,8 @@ static const char *const configs[] = {
 	"l1=8k,4way,64,plru,prefetch=stride,degree=2",
 	"l1=8k,4way,64,lru,prefetch=stream,degree=4",
 	"l1i=4k,2way,32;l1d=4k,2way,32;l2=32k,4way,64",
-	"l1i=4k,2way,32,prefetch=next;l1d=4k,2way,32,prefetch=stride;"
-	"l2=32k,4way,64,prefetch=stream,degree=2",
+	("l1i=4k,2way,32,prefetch=next;l1d=4k,2way,32,prefetch=stride;"
+	 "l2=32k,4way,64,prefetch=stream,degree=2"),
 	"l1i=4k,2way,64;l1d=4k,2way,64;l2=16k,4way,64,incl",
 	"l1i=4k,2way,16;l1d=4k,2way,32,victim=2;l2=16k,4way,64,incl;l3=32k,8way,128,incl",
 	"l1i=4k,2way,64,fifo;l1d=4k,2way,64,plru;l2=16k,4way,64,random;l3=32k,8way,64,incl,drrip",

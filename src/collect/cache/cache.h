@@ -4,8 +4,9 @@
  *
  * Ownership  cache_open() makes s->cache and s->store, cache_close() ends both; the directory is
  * the user's. Errors     a directory that was asked for and cannot be used; everything else only
- * costs time. What is damaged is removed, with one line on standard error. Threads    one: the
- * controller's. Any number of pugmarks use one directory. */
+ * costs time. What is damaged is
+ *            removed, with one line on standard error.
+ * Threads    one: the controller's. Any number of pugmarks use one directory. */
 #ifndef PM_CACHE_CACHE_H
 #define PM_CACHE_CACHE_H
 
@@ -18,21 +19,22 @@
 struct cache_opts {
 	const char *dir;		/* NULL: $XDG_CACHE_HOME/pugmark, ~/.cache/pugmark */
 	uint64_t limit;			/* bytes that the directory may have */
-	bool aslr; /* places of libraries say nothing about those of the next run */
+	bool aslr;			/* places of libraries say nothing about those of the
+					 * next run */
 };
 
 struct cache {
 	struct cache_opts opts;
 	int fd;				/* the directory */
 	bool wrote, complained;
-	struct addenda *addenda;	/* of all modules: a list */
+	struct journal *journal;	/* of all modules: a list */
 };
 
 /* Without a directory, and no need of one, s->store stays NULL. */
 enum pm_status cache_open(struct spaces *s, const struct cache_opts *opts, struct pm_err *err);
 void cache_close(struct spaces *s);
-/* Has the file @program, as it is now, been seen to break the ABI of flags? (FLAGS in translate.h)
- */
+/* Has the file @program, as it is now, been seen to break the ABI of flags? (FLAGS in
+ * translate.h) */
 bool cache_knows_flags(const struct spaces *s, const char *program);
 
 #endif

@@ -39,8 +39,7 @@ static void sections_of(const struct cache_file *f, struct section v[NSECTIONS])
 	memcpy(v, all, sizeof all);
 }
 
-/* ---- sums
- * ------------------------------------------------------------------------------------------ */
+/* ---- sums ---------------------------------------------------------------------------------- */
 uint64_t cache_file_sum(const struct cache_file *f, uint64_t sections)
 {
 	struct cache_file h = *f;
@@ -94,8 +93,7 @@ static bool mix_shadow(const struct cache_file *f, int fd, uint64_t *sum)
 	return true;
 }
 
-/* ---- contents
- * -------------------------------------------------------------------------------------- */
+/* ---- contents ------------------------------------------------------------------------------ */
 bool cache_file_whole(const struct cache_file *f, uint64_t size)
 {
 	const uint64_t end = f->shadow ? f->shadow : size;
@@ -200,15 +198,21 @@ bool cache_file_consistent(const struct cache_file *f)
 	return good_units(f) && good_blocks(f) && good_code(f) && good_lines(f);
 }
 
-bool cache_file_good(const struct cache_file *f, int fd)
+bool cache_file_sections_sum(const struct cache_file *f, int fd, uint64_t *sum)
 {
 	struct section v[NSECTIONS];
-	uint64_t sum = CACHE_SUM_SEED;
 
+	*sum = CACHE_SUM_SEED;
 	sections_of(f, v);
 	for (unsigned i = 0; i < NSECTIONS; i++)
-		sum = mix_section((const uint8_t *)f + v[i].at, v[i].n, sum);
-	if (f->shadow && !mix_shadow(f, fd, &sum))
-		return false;
-	return cache_file_sum(f, sum) == f->sum && cache_file_consistent(f);
+		*sum = mix_section((const uint8_t *)f + v[i].at, v[i].n, *sum);
+	return !f->shadow || mix_shadow(f, fd, sum);
+}
+
+bool cache_file_good(const struct cache_file *f, int fd)
+{
+	uint64_t sum;
+
+	return cache_file_sections_sum(f, fd, &sum) && cache_file_sum(f, sum) == f->sum &&
+	       cache_file_consistent(f);
 }

@@ -148,7 +148,7 @@ struct module {
 	uint64_t file_id, file_code, file_shadow;	/* RT_FILE_ID; offsets */
 	uint8_t *saved_used, *filled;	/* filled: pages of the shadow that are */
 	uint64_t saved_sum;
-	struct addenda *addenda;	/* units kept beside it; NULL: none are */
+	struct journal *journal;	/* units kept beside it; NULL: none are */
 	uint64_t taken;			/* bytes of code from there */
 	uint32_t ntaken;		/* units */
 };

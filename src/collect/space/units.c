@@ -320,7 +320,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 				  "more blocks than there are counters for in a 32-bit program");
 		return XL_NONE;
 	}
-	if (m->addenda && !once && !in.max_blocks) {
+	if (m->journal && !once && !in.max_blocks) {
 		first = unit_from_store(s, p, mi, pc);
 		if (first != XL_NONE)
 			return first;
@@ -338,7 +338,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 	m->full = s->unit.ncode > m->code_cap - m->code_len;
 	if (m->full)
 		return XL_NONE;
-	if (m->addenda && !once && !in.max_blocks)
+	if (m->journal && !once && !in.max_blocks)
 		s->store->note_unit(s, m, &s->unit);
 	first = unit_add(s, p, mi, &s->unit, once);
 	s->ahead += s->unit.nblock;
@@ -477,7 +477,7 @@ void translate_ahead(struct spaces *s, struct space_user *p, uint32_t mi, size_t
 {
 	struct space *sp = p->space;
 
-	for (size_t i = from; i < sp->nlink && sp->module[mi].addenda; i++)
+	for (size_t i = from; i < sp->nlink && sp->module[mi].journal; i++)
 		if (is_waiting(sp, mi, i))
 			unit_from_store(s, p, mi, sp->link[i].target);
 	for (size_t i = from; i < to; i++)

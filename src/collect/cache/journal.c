@@ -1,22 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* addenda.c - units that were translated since a cache's file was written, kept beside it
- *
- * A file of translations (cache.c) of a large program has a hundred megabytes. What a run has to
- * add to it, because its input is another one, is a few: that is appended to a file of its own, so
- * that it costs what it is, and the next run that comes to such a unit takes it from there instead
- * of translating it. When that has cost as much as writing the whole file, or there is a lot, the
- * whole is written, and the addenda go.
- *
- *   struct addenda_head     what the units are for
- *   struct record           one behind the other; after each the unit's code, blocks, map,
- * relocations and links, as struct xl_unit has them, counted from text and place as they were then
- *
- * INVARIANTS
- * (1) Nothing is ever written but at the end, in one piece, by one process at a time (flock()):
- * what has been read once stays as it is. A file that is no good is unlinked, never changed. (2) A
- * unit is what the translator makes of the text, whatever else has been translated: where it goes
- * on in another unit the relocation names the place in the text, and who takes it looks up what is
- * there. (3) Sums tell what is damaged; who takes a unit checks every number in it all the same. */
+/* journal.c - see journal.h */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,31 +10,24 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/temp.h"
 #include "base/kept.h"
 #include "base/mix.h"
-#include "base/temp.h"
-#include "collect/cache/addenda.h"
+#include "collect/cache/journal.h"
 
 #define HOLD (32u << 10)		/* bytes that are held until they are written */
-#define USED_PAGES UINT32_MAX /* record.pc: no unit, but as `code` the bits of module.used */
+/* record.pc: no unit, but as `code` the bits of module.used */
+#define USED_PAGES UINT32_MAX
 #define MOST (256u << 20)		/* bytes of a record that is what it seems */
 
-struct record {
-	uint64_t sum;			/* of what is behind the record, then of it with sum 0 */
-	uint64_t lo;			/* address of the text */
-	int64_t distance;		/* place of the code - lo */
-	uint32_t pc;			/* of the entry, from lo */
-	uint32_t head_sum;		/* of the record, with sum and head_sum 0 */
-	uint32_t ncode, nblock, nmap, nreloc, nlink, pad;
-};
-
-struct addenda {
-	struct addenda *next;		/* of the session */
+struct journal {
+	struct journal *next;		/* of the session */
 	char name[128];
-	struct addenda_head head;
+	struct journal_head head;
 	int fd;				/* -1: no file */
 	uint64_t size;			/* of it, as far as it has been looked at */
-	bool bad; /* there is something else behind that, or all of it is for somebody else */
+	bool bad;			/* there is something else behind that, or all of it is
+					 * for somebody else */
 	uint64_t put, most;		/* bytes that we have written there; that may be there */
 	ino_t ino;			/* of the file that we have written to, */
 	uint64_t end;			/* and up to where it is good */
@@ -62,16 +38,15 @@ struct addenda {
 	struct pm_buf more;		/* records that are not in the file yet */
 };
 
-/* ---- the file
- * -------------------------------------------------------------------------------------- */
-static uint64_t bytes_of(const struct record *r)
+/* ---- the file ------------------------------------------------------------------------------ */
+uint64_t journal_bytes(const struct journal_record *r)
 {
 	return (uint64_t)r->ncode + r->nblock * sizeof(struct xl_block) +
 	       r->nmap * sizeof(struct xl_map) + r->nreloc * sizeof(struct xl_reloc) +
 	       r->nlink * sizeof(struct xl_link);
 }
 
-static uint32_t head_sum(struct record r)
+static uint32_t head_sum(struct journal_record r)
 {
 	r.sum = 0;
 	r.head_sum = 0;
@@ -79,7 +54,7 @@ static uint32_t head_sum(struct record r)
 }
 
 /* What is behind it is @part. */
-static uint64_t record_sum(struct record r, const struct iovec *part, size_t n)
+static uint64_t record_sum(struct journal_record r, const struct iovec *part, size_t n)
 {
 	uint64_t sum = 0;
 
@@ -90,24 +65,38 @@ static uint64_t record_sum(struct record r, const struct iovec *part, size_t n)
 	return pm_mix(&r, sizeof r, sum);
 }
 
+void journal_sum(struct journal_record *r, const void *behind)
+{
+	const size_t n[] = { r->ncode, r->nblock * sizeof(struct xl_block),
+			     r->nmap * sizeof(struct xl_map), r->nreloc * sizeof(struct xl_reloc),
+			     r->nlink * sizeof(struct xl_link) };
+	struct iovec part[NR(n)];
+	const uint8_t *p = behind;
+
+	for (unsigned i = 0; i < NR(n); p += n[i++])
+		part[i] = (struct iovec){ (void *)(uintptr_t)p, n[i] };
+	r->head_sum = head_sum(*r);
+	r->sum = record_sum(*r, part, NR(n));
+}
+
 static bool read_at(int fd, void *p, size_t n, uint64_t at)
 {
 	return pread(fd, p, n, (off_t)at) == (ssize_t)n;
 }
 
 /* The record at @at of a file of @size bytes. */
-static bool read_record(int fd, uint64_t at, uint64_t size, struct record *r)
+static bool read_record(int fd, uint64_t at, uint64_t size, struct journal_record *r)
 {
 	return size - at >= sizeof *r && read_at(fd, r, sizeof *r, at) &&
-	       r->head_sum == head_sum(*r) && bytes_of(r) <= MOST &&
-	       bytes_of(r) <= size - at - sizeof *r;
+	       r->head_sum == head_sum(*r) && journal_bytes(r) <= MOST &&
+	       journal_bytes(r) <= size - at - sizeof *r;
 }
 
 /* What is behind a->size is looked at. */
-static void scan(struct addenda *a, uint64_t size)
+static void scan(struct journal *a, uint64_t size)
 {
-	struct addenda_head h;
-	struct record r;
+	struct journal_head h;
+	struct journal_record r;
 
 	if (!a->size) {
 		a->bad = size < sizeof h || !read_at(a->fd, &h, sizeof h, 0) ||
@@ -132,11 +121,11 @@ static void scan(struct addenda *a, uint64_t size)
 					a->used[i] |= bits[i];
 			free(bits);
 		}
-		a->size += sizeof r + bytes_of(&r);
+		a->size += sizeof r + journal_bytes(&r);
 	}
 }
 
-static void forget(struct addenda *a)
+static void forget(struct journal *a)
 {
 	if (a->fd >= 0)
 		close(a->fd);
@@ -148,7 +137,7 @@ static void forget(struct addenda *a)
 }
 
 /* What is there under the name now. */
-static void look(struct addenda *a)
+static void look(struct journal *a)
 {
 	struct stat st, had;
 	const int fd = pm_kept_open(a->name, O_RDONLY, &st);
@@ -165,20 +154,19 @@ static void look(struct addenda *a)
 	a->put = 0;
 }
 
-static void addenda_name(const struct module *m, char name[128])
+static void journal_name(const struct module *m, char name[128])
 {
 	snprintf(name, 128, "pugmark-more-%s", m->key + strlen("pugmark-code-"));
 }
 
-/* ---- what runs find there
- * ---------------------------------------------------------------------------- */
-struct addenda *addenda_open(struct spaces *s, const struct module *m,
-			     const struct addenda_head *head, uint64_t most)
+/* ---- what runs find there -------------------------------------------------------------------- */
+struct journal *journal_open(struct spaces *s, const struct module *m,
+			     const struct journal_head *head, uint64_t most)
 {
-	struct addenda *a = s->cache->addenda;
+	struct journal *a = s->cache->journal;
 	char name[sizeof a->name];
 
-	addenda_name(m, name);
+	journal_name(m, name);
 	while (a && (strcmp(a->name, name) || memcmp(&a->head, head, sizeof *head)))
 		a = a->next;
 	if (!a) {
@@ -189,10 +177,10 @@ struct addenda *addenda_open(struct spaces *s, const struct module *m,
 		a->most = most;
 		a->nused = shadow_bits(m);
 		a->used = pm_alloc(a->nused);
-		a->next = s->cache->addenda;
-		s->cache->addenda = a;
+		a->next = s->cache->journal;
+		s->cache->journal = a;
 	}
-	addenda_flush(s, a);
+	journal_flush(s, a);
 	pm_kept_use(name);
 	look(a);
 	for (size_t i = 0; i < a->nused && a->nused == shadow_bits(m); i++)
@@ -200,7 +188,7 @@ struct addenda *addenda_open(struct spaces *s, const struct module *m,
 	return a;
 }
 
-bool addenda_next(const struct addenda *a, size_t *i, uint32_t *pc)
+bool journal_next(const struct journal *a, size_t *i, uint32_t *pc)
 {
 	uint64_t key, at;
 
@@ -210,7 +198,7 @@ bool addenda_next(const struct addenda *a, size_t *i, uint32_t *pc)
 	return true;
 }
 
-static bool sound(const struct record *r, const struct xl_unit *u, uint32_t text_len)
+static bool sound(const struct journal_record *r, const struct xl_unit *u, uint32_t text_len)
 {
 	if (!r->ncode || !r->nblock || u->block[0].pc - r->lo != r->pc)
 		return false;
@@ -240,11 +228,11 @@ static bool sound(const struct record *r, const struct xl_unit *u, uint32_t text
 	return true;
 }
 
-bool addenda_read(const struct addenda *a, const struct module *m, uint32_t pc, struct xl_unit *u,
+bool journal_read(const struct journal *a, const struct module *m, uint32_t pc, struct xl_unit *u,
 		  int64_t *distance)
 {
 	const uint64_t *at = pm_map_get(&a->at, pc);
-	struct record r;
+	struct journal_record r;
 
 	u->ncode = u->nblock = u->nmap = u->nreloc = u->nlink = 0;
 	u->breaks_abi = false;
@@ -269,7 +257,7 @@ bool addenda_read(const struct addenda *a, const struct module *m, uint32_t pc, 
 		{ u->reloc, r.nreloc * sizeof *u->reloc },
 		{ u->link, r.nlink * sizeof *u->link },
 	};
-	if (preadv(a->fd, part, NR(part), (off_t)(*at + sizeof r)) != (ssize_t)bytes_of(&r))
+	if (preadv(a->fd, part, NR(part), (off_t)(*at + sizeof r)) != (ssize_t)journal_bytes(&r))
 		return false;
 	if (record_sum(r, part, NR(part)) != r.sum || !sound(&r, u, (uint32_t)m->text_len))
 		return false;
@@ -286,8 +274,7 @@ bool addenda_read(const struct addenda *a, const struct module *m, uint32_t pc, 
 	return true;
 }
 
-/* ---- what runs leave there
- * --------------------------------------------------------------------------- */
+/* ---- what runs leave there ------------------------------------------------------------------- */
 #define PARTS 6u
 
 static uint64_t bytes_in(const struct iovec *part, unsigned n)
@@ -301,7 +288,7 @@ static uint64_t bytes_in(const struct iovec *part, unsigned n)
 
 /* A file of our own, which gets the name as a whole: what is good of @old, @n bytes, and @part
  * behind that. If there was none, another process may have just made one: that is good, too. */
-static bool write_new(const struct spaces *s, struct addenda *a, int old, uint64_t n,
+static bool write_new(const struct spaces *s, struct journal *a, int old, uint64_t n,
 		      const struct iovec part[PARTS])
 {
 	const int fd = pm_temp_unnamed(s->cache->fd, ".", 0600);
@@ -316,7 +303,8 @@ static bool write_new(const struct spaces *s, struct addenda *a, int old, uint64
 		all[0] = (struct iovec){ had.p, n };
 	memcpy(all + 1, part, PARTS * sizeof *part);
 	good = writev(fd, all, NR(all)) == (ssize_t)bytes_in(all, NR(all)) && !fstat(fd, &st) &&
-		(pm_temp_link(fd, s->cache->fd, a->name) || (errno == EEXIST && old == -1));
+	       (pm_temp_link(fd, s->cache->fd, a->name) ||
+		(errno == EEXIST && old == -1));
 	if (good) {
 		a->ino = st.st_ino;
 		a->end = bytes_in(all, NR(all));
@@ -327,9 +315,9 @@ static bool write_new(const struct spaces *s, struct addenda *a, int old, uint64
 }
 
 /* How much of @fd, @st, is good. */
-static uint64_t good_part(const struct addenda *a, int fd, const struct stat *st)
+static uint64_t good_part(const struct journal *a, int fd, const struct stat *st)
 {
-	struct addenda now = { .head = a->head,
+	struct journal now = { .head = a->head,
 			       .fd = fd,
 			       .size = a->ino == st->st_ino ? a->end : 0 };
 
@@ -339,7 +327,7 @@ static uint64_t good_part(const struct addenda *a, int fd, const struct stat *st
 }
 
 /* As pm_kept_open(), and nobody else writes to it until it is closed. */
-static int open_locked(const struct addenda *a, struct stat *st)
+static int open_locked(const struct journal *a, struct stat *st)
 {
 	for (int tries = 0; tries < 8; tries++) {
 		const int fd = pm_kept_open(a->name, O_RDWR | O_APPEND, st);
@@ -354,7 +342,7 @@ static int open_locked(const struct addenda *a, struct stat *st)
 	return PM_KEPT_OTHER;
 }
 
-static void write_parts(struct spaces *s, struct addenda *a, const struct iovec part[PARTS])
+static void write_parts(struct spaces *s, struct journal *a, const struct iovec part[PARTS])
 {
 	const uint64_t n = bytes_in(part, PARTS);
 	struct stat st;
@@ -384,7 +372,7 @@ static void write_parts(struct spaces *s, struct addenda *a, const struct iovec 
 	s->cache->wrote |= done;
 }
 
-bool addenda_flush(struct spaces *s, struct addenda *a)
+bool journal_flush(struct spaces *s, struct journal *a)
 {
 	write_parts(s, a, (const struct iovec[PARTS]){ { a->more.p, a->more.n } });
 	a->more.n = 0;
@@ -392,13 +380,13 @@ bool addenda_flush(struct spaces *s, struct addenda *a)
 }
 
 /* @part[0] is @r, which is completed; @n of them. */
-static void add(struct spaces *s, struct addenda *a, struct record *r,
+static void add(struct spaces *s, struct journal *a, struct journal_record *r,
 		const struct iovec part[PARTS], unsigned n)
 {
 	r->head_sum = head_sum(*r);
 	r->sum = record_sum(*r, part + 1, n - 1);
 	if (a->more.n + bytes_in(part, PARTS) > HOLD)
-		addenda_flush(s, a);
+		journal_flush(s, a);
 	if (bytes_in(part, PARTS) > HOLD)
 		write_parts(s, a, part);
 	else
@@ -406,10 +394,10 @@ static void add(struct spaces *s, struct addenda *a, struct record *r,
 			pm_buf_add(&a->more, part[i].iov_base, part[i].iov_len);
 }
 
-void addenda_note(struct spaces *s, struct addenda *a, const struct module *m,
+void journal_note(struct spaces *s, struct journal *a, const struct module *m,
 		  const struct xl_unit *u)
 {
-	struct record r = {
+	struct journal_record r = {
 		.lo = m->lo,
 		.distance = (int64_t)(m->code + m->code_len - m->lo),
 		.pc = (uint32_t)(u->block[0].pc - m->lo),
@@ -425,24 +413,25 @@ void addenda_note(struct spaces *s, struct addenda *a, const struct module *m,
 		{ u->link, u->nlink * sizeof *u->link },
 	};
 
-	a->off |= bytes_of(&r) > MOST || a->size + a->put + a->more.n + bytes_of(&r) > a->most;
+	a->off |= journal_bytes(&r) > MOST ||
+		  a->size + a->put + a->more.n + journal_bytes(&r) > a->most;
 	if (!a->off)
 		add(s, a, &r, part, PARTS);
 }
 
-void addenda_used(struct spaces *s, struct addenda *a, const struct module *m)
+void journal_used(struct spaces *s, struct journal *a, const struct module *m)
 {
-	struct record r = { .pc = USED_PAGES, .ncode = (uint32_t)a->nused };
+	struct journal_record r = { .pc = USED_PAGES, .ncode = (uint32_t)a->nused };
 
 	add(s, a, &r, (const struct iovec[PARTS]){ { &r, sizeof r }, { m->used, a->nused } }, 2);
 }
 
-void addenda_remove(struct spaces *s, const struct module *m)
+void journal_remove(struct spaces *s, const struct module *m)
 {
-	struct addenda *a = m->addenda;
+	struct journal *a = m->journal;
 	char name[128];
 
-	addenda_name(m, name);
+	journal_name(m, name);
 	unlinkat(s->cache->fd, name, 0);
 	if (!a)
 		return;
@@ -452,11 +441,11 @@ void addenda_remove(struct spaces *s, const struct module *m)
 	a->off = false;
 }
 
-void addenda_close(struct spaces *s)
+void journal_close(struct spaces *s)
 {
-	for (struct addenda *a; (a = s->cache->addenda); ) {
-		s->cache->addenda = a->next;
-		addenda_flush(s, a);
+	for (struct journal *a; (a = s->cache->journal); ) {
+		s->cache->journal = a->next;
+		journal_flush(s, a);
 		forget(a);
 		free(a->used);
 		pm_buf_release(&a->more);

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* dir.c - the directory of cache files: which file is whose, and how many there may be */
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/guard.h"
+#include "base/kept.h"
+#include "base/ledger.h"
+#include "base/mix.h"
+#include "collect/cache/internal.h"
+
+uint64_t cache_build(void)
+{
+	extern const uint8_t pm_rt_text[], pm_rt_text_end[];
+	static uint64_t n;
+
+	/* the runtime's bytes (those for i386 are made from the same sources) and the
+	 * translator's birth */
+	if (!n)
+		n = pm_mix(pm_rt_text, (size_t)(pm_rt_text_end - pm_rt_text), 1) ^
+		    pm_mix(PM_VERSION " " __DATE__ " " __TIME__,
+			   sizeof PM_VERSION " " __DATE__ " " __TIME__, 2);
+	return n;
+}
+
+void cache_identify(const struct stat *st, struct identity *id)
+{
+	*id = (struct identity){
+		st->st_dev,
+		st->st_ino,
+		(uint64_t)st->st_size,
+		(uint64_t)st->st_mtim.tv_sec,
+		(uint64_t)st->st_mtim.tv_nsec,
+		(uint64_t)st->st_ctim.tv_sec,
+		(uint64_t)st->st_ctim.tv_nsec,
+	};
+}
+
+static bool make_dirs(char *path)
+{
+	for (char *p = path + 1; *p; p++)
+		if (*p == '/') {
+			*p = 0;
+			if (mkdir(path, 0700) && errno != EEXIST)
+				return false;
+			*p = '/';
+		}
+	return !mkdir(path, 0700) || errno == EEXIST;
+}
+
+/* The directory that users mean who name none; false: they have no home. */
+static bool default_directory(char *path, size_t n)
+{
+	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+	if (xdg && *xdg == '/')
+		snprintf(path, n, "%s/pugmark", xdg);
+	else if (home && *home == '/')
+		snprintf(path, n, "%s/.cache/pugmark", home);
+	else
+		return false;
+	return true;
+}
+
+/* A program that breaks the ABI of flags is translated twice, once. An empty file says so from
+ * then on: by name the program, as it is now, and this build. */
+static bool flags_name(const struct spaces *s, const char *program, char name[48])
+{
+	struct identity id;
+	struct stat st;
+
+	if (!s->cache || !program || stat(program, &st))
+		return false;
+	cache_identify(&st, &id);
+	snprintf(name, 48, "pugmark-flags-%016" PRIx64, pm_mix(&id, sizeof id, cache_build()));
+	return true;
+}
+
+bool cache_knows_flags(const struct spaces *s, const char *program)
+{
+	char name[48];
+
+	return flags_name(s, program, name) && !faccessat(s->cache->fd, name, F_OK, 0);
+}
+
+static void note_flags(struct spaces *s, const char *program)
+{
+	struct stat st;
+	char name[48];
+	int fd = flags_name(s, program, name) ?
+		pm_kept_open(name, O_WRONLY | O_CREAT, &st) : -1;
+
+	if (fd >= 0)
+		close(fd);
+}
+
+/* ---- names ------------------------------------------------------------------------------- */
+/* What the code is for. Where there are points, some counting copies are dead. */
+uint32_t cache_kind(const struct spaces *s, const struct space *sp)
+{
+	return (uint32_t)s->kind | s->counts << 4 | (uint32_t)sp->abi_flags << 5;
+}
+
+/* "b" and the build id in hex, or "h" and a hash of the text. */
+void cache_key(struct module *m, uint32_t kind, int fd, const struct elf_head *head)
+{
+	struct segment g;
+	size_t n = 0, at0;
+
+	/* by this /proc/self/maps knows them, see runtime/syscall.c */
+	at0 = (size_t)sprintf(m->key, "pugmark-code-");
+	for (unsigned i = 0; !n && elf_segment(head, i, &g); i++) {
+		uint8_t note[1024];
+		ssize_t got;
+
+		if (g.type != PT_NOTE)
+			continue;
+		got = pread(fd, note, g.filesz < sizeof note ? g.filesz : sizeof note,
+			    (off_t)g.off);
+		for (size_t at = 0; got > 0 && at + 12 <= (size_t)got; ) {
+			uint32_t h[3];
+
+			memcpy(h, note + at, sizeof h);
+			if (h[2] == NT_GNU_BUILD_ID && h[0] == 4 && h[1] && h[1] <= 32 &&
+			    at + 16 + h[1] <= (size_t)got && !memcmp(note + at + 12, "GNU", 4)) {
+				n = at0 + (size_t)sprintf(m->key + at0, "b");
+				for (uint32_t k = 0; k < h[1]; k++)
+					n += (size_t)sprintf(m->key + n, "%02x", note[at + 16 + k]);
+				break;
+			}
+			if (h[0] > sizeof note || h[1] > sizeof note)
+				break;
+			at += 12 + ((h[0] + 3) & ~3u) + ((h[1] + 3) & ~3u);
+		}
+	}
+	if (!n)
+		n = at0 +
+		    (size_t)sprintf(m->key + at0, "h%016" PRIx64, pm_mix(m->text, m->text_len, 0));
+	snprintf(m->key + n, sizeof m->key - n, "-%" PRIx64 "-%u", m->file_off >> 12, kind);
+}
+
+void cache_complain(struct spaces *s)
+{
+	if (!s->cache->complained)
+		fprintf(stderr, "pugmark: cannot write the translation cache: %s\n",
+			strerror(errno));
+	s->cache->complained = true;
+}
+
+/* ---- the store --------------------------------------------------------------------------- */
+static bool next_unit(const struct module *m, size_t *i, uint32_t *pc)
+{
+	return journal_next(m->journal, i, pc);
+}
+
+static bool read_unit(const struct module *m, uint32_t pc, struct xl_unit *u, int64_t *distance)
+{
+	return journal_read(m->journal, m, pc, u, distance);
+}
+
+static void note_unit(struct spaces *s, const struct module *m, const struct xl_unit *u)
+{
+	journal_note(s, m->journal, m, u);
+}
+
+static const struct store_ops cache_store = {
+	cache_load, cache_save, note_flags, next_unit, read_unit, note_unit,
+};
+
+enum pm_status cache_open(struct spaces *s, const struct cache_opts *opts, struct pm_err *err)
+{
+	char path[4096];
+	struct stat st;
+	int fd;
+
+	if (opts->dir)
+		snprintf(path, sizeof path, "%s", opts->dir);
+	else if (!default_directory(path, sizeof path))
+		return PM_OK;
+	if (!make_dirs(path) || (fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+		if (!opts->dir)
+			/* a home that cannot be written is no reason not to run */
+			return PM_OK;
+		err->file = opts->dir;
+		return pm_fail_errno(err, "cannot use it as translation cache");
+	}
+	if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022)) {
+		/* what others can write, we do not execute */
+		close(fd);
+		if (!opts->dir)
+			return PM_OK;
+		err->file = opts->dir;
+		return pm_fail_file(
+			err, "others own it or can write to it: not used as translation cache");
+	}
+	s->cache = pm_alloc(sizeof *s->cache);
+	*s->cache = (struct cache){ .opts = *opts, .fd = fd };
+	s->store = &cache_store;
+	pm_keep_in(fd);
+	pm_guard();
+	return PM_OK;
+}
+
+/* ---- the limit --------------------------------------------------------------------------- */
+struct entry {
+	char name[128];
+	uint64_t size;
+	time_t used;
+};
+
+static int oldest_first(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return (x->used > y->used) - (x->used < y->used);
+}
+
+/* By its name: whoever takes a directory of his own for the cache keeps what is his. */
+static bool is_ours(const char *name)
+{
+	return !strncmp(name + (*name == '.'), "pugmark-", 8) && strcmp(name, PM_LEDGER_NAME);
+}
+
+/* Least recently used files go until the directory is no larger than it may be. */
+static void enforce_limit(const struct cache *c)
+{
+	struct entry *v = NULL;
+	size_t n = 0, cap = 0;
+	uint64_t total = 0;
+	struct dirent *d;
+	DIR *dir = fdopendir(dup(c->fd));
+
+	if (!dir)
+		return;
+	rewinddir(dir);
+	while ((d = readdir(dir))) {
+		struct stat st;
+
+		if (strlen(d->d_name) >= sizeof v->name || !is_ours(d->d_name) ||
+		    fstatat(c->fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		pm_grow(v, n, cap);
+		snprintf(v[n].name, sizeof v[n].name, "%s", d->d_name);
+		v[n].size = (uint64_t)st.st_blocks * 512;	/* shadows are sparse */
+		v[n].used = pm_ledger_used(&st);
+		total += v[n++].size;
+	}
+	closedir(dir);
+	qsort(v, n, sizeof *v, oldest_first);
+	for (size_t i = 0; i < n && total > c->opts.limit; i++)
+		if (!unlinkat(c->fd, v[i].name, 0))
+			total -= v[i].size;
+	free(v);
+}
+
+void cache_close(struct spaces *s)
+{
+	struct cache *c = s->cache;
+
+	if (!c)
+		return;
+	journal_close(s);
+	if (pm_guard_cut())
+		fprintf(stderr, "pugmark: a file was cut short while it was in use: "
+			"counts may be less than they were\n");
+	if (c->wrote)
+		enforce_limit(c);
+	close(c->fd);
+	free(c);
+	s->cache = NULL;
+	s->store = NULL;
+}
