@@ -48,7 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		sp = fuzz_space(0);
 	cache_key(&sp->module[0], cache_kind(&s, sp), -1, &head);
 	fuzz_file(sp->module[0].key, f, size);
-	cache_load(&s, sp, 0, 0, &head, freeze);
+	cache_begin(&s, sp, 0, 0, &head);
+	cache_load(&s, sp, 0, freeze);
 	if (sp->module[0].cache) {
 		const int64_t distance = sp->module[0].cache->distance;
 
@@ -59,7 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		cache_save(&s, sp, true);
 		space_unref(&s, sp);
 		sp = fuzz_space(distance);
-		cache_load(&s, sp, 0, 0, &head, freeze);
+		cache_begin(&s, sp, 0, 0, &head);
+		cache_load(&s, sp, 0, freeze);
 		if (!sp->module[0].cache)
 			abort();
 		fuzz_look(sp);

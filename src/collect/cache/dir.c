@@ -45,32 +45,6 @@ void cache_identify(const struct stat *st, struct identity *id)
 	};
 }
 
-static bool make_dirs(char *path)
-{
-	for (char *p = path + 1; *p; p++)
-		if (*p == '/') {
-			*p = 0;
-			if (mkdir(path, 0700) && errno != EEXIST)
-				return false;
-			*p = '/';
-		}
-	return !mkdir(path, 0700) || errno == EEXIST;
-}
-
-/* The directory that users mean who name none; false: they have no home. */
-static bool default_directory(char *path, size_t n)
-{
-	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-
-	if (xdg && *xdg == '/')
-		snprintf(path, n, "%s/pugmark", xdg);
-	else if (home && *home == '/')
-		snprintf(path, n, "%s/.cache/pugmark", home);
-	else
-		return false;
-	return true;
-}
-
 /* A program that breaks the ABI of flags is translated twice, once. An empty file says so from
  * then on: by name the program, as it is now, and this build. */
 static bool flags_name(const struct spaces *s, const char *program, char name[48])
@@ -92,7 +66,7 @@ bool cache_knows_flags(const struct spaces *s, const char *program)
 	return flags_name(s, program, name) && !faccessat(s->cache->fd, name, F_OK, 0);
 }
 
-static void note_flags(struct spaces *s, const char *program)
+void cache_note_flags(struct spaces *s, const char *program)
 {
 	struct stat st;
 	char name[48];
@@ -156,60 +130,6 @@ void cache_complain(struct spaces *s)
 	s->cache->complained = true;
 }
 
-/* ---- the store --------------------------------------------------------------------------- */
-static bool next_unit(const struct module *m, size_t *i, uint32_t *pc)
-{
-	return journal_next(m->journal, i, pc);
-}
-
-static bool read_unit(const struct module *m, uint32_t pc, struct xl_unit *u, int64_t *distance)
-{
-	return journal_read(m->journal, m, pc, u, distance);
-}
-
-static void note_unit(struct spaces *s, const struct module *m, const struct xl_unit *u)
-{
-	journal_note(s, m->journal, m, u);
-}
-
-static const struct store_ops cache_store = {
-	cache_load, cache_save, note_flags, next_unit, read_unit, note_unit,
-};
-
-enum pm_status cache_open(struct spaces *s, const struct cache_opts *opts, struct pm_err *err)
-{
-	char path[4096];
-	struct stat st;
-	int fd;
-
-	if (opts->dir)
-		snprintf(path, sizeof path, "%s", opts->dir);
-	else if (!default_directory(path, sizeof path))
-		return PM_OK;
-	if (!make_dirs(path) || (fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
-		if (!opts->dir)
-			/* a home that cannot be written is no reason not to run */
-			return PM_OK;
-		err->file = opts->dir;
-		return pm_fail_errno(err, "cannot use it as translation cache");
-	}
-	if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022)) {
-		/* what others can write, we do not execute */
-		close(fd);
-		if (!opts->dir)
-			return PM_OK;
-		err->file = opts->dir;
-		return pm_fail_file(
-			err, "others own it or can write to it: not used as translation cache");
-	}
-	s->cache = pm_alloc(sizeof *s->cache);
-	*s->cache = (struct cache){ .opts = *opts, .fd = fd };
-	s->store = &cache_store;
-	pm_keep_in(fd);
-	pm_guard();
-	return PM_OK;
-}
-
 /* ---- the limit --------------------------------------------------------------------------- */
 struct entry {
 	char name[128];
@@ -231,7 +151,7 @@ static bool is_ours(const char *name)
 }
 
 /* Least recently used files go until the directory is no larger than it may be. */
-static void enforce_limit(const struct cache *c)
+void cache_enforce_limit(const struct cache *c)
 {
 	struct entry *v = NULL;
 	size_t n = 0, cap = 0;
@@ -262,20 +182,20 @@ static void enforce_limit(const struct cache *c)
 	free(v);
 }
 
-void cache_close(struct spaces *s)
+bool cache_unchanged(const struct spaces *s, const struct module *m)
 {
-	struct cache *c = s->cache;
+	const struct stat *was = &m->cache_st;
+	struct stat st;
 
-	if (!c)
-		return;
-	journal_close(s);
-	if (pm_guard_cut())
-		fprintf(stderr, "pugmark: a file was cut short while it was in use: "
-			"counts may be less than they were\n");
-	if (c->wrote)
-		enforce_limit(c);
-	close(c->fd);
-	free(c);
-	s->cache = NULL;
-	s->store = NULL;
+	if (!m->cache || m->cache_changed)
+		return !m->cache_changed;
+	if (m->file >= 0 ? fstat(m->file, &st) :
+			   fstatat(s->cache->fd, m->key, &st, AT_SYMLINK_NOFOLLOW))
+		return m->file < 0;
+	if (st.st_dev != was->st_dev || st.st_ino != was->st_ino || !st.st_nlink)
+		return m->file < 0 || (st.st_size == was->st_size &&
+				       !memcmp(&st.st_mtim, &was->st_mtim, sizeof st.st_mtim));
+	return st.st_size == was->st_size &&
+	       !memcmp(&st.st_mtim, &was->st_mtim, sizeof st.st_mtim) &&
+	       !memcmp(&st.st_ctim, &was->st_ctim, sizeof st.st_ctim);
 }

@@ -50,16 +50,21 @@ void cache_identify(const struct stat *st, struct identity *id);
 uint32_t cache_kind(const struct spaces *s, const struct space *sp);
 /* The name of the file of @m, from the ELF file @fd: m->key. */
 void cache_key(struct module *m, uint32_t kind, int fd, const struct elf_head *head);
+/* The file that @m came from, when it is looked at again: it is as it was, or nobody can have
+ * come to it since. */
+bool cache_unchanged(const struct spaces *s, const struct module *m);
+void cache_note_flags(struct spaces *s, const char *program);
+/* Least recently used files go until the directory is no larger than it may be. */
+void cache_enforce_limit(const struct cache *c);
 /* Once in a session: the cache cannot be written, errno says why. */
 void cache_complain(struct spaces *s);
 
 /* ---- load.c ------------------------------------------------------------------------------ */
-/* struct store_ops */
-void cache_load(struct spaces *s, struct space *sp, uint32_t mi, int fd, const struct elf_head *elf,
-		bool freeze);
-/* The file that @m came from, when it is looked at again: it is as it was, or nobody can have
- * come to it since. */
-bool cache_unchanged(const struct spaces *s, const struct module *m);
+/* Module @mi, whose text is that of the file @fd, is one that will be kept. */
+void cache_begin(struct spaces *s, struct space *sp, uint32_t mi, int fd,
+		 const struct elf_head *elf);
+/* ... and gets what there is of it. @freeze: the process can map files of the cache. */
+void cache_load(struct spaces *s, struct space *sp, uint32_t mi, bool freeze);
 
 /* ---- save.c ------------------------------------------------------------------------------ */
 /* struct store_ops */

@@ -200,23 +200,6 @@ static bool fits(const struct cache_file *f, const struct module *m)
 	       (!f->shadow || (!(f->shadow % 4096) && f->size - f->shadow == shadow_size(m)));
 }
 
-/* ---- files ------------------------------------------------------------------------------- */
-/* Processes that run learn for those that begin: a shell for its commands. A little more is not
- * worth a file. */
-static void save_others(struct spaces *s, const struct space *sp, const struct module *m)
-{
-	for (struct space *o = s->all; o; o = o->next_space)
-		for (size_t k = 0; o != sp && k < o->nmodule; k++)
-			if (o->module[k].used && !o->module[k].dead &&
-			    !strcmp(o->module[k].key, m->key) &&
-			    (o->module[k].nunit - o->module[k].saved_units) * 32 >
-				    o->module[k].nunit) {
-				s->hooks->note_used(s, o);
-				cache_save(s, o, true);
-				break;
-			}
-}
-
 /* Small files are written as a whole. */
 static void open_journal(struct spaces *s, struct space *sp, struct module *m,
 			 const struct cache_file *f)
@@ -284,20 +267,23 @@ static const struct cache_file *map_good(const struct spaces *s, const struct sp
 	return NULL;
 }
 
-void cache_load(struct spaces *s, struct space *sp, uint32_t mi, int fd, const struct elf_head *elf,
-		bool freeze)
+void cache_begin(struct spaces *s, struct space *sp, uint32_t mi, int fd,
+		 const struct elf_head *elf)
+{
+	struct module *m = &sp->module[mi];
+
+	cache_key(m, cache_kind(s, sp), fd, elf);
+	m->used = pm_alloc(shadow_bits(m));
+	m->saved_used = pm_alloc(shadow_bits(m));
+	m->filled = pm_alloc(shadow_bits(m));
+}
+
+void cache_load(struct spaces *s, struct space *sp, uint32_t mi, bool freeze)
 {
 	struct module *m = &sp->module[mi];
 	const struct cache_file *f;
 	int in;
 
-	if (fd < 0)
-		return;
-	cache_key(m, cache_kind(s, sp), fd, elf);
-	m->used = pm_alloc(shadow_bits(m));
-	m->saved_used = pm_alloc(shadow_bits(m));
-	m->filled = pm_alloc(shadow_bits(m));
-	save_others(s, sp, m);
 	in = pm_kept_open(m->key, O_RDONLY, &m->cache_st);
 	if (in < 0)
 		return;
@@ -329,22 +315,3 @@ void cache_load(struct spaces *s, struct space *sp, uint32_t mi, int fd, const s
 	s->nfrozen++;
 }
 
-/* The file that @m came from, when it is looked at again: it is as it was, or nobody can have
- * come to it since. */
-bool cache_unchanged(const struct spaces *s, const struct module *m)
-{
-	const struct stat *was = &m->cache_st;
-	struct stat st;
-
-	if (!m->cache || m->cache_changed)
-		return !m->cache_changed;
-	if (m->file >= 0 ? fstat(m->file, &st) :
-			   fstatat(s->cache->fd, m->key, &st, AT_SYMLINK_NOFOLLOW))
-		return m->file < 0;
-	if (st.st_dev != was->st_dev || st.st_ino != was->st_ino || !st.st_nlink)
-		return m->file < 0 || (st.st_size == was->st_size &&
-				       !memcmp(&st.st_mtim, &was->st_mtim, sizeof st.st_mtim));
-	return st.st_size == was->st_size &&
-	       !memcmp(&st.st_mtim, &was->st_mtim, sizeof st.st_mtim) &&
-	       !memcmp(&st.st_ctim, &was->st_ctim, sizeof st.st_ctim);
-}

@@ -28,7 +28,8 @@ struct set {
 	uint32_t at, v;
 };
 
-/* ---- save.c ------------------------------------------------------------------------------ */
+/* ---- save_parts.c ------------------------------------------------------------------------------
+ */
 /* @n bytes at @at of the file that was loaded. Read, not looked at where it is mapped: that
  * costs more, and the memory is ours as long as it is. */
 void save_read_old(const struct saving *v, uint64_t at, void *to, size_t n);
@@ -43,9 +44,11 @@ void save_sort(void *p, size_t n, size_t words);
 const struct unit *save_new_unit(const struct saving *v, size_t i);
 size_t save_new_units(const struct saving *v);
 
-/* ---- save_code.c ------------------------------------------------------------------------- */
+/* @value is to be at @at of the code; what is there now. */
 void save_set(struct saving *v, unsigned which, uint32_t at, uint32_t value);
 uint32_t save_field(const struct saving *v, uint32_t at);
+
+/* ---- save_code.c ------------------------------------------------------------------------- */
 /* Links within the module that have been resolved are part of its code and done with; in the
  * file's own list they keep their place. Those to other modules are made anew. */
 void save_links(struct saving *v);

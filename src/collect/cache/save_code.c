@@ -5,19 +5,6 @@
 
 #include "collect/cache/save.h"
 
-void save_set(struct saving *v, unsigned which, uint32_t at, uint32_t value)
-{
-	pm_buf_add(&v->sets[which], &(struct set){ at, value }, sizeof(struct set));
-}
-
-uint32_t save_field(const struct saving *v, uint32_t at)
-{
-	uint32_t value;
-
-	memcpy(&value, v->s->code + v->m->code_off + at, 4);
-	return value;
-}
-
 /* Is link @i patched, or would be if its code were ours? *@rel: what its rel32 is then. */
 static bool is_resolved(const struct saving *v, uint32_t i, uint32_t *rel)
 {

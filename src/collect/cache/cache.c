@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* cache.c - the store of code spaces: what it offers them, its beginning and its end */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/guard.h"
+#include "base/kept.h"
+#include "collect/cache/internal.h"
+
+/* Processes that run learn for those that begin: a shell for its commands. A little more is not
+ * worth a file. */
+static void save_others(struct spaces *s, const struct space *sp, const struct module *m)
+{
+	for (struct space *o = s->all; o; o = o->next_space)
+		for (size_t k = 0; o != sp && k < o->nmodule; k++)
+			if (o->module[k].used && !o->module[k].dead &&
+			    !strcmp(o->module[k].key, m->key) &&
+			    (o->module[k].nunit - o->module[k].saved_units) * 32 >
+				    o->module[k].nunit) {
+				s->hooks->note_used(s, o);
+				cache_save(s, o, true);
+				break;
+			}
+}
+
+static void load(struct spaces *s, struct space *sp, uint32_t mi, int fd,
+		 const struct elf_head *elf, bool freeze)
+{
+	if (fd < 0)
+		return;
+	cache_begin(s, sp, mi, fd, elf);
+	save_others(s, sp, &sp->module[mi]);
+	cache_load(s, sp, mi, freeze);
+}
+
+static bool next_unit(const struct module *m, size_t *i, uint32_t *pc)
+{
+	return journal_next(m->journal, i, pc);
+}
+
+static bool read_unit(const struct module *m, uint32_t pc, struct xl_unit *u, int64_t *distance)
+{
+	return journal_read(m->journal, m, pc, u, distance);
+}
+
+static void note_unit(struct spaces *s, const struct module *m, const struct xl_unit *u)
+{
+	journal_note(s, m->journal, m, u);
+}
+
+static const struct store_ops cache_store = {
+	load, cache_save, cache_note_flags, next_unit, read_unit, note_unit,
+};
+
+static bool make_dirs(char *path)
+{
+	for (char *p = path + 1; *p; p++)
+		if (*p == '/') {
+			*p = 0;
+			if (mkdir(path, 0700) && errno != EEXIST)
+				return false;
+			*p = '/';
+		}
+	return !mkdir(path, 0700) || errno == EEXIST;
+}
+
+/* The directory that users mean who name none; false: they have no home. */
+static bool default_directory(char *path, size_t n)
+{
+	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+	if (xdg && *xdg == '/')
+		snprintf(path, n, "%s/pugmark", xdg);
+	else if (home && *home == '/')
+		snprintf(path, n, "%s/.cache/pugmark", home);
+	else
+		return false;
+	return true;
+}
+
+enum pm_status cache_open(struct spaces *s, const struct cache_opts *opts, struct pm_err *err)
+{
+	char path[4096];
+	struct stat st;
+	int fd;
+
+	if (opts->dir)
+		snprintf(path, sizeof path, "%s", opts->dir);
+	else if (!default_directory(path, sizeof path))
+		return PM_OK;
+	if (!make_dirs(path) || (fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
+		if (!opts->dir)
+			/* a home that cannot be written is no reason not to run */
+			return PM_OK;
+		err->file = opts->dir;
+		return pm_fail_errno(err, "cannot use it as translation cache");
+	}
+	if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022)) {
+		/* what others can write, we do not execute */
+		close(fd);
+		if (!opts->dir)
+			return PM_OK;
+		err->file = opts->dir;
+		return pm_fail_file(
+			err, "others own it or can write to it: not used as translation cache");
+	}
+	s->cache = pm_alloc(sizeof *s->cache);
+	*s->cache = (struct cache){ .opts = *opts, .fd = fd };
+	s->store = &cache_store;
+	pm_keep_in(fd);
+	pm_guard();
+	return PM_OK;
+}
+
+void cache_close(struct spaces *s)
+{
+	struct cache *c = s->cache;
+
+	if (!c)
+		return;
+	journal_close(s);
+	if (pm_guard_cut())
+		fprintf(stderr, "pugmark: a file was cut short while it was in use: "
+			"counts may be less than they were\n");
+	if (c->wrote)
+		cache_enforce_limit(c);
+	close(c->fd);
+	free(c);
+	s->cache = NULL;
+	s->store = NULL;
+}
