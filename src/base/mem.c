@@ -113,12 +113,6 @@ void pm_heap_ahead(size_t n)
 	free(all);
 }
 
-void pm_heap_rest(void)
-{
-	malloc_trim(INT_MAX);			/* what is free in between; what is behind would
-						 * come back in small pages */
-}
-
 void *pm_grow_raw(void *v, size_t *cap, size_t elem)
 {
 	*cap = *cap ? *cap * 2 : 16;

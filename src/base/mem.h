@@ -39,8 +39,6 @@ void pm_open_heap(void);
 /* About @n bytes will be wanted, in large blocks and by several threads: of that heap, all of
  * them. */
 void pm_heap_ahead(size_t n);
-/* Much has been freed, and less will be needed for some time: back to the system. */
-void pm_heap_rest(void);
 
 /* ---- a growing array: `struct x *v; size_t n, cap;` ------------------------------------- */
 /* Room for one more element behind @n; may move the array. */

@@ -139,3 +139,8 @@ void pm_beside_release(struct pm_beside *b)
 	free(b->name);
 	b->name = NULL;
 }
+
+bool pm_temp_seal(int fd, int more)
+{
+	return !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | more | F_SEAL_SEAL);
+}

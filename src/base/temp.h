@@ -27,6 +27,10 @@ int pm_temp_unnamed(int dir, const char *at, unsigned mode);
 /* Name it. False and errno (EEXIST) if that fails. */
 bool pm_temp_link(int fd, int dir, const char *name);
 
+/* From now on nobody can change the size of memory file @fd, nor what else seals @more (F_SEAL_*)
+ * are about. False and errno: that cannot be had. */
+bool pm_temp_seal(int fd, int more);
+
 struct pm_beside {			/* what @path will be */
 	int fd;				/* to write to; the owner's to close */
 	char *name;			/* PATH.partPID, where it must have a name; else NULL */

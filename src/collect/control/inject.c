@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/temp.h"
 #include "collect/control/session.h"
 
 extern const uint8_t pm_rt_text[], pm_rt_text_end[], pm_rt_data[], pm_rt_data_end[];
@@ -64,7 +65,7 @@ static bool runtime_ready(struct session *s, struct runtime *rt)
 		return false;
 	rt->data_off = put_pages(made, rt->text, rt->text_end, 0);
 	if (rt->data_off && put_pages(made, rt->data, rt->data_end, rt->data_off) &&
-	    !ftruncate(made, rt->data_off + behind) && session_seal(made, F_SEAL_WRITE)) {
+	    !ftruncate(made, rt->data_off + behind) && pm_temp_seal(made, F_SEAL_WRITE)) {
 		*fd = made;
 		return true;
 	}

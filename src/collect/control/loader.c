@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/temp.h"
 #include "collect/control/process.h"
 #include "collect/control/session.h"
 #include "elf/elf.h"
@@ -134,7 +135,7 @@ static int write_loader(const struct rt_boot *boot, const struct rt_load *load, 
 	    put_at(fd, pm_rt_data, ndata, (off_t)data) &&
 	    put_at(fd, boot, sizeof *boot, (off_t)data) &&
 	    put_at(fd, load, sizeof *load, (off_t)behind) && !fchmod(fd, 0500) &&
-	    session_seal(fd, F_SEAL_WRITE))
+	    pm_temp_seal(fd, F_SEAL_WRITE))
 		return fd;
 	close(fd);
 	return -1;

@@ -26,6 +26,7 @@
 
 #include <Zydis/Zydis.h>
 
+#include "base/temp.h"
 #include "base/thread.h"
 #include "collect/control/session.h"
 #include "collect/consume/trace.h"
@@ -1021,11 +1022,6 @@ static void reap(struct session *s)
 	}
 }
 
-bool session_seal(int fd, int more)
-{
-	return !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | more | F_SEAL_SEAL);
-}
-
 /* ---- what code spaces ask: space/space.h
  * -------------------------------------------------------------- */
 static ssize_t hook_read(struct spaces *s, void *to, uint64_t at, size_t n)
@@ -1127,7 +1123,7 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 		       s->data_fd, 0);
 	if (s->data == MAP_FAILED)
 		return pm_fail_errno(err, "cannot map shared memory");
-	if (!session_seal(s->data_fd, 0))
+	if (!pm_temp_seal(s->data_fd, 0))
 		return pm_fail_errno(err, "cannot seal shared memory");
 	s->head = (struct rt_session *)s->data;
 	s->head->abi = RT_ABI;

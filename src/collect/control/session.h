@@ -204,9 +204,6 @@ void limits_restore(const struct session *s);
  * ------------------------------------------------------------------------------------ */
 bool session_running(const struct session *s);	/* some process is */
 double session_now(void);		/* seconds since whenever */
-/* From now on nobody can change the size of memory file @fd, nor what else seals @more (F_SEAL_*)
- * are about. */
-bool session_seal(int fd, int more);
 /* Since the program ended, somebody has asked us to end, too. */
 bool session_interrupted(void);
 

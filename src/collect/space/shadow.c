@@ -57,7 +57,7 @@ void counting_shadow(struct spaces *s, const struct module *m, uint64_t pc, uint
  * time the controller is asked. A module's parts that are like anything else that may be executed
  * are its holes: without entries, and not mapped, so that of a region that is only reserved so far
  * the rest is shadowed, and what it is like, too. */
-static void punch(const struct spaces *s, const struct module *m, const struct hole *h)
+static void clear_hole(const struct spaces *s, const struct module *m, const struct hole *h)
 {
 	const uint64_t at = m->shadow_off + 4 * (h->lo - m->lo), n = 4 * (h->hi - h->lo);
 
@@ -99,7 +99,7 @@ static void hole_add(struct spaces *s, struct space *sp, struct module *m, uint6
 		join_holes(m, near);
 	}
 	for (i = 0; i < m->nhole; i++)
-		punch(s, m, &h[i]);
+		clear_hole(s, m, &h[i]);
 }
 
 /* [@lo, @hi) may be executed: what of @m is alike? */

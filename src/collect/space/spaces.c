@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/temp.h"
 #include "collect/space/internal.h"
 
 enum pm_status spaces_open(struct spaces *s, struct pm_err *err)
@@ -24,9 +25,7 @@ enum pm_status spaces_open(struct spaces *s, struct pm_err *err)
 	 * they get. The price: no holes can be punched, so the memory of a region goes to its next
 	 * space. Before Linux 5.1 there is no such seal, and processes have it mapped from a
 	 * read-only descriptor only. */
-	if (fcntl(s->code_fd, F_ADD_SEALS,
-		  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) &&
-	    fcntl(s->code_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+	if (!pm_temp_seal(s->code_fd, F_SEAL_FUTURE_WRITE) && !pm_temp_seal(s->code_fd, 0))
 		return pm_fail_errno(err, "cannot seal shared memory");
 	return PM_OK;
 }

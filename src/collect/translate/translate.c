@@ -79,10 +79,9 @@ void xl_unit_release(struct xl_unit *u)
 	memset(u, 0, sizeof *u);
 }
 
-void xl_rest(void)
+void xl_thread_done(void)
 {
 	struct scratch *s = &scratch;
-	struct x86_decoder *const decs[2] = { s->decs[0], s->decs[1] };
 
 	x86_plan_release(&s->plan);
 	free(s->insn);
@@ -96,14 +95,7 @@ void xl_rest(void)
 	free(s->odd);
 	free(s->store);
 	free(s->slot);
+	x86_decoder_free(s->decs[0]);
+	x86_decoder_free(s->decs[1]);
 	memset(s, 0, sizeof *s);
-	memcpy(s->decs, decs, sizeof decs);
-}
-
-void xl_thread_done(void)
-{
-	xl_rest();
-	x86_decoder_free(scratch.decs[0]);
-	x86_decoder_free(scratch.decs[1]);
-	memset(scratch.decs, 0, sizeof scratch.decs);
 }

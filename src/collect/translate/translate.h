@@ -267,9 +267,7 @@ struct xl_unit {
  * XL_REL_LINK when it has numbered the unit's blocks and links. */
 void xl_translate(const struct xl_input *in, struct xl_unit *out);
 void xl_unit_release(struct xl_unit *u);
-/* What xl_translate() keeps from unit to unit of this thread: what the largest
- * of them took; all. */
-void xl_rest(void);
+/* What xl_translate() keeps from unit to unit of this thread goes back. */
 void xl_thread_done(void);
 
 /* An indirect entry for a block that has none: restores rcx (i386: and rdx) as `live`
