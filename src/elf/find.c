@@ -18,8 +18,7 @@ struct typed {				/* what is searched for */
 	char needle[64]; /* is in the mangled form of every name that can fit; "": who knows */
 };
 
-/* ---- names
- * ---------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static size_t identifier(const char *s)
 {
@@ -199,8 +198,7 @@ bool pm_elf_is_meant(struct pm_elf *e, const char *name, const char *typed)
 	return fit_of(e, name, &t) != FIT_NOT;
 }
 
-/* ---- all of a file
- * -------------------------------------------------------------------------------- */
+/* ---- all of a file --------------------------------------------------------------------------- */
 
 struct finding {
 	struct pm_elf *e;
@@ -256,8 +254,7 @@ size_t pm_elf_find(struct pm_elf *e, const char *typed, uint64_t **v)
 	return n;
 }
 
-/* ---- names that are near
- * -------------------------------------------------------------------------- */
+/* ---- names that are near --------------------------------------------------------------------- */
 
 /* Letters to be changed, added, removed or swapped with their neighbour; more than @most: who
  * cares. */

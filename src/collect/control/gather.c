@@ -129,8 +129,7 @@ void gather_sample(struct session *s)
 	s->sampled = session_now();
 }
 
-/* ---- threads
- * --------------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 static void mark(uint64_t *set, uint32_t i)
 {
 	set[i / 64] |= 1ull << i % 64;
@@ -201,8 +200,7 @@ void gather_thread(struct session *s, struct proc *p, struct thread *t)
 		memset(s->data + at, 0, (size_t)(stop - at));
 }
 
-/* ---- counts that are derived
- * ----------------------------------------------------------------------- */
+/* ---- counts that are derived ----------------------------------------------------------------- */
 static int by_block(const void *a, const void *b)
 {
 	const struct pm_cut_at *x = a, *y = b;

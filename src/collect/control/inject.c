@@ -92,8 +92,7 @@ bool is_i386(pid_t pid)
 	return !ptrace(PTRACE_GETREGS, pid, 0, &r) && r.cs == CS_I386;
 }
 
-/* ---- calls of a 32-bit program, one by one: all its registers are arguments
- * ------------------------- */
+/* ---- calls of a 32-bit program, one by one: all its registers are arguments ------------------ */
 #define NR32_open 5
 #define NR32_close 6
 #define NR32_mmap2 192
@@ -160,8 +159,7 @@ static bool map_runtime32(const struct runtime *rt, pid_t pid, const struct user
 	return !ptrace(PTRACE_POKETEXT, pid, (void *)regs->rip, (void *)word) && ok;
 }
 
-/* ---- calls of a 64-bit program
- * ------------------------------------------------------------------------ */
+/* ---- calls of a 64-bit program --------------------------------------------------------------- */
 /* In: rdi path, rsi flags; r12 and r13 place and size of the text, r14 and r15 of the data, r9 and
  * rbp their offsets, r10 MAP_*. Out: r8 descriptor, rbx and r12 places; each negative if it failed.
  */

@@ -23,8 +23,7 @@ extern const uint8_t pm_rt_text[], pm_rt_text_end[], pm_rt_data[], pm_rt_data_en
 #define SCRIPTS_MAX 5 /* the kernel's limit of interpreters that are scripts themselves */
 #define LINE_MAX_ 256			/* ... of a script's first line */
 
-/* ---- scripts
- * ---------------------------------------------------------------------------------------- */
+/* ---- scripts --------------------------------------------------------------------------------- */
 static bool put_string(struct loading *l, const char *s)
 {
 	const size_t n = strlen(s) + 1;
@@ -82,8 +81,7 @@ static bool follow_scripts(struct loading *l, const char *shell)
 	return false;
 }
 
-/* ---- the file
- * ---------------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 static bool put_at(int fd, const void *p, size_t n, off_t at)
 {
 	return pwrite(fd, p, n, at) == (ssize_t)n;
@@ -149,8 +147,7 @@ static bool has_exec_stack(const struct pm_elf_info *info)
 	return false;
 }
 
-/* ---- all of it
- * -------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 void loading_release(struct loading *l)
 {
 	if (l->file >= 0)

@@ -68,8 +68,7 @@ static void on_key(int sig, siginfo_t *info, void *context)
 		on_signal(sig);
 }
 
-/* ---- thread blocks
- * --------------------------------------------------------------------------------- */
+/* ---- thread blocks --------------------------------------------------------------------------- */
 static uint32_t block_new(struct session *s, uint32_t proc, bool i386)
 {
 	for (uint32_t i = 1; i < RT_BLOCKS; i++) {
@@ -205,8 +204,7 @@ static void proc_over(struct session *s, struct proc *p)
 	p->nthread = p->cap_thread = 0;
 }
 
-/* ---- watching processes that are not our children
- * --------------------------------------------------- */
+/* ---- watching processes that are not our children -------------------------------------------- */
 static int epoll_fd = -1;
 
 static void *watch(void *arg)
@@ -261,8 +259,7 @@ double session_now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* ---- requests
- * --------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 static uint64_t insn_offset(bool i386, const uint8_t *bytes, uint32_t size, uint32_t insn)
 {
 	ZydisDecoder d;
@@ -922,8 +919,7 @@ static void answer(struct session *s, uint32_t bi)
 		syscall(SYS_futex, &m->state, FUTEX_WAKE, 1);
 }
 
-/* ---- exec
- * ------------------------------------------------------------------------------------------- */
+/* ---- exec ------------------------------------------------------------------------------------ */
 /* The kernel gives no rights to a program that somebody without rights traces, nor says so. */
 static void tell_of_rights(pid_t pid, const char *program)
 {
@@ -1022,8 +1018,7 @@ static void reap(struct session *s)
 	}
 }
 
-/* ---- what code spaces ask: space/space.h
- * -------------------------------------------------------------- */
+/* ---- what code spaces ask: space/space.h ----------------------------------------------------- */
 static ssize_t hook_read(struct spaces *s, void *to, uint64_t at, size_t n)
 {
 	return session_read(session_of(s), to, at, n);
@@ -1106,8 +1101,7 @@ static const struct space_hooks hooks = {
 	.running = hook_running,
 };
 
-/* ---- the session
- * ------------------------------------------------------------------------------------- */
+/* ---- the session ----------------------------------------------------------------------------- */
 static enum pm_status session_open(struct session *s, struct pm_err *err)
 {
 	cpu_set_t cpus;

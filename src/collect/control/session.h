@@ -137,14 +137,12 @@ static inline pid_t session_asking(struct session *s)
 /* Read the memory of whoever asks; how much, negative: nothing is there. */
 ssize_t session_read(struct session *s, void *to, uint64_t at, size_t n);
 
-/* ---- slots.c
- * -------------------------------------------------------------------------------------- */
+/* ---- slots.c --------------------------------------------------------------------------------- */
 /* The function of @m that the pointer at @slot, of its procedure linkage table, is likely to lead
  * to; 0: unknown. */
 uint64_t slot_target(struct session *s, const struct module *m, uint64_t slot);
 
-/* ---- pids.c
- * --------------------------------------------------------------------------------------- */
+/* ---- pids.c ---------------------------------------------------------------------------------- */
 #define PID_UNKNOWN \
 	(1u << 30) /* no process has such a number: one that we cannot find, nor do anything to */
 /* The process that calls itself @number, and is @parent's child if that has not gone; tell which it
@@ -153,8 +151,7 @@ uint32_t pid_here(const struct session *s, uint32_t number, uint32_t parent);
 uint32_t tid_here(const struct session *s, uint32_t pid, uint32_t number);
 bool session_knows(const struct session *s, uint32_t pid);
 
-/* ---- inject.c
- * ------------------------------------------------------------------------------------- */
+/* ---- inject.c -------------------------------------------------------------------------------- */
 /* @pid stands at its exec stop: put the runtime into it, to begin at its first instruction, @entry,
  * with thread block @block. Fills @sp's ranges and s->maps. False: cannot (refused); @why says. */
 bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint64_t *entry,
@@ -174,8 +171,7 @@ bool inject_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct spac
 
 bool is_runtime(const struct session *s, const struct mapping *x);
 
-/* ---- loader.c
- * ------------------------------------------------------------------------------------- */
+/* ---- loader.c -------------------------------------------------------------------------------- */
 struct loading {			/* descriptors; -1: none */
 	int file, program, interpreter;	/* to execute; what it loads */
 	unsigned nstring; /* of a script: what replaces the first argument, in front of the script's
@@ -192,23 +188,20 @@ bool loader_make(struct session *s, int program, const char *name, const char *s
 		 uint32_t block, const struct space *sp, struct loading *l, char *why, size_t n);
 void loading_release(struct loading *l);
 
-/* ---- limits.c
- * ------------------------------------------------------------------------------------- */
+/* ---- limits.c -------------------------------------------------------------------------------- */
 /* Our limits are raised to what we need; those that were, @was, are given to the program, in its
  * process, or back to us. */
 enum pm_status limits_raise(struct session *s, struct pm_err *err);
 void limits_of_program(const struct rlimit *was);
 void limits_restore(const struct session *s);
 
-/* ---- session.c
- * ------------------------------------------------------------------------------------ */
+/* ---- session.c ------------------------------------------------------------------------------- */
 bool session_running(const struct session *s);	/* some process is */
 double session_now(void);		/* seconds since whenever */
 /* Since the program ended, somebody has asked us to end, too. */
 bool session_interrupted(void);
 
-/* ---- gather.c
- * ------------------------------------------------------------------------------------- */
+/* ---- gather.c -------------------------------------------------------------------------------- */
 void gather_thread(struct session *s, struct proc *p, struct thread *t);
 /* To be called at least every GATHER_EVERY seconds while 32-bit programs run, whose counters wrap.
  */

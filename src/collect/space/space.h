@@ -370,8 +370,7 @@ static inline uint64_t space_links_at(const struct space *sp)
 /* Link @i leads to @target, if there is a place to say so. */
 void link_target(const struct spaces *s, const struct space *sp, size_t i, uint64_t target);
 
-/* ---- spaces.c: spaces, and their regions of the code file
- * ----------------------------------------- */
+/* ---- spaces.c: spaces, and their regions of the code file ------------------------------------ */
 /* Create and seal the code file; hooks and options are the caller's to set. */
 enum pm_status spaces_open(struct spaces *s, struct pm_err *err);
 void spaces_close(struct spaces *s);		/* but for spaces, which go with the process */
@@ -387,15 +386,13 @@ void space_blocks(struct space *sp, size_t n);
  * its translations. */
 void spaces_unmap(struct spaces *s, const void *p, size_t n, size_t used);
 
-/* ---- ranges.c: what the program may execute
- * -------------------------------------------------------- */
+/* ---- ranges.c: what the program may execute -------------------------------------------------- */
 void space_range_add(struct space *sp, uint64_t lo, uint64_t hi, uint32_t prot, bool shared,
 		     bool patched);
 void space_range_del(struct space *sp, uint64_t lo, uint64_t hi);
 struct range *space_range(const struct space *sp, uint64_t pc);	/* NULL: none */
 
-/* ---- blocks.c
- * -------------------------------------------------------------------------------------- */
+/* ---- blocks.c -------------------------------------------------------------------------------- */
 const struct unit *unit_of(const struct space *sp, uint32_t block);
 /* Block and map entry at copy address @code; false: not in the code cache. */
 bool space_state(const struct space *sp, uint64_t code, uint32_t *block, const struct xl_map **map);
@@ -410,8 +407,7 @@ void blocks_note_tier(struct space *sp, uint32_t block, uint64_t count);
 /* May what looks up the address of @b go there without asking? */
 bool space_guests(const struct blk *b);
 
-/* ---- shadow.c: indirect entries by original address
- * ------------------------------------------------ */
+/* ---- shadow.c: indirect entries by original address ------------------------------------------ */
 /* The entry for @pc leads to @to; 0: asks. */
 void space_shadow(struct spaces *s, struct space *sp, struct module *m, uint64_t pc, uint64_t to);
 /* The program may execute [@lo, @hi) from now on: no other code's shadow is to be where that is
@@ -424,20 +420,17 @@ void shadow_note_used(struct module *m, uint64_t pc);
 /* Fill the shadow of a module that was loaded: the pages that earlier runs needed. */
 void shadow_fill(struct spaces *s, struct space *sp, struct module *m);
 
-/* ---- mapping.c: what is copied of mapped code
- * ------------------------------------------------------ */
+/* ---- mapping.c: what is copied of mapped code ------------------------------------------------ */
 /* The code of @m, m->code_len bytes. */
 void code_copy(const struct spaces *s, const struct module *m, uint8_t *to);
 /* The code of the store's file, [@lo, @hi) of it, goes to the code file. */
 void code_put(struct spaces *s, struct module *m, uint32_t lo, uint32_t hi);
 
-/* ---- units.c
- * --------------------------------------------------------------------------------------- */
+/* ---- units.c --------------------------------------------------------------------------------- */
 /* Every unit of module @mi that is kept beside its file comes to its code. */
 void space_units_from_store(struct spaces *s, struct space *sp, uint32_t mi);
 
-/* ---- invalidate.c
- * ---------------------------------------------------------------------------------- */
+/* ---- invalidate.c ---------------------------------------------------------------------------- */
 /* Of blocks [@first, @first + @n), those that only count and hold a point, and their chains, are
  * entered as what traces. */
 void space_close(struct spaces *s, struct space *sp, uint32_t first, uint32_t n);
@@ -459,8 +452,7 @@ bool space_write_trap(struct spaces *s, struct space_user *p, uint64_t addr, uin
  * @addr, or with 0 all. True: there were some. */
 bool space_open(struct spaces *s, struct space_user *p, uint64_t addr, struct rt_mail *m);
 
-/* ---- enter.c
- * --------------------------------------------------------------------------------------- */
+/* ---- enter.c --------------------------------------------------------------------------------- */
 /* Direct entry (address in the process) for @pc, 0: not executable. Commands for the process are
  * appended to @m; m->again: they have to run before the answer can be given. */
 uint64_t space_enter(struct spaces *s, struct space_user *p, uint64_t pc, bool indirect,
@@ -480,15 +472,13 @@ uint64_t space_once(struct spaces *s, struct space_user *p, uint64_t pc, struct 
 /* The bytes of the block at @pc have changed. */
 uint64_t space_recheck(struct spaces *s, struct space_user *p, uint64_t pc, struct rt_mail *m);
 
-/* ---- fork.c: sharers of a space that part
- * ----------------------------------------------------------- */
+/* ---- fork.c: sharers of a space that part ---------------------------------------------------- */
 /* Go on with a divergence that needed more commands than a mail holds; false: it is complete. */
 bool space_move(const struct spaces *s, struct space_user *p, struct rt_mail *m);
 /* The commands of @block, a thread of @p, have been run (or never will be). */
 void space_release(struct spaces *s, struct space_user *p, uint32_t block);
 
-/* ---- place.c
- * --------------------------------------------------------------------------------------- */
+/* ---- place.c --------------------------------------------------------------------------------- */
 /* @cmd, to map a cache file, has failed in @p, and those behind it, @n with it, have not been run.
  * True: commands have to run first. */
 bool space_no_file(struct spaces *s, struct space_user *p, const struct rt_cmd *cmd, uint32_t n,

@@ -345,8 +345,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 	return first;
 }
 
-/* ---- units that earlier runs have left beside their module's file: store.h
- * ------------------------ */
+/* ---- units that earlier runs have left beside their module's file: store.h ------------------- */
 #define MOST_WAITING 16u		/* units, each for the next one */
 
 /* Everything that s->unit goes on to in other units is there, or comes from the store now; *@other:
