@@ -5,6 +5,7 @@
 #   CC=clang      another compiler
 #   SAN=1         address and undefined-behaviour sanitizers, in build-san/
 #   SAN=thread    the thread sanitizer, in build-tsan/
+#   CHECKS=1      numbered invariants are checked (base/check.h), in build-checks/; with SAN always
 #   WERROR=1      warnings are errors (CI)
 #   V=1           show commands
 #   SETUP=no      demo, check and guests install nothing
@@ -14,7 +15,7 @@ CC      ?= cc
 ifeq ($(origin CC),default)
 CC      := gcc
 endif
-B       := build$(if $(SAN),-$(if $(filter thread,$(SAN)),tsan,san))$(if $(filter clang%,$(CC)),-clang)
+B       := build$(if $(SAN),-$(if $(filter thread,$(SAN)),tsan,san),$(if $(CHECKS),-checks))$(if $(filter clang%,$(CC)),-clang)
 PREFIX  ?= /usr/local
 
 WARN    := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
@@ -24,6 +25,9 @@ CFLAGS  += -std=gnu11 $(OPT) $(WARN) -Iinclude -Isrc -I$(B)/gen -DPM_VERSION='"$
 LDLIBS  += -lZydis -lZycore -lisal -ldw -lelf -lfdt -lzstd -lz -llzma -lbz2 -lm -ldl -lpthread
 # Plug-ins see these functions, and of the libraries in the executable nothing.
 LDFLAGS += -Wl,--dynamic-list=src/exports.list
+ifneq ($(SAN)$(CHECKS),)
+CFLAGS  += -DPM_CHECKS
+endif
 ifndef SAN
 # At a fixed place it need not be relocated in every run.
 CFLAGS  += -fno-pie
@@ -90,7 +94,7 @@ LINKS  := idt vcount vtrace rtrace idt2kt idtinfo
 help:			## show this
 	@sed -n 's/^\([a-zA-Z][a-zA-Z-]*\):[^#]*## /  make \1\t/p' Makefile */*.mk | \
 		LC_ALL=C sort | expand -t 20
-	@echo 'variables: CC=clang SAN=1 WERROR=1 V=1 SETUP=no PREFIX=$(PREFIX) DESTDIR= T=TEST... GROUPS="$(GROUPS)"'
+	@echo 'variables: CC=clang SAN=1 CHECKS=1 WERROR=1 V=1 SETUP=no PREFIX=$(PREFIX) DESTDIR= T=TEST... GROUPS="$(GROUPS)"'
 
 setup:			## install the Debian packages that are missing (as root; else says which)
 	@scripts/setup.sh $(GROUPS)
