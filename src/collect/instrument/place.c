@@ -16,13 +16,13 @@
 #include "collect/instrument/job.h"
 #include "base/proc_maps.h"
 #include "elf/elf.h"
+#include "elf/elf_image.h"
 
 /* ---- files ----------------------------------------------------------------------------------- */
 static enum pm_status map_file(struct job *j, const char *path, struct pm_err *err)
 {
 	struct file *f = &j->file[j->nfile];
 	struct pm_elf_info info = { 0 };
-	struct xl_image_input in;
 	char machine[24];
 	struct stat st;
 	int fd;
@@ -56,14 +56,15 @@ static enum pm_status map_file(struct job *j, const char *path, struct pm_err *e
 	close(fd);
 	if (f->p == MAP_FAILED)
 		return pm_fail_errno(err, "cannot map");
-	if (!xl_elf_header(f->p, f->n, &f->eh))
+	if (!elf_image_header(f->p, f->n, &f->eh))
 		return pm_fail_file(err, "its program headers are not in the file");
 	f->ph = pm_arena_alloc(&j->mem, f->eh.e_phnum * sizeof *f->ph);
 	for (unsigned i = 0; i < f->eh.e_phnum; i++)
-		f->ph[i] = xl_elf_phdr(f->p, &f->eh, i);
+		f->ph[i] = elf_image_segment(f->p, &f->eh, i);
 	j->nfile++;
-	in = (struct xl_image_input){ .file = f->p, .size = f->n, .i386 = true };
-	if (j->i386 && xl_image_dynamic(&in, DT_TEXTREL))
+	if (j->i386 &&
+	    elf_image_dynamic(&(struct elf_image){ .file = f->p, .size = f->n, .narrow = true },
+			      DT_TEXTREL))
 		return pm_fail_file(err, "its text is changed when it is loaded (DT_TEXTREL)");
 	err->file = NULL;
 	return PM_OK;

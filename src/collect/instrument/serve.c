@@ -29,6 +29,7 @@
 #include "base/temp.h"
 #include "collect/instrument/job.h"
 #include "elf/elf.h"
+#include "elf/elf_image.h"
 
 #define REGION_SIZE	(32ull << 20)	/* of generated code */
 #define UNIT_ROOM	(4ull << 20)	/* more than a window becomes */
@@ -449,8 +450,8 @@ static bool find_library(struct server *s, uint64_t pc)
 	}
 	close(fd);
 	j->nfile = 1;
-	for (unsigned i = 0; xl_elf_header(f->p, f->n, &f->eh) && i < f->eh.e_phnum; i++) {
-		const Elf64_Phdr h = xl_elf_phdr(f->p, &f->eh, i);
+	for (unsigned i = 0; elf_image_header(f->p, f->n, &f->eh) && i < f->eh.e_phnum; i++) {
+		const Elf64_Phdr h = elf_image_segment(f->p, &f->eh, i);
 		const uint64_t first = down(h.p_offset), at = lo - off + first;
 
 		if (h.p_type != PT_LOAD || !(h.p_flags & PF_X) || !h.p_filesz || pc < at ||

@@ -10,6 +10,7 @@
 
 #include "collect/instrument/job.h"
 #include "collect/instrument/pack.h"
+#include "elf/elf_image.h"
 #include "trace/io.h"
 
 extern const uint8_t pm_rti_text[], pm_rti_text_end[], pm_rti_data[], pm_rti_data_end[];
@@ -272,7 +273,7 @@ static void put_header(uint8_t *to, const Elf64_Ehdr *eh)
 {
 	Elf32_Ehdr narrow;
 
-	if (!xl_elf_narrow(eh)) {
+	if (!elf_is_narrow(eh)) {
 		memcpy(to, eh, sizeof *eh);
 		return;
 	}

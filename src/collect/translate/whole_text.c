@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/elf_image.h"
 #include "elf/symbols.h"
 #include "isa/x86/decode.h"
 
@@ -37,6 +38,7 @@ struct image_pending {
 
 struct image_maker {			/* of a part */
 	const struct xl_image_input *in;
+	struct elf_image elf;		/* in->file */
 	struct xl_image *out;
 	uint64_t lo, hi;		/* the part: offsets in the text */
 	uint64_t code;			/* where its translation would live */
@@ -481,7 +483,7 @@ static void jump_table(struct image_maker *m, uint64_t key, uint64_t next)
 		       from = m->in->i386 && key == table ? m->got : table;
 	uint64_t avail = 0;
 	bool exec = true;
-	const uint8_t *p = xl_image_bytes(m->in, table, &avail, &exec);
+	const uint8_t *p = elf_image_bytes(&m->elf, table, &avail, &exec);
 	int32_t v;
 
 	if (!p || table & 3)
@@ -824,7 +826,7 @@ static uint64_t find_got(const struct image_maker *m)
 		    m->text[thunk + 3] != 0xc3)
 			continue;
 		got = (uint32_t)(m->in->lo + i + 5 + word_at(p + (eax ? 6 : 7)));
-		if (xl_image_bytes(m->in, got, &avail, &exec) && !exec)
+		if (elf_image_bytes(&m->elf, got, &avail, &exec) && !exec)
 			return got;
 	}
 	return 0;
@@ -879,7 +881,7 @@ static void whole_text(struct team *t)
 	for (size_t i = 0; i < m->nfunction; i++)
 		later(m, m->function[i].lo + in->bias);
 	drain_all(t);
-	xl_image_seeds(in, seed, m);
+	elf_code_addresses(&m->elf, in->lo, in->lo + in->bytes, seed, m);
 	for (size_t i = 0; i < in->nseed; i++)
 		later(m, in->seed[i]);
 	drain_all(t);
@@ -909,6 +911,7 @@ void xl_image_make(const struct xl_image_input *in, struct xl_image *out)
 	struct image_maker *m = &t.part[0];
 
 	*m = (struct image_maker){ .in = &out->in, .out = out, .text = in->file + in->offset,
+			     .elf = { in->file, in->size, in->bias, in->i386 },
 			     .hi = in->bytes, .code = in->code };
 	*out = (struct xl_image){ .in = *in };
 	if (in->i386)

@@ -14,7 +14,6 @@
 #ifndef PM_TRANSLATE_WHOLE_TEXT_H
 #define PM_TRANSLATE_WHOLE_TEXT_H
 
-#include <elf.h>
 #include <stdbool.h>
 
 #include "base/mem.h"
@@ -75,24 +74,5 @@ struct xl_image {
 void xl_image_make(const struct xl_image_input *in, struct xl_image *out);
 void xl_image_number(struct xl_image *m, uint32_t first, uint32_t first_link);
 void xl_image_release(struct xl_image *m);
-
-/* seeds.c: addresses in [lo, hi) that the file gives away, but for functions; in memory. Calls @add
- * for each, in any order, perhaps repeatedly. */
-void xl_image_seeds(const struct xl_image_input *in, void (*add)(void *ctx, uint64_t addr),
-		    void *ctx);
-/* The value of the file's first dynamic entry @tag, 0: it has none. */
-uint64_t xl_image_dynamic(const struct xl_image_input *in, uint64_t tag);
-
-/* Headers of either width. False: they are not all in the file. */
-bool xl_elf_header(const uint8_t *file, size_t size, Elf64_Ehdr *eh);
-Elf64_Phdr xl_elf_phdr(const uint8_t *file, const Elf64_Ehdr *eh, unsigned i);
-static inline bool xl_elf_narrow(const Elf64_Ehdr *eh)
-{
-	return eh->e_ident[EI_CLASS] == ELFCLASS32;
-}
-
-/* The file's byte at memory address @addr, and how many follow in its segment; NULL: none. */
-const uint8_t *xl_image_bytes(const struct xl_image_input *in, uint64_t addr, uint64_t *avail,
-			      bool *exec);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* seeds.c - which code addresses an ELF file gives away: relocations, pointers in data, and the
- * landing pads that exceptions come to
+/* code_addresses.c - which code addresses an ELF file gives away: relocations, pointers in data,
+ * and the landing pads that exceptions come to
  *
  *   .eh_frame     through PT_GNU_EH_FRAME: u8 1, encodings of (frame pointer, count, table),
  *                 pointer
@@ -16,108 +16,38 @@
 #include <string.h>
 
 #include "base/cur.h"
-#include "collect/translate/whole_text.h"
+#include "base/mem.h"
+#include "elf/elf_image.h"
 
 enum { ABSPTR = 0, ULEB = 1, UDATA2 = 2, UDATA4 = 3, UDATA8 = 4, SLEB = 9, SDATA2 = 10, SDATA4 = 11,
        SDATA8 = 12, PCREL = 0x10, DATAREL = 0x30, INDIRECT = 0x80, OMIT = 0xff };
 
 struct finder {
-	const struct xl_image_input *in;
+	const struct elf_image *e;
+	uint64_t lo, hi;
 	void (*add)(void *ctx, uint64_t addr);
 	void *ctx;
 };
 
-bool xl_elf_header(const uint8_t *file, size_t size, Elf64_Ehdr *eh)
-{
-	Elf32_Ehdr narrow;
-
-	if (size < sizeof *eh)
-		return false;
-	memcpy(eh, file, sizeof *eh);
-	if (eh->e_ident[EI_CLASS] == ELFCLASS32) {
-		memcpy(&narrow, file, sizeof narrow);
-		eh->e_entry = narrow.e_entry;
-		eh->e_phoff = narrow.e_phoff;
-		eh->e_shoff = narrow.e_shoff;
-		eh->e_phentsize = narrow.e_phentsize;
-		eh->e_phnum = narrow.e_phnum;
-	}
-	return eh->e_phentsize == (xl_elf_narrow(eh) ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr)) &&
-	       eh->e_phoff <= size && (size - eh->e_phoff) / eh->e_phentsize >= eh->e_phnum;
-}
-
-Elf64_Phdr xl_elf_phdr(const uint8_t *file, const Elf64_Ehdr *eh, unsigned i)
-{
-	const uint8_t *p = file + eh->e_phoff + (size_t)i * eh->e_phentsize;
-	Elf32_Phdr narrow;
-	Elf64_Phdr ph;
-
-	if (!xl_elf_narrow(eh)) {
-		memcpy(&ph, p, sizeof ph);
-		return ph;
-	}
-	memcpy(&narrow, p, sizeof narrow);
-	return (Elf64_Phdr){
-		.p_type = narrow.p_type, .p_flags = narrow.p_flags, .p_offset = narrow.p_offset,
-		.p_vaddr = narrow.p_vaddr, .p_paddr = narrow.p_paddr, .p_filesz = narrow.p_filesz,
-		.p_memsz = narrow.p_memsz, .p_align = narrow.p_align,
-	};
-}
-
-const uint8_t *xl_image_bytes(const struct xl_image_input *in, uint64_t addr, uint64_t *avail,
-			      bool *exec)
-{
-	Elf64_Ehdr eh;
-
-	if (!xl_elf_header(in->file, in->size, &eh))
-		return NULL;
-	for (unsigned i = 0; i < eh.e_phnum; i++) {
-		Elf64_Phdr ph = xl_elf_phdr(in->file, &eh, i);
-		uint64_t at = addr - in->bias - ph.p_vaddr;
-
-		if (ph.p_type != PT_LOAD || at >= ph.p_filesz || ph.p_offset > in->size ||
-		    ph.p_filesz > in->size - ph.p_offset)
-			continue;
-		*avail = ph.p_filesz - at;
-		if (exec)
-			*exec = ph.p_flags & PF_X;
-		return in->file + ph.p_offset + at;
-	}
-	return NULL;
-}
-
 static void found(const struct finder *f, uint64_t addr)
 {
-	if (addr >= f->in->lo && addr < f->in->lo + f->in->bytes)
+	if (addr >= f->lo && addr < f->hi)
 		f->add(f->ctx, addr);
 }
 
 /* ---- relocations ----------------------------------------------------------------------------- */
-static unsigned word_size(const struct xl_image_input *in)
-{
-	return in->i386 ? 4 : 8;
-}
-
-static uint64_t word(const struct xl_image_input *in, const uint8_t *p)
-{
-	uint64_t v = 0;
-
-	memcpy(&v, p, word_size(in));
-	return v;
-}
-
-static uint64_t word_at(const struct xl_image_input *in, uint64_t vaddr)
+static uint64_t word_at(const struct elf_image *e, uint64_t vaddr)
 {
 	uint64_t avail;
-	const uint8_t *p = xl_image_bytes(in, vaddr + in->bias, &avail, NULL);
+	const uint8_t *p = elf_image_bytes(e, vaddr + e->bias, &avail, NULL);
 
-	return p && avail >= word_size(in) ? word(in, p) : 0;
+	return p && avail >= elf_word_size(e) ? elf_word(e, p) : 0;
 }
 
 static void rela(const struct finder *f, uint64_t vaddr, uint64_t size)
 {
 	uint64_t avail;
-	const uint8_t *p = xl_image_bytes(f->in, vaddr + f->in->bias, &avail, NULL);
+	const uint8_t *p = elf_image_bytes(f->e, vaddr + f->e->bias, &avail, NULL);
 	Elf64_Rela r;
 
 	if (!p)
@@ -126,7 +56,7 @@ static void rela(const struct finder *f, uint64_t vaddr, uint64_t size)
 		memcpy(&r, p + i, sizeof r);
 		if (ELF64_R_TYPE(r.r_info) == R_X86_64_RELATIVE ||
 		    ELF64_R_TYPE(r.r_info) == R_X86_64_IRELATIVE)
-			found(f, (uint64_t)r.r_addend + f->in->bias);
+			found(f, (uint64_t)r.r_addend + f->e->bias);
 	}
 }
 
@@ -134,7 +64,7 @@ static void rela(const struct finder *f, uint64_t vaddr, uint64_t size)
 static void rel(const struct finder *f, uint64_t vaddr, uint64_t size)
 {
 	uint64_t avail;
-	const uint8_t *p = xl_image_bytes(f->in, vaddr + f->in->bias, &avail, NULL);
+	const uint8_t *p = elf_image_bytes(f->e, vaddr + f->e->bias, &avail, NULL);
 	Elf32_Rel r;
 
 	if (!p)
@@ -143,7 +73,7 @@ static void rel(const struct finder *f, uint64_t vaddr, uint64_t size)
 		memcpy(&r, p + i, sizeof r);
 		if (ELF32_R_TYPE(r.r_info) == R_386_RELATIVE ||
 		    ELF32_R_TYPE(r.r_info) == R_386_IRELATIVE)
-			found(f, word_at(f->in, r.r_offset) + f->in->bias);
+			found(f, word_at(f->e, r.r_offset) + f->e->bias);
 	}
 }
 
@@ -151,47 +81,39 @@ static void rel(const struct finder *f, uint64_t vaddr, uint64_t size)
  * but the first. */
 static void relr(const struct finder *f, uint64_t vaddr, uint64_t size)
 {
-	const unsigned n = word_size(f->in);
+	const unsigned n = elf_word_size(f->e);
 	uint64_t avail, where = 0, v;
-	const uint8_t *p = xl_image_bytes(f->in, vaddr + f->in->bias, &avail, NULL);
+	const uint8_t *p = elf_image_bytes(f->e, vaddr + f->e->bias, &avail, NULL);
 
 	if (!p)
 		return;
 	for (uint64_t i = 0; i + n <= size && i + n <= avail; i += n) {
-		v = word(f->in, p + i);
+		v = elf_word(f->e, p + i);
 		if (!(v & 1)) {
-			found(f, word_at(f->in, v) + f->in->bias);
+			found(f, word_at(f->e, v) + f->e->bias);
 			where = v + n;
 			continue;
 		}
 		for (unsigned bit = 1; bit < 8 * n; bit++)
 			if (v >> bit & 1)
-				found(f, word_at(f->in, where + n * (bit - 1)) + f->in->bias);
+				found(f, word_at(f->e, where + n * (bit - 1)) + f->e->bias);
 		where += n * (8 * n - 1);
 	}
-}
-
-static bool dynamic_tag(const struct xl_image_input *in, const uint8_t *p, uint64_t *tag,
-			uint64_t *value)
-{
-	*tag = word(in, p);
-	*value = word(in, p + word_size(in));
-	return *tag != DT_NULL;
 }
 
 static void dynamic(const struct finder *f, const Elf64_Phdr *ph)
 {
 	uint64_t tag[40] = { 0 }, avail, t, v;
-	const unsigned n = 2 * word_size(f->in);
-	const uint8_t *p = xl_image_bytes(f->in, ph->p_vaddr + f->in->bias, &avail, NULL);
+	const unsigned n = 2 * elf_word_size(f->e);
+	const uint8_t *p = elf_image_bytes(f->e, ph->p_vaddr + f->e->bias, &avail, NULL);
 
 	if (!p)
 		return;
-	for (uint64_t i = 0;
-	     i + n <= ph->p_filesz && i + n <= avail && dynamic_tag(f->in, p + i, &t, &v); i += n)
+	for (uint64_t i = 0; i + n <= ph->p_filesz && i + n <= avail &&
+			     elf_dynamic_entry(f->e, p + i, &t, &v); i += n)
 		if (t < NR(tag))
 			tag[t] = v;
-	if (f->in->i386) {
+	if (f->e->narrow) {
 		rel(f, tag[DT_REL], tag[DT_RELSZ]);
 		rel(f, tag[DT_JMPREL], tag[DT_PLTRELSZ]);
 	} else {
@@ -201,39 +123,15 @@ static void dynamic(const struct finder *f, const Elf64_Phdr *ph)
 	relr(f, tag[36 /* DT_RELR */], tag[35 /* DT_RELRSZ */]);
 }
 
-uint64_t xl_image_dynamic(const struct xl_image_input *in, uint64_t tag)
-{
-	const unsigned n = 2 * word_size(in);
-	Elf64_Ehdr eh;
-	uint64_t t, v;
-
-	if (!xl_elf_header(in->file, in->size, &eh))
-		return 0;
-	for (unsigned i = 0; i < eh.e_phnum; i++) {
-		Elf64_Phdr ph = xl_elf_phdr(in->file, &eh, i);
-		uint64_t avail = 0;
-		const uint8_t *p = xl_image_bytes(in, ph.p_vaddr + in->bias, &avail, NULL);
-
-		if (ph.p_type != PT_DYNAMIC || !p)
-			continue;
-		for (uint64_t k = 0;
-		     k + n <= ph.p_filesz && k + n <= avail && dynamic_tag(in, p + k, &t, &v);
-		     k += n)
-			if (t == tag)
-				return v;
-	}
-	return 0;
-}
-
 /* A program at a fixed address has its pointers in place already. */
 static void pointers(const struct finder *f, const Elf64_Phdr *ph)
 {
-	const unsigned n = word_size(f->in);
+	const unsigned n = elf_word_size(f->e);
 
-	if (ph->p_offset > f->in->size || ph->p_filesz > f->in->size - ph->p_offset)
+	if (ph->p_offset > f->e->size || ph->p_filesz > f->e->size - ph->p_offset)
 		return;
 	for (uint64_t i = -ph->p_vaddr & (n - 1); i + n <= ph->p_filesz; i += n)
-		found(f, word(f->in, f->in->file + ph->p_offset + i));
+		found(f, elf_word(f->e, f->e->file + ph->p_offset + i));
 }
 
 /* ---- landing pads ---------------------------------------------------------------------------- */
@@ -262,7 +160,7 @@ static uint64_t encoded(const struct finder *f, struct pm_cur *c, unsigned enc)
 	if (enc == OMIT)
 		return 0;
 	switch (enc & 15) {
-	case ABSPTR: v = f->in->i386 ? pm_cur_u32(c, "pointer") : pm_cur_u64(c, "pointer"); break;
+	case ABSPTR: v = f->e->narrow ? pm_cur_u32(c, "pointer") : pm_cur_u64(c, "pointer"); break;
 	case UDATA8: case SDATA8: v = pm_cur_u64(c, "pointer"); break;
 	case ULEB: v = pm_cur_varint(c, "pointer"); break;
 	case SLEB: v = (uint64_t)sleb(c); break;
@@ -276,13 +174,13 @@ static uint64_t encoded(const struct finder *f, struct pm_cur *c, unsigned enc)
 	}
 	if (v && (enc & 0x70) == PCREL)
 		v += at;
-	return f->in->i386 ? (uint32_t)v : v;
+	return f->e->narrow ? (uint32_t)v : v;
 }
 
 static bool cursor(const struct finder *f, uint64_t addr, struct pm_cur *c, struct pm_err *err)
 {
 	uint64_t avail;
-	const uint8_t *p = xl_image_bytes(f->in, addr, &avail, NULL);
+	const uint8_t *p = elf_image_bytes(f->e, addr, &avail, NULL);
 
 	if (!p)
 		return false;
@@ -408,22 +306,22 @@ static void frames(const struct finder *f, uint64_t eh_frame_hdr)
 	}
 }
 
-void xl_image_seeds(const struct xl_image_input *in, void (*add)(void *ctx, uint64_t addr),
-		    void *ctx)
+void elf_code_addresses(const struct elf_image *e, uint64_t lo, uint64_t hi,
+			void (*add)(void *ctx, uint64_t addr), void *ctx)
 {
-	struct finder f = { in, add, ctx };
+	const struct finder f = { e, lo, hi, add, ctx };
 	Elf64_Ehdr eh;
 
-	if (!xl_elf_header(in->file, in->size, &eh))
+	if (!elf_image_header(e->file, e->size, &eh))
 		return;
-	found(&f, eh.e_entry + in->bias);
+	found(&f, eh.e_entry + e->bias);
 	for (unsigned i = 0; i < eh.e_phnum; i++) {
-		Elf64_Phdr ph = xl_elf_phdr(in->file, &eh, i);
+		const Elf64_Phdr ph = elf_image_segment(e->file, &eh, i);
 
 		if (ph.p_type == PT_DYNAMIC)
 			dynamic(&f, &ph);
 		else if (ph.p_type == PT_GNU_EH_FRAME)
-			frames(&f, ph.p_vaddr + in->bias);
+			frames(&f, ph.p_vaddr + e->bias);
 		else if (ph.p_type == PT_LOAD && eh.e_type == ET_EXEC)
 			pointers(&f, &ph);
 	}
