@@ -126,6 +126,8 @@ enum pm_event_flag {
 	PM_BR_RET	= 1 << 4,
 
 	PM_REF_WRITE	= 1 << 0,	/* DMA, device: memory or register is written */
+	PM_REF_FILL	= 1 << 0,	/* read, write, line: a whole line between a cache and
+					 * memory, filled or written back */
 	PM_REF_STACK	= 1 << 1,	/* push, pop, call, ret: implicit stack operand */
 	PM_REF_REP	= 1 << 2,	/* belongs to a rep string instruction */
 	PM_REF_PREFETCH	= 1 << 3,

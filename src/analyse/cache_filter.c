@@ -19,7 +19,9 @@ static void passed(void *to, enum pm_cache_op op, uint64_t addr, uint32_t size)
 			     : op == PM_OP_WRITE || op == PM_OP_BACK ? PM_EV_WRITE : PM_EV_READ);
 	e->addr = addr;
 	e->size = size;
-	e->flags = op == PM_OP_PREFETCH ? PM_REF_PREFETCH : 0;
+	/* what a store sends on is of its own size: it is no line */
+	e->flags = (op == PM_OP_PREFETCH ? PM_REF_PREFETCH : 0) |
+		   (op == PM_OP_WRITE ? 0 : PM_REF_FILL);
 	e->value = pm_cache_instructions(f->cache) - f->insns;
 	e->value -= e->value > 0;		/* but for the one that it is of */
 	f->insns = pm_cache_instructions(f->cache);

@@ -12,7 +12,11 @@
  * A record becomes PM_EV_BUS with what the pins said, and beside it the reference, fetch or device
  * access that it stands for. A line fill or write-back with all lanes on is one 8-byte access at
  * the line's first address: only that is recorded. A partial last record is dropped and counted as
- * lost. */
+ * lost.
+ *
+ * Both forms tell cacheable accesses: by CACHE# and by the memory type, which is pm_bus.attr here.
+ * The accesses beside do not carry it: in a complete trace, taken with the caches disabled, all are
+ * noncacheable, and what simulators want of it are the accesses. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,6 +31,9 @@ static const char *const six_name[16] = {
 	"I_FETCH", "NC_I_FETCH", "INVALID", "INVALID", "D_READ", "NC_D_READ", "WRITE_BACK",
 	"D_WRITE",
 };
+/* bits 1:0 of 12-byte records' memory type: only the first is not cacheable */
+enum { MEM_UNCACHED, MEM_WRITE_THROUGH, MEM_WRITE_PROTECTED, MEM_WRITE_BACK };
+
 static const uint8_t six_type[16] = {
 	PM_BUS_INVALID, PM_BUS_INTACK, PM_BUS_INVALID, PM_BUS_SPECIAL, PM_BUS_INVALID,
 	PM_BUS_IO_READ, PM_BUS_INVALID, PM_BUS_IO_WRITE, PM_BUS_FETCH, PM_BUS_FETCH, PM_BUS_INVALID,
@@ -179,6 +186,7 @@ static void add_six(struct byu_reader *r, uint32_t addr, unsigned be, unsigned c
 	struct pm_bus *u = put_bus(&r->b, addr, size, UINT64_MAX);
 
 	u->type = six_type[v];
+	u->attr = v >= 8 && !(v & 1) ? MEM_WRITE_BACK : MEM_UNCACHED;
 	u->lanes = (uint8_t)be;
 	u->raw[0] = (uint8_t)ctl;
 	if (on)
@@ -195,6 +203,9 @@ static void add_twelve(struct byu_reader *r, uint32_t addr, unsigned req, unsign
 	pm_ev_put(&r->b, PM_EV_TIME, 0, 0, 0, r->time);
 	u = put_bus(&r->b, addr, size, time == UINT32_MAX ? UINT64_MAX : time);
 	u->type = req <= LAST_REQ ? twelve_type[req] : PM_BUS_INVALID;
+	/* such memory is written on the bus only when a line leaves the cache */
+	if (u->type == PM_BUS_WRITE && size >= 8 && (attr & 3) == MEM_WRITE_BACK)
+		u->type = PM_BUS_WRITEBACK;
 	u->attr = (uint8_t)attr;
 	u->agent = (uint8_t)proc;
 	u->raw[0] = (uint8_t)req;
@@ -396,24 +407,52 @@ static uint32_t clocks(struct byu_writer *w)
 	return d > UINT32_MAX - 1 ? UINT32_MAX - 1 : (uint32_t)d;
 }
 
+static unsigned control(unsigned type, bool cacheable)
+{
+	static const struct { uint8_t uncached, cacheable; } ctl[] = {
+		[PM_BUS_FETCH] = { 0x90, 0x80 }, [PM_BUS_READ] = { 0xd0, 0xc0 },
+		[PM_BUS_READ_INVAL] = { 0xd0, 0xc0 }, [PM_BUS_WRITE] = { 0xf0, 0xf0 },
+		[PM_BUS_WRITEBACK] = { 0xe0, 0xe0 }, [PM_BUS_IO_READ] = { 0x50, 0x50 },
+		[PM_BUS_IO_WRITE] = { 0x70, 0x70 }, [PM_BUS_INTACK] = { 0x10, 0x10 },
+		[PM_BUS_SPECIAL] = { 0x30, 0x30 }, [PM_BUS_INVALID] = { 0, 0 },
+	};
+
+	return cacheable ? ctl[type].cacheable : ctl[type].uncached;
+}
+
+static const uint8_t request[] = {
+	[PM_BUS_FETCH] = 0, [PM_BUS_READ] = 1, [PM_BUS_WRITE] = 3, [PM_BUS_WRITEBACK] = 3,
+	[PM_BUS_READ_INVAL] = 2, [PM_BUS_IO_READ] = 0x10, [PM_BUS_IO_WRITE] = 0x11,
+	[PM_BUS_INTACK] = 0x21, [PM_BUS_SPECIAL] = 0x31, [PM_BUS_INVALID] = 0x20,
+};
+
+/* A whole line on its way between a cache and memory: one transaction. */
+static char *put_line(struct byu_writer *w, char *p, uint64_t addr, unsigned size, unsigned type)
+{
+	if (!w->timed)
+		w->now++;
+	if (w->kind == BYU12 || w->b2a)
+		return put_twelve(w, p, addr, request[type], size < 255 ? size : 255,
+				  MEM_WRITE_BACK, 0, clocks(w));
+	return put_six(w, p, addr & ~7ull,
+		       size < 8 ? ~(((1u << size) - 1) << (addr & 7)) & 0xff : 0,
+		       control(type, true));
+}
+
 /* An access of another trace as what the pins of an uncached processor would show. */
 static char *put_access(struct byu_writer *w, char *p, char *limit, uint64_t addr, unsigned size,
 			unsigned type)
 {
-	static const uint8_t ctl[] = { [PM_BUS_FETCH] = 0x90, [PM_BUS_READ] = 0xd0,
-		[PM_BUS_WRITE] = 0xf0 };
-	static const uint8_t req[] = { [PM_BUS_FETCH] = 0, [PM_BUS_READ] = 1, [PM_BUS_WRITE] = 3 };
-
 	if (!size)
 		size = 4;
 	while (size && p + 64 < limit) {
 		unsigned off = (unsigned)addr & 7, n = size < 8 - off ? size : 8 - off;
 
 		if (w->kind == BYU12 || w->b2a)
-			p = put_twelve(w, p, addr, req[type], n, 0, 0, clocks(w));
+			p = put_twelve(w, p, addr, request[type], n, MEM_UNCACHED, 0, clocks(w));
 		else
 			p = put_six(w, p, addr & ~7ull, ~(((1u << n) - 1) << off) & 0xff,
-				    ctl[type]);
+				    control(type, false));
 		addr += n;
 		size -= n;
 		if (!w->timed)
@@ -422,25 +461,43 @@ static char *put_access(struct byu_writer *w, char *p, char *limit, uint64_t add
 	return p;
 }
 
+static char *put_transaction(struct byu_writer *w, char *p, const struct pm_event *e,
+			     const struct pm_bus *u)
+{
+	unsigned type = u->type <= PM_BUS_INVALID ? u->type : PM_BUS_INVALID, ctl;
+
+	if (w->kind == BYU12 || w->b2a) {
+		uint32_t t = w->w.native || u->time != UINT64_MAX
+				     ? u->time == UINT64_MAX ? UINT32_MAX : (uint32_t)u->time
+				     : clocks(w);
+
+		w->first = false;
+		/* the address may be that of the eight bytes in which the lanes are */
+		return put_twelve(w, p,
+				  w->w.native || !u->lanes || u->lanes == 0xff
+					  ? e->addr
+					  : (e->addr & ~7ull) +
+						    (unsigned)__builtin_ctz(~u->lanes & 0xff),
+				  w->w.native ? u->raw[0] : request[type], e->size, u->attr,
+				  u->agent, t);
+	}
+	if (w->w.native)
+		return put_six(w, p, e->addr, u->lanes, u->raw[0]);
+	ctl = control(type, (u->attr & 3) != MEM_UNCACHED);
+	/* byte enables from the access: a transfer of more than 8 bytes is one of whole lanes */
+	if (e->size > 8 || !e->size)
+		return put_six(w, p, e->addr & ~7ull, 0, ctl);
+	return put_six(w, p, e->addr & ~7ull, ~(((1u << e->size) - 1) << (e->addr & 7)) & 0xff,
+		       ctl);
+}
+
 #define BYU_MAX 1024			/* bytes that one event becomes at most; an access of 100
 					 * bytes fits */
 
 static char *byu_put(void *self, char *p, const struct pm_batch *b, const struct pm_event *e,
 		     struct pm_err *err)
 {
-	static const uint8_t ctl[] = {
-		[PM_BUS_FETCH] = 0x90, [PM_BUS_READ] = 0xd0, [PM_BUS_WRITE] = 0xf0,
-		[PM_BUS_WRITEBACK] = 0xe0, [PM_BUS_READ_INVAL] = 0xd0, [PM_BUS_IO_READ] = 0x50,
-		[PM_BUS_IO_WRITE] = 0x70, [PM_BUS_INTACK] = 0x10, [PM_BUS_SPECIAL] = 0x30,
-		[PM_BUS_INVALID] = 0,
-	};
-	static const uint8_t req[] = {
-		[PM_BUS_FETCH] = 0, [PM_BUS_READ] = 1, [PM_BUS_WRITE] = 3, [PM_BUS_WRITEBACK] = 3,
-		[PM_BUS_READ_INVAL] = 2, [PM_BUS_IO_READ] = 0x10, [PM_BUS_IO_WRITE] = 0x11,
-		[PM_BUS_INTACK] = 0x21, [PM_BUS_SPECIAL] = 0x31, [PM_BUS_INVALID] = 0x20,
-	};
 	struct byu_writer *w = self;
-	const struct pm_bus *u;
 	const uint8_t *d;
 	char *limit = p + BYU_MAX;
 	unsigned type = PM_BUS_INVALID;
@@ -466,34 +523,9 @@ static char *byu_put(void *self, char *p, const struct pm_batch *b, const struct
 		w->w.dropped[PM_EV_TIME] += w->kind != BYU12 && !w->b2a;
 		return p;
 	case PM_EV_BUS:
-		u = &b->bus[e->id];
 		if (e->addr > UINT32_MAX)
 			break;
-		type = u->type <= PM_BUS_INVALID ? u->type : PM_BUS_INVALID;
-		if (w->kind == BYU12 || w->b2a) {
-			uint32_t t = w->w.native || u->time != UINT64_MAX
-					     ? u->time == UINT64_MAX ? UINT32_MAX
-								     : (uint32_t)u->time
-					     : clocks(w);
-
-			w->first = false;
-			/* the address may be that of the eight bytes in which the lanes are */
-			return put_twelve(w, p,
-					  w->w.native || !u->lanes || u->lanes == 0xff
-						  ? e->addr
-						  : (e->addr & ~7ull) + (unsigned)__builtin_ctz(
-										~u->lanes & 0xff),
-					  w->w.native ? u->raw[0] : req[type], e->size, u->attr,
-					  u->agent, t);
-		}
-		if (w->w.native)
-			return put_six(w, p, e->addr, u->lanes, u->raw[0]);
-		/* byte enables from the access: a transfer of more than 8 bytes is one of whole
-		 * lanes */
-		if (e->size > 8 || !e->size)
-			return put_six(w, p, e->addr & ~7ull, 0, ctl[type]);
-		return put_six(w, p, e->addr & ~7ull,
-			       ~(((1u << e->size) - 1) << (e->addr & 7)) & 0xff, ctl[type]);
+		return put_transaction(w, p, e, &b->bus[e->id]);
 	case PM_EV_INSN: case PM_EV_LINE:
 		type = PM_BUS_FETCH;
 		break;
@@ -519,6 +551,9 @@ static char *byu_put(void *self, char *p, const struct pm_batch *b, const struct
 			     "drmemtrace any");
 		return NULL;
 	}
+	if (e->flags & PM_REF_FILL && e->size)
+		return put_line(w, p, e->addr, e->size,
+				type == PM_BUS_WRITE ? PM_BUS_WRITEBACK : type);
 	if (e->kind == PM_EV_MODIFY)
 		p = put_access(w, p, limit, e->addr, e->size, PM_BUS_READ);
 	return put_access(w, p, limit, e->addr, e->size, type);
@@ -558,7 +593,7 @@ static int twelve_probe(const uint8_t *head, size_t n)
 	for (size_t i = 0; i < records; i++) {
 		const uint8_t *p = head + 12 * i;
 
-		if (!twelve_of(p[4]) || (p[5] > 8 && p[5] != 16 && p[5] != 32) || p[7] > 15)
+		if (!twelve_of(p[4]) || (p[5] > 8 && p[5] != 16 && p[5] != 32 && p[5] != 64) || p[7] > 15)
 			return 0;
 	}
 	return 10 + 5 * (int)(records < 8 ? records : 8) +

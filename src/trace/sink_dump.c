@@ -131,7 +131,10 @@ static char *put_flags(char *to, const struct pm_event *ev)
 			continue;
 		*to++ = sep;
 		sep = ',';
-		if (name[i])
+		if (!i && (ev->kind == PM_EV_READ || ev->kind == PM_EV_WRITE ||
+			   ev->kind == PM_EV_LINE))
+			to = put_str(to, "fill");	/* PM_REF_FILL */
+		else if (name[i])
 			to = put_str(to, name[i]);
 		else
 			to = put_hex(to, 1u << i);

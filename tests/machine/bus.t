@@ -19,6 +19,22 @@ $ pugmark dump f.byu | awk '$2 == "line" || $2 == "read" { n[$2 " " $4]++ } END 
 $ pugmark sim --cache 'l1i=16k,1way,32;l1d=16k,1way,32,wb' --csv - f.pug | grep '1[id].misses,'
 > cache.l1i.misses,66,lookups
 > cache.l1d.misses,81,lookups
+# cacheable is what is filled, noncacheable only what truly is, and what leaves a cache is a write-back: in every form
+$ for o in '--bus c.byu' '--bus c.byu12' '--sideband --cat c.cat'; do pugmark machine run -q --elf $TOP/build/guest/nano.elf --ram 1M $o; done; pugmark convert -q c.byu12 d.byu; cmp c.byu d.byu; pugmark convert -q c.cat e.byu; for f in c e; do pugmark convert -q -t byu-text $f.byu - | awk '{ n[$3]++ } END { for (i in n) print i, n[i] }' | sort; done
+> D_READ 10338
+> D_WRITE 33
+> IO_READ 117
+> IO_WRITE 4442
+> I_FETCH 415
+> NC_I_FETCH 6661
+> WRITE_BACK 6270
+> D_READ 10338
+> D_WRITE 33
+> IO_READ 117
+> IO_WRITE 4443
+> I_FETCH 415
+> NC_D_READ 6661
+> WRITE_BACK 6270
 # twelve bytes: sizes, agents (the disk is 1), clocks that add up to the run's cycles
 $ seq 1 20000 | head -c 65536 >disk.img; pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img --bus n.byu12 --stats 2>&1 | sed 's/.*exceptions, \(.*\) cycles.*/\1 cycles/'
 > 1190376 cycles

@@ -196,3 +196,25 @@ $ pugmark convert d/penn-compact.trace x.din
 ! pugmark: note: events discarded: 2 branch, 15 uop
 # compressed in and out
 $ pugmark convert d/lackey-34.txt l.lackey.gz && pugmark convert l.lackey.gz l.lackey.zst && pugmark convert l.lackey.zst l.lackey && cmp l.lackey d/lackey-34.txt
+# behind a cache there are lines, which are cacheable, and write-backs; what a store sends on is a write of its own size
+$ printf 'I  00001000,4\n S 00002004,4\nI  00001004,4\n L 00003004,4\n L 00003018,4\nI  00001100,2\n' >c.lackey; for c in 'l1i=64,1way,32;l1d=64,1way,32,wb' 'l1i=64,1way,32;l1d=64,1way,32,wt'; do pugmark convert -q --filter "$c" -t byu-text c.lackey -; pugmark convert -q --filter "$c" -t byu12 c.lackey - | pugmark convert -q -f byu12 -t byu - - | pugmark convert -q -f byu -t byu-text - -; done
+> 00001000 00 I_FETCH
+> 00002000 00 D_READ
+> 00003000 00 D_READ
+> 00002000 00 WRITE_BACK
+> 00001100 00 I_FETCH
+> 00001000 00 I_FETCH
+> 00002000 00 D_READ
+> 00003000 00 D_READ
+> 00002000 00 WRITE_BACK
+> 00001100 00 I_FETCH
+> 00001000 00 I_FETCH
+> 00002000 00 D_READ
+> 00002000 0f D_WRITE
+> 00003000 00 D_READ
+> 00001100 00 I_FETCH
+> 00001000 00 I_FETCH
+> 00002000 00 D_READ
+> 00002000 0f D_WRITE
+> 00003000 00 D_READ
+> 00001100 00 I_FETCH
