@@ -502,6 +502,7 @@ static char *byu_put(void *self, char *p, const struct pm_batch *b, const struct
 	char *limit = p + BYU_MAX;
 	unsigned type = PM_BUS_INVALID;
 	size_t n, len;
+	uint64_t addr = e->addr;
 
 	switch (e->kind) {
 	case PM_EV_OPAQUE:
@@ -545,18 +546,20 @@ static char *byu_put(void *self, char *p, const struct pm_batch *b, const struct
 	}
 	if (e->kind != PM_EV_BUS && w->bus)
 		return p;		/* the bus transaction beside it was written */
-	if (e->addr + e->size > UINT32_MAX + 1ull) {
+	if (addr >> 32)
+		addr = pm_narrow(b, addr);
+	if (addr + e->size > UINT32_MAX + 1ull) {
 		pm_fail_wide(err, e->addr,
 			     "BYU traces hold physical addresses of 32 bits, xdin, lackey or "
 			     "drmemtrace any");
 		return NULL;
 	}
 	if (e->flags & PM_REF_FILL && e->size)
-		return put_line(w, p, e->addr, e->size,
+		return put_line(w, p, addr, e->size,
 				type == PM_BUS_WRITE ? PM_BUS_WRITEBACK : type);
 	if (e->kind == PM_EV_MODIFY)
-		p = put_access(w, p, limit, e->addr, e->size, PM_BUS_READ);
-	return put_access(w, p, limit, e->addr, e->size, type);
+		p = put_access(w, p, limit, addr, e->size, PM_BUS_READ);
+	return put_access(w, p, limit, addr, e->size, type);
 }
 
 static enum pm_status byu_write(void *self, const struct pm_batch *b, struct pm_err *err)
@@ -593,7 +596,8 @@ static int twelve_probe(const uint8_t *head, size_t n)
 	for (size_t i = 0; i < records; i++) {
 		const uint8_t *p = head + 12 * i;
 
-		if (!twelve_of(p[4]) || (p[5] > 8 && p[5] != 16 && p[5] != 32 && p[5] != 64) || p[7] > 15)
+		if (!twelve_of(p[4]) || p[7] > 15 ||
+		    (p[5] > 8 && p[5] != 16 && p[5] != 32 && p[5] != 64))
 			return 0;
 	}
 	return 10 + 5 * (int)(records < 8 ? records : 8) +

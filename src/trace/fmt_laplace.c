@@ -532,10 +532,11 @@ static char *put_ref(struct lap_writer *w, char *p, const struct pm_event *e, ui
 
 #define LAP_MAX 8192			/* bytes that one event becomes at most */
 
-static char *put_refs(struct lap_writer *w, char *p, const struct pm_event *e, struct pm_err *err)
+static char *put_refs(struct lap_writer *w, char *p, const struct pm_batch *b,
+		      const struct pm_event *e, struct pm_err *err)
 {
 	unsigned size = e->size;
-	uint64_t addr = e->addr;
+	uint64_t addr = w->kind == BIN32 ? pm_narrow(b, e->addr) : e->addr;
 
 	/* from Laplace itself a size may be 0; elsewhere that means unknown */
 	if (!size && !w->w.native && w->kind != BASIC)
@@ -674,7 +675,7 @@ static enum pm_status process_write(struct lap_writer *w, const struct pm_batch 
 				continue;
 			if (e->addr >= w->kernel)
 				pid = UINT64_MAX;
-			p = put_refs(w, p, e, err);
+			p = put_refs(w, p, b, e, err);
 		} else {
 			if (e->kind != PM_EV_OPAQUE && e->kind != PM_EV_SWITCH)
 				w->w.dropped[e->kind]++;
@@ -733,11 +734,11 @@ static char *lap_put(void *self, char *p, const struct pm_batch *b, const struct
 			struct pm_event rd = *e;
 
 			rd.kind = PM_EV_READ;
-			p = put_refs(w, p, &rd, err);
+			p = put_refs(w, p, b, &rd, err);
 			rd.kind = PM_EV_WRITE;
-			return p ? put_refs(w, p, &rd, err) : NULL;
+			return p ? put_refs(w, p, b, &rd, err) : NULL;
 		}
-		return put_refs(w, p, e, err);
+		return put_refs(w, p, b, e, err);
 	}
 	w->w.dropped[e->kind]++;
 	return p;

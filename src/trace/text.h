@@ -240,6 +240,15 @@ static inline bool pm_is_ref(const struct pm_event *e)
 	       !(e->flags & (PM_REF_COPYBACK | PM_REF_INVAL | PM_REF_ALL));
 }
 
+/* An address of a 32-bit kernel on a 64-bit MIPS is sign-extended: in 32 bits it is the lower half.
+ * x86-64 has addresses of its own up there. */
+static inline uint64_t pm_narrow(const struct pm_batch *b, uint64_t addr)
+{
+	bool own = b->code && b->code->ninsn && b->code->insn[0].isa == PM_ISA_X86_64;
+
+	return addr >= 0xffffffff80000000ULL && !own ? (uint32_t)addr : addr;
+}
+
 /* "address 0x... needs more than 32 bits; @instead" */
 enum pm_status pm_fail_wide(struct pm_err *err, uint64_t addr, const char *instead);
 /* The plain failure of a text reader: "expected WANT, found 'LINE'", cut to a readable length. */

@@ -81,3 +81,8 @@ $ pugmark sim --sim count --csv - n.cat | grep kinds
 > count.streams[0].kinds.dma,5436,events
 > count.streams[0].kinds.device,4928,events
 > count.streams[0].kinds.marker,74,events
+# a 32-bit kernel's addresses are sign-extended on this processor: formats of 32 bits take their lower half
+$ pugmark machine run -q --elf $TOP/build/guest/nano.elf -n 300000 --exec-trace k.pug; for f in ref byu; do pugmark convert -q k.pug k.$f; pugmark convert -q k.$f - -t laplace-text | awk '{ print $1, $5 }' | sort | uniq -c | sort -n | tail -1; done; pugmark convert -q -t laplace-text k.pug - | awk '{ print $1, $5 }' | sort | uniq -c | sort -n | tail -1
+>   25600 i 8000255c
+>   25600 i 8000255c
+>   25600 i ffffffff8000255c
