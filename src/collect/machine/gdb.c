@@ -292,14 +292,57 @@ static void breakpoint(struct gdb *g, const char *p)
 	reply(g, "OK");
 }
 
+/* Without a description gdb has names of its own for registers, "sr" for Status. */
+static size_t describe(char *to, size_t size)
+{
+	static const char *const named[] = {
+		[32] = "status", "lo", "hi", "badvaddr", "cause", "pc", [70] = "fcsr", "fir",
+	};
+	static const struct { const char *name; uint8_t reg[35]; } features[] = {
+		{ "cpu", { 33, 34, 37 } }, { "cp0", { 32, 35, 36 } }, { "fpu", { 70, 71 } },
+	};
+	size_t n = (size_t)snprintf(to, size, "<?xml version=\"1.0\"?><target><architecture>"
+				    "mips:4000</architecture>");
+
+	for (unsigned f = 0; f < NR(features); f++) {
+		unsigned first = f == 0 ? 0 : f == 1 ? 32 : 38, plain = f == 1 ? 0 : 32;
+
+		n += (size_t)snprintf(to + n, size - n, "<feature name=\"org.gnu.gdb.mips.%s\">",
+				      features[f].name);
+		for (unsigned i = 0; i < plain; i++)
+			n += (size_t)snprintf(to + n, size - n, "<reg name=\"%c%u\" bitsize=\"64\" "
+					      "regnum=\"%u\"/>", f ? 'f' : 'r', i, first + i);
+		for (const uint8_t *r = features[f].reg; *r; r++)
+			n += (size_t)snprintf(to + n, size - n, "<reg name=\"%s\" bitsize=\"64\" "
+					      "regnum=\"%u\"/>", named[*r], *r);
+		n += (size_t)snprintf(to + n, size - n, "</feature>");
+	}
+	return n + (size_t)snprintf(to + n, size - n, "</target>");
+}
+
+static void describe_part(struct gdb *g, const char *p)
+{
+	static char xml[8192];
+	size_t n = describe(xml, sizeof xml), most = PACKET - 2;
+	unsigned long off, len;
+
+	if (sscanf(p, "%lx,%lx", &off, &len) != 2 || off > n) {
+		reply(g, "E01");
+		return;
+	}
+	len = len < most ? len : most;
+	snprintf(g->out, sizeof g->out, "%c%.*s", n - off > len ? 'm' : 'l', (int)len, xml + off);
+	reply(g, g->out);
+}
+
 static void query(struct gdb *g, const char *p)
 {
+	static const char features[] = "qXfer:features:read:target.xml:";
+
 	if (!strncmp(p, "qSupported", 10)) {
 		reply(g, "PacketSize=1000;QStartNoAckMode+;qXfer:features:read+");
-	} else if (!strncmp(p, "qXfer:features:read:target.xml:0,", 33)) {
-		reply(g,
-		      "l<?xml "
-		      "version=\"1.0\"?><target><architecture>mips:4000</architecture></target>");
+	} else if (!strncmp(p, features, strlen(features))) {
+		describe_part(g, p + strlen(features));
 	} else if (!strcmp(p, "qAttached")) {
 		reply(g, "1");
 	} else if (!strcmp(p, "qC")) {
