@@ -105,7 +105,7 @@ static void put_run(struct pm_result *r, const struct machine *m, double seconds
 	static const char *const how[] = {
 		[RUNNING] = "stopped", [POWERED_OFF] = "power-off", [RESET] = "reset",
 		[LIMIT] = "limit",
-		[INTERRUPTED] = "interrupted",
+		[INTERRUPTED] = "interrupted", [STUCK] = "exceptions without end",
 	};
 	const struct cpu *c = m->cpu;
 
@@ -243,6 +243,10 @@ static struct machine *set_up(const struct machine_config *cfg, uint8_t **input,
 		st = machine_disk(m, run.disk, run.readonly, err);
 	if (st == PM_OK && run.load)
 		st = machine_load(m, run.load, err);
+	if (st == PM_OK && m->stop != RUNNING)
+		st = pm_fail_file(err, m->stop == RESET
+				  ? "the machine is off: it was saved when it had asked for a reset"
+				  : "the machine is off: it was saved after it had powered off");
 	if (st != PM_OK)
 		goto bad;
 	if (run.input) {
@@ -305,12 +309,15 @@ static void say_port(unsigned port)
 static int run_machine(struct machine *m, struct pm_pipeline *pipe, struct pm_result *result,
 		       struct pm_err *err)
 {
+	struct pm_err ended = { .file = run.load ? run.load : run.elf ? run.elf : run.kernel };
 	enum pm_status st;
 	double t0 = now_s();
 
-	st = run.gdb ? machine_gdb(m, (unsigned)run.port, say_port, err) : machine_run(m, err);
+	st = run.gdb ? machine_gdb(m, (unsigned)run.port, say_port, err) : machine_run(m, &ended);
 	t0 = now_s() - t0;
 	put_run(result, m, t0);
+	if (pm_failed(&ended))		/* what was seen until then is kept */
+		st = PM_OK;
 	if (st == PM_OK && m->tracer)
 		st = tracer_finish(m->tracer, m->cpu, err);
 	if (st == PM_OK && pipe)
@@ -328,6 +335,10 @@ static int run_machine(struct machine *m, struct pm_pipeline *pipe, struct pm_re
 		st = traces_json(result, run.json) ? PM_ERR : PM_OK;
 	else if (st == PM_OK && run.sims.n)
 		st = show(result, err);
+	if (st == PM_OK && pm_failed(&ended)) {
+		*err = ended;
+		st = PM_ERR;
+	}
 	return st == PM_OK && m->stop != RESET ? 0 : 1;
 }
 

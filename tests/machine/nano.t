@@ -47,6 +47,28 @@ $ pugmark machine run --cpu r4400,l2=256k --elf $TOP/build/guest/nano.elf --disk
 > memory 44705aeb
 > nano
 > ticks 00000001 disk 00000024
+# an image of the same size is not the same image; one that is sparse is
+$ cp disk.img other.img; printf x | dd of=other.img bs=1 seek=60000 conv=notrunc 2>/dev/null; pugmark machine run -q --load half.snap --disk other.img
+! pugmark: half.snap:0xd016: expected the --disk that the snapshot was made with, found another image of the same size (checksum c5a1a89d3f79d0ae, expected 095a51d0ba35d958)
+? 1
+$ head -c 32768 disk.img >small.img; pugmark machine run -q --load half.snap --disk small.img
+! pugmark: half.snap:0xd016: expected the --disk that the snapshot was made with, of 128 sectors, found one of another size
+? 1
+$ pugmark machine run -q --load half.snap
+! pugmark: half.snap:0xd016: expected the --disk that the snapshot was made with, of 128 sectors, found none
+? 1
+$ for i in 1 2; do truncate -s 4M image$i; dd if=disk.img of=image$i bs=64k seek=20 conv=notrunc 2>/dev/null; done; cp --sparse=never image1 image2; pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk image1 -n 654321 --save image.snap; pugmark machine run -q --load image.snap --disk image2 -n 1
+# a machine that is off stays off
+$ pugmark machine run -q --load plain.snap --disk disk.img
+! pugmark: plain.snap: the machine is off: it was saved after it had powered off
+? 1
+# exceptions without end: there is no ROM, and the exception vector lies in it. What was seen until then is kept
+$ printf '.globl __start\n.set noreorder\n__start: li $8, 0x30400000\nmtc0 $8, $12\nnop\nnop\n.word 0x4c000000\n' >rom.S; mipsel-linux-gnu-gcc -mips3 -mabi=32 -mno-abicalls -fno-pic -nostdlib -static -Wl,-Ttext=0x80100000 -Wl,--build-id=none -o rom.elf rom.S; timeout 20 pugmark machine run -q --elf rom.elf --exec-trace rom.din; awk '{ print $1, $2 }' rom.din
+> 2 ffffffff80100000
+> 2 ffffffff80100004
+> 2 ffffffff80100008
+> 2 ffffffff8010000c
+! pugmark: rom.elf: the processor takes exceptions without end: the instruction at the exception vector 0xbfc00380 raises exception 6 itself, and EPC is 0x80100010
 # damaged and foreign snapshots
 $ head -c 100000 half.snap >cut.snap; pugmark machine run -q --load cut.snap
 ! pugmark: cut.snap:0x18698: the checksum is wrong: the snapshot is damaged or cut off

@@ -187,9 +187,7 @@ void machine_free(struct machine *m)
 	if (!m)
 		return;
 	munmap(m->ram, m->ram_size);
-	if (m->virtio.disk.map)
-		munmap(m->virtio.disk.map, m->virtio.disk.sectors * 512);
-	free(m->virtio.disk.written);
+	machine_disk_close(m);
 	cpu_free(m->cpu);
 	pm_buf_release(&m->out);
 	free(m);
@@ -286,12 +284,22 @@ enum pm_status machine_run(struct machine *m, struct pm_err *err)
 		}
 		most = min64(m->stop_at - now, m->insn_limit - n);
 		stretch(m, most);
+		if (c->stuck) {
+			m->stop = STUCK;
+			break;
+		}
 		if ((m->monitor && monitor_failed(m->monitor)) ||
 		    (m->tracer && tracer_failed(m->tracer)))
 			break;
 	}
 	if (m->console)
 		fflush(m->console);
-	(void)err;
+	if (m->stop == STUCK)
+		return pm_fail_file(err,
+				    "the processor takes exceptions without end: the instruction "
+				    "at the exception vector 0x%08x raises exception %u itself, and "
+				    "EPC is 0x%08x",
+				    (uint32_t)c->pc, c->cause >> 2 & 31,
+				    (uint32_t)c->c0[C0_EPC]);
 	return PM_OK;
 }

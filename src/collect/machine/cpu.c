@@ -121,7 +121,7 @@ void cpu_reset(struct cpu *c)
 	c->ebase = 0x80000000u;
 	c->userlocal = c->hwrena = 0;
 	c->pc = 0xffffffffbfc00000ULL;
-	c->in_delay = c->llbit = c->waiting = c->attn = false;
+	c->in_delay = c->llbit = c->waiting = c->attn = c->stuck = false;
 	c->nbranch = 0;
 	c->left = 0;
 	c->end = c->idle = c->exceptions = 0;

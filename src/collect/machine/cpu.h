@@ -221,6 +221,7 @@ struct cpu {
 	uint64_t bad_vaddr;
 	uint64_t last_pa;		/* of the last slow load */
 	bool trace_stop;		/* the trace ends after the current instruction */
+	bool stuck;			/* an exception's vector raises it again, for ever */
 	bool timer_moved;		/* Count or Compare was written: for the board */
 	struct cpu_config cfg;
 	/* trace: the pm_code index of a word at an address */

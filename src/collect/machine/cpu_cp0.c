@@ -80,6 +80,7 @@ static void tlb_write(struct cpu *c, unsigned i)
 void cpu_raise(struct cpu *c, uint64_t pc, bool bd)
 {
 	enum cpu_exc code = c->exc;
+	bool under_exl = c->status & ST_EXL;
 	uint32_t off = 0x180;
 	uint64_t base;
 
@@ -99,7 +100,7 @@ void cpu_raise(struct cpu *c, uint64_t pc, bool bd)
 	default:
 		break;
 	}
-	if (c->exc_refill && !(c->status & ST_EXL) && code != EXC_MOD) {
+	if (c->exc_refill && !under_exl && code != EXC_MOD) {
 		enum cpu_mode region = c->bad_vaddr >> 62 == 0	 ? USER
 				       : c->bad_vaddr >> 62 == 1 ? SUPERVISOR
 								 : KERNEL;
@@ -109,7 +110,7 @@ void cpu_raise(struct cpu *c, uint64_t pc, bool bd)
 	c->exc_refill = false;
 	if (code == EXC_INT && c->cause & CAUSE_IV && c->cfg.r2)
 		off = 0x200;
-	if (!(c->status & ST_EXL)) {
+	if (!under_exl) {
 		c->c0[C0_EPC] = bd ? pc - 4 : pc;
 		c->cause = (c->cause & ~CAUSE_BD) | (bd ? CAUSE_BD : 0);
 	}
@@ -122,6 +123,10 @@ void cpu_raise(struct cpu *c, uint64_t pc, bool bd)
 	else
 		base = c->cfg.r2 ? SIGN32(c->ebase & 0xfffff000u) : 0xffffffff80000000ULL;
 	c->pc = base + off;
+	/* under EXL no interrupt comes, and nothing else that the instruction's fate depends on
+	 * changes */
+	if (c->pc == pc && under_exl)
+		c->stuck = c->attn = true;
 	c->in_delay = false;
 	set_mode(c);
 	if (c->bus->exception)

@@ -363,35 +363,3 @@ enum pm_status machine_boot_elf(struct machine *m, const char *path, struct pm_e
 	m->cpu->gpr[29] = KSEG0 + m->ram_size - 64;
 	return PM_OK;
 }
-
-enum pm_status machine_disk(struct machine *m, const char *path, bool readonly, struct pm_err *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct disk *d = &m->virtio.disk;
-	struct stat st;
-
-	err->file = path;
-	if (fd < 0)
-		return pm_fail_errno(err, "cannot open");
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return pm_fail_file(err, "expected a regular file as disk image");
-	}
-	if (!st.st_size || st.st_size % 512) {
-		close(fd);
-		return pm_fail(err, (uint64_t)st.st_size,
-			       "expected a disk image of whole 512-byte sectors, found %lld bytes",
-			       (long long)st.st_size);
-	}
-	/* private: what the guest writes stays in memory, the file stays what it was */
-	d->map = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-	close(fd);
-	if (d->map == MAP_FAILED) {
-		d->map = NULL;
-		return pm_fail_errno(err, "cannot map");
-	}
-	d->sectors = (uint64_t)st.st_size / 512;
-	d->written = pm_alloc(d->sectors / 8 + 1);
-	d->readonly = readonly;
-	return PM_OK;
-}

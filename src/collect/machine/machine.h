@@ -30,7 +30,7 @@
 #define CPU_HZ		20000000u
 #define NEVER		UINT64_MAX
 
-enum machine_stop { RUNNING, POWERED_OFF, RESET, LIMIT, INTERRUPTED };
+enum machine_stop { RUNNING, POWERED_OFF, RESET, LIMIT, INTERRUPTED, STUCK };
 
 struct uart {
 	uint8_t ier, lcr, mcr, scr, dll, dlm, fcr, rbr;
@@ -48,6 +48,7 @@ struct virtio_queue {
 
 struct disk {
 	uint8_t *map;			/* private copy-on-write mapping */
+	int fd;				/* the image, to know it again */
 	uint64_t sectors;
 	uint8_t *written;		/* bit per sector: differs from the file */
 	bool readonly;
@@ -95,7 +96,8 @@ struct machine_config {
 /* NULL: the memory is not to be had. */
 struct machine *machine_new(const struct machine_config *cfg, struct pm_err *err);
 void machine_free(struct machine *m);
-/* Run until power-off, a limit, or a failure of the monitor or trace (PM_ERR). */
+/* Run until power-off, a limit, or a failure of the monitor or trace (PM_ERR). Also an error: the
+ * processor takes one exception after another and can never do anything else (STUCK). */
 enum pm_status machine_run(struct machine *m, struct pm_err *err);
 /* At most @ticks ticks more, for debuggers; stops as machine_run() does. */
 void machine_step(struct machine *m, uint64_t ticks);
@@ -119,6 +121,9 @@ enum pm_status machine_boot(struct machine *m, const char *kernel, const char *i
  * RAM. */
 enum pm_status machine_boot_elf(struct machine *m, const char *path, struct pm_err *err);
 enum pm_status machine_disk(struct machine *m, const char *path, bool readonly, struct pm_err *err);
+void machine_disk_close(struct machine *m);
+/* What tells the image from others of its size; 0: no disk. Reads all of it. */
+enum pm_status machine_disk_sum(struct machine *m, uint64_t *sum, struct pm_err *err);
 /* The board as a device tree blob; @buf of @size bytes. */
 enum pm_status machine_fdt(const struct machine *m, void *buf, size_t size, const char *bootargs,
 			   uint32_t initrd, uint32_t initrd_end, struct pm_err *err);
@@ -143,7 +148,8 @@ void virtio_poll(struct machine *m);		/* due requests complete */
 bool dma_read(struct machine *m, uint64_t pa, void *p, uint32_t n);
 bool dma_write(struct machine *m, uint64_t pa, const void *p, uint32_t n);
 
-/* ---- snapshots (snapshot.c): the whole machine in one file; disk contents as differences ---- */
+/* ---- snapshots (snapshot.c): the whole machine in one file; disk contents as differences ----
+ * A machine that was saved off or reset has m->stop set when it is loaded. */
 enum pm_status machine_save(struct machine *m, const char *path, struct pm_err *err);
 enum pm_status machine_load(struct machine *m, const char *path, struct pm_err *err);
 /* The same from memory; fuzzers use it. */

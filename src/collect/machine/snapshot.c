@@ -6,7 +6,8 @@
  *       64       items: u8 length of name, name, u32 bytes (little-endian), bytes
  *   end - 8    8  FNV-1a hash of everything before it, little-endian
  * Items: every row of cpu_fields[], "sdata" "sptag" "sflags" with a secondary cache, every row of
- * board_fields[], then "page" (u32 number, 4096 bytes) for each page of RAM that is not zero,
+ * board_fields[], "image" (u64 sectors of the disk image, 0: none, u64 machine_disk_sum()), "stop"
+ * (u32, only of a machine that is off or was reset), then "page" (u32 number, 4096 bytes) for each page of RAM that is not zero,
  * "sector" (u64 number, 512 bytes) for each that the guest wrote, "end". Bytes are the host's own
  * layout: a snapshot goes on where it was made, and says so if the layout differs. */
 #include <endian.h>
@@ -75,10 +76,14 @@ enum pm_status machine_save(struct machine *m, const char *path, struct pm_err *
 	struct cpu *c = m->cpu;
 	struct snapshot_out o = { .hash = 0xcbf29ce484222325ULL, .err = err };
 	uint8_t head[CAT_HEADER];
-	uint64_t sum;
+	uint64_t sum, image[2] = { htole64(m->virtio.disk.sectors) };
+	uint32_t stop = htole32(m->stop);
 	enum pm_status st;
 
 	err->file = path;
+	if (machine_disk_sum(m, &sum, err) != PM_OK)
+		return PM_ERR;
+	image[1] = htole64(sum);
 	o.o = pm_output_open(path, err);
 	if (!o.o)
 		return PM_ERR;
@@ -96,6 +101,9 @@ enum pm_status machine_save(struct machine *m, const char *path, struct pm_err *
 	}
 	for (const struct cpu_field *f = board_fields; f->name; f++)
 		item(&o, f->name, (char *)m + f->off, f->size, "", 0);
+	item(&o, "image", image, sizeof image, "", 0);
+	if (m->stop == POWERED_OFF || m->stop == RESET)
+		item(&o, "stop", &stop, sizeof stop, "", 0);
 	for (uint32_t page = 0; page < m->ram_size / 4096; page++) {
 		uint32_t le = htole32(page);
 
@@ -206,12 +214,87 @@ static void sane(struct machine *m)
 		q->ready = 0;
 }
 
+static enum pm_status same_image(struct machine *m, const uint8_t *data, uint64_t at,
+				 struct pm_err *err)
+{
+	const struct disk *d = &m->virtio.disk;
+	uint64_t want[2], sum;
+
+	memcpy(want, data, sizeof want);
+	if (d->sectors != le64toh(want[0])) {
+		if (!want[0])
+			return pm_fail(err, at, "the snapshot was made without a disk");
+		return pm_fail(err, at,
+			       "expected the --disk that the snapshot was made with, of %llu "
+			       "sectors, found %s",
+			       (unsigned long long)le64toh(want[0]),
+			       d->map ? "one of another size" : "none");
+	}
+	if (machine_disk_sum(m, &sum, err) != PM_OK)
+		return PM_ERR;
+	if (sum != le64toh(want[1]))
+		return pm_fail(err, at,
+			       "expected the --disk that the snapshot was made with, found another "
+			       "image of the same size (checksum %016llx, expected %016llx)",
+			       (unsigned long long)sum, (unsigned long long)le64toh(want[1]));
+	return PM_OK;
+}
+
+/* One of the items behind the tables. *end: it was the last. Snapshots of older versions have no
+ * "image" and "stop". */
+static enum pm_status get_part(struct machine *m, struct pm_cur *in, bool *end)
+{
+	uint64_t at = pm_cur_at(in), sector;
+	uint8_t len = pm_cur_u8(in, "an item");
+	const char *s = (const char *)pm_cur_bytes(in, len, "its name");
+	uint32_t size = pm_cur_u32(in, "its size"), number;
+	const uint8_t *data = pm_cur_bytes(in, size, "its bytes");
+
+	if (pm_failed(in->err))
+		return PM_ERR;
+	if (len == 3 && !memcmp(s, "end", 3)) {
+		*end = true;
+		return PM_OK;
+	}
+	if (len == 5 && !memcmp(s, "image", 5) && size == 16)
+		return same_image(m, data, at, in->err);
+	if (len == 4 && !memcmp(s, "stop", 4) && size == 4) {
+		memcpy(&number, data, 4);
+		m->stop = le32toh(number) == RESET ? RESET : POWERED_OFF;
+		return PM_OK;
+	}
+	if (len == 4 && !memcmp(s, "page", 4) && size == 4100) {
+		memcpy(&number, data, 4);
+		number = le32toh(number);
+		if (number >= m->ram_size / 4096)
+			return pm_fail(in->err, at, "page %u lies outside RAM", number);
+		memcpy(m->ram + (size_t)number * 4096, data + 4, 4096);
+		return PM_OK;
+	}
+	if (len == 6 && !memcmp(s, "sector", 6) && size == 520) {
+		memcpy(&sector, data, 8);
+		sector = le64toh(sector);
+		if (sector >= m->virtio.disk.sectors)
+			return pm_fail(in->err, at,
+				       "sector %llu lies outside the disk: give the --disk that "
+				       "the snapshot was made with",
+				       (unsigned long long)sector);
+		memcpy(m->virtio.disk.map + sector * 512, data + 8, 512);
+		m->virtio.disk.written[sector / 8] |= (uint8_t)(1u << sector % 8);
+		return PM_OK;
+	}
+	return pm_fail(in->err, at,
+		       "expected item \"page\", \"sector\" or \"end\", found \"%.*s\" of %u bytes",
+		       (int)len, s, size);
+}
+
 enum pm_status machine_load_bytes(struct machine *m, const uint8_t *p, size_t n, struct pm_err *err)
 {
 	struct cat_header h, mine = header_of(m);
 	struct cpu *c = m->cpu;
 	enum pm_status st = check(p, n, &h, err);
 	struct pm_cur in;
+	bool end = false;
 
 	if (st != PM_OK)
 		return st;
@@ -232,44 +315,8 @@ enum pm_status machine_load_bytes(struct machine *m, const uint8_t *p, size_t n,
 	for (const struct cpu_field *f = board_fields; f->name && st == PM_OK; f++)
 		st = get_item(&in, f->name, (char *)m + f->off, f->size);
 	memset(m->ram, 0, m->ram_size);
-	while (st == PM_OK) {
-		uint64_t at = pm_cur_at(&in), sector;
-		uint8_t len = pm_cur_u8(&in, "an item");
-		const uint8_t *s = pm_cur_bytes(&in, len, "its name"), *data;
-		uint32_t size = pm_cur_u32(&in, "its size"), page;
-
-		data = pm_cur_bytes(&in, size, "its bytes");
-		if (pm_failed(err))
-			break;
-		if (len == 3 && !memcmp(s, "end", 3))
-			break;
-		if (len == 4 && !memcmp(s, "page", 4) && size == 4100) {
-			memcpy(&page, data, 4);
-			page = le32toh(page);
-			if (page >= m->ram_size / 4096)
-				st = pm_fail(err, at, "page %u lies outside RAM", page);
-			else
-				memcpy(m->ram + (size_t)page * 4096, data + 4, 4096);
-		} else if (len == 6 && !memcmp(s, "sector", 6) && size == 520) {
-			memcpy(&sector, data, 8);
-			sector = le64toh(sector);
-			if (sector >= m->virtio.disk.sectors) {
-				st = pm_fail(err, at,
-					     "sector %llu lies outside the disk: give the --disk "
-					     "that the snapshot "
-					     "was made with",
-					     (unsigned long long)sector);
-			} else {
-				memcpy(m->virtio.disk.map + sector * 512, data + 8, 512);
-				m->virtio.disk.written[sector / 8] |= (uint8_t)(1u << sector % 8);
-			}
-		} else {
-			st = pm_fail(err, at,
-				     "expected item \"page\", \"sector\" or \"end\", found "
-				     "\"%.*s\" of %u bytes",
-				     (int)len, (const char *)s, size);
-		}
-	}
+	while (st == PM_OK && !end)
+		st = get_part(m, &in, &end);
 	if (pm_failed(err))
 		st = PM_ERR;
 	sane(m);
