@@ -177,6 +177,9 @@ static void feed(void)
 int main(int argc, char **argv)
 {
 	unsigned long limit = &fuzz_inputs ? fuzz_inputs : INPUTS;
+#if !defined __SANITIZE_ADDRESS__
+	const uint64_t room = &fuzz_room ? fuzz_room : 2ull << 30;
+#endif
 	double seconds = 0;
 	time_t begun = time(NULL);
 	const char *base = strrchr(argv[0], '/');
@@ -204,7 +207,7 @@ int main(int argc, char **argv)
 		add_seed(path);
 	}
 #if !defined __SANITIZE_ADDRESS__
-	setrlimit(RLIMIT_AS, &(struct rlimit){ 2ull << 30, 2ull << 30 });
+	setrlimit(RLIMIT_AS, &(struct rlimit){ room, room });
 #endif
 	for (const int *s = (const int[]){ SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGPROF, 0 };
 	     *s; s++)

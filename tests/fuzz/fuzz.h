@@ -18,5 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* A fuzzer may define this: how many inputs `make check` feeds it (default 20000). Weak, so that
  * the driver sees whether it did; a weak default in the driver would be folded there. */
 extern const unsigned fuzz_inputs __attribute__((weak));
+/* ... and this, where tables are reserved that are not used: bytes of address space instead of two
+ * gigabytes. */
+extern const uint64_t fuzz_room __attribute__((weak));
 
 #endif

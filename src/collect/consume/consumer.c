@@ -10,6 +10,10 @@
 #include "base/thread.h"
 #include "collect/consume/trace_state.h"
 
+/* Bytes at the end of what the controller sees of a chunk, a quarter of its guard pages, of which
+ * nothing is consumed: who goes by a number's word looks at the next one before it looks where the
+ * buffer ends. */
+#define SLACK		16384u
 #define MAX_WORKERS	8		/* consumers: each reserves some GiB of addresses */
 
 /* Records that straight code expands, up to the first that it cannot; returns that one's place.
@@ -22,14 +26,13 @@ static const uint8_t *expand(struct tracer *t, struct stream *st, const uint8_t 
 	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24);
 	struct pm_event *ev = t->ev + t->nev, *const full = t->ev + BATCH;
 	uint64_t insns = 0;
-	uint32_t word, next;
+	uint32_t word = word_at(p), next;
 
-	memcpy(&word, p, 4);
 	while (!(word & 0x80000000u)) {
 		const struct expansion *x = &expansion[RT_RECORD_NUMBER(word)];
 		const uint32_t record = RT_RECORD_SIZE(word);
 
-		memcpy(&next, p + record, 4);
+		next = word_at(p + record);
 		if (!x->run || x->record != record || record > (size_t)(end - p) ||
 		    next == cut_word || ev > full)
 			break;
@@ -51,15 +54,14 @@ static const uint8_t *drop(struct tracer *t, struct stream *st, const uint8_t *p
 {
 	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24);
 	uint64_t rsp = st->known[KNOWN_RSP], left = t->idle, lost = 0;
-	uint32_t word, next;
+	uint32_t word = word_at(p), next;
 
-	memcpy(&word, p, 4);
 	while (!(word & 0x80000000u)) {
 		const struct dropped *g = &t->dropped[RT_RECORD_NUMBER(word)];
 		const uint32_t record = RT_RECORD_SIZE(word);
 		uint64_t base = rsp;
 
-		memcpy(&next, p + record, 4);
+		next = word_at(p + record);
 		if (!g->insns || g->record != record || record > (size_t)(end - p) ||
 		    next == cut_word)
 			break;
@@ -92,7 +94,7 @@ static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const
 	const uint32_t nsource = __atomic_load_n(&t->main->nsource, __ATOMIC_ACQUIRE);
 	bool news = t->nev; /* that the pipeline has to see before it can say what it will drop */
 
-	if (t->main->too_many)
+	if (__atomic_load_n(&t->main->too_many, __ATOMIC_RELAXED))
 		trace_fail(t, "more blocks than there are numbers");
 	while (p < end && !t->failed) {
 		const uint8_t *from;
@@ -120,7 +122,7 @@ static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const
 			continue;
 		}
 		news = true;
-		memcpy(&word, p, 4);
+		word = word_at(p);
 		if (word & 0x80000000u) {
 			size = RT_NOTE_SIZE(word);
 			if (size > (size_t)(end - p) - 4 || size & 3) {
@@ -198,15 +200,16 @@ static void name_stream(struct stream *st, const struct rt_block *b)
 	if (st->begun)
 		return;
 	st->begun = true;
-	if (b->seen_pid && !st->s->pid)
-		st->s->pid = b->seen_pid;
-	if (b->seen_tid && !st->s->tid)
-		st->s->tid = b->seen_tid;
+	if (!st->s->pid)
+		st->s->pid = __atomic_load_n(&b->seen_pid, __ATOMIC_RELAXED);
+	if (!st->s->tid)
+		st->s->tid = __atomic_load_n(&b->seen_tid, __ATOMIC_RELAXED);
 	st->s->space = st->s->pid;
 }
 
 /* What thread block @i has for us: all, if it is over, else no more than one chunk - it may fill
- * them for ever as fast as they are read, while others wait, perhaps whom it waits for. */
+ * them for ever as fast as they are read, while others wait, perhaps whom it waits for. Of one that
+ * is over there are no more than RT_CHUNKS, whatever another process goes on writing there. */
 static bool consume_stream(struct tracer *t, uint32_t i)
 {
 	struct stream *st = &t->stream[i];
@@ -215,19 +218,20 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 	uint32_t full;
 
 	stop_early(t);
-	while ((over || !any) && (full = __atomic_load_n(&b->full[st->next], __ATOMIC_ACQUIRE))) {
+	for (uint32_t k = over ? RT_CHUNKS : 1;
+	     k && (full = __atomic_load_n(&b->full[st->next], __ATOMIC_ACQUIRE)); k--) {
 		uint8_t *p = chunk_of(t, i, st->next);
 		uint32_t n = full - 1;
 
 		any = true;
-		if (n > st->layout.stride - 65536u / 4) {
+		if (n > st->layout.stride - SLACK || n % 4) {
 			trace_fail(t, "a buffer longer than it is");
 			n = (uint32_t)st->layout.chunk;
 		}
 		name_stream(st, b);
 		consume(t, st, p, p + n, false);
 		t->nbytes += n;
-		tell_time(t, b->stamp[st->next]);
+		tell_time(t, __atomic_load_n(&b->stamp[st->next], __ATOMIC_RELAXED));
 		trace_flush(t, st);
 		memset(p, 0,
 		       n > st->layout.chunk
@@ -252,10 +256,10 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 		name_stream(st, b);
 		/* the cursor is in memory only while the runtime runs: a thread that was killed has
 		 * gone on, up to where no record's number has been written */
-		if (off <= st->layout.stride - 32768) {
+		if (off <= st->layout.stride - 2 * SLACK && off % 4 == 0) {
 			consume(t, st, p, p + off, false);
 			t->nbytes += off;
-			consume(t, st, p + off, p + st->layout.stride - 32768, true);
+			consume(t, st, p + off, p + st->layout.stride - 2 * SLACK, true);
 		} else {
 			trace_fail(t, "the cursor is elsewhere");
 		}
@@ -272,6 +276,7 @@ static void *consumer(void *arg)
 {
 	struct tracer *t = arg;
 	struct rt_session *h = t->o.head;
+	unsigned after = 0;		/* rounds since it has been stopped */
 
 	for (;;) {
 		uint32_t seen = __atomic_load_n(&h->bell, __ATOMIC_SEQ_CST);
@@ -285,10 +290,11 @@ static void *consumer(void *arg)
 				any |= consume_stream(t, i);
 		if (t->main->nworker == 1)
 			tick(t);
+		/* nobody who is traced writes any more: what comes still is from others */
+		if (stop && (!any || ++after > RT_CHUNKS + 1))
+			return NULL;
 		if (any)
 			continue;
-		if (stop)
-			return NULL;
 		__atomic_fetch_add(&h->bell_asleep, 1, __ATOMIC_SEQ_CST);
 		if (__atomic_load_n(&h->bell, __ATOMIC_SEQ_CST) == seen)
 			syscall(SYS_futex, &h->bell, FUTEX_WAIT, seen, &wait);
@@ -336,6 +342,7 @@ static enum pm_status consumer_open(struct tracer *t, struct pm_err *err)
 		return no_room(err);
 	t->code = (struct pm_code){ t->insn, t->block, t->object, 0, 0, 0 };
 	t->ev = pm_alloc(BATCH_ROOM * sizeof *t->ev);
+	t->record = pm_alloc(MAX_RECORD);
 	t->dec[0] = x86_decoder_new(X86_MODE_32);
 	t->dec[1] = x86_decoder_new(X86_MODE_64);
 	if (!t->o.pipeline)
@@ -446,4 +453,49 @@ enum pm_status trace_close(struct tracer *t, uint64_t *bytes, uint64_t *insns, s
 		}
 	}
 	return st;
+}
+
+static void give_back(void *p, size_t n)
+{
+	if (p)
+		munmap(p, n);
+}
+
+static void consumer_free(struct tracer *t)
+{
+	give_back(t->compiled, MAX_BLOCKS * sizeof *t->compiled);
+	give_back(t->expansion, MAX_BLOCKS * sizeof *t->expansion);
+	give_back(t->insn, MAX_INSNS * sizeof *t->insn);
+	give_back(t->block, MAX_BLOCKS * sizeof *t->block);
+	give_back(t->dropped, MAX_BLOCKS * sizeof *t->dropped);
+	give_back(t->chain, MAX_BLOCKS * sizeof *t->chain);
+	give_back(t->chain_part, MAX_PARTS * sizeof *t->chain_part);
+	give_back(t->chain_ref, MAX_REFS * sizeof *t->chain_ref);
+	expander_free(t->expander);
+	x86_decoder_free(t->dec[0]);
+	x86_decoder_free(t->dec[1]);
+	x86_plan_release(&t->plan);
+	pm_arena_release(&t->mem);
+	pm_buf_release(&t->text);
+	free(t->ev);
+	free(t->record);
+	free(t->unknown);
+	free(t->rare);
+	free(t->id);
+	free(t->addr);
+	if (t->main != t)
+		free(t);
+}
+
+void trace_free(struct tracer *t)
+{
+	if (!t)
+		return;
+	for (unsigned k = t->nworker; k-- > 0;)
+		consumer_free(t->worker[k]);
+	give_back(t->source, MAX_BLOCKS * sizeof *t->source);
+	give_back(t->stream, RT_BLOCKS * sizeof *t->stream);
+	give_back(t->object, MAX_OBJECTS * sizeof *t->object);
+	free(t->worker);
+	free(t);
 }

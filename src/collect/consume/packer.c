@@ -44,11 +44,10 @@ static const uint8_t *pack_chains(struct tracer *t, struct stream *st, const uin
 				  const uint8_t *end, uint32_t nsource)
 {
 	const struct expansion *expansion = t->expansion;
-	uint32_t *id = t->id + t->nid, word;
+	uint32_t *id = t->id + t->nid, word = word_at(p);
 	uint64_t *out = t->addr + t->nref;
 	uint64_t insns = 0;
 
-	memcpy(&word, p, 4);
 	while (!(word & 0x80000000u) && id < t->id + BATCH - 1 && out < t->addr + PACK_REFS) {
 		const uint32_t number = RT_RECORD_NUMBER(word), record = RT_RECORD_SIZE(word);
 		const struct expansion *x = &expansion[number];
@@ -57,7 +56,7 @@ static const uint8_t *pack_chains(struct tracer *t, struct stream *st, const uin
 
 		if (x->record != record || after >= end)
 			break;
-		memcpy(&next, after, 4);
+		next = word_at(after);
 		if (next == RT_NOTE(RT_N_CUT, 24) || number >= nsource)
 			break;
 		if (__builtin_expect(x->run != NULL, 1))

@@ -44,7 +44,7 @@ void trace_numbers(struct tracer *t, const struct space *sp, uint32_t first, uin
 	uint32_t object;
 
 	if (n > MAX_BLOCKS - base) {
-		t->too_many = true;
+		__atomic_store_n(&t->too_many, true, __ATOMIC_RELAXED);
 		__atomic_store_n(&t->nsource, base, __ATOMIC_RELEASE);
 		return;
 	}
@@ -78,7 +78,13 @@ void trace_thread(struct tracer *t, uint32_t i, bool i386)
 	struct rt_block *b = trace_block(t, i);
 	struct stream *st = &t->stream[i];
 
-	*st = (struct stream){ .s = pm_arena_alloc(t->o.mem, sizeof *st->s) };
+	/* all but `busy`, at which consumers look */
+	st->s = pm_arena_alloc(t->o.mem, sizeof *st->s);
+	memset(st->known, 0, sizeof st->known);
+	st->insns = st->unsent = st->status = st->ended = 0;
+	st->next = st->over = 0;
+	st->flags = 0;
+	st->begun = st->unknown = false;
 	*st->s = (struct pm_stream){ .index = t->nstream++ };
 	b->tracing = 1;
 	b->drop = !t->o.pipeline;
@@ -103,7 +109,7 @@ void trace_over(struct tracer *t, uint32_t i, uint64_t status, uint8_t flags)
 {
 	struct stream *st = &t->stream[i];
 
-	if (!st->busy || st->over)
+	if (!trace_busy(t, i) || st->over)
 		return;
 	st->status = status;
 	st->ended = __builtin_ia32_rdtsc();

@@ -213,7 +213,7 @@ static void unknown(struct tracer *t, struct stream *st, uint64_t next)
 			i = t->unknown[k];
 	}
 	if (i == t->code.nblock) {
-		if (i == MAX_BLOCKS || t->code.ninsn == MAX_INSNS) {
+		if (i == MAX_BLOCKS || t->code.ninsn == MAX_INSNS || t->nunknown == MAX_UNKNOWN) {
 			trace_fail(t, "more instructions than there can be");
 			return;
 		}
@@ -250,7 +250,8 @@ void note(struct tracer *t, struct stream *st, uint32_t type, const uint8_t *p, 
 		t->nbytes -= size;
 		return;
 	}
-	if (type >= NR(nargs) || !nargs[type] || size < 8u * nargs[type]) {
+	if (type >= NR(nargs) || !nargs[type] || size < 8u * nargs[type] ||
+	    (type == RT_N_COUNTED && !t->o.spaces->counts)) {
 		trace_fail(t, "an unknown note");
 		return;
 	}
@@ -346,7 +347,7 @@ size_t expand_record(struct tracer *t, struct stream *st, uint32_t number, const
 		     size_t left)
 {
 	struct compiled *c = &t->compiled[number];
-	const uint8_t *from[2] = { p, (const uint8_t *)st->known };
+	const uint8_t *rec = t->record, *const from[2] = { rec, (const uint8_t *)st->known };
 	const struct expander_part *last;
 	uint64_t cut[3];
 	uint32_t next, n;
@@ -366,19 +367,24 @@ size_t expand_record(struct tracer *t, struct stream *st, uint32_t number, const
 					 c->rsp_add, st->layout.wide);
 		c->expands = true;
 	}
+	/* its values are read in several places, and may change meanwhile */
+	if (left > c->record + 28u)
+		left = c->record + 28u;
+	memcpy(t->record, p, left);
+	memset(t->record + left, 0, 8);
 	last = &c->part[c->npart - 1];
 	for (const struct expander_part *b = c->part; b < last; b++)
-		block(t, st, b, p, b->n, NULL);
-	memcpy(&next, p + c->record, 4);
+		block(t, st, b, rec, b->n, NULL);
+	memcpy(&next, rec + c->record, 4);
 	if (next != RT_NOTE(RT_N_CUT, 24) || left < c->record + 28u) {
-		block(t, st, last, p, last->n, NULL);
+		block(t, st, last, rec, last->n, NULL);
 		st->known[KNOWN_RSP] = at_place(from, c->rsp) + (uint64_t)c->rsp_add;
 		return c->record;
 	}
-	memcpy(cut, p + c->record + 4, sizeof cut);
+	memcpy(cut, rec + c->record + 4, sizeof cut);
 	n = (uint32_t)cut[0] < last->n ? (uint32_t)cut[0] : last->n;
 	/* of the first instruction nothing has happened unless it can go part of its way */
 	if (n || (last->nref && !last->ref->insn && x86_ref_goes_on(last->ref)))
-		block(t, st, last, p, n, cut);
+		block(t, st, last, rec, n, cut);
 	return c->record + 28;
 }

@@ -42,6 +42,9 @@ enum pm_status trace_open(const struct trace_opts *o, struct tracer **t, struct 
  * @bytes: of records;
  * @insns: given to the pipeline, those that it drops included. @t may be NULL. */
 enum pm_status trace_close(struct tracer *t, uint64_t *bytes, uint64_t *insns, struct pm_err *err);
+/* Sinks look at its tables: once the pipeline has been freed. Or never: `pugmark run` ends with it.
+ * @t may be NULL. */
+void trace_free(struct tracer *t);
 
 /* The next blocks that trace_numbers() gets will have numbers from this one on. */
 uint32_t trace_next(const struct tracer *t);

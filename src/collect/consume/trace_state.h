@@ -35,6 +35,8 @@
 #define BATCH_ROOM	(BATCH + 4096)
 #define MAX_PARTS	(1u << 26)	/* of packed batches' tables */
 #define MAX_REFS	(1u << 27)
+#define MAX_RECORD	(UINT16_MAX + 64u)	/* bytes, and a note that it was cut short */
+#define MAX_UNKNOWN	(1u << 16)	/* unknown instructions: each is compared with all others */
 #define PACK_REFS (4 * BATCH) /* references in a packed batch; one more chain's fit behind */
 
 /* What the main thread publishes of a block before its code can run. */
@@ -158,6 +160,7 @@ struct tracer {
 	struct pm_arena mem;
 	struct pm_event *ev;
 	size_t nev;
+	uint8_t *record;		/* MAX_RECORD: a copy of the one that is expanded */
 	uint32_t *unknown; /* blocks that are an instruction that the decoder does not know */
 	size_t nunknown, cap_unknown;
 	struct pm_rare *rare;		/* of the batch */
@@ -234,6 +237,12 @@ static inline uint64_t at_place(const uint8_t *const from[2], struct place p)
 	return extended(x, p.how);
 }
 
+/* A word of a buffer, read once: what is checked is what is used. @p: a multiple of 4. */
+static inline uint32_t word_at(const uint8_t *p)
+{
+	return __atomic_load_n((const uint32_t *)(const void *)p, __ATOMIC_RELAXED);
+}
+
 static inline struct rt_block *trace_block(const struct tracer *t, uint32_t i)
 {
 	return (struct rt_block *)(t->o.data + (uint64_t)i * RT_BLOCK_SIZE);
@@ -242,7 +251,8 @@ static inline struct rt_block *trace_block(const struct tracer *t, uint32_t i)
 /* Where the cursor of thread block @i is, as an offset in it: the address is the process's. */
 static inline uint64_t cursor_of(const struct tracer *t, uint32_t i)
 {
-	return trace_block(t, i)->cursor & (t->stream[i].layout.block - 1);
+	return __atomic_load_n(&trace_block(t, i)->cursor, __ATOMIC_RELAXED) &
+	       (t->stream[i].layout.block - 1);
 }
 
 /* publish.c: consumers that sleep are woken */

@@ -369,13 +369,13 @@ unsigned x86_tile(const struct x86_ref *r, uint64_t base, uint64_t stride,
 		  const uint8_t config[X86_TILES], uint64_t to[X86_TILE_ROWS], unsigned *first,
 		  uint16_t *size)
 {
-	const unsigned rows = config[48 + r->lanes.n] < X86_TILE_ROWS ? config[48 + r->lanes.n]
-								      : X86_TILE_ROWS;
+	const unsigned said = config[48 + r->lanes.n], begin = config[1];
+	const unsigned rows = said < X86_TILE_ROWS ? said : X86_TILE_ROWS;
 	unsigned n = 0;
 
-	*first = config[1];
+	*first = begin;
 	memcpy(size, config + 16 + 2 * r->lanes.n, 2);
-	for (unsigned i = config[1]; i < rows; i++) {
+	for (unsigned i = begin; i < rows; i++) {
 		const uint64_t a = base + (uint64_t)r->disp + i * stride * r->scale;
 
 		to[n++] = r->lanes.a32 ? (uint32_t)a : a;
