@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/guard.h"
-#include "base/kept.h"
+#include "base/kept_dir.h"
 
 #define PAGE 4096u
 

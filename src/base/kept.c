@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -24,92 +20,15 @@ struct kept_head {
 
 _Static_assert(sizeof(struct kept_head) == 64, "what follows is aligned");
 
-static int dir = -1;
-
 void pm_keep_in(int fd)
 {
-	if (dir >= 0)
-		close(dir);
-	dir = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (dir < 0)
+	pm_kept_dir_set(fd);
+	if (pm_kept_dir() < 0)
 		pm_ledger_close();
 	else
 		pm_ledger_open();
 }
 
-/* ---- any file of the directory -------------------------------------------------------------- */
-int pm_kept_open(const char *name, int flags, struct stat *st)
-{
-	const int fd = openat(dir, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-
-	if (fd < 0) {
-		if (errno == ENOENT || fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW))
-			return -1;
-		/* a link, or a FIFO that nobody reads */
-		return !S_ISREG(st->st_mode) && pm_kept_drop(name, st, "it is not a regular file") ?
-		       -1 : PM_KEPT_OTHER;
-	}
-	if (!fstat(fd, st) && S_ISREG(st->st_mode) && st->st_uid == geteuid() &&
-	    !(st->st_mode & 022))
-		return fd;
-	close(fd);
-	return pm_kept_drop(name, st, !S_ISREG(st->st_mode) ? "it is not a regular file" :
-			    "others own it or can write to it") ? -1 : PM_KEPT_OTHER;
-}
-
-bool pm_kept_drop(const char *name, const struct stat *st, const char *why, ...)
-{
-	char link[64], path[4096], text[256];
-	struct stat now;
-	ssize_t n;
-	va_list ap;
-
-	if (fstatat(dir, name, &now, AT_SYMLINK_NOFOLLOW) || now.st_dev != st->st_dev ||
-	    now.st_ino != st->st_ino)
-		return true;		/* another process has been quicker */
-	if (unlinkat(dir, name, 0))
-		return errno == ENOENT;
-	va_start(ap, why);
-	vsnprintf(text, sizeof text, why, ap);
-	va_end(ap);
-	snprintf(link, sizeof link, "/proc/self/fd/%d", dir);
-	n = readlink(link, path, sizeof path - 1);
-	path[n < 0 ? 0 : n] = 0;
-	fprintf(stderr, "pugmark: %s/%s: removed from the cache: %s\n", path, name, text);
-	return true;
-}
-
-#define MAX_USED 512u			/* what comes later stays */
-static struct {
-	char name[128];
-	atomic_bool there;
-} used[MAX_USED];
-static atomic_uint nused;
-
-void pm_kept_use(const char *name)
-{
-	const unsigned n = nused;
-	unsigned i;
-
-	for (i = 0; i < n && i < MAX_USED; i++)
-		if (used[i].there && !strcmp(used[i].name, name))
-			return;
-	if (strlen(name) >= sizeof used[0].name || (i = nused++) >= MAX_USED)
-		return;
-	strcpy(used[i].name, name);
-	used[i].there = true;
-}
-
-unsigned pm_kept_abandon(void)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < nused && i < MAX_USED; i++)
-		n += used[i].there && !unlinkat(dir, used[i].name, 0);
-	return n;
-}
-
-/* ---- files with a header of ours ------------------------------------------------------------ */
 static uint64_t sum_of(struct kept_head h, const void *p)
 {
 	h.sum = 0;
@@ -182,7 +101,7 @@ bool pm_kept_load(struct pm_kept *k, const char *name, const struct pm_kept_kind
 	bool good;
 
 	*k = (struct pm_kept){ 0 };
-	fd = dir < 0 ? -1 : pm_kept_open(name, O_RDONLY, &k->st);
+	fd = pm_kept_dir() < 0 ? -1 : pm_kept_open(name, O_RDONLY, &k->st);
 	if (fd < 0)
 		return false;
 	pm_kept_use(name);
@@ -213,6 +132,7 @@ static bool write_all(int fd, const void *p, size_t n)
 void pm_kept_save(const char *name, const struct pm_kept_kind *kind, const void *p, size_t n)
 {
 	struct kept_head h = { .kind = *kind, .n = n };
+	const int dir = pm_kept_dir();
 	int fd;
 
 	if (dir < 0)
@@ -235,6 +155,6 @@ void pm_kept_spend(const struct pm_kept *k, uint32_t more)
 
 void pm_kept_remove(const char *name)
 {
-	if (dir >= 0)
-		unlinkat(dir, name, 0);
+	if (pm_kept_dir() >= 0)
+		unlinkat(pm_kept_dir(), name, 0);
 }

@@ -8,9 +8,7 @@
  * checksum tells what is damaged; a file that has been checked is not checked again until it
  * changes (ledger.h). That is against accidents: who reads must stay inside whatever the bytes say.
  *
- * What is no good is dropped: unlinked, with one line to standard error. So are the files that a
- * process uses which dies because of a fault of its own (guard.h), for they may be why: the next
- * run has to work.
+ * What is no good is dropped (kept_dir.h).
  *
  * Threads    pm_keep_in() comes first; else any. Processes: the last one that writes a name
  *            wins. */
@@ -21,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+
+#include "base/kept_dir.h"
 
 struct pm_kept_kind {
 	char magic[8];
@@ -51,21 +51,5 @@ void pm_kept_save(const char *name, const struct pm_kept_kind *kind, const void 
  * keeps it: when all runs together have done so much, it is worth writing again. */
 void pm_kept_spend(const struct pm_kept *k, uint32_t more);
 void pm_kept_remove(const char *name);
-
-/* ---- any file of the directory -------------------------------------------------------------- */
-/* The descriptor of a regular file that is ours, and that nobody else can write to; -1: there is
- * none. What else has the name is dropped; PM_KEPT_OTHER: that cannot be done. Never waits, follows
- * no link. @flags: O_RDONLY... */
-#define PM_KEPT_OTHER (-2)
-/* Of a file that is complete: nobody writes to it by mistake. */
-#define PM_KEPT_MODE 0400
-int pm_kept_open(const char *name, int flags, struct stat *st);
-/* The file @name, if it is still the one of @st, is of no use to anybody. True: it is gone. */
-__attribute__((format(printf, 3, 4)))
-bool pm_kept_drop(const char *name, const struct stat *st, const char *why, ...);
-/* @name is used: if this process dies of a fault, it may be why. */
-void pm_kept_use(const char *name);
-/* Removes what is used; how many files. For a signal's handler. */
-unsigned pm_kept_abandon(void);
 
 #endif

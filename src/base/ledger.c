@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/kept.h"
+#include "base/kept_dir.h"
 #include "base/ledger.h"
 #include "base/mix.h"
 

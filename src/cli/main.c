@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyse/sims.h"
+#include "base/kept_dir.h"
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "collect/control/process.h"
@@ -146,6 +147,11 @@ static void no_memory(size_t n)
 	abort();
 }
 
+static void dropped(const char *dir, const char *name, const char *why)
+{
+	fprintf(stderr, "pugmark: %s/%s: removed from the cache: %s\n", dir, name, why);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = strrchr(argv[0], '/');
@@ -153,6 +159,7 @@ int main(int argc, char **argv)
 	signal(SIGXFSZ, too_large);
 	pm_tell_no_memory(no_memory);
 	pm_open_heap();
+	pm_kept_on_drop(dropped);
 	/* links named after a command run it: idt, vcount, vtrace... */
 	name = name ? name + 1 : argv[0];
 	for (const struct command *c = commands; c->name; c++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* idt_format.h - what IDtrace's formats share: their reader (idt_read.c), their writer
- * (idt_write.c) and their rows in the registry (fmt_idt.c, which draws the entries) */
+ * (idt_write.c) and their rows in the registry (fmt_idt.c, which draws the entries) need it */
 #ifndef PM_TRACE_IDT_FORMAT_H
 #define PM_TRACE_IDT_FORMAT_H
 
