@@ -127,9 +127,12 @@ static struct space *space_clone(struct spaces *s, const struct space *from)
 		const struct module *o = &from->module[i];
 
 		clone_module(m, o, shift);
-		if (o->dead || from->i386)
+		if (from->i386 || !o->code_cap)
 			continue;
+		/* a dead module's, too: a thread may sleep in a system call from there */
 		code_copy(s, o, s->code + m->code_off);
+		if (o->dead)
+			continue;
 		copy_data(s, o->shadow_off, m->shadow_off, o->shadow_len);
 		if (m->counting_copies)
 			copy_data(s, o->counting_off, m->counting_off, o->shadow_len);
@@ -147,7 +150,7 @@ bool space_move(const struct spaces *s, struct space_user *p, struct rt_mail *ma
 		if (mail->ncmd + PLACE_CMDS > RT_MAX_CMDS)
 			break;
 		p->moving.p[i] = 0;
-		if (!p->space->module[i].dead)
+		if (p->space->module[i].code_cap)
 			place(s, p, i, true, mail);
 	}
 	if (!mail->ncmd)
