@@ -19,6 +19,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -66,7 +67,7 @@ struct proc {
 	bool is_child;			/* of ours: waitpid() tells */
 	bool apart; /* its numbers, or its children's, may be another PID namespace's */
 	bool gone, exited, execed, exec_attached, clean_exit;
-	bool stays;			/* ADDR_NO_RANDOMIZE is its own, as of its next exec */
+	bool own_no_aslr; /* ADDR_NO_RANDOMIZE is the program's own, as of its next exec */
 	uint32_t loads; /* pid of the process that is about to execute this one; 0: none */
 	struct loading *loading;	/* ... its files, in session->mem */
 	int status, signal;
@@ -74,6 +75,11 @@ struct proc {
 	size_t nunknown, cap_unknown;
 	double sampled;			/* i386: processor time when its counters were looked at */
 	struct pm_counts_process result;	/* when it is gone */
+};
+
+struct wake_saved {			/* signals as they were before the session */
+	sigset_t mask;
+	struct sigaction child, passed_on[4];
 };
 
 struct session {
@@ -95,8 +101,8 @@ struct session {
 	size_t nproc, cap_proc;
 	uint32_t spin;
 	pid_t root;
-	sigset_t mask;			/* that the program begins with */
-	struct rlimit limit[2];		/* likewise, see limits.c */
+	struct wake_saved signals;	/* ... .mask: that the program begins with */
+	struct rlimit limit[2];		/* likewise, see rlimits.c */
 	int root_status;
 	bool root_done;
 	bool loaded;			/* programs are loaded, not injected into: loader.c */
@@ -119,9 +125,6 @@ static inline struct rt_block *session_block(struct session *s, uint32_t i)
 	return (struct rt_block *)(s->data + (uint64_t)i * RT_BLOCK_SIZE);
 }
 
-/* struct rt_boot.persona of the program that begins with thread block @block. */
-uint32_t session_persona(const struct session *s, uint32_t block);
-
 /* By which path a traced process opens our descriptor @fd. */
 static inline void session_path(const struct session *s, char path[64], int fd)
 {
@@ -134,8 +137,72 @@ static inline pid_t session_asking(struct session *s)
 	return (pid_t)session_block(s, s->spaces.asking)->seen_tid;
 }
 
-/* Read the memory of whoever asks; how much, negative: nothing is there. */
+static inline double session_now(void)		/* seconds since whenever */
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- gather.c: from counters to results ------------------------------------------------------ */
+void gather_thread(struct session *s, struct proc *p, struct thread *t);
+/* To be called at least every GATHER_EVERY seconds while 32-bit programs run, whose counters wrap.
+ */
+#define GATHER_EVERY 0.25
+void gather_sample(struct session *s);
+void gather_process(struct session *s, struct proc *p);
+/* Tell the cache what @sp's threads have needed of shadows so far, while they run. */
+void gather_used(struct session *s, struct space *sp);
+void gather_release(struct session *s);
+struct pm_counts *gather_counts(struct session *s);
+
+/* ---- processes.c: processes, threads, thread blocks ------------------------------------------ */
+/* A thread block for a thread of process number @proc; 0: there is none any more. */
+uint32_t block_new(struct session *s, uint32_t proc, bool i386);
+void block_free(struct session *s, uint32_t i);
+/* Borrowed until the next one. */
+struct thread *thread_new(struct proc *p, uint32_t block);
+struct thread *thread_of(struct proc *p, uint32_t block);	/* that is alive; NULL: none */
+/* How many threads live in the address space of @mm. */
+uint32_t threads_in(const struct session *s, const struct proc *mm);
+/* One that nobody has heard of; *@index: its number. */
+struct proc *proc_new(struct session *s, uint32_t *index);
+struct proc *proc_by_pid(const struct session *s, uint32_t pid);	/* NULL: none */
+/* The address space is over: what its threads counted is final. */
+void proc_finish(struct session *s, struct proc *p);
+/* ... of all processes that are not our children and have ended. */
+void procs_finish_ended(struct session *s);
+bool session_knows(const struct session *s, uint32_t pid);
+bool session_running(const struct session *s);	/* some process is */
+/* struct rt_boot.persona of the program that begins with thread block @block. */
+uint32_t session_persona(const struct session *s, uint32_t block);
+
+/* ---- wake.c: what wakes the controller ------------------------------------------------------- */
+/* From now on SIGCHLD rings, and the signals that are passed on to the program wait. */
+void wake_hold_signals(struct wake_saved *was, struct rt_session *head);
+/* The program could not be started: as it was. */
+void wake_drop_signals(const struct wake_saved *was);
+/* The program runs: what comes is for it. */
+void wake_pass_signals(struct wake_saved *was);
+void wake_restore_signals(const struct wake_saved *was);
+/* What comes from the terminal from now on is for us. */
+void wake_program_over(void);
+bool wake_interrupted(void);		/* a signal has come that nobody has asked for yet */
+int wake_signal(void);			/* ... it; 0: none */
+/* Ring when process @pid, which is not our child, ends. Its pidfd, which the caller closes; -1: it
+ * cannot be watched. */
+int wake_watch(uint32_t pid);
+
+/* ---- peek.c: what can be read of a process --------------------------------------------------- */
+/* The memory of whoever asks; how much, negative: nothing is there. */
 ssize_t session_read(struct session *s, void *to, uint64_t at, size_t n);
+/* Its mappings; false: they cannot be read. */
+bool session_read_maps(struct session *s, struct maps *m);
+/* Where symbolic link @link leads; false: it cannot be read, @path is "". */
+bool peek_link(const char *link, char path[4096]);
+/* The path of the program that @pid executes, in s->spaces.mem; NULL: unknown. */
+const char *peek_exe(struct session *s, uint32_t pid);
 
 /* ---- slots.c --------------------------------------------------------------------------------- */
 /* The function of @m that the pointer at @slot, of its procedure linkage table, is likely to lead
@@ -149,7 +216,6 @@ uint64_t slot_target(struct session *s, const struct module *m, uint64_t slot);
  * is. */
 uint32_t pid_here(const struct session *s, uint32_t number, uint32_t parent);
 uint32_t tid_here(const struct session *s, uint32_t pid, uint32_t number);
-bool session_knows(const struct session *s, uint32_t pid);
 
 /* ---- inject.c -------------------------------------------------------------------------------- */
 /* @pid stands at its exec stop: put the runtime into it, to begin at its first instruction, @entry,
@@ -188,29 +254,45 @@ bool loader_make(struct session *s, int program, const char *name, const char *s
 		 uint32_t block, const struct space *sp, struct loading *l, char *why, size_t n);
 void loading_release(struct loading *l);
 
-/* ---- limits.c -------------------------------------------------------------------------------- */
+/* ---- rlimits.c ------------------------------------------------------------------------------- */
 /* Our limits are raised to what we need; those that were, @was, are given to the program, in its
  * process, or back to us. */
-enum pm_status limits_raise(struct session *s, struct pm_err *err);
-void limits_of_program(const struct rlimit *was);
-void limits_restore(const struct session *s);
+enum pm_status rlimits_raise(struct session *s, struct pm_err *err);
+void rlimits_of_program(const struct rlimit *was);
+void rlimits_restore(const struct session *s);
 
-/* ---- session.c ------------------------------------------------------------------------------- */
-bool session_running(const struct session *s);	/* some process is */
-double session_now(void);		/* seconds since whenever */
-/* Since the program ended, somebody has asked us to end, too. */
-bool session_interrupted(void);
+/* ---- exec.c: programs that begin ------------------------------------------------------------- */
+/* @program, a descriptor, which becomes ours, will be loaded instead of executed: by process @pid,
+ * which has to execute the file at (*p)->loading. False: it cannot; @why says. */
+bool load_prepare(struct session *s, uint32_t pid, int program, const char *name,
+		  const char *shell, struct proc **p, char *why, size_t n);
+/* The same of what @link leads to; NULL: it cannot, which has been said where that is worth it. */
+struct proc *load_from(struct session *s, const char *link, uint32_t pid);
+/* @pid could not execute it. */
+void load_cancel(struct session *s, uint32_t pid);
+/* @p's program has been loaded, by its first thread, with block @bi. Fills @boot's ranges. False:
+ * nobody has prepared that, or its mappings cannot be read. */
+bool load_finish(struct session *s, struct proc *p, uint32_t bi, struct rt_boot *boot);
+/* @pid has a new program and stands at its first instruction. False: it goes on without us; @why
+ * says. */
+bool exec_stop(struct session *s, pid_t pid, char *why, size_t n);
+/* Thread @tid of @p is about to execute another program: it will stop when it has. False: it
+ * cannot. */
+bool exec_follow(struct proc *p, pid_t tid);
+void exec_unfollow(struct proc *p, pid_t tid);		/* it could not execute it */
+/* What has become of our children, and of those that we follow. */
+void exec_reap(struct session *s);
 
-/* ---- gather.c -------------------------------------------------------------------------------- */
-void gather_thread(struct session *s, struct proc *p, struct thread *t);
-/* To be called at least every GATHER_EVERY seconds while 32-bit programs run, whose counters wrap.
- */
-#define GATHER_EVERY 0.25
-void gather_sample(struct session *s);
-void gather_process(struct session *s, struct proc *p);
-/* Tell the cache what @sp's threads have needed of shadows so far, while they run. */
-void gather_used(struct session *s, struct space *sp);
-void gather_release(struct session *s);
-struct pm_counts *gather_counts(struct session *s);
+/* ---- requests.c ------------------------------------------------------------------------------ */
+/* Answer every thread that waits and may be answered; false: there was none. */
+bool requests_answer(struct session *s);
+const char *request_name(unsigned op);
+
+/* ---- host.c ---------------------------------------------------------------------------------- */
+extern const struct space_hooks session_hooks;
+
+/* ---- launch.c -------------------------------------------------------------------------------- */
+/* Start the program of s->opts: it is s->root. */
+enum pm_status launch(struct session *s, struct pm_err *err);
 
 #endif

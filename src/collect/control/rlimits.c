@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - what tracing reserves of addresses, and sizes of memory files, is no business of the
+/* rlimits.c - what tracing reserves of addresses, and sizes of memory files, is no business of the
  * program's limits
  *
  * The limits were set with the program alone in mind. We need more: so ours are raised, and the
@@ -21,7 +21,7 @@ static const struct {
 };
 _Static_assert(NR(limits) == NR(((struct session *)0)->limit), "one for each");
 
-enum pm_status limits_raise(struct session *s, struct pm_err *err)
+enum pm_status rlimits_raise(struct session *s, struct pm_err *err)
 {
 	for (size_t i = 0; i < NR(limits); i++)
 		getrlimit(limits[i].resource, &s->limit[i]);
@@ -50,7 +50,7 @@ static rlim_t with_ours(rlim_t v)
 	return v < RLIM_INFINITY - RT_OURS_SIZE ? v + RT_OURS_SIZE : RLIM_INFINITY;
 }
 
-void limits_of_program(const struct rlimit *was)
+void rlimits_of_program(const struct rlimit *was)
 {
 	for (size_t i = 0; i < NR(limits); i++) {
 		struct rlimit now = was[i];
@@ -61,7 +61,7 @@ void limits_of_program(const struct rlimit *was)
 	}
 }
 
-void limits_restore(const struct session *s)
+void rlimits_restore(const struct session *s)
 {
 	for (size_t i = 0; i < NR(limits); i++)
 		setrlimit(limits[i].resource, &s->limit[i]);

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* exec.c - programs that begin: injected into at their exec stop, or loaded by the runtime
+ *
+ * A process that executes another program becomes another struct proc, which is prepared before
+ * anything can fail, and takes the place of the old one when the program is there. */
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collect/consume/trace.h"
+#include "collect/control/session.h"
+
+/* ---- processes that are prepared ------------------------------------------------------------- */
+/* A process that is not there yet, with its first thread block. NULL: too many. */
+static struct proc *proc_prepare(struct session *s, bool i386, uint32_t *bi)
+{
+	uint32_t index;
+	struct proc *p = proc_new(s, &index);
+
+	p->user.space = space_new(&s->spaces, i386);
+	p->user.nthread = 1;
+	if (i386 && s->spaces.ni386 == 1)
+		s->sampled = session_now();
+	*bi = p->user.space ? block_new(s, index, i386) : 0;
+	if (*bi)
+		return p;
+	p->gone = true;
+	return NULL;
+}
+
+/* Nobody has heard of it. */
+static void proc_discard(struct session *s, struct proc *p, uint32_t bi)
+{
+	block_free(s, bi);
+	p->gone = true;
+	p->pid = p->loads = 0;
+}
+
+/* Is ADDR_NO_RANDOMIZE the program's own, of that which process @pid executes? 0: of the first
+ * one. */
+static bool has_own_no_aslr(const struct session *s, uint32_t pid)
+{
+	const struct proc *p = pid ? proc_by_pid(s, pid) : NULL;
+
+	return p ? p->own_no_aslr : personality(0xffffffff) & ADDR_NO_RANDOMIZE;
+}
+
+/* @p is what process @pid executes from now on, instead of what is known as that so far. */
+static void proc_replace(struct session *s, struct proc *p, uint32_t pid)
+{
+	struct proc *old = proc_by_pid(s, pid);
+
+	p->own_no_aslr = has_own_no_aslr(s, pid);
+	p->pid = pid;
+	if (p->user.space->abi_flags && cache_knows_flags(&s->spaces, p->user.program))
+		p->user.space->abi_flags = false;
+	if (old) {
+		p->parent = old->parent;
+		p->is_child = old->is_child;
+		p->apart = old->apart;
+		old->execed = true;
+		proc_finish(s, old);
+	}
+	if (!p->is_child && (pid_t)pid != s->root)
+		p->pidfd = wake_watch(p->pid);
+	if ((pid_t)pid == s->root)
+		p->is_child = true;
+}
+
+/* The mappings of a process, noted as if it had just made them. */
+static void note_maps(struct session *s, uint32_t i, uint32_t pid)
+{
+	struct maps all = { 0 };
+
+	if (maps_read((pid_t)pid, &all))
+		for (const struct mapping *m = all.v; m < all.v + all.n; m++) {
+			if (!strncmp(m->path, "/memfd:pugmark-", 15) ||
+			    strstr(m->path, "/pugmark-code-") || is_runtime(s, m))
+				continue;
+			_Static_assert(PROT_READ == 1 && PROT_WRITE == 2 && PROT_EXEC == 4,
+				       "as the event has them");
+			trace_note(s->tracer, i, RT_N_MMAP,
+				   (const uint64_t[]){ m->lo, m->hi - m->lo, m->prot, m->off }, 4,
+				   m->path);
+		}
+	maps_release(&all);
+}
+
+/* @p's first thread, with block @bi, is at the program's first instruction. */
+static void program_begins(struct session *s, struct proc *p, uint32_t bi)
+{
+	struct rt_block *b = session_block(s, bi);
+
+	b->seen_pid = b->seen_tid = p->pid;
+	b->apart = p->apart;
+	thread_of(p, bi)->tid = p->pid;
+	if (s->tracer) {
+		trace_note(s->tracer, bi, RT_N_EXEC, (const uint64_t[]){ p->pid }, 1,
+			   p->user.program);
+		note_maps(s, bi, p->pid);
+	}
+}
+
+/* ---- programs that are loaded ---------------------------------------------------------------- */
+static void load_release(struct proc *p)
+{
+	if (p->loading)
+		loading_release(p->loading);
+	p->loading = NULL;
+	p->loads = 0;
+}
+
+bool load_prepare(struct session *s, uint32_t pid, int program, const char *name,
+		  const char *shell, struct proc **p, char *why, size_t n)
+{
+	char link[64], path[4096];
+	uint32_t bi;
+
+	*p = proc_prepare(s, false, &bi);
+	if (!*p) {
+		close(program);
+		snprintf(why, n, "too many processes at once");
+		return false;
+	}
+	(*p)->own_no_aslr = has_own_no_aslr(s, pid);
+	(*p)->loading = pm_arena_alloc(&s->spaces.mem, sizeof *(*p)->loading);
+	if (!loader_make(s, program, name, shell, bi, (*p)->user.space, (*p)->loading, why, n)) {
+		proc_discard(s, *p, bi);
+		return false;
+	}
+	snprintf(link, sizeof link, "/proc/self/fd/%d", (*p)->loading->program);
+	peek_link(link, path);
+	(*p)->user.program = pm_arena_strdup(&s->spaces.mem, path);
+	(*p)->loads = pid;
+	session_block(s, bi)->links = space_links_at((*p)->user.space);
+	thread_new(*p, bi);
+	return true;
+}
+
+struct proc *load_from(struct session *s, const char *link, uint32_t pid)
+{
+	char name[4096], why[256];
+	const int fd = peek_link(link, name) ? open(link, O_RDONLY | O_CLOEXEC) : -1;
+	struct proc *next;
+
+	if (fd < 0)
+		return NULL;
+	if (load_prepare(s, pid, fd, name, NULL, &next, why, sizeof why))
+		return next;
+	if (*why)
+		fprintf(stderr, "pugmark: process %u goes on untraced: %s\n", pid, why);
+	return NULL;
+}
+
+void load_cancel(struct session *s, uint32_t pid)
+{
+	for (size_t i = 0; i < s->nproc; i++) {
+		struct proc *p = s->proc[i];
+
+		if (p->loads != pid)
+			continue;
+		load_release(p);
+		proc_discard(s, p, p->thread[0].block);
+	}
+}
+
+bool load_finish(struct session *s, struct proc *p, uint32_t bi, struct rt_boot *boot)
+{
+	char why[256];
+
+	if (!p->loads)
+		return false;
+	proc_replace(s, p, p->loads);
+	load_release(p);
+	program_begins(s, p, bi);
+	return inject_maps(s, (pid_t)p->pid, boot, p->user.space, why, sizeof why);
+}
+
+/* ---- programs that are injected into --------------------------------------------------------- */
+/* The kernel gives no rights to a program that somebody without rights traces, nor says so. */
+static void warn_of_rights(pid_t pid, const char *program)
+{
+	char path[64];
+	struct stat st;
+	bool owner, group;
+
+	snprintf(path, sizeof path, "/proc/%d/exe", pid);
+	if (!geteuid() || stat(path, &st))
+		return;
+	owner = st.st_mode & S_ISUID && st.st_uid != geteuid();
+	group = st.st_mode & S_ISGID && st.st_mode & S_IXGRP && st.st_gid != getegid();
+	if (owner || group)
+		fprintf(stderr,
+			"pugmark: process %d, %s, runs without the rights of its %s: it is "
+			"traced\n",
+			pid, program, owner ? "owner" : "group");
+}
+
+bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
+{
+	struct rt_block *b;
+	struct proc *p;
+	uint64_t entry;
+	uint32_t bi;
+
+	p = proc_prepare(s, is_i386(pid), &bi);
+	if (!p) {
+		struct proc *old = proc_by_pid(s, (uint32_t)pid);
+
+		if (old) {
+			old->execed = true;
+			proc_finish(s, old);
+		}
+		snprintf(why, n, "too many processes at once");
+		return false;
+	}
+	p->user.program = peek_exe(s, (uint32_t)pid);
+	proc_replace(s, p, (uint32_t)pid);
+	warn_of_rights(pid, p->user.program);
+	if (!inject(s, pid, bi, p->user.space, &entry, why, n)) {
+		proc_discard(s, p, bi);
+		return false;
+	}
+	b = session_block(s, bi);
+	b->links = space_links_at(p->user.space);
+	thread_new(p, bi);
+	program_begins(s, p, bi);
+	/* what it will ask first is answered already */
+	s->spaces.asking = bi;
+	s->spaces.maps_good = true;
+	b->mail.op = RQ_LOOKUP;
+	b->mail.a[0] = entry;
+	b->mail.r[0] = space_begin(&s->spaces, &p->user, entry, &b->mail);
+	b->mail.again = b->mail.ncmd ? RT_IF_FAILED : RT_NOT_AGAIN;
+	return true;
+}
+
+bool exec_follow(struct proc *p, pid_t tid)
+{
+	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC))
+		return false;
+	p->exec_attached = true;
+	return true;
+}
+
+void exec_unfollow(struct proc *p, pid_t tid)
+{
+	int status;
+
+	if (!p->exec_attached)
+		return;
+	p->exec_attached = false;
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 && wait_for(tid, &status) == tid &&
+	    WIFSTOPPED(status))
+		ptrace(PTRACE_DETACH, tid, 0,
+		       status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status));
+}
+
+/* ---- what waitpid() tells -------------------------------------------------------------------- */
+static void process_ended(struct session *s, pid_t pid, int status)
+{
+	struct proc *p = proc_by_pid(s, (uint32_t)pid);
+
+	if (pid == s->root) {
+		s->root_done = true;
+		s->root_status = status;
+	}
+	if (!p)
+		return;
+	p->exited = true;
+	p->status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	p->signal = WIFSIGNALED(status) ? WTERMSIG(status) : -1;
+	proc_finish(s, p);
+}
+
+static void process_stopped(struct session *s, pid_t pid, int status)
+{
+	char why[256] = "";
+
+	if (status >> 8 == (SIGTRAP | (PTRACE_EVENT_EXEC << 8))) {
+		if (!exec_stop(s, pid, why, sizeof why))
+			fprintf(stderr, "pugmark: process %d goes on untraced: %s\n", pid, why);
+		ptrace(PTRACE_DETACH, pid, 0, 0);
+	} else if (status >> 16 == PTRACE_EVENT_STOP) {
+		ptrace(WSTOPSIG(status) == SIGTRAP ? PTRACE_CONT : PTRACE_LISTEN, pid, 0, 0);
+	} else {
+		ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status));
+	}
+}
+
+void exec_reap(struct session *s)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
+		if (WIFEXITED(status) || WIFSIGNALED(status))
+			process_ended(s, pid, status);
+		else if (WIFSTOPPED(status))
+			process_stopped(s, pid, status);
+	}
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* processes.c - processes, their threads and thread blocks: from the first to the last */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/personality.h>
+#include <unistd.h>
+
+#include "collect/consume/trace.h"
+#include "collect/control/session.h"
+
+/* ---- thread blocks --------------------------------------------------------------------------- */
+uint32_t block_new(struct session *s, uint32_t proc, bool i386)
+{
+	for (uint32_t i = 1; i < RT_BLOCKS; i++) {
+		struct rt_block *b;
+
+		if (s->block_used[i] || trace_busy(s->tracer, i))
+			continue;
+		b = session_block(s, i);
+		if (b->state == BLK_DEAD) {
+			/* recycle: nothing of the old thread may be left */
+			fallocate(s->data_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				  (off_t)(i * RT_BLOCK_SIZE), (off_t)RT_BLOCK_SIZE);
+		}
+		s->block_used[i] = 1;
+		s->block_proc[i] = proc + 1;
+		if (i >= s->block_high)
+			s->block_high = i + 1;
+		b->state = BLK_READY;
+		b->spin = s->spin;
+		if (s->tracer)
+			trace_thread(s->tracer, i, i386);
+		return i;
+	}
+	return 0;
+}
+
+void block_free(struct session *s, uint32_t i)
+{
+	if (s->tracer)			/* where it ended by itself, that has been said already */
+		trace_over(s->tracer, i, 0, 0);
+	session_block(s, i)->state = BLK_DEAD;
+	session_block(s, i)->mail.state = MAIL_IDLE;
+	s->block_used[i] = 0;
+	s->block_proc[i] = 0;
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+struct thread *thread_new(struct proc *p, uint32_t block)
+{
+	pm_grow(p->thread, p->nthread, p->cap_thread);
+	p->thread[p->nthread] = (struct thread){ .block = block, .live = true };
+	return &p->thread[p->nthread++];
+}
+
+struct thread *thread_of(struct proc *p, uint32_t block)
+{
+	for (size_t i = 0; i < p->nthread; i++)
+		if (p->thread[i].block == block && p->thread[i].live)
+			return &p->thread[i];
+	return NULL;
+}
+
+uint32_t threads_in(const struct session *s, const struct proc *mm)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < s->nproc; i++)
+		for (size_t k = 0; s->proc[i]->mm == mm && k < s->proc[i]->nthread; k++)
+			n += s->proc[i]->thread[k].live;
+	return n;
+}
+
+/* ---- processes ------------------------------------------------------------------------------- */
+struct proc *proc_new(struct session *s, uint32_t *index)
+{
+	struct proc *p = pm_alloc(sizeof *p);
+
+	p->pidfd = -1;
+	p->status = p->signal = -1;
+	p->mm = p;
+	pm_grow(s->proc, s->nproc, s->cap_proc);
+	*index = (uint32_t)s->nproc;
+	s->proc[s->nproc++] = p;
+	return p;
+}
+
+struct proc *proc_by_pid(const struct session *s, uint32_t pid)
+{
+	for (size_t i = s->nproc; i-- > 0; )
+		if (s->proc[i]->pid == pid && !s->proc[i]->gone)
+			return s->proc[i];
+	return NULL;
+}
+
+bool session_knows(const struct session *s, uint32_t pid)
+{
+	return proc_by_pid(s, pid);
+}
+
+bool session_running(const struct session *s)
+{
+	for (size_t i = 0; i < s->nproc; i++)
+		if (s->proc[i]->pid && !s->proc[i]->gone)
+			return true;
+	return false;
+}
+
+uint32_t session_persona(const struct session *s, uint32_t block)
+{
+	return s->head->no_aslr && !s->proc[s->block_proc[block] - 1]->own_no_aslr
+		       ? ADDR_NO_RANDOMIZE
+		       : 0;
+}
+
+/* What thread @t of @p counted is final, its block is free. */
+static void thread_finish(struct session *s, struct proc *p, struct thread *t)
+{
+	const uint32_t b = t->block;
+
+	p->clean_exit |= session_block(s, b)->leaving;
+	space_release(&s->spaces, &p->mm->user, b);
+	if (!t->tid)
+		t->tid = session_block(s, b)->seen_tid;
+	gather_thread(s, p, t);
+	if (s->tracer) {
+		const bool main_thread = t->tid == p->pid;
+
+		if (p->signal > 0)
+			trace_over(s->tracer, b, (uint64_t)p->signal,
+				   PM_EXIT_SIGNAL | (main_thread ? PM_EXIT_PROCESS : 0));
+		else
+			trace_over(s->tracer, b, p->status > 0 ? (uint64_t)p->status : 0,
+				   main_thread ? PM_EXIT_PROCESS : 0);
+	}
+	block_free(s, b);
+}
+
+/* Nobody needs @p's address space but, perhaps, vfork children that outlive it: the first of them
+ * becomes its owner. */
+static void leave_space(struct session *s, struct proc *p)
+{
+	struct proc *heir = NULL;
+
+	for (size_t i = 0; i < s->nproc; i++)
+		if (s->proc[i] != p && s->proc[i]->mm == p && !s->proc[i]->gone) {
+			if (!heir) {
+				heir = s->proc[i];
+				heir->user = p->user;
+			}
+			s->proc[i]->mm = heir;
+		}
+	if (!heir) {
+		space_unref(&s->spaces, p->user.space);
+		pm_buf_release(&p->user.placed);
+		pm_buf_release(&p->user.moving);
+	}
+}
+
+void proc_finish(struct session *s, struct proc *p)
+{
+	if (p->gone)
+		return;
+	p->gone = true;
+	if (p->mm != p && p->mm->user.space)
+		p->user.space = p->mm->user.space;
+	for (size_t i = 0; i < p->nthread; i++)
+		if (p->thread[i].live)
+			thread_finish(s, p, &p->thread[i]);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	p->pidfd = -1;
+	gather_process(s, p);
+	if (p->mm == p)
+		leave_space(s, p);
+	p->user.space = NULL;
+	free(p->thread);
+	p->thread = NULL;
+	p->nthread = p->cap_thread = 0;
+}
+
+void procs_finish_ended(struct session *s)
+{
+	for (size_t i = 0; i < s->nproc; i++) {
+		struct proc *p = s->proc[i];
+		struct pollfd f = { .fd = p->pidfd, .events = POLLIN };
+
+		if (p->gone || p->pidfd < 0)
+			continue;
+		if (poll(&f, 1, 0) == 1)
+			proc_finish(s, p);
+	}
+}
