@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -93,6 +94,17 @@ static int end_like(int status, int sig)
 	return 128 + sig;
 }
 
+static void print_warning(void *ctx, const char *text)
+{
+	(void)ctx;
+	fprintf(stderr, "pugmark: %s\n", text);
+}
+
+static void print_stat(const char *name, uint64_t n)
+{
+	fprintf(stderr, "%s: %llu\n", name, (unsigned long long)n);
+}
+
 /* How often each block ran: run it, and report. The exit status. */
 static int run_counted(const struct pm_run_opts *o, const struct outputs *f)
 {
@@ -131,7 +143,9 @@ static void pass_outputs(const struct outputs *f, struct results *to)
 
 int cmd_run(int argc, char **argv)
 {
-	struct pm_run_opts o = { .cache_limit = 1ull << 30 };
+	struct pm_run_opts o = { .cache_limit = 1ull << 30,
+				 .warn = { print_warning, NULL },
+				 .stat = getenv("PUGMARK_STATS") ? print_stat : NULL };
 	struct outputs f = { 0 };
 	struct run_trace t = { .results = { .rows = 20, .top = 5, .to_stderr = true } };
 	const char *cache_limit = NULL, *wrong;

@@ -125,8 +125,8 @@ void cache_close(struct spaces *s)
 		return;
 	journal_close(s);
 	if (pm_guard_cut())
-		fprintf(stderr, "pugmark: a file was cut short while it was in use: "
-			"counts may be less than they were\n");
+		pm_warn(&s->warn, "a file was cut short while it was in use: counts may be less "
+				  "than they were");
 	if (c->wrote)
 		cache_enforce_limit(c);
 	close(c->fd);

@@ -3,9 +3,9 @@
  * (space/store.h)
  *
  * Ownership  cache_open() makes s->cache and s->store, cache_close() ends both; the directory is
- * the user's. Errors     a directory that was asked for and cannot be used; everything else only
- * costs time. What is damaged is
- *            removed, with one line on standard error.
+ *            the user's.
+ * Errors     a directory that was asked for and cannot be used; everything else only costs time.
+ *            What is damaged is removed, with one line (kept.h).
  * Threads    one: the controller's. Any number of pugmarks use one directory. */
 #ifndef PM_CACHE_CACHE_H
 #define PM_CACHE_CACHE_H

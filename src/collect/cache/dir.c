@@ -125,8 +125,7 @@ void cache_key(struct module *m, uint32_t kind, int fd, const struct elf_head *h
 void cache_complain(struct spaces *s)
 {
 	if (!s->cache->complained)
-		fprintf(stderr, "pugmark: cannot write the translation cache: %s\n",
-			strerror(errno));
+		pm_warn(&s->warn, "cannot write the translation cache: %s", strerror(errno));
 	s->cache->complained = true;
 }
 

@@ -156,7 +156,7 @@ struct proc *load_from(struct session *s, const char *link, uint32_t pid)
 	if (load_prepare(s, pid, fd, name, NULL, &next, why, sizeof why))
 		return next;
 	if (*why)
-		fprintf(stderr, "pugmark: process %u goes on untraced: %s\n", pid, why);
+		pm_warn(&s->spaces.warn, "process %u goes on untraced: %s", pid, why);
 	return NULL;
 }
 
@@ -186,7 +186,7 @@ bool load_finish(struct session *s, struct proc *p, uint32_t bi, struct rt_boot 
 
 /* ---- programs that are injected into --------------------------------------------------------- */
 /* The kernel gives no rights to a program that somebody without rights traces, nor says so. */
-static void warn_of_rights(pid_t pid, const char *program)
+static void warn_of_rights(const struct pm_warn *warn, pid_t pid, const char *program)
 {
 	char path[64];
 	struct stat st;
@@ -198,9 +198,7 @@ static void warn_of_rights(pid_t pid, const char *program)
 	owner = st.st_mode & S_ISUID && st.st_uid != geteuid();
 	group = st.st_mode & S_ISGID && st.st_mode & S_IXGRP && st.st_gid != getegid();
 	if (owner || group)
-		fprintf(stderr,
-			"pugmark: process %d, %s, runs without the rights of its %s: it is "
-			"traced\n",
+		pm_warn(warn, "process %d, %s, runs without the rights of its %s: it is traced",
 			pid, program, owner ? "owner" : "group");
 }
 
@@ -224,7 +222,7 @@ bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 	}
 	p->user.program = peek_exe(s, (uint32_t)pid);
 	proc_replace(s, p, (uint32_t)pid);
-	warn_of_rights(pid, p->user.program);
+	warn_of_rights(&s->spaces.warn, pid, p->user.program);
 	if (!inject(s, pid, bi, p->user.space, &entry, why, n)) {
 		proc_discard(s, p, bi);
 		return false;
@@ -287,7 +285,7 @@ static void process_stopped(struct session *s, pid_t pid, int status)
 
 	if (status >> 8 == (SIGTRAP | (PTRACE_EVENT_EXEC << 8))) {
 		if (!exec_stop(s, pid, why, sizeof why))
-			fprintf(stderr, "pugmark: process %d goes on untraced: %s\n", pid, why);
+			pm_warn(&s->spaces.warn, "process %d goes on untraced: %s", pid, why);
 		ptrace(PTRACE_DETACH, pid, 0, 0);
 	} else if (status >> 16 == PTRACE_EVENT_STOP) {
 		ptrace(WSTOPSIG(status) == SIGTRAP ? PTRACE_CONT : PTRACE_LISTEN, pid, 0, 0);

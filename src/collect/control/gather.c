@@ -115,9 +115,9 @@ void gather_sample(struct session *s)
 			continue;
 		used = used_time(p->pid);
 		if (gap > WRAP_SECONDS && used > p->sampled + WRAP_SECONDS && !s->sampled_late) {
-			fprintf(stderr,
-				"pugmark: process %u ran on for %.1f s while pugmark was kept from "
-				"running: counts may be too low\n",
+			pm_warn(&s->spaces.warn,
+				"process %u ran on for %.1f s while pugmark was kept from "
+				"running: counts may be too low",
 				p->pid, used - p->sampled);
 			s->sampled_late = true;
 		}

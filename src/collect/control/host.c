@@ -58,8 +58,7 @@ static void hook_give_up(struct spaces *s, const struct space_user *user, const 
 	const struct proc *p = (const struct proc *)(const void *)((const char *)user -
 								   offsetof(struct proc, user));
 
-	fprintf(stderr, "pugmark: process %u cannot be traced any longer and is killed: %s\n",
-		p->pid, why);
+	pm_warn(&s->warn, "process %u cannot be traced any longer and is killed: %s", p->pid, why);
 	kill((pid_t)p->pid, SIGKILL);
 }
 

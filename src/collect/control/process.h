@@ -2,10 +2,11 @@
 /* process.h - run a Linux program under translation
  *
  * Ownership  pm_run() gives a pm_counts to the caller (pm_counts_free()), which of a trace also
- * owns its streams and object names: finish the pipeline first. Errors     PM_ERR: the program was
- * not started, or pugmark cannot go on; a program that fails is no error. PM_ERR with *out set: the
- * trace failed (a full disk), the program did not notice. Threads    one pm_run() at a time per
- * process: it owns SIGCHLD and ptrace meanwhile. */
+ *            owns its streams and object names: finish the pipeline first.
+ * Errors     PM_ERR: the program was not started, or pugmark cannot go on; a program that fails is
+ *            no error. PM_ERR with *out set: the trace failed (a full disk), the program did not
+ *            notice.
+ * Threads    one pm_run() at a time per process: it owns SIGCHLD and ptrace meanwhile. */
 #ifndef PM_PROCESS_PROCESS_H
 #define PM_PROCESS_PROCESS_H
 
@@ -13,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/warn.h"
 #include "collect/translate/translate.h"
 #include "trace/counts.h"
 #include "trace/pipeline.h"
@@ -30,6 +32,10 @@ struct pm_run_opts {
 	enum xl_kind kind;
 	struct pm_pipeline *pipeline; /* of trace kinds: started by the caller with pm_run_facts(),
 				       * who also finishes it; NULL: the trace is dropped */
+	struct pm_warn warn;		/* what the user should know meanwhile */
+	/* For tests: how many requests there were of each kind, and the like, at the end. NULL:
+	 * nobody wants to know. */
+	void (*stat)(const char *name, uint64_t n);
 };
 
 /* What a trace of @kind knows. */

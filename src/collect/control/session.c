@@ -188,15 +188,18 @@ static enum pm_status finish(struct session *s, double start, struct pm_counts *
 	return trace_status;
 }
 
-static void print_stats(const struct session *s)
+static void report_stats(const struct session *s)
 {
-	if (!getenv("PUGMARK_STATS"))
+	char name[32];
+
+	if (!s->opts->stat)
 		return;
-	for (unsigned i = 0; i <= RQ_LAST; i++)
+	for (unsigned i = 0; i <= RQ_LAST; i++) {
+		snprintf(name, sizeof name, "requests %s", request_name(i));
 		if (s->requests[i])
-			fprintf(stderr, "requests %s: %llu\n", request_name(i),
-				(unsigned long long)s->requests[i]);
-	fprintf(stderr, "thawed: %u\n", s->spaces.nthawed);
+			s->opts->stat(name, s->requests[i]);
+	}
+	s->opts->stat("thawed", s->spaces.nthawed);
 }
 
 static void close_unused(struct session *s)
@@ -212,6 +215,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 		.data_fd = -1,
 		.rt_fd = { -1, -1 },
 		.spaces = { .hooks = &session_hooks,
+			    .warn = o->warn,
 			    .code_fd = -1,
 			    .kind = o->kind,
 			    .records = o->kind != XL_PROFILE,
@@ -243,7 +247,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	wake_pass_signals(&s.signals);
 	loop(&s);
 	st = finish(&s, start, out, err);
-	print_stats(&s);
+	report_stats(&s);
 	wake_restore_signals(&s.signals);
 	session_close(&s);
 	return st;

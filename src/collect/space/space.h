@@ -33,6 +33,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/proc_maps.h"
+#include "base/warn.h"
 #include "collect/runtime/abi.h"
 #include "collect/translate/translate.h"
 
@@ -298,6 +299,7 @@ struct space_hooks {
 /* All spaces of a session. */
 struct spaces {
 	const struct space_hooks *hooks;
+	struct pm_warn warn;
 	const struct store_ops *store;	/* NULL: none */
 	struct cache *cache;		/* the store's own */
 	struct space *all;
