@@ -3,6 +3,7 @@
  *
  * A process that executes another program becomes another struct proc, which is prepared before
  * anything can fail, and takes the place of the old one when the program is there. */
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -22,26 +23,18 @@
 /* A process that is not there yet, with its first thread block. NULL: too many. */
 static struct proc *proc_prepare(struct session *s, bool i386, uint32_t *bi)
 {
-	uint32_t index;
-	struct proc *p = proc_new(s, &index);
+	struct proc *p = proc_new(s, i386, bi);
 
+	if (!p)
+		return NULL;
 	p->user.space = space_new(&s->spaces, i386);
 	p->user.nthread = 1;
 	if (i386 && s->spaces.ni386 == 1)
 		s->sampled = session_now();
-	*bi = p->user.space ? block_new(s, index, i386) : 0;
-	if (*bi)
+	if (p->user.space)
 		return p;
-	p->gone = true;
+	proc_discard(s, p, *bi);
 	return NULL;
-}
-
-/* Nobody has heard of it. */
-static void proc_discard(struct session *s, struct proc *p, uint32_t bi)
-{
-	block_free(s, bi);
-	p->gone = true;
-	p->pid = p->loads = 0;
 }
 
 /* Is ADDR_NO_RANDOMIZE the program's own, of that which process @pid executes? 0: of the first
@@ -141,14 +134,16 @@ bool load_prepare(struct session *s, uint32_t pid, int program, const char *name
 	(*p)->user.program = pm_arena_strdup(&s->spaces.mem, path);
 	(*p)->loads = pid;
 	session_block(s, bi)->links = space_links_at((*p)->user.space);
-	thread_new(*p, bi);
 	return true;
 }
 
 struct proc *load_from(struct session *s, const char *link, uint32_t pid)
 {
 	char name[4096], why[256];
-	const int fd = peek_link(link, name) ? open(link, O_RDONLY | O_CLOEXEC) : -1;
+	/* it may be anything: nobody is waited for */
+	const int fd = peek_link(link, name) ? open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK |
+							  O_NOCTTY)
+					     : -1;
 	struct proc *next;
 
 	if (fd < 0)
@@ -204,6 +199,7 @@ static void warn_of_rights(const struct pm_warn *warn, pid_t pid, const char *pr
 
 bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 {
+	struct rt_mail m = { .op = RQ_LOOKUP };
 	struct rt_block *b;
 	struct proc *p;
 	uint64_t entry;
@@ -229,37 +225,17 @@ bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 	}
 	b = session_block(s, bi);
 	b->links = space_links_at(p->user.space);
-	thread_new(p, bi);
 	program_begins(s, p, bi);
 	/* what it will ask first is answered already */
 	s->spaces.asking = bi;
+	s->asking_tid = p->pid;
 	s->spaces.maps_good = true;
+	m.r[0] = space_begin(&s->spaces, &p->user, entry, &m);
+	m.again = m.ncmd ? RT_IF_FAILED : RT_NOT_AGAIN;
 	b->mail.op = RQ_LOOKUP;
 	b->mail.a[0] = entry;
-	b->mail.r[0] = space_begin(&s->spaces, &p->user, entry, &b->mail);
-	b->mail.again = b->mail.ncmd ? RT_IF_FAILED : RT_NOT_AGAIN;
+	mail_put(b, &m, 0);
 	return true;
-}
-
-bool exec_follow(struct proc *p, pid_t tid)
-{
-	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC))
-		return false;
-	p->exec_attached = true;
-	return true;
-}
-
-void exec_unfollow(struct proc *p, pid_t tid)
-{
-	int status;
-
-	if (!p->exec_attached)
-		return;
-	p->exec_attached = false;
-	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 && wait_for(tid, &status) == tid &&
-	    WIFSTOPPED(status))
-		ptrace(PTRACE_DETACH, tid, 0,
-		       status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status));
 }
 
 /* ---- what waitpid() tells -------------------------------------------------------------------- */
@@ -292,6 +268,50 @@ static void process_stopped(struct session *s, pid_t pid, int status)
 	} else {
 		ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status));
 	}
+}
+
+/* ---- threads that are followed into another program ------------------------------------------ */
+bool exec_follow(struct session *s, struct proc *p, uint32_t tid)
+{
+	/* the number may be another process's by now */
+	if (!peek_is_thread(p->pid, tid) ||
+	    peek_is_ours(s, tid, p->mm->user.space->i386) == PEEK_FOREIGN ||
+	    ptrace(PTRACE_SEIZE, (pid_t)tid, 0, PTRACE_O_TRACEEXEC))
+		return false;
+	p->exec_attached = true;
+	return true;
+}
+
+/* waitpid() for a thread that stops at once, unless somebody keeps it from that. */
+static bool wait_briefly(pid_t tid, int *status)
+{
+	for (int i = 0; i < 2000; i++) {
+		const pid_t got = waitpid(tid, status, __WALL | WNOHANG);
+
+		if (got == tid || (got < 0 && errno != EINTR))
+			return got == tid;
+		if (i < 1000)
+			sched_yield();
+		else
+			usleep(1000);
+	}
+	return false;
+}
+
+void exec_unfollow(struct session *s, struct proc *p, uint32_t tid)
+{
+	int status;
+
+	if (!p->exec_attached)
+		return;
+	p->exec_attached = false;
+	if (ptrace(PTRACE_INTERRUPT, (pid_t)tid, 0, 0) || !wait_briefly((pid_t)tid, &status))
+		return;				/* when it stops, process_stopped() lets it go on */
+	if (WIFSTOPPED(status))
+		ptrace(PTRACE_DETACH, (pid_t)tid, 0,
+		       status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status));
+	else
+		process_ended(s, (pid_t)tid, status);
 }
 
 void exec_reap(struct session *s)

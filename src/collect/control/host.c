@@ -59,7 +59,9 @@ static void hook_give_up(struct spaces *s, const struct space_user *user, const 
 								   offsetof(struct proc, user));
 
 	pm_warn(&s->warn, "process %u cannot be traced any longer and is killed: %s", p->pid, why);
-	kill((pid_t)p->pid, SIGKILL);
+	/* its number may be another one's by now, unless it is our child */
+	if (p->is_child || peek_is_ours(session_of(s), p->pid, p->mm->user.space->i386) == PEEK_OURS)
+		kill((pid_t)p->pid, SIGKILL);
 }
 
 static void hook_note_used(struct spaces *s, struct space *sp)

@@ -4,30 +4,60 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "collect/control/session.h"
 
-ssize_t session_read(struct session *s, void *to, uint64_t at, size_t n)
+static ssize_t read_of(const struct session *s, uint32_t pid, void *to, uint64_t at, size_t n)
 {
 	struct iovec here = { to, n }, there = { (void *)(uintptr_t)at, n };
-	ssize_t got = s->loaded ? -1 : process_vm_readv(session_asking(s), &here, 1, &there, 1, 0);
+	ssize_t got = s->loaded ? -1 : process_vm_readv((pid_t)pid, &here, 1, &there, 1, 0);
 	char path[64];
 	int fd;
 
 	if (got >= 0 || (!s->loaded && errno == EFAULT))
 		return got;
-	snprintf(path, sizeof path, "/proc/%d/mem", session_asking(s));
+	snprintf(path, sizeof path, "/proc/%u/mem", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
 	got = pread(fd, to, n, (off_t)at);
 	close(fd);
 	return got;
 }
 
+ssize_t session_read(struct session *s, void *to, uint64_t at, size_t n)
+{
+	return read_of(s, s->asking_tid, to, at, n);
+}
+
+enum peek_owner peek_is_ours(const struct session *s, uint32_t pid, bool i386)
+{
+	struct rt_session head;
+
+	if (pid < 2 || pid >= PID_UNKNOWN)
+		return PEEK_FOREIGN;
+	errno = 0;
+	if (read_of(s, pid, &head, i386 ? RT32_DATA_VAULT : RT_DATA_VAULT, sizeof head) ==
+	    sizeof head)
+		return head.abi == RT_ABI && head.pid == (uint32_t)getpid() ? PEEK_OURS
+									    : PEEK_FOREIGN;
+	return errno == EPERM || errno == EACCES || errno == ESRCH || errno == ENOENT
+		       ? PEEK_CLOSED
+		       : PEEK_FOREIGN;
+}
+
+bool peek_is_thread(uint32_t pid, uint32_t tid)
+{
+	return pid > 1 && tid > 1 && pid < PID_UNKNOWN && tid < PID_UNKNOWN &&
+	       (!syscall(SYS_tgkill, pid, tid, 0) || errno == EPERM);
+}
+
 bool session_read_maps(struct session *s, struct maps *m)
 {
-	return maps_read(session_asking(s), m);
+	return maps_read((pid_t)s->asking_tid, m);
 }
 
 bool peek_link(const char *link, char path[4096])

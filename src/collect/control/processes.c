@@ -15,15 +15,16 @@ uint32_t block_new(struct session *s, uint32_t proc, bool i386)
 	for (uint32_t i = 1; i < RT_BLOCKS; i++) {
 		struct rt_block *b;
 
-		if (s->block_used[i] || trace_busy(s->tracer, i))
+		if ((s->block_used[i] != BLOCK_FREE && s->block_used[i] != BLOCK_OVER) ||
+		    trace_busy(s->tracer, i))
 			continue;
 		b = session_block(s, i);
-		if (b->state == BLK_DEAD) {
+		if (s->block_used[i] == BLOCK_OVER) {
 			/* recycle: nothing of the old thread may be left */
 			fallocate(s->data_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 				  (off_t)(i * RT_BLOCK_SIZE), (off_t)RT_BLOCK_SIZE);
 		}
-		s->block_used[i] = 1;
+		s->block_used[i] = BLOCK_USED;
 		s->block_proc[i] = proc + 1;
 		if (i >= s->block_high)
 			s->block_high = i + 1;
@@ -42,15 +43,22 @@ void block_free(struct session *s, uint32_t i)
 		trace_over(s->tracer, i, 0, 0);
 	session_block(s, i)->state = BLK_DEAD;
 	session_block(s, i)->mail.state = MAIL_IDLE;
-	s->block_used[i] = 0;
+	s->block_used[i] = BLOCK_OVER;
 	s->block_proc[i] = 0;
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
 struct thread *thread_new(struct proc *p, uint32_t block)
 {
+	const struct thread t = { .block = block, .live = true };
+
+	for (size_t i = 0; i < p->nthread; i++)
+		if (!p->thread[i].live) {
+			p->thread[i] = t;
+			return &p->thread[i];
+		}
 	pm_grow(p->thread, p->nthread, p->cap_thread);
-	p->thread[p->nthread] = (struct thread){ .block = block, .live = true };
+	p->thread[p->nthread] = t;
 	return &p->thread[p->nthread++];
 }
 
@@ -73,17 +81,42 @@ uint32_t threads_in(const struct session *s, const struct proc *mm)
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
-struct proc *proc_new(struct session *s, uint32_t *index)
+struct proc *proc_new(struct session *s, bool i386, uint32_t *bi)
 {
-	struct proc *p = pm_alloc(sizeof *p);
+	const uint32_t *unused = (const uint32_t *)(const void *)s->unused_procs.p;
+	const size_t nunused = s->unused_procs.n / sizeof *unused;
+	const uint32_t index = nunused ? unused[nunused - 1] : (uint32_t)s->nproc;
+	struct proc *p;
 
-	p->pidfd = -1;
-	p->status = p->signal = -1;
-	p->mm = p;
-	pm_grow(s->proc, s->nproc, s->cap_proc);
-	*index = (uint32_t)s->nproc;
-	s->proc[s->nproc++] = p;
+	*bi = block_new(s, index, i386);
+	if (!*bi)
+		return NULL;
+	if (nunused) {
+		s->unused_procs.n -= sizeof *unused;
+	} else {
+		pm_grow(s->proc, s->nproc, s->cap_proc);
+		s->proc[s->nproc++] = pm_alloc(sizeof *p);
+	}
+	p = s->proc[index];
+	*p = (struct proc){ .pidfd = -1, .status = -1, .signal = -1, .mm = p };
+	thread_new(p, *bi);
 	return p;
+}
+
+void proc_discard(struct session *s, struct proc *p, uint32_t bi)
+{
+	const uint32_t index = s->block_proc[bi] - 1;
+
+	block_free(s, bi);
+	if (p->mm == p && p->user.space) {
+		space_unref(&s->spaces, p->user.space);
+		pm_buf_release(&p->user.placed);
+	}
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	free(p->thread);
+	*p = (struct proc){ .pidfd = -1, .mm = p, .gone = true };
+	pm_buf_add(&s->unused_procs, &index, sizeof index);
 }
 
 struct proc *proc_by_pid(const struct session *s, uint32_t pid)
@@ -109,7 +142,7 @@ bool session_running(const struct session *s)
 
 uint32_t session_persona(const struct session *s, uint32_t block)
 {
-	return s->head->no_aslr && !s->proc[s->block_proc[block] - 1]->own_no_aslr
+	return !s->opts->aslr && !s->proc[s->block_proc[block] - 1]->own_no_aslr
 		       ? ADDR_NO_RANDOMIZE
 		       : 0;
 }
@@ -119,10 +152,8 @@ static void thread_finish(struct session *s, struct proc *p, struct thread *t)
 {
 	const uint32_t b = t->block;
 
-	p->clean_exit |= session_block(s, b)->leaving;
+	p->clean_exit |= session_block(s, b)->leaving != 0;
 	space_release(&s->spaces, &p->mm->user, b);
-	if (!t->tid)
-		t->tid = session_block(s, b)->seen_tid;
 	gather_thread(s, p, t);
 	if (s->tracer) {
 		const bool main_thread = t->tid == p->pid;

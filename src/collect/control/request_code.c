@@ -12,26 +12,26 @@
 /* ---- where to go on -------------------------------------------------------------------------- */
 void request_lookup(struct session *s, struct request *q)
 {
-	q->m->r[0] = space_enter(&s->spaces, q->user, q->m->a[0], false, q->m);
-	q->stands = q->m->r[0];
+	q->m.r[0] = space_enter(&s->spaces, q->user, q->m.a[0], false, &q->m);
+	q->stands = q->m.r[0];
 }
 
 void request_resolve(struct session *s, struct request *q)
 {
-	q->m->r[0] = space_resolve(&s->spaces, q->user, (uint32_t)q->m->a[0], q->m);
-	q->stands = q->m->r[0];
+	q->m.r[0] = space_resolve(&s->spaces, q->user, (uint32_t)q->m.a[0], &q->m);
+	q->stands = q->m.r[0];
 }
 
 void request_checkfail(struct session *s, struct request *q)
 {
-	q->m->r[0] = space_recheck(&s->spaces, q->user, q->m->a[0], q->m);
-	q->stands = q->m->r[0];
+	q->m.r[0] = space_recheck(&s->spaces, q->user, q->m.a[0], &q->m);
+	q->stands = q->m.r[0];
 }
 
 void request_counting(struct session *s, struct request *q)
 {
 	(void)s;
-	q->m->r[0] = space_counting_copy(q->user->space, q->m->a[0]);
+	q->m.r[0] = space_counting_copy(q->user->space, q->m.a[0]);
 }
 
 /* ---- where a thread is ----------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ static void note_cut(struct session *s, struct request *q, uint32_t block, const
 	if (s->tracer)
 		trace_cut(s->tracer, q->user->space, q->block, block, at, rsi, rdi);
 	else
-		count_cut(q->p, session_block(s, q->block)->seen_tid, block, at);
+		count_cut(q->p, q->t->tid, block, at);
 }
 
 /* page fault error code (Intel SDM 3A, 4.7) */
@@ -102,25 +102,25 @@ static void note_cut(struct session *s, struct request *q, uint32_t block, const
  * it happens by itself. */
 static void write_self(struct session *s, struct request *q)
 {
-	const uint32_t bi = (uint32_t)q->m->r[5], insn = (uint32_t)q->m->r[1];
+	const uint32_t bi = (uint32_t)q->m.r[5], insn = (uint32_t)q->m.r[1];
 	const uint64_t pc = orig_pc(q->user->space, bi, insn);
 	const struct xl_map *map = NULL;
 	uint32_t at = 0;
 
-	space_state(q->user->space, q->m->a[0], &at, &map);
+	space_state(q->user->space, q->m.a[0], &at, &map);
 	q->p->user.space = q->user->space;
 	note_cut(s, q, at, map, 0, 0);
-	q->m->r[1] = pc;
-	q->m->r[4] = space_once(&s->spaces, q->user, pc, q->m);
-	if (!q->m->r[4])
-		q->m->r[0] = RT_RETRY;
+	q->m.r[1] = pc;
+	q->m.r[4] = space_once(&s->spaces, q->user, pc, &q->m);
+	if (!q->m.r[4])
+		q->m.r[0] = RT_RETRY;
 }
 
 /* Where is a thread that a signal stopped, and what is the program's state there? */
 void request_signal(struct session *s, struct request *q)
 {
 	const struct xl_map *map = NULL;
-	struct rt_mail *m = q->m;
+	struct rt_mail *m = &q->m;
 	const uint64_t code = m->a[0];
 	uint32_t bi = 0;
 
@@ -152,21 +152,23 @@ static struct pm_unknown *unknown_at(struct proc *p, uint64_t pc)
 
 void request_cut(struct session *s, struct request *q)
 {
-	struct pm_unknown *u = unknown_at(q->p, q->m->a[0]);
+	struct pm_unknown *u = unknown_at(q->p, q->m.a[0]);
 	const struct xl_map *map = NULL;
 	uint32_t bi = 0;
 
-	if (u)
+	if (u && u->count)
 		u->count--;
-	else if (space_state(q->user->space, q->m->a[0], &bi, &map))
-		note_cut(s, q, bi, map, q->m->a[1], q->m->a[2]);
+	else if (space_state(q->user->space, q->m.a[0], &bi, &map))
+		note_cut(s, q, bi, map, q->m.a[1], q->m.a[2]);
 }
+
+#define MAX_UNKNOWN 0x10000u		/* places; nobody has so many but who makes them up */
 
 /* An instruction is executed in its place: because it only works there, or because the decoder does
  * not know it; then it belongs to no block. */
 void request_step(struct session *s, struct request *q)
 {
-	const uint64_t pc = q->m->a[0];
+	const uint64_t pc = q->m.a[0];
 	const bool i386 = q->user->space->i386;
 	uint64_t arg[4] = { pc, 0, 0, i386 };
 	struct proc *p = q->p;
@@ -174,13 +176,15 @@ void request_step(struct session *s, struct request *q)
 	struct x86_insn x;
 	ssize_t n = session_read(s, arg + 1, pc, 16);
 
-	if (n < 0)				/* it ends with its page */
+	if (n < 0 && (pc & 4095) > 4096 - 16)	/* it ends with its page */
 		n = session_read(s, arg + 1, pc, 4096 - (pc & 4095));
 	if (!s->dec[i386])
 		s->dec[i386] = x86_decoder_new(i386 ? X86_MODE_32 : X86_MODE_64);
 	if (n > 0 && x86_decode(s->dec[i386], (const uint8_t *)(arg + 1), (size_t)n, &x))
 		return;
 	u = unknown_at(p, pc);
+	if (!u && p->nunknown == MAX_UNKNOWN)
+		return;
 	if (!u) {
 		pm_grow(p->unknown_at, p->nunknown, p->cap_unknown);
 		u = &p->unknown_at[p->nunknown++];
@@ -192,34 +196,58 @@ void request_step(struct session *s, struct request *q)
 }
 
 /* ---- what the program maps ------------------------------------------------------------------- */
+#define ADDRESS_END (1ull << 56)	/* of programs, however large their page tables are */
+#define MAX_RANGES 0x40000u		/* more than the kernel lets a process map */
+
+/* The pages that a request is about; false: there are no such. */
+static bool pages_of(const struct request *q, uint64_t *lo, uint64_t *hi)
+{
+	const uint64_t at = q->m.a[0], n = q->m.a[1];
+
+	if (at >= ADDRESS_END || !n || n > ADDRESS_END - at)
+		return false;
+	*lo = at & ~4095ull;
+	*hi = (at + n + 4095) & ~4095ull;
+	return true;
+}
+
 void request_map(struct session *s, struct request *q)
 {
-	const struct rt_mail *m = q->m;
-	const uint64_t lo = m->a[0], hi = lo + m->a[1];
+	const struct rt_mail *m = &q->m;
+	uint64_t lo, hi;
 
-	if (!space_unmap(&s->spaces, q->user, lo, hi, q->m))
+	if (!pages_of(q, &lo, &hi) || q->user->space->nrange >= MAX_RANGES)
 		return;
-	space_range_add(q->user->space, lo, hi, (uint32_t)m->a[2], m->a[3] & 1, m->a[3] >> 31);
+	if (!space_unmap(&s->spaces, q->user, lo, hi, &q->m))
+		return;
+	space_range_add(q->user->space, lo, hi, (uint32_t)m->a[2] & 7, m->a[3] & 1,
+			m->a[3] >> 31 & 1);
 	space_contest(&s->spaces, q->user->space, lo, hi);
 	if (q->alone && !m->ncmd && !q->user->space->i386) {
-		space_mapped(&s->spaces, q->user, lo, hi, q->m);
+		space_mapped(&s->spaces, q->user, lo, hi, &q->m);
 		q->stands = true;
 	}
 }
 
 void request_unmap(struct session *s, struct request *q)
 {
-	space_unmap(&s->spaces, q->user, q->m->a[0], q->m->a[0] + q->m->a[1], q->m);
+	uint64_t lo, hi;
+
+	if (pages_of(q, &lo, &hi))
+		space_unmap(&s->spaces, q->user, lo, hi, &q->m);
 }
 
 void request_make_way(struct session *s, struct request *q)
 {
-	q->m->r[0] = space_make_way(&s->spaces, q->user, q->m->a[0], q->m->a[0] + q->m->a[1], q->m);
+	uint64_t lo, hi;
+
+	if (pages_of(q, &lo, &hi))
+		q->m.r[0] = space_make_way(&s->spaces, q->user, lo, hi, &q->m);
 }
 
 void request_open(struct session *s, struct request *q)
 {
-	q->m->r[0] = space_open(&s->spaces, q->user, q->m->a[0], q->m);
+	q->m.r[0] = space_open(&s->spaces, q->user, q->m.a[0], &q->m);
 }
 
 /* A file has been mapped: which one it is the process does not know. */
@@ -229,7 +257,7 @@ void request_mapped(struct session *s, struct request *q)
 
 	if (!s->tracer)
 		return;
-	snprintf(link, sizeof link, "/proc/%u/fd/%d", q->p->mm->pid, (int)q->m->a[4]);
+	snprintf(link, sizeof link, "/proc/%u/fd/%d", q->p->mm->pid, (int)q->m.a[4]);
 	peek_link(link, path);
-	trace_note(s->tracer, q->block, RT_N_MMAP, q->m->a, 4, path);
+	trace_note(s->tracer, q->block, RT_N_MMAP, q->m.a, 4, path);
 }

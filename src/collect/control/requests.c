@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* requests.c - a request is taken out of its mailbox, answered, and the answer put back */
-#include <linux/futex.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "collect/control/requests.h"
 
 static const struct {
@@ -43,59 +38,70 @@ const char *request_name(unsigned op)
 
 /* What commands of the answer before have left to do comes first. True: it is all of this answer,
  * and the same will be asked again. */
-static bool finish_commands(struct session *s, struct request *q, uint32_t asked)
+static bool finish_commands(struct session *s, struct request *q)
 {
-	struct rt_mail *m = q->m;
-	const struct rt_cmd *c;
+	const struct rt_cmd *c = q->undone;
 
-	if (q->user->moving.n && space_move(&s->spaces, q->user, m))
+	if (q->user->moving.n && space_move(&s->spaces, q->user, &q->m))
 		return true;
 	space_release(&s->spaces, q->user, q->block);
-	if (!m->failed || m->failed > asked)
+	if (!q->nundone)
 		return false;
-	c = &m->cmd[m->failed - 1];
 	return c->op == CMD_PLACE_FILE
-		       ? space_no_file(&s->spaces, q->user, c, asked - (m->failed - 1), m)
-		       : space_no_room(&s->spaces, q->user, c->a[0], m);
+		       ? space_no_file(&s->spaces, q->user, c, q->nundone, &q->m)
+		       : space_no_room(&s->spaces, q->user, c->a[0], &q->m);
+}
+
+/* Has @q->t anything to ask that? Whoever has not begun says first who it is. */
+static bool may_ask(const struct request *q)
+{
+	return q->m.op <= RQ_LAST && q->t &&
+	       (q->t->tid || q->m.op == RQ_HELLO || (q->m.op == RQ_BEGIN && q->p->loads));
+}
+
+/* What is asked, and what is to be done before. */
+static void answer(struct session *s, struct request *q)
+{
+	const struct space *sp;
+
+	sp = q->p->user.space = q->user->space;
+	s->spaces.asking = q->block;
+	s->asking_tid = q->t->tid;
+	q->user->nthread = threads_in(s, q->p->mm);
+	s->requests[q->m.op]++;
+	if (!finish_commands(s, q) && requests[q->m.op].answer) {
+		q->alone = sp->refs == 1 && !q->user->left && !q->m.a[5] && q->user->nthread == 1;
+		requests[q->m.op].answer(s, q);
+		if (requests[q->m.op].refreshes)
+			space_refresh(&s->spaces, q->user, &q->m);
+	}
+	if (q->m.ncmd && q->alone && q->stands && q->user->space == sp) {
+		q->m.again = RT_IF_FAILED;
+	} else if (q->m.ncmd) {
+		q->m.again = RT_AGAIN;
+		q->user->space->busy = q->block;
+	}
+	q->p->user.space = q->user->space;
+	session_block(s, q->block)->links = space_links_at(q->p->user.space);
 }
 
 void request_answer(struct session *s, uint32_t bi)
 {
 	struct rt_block *b = session_block(s, bi);
-	struct request q = { .block = bi, .m = &b->mail };
-	struct rt_mail *m = q.m;
-	const uint32_t asked = m->ncmd < RT_MAX_CMDS ? m->ncmd : RT_MAX_CMDS, op = m->op;
-	const struct space *sp;
+	struct request q;			/* most of it is not needed: commands */
 
-	if (!s->block_proc[bi] || op > RQ_LAST)
-		return;
-	q.p = s->proc[s->block_proc[bi] - 1];
-	q.user = &q.p->mm->user;
-	sp = q.p->user.space = q.user->space;
-	s->spaces.asking = bi;
-	q.user->nthread = threads_in(s, q.p->mm);
-	s->requests[op]++;
-	memset(m->r, 0, sizeof m->r);
-	m->ncmd = 0;
-	m->again = 0;
-	if (!finish_commands(s, &q, asked) && requests[op].answer) {
-		q.alone = q.user->space->refs == 1 && !q.user->left && !m->a[5] &&
-			  q.user->nthread == 1;
-		requests[op].answer(s, &q);
-		if (requests[op].refreshes)
-			space_refresh(&s->spaces, q.user, m);
+	q.block = bi;
+	q.payload = 0;
+	q.alone = q.stands = false;
+	q.nundone = mail_get(b, &q.m, q.undone);
+	q.p = s->block_proc[bi] ? s->proc[s->block_proc[bi] - 1] : NULL;
+	q.t = q.p ? thread_of(q.p, bi) : NULL;
+	if (may_ask(&q)) {
+		q.user = &q.p->mm->user;
+		answer(s, &q);
 	}
-	if (m->ncmd && q.alone && q.stands && q.user->space == sp) {
-		m->again = RT_IF_FAILED;
-	} else if (m->ncmd) {
-		m->again = RT_AGAIN;
-		q.user->space->busy = bi;
-	}
-	q.p->user.space = q.user->space;
-	b->links = space_links_at(q.p->user.space);
-	__atomic_store_n(&m->state, MAIL_REPLY, __ATOMIC_SEQ_CST);
-	if (__atomic_exchange_n(&m->sleeping, 0, __ATOMIC_SEQ_CST))
-		syscall(SYS_futex, &m->state, FUTEX_WAKE, 1);
+	mail_put(b, &q.m, q.payload);
+	mail_reply(b);
 }
 
 static bool may_answer(const struct session *s, uint32_t i)
@@ -117,10 +123,10 @@ bool requests_answer(struct session *s)
 	for (uint32_t i = 1; i < s->block_high; i++) {
 		struct rt_block *b = session_block(s, i);
 
-		if (s->block_used[i] == 2 &&
+		if (s->block_used[i] == BLOCK_ENDING &&
 		    __atomic_load_n(&b->state, __ATOMIC_ACQUIRE) == BLK_DEAD)
-			s->block_used[i] = 0;
-		if (s->block_used[i] &&
+			s->block_used[i] = BLOCK_OVER;
+		if (s->block_used[i] == BLOCK_USED &&
 		    __atomic_load_n(&b->mail.state, __ATOMIC_ACQUIRE) == MAIL_REQUEST &&
 		    may_answer(s, i)) {
 			request_answer(s, i);

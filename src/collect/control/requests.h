@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* requests.h - what threads ask of the controller by their mailboxes (enum rt_op of runtime/abi.h)
  *
- * requests.c takes a request out of its mailbox, finds its handler and puts the answer back.
+ * requests.c copies a request out of its mailbox, finds its handler and copies the answer back.
  * Handlers are in request_code.c (what is translated where) and request_process.c (threads,
  * processes, programs).
  *
  * Ownership  a struct request lives while it is answered; what it points to is the session's.
  * Errors     none: a request that makes no sense has an empty answer.
+ * Trust      the traced processes can write anything into any mailbox, at any time. So a request is
+ *            copied before it is looked at, and every number in it is checked by its handler. Who
+ *            asks, and which process that is, is what session.h (6) knows, not what it says.
  * Threads    one: the controller's. */
 #ifndef PM_CONTROL_REQUESTS_H
 #define PM_CONTROL_REQUESTS_H
@@ -15,9 +18,13 @@
 
 struct request {
 	uint32_t block;			/* of the thread that asks */
+	struct thread *t;		/* ... it, as we know it */
 	struct proc *p;			/* its process, */
 	struct space_user *user;	/* ... whose address space, perhaps another's, is p->mm's */
-	struct rt_mail *m;		/* a[]: the request; r[], commands: the answer */
+	struct rt_mail m;		/* op, a[]: the request; the rest: the answer */
+	size_t payload;			/* bytes of m.cmd, of an answer that is no commands */
+	struct rt_cmd undone[RT_MAX_CMDS];	/* commands of the answer before, from the one */
+	uint32_t nundone;			/* that failed on; 0: none has */
 	bool alone;	/* nobody else executes the space, nor waits for a part of this answer */
 	bool stands;	/* the answer is the same once the commands have run */
 };

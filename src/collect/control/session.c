@@ -76,6 +76,7 @@ static void session_close(struct session *s)
 	for (size_t i = 0; i < s->nproc; i++)
 		free(s->proc[i]);
 	free(s->proc);
+	pm_buf_release(&s->unused_procs);
 	x86_decoder_free(s->dec[0]);
 	x86_decoder_free(s->dec[1]);
 	for (size_t i = 0; i < s->nslots; i++)
@@ -142,7 +143,7 @@ static void loop(struct session *s)
 		if (s->spaces.released)
 			continue;
 		sig = wake_signal();
-		if (sig)
+		if (sig && !s->root_done)
 			kill(s->root, sig);
 		if (s->root_done) {
 			if (!session_running(s))

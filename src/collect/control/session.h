@@ -77,6 +77,13 @@ struct proc {
 	struct pm_counts_process result;	/* when it is gone */
 };
 
+enum block_use {
+	BLOCK_FREE,			/* never used, all zero */
+	BLOCK_USED,
+	BLOCK_ENDING,			/* the thread has said so, and will mark it dead */
+	BLOCK_OVER,			/* nobody's: will be cleared when it is used again */
+};
+
 struct wake_saved {			/* signals as they were before the session */
 	sigset_t mask;
 	struct sigaction child, passed_on[4];
@@ -94,11 +101,14 @@ struct session {
 	int rt_fd[2]; /* the runtimes of 64-bit and i386 programs; -1: not wanted so far */
 	uint8_t *data;			/* the whole data file */
 	struct rt_session *head;
-	uint8_t *block_used;		/* thread block index -> in use */
+	uint8_t *block_used;		/* thread block index -> enum block_use */
 	uint32_t *block_proc;		/* ... -> proc index + 1 */
 	uint32_t block_high;
 	struct proc **proc;
 	size_t nproc, cap_proc;
+	struct pm_buf unused_procs;	/* uint32_t: indexes of those that were discarded */
+	uint32_t asking_tid; /* of whoever asks, whom the kernel is asked about: the first thread
+			      * of its process may be over already */
 	uint32_t spin;
 	pid_t root;
 	struct wake_saved signals;	/* ... .mask: that the program begins with */
@@ -131,12 +141,6 @@ static inline void session_path(const struct session *s, char path[64], int fd)
 	snprintf(path, 64, "/proc/%s/fd/%d", s->pid_text, fd);
 }
 
-/* Whom to ask the kernel about the address space: the first thread may be over already. */
-static inline pid_t session_asking(struct session *s)
-{
-	return (pid_t)session_block(s, s->spaces.asking)->seen_tid;
-}
-
 static inline double session_now(void)		/* seconds since whenever */
 {
 	struct timespec t;
@@ -161,13 +165,15 @@ struct pm_counts *gather_counts(struct session *s);
 /* A thread block for a thread of process number @proc; 0: there is none any more. */
 uint32_t block_new(struct session *s, uint32_t proc, bool i386);
 void block_free(struct session *s, uint32_t i);
-/* Borrowed until the next one. */
+/* Of @p, in which it stays where it is until there is another one. */
 struct thread *thread_new(struct proc *p, uint32_t block);
 struct thread *thread_of(struct proc *p, uint32_t block);	/* that is alive; NULL: none */
 /* How many threads live in the address space of @mm. */
 uint32_t threads_in(const struct session *s, const struct proc *mm);
-/* One that nobody has heard of; *@index: its number. */
-struct proc *proc_new(struct session *s, uint32_t *index);
+/* One that nobody has heard of, and its first thread, with block *@bi. NULL: too many. */
+struct proc *proc_new(struct session *s, bool i386, uint32_t *bi);
+/* ... nor ever will: it goes, with its block @bi and its space. */
+void proc_discard(struct session *s, struct proc *p, uint32_t bi);
 struct proc *proc_by_pid(const struct session *s, uint32_t pid);	/* NULL: none */
 /* The address space is over: what its threads counted is final. */
 void proc_finish(struct session *s, struct proc *p);
@@ -199,6 +205,11 @@ int wake_watch(uint32_t pid);
 ssize_t session_read(struct session *s, void *to, uint64_t at, size_t n);
 /* Its mappings; false: they cannot be read. */
 bool session_read_maps(struct session *s, struct maps *m);
+/* Does @pid execute under this session: does it share our memory? Closed: it cannot be read, or is
+ * over. */
+enum peek_owner { PEEK_OURS, PEEK_FOREIGN, PEEK_CLOSED };
+enum peek_owner peek_is_ours(const struct session *s, uint32_t pid, bool i386);
+bool peek_is_thread(uint32_t pid, uint32_t tid);	/* @tid is one of process @pid */
 /* Where symbolic link @link leads; false: it cannot be read, @path is "". */
 bool peek_link(const char *link, char path[4096]);
 /* The path of the program that @pid executes, in s->spaces.mem; NULL: unknown. */
@@ -278,10 +289,19 @@ bool load_finish(struct session *s, struct proc *p, uint32_t bi, struct rt_boot 
 bool exec_stop(struct session *s, pid_t pid, char *why, size_t n);
 /* Thread @tid of @p is about to execute another program: it will stop when it has. False: it
  * cannot. */
-bool exec_follow(struct proc *p, pid_t tid);
-void exec_unfollow(struct proc *p, pid_t tid);		/* it could not execute it */
+bool exec_follow(struct session *s, struct proc *p, uint32_t tid);
+/* ... it could not execute it. */
+void exec_unfollow(struct session *s, struct proc *p, uint32_t tid);
 /* What has become of our children, and of those that we follow. */
 void exec_reap(struct session *s);
+
+/* ---- mail.c: between mailboxes and memory of our own ------------------------------------------ */
+/* A request, read once: op, failed and a[] of @m; its answer is empty. How many commands of the
+ * answer before have not been run, into @undone, the one that failed first. */
+uint32_t mail_get(const struct rt_block *b, struct rt_mail *m, struct rt_cmd undone[RT_MAX_CMDS]);
+/* The answer @m: its commands, or @payload bytes where these would be. */
+void mail_put(struct rt_block *b, const struct rt_mail *m, size_t payload);
+void mail_reply(struct rt_block *b);		/* it is complete: the thread goes on */
 
 /* ---- requests.c ------------------------------------------------------------------------------ */
 /* Answer every thread that waits and may be answered; false: there was none. */
