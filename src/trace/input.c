@@ -4,7 +4,7 @@
  * Three layers: raw bytes (memory, or a descriptor with a buffer), an unpacker chosen by the first
  * bytes, and the window of unpacked bytes that the reader looks through. Memory is its own window,
  * and a plain file is read straight into it. Files are read, not looked at through a mapping:
- * copying into a buffer that stays in the cache costs less than page faults (docs/performance.md).
+ * copying into a buffer that stays in the cache costs less than page faults (docs/history.md).
  * What turns out to be large is unpacked by a second thread, a few blocks ahead of the reader. */
 #include <bzlib.h>
 #include <errno.h>
