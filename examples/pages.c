@@ -19,7 +19,7 @@ static void *create(const char *config, struct pm_err *err)
 	s->most = *config ? (unsigned)atoi(config) : 16;
 	if (s->most && s->most <= 64)
 		return s;
-	pm_fail_file(err, "pages wants a number from 1 to 64, not '%s'", config);
+	pm_fail_file(err, "pages expects a number from 1 to 64, not '%s'", config);
 	free(s);
 	return NULL;
 }

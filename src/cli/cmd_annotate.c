@@ -9,13 +9,13 @@
 
 static const struct pm_opt_help help = {
 	"pugmark annotate [options] FILE",
-	"Show the code of the program in the trace FILE with what each instruction and source "
-	"line cost: executions, "
-	"cache misses, mispredictions, stalls - as the simulators found them that are asked for "
-	"(cachegrind, unless "
-	"others are named). FILE may be a stored profile, too: what --callgrind or `pugmark run "
-	"--counts` wrote, or "
-	"callgrind itself with --dump-instr=yes; then nothing runs again.",
+	"Show the code of the program in the trace FILE, and beside it what each instruction and "
+	"source line\n"
+	"cost: executions, cache misses, mispredictions, stalls. The simulators that --sim names "
+	"count them.\n"
+	"FILE may also be a stored profile, in which the costs are: written by --callgrind, by "
+	"`pugmark run\n"
+	"--counts`, or by callgrind with --dump-instr=yes.",
 	"Examples:\n"
 	"  pugmark run -q --branch -o prog.pug -t pug -- prog     keep a run; --exec keeps data "
 	"references, too\n"
@@ -28,7 +28,7 @@ static const struct pm_opt_help help = {
 	"speed...\n"
 	"  pugmark annotate --lines cg.out                  ... and looked at later, as often as "
 	"one likes\n"
-	"Traces that do not say what was loaded where need --object."
+	"A trace that does not say what was loaded where needs --object."
 };
 
 int cmd_annotate(int argc, char **argv)
@@ -39,7 +39,7 @@ int cmd_annotate(int argc, char **argv)
 	const struct pm_opt opts[] = {
 		OPT_HEAD("What to count and show"),
 		OPT_LIST('s', "sim", &sims, "NAME:CONFIG",
-			"a simulator that tells instructions apart (cachegrind)"),
+			"a simulator that counts per instruction (default: cachegrind)"),
 		OPT_STR('e', "events", &o.listing.events, "A,B...",
 			"events shown (executions and the three worst)"),
 		OPT_STR(0, "sort", &o.listing.sort, "EVENT",
@@ -66,11 +66,11 @@ int cmd_annotate(int argc, char **argv)
 
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 1)
-		pm_opt_usage(&help, argc ? "one FILE at a time" : "FILE is missing");
+		pm_opt_usage(&help, argc ? "only one FILE" : "missing FILE");
 	if (syntax && strcmp(syntax, "att") && strcmp(syntax, "intel"))
-		pm_opt_usage(&help, "--syntax wants att or intel, not '%s'", syntax);
+		pm_opt_usage(&help, "--syntax expects att or intel, not '%s'", syntax);
 	if (!o.top || o.top > 100000)
-		pm_opt_usage(&help, "--top wants 1 to 100000 functions");
+		pm_opt_usage(&help, "--top expects 1 to 100000 functions");
 	o.listing.intel = syntax && syntax[0] == 'i';
 	if (!format && pm_stored_is(argv[0])) {
 		if (sims.n)

@@ -367,6 +367,7 @@ int cmd_citcat(int argc, char **argv)
 			return subs[i].run(argc - 1, argv + 1);
 	pm_opt_parse(argc, argv, none, &help, true);
 	if (argc < 2)
-		pm_opt_usage(&help, "extract, replay, verify or stat?");
-	pm_opt_usage(&help, "'%s' is none of extract, replay, verify, stat", argv[0]);
+		pm_opt_usage(&help, "missing command: extract, replay, verify or stat");
+	pm_opt_usage(&help,
+		     "'%s' is not a command: expected extract, replay, verify or stat", argv[0]);
 }

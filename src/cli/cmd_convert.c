@@ -15,8 +15,9 @@ int cmd_convert(int argc, char **argv)
 		"zstd,\n"
 		"xz, bzip2) is recognised, and an OUT named .gz, .zst, .xz or .bz2 is compressed. "
 		"What OUT's\n"
-		"format cannot hold is left out, counted and said; what it must have and IN has "
-		"not is an error.",
+		"format cannot hold is left out, and a note says how much. If IN lacks something "
+		"that OUT's format\n"
+		"needs, that is an error.",
 		"--filter takes caches as `pugmark sim --cache` does.\n"
 		"A FORMAT may carry options: pug:dense. `pugmark formats` lists them all."
 	};
@@ -43,7 +44,8 @@ int cmd_convert(int argc, char **argv)
 	if (n != 2)
 		pm_opt_usage(&help, n < 2 ? "missing IN or OUT" : "only one IN and one OUT");
 	if (!strcmp(argv[1], "-") && !to)
-		pm_opt_usage(&help, "standard output has no name that tells a format: -t FORMAT");
+		pm_opt_usage(&help,
+			     "standard output has no name to tell the format from; use -t FORMAT");
 	if (!traces_open(argv[0], from, &src, &which))
 		return 1;
 	out = traces_output_format(argv[1], to);

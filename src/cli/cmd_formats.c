@@ -42,8 +42,8 @@ int cmd_formats(int argc, char **argv)
 		"pugmark formats [options] [NAME]",
 		"Lists the trace formats: whether pugmark reads (r) and writes (w) them, and "
 		"which names\n"
-		"of files suggest them. With NAME: what that format knows and what writing it "
-		"takes.", NULL
+		"of files suggest them. With NAME: what that format can hold and what writing it "
+		"needs.", NULL
 	};
 	const char *json = NULL;
 	const struct pm_opt opts[] = {

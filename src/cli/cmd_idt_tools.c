@@ -291,7 +291,7 @@ int cmd_idt2kt(int argc, char **argv)
 	find_bench(argc, argv, opts, &help, &b);
 	if (!exists(b.mod) && !exists(b.orig)) {
 		err.file = b.orig;
-		pm_fail_file(&err, "the original program is wanted for its instructions' bytes");
+		pm_fail_file(&err, "the original program is needed for its instructions' bytes");
 		traces_fail(&err);
 		idt_bench_release(&b);
 		return 1;

@@ -112,9 +112,10 @@ int cmd_info(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark info [options] TRACE",
-		"Says what a trace is: its format, what it knows, what was traced, and how much "
-		"of everything\n"
-		"there is. A whole .pug says that by itself; any other trace is read to its end.",
+		"Says what a trace is: its format, its contents, what was traced, and how many "
+		"events of each kind\n"
+		"there are. A complete .pug file has these counts at its end; any other trace is "
+		"read as a whole.",
 		NULL
 	};
 	const char *from = NULL, *json = NULL;

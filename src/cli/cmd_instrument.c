@@ -20,16 +20,17 @@ int cmd_instrument(int argc, char **argv)
 		"  idt bench; ./bench.idt; vcount bench          what it executed\n"
 		"  idt -v bench                                  what was found in it\n\n"
 		"BENCH.idt with its folder runs on other machines of the same kind, without "
-		"pugmark; a library\n"
-		"that is not the one that was there is refused by name. A process that the "
-		"program forks writes\n"
-		"files of its own, with its number behind their names.\n\n"
-		"Libraries that the program turns out to load and code that it generates are "
-		"translated when control\n"
-		"gets there, by the pugmark that $PUGMARK names or PATH has: BENCH.blk64, "
-		"BENCH.mod and BENCH.cnt64 have\n"
-		"their blocks then, and BENCH.gen the generated code. Without one the address is "
-		"printed, and BENCH.idt stops."
+		"pugmark. If a\n"
+		"library there differs from the one that was instrumented, BENCH.idt names it and "
+		"stops. A forked\n"
+		"process writes files of its own, with its process number behind their names.\n\n"
+		"Code that nobody could see in advance (libraries loaded later, generated code) "
+		"is translated when it\n"
+		"first runs. That takes pugmark: the one that $PUGMARK names, or the one in PATH. "
+		"BENCH.blk64,\n"
+		"BENCH.mod and BENCH.cnt64 then have the new blocks, and BENCH.gen the generated "
+		"code. Without\n"
+		"pugmark BENCH.idt prints the address and stops."
 	};
 	static char ask[] = "--help";
 	bool profile = false, branch = false, cache = false, exec = false, rep = false,
@@ -46,7 +47,7 @@ int cmd_instrument(int argc, char **argv)
 		OPT_U64('l', "line", &line, "N", "cache trace with lines of N bytes"),
 		OPT_FLAG('e', "execution", &exec, "execution trace"),
 		OPT_FLAG('r', "rep", &rep,
-			"tell references of rep instructions apart (-c, -l; always with -e)"),
+			"mark references of rep instructions (-c, -l; always with -e)"),
 		OPT_HEAD("others"),
 		OPT_U64('B', "blocks", &max_blocks, "N", "at most so many blocks"),
 		OPT_STR('H', "hints", &hints, "FILE", "hint file"),
@@ -54,11 +55,11 @@ int cmd_instrument(int argc, char **argv)
 			"no overflow check: 32-bit counters that wrap are not noticed"),
 		OPT_FLAG('t', "no-trace", &no_trace, "fully instrumented, but no trace is written"),
 		OPT_FLAG(0, "merge", &merge, "threads write one trace, in order of execution"),
-		OPT_FLAG('v', "verbose", &verbose, "tell addresses and sizes"),
+		OPT_FLAG('v', "verbose", &verbose, "print addresses and sizes"),
 		OPT_LIST(0, "library", &library, "FILE",
 			"instrument this library, too: the program may dlopen it"),
 		OPT_U64(0, "serve", &serve, "N",
-			"translate for a BENCH.idt that runs, and starts this itself"),
+			"for BENCH.idt, which starts this itself: translate new code"),
 		OPT_END
 	};
 	struct pm_buf options = { 0 };
@@ -75,7 +76,7 @@ int cmd_instrument(int argc, char **argv)
 	if (serve)
 		return pm_instrument_serve((int)serve, argv[0]);
 	if (line != UINT64_MAX && (!line || line & (line - 1) || line > 32768))
-		pm_opt_usage(&help, "-l wants a power of two up to 32768");
+		pm_opt_usage(&help, "-l expects a power of two up to 32768");
 	line = line == UINT64_MAX ? 0 : line;
 	if (profile + branch + (cache || line) + exec > 1)
 		pm_opt_usage(&help, "only one kind of trace at a time");

@@ -497,6 +497,6 @@ int cmd_machine(int argc, char **argv)
 		return fetch_debian_cmd(argc - 1, argv + 1);
 	pm_opt_parse(argc, argv, none, &help, true);
 	if (argc < 2)
-		pm_opt_usage(&help, "what should the machine do?");
-	pm_opt_usage(&help, "'%s' is not something that the machine does", argv[0]);
+		pm_opt_usage(&help, "missing command: run, diff or fetch-debian");
+	pm_opt_usage(&help, "'%s' is not a command: expected run, diff or fetch-debian", argv[0]);
 }

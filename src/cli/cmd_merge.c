@@ -37,7 +37,7 @@ int cmd_merge(int argc, char **argv)
 	if (!traces_open(argv[0], from, &refs, &which))
 		return 1;
 	if (!(refs.facts & PM_HAS_REFS)) {
-		pm_fail_file(&err, "%s hold no data addresses; REFERENCES are wanted first",
+		pm_fail_file(&err, "%s hold no data addresses; REFERENCES come first",
 			     which->plural);
 		refs.ops->close(refs.self);
 		return traces_fail(&err);
@@ -47,7 +47,7 @@ int cmd_merge(int argc, char **argv)
 		return 1;
 	}
 	if (!(events.facts & PM_HAS_KERNEL) || events.facts & PM_HAS_THREADS) {
-		pm_fail_file(&err, "%s hold no kernel events; EVENTS are wanted second",
+		pm_fail_file(&err, "%s hold no kernel events; EVENTS come second",
 			     which->plural);
 		refs.ops->close(refs.self);
 		events.ops->close(events.self);

@@ -109,7 +109,7 @@ int cmd_uops(int argc, char **argv)
 	static const struct pm_opt_help help = {
 		"pugmark uops|isize|brdist|mix|fusion [options] FILE",
 		"What a course on computer architecture counts in a micro-op trace: micro-ops per\n"
-		"instruction, instruction sizes, branch distances, the mix of micro-ops, and flag "
+		"instruction, instruction sizes, branch offsets, the mix of micro-ops, and flag "
 		"writers\n"
 		"that could be fused with the branch behind them. FILE is a Penn trace, any trace "
 		"with\n"
@@ -139,7 +139,7 @@ int cmd_uops(int argc, char **argv)
 			ops = sinks[i];
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 1)
-		pm_opt_usage(&help, argc ? "one FILE at a time" : "FILE is missing");
+		pm_opt_usage(&help, argc ? "only one FILE" : "missing FILE");
 	if (bits && ops != &pm_sink_brdist)
 		pm_opt_usage(&help, "--bits belongs to brdist");
 	if (bits)
@@ -174,7 +174,7 @@ int cmd_penn(int argc, char **argv)
 
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 1)
-		pm_opt_usage(&help, argc ? "one FILE at a time" : "FILE is missing");
+		pm_opt_usage(&help, argc ? "only one FILE" : "missing FILE");
 	puts("Processing trace...");
 	r = analyse(&pm_sink_uops, "", argv[0], from);
 	if (!r)

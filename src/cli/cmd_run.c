@@ -28,10 +28,10 @@ static const struct pm_opt_help help = {
 	"  pugmark run --usual --html p.html -- ls  what there is to say about it, as a page\n"
 	"  pugmark run --annotate hot.txt -- ls     the hottest code, counted\n"
 	"  pugmark run --callgrind cg.out -- cc1 x.c && callgrind_annotate cg.out\n\n"
-	"Exit status: the program's own; a program that a signal kills takes pugmark with it. 1 if "
-	"the\n"
-	"program cannot be run or the trace not be made, 2 for a usage error. SIGTERM and SIGHUP "
-	"are\n"
+	"Exit status: the program's own. If a signal kills the program, the same signal kills "
+	"pugmark. 1 if\n"
+	"the program cannot run or the trace cannot be made, 2 for a usage error. SIGTERM and "
+	"SIGHUP are\n"
 	"passed on to the program.",
 };
 
@@ -151,7 +151,7 @@ int cmd_run(int argc, char **argv)
 	const char *cache_limit = NULL, *wrong;
 	bool no_cache = false, to_file;
 	const struct pm_opt opts[] = {
-		OPT_HEAD("what to trace (default: nothing but how often each block ran)"),
+		OPT_HEAD("what to trace (default: a profile, how often each block ran)"),
 		OPT_FLAG(0, "branch", &t.branch, "blocks in order, and so every branch"),
 		OPT_OPTSTR(0, "cache", &t.cache, "LINE",
 			   "instruction lines of LINE (64) bytes, and data"),
@@ -168,7 +168,7 @@ int cmd_run(int argc, char **argv)
 			 "the usual simulators: mix, hot code, caches, predictors, heat..."),
 		OPT_LIST(0, "sink", &t.sinks, "SPEC",
 			 "a sink by name or ./plugin.so, with :CONFIG"),
-		OPT_FLAG(0, "discard", &t.discard, "nowhere: what is left is the cost of tracing"),
+		OPT_FLAG(0, "discard", &t.discard, "nowhere: to measure what tracing costs"),
 		OPT_HEAD("which part of the run; instructions count for all threads together"),
 		OPT_STR(0, "start-at", &t.start_at, "POINT",
 			"a function, 0xADDRESS, instruction number or SIGNAME"),
@@ -182,7 +182,7 @@ int cmd_run(int argc, char **argv)
 		OPT_HEAD("results"),
 		OPT_STR('o', "output", &f.out, "FILE",
 			"the trace, if its name or -t FORMAT says so; else the report"),
-		OPT_STR(0, "report", &f.report, "FILE", "the same"),
+		OPT_STR(0, "report", &f.report, "FILE", "the report"),
 		OPT_STR(0, "json", &f.json, "FILE", "all of it as JSON (- is standard output)"),
 		OPT_STR(0, "csv", &f.csv, "FILE", "functions as CSV"),
 		OPT_STR(0, "html", &f.html, "FILE", "a self-contained page"),
@@ -215,9 +215,9 @@ int cmd_run(int argc, char **argv)
 	if (!pm_opt_parse(argc, argv, opts, &help, true))
 		pm_opt_usage(&help, "no program given");
 	if (f.syntax && strcmp(f.syntax, "att") && strcmp(f.syntax, "intel"))
-		pm_opt_usage(&help, "--syntax wants att or intel, not '%s'", f.syntax);
+		pm_opt_usage(&help, "--syntax expects att or intel, not '%s'", f.syntax);
 	if (cache_limit && !pm_parse_size(cache_limit, &o.cache_limit))
-		pm_opt_usage(&help, "--cache-limit wants a size, not '%s'", cache_limit);
+		pm_opt_usage(&help, "--cache-limit expects a size, not '%s'", cache_limit);
 	t.out = f.out;
 	if ((wrong = run_trace_wrong(&t)))
 		pm_opt_usage(&help, "%s", wrong);

@@ -50,9 +50,9 @@ int cmd_sim(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark sim [options] FILE",
-		"Simulate caches, TLBs, branch predictors and pipelines on the trace in FILE ('-' "
-		"is standard "
-		"input) and print what they counted. Options may be repeated and combined: the "
+		"Simulate caches, TLBs, branch predictors and pipelines on the trace in FILE, and "
+		"print what they\n"
+		"counted. FILE - is standard input. Options may be repeated and combined: the "
 		"trace is read once.",
 		"Examples:\n"
 		"  pugmark sim --cache 'l1i=32k,8way,64;l1d=32k,8way,64,lru,wb;l2=1m,16way' "
@@ -60,7 +60,8 @@ int cmd_sim(int argc, char **argv)
 		"  pugmark sim --bpred 'gshare=14;tagescl' --tlb '' prog.pug\n"
 		"  pugmark sim --usual --html report.html prog.pug    everything, as a page\n"
 		"  pugmark sim --sim 'reuse:line=64;sample=100' --json - prog.pug\n"
-		"An empty CONFIG is the simulator's default; a wrong one says what is allowed."
+		"An empty CONFIG is the simulator's default. The error for a wrong one says what "
+		"is allowed."
 	};
 	struct { const char *name; struct pm_opt_list list; } by[] = {
 		{ .name = "cache" }, { .name = "tlb" }, { .name = "bpred" }, { .name = "allcache" },
@@ -103,7 +104,7 @@ int cmd_sim(int argc, char **argv)
 	if (list)
 		return list_sims();
 	if (argc != 1)
-		pm_opt_usage(&help, argc ? "one FILE at a time" : "FILE is missing");
+		pm_opt_usage(&help, argc ? "only one FILE" : "missing FILE");
 	p = pm_pipeline_new();
 	pm_pipeline_threads(p, PM_THREADS_AUTO);
 	for (size_t i = 0; i < NR(by) && !s; i++)

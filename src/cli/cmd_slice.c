@@ -80,7 +80,7 @@ static void select_part(struct pm_slice_opts *o, struct pm_slice_range *range, c
 
 	if (time) {
 		if (!parse_range(time, &times))
-			pm_opt_usage(help, "--time wants A-B, not '%s'", time);
+			pm_opt_usage(help, "--time expects A-B, not '%s'", time);
 		o->time_from = times.lo;
 		o->time_to = times.hi;
 	}
@@ -88,7 +88,7 @@ static void select_part(struct pm_slice_opts *o, struct pm_slice_range *range, c
 		pm_opt_usage(help, "more than %u ranges", MAX_RANGES);
 	for (unsigned i = 0; i < ranges->n; i++)
 		if (!parse_range(ranges->v[i], range + i))
-			pm_opt_usage(help, "--range wants LO-HI or LO+SIZE, not '%s'",
+			pm_opt_usage(help, "--range expects LO-HI or LO+SIZE, not '%s'",
 				     ranges->v[i]);
 	if (tid > UINT32_MAX)
 		pm_opt_usage(help, "--thread %llu is no thread id", (unsigned long long)tid);
@@ -114,9 +114,8 @@ int cmd_slice(int argc, char **argv)
 		"pugmark slice [options] IN OUT",
 		"Writes the part of the trace IN that the options select as the trace OUT. "
 		"Positions count\n"
-		"instructions over all threads, from 0; in traces without instructions they count "
-		"events.",
-		"Seeking in a .pug file takes no reading of what comes before."
+		"instructions over all threads, from 0; if there are none, events.",
+		"Of a .pug file only the part that is written is read."
 	};
 	const char *from = NULL, *to = NULL, *time = NULL, *json = NULL;
 	struct pm_opt_list ranges = { 0 };
@@ -133,8 +132,8 @@ int cmd_slice(int argc, char **argv)
 			"from time A to before time B, in the trace's units"),
 		OPT_U64(0, "thread", &tid, "TID", "only this thread"),
 		OPT_LIST(0, "range", &ranges, "LO-HI",
-			"only instructions in this address range, or LO+SIZE; without "
-			 "instructions, references"),
+			"only instructions at these addresses, or LO+SIZE; "
+			"without any, references"),
 		OPT_STR(0, "function", &f.name, "NAME", "only instructions of this function"),
 		OPT_HEAD("how"),
 		OPT_STR('f', "from-format", &from, "FORMAT", "input format (default: guess)"),
@@ -155,7 +154,8 @@ int cmd_slice(int argc, char **argv)
 	if (n != 2)
 		pm_opt_usage(&help, n < 2 ? "missing IN or OUT" : "only one IN and one OUT");
 	if (!strcmp(argv[1], "-") && !to)
-		pm_opt_usage(&help, "standard output has no name that tells a format: -t FORMAT");
+		pm_opt_usage(&help,
+			     "standard output has no name to tell the format from; use -t FORMAT");
 	select_part(&o, range, time, &ranges, tid, &help);
 	if (f.name) {
 		o.where = in_function;

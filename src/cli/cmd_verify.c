@@ -29,9 +29,9 @@ int cmd_verify(int argc, char **argv)
 		"Reads a whole trace, checks every checksum and count in it, and whether what it "
 		"says is\n"
 		"possible. Exit status 1 if it is damaged, cut or impossible.",
-		"Returns to where no call is waiting (calls) are reported but do not make a trace "
-		"bad: switches of\n"
-		"stacks look like that. Signal handlers, longjmp and exceptions are understood."
+		"A return without a matching call is reported (calls), but does not make a trace "
+		"bad: programs that\n"
+		"switch stacks do that. Signal handlers, longjmp and exceptions are understood."
 	};
 	const char *from = NULL, *json = NULL;
 	const struct pm_opt opts[] = {

@@ -143,7 +143,7 @@ static int unknown(const char *name)
 
 static void no_memory(size_t n)
 {
-	fprintf(stderr, "pugmark: out of memory (%zu bytes wanted)\n", n);
+	fprintf(stderr, "pugmark: out of memory (%zu bytes needed)\n", n);
 	abort();
 }
 

@@ -82,7 +82,7 @@ static void store(const struct pm_opt *o, const char *val, const struct pm_opt_h
 		break;
 	case PM_OPT_U64:
 		if (!pm_parse_u64(val, o->to))
-			pm_opt_usage(help, "--%s wants a number, not '%s'", o->name, val);
+			pm_opt_usage(help, "--%s expects a number, not '%s'", o->name, val);
 		break;
 	case PM_OPT_LIST:
 		list = o->to;
@@ -134,12 +134,12 @@ int pm_opt_parse(int argc, char **argv, const struct pm_opt *opts, const struct 
 				pm_opt_usage(help, "--%s takes no value", o->name);
 			if (o->kind != PM_OPT_FLAG && o->kind != PM_OPT_OPTSTR && !val) {
 				if (i + 1 == argc)
-					pm_opt_usage(help, "--%s wants a value (%s)", o->name,
+					pm_opt_usage(help, "--%s expects a value (%s)", o->name,
 						     o->arg);
 				val = argv[++i];
 				/* forgotten, rather than a file of that name */
 				if (!strcmp(val, "--"))
-					pm_opt_usage(help, "--%s wants a value (%s), not '--'",
+					pm_opt_usage(help, "--%s expects a value (%s), not '--'",
 						     o->name, o->arg);
 			}
 			store(o, val, help);
@@ -163,9 +163,9 @@ int pm_opt_parse(int argc, char **argv, const struct pm_opt *opts, const struct 
 			}
 			val = c[1] ? c + 1 : i + 1 < argc ? argv[++i] : NULL;
 			if (!val)
-				pm_opt_usage(help, "-%c wants a value (%s)", o->brief, o->arg);
+				pm_opt_usage(help, "-%c expects a value (%s)", o->brief, o->arg);
 			if (!strcmp(val, "--"))
-				pm_opt_usage(help, "-%c wants a value (%s), not '--'", o->brief,
+				pm_opt_usage(help, "-%c expects a value (%s), not '--'", o->brief,
 					     o->arg);
 			store(o, val, help);
 			break;

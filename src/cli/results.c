@@ -75,7 +75,7 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 
 	o->listing.top = o->top;
 	if ((o->annotate || o->callgrind || o->annotate_to) && !l)
-		s = pm_fail_file(err, "none of the simulators tells instructions apart; "
+		s = pm_fail_file(err, "none of the simulators counts per instruction; "
 				      "cachegrind, cache:...;byinsn, "
 				      "bpred and core:byinsn do");
 	if (!s && o->callgrind) {

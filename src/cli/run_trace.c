@@ -28,7 +28,7 @@ const char *run_trace_wrong(const struct run_trace *t)
 		return "--branch, --cache and --exec exclude each other";
 	if (t->cache && *t->cache &&
 	    (!pm_parse_size(t->cache, &line) || line & (line - 1) || line < 4 || line > 32768))
-		return "--cache wants a line size that is a power of two from 4 to 32768";
+		return "--cache expects a line size that is a power of two from 4 to 32768";
 	if ((t->start_at && !pm_point_parse(t->start_at, &p)) ||
 	    (t->stop_at && !pm_point_parse(t->stop_at, &p)))
 		return "--start-at and --stop-at want a function, 0xADDRESS, a number of "

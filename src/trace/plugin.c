@@ -84,7 +84,7 @@ static enum pm_status adopt(struct pm_sink_ops *ops, const void *own, size_t byt
 	if (ops->needs & ~facts || ops->flags & ~flags ||
 	    (size > sizeof *ops && !all_zero((const char *)from + sizeof *ops, size - sizeof *ops)))
 		return pm_fail_file(err,
-				    "the plug-in '%s' wants more than this pugmark has: it was "
+				    "the plug-in '%s' needs more than this pugmark has: it was "
 				    "built for "
 				    "a newer one",
 				    path);

@@ -650,8 +650,8 @@ static enum pm_status parse_options(struct pug_writer *w, const char *o, struct 
 
 			if (end != o + n || v < 16 || v > 1 << 23)
 				return pm_fail_file(err,
-						    "chunk wants a number of instructions from 16 "
-						    "to %u, not '%.*s'",
+						    "chunk expects a number of instructions from "
+						    "16 to %u, not '%.*s'",
 						    1u << 23, (int)n - 6, o + 6);
 			w->chunk = (uint32_t)v;
 			continue;

@@ -105,7 +105,7 @@ $ pugmark annotate --function main --object "$PROGRAMS/costs@0" costs.trace
 ! pugmark: no function 'main' was executed
 ? 1
 $ pugmark annotate -s reuse costs.trace
-! pugmark: none of the simulators tells instructions apart; cachegrind, cache:...;byinsn, bpred and core:byinsn do
+! pugmark: none of the simulators counts per instruction; cachegrind, cache:...;byinsn, bpred and core:byinsn do
 ? 1
 $ ln -s "$PROGRAMS/costs" costs; pugmark annotate --object costs costs.trace
 ! pugmark: expected PATH@ADDRESS, as in /usr/bin/gzip@0x555555554000, found 'costs'
@@ -114,7 +114,7 @@ $ pugmark annotate --object ./costs.trace@0 costs.trace
 ! pugmark: ./costs.trace: expected an ELF header (7f 45 4c 46) or "#!", found 19 00 00 00
 ? 1
 $ pugmark annotate --syntax nasm costs.trace
-! pugmark: --syntax wants att or intel, not 'nasm' (see `pugmark annotate --help`)
+! pugmark: --syntax expects att or intel, not 'nasm' (see `pugmark annotate --help`)
 ? 2
 $ pugmark annotate "$TESTS/data/formats/ramulator.ramulator"
 ! pugmark: Ramulator traces hold no instruction boundaries; 'cachegrind' needs them (`pugmark run --exec` traces them)

@@ -32,7 +32,7 @@ $ grep -c '<h2 id="s1">Summary<' page; grep -o ' mispredicts<\|<li>l1d misses\|<
 >  mispredicts<
 > costs</code>
 $ pugmark run -s reuse --callgrind cg -- "$PROGRAMS/costs"
-! pugmark: none of the simulators tells instructions apart; cachegrind, cache:...;byinsn, bpred and core:byinsn do
+! pugmark: none of the simulators counts per instruction; cachegrind, cache:...;byinsn, bpred and core:byinsn do
 ? 1
 $ pugmark run -s i487 -- "$PROGRAMS/costs" 2>&1 | cut -c 1-60
 > pugmark: 'i487' is not a sink; there are cache, tlb, allcach

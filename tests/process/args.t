@@ -9,11 +9,11 @@ $ printf 'in\0put\n' | env -i A=1 B='x y' "$BUILD/pugmark" run -o report -- "$PR
 > in~put
 # The end of the options is no value of an option: no file is called so.
 $ pugmark run --json -- "$PROGRAMS/bare"
-! pugmark: --json wants a value (FILE), not '--' (see `pugmark run --help`)
+! pugmark: --json expects a value (FILE), not '--' (see `pugmark run --help`)
 ? 2
 $ pugmark run -o -- "$PROGRAMS/bare" || ls -A | grep -c '^-'
 > 0
-! pugmark: -o wants a value (FILE), not '--' (see `pugmark run --help`)
+! pugmark: -o expects a value (FILE), not '--' (see `pugmark run --help`)
 ? 1
 # -o FILE is a trace if its name or -t says so, of what only counts the report, and never the program's own output.
 $ pugmark run -q -o b.champsim.xz -- "$PROGRAMS/bare" > said; xz -dc b.champsim.xz | wc -c | awk '{ print ($1 > 0 && $1 % 64 == 0) }'; pugmark run -q -o b.pug --start-at 100 -- "$PROGRAMS/bare" > said; pugmark info b.pug | grep -c 'instructions  *[1-9]'

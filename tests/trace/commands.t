@@ -118,7 +118,7 @@ $ pugmark convert b.pug x.unknown
 ! pugmark: no format has names like 'x.unknown'; -t FORMAT says which to write (see `pugmark formats`)
 ? 1
 $ pugmark convert b.pug -
-! pugmark: standard output has no name that tells a format: -t FORMAT (see `pugmark convert --help`)
+! pugmark: standard output has no name to tell the format from; use -t FORMAT (see `pugmark convert --help`)
 ? 2
 $ pugmark convert -f nonsense b.pug x.pug
 ! pugmark: 'nonsense' is not a format (see `pugmark formats`)
@@ -141,10 +141,10 @@ $ pugmark info no/such/file
 ! pugmark: no/such/file: cannot open: No such file or directory
 ? 1
 $ pugmark slice --time 5 b.pug x.pug
-! pugmark: --time wants A-B, not '5' (see `pugmark slice --help`)
+! pugmark: --time expects A-B, not '5' (see `pugmark slice --help`)
 ? 2
 $ pugmark slice --range 5-3 b.pug x.pug
-! pugmark: --range wants LO-HI or LO+SIZE, not '5-3' (see `pugmark slice --help`)
+! pugmark: --range expects LO-HI or LO+SIZE, not '5-3' (see `pugmark slice --help`)
 ? 2
 $ pugmark head
 ! pugmark: missing TRACE (see `pugmark head --help`)

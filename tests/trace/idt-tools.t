@@ -94,7 +94,7 @@ $ echo '0x8-0x10 0 - none' >ex.mod; pugmark idt2kt ex; ls ex.kt*
 > ex.kt
 ! pugmark: ex.trc: its program or library 'none': cannot open: No such file or directory
 $ rm ex.mod; pugmark idt2kt ex
-! pugmark: ex: the original program is wanted for its instructions' bytes
+! pugmark: ex: the original program is needed for its instructions' bytes
 ? 1
 $ pugmark rtrace
 ! pugmark: missing PROGRAM (see `pugmark rtrace --help`)

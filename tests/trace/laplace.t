@@ -43,7 +43,7 @@ $ pugmark merge -t laplace-process $TESTS/data/formats/merge.ref.txt $TESTS/data
 $ echo 'w 14 4 5 c0100000' >>k.ref.txt; pugmark merge -t laplace-process k.ref.txt $TESTS/data/formats/merge.kev out2 && cat out2/kernel/0
 > w 14 4 c0100 1
 $ pugmark merge $TESTS/data/formats/merge.kev $TESTS/data/formats/merge.kev -
-! pugmark: Laplace event traces hold no data addresses; REFERENCES are wanted first
+! pugmark: Laplace event traces hold no data addresses; REFERENCES come first
 ? 1
 $ pugmark merge $TESTS/data/formats/merge.ref.txt
 ! pugmark: missing REFERENCES, EVENTS or OUT (see `pugmark merge --help`)

@@ -7,7 +7,7 @@ $ E=$(dirname $(command -v pugmark))/examples; pugmark sim --sim $E/pages.so:3 -
 >   "pages": ["0x1fff000000", "0x4033000"]
 > }
 $ E=$(dirname $(command -v pugmark))/examples; pugmark sim --sim $E/pages.so:0 $TESTS/data/blocks.pug
-! pugmark: pages wants a number from 1 to 64, not '0'
+! pugmark: pages expects a number from 1 to 64, not '0'
 ? 1
 $ E=$(dirname $(command -v pugmark))/examples; pugmark sim --sim $E/pages.so $TESTS/data/formats/ex-idt-branch.trc -f idt-branch
 ! pugmark: IDtrace traces (idt-branch) hold no data addresses; 'pages' needs them (`pugmark run --exec` traces them)
@@ -37,9 +37,9 @@ $ for d in FIRST NEXT NUMBER FUNCTION SHORT LONG NAMELESS FLAGS TAIL=7 LACKS; do
 > 1
 > pugmark: the plug-in './bare.so' lacks a name, create() or consume()
 > 1
-> pugmark: the plug-in './bare.so' wants more than this pugmark has: it was built for a newer one
+> pugmark: the plug-in './bare.so' needs more than this pugmark has: it was built for a newer one
 > 1
-> pugmark: the plug-in './bare.so' wants more than this pugmark has: it was built for a newer one
+> pugmark: the plug-in './bare.so' needs more than this pugmark has: it was built for a newer one
 > 1
 > pugmark: cannot load the plug-in './bare.so': undefined symbol: pm_nothing_that_there_is
 > 1
