@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* err.h - how a failure travels from the place that noticed it to the line that the user reads
  *
- * Library code and plug-ins never print and never exit. They fill a pm_err and return PM_ERR; the
+ * Library code and plug-ins never print and never exit. They fill a pm_err and return PM_ERR. The
  * command prints it as one line, `pugmark: FILE:PLACE: MESSAGE`, and exits with status 1.
  *
- * Ownership  the caller owns the pm_err. @fmt and what it refers to are not needed after the call.
- * Threads    a pm_err belongs to one thread.
- * Stability  struct pm_err stays as it is while PM_ABI does (pugmark.h): plug-ins may have their
- *            own. */
+ * Ownership  the caller owns the pm_err, and sets all of it to 0 before the first use. The message
+ *            is copied: @fmt and its arguments are not needed after the call. `file` is not copied.
+ * Errors     none: reporting cannot fail.
+ * Threads    a pm_err belongs to one thread at a time.
+ * Stability  struct pm_err does not change while PM_ABI stays (pugmark.h). A plug-in may therefore
+ *            have a pm_err of its own. */
 #ifndef PUGMARK_ERR_H
 #define PUGMARK_ERR_H
 
@@ -33,13 +35,18 @@ enum pm_place {
 
 struct pm_err {
 	const char *file;	/* borrowed from whoever opened it; NULL: no file is involved */
-	uint64_t off;		/* first byte (or line) that could not be accepted */
-	enum pm_place place;
-	char msg[240];		/* "" = no error yet; fixed size, so that reporting cannot fail */
+	uint64_t off;		/* first byte (from 0) or line (from 1) that was not accepted */
+	enum pm_place place;	/* what `off` counts */
+	char msg[240];		/* "": no error yet. The size is fixed, so reporting cannot fail */
 };
 
-/* Each keeps the first error only: later ones are its echoes. Longer messages are cut. Always
- * returns PM_ERR. Lower case, no full stop, the user's own words in quotes. */
+/* Report an error: at byte @off of the file, at line @line, or about the file as a whole. @fmt is
+ * that of printf(). Messages are lower case and have no full stop; the user's own words are in
+ * quotes.
+ *
+ * If @e has an error already, it keeps that one: later errors usually follow from the first. A
+ * message that is too long is cut. All of these return PM_ERR, so a function can end with
+ * `return pm_fail(...)`. */
 __attribute__((format(printf, 3, 4)))
 enum pm_status pm_fail(struct pm_err *e, uint64_t off, const char *fmt, ...);
 __attribute__((format(printf, 3, 4)))
@@ -47,16 +54,18 @@ enum pm_status pm_fail_line(struct pm_err *e, uint64_t line, const char *fmt, ..
 __attribute__((format(printf, 2, 3)))
 enum pm_status pm_fail_file(struct pm_err *e, const char *fmt, ...);
 
-/* pm_fail_file() with ": " and strerror(errno) behind the message. */
+/* The same as pm_fail_file(), with ": " and the text for errno behind the message. */
 __attribute__((format(printf, 2, 3)))
 enum pm_status pm_fail_errno(struct pm_err *e, const char *fmt, ...);
 
+/* Not 0 if @e holds an error. */
 static inline int pm_failed(const struct pm_err *e)
 {
 	return e->msg[0] != 0;
 }
 
-/* "FILE:PLACE: MESSAGE" into @buf, cut to @size, always terminated if @size is not 0. */
+/* Write "FILE:PLACE: MESSAGE" to @buf, cut to @size bytes. The text ends with a zero byte unless
+ * @size is 0. */
 void pm_err_format(const struct pm_err *e, char *buf, size_t size);
 
 #ifdef __cplusplus

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: MIT */
-/* pugmark.h - events, facts, streams, sinks: the interface between whatever produces a trace and
- * whatever consumes it, inside pugmark and for users' own tools (`--sink ./mine.so`)
+/* pugmark.h - events, facts, streams and sinks: the interface between what produces a trace and
+ * what consumes it
  *
- * A plug-in is a shared object in C11 or C++17 that defines `pm_plugin` (at the end of this file);
- * examples/ has two. It calls the functions that are declared here and in err.h. The executable
- * exports no others: a plug-in may bring a zstd or an elfutils of its own. Only of the shared
- * libraries that `ldd pugmark` shows must its own symbols be hidden (-Wl,-Bsymbolic), as in any
- * program.
+ * pugmark's own analyses use it, and so do plug-ins (`--sink ./mine.so`). A plug-in is a shared
+ * object in C11 or C++17. It defines `pm_plugin` (at the end of this file). examples/ has two.
  *
- * Units      addresses: bytes in the traced address space; sizes: bytes; times: nanoseconds since
- *            the trace began unless a source declares cycles (PM_HAS_CYCLES).
- * Ownership  a batch and everything it points to is borrowed: it is valid until consume() returns.
- *            A stream and a code table live until finish().
- * Errors     a callback returns PM_OK, or PM_ERR after it has filled the pm_err (err.h). It throws
- *            no C++ exception.
- * Threads    one sink object is never called by two threads at a time. A sink that sets
- *            PM_SINK_PER_STREAM is instantiated once per stream and merged at the end, and its
- *            instances may run on different threads.
- * Stability  A plug-in that was built with another PM_ABI is refused. While PM_ABI stays, what is
- *            here keeps its meaning and its place; structs get new fields at their ends, enums new
- *            values, and a plug-in need not be rebuilt:
- *            o arrays are walked with the pm_*_at() and pm_event_next() below, which know how far
- *              apart the elements are. [i] and ++ do not.
- *            o kinds of events that a sink does not know are to be skipped.
- *            o a plug-in that runs with older pugmarks, too, asks PM_HAS_FIELD() before it reads a
- *              field that they may not have. */
+ * A plug-in may call the functions that this file and err.h declare. The executable exports nothing
+ * else, so a plug-in may bring its own zstd or elfutils. It must hide its own symbols
+ * (-Wl,-Bsymbolic) only if it brings one of the shared libraries that `ldd pugmark` shows.
+ *
+ * Units      addresses are bytes in the traced address space; sizes are bytes; times are
+ *            nanoseconds since the trace began, with PM_HAS_CYCLES processor cycles.
+ * Ownership  a batch is borrowed, and so is everything that it points to: both are valid until
+ *            consume() returns. A stream and a code table are valid until finish() returns.
+ * Errors     a callback returns PM_OK. If it fails, it fills the pm_err (err.h) and returns PM_ERR.
+ *            It does not throw C++ exceptions.
+ * Threads    no two threads call one sink object at the same time. A sink with PM_SINK_PER_STREAM
+ *            has one object for each stream. These may run on different threads; merge() joins
+ *            them at the end.
+ * Stability  pugmark refuses a plug-in that was built with another PM_ABI. While PM_ABI stays,
+ *            everything here keeps its meaning and its place. Structs may get new fields at their
+ *            ends, and enums new values. A plug-in need not be rebuilt for these if it follows
+ *            three rules:
+ *            o Walk arrays with pm_event_next() and the pm_*_at() below. They know how far apart
+ *              the elements are; [i] and ++ do not.
+ *            o Skip events of kinds that you do not know.
+ *            o To run with older pugmarks, too, ask PM_HAS_FIELD() before you read a field that
+ *              they may not have. */
 #ifndef PUGMARK_H
 #define PUGMARK_H
 
@@ -41,7 +43,8 @@ extern "C" {
 #define PM_NONE		UINT32_MAX	/* an id that is not there */
 
 /* ---- facts: what a trace knows --------------------------------------------------------------
- * A source offers facts, a sink needs facts; the pipeline compares once, at the start. */
+ * They are what `pugmark info` calls contents. A source offers facts, and a sink needs facts. The
+ * pipeline compares the two once, before the first batch. */
 enum pm_fact {
 	PM_HAS_INSNS	= 1 << 0,	/* instructions: PM_EV_INSN, or blocks that expand to it */
 	PM_HAS_BYTES	= 1 << 1,	/* the instructions' bytes (pm_insn.bytes) */
@@ -244,15 +247,16 @@ struct pm_object {
 	uint64_t lo, hi;		/* mapped text */
 };
 
-/* It grows while a trace runs: indices stay, pointers may move. */
+/* The code table: what ran so far. It grows while a trace runs. Indices stay valid; pointers may
+ * move, so look them up again in each batch. */
 struct pm_code {
 	const struct pm_insn *insn;
 	const struct pm_block *block;
 	const struct pm_object *object;
 	size_t ninsn, nblock, nobject;
-	uint32_t epoch;			/* with another batch another number: the table has begun
-					 * anew, so that it stays small; only for sinks that say
-					 * PM_SINK_EPOCHS */
+	uint32_t epoch;			/* if it differs from the batch before, the table has begun
+					 * anew, and older indices mean nothing. That keeps it
+					 * small. Only sinks with PM_SINK_EPOCHS see it happen */
 };
 
 /* ---- streams and batches -------------------------------------------------------------------- */
@@ -263,7 +267,7 @@ struct pm_stream {
 	const char *name;		/* NULL or e.g. the thread's program */
 };
 
-/* Bytes of every struct in the pugmark that runs: so far apart are elements of arrays. */
+/* Bytes of each struct in the pugmark that runs. Elements of arrays are so far apart. */
 struct pm_sizes {
 	uint32_t sizes;			/* struct pm_sizes itself */
 	uint32_t batch, stream, code;
@@ -272,7 +276,7 @@ struct pm_sizes {
 };
 
 struct pm_batch {
-	const struct pm_sizes *sizes;	/* not NULL for plug-ins; inside pugmark nobody asks */
+	const struct pm_sizes *sizes;	/* never NULL for plug-ins; NULL inside pugmark */
 	const struct pm_stream *stream;
 	const struct pm_code *code;	/* NULL unless PM_HAS_BLOCKS or PM_HAS_BYTES */
 	const struct pm_event *ev;
@@ -289,25 +293,28 @@ struct pm_batch {
 #define PM_HAS_FIELD(bytes, type, field) \
 	((bytes) >= offsetof(type, field) + sizeof(((type *)0)->field))
 
-/* Event @i of the batch, i < b->n; the one behind @ev, which may be the end of all of them. */
+/* Event @i of the batch. @i must be less than b->n. */
 static inline const struct pm_event *pm_event_at(const struct pm_batch *b, size_t i)
 {
 	return (const struct pm_event *)((const char *)b->ev + i * b->sizes->event);
 }
 
+/* The event behind @ev. Behind the last event it is the end of the array, which may be compared but
+ * not read. */
 static inline const struct pm_event *pm_event_next(const struct pm_batch *b,
 						   const struct pm_event *ev)
 {
 	return (const struct pm_event *)((const char *)ev + b->sizes->event);
 }
 
-/* Element @i of an array of @n that are @bytes apart; NULL if there is none. */
+/* Element @i of an array of @n elements that are @bytes apart; NULL if @i is not less than @n. */
 static inline const void *pm_element(const void *array, size_t n, uint32_t i, uint32_t bytes)
 {
 	return i < n ? (const char *)array + (size_t)i * bytes : NULL;
 }
 
-/* What an id stands for; NULL if there is no such thing (PM_NONE is none). */
+/* What the id @id of an event stands for. NULL if the batch has no such element; @id may be
+ * PM_NONE. Borrowed until consume() returns. */
 static inline const struct pm_uop *pm_uop_at(const struct pm_batch *b, uint32_t id)
 {
 	return (const struct pm_uop *)pm_element(b->uop, b->nuop, id, b->sizes->uop);
@@ -348,23 +355,27 @@ static inline const struct pm_object *pm_object_at(const struct pm_batch *b, uin
 }
 
 /* ---- results: a tree of named values, rendered by pugmark as table, JSON, CSV or HTML --------
- * Strings are copied. @name NULL: an element of a list. @unit NULL: a bare number. */
+ * finish() gets a pm_result that is open, and adds values to it. @name is the value's name in the
+ * object that is open; it is NULL in a list. @unit is what is counted ("misses"); NULL: a bare
+ * number. Strings are copied. None of these fails. One thread at a time uses a pm_result. */
 struct pm_result;
-/* Open an object or a list inside the current one; close it again. */
+/* Open an object, or a list, inside the one that is open. pm_result_end() closes it: call it
+ * exactly once for each. */
 void pm_result_begin(struct pm_result *r, const char *name);
 void pm_result_begin_list(struct pm_result *r, const char *name);
 void pm_result_end(struct pm_result *r);
 void pm_result_u64(struct pm_result *r, const char *name, uint64_t v, const char *unit);
 void pm_result_f64(struct pm_result *r, const char *name, double v, const char *unit);
 void pm_result_str(struct pm_result *r, const char *name, const char *v);
-void pm_result_hex(struct pm_result *r, const char *name, uint64_t v);	/* "0x..." in JSON */
+/* A number that is shown in hexadecimal; in JSON it is a string, "0x...". */
+void pm_result_hex(struct pm_result *r, const char *name, uint64_t v);
 void pm_result_null(struct pm_result *r, const char *name);
 void pm_result_bool(struct pm_result *r, const char *name, int v);
 
 /* ---- sinks ---------------------------------------------------------------------------------- */
 enum pm_sink_flag {
-	/* takes PM_EV_BLOCK as it is; without this flag blocks reach the sink expanded to
-	 * instructions, references and branches in program order */
+	/* The sink takes PM_EV_BLOCK. Without this flag it gets the instructions, references and
+	 * branches of each block instead, in program order: some 3.5 times as many events. */
 	PM_SINK_BLOCKS		= 1 << 0,
 	PM_SINK_PER_STREAM	= 1 << 1,	/* one instance per stream; merge() joins them */
 	PM_SINK_WHOLE		= 1 << 2,	/* finish() only if the trace was read to its end */
@@ -382,18 +393,24 @@ struct pm_sink_ops {
 	uint32_t flags;			/* enum pm_sink_flag */
 	const char *name;		/* what users type */
 	const char *about;		/* one line */
-	/* @config: what stands behind the name (`l1d=32k,...`), "" if nothing. NULL on error. */
+	/* Make a sink object. @config is what the user wrote behind the name (`l1d=32k,...`), or
+	 * ""; it is borrowed. NULL on error, with @err filled. */
 	void *(*create)(const char *config, struct pm_err *err);
+	/* Process one batch. Batches of a stream come in order. After PM_ERR no more come. */
 	enum pm_status (*consume)(void *self, const struct pm_batch *b, struct pm_err *err);
-	/* Add @other's counts to @self; only with PM_SINK_PER_STREAM, else NULL. */
+	/* Add the counts of @other to @self; @other is destroyed afterwards. Sinks without
+	 * PM_SINK_PER_STREAM leave it NULL. */
 	void (*merge)(void *self, const void *other);
-	/* The trace is over: flush, and put results into @r (NULL: nobody asked). May be NULL. */
+	/* The trace is over: flush, and add results to @r. @r is NULL if no results are needed. The
+	 * callback may be NULL. */
 	enum pm_status (*finish)(void *self, struct pm_result *r, struct pm_err *err);
-	void (*destroy)(void *self);	/* NULL is fine as argument. May be NULL. */
+	/* Free the object; nothing is called on it afterwards. @self may be NULL, and so may the
+	 * callback. */
+	void (*destroy)(void *self);
 };
 
-/* A plug-in defines this symbol: abi, size, name, create() and consume() at least. It is read once,
- * when the plug-in is loaded. Plug-ins stay loaded until the process ends. */
+/* A plug-in defines this symbol. It must set abi, size, name, create() and consume(). pugmark reads
+ * it once, when it loads the plug-in. Plug-ins stay loaded until the process ends. */
 extern const struct pm_sink_ops pm_plugin;
 
 #ifdef __cplusplus
