@@ -5,13 +5,14 @@
  * Every way of using it: see stolen.h. */
 #include "stolen.h"
 
+typedef __attribute__((regparm(1))) long in_eax(long v);
+
 __attribute__((noinline, regparm(1))) static long thrice(long v)
 {
 	return v * 3;
 }
 
-__attribute__((used)) static long (*const table[4])(long) __attribute__((regparm(1))) = { thrice,
-	thrice, thrice, thrice };
+__attribute__((used)) static in_eax *const table[4] = { thrice, thrice, thrice, thrice };
 
 /* @set finds i in eax, the table in esi. */
 #define CALL(set, how) ({ long r_; asm volatile("push %%ebp; " set "; call *" how "; pop %%ebp" \
