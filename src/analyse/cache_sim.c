@@ -351,7 +351,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	pm_cache_batch(c, b);
 	if (c->segment.n > 65535)
 		return pm_fail_file(err, "cache: more than 65535 address spaces; spaces=shared "
-					 "gives up telling them apart");
+					 "treats all as one");
 	return PM_OK;
 }
 

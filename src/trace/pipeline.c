@@ -493,7 +493,7 @@ static enum pm_status make_parts(struct pm_pipeline *p, uint32_t index, struct p
 		s->part[index] = s->ops->create(s->config, err);
 		if (!s->part[index])
 			return pm_failed(err) ? PM_ERR :
-			       pm_fail_file(err, "'%s' refuses another stream", s->ops->name);
+			       pm_fail_file(err, "'%s' cannot take another stream", s->ops->name);
 	}
 	return PM_OK;
 }

@@ -136,7 +136,7 @@ static enum pm_status get_insn(struct pm_cur *cur, struct pug_code *c, uint64_t 
 	if (in.len > 15 || in.flow > PM_CLASS_SYSCALL || in.isa > PM_ISA_RISCV ||
 	    object > c->code.nobject)
 		return pm_fail(cur->err, pm_cur_at(cur),
-			       "an instruction that cannot be: length %u, class %u, "
+			       "an impossible instruction: length %u, class %u, "
 			       "instruction set %u, object %llu",
 			       in.len, in.flow, in.isa, (unsigned long long)object);
 	in.object = (uint32_t)object - 1u;

@@ -69,7 +69,7 @@ static enum pm_status get_stream(struct pug_reader *r, struct pm_cur *c, uint64_
 	if (pug_string_get(&in, &r->mem, &s.name, "a stream's name") != PM_OK)
 		return PM_ERR;
 	if (index >= PUG_MAX_STREAMS || pid > UINT32_MAX || tid > UINT32_MAX || pm_cur_left(&in))
-		return pm_fail(c->err, at, "a stream that cannot be: number %" PRIu64, index);
+		return pm_fail(c->err, at, "an impossible stream: number %" PRIu64, index);
 	s.index = (uint32_t)index;
 	s.pid = (uint32_t)pid;
 	s.tid = (uint32_t)tid;
@@ -208,14 +208,14 @@ static enum pm_status chunk_head(struct pug_chunk_in *c, struct pug_reader *r, s
 	if (level < PUG_FAST || level > PUG_DENSE || c->left > PUG_MAX_EVENTS || !c->left ||
 	    !nslot || nslot > PUG_MAX_SLOTS)
 		return pm_fail(cur->err, c->at,
-			       "a chunk that cannot be: level %u, %u events, %" PRIu64 " streams",
+			       "an impossible chunk: level %u, %u events, %" PRIu64 " streams",
 			       level, c->left, nslot);
 	if (c->model == PUG_NODES ? ncol != PUG1_NCOL || c->path_bits :
 	    c->model != PUG_PHRASES || ncol != PUG_NCOL || c->path_bits < PUG_BITS_MIN ||
 	    c->path_bits > PUG_PATH_MAX || (c->seen_bits && c->seen_bits < PUG_BITS_MIN) ||
 	    c->seen_bits > PUG_SEEN_MAX)
 		return pm_fail(cur->err, c->at,
-			       "a chunk that cannot be: model %u, %u columns, tables of 2^%u and "
+			       "an impossible chunk: model %u, %u columns, tables of 2^%u and "
 			       "2^%u",
 			       c->model, ncol, c->path_bits, c->seen_bits);
 	c->level = level;
