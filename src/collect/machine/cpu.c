@@ -18,8 +18,10 @@ void cpu_decode_fields(struct cpu_op *op, enum mips_op id, uint32_t w)
 	op->rt = (uint8_t)rt;
 	op->sa = (uint8_t)sa;
 	op->imm = (int16_t)w;
-	if (id >= MIPS_NOPS)
+	if (id >= MIPS_NOPS) {
+		op->imm = (int32_t)w;		/* tells what kind of exception it is */
 		return;
+	}
 	switch (mips_insns[id].class) {
 	case MIPS_CLASS_alu: case MIPS_CLASS_shift: case MIPS_CLASS_cmov:
 		if (w >> 26 >= 8 && w >> 26 < 28) {
@@ -128,6 +130,23 @@ void cpu_reset(struct cpu *c)
 	c->random_base = 0;
 	c->count_offset = 0;
 	cpu_sync(c);
+}
+
+void cpu_set_lines(struct cpu *c)
+{
+	uint32_t config = (uint32_t)c->c0[C0_CONFIG];
+
+	c->cfg.iline = config & CONFIG_IB ? 32 : 16;
+	c->cfg.dline = config & CONFIG_DB ? 32 : 16;
+	c->ishift = c->cfg.iline == 16 ? 4 : 5;
+	c->dshift = c->cfg.dline == 16 ? 4 : 5;
+	c->imask = (CPU_L1_SIZE >> c->ishift) - 1;
+	memset(c->iline, 0xff, sizeof c->iline);
+	for (unsigned i = 0; i < CPU_GRAINS; i++)
+		c->iline[i].op = NULL;
+	memset(c->dptag, 0xff, sizeof c->dptag);
+	memset(c->iptag, 0xff, sizeof c->iptag);
+	memset(c->ddirty, 0, sizeof c->ddirty);
 }
 
 void cpu_sync(struct cpu *c)

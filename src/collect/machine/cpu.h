@@ -42,10 +42,15 @@ enum {
 	ST_IE = 1 << 0, ST_EXL = 1 << 1, ST_ERL = 1 << 2, ST_KSU = 3 << 3, ST_UX = 1 << 5,
 	ST_SX = 1 << 6, ST_KX = 1 << 7, ST_IM = 0xff00, ST_BEV = 1 << 22, ST_RE = 1 << 25,
 	ST_FR = 1 << 26, ST_CU0 = 1 << 28, ST_CU1 = 1 << 29,
+	/* TS tells of hardware that broke; the others are 0 */
+	ST_ZERO = 1 << 24 | 1 << 23 | 1 << 21 | 1 << 19,
 };
+#define CONFIG_DB	0x10u		/* data lines of 32 bytes, not 16 */
+#define CONFIG_IB	0x20u
 #define CAUSE_BD	0x80000000u
 #define CAUSE_TI	0x40000000u
 #define CAUSE_IV	0x00800000u
+#define CAUSE_WP	0x00400000u	/* a postponed watch exception; seen by software on release 2 */
 
 enum cpu_exc {
 	EXC_INT, EXC_MOD, EXC_TLBL, EXC_TLBS, EXC_ADEL, EXC_ADES, EXC_IBE, EXC_DBE, EXC_SYS, EXC_BP,
@@ -116,8 +121,8 @@ struct cpu_tlb_entry {
 };
 
 /* What the processor sees of the world. All addresses are physical. A fill or write-back is one
- * whole line; read and write are uncached, 1 to 8 bytes inside one doubleword; *val and val are
- * numbers, in the processor's byte order. False: bus error, and nothing was changed. */
+ * whole line; read and write are uncached, 1 to 8 bytes inside one doubleword (a store of 3, 5, 6
+ * or 7 is part of a register); *val and val are numbers, in the processor's byte order. False: bus error, and nothing was changed. */
 struct cpu_bus {
 	bool (*fill)(void *ctx, uint64_t pa, void *line, unsigned n, bool fetch);
 	bool (*writeback)(void *ctx, uint64_t pa, const void *line, unsigned n);
@@ -241,6 +246,21 @@ static inline void cpu_copy_line(void *to, const void *from, unsigned n)
 		__builtin_memcpy(to, from, n);
 }
 
+/* Of an uncached store of @size bytes at @pa, what byte @i and those behind it write to one word:
+ * how many bytes, and in *v what number. Records of the bus hold a word at most. */
+static inline unsigned cpu_word_of(uint64_t pa, unsigned size, unsigned i, uint64_t val, bool be,
+				   uint32_t *v)
+{
+	unsigned n = 4 - ((unsigned)(pa + i) & 3);
+
+	if (n > size - i)
+		n = size - i;
+	*v = (uint32_t)(val >> 8 * (be ? size - i - n : i));
+	if (n < 4)
+		*v &= (1u << 8 * n) - 1;
+	return n;
+}
+
 struct cpu *cpu_new(const struct cpu_config *cfg, const struct cpu_bus *bus, void *ctx);
 void cpu_free(struct cpu *c);
 void cpu_reset(struct cpu *c);
@@ -266,6 +286,10 @@ static inline void cpu_budget(struct cpu *c, uint64_t ticks)
 	c->left = (int64_t)ticks;
 }
 
+static inline bool cpu_watch_due(const struct cpu *c)
+{
+	return c->cause & CAUSE_WP && !(c->status & (ST_EXL | ST_ERL));
+}
 bool cpu_irq_pending(const struct cpu *c);
 void cpu_interrupt(struct cpu *c);
 /* Set or clear interrupt line @n (2..7); 7 is the timer's own. */
@@ -280,6 +304,8 @@ uint32_t cpu_cause(const struct cpu *c);
 uint64_t cpu_cp0_get(const struct cpu *c, unsigned n);
 /* Set it as it is (snapshots, IMS, gdb), then call cpu_sync(). */
 void cpu_cp0_set(struct cpu *c, unsigned n, uint64_t v);
+/* Lines as Config.IB and DB say; nothing is in the primary caches. Then cpu_sync(). */
+void cpu_set_lines(struct cpu *c);
 /* Everything derived follows the state again: after any change from outside. */
 void cpu_sync(struct cpu *c);
 
@@ -293,6 +319,8 @@ bool cpu_locate(struct cpu *c, uint64_t va, uint64_t *pa, uint8_t **at);
  * c->exc is to be raised. */
 bool cpu_load(struct cpu *c, uint64_t va, unsigned size, uint64_t *val);
 bool cpu_store(struct cpu *c, uint64_t va, unsigned size, uint64_t val);
+/* A store that does not happen, with the exceptions of one that does: sc without a link. */
+bool cpu_store_checked(struct cpu *c, uint64_t va, unsigned size);
 /* lwl lwr ldl ldr: the aligned unit is loaded and merged into @reg; likewise the stores. */
 bool cpu_load_part(struct cpu *c, uint64_t va, enum mips_op op, uint64_t *reg);
 bool cpu_store_part(struct cpu *c, uint64_t va, enum mips_op op, uint64_t reg);
@@ -301,6 +329,8 @@ struct cpu_iline *cpu_fetch(struct cpu *c, uint64_t pc, uint32_t *word, bool *ok
 void cpu_raise(struct cpu *c, uint64_t pc, bool bd);	/* c->exc; pc becomes the vector */
 bool cpu_cp0_op(struct cpu *c, enum mips_op op, uint32_t word);
 bool cpu_cache_op(struct cpu *c, unsigned op, uint64_t va);
+/* A format or function that is reserved: Unimplemented Operation, in c->exc and FCR31. */
+void cpu_fpu_reserved(struct cpu *c);
 bool cpu_fpu_op(struct cpu *c, enum mips_op op, uint32_t word);
 /* Where single register @r is in fpr[] seen as 32-bit halves: without FR, odd ones are upper
  * halves. */

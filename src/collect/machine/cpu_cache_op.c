@@ -150,10 +150,9 @@ bool cpu_cache_op(struct cpu *c, unsigned op, uint64_t va)
 	va = wrap(c, va);
 	il = (unsigned)(va & (CPU_L1_SIZE - 1)) >> c->ishift;
 	dl = (unsigned)(va & (CPU_L1_SIZE - 1)) >> c->dshift;
-	/* all but index operations on primary caches translate */
-	if (what >= CACHE_CREATE_DIRTY || (op & 2))
-		if (!cpu_translate(c, va, ACC_LOAD, &x, false))
-			return false;
+	/* index operations, too: they do without the physical address, not without a valid one */
+	if (!cpu_translate(c, va, ACC_LOAD, &x, false))
+		return false;
 	if (op == 0x20) {			/* write back D, invalidate I: by hit */
 		if (c->dptag[dl] == (x.pa >> c->dshift << c->dshift))
 			cpu_d_writeback(c, dl);

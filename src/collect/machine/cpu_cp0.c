@@ -29,6 +29,14 @@ void cpu_check_irq(struct cpu *c)
 		c->attn = true;
 }
 
+/* A watch exception that was postponed is taken before the next instruction: interp.h does it as it
+ * is entered. */
+static void check_watch(struct cpu *c)
+{
+	if (cpu_watch_due(c))
+		c->attn = true;
+}
+
 /* Rights that came from entry @e end: cpu.h (4). */
 static void tlb_forget(struct cpu *c, const struct cpu_tlb_entry *e)
 {
@@ -170,6 +178,7 @@ void cpu_eret(struct cpu *c)
 	c->llbit = false;
 	set_mode(c);
 	cpu_check_irq(c);
+	check_watch(c);
 }
 
 /* ---- coprocessor 0 -------------------------------------------------------------------------- */
@@ -201,6 +210,8 @@ uint32_t cpu_cause(const struct cpu *c)
 
 	if (c->cfg.r2 && c->ip & 0x8000)
 		v |= CAUSE_TI;
+	if (!c->cfg.r2)
+		v &= ~CAUSE_WP;
 	return v;
 }
 
@@ -235,8 +246,13 @@ void cpu_cp0_set(struct cpu *c, unsigned n, uint64_t v)
 		break;
 	case C0_STATUS: c->status = (uint32_t)v; break;
 	case C0_CAUSE:
-		c->cause = (uint32_t)v & (CAUSE_BD | CAUSE_IV | 0x3000037cu);
+		c->cause = (uint32_t)v & (CAUSE_BD | CAUSE_IV | CAUSE_WP | 0x3000037cu);
 		c->ip = (uint32_t)v & 0xfc00;
+		break;
+	case C0_CONFIG:
+		c->c0[n] = v;
+		if (!c->cfg.r2)
+			cpu_set_lines(c);
 		break;
 	default: c->c0[n & 31] = v;
 	}
@@ -283,6 +299,30 @@ static uint64_t mfc0(struct cpu *c, unsigned n, unsigned sel)
 	}
 }
 
+/* Config's fields that software writes are K0, CU, and on the R4400 the primary caches' line sizes.
+ * What was in a cache of other lines is lost to it; dirty lines go to memory. */
+static void write_config(struct cpu *c, uint32_t w)
+{
+	uint32_t old = (uint32_t)c->c0[C0_CONFIG], may = c->cfg.r2 ? 7 : 0x3f;
+
+	/* a secondary line holds whole primary ones */
+	if (c->sdata && c->cfg.sline < 32)
+		may &= ~(CONFIG_IB | CONFIG_DB);
+	w = (old & ~may) | (w & may);
+	if (!((old ^ w) & may))
+		return;
+	if ((old ^ w) & (CONFIG_IB | CONFIG_DB)) {
+		for (unsigned i = 0; i < CPU_L1_SIZE >> c->dshift; i++)
+			cpu_d_writeback(c, i);
+		c->c0[C0_CONFIG] = SIGN32(w);
+		cpu_set_lines(c);
+		cpu_sync(c);
+	} else {
+		c->c0[C0_CONFIG] = SIGN32(w);
+		cpu_drop_tags(c);
+	}
+}
+
 static void mtc0(struct cpu *c, unsigned n, unsigned sel, uint64_t v)
 {
 	uint32_t w = (uint32_t)v, old;
@@ -326,12 +366,13 @@ static void mtc0(struct cpu *c, unsigned n, unsigned sel, uint64_t v)
 		break;
 	case C0_STATUS:
 		old = c->status;
-		c->status = w;
+		c->status = c->cfg.r2 ? w : w & ~ST_ZERO;
 		if ((old ^ w) & (ST_KX | ST_SX | ST_UX | ST_ERL))
 			new_space(c);
 		else
 			set_mode(c);
 		cpu_check_irq(c);
+		check_watch(c);
 		break;
 	case C0_CAUSE:
 		c->cause = (c->cause & ~0x300u) | (w & 0x300);
@@ -341,10 +382,7 @@ static void mtc0(struct cpu *c, unsigned n, unsigned sel, uint64_t v)
 		break;
 	case C0_EPC: case C0_ERROREPC: c->c0[n] = v; break;
 	case C0_CONFIG:
-		old = (uint32_t)c->c0[n];
-		c->c0[n] = SIGN32((old & ~7u) | (w & 7));
-		if ((old ^ w) & 7)
-			cpu_drop_tags(c);
+		write_config(c, w);
 		break;
 	case C0_LLADDR: c->c0[n] = w; break;
 	case C0_WATCHLO:

@@ -322,10 +322,14 @@ static bool watch_hit(struct cpu *c, uint64_t pa, enum cpu_access acc)
 {
 	uint64_t lo = c->c0[C0_WATCHLO];
 
-	if (!(lo & (acc == ACC_STORE ? 1 : 2)) || acc == ACC_FETCH || c->status & ST_EXL)
+	if (!(lo & (acc == ACC_STORE ? 1 : 2)) || acc == ACC_FETCH)
 		return false;
 	if ((pa >> 3) != (((c->c0[C0_WATCHHI] & 15) << 32 | (lo & 0xfffffff8)) >> 3))
 		return false;
+	if (c->status & (ST_EXL | ST_ERL)) {		/* postponed: cpu_watch_due() */
+		c->cause |= CAUSE_WP;
+		return false;
+	}
 	c->exc = EXC_WATCH;
 	return true;
 }
@@ -345,6 +349,8 @@ static int d_line(struct cpu *c, uint64_t va, const struct cpu_xlat *x, bool sto
 	}
 	if (store && !c->ddirty[line])
 		c->ddirty[line] = true;
+	if (reversed(c))
+		return (int)line;
 	if (c->dtag[g].r != tag) {
 		c->dtag[g].r = c->dtag[g].w = NO_TAG;
 		if (!(c->c0[C0_WATCHLO] & 3))
@@ -386,6 +392,8 @@ bool cpu_load(struct cpu *c, uint64_t va, unsigned size, uint64_t *val)
 	if (!cpu_translate(c, va, ACC_LOAD, &x, false) || watch_hit(c, x.pa, ACC_LOAD))
 		return false;
 	c->last_pa = x.pa;
+	va ^= reversal(c, size);
+	x.pa ^= reversal(c, size);
 	if (!cached(c, &x)) {
 		if (c->bus->read(c->ctx, x.pa, size, val, false))
 			return true;
@@ -407,6 +415,8 @@ bool cpu_store(struct cpu *c, uint64_t va, unsigned size, uint64_t val)
 		return address_error(c, va, ACC_STORE);
 	if (!cpu_translate(c, va, ACC_STORE, &x, false) || watch_hit(c, x.pa, ACC_STORE))
 		return false;
+	va ^= reversal(c, size);
+	x.pa ^= reversal(c, size);
 	if (!cached(c, &x)) {
 		if (c->bus->write(c->ctx, x.pa, size, val))
 			return true;
@@ -419,6 +429,16 @@ bool cpu_store(struct cpu *c, uint64_t va, unsigned size, uint64_t val)
 	return true;
 }
 
+bool cpu_store_checked(struct cpu *c, uint64_t va, unsigned size)
+{
+	struct cpu_xlat x;
+
+	va = wrap(c, va);
+	if (va & (size - 1))
+		return address_error(c, va, ACC_STORE);
+	return cpu_translate(c, va, ACC_STORE, &x, false) && !watch_hit(c, x.pa, ACC_STORE);
+}
+
 /* Which bytes of the aligned unit an lwl, lwr... touches: numeric byte 0 is the least
  * significant. */
 static void part(const struct cpu *c, uint64_t va, enum mips_op op, unsigned *size, unsigned *lo,
@@ -429,7 +449,7 @@ static void part(const struct cpu *c, uint64_t va, enum mips_op op, unsigned *si
 
 	*size = mips_ref_size(op);
 	k = (unsigned)(va & (*size - 1));
-	if (c->cfg.big_endian)
+	if (c->cfg.big_endian != reversed(c))
 		k = *size - 1 - k;		/* now: numeric position of the addressed byte */
 	if (left) {				/* bytes k..0 go to the top of the register */
 		*lo = 0;
@@ -452,6 +472,8 @@ bool cpu_load_part(struct cpu *c, uint64_t va, enum mips_op op, uint64_t *reg)
 	part(c, va, op, &size, &lo, &n, &shift);
 	if (!cpu_translate(c, va, ACC_LOAD, &x, false) || watch_hit(c, x.pa, ACC_LOAD))
 		return false;
+	va ^= reversal(c, size);
+	x.pa ^= reversal(c, size);
 	if (!cached(c, &x)) {
 		if (!c->bus->read(c->ctx, x.pa & ~(uint64_t)(size - 1), size, &v, false)) {
 			c->exc = EXC_DBE;
@@ -472,8 +494,7 @@ bool cpu_load_part(struct cpu *c, uint64_t va, enum mips_op op, uint64_t *reg)
 
 bool cpu_store_part(struct cpu *c, uint64_t va, enum mips_op op, uint64_t reg)
 {
-	unsigned size, lo, n, shift;
-	uint64_t v;
+	unsigned size, lo, n, shift, at;
 	struct cpu_xlat x;
 
 	va = wrap(c, va);
@@ -481,28 +502,21 @@ bool cpu_store_part(struct cpu *c, uint64_t va, enum mips_op op, uint64_t reg)
 	if (!cpu_translate(c, va, ACC_STORE, &x, false) || watch_hit(c, x.pa, ACC_STORE))
 		return false;
 	reg >>= 8 * shift;
-	/* numeric byte lo + i is written: its address */
+	va ^= reversal(c, size);
+	x.pa ^= reversal(c, size);
+	/* numeric bytes lo to lo + n - 1 are written: where in the unit the lowest address is */
+	at = c->cfg.big_endian ? size - lo - n : lo;
 	if (!cached(c, &x)) {
-		for (unsigned i = 0; i < n; i++) {
-			unsigned k = c->cfg.big_endian ? size - 1 - (lo + i) : lo + i;
-
-			if (!c->bus->write(c->ctx, (x.pa & ~(uint64_t)(size - 1)) + k, 1,
-					   reg >> 8 * i & 0xff)) {
-				c->exc = EXC_DBE;
-				return false;
-			}
-		}
-		return true;
+		if (n < 8)
+			reg &= (1ULL << 8 * n) - 1;
+		if (c->bus->write(c->ctx, (x.pa & ~(uint64_t)(size - 1)) + at, n, reg))
+			return true;
+		c->exc = EXC_DBE;
+		return false;
 	}
 	if (d_line(c, va, &x, true) < 0)
 		return false;
-	v = 0;
-	for (unsigned i = 0; i < n; i++) {
-		unsigned k = c->cfg.big_endian ? size - 1 - (lo + i) : lo + i;
-
-		v = reg >> 8 * i & 0xff;
-		c->ddata[(va & (CPU_L1_SIZE - 1) & ~(size - 1)) + k] = (uint8_t)v;
-	}
+	put_bytes(c, c->ddata + (va & (CPU_L1_SIZE - 1) & ~(size - 1)) + at, reg, n);
 	return true;
 }
 
@@ -521,6 +535,8 @@ struct cpu_iline *cpu_fetch(struct cpu *c, uint64_t pc, uint32_t *word, bool *ok
 	}
 	if (!cpu_translate(c, pc, ACC_FETCH, &x, false))
 		return NULL;
+	pc ^= reversal(c, 4);
+	x.pa ^= reversal(c, 4);
 	if (!cached(c, &x)) {
 		if (!c->bus->read(c->ctx, x.pa, 4, &v, true)) {
 			c->exc = EXC_IBE;
@@ -533,6 +549,11 @@ struct cpu_iline *cpu_fetch(struct cpu *c, uint64_t pc, uint32_t *word, bool *ok
 	line = (unsigned)(pc & (CPU_L1_SIZE - 1)) >> c->ishift;
 	if (c->iptag[line] != (x.pa >> c->ishift << c->ishift) && !cpu_i_fill(c, line, pc, x.pa))
 		return NULL;
+	if (reversed(c)) {		/* its words are not in the line's order: one at a time */
+		*word = word_at(c, c->idata + (pc & (CPU_L1_SIZE - 1)));
+		*ok = true;
+		return NULL;
+	}
 	il = &c->iline[line];
 	if (!il->op)
 		i_decode(c, line, pc);

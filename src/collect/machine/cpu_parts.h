@@ -35,13 +35,28 @@ static inline bool addr64(const struct cpu *c, enum cpu_mode m)
 	return c->status & (m == KERNEL ? ST_KX : m == SUPERVISOR ? ST_SX : ST_UX);
 }
 
+/* Status.RE: user programs of the other byte order. Memory stays doublewords of the machine's order;
+ * where in one something lies is reversed. */
+static inline bool reversed(const struct cpu *c)
+{
+	return c->status & ST_RE && mode_of(c) == USER;
+}
+
+/* What an aligned address of @size bytes is XORed with. */
+static inline unsigned reversal(const struct cpu *c, unsigned size)
+{
+	return reversed(c) ? 8 - size : 0;
+}
+
 /* Tags of other modes and address spaces never match again: cpu.h (3). The salt sits in address
- * bits 42 to 57, which are copies of one another in every valid address. */
+ * bits 42 to 57, which are copies of one another in every valid address. A reversed user program
+ * never has tags: all that it does takes the slow path. */
 static inline void set_mode(struct cpu *c)
 {
 	enum cpu_mode m = mode_of(c);
 
-	c->salt = c->asid_salt | (uint64_t)(m + (c->status & ST_ERL ? 3 : 0)) << 42;
+	c->salt = c->asid_salt |
+		  (uint64_t)(reversed(c) ? 6 : m + (c->status & ST_ERL ? 3 : 0)) << 42;
 	c->ok64 = !c->cfg.r2 && (m == KERNEL || addr64(c, m));
 	c->cp0_ok = m == KERNEL || (c->status & ST_CU0);
 }

@@ -97,6 +97,11 @@ static bool trap(struct cpu *c, unsigned fl)
 	return false;
 }
 
+void cpu_fpu_reserved(struct cpu *c)
+{
+	trap(c, FE);
+}
+
 static uint32_t get_s(const struct cpu *c, unsigned r)
 {
 	return ((const uint32_t *)c->fpr)[cpu_fpr_single(c, r)];

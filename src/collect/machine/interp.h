@@ -167,6 +167,14 @@ void RUN(struct cpu *c)
 	c->scratch[1] = (struct cpu_op){ .go = &&L_transfer, .sa = 0xff };
 	c->step[1] = (struct cpu_op){ .go = &&L_stepped, .sa = 0xff };
 
+	if (unlikely(cpu_watch_due(c)) && left > 0 && !c->attn) {
+		c->cause &= ~CAUSE_WP;
+		c->exc = EXC_WATCH;
+		c->exceptions++;
+		c->left = --left;
+		cpu_raise(c, pc, c->in_delay);
+		pc = c->pc;
+	}
 enter:
 	if (left <= 0 || c->attn) {
 		c->left = left;
@@ -614,6 +622,9 @@ ll:
 }
 OP(sc)
 	if (!c->llbit) {
+		SLOW;
+		if (!cpu_store_checked(c, RS + (uint64_t)(int64_t)op->imm, 4))
+			goto raise;
 		W(0);
 		NEXT;
 	}
@@ -621,6 +632,9 @@ OP(sc)
 OP(scd)
 	NEED64;
 	if (!c->llbit) {
+		SLOW;
+		if (!cpu_store_checked(c, RS + (uint64_t)(int64_t)op->imm, 8))
+			goto raise;
 		W(0);
 		NEXT;
 	}
@@ -711,7 +725,20 @@ OP(swc2)
 OP(sdc2)
 	c->exc_ce = 2;		/* there is no coprocessor 2: usable or not, nothing answers */
 	RAISE(c->status >> 30 & 1 ? EXC_RI : EXC_CPU);
-OP(reserved)	RAISE(EXC_RI);
+OP(reserved)
+	word = c->isa & MIPS_ISA_r2 ? 0 : (uint32_t)op->imm;
+	if (word >> 26 == 16 && !c->cp0_ok) {
+		c->exc_ce = 0;
+		RAISE(EXC_CPU);
+	}
+	if (word >> 26 == 17) {
+		NEEDFPU;
+		if (word >> 25 & 1) {		/* a format or a function of one */
+			cpu_fpu_reserved(c);
+			goto raise;
+		}
+	}
+	RAISE(EXC_RI);
 
 OP(dmfc0)	NEED64; goto cp0;
 OP(dmtc0)	NEED64; goto cp0;

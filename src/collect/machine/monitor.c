@@ -223,16 +223,11 @@ void monitor_uncached(struct monitor *m, const struct cpu *c, bool write, bool f
 		if (m->cat) {
 			enum cat_kind kind = write ? CAT_WRITE : CAT_READ;
 
-			if (size == 8) {
-				uint32_t lo = (uint32_t)val, hi = (uint32_t)(val >> 32);
+			uint32_t v;
 
-				cat_put(m->cat, kind, 4, (uint32_t)c->nbranch, (uint32_t)pa,
-					m->big_endian ? hi : lo);
-				cat_put(m->cat, kind, 4, (uint32_t)c->nbranch, (uint32_t)pa + 4,
-					m->big_endian ? lo : hi);
-			} else {
-				cat_put(m->cat, kind, size, (uint32_t)c->nbranch, (uint32_t)pa,
-					(uint32_t)val);
+			for (unsigned i = 0, n; i < size; i += n) {
+				n = cpu_word_of(pa, size, i, val, m->big_endian, &v);
+				cat_put(m->cat, kind, n, (uint32_t)c->nbranch, (uint32_t)pa + i, v);
 			}
 		}
 		if (m->bus) {

@@ -7,9 +7,10 @@
  *   end - 8    8  FNV-1a hash of everything before it, little-endian
  * Items: every row of cpu_fields[], "sdata" "sptag" "sflags" with a secondary cache, every row of
  * board_fields[], "image" (u64 sectors of the disk image, 0: none, u64 machine_disk_sum()), "stop"
- * (u32, only of a machine that is off or was reset), then "page" (u32 number, 4096 bytes) for each page of RAM that is not zero,
- * "sector" (u64 number, 512 bytes) for each that the guest wrote, "end". Bytes are the host's own
- * layout: a snapshot goes on where it was made, and says so if the layout differs. */
+ * (u32, only of a machine that is off or was reset), then "page" (u32 number, 4096 bytes) for each
+ * page of RAM that is not zero, "sector" (u64 number, 512 bytes) for each that the guest wrote,
+ * "end". Bytes are the host's own layout: a snapshot goes on where it was made, and says so if the
+ * layout differs. */
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>

@@ -35,6 +35,8 @@ static inline unsigned bucket_of(uint32_t word)
 	}
 }
 
+#define BC1_CC 0x001c0000u		/* bc1f...: which condition */
+
 enum mips_op mips_decode(uint32_t word, unsigned isa)
 {
 	unsigned b = bucket_of(word);
@@ -42,8 +44,12 @@ enum mips_op mips_decode(uint32_t word, unsigned isa)
 	for (unsigned i = bucket[b]; i < bucket[b + 1]; i++) {
 		const struct mips_insn *m = &mips_insns[row[i]];
 
-		if ((word & m->mask) == m->match && (m->isa & isa))
-			return row[i];
+		if ((word & m->mask) != m->match || !(m->isa & isa))
+			continue;
+		/* MIPS I to III have one condition */
+		if (word >> 21 == 0x45000000 >> 21 && word & BC1_CC && !(isa & MIPS_ISA_r2))
+			break;
+		return row[i];
 	}
 	return MIPS_RESERVED;
 }
