@@ -1,77 +1,76 @@
 /* SPDX-License-Identifier: MIT */
 /* batch.c - batches of events, to the pipeline */
-#include <assert.h>
-
 #include "collect/consume/trace_state.h"
 
-void trace_fail(struct tracer *t, const char *what)
+void trace_fail(struct consumer *w, const char *what)
 {
-	if (t->failed)
+	if (w->failed)
 		return;
-	t->failed = true;
-	t->result.st = pm_fail(&t->result.err, 0,
+	w->failed = true;
+	w->result.st = pm_fail(&w->result.err, 0,
 			       "the trace buffer of a traced process is damaged: %s", what);
 }
 
 /* Whoever waits for us does not want to wait any longer. */
-void stop_early(struct tracer *t)
+void stop_early(struct consumer *w)
 {
-	if (!__atomic_load_n(&t->main->abandoned, __ATOMIC_RELAXED) || t->failed)
+	if (!__atomic_load_n(&w->trace->abandoned, __ATOMIC_RELAXED) || w->failed)
 		return;
-	t->failed = true;
-	t->result.st = pm_fail(&t->result.err, 0, "interrupted: what follows in the trace is lost");
+	w->failed = true;
+	w->result.st = pm_fail(&w->result.err, 0, "interrupted: what follows in the trace is lost");
 }
 
 /* Events since the last chain come here. */
-void place_events(struct tracer *t)
+void place_events(struct consumer *w)
 {
-	if (t->nev == t->placed)
+	if (w->nev == w->placed)
 		return;
-	t->id[t->nid++] = PM_CHAIN_EVENTS | (uint32_t)(t->nev - t->placed);
-	t->placed = t->nev;
+	w->id[w->nid++] = PM_CHAIN_EVENTS | (uint32_t)(w->nev - w->placed);
+	w->placed = w->nev;
 }
 
-void trace_flush(struct tracer *t, struct stream *st)
+void trace_flush(struct consumer *w, struct stream *st)
 {
-	struct pm_pipeline *to = t->o.pipeline;
+	struct pm_pipeline *to = w->trace->o.pipeline;
 	struct pm_packed packed;
 	struct pm_batch b = { .stream = st->s,
-			      .code = &t->code,
-			      .ev = t->ev,
-			      .n = t->nev,
-			      .rare = t->rare,
-			      .nrare = t->nrare,
-			      .arena = t->text.p,
-			      .narena = t->text.n,
+			      .code = &w->code,
+			      .ev = w->ev,
+			      .n = w->nev,
+			      .rare = w->rare,
+			      .nrare = w->nrare,
+			      .arena = w->text.p,
+			      .narena = w->text.n,
 			      .first_insn = st->insns };
 
-	assert(t->nev <= BATCH_ROOM);					/* (3) */
-	if (!t->nev && !t->nid)
+	PM_INVARIANT(3, w->nev <= BATCH_ROOM && w->nid <= BATCH &&
+			w->nref <= PACK_REFS + BATCH + 1 && w->placed <= w->nev);
+	if (!w->nev && !w->nid)
 		return;
-	if (t->packs) {
-		place_events(t);
+	if (w->packs) {
+		place_events(w);
 		packed = (struct pm_packed){
-			.chains = { t->chain, t->chain_part, t->chain_ref,
-				    __atomic_load_n(&t->main->nsource, __ATOMIC_RELAXED) },
-			.id = t->id,
-			.n = t->nid,
-			.addr = t->addr,
-			.nref = t->nref,
+			.chains = { w->chain, w->chain_part, w->chain_ref,
+				    __atomic_load_n(&w->trace->nsource, __ATOMIC_RELAXED) },
+			.id = w->id,
+			.n = w->nid,
+			.addr = w->addr,
+			.nref = w->nref,
 			.insns = st->unsent,
 		};
 	}
-	for (size_t i = 0; i < t->nrare; i++)		/* offsets became pointers */
-		t->rare[i].name = t->rare[i].name ?
-			(const char *)t->text.p + ((uintptr_t)t->rare[i].name - 1) : NULL;
-	if (!t->failed && (t->packs ? pm_pipeline_push_packed(to, &b, &packed, &t->result.err) :
-				      pm_pipeline_push(to, &b, &t->result.err)) != PM_OK) {
-		t->failed = true;
-		t->result.st = PM_ERR;
+	for (size_t i = 0; i < w->nrare; i++)		/* offsets became pointers */
+		w->rare[i].name = w->rare[i].name ?
+			(const char *)w->text.p + ((uintptr_t)w->rare[i].name - 1) : NULL;
+	if (!w->failed && (w->packs ? pm_pipeline_push_packed(to, &b, &packed, &w->result.err) :
+				      pm_pipeline_push(to, &b, &w->result.err)) != PM_OK) {
+		w->failed = true;
+		w->result.st = PM_ERR;
 	}
-	t->idle = t->dropped ? pm_pipeline_idle(t->o.pipeline) : 0;
+	w->idle = w->dropped ? pm_pipeline_idle(w->trace->o.pipeline) : 0;
 	st->insns += st->unsent;
-	t->ninsns += st->unsent;
+	w->ninsns += st->unsent;
 	st->unsent = 0;
-	t->nev = t->nrare = t->text.n = 0;
-	t->nid = t->nref = t->placed = 0;
+	w->nev = w->nrare = w->text.n = 0;
+	w->nid = w->nref = w->placed = 0;
 }

@@ -10,21 +10,17 @@
 #include "base/thread.h"
 #include "collect/consume/trace_state.h"
 
-/* Bytes at the end of what the controller sees of a chunk, a quarter of its guard pages, of which
- * nothing is consumed: who goes by a number's word looks at the next one before it looks where the
- * buffer ends. */
-#define SLACK		16384u
-#define MAX_WORKERS	8		/* consumers: each reserves some GiB of addresses */
+#define MAX_CONSUMERS	8		/* consumers: each reserves some GiB of addresses */
 
 /* Records that straight code expands, up to the first that it cannot; returns that one's place.
  * HOT: everything that was executed passes through here. What one round waits for of the round
  * before is `p` and `ev` alone. */
-static const uint8_t *expand(struct tracer *t, struct stream *st, const uint8_t *p,
+static const uint8_t *expand(struct consumer *w, struct stream *st, const uint8_t *p,
 			     const uint8_t *end)
 {
-	const struct expansion *expansion = t->expansion;
+	const struct expansion *expansion = w->expansion;
 	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24);
-	struct pm_event *ev = t->ev + t->nev, *const full = t->ev + BATCH;
+	struct pm_event *ev = w->ev + w->nev, *const full = w->ev + BATCH;
 	uint64_t insns = 0;
 	uint32_t word = word_at(p), next;
 
@@ -41,23 +37,23 @@ static const uint8_t *expand(struct tracer *t, struct stream *st, const uint8_t 
 		p += record;
 		word = next;
 	}
-	t->nev = (size_t)(ev - t->ev);
+	w->nev = (size_t)(ev - w->ev);
 	st->unsent += insns;
 	return p;
 }
 
-/* HOT for programs of which little is wanted: records that the pipeline would drop. t->idle is not
+/* HOT for programs of which little is wanted: records that the pipeline would drop. w->idle is not
  * 0 if it would drop the next one as well, were it known and whole. One round waits for the one
  * before from a record's length to the next number. */
-static const uint8_t *drop(struct tracer *t, struct stream *st, const uint8_t *p,
+static const uint8_t *drop(struct consumer *w, struct stream *st, const uint8_t *p,
 			   const uint8_t *end)
 {
 	const uint32_t cut_word = RT_NOTE(RT_N_CUT, 24);
-	uint64_t rsp = st->known[KNOWN_RSP], left = t->idle, lost = 0;
+	uint64_t rsp = st->known[KNOWN_RSP], left = w->idle, lost = 0;
 	uint32_t word = word_at(p), next;
 
 	while (!(word & 0x80000000u)) {
-		const struct dropped *g = &t->dropped[RT_RECORD_NUMBER(word)];
+		const struct dropped *g = &w->dropped[RT_RECORD_NUMBER(word)];
 		const uint32_t record = RT_RECORD_SIZE(word);
 		uint64_t base = rsp;
 
@@ -78,47 +74,48 @@ static const uint8_t *drop(struct tracer *t, struct stream *st, const uint8_t *p
 		word = next;
 	}
 	st->known[KNOWN_RSP] = rsp;
-	t->idle = left;
+	w->idle = left;
 	st->unsent += lost;
 	if (lost)
-		t->ev[t->nev++] =
+		w->ev[w->nev++] =
 			(struct pm_event){ .kind = PM_EV_LOST, .id = PM_NONE, .value = lost };
 	return p;
 }
 
 /* @open: what was executed ends at the first word that is zero, in @end at the latest. Behind a
  * chunk's end there is more memory. */
-static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const uint8_t *end,
+static void consume(struct consumer *w, struct stream *st, const uint8_t *p, const uint8_t *end,
 		    bool open)
 {
-	const uint32_t nsource = __atomic_load_n(&t->main->nsource, __ATOMIC_ACQUIRE);
-	bool news = t->nev; /* that the pipeline has to see before it can say what it will drop */
+	const uint32_t nsource = __atomic_load_n(&w->trace->nsource, __ATOMIC_ACQUIRE);
+	bool news = w->nev; /* that the pipeline has to see before it can say what it will drop */
 
-	if (__atomic_load_n(&t->main->too_many, __ATOMIC_RELAXED))
-		trace_fail(t, "more blocks than there are numbers");
-	while (p < end && !t->failed) {
+	if (__atomic_load_n(&w->trace->too_many, __ATOMIC_RELAXED))
+		trace_fail(w, "more blocks than there are numbers");
+	while (p < end && !w->failed) {
 		const uint8_t *from;
 		uint32_t word, number, size;
 		size_t n;
 
-		if (t->dropped) {
-			if (news && t->idle)
-				trace_flush(t, st);
+		PM_INVARIANT(6, end - p <= (ptrdiff_t)(st->layout.stride - SLACK));
+		if (w->dropped) {
+			if (news && w->idle)
+				trace_flush(w, st);
 			news = false;
 			from = p;
-			p = drop(t, st, p, end);
-			if (!t->idle && p < end)
-				p = expand(t, st, p, end);
-			if (p != from && t->nev <= BATCH && !t->failed)
+			p = drop(w, st, p, end);
+			if (!w->idle && p < end)
+				p = expand(w, st, p, end);
+			if (p != from && w->nev <= BATCH && !w->failed)
 				continue;
 		} else {
-			p = t->packs ? consume_packed(t, st, p, end, nsource)
-				     : expand(t, st, p, end);
+			p = w->packs ? consume_packed(w, st, p, end, nsource)
+				     : expand(w, st, p, end);
 		}
-		if (p >= end || t->failed)
+		if (p >= end || w->failed)
 			return;
-		if (t->nev > BATCH) {
-			trace_flush(t, st);
+		if (w->nev > BATCH) {
+			trace_flush(w, st);
 			continue;
 		}
 		news = true;
@@ -126,10 +123,10 @@ static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const
 		if (word & 0x80000000u) {
 			size = RT_NOTE_SIZE(word);
 			if (size > (size_t)(end - p) - 4 || size & 3) {
-				trace_fail(t, "a note that is too long");
+				trace_fail(w, "a note that is too long");
 				return;
 			}
-			note(t, st, RT_NOTE_TYPE(word), p + 4, size);
+			note(w, st, RT_NOTE_TYPE(word), p + 4, size);
 			p += 4 + size;
 			continue;
 		}
@@ -137,10 +134,10 @@ static void consume(struct tracer *t, struct stream *st, const uint8_t *p, const
 			return;
 		number = RT_RECORD_NUMBER(word);
 		if (number >= nsource || !number) {
-			trace_fail(t, "a block that does not exist");
+			trace_fail(w, "a block that does not exist");
 			return;
 		}
-		n = expand_record(t, st, number, p, (size_t)(end - p));
+		n = expand_record(w, st, number, p, (size_t)(end - p));
 		if (!n)
 			return;
 		p += n;
@@ -165,31 +162,31 @@ static bool is_alone(const struct tracer *t, uint32_t i)
 	return true;
 }
 
-static void tick(struct tracer *t)
+static void tick(struct consumer *w)
 {
 	const uint64_t now = ns_of(CLOCK_MONOTONIC);
 
-	if (t->failed || now - t->ticked < PM_TICK_MS * 1000000ull)
+	if (w->failed || now - w->ticked < PM_TICK_MS * 1000000ull)
 		return;
-	t->ticked = now;
-	if (pm_pipeline_tick(t->o.pipeline, &t->result.err) != PM_OK) {
-		t->failed = true;
-		t->result.st = PM_ERR;
+	w->ticked = now;
+	if (pm_pipeline_tick(w->trace->o.pipeline, &w->result.err) != PM_OK) {
+		w->failed = true;
+		w->result.st = PM_ERR;
 	}
 }
 
 /* Time stamps advance evenly, how fast is known from how far they have come: never backwards, never
  * beyond now, whatever a traced process writes there. */
-static void tell_time(struct tracer *t, uint64_t stamp)
+static void tell_time(struct consumer *w, uint64_t stamp)
 {
-	struct clock *c = &t->clock;
+	struct clock *c = &w->clock;
 	const uint64_t now = ns_of(CLOCK_MONOTONIC) - c->ns,
 		       ticks = __builtin_ia32_rdtsc() - c->stamp;
 	double at = ticks ? (double)(int64_t)(stamp - c->stamp) / (double)ticks * (double)now : 0;
 
 	if (at > (double)c->last)
 		c->last = at < (double)now ? (uint64_t)at : now;
-	t->ev[t->nev++] = (struct pm_event){
+	w->ev[w->nev++] = (struct pm_event){
 		.kind = PM_EV_TIME, .id = PM_NONE, .addr = c->wall + c->last, .value = c->last
 	};
 }
@@ -210,43 +207,47 @@ static void name_stream(struct stream *st, const struct rt_block *b)
 /* What thread block @i has for us: all, if it is over, else no more than one chunk - it may fill
  * them for ever as fast as they are read, while others wait, perhaps whom it waits for. Of one that
  * is over there are no more than RT_CHUNKS, whatever another process goes on writing there. */
-static bool consume_stream(struct tracer *t, uint32_t i)
+static bool consume_stream(struct consumer *w, uint32_t i)
 {
-	struct stream *st = &t->stream[i];
-	struct rt_block *b = trace_block(t, i);
+	struct stream *st = &w->stream[i];
+	struct rt_block *b = trace_block(w->trace, i);
 	bool over = __atomic_load_n(&st->over, __ATOMIC_ACQUIRE), any = false;
 	uint32_t full;
 
-	stop_early(t);
+	PM_INVARIANT(2, st->s->index % w->trace->nconsumer == w->number);
+	PM_INVARIANT(7, !w->nev && !w->nid && !w->nref && !w->nrare && !st->unsent);
+	stop_early(w);
 	for (uint32_t k = over ? RT_CHUNKS : 1;
 	     k && (full = __atomic_load_n(&b->full[st->next], __ATOMIC_ACQUIRE)); k--) {
-		uint8_t *p = chunk_of(t, i, st->next);
+		uint8_t *p = chunk_of(w->trace, i, st->next);
 		uint32_t n = full - 1;
 
+		PM_INVARIANT(5, st->next < RT_CHUNKS);
 		any = true;
 		if (n > st->layout.stride - SLACK || n % 4) {
-			trace_fail(t, "a buffer longer than it is");
+			trace_fail(w, "a buffer longer than it is");
 			n = (uint32_t)st->layout.chunk;
 		}
 		name_stream(st, b);
-		consume(t, st, p, p + n, false);
-		t->nbytes += n;
-		tell_time(t, __atomic_load_n(&b->stamp[st->next], __ATOMIC_RELAXED));
-		trace_flush(t, st);
+		consume(w, st, p, p + n, false);
+		w->nbytes += n;
+		tell_time(w, __atomic_load_n(&b->stamp[st->next], __ATOMIC_RELAXED));
+		trace_flush(w, st);
 		memset(p, 0,
 		       n > st->layout.chunk
 			       ? n
 			       : st->layout.chunk); /* so that its end can be seen, see below */
-		b->grant = t->o.spaces->counts && st->layout.wide && is_alone(t, i)
-				   ? budget_of(t->idle)
+		b->grant = w->trace->o.spaces->counts && st->layout.wide && is_alone(w->trace, i)
+				   ? budget_of(w->idle)
 				   : 0;
 		__atomic_store_n(&b->full[st->next], 0, __ATOMIC_RELEASE);
 		syscall(SYS_futex, &b->full[st->next], FUTEX_WAKE, 1);
 		st->next = (st->next + 1) % RT_CHUNKS;
 	}
 	if (over) {
-		uint8_t *p = chunk_of(t, i, st->next);
-		uint64_t off = cursor_of(t, i) - st->layout.trace - st->next * st->layout.stride;
+		uint8_t *p = chunk_of(w->trace, i, st->next);
+		const struct layout *l = &st->layout;
+		uint64_t off = cursor_of(w->trace, i) - l->trace - st->next * l->stride;
 		uint64_t ex[2] = { st->status, st->flags };
 
 		if (!off && !st->begun) {		/* a fork that failed */
@@ -256,40 +257,40 @@ static bool consume_stream(struct tracer *t, uint32_t i)
 		name_stream(st, b);
 		/* the cursor is in memory only while the runtime runs: a thread that was killed has
 		 * gone on, up to where no record's number has been written */
-		if (off <= st->layout.stride - 2 * SLACK && off % 4 == 0) {
-			consume(t, st, p, p + off, false);
-			t->nbytes += off;
-			consume(t, st, p + off, p + st->layout.stride - 2 * SLACK, true);
+		if (off <= l->stride - 2 * SLACK && off % 4 == 0) {
+			consume(w, st, p, p + off, false);
+			w->nbytes += off;
+			consume(w, st, p + off, p + l->stride - 2 * SLACK, true);
 		} else {
-			trace_fail(t, "the cursor is elsewhere");
+			trace_fail(w, "the cursor is elsewhere");
 		}
-		tell_time(t, st->ended);
-		note(t, st, RT_N_EXIT, (const uint8_t *)ex, sizeof ex);
-		trace_flush(t, st);
+		tell_time(w, st->ended);
+		note(w, st, RT_N_EXIT, (const uint8_t *)ex, sizeof ex);
+		trace_flush(w, st);
 		__atomic_store_n(&st->busy, 0, __ATOMIC_RELEASE);
 		any = true;
 	}
 	return any;
 }
 
-static void *consumer(void *arg)
+static void *consumer_run(void *arg)
 {
-	struct tracer *t = arg;
-	struct rt_session *h = t->o.head;
+	struct consumer *w = arg;
+	struct rt_session *h = w->trace->o.head;
 	unsigned after = 0;		/* rounds since it has been stopped */
 
 	for (;;) {
 		uint32_t seen = __atomic_load_n(&h->bell, __ATOMIC_SEQ_CST);
-		bool stop = __atomic_load_n(&t->main->stop, __ATOMIC_ACQUIRE), any = false;
-		uint32_t high = __atomic_load_n(t->o.block_high, __ATOMIC_ACQUIRE);
+		bool stop = __atomic_load_n(&w->trace->stop, __ATOMIC_ACQUIRE), any = false;
+		uint32_t high = __atomic_load_n(w->trace->o.block_high, __ATOMIC_ACQUIRE);
 		struct timespec wait = { 0, 100000000 };
 
 		for (uint32_t i = 1; i < high; i++)
-			if (__atomic_load_n(&t->stream[i].busy, __ATOMIC_ACQUIRE) &&
-			    t->stream[i].s->index % t->main->nworker == t->number)
-				any |= consume_stream(t, i);
-		if (t->main->nworker == 1)
-			tick(t);
+			if (__atomic_load_n(&w->stream[i].busy, __ATOMIC_ACQUIRE) &&
+			    w->stream[i].s->index % w->trace->nconsumer == w->number)
+				any |= consume_stream(w, i);
+		if (w->trace->nconsumer == 1)
+			tick(w);
 		/* nobody who is traced writes any more: what comes still is from others */
 		if (stop && (!any || ++after > RT_CHUNKS + 1))
 			return NULL;
@@ -315,98 +316,135 @@ static enum pm_status no_room(struct pm_err *err)
 	return pm_fail_errno(err, "no address space for the trace's tables");
 }
 
-static enum pm_status open_packer(struct tracer *t, struct pm_err *err)
+static enum pm_status open_packer(struct consumer *w, struct pm_err *err)
 {
-	t->packs = pm_pipeline_packed(t->o.pipeline);
-	if (!t->packs)
+	w->packs = pm_pipeline_packed(w->trace->o.pipeline);
+	if (!w->packs)
 		return PM_OK;
-	t->chain = reserve(MAX_BLOCKS * sizeof *t->chain);
-	t->chain_part = reserve(MAX_PARTS * sizeof *t->chain_part);
-	t->chain_ref = reserve(MAX_REFS * sizeof *t->chain_ref);
-	if (!t->chain || !t->chain_part || !t->chain_ref)
+	w->chain = reserve(MAX_BLOCKS * sizeof *w->chain);
+	w->chain_part = reserve(MAX_PARTS * sizeof *w->chain_part);
+	w->chain_ref = reserve(MAX_REFS * sizeof *w->chain_ref);
+	if (!w->chain || !w->chain_part || !w->chain_ref)
 		return no_room(err);
-	t->id = pm_alloc(BATCH * sizeof *t->id);
-	t->addr = pm_alloc((PACK_REFS + BATCH + 1) * sizeof *t->addr);
+	w->id = pm_alloc(BATCH * sizeof *w->id);
+	w->addr = pm_alloc((PACK_REFS + BATCH + 1) * sizeof *w->addr);
 	return PM_OK;
 }
 
-static enum pm_status consumer_open(struct tracer *t, struct pm_err *err)
+static enum pm_status consumer_open(struct consumer *w, struct pm_err *err)
 {
 	const char *never = getenv("PUGMARK_NO_COUNTING");
 
-	t->compiled = reserve(MAX_BLOCKS * sizeof *t->compiled);
-	t->expansion = reserve(MAX_BLOCKS * sizeof *t->expansion);
-	t->insn = reserve(MAX_INSNS * sizeof *t->insn);
-	t->block = reserve(MAX_BLOCKS * sizeof *t->block);
-	if (!t->compiled || !t->expansion || !t->insn || !t->block)
+	w->compiled = reserve(MAX_BLOCKS * sizeof *w->compiled);
+	w->expansion = reserve(MAX_BLOCKS * sizeof *w->expansion);
+	w->insn = reserve(MAX_INSNS * sizeof *w->insn);
+	w->block = reserve(MAX_BLOCKS * sizeof *w->block);
+	if (!w->compiled || !w->expansion || !w->insn || !w->block)
 		return no_room(err);
-	t->code = (struct pm_code){ t->insn, t->block, t->object, 0, 0, 0 };
-	t->ev = pm_alloc(BATCH_ROOM * sizeof *t->ev);
-	t->record = pm_alloc(MAX_RECORD);
-	t->dec[0] = x86_decoder_new(X86_MODE_32);
-	t->dec[1] = x86_decoder_new(X86_MODE_64);
-	if (!t->o.pipeline)
+	w->code = (struct pm_code){ w->insn, w->block, w->trace->object, 0, 0, 0 };
+	w->ev = pm_alloc(BATCH_ROOM * sizeof *w->ev);
+	w->record = pm_alloc(MAX_RECORD);
+	w->dec[0] = x86_decoder_new(X86_MODE_32);
+	w->dec[1] = x86_decoder_new(X86_MODE_64);
+	if (!w->trace->o.pipeline)
 		return PM_OK;
-	t->expander = expander_new();
-	if (pm_pipeline_drops(t->o.pipeline)) {
-		t->dropped = reserve(MAX_BLOCKS * sizeof *t->dropped);
-		if (!t->dropped)
+	w->expander = expander_new();
+	if (pm_pipeline_drops(w->trace->o.pipeline)) {
+		w->dropped = reserve(MAX_BLOCKS * sizeof *w->dropped);
+		if (!w->dropped)
 			return no_room(err);
-		t->idle = pm_pipeline_idle(t->o.pipeline);
-		t->o.spaces->counts = t->o.aslr || (never && *never == '1')
+		w->idle = pm_pipeline_idle(w->trace->o.pipeline);
+		w->trace->o.spaces->counts = w->trace->o.aslr || (never && *never == '1')
 					      ? 0
-					      : pm_pipeline_rests(t->o.pipeline);
+					      : pm_pipeline_rests(w->trace->o.pipeline);
 	}
-	return open_packer(t, err);
+	return open_packer(w, err);
 }
 
-static bool consumer_start(struct tracer *t)
+static void give_back(void *p, size_t n)
 {
-	t->running = pm_thread_start(&t->consumer, consumer, t);
-	return t->running;
+	if (p)
+		munmap(p, n);
+}
+
+static void consumer_free(struct consumer *w)
+{
+	give_back(w->compiled, MAX_BLOCKS * sizeof *w->compiled);
+	give_back(w->expansion, MAX_BLOCKS * sizeof *w->expansion);
+	give_back(w->insn, MAX_INSNS * sizeof *w->insn);
+	give_back(w->block, MAX_BLOCKS * sizeof *w->block);
+	give_back(w->dropped, MAX_BLOCKS * sizeof *w->dropped);
+	give_back(w->chain, MAX_BLOCKS * sizeof *w->chain);
+	give_back(w->chain_part, MAX_PARTS * sizeof *w->chain_part);
+	give_back(w->chain_ref, MAX_REFS * sizeof *w->chain_ref);
+	expander_free(w->expander);
+	x86_decoder_free(w->dec[0]);
+	x86_decoder_free(w->dec[1]);
+	x86_plan_release(&w->plan);
+	pm_arena_release(&w->mem);
+	pm_buf_release(&w->text);
+	free(w->ev);
+	free(w->record);
+	free(w->unknown);
+	free(w->rare);
+	free(w->id);
+	free(w->addr);
+	free(w);
+}
+
+static enum pm_status consumer_new(struct tracer *t, unsigned number, struct consumer **out,
+				   struct pm_err *err)
+{
+	struct consumer *w = *out = pm_alloc(sizeof *w);
+
+	*w = (struct consumer){ .trace = t,
+				.number = number,
+				.source = t->source,
+				.stream = t->stream,
+				.clock = t->began };
+	return consumer_open(w, err);
 }
 
 enum pm_status trace_open(const struct trace_opts *o, struct tracer **out, struct pm_err *err)
 {
 	struct pm_err none = { 0 };
 	struct tracer *t;
+	unsigned most;
 
 	t = *out = pm_alloc(sizeof *t);
 	pm_keep(t);				/* sinks look at its tables */
 	t->o = *o;
-	t->main = t;
 	t->nsource = 1;
-	t->clock = (struct clock){ __builtin_ia32_rdtsc(), ns_of(CLOCK_MONOTONIC),
+	t->began = (struct clock){ __builtin_ia32_rdtsc(), ns_of(CLOCK_MONOTONIC),
 				   ns_of(CLOCK_REALTIME), 0 };
 	t->source = reserve(MAX_BLOCKS * sizeof *t->source);
 	t->stream = reserve(RT_BLOCKS * sizeof *t->stream);
 	t->object = reserve(MAX_OBJECTS * sizeof *t->object);
 	if (!t->source || !t->stream || !t->object)
 		return no_room(err);
-	t->nworker = o->pipeline ? pm_pipeline_split(o->pipeline) : 1;
-	if (t->nworker > MAX_WORKERS)
-		t->nworker = MAX_WORKERS;
-	t->worker = pm_alloc(t->nworker * sizeof *t->worker);
-	for (unsigned k = 0; k < t->nworker; k++) {
-		struct tracer *w = t->worker[k] = k ? pm_alloc(sizeof *w) : t;
+	most = o->pipeline ? pm_pipeline_split(o->pipeline) : 1;
+	if (most > MAX_CONSUMERS)
+		most = MAX_CONSUMERS;
+	t->consumer = pm_alloc(most * sizeof *t->consumer);
+	while (t->nconsumer < most) {
+		struct consumer **w = &t->consumer[t->nconsumer];
 
-		if (k)
-			*w = (struct tracer){ .o = *o,
-					      .source = t->source,
-					      .stream = t->stream,
-					      .object = t->object,
-					      .main = t,
-					      .number = k,
-					      .clock = t->clock };
-		if (consumer_open(w, k ? &none : err) == PM_OK)
+		if (consumer_new(t, t->nconsumer, w, t->nconsumer ? &none : err) == PM_OK) {
+			t->nconsumer++;
 			continue;
-		if (!k)
+		}
+		consumer_free(*w);		/* fewer are enough */
+		if (!t->nconsumer)
 			return PM_ERR;
-		t->nworker = k;
+		break;
 	}
-	for (unsigned k = 0; k < t->nworker && o->pipeline; k++)
-		if (!consumer_start(t->worker[k]))
+	for (unsigned k = 0; k < t->nconsumer && o->pipeline; k++) {
+		struct consumer *w = t->consumer[k];
+
+		w->running = pm_thread_start(&w->thread, consumer_run, w);
+		if (!w->running)
 			return pm_fail_errno(err, "cannot start a thread");
+	}
 	return PM_OK;
 }
 
@@ -414,7 +452,7 @@ enum pm_status trace_open(const struct trace_opts *o, struct tracer **out, struc
 	10u /* tenths of a second: what ended the program may have been sent to us as well */
 
 /* The program is over, but not all of it has been consumed. */
-static void join(struct tracer *t, const struct tracer *w)
+static void join(struct tracer *t, const struct consumer *w)
 {
 	struct timespec until;
 	unsigned asked = 0;
@@ -428,7 +466,7 @@ static void join(struct tracer *t, const struct tracer *w)
 		}
 		if (t->o.interrupted() && ++asked > PATIENCE)
 			__atomic_store_n(&t->abandoned, 1, __ATOMIC_RELAXED);
-	} while (pthread_timedjoin_np(w->consumer, NULL, &until));
+	} while (pthread_timedjoin_np(w->thread, NULL, &until));
 }
 
 enum pm_status trace_close(struct tracer *t, uint64_t *bytes, uint64_t *insns, struct pm_err *err)
@@ -440,14 +478,14 @@ enum pm_status trace_close(struct tracer *t, uint64_t *bytes, uint64_t *insns, s
 		return PM_OK;
 	__atomic_store_n(&t->stop, 1, __ATOMIC_RELEASE);
 	trace_ring(t);
-	for (unsigned k = 0; k < t->nworker; k++) {
-		const struct tracer *w = t->worker[k];
+	for (unsigned k = 0; k < t->nconsumer; k++) {
+		const struct consumer *w = t->consumer[k];
 
-		if (w && w->running)
+		if (w->running)
 			join(t, w);
-		*bytes += w ? w->nbytes : 0;
-		*insns += w ? w->ninsns : 0;
-		if (w && st == PM_OK && w->result.st != PM_OK) {
+		*bytes += w->nbytes;
+		*insns += w->ninsns;
+		if (st == PM_OK && w->result.st != PM_OK) {
 			st = w->result.st;
 			*err = w->result.err;
 		}
@@ -455,47 +493,15 @@ enum pm_status trace_close(struct tracer *t, uint64_t *bytes, uint64_t *insns, s
 	return st;
 }
 
-static void give_back(void *p, size_t n)
-{
-	if (p)
-		munmap(p, n);
-}
-
-static void consumer_free(struct tracer *t)
-{
-	give_back(t->compiled, MAX_BLOCKS * sizeof *t->compiled);
-	give_back(t->expansion, MAX_BLOCKS * sizeof *t->expansion);
-	give_back(t->insn, MAX_INSNS * sizeof *t->insn);
-	give_back(t->block, MAX_BLOCKS * sizeof *t->block);
-	give_back(t->dropped, MAX_BLOCKS * sizeof *t->dropped);
-	give_back(t->chain, MAX_BLOCKS * sizeof *t->chain);
-	give_back(t->chain_part, MAX_PARTS * sizeof *t->chain_part);
-	give_back(t->chain_ref, MAX_REFS * sizeof *t->chain_ref);
-	expander_free(t->expander);
-	x86_decoder_free(t->dec[0]);
-	x86_decoder_free(t->dec[1]);
-	x86_plan_release(&t->plan);
-	pm_arena_release(&t->mem);
-	pm_buf_release(&t->text);
-	free(t->ev);
-	free(t->record);
-	free(t->unknown);
-	free(t->rare);
-	free(t->id);
-	free(t->addr);
-	if (t->main != t)
-		free(t);
-}
-
 void trace_free(struct tracer *t)
 {
 	if (!t)
 		return;
-	for (unsigned k = t->nworker; k-- > 0;)
-		consumer_free(t->worker[k]);
+	for (unsigned k = 0; k < t->nconsumer; k++)
+		consumer_free(t->consumer[k]);
 	give_back(t->source, MAX_BLOCKS * sizeof *t->source);
 	give_back(t->stream, RT_BLOCKS * sizeof *t->stream);
 	give_back(t->object, MAX_OBJECTS * sizeof *t->object);
-	free(t->worker);
+	free(t->consumer);
 	free(t);
 }

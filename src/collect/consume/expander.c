@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/check.h"
 #include "base/mem.h"
 #include "collect/consume/expander.h"
 
@@ -246,6 +247,8 @@ expander_fn *expander_compile(struct expander *x, enum expander_what what,
 	put(&o, "\x48\x8d\x47", 3);			/* lea rax, [rdi + off] */
 	put8(&o, o.off);
 	put8(&o, 0xc3);
+	PM_INVARIANT(1, x->write + begin < o.c && x->write != x->run);
+	PM_INVARIANT(3, o.c <= x->write + begin + (events + 2) * EVENT_BYTES);
 	x->n = ((size_t)(o.c - x->write) + 15) & ~(size_t)15;
 	return (expander_fn *)(uintptr_t)(x->run + begin);
 }

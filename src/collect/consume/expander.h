@@ -4,9 +4,16 @@
  *
  * What a record becomes is fixed but for the values in it: block entries are constants, addresses
  * are sums of two values and a constant. A loop over a description of that mispredicts its end in
- * every other record; straight code does not, and takes half the instructions. */
-#ifndef PM_PROCESS_EXPANDER_H
-#define PM_PROCESS_EXPANDER_H
+ * every other record; straight code does not, and takes half the instructions.
+ *
+ * INVARIANTS (base/check.h)
+ * (1) Code that has been generated does not change, and is executable where nobody can write.
+ * (2) It reads values of the record and known[] only, whatever they are, and writes no more than
+ *     EXPANDER_EVENTS events and known[KNOWN_RSP]: what a traced process puts into a record changes
+ *     numbers in events, nothing else. Tested by tests/fuzz/fuzz_trace_buffers.c.
+ * (3) No event takes more than EVENT_BYTES of code. */
+#ifndef PM_CONSUME_EXPANDER_H
+#define PM_CONSUME_EXPANDER_H
 
 #include <stdint.h>
 

@@ -40,15 +40,15 @@ static uint64_t *addresses(const struct compiled *c, struct stream *st, const ui
 
 /* HOT: packed, everything that was executed passes through here. Stops at whatever is not a whole,
  * simple, known chain, or is the last one of a buffer, and returns where. */
-static const uint8_t *pack_chains(struct tracer *t, struct stream *st, const uint8_t *p,
+static const uint8_t *pack_chains(struct consumer *w, struct stream *st, const uint8_t *p,
 				  const uint8_t *end, uint32_t nsource)
 {
-	const struct expansion *expansion = t->expansion;
-	uint32_t *id = t->id + t->nid, word = word_at(p);
-	uint64_t *out = t->addr + t->nref;
+	const struct expansion *expansion = w->expansion;
+	uint32_t *id = w->id + w->nid, word = word_at(p);
+	uint64_t *out = w->addr + w->nref;
 	uint64_t insns = 0;
 
-	while (!(word & 0x80000000u) && id < t->id + BATCH - 1 && out < t->addr + PACK_REFS) {
+	while (!(word & 0x80000000u) && id < w->id + BATCH - 1 && out < w->addr + PACK_REFS) {
 		const uint32_t number = RT_RECORD_NUMBER(word), record = RT_RECORD_SIZE(word);
 		const struct expansion *x = &expansion[number];
 		const uint8_t *after = p + record;
@@ -61,8 +61,8 @@ static const uint8_t *pack_chains(struct tracer *t, struct stream *st, const uin
 			break;
 		if (__builtin_expect(x->run != NULL, 1))
 			out = x->run(out, p, st->known);
-		else if (t->compiled[number].packs)
-			out = addresses(&t->compiled[number], st, p, out);
+		else if (w->compiled[number].packs)
+			out = addresses(&w->compiled[number], st, p, out);
 		else
 			break;
 		*id++ = number;
@@ -70,20 +70,20 @@ static const uint8_t *pack_chains(struct tracer *t, struct stream *st, const uin
 		p = after;
 		word = next;
 	}
-	t->nid = (size_t)(id - t->id);
-	t->nref = (size_t)(out - t->addr);
+	w->nid = (size_t)(id - w->id);
+	w->nref = (size_t)(out - w->addr);
 	st->unsent += insns;
 	return p;
 }
 
-const uint8_t *consume_packed(struct tracer *t, struct stream *st, const uint8_t *p,
+const uint8_t *consume_packed(struct consumer *w, struct stream *st, const uint8_t *p,
 			      const uint8_t *end, uint32_t nsource)
 {
 	do {
-		if (t->nid >= BATCH - 2 || t->nref >= PACK_REFS)
-			trace_flush(t, st);
-		place_events(t);
-		p = pack_chains(t, st, p, end, nsource);
-	} while (p < end && !t->failed && (t->nid >= BATCH - 2 || t->nref >= PACK_REFS));
+		if (w->nid >= BATCH - 2 || w->nref >= PACK_REFS)
+			trace_flush(w, st);
+		place_events(w);
+		p = pack_chains(w, st, p, end, nsource);
+	} while (p < end && !w->failed && (w->nid >= BATCH - 2 || w->nref >= PACK_REFS));
 	return p;
 }

@@ -65,6 +65,7 @@ void trace_numbers(struct tracer *t, const struct space *sp, uint32_t first, uin
 			.wide = !sp->i386,
 		};
 	}
+	PM_INVARIANT(1, t->nsource == base && base + n <= MAX_BLOCKS);
 	__atomic_store_n(&t->nsource, base + n, __ATOMIC_RELEASE);
 }
 
@@ -78,6 +79,7 @@ void trace_thread(struct tracer *t, uint32_t i, bool i386)
 	struct rt_block *b = trace_block(t, i);
 	struct stream *st = &t->stream[i];
 
+	PM_INVARIANT(2, !trace_busy(t, i));
 	/* all but `busy`, at which consumers look */
 	st->s = pm_arena_alloc(t->o.mem, sizeof *st->s);
 	memset(st->known, 0, sizeof st->known);
@@ -92,7 +94,7 @@ void trace_thread(struct tracer *t, uint32_t i, bool i386)
 	b->cursor = i386 ? RT32_TRACE : RT_DATA_VAULT + (uint64_t)i * RT_BLOCK_SIZE + RT_TRACE;
 	st->layout = trace_layouts[!i386];
 	if (t->o.spaces->counts && !i386 && !st->s->index) {
-		b->told = b->budget = budget_of(t->idle);
+		b->told = b->budget = budget_of(t->consumer[0]->idle);
 		b->stolen = b->budget ? RT_R11_COUNTS : RT_R11_OWN;
 	}
 	__atomic_store_n(&st->busy, t->o.pipeline != NULL, __ATOMIC_RELEASE);

@@ -11,7 +11,7 @@ static inline uint64_t value(const struct stream *st, const uint8_t *rec, uint16
 	(1ull << 36) /* that one string instruction repeats: more takes minutes by itself */
 
 /* HOT only for programs that copy much. */
-static void rep(struct tracer *t, struct stream *st, const struct expander_part *c,
+static void rep(struct consumer *w, struct stream *st, const struct expander_part *c,
 		const struct x86_ref *r, const uint8_t *rec, const uint64_t *cut, bool done)
 {
 	const uint64_t mask = (uint64_t)r->disp, seg = value(st, rec, r->segment);
@@ -22,7 +22,7 @@ static void rep(struct tracer *t, struct stream *st, const struct expander_part 
 		 far = (end - from) & mask;
 	const bool down = far & ((mask >> 1) + 1);	/* the direction flag is set */
 	const uint64_t times = (down ? (from - end) & mask : far) / r->size;
-	const uint64_t pc = t->insn[t->block[c->block].insn + r->insn].pc;
+	const uint64_t pc = w->insn[w->block[c->block].insn + r->insn].pc;
 	static const uint8_t kinds[][2] = {
 		[X86_REP_MOVS] = { PM_EV_READ, PM_EV_WRITE },
 		[X86_REP_CMPS] = { PM_EV_READ, PM_EV_READ },
@@ -32,19 +32,19 @@ static void rep(struct tracer *t, struct stream *st, const struct expander_part 
 	};
 
 	if (far % r->size || times > MOST_TIMES) {
-		trace_fail(t, "an endless string instruction");
+		trace_fail(w, "an endless string instruction");
 		return;
 	}
 	if (down)
 		step = -step;
-	for (uint64_t k = 0; k < times && !t->failed; k++) {
+	for (uint64_t k = 0; k < times && !w->failed; k++) {
 		struct pm_event *ev;
 
-		if (t->nev + 3 > BATCH) {
-			trace_flush(t, st);
-			stop_early(t);
+		if (w->nev + 3 > BATCH) {
+			trace_flush(w, st);
+			stop_early(w);
 		}
-		ev = &t->ev[t->nev];
+		ev = &w->ev[w->nev];
 		*ev++ = (struct pm_event){ .kind = PM_EV_REP_ITER, .id = r->insn, .addr = pc };
 		if (kinds[r->scale][0])
 			*ev++ = (struct pm_event){ .kind = kinds[r->scale][0],
@@ -58,18 +58,18 @@ static void rep(struct tracer *t, struct stream *st, const struct expander_part 
 						   .size = r->size,
 						   .id = r->insn,
 						   .addr = dst };
-		t->nev = (size_t)(ev - t->ev);
+		w->nev = (size_t)(ev - w->ev);
 		src = (src + step) & mask;
 		dst = (dst + step) & mask;
 	}
 	if (done)
-		t->ev[t->nev++] = (struct pm_event){
+		w->ev[w->nev++] = (struct pm_event){
 			.kind = PM_EV_REP_END, .id = r->insn, .addr = pc, .value = times
 		};
 }
 
 /* @cut: the instruction has come as far as an RT_N_CUT says. */
-static void vsib(struct tracer *t, struct stream *st, const struct x86_ref *r, const uint8_t *rec,
+static void vsib(struct consumer *w, struct stream *st, const struct x86_ref *r, const uint8_t *rec,
 		 const uint64_t *cut)
 {
 	const uint8_t *mask = rec + 4 + X86_VAL_AT(r->after);
@@ -87,14 +87,14 @@ static void vsib(struct tracer *t, struct stream *st, const struct x86_ref *r, c
 	}
 	n = x86_lanes(r, value(st, rec, r->base), rec + 4 + X86_VAL_AT(r->index), mask, at);
 	for (unsigned i = 0; i < n; i++)
-		t->ev[t->nev++] = (struct pm_event){ .kind = r->kind,
+		w->ev[w->nev++] = (struct pm_event){ .kind = r->kind,
 						     .flags = r->flags,
 						     .size = r->size,
 						     .id = r->insn,
 						     .addr = (at[i] + seg) & st->layout.mask };
 }
 
-static void tile(struct tracer *t, struct stream *st, const struct x86_ref *r, const uint8_t *rec,
+static void tile(struct consumer *w, struct stream *st, const struct x86_ref *r, const uint8_t *rec,
 		 const uint64_t *cut)
 {
 	uint64_t at[X86_TILE_ROWS], seg = value(st, rec, r->segment);
@@ -104,7 +104,7 @@ static void tile(struct tracer *t, struct stream *st, const struct x86_ref *r, c
 	n = x86_tile(r, value(st, rec, r->base), value(st, rec, r->index),
 		     rec + 4 + X86_VAL_AT(r->after), at, &first, &size);
 	for (unsigned i = 0; i < n && !(cut && cut[1] >> (first + i) & 1); i++)
-		t->ev[t->nev++] = (struct pm_event){ .kind = r->kind,
+		w->ev[w->nev++] = (struct pm_event){ .kind = r->kind,
 						     .flags = r->flags,
 						     .size = size,
 						     .id = r->insn,
@@ -144,7 +144,7 @@ static uint16_t size_of(const struct stream *st, const uint8_t *rec, const struc
 /* @n instructions of a block; @cut: what an RT_N_CUT says of it, or NULL. If the next instruction
  * has not recorded what it has to, the last one has not recorded where it ended, either: that is in
  * the note. */
-static void references(struct tracer *t, struct stream *st, const struct expander_part *c,
+static void references(struct consumer *w, struct stream *st, const struct expander_part *c,
 		       const uint8_t *rec, uint32_t n, const uint64_t *cut)
 {
 	const bool begun = cut && cut[0] >> 32;
@@ -155,15 +155,15 @@ static void references(struct tracer *t, struct stream *st, const struct expande
 		if (r->insn >= n && !(begun && r->insn == n && x86_ref_goes_on(r)))
 			break;
 		if (r->how == X86_REF_REP)
-			rep(t, st, c, r, rec,
+			rep(w, st, c, r, rec,
 			    r->insn == n || (cut && !begun && r->insn + 1u == n) ? cut : NULL,
 			    r->insn < n);
 		else if (r->how == X86_REF_VSIB)
-			vsib(t, st, r, rec, r->insn == n ? cut : NULL);
+			vsib(w, st, r, rec, r->insn == n ? cut : NULL);
 		else if (r->how == X86_REF_TILE)
-			tile(t, st, r, rec, r->insn == n ? cut : NULL);
+			tile(w, st, r, rec, r->insn == n ? cut : NULL);
 		else
-			t->ev[t->nev++] =
+			w->ev[w->nev++] =
 				(struct pm_event){ .kind = r->kind,
 						   .flags = r->flags,
 						   .size = size_of(st, rec, r),
@@ -172,68 +172,68 @@ static void references(struct tracer *t, struct stream *st, const struct expande
 	}
 }
 
-static size_t text_of(struct tracer *t, const uint8_t *p, size_t n)
+static size_t text_of(struct consumer *w, const uint8_t *p, size_t n)
 {
-	size_t at = t->text.n;
+	size_t at = w->text.n;
 
-	pm_buf_add(&t->text, p, n);
-	pm_buf_add(&t->text, "", 1);
+	pm_buf_add(&w->text, p, n);
+	pm_buf_add(&w->text, "", 1);
 	return at;
 }
 
-static struct pm_event *rare(struct tracer *t, enum pm_kind kind, const uint64_t *arg,
+static struct pm_event *rare(struct consumer *w, enum pm_kind kind, const uint64_t *arg,
 			     uint32_t narg, const uint8_t *text, size_t ntext)
 {
-	struct pm_event *ev = &t->ev[t->nev++];
+	struct pm_event *ev = &w->ev[w->nev++];
 	struct pm_rare *r;
 
-	pm_grow(t->rare, t->nrare, t->cap_rare);
-	r = &t->rare[t->nrare];
+	pm_grow(w->rare, w->nrare, w->cap_rare);
+	r = &w->rare[w->nrare];
 	*r = (struct pm_rare){ .nargs = narg };
 	memcpy(r->arg, arg, narg * sizeof *arg);
 	if (ntext)
-		r->name = (const char *)(text_of(t, text, ntext) + 1);	/* a pointer when flushed */
-	*ev = (struct pm_event){ .kind = kind, .id = (uint32_t)t->nrare++ };
+		r->name = (const char *)(text_of(w, text, ntext) + 1);	/* a pointer when flushed */
+	*ev = (struct pm_event){ .kind = kind, .id = (uint32_t)w->nrare++ };
 	return ev;
 }
 
 /* An instruction that the decoder does not know has been executed: a block of its own. Its length
  * is known if it does not jump. */
-static void unknown(struct tracer *t, struct stream *st, uint64_t next)
+static void unknown(struct consumer *w, struct stream *st, uint64_t next)
 {
 	const uint64_t pc = st->unknown_arg[0];
 	const uint8_t len = next - pc <= X86_MAX_LEN && next > pc ? (uint8_t)(next - pc) : 1;
 	const uint8_t *bytes = (const uint8_t *)&st->unknown_arg[1];
-	uint32_t i = (uint32_t)t->code.nblock;
+	uint32_t i = (uint32_t)w->code.nblock;
 
-	for (size_t k = 0; k < t->nunknown; k++) {
-		const struct pm_insn *in = &t->insn[t->block[t->unknown[k]].insn];
+	for (size_t k = 0; k < w->nunknown; k++) {
+		const struct pm_insn *in = &w->insn[w->block[w->unknown[k]].insn];
 
 		if (in->pc == pc && in->len == len && !memcmp(in->bytes, bytes, len))
-			i = t->unknown[k];
+			i = w->unknown[k];
 	}
-	if (i == t->code.nblock) {
-		if (i == MAX_BLOCKS || t->code.ninsn == MAX_INSNS || t->nunknown == MAX_UNKNOWN) {
-			trace_fail(t, "more instructions than there can be");
+	if (i == w->code.nblock) {
+		if (i == MAX_BLOCKS || w->code.ninsn == MAX_INSNS || w->nunknown == MAX_UNKNOWN) {
+			trace_fail(w, "more instructions than there can be");
 			return;
 		}
-		t->insn[t->code.ninsn] =
+		w->insn[w->code.ninsn] =
 			(struct pm_insn){ .pc = pc,
 					  .len = len,
 					  .object = PM_NONE,
 					  .isa = st->unknown_arg[3] ? PM_ISA_X86_32
 								    : PM_ISA_X86_64 };
-		memcpy(t->insn[t->code.ninsn].bytes, bytes, len);
-		t->block[i] = (struct pm_block){ pc, (uint32_t)t->code.ninsn++, 1 };
-		t->code.nblock++;
-		pm_grow(t->unknown, t->nunknown, t->cap_unknown);
-		t->unknown[t->nunknown++] = i;
+		memcpy(w->insn[w->code.ninsn].bytes, bytes, len);
+		w->block[i] = (struct pm_block){ pc, (uint32_t)w->code.ninsn++, 1 };
+		w->code.nblock++;
+		pm_grow(w->unknown, w->nunknown, w->cap_unknown);
+		w->unknown[w->nunknown++] = i;
 	}
-	t->ev[t->nev++] = (struct pm_event){ .kind = PM_EV_BLOCK, .id = i, .addr = pc, .value = 1 };
+	w->ev[w->nev++] = (struct pm_event){ .kind = PM_EV_BLOCK, .id = i, .addr = pc, .value = 1 };
 	st->unsent++;
 }
 
-void note(struct tracer *t, struct stream *st, uint32_t type, const uint8_t *p, uint32_t size)
+void note(struct consumer *w, struct stream *st, uint32_t type, const uint8_t *p, uint32_t size)
 {
 	static const uint8_t nargs[] = {
 		[RT_N_STATE] = 3,   [RT_N_CUT] = 3,	  [RT_N_SYSCALL] = 7, [RT_N_SYSRET] = 1,
@@ -247,19 +247,19 @@ void note(struct tracer *t, struct stream *st, uint32_t type, const uint8_t *p, 
 	uint32_t ntext;
 
 	if (type == RT_N_SKIP) {
-		t->nbytes -= size;
+		w->nbytes -= size;
 		return;
 	}
 	if (type >= NR(nargs) || !nargs[type] || size < 8u * nargs[type] ||
-	    (type == RT_N_COUNTED && !t->o.spaces->counts)) {
-		trace_fail(t, "an unknown note");
+	    (type == RT_N_COUNTED && !w->trace->o.spaces->counts)) {
+		trace_fail(w, "an unknown note");
 		return;
 	}
 	memcpy(a, p, 8 * nargs[type]);
 	text = p + 8 * nargs[type];
 	ntext = (uint32_t)strnlen((const char *)text, size - 8 * nargs[type]);
-	if (t->nev + 2 > BATCH)
-		trace_flush(t, st);
+	if (w->nev + 2 > BATCH)
+		trace_flush(w, st);
 	switch (type) {
 	case RT_N_STATE:
 		st->known[KNOWN_RSP] = a[0];
@@ -270,58 +270,58 @@ void note(struct tracer *t, struct stream *st, uint32_t type, const uint8_t *p, 
 		memcpy(st->unknown_arg, a, sizeof st->unknown_arg);
 		break;
 	case RT_N_COUNTED:
-		t->idle -= a[0] < t->idle ? a[0] : t->idle;
+		w->idle -= a[0] < w->idle ? a[0] : w->idle;
 		st->unsent += a[0];
-		t->ev[t->nev++] =
+		w->ev[w->nev++] =
 			(struct pm_event){ .kind = PM_EV_LOST, .id = PM_NONE, .value = a[0] };
 		break;
 	case RT_N_STEPPED:
 		if (st->unknown)
-			unknown(t, st, a[0]);
+			unknown(w, st, a[0]);
 		break;
 	case RT_N_CUT:			/* without its block: it did not begin here */
 		break;
 	case RT_N_SYSCALL:
-		ev = rare(t, PM_EV_SYSCALL, a + 1, 6, NULL, 0);
+		ev = rare(w, PM_EV_SYSCALL, a + 1, 6, NULL, 0);
 		ev->value = a[0];
 		break;
 	case RT_N_SYSRET:
-		ev = rare(t, PM_EV_SYSRET, a, 0, NULL, 0);
+		ev = rare(w, PM_EV_SYSRET, a, 0, NULL, 0);
 		ev->value = a[0];
 		break;
 	case RT_N_SIGNAL:
-		ev = rare(t, PM_EV_SIGNAL, a + 2, 1, NULL, 0);
+		ev = rare(w, PM_EV_SIGNAL, a + 2, 1, NULL, 0);
 		ev->value = a[0];
 		ev->addr = a[1];
 		break;
 	case RT_N_SIGRETURN:
-		ev = rare(t, PM_EV_SIGRETURN, a, 0, NULL, 0);
+		ev = rare(w, PM_EV_SIGRETURN, a, 0, NULL, 0);
 		ev->addr = a[0];
 		break;
 	case RT_N_MMAP:
-		ev = rare(t, PM_EV_MMAP, a + 2, 2, text, ntext);
+		ev = rare(w, PM_EV_MMAP, a + 2, 2, text, ntext);
 		ev->addr = a[0];
 		ev->value = a[1];
 		break;
 	case RT_N_MUNMAP:
-		ev = rare(t, PM_EV_MUNMAP, a, 0, NULL, 0);
+		ev = rare(w, PM_EV_MUNMAP, a, 0, NULL, 0);
 		ev->addr = a[0];
 		ev->value = a[1];
 		break;
 	case RT_N_PROCESS:
-		ev = rare(t, PM_EV_PROCESS, a + 1, 1, text, ntext);
+		ev = rare(w, PM_EV_PROCESS, a + 1, 1, text, ntext);
 		ev->value = a[0];
 		break;
 	case RT_N_EXEC:
-		ev = rare(t, PM_EV_EXEC, a, 0, text, ntext);
+		ev = rare(w, PM_EV_EXEC, a, 0, text, ntext);
 		ev->value = a[0];
 		break;
 	case RT_N_THREAD:
-		ev = rare(t, PM_EV_THREAD, a, 0, NULL, 0);
+		ev = rare(w, PM_EV_THREAD, a, 0, NULL, 0);
 		ev->value = a[0];
 		break;
 	case RT_N_EXIT:
-		ev = rare(t, PM_EV_EXIT, a, 0, NULL, 0);
+		ev = rare(w, PM_EV_EXIT, a, 0, NULL, 0);
 		ev->value = a[0];
 		ev->flags = (uint8_t)a[1];
 		break;
@@ -330,54 +330,56 @@ void note(struct tracer *t, struct stream *st, uint32_t type, const uint8_t *p, 
 }
 
 /* One block, of whose instructions @n were executed. */
-static void block(struct tracer *t, struct stream *st, const struct expander_part *b,
+static void block(struct consumer *w, struct stream *st, const struct expander_part *b,
 		  const uint8_t *rec, uint32_t n, const uint64_t *cut)
 {
-	if (t->nev > BATCH - 1024)
-		trace_flush(t, st);
-	t->ev[t->nev++] =
+	if (w->nev > BATCH - 1024)
+		trace_flush(w, st);
+	w->ev[w->nev++] =
 		(struct pm_event){ .kind = PM_EV_BLOCK, .id = b->block, .addr = b->pc, .value = n };
 	st->unsent += n;
-	references(t, st, b, rec, n, cut);
+	references(w, st, b, rec, n, cut);
+	PM_INVARIANT(3, w->nev <= BATCH_ROOM);
 }
 
 /* A record that is not expanded (or packed) like that, or of which a note says that it was cut
  * short. Returns how long it was, with such a note; 0: the trace has failed. */
-size_t expand_record(struct tracer *t, struct stream *st, uint32_t number, const uint8_t *p,
+size_t expand_record(struct consumer *w, struct stream *st, uint32_t number, const uint8_t *p,
 		     size_t left)
 {
-	struct compiled *c = &t->compiled[number];
-	const uint8_t *rec = t->record, *const from[2] = { rec, (const uint8_t *)st->known };
+	struct compiled *c = &w->compiled[number];
+	const uint8_t *rec = w->record, *const from[2] = { rec, (const uint8_t *)st->known };
 	const struct expander_part *last;
 	uint64_t cut[3];
 	uint32_t next, n;
 
-	if (t->source[number].wide != st->layout.wide || (!c->part && !compile(t, number))) {
-		trace_fail(t, "a block that cannot be read");
+	PM_INVARIANT(1, number && number < __atomic_load_n(&w->trace->nsource, __ATOMIC_ACQUIRE));
+	if (w->source[number].wide != st->layout.wide || (!c->part && !compile(w, number))) {
+		trace_fail(w, "a block that cannot be read");
 		return 0;
 	}
 	if (c->record > left) {
-		trace_fail(t, "a block that is cut off");
+		trace_fail(w, "a block that is cut off");
 		return 0;
 	}
-	if (t->expander && !t->packs && !c->expands && !t->idle &&
-	    !(t->dropped && t->dropped[number].how == PM_DROP_ALWAYS)) {
-		t->expansion[number].run =
-			expander_compile(t->expander, EXPAND_EVENTS, c->part, c->npart, c->plan_rsp,
+	if (w->expander && !w->packs && !c->expands && !w->idle &&
+	    !(w->dropped && w->dropped[number].how == PM_DROP_ALWAYS)) {
+		w->expansion[number].run =
+			expander_compile(w->expander, EXPAND_EVENTS, c->part, c->npart, c->plan_rsp,
 					 c->rsp_add, st->layout.wide);
 		c->expands = true;
 	}
 	/* its values are read in several places, and may change meanwhile */
 	if (left > c->record + 28u)
 		left = c->record + 28u;
-	memcpy(t->record, p, left);
-	memset(t->record + left, 0, 8);
+	memcpy(w->record, p, left);
+	memset(w->record + left, 0, 8);
 	last = &c->part[c->npart - 1];
 	for (const struct expander_part *b = c->part; b < last; b++)
-		block(t, st, b, rec, b->n, NULL);
+		block(w, st, b, rec, b->n, NULL);
 	memcpy(&next, rec + c->record, 4);
 	if (next != RT_NOTE(RT_N_CUT, 24) || left < c->record + 28u) {
-		block(t, st, last, rec, last->n, NULL);
+		block(w, st, last, rec, last->n, NULL);
 		st->known[KNOWN_RSP] = at_place(from, c->rsp) + (uint64_t)c->rsp_add;
 		return c->record;
 	}
@@ -385,6 +387,6 @@ size_t expand_record(struct tracer *t, struct stream *st, uint32_t number, const
 	n = (uint32_t)cut[0] < last->n ? (uint32_t)cut[0] : last->n;
 	/* of the first instruction nothing has happened unless it can go part of its way */
 	if (n || (last->nref && !last->ref->insn && x86_ref_goes_on(last->ref)))
-		block(t, st, last, rec, n, cut);
+		block(w, st, last, rec, n, cut);
 	return c->record + 28;
 }

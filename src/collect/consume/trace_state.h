@@ -7,11 +7,22 @@
  * goes through full buffers: what is simple is expanded by generated code (expander.h), or packed
  * (packer.c, trace/chain.h); the rest goes through records.c.
  *
- * INVARIANTS
- * (1) What is published, source[1 .. nsource), does not change.
- * (2) Only its consumer touches a stream between `busy` and the end of `over`.
+ * INVARIANTS (base/check.h)
+ * (1) What is published, source[1 .. nsource) and object[0 .. nobject), does not change. Numbers
+ *     are published before code that writes them can run: a record with another one is damage.
+ * (2) A stream is the controller's until `busy` is 1, then its consumer's until it says 0.
+ *     Meanwhile the controller sets `over` once, and before that what ends the stream.
  * (3) nev <= BATCH_ROOM: whoever adds events flushes above BATCH, and one block has no more than
- * BATCH_ROOM - BATCH. (4) A trace that has failed pushes nothing any more. */
+ *     BATCH_ROOM - BATCH. Packed, there are never more than BATCH ids and PACK_REFS + BATCH
+ *     addresses, and those of the events behind the last chain.
+ * (4) A consumer that has failed pushes nothing any more. It goes on emptying buffers, so that
+ *     threads do not wait for it.
+ * (5) A chunk is its thread's while full[] is 0, and its consumer's until that says 0 again. Chunks
+ *     are consumed in turn, each stream's by one consumer: batches of a stream are pushed in order.
+ * (6) Who reads a buffer is at a multiple of 4, and SLACK or more before the end of the chunk's
+ *     stride when it reads a number's word. Nothing there is an index or a length before it has
+ *     been checked, nor is it read again after that (word_at(); tests/fuzz/fuzz_trace_buffers.c).
+ * (7) A batch is of one stream: between two streams there is none. */
 #ifndef PM_CONSUME_TRACE_STATE_H
 #define PM_CONSUME_TRACE_STATE_H
 
@@ -21,6 +32,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/check.h"
 #include "base/mem.h"
 #include "collect/consume/expander.h"
 #include "collect/consume/trace.h"
@@ -35,6 +47,10 @@
 #define BATCH_ROOM	(BATCH + 4096)
 #define MAX_PARTS	(1u << 26)	/* of packed batches' tables */
 #define MAX_REFS	(1u << 27)
+/* Bytes at the end of what the controller sees of a chunk, a quarter of its guard pages, of which
+ * nothing is consumed: who goes by a number's word looks at the next one before it looks where the
+ * buffer ends. */
+#define SLACK		16384u
 #define MAX_RECORD	(UINT16_MAX + 64u)	/* bytes, and a note that it was cut short */
 #define MAX_UNKNOWN	(1u << 16)	/* unknown instructions: each is compared with all others */
 #define PACK_REFS (4 * BATCH) /* references in a packed batch; one more chain's fit behind */
@@ -104,19 +120,23 @@ struct dropped {			/* what is to be known of a record that is dropped */
 	uint8_t how;			/* enum pm_drop */
 };
 
-struct stream {				/* of a thread block while somebody uses it */
+/* Of a thread block while somebody uses it (2). */
+struct stream {
+	uint32_t busy;			/* atomic: in use, until its consumer says 0 */
+	/* The controller's: before `busy` is 1, */
 	struct layout layout;
 	struct pm_stream *s;		/* lives as long as the session */
-	uint64_t known[KNOWN_VALUES];
-	uint64_t insns, unsent;		/* delivered; in the batch that is being made */
-	uint32_t next;			/* chunk to be consumed next */
-	uint32_t over;			/* main thread: nothing more comes (released) */
-	uint32_t busy;			/* in use until the consumer says 0 */
+	/* and before `over` is. */
+	uint32_t over;			/* atomic: nothing more comes */
 	uint64_t status, ended;		/* ended: when, a time stamp */
 	uint8_t flags;
+	/* Its consumer's while `busy` is 1. */
 	bool begun;
 	bool unknown;			/* the last note was an RT_N_UNKNOWN, of these */
 	uint64_t unknown_arg[4];
+	uint64_t known[KNOWN_VALUES];
+	uint64_t insns, unsent;		/* delivered; in the batch that is being made */
+	uint32_t next;			/* chunk to be consumed next */
 };
 
 struct clock {				/* what time a time stamp was */
@@ -124,60 +144,74 @@ struct clock {				/* what time a time stamp was */
 	uint64_t last;
 };
 
+/* The trace: only the controller's thread writes to it. Consumers read what has been published, and
+ * what is atomic. */
 struct tracer {
-	struct trace_opts o;
+	struct trace_opts o;		/* fixed, as are the three tables' places */
+	struct clock began;
+	struct consumer **consumer;	/* nconsumer, from trace_open() to trace_free() */
+	unsigned nconsumer;
 	struct source *source;		/* by trace number; published by `nsource` */
 	uint32_t nsource;
-	struct stream *stream;		/* by thread block */
-	uint32_t nstream;		/* streams so far: pm_stream.index */
-	struct pm_object *object;
+	bool too_many;			/* blocks for the numbers there are; atomic */
+	struct pm_object *object;	/* published by `nobject` */
 	uint32_t nobject;
+	struct stream *stream;		/* by thread block; see there */
+	uint32_t nstream;		/* streams so far: pm_stream.index */
+	uint32_t stop;			/* end when nothing is left; atomic */
+	uint32_t abandoned;		/* end at once; atomic */
+};
 
-	pthread_t consumer;
+/* A consumer: one thread and all that it writes. Nobody else looks at it before the thread has
+ * ended, but for `idle` before the first stream begins. */
+struct consumer {
+	struct tracer *trace;
+	const struct source *source;	/* the trace's */
+	struct stream *stream;		/* the trace's: those with index % nconsumer == number */
+	unsigned number;
+	pthread_t thread;
 	bool running;
-	uint32_t stop;
-	uint32_t abandoned;		/* main's: stop at once */
-	/* Several consumers, where the pipeline lets streams come from several threads: each has
-	 * what follows below for itself, and sees the arrays above. What the main thread goes on
-	 * changing is in the first one's. */
-	struct tracer *main, **worker;	/* worker: main's; [0] is itself */
-	unsigned nworker, number;	/* nworker: main's */
-
-	/* the consumer's own */
-	struct compiled *compiled;
-	struct expansion *expansion;	/* of the same number */
-	struct expander *expander;	/* NULL: every record goes the slow way */
-	struct dropped *dropped;	/* of the same number; NULL: the pipeline drops nothing */
+	bool failed;			/* (4) */
+	struct { enum pm_status st; struct pm_err err; } result;	/* why */
+	struct clock clock;
 	uint64_t nbytes,
 		ninsns; /* of buffers, consumed; given to the pipeline, dropped ones included */
 	uint64_t ticked;		/* when the pipeline was told that time passes, ns */
 	uint64_t idle;			/* instructions that it would drop next */
-	struct pm_code code;
-	struct pm_insn *insn;
-	struct pm_block *block;
+
+	/* what records stand for, by trace number */
+	struct compiled *compiled;
+	struct expansion *expansion;
+	struct dropped *dropped;	/* NULL: the pipeline drops nothing */
+	struct expander *expander;	/* NULL: every record goes the slow way */
 	struct x86_decoder *dec[2];	/* of 32-bit and of 64-bit code */
 	struct x86_plan plan;
 	struct pm_arena mem;
+
+	/* the code table, which sinks see */
+	struct pm_code code;
+	struct pm_insn *insn;
+	struct pm_block *block;
+	uint32_t *unknown; /* blocks that are an instruction that the decoder does not know */
+	size_t nunknown, cap_unknown;
+
+	/* the batch that is being made: of one stream, empty between streams */
 	struct pm_event *ev;
 	size_t nev;
 	uint8_t *record;		/* MAX_RECORD: a copy of the one that is expanded */
-	uint32_t *unknown; /* blocks that are an instruction that the decoder does not know */
-	size_t nunknown, cap_unknown;
-	struct pm_rare *rare;		/* of the batch */
+	struct pm_rare *rare;
 	size_t nrare, cap_rare;
-	struct pm_buf text;		/* arena of the batch */
-	bool packs;			/* batches are packed (trace/chain.h) */
+	struct pm_buf text;		/* its arena */
+
+	/* ... and if it is packed (trace/chain.h) */
+	bool packs;
 	struct pm_chain *chain;		/* by trace number */
 	struct pm_chain_part *chain_part;
 	struct pm_chain_ref *chain_ref;
 	uint32_t nchain_part, nchain_ref;
-	uint32_t *id;			/* of the batch */
+	uint32_t *id;
 	uint64_t *addr;
 	size_t nid, nref, placed;	/* placed: events that an id stands for */
-	struct { enum pm_status st; struct pm_err err; } result;	/* of the whole trace */
-	struct clock clock;
-	bool failed;
-	bool too_many; /* blocks for the numbers there are: published by `nsource` */
 };
 
 static inline uint64_t ns_of(clockid_t which)
@@ -240,6 +274,7 @@ static inline uint64_t at_place(const uint8_t *const from[2], struct place p)
 /* A word of a buffer, read once: what is checked is what is used. @p: a multiple of 4. */
 static inline uint32_t word_at(const uint8_t *p)
 {
+	PM_INVARIANT(6, (uintptr_t)p % 4 == 0);
 	return __atomic_load_n((const uint32_t *)(const void *)p, __ATOMIC_RELAXED);
 }
 
@@ -259,23 +294,23 @@ static inline uint64_t cursor_of(const struct tracer *t, uint32_t i)
 void trace_ring(const struct tracer *t);
 
 /* batch.c: hand over what there is; the first failure of the trace */
-void trace_flush(struct tracer *t, struct stream *st);
-void place_events(struct tracer *t);		/* packed: events since the last chain come here */
-void trace_fail(struct tracer *t, const char *what);
-void stop_early(struct tracer *t); /* if whoever waits for us does not want to wait any longer */
+void trace_flush(struct consumer *w, struct stream *st);
+void place_events(struct consumer *w);		/* packed: events since the last chain come here */
+void trace_fail(struct consumer *w, const char *what);
+void stop_early(struct consumer *w); /* if whoever waits for us does not want to wait any longer */
 
 /* compile.c: NULL: it cannot be read */
-struct compiled *compile(struct tracer *t, uint32_t number);
+struct compiled *compile(struct consumer *w, uint32_t number);
 
 /* records.c */
-void note(struct tracer *t, struct stream *st, uint32_t type, const uint8_t *p, uint32_t size);
+void note(struct consumer *w, struct stream *st, uint32_t type, const uint8_t *p, uint32_t size);
 /* A record that is not expanded or packed by generated code, or of which a note says that it was
  * cut short. Returns how long it was, with such a note; 0: the trace has failed. */
-size_t expand_record(struct tracer *t, struct stream *st, uint32_t number, const uint8_t *p,
+size_t expand_record(struct consumer *w, struct stream *st, uint32_t number, const uint8_t *p,
 		     size_t left);
 
 /* packer.c: the chains that come next, if any; returns the first record that is none */
-const uint8_t *consume_packed(struct tracer *t, struct stream *st, const uint8_t *p,
+const uint8_t *consume_packed(struct consumer *w, struct stream *st, const uint8_t *p,
 			      const uint8_t *end, uint32_t nsource);
 
 #endif
