@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/invariant.h"
 #include "collect/consume/trace.h"
 #include "collect/control/session.h"
 
@@ -205,6 +206,7 @@ bool exec_stop(struct session *s, pid_t pid, char *why, size_t n)
 	uint64_t entry;
 	uint32_t bi;
 
+	assert(pthread_equal(s->thread, pthread_self()));		/* (1) */
 	p = proc_prepare(s, is_i386(pid), &bi);
 	if (!p) {
 		struct proc *old = proc_by_pid(s, (uint32_t)pid);
@@ -273,6 +275,7 @@ static void process_stopped(struct session *s, pid_t pid, int status)
 /* ---- threads that are followed into another program ------------------------------------------ */
 bool exec_follow(struct session *s, struct proc *p, uint32_t tid)
 {
+	assert(pthread_equal(s->thread, pthread_self()));		/* (1) */
 	/* the number may be another process's by now */
 	if (!peek_is_thread(p->pid, tid) ||
 	    peek_is_ours(s, tid, p->mm->user.space->i386) == PEEK_FOREIGN ||
@@ -319,6 +322,7 @@ void exec_reap(struct session *s)
 	int status;
 	pid_t pid;
 
+	assert(pthread_equal(s->thread, pthread_self()));		/* (1) */
 	while ((pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0) {
 		if (WIFEXITED(status) || WIFSIGNALED(status))
 			process_ended(s, pid, status);

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/invariant.h"
 #include "collect/control/session.h"
 
 uint32_t mail_get(const struct rt_block *b, struct rt_mail *m, struct rt_cmd undone[RT_MAX_CMDS])
@@ -33,6 +34,7 @@ void mail_put(struct rt_block *b, const struct rt_mail *m, size_t payload)
 {
 	struct rt_mail *to = &b->mail;
 
+	assert(m->ncmd <= RT_MAX_CMDS && payload <= sizeof to->cmd && !(m->ncmd && payload)); /* (6) */
 	memcpy(to->r, m->r, sizeof to->r);
 	memcpy(to->cmd, m->cmd, m->ncmd ? m->ncmd * sizeof *m->cmd : payload);
 	to->ncmd = m->ncmd;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* requests.c - a request is taken out of its mailbox, answered, and the answer put back */
+#include "base/invariant.h"
 #include "collect/control/requests.h"
 
 static const struct {
@@ -100,6 +101,8 @@ void request_answer(struct session *s, uint32_t bi)
 		q.user = &q.p->mm->user;
 		answer(s, &q);
 	}
+	if (PM_CHECKED)
+		session_check(s);
 	mail_put(b, &q.m, q.payload);
 	mail_reply(b);
 }

@@ -213,6 +213,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 {
 	struct session s = {
 		.opts = o,
+		.thread = pthread_self(),
 		.data_fd = -1,
 		.rt_fd = { -1, -1 },
 		.spaces = { .hooks = &session_hooks,

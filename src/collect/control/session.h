@@ -4,13 +4,32 @@
  * A *process* here is one address space from exec (or fork) to exec (or exit). What is translated
  * for it is its code space's (space/space.h).
  *
- * INVARIANTS
+ * Units      pid, tid: the kernel's, as the controller sees them; block: number of a thread block;
+ *            times: seconds
+ * Ownership  the session owns processes, a process its threads; what they point to is theirs or in
+ *            spaces.mem. Descriptors say -1 for none.
+ * Errors     a function says so; what a user should know goes to spaces.warn.
+ * Threads    one, which runs pm_run(); wake.c has another, that only rings.
+ *
+ * Trust: the data file is memory of all traced processes, which can write to it at any time. What
+ * the controller goes by - whose block it is, who its thread is, what it was last told to do - is
+ * here. It reads a request once (mail.c); else of a thread block only what harms nobody but the
+ * program: counters, buffers, that a thread is over.
+ *
+ * INVARIANTS - session_check() asserts them (base/invariant.h), or the code beside them
  * (1) ptrace is only called by the thread that runs pm_run().
- * (2) a live thread's block is used, and its process is that of block_proc.
- * (3) a process's code space is that of its `mm`, whose address space it runs in. */
+ * (2) A used block has one live thread, of the process in block_proc; a live thread's block is
+ *     used. A block that is not used has no process.
+ * (3) A process's code space is that of its `mm`, whose address space it runs in; that is its own
+ *     `mm`, and is not gone before it.
+ * (4) A space's refs are the address spaces that execute it, and those that are about to leave it.
+ * (5) A thread has a tid once its process has a pid; no two processes have the same one. Both are
+ *     the numbers of who shares our memory, or cannot be looked at, or PID_UNKNOWN.
+ * (6) An answer has commands or a payload in their place, not both. */
 #ifndef PM_CONTROL_SESSION_H
 #define PM_CONTROL_SESSION_H
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,6 +130,7 @@ struct session {
 			      * of its process may be over already */
 	uint32_t spin;
 	pid_t root;
+	pthread_t thread;		/* (1) */
 	struct wake_saved signals;	/* ... .mask: that the program begins with */
 	struct rlimit limit[2];		/* likewise, see rlimits.c */
 	int root_status;
@@ -302,6 +322,9 @@ uint32_t mail_get(const struct rt_block *b, struct rt_mail *m, struct rt_cmd und
 /* The answer @m: its commands, or @payload bytes where these would be. */
 void mail_put(struct rt_block *b, const struct rt_mail *m, size_t payload);
 void mail_reply(struct rt_block *b);		/* it is complete: the thread goes on */
+
+/* ---- invariants.c ---------------------------------------------------------------------------- */
+void session_check(const struct session *s);	/* aborts where one does not hold */
 
 /* ---- requests.c ------------------------------------------------------------------------------ */
 /* Answer every thread that waits and may be answered; false: there was none. */

@@ -7,7 +7,9 @@
 
 static void *copy_of(const void *p, size_t n)
 {
-	return memcpy(pm_alloc(n ? n : 1), p, n);
+	void *copy = pm_alloc(n ? n : 1);
+
+	return n ? memcpy(copy, p, n) : copy;
 }
 
 static struct pm_map copy_of_map(const struct pm_map *from)
