@@ -315,7 +315,7 @@ void exec_unfollow(struct session *s, struct proc *p, uint32_t tid);
 /* What has become of our children, and of those that we follow. */
 void exec_reap(struct session *s);
 
-/* ---- mail.c: between mailboxes and memory of our own ------------------------------------------ */
+/* ---- mail.c: between mailboxes and memory of our own ----------------------------------------- */
 /* A request, read once: op, failed and a[] of @m; its answer is empty. How many commands of the
  * answer before have not been run, into @undone, the one that failed first. */
 uint32_t mail_get(const struct rt_block *b, struct rt_mail *m, struct rt_cmd undone[RT_MAX_CMDS]);
