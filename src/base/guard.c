@@ -13,6 +13,11 @@
 static volatile sig_atomic_t was_cut;
 static uint8_t stack[65536];		/* a fault may be that there is no stack any more */
 
+static struct {
+	pm_guard_fn *fn;
+	void *ctx;
+} last[PM_GUARD_SLOTS];
+
 /* Behind the end of the file that is mapped at @addr: a page of zeros comes there. */
 static bool patch(void *addr)
 {
@@ -25,14 +30,15 @@ static bool patch(void *addr)
 
 static void on_fault(int sig, siginfo_t *info, void *uc)
 {
-	static const char text[] = "pugmark: a fault of pugmark itself; "
-				   "the files of the cache that it used have been removed\n";
+	unsigned removed;
 
 	(void)uc;
 	if (sig == SIGBUS && info->si_code == BUS_ADRERR && patch(info->si_addr))
 		return;
-	if (pm_kept_abandon())
-		(void)!write(2, text, sizeof text - 1);
+	removed = pm_kept_abandon();
+	for (unsigned i = 0; i < PM_GUARD_SLOTS; i++)
+		if (last[i].fn)
+			last[i].fn(last[i].ctx, sig, removed);
 	signal(sig, SIG_DFL);
 	raise(sig);			/* once we have returned */
 }
@@ -49,6 +55,13 @@ void pm_guard(void)
 	for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++)
 		if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
 			sigaction(signals[i], &act, NULL);
+}
+
+void pm_guard_last(enum pm_guard_slot slot, pm_guard_fn *fn, void *ctx)
+{
+	last[slot].fn = NULL;
+	last[slot].ctx = ctx;
+	last[slot].fn = fn;
 }
 
 bool pm_guard_cut(void)

@@ -6,7 +6,11 @@
  * have just been something else.
  *
  * A fault of any other kind ends the process, as it would without us, but first the kept files that
- * it uses are removed (kept.h): if one of them is why, the next run does not die of it. */
+ * it uses are removed (kept.h): if one of them is why, the next run does not die of it. Then those
+ * who have asked for it are told: who has promised something to other processes, and who says what
+ * has happened.
+ *
+ * Threads    any; the handler runs in that which has the fault. */
 #ifndef PM_BASE_GUARD_H
 #define PM_BASE_GUARD_H
 
@@ -14,6 +18,11 @@
 
 /* From now on, for good; but not signals that somebody else handles already. */
 void pm_guard(void);
+/* Called in the handler of signal @sig, when @removed kept files have been removed: nothing of the
+ * process can be relied upon. In the order of slots; NULL: nobody. */
+enum pm_guard_slot { PM_GUARD_SESSION, PM_GUARD_COMMAND, PM_GUARD_SLOTS };
+typedef void pm_guard_fn(void *ctx, int sig, unsigned removed);
+void pm_guard_last(enum pm_guard_slot slot, pm_guard_fn *fn, void *ctx);
 /* Has a file been cut short under us? */
 bool pm_guard_cut(void);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analyse/counts_text.h"
+#include "base/guard.h"
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/run_trace.h"
@@ -92,6 +93,24 @@ static int end_like(int status, int sig)
 	signal(sig, SIG_DFL);
 	kill(getpid(), sig);
 	return 128 + sig;
+}
+
+/* A fault of ours: not to be taken for one of the program, whose end by a signal ends us the same
+ * way. */
+static void say_death(void *ctx, int sig, unsigned removed)
+{
+	const char number[] = { (char)('0' + sig / 10), (char)('0' + sig % 10), 0 };
+	const char *const text[] = {
+		"pugmark: died of signal ", sig < 10 ? number + 1 : number,
+		": a fault of pugmark, not of the program, which goes on untraced if it has not "
+		"ended",
+		removed ? "; the files of the cache that it used have been removed\n" : "\n",
+	};
+
+	(void)ctx;
+	for (size_t i = 0; i < NR(text); i++)
+		(void)!write(2, text[i], strlen(text[i]));
+	_exit(1);
 }
 
 static void print_warning(void *ctx, const char *text)
@@ -212,6 +231,7 @@ int cmd_run(int argc, char **argv)
 	};
 	int status, sig;
 
+	pm_guard_last(PM_GUARD_COMMAND, say_death, NULL);
 	if (!pm_opt_parse(argc, argv, opts, &help, true))
 		pm_opt_usage(&help, "no program given");
 	if (f.syntax && strcmp(f.syntax, "att") && strcmp(f.syntax, "intel"))

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* hostile.c SEED - a program, one of whose processes asks the controller for anything, on behalf of
  * all of its threads, while the others do what needs answers; until it is ended
+ * hostile.c PID claim - ... that says that process PID is a child of its, about to execute another
+ * program
  *
  * Without a tracer there is nobody to ask: it says so, and ends. */
 #include <signal.h>
@@ -63,6 +65,38 @@ static void ask(void)
 	__atomic_fetch_add(&head->doorbell, 1, __ATOMIC_SEQ_CST);
 }
 
+/* What the thread with block @n asks; its answer. */
+static uint64_t ask_for(unsigned n, uint32_t op, uint64_t a0, uint64_t a1, uint64_t a2)
+{
+	struct rt_session *head = (struct rt_session *)BLOCK(0);
+	struct rt_mail *m = &((struct rt_block *)BLOCK(n))->mail;
+
+	m->op = op;
+	m->a[0] = a0;
+	m->a[1] = a1;
+	m->a[2] = a2;
+	m->a[5] = m->failed = 0;
+	m->state = MAIL_REQUEST;
+	__atomic_fetch_add(&head->doorbell, 1, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < 300 && __atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY; i++)
+		usleep(1000);
+	return m->r[0];
+}
+
+/* Several times: what is executed for the first time is asked for by the same mailbox. */
+static void claim(uint64_t pid)
+{
+	for (unsigned i = 0; i < 5; i++) {
+		const uint64_t n = ask_for(1, RQ_BLOCK, BLK_FORKED, 0, 0);
+
+		if (!n || n >= RT_BLOCKS)
+			continue;
+		ask_for((unsigned)n, RQ_HELLO, pid, pid, 1);
+		ask_for((unsigned)n, RQ_EXEC, 0, 0, 0);
+	}
+	puts("claimed");
+}
+
 static void work(void)
 {
 	static const uint8_t code[] = { 0xb8, 1, 0, 0, 0, 0xc3 };	/* mov $1, %eax; ret */
@@ -93,6 +127,10 @@ int main(int argc, char **argv)
 	}
 	if (own != MAP_FAILED)
 		munmap(own, 4096);
+	if (argc > 2) {
+		claim(strtoull(argv[1], NULL, 0));
+		return 0;
+	}
 	state = strtoull(argc > 1 ? argv[1] : "1", NULL, 0) * 0x9e3779b97f4a7c15u + 1;
 	if (!fork()) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);

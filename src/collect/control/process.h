@@ -6,7 +6,9 @@
  * Errors     PM_ERR: the program was not started, or pugmark cannot go on; a program that fails is
  *            no error. PM_ERR with *out set: the trace failed (a full disk), the program did not
  *            notice.
- * Threads    one pm_run() at a time per process: it owns SIGCHLD and ptrace meanwhile. */
+ * Threads    one pm_run() at a time per process: it owns SIGCHLD and ptrace meanwhile.
+ * Death      a fault of ours is not the program's: what is traced goes on untraced, in its original
+ *            code, whatever signal the controller dies of (base/guard.h tells who asks). */
 #ifndef PM_PROCESS_PROCESS_H
 #define PM_PROCESS_PROCESS_H
 

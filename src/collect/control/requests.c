@@ -123,17 +123,21 @@ bool requests_answer(struct session *s)
 {
 	bool any = false;
 
+	s->kept_waiting = false;
 	for (uint32_t i = 1; i < s->block_high; i++) {
 		struct rt_block *b = session_block(s, i);
 
 		if (s->block_used[i] == BLOCK_ENDING &&
 		    __atomic_load_n(&b->state, __ATOMIC_ACQUIRE) == BLK_DEAD)
 			s->block_used[i] = BLOCK_OVER;
-		if (s->block_used[i] == BLOCK_USED &&
-		    __atomic_load_n(&b->mail.state, __ATOMIC_ACQUIRE) == MAIL_REQUEST &&
-		    may_answer(s, i)) {
+		if (s->block_used[i] != BLOCK_USED ||
+		    __atomic_load_n(&b->mail.state, __ATOMIC_ACQUIRE) != MAIL_REQUEST)
+			continue;
+		if (may_answer(s, i)) {
 			request_answer(s, i);
 			any = true;
+		} else {
+			s->kept_waiting = true;
 		}
 	}
 	return any;

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/guard.h"
 #include "base/temp.h"
 #include "collect/consume/trace.h"
 #include "collect/control/session.h"
@@ -65,6 +66,7 @@ static enum pm_status open_trace(struct session *s, struct pm_err *err)
 
 static void session_close(struct session *s)
 {
+	pm_guard_last(PM_GUARD_SESSION, NULL, NULL);
 	if (s->data && s->data != MAP_FAILED)
 		__atomic_store_n(&s->head->closed, 1, __ATOMIC_SEQ_CST);
 	rlimits_restore(s);
@@ -115,18 +117,38 @@ static void sleep_on_doorbell(struct session *s, uint32_t seen)
 	__atomic_store_n(&s->head->asleep, 0, __ATOMIC_SEQ_CST);
 }
 
+#define STUCK 3.0	/* seconds that somebody has been kept waiting */
+
+/* What is sent to us is for the program. A program in which one thread keeps the others waiting for
+ * ever, and so from their signals, has written over what is ours: it is ended if that is what it has
+ * been asked. @asked, @since: 0 at first. */
+static void pass_signal(struct session *s, bool *asked, double *since)
+{
+	const int sig = wake_signal();
+
+	if (sig && !s->root_done)
+		kill(s->root, sig);
+	*asked |= sig;
+	if (!*asked || !s->kept_waiting)
+		*since = 0;
+	else if (!*since)
+		*since = session_now();
+	else if (session_now() > *since + STUCK && !s->root_done)
+		kill(s->root, SIGKILL);
+}
+
 #define GRACE 1.0	/* seconds that children may outlive the program before they are let go */
 #define BUSY_ROUNDS 64	/* who asks for ever does not keep us from the rest longer than that */
 
 static void loop(struct session *s)
 {
 	uint32_t eager = s->spin, rounds = 0;
-	double end = 0;
+	bool asked = false;
+	double end = 0, stuck = 0;
 
 	for (;;) {
 		const uint32_t seen = __atomic_load_n(&s->head->doorbell, __ATOMIC_SEQ_CST);
 		bool busy;
-		int sig;
 
 		s->head->beat++;
 		if (s->spaces.ni386 && !s->tracer && session_now() > s->sampled + GATHER_EVERY)
@@ -142,9 +164,7 @@ static void loop(struct session *s)
 		procs_finish_ended(s);
 		if (s->spaces.released)
 			continue;
-		sig = wake_signal();
-		if (sig && !s->root_done)
-			kill(s->root, sig);
+		pass_signal(s, &asked, &stuck);
 		if (s->root_done) {
 			if (!session_running(s))
 				return;
@@ -203,6 +223,17 @@ static void report_stats(const struct session *s)
 	s->opts->stat("thawed", s->spaces.nthawed);
 }
 
+/* We die: those who are traced go on without us. They would wait for a controller that is there, if
+ * only as a zombie. */
+static void let_go(void *ctx, int sig, unsigned removed)
+{
+	const struct session *s = ctx;
+
+	(void)sig, (void)removed;
+	if (s->head)
+		__atomic_store_n(&s->head->closed, 1, __ATOMIC_SEQ_CST);
+}
+
 static void close_unused(struct session *s)
 {
 	session_close(s);
@@ -231,6 +262,8 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 
 	*out = NULL;
 	s.out = pm_alloc(sizeof *s.out);
+	pm_guard();
+	pm_guard_last(PM_GUARD_SESSION, let_go, &s);
 	if (session_open(&s, err) != PM_OK ||
 	    (!o->no_cache && cache_open(&s.spaces, &cache, err) != PM_OK) ||
 	    open_trace(&s, err) != PM_OK) {

@@ -128,6 +128,8 @@ struct session {
 	struct pm_buf unused_procs;	/* uint32_t: indexes of those that were discarded */
 	uint32_t asking_tid; /* of whoever asks, whom the kernel is asked about: the first thread
 			      * of its process may be over already */
+	bool kept_waiting; /* who asks, by a thread that has not done what it was told; of the last
+			    * requests_answer() */
 	uint32_t spin;
 	pid_t root;
 	pthread_t thread;		/* (1) */
@@ -327,7 +329,8 @@ void mail_reply(struct rt_block *b);		/* it is complete: the thread goes on */
 void session_check(const struct session *s);	/* aborts where one does not hold */
 
 /* ---- requests.c ------------------------------------------------------------------------------ */
-/* Answer every thread that waits and may be answered; false: there was none. */
+/* Answer every thread that waits and may be answered; false: there was none. Sets
+ * s->kept_waiting. */
 bool requests_answer(struct session *s);
 const char *request_name(unsigned op);
 

@@ -2,6 +2,36 @@
 /* mailbox.c - asking the controller */
 #include "rt.h"
 
+/* Has process @pid ended, though its parent has not asked for it yet? "PID (NAME) STATE ..." */
+static int is_zombie(u32 pid)
+{
+	static const char proc[] = "/proc/", stat[] = "/stat";
+	char path[32], digits[10], text[48];
+	u32 n = 0, k = 0;
+	long fd, got;
+
+	for (u32 i = 0; i < sizeof proc - 1; i++)
+		path[n++] = proc[i];
+	do
+		digits[k++] = (char)('0' + pid % 10);
+	while (pid /= 10);
+	while (k)
+		path[n++] = digits[--k];
+	for (u32 i = 0; i < sizeof stat; i++)
+		path[n++] = stat[i];
+	fd = rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
+	if (fd < 0)
+		return 0;
+	got = rt_sys(NR_read, fd, text, sizeof text);
+	rt_sys(NR_close, fd);
+	while (got > 0 && text[got - 1] != ')')
+		got--;
+	return got > 0 && got + 1 < (long)sizeof text &&
+	       (text[got + 1] == 'Z' || text[got + 1] == 'X');
+}
+
+#define QUIET 10u			/* times that it has not stirred: two seconds */
+
 /* Asked five times a second by whoever waits, with what @w has of its waiting. The
  * controller's number means nothing in another PID namespace: there it is given up if it does
  * not stir for half a minute. */
@@ -12,11 +42,12 @@ int rt_controller_gone(struct rt_wait *w)
 
 	if (__atomic_load_n(&s->closed, __ATOMIC_RELAXED))
 		return 1;
-	if (!rt_apart)
-		return rt_sys(NR_kill, s->pid, 0) == -ESRCH;
 	w->times = now == w->beat ? w->times + 1 : 0;
 	w->beat = now;
-	return w->times > 150;
+	if (rt_apart)
+		return w->times > 150;
+	return rt_sys(NR_kill, s->pid, 0) == -ESRCH ||
+	       (w->times % QUIET == QUIET - 1 && is_zombie(s->pid));
 }
 
 /* 0, or 1 + the number of a command that found no room or no file; those behind it
@@ -90,8 +121,12 @@ again:
 		__builtin_ia32_pause();
 	}
 	__atomic_store_n(&m->sleeping, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY) {
-		long r = rt_sys(NR_futex, &m->state, 0 /* WAIT */, MAIL_REQUEST, timeout);
+	for (u32 now; (now = __atomic_load_n(&m->state, __ATOMIC_ACQUIRE)) != MAIL_REPLY; ) {
+		long r;
+
+		if (now != MAIL_REQUEST)	/* the program has written over it */
+			goto again;
+		r = rt_sys(NR_futex, &m->state, 0 /* WAIT */, MAIL_REQUEST, timeout);
 
 		if (r == -110 /* ETIMEDOUT */ && rt_controller_gone(&w) &&
 		    __atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY)
