@@ -73,7 +73,7 @@ struct pm_chain_sink_ops {
 				 struct pm_err *err);
 };
 
-/* Like pm_pipeline_push(), of a batch that is packed; only if pm_pipeline_packed(). */
+/* Like pm_pipeline_push(), of a batch that is packed; only if pm_feed.packed. */
 enum pm_status pm_pipeline_push_packed(struct pm_pipeline *p, const struct pm_batch *b,
 				       const struct pm_packed *k, struct pm_err *err);
 

@@ -338,12 +338,8 @@ enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const ch
 	return PM_OK;
 }
 
-bool pm_pipeline_packed(const struct pm_pipeline *p)
-{
-	return p->packed;
-}
-
-bool pm_pipeline_epochs(const struct pm_pipeline *p)
+/* Does nobody in it need a code table to keep what it has had? */
+static bool allows_epochs(const struct pm_pipeline *p)
 {
 	bool all = true;
 
@@ -357,31 +353,6 @@ bool pm_pipeline_epochs(const struct pm_pipeline *p)
 static const struct pm_chain_sink_ops *chains_of(const struct pipe_sink *s)
 {
 	return (const struct pm_chain_sink_ops *)s->ops;	/* with PM_SINK_CHAINS */
-}
-
-bool pm_pipeline_drops(const struct pm_pipeline *p)
-{
-	return p->stage[0].ops && p->stage[0].ops->drop;
-}
-
-uint64_t pm_pipeline_idle(const struct pm_pipeline *p)
-{
-	return p->stage[0].ops->idle(p->stage[0].self);
-}
-
-uint32_t pm_pipeline_rests(const struct pm_pipeline *p)
-{
-	return p->stage[0].ops->rests(p->stage[0].self);
-}
-
-void pm_pipeline_points(struct pm_pipeline *p, const char *path, uint64_t base, struct pm_buf *to)
-{
-	p->stage[0].ops->points(p->stage[0].self, path, base, to);
-}
-
-enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code, uint32_t block)
-{
-	return p->stage[0].ops->drop(p->stage[0].self, code, block);
 }
 
 const struct pm_sizes pm_struct_sizes = {
@@ -543,19 +514,39 @@ static enum pm_status feed(void *to, const struct pm_batch *b, struct pm_err *er
 	return s->ops->consume(s->self, b, &(struct pm_emit){ feed, s + 1 }, err);
 }
 
-unsigned pm_pipeline_split(struct pm_pipeline *p)
+/* Can sinks take streams from several threads? */
+static bool can_split(const struct pm_pipeline *p)
 {
 	if (p->threads < 2 || p->nstage > 1 || p->packed || !p->nsink)
-		return 1;
+		return false;
 	for (size_t i = 0; i < p->nsink; i++)
 		if (!p->sink[i].light || p->sink[i].form != BLOCKS)
-			return 1;
+			return false;
+	return true;
+}
+
+struct pm_feed pm_pipeline_feed(struct pm_pipeline *p, unsigned threads)
+{
+	struct pm_feed f = { .threads = 1, .packed = p->packed };
+	const struct stage *first = p->stage;
+
+	assert(p->started && !p->split && !p->stream);
+	if (first->ops && first->ops->drop) {
+		f.idle = first->ops->idle;
+		f.drop = first->ops->drop;
+		f.points = first->ops->points;
+		f.rests = first->ops->rests(first->self);
+		f.self = first->self;
+	}
+	if (threads < 2 || !can_split(p))
+		return f;
+	f.threads = threads < p->threads ? threads : p->threads;
 	for (size_t i = 0; i < p->nsink; i++) {
 		p->sink[i].config = p->sink[i].light;
 		p->sink[i].light = NULL;
 	}
 	p->split = true;
-	return p->threads;
+	return f;
 }
 
 static enum pm_status push_split(struct pm_pipeline *p, const struct pm_batch *b,
@@ -696,7 +687,7 @@ enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *sr
 
 	if (!p->started && pm_pipeline_start(p, src->facts, src->ops->name, err) != PM_OK)
 		return PM_ERR;
-	if (src->ops->epochs && pm_pipeline_epochs(p))
+	if (src->ops->epochs && allows_epochs(p))
 		src->ops->epochs(src->self);
 	while (!stop || !stop(arg)) {
 		const struct pm_batch *b = NULL;

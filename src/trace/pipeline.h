@@ -95,21 +95,28 @@ uint32_t pm_pipeline_needs(const struct pm_pipeline *p);
  * called once before the first push. */
 enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const char *source_name,
 				 struct pm_err *err);
-/* May batches be packed (chain.h)? Once it has started; such batches are for who has asked. */
-bool pm_pipeline_packed(const struct pm_pipeline *p);
-/* Does nobody in it need a code table to keep what it has had? */
-bool pm_pipeline_epochs(const struct pm_pipeline *p);
-/* Does the first transform say what it drops? What it says of a block holds for good, the number
- * until the next push. */
-bool pm_pipeline_drops(const struct pm_pipeline *p);
-uint64_t pm_pipeline_idle(const struct pm_pipeline *p);
-uint32_t pm_pipeline_rests(const struct pm_pipeline *p);
-void pm_pipeline_points(struct pm_pipeline *p, const char *path, uint64_t base, struct pm_buf *to);
-enum pm_drop pm_pipeline_drop(struct pm_pipeline *p, const struct pm_code *code, uint32_t block);
-/* How many threads may push, batches of one stream always the same one, so that they are not waited
- * for by each other? Several where making batches is all the work there is: every sink is light and
- * takes streams by themselves, as events. Once it has started. */
-unsigned pm_pipeline_split(struct pm_pipeline *p);
+/* ---- for whoever makes batches -------------------------------------------------------------- */
+/* In which form the pipeline wants what is pushed: all that a producer gets to know of what is
+ * behind it. Decided once, from the transforms and all sinks together; what only some of them need
+ * is made behind the pipeline. */
+struct pm_feed {
+	/* How many threads may push, batches of one stream always the same one, so that they do not
+	 * wait for each other; 1 at least. Several where making batches is all the work there is:
+	 * every sink is light and takes streams by themselves, as events. */
+	unsigned threads;
+	bool packed;			/* batches may be packed: pm_pipeline_push_packed() */
+	/* What the first transform says that it drops (struct pm_transform_ops); all NULL and 0 if
+	 * it does not say. What drop() says of a block holds for good, the number of idle() until
+	 * the next push. points() may be called by any thread. */
+	uint64_t (*idle)(const void *self);
+	enum pm_drop (*drop)(void *self, const struct pm_code *code, uint32_t block);
+	void (*points)(void *self, const char *path, uint64_t base, struct pm_buf *to);
+	uint32_t rests;
+	void *self;			/* their first argument */
+};
+/* Once it has started, before the first push, at most once. @threads: so many the producer could
+ * use. A producer that does not ask pushes events, from one thread. */
+struct pm_feed pm_pipeline_feed(struct pm_pipeline *p, unsigned threads);
 enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b,
 				struct pm_err *err);
 /* Time passes and there may be nothing to push: who pushes says so every PM_TICK_MS, about. Sinks

@@ -377,7 +377,7 @@ static enum pm_status run_split(unsigned threads, const char *config, struct pm_
 	assert_int_equal(pm_pipeline_sink_new(p, &pm_count_ops, "", &err), PM_OK);
 	assert_int_equal(pm_pipeline_sink_new(p, &pm_discard_ops, "", &err), PM_OK);
 	assert_int_equal(pm_pipeline_start(p, UINT32_MAX, "test", &err), PM_OK);
-	assert_int_equal(pm_pipeline_split(p), 4);
+	assert_int_equal(pm_pipeline_feed(p, 8).threads, 4);
 	for (unsigned i = 0; i < threads; i++) {
 		w[i] = (struct pusher){ .p = p, .which = i, .of = threads };
 		assert_int_equal(pthread_create(&thread[i], NULL, push_streams, &w[i]), 0);
@@ -430,7 +430,7 @@ static void test_whole(void **state)
 		assert_int_equal(pm_pipeline_sink_new(p, &pm_count_ops, "", &err), PM_OK);
 		assert_int_equal(pm_pipeline_sink_new(p, no[i], "", &err), PM_OK);
 		assert_int_equal(pm_pipeline_start(p, UINT32_MAX, "test", &err), PM_OK);
-		assert_int_equal(pm_pipeline_split(p), 1);
+		assert_int_equal(pm_pipeline_feed(p, 8).threads, 1);
 		pm_pipeline_free(p);
 	}
 }

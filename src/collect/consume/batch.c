@@ -67,7 +67,7 @@ void trace_flush(struct consumer *w, struct stream *st)
 		w->failed = true;
 		w->result.st = PM_ERR;
 	}
-	w->idle = w->dropped ? pm_pipeline_idle(w->trace->o.pipeline) : 0;
+	w->idle = idle_of(w->trace);
 	st->insns += st->unsent;
 	w->ninsns += st->unsent;
 	st->unsent = 0;

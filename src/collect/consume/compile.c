@@ -136,7 +136,7 @@ static struct dropped dropped_of(struct consumer *w, const struct compiled *c)
 		return (struct dropped){ 0 };
 	for (uint32_t i = 0; i < c->npart; i++) {
 		const enum pm_drop how =
-			pm_pipeline_drop(w->trace->o.pipeline, &w->code, c->part[i].block);
+			w->trace->feed.drop(w->trace->feed.self, &w->code, c->part[i].block);
 
 		if (how == PM_DROP_NEVER || (i && how != g.how) || g.rsp_add != c->rsp_add)
 			return (struct dropped){ 0 };

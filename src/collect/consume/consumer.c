@@ -318,7 +318,7 @@ static enum pm_status no_room(struct pm_err *err)
 
 static enum pm_status open_packer(struct consumer *w, struct pm_err *err)
 {
-	w->packs = pm_pipeline_packed(w->trace->o.pipeline);
+	w->packs = w->trace->feed.packed;
 	if (!w->packs)
 		return PM_OK;
 	w->chain = reserve(MAX_BLOCKS * sizeof *w->chain);
@@ -349,14 +349,14 @@ static enum pm_status consumer_open(struct consumer *w, struct pm_err *err)
 	if (!w->trace->o.pipeline)
 		return PM_OK;
 	w->expander = expander_new();
-	if (pm_pipeline_drops(w->trace->o.pipeline)) {
+	if (w->trace->feed.drop) {
 		w->dropped = reserve(MAX_BLOCKS * sizeof *w->dropped);
 		if (!w->dropped)
 			return no_room(err);
-		w->idle = pm_pipeline_idle(w->trace->o.pipeline);
+		w->idle = idle_of(w->trace);
 		w->trace->o.spaces->counts = w->trace->o.aslr || (never && *never == '1')
 					      ? 0
-					      : pm_pipeline_rests(w->trace->o.pipeline);
+					      : w->trace->feed.rests;
 	}
 	return open_packer(w, err);
 }
@@ -422,9 +422,9 @@ enum pm_status trace_open(const struct trace_opts *o, struct tracer **out, struc
 	t->object = reserve(MAX_OBJECTS * sizeof *t->object);
 	if (!t->source || !t->stream || !t->object)
 		return no_room(err);
-	most = o->pipeline ? pm_pipeline_split(o->pipeline) : 1;
-	if (most > MAX_CONSUMERS)
-		most = MAX_CONSUMERS;
+	if (o->pipeline)
+		t->feed = pm_pipeline_feed(o->pipeline, MAX_CONSUMERS);
+	most = o->pipeline ? t->feed.threads : 1;
 	t->consumer = pm_alloc(most * sizeof *t->consumer);
 	while (t->nconsumer < most) {
 		struct consumer **w = &t->consumer[t->nconsumer];

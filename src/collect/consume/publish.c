@@ -69,6 +69,11 @@ void trace_numbers(struct tracer *t, const struct space *sp, uint32_t first, uin
 	__atomic_store_n(&t->nsource, base + n, __ATOMIC_RELEASE);
 }
 
+void trace_points(const struct tracer *t, const char *path, uint64_t base, struct pm_buf *to)
+{
+	t->feed.points(t->feed.self, path, base, to);
+}
+
 bool trace_counts(struct tracer *t, uint32_t i)
 {
 	return t->o.spaces->counts && trace_block(t, i)->stolen == RT_R11_COUNTS;

@@ -3,7 +3,7 @@
  *
  * Blocks of a session have trace numbers, one for each translation of a block, 1 upwards, whatever
  * space it belongs to; they are what the translated code writes. One thread, the consumer (or
- * several, if pm_pipeline_split() lets them: a stream always has the same one), takes full buffers
+ * several, if pm_feed.threads lets them: a stream always has the same one), takes full buffers
  * in the order in which each thread filled them, and pushes batches of events into the pipeline:
  * nothing else of the session is touched by it, and the main thread answers requests meanwhile.
  *
@@ -51,6 +51,9 @@ uint32_t trace_next(const struct tracer *t);
 /* Number @n new blocks, from number @first of @sp on, which lie in one module; before their code
  * can be reached. */
 void trace_numbers(struct tracer *t, const struct space *sp, uint32_t first, uint32_t n);
+/* Adds addresses in code of the object at @path with base @base whose blocks have records wherever
+ * others are only counted; if spaces.counts. */
+void trace_points(const struct tracer *t, const char *path, uint64_t base, struct pm_buf *to);
 /* Thread block @i is about to be used by a new thread, of a 32-bit or a 64-bit program. */
 void trace_thread(struct tracer *t, uint32_t i, bool i386);
 /* Does its thread execute code that only counts (translate.h)? */

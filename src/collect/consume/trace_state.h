@@ -148,6 +148,7 @@ struct clock {				/* what time a time stamp was */
  * what is atomic. */
 struct tracer {
 	struct trace_opts o;		/* fixed, as are the three tables' places */
+	struct pm_feed feed;		/* what the pipeline wants; fixed, too */
 	struct clock began;
 	struct consumer **consumer;	/* nconsumer, from trace_open() to trace_free() */
 	unsigned nconsumer;
@@ -232,6 +233,11 @@ static inline uint64_t ns_of(clockid_t which)
 	(4u << 20) /* instructions: to begin takes as long as a million, and nobody else works \
 		      meanwhile */
 #define MARGIN		(2 * XL_UNCHECKED)
+
+static inline uint64_t idle_of(const struct tracer *t)
+{
+	return t->feed.idle ? t->feed.idle(t->feed.self) : 0;
+}
 
 static inline uint64_t budget_of(uint64_t idle)
 {

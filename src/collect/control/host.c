@@ -37,7 +37,7 @@ static void hook_number(struct spaces *s, const struct space *sp, uint32_t first
 
 static void hook_points(struct spaces *s, const char *path, uint64_t bias, struct pm_buf *to)
 {
-	pm_pipeline_points(session_of(s)->opts->pipeline, path, bias, to);
+	trace_points(session_of(s)->tracer, path, bias, to);
 }
 
 static void hook_links_moved(struct spaces *s, struct space_user *user, uint64_t at)
