@@ -148,6 +148,13 @@ $ for what in bytes records places full mail requests header; do for seed in 1 2
 +   timeout -s KILL 60 pugmark run -q --exec --count -- "$PROGRAMS/scribble" $what $seed > out 2> err; s=$?
 +   [ $s -le 1 ] && grep -qx done out && [ $(grep -c . err) = $s ] || echo "$what $seed: $s $(cat out err)"
 + done; done
+# Two threads do so while tracing goes on. The program ends as it would, and when it is told to. Which of its words are met first
+# is chance: so is what is wrong with them.
+$ for kind in --branch --exec; do for sink in --count "-o a.pug"; do for on in "" on; do
++   timeout -s KILL 60 timeout --preserve-status -s TERM $([ "$on" ] && echo 2 || echo 50) pugmark run -q $kind $sink -- "$PROGRAMS/scribble" threads 5 $on 2> err
++   echo "$? $(sed 's/damaged: .*/damaged/' err)"; done; done; done | sort | uniq -c | sed 's/^ *//'; rm err
+> 8 1 pugmark: the trace buffer of a traced process is damaged
+> 8 done
 $ pugmark run -q --discard -- sh -c 'exit 7'
 ? 7
 # The same without the generated code that makes events of records.

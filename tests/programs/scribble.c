@@ -9,9 +9,12 @@
  *   mail       its own request
  *   requests   requests of threads that there are not
  *   header     what all processes share
+ *   threads    two threads, buffers of the first three threads and how full they are, while the
+ *              first one works; with a third argument until a signal ends it
  *
  * and without, over the beginning of one buffer. Without a tracer the addresses are its own to
  * use. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +94,36 @@ static void scribble(const char *what)
 	}
 }
 
+/* Words that may be records, and any, in buffers of all threads; how full these are. */
+static void *scribble_on(void *arg)
+{
+	uint64_t x = (state + (uintptr_t)arg) * 0x9e3779b97f4a7c15u | 1;
+
+	for (;;) {
+		struct rt_block *b = (struct rt_block *)BLOCK(1 + (x >> 60) % 3);
+		char *at = (char *)b + RT_TRACE + (x >> 40) % RT_CHUNKS * RT_CHUNK_STRIDE;
+
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		if (x % 4096 == 0)
+			b->full[(x >> 32) % RT_CHUNKS] = (uint32_t)(x >> 44);
+		else
+			*(volatile uint32_t *)(at + (x >> 12) % RT_CHUNK / 4 * 4) =
+				x & 1 ? (uint32_t)x : (uint32_t)RT_RECORD((x >> 8) % 3000, 8);
+	}
+	return NULL;
+}
+
+static void start_threads(void)
+{
+	pthread_t t;
+
+	for (uintptr_t i = 0; i < 2; i++)
+		if (pthread_create(&t, NULL, scribble_on, (void *)(i + 1)))
+			exit(2);
+}
+
 int main(int argc, char **argv)
 {
 	void *own = mmap((void *)BLOCK(0), BLOCK(2 + OTHERS) - BLOCK(0), PROT_READ | PROT_WRITE,
@@ -101,6 +134,8 @@ int main(int argc, char **argv)
 		munmap(own, BLOCK(2 + OTHERS) - BLOCK(0));
 	if (argc > 2) {
 		state = strtoull(argv[2], NULL, 0) * 0x9e3779b97f4a7c15u + 1;
+		if (!strcmp(argv[1], "threads"))
+			start_threads();
 		scribble(argv[1]);
 	} else {
 		memset(BUFFER(0), 0x5a, 4096);
@@ -108,5 +143,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 3000000; i++)
 		sum += i;
 	puts("done");
+	fflush(stdout);
+	while (argc > 3)
+		sum++;
 	return 0;
 }

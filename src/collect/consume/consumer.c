@@ -204,6 +204,36 @@ static void name_stream(struct stream *st, const struct rt_block *b)
 	st->s->space = st->s->pid;
 }
 
+/* Chunk @k of thread block @b is its thread's again. */
+static void release_chunk(struct rt_block *b, uint32_t k)
+{
+	__atomic_store_n(&b->full[k], 0, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &b->full[k], FUTEX_WAKE, 1);
+}
+
+/* The chunk that is next is not full. The runtime fills chunks in turn, so no other one can be, and
+ * nobody would ever come to one that is. */
+static void check_turn(struct consumer *w, const struct stream *st, const struct rt_block *b)
+{
+	for (uint32_t k = 0; k < RT_CHUNKS; k++)
+		if (k != st->next && __atomic_load_n(&b->full[k], __ATOMIC_ACQUIRE) &&
+		    !__atomic_load_n(&b->full[st->next], __ATOMIC_ACQUIRE))
+			trace_fail(w, "a buffer that is full before its turn");
+}
+
+/* (4): whoever waits for a chunk goes on, in whatever order what is left of the trace would be. */
+static bool release_chunks(struct rt_block *b)
+{
+	bool any = false;
+
+	for (uint32_t k = 0; k < RT_CHUNKS; k++)
+		if (__atomic_load_n(&b->full[k], __ATOMIC_ACQUIRE)) {
+			release_chunk(b, k);
+			any = true;
+		}
+	return any;
+}
+
 /* What thread block @i has for us: all, if it is over, else no more than one chunk - it may fill
  * them for ever as fast as they are read, while others wait, perhaps whom it waits for. Of one that
  * is over there are no more than RT_CHUNKS, whatever another process goes on writing there. */
@@ -240,10 +270,13 @@ static bool consume_stream(struct consumer *w, uint32_t i)
 		b->grant = w->trace->o.spaces->counts && st->layout.wide && is_alone(w->trace, i)
 				   ? budget_of(w->idle)
 				   : 0;
-		__atomic_store_n(&b->full[st->next], 0, __ATOMIC_RELEASE);
-		syscall(SYS_futex, &b->full[st->next], FUTEX_WAKE, 1);
+		release_chunk(b, st->next);
 		st->next = (st->next + 1) % RT_CHUNKS;
 	}
+	if (!any && !over)
+		check_turn(w, st, b);
+	if (w->failed)
+		any |= release_chunks(b);
 	if (over) {
 		uint8_t *p = chunk_of(w->trace, i, st->next);
 		const struct layout *l = &st->layout;
