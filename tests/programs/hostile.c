@@ -2,7 +2,7 @@
 /* hostile.c SEED - a program, one of whose processes asks the controller for anything, on behalf of
  * all of its threads, while the others do what needs answers; until it is ended
  * hostile.c PID claim - ... that says that process PID is a child of its, about to execute another
- * program
+ * program; what the kernel says of that process then
  *
  * Without a tracer there is nobody to ask: it says so, and ends. */
 #include <signal.h>
@@ -78,14 +78,20 @@ static uint64_t ask_for(unsigned n, uint32_t op, uint64_t a0, uint64_t a1, uint6
 	m->a[5] = m->failed = 0;
 	m->state = MAIL_REQUEST;
 	__atomic_fetch_add(&head->doorbell, 1, __ATOMIC_SEQ_CST);
-	for (unsigned i = 0; i < 300 && __atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY; i++)
+	for (unsigned i = 0; i < 300; i++) {
+		if (__atomic_load_n(&m->state, __ATOMIC_ACQUIRE) == MAIL_REPLY)
+			break;
 		usleep(1000);
+	}
 	return m->r[0];
 }
 
 /* Several times: what is executed for the first time is asked for by the same mailbox. */
 static void claim(uint64_t pid)
 {
+	char line[256];
+	FILE *f;
+
 	for (unsigned i = 0; i < 5; i++) {
 		const uint64_t n = ask_for(1, RQ_BLOCK, BLK_FORKED, 0, 0);
 
@@ -94,7 +100,13 @@ static void claim(uint64_t pid)
 		ask_for((unsigned)n, RQ_HELLO, pid, pid, 1);
 		ask_for((unsigned)n, RQ_EXEC, 0, 0, 0);
 	}
-	puts("claimed");
+	snprintf(line, sizeof line, "/proc/%llu/status", (unsigned long long)pid);
+	f = fopen(line, "r");
+	while (f && fgets(line, sizeof line, f))
+		if (!strncmp(line, "State", 5) || !strncmp(line, "TracerPid", 9))
+			fputs(line, stdout);
+	if (f)
+		fclose(f);
 }
 
 static void work(void)

@@ -58,7 +58,8 @@ static void hook_give_up(struct spaces *s, const struct space_user *user, const 
 	const struct proc *p = (const struct proc *)(const void *)((const char *)user -
 								   offsetof(struct proc, user));
 
-	pm_warn(&s->warn, "process %u cannot be traced any longer and is killed: %s", p->pid, why);
+	pm_warn(&s->warn, "process %u cannot be traced any longer and is killed: %s", p->pid,
+		why);
 	/* its number may be another one's by now, unless it is our child */
 	if (p->is_child ||
 	    peek_is_ours(session_of(s), p->pid, p->mm->user.space->i386) == PEEK_OURS)

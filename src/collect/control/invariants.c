@@ -27,7 +27,8 @@ static void check_process(const struct session *s, uint32_t index)
 	}
 	if (p->gone)
 		return;
-	assert(is_of(s, p->mm) && !p->mm->gone && p->mm->mm == p->mm && p->mm->user.space); /* (3) */
+	assert(is_of(s, p->mm) && !p->mm->gone && p->mm->mm == p->mm &&		/* (3) */
+	       p->mm->user.space);
 	for (size_t i = 0; p->pid && p->pid < PID_UNKNOWN && i < index; i++)
 		assert(s->proc[i]->gone || s->proc[i]->pid != p->pid);		/* (5) */
 }

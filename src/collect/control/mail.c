@@ -34,7 +34,8 @@ void mail_put(struct rt_block *b, const struct rt_mail *m, size_t payload)
 {
 	struct rt_mail *to = &b->mail;
 
-	assert(m->ncmd <= RT_MAX_CMDS && payload <= sizeof to->cmd && !(m->ncmd && payload)); /* (6) */
+	assert(m->ncmd <= RT_MAX_CMDS && payload <= sizeof to->cmd);
+	assert(!m->ncmd || !payload);						/* (6) */
 	memcpy(to->r, m->r, sizeof to->r);
 	memcpy(to->cmd, m->cmd, m->ncmd ? m->ncmd * sizeof *m->cmd : payload);
 	to->ncmd = m->ncmd;

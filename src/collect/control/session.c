@@ -120,8 +120,8 @@ static void sleep_on_doorbell(struct session *s, uint32_t seen)
 #define STUCK 3.0	/* seconds that somebody has been kept waiting */
 
 /* What is sent to us is for the program. A program in which one thread keeps the others waiting for
- * ever, and so from their signals, has written over what is ours: it is ended if that is what it has
- * been asked. @asked, @since: 0 at first. */
+ * ever, and so from their signals, has written over what is ours: it is ended, if that is what it
+ * has been asked for. @asked, @since: 0 at first. */
 static void pass_signal(struct session *s, bool *asked, double *since)
 {
 	const int sig = wake_signal();
