@@ -55,7 +55,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			24u
+#define RT_ABI			25u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -99,6 +99,8 @@
 #define RT_EXIT_ID		0x20	/* u32: link number of the exit taken */
 #define RT_EXIT_PC		0x28	/* original pc of a trapping exit (RT_DO_STEP, RT_DO_INT80) */
 #define RT_CONT			0x30	/* where translated code goes on after a system call */
+#define RT_HELD			0x38	/* u32: a signal arrived in the runtime that the program
+					 * does not block: it comes before a call */
 #define RT_DO_RESOLVE		0x40	/* jmp gs:[..]: exit through an unlinked direct branch */
 #define RT_DO_SYSCALL		0x48	/* rcx (i386: RT_EXIT_PC) = original next pc, RT_CONT set */
 #define RT_DO_STEP		0x50	/* execute the instruction at RT_EXIT_PC in place */
@@ -226,9 +228,18 @@ struct rt_mail {
 enum rt_origin { BLK_THREAD, BLK_FORKED, BLK_VFORKED };	/* a[0] of RQ_BLOCK */
 enum rt_block_state { BLK_FREE, BLK_READY, BLK_LIVE, BLK_DEAD };
 
+struct rt_waiting {			/* a signal that has arrived, and not for the program yet */
+	uint32_t sig;
+	uint32_t shared;		/* 1: sent to the process, not to the thread */
+	uint8_t info[128];
+};
+#define RT_MAX_WAITING 16
+
 struct rt_block {			/* at gs:0 */
 	uint64_t s_rcx, s_rdx, s_tmp, s_tmp2;
-	uint64_t exit_id, exit_pc, cont, pad0;
+	uint64_t exit_id, exit_pc, cont;
+	uint32_t held;
+	uint32_t calling;		/* the kernel's mask is the program's, whole, for a call */
 	uint64_t do_resolve, do_syscall, do_step, do_int80, do_check, do_count;
 	uint64_t self, resume;
 	uint64_t cursor;		/* less than a block's size: an offset, the thread has not begun */
@@ -254,8 +265,6 @@ struct rt_block {			/* at gs:0 */
 	uint32_t space;			/* controller's number of the code space */
 	uint32_t spin;			/* pauses before sleeping */
 	uint64_t sighand;		/* address in the runtime's private data */
-	uint32_t pend_sig, held_sig;	/* arrived inside the runtime; held: blocked by the program */
-	uint8_t pend_info[128], held_info[128];
 	uint32_t stepping;		/* enum rt_stepping */
 	uint32_t step_sig;
 	uint8_t step_info[128];
@@ -279,6 +288,8 @@ struct rt_block {			/* at gs:0 */
 	uint64_t grant;
 	uint32_t steps;			/* of RT_STEP_TO_HEAD */
 	uint32_t exec_all;		/* 1: READ_IMPLIES_EXEC; the kernel does not know, for (2) */
+	uint32_t pad6, nwaiting;
+	struct rt_waiting waiting[RT_MAX_WAITING];
 };
 /* lent: for an instruction in place; counts: in code that only counts it is the budget, and the cursor in rt_block.cursor */
 enum rt_stolen { RT_R11_OWN, RT_R11_STOLEN, RT_R11_LENT, RT_R11_COUNTS };
@@ -359,6 +370,7 @@ struct rt_load {
 _Static_assert(__builtin_offsetof(struct rt_block, exit_id) == RT_EXIT_ID, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, exit_pc) == RT_EXIT_PC, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, cont) == RT_CONT, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, held) == RT_HELD, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, do_resolve) == RT_DO_RESOLVE, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, do_check) == RT_DO_CHECK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, do_count) == RT_DO_COUNT, "asm offset");
@@ -373,7 +385,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, budget) == RT_BUDGET, "asm of
 _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");
-_Static_assert(__builtin_offsetof(struct rt_block, mail) == 0x3c0 && sizeof(struct rt_mail) == 0x978 &&
+_Static_assert(__builtin_offsetof(struct rt_block, mail) == 0x2b8 && sizeof(struct rt_mail) == 0x978 &&
 	       sizeof(struct rt_boot) == 0x240, "laid out alike for both widths: so, whatever they are");
 _Static_assert(RT32_TRACE + RT_CHUNKS * RT32_CHUNK_STRIDE <= RT32_BLOCK_SIZE, "in the block");
 _Static_assert(sizeof(struct rt_block) < 0x10000, "below the runtime's stack");

@@ -60,6 +60,8 @@ rt_common:
 
 	.globl	rt_pass, rt_pass_insn, rt_pass_done
 rt_pass:
+	cmpl	$0, %fs:RT_HELD		/* a signal that came before the window */
+	jne	rt_roll_back
 	mov	CTX(0), %eax
 	mov	CTX(3), %ebx
 	mov	CTX(1), %ecx
@@ -102,6 +104,8 @@ rt_restore:
 	mov	CTX(4), %esp
 	jmp	*%fs:RT_RESUME
 rt_fix_done:				/* still in the window: the mask is the program's again */
+	cmpl	$0, %fs:RT_HELD		/* one that came while the mask was being set */
+	jne	rt_fix
 	jmp	rt_restore
 rt_fix_call:
 	movl	$0, %fs:RT_FIX_MASK
@@ -119,7 +123,14 @@ rt_note_result:
 	mov	%fs:RT_SELF, %edi
 	lea	RT_STACK_TOP-12(%edi), %esp
 	push	%edi
-	call	rt_trace_sysret
+	call	rt_call_result
+	jmp	rt_leave
+
+rt_roll_back:
+	mov	%fs:RT_SELF, %edi
+	lea	RT_STACK_TOP-12(%edi), %esp
+	push	%edi
+	call	rt_call_again
 	jmp	rt_leave
 
 rt_efault:

@@ -76,6 +76,8 @@ rt_common:
 
 	.globl	rt_pass, rt_pass_insn, rt_pass_done
 rt_pass:
+	cmpl	$0, %gs:RT_HELD		/* a signal that came before the window */
+	jne	rt_roll_back
 	mov	CTX(0), %rax
 	mov	CTX(7), %rdi
 	mov	CTX(6), %rsi
@@ -129,6 +131,8 @@ rt_restore:
 	mov	CTX(4), %rsp
 	jmp	*%gs:RT_RESUME
 rt_fix_done:				/* still in the window: the mask is the program's again */
+	cmpl	$0, %gs:RT_HELD		/* one that came while the mask was being set */
+	jne	rt_fix
 	jmp	rt_restore
 rt_fix_call:
 	movl	$0, %gs:RT_FIX_MASK
@@ -145,7 +149,13 @@ rt_window_end:
 rt_note_result:
 	mov	%gs:RT_SELF, %rdi
 	lea	RT_STACK_TOP(%rdi), %rsp
-	call	rt_trace_sysret
+	call	rt_call_result
+	jmp	rt_leave
+
+rt_roll_back:
+	mov	%gs:RT_SELF, %rdi
+	lea	RT_STACK_TOP(%rdi), %rsp
+	call	rt_call_again
 	jmp	rt_leave
 
 rt_efault:

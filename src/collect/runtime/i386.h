@@ -73,6 +73,7 @@ typedef u32 rt_count;
 #define NR_remap_file_pages 257
 #define NR_tgkill 270
 #define NR_openat 295
+#define NR_rt_sigqueueinfo 178
 #define NR_rt_tgsigqueueinfo 335
 #define NR_seccomp 354
 #define NR_memfd_create 356

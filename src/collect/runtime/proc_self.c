@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* proc_self.c - what the program reads about itself in /proc: its mappings, without
- * ours, and its file */
+ * ours, its file, and the state of its signals as it has made it */
 #include "rt.h"
 
 static int equal(const char *a, const char *s)
@@ -175,53 +175,128 @@ static int write_maps(int out)
 	return 0;
 }
 
-/* As the kernel's, the file says what is mapped when it is read from its beginning; what may be one
- * of these files is remembered by its number, and known by its name. */
-static int maps_fds[16];			/* + 1 */
-static const char maps_name[] = "pugmark-maps";
-
-int rt_maps_file(u64 flags)
+static void set_hex16(char *to, u64 v)
 {
-	int out = (int)rt_sys(NR_memfd_create, maps_name, flags & 02000000 ? 1 : 0), r;
+	for (u32 i = 0; i < 16; i++)
+		to[i] = "0123456789abcdef"[v >> (60 - 4 * i) & 15];
+}
+
+/* The signals for which the kernel has our handler are what the program has said of them. @own: the
+ * file is that of @b's thread. */
+static void put_signals(const struct rt_block *b, char *text, u64 n, int own)
+{
+	const struct rt_sighand *h = PTR(b->sighand);
+	u64 ignored = 0, caught = 0;
+
+	for (u32 s = 1; s < 65; s++)
+		if (h->ours & SIG_BIT(s)) {
+			ignored |= h->act[s].handler == 1 ? SIG_BIT(s) : 0;
+			caught |= h->act[s].handler > 1 ? SIG_BIT(s) : 0;
+		}
+	for (char *p = text; p + 24 <= text + n; p++) {
+		const char *value = p + 8;
+
+		if (p > text && p[-1] != '\n')
+			continue;
+		if (begins(p, "SigBlk:\t") && own)
+			set_hex16(p + 8, b->app_mask);
+		else if (begins(p, "SigIgn:\t"))
+			set_hex16(p + 8, (hex(&value) & ~h->ours) | ignored);
+		else if (begins(p, "SigCgt:\t"))
+			set_hex16(p + 8, (hex(&value) & ~h->ours) | caught);
+	}
+}
+
+/* What waits is pending while the kernel writes the file. */
+static int write_status(struct rt_block *b, int out, int of_thread)
+{
+	char buf[8192];
+	u64 n = 0;
+	long in, r;
+
+	in = rt_sys(NR_open, of_thread ? "/proc/thread-self/status" : "/proc/self/status", 02000000,
+		    0);
+	if (in < 0)
+		return (int)in;
+	rt_call_begin(b);
+	while (n < sizeof buf && (r = rt_sys(NR_read, in, buf + n, sizeof buf - n)) > 0)
+		n += (u64)r;
+	rt_call_end(b);
+	rt_sys(NR_close, in);
+	put_signals(b, buf, n, of_thread || b->pid == b->tid);
+	rt_sys(NR_write, out, buf, n);
+	rt_sys(NR_lseek, out, 0, 0);
+	return 0;
+}
+
+static int write_file(struct rt_block *b, int out, enum rt_own_file what)
+{
+	return what == RT_OWN_MAPS ? write_maps(out) : write_status(b, out, what == RT_OWN_THREAD);
+}
+
+/* As the kernel's, the file says what is so when it is read from its beginning; what may be one
+ * of these files is remembered by its number, and known by its name. */
+static struct {
+	int fd;				/* + 1 */
+	enum rt_own_file what;
+} own_files[16];
+static const char own_name[] = "pugmark-proc";
+
+int rt_open_own_file(struct rt_block *b, enum rt_own_file what, u64 flags)
+{
+	int out = (int)rt_sys(NR_memfd_create, own_name, flags & 02000000 ? 1 : 0), r;
 
 	if (out < 0)
 		return out;
-	r = write_maps(out);
+	r = write_file(b, out, what);
 	if (r < 0) {
 		rt_sys(NR_close, out);
 		return r;
 	}
-	for (u32 i = 0; i < NR_OF(maps_fds); i++)
-		if (!maps_fds[i] || i == NR_OF(maps_fds) - 1) {
-			maps_fds[i] = out + 1;
+	for (u32 i = 0; i < NR_OF(own_files); i++)
+		if (!own_files[i].fd || own_files[i].fd == out + 1 || i == NR_OF(own_files) - 1) {
+			own_files[i].fd = out + 1;
+			own_files[i].what = what;
 			break;
 		}
 	return out;
 }
 
-void rt_refresh_maps(int fd)
+enum rt_own_file rt_which_own_file(struct rt_block *b, u64 path)
+{
+	char name[13] = "";
+
+	if (rt_is_own_file(b, path, "maps"))
+		return RT_OWN_MAPS;
+	if (!rt_is_own_file(b, path, "status"))
+		return RT_OWN_NONE;
+	rt_get(name, path, 12);
+	return begins(name, "/proc/thread") ? RT_OWN_THREAD : RT_OWN_STATUS;
+}
+
+void rt_refresh_own_file(struct rt_block *b, int fd)
 {
 	static const char dir[] = "/proc/self/fd/", prefix[] = "/memfd:";
-	char path[32], name[sizeof prefix + sizeof maps_name];
+	char path[32], name[sizeof prefix + sizeof own_name];
 	u32 i = 0, n = 0;
 
-	while (i < NR_OF(maps_fds) && maps_fds[i] != fd + 1)
+	while (i < NR_OF(own_files) && own_files[i].fd != fd + 1)
 		i++;
-	if (i == NR_OF(maps_fds))
+	if (i == NR_OF(own_files))
 		return;
 	for (const char *q = dir; *q; q++)
 		path[n++] = *q;
 	n += rt_put_decimal(path + n, (u32)fd);
 	path[n] = 0;
 	n = (u32)rt_sys(NR_readlink, path, name, sizeof name - 1);
-	name[sizeof prefix + sizeof maps_name - 2] = 0;
-	if (n != sizeof name - 1 || !equal(name + sizeof prefix - 1, maps_name)) {
-		maps_fds[i] = 0;			/* somebody else has the number now */
+	name[sizeof prefix + sizeof own_name - 2] = 0;
+	if (n != sizeof name - 1 || !equal(name + sizeof prefix - 1, own_name)) {
+		own_files[i].fd = 0;			/* somebody else has the number now */
 		return;
 	}
 	if (rt_sys(NR_lseek, fd, 0, 1) == 0) {
 		rt_sys(NR_ftruncate, fd, 0);
-		write_maps(fd);
+		write_file(b, fd, own_files[i].what);
 	}
 }
 

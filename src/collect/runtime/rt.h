@@ -90,6 +90,7 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define ENOMEM 12
 #define ENOSYS 38
 #define EINTR 4
+#define SI_TKILL (-6)
 #define EAGAIN 11
 
 struct k_sigaction {
@@ -368,12 +369,18 @@ int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc);
 /* Is @path that of our own file @what in /proc? Of "exe" only where it has to be
  * hidden what that is. */
 int rt_is_own_file(struct rt_block *b, u64 path, const char *what);
-int rt_maps_file(u64 flags);			/* "maps", opened: a descriptor or an error */
-void rt_refresh_maps(int fd);			/* before @fd is read, if that is one */
+enum rt_own_file { RT_OWN_NONE, RT_OWN_MAPS, RT_OWN_STATUS, RT_OWN_THREAD };	/* status of the
+										 * thread */
+enum rt_own_file rt_which_own_file(struct rt_block *b, u64 path);
+int rt_open_own_file(struct rt_block *b, enum rt_own_file what, u64 flags);	/* a descriptor or an
+										 * error */
+void rt_refresh_own_file(struct rt_block *b, int fd);	/* before @fd is read, if that is one */
 long rt_copy_exe(word to, u64 size);		/* readlink() of "exe" */
 
 /* ---- syscall.c ------------------------------------------------------------------------------- */
 int rt_do_syscall(struct rt_block *b);		/* 1: execute it in the window */
+void rt_call_result(struct rt_block *b);		/* it has been made, and is traced */
+void rt_call_again(struct rt_block *b);		/* it has not: a signal comes first */
 int rt_open_pages(struct rt_block *b);		/* after EFAULT. 1: execute it again */
 
 /* ---- limits.c --------------------------------------------------------------------------------- */
@@ -418,7 +425,16 @@ long rt_sigaltstack_call(struct rt_block *b, u64 ss, u64 old);
 struct rt_sighand *rt_sighand_copy(const struct rt_sighand *from);
 void rt_sighand_cleared(struct rt_block *b);	/* after CLONE_CLEAR_SIGHAND, in the child */
 int rt_on_app_stack(const struct rt_block *b, u64 sp);
-/* Signals that were held are queued again for when the mask is set, which is next: the synchronous
+/* SIGNALS THAT WAIT. Translated code faults on purpose, so the kernel must never find the five
+ * synchronous signals blocked while it runs. Those that somebody sends while the program blocks them
+ * arrive here then, and wait. A system call is made with the program's mask, whole, and what waits is
+ * pending in the kernel, where sigpending(), sigwait(), signalfd and execve() find it. Behind the call
+ * the mask is ours again, and what is still pending arrives here once more. */
+void rt_signal_waits(struct rt_block *b, u32 sig, const struct k_siginfo *info);
+void rt_call_begin(struct rt_block *b);
+void rt_call_end(struct rt_block *b);
+void rt_call_resume(struct rt_block *b);		/* in a handler that goes back to the call */
+/* What waits and is not blocked is queued again for when the mask is set, which is next: the synchronous
  * ones, too, whom nothing else keeps from arriving here at once. */
 void rt_flush_pending(struct rt_block *b);
 

@@ -117,6 +117,7 @@ static int deliver(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k
 	rt_trace_state(b, UC_GPR(uc, RSP));
 	rt_record_mask(b, b->app_mask | act->mask | (act->flags & SA_NODEFER ? 0 : SIG_BIT(sig)));
 	uc->sigmask = b->real_mask;
+	b->calling = 0;
 	pc = act->handler;
 	if (act->flags & SA_RESETHAND) {
 		act->handler = 0;
@@ -140,22 +141,25 @@ static void from_ctx(const struct rt_block *b, struct k_ucontext *uc)
 
 static void hold(struct rt_block *b, u32 sig, const struct k_siginfo *info, struct k_ucontext *uc)
 {
-	b->pend_sig = sig;
-	rt_memcpy(b->pend_info, info, 128);
+	rt_signal_waits(b, sig, info);
+	if (b->app_mask & SYNC_SIGS & SIG_BIT(sig) && !(uc->sigmask & SIG_BIT(sig)))
+		return;
+	b->held = 1;
 	b->fix_mask = 1;
 	uc->sigmask = ~SYNC_SIGS;
 }
 
-/* Does the signal not concern the program, or not yet? A blocked one that was sent is held. */
-static int keeps_away(struct rt_block *b, u32 sig, const struct k_siginfo *info, int fault)
+/* Does the signal not concern the program, or not yet? A blocked one that was sent waits; what the
+ * kernel had blocked, too, a call has asked for that waits with another mask (sigsuspend()). */
+static int keeps_away(struct rt_block *b, u32 sig, const struct k_siginfo *info,
+		      const struct k_ucontext *uc, int fault)
 {
 	const struct rt_sighand *h = PTR(b->sighand);
 
 	if (fault || rt_image_stops(b, sig, info))
 		return 0;
-	if ((SIG_BIT(sig) & SYNC_SIGS) && (b->app_mask & SIG_BIT(sig))) {
-		b->held_sig = sig;
-		rt_memcpy(b->held_info, info, 128);
+	if (SYNC_SIGS & b->app_mask & ~uc->sigmask & SIG_BIT(sig)) {
+		rt_signal_waits(b, sig, info);
 		return 1;
 	}
 	return h->act[sig].handler == 1;
@@ -169,7 +173,7 @@ static void give(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_u
 	struct rt_sighand *h = PTR(b->sighand);
 	struct k_sigaction *act = &h->act[sig];
 
-	if (keeps_away(b, sig, info, fault))
+	if (keeps_away(b, sig, info, uc, fault))
 		return;
 	if (fault && (SIG_BIT(sig) & SYNC_SIGS) && (b->app_mask & SIG_BIT(sig)))
 		act->handler = 0;		/* the kernel kills */
@@ -352,13 +356,8 @@ static int end_of_buffer(struct rt_block *b, struct arrival *a)
 {
 	if (!a->fault || a->sig != SIGSEGV || !rt_trace_full(b, a->info->addr, a->uc))
 		return 0;
-	if (b->pend_sig && b->stepping == RT_STEP_NONE) {	/* came meanwhile: nothing else
-								 * would give it */
-		rt_step_to_boundary(b, b->pend_sig, b->pend_info, a->uc);
-		b->pend_sig = 0;
-	} else if (b->stepping == RT_STEP_NONE) {
+	if (b->stepping == RT_STEP_NONE && !b->held)
 		rt_step_to_head(b, a->uc);
-	}
 	return 1;
 }
 
@@ -405,7 +404,7 @@ static void in_code(struct rt_block *b, const struct arrival *a)
 		rt_step_to_boundary(b, a->sig, a->info, a->uc);
 		return;
 	}
-	if (keeps_away(b, a->sig, a->info, a->fault)) /* goes on in the copy, whose state this is */
+	if (keeps_away(b, a->sig, a->info, a->uc, a->fault)) /* goes on in the copy, whose state this is */
 		return;
 	undo_slots(b, a->uc, (u32)b->mail.r[2], (u32)b->mail.r[3]);
 	if (a->fault && a->info->addr == a->pc)
@@ -454,7 +453,7 @@ static void ask_where(struct rt_block *b, const struct arrival *a)
 	}
 }
 
-void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
+static void arrive(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 {
 	struct rt_block *b = PTR((word)uc & ~((word)RT_BLOCK_ALIGN - 1));
 	struct arrival a = {
@@ -489,6 +488,23 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, b->step_sig, b->step_info);
 	}
 	ask_where(b, &a);
+}
+
+void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
+{
+	struct rt_block *b = PTR((word)uc & ~((word)RT_BLOCK_ALIGN - 1));
+	const u64 sync = SYNC_SIGS;
+	word pc;
+
+	if (uc->sigmask & SYNC_SIGS)		/* in a call: what is done here may fault */
+		rt_sys(NR_rt_sigprocmask, 1, &sync, 0, 8);
+	arrive(signo, info, uc);
+	pc = UC_PC(uc);
+	if (pc >= (word)rt_pass && pc <= (word)rt_pass_insn)
+		rt_call_resume(b);
+	else if (b->held && b->stepping == RT_STEP_NONE &&
+		 (pc < (word)rt_image_start || pc >= (word)rt_image_end))
+		rt_flush_pending(b);		/* what came while the handler ran */
 }
 
 /* The program's handler returns: the kernel restores its frame after the pc, the mask and the

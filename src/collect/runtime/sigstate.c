@@ -118,24 +118,120 @@ void rt_signal_boot(struct rt_block *b)
 	rt_sys(NR_rt_sigprocmask, 2, &b->real_mask, 0, 8);
 }
 
-/* Queued again for when the mask is set, which is next: the synchronous ones, too, whom nothing
- * else keeps from arriving here at once. */
+/* ---- signals that wait ----------------------------------------------------------------------- */
+static u64 set_mask(u64 mask)
+{
+	u64 was = 0;
+
+	rt_sys(NR_rt_sigprocmask, 2, &mask, &was, 8);
+	return was;
+}
+
+/* As the kernel does: of a standard signal there is one for the thread and one for the process. */
+void rt_signal_waits(struct rt_block *b, u32 sig, const struct k_siginfo *info)
+{
+	const u32 shared = info->code != SI_TKILL;
+	const u64 mask = set_mask(~0ull);
+	u32 i = 0;
+
+	while (i < b->nwaiting &&
+	       (sig > 31 || b->waiting[i].sig != sig || b->waiting[i].shared != shared))
+		i++;
+	if (i == b->nwaiting && i < RT_MAX_WAITING) {
+		b->waiting[i].sig = sig;
+		b->waiting[i].shared = shared;
+		rt_memcpy(b->waiting[i].info, info, 128);
+		b->nwaiting++;
+	}
+	set_mask(mask);
+}
+
+static void to_thread(const struct rt_block *b, const struct rt_waiting *w)
+{
+	rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, w->sig, w->info);
+}
+
+/* Other threads than the first may not pretend that somebody else has sent it: then it stays theirs. */
+static void to_process(const struct rt_block *b, const struct rt_waiting *w)
+{
+	const struct k_siginfo *info = (const struct k_siginfo *)w->info;
+
+	if (!rt_failed(rt_sys(NR_rt_sigqueueinfo, b->pid, w->sig, info)))
+		return;
+	if (info->code || (u32)info->addr != b->pid ||
+	    rt_failed(rt_sys(NR_kill, b->pid, w->sig)))
+		to_thread(b, w);
+}
+
+/* Queue in the kernel what the program does not block, @unblocked, and what it does, @blocked: then for
+ * whom it was sent to. Everything is blocked meanwhile. */
+static void queue_waiting(struct rt_block *b, int unblocked, int blocked)
+{
+	u32 kept = 0;
+
+	if (!b->nwaiting)
+		return;
+	set_mask(~0ull);
+	for (u32 i = 0; i < b->nwaiting; i++) {
+		const struct rt_waiting *w = &b->waiting[i];
+		const int is_blocked = (b->app_mask & SIG_BIT(w->sig)) != 0;
+
+		if (is_blocked ? !blocked : !unblocked)
+			b->waiting[kept++] = *w;
+		else if (is_blocked && w->shared)
+			to_process(b, w);
+		else
+			to_thread(b, w);
+	}
+	b->nwaiting = kept;
+}
+
 void rt_flush_pending(struct rt_block *b)
 {
-	const u64 all = ~0ull;
-	u32 sig = b->pend_sig;
+	b->calling = b->held = 0;
+	queue_waiting(b, 1, 0);
+}
 
-	if (sig || b->held_sig)
-		rt_sys(NR_rt_sigprocmask, 2, &all, 0, 8);
-	if (sig) {
-		b->pend_sig = 0;
-		rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, sig, b->pend_info);
-	}
-	if (b->held_sig && !(b->app_mask & SIG_BIT(b->held_sig))) {
-		sig = b->held_sig;
-		b->held_sig = 0;
-		rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, sig, b->held_info);
-	}
+/* With what the program ignores, so that it does not end a call. Where threads are stopped by SIGTRAP
+ * that remains. */
+static u64 call_mask(const struct rt_block *b)
+{
+	const struct rt_sighand *h = PTR(b->sighand);
+	u64 mask = b->app_mask;
+
+	for (u32 s = SIGILL; s <= SIGSEGV; s++)
+		if (SYNC_SIGS & SIG_BIT(s) && h->act[s].handler == 1)
+			mask |= SIG_BIT(s);
+#ifdef RT_IDT
+	if (rt_image_threads)
+		mask &= ~SIG_BIT(SIGTRAP);
+#endif
+	return mask;
+}
+
+void rt_call_begin(struct rt_block *b)
+{
+	const u64 mask = call_mask(b);
+
+	if (!(mask & SYNC_SIGS) || b->held)
+		return;
+	b->fix_mask = 1;
+	b->calling = 1;
+	queue_waiting(b, 0, 1);
+	set_mask(mask);
+}
+
+void rt_call_end(struct rt_block *b)
+{
+	if (b->calling)
+		set_mask(b->real_mask);
+	b->calling = 0;
+}
+
+void rt_call_resume(struct rt_block *b)
+{
+	if (b->calling)
+		queue_waiting(b, 0, 1);
 }
 
 void rt_signal_native(struct rt_block *b)
@@ -148,9 +244,20 @@ void rt_signal_native(struct rt_block *b)
 		if (h->ours & SIG_BIT(s))
 			rt_sys(NR_rt_sigaction, s, &h->act[s], 0, 8);
 	rt_sys(NR_sigaltstack, &ss, 0);
-	rt_flush_pending(b);
-	rt_sys(NR_rt_sigprocmask, 2, &b->app_mask, 0, 8);
+	queue_waiting(b, 1, 1);
+	set_mask(b->app_mask);
 	b->fix_mask = 0;
+}
+
+/* A signal that is ignored is not pending. */
+static void drop_waiting(struct rt_block *b, u32 sig)
+{
+	u32 kept = 0;
+
+	for (u32 i = 0; i < b->nwaiting; i++)
+		if (b->waiting[i].sig != sig)
+			b->waiting[kept++] = b->waiting[i];
+	b->nwaiting = kept;
 }
 
 /* ---- the calls ------------------------------------------------------------------------------- */
@@ -173,6 +280,8 @@ long rt_sigaction(struct rt_block *b, u64 sig, const struct k_sigaction *new,
 		return 0;
 	h->act[sig] = *new;
 	h->act[sig].mask &= ~UNBLOCKABLE;
+	if (new->handler == 1)
+		drop_waiting(b, (u32)sig);
 	if (SIG_BIT(sig) & SYNC_SIGS) {
 		/* ours for good; ignoring a sent one is done when it arrives */
 	} else if (new->handler > 1) {

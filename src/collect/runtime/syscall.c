@@ -65,6 +65,7 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 	c->app_mask = b->app_mask;
 	c->real_mask = b->real_mask;
 	c->app_gs = b->app_gs;
+	c->nwaiting = c->held = c->calling = 0;
 	c->exec_all = b->exec_all;
 	c->links = b->links;
 	c->spin = b->spin;
@@ -133,7 +134,9 @@ static void do_exec(struct rt_block *b)
 		with |= ADDR_NO_RANDOMIZE;
 	if (old >= 0 && with != old)
 		rt_sys(NR_personality, (word)with);
+	rt_call_begin(b);		/* what is pending, and the mask, are the new program's */
 	r = b->mail.r[0] == RT_LOAD_IT ? rt_load_exec(b) : rt_raw_call(b);
+	rt_call_end(b);
 	if (old >= 0 && with != old)
 		rt_sys(NR_personality, (word)old);
 	ARG0 = path;
@@ -150,6 +153,7 @@ static void do_exit(struct rt_block *b, int group)
 	if (!group)
 #endif
 		rt_ask(b, RQ_EXIT, b->tid, (u64)group, 0, 0);
+	rt_call_begin(b);		/* what waits for the process, others may want */
 	rt_exit_thread(b, group ? NR_exit_group : NR_exit, (word)ARG0);
 }
 
@@ -318,7 +322,15 @@ static void open_arguments(struct rt_block *b)
 
 int rt_open_pages(struct rt_block *b)
 {
-	return rt_nwritable && rt_ask(b, RQ_OPEN, 0, 0, 0, 0) && b->mail.r[0];
+	int opened;
+
+	if (!rt_nwritable)
+		return 0;
+	rt_call_end(b);
+	opened = rt_ask(b, RQ_OPEN, 0, 0, 0, 0) && b->mail.r[0];
+	if (opened)
+		rt_call_begin(b);
+	return opened;
 }
 
 /* PR_SET_DUMPABLE 0: the kernel must not know, for the controller has to read us. As in the kernel
@@ -329,6 +341,7 @@ static int is_secret;
 /* Files, and what cannot be allowed. */
 static int other_call(struct rt_block *b)
 {
+	enum rt_own_file own;
 	int r;
 
 	switch (RET) {
@@ -367,11 +380,12 @@ static int other_call(struct rt_block *b)
 		rt_apart = 1;			/* for children */
 		return 1;
 	case NR_read:
-		rt_refresh_maps((int)ARG0);
+		rt_refresh_own_file(b, (int)ARG0);
 		return 1;
 	case NR_open:
-		if (rt_is_own_file(b, ARG0, "maps")) {
-			RET = (word)(long)rt_maps_file(ARG1);
+		own = rt_which_own_file(b, ARG0);
+		if (own) {
+			RET = (word)(long)rt_open_own_file(b, own, ARG1);
 			return 0;
 		}
 		if (rt_is_own_file(b, ARG0, "exe")) {
@@ -380,8 +394,9 @@ static int other_call(struct rt_block *b)
 		}
 		return 1;
 	case NR_openat:
-		if (rt_is_own_file(b, ARG1, "maps")) {
-			RET = (word)(long)rt_maps_file(ARG2);
+		own = rt_which_own_file(b, ARG1);
+		if (own) {
+			RET = (word)(long)rt_open_own_file(b, own, ARG2);
 			return 0;
 		}
 		if (rt_is_own_file(b, ARG1, "exe")) {
@@ -527,5 +542,25 @@ int rt_do_syscall(struct rt_block *b)
 	pass = dispatch(b);
 	if (!pass)
 		rt_trace_sysret(b);
+	else
+		rt_call_begin(b);
 	return pass;
+}
+
+void rt_call_result(struct rt_block *b)
+{
+	rt_call_end(b);
+	rt_trace_sysret(b);
+}
+
+/* The signal meets the program in front of the call. */
+void rt_call_again(struct rt_block *b)
+{
+	const u64 restarted = -512;
+
+	rt_call_end(b);
+	rt_trace_note(b, RT_N_SYSRET, &restarted, 1);
+	b->ctx.pc -= 2;
+	RET = b->syscall;
+	rt_go(b);
 }
