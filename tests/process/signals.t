@@ -8,3 +8,5 @@ $ "$TESTS/process/both" signals-static-pie
 # Blocked when the program starts: it stays so, whatever tracing needs.
 $ env --block-signal=TRAP,USR1 pugmark run -q -- sh -c 'kill -TRAP $$; kill -USR1 $$; echo survived'
 > survived
+# A core file holds what is the program's: not the terabytes that tracing reserves.
+$ (ulimit -c 200000 2>/dev/null; exec pugmark run -q -- sh -c 'kill -SEGV $$'); find . -name 'core*' -size +50000k

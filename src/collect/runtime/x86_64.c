@@ -33,6 +33,10 @@ struct rt_block *rt_map_all(const struct rt_boot *boot)
 		   0) != (long)RT_SHADOW)
 		rt_fail("pugmark: the program occupies addresses that tracing needs "
 			"(0x70000000 on)\n");
+	/* reading its holes for a core file would fill memory */
+	rt_sys(NR_madvise, RT_DATA_VAULT, RT_DATA_SIZE, MADV_DONTDUMP);
+	rt_sys(NR_madvise, RT_CODE_VAULT, RT_CODE_SIZE, MADV_DONTDUMP);
+	rt_sys(NR_madvise, RT_SHADOW, RT_SHADOW_SIZE, MADV_DONTDUMP);
 	return b;
 }
 
@@ -262,6 +266,9 @@ void rt_image_map_data(const struct img_manifest *man)
 				     MAP_PRIVATE | flags, -1, 0, FILES[TEXTS[i].file].path);
 	rt_image_map(RT_SHADOW, RT_SHADOW_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | flags, -1, 0,
 		     0);
+	/* reading its holes for a core file would fill memory */
+	rt_sys(NR_madvise, RT_DATA_VAULT, RT_DATA_SIZE, MADV_DONTDUMP);
+	rt_sys(NR_madvise, RT_SHADOW, RT_SHADOW_SIZE, MADV_DONTDUMP);
 }
 
 void rt_image_shadow(u64 pc, u64 to)
