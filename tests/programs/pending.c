@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* flags: -lpthread
  *
- * pending.c - signals that are blocked when somebody sends them, the synchronous ones (SIGILL, SIGTRAP,
- * SIGBUS, SIGFPE, SIGSEGV) among them: pending, waited for, read, delivered, inherited */
+ * pending.c - signals that are blocked when somebody sends them, the synchronous ones (SIGILL,
+ * SIGTRAP, SIGBUS, SIGFPE, SIGSEGV) among them: pending, waited for, read, delivered, inherited */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -126,7 +126,7 @@ static void fetched(int sig)
 	CHECK(!raise(sig));
 	signal(sig, SIG_IGN);						/* forgotten */
 	CHECK(!is_pending(sig));
-	CHECK(!raise(sig) && is_pending(sig));				/* blocked: not ignored yet */
+	CHECK(!raise(sig) && is_pending(sig));		/* blocked: not ignored yet */
 	mask(SIG_UNBLOCK, &sig, 1);
 	CHECK(!is_pending(sig));
 	close(p.fd);
@@ -188,7 +188,7 @@ static void *waiter(void *arg)
 	siginfo_t info;
 
 	CHECK(!kill(getpid(), SIGSEGV) && sigwaitinfo(&set, &info) == SIGSEGV);	/* to any thread */
-	CHECK(!syscall(SYS_tgkill, getpid(), getpid(), SIGSEGV));		/* to the first one */
+	CHECK(!syscall(SYS_tgkill, getpid(), getpid(), SIGSEGV));	/* to the first one */
 	usleep(30000);
 	return (void *)(long)is_pending(SIGSEGV);
 }

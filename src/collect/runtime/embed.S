@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* embed.S - the runtime, carried as bytes; with STUB what instrumented executables are made of: it and their
+/* embed.S - the runtime, carried as bytes; with STUB what instrumented executables are made of:
+ * it and their
  * first page */
 #define STR(x) #x
 #define FILE_NAME(x, ext) STR(x.ext)

@@ -8,7 +8,8 @@
 
 	.section .text.entry,"ax"
 	.globl rt_boot_entry
-rt_boot_entry:				/* all registers are the program's at its first instruction */
+rt_boot_entry:				/* all registers are the program's at its first
+					 * instruction */
 	mov	%esp, rt_boot_rsp
 	mov	%eax, rt_boot_regs
 	mov	%edx, rt_boot_regs+4
@@ -150,8 +151,10 @@ rt_fix:
 	call	rt_flush_pending
 	jmp	rt_fix_call
 
-	/* long rt_sys6(nr, a, b, c, d, e, f), and rt_app_sys(): a call that the program made; unlike the
-	 * runtime's own it is subject to the program's seccomp filters, which know it by rt_app_done */
+	/* long rt_sys6(nr, a, b, c, d, e, f), and rt_app_sys(): a call that the program made;
+	 * unlike the
+	 * runtime's own it is subject to the program's seccomp filters, which know it by
+	 * rt_app_done */
 	.macro	syscall6 name, done
 	.globl	\name, \done
 \name:
@@ -246,7 +249,8 @@ rt_sigreturn_raw:
 	int	$0x80
 	ud2
 
-	/* rt_exit_raw(nr, status, &block->state, &used): no stack after the block is dead, and somebody
+	/* rt_exit_raw(nr, status, &block->state, &used): no stack after the block is dead, and
+	 * somebody
 	 * else's after it is not used */
 	.globl	rt_exit_raw
 rt_exit_raw:
@@ -267,7 +271,8 @@ rt_native_jump:
 	jmp	rt_restore
 
 #ifdef RT_IDT
-	/* long rt_image_helper(flags, stack): a process that shares memory and files and goes to rt_image_watch() */
+	/* long rt_image_helper(flags, stack): a process that shares memory and files and goes to
+	 * rt_image_watch() */
 	.globl	rt_image_helper
 rt_image_helper:
 	push	%edi

@@ -13,7 +13,8 @@
 
 	.section .text.entry,"ax"
 	.globl rt_boot_entry
-rt_boot_entry:				/* all registers are the program's at its first instruction */
+rt_boot_entry:				/* all registers are the program's at its first
+					 * instruction */
 	mov	%rsp, rt_boot_rsp(%rip)
 	mov	%rax, rt_boot_regs(%rip)
 	mov	%rdx, rt_boot_regs+8(%rip)
@@ -173,7 +174,8 @@ rt_fix:
 	call	rt_flush_pending
 	jmp	rt_fix_call
 
-	/* long rt_app_sys(nr, a, b, c, d, e, f): a call that the program made; unlike the runtime's own
+	/* long rt_app_sys(nr, a, b, c, d, e, f): a call that the program made; unlike the
+	 * runtime's own
 	 * it is subject to the program's seccomp filters, which know it by rt_app_done */
 	.globl	rt_app_sys, rt_app_done
 rt_app_sys:
@@ -263,7 +265,8 @@ rt_native_jump:
 	jmp	rt_restore
 
 #ifdef RT_IDT
-	/* Into the middle of a block that keeps the cursor of its trace in a register: the program's value
+	/* Into the middle of a block that keeps the cursor of its trace in a register: the
+	 * program's value
 	 * of register r goes where the block will look for it. Sixteen of 32 bytes each. */
 	.globl	rt_image_again
 	.balign	32

@@ -109,14 +109,16 @@ typedef u32 rt_count;
 #define O_LARGEFILE 0100000
 
 #define RT_HALVES(v) (word)(v), (u64)(v) >> 32
-#define rt_map(at, size, prot, flags, fd, off) rt_sys(NR_mmap, at, size, prot, flags, fd, (u64)(off) >> 12)
+#define rt_map(at, size, prot, flags, fd, off) \
+	rt_sys(NR_mmap, at, size, prot, flags, fd, (u64)(off) >> 12)
 #define rt_pread(fd, to, n, off) rt_sys(NR_pread, fd, to, n, RT_HALVES(off))
 #define rt_pwrite(fd, from, n, off) rt_sys(NR_pwrite, fd, from, n, RT_HALVES(off))
 #define rt_resize(fd, size) rt_sys(NR_ftruncate, fd, RT_HALVES(size))
 
 struct k_sigcontext {
 	uint16_t gs, gs_pad, fs, fs_pad, es, es_pad, ds, ds_pad;
-	u32 gpr[8];			/* edi esi ebp esp ebx edx ecx eax: hardware order backwards */
+	u32 gpr[8];			/* edi esi ebp esp ebx edx ecx eax: hardware order
+					 * backwards */
 	u32 trapno, err, ip;
 	uint16_t cs, cs_pad;
 	u32 flags, sp_at_signal;
@@ -142,7 +144,8 @@ struct k_old_frame {			/* struct sigframe: of handlers without */
 	u32 extramask;
 	uint8_t retcode[8];
 };
-_Static_assert(sizeof(struct k_sigcontext) == 88 && sizeof(struct k_ucontext) == 116, "the kernel's");
+_Static_assert(sizeof(struct k_sigcontext) == 88 && sizeof(struct k_ucontext) == 116,
+	       "the kernel's");
 struct rt_frame {			/* what a handler returns to */
 	word at;
 	int old;			/* a k_old_frame: uc has sc and sigmask of it */

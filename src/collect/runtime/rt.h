@@ -370,11 +370,11 @@ int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc);
 /* Is @path that of our own file @what in /proc? Of "exe" only where it has to be
  * hidden what that is. */
 int rt_is_own_file(struct rt_block *b, u64 path, const char *what);
-enum rt_own_file { RT_OWN_NONE, RT_OWN_MAPS, RT_OWN_STATUS, RT_OWN_THREAD };	/* status of the
-										 * thread */
+/* Of them "maps" and "status" are made here; that of a thread is "thread-self/status". */
+enum rt_own_file { RT_OWN_NONE, RT_OWN_MAPS, RT_OWN_STATUS, RT_OWN_THREAD };
 enum rt_own_file rt_which_own_file(struct rt_block *b, u64 path);
-int rt_open_own_file(struct rt_block *b, enum rt_own_file what, u64 flags);	/* a descriptor or an
-										 * error */
+/* A descriptor or an error. */
+int rt_open_own_file(struct rt_block *b, enum rt_own_file what, u64 flags);
 void rt_refresh_own_file(struct rt_block *b, int fd);	/* before @fd is read, if that is one */
 long rt_copy_exe(word to, u64 size);		/* readlink() of "exe" */
 
@@ -384,7 +384,8 @@ void rt_call_result(struct rt_block *b);		/* it has been made, and is traced */
 void rt_call_again(struct rt_block *b);		/* it has not: a signal comes first */
 int rt_open_pages(struct rt_block *b);		/* after EFAULT. 1: execute it again */
 
-/* ---- limits.c --------------------------------------------------------------------------------- */
+/* ---- limits.c
+ * --------------------------------------------------------------------------------- */
 int rt_do_limit(struct rt_block *b);		/* 1: execute it in the window */
 
 /* ---- memory.c -------------------------------------------------------------------------------- */
@@ -427,15 +428,20 @@ struct rt_sighand *rt_sighand_copy(const struct rt_sighand *from);
 void rt_sighand_cleared(struct rt_block *b);	/* after CLONE_CLEAR_SIGHAND, in the child */
 int rt_on_app_stack(const struct rt_block *b, u64 sp);
 /* SIGNALS THAT WAIT. Translated code faults on purpose, so the kernel must never find the five
- * synchronous signals blocked while it runs. Those that somebody sends while the program blocks them
- * arrive here then, and wait. A system call is made with the program's mask, whole, and what waits is
- * pending in the kernel, where sigpending(), sigwait(), signalfd and execve() find it. Behind the call
+ * synchronous signals blocked while it runs. Those that somebody sends while the program blocks
+ * them
+ * arrive here then, and wait. A system call is made with the program's mask, whole, and what
+ * waits is
+ * pending in the kernel, where sigpending(), sigwait(), signalfd and execve() find it. Behind
+ * the call
  * the mask is ours again, and what is still pending arrives here once more. */
 void rt_signal_waits(struct rt_block *b, u32 sig, const struct k_siginfo *info);
 void rt_call_begin(struct rt_block *b);
 void rt_call_end(struct rt_block *b);
-void rt_call_resume(struct rt_block *b);		/* in a handler that goes back to the call */
-/* What waits and is not blocked is queued again for when the mask is set, which is next: the synchronous
+void rt_call_resume(struct rt_block *b);		/* in a handler that goes back to the
+							 * call */
+/* What waits and is not blocked is queued again for when the mask is set, which is next: the
+ * synchronous
  * ones, too, whom nothing else keeps from arriving here at once. */
 void rt_flush_pending(struct rt_block *b);
 

@@ -404,8 +404,8 @@ static void in_code(struct rt_block *b, const struct arrival *a)
 		rt_step_to_boundary(b, a->sig, a->info, a->uc);
 		return;
 	}
-	if (keeps_away(b, a->sig, a->info, a->uc, a->fault)) /* goes on in the copy, whose state this is */
-		return;
+	if (keeps_away(b, a->sig, a->info, a->uc, a->fault))
+		return;			/* goes on in the copy, whose state this is */
 	undo_slots(b, a->uc, (u32)b->mail.r[2], (u32)b->mail.r[3]);
 	if (a->fault && a->info->addr == a->pc)
 		a->info->addr = (word)orig;

@@ -42,7 +42,8 @@ static long install(u32 sig, u64 flags, struct k_sigaction *was)
 #define WATCHED 0ull
 #endif
 
-/* The kernel has made every handler the default, ours among them. What the program ignores it ignores still. */
+/* The kernel has made every handler the default, ours among them. What the program ignores it
+ * ignores still. */
 void rt_sighand_cleared(struct rt_block *b)
 {
 	struct rt_sighand *h = PTR(b->sighand);
@@ -151,7 +152,8 @@ static void to_thread(const struct rt_block *b, const struct rt_waiting *w)
 	rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, w->sig, w->info);
 }
 
-/* Other threads than the first may not pretend that somebody else has sent it: then it stays theirs. */
+/* Other threads than the first may not pretend that somebody else has sent it: then it stays
+ * theirs. */
 static void to_process(const struct rt_block *b, const struct rt_waiting *w)
 {
 	const struct k_siginfo *info = (const struct k_siginfo *)w->info;
@@ -163,7 +165,8 @@ static void to_process(const struct rt_block *b, const struct rt_waiting *w)
 		to_thread(b, w);
 }
 
-/* Queue in the kernel what the program does not block, @unblocked, and what it does, @blocked: then for
+/* Queue in the kernel what the program does not block, @unblocked, and what it does, @blocked:
+ * then for
  * whom it was sent to. Everything is blocked meanwhile. */
 static void queue_waiting(struct rt_block *b, int unblocked, int blocked)
 {
@@ -192,7 +195,8 @@ void rt_flush_pending(struct rt_block *b)
 	queue_waiting(b, 1, 0);
 }
 
-/* With what the program ignores, so that it does not end a call. Where threads are stopped by SIGTRAP
+/* With what the program ignores, so that it does not end a call. Where threads are stopped by
+ * SIGTRAP
  * that remains. */
 static u64 call_mask(const struct rt_block *b)
 {

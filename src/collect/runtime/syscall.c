@@ -74,7 +74,9 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 	if ((flags & CLONE_VM) && !(flags & CLONE_SIGHAND))
 		c->sighand = (word)(own = rt_sighand_copy(PTR(b->sighand)));
 	/* 2: too many of these at once, the handlers are the parent's */
-	c->cleared = nr == NR_clone3 && flags & CLONE_CLEAR_SIGHAND ? own && own == PTR(b->sighand) ? 2 : 1 : 0;
+	c->cleared = 0;
+	if (nr == NR_clone3 && flags & CLONE_CLEAR_SIGHAND)
+		c->cleared = own && own == PTR(b->sighand) ? 2 : 1;
 	if (flags & CLONE_VM && !(flags & CLONE_VFORK)) {
 		c->app_alt_flags = SS_DISABLE;	/* the kernel clears it for new threads */
 	} else {

@@ -41,7 +41,7 @@ struct rt_block *rt_map_all(const struct rt_boot *boot)
 }
 
 /* Code near texts. What is not remembered, where there are more, is not looked after either. */
-static struct place {
+static struct code_place {
 	u64 lo, hi;
 } places[1024];
 static u32 nplace, places_lock;
@@ -61,7 +61,7 @@ static void remember(u64 lo, u64 hi)
 {
 	lock_places();
 	if (nplace < NR_OF(places))
-		places[nplace++] = (struct place){ lo, hi };
+		places[nplace++] = (struct code_place){ lo, hi };
 	unlock_places();
 }
 
@@ -69,7 +69,7 @@ void rt_unplace(u64 lo, u64 hi)
 {
 	lock_places();
 	for (u32 i = 0; i < nplace; ) {
-		const struct place p = places[i];
+		const struct code_place p = places[i];
 
 		if (p.hi <= lo || hi <= p.lo) {
 			i++;

@@ -11,7 +11,7 @@ struct img_boot rt_img_boot __attribute__((section(".data.boot")));
 extern word rt_boot_rsp, rt_boot_regs[2];
 struct rt_block *rt_boot(void);
 
-struct elf_head {
+struct own_elf_head {
 	uint8_t ident[16];
 	uint16_t type, machine;
 	u32 version;
@@ -135,7 +135,7 @@ static void map_interpreter(void)
 {
 	static struct elf_phdr ph[16];
 	const struct img_file *f = &FILES[1];
-	struct elf_head eh;
+	struct own_elf_head eh;
 	long fd = rt_sys(NR_open, f->path, O_CLOEXEC, 0);
 	u64 bias = f->base, first = ~0ull;
 

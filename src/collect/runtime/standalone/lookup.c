@@ -103,17 +103,17 @@ u64 rt_ask_translator(struct rt_block *b, u64 pc, u32 known, u64 *to)
 }
 
 /* ---- places that control may come to from anywhere ------------------------------------------- */
-struct entry {
+struct found_entry {
 	const uint8_t *p, *end;
 	u32 pc, code, indirect;
 };
 
-static void entries_begin(struct entry *e, u32 i, u32 off)
+static void entries_begin(struct found_entry *e, u32 i, u32 off)
 {
 	const u32 *at = PTR(TEXTS[i].entries);
 	const u32 chunk = off / IMG_CHUNK;
 
-	*e = (struct entry){ .p = (const uint8_t *)at + at[chunk],
+	*e = (struct found_entry){ .p = (const uint8_t *)at + at[chunk],
 			     .end = (const uint8_t *)at + at[chunk + 1],
 			     .pc = chunk * IMG_CHUNK };
 }
@@ -131,7 +131,7 @@ static u32 uleb(const uint8_t **p)
 	return v;
 }
 
-static int entries_next(struct entry *e)
+static int entries_next(struct found_entry *e)
 {
 	u32 v;
 
@@ -148,7 +148,7 @@ static int entries_next(struct entry *e)
 u64 rt_lookup(struct rt_block *b, u64 pc, int jumped)
 {
 	u32 i = rt_text_of(pc), off, k;
-	struct entry e;
+	struct found_entry e;
 	u64 to;
 
 	if (i == NO_TEXT) {
@@ -185,7 +185,7 @@ u64 rt_lookup(struct rt_block *b, u64 pc, int jumped)
 void rt_shadow_fill(u32 i, u64 from, u64 to)
 {
 	const struct img_text *t = &TEXTS[i];
-	struct entry e;
+	struct found_entry e;
 
 	to = to < t->hi - t->lo ? to : t->hi - t->lo;
 	rt_image_shadow_room(t->lo + from, to - from);
