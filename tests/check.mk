@@ -6,8 +6,11 @@
 #   tests/fuzz/fuzz_*.c             fuzzers (tests/fuzz/driver.c): a fixed number of inputs
 #   tests/check-*                   scripts that speak TAP: layers, style, the runtime, the manual...
 #   tests/matrix/run                real programs, native against traced
+#   make stress                     everything at once, by chance, for MINUTES; tests/check-stress is short
 #   make oracle                     real programs, single-stepped against traced, totals against lackey:
 #                                   long; small ones are in tests/oracle/compare.t, tests/process/trace.t
+
+STRESS := $(B)/tests/stress/stress
 
 UNIT  := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 FUZZ  := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -17,6 +20,10 @@ TESTLIBS := $(B)/libpugmark.a
 FUZZ_SECONDS ?= 60
 
 $(B)/tests/run: tests/run.c
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
+
+$(STRESS): tests/stress/stress.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
 
@@ -53,7 +60,7 @@ $(STILL): tests/oracle/preload/still.c
 	$(call say,CC,$<)$(CC) -shared -fPIC $(OPT) $(WARN) -o $@ $<
 
 .PHONY: check-build check bless fuzz
-check-build: all man $(UNIT) $(FUZZ) $(TOOLS) $(STEPS) $(STILL) $(B)/tests/run programs
+check-build: all man $(UNIT) $(FUZZ) $(TOOLS) $(STEPS) $(STILL) $(B)/tests/run $(STRESS) programs
 
 MATRIX := 'tests/matrix/run 1/2' 'tests/matrix/run 2/2'
 
@@ -64,6 +71,11 @@ check:			## set up, build and run every test
 	@$(SET_UP)
 	@$(NOW) check-build
 	@$(B)/tests/run $(if $(V),-v) $(if $(SAN),-x 5) $(T)
+
+.PHONY: stress
+stress: $(B)/pugmark $(STRESS) programs	## what may go wrong, by chance: SEED=N MINUTES=5, ONE=K for one scenario
+	@seed=$(or $(SEED),$$(date +%s)); echo "seed $$seed"; \
+	nice $(STRESS) -s $$seed $(if $(ONE),-1 $(ONE),-m $(or $(MINUTES),5)) $(if $(SAN),-x 600) $(if $(V),-v)
 
 .PHONY: oracle
 oracle: check-build	## real programs of more than a million instructions against a single-stepper and lackey
