@@ -53,13 +53,24 @@ uint64_t cache_shadow_sum(uint64_t sum, const void *page, uint64_t no)
 	return pm_mix(page, PAGE, sum ^ no);
 }
 
-/* Piece by piece, as it is written. */
-static uint64_t mix_section(const void *p, size_t n, uint64_t sum)
+/* *@sum with section @v, piece by piece, as it is written. Of a file it is read and not looked at
+ * where it is mapped: a sum needs each byte once, and mapped pages would count as ours. */
+static bool mix_section(const struct cache_file *f, int fd, const struct section *v, uint64_t *sum)
 {
-	for (size_t at = 0; at < n; at += CACHE_PIECE)
-		sum = pm_mix((const uint8_t *)p + at, n - at < CACHE_PIECE ? n - at : CACHE_PIECE,
-			     sum);
-	return sum;
+	uint8_t piece[CACHE_PIECE];
+	const uint8_t *p = piece;
+	struct pm_err err = { 0 };
+
+	for (uint64_t at = 0; at < v->n; at += CACHE_PIECE) {
+		const size_t n = v->n - at < CACHE_PIECE ? (size_t)(v->n - at) : CACHE_PIECE;
+
+		if (fd < 0)
+			p = (const uint8_t *)f + v->at + at;
+		else if (pm_temp_read(fd, piece, n, v->at + at, &err) != PM_OK)
+			return false;
+		*sum = pm_mix(p, n, *sum);
+	}
+	return true;
 }
 
 static bool is_zero(const uint8_t *p, size_t n)
@@ -205,7 +216,8 @@ bool cache_file_sections_sum(const struct cache_file *f, int fd, uint64_t *sum)
 	*sum = CACHE_SUM_SEED;
 	sections_of(f, v);
 	for (unsigned i = 0; i < NSECTIONS; i++)
-		*sum = mix_section((const uint8_t *)f + v[i].at, v[i].n, *sum);
+		if (!mix_section(f, fd, &v[i], sum))
+			return false;
 	return !f->shadow || mix_shadow(f, fd, sum);
 }
 

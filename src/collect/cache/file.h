@@ -107,9 +107,10 @@ uint64_t cache_shadow_sum(uint64_t sum, const void *page, uint64_t no);
 bool cache_file_whole(const struct cache_file *f, uint64_t size);
 /* ... and are all numbers in it, which is mapped up to the shadow, good? */
 bool cache_file_consistent(const struct cache_file *f);
-/* ... and all bytes what they were? The shadow is read from @fd. */
+/* ... and all bytes what they were? They are read from @fd, -1: looked at in @f, which has no
+ * shadow. */
 bool cache_file_good(const struct cache_file *f, int fd);
-/* *@sum becomes that of all sections. False: the shadow cannot be read. */
+/* *@sum becomes that of all sections. False: they cannot be read. */
 bool cache_file_sections_sum(const struct cache_file *f, int fd, uint64_t *sum);
 
 #endif
