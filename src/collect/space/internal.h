@@ -116,9 +116,9 @@ bool make_indirect(struct spaces *s, struct space *sp, struct blk *b, uint64_t t
 
 /* place.c */
 #define PLACE_CMDS (5 + MAX_PIECES)
-/* A place for @size bytes of code near [@lo...); 0: none. */
-uint64_t choose_place(const struct space *sp, const struct maps *m, uint64_t lo, uint64_t size,
-		      uint64_t id);
+/* A place for @size bytes of code, all in reach of all of [@lo, @hi); 0: none. */
+uint64_t choose_place(const struct space *sp, const struct maps *m, uint64_t lo, uint64_t hi,
+		      uint64_t size, uint64_t id);
 #define REGION (256ull << 20) /* bytes of a region, at most, that one module serves as a whole */
 void whole_region(const struct maps *m, uint64_t *lo, uint64_t *hi);
 /* Module @mi's code and shadow become visible in @p's address space once the commands have run.

@@ -173,7 +173,7 @@ static void find_code_area(struct spaces *s, struct space *sp, struct module *m)
 	if (sp->i386)
 		m->code = RT32_CODE_VAULT + (sp->next - sp->base);
 	else /* most of a large library is never executed: less will do */
-		while (!(m->code = choose_place(sp, &s->maps, m->lo, size,
+		while (!(m->code = choose_place(sp, &s->maps, m->lo, m->hi, size,
 						m->text ? m->ino + m->file_off : 0)) &&
 		       size / 2 > text)
 			size = up(size / 2, 1 << 16);
