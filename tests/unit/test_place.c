@@ -84,10 +84,11 @@ static void free_and_in_reach(void **state)
 	assert_true(found > ROUNDS / 2);
 }
 
-/* Free is only what lies 1,500 MiB below: from there no displacement reaches the end of the text. */
+/* Free is only what lies 1,500 MiB below: no displacement reaches from there to the end. */
 static void not_where_shadows_overflow(void **state)
 {
-	const uint64_t lo = TEXT, hi = lo + 256 * MIB, size = 400 * MIB, at = lo - 1500 * MIB - size;
+	const uint64_t lo = TEXT, hi = lo + 256 * MIB, size = 400 * MIB;
+	const uint64_t at = lo - 1500 * MIB - size;
 	struct mapping v[] = { { .lo = lo - 1500 * MIB, .hi = lo + 4096 * MIB },
 			       { .lo = 0x10000, .hi = at - 20 * MIB } };
 	struct maps maps = { .v = v, .n = NR(v) };

@@ -34,7 +34,7 @@ static bool same_kind(const struct range *r, const struct page *p)
 	return r->prot == p->prot && r->shared == p->shared && r->patched == p->patched;
 }
 
-/* Every page is in the one range that it should be in, and no two ranges that could be one touch. */
+/* Every page is in the one range that it should be in. */
 static void compare(const struct space *sp, const struct page *page)
 {
 	for (uint32_t i = 0; i < PAGES; i++) {
