@@ -19,6 +19,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
+#endif
 
 enum pm_status {
 	PM_OK = 0,
@@ -68,6 +71,9 @@ static inline int pm_failed(const struct pm_err *e)
  * @size is 0. */
 void pm_err_format(const struct pm_err *e, char *buf, size_t size);
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

@@ -6,8 +6,9 @@
  * object in C11 or C++17. It defines `pm_plugin` (at the end of this file). examples/ has two.
  *
  * A plug-in may call the functions that this file and err.h declare. The executable exports nothing
- * else, so a plug-in may bring its own zstd or elfutils. It must hide its own symbols
- * (-Wl,-Bsymbolic) only if it brings one of the shared libraries that `ldd pugmark` shows.
+ * else. What a plug-in or its libraries define comes before what pugmark's libraries define, so it
+ * may bring its own zstd or Zydis. Under another malloc() than libc's (LD_PRELOAD, sanitizers) it
+ * must hide its own symbols for that (-Wl,-Bsymbolic).
  *
  * Units      addresses are bytes in the traced address space; sizes are bytes; times are
  *            nanoseconds since the trace began, with PM_HAS_CYCLES processor cycles.
@@ -37,6 +38,9 @@
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
 #endif
 
 #define PM_ABI		2
@@ -413,6 +417,9 @@ struct pm_sink_ops {
  * it once, when it loads the plug-in. Plug-ins stay loaded until the process ends. */
 extern const struct pm_sink_ops pm_plugin;
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

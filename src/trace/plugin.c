@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "trace/sinks.h"
@@ -95,11 +96,43 @@ static enum pm_status adopt(struct pm_sink_ops *ops, const void *own, size_t byt
 	return PM_OK;
 }
 
+/* How plug-ins are loaded. RTLD_LOCAL: two of them may both define pm_plugin. RTLD_DEEPBIND: a
+ * plug-in's own functions, and those of the libraries that it brings, come before those of the
+ * shared libraries that pugmark needs. That cannot be where malloc() is not libc's: the plug-in
+ * would free with one what the other gave, and sanitizers refuse it. */
+static int plugin_mode(void)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	bool plain = libc && dlsym(RTLD_DEFAULT, "malloc") == dlsym(libc, "malloc");
+	char ***own_environ = plain ? dlsym(libc, "environ") : NULL;
+
+	/* an executable's is a copy that everybody else uses; the plug-in would find libc's own */
+	if (own_environ)
+		*own_environ = environ;
+	if (libc)
+		dlclose(libc);
+	return RTLD_LOCAL | (plain ? RTLD_DEEPBIND : 0);
+}
+
+/* Open @path with @when (RTLD_NOW, RTLD_LAZY). One that is linked with a libpugmark that is not the
+ * one here gets its functions from here all the same: what they work on is made here. */
+static void *open_plugin(const char *path, int when)
+{
+	int mode = plugin_mode();
+	void *so = dlopen(path, when | mode);
+	void *theirs = so ? dlsym(so, "pm_result_u64") : NULL;
+
+	if (!theirs || theirs == (void *)pm_result_u64 || !(mode & RTLD_DEEPBIND))
+		return so;
+	dlclose(so);
+	return dlopen(path, when | (mode & ~RTLD_DEEPBIND));
+}
+
 /* Why the file cannot be loaded, which the loader puts as @why. One of another interface may lack
  * functions, and that is not the reason. */
 static void explain(const char *path, const char *why, struct pm_err *err)
 {
-	void *so = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	void *so = open_plugin(path, RTLD_LAZY);
 	const void *from = so ? dlsym(so, "pm_plugin") : NULL;
 	struct pm_sink_ops ignored;
 	size_t n = strlen(path);
@@ -116,8 +149,7 @@ static void explain(const char *path, const char *why, struct pm_err *err)
 
 static const struct pm_sink_ops *load(const char *path, struct pm_err *err)
 {
-	/* RTLD_LOCAL: two plug-ins may both define pm_plugin */
-	void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void *so = open_plugin(path, RTLD_NOW);
 	const void *from;
 	struct plugin *p;
 

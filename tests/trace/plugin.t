@@ -46,7 +46,7 @@ $ for d in FIRST NEXT NUMBER FUNCTION SHORT LONG NAMELESS FLAGS TAIL=7 LACKS; do
 # Without anything in what it has more it is as good as any.
 $ cc -w -shared -fPIC -DTAIL=0 -I$TOP/include -o bare.so $TESTS/trace/plugins/bare.c && pugmark sim --sim bare.so $TESTS/data/blocks.pug
 # A plug-in keeps its own functions, and pugmark those of its libraries.
-$ cc -w -shared -fPIC -I$TOP/include -o own.so $TESTS/trace/plugins/own.c && pugmark sim --sim own.so --sim count --json - $TESTS/data/blocks.pug
+$ cc -w -D_GNU_SOURCE -shared -fPIC -I$TOP/include -o own.so $TESTS/trace/plugins/own.c && pugmark sim --sim own.so --sim count --json - $TESTS/data/blocks.pug
 > {
 >   "events": 132,
 >   "version": 1,
@@ -54,6 +54,10 @@ $ cc -w -shared -fPIC -I$TOP/include -o own.so $TESTS/trace/plugins/own.c && pug
 >   "decompress": true,
 >   "bzip2": "own",
 >   "crc32": 3,
+>   "zydis": 4,
+>   "decode": 5,
+>   "isal": 6,
+>   "environ": true,
 >   "pipeline": true,
 >   "count": {
 >     "instructions": 400,

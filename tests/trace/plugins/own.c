@@ -2,6 +2,7 @@
 /* own.c - a plug-in whose functions are called as some of libraries that pugmark is linked with,
  * and one of pugmark's own: it must get its own, and pugmark must keep the libraries' */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <pugmark/pugmark.h>
 
@@ -12,6 +13,9 @@ size_t ZSTD_decompressStream(void *stream, void *to, void *from);
 const char *BZ2_bzlibVersion(void);
 unsigned long crc32(unsigned long crc, const unsigned char *p, unsigned n);
 void *pm_pipeline_new(void);
+unsigned ZydisDecoderInit(void *decoder, unsigned mode, unsigned width);
+unsigned ZydisDecoderDecodeFull(void *decoder, const void *p, size_t n, void *insn, void *operands);
+int isal_inflate(void *state);
 
 unsigned ZSTD_versionNumber(void)
 {
@@ -45,6 +49,21 @@ void *pm_pipeline_new(void)
 	return &four;
 }
 
+unsigned ZydisDecoderInit(void *decoder, unsigned mode, unsigned width)
+{
+	return 4;
+}
+
+unsigned ZydisDecoderDecodeFull(void *decoder, const void *p, size_t n, void *insn, void *operands)
+{
+	return 5;
+}
+
+int isal_inflate(void *state)
+{
+	return 6;
+}
+
 static void *create(const char *config, struct pm_err *err)
 {
 	return calloc(1, sizeof(uint64_t));
@@ -66,6 +85,10 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	pm_result_bool(r, "decompress", ZSTD_decompressStream(NULL, NULL, NULL) == (size_t)-1);
 	pm_result_str(r, "bzip2", BZ2_bzlibVersion());
 	pm_result_u64(r, "crc32", crc32(0, NULL, 0), NULL);
+	pm_result_u64(r, "zydis", ZydisDecoderInit(NULL, 0, 0), NULL);
+	pm_result_u64(r, "decode", ZydisDecoderDecodeFull(NULL, NULL, 0, NULL, NULL), NULL);
+	pm_result_u64(r, "isal", isal_inflate(NULL), NULL);
+	pm_result_bool(r, "environ", environ && getenv("PATH"));
 	pm_result_bool(r, "pipeline", pm_pipeline_new() == pm_pipeline_new());
 	return PM_OK;
 }
