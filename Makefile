@@ -17,6 +17,7 @@ CC      := gcc
 endif
 B       := build$(if $(SAN),-$(if $(filter thread,$(SAN)),tsan,san),$(if $(CHECKS),-checks))$(if $(filter clang%,$(CC)),-clang)
 PREFIX  ?= /usr/local
+LIBDIR  ?= $(PREFIX)/lib
 
 WARN    := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
            -Wno-missing-field-initializers -Wno-unused-parameter $(if $(WERROR),-Werror)
@@ -49,6 +50,7 @@ say      = $(if $(V)$(SILENT),,@printf '%-6s %s\n' $1 $2; )
 SRCS := $(filter-out src/collect/runtime/%,$(shell find src -name '*.c' | LC_ALL=C sort))
 OBJS := $(SRCS:%.c=$(B)/%.o)
 LIBOBJS := $(filter-out $(B)/src/cli/%,$(OBJS))
+BINOBJS := $(filter-out $(B)/src/library/%,$(OBJS))
 
 .PHONY: all
 all: $(B)/pugmark	## build $(B)/pugmark (the default)
@@ -66,8 +68,8 @@ DW_WHOLE = $(shell echo 'int dwarf_getlocation(void); int main(void) { return dw
 	$(CC) -w -x c -o /dev/null - -l:libdw.a -l:libelf.a -lzstd -lz -llzma -lbz2 2>/dev/null && echo yes)
 SHARED   = -lm -ldl -lpthread $(if $(DW_WHOLE),,-ldw -lelf)
 ARCHIVES = $(foreach l,$(patsubst -l%,%,$(filter-out $(SHARED),$(LDLIBS))),$(call archive,$l)) $(SHARED)
-$(B)/pugmark: $(OBJS) $(EXTRA_OBJS) src/exports.list
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(OBJS) $(EXTRA_OBJS) $(ARCHIVES)
+$(B)/pugmark: $(BINOBJS) $(EXTRA_OBJS) src/exports.list
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(BINOBJS) $(EXTRA_OBJS) $(ARCHIVES)
 
 # What unit tests, fuzzers, oracles and benchmarks link: everything but the command line.
 $(B)/libpugmark.a: $(LIBOBJS) $(EXTRA_OBJS)
@@ -92,7 +94,7 @@ LINKS  := idt vcount vtrace rtrace idt2kt idtinfo
 
 .PHONY: help setup demo install uninstall clean
 help:			## show this
-	@sed -n 's/^\([a-zA-Z][a-zA-Z-]*\):[^#]*## /  make \1\t/p' Makefile */*.mk | \
+	@sed -n 's/^\([a-zA-Z][a-zA-Z-]*\):[^#]*## /  make \1\t/p' Makefile */*.mk src/*/*.mk | \
 		LC_ALL=C sort | expand -t 20
 	@echo 'variables: CC=clang SAN=1 CHECKS=1 WERROR=1 V=1 SETUP=no PREFIX=$(PREFIX) DESTDIR= T=TEST... GROUPS="$(GROUPS)"'
 
@@ -110,12 +112,27 @@ demo:			## set up, build, trace a real program and show what it executed
 	@$(NOW) all
 	@scripts/demo.sh $(B)
 
-install: all man		## install below PREFIX (and DESTDIR)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include/pugmark \
-		$(DESTDIR)$(PREFIX)/share/man/man1
+# Where things go; the folders that are pugmark's alone go with the last of their files.
+INC_TO  := $(DESTDIR)$(PREFIX)/include/pugmark
+LIB_TO  := $(DESTDIR)$(LIBDIR)
+MAN_TO  := $(DESTDIR)$(PREFIX)/share/man
+DOC_TO  := $(DESTDIR)$(PREFIX)/share/doc/pugmark
+HEADERS := $(wildcard include/pugmark/*.h)
+PAGES   := README.md ARCHITECTURE.md $(wildcard docs/*.md docs/formats/*.md)
+SAMPLES := $(wildcard examples/*.c examples/*/*.c examples/*/*.java)
+
+install: all man lib	## install below PREFIX (and DESTDIR)
+	install -d $(DESTDIR)$(PREFIX)/bin $(INC_TO) $(LIB_TO)/pkgconfig $(MAN_TO)/man1 $(MAN_TO)/man3
 	install $(B)/pugmark $(DESTDIR)$(PREFIX)/bin/pugmark
-	install -m 644 include/pugmark/*.h $(DESTDIR)$(PREFIX)/include/pugmark
-	install -m 644 $(B)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 $(HEADERS) $(INC_TO)
+	install -m 644 $(B)/lib/$(SOFILE) $(B)/lib/libpugmark.a $(LIB_TO)
+	ln -sf $(SOFILE) $(LIB_TO)/libpugmark.so.$(SOVERSION)
+	ln -sf libpugmark.so.$(SOVERSION) $(LIB_TO)/libpugmark.so
+	sed 's,@PREFIX@,$(PREFIX),; s,@LIBDIR@,$(LIBDIR),; s,@VERSION@,$(VERSION),; s,@LIBS@,$(PUBLIC_LIBS),' \
+		src/library/pugmark.pc.in > $(LIB_TO)/pkgconfig/pugmark.pc
+	install -m 644 $(B)/man/*.1 $(MAN_TO)/man1
+	install -m 644 $(B)/man/*.3 $(MAN_TO)/man3
+	@for f in $(PAGES) $(SAMPLES); do install -D -m 644 $$f $(DOC_TO)/$$f || exit 1; done
 	@for l in $(LINKS); do \
 		if $(B)/pugmark help | grep -q "^  $$l "; then \
 			ln -sf pugmark $(DESTDIR)$(PREFIX)/bin/$$l; \
@@ -124,8 +141,14 @@ install: all man		## install below PREFIX (and DESTDIR)
 
 uninstall:		## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/pugmark $(LINKS:%=$(DESTDIR)$(PREFIX)/bin/%)
-	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/pugmark.1 $(DESTDIR)$(PREFIX)/share/man/man1/pugmark-*.1
-	rm -rf $(DESTDIR)$(PREFIX)/include/pugmark
+	rm -f $(MAN_TO)/man1/pugmark.1 $(MAN_TO)/man1/pugmark-*.1 $(MAN_TO)/man3/libpugmark.3
+	rm -f $(HEADERS:include/pugmark/%=$(INC_TO)/%) $(LIB_TO)/pkgconfig/pugmark.pc
+	rm -f $(LIB_TO)/libpugmark.a $(LIB_TO)/libpugmark.so $(LIB_TO)/libpugmark.so.$(SOVERSION) $(LIB_TO)/$(SOFILE)
+	rm -f $(PAGES:%=$(DOC_TO)/%) $(SAMPLES:%=$(DOC_TO)/%)
+	@for d in $(INC_TO) $(sort $(dir $(SAMPLES:%=$(DOC_TO)/%))) $(DOC_TO)/examples $(DOC_TO)/docs/formats \
+		$(DOC_TO)/docs $(DOC_TO); do \
+		if [ -d $$d ]; then rmdir --ignore-fail-on-non-empty $$d; fi; \
+	done
 
 clean:			## remove everything that was built
 	rm -rf build build-*

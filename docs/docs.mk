@@ -10,7 +10,7 @@ man: $(B)/man/.made	## make the manual pages
 
 $(B)/man/.made: $(B)/pugmark docs/man.awk $(wildcard docs/man/*)
 	@rm -rf $(@D) && mkdir -p $(@D)
-	@cp docs/man/*.1 $(@D)
+	@cp docs/man/*.[13] $(@D)
 	@$(B)/pugmark help | sed -n 's/^  \([a-z][a-z0-9-]*\)  *\(.*\)/\1 \2/p' | \
 	while read -r name about; do \
 		$(B)/pugmark $$name --help </dev/null | awk -v name="$$name" -v about="$$about" \

@@ -60,7 +60,7 @@ $(STILL): tests/oracle/preload/still.c
 	$(call say,CC,$<)$(CC) -shared -fPIC $(OPT) $(WARN) -o $@ $<
 
 .PHONY: check-build check bless fuzz
-check-build: all man $(UNIT) $(FUZZ) $(TOOLS) $(STEPS) $(STILL) $(B)/tests/run $(STRESS) programs
+check-build: all man lib $(UNIT) $(FUZZ) $(TOOLS) $(STEPS) $(STILL) $(B)/tests/run $(STRESS) programs
 
 MATRIX := 'tests/matrix/run 1/2' 'tests/matrix/run 2/2'
 

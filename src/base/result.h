@@ -11,31 +11,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
-
-enum pm_result_kind {
-	PM_RESULT_OBJECT,
-	PM_RESULT_LIST,
-	PM_RESULT_U64,
-	PM_RESULT_F64,
-	PM_RESULT_STR,
-	PM_RESULT_HEX,
-	PM_RESULT_NULL,
-	PM_RESULT_BOOL,
-};
-
-struct pm_result_node {
-	enum pm_result_kind kind;
-	const char *name;			/* NULL: an element of a list, or the root */
-	const char *unit;			/* "bytes", "instructions"...; NULL: a bare
-						 * number */
-	union {
-		uint64_t u64;			/* U64, HEX, BOOL */
-		double f64;
-		const char *str;
-	};
-	struct pm_result_node *first, *last;	/* children of objects and lists, in order */
-	struct pm_result_node *next, *parent;
-};
+#include "pugmark/library.h"
 
 struct pm_result;
 struct pm_result *pm_result_new(void);

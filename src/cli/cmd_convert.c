@@ -53,8 +53,8 @@ int cmd_convert(int argc, char **argv)
 		src.ops->close(src.self);
 		return 1;
 	}
-	p = traces_pipeline(&src, which);
-	facts = filter ? src.facts : traces_adapt(p, src.facts, out->needs, &cracker);
+	p = pm_adapt_pipeline(&src, which);
+	facts = filter ? src.facts : pm_adapt(p, src.facts, out->needs, &cracker);
 	r = pm_result_new();
 	if (filter && pm_cache_filter_add(p, filter, &facts, &err) != PM_OK)
 		status = traces_fail(&err);
@@ -62,7 +62,7 @@ int cmd_convert(int argc, char **argv)
 	    pm_pipeline_start(p, src.facts, which->plural, &err) != PM_OK ||
 	    pm_pipeline_run(p, &src, r, &err) != PM_OK)
 		status = traces_fail(&err);
-	traces_cracked(r, cracker);
+	pm_adapt_result(r, cracker);
 	if (!status && !quiet)
 		traces_note_losses(r, facts, to, argv[1]);
 	if (!status && json)

@@ -87,8 +87,8 @@ static struct pm_result *analyse(const struct pm_sink_ops *ops, const char *conf
 		pm_result_free(r);
 		return NULL;
 	}
-	p = traces_pipeline(&src, which);
-	traces_adapt(p, src.facts, ops->needs, NULL);
+	p = pm_adapt_pipeline(&src, which);
+	pm_adapt(p, src.facts, ops->needs, NULL);
 	self = ops->create(config, &err);
 	if (self) {
 		pm_pipeline_sink(p, ops, self);

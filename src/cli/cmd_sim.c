@@ -116,6 +116,6 @@ int cmd_sim(int argc, char **argv)
 	if (!s && usual)
 		s = add_usual(p, src.facts, &err);
 	if (!s)
-		facts = traces_adapt(p, src.facts, pm_pipeline_needs(p), NULL);
+		facts = pm_adapt(p, src.facts, pm_pipeline_needs(p), NULL);
 	return results_run(&o, s, p, &src, which, facts, "pugmark sim", argv[0], &err);
 }

@@ -172,7 +172,7 @@ int cmd_slice(int argc, char **argv)
 		src.ops->close(src.self);
 		return status;
 	}
-	p = traces_pipeline(&src, which);
+	p = pm_adapt_pipeline(&src, which);
 	r = pm_result_new();
 	o.facts = src.facts;
 	/* who wants the beginning of things from an offset on need not read what comes before */
@@ -189,7 +189,7 @@ int cmd_slice(int argc, char **argv)
 		status = 1;
 		goto out;
 	}
-	facts = traces_adapt(p, src.facts, out->needs, NULL);
+	facts = pm_adapt(p, src.facts, out->needs, NULL);
 	if (pm_trace_create(p, argv[1], to, facts, &err) != PM_OK ||
 	    pm_pipeline_start(p, src.facts, which->plural, &err) != PM_OK ||
 	    pm_pipeline_run_until(p, &src, r, pm_slice_done, slice, &err) != PM_OK)

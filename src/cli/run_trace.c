@@ -228,7 +228,7 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 			return PM_ERR;
 		needs |= f->needs;
 	}
-	*facts = traces_adapt(p, *facts, needs, cracker);
+	*facts = pm_adapt(p, *facts, needs, cracker);
 	if (f && pm_trace_create(p, t->out, t->format, *facts, err) != PM_OK)
 		return PM_ERR;
 	return PM_OK;
@@ -307,7 +307,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 			err = late;
 			st = PM_ERR;
 		}
-		traces_cracked(r, cracker);
+		pm_adapt_result(r, cracker);
 		if (run_trace_to_file(t) && st == PM_OK && !t->results.quiet)
 			traces_note_losses(r, facts, t->format, t->out);
 		t->results.quiet |= !t->count && !t->sinks.n && !t->sims.n && !t->usual;

@@ -6,22 +6,13 @@
 #include "base/result.h"
 #include "cli/cli.h"
 #include "trace/format.h"
+#include "transform/adapt.h"
 
 /* Print the error; the exit status. */
 int traces_fail(const struct pm_err *err);
 /* Open @path, which may be "-"; prints the error and returns false if that fails. */
 bool traces_open(const char *path, const char *format, struct pm_source *src,
 		 const struct pm_format **which);
-/* A pipeline that knows what @src says about itself (.pug). */
-struct pm_pipeline *traces_pipeline(struct pm_source *src, const struct pm_format *which);
-/* Put in what makes @needs out of @facts: instructions with bytes are cracked into micro-ops.
- * Returns the facts that arrive behind it. Before any other transform or sink that wants them.
- * *@cracker (which may be NULL) is what pm_crack_stats() takes, NULL if nothing had to be
- * cracked. */
-uint32_t traces_adapt(struct pm_pipeline *p, uint32_t facts, uint32_t needs, const void **cracker);
-/* "cracked": how many instructions became how many micro-ops, by which recipes. NULL @cracker:
- * nothing. */
-void traces_cracked(struct pm_result *r, const void *cracker);
 /* One note to stderr for each thing that was written without what @from had. */
 void traces_note_losses(const struct pm_result *r, uint32_t facts, const char *format,
 			const char *out);

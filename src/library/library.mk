@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+# library.mk - libpugmark, as other programs have it: everything but what runs programs or prints. The
+# archive is one object in which only the public names are left, so that it goes with anything.
+SOVERSION   := 1
+SOFILE      := libpugmark.so.$(SOVERSION).0.0
+PUBLIC_SRCS := $(filter $(foreach d,base elf isa trace transform analyse library,src/$d/%),$(SRCS))
+PUBLIC_OBJS := $(PUBLIC_SRCS:%.c=$(B)/pic/%.o)
+PUBLIC_LIBS := $(filter-out -lfdt,$(LDLIBS))
+PIC_CFLAGS   = $(filter-out -fno-pie,$(CFLAGS)) -fPIC -fvisibility=hidden
+SHARED_LIB  := $(addprefix $(B)/lib/,$(SOFILE) libpugmark.so.$(SOVERSION) libpugmark.so)
+comma       := ,
+
+.PHONY: lib
+lib: $(SHARED_LIB) $(B)/lib/libpugmark.a	## build the library for other programs, in $(B)/lib
+
+$(B)/pic/%.o: %.c Makefile src/library/library.mk | $(GEN)
+	@mkdir -p $(@D)
+	$(call say,PIC,$<)$(CC) $(PIC_CFLAGS) -MMD -MP -c -o $@ $<
+$(B)/pic/src/isa/x86/form.o: $(wildcard src/isa/x86/*.[ch])
+
+$(B)/lib/$(SOFILE): $(PUBLIC_OBJS) src/libpugmark.map
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(PIC_CFLAGS) -shared -Wl,-soname,libpugmark.so.$(SOVERSION) \
+		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) -Wl,--version-script=src/libpugmark.map -o $@ $(PUBLIC_OBJS) $(PUBLIC_LIBS)
+$(B)/lib/libpugmark.so.$(SOVERSION) $(B)/lib/libpugmark.so: $(B)/lib/$(SOFILE)
+	@ln -sf $(SOFILE) $@
+
+$(B)/lib/libpugmark.a: $(PUBLIC_OBJS)
+	@mkdir -p $(@D)
+	$(call say,AR,$@)$(LD) -r -o $(@:.a=.o) $^
+	@objcopy --localize-hidden $(@:.a=.o)
+	@rm -f $@
+	@$(AR) rcs $@ $(@:.a=.o)
+	@rm -f $(@:.a=.o)
