@@ -99,8 +99,10 @@ static bool is_named(const char *spec, const char *name, const char **config)
 {
 	const size_t n = strlen(name);
 
+	if (strncmp(spec, name, n) || (spec[n] && spec[n] != ':'))
+		return false;
 	*config = spec + n + (spec[n] == ':');
-	return !strncmp(spec, name, n) && (!spec[n] || spec[n] == ':');
+	return true;
 }
 
 /* Add the transform that @spec names to @p, behind those that make *facts. @first:
