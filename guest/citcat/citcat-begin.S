@@ -9,8 +9,8 @@
  *
  * The window (physical 0x1f030000): 0x20 begin, 0x24 go, 0x400 + 4k state word k:
  *   0.. GPR low, 32.. GPR high, 64.. CP0 low, 96.. CP0 high, 128 HI lo/hi, 130 LO lo/hi, 132 PC
- *   lo/hi, 134.. FPR low, 166.. FPR high, 198 FCR31, 200.. TLB: PageMask, EntryHi, EntryLo0,
- *   EntryLo1 x 48
+ *   lo/hi, 134.. FPR low, 166.. FPR high, 198 FCR31, 200.. TLB: PageMask, EntryHi low, EntryLo0,
+ *   EntryLo1 x 48, 394.. EntryHi high x 48
  *
  * The write of Wired directly before the go store sets Random, so the monitor knows it too.
  */
@@ -71,6 +71,7 @@ citcat_begin:
 	dmfc0	$12, $10
 	move	$13, $0
 	addiu	$14, $27, STATE + 4 * 200
+	addiu	$24, $27, STATE + 4 * 394
 	addiu	$15, $0, 48
 2:	mtc0	$13, $0
 	nop
@@ -83,9 +84,11 @@ citcat_begin:
 	mfc0	$26, $5
 	nop
 	sw	$26, 0($14)
-	mfc0	$26, $10
+	dmfc0	$26, $10
 	nop
 	sw	$26, 4($14)
+	dsra32	$26, $26, 0
+	sw	$26, 0($24)
 	mfc0	$26, $2
 	nop
 	sw	$26, 8($14)
@@ -93,6 +96,7 @@ citcat_begin:
 	nop
 	sw	$26, 12($14)
 	addiu	$13, $13, 1
+	addiu	$24, $24, 4
 	bne	$13, $15, 2b
 	 addiu	$14, $14, 16
 	mtc0	$8, $0

@@ -52,6 +52,8 @@ enum pm_status cat_header_get(const uint8_t *p, size_t n, struct cat_header *h, 
 	const uint8_t *m = pm_cur_bytes(&c, 8, "magic");
 	char want[8] = { 0 };
 	uint32_t order, cpu, flags;
+	const uint8_t *rest;
+	unsigned zero;
 
 	memset(h, 0, sizeof *h);
 	if (!m)
@@ -68,9 +70,16 @@ enum pm_status cat_header_get(const uint8_t *p, size_t n, struct cat_header *h, 
 	h->sline = pm_cur_be32(&c, "secondary line");
 	h->tlb = pm_cur_be32(&c, "TLB entries");
 	flags = pm_cur_be32(&c, "flags");
-	pm_cur_bytes(&c, 20, "header");
+	/* an .ims has its identity here */
+	zero = !strcmp(magic, "PMIMS1") || strncmp(magic, "PMIMS", 5) ? 44 : 52;
+	pm_cur_bytes(&c, zero - 44, "identity");
+	rest = pm_cur_bytes(&c, CAT_HEADER - zero, "header");
 	if (pm_failed(err))
 		return PM_ERR;
+	for (unsigned i = 0; i < CAT_HEADER - zero; i++)
+		if (rest[i])
+			return pm_fail(err, zero + i, "expected 0 in a reserved byte, found 0x%02x",
+				       rest[i]);
 	if (order > 1)
 		return pm_fail(err, 8, "expected byte order 0 or 1, found %u", order);
 	if (h->ram_size < 65536 || h->ram_size > 0x1f000000u || h->ram_size % 4096)

@@ -2,7 +2,7 @@
 /* cat.h - cache-filtered address traces with data (.cat), as a bus monitor writes them
  *
  *   OFFSET SIZE  FIELD (all integers big-endian)
- *        0    8  magic "PMCAT1\0\0"; "PMIMS1\0\0" in .ims files, which share this header
+ *        0    8  magic "PMCAT1\0\0"; "PMIMS2\0\0" in .ims files, which share this header
  *        8    4  byte order of the machine: 1 big, 0 little
  *       12    4  RAM bytes, from physical address 0
  *       16    4  processor: 0 R4400, 1 with the mips32r2 superset
@@ -10,9 +10,9 @@
  *       28    4  secondary cache bytes, 0: none                  32  4  its line
  *       36    4  TLB entries                                     40  4  flags: 1 sideband, 2 caches
  *             disabled
- *       44   20  0
+ *       44    8  .ims: identity of the .cat that it is from (CITCAT's citcat.h)        52 12  0
  * Behind it zstd frames (with checksums) of at most 1 MiB of records each:
- *        0    1  kind (enum cat_kind)          1  1  bytes transferred: 1, 2, 4
+ *        0    1  kind (enum cat_kind)          1  1  bytes transferred: 0 to 4
  *        2    2  0                             4  4  completed branches, modulo 2^32
  *        8    4  physical address             12  4  data: as a number in the machine's byte order
  * A line is one record per word, ascending. A doubleword is two records.

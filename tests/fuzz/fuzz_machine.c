@@ -2,6 +2,7 @@
 /* fuzz_machine.c - any guest program, any virtio ring, any ELF file, bus trace, state and
  * schedule */
 #include <stdlib.h>
+#include <endian.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -163,21 +164,51 @@ static void elf(const uint8_t *d, size_t n)
 	machine_free(m);
 }
 
+/* The sum that the readers of .ims and .aes want, over what is there: else they never go on. */
+static uint8_t *sealed(const uint8_t *d, size_t n)
+{
+	uint8_t *p = malloc(n ? n : 1);
+	uint64_t sum = 0;
+
+	memcpy(p, d, n);
+	if (n < 8 || n % 4)
+		return p;
+	for (size_t i = 0; i < n - 8; i += 4) {
+		uint32_t v;
+
+		memcpy(&v, p + i, 4);
+		sum = (sum ^ be32toh(v)) * 0x9e3779b97f4a7c15ULL;
+		sum ^= sum >> 32;
+	}
+	sum = htobe64(sum);
+	memcpy(p + n - 8, &sum, 8);
+	return p;
+}
+
+static void schedules(const uint8_t *d, size_t n)
+{
+	struct citcat c = { 0 };
+	struct pm_err err = { 0 };
+
+	must_say(citcat_read_ims(d, n, &c, &err), &err);
+	memset(&err, 0, sizeof err);
+	must_say(citcat_read_aes(d, n, &c, &err), &err);
+	citcat_release(&c);
+}
+
 static void files(const uint8_t *d, size_t n)
 {
+	uint8_t *p = sealed(d, n & ~(size_t)3);
 	struct pm_err err = { 0 };
-	struct citcat c = { 0 };
 	struct cat_header h;
 	struct pm_input *in;
 	struct cat_reader *r;
 	struct cat_rec rec;
 	enum pm_status st = PM_OK;
 
-	must_say(citcat_read_ims(d, n, &c, &err), &err);
-	memset(&err, 0, sizeof err);
-	must_say(citcat_read_aes(d, n, &c, &err), &err);
-	citcat_release(&c);
-	memset(&err, 0, sizeof err);
+	schedules(d, n);
+	schedules(p, n & ~(size_t)3);
+	free(p);
 	in = pm_input_memory(d, n, "fuzz");
 	r = cat_open_input(in, &h, &err);
 	while (r && st == PM_OK)
@@ -209,7 +240,7 @@ static void replay(const uint8_t *d, size_t n)
 		c.cut = d[0] & 4;
 	}
 #define NEXT next(&w, d, n)
-	for (unsigned i = 0; n && i < 394; i++)
+	for (unsigned i = 0; n && i < NR(c.state); i++)
 		c.state[i] = d[i % n] * 0x01010101u;
 	c.state[132] = 0x80000000 | (n ? d[0] << 2 : 0);
 	c.state[133] = 0xffffffff;

@@ -21,43 +21,43 @@ $ pugmark sim --cache 'l1i=16k,1way,32;l1d=16k,1way,32,wb' --csv - f.pug | grep 
 > cache.l1d.misses,81,lookups
 # cacheable is what is filled, noncacheable only what truly is, and what leaves a cache is a write-back: in every form
 $ for o in '--bus c.byu' '--bus c.byu12' '--sideband --cat c.cat'; do pugmark machine run -q --elf $TOP/build/guest/nano.elf --ram 1M $o; done; pugmark convert -q c.byu12 d.byu; cmp c.byu d.byu; pugmark convert -q c.cat e.byu; for f in c e; do pugmark convert -q -t byu-text $f.byu - | awk '{ n[$3]++ } END { for (i in n) print i, n[i] }' | sort; done
-> D_READ 10338
+> D_READ 10345
 > D_WRITE 33
 > IO_READ 117
-> IO_WRITE 4442
+> IO_WRITE 4490
 > I_FETCH 415
-> NC_I_FETCH 6661
-> WRITE_BACK 6270
-> D_READ 10338
+> NC_I_FETCH 6806
+> WRITE_BACK 6274
+> D_READ 10345
 > D_WRITE 33
 > IO_READ 117
-> IO_WRITE 4443
+> IO_WRITE 4491
 > I_FETCH 415
-> NC_D_READ 6661
-> WRITE_BACK 6270
+> NC_D_READ 6806
+> WRITE_BACK 6274
 # twelve bytes: sizes, agents (the disk is 1), clocks that add up to the run's cycles
 $ seq 1 20000 | head -c 65536 >disk.img; pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img --bus n.byu12 --stats 2>&1 | sed 's/.*exceptions, \(.*\) cycles.*/\1 cycles/'
-> 1190376 cycles
+> 1190609 cycles
 $ pugmark convert n.byu12 n.byu.txt 2>/dev/null; awk '{ t += $6; n[$2 " " $3 " " $5]++ } END { print t + 1, "cycles"; for (i in n) print i, n[i] }' n.byu.txt | sort
-> 1190372 cycles
+> 1190605 cycles
 > FETCH 32 0 436
-> FETCH 4 0 6661
+> FETCH 4 0 6806
 > IOREAD 4 0 153
-> IOWRITE 4 0 4800
+> IOWRITE 4 0 4848
 > MEMREAD 2 0 72
 > MEMREAD 2 1 108
-> MEMREAD 32 0 10905
+> MEMREAD 32 0 10911
 > MEMREAD 4 1 2112
 > MEMWRITE 1 1 36
 > MEMWRITE 2 0 288
 > MEMWRITE 2 1 36
-> MEMWRITE 32 0 6699
+> MEMWRITE 32 0 6701
 > MEMWRITE 4 0 501
 > MEMWRITE 4 1 3144
 # the same from a .cat, which is a trace like any other (but does not tell an uncached fetch from a read)
 $ pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img --cat n.cat --bus both.byu; pugmark convert n.cat n.byu 2>note; cat note; for f in n both; do pugmark dump $f.byu | awk '$2 == "bus" { print $3, $4, $6 }' >$f.txt; done; cmp n.txt both.txt && wc -l <n.txt; pugmark info n.cat | sed -n '2p;4p'
 > pugmark: note: events discarded: 74 marker
-> 25832
+> 26033
 > format          cat
 > contents        data addresses, access sizes, physical addresses, byte enables, bus transactions
 $ pugmark dump n.cat | head -3; pugmark dump -f cat:words n.cat | grep -m 2 ' line '
@@ -67,19 +67,19 @@ $ pugmark dump n.cat | head -3; pugmark dump -f cat:words n.cat | grep -m 2 ' li
 > 0 line 0x2f20 4
 > 0 line 0x2f24 4
 $ pugmark sim --sim count --csv - n.cat | grep kinds
-> count.kinds.read,11017,events
-> count.kinds.write,4051,events
+> count.kinds.read,11168,events
+> count.kinds.write,4053,events
 > count.kinds.line,400,events
-> count.kinds.bus,25832,events
+> count.kinds.bus,26033,events
 > count.kinds.dma,5436,events
-> count.kinds.device,4928,events
+> count.kinds.device,4976,events
 > count.kinds.marker,74,events
-> count.streams[0].kinds.read,11017,events
-> count.streams[0].kinds.write,4051,events
+> count.streams[0].kinds.read,11168,events
+> count.streams[0].kinds.write,4053,events
 > count.streams[0].kinds.line,400,events
-> count.streams[0].kinds.bus,25832,events
+> count.streams[0].kinds.bus,26033,events
 > count.streams[0].kinds.dma,5436,events
-> count.streams[0].kinds.device,4928,events
+> count.streams[0].kinds.device,4976,events
 > count.streams[0].kinds.marker,74,events
 # a 32-bit kernel's addresses are sign-extended on this processor: formats of 32 bits take their lower half
 $ pugmark machine run -q --elf $TOP/build/guest/nano.elf -n 300000 --exec-trace k.pug; for f in ref byu; do pugmark convert -q k.pug k.$f; pugmark convert -q k.$f - -t laplace-text | awk '{ print $1, $5 }' | sort | uniq -c | sort -n | tail -1; done; pugmark convert -q -t laplace-text k.pug - | awk '{ print $1, $5 }' | sort | uniq -c | sort -n | tail -1

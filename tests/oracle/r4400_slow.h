@@ -268,8 +268,11 @@ static bool slow_step(struct slow *s)
 		}
 		break;
 	}
-	case 17:		/* formats and their functions; the tests give no others */
-		if (w >> 25 & 1) { s->fcr31 = (s->fcr31 & ~0x3f000u) | 0x20000; return slow_raise(s, 15); }
+	case 17:		/* the tests give reserved ones only */
+		if (w >> 25 & 1) {
+			s->fcr31 = (s->fcr31 & ~0x3f000u) | 0x20000;
+			return slow_raise(s, 15);
+		}
 		return slow_raise(s, 10);
 	default:
 		return slow_raise(s, 10);

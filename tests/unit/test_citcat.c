@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <endian.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <zstd.h>
 
 #include "collect/citcat/citcat.h"
 #include "collect/machine/machine.h"
@@ -211,10 +213,159 @@ static void test_cuts(void **state)
 		free(p[k]);
 }
 
+static void put_word(struct pm_buf *b, uint32_t v)
+{
+	v = htobe32(v);
+	pm_buf_add(b, &v, 4);
+}
+
+static void put_section(struct pm_buf *b, const char *tag, size_t n, uint32_t bytes, const void *p)
+{
+	const uint32_t *w = p;
+
+	pm_buf_add(b, tag, 4);
+	put_word(b, (uint32_t)n);
+	put_word(b, bytes);
+	for (size_t i = 0; i < n * bytes / 4; i++)
+		put_word(b, w[i]);
+}
+
+/* What version 1 of both files says is what version 2 says, but for the identity. */
+static void test_version1(void **state)
+{
+	struct pm_buf i1 = { 0 }, a1 = { 0 };
+	struct citcat c, old = { 0 };
+	struct pm_err err = { 0 };
+	uint8_t head[CAT_HEADER];
+
+	(void)state;
+	if (access(PROGRAM, R_OK))
+		skip();
+	assert_int_equal(citcat_extract(cat, &c, &err), PM_OK);
+	cat_header_put(head, &c.hdr, "PMIMS1");
+	pm_buf_add(&i1, head, sizeof head);
+	for (size_t i = 0; i < c.nmem; i++) {
+		put_word(&i1, c.mem[i][0]);
+		put_word(&i1, c.mem[i][1]);
+	}
+	for (unsigned k = 0; k < 394; k++) {
+		put_word(&i1, IMS_STATE + 4 * k);
+		put_word(&i1, c.state[k]);
+	}
+	pm_buf_add(&a1, "AES1", 4);
+	put_word(&a1, 6);
+	put_section(&a1, "INTR", c.nintr, 24, c.intr);
+	put_section(&a1, "CNT ", c.ncnt, 4, c.cnt);
+	put_section(&a1, "CAUS", c.ncaus, 8, c.caus);
+	put_section(&a1, "IO  ", c.nio, 4, c.io);
+	put_section(&a1, "DMA ", c.ndma, 20, c.dma);
+	put_section(&a1, "END ", 1, 20,
+		    (uint32_t[]){ c.end_branches, c.end_order, c.cut,
+				  (uint32_t)(c.end_insns >> 32), (uint32_t)c.end_insns });
+	assert_int_equal(citcat_read_ims(i1.p, i1.n, &old, &err), PM_OK);
+	assert_int_equal(citcat_read_aes(a1.p, a1.n, &old, &err), PM_OK);
+	assert_int_equal(old.identity, 0);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		assert_int_equal(old.nmem, c.nmem);
+		assert_memory_equal(old.mem, c.mem, c.nmem * sizeof *c.mem);
+		assert_memory_equal(old.state, c.state, sizeof c.state);
+		assert_int_equal(old.ndma, c.ndma);
+		assert_memory_equal(old.dma, c.dma, c.ndma * sizeof *c.dma);
+		assert_int_equal(old.nintr, c.nintr);
+		assert_memory_equal(old.intr, c.intr, c.nintr * sizeof *c.intr);
+		citcat_release(&old);
+		if (turn)
+			break;
+		assert_int_equal(citcat_write_ims(&c, ims, &err), PM_OK);
+		assert_int_equal(citcat_write_aes(&c, aes, &err), PM_OK);
+		assert_int_equal(citcat_read(ims, aes, &old, &err), PM_OK);
+		assert_true(old.identity == c.identity && c.identity);
+	}
+	pm_buf_release(&i1);
+	pm_buf_release(&a1);
+	citcat_release(&c);
+}
+
+/* A TLB entry above 2^32 in the state that a replay begins with: an access through it is found. */
+static void test_wide_tlb(void **state)
+{
+	static const uint32_t code[] = {
+		0x3c091122,		/* lui $9, 0x1122 */
+		0xac890004,		/* sw $9, 4($4): mapped at 2^38 */
+		0x8c8a0008,		/* lw $10, 8($4) */
+		0x3c08bf02,		/* lui $8, 0xbf02 */
+		0x340b5555,		/* ori $11, $0, 0x5555 */
+		0xad0b0000,		/* sw $11, 0($8): off */
+		0x1000ffff, 0,
+	};
+	struct machine_config cfg = { .cpu = { .iline = 32, .dline = 32 }, .ram_size = 1 << 20 };
+	char name[] = "/tmp/pugmark-wide-XXXXXX";
+	struct monitor_config mc = { .cat = name, .sideband = true };
+	struct citcat_verify v;
+	struct pm_err err = { 0 };
+	struct machine *m = machine_new(&cfg, &err);
+	struct cpu *c = m->cpu;
+
+	(void)state;
+	close(mkstemp(name));
+	for (unsigned i = 0; i < sizeof code / sizeof *code; i++)
+		memcpy(m->ram + 0x1000 + 4 * i, &(uint32_t){ htole32(code[i]) }, 4);
+	c->tlb[5] = (struct cpu_tlb_entry){ .vpn = 1ULL << 38, .mask = 0x1fff,
+					    .lo = { 8 << 6 | 3 << 3 | 6, 9 << 6 | 3 << 3 | 6 } };
+	c->status = ST_CU0 | ST_KX;
+	c->c0[C0_CONFIG] = (c->c0[C0_CONFIG] & ~7ULL) | 3;
+	c->pc = 0xffffffff80001000ULL;
+	c->gpr[4] = 1ULL << 38;
+	cpu_sync(c);
+	m->monitor = monitor_new(&mc, c, m->ram_size, &err);
+	monitor_begin_sideband(m->monitor, c);
+	m->insn_limit = 1000;
+	assert_int_equal(machine_run(m, &err), PM_OK);
+	assert_int_equal(m->stop, POWERED_OFF);
+	assert_int_equal(c->exceptions, 0);
+	assert_int_equal(monitor_finish(m->monitor, &err), PM_OK);
+	monitor_free(m->monitor);
+	machine_free(m);
+	if (citcat_verify(name, NULL, NULL, NULL, &v, &err) != PM_OK)
+		fail_msg("%s", err.msg);
+	assert_int_equal(v.replay.exceptions, 0);
+	unlink(name);
+}
+
+/* Reserved bytes of a record are looked at. */
+static void test_reserved(void **state)
+{
+	const struct cat_header h = { .ram_size = 65536, .iline = 32, .dline = 32, .tlb = 48 };
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		uint8_t file[200], rec[CAT_RECORD] = { CAT_READ, 4 };
+		struct pm_err err = { 0 };
+		struct cat_header got;
+		struct pm_input *in;
+		struct cat_reader *r;
+		struct cat_rec out;
+		size_t n;
+
+		if (i)
+			rec[1 + i] = 0x10;
+		cat_header_put(file, &h, "PMCAT1");
+		n = ZSTD_compress(file + CAT_HEADER, sizeof file - CAT_HEADER, rec, sizeof rec, 1);
+		in = pm_input_memory(file, CAT_HEADER + n, "reserved");
+		r = cat_open_input(in, &got, &err);
+		assert_non_null(r);
+		assert_int_equal(cat_next(r, &out, &err), i ? PM_ERR : PM_OK);
+		assert_true(!i == !strstr(err.msg, "reserved"));
+		cat_reader_close(r);
+		pm_input_close(in);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_cuts) };
+		cmocka_unit_test(test_cuts), cmocka_unit_test(test_version1),
+		cmocka_unit_test(test_wide_tlb), cmocka_unit_test(test_reserved) };
 
 	return cmocka_run_group_tests(tests, record, cleanup);
 }

@@ -8,7 +8,7 @@ static const struct cpu_config r2 = { .iline = 32, .dline = 32, .r2 = true };
 
 #define NOEXC	99
 #define USER	(2u << 3)
-#define PAGE	0x00400000u		/* where user tests have CODE's page, and 0x8000 behind it */
+#define PAGE	0x00400000u		/* where user tests have physical page 0 */
 
 static unsigned exc_of(const struct flat *f)
 {
@@ -77,7 +77,7 @@ static void test_sc_exceptions(void **state)
 /* Status.RE: a user program sees each doubleword in the other byte order, its code too. */
 static void test_reverse_endian(void **state)
 {
-	static const struct { uint32_t w; uint64_t want_little, want_big; } t[] = {
+	static const struct { uint32_t w; uint64_t little, big; } t[] = {
 		/* memory 00 11 22 33 44 55 66 77: in reverse, address a is byte 7 - a */
 		{ 0x90860000, 0x77, 0x77 }, { 0x90860001, 0x66, 0x66 },		/* lbu */
 		{ 0x94860000, 0x7766, 0x6677 }, { 0x94860006, 0x1100, 0x0011 },	/* lhu */
@@ -93,7 +93,7 @@ static void test_reverse_endian(void **state)
 	for (unsigned i = 0; i < sizeof t / sizeof *t; i++)
 		for (unsigned e = 0; e < 4; e++) {
 			struct flat *f = user(e & 1 ? big : little, USER | ST_RE | ST_UX);
-			uint64_t want = e & 1 ? t[i].want_big : t[i].want_little;
+			uint64_t want = e & 1 ? t[i].big : t[i].little;
 
 			if (e & 2)		/* uncached data */
 				map(f, 1, PAGE + 0x8000, 8 << 6 | 2 << 3 | 6, 2 << 3 | 6);
@@ -104,11 +104,11 @@ static void test_reverse_endian(void **state)
 			flat_run(f, 1);
 			assert_int_equal(exc_of(f), NOEXC);
 			if (f->c->gpr[6] != want)
-				fail_msg("%08x, %s-endian: 0x%llx", t[i].w, e & 1 ? "big" : "little",
+				fail_msg("%08x, case %u: 0x%llx", t[i].w, e,
 					 (unsigned long long)f->c->gpr[6]);
 			flat_free(f);
 		}
-	/* stores, and what the kernel finds then; a branch and its slot; the kernel is not reversed */
+	/* stores, and what the kernel finds then; a branch and its slot */
 	for (unsigned e = 0; e < 2; e++) {
 		struct flat *f = user(e ? big : little, USER | ST_RE);
 

@@ -50,6 +50,8 @@ static uint32_t instruction(unsigned at)
 			off &= ~7u;			/* mostly aligned */
 		return im(mem[rnd() % sizeof mem], 28, reg(), off);
 	}
+	if (rnd() % 32 == 0)				/* no function, or no format */
+		return 0x46000010 | (rnd() & 0xf) << 21 | (rnd() & 31) << 11;
 	op = branches[rnd() % sizeof branches];
 	if (op == 2 || op == 3)
 		return op << 26 | (CODE >> 2) | rnd() % WORDS;
@@ -65,7 +67,8 @@ static void compare(const struct flat *f, const struct slow *s, unsigned round, 
 {
 	const struct cpu *c = f->c;
 	bool same = c->pc == s->pc && c->in_delay == s->delay && c->hi == s->hi && c->lo == s->lo &&
-		    c->nbranch == s->branches && !memcmp(c->gpr, s->r, sizeof s->r);
+		    c->nbranch == s->branches && c->fcr31 == s->fcr31 &&
+		    !memcmp(c->gpr, s->r, sizeof s->r);
 
 	if (same)
 		return;

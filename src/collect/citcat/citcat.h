@@ -5,21 +5,27 @@
  *   replay    .ims + .aes -> the instruction trace, and the bus trace once more
  *   verify    the bus trace once more == .cat, record for record
  *
- * .ims      the header of trace/cat.h with magic "PMIMS1", then pairs (address, data), big-endian
- *           32-bit: memory ascending, then state words at IMS_STATE + 4k (k as in machine/window.h)
- * .aes      "AES1", sections; each: tag, count, record bytes, records; all big-endian 32-bit
+ * Both files are of big-endian 32-bit words and end with a sum of 64 bits over all words before it.
+ * Both begin with the identity of the .cat that they are from (64 bits, of its header and records),
+ * so that one never replays with another's.
+ * .ims      the header of trace/cat.h with magic "PMIMS2" and the identity, then pairs (address,
+ *           data): memory ascending, then state words at IMS_STATE + 4k (k as in machine/window.h),
+ *           then the sum
+ * .aes      "AES2", identity, sections, each: tag, count, record bytes, records; then the sum
  *   INTR 24 branch count, EPC, Cause, Status, BadVAddr, EntryHi: before the instruction at EPC (or
- *   in its
- *           delay slot, if Cause.BD) once that many branches, jumps and erets are completed
+ *           in its delay slot, if Cause.BD) once that many branches, jumps and erets are completed.
+ *           Low halves of addresses
  *   CNT   4 value of the next MFC0 from Count
  *   CAUS  8 value, times: the next so many MFC0 from Cause give it
  *   IO    4 the next word read from, or expected to be written to, physical addresses outside RAM
- *   DMA  20 order (processor bus transactions, and in sideband mode reports, before it), branch
- *        count, direction (0
- *           memory is read, 1 written) + 256 * bytes, address, data
+ *   DMA   4 words of runs, each: order (processor bus transactions, and in sideband mode reports,
+ *           before it), branch count, direction (0 memory is read, 1 written) + 256 * bytes +
+ *           65536 * transfers, address; then a word of data for each transfer
  *   END  20 branch count, processor transactions at the end of the .cat, 1 if it has no end record,
- *        and the number
- *           of instructions (high, low), 0: to the last transaction
+ *           and the number of instructions (high, low), 0: to the last transaction
+ * Version 1 ("PMIMS1", "AES1") is read as well: no identities, no sums, no high halves of the TLB,
+ * the number of sections behind the magic, and a DMA record of 20 bytes for each transfer: order,
+ * branch count, direction + 256 * bytes, address, data.
  * ERET counts as a jump: a TLB refill handler without a branch would otherwise bring the processor
  * back to the same (branch count, EPC) a second time.
  *
@@ -45,7 +51,8 @@ struct citcat {
 	struct cat_header hdr;
 	uint32_t (*mem)[2];		/* address, data; ascending */
 	size_t nmem, cap_mem;
-	uint32_t state[394];		/* by k */
+	uint64_t identity;		/* of the .cat; 0: version 1 */
+	uint32_t state[442];		/* by k: WINDOW_STATE_WORDS */
 	struct aes_intr *intr;
 	size_t nintr, cap_intr;
 	uint32_t *cnt;
@@ -56,7 +63,7 @@ struct citcat {
 	uint32_t *io;
 	size_t nio, cap_io;
 	struct aes_dma *dma;
-	size_t ndma, cap_dma;
+	size_t ndma, cap_dma;		/* a transfer each; runs only in the file */
 	uint32_t end_branches, end_order;
 	uint64_t end_insns;		/* 0: unknown */
 	bool cut;			/* the .cat was cut off, or ended without an end record */
@@ -66,10 +73,20 @@ enum pm_status citcat_extract(const char *cat, struct citcat *c, struct pm_err *
 enum pm_status citcat_write_ims(const struct citcat *c, const char *path, struct pm_err *err);
 enum pm_status citcat_write_aes(const struct citcat *c, const char *path, struct pm_err *err);
 enum pm_status citcat_read(const char *ims, const char *aes, struct citcat *c, struct pm_err *err);
-/* From memory, for fuzzers: either may be NULL. */
+/* The words of section DMA, in the host's order; free() them. */
+uint32_t *citcat_dma(const struct citcat *c, size_t *bytes);
+/* Of all of a .cat, without replaying it. */
+enum pm_status citcat_identity(const char *cat, uint64_t *id, struct pm_err *err);
+/* From memory, for fuzzers. */
 enum pm_status citcat_read_ims(const uint8_t *p, size_t n, struct citcat *c, struct pm_err *err);
 enum pm_status citcat_read_aes(const uint8_t *p, size_t n, struct citcat *c, struct pm_err *err);
 void citcat_release(struct citcat *c);
+
+/* The high half of an EntryHi of which only the low one was told: a 32-bit address. */
+static inline uint32_t citcat_high(uint32_t low)
+{
+	return low >> 31 ? 0xc00000ff : 0;
+}
 
 /* ---- replay (replay.c) ---- */
 struct citcat_replay_opts {

@@ -67,9 +67,18 @@ enum pm_status citcat_verify(const char *cat, const char *ims, const char *aes,
 	struct cat_header h;
 	struct cat_rec r;
 	enum pm_status st;
+	uint64_t id = 0;
 
 	memset(v, 0, sizeof *v);
 	st = ims ? citcat_read(ims, aes, &c, err) : citcat_extract(cat, &c, err);
+	if (st == PM_OK && ims && c.identity)
+		st = citcat_identity(cat, &id, err);
+	if (st == PM_OK && id && id != c.identity) {
+		err->file = ims;
+		st = pm_fail_file(err, "it is not from this .cat: its identity is %016llx, that of "
+				  "%s is %016llx", (unsigned long long)c.identity, cat,
+				  (unsigned long long)id);
+	}
 	if (st != PM_OK)
 		goto out;
 	err->file = cat;

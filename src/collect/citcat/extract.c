@@ -7,6 +7,7 @@
  * nothing about the memory that the replayed part finds later, so it is skipped. */
 #include "collect/citcat/citcat.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ struct pass {
 	uint8_t *word;
 	uint32_t *value;	/* initial values */
 	bool begun, gone, ended;
+	bool high[48];		/* a high half of EntryHi was reported */
 	uint32_t go_branches;
 	uint64_t order;		/* processor transactions behind go */
 	struct aes_intr in;	/* report being collected */
@@ -94,11 +96,13 @@ static void cause_read(struct pass *p, uint32_t v)
 static void window(struct pass *p, const struct cat_rec *r, bool sideband)
 {
 	struct citcat *c = p->c;
-	uint32_t off = r->addr - WINDOW_BASE;
+	uint32_t off = r->addr - WINDOW_BASE, k = (off - WIN_STATE) / 4;
 
 	if (off >= WIN_STATE && off < WIN_STATE + 4 * WINDOW_STATE_WORDS) {
 		if (!p->gone)
-			c->state[(off - WIN_STATE) / 4] = r->data;
+			c->state[k] = r->data;
+		if (!p->gone && k >= WINDOW_TLB_HIGH)
+			p->high[k - WINDOW_TLB_HIGH] = true;
 		return;
 	}
 	switch (off) {
@@ -237,6 +241,65 @@ static void one(struct pass *p, const struct cat_rec *r)
 	p->order++;
 }
 
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15ULL;
+	return h ^ h >> 32;
+}
+
+static uint64_t identity_begin(const struct cat_header *h)
+{
+	uint8_t head[CAT_HEADER];
+	uint64_t id = 1, v;
+
+	cat_header_put(head, h, "PMCAT1");
+	for (unsigned i = 0; i < CAT_HEADER; i += 8) {
+		memcpy(&v, head + i, 8);
+		id = mix(id, le64toh(v));
+	}
+	return id;
+}
+
+static uint64_t identity_add(uint64_t id, const struct cat_rec *r)
+{
+	id = mix(id, (uint64_t)r->kind << 40 | (uint64_t)r->bytes << 32 | r->branches);
+	return mix(id, (uint64_t)r->addr << 32 | r->data);
+}
+
+/* 0 stands for files that have none. */
+static uint64_t identity_end(uint64_t id)
+{
+	return id ? id : 1;
+}
+
+enum pm_status citcat_identity(const char *cat, uint64_t *id, struct pm_err *err)
+{
+	struct cat_header h;
+	struct cat_reader *r;
+	struct cat_rec rec;
+	enum pm_status st;
+
+	err->file = cat;
+	r = cat_open(cat, &h, err);
+	if (!r)
+		return PM_ERR;
+	*id = identity_begin(&h);
+	while ((st = cat_next(r, &rec, err)) == PM_OK)
+		*id = identity_add(*id, &rec);
+	*id = identity_end(*id);
+	cat_reader_close(r);
+	return st == PM_END ? PM_OK : PM_ERR;
+}
+
+/* A 32-bit guest's driver does not report them. */
+static void tlb_high(struct pass *p)
+{
+	for (unsigned i = 0; i < 48; i++)
+		if (!p->high[i])
+			p->c->state[WINDOW_TLB_HIGH + i] =
+				citcat_high(p->c->state[201 + 4 * i]);
+}
+
 enum pm_status citcat_extract(const char *path, struct citcat *c, struct pm_err *err)
 {
 	struct pass p = { .c = c };
@@ -244,6 +307,7 @@ enum pm_status citcat_extract(const char *path, struct citcat *c, struct pm_err 
 	struct cat_rec rec;
 	enum pm_status st;
 	uint32_t words;
+	uint64_t id;
 
 	memset(c, 0, sizeof *c);
 	err->file = path;
@@ -253,7 +317,11 @@ enum pm_status citcat_extract(const char *path, struct citcat *c, struct pm_err 
 	words = c->hdr.ram_size / 4;
 	p.word = pm_alloc(words);
 	p.value = pm_alloc((size_t)words * 4);
+	id = identity_begin(&c->hdr);
 	while ((st = cat_next(r, &rec, err)) == PM_OK) {
+		id = identity_add(id, &rec);
+		if (p.ended)
+			continue;
 		if (rec.kind == CAT_BEGIN) {
 			p.begun = true;
 			continue;
@@ -267,14 +335,13 @@ enum pm_status citcat_extract(const char *path, struct citcat *c, struct pm_err 
 			p.ended = true;
 			c->end_branches = rec.branches;
 			c->end_insns = (uint64_t)rec.addr << 32 | rec.data;
-			st = PM_END;
-			break;
+			continue;
 		}
 		c->end_branches = rec.branches;
 		one(&p, &rec);
 	}
 	if (st == PM_END) {
-		c->cut = cat_was_cut(r) || !p.ended;
+		c->cut = !p.ended;
 		st = PM_OK;
 		if (!p.begun)
 			st = pm_fail(err, CAT_HEADER, "expected a begin record, found none");
@@ -282,6 +349,8 @@ enum pm_status citcat_extract(const char *path, struct citcat *c, struct pm_err 
 			st = pm_fail(err, CAT_HEADER,
 				     "expected the processor's state (a go store), found none");
 	}
+	c->identity = identity_end(id);
+	tlb_high(&p);
 	c->end_order = (uint32_t)p.order;
 	for (uint32_t w = 0; st == PM_OK && w < words; w++)
 		if (p.word[w] & 0x10) {

@@ -318,7 +318,7 @@ static void load_state(struct replay *r)
 	c->fcr31 = s[198];
 	for (unsigned i = 0; i < CPU_TLB; i++) {
 		struct cpu_tlb_entry *e = &c->tlb[i];
-		uint64_t hi = (uint64_t)(int64_t)(int32_t)s[201 + 4 * i];
+		uint64_t hi = W(201 + 4 * i, WINDOW_TLB_HIGH + i);
 
 		e->mask = (s[200 + 4 * i] & 0x01ffe000) | 0x1fff;
 		e->vpn = hi & 0xc00000ffffffe000ULL & ~e->mask;

@@ -153,6 +153,8 @@ enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *
 	struct citcat c;
 	enum pm_status st = citcat_extract(cat, &c, err);
 	uint64_t work;
+	size_t dma_bytes;
+	uint32_t *dma;
 
 	if (st != PM_OK)
 		goto out;
@@ -188,7 +190,9 @@ enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *
 #define ADD(t, x) do { s = (x); (t).raw += s.raw; (t).packed += s.packed; } while (0)
 	ADD(aes, row(r, "Count", c.cnt, c.ncnt, c.ncnt * 4));
 	ADD(aes, row(r, "Cause", c.caus, c.ncaus, c.ncaus * 8));
-	ADD(aes, row(r, "DMA", c.dma, c.ndma, c.ndma * sizeof *c.dma));
+	dma = citcat_dma(&c, &dma_bytes);
+	ADD(aes, row(r, "DMA", dma, c.ndma, dma_bytes));
+	free(dma);
 	ADD(aes, row(r, "interrupts", c.intr, c.nintr, c.nintr * sizeof *c.intr));
 	ADD(aes, row(r, "I/O", c.io, c.nio, c.nio * 4));
 	ims = row(r, "IMS", c.mem, c.nmem, c.nmem * 8);

@@ -296,9 +296,9 @@ enum pm_status machine_run(struct machine *m, struct pm_err *err)
 		fflush(m->console);
 	if (m->stop == STUCK)
 		return pm_fail_file(err,
-				    "the processor takes exceptions without end: the instruction at "
-				    "the exception vector 0x%08x raises exception %u itself, and "
-				    "EPC is 0x%08x",
+				    "the processor takes exceptions without end: the instruction "
+				    "at the exception vector 0x%08x raises exception %u itself, "
+				    "and EPC is 0x%08x",
 				    (uint32_t)c->pc, c->cause >> 2 & 31,
 				    (uint32_t)c->c0[C0_EPC]);
 	return PM_OK;

@@ -132,23 +132,6 @@ void cpu_reset(struct cpu *c)
 	cpu_sync(c);
 }
 
-void cpu_set_lines(struct cpu *c)
-{
-	uint32_t config = (uint32_t)c->c0[C0_CONFIG];
-
-	c->cfg.iline = config & CONFIG_IB ? 32 : 16;
-	c->cfg.dline = config & CONFIG_DB ? 32 : 16;
-	c->ishift = c->cfg.iline == 16 ? 4 : 5;
-	c->dshift = c->cfg.dline == 16 ? 4 : 5;
-	c->imask = (CPU_L1_SIZE >> c->ishift) - 1;
-	memset(c->iline, 0xff, sizeof c->iline);
-	for (unsigned i = 0; i < CPU_GRAINS; i++)
-		c->iline[i].op = NULL;
-	memset(c->dptag, 0xff, sizeof c->dptag);
-	memset(c->iptag, 0xff, sizeof c->iptag);
-	memset(c->ddirty, 0, sizeof c->ddirty);
-}
-
 void cpu_sync(struct cpu *c)
 {
 	c->gpr[0] = 0;

@@ -50,7 +50,7 @@ enum {
 #define CAUSE_BD	0x80000000u
 #define CAUSE_TI	0x40000000u
 #define CAUSE_IV	0x00800000u
-#define CAUSE_WP	0x00400000u	/* a postponed watch exception; seen by software on release 2 */
+#define CAUSE_WP	0x00400000u	/* watch exception postponed; release 2 shows it */
 
 enum cpu_exc {
 	EXC_INT, EXC_MOD, EXC_TLBL, EXC_TLBS, EXC_ADEL, EXC_ADES, EXC_IBE, EXC_DBE, EXC_SYS, EXC_BP,
@@ -122,7 +122,8 @@ struct cpu_tlb_entry {
 
 /* What the processor sees of the world. All addresses are physical. A fill or write-back is one
  * whole line; read and write are uncached, 1 to 8 bytes inside one doubleword (a store of 3, 5, 6
- * or 7 is part of a register); *val and val are numbers, in the processor's byte order. False: bus error, and nothing was changed. */
+ * or 7 is part of a register); *val and val are numbers, in the processor's byte order. False: bus
+ * error, and nothing was changed. */
 struct cpu_bus {
 	bool (*fill)(void *ctx, uint64_t pa, void *line, unsigned n, bool fetch);
 	bool (*writeback)(void *ctx, uint64_t pa, const void *line, unsigned n);

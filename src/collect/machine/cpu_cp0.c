@@ -316,7 +316,6 @@ static void write_config(struct cpu *c, uint32_t w)
 			cpu_d_writeback(c, i);
 		c->c0[C0_CONFIG] = SIGN32(w);
 		cpu_set_lines(c);
-		cpu_sync(c);
 	} else {
 		c->c0[C0_CONFIG] = SIGN32(w);
 		cpu_drop_tags(c);

@@ -15,6 +15,25 @@ void cpu_drop_tags(struct cpu *c)
 		c->utlb[i].tag = NO_TAG;
 }
 
+void cpu_set_lines(struct cpu *c)
+{
+	uint32_t config = (uint32_t)c->c0[C0_CONFIG];
+
+	c->cfg.iline = config & CONFIG_IB ? 32 : 16;
+	c->cfg.dline = config & CONFIG_DB ? 32 : 16;
+	c->ishift = c->cfg.iline == 16 ? 4 : 5;
+	c->dshift = c->cfg.dline == 16 ? 4 : 5;
+	c->imask = (CPU_L1_SIZE >> c->ishift) - 1;
+	for (unsigned i = 0; i < CPU_GRAINS; i++)
+		c->iline[i] = (struct cpu_iline){ .tag = NO_TAG };
+	for (unsigned i = 0; i < CPU_IBUFS; i++)
+		c->ibuf[i].valid = false;
+	memset(c->dptag, 0xff, sizeof c->dptag);
+	memset(c->iptag, 0xff, sizeof c->iptag);
+	memset(c->ddirty, 0, sizeof c->ddirty);
+	cpu_drop_tags(c);
+}
+
 /* ---- secondary cache (SC parts): a layer between the primary caches and the bus ------------- */
 static bool bus_line(struct cpu *c, uint64_t pa, void *p, unsigned n, bool fetch)
 {

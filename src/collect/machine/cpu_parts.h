@@ -35,8 +35,8 @@ static inline bool addr64(const struct cpu *c, enum cpu_mode m)
 	return c->status & (m == KERNEL ? ST_KX : m == SUPERVISOR ? ST_SX : ST_UX);
 }
 
-/* Status.RE: user programs of the other byte order. Memory stays doublewords of the machine's order;
- * where in one something lies is reversed. */
+/* Status.RE: user programs of the other byte order. Memory stays doublewords of the machine's
+ * order; where in one something lies is reversed. */
 static inline bool reversed(const struct cpu *c)
 {
 	return c->status & ST_RE && mode_of(c) == USER;

@@ -331,7 +331,7 @@ void monitor_begin_sideband(struct monitor *m, const struct cpu *c)
 		const struct cpu_tlb_entry *e = &c->tlb[i];
 
 		state(m, c, 200 + 4 * i, e->mask & 0x01ffe000, 0);
-		state(m, c, 201 + 4 * i, e->vpn | e->asid, 0);
+		state(m, c, 201 + 4 * i, e->vpn | e->asid, WINDOW_TLB_HIGH + i);
 		state(m, c, 202 + 4 * i, e->lo[0] | e->g, 0);
 		state(m, c, 203 + 4 * i, e->lo[1] | e->g, 0);
 	}

@@ -23,6 +23,9 @@ enum {
 	WIN_STATE	= 0x400,	/* + 4k: state word k, numbered as in .ims files */
 };
 
-#define WINDOW_STATE_WORDS	394
+/* 394 and those behind it: high halves of the TLB's EntryHi; who reports none has 32-bit
+ * addresses */
+#define WINDOW_TLB_HIGH		394
+#define WINDOW_STATE_WORDS	(WINDOW_TLB_HIGH + 48)
 
 #endif
