@@ -16,6 +16,8 @@
 #include <stdlib.h>
 
 #include "trace/group.h"
+#include "trace/idt.h"
+#include "trace/idt_format.h"
 #include "trace/insns.h"
 #include "trace/text.h"
 
@@ -24,6 +26,7 @@ enum { KT_PID = 0x80, KT_MMU = 0x81 };
 /* A data reference of an instruction's record: which of its addresses it is of. */
 struct kt_ref {
 	uint8_t kind, flags, ea;
+	uint8_t below;			/* bytes of it below that address */
 	uint16_t size;
 };
 
@@ -112,10 +115,18 @@ static void close_record(struct kt_reader *r, bool known, uint64_t next, uint32_
 
 static struct kt_ref ref_of(const struct x86_mem *m, unsigned ea)
 {
-	return (struct kt_ref){ m->read && m->write ? PM_EV_MODIFY
-				: m->write	    ? PM_EV_WRITE
-						    : PM_EV_READ,
-				m->stack ? PM_REF_STACK : 0, (uint8_t)ea, m->size ? m->size : 4 };
+	return (struct kt_ref){ .kind = m->read && m->write ? PM_EV_MODIFY
+					: m->write	    ? PM_EV_WRITE
+							    : PM_EV_READ,
+				.flags = m->stack ? PM_REF_STACK : 0, .ea = (uint8_t)ea,
+				.size = m->size ? m->size : 4 };
+}
+
+static bool pops_memory(const struct pm_insn *in, bool wide)
+{
+	uint8_t op[2];
+
+	return idt_opcode(in->bytes, in->len, wide, op) == 1 && op[0] == 0x8f;
 }
 
 /* In which order a record lists the addresses of an instruction with two of them. */
@@ -124,14 +135,39 @@ static bool stack_first(const struct x86_regs *x)
 	return x->nmem == 2 && (x->mem[0].stack || x->mem[1].stack);
 }
 
+/* What pushes several times has the first push's address. */
+static struct kt_ref pushes_ref(const struct x86_mem *m, unsigned ea, enum idt_pushes k)
+{
+	struct kt_ref ref = ref_of(m, ea);
+
+	ref.below = (uint8_t)idt_first_push(k, 0, ref.size);
+	return ref;
+}
+
 /* The references that the @n addresses of an instruction's record are of; how many. */
-static unsigned refs_of(const struct x86_regs *x, unsigned n, struct kt_ref ref[2])
+static unsigned refs_of(const struct pm_insn *in, const struct x86_regs *x, bool wide, unsigned n,
+			struct kt_ref ref[2])
 {
 	unsigned at = 0, k = x->nmem, got = 0;
 	const struct x86_mem *m = x->mem;
+	enum idt_pushes pushes;
 
 	if (!x->len)
 		return 0;
+	pushes = idt_pushes(in, wide);
+	if (pushes == IDT_FAR_CALL) {		/* the target; then the stack */
+		if (n > 1 && k)
+			ref[got++] = pushes_ref(&m[k == 2 && !m[0].stack], 1, pushes);
+		return got;
+	}
+	if (pushes && n && k) {
+		ref[got++] = pushes_ref(&m[0], 0, pushes);
+		return got;
+	}
+	if (n == 1 && k == 2 && pops_memory(in, wide)) {	/* its operand */
+		ref[got++] = ref_of(&m[m[0].stack], 0);
+		return got;
+	}
 	if (x->class == PM_CLASS_JUMP || x->class == PM_CLASS_COND)
 		return 0;
 	if (x->class == PM_CLASS_CALL)
@@ -172,7 +208,9 @@ static inline void put_refs(struct kt_reader *r, uint32_t id, const struct kt_re
 {
 	for (unsigned i = 0; i < n; i++)
 		pm_ev_put(&r->b, ref[i].kind, ref[i].flags, ref[i].size,
-			  wide ? pm_get64(ea + 8 * ref[i].ea) : pm_get32(ea + 4 * ref[i].ea), 0)
+			  wide ? pm_get64(ea + 8 * ref[i].ea) - ref[i].below
+			       : pm_get32(ea + 4 * ref[i].ea) - (uint32_t)ref[i].below,
+			  0)
 			->id = id;
 }
 
@@ -269,7 +307,7 @@ static enum pm_status kt_record(struct kt_reader *r, const uint8_t *start, struc
 		pc = r->wide ? pm_get64(p) : pm_get32(p);
 		id = insn_of(r, pc, p + word + 1, n);
 		in = &r->codes.insn[id];
-		nref = refs_of(&r->regs[id], e, ref);
+		nref = refs_of(in, &r->regs[id], r->wide, e, ref);
 		close_record(r, true, pc, id);
 		if (id != r->rep.id) {
 			pm_ev_add(b, PM_EV_INSN, 0, n, pc, 0)->id = id;
@@ -392,6 +430,32 @@ static bool too_wide(struct kt_writer *w, uint64_t v, struct pm_err *err)
 	return true;
 }
 
+/* The addresses of what pushes or pops several times, and of pop to memory, which of its two has
+ * the operand's. 0: it is another instruction. */
+static unsigned special_addresses(const struct pm_group *g, uint64_t target, uint64_t ea[2])
+{
+	const bool wide = g->insn.isa == PM_ISA_X86_64;
+	const enum idt_pushes k = idt_pushes(&g->insn, wide);
+	const unsigned parts = idt_pushed(k);
+	unsigned n = 0;
+
+	if (k == IDT_PLAIN && !(g->nref == 2 && pops_memory(&g->insn, wide)))
+		return 0;
+	if (k == IDT_FAR_CALL)
+		ea[n++] = target;
+	for (unsigned i = 0; i < g->nref; i++) {
+		const struct pm_event *e = &g->ref[i];
+
+		if (e->kind == (k == IDT_POPA ? PM_EV_READ : PM_EV_WRITE)) {
+			/* sources that tell each by itself begin with the first */
+			ea[n++] = e->size >= 2 * parts ? idt_first_push(k, e->addr, e->size)
+						       : e->addr;
+			break;
+		}
+	}
+	return n;
+}
+
 static enum pm_status kt_group(void *self, const struct pm_group *g, struct pm_err *err)
 {
 	struct kt_writer *w = self;
@@ -413,7 +477,10 @@ static enum pm_status kt_group(void *self, const struct pm_group *g, struct pm_e
 				    "hold 32-bit code",
 				    (unsigned long long)g->pc);
 	target = g->has_branch ? g->branch.value : g->next_known ? g->next_pc : 0;
-	switch (x->class) {
+	n = special_addresses(g, target, ea);
+	switch (n ? PM_CLASS_SYSCALL + 1 : x->class) {
+	case PM_CLASS_SYSCALL + 1:
+		break;
 	case PM_CLASS_JUMP: case PM_CLASS_COND:
 		ea[n++] = target;
 		break;

@@ -72,3 +72,26 @@ bool idt_through_memory(const struct pm_insn *in, bool wide)
 			return in->bytes[i + 1] < 0xc0;
 	return false;
 }
+
+enum idt_pushes idt_pushes(const struct pm_insn *in, bool wide)
+{
+	unsigned i = 0;
+	uint8_t op[2];
+
+	if (in->isa > PM_ISA_X86_32)
+		return IDT_PLAIN;
+	/* idt_opcode() has passed over the prefixes; where the opcode is, its value tells */
+	if (idt_opcode(in->bytes, in->len, wide, op) != 1)
+		return IDT_PLAIN;
+	while (i < in->len && in->bytes[i] != op[0])
+		i++;
+	switch (op[0]) {
+	case 0x60: return wide ? IDT_PLAIN : IDT_PUSHA;
+	case 0x61: return wide ? IDT_PLAIN : IDT_POPA;
+	case 0x9a: return wide ? IDT_PLAIN : IDT_FAR_CALL;
+	case 0xff:
+		return i + 1 < in->len && (in->bytes[i + 1] >> 3 & 7) == 3 ? IDT_FAR_CALL
+									   : IDT_PLAIN;
+	default: return IDT_PLAIN;
+	}
+}

@@ -24,6 +24,21 @@ unsigned idt_entry_size(unsigned tag, bool wide);
  * and stands for the read. */
 bool idt_through_memory(const struct pm_insn *in, bool wide);
 
+/* Instructions that refer several times and have one data entry in an execution trace, of the first
+ * push or pop: pusha and popa of eight registers, a far call's code segment. */
+enum idt_pushes { IDT_PLAIN, IDT_PUSHA, IDT_POPA, IDT_FAR_CALL };
+/* IDT_PLAIN also if the bytes are not known. */
+enum idt_pushes idt_pushes(const struct pm_insn *in, bool wide);
+static inline unsigned idt_pushed(enum idt_pushes k)
+{
+	return k == IDT_PLAIN ? 1 : k == IDT_FAR_CALL ? 2 : 8;
+}
+/* Where the first of them is, if all have @size bytes at @addr. */
+static inline uint64_t idt_first_push(enum idt_pushes k, uint64_t addr, unsigned size)
+{
+	return k == IDT_POPA ? addr : addr + size - size / idt_pushed(k);
+}
+
 /* As struct pm_reader_ops and struct pm_writer_ops want them. */
 void *idt_read_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
 		    struct pm_err *err, enum idt_kind kind, bool wide);

@@ -34,6 +34,8 @@ struct idt_reader {
 	size_t blk_n;
 	uint32_t *at_offset;		/* a quarter of a record's offset -> its index + 1 */
 	bool *pointer;			/* by instruction: idt_through_memory() */
+	uint8_t *pushes;		/* likewise idt_pushes(), where one entry stands for all */
+	bool push_left;			/* ... of a far call: the target was there, the data not */
 	const struct idt_insn *insns_now;	/* of the block that runs */
 	uint32_t now;			/* block that runs, PM_NONE at the start */
 	uint32_t at;			/* its instruction that the next entry belongs to */
@@ -140,6 +142,7 @@ static void code_from_blk(struct idt_reader *r, const struct text *t)
 {
 	r->at_offset = pm_alloc((r->blk_n / 4 + 1) * sizeof *r->at_offset);
 	r->pointer = pm_alloc(r->blk.ninsn * sizeof *r->pointer);
+	r->pushes = pm_alloc(r->blk.ninsn);
 	r->insn = pm_alloc(r->blk.ninsn * sizeof *r->insn);
 	r->block = pm_alloc(r->blk.nblock * sizeof *r->block);
 	r->nrecord = r->cap_block = r->blk.nblock;
@@ -155,6 +158,7 @@ static void code_from_blk(struct idt_reader *r, const struct text *t)
 			const struct idt_insn *d = &r->blk.insn[j];
 			struct pm_insn *in = &r->insn[j];
 			const uint8_t *bytes = text_at(t, pc, k->offset, d->size);
+			enum idt_pushes pushes;
 
 			*in = (struct pm_insn){
 				.pc = pc, .len = d->size, .flow = idt_id_class(d->id),
@@ -166,6 +170,9 @@ static void code_from_blk(struct idt_reader *r, const struct text *t)
 				in->isa = r->wide ? PM_ISA_X86_64 : PM_ISA_X86_32;
 			}
 			r->pointer[j] = idt_through_memory(in, r->wide);
+			pushes = idt_pushes(in, r->wide);
+			if (d->entries == 1 + (pushes == IDT_FAR_CALL))
+				r->pushes[j] = (uint8_t)pushes;
 			pc += d->size;
 		}
 	}
@@ -185,6 +192,7 @@ void idt_read_close(void *self)
 	free(r->blk_raw);
 	free(r->at_offset);
 	free(r->pointer);
+	free(r->pushes);
 	free(r->insn);
 	free(r->block);
 	free(r);
@@ -385,7 +393,7 @@ static void seek_entry(struct idt_reader *r)
 {
 	const struct idt_block *k = &r->blk.block[r->now];
 
-	while (r->left == 0 && r->at < k->n) {
+	while (r->left == 0 && r->at + 1 <= k->n) {		/* UINT32_MAX: before the first */
 		r->at++;
 		if (r->at < k->n)
 			r->left = entries_of(&r->insns_now[r->at]);
@@ -399,6 +407,9 @@ static void finish_block(struct idt_reader *r)
 {
 	if (r->now == PM_NONE)
 		return;
+	if (r->push_left)
+		r->left = 1;
+	r->push_left = false;
 	if (r->left > UNCOUNTED / 2)
 		r->left = r->left <= UNCOUNTED - IDT_MANY_ENTRIES ? 0 : 1;
 	seek_entry(r);
@@ -419,8 +430,9 @@ static void begin_block(struct idt_reader *r, uint32_t index)
 	finish_block(r);
 	r->now = index;
 	r->insns_now = &r->blk.insn[k->insn];
-	r->at = 0;
-	r->left = entries_of(r->insns_now);
+	/* what one entry stands for several references of is exec_rare()'s: it seeks it */
+	r->at = r->pushes[k->insn] ? UINT32_MAX : 0;
+	r->left = r->pushes[k->insn] ? 0 : entries_of(r->insns_now);
 	r->rep_phase = 0;
 	r->iters = 0;
 	r->entries = 0;
@@ -505,6 +517,7 @@ static enum pm_status exec_rare(struct idt_reader *r, unsigned tag, uint64_t v, 
 	const uint64_t where = pm_window_at(&r->w);
 	const struct pm_insn *in;
 	struct pm_event *e;
+	unsigned size;
 
 	if (kind == IDT_BBFP) {
 		uint32_t index = block_at(r, v);
@@ -522,7 +535,11 @@ static enum pm_status exec_rare(struct idt_reader *r, unsigned tag, uint64_t v, 
 	}
 	if (r->now == PM_NONE)
 		return pm_fail(err, where, "expected a block (tag 0x80), found tag 0x%02x", tag);
-	seek_entry(r);
+	if (r->push_left)
+		r->left = 1;
+	else
+		seek_entry(r);
+	r->push_left = false;
 	if (r->at >= r->blk.block[r->now].n)
 		return pm_fail(err, where, "the block at 0x%llx has no instruction for this entry",
 			       (unsigned long long)r->blk.block[r->now].address);
@@ -546,6 +563,10 @@ static enum pm_status exec_rare(struct idt_reader *r, unsigned tag, uint64_t v, 
 		r->targ[r->ntarg].at = r->entries++;
 		r->targ[r->ntarg++].target = v;
 		r->left--;
+		if (r->pushes[in - r->insn] == IDT_FAR_CALL) {
+			r->left = 0;
+			r->push_left = true;
+		}
 		if (r->pointer[in - r->insn])
 			pm_ev_add(&r->b, PM_EV_READ, 0, r->wide ? 8 : 4, v, 0)->id = r->at;
 		return PM_OK;
@@ -562,9 +583,19 @@ static enum pm_status exec_rare(struct idt_reader *r, unsigned tag, uint64_t v, 
 	} else {
 		r->left--;
 	}
+	size = r->bytes[tag];
+	if (kind <= IDT_WR && r->pushes[in - r->insn]) {
+		const enum idt_pushes k = r->pushes[in - r->insn];
+
+		if (k != IDT_POPA)
+			v -= size * (idt_pushed(k) - 1);
+		if (!r->wide)
+			v = (uint32_t)v;
+		size *= idt_pushed(k);
+	}
 	e = pm_ev_add(&r->b, kind == IDT_RW ? PM_EV_MODIFY :
 		      kind == IDT_RD || kind == IDT_RRD ? PM_EV_READ : PM_EV_WRITE,
-		      kind == IDT_RRD || kind == IDT_RWR ? PM_REF_REP : 0, r->bytes[tag], v, 0);
+		      kind == IDT_RRD || kind == IDT_RWR ? PM_REF_REP : 0, size, v, 0);
 	e->id = r->at;
 	r->entries++;
 	return PM_OK;

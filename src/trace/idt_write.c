@@ -37,7 +37,7 @@ struct idt_writer {
 	struct pm_buf native_blk;	/* .blk of the source, as it was */
 	struct { uint32_t at; uint64_t target; } *targ;
 	size_t ntarg, cap_targ;
-	struct form { uint16_t id; uint8_t class, known; } *form;	/* in the code table */
+	struct form { uint16_t id; uint8_t class, known, pushes; } *form;	/* in the code table */
 	size_t cap_form;
 };
 
@@ -91,6 +91,21 @@ static unsigned put_ref(struct idt_writer *w, struct pm_buf *to, unsigned tag, u
 		n++;
 	}
 	return n;
+}
+
+/* The one entry of an instruction that pushes or pops several times: its first part, if @e is all
+ * of them. */
+static unsigned put_first(struct idt_writer *w, struct pm_buf *to, unsigned tag,
+			  enum idt_pushes k, const struct pm_event *e, struct pm_err *err)
+{
+	const unsigned size = e->size ? e->size : 4, parts = idt_pushed(k);
+	/* sources that tell each by itself begin with the first; one of 8 bytes is all of a far
+	 * call's, but none of pusha's */
+	const bool all = size >= 2 * parts && size % parts == 0;
+
+	if (!all)
+		return put_ref(w, to, tag, e->addr, size, err);
+	return put_ref(w, to, tag, idt_first_push(k, e->addr, size), size / parts, err);
 }
 
 static const uint8_t *bytes_of(const struct pm_batch *b, const struct pm_event *e, unsigned *len)
@@ -293,13 +308,6 @@ static enum pm_status flush_exec(struct idt_writer *w, struct pm_err *err)
 	return put_entries(w, err);
 }
 
-/* pusha and popa are one entry: the first push's, or the address they start to pop from */
-static bool is_pusha(const struct pm_group *g)
-{
-	return g->insn.isa == PM_ISA_X86_32 &&
-	       (g->insn.bytes[0] == 0x60 || g->insn.bytes[0] == 0x61);
-}
-
 /* Decoded once per instruction of the code table. */
 static struct form form_of(struct idt_writer *w, uint32_t number, const struct pm_insn *insn)
 {
@@ -318,6 +326,7 @@ static struct form form_of(struct idt_writer *w, uint32_t number, const struct p
 	if (!f->known) {
 		f->id = idt_insn_id(insn->bytes, insn->len, insn->isa == PM_ISA_X86_64);
 		f->class = (uint8_t)idt_id_class(f->id);
+		f->pushes = (uint8_t)idt_pushes(insn, insn->isa == PM_ISA_X86_64);
 		f->known = 1;
 	}
 	return *f;
@@ -400,9 +409,12 @@ static enum pm_status exec_group(void *self, const struct pm_group *g, struct pm
 		}
 		if (rep)
 			tag = e->kind == PM_EV_WRITE ? IDT_RWR : IDT_RRD;
-		if (is_pusha(g) && i)
-			break;
-		n = put_ref(w, to, tag, e->addr, e->size, err);
+		if (form.pushes) {
+			n = put_first(w, to, tag, form.pushes, e, err);
+			i = g->nref;
+		} else {
+			n = put_ref(w, to, tag, e->addr, e->size, err);
+		}
 		if (!n)
 			return PM_ERR;
 		entries += n;
@@ -535,6 +547,8 @@ static enum pm_status exec_native(struct idt_writer *w, const struct pm_batch *b
 	for (size_t i = 0; i < b->n; i++) {
 		const struct pm_event *e = &b->ev[i];
 		const struct pm_code *c = b->code;
+		const struct pm_insn *insn;
+		enum idt_pushes k;
 		unsigned tag;
 
 		switch (e->kind) {
@@ -547,6 +561,16 @@ static enum pm_status exec_native(struct idt_writer *w, const struct pm_batch *b
 			    e->id < c->block[w->block].n &&
 			    idt_through_memory(&c->insn[c->block[w->block].insn + e->id], w->wide))
 				break;
+			insn = c && w->block < c->nblock && e->id < c->block[w->block].n
+				       ? &c->insn[c->block[w->block].insn + e->id]
+				       : NULL;
+			if (insn && e->size >= 4 && insn->isa <= PM_ISA_X86_32 &&
+			    (k = idt_pushes(insn, w->wide)) != IDT_PLAIN) {
+				tag = e->kind == PM_EV_READ ? IDT_RD : IDT_WR;
+				if (!put_first(w, &w->entries, tag, k, e, err))
+					return PM_ERR;
+				break;
+			}
 			if (w->entries.cap - w->entries.n < 16) {
 				w->entries.cap = 2 * w->entries.cap + 4096;
 				w->entries.p = pm_realloc(w->entries.p, w->entries.cap);

@@ -97,7 +97,7 @@ static const uint8_t *bytes_at(uint64_t record, uint64_t pc)
 }
 
 /* ---- instructions --------------------------------------------------------------------------- */
-enum kind { OTHER, TARGET, CALL, CALL_IND, RET, PUSH_MEMORY, GATHER, TWO };
+enum kind { OTHER, TARGET, CALL, CALL_IND, RET, PUSH_MEMORY, POP_MEMORY, GATHER, TWO };
 
 static enum kind kind_of(const uint8_t *p)
 {
@@ -132,7 +132,7 @@ static enum kind kind_of(const uint8_t *p)
 					      : OTHER;
 	if (op == 0xc2 || op == 0xc3 || op == 0xca || op == 0xcb || op == 0xcf)
 		return RET;
-	return op == 0xa4 || op == 0xa5 || op == 0xa6 || op == 0xa7 || op == 0x8f ? TWO : OTHER;
+	return op == 0x8f ? POP_MEMORY : op >= 0xa4 && op <= 0xa7 ? TWO : OTHER;
 }
 
 static void put(uint64_t pc, const uint8_t *bytes, unsigned len, const uint64_t *ea, unsigned n)
@@ -265,7 +265,7 @@ int main(int argc, char **argv)
 				}
 				/* further parts of a large operand, further elements: not addresses
 				 * of their own */
-				if (!(ndata && kind != TWO && kind != PUSH_MEMORY &&
+				if (!(ndata && kind != TWO && kind != PUSH_MEMORY && kind != POP_MEMORY &&
 				      tag >> 4 == was >> 4 && v == end) &&
 				    !(ndata && kind == GATHER) && ndata < 2)
 					data[ndata++] = v;
@@ -288,6 +288,12 @@ int main(int argc, char **argv)
 				if (ndata == 2) {
 					ea[num++] = data[1];
 					ea[num++] = data[0];
+					break;
+				}
+				/* fall through */
+			case POP_MEMORY:	/* the operand's alone */
+				if (kind == POP_MEMORY && ndata == 2) {
+					ea[num++] = data[1];
 					break;
 				}
 				/* fall through */

@@ -99,3 +99,64 @@ $ rm ex.mod; pugmark idt2kt ex
 $ pugmark rtrace
 ! pugmark: missing PROGRAM (see `pugmark rtrace --help`)
 ? 2
+# pusha, popa and far calls have one entry, of what is pushed or popped first; in KT, too, and there far calls have the target
+# first, and pop to memory one address. All comes back as it was, and read with its bytes it is all that was referred to.
+$ cat >calls.S <<'END'
++ 	.text
++ 	.globl _start
++ _start:	pusha
++ 	popa
++ 	pushaw
++ 	push 0x3000
++ 	pop 0x3000
++ 	lcall $0x23, $0x1020
++ 	.org 0x20
++ 	lcall *(%eax)
++ 	.org 0x40
++ 	nop
++ END
+$ as --32 -o calls.o calls.S && ld -m elf_i386 -Ttext=0x1000 -o calls calls.o
+$ cat >make-calls <<'END'
++ w() { for v; do for i in 0 8 16 24; do printf "\\$(printf %o $((v >> i & 255)))"; done; done; }
++ w 0x1000; printf '\021\140\000\000'; w 0xbffffffc
++ w 0x1001; printf '\021\141\000\000'; w 0xbfffffe0
++ w 0x1002; printf '\022\146\140\000'; w 0xbffffffe
++ w 0x1004; printf '\046\377\065\000\060\000\000\000'; w 0xbffffffc 0x3000
++ w 0x100a; printf '\026\217\005\000\060\000\000\000'; w 0x3000
++ w 0x1010; printf '\047\232\040\020\000\000\043\000'; w 0x1020 0xbffffffc
++ w 0x1020; printf '\042\377\030\000'; w 0x1040 0xbffffff4
++ w 0x1040; printf '\001\220\000\000'
++ END
+$ sh make-calls >calls.kt; pugmark dump calls.kt | grep ' read \| write 0'
+> 0 write 0xbfffffe0 32 flags=stack
+> 0 read 0xbfffffe0 32 flags=stack
+> 0 write 0xbffffff0 16 flags=stack
+> 0 write 0xbffffffc 4 flags=stack
+> 0 read 0x3000 4
+> 0 write 0x3000 4
+> 0 write 0xbffffff8 8 flags=stack
+> 0 write 0xbffffff0 8 flags=stack
+$ pugmark convert -q -t idt-exec calls.kt calls.trc; od -An -tx1 -w5 calls.trc
+>  80 10 00 00 00
+>  23 fc ff ff bf
+>  13 e0 ff ff bf
+>  22 fe ff ff bf
+>  23 fc ff ff bf
+>  13 00 30 00 00
+>  23 00 30 00 00
+>  90 20 10 00 00
+>  23 fc ff ff bf
+>  80 30 00 00 00
+>  90 40 10 00 00
+>  23 f4 ff ff bf
+>  80 3c 00 00 00
+$ pugmark convert -q calls.kt a.pug; pugmark convert -q a.pug b.kt; cmp b.kt calls.kt; pugmark convert -q -f idt-exec:binary=calls calls.trc c.pug; pugmark convert -q c.pug d.kt; cmp d.kt calls.kt; pugmark convert -q -t idt-exec c.pug d.trc; cmp d.trc calls.trc; pugmark dump c.pug | grep ' read \| write 0'
+> 0 write 0xbfffffe0 32
+> 0 read 0xbfffffe0 32
+> 0 write 0xbffffff0 16
+> 0 write 0xbffffffc 4
+> 0 read 0x3000 4
+> 0 write 0x3000 4
+> 0 write 0xbffffff8 8
+> 0 read 0x1040 4
+> 0 write 0xbffffff0 8

@@ -7,6 +7,7 @@
 #include "isa/x86/decode.h"
 #include "isa/x86/plan.h"
 #include "pugmark/pugmark.h"
+#include "trace/idt_format.h"
 
 struct planner {
 	const struct pm_instrument_opts *o;
@@ -180,10 +181,15 @@ static int8_t few(int n)
 	return (int8_t)(n > 127 ? 127 : n);
 }
 
-/* pusha and popa are one entry: the first push's, or the address they start to pop from. */
-static bool is_pusha(const struct planner *w, const struct step *s)
+/* Of pusha, popa and far calls one entry stands for all: the first push's, or the address that they
+ * start to pop from. */
+static enum idt_pushes pushes_of(const struct planner *w, const struct step *s)
 {
-	return !w->wide && (s->at.p[0] == 0x60 || s->at.p[0] == 0x61);
+	struct pm_insn in = { .len = s->at.x.len,
+			      .isa = w->wide ? PM_ISA_X86_64 : PM_ISA_X86_32 };
+
+	memcpy(in.bytes, s->at.p, in.len);
+	return idt_pushes(&in, w->wide);
 }
 
 /* The rules are those of FORMATS 2.3 and 2.4, as trace/idt_write.c has them. Returns the
@@ -193,6 +199,8 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 {
 	const bool exec = w->o->kind == IMG_EXEC;
 	const bool indirect = s->class == PM_CLASS_JUMP_IND || s->class == PM_CLASS_CALL_IND;
+	const enum idt_pushes pushes = exec ? pushes_of(w, s) : IDT_PLAIN;
+	struct x86_ref one;
 	int entries = 0;
 
 	if (exec && s->class != PM_CLASS_NONE && s->class != PM_CLASS_SYSCALL) {
@@ -228,11 +236,16 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 			put_value(to, r->segment);
 			return r->scale == X86_REP_MOVS || r->scale == X86_REP_CMPS ? -2 : -1;
 		}
+		one = *r;
+		if (pushes) {
+			one.disp += (int64_t)idt_first_push(pushes, 0, r->size);
+			one.size = (uint16_t)(r->size / idt_pushed(pushes));
+		}
 		put_ref(to, r->kind == PM_EV_READ ? IMG_P_READ : r->kind == PM_EV_WRITE ?
-			IMG_P_WRITE : IMG_P_MODIFY, insn, r, w->wide);
-		entries += entries_of(r->size, w->wide) *
+			IMG_P_WRITE : IMG_P_MODIFY, insn, &one, w->wide);
+		entries += entries_of(one.size, w->wide) *
 			(r->kind == PM_EV_MODIFY && !exec ? 2 : 1);
-		if (exec && is_pusha(w, s))
+		if (pushes)
 			break;
 	}
 	return few(entries);
