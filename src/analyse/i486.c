@@ -123,23 +123,29 @@ static void refill(struct pm_i486 *m)
 	m->st.stall += m->now - from;
 }
 
-/* (5) from memory, if the bus is free. */
+/* (5) from memory, if the bus is free for long enough. */
 static __attribute__((noinline)) void prefetch_memory(struct pm_i486 *m, uint64_t next)
 {
-	if (m->bus > m->now || m->last_done > m->now)
+	uint64_t from = m->now - m->own;
+
+	from = from > m->bus ? from : m->bus;
+	from = from > m->last_done ? from : m->last_done;
+	if (from + m->fill > m->now)
 		return;
 	look(m, next, true);
-	m->bus = m->now + m->fill;
-	m->ready[m->count++] = m->bus;
+	m->bus = from + m->fill;
+	m->ready[m->count++] = m->now;
 	m->st.prefetches++;
 	m->st.memory_prefetches++;
 }
 
-/* (5) There is room in the prefetch buffer. */
+/* (5) The instruction that took @own cycles is over. */
 static inline void prefetch(struct pm_i486 *m)
 {
 	uint64_t next = m->base + m->count;
 
+	if (m->count == m->cap || m->own < m->fill)
+		return;
 	if (look(m, next, false)) {
 		m->ready[m->count++] = m->now;
 		m->st.prefetches++;
@@ -181,7 +187,7 @@ static __attribute__((noinline)) void between(struct pm_i486 *m, uint64_t line, 
 	if (!m->open) {			/* the first: nothing came before */
 		m->now -= m->own;
 		m->open = true;
-	} else if (m->count < m->cap) {
+	} else {
 		prefetch(m);
 	}
 	if (!m->flush_left) {				/* (6) */
@@ -198,9 +204,9 @@ static inline void insn(struct pm_i486 *m, uint64_t pc, unsigned len, unsigned c
 
 	m->now += m->own;
 	/* One branch, which is hard to predict, for all of it: in another line than the one before,
-	 * or the buffer has room, or it is time to flush. */
-	if ((line ^ m->base) | (last ^ m->base) | (m->ready[0] > m->now) | (m->count < m->cap) |
-	    !m->flush_left)
+	 * or time to prefetch, or to flush. */
+	if ((line ^ m->base) | (last ^ m->base) | (m->ready[0] > m->now) |
+	    ((m->count < m->cap) & (m->own >= m->fill)) | !m->count | !m->flush_left)
 		between(m, line, last);
 	m->flush_left--;
 	m->own = cycles;
@@ -266,9 +272,8 @@ const struct pm_i486_stats *pm_i486_end(struct pm_i486 *m)
 {
 	if (m->open) {
 		m->now += m->own;
+		prefetch(m);
 		m->own = 0;
-		if (m->count < m->cap)
-			prefetch(m);
 	}
 	m->st.cycles = m->now;
 	return &m->st;

@@ -12,9 +12,10 @@
  *     consecutive) or else from the cache; a miss there waits for the bus and the refill. A line
  *     that is still on its way is waited for. Fetching elsewhere starts the buffer anew.
  * (4) A data read that misses waits for the bus and the refill; one that crosses lines is two.
- * (5) After its references an instruction takes its own cycles; then, if the buffer has room, the
- *     line behind it is prefetched: from the cache at once; else, if the bus is free and no
- *     write waits, from memory, into cache and buffer (a "memory prefetch").
+ * (5) After its references an instruction takes its own cycles. If the buffer has room and they are
+ *     as many as a refill takes, the line behind it is prefetched in them: from the cache; else,
+ *     if the bus is free of reads and writes for so long, from memory, into cache and buffer (a
+ *     "memory prefetch").
  * (6) Every `flush` instructions the cache is emptied.
  * Own cycles come from a table by opcode (i486.c; Intel's clock counts, hits assumed) where the
  * trace has the instructions' bytes, else 1; a taken conditional jump takes 2 more.

@@ -37,7 +37,8 @@ struct idt_writer {
 	struct pm_buf native_blk;	/* .blk of the source, as it was */
 	struct { uint32_t at; uint64_t target; } *targ;
 	size_t ntarg, cap_targ;
-	struct form { uint16_t id; uint8_t class, known, pushes; } *form;	/* in the code table */
+	/* in the code table */
+	struct form { uint16_t id; uint8_t class, known, pushes; } *form;
 	size_t cap_form;
 };
 

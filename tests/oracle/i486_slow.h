@@ -64,29 +64,30 @@ static void o_refill(struct o_i486 *m)
 static void o_i486_end_insn(struct o_i486 *m)
 {
 	unsigned cap = m->c.line < 16 ? 32 / m->c.line : 2;
+	unsigned fill = 2 + (m->c.line > 4 ? m->c.line / 4 - 1 : 0), own = 0, idle = 0;
 	uint64_t next;
 
 	if (!m->open)
 		return;
 	m->open = false;
 	while (m->own) {
+		idle += !m->busy && !m->waiting && !m->writing;
 		o_tick(m);
 		m->own--;
+		own++;
 	}
-	if (m->n == cap)
+	if (m->n == cap || own < fill)
 		return;
 	next = m->line[m->n - 1] + 1;
 	if (o_there(m, next)) {
 		o_use(m, next);
-		m->arrives[m->n] = m->now;
-	} else if (!m->busy && !m->waiting) {
+	} else if (idle >= fill) {
 		o_use(m, next);
-		m->busy = 2 + (m->c.line > 4 ? m->c.line / 4 - 1 : 0);
-		m->arrives[m->n] = m->now + m->busy;
 		m->st.memory_prefetches++;
 	} else {
 		return;
 	}
+	m->arrives[m->n] = m->now;
 	m->line[m->n++] = next;
 	m->st.prefetches++;
 }

@@ -265,8 +265,8 @@ int main(int argc, char **argv)
 				}
 				/* further parts of a large operand, further elements: not addresses
 				 * of their own */
-				if (!(ndata && kind != TWO && kind != PUSH_MEMORY && kind != POP_MEMORY &&
-				      tag >> 4 == was >> 4 && v == end) &&
+				if (!(ndata && kind != TWO && kind != PUSH_MEMORY &&
+				      kind != POP_MEMORY && tag >> 4 == was >> 4 && v == end) &&
 				    !(ndata && kind == GATHER) && ndata < 2)
 					data[ndata++] = v;
 				was = tag;

@@ -78,8 +78,8 @@ static void test_twin(void **state)
 	}
 }
 
-/* By hand: a miss takes 2 + 3 cycles, the instruction 1; the next line is prefetched from memory
- * and still on its way for 4 cycles when the instruction after it wants it. */
+/* By hand: a miss takes 2 + 3 cycles. An instruction of one cycle leaves no time to prefetch, one of
+ * five does; the next line is there then. */
 static void test_by_hand(void **state)
 {
 	const struct pm_i486_conf c = { 8192, 16, 4, 4, 0 };
@@ -87,13 +87,14 @@ static void test_by_hand(void **state)
 	const struct pm_i486_stats *st;
 
 	(void)state;
-	pm_i486_insn(m, 0x1000, 15, 1);		/* 0: miss, until 5; done at 6; prefetch until 11 */
-	pm_i486_insn(m, 0x100f, 2, 1);		/* 6: second line ready at 11; done at 12 */
-	pm_i486_read(m, 0x2000, 4);		/* at 11: miss, until 16; done at 17 */
+	pm_i486_insn(m, 0x1000, 15, 1);		/* 0: miss, until 5; done at 6 */
+	pm_i486_insn(m, 0x100f, 2, 5);		/* 6: second line missing until 11 */
+	pm_i486_read(m, 0x2000, 4);		/* at 11: miss, until 16; done at 21, prefetch */
+	pm_i486_insn(m, 0x1020, 1, 1);		/* 21: it is there; done at 22 */
 	st = pm_i486_end(m);
-	assert_int_equal(st->cycles, 17);
-	assert_int_equal(st->instr_misses, 1);
-	assert_int_equal(st->memory_prefetches, 2);
+	assert_int_equal(st->cycles, 22);
+	assert_int_equal(st->instr_misses, 2);
+	assert_int_equal(st->memory_prefetches, 1);
 	assert_int_equal(st->read_misses, 1);
 	assert_int_equal(st->stall, 15);
 	pm_i486_free(m);
