@@ -78,8 +78,8 @@ static void test_twin(void **state)
 	}
 }
 
-/* By hand: a miss takes 2 + 3 cycles. An instruction of one cycle leaves no time to prefetch, one of
- * five does; the next line is there then. */
+/* By hand: a miss takes 2 + 3 cycles. An instruction of one cycle leaves no time to prefetch, one
+ * of five does; the next line is there then. */
 static void test_by_hand(void **state)
 {
 	const struct pm_i486_conf c = { 8192, 16, 4, 4, 0 };
