@@ -86,3 +86,15 @@ $ pugmark machine run -q --elf $TOP/build/guest/nano.elf -n 300000 --exec-trace 
 >   25600 i 8000255c
 >   25600 i 8000255c
 >   25600 i ffffffff8000255c
+# part of a register goes to memory in one transaction, whose byte enables say which part; the .cat has a record for each word of it
+$ printf '.globl __start\n.set noreorder\n__start: lui $8, 0xa020\nli $9, 0x11223344\nswl $9, 2($8)\nswr $9, 5($8)\nsdr $9, 11($8)\nlui $8, 0xbf02\nli $9, 0x5555\nsw $9, 0($8)\n1: b 1b\nnop\n' >part.S; mipsel-linux-gnu-gcc -mips3 -mabi=32 -mno-abicalls -fno-pic -nostdlib -static -Wl,-Ttext=0x80100000 -Wl,--build-id=none -o part.elf part.S; pugmark machine run -q --elf part.elf --bus part.byu; pugmark convert -q -t byu-text part.byu - | grep WRITE
+> 00200000 f8 D_WRITE
+> 00200000 1f D_WRITE
+> 00200008 07 D_WRITE
+> 1f020000 f0 IO_WRITE
+$ pugmark machine run -q --elf part.elf --sideband --cat part.cat; pugmark dump part.cat | grep ' write '; pugmark citcat verify part.cat | sed 's/ in .*//'
+> 0 write 0x200000 3 value=0x112233 flags=uncached
+> 0 write 0x200005 3 value=0x223344 flags=uncached
+> 0 write 0x20000b 1 value=0x44 flags=uncached
+> 0 write 0x20000c 4 value=0x112233 flags=uncached
+> 0 differences
