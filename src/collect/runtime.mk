@@ -30,7 +30,8 @@ $(RT_B)/rt32.elf: $(RT_SRCS) $(RT_LIVE) $(addprefix $(RT_DIR)/,i386.c calls32.c 
 
 # The same for instrumented executables, which have no controller (standalone/), and their first page. Each has a copy,
 # which counts in a small program.
-RTI_FLAGS := -DRT_IDT -fno-inline-functions -falign-functions=1 $(if $(filter clang%,$(CC)),,-falign-loops=1 -falign-jumps=1 -falign-labels=1)
+RTI_FLAGS := -DRT_IDT -fno-inline-functions -falign-functions=1 $(if $(filter clang%,$(CC)),,-falign-loops=1 -falign-jumps=1 -falign-labels=1 \
+             -fno-tree-ch)
 RTI_SRCS := $(RT_SRCS) $(sort $(wildcard $(RT_DIR)/standalone/*.c))
 $(RT_B)/rti.elf: $(RTI_SRCS) $(addprefix $(RT_DIR)/,x86_64.c entry_x86_64.S) $(RT_DEPS)
 	@mkdir -p $(@D)
