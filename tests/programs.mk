@@ -39,6 +39,8 @@ VCC   = $(call say,CC,$@)gcc -O2 -g -w -D_GNU_SOURCE
 VCXX  = $(call say,CXX,$@)g++ -O2 -g -w
 MUSL  = $(call say,CC,$@)musl-gcc -O2 -g -w -D_GNU_SOURCE
 VDEPS = tests/programs/check.h tests/programs/stolen.h
+# These write where the runtime does.
+$(P)/scribble $(P)/hostile: src/collect/runtime/abi.h
 
 $(P)/%: tests/programs/%.c $(VDEPS)
 	@mkdir -p $(@D)
