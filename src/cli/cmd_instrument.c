@@ -6,6 +6,28 @@
 #include "cli/traces.h"
 #include "collect/instrument/instrument.h"
 
+/* The options as `idtinfo` shows them, with a 0 at their end. @line: -l's number, 0: without -l.
+ * @rep: with -r. */
+static void options_text(const struct pm_instrument_opts *o, uint64_t line, bool rep,
+			 struct pm_buf *to)
+{
+	static const char *const kinds[] = {
+		[IMG_PROFILE] = "-p", [IMG_BRANCH] = "-b", [IMG_CACHE] = "-c", [IMG_EXEC] = "-e",
+	};
+
+	if (line)
+		pm_buf_printf(to, "-l %" PRIu64, line);
+	else
+		pm_buf_printf(to, "%s", kinds[o->kind]);
+	pm_buf_printf(to, "%s%s%s%s", rep ? " -r" : "", o->quick ? " -s" : "",
+		      o->no_trace ? " -t" : "", o->merge ? " --merge" : "");
+	if (o->max_blocks)
+		pm_buf_printf(to, " -B %" PRIu64, o->max_blocks);
+	if (o->hints)
+		pm_buf_printf(to, " -H %.40s", o->hints);
+	pm_buf_add(to, "", 1);
+}
+
 int cmd_instrument(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -74,7 +96,8 @@ int cmd_instrument(int argc, char **argv)
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
 		pm_opt_usage(&help, *argv ? "only one PROGRAM" : "missing PROGRAM");
 	if (serve)
-		return pm_instrument_serve((int)serve, argv[0]);
+		return pm_instrument_serve((int)serve, argv[0], &err) == PM_OK ? 0
+								       : traces_fail(&err);
 	if (line != UINT64_MAX && (!line || line & (line - 1) || line > 32768))
 		pm_opt_usage(&help, "-l expects a power of two up to 32768");
 	line = line == UINT64_MAX ? 0 : line;
@@ -89,21 +112,7 @@ int cmd_instrument(int argc, char **argv)
 	o.quick = quick;
 	o.max_blocks = max_blocks;
 	o.hints = hints;
-	pm_buf_printf(&options, "%s",
-		      branch  ? "-b"
-		      : exec  ? "-e"
-		      : line  ? "-l "
-		      : cache ? "-c"
-			      : "-p");
-	if (line)
-		pm_buf_printf(&options, "%" PRIu64, line);
-	pm_buf_printf(&options, "%s%s%s%s", rep ? " -r" : "", quick ? " -s" : "",
-		      no_trace ? " -t" : "", merge ? " --merge" : "");
-	if (max_blocks)
-		pm_buf_printf(&options, " -B %" PRIu64, max_blocks);
-	if (hints)
-		pm_buf_printf(&options, " -H %.40s", hints);
-	pm_buf_add(&options, "", 1);
+	options_text(&o, line, rep, &options);
 	o.options = (const char *)options.p;
 	o.verbose = verbose ? stdout : NULL;
 	libs = pm_alloc((library.n + 1) * sizeof *libs);

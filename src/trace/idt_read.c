@@ -51,14 +51,14 @@ struct idt_reader {
 };
 
 /* What is known of the code's bytes: files and where they are mapped. */
-struct text {
+struct idt_text {
 	struct pm_buf *file;		/* by number */
 	size_t nfile, cap_file;
 	struct part { uint64_t lo, hi, offset, record; size_t file; } *part;
 	size_t npart, cap_part;
 };
 
-static void text_release(struct text *t)
+static void text_release(struct idt_text *t)
 {
 	for (size_t i = 0; i < t->nfile; i++)
 		pm_buf_release(&t->file[i]);
@@ -67,7 +67,7 @@ static void text_release(struct text *t)
 }
 
 /* @record: of the block. Backwards: of what was in one place, later blocks have the later. */
-static const uint8_t *text_at(const struct text *t, uint64_t pc, uint64_t record, unsigned n)
+static const uint8_t *text_at(const struct idt_text *t, uint64_t pc, uint64_t record, unsigned n)
 {
 	for (size_t i = t->npart; i--; ) {
 		const struct part *m = &t->part[i];
@@ -93,7 +93,7 @@ static enum pm_status beside(const char *what, const char *path, const struct pm
 	return pm_fail_file(err, "its %s '%.60s': %s%.140s", what, path, place, inner->msg);
 }
 
-static enum pm_status text_file(struct text *t, const char *path, struct pm_err *err)
+static enum pm_status text_file(struct idt_text *t, const char *path, struct pm_err *err)
 {
 	struct pm_err inner = { 0 };
 
@@ -103,14 +103,14 @@ static enum pm_status text_file(struct text *t, const char *path, struct pm_err 
 	return beside("program or library", path, &inner, err);
 }
 
-static void text_part(struct text *t, uint64_t lo, uint64_t hi, uint64_t offset, uint64_t record,
-		      size_t file)
+static void text_part(struct idt_text *t, uint64_t lo, uint64_t hi, uint64_t offset,
+		      uint64_t record, size_t file)
 {
 	pm_grow(t->part, t->npart, t->cap_part);
 	t->part[t->npart++] = (struct part){ lo, hi, offset, record, file };
 }
 
-static enum pm_status text_modules(struct text *t, const char *path, struct pm_err *err)
+static enum pm_status text_modules(struct idt_text *t, const char *path, struct pm_err *err)
 {
 	struct pm_err inner = { 0 };
 	struct pm_buf raw = { 0 };
@@ -138,7 +138,7 @@ static enum pm_status text_modules(struct text *t, const char *path, struct pm_e
 	return st;
 }
 
-static void code_from_blk(struct idt_reader *r, const struct text *t)
+static void code_from_blk(struct idt_reader *r, const struct idt_text *t)
 {
 	r->at_offset = pm_alloc((r->blk_n / 4 + 1) * sizeof *r->at_offset);
 	r->pointer = pm_alloc(r->blk.ninsn * sizeof *r->pointer);
@@ -205,7 +205,7 @@ static enum pm_status open_exec(struct idt_reader *r, const struct pm_read_opts 
 	const char *named = pm_fmt_option(o->options, "blk", buf, sizeof buf);
 	char *path = named ? pm_strdup(named) : o->path ? idt_blk_path(o->path, r->wide) : NULL;
 	struct pm_buf raw = { 0 };
-	struct text text = { 0 };
+	struct idt_text text = { 0 };
 	struct pm_err inner = { 0 };
 	enum pm_status st = PM_OK;
 

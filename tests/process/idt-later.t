@@ -100,3 +100,8 @@ $ gcc -nostdlib -static -Wl,--build-id=none -o middle middle.S; ./middle; echo $
 > middle: same events
 > 43
 > 0
+# The translator's memory file, if it is not one, or one of another version.
+$ pugmark idt --serve 3 middle 3</dev/null; truncate -s 8192 zero; pugmark idt --serve 3 middle 3<>zero; echo $?
+! pugmark: middle: descriptor 3 is not its memory file
+! pugmark: middle: it was instrumented by another version
+> 1

@@ -327,7 +327,7 @@ static void plan_block(struct planner *w, uint32_t block, const struct step *s, 
 }
 
 /* Block @k's instructions, of which @at gets what there is to know. */
-static unsigned look_up(struct planner *w, const struct text *t, uint32_t k, struct step *s)
+static unsigned look_up(struct planner *w, const struct program_text *t, uint32_t k, struct step *s)
 {
 	const struct img_block *b = &t->image.block[k];
 	const struct x86_insn *x = t->image.insn + t->image.insn_at[k];
@@ -344,12 +344,12 @@ static unsigned look_up(struct planner *w, const struct text *t, uint32_t k, str
 	return b->n;
 }
 
-static uint32_t continues(const struct text *t, uint32_t k)
+static uint32_t continues(const struct program_text *t, uint32_t k)
 {
 	return t->image.prev ? t->image.prev[k] : IMG_NO_BLOCK;
 }
 
-void plan_begin(const struct job *j, struct text *t)
+void plan_begin(const struct job *j, struct program_text *t)
 {
 	const uint32_t nblock = (uint32_t)t->image.nblock;
 	uint32_t n = 0;
@@ -376,9 +376,9 @@ void plan_begin(const struct job *j, struct text *t)
 }
 
 /* Chains belong to the piece that their first block is in. */
-void plan_piece(struct planner *w, const struct job *j, struct piece *p)
+void plan_piece(struct planner *w, const struct job *j, struct text_piece *p)
 {
-	struct text *t = p->text;
+	struct program_text *t = p->text;
 	const struct file *f = &j->file[t->file];
 	uint32_t *plan_at = (uint32_t *)t->plan_at.p;
 
@@ -409,9 +409,9 @@ void plan_piece(struct planner *w, const struct job *j, struct piece *p)
 	}
 }
 
-void plan_join(const struct job *j, struct piece *p)
+void plan_join(const struct job *j, struct text_piece *p)
 {
-	struct text *t = p->text;
+	struct program_text *t = p->text;
 	uint32_t *plan_at = (uint32_t *)t->plan_at.p;
 
 	for (uint32_t head = p->from; head < p->to && plan_at; head++)
@@ -427,7 +427,7 @@ void plan_join(const struct job *j, struct piece *p)
 	pm_buf_release(&p->lanes);
 }
 
-void table_of(struct job *j, struct text *t)
+void table_of(struct job *j, struct program_text *t)
 {
 	for (uint32_t k = 0; k < t->image.nblock; k++) {
 		uint32_t at = idt_blk_add(&j->blk, t->lo + t->image.block[k].pc,
@@ -443,7 +443,7 @@ void table_of(struct job *j, struct text *t)
 /* A block with a gather or scatter, or a load or store of a tile, has a record for each
  * number of entries: that with none is among the others, where its number says, the rest
  * behind all of them. */
-void table_lanes(struct job *j, struct text *t)
+void table_lanes(struct job *j, struct program_text *t)
 {
 	for (struct lanes *l = (struct lanes *)t->lanes.p;
 	     l < (struct lanes *)(t->lanes.p + t->lanes.n); l++) {

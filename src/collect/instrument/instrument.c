@@ -86,7 +86,7 @@ static enum pm_status read_hints(struct job *j, struct pm_err *err)
 	return st;
 }
 
-static void tell(const struct job *j, const struct text *t)
+static void tell(const struct job *j, const struct program_text *t)
 {
 	FILE *v = j->o->verbose;
 
@@ -116,7 +116,7 @@ struct work {
 };
 #define PIECE	16384			/* blocks */
 
-static void translate(struct job *j, struct text *t)
+static void translate(struct job *j, struct program_text *t)
 {
 	const struct file *f = &j->file[t->file];
 	struct xl_image_input in = {
@@ -177,7 +177,7 @@ static enum pm_status translate_all(struct job *j, struct pm_err *err)
 	work_all(j, 0);
 	j->blk.wide = !j->i386;
 	for (size_t i = 0; i < j->ntext; i++) {
-		struct text *t = &j->text[i];
+		struct program_text *t = &j->text[i];
 
 		if (t->image.code.n > t->room) {
 			err->file = j->file[t->file].path;
@@ -197,12 +197,12 @@ static enum pm_status translate_all(struct job *j, struct pm_err *err)
 	}
 	j->piece = pm_alloc((n + 1) * sizeof *j->piece);
 	for (size_t i = 0; i < j->ntext; i++) {
-		struct text *t = &j->text[i];
+		struct program_text *t = &j->text[i];
 		const uint32_t all = (uint32_t)t->image.nblock;
 
 		plan_begin(j, t);
 		for (uint32_t at = 0; at == 0 || at < all; at += PIECE)
-			j->piece[k++] = (struct piece){ t, at,
+			j->piece[k++] = (struct text_piece){ t, at,
 				all - at < PIECE ? all : at + PIECE };
 	}
 	work_all(j, k);
@@ -219,7 +219,7 @@ static enum pm_status translate_all(struct job *j, struct pm_err *err)
 	return PM_OK;
 }
 
-void text_release(struct text *t)
+void text_release(struct program_text *t)
 {
 	xl_image_release(&t->image);
 	pm_buf_release(&t->plan);

@@ -32,7 +32,7 @@ enum pm_status pm_instrument(const struct pm_instrument_opts *o, struct pm_err *
 
 /* Be the translator of a running instrumented program (THE TRANSLATOR in runtime/image.h), which
  * has started this process: @fd is the memory file, and its files are @stem.blk64 and so on.
- * Returns when there is a translator, another process, or none; its status. */
-int pm_instrument_serve(int fd, const char *stem);
+ * Returns when there is a translator, another process, or an error. */
+enum pm_status pm_instrument_serve(int fd, const char *stem, struct pm_err *err);
 
 #endif

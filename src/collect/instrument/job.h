@@ -40,7 +40,7 @@ struct lanes {				/* a block whose last instruction is a gather or scatter, or
 					 * that have elements */
 };
 
-struct text {
+struct program_text {
 	size_t file;
 	uint64_t lo, hi, offset, bytes, code;
 	uint64_t room;			/* for the code */
@@ -55,8 +55,8 @@ struct text {
 					 * IMG_NO_BLOCK */
 };
 
-struct piece {				/* of a text's plans */
-	struct text *text;
+struct text_piece {				/* of a text's plans */
+	struct program_text *text;
 	uint32_t from, to;		/* blocks */
 	struct pm_buf plan, lanes;
 };
@@ -66,10 +66,10 @@ struct job {
 	bool i386;
 	struct file file[MAX_FILES];
 	size_t nfile;
-	struct text *text;
+	struct program_text *text;
 	size_t ntext, cap_text;
-	struct piece *piece;
-	struct range { uint64_t lo, hi; } *busy;
+	struct text_piece *piece;
+	struct address_range { uint64_t lo, hi; } *busy;
 	size_t nbusy, cap_busy;
 	bool interp;
 	uint64_t vdso, vdso_end;
@@ -108,16 +108,16 @@ enum pm_status place_all(struct job *j,
 /* ---- block_table.c ------------------------------------------------------------------------- */
 /* Plans of a text's blocks: plan_begin(), then its pieces, side by side, then plan_join()
  * for each in order. */
-void plan_begin(const struct job *j, struct text *t);
+void plan_begin(const struct job *j, struct program_text *t);
 struct planner *planner_new(void);	/* of a thread */
 void planner_free(struct planner *w);
-void plan_piece(struct planner *w, const struct job *j, struct piece *p);
-void plan_join(const struct job *j, struct piece *p);
-void table_of(struct job *j, struct text *t);		/* text by text, in order */
-void table_lanes(struct job *j, struct text *t);	/* then this, in the same order */
+void plan_piece(struct planner *w, const struct job *j, struct text_piece *p);
+void plan_join(const struct job *j, struct text_piece *p);
+void table_of(struct job *j, struct program_text *t);		/* text by text, in order */
+void table_lanes(struct job *j, struct program_text *t);	/* then this, in the same order */
 
 /* ---- outputs.c ------------------------------------------------------------------------------- */
-struct outputs {			/* files to be, under their temporary names */
+struct output_files {			/* files to be, under their temporary names */
 	struct output {
 		char *path, *temp;
 	} v[MAX_FILES + 4];
@@ -128,23 +128,24 @@ char *output_path(struct job *j, const char *suffix);
 const char *output_table(const struct job *j);
 /* Can the program be instrumented to where it would go? */
 enum pm_status check_outputs(struct job *j, struct pm_err *err);
-enum pm_status output_save(struct outputs *all, const char *path, const struct pm_buf *b,
+enum pm_status output_save(struct output_files *all, const char *path, const struct pm_buf *b,
 			   mode_t mode, struct pm_err *err);
 /* If @st says that all of them are there they get their names, else none is left. */
-enum pm_status outputs_end(struct job *j, struct outputs *all, enum pm_status st,
+enum pm_status outputs_end(struct job *j, struct output_files *all, enum pm_status st,
 			   struct pm_err *err);
 
 /* ---- instrument.c ---------------------------------------------------------------------------- */
 extern const enum xl_kind xl_kinds[];		/* by enum img_kind */
-void text_release(struct text *t);
+void text_release(struct program_text *t);
 
 /* ---- write.c ------------------------------------------------------------------------- */
 /* The tables of a text: their parts, each at a multiple of @align, all of them @size bytes. @head
  * is the first. */
 #define MAX_PARTS 8
-size_t text_parts(const struct text *t, struct img_tables *head, uint32_t align,
+size_t text_parts(const struct program_text *t, struct img_tables *head, uint32_t align,
 		  struct pack_part v[MAX_PARTS], uint64_t *size);
-void text_entries(const struct text *t, struct pm_buf *to);	/* THE ENTRIES of runtime/image.h */
+/* THE ENTRIES of runtime/image.h. */
+void text_entries(const struct program_text *t, struct pm_buf *to);
 enum pm_status write_all(struct job *j, struct pm_err *err);
 
 #endif

@@ -52,7 +52,7 @@ enum pm_status check_outputs(struct job *j, struct pm_err *err)
 	return PM_OK;
 }
 
-enum pm_status output_save(struct outputs *all, const char *path, const struct pm_buf *b,
+enum pm_status output_save(struct output_files *all, const char *path, const struct pm_buf *b,
 			   mode_t mode, struct pm_err *err)
 {
 	struct output *o = &all->v[all->n++];
@@ -90,7 +90,7 @@ enum pm_status output_save(struct outputs *all, const char *path, const struct p
 	return PM_OK;
 }
 
-enum pm_status outputs_end(struct job *j, struct outputs *all, enum pm_status st,
+enum pm_status outputs_end(struct job *j, struct output_files *all, enum pm_status st,
 			   struct pm_err *err)
 {
 	for (struct output *o = all->v; o < all->v + all->n; o++) {

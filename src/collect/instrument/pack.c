@@ -212,7 +212,7 @@ uint32_t pack_piece(const uint8_t *from, unsigned how, bool hard, uint8_t *to)
 
 /* ---- on all processors ----------------------------------------------------------------------- */
 
-struct job {
+struct packing {
 	const struct pack_part *part;
 	size_t npart;
 	bool hard;
@@ -229,7 +229,7 @@ static size_t pieces_of(const struct pack_part *p)
 
 static void *work(void *arg)
 {
-	struct job *j = arg;
+	struct packing *j = arg;
 	uint8_t from[IMG_PIECE], to[IMG_PIECE + 1];
 	uint32_t r;
 
@@ -252,7 +252,7 @@ static void *work(void *arg)
 
 void pack_image(const struct pack_part *part, size_t n, bool hard, struct pm_buf *to)
 {
-	struct job j = { .part = part, .npart = n, .hard = hard, .each = hard ? 1 : 32 };
+	struct packing j = { .part = part, .npart = n, .hard = hard, .each = hard ? 1 : 32 };
 	pthread_t other;
 	bool two;
 	uint32_t at;

@@ -73,7 +73,7 @@ static enum pm_status map_file(struct job *j, const char *path, struct pm_err *e
 static void busy(struct job *j, uint64_t lo, uint64_t hi)
 {
 	pm_grow(j->busy, j->nbusy, j->cap_busy);
-	j->busy[j->nbusy++] = (struct range){ lo, hi };
+	j->busy[j->nbusy++] = (struct address_range){ lo, hi };
 }
 
 static bool is_free(const struct job *j, uint64_t lo, uint64_t hi)
@@ -123,13 +123,13 @@ static void add_texts(struct job *j, size_t file)
 
 	for (unsigned i = 0; i < f->eh.e_phnum; i++) {
 		const Elf64_Phdr *p = &f->ph[i];
-		struct text *t;
+		struct program_text *t;
 
 		if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) || !p->p_filesz)
 			continue;
 		pm_grow(j->text, j->ntext, j->cap_text);
 		t = &j->text[j->ntext++];
-		*t = (struct text){
+		*t = (struct program_text){
 			.file = file, .lo = down(p->p_vaddr) + f->bias,
 			.hi = up(p->p_vaddr + p->p_memsz) + f->bias, .offset = down(p->p_offset),
 			.bytes = p->p_filesz + (p->p_vaddr & (PAGE - 1)),
@@ -138,7 +138,7 @@ static void add_texts(struct job *j, size_t file)
 	}
 }
 
-static const struct range rest32[] = {
+static const struct address_range rest32[] = {
 	{ IMG32_REST, RT32_CODE_VAULT + RT32_CODE_SIZE }, { 0x80000000, 0xb0000000 },
 };
 
@@ -163,7 +163,7 @@ uint64_t left32(const struct job *j)
 
 /* Code lives within 2 GiB of all that it addresses relative to itself; see choose_place() of
  * space.c, which does the same for running programs. */
-static bool place_code(struct job *j, struct text *t)
+static bool place_code(struct job *j, struct program_text *t)
 {
 	const uint64_t size = t->room = up((t->hi - t->lo) * 9 + (1 << 20)), step = 16ull << 20;
 

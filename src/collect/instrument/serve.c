@@ -36,14 +36,14 @@
 #define REACH		(1900ull << 20)
 #define NONE		UINT32_MAX
 
-struct known {				/* a block of generated code */
+struct known_block {				/* a block of generated code */
 	uint64_t pc, code, indirect;
 	uint64_t hash, head;		/* of its bytes; the first bytes of its code */
 	uint32_t size, text;
 	uint32_t region, prev;		/* prev: older one at the same pc */
 };
 
-struct place {				/* of a region, while it is filled */
+struct region_room {				/* of a region, while it is filled */
 	uint64_t lo, hi;		/* code that it serves */
 	uint64_t used;
 };
@@ -62,16 +62,16 @@ struct server {
 	int blk, mod, gen;		/* gen: the file with generated code, -1: none yet */
 	uint64_t heap;
 	bool broken;			/* said why */
-	struct place place[IMG_MAX_REGIONS];
+	struct region_room place[IMG_MAX_REGIONS];
 	struct pm_map at;		/* pc -> known + 1 */
-	struct known *known;
+	struct known_block *known;
 	size_t nknown, cap_known;
 	struct site { uint64_t at, address; } *site;	/* of links: of the rel32 in the memory
 							 * file, in memory */
 	size_t nsite, cap_site;
-	struct range *generated;	/* that are not files', or not what files have */
+	struct address_range *generated;	/* that are not files', or not what files have */
 	size_t ngenerated, cap_generated;
-	struct range *busy;		/* mappings that have been shown */
+	struct address_range *busy;		/* mappings that have been shown */
 	size_t nbusy, cap_busy;
 	/* of the request that is being answered */
 	bool maps;			/* busy is up to date */
@@ -216,7 +216,7 @@ static void read_maps(struct server *s)
 			break;
 		if (sscanf(p, "%" SCNx64 "-%" SCNx64, &lo, &hi) == 2) {
 			pm_grow(s->busy, s->nbusy, s->cap_busy);
-			s->busy[s->nbusy++] = (struct range){ lo, hi };
+			s->busy[s->nbusy++] = (struct address_range){ lo, hi };
 		}
 		p = nl + 1;
 	}
@@ -282,7 +282,8 @@ static uint64_t place_for(const struct server *s, uint64_t lo, uint64_t size)
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
-static bool put_tables(struct server *s, const struct text *t, uint64_t *at, uint64_t *entries)
+static bool put_tables(struct server *s, const struct program_text *t, uint64_t *at,
+		       uint64_t *entries)
 {
 	struct pack_part v[MAX_PARTS];
 	struct img_tables head;
@@ -314,8 +315,8 @@ static bool put_tables(struct server *s, const struct text *t, uint64_t *at, uin
 static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint64_t code,
 			 uint64_t *record)
 {
-	struct text *t = &j->text[0];
-	struct piece all = { .text = t, .to = (uint32_t)t->image.nblock };
+	struct program_text *t = &j->text[0];
+	struct text_piece all = { .text = t, .to = (uint32_t)t->image.nblock };
 	const uint32_t number = s->l->ntext;
 	struct planner *planner;
 	uint64_t first, tables, entries;
@@ -460,7 +461,7 @@ static bool find_library(struct server *s, uint64_t pc)
 		f->bias = at - down(h.p_vaddr);
 		j->text = pm_alloc(sizeof *j->text);
 		j->ntext = 1;
-		j->text[0] = (struct text){
+		j->text[0] = (struct program_text){
 			.lo = at, .hi = at + up(h.p_memsz + (h.p_vaddr & (PAGE - 1))),
 			.offset = first,
 			.bytes = h.p_filesz + (h.p_vaddr & (PAGE - 1)),
@@ -472,7 +473,7 @@ static bool find_library(struct server *s, uint64_t pc)
 }
 
 /* The same text at the same place, for another process. */
-static uint32_t same_library(const struct server *s, const struct text *t, uint64_t hash)
+static uint32_t same_library(const struct server *s, const struct program_text *t, uint64_t hash)
 {
 	for (uint32_t k = 0; k < s->l->nregion; k++)
 		if (!s->region[k].generated && s->text[s->region[k].first].lo == t->lo &&
@@ -485,7 +486,7 @@ static uint32_t same_library(const struct server *s, const struct text *t, uint6
 static void library(struct server *s)
 {
 	struct job *j = s->lib;
-	struct text *t = &j->text[0];
+	struct program_text *t = &j->text[0];
 	struct file *f = &j->file[0];
 	const uint64_t hash = img_hash(f->p + t->offset, t->bytes);
 	uint32_t k = same_library(s, t, hash), number;
@@ -542,7 +543,7 @@ static uint64_t bytes_hash(const struct server *s, uint64_t pc, uint32_t size)
 	return img_hash(s->window + (pc - s->window_at), size) | 1;
 }
 
-static struct known *known_at(struct server *s, uint64_t pc)
+static struct known_block *known_at(struct server *s, uint64_t pc)
 {
 	const uint64_t *k = pm_map_get(&s->at, pc);
 
@@ -552,7 +553,7 @@ static struct known *known_at(struct server *s, uint64_t pc)
 static bool known_block(void *ctx, uint64_t addr, struct xl_known *out)
 {
 	struct server *s = ctx;
-	const struct known *k = addr == s->entry ? NULL : known_at(s, addr);
+	const struct known_block *k = addr == s->entry ? NULL : known_at(s, addr);
 
 	if (!k || bytes_hash(s, addr, k->size) != k->hash)
 		return false;
@@ -567,12 +568,12 @@ static uint8_t *code_at(const struct server *s, uint32_t region, uint64_t addres
 }
 
 /* All blocks at a pc but @to go there at once; @to begins as it was made. (3) */
-static void redirect(struct server *s, uint64_t pc, const struct known *to)
+static void redirect(struct server *s, uint64_t pc, const struct known_block *to)
 {
 	const uint64_t *newest = pm_map_get(&s->at, pc);
 
 	for (uint32_t i = (uint32_t)*newest; i; i = s->known[i - 1].prev) {
-		const struct known *k = &s->known[i - 1];
+		const struct known_block *k = &s->known[i - 1];
 		uint64_t head = k->head;
 
 		if (k != to)			/* jmp rel32, and what is never reached */
@@ -583,7 +584,7 @@ static void redirect(struct server *s, uint64_t pc, const struct known *to)
 	}
 }
 
-static void tell(struct server *s, const struct known *k)
+static void tell(struct server *s, const struct known_block *k)
 {
 	s->l->r[0] = k->text;
 	s->l->r[1] = k->code;
@@ -592,14 +593,15 @@ static void tell(struct server *s, const struct known *k)
 	s->l->answer = IMG_DONE;
 }
 
-static void note_blocks(struct server *s, const struct text *t, uint32_t number, uint32_t region)
+static void note_blocks(struct server *s, const struct program_text *t, uint32_t number,
+			uint32_t region)
 {
 	const struct xl_image *m = &t->image;
 
 	for (size_t i = 0; i < m->nblock; i++) {
 		const struct img_block *b = &m->block[i];
 		const uint64_t pc = t->lo + b->pc;
-		struct known k = { .pc = pc, .code = t->code + b->code, .size = b->size,
+		struct known_block k = { .pc = pc, .code = t->code + b->code, .size = b->size,
 				   .text = number,
 				   .region = region, .hash = bytes_hash(s, pc, b->size) };
 		uint64_t *at;
@@ -622,7 +624,7 @@ static void note_blocks(struct server *s, const struct text *t, uint32_t number,
 }
 
 /* The bytes of the text's blocks, for those who want to read the trace. */
-static bool keep_bytes(struct server *s, const struct text *t, uint64_t record)
+static bool keep_bytes(struct server *s, const struct program_text *t, uint64_t record)
 {
 	uint64_t lo = UINT64_MAX, hi = 0;
 	struct pm_buf path = { 0 };
@@ -681,7 +683,7 @@ static uint32_t new_region(struct server *s, uint64_t lo)
 	}
 	s->region[k] = (struct img_region){ .at = at, .size = REGION_SIZE, .from = from,
 					    .order = order, .generated = 1 };
-	s->place[k] = (struct place){ 0 };
+	s->place[k] = (struct region_room){ 0 };
 	__atomic_store_n(&s->l->nregion, k + 1, __ATOMIC_RELEASE);
 	return k;
 }
@@ -690,8 +692,8 @@ static void generated(struct server *s, uint64_t pc)
 {
 	struct job *j = pm_alloc(sizeof *j);
 	struct img_region *r = &s->region[s->into];
-	struct place *p = &s->place[s->into];
-	struct text *t;
+	struct region_room *p = &s->place[s->into];
+	struct program_text *t;
 	uint32_t number;
 	uint64_t record;
 
@@ -701,7 +703,7 @@ static void generated(struct server *s, uint64_t pc)
 	j->nfile = 1;
 	j->file[0].p = s->window;
 	j->text = t = pm_alloc(sizeof *t);
-	*t = (struct text){ .lo = s->window_at, .hi = s->window_at + s->window_n,
+	*t = (struct program_text){ .lo = s->window_at, .hi = s->window_at + s->window_n,
 			    .bytes = s->window_n,
 			    .code = r->at + p->used };
 	xl_image_make(&(struct xl_image_input){
@@ -753,7 +755,7 @@ static bool is_generated(const struct server *s, uint64_t pc)
 static bool try_library(struct server *s, uint64_t pc)
 {
 	struct img_later *l = s->l;
-	const struct text *t;
+	const struct program_text *t;
 
 	if (!l->again) {
 		show(s, IMG_SHOW_MAPS, 0, 0);
@@ -776,7 +778,7 @@ static bool try_library(struct server *s, uint64_t pc)
 		forget_library(s);
 	}
 	pm_grow(s->generated, s->ngenerated, s->cap_generated);
-	s->generated[s->ngenerated++] = (struct range){ l->a[2], l->a[3] };
+	s->generated[s->ngenerated++] = (struct address_range){ l->a[2], l->a[3] };
 	return false;
 }
 
@@ -786,7 +788,7 @@ static void find_code(struct server *s)
 	const uint64_t pc = l->a[0];
 	const bool changed = l->ask == IMG_ASK_CHANGED;
 	uint64_t lo = l->a[2], hi = l->a[3];
-	const struct known *k = known_at(s, pc);
+	const struct known_block *k = known_at(s, pc);
 
 	if (!l->again) {
 		forget_library(s);
@@ -913,21 +915,24 @@ static void detach(int fd)
 		signal(sig, SIG_DFL);
 }
 
-int pm_instrument_serve(int fd, const char *stem)
+enum pm_status pm_instrument_serve(int fd, const char *stem, struct pm_err *err)
 {
 	static struct server server;
 	struct server *s = &server;
 	sigset_t none;
+	struct stat file;
 	pid_t pid;
 
+	err->file = stem;
+	if (fstat(fd, &file) || (size_t)file.st_size < sizeof *s->l)
+		return pm_fail_file(err, "descriptor %d is not its memory file", fd);
 	s->base = mmap(NULL, IMG_LATER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
 		       0);
 	s->l = (struct img_later *)s->base;
 	if (s->base == MAP_FAILED || memcmp(s->l->tag, "PUGLAT1\n", 8) || s->l->abi != RT_ABI ||
-	    s->l->size != sizeof s->l->manifest) {
-		fprintf(stderr, "pugmark: %s: it was instrumented by another version\n", stem);
-		return 1;
-	}
+	    s->l->size != sizeof s->l->manifest)
+		return pm_fail_file(err, "it was instrumented by another version");
+
 	s->stem = stem;
 	s->region = (struct img_region *)(s->base + IMG_LATER_REGIONS);
 	s->text = (struct img_text *)(s->base + IMG_LATER_TEXTS);
@@ -945,14 +950,14 @@ int pm_instrument_serve(int fd, const char *stem)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	pid = fork();
 	if (pid < 0)
-		return 1;
+		return pm_fail_errno(err, "cannot start the translator");
 	if (pid) {
 		s->l->server = (uint32_t)pid;
-		return 0;
+		return PM_OK;
 	}
 	detach(fd);
 	s->broken = !begin_files(s);
 	serve(s);
 	xl_thread_done();
-	return 0;
+	return PM_OK;
 }

@@ -18,7 +18,7 @@ extern const uint8_t pm_rti_stub[], pm_rti_stub_end[];
 extern const uint8_t pm_rti32_text[], pm_rti32_text_end[], pm_rti32_data[], pm_rti32_data_end[];
 extern const uint8_t pm_rti32_stub[], pm_rti32_stub_end[];
 
-static const struct runtime {
+static const struct runtime_files {
 	const uint8_t *text, *text_end, *data, *data_end, *stub, *stub_end;
 } runtimes[] = {
 	{ pm_rti_text, pm_rti_text_end, pm_rti_data, pm_rti_data_end, pm_rti_stub,
@@ -52,7 +52,7 @@ static uint32_t add_part(struct parts *to, const void *p, size_t n, unsigned how
 	return (uint32_t)at;
 }
 
-size_t text_parts(const struct text *t, struct img_tables *head, uint32_t align,
+size_t text_parts(const struct program_text *t, struct img_tables *head, uint32_t align,
 		  struct pack_part v[MAX_PARTS], uint64_t *size)
 {
 	const struct xl_image *m = &t->image;
@@ -95,7 +95,7 @@ static void put_entry(struct pm_buf *b, uint32_t pc, int32_t code, const uint32_
 		put_uleb(b, *by_itself);
 }
 
-void text_entries(const struct text *t, struct pm_buf *to)
+void text_entries(const struct program_text *t, struct pm_buf *to)
 {
 	const struct xl_image *m = &t->image;
 	const size_t nchunk = (t->hi - t->lo + IMG_CHUNK - 1) / IMG_CHUNK, begin = to->n;
@@ -135,7 +135,8 @@ static bool too_large(const struct job *j, size_t file, uint64_t n)
 
 /* A text's code and tables; their positions go into @to. Code that is not packed is there at once
  * when the program starts; it is as long as there is room for it. */
-static void put_text(struct job *j, struct pm_buf *b, const struct text *t, struct img_text *to)
+static void put_text(struct job *j, struct pm_buf *b, const struct program_text *t,
+		     struct img_text *to)
 {
 	const struct xl_image *m = &t->image;
 	const struct pack_part code = { m->code.p, m->code.n, 0 };
@@ -172,7 +173,7 @@ static void put_text(struct job *j, struct pm_buf *b, const struct text *t, stru
 	j->no_room |= !to->packed || !to->tables;
 }
 
-static void describe_text(const struct job *j, const struct text *t, struct img_text *to)
+static void describe_text(const struct job *j, const struct program_text *t, struct img_text *to)
 {
 	to->lo = t->lo;
 	to->hi = t->hi;
@@ -408,7 +409,7 @@ static void place_rest(struct job *j, struct img_manifest *m)
 static void compose(struct job *j, struct pm_buf *b, struct img_manifest *m, struct img_text *text,
 		    uint64_t *params_at)
 {
-	const struct runtime *rt = &runtimes[j->i386];
+	const struct runtime_files *rt = &runtimes[j->i386];
 	const struct file *f = &j->file[0];
 	struct stub_params stub = { 0 };
 	Elf64_Ehdr eh = f->eh;
@@ -477,7 +478,7 @@ static void list_modules(struct job *j, struct pm_buf *to)
 	struct idt_modules m = { 0 };
 
 	for (size_t i = 0; i < j->ntext; i++) {
-		const struct text *t = &j->text[i];
+		const struct program_text *t = &j->text[i];
 		const struct file *f = &j->file[t->file];
 		char *full = realpath(f->path, NULL);
 
@@ -494,7 +495,7 @@ static void list_modules(struct job *j, struct pm_buf *to)
 enum pm_status write_all(struct job *j, struct pm_err *err)
 {
 	struct img_text *text = pm_alloc((j->ntext + 1) * sizeof *text);
-	struct outputs out = { 0 };
+	struct output_files out = { 0 };
 	struct pm_buf b = { 0 }, blk = { 0 }, mod = { 0 };
 	char *dir = output_path(j, ".idt.d");
 	struct img_manifest m;
