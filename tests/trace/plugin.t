@@ -22,7 +22,7 @@ $ echo 'int x;' | cc -shared -o empty.so -x c - && pugmark sim --sim empty.so $T
 ! pugmark: './empty.so' is no plug-in: it does not define pm_plugin
 ? 1
 # Nothing of another interface, or of none, is called or crashes: one line each.
-$ for d in FIRST NEXT NUMBER FUNCTION SHORT LONG NAMELESS FLAGS TAIL=7 LACKS; do cc -w -shared -fPIC -D$d -I$TOP/include -o bare.so $TESTS/trace/plugins/bare.c && pugmark sim --sim bare.so $TESTS/data/blocks.pug; echo $?; done 2>&1
+$ for d in FIRST NEXT NUMBER FUNCTION SHORT LONG NAMELESS FLAGS TAIL=7 LACKS; do cc -w -shared -fPIC -D$d -I$TOP/include -o bare.so $TESTS/trace/plugins/defective.c && pugmark sim --sim bare.so $TESTS/data/blocks.pug; echo $?; done 2>&1
 > pugmark: the plug-in './bare.so' was built for interface 1, this pugmark has 2: rebuild it
 > 1
 > pugmark: the plug-in './bare.so' was built for interface 3, this pugmark has 2: rebuild it
@@ -44,7 +44,7 @@ $ for d in FIRST NEXT NUMBER FUNCTION SHORT LONG NAMELESS FLAGS TAIL=7 LACKS; do
 > pugmark: cannot load the plug-in './bare.so': undefined symbol: pm_nothing_that_there_is
 > 1
 # Without anything in what it has more it is as good as any.
-$ cc -w -shared -fPIC -DTAIL=0 -I$TOP/include -o bare.so $TESTS/trace/plugins/bare.c && pugmark sim --sim bare.so $TESTS/data/blocks.pug
+$ cc -w -shared -fPIC -DTAIL=0 -I$TOP/include -o bare.so $TESTS/trace/plugins/defective.c && pugmark sim --sim bare.so $TESTS/data/blocks.pug
 # A plug-in keeps its own functions, and pugmark those of its libraries. Where malloc() is a sanitizer's, that takes
 # -Bsymbolic: see the top of pugmark.h.
 $ nm -D "$(command -v pugmark)" | grep -q ' U __[at]san' && S=-Wl,-Bsymbolic; cc -w -D_GNU_SOURCE -shared -fPIC $S -I$TOP/include -o own.so $TESTS/trace/plugins/own.c && pugmark sim --sim own.so --sim count --json - $TESTS/data/blocks.pug

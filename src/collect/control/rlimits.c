@@ -4,7 +4,7 @@
  *
  * The limits were set with the program alone in mind. We need more: so ours are raised, and the
  * program's are as they were, but that its addresses are limited to RT_OURS_SIZE more than it sees
- * (runtime/limits.c). */
+ * (runtime/address_limit.c). */
 #include <stdio.h>
 #include <sys/resource.h>
 

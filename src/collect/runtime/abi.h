@@ -19,8 +19,8 @@
  *   RT_DATA_VAULT           the whole data file (rw-): session header and thread blocks
  *   near each text mapping  its code cache, within 2 GiB, a placed piece of the code file
  *
- * To the program all of it is free (memory.c). Code near text makes way for what the program maps
- * there, unless another thread may be executing it; the rest does not.
+ * To the program all of it is free (memory_calls.c). Code near text makes way for what the program
+ * maps there, unless another thread may be executing it; the rest does not.
  *
  * ... OF A TRACED i386 PROCESS, which has 4 GiB in all, and where a branch reaches everything:
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - the limit on the size of the address space, most of which is ours
+/* address_limit.c - the limit on the size of the address space, most of which is ours
  *
  * What the program says and sees is RT_OURS_SIZE less than the kernel's, also across execve().
  * As more is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.c - calls about ranges of addresses, in parts of which something of ours is
+/* memory_calls.c - calls about ranges of addresses, in parts of which something of ours is
  *
  * For the program there is nothing in those parts. So munmap() passes over them; what changes or
  * looks at mappings does what it natively does where it comes to a hole, and something may be

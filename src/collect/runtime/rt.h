@@ -181,7 +181,7 @@ void rt_ranges_hold(int on);		/* around a fork: the child's copy is whole, and f
 void rt_range_add(u64 lo, u64 hi, u32 prot, u32 shared);
 void rt_range_del(u64 lo, u64 hi);
 
-/* ---- mailbox.c; in instrumented executables standalone/requests.c ---------------------------- */
+/* ---- mailbox.c; in instrumented executables standalone/answers.c ----------------------------- */
 #define RT_SESSION ((struct rt_session *)RT_SESSION_AT)
 struct rt_wait { u32 beat, times; };	/* {0} to begin with */
 int rt_controller_gone(struct rt_wait *w);
@@ -384,11 +384,10 @@ void rt_call_result(struct rt_block *b);		/* it has been made, and is traced */
 void rt_call_again(struct rt_block *b);		/* it has not: a signal comes first */
 int rt_open_pages(struct rt_block *b);		/* after EFAULT. 1: execute it again */
 
-/* ---- limits.c
- * --------------------------------------------------------------------------------- */
+/* ---- address_limit.c ------------------------------------------------------------------------- */
 int rt_do_limit(struct rt_block *b);		/* 1: execute it in the window */
 
-/* ---- memory.c -------------------------------------------------------------------------------- */
+/* ---- memory_calls.c -------------------------------------------------------------------------- */
 void rt_forget(struct rt_block *b, u64 addr, u64 len);	/* what is executable there
 							 * is about to vanish */
 void rt_executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags);
@@ -445,7 +444,7 @@ void rt_call_resume(struct rt_block *b);		/* in a handler that goes back to the
  * ones, too, whom nothing else keeps from arriving here at once. */
 void rt_flush_pending(struct rt_block *b);
 
-/* ---- steps.c --------------------------------------------------------------------------------- */
+/* ---- single_steps.c -------------------------------------------------------------------------- */
 /* An instruction that only its original place can execute: that page is executable for one step. */
 void rt_step_in_place(struct rt_block *b, u64 pc);
 void rt_step_done(struct rt_block *b, struct k_ucontext *uc);

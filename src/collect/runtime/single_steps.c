@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* steps.c - instructions that are executed one by one: in their original place, to
+/* single_steps.c - instructions that are executed one by one: in their original place, to
  * where a block begins */
 #include "rt.h"
 

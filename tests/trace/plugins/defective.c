@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bare.c - what is no plug-in of this interface, or not quite: cc -DONE_OF_THEM */
+/* defective.c - what is no plug-in of this interface, or not quite: cc -DONE_OF_THEM */
 #include <stdlib.h>
 
 #include <pugmark/pugmark.h>

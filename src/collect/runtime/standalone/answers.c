@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* requests.c - what others ask the controller is answered here */
+/* answers.c - what others ask the controller is answered here */
 #include "standalone.h"
 
 /* Is nothing of block @k's chain half done at @at? */

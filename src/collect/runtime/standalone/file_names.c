@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* names.c - what the files of this program are called */
+/* file_names.c - what the files of this program are called */
 #include "standalone.h"
 
 static char stem[4096];			/* the outputs' names begin with it */

@@ -6,13 +6,13 @@
  * memory, of 64-bit programs one for all processes; thread blocks are handed out from it, and the
  * files are written when a process ends. Each part may use those above it:
  *
- *   state.c stop.c names.c    messages, names of files
+ *   state.c stop.c file_names.c    messages, names of files
  *   translator.c       code that was not known ahead of time
  *   texts.c            what stands where
  *   trace_files.c drain.c stopped_blocks.c    traces
  *   lookup.c mapping.c    where control goes on; texts that come and go
  *   counters.c thread_blocks.c ending.c    counts, threads, the end of a process
- *   requests.c boot.c */
+ *   answers.c boot.c */
 #ifndef PM_RUNTIME_STANDALONE_H
 #define PM_RUNTIME_STANDALONE_H
 
@@ -38,7 +38,7 @@ u64 rt_length(const char *s);
 void rt_say(const char *s);
 void rt_stop_at(u64 pc);		/* control reaches what cannot be translated: end */
 
-/* ---- names.c --------------------------------------------------------------------------------- */
+/* ---- file_names.c ---------------------------------------------------------------------------- */
 void rt_names_find(const char *path);	/* which the kernel was given, should /proc not say */
 /* @to, of 4300 bytes: the file of process or thread @id; or that of BENCH.idt.d
  * which has that name. */
