@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* rt.h - the code that lives inside a traced process, between any two of its instructions
  *
- * House rules, enforced by `make check`:
- *  o no libc, errno, malloc, TLS or vector registers (-mgeneral-regs-only); nm -u shows nothing;
- *  o it talks to the controller through its thread block's mailbox and nothing else;
- *  o a signal may arrive at any instruction. In the *windows* of entry_*.S the program's state is
- *    rt_block.ctx, whole, and the signal is delivered at once; anywhere else in here it is put into
- *    rt_block.pend_* with every further signal blocked, and queued again on the way out;
- *  o memory of the program is touched only through rt_get() and rt_put(), which survive faults. */
+ * House rules, which `make check` enforces where it can:
+ *  o It has no libc, errno, malloc or TLS, and uses no vector registers (-mgeneral-regs-only).
+ *    nm -u shows nothing.
+ *  o It talks to the controller through its thread block's mailbox, and through nothing else.
+ *  o A signal may arrive at any instruction. In the *windows* of entry_*.S all of the program's
+ *    state is in rt_block.ctx, and the program gets the signal at once. Anywhere else in here the
+ *    signal goes into rt_block.waiting. Then further signals are blocked. On the way out it is
+ *    queued again.
+ *  o It touches memory of the program only through rt_get() and rt_put(), which survive faults. */
 #ifndef PM_RUNTIME_RT_H
 #define PM_RUNTIME_RT_H
 
