@@ -15,7 +15,7 @@
 
 #include "base/kept.h"
 #include "collect/cache/cache.h"
-#include "collect/space/internal.h"
+#include "collect/space/space_internal.h"
 #include "fuzz.h"
 
 #define TEXT 4096u

@@ -5,7 +5,7 @@
  * sum - is put right, so that all else is read. What is written for what was loaded is a good file.
  */
 #include "base/mix.h"
-#include "collect/cache/internal.h"
+#include "collect/cache/cache_internal.h"
 #include "fuzz/cache_session.h"
 
 const unsigned fuzz_inputs = 3000;

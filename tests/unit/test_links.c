@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "collect/space/internal.h"
+#include "collect/space/space_internal.h"
 
 #define CODE	0x7f0000000000ull
 #define SITE	64u

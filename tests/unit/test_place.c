@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "collect/space/internal.h"
+#include "collect/space/space_internal.h"
 
 #define MIB	(1ull << 20)
 #define TEXT	0x7f0000000000ull

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "collect/space/internal.h"
+#include "collect/space/space_internal.h"
 
 #define PAGES	64u
 #define ROUNDS	20000u

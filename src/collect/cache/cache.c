@@ -10,7 +10,7 @@
 
 #include "base/guard.h"
 #include "base/kept.h"
-#include "collect/cache/internal.h"
+#include "collect/cache/cache_internal.h"
 
 /* Processes that run learn for those that begin: a shell for its commands. A little more is not
  * worth a file. */

@@ -16,7 +16,7 @@
 #include "base/kept.h"
 #include "base/ledger.h"
 #include "base/mix.h"
-#include "collect/cache/internal.h"
+#include "collect/cache/cache_internal.h"
 
 uint64_t cache_build(void)
 {

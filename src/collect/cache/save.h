@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* save.h - a module that is being saved: what save.c, save_code.c and counters.c share */
+/* save.h - a module that is being saved: what save.c, save_code.c and save_counters.c share */
 #ifndef PM_CACHE_SAVE_H
 #define PM_CACHE_SAVE_H
 
-#include "collect/cache/out.h"
+#include "collect/cache/write_file.h"
 
 enum { SET_LINKS, SET_COUNTERS, SET_STUBS, SETS };
 struct saving {
@@ -59,7 +59,7 @@ struct pm_buf save_new_stubs(struct saving *v);
 /* Old code is as it was in the file, but for what depends on where things are now. */
 void save_code(struct saving *v);
 
-/* ---- counters.c -------------------------------------------------------------------------- */
+/* ---- save_counters.c ------------------------------------------------------------------------*/
 uint32_t save_counter_of(const struct saving *v, uint32_t block);
 void save_number_counters(struct saving *v);
 void save_counters(struct saving *v);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* job.h - what the parts of `pugmark instrument` share
  *
- * place.c finds the files and fixes where everything will be mapped, block_table.c makes
+ * place_files.c finds the files and fixes where everything will be mapped, block_table.c makes
  * the block table and the plans of records, write.c puts the files together, outputs.c gives them
  * their names, and instrument.c runs them in this order. */
 #ifndef PM_INSTRUMENT_JOB_H
@@ -93,7 +93,7 @@ static inline uint64_t up(uint64_t n)
 	return (n + PAGE - 1) & ~(PAGE - 1);
 }
 
-/* ---- place.c ------------------------------------------------------------------------- */
+/* ---- place_files.c ------------------------------------------------------------------------- */
 /* All files, and where their texts and the translations of those will be. @place_hints is called
  * when the program itself has its place. */
 /* 32-bit programs have one place for all that is ours: the next @size bytes of it.

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/space/internal.h"
+#include "collect/space/space_internal.h"
 
 static uint64_t entry_of(struct spaces *s, struct space_user *p, struct blk *b, bool indirect,
 			 struct rt_mail *mail)

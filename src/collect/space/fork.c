@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/space/internal.h"
+#include "collect/space/space_internal.h"
 
 static void *copy_of(const void *p, size_t n)
 {

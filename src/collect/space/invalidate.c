@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/space/internal.h"
+#include "collect/space/space_internal.h"
 
 /* Where the direct entries of dead blocks at @pc lead, all to one place: to whoever succeeds them.
  * An offset in module @mi. */

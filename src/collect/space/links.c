@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/space/internal.h"
+#include "collect/space/space_internal.h"
 
 void link_patch(struct spaces *s, struct space *sp, struct link *l, uint64_t to)
 {

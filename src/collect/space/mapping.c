@@ -2,7 +2,7 @@
 /* mapping.c - code that is mapped from a file of the store, until somebody has to write to it */
 #include <string.h>
 
-#include "collect/space/internal.h"
+#include "collect/space/space_internal.h"
 
 #define MOST_READY (128u << 10)		/* bytes of code */
 

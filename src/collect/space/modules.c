@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collect/space/internal.h"
+#include "collect/space/space_internal.h"
 
 #define MAX_TEXTS 1024
 #define MAX_SHARED (4u << 20) /* bytes: a larger one is given back when its process is over */

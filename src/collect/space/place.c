@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "collect/space/internal.h"
+#include "collect/space/space_internal.h"
 
 /* Nothing of the program's is there, nor anything that we have mapped or are about to. */
 static bool is_free(const struct space *sp, const struct maps *m, uint64_t lo, uint64_t hi)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/space/internal.h"
+#include "collect/space/space_internal.h"
 
 static void range_put(struct space *sp, struct range r)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/space/internal.h"
+#include "collect/space/space_internal.h"
 
 /* The entry of the i386 shadow for @pc; NULL: no room for another table. */
 static int32_t *shadow32(struct spaces *s, struct space *sp, uint64_t pc)

@@ -394,7 +394,7 @@ void space_range_add(struct space *sp, uint64_t lo, uint64_t hi, uint32_t prot, 
 void space_range_del(struct space *sp, uint64_t lo, uint64_t hi);
 struct range *space_range(const struct space *sp, uint64_t pc);	/* NULL: none */
 
-/* ---- blocks.c -------------------------------------------------------------------------------- */
+/* ---- block_index.c --------------------------------------------------------------------------*/
 const struct unit *unit_of(const struct space *sp, uint32_t block);
 /* Block and map entry at copy address @code; false: not in the code cache. */
 bool space_state(const struct space *sp, uint64_t code, uint32_t *block, const struct xl_map **map);

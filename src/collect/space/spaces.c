@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/temp.h"
-#include "collect/space/internal.h"
+#include "collect/space/space_internal.h"
 
 enum pm_status spaces_open(struct spaces *s, struct pm_err *err)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/space/internal.h"
+#include "collect/space/space_internal.h"
 
 struct reading {
 	struct spaces *s;

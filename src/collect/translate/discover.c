@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "collect/translate/internal.h"
+#include "collect/translate/translate_internal.h"
 
 /* ---- pc -> insn ----------------------------------------------------------------------------- */
 static uint32_t slot_of(const struct scratch *s, uint64_t pc)

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "collect/runtime/abi.h"
-#include "collect/translate/internal.h"
+#include "collect/translate/translate_internal.h"
 
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11 };
 

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "collect/translate/internal.h"
+#include "collect/translate/translate_internal.h"
 
 #define ROUNDS_SHIFT	3
 #define W_START		((uint64_t)1 << 20)

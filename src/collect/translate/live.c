@@ -12,7 +12,7 @@
  *     leads to needs them (FLAGS in translate.h). */
 #include <string.h>
 
-#include "collect/translate/internal.h"
+#include "collect/translate/translate_internal.h"
 
 static uint32_t reads(const struct scratch *s, const struct x86_insn *x)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "collect/translate/internal.h"
+#include "collect/translate/translate_internal.h"
 #include "pugmark/pugmark.h"
 
 struct xl_walk {			/* through the instructions of a chain */

@@ -11,7 +11,7 @@
  * translated when control comes there, and what it finds too much is never executed. */
 #include <string.h>
 
-#include "collect/translate/internal.h"
+#include "collect/translate/translate_internal.h"
 
 #define NEAR_INSNS	12u		/* that make up the address */
 #define FAR_INSNS	64u		/* back to where the table's address is taken */

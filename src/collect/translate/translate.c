@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* translate.c - the passes in order; see internal.h */
+/* translate.c - the passes in order; see translate_internal.h */
 #include "collect/translate/translate.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "collect/translate/internal.h"
+#include "collect/translate/translate_internal.h"
 
 /* Kept from unit to unit: arrays, and above all the decoder's memory. */
 static _Thread_local struct scratch scratch;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* internal.h - what the files of this folder share */
-#ifndef PM_CACHE_INTERNAL_H
-#define PM_CACHE_INTERNAL_H
+/* cache_internal.h - what the files of this folder share */
+#ifndef PM_CACHE_CACHE_INTERNAL_H
+#define PM_CACHE_CACHE_INTERNAL_H
 
 #include <sys/stat.h>
 
@@ -59,7 +59,7 @@ void cache_enforce_limit(const struct cache *c);
 /* Once in a session: the cache cannot be written, errno says why. */
 void cache_complain(struct spaces *s);
 
-/* ---- load.c ------------------------------------------------------------------------------ */
+/* ---- load_file.c ----------------------------------------------------------------------------*/
 /* Module @mi, whose text is that of the file @fd, is one that will be kept. */
 void cache_begin(struct spaces *s, struct space *sp, uint32_t mi, int fd,
 		 const struct elf_head *elf);

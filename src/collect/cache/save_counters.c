@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* counters.c - the numbers of counters in cache files: those that count lie side by side */
+/* save_counters.c - the numbers of counters in cache files: those that count lie side by side */
 #include <stdlib.h>
 #include <string.h>
 

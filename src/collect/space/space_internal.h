@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* internal.h - what the files of this folder have among themselves; each may use those that come
- * before it */
-#ifndef PM_SPACE_INTERNAL_H
-#define PM_SPACE_INTERNAL_H
+/* space_internal.h - what the files of this folder have among themselves; each may use those that
+ * come before it */
+#ifndef PM_SPACE_SPACE_INTERNAL_H
+#define PM_SPACE_SPACE_INTERNAL_H
 
 #include <assert.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static inline void patch32(uint8_t *at, uint32_t v)
 void clear_data(const struct spaces *s, uint64_t at, uint64_t stop);
 void copy_data(struct spaces *s, uint64_t from, uint64_t to, uint64_t len);
 
-/* blocks.c */
+/* block_index.c */
 void block_enter(struct space *sp, uint32_t i); /* it is found by its address from now on */
 void blocks_copy_index(struct space *sp, const struct space *from);	/* @sp has @from's blocks */
 struct blk *block_find(struct space *sp, uint64_t pc);		/* NULL: none, or it is dead */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* blocks.c - blocks by their addresses, in the program and in the code cache; their counters */
+/* block_index.c - blocks by their addresses, in the program and in the code cache; their counters
+ */
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/space/internal.h"
+#include "collect/space/space_internal.h"
 
 /* Most addresses that are looked up are not in the hash table: no block in there has their lowest
  * bits. */

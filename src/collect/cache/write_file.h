@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* out.h - a file of translations that is being written: piece by piece, so that none of it is
- * ever held as a whole, and summed up */
-#ifndef PM_CACHE_OUT_H
-#define PM_CACHE_OUT_H
+/* write_file.h - a file of translations that is being written: piece by piece, so that none of it
+ * is ever held as a whole, and summed up */
+#ifndef PM_CACHE_WRITE_FILE_H
+#define PM_CACHE_WRITE_FILE_H
 
 #include "base/mem.h"
-#include "collect/cache/internal.h"
+#include "collect/cache/cache_internal.h"
 
 struct out {
 	int fd;				/* -1: could not be written */

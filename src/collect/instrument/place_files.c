@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* place.c - which files a program is made of, and where each of them will be mapped */
+/* place_files.c - which files a program is made of, and where each of them will be mapped */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

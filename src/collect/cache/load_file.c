@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* load.c - a module gets what earlier runs translated of its file
+/* load_file.c - a module gets what earlier runs translated of its file
  *
  * Whether the text is still the one that was translated: by device, inode, size and times if they
  * are what they were when the text was last hashed, else by hashing it again. */
@@ -13,7 +13,7 @@
 #include "base/kept.h"
 #include "base/ledger.h"
 #include "base/mix.h"
-#include "collect/cache/internal.h"
+#include "collect/cache/cache_internal.h"
 
 #define MAX_FROZEN 256u			/* descriptors */
 #define MANY (1u << 20)			/* bytes in memory that are worth giving back */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* internal.h - what the parts of the translator share
+/* translate_internal.h - what the parts of the translator share
  *
  * A unit passes through: discover.c (decode from the entry, cut into blocks; tables.c), live.c
  * (which state is dead where, and where to count), flow.c (who needs no counter), emit.h (code, pc
  * map, relocations, links). The scratch struct carries it; its arrays are kept from one unit to the
  * next, so that nothing is allocated per instruction. */
-#ifndef PM_TRANSLATE_INTERNAL_H
-#define PM_TRANSLATE_INTERNAL_H
+#ifndef PM_TRANSLATE_TRANSLATE_INTERNAL_H
+#define PM_TRANSLATE_TRANSLATE_INTERNAL_H
 
 #include "collect/translate/translate.h"
 #include "isa/x86/decode.h"

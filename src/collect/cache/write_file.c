@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* out.c - a file that is being written, piece by piece */
+/* write_file.c - a file that is being written, piece by piece */
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mix.h"
 #include "base/temp.h"
-#include "collect/cache/out.h"
+#include "collect/cache/write_file.h"
 
 #define SHADOW_PAGES 1024u		/* no larger shadow is kept in a file */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* check.c - is this a file of translations? */
+/* check_file.c - is this a file of translations? */
 #include <string.h>
 #include <unistd.h>
 
