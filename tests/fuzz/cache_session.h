@@ -78,16 +78,16 @@ static struct space *fuzz_space(int64_t distance)
 	sp = space_new(&s, false);
 	pm_grow(sp->module, sp->nmodule, sp->cap_module);
 	m = &sp->module[sp->nmodule++];
-	*m = (struct module){ .lo = LO,
-			      .hi = LO + TEXT,
+	*m = (struct module){ .text.lo = LO,
+			      .text.hi = LO + TEXT,
 			      .code = LO + (uint64_t)distance,
 			      .code_cap = 1 << 20,
-			      .text = text,
-			      .text_len = TEXT,
-			      .shared = 1,
+			      .text.bytes = text,
+			      .text.len = TEXT,
+			      .text.shared = 1,
 			      .shadowed = true,
 			      .shadow_len = 4 * TEXT,
-			      .path = "text",
+			      .text.path = "text",
 			      .file = -1 };
 	m->users = pm_alloc(sizeof *m->users);
 	*m->users = 1;
@@ -121,7 +121,7 @@ static void fuzz_look(struct space *sp)
 		for (unsigned k = 0; k < sp->block[i].size; k++)
 			sum += p[k];
 		if (counter_block(sp, block_counter(sp, i, &last), &last) != i ||
-		    m->lo + m->text_len - sp->block[i].pc < sp->block[i].size)
+		    m->text.lo + m->text.len - sp->block[i].pc < sp->block[i].size)
 			abort();
 	}
 	for (uint64_t at = m->code; at < m->code + m->code_len; at += 7) {
@@ -132,7 +132,7 @@ static void fuzz_look(struct space *sp)
 			last = NULL;
 		space_counting_copy(sp, at);
 	}
-	for (uint64_t pc = m->lo; pc < m->hi; pc += 64) {
+	for (uint64_t pc = m->text.lo; pc < m->text.hi; pc += 64) {
 		shadow_need(&s, sp, m, pc);
 	}
 }

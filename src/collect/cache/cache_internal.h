@@ -28,7 +28,7 @@ static inline uint32_t cache_number_from(uint32_t wanted, size_t next, uint32_t 
 
 static inline uint64_t shadow_size(const struct module *m)
 {
-	return (m->hi - m->lo) * 4;
+	return (m->text.hi - m->text.lo) * 4;
 }
 
 /* To @n fields of code, at @at, @by is added. */

@@ -117,9 +117,9 @@ void cache_key(struct module *m, uint32_t kind, int fd, const struct elf_head *h
 		}
 	}
 	if (!n)
-		n = at0 +
-		    (size_t)sprintf(m->key + at0, "h%016" PRIx64, pm_mix(m->text, m->text_len, 0));
-	snprintf(m->key + n, sizeof m->key - n, "-%" PRIx64 "-%u", m->file_off >> 12, kind);
+		n = at0 + (size_t)sprintf(m->key + at0, "h%016" PRIx64,
+					  pm_mix(m->text.bytes, m->text.len, 0));
+	snprintf(m->key + n, sizeof m->key - n, "-%" PRIx64 "-%u", m->text.file_off >> 12, kind);
 }
 
 void cache_complain(struct spaces *s)

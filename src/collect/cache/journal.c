@@ -259,12 +259,12 @@ bool journal_read(const struct journal *a, const struct module *m, uint32_t pc, 
 	};
 	if (preadv(a->fd, part, NR(part), (off_t)(*at + sizeof r)) != (ssize_t)journal_bytes(&r))
 		return false;
-	if (record_sum(r, part, NR(part)) != r.sum || !sound(&r, u, (uint32_t)m->text_len))
+	if (record_sum(r, part, NR(part)) != r.sum || !sound(&r, u, (uint32_t)m->text.len))
 		return false;
 	for (uint32_t i = 0; i < r.nblock; i++)
-		u->block[i].pc += m->lo - r.lo;
+		u->block[i].pc += m->text.lo - r.lo;
 	for (uint32_t i = 0; i < r.nlink; i++)
-		u->link[i].target += m->lo - r.lo;
+		u->link[i].target += m->text.lo - r.lo;
 	u->ncode = r.ncode;
 	u->nblock = r.nblock;
 	u->nmap = r.nmap;
@@ -398,9 +398,9 @@ void journal_note(struct spaces *s, struct journal *a, const struct module *m,
 		  const struct xl_unit *u)
 {
 	struct journal_record r = {
-		.lo = m->lo,
-		.distance = (int64_t)(m->code + m->code_len - m->lo),
-		.pc = (uint32_t)(u->block[0].pc - m->lo),
+		.lo = m->text.lo,
+		.distance = (int64_t)(m->code + m->code_len - m->text.lo),
+		.pc = (uint32_t)(u->block[0].pc - m->text.lo),
 		.ncode = (uint32_t)u->ncode,
 		.nblock = (uint32_t)u->nblock,
 		.nmap = (uint32_t)u->nmap,

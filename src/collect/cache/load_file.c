@@ -31,11 +31,12 @@ static bool same_text(const struct cache_file *f, const struct space *sp, const 
 {
 	struct identity id;
 
-	if (f->i386 != sp->i386 || f->text_len != m->text_len || f->file_off != m->file_off ||
-	    f->absolute != m->absolute || (m->absolute && f->lo != m->lo))
+	if (f->i386 != sp->i386 || f->text_len != m->text.len || f->file_off != m->text.file_off ||
+	    f->absolute != m->absolute || (m->absolute && f->lo != m->text.lo))
 		return false;
-	cache_identify(&m->st, &id);
-	return !memcmp(&id, &f->id, sizeof id) || pm_mix(m->text, m->text_len, 0) == f->text_hash;
+	cache_identify(&m->text.st, &id);
+	return !memcmp(&id, &f->id, sizeof id) ||
+	       pm_mix(m->text.bytes, m->text.len, 0) == f->text_hash;
 }
 
 /* ---- a file's contents ------------------------------------------------------------------- */
@@ -57,11 +58,12 @@ static void load_blocks(struct space *sp, uint32_t mi, const struct cache_file *
 		memcpy(sp->flow + block0, AT(f, flows), f->nblock * sizeof *sp->flow);
 	m->first_cached = block0;
 	m->ncached = f->nblock;
-	if (f->lo == m->lo && f->module == mi && map_over(v, f->nblock * sizeof *v, fd, f->blocks))
+	if (f->lo == m->text.lo && f->module == mi &&
+	    map_over(v, f->nblock * sizeof *v, fd, f->blocks))
 		return;
 	memcpy(v, AT(f, blocks), f->nblock * sizeof *v);
 	for (uint32_t i = 0; i < f->nblock; i++) {
-		v[i].pc += m->lo - f->lo;
+		v[i].pc += m->text.lo - f->lo;
 		v[i].module = (uint16_t)mi;
 	}
 }
@@ -74,7 +76,7 @@ static void relocate_code(const struct spaces *s, const struct space *sp, const 
 {
 	const uint32_t counters = s->records ? trace0 :
 					       xl_counter_size(sp->i386) * (block0 - f->block0);
-	const uint64_t moved = (uint64_t)f->distance - (m->code - m->lo);
+	const uint64_t moved = (uint64_t)f->distance - (m->code - m->text.lo);
 	uint8_t *code = s->code + m->code_off;
 
 	if (counters)
@@ -82,7 +84,7 @@ static void relocate_code(const struct spaces *s, const struct space *sp, const 
 	if (link0 != f->link0)
 		cache_add32(code, AT(f, rel_link), f->nrel_link, link0 - f->link0);
 	if (sp->i386) {
-		cache_add32(code, AT(f, rel_pc), f->nrel_pc, (uint32_t)(m->lo - f->lo));
+		cache_add32(code, AT(f, rel_pc), f->nrel_pc, (uint32_t)(m->text.lo - f->lo));
 		cache_add32(code, AT(f, rel_place), f->nrel_place,
 			    (uint32_t)(m->code - (uint64_t)f->distance));
 	} else if (moved) {
@@ -121,7 +123,7 @@ static void load_links(const struct spaces *s, struct space *sp, uint32_t mi,
 		sp->link[sp->nlink++] = nobodys;
 	}
 	for (uint32_t i = 0; i < f->nlink; i++) {
-		uint64_t target = l[i].target + m->lo, *head;
+		uint64_t target = l[i].target + m->text.lo, *head;
 
 		if (sp->i386)
 			target = (uint32_t)target;
@@ -134,7 +136,7 @@ static void load_links(const struct spaces *s, struct space *sp, uint32_t mi,
 			target, mi, l[i].site, l[i].stub & LINK_STUB, 0, false,
 			(l[i].stub & COUNTING_LINK) != 0, (l[i].stub & STALE_LINK) != 0 };
 		link_target(s, sp, sp->nlink, target);
-		if (m->lo <= target && target < m->hi) {
+		if (m->text.lo <= target && target < m->text.hi) {
 			head = pm_map_put(&sp->pending, target, NULL);
 			sp->link[sp->nlink].next = (uint32_t)*head;
 			*head = sp->nlink + 1;
@@ -172,7 +174,7 @@ static void load(struct spaces *s, struct space *sp, uint32_t mi, const struct c
 	find_sections(m, f);
 	/* nothing below writes to what is frozen */
 	freeze = freeze && !s->records && !sp->i386 && !(f->code % 4096) && block0 == f->block0 &&
-		 link0 == f->link0 && (int64_t)(m->code - m->lo) == f->distance &&
+		 link0 == f->link0 && (int64_t)(m->code - m->text.lo) == f->distance &&
 		 s->nfrozen < MAX_FROZEN;
 	m->frozen = freeze ? f->ncode & ~4095u : 0;
 	m->frozen_shadow = freeze && m->shadowed && f->shadow && space_whole_shadow(m);
@@ -211,10 +213,10 @@ static void open_journal(struct spaces *s, struct space *sp, struct module *m,
 		.kind = f->kind,
 		.counting_copies = m->counting_copies,
 		.build = f->build,
-		.absolute = m->absolute ? 1 + m->lo : 0,
+		.absolute = m->absolute ? 1 + m->text.lo : 0,
 		.text_hash = f->text_hash,
-		.text_len = m->text_len,
-		.file_off = m->file_off,
+		.text_len = m->text.len,
+		.file_off = m->text.file_off,
 	};
 
 	if (f->ncode >= SMALL_FILE && !sp->i386)

@@ -74,7 +74,7 @@ static void put_units(struct saving *v)
 /* Block @b is number @i of the file and number @at of the space. */
 static void add_target(struct saving *v, const struct blk *b, uint32_t i, uint32_t at)
 {
-	const struct target x = { (uint32_t)(b->pc - v->m->lo), i };
+	const struct target x = { (uint32_t)(b->pc - v->m->text.lo), i };
 
 	if (!block_continues(v->s, v->sp, at) && !(b->flags & XL_COUNTS) && i < MAX_TARGETS &&
 	    x.pc < v->f->text_len)
@@ -155,7 +155,7 @@ static void put_blocks(struct saving *v)
 			struct blk x = v->sp->block[u->block + k];
 
 			add_target(v, &x, v->unit0[u - v->sp->unit] + k, u->block + k);
-			x.pc += v->f->lo - v->m->lo;
+			x.pc += v->f->lo - v->m->text.lo;
 			x.module = (uint16_t)v->f->module;
 			x.map = map;
 			map += x.nmap;
@@ -206,7 +206,7 @@ static struct pm_buf all_entries(const struct saving *v)
 		if (b->flags & XL_COUNTS)
 			continue;
 		pm_buf_add(&new,
-			   &(struct shadow_entry){ (uint32_t)(b->pc - v->m->lo), b->indirect },
+			   &(struct shadow_entry){ (uint32_t)(b->pc - v->m->text.lo), b->indirect },
 			   sizeof *add);
 	}
 	for (size_t j = 0; j < save_new_units(v); j++)
@@ -215,8 +215,8 @@ static struct pm_buf all_entries(const struct saving *v)
 
 			if (b->indirect != XL_NONE && !(b->flags & XL_COUNTS) && space_guests(b))
 				pm_buf_add(&new,
-					   &(struct shadow_entry){ (uint32_t)(b->pc - v->m->lo),
-								   b->indirect },
+					   &(struct shadow_entry){(uint32_t)(b->pc - v->m->text.lo),
+								  b->indirect},
 					   sizeof *add);
 		}
 	add = (const struct shadow_entry *)new.p;
@@ -312,8 +312,8 @@ static void write_module(struct saving *v)
 static uint64_t place_of(const struct spaces *s, const struct space *sp, const struct module *m)
 {
 	if (!m->cache || m->absolute || sp->i386 ||
-	    (!s->cache->opts.aslr && m->cache->lo - m->lo > LIBRARIES))
-		return m->lo;
+	    (!s->cache->opts.aslr && m->cache->lo - m->text.lo > LIBRARIES))
+		return m->text.lo;
 	return m->cache->lo;
 }
 
@@ -336,11 +336,11 @@ static void save_module(struct spaces *s, struct space *sp, uint32_t mi, struct 
 		.absolute = m->absolute,
 		.i386 = sp->i386,
 		.build = cache_build(),
-		.text_len = m->text_len,
-		.file_off = m->file_off,
+		.text_len = m->text.len,
+		.file_off = m->text.file_off,
 		.lo = place_of(s, sp, m),
-		.text_hash = m->cache ? m->cache->text_hash : pm_mix(m->text, m->text_len, 0),
-		.distance = (int64_t)(sp->i386 ? m->code : m->code - m->lo),
+		.text_hash = m->cache ? m->cache->text_hash : pm_mix(m->text.bytes, m->text.len, 0),
+		.distance = (int64_t)(sp->i386 ? m->code : m->code - m->text.lo),
 		.ncode = (uint32_t)m->code_len,
 		.block0 = s->records ? 0 : f->block0,
 		.link0 = f->link0,
@@ -348,7 +348,7 @@ static void save_module(struct spaces *s, struct space *sp, uint32_t mi, struct 
 		/* that of small programs */
 		.module = m->cache && m->cache->module < mi ? m->cache->module : mi,
 	};
-	cache_identify(&m->st, &f->id);
+	cache_identify(&m->text.st, &f->id);
 	if (s->records)			/* counts nothing: whatever may be needed */
 		memset(m->used, 255, shadow_bits(m));
 	save_sort(m->entered.p, m->entered.n / 4, 1);

@@ -37,7 +37,7 @@ void save_links(struct saving *v)
 		struct saved_link x = old[i];
 		uint32_t rel;
 
-		if (x.site != XL_NONE && m->lo <= l->target && l->target < m->hi &&
+		if (x.site != XL_NONE && m->text.lo <= l->target && l->target < m->text.hi &&
 		    is_resolved(v, m->first_link + i, &rel)) {
 			save_set(v, SET_LINKS, x.site, rel);
 			x.site = XL_NONE;
@@ -48,12 +48,12 @@ void save_links(struct saving *v)
 	v->f->nlink = v->was->nlink;
 	for (size_t i = 0; i < sp->nlink; i++) {
 		const struct link *l = &sp->link[i];
-		const struct saved_link x = { l->target - m->lo, l->site,
+		const struct saved_link x = { l->target - m->text.lo, l->site,
 					      l->stub | (l->counting ? COUNTING_LINK : 0) |
 						      (l->stale ? STALE_LINK : 0) };
 
 		if (l->module != v->mi || l->site == XL_NONE || i - m->first_link < v->was->nlink ||
-		    (l->done && m->lo <= l->target && l->target < m->hi))
+		    (l->done && m->text.lo <= l->target && l->target < m->text.hi))
 			continue;
 		save_set(v, SET_LINKS, l->site, l->stub - (l->site + 4));
 		v->link0[i] = v->f->nlink++;

@@ -23,16 +23,16 @@ static uint32_t object_of(struct tracer *t, const struct module *m)
 	uint32_t i = t->nobject;
 
 	while (i-- > 0)
-		if (t->object[i].lo == m->lo && t->object[i].hi == m->hi &&
-		    !strcmp(t->object[i].path, m->path))
+		if (t->object[i].lo == m->text.lo && t->object[i].hi == m->text.hi &&
+		    !strcmp(t->object[i].path, m->text.path))
 			return i;
 	if (t->nobject == MAX_OBJECTS || m->generated)
 		return PM_NONE;
 	i = t->nobject;
-	t->object[i] = (struct pm_object){ .path = pm_arena_strdup(t->o.mem, m->path),
-					   .base = m->bias,
-					   .lo = m->lo,
-					   .hi = m->hi };
+	t->object[i] = (struct pm_object){ .path = pm_arena_strdup(t->o.mem, m->text.path),
+					   .base = m->text.bias,
+					   .lo = m->text.lo,
+					   .hi = m->text.hi };
 	__atomic_store_n(&t->nobject, i + 1, __ATOMIC_RELEASE);
 	return i;
 }

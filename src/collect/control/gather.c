@@ -332,14 +332,15 @@ static const uint8_t *code_of(struct session *s, const struct space *sp, uint32_
 	const struct blk *b = &sp->block[i];
 	const struct module *m = &sp->module[b->module];
 	const uint8_t *bytes = block_bytes(sp, i);
-	const uint64_t what = (b->pc - m->lo) << 16 | b->size;
+	const uint64_t what = (b->pc - m->text.lo) << 16 | b->size;
 	struct copied *known = NULL;
 	uint8_t *copy;
 
-	if (!bytes || (stays && m->text))
+	if (!bytes || (stays && m->text.bytes))
 		return bytes;
-	if (m->shared && s->nproc > 1 && i - m->first_cached < m->ncached)
-		known = copied(&s->spaces.text[m->shared - 1], i - m->first_cached, m->ncached);
+	if (m->text.shared && s->nproc > 1 && i - m->first_cached < m->ncached)
+		known = copied(&s->spaces.text[m->text.shared - 1], i - m->first_cached,
+			       m->ncached);
 	if (known && known->what == what)
 		return known->at;
 	copy = memcpy(pm_arena_alloc(&s->out->mem, b->size), bytes, b->size);
@@ -380,14 +381,14 @@ static uint32_t object_of(struct pm_counts *out, struct pm_counts_process *q,
 	struct pm_counts_object *o;
 
 	for (size_t i = 0; i < q->nobject; i++)
-		if (!strcmp(q->object[i].path, m->path) && q->object[i].bias == m->bias)
+		if (!strcmp(q->object[i].path, m->text.path) && q->object[i].bias == m->text.bias)
 			return (uint32_t)i;
 	pm_grow(q->object, q->nobject, q->cap_object);
 	o = &q->object[q->nobject];
-	*o = (struct pm_counts_object){ .path = pm_arena_strdup(&out->mem, m->path),
-					.bias = m->bias,
-					.lo = m->lo,
-					.hi = m->hi };
+	*o = (struct pm_counts_object){ .path = pm_arena_strdup(&out->mem, m->text.path),
+					.bias = m->text.bias,
+					.lo = m->text.lo,
+					.hi = m->text.hi };
 	return (uint32_t)q->nobject++;
 }
 

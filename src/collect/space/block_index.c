@@ -72,7 +72,7 @@ struct module *module_at(struct space *sp, uint64_t pc)
 	for (size_t i = 0; i < sp->nmodule; i++) {
 		struct module *m = &sp->module[i];
 
-		if (m->lo <= pc && pc < m->hi && !m->dead)
+		if (m->text.lo <= pc && pc < m->text.hi && !m->dead)
 			return m;
 	}
 	return NULL;
@@ -83,10 +83,10 @@ struct module *module_at(struct space *sp, uint64_t pc);
 static struct blk *find_cached(struct space *sp, uint64_t pc)
 {
 	const struct module *m = module_at(sp, pc);
-	const uint64_t off = m ? pc - m->lo : 0;
+	const uint64_t off = m ? pc - m->text.lo : 0;
 	uint32_t i, end;
 
-	if (!m || !m->lines || off >= m->text_len)
+	if (!m || !m->lines || off >= m->text.len)
 		return NULL;
 	i = m->lines[off / TARGET_LINE];
 	end = m->lines[off / TARGET_LINE + 1];

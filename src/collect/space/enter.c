@@ -53,15 +53,15 @@ static void join_ranges(const struct space *sp, const struct module *m, const st
 {
 	const struct range *last = r;
 
-	while (last->hi < m->hi && last->hi < pc + WINDOW) {
+	while (last->hi < m->text.hi && last->hi < pc + WINDOW) {
 		const struct range *next = space_range(sp, last->hi);
 
 		if (!next || (next->prot & 2) != (r->prot & 2))
 			break;
 		last = next;
 	}
-	*lo = r->lo > m->lo ? r->lo : m->lo;
-	*hi = last->hi < m->hi ? last->hi : m->hi;
+	*lo = r->lo > m->text.lo ? r->lo : m->text.lo;
+	*hi = last->hi < m->text.hi ? last->hi : m->text.hi;
 }
 
 /* No write may come between reading and translating [@lo, *@hi), which is writable: it is protected
@@ -121,7 +121,7 @@ static uint64_t enter_new(struct spaces *s, struct space_user *p, struct module 
 	const uint32_t mi = (uint32_t)(m - sp->module);
 	const size_t link0 = sp->nlink;
 	const uint64_t ahead = s->ahead;
-	uint64_t lo = m->lo, hi = m->hi;
+	uint64_t lo = m->text.lo, hi = m->text.hi;
 	bool check = m->check;
 	uint32_t first;
 
@@ -208,7 +208,7 @@ uint64_t space_resolve(struct spaces *s, struct space_user *p, uint32_t link, st
 
 		/* Across modules only if the target's code is placed in every process of the space.
 		 * A dead target's code stays, and its entry leads to whoever succeeds it. */
-		if ((m->lo <= l->target && l->target < m->hi) || sp->refs == 1) {
+		if ((m->text.lo <= l->target && l->target < m->text.hi) || sp->refs == 1) {
 			if (often && m->frozen)
 				links_thaw(s, sp, l->module);
 			link_patch(s, sp, l, to);
@@ -259,7 +259,7 @@ uint64_t space_once(struct spaces *s, struct space_user *p, uint64_t pc, struct 
 		return 0;
 	}
 	mi = (uint32_t)(m - sp->module);
-	first = translate(s, p, mi, pc, m->lo, m->hi, false, true);
+	first = translate(s, p, mi, pc, m->text.lo, m->text.hi, false, true);
 	if (first == XL_NONE) {
 		if (sp->module[mi].full)
 			retire(s, p, mi, false, mail);

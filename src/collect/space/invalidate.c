@@ -324,10 +324,11 @@ bool space_unmap(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t h
 	for (size_t i = 0; i < sp->nmodule; i++) {
 		struct module *m = &sp->module[i];
 
-		if (m->dead || m->hi <= lo || hi <= m->lo)
+		if (m->dead || m->text.hi <= lo || hi <= m->text.lo)
 			continue;
-		if (m->generated && !(lo <= m->lo && m->hi <= hi)) {
-			uint64_t a = lo > m->lo ? lo : m->lo, b = hi < m->hi ? hi : m->hi;
+		if (m->generated && !(lo <= m->text.lo && m->text.hi <= hi)) {
+			uint64_t a = lo > m->text.lo ? lo : m->text.lo,
+				 b = hi < m->text.hi ? hi : m->text.hi;
 
 			for (; a < b; a += PAGE)
 				kill_page(s, sp, m, a);
@@ -336,7 +337,8 @@ bool space_unmap(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t h
 		if (mail->ncmd + UNPLACE_CMDS > RT_MAX_CMDS)
 			return false;		/* the rest the next time */
 		kill_module(s, sp, m, mail);	/* a whole one, or part of a file's text */
-		if (sp->refs == 1 && ((lo <= m->lo && m->hi <= hi) || (!m->nunit && !m->ncached)))
+		if (sp->refs == 1 &&
+		    ((lo <= m->text.lo && m->text.hi <= hi) || (!m->nunit && !m->ncached)))
 			give_back(s, p, (uint32_t)i, mail);
 	}
 	space_range_del(sp, lo, hi);
@@ -396,8 +398,8 @@ bool space_open(struct spaces *s, struct space_user *p, uint64_t addr, struct rt
 
 		for (size_t k = 0; k < sp->nrange && m->pages.n && !m->dead; k++) {
 			const struct range *r = &sp->range[k];
-			const uint64_t lo = r->lo > m->lo ? r->lo : m->lo,
-				       hi = r->hi < m->hi ? r->hi : m->hi;
+			const uint64_t lo = r->lo > m->text.lo ? r->lo : m->text.lo,
+				       hi = r->hi < m->text.hi ? r->hi : m->text.hi;
 			const size_t pages = m->pages.n;
 
 			if (!(r->prot & 2) || (addr && (addr < r->lo || r->hi <= addr)) ||

@@ -65,7 +65,7 @@ uint32_t link_add(struct spaces *s, struct space *sp, uint32_t module, uint64_t 
 	sp->link[sp->nlink++] =
 		(struct link){ target, module, site, stub, 0, false, counting, stale };
 	link_target(s, sp, i, target);
-	if (sp->module[module].lo <= target && target < sp->module[module].hi)
+	if (sp->module[module].text.lo <= target && target < sp->module[module].text.hi)
 		link_wait(sp, i);
 	return i;
 }

@@ -22,21 +22,21 @@ static void map_text(struct spaces *s, struct module *m, int fd, const struct st
 		    t->st.st_size == st->st_size &&
 		    !memcmp(&t->st.st_mtim, &st->st_mtim, sizeof st->st_mtim) &&
 		    !memcmp(&t->st.st_ctim, &st->st_ctim, sizeof st->st_ctim) &&
-		    t->off == m->file_off && t->len == len) {
-			m->text = t->p;
-			m->shared = (uint32_t)i + 1;
+		    t->off == m->text.file_off && t->len == len) {
+			m->text.bytes = t->p;
+			m->text.shared = (uint32_t)i + 1;
 			return;
 		}
 	}
-	p = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, (off_t)m->file_off);
+	p = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, (off_t)m->text.file_off);
 	if (p == MAP_FAILED)
 		return;
-	m->text = p;
+	m->text.bytes = p;
 	if (s->ntext == MAX_TEXTS || len > MAX_SHARED)
 		return;
 	pm_grow(s->text, s->ntext, s->cap_text);
-	s->text[s->ntext++] = (struct text){ .st = *st, .off = m->file_off, .len = len, .p = p };
-	m->shared = (uint32_t)s->ntext;
+	s->text[s->ntext++] = (struct text){.st = *st, .off = m->text.file_off, .len = len, .p = p};
+	m->text.shared = (uint32_t)s->ntext;
 }
 
 /* i386: the room of a module that gave it back, for @m. */
@@ -69,7 +69,7 @@ static void note_points(struct spaces *s, const struct module *m)
 	size_t n = 0;
 
 	if (m->counting_copies)
-		s->hooks->points(s, m->path, m->bias, &s->point);
+		s->hooks->points(s, m->text.path, m->text.bias, &s->point);
 	if (s->point.n == was)
 		return;
 	v = (uint64_t *)(void *)s->point.p;
@@ -112,10 +112,10 @@ static void find_bounds(const struct spaces *s, const struct space *sp, const st
 
 		if (o->dead)
 			continue;
-		if (o->hi <= pc && o->hi > *lo)
-			*lo = o->hi;
-		if (o->lo > pc && o->lo < *hi)
-			*hi = o->lo;
+		if (o->text.hi <= pc && o->text.hi > *lo)
+			*lo = o->text.hi;
+		if (o->text.lo > pc && o->text.lo < *hi)
+			*hi = o->text.lo;
 	}
 }
 
@@ -136,24 +136,25 @@ static void find_out_whether_generated(struct module *m, const struct range *r,
  * now. */
 static int open_text(struct spaces *s, struct module *m, struct elf_head *head)
 {
-	int fd = m->generated || !m->ino ? -1 : open(m->path, O_RDONLY | O_CLOEXEC);
-	const size_t len = (size_t)(m->hi - m->lo);
+	int fd = m->generated || !m->text.ino ? -1 : open(m->text.path, O_RDONLY | O_CLOEXEC);
+	const size_t len = (size_t)(m->text.hi - m->text.lo);
 	struct stat st;
 
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &st) || st.st_dev != m->dev || st.st_ino != m->ino ||
-	    (uint64_t)st.st_size <= m->file_off) {
+	if (fstat(fd, &st) || st.st_dev != m->text.dev || st.st_ino != m->text.ino ||
+	    (uint64_t)st.st_size <= m->text.file_off) {
 		close(fd);
 		return -1;
 	}
 	map_text(s, m, fd, &st, len);
-	m->text_len = !m->text				       ? 0
-		      : len < (size_t)st.st_size - m->file_off ? len
-							       : (size_t)st.st_size - m->file_off;
+	m->text.len = !m->text.bytes ? 0
+		      : len < (size_t)st.st_size - m->text.file_off
+			      ? len
+			      : (size_t)st.st_size - m->text.file_off;
 	elf_head(fd, head);
-	m->bias = elf_bias(head, m->lo, m->file_off);
-	m->st = st;
+	m->text.bias = elf_bias(head, m->text.lo, m->text.file_off);
+	m->text.st = st;
 	return fd;
 }
 
@@ -161,7 +162,7 @@ static int open_text(struct spaces *s, struct module *m, struct elf_head *head)
  * nowhere. */
 static void find_code_area(struct spaces *s, struct space *sp, struct module *m)
 {
-	const uint64_t text = m->hi - m->lo, most = !sp->i386	   ? 400ull << 20
+	const uint64_t text = m->text.hi - m->text.lo, most = !sp->i386	   ? 400ull << 20
 						    : m->generated ? 32ull << 20
 								   : 200ull << 20;
 	uint64_t size = up(text * (m->generated ? 12 : s->counts ? 10 : 6) + (1 << 20), 1 << 16);
@@ -173,8 +174,9 @@ static void find_code_area(struct spaces *s, struct space *sp, struct module *m)
 	if (sp->i386)
 		m->code = RT32_CODE_VAULT + (sp->next - sp->base);
 	else /* most of a large library is never executed: less will do */
-		while (!(m->code = choose_place(sp, &s->maps, m->lo, m->hi, size,
-						m->text ? m->ino + m->file_off : 0)) &&
+		while (!(m->code = choose_place(sp, &s->maps, m->text.lo, m->text.hi, size,
+						m->text.bytes ? m->text.ino + m->text.file_off
+							      : 0)) &&
 		       size / 2 > text)
 			size = up(size / 2, 1 << 16);
 	m->code_cap = size;
@@ -186,7 +188,7 @@ static void find_shadows(const struct spaces *s, struct space *sp, struct module
 {
 	if (sp->i386)
 		return;
-	m->shadow_len = up((m->hi - m->lo) * 4, PAGE);
+	m->shadow_len = up((m->text.hi - m->text.lo) * 4, PAGE);
 	m->shadow_off = sp->next;
 	sp->next += up(m->shadow_len, 1 << 16);
 	if (s->counts && shadow_taken(sp, m, shadow_at(m)))
@@ -216,15 +218,15 @@ struct module *module_new(struct spaces *s, struct space_user *p, const struct r
 	pm_grow(sp->module, sp->nmodule, sp->cap_module);
 	m = &sp->module[sp->nmodule++];
 	*m = (struct module){
-		.lo = lo,
-		.hi = hi,
+		.text.lo = lo,
+		.text.hi = hi,
 		.shadowed = !sp->i386,
 		.file = -1,
 		.users = pm_alloc(sizeof *m->users),
-		.path = pm_arena_strdup(&s->mem, at && at->path[0] ? at->path : "[anon]"),
-		.dev = at ? at->dev : 0,
-		.ino = at ? at->ino : 0,
-		.file_off = at ? at->off + (lo - at->lo) : 0,
+		.text.path = pm_arena_strdup(&s->mem, at && at->path[0] ? at->path : "[anon]"),
+		.text.dev = at ? at->dev : 0,
+		.text.ino = at ? at->ino : 0,
+		.text.file_off = at ? at->off + (lo - at->lo) : 0,
 		.absolute = hi < RT_SHADOW && !sp->i386,
 	};
 	*m->users = 1;
@@ -246,7 +248,7 @@ struct module *module_new(struct spaces *s, struct space_user *p, const struct r
 	for (size_t i = 0; i < sp->nrange && m->shadowed; i++)
 		shadow_contest(s, sp, m, sp->range[i].lo, sp->range[i].hi);
 	/* another thread could find its next descriptor taken */
-	if (m->text)
+	if (m->text.bytes)
 		store_load(s, sp, (uint32_t)(m - sp->module), fd, &head, p->nthread == 1);
 	place(s, p, (uint32_t)(m - sp->module), false, mail);
 	if (fd >= 0)

@@ -121,7 +121,7 @@ void place(const struct spaces *s, struct space_user *p, uint32_t mi, bool over,
 					 ? shadow_pieces(m, piece)
 					 : 0;
 	     i < n; i++)
-		mail_cmd(mail, CMD_PLACE, m->shadow_off + 4 * (piece[i].lo - m->lo),
+		mail_cmd(mail, CMD_PLACE, m->shadow_off + 4 * (piece[i].lo - m->text.lo),
 			 4 * (piece[i].hi - piece[i].lo), shadow_entry_at(piece[i].lo),
 			 1 | RT_OVER);
 	if (fresh & OWN_SHADOW && m->counting_copies && !m->dead)

@@ -38,14 +38,14 @@ void space_shadow(struct spaces *s, struct space *sp, struct module *m, uint64_t
 	if (sp->i386)
 		e = shadow32(s, sp, pc);
 	else if (m->shadowed && !in_hole(m, pc))
-		e = (int32_t *)(s->code + m->shadow_off) + (pc - m->lo);
+		e = (int32_t *)(s->code + m->shadow_off) + (pc - m->text.lo);
 	if (e)
 		__atomic_store_n(e, to ? (int32_t)(int64_t)(to - pc) : 0, __ATOMIC_RELEASE);
 }
 
 void counting_shadow(struct spaces *s, const struct module *m, uint64_t pc, uint64_t to)
 {
-	int32_t *e = (int32_t *)(s->code + m->counting_off) + (pc - m->lo);
+	int32_t *e = (int32_t *)(s->code + m->counting_off) + (pc - m->text.lo);
 
 	__atomic_store_n(e, to ? (int32_t)(int64_t)(to - pc) : 0, __ATOMIC_RELEASE);
 }
@@ -59,7 +59,7 @@ void counting_shadow(struct spaces *s, const struct module *m, uint64_t pc, uint
  * the rest is shadowed, and what it is like, too. */
 static void clear_hole(const struct spaces *s, const struct module *m, const struct hole *h)
 {
-	const uint64_t at = m->shadow_off + 4 * (h->lo - m->lo), n = 4 * (h->hi - h->lo);
+	const uint64_t at = m->shadow_off + 4 * (h->lo - m->text.lo), n = 4 * (h->hi - h->lo);
 
 	clear_data(s, at, at + n);
 }
@@ -105,20 +105,21 @@ static void hole_add(struct spaces *s, struct space *sp, struct module *m, uint6
 /* [@lo, @hi) may be executed: what of @m is alike? */
 void shadow_contest(struct spaces *s, struct space *sp, struct module *m, uint64_t lo, uint64_t hi)
 {
-	const uint64_t size = m->hi - m->lo;
-	/* from m->lo to the first address that is like @lo */
-	const uint64_t off = (uint32_t)(lo - m->lo), len = hi - lo;
+	const uint64_t size = m->text.hi - m->text.lo;
+	/* from m->text.lo to the first address that is like @lo */
+	const uint64_t off = (uint32_t)(lo - m->text.lo), len = hi - lo;
 
 	if (len > 1ull << 32) {		/* all of @m is like something in there */
-		hole_add(s, sp, m, m->lo, m->hi);
+		hole_add(s, sp, m, m->text.lo, m->text.hi);
 		return;
 	}
-	if (off < size && m->lo + off != lo)
-		hole_add(s, sp, m, m->lo + off, m->lo + (off + len < size ? off + len : size));
-	if (off + len > 1ull << 32 && m->lo + off - (1ull << 32) != lo) {
+	if (off < size && m->text.lo + off != lo)
+		hole_add(s, sp, m, m->text.lo + off,
+			 m->text.lo + (off + len < size ? off + len : size));
+	if (off + len > 1ull << 32 && m->text.lo + off - (1ull << 32) != lo) {
 		const uint64_t end = off + len - (1ull << 32);
 
-		hole_add(s, sp, m, m->lo, m->lo + (end < size ? end : size));
+		hole_add(s, sp, m, m->text.lo, m->text.lo + (end < size ? end : size));
 	}
 }
 
@@ -132,12 +133,12 @@ void space_contest(struct spaces *s, struct space *sp, uint64_t lo, uint64_t hi)
 /* The parts of @m whose shadow is mapped, each in one piece. */
 unsigned shadow_pieces(const struct module *m, struct piece piece[MAX_PIECES])
 {
-	const uint64_t wraps = (m->lo | UINT32_MAX) + 1;
-	uint64_t lo = m->lo;
+	const uint64_t wraps = (m->text.lo | UINT32_MAX) + 1;
+	uint64_t lo = m->text.lo;
 	unsigned n = 0;
 
 	for (uint32_t i = 0; i <= m->nhole; i++) {
-		const uint64_t hi = i < m->nhole ? m->hole[i].lo : m->hi;
+		const uint64_t hi = i < m->nhole ? m->hole[i].lo : m->text.hi;
 
 		if (lo < wraps && wraps < hi) {
 			piece[n++] = (struct piece){ lo, wraps };
@@ -165,12 +166,12 @@ uint64_t shadow_entry_at(uint64_t pc)
 
 uint64_t shadow_at(const struct module *m)
 {
-	return shadow_entry_at(m->lo);
+	return shadow_entry_at(m->text.lo);
 }
 
 uint64_t counting_shadow_at(const struct module *m)
 {
-	return RT_SHADOW + 4 * (uint64_t)(uint32_t)(m->lo + RT_COUNTING_SHIFT);
+	return RT_SHADOW + 4 * (uint64_t)(uint32_t)(m->text.lo + RT_COUNTING_SHIFT);
 }
 
 /* Is there something of others where the shadow at @at of @m is to be? */
@@ -196,10 +197,10 @@ bool shadow_taken(const struct space *sp, const struct module *m, uint64_t at)
 void fill_counting_shadow(struct spaces *s, struct space *sp, const struct module *m, uint64_t pc)
 {
 	const int32_t *shadow = (const int32_t *)(s->code + m->shadow_off);
-	const uint64_t from = (pc - m->lo) / FILLED * FILLED;
+	const uint64_t from = (pc - m->text.lo) / FILLED * FILLED;
 
-	for (uint64_t k = from; k < from + FILLED && k < m->hi - m->lo; k++) {
-		const struct blk *b = shadow[k] ? block_find(sp, m->lo + k) : NULL,
+	for (uint64_t k = from; k < from + FILLED && k < m->text.hi - m->text.lo; k++) {
+		const struct blk *b = shadow[k] ? block_find(sp, m->text.lo + k) : NULL,
 				 *t = b ? counting_copy_of(sp, b) : NULL;
 
 		if (t && t->indirect != XL_NONE)
@@ -213,12 +214,12 @@ void fill_counting_shadow(struct spaces *s, struct space *sp, const struct modul
  * are filled when the first indirect transfer there faults. */
 static uint32_t page_of(const struct module *m, uint64_t pc)
 {
-	return (uint32_t)((pc - m->lo) / SHADOW_TEXT);
+	return (uint32_t)((pc - m->text.lo) / SHADOW_TEXT);
 }
 
 static uint32_t shadow_pages(const struct module *m)
 {
-	return (uint32_t)((m->hi - m->lo + SHADOW_TEXT - 1) / SHADOW_TEXT);
+	return (uint32_t)((m->text.hi - m->text.lo + SHADOW_TEXT - 1) / SHADOW_TEXT);
 }
 
 static bool has_page(const uint8_t *set, uint32_t page)
@@ -233,7 +234,7 @@ static void add_page(uint8_t *set, uint32_t page)
 
 void shadow_note_used(struct module *m, uint64_t pc)
 {
-	if (m->used && m->lo <= pc && pc < m->hi)
+	if (m->used && m->text.lo <= pc && pc < m->text.hi)
 		add_page(m->used, page_of(m, pc));
 }
 
@@ -252,7 +253,7 @@ void shadow_fill(struct spaces *s, struct space *sp, struct module *m)
 
 	if (sp->i386 || !m->shadowed || m->nhole) {
 		for (uint32_t i = 0; i < n; i++)
-			space_shadow(s, sp, m, m->lo + e[i].pc, m->code + e[i].code);
+			space_shadow(s, sp, m, m->text.lo + e[i].pc, m->code + e[i].code);
 		return;
 	}
 	m->entry_from = pm_alloc((npages + 1ull) * sizeof *m->entry_from);
@@ -263,7 +264,7 @@ void shadow_fill(struct spaces *s, struct space *sp, struct module *m)
 		while (indexed <= npages && indexed <= page)
 			m->entry_from[indexed++] = i;
 		if (i < n && has_page(m->used, page))
-			space_shadow(s, sp, m, m->lo + e[i].pc, m->code + e[i].code);
+			space_shadow(s, sp, m, m->text.lo + e[i].pc, m->code + e[i].code);
 	}
 }
 
@@ -275,7 +276,7 @@ void shadow_need(struct spaces *s, struct space *sp, struct module *m, uint64_t 
 		return;
 	add_page(m->filled, page);
 	for (uint32_t i = m->entry_from[page]; i < m->entry_from[page + 1]; i++)
-		space_shadow(s, sp, m, m->lo + m->entries[i].pc, m->code + m->entries[i].code);
+		space_shadow(s, sp, m, m->text.lo + m->entries[i].pc, m->code + m->entries[i].code);
 }
 
 void thaw_shadow(struct spaces *s, struct space *sp, struct module *m)

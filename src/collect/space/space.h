@@ -73,9 +73,25 @@ struct link {
 	bool done, counting, stale;	/* xl_link.stale */
 };
 
+/* An executable mapping, and the file that it is from. Written when the module is made, and by
+ * nobody after that. */
+struct mapped_text {
+	uint64_t lo, hi;		/* addresses in the process, page aligned */
+	uint64_t file_off;		/* of lo in the file, bytes */
+	uint64_t bias;			/* lo minus what the file says that it is */
+	const char *path;		/* in spaces->mem */
+	dev_t dev;
+	ino_t ino;			/* 0: no file */
+	struct stat st;			/* of the file, when it was opened */
+	const uint8_t *bytes;		/* the file's for [lo, hi), NULL: read the process */
+	size_t len;			/* so many of them: the file may end before hi */
+	uint32_t shared;		/* 1 + the spaces->text that it is; 0: a mapping of its own,
+					 * unmapped with the last of module.users */
+};
+
 #define MAX_HOLES 4
 struct module {
-	uint64_t lo, hi;		/* executable mapping, page aligned */
+	struct mapped_text text;
 	uint64_t code;			/* address of its code cache in the process */
 	uint64_t code_off;		/* ... in the code file */
 	uint64_t code_len, code_cap,
@@ -84,15 +100,7 @@ struct module {
 	uint64_t shadow_off, shadow_len;	/* piece of the code file that shadows [lo, hi) */
 	uint64_t counting_off; /* ... for counting copies (translate.h), which its blocks have if
 				  `counting_copies` */
-	uint64_t file_off, bias;
-	const char *path;		/* in spaces->mem */
-	dev_t dev;
-	ino_t ino;
-	struct stat st;
 	char key[128];			/* name of its cache file; "": not to be cached */
-	const uint8_t *text;		/* the file's bytes for [lo, hi), NULL: read the process */
-	size_t text_len;
-	uint32_t shared;		/* 1 + the spaces->text that it is; 0: its own mapping */
 	bool generated;			/* may change under us */
 	bool check;			/* ... without a page fault telling */
 	bool dead, absolute, counting_copies;
@@ -173,7 +181,7 @@ static inline uint32_t target_entry(uint64_t off, uint32_t no)
 #define SHADOW_TEXT (4096u / 4)		/* bytes of text that a page of it stands for */
 static inline size_t shadow_bits(const struct module *m)
 {
-	return (size_t)(m->hi - m->lo + 8 * SHADOW_TEXT - 1) / (8 * SHADOW_TEXT);
+	return (size_t)(m->text.hi - m->text.lo + 8 * SHADOW_TEXT - 1) / (8 * SHADOW_TEXT);
 }
 
 static inline const struct xl_map *module_map(const struct module *m, uint32_t i)
@@ -341,12 +349,12 @@ static inline const uint8_t *block_bytes(const struct space *sp, uint32_t i)
 {
 	const struct blk *b = &sp->block[i];
 	const struct module *m = &sp->module[b->module];
-	const uint64_t *copy = m->text ? NULL : pm_map_get(&sp->bytes, i);
+	const uint64_t *copy = m->text.bytes ? NULL : pm_map_get(&sp->bytes, i);
 
 	/* not where the block comes from a file that has been cut short since */
-	if (m->text && b->pc - m->lo >= m->text_len)
+	if (m->text.bytes && b->pc - m->text.lo >= m->text.len)
 		return NULL;
-	return m->text ? m->text + (b->pc - m->lo)
+	return m->text.bytes ? m->text.bytes + (b->pc - m->text.lo)
 	       : copy  ? (const uint8_t *)(uintptr_t)*copy
 		       : NULL;
 }

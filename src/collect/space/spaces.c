@@ -160,9 +160,10 @@ void spaces_unmap(struct spaces *s, const void *p, size_t n, size_t used)
 static void module_release(struct spaces *s, struct module *m)
 {
 	if (!--*m->users) {
-		if (m->text && !m->shared &&
+		if (m->text.bytes && !m->text.shared &&
 		    !s->records) /* blocks of the trace are read in there */
-			spaces_unmap(s, m->text, m->hi - m->lo, m->hi - m->lo);
+			spaces_unmap(s, m->text.bytes, m->text.hi - m->text.lo,
+				     m->text.hi - m->text.lo);
 		if (m->cache)
 			spaces_unmap(s, m->cache, m->cache_size, m->cache_size);
 		free(m->users);

@@ -61,11 +61,11 @@ static const uint8_t *read_code(void *ctx, uint64_t addr, size_t *avail)
 {
 	struct reading *r = ctx;
 
-	if (r->m->text && addr - r->m->lo < r->m->text_len) {
-		*avail = r->m->text_len - (size_t)(addr - r->m->lo);
-		return r->m->text + (addr - r->m->lo);
+	if (r->m->text.bytes && addr - r->m->text.lo < r->m->text.len) {
+		*avail = r->m->text.len - (size_t)(addr - r->m->text.lo);
+		return r->m->text.bytes + (addr - r->m->text.lo);
 	}
-	return read_process(r, addr, r->m->hi, avail);
+	return read_process(r, addr, r->m->text.hi, avail);
 }
 
 static const uint8_t *read_data(void *ctx, uint64_t addr, size_t *avail)
@@ -174,7 +174,7 @@ static void add_block(struct spaces *s, struct space_user *p, uint32_t mi, const
 		.flags = x->flags | (x->flow.in == XL_OPEN ? 0 : BLK_CLOSED),
 		.module = (uint16_t)mi, .record = (uint16_t)x->record,
 	};
-	if (!sp->module[mi].text)
+	if (!sp->module[mi].text.bytes)
 		keep_bytes(s, p, &sp->module[mi], (uint32_t)sp->nblock);
 	sp->nblock++;
 }
@@ -298,9 +298,9 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 		.max_insns = once ? 1 : 0,
 		.max_blocks = once ? 1 : 0,
 		.read = read_code,
-		.data = m->text && !once ? read_data : NULL,
+		.data = m->text.bytes && !once ? read_data : NULL,
 		.known = known_block,
-		.likely = m->text && !once && !sp->i386 ? likely_target : NULL,
+		.likely = m->text.bytes && !once && !sp->i386 ? likely_target : NULL,
 		.ctx = &r,
 	};
 	uint32_t first;
@@ -353,7 +353,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 static bool targets_from_store(struct spaces *s, struct space_user *p, uint32_t mi, bool *other)
 {
 	struct space *sp = p->space;
-	const uint64_t lo = sp->module[mi].lo;
+	const uint64_t lo = sp->module[mi].text.lo;
 
 	*other = false;
 	for (size_t i = 0; i < s->unit.nreloc; i++) {
@@ -382,7 +382,7 @@ static bool targets_from_store(struct spaces *s, struct space_user *p, uint32_t 
 static bool move_unit(struct spaces *s, struct space *sp, struct module *m, int64_t distance)
 {
 	const uint64_t place = m->code + m->code_len;
-	const uint32_t by = (uint32_t)(int64_t)(place - m->lo - (uint64_t)distance);
+	const uint32_t by = (uint32_t)(int64_t)(place - m->text.lo - (uint64_t)distance);
 	struct xl_unit *u = &s->unit;
 
 	for (size_t i = 0; i < u->nreloc; i++) {
@@ -394,7 +394,8 @@ static bool move_unit(struct spaces *s, struct space *sp, struct module *m, int6
 			memcpy(&v, field, sizeof v);
 			v -= by;
 		} else if (r->kind == XL_REL_CODE32) {
-			const struct blk *b = block_find(sp, m->lo + (r->addend & ~XL_COUNTING));
+			const struct blk *b =
+				block_find(sp, m->text.lo + (r->addend & ~XL_COUNTING));
 			const uint64_t to = r->addend & XL_COUNTING ? counting_entry(sp, b)
 								    : outside_entry(sp, b);
 			const int64_t d = (int64_t)(to - (place + r->at + 4));
@@ -416,7 +417,7 @@ static uint32_t unit_from_store(struct spaces *s, struct space_user *p, uint32_t
 {
 	struct space *sp = p->space;
 	struct module *m = &sp->module[mi];
-	const uint32_t off = (uint32_t)(pc - m->lo);
+	const uint32_t off = (uint32_t)(pc - m->text.lo);
 	const struct blk *b;
 	int64_t distance;
 	uint32_t first;
@@ -436,7 +437,7 @@ static uint32_t unit_from_store(struct spaces *s, struct space_user *p, uint32_t
 	if (!good || s->unit.ncode + LINE > m->code_cap - m->code_len)
 		return XL_NONE;
 	/* it moves by whole lines only; what is left out belongs to nobody */
-	m->code_len += (uint64_t)(distance - (int64_t)(m->code + m->code_len - m->lo)) % LINE;
+	m->code_len += (uint64_t)(distance - (int64_t)(m->code + m->code_len - m->text.lo)) % LINE;
 	if (!move_unit(s, sp, m, distance) || (sp->abi_flags && breaks_abi(sp, &s->unit)))
 		return XL_NONE;
 	first = unit_add(s, p, mi, &s->unit, false);
@@ -454,8 +455,8 @@ void space_units_from_store(struct spaces *s, struct space *sp, uint32_t mi)
 	for (size_t i = 0; s->store->next_unit(&sp->module[mi], &i, &pc); ) {
 		const struct module *m = &sp->module[mi];
 
-		if (!block_find(sp, m->lo + pc) && m->code_cap - m->code_len > m->code_cap / 2)
-			unit_from_store(s, &nobody, mi, m->lo + pc);
+		if (!block_find(sp, m->text.lo + pc) && m->code_cap - m->code_len > m->code_cap / 2)
+			unit_from_store(s, &nobody, mi, m->text.lo + pc);
 	}
 }
 
@@ -465,7 +466,7 @@ static bool is_waiting(struct space *sp, uint32_t mi, size_t i)
 	const struct module *m = &sp->module[mi];
 	const struct link *l = &sp->link[i];
 
-	return !l->done && l->module == mi && m->lo <= l->target && l->target < m->hi &&
+	return !l->done && l->module == mi && m->text.lo <= l->target && l->target < m->text.hi &&
 	       !block_find(sp, l->target) && m->code_cap - m->code_len > m->code_cap / 2;
 }
 
@@ -481,7 +482,7 @@ void translate_ahead(struct spaces *s, struct space_user *p, uint32_t mi, size_t
 			unit_from_store(s, p, mi, sp->link[i].target);
 	for (size_t i = from; i < to; i++)
 		if (is_waiting(sp, mi, i))
-			translate(s, p, mi, sp->link[i].target, sp->module[mi].lo,
-				  sp->module[mi].hi, false, false);
+			translate(s, p, mi, sp->link[i].target, sp->module[mi].text.lo,
+				  sp->module[mi].text.hi, false, false);
 	sp->abi_broken = false;			/* which may never be executed */
 }
