@@ -80,8 +80,8 @@ static struct space *fuzz_space(int64_t distance)
 	m = &sp->module[sp->nmodule++];
 	*m = (struct module){ .text.lo = LO,
 			      .text.hi = LO + TEXT,
-			      .code = LO + (uint64_t)distance,
-			      .code_cap = 1 << 20,
+			      .code.at = LO + (uint64_t)distance,
+			      .code.cap = 1 << 20,
 			      .text.bytes = text,
 			      .text.len = TEXT,
 			      .text.shared = 1,
@@ -91,8 +91,8 @@ static struct space *fuzz_space(int64_t distance)
 			      .file = -1 };
 	m->users = pm_alloc(sizeof *m->users);
 	*m->users = 1;
-	m->code_off = sp->next;
-	m->shadow_off = m->code_off + m->code_cap;
+	m->code.off = sp->next;
+	m->shadow_off = m->code.off + m->code.cap;
 	sp->next = m->shadow_off + (1 << 16);
 	return sp;
 }
@@ -124,7 +124,7 @@ static void fuzz_look(struct space *sp)
 		    m->text.lo + m->text.len - sp->block[i].pc < sp->block[i].size)
 			abort();
 	}
-	for (uint64_t at = m->code; at < m->code + m->code_len; at += 7) {
+	for (uint64_t at = m->code.at; at < m->code.at + m->code.len; at += 7) {
 		const struct xl_map *map = NULL;
 		uint32_t block;
 

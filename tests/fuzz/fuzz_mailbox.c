@@ -196,8 +196,10 @@ static uint64_t argument(const uint8_t *d, unsigned i)
 	switch (kind % 12) {
 	case 0: return 0;
 	case 1: return place[kind / 12 % 2] + raw % TEXT;
-	case 2: return sp && sp->nmodule ? sp->module[raw % sp->nmodule].code + (raw >> 16) % 8192
-					 : raw;
+	case 2:
+		return sp && sp->nmodule
+			       ? sp->module[raw % sp->nmodule].code.at + (raw >> 16) % 8192
+			       : raw;
 	case 3: return raw % 8192;
 	case 4: return raw << 16;
 	case 5: return 1;

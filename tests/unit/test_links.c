@@ -17,7 +17,7 @@ static uint8_t bytes[4096] __attribute__((aligned(64)));
 /* A link at SITE is patched to lead to @to: is it done, and what is in the code then? */
 static bool patch(bool i386, uint32_t code_cap, uint64_t to, int32_t *disp)
 {
-	struct module m = { .code = CODE, .code_cap = code_cap };
+	struct module m = { .code.at = CODE, .code.cap = code_cap };
 	struct spaces s = { .code = bytes };
 	struct space sp = { .module = &m, .nmodule = 1, .i386 = i386 };
 	struct link l = { .site = SITE };

@@ -40,8 +40,8 @@ static bool good_place(const struct space *sp, const struct maps *m, uint64_t lo
 		if (at < m->v[i].hi && m->v[i].lo < at + size)
 			return false;
 	for (size_t i = 0; i < sp->nmodule; i++)
-		if (at < sp->module[i].code + sp->module[i].code_cap &&
-		    sp->module[i].code < at + size)
+		if (at < sp->module[i].code.at + sp->module[i].code.cap &&
+		    sp->module[i].code.at < at + size)
 			return false;
 	return true;
 }
@@ -73,7 +73,7 @@ static void free_and_in_reach(void **state)
 			if (!at)
 				continue;
 			assert_true(good_place(&sp, &maps, lo, hi, at, 16 * MIB));
-			module[sp.nmodule++] = (struct module){ .code = at, .code_cap = 16 * MIB };
+			module[sp.nmodule++] = (struct module){.code.at = at, .code.cap = 16 * MIB};
 		}
 		at = choose_place(&sp, &maps, lo, hi, size, any(2));
 		if (!at)

@@ -399,7 +399,7 @@ void journal_note(struct spaces *s, struct journal *a, const struct module *m,
 {
 	struct journal_record r = {
 		.lo = m->text.lo,
-		.distance = (int64_t)(m->code + m->code_len - m->text.lo),
+		.distance = (int64_t)(m->code.at + m->code.len - m->text.lo),
 		.pc = (uint32_t)(u->block[0].pc - m->text.lo),
 		.ncode = (uint32_t)u->ncode,
 		.nblock = (uint32_t)u->nblock,

@@ -51,8 +51,8 @@ void journal_sum(struct journal_record *r, const void *behind);
  * m->used. */
 struct journal *journal_open(struct spaces *s, const struct module *m,
 			     const struct journal_head *head, uint64_t most);
-/* for (size_t i = 0; journal_next(a, &i, &pc); ): the entries, from m->text.lo, of all units that can
- * be read */
+/* for (size_t i = 0; journal_next(a, &i, &pc); ): the entries, from m->text.lo, of all units that
+ * can be read */
 bool journal_next(const struct journal *a, size_t *i, uint32_t *pc);
 /* The unit whose entry is @pc, from m->text.lo, as xl_translate() made it, but when @m's next code
  * and its text were *@distance from each other. False: there is none. */

@@ -76,8 +76,8 @@ static void relocate_code(const struct spaces *s, const struct space *sp, const 
 {
 	const uint32_t counters = s->records ? trace0 :
 					       xl_counter_size(sp->i386) * (block0 - f->block0);
-	const uint64_t moved = (uint64_t)f->distance - (m->code - m->text.lo);
-	uint8_t *code = s->code + m->code_off;
+	const uint64_t moved = (uint64_t)f->distance - (m->code.at - m->text.lo);
+	uint8_t *code = s->code + m->code.off;
 
 	if (counters)
 		cache_add32(code, AT(f, rel_counter), f->nrel_counter, counters);
@@ -86,7 +86,7 @@ static void relocate_code(const struct spaces *s, const struct space *sp, const 
 	if (sp->i386) {
 		cache_add32(code, AT(f, rel_pc), f->nrel_pc, (uint32_t)(m->text.lo - f->lo));
 		cache_add32(code, AT(f, rel_place), f->nrel_place,
-			    (uint32_t)(m->code - (uint64_t)f->distance));
+			    (uint32_t)(m->code.at - (uint64_t)f->distance));
 	} else if (moved) {
 		cache_add32(code, AT(f, rel_pc), f->nrel_pc, (uint32_t)moved);
 	}
@@ -174,14 +174,14 @@ static void load(struct spaces *s, struct space *sp, uint32_t mi, const struct c
 	find_sections(m, f);
 	/* nothing below writes to what is frozen */
 	freeze = freeze && !s->records && !sp->i386 && !(f->code % 4096) && block0 == f->block0 &&
-		 link0 == f->link0 && (int64_t)(m->code - m->text.lo) == f->distance &&
+		 link0 == f->link0 && (int64_t)(m->code.at - m->text.lo) == f->distance &&
 		 s->nfrozen < MAX_FROZEN;
 	m->frozen = freeze ? f->ncode & ~4095u : 0;
 	m->frozen_shadow = freeze && m->shadowed && f->shadow && space_whole_shadow(m);
 	code_put(s, m, m->frozen, f->ncode);
 	if (!freeze)
 		relocate_code(s, sp, m, f, block0, link0, trace0);
-	m->code_len = f->ncode;
+	m->code.len = f->ncode;
 	space_blocks(sp, block0 + (size_t)f->nblock);
 	load_blocks(sp, mi, f, block0, fd);
 	for (uint32_t i = 0; i < f->noutside; i++)
@@ -198,7 +198,7 @@ static void load(struct spaces *s, struct space *sp, uint32_t mi, const struct c
 
 static bool fits(const struct cache_file *f, const struct module *m)
 {
-	return f->ncode <= m->code_cap / 2 && f->nused == shadow_bits(m) &&
+	return f->ncode <= m->code.cap / 2 && f->nused == shadow_bits(m) &&
 	       (!f->shadow || (!(f->shadow % 4096) && f->size - f->shadow == shadow_size(m)));
 }
 

@@ -283,11 +283,11 @@ static void write_module(struct saving *v)
 	stubs = save_new_stubs(v);
 	for (unsigned k = 0; k < SETS; k++)
 		save_sort(v->sets[k].p, v->sets[k].n / sizeof(struct set), sizeof(struct set) / 4);
-	f->rel_pc = save_places(v, was->rel_pc, was->nrel_pc, &m->rel_pc, &f->nrel_pc);
+	f->rel_pc = save_places(v, was->rel_pc, was->nrel_pc, &m->code.rel_pc, &f->nrel_pc);
 	f->rel_counter = save_places(v, was->rel_counter, was->nrel_counter, &counters,
 				     &f->nrel_counter);
 	f->rel_link = save_places(v, was->rel_link, was->nrel_link, &stubs, &f->nrel_link);
-	f->rel_place = save_places(v, was->rel_place, was->nrel_place, &m->rel_place,
+	f->rel_place = save_places(v, was->rel_place, was->nrel_place, &m->code.rel_place,
 				   &f->nrel_place);
 	pm_buf_release(&counters);
 	pm_buf_release(&stubs);
@@ -340,8 +340,8 @@ static void save_module(struct spaces *s, struct space *sp, uint32_t mi, struct 
 		.file_off = m->text.file_off,
 		.lo = place_of(s, sp, m),
 		.text_hash = m->cache ? m->cache->text_hash : pm_mix(m->text.bytes, m->text.len, 0),
-		.distance = (int64_t)(sp->i386 ? m->code : m->code - m->text.lo),
-		.ncode = (uint32_t)m->code_len,
+		.distance = (int64_t)(sp->i386 ? m->code.at : m->code.at - m->text.lo),
+		.ncode = (uint32_t)m->code.len,
 		.block0 = s->records ? 0 : f->block0,
 		.link0 = f->link0,
 		.nused = shadow_bits(m),
@@ -413,7 +413,7 @@ static unsigned late_pages(const struct module *m)
 static bool worth_saving(const struct module *m, unsigned late)
 {
 	const uint64_t cost = m->journal ? (m->taken + m->ntaken * UNIT_COST) / TAKING_SHARE :
-					   m->code_len - m->saved_code +
+					   m->code.len - m->saved_code +
 						   (m->nunit - m->saved_units) * UNIT_COST +
 						   (uint64_t)late * LATE_COST;
 	struct cache_file now;
@@ -421,7 +421,7 @@ static bool worth_saving(const struct module *m, unsigned late)
 	bool worth;
 	int fd;
 
-	if (m->code_len < SMALL_FILE)
+	if (m->code.len < SMALL_FILE)
 		return true;
 	if (!cost)
 		return false;
@@ -506,7 +506,7 @@ void cache_save(struct spaces *s, struct space *sp, bool anything)
 				save_module(s, sp, i, &f);
 			}
 			m->saved_units = m->nunit;
-			m->saved_code = m->code_len;
+			m->saved_code = m->code.len;
 			memcpy(m->saved_used, m->used, shadow_bits(m));
 		}
 		/* ... and stay what they are when the one in front grows */

@@ -17,7 +17,7 @@ static bool is_resolved(const struct saving *v, uint32_t i, uint32_t *rel)
 	}
 	if (!shortcut || !*shortcut)
 		return false;
-	*rel = (uint32_t)(*shortcut - (v->m->code + l->site + 4));
+	*rel = (uint32_t)(*shortcut - (v->m->code.at + l->site + 4));
 	return true;
 }
 
@@ -75,10 +75,10 @@ uint64_t save_places(struct saving *v, uint64_t old, uint32_t nold, struct pm_bu
 
 struct pm_buf save_new_stubs(struct saving *v)
 {
-	const uint32_t *at = (const uint32_t *)v->m->rel_link.p;
+	const uint32_t *at = (const uint32_t *)v->m->code.rel_link.p;
 	struct pm_buf kept = { 0 };
 
-	for (size_t i = 0; i < v->m->rel_link.n / 4; i++) {
+	for (size_t i = 0; i < v->m->code.rel_link.n / 4; i++) {
 		const uint32_t link = save_field(v, at[i]),
 			       no = link < v->sp->nlink ? v->link0[link] : XL_NONE;
 
@@ -177,7 +177,7 @@ void save_code(struct saving *v)
 
 		if (old)
 			save_read_old(v, was->code + lo, win, old);
-		memcpy(win + old, v->s->code + v->m->code_off + lo + old, hi - lo - old);
+		memcpy(win + old, v->s->code + v->m->code.off + lo + old, hi - lo - old);
 		for (unsigned k = 0; k < nc; k++)
 			change(&c[k], win, lo, hi, end);
 		out_put(&v->out, win + (a - lo), n);

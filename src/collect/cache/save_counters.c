@@ -91,11 +91,11 @@ uint32_t *save_counters_now(const struct saving *v)
 struct pm_buf save_new_counters(struct saving *v)
 {
 	const uint32_t each = xl_counter_size(v->sp->i386),
-		       *at = (const uint32_t *)v->m->rel_counter.p;
+		       *at = (const uint32_t *)v->m->code.rel_counter.p;
 	const struct module *last = NULL;
 	struct pm_buf kept = { 0 };
 
-	for (size_t i = 0; i < v->m->rel_counter.n / 4; i++) {
+	for (size_t i = 0; i < v->m->code.rel_counter.n / 4; i++) {
 		const uint32_t was = save_field(v, at[i]);
 		const uint32_t block =
 			v->s->records ? save_traced_block(v->sp, v->m, RT_RECORD_NUMBER(was)) :

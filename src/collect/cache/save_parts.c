@@ -98,7 +98,7 @@ uint32_t save_field(const struct saving *v, uint32_t at)
 {
 	uint32_t value;
 
-	memcpy(&value, v->s->code + v->m->code_off + at, 4);
+	memcpy(&value, v->s->code + v->m->code.off + at, 4);
 	return value;
 }
 

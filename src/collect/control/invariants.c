@@ -67,7 +67,7 @@ static void check_space(const struct session *s, const struct space *sp)
 	for (size_t i = 0; i < sp->nmodule; i++) {
 		const struct module *m = &sp->module[i];
 
-		assert(m->code_len <= m->code_cap && m->text.lo < m->text.hi);
+		assert(m->code.len <= m->code.cap && m->text.lo < m->text.hi);
 		for (size_t k = 0; k < i && !m->dead; k++)
 			assert(sp->module[k].dead || sp->module[k].text.hi <= m->text.lo ||
 			       m->text.hi <= sp->module[k].text.lo);	/* (6) of space/space.h */

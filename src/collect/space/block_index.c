@@ -156,7 +156,7 @@ uint64_t counting_entry(const struct space *sp, const struct blk *b)
 {
 	const struct blk *t = counting_copy_of(sp, b);
 
-	return t ? sp->module[t->module].code + t->code : 0;
+	return t ? sp->module[t->module].code.at + t->code : 0;
 }
 
 bool space_guests(const struct blk *b)
@@ -169,10 +169,10 @@ bool space_state(const struct space *sp, uint64_t code, uint32_t *block, const s
 	for (size_t i = sp->nmodule; i-- > 0; ) {
 		const struct module *m = &sp->module[i];
 		size_t a = 0, z = m->nunit;
-		uint32_t off = (uint32_t)(code - m->code);
+		uint32_t off = (uint32_t)(code - m->code.at);
 		const struct unit *u;
 
-		if (code < m->code || code >= m->code + m->code_len)
+		if (code < m->code.at || code >= m->code.at + m->code.len)
 			continue;
 		while (a < z) { /* the last unit that begins at or before the place */
 			size_t mid = (a + z) / 2;

@@ -17,7 +17,7 @@ static uint64_t entry_of(struct spaces *s, struct space_user *p, struct blk *b, 
 	if (indirect && b->indirect != XL_NONE)
 		shadow_need(s, sp, m, b->pc);
 	if (indirect && make_indirect(s, sp, b, to))
-		space_shadow(s, sp, m, b->pc, m->code + b->indirect);
+		space_shadow(s, sp, m, b->pc, m->code.at + b->indirect);
 	if (!s->hooks->only_counts(s))
 		return to;
 	counting = counting_entry(sp, b);
@@ -39,7 +39,7 @@ uint64_t space_counting_copy(const struct space *sp, uint64_t code)
 		return 0;
 	b = &sp->block[i];
 	if (b->flags & (XL_COUNTS | BLK_IS_DEAD) || sp->flow[i].out != XL_OPEN ||
-	    code != sp->module[b->module].code + b->code)
+	    code != sp->module[b->module].code.at + b->code)
 		return 0;
 	return counting_entry(sp, b);
 }
@@ -268,7 +268,7 @@ uint64_t space_once(struct spaces *s, struct space_user *p, uint64_t pc, struct 
 	s->demand++;
 	s->ahead--;
 	m = &sp->module[sp->block[first].module];
-	return m->code + sp->block[first].code;
+	return m->code.at + sp->block[first].code;
 }
 
 uint64_t space_recheck(struct spaces *s, struct space_user *p, uint64_t pc, struct rt_mail *mail)

@@ -42,18 +42,18 @@ static void clone_module(struct module *m, const struct module *o, uint64_t shif
 	++*m->users;
 	m->file = -1;
 	m->frozen = 0;
-	m->code_off += shift;
+	m->code.off += shift;
 	m->shadow_off += shift;
 	m->counting_off += shift;
 	m->unit = copy_of(o->unit, o->nunit * sizeof *o->unit);
 	m->cap_unit = o->nunit;
-	m->map = copy_of(o->map, o->nmap * sizeof *o->map);
-	m->cap_map = o->nmap;
+	m->code.map = copy_of(o->code.map, o->code.nmap * sizeof *o->code.map);
+	m->code.cap_map = o->code.nmap;
 	m->entry_from = shadow_copy_index(o);
-	m->rel_pc = copy_of_buf(&o->rel_pc);
-	m->rel_counter = copy_of_buf(&o->rel_counter);
-	m->rel_link = copy_of_buf(&o->rel_link);
-	m->rel_place = copy_of_buf(&o->rel_place);
+	m->code.rel_pc = copy_of_buf(&o->code.rel_pc);
+	m->code.rel_counter = copy_of_buf(&o->code.rel_counter);
+	m->code.rel_link = copy_of_buf(&o->code.rel_link);
+	m->code.rel_place = copy_of_buf(&o->code.rel_place);
 	m->entered = copy_of_buf(&o->entered);
 	m->used = copy_of_pages(o, o->used);
 	m->filled = copy_of_pages(o, o->filled);
@@ -129,10 +129,10 @@ static struct space *space_clone(struct spaces *s, const struct space *from)
 		const struct module *o = &from->module[i];
 
 		clone_module(m, o, shift);
-		if (from->i386 || !o->code_cap)
+		if (from->i386 || !o->code.cap)
 			continue;
 		/* a dead module's, too: a thread may sleep in a system call from there */
-		code_copy(s, o, s->code + m->code_off);
+		code_copy(s, o, s->code + m->code.off);
 		if (o->dead)
 			continue;
 		copy_data(s, o->shadow_off, m->shadow_off, o->shadow_len);
@@ -152,7 +152,7 @@ bool space_move(const struct spaces *s, struct space_user *p, struct rt_mail *ma
 		if (mail->ncmd + PLACE_CMDS > RT_MAX_CMDS)
 			break;
 		p->moving.p[i] = 0;
-		if (p->space->module[i].code_cap)
+		if (p->space->module[i].code.cap)
 			place(s, p, i, true, mail);
 	}
 	if (!mail->ncmd)

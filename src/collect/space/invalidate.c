@@ -24,15 +24,15 @@ static uint32_t dead_end(struct spaces *s, struct space *sp, uint32_t mi, uint64
 		}
 		return sp->link[i].site - 1;
 	}
-	at = up(m->code_len, 32);
-	m->code_len = at + 32;
+	at = up(m->code.len, 32);
+	m->code.len = at + 32;
 	i = link_add(s, sp, mi, pc, at + 1, at + 5, counting, true);
 	*known = i + 1;
 	code = code_ptr(s, m, at);
 	put_jump(code, code + 5);		/* patched when there is a successor */
 	xl_stub(code + 5, sp->i386, i);
 	field = at + 5 + XL_STUB_LINK(sp->i386);
-	pm_buf_add(&m->rel_link, &field, sizeof field);
+	pm_buf_add(&m->code.rel_link, &field, sizeof field);
 	return at;
 }
 
@@ -67,19 +67,20 @@ void kill_block(struct spaces *s, struct space *sp, uint32_t i)
 		counting_shadow(s, m, b->pc, 0);
 	else if (b->indirect != XL_NONE)
 		space_shadow(s, sp, m, b->pc, 0);
-	if (m->dead || m->code_cap - m->code_len < DEAD_END_SIZE)
+	if (m->dead || m->code.cap - m->code.len < DEAD_END_SIZE)
 		return;
 	at = end = dead_end(s, sp, b->module, b->pc, b->flags & XL_COUNTS);
 	if (b->flags & BLK_CLOSED) {
 		/* who comes here has not entered the block, whatever the flow says */
-		at = (uint32_t)m->code_len;
+		at = (uint32_t)m->code.len;
 		code = code_ptr(s, m, at);
 		code += count_entry(s, sp, i, XL_LIVE_ALL, -1, at);
 		put_jump(code, code_ptr(s, m, end));
-		m->code_len = up((uint64_t)(code + 5 - code_ptr(s, m, 0)), 16);
+		m->code.len = up((uint64_t)(code + 5 - code_ptr(s, m, 0)), 16);
 	}
 	if (m->used) {				/* it will be saved */
-		struct pm_buf *rel[] = { &m->rel_pc, &m->rel_counter, &m->rel_link, &m->rel_place };
+		struct pm_buf *rel[] = {&m->code.rel_pc, &m->code.rel_counter, &m->code.rel_link,
+					&m->code.rel_place};
 
 		for (size_t k = 0; k < NR(rel); k++)
 			forget_fields(rel[k], b->code, JUMP_SIZE);
@@ -185,22 +186,22 @@ static void give_back(struct spaces *s, struct space_user *p, uint32_t mi, struc
 		uint64_t to;
 		int32_t d;
 
-		if (shortcut && m->code <= *shortcut && *shortcut < m->code + m->code_cap)
+		if (shortcut && m->code.at <= *shortcut && *shortcut < m->code.at + m->code.cap)
 			*shortcut = 0;
-		if (!from || !l->done || l->site == XL_NONE || from == m || !from->code_cap)
+		if (!from || !l->done || l->site == XL_NONE || from == m || !from->code.cap)
 			continue;
 		memcpy(&d, code_ptr(s, from, l->site), sizeof d);
-		to = from->code + l->site + 4 + (uint64_t)(int64_t)d;
-		if (to < m->code || to >= m->code + m->code_cap)
+		to = from->code.at + l->site + 4 + (uint64_t)(int64_t)d;
+		if (to < m->code.at || to >= m->code.at + m->code.cap)
 			continue;
 		patch32(code_ptr(s, from, l->site), l->stub - (l->site + 4)); /* which asks again */
 		l->done = false;
 	}
 	if (sp->i386)
-		m->room = m->code_cap;
+		m->code.room = m->code.cap;
 	else
-		mail_cmd(mail, CMD_UNPLACE, 0, m->code_cap, m->code, 1);
-	m->code_cap = m->code_len = 0;
+		mail_cmd(mail, CMD_UNPLACE, 0, m->code.cap, m->code.at, 1);
+	m->code.cap = m->code.len = 0;
 	m->frozen = 0;
 	if (mi < p->placed.n)
 		p->placed.p[mi] = 0;
@@ -225,7 +226,7 @@ bool retire(struct spaces *s, struct space_user *p, uint32_t mi, bool outside, s
 			return false;
 		if (i == mi)
 			kill_module(s, sp, m, mail);
-		if (m->dead && m->full && m->code_cap && outside && p->nthread == 1)
+		if (m->dead && m->full && m->code.cap && outside && p->nthread == 1)
 			give_back(s, p, i, mail);
 	}
 	return true;
@@ -287,7 +288,7 @@ bool space_make_way(struct spaces *s, struct space_user *p, uint64_t lo, uint64_
 	for (uint32_t i = 0; i < sp->nmodule; i++) {
 		struct module *m = &sp->module[i];
 
-		if (!m->code_cap || m->code >= hi || m->code + m->code_cap <= lo)
+		if (!m->code.cap || m->code.at >= hi || m->code.at + m->code.cap <= lo)
 			continue;
 		if (mail->ncmd + UNPLACE_CMDS > RT_MAX_CMDS)
 			return false;
@@ -301,7 +302,7 @@ bool space_make_way(struct spaces *s, struct space_user *p, uint64_t lo, uint64_
 bool space_no_room(struct spaces *s, struct space_user *p, uint64_t code_off, struct rt_mail *mail)
 {
 	for (uint32_t i = 0; i < p->space->nmodule; i++) {
-		if (p->space->module[i].code_off != code_off || p->space->module[i].dead)
+		if (p->space->module[i].code.off != code_off || p->space->module[i].dead)
 			continue;
 		if (i < p->placed.n)
 			p->placed.p[i] = 0;

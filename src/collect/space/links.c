@@ -8,11 +8,11 @@
 void link_patch(struct spaces *s, struct space *sp, struct link *l, uint64_t to)
 {
 	struct module *m = &sp->module[l->module];
-	int64_t d = (int64_t)(to - (m->code + l->site + 4));
+	int64_t d = (int64_t)(to - (m->code.at + l->site + 4));
 	uint64_t *shortcut =
 		l->site < m->frozen ? space_shortcut(s, sp, (size_t)(l - sp->link)) : NULL;
 
-	if (!m->code_cap)			/* given back */
+	if (!m->code.cap)			/* given back */
 		return;
 	if (shortcut) {
 		__atomic_store_n(shortcut, to, __ATOMIC_RELEASE);
@@ -105,7 +105,7 @@ size_t count_entry(struct spaces *s, struct space *sp, uint32_t i, uint32_t live
 
 	for (unsigned k = 0; k < n; k++) {
 		field[k] += at;
-		pm_buf_add(&m->rel_counter, &field[k], 4);
+		pm_buf_add(&m->code.rel_counter, &field[k], 4);
 	}
 	return len;
 }
@@ -118,29 +118,29 @@ uint64_t outside_entry(struct space *sp, const struct blk *b)
 	const uint64_t *at;
 
 	if (!(b->flags & BLK_CLOSED))
-		return m->code + b->code;
+		return m->code.at + b->code;
 	at = pm_map_get(&sp->outside, i);
-	return at ? m->code + *at - 1 : 0;
+	return at ? m->code.at + *at - 1 : 0;
 }
 
 uint64_t need_outside_entry(struct spaces *s, struct space *sp, const struct blk *b)
 {
 	struct module *m = &sp->module[b->module];
 	uint64_t to = outside_entry(sp, b);
-	uint32_t at = (uint32_t)m->code_len;
+	uint32_t at = (uint32_t)m->code.len;
 	uint8_t *p;
 
 	if (to)
 		return to;
-	if (m->code_cap - at < 64)
-		return m->code +
+	if (m->code.cap - at < 64)
+		return m->code.at +
 		       b->code; /* never: translate() leaves room, and counts all at last */
 	p = code_ptr(s, m, at);
 	p += count_entry(s, sp, (uint32_t)(b - sp->block), b->live, 1, at);
 	put_jump(p, code_ptr(s, m, b->code));
-	m->code_len = up((uint32_t)(p + 5 - code_ptr(s, m, 0)), 16);
+	m->code.len = up((uint32_t)(p + 5 - code_ptr(s, m, 0)), 16);
 	*pm_map_put(&sp->outside, (uint64_t)(b - sp->block), NULL) = at + 1;
-	return m->code + at;
+	return m->code.at + at;
 }
 
 
@@ -148,15 +148,15 @@ uint64_t need_outside_entry(struct spaces *s, struct space *sp, const struct blk
 bool make_indirect(struct spaces *s, struct space *sp, struct blk *b, uint64_t to)
 {
 	struct module *m = &sp->module[b->module];
-	const uint32_t at = (uint32_t)m->code_len, i = (uint32_t)(b - sp->block);
+	const uint32_t at = (uint32_t)m->code.len, i = (uint32_t)(b - sp->block);
 
-	if (b->indirect != XL_NONE || m->code_cap - m->code_len <= 64)
+	if (b->indirect != XL_NONE || m->code.cap - m->code.len <= 64)
 		return false;
 	if (i - m->first_cached < m->ncached)
 		pm_buf_add(&m->entered, &i, sizeof i);
-	m->code_len =
-		up(at + xl_indirect_entry(code_ptr(s, m, at), sp->i386, m->code + at, to, b->live),
-		   16);
+	m->code.len = up(
+		at + xl_indirect_entry(code_ptr(s, m, at), sp->i386, m->code.at + at, to, b->live),
+		16);
 	b->indirect = at;
 	return true;
 }

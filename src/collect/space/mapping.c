@@ -9,22 +9,22 @@
 /* @m's code will grow to @len: pages by the dozen, for each fault costs more than filling one. */
 void make_ready(struct spaces *s, struct module *m, uint64_t len)
 {
-	uint64_t more = m->code_len / 4, from = up(m->code_len, PAGE), to;
+	uint64_t more = m->code.len / 4, from = up(m->code.len, PAGE), to;
 
-	if (len <= m->code_ready)
+	if (len <= m->code.ready)
 		return;
-	if (from < m->code_ready)
-		from = m->code_ready;
+	if (from < m->code.ready)
+		from = m->code.ready;
 	more = more < MOST_READY ? more : MOST_READY;
 	to = up(len + more, PAGE);
-	m->code_ready = to < m->code_cap ? to : m->code_cap;
-	if (to > from + PAGE && to <= m->code_cap)
+	m->code.ready = to < m->code.cap ? to : m->code.cap;
+	if (to > from + PAGE && to <= m->code.cap)
 		madvise(code_ptr(s, m, (uint32_t)from), to - from, MADV_POPULATE_WRITE);
 }
 
 void code_put(struct spaces *s, struct module *m, uint32_t lo, uint32_t hi)
 {
-	space_write(s, m->code_off + lo, m->cached_code + lo, hi - lo);
+	space_write(s, m->code.off + lo, m->cached_code + lo, hi - lo);
 }
 
 void thaw_code(struct spaces *s, struct space *sp, struct module *m)
@@ -43,5 +43,5 @@ void code_copy(const struct spaces *s, const struct module *m, uint8_t *to)
 {
 	if (m->frozen)
 		memcpy(to, m->cached_code, m->frozen);
-	memcpy(to + m->frozen, s->code + m->code_off + m->frozen, m->code_len - m->frozen);
+	memcpy(to + m->frozen, s->code + m->code.off + m->frozen, m->code.len - m->frozen);
 }

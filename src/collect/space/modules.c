@@ -43,12 +43,12 @@ static void map_text(struct spaces *s, struct module *m, int fd, const struct st
 static bool reuse_room(struct space *sp, struct module *m, uint64_t size)
 {
 	for (struct module *o = sp->module; o < m; o++) {
-		if (o->room < size)
+		if (o->code.room < size)
 			continue;
-		m->code = o->code;
-		m->code_off = o->code_off;
-		m->code_cap = o->room;
-		o->room = 0;
+		m->code.at = o->code.at;
+		m->code.off = o->code.off;
+		m->code.cap = o->code.room;
+		o->code.room = 0;
 		return true;
 	}
 	return false;
@@ -158,7 +158,7 @@ static int open_text(struct spaces *s, struct module *m, struct elf_head *head)
 	return fd;
 }
 
-/* A piece of the code file for translations, and where in the process it will be: m->code, 0:
+/* A piece of the code file for translations, and where in the process it will be: m->code.at, 0:
  * nowhere. */
 static void find_code_area(struct spaces *s, struct space *sp, struct module *m)
 {
@@ -172,15 +172,15 @@ static void find_code_area(struct spaces *s, struct space *sp, struct module *m)
 	if (sp->i386 && reuse_room(sp, m, size))
 		return;
 	if (sp->i386)
-		m->code = RT32_CODE_VAULT + (sp->next - sp->base);
+		m->code.at = RT32_CODE_VAULT + (sp->next - sp->base);
 	else /* most of a large library is never executed: less will do */
-		while (!(m->code = choose_place(sp, &s->maps, m->text.lo, m->text.hi, size,
+		while (!(m->code.at = choose_place(sp, &s->maps, m->text.lo, m->text.hi, size,
 						m->text.bytes ? m->text.ino + m->text.file_off
 							      : 0)) &&
 		       size / 2 > text)
 			size = up(size / 2, 1 << 16);
-	m->code_cap = size;
-	m->code_off = sp->next;
+	m->code.cap = size;
+	m->code.off = sp->next;
 	sp->next += size;
 }
 
@@ -234,7 +234,7 @@ struct module *module_new(struct spaces *s, struct space_user *p, const struct r
 	fd = open_text(s, m, &head);
 	find_code_area(s, sp, m);
 	find_shadows(s, sp, m);
-	if (!m->code || sp->next > sp->base + space_size(sp)) {
+	if (!m->code.at || sp->next > sp->base + space_size(sp)) {
 		if (fd >= 0)
 			close(fd);
 		m->dead = true;

@@ -17,7 +17,8 @@ static bool is_free(const struct space *sp, const struct maps *m, uint64_t lo, u
 		if (m->v[i].lo < hi && lo < m->v[i].hi)
 			return false;
 	for (size_t i = 0; i < sp->nmodule; i++)
-		if (sp->module[i].code < hi && lo < sp->module[i].code + sp->module[i].code_cap)
+		if (sp->module[i].code.at < hi &&
+		    lo < sp->module[i].code.at + sp->module[i].code.cap)
 			return false;
 	return true;
 }
@@ -115,7 +116,7 @@ void place(const struct spaces *s, struct space_user *p, uint32_t mi, bool over,
 	if (!fresh || p->space->i386)
 		return;			/* i386: mapped from the start, or by diverge() */
 	if (fresh & (PLACED | OWN_CODE))
-		mail_cmd(mail, CMD_PLACE, m->code_off, m->code_cap, m->code,
+		mail_cmd(mail, CMD_PLACE, m->code.off, m->code.cap, m->code.at,
 			 over || !(fresh & PLACED) ? 5 | RT_OVER : 5);
 	for (unsigned i = 0, n = fresh & OWN_SHADOW && m->shadowed && !m->dead
 					 ? shadow_pieces(m, piece)
@@ -128,7 +129,7 @@ void place(const struct spaces *s, struct space_user *p, uint32_t mi, bool over,
 		mail_cmd(mail, CMD_PLACE, m->counting_off, m->shadow_len, counting_shadow_at(m),
 			 1 | RT_OVER);
 	if (fresh & PLACED && m->frozen)
-		place_file(mail, m, m->file_code, m->frozen, m->code,
+		place_file(mail, m, m->file_code, m->frozen, m->code.at,
 			   5 | at_once(m->frozen, SMALL_CODE));
 	if (fresh & PLACED && m->frozen_shadow)
 		place_file(mail, m, m->file_shadow, m->shadow_len, shadow_at(m),
@@ -169,7 +170,7 @@ bool space_no_file(struct spaces *s, struct space_user *p, const struct rt_cmd *
 	for (const struct rt_cmd *c = undone; c < undone + n; c++) {
 		for (uint32_t i = 0; i < sp->nmodule; i++) {
 			struct module *m = &sp->module[i];
-			const bool code = m->code == c->a[2];
+			const bool code = m->code.at == c->a[2];
 
 			if (c->op == CMD_PLACE_FILE && (code || shadow_at(m) == c->a[2]))
 			{
@@ -184,7 +185,7 @@ bool space_no_file(struct spaces *s, struct space_user *p, const struct rt_cmd *
 	}
 	for (const struct rt_cmd *c = undone; c < undone + n; c++)
 		for (uint32_t i = 0; i < sp->nmodule && c->op == CMD_PLACE; i++)
-			if (sp->module[i].code == c->a[2] && i < p->placed.n && !p->placed.p[i])
+			if (sp->module[i].code.at == c->a[2] && i < p->placed.n && !p->placed.p[i])
 				place(s, p, i, false, mail);
 	p->thawed = sp->thawed - 1;
 	space_refresh(s, p, mail);

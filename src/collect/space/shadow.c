@@ -204,7 +204,7 @@ void fill_counting_shadow(struct spaces *s, struct space *sp, const struct modul
 				 *t = b ? counting_copy_of(sp, b) : NULL;
 
 		if (t && t->indirect != XL_NONE)
-			counting_shadow(s, m, b->pc, m->code + t->indirect);
+			counting_shadow(s, m, b->pc, m->code.at + t->indirect);
 	}
 }
 
@@ -253,7 +253,7 @@ void shadow_fill(struct spaces *s, struct space *sp, struct module *m)
 
 	if (sp->i386 || !m->shadowed || m->nhole) {
 		for (uint32_t i = 0; i < n; i++)
-			space_shadow(s, sp, m, m->text.lo + e[i].pc, m->code + e[i].code);
+			space_shadow(s, sp, m, m->text.lo + e[i].pc, m->code.at + e[i].code);
 		return;
 	}
 	m->entry_from = pm_alloc((npages + 1ull) * sizeof *m->entry_from);
@@ -264,7 +264,7 @@ void shadow_fill(struct spaces *s, struct space *sp, struct module *m)
 		while (indexed <= npages && indexed <= page)
 			m->entry_from[indexed++] = i;
 		if (i < n && has_page(m->used, page))
-			space_shadow(s, sp, m, m->text.lo + e[i].pc, m->code + e[i].code);
+			space_shadow(s, sp, m, m->text.lo + e[i].pc, m->code.at + e[i].code);
 	}
 }
 
@@ -276,7 +276,8 @@ void shadow_need(struct spaces *s, struct space *sp, struct module *m, uint64_t 
 		return;
 	add_page(m->filled, page);
 	for (uint32_t i = m->entry_from[page]; i < m->entry_from[page + 1]; i++)
-		space_shadow(s, sp, m, m->text.lo + m->entries[i].pc, m->code + m->entries[i].code);
+		space_shadow(s, sp, m, m->text.lo + m->entries[i].pc,
+			     m->code.at + m->entries[i].code);
 }
 
 void thaw_shadow(struct spaces *s, struct space *sp, struct module *m)

@@ -89,14 +89,25 @@ struct mapped_text {
 					 * unmapped with the last of module.users */
 };
 
+/* A module's piece of the code file, for its translations; it grows upwards. Written by whoever
+ * translates, links or kills there. The arrays and buffers are the module's. */
+struct code_area {
+	uint64_t at;			/* its address in the process */
+	uint64_t off;			/* ... in the code file */
+	uint64_t len, cap;		/* bytes: used, and in all; cap 0: given back */
+	uint64_t ready;			/* up to there its pages exist */
+	uint64_t room;			/* i386: bytes given back that nobody has got yet */
+	struct xl_map *map; /* offsets from the unit's code; behind those of the cache */
+	size_t nmap, cap_map;
+	/* where code, but for that from the cache, depends on its place and on numbers: offsets
+	 * from `at` */
+	struct pm_buf rel_pc, rel_counter, rel_link, rel_place;	/* uint32_t each */
+};
+
 #define MAX_HOLES 4
 struct module {
 	struct mapped_text text;
-	uint64_t code;			/* address of its code cache in the process */
-	uint64_t code_off;		/* ... in the code file */
-	uint64_t code_len, code_cap,
-		code_ready;		/* ready: up to there its pages exist; cap 0: given back */
-	uint64_t room;			/* i386: ... and nobody has taken it yet */
+	struct code_area code;
 	uint64_t shadow_off, shadow_len;	/* piece of the code file that shadows [lo, hi) */
 	uint64_t counting_off; /* ... for counting copies (translate.h), which its blocks have if
 				  `counting_copies` */
@@ -118,11 +129,6 @@ struct module {
 	uint32_t *unit;
 	size_t nunit, cap_unit;
 	size_t nblock;			/* of them all */
-	struct xl_map *map;		/* offsets from the unit's code; behind the cached ones */
-	size_t nmap, cap_map;
-	/* where code, but for that from the cache, depends on its place and on numbers: offsets
-	 * from the module's code */
-	struct pm_buf rel_pc, rel_counter, rel_link, rel_place;	/* uint32_t each */
 	/* what came from the cache: its blocks are [first_cached, + ncached) of the space, its
 	 * links those from first_link on */
 	const struct cache_file *cache;	/* mapped; NULL: nothing */
@@ -186,7 +192,7 @@ static inline size_t shadow_bits(const struct module *m)
 
 static inline const struct xl_map *module_map(const struct module *m, uint32_t i)
 {
-	return i < m->ncached_map ? &m->cached_map[i] : &m->map[i - m->ncached_map];
+	return i < m->ncached_map ? &m->cached_map[i] : &m->code.map[i - m->ncached_map];
 }
 
 /* An entry of a shadow in a cache's file: distances from the text's beginning and from its code's.
@@ -431,7 +437,7 @@ void shadow_note_used(struct module *m, uint64_t pc);
 void shadow_fill(struct spaces *s, struct space *sp, struct module *m);
 
 /* ---- mapping.c: what is copied of mapped code ------------------------------------------------ */
-/* The code of @m, m->code_len bytes. */
+/* The code of @m, m->code.len bytes. */
 void code_copy(const struct spaces *s, const struct module *m, uint8_t *to);
 /* The code of the store's file, [@lo, @hi) of it, goes to the code file. */
 void code_put(struct spaces *s, struct module *m, uint32_t lo, uint32_t hi);

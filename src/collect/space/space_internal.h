@@ -44,7 +44,7 @@ static inline void mail_cmd(struct rt_mail *m, uint64_t op, uint64_t a, uint64_t
 
 static inline uint8_t *code_ptr(const struct spaces *s, const struct module *m, uint32_t off)
 {
-	return s->code + m->code_off + off;
+	return s->code + m->code.off + off;
 }
 
 static inline void put_jump(uint8_t *at, const uint8_t *to)

@@ -22,9 +22,8 @@ struct store_ops {
 	/* Units that other runs have added since a module's file was written. The entries of all of
 	 * them, from m->text.lo: for (size_t i = 0; next_unit(m, &i, &pc); ) */
 	bool (*next_unit)(const struct module *m, size_t *i, uint32_t *pc);
-	/* The unit whose entry is @pc, from m->text.lo, as xl_translate() made it, but when @m's next
-	 * code and its text were
-	 * *@distance from each other. False: there is none. */
+	/* The unit whose entry is @pc, from m->text.lo, as xl_translate() made it, but when @m's
+	 * next code and its text were *@distance from each other. False: there is none. */
 	bool (*read_unit)(const struct module *m, uint32_t pc, struct xl_unit *u,
 			  int64_t *distance);
 	/* @u, which xl_translate() has just made for the end of @m's code, and nothing has been

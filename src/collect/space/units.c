@@ -112,21 +112,21 @@ static void relocate(const struct spaces *s, const struct space *sp, struct modu
 		switch (r->kind) {
 		case XL_REL_COUNTER:
 			v = RT_COUNTERS + xl_counter_size(sp->i386) * (first + r->addend);
-			pm_buf_add(&m->rel_counter, &at, 4);
+			pm_buf_add(&m->code.rel_counter, &at, 4);
 			break;
 		case XL_REL_BLOCK:
 			v = RT_RECORD(number + r->addend, u->block[r->addend].record);
-			pm_buf_add(&m->rel_counter, &at, 4);
+			pm_buf_add(&m->code.rel_counter, &at, 4);
 			break;
 		case XL_REL_LINK:
 			v = link0 + r->addend;
-			pm_buf_add(&m->rel_link, &at, 4);
+			pm_buf_add(&m->code.rel_link, &at, 4);
 			break;
 		case XL_REL_PC32:
-			pm_buf_add(&m->rel_pc, &at, 4);
+			pm_buf_add(&m->code.rel_pc, &at, 4);
 			continue;
 		case XL_REL_PLACE:
-			pm_buf_add(&m->rel_place, &at, 4);
+			pm_buf_add(&m->code.rel_place, &at, 4);
 			continue;
 		default:
 			continue;
@@ -188,12 +188,12 @@ static void open_block(struct spaces *s, struct space *sp, struct module *m, uin
 		return;
 	if (b->flags & XL_COUNTS) {
 		if (b->indirect != XL_NONE && space_guests(b))
-			counting_shadow(s, m, b->pc, m->code + b->indirect);
+			counting_shadow(s, m, b->pc, m->code.at + b->indirect);
 		return;
 	}
 	block_enter(sp, i);
 	if (b->indirect != XL_NONE && space_guests(b))
-		space_shadow(s, sp, m, b->pc, m->code + b->indirect);
+		space_shadow(s, sp, m, b->pc, m->code.at + b->indirect);
 	if (links_pending(sp, b->pc))
 		links_resolved(s, sp, b->pc, need_outside_entry(s, sp, b), counting_entry(sp, b));
 	if (!m->generated || m->check)
@@ -215,10 +215,11 @@ static uint32_t unit_add(struct spaces *s, struct space_user *p, uint32_t mi,
 	struct module *m = &sp->module[mi];
 	const uint32_t first = (uint32_t)sp->nblock, ui = (uint32_t)sp->nunit,
 		       link0 = (uint32_t)sp->nlink;
-	const uint32_t base = (uint32_t)m->code_len, map0 = (uint32_t)(m->ncached_map + m->nmap);
+	const uint32_t base = (uint32_t)m->code.len,
+		       map0 = (uint32_t)(m->ncached_map + m->code.nmap);
 	const uint32_t number = s->records ? s->hooks->next_number(s) : 0;
 
-	assert(m->code_len + u->ncode <= m->code_cap);			/* (2) */
+	assert(m->code.len + u->ncode <= m->code.cap);			/* (2) */
 	assert(base >= m->frozen);					/* (3) */
 	for (size_t i = 0; i < u->nlink; i++)
 		link_add(s, sp, mi, u->link[i].target, base + u->link[i].site,
@@ -226,13 +227,13 @@ static uint32_t unit_add(struct spaces *s, struct space_user *p, uint32_t mi,
 	make_ready(s, m, base + u->ncode);
 	memcpy(code_ptr(s, m, base), u->code, u->ncode);
 	relocate(s, sp, m, u, base, first, number, link0);
-	m->code_len = up(base + u->ncode, LINE); /* a function's entry begins a line of the cache */
-	while (m->cap_map < m->nmap + u->nmap) {
-		m->cap_map = m->cap_map ? m->cap_map * 2 : 512;
-		m->map = pm_realloc(m->map, m->cap_map * sizeof *m->map);
+	m->code.len = up(base + u->ncode, LINE); /* a function's entry begins a line of the cache */
+	while (m->code.cap_map < m->code.nmap + u->nmap) {
+		m->code.cap_map = m->code.cap_map ? m->code.cap_map * 2 : 512;
+		m->code.map = pm_realloc(m->code.map, m->code.cap_map * sizeof *m->code.map);
 	}
-	memcpy(m->map + m->nmap, u->map, u->nmap * sizeof *u->map);
-	m->nmap += u->nmap;
+	memcpy(m->code.map + m->code.nmap, u->map, u->nmap * sizeof *u->map);
+	m->code.nmap += u->nmap;
 	pm_grow(sp->unit, sp->nunit, sp->cap_unit);
 	sp->unit[sp->nunit++] = (struct unit){ mi, base, (uint32_t)u->ncode, first,
 					       (uint32_t)u->nblock, number, once };
@@ -289,7 +290,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 		.entry = pc,
 		.lo = lo,
 		.hi = hi,
-		.place = m->code + m->code_len,
+		.place = m->code.at + m->code.len,
 		.absolute = m->absolute,
 		.patchable = m->generated,
 		.check_bytes = check,
@@ -305,11 +306,11 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 	};
 	uint32_t first;
 
-	if (m->code_cap - m->code_len < (256 << 10) + (m->generated ? 65536 : 0)) {
+	if (m->code.cap - m->code.len < (256 << 10) + (m->generated ? 65536 : 0)) {
 		/* out of room: only a generator that rewrites itself for ever gets here */
 		in.max_blocks = 16;
 		in.count_all = true;
-		m->full = m->code_cap - m->code_len <
+		m->full = m->code.cap - m->code.len <
 			  32768 + DEAD_END_SIZE * (m->nblock + m->ncached);
 		if (m->full)
 			return XL_NONE;
@@ -324,8 +325,8 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 		first = unit_from_store(s, p, mi, pc);
 		if (first != XL_NONE)
 			return first;
-		in.place = sp->module[mi].code +
-			   sp->module[mi].code_len; /* it may have taken others */
+		in.place = sp->module[mi].code.at +
+			   sp->module[mi].code.len; /* it may have taken others */
 	}
 	xl_translate(&in, &s->unit);
 	reading_end(&r);
@@ -335,7 +336,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 	}
 	if (!s->unit.nblock)
 		return XL_NONE;
-	m->full = s->unit.ncode > m->code_cap - m->code_len;
+	m->full = s->unit.ncode > m->code.cap - m->code.len;
 	if (m->full)
 		return XL_NONE;
 	if (m->journal && !once && !in.max_blocks)
@@ -381,7 +382,7 @@ static bool targets_from_store(struct spaces *s, struct space_user *p, uint32_t 
  * code. */
 static bool move_unit(struct spaces *s, struct space *sp, struct module *m, int64_t distance)
 {
-	const uint64_t place = m->code + m->code_len;
+	const uint64_t place = m->code.at + m->code.len;
 	const uint32_t by = (uint32_t)(int64_t)(place - m->text.lo - (uint64_t)distance);
 	struct xl_unit *u = &s->unit;
 
@@ -434,10 +435,11 @@ static uint32_t unit_from_store(struct spaces *s, struct space_user *p, uint32_t
 	b = block_find(sp, pc);		/* in one of the others */
 	if (b)
 		return (uint32_t)(b - sp->block);
-	if (!good || s->unit.ncode + LINE > m->code_cap - m->code_len)
+	if (!good || s->unit.ncode + LINE > m->code.cap - m->code.len)
 		return XL_NONE;
 	/* it moves by whole lines only; what is left out belongs to nobody */
-	m->code_len += (uint64_t)(distance - (int64_t)(m->code + m->code_len - m->text.lo)) % LINE;
+	m->code.len +=
+		(uint64_t)(distance - (int64_t)(m->code.at + m->code.len - m->text.lo)) % LINE;
 	if (!move_unit(s, sp, m, distance) || (sp->abi_flags && breaks_abi(sp, &s->unit)))
 		return XL_NONE;
 	first = unit_add(s, p, mi, &s->unit, false);
@@ -455,7 +457,7 @@ void space_units_from_store(struct spaces *s, struct space *sp, uint32_t mi)
 	for (size_t i = 0; s->store->next_unit(&sp->module[mi], &i, &pc); ) {
 		const struct module *m = &sp->module[mi];
 
-		if (!block_find(sp, m->text.lo + pc) && m->code_cap - m->code_len > m->code_cap / 2)
+		if (!block_find(sp, m->text.lo + pc) && m->code.cap - m->code.len > m->code.cap / 2)
 			unit_from_store(s, &nobody, mi, m->text.lo + pc);
 	}
 }
@@ -467,7 +469,7 @@ static bool is_waiting(struct space *sp, uint32_t mi, size_t i)
 	const struct link *l = &sp->link[i];
 
 	return !l->done && l->module == mi && m->text.lo <= l->target && l->target < m->text.hi &&
-	       !block_find(sp, l->target) && m->code_cap - m->code_len > m->code_cap / 2;
+	       !block_find(sp, l->target) && m->code.cap - m->code.len > m->code.cap / 2;
 }
 
 /* What the code behind links [from, to) calls or goes to will mostly be wanted, now or when the
