@@ -85,15 +85,15 @@ static struct space *fuzz_space(int64_t distance)
 			      .text.bytes = text,
 			      .text.len = TEXT,
 			      .text.shared = 1,
-			      .shadowed = true,
-			      .shadow_len = 4 * TEXT,
+			      .shadow.present = true,
+			      .shadow.len = 4 * TEXT,
 			      .text.path = "text",
 			      .file = -1 };
 	m->users = pm_alloc(sizeof *m->users);
 	*m->users = 1;
 	m->code.off = sp->next;
-	m->shadow_off = m->code.off + m->code.cap;
-	sp->next = m->shadow_off + (1 << 16);
+	m->shadow.off = m->code.off + m->code.cap;
+	sp->next = m->shadow.off + (1 << 16);
 	return sp;
 }
 

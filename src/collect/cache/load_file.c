@@ -177,7 +177,7 @@ static void load(struct spaces *s, struct space *sp, uint32_t mi, const struct c
 		 link0 == f->link0 && (int64_t)(m->code.at - m->text.lo) == f->distance &&
 		 s->nfrozen < MAX_FROZEN;
 	m->frozen = freeze ? f->ncode & ~4095u : 0;
-	m->frozen_shadow = freeze && m->shadowed && f->shadow && space_whole_shadow(m);
+	m->frozen_shadow = freeze && m->shadow.present && f->shadow && space_whole_shadow(m);
 	code_put(s, m, m->frozen, f->ncode);
 	if (!freeze)
 		relocate_code(s, sp, m, f, block0, link0, trace0);
@@ -280,7 +280,7 @@ void cache_begin(struct spaces *s, struct space *sp, uint32_t mi, int fd,
 	cache_key(m, cache_kind(s, sp), fd, elf);
 	m->used = pm_alloc(shadow_bits(m));
 	m->saved_used = pm_alloc(shadow_bits(m));
-	m->filled = pm_alloc(shadow_bits(m));
+	m->shadow.filled = pm_alloc(shadow_bits(m));
 }
 
 void cache_load(struct spaces *s, struct space *sp, uint32_t mi, bool freeze)

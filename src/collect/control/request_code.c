@@ -222,7 +222,7 @@ void request_map(struct session *s, struct request *q)
 		return;
 	space_range_add(q->user->space, lo, hi, (uint32_t)m->a[2] & 7, m->a[3] & 1,
 			m->a[3] >> 31 & 1);
-	space_contest(&s->spaces, q->user->space, lo, hi);
+	space_find_aliases(&s->spaces, q->user->space, lo, hi);
 	if (q->alone && !m->ncmd && !q->user->space->i386) {
 		space_mapped(&s->spaces, q->user, lo, hi, &q->m);
 		q->stands = true;

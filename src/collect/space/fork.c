@@ -43,20 +43,20 @@ static void clone_module(struct module *m, const struct module *o, uint64_t shif
 	m->file = -1;
 	m->frozen = 0;
 	m->code.off += shift;
-	m->shadow_off += shift;
-	m->counting_off += shift;
+	m->shadow.off += shift;
+	m->shadow.counting_off += shift;
 	m->unit = copy_of(o->unit, o->nunit * sizeof *o->unit);
 	m->cap_unit = o->nunit;
 	m->code.map = copy_of(o->code.map, o->code.nmap * sizeof *o->code.map);
 	m->code.cap_map = o->code.nmap;
-	m->entry_from = shadow_copy_index(o);
+	m->shadow.entry_from = shadow_copy_index(o);
 	m->code.rel_pc = copy_of_buf(&o->code.rel_pc);
 	m->code.rel_counter = copy_of_buf(&o->code.rel_counter);
 	m->code.rel_link = copy_of_buf(&o->code.rel_link);
 	m->code.rel_place = copy_of_buf(&o->code.rel_place);
 	m->entered = copy_of_buf(&o->entered);
 	m->used = copy_of_pages(o, o->used);
-	m->filled = copy_of_pages(o, o->filled);
+	m->shadow.filled = copy_of_pages(o, o->shadow.filled);
 	m->saved_used = copy_of_pages(o, o->saved_used);
 	m->pages = copy_of_map(&o->pages);
 	m->safe = copy_of_map(&o->safe);
@@ -135,9 +135,9 @@ static struct space *space_clone(struct spaces *s, const struct space *from)
 		code_copy(s, o, s->code + m->code.off);
 		if (o->dead)
 			continue;
-		copy_data(s, o->shadow_off, m->shadow_off, o->shadow_len);
+		copy_data(s, o->shadow.off, m->shadow.off, o->shadow.len);
 		if (m->counting_copies)
-			copy_data(s, o->counting_off, m->counting_off, o->shadow_len);
+			copy_data(s, o->shadow.counting_off, m->shadow.counting_off, o->shadow.len);
 		thaw_shadow(s, sp, m);
 	}
 	return sp;

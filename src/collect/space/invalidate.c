@@ -146,11 +146,11 @@ static void unplace_shadows(const struct module *m, struct rt_mail *mail)
 {
 	struct piece piece[MAX_PIECES];
 
-	for (unsigned i = 0, n = m->shadowed ? shadow_pieces(m, piece) : 0; i < n; i++)
+	for (unsigned i = 0, n = m->shadow.present ? shadow_pieces(m, piece) : 0; i < n; i++)
 		mail_cmd(mail, CMD_UNPLACE, 0, 4 * (piece[i].hi - piece[i].lo),
 			 shadow_entry_at(piece[i].lo), 0);
 	if (m->counting_copies)
-		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow_len, counting_shadow_at(m), 0);
+		mail_cmd(mail, CMD_UNPLACE, 0, m->shadow.len, counting_shadow_at(m), 0);
 }
 
 static void kill_blocks(struct spaces *s, struct space *sp, struct module *m)

@@ -188,16 +188,16 @@ static void find_shadows(const struct spaces *s, struct space *sp, struct module
 {
 	if (sp->i386)
 		return;
-	m->shadow_len = up((m->text.hi - m->text.lo) * 4, PAGE);
-	m->shadow_off = sp->next;
-	sp->next += up(m->shadow_len, 1 << 16);
+	m->shadow.len = up((m->text.hi - m->text.lo) * 4, PAGE);
+	m->shadow.off = sp->next;
+	sp->next += up(m->shadow.len, 1 << 16);
 	if (s->counts && shadow_taken(sp, m, shadow_at(m)))
-		m->shadowed = false;
-	if (s->counts && m->shadowed && !m->generated &&
+		m->shadow.present = false;
+	if (s->counts && m->shadow.present && !m->generated &&
 	    !shadow_taken(sp, m, counting_shadow_at(m))) {
 		m->counting_copies = true;
-		m->counting_off = sp->next;
-		sp->next += up(m->shadow_len, 1 << 16);
+		m->shadow.counting_off = sp->next;
+		sp->next += up(m->shadow.len, 1 << 16);
 	}
 }
 
@@ -220,7 +220,7 @@ struct module *module_new(struct spaces *s, struct space_user *p, const struct r
 	*m = (struct module){
 		.text.lo = lo,
 		.text.hi = hi,
-		.shadowed = !sp->i386,
+		.shadow.present = !sp->i386,
 		.file = -1,
 		.users = pm_alloc(sizeof *m->users),
 		.text.path = pm_arena_strdup(&s->mem, at && at->path[0] ? at->path : "[anon]"),
@@ -245,8 +245,8 @@ struct module *module_new(struct spaces *s, struct space_user *p, const struct r
 		return NULL;
 	}
 	note_points(s, m);
-	for (size_t i = 0; i < sp->nrange && m->shadowed; i++)
-		shadow_contest(s, sp, m, sp->range[i].lo, sp->range[i].hi);
+	for (size_t i = 0; i < sp->nrange && m->shadow.present; i++)
+		shadow_find_aliases(s, sp, m, sp->range[i].lo, sp->range[i].hi);
 	/* another thread could find its next descriptor taken */
 	if (m->text.bytes)
 		store_load(s, sp, (uint32_t)(m - sp->module), fd, &head, p->nthread == 1);

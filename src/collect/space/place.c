@@ -118,22 +118,22 @@ void place(const struct spaces *s, struct space_user *p, uint32_t mi, bool over,
 	if (fresh & (PLACED | OWN_CODE))
 		mail_cmd(mail, CMD_PLACE, m->code.off, m->code.cap, m->code.at,
 			 over || !(fresh & PLACED) ? 5 | RT_OVER : 5);
-	for (unsigned i = 0, n = fresh & OWN_SHADOW && m->shadowed && !m->dead
+	for (unsigned i = 0, n = fresh & OWN_SHADOW && m->shadow.present && !m->dead
 					 ? shadow_pieces(m, piece)
 					 : 0;
 	     i < n; i++)
-		mail_cmd(mail, CMD_PLACE, m->shadow_off + 4 * (piece[i].lo - m->text.lo),
+		mail_cmd(mail, CMD_PLACE, m->shadow.off + 4 * (piece[i].lo - m->text.lo),
 			 4 * (piece[i].hi - piece[i].lo), shadow_entry_at(piece[i].lo),
 			 1 | RT_OVER);
 	if (fresh & OWN_SHADOW && m->counting_copies && !m->dead)
-		mail_cmd(mail, CMD_PLACE, m->counting_off, m->shadow_len, counting_shadow_at(m),
-			 1 | RT_OVER);
+		mail_cmd(mail, CMD_PLACE, m->shadow.counting_off, m->shadow.len,
+			 counting_shadow_at(m), 1 | RT_OVER);
 	if (fresh & PLACED && m->frozen)
 		place_file(mail, m, m->file_code, m->frozen, m->code.at,
 			   5 | at_once(m->frozen, SMALL_CODE));
 	if (fresh & PLACED && m->frozen_shadow)
-		place_file(mail, m, m->file_shadow, m->shadow_len, shadow_at(m),
-			   1 | at_once(m->shadow_len, SMALL_SHADOW));
+		place_file(mail, m, m->file_shadow, m->shadow.len, shadow_at(m),
+			   1 | at_once(m->shadow.len, SMALL_SHADOW));
 	if (fresh & PLACED && m->frozen && !s->records && m->nused_counter * 8 <= SMALL_COUNTERS) {
 		const uint64_t at = RT_DATA_VAULT + s->asking * RT_BLOCK_SIZE + RT_COUNTERS +
 				    8ull * m->first_cached;

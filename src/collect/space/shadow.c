@@ -22,10 +22,10 @@ static int32_t *shadow32(struct spaces *s, struct space *sp, uint64_t pc)
 			   (uint32_t)(table + 4 * (uint32_t)pc - RT32_CODE_VAULT));
 }
 
-static bool in_hole(const struct module *m, uint64_t pc)
+static bool in_gap(const struct module *m, uint64_t pc)
 {
-	for (uint32_t i = 0; i < m->nhole; i++)
-		if (m->hole[i].lo <= pc && pc < m->hole[i].hi)
+	for (uint32_t i = 0; i < m->shadow.ngap; i++)
+		if (m->shadow.gap[i].lo <= pc && pc < m->shadow.gap[i].hi)
 			return true;
 	return false;
 }
@@ -37,97 +37,97 @@ void space_shadow(struct spaces *s, struct space *sp, struct module *m, uint64_t
 	thaw_shadow(s, sp, m);
 	if (sp->i386)
 		e = shadow32(s, sp, pc);
-	else if (m->shadowed && !in_hole(m, pc))
-		e = (int32_t *)(s->code + m->shadow_off) + (pc - m->text.lo);
+	else if (m->shadow.present && !in_gap(m, pc))
+		e = (int32_t *)(s->code + m->shadow.off) + (pc - m->text.lo);
 	if (e)
 		__atomic_store_n(e, to ? (int32_t)(int64_t)(to - pc) : 0, __ATOMIC_RELEASE);
 }
 
 void counting_shadow(struct spaces *s, const struct module *m, uint64_t pc, uint64_t to)
 {
-	int32_t *e = (int32_t *)(s->code + m->counting_off) + (pc - m->text.lo);
+	int32_t *e = (int32_t *)(s->code + m->shadow.counting_off) + (pc - m->text.lo);
 
 	__atomic_store_n(e, to ? (int32_t)(int64_t)(to - pc) : 0, __ATOMIC_RELEASE);
 }
 
-/* ---- shadows
- * --------------------------------------------------------------------------------------- An
- * address is looked up by its low 32 bits alone. Where two that may be executed are alike in them,
- * an entry for one would send whoever goes to the other astray: there is none for either, and each
- * time the controller is asked. A module's parts that are like anything else that may be executed
- * are its holes: without entries, and not mapped, so that of a region that is only reserved so far
- * the rest is shadowed, and what it is like, too. */
-static void clear_hole(const struct spaces *s, const struct module *m, const struct hole *h)
+/* ---- aliases and gaps ------------------------------------------------------------------------
+ * An address is looked up by its low 32 bits alone. Two that may be executed and are alike in them
+ * are aliases: an entry for one would send whoever goes to the other astray, so there is none for
+ * either, and each time the controller is asked. A module's parts that have aliases are its gaps:
+ * without entries, and not mapped, so that of a region that is only reserved so far the rest is
+ * shadowed, and what it is like, too. */
+static void clear_gap(const struct spaces *s, const struct module *m, const struct gap *g)
 {
-	const uint64_t at = m->shadow_off + 4 * (h->lo - m->text.lo), n = 4 * (h->hi - h->lo);
+	const uint64_t at = m->shadow.off + 4 * (g->lo - m->text.lo), n = 4 * (g->hi - g->lo);
 
 	clear_data(s, at, at + n);
 }
 
-/* Hole @i swallows the next one. */
-static void join_holes(struct module *m, uint32_t i)
+/* Gap @i swallows the next one. */
+static void join_gaps(struct module *m, uint32_t i)
 {
-	struct hole *h = m->hole;
+	struct gap *g = m->shadow.gap;
 
-	if (h[i].hi < h[i + 1].hi)
-		h[i].hi = h[i + 1].hi;
-	m->nhole--;
-	memmove(h + i + 1, h + i + 2, (m->nhole - i - 1) * sizeof *h);
+	if (g[i].hi < g[i + 1].hi)
+		g[i].hi = g[i + 1].hi;
+	m->shadow.ngap--;
+	memmove(g + i + 1, g + i + 2, (m->shadow.ngap - i - 1) * sizeof *g);
 }
 
-static void hole_add(struct spaces *s, struct space *sp, struct module *m, uint64_t lo, uint64_t hi)
+static void add_gap(struct spaces *s, struct space *sp, struct module *m, uint64_t lo, uint64_t hi)
 {
-	struct hole *h = m->hole;
+	struct gap *g = m->shadow.gap;
 	uint32_t i, near = 0;
 
-	for (i = 0; i < m->nhole; i++)
-		if (h[i].lo <= lo && hi <= h[i].hi)
+	for (i = 0; i < m->shadow.ngap; i++)
+		if (g[i].lo <= lo && hi <= g[i].hi)
 			return;
 	thaw_shadow(s, sp, m);
-	for (i = m->nhole++; i && h[i - 1].lo > lo; i--)
-		h[i] = h[i - 1];
-	h[i] = (struct hole){ lo, hi };
-	for (i = 0; i + 1 < m->nhole; )
-		if (h[i].hi >= h[i + 1].lo)
-			join_holes(m, i);
+	for (i = m->shadow.ngap++; i && g[i - 1].lo > lo; i--)
+		g[i] = g[i - 1];
+	g[i] = (struct gap){ lo, hi };
+	for (i = 0; i + 1 < m->shadow.ngap; )
+		if (g[i].hi >= g[i + 1].lo)
+			join_gaps(m, i);
 		else
 			i++;
-	if (m->nhole > MAX_HOLES) {
-		for (i = 1; i + 1 < m->nhole; i++)
-			if (h[i + 1].lo - h[i].hi < h[near + 1].lo - h[near].hi)
+	if (m->shadow.ngap > MAX_GAPS) {
+		for (i = 1; i + 1 < m->shadow.ngap; i++)
+			if (g[i + 1].lo - g[i].hi < g[near + 1].lo - g[near].hi)
 				near = i;
-		join_holes(m, near);
+		join_gaps(m, near);
 	}
-	for (i = 0; i < m->nhole; i++)
-		clear_hole(s, m, &h[i]);
+	for (i = 0; i < m->shadow.ngap; i++)
+		clear_gap(s, m, &g[i]);
 }
 
-/* [@lo, @hi) may be executed: what of @m is alike? */
-void shadow_contest(struct spaces *s, struct space *sp, struct module *m, uint64_t lo, uint64_t hi)
+/* [@lo, @hi) may be executed: the aliases of that in @m become gaps. */
+void shadow_find_aliases(struct spaces *s, struct space *sp, struct module *m, uint64_t lo,
+			 uint64_t hi)
 {
 	const uint64_t size = m->text.hi - m->text.lo;
 	/* from m->text.lo to the first address that is like @lo */
 	const uint64_t off = (uint32_t)(lo - m->text.lo), len = hi - lo;
 
 	if (len > 1ull << 32) {		/* all of @m is like something in there */
-		hole_add(s, sp, m, m->text.lo, m->text.hi);
+		add_gap(s, sp, m, m->text.lo, m->text.hi);
 		return;
 	}
 	if (off < size && m->text.lo + off != lo)
-		hole_add(s, sp, m, m->text.lo + off,
+		add_gap(s, sp, m, m->text.lo + off,
 			 m->text.lo + (off + len < size ? off + len : size));
 	if (off + len > 1ull << 32 && m->text.lo + off - (1ull << 32) != lo) {
 		const uint64_t end = off + len - (1ull << 32);
 
-		hole_add(s, sp, m, m->text.lo, m->text.lo + (end < size ? end : size));
+		add_gap(s, sp, m, m->text.lo, m->text.lo + (end < size ? end : size));
 	}
 }
 
-void space_contest(struct spaces *s, struct space *sp, uint64_t lo, uint64_t hi)
+void space_find_aliases(struct spaces *s, struct space *sp, uint64_t lo, uint64_t hi)
 {
 	for (size_t i = 0; i < sp->nmodule; i++)
-		if (sp->module[i].shadowed && !sp->module[i].dead)
-			shadow_contest(s, sp, &sp->module[i], lo, hi);
+		if (sp->module[i].shadow.present && !sp->module[i].dead)
+			shadow_find_aliases(s, sp, &sp->module[i], lo, hi);
 }
 
 /* The parts of @m whose shadow is mapped, each in one piece. */
@@ -137,8 +137,8 @@ unsigned shadow_pieces(const struct module *m, struct piece piece[MAX_PIECES])
 	uint64_t lo = m->text.lo;
 	unsigned n = 0;
 
-	for (uint32_t i = 0; i <= m->nhole; i++) {
-		const uint64_t hi = i < m->nhole ? m->hole[i].lo : m->text.hi;
+	for (uint32_t i = 0; i <= m->shadow.ngap; i++) {
+		const uint64_t hi = i < m->shadow.ngap ? m->shadow.gap[i].lo : m->text.hi;
 
 		if (lo < wraps && wraps < hi) {
 			piece[n++] = (struct piece){ lo, wraps };
@@ -146,8 +146,8 @@ unsigned shadow_pieces(const struct module *m, struct piece piece[MAX_PIECES])
 		}
 		if (lo < hi)
 			piece[n++] = (struct piece){ lo, hi };
-		if (i < m->nhole)
-			lo = m->hole[i].hi;
+		if (i < m->shadow.ngap)
+			lo = m->shadow.gap[i].hi;
 	}
 	return n;
 }
@@ -156,7 +156,7 @@ bool space_whole_shadow(const struct module *m)
 {
 	struct piece piece[MAX_PIECES];
 
-	return shadow_pieces(m, piece) == 1 && !m->nhole;
+	return shadow_pieces(m, piece) == 1 && !m->shadow.ngap;
 }
 
 uint64_t shadow_entry_at(uint64_t pc)
@@ -177,14 +177,14 @@ uint64_t counting_shadow_at(const struct module *m)
 /* Is there something of others where the shadow at @at of @m is to be? */
 bool shadow_taken(const struct space *sp, const struct module *m, uint64_t at)
 {
-	const uint64_t end = at + m->shadow_len;
+	const uint64_t end = at + m->shadow.len;
 
 	for (const struct module *o = sp->module; o < sp->module + sp->nmodule; o++) {
 		if (o == m || o->dead)
 			continue;
-		if ((shadow_at(o) < end && at < shadow_at(o) + o->shadow_len) ||
+		if ((shadow_at(o) < end && at < shadow_at(o) + o->shadow.len) ||
 		    (o->counting_copies && counting_shadow_at(o) < end &&
-		     at < counting_shadow_at(o) + o->shadow_len))
+		     at < counting_shadow_at(o) + o->shadow.len))
 			return true;
 	}
 	return end > RT_SHADOW + RT_SHADOW_SIZE;
@@ -196,7 +196,7 @@ bool shadow_taken(const struct space *sp, const struct module *m, uint64_t at)
  * copies of what the other one has there. */
 void fill_counting_shadow(struct spaces *s, struct space *sp, const struct module *m, uint64_t pc)
 {
-	const int32_t *shadow = (const int32_t *)(s->code + m->shadow_off);
+	const int32_t *shadow = (const int32_t *)(s->code + m->shadow.off);
 	const uint64_t from = (pc - m->text.lo) / FILLED * FILLED;
 
 	for (uint64_t k = from; k < from + FILLED && k < m->text.hi - m->text.lo; k++) {
@@ -208,10 +208,9 @@ void fill_counting_shadow(struct spaces *s, struct space *sp, const struct modul
 	}
 }
 
-/* ---- pages that earlier runs needed
- * ---------------------------------------------------------------- Entries are sparse, some ten in
- * a page, and a run needs those of a part of the program only. The pages that no earlier run needed
- * are filled when the first indirect transfer there faults. */
+/* ---- pages that earlier runs needed ----------------------------------------------------------
+ * Entries are sparse, some ten in a page, and a run needs those of a part of the program only. The
+ * pages that no earlier run needed are filled when the first indirect transfer there faults. */
 static uint32_t page_of(const struct module *m, uint64_t pc)
 {
 	return (uint32_t)((pc - m->text.lo) / SHADOW_TEXT);
@@ -240,9 +239,9 @@ void shadow_note_used(struct module *m, uint64_t pc)
 
 uint32_t *shadow_copy_index(const struct module *m)
 {
-	const size_t n = (shadow_pages(m) + 1) * sizeof *m->entry_from;
+	const size_t n = (shadow_pages(m) + 1) * sizeof *m->shadow.entry_from;
 
-	return m->entry_from ? memcpy(pm_alloc(n), m->entry_from, n) : NULL;
+	return m->shadow.entry_from ? memcpy(pm_alloc(n), m->shadow.entry_from, n) : NULL;
 }
 
 void shadow_fill(struct spaces *s, struct space *sp, struct module *m)
@@ -251,18 +250,18 @@ void shadow_fill(struct spaces *s, struct space *sp, struct module *m)
 	const uint32_t n = m->ncached_entry, npages = shadow_pages(m);
 	uint32_t indexed = 0;
 
-	if (sp->i386 || !m->shadowed || m->nhole) {
+	if (sp->i386 || !m->shadow.present || m->shadow.ngap) {
 		for (uint32_t i = 0; i < n; i++)
 			space_shadow(s, sp, m, m->text.lo + e[i].pc, m->code.at + e[i].code);
 		return;
 	}
-	m->entry_from = pm_alloc((npages + 1ull) * sizeof *m->entry_from);
-	memcpy(m->filled, m->used, shadow_bits(m));
+	m->shadow.entry_from = pm_alloc((npages + 1ull) * sizeof *m->shadow.entry_from);
+	memcpy(m->shadow.filled, m->used, shadow_bits(m));
 	for (uint32_t i = 0; i <= n; i++) {
 		const uint32_t page = i < n ? e[i].pc / SHADOW_TEXT : UINT32_MAX;
 
 		while (indexed <= npages && indexed <= page)
-			m->entry_from[indexed++] = i;
+			m->shadow.entry_from[indexed++] = i;
 		if (i < n && has_page(m->used, page))
 			space_shadow(s, sp, m, m->text.lo + e[i].pc, m->code.at + e[i].code);
 	}
@@ -272,10 +271,11 @@ void shadow_need(struct spaces *s, struct space *sp, struct module *m, uint64_t 
 {
 	const uint32_t page = page_of(m, pc);
 
-	if (!m->cache || m->frozen_shadow || !m->entry_from || has_page(m->filled, page))
+	if (!m->cache || m->frozen_shadow || !m->shadow.entry_from ||
+	    has_page(m->shadow.filled, page))
 		return;
-	add_page(m->filled, page);
-	for (uint32_t i = m->entry_from[page]; i < m->entry_from[page + 1]; i++)
+	add_page(m->shadow.filled, page);
+	for (uint32_t i = m->shadow.entry_from[page]; i < m->shadow.entry_from[page + 1]; i++)
 		space_shadow(s, sp, m, m->text.lo + m->entries[i].pc,
 			     m->code.at + m->entries[i].code);
 }

@@ -104,25 +104,35 @@ struct code_area {
 	struct pm_buf rel_pc, rel_counter, rel_link, rel_place;	/* uint32_t each */
 };
 
-#define MAX_HOLES 4
+/* A module's shadows: pieces of the code file with a displacement of 4 bytes for each byte of text.
+ * Written by shadow.c; where they are, by modules.c. The arrays are the module's. */
+#define MAX_GAPS 4
+struct shadow_area {
+	uint64_t off;			/* in the code file */
+	uint64_t len;			/* bytes, whole pages */
+	uint64_t counting_off;		/* where that of counting copies is (translate.h), if
+					 * module.counting_copies */
+	bool present;			/* false: no room beside counting copies; or i386, where
+					 * shadows do not belong to modules */
+	struct gap {
+		uint64_t lo, hi;	/* addresses of text */
+	} gap[MAX_GAPS + 1];		/* parts without entries, ascending: see shadow.c */
+	uint32_t ngap;
+	uint8_t *filled;		/* bits: pages whose entries from the cache are written */
+	uint32_t *entry_from;		/* number of the first entry of each page, and of one more
+					 * behind; NULL: all are written */
+};
+
 struct module {
 	struct mapped_text text;
 	struct code_area code;
-	uint64_t shadow_off, shadow_len;	/* piece of the code file that shadows [lo, hi) */
-	uint64_t counting_off; /* ... for counting copies (translate.h), which its blocks have if
-				  `counting_copies` */
+	struct shadow_area shadow;
 	char key[128];			/* name of its cache file; "": not to be cached */
 	bool generated;			/* may change under us */
 	bool check;			/* ... without a page fault telling */
 	bool dead, absolute, counting_copies;
 	bool full;			/* the last translation had no room */
 	uint32_t *users;		/* of the mapped files: this module and its copies */
-	bool shadowed; /* false: no room beside counting copies; or i386, where shadows do not
-			* belong to modules */
-	struct hole {
-		uint64_t lo, hi;
-	} hole[MAX_HOLES + 1]; /* parts without shadow, ascending: see shadow.c */
-	uint32_t nhole;
 	struct pm_map pages;		/* generated: page -> 1 + head of pageref chain */
 	struct pm_map safe; /* page -> write-protected, and the process has confirmed it */
 	struct pm_map hot;		/* page -> number of write traps */
@@ -145,8 +155,6 @@ struct module {
 					       NULL: the same number */
 	uint32_t
 		nused_counter; /* so many of its counters, at the front, have counted in some run */
-	uint32_t *entry_from;  /* number of the first entry of each page of the shadow, and of one
-				  more behind */
 	uint32_t ncached_target, ncached_map, first_cached, ncached, first_link;
 	struct pm_buf entered; /* uint32_t: those of them that have got an indirect entry since */
 	uint8_t *used;			/* of what will be saved; NULL: nothing. See cache.c */
@@ -161,7 +169,7 @@ struct module {
 	bool frozen_shadow;
 	int file;			/* the cache file; -1: not open */
 	uint64_t file_id, file_code, file_shadow;	/* RT_FILE_ID; offsets */
-	uint8_t *saved_used, *filled;	/* filled: pages of the shadow that are */
+	uint8_t *saved_used;
 	uint64_t saved_sum;
 	struct journal *journal;	/* units kept beside it; NULL: none are */
 	uint64_t taken;			/* bytes of code from there */
@@ -428,7 +436,7 @@ bool space_guests(const struct blk *b);
 void space_shadow(struct spaces *s, struct space *sp, struct module *m, uint64_t pc, uint64_t to);
 /* The program may execute [@lo, @hi) from now on: no other code's shadow is to be where that is
  * looked up. */
-void space_contest(struct spaces *s, struct space *sp, uint64_t lo, uint64_t hi);
+void space_find_aliases(struct spaces *s, struct space *sp, uint64_t lo, uint64_t hi);
 /* Is the shadow of @m mapped in one piece? */
 bool space_whole_shadow(const struct module *m);
 /* A run needs the shadow around @pc. */

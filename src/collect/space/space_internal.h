@@ -82,13 +82,14 @@ void thaw_code(struct spaces *s, struct space *sp, struct module *m);
 
 /* shadow.c */
 struct piece { uint64_t lo, hi; };
-#define MAX_PIECES (MAX_HOLES + 2)
+#define MAX_PIECES (MAX_GAPS + 2)
 unsigned shadow_pieces(const struct module *m, struct piece piece[MAX_PIECES]);
 uint64_t shadow_entry_at(uint64_t pc); /* where the entry for @pc is in the process */
 uint64_t shadow_at(const struct module *m);
 uint64_t counting_shadow_at(const struct module *m);
 bool shadow_taken(const struct space *sp, const struct module *m, uint64_t at);
-void shadow_contest(struct spaces *s, struct space *sp, struct module *m, uint64_t lo, uint64_t hi);
+void shadow_find_aliases(struct spaces *s, struct space *sp, struct module *m, uint64_t lo,
+			 uint64_t hi);
 void counting_shadow(struct spaces *s, const struct module *m, uint64_t pc, uint64_t to);
 void fill_counting_shadow(struct spaces *s, struct space *sp, const struct module *m, uint64_t pc);
 void shadow_need(struct spaces *s, struct space *sp, struct module *m,

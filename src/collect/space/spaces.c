@@ -180,11 +180,11 @@ static void module_release(struct spaces *s, struct module *m)
 	pm_buf_release(&m->code.rel_link);
 	pm_buf_release(&m->code.rel_place);
 	pm_buf_release(&m->entered);
-	free(m->entry_from);
+	free(m->shadow.entry_from);
 	free(m->unit);
 	free(m->code.map);
 	free(m->used);
-	free(m->filled);
+	free(m->shadow.filled);
 	free(m->saved_used);
 }
 
