@@ -26,7 +26,7 @@ static uint32_t object_of(struct tracer *t, const struct module *m)
 		if (t->object[i].lo == m->text.lo && t->object[i].hi == m->text.hi &&
 		    !strcmp(t->object[i].path, m->text.path))
 			return i;
-	if (t->nobject == MAX_OBJECTS || m->generated)
+	if (t->nobject == MAX_OBJECTS || m->generated.may_change)
 		return PM_NONE;
 	i = t->nobject;
 	t->object[i] = (struct pm_object){ .path = pm_arena_strdup(t->o.mem, m->text.path),

@@ -74,17 +74,17 @@ static bool protect_first(struct module *m, uint64_t pc, uint64_t lo, uint64_t *
 
 	if (mail->a[5])
 		for (uint64_t a = lo; a < *hi; a += PAGE)
-			if (pm_map_get(&m->pages, a))
-				pm_map_put(&m->safe, a, NULL);
-	if (!pm_map_get(&m->safe, page) ||
-	    (next < *hi && pc + 15 > next && !pm_map_get(&m->safe, next))) {
+			if (pm_map_get(&m->generated.blocks, a))
+				pm_map_put(&m->generated.confirmed, a, NULL);
+	if (!pm_map_get(&m->generated.confirmed, page) ||
+	    (next < *hi && pc + 15 > next && !pm_map_get(&m->generated.confirmed, next))) {
 		for (uint64_t a = lo; a < *hi; a += PAGE)
-			pm_map_put(&m->pages, a, NULL);
+			pm_map_put(&m->generated.blocks, a, NULL);
 		mail_cmd(mail, CMD_PROTECT, lo, *hi - lo, 1, 0);
 		return false;
 	}
 	for (uint64_t a = next; a < *hi; a += PAGE)
-		if (!pm_map_get(&m->safe, a))
+		if (!pm_map_get(&m->generated.confirmed, a))
 			*hi = a;
 	return true;
 }
@@ -104,11 +104,11 @@ static bool bound_generated(const struct space *sp, struct module *m, const stru
 	*hi = page + WINDOW < *hi ? page + WINDOW : *hi;
 	if (!(r->prot & 2)) {
 		for (uint64_t a = page; a < *hi; a += PAGE)
-			pm_map_put(&m->pages, a, NULL);
+			pm_map_put(&m->generated.blocks, a, NULL);
 		return true;
 	}
 	*lo = page;
-	traps = pm_map_get(&m->hot, page);
+	traps = pm_map_get(&m->generated.write_traps, page);
 	*check = traps && *traps > HOT;
 	return *check || protect_first(m, pc, *lo, hi, mail);
 }
@@ -122,10 +122,10 @@ static uint64_t enter_new(struct spaces *s, struct space_user *p, struct module 
 	const size_t link0 = sp->nlink;
 	const uint64_t ahead = s->ahead;
 	uint64_t lo = m->text.lo, hi = m->text.hi;
-	bool check = m->check;
+	bool check = m->generated.must_check;
 	uint32_t first;
 
-	if (m->generated && !bound_generated(sp, m, r, pc, &lo, &hi, &check, mail))
+	if (m->generated.may_change && !bound_generated(sp, m, r, pc, &lo, &hi, &check, mail))
 		return 0;
 	first = translate(s, p, mi, pc, lo, hi, check, false);
 	if (first == XL_NONE && sp->abi_broken)
@@ -172,7 +172,8 @@ uint64_t space_enter(struct spaces *s, struct space_user *p, uint64_t pc, bool i
 		if (block_find(sp, pc))		/* from the store */
 			return space_enter(s, p, pc, indirect, mail);
 	}
-	if (m->generated && sp->refs > 1) {	/* the sharers' pages may hold something else */
+	if (m->generated.may_change &&
+	    sp->refs > 1) { /* the sharers' pages may hold something else */
 		if (!diverge(s, p, mail))
 			return 0;
 		if (p->space != sp)

@@ -58,9 +58,9 @@ static void clone_module(struct module *m, const struct module *o, uint64_t shif
 	m->used = copy_of_pages(o, o->used);
 	m->shadow.filled = copy_of_pages(o, o->shadow.filled);
 	m->saved_used = copy_of_pages(o, o->saved_used);
-	m->pages = copy_of_map(&o->pages);
-	m->safe = copy_of_map(&o->safe);
-	m->hot = copy_of_map(&o->hot);
+	m->generated.blocks = copy_of_map(&o->generated.blocks);
+	m->generated.confirmed = copy_of_map(&o->generated.confirmed);
+	m->generated.write_traps = copy_of_map(&o->generated.write_traps);
 }
 
 static void clone_blocks(struct space *sp, const struct space *from)

@@ -130,14 +130,14 @@ void space_close(struct spaces *s, struct space *sp, uint32_t first, uint32_t n)
 
 static void kill_page(struct spaces *s, struct space *sp, struct module *m, uint64_t page)
 {
-	uint64_t *head = pm_map_get(&m->pages, page);
+	uint64_t *head = pm_map_get(&m->generated.blocks, page);
 
 	if (!head)
 		return;
 	for (uint32_t i = (uint32_t)*head; i; i = sp->ref[i - 1].next)
 		kill_block(s, sp, sp->ref[i - 1].block);
-	pm_map_del(&m->pages, page);
-	pm_map_del(&m->safe, page);
+	pm_map_del(&m->generated.blocks, page);
+	pm_map_del(&m->generated.confirmed, page);
 }
 
 /* Commands of this, and of give_back(). */
@@ -266,7 +266,7 @@ bool drop_abi(struct spaces *s, struct space_user *p, struct rt_mail *mail)
 			continue;
 		if (mail->ncmd + UNPLACE_CMDS + PLACE_CMDS > RT_MAX_CMDS)
 			return false;
-		if (sp->module[i].generated)	/* may take up all that is near */
+		if (sp->module[i].generated.may_change)	/* may take up all that is near */
 			kill_blocks(s, sp, &sp->module[i]);
 		else
 			leave_module(sp, &sp->module[i], mail);
@@ -327,7 +327,7 @@ bool space_unmap(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t h
 
 		if (m->dead || m->text.hi <= lo || hi <= m->text.lo)
 			continue;
-		if (m->generated && !(lo <= m->text.lo && m->text.hi <= hi)) {
+		if (m->generated.may_change && !(lo <= m->text.lo && m->text.hi <= hi)) {
 			uint64_t a = lo > m->text.lo ? lo : m->text.lo,
 				 b = hi < m->text.hi ? hi : m->text.hi;
 
@@ -361,8 +361,8 @@ bool space_write_trap(struct spaces *s, struct space_user *p, uint64_t addr, uin
 		return true;
 	m = module_at(p->space, addr);
 	r = space_range(p->space, addr);
-	if (m && m->generated && pm_map_get(&m->pages, page)) {
-		++*pm_map_put(&m->hot, page, NULL);
+	if (m && m->generated.may_change && pm_map_get(&m->generated.blocks, page)) {
+		++*pm_map_put(&m->generated.write_traps, page, NULL);
 		kill_page(s, p->space, m, page);
 		mail_cmd(mail, CMD_PROTECT, page, PAGE, r->prot & ~4u, 0);
 		return true;
@@ -397,18 +397,18 @@ bool space_open(struct spaces *s, struct space_user *p, uint64_t addr, struct rt
 	for (size_t i = 0; i < sp->nmodule; i++) {
 		struct module *m = &sp->module[i];
 
-		for (size_t k = 0; k < sp->nrange && m->pages.n && !m->dead; k++) {
+		for (size_t k = 0; k < sp->nrange && m->generated.blocks.n && !m->dead; k++) {
 			const struct range *r = &sp->range[k];
 			const uint64_t lo = r->lo > m->text.lo ? r->lo : m->text.lo,
 				       hi = r->hi < m->text.hi ? r->hi : m->text.hi;
-			const size_t pages = m->pages.n;
+			const size_t pages = m->generated.blocks.n;
 
 			if (!(r->prot & 2) || (addr && (addr < r->lo || r->hi <= addr)) ||
 			    mail->ncmd == RT_MAX_CMDS)
 				continue;
 			for (uint64_t page = lo; page < hi; page += PAGE)
 				kill_page(s, sp, m, page);
-			if (m->pages.n < pages)
+			if (m->generated.blocks.n < pages)
 				mail_cmd(mail, CMD_PROTECT, lo, hi - lo, r->prot & ~4u, 0);
 		}
 	}

@@ -119,24 +119,25 @@ static void find_bounds(const struct spaces *s, const struct space *sp, const st
 	}
 }
 
-/* What is mapped there may change: with, or without (m->check), a page fault that tells. */
+/* What is mapped there may change: with, or without (must_check), a page fault that tells. */
 static void find_out_whether_generated(struct module *m, const struct range *r,
 				       const struct mapping *at)
 {
 	const bool vdso = at && !strcmp(at->path, "[vdso]");
 
-	m->generated = !vdso && ((r->prot & 2) || r->patched || !at || !at->ino);
+	m->generated.may_change = !vdso && ((r->prot & 2) || r->patched || !at || !at->ino);
 	if (r->shared && at &&
 	    (!at->path[0] || strstr(at->path, "(deleted)") || !strncmp(at->path, "/dev/", 5) ||
 	     (r->prot & 2)))
-		m->generated = m->check = true;
+		m->generated.may_change = m->generated.must_check = true;
 }
 
 /* The file that @m's text is from, mapped; a descriptor, -1: there is none, or it is another one by
  * now. */
 static int open_text(struct spaces *s, struct module *m, struct elf_head *head)
 {
-	int fd = m->generated || !m->text.ino ? -1 : open(m->text.path, O_RDONLY | O_CLOEXEC);
+	int fd = m->generated.may_change || !m->text.ino ? -1
+							 : open(m->text.path, O_RDONLY | O_CLOEXEC);
 	const size_t len = (size_t)(m->text.hi - m->text.lo);
 	struct stat st;
 
@@ -163,9 +164,13 @@ static int open_text(struct spaces *s, struct module *m, struct elf_head *head)
 static void find_code_area(struct spaces *s, struct space *sp, struct module *m)
 {
 	const uint64_t text = m->text.hi - m->text.lo, most = !sp->i386	   ? 400ull << 20
-						    : m->generated ? 32ull << 20
+						    : m->generated.may_change ? 32ull << 20
 								   : 200ull << 20;
-	uint64_t size = up(text * (m->generated ? 12 : s->counts ? 10 : 6) + (1 << 20), 1 << 16);
+	uint64_t size = up(text * (m->generated.may_change ? 12
+				   : s->counts		   ? 10
+							   : 6) +
+				   (1 << 20),
+			   1 << 16);
 
 	if (size > most)
 		size = most;
@@ -193,7 +198,7 @@ static void find_shadows(const struct spaces *s, struct space *sp, struct module
 	sp->next += up(m->shadow.len, 1 << 16);
 	if (s->counts && shadow_taken(sp, m, shadow_at(m)))
 		m->shadow.present = false;
-	if (s->counts && m->shadow.present && !m->generated &&
+	if (s->counts && m->shadow.present && !m->generated.may_change &&
 	    !shadow_taken(sp, m, counting_shadow_at(m))) {
 		m->counting_copies = true;
 		m->shadow.counting_off = sp->next;

@@ -123,19 +123,25 @@ struct shadow_area {
 					 * behind; NULL: all are written */
 };
 
+/* How a module notices that its code has changed. Written by units.c (pages of new blocks) and
+ * invalidate.c (writes). The maps are the module's; their keys are addresses of pages. */
+struct generated_code {
+	bool may_change;		/* false: a file's text that nobody writes to; no maps */
+	bool must_check;		/* ... and no page fault tells: blocks check their bytes */
+	struct pm_map blocks;		/* page -> 1 + head of its pageref chain */
+	struct pm_map confirmed;	/* page -> write-protected, as the process has confirmed */
+	struct pm_map write_traps;	/* page -> how many there have been */
+};
+
 struct module {
 	struct mapped_text text;
 	struct code_area code;
 	struct shadow_area shadow;
 	char key[128];			/* name of its cache file; "": not to be cached */
-	bool generated;			/* may change under us */
-	bool check;			/* ... without a page fault telling */
+	struct generated_code generated;
 	bool dead, absolute, counting_copies;
 	bool full;			/* the last translation had no room */
 	uint32_t *users;		/* of the mapped files: this module and its copies */
-	struct pm_map pages;		/* generated: page -> 1 + head of pageref chain */
-	struct pm_map safe; /* page -> write-protected, and the process has confirmed it */
-	struct pm_map hot;		/* page -> number of write traps */
 	uint32_t *unit;
 	size_t nunit, cap_unit;
 	size_t nblock;			/* of them all */

@@ -172,9 +172,9 @@ static void module_release(struct spaces *s, struct module *m)
 		close(m->file);
 		s->nfrozen--;
 	}
-	pm_map_release(&m->pages);
-	pm_map_release(&m->safe);
-	pm_map_release(&m->hot);
+	pm_map_release(&m->generated.blocks);
+	pm_map_release(&m->generated.confirmed);
+	pm_map_release(&m->generated.write_traps);
 	pm_buf_release(&m->code.rel_pc);
 	pm_buf_release(&m->code.rel_counter);
 	pm_buf_release(&m->code.rel_link);

@@ -196,10 +196,10 @@ static void open_block(struct spaces *s, struct space *sp, struct module *m, uin
 		space_shadow(s, sp, m, b->pc, m->code.at + b->indirect);
 	if (links_pending(sp, b->pc))
 		links_resolved(s, sp, b->pc, need_outside_entry(s, sp, b), counting_entry(sp, b));
-	if (!m->generated || m->check)
+	if (!m->generated.may_change || m->generated.must_check)
 		return;
 	for (uint64_t page = b->pc & ~(PAGE - 1); page < b->pc + b->size; page += PAGE) {
-		uint64_t *head = pm_map_put(&m->pages, page, NULL);
+		uint64_t *head = pm_map_put(&m->generated.blocks, page, NULL);
 
 		pm_grow(sp->ref, sp->nref, sp->cap_ref);
 		sp->ref[sp->nref++] = (struct pageref){ i, (uint32_t)*head };
@@ -292,7 +292,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 		.hi = hi,
 		.place = m->code.at + m->code.len,
 		.absolute = m->absolute,
-		.patchable = m->generated,
+		.patchable = m->generated.may_change,
 		.check_bytes = check,
 		.counting_copies = m->counting_copies && !once,
 		.abi_flags = sp->abi_flags && !once,
@@ -306,7 +306,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 	};
 	uint32_t first;
 
-	if (m->code.cap - m->code.len < (256 << 10) + (m->generated ? 65536 : 0)) {
+	if (m->code.cap - m->code.len < (256 << 10) + (m->generated.may_change ? 65536 : 0)) {
 		/* out of room: only a generator that rewrites itself for ever gets here */
 		in.max_blocks = 16;
 		in.count_all = true;
