@@ -236,6 +236,10 @@ static void let_go(void *ctx, int sig, unsigned removed)
 
 static void close_unused(struct session *s)
 {
+	struct pm_err later = { 0 };
+	uint64_t bytes, insns;
+
+	trace_close(s->tracer, &bytes, &insns, &later);	/* its threads look at the session */
 	session_close(s);
 	pm_keep(s->out);			/* what the error says may lie there */
 }
