@@ -88,7 +88,7 @@ static struct space *fuzz_space(int64_t distance)
 			      .shadow.present = true,
 			      .shadow.len = 4 * TEXT,
 			      .text.path = "text",
-			      .file = -1 };
+			      .stored.fd = -1 };
 	m->users = pm_alloc(sizeof *m->users);
 	*m->users = 1;
 	m->code.off = sp->next;
@@ -115,7 +115,8 @@ static void fuzz_look(struct space *sp)
 	const struct module *last = NULL;
 	uint32_t sum = 0;
 
-	for (uint32_t i = m->first_cached; i < m->first_cached + m->ncached; i++) {
+	for (uint32_t i = m->stored.first_block; i < m->stored.first_block + m->stored.nblock;
+	     i++) {
 		const uint8_t *p = block_bytes(sp, i);
 
 		for (unsigned k = 0; k < sp->block[i].size; k++)

@@ -47,22 +47,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else
 		sp = fuzz_space(0);
 	cache_key(&sp->module[0], cache_kind(&s, sp), -1, &head);
-	fuzz_file(sp->module[0].key, f, size);
+	fuzz_file(sp->module[0].stored.key, f, size);
 	cache_begin(&s, sp, 0, 0, &head);
 	cache_load(&s, sp, 0, freeze);
-	if (sp->module[0].cache) {
-		const int64_t distance = sp->module[0].cache->distance;
+	if (sp->module[0].stored.file) {
+		const int64_t distance = sp->module[0].stored.file->distance;
 
 		fuzz_look(sp);
-		thaw_code(&s, sp, &sp->module[0]);
-		thaw_shadow(&s, sp, &sp->module[0]);
-		sp->module[0].saved_units = 0;
+		make_code_own(&s, sp, &sp->module[0]);
+		make_shadow_own(&s, sp, &sp->module[0]);
+		sp->module[0].stored.saved_nunit = 0;
 		cache_save(&s, sp, true);
 		space_unref(&s, sp);
 		sp = fuzz_space(distance);
 		cache_begin(&s, sp, 0, 0, &head);
 		cache_load(&s, sp, 0, freeze);
-		if (!sp->module[0].cache)
+		if (!sp->module[0].stored.file)
 			abort();
 		fuzz_look(sp);
 	}

@@ -48,16 +48,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(p, &head, sizeof head);
 	memcpy(p + sizeof head, data, size);
 	put_right(p + sizeof head, size, size && data[0] & 7);
-	strcpy(m->key, "pugmark-code-fuzz");
-	m->used = pm_alloc(shadow_bits(m));
-	m->saved_used = pm_alloc(shadow_bits(m));
+	strcpy(m->stored.key, "pugmark-code-fuzz");
+	m->stored.needed = pm_alloc(shadow_bits(m));
+	m->stored.saved_needed = pm_alloc(shadow_bits(m));
 	fuzz_file("pugmark-more-fuzz", p, sizeof head + size);
-	m->journal = journal_open(&s, m, &head, 1 << 20);
+	m->stored.journal = journal_open(&s, m, &head, 1 << 20);
 	space_units_from_store(&s, sp, 0);
 	fuzz_look(sp);
-	m->key[0] = 0;
-	free(m->used);
-	m->used = NULL;			/* not to be saved */
+	m->stored.key[0] = 0;
+	free(m->stored.needed);
+	m->stored.needed = NULL;			/* not to be saved */
 	journal_close(&s);
 	space_unref(&s, sp);
 	free(p);

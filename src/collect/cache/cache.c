@@ -18,9 +18,9 @@ static void save_others(struct spaces *s, const struct space *sp, const struct m
 {
 	for (struct space *o = s->all; o; o = o->next_space)
 		for (size_t k = 0; o != sp && k < o->nmodule; k++)
-			if (o->module[k].used && !o->module[k].dead &&
-			    !strcmp(o->module[k].key, m->key) &&
-			    (o->module[k].nunit - o->module[k].saved_units) * 32 >
+			if (o->module[k].stored.needed && !o->module[k].dead &&
+			    !strcmp(o->module[k].stored.key, m->stored.key) &&
+			    (o->module[k].nunit - o->module[k].stored.saved_nunit) * 32 >
 				    o->module[k].nunit) {
 				s->hooks->note_used(s, o);
 				cache_save(s, o, true);
@@ -40,17 +40,17 @@ static void load(struct spaces *s, struct space *sp, uint32_t mi, int fd,
 
 static bool next_unit(const struct module *m, size_t *i, uint32_t *pc)
 {
-	return journal_next(m->journal, i, pc);
+	return journal_next(m->stored.journal, i, pc);
 }
 
 static bool read_unit(const struct module *m, uint32_t pc, struct xl_unit *u, int64_t *distance)
 {
-	return journal_read(m->journal, m, pc, u, distance);
+	return journal_read(m->stored.journal, m, pc, u, distance);
 }
 
 static void note_unit(struct spaces *s, const struct module *m, const struct xl_unit *u)
 {
-	journal_note(s, m->journal, m, u);
+	journal_note(s, m->stored.journal, m, u);
 }
 
 static const struct store_ops cache_store = {

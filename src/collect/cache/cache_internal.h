@@ -48,7 +48,7 @@ uint64_t cache_build(void);		/* of this pugmark */
 void cache_identify(const struct stat *st, struct identity *id);
 /* What the code is for. Where there are points, some counting copies are dead. */
 uint32_t cache_kind(const struct spaces *s, const struct space *sp);
-/* The name of the file of @m, from the ELF file @fd: m->key. */
+/* The name of the file of @m, from the ELF file @fd: m->stored.key. */
 void cache_key(struct module *m, uint32_t kind, int fd, const struct elf_head *head);
 /* The file that @m came from, when it is looked at again: it is as it was, or nobody can have
  * come to it since. */

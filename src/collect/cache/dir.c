@@ -91,7 +91,7 @@ void cache_key(struct module *m, uint32_t kind, int fd, const struct elf_head *h
 	size_t n = 0, at0;
 
 	/* by this /proc/self/maps knows them, see runtime/syscall.c */
-	at0 = (size_t)sprintf(m->key, "pugmark-code-");
+	at0 = (size_t)sprintf(m->stored.key, "pugmark-code-");
 	for (unsigned i = 0; !n && elf_segment(head, i, &g); i++) {
 		uint8_t note[1024];
 		ssize_t got;
@@ -106,9 +106,10 @@ void cache_key(struct module *m, uint32_t kind, int fd, const struct elf_head *h
 			memcpy(h, note + at, sizeof h);
 			if (h[2] == NT_GNU_BUILD_ID && h[0] == 4 && h[1] && h[1] <= 32 &&
 			    at + 16 + h[1] <= (size_t)got && !memcmp(note + at + 12, "GNU", 4)) {
-				n = at0 + (size_t)sprintf(m->key + at0, "b");
+				n = at0 + (size_t)sprintf(m->stored.key + at0, "b");
 				for (uint32_t k = 0; k < h[1]; k++)
-					n += (size_t)sprintf(m->key + n, "%02x", note[at + 16 + k]);
+					n += (size_t)sprintf(m->stored.key + n, "%02x",
+							     note[at + 16 + k]);
 				break;
 			}
 			if (h[0] > sizeof note || h[1] > sizeof note)
@@ -117,9 +118,10 @@ void cache_key(struct module *m, uint32_t kind, int fd, const struct elf_head *h
 		}
 	}
 	if (!n)
-		n = at0 + (size_t)sprintf(m->key + at0, "h%016" PRIx64,
+		n = at0 + (size_t)sprintf(m->stored.key + at0, "h%016" PRIx64,
 					  pm_mix(m->text.bytes, m->text.len, 0));
-	snprintf(m->key + n, sizeof m->key - n, "-%" PRIx64 "-%u", m->text.file_off >> 12, kind);
+	snprintf(m->stored.key + n, sizeof m->stored.key - n, "-%" PRIx64 "-%u",
+		 m->text.file_off >> 12, kind);
 }
 
 void cache_complain(struct spaces *s)
@@ -183,16 +185,16 @@ void cache_enforce_limit(const struct cache *c)
 
 bool cache_unchanged(const struct spaces *s, const struct module *m)
 {
-	const struct stat *was = &m->cache_st;
+	const struct stat *was = &m->stored.st;
 	struct stat st;
 
-	if (!m->cache || m->cache_changed)
-		return !m->cache_changed;
-	if (m->file >= 0 ? fstat(m->file, &st) :
-			   fstatat(s->cache->fd, m->key, &st, AT_SYMLINK_NOFOLLOW))
-		return m->file < 0;
+	if (!m->stored.file || m->stored.changed)
+		return !m->stored.changed;
+	if (m->stored.fd >= 0 ? fstat(m->stored.fd, &st) :
+			   fstatat(s->cache->fd, m->stored.key, &st, AT_SYMLINK_NOFOLLOW))
+		return m->stored.fd < 0;
 	if (st.st_dev != was->st_dev || st.st_ino != was->st_ino || !st.st_nlink)
-		return m->file < 0 || (st.st_size == was->st_size &&
+		return m->stored.fd < 0 || (st.st_size == was->st_size &&
 				       !memcmp(&st.st_mtim, &was->st_mtim, sizeof st.st_mtim));
 	return st.st_size == was->st_size &&
 	       !memcmp(&st.st_mtim, &was->st_mtim, sizeof st.st_mtim) &&

@@ -156,7 +156,7 @@ static void look(struct journal *a)
 
 static void journal_name(const struct module *m, char name[128])
 {
-	snprintf(name, 128, "pugmark-more-%s", m->key + strlen("pugmark-code-"));
+	snprintf(name, 128, "pugmark-more-%s", m->stored.key + strlen("pugmark-code-"));
 }
 
 /* ---- what runs find there -------------------------------------------------------------------- */
@@ -184,7 +184,7 @@ struct journal *journal_open(struct spaces *s, const struct module *m,
 	pm_kept_use(name);
 	look(a);
 	for (size_t i = 0; i < a->nused && a->nused == shadow_bits(m); i++)
-		m->used[i] |= a->used[i];
+		m->stored.needed[i] |= a->used[i];
 	return a;
 }
 
@@ -423,12 +423,12 @@ void journal_used(struct spaces *s, struct journal *a, const struct module *m)
 {
 	struct journal_record r = { .pc = USED_PAGES, .ncode = (uint32_t)a->nused };
 
-	add(s, a, &r, (const struct iovec[PARTS]){ { &r, sizeof r }, { m->used, a->nused } }, 2);
+	add(s, a, &r, (const struct iovec[PARTS]){{&r, sizeof r}, {m->stored.needed, a->nused}}, 2);
 }
 
 void journal_remove(struct spaces *s, const struct module *m)
 {
-	struct journal *a = m->journal;
+	struct journal *a = m->stored.journal;
 	char name[128];
 
 	journal_name(m, name);

@@ -47,8 +47,8 @@ struct journal_record {
 uint64_t journal_bytes(const struct journal_record *r);
 void journal_sum(struct journal_record *r, const void *behind);
 
-/* What is kept beside the file @m->key, @most bytes of it, as far as it is for @head. Adds to
- * m->used. */
+/* What is kept beside the file @m->stored.key, @most bytes of it, as far as it is for @head. Adds
+ * to m->stored.needed. */
 struct journal *journal_open(struct spaces *s, const struct module *m,
 			     const struct journal_head *head, uint64_t most);
 /* for (size_t i = 0; journal_next(a, &i, &pc); ): the entries, from m->text.lo, of all units that

@@ -56,8 +56,8 @@ static void load_blocks(struct space *sp, uint32_t mi, const struct cache_file *
 
 	if (!map_over(sp->flow + block0, f->nblock * sizeof *sp->flow, fd, f->flows))
 		memcpy(sp->flow + block0, AT(f, flows), f->nblock * sizeof *sp->flow);
-	m->first_cached = block0;
-	m->ncached = f->nblock;
+	m->stored.first_block = block0;
+	m->stored.nblock = f->nblock;
 	if (f->lo == m->text.lo && f->module == mi &&
 	    map_over(v, f->nblock * sizeof *v, fd, f->blocks))
 		return;
@@ -148,17 +148,17 @@ static void load_links(const struct spaces *s, struct space *sp, uint32_t mi,
 /* What is looked at in the file while it is mapped. */
 static void find_sections(struct module *m, const struct cache_file *f)
 {
-	m->cached_code = AT(f, code);
-	m->cached_map = AT(f, map);
-	m->ncached_map = f->nmap;
-	m->lines = AT(f, lines);
-	m->targets = AT(f, targets);
-	m->ncached_target = f->ntarget;
-	m->entries = AT(f, entries);
-	m->ncached_entry = f->nentry;
-	m->counters = f->ncounter ? AT(f, counters) : NULL;
-	m->counted = AT(f, counted);
-	m->nused_counter = f->ncounter ? f->tier[TIERS - 1] : f->nblock;
+	m->stored.code = AT(f, code);
+	m->stored.map = AT(f, map);
+	m->stored.nmap = f->nmap;
+	m->stored.lines = AT(f, lines);
+	m->stored.targets = AT(f, targets);
+	m->stored.ntarget = f->ntarget;
+	m->stored.entries = AT(f, entries);
+	m->stored.nentry = f->nentry;
+	m->stored.counters = f->ncounter ? AT(f, counters) : NULL;
+	m->stored.counted = AT(f, counted);
+	m->stored.nused_counter = f->ncounter ? f->tier[TIERS - 1] : f->nblock;
 }
 
 static void load(struct spaces *s, struct space *sp, uint32_t mi, const struct cache_file *f,
@@ -176,9 +176,10 @@ static void load(struct spaces *s, struct space *sp, uint32_t mi, const struct c
 	freeze = freeze && !s->records && !sp->i386 && !(f->code % 4096) && block0 == f->block0 &&
 		 link0 == f->link0 && (int64_t)(m->code.at - m->text.lo) == f->distance &&
 		 s->nfrozen < MAX_FROZEN;
-	m->frozen = freeze ? f->ncode & ~4095u : 0;
-	m->frozen_shadow = freeze && m->shadow.present && f->shadow && space_whole_shadow(m);
-	code_put(s, m, m->frozen, f->ncode);
+	m->stored.code_from_file = freeze ? f->ncode & ~4095u : 0;
+	m->stored.shadow_from_file =
+		freeze && m->shadow.present && f->shadow && space_whole_shadow(m);
+	code_put(s, m, m->stored.code_from_file, f->ncode);
 	if (!freeze)
 		relocate_code(s, sp, m, f, block0, link0, trace0);
 	m->code.len = f->ncode;
@@ -189,9 +190,9 @@ static void load(struct spaces *s, struct space *sp, uint32_t mi, const struct c
 	sp->nblock = block0 + (size_t)f->nblock;	/* those left out are nobody's */
 	load_units(s, sp, mi, f, block0, trace0);
 	load_links(s, sp, mi, f, link0);
-	if (!m->frozen_shadow)
+	if (!m->stored.shadow_from_file)
 		shadow_fill(s, sp, m);
-	m->first_link = link0;
+	m->stored.first_link = link0;
 	s->cached += f->nblock;
 	space_close(s, sp, block0, f->nblock);
 }
@@ -220,7 +221,7 @@ static void open_journal(struct spaces *s, struct space *sp, struct module *m,
 	};
 
 	if (f->ncode >= SMALL_FILE && !sp->i386)
-		m->journal = journal_open(s, m, &h, f->ncode / JOURNAL_SHARE);
+		m->stored.journal = journal_open(s, m, &h, f->ncode / JOURNAL_SHARE);
 }
 
 /* @f is mapped, @size bytes of it. */
@@ -232,7 +233,7 @@ static bool is_good(const struct module *m, const struct cache_file *f, size_t s
 	if (whole && pm_ledger_checked(st))
 		return true;
 	if (!whole || !cache_file_good(f, fd)) {
-		pm_kept_drop(m->key, st, "it is damaged");
+		pm_kept_drop(m->stored.key, st, "it is damaged");
 		return false;
 	}
 	/* who only loads it looks at little of what a check looks at */
@@ -252,14 +253,14 @@ static const struct cache_file *map_good(const struct spaces *s, const struct sp
 
 	if (st->st_size < (off_t)sizeof head || pread(in, &head, sizeof head, 0) != sizeof head ||
 	    memcmp(head.magic, CACHE_MAGIC, sizeof head.magic)) {
-		pm_kept_drop(m->key, st, "it is damaged at its beginning");
+		pm_kept_drop(m->stored.key, st, "it is damaged at its beginning");
 		return NULL;
 	}
 	if (is_other(&head, kind))
 		return NULL;
 	if (head.size != (uint64_t)st->st_size || head.shadow > head.size) {
-		pm_kept_drop(m->key, st, "it has %lld bytes, not %" PRIu64, (long long)st->st_size,
-			     head.size);
+		pm_kept_drop(m->stored.key, st, "it has %lld bytes, not %" PRIu64,
+			     (long long)st->st_size, head.size);
 		return NULL;
 	}
 	*size = head.shadow ? head.shadow : head.size;
@@ -278,8 +279,8 @@ void cache_begin(struct spaces *s, struct space *sp, uint32_t mi, int fd,
 	struct module *m = &sp->module[mi];
 
 	cache_key(m, cache_kind(s, sp), fd, elf);
-	m->used = pm_alloc(shadow_bits(m));
-	m->saved_used = pm_alloc(shadow_bits(m));
+	m->stored.needed = pm_alloc(shadow_bits(m));
+	m->stored.saved_needed = pm_alloc(shadow_bits(m));
 	m->shadow.filled = pm_alloc(shadow_bits(m));
 }
 
@@ -289,34 +290,34 @@ void cache_load(struct spaces *s, struct space *sp, uint32_t mi, bool freeze)
 	const struct cache_file *f;
 	int in;
 
-	in = pm_kept_open(m->key, O_RDONLY, &m->cache_st);
+	in = pm_kept_open(m->stored.key, O_RDONLY, &m->stored.st);
 	if (in < 0)
 		return;
-	pm_kept_use(m->key);
-	f = map_good(s, sp, m, in, &m->cache_st, &m->cache_size);
+	pm_kept_use(m->stored.key);
+	f = map_good(s, sp, m, in, &m->stored.st, &m->stored.size);
 	if (!f) {
 		close(in);
 		return;
 	}
-	memcpy(m->used, AT(f, used), f->nused);
+	memcpy(m->stored.needed, AT(f, used), f->nused);
 	open_journal(s, sp, m, f);
-	memcpy(m->saved_used, m->used, f->nused);
-	m->saved_units = f->nunit;
-	m->saved_code = f->ncode;
-	m->saved_sum = f->sum;
+	memcpy(m->stored.saved_needed, m->stored.needed, f->nused);
+	m->stored.saved_nunit = f->nunit;
+	m->stored.saved_code = f->ncode;
+	m->stored.saved_sum = f->sum;
 	load(s, sp, mi, f, in, freeze);
-	m->cache = f;
+	m->stored.file = f;
 	/* copied: only the map and the targets are looked at from now on */
-	if (m->cache_size >= MANY)
-		madvise((void *)(uintptr_t)f, m->cache_size, MADV_DONTNEED);
-	if (!m->frozen && !m->frozen_shadow) {
+	if (m->stored.size >= MANY)
+		madvise((void *)(uintptr_t)f, m->stored.size, MADV_DONTNEED);
+	if (!m->stored.code_from_file && !m->stored.shadow_from_file) {
 		close(in);
 		return;
 	}
-	m->file = in;
-	m->file_id = RT_FILE_ID(m->cache_st.st_dev, m->cache_st.st_ino);
-	m->file_code = f->code;
-	m->file_shadow = f->shadow;
+	m->stored.fd = in;
+	m->stored.id = RT_FILE_ID(m->stored.st.st_dev, m->stored.st.st_ino);
+	m->stored.code_at = f->code;
+	m->stored.shadow_at = f->shadow;
 	s->nfrozen++;
 }
 

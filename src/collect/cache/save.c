@@ -125,9 +125,9 @@ static void put_targets(struct saving *v)
 
 static void put_blocks(struct saving *v)
 {
-	const uint32_t *got = (const uint32_t *)v->m->entered.p,
-		       ngot = (uint32_t)(v->m->entered.n / 4);
-	const uint32_t first = v->m->first_cached, most = CACHE_PIECE / sizeof(struct blk);
+	const uint32_t *got = (const uint32_t *)v->m->stored.new_indirect.p,
+		       ngot = (uint32_t)(v->m->stored.new_indirect.n / 4);
+	const uint32_t first = v->m->stored.first_block, most = CACHE_PIECE / sizeof(struct blk);
 	struct blk *b = (struct blk *)v->out.piece;
 	uint32_t map = v->was->nmap, c = 0, n;
 	const struct unit *u;
@@ -195,12 +195,12 @@ static void put_map(struct saving *v)
 static struct pm_buf all_entries(const struct saving *v)
 {
 	const struct shadow_entry *old = v->was->nentry ? AT(v->was, entries) : NULL, *add;
-	const uint32_t *got = (const uint32_t *)v->m->entered.p;
+	const uint32_t *got = (const uint32_t *)v->m->stored.new_indirect.p;
 	struct pm_buf all = { 0 }, new = { 0 };
 	const struct unit *u;
 	size_t i = 0, k = 0, n;
 
-	for (size_t j = 0; j < v->m->entered.n / 4; j++) {
+	for (size_t j = 0; j < v->m->stored.new_indirect.n / 4; j++) {
 		const struct blk *b = &v->sp->block[got[j]];
 
 		if (b->flags & XL_COUNTS)
@@ -255,7 +255,7 @@ static void put_outsides(struct saving *v)
 static bool superseded(const struct module *m, const struct cache_file *f)
 {
 	struct stat st;
-	const int fd = pm_kept_open(m->key, O_RDONLY, &st);
+	const int fd = pm_kept_open(m->stored.key, O_RDONLY, &st);
 	struct cache_file now;
 	const bool whole = fd >= 0 && pread(fd, &now, sizeof now, 0) == sizeof now;
 
@@ -264,7 +264,7 @@ static bool superseded(const struct module *m, const struct cache_file *f)
 	return whole && !memcmp(now.magic, f->magic, sizeof now.magic) &&
 	       now.version == f->version && now.abi == f->abi && now.build == f->build &&
 	       now.text_hash == f->text_hash && now.text_len == f->text_len &&
-	       now.sum != m->saved_sum && now.nblock >= f->nblock;
+	       now.sum != m->stored.saved_sum && now.nblock >= f->nblock;
 }
 
 static void write_module(struct saving *v)
@@ -297,7 +297,7 @@ static void write_module(struct saving *v)
 	save_counters(v);
 	save_code(v);
 	f->used = out_begin(o, 8);
-	out_put(o, m->used, f->nused);
+	out_put(o, m->stored.needed, f->nused);
 	put_map(v);
 	put_targets(v);
 	out_shadow(o, m, (const struct shadow_entry *)entries.p, f);
@@ -311,10 +311,10 @@ static void write_module(struct saving *v)
  * anywhere has no say. */
 static uint64_t place_of(const struct spaces *s, const struct space *sp, const struct module *m)
 {
-	if (!m->cache || m->absolute || sp->i386 ||
-	    (!s->cache->opts.aslr && m->cache->lo - m->text.lo > LIBRARIES))
+	if (!m->stored.file || m->absolute || sp->i386 ||
+	    (!s->cache->opts.aslr && m->stored.file->lo - m->text.lo > LIBRARIES))
 		return m->text.lo;
-	return m->cache->lo;
+	return m->stored.file->lo;
 }
 
 /* @f says at which numbers its blocks and links shall begin, and is completed. */
@@ -322,9 +322,12 @@ static void save_module(struct spaces *s, struct space *sp, uint32_t mi, struct 
 {
 	static const struct cache_file none;
 	struct module *m = &sp->module[mi];
-	struct saving v = {
-		.s = s, .sp = sp, .m = m, .mi = mi, .f = f, .was = m->cache ? m->cache : &none
-	};
+	struct saving v = {.s = s,
+			   .sp = sp,
+			   .m = m,
+			   .mi = mi,
+			   .f = f,
+			   .was = m->stored.file ? m->stored.file : &none};
 	bool unnamed, placed;
 	char tmp[160];
 
@@ -339,24 +342,26 @@ static void save_module(struct spaces *s, struct space *sp, uint32_t mi, struct 
 		.text_len = m->text.len,
 		.file_off = m->text.file_off,
 		.lo = place_of(s, sp, m),
-		.text_hash = m->cache ? m->cache->text_hash : pm_mix(m->text.bytes, m->text.len, 0),
+		.text_hash = m->stored.file ? m->stored.file->text_hash
+					    : pm_mix(m->text.bytes, m->text.len, 0),
 		.distance = (int64_t)(sp->i386 ? m->code.at : m->code.at - m->text.lo),
 		.ncode = (uint32_t)m->code.len,
 		.block0 = s->records ? 0 : f->block0,
 		.link0 = f->link0,
 		.nused = shadow_bits(m),
 		/* that of small programs */
-		.module = m->cache && m->cache->module < mi ? m->cache->module : mi,
+		.module =
+			m->stored.file && m->stored.file->module < mi ? m->stored.file->module : mi,
 	};
 	cache_identify(&m->text.st, &f->id);
 	if (s->records)			/* counts nothing: whatever may be needed */
-		memset(m->used, 255, shadow_bits(m));
-	save_sort(m->entered.p, m->entered.n / 4, 1);
+		memset(m->stored.needed, 255, shadow_bits(m));
+	save_sort(m->stored.new_indirect.p, m->stored.new_indirect.n / 4, 1);
 	number_units(&v);
 	save_number_counters(&v);
 	if (superseded(m, f))
 		goto out;
-	snprintf(tmp, sizeof tmp, ".%s.%d", m->key, getpid());
+	snprintf(tmp, sizeof tmp, ".%s.%d", m->stored.key, getpid());
 	v.out.at = sizeof *f;
 	v.out.sum = CACHE_SUM_SEED;
 	/* without a name, where that can be had, it goes with us whatever happens */
@@ -372,13 +377,13 @@ static void save_module(struct spaces *s, struct space *sp, uint32_t mi, struct 
 	/* over a file, ext4 waits until everything has a place on the disk; checksums tell what
 	 * has not */
 	if (v.out.fd >= 0)
-		unlinkat(s->cache->fd, m->key, 0);
+		unlinkat(s->cache->fd, m->stored.key, 0);
 	placed = v.out.fd >= 0 &&
-		 (unnamed ? pm_temp_link(v.out.fd, s->cache->fd, m->key) :
-			    !renameat(s->cache->fd, tmp, s->cache->fd, m->key));
+		 (unnamed ? pm_temp_link(v.out.fd, s->cache->fd, m->stored.key) :
+			    !renameat(s->cache->fd, tmp, s->cache->fd, m->stored.key));
 	if (placed) {
 		s->cache->wrote = true;
-		m->saved_sum = f->sum;
+		m->stored.saved_sum = f->sum;
 		if (f->ncode >= SMALL_FILE)
 			journal_remove(s, m);
 	} else {
@@ -404,7 +409,7 @@ static unsigned late_pages(const struct module *m)
 	unsigned n = 0;
 
 	for (size_t i = 0; i < shadow_bits(m); i++)
-		n += (unsigned)__builtin_popcount(m->used[i] & ~m->saved_used[i]);
+		n += (unsigned)__builtin_popcount(m->stored.needed[i] & ~m->stored.saved_needed[i]);
 	return n;
 }
 
@@ -412,10 +417,12 @@ static unsigned late_pages(const struct module *m)
  * writing takes? If not, it is noted. */
 static bool worth_saving(const struct module *m, unsigned late)
 {
-	const uint64_t cost = m->journal ? (m->taken + m->ntaken * UNIT_COST) / TAKING_SHARE :
-					   m->code.len - m->saved_code +
-						   (m->nunit - m->saved_units) * UNIT_COST +
-						   (uint64_t)late * LATE_COST;
+	const uint64_t cost =
+		m->stored.journal ? (m->stored.from_journal + m->stored.nfrom_journal * UNIT_COST) /
+					    TAKING_SHARE
+				  : m->code.len - m->stored.saved_code +
+					    (m->nunit - m->stored.saved_nunit) * UNIT_COST +
+					    (uint64_t)late * LATE_COST;
 	struct cache_file now;
 	struct stat st;
 	bool worth;
@@ -425,11 +432,11 @@ static bool worth_saving(const struct module *m, unsigned late)
 		return true;
 	if (!cost)
 		return false;
-	fd = pm_kept_open(m->key, O_RDONLY, &st);
+	fd = pm_kept_open(m->stored.key, O_RDONLY, &st);
 	if (fd < 0)
 		return true;
 	/* another one is superseded, or not */
-	worth = pread(fd, &now, sizeof now, 0) != sizeof now || now.sum != m->saved_sum ||
+	worth = pread(fd, &now, sizeof now, 0) != sizeof now || now.sum != m->stored.saved_sum ||
 		pm_ledger_spent(&st) + cost >= now.ncode / WRITE_SHARE;
 	if (!worth)
 		pm_ledger_spend(&st, (uint32_t)cost);
@@ -441,13 +448,13 @@ static bool worth_saving(const struct module *m, unsigned late)
  * from the file to what is new so often that all of it has been copied. */
 static bool add_only(struct spaces *s, const struct module *m, bool more, unsigned late)
 {
-	const bool thawed = m->file >= 0 && !m->frozen;
+	const bool thawed = m->stored.fd >= 0 && !m->stored.code_from_file;
 
-	if (!m->journal || thawed || (!more && worth_saving(m, late)))
+	if (!m->stored.journal || thawed || (!more && worth_saving(m, late)))
 		return false;
 	if (late >= LATE_SAVE)
-		journal_used(s, m->journal, m);
-	return journal_flush(s, m->journal);
+		journal_used(s, m->stored.journal, m);
+	return journal_flush(s, m->stored.journal);
 }
 
 /* What spaces have from the file that was @st is of no use to anybody any more. */
@@ -455,9 +462,10 @@ static void note_changed(const struct spaces *s, const struct stat *st)
 {
 	for (struct space *o = s->all; o; o = o->next_space)
 		for (size_t k = 0; k < o->nmodule; k++)
-			if (o->module[k].cache && o->module[k].cache_st.st_dev == st->st_dev &&
-			    o->module[k].cache_st.st_ino == st->st_ino)
-				o->module[k].cache_changed = true;
+			if (o->module[k].stored.file &&
+			    o->module[k].stored.st.st_dev == st->st_dev &&
+			    o->module[k].stored.st.st_ino == st->st_ino)
+				o->module[k].stored.changed = true;
 }
 
 void cache_save(struct spaces *s, struct space *sp, bool anything)
@@ -468,16 +476,17 @@ void cache_save(struct spaces *s, struct space *sp, bool anything)
 
 	for (uint32_t i = 0; i < sp->nmodule; i++) {
 		struct module *m = &sp->module[i];
-		const struct cache_file *was = m->cache;
+		const struct cache_file *was = m->stored.file;
 		unsigned late;
 		bool moves;
 
-		if (m->dead || !m->used)
+		if (m->dead || !m->stored.needed)
 			continue;
 		if (!cache_unchanged(s, m)) {
-			note_changed(s, &m->cache_st);
-			pm_kept_drop(m->key, &m->cache_st, "it was changed while it was in use");
-			m->cache_changed = true;
+			note_changed(s, &m->stored.st);
+			pm_kept_drop(m->stored.key, &m->stored.st,
+				     "it was changed while it was in use");
+			m->stored.changed = true;
 			continue;
 		}
 		block = cache_number_from(was ? was->block0 : 0, block, BLOCK_STEP);
@@ -496,18 +505,18 @@ void cache_save(struct spaces *s, struct space *sp, bool anything)
 		f.nblock = was ? was->nblock : 0;
 		f.nlink = was ? was->nlink : 0;
 		late = late_pages(m);
-		if (m->nunit > m->saved_units || late >= LATE_SAVE || moves) {
+		if (m->nunit > m->stored.saved_nunit || late >= LATE_SAVE || moves) {
 			if (!moves && add_only(s, m, anything, late)) {
-				m->taken = m->ntaken = 0;
-			} else if (moves || anything || !was || m->journal ||
+				m->stored.from_journal = m->stored.nfrom_journal = 0;
+			} else if (moves || anything || !was || m->stored.journal ||
 				   worth_saving(m, late)) {
-				if (m->journal)
+				if (m->stored.journal)
 					space_units_from_store(s, sp, i);
 				save_module(s, sp, i, &f);
 			}
-			m->saved_units = m->nunit;
-			m->saved_code = m->code.len;
-			memcpy(m->saved_used, m->used, shadow_bits(m));
+			m->stored.saved_nunit = m->nunit;
+			m->stored.saved_code = m->code.len;
+			memcpy(m->stored.saved_needed, m->stored.needed, shadow_bits(m));
 		}
 		/* ... and stay what they are when the one in front grows */
 		block += f.nblock;

@@ -9,7 +9,8 @@
 static bool is_resolved(const struct saving *v, uint32_t i, uint32_t *rel)
 {
 	const struct link *l = &v->sp->link[i];
-	const uint64_t *shortcut = l->site < v->m->frozen ? space_shortcut(v->s, v->sp, i) : NULL;
+	const uint64_t *shortcut =
+		l->site < v->m->stored.code_from_file ? space_shortcut(v->s, v->sp, i) : NULL;
 
 	if (l->done) {
 		*rel = save_field(v, l->site);
@@ -33,16 +34,16 @@ void save_links(struct saving *v)
 	memset(v->link0, 255, sp->nlink * sizeof *v->link0);
 	v->f->links = out_begin(&v->out, 8);
 	for (uint32_t i = 0; i < v->was->nlink; i++) {
-		const struct link *l = &sp->link[m->first_link + i];
+		const struct link *l = &sp->link[m->stored.first_link + i];
 		struct saved_link x = old[i];
 		uint32_t rel;
 
 		if (x.site != XL_NONE && m->text.lo <= l->target && l->target < m->text.hi &&
-		    is_resolved(v, m->first_link + i, &rel)) {
+		    is_resolved(v, m->stored.first_link + i, &rel)) {
 			save_set(v, SET_LINKS, x.site, rel);
 			x.site = XL_NONE;
 		}
-		v->link0[m->first_link + i] = i;
+		v->link0[m->stored.first_link + i] = i;
 		out_put(&v->out, &x, sizeof x);
 	}
 	v->f->nlink = v->was->nlink;
@@ -52,7 +53,8 @@ void save_links(struct saving *v)
 					      l->stub | (l->counting ? COUNTING_LINK : 0) |
 						      (l->stale ? STALE_LINK : 0) };
 
-		if (l->module != v->mi || l->site == XL_NONE || i - m->first_link < v->was->nlink ||
+		if (l->module != v->mi || l->site == XL_NONE ||
+		    i - m->stored.first_link < v->was->nlink ||
 		    (l->done && m->text.lo <= l->target && l->target < m->text.hi))
 			continue;
 		save_set(v, SET_LINKS, l->site, l->stub - (l->site + 4));

@@ -39,7 +39,7 @@ void save_number_counters(struct saving *v)
 	memset(tier, DERIVED, f->nblock);
 	for (size_t i = 0; i < v->m->nunit; i++) {
 		const struct unit *u = &v->sp->unit[v->m->unit[i]];
-		const uint32_t old = u->block - v->m->first_cached;
+		const uint32_t old = u->block - v->m->stored.first_block;
 		const uint32_t no = old < v->was->nblock ? old : v->unit0[u - v->sp->unit];
 
 		for (uint32_t k = 0; no != XL_NONE && k < u->nblock; k++)

@@ -12,7 +12,7 @@ void save_read_old(const struct saving *v, uint64_t at, void *to, size_t n)
 {
 	struct pm_err err = { 0 };
 
-	if (v->m->file < 0 || pm_temp_read(v->m->file, to, n, at, &err) != PM_OK)
+	if (v->m->stored.fd < 0 || pm_temp_read(v->m->stored.fd, to, n, at, &err) != PM_OK)
 		memcpy(to, (const uint8_t *)v->was + at, n);
 }
 
@@ -32,8 +32,8 @@ uint32_t save_file_block(const struct saving *v, uint32_t i)
 {
 	const struct unit *u;
 
-	if (i - v->m->first_cached < v->m->ncached)
-		return i - v->m->first_cached;
+	if (i - v->m->stored.first_block < v->m->stored.nblock)
+		return i - v->m->stored.first_block;
 	u = unit_of(v->sp, i);
 	if (i - u->block >= u->nblock || v->unit0[u - v->sp->unit] == XL_NONE)
 		return XL_NONE;

@@ -338,9 +338,9 @@ static const uint8_t *code_of(struct session *s, const struct space *sp, uint32_
 
 	if (!bytes || (stays && m->text.bytes))
 		return bytes;
-	if (m->text.shared && s->nproc > 1 && i - m->first_cached < m->ncached)
-		known = copied(&s->spaces.text[m->text.shared - 1], i - m->first_cached,
-			       m->ncached);
+	if (m->text.shared && s->nproc > 1 && i - m->stored.first_block < m->stored.nblock)
+		known = copied(&s->spaces.text[m->text.shared - 1], i - m->stored.first_block,
+			       m->stored.nblock);
 	if (known && known->what == what)
 		return known->at;
 	copy = memcpy(pm_arena_alloc(&s->out->mem, b->size), bytes, b->size);

@@ -86,16 +86,17 @@ static struct blk *find_cached(struct space *sp, uint64_t pc)
 	const uint64_t off = m ? pc - m->text.lo : 0;
 	uint32_t i, end;
 
-	if (!m || !m->lines || off >= m->text.len)
+	if (!m || !m->stored.lines || off >= m->text.len)
 		return NULL;
-	i = m->lines[off / TARGET_LINE];
-	end = m->lines[off / TARGET_LINE + 1];
-	end = end < m->ncached_target ? end : m->ncached_target;
+	i = m->stored.lines[off / TARGET_LINE];
+	end = m->stored.lines[off / TARGET_LINE + 1];
+	end = end < m->stored.ntarget ? end : m->stored.ntarget;
 	for (; i < end; i++) {
-		const uint32_t no = m->targets[i] % MAX_TARGETS;
-		struct blk *b = &sp->block[m->first_cached + no];
+		const uint32_t no = m->stored.targets[i] % MAX_TARGETS;
+		struct blk *b = &sp->block[m->stored.first_block + no];
 
-		if (m->targets[i] == target_entry(off, no) && no < m->ncached && b->pc == pc)
+		if (m->stored.targets[i] == target_entry(off, no) && no < m->stored.nblock &&
+		    b->pc == pc)
 			return b->flags & BLK_IS_DEAD ? NULL : b;
 	}
 	return NULL;
@@ -210,10 +211,10 @@ bool space_state(const struct space *sp, uint64_t code, uint32_t *block, const s
 static const struct module *module_of_cached(const struct space *sp, uint32_t i,
 					     const struct module *guess)
 {
-	if (guess && i - guess->first_cached < guess->ncached)
+	if (guess && i - guess->stored.first_block < guess->stored.nblock)
 		return guess;
 	for (uint32_t k = 0; k < sp->nmodule; k++)
-		if (i - sp->module[k].first_cached < sp->module[k].ncached)
+		if (i - sp->module[k].stored.first_block < sp->module[k].stored.nblock)
 			return &sp->module[k];
 	return NULL;
 }
@@ -222,29 +223,29 @@ static const struct module *module_of_cached(const struct space *sp, uint32_t i,
  * anything. */
 static uint32_t number_of(const struct module *m, const uint32_t *map, uint32_t i)
 {
-	const uint32_t to = map[i - m->first_cached];
+	const uint32_t to = map[i - m->stored.first_block];
 
-	return m->first_cached + (to < m->ncached ? to : 0);
+	return m->stored.first_block + (to < m->stored.nblock ? to : 0);
 }
 
 uint32_t block_counter(const struct space *sp, uint32_t block, const struct module **last)
 {
 	const struct module *m = module_of_cached(sp, block, *last);
 
-	if (!m || !m->counters)
+	if (!m || !m->stored.counters)
 		return block;
 	*last = m;
-	return number_of(m, m->counters, block);
+	return number_of(m, m->stored.counters, block);
 }
 
 uint32_t counter_block(const struct space *sp, uint32_t counter, const struct module **last)
 {
 	const struct module *m = module_of_cached(sp, counter, *last);
 
-	if (!m || !m->counters)
+	if (!m || !m->stored.counters)
 		return counter;
 	*last = m;
-	return number_of(m, m->counted, counter);
+	return number_of(m, m->stored.counted, counter);
 }
 
 void blocks_note_tier(struct space *sp, uint32_t block, uint64_t count)

@@ -138,7 +138,7 @@ static uint64_t enter_new(struct spaces *s, struct space_user *p, struct module 
 		s->demand++;
 		s->ahead--;
 	}
-	if (sp->module[mi].used && !sp->i386 && !s->records)
+	if (sp->module[mi].stored.needed && !sp->i386 && !s->records)
 		translate_ahead(s, p, mi, link0, sp->nlink);
 	return block_find(sp, pc) ? space_enter(s, p, pc, indirect, mail) : 0;
 }
@@ -210,8 +210,8 @@ uint64_t space_resolve(struct spaces *s, struct space_user *p, uint32_t link, st
 		/* Across modules only if the target's code is placed in every process of the space.
 		 * A dead target's code stays, and its entry leads to whoever succeeds it. */
 		if ((m->text.lo <= l->target && l->target < m->text.hi) || sp->refs == 1) {
-			if (often && m->frozen)
-				links_thaw(s, sp, l->module);
+			if (often && m->stored.code_from_file)
+				links_make_code_own(s, sp, l->module);
 			link_patch(s, sp, l, to);
 		}
 	}

@@ -40,8 +40,8 @@ static uint8_t *copy_of_pages(const struct module *m, const uint8_t *set)
 static void clone_module(struct module *m, const struct module *o, uint64_t shift)
 {
 	++*m->users;
-	m->file = -1;
-	m->frozen = 0;
+	m->stored.fd = -1;
+	m->stored.code_from_file = 0;
 	m->code.off += shift;
 	m->shadow.off += shift;
 	m->shadow.counting_off += shift;
@@ -54,10 +54,10 @@ static void clone_module(struct module *m, const struct module *o, uint64_t shif
 	m->code.rel_counter = copy_of_buf(&o->code.rel_counter);
 	m->code.rel_link = copy_of_buf(&o->code.rel_link);
 	m->code.rel_place = copy_of_buf(&o->code.rel_place);
-	m->entered = copy_of_buf(&o->entered);
-	m->used = copy_of_pages(o, o->used);
+	m->stored.new_indirect = copy_of_buf(&o->stored.new_indirect);
+	m->stored.needed = copy_of_pages(o, o->stored.needed);
 	m->shadow.filled = copy_of_pages(o, o->shadow.filled);
-	m->saved_used = copy_of_pages(o, o->saved_used);
+	m->stored.saved_needed = copy_of_pages(o, o->stored.saved_needed);
 	m->generated.blocks = copy_of_map(&o->generated.blocks);
 	m->generated.confirmed = copy_of_map(&o->generated.confirmed);
 	m->generated.write_traps = copy_of_map(&o->generated.write_traps);
@@ -138,7 +138,7 @@ static struct space *space_clone(struct spaces *s, const struct space *from)
 		copy_data(s, o->shadow.off, m->shadow.off, o->shadow.len);
 		if (m->counting_copies)
 			copy_data(s, o->shadow.counting_off, m->shadow.counting_off, o->shadow.len);
-		thaw_shadow(s, sp, m);
+		make_shadow_own(s, sp, m);
 	}
 	return sp;
 }

@@ -60,7 +60,7 @@ void kill_block(struct spaces *s, struct space *sp, uint32_t i)
 	if (b->flags & BLK_IS_DEAD)
 		return;
 	b->flags |= BLK_IS_DEAD;
-	thaw_code(s, sp, m);
+	make_code_own(s, sp, m);
 	if (block_continues(s, sp, i))		/* it dies with the head of its chain */
 		return;
 	if (b->indirect != XL_NONE && b->flags & XL_COUNTS)
@@ -78,7 +78,7 @@ void kill_block(struct spaces *s, struct space *sp, uint32_t i)
 		put_jump(code, code_ptr(s, m, end));
 		m->code.len = up((uint64_t)(code + 5 - code_ptr(s, m, 0)), 16);
 	}
-	if (m->used) {				/* it will be saved */
+	if (m->stored.needed) {				/* it will be saved */
 		struct pm_buf *rel[] = {&m->code.rel_pc, &m->code.rel_counter, &m->code.rel_link,
 					&m->code.rel_place};
 
@@ -166,7 +166,7 @@ static void kill_blocks(struct spaces *s, struct space *sp, struct module *m)
 
 static void kill_module(struct spaces *s, struct space *sp, struct module *m, struct rt_mail *mail)
 {
-	m->frozen_shadow = false;	/* nobody looks at it any more */
+	m->stored.shadow_from_file = false;	/* nobody looks at it any more */
 	kill_blocks(s, sp, m);
 	m->dead = true;
 	unplace_shadows(m, mail);
@@ -202,7 +202,7 @@ static void give_back(struct spaces *s, struct space_user *p, uint32_t mi, struc
 	else
 		mail_cmd(mail, CMD_UNPLACE, 0, m->code.cap, m->code.at, 1);
 	m->code.cap = m->code.len = 0;
-	m->frozen = 0;
+	m->stored.code_from_file = 0;
 	if (mi < p->placed.n)
 		p->placed.p[mi] = 0;
 }
@@ -240,12 +240,12 @@ static void leave_module(struct space *sp, struct module *m, struct rt_mail *mai
 	for (size_t j = 0; j < m->nunit; j++) {
 		const struct unit *u = &sp->unit[m->unit[j]];
 
-		if (u->block - m->first_cached >=
-		    m->ncached) /* the others are found by way of the module */
+		if (u->block - m->stored.first_block >=
+		    m->stored.nblock) /* the others are found by way of the module */
 			for (uint32_t k = 0; k < u->nblock; k++)
 				sp->block[u->block + k].flags |= BLK_IS_DEAD;
 	}
-	m->frozen_shadow = false;
+	m->stored.shadow_from_file = false;
 	m->dead = true;
 	unplace_shadows(m, mail);
 }
@@ -339,7 +339,7 @@ bool space_unmap(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t h
 			return false;		/* the rest the next time */
 		kill_module(s, sp, m, mail);	/* a whole one, or part of a file's text */
 		if (sp->refs == 1 &&
-		    ((lo <= m->text.lo && m->text.hi <= hi) || (!m->nunit && !m->ncached)))
+		    ((lo <= m->text.lo && m->text.hi <= hi) || (!m->nunit && !m->stored.nblock)))
 			give_back(s, p, (uint32_t)i, mail);
 	}
 	space_range_del(sp, lo, hi);

@@ -9,8 +9,9 @@ void link_patch(struct spaces *s, struct space *sp, struct link *l, uint64_t to)
 {
 	struct module *m = &sp->module[l->module];
 	int64_t d = (int64_t)(to - (m->code.at + l->site + 4));
-	uint64_t *shortcut =
-		l->site < m->frozen ? space_shortcut(s, sp, (size_t)(l - sp->link)) : NULL;
+	uint64_t *shortcut = l->site < m->stored.code_from_file
+				     ? space_shortcut(s, sp, (size_t)(l - sp->link))
+				     : NULL;
 
 	if (!m->code.cap)			/* given back */
 		return;
@@ -25,9 +26,9 @@ void link_patch(struct spaces *s, struct space *sp, struct link *l, uint64_t to)
 }
 
 /* Copying a module's code is worth it: a thread has gone by shortcuts for long. */
-void links_thaw(struct spaces *s, struct space *sp, uint32_t mi)
+void links_make_code_own(struct spaces *s, struct space *sp, uint32_t mi)
 {
-	thaw_code(s, sp, &sp->module[mi]);
+	make_code_own(s, sp, &sp->module[mi]);
 	for (size_t i = 0; i < sp->nlink; i++) {
 		uint64_t *shortcut = sp->link[i].module == mi ? space_shortcut(s, sp, i) : NULL;
 
@@ -152,8 +153,8 @@ bool make_indirect(struct spaces *s, struct space *sp, struct blk *b, uint64_t t
 
 	if (b->indirect != XL_NONE || m->code.cap - m->code.len <= 64)
 		return false;
-	if (i - m->first_cached < m->ncached)
-		pm_buf_add(&m->entered, &i, sizeof i);
+	if (i - m->stored.first_block < m->stored.nblock)
+		pm_buf_add(&m->stored.new_indirect, &i, sizeof i);
 	m->code.len = up(
 		at + xl_indirect_entry(code_ptr(s, m, at), sp->i386, m->code.at + at, to, b->live),
 		16);

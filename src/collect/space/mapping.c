@@ -24,24 +24,25 @@ void make_ready(struct spaces *s, struct module *m, uint64_t len)
 
 void code_put(struct spaces *s, struct module *m, uint32_t lo, uint32_t hi)
 {
-	space_write(s, m->code.off + lo, m->cached_code + lo, hi - lo);
+	space_write(s, m->code.off + lo, m->stored.code + lo, hi - lo);
 }
 
-void thaw_code(struct spaces *s, struct space *sp, struct module *m)
+void make_code_own(struct spaces *s, struct space *sp, struct module *m)
 {
-	if (!m->frozen)
+	if (!m->stored.code_from_file)
 		return;
 	/* not what is behind: that has been there since it was loaded, and links in it are resolved
 	 */
-	code_put(s, m, 0, m->frozen);
-	m->frozen = 0;
+	code_put(s, m, 0, m->stored.code_from_file);
+	m->stored.code_from_file = 0;
 	sp->thawed++;
 	s->nthawed++;
 }
 
 void code_copy(const struct spaces *s, const struct module *m, uint8_t *to)
 {
-	if (m->frozen)
-		memcpy(to, m->cached_code, m->frozen);
-	memcpy(to + m->frozen, s->code + m->code.off + m->frozen, m->code.len - m->frozen);
+	if (m->stored.code_from_file)
+		memcpy(to, m->stored.code, m->stored.code_from_file);
+	memcpy(to + m->stored.code_from_file, s->code + m->code.off + m->stored.code_from_file,
+	       m->code.len - m->stored.code_from_file);
 }

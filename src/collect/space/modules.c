@@ -226,7 +226,7 @@ struct module *module_new(struct spaces *s, struct space_user *p, const struct r
 		.text.lo = lo,
 		.text.hi = hi,
 		.shadow.present = !sp->i386,
-		.file = -1,
+		.stored.fd = -1,
 		.users = pm_alloc(sizeof *m->users),
 		.text.path = pm_arena_strdup(&s->mem, at && at->path[0] ? at->path : "[anon]"),
 		.text.dev = at ? at->dev : 0,

@@ -85,8 +85,8 @@ uint64_t choose_place(const struct space *sp, const struct maps *m, uint64_t lo,
 static void place_file(struct rt_mail *mail, const struct module *m, uint64_t off, uint64_t len,
 		       uint64_t at, uint32_t prot)
 {
-	mail_cmd(mail, CMD_PLACE_FILE, off, len, at, (uint64_t)m->file << 16 | prot);
-	mail->cmd[mail->ncmd - 1].a[4] = m->file_id;
+	mail_cmd(mail, CMD_PLACE_FILE, off, len, at, (uint64_t)m->stored.fd << 16 | prot);
+	mail->cmd[mail->ncmd - 1].a[4] = m->stored.id;
 }
 
 /* Small pieces are faulted in whole: most of them is used by whoever uses them at all. */
@@ -105,7 +105,8 @@ void place(const struct spaces *s, struct space_user *p, uint32_t mi, bool over,
 	   struct rt_mail *mail)
 {
 	const struct module *m = &p->space->module[mi];
-	const int want = PLACED | (m->frozen ? 0 : OWN_CODE) | (m->frozen_shadow ? 0 : OWN_SHADOW);
+	const int want = PLACED | (m->stored.code_from_file ? 0 : OWN_CODE) |
+			 (m->stored.shadow_from_file ? 0 : OWN_SHADOW);
 	struct piece piece[MAX_PIECES];
 	int fresh;
 
@@ -128,19 +129,20 @@ void place(const struct spaces *s, struct space_user *p, uint32_t mi, bool over,
 	if (fresh & OWN_SHADOW && m->counting_copies && !m->dead)
 		mail_cmd(mail, CMD_PLACE, m->shadow.counting_off, m->shadow.len,
 			 counting_shadow_at(m), 1 | RT_OVER);
-	if (fresh & PLACED && m->frozen)
-		place_file(mail, m, m->file_code, m->frozen, m->code.at,
-			   5 | at_once(m->frozen, SMALL_CODE));
-	if (fresh & PLACED && m->frozen_shadow)
-		place_file(mail, m, m->file_shadow, m->shadow.len, shadow_at(m),
+	if (fresh & PLACED && m->stored.code_from_file)
+		place_file(mail, m, m->stored.code_at, m->stored.code_from_file, m->code.at,
+			   5 | at_once(m->stored.code_from_file, SMALL_CODE));
+	if (fresh & PLACED && m->stored.shadow_from_file)
+		place_file(mail, m, m->stored.shadow_at, m->shadow.len, shadow_at(m),
 			   1 | at_once(m->shadow.len, SMALL_SHADOW));
-	if (fresh & PLACED && m->frozen && !s->records && m->nused_counter * 8 <= SMALL_COUNTERS) {
+	if (fresh & PLACED && m->stored.code_from_file && !s->records &&
+	    m->stored.nused_counter * 8 <= SMALL_COUNTERS) {
 		const uint64_t at = RT_DATA_VAULT + s->asking * RT_BLOCK_SIZE + RT_COUNTERS +
-				    8ull * m->first_cached;
+				    8ull * m->stored.first_block;
 
 		mail_cmd(mail, CMD_ADVISE, at & ~(PAGE - 1),
-			 up((at & (PAGE - 1)) + 8ull * m->nused_counter, PAGE), MADV_POPULATE_WRITE,
-			 0);
+			 up((at & (PAGE - 1)) + 8ull * m->stored.nused_counter, PAGE),
+			 MADV_POPULATE_WRITE, 0);
 	}
 }
 
@@ -174,8 +176,8 @@ bool space_no_file(struct spaces *s, struct space_user *p, const struct rt_cmd *
 
 			if (c->op == CMD_PLACE_FILE && (code || shadow_at(m) == c->a[2]))
 			{
-				thaw_code(s, sp, m);
-				thaw_shadow(s, sp, m);
+				make_code_own(s, sp, m);
+				make_shadow_own(s, sp, m);
 			} else if (c->op == CMD_PLACE && code && !(c->a[3] & RT_OVER) &&
 				   i < p->placed.n)
 				p->placed.p[i] = 0;

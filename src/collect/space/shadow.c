@@ -34,7 +34,7 @@ void space_shadow(struct spaces *s, struct space *sp, struct module *m, uint64_t
 {
 	int32_t *e = NULL;
 
-	thaw_shadow(s, sp, m);
+	make_shadow_own(s, sp, m);
 	if (sp->i386)
 		e = shadow32(s, sp, pc);
 	else if (m->shadow.present && !in_gap(m, pc))
@@ -82,7 +82,7 @@ static void add_gap(struct spaces *s, struct space *sp, struct module *m, uint64
 	for (i = 0; i < m->shadow.ngap; i++)
 		if (g[i].lo <= lo && hi <= g[i].hi)
 			return;
-	thaw_shadow(s, sp, m);
+	make_shadow_own(s, sp, m);
 	for (i = m->shadow.ngap++; i && g[i - 1].lo > lo; i--)
 		g[i] = g[i - 1];
 	g[i] = (struct gap){ lo, hi };
@@ -233,8 +233,8 @@ static void add_page(uint8_t *set, uint32_t page)
 
 void shadow_note_used(struct module *m, uint64_t pc)
 {
-	if (m->used && m->text.lo <= pc && pc < m->text.hi)
-		add_page(m->used, page_of(m, pc));
+	if (m->stored.needed && m->text.lo <= pc && pc < m->text.hi)
+		add_page(m->stored.needed, page_of(m, pc));
 }
 
 uint32_t *shadow_copy_index(const struct module *m)
@@ -246,8 +246,8 @@ uint32_t *shadow_copy_index(const struct module *m)
 
 void shadow_fill(struct spaces *s, struct space *sp, struct module *m)
 {
-	const struct shadow_entry *e = m->entries;
-	const uint32_t n = m->ncached_entry, npages = shadow_pages(m);
+	const struct shadow_entry *e = m->stored.entries;
+	const uint32_t n = m->stored.nentry, npages = shadow_pages(m);
 	uint32_t indexed = 0;
 
 	if (sp->i386 || !m->shadow.present || m->shadow.ngap) {
@@ -256,13 +256,13 @@ void shadow_fill(struct spaces *s, struct space *sp, struct module *m)
 		return;
 	}
 	m->shadow.entry_from = pm_alloc((npages + 1ull) * sizeof *m->shadow.entry_from);
-	memcpy(m->shadow.filled, m->used, shadow_bits(m));
+	memcpy(m->shadow.filled, m->stored.needed, shadow_bits(m));
 	for (uint32_t i = 0; i <= n; i++) {
 		const uint32_t page = i < n ? e[i].pc / SHADOW_TEXT : UINT32_MAX;
 
 		while (indexed <= npages && indexed <= page)
 			m->shadow.entry_from[indexed++] = i;
-		if (i < n && has_page(m->used, page))
+		if (i < n && has_page(m->stored.needed, page))
 			space_shadow(s, sp, m, m->text.lo + e[i].pc, m->code.at + e[i].code);
 	}
 }
@@ -271,20 +271,20 @@ void shadow_need(struct spaces *s, struct space *sp, struct module *m, uint64_t 
 {
 	const uint32_t page = page_of(m, pc);
 
-	if (!m->cache || m->frozen_shadow || !m->shadow.entry_from ||
+	if (!m->stored.file || m->stored.shadow_from_file || !m->shadow.entry_from ||
 	    has_page(m->shadow.filled, page))
 		return;
 	add_page(m->shadow.filled, page);
 	for (uint32_t i = m->shadow.entry_from[page]; i < m->shadow.entry_from[page + 1]; i++)
-		space_shadow(s, sp, m, m->text.lo + m->entries[i].pc,
-			     m->code.at + m->entries[i].code);
+		space_shadow(s, sp, m, m->text.lo + m->stored.entries[i].pc,
+			     m->code.at + m->stored.entries[i].code);
 }
 
-void thaw_shadow(struct spaces *s, struct space *sp, struct module *m)
+void make_shadow_own(struct spaces *s, struct space *sp, struct module *m)
 {
-	if (!m->frozen_shadow)
+	if (!m->stored.shadow_from_file)
 		return;
-	m->frozen_shadow = false;
+	m->stored.shadow_from_file = false;
 	shadow_fill(s, sp, m);
 	sp->thawed++;
 	s->nthawed++;

@@ -133,53 +133,61 @@ struct generated_code {
 	struct pm_map write_traps;	/* page -> how many there have been */
 };
 
+/* What a module has from the cache. Of the space its blocks are [first_block, + nblock), its links
+ * those from first_link on. Written by collect/cache; `new_indirect` and the bytes mapped from the
+ * file by space/ too. What points into the file is there as long as it is mapped: until the last of
+ * module.users goes. Buffers and sets are the module's. */
+struct stored {
+	char key[128];			/* name of its cache file; "": not to be cached */
+	const struct cache_file *file;	/* mapped; NULL: nothing came from the cache */
+	size_t size;			/* ... bytes */
+	struct stat st;			/* when it was loaded; */
+	bool changed;			/* ... and since then somebody has changed it */
+	const struct xl_map *map;
+	const uint8_t *code;
+	const uint32_t *lines,
+		*targets; /* blocks by lines of text, see target_entry(); NULL: none */
+	const struct shadow_entry *entries;	/* ascending */
+	const uint32_t *counters, *counted; /* of each block its counter, and the other way round;
+					     * NULL: the same number */
+	uint32_t nmap, ntarget, nentry;
+	uint32_t nused_counter; /* so many counters, at the front, have counted in some run */
+	uint32_t first_block, nblock, first_link;
+	struct pm_buf new_indirect;	/* uint32_t: those of its blocks that have got an indirect
+					 * entry since */
+	uint8_t *needed;		/* bits: pages of the shadow that some run has needed, to be
+					 * saved; NULL: nothing will be. See cache.c */
+	/* what was there when the file on disk was loaded, written or found good enough */
+	size_t saved_nunit;
+	uint64_t saved_code;		/* bytes */
+	uint8_t *saved_needed;
+	uint64_t saved_sum;		/* its checksum */
+	/* processes map so many bytes of its code, and its shadow, from the cache file: nothing in
+	 * them may be patched until make_code_own(), make_shadow_own(). Links in them are resolved
+	 * by space_shortcut() */
+	uint32_t code_from_file;
+	bool shadow_from_file;
+	int fd;				/* the cache file; -1: not open */
+	uint64_t id, code_at, shadow_at;	/* RT_FILE_ID; offsets in the file */
+	struct journal *journal;	/* units kept beside it; NULL: none are */
+	uint64_t from_journal;		/* bytes of code from there */
+	uint32_t nfrom_journal;		/* units */
+};
+
 struct module {
 	struct mapped_text text;
 	struct code_area code;
 	struct shadow_area shadow;
-	char key[128];			/* name of its cache file; "": not to be cached */
 	struct generated_code generated;
-	bool dead, absolute, counting_copies;
+	struct stored stored;
+	bool dead;			/* nobody is sent there any more */
+	bool absolute;			/* text below RT_SHADOW: not position-independent */
+	bool counting_copies;		/* its blocks have some (translate.h) */
 	bool full;			/* the last translation had no room */
 	uint32_t *users;		/* of the mapped files: this module and its copies */
-	uint32_t *unit;
+	uint32_t *unit;			/* numbers, in the space, of its units */
 	size_t nunit, cap_unit;
 	size_t nblock;			/* of them all */
-	/* what came from the cache: its blocks are [first_cached, + ncached) of the space, its
-	 * links those from first_link on */
-	const struct cache_file *cache;	/* mapped; NULL: nothing */
-	size_t cache_size;
-	struct stat cache_st;		/* when it was loaded; */
-	bool cache_changed;		/* ... and since then somebody has changed it */
-	const struct xl_map *cached_map;
-	const uint8_t *cached_code;
-	const uint32_t *lines,
-		*targets; /* blocks by lines of text, see target_entry(); NULL: none */
-	const struct shadow_entry *entries;	/* ascending */
-	uint32_t ncached_entry;
-	const uint32_t *counters, *counted; /* of each block its counter, and the other way round;
-					       NULL: the same number */
-	uint32_t
-		nused_counter; /* so many of its counters, at the front, have counted in some run */
-	uint32_t ncached_target, ncached_map, first_cached, ncached, first_link;
-	struct pm_buf entered; /* uint32_t: those of them that have got an indirect entry since */
-	uint8_t *used;			/* of what will be saved; NULL: nothing. See cache.c */
-	/* what was there when the file on disk was loaded, written or found good enough: units,
-	 * code, pages foreseen; its checksum */
-	size_t saved_units;
-	uint64_t saved_code;		/* bytes */
-	/* processes map so many bytes of its code, and its shadow, from the cache file: nothing in
-	 * them may be patched until thaw_code(), thaw_shadow(). Links in them are resolved by
-	 * space_shortcut() */
-	uint32_t frozen;
-	bool frozen_shadow;
-	int file;			/* the cache file; -1: not open */
-	uint64_t file_id, file_code, file_shadow;	/* RT_FILE_ID; offsets */
-	uint8_t *saved_used;
-	uint64_t saved_sum;
-	struct journal *journal;	/* units kept beside it; NULL: none are */
-	uint64_t taken;			/* bytes of code from there */
-	uint32_t ntaken;		/* units */
 };
 
 static inline size_t hash_pc(uint64_t pc)
@@ -206,7 +214,7 @@ static inline size_t shadow_bits(const struct module *m)
 
 static inline const struct xl_map *module_map(const struct module *m, uint32_t i)
 {
-	return i < m->ncached_map ? &m->cached_map[i] : &m->code.map[i - m->ncached_map];
+	return i < m->stored.nmap ? &m->stored.map[i] : &m->code.map[i - m->stored.nmap];
 }
 
 /* An entry of a shadow in a cache's file: distances from the text's beginning and from its code's.

@@ -78,7 +78,7 @@ uint64_t counting_entry(const struct space *sp, const struct blk *b);
 void make_ready(struct spaces *s, struct module *m, uint64_t len);
 /* The code of @m is about to be written to: it comes to the code file. Those who have it mapped
  * from the store's file execute what it was until space_refresh(). */
-void thaw_code(struct spaces *s, struct space *sp, struct module *m);
+void make_code_own(struct spaces *s, struct space *sp, struct module *m);
 
 /* shadow.c */
 struct piece { uint64_t lo, hi; };
@@ -94,13 +94,13 @@ void counting_shadow(struct spaces *s, const struct module *m, uint64_t pc, uint
 void fill_counting_shadow(struct spaces *s, struct space *sp, const struct module *m, uint64_t pc);
 void shadow_need(struct spaces *s, struct space *sp, struct module *m,
 		 uint64_t pc); /* fill the page around @pc */
-void thaw_shadow(struct spaces *s, struct space *sp, struct module *m);
+void make_shadow_own(struct spaces *s, struct space *sp, struct module *m);
 uint32_t *shadow_copy_index(const struct module *m);	/* m->entry_from for a copy of @m */
 
 /* links.c */
 void link_wait(struct space *sp, uint32_t i);
 void link_patch(struct spaces *s, struct space *sp, struct link *l, uint64_t to);
-void links_thaw(struct spaces *s, struct space *sp, uint32_t mi);
+void links_make_code_own(struct spaces *s, struct space *sp, uint32_t mi);
 uint32_t link_add(struct spaces *s, struct space *sp, uint32_t module, uint64_t target,
 		  uint32_t site, uint32_t stub, bool counting, bool stale);
 /* Links to @pc lead to @to; those of counting copies to @counting, 0: nowhere. */

@@ -164,12 +164,12 @@ static void module_release(struct spaces *s, struct module *m)
 		    !s->records) /* blocks of the trace are read in there */
 			spaces_unmap(s, m->text.bytes, m->text.hi - m->text.lo,
 				     m->text.hi - m->text.lo);
-		if (m->cache)
-			spaces_unmap(s, m->cache, m->cache_size, m->cache_size);
+		if (m->stored.file)
+			spaces_unmap(s, m->stored.file, m->stored.size, m->stored.size);
 		free(m->users);
 	}
-	if (m->file >= 0) {
-		close(m->file);
+	if (m->stored.fd >= 0) {
+		close(m->stored.fd);
 		s->nfrozen--;
 	}
 	pm_map_release(&m->generated.blocks);
@@ -179,13 +179,13 @@ static void module_release(struct spaces *s, struct module *m)
 	pm_buf_release(&m->code.rel_counter);
 	pm_buf_release(&m->code.rel_link);
 	pm_buf_release(&m->code.rel_place);
-	pm_buf_release(&m->entered);
+	pm_buf_release(&m->stored.new_indirect);
 	free(m->shadow.entry_from);
 	free(m->unit);
 	free(m->code.map);
-	free(m->used);
+	free(m->stored.needed);
 	free(m->shadow.filled);
-	free(m->saved_used);
+	free(m->stored.saved_needed);
 }
 
 void space_unref(struct spaces *s, struct space *sp)

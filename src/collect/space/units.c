@@ -216,11 +216,11 @@ static uint32_t unit_add(struct spaces *s, struct space_user *p, uint32_t mi,
 	const uint32_t first = (uint32_t)sp->nblock, ui = (uint32_t)sp->nunit,
 		       link0 = (uint32_t)sp->nlink;
 	const uint32_t base = (uint32_t)m->code.len,
-		       map0 = (uint32_t)(m->ncached_map + m->code.nmap);
+		       map0 = (uint32_t)(m->stored.nmap + m->code.nmap);
 	const uint32_t number = s->records ? s->hooks->next_number(s) : 0;
 
 	assert(m->code.len + u->ncode <= m->code.cap);			/* (2) */
-	assert(base >= m->frozen);					/* (3) */
+	assert(base >= m->stored.code_from_file);					/* (3) */
 	for (size_t i = 0; i < u->nlink; i++)
 		link_add(s, sp, mi, u->link[i].target, base + u->link[i].site,
 			 base + u->link[i].stub, u->link[i].counting, u->link[i].stale);
@@ -311,7 +311,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 		in.max_blocks = 16;
 		in.count_all = true;
 		m->full = m->code.cap - m->code.len <
-			  32768 + DEAD_END_SIZE * (m->nblock + m->ncached);
+			  32768 + DEAD_END_SIZE * (m->nblock + m->stored.nblock);
 		if (m->full)
 			return XL_NONE;
 	}
@@ -321,7 +321,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 				  "more blocks than there are counters for in a 32-bit program");
 		return XL_NONE;
 	}
-	if (m->journal && !once && !in.max_blocks) {
+	if (m->stored.journal && !once && !in.max_blocks) {
 		first = unit_from_store(s, p, mi, pc);
 		if (first != XL_NONE)
 			return first;
@@ -339,7 +339,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 	m->full = s->unit.ncode > m->code.cap - m->code.len;
 	if (m->full)
 		return XL_NONE;
-	if (m->journal && !once && !in.max_blocks)
+	if (m->stored.journal && !once && !in.max_blocks)
 		s->store->note_unit(s, m, &s->unit);
 	first = unit_add(s, p, mi, &s->unit, once);
 	s->ahead += s->unit.nblock;
@@ -443,8 +443,8 @@ static uint32_t unit_from_store(struct spaces *s, struct space_user *p, uint32_t
 	if (!move_unit(s, sp, m, distance) || (sp->abi_flags && breaks_abi(sp, &s->unit)))
 		return XL_NONE;
 	first = unit_add(s, p, mi, &s->unit, false);
-	m->taken += s->unit.ncode;
-	m->ntaken++;
+	m->stored.from_journal += s->unit.ncode;
+	m->stored.nfrom_journal++;
 	s->cached += s->unit.nblock;
 	return first;
 }
@@ -479,7 +479,7 @@ void translate_ahead(struct spaces *s, struct space_user *p, uint32_t mi, size_t
 {
 	struct space *sp = p->space;
 
-	for (size_t i = from; i < sp->nlink && sp->module[mi].journal; i++)
+	for (size_t i = from; i < sp->nlink && sp->module[mi].stored.journal; i++)
 		if (is_waiting(sp, mi, i))
 			unit_from_store(s, p, mi, sp->link[i].target);
 	for (size_t i = from; i < to; i++)
