@@ -36,7 +36,7 @@ static void put_right(struct cache_file *f, const struct space *sp, size_t size,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct cache_file *f = (struct cache_file *)pm_alloc(size + sizeof *f);
-	const bool sum = size > 2 && data[1] & 7, freeze = size > 2 && data[2] & 1;
+	const bool sum = size > 2 && data[1] & 7, map_files = size > 2 && data[2] & 1;
 	struct elf_head head = { .fd = -1 };
 	struct space *sp;
 
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	cache_key(&sp->module[0], cache_kind(&s, sp), -1, &head);
 	fuzz_file(sp->module[0].stored.key, f, size);
 	cache_begin(&s, sp, 0, 0, &head);
-	cache_load(&s, sp, 0, freeze);
+	cache_load(&s, sp, 0, map_files);
 	if (sp->module[0].stored.file) {
 		const int64_t distance = sp->module[0].stored.file->distance;
 
@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		space_unref(&s, sp);
 		sp = fuzz_space(distance);
 		cache_begin(&s, sp, 0, 0, &head);
-		cache_load(&s, sp, 0, freeze);
+		cache_load(&s, sp, 0, map_files);
 		if (!sp->module[0].stored.file)
 			abort();
 		fuzz_look(sp);

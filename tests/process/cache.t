@@ -68,16 +68,16 @@ $ chmod u+w c/*; for f in c/pugmark-code-b*; do
 $ at=$(nm -D "$PROGRAMS/libalpha.so" | sed -n 's/ T name$//p')
 + for how in "" "" none; do
 + 	PUGMARK_STATS=1 pugmark run -q --cache-dir "$PWD/r" -- "$PROGRAMS/remap" "$PROGRAMS/libalpha.so" $at $how 2> stats
-+ 	grep thawed stats
++ 	grep "made own" stats
 + done
 > called
-> thawed: 0
+> made own: 0
 > called
-> thawed: 0
+> made own: 0
 > called
-> thawed: 1
+> made own: 1
 # A link that one run resolves is resolved in later ones, wherever in the code it lies: also in the last page, which
-# is not mapped from the file, and also if what is mapped has to be thawed after that.
+# is not mapped from the file, and also if what is mapped has to be made own after that.
 $ for n in 200 180 170 150 140 120; do
 + 	for more in "" "" "$((n - 1)) 0" "$((n - 1))"; do
 + 		"$PROGRAMS/chains" $n $more >expected
@@ -131,9 +131,9 @@ $ HOME=$PWD/home XDG_CACHE_HOME=$PWD/xdg pugmark run -q --no-cache -o /dev/null 
 > x
 # Links out of code that is mapped from a file lead through a table; who goes there often makes the code be copied, and patched.
 $ command -v perl >perl || { echo '1 more, and the file has them'; exit; }; export PERL_HASH_SEED=0 PUGMARK_STATS=1; p='$s += sprintf("%d", $_) % 7 for 1..$ARGV[0]; print "$s\n"'
-+ thawed() { pugmark run --cache-dir g --no-follow -o warm "$@" 2>&1 >out | sed -n 's/^thawed: //p'; }
-+ for n in 100 40000; do rm -rf g; pugmark run --cache-dir g -q -- perl -e 1 2>log; thawed -- perl -e "$p" $n >$n; pugmark run --no-cache -o cold -- perl -e "$p" $n 2>log | cmp - out; grep '^  instructions ' warm >counts; grep '^  instructions ' cold | cmp - counts; done
-+ for i in 1 2 3; do last=$(thawed -- perl -e "$p" $n); done; echo "$(($(cat 40000) - $(cat 100))) more, and the file has them$([ "$last" = 0 ] || echo ": $last")"
++ made_own() { pugmark run --cache-dir g --no-follow -o warm "$@" 2>&1 >out | sed -n 's/^made own: //p'; }
++ for n in 100 40000; do rm -rf g; pugmark run --cache-dir g -q -- perl -e 1 2>log; made_own -- perl -e "$p" $n >$n; pugmark run --no-cache -o cold -- perl -e "$p" $n 2>log | cmp - out; grep '^  instructions ' warm >counts; grep '^  instructions ' cold | cmp - counts; done
++ for i in 1 2 3; do last=$(made_own -- perl -e "$p" $n); done; echo "$(($(cat 40000) - $(cat 100))) more, and the file has them$([ "$last" = 0 ] || echo ": $last")"
 > 1 more, and the file has them
 # Pages of a large shadow that no earlier run needed are filled when a thread or what it forks first needs them.
 $ py=/usr/bin/python3; [ -x $py ] || { echo same; exit; }; export PYTHONHASHSEED=0; cat > p.py <<'E'

@@ -29,13 +29,13 @@ static void save_others(struct spaces *s, const struct space *sp, const struct m
 }
 
 static void load(struct spaces *s, struct space *sp, uint32_t mi, int fd,
-		 const struct elf_head *elf, bool freeze)
+		 const struct elf_head *elf, bool map_files)
 {
 	if (fd < 0)
 		return;
 	cache_begin(s, sp, mi, fd, elf);
 	save_others(s, sp, &sp->module[mi]);
-	cache_load(s, sp, mi, freeze);
+	cache_load(s, sp, mi, map_files);
 }
 
 static bool next_unit(const struct module *m, size_t *i, uint32_t *pc)

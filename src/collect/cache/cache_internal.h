@@ -63,8 +63,8 @@ void cache_complain(struct spaces *s);
 /* Module @mi, whose text is that of the file @fd, is one that will be kept. */
 void cache_begin(struct spaces *s, struct space *sp, uint32_t mi, int fd,
 		 const struct elf_head *elf);
-/* ... and gets what there is of it. @freeze: the process can map files of the cache. */
-void cache_load(struct spaces *s, struct space *sp, uint32_t mi, bool freeze);
+/* ... and gets what there is of it. @map_files: the process can map files of the cache. */
+void cache_load(struct spaces *s, struct space *sp, uint32_t mi, bool map_files);
 
 /* ---- save.c ------------------------------------------------------------------------------ */
 /* struct store_ops */

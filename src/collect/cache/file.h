@@ -22,7 +22,7 @@
  *
  * Code and shadow begin on pages. Where module, numbers and distance are what they were, which
  * is as good as always, a process maps both from here: nothing is copied, and what it does not
- * use costs nothing. Such a module is *frozen*. Whoever has to write to it thaws it first.
+ * use costs nothing. Whoever has to write to it makes it own first (space/space.h (3)).
  *
  * INVARIANTS
  * (1) Sections lie inside the file whatever has happened to it: cache_file_whole() is asked at each

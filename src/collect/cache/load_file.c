@@ -15,7 +15,7 @@
 #include "base/mix.h"
 #include "collect/cache/cache_internal.h"
 
-#define MAX_FROZEN 256u			/* descriptors */
+#define MAX_OPEN_FILES 256u			/* descriptors */
 #define MANY (1u << 20)			/* bytes in memory that are worth giving back */
 /* the journal has at most this part of the bytes of the code */
 #define JOURNAL_SHARE 4u
@@ -162,7 +162,7 @@ static void find_sections(struct module *m, const struct cache_file *f)
 }
 
 static void load(struct spaces *s, struct space *sp, uint32_t mi, const struct cache_file *f,
-		 int fd, bool freeze)
+		 int fd, bool map_files)
 {
 	const struct saved_outside *o = AT(f, outsides);
 	const uint32_t block0 = s->records ? (uint32_t)sp->nblock :
@@ -172,15 +172,16 @@ static void load(struct spaces *s, struct space *sp, uint32_t mi, const struct c
 	struct module *m = &sp->module[mi];
 
 	find_sections(m, f);
-	/* nothing below writes to what is frozen */
-	freeze = freeze && !s->records && !sp->i386 && !(f->code % 4096) && block0 == f->block0 &&
-		 link0 == f->link0 && (int64_t)(m->code.at - m->text.lo) == f->distance &&
-		 s->nfrozen < MAX_FROZEN;
-	m->stored.code_from_file = freeze ? f->ncode & ~4095u : 0;
+	/* nothing below writes to what processes map */
+	map_files = map_files && !s->records && !sp->i386 && !(f->code % 4096) &&
+		    block0 == f->block0 && link0 == f->link0 &&
+		    (int64_t)(m->code.at - m->text.lo) == f->distance &&
+		    s->nopen_file < MAX_OPEN_FILES;
+	m->stored.code_from_file = map_files ? f->ncode & ~4095u : 0;
 	m->stored.shadow_from_file =
-		freeze && m->shadow.present && f->shadow && space_whole_shadow(m);
+		map_files && m->shadow.present && f->shadow && space_whole_shadow(m);
 	code_put(s, m, m->stored.code_from_file, f->ncode);
-	if (!freeze)
+	if (!map_files)
 		relocate_code(s, sp, m, f, block0, link0, trace0);
 	m->code.len = f->ncode;
 	space_blocks(sp, block0 + (size_t)f->nblock);
@@ -284,7 +285,7 @@ void cache_begin(struct spaces *s, struct space *sp, uint32_t mi, int fd,
 	m->shadow.filled = pm_alloc(shadow_bits(m));
 }
 
-void cache_load(struct spaces *s, struct space *sp, uint32_t mi, bool freeze)
+void cache_load(struct spaces *s, struct space *sp, uint32_t mi, bool map_files)
 {
 	struct module *m = &sp->module[mi];
 	const struct cache_file *f;
@@ -305,7 +306,7 @@ void cache_load(struct spaces *s, struct space *sp, uint32_t mi, bool freeze)
 	m->stored.saved_nunit = f->nunit;
 	m->stored.saved_code = f->ncode;
 	m->stored.saved_sum = f->sum;
-	load(s, sp, mi, f, in, freeze);
+	load(s, sp, mi, f, in, map_files);
 	m->stored.file = f;
 	/* copied: only the map and the targets are looked at from now on */
 	if (m->stored.size >= MANY)
@@ -318,6 +319,6 @@ void cache_load(struct spaces *s, struct space *sp, uint32_t mi, bool freeze)
 	m->stored.id = RT_FILE_ID(m->stored.st.st_dev, m->stored.st.st_ino);
 	m->stored.code_at = f->code;
 	m->stored.shadow_at = f->shadow;
-	s->nfrozen++;
+	s->nopen_file++;
 }
 

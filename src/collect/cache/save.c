@@ -448,9 +448,9 @@ static bool worth_saving(const struct module *m, unsigned late)
  * from the file to what is new so often that all of it has been copied. */
 static bool add_only(struct spaces *s, const struct module *m, bool more, unsigned late)
 {
-	const bool thawed = m->stored.fd >= 0 && !m->stored.code_from_file;
+	const bool own_code = m->stored.fd >= 0 && !m->stored.code_from_file;
 
-	if (!m->stored.journal || thawed || (!more && worth_saving(m, late)))
+	if (!m->stored.journal || own_code || (!more && worth_saving(m, late)))
 		return false;
 	if (late >= LATE_SAVE)
 		journal_used(s, m->stored.journal, m);

@@ -6,7 +6,7 @@
 static const struct {
 	const char *name;
 	request_fn *answer;
-	bool refreshes;			/* what has been thawed comes with the answer */
+	bool refreshes;			/* what has been made own comes with the answer */
 } requests[] = {
 	[RQ_NONE] = { "none", NULL, false },
 	[RQ_HELLO] = { "hello", request_hello, false },

@@ -220,7 +220,7 @@ static void report_stats(const struct session *s)
 		if (s->requests[i])
 			s->opts->stat(name, s->requests[i]);
 	}
-	s->opts->stat("thawed", s->spaces.nthawed);
+	s->opts->stat("made own", s->spaces.nmade_own);
 }
 
 /* We die: those who are traced go on without us. They would wait for a controller that is there, if

@@ -35,8 +35,8 @@ void make_code_own(struct spaces *s, struct space *sp, struct module *m)
 	 */
 	code_put(s, m, 0, m->stored.code_from_file);
 	m->stored.code_from_file = 0;
-	sp->thawed++;
-	s->nthawed++;
+	sp->nmade_own++;
+	s->nmade_own++;
 }
 
 void code_copy(const struct spaces *s, const struct module *m, uint8_t *to)

@@ -148,7 +148,7 @@ void place(const struct spaces *s, struct space_user *p, uint32_t mi, bool over,
 
 void space_refresh(const struct spaces *s, struct space_user *p, struct rt_mail *mail)
 {
-	if (p->thawed == p->space->thawed)
+	if (p->seen_made_own == p->space->nmade_own)
 		return;
 	for (uint32_t i = 0; i < p->placed.n; i++) {
 		if (mail->ncmd + PLACE_CMDS > RT_MAX_CMDS)
@@ -156,7 +156,7 @@ void space_refresh(const struct spaces *s, struct space_user *p, struct rt_mail 
 		if (p->placed.p[i])
 			place(s, p, i, true, mail);
 	}
-	p->thawed = p->space->thawed;
+	p->seen_made_own = p->space->nmade_own;
 }
 
 bool space_no_file(struct spaces *s, struct space_user *p, const struct rt_cmd *cmd, uint32_t n,
@@ -189,7 +189,7 @@ bool space_no_file(struct spaces *s, struct space_user *p, const struct rt_cmd *
 		for (uint32_t i = 0; i < sp->nmodule && c->op == CMD_PLACE; i++)
 			if (sp->module[i].code.at == c->a[2] && i < p->placed.n && !p->placed.p[i])
 				place(s, p, i, false, mail);
-	p->thawed = sp->thawed - 1;
+	p->seen_made_own = sp->nmade_own - 1;
 	space_refresh(s, p, mail);
 	return mail->ncmd > 0;
 }

@@ -286,6 +286,6 @@ void make_shadow_own(struct spaces *s, struct space *sp, struct module *m)
 		return;
 	m->stored.shadow_from_file = false;
 	shadow_fill(s, sp, m);
-	sp->thawed++;
-	s->nthawed++;
+	sp->nmade_own++;
+	s->nmade_own++;
 }

@@ -13,10 +13,12 @@
  * (1) blocks are never renumbered or reused; an invalidated one stays, dead, with its counts.
  * (2) the code of a module grows upwards; nothing is overwritten but branch displacements, shadow
  *     entries and the entries of dead blocks.
- * (3) what a process maps from a file of the store (frozen) is never written to; it is copied
- * first. (4) While a thread carries out commands, or forks, nobody else of its space is answered
- * (busy): commands have an order, and what they map is there before anybody is sent to it. (5) the
- * pending links of an address are all those that are not done and lead to it within their module.
+ * (3) what a process maps from a file of the store is never written to: it is made own, which is to
+ *     be copied to the code file, first.
+ * (4) while a thread carries out commands, or forks, nobody else of its space is answered (busy):
+ *     commands have an order, and what they map is there before anybody is sent to it.
+ * (5) the pending links of an address are all those that are not done and lead to it within their
+ *     module.
  * (6) modules that are not dead do not overlap.
  *
  * Ownership  a space belongs to its users, by refs; modules, blocks, units, links to their space.
@@ -244,7 +246,7 @@ struct space {
 	bool abi_flags; /* xl_input.abi_flags of all that is not dead, or soon will be: */
 	bool abi_broken;		/* ... something was met that must not be translated so */
 	uint32_t busy;			/* (4): thread block whose commands run, 0: nobody */
-	uint32_t thawed;		/* how often something frozen has been */
+	uint32_t nmade_own;		/* how often code or a shadow has been made own */
 	uint64_t base; /* its region of the code file: (i386: the shadow's directory,)
 			* links table, then modules */
 	uint64_t next;			/* first unused offset in the region */
@@ -297,7 +299,7 @@ enum placed {
 struct space_user {
 	struct space *space;
 	struct pm_buf placed; /* module number -> enum placed: its pieces are mapped here */
-	uint32_t thawed;		/* as of space->thawed */
+	uint32_t seen_made_own;		/* as of space->nmade_own */
 	struct pm_buf moving;		/* while it diverges: what was placed, and shall be again */
 	struct space *left;		/* ... the space that it comes from, held; or NULL */
 	uint32_t nthread; /* that live in it, as of the request that is being answered */
@@ -351,9 +353,9 @@ struct spaces {
 				       in them */
 	struct text *text;
 	size_t ntext, cap_text;
-	uint32_t nfrozen;		/* cache files that are kept open */
+	uint32_t nopen_file;		/* cache files that are kept open */
 	uint64_t unmapped;		/* bytes, see spaces_unmap() */
-	uint32_t nthawed;		/* codes and shadows that had to be copied */
+	uint32_t nmade_own;		/* codes and shadows that were, in all spaces */
 	uint32_t ni386;			/* 32-bit spaces */
 	struct maps maps; /* of the process: read again by every module that is new, */
 	bool maps_good;			/* but while this is set */
@@ -392,8 +394,8 @@ static inline uint64_t *space_links(const struct spaces *s, const struct space *
 {
 	return (uint64_t *)(s->code + sp->base + (sp->i386 ? RT32_DIR_SIZE : 0));
 }
-/* Where link @i leads, if it is in frozen code and would be patched, or 0; NULL: there is no place
- * to say so. */
+/* Where link @i leads, if it is in code from a file and would be patched, or 0; NULL: there is no
+ * place to say so. */
 static inline uint64_t *space_shortcut(const struct spaces *s, const struct space *sp, size_t i)
 {
 	return sp->i386 || i >= RT_LINKS_SIZE / 8
@@ -521,7 +523,7 @@ void space_release(struct spaces *s, struct space_user *p, uint32_t block);
  * True: commands have to run first. */
 bool space_no_file(struct spaces *s, struct space_user *p, const struct rt_cmd *cmd, uint32_t n,
 		   struct rt_mail *m);
-/* What has been thawed is mapped from the code file. */
+/* What has been made own is mapped from the code file. */
 void space_refresh(const struct spaces *s, struct space_user *p, struct rt_mail *m);
 
 #endif

@@ -170,7 +170,7 @@ static void module_release(struct spaces *s, struct module *m)
 	}
 	if (m->stored.fd >= 0) {
 		close(m->stored.fd);
-		s->nfrozen--;
+		s->nopen_file--;
 	}
 	pm_map_release(&m->generated.blocks);
 	pm_map_release(&m->generated.confirmed);
