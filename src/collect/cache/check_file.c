@@ -114,8 +114,9 @@ bool cache_file_whole(const struct cache_file *f, uint64_t size)
 	if (f->size != size || end > size || f->shadow % PAGE || f->text_len > UINT32_MAX ||
 	    (f->ncounter && f->ncounter != f->nblock))
 		return false;
-	for (unsigned i = 0; i < TIERS; i++)
-		if (f->tier[i] > f->ncounter || (i && f->tier[i] < f->tier[i - 1]))
+	for (unsigned i = 0; i < RAN_SETS; i++)
+		if (f->how_often_end[i] > f->ncounter ||
+		    (i && f->how_often_end[i] < f->how_often_end[i - 1]))
 			return false;
 	sections_of(f, v);
 	for (unsigned i = 0; i < NSECTIONS; i++) {

@@ -77,7 +77,8 @@ struct cache_file {
 	uint32_t nrel_pc, nrel_counter, nrel_link, nrel_place;
 	uint32_t nused, module, block0, link0;	/* bytes; of the blocks; the numbers of the first
 						 * block and link in the code */
-	uint32_t ncounter, tier[TIERS];		/* 0 or nblock; of counters[]: where tiers end */
+	uint32_t ncounter;		/* 0 or nblock */
+	uint32_t how_often_end[RAN_SETS];	/* where counters of each enum how_often end */
 	uint64_t units, blocks, flows, links, rel_pc, rel_counter, rel_link, rel_place, entries,
 		outsides;
 	uint64_t counters, counted, code, used;

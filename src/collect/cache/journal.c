@@ -137,7 +137,7 @@ static void forget(struct journal *a)
 }
 
 /* What is there under the name now. */
-static void look(struct journal *a)
+static void reopen(struct journal *a)
 {
 	struct stat st, had;
 	const int fd = pm_kept_open(a->name, O_RDONLY, &st);
@@ -182,7 +182,7 @@ struct journal *journal_open(struct spaces *s, const struct module *m,
 	}
 	journal_flush(s, a);
 	pm_kept_use(name);
-	look(a);
+	reopen(a);
 	for (size_t i = 0; i < a->nused && a->nused == shadow_bits(m); i++)
 		m->stored.needed[i] |= a->used[i];
 	return a;

@@ -158,7 +158,7 @@ static void find_sections(struct module *m, const struct cache_file *f)
 	m->stored.nentry = f->nentry;
 	m->stored.counters = f->ncounter ? AT(f, counters) : NULL;
 	m->stored.counted = AT(f, counted);
-	m->stored.nused_counter = f->ncounter ? f->tier[TIERS - 1] : f->nblock;
+	m->stored.nused_counter = f->ncounter ? f->how_often_end[RAN_SETS - 1] : f->nblock;
 }
 
 static void load(struct spaces *s, struct space *sp, uint32_t mi, const struct cache_file *f,
@@ -180,14 +180,14 @@ static void load(struct spaces *s, struct space *sp, uint32_t mi, const struct c
 	m->stored.code_from_file = map_files ? f->ncode & ~4095u : 0;
 	m->stored.shadow_from_file =
 		map_files && m->shadow.present && f->shadow && space_whole_shadow(m);
-	code_put(s, m, m->stored.code_from_file, f->ncode);
+	copy_code_from_file(s, m, m->stored.code_from_file, f->ncode);
 	if (!map_files)
 		relocate_code(s, sp, m, f, block0, link0, trace0);
 	m->code.len = f->ncode;
 	space_blocks(sp, block0 + (size_t)f->nblock);
 	load_blocks(sp, mi, f, block0, fd);
 	for (uint32_t i = 0; i < f->noutside; i++)
-		*pm_map_put(&sp->outside, block0 + o[i].block, NULL) = o[i].code + 1;
+		*pm_map_put(&sp->outside_entry, block0 + o[i].block, NULL) = o[i].code + 1;
 	sp->nblock = block0 + (size_t)f->nblock;	/* those left out are nobody's */
 	load_units(s, sp, mi, f, block0, trace0);
 	load_links(s, sp, mi, f, link0);

@@ -57,15 +57,15 @@ static void number_units(struct saving *v)
 		}
 }
 
-static void put_units(struct saving *v)
+static void write_units(struct saving *v)
 {
 	const struct unit *u;
 
 	v->f->units = out_begin(&v->out, 8);
-	save_put_old(v, v->was->units, v->was->nunit * sizeof(struct saved_unit));
+	save_copy_old(v, v->was->units, v->was->nunit * sizeof(struct saved_unit));
 	for (size_t i = 0; i < save_new_units(v); i++)
 		if ((u = save_new_unit(v, i)))
-			out_put(&v->out,
+			out_write(&v->out,
 				&(struct saved_unit){ u->code, u->ncode, v->unit0[u - v->sp->unit],
 						      u->nblock },
 				sizeof(struct saved_unit));
@@ -83,7 +83,7 @@ static void add_target(struct saving *v, const struct blk *b, uint32_t i, uint32
 
 /* The list is the old one, and in each line what is new behind that. Of an old one that is
  * damaged nothing is kept: it will be translated again. */
-static void put_targets(struct saving *v)
+static void write_targets(struct saving *v)
 {
 	const struct target *new = (const struct target *)v->targets.p;
 	const size_t nnew = v->targets.n / sizeof *new;
@@ -113,9 +113,9 @@ static void put_targets(struct saving *v)
 	for (size_t k = 0; k < nnew; k++)
 		all[next[new[k].pc / TARGET_LINE]++] = target_entry(new[k].pc, new[k].no);
 	v->f->lines = out_begin(&v->out, 8);
-	out_put(&v->out, line, nline * 4);
+	out_write(&v->out, line, nline * 4);
 	v->f->targets = out_begin(&v->out, 8);
-	out_put(&v->out, all, n * 4ull);
+	out_write(&v->out, all, n * 4ull);
 	v->f->ntarget = n;
 	free(line);
 	free(next);
@@ -123,7 +123,7 @@ static void put_targets(struct saving *v)
 	free(all);
 }
 
-static void put_blocks(struct saving *v)
+static void write_blocks(struct saving *v)
 {
 	const uint32_t *got = (const uint32_t *)v->m->stored.new_indirect.p,
 		       ngot = (uint32_t)(v->m->stored.new_indirect.n / 4);
@@ -159,34 +159,34 @@ static void put_blocks(struct saving *v)
 			x.module = (uint16_t)v->f->module;
 			x.map = map;
 			map += x.nmap;
-			out_put(&v->out, &x, sizeof x);
+			out_write(&v->out, &x, sizeof x);
 		}
 	}
 }
 
-static void put_flows(struct saving *v)
+static void write_flows(struct saving *v)
 {
 	const struct unit *u;
 
 	v->f->flows = out_begin(&v->out, 4096);
-	save_put_old(v, v->was->flows, v->was->nblock * sizeof *v->sp->flow);
+	save_copy_old(v, v->was->flows, v->was->nblock * sizeof *v->sp->flow);
 	for (size_t i = 0; i < save_new_units(v); i++)
 		if ((u = save_new_unit(v, i)))
-			out_put(&v->out, v->sp->flow + u->block, u->nblock * sizeof *v->sp->flow);
+			out_write(&v->out, v->sp->flow + u->block, u->nblock * sizeof *v->sp->flow);
 }
 
-static void put_map(struct saving *v)
+static void write_map(struct saving *v)
 {
 	const struct unit *u;
 
 	v->f->map = out_begin(&v->out, 8);
-	save_put_old(v, v->was->map, v->was->nmap * sizeof(struct xl_map));
+	save_copy_old(v, v->was->map, v->was->nmap * sizeof(struct xl_map));
 	for (size_t i = 0; i < save_new_units(v); i++)
 		for (uint32_t k = 0; (u = save_new_unit(v, i)) && k < u->nblock; k++) {
 			const struct blk *b = &v->sp->block[u->block + k];
 
 			if (b->nmap)
-				out_put(&v->out, module_map(v->m, b->map),
+				out_write(&v->out, module_map(v->m, b->map),
 					b->nmap * sizeof(struct xl_map));
 		}
 }
@@ -231,21 +231,21 @@ static struct pm_buf all_entries(const struct saving *v)
 	return all;
 }
 
-static void put_outsides(struct saving *v)
+static void write_outsides(struct saving *v)
 {
 	uint64_t block, code;
 
 	v->f->outsides = out_begin(&v->out, 8);
 	v->f->noutside = v->was->noutside;
-	save_put_old(v, v->was->outsides, v->was->noutside * sizeof(struct saved_outside));
-	for (size_t j = 0; pm_map_next(&v->sp->outside, &j, &block, &code); ) {
+	save_copy_old(v, v->was->outsides, v->was->noutside * sizeof(struct saved_outside));
+	for (size_t j = 0; pm_map_next(&v->sp->outside_entry, &j, &block, &code); ) {
 		const struct saved_outside e = { save_file_block(v, (uint32_t)block),
 						 (uint32_t)code - 1 };
 
 		if (v->sp->block[block].module != v->mi || e.code < v->was->ncode ||
 		    e.block == XL_NONE)
 			continue;
-		out_put(&v->out, &e, sizeof e);
+		out_write(&v->out, &e, sizeof e);
 		v->f->noutside++;
 	}
 }
@@ -275,9 +275,9 @@ static void write_module(struct saving *v)
 	struct out *o = &v->out;
 	struct pm_buf entries = all_entries(v), counters = { 0 }, stubs = { 0 };
 
-	put_units(v);
-	put_blocks(v);
-	put_flows(v);
+	write_units(v);
+	write_blocks(v);
+	write_flows(v);
 	save_links(v);
 	counters = save_new_counters(v);
 	stubs = save_new_stubs(v);
@@ -293,13 +293,13 @@ static void write_module(struct saving *v)
 	pm_buf_release(&stubs);
 	f->entries = out_section(o, &entries);
 	f->nentry = (uint32_t)(entries.n / sizeof(struct shadow_entry));
-	put_outsides(v);
+	write_outsides(v);
 	save_counters(v);
 	save_code(v);
 	f->used = out_begin(o, 8);
-	out_put(o, m->stored.needed, f->nused);
-	put_map(v);
-	put_targets(v);
+	out_write(o, m->stored.needed, f->nused);
+	write_map(v);
+	write_targets(v);
 	out_shadow(o, m, (const struct shadow_entry *)entries.p, f);
 	pm_buf_release(&entries);
 	f->sum = cache_file_sum(f, o->sum);

@@ -33,7 +33,7 @@ struct set {
 /* @n bytes at @at of the file that was loaded. Read, not looked at where it is mapped: that
  * costs more, and the memory is ours as long as it is. */
 void save_read_old(const struct saving *v, uint64_t at, void *to, size_t n);
-void save_put_old(struct saving *v, uint64_t at, uint64_t n);
+void save_copy_old(struct saving *v, uint64_t at, uint64_t n);
 /* The number in the file of block @i of the space; XL_NONE: it is not in it. */
 uint32_t save_file_block(const struct saving *v, uint32_t i);
 /* The block of @sp that has number @trace in traces; it belongs to @m, whose units ascend by

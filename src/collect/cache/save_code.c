@@ -44,7 +44,7 @@ void save_links(struct saving *v)
 			x.site = XL_NONE;
 		}
 		v->link0[m->stored.first_link + i] = i;
-		out_put(&v->out, &x, sizeof x);
+		out_write(&v->out, &x, sizeof x);
 	}
 	v->f->nlink = v->was->nlink;
 	for (size_t i = 0; i < sp->nlink; i++) {
@@ -59,7 +59,7 @@ void save_links(struct saving *v)
 			continue;
 		save_set(v, SET_LINKS, l->site, l->stub - (l->site + 4));
 		v->link0[i] = v->f->nlink++;
-		out_put(&v->out, &x, sizeof x);
+		out_write(&v->out, &x, sizeof x);
 	}
 }
 
@@ -69,8 +69,8 @@ uint64_t save_places(struct saving *v, uint64_t old, uint32_t nold, struct pm_bu
 	const uint64_t at = out_begin(&v->out, 8);
 
 	save_sort(new->p, new->n / 4, 1);
-	save_put_old(v, old, nold * 4ull);
-	out_put(&v->out, new->p, new->n);
+	save_copy_old(v, old, nold * 4ull);
+	out_write(&v->out, new->p, new->n);
 	*n = nold + (uint32_t)(new->n / 4);
 	return at;
 }
@@ -182,7 +182,7 @@ void save_code(struct saving *v)
 		memcpy(win + old, v->s->code + v->m->code.off + lo + old, hi - lo - old);
 		for (unsigned k = 0; k < nc; k++)
 			change(&c[k], win, lo, hi, end);
-		out_put(&v->out, win + (a - lo), n);
+		out_write(&v->out, win + (a - lo), n);
 	}
 	free(now);
 }

@@ -10,50 +10,50 @@ uint32_t save_counter_of(const struct saving *v, uint32_t block)
 	return v->counter ? v->counter[block] : block;
 }
 
-#define DERIVED (TIERS + 1)			/* of a counter that nothing counts in */
+#define DERIVED (NOT_SEEN_RUN + 1)			/* of a counter that nothing counts in */
 
 /* How much block @i of the space, @k of unit @u, number @no of the file, has run, in this
  * process or in one that wrote the file. */
-static unsigned tier_of(const struct saving *v, const struct unit *u, uint32_t k, uint32_t no)
+static unsigned how_often(const struct saving *v, const struct unit *u, uint32_t k, uint32_t no)
 {
 	const struct cache_file *was = v->was;
 	const uint32_t *counter = was->ncounter ? AT(was, counters) : NULL;
-	unsigned tier = blocks_tier(v->sp, u->block + k);
+	unsigned often = block_how_often(v->sp, u->block + k);
 
-	for (unsigned t = 0; counter && no < was->ncounter && t < tier; t++)
-		if (counter[no] < was->tier[t])
-			tier = t;
-	return tier == TIERS && xl_derived(&v->sp->flow[u->block + k], k) ? DERIVED : tier;
+	for (unsigned t = 0; counter && no < was->ncounter && t < often; t++)
+		if (counter[no] < was->how_often_end[t])
+			often = t;
+	return often == NOT_SEEN_RUN && xl_derived(&v->sp->flow[u->block + k], k) ? DERIVED : often;
 }
 
 void save_number_counters(struct saving *v)
 {
 	struct cache_file *f = v->f;
-	uint8_t *tier;
+	uint8_t *often;
 	uint32_t next = 0;
 
 	if (v->s->records || v->sp->i386)
 		return;
-	tier = pm_alloc(f->nblock + 1);
+	often = pm_alloc(f->nblock + 1);
 	v->counter = pm_alloc((f->nblock + 1) * sizeof *v->counter);
-	memset(tier, DERIVED, f->nblock);
+	memset(often, DERIVED, f->nblock);
 	for (size_t i = 0; i < v->m->nunit; i++) {
 		const struct unit *u = &v->sp->unit[v->m->unit[i]];
 		const uint32_t old = u->block - v->m->stored.first_block;
 		const uint32_t no = old < v->was->nblock ? old : v->unit0[u - v->sp->unit];
 
 		for (uint32_t k = 0; no != XL_NONE && k < u->nblock; k++)
-			tier[no + k] = (uint8_t)tier_of(v, u, k, no + k);
+			often[no + k] = (uint8_t)how_often(v, u, k, no + k);
 	}
 	for (unsigned k = 0; k <= DERIVED; k++) {
 		for (uint32_t no = 0; no < f->nblock; no++)
-			if (tier[no] == k)
+			if (often[no] == k)
 				v->counter[no] = next++;
-		if (k < TIERS)
-			f->tier[k] = next;
+		if (k < RAN_SETS)
+			f->how_often_end[k] = next;
 	}
 	f->ncounter = f->nblock;
-	free(tier);
+	free(often);
 }
 
 void save_counters(struct saving *v)
@@ -64,9 +64,9 @@ void save_counters(struct saving *v)
 	for (uint32_t i = 0; i < f->ncounter; i++)
 		counted[v->counter[i]] = i;
 	f->counters = out_begin(&v->out, 8);
-	out_put(&v->out, v->counter, f->ncounter * sizeof *v->counter);
+	out_write(&v->out, v->counter, f->ncounter * sizeof *v->counter);
 	f->counted = out_begin(&v->out, 8);
-	out_put(&v->out, counted, f->ncounter * sizeof *counted);
+	out_write(&v->out, counted, f->ncounter * sizeof *counted);
 	free(counted);
 }
 

@@ -16,7 +16,7 @@ void save_read_old(const struct saving *v, uint64_t at, void *to, size_t n)
 		memcpy(to, (const uint8_t *)v->was + at, n);
 }
 
-void save_put_old(struct saving *v, uint64_t at, uint64_t n)
+void save_copy_old(struct saving *v, uint64_t at, uint64_t n)
 {
 	struct out *o = &v->out;
 

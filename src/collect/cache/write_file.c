@@ -41,7 +41,7 @@ void out_filled(struct out *o, size_t n)
 	o->n = 0;
 }
 
-void out_put(struct out *o, const void *p, size_t n)
+void out_write(struct out *o, const void *p, size_t n)
 {
 	for (size_t k; n; p = (const uint8_t *)p + k, n -= k) {
 		k = out_room(o, n);
@@ -67,7 +67,7 @@ uint64_t out_section(struct out *o, const struct pm_buf *b)
 {
 	const uint64_t at = out_begin(o, 8);
 
-	out_put(o, b->p, b->n);
+	out_write(o, b->p, b->n);
 	return at;
 }
 

@@ -18,7 +18,7 @@ struct out {
 void out_bytes(struct out *o, const void *p, size_t n, uint64_t at);
 /* The next piece as a whole, whatever its size; bytes. */
 void out_piece(struct out *o, const void *p, size_t n);
-void out_put(struct out *o, const void *p, size_t n);
+void out_write(struct out *o, const void *p, size_t n);
 /* How much of @n fits into the piece, and that so much has been put there. */
 size_t out_room(const struct out *o, uint64_t n);
 void out_filled(struct out *o, size_t n);

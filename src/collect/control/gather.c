@@ -161,7 +161,7 @@ static void read_counters(const struct session *s, struct space *sp, const struc
 			const uint64_t v = count[block_counter(sp, block, &last)];
 
 			if (s->spaces.store)
-				blocks_note_tier(sp, block, v);
+				block_note_run(sp, block, v);
 			add_count(c, block, v);
 		}
 	free(set);

@@ -8,13 +8,13 @@
 
 /* Most addresses that are looked up are not in the hash table: no block in there has their lowest
  * bits. */
-#define SOME_BITS (1u << 20)
-static uint8_t *some_of(const struct space *sp, uint64_t pc)
+#define FILTER_BITS (1u << 20)
+static uint8_t *filter_byte(const struct space *sp, uint64_t pc)
 {
-	return &sp->some[pc % SOME_BITS / 8];
+	return &sp->filter[pc % FILTER_BITS / 8];
 }
 
-static uint8_t some_bit(uint64_t pc)
+static uint8_t filter_bit(uint64_t pc)
 {
 	return (uint8_t)(1 << pc % 8);
 }
@@ -40,9 +40,9 @@ void block_enter(struct space *sp, uint32_t i)
 		}
 		free(old);
 	}
-	if (!sp->some)
-		sp->some = pm_alloc(SOME_BITS / 8);
-	*some_of(sp, sp->block[i].pc) |= some_bit(sp->block[i].pc);
+	if (!sp->filter)
+		sp->filter = pm_alloc(FILTER_BITS / 8);
+	*filter_byte(sp, sp->block[i].pc) |= filter_bit(sp->block[i].pc);
 	h = hash_pc(sp->block[i].pc) & sp->hash_mask;
 	while (sp->hash[h]) {
 		struct blk *b = &sp->block[sp->hash[h] - 1];
@@ -64,7 +64,7 @@ void blocks_copy_index(struct space *sp, const struct space *from)
 		return;
 	sp->hash = pm_alloc((from->hash_mask + 1) * sizeof *sp->hash);
 	memcpy(sp->hash, from->hash, (from->hash_mask + 1) * sizeof *sp->hash);
-	sp->some = memcpy(pm_alloc_unset(SOME_BITS / 8), from->some, SOME_BITS / 8);
+	sp->filter = memcpy(pm_alloc_unset(FILTER_BITS / 8), from->filter, FILTER_BITS / 8);
 }
 
 struct module *module_at(struct space *sp, uint64_t pc)
@@ -104,7 +104,7 @@ static struct blk *find_cached(struct space *sp, uint64_t pc)
 
 static struct blk *find_new(struct space *sp, uint64_t pc)
 {
-	if (!sp->hash || !(*some_of(sp, pc) & some_bit(pc)))
+	if (!sp->hash || !(*filter_byte(sp, pc) & filter_bit(pc)))
 		return NULL;
 	for (size_t h = hash_pc(pc) & sp->hash_mask; sp->hash[h]; h = (h + 1) & sp->hash_mask) {
 		struct blk *b = &sp->block[sp->hash[h] - 1];
@@ -248,24 +248,26 @@ uint32_t counter_block(const struct space *sp, uint32_t counter, const struct mo
 	return number_of(m, m->stored.counted, counter);
 }
 
-void blocks_note_tier(struct space *sp, uint32_t block, uint64_t count)
+void block_note_run(struct space *sp, uint32_t block, uint64_t count)
 {
 	const size_t words = sp->nblock / 64 + 1;
 
-	for (unsigned k = 0; k < TIERS && sp->nran < words; k++) {
-		sp->ran[k] = pm_realloc(sp->ran[k], words * sizeof *sp->ran[k]);
-		memset(sp->ran[k] + sp->nran, 0, (words - sp->nran) * sizeof *sp->ran[k]);
+	for (unsigned k = 0; k < RAN_SETS && sp->nran_word < words; k++) {
+		sp->ran_set[k] = pm_realloc(sp->ran_set[k], words * sizeof *sp->ran_set[k]);
+		memset(sp->ran_set[k] + sp->nran_word, 0,
+		       (words - sp->nran_word) * sizeof *sp->ran_set[k]);
 	}
-	if (sp->nran < words)
-		sp->nran = words;
-	sp->ran[count < OFTEN][block / 64] |= 1ull << block % 64;
+	if (sp->nran_word < words)
+		sp->nran_word = words;
+	sp->ran_set[count < OFTEN_COUNT][block / 64] |= 1ull << block % 64;
 }
 
-unsigned blocks_tier(const struct space *sp, uint32_t block)
+enum how_often block_how_often(const struct space *sp, uint32_t block)
 {
 	unsigned k = 0;
 
-	while (k < TIERS && !(block / 64 < sp->nran && sp->ran[k][block / 64] >> block % 64 & 1))
+	while (k < RAN_SETS &&
+	       !(block / 64 < sp->nran_word && sp->ran_set[k][block / 64] >> block % 64 & 1))
 		k++;
 	return k;
 }

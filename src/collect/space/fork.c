@@ -74,10 +74,10 @@ static void clone_blocks(struct space *sp, const struct space *from)
 	sp->nblock = from->nblock;
 	blocks_copy_index(sp, from);
 	sp->bytes = copy_of_map(&from->bytes);
-	sp->outside = copy_of_map(&from->outside);
-	sp->ends = copy_of_map(&from->ends);
-	memset(sp->ran, 0, sizeof sp->ran);
-	sp->nran = 0;
+	sp->outside_entry = copy_of_map(&from->outside_entry);
+	sp->dead_ends = copy_of_map(&from->dead_ends);
+	memset(sp->ran_set, 0, sizeof sp->ran_set);
+	sp->nran_word = 0;
 }
 
 static void clone_links(struct space *sp, const struct space *from)

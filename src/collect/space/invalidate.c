@@ -11,7 +11,7 @@ static uint32_t dead_end(struct spaces *s, struct space *sp, uint32_t mi, uint64
 			 bool counting)
 {
 	struct module *m = &sp->module[mi];
-	uint64_t *known = pm_map_put(&sp->ends, pc | (uint64_t)counting << 63, NULL);
+	uint64_t *known = pm_map_put(&sp->dead_ends, pc | (uint64_t)counting << 63, NULL);
 	uint32_t i, at, field;
 	uint8_t *code;
 
@@ -29,14 +29,14 @@ static uint32_t dead_end(struct spaces *s, struct space *sp, uint32_t mi, uint64
 	i = link_add(s, sp, mi, pc, at + 1, at + 5, counting, true);
 	*known = i + 1;
 	code = code_ptr(s, m, at);
-	put_jump(code, code + 5);		/* patched when there is a successor */
+	write_jump(code, code + 5);		/* patched when there is a successor */
 	xl_stub(code + 5, sp->i386, i);
 	field = at + 5 + XL_STUB_LINK(sp->i386);
 	pm_buf_add(&m->code.rel_link, &field, sizeof field);
 	return at;
 }
 
-#define JUMP_SIZE 5u			/* bytes of put_jump() */
+#define JUMP_SIZE 5u			/* bytes of write_jump() */
 
 /* Nothing in the module's code at [@at, @at + @n) depends on its place or on numbers any more. */
 static void forget_fields(struct pm_buf *rel, uint32_t at, uint32_t n)
@@ -75,7 +75,7 @@ void kill_block(struct spaces *s, struct space *sp, uint32_t i)
 		at = (uint32_t)m->code.len;
 		code = code_ptr(s, m, at);
 		code += count_entry(s, sp, i, XL_LIVE_ALL, -1, at);
-		put_jump(code, code_ptr(s, m, end));
+		write_jump(code, code_ptr(s, m, end));
 		m->code.len = up((uint64_t)(code + 5 - code_ptr(s, m, 0)), 16);
 	}
 	if (m->stored.needed) {				/* it will be saved */
@@ -87,7 +87,7 @@ void kill_block(struct spaces *s, struct space *sp, uint32_t i)
 	}
 	code = code_ptr(s, m, b->code);
 	memcpy(jump, code, 8);
-	put_jump(jump, jump + (int64_t)(at - b->code));
+	write_jump(jump, jump + (int64_t)(at - b->code));
 	if (b->flags &
 	    XL_COUNTS) /* lies anywhere, and whoever is alone to execute it waits for us */
 		memcpy(code, jump, 8);
@@ -140,7 +140,7 @@ static void kill_page(struct spaces *s, struct space *sp, struct module *m, uint
 	pm_map_del(&m->generated.confirmed, page);
 }
 
-/* Commands of this, and of give_back(). */
+/* Commands of this, and of free_code_area(). */
 #define UNPLACE_CMDS (3 + MAX_PIECES)
 static void unplace_shadows(const struct module *m, struct rt_mail *mail)
 {
@@ -174,7 +174,8 @@ static void kill_module(struct spaces *s, struct space *sp, struct module *m, st
 
 /* Nobody executes dead module @mi any more, nor comes back to it: programs that load and unload
  * libraries for ever would use up what is near them. Its blocks stay, for what they counted. */
-static void give_back(struct spaces *s, struct space_user *p, uint32_t mi, struct rt_mail *mail)
+static void free_code_area(struct spaces *s, struct space_user *p, uint32_t mi,
+			   struct rt_mail *mail)
 {
 	struct space *sp = p->space;
 	struct module *m = &sp->module[mi];
@@ -227,7 +228,7 @@ bool retire(struct spaces *s, struct space_user *p, uint32_t mi, bool outside, s
 		if (i == mi)
 			kill_module(s, sp, m, mail);
 		if (m->dead && m->full && m->code.cap && outside && p->nthread == 1)
-			give_back(s, p, i, mail);
+			free_code_area(s, p, i, mail);
 	}
 	return true;
 }
@@ -294,7 +295,7 @@ bool space_make_way(struct spaces *s, struct space_user *p, uint64_t lo, uint64_
 			return false;
 		if (!m->dead)
 			leave_module(sp, m, mail);
-		give_back(s, p, i, mail);
+		free_code_area(s, p, i, mail);
 	}
 	return !mail->ncmd;
 }
@@ -340,7 +341,7 @@ bool space_unmap(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t h
 		kill_module(s, sp, m, mail);	/* a whole one, or part of a file's text */
 		if (sp->refs == 1 &&
 		    ((lo <= m->text.lo && m->text.hi <= hi) || (!m->nunit && !m->stored.nblock)))
-			give_back(s, p, (uint32_t)i, mail);
+			free_code_area(s, p, (uint32_t)i, mail);
 	}
 	space_range_del(sp, lo, hi);
 	return true;

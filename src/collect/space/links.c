@@ -120,7 +120,7 @@ uint64_t outside_entry(struct space *sp, const struct blk *b)
 
 	if (!(b->flags & BLK_CLOSED))
 		return m->code.at + b->code;
-	at = pm_map_get(&sp->outside, i);
+	at = pm_map_get(&sp->outside_entry, i);
 	return at ? m->code.at + *at - 1 : 0;
 }
 
@@ -138,9 +138,9 @@ uint64_t need_outside_entry(struct spaces *s, struct space *sp, const struct blk
 		       b->code; /* never: translate() leaves room, and counts all at last */
 	p = code_ptr(s, m, at);
 	p += count_entry(s, sp, (uint32_t)(b - sp->block), b->live, 1, at);
-	put_jump(p, code_ptr(s, m, b->code));
+	write_jump(p, code_ptr(s, m, b->code));
 	m->code.len = up((uint32_t)(p + 5 - code_ptr(s, m, 0)), 16);
-	*pm_map_put(&sp->outside, (uint64_t)(b - sp->block), NULL) = at + 1;
+	*pm_map_put(&sp->outside_entry, (uint64_t)(b - sp->block), NULL) = at + 1;
 	return m->code.at + at;
 }
 

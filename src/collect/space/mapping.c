@@ -22,7 +22,7 @@ void make_ready(struct spaces *s, struct module *m, uint64_t len)
 		madvise(code_ptr(s, m, (uint32_t)from), to - from, MADV_POPULATE_WRITE);
 }
 
-void code_put(struct spaces *s, struct module *m, uint32_t lo, uint32_t hi)
+void copy_code_from_file(struct spaces *s, struct module *m, uint32_t lo, uint32_t hi)
 {
 	space_write(s, m->code.off + lo, m->stored.code + lo, hi - lo);
 }
@@ -33,7 +33,7 @@ void make_code_own(struct spaces *s, struct space *sp, struct module *m)
 		return;
 	/* not what is behind: that has been there since it was loaded, and links in it are resolved
 	 */
-	code_put(s, m, 0, m->stored.code_from_file);
+	copy_code_from_file(s, m, 0, m->stored.code_from_file);
 	m->stored.code_from_file = 0;
 	sp->nmade_own++;
 	s->nmade_own++;

@@ -196,10 +196,10 @@ static void find_shadows(const struct spaces *s, struct space *sp, struct module
 	m->shadow.len = up((m->text.hi - m->text.lo) * 4, PAGE);
 	m->shadow.off = sp->next;
 	sp->next += up(m->shadow.len, 1 << 16);
-	if (s->counts && shadow_taken(sp, m, shadow_at(m)))
+	if (s->counts && shadow_overlaps(sp, m, shadow_at(m)))
 		m->shadow.present = false;
 	if (s->counts && m->shadow.present && !m->generated.may_change &&
-	    !shadow_taken(sp, m, counting_shadow_at(m))) {
+	    !shadow_overlaps(sp, m, counting_shadow_at(m))) {
 		m->counting_copies = true;
 		m->shadow.counting_off = sp->next;
 		sp->next += up(m->shadow.len, 1 << 16);

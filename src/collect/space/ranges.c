@@ -5,7 +5,7 @@
 
 #include "collect/space/space_internal.h"
 
-static void range_put(struct space *sp, struct range r)
+static void append_range(struct space *sp, struct range r)
 {
 	pm_grow(sp->range, sp->nrange, sp->cap_range);
 	sp->range[sp->nrange++] = r;
@@ -24,7 +24,7 @@ void space_range_add(struct space *sp, uint64_t lo, uint64_t hi, uint32_t prot, 
 		hi = r.hi > hi ? r.hi : hi;
 		sp->range[i--] = sp->range[--sp->nrange];
 	}
-	range_put(sp, (struct range){ lo, hi, prot, shared, patched });
+	append_range(sp, (struct range){ lo, hi, prot, shared, patched });
 }
 
 struct range *space_range(const struct space *sp, uint64_t pc)
@@ -44,8 +44,8 @@ void space_range_del(struct space *sp, uint64_t lo, uint64_t hi)
 			continue;
 		sp->range[i--] = sp->range[--sp->nrange];
 		if (r.lo < lo)
-			range_put(sp, (struct range){ r.lo, lo, r.prot, r.shared, r.patched });
+			append_range(sp, (struct range){ r.lo, lo, r.prot, r.shared, r.patched });
 		if (hi < r.hi)
-			range_put(sp, (struct range){ hi, r.hi, r.prot, r.shared, r.patched });
+			append_range(sp, (struct range){ hi, r.hi, r.prot, r.shared, r.patched });
 	}
 }

@@ -175,7 +175,7 @@ uint64_t counting_shadow_at(const struct module *m)
 }
 
 /* Is there something of others where the shadow at @at of @m is to be? */
-bool shadow_taken(const struct space *sp, const struct module *m, uint64_t at)
+bool shadow_overlaps(const struct space *sp, const struct module *m, uint64_t at)
 {
 	const uint64_t end = at + m->shadow.len;
 

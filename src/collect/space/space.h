@@ -235,9 +235,15 @@ struct range {				/* executable for the program */
 	bool shared, patched;		/* patched: made executable by mprotect */
 };
 
-/* How much a block's counter has counted, as far as was looked: often, at all, nothing. */
-#define TIERS 2u
-#define OFTEN 100u
+/* How often a block has run, as far as was looked. What is said of each, often or at least once, is
+ * kept in a set of blocks. */
+enum how_often {
+	RAN_OFTEN,
+	RAN_ONCE,
+	NOT_SEEN_RUN,
+};
+#define RAN_SETS NOT_SEEN_RUN		/* sets: one for each of those before it */
+#define OFTEN_COUNT 100u		/* a block that has run so many times has run often */
 
 struct space {
 	struct space *next_space;	/* of all that there are */
@@ -257,9 +263,9 @@ struct space {
 	struct xl_flow *flow; /* of each block, within its unit; in a trace `out` is the block of
 			       * the unit whose record it continues, and `in` XL_OPEN */
 	size_t nblock, cap_block;	/* of both */
-	struct pm_map outside;		/* closed block -> 1 + offset of its entry for outsiders */
-	uint64_t *ran[TIERS];		/* sets of blocks: blocks_tier() */
-	size_t nran;			/* words of each */
+	struct pm_map outside_entry;	/* closed block -> 1 + offset of its entry for outsiders */
+	uint64_t *ran_set[RAN_SETS];	/* bits of blocks: block_how_often() */
+	size_t nran_word;		/* words of each */
 	struct unit *unit;
 	size_t nunit, cap_unit;
 	struct link *link;
@@ -269,9 +275,9 @@ struct space {
 	size_t nref, cap_ref;
 	uint32_t *hash;			/* pc -> block number + 1 */
 	size_t hash_mask, hash_n;
-	uint8_t *some;			/* a bit for the lowest bits of each pc in it */
+	uint8_t *filter; /* of the hash: a bit for the lowest bits of each pc in it */
 	struct pm_map pending;		/* target pc -> 1 + first pending link */
-	struct pm_map ends; /* pc of dead blocks -> 1 + the link that they all lead to */
+	struct pm_map dead_ends; /* pc of dead blocks -> 1 + the link that they all lead to */
 	struct range *range;
 	size_t nrange, cap_range;
 };
@@ -440,10 +446,9 @@ bool space_state(const struct space *sp, uint64_t code, uint32_t *block, const s
  * call to call. */
 uint32_t block_counter(const struct space *sp, uint32_t block, const struct module **last);
 uint32_t counter_block(const struct space *sp, uint32_t counter, const struct module **last);
-/* How often a block has run, as far as was looked: 0: OFTEN... TIERS: not seen. Note that @block
- * has run @count times. */
-unsigned blocks_tier(const struct space *sp, uint32_t block);
-void blocks_note_tier(struct space *sp, uint32_t block, uint64_t count);
+/* How often @block has run. Note that it has run @count times. */
+enum how_often block_how_often(const struct space *sp, uint32_t block);
+void block_note_run(struct space *sp, uint32_t block, uint64_t count);
 /* May what looks up the address of @b go there without asking? */
 bool space_guests(const struct blk *b);
 
@@ -464,7 +469,7 @@ void shadow_fill(struct spaces *s, struct space *sp, struct module *m);
 /* The code of @m, m->code.len bytes. */
 void code_copy(const struct spaces *s, const struct module *m, uint8_t *to);
 /* The code of the store's file, [@lo, @hi) of it, goes to the code file. */
-void code_put(struct spaces *s, struct module *m, uint32_t lo, uint32_t hi);
+void copy_code_from_file(struct spaces *s, struct module *m, uint32_t lo, uint32_t hi);
 
 /* ---- units.c --------------------------------------------------------------------------------- */
 /* Every unit of module @mi that is kept beside its file comes to its code. */

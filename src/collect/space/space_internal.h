@@ -47,7 +47,7 @@ static inline uint8_t *code_ptr(const struct spaces *s, const struct module *m, 
 	return s->code + m->code.off + off;
 }
 
-static inline void put_jump(uint8_t *at, const uint8_t *to)
+static inline void write_jump(uint8_t *at, const uint8_t *to)
 {
 	const uint32_t d = (uint32_t)(to - (at + 5));
 
@@ -87,7 +87,7 @@ unsigned shadow_pieces(const struct module *m, struct piece piece[MAX_PIECES]);
 uint64_t shadow_entry_at(uint64_t pc); /* where the entry for @pc is in the process */
 uint64_t shadow_at(const struct module *m);
 uint64_t counting_shadow_at(const struct module *m);
-bool shadow_taken(const struct space *sp, const struct module *m, uint64_t at);
+bool shadow_overlaps(const struct space *sp, const struct module *m, uint64_t at);
 void shadow_find_aliases(struct spaces *s, struct space *sp, struct module *m, uint64_t lo,
 			 uint64_t hi);
 void counting_shadow(struct spaces *s, const struct module *m, uint64_t pc, uint64_t to);

@@ -205,8 +205,8 @@ void space_unref(struct spaces *s, struct space *sp)
 		module_release(s, &sp->module[i]);
 	pm_map_release(&sp->bytes);
 	pm_map_release(&sp->pending);
-	pm_map_release(&sp->outside);
-	pm_map_release(&sp->ends);
+	pm_map_release(&sp->outside_entry);
+	pm_map_release(&sp->dead_ends);
 	free(sp->module);
 	if (sp->cap_block) {
 		spaces_unmap(s, sp->block, sp->cap_block * sizeof *sp->block,
@@ -219,8 +219,8 @@ void space_unref(struct spaces *s, struct space *sp)
 	free(sp->ref);
 	free(sp->range);
 	free(sp->hash);
-	free(sp->some);
-	for (unsigned k = 0; k < TIERS; k++)
-		free(sp->ran[k]);
+	free(sp->filter);
+	for (unsigned k = 0; k < RAN_SETS; k++)
+		free(sp->ran_set[k]);
 	free(sp);
 }
