@@ -41,11 +41,13 @@ $(RT_B)/rti32.elf: $(RTI_SRCS) $(addprefix $(RT_DIR)/,i386.c calls32.c entry_i38
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(RT_FLAGS32) $(RTI_FLAGS) -o $@ $(filter %.c %.S,$^)
 
-$(RT_B)/start.elf: $(RT_DIR)/standalone/start.S $(RT_DIR)/image.h $(RT_DIR)/abi.h
+$(RT_B)/start.elf: $(RT_DIR)/standalone/start.S $(RT_DIR)/standalone/start_page.h $(RT_DIR)/image.h \
+                   $(RT_DIR)/abi.h
 	@mkdir -p $(@D)
 	$(call say,AS,$@)$(CC) -I$(RT_DIR) $(RT_LINK) -Wl,-Ttext=0x10000 -o $@ $<
 
-$(RT_B)/start32.elf: $(RT_DIR)/standalone/start32.S $(RT_DIR)/image.h $(RT_DIR)/abi.h
+$(RT_B)/start32.elf: $(RT_DIR)/standalone/start32.S $(RT_DIR)/standalone/start_page.h $(RT_DIR)/image.h \
+                   $(RT_DIR)/abi.h
 	@mkdir -p $(@D)
 	$(call say,AS,$@)$(CC) -m32 -I$(RT_DIR) $(RT_LINK) -Wl,-Ttext=0x10000 -o $@ $<
 

@@ -18,20 +18,8 @@ rt_boot_entry:				/* all registers are the program's at its first
 	lea	RT_STACK_TOP(%eax), %esp
 	jmp	rt_leave
 
-	.macro	door name, number
-	.globl	\name
-\name:
-	mov	%eax, CTX(0)
-	mov	$\number, %eax
-	jmp	rt_common
-	.endm
-
-	door	rt_resolve, 0
-	door	rt_syscall, 1
-	door	rt_step, 2
-	door	rt_int80, 3
-	door	rt_check, 4
-	door	rt_spent, 5
+#define DOOR_AX %eax
+#include "doors.h"
 
 rt_common:
 	mov	%ecx, CTX(1)

@@ -6,10 +6,7 @@
  *
  * One page, linked at 0 and run anywhere. The registers are the kernel's at a program's start: all
  * zero but rsp. The parameters at the page's end are filled in by instrument/write.c. */
-#include "image.h"
-
-#define O_CLOEXEC	02000000
-#define FIXED		0x108002	/* MAP_PRIVATE | MAP_FIXED_NOREPLACE | MAP_POPULATE */
+#include "start_page.h"
 
 #define NO_RANDOMISATION	0x40000		/* see without_randomisation() in boot.c */
 #define RESTARTED	0x80000
@@ -97,7 +94,7 @@ opened:
 	jz	mapped
 	mov	%r8, %r12
 	add	data_len(%rip), %rdi
-	mov	$FIXED | 0x20, %r10d	/* MAP_ANONYMOUS */
+	mov	$FIXED | MAP_ANONYMOUS, %r10d
 	mov	$-1, %r8
 	xor	%r9d, %r9d
 	mov	$9, %eax
@@ -146,16 +143,6 @@ again:	mov	8(%rsp), %rcx
 	mov	$59, %eax		/* execve */
 	syscall
 	ret
-self:	.asciz	"/proc/self/exe"
-text:	.ascii	"pugmark: this instrumented program cannot map its own file\n"
-text_end:
-	.org	IMG_STUB_SIZE - 64
-text_at:	.quad 0
-text_len:	.quad 0
-data_at:	.quad 0
-data_len:	.quad 0
-manifest_at:	.quad 0
-manifest_len:	.quad 0
-zero_len:	.quad 0
-	.quad	0
+	strings
+	parameters
 	.section .note.GNU-stack,"",@progbits

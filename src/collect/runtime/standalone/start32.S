@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* start32.S - start.S for 32-bit programs: the same page. Offsets in the file are
  * multiples of a page. */
-#include "image.h"
-
-#define O_CLOEXEC	02000000
-#define FIXED		0x108002	/* MAP_PRIVATE | MAP_FIXED_NOREPLACE | MAP_POPULATE */
+#include "start_page.h"
 #define P(label)	label - here(%ebp)
 
 	.text
@@ -55,7 +52,7 @@ opened:
 	jz	mapped
 	push	%edi
 	add	P(data_len), %ebx
-	or	$0x20, %esi		/* MAP_ANONYMOUS */
+	or	$MAP_ANONYMOUS, %esi
 	or	$-1, %edi
 	lea	P(zero_at), %eax
 	call	map
@@ -90,16 +87,6 @@ fail:
 	mov	$127, %ebx
 	mov	$252, %eax
 	int	$0x80
-self:	.asciz	"/proc/self/exe"
-text:	.ascii	"pugmark: this instrumented program cannot map its own file\n"
-text_end:
-	.org	IMG_STUB_SIZE - 64
-text_at:	.quad 0
-text_len:	.quad 0
-data_at:	.quad 0
-data_len:	.quad 0
-manifest_at:	.quad 0
-manifest_len:	.quad 0
-zero_len:	.quad 0
-zero_at:	.quad 0
+	strings
+	parameters
 	.section .note.GNU-stack,"",@progbits
