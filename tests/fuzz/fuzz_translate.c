@@ -125,8 +125,8 @@ static void check_block(const struct xl_input *in, const struct xl_unit *u, size
 
 		entry |= at == b->code;
 		if (m < done && u->map[m].code == at) {
-			assert(u->map[m].insn <= b->n && !(u->map[m].tmp & XL_OWN) &&
-			       XL_LENT(u->map[m].tmp) != 4);
+			assert(u->map[m].insn <= b->n && !(u->map[m].tmp & XL_RESTORED) &&
+			       XL_BORROWED(u->map[m].tmp) != 4);
 			assert(m == b->map || u->map[m].insn >= u->map[m - 1].insn);
 			m++;
 		}

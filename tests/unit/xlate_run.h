@@ -458,8 +458,8 @@ static void compare_step(const ucontext_t *uc)
 		memcpy(&s.r[2], thread_block + RT_S_RDX, 8);
 	if (m->flags & XL_TMP_SAVED)
 		memcpy(&s.r[m->tmp & 15], thread_block + RT_S_TMP, 8);
-	if (XL_LENT(m->tmp))
-		memcpy(&s.r[XL_LENT(m->tmp)], thread_block + RT_S_TMP2, 8);
+	if (XL_BORROWED(m->tmp))
+		memcpy(&s.r[XL_BORROWED(m->tmp)], thread_block + RT_S_TMP2, 8);
 	uint64_t at = s.pc;
 
 	s.pc = insn_pc(b, m->insn);
@@ -512,8 +512,8 @@ static void undo(ucontext_t *uc)
 		memcpy(&g[REG_RDX], thread_block + RT_S_RDX, 8);
 	if (m->flags & XL_TMP_SAVED)
 		memcpy(&g[greg_of[m->tmp & 15]], thread_block + RT_S_TMP, 8);
-	if (XL_LENT(m->tmp))
-		memcpy(&g[greg_of[XL_LENT(m->tmp)]], thread_block + RT_S_TMP2, 8);
+	if (XL_BORROWED(m->tmp))
+		memcpy(&g[greg_of[XL_BORROWED(m->tmp)]], thread_block + RT_S_TMP2, 8);
 	g[REG_RIP] = insn_pc(b, m->insn);
 }
 

@@ -76,7 +76,7 @@ void trace_points(const struct tracer *t, const char *path, uint64_t base, struc
 
 bool trace_counts(struct tracer *t, uint32_t i)
 {
-	return t->o.spaces->counts && trace_block(t, i)->stolen == RT_R11_COUNTS;
+	return t->o.spaces->counts && trace_block(t, i)->r11_use == RT_R11_BUDGET;
 }
 
 void trace_thread(struct tracer *t, uint32_t i, bool i386)
@@ -100,7 +100,7 @@ void trace_thread(struct tracer *t, uint32_t i, bool i386)
 	st->layout = trace_layouts[!i386];
 	if (t->o.spaces->counts && !i386 && !st->s->index) {
 		b->told = b->budget = budget_of(t->consumer[0]->idle);
-		b->stolen = b->budget ? RT_R11_COUNTS : RT_R11_OWN;
+		b->r11_use = b->budget ? RT_R11_BUDGET : RT_R11_PROGRAM;
 	}
 	__atomic_store_n(&st->busy, t->o.pipeline != NULL, __ATOMIC_RELEASE);
 }
@@ -186,7 +186,7 @@ void trace_cut(struct tracer *t, const struct space *sp, uint32_t i, uint32_t bl
 		return;
 	}
 	/* registers as the signal met them */
-	b->cursor = b->ctx.gpr[at->tmp & XL_OWN ? at->tmp & 15 : xl_stolen_register(sp->i386)];
+	b->cursor = b->ctx.gpr[at->tmp & XL_RESTORED ? at->tmp & 15 : xl_cursor_register(sp->i386)];
 	off = cursor_of(t, i);
 	if (!b->tracing || number >= t->nsource || off < l->trace ||
 	    off > l->trace + RT_CHUNKS * l->stride - 65536)

@@ -86,7 +86,7 @@ static enum pm_status read_hints(struct job *j, struct pm_err *err)
 	return st;
 }
 
-static void tell(const struct job *j, const struct program_text *t)
+static void print_text(const struct job *j, const struct program_text *t)
 {
 	FILE *v = j->o->verbose;
 
@@ -212,7 +212,7 @@ static enum pm_status translate_all(struct job *j, struct pm_err *err)
 		table_of(j, &j->text[i]);
 		if (i == 0)
 			j->blk.oldt_offset = (int64_t)(j->text[i].lo - j->text[i].offset);
-		tell(j, &j->text[i]);
+		print_text(j, &j->text[i]);
 	}
 	for (size_t i = 0; i < j->ntext; i++)
 		table_lanes(j, &j->text[i]);

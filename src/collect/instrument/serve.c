@@ -584,7 +584,7 @@ static void redirect(struct server *s, uint64_t pc, const struct known_block *to
 	}
 }
 
-static void tell(struct server *s, const struct known_block *k)
+static void answer_block(struct server *s, const struct known_block *k)
 {
 	s->l->r[0] = k->text;
 	s->l->r[1] = k->code;
@@ -624,7 +624,7 @@ static void note_blocks(struct server *s, const struct program_text *t, uint32_t
 }
 
 /* The bytes of the text's blocks, for those who want to read the trace. */
-static bool keep_bytes(struct server *s, const struct program_text *t, uint64_t record)
+static bool append_bytes(struct server *s, const struct program_text *t, uint64_t record)
 {
 	uint64_t lo = UINT64_MAX, hi = 0;
 	struct pm_buf path = { 0 };
@@ -716,7 +716,7 @@ static void generated(struct server *s, uint64_t pc)
 		fail(s, "the code at 0x%" PRIx64 " cannot be translated", pc);
 	} else {
 		number = add_text(s, j, s->into, r->from + p->used, &record);
-		if (number != NONE && !keep_bytes(s, t, record)) {
+		if (number != NONE && !append_bytes(s, t, record)) {
 			fail(s, "%s.gen: cannot write it: %s", s->stem, strerror(errno));
 		} else if (number != NONE) {
 			uint32_t *order = (uint32_t *)(s->base + r->order);
@@ -726,7 +726,7 @@ static void generated(struct server *s, uint64_t pc)
 			__atomic_store_n(&r->ntext, r->ntext + 1, __ATOMIC_RELEASE);
 			note_blocks(s, t, number, s->into);
 			redirect(s, pc, known_at(s, pc));
-			tell(s, known_at(s, pc));
+			answer_block(s, known_at(s, pc));
 		}
 	}
 	text_release(t);
@@ -797,7 +797,7 @@ static void find_code(struct server *s)
 	if (l->shown == IMG_MAPS)
 		read_maps(s);
 	if (k && !changed && !l->again) {
-		tell(s, k);
+		answer_block(s, k);
 		return;
 	}
 	if (!changed && !(l->a[4] & IMG_ASK_INSIDE) && !is_generated(s, pc) && try_library(s, pc))
@@ -824,7 +824,7 @@ static void find_code(struct server *s)
 	for (uint32_t i = k ? (uint32_t)(k - s->known) + 1 : 0; i; i = s->known[i - 1].prev)
 		if (bytes_hash(s, pc, s->known[i - 1].size) == s->known[i - 1].hash) {
 			redirect(s, pc, &s->known[i - 1]);
-			tell(s, &s->known[i - 1]);
+			answer_block(s, &s->known[i - 1]);
 			return;
 		}
 	generated(s, pc);

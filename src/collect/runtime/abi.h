@@ -50,11 +50,11 @@
  * (5) Translated code does not touch memory below rsp. It moves rsp only as the original does.
  * (6) Thread blocks are aligned to their size. So a signal handler on the block's alternate stack
  *     finds the block from its stack pointer, whatever gs is.
- * (7) While RT_STOLEN is RT_R11_STOLEN, the *cursor register* r11 (i386: ebp) holds the cursor of
+ * (7) While RT_R11_USE is RT_R11_CURSOR, the *cursor register* r11 (i386: ebp) holds the cursor of
  *     the trace buffer wherever control is in translated code, and at every entry (4). The
- *     program's value is in RT_S_R11. At places that say so in their maps (XL_OWN) the program's
- *     value is back in the register. The doors exchange the two values. With RT_R11_COUNTS the
- *     same holds, but the register has RT_BUDGET in place of the cursor. */
+ *     program's value is in RT_S_R11. At places with XL_RESTORED in their maps the
+ *     program's value is back in the register. The doors exchange the two values. With
+ *     RT_R11_BUDGET the same holds, but the register has RT_BUDGET in place of the cursor. */
 #ifndef PM_RUNTIME_ABI_H
 #define PM_RUNTIME_ABI_H
 
@@ -106,7 +106,7 @@
 #define RT_S_RCX		0x00	/* rcx during an indirect transfer */
 #define RT_S_RDX		0x08	/* rdx during an indirect transfer */
 #define RT_S_TMP		0x10	/* a register that one instruction's translation saves */
-#define RT_S_TMP2		0x18	/* ... that an address is in instead, XL_LENT() */
+#define RT_S_TMP2		0x18	/* ... that an address is in instead, XL_BORROWED() */
 #define RT_EXIT_ID		0x20	/* u32: link number of the exit */
 #define RT_EXIT_PC		0x28	/* original pc of a trapping exit (RT_DO_STEP,
 					 * RT_DO_INT80) */
@@ -126,7 +126,7 @@
 #define RT_RESUME		0x78	/* where control goes when it leaves the runtime */
 #define RT_CURSOR		0x80	/* trace buffer: next free byte */
 #define RT_TRACING		0x88	/* u32: there is a trace buffer */
-#define RT_STOLEN		0x8c	/* u32: enum rt_stolen */
+#define RT_R11_USE		0x8c	/* u32: enum rt_r11_use */
 #define RT_S_R11		0x98	/* the program's r11 while it holds the cursor */
 #define RT_OUT_R11		0xa0	/* what r11 will be behind the runtime */
 #define RT_BUDGET		0xa8	/* how many instructions may still be counted without
@@ -276,9 +276,9 @@ struct rt_block {			/* at gs:0 */
 	uint64_t cursor;		/* below a block's size it is an offset: the thread has not
 					 * begun */
 	uint32_t tracing;
-	uint32_t stolen;		/* enum rt_stolen */
+	uint32_t r11_use;		/* enum rt_r11_use */
 	uint64_t pad2, s_r11, out_r11;
-	uint64_t budget;		/* of RT_R11_COUNTS; negative: overdrawn */
+	uint64_t budget;		/* of RT_R11_BUDGET; negative: overdrawn */
 	uint64_t shortcuts;		/* how often the thread has used the second table of
 					 * `links` */
 	uint64_t pad5[9];
@@ -332,11 +332,11 @@ struct rt_block {			/* at gs:0 */
 	struct rt_waiting waiting[RT_MAX_WAITING];
 };
 /* What the cursor register holds in translated code, see (7). */
-enum rt_stolen {
-	RT_R11_OWN,	/* the program's value */
-	RT_R11_STOLEN,	/* the cursor */
-	RT_R11_LENT,	/* the program's value, while one instruction is executed in place */
-	RT_R11_COUNTS,	/* the budget, in a counting copy; the cursor is in rt_block.cursor */
+enum rt_r11_use {
+	RT_R11_PROGRAM,	/* the program's value */
+	RT_R11_CURSOR,	/* the cursor */
+	RT_R11_STEP,	/* the program's value, while one instruction is executed in place */
+	RT_R11_BUDGET,	/* the budget, in a counting copy; the cursor is in rt_block.cursor */
 };
 enum rt_stepping { RT_STEP_NONE, RT_STEP_TO_BOUNDARY, RT_STEP_LEAVING, RT_STEP_INPLACE,
 		   RT_STEP_TO_HEAD };
@@ -440,7 +440,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, self) == RT_SELF, "asm offset
 _Static_assert(__builtin_offsetof(struct rt_block, resume) == RT_RESUME, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, cursor) == RT_CURSOR, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, tracing) == RT_TRACING, "asm offset");
-_Static_assert(__builtin_offsetof(struct rt_block, stolen) == RT_STOLEN, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, r11_use) == RT_R11_USE, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, s_r11) == RT_S_R11, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, out_r11) == RT_OUT_R11, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, budget) == RT_BUDGET, "asm offset");

@@ -33,12 +33,12 @@ struct rt_block *rt_boot(void)
 	rt_block_begin(b, boot->entry);
 	rt_trace_start(b);
 	if (boot->load) {
-		rt_go(b);
+		rt_resume(b);
 		return b;
 	}
 	/* the answer to RQ_LOOKUP has come with the block */
 	if (!rt_first_answer(b))
-		rt_go_native(b);
-	rt_go_on(b);
+		rt_resume_native(b);
+	rt_resume_by_answer(b);
 	return b;
 }

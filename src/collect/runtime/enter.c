@@ -31,12 +31,12 @@ int rt_enter(struct rt_block *b, u32 door)
 		if (shortcut(b))
 			return 0;
 		if (!rt_ask(b, RQ_RESOLVE, (u32)b->exit_id, 0, 0, 0))
-			rt_go_native(b);
+			rt_resume_native(b);
 		b->resume = b->mail.r[0];
 		if (b->resume)
 			rt_count_answered(b, b->ctx.gpr[RSP]);
 		else
-			rt_go(b);
+			rt_resume(b);
 		return 0;
 	case 1:
 	case 3:
@@ -55,16 +55,16 @@ int rt_enter(struct rt_block *b, u32 door)
 	case 5:
 		b->ctx.pc = b->exit_pc;
 		rt_count_spent(b);
-		rt_go(b);
+		rt_resume(b);
 		return 0;
 #endif
 	case 4:
 		b->ctx.pc = b->exit_pc;
 		if (!rt_ask(b, RQ_CHECKFAIL, b->exit_pc, 0, 0, 0))
-			rt_go_native(b);
+			rt_resume_native(b);
 		b->resume = b->mail.r[0];
 		if (!b->resume)
-			rt_go(b);
+			rt_resume(b);
 		return 0;
 	}
 	return 0;
@@ -100,7 +100,7 @@ void rt_child(struct rt_block *b);
 void rt_child(struct rt_block *b)
 {
 	if (b->origin == BLK_FORKED)
-		rt_ranges_hold(0);
+		rt_ranges_lock(0);
 	b->tid = (u32)rt_sys(NR_gettid, 0);
 	b->pid = (u32)rt_sys(NR_getpid, 0);
 	if (b->origin == BLK_FORKED)
@@ -110,7 +110,7 @@ void rt_child(struct rt_block *b)
 		rt_sighand_cleared(b);
 	b->state = BLK_LIVE;
 	if (!rt_ask(b, RQ_HELLO, b->pid, b->tid, b->tid == b->pid, 0))
-		rt_go_native(b);
+		rt_resume_native(b);
 	rt_apart |= b->apart;
 	rt_trace_start(b);
 	b->fix_mask = 1;

@@ -34,7 +34,7 @@ rt_common:
 	pushf
 	popl	CTX(17)
 	cld
-	cmpl	$1, %fs:RT_STOLEN
+	cmpl	$1, %fs:RT_R11_USE
 	jne	1f
 	mov	%ebp, %fs:RT_CURSOR
 	mov	%fs:RT_S_R11, %ebp
@@ -77,7 +77,7 @@ rt_restore:
 	lea	RT_STACK_TOP(%esp), %esp
 	mov	CTX(5), %eax
 	mov	%eax, %fs:RT_S_R11
-	cmpl	$1, %fs:RT_STOLEN
+	cmpl	$1, %fs:RT_R11_USE
 	jne	1f
 	mov	%fs:RT_CURSOR, %eax
 1:	mov	%eax, %fs:RT_OUT_R11
@@ -318,9 +318,9 @@ rt_image_again:
 	mov	%fs:RT_CURSOR, %\r
 	jmp	*%fs:0x90		/* IMG_RESUME */
 	.endr
-	.globl	rt_image_own
+	.globl	rt_image_again_restored
 	.balign	32
-rt_image_own:
+rt_image_again_restored:
 	.irp	r, eax, ecx, edx, ebx, esp, ebp, esi, edi
 	.balign	32
 	mov	%\r, %fs:RT_S_TMP

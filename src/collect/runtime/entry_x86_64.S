@@ -47,12 +47,12 @@ rt_common:
 	pushfq
 	popq	CTX(17)
 	cld
-	cmpl	$1, %gs:RT_STOLEN	/* enum rt_stolen */
+	cmpl	$1, %gs:RT_R11_USE	/* enum rt_r11_use */
 	jne	2f
 	mov	%r11, %gs:RT_CURSOR
 	mov	%gs:RT_S_R11, %r11
 	mov	%r11, CTX(11)
-2:	cmpl	$3, %gs:RT_STOLEN
+2:	cmpl	$3, %gs:RT_R11_USE
 	jne	3f
 	mov	%r11, %gs:RT_BUDGET
 	mov	%gs:RT_S_R11, %r11
@@ -93,10 +93,10 @@ rt_restore:
 	lea	RT_STACK_TOP(%rsp), %rsp
 	mov	CTX(11), %rax
 	mov	%rax, %gs:RT_S_R11
-	cmpl	$1, %gs:RT_STOLEN
+	cmpl	$1, %gs:RT_R11_USE
 	jne	1f
 	mov	%gs:RT_CURSOR, %rax
-1:	cmpl	$3, %gs:RT_STOLEN
+1:	cmpl	$3, %gs:RT_R11_USE
 	jne	2f
 	mov	%gs:RT_BUDGET, %rax
 2:	mov	%rax, %gs:RT_OUT_R11
@@ -266,9 +266,9 @@ rt_image_again:
 	jmp	*%gs:0x90		/* IMG_RESUME */
 	.endr
 	/* ... or to where r11 is the program's, and r the cursor: (7) of abi.h. */
-	.globl	rt_image_own
+	.globl	rt_image_again_restored
 	.balign	32
-rt_image_own:
+rt_image_again_restored:
 	.irp	r, rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15
 	.balign	32
 	mov	%\r, %gs:RT_S_TMP

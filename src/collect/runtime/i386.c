@@ -307,7 +307,7 @@ void rt_image_map_data(const struct img_manifest *man)
 
 /* Where other threads may execute there or look at it meanwhile, a piece comes at once; what
  * several of them bring is the same. */
-int rt_image_bring(u32 i, const struct img_pack *p, u64 place, u32 k, u64 prot)
+int rt_image_unpack(u32 i, const struct img_pack *p, u64 place, u32 k, u64 prot)
 {
 	const word to = (word)place;
 	long at = (long)to;
@@ -330,7 +330,7 @@ int rt_image_bring(u32 i, const struct img_pack *p, u64 place, u32 k, u64 prot)
 	return 1;
 }
 
-void rt_image_drop(u32 i)
+void rt_image_unmap(u32 i)
 {
 	reserve((word)TEXTS[i].code, (word)img_whole(TEXTS[i].code_len), MAP_FIXED);
 	reserve((word)TEXTS[i].tables, (word)img_whole(TEXTS[i].tables_len), MAP_FIXED);
@@ -361,7 +361,7 @@ void rt_image_shadow(u64 pc, u64 to)
 	__atomic_store_n(&shadow_lock, 0, __ATOMIC_RELEASE);
 }
 
-void rt_image_forget(u64 lo, u64 hi)
+void rt_image_clear_shadow(u64 lo, u64 hi)
 {
 	const u32 *dir = PTR(RT32_SHADOW);
 
@@ -433,12 +433,12 @@ int rt_sets_segments(u32 nr)
 }
 
 /* The way back from our signal handler loads fs from the frame. */
-void rt_lend_segment(struct rt_block *b, struct k_ucontext *uc)
+void rt_load_program_segment(struct rt_block *b, struct k_ucontext *uc)
 {
 	uc->sc.fs = (uint16_t)b->app_gs;
 }
 
-void rt_take_segment(struct rt_block *b, struct k_ucontext *uc)
+void rt_save_program_segment(struct rt_block *b, struct k_ucontext *uc)
 {
 	b->app_gs = uc->sc.fs;
 	uc->sc.fs = SELECTOR;

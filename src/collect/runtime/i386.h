@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* i386.h - the kernel's ABI for 32-bit programs, as a 64-bit kernel serves it; only from rt.h */
 #define RT_NGPR 8
-#define STOLEN RBP
+#define CURSOR_REG RBP
 #define RT_RED_ZONE 0
 #define RT_AUDIT_ARCH 0x40000003u
 #define RT_IMAGE_AT RT32_IMAGE

@@ -88,14 +88,14 @@ struct img_block {
  * block as a string of bytes. First come the instructions' lengths, one byte each (n of them). Then
  * comes for each entry:
  *   u8          flags: xl_map_flag and IMG_MAP_*
- *   u8          tmp, if the flags have XL_TMP_SAVED or IMG_MAP_LENT
+ *   u8          tmp, if the flags have XL_TMP_SAVED or IMG_MAP_BORROWED
  *   u8          instruction, if they have IMG_MAP_INSN
  *   u8          distance from the code of the entry before, for the first from the block's code;
  *               or 0xff, then u32
  * A block's part ends where that of the next block begins, in the order of code. */
 #define IMG_MAP_NEXT		0x40	/* the instruction behind the last entry's */
 #define IMG_MAP_INSN		0x80	/* another one; with neither: the same */
-#define IMG_MAP_LENT		0xc0	/* both: another one, with XL_LENT(tmp) */
+#define IMG_MAP_BORROWED		0xc0	/* both: another one, with XL_BORROWED(tmp) */
 
 /* A PLAN says what a block's record (abi.h) becomes in the trace. It begins with u8: how many words
  * of 4 bytes the record has behind its number; or IMG_P_LONG, then u16.

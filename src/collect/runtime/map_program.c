@@ -114,7 +114,7 @@ static Elf64_auxv_t *find_auxv(void)
 	return (Elf64_auxv_t *)v;
 }
 
-static void tell_program(const struct loaded *program, u64 interpreter, char *name)
+static void set_auxiliary_vector(const struct loaded *program, u64 interpreter, char *name)
 {
 	for (Elf64_auxv_t *a = find_auxv(); a->a_type != AT_NULL; a++)
 		switch (a->a_type) {
@@ -172,7 +172,7 @@ u64 rt_load(void)
 	load(LOAD->program, pie_hint(), &program);
 	if (*LOAD->interpreter)
 		load(LOAD->interpreter, 0, &interpreter);
-	tell_program(&program, interpreter.bias, name);
+	set_auxiliary_vector(&program, interpreter.bias, name);
 	rt_sys(NR_prctl, 15 /* PR_SET_NAME */, comm);
 	rt_sys(NR_munmap, RT_LOAD, page_up(sizeof *LOAD));
 	return interpreter.entry ? interpreter.entry : program.entry;

@@ -25,7 +25,7 @@ long rt_raw_call(struct rt_block *b)
 	return rt_app_sys((long)RET, ARG0, ARG1, ARG2, ARG3, ARG4, ARG5);
 }
 
-void rt_forget(struct rt_block *b, u64 addr, u64 len)
+void rt_announce_unmap(struct rt_block *b, u64 addr, u64 len)
 {
 	if (len && rt_is_exec(addr, len)) {
 		if (!rt_ask(b, RQ_UNMAP, addr, page_up(len), 0, 0))
@@ -39,7 +39,7 @@ void rt_executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags)
 {
 	rt_range_add(addr, addr + page_up(len), (u32)prot, flags & MAP_SHARED);
 	if (!rt_ask(b, RQ_MAP, addr, page_up(len), prot, flags))
-		rt_go_native(b);
+		rt_resume_native(b);
 }
 
 /* What is not page-aligned, empty or no range at all is left to the kernel, which refuses it. */
@@ -75,7 +75,7 @@ int rt_do_munmap(struct rt_block *b)
 	long r = 0;
 
 	if (!find_in(ARG0, ARG1, &o)) {
-		rt_forget(b, ARG0, ARG1);
+		rt_announce_unmap(b, ARG0, ARG1);
 		return 1;
 	}
 	for (u64 at = ARG0; at < end && !r; at = o.end) {
@@ -83,7 +83,7 @@ int rt_do_munmap(struct rt_block *b)
 		rt_find_ours(&o);
 		if (o.at == at)
 			continue;
-		rt_forget(b, at, o.at - at);
+		rt_announce_unmap(b, at, o.at - at);
 		r = rt_app_sys(NR_munmap, (word)at, (word)(o.at - at), 0, 0, 0, 0);
 	}
 	RET = (word)r;
@@ -178,7 +178,7 @@ void rt_do_mmap(struct rt_block *b, const word arg[6])
 		return;
 	}
 	if (arg[3] & MAP_FIXED)
-		rt_forget(b, arg[0], arg[1]);
+		rt_announce_unmap(b, arg[0], arg[1]);
 	if (prot & PROT_EXEC)
 		real = (prot & ~(word)PROT_EXEC) | PROT_READ;
 #ifdef RT_IDT
@@ -195,7 +195,7 @@ void rt_do_mmap(struct rt_block *b, const word arg[6])
 	if (!rt_failed(r) && (prot & PROT_EXEC))
 		rt_executable(b, (word)r, arg[1], prot, arg[3] & 3);
 	if (over)
-		rt_go(b);			/* where it was going on may be gone */
+		rt_resume(b);			/* where it was going on may be gone */
 }
 
 void rt_do_mprotect(struct rt_block *b)
@@ -209,7 +209,7 @@ void rt_do_mprotect(struct rt_block *b)
 		real = (prot & ~(word)PROT_EXEC) | PROT_READ;
 	/* text that stays executable stays so throughout: others may be executing it meanwhile */
 	if (!(prot & PROT_EXEC))
-		rt_forget(b, ARG0, len);
+		rt_announce_unmap(b, ARG0, len);
 	r = cut ? rt_range_call(b, ARG0, len, real) : rt_app_sys((long)RET, ARG0, ARG1, real, ARG3,
 								 0, 0);
 	RET = (word)(r || !cut ? r : -ENOMEM);
@@ -234,9 +234,9 @@ void rt_do_mremap(struct rt_block *b)
 		return;
 	}
 	if (flags & MREMAP_FIXED)
-		rt_forget(b, ARG4, newlen);
+		rt_announce_unmap(b, ARG4, newlen);
 	if (exec)
-		rt_forget(b, old, oldlen);
+		rt_announce_unmap(b, old, oldlen);
 	r = rt_raw_call(b);
 	RET = (word)r;
 	if (exec && !rt_failed(r))
@@ -244,7 +244,7 @@ void rt_do_mremap(struct rt_block *b)
 	else if (exec)
 		rt_executable(b, old, oldlen, PROT_READ | PROT_WRITE | PROT_EXEC, 0x80000000u);
 	if (over)
-		rt_go(b);
+		rt_resume(b);
 }
 
 /* As far as brk() does by the kernel's rules, the heap is as executable as what is mapped. */
@@ -256,7 +256,7 @@ void rt_do_brk(struct rt_block *b)
 	RET = (word)rt_raw_call(b);
 	now = page_up(RET);
 	if (now < was)
-		rt_forget(b, now, was - now);
+		rt_announce_unmap(b, now, was - now);
 	else if (now > was && b->exec_all)
 		rt_executable(b, was, now - was, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE);
 }

@@ -23,7 +23,7 @@ static void unlock(u32 *l)
 	__atomic_store_n(l, 0, __ATOMIC_RELEASE);
 }
 
-void rt_ranges_hold(int on)
+void rt_ranges_lock(int on)
 {
 	if (on)
 		lock(&ranges_lock);

@@ -179,7 +179,7 @@ __attribute__((noreturn)) void rt_fail(const char *what);
 extern u32 rt_apart;			/* the controller's numbers of us or our
 					 * children may be other ones */
 int rt_is_exec(u64 addr, u64 len);
-void rt_ranges_hold(int on);		/* around a fork: the child's copy is whole, and free */
+void rt_ranges_lock(int on);		/* around a fork: the child's copy is whole, and free */
 void rt_range_add(u64 lo, u64 hi, u32 prot, u32 shared);
 void rt_range_del(u64 lo, u64 hi);
 
@@ -191,10 +191,10 @@ int rt_controller_gone(struct rt_wait *w);
 int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3);
 int rt_first_answer(struct rt_block *b);	/* likewise what has come with the block */
 
-/* ---- go.c ------------------------------------------------------------------------------------ */
-void rt_go(struct rt_block *b);			/* b->resume for b->ctx.pc, or native */
-void rt_go_on(struct rt_block *b);		/* the same by the answer to RQ_LOOKUP */
-__attribute__((noreturn)) void rt_go_native(struct rt_block *b);
+/* ---- resume.c -------------------------------------------------------------------------------- */
+void rt_resume(struct rt_block *b);			/* b->resume for b->ctx.pc, or native */
+void rt_resume_by_answer(struct rt_block *b);		/* the same by the answer to RQ_LOOKUP */
+__attribute__((noreturn)) void rt_resume_native(struct rt_block *b);
 void rt_make_native(struct rt_block *b);
 /* there is no controller any more */
 void rt_call_native(struct rt_block *b) __attribute__((noreturn));
@@ -241,12 +241,12 @@ struct img_manifest;
 void rt_image_map_data(const struct img_manifest *man);
 void rt_image_shadow(u64 pc, u64 to);
 void rt_image_shadow_room(u64 pc, u64 n);	/* entries for [pc, pc + n) are about to be set */
-void rt_image_forget(u64 lo, u64 hi);
+void rt_image_clear_shadow(u64 lo, u64 hi);
 struct img_pack;
 /* Piece @k of @p, text @i's code or tables, comes to @at: its place, which map_data() has kept
  * free. False: it is damaged. Then: nothing is in those places any more. */
-int rt_image_bring(u32 i, const struct img_pack *p, u64 at, u32 k, u64 prot);
-void rt_image_drop(u32 i);
+int rt_image_unpack(u32 i, const struct img_pack *p, u64 at, u32 k, u64 prot);
+void rt_image_unmap(u32 i);
 struct rt_block *rt_image_block(u32 number);	/* NULL: not mapped */
 u32 rt_image_number(const struct rt_block *b);
 struct rt_stat {
@@ -292,7 +292,7 @@ struct rt_quiet {
 void rt_image_quiet(struct rt_quiet *q);
 void rt_image_loud(const struct rt_quiet *q);
 u32 rt_image_text_with(u32 number);
-int rt_image_touch(u64 addr);			/* a fault: 1: it will not happen again */
+int rt_image_page_in(u64 addr);			/* a fault: 1: it will not happen again */
 
 struct img_text;
 extern const struct img_text *rt_image_texts;
@@ -321,7 +321,7 @@ u32 rt_later_texts(void);		/* how many texts there are, the manifest's among the
 u32 rt_later_blocks(void);			/* likewise; some numbers may be other processes' */
 struct rt_ours;
 void rt_later_ours(struct rt_ours *o);
-int rt_later_touch(u64 addr);			/* as rt_image_touch() */
+int rt_later_page_in(u64 addr);			/* as rt_image_page_in() */
 int rt_later_unmapped(u64 lo, u64 hi);		/* 1: there may have been translations */
 void rt_later_join(u32 pid);		/* a process that uses the translator, or does no more */
 void rt_later_leave(u32 pid);
@@ -348,13 +348,13 @@ struct rt_stop {
 	u32 insn, counted;
 	u64 rsi, rdi, sp;
 };
-void rt_image_keep(struct rt_block *b, const struct rt_stop *stop);
+void rt_image_save_record(struct rt_block *b, const struct rt_stop *stop);
 /* Is that so of block @id (rt_stop.word), and can it go on before @insn? */
-int rt_image_kept(const struct rt_block *b, u32 id, u32 insn);
-int rt_image_keeps(const struct rt_block *b);	/* of any */
+int rt_image_has_record_of(const struct rt_block *b, u32 id, u32 insn);
+int rt_image_has_record(const struct rt_block *b);	/* of any */
 /* It goes on before @insn: its record is as it was, or complete. */
 void rt_image_restore(struct rt_block *b, u32 id, u32 insn, u32 complete, u32 counted);
-extern char rt_image_again[], rt_image_own[];
+extern char rt_image_again[], rt_image_again_restored[];
 void rt_image_order(struct rt_block *b);		/* what @b's thread did comes before what
 							 * others do from here on */
 int rt_image_drains(const struct rt_block *b);	/* is its buffer being emptied? */
@@ -390,7 +390,7 @@ int rt_open_pages(struct rt_block *b);		/* after EFAULT. 1: execute it again */
 int rt_do_limit(struct rt_block *b);		/* 1: execute it in the window */
 
 /* ---- memory_calls.c -------------------------------------------------------------------------- */
-void rt_forget(struct rt_block *b, u64 addr, u64 len);	/* what is executable there
+void rt_announce_unmap(struct rt_block *b, u64 addr, u64 len);	/* what is executable there
 							 * is about to vanish */
 void rt_executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags);
 void rt_do_mmap(struct rt_block *b, const word arg[6]);
@@ -528,15 +528,15 @@ void rt_switch_segment(struct rt_block *b);
 /* (7) of abi.h: @uc stands in translated code, at a place with map byte @tmp, and
  *     becomes the program's,
  * with b->cursor what the register says; and the way back. */
-void rt_give_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp);
-void rt_steal_r11(struct rt_block *b, struct k_ucontext *uc);
+void rt_restore_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp);
+void rt_load_cursor(struct rt_block *b, struct k_ucontext *uc);
 /* Is it in code that only counts? In instrumented executables and 32-bit programs there is none. */
 static inline int rt_counts(const struct rt_block *b)
 {
 #if defined RT_IDT || defined __i386__
 	return 0;
 #else
-	return b->stolen == RT_R11_COUNTS;
+	return b->r11_use == RT_R11_BUDGET;
 #endif
 }
 /* From here on there are records again. The program's registers are its own,
@@ -557,8 +557,8 @@ void rt_count_deliver(struct rt_block *b);
 /* What may be counted now; 0: nothing. It waits until the chunks before this one are empty. */
 u64 rt_count_granted(struct rt_block *b);
 /* A stepped instruction sees the program's own segment register, and may change it. */
-void rt_lend_segment(struct rt_block *b, struct k_ucontext *uc);
-void rt_take_segment(struct rt_block *b, struct k_ucontext *uc);
+void rt_load_program_segment(struct rt_block *b, struct k_ucontext *uc);
+void rt_save_program_segment(struct rt_block *b, struct k_ucontext *uc);
 /* The bases of the program's fs and gs. */
 void rt_segments(struct rt_block *b, u64 base[2]);
 /* For the trace, whether system call @nr, which has succeeded, has changed them; and the arguments

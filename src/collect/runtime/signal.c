@@ -61,15 +61,15 @@ void rt_signal_force(struct rt_block *b, struct k_siginfo *info)
 }
 
 /* @uc is the program's state but for the pc, which is @pc. */
-static void go_on_at(struct rt_block *b, struct k_ucontext *uc, u64 pc)
+static void lookup_and_resume(struct rt_block *b, struct k_ucontext *uc, u64 pc)
 {
 	b->ctx.pc = pc;
 	b->mail.r[0] = 0;
 	if (!rt_ask(b, RQ_LOOKUP, pc, 0, 0, 0)) {
 		leave_native(b, uc);
-		b->stolen = RT_R11_OWN;
+		b->r11_use = RT_R11_PROGRAM;
 	}
-	rt_steal_r11(b, uc);
+	rt_load_cursor(b, uc);
 	b->s_rcx = UC_GPR(uc, RCX);
 	b->s_rdx = UC_GPR(uc, RDX);
 	UC_PC(uc) = (word)(b->mail.r[0] ? b->mail.r[0] : pc);
@@ -82,7 +82,7 @@ static void resume_at(struct rt_block *b, struct k_ucontext *uc, u64 pc)
 	b->ctx.pc = pc;
 	b->ctx.flags = UC_FLAGS(uc) & ~(word)0x100;
 	rt_trace_state(b, UC_GPR(uc, RSP));
-	go_on_at(b, uc, pc);
+	lookup_and_resume(b, uc, pc);
 }
 
 /* uc is the kernel's frame on our stack, its registers already the program's at original @pc.
@@ -129,7 +129,7 @@ static int deliver(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k
 		}
 	}
 	/* a handler that is no code: jumped to as it is, and faults as the program's own doing */
-	go_on_at(b, uc, pc);
+	lookup_and_resume(b, uc, pc);
 	return 1;
 }
 
@@ -151,7 +151,7 @@ static void hold(struct rt_block *b, u32 sig, const struct k_siginfo *info, stru
 
 /* Does the signal not concern the program, or not yet? A blocked one that was sent waits; what the
  * kernel had blocked, too, a call has asked for that waits with another mask (sigsuspend()). */
-static int keeps_away(struct rt_block *b, u32 sig, const struct k_siginfo *info,
+static int holds_back(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 		      const struct k_ucontext *uc, int fault)
 {
 	const struct rt_sighand *h = PTR(b->sighand);
@@ -167,13 +167,13 @@ static int keeps_away(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 
 /* The program's state is in @uc, at original @pc: hand the signal to the program. @copy is the
  * place in the code cache, 0 if there is none, to cut the block's count there. */
-static void give(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_ucontext *uc, u64 pc,
-		 u64 flags, int fault, u64 copy)
+static void deliver_at(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_ucontext *uc,
+		       u64 pc, u64 flags, int fault, u64 copy)
 {
 	struct rt_sighand *h = PTR(b->sighand);
 	struct k_sigaction *act = &h->act[sig];
 
-	if (keeps_away(b, sig, info, uc, fault))
+	if (holds_back(b, sig, info, uc, fault))
 		return;
 	if (fault && (SIG_BIT(sig) & SYNC_SIGS) && (b->app_mask & SIG_BIT(sig)))
 		act->handler = 0;		/* the kernel kills */
@@ -217,14 +217,14 @@ static void undo_transfer(const struct rt_block *b, struct k_ucontext *uc)
 
 static void undo_slots(struct rt_block *b, struct k_ucontext *uc, u32 flags, u32 tmp)
 {
-	rt_give_r11(b, uc, tmp);
+	rt_restore_r11(b, uc, tmp);
 	if (flags & 2)
 		UC_GPR(uc, RCX) = (word)b->s_rcx;
 	if (flags & 4)
 		UC_GPR(uc, RDX) = (word)b->s_rdx;
 	if (flags & 8)
 		UC_GPR(uc, tmp & (RT_NGPR - 1)) = (word)b->s_tmp;
-	if (tmp >> 4 & 7)			/* XL_LENT() */
+	if (tmp >> 4 & 7)			/* XL_BORROWED() */
 		UC_GPR(uc, tmp >> 4 & 7) = (word)b->s_tmp2;
 	if (flags & 0x80)			/* XL_CALLED */
 		UC_GPR(uc, RSP) += sizeof(word);
@@ -238,9 +238,10 @@ struct arrival {
 	int fault, stepped;		/* by what is executed here; a step that we asked for */
 };
 
-static void give_arrival(struct rt_block *b, const struct arrival *a, u64 pc, u64 flags, u64 copy)
+static void deliver_arrival(struct rt_block *b, const struct arrival *a, u64 pc, u64 flags,
+			    u64 copy)
 {
-	give(b, a->sig, a->info, a->uc, pc, flags, a->fault, copy);
+	deliver_at(b, a->sig, a->info, a->uc, pc, flags, a->fault, copy);
 }
 
 /* Is the instruction in place done, or has it faulted? */
@@ -250,7 +251,7 @@ static int in_place(struct rt_block *b, struct arrival *a)
 		/* still on the way out of the runtime; the jump that ends it traps at its target */
 		if (a->pc == b->resume) {
 			b->stepping = RT_STEP_INPLACE;
-			rt_lend_segment(b, a->uc);
+			rt_load_program_segment(b, a->uc);
 		}
 		return 1;
 	}
@@ -263,7 +264,7 @@ static int in_place(struct rt_block *b, struct arrival *a)
 		resume_at(b, a->uc, a->pc);
 		return 1;
 	}
-	give_arrival(b, a, a->pc, a->eflags, a->fault ? a->pc : 0);
+	deliver_arrival(b, a, a->pc, a->eflags, a->fault ? a->pc : 0);
 	return 1;
 }
 
@@ -288,7 +289,7 @@ static void in_call(struct rt_block *b, struct arrival *a)
 		rt_trace_note(b, RT_N_SYSRET, &restarted, 1);
 	}
 	from_ctx(b, a->uc);
-	give_arrival(b, a, at, b->ctx.flags, 0);
+	deliver_arrival(b, a, at, b->ctx.flags, 0);
 	if (again)
 		b->ctx.gpr[RAX] = b->syscall;
 	if (UC_PC(a->uc) == pc)
@@ -307,7 +308,7 @@ static int in_window(struct rt_block *b, struct arrival *a)
 	}
 	if (pc >= (word)rt_leave && pc < (word)rt_window_end) {
 		from_ctx(b, uc);
-		give_arrival(b, a, b->ctx.pc, b->ctx.flags, 0);
+		deliver_arrival(b, a, b->ctx.pc, b->ctx.flags, 0);
 		if (UC_PC(uc) == pc)		/* ignored or held: leave again */
 			UC_PC(uc) = (word)rt_leave;
 		return 1;
@@ -367,8 +368,8 @@ static void without_controller(struct rt_block *b, const struct arrival *a)
 {
 	leave_native(b, a->uc);
 	if (a->fault && a->info->addr == a->pc && rt_is_exec(a->pc, 1)) {
-		rt_give_r11(b, a->uc, 0);
-		b->stolen = RT_R11_OWN;
+		rt_restore_r11(b, a->uc, 0);
+		b->r11_use = RT_R11_PROGRAM;
 		undo_transfer(b, a->uc);
 	} else if (!a->fault) {
 		rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, a->sig, a->info);
@@ -381,13 +382,13 @@ static void in_original(struct rt_block *b, const struct arrival *a)
 	struct k_ucontext *uc = a->uc;
 
 	if (rt_counts(b) && b->mail.r[5]) {
-		b->budget = UC_GPR(uc, STOLEN);
+		b->budget = UC_GPR(uc, CURSOR_REG);
 		rt_count_end(b, UC_GPR(uc, RSP));
-		UC_GPR(uc, STOLEN) = (word)b->cursor;
+		UC_GPR(uc, CURSOR_REG) = (word)b->cursor;
 	}
 #ifdef RT_IDT
-	if (b->stolen)			/* it may have emptied the buffer */
-		UC_GPR(uc, STOLEN) = b->cursor;
+	if (b->r11_use)			/* it may have emptied the buffer */
+		UC_GPR(uc, CURSOR_REG) = b->cursor;
 #endif
 	undo_transfer(b, uc);
 	UC_PC(uc) = (word)b->mail.r[1];
@@ -404,12 +405,12 @@ static void in_code(struct rt_block *b, const struct arrival *a)
 		rt_step_to_boundary(b, a->sig, a->info, a->uc);
 		return;
 	}
-	if (keeps_away(b, a->sig, a->info, a->uc, a->fault))
+	if (holds_back(b, a->sig, a->info, a->uc, a->fault))
 		return;			/* goes on in the copy, whose state this is */
 	undo_slots(b, a->uc, (u32)b->mail.r[2], (u32)b->mail.r[3]);
 	if (a->fault && a->info->addr == a->pc)
 		a->info->addr = (word)orig;
-	give_arrival(b, a, orig, a->eflags, a->pc);
+	deliver_arrival(b, a, orig, a->eflags, a->pc);
 }
 
 static void write_to_self(struct rt_block *b, struct k_ucontext *uc)
@@ -418,7 +419,7 @@ static void write_to_self(struct rt_block *b, struct k_ucontext *uc)
 
 	undo_slots(b, uc, (u32)b->mail.r[2], (u32)b->mail.r[3]);
 	b->cursor = noted;
-	rt_steal_r11(b, uc);
+	rt_load_cursor(b, uc);
 	UC_PC(uc) = (word)b->mail.r[4];
 }
 
@@ -438,9 +439,9 @@ static void ask_where(struct rt_block *b, const struct arrival *a)
 		in_original(b, a);
 		break;
 	case RT_NOWHERE:
-		rt_give_r11(b, a->uc, 0);
+		rt_restore_r11(b, a->uc, 0);
 		undo_transfer(b, a->uc);
-		give_arrival(b, a, a->pc, a->eflags, 0);
+		deliver_arrival(b, a, a->pc, a->eflags, 0);
 		break;
 	case RT_RETRY:
 		break;
@@ -465,7 +466,7 @@ static void arrive(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 #ifdef RT_IDT
 	/* no write (2), and no execution (16) of something that is there (1) */
 	if (a.fault && a.sig == SIGSEGV && !(UC_ERR(uc) & 2) && (UC_ERR(uc) & 17) != 17 &&
-	    rt_image_touch(info->addr))
+	    rt_image_page_in(info->addr))
 		return;
 #endif
 	if (in_place(b, &a) || in_window(b, &a) || rt_steps_to_head(b, uc, a.stepped))
@@ -534,7 +535,7 @@ void rt_sigreturn_call(struct rt_block *b)
 	rt_trace_state(b, UC_GPR(uc, RSP));
 	if (!rt_ask(b, RQ_LOOKUP, pc, 1, 0, 0)) {
 		b->ctx.pc -= 2;			/* the program does it itself */
-		rt_go_native(b);
+		rt_resume_native(b);
 	}
 	if (b->mail.r[0]) {
 		UC_PC(uc) = (word)b->mail.r[0];
@@ -542,7 +543,7 @@ void rt_sigreturn_call(struct rt_block *b)
 		b->s_rcx = UC_GPR(uc, RCX);
 		b->s_rdx = UC_GPR(uc, RDX);
 	}
-	rt_steal_r11(b, uc);
+	rt_load_cursor(b, uc);
 	b->fix_mask = 0;
 	rt_frame_leave(b, &f);
 }

@@ -28,17 +28,17 @@ void rt_step_in_place(struct rt_block *b, u64 pc)
 
 	rt_count_end(b, b->ctx.gpr[RSP]);
 	if (!rt_ask(b, RQ_STEP, pc, 0, 0, 0))
-		rt_go_native(b);
+		rt_resume_native(b);
 	if (!rt_is_exec(pc, 1)) {
-		rt_go(b);
+		rt_resume(b);
 		return;
 	}
 	/* behind the text there may be data */
 	rt_sys(NR_mprotect, page, rt_is_exec(page + 4096, 1) ? 8192 : 4096, PROT_READ | PROT_EXEC);
 	b->step_page = page;
 	b->stepping = RT_STEP_LEAVING;
-	if (b->stolen)
-		b->stolen = RT_R11_LENT;
+	if (b->r11_use)
+		b->r11_use = RT_R11_STEP;
 	b->fix_mask = 0;
 	{
 		u64 all = ~SYNC_SIGS;
@@ -94,9 +94,9 @@ static void stepped_to_head(struct rt_block *b, struct k_ucontext *uc)
 		stop_steps(b, uc);
 	} else if (jumped && b->mail.r[0]) {
 		stop_steps(b, uc);
-		b->cursor = UC_GPR(uc, STOLEN);
-		b->stolen = RT_R11_COUNTS;
-		UC_GPR(uc, STOLEN) = (word)b->budget;
+		b->cursor = UC_GPR(uc, CURSOR_REG);
+		b->r11_use = RT_R11_BUDGET;
+		UC_GPR(uc, CURSOR_REG) = (word)b->budget;
 		UC_PC(uc) = (word)b->mail.r[0];
 	} else if (shows_flags(PTR(UC_PC(uc)))) {
 		stop_steps(b, uc);
@@ -124,7 +124,7 @@ int rt_steps_to_head(struct rt_block *b, struct k_ucontext *uc, int stepped) { r
 void rt_step_done(struct rt_block *b, struct k_ucontext *uc)
 {
 	if (b->stepping == RT_STEP_INPLACE)
-		rt_take_segment(b, uc);
+		rt_save_program_segment(b, uc);
 	for (u32 i = 0; i < 2; i++) {
 		u64 page = b->step_page + i * 4096;
 
@@ -133,8 +133,8 @@ void rt_step_done(struct rt_block *b, struct k_ucontext *uc)
 				rt_sys(NR_mprotect, page, 4096, PROT_READ);
 	}
 	b->stepping = RT_STEP_NONE;
-	if (b->stolen)
-		b->stolen = RT_R11_STOLEN;
+	if (b->r11_use)
+		b->r11_use = RT_R11_CURSOR;
 	rt_set_tf(uc, 0);
 	uc->sigmask = b->real_mask;
 }

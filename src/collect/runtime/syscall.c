@@ -86,10 +86,10 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 	}
 	block_all();
 	if (origin == BLK_FORKED)
-		rt_ranges_hold(1);
+		rt_ranges_lock(1);
 	r = rt_clone(nr, (word)ARG0, (word)ARG1, (word)ARG2, (word)ARG3, (word)ARG4, c);
 	if (origin == BLK_FORKED) {
-		rt_ranges_hold(0);
+		rt_ranges_lock(0);
 		if (r >= 0)
 			rt_ask(b, RQ_FORKED, number, 0, 0, 0);
 	}
@@ -144,7 +144,7 @@ static void do_exec(struct rt_block *b)
 	ARG0 = path;
 	RET = (word)r;
 	if (!rt_ask(b, RQ_EXECFAIL, 0, 0, 0, 0))
-		rt_go_native(b);
+		rt_resume_native(b);
 }
 
 static void do_exit(struct rt_block *b, int group)
@@ -282,13 +282,13 @@ static void do_shmat(struct rt_block *b)
 		return;
 	}
 	if (flags & SHM_REMAP)
-		rt_forget(b, at, size);
+		rt_announce_unmap(b, at, size);
 	prot = rt_prot(b, flags & SHM_EXEC ? prot | PROT_EXEC : prot);
 	RET = (word)rt_app_sys((long)RET, ARG0, ARG1, flags & ~(word)SHM_EXEC, 0, 0, 0);
 	if (!rt_failed((long)RET) && (prot & PROT_EXEC))
 		rt_executable(b, RET, size, prot, MAP_SHARED);
 	if (over)
-		rt_go(b);
+		rt_resume(b);
 }
 
 /* A segment that is executable is a range by itself. */
@@ -296,7 +296,7 @@ static void do_shmdt(struct rt_block *b)
 {
 	for (u32 i = 0; i < rt_nranges; i++)
 		if (rt_ranges[i].lo == ARG0 && rt_ranges[i].shared) {
-			rt_forget(b, ARG0, rt_ranges[i].hi - ARG0);
+			rt_announce_unmap(b, ARG0, rt_ranges[i].hi - ARG0);
 			return;
 		}
 }
@@ -524,7 +524,7 @@ static void count_no_further(struct rt_block *b)
 	case NR_execveat:
 		rt_count_end(b, b->ctx.gpr[RSP]);
 		rt_count_deliver(b);
-		rt_go(b);
+		rt_resume(b);
 	}
 }
 
@@ -564,5 +564,5 @@ void rt_call_again(struct rt_block *b)
 	rt_trace_note(b, RT_N_SYSRET, &restarted, 1);
 	b->ctx.pc -= 2;
 	RET = b->syscall;
-	rt_go(b);
+	rt_resume(b);
 }

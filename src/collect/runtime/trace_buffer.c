@@ -180,26 +180,26 @@ void rt_trace_sysret(struct rt_block *b)
 	}
 }
 
-void rt_give_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp)
+void rt_restore_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp)
 {
 	u64 *const to = rt_counts(b) ? &b->budget : &b->cursor;
 
-	if (b->stolen != RT_R11_STOLEN && !rt_counts(b))
+	if (b->r11_use != RT_R11_CURSOR && !rt_counts(b))
 		return;
-	if (tmp & 0x80) {			/* XL_OWN */
+	if (tmp & 0x80) {			/* XL_RESTORED */
 		*to = UC_GPR(uc, tmp & (RT_NGPR - 1));
 	} else {
-		*to = UC_GPR(uc, STOLEN);
-		UC_GPR(uc, STOLEN) = (word)b->s_r11;
+		*to = UC_GPR(uc, CURSOR_REG);
+		UC_GPR(uc, CURSOR_REG) = (word)b->s_r11;
 	}
 }
 
-void rt_steal_r11(struct rt_block *b, struct k_ucontext *uc)
+void rt_load_cursor(struct rt_block *b, struct k_ucontext *uc)
 {
-	if (b->stolen != RT_R11_STOLEN && !rt_counts(b))
+	if (b->r11_use != RT_R11_CURSOR && !rt_counts(b))
 		return;
-	b->s_r11 = UC_GPR(uc, STOLEN);
-	UC_GPR(uc, STOLEN) = (word)(rt_counts(b) ? b->budget : b->cursor);
+	b->s_r11 = UC_GPR(uc, CURSOR_REG);
+	UC_GPR(uc, CURSOR_REG) = (word)(rt_counts(b) ? b->budget : b->cursor);
 }
 
 void rt_count_end(struct rt_block *b, u64 rsp)
@@ -207,7 +207,7 @@ void rt_count_end(struct rt_block *b, u64 rsp)
 	if (!rt_counts(b))
 		return;
 	rt_trace_state(b, rsp);
-	b->stolen = RT_R11_STOLEN;
+	b->r11_use = RT_R11_CURSOR;
 }
 
 #if !defined RT_IDT && !defined __i386__
@@ -251,6 +251,6 @@ void rt_trace_start(struct rt_block *b)
 	if (b->cursor < RT_BLOCK_ALIGN)
 		b->cursor += (word)b;
 	if (!rt_counts(b))
-		b->stolen = RT_R11_STOLEN;
+		b->r11_use = RT_R11_CURSOR;
 	rt_trace_state(b, b->ctx.gpr[RSP]);
 }

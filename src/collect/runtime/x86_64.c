@@ -278,7 +278,7 @@ void rt_image_shadow(u64 pc, u64 to)
 	__atomic_store_n(e, (int32_t)(to - pc), __ATOMIC_RELEASE);
 }
 
-void rt_image_forget(u64 lo, u64 hi)
+void rt_image_clear_shadow(u64 lo, u64 hi)
 {
 	while (lo < hi) {
 		const u64 wrap = (lo | 0xffffffffu) + 1, end = hi < wrap ? hi : wrap;
@@ -322,7 +322,7 @@ static int unpack_to(u64 to, const u8 *p, u32 n)
 	return ok;
 }
 
-int rt_image_bring(u32 i, const struct img_pack *p, u64 at, u32 k, u64 prot)
+int rt_image_unpack(u32 i, const struct img_pack *p, u64 at, u32 k, u64 prot)
 {
 	const int code = (word)p == TEXTS[i].code_pack;
 	uint8_t *stored = PTR(RT_DATA_VAULT + IMG_STORED + k);
@@ -342,7 +342,7 @@ int rt_image_bring(u32 i, const struct img_pack *p, u64 at, u32 k, u64 prot)
 	return 1;
 }
 
-void rt_image_drop(u32 i)
+void rt_image_unmap(u32 i)
 {
 	rt_sys(NR_mprotect, TEXTS[i].code, img_whole(TEXTS[i].code_len), 0);
 	rt_sys(NR_mprotect, TEXTS[i].tables, img_whole(TEXTS[i].tables_len), 0);
@@ -411,12 +411,12 @@ int rt_sets_segments(u32 nr)
 	return nr == NR_arch_prctl;
 }
 
-void rt_lend_segment(struct rt_block *b, struct k_ucontext *uc)
+void rt_load_program_segment(struct rt_block *b, struct k_ucontext *uc)
 {
 	rt_sys(NR_arch_prctl, ARCH_SET_GS, b->app_gs);
 }
 
-void rt_take_segment(struct rt_block *b, struct k_ucontext *uc)
+void rt_save_program_segment(struct rt_block *b, struct k_ucontext *uc)
 {
 	rt_sys(NR_arch_prctl, ARCH_GET_GS, &b->app_gs);
 	rt_switch_segment(b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* x86_64.h - the kernel's ABI for 64-bit programs (arch/x86/include/uapi/asm); only from rt.h */
 #define RT_NGPR 16
-#define STOLEN R11
+#define CURSOR_REG R11
 #define RT_RED_ZONE 128
 #define RT_AUDIT_ARCH 0xc000003eu
 #define rt_is_vdso_return(b) 0

@@ -85,13 +85,13 @@ void asm_map_tmp(struct emit *e, uint32_t insn, unsigned flags, unsigned tmp)
 	struct xl_map m = { here(e), insn, flags | e->counted, tmp };
 	struct xl_map *last = &u->map[u->nmap - 1];
 
-	if (e->own_saved) {
+	if (e->restored_saved) {
 		m.flags |= XL_TMP_SAVED;
-		m.tmp = e->own_now.reg;
+		m.tmp = e->restored_now.reg;
 	}
-	if (e->own)
-		m.tmp |= XL_OWN;
-	m.tmp |= (uint8_t)(e->lent << 4);
+	if (e->restored)
+		m.tmp |= XL_RESTORED;
+	m.tmp |= (uint8_t)(e->borrowed << 4);
 	if (u->nmap > placed(e, e->index)->map) {
 		if (last->code == m.code) {
 			*last = m;

@@ -172,10 +172,10 @@ static bool is_fast_call(const struct insn *i)
 
 static void settle_i386(const struct scratch *s, struct insn *i, size_t avail)
 {
-	const uint32_t ebp = 1u << xl_stolen_register(true), used = i->x.read | i->x.write;
+	const uint32_t ebp = 1u << xl_cursor_register(true), used = i->x.read | i->x.write;
 
 	/* pusha, popa: no register is left for the cursor; and nobody jumps through [bp + si] */
-	if (xl_stolen(s->in) && used & ebp && (!(cursor_registers(s) & ~used) ||
+	if (xl_has_cursor(s->in) && used & ebp && (!(cursor_registers(s) & ~used) ||
 					       (i->x.prop & X86_ADDR && ends_block(i->x.kind))))
 		i->x.kind = X86_STEP;
 	else if (i->x.kind == X86_INT80)

@@ -10,8 +10,8 @@
 /* FAR. What an instruction addresses relative to rip and its copy cannot reach, the copy addresses
  * relative to a register that holds what rip is behind the original; the displacement stays. That
  * register is one of the first eight, which need no REX prefix, not rsp, whose encoding means
- * something else, nor rax, so that XL_LENT() can be 0. */
-#define LENDABLE (1u << RCX | 1u << RDX | 1u << RBX | 1u << RBP | 1u << RSI | 1u << RDI)
+ * something else, nor rax, so that XL_BORROWED() can be 0. */
+#define BORROWABLE (1u << RCX | 1u << RDX | 1u << RBX | 1u << RBP | 1u << RSI | 1u << RDI)
 #define FAR_BOUND (9 + 7 + 9)
 
 static unsigned opcode_at(const uint8_t *p)
@@ -47,29 +47,29 @@ static void emit_far(struct emit *e, const struct insn *i, uint32_t n)
 	const unsigned dest = (i->p[x->modrm] >> 3 & 7) |
 		(k && (i->p[k - 1] & 0xf0) == 0x40 ? i->p[k - 1] << 1 & 8 : 0);
 	const uint32_t killed = x->kill & ~x->read;
-	uint32_t use = LENDABLE & ~((uint32_t)x->read | x->write);
-	const unsigned stored = e->stolen ? XL_STORED : 0;
+	uint32_t use = BORROWABLE & ~((uint32_t)x->read | x->write);
+	const unsigned stored = e->has_cursor ? XL_STORED : 0;
 
 	if (i->p[k] == 0x8d && x->kill >> dest & 1 && (dest & 7) != RSP) {
 		asm_lea_pc(e, dest, i->pc + x->len);		/* lea: dead */
 		emit_based(e, i, dest);
 		return;
 	}
-	if (e->own)
-		use &= ~(1u << e->own_now.reg);
-	if (killed & LENDABLE)			/* it need not be loaded again */
-		use = killed & LENDABLE;
+	if (e->restored)
+		use &= ~(1u << e->restored_now.reg);
+	if (killed & BORROWABLE)			/* it need not be loaded again */
+		use = killed & BORROWABLE;
 	assert(use);				/* only cmpxchg16b uses three of them */
 	asm_slot_store(e, (unsigned)__builtin_ctz(use), RT_S_TMP2);
-	e->lent = (uint8_t)__builtin_ctz(use);
+	e->borrowed = (uint8_t)__builtin_ctz(use);
 	asm_map(e, n, XL_AT_START | stored);
-	asm_lea_pc(e, e->lent, i->pc + x->len);
-	emit_based(e, i, e->lent);
+	asm_lea_pc(e, e->borrowed, i->pc + x->len);
+	emit_based(e, i, e->borrowed);
 	if (!(killed & use)) {
 		asm_map(e, n + 1, XL_AT_START);
-		asm_slot_load(e, e->lent, RT_S_TMP2);
+		asm_slot_load(e, e->borrowed, RT_S_TMP2);
 	}
-	e->lent = 0;
+	e->borrowed = 0;
 	asm_map(e, n + 1, XL_AT_START);
 }
 
@@ -98,7 +98,7 @@ static void emit_plain(struct emit *e, const struct insn *i, uint32_t n)
 #define EDGE_BYTES	(RECORD_BOUND + COUNT_BOUND + JUMP_BOUND)
 #define TRAP_BOUND	42
 #define RECORD_BOUND	(7 + 7)			/* number, advance */
-#define OWN_BOUND	(2 * (9 + 3 + 9))
+#define RESTORED_BOUND	(2 * (9 + 3 + 9))
 #define COUNT_BOUND	41			/* spill, load, lea, store, restore */
 #define LOOKUP_BOUND	20
 #define COUNTING_BOUND	(36 + 4)	/* test, and its flags kept; the longer look-up */
@@ -123,9 +123,9 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 	const struct insn *last = b->n ? &s->insn[b->first + b->n - 1] : NULL;
 	uint32_t n = b->end - b->pc;
 
-	if (xl_stolen(in))
+	if (xl_has_cursor(in))
 		n += RECORD_BOUND + (in->count_records ? COUNT_BOUND : 0) + 7 * b->rec.nstore +
-			OWN_BOUND * b->rec.nown;
+			RESTORED_BOUND * b->rec.nrestored;
 	else
 		n += b->derived ? PATCH_BYTES : b->count_how == COUNT_INC ? 10 :
 			b->count_how == COUNT_DEAD_GPR ? 23 : 40;
@@ -187,7 +187,7 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		nmap += b->n + 17 + 4ull * number_far(s, b);
 		nreloc += b->n + 8;
 		if (s->in->kind != XL_PROFILE) {
-			nmap += 6 + 6ull * b->rec.nstore + 6ull * b->rec.nown;
+			nmap += 6 + 6ull * b->rec.nstore + 6ull * b->rec.nrestored;
 			nreloc += 4;
 			if (b->rec.next != XL_NONE)
 				code += EDGE_BYTES;
@@ -258,7 +258,7 @@ static void emit_entry(struct emit *e, uint32_t live)
 
 static bool trace_goes_on(const struct emit *e)
 {
-	return e->stolen && e->b->rec.next != XL_NONE;
+	return e->has_cursor && e->b->rec.next != XL_NONE;
 }
 
 static void emit_last(struct emit *e, const struct insn *i)
@@ -350,7 +350,7 @@ static void emit_block(struct emit *e, uint32_t *chain)
 	struct xl_block *o = placed(e, e->index);
 	const struct insn *i = &e->s->insn[b->first];
 	const uint32_t begin = here(e), end = last_place(b);
-	const bool trace = e->stolen;
+	const bool trace = e->has_cursor;
 	/* a record counts in the block that ends it, unless control leaves the chain
 	 * before: emit_edge() */
 	const bool counts = trace ? e->in->count_records && b->rec.next == XL_NONE : !b->derived;
@@ -366,10 +366,10 @@ static void emit_block(struct emit *e, uint32_t *chain)
 	};
 	e->stale = leaves_stale(b);
 	e->counted = b->derived ? XL_COUNTED : 0;
-	e->own_now.from = UINT32_MAX;
-	if (e->stolen && b->rec.nown) {
+	e->restored_now.from = UINT32_MAX;
+	if (e->has_cursor && b->rec.nrestored) {
 		live_course(e->s, b, e->live);
-		e->own_now = own_range(e->s, b, 0);
+		e->restored_now = restored_range(e->s, b, 0);
 	}
 	if (b->entry_inline)
 		emit_entry(e, o->live);
@@ -443,8 +443,8 @@ static void emit_pass(struct scratch *s, bool counting)
 	struct xl_unit *u = s->out;
 	struct emit e = { .s = s, .in = s->in, .u = u, .i386 = s->in->i386,
 			  .first = (uint32_t)u->nblock, .counting = counting,
-			  .stolen = xl_stolen(s->in),
-			  .cursor_reg = (uint8_t)xl_stolen_register(s->in->i386) };
+			  .has_cursor = xl_has_cursor(s->in),
+			  .cursor_reg = (uint8_t)xl_cursor_register(s->in->i386) };
 	const size_t link0 = u->nlink;
 	uint32_t *chain = NULL;
 

@@ -41,13 +41,13 @@ struct emit {
 	uint32_t first;			/* in the unit: of those that this pass makes */
 	bool counting;			/* ... which only count (translate.h) */
 	uint8_t counted;		/* XL_COUNTED, XL_RECORDED or 0 */
-	bool stolen;			/* xl_stolen() */
+	bool has_cursor;		/* xl_has_cursor() */
 	uint8_t cursor_reg;		/* ... the register */
-	bool own;			/* it is the program's, own_now.reg the cursor */
-	bool own_saved;			/* the program's value of own_now.reg is in RT_S_TMP */
+	bool restored;			/* it is the program's, restored_now.reg the cursor */
+	bool restored_saved;		/* ... whose program's value is in RT_S_TMP */
 	bool own_restore;		/* it is live behind the range */
-	struct own own_now;		/* or the next one */
-	uint8_t lent;			/* XL_LENT() */
+	struct restored restored_now;	/* or the next one */
+	uint8_t borrowed;		/* XL_BORROWED() */
 	uint32_t live[MAX_BLOCK_INSNS + 1];	/* of a block with such ranges */
 	bool stale;			/* xl_link.stale of what is emitted */
 };
@@ -146,7 +146,7 @@ void emit_map_end(struct emit *e);
 void emit_count(struct emit *e, uint32_t insn);
 /* What the block records before instruction @at. */
 void emit_record(struct emit *e, uint32_t at);
-/* Before place @at the cursor moves to another register, or back: struct own. The
+/* Before place @at the cursor moves to another register, or back: struct restored. The
  * second: it is back. */
 void emit_own_changes(struct emit *e, uint32_t at);
 void emit_own_end(struct emit *e, uint32_t at);
@@ -168,7 +168,7 @@ static inline uint32_t live_at(const struct emit *e, const struct xl_target *t)
 /* Registers that may be overwritten where control goes to, all of @live being live there. */
 static inline uint32_t dead_registers(const struct emit *e, uint32_t live)
 {
-	return cursor_registers(e->s) & ~((uint32_t)e->stolen << e->cursor_reg) & ~live;
+	return cursor_registers(e->s) & ~((uint32_t)e->has_cursor << e->cursor_reg) & ~live;
 }
 
 /* xl_link.stale of what leaves @b. */

@@ -178,7 +178,7 @@ void emit_record(struct emit *e, uint32_t at)
 	const struct xl_record *r = &e->b->rec;
 	const struct x86_store *const store = e->s->store + r->store;
 	const bool ends = r->next == XL_NONE && at == r->last;
-	const unsigned reg = e->own ? e->own_now.reg : e->cursor_reg;
+	const unsigned reg = e->restored ? e->restored_now.reg : e->cursor_reg;
 	bool any = ends;
 
 	if (at > r->last)
@@ -218,51 +218,51 @@ static void move_gpr(struct emit *e, unsigned to, unsigned from)
 	asm_byte(e, 0xc0 | (from & 7) << 3 | (to & 7));
 }
 
-/* The stolen register is the cursor again before place @at of the block. */
+/* The cursor register is the cursor again before place @at of the block. */
 void emit_own_end(struct emit *e, uint32_t at)
 {
-	const unsigned reg = e->own_now.reg;
+	const unsigned reg = e->restored_now.reg;
 	bool written = false;
 
-	if (!e->own)
+	if (!e->restored)
 		return;
 	asm_map(e, at, XL_AT_START);
-	for (uint32_t k = e->own_now.from; k < e->own_now.to && k < e->b->n; k++)
+	for (uint32_t k = e->restored_now.from; k < e->restored_now.to && k < e->b->n; k++)
 		written |= e->s->insn[e->b->first + k].x.write >> e->cursor_reg & 1;
 	if (written && e->live[at] >> e->cursor_reg & 1)
 		asm_slot_store(e, e->cursor_reg, RT_S_R11);
 	move_gpr(e, e->cursor_reg, reg);
-	e->own = false;
+	e->restored = false;
 	asm_map(e, at, XL_AT_START);
 	if (e->own_restore)
 		asm_slot_load(e, reg, RT_S_TMP);
-	e->own_saved = false;
+	e->restored_saved = false;
 	asm_map(e, at, XL_AT_START);
-	e->own_now = own_range(e->s, e->b, e->own_now.to);
+	e->restored_now = restored_range(e->s, e->b, e->restored_now.to);
 }
 
 static void emit_own_begin(struct emit *e, uint32_t at)
 {
-	const unsigned reg = e->own_now.reg;
+	const unsigned reg = e->restored_now.reg;
 
 	asm_map(e, at, XL_AT_START);
 	asm_slot_store(e, reg, RT_S_TMP);
-	e->own_saved = true;
+	e->restored_saved = true;
 	e->own_restore = e->live[at] >> reg & 1;
 	asm_map(e, at, XL_AT_START);
 	move_gpr(e, reg, e->cursor_reg);
 	if (e->live[at] >> e->cursor_reg & 1)
 		asm_slot_load(e, e->cursor_reg, RT_S_R11);
-	e->own = true;
+	e->restored = true;
 	asm_map(e, at, XL_AT_START);
 }
 
-/* Before place @at: whose the stolen register is. */
+/* Before place @at: whose value the cursor register has. */
 void emit_own_changes(struct emit *e, uint32_t at)
 {
-	if (e->own && at == e->own_now.to)
+	if (e->restored && at == e->restored_now.to)
 		emit_own_end(e, at);
-	if (at == e->own_now.from)
+	if (at == e->restored_now.from)
 		emit_own_begin(e, at);
 }
 

@@ -34,7 +34,7 @@ static void store_at_top(struct emit *e, unsigned reg, uint64_t pc)
 /* The address on top of the stack becomes @pc. @spare: a register that is free, or -1. */
 static void emit_return_address(struct emit *e, uint64_t pc, int spare)
 {
-	const unsigned reg = e->stolen ? R10 : R11;
+	const unsigned reg = e->has_cursor ? R10 : R11;
 
 	if (e->i386) {
 		asm_bytes(e, "\xc7\x04\x24", 3);		/* mov dword [esp], pc */
@@ -183,9 +183,9 @@ void emit_ret(struct emit *e, const struct insn *i)
 	}
 }
 
-/* The bytes of a memory operand that contains the stolen register, rdx or rcx in its place,
+/* The bytes of a memory operand that contains the cursor register, rdx or rcx in its place,
  * whichever the operand does not contain; that one is loaded. */
-static void replace_stolen(struct emit *e, uint8_t *rex, uint8_t *modrm, uint8_t *sib)
+static void replace_cursor_register(struct emit *e, uint8_t *rex, uint8_t *modrm, uint8_t *sib)
 {
 	const uint8_t low = e->cursor_reg & 7, high = e->cursor_reg >> 3;
 	bool b = (*rex & 1) == high && (*modrm & 7) == low;
@@ -219,19 +219,19 @@ static void emit_load_target(struct emit *e, const struct insn *i)
 	const uint8_t *p = i->p;
 	const unsigned rest = i->x.modrm + 1u, n = i->x.len - rest;
 	const bool is_register = p[i->x.modrm] >= 0xc0,
-		   stolen = e->stolen && i->x.read >> e->cursor_reg & 1;
+		   reads_cursor = e->has_cursor && i->x.read >> e->cursor_reg & 1;
 	uint8_t rex = 0x48, modrm = p[i->x.modrm], sib = n ? p[rest] : 0;
 
 	if (!e->i386 && i->x.op && (p[i->x.op - 1] & 0xf0) == 0x40)
 		rex |= p[i->x.op - 1] & 3;
-	if (stolen && is_register) {
+	if (reads_cursor && is_register) {
 		asm_slot_load(e, RCX, RT_S_R11);
 		return;
 	}
 	if (is_register && (modrm & 7) == RCX && !(rex & 1))
 		return;
-	if (stolen)
-		replace_stolen(e, &rex, &modrm, &sib);
+	if (reads_cursor)
+		replace_cursor_register(e, &rex, &modrm, &sib);
 	if (i->far) {
 		asm_lea_pc(e, RCX, i->pc + i->x.len);
 		modrm = 0x80 | RCX;
@@ -263,7 +263,7 @@ static unsigned target_register(const struct emit *e, const struct insn *i)
 	const unsigned reg = (modrm & 7) | (rex & 1) << 3;
 
 	return e->i386 || e->counting || modrm < 0xc0 || reg == RSP ||
-	       (e->stolen && reg == e->cursor_reg) ||
+	       (e->has_cursor && reg == e->cursor_reg) ||
 	       (i->x.kind == X86_CALL_IND && !e->in->abi_flags) ? RCX : reg;
 }
 
@@ -272,7 +272,7 @@ static bool needs_pair(const struct emit *e, const struct insn *i)
 {
 	return target_register(e, i) == RCX &&
 		(e->i386 || !flags_free(e->s, i->x.kind) ||
-		 (e->stolen && i->x.read >> e->cursor_reg & 1));
+		 (e->has_cursor && i->x.read >> e->cursor_reg & 1));
 }
 
 /* Does @i, jmp [rip + slot], go to @likely? rcx changes. */

@@ -399,8 +399,8 @@ void live_course(const struct scratch *s, const struct block *b, uint32_t live[M
 static void choose(struct scratch *s, struct block *b)
 {
 	uint32_t live[MAX_BLOCK_INSNS + 1], last = last_place(b);
-	const unsigned stolen = xl_stolen_register(s->in->i386);
-	uint32_t gprs = xl_stolen(s->in) ? s->gprs & ~(1u << stolen) : s->gprs;
+	const unsigned cursor = xl_cursor_register(s->in->i386);
+	uint32_t gprs = xl_has_cursor(s->in) ? s->gprs & ~(1u << cursor) : s->gprs;
 
 	live_course(s, b, live);
 	b->count_at = 0;
@@ -411,10 +411,10 @@ static void choose(struct scratch *s, struct block *b)
 			b->count_add = !(live[i] & LV_FLAGS);
 			return;
 		}
-	/* where the program's own stolen register is lent, another register is taken:
+	/* where the cursor register is restored, another register is taken:
 	 * in front of all that */
 	for (uint32_t i = 0; i < b->n && gprs != s->gprs; i++)
-		if ((s->insn[b->first + i].x.read | s->insn[b->first + i].x.write) >> stolen & 1)
+		if ((s->insn[b->first + i].x.read | s->insn[b->first + i].x.write) >> cursor & 1)
 			last = 0;
 	for (uint32_t i = 0; i <= last; i++) {
 		uint32_t dead = gprs & ~live[i];

@@ -2,8 +2,8 @@
 /* record.c - which values the blocks of a unit record (isa/x86/plan.h), and which register holds
  * the trace buffer's cursor meanwhile
  *
- * The cursor is in a stolen register (xl_stolen()); the program's comes back for as long as
- * instructions use it, and another register is the cursor meanwhile. */
+ * That is the cursor register (xl_cursor_register()). Where instructions of the program use that
+ * register, the program's value is restored, and another register holds the cursor. */
 #include <string.h>
 
 #include "base/mem.h"
@@ -120,7 +120,7 @@ static uint32_t place_of(const struct x86_store *st)
 }
 
 /* What place @i and the instruction behind it use: instructions that leave the block see to the
- * stolen register themselves. */
+ * cursor register themselves. */
 static uint32_t used_at(const struct scratch *s, const struct block *b, uint32_t i)
 {
 	uint32_t used = 0;
@@ -137,23 +137,23 @@ static uint32_t used_at(const struct scratch *s, const struct block *b, uint32_t
 	return used;
 }
 
-struct own own_range(const struct scratch *s, const struct block *b, uint32_t from)
+struct restored restored_range(const struct scratch *s, const struct block *b, uint32_t from)
 {
 	const uint32_t end = last_place(b);
-	struct own o = { .from = UINT32_MAX, .to = UINT32_MAX };
-	const unsigned stolen = xl_stolen_register(s->in->i386);
-	uint32_t free = cursor_registers(s) & ~(1u << stolen), used;
+	struct restored o = { .from = UINT32_MAX, .to = UINT32_MAX };
+	const unsigned cursor = xl_cursor_register(s->in->i386);
+	uint32_t free = cursor_registers(s) & ~(1u << cursor), used;
 
 	for (uint32_t i = from; i <= end; i++) {
 		used = used_at(s, b, i);
-		if (o.from == UINT32_MAX && !(used >> stolen & 1))
+		if (o.from == UINT32_MAX && !(used >> cursor & 1))
 			continue;
 		if (o.from == UINT32_MAX)
 			o.from = i;
 		free &= ~used;
 		if (!free)
 			break;
-		if (used >> stolen & 1) {
+		if (used >> cursor & 1) {
 			o.to = i + 1;
 			o.reg = (uint8_t)__builtin_ctz(free);
 		}
@@ -163,10 +163,10 @@ struct own own_range(const struct scratch *s, const struct block *b, uint32_t fr
 
 static uint32_t count_ranges(const struct scratch *s, const struct block *b)
 {
-	struct own o = { 0 };
+	struct restored o = { 0 };
 	uint32_t n = 0;
 
-	while ((o = own_range(s, b, o.to)).from != UINT32_MAX)
+	while ((o = restored_range(s, b, o.to)).from != UINT32_MAX)
 		n++;
 	return n;
 }
@@ -204,7 +204,7 @@ static void plan_chain(struct scratch *s, uint32_t head)
 		}
 		b->rec.size = 4 + size;
 		b->rec.last = b->rec.nstore ? place_of(&s->store[s->nstore - 1]) : 0;
-		b->rec.nown = count_ranges(s, b);
+		b->rec.nrestored = count_ranges(s, b);
 		begin += b->n;
 		b->rec.insns = begin;
 	}

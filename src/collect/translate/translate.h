@@ -34,7 +34,7 @@ enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
  * its address, that is translated anew. */
 
 /* COUNTING COPIES. With `counting_copies` every block has a second translation, its counting copy,
- * for where nothing of a trace is wanted: code that only counts instructions. The stolen register
+ * for where nothing of a trace is wanted: code that only counts instructions. The cursor register
  * is a budget there, from which it takes off those of each chain as the chain ends; once the budget
  * is negative it leaves by RT_DO_COUNT before few more: XL_UNCHECKED at most. Block i's counting
  * copy is block nblock / 2 + i. Both are entered and left at the same places, so that it does not
@@ -195,30 +195,30 @@ struct xl_map {
 	uint32_t code;			/* offset in the unit */
 	uint8_t insn;			/* instruction index in its block */
 	uint8_t flags;			/* enum xl_map_flag; without XL_AT_START: step on */
-	uint8_t tmp;			/* GPR number; with XL_OWN see there; XL_LENT(tmp), too */
+	uint8_t tmp;			/* GPR number; see XL_RESTORED and XL_BORROWED(tmp) */
 };
 
-/* Register XL_LENT(tmp), if not 0, is in RT_S_TMP2. */
-#define XL_LENT(tmp)	((tmp) >> 4 & 7)
+/* Register XL_BORROWED(tmp), if not 0, is in RT_S_TMP2. */
+#define XL_BORROWED(tmp)	((tmp) >> 4 & 7)
 
 /* In a trace a register is the cursor of the trace buffer, r11 or i386's ebp, and the
- * program's is in RT_S_R11 (abi.h (7)); at a place with XL_OWN in xl_map.tmp it is the
+ * program's is in RT_S_R11 (abi.h (7)); at a place with XL_RESTORED in xl_map.tmp it is the
  * program's, and `tmp` the cursor. */
-#define XL_OWN		0x80
+#define XL_RESTORED		0x80
 
-static inline bool xl_stolen(const struct xl_input *in)
+static inline bool xl_has_cursor(const struct xl_input *in)
 {
 	return in->kind != XL_PROFILE;
 }
 
-static inline unsigned xl_stolen_register(bool i386)
+static inline unsigned xl_cursor_register(bool i386)
 {
 	return i386 ? 5 : 11;
 }
 
 static inline bool xl_has_counting(const struct xl_input *in)
 {
-	return in->counting_copies && xl_stolen(in) && !in->i386 && !in->patchable &&
+	return in->counting_copies && xl_has_cursor(in) && !in->i386 && !in->patchable &&
 	       !in->check_bytes;
 }
 

@@ -79,8 +79,8 @@ struct block {
 		uint32_t last;			/* complete before this
 						 * instruction; n: at the end */
 		uint32_t prev, next;		/* of the chain; XL_NONE */
-		uint32_t nown;			/* ranges in which the stolen register is the
-						 * program's: xl_stolen() */
+		uint32_t nrestored;		/* ranges in which the cursor register is the
+						 * program's: xl_has_cursor() */
 	} rec;
 	bool derived;			/* has no counter */
 	bool checks;			/* its counting copy looks whether there is budget left */
@@ -203,14 +203,14 @@ static inline uint32_t last_place(const struct block *b)
 	return b->kind == X86_UNKNOWN || b->kind == X86_PLAIN ? b->n : b->n - 1;
 }
 
-/* Places and instructions [from, to) of a block: there the stolen register is the program's and
+/* Places and instructions [from, to) of a block: there the cursor register is the program's and
  * @reg the cursor. */
-struct own {
+struct restored {
 	uint32_t from, to;
 	uint8_t reg;
 };
 /* The first such range from place @from on, whose end is beyond all places if there is none. */
-struct own own_range(const struct scratch *s, const struct block *b, uint32_t from);
+struct restored restored_range(const struct scratch *s, const struct block *b, uint32_t from);
 /* Those that can hold the trace buffer's cursor. */
 static inline uint32_t cursor_registers(const struct scratch *s)
 {

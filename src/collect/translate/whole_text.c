@@ -657,10 +657,10 @@ static void put_map(struct image_maker *m, const struct made *b, struct pm_buf *
 			flags |= IMG_MAP_NEXT;
 		else if (e->insn != insn)
 			flags |= IMG_MAP_INSN;
-		if (XL_LENT(e->tmp))
-			flags |= IMG_MAP_LENT;
+		if (XL_BORROWED(e->tmp))
+			flags |= IMG_MAP_BORROWED;
 		*p++ = flags;
-		if (flags & XL_TMP_SAVED || XL_LENT(e->tmp))
+		if (flags & XL_TMP_SAVED || XL_BORROWED(e->tmp))
 			*p++ = e->tmp;
 		if (flags & IMG_MAP_INSN)
 			*p++ = e->insn;

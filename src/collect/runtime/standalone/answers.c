@@ -32,8 +32,8 @@ static void on_signal(struct rt_block *b, struct rt_mail *m)
 		m->r[0] = RT_NOWHERE;
 		return;
 	}
-	if (b->stolen)
-		b->cursor = b->ctx.gpr[STOLEN];
+	if (b->r11_use)
+		b->cursor = b->ctx.gpr[CURSOR_REG];
 	m->r[1] = rt_lookup(b, code, 1);
 	m->r[0] = RT_IN_ORIGINAL;
 	rt_shadow_fill_at(code);
@@ -58,7 +58,7 @@ static void on_cut(struct rt_block *b, u64 code, u64 rsi, u64 rdi)
 	done = at.flags >> 5 & 1;	/* XL_RECORDED */
 	before = rt_prev_block(i, n);
 	/* before its first instruction a block has nothing of its own in the record */
-	rt_image_keep(b, &(struct rt_stop){
+	rt_image_save_record(b, &(struct rt_stop){
 		.word = rt_block_word(i, n), .before = rt_block_word(i, before),
 		.complete = done, .insn = at.insn,
 		.size = rt_image_record(i,
@@ -185,7 +185,7 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 	return 1;
 }
 
-void rt_go_native(struct rt_block *b)
+void rt_resume_native(struct rt_block *b)
 {
 	(void)b;
 	rt_image_stop("the program is lost", 0);

@@ -265,6 +265,6 @@ struct rt_block *rt_boot(void)
 		rt_open_fifo();
 	rt_trace_begin(b);
 	rt_trace_start(b);
-	rt_go(b);
+	rt_resume(b);
 	return b;
 }

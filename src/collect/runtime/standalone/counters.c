@@ -108,7 +108,7 @@ void rt_write_counts(u32 pid)
 	long fd, r;
 
 	rt_counts_hold(1);
-	rt_name_of(name, CNT, pid);
+	rt_output_name(name, CNT, pid);
 	r = rt_map(0, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 		   0);
 	total = PTR(r);
@@ -127,9 +127,9 @@ void rt_write_counts(u32 pid)
 	if (!rt_failed(r))
 		rt_sys(NR_munmap, r, room);
 	if (!ok) {
-		rt_say("pugmark: cannot write the counts: ");
-		rt_say(name);
-		rt_say("\n");
+		rt_print("pugmark: cannot write the counts: ");
+		rt_print(name);
+		rt_print("\n");
 	}
 	rt_counts_hold(0);
 }

@@ -10,7 +10,7 @@ const char *rt_image_stem(void)
 	return stem;
 }
 
-void rt_name_of(char *to, const char *suffix, u32 id)
+void rt_output_name(char *to, const char *suffix, u32 id)
 {
 	u64 n = rt_length(stem);
 	char digits[12];

@@ -12,14 +12,14 @@ static u64 enter_block(struct rt_block *b, u32 i, u32 k, u32 n)
 		return 0;
 	/* in a trace the rest of a block means nothing without its beginning */
 	if (b->tracing) {
-		if (!rt_image_kept(b, id, n))
+		if (!rt_image_has_record_of(b, id, n))
 			return 0;
 		rt_image_restore(b, id, n, m.flags >> 5 & 1, m.flags >> 4 & 1);
 	}
 	if (!(m.flags & 8))
 		return TEXTS[i].code + m.code;
 	*(u64 *)((uint8_t *)b + IMG_RESUME) = TEXTS[i].code + m.code;
-	return (word)(m.tmp & 0x80 /* XL_OWN */ ? rt_image_own : rt_image_again) +
+	return (word)(m.tmp & 0x80 /* XL_RESTORED */ ? rt_image_again_restored : rt_image_again) +
 	       32 * (m.tmp & 15);
 }
 
@@ -70,7 +70,8 @@ static u64 enter_stopped(struct rt_block *b, u64 pc)
 
 		if (s.pc != pc || s.tid != b->tid)
 			continue;
-		if (b->tracing && !s.insn && rt_image_kept(b, rt_block_word(s.text, s.block), 0)) {
+		if (b->tracing && !s.insn &&
+		    rt_image_has_record_of(b, rt_block_word(s.text, s.block), 0)) {
 			rt_image_restore(b, rt_block_word(s.text, s.block), 0, 0, 0);
 			return TEXTS[s.text].code + rt_blocks(s.text)[s.block].code;
 		}
@@ -160,14 +161,15 @@ u64 rt_lookup(struct rt_block *b, u64 pc, int jumped)
 		i = rt_text_of(pc);
 	}
 	off = (u32)(pc - TEXTS[i].lo);
-	for (entries_begin(&e, i, off); !rt_image_keeps(b) && entries_next(&e) && e.pc <= off; )
+	for (entries_begin(&e, i, off);
+	     !rt_image_has_record(b) && entries_next(&e) && e.pc <= off; )
 		if (e.pc == off)
 			return TEXTS[i].code + e.code;
 	k = rt_first_block(i, off);
 	/* blocks at one address: the one to enter, and, where they continue others' records, those
 	 * that only a handler's return can come back to */
 	for (u32 j = k; b->tracing && j < TABLES(i)->nblock && rt_blocks(i)[j].pc == off; j++)
-		if (rt_image_kept(b, rt_block_word(i, j), 0)) {
+		if (rt_image_has_record_of(b, rt_block_word(i, j), 0)) {
 			rt_image_restore(b, rt_block_word(i, j), 0, 0, 0);
 			return TEXTS[i].code + rt_blocks(i)[j].code;
 		}

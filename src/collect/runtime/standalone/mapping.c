@@ -38,13 +38,13 @@ void rt_populate_counters(struct rt_block *b, u32 i)
 
 static int unpack_piece(u32 i, const struct img_pack *p, u64 at, u32 k, u64 prot)
 {
-	if (!rt_image_bring(i, p, at, k, prot))
+	if (!rt_image_unpack(i, p, at, k, prot))
 		rt_image_stop("this instrumented program is damaged", FILES[TEXTS[i].file].path);
 	return 1;
 }
 
 /* A fault at @addr, because nothing is there: is it a piece that has not been unpacked? */
-int rt_image_touch(u64 addr)
+int rt_image_page_in(u64 addr)
 {
 	const struct img_text *t = TEXTS;
 
@@ -61,7 +61,7 @@ int rt_image_touch(u64 addr)
 			return unpack_piece(i, PTR(t[i].packed), addr - table % IMG_PIECE,
 					    (u32)(table / IMG_PIECE), PROT_READ);
 	}
-	return rt_later_touch(addr);
+	return rt_later_page_in(addr);
 }
 
 static void text_detach(u32 i)
@@ -70,9 +70,9 @@ static void text_detach(u32 i)
 
 	rt_live[i] = 0;
 	file_is[t->file] = UNLOADED;
-	rt_image_drop(i);
+	rt_image_unmap(i);
 	rt_sys(NR_munmap, t->packed, page_up(t->packed_len));
-	rt_image_forget(t->lo, t->hi);
+	rt_image_clear_shadow(t->lo, t->hi);
 }
 
 void rt_file_opened(u32 file, long fd)
@@ -215,5 +215,5 @@ void rt_unmapped(u64 lo, u64 len)
 		if (rt_live[i] && lo < t[i].hi && t[i].lo < lo + len)
 			text_detach(i);
 	if (rt_later_unmapped(lo, lo + len))
-		rt_image_forget(lo, lo + len);
+		rt_image_clear_shadow(lo, lo + len);
 }

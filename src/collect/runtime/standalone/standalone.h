@@ -35,14 +35,14 @@ extern u32 rt_root;
 
 /* ---- stop.c ---------------------------------------------------------------------------------- */
 u64 rt_length(const char *s);
-void rt_say(const char *s);
+void rt_print(const char *s);
 void rt_stop_at(u64 pc);		/* control reaches what cannot be translated: end */
 
 /* ---- file_names.c ---------------------------------------------------------------------------- */
 void rt_names_find(const char *path);	/* which the kernel was given, should /proc not say */
 /* @to, of 4300 bytes: the file of process or thread @id; or that of BENCH.idt.d
  * which has that name. */
-void rt_name_of(char *to, const char *suffix, u32 id);
+void rt_output_name(char *to, const char *suffix, u32 id);
 void rt_name_library(char *to, const char *key);
 /* A descriptor to write to file @name of those. Where everybody may put a symbolic link next to the
  * program, and from a program that has more rights than its starter, output does not

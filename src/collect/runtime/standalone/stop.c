@@ -12,20 +12,20 @@ u64 rt_length(const char *s)
 	return n;
 }
 
-void rt_say(const char *s)
+void rt_print(const char *s)
 {
 	rt_sys(NR_write, 2, s, rt_length(s));
 }
 
 void rt_image_stop(const char *what, const char *name)
 {
-	rt_say("pugmark: ");
+	rt_print("pugmark: ");
 	if (name) {
-		rt_say(name);
-		rt_say(": ");
+		rt_print(name);
+		rt_print(": ");
 	}
-	rt_say(what);
-	rt_say("\n");
+	rt_print(what);
+	rt_print("\n");
 	for (;;)
 		rt_sys(NR_exit_group, 125);
 }
@@ -37,9 +37,10 @@ void rt_stop_at(u64 pc)
 	for (int i = 0; i < 16; i++)
 		hex[i] = "0123456789abcdef"[pc >> (60 - 4 * i) & 15];
 	hex[16] = 0;
-	rt_say("pugmark: control reaches 0x");
-	rt_say(hex);
-	rt_say(", which is not in the instrumented program and could not be known ahead of time\n");
+	rt_print("pugmark: control reaches 0x");
+	rt_print(hex);
+	rt_print(", which is not in the instrumented program and could not be known ahead "
+		 "of time\n");
 	rt_sys(NR_exit_group, 125);
 }
 

@@ -47,7 +47,7 @@ static void count_kept(struct rt_block *b, const struct rt_stop *s, int more)
 	*counter(b, s->word) -= (rt_count)(more * (int)s->counted);
 }
 
-void rt_image_keep(struct rt_block *b, const struct rt_stop *stop)
+void rt_image_save_record(struct rt_block *b, const struct rt_stop *stop)
 {
 	const u64 v[3] = { stop->insn, stop->rsi, stop->rdi };
 	struct drain *d = rt_drain_of(b);
@@ -73,7 +73,7 @@ void rt_image_keep(struct rt_block *b, const struct rt_stop *stop)
 	d->told = 0;
 }
 
-int rt_image_kept(const struct rt_block *b, u32 id, u32 insn)
+int rt_image_has_record_of(const struct rt_block *b, u32 id, u32 insn)
 {
 	const struct drain *d = rt_drain_of((struct rt_block *)b);
 
@@ -83,7 +83,7 @@ int rt_image_kept(const struct rt_block *b, u32 id, u32 insn)
 	return 0;
 }
 
-int rt_image_keeps(const struct rt_block *b)
+int rt_image_has_record(const struct rt_block *b)
 {
 	return b->tracing && rt_drain_of((struct rt_block *)b)->nkept;
 }

@@ -71,7 +71,7 @@ static void map_next(struct img_place *m)
 	u32 flags = *m->p++, d;
 
 	m->tmp = 0;
-	if (flags & 8 /* XL_TMP_SAVED */ || (flags & IMG_MAP_LENT) == IMG_MAP_LENT)
+	if (flags & 8 /* XL_TMP_SAVED */ || (flags & IMG_MAP_BORROWED) == IMG_MAP_BORROWED)
 		m->tmp = *m->p++;
 	if (flags & IMG_MAP_INSN)
 		m->insn = *m->p++;
@@ -197,7 +197,7 @@ int rt_place_before(u32 i, u32 k, u32 n, struct img_place *m)
 	map_begin(m, i, at);
 	while (m->p < map_end(i, pos)) {
 		map_next(m);
-		if (m->insn == n && (m->flags & 7) == 1 && !(m->tmp & 0x70 /* XL_LENT() */))
+		if (m->insn == n && (m->flags & 7) == 1 && !(m->tmp & 0x70 /* XL_BORROWED() */))
 			return 1;
 	}
 	return 0;

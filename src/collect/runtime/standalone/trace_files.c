@@ -40,9 +40,9 @@ void rt_open_fifo(void)
 	char name[4300];
 	long fd;
 
-	rt_name_of(name, ".otr", rt_root);
+	rt_output_name(name, ".otr", rt_root);
 	if (rt_stat(name, 0, &stat))
-		rt_name_of(name, TRC, rt_root);
+		rt_output_name(name, TRC, rt_root);
 	if (rt_stat(name, 0, &stat) || (stat.mode & 0170000) != 0010000)
 		return;
 	fd = rt_sys(NR_open, name, 1 | O_CLOEXEC, 0);	/* waits for the reader */
@@ -68,7 +68,7 @@ int rt_image_open_trace(struct rt_block *b, u32 *opened)
 
 	if (fifo >= 0 && trace_number(b) == rt_root)
 		return fifo;
-	rt_name_of(name, TRC, trace_number(b));
+	rt_output_name(name, TRC, trace_number(b));
 	return (int)rt_open_output(name, !(*opened)++ && !others ? O_WRONLY_CREAT_TRUNC :
 				   02001 /* O_WRONLY | O_APPEND */ | O_LARGEFILE);
 }
@@ -86,10 +86,10 @@ void rt_image_trace_failed(struct rt_block *b)
 
 	if (__atomic_exchange_n(&said, b->pid, __ATOMIC_SEQ_CST) == b->pid)
 		return;
-	rt_name_of(name, TRC, trace_number(b));
-	rt_say("pugmark: cannot write the trace: ");
-	rt_say(name);
-	rt_say("\n");
+	rt_output_name(name, TRC, trace_number(b));
+	rt_print("pugmark: cannot write the trace: ");
+	rt_print(name);
+	rt_print("\n");
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -187,6 +187,6 @@ void rt_trace_file_begin(struct rt_block *b, u32 *opened)
 		rt_sys(NR_close, fd);
 		return;
 	}
-	rt_name_of(name, TRC, trace_number(b));
+	rt_output_name(name, TRC, trace_number(b));
 	rt_image_stop("cannot write it", name);
 }

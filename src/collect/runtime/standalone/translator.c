@@ -482,7 +482,7 @@ void rt_later_ours(struct rt_ours *o)
 			rt_ours_meet(o, REGIONS[k].at, REGIONS[k].at + REGIONS[k].size);
 }
 
-int rt_later_touch(u64 addr)
+int rt_later_page_in(u64 addr)
 {
 	const u32 k = region_of(addr);
 

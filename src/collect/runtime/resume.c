@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* go.c - how the program goes on: in its translation, or without us */
+/* resume.c - how the program goes on: in its translation, or without us */
 #include "rt.h"
 
 /* The answer to RQ_LOOKUP is the way to go on.
  * b->ctx is the program's state: find the code to go on with. An address that the program may not
  * execute is jumped to as it is, so that the fault is the program's own. */
-void rt_go_on(struct rt_block *b)
+void rt_resume_by_answer(struct rt_block *b)
 {
 	rt_count_answered(b, b->ctx.gpr[RSP]);
 	if (b->mail.r[0]) {
@@ -17,11 +17,11 @@ void rt_go_on(struct rt_block *b)
 	}
 }
 
-void rt_go(struct rt_block *b)
+void rt_resume(struct rt_block *b)
 {
 	if (!rt_ask(b, RQ_LOOKUP, b->ctx.pc, 0, 0, 0))
-		rt_go_native(b);
-	rt_go_on(b);
+		rt_resume_native(b);
+	rt_resume_by_answer(b);
 }
 
 /* The process becomes what it would be without us, but for where this thread stands. */
@@ -43,9 +43,9 @@ void rt_make_native(struct rt_block *b)
 
 #ifndef RT_IDT
 /* The controller is gone: the program goes on in its original code. */
-void rt_go_native(struct rt_block *b)
+void rt_resume_native(struct rt_block *b)
 {
-	b->stolen = RT_R11_OWN;
+	b->r11_use = RT_R11_PROGRAM;
 	rt_make_native(b);
 	rt_native_jump();
 }
@@ -55,5 +55,5 @@ void rt_go_native(struct rt_block *b)
 void rt_call_native(struct rt_block *b)
 {
 	b->ctx.pc -= 2;				/* syscall, int 0x80, sysenter */
-	rt_go_native(b);
+	rt_resume_native(b);
 }
