@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/invariant.h"
+#include "base/check.h"
 #include "collect/consume/trace.h"
 #include "collect/control/session.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* invariants.c - the numbered invariants of session.h, over all of a session */
-#include "base/invariant.h"
+#include "base/check.h"
 #include "collect/control/session.h"
 
 static bool is_of(const struct session *s, const struct proc *p)

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/invariant.h"
+#include "base/check.h"
 #include "collect/control/session.h"
 
 uint32_t mail_get(const struct rt_block *b, struct rt_mail *m, struct rt_cmd undone[RT_MAX_CMDS])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* requests.c - a request is taken out of its mailbox, answered, and the answer put back */
-#include "base/invariant.h"
+#include "base/check.h"
 #include "collect/control/requests.h"
 
 static const struct {

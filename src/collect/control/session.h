@@ -16,7 +16,7 @@
  * here. It reads a request once (mail.c); else of a thread block only what harms nobody but the
  * program: counters, buffers, that a thread is over.
  *
- * INVARIANTS - session_check() asserts them (base/invariant.h), or the code beside them
+ * INVARIANTS - session_check() asserts them (base/check.h), or the code beside them
  * (1) ptrace is only called by the thread that runs pm_run().
  * (2) A used block has one live thread, of the process in block_proc; a live thread's block is
  *     used. A block that is not used has no process.

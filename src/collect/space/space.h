@@ -9,7 +9,8 @@
  * its counter's number. Nothing here knows what a process is, nor files on a disk: space_hooks and
  * store.h say what is asked of others.
  *
- * INVARIANTS
+ * INVARIANTS - (2), (3): units.c asserts them; (4): may_answer() of control/requests.c sees to it;
+ * (5): tests/unit/test_links.c, open_if_not; (6): session_check() asserts it
  * (1) blocks are never renumbered or reused; an invalidated one stays, dead, with its counts.
  * (2) the code of a module grows upwards; nothing is overwritten but branch displacements, shadow
  *     entries and the entries of dead blocks.
