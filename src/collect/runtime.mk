@@ -2,7 +2,7 @@
 # The runtime: freestanding, linked at its fixed address, carried inside the controller as bytes; once
 # for 64-bit programs and once for i386's.
 RT_DIR  := src/collect/runtime
-RT_SRCS := $(addprefix $(RT_DIR)/,elements.c enter.c resume.c library.c memory_calls.c proc_self.c ranges.c signal.c sigstate.c single_steps.c \
+RT_SRCS := $(addprefix $(RT_DIR)/,elements.c from_translated.c resume.c library.c memory_calls.c proc_self.c exec_ranges.c signal.c sigstate.c single_steps.c \
            syscall.c trace_buffer.c)
 RT_LIVE := $(addprefix $(RT_DIR)/,begin.c address_limit.c mailbox.c)
 RT_DEPS := $(wildcard $(RT_DIR)/*.h $(RT_DIR)/*/*.h) $(RT_DIR)/rt.ld src/collect/runtime.mk

@@ -54,6 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const int64_t distance = sp->module[0].stored.file->distance;
 
 		fuzz_look(sp);
+		if (space_check(&s, sp))
+			abort();
 		make_code_own(&s, sp, &sp->module[0]);
 		make_shadow_own(&s, sp, &sp->module[0]);
 		sp->module[0].stored.saved_nunit = 0;
@@ -65,6 +67,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!sp->module[0].stored.file)
 			abort();
 		fuzz_look(sp);
+		if (space_check(&s, sp))
+			abort();
 	}
 	space_unref(&s, sp);
 	free(f);

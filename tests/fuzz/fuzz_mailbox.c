@@ -4,8 +4,8 @@
  * A session without a process: block 1 is the first thread of a program that has two executable
  * mappings, one of a file and one that is writable. Each 16 bytes of input are a request: thread
  * block, operation, commands that are said to have failed, and six arguments, each of them one of
- * the kinds below, from the last six bytes. After each, the invariants of session.h hold, and the
- * mailbox has an answer. */
+ * the kinds below, from the last six bytes. After each, the invariants of session.h and of
+ * space.h hold, and the mailbox has an answer. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,6 +246,9 @@ static void ask(const uint8_t *d)
 	m->state = MAIL_REQUEST;
 	requests_answer(&s);
 	session_check(&s);
+	for (struct space *sp = s.spaces.all; sp; sp = sp->next_space)
+		if (space_check(&s.spaces, sp))
+			abort();
 	if (s.block_used[bi] == BLOCK_USED && m->state == MAIL_REPLY &&
 	    (m->ncmd > RT_MAX_CMDS || m->again > RT_IF_FAILED || (m->again && !m->ncmd)))
 		abort();

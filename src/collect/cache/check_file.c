@@ -131,11 +131,15 @@ static bool good_units(const struct cache_file *f)
 {
 	const struct saved_unit *u = AT(f, units);
 	const struct xl_flow *flow = AT(f, flows);
+	uint32_t block = 0, code = 0;
 
 	for (uint32_t i = 0; i < f->nunit; i++) {
-		if (u[i].nblock > f->nblock || u[i].block > f->nblock - u[i].nblock ||
-		    u[i].ncode > f->ncode || u[i].code > f->ncode - u[i].ncode)
+		if (u[i].block < block || u[i].code < code || u[i].nblock > f->nblock ||
+		    u[i].block > f->nblock - u[i].nblock || u[i].ncode > f->ncode ||
+		    u[i].code > f->ncode - u[i].ncode)
 			return false;
+		block = u[i].block + u[i].nblock;	/* they ascend, and are looked for so */
+		code = u[i].code + u[i].ncode;
 		for (uint32_t k = u[i].block; k < u[i].block + u[i].nblock; k++)
 			if ((flow[k].in != XL_OPEN && flow[k].in >= u[i].nblock) ||
 			    (flow[k].out != XL_OPEN && flow[k].out >= u[i].nblock))

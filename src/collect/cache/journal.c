@@ -287,7 +287,7 @@ static uint64_t bytes_in(const struct iovec *part, unsigned n)
 }
 
 /* A file of our own, which gets the name as a whole: what is good of @old, @n bytes, and @part
- * behind that. If there was none, another process may have just made one: that is good, too. */
+ * behind that. False and EEXIST: another process has just made one. */
 static bool write_new(const struct spaces *s, struct journal *a, int old, uint64_t n,
 		      const struct iovec part[PARTS])
 {
@@ -295,22 +295,25 @@ static bool write_new(const struct spaces *s, struct journal *a, int old, uint64
 	struct pm_buf had = { 0 };
 	struct iovec all[PARTS + 1] = { { &a->head, sizeof a->head } };
 	struct stat st;
-	bool good;
+	bool good, another;
 
-	if (fd < 0)
+	if (fd < 0) {
+		errno = 0;
 		return false;
+	}
 	if (n && read_at(old, pm_buf_room(&had, n), n, 0))
 		all[0] = (struct iovec){ had.p, n };
 	memcpy(all + 1, part, PARTS * sizeof *part);
 	good = writev(fd, all, NR(all)) == (ssize_t)bytes_in(all, NR(all)) && !fstat(fd, &st) &&
-	       (pm_temp_link(fd, s->cache->fd, a->name) ||
-		(errno == EEXIST && old == -1));
+	       pm_temp_link(fd, s->cache->fd, a->name);
+	another = !good && errno == EEXIST;
 	if (good) {
 		a->ino = st.st_ino;
 		a->end = bytes_in(all, NR(all));
 	}
 	pm_buf_release(&had);
 	close(fd);
+	errno = another ? EEXIST : 0;
 	return good;
 }
 
@@ -326,33 +329,50 @@ static uint64_t good_part(const struct journal *a, int fd, const struct stat *st
 	return now.size;
 }
 
+/* Whoever has the lock writes for some milliseconds, unless he is stopped: then nobody is to wait
+ * for him. */
+#define LOCK_WAIT 100u			/* ms */
+static bool lock_soon(int fd)
+{
+	for (unsigned ms = 0; flock(fd, LOCK_EX | LOCK_NB); ms++) {
+		if ((errno != EWOULDBLOCK && errno != EINTR) || ms >= LOCK_WAIT)
+			return false;
+		usleep(1000);
+	}
+	return true;
+}
+
 /* As pm_kept_open(), and nobody else writes to it until it is closed. */
+#define CANNOT_LOCK (PM_KEPT_OTHER - 1)
 static int open_locked(const struct journal *a, struct stat *st)
 {
 	for (int tries = 0; tries < 8; tries++) {
 		const int fd = pm_kept_open(a->name, O_RDWR | O_APPEND, st);
-		const bool locked = fd >= 0 && !flock(fd, LOCK_EX) && !fstat(fd, st);
+		const bool locked = fd >= 0 && lock_soon(fd) && !fstat(fd, st);
 
 		if (fd < 0 || (locked && st->st_nlink))
 			return fd;
 		close(fd);
 		if (!locked)
-			break;			/* else somebody has unlinked it while we waited */
+			return CANNOT_LOCK;
+		/* somebody has unlinked it while we waited */
 	}
 	return PM_KEPT_OTHER;
 }
 
-static void write_parts(struct spaces *s, struct journal *a, const struct iovec part[PARTS])
+enum written { WRITTEN, ANOTHER_CAME, NOT_WRITTEN };
+
+/* ANOTHER_CAME: there was none, and now there is one that we can add to. */
+static enum written try_to_write(const struct spaces *s, struct journal *a,
+				 const struct iovec part[PARTS], uint64_t n)
 {
-	const uint64_t n = bytes_in(part, PARTS);
 	struct stat st;
 	uint64_t good = 0;
-	bool done = false;
-	int fd;
+	bool done = false, another = false;
+	const int fd = open_locked(a, &st);
 
-	if (!n || a->off)
-		return;
-	fd = open_locked(a, &st);
+	if (fd == CANNOT_LOCK)			/* it stays as it is, and we do without */
+		return NOT_WRITTEN;
 	if (fd >= 0) {
 		good = good_part(a, fd, &st);
 		done = good && good == (uint64_t)st.st_size &&
@@ -364,12 +384,25 @@ static void write_parts(struct spaces *s, struct journal *a, const struct iovec 
 		if (fd != -1)
 			unlinkat(s->cache->fd, a->name, 0);
 		done = write_new(s, a, fd, good, part);
+		another = !done && errno == EEXIST;
 	}
 	if (fd >= 0)
 		close(fd);
-	a->off = !done;
+	return done ? WRITTEN : another ? ANOTHER_CAME : NOT_WRITTEN;
+}
+
+static void write_parts(struct spaces *s, struct journal *a, const struct iovec part[PARTS])
+{
+	const uint64_t n = bytes_in(part, PARTS);
+	enum written how = ANOTHER_CAME;
+
+	if (!n || a->off)
+		return;
+	for (int tries = 0; tries < 8 && how == ANOTHER_CAME; tries++)
+		how = try_to_write(s, a, part, n);
+	a->off = how != WRITTEN;
 	a->put += n;
-	s->cache->wrote |= done;
+	s->cache->wrote |= how == WRITTEN;
 }
 
 bool journal_flush(struct spaces *s, struct journal *a)

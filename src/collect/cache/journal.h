@@ -13,9 +13,9 @@
  *                           and place as they were then
  *
  * INVARIANTS
- * (1) Nothing is ever written but at the end, in one piece, by one process at a time (flock()):
- *     what has been read once stays as it is. A file that is no good is unlinked, never changed;
- *     what is good of it becomes another one.
+ * (1) Nothing is ever written but at the end, in one piece, by one process at a time (flock();
+ *     whoever does not get the lock soon does without): what has been read once stays as it is.
+ *     A file that is no good is unlinked, never changed; what is good of it becomes another one.
  * (2) A unit is what the translator makes of the text, whatever else has been translated: where it
  *     goes on in another unit the relocation names the place in the text, and who takes it looks up
  *     what is there.

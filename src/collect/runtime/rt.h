@@ -175,7 +175,7 @@ void *memset(void *to, int c, size_t n);
 u32 rt_put_decimal(char *to, u32 v);
 __attribute__((noreturn)) void rt_fail(const char *what);
 
-/* ---- ranges.c -------------------------------------------------------------------------------- */
+/* ---- exec_ranges.c --------------------------------------------------------------------------- */
 extern u32 rt_apart;			/* the controller's numbers of us or our
 					 * children may be other ones */
 int rt_is_exec(u64 addr, u64 len);
@@ -203,7 +203,7 @@ void rt_call_native(struct rt_block *b) __attribute__((noreturn));
 typedef word __attribute__((may_alias)) rt_result;
 #define RET (*(rt_result *)&b->ctx.gpr[RAX])
 
-/* ---- enter.c --------------------------------------------------------------------------------- */
+/* ---- from_translated.c ----------------------------------------------------------------------- */
 void rt_block_begin(struct rt_block *b, u64 pc);
 
 /* What the program may do with memory that it asks for with @prot. */

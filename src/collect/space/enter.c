@@ -213,6 +213,8 @@ uint64_t space_resolve(struct spaces *s, struct space_user *p, uint32_t link, st
 			if (often && m->stored.code_from_file)
 				links_make_code_own(s, sp, l->module);
 			link_patch(s, sp, l, to);
+			if (l->done)
+				link_stop_waiting(sp, link);			/* (5) */
 		}
 	}
 	return to;

@@ -84,16 +84,7 @@ static void clone_links(struct space *sp, const struct space *from)
 {
 	sp->link = copy_of(from->link, from->nlink * sizeof *from->link);
 	sp->cap_link = from->nlink;
-	sp->pending = (struct pm_map){ 0 };
-	for (uint32_t i = 0; i < from->nlink; i++) {
-		uint64_t *head;
-
-		if (from->link[i].done || !pm_map_get(&from->pending, from->link[i].target))
-			continue;
-		head = pm_map_put(&sp->pending, from->link[i].target, NULL);
-		sp->link[i].next = (uint32_t)*head;
-		*head = i + 1;
-	}
+	sp->pending = copy_of_map(&from->pending);
 }
 
 static struct space *space_clone(struct spaces *s, const struct space *from)

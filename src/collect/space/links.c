@@ -51,6 +51,27 @@ void link_wait(struct space *sp, uint32_t i)
 	*head = i + 1;
 }
 
+/* Link @i is done, and whoever comes to its target does not concern it any more. */
+void link_stop_waiting(struct space *sp, uint32_t i)
+{
+	const uint64_t target = sp->link[i].target;
+	uint64_t *head = sp->pending.n ? pm_map_get(&sp->pending, target) : NULL;
+	uint32_t k;
+
+	if (!head)
+		return;
+	if (*head == i + 1) {
+		*head = sp->link[i].next;
+		if (!*head)
+			pm_map_del(&sp->pending, target);
+		return;
+	}
+	for (k = (uint32_t)*head; k && sp->link[k - 1].next != i + 1; k = sp->link[k - 1].next)
+		;
+	if (k)
+		sp->link[k - 1].next = sp->link[i].next;
+}
+
 void link_target(const struct spaces *s, const struct space *sp, size_t i, uint64_t target)
 {
 	if (i < (sp->i386 ? LINKS32_SIZE : RT_LINKS_SIZE) / 8)

@@ -9,8 +9,9 @@
  * its counter's number. Nothing here knows what a process is, nor files on a disk: space_hooks and
  * store.h say what is asked of others.
  *
- * INVARIANTS - (2), (3): units.c asserts them; (4): may_answer() of control/requests.c sees to it;
- * (5): tests/unit/test_links.c, open_if_not; (6): session_check() asserts it
+ * INVARIANTS - space_check() goes through all of a space and looks at what of them can be seen
+ * there (tests/unit/test_links.c breaks each). Besides, units.c asserts (2) and (3), and
+ * may_answer() of control/requests.c sees to (4).
  * (1) blocks are never renumbered or reused; an invalidated one stays, dead, with its counts.
  * (2) the code of a module grows upwards; nothing is overwritten but branch displacements, shadow
  *     entries and the entries of dead blocks.
@@ -18,8 +19,9 @@
  *     be copied to the code file, first.
  * (4) while a thread carries out commands, or forks, nobody else of its space is answered (busy):
  *     commands have an order, and what they map is there before anybody is sent to it.
- * (5) the pending links of an address are all those that are not done and lead to it within their
- *     module.
+ * (5) the pending links of an address are not done and lead to it within their module, and while
+ *     there is no block at the address they are all of those, but for those of counting copies
+ *     that have found none, and those in code from a file that lead somewhere by shortcuts.
  * (6) modules that are not dead do not overlap.
  *
  * Ownership  a space belongs to its users, by refs; modules, blocks, units, links to their space.
@@ -432,6 +434,11 @@ void space_blocks(struct space *sp, size_t n);
  * the end of pugmark gives everything back at once, and each unmapping makes every processor drop
  * its translations. */
 void spaces_unmap(struct spaces *s, const void *p, size_t n, size_t used);
+
+/* ---- check_space.c: what has to be true, for tests ------------------------------------------- */
+/* The number of the first of the invariants above that is broken; 0: none is. Goes through all
+ * blocks and links. Of (4) it sees that `busy` is a thread block, no more. */
+unsigned space_check(const struct spaces *s, struct space *sp);
 
 /* ---- ranges.c: what the program may execute -------------------------------------------------- */
 void space_range_add(struct space *sp, uint64_t lo, uint64_t hi, uint32_t prot, bool shared,

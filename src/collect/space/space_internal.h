@@ -99,6 +99,7 @@ uint32_t *shadow_copy_index(const struct module *m);	/* m->entry_from for a copy
 
 /* links.c */
 void link_wait(struct space *sp, uint32_t i);
+void link_stop_waiting(struct space *sp, uint32_t i);
 void link_patch(struct spaces *s, struct space *sp, struct link *l, uint64_t to);
 void links_make_code_own(struct spaces *s, struct space *sp, uint32_t mi);
 uint32_t link_add(struct spaces *s, struct space *sp, uint32_t module, uint64_t target,

@@ -10,8 +10,8 @@
  *   translator.c       code that was not known ahead of time
  *   texts.c            what stands where
  *   trace_files.c drain.c stopped_blocks.c    traces
- *   lookup.c mapping.c    where control goes on; texts that come and go
- *   counters.c thread_blocks.c ending.c    counts, threads, the end of a process
+ *   lookup.c text_places.c    where control goes on; texts that come and go
+ *   count_files.c thread_blocks.c ending.c    counts, threads, the end of a process
  *   answers.c boot.c */
 #ifndef PM_RUNTIME_STANDALONE_H
 #define PM_RUNTIME_STANDALONE_H
@@ -99,7 +99,7 @@ void rt_note_stopped(const struct rt_block *b, u64 pc, u32 text, u32 block, u32 
 void rt_shadow_fill(u32 text, u64 from, u64 to);	/* offsets in the text */
 void rt_shadow_fill_at(u64 pc);
 
-/* ---- mapping.c ------------------------------------------------------------------------------- */
+/* ---- text_places.c --------------------------------------------------------------------------- */
 void rt_text_attach(u32 text, long fd);
 void rt_library_text(u32 text);		/* it has come to its place */
 void rt_populate_counters(struct rt_block *b, u32 text);
@@ -115,7 +115,7 @@ void rt_unmapped(u64 lo, u64 len);
 /* A thread of @pid; or, with RT_RESERVED, a new process's first. 0: there are too many. */
 struct rt_block *rt_block_new(u32 pid);
 
-/* ---- counters.c ------------------------------------------------------------------------------ */
+/* ---- count_files.c --------------------------------------------------------------------------- */
 void rt_write_counts(u32 pid);
 /* ---- wraps.c --------------------------------------------------------------------------------- */
 #define RT_RUN (4096 / sizeof(rt_count))	/* counters in a page */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* enter.c - the way in from translated code, and how threads begin */
+/* from_translated.c - the way in from translated code, and how threads begin */
 #include "rt.h"
 
 /* A link that cannot be patched, for its code is the cache's file: the answer is in a table. Who

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mapping.c - texts come to their places, and go */
+/* text_places.c - texts come to their places, and go */
 #include "standalone.h"
 
 enum { KEPT, LOADED, UNLOADED };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ranges.c - what all threads know: the program's executable mappings */
+/* exec_ranges.c - what all threads know: the program's executable mappings */
 #include "rt.h"
 
 #ifndef RT_IDT

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* counters.c - counters, and the files that they are written to */
+/* count_files.c - counters, and the files that they are written to */
 #include "standalone.h"
 
 #ifdef __i386__
