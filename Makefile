@@ -79,6 +79,10 @@ $(B)/libpugmark.a: $(LIBOBJS) $(EXTRA_OBJS)
 $(B)/%.o: %.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+# Here, because every folder has said by now what has to be generated first.
+$(B)/pic/%.o: %.c Makefile src/library/library.mk | $(GEN)
+	@mkdir -p $(@D)
+	$(call say,PIC,$<)$(CC) $(PIC_CFLAGS) -MMD -MP -c -o $@ $<
 # It holds the time at which translations began to be as they are, for their cache.
 $(B)/src/collect/cache/dir.o: $(wildcard src/collect/translate/*.[ch] src/isa/x86/*.[ch] \
 	src/collect/cache/*.[ch])

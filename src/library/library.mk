@@ -13,9 +13,6 @@ comma       := ,
 .PHONY: lib
 lib: $(SHARED_LIB) $(B)/lib/libpugmark.a	## build the library for other programs, in $(B)/lib
 
-$(B)/pic/%.o: %.c Makefile src/library/library.mk | $(GEN)
-	@mkdir -p $(@D)
-	$(call say,PIC,$<)$(CC) $(PIC_CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/pic/src/isa/x86/form.o: $(wildcard src/isa/x86/*.[ch])
 
 $(B)/lib/$(SOFILE): $(PUBLIC_OBJS) src/libpugmark.map

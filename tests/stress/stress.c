@@ -691,7 +691,7 @@ int main(int argc, char **argv)
 	if (tap)
 		printf("1..%u\n", n);
 	for (scenario = from; scenario <= last; scenario++) {
-		int status;
+		int status = 0;
 		pid_t pid;
 
 		if (minutes > 0 && now() - begun > minutes * 60)
