@@ -176,7 +176,8 @@ void cache_enforce_limit(const struct cache *c)
 		total += v[n++].size;
 	}
 	closedir(dir);
-	qsort(v, n, sizeof *v, oldest_first);
+	if (n)
+		qsort(v, n, sizeof *v, oldest_first);
 	for (size_t i = 0; i < n && total > c->opts.limit; i++)
 		if (!unlinkat(c->fd, v[i].name, 0))
 			total -= v[i].size;
