@@ -1,3 +1,4 @@
+# if: ! nm -D "$(command -v pugmark)" | grep -q ' U __[at]san' || { echo 'a sanitizer tells of faults itself'; false; }
 # A controller that dies of a fault says so, and whose fault it is. The program goes on in its original code: what it
 # prints, reads and starts is right, and its status nobody's but its own.
 $ cat > dies.sh <<'E'
