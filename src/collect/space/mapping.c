@@ -1,10 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* mapping.c - code that is mapped from a file of the store, until somebody has to write to it */
 #include <string.h>
+#include <sys/mman.h>
 
 #include "collect/space/space_internal.h"
 
 #define MOST_READY (128u << 10)		/* bytes of code */
+#define UNITS_READ 32u
+
+/* @m has got another unit. What it was made from is rarely read again, and a page fault maps 16
+ * pages of a file: without this the whole text of a large program ends up mapped here. */
+void unmap_what_was_read(const struct module *m)
+{
+	if (m->nunit % UNITS_READ)
+		return;
+	if (m->text.bytes)
+		madvise((void *)(uintptr_t)m->text.bytes, m->text.len, MADV_DONTNEED);
+	if (m->stored.file)
+		madvise((void *)(uintptr_t)m->stored.file, m->stored.size, MADV_DONTNEED);
+}
 
 /* @m's code will grow to @len: pages by the dozen, for each fault costs more than filling one. */
 void make_ready(struct spaces *s, struct module *m, uint64_t len)

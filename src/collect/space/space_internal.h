@@ -76,6 +76,7 @@ uint64_t counting_entry(const struct space *sp, const struct blk *b);
 
 /* mapping.c */
 void make_ready(struct spaces *s, struct module *m, uint64_t len);
+void unmap_what_was_read(const struct module *m);
 /* The code of @m is about to be written to: it comes to the code file. Those who have it mapped
  * from the store's file execute what it was until space_refresh(). */
 void make_code_own(struct spaces *s, struct space *sp, struct module *m);

@@ -256,6 +256,7 @@ static uint32_t unit_add(struct spaces *s, struct space_user *p, uint32_t mi,
 				       counting_entry(sp, b));
 	}
 	space_close(s, sp, first, (uint32_t)u->nblock);
+	unmap_what_was_read(m);
 	return first;
 }
 
