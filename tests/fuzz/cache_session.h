@@ -63,7 +63,7 @@ static void fuzz_session(void)
 	    ftruncate(s.code_fd, CODE))
 		abort();
 	s.code = mmap(NULL, CODE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s.code_fd, 0);
-	if (s.code == MAP_FAILED || !freopen("/dev/null", "w", stderr))
+	if (s.code == MAP_FAILED)
 		abort();
 	for (unsigned i = 0; i < TEXT; i++)
 		text[i] = (uint8_t)(i * 7);

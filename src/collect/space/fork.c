@@ -69,8 +69,10 @@ static void clone_blocks(struct space *sp, const struct space *from)
 	sp->flow = NULL;
 	sp->nblock = sp->cap_block = 0;
 	space_blocks(sp, from->nblock);
-	memcpy(sp->block, from->block, from->nblock * sizeof *sp->block);
-	memcpy(sp->flow, from->flow, from->nblock * sizeof *sp->flow);
+	if (from->nblock) {
+		memcpy(sp->block, from->block, from->nblock * sizeof *sp->block);
+		memcpy(sp->flow, from->flow, from->nblock * sizeof *sp->flow);
+	}
 	sp->nblock = from->nblock;
 	blocks_copy_index(sp, from);
 	sp->bytes = copy_of_map(&from->bytes);

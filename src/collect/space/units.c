@@ -232,7 +232,8 @@ static uint32_t unit_add(struct spaces *s, struct space_user *p, uint32_t mi,
 		m->code.cap_map = m->code.cap_map ? m->code.cap_map * 2 : 512;
 		m->code.map = pm_realloc(m->code.map, m->code.cap_map * sizeof *m->code.map);
 	}
-	memcpy(m->code.map + m->code.nmap, u->map, u->nmap * sizeof *u->map);
+	if (u->nmap)
+		memcpy(m->code.map + m->code.nmap, u->map, u->nmap * sizeof *u->map);
 	m->code.nmap += u->nmap;
 	pm_grow(sp->unit, sp->nunit, sp->cap_unit);
 	sp->unit[sp->nunit++] = (struct unit){ mi, base, (uint32_t)u->ncode, first,
