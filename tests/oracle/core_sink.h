@@ -26,6 +26,8 @@ struct o_core_sink {
 	struct pm_event *ev;		/* of one instruction */
 	size_t n, cap;
 	struct pm_insn insn;
+	/* decoded last, by their bytes' hash: a decoder is half a megabyte */
+	struct { uint8_t bytes[16]; struct pm_core_static is; unsigned len, isa; } decoded[4096];
 	struct pm_core_stats st;
 	struct o_row *row;
 	size_t nrow, cap_row;
@@ -172,6 +174,23 @@ static void o_one_op(struct o_core_sink *o, const struct pm_core_op *op, uint64_
 	}
 }
 
+static struct pm_core_static o_decode(struct o_core_sink *o)
+{
+	unsigned h = o->insn.len;
+
+	for (unsigned i = 0; i < o->insn.len; i++)
+		h = h * 31 + o->insn.bytes[i];
+	h %= sizeof o->decoded / sizeof *o->decoded;
+	if (o->decoded[h].len != o->insn.len || o->decoded[h].isa != o->insn.isa ||
+	    memcmp(o->decoded[h].bytes, o->insn.bytes, o->insn.len)) {
+		memcpy(o->decoded[h].bytes, o->insn.bytes, o->insn.len);
+		o->decoded[h].len = o->insn.len;
+		o->decoded[h].isa = o->insn.isa;
+		pm_core_decode(o->insn.bytes, o->insn.len, o->insn.isa, &o->decoded[h].is);
+	}
+	return o->decoded[h].is;
+}
+
 /* All events of an instruction are there. */
 static void o_instruction(struct o_core_sink *o)
 {
@@ -181,7 +200,7 @@ static void o_instruction(struct o_core_sink *o)
 
 	if (!o->n)
 		return;
-	pm_core_decode(o->insn.bytes, o->insn.len, o->insn.isa, &st);
+	st = o_decode(o);
 	op = (struct pm_core_op){ .addr_regs = st.addr_regs,
 				  .data_regs = st.data_regs,
 				  .writes = st.writes,
