@@ -7,7 +7,8 @@
  * write its notes, and lets the consumer go on, or not, so that it reads while the script writes.
  * In some inputs another thread overwrites buffers all the time.
  *
- * The consumer must come to its end, and what goes wrong must be that the buffers are damaged. */
+ * The consumer must come to its end ((4) and (6) of trace_state.h), and what goes wrong must be
+ * that the buffers are damaged. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

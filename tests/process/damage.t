@@ -45,7 +45,7 @@ $ . ./run.sh; fresh; ASAN_OPTIONS=handle_segv=0 pugmark run -q --cache-dir "$PWD
 > pugmark: died of signal 11: ... untraced if it has not ended; the files of the cache that it used have been removed
 > 1
 > 0
-# Nor is a controller stopped by what happens to a file while it is in use. The program may be: its code is there.
+# (3) of cache/file.h: nor is a controller stopped by what happens to a file while it is in use. The program may be: its code is there.
 $ cat > change.pl <<'E'
 + my ($how, @file) = @ARGV; $| = 1;
 + for (@file) {

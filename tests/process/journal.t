@@ -18,7 +18,7 @@ $ cat > run.sh <<'E'
 > 1 1
 > written
 > everything
-# Counts with what is taken from there are those without a cache, also of a program that goes other ways through it.
+# (2) of cache/journal.h: counts with what is taken from there are those without a cache, also of a program that goes other ways through it.
 $ . ./run.sh; for p in "$more" "$other" "$few"; do
 + 	rm -rf g; cp -a added g
 + 	for i in 1 2; do pugmark run -q --no-vdso --no-follow --fix-random --cache-dir "$PWD/g" --counts b -- perl -e "$p" > out.b; done

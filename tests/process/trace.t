@@ -134,7 +134,7 @@ $ pugmark run --for 10 -- "$PROGRAMS/bare"
 $ pugmark run --exec --start-at SIGNOTHING --count -- "$PROGRAMS/bare"
 ! pugmark: --start-at and --stop-at want a function, 0xADDRESS, a number of instructions or SIGNAME (see `pugmark run --help`)
 ? 2
-# A full disk: the program does not notice, the status tells, what was written can be read.
+# (4) of consume/trace_state.h, a full disk: the program does not notice, the status tells, what was written can be read.
 $ head -c 300000 /bin/sh > in; pugmark run -q --exec -t pug -o /dev/full -- sh -c 'gzip -c < in | gzip -dc | cmp - in && echo equal; exit 3'
 > equal
 ! pugmark: /dev/full: cannot write: No space left on device

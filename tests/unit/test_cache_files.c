@@ -491,6 +491,7 @@ static bool says_whose(uint64_t at)
 		at >= offsetof(struct cache_file, build));
 }
 
+/* (2) of file.h: nothing of it is used before its sum is right. */
 static void damage_is_noticed(void **state)
 {
 	struct space *sp = new_file();
@@ -525,7 +526,7 @@ static void damage_is_noticed(void **state)
 	free(good.p);
 }
 
-/* Cut anywhere, or with something behind it. */
+/* (1) of file.h: cut anywhere, or with something behind it. */
 static void other_sizes_are_noticed(void **state)
 {
 	struct space *sp = new_file();

@@ -242,8 +242,9 @@ static void cut_anywhere(void **state)
 	free(p);
 }
 
-/* Nothing behind a record that is damaged is found, nor that one; where its beginning is good,
- * those behind it are. The next run that adds something replaces what is no good. */
+/* (3) of journal.h: nothing behind a record that is damaged is found, nor that one; where its
+ * beginning is good, those behind it are. The next run that adds something replaces what is no
+ * good. */
 static void damaged_anywhere(void **state)
 {
 	uint8_t *p;
@@ -305,7 +306,7 @@ static void replaced_if_no_good(void **state)
 	free(p);
 }
 
-/* Two processes add every other unit, one at a time. */
+/* (1) of journal.h: two processes add every other unit, one at a time. */
 static void two_writers(void **state)
 {
 	pid_t child;
@@ -385,7 +386,8 @@ static pid_t stopped_holder(void)
 	return child;
 }
 
-/* Nobody waits for long, nothing is lost of what is there, and once it is over all is as before. */
+/* (1) of journal.h: nobody waits for long, nothing is lost of what is there, and once it is over
+ * all is as before. */
 static void stopped_while_it_writes(void **state)
 {
 	struct journal *a;

@@ -24,7 +24,8 @@
  * is as good as always, a process maps both from here: nothing is copied, and what it does not
  * use costs nothing. Whoever has to write to it makes it own first (space/space.h (3)).
  *
- * INVARIANTS
+ * INVARIANTS - tested under their numbers by tests/unit/test_cache_files.c, (1) and (2) with any
+ * bytes by tests/fuzz/fuzz_cache.c, (3) by tests/process/damage.t
  * (1) Sections lie inside the file whatever has happened to it: cache_file_whole() is asked at each
  *     load.
  * (2) Every number that is used as an index is inside what it indexes, and the sum is right:

@@ -12,7 +12,8 @@
  *                           relocations and links, as struct xl_unit has them, counted from text
  *                           and place as they were then
  *
- * INVARIANTS
+ * INVARIANTS - tested under their numbers by tests/unit/test_journal.c, (2) by
+ * tests/process/journal.t, (3) with any bytes by tests/fuzz/fuzz_journal.c
  * (1) Nothing is ever written but at the end, in one piece, by one process at a time (flock();
  *     whoever does not get the lock soon does without): what has been read once stays as it is.
  *     A file that is no good is unlinked, never changed; what is good of it becomes another one.

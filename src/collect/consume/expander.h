@@ -6,7 +6,7 @@
  * are sums of two values and a constant. A loop over a description of that mispredicts its end in
  * every other record; straight code does not, and takes half the instructions.
  *
- * INVARIANTS (base/check.h)
+ * INVARIANTS - asserted under their numbers (base/check.h), (2) tested under its own
  * (1) Code that has been generated does not change, and is executable where nobody can write.
  * (2) It reads values of the record and known[] only, whatever they are, and writes no more than
  *     EXPANDER_EVENTS events and known[KNOWN_RSP]: what a traced process puts into a record changes

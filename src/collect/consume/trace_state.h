@@ -7,7 +7,8 @@
  * goes through full buffers: what is simple is expanded by generated code (expander.h), or packed
  * (packer.c, trace/chain.h); the rest goes through records.c.
  *
- * INVARIANTS (base/check.h)
+ * INVARIANTS - asserted under their numbers (base/check.h); (4) and (6) are tested under theirs by
+ * tests/fuzz/fuzz_trace_buffers.c, (4) by tests/process/trace.t, too
  * (1) What is published, source[1 .. nsource) and object[0 .. nobject), does not change. Numbers
  *     are published before code that writes them can run: a record with another one is damage.
  * (2) A stream is the controller's until `busy` is 1, then its consumer's until it says 0.

@@ -86,6 +86,19 @@ static void answer(struct session *s, struct request *q)
 	session_block(s, q->block)->links = space_links_at(q->p->user.space);
 }
 
+/* Nobody else of its space carries out commands, or forks. */
+static bool may_answer(const struct session *s, uint32_t i)
+{
+	const struct proc *p;
+	uint32_t busy;
+
+	if (!s->block_proc[i])
+		return true;
+	p = s->proc[s->block_proc[i] - 1];
+	busy = p->mm->user.space->busy;
+	return !busy || busy == i || busy == p->forker;
+}
+
 void request_answer(struct session *s, uint32_t bi)
 {
 	struct rt_block *b = session_block(s, bi);
@@ -98,6 +111,7 @@ void request_answer(struct session *s, uint32_t bi)
 	q.p = s->block_proc[bi] ? s->proc[s->block_proc[bi] - 1] : NULL;
 	q.t = q.p ? thread_of(q.p, bi) : NULL;
 	if (may_ask(&q)) {
+		PM_INVARIANT(4, may_answer(s, bi));		/* of space/space.h */
 		q.user = &q.p->mm->user;
 		answer(s, &q);
 	}
@@ -105,18 +119,6 @@ void request_answer(struct session *s, uint32_t bi)
 		session_check(s);
 	mail_put(b, &q.m, q.payload);
 	mail_reply(b);
-}
-
-static bool may_answer(const struct session *s, uint32_t i)
-{
-	const struct proc *p;
-	uint32_t busy;
-
-	if (!s->block_proc[i])
-		return true;
-	p = s->proc[s->block_proc[i] - 1];
-	busy = p->mm->user.space->busy;
-	return !busy || busy == i || busy == p->forker;
 }
 
 bool requests_answer(struct session *s)

@@ -23,6 +23,7 @@ void block_enter(struct space *sp, uint32_t i)
 {
 	size_t h;
 
+	PM_INVARIANT(1, i < sp->nblock && !(sp->block[i].flags & BLK_IS_DEAD));
 	if (sp->hash_n * 2 >= sp->hash_mask) {
 		size_t size = sp->hash ? (sp->hash_mask + 1) * 2 : 4096;
 		uint32_t *old = sp->hash;
@@ -52,6 +53,7 @@ void block_enter(struct space *sp, uint32_t i)
 			sp->hash[h] = i + 1;
 			return;
 		}
+		PM_INVARIANT(1, sp->hash[h] <= i);
 		h = (h + 1) & sp->hash_mask;
 	}
 	sp->hash[h] = i + 1;

@@ -81,12 +81,6 @@ static bool files_are_untouched(const struct space *sp)
 	return true;
 }
 
-static bool is_within(const struct space *sp, const struct link *l)
-{
-	return l->module < sp->nmodule && sp->module[l->module].text.lo <= l->target &&
-	       l->target < sp->module[l->module].text.hi;
-}
-
 /* Has link @i to wait for its target? One of a counting copy need not, if a block without one has
  * been there; nor one in code from a file that already leads somewhere. */
 static bool has_to_wait(const struct spaces *s, struct space *sp, uint32_t i)
@@ -95,7 +89,7 @@ static bool has_to_wait(const struct spaces *s, struct space *sp, uint32_t i)
 	const struct module *m;
 	const uint64_t *shortcut;
 
-	if (l->done || l->counting || !is_within(sp, l))
+	if (l->done || l->counting || !link_is_within(sp, l))
 		return false;
 	m = &sp->module[l->module];
 	if (m->dead || !m->code.cap)
@@ -113,7 +107,7 @@ static bool links_wait_for_targets(const struct spaces *s, struct space *sp)
 	for (size_t k = 0; good && pm_map_next(&sp->pending, &k, &pc, &head); )
 		for (uint64_t i = head; good && i; i = sp->link[i - 1].next) {
 			good = i <= sp->nlink && !waits[i - 1] && !sp->link[i - 1].done &&
-			       sp->link[i - 1].target == pc && is_within(sp, &sp->link[i - 1]);
+			       sp->link[i - 1].target == pc && link_is_within(sp, &sp->link[i - 1]);
 			if (!good)
 				break;
 			waits[i - 1] = true;
@@ -125,7 +119,7 @@ static bool links_wait_for_targets(const struct spaces *s, struct space *sp)
 }
 
 /* (6) */
-static bool modules_are_apart(const struct space *sp)
+bool modules_are_apart(const struct space *sp)
 {
 	for (size_t i = 0; i < sp->nmodule; i++) {
 		const struct module *m = &sp->module[i];

@@ -21,8 +21,15 @@ void link_patch(struct spaces *s, struct space *sp, struct link *l, uint64_t to)
 	}
 	if (d != (int32_t)d && !sp->i386)	/* out of reach: who goes there asks each time */
 		return;
+	PM_INVARIANT(3, l->site >= m->stored.code_from_file);
 	patch32(code_ptr(s, m, l->site), (uint32_t)d);
 	l->done = true;
+}
+
+bool link_is_within(const struct space *sp, const struct link *l)
+{
+	return l->module < sp->nmodule && sp->module[l->module].text.lo <= l->target &&
+	       l->target < sp->module[l->module].text.hi;
 }
 
 /* Copying a module's code is worth it: a thread has gone by shortcuts for long. */
@@ -44,6 +51,7 @@ void link_wait(struct space *sp, uint32_t i)
 {
 	uint64_t *head = pm_map_put(&sp->pending, sp->link[i].target, NULL);
 
+	PM_INVARIANT(5, !sp->link[i].done && link_is_within(sp, &sp->link[i]));
 	for (uint32_t k = (uint32_t)*head; k; k = sp->link[k - 1].next)
 		if (k == i + 1)
 			return;
@@ -87,7 +95,7 @@ uint32_t link_add(struct spaces *s, struct space *sp, uint32_t module, uint64_t 
 	sp->link[sp->nlink++] =
 		(struct link){ target, module, site, stub, 0, false, counting, stale };
 	link_target(s, sp, i, target);
-	if (sp->module[module].text.lo <= target && target < sp->module[module].text.hi)
+	if (link_is_within(sp, &sp->link[i]))
 		link_wait(sp, i);
 	return i;
 }
@@ -102,6 +110,7 @@ void links_resolved(struct spaces *s, struct space *sp, uint64_t pc, uint64_t to
 	for (uint32_t i = (uint32_t)*head; i; i = sp->link[i - 1].next) {
 		struct link *l = &sp->link[i - 1];
 
+		PM_INVARIANT(5, !l->done && l->target == pc && link_is_within(sp, l));
 		if (!l->counting || counting)
 			link_patch(s, sp, l, l->counting ? counting : to);
 	}

@@ -235,6 +235,7 @@ struct module *module_new(struct spaces *s, struct space_user *p, const struct r
 		.absolute = hi < RT_SHADOW && !sp->i386,
 	};
 	*m->users = 1;
+	PM_INVARIANT(6, modules_are_apart(sp));
 	find_out_whether_generated(m, r, at);
 	fd = open_text(s, m, &head);
 	find_code_area(s, sp, m);

@@ -9,9 +9,10 @@
  * its counter's number. Nothing here knows what a process is, nor files on a disk: space_hooks and
  * store.h say what is asked of others.
  *
- * INVARIANTS - space_check() goes through all of a space and looks at what of them can be seen
- * there (tests/unit/test_links.c breaks each). Besides, units.c asserts (2) and (3), and
- * may_answer() of control/requests.c sees to (4).
+ * INVARIANTS - asserted under their numbers where they could be broken (base/check.h); (4) where
+ * requests are answered. Besides, space_check() goes through all of a space and looks at what of
+ * them can be seen there: in builds that check, when a space ends. tests/unit/test_links.c breaks
+ * each.
  * (1) blocks are never renumbered or reused; an invalidated one stays, dead, with its counts.
  * (2) the code of a module grows upwards; nothing is overwritten but branch displacements, shadow
  *     entries and the entries of dead blocks.

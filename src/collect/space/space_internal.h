@@ -4,10 +4,10 @@
 #ifndef PM_SPACE_SPACE_INTERNAL_H
 #define PM_SPACE_SPACE_INTERNAL_H
 
-#include <assert.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/check.h"
 #include "collect/space/space.h"
 #include "collect/space/store.h"
 
@@ -98,7 +98,11 @@ void shadow_need(struct spaces *s, struct space *sp, struct module *m,
 void make_shadow_own(struct spaces *s, struct space *sp, struct module *m);
 uint32_t *shadow_copy_index(const struct module *m);	/* m->entry_from for a copy of @m */
 
+/* check_space.c */
+bool modules_are_apart(const struct space *sp);
+
 /* links.c */
+bool link_is_within(const struct space *sp, const struct link *l); /* the module it is in */
 void link_wait(struct space *sp, uint32_t i);
 void link_stop_waiting(struct space *sp, uint32_t i);
 void link_patch(struct spaces *s, struct space *sp, struct link *l, uint64_t to);

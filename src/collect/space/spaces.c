@@ -194,6 +194,8 @@ void space_unref(struct spaces *s, struct space *sp)
 
 	if (--sp->refs)
 		return;
+	if (PM_CHECKED)
+		assert(!space_check(s, sp));		/* its number is what that says */
 	store_save(s, sp, false);
 	while (*at != sp)
 		at = &(*at)->next_space;
