@@ -10,21 +10,28 @@
 
 struct mapped_range { uint64_t lo, hi; bool stack; };
 
-struct mapped_space {			/* of one process */
-	uint32_t pid;
+struct range_list {
+	struct mapped_range *v;		/* sorted, disjoint */
+	size_t n, cap, last;
+};
+
+/* What one process has from its beginning to its end, or until it executes another program. */
+struct mapped_space {
+	uint32_t pid, parent;		/* parent: whose memory it began with; PM_NONE: nobody's */
 	bool known;			/* there was at least one PM_EV_MMAP */
 	bool uncertain;			/* something of unknown size was mapped */
 	uint32_t stream;		/* the only one so far */
 	bool several;
-	struct mapped_range *range;		/* sorted, disjoint */
-	size_t n, cap, last;
+	struct range_list now, gone;	/* gone: what it has had */
 	uint64_t heap;			/* where brk began; 0: not known */
 	uint64_t number, arg[3];	/* the system call under way; 0: none of ours */
 };
 
 struct pm_maps {
 	struct mapped_space *space;
-	size_t n, cap, last;
+	size_t n, cap;
+	uint32_t *of_stream;		/* 1 + number of its space; 0: none yet */
+	size_t nstream;
 };
 
 struct pm_maps *pm_maps_new(void)
@@ -36,45 +43,74 @@ void pm_maps_free(struct pm_maps *m)
 {
 	if (!m)
 		return;
-	for (size_t i = 0; i < m->n; i++)
-		free(m->space[i].range);
+	for (size_t i = 0; i < m->n; i++) {
+		free(m->space[i].now.v);
+		free(m->space[i].gone.v);
+	}
 	free(m->space);
+	free(m->of_stream);
 	free(m);
 }
 
+/* The last one of process @pid; NULL: none. */
 static struct mapped_space *find(struct pm_maps *m, uint32_t pid)
 {
-	if (m->last < m->n && m->space[m->last].pid == pid)
-		return m->space + m->last;
-	for (m->last = 0; m->last < m->n; m->last++)
-		if (m->space[m->last].pid == pid)
-			return m->space + m->last;
+	for (size_t i = m->n; i-- > 0; )
+		if (m->space[i].pid == pid)
+			return m->space + i;
 	return NULL;
+}
+
+static void set_space(struct pm_maps *m, const struct pm_stream *s, const struct mapped_space *sp)
+{
+	if (s->index >= m->nstream) {
+		const size_t n = s->index < 8 ? 16 : 2 * (size_t)s->index;
+
+		m->of_stream = pm_realloc(m->of_stream, n * sizeof *m->of_stream);
+		memset(m->of_stream + m->nstream, 0, (n - m->nstream) * sizeof *m->of_stream);
+		m->nstream = n;
+	}
+	m->of_stream[s->index] = 1 + (uint32_t)(sp - m->space);
+}
+
+/* Stream @s begins with a memory of its own, of which nothing is known. */
+static struct mapped_space *space_new(struct pm_maps *m, const struct pm_stream *s)
+{
+	struct mapped_space *sp;
+
+	pm_grow(m->space, m->n, m->cap);
+	sp = m->space + m->n++;
+	*sp = (struct mapped_space){ .pid = s->pid, .parent = PM_NONE, .stream = s->index };
+	set_space(m, s, sp);
+	return sp;
 }
 
 static struct mapped_space *space_of(struct pm_maps *m, const struct pm_stream *s)
 {
-	struct mapped_space *sp = find(m, s->pid);
+	struct mapped_space *sp;
 
-	if (!sp) {
-		pm_grow(m->space, m->n, m->cap);
-		m->last = m->n;
-		sp = m->space + m->n++;
-		*sp = (struct mapped_space){ .pid = s->pid, .stream = s->index };
+	if (s->index < m->nstream && m->of_stream[s->index]) {
+		sp = m->space + m->of_stream[s->index] - 1;
+		if (sp->pid == s->pid)
+			return sp;
 	}
+	sp = find(m, s->pid);
+	if (!sp)
+		return space_new(m, s);
 	sp->several = sp->several || sp->stream != s->index;
+	set_space(m, s, sp);
 	return sp;
 }
 
 /* The first range that ends behind @addr. */
-static size_t first_behind(const struct mapped_space *sp, uint64_t addr)
+static size_t first_behind(const struct range_list *l, uint64_t addr)
 {
-	size_t lo = 0, hi = sp->n;
+	size_t lo = 0, hi = l->n;
 
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
-		if (sp->range[mid].hi > addr)
+		if (l->v[mid].hi > addr)
 			hi = mid;
 		else
 			lo = mid + 1;
@@ -82,27 +118,27 @@ static size_t first_behind(const struct mapped_space *sp, uint64_t addr)
 	return lo;
 }
 
-static void insert(struct mapped_space *sp, size_t at, struct mapped_range r)
+static void insert(struct range_list *l, size_t at, struct mapped_range r)
 {
-	pm_grow(sp->range, sp->n, sp->cap);
-	memmove(sp->range + at + 1, sp->range + at, (sp->n - at) * sizeof r);
-	sp->range[at] = r;
-	sp->n++;
+	pm_grow(l->v, l->n, l->cap);
+	memmove(l->v + at + 1, l->v + at, (l->n - at) * sizeof r);
+	l->v[at] = r;
+	l->n++;
 }
 
-static void take_away(struct mapped_space *sp, uint64_t lo, uint64_t hi)
+static void remove_range(struct range_list *l, uint64_t lo, uint64_t hi)
 {
-	size_t i = first_behind(sp, lo);
+	size_t i = first_behind(l, lo);
 
-	sp->last = 0;
-	while (i < sp->n && sp->range[i].lo < hi) {
-		struct mapped_range *r = sp->range + i;
+	l->last = 0;
+	while (i < l->n && l->v[i].lo < hi) {
+		struct mapped_range *r = l->v + i;
 
 		if (r->lo < lo && r->hi > hi) {
 			struct mapped_range rest = { hi, r->hi, r->stack };
 
 			r->hi = lo;
-			insert(sp, i + 1, rest);
+			insert(l, i + 1, rest);
 			return;
 		}
 		if (r->lo < lo) {
@@ -112,20 +148,20 @@ static void take_away(struct mapped_space *sp, uint64_t lo, uint64_t hi)
 			r->lo = hi;
 			return;
 		} else {
-			memmove(r, r + 1, (sp->n - i - 1) * sizeof *r);
-			sp->n--;
+			memmove(r, r + 1, (l->n - i - 1) * sizeof *r);
+			l->n--;
 		}
 	}
 }
 
-static void add(struct mapped_space *sp, uint64_t lo, uint64_t length, bool stack)
+static void add(struct range_list *l, uint64_t lo, uint64_t length, bool stack)
 {
 	uint64_t hi = lo + (length + PAGE - 1) / PAGE * PAGE;
 
 	if (hi <= lo)			/* up to the last byte that there is */
 		hi = UINT64_MAX;
-	take_away(sp, lo, hi);
-	insert(sp, first_behind(sp, lo), (struct mapped_range){ lo, hi, stack });
+	remove_range(l, lo, hi);
+	insert(l, first_behind(l, lo), (struct mapped_range){ lo, hi, stack });
 }
 
 /* Results of brk, mremap and shmat, of both instruction sets: the numbers mean something else in
@@ -141,14 +177,17 @@ static void returned(struct mapped_space *sp, uint64_t value)
 	case 12: case 45:
 		if (sp->arg[0] && sp->arg[0] != value)
 			return;
-		if (!sp->heap)
+		/* it began somewhere below; the parent's may be another program's by now */
+		if (sp->heap ? value < sp->heap : sp->arg[0] != 0)
+			sp->uncertain = true;
+		else if (!sp->heap)
 			sp->heap = value;
 		else if (value > sp->heap)
-			add(sp, sp->heap, value - sp->heap, false);
+			add(&sp->now, sp->heap, value - sp->heap, false);
 		return;
 	case 25: case 163:
 		if (!(value % PAGE) && sp->arg[2])
-			add(sp, value, sp->arg[2], false);
+			add(&sp->now, value, sp->arg[2], false);
 		return;
 	case 30:
 		if (!(value % PAGE))
@@ -157,46 +196,53 @@ static void returned(struct mapped_space *sp, uint64_t value)
 	}
 }
 
+/* Process @pid begins with a copy of its parent's memory: what the parent's streams say later is
+ * looked up at the end. */
+static void inherit(struct pm_maps *m, struct mapped_space *sp, uint32_t pid)
+{
+	const struct mapped_space *parent = find(m, pid);
+
+	sp->parent = pid;
+	if (!parent)
+		return;
+	for (size_t i = 0; i < parent->now.n; i++)
+		insert(&sp->now, i, parent->now.v[i]);
+	sp->known = parent->known;
+	/* what its parent's other threads were mapping is not known */
+	sp->uncertain = parent->uncertain || parent->several;
+	sp->heap = parent->heap;
+}
+
 void pm_maps_event(struct pm_maps *m, const struct pm_batch *b, const struct pm_event *ev)
 {
 	const struct pm_rare *r = ev->id < b->nrare ? b->rare + ev->id : NULL;
-	struct mapped_space *sp, *parent;
-	struct mapped_range *copy;
+	struct mapped_space *sp;
+	uint64_t hi;
 
 	switch (ev->kind) {
 	case PM_EV_EXEC:
-		sp = space_of(m, b->stream);
-		sp->n = sp->last = 0;
-		sp->known = sp->uncertain = sp->several = false;
-		sp->stream = b->stream->index;
-		sp->heap = sp->number = 0;
+		space_new(m, b->stream);
 		return;
 	case PM_EV_PROCESS:
-		sp = space_of(m, b->stream);
-		parent = r && r->nargs ? find(m, (uint32_t)r->arg[0]) : NULL;
-		if (!parent || parent == sp || sp->known)
-			return;
-		copy = sp->range;
-		sp->range = pm_realloc(copy, (parent->n + 1) * sizeof *copy);
-		sp->cap = parent->n + 1;
-		if (parent->n)
-			memcpy(sp->range, parent->range, parent->n * sizeof *copy);
-		sp->n = parent->n;
-		sp->last = 0;
-		sp->known = parent->known;
-		/* what its parent's other threads were mapping is not known */
-		sp->uncertain = parent->uncertain || parent->several;
-		sp->heap = parent->heap;
+		sp = space_new(m, b->stream);
+		if (r && r->nargs && r->arg[0] != b->stream->pid)
+			inherit(m, sp, (uint32_t)r->arg[0]);
+		return;
+	case PM_EV_THREAD:
+		space_of(m, b->stream)->several = true;
 		return;
 	case PM_EV_MMAP:
 		sp = space_of(m, b->stream);
 		sp->known = true;
-		add(sp, ev->addr, ev->value, r && r->name && !strcmp(r->name, "[stack]"));
+		add(&sp->now, ev->addr, ev->value, r && r->name && !strcmp(r->name, "[stack]"));
 		return;
 	case PM_EV_MUNMAP:
 		sp = space_of(m, b->stream);
-		if (!sp->several)
-			take_away(sp, ev->addr, ev->addr + (ev->value + PAGE - 1) / PAGE * PAGE);
+		if (sp->several)
+			return;
+		hi = ev->addr + (ev->value + PAGE - 1) / PAGE * PAGE;
+		remove_range(&sp->now, ev->addr, hi);
+		add(&sp->gone, ev->addr, hi - ev->addr, false);
 		return;
 	case PM_EV_SYSCALL:
 		sp = space_of(m, b->stream);
@@ -214,33 +260,72 @@ void pm_maps_event(struct pm_maps *m, const struct pm_batch *b, const struct pm_
 	}
 }
 
+/* Does @l hold [*@addr, @end)? If not, *@addr is the first address that it lacks. A stack grows. */
+static bool holds(struct range_list *l, uint64_t *addr, uint64_t end)
+{
+	if (l->last < l->n && *addr >= l->v[l->last].lo && end <= l->v[l->last].hi)
+		return true;
+	for (size_t i = first_behind(l, *addr); i < l->n; i++) {
+		struct mapped_range *k = l->v + i;
+
+		if (*addr < k->lo && k->stack && k->lo - *addr <= STACK_STEP) {
+			uint64_t lo = *addr & ~(uint64_t)(PAGE - 1);
+
+			if (!i || l->v[i - 1].hi <= lo)
+				k->lo = lo;
+		}
+		if (*addr < k->lo)
+			return false;
+		l->last = i;
+		if (end <= k->hi)
+			return true;
+		*addr = k->hi;		/* it reaches into the next one */
+	}
+	return false;
+}
+
 enum pm_mapped pm_maps_has(struct pm_maps *m, const struct pm_stream *s, uint64_t addr,
 			   uint64_t size)
 {
 	struct mapped_space *sp = space_of(m, s);
-	uint64_t end = addr + size;
-	const struct mapped_range *r = sp->range + sp->last;
-	size_t i;
+	const uint64_t end = addr + size;
 
 	if (!sp->known || sp->uncertain || end < addr)
 		return PM_MAPPED_UNKNOWN;
-	if (sp->last < sp->n && addr >= r->lo && end <= r->hi)
+	if (holds(&sp->now, &addr, end))
 		return PM_MAPPED_YES;
-	for (i = first_behind(sp, addr); i < sp->n; i++) {
-		struct mapped_range *k = sp->range + i;
+	if (sp->several)
+		return PM_MAPPED_NOT_YET;
+	/* what it has unmapped itself its parent cannot have given it */
+	return sp->parent == PM_NONE || holds(&sp->gone, &addr, addr + 1) ? PM_MAPPED_NO
+									  : PM_MAPPED_NOT_YET;
+}
 
-		if (addr < k->lo && k->stack && k->lo - addr <= STACK_STEP) {
-			uint64_t lo = addr & ~(uint64_t)(PAGE - 1);
+#define GENERATIONS 64			/* a number that is used again may be its own ancestor */
 
-			if (!i || sp->range[i - 1].hi <= lo)
-				k->lo = lo;
+bool pm_maps_had(struct pm_maps *m, const struct pm_stream *s, uint64_t addr, uint64_t size)
+{
+	uint32_t pid = s->pid;
+
+	for (unsigned k = 0; k < GENERATIONS && pid != PM_NONE; k++) {
+		uint32_t parent = PM_NONE;
+
+		for (size_t i = 0; i < m->n; i++) {
+			struct mapped_space *sp = m->space + i;
+			uint64_t at = addr;
+
+			if (sp->pid != pid)
+				continue;
+			if (sp->uncertain || (!sp->known && sp->parent == PM_NONE) ||
+			    holds(&sp->now, &at, addr + size))
+				return true;
+			at = addr;
+			if (holds(&sp->gone, &at, addr + size))
+				return true;
+			if (sp->parent != PM_NONE)
+				parent = sp->parent;
 		}
-		if (addr < k->lo)
-			break;
-		sp->last = i;
-		if (end <= k->hi)
-			return PM_MAPPED_YES;
-		addr = k->hi;		/* it reaches into the next one */
+		pid = parent;
 	}
-	return sp->several ? PM_MAPPED_NOT_YET : PM_MAPPED_NO;
+	return false;
 }

@@ -23,6 +23,8 @@ struct where_next {		/* what is known about the next instruction's address */
 	uint64_t a, b;
 };
 
+struct later { struct pm_stream stream; uint64_t addr, insn; uint16_t size; };
+
 struct verify_stream {
 	bool seen, exited;
 	struct where_next next;
@@ -39,6 +41,8 @@ struct verify_stream {
 	unsigned unmapped;		/* references since the last block that were in no
 					 * memory... */
 	uint64_t where;			/* ... the first of them */
+	struct later *doubtful;		/* likewise, but another stream may have mapped it */
+	size_t ndoubtful, cap_doubtful;
 	struct pm_uop uop;		/* the one before; index 0: none */
 };
 
@@ -49,7 +53,7 @@ struct verify {
 	size_t cap;
 	uint64_t time;
 	struct pm_maps *maps;
-	struct later { struct pm_stream stream; uint64_t addr, insn; uint16_t size; } later[LATER];
+	struct later later[LATER];
 	unsigned nlater;
 };
 
@@ -235,6 +239,9 @@ static void close_rep(struct verify *v, struct verify_stream *st, const struct p
 /* References in no memory that did not fault. */
 static void close_unmapped(struct verify *v, struct verify_stream *st, const struct pm_batch *b)
 {
+	for (size_t i = 0; i < st->ndoubtful && v->nlater < LATER; i++)
+		v->later[v->nlater++] = st->doubtful[i];
+	st->ndoubtful = 0;
 	if (!st->unmapped)
 		return;
 	wrong(v, PM_VERIFY_map, b, "nothing is mapped at 0x%" PRIx64, st->where);
@@ -251,9 +258,10 @@ static void mapped(struct verify *v, struct verify_stream *st, const struct pm_b
 	if (m == PM_MAPPED_NO) {
 		if (!st->unmapped++)
 			st->where = ev->addr;
-	} else if (m == PM_MAPPED_NOT_YET && v->nlater < LATER) {
-		v->later[v->nlater++] = (struct later){ *b->stream, ev->addr, v->v.insns,
-							ev->size };
+	} else if (m == PM_MAPPED_NOT_YET && v->nlater + st->ndoubtful < LATER) {
+		pm_grow(st->doubtful, st->ndoubtful, st->cap_doubtful);
+		st->doubtful[st->ndoubtful++] =
+			(struct later){ *b->stream, ev->addr, v->v.insns, ev->size };
 	}
 }
 
@@ -498,6 +506,7 @@ static enum pm_status verify_consume(void *self, const struct pm_batch *b, struc
 			st->in_rep = false;
 			st->iters = 0;
 			st->unmapped = 0;
+			st->ndoubtful = 0;
 			if (ev->kind == PM_EV_EXEC)
 				st->depth = 0;
 			if (ev->kind == PM_EV_SIGNAL)
@@ -514,6 +523,7 @@ static enum pm_status verify_consume(void *self, const struct pm_batch *b, struc
 			st->next.kind = ANYWHERE;
 			st->in_rep = false;
 			st->unmapped = 0;	/* what killed it need not be told apart */
+			st->ndoubtful = 0;
 			break;
 		case PM_EV_TIME:
 			v->v.looked[PM_VERIFY_time]++;
@@ -536,7 +546,7 @@ static enum pm_status verify_finish(void *self, struct pm_result *r, struct pm_e
 		struct later *l = v->later + i;
 		struct pm_batch none = { .stream = &l->stream };
 
-		if (pm_maps_has(v->maps, &l->stream, l->addr, l->size) != PM_MAPPED_NOT_YET)
+		if (pm_maps_had(v->maps, &l->stream, l->addr, l->size))
 			continue;
 		v->v.insns = l->insn;		/* where it was, for the text */
 		wrong(v, PM_VERIFY_map, &none, "nothing was ever mapped at 0x%" PRIx64, l->addr);
@@ -572,8 +582,10 @@ static void verify_destroy(void *self)
 
 	if (!v)
 		return;
-	for (size_t i = 0; i < v->cap; i++)
+	for (size_t i = 0; i < v->cap; i++) {
 		free(v->stream[i].stack);
+		free(v->stream[i].doubtful);
+	}
 	free(v->stream);
 	pm_maps_free(v->maps);
 	free(v);

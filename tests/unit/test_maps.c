@@ -21,7 +21,8 @@ static const struct pm_insn insn[] = {
 static const struct pm_block block[] = { { 0x1000, 0, 1 }, { 0x2000, 1, 1 } };
 static const struct pm_code code = { insn, block, NULL, NR(insn), NR(block), 0 };
 static const struct pm_stream main_thread = { 0, 10, 10, 0, NULL }, thread = { 1, 10, 11, 0, NULL },
-			      child = { 2, 20, 20, 0, NULL };
+			      child = { 2, 20, 20, 0, NULL },
+			      program = { 3, 20, 20, 0, NULL };
 
 struct world {
 	struct pm_pipeline *p;
@@ -171,10 +172,58 @@ static void test_threads(void **state)
 	EV(&thread, PM_EV_READ, 0x10000, 0);
 	EV(&thread, PM_EV_READ, 0x20000, 0);
 	EV(&thread, PM_EV_READ, 0x40000, 0);		/* this one never comes */
+	EV(&thread, PM_EV_BLOCK, 0x1000, 1);
+	EV(&thread, PM_EV_READ, 0x50000, 0);		/* faults */
+	EV(&thread, PM_EV_SIGNAL, 0x1000, 11);
 	EV(&main_thread, PM_EV_MMAP, 0x20000, 0x1000);
 	EV(&main_thread, PM_EV_MUNMAP, 0x10000, 0x1000);
 	EV(&thread, PM_EV_READ, 0x10008, 0);
 	assert_int_equal(end(&w, PM_VERIFY_map, NULL), 1);
+}
+
+/* What process 20 executes is another stream than what it was before, which comes later, and so
+ * does what its parent has mapped. */
+static void test_streams_out_of_order(void **state)
+{
+	struct world w;
+	uint64_t looked;
+
+	begin(&w);
+	RARE(&program, PM_EV_EXEC, 0, 20, 0, 0, 0, "program");
+	EV(&program, PM_EV_MMAP, 0x70000, 0x1000);
+	EV(&program, PM_EV_READ, 0x70000, 0);
+	EV(&program, PM_EV_EXIT, 0, 0);
+	RARE(&child, PM_EV_PROCESS, 0, 20, 1, 10, 0, NULL);
+	EV(&child, PM_EV_READ, 0x10000, 0);
+	EV(&child, PM_EV_MMAP, 0x20000, 0x1000);
+	EV(&child, PM_EV_READ, 0x10000, 0);		/* its parent's, and all there is */
+	EV(&child, PM_EV_READ, 0x12000, 0);		/* the parent has not got that any more */
+	EV(&child, PM_EV_READ, 0x70000, 0);		/* the program's: not told apart here */
+	EV(&child, PM_EV_READ, 0x30000, 0);		/* nobody's */
+	EV(&child, PM_EV_BLOCK, 0x1000, 1);
+	EV(&child, PM_EV_MUNMAP, 0x10000, 0x1000);
+	EV(&child, PM_EV_READ, 0x10000, 0);		/* it cannot have it from its parent */
+	EV(&child, PM_EV_BLOCK, 0x1000, 1);
+	EV(&main_thread, PM_EV_MMAP, 0x10000, 0x3000);
+	EV(&main_thread, PM_EV_MUNMAP, 0x12000, 0x1000);
+	assert_int_equal(end(&w, PM_VERIFY_map, &looked), 2);
+	assert_int_equal(looked, 6);
+}
+
+/* A child whose parent's heap is not known has one nevertheless. */
+static void test_heap_of_a_child(void **state)
+{
+	struct world w;
+
+	begin(&w);
+	RARE(&child, PM_EV_PROCESS, 0, 20, 1, 10, 0, NULL);
+	EV(&child, PM_EV_MMAP, 0x20000, 0x1000);
+	RARE(&child, PM_EV_SYSCALL, 0, 12, 6, 0x621000, 0, NULL);
+	EV(&child, PM_EV_SYSRET, 0, 0x621000);
+	EV(&child, PM_EV_READ, 0x620ff8, 0);
+	EV(&child, PM_EV_BLOCK, 0x1000, 1);
+	EV(&main_thread, PM_EV_MMAP, 0x10000, 0x1000);
+	assert_int_equal(end(&w, PM_VERIFY_map, NULL), 0);
 }
 
 static void test_calls(void **state)
@@ -201,7 +250,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_known), cmocka_unit_test(test_mapped),
 		cmocka_unit_test(test_growing), cmocka_unit_test(test_processes),
-		cmocka_unit_test(test_threads), cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_threads), cmocka_unit_test(test_streams_out_of_order),
+		cmocka_unit_test(test_heap_of_a_child), cmocka_unit_test(test_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
