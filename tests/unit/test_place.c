@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "collect/space/space_internal.h"
+#include "collect/translate/reach.h"
 
 #define MIB	(1ull << 20)
 #define TEXT	0x7f0000000000ull
@@ -102,6 +103,30 @@ static void not_where_shadows_overflow(void **state)
 	assert_true(found && good_place(&sp, &maps, lo, lo + 64 * MIB, found, size));
 }
 
+static bool all_is_free(const void *ctx, uint64_t lo, uint64_t hi)
+{
+	(void)ctx;
+	return lo < hi;
+}
+
+/* What a library becomes ahead of time has room for nine times its text: that of a large one may be
+ * more than any displacement reaches. */
+static void none_if_too_large(void **state)
+{
+	(void)state;
+	for (uint64_t mib = 1; mib < 400; mib++) {
+		const uint64_t hi = TEXT + mib * MIB, size = 9 * mib * MIB,
+			       at = xl_find_place(TEXT, hi, size, all_is_free, NULL);
+		struct maps maps = { 0 };
+		struct space sp = { 0 };
+
+		if (at)
+			assert_true(good_place(&sp, &maps, TEXT, hi, at, size));
+		else
+			assert_true(size > 1024 * MIB);
+	}
+}
+
 static void same_distance_for_a_file(void **state)
 {
 	struct mapping v[] = { { .lo = TEXT, .hi = TEXT + MIB } },
@@ -121,6 +146,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(free_and_in_reach),
 		cmocka_unit_test(not_where_shadows_overflow),
+		cmocka_unit_test(none_if_too_large),
 		cmocka_unit_test(same_distance_for_a_file),
 	};
 

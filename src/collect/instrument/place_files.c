@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "collect/instrument/job.h"
+#include "collect/translate/reach.h"
 #include "base/proc_maps.h"
 #include "elf/elf.h"
 #include "elf/elf_image.h"
@@ -76,8 +77,10 @@ static void busy(struct job *j, uint64_t lo, uint64_t hi)
 	j->busy[j->nbusy++] = (struct address_range){ lo, hi };
 }
 
-static bool is_free(const struct job *j, uint64_t lo, uint64_t hi)
+static bool is_free(const void *job, uint64_t lo, uint64_t hi)
 {
+	const struct job *j = job;
+
 	if (lo < 0x10000 || hi > (j->i386 ? 0xffff0000 : 0x7fffff000000))
 		return false;
 	if (j->i386 ? lo < RT32_CODE_VAULT + RT32_CODE_SIZE && hi > RT32_BLOCKS :
@@ -161,28 +164,15 @@ uint64_t left32(const struct job *j)
 	return rest32[0].hi - (j->next32[0] ? j->next32[0] : rest32[0].lo);
 }
 
-/* Code lives within 2 GiB of all that it addresses relative to itself; see choose_place() of
- * space.c, which does the same for running programs. */
 static bool place_code(struct job *j, struct program_text *t)
 {
-	const uint64_t size = t->room = up((t->hi - t->lo) * 9 + (1 << 20)), step = 16ull << 20;
-
+	t->room = up((t->hi - t->lo) * 9 + (1 << 20));
 	if (j->i386)
-		return (t->code = place32(j, size)) != 0;
-	if (t->lo < RT_SHADOW)
-		for (uint64_t at = down(RT_SHADOW - size); at > t->hi && at >= step; at -= step)
-			if (is_free(j, at, at + size)) {
-				t->code = at;
-				busy(j, at, at + size);
-				return true;
-			}
-	for (uint64_t d = 512ull << 20; d < 1800ull << 20; d += step)
-		if (t->lo > d + size && is_free(j, t->lo - d - size, t->lo - d)) {
-			t->code = t->lo - d - size;
-			busy(j, t->code, t->code + size);
-			return true;
-		}
-	return false;
+		return (t->code = place32(j, t->room)) != 0;
+	t->code = xl_find_place(t->lo, t->hi, t->room, is_free, j);
+	if (t->code)
+		busy(j, t->code, t->code + t->room);
+	return t->code != 0;
 }
 
 /* ---- libraries ------------------------------------------------------------------------------- */

@@ -28,12 +28,12 @@
 
 #include "base/temp.h"
 #include "collect/instrument/job.h"
+#include "collect/translate/reach.h"
 #include "elf/elf.h"
 #include "elf/elf_image.h"
 
 #define REGION_SIZE	(32ull << 20)	/* of generated code */
 #define UNIT_ROOM	(4ull << 20)	/* more than a window becomes */
-#define REACH		(1900ull << 20)
 #define NONE		UINT32_MAX
 
 struct known_block {				/* a block of generated code */
@@ -222,8 +222,10 @@ static void read_maps(struct server *s)
 	}
 }
 
-static bool is_free(const struct server *s, uint64_t lo, uint64_t hi)
+static bool is_free(const void *server, uint64_t lo, uint64_t hi)
 {
+	const struct server *s = server;
+
 	if (lo < 0x10000 || hi > 0x7fffff000000 ||
 	    (lo < RT_SHADOW + RT_SHADOW_SIZE && hi > RT_SHADOW))
 		return false;
@@ -234,27 +236,6 @@ static bool is_free(const struct server *s, uint64_t lo, uint64_t hi)
 		if (lo < s->region[k].at + s->region[k].size && s->region[k].at < hi)
 			return false;
 	return true;
-}
-
-/* As choose_place() of space.c does. 0: there is none. */
-static uint64_t choose_place(const struct server *s, uint64_t lo, uint64_t size)
-{
-	const uint64_t step = 16ull << 20;
-
-	if (lo < RT_SHADOW)
-		for (uint64_t at = down(RT_SHADOW - size); at > lo && at >= step; at -= step)
-			if (is_free(s, at, at + size))
-				return at;
-	for (uint64_t d = 512ull << 20; d < 1536ull << 20; d += step)
-		if (lo > d + size && is_free(s, lo - d - size, lo - d))
-			return lo - d - size;
-	for (uint64_t d = step; d + size < REACH; d += 1 << 20) {
-		if (lo > d + size && is_free(s, lo - d - size, lo - d))
-			return lo - d - size;
-		if (is_free(s, lo + d, lo + d + size))
-			return lo + d;
-	}
-	return 0;
 }
 
 static bool heap_room(struct server *s, uint64_t n, uint64_t align, uint64_t *at)
@@ -274,11 +255,11 @@ static uint64_t in_program(const struct server *s, uint64_t from)
 	return s->part[IMG_PART_HEAP].at + (from - IMG_LATER_HEAP);
 }
 
-/* Where @size bytes of code for what is at @lo will be; a 32-bit program has them where they come
+/* Where @size bytes of code for [@lo, @hi) will be; a 32-bit program has them where they come
  * next in the heap. 0: nowhere. */
-static uint64_t place_for(const struct server *s, uint64_t lo, uint64_t size)
+static uint64_t place_for(const struct server *s, uint64_t lo, uint64_t hi, uint64_t size)
 {
-	return s->i386 ? in_program(s, up(s->heap)) : choose_place(s, lo, size);
+	return s->i386 ? in_program(s, up(s->heap)) : xl_find_place(lo, hi, size, is_free, s);
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
@@ -501,7 +482,7 @@ static void library(struct server *s)
 
 		k = s->l->nregion;
 		t->room = up((t->hi - t->lo) * 9 + (1 << 20));
-		in.code = t->code = place_for(s, t->lo, t->room);
+		in.code = t->code = place_for(s, t->lo, t->hi, t->room);
 		if (!t->code || k == IMG_MAX_REGIONS) {
 			fail(s, "%.150s: there is no room near its text for the translated code",
 			     f->path);
@@ -665,16 +646,16 @@ static uint32_t region_for(const struct server *s, uint64_t lo, uint64_t hi)
 
 		if (r->generated && r->size - s->place[k].used >= UNIT_ROOM &&
 		    r->ntext < IMG_MAX_ORDER &&
-		    (s->i386 || (r->at > lo ? r->at + r->size - lo : hi - r->at) < REACH))
+		    (s->i386 || xl_reaches(lo, hi, r->at, r->size)))
 			return k;
 	}
 	return NONE;
 }
 
-static uint32_t new_region(struct server *s, uint64_t lo)
+static uint32_t new_region(struct server *s, uint64_t lo, uint64_t hi)
 {
 	const uint32_t k = s->l->nregion;
-	uint64_t at = place_for(s, lo, REGION_SIZE), from, order;
+	uint64_t at = place_for(s, lo, hi, REGION_SIZE), from, order;
 
 	if (!at || k == IMG_MAX_REGIONS || !heap_room(s, REGION_SIZE, PAGE, &from) ||
 	    !heap_room(s, IMG_MAX_ORDER * sizeof(uint32_t), 4, &order)) {
@@ -809,7 +790,7 @@ static void find_code(struct server *s)
 		return;
 	}
 	if (s->into == NONE) {
-		s->into = new_region(s, lo);
+		s->into = new_region(s, lo, hi);
 		if (s->into == NONE)
 			return;
 	}

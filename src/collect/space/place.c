@@ -4,10 +4,20 @@
 #include <sys/mman.h>
 
 #include "collect/space/space_internal.h"
+#include "collect/translate/reach.h"
+
+struct taken {
+	const struct space *sp;
+	const struct maps *maps;
+};
 
 /* Nothing of the program's is there, nor anything that we have mapped or are about to. */
-static bool is_free(const struct space *sp, const struct maps *m, uint64_t lo, uint64_t hi)
+static bool is_free(const void *ctx, uint64_t lo, uint64_t hi)
 {
+	const struct taken *t = ctx;
+	const struct space *sp = t->sp;
+	const struct maps *m = t->maps;
+
 	if (lo < 0x10000 || hi > 0x7ffffffff000ull)
 		return false;
 	if ((lo < RT_SHADOW + RT_SHADOW_SIZE && hi > RT_SHADOW) ||
@@ -37,49 +47,20 @@ void whole_region(const struct maps *m, uint64_t *lo, uint64_t *hi)
 #undef ANONYMOUS
 }
 
-/* Are @size bytes at @at free, and every one of them in reach of a displacement to and from all of
- * [@lo, @hi)? The entries of shadows are such displacements. */
-static bool is_place(const struct space *sp, const struct maps *m, uint64_t lo, uint64_t hi,
-		     uint64_t at, uint64_t size)
-{
-	return (int64_t)(at + size - lo) <= INT32_MAX && (int64_t)(hi - at) <= INT32_MAX &&
-	       is_free(sp, m, at, at + size);
-}
-
-/* A place for @size bytes such that every byte of it is within 2 GiB of every byte of [@lo, @hi)
- * and mostly of what code there can address relative to itself: within 1.5 GiB of lo. Downwards
- * first, away from where the kernel puts new mappings and from the heap behind a
- * position-independent program. A file (@id) is to be at the same distance in all programs,
- * whatever else they map: cached code is as it was there. */
+/* A file (@id) is to be at the same distance in all programs, whatever else they map: cached code
+ * is as it was there. */
 uint64_t choose_place(const struct space *sp, const struct maps *m, uint64_t lo, uint64_t hi,
 		      uint64_t size, uint64_t id)
 {
-	const uint64_t step = 16ull << 20, slot = 24ull << 20, slots = 40;
+	const struct taken taken = { sp, m };
+	const uint64_t slot = 24ull << 20, slots = 40;
 	const uint64_t own = (512ull << 20) + (id * 0x9e3779b97f4a7c15u >> 32) % slots * slot;
+	const uint64_t at = lo - own - size;
 
-	if (id && lo >= RT_SHADOW && size <= slot && is_place(sp, m, lo, hi, lo - own - size, size))
-		return lo - own - size;
-
-	if (lo < RT_SHADOW) /* not position-independent: the heap grows right behind it */
-		for (uint64_t at = RT_SHADOW - up(size, PAGE); at > lo; at -= step) {
-			if (is_place(sp, m, lo, hi, at, size))
-				return at;
-			if (at < step)
-				break;
-		}
-	for (uint64_t d = 512ull << 20; d < 1536ull << 20; d += step)
-		if (lo > d + size && is_place(sp, m, lo, hi, lo - d - size, size))
-			return lo - d - size;
-	for (uint64_t d = 256ull << 20; d + size < 1536ull << 20; d += step)
-		if (is_place(sp, m, lo, hi, lo + d, size))
-			return lo + d;
-	for (uint64_t d = step; d + size < 1900ull << 20; d += 1 << 20) {
-		if (lo > d + size && is_place(sp, m, lo, hi, lo - d - size, size))
-			return lo - d - size;
-		if (is_place(sp, m, lo, hi, lo + d, size))
-			return lo + d;
-	}
-	return 0;
+	if (id && lo >= RT_SHADOW && size <= slot && xl_reaches(lo, hi, at, size) &&
+	    is_free(&taken, at, at + size))
+		return at;
+	return xl_find_place(lo, hi, size, is_free, &taken);
 }
 
 static void place_file(struct rt_mail *mail, const struct module *m, uint64_t off, uint64_t len,

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* reach.h - where code may lie that addresses its text relative to itself */
+#ifndef PM_TRANSLATE_REACH_H
+#define PM_TRANSLATE_REACH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Is nothing in [@lo, @hi)? */
+typedef bool xl_is_free_fn(const void *ctx, uint64_t lo, uint64_t hi);
+
+/* Is every byte of [@at, @at + @size) in reach of a displacement to and from all of [@lo, @hi)? The
+ * entries of shadows are such displacements. */
+bool xl_reaches(uint64_t lo, uint64_t hi, uint64_t at, uint64_t size);
+
+/* A free place for @size bytes of code that reaches all of the text [@lo, @hi), and mostly what
+ * code there can address relative to itself: within 1.5 GiB of @lo. 0: there is none. Downwards
+ * first, away from where the kernel puts new mappings and from the heap behind a
+ * position-independent program. */
+uint64_t xl_find_place(uint64_t lo, uint64_t hi, uint64_t size, xl_is_free_fn *is_free,
+		       const void *ctx);
+
+#endif
