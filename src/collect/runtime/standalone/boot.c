@@ -5,6 +5,9 @@
 #define AHEAD 0x20000			/* of a trace buffer */
 #define RESTARTED 0x80000u	/* FDPIC_FUNCPTRS, which means nothing on x86: we
 				 * have exec'd ourselves */
+/* Two bits that Linux has not defined: how often we have done so because a place was taken. */
+#define TRIED 0x10000000u
+#define MOST_TRIES 3u
 
 struct img_boot rt_img_boot __attribute__((section(".data.boot")));
 
@@ -45,10 +48,6 @@ static word *auxv_of(word sp)
 	return p;
 }
 
-/* Addresses are fixed; a stack or heap at random places might be in the way: the first instructions
- * have executed the program once more (64-bit programs in start.S). Were we executed by an
- * instrumented program? */
-#ifdef __i386__
 static int same_file(const char *a, const char *b)
 {
 	struct rt_stat x, y;
@@ -69,22 +68,37 @@ static void restart(word sp, word now)
 			rt_sys(NR_execve, aux[1], argv, argv + argv[-1] + 1);
 	rt_sys(NR_execve, name, argv, argv + argv[-1] + 1);
 }
-#else
-static void restart(word sp, word now) { (void)sp; (void)now; }
-#endif
 
+static word began_with;			/* the personality */
+
+/* The kernel places the stack of a program with rights at random whatever we ask for, also where a
+ * library has to be. The next time it will be elsewhere. Returns if that has been tried enough. */
+static void try_again(void)
+{
+	if (began_with & RESTARTED && rt_is_secure() &&
+	    began_with / TRIED % (MOST_TRIES + 1) < MOST_TRIES)
+		restart(rt_boot_rsp, began_with + TRIED);
+}
+
+/* Addresses are fixed; a stack or heap at random places might be in the way: the first instructions
+ * have executed the program once more (64-bit programs in start.S). Were we executed by an
+ * instrumented program? */
 static int without_randomisation(word sp)
 {
 	const long now = rt_sys(NR_personality, 0xffffffff);
 	word mine = EXECED;
 
+	(void)sp;
 	if (now < 0)
 		return 0;
+#ifdef __i386__
 	if (!(now & (ADDR_NO_RANDOMIZE | RESTARTED)))	/* else the kernel will not have it, of a
 							 * setuid program */
 		restart(sp, (word)now);
+#endif
+	began_with = (word)now;
 	if (now & RESTARTED)
-		mine |= RESTARTED | ADDR_NO_RANDOMIZE;
+		mine |= RESTARTED | ADDR_NO_RANDOMIZE | MOST_TRIES * TRIED;
 	rt_sys(NR_personality, (word)now & ~mine);
 	return !!(now & EXECED);
 }
@@ -232,6 +246,7 @@ struct rt_block *rt_boot(void)
 	int execed;
 
 	execed = without_randomisation(rt_boot_rsp);
+	rt_place_is_taken = try_again;
 	rt_image_map(MANIFEST_AT, rt_img_boot.manifest_len, PROT_READ,
 		     MAP_PRIVATE | (rt_img_boot.manifest_len <= SMALL / 64 ? MAP_POPULATE : 0), fd,
 		     rt_img_boot.manifest, 0);
@@ -246,6 +261,7 @@ struct rt_block *rt_boot(void)
 		map_interpreter();
 	rt_keep_places();
 	map_texts(fd);
+	rt_place_is_taken = 0;		/* from here on others may know of us */
 	rt_sys(NR_close, fd);
 	fix_auxv(rt_boot_rsp);
 	rt_sys(NR_munmap, MAN->stub, IMG_STUB_SIZE);

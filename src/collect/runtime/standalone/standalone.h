@@ -36,6 +36,7 @@ extern u32 rt_root;
 /* ---- stop.c ---------------------------------------------------------------------------------- */
 u64 rt_length(const char *s);
 void rt_print(const char *s);
+extern void (*rt_place_is_taken)(void);	/* a mapping failed: what can be done before all ends */
 void rt_stop_at(u64 pc);		/* control reaches what cannot be translated: end */
 
 /* ---- file_names.c ---------------------------------------------------------------------------- */

@@ -44,6 +44,8 @@ void rt_stop_at(u64 pc)
 	rt_sys(NR_exit_group, 125);
 }
 
+void (*rt_place_is_taken)(void);
+
 void rt_image_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const char *name)
 {
 	long r = rt_map(at, len, prot, flags & MAP_FIXED ? flags : flags | MAP_FIXED_NOREPLACE, fd,
@@ -53,6 +55,8 @@ void rt_image_map(u64 at, u64 len, u64 prot, u64 flags, long fd, u64 off, const 
 		return;
 	if (!rt_failed(r))		/* a kernel that does not know the flag */
 		rt_sys(NR_munmap, r, len);
+	if (rt_place_is_taken)
+		rt_place_is_taken();
 	rt_image_stop("its place in memory is taken", name);
 }
 
