@@ -90,30 +90,30 @@ struct step {
 	uint8_t class;
 };
 
-static void put8(struct pm_buf *b, unsigned v)
+static void append8(struct pm_buf *b, unsigned v)
 {
 	if (b->n == b->cap)
 		pm_buf_room(b, 1);
 	b->p[b->n++] = (uint8_t)v;
 }
 
-static void put16(struct pm_buf *b, unsigned v)
+static void append16(struct pm_buf *b, unsigned v)
 {
-	put8(b, v);
-	put8(b, v >> 8);
+	append8(b, v);
+	append8(b, v >> 8);
 }
 
-static void put_sleb(struct pm_buf *b, int64_t v)
+static void append_sleb(struct pm_buf *b, int64_t v)
 {
 	for (;;) {
 		uint8_t byte = v & 0x7f;
 
 		v >>= 7;
 		if ((v == 0 && !(byte & 0x40)) || (v == -1 && byte & 0x40)) {
-			put8(b, byte);
+			append8(b, byte);
 			return;
 		}
-		put8(b, byte | 0x80);
+		append8(b, byte | 0x80);
 	}
 }
 
@@ -121,37 +121,38 @@ _Static_assert((unsigned)IMG_V_NONE == X86_VAL_NONE && (unsigned)IMG_V_RSP == X8
 	       (unsigned)IMG_V_FS == X86_VAL_FS && (unsigned)IMG_V_GS == X86_VAL_GS,
 	       "names of values are kept");
 
-static void put_value(struct pm_buf *b, uint16_t v)
+static void append_value(struct pm_buf *b, uint16_t v)
 {
 	const bool more = v >= IMG_V_LONG && v < X86_VAL_KNOWN;
 
-	put8(b, more ? IMG_V_LONG : v);
+	append8(b, more ? IMG_V_LONG : v);
 	if (more)
-		put16(b, v);
+		append16(b, v);
 }
 
-static void put_record(struct pm_buf *b, unsigned words)
+static void append_record(struct pm_buf *b, unsigned words)
 {
-	put8(b, words < IMG_P_LONG ? words : IMG_P_LONG);
+	append8(b, words < IMG_P_LONG ? words : IMG_P_LONG);
 	if (words >= IMG_P_LONG)
-		put16(b, words);
+		append16(b, words);
 }
 
-static void put_address(struct pm_buf *b, const struct x86_ref *r, bool odd)
+static void append_address(struct pm_buf *b, const struct x86_ref *r, bool odd)
 {
 	if (odd) {
-		put8(b, r->how);
-		put8(b, r->scale);
-		put16(b, r->size);
-		put_value(b, r->index);
-		put_value(b, r->segment);
-		put16(b, r->after);
+		append8(b, r->how);
+		append8(b, r->scale);
+		append16(b, r->size);
+		append_value(b, r->index);
+		append_value(b, r->segment);
+		append16(b, r->after);
 	}
-	put_value(b, r->base);
-	put_sleb(b, r->disp);
+	append_value(b, r->base);
+	append_sleb(b, r->disp);
 }
 
-static void put_ref(struct pm_buf *b, unsigned op, uint8_t insn, const struct x86_ref *r, bool wide)
+static void append_ref(struct pm_buf *b, unsigned op, uint8_t insn, const struct x86_ref *r,
+		       bool wide)
 {
 	const bool odd = r->how != X86_REF_SUM || r->index != X86_VAL_NONE ||
 		r->segment != X86_VAL_NONE;
@@ -159,11 +160,11 @@ static void put_ref(struct pm_buf *b, unsigned op, uint8_t insn, const struct x8
 
 	if (idt_code_bytes(code, wide) != size)
 		code = 0;
-	put8(b, op | code << 3 | (odd ? IMG_P_ODD : 0));
-	put8(b, insn);
+	append8(b, op | code << 3 | (odd ? IMG_P_ODD : 0));
+	append8(b, insn);
 	if (!code && op != IMG_P_POINTER)
-		put16(b, size);
-	put_address(b, r, odd);
+		append16(b, size);
+	append_address(b, r, odd);
 }
 
 /* How many entries a reference of @size bytes is. */
@@ -206,34 +207,34 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 	if (exec && s->class != PM_CLASS_NONE && s->class != PM_CLASS_SYSCALL) {
 		entries++;
 		if (indirect && n && r->kind == PM_EV_READ) {
-			put_ref(to, IMG_P_POINTER, insn, r++, w->wide);
+			append_ref(to, IMG_P_POINTER, insn, r++, w->wide);
 			n--;
 		} else if (s->at.x.kind == X86_JMP || s->at.x.kind == X86_JCC ||
 			   s->at.x.kind == X86_JCX || s->at.x.kind == X86_CALL) {
-			put8(to, IMG_P_TARGET);
-			put8(to, insn);
-			put_sleb(to, (int64_t)(x86_target(&s->at.x, s->at.p, s->at.pc) - pc));
+			append8(to, IMG_P_TARGET);
+			append8(to, insn);
+			append_sleb(to, (int64_t)(x86_target(&s->at.x, s->at.p, s->at.pc) - pc));
 		} else {
-			put8(to, IMG_P_NEXT);
-			put8(to, insn);
+			append8(to, IMG_P_NEXT);
+			append8(to, insn);
 		}
 	}
 	for (; n; n--, r++) {
-		if (x86_ref_has_lanes(r)) {	/* see put_lanes() */
-			put8(to, r->kind == PM_EV_READ ? IMG_P_READ_LANES : IMG_P_WRITE_LANES);
-			put8(to, insn);
+		if (x86_ref_has_lanes(r)) {	/* see append_lanes() */
+			append8(to, r->kind == PM_EV_READ ? IMG_P_READ_LANES : IMG_P_WRITE_LANES);
+			append8(to, insn);
 			continue;
 		}
 		if (r->how == X86_REF_REP) {
-			put8(to, IMG_P_REP);
-			put8(to, insn);
-			put8(to, r->scale);
-			put8(to, r->size);
-			put8(to, r->disp == -1 ? 64 : r->disp == 0xffff ? 16 : 32);
-			put_value(to, r->base);
-			put_value(to, r->index);
-			put_value(to, r->after);
-			put_value(to, r->segment);
+			append8(to, IMG_P_REP);
+			append8(to, insn);
+			append8(to, r->scale);
+			append8(to, r->size);
+			append8(to, r->disp == -1 ? 64 : r->disp == 0xffff ? 16 : 32);
+			append_value(to, r->base);
+			append_value(to, r->index);
+			append_value(to, r->after);
+			append_value(to, r->segment);
 			return r->scale == X86_REP_MOVS || r->scale == X86_REP_CMPS ? -2 : -1;
 		}
 		one = *r;
@@ -241,7 +242,7 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 			one.disp += (int64_t)idt_first_push(pushes, 0, r->size);
 			one.size = (uint16_t)(r->size / idt_pushed(pushes));
 		}
-		put_ref(to, r->kind == PM_EV_READ ? IMG_P_READ : r->kind == PM_EV_WRITE ?
+		append_ref(to, r->kind == PM_EV_READ ? IMG_P_READ : r->kind == PM_EV_WRITE ?
 			IMG_P_WRITE : IMG_P_MODIFY, insn, &one, w->wide);
 		entries += entries_of(one.size, w->wide) *
 			(r->kind == PM_EV_MODIFY && !exec ? 2 : 1);
@@ -255,8 +256,8 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 
 /* The elements of a gather or scatter, or the rows of a tile, where the trace needs to know how
  * many there will be. */
-static void put_lanes(const struct planner *w, const struct x86_ref *r, uint32_t block,
-		      uint8_t insn)
+static void append_lanes(const struct planner *w, const struct x86_ref *r, uint32_t block,
+			 uint8_t insn)
 {
 	struct pm_buf *to = w->out;
 	struct lanes l = { .block = block,
@@ -264,19 +265,19 @@ static void put_lanes(const struct planner *w, const struct x86_ref *r, uint32_t
 	uint8_t lanes;
 
 	memcpy(&lanes, &r->lanes, 1);
-	put8(to, IMG_P_LANES);
-	put8(to, insn);
-	put8(to, r->size);
-	put_value(to, r->base);
-	put_sleb(to, r->disp);
-	put8(to, r->scale);
-	put8(to, lanes);
-	put_value(to, r->index);
-	put_value(to, r->after);
-	put_value(to, r->segment);
+	append8(to, IMG_P_LANES);
+	append8(to, insn);
+	append8(to, r->size);
+	append_value(to, r->base);
+	append_sleb(to, r->disp);
+	append8(to, r->scale);
+	append8(to, lanes);
+	append_value(to, r->index);
+	append_value(to, r->after);
+	append_value(to, r->segment);
 	l.at = (uint32_t)to->n;
-	put16(to, 0);
-	put16(to, 0);
+	append16(to, 0);
+	append16(to, 0);
 	pm_buf_add(w->lanes, &l, sizeof l);
 }
 
@@ -292,8 +293,8 @@ static void plan_branch(struct pm_buf *to, const struct step *last, bool wide)
 
 	if (last && last->class != PM_CLASS_NONE && last->class != PM_CLASS_SYSCALL)
 		nop = idt_opcode(last->at.p, last->at.x.len, wide, op);
-	put_record(to, 0);
-	put8(to, nop);
+	append_record(to, 0);
+	append8(to, nop);
 	pm_buf_add(to, op, nop);
 }
 
@@ -308,11 +309,11 @@ static void plan_block(struct planner *w, uint32_t block, const struct step *s, 
 		return;
 	}
 	x86_plan(step_at, (void *)(uintptr_t)s, end, w->wide, &w->plan);
-	put_record(w->out, w->plan.size / 4u);
+	append_record(w->out, w->plan.size / 4u);
 	while (k < w->plan.nref && w->plan.ref[k].insn < begin)
 		k++;
 	if (k < w->plan.nref && x86_ref_has_lanes(&w->plan.ref[w->plan.nref - 1]))
-		put_lanes(w, &w->plan.ref[w->plan.nref - 1], block, (uint8_t)(end - 1 - begin));
+		append_lanes(w, &w->plan.ref[w->plan.nref - 1], block, (uint8_t)(end - 1 - begin));
 	for (unsigned i = begin; i < end; i++) {
 		size_t first = k;
 
@@ -321,9 +322,9 @@ static void plan_block(struct planner *w, uint32_t block, const struct step *s, 
 		insn[i - begin].entries = plan_insn(w, &s[i], w->plan.ref + first, k - first,
 						    s[begin].at.pc, (uint8_t)(i - begin), w->out);
 	}
-	put8(w->out, IMG_P_END);
-	put_value(w->out, w->plan.rsp);
-	put_sleb(w->out, w->plan.rsp_add);
+	append8(w->out, IMG_P_END);
+	append_value(w->out, w->plan.rsp);
+	append_sleb(w->out, w->plan.rsp_add);
 }
 
 /* Block @k's instructions, of which @at gets what there is to know. */

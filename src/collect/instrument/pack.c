@@ -20,7 +20,7 @@ static uint32_t word_at(const uint8_t *p)
 	return v;
 }
 
-static uint8_t *put_length(uint8_t *to, uint32_t n)
+static uint8_t *write_length(uint8_t *to, uint32_t n)
 {
 	for (; n >= 255; n -= 255)
 		*to++ = 255;
@@ -29,21 +29,21 @@ static uint8_t *put_length(uint8_t *to, uint32_t n)
 }
 
 /* @match: 0 for the last sequence. */
-static uint8_t *put_sequence(uint8_t *to, const uint8_t *literal, uint32_t n, uint32_t off,
+static uint8_t *write_sequence(uint8_t *to, const uint8_t *literal, uint32_t n, uint32_t off,
 			     uint32_t match)
 {
 	uint32_t more = match ? match - 4 : 0;
 
 	*to++ = (uint8_t)((n < 15 ? n : 15) << 4 | (more < 15 ? more : 15));
 	if (n >= 15)
-		to = put_length(to, n - 15);
+		to = write_length(to, n - 15);
 	memcpy(to, literal, n);
 	to += n;
 	if (!match)
 		return to;
 	*to++ = (uint8_t)off;
 	*to++ = (uint8_t)(off >> 8);
-	return more >= 15 ? put_length(to, more - 15) : to;
+	return more >= 15 ? write_length(to, more - 15) : to;
 }
 
 /* HOT. Greedy, one candidate; steps grow where nothing matches. */
@@ -80,7 +80,7 @@ static uint32_t lz4_block(const uint8_t *p, uint8_t *out)
 			back++;
 		if ((uint32_t)(to - out) + (i - from) + 32 > IMG_PIECE)
 			return 0;
-		to = put_sequence(to, p + from, i - back - from, i - at, n + back);
+		to = write_sequence(to, p + from, i - back - from, i - at, n + back);
 		i += n;
 		from = i;
 		misses = 0;
@@ -90,7 +90,7 @@ static uint32_t lz4_block(const uint8_t *p, uint8_t *out)
 	}
 	if ((uint32_t)(to - out) + (IMG_PIECE - from) + 200 > IMG_PIECE)
 		return 0;
-	to = put_sequence(to, p + from, IMG_PIECE - from, 0, 0);
+	to = write_sequence(to, p + from, IMG_PIECE - from, 0, 0);
 	return (uint32_t)(to - out);
 }
 
@@ -158,13 +158,13 @@ static uint32_t lz4_block_hard(struct hard *s, const uint8_t *p, uint8_t *out)
 		}
 		if ((uint32_t)(to - out) + (i - from) + 200 > IMG_PIECE)
 			return 0;
-		to = put_sequence(to, p + from, i - from, i - s->at[i], n);
+		to = write_sequence(to, p + from, i - from, i - s->at[i], n);
 		i += n;
 		from = i;
 	}
 	if ((uint32_t)(to - out) + (IMG_PIECE - from) + 200 > IMG_PIECE)
 		return 0;
-	return (uint32_t)(put_sequence(to, p + from, IMG_PIECE - from, 0, 0) - out);
+	return (uint32_t)(write_sequence(to, p + from, IMG_PIECE - from, 0, 0) - out);
 }
 
 static void to_columns(const uint8_t *from, unsigned how, uint8_t *to)

@@ -263,8 +263,8 @@ static uint64_t place_for(const struct server *s, uint64_t lo, uint64_t hi, uint
 }
 
 /* ---- texts ----------------------------------------------------------------------------------- */
-static bool put_tables(struct server *s, const struct program_text *t, uint64_t *at,
-		       uint64_t *entries)
+static bool copy_tables(struct server *s, const struct program_text *t, uint64_t *at,
+			uint64_t *entries)
 {
 	struct pack_part v[MAX_PARTS];
 	struct img_tables head;
@@ -341,7 +341,7 @@ static uint32_t add_text(struct server *s, struct job *j, uint32_t region, uint6
 		fail(s, "%s%s: cannot extend it: %s", s->stem, s->blk_name, strerror(errno));
 		return NONE;
 	}
-	if (!put_tables(s, t, &tables, &entries)) {
+	if (!copy_tables(s, t, &tables, &entries)) {
 		fail(s, "it generates more code than there is room for");
 		return NONE;
 	}

@@ -75,7 +75,7 @@ size_t text_parts(const struct program_text *t, struct img_tables *head, uint32_
 	return parts.n;
 }
 
-static void put_uleb(struct pm_buf *b, uint32_t v)
+static void append_uleb(struct pm_buf *b, uint32_t v)
 {
 	uint8_t byte;
 
@@ -85,14 +85,14 @@ static void put_uleb(struct pm_buf *b, uint32_t v)
 	} while (v >>= 7);
 }
 
-static void put_entry(struct pm_buf *b, uint32_t pc, int32_t code, const uint32_t *by_itself,
-		      uint8_t before)
+static void append_entry(struct pm_buf *b, uint32_t pc, int32_t code, const uint32_t *by_itself,
+			 uint8_t before)
 {
-	put_uleb(b, pc);
-	put_uleb(b, (uint32_t)code << 1 ^ (uint32_t)(code >> 31));
+	append_uleb(b, pc);
+	append_uleb(b, (uint32_t)code << 1 ^ (uint32_t)(code >> 31));
 	pm_buf_add(b, &before, 1);
 	if (by_itself)
-		put_uleb(b, *by_itself);
+		append_uleb(b, *by_itself);
 }
 
 void text_entries(const struct program_text *t, struct pm_buf *to)
@@ -116,7 +116,7 @@ void text_entries(const struct program_text *t, struct pm_buf *to)
 				m->entry[e].pc == b->pc;
 			if ((b->entry == IMG_NO_ENTRY && !by_itself) || b->pc == last)
 				continue;
-			put_entry(to, b->pc - pc, (int32_t)(b->code - code),
+			append_entry(to, b->pc - pc, (int32_t)(b->code - code),
 				  by_itself ? &m->entry[e].code : NULL, b->entry);
 			pc = last = b->pc;
 			code = b->code;
@@ -135,8 +135,8 @@ static bool too_large(const struct job *j, size_t file, uint64_t n)
 
 /* A text's code and tables; their positions go into @to. Code that is not packed is there at once
  * when the program starts; it is as long as there is room for it. */
-static void put_text(struct job *j, struct pm_buf *b, const struct program_text *t,
-		     struct img_text *to)
+static void append_text(struct job *j, struct pm_buf *b, const struct program_text *t,
+			struct img_text *to)
 {
 	const struct xl_image *m = &t->image;
 	const struct pack_part code = { m->code.p, m->code.n, 0 };
@@ -217,7 +217,7 @@ static void describe_file(const struct file *f, struct img_file *to)
 	to->head = img_hash(f->p, f->n < PAGE ? f->n : PAGE);
 }
 
-static void put_phdr(struct pm_buf *b, const Elf64_Phdr *p, bool narrow)
+static void append_segment(struct pm_buf *b, const Elf64_Phdr *p, bool narrow)
 {
 	const Elf32_Phdr n = {
 		.p_type = p->p_type, .p_offset = (Elf32_Off)p->p_offset,
@@ -236,7 +236,8 @@ static void put_phdr(struct pm_buf *b, const Elf64_Phdr *p, bool narrow)
 /* The program headers that the kernel gets: everything at its address, no interpreter, and the
  * stub. A 32-bit program that does not say otherwise may execute all that it can read: ours says
  * so. Returns how many. */
-static unsigned put_headers(struct pm_buf *b, const struct job *j, uint64_t stub, uint64_t stub_at)
+static unsigned append_headers(struct pm_buf *b, const struct job *j, uint64_t stub,
+			       uint64_t stub_at)
 {
 	const Elf64_Phdr own = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = stub_at,
 				 .p_vaddr = stub,
@@ -257,20 +258,20 @@ static unsigned put_headers(struct pm_buf *b, const struct job *j, uint64_t stub
 			p.p_type = PT_NULL;
 		has_stack |= p.p_type == PT_GNU_STACK;
 		if (p.p_type == PT_LOAD && !placed && stub < p.p_vaddr) {
-			put_phdr(b, &own, j->i386);
+			append_segment(b, &own, j->i386);
 			placed = true;
 		}
-		put_phdr(b, &p, j->i386);
+		append_segment(b, &p, j->i386);
 	}
 	if (!placed)
-		put_phdr(b, &own, j->i386);
+		append_segment(b, &own, j->i386);
 	if (has_stack)
 		return n;
-	put_phdr(b, &stack, j->i386);
+	append_segment(b, &stack, j->i386);
 	return n + 1;
 }
 
-static void put_header(uint8_t *to, const Elf64_Ehdr *eh)
+static void write_elf_header(uint8_t *to, const Elf64_Ehdr *eh)
 {
 	Elf32_Ehdr narrow;
 
@@ -291,8 +292,8 @@ struct stub_params {			/* at the end of the stub's page: see start.S */
 	uint64_t zero_len, spare;
 };
 
-static void put_manifest(struct job *j, struct pm_buf *b, const struct img_manifest *head,
-			 const struct img_text *text, struct stub_params *stub)
+static void append_manifest(struct job *j, struct pm_buf *b, const struct img_manifest *head,
+			    const struct img_text *text, struct stub_params *stub)
 {
 	struct img_manifest m = *head;
 
@@ -425,7 +426,7 @@ static void compose(struct job *j, struct pm_buf *b, struct img_manifest *m, str
 	eh.e_type = ET_EXEC;
 	eh.e_entry = m->stub;
 	eh.e_phoff = b->n;
-	eh.e_phnum = (Elf64_Half)put_headers(b, j, m->stub, stub_at);
+	eh.e_phnum = (Elf64_Half)append_headers(b, j, m->stub, stub_at);
 	pad_to(b, PAGE);
 	stub.text_at = b->n;
 	stub.text_len = (uint64_t)(rt->text_end - rt->text);
@@ -442,10 +443,10 @@ static void compose(struct job *j, struct pm_buf *b, struct img_manifest *m, str
 	stub.zero_len -= stub.data_len;
 	for (size_t i = 0; i < j->ntext; i++)
 		if (j->text[i].file == 0)
-			put_text(j, b, &j->text[i], &text[i]);
+			append_text(j, b, &j->text[i], &text[i]);
 	place_rest(j, m);
-	put_manifest(j, b, m, text, &stub);
-	put_header(b->p, &eh);
+	append_manifest(j, b, m, text, &stub);
+	write_elf_header(b->p, &eh);
 	*params_at = stub_at + IMG_STUB_SIZE - sizeof stub;
 	memcpy(b->p + *params_at, &stub, sizeof stub);
 }
@@ -525,7 +526,7 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 		pm_buf_add(&lib, &head, sizeof head);
 		for (size_t i = 0; i < j->ntext; i++)
 			if (j->text[i].file == k)
-				put_text(j, &lib, &j->text[i], &text[i]);
+				append_text(j, &lib, &j->text[i], &text[i]);
 		key_of(&j->file[k], key, sizeof key);
 		snprintf(path, sizeof path, "%s/%s", dir, key);
 		st = output_save(&out, pm_arena_strdup(&j->mem, path), &lib, 0666, err);

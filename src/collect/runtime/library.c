@@ -21,9 +21,9 @@ void *memset(void *to, int c, size_t n)
 	return ret;
 }
 
-u32 rt_put_decimal(char *to, u32 v)
+u32 rt_write_decimal(char *to, u32 v)
 {
-	u32 n = v > 9 ? rt_put_decimal(to, v / 10) : 0;
+	u32 n = v > 9 ? rt_write_decimal(to, v / 10) : 0;
 
 	to[n] = (char)('0' + v % 10);
 	return n + 1;

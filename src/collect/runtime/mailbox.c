@@ -6,17 +6,13 @@
 static int is_zombie(u32 pid)
 {
 	static const char proc[] = "/proc/", stat[] = "/stat";
-	char path[32], digits[10], text[48];
-	u32 n = 0, k = 0;
+	char path[32], text[48];
+	u32 n = 0;
 	long fd, got;
 
 	for (u32 i = 0; i < sizeof proc - 1; i++)
 		path[n++] = proc[i];
-	do
-		digits[k++] = (char)('0' + pid % 10);
-	while (pid /= 10);
-	while (k)
-		path[n++] = digits[--k];
+	n += rt_write_decimal(path + n, pid);
 	for (u32 i = 0; i < sizeof stat; i++)
 		path[n++] = stat[i];
 	fd = rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);

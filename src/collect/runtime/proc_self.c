@@ -286,7 +286,7 @@ void rt_refresh_own_file(struct rt_block *b, int fd)
 		return;
 	for (const char *q = dir; *q; q++)
 		path[n++] = *q;
-	n += rt_put_decimal(path + n, (u32)fd);
+	n += rt_write_decimal(path + n, (u32)fd);
 	path[n] = 0;
 	n = (u32)rt_sys(NR_readlink, path, name, sizeof name - 1);
 	name[sizeof prefix + sizeof own_name - 2] = 0;

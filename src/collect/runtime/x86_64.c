@@ -112,10 +112,10 @@ void rt_controllers_file(char path[48], u32 fd)
 
 	for (const char *q = proc; *q; q++)
 		path[n++] = *q;
-	n += rt_put_decimal(path + n, RT_SESSION->pid);
+	n += rt_write_decimal(path + n, RT_SESSION->pid);
 	for (const char *q = dir; *q; q++)
 		path[n++] = *q;
-	n += rt_put_decimal(path + n, fd);
+	n += rt_write_decimal(path + n, fd);
 	path[n] = 0;
 }
 

@@ -13,8 +13,6 @@ const char *rt_image_stem(void)
 void rt_output_name(char *to, const char *suffix, u32 id)
 {
 	u64 n = rt_length(stem);
-	char digits[12];
-	u32 k = 0;
 
 	rt_memcpy(to, stem, n);
 	rt_memcpy(to + n, suffix, rt_length(suffix) + 1);
@@ -22,11 +20,7 @@ void rt_output_name(char *to, const char *suffix, u32 id)
 	if (id == rt_root)
 		return;
 	to[n++] = '.';
-	do
-		digits[k++] = (char)('0' + id % 10);
-	while (id /= 10);
-	while (k)
-		to[n++] = digits[--k];
+	n += rt_write_decimal(to + n, id);
 	to[n] = 0;
 }
 

@@ -182,9 +182,7 @@ u64 rt_image_place(u64 fd, u64 *flags)
 		name[n] = link[n];
 	if (fd >= 10000)
 		return 0;
-	for (u32 d = 1000; d; d /= 10)
-		if (fd >= d || d == 1)
-			name[n++] = (char)('0' + (u32)fd / d % 10);
+	n += rt_write_decimal(name + n, (u32)fd);
 	name[n] = 0;
 	r = rt_sys(NR_readlink, name, path, sizeof path - 1);
 	if (r <= 0)

@@ -169,7 +169,7 @@ static int start(struct rt_block *b)
 	LATER->user[0] = b->pid;
 	LATER->manifest = *MAN;
 	rt_memcpy(PTR(mapped_at(IMG_LATER_TEXTS)), TEXTS, MAN->ntext * sizeof *TEXTS);
-	number[rt_put_decimal(number, (u32)fd)] = 0;
+	number[rt_write_decimal(number, (u32)fd)] = 0;
 	rt_sys(NR_rt_sigprocmask, 2, &all, &mask, 8);
 	pid = rt_spawn(path, argv, rt_environment());
 	while (pid > 0 && rt_sys(NR_wait4, pid, &status, WALL, 0) == -EINTR)
@@ -196,7 +196,7 @@ static int join(struct rt_block *b)
 
 	if (!SHARED->translator || !alive(SHARED->translator))
 		return 0;
-	n += rt_put_decimal(name + n, SHARED->translator);
+	n += rt_write_decimal(name + n, SHARED->translator);
 	rt_memcpy(name + n, "/fd/", 4);
 	name[n + 4] = '0' + IMG_SERVER_FD;
 	name[n + 5] = 0;
