@@ -25,13 +25,13 @@ $ "$TESTS/oracle/compare-stream" "$PROGRAMS/i386/odd" | sed 's/[0-9][0-9]*/N/'
 > equal: N instructions
 > N references
 # Code that uses the register in which the cursor is kept, also with signals everywhere.
-$ "$TESTS/oracle/compare-stream" "$PROGRAMS/i386/stolen" 20 | sed 's/[0-9][0-9]*/N/'
+$ "$TESTS/oracle/compare-stream" "$PROGRAMS/i386/cursor" 20 | sed 's/[0-9][0-9]*/N/'
 > equal: N instructions
 > N references
-$ "$PROGRAMS/i386/stolen" > native; for o in --branch --exec; do pugmark run -q $o --count --json /dev/null -- "$PROGRAMS/i386/stolen" | cmp - native; done
+$ "$PROGRAMS/i386/cursor" > native; for o in --branch --exec; do pugmark run -q $o --count --json /dev/null -- "$PROGRAMS/i386/cursor" | cmp - native; done
 # Of a thread that is killed nothing is lost: it wrote (modified) at least as often as the program says.
-$ pugmark run -q --exec --count --json n.json -- "$PROGRAMS/i386/stolen" killed > said
-+ (pugmark run -q --exec --count --json k.json -- "$PROGRAMS/i386/stolen" killed hard > hard; echo $?) 2> /dev/null
+$ pugmark run -q --exec --count --json n.json -- "$PROGRAMS/i386/cursor" killed > said
++ (pugmark run -q --exec --count --json k.json -- "$PROGRAMS/i386/cursor" killed hard > hard; echo $?) 2> /dev/null
 + for i in "n.json said" "k.json hard"; do set -- $i; sed -n 's/^ *"modify": \([0-9]*\).*/\1/p' $1 | sort -n | tail -n 1 |
 + awk -v said="$(cat $2)" '{ print ($1 >= said && said >= 5000) }'; done
 > 137

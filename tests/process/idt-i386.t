@@ -2,7 +2,7 @@
 # needs: $PROGRAMS/i386/refs
 # if: "$TESTS/can-32-bit"
 # timeout: 240
-$ export PROGRAMS=$PROGRAMS/i386; I=$TESTS/process/instrumented; for p in refs cuts gathers stolen vector jumps-stripped faults signals signals-static-pie seccomp; do "$I" $p; done
+$ export PROGRAMS=$PROGRAMS/i386; I=$TESTS/process/instrumented; for p in refs cuts gathers cursor vector jumps-stripped faults signals signals-static-pie seccomp; do "$I" $p; done
 > equal: status 0, 0 lines
 > equal: status 3, 1 lines
 > equal: status 0, 0 lines

@@ -28,13 +28,13 @@ $ "$TESTS/oracle/compare-stream" "$PROGRAMS/loops" | sed 's/[0-9][0-9]*/N/'
 > N references
 > 1 1 1
 # Code that uses the register in which the cursor is kept, also with signals everywhere.
-$ "$TESTS/oracle/compare-stream" "$PROGRAMS/stolen" 300 | sed 's/[0-9][0-9]*/N/'
+$ "$TESTS/oracle/compare-stream" "$PROGRAMS/cursor" 300 | sed 's/[0-9][0-9]*/N/'
 > equal: N instructions
 > N references
-$ "$PROGRAMS/stolen" > native; for o in --branch --exec; do pugmark run -q $o --count --json /dev/null -- "$PROGRAMS/stolen" | cmp - native; done
+$ "$PROGRAMS/cursor" > native; for o in --branch --exec; do pugmark run -q $o --count --json /dev/null -- "$PROGRAMS/cursor" | cmp - native; done
 # Of a thread that is killed nothing is lost: it wrote (modified) at least as often as the program says.
-$ pugmark run -q --exec --count --json n.json -- "$PROGRAMS/stolen" killed > said
-+ (pugmark run -q --exec --count --json k.json -- "$PROGRAMS/stolen" killed hard > hard; echo $?) 2> /dev/null
+$ pugmark run -q --exec --count --json n.json -- "$PROGRAMS/cursor" killed > said
++ (pugmark run -q --exec --count --json k.json -- "$PROGRAMS/cursor" killed hard > hard; echo $?) 2> /dev/null
 + for i in "n.json said" "k.json hard"; do set -- $i; sed -n 's/^ *"modify": \([0-9]*\).*/\1/p' $1 | sort -n | tail -n 1 |
 + awk -v said="$(cat $2)" '{ print ($1 >= said && said >= 50000) }'; done; rm *
 > 137
@@ -158,7 +158,7 @@ $ for kind in --branch --exec; do for sink in --count "-o a.pug"; do for on in "
 $ pugmark run -q --discard -- sh -c 'exit 7'
 ? 7
 # The same without the generated code that makes events of records.
-$ for i in bare "stolen 3"; do PUGMARK_NO_EXPANDER=1 "$TESTS/oracle/compare-stream" $(echo "$PROGRAMS/$i") | sed 's/[0-9][0-9]*/N/'; done
+$ for i in bare "cursor 3"; do PUGMARK_NO_EXPANDER=1 "$TESTS/oracle/compare-stream" $(echo "$PROGRAMS/$i") | sed 's/[0-9][0-9]*/N/'; done
 > equal: N instructions
 > N references
 > equal: N instructions

@@ -8,13 +8,13 @@
 
 /* Most addresses that are looked up are not in the hash table: no block in there has their lowest
  * bits. */
-#define FILTER_BITS (1u << 20)
-static uint8_t *filter_byte(const struct space *sp, uint64_t pc)
+#define IN_HASH_BITS (1u << 20)
+static uint8_t *in_hash_byte(const struct space *sp, uint64_t pc)
 {
-	return &sp->filter[pc % FILTER_BITS / 8];
+	return &sp->in_hash[pc % IN_HASH_BITS / 8];
 }
 
-static uint8_t filter_bit(uint64_t pc)
+static uint8_t in_hash_bit(uint64_t pc)
 {
 	return (uint8_t)(1 << pc % 8);
 }
@@ -41,9 +41,9 @@ void block_enter(struct space *sp, uint32_t i)
 		}
 		free(old);
 	}
-	if (!sp->filter)
-		sp->filter = pm_alloc(FILTER_BITS / 8);
-	*filter_byte(sp, sp->block[i].pc) |= filter_bit(sp->block[i].pc);
+	if (!sp->in_hash)
+		sp->in_hash = pm_alloc(IN_HASH_BITS / 8);
+	*in_hash_byte(sp, sp->block[i].pc) |= in_hash_bit(sp->block[i].pc);
 	h = hash_pc(sp->block[i].pc) & sp->hash_mask;
 	while (sp->hash[h]) {
 		struct blk *b = &sp->block[sp->hash[h] - 1];
@@ -66,7 +66,7 @@ void blocks_copy_index(struct space *sp, const struct space *from)
 		return;
 	sp->hash = pm_alloc((from->hash_mask + 1) * sizeof *sp->hash);
 	memcpy(sp->hash, from->hash, (from->hash_mask + 1) * sizeof *sp->hash);
-	sp->filter = memcpy(pm_alloc_unset(FILTER_BITS / 8), from->filter, FILTER_BITS / 8);
+	sp->in_hash = memcpy(pm_alloc_unset(IN_HASH_BITS / 8), from->in_hash, IN_HASH_BITS / 8);
 }
 
 struct module *module_at(struct space *sp, uint64_t pc)
@@ -106,7 +106,7 @@ static struct blk *find_cached(struct space *sp, uint64_t pc)
 
 static struct blk *find_new(struct space *sp, uint64_t pc)
 {
-	if (!sp->hash || !(*filter_byte(sp, pc) & filter_bit(pc)))
+	if (!sp->hash || !(*in_hash_byte(sp, pc) & in_hash_bit(pc)))
 		return NULL;
 	for (size_t h = hash_pc(pc) & sp->hash_mask; sp->hash[h]; h = (h + 1) & sp->hash_mask) {
 		struct blk *b = &sp->block[sp->hash[h] - 1];

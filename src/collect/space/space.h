@@ -279,7 +279,7 @@ struct space {
 	size_t nref, cap_ref;
 	uint32_t *hash;			/* pc -> block number + 1 */
 	size_t hash_mask, hash_n;
-	uint8_t *filter; /* of the hash: a bit for the lowest bits of each pc in it */
+	uint8_t *in_hash;		/* bits: the lowest bits of each pc in the hash */
 	struct pm_map pending;		/* target pc -> 1 + first pending link */
 	struct pm_map dead_ends; /* pc of dead blocks -> 1 + the link that they all lead to */
 	struct range *range;

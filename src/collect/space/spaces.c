@@ -221,7 +221,7 @@ void space_unref(struct spaces *s, struct space *sp)
 	free(sp->ref);
 	free(sp->range);
 	free(sp->hash);
-	free(sp->filter);
+	free(sp->in_hash);
 	for (unsigned k = 0; k < RAN_SETS; k++)
 		free(sp->ran_set[k]);
 	free(sp);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* flags: -no-pie -fno-pie -pthread -fomit-frame-pointer
  *
- * stolen.c - ../stolen.c for 32-bit programs, whose traces keep their cursor in ebp.
- * Every way of using it: see stolen.h. */
-#include "stolen.h"
+ * cursor.c - ../cursor.c for 32-bit programs, whose traces keep their cursor in ebp.
+ * Every way of using it: see cursor.h. */
+#include "cursor.h"
 
 typedef __attribute__((regparm(1))) long in_eax(long v);
 
@@ -83,5 +83,5 @@ static long round_of(long i)
 
 int main(int argc, char **argv)
 {
-	return stolen(argc, argv, 1000, 5000);
+	return cursor_main(argc, argv, 1000, 5000);
 }

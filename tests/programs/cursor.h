@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stolen.h - what both stolen.c share: rounds with signals in between (stolen [ROUNDS]), and a
- * thread that is at it when another one ends the process (stolen killed [hard], which prints how
+/* cursor.h - what both cursor.c share: rounds with signals in between (cursor [ROUNDS]), and a
+ * thread that is at it when another one ends the process (cursor killed [hard], which prints how
  * often it went round at the least: it writes its count each time) */
 #include <pthread.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ static void *runner(void *arg)
 }
 
 /* @times: rounds if none are asked for; @enough: before the thread is killed */
-static int stolen(int argc, char **argv, long times, long enough)
+static int cursor_main(int argc, char **argv, long times, long enough)
 {
 	long sum = 0, n = argc > 1 ? atol(argv[1]) : times;
 	struct itimerval every = { { 0, 500 }, { 0, 500 } };

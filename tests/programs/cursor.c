@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* stolen.c - what a trace must get right that keeps its cursor in r11: every way of using that
- * register. See stolen.h */
-#include "stolen.h"
+/* cursor.c - what a trace must get right that keeps its cursor in r11: every way of using that
+ * register. See cursor.h */
+#include "cursor.h"
 
 #define LOST "r11", "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "memory", "cc"
 
@@ -78,5 +78,5 @@ static long round_of(long i)
 
 int main(int argc, char **argv)
 {
-	return stolen(argc, argv, 300000, 50000);
+	return cursor_main(argc, argv, 300000, 50000);
 }
