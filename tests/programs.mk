@@ -38,7 +38,7 @@ victim_flags = $(subst build/programs,$(@D),$(shell sed -n 's,^/[/*] flags: \([^
 VCC   = $(call say,CC,$@)gcc -O2 -g -w -D_GNU_SOURCE
 VCXX  = $(call say,CXX,$@)g++ -O2 -g -w
 MUSL  = $(call say,CC,$@)musl-gcc -O2 -g -w -D_GNU_SOURCE
-VDEPS = tests/programs/check.h tests/programs/cursor.h
+VDEPS = tests/programs/self_check.h tests/programs/cursor.h
 # These write where the runtime does.
 $(P)/scribble $(P)/hostile: src/collect/runtime/abi.h
 

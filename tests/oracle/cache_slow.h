@@ -492,6 +492,26 @@ static void o_trigger(struct o_cache *o, struct o_level *l, uint64_t addr, enum 
 	}
 }
 
+/* Would a fully associative cache miss line @addr, too? 0: no, 1: it is the first time, 2: yes.
+ * @enters: it is there from now on, if it was not. */
+static int o_kind(struct o_level *l, uint64_t addr, bool enters)
+{
+	long s = o_list_at(&l->shadow, addr);
+	const bool seen = o_list_at(&l->seen, addr) >= 0;
+	const int kind = s >= 0 ? 0 : seen ? 2 : 1;
+
+	if (!seen)
+		o_list_add(&l->seen, addr);
+	if (s >= 0 || enters) {
+		if (s < 0 && l->shadow.n == l->lc->size / l->lc->line)
+			s = 0;
+		if (s >= 0)
+			memmove(l->shadow.v + s, l->shadow.v + s + 1, (--l->shadow.n - s) * 8);
+		o_list_add(&l->shadow, addr);
+	}
+	return kind;
+}
+
 static void o_access(struct o_cache *o, struct o_level *l, uint64_t addr, uint64_t size,
 		     enum pm_cache_op op, int cls)
 {
@@ -503,22 +523,8 @@ static void o_access(struct o_cache *o, struct o_level *l, uint64_t addr, uint64
 	int kind = -1;
 
 	l->st.access[op][cls]++;
-	if (l->lc->three_c && op != PM_OP_PREFETCH) {
-		long s = o_list_at(&l->shadow, z.addr);
-		bool seen = o_list_at(&l->seen, z.addr) >= 0;
-
-		if (!seen)
-			o_list_add(&l->seen, z.addr);
-		kind = s >= 0 ? 0 : seen ? 2 : 1;
-		if (s >= 0 || !write || l->lc->wa) {
-			if (s < 0 && l->shadow.n == l->lc->size / l->lc->line)
-				s = 0;
-			if (s >= 0)
-				memmove(l->shadow.v + s, l->shadow.v + s + 1,
-					(--l->shadow.n - s) * 8);
-			o_list_add(&l->shadow, z.addr);
-		}
-	}
+	if (l->lc->three_c && op != PM_OP_PREFETCH)
+		kind = o_kind(l, z.addr, !write || l->lc->wa);
 	if (!x) {
 		news = true;
 		l->st.miss[op][cls]++;

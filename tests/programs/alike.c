@@ -2,7 +2,7 @@
 /* alike.c - code at addresses that are equal in their low 32 bits, or that go through a multiple of
  * 4 GiB */
 #include <sys/mman.h>
-#include "check.h"
+#include "self_check.h"
 
 #define CALLS 100
 

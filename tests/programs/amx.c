@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <ucontext.h>
-#include "check.h"
+#include "self_check.h"
 
 #define PAGE 4096
 enum { GET_PERM = 0x1022, REQ_PERM = 0x1023, TILES = 18 };	/* arch_prctl() */

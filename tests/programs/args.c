@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* args.c - prints its arguments, its environment and its input */
-#include "check.h"
+#include "self_check.h"
 
 extern char **environ;
 

@@ -2,7 +2,7 @@
 /* chains.c - chains N [M...]: N of 200 chains of three functions, of which each calls the next one
  * if it is told to; chains M are. Runs of it with other Ms need other links of code that is there
  * already. */
-#include "check.h"
+#include "self_check.h"
 
 static int sum;
 

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 
-#include "check.h"
+#include "self_check.h"
 
 #define USER_DISPATCH	59		/* PR_SET_SYSCALL_USER_DISPATCH, Linux 5.11 */
 enum { ALLOW, BLOCK };

@@ -2,7 +2,7 @@
 /* flags: -ldl */
 /* dl.c - dlopen and dlclose over and over: other code at the same address, thread-local storage */
 #include <dlfcn.h>
-#include "check.h"
+#include "self_check.h"
 
 int main(void)
 {

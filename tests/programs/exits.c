@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include "check.h"
+#include "self_check.h"
 
 static void bye(void) { puts("atexit"); }
 

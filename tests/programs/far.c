@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <ucontext.h>
-#include "check.h"
+#include "self_check.h"
 
 #define SIZE	(1900 << 20)
 #define STR_(x)	#x

@@ -4,7 +4,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <ucontext.h>
-#include "check.h"
+#include "self_check.h"
 
 static sigjmp_buf back;
 static volatile int sig_seen, code;

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include "check.h"
+#include "self_check.h"
 
 extern char **environ;
 static int global = 1;

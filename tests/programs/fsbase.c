@@ -3,7 +3,7 @@
  * fs go elsewhere from then on. "fsbase here" says whether the processor has wrfsbase and the
  * kernel lets programs use it. (Null selectors do not serve: where there is no wrfsbase the next
  * switch of threads may bring the old base back.) */
-#include "check.h"
+#include "self_check.h"
 #include <asm/prctl.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>

@@ -6,7 +6,7 @@
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include "check.h"
+#include "self_check.h"
 
 #define MIB (1ul << 20)
 #ifndef MAP_FIXED_NOREPLACE

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <ucontext.h>
-#include "check.h"
+#include "self_check.h"
 
 static jmp_buf env;
 static ucontext_t main_context, task[3];

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include "check.h"
+#include "self_check.h"
 
 #define MIB (1ul << 20)
 

@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
-#include "check.h"
+#include "self_check.h"
 
 #define PAGE 4096
 

@@ -8,7 +8,7 @@
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include "check.h"
+#include "self_check.h"
 
 static char buf[256] __attribute__((aligned(64)));
 static volatile int hits;

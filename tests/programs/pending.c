@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "check.h"
+#include "self_check.h"
 
 static const int sync_sig[] = { SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV };
 #define NSYNC (sizeof sync_sig / sizeof *sync_sig)

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/wait.h>
-#include "check.h"
+#include "self_check.h"
 
 static unsigned char in_data[3 * 4096] = { 1 };
 static unsigned old;

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include "check.h"
+#include "self_check.h"
 
 int main(int argc, char **argv)
 {

@@ -3,7 +3,7 @@
  * a tracer there are none */
 #include <dirent.h>
 #include <fcntl.h>
-#include "check.h"
+#include "self_check.h"
 
 int main(void)
 {

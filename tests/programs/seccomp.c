@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
-#include "check.h"
+#include "self_check.h"
 
 #define ALLOW(nr) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), \
 		  BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)

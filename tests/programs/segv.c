@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
-#include "check.h"
+#include "self_check.h"
 
 static char *page;
 static volatile int hits, code, sig_seen;

@@ -14,7 +14,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
-#include "check.h"
+#include "self_check.h"
 
 extern char __executable_start[], etext[];
 

@@ -5,7 +5,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
-#include "check.h"
+#include "self_check.h"
 
 static volatile sig_atomic_t hits, depth, deepest, order[8], norder;
 static volatile uintptr_t seen_sp, seen_ip;

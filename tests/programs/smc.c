@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
-#include "check.h"
+#include "self_check.h"
 
 #ifdef __i386__			/* the argument is in eax */
 typedef int (*func)(int) __attribute__((regparm(1)));

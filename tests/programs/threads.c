@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
-#include "check.h"
+#include "self_check.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t more = PTHREAD_COND_INITIALIZER, less = PTHREAD_COND_INITIALIZER;

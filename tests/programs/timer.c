@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/time.h>
 #include <time.h>
-#include "check.h"
+#include "self_check.h"
 
 #ifdef __i386__
 #define LAST "xmm7"

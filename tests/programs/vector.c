@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/time.h>
-#include "check.h"
+#include "self_check.h"
 
 static volatile sig_atomic_t ticks;
 static uint8_t before[64 * 32 + 64], after[64 * 32 + 64];
@@ -64,11 +64,55 @@ static int same(int n, size_t width)
 	return 1;
 }
 
+/* xsave and friends by the program itself */
+static void save_and_restore(void)
+{
+	unsigned a, b, c, d;
+
+	__cpuid(1, a, b, c, d);
+	if (c & bit_OSXSAVE) {
+		static uint8_t area[16384] __attribute__((aligned(64)));
+		uint32_t lo, hi;
+
+		__asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+		CHECK((lo & 3) == 3);
+		memset(area, 0, sizeof area);
+		__asm__ volatile("movups (%1), %%xmm5\n\txsave (%0)\n\tpxor %%xmm5, "
+				 "%%xmm5\n\txrstor (%0)\n\t"
+				 "movups %%xmm5, (%2)" ::"r"(area),
+				 "r"(before), "r"(after), "a"(lo), "d"(hi)
+				 : "xmm5", "memory");
+		CHECK(!memcmp(before, after, 16) && !memcmp(before, area + 160 + 5 * 16, 16));
+		__asm__ volatile("fxsave (%0)" :: "r"(area) : "memory");
+	}
+}
+
+static void locked_operations(void)
+{
+	__attribute__((aligned(16))) uint64_t m[2] = { 1, 2 };
+	uint64_t lo = 1, hi = 2;
+	uint8_t ok;
+	int x = 5, y = 7;
+
+	__asm__ volatile("lock cmpxchg16b %1\n\tsete %0"
+			 : "=q"(ok), "+m"(m), "+a"(lo), "+d"(hi)
+			 : "b"(3ull), "c"(4ull)
+			 : "cc");
+	CHECK(ok && m[0] == 3 && m[1] == 4);
+	__asm__ volatile("lock cmpxchg16b %1\n\tsete %0"
+			 : "=q"(ok), "+m"(m), "+a"(lo), "+d"(hi)
+			 : "b"(9ull), "c"(9ull)
+			 : "cc");
+	CHECK(!ok && lo == 3 && hi == 4 && m[0] == 3);
+	__asm__ volatile("lock xadd %0, %1\n\tlock incl %1\n\txchg %0, %1"
+			 : "+r"(x), "+m"(y)::"cc");
+	CHECK(x == 13 && y == 7);
+}
+
 int main(void)
 {
 	struct itimerval it = { { 0, 1000 }, { 0, 1000 } };
 	struct sigaction sa = { .sa_handler = spoil, .sa_flags = SA_RESTART };
-	unsigned a, b, c, d;
 
 	page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	sigaction(SIGUSR1, &sa, NULL);
@@ -150,44 +194,9 @@ int main(void)
 	SECTION("mmx: kept");
 	setitimer(ITIMER_REAL, &(struct itimerval){ 0 }, NULL);
 
-	/* xsave and friends by the program itself */
-	__cpuid(1, a, b, c, d);
-	if (c & bit_OSXSAVE) {
-		static uint8_t area[16384] __attribute__((aligned(64)));
-		uint32_t lo, hi;
-
-		__asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
-		CHECK((lo & 3) == 3);
-		memset(area, 0, sizeof area);
-		__asm__ volatile("movups (%1), %%xmm5\n\txsave (%0)\n\tpxor %%xmm5, "
-				 "%%xmm5\n\txrstor (%0)\n\t"
-				 "movups %%xmm5, (%2)" ::"r"(area),
-				 "r"(before), "r"(after), "a"(lo), "d"(hi)
-				 : "xmm5", "memory");
-		CHECK(!memcmp(before, after, 16) && !memcmp(before, area + 160 + 5 * 16, 16));
-		__asm__ volatile("fxsave (%0)" :: "r"(area) : "memory");
-	}
+	save_and_restore();
 	SECTION("xsave, xrstor: good");
-	{
-		__attribute__((aligned(16))) uint64_t m[2] = { 1, 2 };
-		uint64_t lo = 1, hi = 2;
-		uint8_t ok;
-		int x = 5, y = 7;
-
-		__asm__ volatile("lock cmpxchg16b %1\n\tsete %0"
-				 : "=q"(ok), "+m"(m), "+a"(lo), "+d"(hi)
-				 : "b"(3ull), "c"(4ull)
-				 : "cc");
-		CHECK(ok && m[0] == 3 && m[1] == 4);
-		__asm__ volatile("lock cmpxchg16b %1\n\tsete %0"
-				 : "=q"(ok), "+m"(m), "+a"(lo), "+d"(hi)
-				 : "b"(9ull), "c"(9ull)
-				 : "cc");
-		CHECK(!ok && lo == 3 && hi == 4 && m[0] == 3);
-		__asm__ volatile("lock xadd %0, %1\n\tlock incl %1\n\txchg %0, %1"
-				 : "+r"(x), "+m"(y)::"cc");
-		CHECK(x == 13 && y == 7);
-	}
+	locked_operations();
 	SECTION("locked operations: good");
 	return 0;
 }

@@ -56,6 +56,46 @@ static void complain(const ZydisDecodedInstruction *in, const uint8_t *bytes, co
 		    (unsigned long long)got);
 }
 
+static bool is_branch(const ZydisDecodedInstruction *in)
+{
+	return in->meta.category == ZYDIS_CATEGORY_CALL ||
+	       in->meta.category == ZYDIS_CATEGORY_RET ||
+	       in->meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
+	       in->meta.category == ZYDIS_CATEGORY_COND_BR;
+}
+
+/* Where the decoder's lists differ from the architecture. */
+static void mend_lists(const ZydisDecodedInstruction *in, uint64_t *reads, uint64_t *writes,
+		       unsigned *loads)
+{
+	switch (in->mnemonic) {
+	case ZYDIS_MNEMONIC_CMPSB: case ZYDIS_MNEMONIC_CMPSW: case ZYDIS_MNEMONIC_CMPSD:
+	case ZYDIS_MNEMONIC_CMPSQ:
+		if (in->meta.category == ZYDIS_CATEGORY_STRINGOP)
+			*writes |= 1 << 6 | 1 << 7;	/* rsi and rdi advance */
+		break;
+	case ZYDIS_MNEMONIC_SCASB: case ZYDIS_MNEMONIC_SCASW: case ZYDIS_MNEMONIC_SCASD:
+	case ZYDIS_MNEMONIC_SCASQ:
+		*writes |= 1 << 7;
+		break;
+	case ZYDIS_MNEMONIC_XLAT:
+		*reads |= 1;				/* al is the index */
+		break;
+	case ZYDIS_MNEMONIC_LEAVE:
+		*reads &= ~(1ull << 4);			/* rsp is rbp before it is an address */
+		break;
+	case ZYDIS_MNEMONIC_NOP: case ZYDIS_MNEMONIC_PREFETCH: case ZYDIS_MNEMONIC_PREFETCHW:
+	case ZYDIS_MNEMONIC_PREFETCHT0:
+	case ZYDIS_MNEMONIC_PREFETCHT1:
+	case ZYDIS_MNEMONIC_PREFETCHT2:
+	case ZYDIS_MNEMONIC_PREFETCHNTA:
+		*loads = 0;				/* hints access nothing */
+		break;
+	default:
+		break;
+	}
+}
+
 static void check(const uint8_t *bytes, unsigned len, bool wide)
 {
 	ZydisDecodedInstruction in;
@@ -128,33 +168,7 @@ static void check(const uint8_t *bytes, unsigned len, bool wide)
 	}
 	assert_in_range(c.n, 1, X86_CRACK_MAX);
 	assert_in_range(strlen(c.macro), 1, 11);
-	/* where the decoder's lists differ from the architecture */
-	switch (in.mnemonic) {
-	case ZYDIS_MNEMONIC_CMPSB: case ZYDIS_MNEMONIC_CMPSW: case ZYDIS_MNEMONIC_CMPSD:
-	case ZYDIS_MNEMONIC_CMPSQ:
-		if (in.meta.category == ZYDIS_CATEGORY_STRINGOP)
-			writes |= 1 << 6 | 1 << 7;	/* rsi and rdi advance */
-		break;
-	case ZYDIS_MNEMONIC_SCASB: case ZYDIS_MNEMONIC_SCASW: case ZYDIS_MNEMONIC_SCASD:
-	case ZYDIS_MNEMONIC_SCASQ:
-		writes |= 1 << 7;
-		break;
-	case ZYDIS_MNEMONIC_XLAT:
-		reads |= 1;				/* al is the index */
-		break;
-	case ZYDIS_MNEMONIC_LEAVE:
-		reads &= ~(1ull << 4);			/* rsp is rbp before it is an address */
-		break;
-	case ZYDIS_MNEMONIC_NOP: case ZYDIS_MNEMONIC_PREFETCH: case ZYDIS_MNEMONIC_PREFETCHW:
-	case ZYDIS_MNEMONIC_PREFETCHT0:
-	case ZYDIS_MNEMONIC_PREFETCHT1:
-	case ZYDIS_MNEMONIC_PREFETCHT2:
-	case ZYDIS_MNEMONIC_PREFETCHNTA:
-		loads = 0;				/* hints access nothing */
-		break;
-	default:
-		break;
-	}
+	mend_lists(&in, &reads, &writes, &loads);
 	/* the two deliberate differences (invariant 2) */
 	zero = in.mnemonic == ZYDIS_MNEMONIC_XOR && op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 	       op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[0].reg.value == op[1].reg.value;
@@ -178,10 +192,7 @@ static void check(const uint8_t *bytes, unsigned len, bool wide)
 		complain(&in, bytes, "bytes loaded", loaded, uloaded);
 	if (sized && stores && stored != ustored)
 		complain(&in, bytes, "bytes stored", stored, ustored);
-	if (branch !=
-	    (in.meta.category == ZYDIS_CATEGORY_CALL || in.meta.category == ZYDIS_CATEGORY_RET ||
-	     in.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
-	     in.meta.category == ZYDIS_CATEGORY_COND_BR))
+	if (branch != is_branch(&in))
 		complain(&in, bytes, "branch", !branch, branch);
 }
 

@@ -50,6 +50,37 @@ static bool weigh_late(void *self, const struct pm_batch *p, bool over, uint64_t
 	return any;
 }
 
+static void compare_functions(struct pm_calls *c, const uint64_t self[NFN],
+			      const uint64_t incl[NFN], const uint64_t calls[NFN])
+{
+	size_t m;
+	const struct pm_function_count *f = pm_calls_functions(c, &m);
+
+	assert_int_equal(m, NFN);
+	for (size_t i = 0; i < m; i++) {
+		unsigned id = (f[i].pc - 0x1000) / 0x100;
+
+		assert_int_equal(f[i].self, self[id]);
+		assert_int_equal(f[i].inclusive, incl[id]);
+		assert_int_equal(f[i].calls, calls[id]);
+	}
+}
+
+static void compare_loop(struct pm_calls *c, uint64_t back, uint64_t leave)
+{
+	size_t m;
+	const struct pm_loop_count *l = pm_calls_loops(c, &m);
+
+	assert_int_equal(m, 1);
+	assert_int_equal(l->back, back);
+	assert_int_equal(l->leave, leave);
+}
+
+static struct pm_event branch_of(unsigned flags, uint16_t size, uint64_t pc, uint64_t to)
+{
+	return (struct pm_event){ PM_EV_BRANCH, (uint8_t)flags, size, PM_NONE, pc, to };
+}
+
 /* Random calls, returns, recursion and loops; the twin walks the whole stack for every
  * instruction. */
 static void test_calls(void **state)
@@ -66,9 +97,7 @@ static void test_calls(void **state)
 	bool edge_last[NFN][NFN], before = false;
 	size_t fed = 0;
 	const struct pm_calls_meter meter = { 2, &fed, weigh }, late = { 1, &before, weigh_late };
-	const struct pm_function_count *f;
 	const struct pm_edge_count *e;
-	const struct pm_loop_count *l;
 	size_t k = 0, m;
 
 	(void)state;
@@ -98,10 +127,7 @@ static void test_calls(void **state)
 		memcpy(edge_last, edge_seen, sizeof edge_last);
 		if (x < 3 && depth < 64) {
 			to = o_rnd(&r) % NFN;
-			ev[k++] = (struct pm_event){
-				PM_EV_BRANCH, PM_BR_CALL | PM_BR_TAKEN, 4,
-				PM_NONE,      FN(now) + x * 4,		FN(to)
-			};
+			ev[k++] = branch_of(PM_BR_CALL | PM_BR_TAKEN, 4, FN(now) + x * 4, FN(to));
 			ret[depth] = FN(now) + x * 4 + 4;
 			stack[depth++] = to;
 			calls[to]++;
@@ -116,19 +142,13 @@ static void test_calls(void **state)
 				depth++;
 				pops = 1;
 			}
-			ev[k++] = (struct pm_event){
-				PM_EV_BRANCH, PM_BR_RET | PM_BR_TAKEN, 1,
-				PM_NONE,      FN(now) + x * 4,	       ret[depth]
-			};
+			ev[k++] = branch_of(PM_BR_RET | PM_BR_TAKEN, 1, FN(now) + x * 4,
+					    ret[depth]);
 		} else if (x == 7) {
 			bool taken = o_rnd(&r) % 3;
 
-			ev[k++] = (struct pm_event){ PM_EV_BRANCH,
-						     PM_BR_COND | (taken ? PM_BR_TAKEN : 0),
-						     4,
-						     PM_NONE,
-						     FN(3) + 28,
-						     FN(3) };
+			ev[k++] = branch_of(PM_BR_COND | (taken ? PM_BR_TAKEN : 0), 4, FN(3) + 28,
+					    FN(3));
 			back += taken;
 			leave += !taken;
 		}
@@ -144,15 +164,7 @@ static void test_calls(void **state)
 		pm_calls_batch(c,
 			       &(struct pm_batch){ .ev = ev + i, .n = k - i < 777 ? k - i : 777 });
 	pm_calls_end(c);
-	f = pm_calls_functions(c, &m);
-	assert_int_equal(m, NFN);
-	for (size_t i = 0; i < m; i++) {
-		unsigned id = (f[i].pc - 0x1000) / 0x100;
-
-		assert_int_equal(f[i].self, self[id]);
-		assert_int_equal(f[i].inclusive, incl[id]);
-		assert_int_equal(f[i].calls, calls[id]);
-	}
+	compare_functions(c, self, incl, calls);
 	e = pm_calls_edges(c, &m);
 	for (size_t i = 0; i < m; i++) {
 		unsigned a = (e[i].from - 0x1000) / 0x100, b = (e[i].to - 0x1000) / 0x100;
@@ -165,10 +177,7 @@ static void test_calls(void **state)
 				 edge_incl[a][b] - edge_last[a][b]);
 	}
 	assert_int_equal(fed, k);
-	l = pm_calls_loops(c, &m);
-	assert_int_equal(m, 1);
-	assert_int_equal(l->back, back);
-	assert_int_equal(l->leave, leave);
+	compare_loop(c, back, leave);
 	pm_calls_free(c);
 	free(ev);
 }

@@ -109,6 +109,42 @@ static void world_init(struct world *w)
 	w->stream[2] = (struct pm_stream){ 7, 0, 0, 0, "" };
 }
 
+static void random_uop(struct pm_builder *b)
+{
+	struct pm_uop *u = pm_builder_uop(b);
+	struct pm_event *ev = b->ev + b->b.n - 1;
+
+	u->pc = 0x400000 + rnd(16);
+	u->imm = rnd(2) ? (int64_t)rnd64() : 0;
+	u->mem = rnd(2) ? rnd64() : 0;
+	u->fall = u->pc + rnd(16);
+	u->target = rnd(2) ? rnd64() : 0;
+	u->src1 = (int16_t)(rnd(60) - 1);
+	u->dest = (int16_t)rnd64();
+	u->access = (uint8_t)rnd(3);
+	u->outcome = (uint8_t)rnd(3);
+	u->index = (int32_t)rnd64();
+	u->msize = (uint8_t)rnd(65);
+	snprintf(u->macro, sizeof u->macro, "MACRO%u", rnd(5));
+	snprintf(u->micro, sizeof u->micro, "MICRO_OP_OF_22_CHARS%u", rnd(99));
+	ev->addr = rnd(8) ? u->pc : rnd64();
+	ev->value = rnd(8) ? 0 : rnd64();
+}
+
+static void random_bus(struct pm_builder *b)
+{
+	struct pm_bus *u = pm_builder_bus(b);
+	struct pm_event *ev = b->ev + b->b.n - 1;
+
+	u->time = rnd(4) ? rnd(100) : rnd(2) ? UINT64_MAX : rnd64();
+	u->type = (uint8_t)rnd(10);
+	u->lanes = (uint8_t)rnd(256);
+	u->raw[rnd(4)] = (uint8_t)rnd(256);
+	u->data = rnd(2) ? rnd64() : 0;
+	ev->addr = rnd64();
+	ev->size = (uint16_t)rnd(33);
+}
+
 static void random_event(struct world *w, const struct pm_code *code)
 {
 	struct pm_builder *b = &w->b;
@@ -126,40 +162,12 @@ static void random_event(struct world *w, const struct pm_code *code)
 		ev->addr = code->block[ev->id].pc;
 		ev->value = rnd(10) ? code->block[ev->id].n : rnd(code->block[ev->id].n + 1);
 		break;
-	case PM_EV_UOP: {
-		struct pm_uop *u = pm_builder_uop(b);
-
-		u->pc = 0x400000 + rnd(16);
-		u->imm = rnd(2) ? (int64_t)rnd64() : 0;
-		u->mem = rnd(2) ? rnd64() : 0;
-		u->fall = u->pc + rnd(16);
-		u->target = rnd(2) ? rnd64() : 0;
-		u->src1 = (int16_t)(rnd(60) - 1);
-		u->dest = (int16_t)rnd64();
-		u->access = (uint8_t)rnd(3);
-		u->outcome = (uint8_t)rnd(3);
-		u->index = (int32_t)rnd64();
-		u->msize = (uint8_t)rnd(65);
-		snprintf(u->macro, sizeof u->macro, "MACRO%u", rnd(5));
-		snprintf(u->micro, sizeof u->micro, "MICRO_OP_OF_22_CHARS%u", rnd(99));
-		ev = b->ev + b->b.n - 1;
-		ev->addr = rnd(8) ? u->pc : rnd64();
-		ev->value = rnd(8) ? 0 : rnd64();
+	case PM_EV_UOP:
+		random_uop(b);
 		break;
-	}
-	case PM_EV_BUS: {
-		struct pm_bus *u = pm_builder_bus(b);
-
-		u->time = rnd(4) ? rnd(100) : rnd(2) ? UINT64_MAX : rnd64();
-		u->type = (uint8_t)rnd(10);
-		u->lanes = (uint8_t)rnd(256);
-		u->raw[rnd(4)] = (uint8_t)rnd(256);
-		u->data = rnd(2) ? rnd64() : 0;
-		ev = b->ev + b->b.n - 1;
-		ev->addr = rnd64();
-		ev->size = (uint16_t)rnd(33);
+	case PM_EV_BUS:
+		random_bus(b);
 		break;
-	}
 	case PM_EV_REG_READ: case PM_EV_REG_WRITE: {
 		uint8_t wide[16];
 		uint64_t at = 0;

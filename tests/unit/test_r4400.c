@@ -1111,7 +1111,14 @@ static void test_fp_moves(void **state)
 		assert_int_equal(f->c->gpr[6], tf == cond ? 5 : 0);
 		flat_free(f);
 	}
-	f = flat_new(little);
+}
+
+/* Moves of whole registers, and those of control. */
+static void test_fp_register_moves(void **state)
+{
+	struct flat *f = flat_new(little);
+
+	(void)state;
 	f->c->status |= ST_FR;
 	cpu_sync(f->c);
 	f->c->gpr[4] = 0x8000000012345678;
@@ -1314,6 +1321,7 @@ int main(void)
 		cmocka_unit_test(test_watch), cmocka_unit_test(test_decode_all),
 		cmocka_unit_test(test_hilo), cmocka_unit_test(test_fp_to_int),
 		cmocka_unit_test(test_fp_rest), cmocka_unit_test(test_fp_moves),
+		cmocka_unit_test(test_fp_register_moves),
 		cmocka_unit_test(test_cp0), cmocka_unit_test(test_r2_system),
 		cmocka_unit_test(test_every_instruction),
 	};

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <spawn.h>
 #include <sys/wait.h>
-#include "check.h"
+#include "self_check.h"
 
 static pthread_barrier_t all;
 static volatile int sum[200];

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
-#include "check.h"
+#include "self_check.h"
 
 static char buf[256] __attribute__((aligned(64)));
 static volatile int hits, sig_seen, code_seen;

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/time.h>
-#include "check.h"
+#include "self_check.h"
 
 static uint8_t before[8 * 64], after[8 * 64];
 char *page;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* check.h - a victim checks itself: the first wrong thing ends it with a message and status 1, and
- * the end of main prints what was checked. Output depends on nothing but the program. */
-#ifndef CHECK_H
-#define CHECK_H
+/* self_check.h - a victim checks itself: the first wrong thing ends it with a message and status 1,
+ * and the end of main prints what was checked. Output depends on nothing but the program. */
+#ifndef SELF_CHECK_H
+#define SELF_CHECK_H
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
