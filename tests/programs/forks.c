@@ -72,30 +72,12 @@ static void on_child(int sig)
 	(void)sig;
 }
 
-int main(int argc, char **argv)
+static void fork_and_exec(void)
 {
 	int status, fd[2];
-	pid_t pid;
 	char buf[256];
 	ssize_t n;
-	char *chain[] = { argv[0], "chain", "5", NULL };
-	pthread_t t[4];
-	static char stack[65536];
-
-	if (argc == 3 && !strcmp(argv[1], "chain")) {
-		char left[8];
-		int k = atoi(argv[2]);
-
-		if (!k) {
-			printf("end of the chain in %s\n", getenv("CHAIN") ? getenv("CHAIN") : "?");
-			return 33;
-		}
-		sprintf(left, "%d", k - 1);
-		execl("/proc/self/exe", argv[0], "chain", left, (char *)NULL);
-		return 1;
-	}
-	CHECK(tree(4) == 31);
-	SECTION("tree of processes: 31");
+	pid_t pid;
 
 	CHECK(pipe(fd) == 0);
 	pid = fork();
@@ -111,7 +93,12 @@ int main(int argc, char **argv)
 	close(fd[0]);
 	CHECK(n == 13 && !memcmp(buf, "from a shell\n", 13));
 	CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 3 && global == 1);
-	SECTION("fork, exec, pipe: good");
+}
+
+static void with_vfork(void)
+{
+	int status;
+	pid_t pid;
 
 	for (int i = 0; i < 20; i++) {
 		volatile int here = 0;
@@ -134,7 +121,13 @@ int main(int argc, char **argv)
 		_exit(errno == ENOENT ? 8 : 9);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 8);
-	SECTION("vfork: good");
+}
+
+static void with_libc(char **chain)
+{
+	int status;
+	char buf[256];
+	pid_t pid;
 
 	for (int i = 0; i < 5; i++) {
 		char *args[] = { "sh", "-c", "exit 6", NULL };
@@ -149,6 +142,14 @@ int main(int argc, char **argv)
 
 		CHECK(fgets(buf, sizeof buf, f) && !strcmp(buf, "POPEN\n") && pclose(f) == 0);
 	}
+}
+
+/* A clone whose handlers are the default ones. */
+static void without_handlers(void)
+{
+	int status;
+	pid_t pid;
+
 	signal(SIGUSR1, on_child);
 	signal(SIGSEGV, on_child);
 	signal(SIGUSR2, SIG_IGN);
@@ -173,36 +174,34 @@ int main(int argc, char **argv)
 	signal(SIGUSR1, SIG_DFL);
 	signal(SIGSEGV, SIG_DFL);
 	signal(SIGUSR2, SIG_DFL);
-	SECTION("posix_spawn, system, popen, a clone without handlers: good");
+}
 
-	setenv("CHAIN", "a changed environment", 1);
-	CHECK(posix_spawn(&pid, argv[0], NULL, NULL, chain, environ) == 0);
-	CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 33);
-	SECTION("a chain of execs of /proc/self/exe: good");
+static void with_clone(void)
+{
+	static char stack[65536];
+	volatile int v = 0;
+	int *m, status;
+	pid_t pid;
 
-	for (int i = 0; i < 4; i++)
-		pthread_create(&t[i], NULL, forker, NULL);
-	for (int i = 0; i < 4; i++)
-		pthread_join(t[i], NULL);
-	SECTION("forks in threads: good");
+	pid = clone(on_clone, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD,
+		    (void *)&v);
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 5 &&
+	      v == 4242);
+	v = 0;
+	m = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid = clone(on_clone, stack + sizeof stack, SIGCHLD, m);
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 5 &&
+	      *m == 4242);
+}
 
-	{
-		volatile int v = 0;
-		int *m;
+/* It outlives its parent and writes to the pipe. */
+static void orphan(void)
+{
+	int status, fd[2];
+	char buf[256];
+	ssize_t n;
+	pid_t pid;
 
-		pid = clone(on_clone, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD,
-			    (void *)&v);
-		CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 5 &&
-		      v == 4242);
-		v = 0;
-		m = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		pid = clone(on_clone, stack + sizeof stack, SIGCHLD, m);
-		CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 5 &&
-		      *m == 4242);
-	}
-	SECTION("clone: shared memory and not: good");
-
-	/* an orphan outlives its parent and writes to the pipe */
 	CHECK(pipe(fd) == 0);
 	pid = fork();
 	if (!pid) {
@@ -218,7 +217,12 @@ int main(int argc, char **argv)
 	n = read(fd[0], buf, sizeof buf);
 	CHECK(n == 6 && !memcmp(buf, "orphan", 6));
 	CHECK(read(fd[0], buf, 1) == 0); /* it ends before us, whom nobody waits for after that */
-	SECTION("orphan: good");
+}
+
+static void children_signal(void)
+{
+	int status;
+	pid_t pid;
 
 	signal(SIGCHLD, on_child);
 	for (int i = 0; i < 3; i++) {
@@ -230,6 +234,58 @@ int main(int argc, char **argv)
 	}
 	CHECK(children >= 1 && children <= 3);
 	CHECK(wait(&status) == -1 && errno == ECHILD);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+	pid_t pid;
+	char *chain[] = { argv[0], "chain", "5", NULL };
+	pthread_t t[4];
+
+	if (argc == 3 && !strcmp(argv[1], "chain")) {
+		char left[8];
+		int k = atoi(argv[2]);
+
+		if (!k) {
+			printf("end of the chain in %s\n", getenv("CHAIN") ? getenv("CHAIN") : "?");
+			return 33;
+		}
+		sprintf(left, "%d", k - 1);
+		execl("/proc/self/exe", argv[0], "chain", left, (char *)NULL);
+		return 1;
+	}
+	CHECK(tree(4) == 31);
+	SECTION("tree of processes: 31");
+
+	fork_and_exec();
+	SECTION("fork, exec, pipe: good");
+
+	with_vfork();
+	SECTION("vfork: good");
+
+	with_libc(chain);
+	without_handlers();
+	SECTION("posix_spawn, system, popen, a clone without handlers: good");
+
+	setenv("CHAIN", "a changed environment", 1);
+	CHECK(posix_spawn(&pid, argv[0], NULL, NULL, chain, environ) == 0);
+	CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 33);
+	SECTION("a chain of execs of /proc/self/exe: good");
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, forker, NULL);
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	SECTION("forks in threads: good");
+
+	with_clone();
+	SECTION("clone: shared memory and not: good");
+
+	orphan();
+	SECTION("orphan: good");
+
+	children_signal();
 	SECTION("SIGCHLD: good, and no child is left");
 	return 0;
 }

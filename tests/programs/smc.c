@@ -65,12 +65,148 @@ static void *caller(void *arg)
 	return arg;
 }
 
+/* One memory, two mappings: written here, executed there. */
+static void two_mappings(void)
+{
+	int fd = memfd_create("code", 0);
+	unsigned char *w, *x;
+
+	CHECK(fd >= 0 && ftruncate(fd, 65536) == 0);
+	w = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	x = mmap(NULL, 65536, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	CHECK(w != MAP_FAILED && x != MAP_FAILED);
+	for (int i = 0; i < 200; i++) {
+		emit(w, i);
+		CHECK(((func)x)(3) == i + 3);
+	}
+	SECTION("written through another mapping: 200");
+	/* by the kernel, into the file that is mapped */
+	for (int i = 0; i < 50; i++) {
+		unsigned char code[8];
+
+		emit(code, i + 1000);
+		CHECK(pwrite(fd, code, 8, 0) == 8);
+		CHECK(((func)x)(0) == i + 1000);
+	}
+	SECTION("written by a system call into the file: 50");
+}
+
+/* By the kernel, into writable code at @p. */
+static void read_into_code(unsigned char *p)
+{
+	func f = (func)p;
+
+	for (int i = 0; i < 50; i++) {
+		unsigned char code[8];
+		int pfd[2];
+		struct iovec from = { code, 8 }, to = { p, 8 };
+
+		emit(code, i + 5);
+		CHECK(pipe(pfd) == 0 && write(pfd[1], code, 8) == 8 && read(pfd[0], p, 8) == 8);
+		close(pfd[0]);
+		close(pfd[1]);
+		CHECK(f(1) == i + 6);
+		emit(code, i + 50);
+		CHECK(process_vm_writev(getpid(), &from, 1, &to, 1, 0) == 8);
+		CHECK(f(1) == i + 51);
+	}
+	SECTION("read() into code: 50");
+}
+
+/* ... that runs, into several pages of it, by address and by vector. */
+static void read_into_running_code(void)
+{
+	unsigned char *q;
+
+	for (int i = 0; i < 20; i++) {
+		static unsigned char code[3 * 4096];
+		struct iovec to[2];
+		int data = memfd_create("data", 0);
+
+		q = map(PROT_READ | PROT_WRITE | PROT_EXEC);
+		for (int k = 0; k < 3; k++) {
+			emit(q + 4096 * k, k);
+			CHECK(((func)(q + 4096 * k))(1) == k + 1);
+			emit(code + 4096 * k, 100 * i + k);
+		}
+		to[0] = (struct iovec){ q, 4096 };
+		to[1] = (struct iovec){ q + 4096, 8192 };
+		CHECK(write(data, code, sizeof code) == sizeof code);
+		if (i & 1)
+			CHECK(pread(data, q, sizeof code, 0) == sizeof code);
+		else
+			CHECK(preadv(data, to, 2, 0) == sizeof code);
+		for (int k = 0; k < 3; k++)
+			CHECK(((func)(q + 4096 * k))(1) == 100 * i + k + 1);
+		errno = 0;
+		CHECK(pread(data, (void *)16, 8, 0) == -1 && errno == EFAULT);
+		CHECK(pread(data, map(PROT_READ), 8, 0) == -1 && errno == EFAULT);
+		close(data);
+	}
+	SECTION("read() into code that runs: 20");
+}
+
+/* A generator: thousands of functions that call each other, some rewritten. */
+static void generator(void)
+{
+	unsigned char *p;
+	int sum = 0;
+
+	p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		 0);
+	for (int i = 0; i < 4000; i++) {
+		unsigned char *c = p + i * 32;
+		int32_t d;
+
+		/* add i to the argument; jmp to the one before, or return it */
+		c[0] = 0x8d; c[1] = CODE_LEA;
+		d = i % 7;
+		memcpy(c + 2, &d, 4);
+		if (i % 16) {
+			c[6] = 0xe9;
+			d = (int32_t)(c - 32 - (c + 11));
+			memcpy(c + 7, &d, 4);
+		} else {
+			memcpy(c + 6, CODE_RET, 3);
+		}
+	}
+	for (int i = 0; i < 4000; i++)
+		sum += ((func)(p + i * 32))(i);
+	for (int i = 0; i < 4000; i += 16) {
+		p[i * 32 + 2] = 100;
+		sum += ((func)(p + (i + 3) % 4000 * 32))(i);
+	}
+	SECTION("4000 generated functions: %d", sum);
+}
+
+/* One thread calls while another rewrites (an aligned operand: old or new, nothing else). */
+static void rewritten_under_a_thread(void)
+{
+	unsigned char *p;
+	pthread_t t;
+
+	p = map(PROT_READ | PROT_WRITE | PROT_EXEC);
+	memset(p, 0x90, 64);
+	emit(p + 3, 100);			/* operand at p + 4: aligned */
+	shared_func = (func)p;
+	CHECK(pthread_create(&t, NULL, caller, NULL) == 0);
+	for (int i = 0; i < 2000; i++) {
+		*(volatile int *)(p + 4) = i & 1 ? 100 : 200;
+		if (i % 100 == 0)
+			usleep(500);
+	}
+	*(volatile int *)(p + 4) = 200;
+	usleep(1000);
+	stop = 1;
+	pthread_join(t, NULL);
+	CHECK(shared_func(1) == 201);
+	SECTION("rewritten under a running thread: good");
+}
+
 int main(void)
 {
 	unsigned char *p = map(PROT_READ | PROT_WRITE | PROT_EXEC), *q;
 	func f = (func)p;
-	int fd, sum = 0;
-	pthread_t t;
 
 	for (int i = 0; i < 1000; i++) {
 		emit(p, i);
@@ -115,121 +251,16 @@ int main(void)
 	}
 	SECTION("unmapped and mapped again: 50");
 
-	/* one memory, two mappings: written here, executed there */
-	fd = memfd_create("code", 0);
-	CHECK(fd >= 0 && ftruncate(fd, 65536) == 0);
-	{
-		unsigned char *w = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		unsigned char *x = mmap(NULL, 65536, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
-
-		CHECK(w != MAP_FAILED && x != MAP_FAILED);
-		for (int i = 0; i < 200; i++) {
-			emit(w, i);
-			CHECK(((func)x)(3) == i + 3);
-		}
-		SECTION("written through another mapping: 200");
-		/* by the kernel, into the file that is mapped */
-		for (int i = 0; i < 50; i++) {
-			unsigned char code[8];
-
-			emit(code, i + 1000);
-			CHECK(pwrite(fd, code, 8, 0) == 8);
-			CHECK(((func)x)(0) == i + 1000);
-		}
-		SECTION("written by a system call into the file: 50");
-	}
-	/* by the kernel, into writable code */
-	for (int i = 0; i < 50; i++) {
-		unsigned char code[8];
-		int pfd[2];
-		struct iovec from = { code, 8 }, to = { p, 8 };
-
-		emit(code, i + 5);
-		CHECK(pipe(pfd) == 0 && write(pfd[1], code, 8) == 8 && read(pfd[0], p, 8) == 8);
-		close(pfd[0]);
-		close(pfd[1]);
-		CHECK(f(1) == i + 6);
-		emit(code, i + 50);
-		CHECK(process_vm_writev(getpid(), &from, 1, &to, 1, 0) == 8);
-		CHECK(f(1) == i + 51);
-	}
-	SECTION("read() into code: 50");
-	/* ... that runs, into several pages of it, by address and by vector */
-	for (int i = 0; i < 20; i++) {
-		static unsigned char code[3 * 4096];
-		struct iovec to[2];
-		int data = memfd_create("data", 0);
-
-		q = map(PROT_READ | PROT_WRITE | PROT_EXEC);
-		for (int k = 0; k < 3; k++) {
-			emit(q + 4096 * k, k);
-			CHECK(((func)(q + 4096 * k))(1) == k + 1);
-			emit(code + 4096 * k, 100 * i + k);
-		}
-		to[0] = (struct iovec){ q, 4096 };
-		to[1] = (struct iovec){ q + 4096, 8192 };
-		CHECK(write(data, code, sizeof code) == sizeof code);
-		if (i & 1)
-			CHECK(pread(data, q, sizeof code, 0) == sizeof code);
-		else
-			CHECK(preadv(data, to, 2, 0) == sizeof code);
-		for (int k = 0; k < 3; k++)
-			CHECK(((func)(q + 4096 * k))(1) == 100 * i + k + 1);
-		errno = 0;
-		CHECK(pread(data, (void *)16, 8, 0) == -1 && errno == EFAULT);
-		CHECK(pread(data, map(PROT_READ), 8, 0) == -1 && errno == EFAULT);
-		close(data);
-	}
-	SECTION("read() into code that runs: 20");
+	two_mappings();
+	read_into_code(p);
+	read_into_running_code();
 
 	/* mremap moves code */
 	q = mremap(p, 65536, 65536, MREMAP_MAYMOVE | MREMAP_FIXED, map(PROT_NONE));
 	CHECK(q != MAP_FAILED && q != p && ((func)q)(1) == 100);
 	SECTION("moved: good");
 
-	/* a generator: thousands of functions that call each other, some rewritten */
-	p = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		 0);
-	for (int i = 0; i < 4000; i++) {
-		unsigned char *c = p + i * 32;
-		int32_t d;
-
-		/* add i to the argument; jmp to the one before, or return it */
-		c[0] = 0x8d; c[1] = CODE_LEA;
-		d = i % 7;
-		memcpy(c + 2, &d, 4);
-		if (i % 16) {
-			c[6] = 0xe9;
-			d = (int32_t)(c - 32 - (c + 11));
-			memcpy(c + 7, &d, 4);
-		} else {
-			memcpy(c + 6, CODE_RET, 3);
-		}
-	}
-	for (int i = 0; i < 4000; i++)
-		sum += ((func)(p + i * 32))(i);
-	for (int i = 0; i < 4000; i += 16) {
-		p[i * 32 + 2] = 100;
-		sum += ((func)(p + (i + 3) % 4000 * 32))(i);
-	}
-	SECTION("4000 generated functions: %d", sum);
-
-	/* one thread calls while another rewrites (an aligned operand: old or new, nothing else) */
-	p = map(PROT_READ | PROT_WRITE | PROT_EXEC);
-	memset(p, 0x90, 64);
-	emit(p + 3, 100);			/* operand at p + 4: aligned */
-	shared_func = (func)p;
-	CHECK(pthread_create(&t, NULL, caller, NULL) == 0);
-	for (int i = 0; i < 2000; i++) {
-		*(volatile int *)(p + 4) = i & 1 ? 100 : 200;
-		if (i % 100 == 0)
-			usleep(500);
-	}
-	*(volatile int *)(p + 4) = 200;
-	usleep(1000);
-	stop = 1;
-	pthread_join(t, NULL);
-	CHECK(shared_func(1) == 201);
-	SECTION("rewritten under a running thread: good");
+	generator();
+	rewritten_under_a_thread();
 	return 0;
 }
