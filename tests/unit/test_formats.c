@@ -166,8 +166,9 @@ static unsigned reads_or_fails(const struct sample *s, const void *p, size_t n, 
 
 /* Large samples are many records of few kinds: of what lies behind the first bytes a cut is tried
  * at each byte and each byte takes some values, of the first bytes all. DAMAGE=all tries all of
- * them for all samples but the longest, which repeats itself; minutes. */
-#define WHOLE	600
+ * them for all samples but the longest, which repeats itself; minutes. With a sanitizer each takes
+ * 10 times as long: there are fewer. */
+#define WHOLE	(SANITIZED ? 60 : 600)
 #define LONGEST	6000
 
 /* The @k-th value to try for a byte that was @was; 256: no more. Each bit alone, then the list. */
