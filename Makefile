@@ -9,6 +9,7 @@
 #   WERROR=1      warnings are errors (CI)
 #   V=1           show commands
 #   SETUP=no      demo, check and guests install nothing
+#   SHARED_LIBS=1 all libraries are linked as shared objects, as distributions want it
 
 VERSION := 0.1.0
 CC      ?= cc
@@ -62,10 +63,10 @@ EXTRA_OBJS :=
 -include $(wildcard src/*/*.mk src/*/*/*.mk tests/*.mk bench/*.mk guest/*.mk examples/*.mk docs/*.mk)
 
 # Half a millisecond of every run goes into mapping and relocating libraries: archives where there are.
-archive = $(if $(filter /%,$(shell $(CC) -print-file-name=lib$1.a)),-l:lib$1.a,-l$1)
+archive = $(if $(SHARED_LIBS),-l$1,$(if $(filter /%,$(shell $(CC) -print-file-name=lib$1.a)),-l:lib$1.a,-l$1))
 # That of elfutils 0.192 in Debian 13 lacks functions of its own.
-DW_WHOLE = $(shell echo 'int dwarf_getlocation(void); int main(void) { return dwarf_getlocation(); }' | \
-	$(CC) -w -x c -o /dev/null - -l:libdw.a -l:libelf.a -lzstd -lz -llzma -lbz2 2>/dev/null && echo yes)
+DW_WHOLE = $(if $(SHARED_LIBS),yes,$(shell echo 'int dwarf_getlocation(void); int main(void) { return dwarf_getlocation(); }' | \
+	$(CC) -w -x c -o /dev/null - -l:libdw.a -l:libelf.a -lzstd -lz -llzma -lbz2 2>/dev/null && echo yes))
 SHARED   = -lm -ldl -lpthread $(if $(DW_WHOLE),,-ldw -lelf)
 ARCHIVES = $(foreach l,$(patsubst -l%,%,$(filter-out $(SHARED),$(LDLIBS))),$(call archive,$l)) $(SHARED)
 $(B)/pugmark: $(BINOBJS) $(EXTRA_OBJS) src/exports.list
@@ -96,11 +97,11 @@ $(B)/src/isa/x86/form.o: $(wildcard src/isa/x86/*.[ch])
 GROUPS ?= build test
 LINKS  := idt vcount vtrace rtrace idt2kt idtinfo
 
-.PHONY: help setup demo install uninstall clean
+.PHONY: help setup demo install uninstall dist deb clean
 help:			## show this
 	@sed -n 's/^\([a-zA-Z][a-zA-Z-]*\):[^#]*## /  make \1\t/p' Makefile */*.mk src/*/*.mk | \
 		LC_ALL=C sort | expand -t 20
-	@echo 'variables: CC=clang SAN=1 CHECKS=1 WERROR=1 V=1 SETUP=no PREFIX=$(PREFIX) DESTDIR= T=TEST... GROUPS="$(GROUPS)"'
+	@echo 'variables: CC=clang SAN=1 CHECKS=1 WERROR=1 V=1 SETUP=no SHARED_LIBS=1 PREFIX=$(PREFIX) DESTDIR= T=TEST... GROUPS="$(GROUPS)"'
 
 setup:			## install the Debian packages that are missing (as root; else says which)
 	@scripts/setup.sh $(GROUPS)
@@ -153,6 +154,18 @@ uninstall:		## remove what install put there
 		$(DOC_TO)/docs $(DOC_TO); do \
 		if [ -d $$d ]; then rmdir --ignore-fail-on-non-empty $$d; fi; \
 	done
+
+# The same bytes of the same commit, wherever it is made.
+DIST := build/dist/pugmark-$(VERSION).tar.xz
+dist:			## the source as a tar file, $(DIST)
+	@mkdir -p $(dir $(DIST))
+	git archive --prefix=pugmark-$(VERSION)/ HEAD | xz -T1 -9e > $(DIST).part
+	@mv $(DIST).part $(DIST)
+	@sha256sum $(DIST)
+
+deb:			## Debian packages of the last commit, in build/deb
+	@$(if $(filter no,$(SETUP)),:,scripts/setup.sh build deb)
+	@scripts/deb.sh $(VERSION)
 
 clean:			## remove everything that was built
 	rm -rf build build-*
