@@ -19,7 +19,8 @@ static void options_text(const struct pm_instrument_opts *o, uint64_t line, bool
 		pm_buf_printf(to, "-l %" PRIu64, line);
 	else
 		pm_buf_printf(to, "%s", kinds[o->kind]);
-	pm_buf_printf(to, "%s%s%s%s", rep ? " -r" : "", o->quick ? " -s" : "",
+	pm_buf_printf(to, "%s%s%s%s%s", rep ? " -r" : "", o->stack ? " -P" : "",
+		      o->quick ? " -s" : "",
 		      o->no_trace ? " -t" : "", o->merge ? " --merge" : "");
 	if (o->max_blocks)
 		pm_buf_printf(to, " -B %" PRIu64, o->max_blocks);
@@ -55,11 +56,10 @@ int cmd_instrument(int argc, char **argv)
 		"pugmark BENCH.idt prints the address and stops."
 	};
 	static char ask[] = "--help";
-	bool profile = false, branch = false, cache = false, exec = false, rep = false,
-	     quick = false;
-	bool no_trace = false, verbose = false, merge = false;
-	uint64_t line = UINT64_MAX, max_blocks = 0, serve = 0;
-	const char *hints = NULL;
+	struct pm_instrument_opts o = { 0 };
+	bool profile = false, branch = false, cache = false, exec = false, rep = false;
+	bool verbose = false;
+	uint64_t line = UINT64_MAX, serve = 0;
 	struct pm_opt_list library = { 0 };
 	const struct pm_opt opts[] = {
 		OPT_HEAD("kind of trace"),
@@ -70,14 +70,17 @@ int cmd_instrument(int argc, char **argv)
 		OPT_FLAG('e', "execution", &exec, "execution trace"),
 		OPT_FLAG('r', "rep", &rep,
 			"mark references of rep instructions (-c, -l; always with -e)"),
+		OPT_FLAG('P', "push-pop", &o.stack,
+			"mark references of pushes and pops, calls and returns (-c, -l)"),
 		OPT_HEAD("others"),
-		OPT_U64('B', "blocks", &max_blocks, "N", "at most so many blocks"),
-		OPT_STR('H', "hints", &hints, "FILE", "hint file"),
-		OPT_FLAG('s', "short", &quick,
+		OPT_U64('B', "blocks", &o.max_blocks, "N", "at most so many blocks"),
+		OPT_STR('H', "hints", &o.hints, "FILE", "hint file"),
+		OPT_FLAG('s', "short", &o.quick,
 			"no overflow check: 32-bit counters that wrap are not noticed"),
-		OPT_FLAG('t', "no-trace", &no_trace, "fully instrumented, but no trace is written"),
-		OPT_FLAG(0, "merge", &merge, "threads write one trace, in order of execution"),
-		OPT_FLAG('v', "verbose", &verbose, "print addresses and sizes"),
+		OPT_FLAG('t', "no-trace", &o.no_trace,
+			"fully instrumented, but no trace is written"),
+		OPT_FLAG(0, "merge", &o.merge, "threads write one trace, in order of execution"),
+		OPT_FLAG('v', "verbose", &verbose, "print where functions, tables and buffers are"),
 		OPT_LIST(0, "library", &library, "FILE",
 			"instrument this library, too: the program may dlopen it"),
 		OPT_U64(0, "serve", &serve, "N",
@@ -87,7 +90,6 @@ int cmd_instrument(int argc, char **argv)
 	struct pm_buf options = { 0 };
 	const char **libs;
 	struct pm_err err = { 0 };
-	struct pm_instrument_opts o = { 0 };
 	int status = 0;
 
 	for (int i = 1; i < argc; i++)		/* as the report has it */
@@ -107,11 +109,6 @@ int cmd_instrument(int argc, char **argv)
 	o.kind = branch ? IMG_BRANCH : cache || line ? IMG_CACHE : exec ? IMG_EXEC : IMG_PROFILE;
 	o.line = line ? (uint32_t)line : 16;
 	o.rep = rep || exec;
-	o.no_trace = no_trace;
-	o.merge = merge;
-	o.quick = quick;
-	o.max_blocks = max_blocks;
-	o.hints = hints;
 	options_text(&o, line, rep, &options);
 	o.options = (const char *)options.p;
 	o.verbose = verbose ? stdout : NULL;
@@ -119,6 +116,9 @@ int cmd_instrument(int argc, char **argv)
 	for (unsigned i = 0; i < library.n; i++)
 		libs[i] = library.v[i];
 	o.library = libs;
+	if (o.stack && o.kind != IMG_CACHE)
+		pm_opt_usage(&help, "-P expects -c or -l: other traces say which instruction "
+			     "refers");
 	if (rep && o.kind != IMG_CACHE && o.kind != IMG_EXEC)
 		fprintf(stderr, "pugmark: -r means nothing without -c, -l or -e\n");
 	if (pm_instrument(&o, &err) != PM_OK)

@@ -3,7 +3,7 @@
  *
  *   TAG   KIND    INFORMATION (u32; u64 in the wide variants)
  *   0s    RW      data read and written; s is the size code     branch    70 a0 b0
- *   1s    RD      data read                                     cache     1s 2s 3s 4s 50 60
+ *   1s    RD      data read                                     cache     1s 2s 3s 4s 50 60 cs ds
  *   2s    WR      data written                                  execution 0s-4s 50 80 90
  *   3s 4s RRD RWR the same by a rep instruction
  *   50    REND    end of a rep instruction: 0
@@ -13,6 +13,8 @@
  *   90    TARG    control target; of an indirect transfer the pointer's address
  *   a0    OP1     u8 opcode, address of the instruction's last byte
  *   b0    OP2     u8, u8 opcode, the same
+ *   cs ds POP     data read by pop or ret, written by push or call, in cache traces that say so
+ *         PUSH
  *
  * docs/formats/idtrace.md has the rules and worked examples. Branch blocks become PM_EV_BLOCK
  * without an id, since nothing is known about them but where they begin. Execution blocks have a

@@ -21,6 +21,7 @@ enum idt_tag {
 	IDT_RW = 0x00, IDT_RD = 0x10, IDT_WR = 0x20, IDT_RRD = 0x30, IDT_RWR = 0x40,
 	IDT_REND = 0x50, IDT_LINE = 0x60, IDT_BBAD = 0x70, IDT_BBFP = 0x80, IDT_TARG = 0x90,
 	IDT_OP1 = 0xa0, IDT_OP2 = 0xb0,
+	IDT_POP = 0xc0, IDT_PUSH = 0xd0, /* | size code; ours, of cache traces */
 };
 /* Flags of opaque events of an execution trace. TARG: a target, value, was entry number id of the
  * block. BLOCK: the block whose record is at value is over. STOP: behind one that is over early,

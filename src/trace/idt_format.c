@@ -44,6 +44,8 @@ bool idt_legal(enum idt_kind kind, unsigned tag, bool wide)
 	if (k <= IDT_RWR)
 		return kind != IDT_BRANCH && (kind == IDT_EXEC || k != IDT_RW) &&
 			idt_code_bytes(tag & 15, wide);
+	if (k == IDT_POP || k == IDT_PUSH)
+		return kind == IDT_CACHE && idt_code_bytes(tag & 15, wide);
 	if (tag & 15)
 		return false;
 	switch (k) {

@@ -648,6 +648,8 @@ static inline void cache_entry(struct idt_reader *r, unsigned tag, uint64_t v)
 	case IDT_WR: pm_ev_put(b, PM_EV_WRITE, 0, bytes, v, 0); break;
 	case IDT_RRD: pm_ev_put(b, PM_EV_READ, PM_REF_REP, bytes, v, 0); break;
 	case IDT_RWR: pm_ev_put(b, PM_EV_WRITE, PM_REF_REP, bytes, v, 0); break;
+	case IDT_POP: pm_ev_put(b, PM_EV_READ, PM_REF_STACK, bytes, v, 0); break;
+	case IDT_PUSH: pm_ev_put(b, PM_EV_WRITE, PM_REF_STACK, bytes, v, 0); break;
 	case IDT_REND: pm_ev_put(b, PM_EV_REP_END, 0, 0, 0, v); break;
 	default: pm_ev_put(b, PM_EV_LINE, 0, r->line, v, 0); break;
 	}

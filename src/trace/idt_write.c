@@ -13,7 +13,7 @@ struct idt_writer {
 	struct pm_plain w;
 	struct pm_grouper g;
 	enum idt_kind kind;
-	bool wide, rep;
+	bool wide, rep, stack;		/* options: own tags for reps, for pushes and pops */
 	uint64_t line_mask;
 	char *blk_path, *info_path;	/* NULL: none is written */
 
@@ -82,7 +82,9 @@ static unsigned put_ref(struct idt_writer *w, struct pm_buf *to, unsigned tag, u
 	if (!size)
 		size = 4;
 	while (size) {
-		unsigned code = idt_bytes_code(size, w->wide);
+		/* pushes and pops are never wider than a register */
+		unsigned most = tag >= IDT_POP && size > 8 ? 8 : size;
+		unsigned code = idt_bytes_code(most, w->wide);
 		unsigned bytes = idt_code_bytes(code, w->wide);
 
 		if (put_tag(w, to, tag | code, addr, err) == PM_ERR)
@@ -193,6 +195,7 @@ static enum pm_status cache_write(struct idt_writer *w, const struct pm_batch *b
 	for (size_t i = 0; i < b->n; i++) {
 		const struct pm_event *e = &b->ev[i];
 		bool rep = (e->flags & PM_REF_REP || w->in_rep) && (w->rep || w->w.native);
+		bool stack = e->flags & PM_REF_STACK && (w->stack || w->w.native) && e->size >= 2;
 		bool ok = true;
 		uint64_t end;
 		size_t n;
@@ -221,10 +224,12 @@ static enum pm_status cache_write(struct idt_writer *w, const struct pm_batch *b
 				break;
 			}
 			if (e->kind != PM_EV_WRITE)
-				ok = put_ref(w, &w->entries, rep ? IDT_RRD : IDT_RD, e->addr,
+				ok = put_ref(w, &w->entries,
+					     rep ? IDT_RRD : stack ? IDT_POP : IDT_RD, e->addr,
 					     e->size, err);
 			if (ok && e->kind != PM_EV_READ)
-				ok = put_ref(w, &w->entries, rep ? IDT_RWR : IDT_WR, e->addr,
+				ok = put_ref(w, &w->entries,
+					     rep ? IDT_RWR : stack ? IDT_PUSH : IDT_WR, e->addr,
 					     e->size, err);
 			/* a rep instruction may refer without end; the lines came first */
 			if (ok && w->entries.n > 65536)
@@ -653,7 +658,7 @@ void idt_write_close(void *self)
 void *idt_write_open(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err,
 			enum idt_kind kind, bool wide)
 {
-	static const char *const known[] = { "info", "line rep info", "blk info" };
+	static const char *const known[] = { "info", "line rep push-pop info", "blk info" };
 	struct idt_writer *w;
 	uint64_t line = 16;
 	char buf[4096];
@@ -679,6 +684,7 @@ void *idt_write_open(struct pm_output *out, const struct pm_write_opts *o, struc
 	w->line_mask = ~(line - 1);
 	w->undone = PM_NONE;
 	w->rep = pm_fmt_option(o->options, "rep", buf, sizeof buf);
+	w->stack = pm_fmt_option(o->options, "push-pop", buf, sizeof buf);
 	w->g = (struct pm_grouper){ .group = exec_group, .other = exec_other, .self = w,
 				     .no_regs = true };
 	if (pm_fmt_option(o->options, "info", buf, sizeof buf)) {

@@ -167,6 +167,22 @@ static void append_ref(struct pm_buf *b, unsigned op, uint8_t insn, const struct
 	append_address(b, r, odd);
 }
 
+/* Of a push or pop with a tag of its own: an operation for each entry. */
+static void append_pushed(struct pm_buf *b, unsigned op, uint8_t insn, const struct x86_ref *r)
+{
+	const bool odd = r->how != X86_REF_SUM || r->index != X86_VAL_NONE ||
+		r->segment != X86_VAL_NONE;
+	struct x86_ref one = *r;
+
+	for (unsigned left = r->size; left >= 2; left -= one.size) {
+		one.size = left >= 8 ? 8 : left >= 4 ? 4 : 2;
+		append8(b, op | IMG_P_PUSHED(one.size) << 3 | (odd ? IMG_P_ODD : 0));
+		append8(b, insn);
+		append_address(b, &one, odd);
+		one.disp += one.size;
+	}
+}
+
 /* How many entries a reference of @size bytes is. */
 static int entries_of(unsigned size, bool wide)
 {
@@ -202,6 +218,7 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 	const bool indirect = s->class == PM_CLASS_JUMP_IND || s->class == PM_CLASS_CALL_IND;
 	const enum idt_pushes pushes = exec ? pushes_of(w, s) : IDT_PLAIN;
 	struct x86_ref one;
+	unsigned op;
 	int entries = 0;
 
 	if (exec && s->class != PM_CLASS_NONE && s->class != PM_CLASS_SYSCALL) {
@@ -242,8 +259,12 @@ static int8_t plan_insn(const struct planner *w, const struct step *s, const str
 			one.disp += (int64_t)idt_first_push(pushes, 0, r->size);
 			one.size = (uint16_t)(r->size / idt_pushed(pushes));
 		}
-		append_ref(to, r->kind == PM_EV_READ ? IMG_P_READ : r->kind == PM_EV_WRITE ?
-			IMG_P_WRITE : IMG_P_MODIFY, insn, &one, w->wide);
+		op = r->kind == PM_EV_READ ? IMG_P_READ : r->kind == PM_EV_WRITE ? IMG_P_WRITE
+										 : IMG_P_MODIFY;
+		if (w->o->stack && r->flags & PM_REF_STACK && r->size)
+			append_pushed(to, op, insn, &one);
+		else
+			append_ref(to, op, insn, &one, w->wide);
 		entries += entries_of(one.size, w->wide) *
 			(r->kind == PM_EV_MODIFY && !exec ? 2 : 1);
 		if (pushes)

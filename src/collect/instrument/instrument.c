@@ -86,21 +86,6 @@ static enum pm_status read_hints(struct job *j, struct pm_err *err)
 	return st;
 }
 
-static void print_text(const struct job *j, const struct program_text *t)
-{
-	FILE *v = j->o->verbose;
-
-	if (!v)
-		return;
-	fprintf(v, "%s\n  text  0x%" PRIx64 "-0x%" PRIx64 "\n"
-		"  code  0x%" PRIx64 ", %zu bytes (%.2f x)\n"
-		"  %zu blocks from number %u, map %zu bytes, %zu entries, %zu exits, "
-		"%" PRIu64 " unknown\n",
-		j->file[t->file].path, t->lo, t->hi, t->code, t->image.code.n,
-		(double)t->image.code.n / (double)t->bytes, t->image.nblock, t->image.first,
-		t->image.map.n, t->image.nentry, t->image.nlink, t->image.unknown);
-}
-
 const enum xl_kind xl_kinds[] = {
 	[IMG_PROFILE] = XL_PROFILE, [IMG_BRANCH] = XL_BRANCH, [IMG_CACHE] = XL_EXEC,
 	[IMG_EXEC] = XL_EXEC,
@@ -212,7 +197,6 @@ static enum pm_status translate_all(struct job *j, struct pm_err *err)
 		table_of(j, &j->text[i]);
 		if (i == 0)
 			j->blk.oldt_offset = (int64_t)(j->text[i].lo - j->text[i].offset);
-		print_text(j, &j->text[i]);
 	}
 	for (size_t i = 0; i < j->ntext; i++)
 		table_lanes(j, &j->text[i]);

@@ -17,7 +17,8 @@ struct pm_instrument_opts {
 	const char *path;		/* the program */
 	enum img_kind kind;
 	uint32_t line;			/* of a cache trace, bytes; a power of two */
-	bool rep, no_trace;
+	bool rep, stack, no_trace;	/* rep, stack: references of rep instructions, of pushes
+					 * and pops have their own tags; stack: cache traces only */
 	bool merge;			/* a process's threads write one trace */
 	bool quick;			/* 32-bit programs: counters that wrap are not noticed */
 	uint64_t max_blocks;		/* 0: as many as there are */

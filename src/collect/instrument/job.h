@@ -138,6 +138,11 @@ enum pm_status outputs_end(struct job *j, struct output_files *all, enum pm_stat
 extern const enum xl_kind xl_kinds[];		/* by enum img_kind */
 void text_release(struct program_text *t);
 
+/* ---- verbose.c ------------------------------------------------------------------------------- */
+/* Where a text's code, tables and functions are, and what every process has. */
+void print_text(const struct job *j, const struct program_text *t, const struct img_text *place);
+void print_process(const struct job *j, const struct img_manifest *m);
+
 /* ---- write.c ------------------------------------------------------------------------- */
 /* The tables of a text: their parts, each at a multiple of @align, all of them @size bytes. @head
  * is the first. */

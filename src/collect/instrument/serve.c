@@ -925,7 +925,8 @@ enum pm_status pm_instrument_serve(int fd, const char *stem, struct pm_err *err)
 				   sizeof *s->text);
 	s->most_links = (uint32_t)(s->part[IMG_PART_TARGETS].size / sizeof(uint64_t));
 	s->opts = (struct pm_instrument_opts){ .kind = (enum img_kind)s->l->manifest.kind,
-		.line = s->l->manifest.line, .rep = s->l->manifest.rep,
+		.line = s->l->manifest.line, .rep = s->l->manifest.tags & IMG_TAGS_REP,
+		.stack = s->l->manifest.tags & IMG_TAGS_STACK,
 		.no_trace = s->l->manifest.no_trace };
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);

@@ -327,7 +327,7 @@ static void fill_manifest(const struct job *j, struct img_manifest *m)
 
 	*m = (struct img_manifest){
 		.tag = "PUGMAN1\n", .abi = RT_ABI, .kind = j->o->kind, .line = j->o->line,
-		.rep = j->o->rep,
+		.tags = (j->o->rep ? IMG_TAGS_REP : 0) | (j->o->stack ? IMG_TAGS_STACK : 0),
 		.no_trace = j->o->no_trace, .merge = j->o->merge, .interp = j->interp,
 		.narrow = j->i386,
 		.entry = f->eh.e_entry + f->bias, .phnum = f->eh.e_phnum,
@@ -554,6 +554,11 @@ enum pm_status write_all(struct job *j, struct pm_err *err)
 	if (st == PM_OK)
 		st = output_save(&out, output_path(j, ".mod"), &mod, 0666, err);
 	st = outputs_end(j, &out, st, err);
+	if (st == PM_OK && j->o->verbose) {
+		for (size_t i = 0; i < j->ntext; i++)
+			print_text(j, &j->text[i], &text[i]);
+		print_process(j, &m);
+	}
 	if (st != PM_OK && made)
 		rmdir(dir);
 	pm_buf_release(&b);

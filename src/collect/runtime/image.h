@@ -119,7 +119,8 @@ struct img_block {
  *   READ_LANES WRITE_LANES   as LANES, and it refers to them
  *   END         value, sleb128: the stack pointer behind the block
  *
- *   size        a size code (trace/idt.h); 0: u16 follows
+ *   size        a size code (trace/idt.h); 0: u16 follows; IMG_P_PUSHED() of 2, 4 or 8 bytes:
+ *               that size, and it has the tag of a push or pop
  *   address     value, sleb128 displacement. With IMG_P_ODD first: u8 enum x86_ref_how, u8 scale,
  *               u16 size, value of the index, value of the segment's base, u16 after
  *   values      names (isa/x86/plan.h): u8, with the low byte of X86_VAL_KNOWN and above;
@@ -133,6 +134,7 @@ enum {
 #define IMG_P_READ_LANES	(IMG_P_LANES | 1 << 3)
 #define IMG_P_WRITE_LANES	(IMG_P_LANES | 2 << 3)
 #define IMG_P_LONG		0xffu
+#define IMG_P_PUSHED(size)	((size) == 2 ? 13u : (size) == 4 ? 14u : 15u)
 enum { IMG_V_LONG = 0xf0, IMG_V_GS = 0xfffc, IMG_V_FS, IMG_V_RSP, IMG_V_NONE };	/* X86_VAL_* */
 
 /* At the beginning of a text's tables. Positions are from here, multiples of IMG_PIECE. */
@@ -179,12 +181,16 @@ struct img_file {
 	uint64_t head;			/* without a build id: hash of its first 4096 bytes */
 };
 
+#define IMG_TAGS_REP		1u	/* those of rep instructions; execution traces always */
+#define IMG_TAGS_STACK		2u	/* pushes and pops of a cache trace: the plans say which */
+
 struct img_manifest {
 	char tag[8];			/* "PUGMAN1\n" */
 	uint32_t abi, size;		/* RT_ABI; bytes of all of it */
 	uint32_t kind;			/* enum img_kind */
 	uint32_t line;			/* of a cache trace, bytes */
-	uint32_t rep, no_trace, merge;	/* -r, -t, --merge */
+	uint32_t tags;			/* IMG_TAGS_*: which references have their own tags */
+	uint32_t no_trace, merge;	/* -t, --merge */
 	uint32_t exec_all, narrow;	/* a 32-bit program that may execute whatever is mapped;
 					 * a 32-bit program */
 	uint32_t orig_magic, idt_magic;

@@ -7,7 +7,8 @@
 
 enum { T_RW = 0x00, T_RD = 0x10, T_WR = 0x20, T_RRD = 0x30, T_RWR = 0x40, T_REND = 0x50,
        T_LINE = 0x60,
-       T_BBAD = 0x70, T_BBFP = 0x80, T_TARG = 0x90, T_OP1 = 0xa0, T_OP2 = 0xb0 };
+       T_BBAD = 0x70, T_BBFP = 0x80, T_TARG = 0x90, T_OP1 = 0xa0, T_OP2 = 0xb0,
+       T_POP = 0xc0, T_PUSH = 0xd0 };
 enum { HOW_SUM, HOW_SUM32, HOW_BITS, HOW_XLAT, HOW_SUM16 = 5 };		/* enum x86_ref_how */
 enum { REP_MOVS, REP_CMPS, REP_STOS, REP_LODS, REP_SCAS };	/* enum x86_rep */
 
@@ -141,7 +142,7 @@ static void rep(struct drain_record *r, int done, const u64 *cut)
 	const u32 from = plan_value(r), to = plan_value(r), after = plan_value(r),
 		  segment = plan_value(r);
 	const u64 mask = ~0ull >> (64 - bits);
-	const int told = MAN->rep || MAN->kind == IMG_EXEC;
+	const int told = MAN->tags & IMG_TAGS_REP || MAN->kind == IMG_EXEC;
 	const u32 rd = told ? T_RRD : T_RD, wr = told ? T_RWR : T_WR;
 	u64 src, dst, end, seg, *at = to == IMG_V_NONE ? &src : &dst, step = size;
 
@@ -235,10 +236,12 @@ static u64 entries(struct drain_record *r)
 {
 	const int exec = MAN->kind == IMG_EXEC;
 	struct drain *d = r->d;
-	static const uint8_t bytes[16] = { 0, 1, 2, 4, 8, 10, 16, 32, 64 };
+	static const uint8_t bytes[16] = { 0, 1, 2, 4, 8, 10, 16, 32, 64, [IMG_P_PUSHED(2)] = 2,
+					   [IMG_P_PUSHED(4)] = 4, [IMG_P_PUSHED(8)] = 8 };
 
 	for (;;) {
 		const u32 op = *r->plan++, kind = op & 7;
+		const int pushed = (op >> 3 & 15) >= IMG_P_PUSHED(2);
 		u32 insn, size = bytes[op >> 3 & 15];
 		int stopped;
 		u64 a;
@@ -289,9 +292,9 @@ static u64 entries(struct drain_record *r)
 			put_sized(d, T_RW, a, size);
 		} else {
 			if (kind != IMG_P_WRITE)
-				put_sized(d, T_RD, a, size);
+				put_sized(d, pushed ? T_POP : T_RD, a, size);
 			if (kind != IMG_P_READ)
-				put_sized(d, T_WR, a, size);
+				put_sized(d, pushed ? T_PUSH : T_WR, a, size);
 		}
 	}
 }
