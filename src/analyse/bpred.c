@@ -551,12 +551,12 @@ static enum pm_status parse(struct bpred_sink *s, struct pm_conf *c, struct pm_e
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct pm_bp_ops *ops = s->p[i].ops;
 
-		if ((ops == &bp_bimodal || ops == &bp_gshare || ops == &bp_tournament) &&
-		    s->p[i].args.v[0] <= 16 && s->p[i].args.v[1] <= 63)
+		if ((ops == &bp_bimodal || ops == &bp_gshare || ops == &bp_tournament ||
+		     ops == &bp_idtrace) && s->p[i].args.v[0] <= 16 && s->p[i].args.v[1] <= 63)
 			continue;
 		return pm_conf_fail(c, NULL, err,
-				    "debug shows bimodal, gshare and tournament with tables of 2^1 "
-				    "to 2^16, not %s",
+				    "debug shows idtrace, bimodal, gshare and tournament with "
+				    "tables of 2^1 to 2^16, not %s",
 				    ops->name);
 	}
 	s->debug = strcmp(s->debug_path, "-") ? fopen(s->debug_path, "w") : stdout;
@@ -612,8 +612,10 @@ static void print_table(FILE *to, const uint8_t *t, uint64_t n, const char *lett
 static void debug_line(struct bpred_sink *s, const struct bpred_predictor *p, const struct pm_br *b)
 {
 	const struct tables *t = p->self;
+	const bool three = p->ops == &bp_idtrace;	/* its counters have three values */
 	bool taken = TAKEN(b), guess;
-	uint8_t bi = t->counter ? t->counter[b->pc & t->mask] >> 1 : 0;
+	uint8_t bi = !t->counter ? 0 : three ? t->counter[b->pc & t->mask] > 0
+					     : t->counter[b->pc & t->mask] >> 1;
 	uint8_t gs = t->gshare ? t->gshare[(b->pc ^ t->history) & t->mask] >> 1 : 0;
 
 	guess = !t->chooser ? t->counter ? bi : gs : t->chooser[b->pc & t->mask] >> 1 ? gs : bi;
@@ -622,7 +624,7 @@ static void debug_line(struct bpred_sink *s, const struct bpred_predictor *p, co
 		putc(' ', s->debug);
 	}
 	if (t->counter)
-		print_table(s->debug, t->counter, t->mask + 1, "NntT");
+		print_table(s->debug, t->counter, t->mask + 1, three ? "-0+" : "NntT");
 	if (t->chooser)
 		putc(' ', s->debug);
 	if (t->gshare) {

@@ -112,6 +112,15 @@ $ pugmark sim --bpred 'tournament=3,3;debug=dbg' --csv csv "$TESTS/data/formats/
 > BBBBBBBB NNNNNNnN NNNNNNnN  NTN | 4005d8  T | N  incorrect  2
 > BBBBBBBB nNNNNNnN NNnNNNnN  TNT | 400609  N | N  correct    2
 > BBBBBBBB nNNNNNnN NNnNNNnN  NTN | 40060e  N | N  correct    2
+# IDtrace's counters are -1, 0 and +1, and predict taken unless negative.
+$ pugmark sim --bpred 'idtrace=3;debug=dbg' --csv csv "$TESTS/data/formats/penn-sjeng-60.trace" >text; head -5 dbg; tail -n 1 dbg | tr -s ' ' '\n' | tail -n 1; grep idtrace-3.mispredictions csv
+> 00000000 | 40061e  T | T  correct    0
+> 000000+0 | 4005d3  N | T  incorrect  1
+> 000-00+0 | 4005d8  T | T  correct    1
+> +00-00+0 | 400609  N | T  incorrect  2
+> +-0-00+0 | 40060e  N | T  incorrect  3
+> 4
+> bpred.idtrace-3.mispredictions,4,branches
 $ pugmark sim --sim 'inorder:debug=dbg' --csv csv "$TESTS/data/formats/penn-sjeng-60.trace" >text; head -4 dbg
 >     0     1 -1 (Ready)    -1 (Ready)     -> -1  -  --------------------------------------------------
 >     1     2 -1 (Ready)     1 (Ready)     -> 44  L  --------------------------------------------------

@@ -303,7 +303,7 @@ static void test_errors(void **state)
 		{ "gshare=10,10,10", "one number too many" },
 		{ "bimodal=k=3", "is not a number" },
 		{ "btb=100,3", "do not make a power of two" },
-		{ "tagescl;debug=-", "debug shows bimodal, gshare and tournament" },
+		{ "tagescl;debug=-", "debug shows idtrace, bimodal, gshare and tournament" },
 		{ "top=3", "no predictor is given" },
 		{ "gshare=ten", "'ten' is not a number" },
 	};
