@@ -98,16 +98,32 @@ static enum pm_status load_cnt(const struct idt_bench *b, const struct idt_blk *
 	return st;
 }
 
-static int show(struct pm_result *r, const char *json, uint64_t rows)
+/* Where results go. */
+struct shown {
+	const char *json, *csv;
+	uint64_t rows;			/* of each table in the text */
+};
+
+#define SHOWN_OPTIONS(S)                                                          \
+	OPT_STR(0, "json", &(S).json, "FILE", "all of it as JSON; '-' is standard output"), \
+		OPT_STR(0, "csv", &(S).csv, "FILE", "all of it as CSV: path,value,unit")
+
+static int show(struct pm_result *r, const struct shown *to)
 {
+	const bool taken = (to->json && !strcmp(to->json, "-")) ||
+			   (to->csv && !strcmp(to->csv, "-"));
 	struct pm_err err = { 0 };
 	struct pm_buf out = { 0 };
-	int status = 0;
+	int status = to->json ? traces_json(r, to->json) : 0;
 
-	if (json)
-		status = traces_json(r, json);
-	if (!status && !(json && !strcmp(json, "-"))) {
-		pm_result_text(r, (unsigned)rows, &out);
+	if (!status && to->csv) {
+		pm_result_csv(r, &out);
+		if (pm_report_save(to->csv, &out, &err) != PM_OK)
+			status = traces_fail(&err);
+		out.n = 0;
+	}
+	if (!status && !taken) {
+		pm_result_text(r, (unsigned)to->rows, &out);
 		if (pm_report_save("-", &out, &err) != PM_OK)
 			status = traces_fail(&err);
 	}
@@ -127,11 +143,10 @@ int cmd_vcount(int argc, char **argv)
 		"  idt bench; ./bench.idt; vcount bench\n\n"
 		"Counts of another program are refused by their magic numbers."
 	};
-	const char *json = NULL;
-	uint64_t rows = 20;
+	struct shown to = { .rows = 20 };
 	const struct pm_opt opts[] = {
-		OPT_STR(0, "json", &json, "FILE", "all of it as JSON (- is standard output)"),
-		OPT_U64(0, "rows", &rows, "N", "rows of the mix in the text (default: 20)"),
+		SHOWN_OPTIONS(to),
+		OPT_U64(0, "rows", &to.rows, "N", "rows of the mix in the text (default: 20)"),
 		OPT_END
 	};
 	struct idt_blk blk = { 0 };
@@ -147,7 +162,7 @@ int cmd_vcount(int argc, char **argv)
 		struct pm_result *r = pm_result_new();
 
 		pm_idt_counts(&blk, &cnt, r);
-		status = show(r, json, rows);
+		status = show(r, &to);
 	}
 	idt_blk_release(&blk);
 	idt_cnt_release(&cnt);
@@ -242,12 +257,12 @@ int cmd_rtrace(int argc, char **argv)
 		"trace made with -r, or an execution trace.",
 		"  idt -c -r bench; ./bench.idt; rtrace bench"
 	};
-	const char *json = NULL, *from = NULL;
-	uint64_t rows = 1000;
+	const char *from = NULL;
+	struct shown to = { .rows = 1000 };
 	const struct pm_opt opts[] = {
 		OPT_STR('f', "from", &from, "FORMAT", "kind of trace (default: guess)"),
-		OPT_STR(0, "json", &json, "FILE", "all of it as JSON (- is standard output)"),
-		OPT_U64(0, "rows", &rows, "N", "sizes in the text (default: 1000)"),
+		SHOWN_OPTIONS(to),
+		OPT_U64(0, "rows", &to.rows, "N", "sizes in the text (default: 1000)"),
 		OPT_END
 	};
 	struct idt_bench b;
@@ -260,7 +275,7 @@ int cmd_rtrace(int argc, char **argv)
 	if (status)
 		pm_result_free(r);
 	else
-		status = show(r, json, rows);
+		status = show(r, &to);
 	idt_bench_release(&b);
 	return status;
 }
@@ -455,9 +470,9 @@ int cmd_idtinfo(int argc, char **argv)
 		"made, and checks by their magic numbers that they belong together.",
 		"Exit status: 1 if a file belongs to another program."
 	};
-	const char *json = NULL;
+	struct shown to = { .rows = 20 };
 	const struct pm_opt opts[] = {
-		OPT_STR(0, "json", &json, "FILE", "all of it as JSON (- is standard output)"),
+		SHOWN_OPTIONS(to),
 		OPT_END
 	};
 	struct about a = { .r = pm_result_new() };
@@ -467,7 +482,7 @@ int cmd_idtinfo(int argc, char **argv)
 
 	find_bench(argc, argv, opts, &help, &b);
 	if (describe(&a, &b, &err)) {
-		status = show(a.r, json, 20);
+		status = show(a.r, &to);
 		status = status ? status : a.bad;
 	} else {
 		status = traces_fail(&err);

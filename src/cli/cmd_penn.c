@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyse/uops.h"
 #include "cli/traces.h"
@@ -158,10 +159,11 @@ int cmd_uops(int argc, char **argv)
 int cmd_penn(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
-		"pugmark penn [-f FORMAT] FILE",
+		"pugmark penn [-f FORMAT] [FILE]",
 		"Reads a micro-op trace and prints what the course's parser prints: micro-ops, "
 		"macro-ops.\n"
-		"FILE may also be any trace with x86 instruction bytes; - is standard input.",
+		"FILE may also be any trace with x86 instruction bytes. Without FILE, or with -, "
+		"it reads standard\ninput, as the course's parser does.",
 		NULL
 	};
 	const char *from = NULL;
@@ -173,10 +175,12 @@ int cmd_penn(int argc, char **argv)
 	struct pm_result *r;
 
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
-	if (argc != 1)
-		pm_opt_usage(&help, argc ? "only one FILE" : "missing FILE");
+	if (argc > 1)
+		pm_opt_usage(&help, "only one FILE");
+	if (!argc && isatty(STDIN_FILENO))
+		pm_opt_usage(&help, "missing FILE, and standard input is a terminal");
 	puts("Processing trace...");
-	r = analyse(&pm_sink_uops, "", argv[0], from);
+	r = analyse(&pm_sink_uops, "", argc ? argv[0] : "-", from);
 	if (!r)
 		return 1;
 	n = pm_result_find(pm_result_root(r), "uops");

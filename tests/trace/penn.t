@@ -141,3 +141,9 @@ $ pugmark fusion --json - c.trace
 $ pugmark mix $TESTS/data/formats/lackey-34.txt
 ! pugmark: lackey traces hold no micro-ops; 'mix' needs them (`pugmark run --exec` traces them)
 ? 1
+# Without a file it reads standard input, as the course's parser does.
+$ pugmark penn <a.trace
+> Processing trace...
+> Processed 60 trace records.
+> Micro-ops: 60
+> Macro-ops: 57
