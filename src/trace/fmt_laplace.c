@@ -43,7 +43,7 @@ static const struct event_kind {
 	{ 'C', "xx", true }, { 's', "xxxx", false }, { '/', "xx", false }, { '(', "xxxvxtn", true },
 	{ ')', "xxxv", true }, { '<', "xxxvxx", true }, { '>', "xxxvxx", true },
 	{ '-', "xxv", true }, { 't', "xxvx", false }, { 'a', "x", false }, { 'e', "", false },
-	{ '&', "xxx", false },
+	{ '&', "xxxx", false },
 };
 
 /* pm_rare.code is the tag: the numbers of enum pm_kernel are theirs. */

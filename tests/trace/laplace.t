@@ -60,3 +60,9 @@ $ pugmark convert -t laplace-events:dialect=laplace $TESTS/data/formats/kvmtrace
 $ pugmark convert -t laplace-events:dialect=laplace,strict $TESTS/data/formats/kvmtrace05.kev - | cut -c1 | xargs
 > A S F M (
 ! pugmark: note: events discarded: 2 kernel
+# debug events have four fields, and mean nothing
+$ printf 'F 1 100 1\n& 2 100 1000 3000 2000\nS 3 100\n' >four.kev; pugmark info four.kev | grep format; pugmark convert -t laplace-events four.kev - | cmp - four.kev
+> format          laplace-events
+$ printf 'F 1 100 1\n& 2 100 1000 3000\n' >three.kev; pugmark dump three.kev
+! pugmark: three.kev:2: expected a kernel event record, found '& 2 100 1000 3000'
+? 1
