@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "trace/sinks.h"
 #include "trace/text.h"
 
 enum byu_kind { BYU6, BYU12, BYUTEXT };
@@ -567,6 +568,35 @@ static enum pm_status byu_write(void *self, const struct pm_batch *b, struct pm_
 	return pm_plain_write(self, " ", b, BYU_MAX, byu_put, err);
 }
 
+/* ---- names of cycles ------------------------------------------------------------------------ */
+
+const char *pm_bus_cycle(const struct pm_bus *u, uint64_t addr)
+{
+	/* by the byte enables, of Pentium's bus */
+	static const struct { uint8_t lanes; const char *name; } six[] = {
+		{ 0xfe, "shutdown" }, { 0xfd, "invalidate" }, { 0xf7, "write-back-invalidate" },
+		{ 0xef, "flush-ack" }, { 0xdf, "branch-trace" },
+	};
+	/* by the request type, of Pentium II's */
+	static const struct { uint8_t req; const char *name; } requests[] = {
+		{ 0x20, "deferred-reply" }, { 0x22, "agent-response" }, { 0x23, "branch-trace" },
+		{ 0x31, "shutdown" }, { 0x32, "flush" }, { 0x33, "halt" }, { 0x34, "sync" },
+		{ 0x35, "flush-ack" }, { 0x36, "stop-clock-ack" }, { 0x37, "smi-ack" },
+	};
+
+	if (u->type != PM_BUS_SPECIAL)
+		return NULL;
+	for (size_t i = 0; i < NR(requests); i++)
+		if (u->raw[0] == requests[i].req && u->lanes == 0)
+			return requests[i].name;
+	for (size_t i = 0; i < NR(six); i++)
+		if (u->lanes == six[i].lanes)
+			return six[i].name;
+	if (u->lanes == 0xfb)
+		return addr == 0 ? "halt" : addr == 0x10 ? "stop-grant" : NULL;
+	return NULL;
+}
+
 /* ---- probing -------------------------------------------------------------------------------- */
 
 static int six_probe(const uint8_t *head, size_t n)
@@ -592,6 +622,9 @@ static int twelve_probe(const uint8_t *head, size_t n)
 	size_t records = n / 12 < 4096 ? n / 12 : 4096;
 
 	if (!records || (n < PM_WINDOW && n % 12))
+		return 0;
+	/* zeros would be fetches of no bytes, all at once */
+	if (!head[0] && !memcmp(head, head + 1, 12 * records - 1))
 		return 0;
 	for (size_t i = 0; i < records; i++) {
 		const uint8_t *p = head + 12 * i;

@@ -153,10 +153,39 @@ static char *put_bytes(char *to, const uint8_t *p, size_t n)
 	return to;
 }
 
-static void dump_rare(struct pm_buf *to, const struct pm_rare *r)
+/* What a kernel event is called; NULL: its number is all that there is. */
+static const char *kernel_name(uint32_t code)
 {
+	static const struct { char code; const char *name; } names[] = {
+		{ PM_KERNEL_SCHEDULE, "schedule" }, { PM_KERNEL_FORK, "fork" },
+		{ PM_KERNEL_EXEC, "exec" }, { PM_KERNEL_CONTEXT, "context" },
+		{ PM_KERNEL_COPY_RANGE, "copy-range" }, { PM_KERNEL_MAP_FILE, "map-file" },
+		{ PM_KERNEL_MAP, "map" }, { PM_KERNEL_MAP_SHARED, "map-shared" },
+		{ PM_KERNEL_MOVE, "move" }, { PM_KERNEL_UNMAP, "unmap" },
+		{ PM_KERNEL_UNMAP_ALL, "unmap-all" },
+		{ PM_KERNEL_COPY_ON_WRITE, "copy-on-write" }, { PM_KERNEL_OPEN, "open" },
+		{ PM_KERNEL_CLOSE, "close" }, { PM_KERNEL_READ, "read" },
+		{ PM_KERNEL_WRITE, "write" }, { PM_KERNEL_DELETE, "delete" },
+		{ PM_KERNEL_TRUNCATE, "truncate" },
+		/* of which pugmark knows no more than Laplace's names */
+		{ 'T', "exit" }, { '/', "destroy-shared" }, { 'a', "accept" }, { 'e', "end" },
+		{ '&', "debug" },
+	};
+
+	for (size_t i = 0; i < NR(names); i++)
+		if ((uint32_t)names[i].code == code)
+			return names[i].name;
+	return NULL;
+}
+
+static void dump_rare(struct pm_buf *to, const struct pm_event *ev, const struct pm_rare *r)
+{
+	const char *event = ev->kind == PM_EV_KERNEL ? kernel_name(r->code) : NULL;
+
 	if (r->code)
 		pm_buf_printf(to, " code=%u", r->code);
+	if (event)
+		pm_buf_printf(to, " event=%s", event);
 	if (r->nargs) {
 		pm_buf_printf(to, " args=");
 		for (unsigned i = 0; i < r->nargs && i < NR(r->arg); i++)
@@ -182,13 +211,17 @@ static void dump_uop(struct pm_buf *to, const struct pm_uop *u)
 		      u->micro);
 }
 
-static void dump_bus(struct pm_buf *to, const struct pm_bus *u)
+static void dump_bus(struct pm_buf *to, const struct pm_bus *u, uint64_t addr)
 {
+	const char *cycle = pm_bus_cycle(u, addr);
+
 	pm_buf_printf(to, " type=%u lanes=0x%02x attr=%u agent=%u raw=%02x%02x%02x%02x data=0x%llx",
 		      u->type, u->lanes, u->attr, u->agent, u->raw[0], u->raw[1], u->raw[2],
 		      u->raw[3], (unsigned long long)u->data);
 	if (u->time != UINT64_MAX)
 		pm_buf_printf(to, " time=%llu", (unsigned long long)u->time);
+	if (cycle)
+		pm_buf_printf(to, " cycle=%s", cycle);
 }
 
 void pm_dump_event(struct pm_buf *buf, const struct pm_batch *b, const struct pm_event *ev)
@@ -232,9 +265,9 @@ void pm_dump_event(struct pm_buf *buf, const struct pm_batch *b, const struct pm
 	if (ev->kind == PM_EV_UOP && ev->id < b->nuop)
 		dump_uop(buf, b->uop + ev->id);
 	if (ev->kind == PM_EV_BUS && ev->id < b->nbus)
-		dump_bus(buf, b->bus + ev->id);
+		dump_bus(buf, b->bus + ev->id, ev->addr);
 	if (shape & S_RARE && ev->id < b->nrare)
-		dump_rare(buf, b->rare + ev->id);
+		dump_rare(buf, ev, b->rare + ev->id);
 	if (ev->kind == PM_EV_OPAQUE) {
 		size_t n = pm_opaque_bytes(b, ev);
 

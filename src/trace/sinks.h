@@ -32,6 +32,9 @@ extern const struct pm_sink_ops *const pm_hub_sinks[];
 enum pm_status pm_sink_add(struct pm_pipeline *p, const char *spec,
 			   const struct pm_sink_ops *const *more, struct pm_err *err);
 
+/* Which special cycle a bus transaction is, as "halt"; NULL: it is none, or not known. */
+const char *pm_bus_cycle(const struct pm_bus *u, uint64_t addr);	/* fmt_byu.c */
+
 /* One event as dump writes it, line feed included. */
 struct pm_buf;
 void pm_dump_event(struct pm_buf *to, const struct pm_batch *b, const struct pm_event *ev);

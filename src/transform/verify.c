@@ -442,6 +442,17 @@ static void uop(struct verify *v, struct verify_stream *st, const struct pm_batc
 	st->uop = *u;
 }
 
+static void bus(struct verify *v, const struct pm_batch *b, const struct pm_event *ev,
+		const struct pm_bus *u)
+{
+	v->v.looked[PM_VERIFY_bus]++;
+	if (u->type >= PM_BUS_INVALID)
+		wrong(v, PM_VERIFY_bus, b, "an invalid cycle at 0x%" PRIx64 ": 0x%02x", ev->addr,
+		      u->raw[0]);
+	else if (!ev->size && u->type <= PM_BUS_IO_WRITE && u->type != PM_BUS_READ_INVAL)
+		wrong(v, PM_VERIFY_bus, b, "a transfer of no bytes at 0x%" PRIx64, ev->addr);
+}
+
 static enum pm_status verify_consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	struct verify *v = self;
@@ -471,6 +482,9 @@ static enum pm_status verify_consume(void *self, const struct pm_batch *b, struc
 			break;
 		case PM_EV_BRANCH:
 			branch(v, st, b, ev);
+			break;
+		case PM_EV_BUS:
+			bus(v, b, ev, &b->bus[ev->id]);
 			break;
 		case PM_EV_UOP:
 			uop(v, st, b, &b->uop[ev->id]);

@@ -25,6 +25,7 @@
 	C(calls, false, "returns go behind the call that they belong to")                      \
 	C(time, true, "times do not run backwards")                                            \
 	C(exit, true, "nothing follows the exit of its stream")                                \
+	C(bus, true, "bus cycles are valid, and transfers have bytes")                        \
 	C(uop, true,                                                                           \
 	  "micro-ops count up, share pc, fall and name; addresses and targets are where they " \
 	  "belong")

@@ -106,6 +106,7 @@ $ pugmark verify b.pug
 >   calls    not applicable
 >   time     not applicable
 >   exit     not applicable
+>   bus      not applicable
 >   uop      not applicable
 > b.pug: good
 $ pugmark verify --json - b.pug | sed -n '/good/p'

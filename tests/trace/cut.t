@@ -40,6 +40,7 @@ $ head -c -10 $TESTS/data/blocks.pug >cut.pug; pugmark verify cut.pug
 >   calls    not applicable
 >   time     not applicable
 >   exit     not applicable
+>   bus      not applicable
 >   uop      not applicable
 ! pugmark: cut.pug:0x342: the trace is cut here, after 400 instructions
 ? 1
@@ -68,6 +69,7 @@ $ cp $TESTS/data/blocks.pug bad.pug; printf X | dd of=bad.pug bs=1 seek=600 conv
 >   calls    not applicable
 >   time     not applicable
 >   exit     not applicable
+>   bus      not applicable
 >   uop      not applicable
 ! pugmark: bad.pug:0x16a: the record here has a wrong checksum
 ? 1
