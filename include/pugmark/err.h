@@ -68,7 +68,8 @@ static inline int pm_failed(const struct pm_err *e)
 }
 
 /* Write "FILE:PLACE: MESSAGE" to @buf, cut to @size bytes. The text ends with a zero byte unless
- * @size is 0. */
+ * @size is 0. It is one line of valid UTF-8: control characters, bytes that are not UTF-8 and what
+ * changes the direction of text are escape sequences such as \n, \xff and \u202e. */
 void pm_err_format(const struct pm_err *e, char *buf, size_t size);
 
 #ifdef __GNUC__

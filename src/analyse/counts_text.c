@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analyse/counts_text.h"
+#include "base/printable.h"
 #include "isa/x86/form.h"
 #include "pugmark/pugmark.h"
 
@@ -51,7 +52,7 @@ enum pm_status pm_counts_write(const struct pm_counts *c, const char *prefix, st
 	for (size_t i = 0; i < c->nprocess && st == PM_OK; i++) {
 		struct pm_map sum = { 0 };
 		struct at *v;
-		char path[4096];
+		char path[4096], name[4096];
 		uint64_t key, val;
 		size_t n = 0;
 		FILE *f;
@@ -73,7 +74,8 @@ enum pm_status pm_counts_write(const struct pm_counts *c, const char *prefix, st
 			const struct pm_counts_object *o = c->process[i].object + j;
 
 			fprintf(f, "# object 0x%" PRIx64 " 0x%" PRIx64 " 0x%" PRIx64 " %s %s\n",
-				o->bias, o->lo, o->hi, o->build_id ? o->build_id : "-", o->path);
+				o->bias, o->lo, o->hi, o->build_id ? o->build_id : "-",
+				pm_printable(o->path, name, sizeof name));
 		}
 		for (size_t j = 0; f && j < n; j++)
 			fprintf(f, "0x%" PRIx64 " %" PRIu64 "\n", v[j].pc, v[j].count);

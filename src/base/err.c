@@ -5,6 +5,22 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/printable.h"
+
+/* A message that fills @size bytes may have been cut within a character. */
+static void drop_half(char *msg, size_t size)
+{
+	size_t n = strlen(msg), back = 0;
+	uint32_t code;
+
+	if (n + 1 < size)
+		return;
+	while (back < 3 && back < n && ((unsigned char)msg[n - 1 - back] & 0xc0) == 0x80)
+		back++;
+	if (n > back && (unsigned char)msg[n - 1 - back] >= 0xc0 &&
+	    !pm_utf8_char(msg + n - 1 - back, &code))
+		msg[n - 1 - back] = 0;
+}
 
 static enum pm_status set(struct pm_err *e, uint64_t off, enum pm_place place, const char *tail,
 			  const char *fmt, va_list ap)
@@ -21,6 +37,7 @@ static enum pm_status set(struct pm_err *e, uint64_t off, enum pm_place place, c
 	n = strlen(e->msg);
 	if (tail)
 		snprintf(e->msg + n, sizeof e->msg - n, ": %s", tail);
+	drop_half(e->msg, sizeof e->msg);
 	return PM_ERR;
 }
 
@@ -67,19 +84,22 @@ enum pm_status pm_fail_errno(struct pm_err *e, const char *fmt, ...)
 
 void pm_err_format(const struct pm_err *e, char *buf, size_t size)
 {
+	char line[4500];			/* the longest path, and the message */
+
 	if (!e->file)
-		snprintf(buf, size, "%s", e->msg);
+		snprintf(line, sizeof line, "%s", e->msg);
 	else if (e->place == PM_AT_BYTE)
-		snprintf(buf, size, "%s:0x%" PRIx64 ": %s", e->file, e->off, e->msg);
+		snprintf(line, sizeof line, "%s:0x%" PRIx64 ": %s", e->file, e->off, e->msg);
 	else if (e->place == PM_AT_LINE)
-		snprintf(buf, size, "%s:%" PRIu64 ": %s", e->file, e->off, e->msg);
+		snprintf(line, sizeof line, "%s:%" PRIu64 ": %s", e->file, e->off, e->msg);
 	else
-		snprintf(buf, size, "%s: %s", e->file, e->msg);
+		snprintf(line, sizeof line, "%s: %s", e->file, e->msg);
+	pm_printable(line, buf, size);
 }
 
 void pm_err_print(const struct pm_err *e, FILE *to)
 {
-	char line[4500];
+	char line[6000];
 
 	pm_err_format(e, line, sizeof line);
 	fprintf(to, "pugmark: %s\n", line);

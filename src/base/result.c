@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "base/result.h"
 #include "pugmark/pugmark.h"
 
@@ -106,38 +107,23 @@ void pm_result_bool(struct pm_result *r, const char *name, int v)
 	add(r, PM_RESULT_BOOL, name, NULL)->u64 = v != 0;
 }
 
-/* Length of the well-formed UTF-8 sequence at @s, 0 if there is none. */
-static unsigned utf8_len(const unsigned char *s)
+void pm_json_string(struct pm_buf *to, const char *s)
 {
-	unsigned n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 :
-		     s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
-
-	for (unsigned i = 1; i < n; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)))
-		return 0;	/* overlong; surrogate */
-	if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)))
-		return 0;
-	return n;
-}
-
-void pm_json_string(struct pm_buf *to, const char *str)
-{
-	const unsigned char *s = (const unsigned char *)str;
-
 	pm_buf_add(to, "\"", 1);
 	while (*s) {
-		unsigned n = utf8_len(s);
+		uint32_t code;
+		unsigned n = pm_utf8_char(s, &code);
 
-		if (*s == '"' || *s == '\\')
+		if (!n)
+			pm_buf_printf(to, "\\\\x%02x", (unsigned char)*s);
+		else if (*s == '"' || *s == '\\')
 			pm_buf_printf(to, "\\%c", *s);
 		else if (*s == '\n')
 			pm_buf_add(to, "\\n", 2);
 		else if (*s == '\t')
 			pm_buf_add(to, "\\t", 2);
-		else if (!n || *s < 0x20 || *s == 0x7f)
-			pm_buf_printf(to, "\\u%04x", *s);
+		else if (!pm_is_printable(code))
+			pm_buf_printf(to, "\\u%04x", code);
 		else
 			pm_buf_add(to, s, n);
 		s += n ? n : 1;

@@ -22,7 +22,9 @@ const struct pm_result_node *pm_result_find(const struct pm_result_node *of, con
 void pm_result_json(const struct pm_result *r, struct pm_buf *to);
 /* The same for a node inside the tree, without the line feed. */
 void pm_result_json_node(const struct pm_result_node *n, struct pm_buf *to, unsigned depth);
-/* A string as JSON, quoted and escaped; bytes that are no UTF-8 come out as \u00xx. */
+/* A string as JSON, quoted and escaped: valid UTF-8 whatever @s holds. Of what is not printable
+ * (base/printable.h) a character is \u and its code, which reads back as it was; a byte that is not
+ * UTF-8 becomes the four characters \xff, which in JSON are "\\xff". */
 void pm_json_string(struct pm_buf *to, const char *s);
 void pm_result_free(struct pm_result *r);	/* NULL is fine */
 

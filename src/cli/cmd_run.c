@@ -9,6 +9,7 @@
 #include "analyse/counts_text.h"
 #include "base/guard.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "cli/cli.h"
 #include "cli/run_trace.h"
 #include "collect/control/process.h"
@@ -115,8 +116,10 @@ static void say_death(void *ctx, int sig, unsigned removed)
 
 static void print_warning(void *ctx, const char *text)
 {
+	char line[8192];
+
 	(void)ctx;
-	fprintf(stderr, "pugmark: %s\n", text);
+	fprintf(stderr, "pugmark: %s\n", pm_printable(text, line, sizeof line));
 }
 
 static void print_stat(const char *name, uint64_t n)

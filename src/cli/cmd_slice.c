@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "cli/traces.h"
 #include "elf/find.h"
 #include "transform/slice.h"
@@ -108,6 +109,15 @@ static void release_function(struct function *f)
 	free(f->known);
 }
 
+static void note_no_function(const char *function, bool named)
+{
+	char name[1024];
+
+	fprintf(stderr, "pugmark: note: no instruction belongs to a function '%s'%s\n",
+		pm_printable(function, name, sizeof name),
+		named ? "" : " (none of the traced files could be read)");
+}
+
 int cmd_slice(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -195,8 +205,7 @@ int cmd_slice(int argc, char **argv)
 	    pm_pipeline_run_until(p, &src, r, pm_slice_done, slice, &err) != PM_OK)
 		status = traces_fail(&err);
 	if (!status && f.name && !f.found)
-		fprintf(stderr, "pugmark: note: no instruction belongs to a function '%s'%s\n",
-			f.name, f.named ? "" : " (none of the traced files could be read)");
+		note_no_function(f.name, f.named);
 	if (!status && !quiet)
 		traces_note_losses(r, src.facts, to, argv[1]);
 	if (!status && json)

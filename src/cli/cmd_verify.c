@@ -2,11 +2,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/printable.h"
 #include "cli/traces.h"
 #include "transform/verify.h"
 
 static void show(const struct pm_verify *v)
 {
+	char text[1024];
+
 	printf("%" PRIu64 " instructions\n", v->insns);
 	for (unsigned i = 0; i < PM_VERIFY_COUNT; i++) {
 		if (!v->looked[i])
@@ -19,7 +22,8 @@ static void show(const struct pm_verify *v)
 			       v->wrong[i], v->looked[i], pm_verify_about(i));
 	}
 	for (unsigned i = 0; i < v->ntext; i++)
-		printf("%s%s\n", i ? "" : "findings:\n", v->text[i]);
+		printf("%s%s\n", i ? "" : "findings:\n",
+		       pm_printable(v->text[i], text, sizeof text));
 }
 
 int cmd_verify(int argc, char **argv)
@@ -45,6 +49,7 @@ int cmd_verify(int argc, char **argv)
 	struct pm_pipeline *p;
 	struct pm_result *r;
 	struct pm_source src;
+	char name[4096];
 	void *sink;
 	int status = 0;
 
@@ -68,7 +73,7 @@ int cmd_verify(int argc, char **argv)
 	if (pm_verify_failed(pm_verify_get(sink)))
 		status = 1;
 	if (!json && !status)
-		printf("%s: good\n", argv[0]);
+		printf("%s: good\n", pm_printable(argv[0], name, sizeof name));
 	pm_pipeline_free(p);
 	src.ops->close(src.self);
 	pm_result_free(r);

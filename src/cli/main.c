@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyse/sims.h"
 #include "base/kept_dir.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "cli/cli.h"
 #include "collect/control/process.h"
 
@@ -136,7 +139,8 @@ static int unknown(const char *name)
 			near = c->name;
 			least = distance(name, near);
 		}
-	fprintf(stderr, "pugmark: '%s' is not a command%s%s%s (see `pugmark help`)\n", name,
+	fprintf(stderr, "pugmark: '%s' is not a command%s%s%s (see `pugmark help`)\n",
+		pm_printable(name, path, sizeof path),
 		near ? "; is it '" : "", near ? near : "", near ? "'?" : "");
 	return 2;
 }
@@ -152,10 +156,21 @@ static void dropped(const char *dir, const char *name, const char *why)
 	fprintf(stderr, "pugmark: %s/%s: removed from the cache: %s\n", dir, name, why);
 }
 
+/* Whatever a command has printed has to arrive, or it has failed. */
+static void flush_output(int status, void *arg)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return;
+	if (!status)			/* else it has been said */
+		fprintf(stderr, "pugmark: standard output: cannot write: %s\n", strerror(errno));
+	_exit(status ? status : 1);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = strrchr(argv[0], '/');
 
+	on_exit(flush_output, NULL);
 	signal(SIGXFSZ, too_large);
 	pm_tell_no_memory(no_memory);
 	pm_open_heap();

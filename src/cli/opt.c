@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/number.h"
+#include "base/printable.h"
 #include "cli/opt.h"
 
 static int command_length(const char *usage)
@@ -26,13 +27,14 @@ static int command_length(const char *usage)
 
 void pm_opt_usage(const struct pm_opt_help *help, const char *fmt, ...)
 {
+	char text[4096], line[4096];
 	va_list ap;
 
 	fflush(stdout);
-	fputs("pugmark: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
+	fprintf(stderr, "pugmark: %s", pm_printable(text, line, sizeof line));
 	fprintf(stderr, " (see `%.*s --help`)\n", command_length(help->usage), help->usage);
 	exit(2);
 }

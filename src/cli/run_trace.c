@@ -5,6 +5,7 @@
 
 #include "analyse/sims.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "base/result.h"
 #include "cli/run_trace.h"
 #include "cli/traces.h"
@@ -150,6 +151,7 @@ static enum pm_status check_region(const struct run_trace *t, const void *region
 				   struct pm_err *err)
 {
 	struct pm_region_story s;
+	char point[1024];
 
 	if (!region)
 		return PM_OK;
@@ -168,7 +170,8 @@ static enum pm_status check_region(const struct run_trace *t, const void *region
 				    "nothing is traced",
 				    t->start_at ? " behind the start" : "");
 	if (t->stop_at && !s.reached[1] && !quiet)
-		fprintf(stderr, "pugmark: note: --stop-at: '%s' was never reached\n", t->stop_at);
+		fprintf(stderr, "pugmark: note: --stop-at: '%s' was never reached\n",
+			pm_printable(t->stop_at, point, sizeof point));
 	return PM_OK;
 }
 

@@ -6,6 +6,7 @@
 
 #include "analyse/calls.h"
 #include "analyse/profile_costs.h"
+#include "base/printable.h"
 #include "report/html.h"
 #include "report/listing_report.h"
 #include "report/out.h"
@@ -160,9 +161,14 @@ static void put_head(struct pm_buf *to, const struct view *v, const char *what)
 static void put_rest(struct pm_buf *to, size_t used, const char *text)
 {
 	size_t room = used + 2 < WIDTH - 16 ? WIDTH - 2 - used : 16;
+	char *line = pm_strdup(text);
 
+	for (char *p = line; *p; p++)		/* of source text */
+		if (*p == '\t')
+			*p = ' ';
 	pm_buf_printf(to, "  ");
-	pm_report_text_of(to, text, room, 0);
+	pm_report_text_of(to, line, room, 0);
+	free(line);
 	pm_buf_add(to, "\n", 1);
 }
 
@@ -182,7 +188,9 @@ static void print_function(struct view *v, const struct pm_listing_function *f, 
 
 	pm_buf_printf(to, "\n");
 	pm_report_text_of(to, f->name, 60, 0);
-	pm_buf_printf(to, "%s%s\n", *f->object ? "  " : "", base_name(f->object));
+	pm_buf_printf(to, "%s", *f->object ? "  " : "");
+	pm_printable_add(to, base_name(f->object));
+	pm_buf_add(to, "\n", 1);
 	put_head(to, v, "");
 	for (size_t i = f->first; i < f->first + f->n; i++) {
 		const struct pm_listing_insn *in = l->insn + i;
@@ -242,7 +250,9 @@ static void print_files(struct view *v, struct pm_buf *to)
 		uint32_t file = line[i].file;
 		unsigned shown = 0;
 
-		pm_buf_printf(to, "\n%s\n", v->l->file[file]);
+		pm_buf_add(to, "\n", 1);
+		pm_printable_add(to, v->l->file[file]);
+		pm_buf_add(to, "\n", 1);
 		put_head(to, v, "");
 		for (; i < n && line[i].file == file; i++) {
 			unsigned from = line[i].line > 2 ? line[i].line - 2 : 1;
@@ -484,6 +494,14 @@ static int by_caller(const void *a, const void *b)
 				  : x->to > y->to;
 }
 
+/* A line KEYNAME, whatever the name holds. */
+static void put_key(struct pm_buf *to, const char *key, const char *name)
+{
+	pm_buf_printf(to, "%s", key);
+	pm_printable_add(to, name);
+	pm_buf_add(to, "\n", 1);
+}
+
 /* What the function called, at the line of its entry: what is counted are pairs of functions, not
  * call sites. */
 static void put_call(struct pm_annotator *a, const struct pm_edge_count *e, uint64_t base,
@@ -493,12 +511,15 @@ static void put_call(struct pm_annotator *a, const struct pm_edge_count *e, uint
 	struct pm_name n;
 
 	pm_names_at(pm_annotator_names(a), e->to, true, &n);
-	pm_buf_printf(to, "cob=%s\ncfi=%s\ncfn=", n.object ? n.object : "???",
-		      n.file ? n.file : "???");
-	if (n.function || !n.object)
-		pm_buf_printf(to, "%s\n", n.function ? n.function : "???");
-	else
-		pm_buf_printf(to, "[%s]\n", base_name(n.object));
+	put_key(to, "cob=", n.object ? n.object : "???");
+	put_key(to, "cfi=", n.file ? n.file : "???");
+	if (n.function || !n.object) {
+		put_key(to, "cfn=", n.function ? n.function : "???");
+	} else {
+		pm_buf_printf(to, "cfn=[");
+		pm_printable_add(to, base_name(n.object));
+		pm_buf_printf(to, "]\n");
+	}
 	pm_buf_printf(to, "calls=%" PRIu64 " 0x%" PRIx64 " %u\n0x%" PRIx64 " %u", e->calls,
 		      e->to - n.base, n.file ? n.line : 0, e->from - base, line);
 	pm_annotator_edge(a, e, v);
@@ -527,9 +548,10 @@ void pm_listing_callgrind(struct pm_annotator *a, struct pm_buf *to)
 	}
 	pm_buf_printf(to, "# callgrind format\n");
 	for (size_t i = 0; i < names->n; i++)
-		if (names->object[i].path && names->object[i].build_id)
-			pm_buf_printf(to, "# object %s %s\n", names->object[i].build_id,
-				      names->object[i].path);
+		if (names->object[i].path && names->object[i].build_id) {
+			pm_buf_printf(to, "# object %s ", names->object[i].build_id);
+			put_key(to, "", names->object[i].path);
+		}
 	pm_buf_printf(to, "version: 1\ncreator: pugmark %s\npositions: instr line\n", PM_VERSION);
 	for (unsigned k = 0; k < c->ncolumn; k++)
 		pm_buf_printf(to, "event: %s : %s\n", c->column[k].name, c->column[k].about);
@@ -541,13 +563,14 @@ void pm_listing_callgrind(struct pm_annotator *a, struct pm_buf *to)
 		const struct pm_listing_function *f = l->function + i;
 		uint32_t file = l->insn[f->first].file;
 
-		pm_buf_printf(to, "\nob=%s\nfl=%s\nfn=%s\n", *f->object ? f->object : "???",
-			      l->file[file], f->name);
+		put_key(to, "\nob=", *f->object ? f->object : "???");
+		put_key(to, "fl=", l->file[file]);
+		put_key(to, "fn=", f->name);
 		for (size_t n = f->first; n < f->first + f->n; n++) {
 			const struct pm_listing_insn *in = l->insn + n;
 
 			if (in->file != file)
-				pm_buf_printf(to, "fi=%s\n", l->file[in->file]);
+				put_key(to, "fi=", l->file[in->file]);
 			file = in->file;
 			pm_buf_printf(to, "0x%" PRIx64 " %u", in->pc - f->base, in->line);
 			for (unsigned k = 0; k < c->ncolumn; k++)
@@ -555,7 +578,7 @@ void pm_listing_callgrind(struct pm_annotator *a, struct pm_buf *to)
 			pm_buf_printf(to, "\n");
 		}
 		if (at < nedge && file != l->insn[f->first].file)
-			pm_buf_printf(to, "fe=%s\n", l->file[l->insn[f->first].file]);
+			put_key(to, "fe=", l->file[l->insn[f->first].file]);
 		for (; at < nedge && edge[at].from <= l->insn[f->first + f->n - 1].pc; at++)
 			put_call(a, edge + at, f->base, l->insn[f->first].line, to);
 	}

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "base/temp.h"
 #include "report/out.h"
 
@@ -123,55 +124,82 @@ double pm_percent(uint64_t part, uint64_t of)
 
 void pm_report_text_of(struct pm_buf *to, const char *s, size_t max, int tail)
 {
-	size_t n = strlen(s);
+	struct pm_buf b = { 0 };
+	const char *p, *end;
+	size_t n = 0;
 
-	if (n > max && tail && max > 3) {
-		pm_buf_add(to, "...", 3);
-		s += n - (max - 3);
-		n = max - 3;
-	}
-	for (size_t i = 0; i < n && i < max; i++) {
-		char c = s[i];
-
-		if (n > max && max > 3 && i == max - 3) {
+	pm_printable_add(&b, s);
+	p = (const char *)b.p;
+	end = p + b.n;
+	for (size_t i = 0; i < b.n; i++)	/* characters */
+		n += (p[i] & 0xc0) != 0x80;
+	if (n > max && max > 3) {
+		if (tail)
 			pm_buf_add(to, "...", 3);
-			break;
-		}
-		if ((unsigned char)c < ' ' || c == 0x7f)
-			c = '?';
-		pm_buf_add(to, &c, 1);
+		for (size_t skip = tail ? n - (max - 3) : 0; skip; skip--)
+			do
+				p++;
+			while (p < end && (*p & 0xc0) == 0x80);
 	}
+	for (size_t left = n > max && max > 3 ? max - 3 : max; p < end && left; left--)
+		do
+			pm_buf_add(to, p++, 1);
+		while (p < end && (*p & 0xc0) == 0x80);
+	if (n > max && max > 3 && !tail)
+		pm_buf_add(to, "...", 3);
+	pm_buf_release(&b);
 }
 
 void pm_report_csv_field(struct pm_buf *to, const char *s)
 {
-	if (!strpbrk(s, ",\"\r\n")) {
-		pm_buf_add(to, s, strlen(s));
-		return;
-	}
-	pm_buf_add(to, "\"", 1);
-	for (; *s; s++) {
-		if (*s == '"')
+	struct pm_buf b = { 0 };
+	const char *p, *end;
+	bool quote = false;
+
+	pm_printable_add(&b, s);
+	p = (const char *)b.p;
+	end = p + b.n;
+	for (size_t i = 0; i < b.n; i++)
+		quote |= p[i] == ',' || p[i] == '"';
+	if (quote)
+		pm_buf_add(to, "\"", 1);
+	if (b.n > 1 && strchr("=+-@", *p))
+		pm_buf_add(to, "'", 1);
+	for (; p < end; p++) {
+		if (*p == '"')
 			pm_buf_add(to, "\"", 1);
-		pm_buf_add(to, s, 1);
+		pm_buf_add(to, p, 1);
 	}
-	pm_buf_add(to, "\"", 1);
+	if (quote)
+		pm_buf_add(to, "\"", 1);
+	pm_buf_release(&b);
 }
 
 void pm_report_html_text(struct pm_buf *to, const char *s)
 {
-	for (; *s; s++) {
-		switch (*s) {
-		case '&': pm_buf_printf(to, "&amp;"); break;
-		case '<': pm_buf_printf(to, "&lt;"); break;
-		case '>': pm_buf_printf(to, "&gt;"); break;
-		case '"': pm_buf_printf(to, "&quot;"); break;
-		case '\'': pm_buf_printf(to, "&#39;"); break;
-		default:
-			if ((unsigned char)*s >= ' ' || *s == '\n' || *s == '\t')
-				pm_buf_add(to, s, 1);
-			else
-				pm_buf_printf(to, "?");
+	/* line feeds and tabs are those of source text */
+	for (const char *end; *s; s = end) {
+		struct pm_buf b = { 0 };
+		char *part;
+
+		end = s + strcspn(s, "\n\t");
+		if (end == s) {
+			pm_buf_add(to, end++, 1);
+			continue;
 		}
+		part = pm_alloc((size_t)(end - s) + 1);
+		memcpy(part, s, (size_t)(end - s));
+		pm_printable_add(&b, part);
+		free(part);
+		for (size_t i = 0; i < b.n; i++)
+			switch (b.p[i]) {
+			case '&': pm_buf_printf(to, "&amp;"); break;
+			case '<': pm_buf_printf(to, "&lt;"); break;
+			case '>': pm_buf_printf(to, "&gt;"); break;
+			case '"': pm_buf_printf(to, "&quot;"); break;
+			case '\'': pm_buf_printf(to, "&#39;"); break;
+			default: pm_buf_add(to, &b.p[i], 1);
+			}
+		pm_buf_release(&b);
 	}
 }

@@ -17,10 +17,12 @@ enum pm_status pm_report_can_save(const char *const *path, size_t n, struct pm_e
 /* "1,234,567" into @buf, which is returned. */
 const char *pm_report_number(uint64_t v, char buf[static 32]);
 double pm_percent(uint64_t part, uint64_t of);		/* 0 of 0 is 0 */
-/* @s with what a terminal might obey replaced by '?', at most @max bytes ("..." ends a cut one;
- * @tail keeps the end instead of the beginning). */
+/* @s as base/printable.h writes it, at most @max characters ("..." ends a cut one; @tail keeps the
+ * end instead of the beginning). */
 void pm_report_text_of(struct pm_buf *to, const char *s, size_t max, int tail);
-/* A CSV field, quoted where RFC 4180 wants it. */
+/* A CSV field as base/printable.h writes it, quoted where RFC 4180 wants it. In front of one that
+ * begins with = + - or @, which spreadsheets take for a formula, and goes on, stands an
+ * apostrophe. */
 void pm_report_csv_field(struct pm_buf *to, const char *s);
 /* &, <, >, " and ' as HTML writes them. */
 void pm_report_html_text(struct pm_buf *to, const char *s);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "base/result.h"
 #include "report/out.h"
 #include "report/result_view.h"
@@ -29,7 +30,7 @@ static void value(const struct pm_result_node *n, char *buf, size_t size)
 			 n->f64);
 		break;
 	case PM_RESULT_STR:
-		snprintf(buf, size, "%s", n->str);
+		pm_printable(n->str, buf, size);
 		break;
 	case PM_RESULT_HEX:
 		snprintf(buf, size, "0x%" PRIx64, n->u64);
@@ -41,6 +42,14 @@ static void value(const struct pm_result_node *n, char *buf, size_t size)
 		snprintf(buf, size, "-");
 		break;
 	}
+}
+
+/* The largest place up to @at where no character of @text is cut. */
+static size_t whole(const char *text, size_t at)
+{
+	while (at && (text[at] & 0xc0) == 0x80)
+		at--;
+	return at;
 }
 
 static void words(const char *name, char *buf, size_t size)
@@ -136,7 +145,7 @@ static void side_by_side(const struct pm_result_node **o, size_t n, struct pm_bu
 						value(x, val, sizeof val);
 					/* long words would push the columns apart */
 					if (x && strlen(val) >= w[j - from])
-						strcpy(val + w[j - from] - 5, "...");
+						strcpy(val + whole(val, w[j - from] - 5), "...");
 					pm_buf_printf(to, "%*s", (int)w[j - from], x ? val : "-");
 				}
 				pm_buf_printf(to, "\n");
@@ -227,10 +236,11 @@ static void put_field(const struct columns *c, size_t k, char *text, struct pm_b
 	if (c->hide[k])
 		return;
 	if (strlen(text) > c->w[k]) {	/* names differ at their ends, where the line is, too */
-		size_t head = (c->w[k] - 3) / 3, tail = c->w[k] - 3 - head;
+		size_t head = whole(text, (c->w[k] - 3) / 3);
+		size_t tail = whole(text, strlen(text) - (c->w[k] - 3 - head));
 
 		memcpy(text + head, "...", 3);
-		memmove(text + head + 3, text + strlen(text) - tail, tail + 1);
+		memmove(text + head + 3, text + tail, strlen(text + tail) + 1);
 	}
 	pm_buf_printf(to, "  %*s", (int)c->w[k], text);
 }

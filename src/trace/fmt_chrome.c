@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/result.h"
 #include "trace/text.h"
 
 struct chrome_slice {			/* what a stream is doing */
@@ -50,28 +51,12 @@ static void *chrome_create(struct pm_output *out, const struct pm_write_opts *o,
 	return w;
 }
 
-static void put_string(struct pm_buf *b, const char *s)
-{
-	pm_buf_add(b, "\"", 1);
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		if (c == '"' || c == '\\')
-			pm_buf_printf(b, "\\%c", c);
-		else if (c < ' ' || c > '~')
-			pm_buf_printf(b, "\\u%04x", c);
-		else
-			pm_buf_add(b, s, 1);
-	}
-	pm_buf_add(b, "\"", 1);
-}
-
 /* The common beginning of an event: name, phase, time, row. */
 static void head(struct chrome_writer *w, struct pm_buf *b, const char *name, const char *cat,
 		 char ph, uint64_t ts, uint64_t pid, uint64_t tid)
 {
 	pm_buf_printf(b, "%s{\"name\":", w->any ? ",\n" : "\n");
-	put_string(b, name);
+	pm_json_string(b, name);
 	pm_buf_printf(b, ",\"cat\":\"%s\",\"ph\":\"%c\",\"ts\":%llu.%03u,\"pid\":%llu,\"tid\":%llu",
 		      cat, ph, (unsigned long long)(ts / 1000), (unsigned)(ts % 1000),
 		      (unsigned long long)pid, (unsigned long long)tid);
@@ -83,7 +68,7 @@ static void put_name(struct chrome_writer *w, struct pm_buf *b, const char *what
 {
 	head(w, b, what, "meta", 'M', 0, pid, tid);
 	pm_buf_printf(b, ",\"args\":{\"name\":");
-	put_string(b, name);
+	pm_json_string(b, name);
 	pm_buf_printf(b, "}}");
 }
 
@@ -164,7 +149,7 @@ static void rare(struct chrome_writer *w, struct pm_buf *b, const struct pm_batc
 		pm_buf_printf(b, ",\"arg%u\":\"0x%llx\"", i, (unsigned long long)r->arg[i]);
 	if (r && r->name) {
 		pm_buf_printf(b, ",\"name\":");
-		put_string(b, r->name);
+		pm_json_string(b, r->name);
 	}
 	pm_buf_printf(b, "}}");
 }

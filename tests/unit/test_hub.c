@@ -429,7 +429,7 @@ static void test_result_json(void **state)
 	pm_buf_add(&b, "", 1);
 	assert_string_equal((char *)b.p,
 			    "{\n  \"n\": 18446744073709551615,\n  \"x\": 0.1,\n  \"bad\": null,\n"
-			    "  \"s\": \"a\\\"b\\\\\\n\\u0001\\u00ff\xc3\xa4\",\n  \"h\": "
+			    "  \"s\": \"a\\\"b\\\\\\n\\u0001\\\\xff\xc3\xa4\",\n  \"h\": "
 			    "\"0x1f\",\n  \"z\": null,\n"
 			    "  \"l\": [1, true],\n  \"o\": {}\n}\n");
 	pm_buf_release(&b);
