@@ -18,12 +18,33 @@ static uint64_t number(char **p, int base)
 	return v;
 }
 
+void maps_path(char *path)
+{
+	char *plain, *to, *p;
+
+	if (!strstr(path, "\\012") || !access(path, F_OK))
+		return;
+	plain = to = pm_strdup(path);
+	for (p = plain; *p; p++)
+		if (!strncmp(p, "\\012", 4)) {
+			*to++ = '\n';
+			p += 3;
+		} else {
+			*to++ = *p;
+		}
+	*to = 0;
+	if (!access(plain, F_OK))
+		strcpy(path, plain);
+	free(plain);
+}
+
 /* lo-hi perms offset major:minor inode path: by hand, for every module of every process asks */
 static void parse(struct maps *m)
 {
 	for (char *p = (char *)m->text.p; *p; ) {
 		struct mapping x = { 0 };
 		unsigned maj;
+		char *path;
 
 		x.lo = number(&p, 16);
 		x.hi = number(&p, 16);
@@ -36,10 +57,11 @@ static void parse(struct maps *m)
 		x.dev = makedev(maj, (unsigned)number(&p, 16));
 		x.ino = number(&p, 10);
 		p += strspn(p, " ");
-		x.path = p;
+		x.path = path = p;
 		p += strcspn(p, "\n");
 		if (*p)
 			*p++ = 0;
+		maps_path(path);
 		pm_grow(m->v, m->n, m->cap);
 		m->v[m->n++] = x;
 	}

@@ -29,6 +29,10 @@ struct maps {
 
 /* Reads anew what @m, { 0 } or read before, holds. False: it cannot be read. */
 bool maps_read(pid_t pid, struct maps *m);
+/* The path as the file has it, of one in a file of lines like /proc's: there a line feed is \012,
+ * and a backslash stays as it is. @path, which may become shorter, is taken as it stands if such a
+ * file exists, or if neither does. */
+void maps_path(char *path);
 const struct mapping *maps_at(const struct maps *m, uint64_t addr);	/* NULL: nothing is there */
 void maps_release(struct maps *m);
 

@@ -7,6 +7,7 @@
 
 #include <isa-l/crc.h>
 
+#include "base/proc_maps.h"
 #include "isa/x86/zydis_regs.h"
 #include "trace/idt_files.h"
 #include "trace/io.h"
@@ -64,6 +65,7 @@ static enum pm_status module_line(const char *s, size_t n, uint64_t line, struct
 	if (!len || (size_t)(s + n - tok) >= sizeof name)
 		return pm_fail_text(err, line, "a path", tok, len);
 	snprintf(name, sizeof name, "%.*s", (int)(s + n - tok), tok);
+	maps_path(name);
 	m.path = pm_arena_strdup(&to->mem, name);
 	pm_grow(to->v, to->n, to->cap);
 	to->v[to->n++] = m;
@@ -97,9 +99,15 @@ void idt_modules_write(const struct idt_modules *m, struct pm_buf *to)
 	for (size_t i = 0; i < m->n; i++) {
 		if (m->v[i].record)
 			pm_buf_printf(to, "@0x%" PRIx64 " ", m->v[i].record);
-		pm_buf_printf(to, "0x%" PRIx64 "-0x%" PRIx64 " 0x%" PRIx64 " %s %s\n", m->v[i].lo,
-			      m->v[i].hi, m->v[i].offset, m->v[i].build_id ? m->v[i].build_id : "-",
-			      m->v[i].path);
+		pm_buf_printf(to, "0x%" PRIx64 "-0x%" PRIx64 " 0x%" PRIx64 " %s ", m->v[i].lo,
+			      m->v[i].hi, m->v[i].offset,
+			      m->v[i].build_id ? m->v[i].build_id : "-");
+		for (const char *p = m->v[i].path; *p; p++)	/* as /proc does */
+			if (*p == '\n')
+				pm_buf_add(to, "\\012", 4);
+			else
+				pm_buf_add(to, p, 1);
+		pm_buf_add(to, "\n", 1);
 	}
 }
 

@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/proc_maps.h"
 #include "base/temp.h"
 #include "collect/instrument/job.h"
 #include "collect/translate/reach.h"
@@ -408,6 +409,7 @@ static bool find_library(struct server *s, uint64_t pc)
 			snprintf(path, sizeof path, "%.*s", (int)(nl - p - name), p + name);
 		break;
 	}
+	maps_path(path);
 	if (!*path || pm_elf_check(path, &info, &err) != PM_OK || info.script ||
 	    info.machine != (s->i386 ? EM_386 : EM_X86_64) || info.is64 == s->i386) {
 		pm_elf_info_release(&info);
