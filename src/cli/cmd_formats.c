@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/traces.h"
 
@@ -29,6 +30,7 @@ static void put_json(struct pm_result *r)
 		pm_result_bool(r, "writes", (*f)->write != NULL);
 		pm_result_bool(r, "guessed", (*f)->probe != NULL);
 		pm_result_str(r, "suffixes", (*f)->suffixes ? (*f)->suffixes : "");
+		pm_result_str(r, "options", (*f)->options ? (*f)->options : "");
 		facts_list(r, "has", (*f)->has);
 		facts_list(r, "needs", (*f)->needs);
 		pm_result_end(r);
@@ -81,6 +83,12 @@ int cmd_formats(int argc, char **argv)
 		pm_fact_names(f->needs, names, sizeof names);
 		if (f->write)
 			printf("  needs:  %s\n", *names ? names : "nothing in particular");
+		for (const char *o = f->options, *end; o && *o; o = end + (*end != 0)) {
+			end = o + strcspn(o, "\n");
+			if (o == f->options)
+				printf("  options, as in FORMAT:NAME=VALUE,NAME:\n");
+			printf("    %.*s\n", (int)(end - o), o);
+		}
 		return 0;
 	}
 	for (const struct pm_format *const *f = pm_formats; *f; f++)

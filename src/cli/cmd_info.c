@@ -58,6 +58,24 @@ static void put_totals(struct pm_result *r, const struct pug_totals *t, bool ns)
 		if (t->tally.kind[k])
 			pm_result_u64(r, pm_kind_name(k), t->tally.kind[k], "events");
 	pm_result_end(r);
+	pm_result_begin_list(r, "streams");
+	for (size_t i = 0; i < t->nstream; i++) {
+		const struct pm_stream *s = t->stream[i].is;
+
+		pm_result_begin(r, NULL);
+		pm_result_u64(r, "stream", t->stream[i].index, NULL);
+		if (s && s->pid)
+			pm_result_u64(r, "pid", s->pid, NULL);
+		if (s && s->tid)
+			pm_result_u64(r, "tid", s->tid, NULL);
+		if (s && s->space)
+			pm_result_hex(r, "space", s->space);
+		if (s && s->name)
+			pm_result_str(r, "name", s->name);
+		pm_result_u64(r, "instructions", t->stream[i].insns, "instructions");
+		pm_result_end(r);
+	}
+	pm_result_end(r);
 	pm_result_end(r);
 }
 
@@ -84,7 +102,10 @@ static void show_node(const struct pm_result_node *n, unsigned depth)
 		printf("%*s%-*s ", (int)depth * 2, "", 15 - (int)depth * 2, c->name ? c->name : "");
 		switch (c->kind) {
 		case PM_RESULT_U64:
-			printf("%s\n", pm_report_number(c->u64, num));
+			if (c->name && (!strcmp(c->name, "pid") || !strcmp(c->name, "tid")))
+				printf("%" PRIu64 "\n", c->u64);	/* as others write it */
+			else
+				printf("%s\n", pm_report_number(c->u64, num));
 			break;
 		case PM_RESULT_F64:
 			printf("%.3f\n", c->f64);

@@ -670,6 +670,8 @@ static const struct pm_writer_ops row_##id##_write = {					\
 const struct pm_format pm_fmt_##id = {							\
 	.name = text, .about = descr, .plural = names, .suffixes = ext,			\
 	.has = PM_HAS_BUS | PM_HAS_PHYS | PM_HAS_REFS | PM_HAS_SIZES | fact,		\
+	.options = (k) == BYU6 ? "order=be, le, auto  of an address's bytes (writing: be)" :	\
+		   (k) == BYUTEXT ? "b2a  writing: as b2a prints 12-byte records" : NULL,	\
 	.needs = PM_HAS_REFS,								\
 	.probe = bid, .read = &row_##id##_read, .write = &row_##id##_write,		\
 };

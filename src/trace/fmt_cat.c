@@ -188,7 +188,8 @@ static int probe(const uint8_t *head, size_t n)
 static const struct pm_reader_ops read_ops = { rd_open, rd_next, rd_close };
 
 const struct pm_format pm_fmt_cat = {
-	.name = "cat", .about = "the R4400 machine's bus with data, for CITCAT; option: words",
+	.name = "cat", .about = "the R4400 machine's bus with data, for CITCAT",
+	.options = "words  reading: instructions and values, too",
 	.plural = "cache-filtered address traces", .suffixes = ".cat",
 	.has = FACTS | PM_HAS_VALUES, .needs = 0, .probe = probe, .read = &read_ops,
 };

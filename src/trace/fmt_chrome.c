@@ -255,6 +255,7 @@ static const struct pm_writer_ops chrome_write_ops = {
 
 const struct pm_format pm_fmt_chrome = {
 	.name = "chrome", .about = "trace-event JSON for Chrome, Perfetto, speedscope (write only)",
+	.options = "every=N  instructions between two points of a counter (10000)",
 	.plural = "Chrome traces", .suffixes = ".json",
 	.has = PM_HAS_TIME | PM_HAS_CYCLES | PM_HAS_KERNEL | PM_HAS_THREADS,
 	.write = &chrome_write_ops,

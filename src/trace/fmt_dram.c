@@ -579,6 +579,8 @@ static const struct pm_writer_ops sim3_write = {
 const struct pm_format pm_fmt_ramulator = {
 	.name = "ramulator",
 	.about = "Ramulator's DRAM trace; ramulator:cpu and ramulator:ref its CPU traces",
+	.options = "dram, cpu, ref  which of its forms\n"
+		   "align=N  writing: bytes of a transaction (64)",
 	.plural = "Ramulator traces", .suffixes = ".ramulator",
 	.has = PM_HAS_REFS, .needs = PM_HAS_REFS,
 	.probe = ram_probe, .read = &ram_read, .write = &ram_write,
@@ -586,12 +588,15 @@ const struct pm_format pm_fmt_ramulator = {
 const struct pm_format pm_fmt_ramulator2 = {
 	.name = "ramulator2",
 	.about = "Ramulator 2's load/store trace; ramulator2:vector its read/write trace",
+	.options = "vector, vector=LEVELS  the form with addresses as vectors\n"
+		   "align=N  writing: bytes of a transaction (64)",
 	.plural = "Ramulator 2 traces", .suffixes = ".ramulator2",
 	.has = PM_HAS_REFS, .needs = PM_HAS_REFS,
 	.probe = ram2_probe, .read = &ram2_read, .write = &ram2_write,
 };
 const struct pm_format pm_fmt_dramsim3 = {
 	.name = "dramsim3", .about = "DRAMsim3's trace: address, command, cycle",
+	.options = "align=N  writing: bytes of a transaction (64)",
 	.plural = "DRAMsim3 traces", .suffixes = ".dramsim3",
 	.has = PM_HAS_REFS | PM_HAS_TIME | PM_HAS_CYCLES, .needs = PM_HAS_REFS,
 	.probe = sim3_probe, .read = &sim3_read, .write = &sim3_write,

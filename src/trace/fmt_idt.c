@@ -59,6 +59,15 @@ static int idt_probe(const uint8_t *head, size_t n, enum idt_kind kind, bool wid
 	return (head[0] == first[kind] ? 20 : 10) + 5 * entries;
 }
 
+#define IDT_INFO "info  writing: NAME.info, too, which says what a trace does not"
+#define IDT_CACHE_OPTIONS								\
+	"line=N  bytes of an instruction line (16)\n"					\
+	"rep  writing: own tags for references of rep instructions\n"			\
+	"push-pop  writing: own tags for pushes, pops, calls and returns\n"
+#define IDT_EXEC_OPTIONS								\
+	"blk=FILE  the block table (beside the trace)\n"				\
+	"binary=FILE  reading: the program, for its instructions' bytes\n"		\
+	"modules=FILE  reading: the module file, for those of libraries, too\n"
 #define ROW(id, text, names, ext, k, wd, fact, need, flags)					\
 static void *id##_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *f,		\
 		       struct pm_err *e)							\
@@ -82,6 +91,8 @@ static const struct pm_writer_ops id##_write = {						\
 const struct pm_format pm_fmt_##id = {								\
 	.name = text, .about = names, .plural = "IDtrace traces (" text ")", .suffixes = ext,	\
 	.has = fact, .needs = need, .sink_flags = flags,					\
+	.options = (k) == IDT_CACHE ? IDT_CACHE_OPTIONS IDT_INFO :				\
+		   (k) == IDT_EXEC ? IDT_EXEC_OPTIONS IDT_INFO : IDT_INFO,			\
 	.probe = id##_probe, .read = &id##_read, .write = &id##_write,				\
 };
 #define CACHE_FACTS (PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_LINES)

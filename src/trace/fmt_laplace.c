@@ -861,6 +861,9 @@ static int process_bid(const uint8_t *head, size_t n)
 									       : 0;
 }
 
+#define LAP_DIALECT "dialect=laplace, kvmtrace-0.5, kvmtrace-0.6  (reading: guessed)"
+#define LAP_STRICT "\nstrict  writing: only what Laplace itself had"
+#define LAP_KERNEL LAP_DIALECT "\nkernel=HEX  writing: where the kernel's addresses begin (c0000000)"
 #define ROW(id, text, descr, names, k, bid, ext, fact, need, files)			\
 static void *row_##id##_open(struct pm_input *in, const struct pm_read_opts *o,		\
 	uint32_t *f, struct pm_err *e)							\
@@ -879,6 +882,7 @@ static const struct pm_writer_ops row_##id##_write = {					\
 };											\
 const struct pm_format pm_fmt_##id = {							\
 	.name = text, .about = descr, .plural = names, .suffixes = ext, .has = fact,	\
+	.options = (k) == EVENTS ? LAP_DIALECT LAP_STRICT : (k) == PROCESS ? LAP_KERNEL : NULL, \
 	.needs = need,									\
 	.own_files = files, .probe = bid, .read = &row_##id##_read,			\
 	.write = &row_##id##_write,							\

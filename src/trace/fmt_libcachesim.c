@@ -607,12 +607,14 @@ static const struct pm_writer_ops lcs_write = {
 
 const struct pm_format pm_fmt_oraclegeneral = {
 	.name = "oraclegeneral", .about = "libCacheSim's requests with their next access",
+	.options = "block=N  writing: bytes of an object (64)",
 	.plural = "oracleGeneral traces", .suffixes = ".oracleGeneral .oracleGeneral.bin",
 	.has = PM_HAS_REFS | PM_HAS_TIME, .needs = PM_HAS_REFS,
 	.probe = og_probe, .read = &og_read, .write = &og_write,
 };
 const struct pm_format pm_fmt_lcs = {
 	.name = "lcs", .about = "libCacheSim's traces with a header",
+	.options = "block=N  writing: bytes of an object (64)",
 	.plural = "lcs traces", .suffixes = ".lcs",
 	.has = PM_HAS_REFS | PM_HAS_TIME, .needs = PM_HAS_REFS,
 	.probe = lcs_probe, .read = &lcs_read, .write = &lcs_write,

@@ -724,6 +724,8 @@ static const struct pm_writer_ops penn_write_ops = { penn_create, penn_write, pe
 const struct pm_format pm_fmt_penn = {
 	.name = "penn",
 	.about = "micro-op traces of Penn's CIS 501, compact or aligned columns",
+	.options = "dialect=compact, dialect=aligned  writing: the columns\n"
+		   "compact, aligned  the same",
 	.plural = "Penn traces",
 	.suffixes = ".trace .penn",
 	.has = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_BRANCHES | PM_HAS_REGS | PM_HAS_UOPS,

@@ -23,8 +23,9 @@ static const struct pm_writer_ops write_ops = {
 
 const struct pm_format pm_fmt_pug = {
 	.name = "pug",
-	.about = "pugmark's own container, keeps everything; "
-		 "options: fast, default, dense, chunk=N",
+	.about = "pugmark's own container, keeps everything",
+	.options = "fast, default, dense  writing: how well it is packed\n"
+		   "chunk=N  writing: events of a part that can be read by itself",
 	.plural = "pug traces",
 	.suffixes = ".pug",
 	.has = UINT32_MAX,

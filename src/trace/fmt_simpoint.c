@@ -7,6 +7,7 @@
  * ends with the first block that makes it full, the excess counts for the next (gem5's rule). The
  * last, partial interval is left out unless `keep` is given; `interval=N` instructions, default
  * 100 million. A vector has no order, so reading gives nothing that another format could hold. */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "trace/text.h"
@@ -151,6 +152,7 @@ struct sp_writer {
 	unsigned blanks;
 	bool keep, have, ended, line_open;
 	uint64_t interval, count, drift, next_pc;
+	uint64_t vectors;		/* that have been written */
 	uint32_t stream;
 	struct pm_map ids;		/* block's pc -> id */
 	uint64_t *weight;		/* by id: instructions in this interval */
@@ -215,6 +217,7 @@ static enum pm_status sp_vector(struct sp_writer *w, struct pm_err *err)
 	}
 	pm_buf_add(&line, "\n", 1);
 	w->ntouched = 0;
+	w->vectors++;
 	st = pm_output_write(w->w.out, line.p, line.n, err);
 	pm_buf_release(&line);
 	return st;
@@ -328,6 +331,10 @@ static enum pm_status sp_finish(void *self, struct pm_err *err)
 		return pm_output_write(w->w.out, "\n", 1, err);
 	if (w->have && w->count && (w->keep || w->count + w->drift >= w->interval))
 		return sp_vector(w, err);
+	if (w->have && !w->vectors)
+		return pm_fail_file(err, "the trace has %" PRIu64 " instructions, less than an "
+				    "interval of %" PRIu64 "; interval=N says how long one is, "
+				    "keep writes one that is not full", w->count, w->interval);
 	return PM_OK;
 }
 
@@ -367,6 +374,8 @@ static const struct pm_writer_ops sp_write_ops = {
 
 const struct pm_format pm_fmt_simpoint = {
 	.name = "simpoint", .about = "basic-block vectors for SimPoint (exp-bbv, gem5)",
+	.options = "interval=N  instructions of an interval (100000000)\n"
+		   "keep  write the last interval, which is not full, too",
 	.plural = "basic-block vectors", .suffixes = ".bb",
 	.has = 0, .needs = 0,
 	.probe = sp_probe, .read = &sp_read, .write = &sp_write_ops,

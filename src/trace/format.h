@@ -54,6 +54,9 @@ struct pm_format {
 	const char *about;		/* one line for `pugmark formats` and the manual */
 	const char *plural;		/* "Laplace traces": how messages call them */
 	const char *suffixes;		/* blank-separated: ".trace .penn"; NULL: none is typical */
+	/* What may stand behind a colon: a line for each option, "NAME=VALUE  what it does"; NULL:
+	 * there are none. */
+	const char *options;
 	uint32_t has;			/* enum pm_fact: the most that a reader of it can offer */
 	uint32_t needs;			/* enum pm_fact: what writing it takes */
 	uint32_t sink_flags;		/* PM_SINK_BLOCKS if the writer takes them unexpanded... */

@@ -29,6 +29,12 @@ struct pug_totals {
 	struct pm_tally tally;
 	uint64_t events, records, chunks;
 	uint64_t time;			/* of its last PM_EV_TIME */
+	/* Of pug_read_totals(), if whole; the reader's. */
+	const struct pug_total_stream {
+		const struct pm_stream *is;	/* NULL: the file does not say */
+		uint64_t index, insns;
+	} *stream;
+	size_t nstream;
 };
 enum pm_status pug_read_totals(struct pug_reader *r, struct pug_totals *t, struct pm_err *err);
 

@@ -24,6 +24,8 @@ struct pug_reader {
 	uint64_t insns, events, index_at;
 	uint64_t chunks, records;
 	bool ended, cut;
+	struct pug_total_stream *total;
+	size_t ntotal, cap_total;
 	struct pug_totals totals;	/* from the index; whole is false until it was seen */
 
 	bool inside;			/* a chunk is being read */
@@ -117,7 +119,36 @@ static enum pm_status get_code(struct pug_reader *r, struct pm_cur *c, uint64_t 
 	return PM_OK;
 }
 
-static enum pm_status get_index(struct pug_reader *r, struct pm_cur *c, uint64_t at)
+/* What the streams are of which an index tells: those of its records that describe one are in the
+ * file @all. */
+static enum pm_status index_streams(struct pug_reader *r, const struct pm_cur *index,
+				    const uint8_t *all, size_t n)
+{
+	for (uint64_t k = 0; k < r->totals.records; k++) {
+		const uint8_t *p = index->p + k * (8 + PUG_RECORD);
+		const uint64_t at = pug_get64(p);
+		struct pug_rec rec;
+		struct pm_cur c;
+
+		if (pug_get32(p + 8) != PUG_STRM)
+			continue;
+		if (at > n || n - at < PUG_RECORD || !pug_rec_get(all + at, &rec) ||
+		    rec.tag != PUG_STRM || rec.size > n - at - PUG_RECORD ||
+		    pug_crc(all + at + PUG_RECORD, rec.size) != rec.crc)
+			return pm_fail(index->err, at, "the index leads to no stream");
+		c = pm_cur_init(all + at + PUG_RECORD, rec.size, at + PUG_RECORD, index->err);
+		if (get_stream(r, &c, at) != PM_OK)
+			return PM_ERR;
+	}
+	for (size_t i = 0; i < r->ntotal; i++)
+		if (r->total[i].index < r->nstream)
+			r->total[i].is = r->stream[r->total[i].index];
+	return PM_OK;
+}
+
+/* @all: the file, of which the streams are wanted, too; or NULL. */
+static enum pm_status get_index(struct pug_reader *r, struct pm_cur *c, uint64_t at,
+				const uint8_t *all, size_t n_all)
 {
 	struct pug_totals *t = &r->totals;
 	struct pm_cur in;
@@ -129,6 +160,7 @@ static enum pm_status get_index(struct pug_reader *r, struct pm_cur *c, uint64_t
 		return PM_ERR;
 	in = pm_cur_init(p, n, at, c->err);
 	*t = (struct pug_totals){ 0 };
+	r->ntotal = 0;
 	kinds = pm_cur_varint(&in, "the totals");
 	for (uint64_t k = 0; k < kinds && !pm_failed(c->err); k++) {
 		uint64_t v = pm_cur_varint(&in, "the totals");
@@ -139,8 +171,12 @@ static enum pm_status get_index(struct pug_reader *r, struct pm_cur *c, uint64_t
 	}
 	streams = pm_cur_varint(&in, "the totals");
 	for (uint64_t k = 0; k < streams && !pm_failed(c->err); k++) {
-		pm_cur_varint(&in, "the totals");
-		t->tally.insns += pm_cur_varint(&in, "the totals");
+		struct pug_total_stream st = { .index = pm_cur_varint(&in, "the totals") };
+
+		st.insns = pm_cur_varint(&in, "the totals");
+		t->tally.insns += st.insns;
+		pm_grow(r->total, r->ntotal, r->cap_total);
+		r->total[r->ntotal++] = st;
 	}
 	t->records = pm_cur_varint(&in, "the totals");
 	if (pm_failed(c->err))
@@ -151,6 +187,8 @@ static enum pm_status get_index(struct pug_reader *r, struct pm_cur *c, uint64_t
 	for (uint64_t k = 0; k < t->records; k++)
 		t->chunks += pug_get32(in.p + k * (8 + PUG_RECORD) + 8) == PUG_DATA;
 	t->whole = true;
+	if (all)
+		return index_streams(r, &in, all, n_all);
 	return PM_OK;
 }
 
@@ -398,7 +436,7 @@ static enum pm_status next_record(struct pug_reader *r, struct pm_err *err)
 		r->chunks++;
 		break;
 	case PUG_INDX:
-		s = get_index(r, &c, at);
+		s = get_index(r, &c, at, NULL, 0);
 		r->totals.time = r->rec.time;
 		if (s == PM_OK)
 			s = check_totals(r, at, err);
@@ -516,6 +554,7 @@ void pug_read_close(void *self)
 		free(r->code[i]);
 	}
 	free(r->code);
+	free(r->total);
 	free(r->stream);
 	pm_arena_release(&r->mem);
 	for (unsigned k = 0; k < PUG_NCOL; k++)
@@ -581,9 +620,11 @@ enum pm_status pug_read_totals(struct pug_reader *r, struct pug_totals *t, struc
 	if (pug_crc(p + at + PUG_RECORD, rec.size) != rec.crc)
 		return pm_fail(err, at, "the index has a wrong checksum");
 	c = pm_cur_init(p + at + PUG_RECORD, rec.size, at + PUG_RECORD, err);
-	if (get_index(r, &c, at) != PM_OK)
+	if (get_index(r, &c, at, p, n) != PM_OK)
 		return PM_ERR;
 	*t = r->totals;
+	t->stream = r->total;
+	t->nstream = r->ntotal;
 	t->time = rec.time;
 	r->totals = (struct pug_totals){ 0 };
 	return PM_OK;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +33,9 @@ struct slice_cut {
 	struct pm_event *ev;
 	size_t n, cap_ev;
 	bool done;
+	bool has_thread;		/* the trace has o.tid; if not, it has these: */
+	uint32_t tid[8];
+	unsigned ntid;			/* perhaps more than there is room for */
 };
 
 bool pm_slice_blocks(const struct pm_slice_opts *o)
@@ -199,6 +204,19 @@ static bool nothing_open(const struct slice_cut *s)
 	return true;
 }
 
+static void note_thread(struct slice_cut *s, uint32_t tid)
+{
+	if (!tid)
+		return;
+	for (unsigned i = 0; i < s->ntid && i < NR(s->tid); i++)
+		if (s->tid[i] == tid)
+			return;
+	if (s->ntid < NR(s->tid))
+		s->tid[s->ntid] = tid;
+	if (s->ntid <= NR(s->tid))
+		s->ntid++;
+}
+
 static enum pm_status slice_consume(void *self, const struct pm_batch *b, const struct pm_emit *to,
 				    struct pm_err *err)
 {
@@ -206,6 +224,9 @@ static enum pm_status slice_consume(void *self, const struct pm_batch *b, const 
 	struct slice_stream *st;
 	struct pm_batch out = *b;
 
+	s->has_thread |= b->stream->tid == s->o.tid;
+	if (s->o.tid && !s->has_thread)
+		note_thread(s, b->stream->tid);
 	if (s->done || (s->o.tid && b->stream->tid != s->o.tid)) {
 		for (size_t i = 0; i < b->n; i++)	/* positions count all streams */
 			s->at += b->ev[i].kind == PM_EV_BLOCK ? b->ev[i].value :
@@ -283,10 +304,26 @@ static enum pm_status slice_consume(void *self, const struct pm_batch *b, const 
 	return to->batch(to->to, &out, err);
 }
 
+static enum pm_status no_thread(const struct slice_cut *s, struct pm_err *err)
+{
+	char text[120] = "";
+	size_t n = 0;
+
+	for (unsigned i = 0; i < s->ntid && i < NR(s->tid); i++)
+		n += (size_t)snprintf(text + n, sizeof text - n, "%s%" PRIu32, i ? ", " : "",
+				      s->tid[i]);
+	return pm_fail_file(err, "the trace has no thread %" PRIu32 "; %s%s%s", s->o.tid,
+			    s->ntid ? "there are " : "it does not say which threads there are",
+			    text, s->ntid > NR(s->tid) ? " and others" : "");
+}
+
 static enum pm_status slice_finish(void *self, const struct pm_emit *to, struct pm_err *err)
 {
 	struct slice_cut *s = self;
 
+	/* a part that is complete may end before the thread begins */
+	if (s->o.tid && !s->has_thread && !s->done)
+		return no_thread(s, err);
 	for (size_t i = 0; i < s->cap; i++) {
 		struct slice_stream *st = s->stream + i;
 		struct pm_batch out = { .stream = st->stream, .code = st->code };

@@ -13,6 +13,12 @@ $ cp $TESTS/data/blocks.pug b.pug; pugmark info b.pug
 >   kinds:
 >     block       48
 >     read        84
+>   streams:
+>     stream      0
+>     pid         1
+>     tid         1
+>     name        x
+>     instructions 400
 > complete        yes
 > bits_per_insn   17.160
 $ pugmark info --count --json - b.pug
