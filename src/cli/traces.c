@@ -37,6 +37,22 @@ const struct pm_format *traces_output_format(const char *out, const char *format
 	return f;
 }
 
+/* @written: what was, in a format that cannot tell threads apart. */
+static void note_mixed(const struct pm_result_node *written, const char *plural)
+{
+	const struct pm_result_node *threads, *processes;
+
+	threads = written ? pm_result_find(written, "mixed_threads") : NULL;
+	processes = written ? pm_result_find(written, "mixed_processes") : NULL;
+	if (!threads || !processes)
+		return;
+	fprintf(stderr, "pugmark: note: %s hold no threads: %" PRIu64 " threads", plural,
+		threads->u64);
+	if (processes->u64 > 1)
+		fprintf(stderr, " of %" PRIu64 " processes", processes->u64);
+	fprintf(stderr, " are mixed (`pugmark slice --thread N` writes one)\n");
+}
+
 void traces_note_losses(const struct pm_result *r, uint32_t facts, const char *format,
 			const char *out)
 {
@@ -47,6 +63,7 @@ void traces_note_losses(const struct pm_result *r, uint32_t facts, const char *f
 	struct pm_buf line = { 0 };
 	char names[300];
 
+	note_mixed(n, f ? f->plural : format);
 	n = n ? pm_result_find(n, "discarded") : NULL;
 	if (lost) {
 		pm_fact_names(lost, names, sizeof names);

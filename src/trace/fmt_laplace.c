@@ -863,7 +863,7 @@ static int process_bid(const uint8_t *head, size_t n)
 
 #define LAP_DIALECT "dialect=laplace, kvmtrace-0.5, kvmtrace-0.6  (reading: guessed)"
 #define LAP_STRICT "\nstrict  writing: only what Laplace itself had"
-#define LAP_KERNEL LAP_DIALECT "\nkernel=HEX  writing: where the kernel's addresses begin (c0000000)"
+#define LAP_KERNEL LAP_DIALECT "\nkernel=HEX  writing: where kernel addresses begin (c0000000)"
 #define ROW(id, text, descr, names, k, bid, ext, fact, need, files)			\
 static void *row_##id##_open(struct pm_input *in, const struct pm_read_opts *o,		\
 	uint32_t *f, struct pm_err *e)							\

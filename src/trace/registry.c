@@ -301,6 +301,9 @@ struct file_sink {
 	void *writer;
 	const char *path;
 	char name[96];
+	/* of a format without threads: those that have written */
+	struct pm_map threads, processes;
+	uint32_t tid, pid;		/* the last one */
 };
 
 static enum pm_status fail_in(struct file_sink *f, struct pm_err *err)
@@ -314,6 +317,14 @@ static enum pm_status sink_consume(void *self, const struct pm_batch *b, struct 
 {
 	struct file_sink *f = self;
 
+	/* streams that the format cannot tell apart */
+	if (!(f->format->has & PM_HAS_THREADS) && b->stream->tid &&
+	    (b->stream->tid != f->tid || b->stream->pid != f->pid)) {
+		f->tid = b->stream->tid;
+		f->pid = b->stream->pid;
+		pm_map_put(&f->threads, f->tid, NULL);
+		pm_map_put(&f->processes, f->pid, NULL);
+	}
 	return f->format->write->write(f->writer, b, err) == PM_ERR ? fail_in(f, err) : PM_OK;
 }
 
@@ -341,6 +352,10 @@ static enum pm_status sink_finish(void *self, struct pm_result *r, struct pm_err
 	pm_result_str(r, "format", f->format->name);
 	if (f->out)
 		pm_result_u64(r, "bytes", pm_output_offset(f->out), "bytes");
+	if (f->threads.n > 1) {
+		pm_result_u64(r, "mixed_threads", f->threads.n, "threads");
+		pm_result_u64(r, "mixed_processes", f->processes.n, "processes");
+	}
 	pm_result_begin(r, "discarded");
 	for (unsigned k = 0; dropped && k < PM_EV_COUNT; k++)
 		if (dropped[k])
@@ -359,6 +374,8 @@ static void sink_destroy(void *self)
 	if (f->writer)
 		f->format->write->close(f->writer);
 	pm_output_close(f->out);
+	pm_map_release(&f->threads);
+	pm_map_release(&f->processes);
 	free(f);
 }
 

@@ -30,3 +30,8 @@ $ for f in $(pugmark formats | cut -d' ' -f1); do
 + pugmark formats $f >about
 + { pugmark info -f $f:nosuch /dev/null; pugmark convert -t $f:nosuch $TESTS/data/real.pug x; } 2>&1 | sed -n "s/.*unknown format option 'nosuch', expected //p" | tr ' ' '\n' | grep -v '^none$' | sort -u | while read o; do grep -q -w -e "$o" about || echo "$f: $o"; done
 + done
+# Formats without threads say that they mix several.
+$ pugmark convert -t din x.pug x.din 2>&1 | grep mixed; pugmark convert -q -t din x.pug x.din; pugmark convert -t din t.pug t.din 2>&1 | grep mixed; pugmark convert -t drmemtrace x.pug x.dr 2>&1 | grep mixed; pugmark run -q -t lackey -o x.lackey -- sh -c '/bin/true; :' 2>&1 | grep -c mixed; pugmark run -t lackey -o x.lackey -- sh -c '/bin/true; :' 2>&1 | grep mixed
+> pugmark: note: din traces hold no threads: 3 threads of 3 processes are mixed (`pugmark slice --thread N` writes one)
+> 0
+> pugmark: note: lackey traces hold no threads: 2 threads of 2 processes are mixed (`pugmark slice --thread N` writes one)
