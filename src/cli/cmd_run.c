@@ -29,7 +29,7 @@ static const struct pm_opt_help help = {
 	"  pugmark run --sim cache -- ls            through a cache while it runs\n"
 	"  pugmark run --usual --html p.html -- ls  what there is to say about it, as a page\n"
 	"  pugmark run --annotate hot.txt -- ls     the hottest code, counted\n"
-	"  pugmark run --callgrind cg.out -- cc1 x.c && callgrind_annotate cg.out\n\n"
+	"  pugmark run --sim cachegrind --callgrind cg.out -- cc1 x.c; callgrind_annotate cg.out\n\n"
 	"Exit status: the program's own. If a signal kills the program, the same signal kills "
 	"pugmark. 1 if\n"
 	"the program cannot run or the trace cannot be made, 2 for a usage error. SIGTERM and "
@@ -209,7 +209,7 @@ int cmd_run(int argc, char **argv)
 		OPT_STR(0, "csv", &f.csv, "FILE", "functions as CSV"),
 		OPT_STR(0, "html", &f.html, "FILE", "a self-contained page"),
 		OPT_STR(0, "callgrind", &f.callgrind, "FILE",
-			"for KCachegrind and callgrind_annotate"),
+			"for KCachegrind; with --sim cachegrind also who called whom"),
 		OPT_STR(0, "annotate", &f.annotate, "FILE",
 			"the hottest code with its costs beside it"),
 		OPT_STR(0, "counts", &f.counts, "PREFIX",
