@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fmt_chrome.c - trace-event JSON for chrome://tracing, ui.perfetto.dev and speedscope
  *
- * {"displayTimeUnit":"ns","traceEvents":[...]}: a row per stream (pid, tid), named after it. Rare
+ * {"displayTimeUnit":"ns","traceEvents":[...]}: a row per stream (pid, tid). Processes are named
+ * after the programs that they execute, system calls as Linux does. Rare
  * events are instants ("i"); a kernel schedule record begins a slice ("X") of the task that runs, a
  * system call is one from its entry to its exit. What is frequent - instructions, references,
  * branches - becomes counters ("C"), one point per `every=N` instructions (10000). Times are
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/result.h"
+#include "isa/x86/syscall_names.h"
 #include "trace/text.h"
 
 struct chrome_slice {			/* what a stream is doing */
@@ -23,11 +25,12 @@ struct chrome_writer {
 	struct pm_plain w;
 	bool begun, timed, any;
 	uint64_t now, every, next, insns, reads, writes, branches, taken;
-	struct chrome_stream { struct chrome_slice call; bool named; uint64_t pid, tid; } *stream;
+	struct chrome_stream { struct chrome_slice call; bool named; uint8_t isa; uint64_t pid, tid; } *stream;
 	size_t nstream;
 	struct pm_map processes;	/* those that have a name */
 	struct chrome_slice task;		/* the kernel's schedule has one row of its own */
 	uint64_t pid;
+	char *program;			/* that was run; NULL: not known */
 };
 
 static void *chrome_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err)
@@ -48,6 +51,9 @@ static void *chrome_create(struct pm_output *out, const struct pm_write_opts *o,
 	w->w.out = out;
 	w->every = every;
 	w->timed = o->facts & PM_HAS_TIME;
+	for (size_t i = 0; o->info && o->info[i] && o->info[i + 1]; i += 2)
+		if (!strcmp(o->info[i], "program") && *o->info[i + 1])
+			w->program = pm_strdup(o->info[i + 1]);
 	return w;
 }
 
@@ -110,6 +116,22 @@ static struct chrome_stream *stream_of(struct chrome_writer *w, const struct pm_
 	return &w->stream[s->index];
 }
 
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static void name_process(struct chrome_writer *w, struct pm_buf *b, const char *path, uint64_t pid,
+			 uint64_t tid)
+{
+	char name[300];
+
+	snprintf(name, sizeof name, "%.250s %llu", base_of(path), (unsigned long long)pid);
+	put_name(w, b, "process_name", name, pid, tid);
+}
+
 static void rare(struct chrome_writer *w, struct pm_buf *b, const struct pm_batch *batch,
 		 const struct pm_event *e, uint64_t pid, uint64_t tid, struct chrome_stream *st)
 {
@@ -117,8 +139,12 @@ static void rare(struct chrome_writer *w, struct pm_buf *b, const struct pm_batc
 						  e->kind <= PM_EV_MARKER
 					  ? &batch->rare[e->id]
 					  : NULL;
+	const char *called;
 	char name[64];
 
+	/* a process has the name of the program that it executes */
+	if ((e->kind == PM_EV_PROCESS || e->kind == PM_EV_EXEC) && r && r->name && *r->name)
+		name_process(w, b, r->name, pid, tid);
 	if (e->kind == PM_EV_KERNEL && r && r->code == PM_KERNEL_SCHEDULE) {
 		put_slice(w, b, &w->task, "schedule", 0, 0);
 		w->task = (struct chrome_slice){ .begin = w->now, .open = true };
@@ -129,8 +155,13 @@ static void rare(struct chrome_writer *w, struct pm_buf *b, const struct pm_batc
 	if (e->kind == PM_EV_SYSCALL) {
 		put_slice(w, b, &st->call, "syscall", pid, tid);
 		st->call = (struct chrome_slice){ .begin = w->now, .open = true };
-		snprintf(st->call.name, sizeof st->call.name, "syscall %llu",
-			 (unsigned long long)e->value);
+		called = st->isa == PM_ISA_X86_64 || st->isa == PM_ISA_X86_32
+				 ? x86_syscall_name(e->value, st->isa == PM_ISA_X86_32) : NULL;
+		if (called)
+			snprintf(st->call.name, sizeof st->call.name, "%s", called);
+		else
+			snprintf(st->call.name, sizeof st->call.name, "syscall %llu",
+				 (unsigned long long)e->value);
 		return;
 	}
 	if (e->kind == PM_EV_SYSRET) {
@@ -168,15 +199,21 @@ static enum pm_status chrome_write(void *self, const struct pm_batch *b, struct 
 		pm_buf_printf(&out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
 	}
 	if (!st->named) {
-		char name[32];
+		char name[48];
 		bool fresh;
 
 		st->named = true;
 		st->pid = pid;
 		st->tid = tid;
-		snprintf(name, sizeof name, "stream %u", b->stream->index);
+		if (b->stream->tid)
+			snprintf(name, sizeof name, "%s %llu", pid == tid ? "first thread" : "thread",
+				 (unsigned long long)tid);
+		else
+			snprintf(name, sizeof name, "stream %u", b->stream->index);
 		pm_map_put(&w->processes, pid, &fresh);
-		if (fresh)
+		if (fresh && w->program && !b->stream->name)
+			name_process(w, &out, w->program, pid, tid);
+		else if (fresh)
 			put_name(w, &out, "process_name",
 				 b->stream->name ? b->stream->name : "trace", pid, tid);
 		put_name(w, &out, "thread_name", b->stream->name ? b->stream->name : name, pid,
@@ -188,6 +225,8 @@ static enum pm_status chrome_write(void *self, const struct pm_batch *b, struct 
 		switch (e->kind) {
 		case PM_EV_INSN:
 			w->insns++;
+			if (b->code && e->id < b->code->ninsn)
+				st->isa = b->code->insn[e->id].isa;
 			if (!w->timed)
 				w->now++;
 			if (++w->next == w->every) {
@@ -244,6 +283,7 @@ static void chrome_free(void *self)
 
 	if (w) {
 		free(w->stream);
+		free(w->program);
 		pm_map_release(&w->processes);
 	}
 	free(w);
