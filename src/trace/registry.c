@@ -24,7 +24,7 @@
 	F(pm_fmt_gem5) \
 	F(pm_fmt_ramulator) F(pm_fmt_ramulator2) F(pm_fmt_dramsim3) \
 	F(pm_fmt_oraclegeneral) F(pm_fmt_lcs) F(pm_fmt_spike) \
-	F(pm_fmt_ctf) F(pm_fmt_chrome)
+	F(pm_fmt_ctf) F(pm_fmt_chrome) F(pm_fmt_parquet)
 
 #define DECLARE(f) extern const struct pm_format f;
 #define ROW(f) &f,

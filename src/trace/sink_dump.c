@@ -119,10 +119,20 @@ static char *put_key(char *to, const char *key)
 	return to;
 }
 
+const char *pm_flag_name(enum pm_kind kind, unsigned bit)
+{
+	static const char *const bits[8] = { "0x1", "0x2", "0x4", "0x8", "0x10", "0x20", "0x40",
+		"0x80" };
+	const char *const *name = kind == PM_EV_BRANCH ? branch_flags :
+				  kind == PM_EV_EXIT ? exit_flags : ref_flags;
+
+	if (!bit && (kind == PM_EV_READ || kind == PM_EV_WRITE || kind == PM_EV_LINE))
+		return "fill";		/* PM_REF_FILL */
+	return name[bit] ? name[bit] : bits[bit];
+}
+
 static char *put_flags(char *to, const struct pm_event *ev)
 {
-	const char *const *name = ev->kind == PM_EV_BRANCH ? branch_flags :
-				  ev->kind == PM_EV_EXIT ? exit_flags : ref_flags;
 	char sep = '=';
 
 	to = put_str(to, " flags");
@@ -131,13 +141,7 @@ static char *put_flags(char *to, const struct pm_event *ev)
 			continue;
 		*to++ = sep;
 		sep = ',';
-		if (!i && (ev->kind == PM_EV_READ || ev->kind == PM_EV_WRITE ||
-			   ev->kind == PM_EV_LINE))
-			to = put_str(to, "fill");	/* PM_REF_FILL */
-		else if (name[i])
-			to = put_str(to, name[i]);
-		else
-			to = put_hex(to, 1u << i);
+		to = put_str(to, pm_flag_name((enum pm_kind)ev->kind, i));
 	}
 	return to;
 }

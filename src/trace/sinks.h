@@ -35,6 +35,9 @@ enum pm_status pm_sink_add(struct pm_pipeline *p, const char *spec,
 /* Which special cycle a bus transaction is, as "halt"; NULL: it is none, or not known. */
 const char *pm_bus_cycle(const struct pm_bus *u, uint64_t addr);	/* fmt_byu.c */
 
+/* What bit @bit of the flags of such events is called. Borrowed for good. */
+const char *pm_flag_name(enum pm_kind kind, unsigned bit);
+
 /* One event as dump writes it, line feed included. */
 struct pm_buf;
 void pm_dump_event(struct pm_buf *to, const struct pm_batch *b, const struct pm_event *ev);
