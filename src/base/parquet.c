@@ -61,7 +61,7 @@ struct dictionary {			/* of a row group: numbers, or strings */
 struct chunk {				/* a column of a row group, in the footer */
 	uint64_t dictionary, data;	/* offsets; dictionary 0: none */
 	uint64_t rows, nulls, raw, packed;	/* raw, packed: bytes */
-	uint8_t encodings;		/* 1 << ENCODING_* */
+	uint16_t encodings;		/* 1 << ENCODING_* */
 	uint8_t nmin, nmax;		/* bytes of the statistics; nmin 255: there are none */
 	uint8_t min[LONGEST_STATISTIC], max[LONGEST_STATISTIC];
 };
@@ -75,7 +75,7 @@ struct column {
 	struct pm_buf pages;
 	uint64_t unwritten;		/* rows, all null, before the first page */
 	uint64_t rows, nulls, raw;
-	uint8_t encodings;
+	uint16_t encodings;
 	bool compared;			/* min and max are of pages without dictionary */
 	uint64_t min, max;
 };
@@ -93,6 +93,7 @@ struct pm_parquet_writer {
 	size_t ngroup, cap_group;
 	struct pm_buf raw, packed, head;
 	uint32_t *number;		/* of a page's values */
+	struct pm_parquet_values spread;
 	uint8_t bits[PM_PARQUET_PAGE / 8];
 	struct note { char *key, *value; } *note;
 	size_t nnote, cap_note;
@@ -208,6 +209,15 @@ uint32_t pm_parquet_string(struct pm_parquet *p, unsigned column, const void *s,
 		p->w->crowded = true;
 	}
 	return number;
+}
+
+uint32_t pm_parquet_number(struct pm_parquet *p, unsigned c, uint64_t v)
+{
+	struct dictionary *d = &p->w->column[c].dict;
+
+	if (!d->slot)
+		enlarge(d);
+	return number_of(d, v);
 }
 
 void pm_parquet_text(struct pm_parquet *p, unsigned c, const char *s)
@@ -356,18 +366,19 @@ static void put_page(struct pm_parquet_writer *w, struct pm_buf *to, struct colu
 	pm_buf_add(to, w->head.p, w->head.n);
 	pm_buf_add(to, w->packed.p, n);
 	c->raw += w->head.n + w->raw.n;
-	c->encodings |= (uint8_t)(1u << encoding);
+	c->encodings |= (uint16_t)(1u << encoding);
 	w->raw.n = 0;
 }
 
-/* Which of the @rows have a value. */
-static void put_levels(struct pm_parquet_writer *w, const struct pm_parquet_values *v, size_t rows)
+/* Which of @rows, of which @v is about the first @in, have a value; the others are alike. */
+static void put_levels(struct pm_parquet_writer *w, const struct pm_parquet_values *v, size_t in,
+		       size_t rows)
 {
 	size_t at = w->raw.n;
 	uint32_t n;
 
 	pm_buf_add(&w->raw, "    ", 4);
-	if (v->n == rows || !v->n) {
+	if (v->n == in || !v->n) {
 		pm_rle_run(&w->raw, v->n != 0, rows, 1);
 	} else {
 		memset(w->bits, 0, (rows + 7) / 8);
@@ -387,7 +398,7 @@ static bool number_all(struct pm_parquet_writer *w, struct column *c,
 	struct dictionary *d = &c->dict;
 	size_t before = d->n;
 
-	if (has_text(c)) {
+	if (has_text(c) || c->is->flags & PM_PARQUET_NUMBERED) {
 		for (uint32_t i = 0; i < v->n; i++)
 			w->number[i] = (uint32_t)v->v[i];
 		return true;
@@ -407,6 +418,14 @@ static bool number_all(struct pm_parquet_writer *w, struct column *c,
 	return true;
 }
 
+/* Whole bytes, if it is more than one: zstd finds what repeats only where it begins at a byte. */
+static uint8_t index_width(size_t n)
+{
+	unsigned width = pm_bits_of(n - 1);
+
+	return (uint8_t)(width > 8 ? (width + 7) & ~7u : width + !width);
+}
+
 static int put_values(struct pm_parquet_writer *w, struct column *c,
 		      const struct pm_parquet_values *v)
 {
@@ -414,8 +433,7 @@ static int put_values(struct pm_parquet_writer *w, struct column *c,
 	uint8_t *p, width;
 
 	if (v->n && number_all(w, c, v)) {
-		width = (uint8_t)pm_bits_of(c->dict.n - 1);
-		width += !width;
+		width = index_width(c->dict.n);
 		pm_buf_add(&w->raw, &width, 1);
 		pm_rle_u32(&w->raw, w->number, v->n, width);
 		return ENCODING_DICTIONARY;
@@ -436,6 +454,78 @@ static int put_values(struct pm_parquet_writer *w, struct column *c,
 	return ENCODING_PLAIN;
 }
 
+/* ---- columns that hold their values ----------------------------------------------------------- */
+
+static void set(struct pm_parquet *p, unsigned c, uint64_t v, bool is)
+{
+	struct pm_parquet_values *k = &p->page[c];
+
+	if (k->n && k->is[k->n - 1] == is && k->v[k->n - 1] == v)
+		return;
+	/* of several in one row the last counts */
+	if (!k->n || k->at[k->n - 1] != p->row)
+		k->n++;
+	k->at[k->n - 1] = (uint16_t)p->row;
+	k->v[k->n - 1] = v;
+	k->is[k->n - 1] = is;
+}
+
+void pm_parquet_hold(struct pm_parquet *p, unsigned c, uint64_t v)
+{
+	set(p, c, v, true);
+}
+
+void pm_parquet_hold_null(struct pm_parquet *p, unsigned c)
+{
+	set(p, c, 0, false);
+}
+
+/* What such a column begins the next page with. */
+static void carry(struct pm_parquet_values *v, bool forget)
+{
+	if (v->n) {
+		v->v[0] = v->v[v->n - 1];
+		v->is[0] = v->is[v->n - 1] && !forget;
+		v->at[0] = 0;
+		v->n = 1;
+	}
+}
+
+/* The page's rows of @v, one by one, into w->spread. */
+static const struct pm_parquet_values *spread(struct pm_parquet_writer *w,
+					      const struct pm_parquet_values *v, uint32_t rows)
+{
+	struct pm_parquet_values *to = &w->spread;
+
+	to->n = 0;
+	for (uint32_t i = 0; i < v->n; i++) {
+		uint32_t end = i + 1 < v->n ? v->at[i + 1] : rows;
+
+		for (uint32_t r = v->at[i]; v->is[i] && r < end; r++) {
+			to->v[to->n] = v->v[i];
+			to->at[to->n++] = (uint16_t)r;
+		}
+	}
+	return to;
+}
+
+/* One value, in all rows: what most pages of such columns are. False: it is not so. */
+static bool put_constant(struct pm_parquet_writer *w, struct column *c,
+			 const struct pm_parquet_values *v, uint32_t rows)
+{
+	uint8_t width;
+
+	if (v->n != 1 || v->at[0] || !v->is[0] || !number_all(w, c, v))
+		return false;
+	if (!(c->is->flags & PM_PARQUET_REQUIRED))
+		put_levels(w, v, 1, rows);
+	width = index_width(c->dict.n);
+	pm_buf_add(&w->raw, &width, 1);
+	pm_rle_run(&w->raw, w->number[0], rows, width);
+	put_page(w, &c->pages, c, PAGE_DATA, rows, ENCODING_DICTIONARY);
+	return true;
+}
+
 /* Rows without any value. */
 static void put_nulls(struct pm_parquet_writer *w, struct column *c)
 {
@@ -443,29 +533,46 @@ static void put_nulls(struct pm_parquet_writer *w, struct column *c)
 
 	if (!c->unwritten)
 		return;
-	put_levels(w, &none, c->unwritten);
+	put_levels(w, &none, c->unwritten, c->unwritten);
 	put_page(w, &c->pages, c, PAGE_DATA, c->unwritten, ENCODING_PLAIN);
 	c->unwritten = 0;
 }
 
-static void encode(struct pm_parquet_writer *w, struct column *c, struct pm_parquet_values *v,
+static bool has_value(const struct column *c, const struct pm_parquet_values *v)
+{
+	if (!(c->is->flags & PM_PARQUET_HELD))
+		return v->n;
+	for (uint32_t i = 0; i < v->n; i++)
+		if (v->is[i])
+			return true;
+	return false;
+}
+
+static void encode(struct pm_parquet_writer *w, struct column *c, const struct pm_parquet_values *v,
 		   uint32_t rows)
 {
 	int encoding;
 
 	c->rows += rows;
-	c->nulls += rows - v->n;
-	if (!v->n && !c->pages.n) {
+	if (!has_value(c, v) && !c->pages.n) {
+		c->nulls += rows;
 		c->unwritten += rows;
 		return;
 	}
 	c->any = true;
 	put_nulls(w, c);
-	if (!(c->is->flags & PM_PARQUET_REQUIRED))
-		put_levels(w, v, rows);
+	if (c->is->flags & PM_PARQUET_HELD) {
+		if (put_constant(w, c, v, rows))
+			return;
+		v = spread(w, v, rows);
+	}
+	c->nulls += rows - v->n;
+	if (c->is->flags & PM_PARQUET_REQUIRED)
+		assert(v->n == rows);				/* (2) */
+	else
+		put_levels(w, v, rows, rows);
 	encoding = put_values(w, c, v);
 	put_page(w, &c->pages, c, PAGE_DATA, rows, encoding);
-	v->n = 0;
 }
 
 /* ---- row groups ------------------------------------------------------------------------------- */
@@ -562,18 +669,21 @@ enum pm_status pm_parquet_page(struct pm_parquet *p, struct pm_err *err)
 {
 	struct pm_parquet_writer *w = p->w;
 	enum pm_status s = PM_OK;
+	bool ended;
 
 	if (!w->offset)
 		s = put(w, "PAR1", 4, err);
-	if (p->row)
-		for (unsigned i = 0; i < w->ncolumn; i++) {
-			if (w->column[i].is->flags & PM_PARQUET_REQUIRED)
-				assert(p->page[i].n == p->row);	/* (2) */
-			encode(w, &w->column[i], &p->page[i], p->row);
-		}
+	for (unsigned i = 0; i < w->ncolumn && p->row; i++)
+		encode(w, &w->column[i], &p->page[i], p->row);
 	w->in_group += p->row;
 	p->row = 0;
-	if (!s && (w->in_group == w->group_rows || w->crowded)) {
+	ended = w->in_group == w->group_rows || w->crowded;
+	for (unsigned i = 0; i < w->ncolumn; i++)
+		if (w->column[i].is->flags & PM_PARQUET_HELD)
+			carry(&p->page[i], ended && has_text(&w->column[i]));
+		else
+			p->page[i].n = 0;
+	if (!s && ended) {
 		s = end_group(w, err);
 		p->group++;
 		w->crowded = false;
@@ -748,6 +858,23 @@ enum pm_status pm_parquet_finish(struct pm_parquet *p, struct pm_err *err)
 
 /* ---- the whole -------------------------------------------------------------------------------- */
 
+/* Where there are no values nothing is ever touched. */
+static struct pm_parquet_values values_new(size_t rows, bool held)
+{
+	return (struct pm_parquet_values){
+		.v = pm_alloc_unset(rows * sizeof(uint64_t)),
+		.at = pm_alloc_unset(rows * sizeof(uint16_t)),
+		.is = held ? pm_alloc_unset(rows) : NULL,
+	};
+}
+
+static void values_release(struct pm_parquet_values *v)
+{
+	free(v->v);
+	free(v->at);
+	free(v->is);
+}
+
 struct pm_parquet *pm_parquet_new(const struct pm_parquet_column *c, unsigned n,
 				  struct pm_parquet_out out, const struct pm_parquet_opts *o)
 {
@@ -762,10 +889,9 @@ struct pm_parquet *pm_parquet_new(const struct pm_parquet_column *c, unsigned n,
 	p->page = pm_alloc(n * sizeof *p->page);
 	for (unsigned i = 0; i < n; i++) {
 		w->column[i].is = &c[i];
-		/* of columns that have no values nothing is ever touched */
-		p->page[i].v = pm_alloc_unset(p->rows * sizeof *p->page[i].v);
-		p->page[i].at = pm_alloc_unset(p->rows * sizeof *p->page[i].at);
+		p->page[i] = values_new(p->rows, c[i].flags & PM_PARQUET_HELD);
 	}
+	w->spread = values_new(p->rows, false);
 	w->number = pm_alloc_unset(p->rows * sizeof *w->number);
 	w->zstd = ZSTD_createCCtx();
 	if (!w->zstd)
@@ -782,8 +908,7 @@ void pm_parquet_free(struct pm_parquet *p)
 		return;
 	w = p->w;
 	for (unsigned i = 0; i < w->ncolumn; i++) {
-		free(p->page[i].v);
-		free(p->page[i].at);
+		values_release(&p->page[i]);
 		free(w->column[i].dict.value);
 		free(w->column[i].dict.slot);
 		pm_buf_release(&w->column[i].dict.text);
@@ -798,6 +923,7 @@ void pm_parquet_free(struct pm_parquet *p)
 	free(w->chunk);
 	free(w->group);
 	free(w->number);
+	values_release(&w->spread);
 	pm_buf_release(&w->raw);
 	pm_buf_release(&w->packed);
 	pm_buf_release(&w->head);

@@ -30,7 +30,7 @@
 
 #define PM_PARQUET_PAGE		65536u	/* rows of a page; at most what 16 bits count */
 #define PM_PARQUET_GROUP	(1u << 20)	/* rows of a row group, if nobody says otherwise */
-#define PM_PARQUET_DICT		32768u	/* entries of a dictionary of numbers */
+#define PM_PARQUET_DICT		65536u	/* entries of a dictionary of numbers */
 
 enum pm_parquet_type {
 	PM_PARQUET_BOOL, PM_PARQUET_I32, PM_PARQUET_U32, PM_PARQUET_I64, PM_PARQUET_U64,
@@ -43,8 +43,9 @@ enum pm_parquet_flag {
 	PM_PARQUET_REQUIRED	= 1 << 0,	/* a value in each row */
 	PM_PARQUET_EXTRA	= 1 << 1,	/* not in the file if it never has a value */
 	PM_PARQUET_FEW		= 1 << 2,	/* few different numbers: a dictionary */
-	PM_PARQUET_NEAR		= 1 << 3,	/* 64 bits: neighbours are near each other; with
-						 * FEW: once the dictionary is full */
+	PM_PARQUET_NEAR		= 1 << 3,	/* 64 bits: neighbours are near each other */
+	PM_PARQUET_NUMBERED	= 1 << 4,	/* its values come by pm_parquet_number() */
+	PM_PARQUET_HELD		= 1 << 5,	/* ... by pm_parquet_hold() */
 };
 
 struct pm_parquet_column {
@@ -66,7 +67,8 @@ struct pm_parquet_opts {		/* 0: as it is without */
 /* ---- hot: what the calls below do their work on ---------------------------------------------- */
 struct pm_parquet_values {		/* of a column, in the page that is being filled */
 	uint64_t *v;
-	uint16_t *at;			/* in which row of the page each stands */
+	uint16_t *at;			/* in which row of the page each stands, or begins to */
+	uint8_t *is;			/* HELD: is there one from there on? */
 	uint32_t n;
 };
 struct pm_parquet {
@@ -97,9 +99,15 @@ static inline void pm_parquet_f64(struct pm_parquet *p, unsigned c, double v)
 	pm_parquet_u64(p, c, bits);
 }
 
-/* The number of @n bytes at @s in column @c, whose type is STRING or BYTES. It holds while p->group
- * does not change, which only pm_parquet_row() does. */
+/* From this row on, column @c, which is HELD, is @v; or null. What pm_parquet_string() gave holds
+ * while p->group does not change, any other number until this is called again. */
+void pm_parquet_hold(struct pm_parquet *p, unsigned c, uint64_t v);
+void pm_parquet_hold_null(struct pm_parquet *p, unsigned c);
+
+/* The number of @n bytes at @s in column @c, whose type is STRING or BYTES; of @v in one that is
+ * NUMBERED. It holds while p->group does not change, which only pm_parquet_row() does. */
 uint32_t pm_parquet_string(struct pm_parquet *p, unsigned c, const void *s, size_t n);
+uint32_t pm_parquet_number(struct pm_parquet *p, unsigned c, uint64_t v);
 /* Both at once. */
 void pm_parquet_text(struct pm_parquet *p, unsigned c, const char *s);
 

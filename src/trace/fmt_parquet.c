@@ -22,6 +22,7 @@
 #define FEW	PM_PARQUET_FEW
 #define NEAR	PM_PARQUET_NEAR
 #define EXTRA	PM_PARQUET_EXTRA
+#define HELD	PM_PARQUET_HELD
 
 enum {
 	STREAM, PID, TID, KIND, INSN, PC, ADDR, SIZE, TAKEN, TARGET, FLAGS, VALUE,
@@ -32,22 +33,22 @@ enum {
 };
 
 static const struct pm_parquet_column columns[COLUMNS] = {
-	[STREAM] = { "stream", PM_PARQUET_U32, PM_PARQUET_REQUIRED | FEW },
-	[PID] = { "pid", PM_PARQUET_U32, FEW },
-	[TID] = { "tid", PM_PARQUET_U32, FEW },
+	[STREAM] = { "stream", PM_PARQUET_U32, PM_PARQUET_REQUIRED | FEW | HELD },
+	[PID] = { "pid", PM_PARQUET_U32, FEW | HELD },
+	[TID] = { "tid", PM_PARQUET_U32, FEW | HELD },
 	[KIND] = { "kind", PM_PARQUET_STRING, PM_PARQUET_REQUIRED },
 	[INSN] = { "insn", PM_PARQUET_U64, NEAR },
-	[PC] = { "pc", PM_PARQUET_U64, FEW | NEAR },
-	[ADDR] = { "addr", PM_PARQUET_U64, FEW | NEAR },
+	[PC] = { "pc", PM_PARQUET_U64, FEW | PM_PARQUET_NUMBERED },
+	[ADDR] = { "addr", PM_PARQUET_U64, FEW },
 	[SIZE] = { "size", PM_PARQUET_U32, FEW },
 	[TAKEN] = { "taken", PM_PARQUET_BOOL, 0 },
-	[TARGET] = { "target", PM_PARQUET_U64, FEW | NEAR },
+	[TARGET] = { "target", PM_PARQUET_U64, FEW },
 	[FLAGS] = { "flags", PM_PARQUET_STRING, 0 },
 	[VALUE] = { "value", PM_PARQUET_U64, FEW },
-	[TIME] = { "time", PM_PARQUET_U64, EXTRA | NEAR },
-	[SPACE] = { "space", PM_PARQUET_U64, EXTRA | FEW },
-	[PROGRAM] = { "program", PM_PARQUET_STRING, EXTRA },
-	[OBJECT] = { "object", PM_PARQUET_STRING, EXTRA },
+	[TIME] = { "time", PM_PARQUET_U64, EXTRA | NEAR | HELD },
+	[SPACE] = { "space", PM_PARQUET_U64, EXTRA | FEW | HELD },
+	[PROGRAM] = { "program", PM_PARQUET_STRING, EXTRA | HELD },
+	[OBJECT] = { "object", PM_PARQUET_STRING, EXTRA | HELD },
 	[BYTES] = { "bytes", PM_PARQUET_BYTES, EXTRA },
 	[PAGE] = { "page", PM_PARQUET_U64, EXTRA | FEW },
 	[REG] = { "reg", PM_PARQUET_U32, EXTRA | FEW },
@@ -62,7 +63,7 @@ static const struct pm_parquet_column columns[COLUMNS] = {
 	[SRC2] = { "src2", PM_PARQUET_I32, EXTRA | FEW },
 	[DEST] = { "dest", PM_PARQUET_I32, EXTRA | FEW },
 	[IMM] = { "imm", PM_PARQUET_I64, EXTRA | FEW },
-	[FALL] = { "fall", PM_PARQUET_U64, EXTRA | FEW | NEAR },
+	[FALL] = { "fall", PM_PARQUET_U64, EXTRA | FEW },
 	[FLAG_USE] = { "flag_use", PM_PARQUET_STRING, EXTRA },
 	[ACCESS] = { "access", PM_PARQUET_STRING, EXTRA },
 	[MACRO] = { "macro", PM_PARQUET_STRING, EXTRA },
@@ -110,8 +111,8 @@ struct stream {				/* what is so until it changes */
 	bool timed;
 };
 
-struct insn_text {			/* of an instruction of the code table, in this row group */
-	uint32_t bytes, object;		/* number + 1; 0: not known yet; NONE: it has none */
+struct known {				/* of an instruction of the code table, in this row group */
+	uint32_t pc, bytes, object;	/* number + 1; 0: not known yet; NONE: it has none */
 };
 #define NONE PM_NONE
 
@@ -124,9 +125,10 @@ struct parquet_writer {
 	size_t nstream;
 	/* numbers + 1 of strings in row group `group`; 0: not known yet */
 	uint32_t group;
-	uint32_t kind[PM_EV_COUNT], flags[3][256];
-	struct insn_text *insn;
+	uint32_t kind[PM_EV_COUNT], flags[4][256];
+	struct known *insn;
 	size_t ninsn;
+	uint32_t object;		/* of the row before, in the same way */
 	const struct pm_code *code;	/* `insn` is about its epoch */
 	uint32_t epoch;
 	uint64_t count[PM_EV_COUNT], dropped[PM_EV_COUNT], insns;
@@ -181,6 +183,7 @@ static void *parquet_create(struct pm_output *out, const struct pm_write_opts *o
 	w = pm_alloc(sizeof *w);
 	w->out = out;
 	w->facts = o->facts;
+	w->object = NONE;
 	w->p = pm_parquet_new(columns, COLUMNS, to, &(struct pm_parquet_opts){
 			      .level = (int)level, .group = (uint32_t)group });
 	note_contents(w, o);
@@ -204,6 +207,7 @@ static void parquet_free(void *self)
 static void forget_strings(struct parquet_writer *w)
 {
 	w->group = w->p->group;
+	w->object = NONE;
 	memset(w->kind, 0, sizeof w->kind);
 	memset(w->flags, 0, sizeof w->flags);
 	if (w->ninsn)
@@ -228,30 +232,52 @@ static void know_code(struct parquet_writer *w, const struct pm_code *code)
 	}
 }
 
-static void find_texts(struct parquet_writer *w, const struct pm_code *code, uint32_t id)
+static void find(struct parquet_writer *w, const struct pm_code *code, uint32_t id)
 {
 	const struct pm_insn *in = &code->insn[id];
-	struct insn_text *t = &w->insn[id];
+	struct known *t = &w->insn[id];
 	const char *path = in->object < code->nobject ? code->object[in->object].path : NULL;
 	size_t len = in->len <= sizeof in->bytes ? in->len : sizeof in->bytes;
 
+	t->pc = pm_parquet_number(w->p, PC, in->pc) + 1;
 	t->bytes = len && w->facts & (PM_HAS_BYTES | PM_HAS_OPCODES) ?
 		pm_parquet_string(w->p, BYTES, in->bytes, len) + 1 : NONE;
 	t->object = path ? pm_parquet_string(w->p, OBJECT, path, strlen(path)) + 1 : NONE;
 }
 
-/* HOT: the code table's instruction @id, whose bytes are wanted, too, if @bytes. */
-static inline void put_texts(struct parquet_writer *w, const struct pm_code *code, uint32_t id,
-			     bool bytes)
+static void hold_object(struct parquet_writer *w, uint32_t object)
 {
-	const struct insn_text *t = &w->insn[id];
+	w->object = object;
+	if (object == NONE)
+		pm_parquet_hold_null(w->p, OBJECT);
+	else
+		pm_parquet_hold(w->p, OBJECT, object - 1);
+}
 
-	if (!t->object)
-		find_texts(w, code, id);
-	if (bytes && t->bytes != NONE)
-		pm_parquet_u64(w->p, BYTES, t->bytes - 1);
-	if (t->object != NONE)
-		pm_parquet_u64(w->p, OBJECT, t->object - 1);
+/* HOT: to which instruction the row belongs: @id of the code table, or the one at @pc. */
+static inline const struct known *put_pc(struct parquet_writer *w, const struct pm_code *code,
+					 uint32_t id, uint64_t pc)
+{
+	static const struct known none = { NONE, NONE, NONE };
+	const struct known *t = &none;
+
+	if (code && id < code->ninsn) {
+		t = &w->insn[id];
+		if (!t->pc)
+			find(w, code, id);
+		pm_parquet_u64(w->p, PC, t->pc - 1);
+	} else {
+		pm_parquet_u64(w->p, PC, pm_parquet_number(w->p, PC, pc));
+	}
+	if (t->object != w->object)
+		hold_object(w, t->object);
+	return t;
+}
+
+static inline void without_pc(struct parquet_writer *w)
+{
+	if (w->object != NONE)
+		hold_object(w, NONE);
 }
 
 static void find_kind(struct parquet_writer *w, unsigned kind)
@@ -276,16 +302,19 @@ static void find_flags(struct parquet_writer *w, unsigned kind, unsigned flags, 
 /* HOT: as dump names them, but for what `taken` says. */
 static inline void put_flags(struct parquet_writer *w, unsigned kind, unsigned flags)
 {
-	unsigned class = kind == PM_EV_BRANCH ? 0 : kind == PM_EV_DMA || kind == PM_EV_DEVICE ||
-			 kind == PM_EV_EXIT || kind == PM_EV_MODIFY ? 2 : 1;
-	uint32_t *number = &w->flags[class][flags];
+	/* kinds whose flags have the same names */
+	static const uint8_t class[PM_EV_COUNT] = {
+		[PM_EV_BRANCH] = 1, [PM_EV_READ] = 2, [PM_EV_WRITE] = 2, [PM_EV_LINE] = 2,
+		[PM_EV_EXIT] = 3,
+	};
+	uint32_t *number;
 
 	if (kind == PM_EV_BRANCH)
-		number = &w->flags[0][flags &= ~(unsigned)PM_BR_TAKEN];
+		flags &= ~(unsigned)PM_BR_TAKEN;
 	if (!flags)
 		return;
-	/* these have names of their own, and are few */
-	if (class == 2 || !*number)
+	number = &w->flags[class[kind]][flags];
+	if (!*number)
 		find_flags(w, kind, flags, number);
 	pm_parquet_u64(w->p, FLAGS, *number - 1);
 }
@@ -321,7 +350,6 @@ static void put_uop(struct pm_parquet *p, const struct pm_uop *u)
 		[PM_UOP_WRITES_FLAGS] = "writes" };
 	static const char *const access[] = { [PM_UOP_LOAD] = "load", [PM_UOP_STORE] = "store" };
 
-	pm_parquet_u64(p, PC, u->pc);
 	pm_parquet_u64(p, UOP, (uint64_t)(int64_t)u->index);
 	pm_parquet_u64(p, SRC1, (uint64_t)(int64_t)u->src1);
 	pm_parquet_u64(p, SRC2, (uint64_t)(int64_t)u->src2);
@@ -374,10 +402,16 @@ static void put_other(struct parquet_writer *w, const struct pm_batch *b, const 
 {
 	struct pm_parquet *p = w->p;
 
-	if (e->kind == PM_EV_UOP && e->id < b->nuop)
+	if (e->kind == PM_EV_UOP && e->id < b->nuop) {
+		put_pc(w, NULL, PM_NONE, b->uop[e->id].pc);
 		put_uop(p, &b->uop[e->id]);
-	else
-		put_if(p, shape[e->kind].addr_is_pc ? PC : ADDR, shape[e->kind].addr, e->addr);
+	} else if (shape[e->kind].addr_is_pc && (e->addr || shape[e->kind].addr == ALWAYS)) {
+		put_pc(w, b->code, shape[e->kind].rare ? PM_NONE : e->id, e->addr);
+	} else {
+		without_pc(w);
+		if (!shape[e->kind].addr_is_pc)
+			put_if(p, ADDR, shape[e->kind].addr, e->addr);
+	}
 	put_if(p, SIZE, shape[e->kind].size, e->size);
 	put_if(p, VALUE, shape[e->kind].value, e->value);
 	put_flags(w, e->kind, e->flags);
@@ -396,12 +430,10 @@ static inline void put_reference(struct parquet_writer *w, const struct pm_batch
 	bool large = w->sizes_in_value && e->value > e->size;
 	struct pm_parquet *p = w->p;
 
-	if (b->code && e->id < b->code->ninsn) {
-		pm_parquet_u64(p, PC, b->code->insn[e->id].pc);
-		put_texts(w, b->code, e->id, false);
-	} else if (s->insns) {
-		pm_parquet_u64(p, PC, s->pc);
-	}
+	if (s->insns || (b->code && e->id < b->code->ninsn))
+		put_pc(w, b->code, e->id, s->pc);
+	else
+		without_pc(w);
 	pm_parquet_u64(p, ADDR, e->addr);
 	put_if(p, SIZE, NOT_ZERO, large ? (uint32_t)e->value : e->size);
 	put_flags(w, e->kind, e->flags);
@@ -416,40 +448,38 @@ static inline void put_event(struct parquet_writer *w, const struct pm_batch *b,
 			     const struct pm_event *e, struct stream *s)
 {
 	struct pm_parquet *p = w->p;
+	const struct known *k;
 
 	switch (e->kind) {
 	case PM_EV_INSN:
 		s->insns++;
 		w->insns++;
 		s->pc = e->addr;
-		pm_parquet_u64(p, PC, e->addr);
+		k = put_pc(w, b->code, e->id, e->addr);
+		if (k->bytes != NONE)
+			pm_parquet_u64(p, BYTES, k->bytes - 1);
 		put_if(p, SIZE, NOT_ZERO, e->size);
-		if (b->code && e->id < b->code->ninsn)
-			put_texts(w, b->code, e->id, true);
 		break;
 	case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY:
 		put_reference(w, b, e, s);
 		break;
 	case PM_EV_BRANCH:
-		pm_parquet_u64(p, PC, e->addr);
+		put_pc(w, b->code, e->id, e->addr);
 		put_if(p, SIZE, NOT_ZERO, e->size);
 		pm_parquet_u64(p, TAKEN, e->flags & PM_BR_TAKEN);
 		put_if(p, TARGET, NOT_ZERO, e->value);
 		put_flags(w, e->kind, e->flags);
-		if (b->code && e->id < b->code->ninsn)
-			put_texts(w, b->code, e->id, false);
 		break;
 	case PM_EV_TIME:
 		s->time = e->value;
 		s->timed = true;
+		pm_parquet_hold(p, TIME, s->time);
 		/* fall through */
 	default:
 		put_other(w, b, e);
 	}
 	if (s->insns)
 		pm_parquet_u64(p, INSN, s->insns - 1);
-	if (s->timed)
-		pm_parquet_u64(p, TIME, s->time);
 }
 
 static struct stream *stream_of(struct parquet_writer *w, uint32_t index)
@@ -462,6 +492,35 @@ static struct stream *stream_of(struct parquet_writer *w, uint32_t index)
 		w->nstream = n;
 	}
 	return &w->stream[index];
+}
+
+static void hold_if(struct pm_parquet *p, unsigned column, uint64_t v)
+{
+	if (v)
+		pm_parquet_hold(p, column, v);
+	else
+		pm_parquet_hold_null(p, column);
+}
+
+/* What is so for all events of a batch, until time passes. */
+static void hold_stream(struct parquet_writer *w, const struct pm_stream *of,
+			const struct stream *s)
+{
+	struct pm_parquet *p = w->p;
+
+	pm_parquet_hold(p, STREAM, of->index);
+	hold_if(p, PID, of->pid);
+	hold_if(p, TID, of->tid);
+	hold_if(p, SPACE, of->space);
+	if (of->name)
+		pm_parquet_hold(p, PROGRAM,
+				pm_parquet_string(p, PROGRAM, of->name, strlen(of->name)));
+	else
+		pm_parquet_hold_null(p, PROGRAM);
+	if (s->timed)
+		pm_parquet_hold(p, TIME, s->time);
+	else
+		pm_parquet_hold_null(p, TIME);
 }
 
 static enum pm_status parquet_write(void *self, const struct pm_batch *b, struct pm_err *err)
@@ -480,6 +539,8 @@ static enum pm_status parquet_write(void *self, const struct pm_batch *b, struct
 		s->insns = b->first_insn;
 	if (b->code)
 		know_code(w, b->code);
+	if (w->group == p->group)
+		hold_stream(w, of, s);
 	for (size_t i = 0; i < b->n; i++) {
 		const struct pm_event *e = &b->ev[i];
 
@@ -493,18 +554,14 @@ static enum pm_status parquet_write(void *self, const struct pm_batch *b, struct
 			w->dropped[0]++;
 			continue;
 		}
-		if (w->group != p->group)
+		if (w->group != p->group) {
 			forget_strings(w);
+			hold_stream(w, of, s);
+		}
 		if (!w->kind[e->kind])
 			find_kind(w, e->kind);
 		w->count[e->kind]++;
 		pm_parquet_u64(p, KIND, w->kind[e->kind] - 1);
-		pm_parquet_u64(p, STREAM, of->index);
-		put_if(p, PID, NOT_ZERO, of->pid);
-		put_if(p, TID, NOT_ZERO, of->tid);
-		put_if(p, SPACE, NOT_ZERO, of->space);
-		if (of->name)
-			pm_parquet_text(p, PROGRAM, of->name);
 		put_event(w, b, e, s);
 		if (pm_parquet_row(p, err) == PM_ERR)
 			return PM_ERR;
