@@ -53,8 +53,7 @@ struct dictionary {			/* of a row group: numbers, or strings */
 	uint64_t *value;		/* of a string: where it ends in `text` */
 	struct pm_buf text;
 	size_t n, cap;
-	struct slot { uint64_t key; uint32_t number; } *slot;	/* number + 1; key of a string:
-								 * its hash */
+	uint32_t *slot;			/* number + 1; 0: free */
 	size_t mask;
 };
 
@@ -102,28 +101,44 @@ struct pm_parquet_writer {
 
 /* ---- dictionaries ----------------------------------------------------------------------------- */
 
+static uint64_t hash(const uint8_t *s, size_t n)
+{
+	uint64_t h = n;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ s[i]) * 0x100000001b3u;
+	return h;
+}
+
+static const uint8_t *string_at(const struct dictionary *d, size_t i, size_t *n)
+{
+	uint64_t from = i ? d->value[i - 1] : 0;
+
+	*n = (size_t)(d->value[i] - from);
+	return d->text.p + from;
+}
+
 static inline size_t place_of(const struct dictionary *d, uint64_t key)
 {
 	return (size_t)((key ^ key >> 29) * 0x9e3779b97f4a7c15u >> 24) & d->mask;
 }
 
-static void enlarge(struct dictionary *d)
+static void enlarge(struct dictionary *d, bool text)
 {
-	struct slot *was = d->slot;
-	size_t n = was ? d->mask + 1 : 0, more = n ? n * 4 : 256;
+	size_t slots = d->slot ? (d->mask + 1) * 4 : 256;
 
-	d->slot = pm_alloc(more * sizeof *d->slot);
-	d->mask = more - 1;
-	for (size_t i = 0; i < n; i++) {
-		size_t at = place_of(d, was[i].key);
+	free(d->slot);
+	d->slot = pm_alloc(slots * sizeof *d->slot);
+	d->mask = slots - 1;
+	for (size_t i = 0; i < d->n; i++) {
+		size_t n, at;
+		const uint8_t *s = text ? string_at(d, i, &n) : NULL;
 
-		if (!was[i].number)
-			continue;
-		while (d->slot[at].number)
+		at = place_of(d, text ? hash(s, n) : d->value[i]);
+		while (d->slot[at])
 			at = (at + 1) & d->mask;
-		d->slot[at] = was[i];
+		d->slot[at] = (uint32_t)i + 1;
 	}
-	free(was);
 }
 
 static void clear(struct dictionary *d)
@@ -138,51 +153,33 @@ static inline uint32_t number_of(struct dictionary *d, uint64_t v)
 {
 	size_t at = place_of(d, v);
 
-	for (; d->slot[at].number; at = (at + 1) & d->mask)
-		if (d->slot[at].key == v)
-			return d->slot[at].number - 1;
+	for (; d->slot[at]; at = (at + 1) & d->mask)
+		if (d->value[d->slot[at] - 1] == v)
+			return d->slot[at] - 1;
 	pm_grow(d->value, d->n, d->cap);
 	d->value[d->n++] = v;
-	d->slot[at] = (struct slot){ v, (uint32_t)d->n };
+	d->slot[at] = (uint32_t)d->n;
 	if (d->n * 2 > d->mask)
-		enlarge(d);
+		enlarge(d, false);
 	return (uint32_t)d->n - 1;
-}
-
-static const uint8_t *string_at(const struct dictionary *d, size_t i, size_t *n)
-{
-	uint64_t from = i ? d->value[i - 1] : 0;
-
-	*n = (size_t)(d->value[i] - from);
-	return d->text.p + from;
-}
-
-static uint64_t hash(const uint8_t *s, size_t n)
-{
-	uint64_t h = n;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ s[i]) * 0x100000001b3u;
-	return h ^ h >> 32;
 }
 
 static uint32_t number_of_string(struct dictionary *d, const uint8_t *s, size_t n)
 {
-	uint64_t h = hash(s, n);
 	size_t at, k;
 
 	if (!d->slot || d->n * 2 > d->mask)
-		enlarge(d);
-	for (at = place_of(d, h); d->slot[at].number; at = (at + 1) & d->mask) {
-		const uint8_t *t = string_at(d, d->slot[at].number - 1, &k);
+		enlarge(d, true);
+	for (at = place_of(d, hash(s, n)); d->slot[at]; at = (at + 1) & d->mask) {
+		const uint8_t *t = string_at(d, d->slot[at] - 1, &k);
 
-		if (d->slot[at].key == h && k == n && (!n || !memcmp(s, t, n)))
-			return d->slot[at].number - 1;
+		if (k == n && (!n || !memcmp(s, t, n)))
+			return d->slot[at] - 1;
 	}
 	pm_buf_add(&d->text, s, n);
 	pm_grow(d->value, d->n, d->cap);
 	d->value[d->n++] = d->text.n;
-	d->slot[at] = (struct slot){ h, (uint32_t)d->n };
+	d->slot[at] = (uint32_t)d->n;
 	return (uint32_t)d->n - 1;
 }
 
@@ -216,7 +213,7 @@ uint32_t pm_parquet_number(struct pm_parquet *p, unsigned c, uint64_t v)
 	struct dictionary *d = &p->w->column[c].dict;
 
 	if (!d->slot)
-		enlarge(d);
+		enlarge(d, false);
 	return number_of(d, v);
 }
 
@@ -406,7 +403,7 @@ static bool number_all(struct pm_parquet_writer *w, struct column *c,
 	if (c->full || !(c->is->flags & PM_PARQUET_FEW))
 		return false;
 	if (!d->slot)
-		enlarge(d);
+		enlarge(d, false);
 	for (uint32_t i = 0; i < v->n; i++) {
 		w->number[i] = number_of(d, v->v[i]);
 		if (d->n > PM_PARQUET_DICT) {
