@@ -306,11 +306,12 @@ static int stat_(int argc, char **argv)
 		"dilation.",
 		"Idle loops (loops that provably do nothing but wait) are left out of every ratio."
 	};
-	const char *json = NULL, *csv = NULL, *html = NULL;
+	const char *json = NULL, *csv = NULL, *parquet = NULL, *html = NULL;
 	uint64_t rows = 20;
 	const struct pm_opt opts[] = {
 		OPT_STR(0, "json", &json, "FILE", "results as JSON; '-' is standard output"),
 		OPT_STR(0, "csv", &csv, "FILE", "results as CSV: path,value,unit"),
+		OPT_STR(0, "parquet", &parquet, "FILE", "the same as a Parquet table"),
 		OPT_STR(0, "html", &html, "FILE", "results as one HTML page, with charts"),
 		OPT_U64(0, "rows", &rows, "N", "rows of long lists in the text (20)"),
 		OPT_END
@@ -334,9 +335,16 @@ static int stat_(int argc, char **argv)
 		st = pm_report_save(csv, &out, &err);
 		out.n = 0;
 	}
+	if (st == PM_OK && parquet) {
+		st = pm_result_parquet(r, &out, &err);
+		if (st == PM_OK)
+			st = pm_report_save(parquet, &out, &err);
+		out.n = 0;
+	}
 	if (st == PM_OK && html)
 		st = pm_result_html(r, "pugmark citcat stat", argv[0], html, &err);
-	if (st == PM_OK && !(json && !strcmp(json, "-")) && !(csv && !strcmp(csv, "-"))) {
+	if (st == PM_OK && !(json && !strcmp(json, "-")) && !(csv && !strcmp(csv, "-")) &&
+	    !(parquet && !strcmp(parquet, "-"))) {
 		pm_result_text(r, (unsigned)rows, &out);
 		st = pm_report_save("-", &out, &err);
 	}

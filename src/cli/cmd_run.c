@@ -38,14 +38,14 @@ static const struct pm_opt_help help = {
 };
 
 struct outputs {
-	const char *out, *report, *json, *csv, *html, *callgrind, *counts, *syntax, *annotate;
+	const char *out, *report, *json, *csv, *parquet, *html, *callgrind, *counts, *syntax, *annotate;
 	bool quiet;
 };
 
 static enum pm_status can_write(const struct outputs *f, struct pm_err *err)
 {
-	const char *const to[] = { f->out, f->report, f->json, f->csv, f->html, f->callgrind,
-		f->counts, f->annotate };
+	const char *const to[] = { f->out, f->report, f->json, f->csv, f->parquet, f->html,
+		f->callgrind, f->counts, f->annotate };
 
 	return pm_report_can_save(to, NR(to), err);
 }
@@ -59,7 +59,8 @@ static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c
 	const char *text = f->report ? f->report : f->out;
 	enum pm_status st = PM_OK;
 
-	if (text || !f->quiet || f->json || f->csv || f->html || f->callgrind || f->annotate)
+	if (text || !f->quiet || f->json || f->csv || f->parquet || f->html || f->callgrind ||
+	    f->annotate)
 		p = pm_profile_new(c);
 	if (f->syntax && !strcmp(f->syntax, "intel"))
 		ro.syntax = PM_SYNTAX_INTEL;
@@ -71,6 +72,8 @@ static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c
 		st = pm_report_json(p, &ro, f->json, err);
 	if (st == PM_OK && f->csv)
 		st = pm_report_csv(p, &ro, f->csv, err);
+	if (st == PM_OK && f->parquet)
+		st = pm_report_parquet(p, f->parquet, err);
 	if (st == PM_OK && f->html)
 		st = pm_report_html(p, &ro, f->html, err);
 	if (st == PM_OK && f->callgrind)
@@ -154,6 +157,7 @@ static void pass_outputs(const struct outputs *f, struct results *to)
 {
 	to->json = f->json;
 	to->csv = f->csv;
+	to->parquet = f->parquet;
 	to->html = f->html;
 	to->callgrind = f->callgrind;
 	to->annotate_to = f->annotate;
@@ -207,6 +211,7 @@ int cmd_run(int argc, char **argv)
 		OPT_STR(0, "report", &f.report, "FILE", "the report"),
 		OPT_STR(0, "json", &f.json, "FILE", "all of it as JSON (- is standard output)"),
 		OPT_STR(0, "csv", &f.csv, "FILE", "functions as CSV"),
+		OPT_STR(0, "parquet", &f.parquet, "FILE", "the same as a Parquet table"),
 		OPT_STR(0, "html", &f.html, "FILE", "a self-contained page"),
 		OPT_STR(0, "callgrind", &f.callgrind, "FILE",
 			"for KCachegrind; with --sim cachegrind also who called whom"),

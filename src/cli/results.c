@@ -15,8 +15,8 @@
 enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t facts,
 			     struct pm_err *err)
 {
-	const char *const to[] = { o->json, o->csv, o->html, o->callgrind, o->annotate_to,
-		o->text };
+	const char *const to[] = { o->json, o->csv, o->parquet, o->html, o->callgrind,
+		o->annotate_to, o->text };
 	const struct pm_sink_ops *ops;
 	void *self;
 
@@ -69,6 +69,7 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 {
 	struct pm_listing *l = o->listed ? pm_annotator_listing(&o->a, p) : NULL;
 	bool taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-")) ||
+		(o->parquet && !strcmp(o->parquet, "-")) ||
 		(o->callgrind && !strcmp(o->callgrind, "-"));
 	struct pm_buf out = { 0 };
 	enum pm_status s = PM_OK;
@@ -89,7 +90,7 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 	}
 	if (!s && o->html)
 		s = page(o, r, l, title, subtitle, err);
-	if (!s && o->annotate && (o->json || o->csv))
+	if (!s && o->annotate && (o->json || o->csv || o->parquet))
 		s = pm_listing_result(l, &o->listing, r, err);
 	if (!s && o->json) {
 		pm_result_json(r, &out);
@@ -98,6 +99,11 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 	if (!s && o->csv) {
 		pm_result_csv(r, &out);
 		s = save(o->csv, &out, err);
+	}
+	if (!s && o->parquet) {
+		s = pm_result_parquet(r, &out, err);
+		if (!s)
+			s = save(o->parquet, &out, err);
 	}
 	if (!s && !o->quiet && !(taken && !o->text && !o->to_stderr)) {
 		if (o->annotate)

@@ -14,7 +14,7 @@ struct pm_source;
 
 struct results {
 	/* text NULL: standard output, unless JSON or CSV goes there */
-	const char *json, *csv, *html, *callgrind, *text;
+	const char *json, *csv, *parquet, *html, *callgrind, *text;
 	uint64_t rows, top;
 	bool annotate;			/* text: the listing, not the tree */
 	const char *annotate_to;	/* the listing goes there, besides */
@@ -28,6 +28,8 @@ struct results {
 #define RESULTS_OPTIONS(R)                                                                      \
 	OPT_STR(0, "json", &(R).json, "FILE", "results as JSON; '-' is standard output"),       \
 		OPT_STR(0, "csv", &(R).csv, "FILE", "results as CSV: path,value,unit"),         \
+		OPT_STR(0, "parquet", &(R).parquet, "FILE",                                     \
+			"the same as a Parquet table"),                                         \
 		OPT_STR(0, "html", &(R).html, "FILE", "results as one HTML page, with charts"), \
 		OPT_STR(0, "callgrind", &(R).callgrind, "FILE",                                 \
 			"costs for KCachegrind and callgrind_annotate")

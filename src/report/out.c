@@ -66,6 +66,18 @@ enum pm_status pm_report_save(const char *path, const struct pm_buf *text, struc
 	return pm_failed(err) ? PM_ERR : PM_OK;
 }
 
+static enum pm_status to_buf(void *to, const void *p, size_t n, struct pm_err *err)
+{
+	(void)err;
+	pm_buf_add(to, p, n);
+	return PM_OK;
+}
+
+struct pm_parquet_out pm_report_bytes(struct pm_buf *to)
+{
+	return (struct pm_parquet_out){ to_buf, to };
+}
+
 static enum pm_status can_save(const char *path, struct pm_err *err)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/parquet.h"
 
 /* Write @b to @path ("-": stdout; a FIFO or device: directly; else a temporary file that is renamed
  * when complete). A full disk is an error and leaves nothing behind. */
@@ -24,6 +25,8 @@ void pm_report_text_of(struct pm_buf *to, const char *s, size_t max, int tail);
  * begins with = + - or @, which spreadsheets take for a formula, and goes on, stands an
  * apostrophe. */
 void pm_report_csv_field(struct pm_buf *to, const char *s);
+/* A Parquet file's bytes behind what is in @to. */
+struct pm_parquet_out pm_report_bytes(struct pm_buf *to);
 /* &, <, >, " and ' as HTML writes them. */
 void pm_report_html_text(struct pm_buf *to, const char *s);
 

@@ -240,3 +240,45 @@ enum pm_status pm_report_csv(struct pm_profile *p, const struct pm_report_opts *
 	pm_buf_release(&b);
 	return st;
 }
+
+enum pm_status pm_report_parquet(struct pm_profile *p, const char *path, struct pm_err *err)
+{
+	enum { OBJECT, FUNCTION, ADDRESS, INSTRUCTIONS, PERCENT };
+	static const struct pm_parquet_column columns[] = {
+		[OBJECT] = { "object", PM_PARQUET_STRING, PM_PARQUET_REQUIRED },
+		[FUNCTION] = { "function", PM_PARQUET_STRING, PM_PARQUET_REQUIRED },
+		[ADDRESS] = { "address", PM_PARQUET_U64, 0 },
+		[INSTRUCTIONS] = { "instructions", PM_PARQUET_U64, PM_PARQUET_REQUIRED },
+		[PERCENT] = { "percent", PM_PARQUET_F64, PM_PARQUET_REQUIRED },
+	};
+	struct pm_buf b = { 0 };
+	struct pm_parquet *t = pm_parquet_new(columns, NR(columns), pm_report_bytes(&b), NULL);
+	enum pm_status st = PM_OK;
+	uint32_t *order;
+	size_t n;
+
+	pm_parquet_note(t, "pugmark.schema", "functions 1");
+	if (p->counts->argv && p->counts->argv[0])
+		pm_parquet_note(t, "pugmark.program", p->counts->argv[0]);
+	pm_profile_functions(p);
+	n = pm_profile_top_functions(p, 0, &order);
+	for (size_t i = 0; i < n && !st; i++) {
+		const struct pm_profile_function *f = &p->function[order[i]];
+
+		pm_parquet_text(t, OBJECT, p->object[f->object].path);
+		pm_parquet_text(t, FUNCTION, pm_profile_name(p, order[i]));
+		if (f->lo)
+			pm_parquet_u64(t, ADDRESS, f->lo);
+		pm_parquet_u64(t, INSTRUCTIONS, f->insns);
+		pm_parquet_f64(t, PERCENT, pm_percent(f->insns, p->sum.insns));
+		st = pm_parquet_row(t, err);
+	}
+	free(order);
+	if (!st)
+		st = pm_parquet_finish(t, err);
+	pm_parquet_free(t);
+	if (!st)
+		st = pm_report_save(path, &b, err);
+	pm_buf_release(&b);
+	return st;
+}

@@ -49,6 +49,8 @@ void pm_report_result(struct pm_profile *p, const struct pm_report_opts *o, stru
 /* One row per executed function: object,function,address,instructions,percent. */
 enum pm_status pm_report_csv(struct pm_profile *p, const struct pm_report_opts *o, const char *path,
 			     struct pm_err *err);
+/* The same rows as a Parquet table. */
+enum pm_status pm_report_parquet(struct pm_profile *p, const char *path, struct pm_err *err);
 /* What KCachegrind and callgrind_annotate open. Costs are exact per instruction and line (Ir, Dr,
  * Dw). Calls: direct calls with exact counts; indirect calls and all inclusive costs are left out,
  * because counts have no call edges (inclusive cost of a call is given as 0). */

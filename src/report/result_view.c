@@ -384,6 +384,16 @@ void pm_result_text(const struct pm_result *r, unsigned rows, struct pm_buf *to)
 
 /* ---- CSV ------------------------------------------------------------------------------------ */
 
+void pm_result_path(struct pm_buf *to, const struct pm_result_node *in, const char *path,
+		    const struct pm_result_node *c, size_t i)
+{
+	if (in->kind == PM_RESULT_LIST)
+		pm_buf_printf(to, "%s[%zu]", path, i);
+	else
+		pm_buf_printf(to, "%s%s%s", path, *path ? "." : "", c->name ? c->name : "");
+	pm_buf_add(to, "", 1);
+}
+
 static void csv(const struct pm_result_node *n, const char *path, struct pm_buf *to)
 {
 	size_t i = 0;
@@ -418,12 +428,7 @@ static void csv(const struct pm_result_node *n, const char *path, struct pm_buf 
 	for (const struct pm_result_node *c = n->first; c; c = c->next, i++) {
 		struct pm_buf sub = { 0 };
 
-		if (n->kind == PM_RESULT_LIST)
-			pm_buf_printf(&sub, "%s[%zu]", path, i);
-		else
-			pm_buf_printf(&sub, "%s%s%s", path, *path ? "." : "",
-				      c->name ? c->name : "");
-		pm_buf_add(&sub, "", 1);
+		pm_result_path(&sub, n, path, c, i);
 		csv(c, (const char *)sub.p, to);
 		pm_buf_release(&sub);
 	}

@@ -5,7 +5,8 @@
  * tables with a row per element (the first @rows of them). At most 80 columns wide where names
  * allow. HTML: a page (html.h) with the scalars as cards, lists of objects as tables, and a line
  * where a table runs over a number (its first column), through its first column of fractions.
- * CSV: one line per value, `path,value,unit`; elements of lists are numbered from 0. */
+ * CSV: one line per value, `path,value,unit`; elements of lists are numbered from 0. Parquet: the
+ * same rows (result_parquet.c). */
 #ifndef PM_REPORT_RESULT_VIEW_H
 #define PM_REPORT_RESULT_VIEW_H
 
@@ -14,7 +15,12 @@
 
 struct pm_result;
 void pm_result_text(const struct pm_result *r, unsigned rows, struct pm_buf *to);
+struct pm_result_node;
+/* The path of @c, element @i of @in, whose own is @path; terminated. */
+void pm_result_path(struct pm_buf *to, const struct pm_result_node *in, const char *path,
+		    const struct pm_result_node *c, size_t i);
 void pm_result_csv(const struct pm_result *r, struct pm_buf *to);
+enum pm_status pm_result_parquet(const struct pm_result *r, struct pm_buf *to, struct pm_err *err);
 struct pm_html;
 /* What one wants to know first; pm_result_html_into() then leaves out how the program was called
  * and ended. */
