@@ -34,6 +34,7 @@ int cmd_dump(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_formats(int argc, char **argv);
+int cmd_sql(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_penn(int argc, char **argv);
 int cmd_uops(int argc, char **argv);		/* also isize, brdist, mix, fusion: by its name */

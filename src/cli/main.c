@@ -34,6 +34,7 @@ const struct command commands[] = {
 	{ "head", cmd_head, "show the beginning of a trace as text" },
 	{ "dump", cmd_dump, "show a trace as text" },
 	{ "verify", cmd_verify, "check a trace: sums, counts, and whether it is possible" },
+	{ "sql", cmd_sql, "ask a trace or a table in SQL, if there is a DuckDB" },
 	{ "formats", cmd_formats, "list the trace formats" },
 	{ "penn", cmd_penn, "read a micro-op trace as the course's parser does" },
 	{ "uops", cmd_uops, "micro-ops per instruction" },
