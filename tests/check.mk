@@ -91,3 +91,9 @@ fuzz:			## run the fuzzers with sanitizers, FUZZ_SECONDS each
 .PHONY: fuzz-now
 fuzz-now: $(FUZZ)
 	@for f in $(FUZZ); do $$f -t $(FUZZ_SECONDS) || exit 1; done
+
+.PHONY: parquet-readers
+parquet-readers:		## fetch what tests/check-parquet reads Parquet with (needs npm)
+	@mkdir -p .cache/parquet
+	@cp tests/parquet/package.json tests/parquet/package-lock.json .cache/parquet
+	cd .cache/parquet && npm ci --silent --no-audit --no-fund --fetch-retries=1 --fetch-timeout=60000

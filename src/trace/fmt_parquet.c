@@ -79,6 +79,7 @@ static const struct pm_parquet_column columns[COLUMNS] = {
 /* Where the fields of kinds that are not frequent go. */
 enum { NEVER, NOT_ZERO, ALWAYS };
 static const struct { uint8_t addr_is_pc, addr, size, value, rare; } shape[PM_EV_COUNT] = {
+	[PM_EV_BLOCK] = { true, ALWAYS, NEVER, ALWAYS, false },
 	[PM_EV_REP_ITER] = { true, ALWAYS, NEVER, NEVER, false },
 	[PM_EV_REP_END] = { true, ALWAYS, NEVER, ALWAYS, false },
 	[PM_EV_LINE] = { false, ALWAYS, NOT_ZERO, NEVER, false },
@@ -406,7 +407,7 @@ static void put_other(struct parquet_writer *w, const struct pm_batch *b, const 
 		put_pc(w, NULL, PM_NONE, b->uop[e->id].pc);
 		put_uop(p, &b->uop[e->id]);
 	} else if (shape[e->kind].addr_is_pc && (e->addr || shape[e->kind].addr == ALWAYS)) {
-		put_pc(w, b->code, shape[e->kind].rare ? PM_NONE : e->id, e->addr);
+		put_pc(w, b->code, shape[e->kind].rare || e->kind == PM_EV_BLOCK ? PM_NONE : e->id, e->addr);
 	} else {
 		without_pc(w);
 		if (!shape[e->kind].addr_is_pc)
@@ -459,6 +460,8 @@ static inline void put_event(struct parquet_writer *w, const struct pm_batch *b,
 		if (k->bytes != NONE)
 			pm_parquet_u64(p, BYTES, k->bytes - 1);
 		put_if(p, SIZE, NOT_ZERO, e->size);
+		if (w->facts & PM_HAS_PAGES)
+			pm_parquet_u64(p, PAGE, e->value);
 		break;
 	case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY:
 		put_reference(w, b, e, s);
