@@ -7,8 +7,8 @@
  *	u32 bytes of the footer, "PAR1"
  *
  *	page		PageHeader (Thrift), then in one zstd frame
- *	  dictionary	values as they are: little-endian; strings behind a u32 with their length
- *	  data		optional columns: u32 bytes, runs and packed bits: 1 where there is a value
+ *	dictionary's	values as they are: little-endian; strings behind a u32 with their length
+ *	of data		optional columns: u32 bytes, then runs and packed bits: 1, there is a value;
  *			values: as they are; byte WIDTH and runs and packed bits of numbers in the
  *			dictionary; or packed differences
  *
@@ -70,7 +70,7 @@ struct column {
 	bool any;			/* it had a value */
 	/* of the row group */
 	struct dictionary dict;
-	bool full;			/* the dictionary: pages are written without from now on */
+	bool full;			/* the dictionary: no page has any from now on */
 	struct pm_buf pages;
 	uint64_t unwritten;		/* rows, all null, before the first page */
 	uint64_t rows, nulls, raw;
@@ -84,7 +84,7 @@ struct pm_parquet_writer {
 	uint64_t offset;
 	struct column *column;
 	unsigned ncolumn;
-	uint32_t group_rows, in_group;	/* rows a row group has; this one has in finished pages */
+	uint32_t group_rows, in_group;	/* rows of a row group; of pages of this one */
 	bool crowded;			/* this row group has enough text */
 	uint64_t rows;
 	struct chunk *chunk;		/* ncolumn for each row group */
@@ -99,7 +99,7 @@ struct pm_parquet_writer {
 	ZSTD_CCtx *zstd;
 };
 
-/* ---- dictionaries ----------------------------------------------------------------------------- */
+/* ---- dictionaries ---------------------------------------------------------------------------- */
 
 static uint64_t hash(const uint8_t *s, size_t n)
 {
@@ -222,7 +222,7 @@ void pm_parquet_text(struct pm_parquet *p, unsigned c, const char *s)
 	pm_parquet_u64(p, c, pm_parquet_string(p, c, s, strlen(s)));
 }
 
-/* ---- statistics ------------------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 static bool is_less(enum pm_parquet_type type, uint64_t a, uint64_t b)
 {
@@ -335,7 +335,7 @@ static void statistics(struct column *c, struct chunk *to)
 	to->nmax = (uint8_t)put_value(c->is->type, c->max, to->max);
 }
 
-/* ---- pages ------------------------------------------------------------------------------------ */
+/* ---- pages ----------------------------------------------------------------------------------- */
 
 /* What is in w->raw becomes a page behind @to. */
 static void put_page(struct pm_parquet_writer *w, struct pm_buf *to, struct column *c, int kind,
@@ -451,7 +451,7 @@ static int put_values(struct pm_parquet_writer *w, struct column *c,
 	return ENCODING_PLAIN;
 }
 
-/* ---- columns that hold their values ----------------------------------------------------------- */
+/* ---- columns that hold their values ---------------------------------------------------------- */
 
 static void set(struct pm_parquet *p, unsigned c, uint64_t v, bool is)
 {
@@ -572,7 +572,7 @@ static void encode(struct pm_parquet_writer *w, struct column *c, const struct p
 	put_page(w, &c->pages, c, PAGE_DATA, rows, encoding);
 }
 
-/* ---- row groups ------------------------------------------------------------------------------- */
+/* ---- row groups ------------------------------------------------------------------------------ */
 
 static enum pm_status put(struct pm_parquet_writer *w, const void *p, size_t n, struct pm_err *err)
 {
@@ -689,7 +689,7 @@ enum pm_status pm_parquet_page(struct pm_parquet *p, struct pm_err *err)
 	return s;
 }
 
-/* ---- the footer ------------------------------------------------------------------------------- */
+/* ---- the footer ------------------------------------------------------------------------------ */
 
 static bool is_there(const struct column *c)
 {
@@ -853,7 +853,7 @@ enum pm_status pm_parquet_finish(struct pm_parquet *p, struct pm_err *err)
 	return s;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* Where there are no values nothing is ever touched. */
 static struct pm_parquet_values values_new(size_t rows, bool held)

@@ -43,7 +43,7 @@ enum pm_parquet_flag {
 	PM_PARQUET_REQUIRED	= 1 << 0,	/* a value in each row */
 	PM_PARQUET_EXTRA	= 1 << 1,	/* not in the file if it never has a value */
 	PM_PARQUET_FEW		= 1 << 2,	/* few different numbers: a dictionary */
-	PM_PARQUET_NEAR		= 1 << 3,	/* 64 bits: neighbours are near each other */
+	PM_PARQUET_NEAR		= 1 << 3,	/* 64 bits: neighbours are near */
 	PM_PARQUET_NUMBERED	= 1 << 4,	/* its values come by pm_parquet_number() */
 	PM_PARQUET_HELD		= 1 << 5,	/* ... by pm_parquet_hold() */
 };
@@ -67,14 +67,14 @@ struct pm_parquet_opts {		/* 0: as it is without */
 /* ---- hot: what the calls below do their work on ---------------------------------------------- */
 struct pm_parquet_values {		/* of a column, in the page that is being filled */
 	uint64_t *v;
-	uint16_t *at;			/* in which row of the page each stands, or begins to */
+	uint16_t *at;			/* in which row of the page it stands, or begins */
 	uint8_t *is;			/* HELD: is there one from there on? */
 	uint32_t n;
 };
 struct pm_parquet {
 	struct pm_parquet_values *page;	/* by column */
 	uint32_t row, rows;		/* rows in the page, and how many it will have */
-	uint32_t group;			/* which row group this is: strings have numbers in it */
+	uint32_t group;			/* the row group in which strings have their numbers */
 	struct pm_parquet_writer *w;
 };
 

@@ -7,7 +7,7 @@
 #define DELTA_PART	32
 #define LEAST_RUN	16		/* shorter runs cost less as packed bits */
 
-/* ---- Thrift's compact protocol ---------------------------------------------------------------- */
+/* ---- Thrift's compact protocol --------------------------------------------------------------- */
 
 static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
 {
@@ -117,7 +117,7 @@ void pm_thrift_end(struct pm_thrift *t)
 	put_byte(t->to, 0);
 }
 
-/* ---- packed bits ------------------------------------------------------------------------------ */
+/* ---- packed bits ----------------------------------------------------------------------------- */
 
 /* HOT: for each value. Writes up to 8 bytes behind the end. */
 #define PACK(NAME, TYPE)                                                                        \
@@ -167,7 +167,7 @@ void pm_pack_u32(struct pm_buf *to, const uint32_t *v, size_t n, unsigned width)
 		to->n += (size_t)(pack32(p, v, n, width) - p);
 }
 
-/* ---- runs ------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 void pm_rle_run(struct pm_buf *to, uint32_t v, size_t n, unsigned width)
 {
@@ -229,7 +229,7 @@ void pm_rle_bits(struct pm_buf *to, const uint8_t *bits, size_t n)
 	pm_buf_add(to, bits, (n + 7) / 8);
 }
 
-/* ---- packed differences ----------------------------------------------------------------------- */
+/* ---- packed differences ---------------------------------------------------------------------- */
 
 /* HOT: d[0..n) at @p, with their least subtracted. Returns the end. */
 static uint8_t *put_block(uint8_t *p, uint64_t *d, size_t n)

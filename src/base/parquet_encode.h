@@ -10,7 +10,8 @@
 
 /* ---- Thrift's compact protocol ----------------------------------------------------------------
  *
- *	field	byte DELTA << 4 | TYPE, or byte TYPE and the zigzag varint of its number; then the value
+ *	field	byte DELTA << 4 | TYPE, or byte TYPE and its number as a zigzag
+ *		varint; then the value
  *	i16.64	zigzag varint
  *	binary	varint of its length, bytes
  *	list	byte N << 4 | TYPE, or byte 0xf0 | TYPE and the varint of N; then N values
@@ -45,7 +46,7 @@ void pm_thrift_element(struct pm_thrift *t, const void *p, size_t n);	/* binary 
 struct pm_thrift pm_thrift_begin(struct pm_thrift *t, int field);
 void pm_thrift_end(struct pm_thrift *t);
 
-/* ---- numbers ---------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 /* How many bits @v has: 0 for 0. */
 static inline unsigned pm_bits_of(uint64_t v)
 {

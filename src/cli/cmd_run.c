@@ -38,7 +38,8 @@ static const struct pm_opt_help help = {
 };
 
 struct outputs {
-	const char *out, *report, *json, *csv, *parquet, *html, *callgrind, *counts, *syntax, *annotate;
+	const char *out, *report, *json, *csv, *parquet, *html, *callgrind, *counts, *syntax,
+		*annotate;
 	bool quiet;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* duckdb.h - a DuckDB that is installed: one that is named in PUGMARK_DUCKDB, the command duckdb, or
- * the npm package @duckdb/node-api, if node finds it (duckdb.js) */
+/* duckdb.h - a DuckDB that is installed: one that is named in PUGMARK_DUCKDB, the command duckdb,
+ * or the npm package @duckdb/node-api, if node finds it (duckdb.js) */
 #ifndef PM_CLI_DUCKDB_H
 #define PM_CLI_DUCKDB_H
 

@@ -106,13 +106,13 @@ static const struct { uint8_t addr_is_pc, addr, size, value, rare; } shape[PM_EV
 	[PM_EV_LOST] = { false, NOT_ZERO, NEVER, ALWAYS, true },
 };
 
-struct stream {				/* what is so until it changes */
+struct parquet_stream {				/* what is so until it changes */
 	uint64_t insns;			/* instructions so far */
 	uint64_t pc, time;		/* of the last instruction; of now */
 	bool timed;
 };
 
-struct known {				/* of an instruction of the code table, in this row group */
+struct parquet_insn {			/* of one in the code table, in this row group */
 	uint32_t pc, bytes, object;	/* number + 1; 0: not known yet; NONE: it has none */
 };
 #define NONE PM_NONE
@@ -122,12 +122,13 @@ struct parquet_writer {
 	struct pm_output *out;
 	uint32_t facts;
 	bool sizes_in_value;		/* requests may be larger than an event's size */
-	struct stream *stream;
+	bool stores_have_values;	/* ... though loads have none */
+	struct parquet_stream *stream;
 	size_t nstream;
 	/* numbers + 1 of strings in row group `group`; 0: not known yet */
 	uint32_t group;
 	uint32_t kind[PM_EV_COUNT], flags[4][256];
-	struct known *insn;
+	struct parquet_insn *insn;
 	size_t ninsn;
 	uint32_t object;		/* of the row before, in the same way */
 	const struct pm_code *code;	/* `insn` is about its epoch */
@@ -203,7 +204,7 @@ static void parquet_free(void *self)
 	free(w);
 }
 
-/* ---- strings ---------------------------------------------------------------------------------- */
+/* ---- strings --------------------------------------------------------------------------------- */
 
 static void forget_strings(struct parquet_writer *w)
 {
@@ -236,7 +237,7 @@ static void know_code(struct parquet_writer *w, const struct pm_code *code)
 static void find(struct parquet_writer *w, const struct pm_code *code, uint32_t id)
 {
 	const struct pm_insn *in = &code->insn[id];
-	struct known *t = &w->insn[id];
+	struct parquet_insn *t = &w->insn[id];
 	const char *path = in->object < code->nobject ? code->object[in->object].path : NULL;
 	size_t len = in->len <= sizeof in->bytes ? in->len : sizeof in->bytes;
 
@@ -256,11 +257,12 @@ static void hold_object(struct parquet_writer *w, uint32_t object)
 }
 
 /* HOT: to which instruction the row belongs: @id of the code table, or the one at @pc. */
-static inline const struct known *put_pc(struct parquet_writer *w, const struct pm_code *code,
-					 uint32_t id, uint64_t pc)
+static inline const struct parquet_insn *put_pc(struct parquet_writer *w,
+						const struct pm_code *code, uint32_t id,
+						uint64_t pc)
 {
-	static const struct known none = { NONE, NONE, NONE };
-	const struct known *t = &none;
+	static const struct parquet_insn none = { NONE, NONE, NONE };
+	const struct parquet_insn *t = &none;
 
 	if (code && id < code->ninsn) {
 		t = &w->insn[id];
@@ -320,7 +322,7 @@ static inline void put_flags(struct parquet_writer *w, unsigned kind, unsigned f
 	pm_parquet_u64(w->p, FLAGS, *number - 1);
 }
 
-/* ---- events ----------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static inline void put_if(struct pm_parquet *p, unsigned column, unsigned when, uint64_t v)
 {
@@ -407,7 +409,9 @@ static void put_other(struct parquet_writer *w, const struct pm_batch *b, const 
 		put_pc(w, NULL, PM_NONE, b->uop[e->id].pc);
 		put_uop(p, &b->uop[e->id]);
 	} else if (shape[e->kind].addr_is_pc && (e->addr || shape[e->kind].addr == ALWAYS)) {
-		put_pc(w, b->code, shape[e->kind].rare || e->kind == PM_EV_BLOCK ? PM_NONE : e->id, e->addr);
+		bool own = shape[e->kind].rare || e->kind == PM_EV_BLOCK;
+
+		put_pc(w, b->code, own ? PM_NONE : e->id, e->addr);
 	} else {
 		without_pc(w);
 		if (!shape[e->kind].addr_is_pc)
@@ -426,7 +430,7 @@ static void put_other(struct parquet_writer *w, const struct pm_batch *b, const 
 
 /* HOT */
 static inline void put_reference(struct parquet_writer *w, const struct pm_batch *b,
-				 const struct pm_event *e, const struct stream *s)
+				 const struct pm_event *e, const struct parquet_stream *s)
 {
 	bool large = w->sizes_in_value && e->value > e->size;
 	struct pm_parquet *p = w->p;
@@ -438,7 +442,7 @@ static inline void put_reference(struct parquet_writer *w, const struct pm_batch
 	pm_parquet_u64(p, ADDR, e->addr);
 	put_if(p, SIZE, NOT_ZERO, large ? (uint32_t)e->value : e->size);
 	put_flags(w, e->kind, e->flags);
-	if (w->facts & PM_HAS_VALUES)
+	if (w->facts & PM_HAS_VALUES || (w->stores_have_values && e->kind == PM_EV_WRITE))
 		pm_parquet_u64(p, VALUE, e->value);
 	if (w->facts & PM_HAS_PAGES)
 		pm_parquet_u64(p, PAGE, e->value);
@@ -446,10 +450,10 @@ static inline void put_reference(struct parquet_writer *w, const struct pm_batch
 
 /* HOT: the row of @e. */
 static inline void put_event(struct parquet_writer *w, const struct pm_batch *b,
-			     const struct pm_event *e, struct stream *s)
+			     const struct pm_event *e, struct parquet_stream *s)
 {
 	struct pm_parquet *p = w->p;
-	const struct known *k;
+	const struct parquet_insn *k;
 
 	switch (e->kind) {
 	case PM_EV_INSN:
@@ -485,7 +489,7 @@ static inline void put_event(struct parquet_writer *w, const struct pm_batch *b,
 		pm_parquet_u64(p, INSN, s->insns - 1);
 }
 
-static struct stream *stream_of(struct parquet_writer *w, uint32_t index)
+static struct parquet_stream *stream_of(struct parquet_writer *w, uint32_t index)
 {
 	if (index >= w->nstream) {
 		size_t n = index + index / 2 + 8;
@@ -507,7 +511,7 @@ static void hold_if(struct pm_parquet *p, unsigned column, uint64_t v)
 
 /* What is so for all events of a batch, until time passes. */
 static void hold_stream(struct parquet_writer *w, const struct pm_stream *of,
-			const struct stream *s)
+			const struct parquet_stream *s)
 {
 	struct pm_parquet *p = w->p;
 
@@ -526,13 +530,25 @@ static void hold_stream(struct parquet_writer *w, const struct pm_stream *of,
 		pm_parquet_hold_null(p, TIME);
 }
 
+/* What formats keep in events beyond what their contents say. */
+static void note_source(struct parquet_writer *w, const struct pm_batch *b,
+			const struct pm_event *e)
+{
+	size_t n;
+
+	if (e->flags != PM_OPAQUE_HEADER)
+		return;
+	w->sizes_in_value |= pm_opaque_is(b, e, "lcs", &n) ||
+			     pm_opaque_is(b, e, "oraclegeneral", &n);
+	w->stores_have_values |= pm_opaque_is(b, e, "spike", &n) != NULL;
+}
+
 static enum pm_status parquet_write(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	struct parquet_writer *w = self;
 	const struct pm_stream *of = b->stream;
 	struct pm_parquet *p = w->p;
-	struct stream *s;
-	size_t n;
+	struct parquet_stream *s;
 
 	if (!b->n)
 		return PM_OK;
@@ -548,9 +564,7 @@ static enum pm_status parquet_write(void *self, const struct pm_batch *b, struct
 		const struct pm_event *e = &b->ev[i];
 
 		if (e->kind == PM_EV_OPAQUE) {
-			w->sizes_in_value |= e->flags == PM_OPAQUE_HEADER &&
-				(pm_opaque_is(b, e, "lcs", &n) ||
-				 pm_opaque_is(b, e, "oraclegeneral", &n));
+			note_source(w, b, e);
 			continue;
 		}
 		if (e->kind >= PM_EV_COUNT || !e->kind) {
