@@ -115,7 +115,7 @@ static enum pm_status add_table(struct pm_buf *to, const char *path, const char 
 		pm_buf_printf(to, "%u", number);
 	pm_buf_printf(to, " as from %s(", reader);
 	put_quoted(to, ends_in(path, ".gz") ? path : of);
-	pm_buf_printf(to, "); ");
+	pm_buf_printf(to, ");\n");
 	err->file = NULL;
 	return PM_OK;
 }
