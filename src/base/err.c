@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/printable.h"
+#include "base/utf8.h"
 
 /* A message that fills @size bytes may have been cut within a character. */
 static void drop_half(char *msg, size_t size)

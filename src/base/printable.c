@@ -3,26 +3,7 @@
 #include <string.h>
 
 #include "base/printable.h"
-
-unsigned pm_utf8_char(const char *str, uint32_t *code)
-{
-	const unsigned char *s = (const unsigned char *)str;
-	const unsigned n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 :
-			   (s[0] & 0xf0) == 0xe0 ? 3 : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
-
-	*code = n == 1 ? s[0] : s[0] & (0xffu >> (n + 1));
-	for (unsigned i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		*code = *code << 6 | (s[i] & 0x3f);
-	}
-	/* surrogates, overlong forms, and beyond Unicode */
-	if (n == 3 && (*code < 0x800 || (*code >= 0xd800 && *code <= 0xdfff)))
-		return 0;
-	if (n == 4 && (*code < 0x10000 || *code > 0x10ffff))
-		return 0;
-	return n;
-}
+#include "base/utf8.h"
 
 bool pm_is_printable(uint32_t code)
 {

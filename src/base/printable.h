@@ -18,9 +18,6 @@
 
 #include "base/mem.h"
 
-/* Bytes of the well-formed UTF-8 character at @s, which *@code gets; 0: there is none. Reads
- * nothing behind the first byte that does not belong to it. */
-unsigned pm_utf8_char(const char *s, uint32_t *code);
 /* Is @code written as it is? */
 bool pm_is_printable(uint32_t code);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/printable.h"
+#include "base/utf8.h"
 #include "base/result.h"
 #include "pugmark/pugmark.h"
 

@@ -19,6 +19,16 @@ unsigned pm_utf8_len(const void *p, size_t most)
 	return n;
 }
 
+unsigned pm_utf8_char(const char *s, uint32_t *code)
+{
+	const unsigned n = pm_utf8_len(s, 4);
+
+	*code = n < 2 ? (unsigned char)*s : (unsigned char)*s & (0xffu >> (n + 1));
+	for (unsigned i = 1; i < n; i++)
+		*code = *code << 6 | ((unsigned char)s[i] & 0x3f);
+	return n;
+}
+
 bool pm_utf8_is(const void *p, size_t n)
 {
 	const unsigned char *s = p, *end = s + n;
@@ -38,10 +48,12 @@ void pm_utf8_add(struct pm_buf *to, const void *p, size_t n)
 	const unsigned char *s = p, *end = s + n;
 
 	while (s < end) {
-		const uint8_t two[2] = { (uint8_t)(0xc0 | *s >> 6), (uint8_t)(0x80 | (*s & 63)) };
 		unsigned k = pm_utf8_len(s, (size_t)(end - s));
 
-		pm_buf_add(to, k ? s : two, k ? k : 2);
+		if (k)
+			pm_buf_add(to, s, k);
+		else
+			pm_buf_printf(to, "\\x%02x", *s);
 		s += k ? k : 1;
 	}
 }

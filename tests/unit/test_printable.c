@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/printable.h"
+#include "base/utf8.h"
 
 static void test_escapes(void **state)
 {
