@@ -219,7 +219,7 @@ uint32_t pm_parquet_number(struct pm_parquet *p, unsigned c, uint64_t v)
 
 void pm_parquet_text(struct pm_parquet *p, unsigned c, const char *s)
 {
-	pm_parquet_u64(p, c, pm_parquet_string(p, c, s, strlen(s)));
+	pm_parquet_put(p, c, pm_parquet_string(p, c, s, strlen(s)));
 }
 
 /* ---- statistics ------------------------------------------------------------------------------ */
@@ -387,21 +387,23 @@ static void put_levels(struct pm_parquet_writer *w, const struct pm_parquet_valu
 	memcpy(w->raw.p + at, &n, 4);
 }
 
-/* The page's values as numbers in the dictionary. False if they are too many for it: it is as it
- * was then. */
-static bool number_all(struct pm_parquet_writer *w, struct column *c,
-		       const struct pm_parquet_values *v)
+/* The page's values as numbers in the dictionary. NULL if they are too many for it: it is as it was
+ * then. */
+static const uint32_t *number_all(struct pm_parquet_writer *w, struct column *c,
+				  const struct pm_parquet_values *v)
 {
 	struct dictionary *d = &c->dict;
 	size_t before = d->n;
 
-	if (has_text(c) || c->is->flags & PM_PARQUET_NUMBERED) {
+	if (v->number)
+		return v->number;
+	if (has_text(c)) {
 		for (uint32_t i = 0; i < v->n; i++)
 			w->number[i] = (uint32_t)v->v[i];
-		return true;
+		return w->number;
 	}
 	if (c->full || !(c->is->flags & PM_PARQUET_FEW))
-		return false;
+		return NULL;
 	if (!d->slot)
 		enlarge(d, false);
 	for (uint32_t i = 0; i < v->n; i++) {
@@ -409,10 +411,10 @@ static bool number_all(struct pm_parquet_writer *w, struct column *c,
 		if (d->n > PM_PARQUET_DICT) {
 			c->full = true;
 			d->n = before;
-			return false;
+			return NULL;
 		}
 	}
-	return true;
+	return w->number;
 }
 
 /* Whole bytes, if it is more than one: zstd finds what repeats only where it begins at a byte. */
@@ -427,12 +429,13 @@ static int put_values(struct pm_parquet_writer *w, struct column *c,
 		      const struct pm_parquet_values *v)
 {
 	enum pm_parquet_type type = c->is->type;
+	const uint32_t *number;
 	uint8_t *p, width;
 
-	if (v->n && number_all(w, c, v)) {
+	if (v->n && (number = number_all(w, c, v))) {
 		width = index_width(c->dict.n);
 		pm_buf_add(&w->raw, &width, 1);
-		pm_rle_u32(&w->raw, w->number, v->n, width);
+		pm_rle_u32(&w->raw, number, v->n, width);
 		return ENCODING_DICTIONARY;
 	}
 	compare(c, v->v, v->n);
@@ -510,15 +513,16 @@ static const struct pm_parquet_values *spread(struct pm_parquet_writer *w,
 static bool put_constant(struct pm_parquet_writer *w, struct column *c,
 			 const struct pm_parquet_values *v, uint32_t rows)
 {
+	const uint32_t *number;
 	uint8_t width;
 
-	if (v->n != 1 || v->at[0] || !v->is[0] || !number_all(w, c, v))
+	if (v->n != 1 || v->at[0] || !v->is[0] || !(number = number_all(w, c, v)))
 		return false;
 	if (!(c->is->flags & PM_PARQUET_REQUIRED))
 		put_levels(w, v, 1, rows);
 	width = index_width(c->dict.n);
 	pm_buf_add(&w->raw, &width, 1);
-	pm_rle_run(&w->raw, w->number[0], rows, width);
+	pm_rle_run(&w->raw, number[0], rows, width);
 	put_page(w, &c->pages, c, PAGE_DATA, rows, ENCODING_DICTIONARY);
 	return true;
 }
@@ -856,10 +860,11 @@ enum pm_status pm_parquet_finish(struct pm_parquet *p, struct pm_err *err)
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 /* Where there are no values nothing is ever touched. */
-static struct pm_parquet_values values_new(size_t rows, bool held)
+static struct pm_parquet_values values_new(size_t rows, bool held, bool numbered)
 {
 	return (struct pm_parquet_values){
-		.v = pm_alloc_unset(rows * sizeof(uint64_t)),
+		.v = numbered ? NULL : pm_alloc_unset(rows * sizeof(uint64_t)),
+		.number = numbered ? pm_alloc_unset(rows * sizeof(uint32_t)) : NULL,
 		.at = pm_alloc_unset(rows * sizeof(uint16_t)),
 		.is = held ? pm_alloc_unset(rows) : NULL,
 	};
@@ -868,6 +873,7 @@ static struct pm_parquet_values values_new(size_t rows, bool held)
 static void values_release(struct pm_parquet_values *v)
 {
 	free(v->v);
+	free(v->number);
 	free(v->at);
 	free(v->is);
 }
@@ -877,6 +883,7 @@ struct pm_parquet *pm_parquet_new(const struct pm_parquet_column *c, unsigned n,
 {
 	struct pm_parquet *p = pm_alloc(sizeof *p);
 	struct pm_parquet_writer *w = p->w = pm_alloc(sizeof *w);
+	bool held;
 
 	w->out = out;
 	w->ncolumn = n;
@@ -886,9 +893,11 @@ struct pm_parquet *pm_parquet_new(const struct pm_parquet_column *c, unsigned n,
 	p->page = pm_alloc(n * sizeof *p->page);
 	for (unsigned i = 0; i < n; i++) {
 		w->column[i].is = &c[i];
-		p->page[i] = values_new(p->rows, c[i].flags & PM_PARQUET_HELD);
+		held = c[i].flags & PM_PARQUET_HELD;
+		p->page[i] = values_new(p->rows, held, !held && (has_text(&w->column[i]) ||
+				c[i].flags & PM_PARQUET_NUMBERED));
 	}
-	w->spread = values_new(p->rows, false);
+	w->spread = values_new(p->rows, false, false);
 	w->number = pm_alloc_unset(p->rows * sizeof *w->number);
 	w->zstd = ZSTD_createCCtx();
 	if (!w->zstd)

@@ -29,7 +29,7 @@
 #include "pugmark/err.h"
 
 #define PM_PARQUET_PAGE		65536u	/* rows of a page; at most what 16 bits count */
-#define PM_PARQUET_GROUP	(1u << 20)	/* rows of a row group, if nobody says otherwise */
+#define PM_PARQUET_GROUP	(1u << 21)	/* rows of a row group, if nobody says otherwise */
 #define PM_PARQUET_DICT		65536u	/* entries of a dictionary of numbers */
 
 enum pm_parquet_type {
@@ -67,6 +67,7 @@ struct pm_parquet_opts {		/* 0: as it is without */
 /* ---- hot: what the calls below do their work on ---------------------------------------------- */
 struct pm_parquet_values {		/* of a column, in the page that is being filled */
 	uint64_t *v;
+	uint32_t *number;		/* in place of v: strings and NUMBERED */
 	uint16_t *at;			/* in which row of the page it stands, or begins */
 	uint8_t *is;			/* HELD: is there one from there on? */
 	uint32_t n;
@@ -82,14 +83,22 @@ struct pm_parquet *pm_parquet_new(const struct pm_parquet_column *c, unsigned n,
 				  struct pm_parquet_out out, const struct pm_parquet_opts *o);
 void pm_parquet_free(struct pm_parquet *p);		/* NULL is fine */
 
-/* HOT: column @c of the row that comes next is @v: the number, 0 or 1, the bits of a double, a
- * signed number's two's complement, or what pm_parquet_string() gave. Once a row. */
+/* HOT: column @c of the row that comes next is @v: the number, 0 or 1, the bits of a double, or a
+ * signed number's two's complement. Once a row. */
 static inline void pm_parquet_u64(struct pm_parquet *p, unsigned c, uint64_t v)
 {
 	struct pm_parquet_values *k = &p->page[c];
 
 	k->at[k->n] = (uint16_t)p->row;
 	k->v[k->n++] = v;
+}
+/* HOT: the same for what pm_parquet_string() or pm_parquet_number() gave. */
+static inline void pm_parquet_put(struct pm_parquet *p, unsigned c, uint32_t number)
+{
+	struct pm_parquet_values *k = &p->page[c];
+
+	k->at[k->n] = (uint16_t)p->row;
+	k->number[k->n++] = number;
 }
 static inline void pm_parquet_f64(struct pm_parquet *p, unsigned c, double v)
 {

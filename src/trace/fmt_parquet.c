@@ -268,9 +268,9 @@ static inline const struct parquet_insn *put_pc(struct parquet_writer *w,
 		t = &w->insn[id];
 		if (!t->pc)
 			find(w, code, id);
-		pm_parquet_u64(w->p, PC, t->pc - 1);
+		pm_parquet_put(w->p, PC, t->pc - 1);
 	} else {
-		pm_parquet_u64(w->p, PC, pm_parquet_number(w->p, PC, pc));
+		pm_parquet_put(w->p, PC, pm_parquet_number(w->p, PC, pc));
 	}
 	if (t->object != w->object)
 		hold_object(w, t->object);
@@ -319,7 +319,7 @@ static inline void put_flags(struct parquet_writer *w, unsigned kind, unsigned f
 	number = &w->flags[class[kind]][flags];
 	if (!*number)
 		find_flags(w, kind, flags, number);
-	pm_parquet_u64(w->p, FLAGS, *number - 1);
+	pm_parquet_put(w->p, FLAGS, *number - 1);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -344,7 +344,7 @@ static void put_name(struct pm_parquet *p, unsigned column, const char *s, size_
 	size_t n = strnlen(s, most);
 
 	if (n)
-		pm_parquet_u64(p, column, pm_parquet_string(p, column, s, n));
+		pm_parquet_put(p, column, pm_parquet_string(p, column, s, n));
 }
 
 static void put_uop(struct pm_parquet *p, const struct pm_uop *u)
@@ -395,7 +395,7 @@ static void put_register(struct pm_parquet *p, const struct pm_batch *b, const s
 	if (e->id != PM_NONE)
 		pm_parquet_u64(p, REG, e->id);
 	if (e->size == 16 && b->narena >= 16 && e->addr <= b->narena - 16)
-		pm_parquet_u64(p, BYTES, pm_parquet_string(p, BYTES, b->arena + e->addr, 16));
+		pm_parquet_put(p, BYTES, pm_parquet_string(p, BYTES, b->arena + e->addr, 16));
 	else
 		pm_parquet_u64(p, VALUE, e->value);
 }
@@ -462,7 +462,7 @@ static inline void put_event(struct parquet_writer *w, const struct pm_batch *b,
 		s->pc = e->addr;
 		k = put_pc(w, b->code, e->id, e->addr);
 		if (k->bytes != NONE)
-			pm_parquet_u64(p, BYTES, k->bytes - 1);
+			pm_parquet_put(p, BYTES, k->bytes - 1);
 		put_if(p, SIZE, NOT_ZERO, e->size);
 		if (w->facts & PM_HAS_PAGES)
 			pm_parquet_u64(p, PAGE, e->value);
@@ -578,7 +578,7 @@ static enum pm_status parquet_write(void *self, const struct pm_batch *b, struct
 		if (!w->kind[e->kind])
 			find_kind(w, e->kind);
 		w->count[e->kind]++;
-		pm_parquet_u64(p, KIND, w->kind[e->kind] - 1);
+		pm_parquet_put(p, KIND, w->kind[e->kind] - 1);
 		put_event(w, b, e, s);
 		if (pm_parquet_row(p, err) == PM_ERR)
 			return PM_ERR;

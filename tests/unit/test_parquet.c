@@ -390,7 +390,7 @@ static void test_statistics(void **state)
 		if (i == 3)
 			pm_parquet_text(p, S, "");
 		if (i == 4)
-			pm_parquet_u64(p, S, pm_parquet_string(p, S, long_one, 100));
+			pm_parquet_put(p, S, pm_parquet_string(p, S, long_one, 100));
 		if (i == 5)
 			pm_parquet_u64(p, B, 1);
 		if (i == 1)
@@ -517,7 +517,7 @@ static void test_text(void **state)
 	for (unsigned i = 0; i < 70; i++) {
 		memcpy(s, &(char[]){ (char)('0' + i) }, 1);
 		pm_parquet_u64(p, U, i);
-		pm_parquet_u64(p, S, pm_parquet_string(p, S, s, sizeof s));
+		pm_parquet_put(p, S, pm_parquet_string(p, S, s, sizeof s));
 		assert_int_equal(pm_parquet_row(p, &err), PM_OK);
 	}
 	assert_int_equal(pm_parquet_finish(p, &err), PM_OK);
