@@ -4,10 +4,10 @@
  *
  * Not in it   running and tracing programs: `pugmark run` does that, and what it writes into a
  *             pipe is read from there. The simulated machine, and reports as HTML.
- * Handles     pm_reader, pm_writer, pm_simulation and pm_results are numbers, not addresses. One
- *             that is NULL, closed, of another kind or made up is an error that says so; so is
- *             one that another thread is using, or the call that a callback comes from. No number
- *             is given out twice.
+ * Handles     pm_reader, pm_kept, pm_writer, pm_simulation and pm_results are numbers, not
+ *             addresses. One that is NULL, closed, of another kind or made up is an error that
+ *             says so; so is one that another thread is using, or the call that a callback comes
+ *             from. No number is given out twice.
  * Errors      a function returns NULL or PM_ERR, and the pm_err says why (err.h). @err may be NULL.
  *             It is cleared at first. err->file stays until the next error in the same thread.
  *             Bad input is an error, never a crash. Without memory the process ends.
@@ -41,6 +41,10 @@ const char *pm_version(void);
 /* Names of facts, "data addresses and access sizes", into @buf; cut to @size, always terminated if
  * @size is not 0. */
 void pm_facts_format(uint32_t facts, char *buf, size_t size);
+
+/* The name of events of that kind (enum pm_kind), as `pugmark dump` has it: "read". It stays. NULL:
+ * there is none. */
+const char *pm_event_name(unsigned kind);
 
 enum pm_format_flag {
 	PM_FORMAT_READ		= 1 << 0,	/* can be read */
@@ -145,6 +149,10 @@ enum pm_status pm_reader_about(struct pm_reader *r, struct pm_reader_about *abou
 /* What the trace says about itself: "program", "args", "isa"... (.pug only). Lent until close;
  * NULL, and no error, if it does not say. */
 const char *pm_reader_note(struct pm_reader *r, const char *name, struct pm_err *err);
+/* Note @i, from 0, in the trace's order. PM_END behind the last. *@value is lent until close,
+ * *@name until the next such call. */
+enum pm_status pm_reader_note_at(struct pm_reader *r, size_t i, const char **name,
+				 const char **value, struct pm_err *err);
 
 /* Put a transform behind those that are there; before the first pm_reader_next():
  *	filter:CONFIG	only what these caches let through, as `pugmark convert --filter`
@@ -162,6 +170,32 @@ enum pm_status pm_reader_blocks(struct pm_reader *r, struct pm_err *err);
  * comes again with every later call. */
 enum pm_status pm_reader_next(struct pm_reader *r, const struct pm_batch **b, struct pm_err *err);
 enum pm_status pm_reader_close(struct pm_reader *r, struct pm_err *err);	/* NULL is fine */
+
+/* ---- batches that stay ---------------------------------------------------------------------- */
+struct pm_kept;
+
+/* As pm_reader_next(), but the batch is the caller's: it and all it points to stay until
+ * pm_kept_close(), whatever becomes of the reader, and any thread may read them. Only the stream
+ * and the code table go with the reader. Its memory serves for a later batch once it is closed.
+ * PM_OK with *@kept NULL: much has been read and dropped by transforms; call again. A caller can
+ * stop there. */
+enum pm_status pm_reader_keep(struct pm_reader *r, struct pm_kept **kept,
+			      const struct pm_batch **b, struct pm_err *err);
+enum pm_status pm_kept_close(struct pm_kept *k, struct pm_err *err);	/* NULL is fine */
+
+/* Apache Arrow's C data interface; its structs are those of https://arrow.apache.org. */
+struct ArrowSchema;
+struct ArrowArray;
+struct ArrowArrayStream;
+/* The events as a table: columns stream, kind (a dictionary of names), flags, size, id, addr and
+ * value, as in struct pm_event. @schema (may be NULL) and @array are filled in, and then belong to
+ * the caller, who calls their release(). They need neither @k nor its reader. */
+enum pm_status pm_kept_arrow(struct pm_kept *k, struct ArrowSchema *schema,
+			     struct ArrowArray *array, struct pm_err *err);
+/* All that @r has left, batch by batch, as such a table. On PM_OK @r belongs to @stream, whose
+ * release() closes it. */
+enum pm_status pm_reader_arrow(struct pm_reader *r, struct ArrowArrayStream *stream,
+			       struct pm_err *err);
 
 /* ---- writing -------------------------------------------------------------------------------- */
 struct pm_writer;

@@ -6,6 +6,7 @@
 #include "library/about.h"
 #include "library/handle.h"
 #include "trace/format.h"
+#include "trace/pipeline.h"
 
 const char *pm_version(void)
 {
@@ -38,6 +39,11 @@ void pm_facts_format(uint32_t facts, char *buf, size_t size)
 {
 	if (buf && size)
 		pm_fact_names(facts, buf, size);
+}
+
+const char *pm_event_name(unsigned kind)
+{
+	return kind < PM_EV_COUNT ? pm_kind_name((enum pm_kind)kind) : NULL;
 }
 
 enum pm_status pm_format_get(size_t i, struct pm_format_about *about, struct pm_err *err)

@@ -26,7 +26,7 @@ static uint32_t first_free = PM_NONE;
 static const char *kind_name(enum pm_handle_kind kind)
 {
 	static const char *const names[] = { "handle", "reader", "writer", "simulation",
-		"set of results" };
+		"set of results", "kept batch" };
 
 	return names[kind];
 }

@@ -17,7 +17,8 @@
 #include "pugmark/library.h"
 
 enum pm_handle_kind {
-	PM_HANDLE_NONE, PM_HANDLE_READER, PM_HANDLE_WRITER, PM_HANDLE_SIMULATION, PM_HANDLE_RESULTS
+	PM_HANDLE_NONE, PM_HANDLE_READER, PM_HANDLE_WRITER, PM_HANDLE_SIMULATION,
+	PM_HANDLE_RESULTS, PM_HANDLE_KEPT
 };
 
 /* The table does not own @object. NULL if there are a million already. */

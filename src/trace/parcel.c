@@ -43,6 +43,19 @@ void pm_parcel_fill(struct pm_parcel *p, const struct pm_batch *b, const struct 
 	}
 }
 
+void pm_parcel_join(struct pm_parcel *p, const struct pm_batch *b)
+{
+	const size_t have = p->b.n * sizeof *b->ev, more = b->n * sizeof *b->ev;
+
+	if (p->cap[0] - have < more) {
+		p->cap[0] = (have + more) * 2;
+		p->room[0] = pm_realloc(p->room[0], p->cap[0]);
+	}
+	memcpy((char *)p->room[0] + have, b->ev, more);
+	p->b.ev = p->room[0];
+	p->b.n += b->n;
+}
+
 void pm_parcel_release(struct pm_parcel *p)
 {
 	for (unsigned k = 0; k < NR(p->room); k++)

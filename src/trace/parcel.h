@@ -17,6 +17,9 @@ struct pm_parcel {			/* zeroed at first; its room is kept from batch to batch */
 
 /* @k: what makes it packed; NULL: it is not, or just its events are wanted. */
 void pm_parcel_fill(struct pm_parcel *p, const struct pm_batch *b, const struct pm_packed *k);
+/* The events of @b behind those of @p, which is not packed. The caller knows that what both refer
+ * to, and their streams and code tables, are the same. */
+void pm_parcel_join(struct pm_parcel *p, const struct pm_batch *b);
 void pm_parcel_release(struct pm_parcel *p);
 
 #endif
