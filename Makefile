@@ -122,9 +122,11 @@ INC_TO  := $(DESTDIR)$(PREFIX)/include/pugmark
 LIB_TO  := $(DESTDIR)$(LIBDIR)
 MAN_TO  := $(DESTDIR)$(PREFIX)/share/man
 DOC_TO  := $(DESTDIR)$(PREFIX)/share/doc/pugmark
+PY_TO   := $(DESTDIR)$(PREFIX)/lib/python3/dist-packages/pugmark
 HEADERS := $(wildcard include/pugmark/*.h)
+MODULES := $(wildcard python/pugmark/*.py) python/pugmark/py.typed
 PAGES   := README.md ARCHITECTURE.md $(wildcard docs/*.md docs/formats/*.md)
-SAMPLES := $(wildcard examples/*.c examples/*/*.c examples/*/*.java)
+SAMPLES := $(wildcard examples/*.c examples/*/*.c examples/*/*.java examples/*/*.py)
 
 install: all man lib	## install below PREFIX (and DESTDIR)
 	install -d $(DESTDIR)$(PREFIX)/bin $(INC_TO) $(LIB_TO)/pkgconfig $(MAN_TO)/man1 $(MAN_TO)/man3
@@ -135,6 +137,8 @@ install: all man lib	## install below PREFIX (and DESTDIR)
 	ln -sf libpugmark.so.$(SOVERSION) $(LIB_TO)/libpugmark.so
 	sed 's,@PREFIX@,$(PREFIX),; s,@LIBDIR@,$(LIBDIR),; s,@VERSION@,$(VERSION),; s,@LIBS@,$(PUBLIC_LIBS),' \
 		src/library/pugmark.pc.in > $(LIB_TO)/pkgconfig/pugmark.pc
+	install -d $(PY_TO)
+	install -m 644 $(MODULES) $(PY_TO)
 	install -m 644 $(B)/man/*.1 $(MAN_TO)/man1
 	install -m 644 $(B)/man/*.3 $(MAN_TO)/man3
 	@for f in $(PAGES) $(SAMPLES); do install -D -m 644 $$f $(DOC_TO)/$$f || exit 1; done
@@ -150,7 +154,9 @@ uninstall:		## remove what install put there
 	rm -f $(HEADERS:include/pugmark/%=$(INC_TO)/%) $(LIB_TO)/pkgconfig/pugmark.pc
 	rm -f $(LIB_TO)/libpugmark.a $(LIB_TO)/libpugmark.so $(LIB_TO)/libpugmark.so.$(SOVERSION) $(LIB_TO)/$(SOFILE)
 	rm -f $(PAGES:%=$(DOC_TO)/%) $(SAMPLES:%=$(DOC_TO)/%)
-	@for d in $(INC_TO) $(sort $(dir $(SAMPLES:%=$(DOC_TO)/%))) $(DOC_TO)/examples $(DOC_TO)/docs/formats \
+	rm -f $(MODULES:python/pugmark/%=$(PY_TO)/%)
+	rm -rf $(PY_TO)/__pycache__
+	@for d in $(INC_TO) $(PY_TO) $(sort $(dir $(SAMPLES:%=$(DOC_TO)/%))) $(DOC_TO)/examples $(DOC_TO)/docs/formats \
 		$(DOC_TO)/docs $(DOC_TO); do \
 		if [ -d $$d ]; then rmdir --ignore-fail-on-non-empty $$d; fi; \
 	done

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Which conditional branches are hard to predict: branches.py TRACE [ROWS]
 
-Of each branch: how often it executed, how often it was taken, and how often it went another way than
-the time before. One that is taken half the time may still alternate, or come in long runs.
+Of each branch: how often it executed, how often it was taken, and how often it went another way
+than the time before. One that is taken half the time may still alternate, or come in long runs.
 """
 import sys
 

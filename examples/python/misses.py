@@ -16,6 +16,8 @@ results = pugmark.simulate(path, f"cache:{caches};byinsn")
 table = results.table("cache", "by_instruction")
 if table.empty:
     sys.exit(f"{path}: nothing missed")
+if "function" not in table:     # no file of the program is known
+    table["function"] = table["pc"]
 # "main+0x12" is an instruction of main
 table["function"] = table["function"].str.replace(r"\+0x[0-9a-f]+$", "", regex=True)
 misses = table.filter(regex="_misses$").columns

@@ -3,7 +3,7 @@
 """How much memory a program touches as it goes, for a plot: working_set.py TRACE [WINDOW]
 
 Prints a line for each WINDOW (100000) of instructions: where it ends, pages and lines that were
-touched in it, and pages that were touched up to there. gnuplot and spreadsheets take it as it is.
+touched in it, and pages that were touched up to there. gnuplot takes it as it is.
 """
 import sys
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Arrow's PyCapsule interface, on the library's Arrow structs.
 
-A capsule's destructor would have to be C: one in Python would run in the middle of whatever drops the
-capsule, maybe with an exception on its way. So each capsule is remembered here, and the next one
-frees those that nobody else has.
+A capsule's destructor would have to be C: one in Python would run in the middle of whatever drops
+the capsule, maybe with an exception on its way. So each capsule is remembered here, and the next
+one frees those that nobody else has.
 """
 from __future__ import annotations
 

@@ -25,9 +25,10 @@ def command() -> str:
     named = os.environ.get("PUGMARK")
     if named:
         return named
-    for parent in Path(__file__).resolve().parents[3:5]:
-        if (parent / "bin" / "pugmark").exists():
-            return str(parent / "bin" / "pugmark")
+    # PREFIX/lib/python3/dist-packages/pugmark/_command.py
+    installed = Path(__file__).resolve().parents[4] / "bin" / "pugmark"
+    if installed.exists():
+        return str(installed)
     found = shutil.which("pugmark")
     if found is None:
         raise Error("there is no pugmark in PATH; set PUGMARK to its path")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """libpugmark.so.1 as ctypes sees it: its structs, its calls, its errors.
 
-Structs are those of include/pugmark/*.h, in the same order. The library is loaded by the first call.
-Every call releases the interpreter's lock while it runs.
+Structs are those of include/pugmark/*.h, in the same order. The library is loaded by the first
+call. Every call releases the interpreter's lock while it runs.
 """
 from __future__ import annotations
 
@@ -45,6 +45,9 @@ class Error(Exception):
 
     def __reduce__(self) -> Any:
         return Error, (str(self), self.message, self.file, self.place, self.unit)
+
+
+Error.__module__ = "pugmark"
 
 
 # ---- structs of err.h ---------------------------------------------------------------------------
@@ -201,10 +204,9 @@ def _find() -> str:
     named = os.environ.get("PUGMARK_LIBRARY")
     if named:
         return named
-    for parent in Path(__file__).resolve().parents[2:4]:
-        if (parent / SONAME).exists():
-            return str(parent / SONAME)
-    return SONAME
+    # LIB/python3/dist-packages/pugmark/_library.py
+    installed = Path(__file__).resolve().parents[3] / SONAME
+    return str(installed) if installed.exists() else SONAME
 
 
 def _load(path: str) -> dict[str, Any]:

@@ -17,8 +17,8 @@ import numpy as np
 from . import _arrow
 from ._batch import (COLUMNS, EVENT, Batch, Code, Memory, Stream, code_at, kind_names,
                      refuse_closed, stream_at, to_pandas)
-from ._library import (PM_END, CBatch, CErr, CReaderAbout, CSizes, CStream, Error, PathLike, Progress, check,
-                       close_quietly, lib, raw, text)
+from ._library import (PM_END, CBatch, CErr, CReaderAbout, CSizes, CStream, Error, PathLike,
+                       Progress, check, close_quietly, lib, raw, text)
 from ._names import Fact
 from ._results import Results
 

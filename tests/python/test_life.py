@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How long arrays, batches and readers live, threads, interrupts, Arrow, and programs that are run."""
+"""How long arrays and readers live; threads, interrupts, Arrow, and programs that are run."""
 import ctypes
 import gc
 import os

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import unittest
 from pathlib import Path
 
@@ -27,6 +28,19 @@ class Source(InScratch):
             stdout=subprocess.PIPE, text=True, env={**os.environ, "MYPYPATH": ""})
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertTrue((PACKAGE / "py.typed").exists())
+
+    def test_installed(self):
+        """An installed package finds the library and the command beside it."""
+        to = self.dir / "lib" / "python3" / "dist-packages"
+        shutil.copytree(PACKAGE, to / "pugmark", ignore=shutil.ignore_patterns("__pycache__"))
+        (self.dir / "bin").mkdir()
+        (self.dir / "bin" / "pugmark").symlink_to(os.environ["PUGMARK"])
+        (self.dir / "lib" / "libpugmark.so.1").symlink_to(os.environ["PUGMARK_LIBRARY"])
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("PUGMARK")}
+        done = subprocess.run(
+            [sys.executable, "-c", "import pugmark; print(pugmark.version(), pugmark.command())"],
+            env={**clean, "PYTHONPATH": str(to)}, stdout=subprocess.PIPE, text=True)
+        self.assertEqual(done.stdout, f"{pugmark.version()} {self.dir}/bin/pugmark\n")
 
     def test_style(self):
         files = [*PACKAGE.glob("*.py"), *EXAMPLES.glob("*.py"), *Path(__file__).parent.glob("*.py")]
