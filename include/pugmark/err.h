@@ -33,7 +33,8 @@ enum pm_status {
 enum pm_place {
 	PM_AT_BYTE,		/* FILE:0x1f40 */
 	PM_AT_LINE,		/* FILE:17, lines count from 1 */
-	PM_AT_FILE		/* FILE: the whole file, no place in it */
+	PM_AT_FILE,		/* FILE: the whole file, no place in it */
+	PM_AT_REQUEST		/* no file: what was asked for is wrong, a name or an option */
 };
 
 struct pm_err {

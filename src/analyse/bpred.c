@@ -489,9 +489,8 @@ static enum pm_status add(struct bpred_sink *s, struct pm_conf *c, const struct 
 	if (!ops) {
 		for (unsigned i = 0; pm_bp_all[i]; i++)
 			len += snprintf(all + len, sizeof all - len, "%s, ", pm_bp_all[i]->name);
-		return pm_conf_fail(c, NULL, err,
-				    "'%s' is not a predictor; allowed: %stop=N, debug=FILE", name,
-				    all);
+		snprintf(all + len, sizeof all - len, "top=N, debug=FILE");
+		return pm_conf_unknown(c, NULL, err, name, "is not a predictor", all);
 	}
 	if (s->n == PREDICTORS)
 		return pm_conf_fail(c, NULL, err, "more than %d predictors", PREDICTORS);

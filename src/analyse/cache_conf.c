@@ -76,10 +76,9 @@ static enum pm_status word_field(struct pm_conf *c, const struct pm_conf_item *i
 		if (!tlb && !strcmp(f->key, "prefetch")) {
 			w = pm_conf_word(f->val, pm_cache_prefetches);
 			if (w < 0)
-				return pm_conf_fail(c, it, err,
-						    "'%s' is not a prefetcher; allowed: %s", f->val,
-						    pm_conf_names(pm_cache_prefetches, all,
-								  sizeof all));
+				return pm_conf_unknown(c, it, err, f->val, "is not a prefetcher",
+						       pm_conf_names(pm_cache_prefetches, all,
+								     sizeof all));
 			l->prefetch = w;
 			return PM_OK;
 		}
@@ -140,8 +139,8 @@ static enum pm_status word_field(struct pm_conf *c, const struct pm_conf_item *i
 		goto unknown;
 	return PM_OK;
 unknown:
-	return pm_conf_fail(c, it, err, "'%s' is not a field; allowed: %s", f->key,
-			    pm_conf_names(tlb ? tlb_words : cache_words, all, sizeof all));
+	return pm_conf_unknown(c, it, err, f->key, "is not a field",
+			       pm_conf_names(tlb ? tlb_words : cache_words, all, sizeof all));
 }
 
 /* What a field decides; two about the same thing contradict each other. */
@@ -390,12 +389,11 @@ static enum pm_status build(struct pm_conf *c, struct pm_cache_conf *cc, bool tl
 			return pm_conf_fail(c, NULL, err, "more than %d levels", PM_CACHE_LEVELS);
 		*l = (struct pm_level_conf){ 0 };
 		if (!level_name(l, it->name, tlb))
-			return pm_conf_fail(c, NULL, err,
-					    tlb ? "'%s' is not a level; allowed: itlb, dtlb, tlb, "
-						  "stlb, stlb2, flush, spaces, byinsn"
-						: "'%s' is not a level; allowed: l1 to l8 with i "
-						  "or d behind it, flush, spaces, regions, byinsn",
-					    it->name);
+			return pm_conf_unknown(c, NULL, err, it->name, "is not a level",
+					       tlb ? "itlb, dtlb, tlb, stlb, stlb2, flush, spaces, "
+						     "byinsn"
+						   : "l1 to l8 with i or d behind it, flush, "
+						     "spaces, regions, byinsn");
 		if (level_parse(c, it, l, tlb, err))
 			return PM_ERR;
 		for (unsigned j = 0; j < cc->n; j++)

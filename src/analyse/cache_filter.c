@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "base/err.h"
 #include "analyse/cache_sim.h"
 #include "analyse/cache_filter.h"
 
@@ -128,7 +129,7 @@ enum pm_status pm_cache_filter_add(struct pm_pipeline *p, const char *config, ui
 	for (unsigned i = 0; i < cc->n; i++)
 		if (cc->level[i].line > 32768) {
 			pm_cache_free(c);
-			return pm_fail_file(err,
+			return pm_fail_request(err,
 					    "cache: a filter's lines have at most 32768 bytes");
 		}
 	f = pm_alloc(sizeof *f);

@@ -87,9 +87,8 @@ static enum pm_status parse(struct cg_sink *s, struct pm_conf *c, struct pm_err 
 					1, 1000000, &s->top, err))
 				return PM_ERR;
 		} else {
-			return pm_conf_fail(c, NULL, err,
-					    "'%s' is not a setting; allowed: i1, d1, ll, top",
-					    it->name);
+			return pm_conf_unknown(c, NULL, err, it->name, "is not a setting",
+					"i1, d1, ll, top");
 		}
 	}
 	s->g = pm_cg_new(k);

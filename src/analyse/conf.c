@@ -6,6 +6,7 @@
 
 #include "analyse/conf.h"
 #include "base/mem.h"
+#include "base/near.h"
 #include "base/number.h"
 
 enum pm_status pm_conf_fail(const struct pm_conf *c, const struct pm_conf_item *it,
@@ -17,7 +18,23 @@ enum pm_status pm_conf_fail(const struct pm_conf *c, const struct pm_conf_item *
 	va_start(ap, fmt);
 	vsnprintf(msg, sizeof msg, fmt, ap);
 	va_end(ap);
-	return pm_fail_file(err, "%s: %s%s%s", c->what, it ? it->name : "", it ? ": " : "", msg);
+	return pm_fail_request(err, "%s: %s%s%s", c->what, it ? it->name : "", it ? ": " : "", msg);
+}
+
+enum pm_status pm_conf_unknown(const struct pm_conf *c, const struct pm_conf_item *it,
+			       struct pm_err *err, const char *word, const char *is_not,
+			       const char *allowed)
+{
+	struct pm_nearest near = { 0 };
+	char hint[PM_NEAR_HINT];
+
+	pm_nearest_try_list(&near, word, allowed);
+	pm_nearest_hint(&near, hint);
+	/* all that there are, too, if a line has room for them */
+	if (*hint && strlen(word) + strlen(hint) + strlen(allowed) > 160)
+		return pm_conf_fail(c, it, err, "'%s' %s%s", word, is_not, hint);
+	return pm_conf_fail(c, it, err, "'%s' %s%s allowed: %s", word, is_not,
+			    *hint ? hint : ";", allowed);
 }
 
 static size_t count(const char *s, char sep)
@@ -169,8 +186,7 @@ enum pm_status pm_conf_keys(const char *what, const char *text, const struct pm_
 			for (k = keys; k->name && n < sizeof all; k++)
 				n += snprintf(all + n, sizeof all - n, "%s%s", n ? ", " : "",
 					      k->name);
-			s = pm_conf_fail(&c, NULL, err, "'%s' is not a setting; allowed: %s",
-					 it->name, all);
+			s = pm_conf_unknown(&c, NULL, err, it->name, "is not a setting", all);
 			break;
 		}
 		if (it->n != 1 || it->field[0].val)

@@ -44,6 +44,12 @@ __attribute__((format(printf, 4, 5)))
 enum pm_status pm_conf_fail(const struct pm_conf *c, const struct pm_conf_item *it,
 			    struct pm_err *err, const char *fmt, ...);
 
+/* "'WORD' IS-NOT; allowed: A, B=N", with a question after one of @allowed that is near; for @is_not
+ * "is not a setting". */
+enum pm_status pm_conf_unknown(const struct pm_conf *c, const struct pm_conf_item *it,
+			       struct pm_err *err, const char *word, const char *is_not,
+			       const char *allowed);
+
 /* A number with k, M, G (1024) within lo..hi. */
 enum pm_status pm_conf_u64(const struct pm_conf *c, const struct pm_conf_item *it, const char *text,
 			   const char *meaning, uint64_t lo, uint64_t hi, uint64_t *v,

@@ -407,8 +407,9 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 			int w = c->item[i].n ? pm_conf_word(c->item[i].field[0].key, presets) : -1;
 
 			if (w < 0)
-				return pm_conf_fail(c, c->item + i, err,
-						    "allowed: big, mid, small");
+				return pm_conf_unknown(c, c->item + i, err,
+						       c->item[i].n ? c->item[i].field[0].key : "",
+						       "is unknown", "big, mid, small");
 			s->c = *preset[w];
 		}
 	for (size_t i = 0; i < c->n; i++) {
@@ -456,12 +457,11 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 		if (numbers(c, it, s, &known, err))
 			return PM_ERR;
 		if (!known)
-			return pm_conf_fail(c, NULL, err,
-					    "'%s' is not a setting; allowed: preset, fetch, bytes, "
-					    "queue, front, bubble, width, rob, iq, lq, sq, mshr, "
-					    "gap, forward, alu, vec, loads, stores, lat, bpred, "
-					    "byinsn, top, l1i, l1d, l2...",
-					    it->name);
+			return pm_conf_unknown(c, NULL, err, it->name, "is not a setting",
+					"preset, fetch, bytes, queue, front, bubble, width, "
+					"rob, iq, lq, sq, mshr, gap, forward, alu, vec, "
+					"loads, stores, lat, bpred, byinsn, top, l1i, l1d, "
+					"l2...");
 	}
 	return PM_OK;
 }
@@ -503,7 +503,7 @@ static void *create(const char *config, struct pm_err *err)
 		st = pm_cache_conf_parse(&s->cache_conf, "core", (const char *)caches.p, err);
 	pm_buf_release(&caches);
 	if (!st && s->cache_conf.level[s->cache_conf.n - 1].depth > 3)
-		st = pm_fail_file(err, "core: at most three levels of caches");
+		st = pm_fail_request(err, "core: at most three levels of caches");
 	if (st) {
 		destroy(s);
 		return NULL;

@@ -109,10 +109,8 @@ static enum pm_status inorder_parse(struct inorder *s, struct pm_conf *c, struct
 			free(s->path);
 			s->path = pm_strdup(v);
 		} else {
-			return pm_conf_fail(c, NULL, err,
-					    "'%s' is not a setting; allowed: latency=N, width=N, "
-					    "sweep, debug=FILE",
-					    it->name);
+			return pm_conf_unknown(c, NULL, err, it->name, "is not a setting",
+					"latency=N, width=N, sweep, debug=FILE");
 		}
 	}
 	pm_inorder_init(s->p + s->n++, latency, width);
@@ -567,11 +565,10 @@ static enum pm_status ooo_predictor(struct ooo *s, struct pm_conf *c, const stru
 		return PM_OK;
 	s->bp = pm_bp_find(it->field[0].key);
 	if (!s->bp || s->bp->mask != PM_BR_COND)
-		return pm_conf_fail(c, it, err,
-				    "'%s' is not a predictor of conditional branches; allowed: "
-				    "perfect, taken, nottaken, btfn, bimodal,K gshare,K,H "
-				    "tournament,K,H tage, tagescl...",
-				    it->field[0].key);
+		return pm_conf_unknown(c, it, err, it->field[0].key,
+				       "is not a predictor of conditional branches",
+				       "perfect, taken, nottaken, btfn, bimodal,K gshare,K,H "
+				       "tournament,K,H tage, tagescl...");
 	for (size_t i = 1; i < it->n; i++) {
 		if (i > 2 || !s->bp->args[i - 1])
 			return pm_conf_fail(c, it, err, "'%s' is one number too many",
@@ -641,10 +638,8 @@ static enum pm_status ooo_parse(struct ooo *s, struct pm_conf *c, struct pm_err 
 		if (!strcmp(it->name, "mem")) {
 			w = pm_conf_word(v, mems);
 			if (w < 0)
-				return pm_conf_fail(c, it, err,
-						    "'%s' is unknown; allowed: ignore, "
-						    "conservative, perfect",
-						    v);
+				return pm_conf_unknown(c, it, err, v, "is unknown",
+						       "ignore, conservative, perfect");
 			s->c.mem = w;
 		} else if (!strcmp(it->name, "bpred")) {
 			if (ooo_predictor(s, c, it, err))
@@ -656,10 +651,9 @@ static enum pm_status ooo_parse(struct ooo *s, struct pm_conf *c, struct pm_err 
 			free(s->path);
 			s->path = pm_strdup(v);
 		} else {
-			return pm_conf_fail(c, NULL, err,
-					    "'%s' is not a setting; allowed: width, rob, load, "
-					    "miss, restart, mem, bpred, dcache, debug",
-					    it->name);
+			return pm_conf_unknown(c, NULL, err, it->name, "is not a setting",
+					"width, rob, load, miss, restart, mem, bpred, "
+					"dcache, debug");
 		}
 	}
 	if (s->path && !(s->debug = open_debug("ooo", s->path, err)))

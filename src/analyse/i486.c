@@ -431,10 +431,8 @@ static enum pm_status parse(struct i486_sink *s, struct pm_conf *c, struct pm_er
 						    "'%s' is not a number of instructions", v);
 			*(it->name[0] == 'f' ? &m.flush : &s->limit) = x;
 		} else {
-			return pm_conf_fail(c, NULL, err,
-					    "'%s' is not a setting; allowed: size, line, ways, "
-					    "wbuf, flush, limit, table6",
-					    it->name);
+			return pm_conf_unknown(c, NULL, err, it->name, "is not a setting",
+					"size, line, ways, wbuf, flush, limit, table6");
 		}
 	}
 	if (table && own)

@@ -668,11 +668,12 @@ static void *create(const char *config, struct pm_err *err)
 		st = pm_cache_conf_parse(&cc, "objects", (const char *)caches.p, err);
 	pm_buf_release(&caches);
 	if (!st && cc.first_d < 0)
-		st = pm_fail_file(err, "objects: no cache takes data; allowed: l1d=... or l1=..., "
+		st = pm_fail_request(err,
+				"objects: no cache takes data; allowed: l1d=... or l1=..., "
 				       "then l2=...");
 	for (unsigned i = 0; !st && i < cc.n; i++)
 		if (cc.level[i].policy == PM_OPT)
-			st = pm_fail_file(err,
+			st = pm_fail_request(err,
 					  "objects: %s: opt knows of misses only at the end; any "
 					  "other policy",
 					  cc.level[i].name);

@@ -252,10 +252,8 @@ static enum pm_status parse(struct phases_sink *s, struct pm_conf *c, struct pm_
 			free(s->path);
 			s->path = pm_strdup(v);
 		} else {
-			return pm_conf_fail(c, NULL, err,
-					    "'%s' is not a setting; allowed: interval=N, k=N, "
-					    "bbv=FILE",
-					    it->name);
+			return pm_conf_unknown(c, NULL, err, it->name, "is not a setting",
+					"interval=N, k=N, bbv=FILE");
 		}
 	}
 	if (!s->path)

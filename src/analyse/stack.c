@@ -149,17 +149,15 @@ static enum pm_status all_parse(struct all *a, struct pm_conf *c, struct pm_err 
 			int k = pm_conf_word(v, kind_names);
 
 			if (k < 0)
-				return pm_conf_fail(c, it, err,
-						    "'%s' are no references; allowed: %s", v,
-						    pm_conf_names(kind_names, names, sizeof names));
+				return pm_conf_unknown(c, it, err, v, "are no references",
+						       pm_conf_names(kind_names, names,
+								     sizeof names));
 			memset(a->on, 0, sizeof a->on);
 			a->on[k == KINDS ? KIND_INSNS : k] = true;
 			a->on[k == KINDS ? KIND_DATA : k] = true;
 		} else {
-			return pm_conf_fail(c, NULL, err,
-					    "'%s' is not a setting; allowed: line, sets, ways, "
-					    "refs",
-					    it->name);
+			return pm_conf_unknown(c, NULL, err, it->name, "is not a setting",
+					"line, sets, ways, refs");
 		}
 	}
 	if (to * ways > 1u << 23)

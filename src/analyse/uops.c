@@ -24,7 +24,8 @@ struct uops_counts {
 static void *create(const char *config, struct pm_err *err)
 {
 	if (*config) {
-		pm_fail_file(err, "uops, isize, mix, fusion: '%s' is not a setting; there are none",
+		pm_fail_request(err,
+				"uops, isize, mix, fusion: '%s' is not a setting; there are none",
 			     config);
 		return NULL;
 	}

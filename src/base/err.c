@@ -72,6 +72,16 @@ enum pm_status pm_fail_file(struct pm_err *e, const char *fmt, ...)
 	return PM_ERR;
 }
 
+enum pm_status pm_fail_request(struct pm_err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	set(e, 0, PM_AT_REQUEST, NULL, fmt, ap);
+	va_end(ap);
+	return PM_ERR;
+}
+
 enum pm_status pm_fail_errno(struct pm_err *e, const char *fmt, ...)
 {
 	const char *why = strerror(errno);
@@ -87,7 +97,7 @@ void pm_err_format(const struct pm_err *e, char *buf, size_t size)
 {
 	char line[4500];			/* the longest path, and the message */
 
-	if (!e->file)
+	if (!e->file || e->place == PM_AT_REQUEST)
 		snprintf(line, sizeof line, "%s", e->msg);
 	else if (e->place == PM_AT_BYTE)
 		snprintf(line, sizeof line, "%s:0x%" PRIx64 ": %s", e->file, e->off, e->msg);

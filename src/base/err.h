@@ -7,6 +7,11 @@
 
 #include "pugmark/err.h"
 
+/* What the user asked for makes no sense: an unknown name, a wrong option of a format or setting of
+ * a simulator. Commands end with 2 then, as for all wrong usage, not with 1. */
+__attribute__((format(printf, 2, 3)))
+enum pm_status pm_fail_request(struct pm_err *e, const char *fmt, ...);
+
 /* "pugmark: FILE:PLACE: MESSAGE\n" to @to; only cli/ calls it. */
 void pm_err_print(const struct pm_err *e, FILE *to);
 

@@ -12,9 +12,12 @@ struct command {
 	const char *name;
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns exit status */
 	const char *about;			/* one line */
+	const char *part;			/* what begins here in the list; NULL: it goes on */
 };
 
-extern const struct command commands[];	/* main.c, in the order in which data flows; NULL-ended */
+/* main.c: everyday commands first; the last has no name. */
+extern const struct command commands[];
+const struct command *command_find(const char *name);	/* NULL: there is none */
 
 int cmd_run(int argc, char **argv);
 int cmd_machine(int argc, char **argv);
@@ -25,6 +28,11 @@ int cmd_vtrace(int argc, char **argv);
 int cmd_rtrace(int argc, char **argv);
 int cmd_idt2kt(int argc, char **argv);
 int cmd_idtinfo(int argc, char **argv);
+int cmd_mix(int argc, char **argv);
+int cmd_report(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_completion(int argc, char **argv);
+int cmd_schema(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_annotate(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
@@ -37,7 +45,7 @@ int cmd_formats(int argc, char **argv);
 int cmd_sql(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_penn(int argc, char **argv);
-int cmd_uops(int argc, char **argv);		/* also isize, brdist, mix, fusion: by its name */
+int cmd_uops(int argc, char **argv);	/* also isize, brdist, uop-mix, fusion: by its name */
 int cmd_version(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 

@@ -67,8 +67,6 @@ int cmd_annotate(int argc, char **argv)
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 1)
 		pm_opt_usage(&help, argc ? "only one FILE" : "missing FILE");
-	if (syntax && strcmp(syntax, "att") && strcmp(syntax, "intel"))
-		pm_opt_usage(&help, "--syntax expects att or intel, not '%s'", syntax);
 	if (!o.top || o.top > 100000)
 		pm_opt_usage(&help, "--top expects 1 to 100000 functions");
 	o.listing.intel = syntax && syntax[0] == 'i';

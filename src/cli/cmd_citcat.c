@@ -6,6 +6,7 @@
 
 #include "analyse/sims.h"
 #include "base/result.h"
+#include "cli/manners.h"
 #include "cli/traces.h"
 #include "collect/citcat/citcat.h"
 #include "collect/machine/idle.h"
@@ -16,8 +17,7 @@
 
 static int fail(const struct pm_err *err)
 {
-	pm_err_print(err, stderr);
-	return 1;
+	return traces_fail(err);
 }
 
 /* "x.cat" -> "x.ims" */
@@ -209,11 +209,12 @@ static int replay(int argc, char **argv)
 	if (json) {
 		ret = traces_json(r, json);
 	} else {
-		fprintf(stderr,
-			"%" PRIu64 " instructions, %" PRIu64 " interrupts, %" PRIu64
-			" bus transactions, %.3f s of CPU, %.1f MIPS\n",
-			res.instructions, res.interrupts, res.transactions, res.seconds,
-			(double)res.instructions / res.seconds / 1e6);
+		if (!manners.quiet)
+			fprintf(stderr,
+				"%" PRIu64 " instructions, %" PRIu64 " interrupts, %" PRIu64
+				" bus transactions, %.3f s of CPU, %.1f MIPS\n",
+				res.instructions, res.interrupts, res.transactions, res.seconds,
+				(double)res.instructions / res.seconds / 1e6);
 		if (to.sims.n)
 			ret = show(r);
 	}
@@ -355,11 +356,13 @@ static int stat_(int argc, char **argv)
 
 int cmd_citcat(int argc, char **argv)
 {
-	static const struct { const char *name; int (*run)(int, char **); } subs[] = {
-		{ "extract", extract }, { "replay", replay }, { "verify", verify },
-		{ "stat", stat_ },
+	static const struct pm_opt_command all[] = {
+		{ "extract", extract, "a bus trace into machine state and event schedule" },
+		{ "replay", replay, "the instruction trace from these" },
+		{ "verify", verify, "both, and compare with the bus trace" },
+		{ "stat", stat_, "what a trace costs" },
+		{ 0 }
 	};
-	static const struct pm_opt none[] = { OPT_END };
 	static const struct pm_opt_help help = {
 		"pugmark citcat extract|replay|verify|stat [options] FILE",
 		"Instruction traces from cache-filtered address traces: what a bus monitor saw "
@@ -367,15 +370,8 @@ int cmd_citcat(int argc, char **argv)
 		"`pugmark machine run --cat`) becomes an initial machine state and an event "
 		"schedule; from these\n"
 		"alone the processor runs again and gives every instruction.",
-		"`pugmark citcat extract --help` and so on list the options."
+		"`pugmark citcat extract --help` and so on list the options.", all
 	};
 
-	for (unsigned i = 0; argc >= 2 && i < NR(subs); i++)
-		if (!strcmp(argv[1], subs[i].name))
-			return subs[i].run(argc - 1, argv + 1);
-	pm_opt_parse(argc, argv, none, &help, true);
-	if (argc < 2)
-		pm_opt_usage(&help, "missing command: extract, replay, verify or stat");
-	pm_opt_usage(&help,
-		     "'%s' is not a command: expected extract, replay, verify or stat", argv[0]);
+	return pm_opt_run(argc, argv, &help);
 }

@@ -22,13 +22,11 @@ int cmd_convert(int argc, char **argv)
 		"A FORMAT may carry options: pug:dense. `pugmark formats` lists them all."
 	};
 	const char *from = NULL, *to = NULL, *json = NULL, *filter = NULL;
-	bool quiet = false;
 	const struct pm_opt opts[] = {
 		OPT_STR('f', "from", &from, "FORMAT", "input format (default: guess)"),
 		OPT_STR('t', "to", &to, "FORMAT", "output format (default: by the name)"),
 		OPT_STR(0, "filter", &filter, "CONFIG",
 			"write only what caches let through: misses, write-backs"),
-		OPT_FLAG('q', "quiet", &quiet, "do not say what is left out"),
 		OPT_STR(0, "json", &json, "FILE", "write what was written and left out as JSON"),
 		OPT_END
 	};
@@ -46,12 +44,13 @@ int cmd_convert(int argc, char **argv)
 	if (!strcmp(argv[1], "-") && !to)
 		pm_opt_usage(&help,
 			     "standard output has no name to tell the format from; use -t FORMAT");
-	if (!traces_open(argv[0], from, &src, &which))
-		return 1;
+	status = traces_open(argv[0], from, &src, &which);
+	if (status)
+		return status;
 	out = traces_output_format(argv[1], to);
 	if (!out) {
 		src.ops->close(src.self);
-		return 1;
+		return 2;
 	}
 	p = pm_adapt_pipeline(&src, which);
 	facts = filter ? src.facts : pm_adapt(p, src.facts, out->needs, &cracker);
@@ -63,7 +62,7 @@ int cmd_convert(int argc, char **argv)
 	    pm_pipeline_run(p, &src, r, &err) != PM_OK)
 		status = traces_fail(&err);
 	pm_adapt_result(r, cracker);
-	if (!status && !quiet)
+	if (!status)
 		traces_note_losses(r, facts, to, argv[1]);
 	if (!status && json)
 		status = traces_json(r, json);

@@ -54,11 +54,13 @@ int cmd_dump(int argc, char **argv)
 	};
 	const struct pm_format *which;
 	struct pm_source src;
+	int status;
 
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
 		pm_opt_usage(&help, *argv ? "only one TRACE" : "missing TRACE");
-	if (!traces_open(argv[0], from, &src, &which))
-		return 1;
+	status = traces_open(argv[0], from, &src, &which);
+	if (status)
+		return status;
 	return dump(&src, which, NULL, blocks, out);
 }
 
@@ -84,11 +86,13 @@ int cmd_head(int argc, char **argv)
 	struct pm_slice_opts o = { .time_to = UINT64_MAX };
 	const struct pm_format *which;
 	struct pm_source src;
+	int status;
 
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
 		pm_opt_usage(&help, *argv ? "only one TRACE" : "missing TRACE");
 	o.count = count;
-	if (!traces_open(argv[0], from, &src, &which))
-		return 1;
+	status = traces_open(argv[0], from, &src, &which);
+	if (status)
+		return status;
 	return dump(&src, which, &o, blocks, out);
 }

@@ -208,8 +208,9 @@ static int over_trace(const struct idt_bench *b, const char *format, const struc
 	int status = 0;
 	void *sink;
 
-	if (!traces_open(b->trace, format ? format : kind_of(b), &src, &which))
-		return 1;
+	status = traces_open(b->trace, format ? format : kind_of(b), &src, &which);
+	if (status)
+		return status;
 	p = pm_pipeline_new();
 	sink = ops->create(config, &err);
 	if (sink)
@@ -475,12 +476,13 @@ int cmd_idtinfo(int argc, char **argv)
 		SHOWN_OPTIONS(to),
 		OPT_END
 	};
-	struct about a = { .r = pm_result_new() };
+	struct about a = { 0 };
 	struct pm_err err = { 0 };
 	struct idt_bench b;
 	int status;
 
 	find_bench(argc, argv, opts, &help, &b);
+	a.r = pm_result_new();
 	if (describe(&a, &b, &err)) {
 		status = show(a.r, &to);
 		status = status ? status : a.bad;

@@ -160,8 +160,9 @@ int cmd_info(int argc, char **argv)
 
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
 		pm_opt_usage(&help, *argv ? "only one TRACE" : "missing TRACE");
-	if (!traces_open(argv[0], from, &src, &which))
-		return 1;
+	status = traces_open(argv[0], from, &src, &which);
+	if (status)
+		return status;
 	pug = !strcmp(which->name, "pug");
 	r = pm_result_new();
 	pm_result_str(r, "file", argv[0]);

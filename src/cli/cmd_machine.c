@@ -87,8 +87,7 @@ static bool parse_cpu(const char *s, struct cpu_config *c)
 
 static int fail(const struct pm_err *err)
 {
-	pm_err_print(err, stderr);
-	return 1;
+	return traces_fail(err);
 }
 
 static double now_s(void)
@@ -345,7 +344,7 @@ static int run_machine(struct machine *m, struct pm_pipeline *pipe, struct pm_re
 static int machine_run_cmd(int argc, char **argv)
 {
 	struct machine_config cfg = { .cpu = { .iline = 32, .dline = 32, .sline = 64 } };
-	struct pm_result *result = pm_result_new();
+	struct pm_result *result;
 	struct pm_pipeline *pipe = NULL;
 	struct machine *m = NULL;
 	struct pm_err err = { 0 };
@@ -353,6 +352,7 @@ static int machine_run_cmd(int argc, char **argv)
 	int ret = 1;
 
 	parse_run(argc, argv, &cfg);
+	result = pm_result_new();
 	if (!run.load || machine_snapshot_config(run.load, &cfg, &err) == PM_OK)
 		m = set_up(&cfg, &input, &err);
 	if (m && watch(m, &pipe, &err) == PM_OK) {
@@ -482,21 +482,17 @@ static int diff_cmd(int argc, char **argv)
 
 int cmd_machine(int argc, char **argv)
 {
-	static const struct pm_opt none[] = { OPT_END };
+	static const struct pm_opt_command all[] = {
+		{ "run", machine_run_cmd, "run a program or a system on it" },
+		{ "diff", diff_cmd, "compare two snapshots" },
+		{ "fetch-debian", fetch_debian_cmd, "fetch a Debian that it can run" },
+		{ 0 }
+	};
 	static const struct pm_opt_help help = {
 		"pugmark machine run|diff|fetch-debian [options]",
 		"The simulated R4400 computer.",
-		"`pugmark machine run --help` and so on list the options."
+		"`pugmark machine run --help` and so on list the options.", all
 	};
 
-	if (argc >= 2 && !strcmp(argv[1], "run"))
-		return machine_run_cmd(argc - 1, argv + 1);
-	if (argc >= 2 && !strcmp(argv[1], "diff"))
-		return diff_cmd(argc - 1, argv + 1);
-	if (argc >= 2 && !strcmp(argv[1], "fetch-debian"))
-		return fetch_debian_cmd(argc - 1, argv + 1);
-	pm_opt_parse(argc, argv, none, &help, true);
-	if (argc < 2)
-		pm_opt_usage(&help, "missing command: run, diff or fetch-debian");
-	pm_opt_usage(&help, "'%s' is not a command: expected run, diff or fetch-debian", argv[0]);
+	return pm_opt_run(argc, argv, &help);
 }

@@ -34,17 +34,19 @@ int cmd_merge(int argc, char **argv)
 	if (argc != 3)
 		pm_opt_usage(&help, argc < 3 ? "missing REFERENCES, EVENTS or OUT"
 					     : "only REFERENCES, EVENTS and OUT");
-	if (!traces_open(argv[0], from, &refs, &which))
-		return 1;
+	status = traces_open(argv[0], from, &refs, &which);
+	if (status)
+		return status;
 	if (!(refs.facts & PM_HAS_REFS)) {
 		pm_fail_file(&err, "%s hold no data addresses; REFERENCES come first",
 			     which->plural);
 		refs.ops->close(refs.self);
 		return traces_fail(&err);
 	}
-	if (!traces_open(argv[1], NULL, &events, &which)) {
+	status = traces_open(argv[1], NULL, &events, &which);
+	if (status) {
 		refs.ops->close(refs.self);
-		return 1;
+		return status;
 	}
 	if (!(events.facts & PM_HAS_KERNEL) || events.facts & PM_HAS_THREADS) {
 		pm_fail_file(&err, "%s hold no kernel events; EVENTS come second",

@@ -72,9 +72,9 @@ static void print(const char *name, const struct pm_result_node *n)
 	}
 }
 
-/* Runs @ops over @path; the results, or NULL after printing the error. */
+/* Runs @ops over @path; the results, or NULL after printing the error, and the exit *@status. */
 static struct pm_result *analyse(const struct pm_sink_ops *ops, const char *config,
-				 const char *path, const char *format)
+				 const char *path, const char *format, int *status)
 {
 	const struct pm_format *which;
 	struct pm_err err = { 0 };
@@ -84,7 +84,8 @@ static struct pm_result *analyse(const struct pm_sink_ops *ops, const char *conf
 	void *self;
 	bool ok = false;
 
-	if (!traces_open(path, format, &src, &which)) {
+	*status = traces_open(path, format, &src, &which);
+	if (*status) {
 		pm_result_free(r);
 		return NULL;
 	}
@@ -100,58 +101,68 @@ static struct pm_result *analyse(const struct pm_sink_ops *ops, const char *conf
 	src.ops->close(src.self);
 	if (ok)
 		return r;
-	traces_fail(&err);
+	*status = traces_fail(&err);
 	pm_result_free(r);
 	return NULL;
 }
 
+#define INPUT                                                                                   \
+	"\nFILE is a micro-op trace of the course, any trace with micro-ops, or one with x86\n"  \
+	"instruction bytes, which are cracked; - is standard input."
+
+static const struct course_command {
+	const char *command;
+	const struct pm_sink_ops *ops;
+	struct pm_opt_help help;
+} courses[] = {
+	{ "uops", &pm_sink_uops, { "pugmark uops [options] FILE",
+	  "Micro-ops per instruction." INPUT } },
+	{ "isize", &pm_sink_isize, { "pugmark isize [options] FILE",
+	  "How many bytes instructions have." INPUT } },
+	{ "brdist", &pm_sink_brdist, { "pugmark brdist [options] FILE",
+	  "How many bits the offsets of branches take, and what an instruction set with "
+		"fewer costs." INPUT } },
+	{ "uop-mix", &pm_sink_mix, { "pugmark uop-mix [options] FILE",
+	  "Micro-ops by kind: loads, stores, branches and others. `pugmark mix` counts "
+		"instructions." INPUT } },
+	{ "fusion", &pm_sink_fusion, { "pugmark fusion [options] FILE",
+	  "Flag writers that could be fused with the branch behind them." INPUT } },
+};
+
 int cmd_uops(int argc, char **argv)
 {
-	static const struct pm_opt_help help = {
-		"pugmark uops|isize|brdist|mix|fusion [options] FILE",
-		"What a course on computer architecture counts in a micro-op trace: micro-ops per\n"
-		"instruction, instruction sizes, branch offsets, the mix of micro-ops, and flag "
-		"writers\n"
-		"that could be fused with the branch behind them. FILE is a Penn trace, any trace "
-		"with\n"
-		"micro-ops, or one with x86 instruction bytes, which are cracked; - is standard "
-		"input.",
-		NULL
-	};
-	static const struct pm_sink_ops *const sinks[] = {
-		&pm_sink_uops, &pm_sink_isize, &pm_sink_brdist, &pm_sink_mix, &pm_sink_fusion,
-	};
-	const struct pm_sink_ops *ops = sinks[0];
 	const char *from = NULL, *json = NULL, *bits = NULL;
-	const struct pm_opt opts[] = {
+	const struct course_command *c = courses;
+	struct pm_opt opts[] = {
 		OPT_STR('f', "from", &from, "FORMAT", "input format (default: guess)"),
-		OPT_STR(0, "bits", &bits, "N",
-			"brdist: offset bits of the instruction set to cost (8)"),
 		OPT_STR(0, "json", &json, "FILE", "results as JSON; '-' is standard output"),
+		OPT_END,	/* brdist's own, or the end */
 		OPT_END
 	};
 	char config[40] = "";
-	const char *name = argv[0];
+	const char *name = strrchr(argv[0], '/');
 	struct pm_result *r;
 	int status = 0;
 
-	for (unsigned i = 0; i < NR(sinks); i++)
-		if (!strcmp(sinks[i]->name, name))
-			ops = sinks[i];
-	argc = pm_opt_parse(argc, argv, opts, &help, false);
+	name = name ? name + 1 : argv[0];
+	for (unsigned i = 0; i < NR(courses); i++)
+		if (!strcmp(courses[i].command, name))
+			c = courses + i;
+	if (c->ops == &pm_sink_brdist)
+		opts[2] = (struct pm_opt)OPT_STR(0, "bits", &bits, "N",
+						 "offset bits of the instruction set to cost (8)");
+	argc = pm_opt_parse(argc, argv, opts, &c->help, false);
 	if (argc != 1)
-		pm_opt_usage(&help, argc ? "only one FILE" : "missing FILE");
-	if (bits && ops != &pm_sink_brdist)
-		pm_opt_usage(&help, "--bits belongs to brdist");
+		pm_opt_usage(&c->help, argc ? "only one FILE" : "missing FILE");
 	if (bits)
 		snprintf(config, sizeof config, "bits=%s", bits);
-	r = analyse(ops, config, argv[0], from);
+	r = analyse(c->ops, config, argv[0], from, &status);
 	if (!r)
-		return 1;
+		return status;
 	if (json)
 		status = traces_json(r, json);
 	if (!json || strcmp(json, "-"))
-		print(ops->name, pm_result_find(pm_result_root(r), ops->name));
+		print(c->ops->name, pm_result_find(pm_result_root(r), c->ops->name));
 	pm_result_free(r);
 	return status;
 }
@@ -173,6 +184,7 @@ int cmd_penn(int argc, char **argv)
 	};
 	const struct pm_result_node *n;
 	struct pm_result *r;
+	int status = 0;
 
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc > 1)
@@ -180,9 +192,9 @@ int cmd_penn(int argc, char **argv)
 	if (!argc && isatty(STDIN_FILENO))
 		pm_opt_usage(&help, "missing FILE, and standard input is a terminal");
 	puts("Processing trace...");
-	r = analyse(&pm_sink_uops, "", argc ? argv[0] : "-", from);
+	r = analyse(&pm_sink_uops, "", argc ? argv[0] : "-", from, &status);
 	if (!r)
-		return 1;
+		return status;
 	n = pm_result_find(pm_result_root(r), "uops");
 	printf("Processed %" PRIu64 " trace records.\nMicro-ops: %" PRIu64 "\nMacro-ops: %" PRIu64
 	       "\n",

@@ -11,7 +11,9 @@
 #include "base/mem.h"
 #include "base/printable.h"
 #include "cli/cli.h"
+#include "cli/manners.h"
 #include "cli/run_trace.h"
+#include "cli/traces.h"
 #include "collect/control/process.h"
 #include "report/out.h"
 #include "report/profile_report.h"
@@ -139,15 +141,13 @@ static int run_counted(const struct pm_run_opts *o, const struct outputs *f)
 	int status, sig;
 
 	if (can_write(f, &err) != PM_OK || pm_run(o, &counts, &err) != PM_OK) {
-		pm_err_print(&err, stderr);
-		return 1;
+		return traces_fail(&err);
 	}
 	status = counts->status;
 	sig = counts->signal;
 	if (write_reports(f, counts, &err) != PM_OK) {
-		pm_err_print(&err, stderr);
 		pm_counts_free(counts);
-		return 1;
+		return traces_fail(&err);
 	}
 	pm_counts_free(counts);
 	return end_like(status, sig);
@@ -243,8 +243,6 @@ int cmd_run(int argc, char **argv)
 	pm_guard_last(PM_GUARD_COMMAND, say_death, NULL);
 	if (!pm_opt_parse(argc, argv, opts, &help, true))
 		pm_opt_usage(&help, "no program given");
-	if (f.syntax && strcmp(f.syntax, "att") && strcmp(f.syntax, "intel"))
-		pm_opt_usage(&help, "--syntax expects att or intel, not '%s'", f.syntax);
 	if (cache_limit && !pm_parse_size(cache_limit, &o.cache_limit))
 		pm_opt_usage(&help, "--cache-limit expects a size, not '%s'", cache_limit);
 	t.out = f.out;

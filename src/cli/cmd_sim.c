@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/insn_mix.h"
 #include "analyse/sims.h"
 #include "cli/results.h"
 #include "cli/traces.h"
@@ -118,4 +119,43 @@ int cmd_sim(int argc, char **argv)
 	if (!s)
 		facts = pm_adapt(p, src.facts, pm_pipeline_needs(p), NULL);
 	return results_run(&o, s, p, &src, which, facts, "pugmark sim", argv[0], &err);
+}
+
+int cmd_mix(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark mix [options] FILE",
+		"Count the instructions of the trace in FILE: by class, by mnemonic, memory "
+		"operands, and operands'\n"
+		"sizes. FILE - is standard input. It is `pugmark sim --sim insns`.",
+		"A trace without instruction bytes has no mnemonics; of one with micro-ops "
+		"`pugmark uop-mix` counts\n"
+		"these."
+	};
+	const char *format = NULL;
+	struct results o = { .rows = 20, .top = 5 };
+	const struct pm_opt opts[] = {
+		OPT_STR('f', "from", &format, "FORMAT", "input format (default: guess)"),
+		RESULTS_OPTIONS(o),
+		OPT_U64(0, "rows", &o.rows, "N", "rows of long lists in the text (20)"),
+		OPT_END
+	};
+	const struct pm_format *which = NULL;
+	struct pm_source src = { 0 };
+	struct pm_err err = { 0 };
+	struct pm_pipeline *p;
+	enum pm_status s;
+
+	argc = pm_opt_parse(argc, argv, opts, &help, false);
+	if (argc != 1)
+		pm_opt_usage(&help, argc ? "only one FILE" : "missing FILE");
+	p = pm_pipeline_new();
+	pm_pipeline_threads(p, PM_THREADS_AUTO);
+	s = pm_sink_add(p, pm_sim_insns.name, pm_sims, &err);
+	if (!s)
+		s = pm_trace_open(argv[0], format, &src, &which, &err);
+	if (!s && src.facts & PM_HAS_UOPS && !(src.facts & PM_HAS_BYTES))
+		s = pm_fail_file(&err, "%s hold micro-ops, not instructions; `pugmark uop-mix` "
+				       "counts these", which->plural);
+	return results_run(&o, s, p, &src, which, src.facts, "Instruction mix", argv[0], &err);
 }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/printable.h"
+#include "cli/manners.h"
 #include "cli/traces.h"
 #include "elf/find.h"
 #include "transform/slice.h"
@@ -109,15 +109,6 @@ static void release_function(struct function *f)
 	free(f->known);
 }
 
-static void note_no_function(const char *function, bool named)
-{
-	char name[1024];
-
-	fprintf(stderr, "pugmark: note: no instruction belongs to a function '%s'%s\n",
-		pm_printable(function, name, sizeof name),
-		named ? "" : " (none of the traced files could be read)");
-}
-
 int cmd_slice(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -133,7 +124,6 @@ int cmd_slice(int argc, char **argv)
 	struct pm_slice_range range[MAX_RANGES];
 	struct pm_slice_opts o = { .count = UINT64_MAX, .time_to = UINT64_MAX };
 	uint64_t tid = 0;
-	bool quiet = false;
 	const struct pm_opt opts[] = {
 		OPT_HEAD("what"),
 		OPT_U64(0, "from", &o.from, "N", "the first instruction (default: 0)"),
@@ -148,7 +138,6 @@ int cmd_slice(int argc, char **argv)
 		OPT_HEAD("how"),
 		OPT_STR('f', "from-format", &from, "FORMAT", "input format (default: guess)"),
 		OPT_STR('t', "to", &to, "FORMAT", "output format (default: by the name)"),
-		OPT_FLAG('q', "quiet", &quiet, "do not say what is left out"),
 		OPT_STR(0, "json", &json, "FILE", "write what was written and left out as JSON"),
 		OPT_END
 	};
@@ -171,8 +160,9 @@ int cmd_slice(int argc, char **argv)
 		o.where = in_function;
 		o.where_arg = &f;
 	}
-	if (!traces_open(argv[0], from, &src, &which))
-		return 1;
+	status = traces_open(argv[0], from, &src, &which);
+	if (status)
+		return status;
 	if (f.name && !(src.facts & (PM_HAS_BLOCKS | PM_HAS_BYTES))) {
 		pm_fail_file(&err,
 			     "%s do not say which file an instruction comes from; --function needs "
@@ -196,7 +186,7 @@ int cmd_slice(int argc, char **argv)
 			      slice);
 	out = traces_output_format(argv[1], to);
 	if (!out) {
-		status = 1;
+		status = 2;
 		goto out;
 	}
 	facts = pm_adapt(p, src.facts, out->needs, NULL);
@@ -205,8 +195,9 @@ int cmd_slice(int argc, char **argv)
 	    pm_pipeline_run_until(p, &src, r, pm_slice_done, slice, &err) != PM_OK)
 		status = traces_fail(&err);
 	if (!status && f.name && !f.found)
-		note_no_function(f.name, f.named);
-	if (!status && !quiet)
+		manners_note("no instruction belongs to a function '%s'%s", f.name,
+			     f.named ? "" : " (none of the traced files could be read)");
+	if (!status)
 		traces_note_losses(r, src.facts, to, argv[1]);
 	if (!status && json)
 		status = traces_json(r, json);

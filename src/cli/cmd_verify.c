@@ -55,8 +55,9 @@ int cmd_verify(int argc, char **argv)
 
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
 		pm_opt_usage(&help, *argv ? "only one TRACE" : "missing TRACE");
-	if (!traces_open(argv[0], from, &src, &which))
-		return 1;
+	status = traces_open(argv[0], from, &src, &which);
+	if (status)
+		return status;
 	p = pm_pipeline_new();
 	r = pm_result_new();
 	sink = pm_verify_new(src.facts);

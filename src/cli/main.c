@@ -9,41 +9,51 @@
 #include "analyse/sims.h"
 #include "base/kept_dir.h"
 #include "base/mem.h"
+#include "base/near.h"
 #include "base/printable.h"
 #include "cli/cli.h"
 #include "collect/control/process.h"
 
 const struct command commands[] = {
-	{ "run", cmd_run, "run a program and report what it executed" },
-	{ "instrument", cmd_instrument, "write an executable that traces itself" },
-	{ "idt", cmd_instrument, "the same, by its old name" },
+	{ "run", cmd_run, "run a program and report what it executed", "everyday commands" },
+//	{ "report", cmd_report, "make a page of a profile, trace or result, and open it" },
+	{ "annotate", cmd_annotate,
+	  "show a trace's code with what each instruction and line cost" },
+	{ "mix", cmd_mix, "instructions by class and mnemonic" },
+	{ "info", cmd_info, "say what a trace is and what it holds" },
+	{ "head", cmd_head, "show the beginning of a trace as text" },
+	{ "dump", cmd_dump, "show a trace as text" },
+	{ "slice", cmd_slice, "write a part of a trace" },
+	{ "convert", cmd_convert, "write a trace in another format" },
+	{ "verify", cmd_verify, "check a trace: sums, counts, and whether it is possible" },
+	{ "sql", cmd_sql, "ask a trace or a table in SQL, if there is a DuckDB" },
+//	{ "doctor", cmd_doctor, "what this machine allows pugmark to do" },
+	{ "sim", cmd_sim, "simulate caches, predictors and pipelines on a trace",
+	  "simulation and formats" },
+	{ "formats", cmd_formats, "list the trace formats" },
+	{ "merge", cmd_merge, "references and kernel events by canonical pages (Laplace)" },
 	{ "machine", cmd_machine, "run programs and systems on a simulated R4400 computer" },
 	{ "citcat", cmd_citcat, "instruction traces from what a bus monitor saw" },
-	{ "idt2kt", cmd_idt2kt, "write an IDtrace execution trace as KT" },
+	{ "instrument", cmd_instrument, "write an executable that traces itself",
+	  "executables that trace themselves" },
+	{ "idt", cmd_instrument, "the same, by its old name" },
 	{ "vcount", cmd_vcount, "what an instrumented program executed" },
 	{ "vtrace", cmd_vtrace, "show the trace of an instrumented program" },
 	{ "rtrace", cmd_rtrace, "number and sizes of accesses by rep instructions" },
 	{ "idtinfo", cmd_idtinfo, "which files belong to an instrumented program" },
-	{ "sim", cmd_sim, "simulate caches, predictors and pipelines on a trace" },
-	{ "annotate", cmd_annotate,
-	  "show a trace's code with what each instruction and line cost" },
-	{ "convert", cmd_convert, "write a trace in another format" },
-	{ "merge", cmd_merge, "references and kernel events by canonical pages (Laplace)" },
-	{ "slice", cmd_slice, "write a part of a trace" },
-	{ "info", cmd_info, "say what a trace is and what it holds" },
-	{ "head", cmd_head, "show the beginning of a trace as text" },
-	{ "dump", cmd_dump, "show a trace as text" },
-	{ "verify", cmd_verify, "check a trace: sums, counts, and whether it is possible" },
-	{ "sql", cmd_sql, "ask a trace or a table in SQL, if there is a DuckDB" },
-	{ "formats", cmd_formats, "list the trace formats" },
-	{ "penn", cmd_penn, "read a micro-op trace as the course's parser does" },
+	{ "idt2kt", cmd_idt2kt, "write an IDtrace execution trace as KT" },
+	{ "penn", cmd_penn, "read a micro-op trace as the course's parser does",
+	  "micro-ops, for courses" },
 	{ "uops", cmd_uops, "micro-ops per instruction" },
 	{ "isize", cmd_uops, "instruction sizes" },
 	{ "brdist", cmd_uops, "sizes of branch offsets" },
-	{ "mix", cmd_uops, "loads, stores, branches and the rest" },
+	{ "uop-mix", cmd_uops, "loads, stores, branches and other micro-ops" },
 	{ "fusion", cmd_uops, "flag writers fused with the branch behind them" },
-	{ "version", cmd_version, "show the version" },
-	{ "help", cmd_help, "list the commands" },
+//	{ "completion", cmd_completion, "completion of commands and options for a shell",
+//	  "pugmark itself" },
+//	{ "schema", cmd_schema, "what a command's JSON holds, as a JSON schema" },
+	{ "version", cmd_version, "show the version", "pugmark itself" },
+	{ "help", cmd_help, "list the commands, or describe one" },
 	{ 0 }
 };
 
@@ -66,59 +76,29 @@ int cmd_version(int argc, char **argv)
 
 static int list_commands(void)
 {
-	puts("usage: pugmark COMMAND [options]\n\ncommands, in the order in which data flows:");
-	for (const struct command *c = commands; c->name; c++)
+	puts("usage: pugmark COMMAND [options]");
+	for (const struct command *c = commands; c->name; c++) {
+		if (c->part)
+			printf("\n%s:\n", c->part);
 		printf("  %-12s %s\n", c->name, c->about);
-	puts("\n`pugmark COMMAND --help` describes one; `man pugmark` has the whole story");
+	}
+	puts("\n`pugmark help COMMAND` describes one; `man pugmark` has the whole story");
 	return 0;
 }
 
-int cmd_help(int argc, char **argv)
+const struct command *command_find(const char *name)
 {
-	no_options(argc, argv, "pugmark help", "Lists the commands.");
-	return list_commands();
-}
-
-/* A file that grows beyond its limit is an error of write(), which says which file. Not SIG_IGN:
- * that would be inherited by traced programs. */
-static void too_large(int sig)
-{
-}
-
-/* Letters to insert, delete, replace, or exchange with their neighbour. */
-static unsigned distance(const char *a, const char *b)
-{
-	enum { MOST = 16 };
-	unsigned d[MOST + 1][MOST + 1], n = (unsigned)strlen(a), m = (unsigned)strlen(b);
-
-	if (n > MOST || m > MOST)
-		return MOST;
-	for (unsigned i = 0; i <= n; i++)
-		for (unsigned k = 0; k <= m; k++) {
-			unsigned *v = &d[i][k];
-
-			*v = i + k;
-			if (!i || !k)
-				continue;
-			if (*v > d[i - 1][k] + 1)
-				*v = d[i - 1][k] + 1;
-			if (*v > d[i][k - 1] + 1)
-				*v = d[i][k - 1] + 1;
-			if (*v > d[i - 1][k - 1] + (a[i - 1] != b[k - 1]))
-				*v = d[i - 1][k - 1] + (a[i - 1] != b[k - 1]);
-			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] &&
-			    *v > d[i - 2][k - 2] + 1)
-				*v = d[i - 2][k - 2] + 1;
-		}
-	return d[n][m];
+	for (const struct command *c = commands; c->name; c++)
+		if (!strcmp(c->name, name))
+			return c;
+	return NULL;
 }
 
 static int unknown(const char *name)
 {
 	const struct pm_sink_ops *sim = pm_sim_of(name);
-	unsigned least = strlen(name) < 4 ? 2 : 3;
-	const char *near = NULL;
-	char path[4096];
+	struct pm_nearest near = { 0 };
+	char path[4096], hint[PM_NEAR_HINT];
 
 	if (sim) {
 		fprintf(stderr,
@@ -136,14 +116,39 @@ static int unknown(const char *name)
 		return 2;
 	}
 	for (const struct command *c = commands; c->name; c++)
-		if (distance(name, c->name) < least) {
-			near = c->name;
-			least = distance(name, near);
-		}
-	fprintf(stderr, "pugmark: '%s' is not a command%s%s%s (see `pugmark help`)\n",
-		pm_printable(name, path, sizeof path),
-		near ? "; is it '" : "", near ? near : "", near ? "'?" : "");
+		pm_nearest_try(&near, name, c->name);
+	fprintf(stderr, "pugmark: '%s' is not a command%s (see `pugmark help`)\n",
+		pm_printable(name, path, sizeof path), pm_nearest_hint(&near, hint));
 	return 2;
+}
+
+int cmd_help(int argc, char **argv)
+{
+	static const struct pm_opt none[] = { OPT_END };
+	static const struct pm_opt_help help = {
+		"pugmark help [COMMAND...]",
+		"Lists the commands, or describes one: `pugmark help run`, `pugmark help machine "
+		"run`.",
+		NULL
+	};
+	int n = pm_opt_parse(argc, argv, none, &help, false);
+	const struct command *c = n ? command_find(argv[0]) : NULL;
+	char *words[8] = { 0 };
+
+	if (!n)
+		return list_commands();
+	if (!c)
+		return unknown(argv[0]);
+	for (int i = 0; i < n && i < (int)NR(words) - 2; i++)
+		words[i] = argv[i];
+	words[n < (int)NR(words) - 2 ? n : (int)NR(words) - 2] = "--help";
+	return c->run(n < (int)NR(words) - 2 ? n + 1 : (int)NR(words) - 1, words);
+}
+
+/* A file that grows beyond its limit is an error of write(), which says which file. Not SIG_IGN:
+ * that would be inherited by traced programs. */
+static void too_large(int sig)
+{
 }
 
 static void no_memory(size_t n)
@@ -170,6 +175,7 @@ static void flush_output(int status, void *arg)
 int main(int argc, char **argv)
 {
 	const char *name = strrchr(argv[0], '/');
+	const struct command *c;
 
 	on_exit(flush_output, NULL);
 	signal(SIGXFSZ, too_large);
@@ -178,9 +184,9 @@ int main(int argc, char **argv)
 	pm_kept_on_drop(dropped);
 	/* links named after a command run it: idt, vcount, vtrace... */
 	name = name ? name + 1 : argv[0];
-	for (const struct command *c = commands; c->name; c++)
-		if (!strcmp(c->name, name))
-			return c->run(argc, argv);
+	c = command_find(name);
+	if (c)
+		return c->run(argc, argv);
 	if (argc < 2) {
 		list_commands();
 		return 2;
@@ -189,8 +195,6 @@ int main(int argc, char **argv)
 		return list_commands();
 	if (!strcmp(argv[1], "--version"))
 		return cmd_version(1, argv);
-	for (const struct command *c = commands; c->name; c++)
-		if (!strcmp(c->name, argv[1]))
-			return c->run(argc - 1, argv + 1);
-	return unknown(argv[1]);
+	c = command_find(argv[1]);
+	return c ? c->run(argc - 1, argv + 1) : unknown(argv[1]);
 }

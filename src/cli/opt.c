@@ -1,27 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/near.h"
 #include "base/number.h"
 #include "base/printable.h"
+#include "cli/manners.h"
 #include "cli/opt.h"
 
+static bool verbose, quiet, help_wanted;	/* find_option() does what these say */
+
+const struct pm_opt pm_opt_common[] = {
+	OPT_HEAD("in every command"),
+	OPT_FLAG('q', "quiet", &quiet, "errors only: no notes, no progress"),
+	OPT_FLAG('v', "verbose", &verbose, "say what is done, and what it took"),
+	OPT_STR(0, "color", &manners.color, "auto|always|never",
+		"colours (auto: on a terminal, unless $NO_COLOR is set)"),
+	OPT_FLAG('h', "help", &help_wanted, "show this"),
+	OPT_END
+};
+
+/* The command is the usage up to the first option, operand, or choice of commands. */
 static int command_length(const char *usage)
 {
-	const char *p = strpbrk(usage, "[<-");
-	const char *q = usage;
+	const char *p = usage;
 
-	/* the command is the usage up to the first option or capital operand */
-	while (*q && !(q > usage && q[-1] == ' ' && isupper((unsigned char)*q)))
-		q++;
-	if (!p || q < p)
-		p = q;
-	while (p > usage && p[-1] == ' ')
-		p--;
+	for (const char *word = usage; *word; word = p + strspn(p, " ")) {
+		size_t n = strcspn(word, " ");
+
+		if (strchr("[<-", *word) || isupper((unsigned char)*word) ||
+		    memchr(word, '|', n))
+			break;
+		p = word + n;
+	}
 	return (int)(p - usage);
 }
 
@@ -39,17 +55,21 @@ void pm_opt_usage(const struct pm_opt_help *help, const char *fmt, ...)
 	exit(2);
 }
 
-static void print_help(const struct pm_opt *opts, const struct pm_opt_help *help)
+static void print_options(const struct pm_opt *opts, const struct pm_opt *but)
 {
-	printf("usage: %s\n\n%s\n", help->usage, help->about);
-	if (opts->kind != PM_OPT_END)
-		printf("\n");
 	for (const struct pm_opt *o = opts; o->kind != PM_OPT_END; o++) {
+		const struct pm_opt *own = but;
 		char left[64];
 		int n;
 
+		while (own && own->kind != PM_OPT_END &&
+		       (own->kind == PM_OPT_HEAD || o->kind == PM_OPT_HEAD ||
+			strcmp(own->name, o->name)))
+			own++;
+		if (own && own->kind != PM_OPT_END)
+			continue;		/* the command says more about it */
 		if (o->kind == PM_OPT_HEAD) {
-			printf("%s%s:\n", o == opts ? "" : "\n", o->about);
+			printf("%s%s:\n", o == opts && !but ? "" : "\n", o->about);
 			continue;
 		}
 		n = snprintf(left, sizeof left, "  %c%c%c --%s", o->brief ? '-' : ' ',
@@ -62,10 +82,56 @@ static void print_help(const struct pm_opt *opts, const struct pm_opt_help *help
 		else
 			printf("%-30s%s\n", left, o->about);
 	}
-	printf("      --help                  show this\n");
+}
+
+static void print_help(const struct pm_opt *opts, const struct pm_opt_help *help)
+{
+	printf("usage: %s\n\n%s\n", help->usage, help->about);
+	for (const struct pm_opt_command *c = help->commands; c && c->name; c++)
+		printf("%s  %-14s %s\n", c == help->commands ? "\n" : "", c->name, c->about);
+	if (opts->kind != PM_OPT_END)
+		printf("\n");
+	print_options(opts, NULL);
+	print_options(pm_opt_common, opts);
 	if (help->tail)
 		printf("\n%s\n", help->tail);
 	exit(0);
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+bool pm_opt_is_choice(const struct pm_opt *o)
+{
+	const char *a = o->arg;
+
+	if (o->kind != PM_OPT_STR || !a || !strchr(a, '|'))
+		return false;
+	while (islower((unsigned char)*a) || isdigit((unsigned char)*a) || *a == '|' || *a == '-')
+		a++;
+	return !*a;
+}
+
+static void check_choice(const struct pm_opt *o, const char *val, const struct pm_opt_help *help)
+{
+	struct pm_nearest near = { 0 };
+	char hint[PM_NEAR_HINT], all[100] = "";
+	size_t n = strlen(val), len = 0;
+
+	for (const char *a = o->arg; *a; ) {
+		size_t k = strcspn(a, "|");
+		char word[40];
+
+		if (k == n && !strncmp(a, val, n))
+			return;
+		snprintf(word, sizeof word, "%.*s", (int)k, a);
+		pm_nearest_try(&near, val, word);
+		if (len < sizeof all)
+			len += (size_t)snprintf(all + len, sizeof all - len, "%s%s",
+						!len ? "" : strchr(a, '|') ? ", " : " or ", word);
+		a += k + (a[k] == '|');
+	}
+	pm_opt_usage(help, "--%s expects %s, not '%s'%s", o->name, all, val,
+		     pm_nearest_hint(&near, hint));
 }
 
 static void store(const struct pm_opt *o, const char *val, const struct pm_opt_help *help)
@@ -79,6 +145,9 @@ static void store(const struct pm_opt *o, const char *val, const struct pm_opt_h
 		*(bool *)o->to = true;
 		break;
 	case PM_OPT_STR:
+		if (pm_opt_is_choice(o))
+			check_choice(o, val, help);
+		/* fall through */
 	case PM_OPT_OPTSTR:
 		*(const char **)o->to = val ? val : "";
 		break;
@@ -101,80 +170,178 @@ static void store(const struct pm_opt *o, const char *val, const struct pm_opt_h
 	}
 }
 
+/* ---- the line -------------------------------------------------------------------------------- */
+
+/* Who is asking for the tables; NULL: nobody, the line is parsed. */
+static struct asking {
+	void (*see)(void *ctx, const struct pm_opt *opts, const struct pm_opt_help *help);
+	void *ctx;
+	jmp_buf back;
+} *asking;
+
+void pm_opt_tables(int (*run)(int argc, char **argv), int argc, char **argv,
+		   void (*see)(void *ctx, const struct pm_opt *opts,
+			       const struct pm_opt_help *help),
+		   void *ctx)
+{
+	struct asking a = { .see = see, .ctx = ctx };
+
+	asking = &a;
+	if (!setjmp(a.back))
+		run(argc, argv);
+	asking = NULL;
+}
+
+static const struct pm_opt *in_table(const struct pm_opt *opts, const char *name, size_t len,
+				     char brief)
+{
+	for (; opts->kind != PM_OPT_END; opts++)
+		if (opts->kind != PM_OPT_HEAD &&
+		    (name ? strlen(opts->name) == len && !strncmp(opts->name, name, len)
+			  : opts->brief == brief))
+			return opts;
+	return NULL;
+}
+
+/* By its long name if there is one, else by its letter. A command's own option comes first. */
+static const struct pm_opt *find_option(const struct pm_opt *opts, const char *name, size_t len,
+					char brief, const struct pm_opt_help *help)
+{
+	const struct pm_opt *o = in_table(opts, name, len, brief);
+
+	if (!o)
+		o = in_table(pm_opt_common, name, len, brief);
+	if (o && !strcmp(o->name, "help"))
+		print_help(opts, help);
+	if (o && !strcmp(o->name, "quiet"))
+		manners.quiet = true;
+	if (o && !strcmp(o->name, "verbose"))
+		manners_be_verbose();
+	return o;
+}
+
+__attribute__((noreturn)) static void unknown_option(const struct pm_opt *opts, const char *typed,
+						     const struct pm_opt_help *help)
+{
+	const struct pm_opt *const tables[] = { opts, pm_opt_common };
+	size_t len = strcspn(typed, "=");
+	char *name = pm_strndup(typed, len), hint[PM_NEAR_HINT], dashed[80];
+	struct pm_nearest near = { 0 };
+
+	for (unsigned i = 0; i < NR(tables); i++)
+		for (const struct pm_opt *o = tables[i]; o->kind != PM_OPT_END; o++)
+			if (o->kind != PM_OPT_HEAD)
+				pm_nearest_try(&near, name, o->name);
+	for (unsigned i = 0; i < near.n; i++) {
+		snprintf(dashed, sizeof dashed, "--%s", near.v[i].name);
+		free(near.v[i].name);
+		near.v[i].name = pm_strdup(dashed);
+	}
+	pm_nearest_hint(&near, hint);
+	pm_opt_usage(help, "unknown option '--%s'%s", typed, hint);
+}
+
+/* The letters of @letters, @i the place of their word; where the parser has got to. */
+static int parse_letters(int argc, char **argv, int i, const struct pm_opt *opts,
+			 const struct pm_opt_help *help)
+{
+	for (char *c = argv[i] + 1; *c; c++) {
+		const struct pm_opt *o = find_option(opts, NULL, 0, *c, help);
+		const char *val;
+
+		if (!o)
+			pm_opt_usage(help, "unknown option '-%c'", *c);
+		if (o->kind == PM_OPT_FLAG) {
+			store(o, NULL, help);
+			continue;
+		}
+		if (o->kind == PM_OPT_OPTSTR) {
+			store(o, c[1] ? c + 1 : NULL, help);
+			break;
+		}
+		val = c[1] ? c + 1 : i + 1 < argc ? argv[++i] : NULL;
+		if (!val)
+			pm_opt_usage(help, "-%c expects a value (%s)", o->brief, o->arg);
+		if (!strcmp(val, "--"))
+			pm_opt_usage(help, "-%c expects a value (%s), not '--'", o->brief, o->arg);
+		store(o, val, help);
+		break;
+	}
+	return i;
+}
+
+static int parse_word(int argc, char **argv, int i, const struct pm_opt *opts,
+		      const struct pm_opt_help *help)
+{
+	const char *name = argv[i] + 2;
+	size_t len = strcspn(name, "=");
+	const char *val = name[len] ? name + len + 1 : NULL;
+	const struct pm_opt *o = find_option(opts, name, len, 0, help);
+
+	if (!o)
+		unknown_option(opts, name, help);
+	if (o->kind == PM_OPT_FLAG && val)
+		pm_opt_usage(help, "--%s takes no value", o->name);
+	if (o->kind != PM_OPT_FLAG && o->kind != PM_OPT_OPTSTR && !val) {
+		if (i + 1 == argc)
+			pm_opt_usage(help, "--%s expects a value (%s)", o->name, o->arg);
+		val = argv[++i];
+		/* forgotten, rather than a file of that name */
+		if (!strcmp(val, "--"))
+			pm_opt_usage(help, "--%s expects a value (%s), not '--'", o->name, o->arg);
+	}
+	store(o, val, help);
+	return i;
+}
+
 int pm_opt_parse(int argc, char **argv, const struct pm_opt *opts, const struct pm_opt_help *help,
 		 bool stop)
 {
 	int n = 0, i;
 
+	if (asking) {
+		asking->see(asking->ctx, opts, help);
+		longjmp(asking->back, 1);
+	}
 	for (i = 1; i < argc; i++) {
 		char *a = argv[i];
-		const struct pm_opt *o;
 
 		if (!strcmp(a, "--")) {
 			i++;
 			break;
 		}
-		if (a[0] != '-' || !a[1]) {
-			if (stop)
-				break;
-			argv[n++] = a;
+		if (a[0] == '-' && a[1]) {
+			i = (a[1] == '-' ? parse_word : parse_letters)(argc, argv, i, opts, help);
 			continue;
 		}
-		if (a[1] == '-') {
-			size_t len = strcspn(a + 2, "=");
-			const char *val = a[2 + len] ? a + 3 + len : NULL;
-
-			if (len == 4 && !strncmp(a + 2, "help", 4))
-				print_help(opts, help);
-			for (o = opts; o->kind != PM_OPT_END; o++)
-				if (o->name && strlen(o->name) == len &&
-				    !strncmp(o->name, a + 2, len))
-					break;
-			if (o->kind == PM_OPT_END)
-				pm_opt_usage(help, "unknown option '%s'", a);
-			if (o->kind == PM_OPT_FLAG && val)
-				pm_opt_usage(help, "--%s takes no value", o->name);
-			if (o->kind != PM_OPT_FLAG && o->kind != PM_OPT_OPTSTR && !val) {
-				if (i + 1 == argc)
-					pm_opt_usage(help, "--%s expects a value (%s)", o->name,
-						     o->arg);
-				val = argv[++i];
-				/* forgotten, rather than a file of that name */
-				if (!strcmp(val, "--"))
-					pm_opt_usage(help, "--%s expects a value (%s), not '--'",
-						     o->name, o->arg);
-			}
-			store(o, val, help);
-			continue;
-		}
-		for (char *c = a + 1; *c; c++) {
-			const char *val = NULL;
-
-			for (o = opts; o->kind != PM_OPT_END; o++)
-				if (o->brief == *c && o->kind != PM_OPT_HEAD)
-					break;
-			if (o->kind == PM_OPT_END)
-				pm_opt_usage(help, "unknown option '-%c'", *c);
-			if (o->kind == PM_OPT_FLAG) {
-				store(o, NULL, help);
-				continue;
-			}
-			if (o->kind == PM_OPT_OPTSTR) {
-				store(o, c[1] ? c + 1 : NULL, help);
-				break;
-			}
-			val = c[1] ? c + 1 : i + 1 < argc ? argv[++i] : NULL;
-			if (!val)
-				pm_opt_usage(help, "-%c expects a value (%s)", o->brief, o->arg);
-			if (!strcmp(val, "--"))
-				pm_opt_usage(help, "-%c expects a value (%s), not '--'", o->brief,
-					     o->arg);
-			store(o, val, help);
+		if (stop)
 			break;
-		}
+		argv[n++] = a;
 	}
 	while (i < argc)
 		argv[n++] = argv[i++];
 	argv[n] = NULL;
 	return n;
+}
+
+int pm_opt_run(int argc, char **argv, const struct pm_opt_help *help)
+{
+	static const struct pm_opt none[] = { OPT_END };
+	struct pm_nearest near = { 0 };
+	struct pm_buf all = { 0 };
+	char hint[PM_NEAR_HINT];
+
+	for (const struct pm_opt_command *c = help->commands; c->name; c++) {
+		if (argc >= 2 && !strcmp(argv[1], c->name))
+			return c->run(argc - 1, argv + 1);
+		pm_buf_printf(&all, "%s%s", !all.n ? "" : c[1].name ? ", " : " or ", c->name);
+	}
+	pm_buf_add(&all, "", 1);
+	if (!pm_opt_parse(argc, argv, none, help, true))
+		pm_opt_usage(help, "missing command: %s", (const char *)all.p);
+	for (const struct pm_opt_command *c = help->commands; c->name; c++)
+		pm_nearest_try(&near, argv[0], c->name);
+	pm_nearest_hint(&near, hint);
+	pm_opt_usage(help, "'%s' is not a command%s expected %s", argv[0], *hint ? hint : ":",
+		     (const char *)all.p);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* opt.h - command-line options as a table; parsing and `--help` both come from it
+/* opt.h - command-line options as a table; parsing, `--help` and completion all come from it
  *
- * Usage errors print one line and the hint `see COMMAND --help` to stderr and exit with 2. */
+ * Usage errors print one line and the hint `see COMMAND --help` to stderr and exit with 2. What
+ * every command takes besides (--quiet, --verbose, --color, --help) is in no command's table,
+ * unless the command wants to know itself. */
 #ifndef PM_CLI_OPT_H
 #define PM_CLI_OPT_H
 
@@ -22,7 +24,10 @@ struct pm_opt {
 	char brief;		/* 0: long form only */
 	const char *name;
 	void *to;		/* bool, const char *, uint64_t, struct pm_opt_list by kind */
-	const char *arg;	/* what --help calls the value */
+	/* What --help calls the value, and so what completion offers: FILE, DIR, FORMAT, COMMAND,
+	 * NAME:CONFIG (simulators)... Words as in "att|intel" are all that there are: nothing else
+	 * is accepted. */
+	const char *arg;
 	const char *about;	/* one line, lower case */
 };
 
@@ -35,19 +40,40 @@ struct pm_opt {
 #define OPT_HEAD(d)			{ PM_OPT_HEAD, 0, 0, 0, 0, d }	/* a heading in --help */
 #define OPT_END				{ PM_OPT_END, 0, 0, 0, 0, 0 }
 
+struct pm_opt_command {		/* a command of a command: `pugmark machine run` */
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *about;	/* one line */
+};
+
 struct pm_opt_help {
 	const char *usage;	/* "pugmark run [options] -- PROGRAM [ARG...]" */
 	const char *about;	/* a paragraph under it */
 	const char *tail;	/* examples and notes after the options; may be NULL */
+	const struct pm_opt_command *commands;	/* NULL: none; else ended by one without a name */
 };
+
+/* What every command takes. */
+extern const struct pm_opt pm_opt_common[];
 
 /* Parse argv[1..]; operands move to the front of argv (argv[0] on) and their number is returned.
  * Everything behind "--" is an operand. If @stop, so is everything from the first operand on.
  * --help prints and exits 0. Numbers: decimal, 0x hex, suffix k M G (powers of 1000). */
 int pm_opt_parse(int argc, char **argv, const struct pm_opt *opts, const struct pm_opt_help *help,
 		 bool stop);
+/* Run the one of @help's commands that argv[1] names; its status. */
+int pm_opt_run(int argc, char **argv, const struct pm_opt_help *help);
 /* "pugmark: MESSAGE (see `... --help`)" and exit 2. */
 __attribute__((noreturn, format(printf, 2, 3)))
 void pm_opt_usage(const struct pm_opt_help *help, const char *fmt, ...);
+
+/* What the command @run, called with @argc words, would parse with: @see is given it, and the
+ * command does nothing. */
+void pm_opt_tables(int (*run)(int argc, char **argv), int argc, char **argv,
+		   void (*see)(void *ctx, const struct pm_opt *opts,
+			       const struct pm_opt_help *help),
+		   void *ctx);
+/* Are values of @o words of a fixed set, as in "att|intel"? */
+bool pm_opt_is_choice(const struct pm_opt *o);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "analyse/sims.h"
 #include "base/result.h"
+#include "cli/manners.h"
 #include "cli/progress.h"
 #include "cli/results.h"
 #include "cli/traces.h"
@@ -151,6 +152,8 @@ int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, stru
 
 	if (!s)
 		s = results_begin(o, p, facts, err);
+	if (!s)
+		manners_tell("%s: %s", file, which->plural);
 	if (!s)
 		s = pm_pipeline_start(p, src->facts, which->plural, err);
 	/* of a damaged trace, what came before the damage is shown */

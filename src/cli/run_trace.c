@@ -5,9 +5,9 @@
 
 #include "analyse/sims.h"
 #include "base/mem.h"
-#include "base/printable.h"
 #include "base/result.h"
 #include "cli/run_trace.h"
+#include "cli/manners.h"
 #include "cli/traces.h"
 #include "trace/format.h"
 #include "trace/sinks.h"
@@ -117,7 +117,7 @@ static enum pm_status no_function(const void *region, const char *option, const 
 				  struct pm_err *err)
 {
 	struct pm_nearest near = { 0 };
-	struct pm_buf b = { 0 };
+	char hint[PM_NEAR_HINT];
 	const char *path;
 	unsigned files = 0;
 
@@ -130,28 +130,17 @@ static enum pm_status no_function(const void *region, const char *option, const 
 		files += e != NULL;
 		pm_elf_close(e);
 	}
-	for (unsigned i = 0; i < near.n; i++)
-		pm_buf_printf(&b, "%s'%s'",
-			      !i	       ? "; did you mean "
-			      : i + 1 < near.n ? ", "
-					       : " or ",
-			      near.v[i].name);
-	pm_buf_add(&b, "?", near.n > 0);
-	pm_buf_add(&b, "", 1);
-	pm_fail_file(err, "%s: no function '%s' in the symbol tables of the %u files that ran%s",
-		     option, name, files, (const char *)b.p);
-	pm_buf_release(&b);
-	pm_nearest_release(&near);
-	return PM_ERR;
+	return pm_fail_file(err,
+			    "%s: no function '%s' in the symbol tables of the %u files that ran%s",
+			    option, name, files, pm_nearest_hint(&near, hint));
 }
 
 /* What was asked for and did not happen: an error if nothing could be traced for it, else a note.
  */
-static enum pm_status check_region(const struct run_trace *t, const void *region, bool quiet,
+static enum pm_status check_region(const struct run_trace *t, const void *region,
 				   struct pm_err *err)
 {
 	struct pm_region_story s;
-	char point[1024];
 
 	if (!region)
 		return PM_OK;
@@ -169,9 +158,8 @@ static enum pm_status check_region(const struct run_trace *t, const void *region
 				    "--after: the program ended before so many instructions%s, so "
 				    "nothing is traced",
 				    t->start_at ? " behind the start" : "");
-	if (t->stop_at && !s.reached[1] && !quiet)
-		fprintf(stderr, "pugmark: note: --stop-at: '%s' was never reached\n",
-			pm_printable(t->stop_at, point, sizeof point));
+	if (t->stop_at && !s.reached[1])
+		manners_note("--stop-at: '%s' was never reached", t->stop_at);
 	return PM_OK;
 }
 
@@ -222,7 +210,7 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 	if (run_trace_to_file(t)) {
 		f = t->format ? pm_format_find(t->format, err) : pm_format_by_name(t->out);
 		if (!f && !t->format)
-			return pm_fail_file(err,
+			return pm_fail_request(err,
 					    "no format has names like '%s'; -t FORMAT says which "
 					    "to write "
 					    "(see `pugmark formats`)",
@@ -274,7 +262,6 @@ static void begin_results(struct pm_result *r, const struct pm_run_opts *o,
 
 int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal)
 {
-	const bool quiet = t->results.quiet;
 	const bool wants = t->count || t->dump || t->out || t->sinks.n || t->sims.n || t->usual;
 	struct pm_err err = { 0 };
 	struct pm_pipeline *p = NULL;
@@ -283,6 +270,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	const void *cracker = NULL;
 	void *region = NULL;
 	enum pm_status st = PM_OK;
+	int failed = 1;
 	uint64_t line = 64;
 	uint32_t facts = 0;
 
@@ -311,19 +299,19 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 			st = PM_ERR;
 		}
 		pm_adapt_result(r, cracker);
-		if (run_trace_to_file(t) && st == PM_OK && !t->results.quiet)
+		if (run_trace_to_file(t) && st == PM_OK)
 			traces_note_losses(r, facts, t->format, t->out);
 		t->results.quiet |= !t->count && !t->sinks.n && !t->sims.n && !t->usual;
 		if (st == PM_OK)
 			st = results_end(&t->results, p, r, "pugmark run", o->argv[0], &err);
 		if (st == PM_OK)
-			st = check_region(t, region, quiet, &err);
+			st = check_region(t, region, &err);
 		pm_counts_free(counts);
 	}
 	if (st != PM_OK)
-		pm_err_print(&err, stderr);
+		failed = traces_fail(&err);
 	results_release(&t->results);
 	pm_pipeline_free(p);
 	pm_result_free(r);
-	return st == PM_OK ? -1 : 1;
+	return st == PM_OK ? -1 : failed;
 }

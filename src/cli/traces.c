@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/manners.h"
 #include "cli/traces.h"
 #include "report/out.h"
 
@@ -10,18 +11,18 @@ int traces_fail(const struct pm_err *err)
 {
 	fflush(stdout);
 	pm_err_print(err, stderr);
-	return 1;
+	return err->place == PM_AT_REQUEST ? 2 : 1;
 }
 
-bool traces_open(const char *path, const char *format, struct pm_source *src,
-		 const struct pm_format **which)
+int traces_open(const char *path, const char *format, struct pm_source *src,
+		const struct pm_format **which)
 {
 	struct pm_err err = { 0 };
 
-	if (pm_trace_open(path, format, src, which, &err) == PM_OK)
-		return true;
-	traces_fail(&err);
-	return false;
+	if (pm_trace_open(path, format, src, which, &err) != PM_OK)
+		return traces_fail(&err);
+	manners_tell("%s: %s%s", path, (*which)->plural, format ? "" : ", by its content");
+	return 0;
 }
 
 const struct pm_format *traces_output_format(const char *out, const char *format)
@@ -30,8 +31,9 @@ const struct pm_format *traces_output_format(const char *out, const char *format
 	const struct pm_format *f = format ? pm_format_find(format, &err) : pm_format_by_name(out);
 
 	if (!f && !format)
-		pm_fail_file(&err, "no format has names like '%s'; -t FORMAT says which to write "
-			     "(see `pugmark formats`)", out);
+		pm_fail_request(&err,
+				"no format has names like '%s'; -t FORMAT says which to write (see "
+				"`pugmark formats`)", out);
 	if (!f)
 		traces_fail(&err);
 	return f;
@@ -67,15 +69,14 @@ void traces_note_losses(const struct pm_result *r, uint32_t facts, const char *f
 	n = n ? pm_result_find(n, "discarded") : NULL;
 	if (lost) {
 		pm_fact_names(lost, names, sizeof names);
-		fprintf(stderr, "pugmark: note: %s hold no %s\n", f->plural, names);
+		manners_note("%s hold no %s", f->plural, names);
 	}
 	if (!n || !n->first)
 		return;
 	for (const struct pm_result_node *k = n->first; k; k = k->next)
 		pm_buf_printf(&line, "%s %" PRIu64 " %s", k == n->first ? "" : ",", k->u64,
 			      k->name);
-	fprintf(stderr, "pugmark: note: events discarded:%.*s\n", (int)line.n,
-		(const char *)line.p);
+	manners_note("events discarded:%.*s", (int)line.n, (const char *)line.p);
 	pm_buf_release(&line);
 }
 

@@ -10,15 +10,16 @@
 
 /* Print the error; the exit status. */
 int traces_fail(const struct pm_err *err);
-/* Open @path, which may be "-"; prints the error and returns false if that fails. */
-bool traces_open(const char *path, const char *format, struct pm_source *src,
+/* Open @path, which may be "-". 0, or the exit status: the error is printed then. */
+int traces_open(const char *path, const char *format, struct pm_source *src,
 		 const struct pm_format **which);
 /* One note to stderr for each thing that was written without what @from had. */
 void traces_note_losses(const struct pm_result *r, uint32_t facts, const char *format,
 			const char *out);
 /* The results as JSON to @path ("-": stdout). */
 int traces_json(const struct pm_result *r, const char *path);
-/* What @out wants with @format, NULL: by its name. Prints the error. */
+/* What @out wants with @format, NULL: by its name. NULL: the error is printed, and the exit status
+ * is 2. */
 const struct pm_format *traces_output_format(const char *out, const char *format);
 
 #endif

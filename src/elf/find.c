@@ -10,8 +10,6 @@
 
 enum fit { FIT_NOT, FIT_COLD, FIT };
 
-#define NAME_MAX_SHOWN	200		/* longer ones are not suggested */
-
 struct typed {				/* what is searched for */
 	const char *text;
 	bool pattern;
@@ -256,41 +254,6 @@ size_t pm_elf_find(struct pm_elf *e, const char *typed, uint64_t **v)
 
 /* ---- names that are near --------------------------------------------------------------------- */
 
-/* Letters to be changed, added, removed or swapped with their neighbour; more than @most: who
- * cares. */
-static unsigned distance(const char *a, const char *b, unsigned most)
-{
-	const size_t n = strlen(a), m = strlen(b);
-	unsigned row[3][NAME_MAX_SHOWN + 1], *two = row[0], *one = row[1], *now = row[2];
-
-	if (n > NAME_MAX_SHOWN || m > NAME_MAX_SHOWN || (n > m ? n - m : m - n) > most)
-		return most + 1;
-	for (size_t k = 0; k <= m; k++)
-		one[k] = (unsigned)k;
-	for (size_t i = 1; i <= n; i++) {
-		unsigned *spare = two, least = now[0] = (unsigned)i;
-
-		for (size_t k = 1; k <= m; k++) {
-			unsigned d = one[k - 1] + (tolower((unsigned char)a[i - 1]) !=
-						   tolower((unsigned char)b[k - 1]));
-
-			d = d < one[k] + 1 ? d : one[k] + 1;
-			d = d < now[k - 1] + 1 ? d : now[k - 1] + 1;
-			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] &&
-			    two[k - 2] + 1 < d)
-				d = two[k - 2] + 1;
-			now[k] = d;
-			least = d < least ? d : least;
-		}
-		if (least > most)
-			return most + 1;
-		two = one;
-		one = now;
-		now = spare;
-	}
-	return one[m];
-}
-
 struct nearing {
 	struct pm_elf *e;
 	const char *plain;		/* what was typed, without parameters */
@@ -298,24 +261,6 @@ struct nearing {
 	unsigned most;
 	struct pm_nearest *to;
 };
-
-static void keep(struct pm_nearest *to, const char *name, unsigned d)
-{
-	unsigned at = to->n;
-
-	for (unsigned i = 0; i < to->n; i++)
-		if (!strcmp(to->v[i].name, name))
-			return;
-	while (at && to->v[at - 1].distance > d)
-		at--;
-	if (at == PM_NEAREST)
-		return;
-	if (to->n == PM_NEAREST)
-		free(to->v[--to->n].name);
-	memmove(to->v + at + 1, to->v + at, (to->n++ - at) * sizeof *to->v);
-	to->v[at].name = pm_strdup(name);
-	to->v[at].distance = d;
-}
 
 static void try_near(void *arg, const char *name, uint64_t lo)
 {
@@ -333,11 +278,12 @@ static void try_near(void *arg, const char *name, uint64_t lo)
 	plain = pm_strndup(s, without_hash(s, bare));
 	/* a class's function by its last name alone */
 	last = strrchr(plain, ':');
-	d = distance(last ? last + 1 : plain, n->plain, n->most);
+	d = pm_distance(last ? last + 1 : plain, n->plain, n->most);
 	if (last && d)
-		d = distance(plain, n->plain, d - 1 < n->most ? d - 1 : n->most);
+		d = pm_distance(plain, n->plain, d - 1 < n->most ? d - 1 : n->most);
 	if (d <= n->most && !cold)
-		keep(n->to, n->parameters && !strcmp(plain, n->plain) ? shown : plain, d);
+		pm_nearest_keep(n->to,
+				n->parameters && !strcmp(plain, n->plain) ? shown : plain, d);
 	free(plain);
 	free(stem);
 }
@@ -351,13 +297,7 @@ void pm_elf_nearest(struct pm_elf *e, const char *typed, struct pm_nearest *n)
 
 	near.plain = plain;
 	near.parameters = strchr(typed, '(');
-	near.most = bare < 3 ? 1 : bare < 7 ? 2 : (unsigned)bare / 3;
+	near.most = pm_near_most(bare);
 	pm_elf_each_function(e, try_near, &near);
 	free(plain);
-}
-
-void pm_nearest_release(struct pm_nearest *n)
-{
-	while (n->n)
-		free(n->v[--n->n].name);
 }

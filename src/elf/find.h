@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/near.h"
 #include "elf/symbols.h"
 
 /* Is the function that the file calls @name meant by @typed, or is it the unlikely part of one that
@@ -25,13 +26,7 @@ bool pm_elf_is_meant(struct pm_elf *e, const char *name, const char *typed);
  * Returns their number. */
 size_t pm_elf_find(struct pm_elf *e, const char *typed, uint64_t **v);
 
-#define PM_NEAREST 3
-struct pm_nearest {			/* begin with zeros; the names belong to it */
-	unsigned n;
-	struct { char *name; unsigned distance; } v[PM_NEAREST];	/* the nearest first */
-};
 /* Names of functions in @e that look like @typed, besides those that are in @n already. */
 void pm_elf_nearest(struct pm_elf *e, const char *typed, struct pm_nearest *n);
-void pm_nearest_release(struct pm_nearest *n);
 
 #endif

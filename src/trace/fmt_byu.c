@@ -115,7 +115,7 @@ static void *byu_open(struct pm_input *in, const struct pm_read_opts *o, uint32_
 		return NULL;
 	v = pm_fmt_option(o->options, "order", buf, sizeof buf);
 	if (v && strcmp(v, "be") && strcmp(v, "le") && strcmp(v, "auto")) {
-		pm_fail_file(err, "order=%s: expected be, le or auto", v);
+		pm_fail_request(err, "order=%s: expected be, le or auto", v);
 		return NULL;
 	}
 	p = pm_input_peek(in, 4096 * 6, &got, err);
@@ -343,7 +343,7 @@ static void *byu_create(struct pm_output *out, const struct pm_write_opts *o, st
 		return NULL;
 	v = pm_fmt_option(o->options, "order", buf, sizeof buf);
 	if (v && strcmp(v, "be") && strcmp(v, "le")) {
-		pm_fail_file(err, "order=%s: expected be or le", v);
+		pm_fail_request(err, "order=%s: expected be or le", v);
 		return NULL;
 	}
 	w = pm_alloc(sizeof *w);

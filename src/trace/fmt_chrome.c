@@ -44,7 +44,7 @@ static void *chrome_create(struct pm_output *out, const struct pm_write_opts *o,
 		return NULL;
 	v = pm_fmt_option(o->options, "every", buf, sizeof buf);
 	if (v && (!pm_dec(v, strlen(v), &every) || !every)) {
-		pm_fail_file(err, "every=%s: expected a number of instructions", v);
+		pm_fail_request(err, "every=%s: expected a number of instructions", v);
 		return NULL;
 	}
 	w = pm_alloc(sizeof *w);

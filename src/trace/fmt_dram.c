@@ -75,7 +75,8 @@ static bool vector_option(const char *options, struct levels *l, bool *is, struc
 	*l = (struct levels){ 0 };
 	if (!v || !*v || parse_levels(v, l))
 		return true;
-	pm_fail_file(err, "vector=%s: expected the sizes of 5 or 6 levels, as in 1/2/8/65536/1024",
+	pm_fail_request(err,
+			"vector=%s: expected the sizes of 5 or 6 levels, as in 1/2/8/65536/1024",
 		     v);
 	return false;
 }
@@ -334,7 +335,7 @@ static void *dram_create(struct pm_output *out, const struct pm_write_opts *o, s
 		return NULL;
 	v = pm_fmt_option(o->options, "align", buf, sizeof buf);
 	if (v && (!pm_num(v, strlen(v), &align) || !align || align & (align - 1))) {
-		pm_fail_file(err, "align=%s: expected a power of two", v);
+		pm_fail_request(err, "align=%s: expected a power of two", v);
 		return NULL;
 	}
 	w = pm_alloc(sizeof *w);

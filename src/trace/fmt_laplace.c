@@ -240,7 +240,8 @@ static void *lap_open(struct pm_input *in, const struct pm_read_opts *o, uint32_
 			v = NULL;
 		}
 	if (v) {
-		pm_fail_file(err, "dialect=%s: expected laplace, kvmtrace-0.5 or kvmtrace-0.6", v);
+		pm_fail_request(err,
+				"dialect=%s: expected laplace, kvmtrace-0.5 or kvmtrace-0.6", v);
 		free(r);
 		return NULL;
 	}
@@ -435,7 +436,7 @@ static void *lap_create(struct pm_output *out, const struct pm_write_opts *o, st
 	w->kernel = 0xc0000000;
 	v = pm_fmt_option(o->options, "kernel", buf, sizeof buf);
 	if (v && !pm_hex(v, strlen(v), &w->kernel)) {
-		pm_fail_file(err, "kernel=%s: expected a hexadecimal address", v);
+		pm_fail_request(err, "kernel=%s: expected a hexadecimal address", v);
 		goto fail;
 	}
 	v = pm_fmt_option(o->options, "dialect", buf, sizeof buf);
@@ -445,7 +446,7 @@ static void *lap_create(struct pm_output *out, const struct pm_write_opts *o, st
 		while (d < 3 && strcmp(v, dialect_name[d]))
 			d++;
 		if (d == 3) {
-			pm_fail_file(err,
+			pm_fail_request(err,
 				     "dialect=%s: expected laplace, kvmtrace-0.5 or kvmtrace-0.6",
 				     v);
 			goto fail;

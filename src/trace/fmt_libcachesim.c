@@ -310,7 +310,7 @@ static void *ocs_create(struct pm_output *out, const struct pm_write_opts *o, st
 	v = pm_fmt_option(o->options, "block", buf, sizeof buf);
 	if (v &&
 	    (!pm_num(v, strlen(v), &block) || !block || block & (block - 1) || block > 1 << 30)) {
-		pm_fail_file(err, "block=%s: expected a power of two", v);
+		pm_fail_request(err, "block=%s: expected a power of two", v);
 		return NULL;
 	}
 	w = pm_alloc(sizeof *w);

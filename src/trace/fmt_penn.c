@@ -534,7 +534,8 @@ static void *penn_create(struct pm_output *out, const struct pm_write_opts *o, s
 		w->chosen = true;
 		w->aligned = !strcmp(d, "aligned");
 		if (!w->aligned && strcmp(d, "compact")) {
-			pm_fail_file(err, "unknown Penn dialect '%s', expected compact or aligned",
+			pm_fail_request(err,
+					"unknown Penn dialect '%s', expected compact or aligned",
 				     d);
 			free(w);
 			return NULL;

@@ -172,7 +172,7 @@ static void *sp_create(struct pm_output *out, const struct pm_write_opts *o, str
 		return NULL;
 	v = pm_fmt_option(o->options, "interval", buf, sizeof buf);
 	if (v && (!pm_dec(v, strlen(v), &interval) || !interval)) {
-		pm_fail_file(err, "interval=%s: expected a number of instructions", v);
+		pm_fail_request(err, "interval=%s: expected a number of instructions", v);
 		return NULL;
 	}
 	/* basic-block vectors themselves offer no facts, and may be written again */

@@ -284,7 +284,7 @@ void *idt_read_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t 
 		return NULL;
 	v = pm_fmt_option(o->options, "line", buf, sizeof buf);
 	if (v && (!pm_num(v, strlen(v), &line) || !line || line & (line - 1) || line > 32768)) {
-		pm_fail_file(err, "line=%s: expected a power of two", v);
+		pm_fail_request(err, "line=%s: expected a power of two", v);
 		return NULL;
 	}
 	r = pm_alloc(sizeof *r);

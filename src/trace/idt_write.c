@@ -668,7 +668,7 @@ void *idt_write_open(struct pm_output *out, const struct pm_write_opts *o, struc
 		return NULL;
 	v = pm_fmt_option(o->options, "line", buf, sizeof buf);
 	if (v && (!pm_num(v, strlen(v), &line) || !line || line & (line - 1) || line > 32768)) {
-		pm_fail_file(err, "line=%s: expected a power of two", v);
+		pm_fail_request(err, "line=%s: expected a power of two", v);
 		return NULL;
 	}
 	if (kind == IDT_BRANCH && !(o->facts & (PM_HAS_BYTES | PM_HAS_OPCODES))) {

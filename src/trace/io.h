@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pugmark/err.h"
+#include "base/err.h"
 
 struct pm_input;
 struct pm_input *pm_input_open(const char *path, struct pm_err *err);

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/mem.h"
+#include "base/near.h"
 #include "trace/sinks.h"
 
 /* The struct as it was when PM_ABI became 2: a plug-in's is never smaller. */
@@ -176,14 +178,21 @@ static const struct pm_sink_ops *load(const char *path, struct pm_err *err)
 
 static void unknown(const struct pm_sink_ops *const *more, const char *name, struct pm_err *err)
 {
+	const struct pm_sink_ops *const *const list[] = { more, pm_hub_sinks };
+	struct pm_nearest near = { 0 };
 	struct pm_buf all = { 0 };
+	char hint[PM_NEAR_HINT];
 
-	for (const struct pm_sink_ops *const *o = more; o && *o; o++)
-		pm_buf_printf(&all, "%s, ", (*o)->name);
-	for (const struct pm_sink_ops *const *o = pm_hub_sinks; *o; o++)
-		pm_buf_printf(&all, "%s, ", (*o)->name);
-	pm_fail_file(err, "'%.40s' is not a sink; there are %.*sand ./plugin.so", name, (int)all.n,
-		     (const char *)all.p);
+	for (unsigned i = 0; i < NR(list); i++)
+		for (const struct pm_sink_ops *const *o = list[i]; o && *o; o++) {
+			pm_buf_printf(&all, "%s, ", (*o)->name);
+			pm_nearest_try(&near, name, (*o)->name);
+		}
+	if (near.n)
+		pm_fail_request(err, "'%.40s' is not a sink%s", name, pm_nearest_hint(&near, hint));
+	else
+		pm_fail_request(err, "'%.40s' is not a sink; there are %.*sand ./plugin.so", name,
+				(int)all.n, (const char *)all.p);
 	pm_buf_release(&all);
 }
 

@@ -499,7 +499,7 @@ void *pug_read_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t 
 	uint64_t has;
 
 	if (o->options && *o->options) {
-		pm_fail_file(err, "reading pug takes no options, not '%s'", o->options);
+		pm_fail_request(err, "reading pug takes no options, not '%s'", o->options);
 		return NULL;
 	}
 	p = pm_input_peek(in, PUG_HEADER, &got, err);

@@ -649,7 +649,7 @@ static enum pm_status parse_options(struct pug_writer *w, const char *o, struct 
 			unsigned long v = strtoul(o + 6, &end, 10);
 
 			if (end != o + n || v < 16 || v > 1 << 23)
-				return pm_fail_file(err,
+				return pm_fail_request(err,
 						    "chunk expects a number of instructions from "
 						    "16 to %u, not '%.*s'",
 						    1u << 23, (int)n - 6, o + 6);
@@ -664,7 +664,7 @@ static enum pm_status parse_options(struct pug_writer *w, const char *o, struct 
 		       (strlen(levels[i].name) != n || strncmp(levels[i].name, o, n)))
 			i++;
 		if (i == NR(levels))
-			return pm_fail_file(err,
+			return pm_fail_request(err,
 					    "'%.*s' is not a level of .pug: fast, default or dense",
 					    (int)n, o);
 		w->level = levels[i];

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/mem.h"
+#include "base/near.h"
 #include "trace/chain.h"
 #include "trace/format.h"
 #include "trace/text.h"
@@ -37,11 +39,18 @@ const struct pm_format *const pm_formats[] = { FORMATS(ROW) NULL };
 const struct pm_format *pm_format_find(const char *name, struct pm_err *err)
 {
 	size_t n = strcspn(name, ":");
+	struct pm_nearest near = { 0 };
+	char *typed, hint[PM_NEAR_HINT];
 
 	for (const struct pm_format *const *f = pm_formats; *f; f++)
 		if (strlen((*f)->name) == n && !memcmp((*f)->name, name, n))
 			return *f;
-	pm_fail_file(err, "'%.*s' is not a format (see `pugmark formats`)", (int)n, name);
+	typed = pm_strndup(name, n);
+	for (const struct pm_format *const *f = pm_formats; *f; f++)
+		pm_nearest_try(&near, typed, (*f)->name);
+	pm_fail_request(err, "'%s' is not a format%s (see `pugmark formats`)", typed,
+			pm_nearest_hint(&near, hint));
+	free(typed);
 	return NULL;
 }
 
@@ -227,10 +236,11 @@ double pm_trace_part(const struct pm_source *src)
 	return src->ops == &file_ops ? pm_input_part(f->in) : 0;
 }
 
-static bool is_read(const struct pm_format *f, struct pm_err *err)
+static bool is_read(const struct pm_format *f, bool named, struct pm_err *err)
 {
 	if (!f->read)
-		pm_fail_file(err, "%s can be written but not read", f->plural);
+		(named ? pm_fail_request : pm_fail_file)(err, "%s can be written but not read",
+							 f->plural);
 	return f->read;
 }
 
@@ -247,7 +257,7 @@ enum pm_status pm_trace_open(const char *path, const char *format, struct pm_sou
 	f->path = pipe ? "standard input" : path;
 	if (format) {
 		f->format = pm_format_find(format, err);
-		if (!f->format || !is_read(f->format, err))
+		if (!f->format || !is_read(f->format, true, err))
 			goto fail;
 	}
 	f->in = pm_input_open(path, err);
@@ -269,7 +279,7 @@ enum pm_status pm_trace_open(const char *path, const char *format, struct pm_sou
 		if (!f->format)
 			goto fail;
 	}
-	if (!is_read(f->format, err))
+	if (!is_read(f->format, false, err))
 		goto fail;
 	f->reader = f->format->read->open(f->in, &o, &src->facts, err);
 	if (!f->reader) {
@@ -392,14 +402,14 @@ enum pm_status pm_trace_create(struct pm_pipeline *p, const char *path, const ch
 
 	if (!fmt) {
 		if (!format)
-			pm_fail_file(err,
+			pm_fail_request(err,
 				     "no format has names like '%s'; -t FORMAT says which to write "
 				     "(see `pugmark formats`)",
 				     path);
 		return PM_ERR;
 	}
 	if (!fmt->write)
-		return pm_fail_file(err, "%s can be read but not written", fmt->plural);
+		return pm_fail_request(err, "%s can be read but not written", fmt->plural);
 	f = pm_alloc(sizeof *f);
 	f->format = fmt;
 	f->path = pipe ? "standard output" : path;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/near.h"
 #include "trace/text.h"
 
 const int8_t pm_hexval[256] = {
@@ -259,6 +261,24 @@ const char *pm_fmt_option(const char *options, const char *key, char *buf, size_
 	return NULL;
 }
 
+static enum pm_status unknown_option(const char *option, size_t n, const char *known,
+				     struct pm_err *err)
+{
+	struct pm_nearest near = { 0 };
+	char *typed = pm_strndup(option, n), hint[PM_NEAR_HINT];
+
+	for (const char *k = known; *k; k += strcspn(k, " "), k += *k == ' ') {
+		char *name = pm_strndup(k, strcspn(k, " "));
+
+		pm_nearest_try(&near, typed, name);
+		free(name);
+	}
+	pm_fail_request(err, "unknown format option '%s', expected %s%s", typed,
+			*known ? known : "none", pm_nearest_hint(&near, hint));
+	free(typed);
+	return PM_ERR;
+}
+
 enum pm_status pm_fmt_options_check(const char *options, const char *known, struct pm_err *err)
 {
 	for (const char *o = options; o && *o; ) {
@@ -273,8 +293,7 @@ enum pm_status pm_fmt_options_check(const char *options, const char *known, stru
 			k += len + (k[len] == ' ');
 		}
 		if (!found)
-			return pm_fail_file(err, "unknown format option '%.*s', expected %s",
-					    (int)key, o, *known ? known : "none");
+			return unknown_option(o, key, known, err);
 		o += n + (o[n] == ',');
 	}
 	return PM_OK;

@@ -35,10 +35,10 @@ $ pugmark run -s reuse --callgrind cg -- "$PROGRAMS/costs"
 ! pugmark: none of the simulators counts per instruction; cachegrind, cache:...;byinsn, bpred and core:byinsn do
 ? 1
 $ pugmark run -s i487 -- "$PROGRAMS/costs" 2>&1 | cut -c 1-60
-> pugmark: 'i487' is not a sink; there are cache, tlb, allcach
+> pugmark: 'i487' is not a sink; did you mean 'i486'?
 $ pugmark run -s 'cache:l1d=48k,8way,64' -- "$PROGRAMS/costs"
 ! pugmark: cache: l1d: 49152 bytes in 8 ways of 64-byte lines make 96 sets; the number of sets must be a power of two
-? 1
+? 2
 $ pugmark run --cache -s bpred:tage -- "$PROGRAMS/costs"
 ! pugmark: live traces hold no branch outcomes; 'bpred' needs them (`pugmark run --exec` traces them)
 ? 1

@@ -49,16 +49,16 @@ $ pugmark run -q --csv csv -s 'objects:top=1000' -- "$PROGRAMS/given"; awk -F, '
 > wrapped 400
 $ pugmark sim -s 'objects:wrap' costs.trace
 ! pugmark: objects: wrap: the name of a function is missing, as in wrap=xmalloc,zmalloc
-? 1
+? 2
 $ pugmark sim -s 'objects:l1i=4k' costs.trace
 ! pugmark: objects: no cache takes data; allowed: l1d=... or l1=..., then l2=...
-? 1
+? 2
 $ pugmark sim -s 'objects:l1d=4k,opt' costs.trace
 ! pugmark: objects: l1d: opt knows of misses only at the end; any other policy
-? 1
+? 2
 $ pugmark sim -s 'objects:top=0' costs.trace
 ! pugmark: objects: top: entries listed: 0 is outside 1..1000000
-? 1
+? 2
 $ pugmark sim -s objects "$TESTS/data/formats/lackey-34.txt"
 ! pugmark: lackey traces hold no branch outcomes; 'objects' needs them (`pugmark run --exec` traces them)
 ? 1

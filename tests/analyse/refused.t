@@ -111,7 +111,7 @@ $ cat >each <<'X'
 + objects:wrap=
 + nosuch
 + X
-+ while read -r spec; do pugmark sim -s "$spec" "$TESTS/data/formats/penn-sjeng-60.trace" >out 2>err; s=$?; [ $s = 1 ] && [ "$(wc -l <err)" = 1 ] && ! [ -s out ] || echo "status $s:"; printf '%s -> %s\n' "$spec" "$(cat err)"; done <each
++ while read -r spec; do pugmark sim -s "$spec" "$TESTS/data/formats/penn-sjeng-60.trace" >out 2>err; s=$?; [ $s = 2 ] && [ "$(wc -l <err)" = 1 ] && ! [ -s out ] || echo "status $s:"; printf '%s -> %s\n' "$spec" "$(cat err)"; done <each
 > cache:l1d=0 -> pugmark: cache: l1d: size: 0 is outside 1..1099511627776
 > cache:l1d=32k,3way,64 -> pugmark: cache: l1d: 512 lines do not divide into 3 ways
 > cache:l1d=32k,8way,48 -> pugmark: cache: l1d: line size: 48 is not a power of two
@@ -125,7 +125,7 @@ $ cat >each <<'X'
 > cache:l1d=32k,degree=4 -> pugmark: cache: l1d: degree=4 goes with prefetch=next, stride or stream only
 > cache:l1d=48k,16way,64,plru -> pugmark: cache: l1d: 49152 bytes in 16 ways of 64-byte lines make 48 sets; the number of sets must be a power of two
 > cache:l1d=32k,8way,64;l1d=16k -> pugmark: cache: l1d: given twice in 'l1d=32k,8way,64;l1d=16k'
-> cache:l0=32k -> pugmark: cache: 'l0' is not a level; allowed: l1 to l8 with i or d behind it, flush, spaces, regions, byinsn
+> cache:l0=32k -> pugmark: cache: 'l0' is not a level; did you mean 'l1'? allowed: l1 to l8 with i or d behind it, flush, spaces, regions, byinsn
 > cache:flush=never -> pugmark: cache: flush: allowed: flush=N (instructions), flush=switch
 > cache:l1d -> pugmark: cache: l1d: the size is missing, as in l1d=32k,8way,64
 > tlb:dtlb=64,4way,3k -> pugmark: tlb: dtlb: page size: 3k is not a power of two
@@ -141,7 +141,7 @@ $ cat >each <<'X'
 > allcache:sizes=1k -> pugmark: allcache: 'sizes' is not a setting; allowed: line, sets, ways, refs
 > reuse:line=3 -> pugmark: reuse: line: bytes that count as one: a line, a page: 3 is not a power of two
 > reuse:sample=0 -> pugmark: reuse: sample: SHARDS: keep 1 in N lines; 1 is exact: 0 is outside 1..1048576
-> reuse:lines=64 -> pugmark: reuse: 'lines' is not a setting; allowed: line, sample, window, insns, data
+> reuse:lines=64 -> pugmark: reuse: 'lines' is not a setting; did you mean 'line'? allowed: line, sample, window, insns, data
 > bpred:gshare=99 -> pugmark: bpred: gshare: log2 of the entries: 99 is outside 1..24
 > bpred:tage=5 -> pugmark: bpred: tage: '5' is one number too many; it takes 0
 > bpred:gshare=14;gshare -> pugmark: bpred: gshare: the same predictor twice
@@ -159,7 +159,7 @@ $ cat >each <<'X'
 > i486:wbuf=0 -> pugmark: i486: wbuf: write buffers: 0 is outside 1..64
 > i486:flush=often -> pugmark: i486: flush: 'often' is not a number of instructions
 > i486:cores=2 -> pugmark: i486: 'cores' is not a setting; allowed: size, line, ways, wbuf, flush, limit, table6
-> core:preset=huge -> pugmark: core: preset: allowed: big, mid, small
+> core:preset=huge -> pugmark: core: preset: 'huge' is unknown; allowed: big, mid, small
 > core:lat=1,2,3 -> pugmark: core: lat: expected four numbers: lat=L1,L2,L3,MEMORY
 > core:width=0 -> pugmark: core: width: micro-ops dispatched and committed per cycle: 0 is outside 1..64
 > core:bpred=ras -> pugmark: core: bpred: expected a predictor of conditional branches, as in bpred=gshare,14 or bpred=tagescl
@@ -170,7 +170,7 @@ $ cat >each <<'X'
 > cachegrind:i1=32k,8 -> pugmark: cachegrind: i1: expected size, ways and line, as in i1=32k,8way,64
 > cachegrind:d1=48k,8,64 -> pugmark: cachegrind: d1: 49152 bytes in 8 ways of 64-byte lines do not make a power of two of sets
 > cachegrind:ll=8m,16,60 -> pugmark: cachegrind: ll: line size: 60 is not a power of two
-> cachegrind:l2=1m,8,64 -> pugmark: cachegrind: 'l2' is not a setting; allowed: i1, d1, ll, top
+> cachegrind:l2=1m,8,64 -> pugmark: cachegrind: 'l2' is not a setting; did you mean 'll'? allowed: i1, d1, ll, top
 > cachegrind:top=0 -> pugmark: cachegrind: top: entries listed: 0 is outside 1..1000000
 > calls:top=0 -> pugmark: calls: top: entries listed: 0 is outside 1..1000000
 > calls:depth=3 -> pugmark: calls: 'depth' is not a setting; allowed: top

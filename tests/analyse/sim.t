@@ -179,19 +179,19 @@ $ for f in ramulator ramulator:ref dramsim3; do pugmark convert -q --filter 'l1i
 # Errors name what is wrong and what is allowed.
 $ pugmark sim --cache 'l1i=16k;l1d=32k;l2=16k,8way,64,incl' "$TESTS/data/formats/lackey-34.txt"
 ! pugmark: cache: l2: an inclusive level must be at least as large as l1d above it (32768 bytes)
-? 1
+? 2
 $ pugmark sim --sim core:lat=4,14,12,300 "$TESTS/data/real.pug"
 ! pugmark: core: lat: L3 latency: less than the L2 latency
-? 1
+? 2
 $ pugmark sim --cache 'l1d=48k,8way,64' "$TESTS/data/formats/lackey-34.txt"
 ! pugmark: cache: l1d: 49152 bytes in 8 ways of 64-byte lines make 96 sets; the number of sets must be a power of two
-? 1
+? 2
 $ pugmark sim --cache 'l1d=32k,8way,64,mru' "$TESTS/data/formats/lackey-34.txt"
-! pugmark: cache: l1d: 'mru' is not a field; allowed: Nway, full, lru, fifo, random, plru, srrip, drrip, opt, wb, wt, wa, nwa, nine, incl, excl, 3c, sub=N, victim=N, wbuf=N, prefetch=next|stride|stream, degree=N, seed=N
-? 1
+! pugmark: cache: l1d: 'mru' is not a field; did you mean 'lru'?
+? 2
 $ pugmark sim --cache 'l1d=32k,0way' "$TESTS/data/formats/lackey-34.txt"
 ! pugmark: cache: l1d: '0way': the number of ways is 1 to 65536
-? 1
+? 2
 $ pugmark sim --bpred 'gshare' "$TESTS/data/formats/lackey-34.txt"
 ! pugmark: lackey traces hold no branch outcomes; 'bpred' needs them (`pugmark run --exec` traces them)
 ? 1
@@ -200,15 +200,15 @@ $ pugmark sim --cache 'l1i=1k' "$TESTS/data/formats/ramulator.ramulator"
 ? 1
 $ pugmark sim --bpred 'oracle' "$TESTS/data/formats/lackey-34.txt"
 ! pugmark: bpred: 'oracle' is not a predictor; allowed: taken, nottaken, btfn, idtrace, bimodal, gshare, tournament, local, perceptron, tage, tagescl, btb, ras, ittage, top=N, debug=FILE
-? 1
+? 2
 $ pugmark sim --sim 'i487' "$TESTS/data/formats/lackey-34.txt" 2>&1 | cut -c 1-60
-> pugmark: 'i487' is not a sink; there are cache, tlb, allcach
+> pugmark: 'i487' is not a sink; did you mean 'i486'?
 $ pugmark sim --sim 'inorder' "$TESTS/data/formats/lackey-34.txt"
 ! pugmark: lackey traces hold no micro-ops; 'inorder' needs them (`pugmark run --exec` traces them)
 ? 1
 $ pugmark sim --sim 'core:rob=4' "$TESTS/data/formats/lackey-34.txt"
 ! pugmark: core: rob: micro-ops in the reorder buffer: 4 is outside 8..4096
-? 1
+? 2
 $ pugmark sim "$TESTS/data/formats/lackey-34.txt"
 ! pugmark: no simulator given; try --usual (see `pugmark sim --help`)
 ? 2

@@ -123,13 +123,13 @@ $ pugmark convert $TESTS/data/formats/din.din x.trace -t penn
 ? 1
 $ pugmark convert b.pug x.unknown
 ! pugmark: no format has names like 'x.unknown'; -t FORMAT says which to write (see `pugmark formats`)
-? 1
+? 2
 $ pugmark convert b.pug -
 ! pugmark: standard output has no name to tell the format from; use -t FORMAT (see `pugmark convert --help`)
 ? 2
 $ pugmark convert -f nonsense b.pug x.pug
 ! pugmark: 'nonsense' is not a format (see `pugmark formats`)
-? 1
+? 2
 $ pugmark convert b.pug x.din; ls x.*
 > x.din
 > x.pug.bz2
@@ -164,7 +164,7 @@ $ pugmark ls
 ! pugmark: 'ls' is not a command; to trace the program: `pugmark run -- ls`
 ? 2
 $ pugmark convret a b
-! pugmark: 'convret' is not a command; is it 'convert'? (see `pugmark help`)
+! pugmark: 'convret' is not a command; did you mean 'convert'? (see `pugmark help`)
 ? 2
 $ pugmark nonsense
 ! pugmark: 'nonsense' is not a command (see `pugmark help`)

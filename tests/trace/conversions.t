@@ -94,8 +94,8 @@ $ pugmark convert -q -f ramulator2:vector=2/2/8/65536/1024 v2 v.xdin && pugmark 
 $ pugmark convert -q -t ramulator2:vector=1/1/4/4/65536/1024 d/laplace.ref -
 > R 0,0,0,0,39563,497
 $ pugmark convert -q -t ramulator2:vector=1/2 d/laplace.ref -
-! pugmark: standard output: vector=1/2: expected the sizes of 5 or 6 levels, as in 1/2/8/65536/1024
-? 1
+! pugmark: vector=1/2: expected the sizes of 5 or 6 levels, as in 1/2/8/65536/1024
+? 2
 $ pugmark convert -q -t byu-text:b2a d/ex-byu12.tr -
 > 0041f760 FETCH		 8	00	0	-1
 > 05e78900 MEMREAD	 8	00	0	313
@@ -186,8 +186,8 @@ $ pugmark convert -t idt-cache d/steps.drmemtrace y.trc
 ! pugmark: y.trc: address 0x7fffffffe798 needs more than 32 bits; write idt-cache64, whose entries are 64 bits wide
 ? 1
 $ pugmark convert -t penn:wide d/penn-compact.trace y.trace
-! pugmark: y.trace: unknown format option 'wide', expected dialect compact aligned
-? 1
+! pugmark: unknown format option 'wide', expected dialect compact aligned
+? 2
 $ test -e y.trace || test -e y.ref || test -e y.trc || echo nothing half-written is left
 > nothing half-written is left
 # what is dropped is said

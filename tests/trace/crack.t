@@ -31,7 +31,7 @@ $ pugmark convert -q $TESTS/data/formats/ex-sample.kt k.trace && cat k.trace
 > 3 8048104 44 4 -1 - - S 0 bffff7fc 8048109 0 CALL STORE
 > 4 8048104 -1 -1 -1 - T - 759 0 8048109 8048400 CALL JMP_IMM
 # analyses crack by themselves
-$ pugmark mix $TESTS/data/formats/steps.drmemtrace
+$ pugmark uop-mix $TESTS/data/formats/steps.drmemtrace
 > Micro-ops: 1594
 >
 > loads                     255   15.997%

@@ -88,5 +88,5 @@ $ pugmark convert -q -t champsim $TESTS/data/formats/steps.drmemtrace x; head -c
 ? 1
 # a format that is only written: also where that is a directory
 $ mkdir d; pugmark info -f ctf d
-! pugmark: d: CTF traces can be written but not read
-? 1
+! pugmark: CTF traces can be written but not read
+? 2

@@ -33,8 +33,8 @@ $ pugmark run -q -o /dev/full -t pug:chunk=1000 -- sh -c 'echo undisturbed; ls /
 ! pugmark: /dev/full: cannot write: No space left on device
 ? 1
 $ pugmark convert -q $TESTS/data/formats/steps.drmemtrace x.pug -t pug:chunk=3
-! pugmark: x.pug: chunk expects a number of instructions from 16 to 8388608, not '3'
-? 1
+! pugmark: chunk expects a number of instructions from 16 to 8388608, not '3'
+? 2
 $ pugmark convert -q $TESTS/data/formats/steps.drmemtrace x.pug -t pug:level=dense,chunk=50 && pugmark dump x.pug | cmp - all
 # Whoever is killed leaves nothing behind; what was there stays until something whole takes its place.
 $ mkdir k; echo old > k/old.xdin; for o in k/new.xdin k/old.xdin; do yes '0 1000' | pugmark convert -q -f din -t xdin - $o & p=$!

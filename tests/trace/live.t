@@ -34,7 +34,7 @@ $ pugmark penn live.trace | head -1; pugmark verify live.trace | tail -1
 > Processing trace...
 > live.trace: good
 # compressed as it goes; to a pipe; into a format that cannot hold it
-$ pugmark run -q -t penn -o live.trace.gz -- gzip -c data >/dev/null; mkfifo f; gzip -c <f >p.gz & pugmark run -q -t penn -o f -- true; wait; pugmark mix live.trace.gz | head -1 | sed 's/[0-9].*/N/'; pugmark mix p.gz | head -1 | sed 's/[0-9].*/N/'
+$ pugmark run -q -t penn -o live.trace.gz -- gzip -c data >/dev/null; mkfifo f; gzip -c <f >p.gz & pugmark run -q -t penn -o f -- true; wait; pugmark uop-mix live.trace.gz | head -1 | sed 's/[0-9].*/N/'; pugmark uop-mix p.gz | head -1 | sed 's/[0-9].*/N/'
 > Micro-ops: N
 > Micro-ops: N
 $ pugmark run -q -t laplace -o live.ref -- true; ls live.ref*

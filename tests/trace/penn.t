@@ -114,7 +114,7 @@ $ pugmark brdist --bits 7 --json - c.trace
 >     "extra_instructions_percent": 0
 >   }
 > }
-$ pugmark mix a.trace
+$ pugmark uop-mix a.trace
 > Micro-ops: 60
 >
 > loads                       6   10.000%
@@ -138,7 +138,7 @@ $ pugmark fusion --json - c.trace
 >     "saved_percent": 6.666666666666667
 >   }
 > }
-$ pugmark mix $TESTS/data/formats/lackey-34.txt
+$ pugmark uop-mix $TESTS/data/formats/lackey-34.txt
 ! pugmark: lackey traces hold no micro-ops; 'mix' needs them (`pugmark run --exec` traces them)
 ? 1
 # Without a file it reads standard input, as the course's parser does.
