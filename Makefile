@@ -123,6 +123,9 @@ LIB_TO  := $(DESTDIR)$(LIBDIR)
 MAN_TO  := $(DESTDIR)$(PREFIX)/share/man
 DOC_TO  := $(DESTDIR)$(PREFIX)/share/doc/pugmark
 PY_TO   := $(DESTDIR)$(PREFIX)/lib/python3/dist-packages/pugmark
+BASH_TO := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSH_TO  := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+FISH_TO := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 HEADERS := $(wildcard include/pugmark/*.h)
 MODULES := $(wildcard python/pugmark/*.py) python/pugmark/py.typed
 PAGES   := README.md ARCHITECTURE.md $(wildcard docs/*.md docs/formats/*.md)
@@ -140,6 +143,11 @@ install: all man lib	## install below PREFIX (and DESTDIR)
 	install -d $(PY_TO)
 	install -m 644 $(MODULES) $(PY_TO)
 	install -m 644 $(B)/man/*.1 $(MAN_TO)/man1
+	install -d $(BASH_TO) $(ZSH_TO) $(FISH_TO)
+	$(B)/pugmark completion bash > $(BASH_TO)/pugmark
+	@for l in $(LINKS); do ln -sf pugmark $(BASH_TO)/$$l; done	# by the command's name each is found
+	$(B)/pugmark completion zsh > $(ZSH_TO)/_pugmark
+	$(B)/pugmark completion fish > $(FISH_TO)/pugmark.fish
 	install -m 644 $(B)/man/*.3 $(MAN_TO)/man3
 	@for f in $(PAGES) $(SAMPLES); do install -D -m 644 $$f $(DOC_TO)/$$f || exit 1; done
 	@for l in $(LINKS); do \
@@ -153,6 +161,7 @@ uninstall:		## remove what install put there
 	rm -f $(MAN_TO)/man1/pugmark.1 $(MAN_TO)/man1/pugmark-*.1 $(MAN_TO)/man3/libpugmark.3
 	rm -f $(HEADERS:include/pugmark/%=$(INC_TO)/%) $(LIB_TO)/pkgconfig/pugmark.pc
 	rm -f $(LIB_TO)/libpugmark.a $(LIB_TO)/libpugmark.so $(LIB_TO)/libpugmark.so.$(SOVERSION) $(LIB_TO)/$(SOFILE)
+	rm -f $(BASH_TO)/pugmark $(LINKS:%=$(BASH_TO)/%) $(ZSH_TO)/_pugmark $(FISH_TO)/pugmark.fish
 	rm -f $(PAGES:%=$(DOC_TO)/%) $(SAMPLES:%=$(DOC_TO)/%)
 	rm -f $(MODULES:python/pugmark/%=$(PY_TO)/%)
 	rm -rf $(PY_TO)/__pycache__

@@ -49,10 +49,10 @@ const struct command commands[] = {
 	{ "brdist", cmd_uops, "sizes of branch offsets" },
 	{ "uop-mix", cmd_uops, "loads, stores, branches and other micro-ops" },
 	{ "fusion", cmd_uops, "flag writers fused with the branch behind them" },
-//	{ "completion", cmd_completion, "completion of commands and options for a shell",
-//	  "pugmark itself" },
+	{ "completion", cmd_completion, "completion of commands and options for a shell",
+	  "pugmark itself" },
 //	{ "schema", cmd_schema, "what a command's JSON holds, as a JSON schema" },
-	{ "version", cmd_version, "show the version", "pugmark itself" },
+	{ "version", cmd_version, "show the version" },
 	{ "help", cmd_help, "list the commands, or describe one" },
 	{ 0 }
 };

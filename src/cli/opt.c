@@ -176,6 +176,7 @@ static void store(const struct pm_opt *o, const char *val, const struct pm_opt_h
 static struct asking {
 	void (*see)(void *ctx, const struct pm_opt *opts, const struct pm_opt_help *help);
 	void *ctx;
+	struct asking *outer;		/* one who is asked may ask others */
 	jmp_buf back;
 } *asking;
 
@@ -184,12 +185,12 @@ void pm_opt_tables(int (*run)(int argc, char **argv), int argc, char **argv,
 			       const struct pm_opt_help *help),
 		   void *ctx)
 {
-	struct asking a = { .see = see, .ctx = ctx };
+	struct asking a = { .see = see, .ctx = ctx, .outer = asking };
 
 	asking = &a;
 	if (!setjmp(a.back))
 		run(argc, argv);
-	asking = NULL;
+	asking = a.outer;
 }
 
 static const struct pm_opt *in_table(const struct pm_opt *opts, const char *name, size_t len,
@@ -331,13 +332,16 @@ int pm_opt_run(int argc, char **argv, const struct pm_opt_help *help)
 	struct pm_buf all = { 0 };
 	char hint[PM_NEAR_HINT];
 
-	for (const struct pm_opt_command *c = help->commands; c->name; c++) {
+	int n;
+
+	for (const struct pm_opt_command *c = help->commands; c->name; c++)
 		if (argc >= 2 && !strcmp(argv[1], c->name))
 			return c->run(argc - 1, argv + 1);
+	n = pm_opt_parse(argc, argv, none, help, true);
+	for (const struct pm_opt_command *c = help->commands; c->name; c++)
 		pm_buf_printf(&all, "%s%s", !all.n ? "" : c[1].name ? ", " : " or ", c->name);
-	}
 	pm_buf_add(&all, "", 1);
-	if (!pm_opt_parse(argc, argv, none, help, true))
+	if (!n)
 		pm_opt_usage(help, "missing command: %s", (const char *)all.p);
 	for (const struct pm_opt_command *c = help->commands; c->name; c++)
 		pm_nearest_try(&near, argv[0], c->name);

@@ -31,7 +31,7 @@ $ make -s -C "$TOP" B="${BUILD#$TOP/}" SETUP=no DESTDIR="$PWD/d" PREFIX=/opt/p i
 > share
 > libpugmark.so.1
 > libpugmark.so.1.0.0
-$ ls d/opt/p/share/doc/pugmark/examples/library d/opt/p/share/man/man3; for f in idt vtrace; do readlink d/opt/p/bin/$f; done
+$ ls d/opt/p/share/doc/pugmark/examples/library d/opt/p/share/man/man3; for f in idt vtrace; do readlink d/opt/p/bin/$f; done; cd d/opt/p/share && ls bash-completion/completions zsh/site-functions fish/vendor_completions.d; readlink bash-completion/completions/idt; bash -n bash-completion/completions/pugmark
 > d/opt/p/share/doc/pugmark/examples/library:
 > filter.c
 > simulate.c
