@@ -27,7 +27,7 @@ const struct command commands[] = {
 	{ "convert", cmd_convert, "write a trace in another format" },
 	{ "verify", cmd_verify, "check a trace: sums, counts, and whether it is possible" },
 	{ "sql", cmd_sql, "ask a trace or a table in SQL, if there is a DuckDB" },
-//	{ "doctor", cmd_doctor, "what this machine allows pugmark to do" },
+	{ "doctor", cmd_doctor, "what this machine allows pugmark to do" },
 	{ "sim", cmd_sim, "simulate caches, predictors and pipelines on a trace",
 	  "simulation and formats" },
 	{ "formats", cmd_formats, "list the trace formats" },

@@ -69,8 +69,7 @@ static bool make_dirs(char *path)
 	return !mkdir(path, 0700) || errno == EEXIST;
 }
 
-/* The directory that users mean who name none; false: they have no home. */
-static bool default_directory(char *path, size_t n)
+bool cache_directory(char *path, size_t n)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 
@@ -91,7 +90,7 @@ enum pm_status cache_open(struct spaces *s, const struct cache_opts *opts, struc
 
 	if (opts->dir)
 		snprintf(path, sizeof path, "%s", opts->dir);
-	else if (!default_directory(path, sizeof path))
+	else if (!cache_directory(path, sizeof path))
 		return PM_OK;
 	if (!make_dirs(path) || (fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
 		if (!opts->dir)

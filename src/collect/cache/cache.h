@@ -30,6 +30,9 @@ struct cache {
 	struct journal *journal;	/* of all modules: a list */
 };
 
+/* The directory that users mean who name none; false: they have no home. */
+bool cache_directory(char *path, size_t n);
+
 /* Without a directory, and no need of one, s->store stays NULL. */
 enum pm_status cache_open(struct spaces *s, const struct cache_opts *opts, struct pm_err *err);
 void cache_close(struct spaces *s);

@@ -21,6 +21,14 @@ static const struct {
 };
 _Static_assert(NR(limits) == NR(((struct session *)0)->limit), "one for each");
 
+uint64_t pm_run_needs(int resource)
+{
+	for (size_t i = 0; i < NR(limits); i++)
+		if (limits[i].resource == resource)
+			return limits[i].need;
+	return 0;
+}
+
 enum pm_status rlimits_raise(struct session *s, struct pm_err *err)
 {
 	for (size_t i = 0; i < NR(limits); i++)

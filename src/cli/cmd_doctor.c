@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
+#include "cli/doctor.h"
+#include "cli/manners.h"
+#include "cli/traces.h"
+
+static int put_json(const struct finding *v, size_t n, bool works, const char *path)
+{
+	struct pm_result *r = pm_result_new();
+	int status;
+
+	pm_result_str(r, "pugmark", PM_VERSION);
+	pm_result_bool(r, "works", works);
+	pm_result_begin_list(r, "checks");
+	for (size_t i = 0; i < n; i++) {
+		pm_result_begin(r, NULL);
+		pm_result_str(r, "name", v[i].name);
+		pm_result_str(r, "verdict", doctor_verdict(v[i].verdict));
+		pm_result_str(r, "text", (const char *)v[i].text.p);
+		pm_result_str(r, "advice", (const char *)v[i].advice.p);
+		pm_result_end(r);
+	}
+	pm_result_end(r);
+	status = traces_json(r, path);
+	pm_result_free(r);
+	return status;
+}
+
+static void show(const struct finding *v, size_t n)
+{
+	static const char *const paint[] = { "\033[32m", "\033[33m", "\033[31m" };
+	const bool color = manners_color(stdout);
+
+	for (size_t i = 0; i < n; i++)
+		printf("%s%-8s%s %-11s %s%s%s\n", color ? paint[v[i].verdict] : "",
+		       doctor_verdict(v[i].verdict), color ? "\033[0m" : "", v[i].name,
+		       (const char *)v[i].text.p, v[i].advice.n > 1 ? " -> " : "",
+		       (const char *)v[i].advice.p);
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark doctor [options]",
+		"Finds out what this machine allows: each line says ok, limited or cannot, what "
+		"that means, and behind\n"
+		"-> what to do about it. The last line is the proof: a program is traced, twice, "
+		"and the counts are\n"
+		"compared.",
+		"Exit status: 0 if `pugmark run` works, whatever is limited; 1 if it does not."
+	};
+	const char *json = NULL;
+	const struct pm_opt opts[] = {
+		OPT_STR(0, "json", &json, "FILE", "write it as JSON (-: standard output)"),
+		OPT_END
+	};
+	struct finding *v;
+	size_t n;
+	bool works;
+	int status = 0;
+
+	if (pm_opt_parse(argc, argv, opts, &help, false))
+		pm_opt_usage(&help, "unexpected operand '%s'", argv[0]);
+	n = doctor_examine(&v);
+	works = v[n - 1].verdict != VERDICT_CANNOT;
+	if (json)
+		status = put_json(v, n, works, json);
+	else
+		show(v, n);
+	doctor_release(v, n);
+	return status ? status : !works;
+}
