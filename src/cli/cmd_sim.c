@@ -28,18 +28,6 @@ static enum pm_status add_all(struct pm_pipeline *p, const char *name, const str
 	return PM_OK;
 }
 
-/* What the trace has the facts for. */
-static enum pm_status add_usual(struct pm_pipeline *p, uint32_t facts, struct pm_err *err)
-{
-	for (unsigned i = 0; pm_sims_usual[i]; i++) {
-		const struct pm_sink_ops *ops = pm_sim_of(pm_sims_usual[i]);
-
-		if (!(ops->needs & ~facts) && pm_sink_add(p, pm_sims_usual[i], pm_sims, err))
-			return PM_ERR;
-	}
-	return PM_OK;
-}
-
 static int list_sims(void)
 {
 	for (unsigned i = 0; pm_sims[i]; i++)
@@ -115,7 +103,7 @@ int cmd_sim(int argc, char **argv)
 	if (!s)
 		s = pm_trace_open(argv[0], format, &src, &which, &err);
 	if (!s && usual)
-		s = add_usual(p, src.facts, &err);
+		s = traces_add_usual(p, src.facts, &err);
 	if (!s)
 		facts = pm_adapt(p, src.facts, pm_pipeline_needs(p), NULL);
 	return results_run(&o, s, p, &src, which, facts, "pugmark sim", argv[0], &err);

@@ -16,7 +16,7 @@
 
 const struct command commands[] = {
 	{ "run", cmd_run, "run a program and report what it executed", "everyday commands" },
-//	{ "report", cmd_report, "make a page of a profile, trace or result, and open it" },
+	{ "report", cmd_report, "make a page of a profile, trace or result, and open it" },
 	{ "annotate", cmd_annotate,
 	  "show a trace's code with what each instruction and line cost" },
 	{ "mix", cmd_mix, "instructions by class and mnemonic" },

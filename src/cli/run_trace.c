@@ -198,10 +198,8 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 	for (unsigned i = 0; i < t->sims.n; i++)
 		if (add_sink(p, t->sims.v[i], NULL, err) != PM_OK)
 			return PM_ERR;
-	for (unsigned i = 0; t->usual && pm_sims_usual[i]; i++)
-		if (!(pm_sim_of(pm_sims_usual[i])->needs & ~*facts) &&
-		    add_sink(p, pm_sims_usual[i], NULL, err) != PM_OK)
-			return PM_ERR;
+	if (t->usual && traces_add_usual(p, *facts, err) != PM_OK)
+		return PM_ERR;
 	if (results_begin(&t->results, p, *facts, err) != PM_OK)
 		return PM_ERR;
 	if (t->dump && add_sink(p, "dump", t->out ? t->out : "-", err) != PM_OK)

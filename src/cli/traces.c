@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyse/sims.h"
 #include "cli/manners.h"
 #include "cli/traces.h"
 #include "report/out.h"
+#include "trace/sinks.h"
 
 int traces_fail(const struct pm_err *err)
 {
@@ -91,4 +93,15 @@ int traces_json(const struct pm_result *r, const char *path)
 		status = traces_fail(&err);
 	pm_buf_release(&b);
 	return status;
+}
+
+enum pm_status traces_add_usual(struct pm_pipeline *p, uint32_t facts, struct pm_err *err)
+{
+	for (unsigned i = 0; pm_sims_usual[i]; i++) {
+		const struct pm_sink_ops *ops = pm_sim_of(pm_sims_usual[i]);
+
+		if (!(ops->needs & ~facts) && pm_sink_add(p, pm_sims_usual[i], pm_sims, err))
+			return PM_ERR;
+	}
+	return PM_OK;
 }

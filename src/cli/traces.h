@@ -21,5 +21,7 @@ int traces_json(const struct pm_result *r, const char *path);
 /* What @out wants with @format, NULL: by its name. NULL: the error is printed, and the exit status
  * is 2. */
 const struct pm_format *traces_output_format(const char *out, const char *format);
+/* The usual simulators, as far as a trace with @facts has what they need. */
+enum pm_status traces_add_usual(struct pm_pipeline *p, uint32_t facts, struct pm_err *err);
 
 #endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* json.h - a JSON document read back as a tree of results: what pm_result_json() wrote, or anything
+ *
+ * Numbers: whole ones from 0 on are PM_RESULT_U64, all others PM_RESULT_F64. Texts stay texts, also
+ * those like "0x1f". Of \u escapes surrogates come out as they are, one by one. What may nest
+ * nests at most 64 deep. */
+#ifndef PM_BASE_JSON_H
+#define PM_BASE_JSON_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct pm_result;
+
+/* The members of the object in @text, with a zero behind it, become those of @r's root, which is
+ * empty. Errors name the line. */
+enum pm_status pm_json_read(const char *text, size_t n, struct pm_result *r, struct pm_err *err);
+
+#endif
