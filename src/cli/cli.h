@@ -15,8 +15,8 @@ struct command {
 	const char *part;			/* what begins here in the list; NULL: it goes on */
 };
 
-/* main.c: everyday commands first; the last has no name. */
-extern const struct command commands[];
+/* Everyday commands first; the last has no name. main.c, which has the table, sets it. */
+extern const struct command *commands;
 const struct command *command_find(const char *name);	/* NULL: there is none */
 
 int cmd_run(int argc, char **argv);

@@ -5,7 +5,7 @@
 #include "cli/manners.h"
 #include "cli/traces.h"
 
-static int put_json(const struct finding *v, size_t n, bool works, const char *path)
+static int put_json(const struct ability *v, size_t n, bool works, const char *path)
 {
 	struct pm_result *r = pm_result_new();
 	int status;
@@ -27,7 +27,7 @@ static int put_json(const struct finding *v, size_t n, bool works, const char *p
 	return status;
 }
 
-static void show(const struct finding *v, size_t n)
+static void show(const struct ability *v, size_t n)
 {
 	static const char *const paint[] = { "\033[32m", "\033[33m", "\033[31m" };
 	const bool color = manners_color(stdout);
@@ -55,7 +55,7 @@ int cmd_doctor(int argc, char **argv)
 		OPT_STR(0, "json", &json, "FILE", "write it as JSON (-: standard output)"),
 		OPT_END
 	};
-	struct finding *v;
+	struct ability *v;
 	size_t n;
 	bool works;
 	int status = 0;

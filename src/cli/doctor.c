@@ -24,9 +24,9 @@
 
 #define MIB	((uint64_t)1 << 20)
 
-static void say(struct finding *f, enum verdict v, const char *fmt, ...)
+static void say(struct ability *f, enum verdict v, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-static void advise(struct finding *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void advise(struct ability *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static void print(struct pm_buf *to, const char *fmt, va_list ap)
 {
@@ -37,7 +37,7 @@ static void print(struct pm_buf *to, const char *fmt, va_list ap)
 }
 
 /* The worst that is said is the verdict. */
-static void say(struct finding *f, enum verdict v, const char *fmt, ...)
+static void say(struct ability *f, enum verdict v, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -50,7 +50,7 @@ static void say(struct finding *f, enum verdict v, const char *fmt, ...)
 	va_end(ap);
 }
 
-static void advise(struct finding *f, const char *fmt, ...)
+static void advise(struct ability *f, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -112,7 +112,7 @@ static int in_child(int (*try)(void))
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-static void check_processor(struct finding *f)
+static void check_processor(struct ability *f)
 {
 	static const struct { const char *flag, *name; } features[] = {
 		{ "avx2", "AVX2" }, { "avx512f", "AVX-512" }, { "amx_tile", "AMX" },
@@ -135,7 +135,7 @@ static void check_processor(struct finding *f)
 	}
 }
 
-static void check_kernel(struct finding *f)
+static void check_kernel(struct ability *f)
 {
 	int fd = memfd_create("pugmark-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct utsname u;
@@ -143,8 +143,8 @@ static void check_kernel(struct finding *f)
 	if (uname(&u))
 		snprintf(u.release, sizeof u.release, "?");
 	if (fd < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE)) {
-		say(f, VERDICT_CANNOT, "Linux %s makes no sealed memory files (%s), which hold what "
-				       "is executed", u.release, strerror(errno));
+		say(f, VERDICT_CANNOT, "Linux %s makes no sealed memory files (%s), which hold "
+				       "what is executed", u.release, strerror(errno));
 		advise(f, "Linux 5.1 or later has them, unless a seccomp filter refuses them");
 	} else {
 		say(f, VERDICT_OK, "Linux %s has sealed memory files", u.release);
@@ -174,7 +174,7 @@ static int try_ptrace(void)
 	return !ok;
 }
 
-static void check_ptrace(struct finding *f)
+static void check_ptrace(struct ability *f)
 {
 	char scope[40];
 
@@ -185,14 +185,14 @@ static void check_ptrace(struct finding *f)
 		return;
 	}
 	say(f, VERDICT_LIMITED, "refused%s%s; pugmark loads programs itself then, with the same "
-				"results, but cannot start those that run with the rights of others",
+				"results, but cannot start those with the rights of others",
 	    *scope ? ": ptrace_scope is " : "", scope);
 	advise(f, *scope == '3' ? "ptrace_scope below 3 takes a new start of the machine"
 				: "no debugger or strace around pugmark; in a container "
 				  "--cap-add=SYS_PTRACE, or a seccomp profile that allows it");
 }
 
-static void check_seccomp(struct finding *f)
+static void check_seccomp(struct ability *f)
 {
 	char mode[40] = "?", privs[40] = "0";
 
@@ -216,7 +216,7 @@ static int try_namespace(void)
 	return unshare(CLONE_NEWUSER) ? (errno < 250 ? errno : 250) : 0;
 }
 
-static void check_namespaces(struct finding *f)
+static void check_namespaces(struct ability *f)
 {
 	int why = in_child(try_namespace);
 
@@ -259,7 +259,7 @@ static int try_32_bit(void)
 	return 1;
 }
 
-static void check_32_bit(struct finding *f)
+static void check_32_bit(struct ability *f)
 {
 	if (!in_child(try_32_bit)) {
 		say(f, VERDICT_OK, "32-bit programs run");
@@ -275,7 +275,7 @@ static int try_personality(void)
 	       !(personality(0xffffffff) & ADDR_NO_RANDOMIZE);
 }
 
-static void check_aslr(struct finding *f)
+static void check_aslr(struct ability *f)
 {
 	char space[40];
 
@@ -286,13 +286,13 @@ static void check_aslr(struct finding *f)
 		return;
 	}
 	say(f, VERDICT_LIMITED, "address-space randomisation cannot be switched off: addresses "
-				"differ from run to run, and fewer translations come from the cache");
+				"differ from run to run, and less comes from the cache");
 	advise(f, "a seccomp profile that allows personality()");
 }
 
 /* ---- what there is of everything ------------------------------------------------------------- */
 
-static void check_memory(struct finding *f)
+static void check_memory(struct ability *f)
 {
 	char free_kb[40] = "0", overcommit[40], most[40];
 	uint64_t mib;
@@ -308,7 +308,7 @@ static void check_memory(struct finding *f)
 		say(f, strtoull(most, NULL, 10) < 512 * MIB ? VERDICT_LIMITED : VERDICT_OK,
 		    "the control group may have %llu MiB", strtoull(most, NULL, 10) >> 20);
 	if (*overcommit == '2') {
-		say(f, VERDICT_LIMITED, "memory is never overcommitted (vm.overcommit_memory is 2)");
+		say(f, VERDICT_LIMITED, "memory is never overcommitted (overcommit_memory is 2)");
 		advise(f, "if `run` below fails, sysctl vm.overcommit_memory=0");
 	}
 }
@@ -330,7 +330,7 @@ static int try_limit(void)
 	return !!setrlimit(resource_tried, &none);
 }
 
-static void check_limits(struct finding *f)
+static void check_limits(struct ability *f)
 {
 	static const struct { int resource; const char *name, *shell; } all[] = {
 		{ RLIMIT_AS, "address space", "-v" }, { RLIMIT_FSIZE, "file size", "-f" },
@@ -387,7 +387,7 @@ static uint64_t bytes_in(const char *dir, unsigned *files)
 	return sum;
 }
 
-static void check_space(struct finding *f, const char *dir, uint64_t least)
+static void check_space(struct ability *f, const char *dir, uint64_t least)
 {
 	struct statvfs v;
 	uint64_t left;
@@ -401,7 +401,7 @@ static void check_space(struct finding *f, const char *dir, uint64_t least)
 		advise(f, "room for at least %" PRIu64 " MiB", least / MIB);
 }
 
-static void check_cache(struct finding *f)
+static void check_cache(struct ability *f)
 {
 	char path[4096], parent[4096];
 	struct stat st;
@@ -443,7 +443,7 @@ static void check_cache(struct finding *f)
 	check_space(f, path, 64 * MIB);
 }
 
-static void check_tmp(struct finding *f)
+static void check_tmp(struct ability *f)
 {
 	const char *dir = getenv("TMPDIR");
 	int fd;
@@ -452,8 +452,8 @@ static void check_tmp(struct finding *f)
 		dir = "/tmp";
 	fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0 && access(dir, W_OK)) {
-		say(f, VERDICT_LIMITED, "%s cannot be written (%s): conversions that need temporary "
-					"files fail", dir, strerror(errno));
+		say(f, VERDICT_LIMITED, "%s cannot be written (%s): conversions that need "
+					"temporary files fail", dir, strerror(errno));
 		advise(f, "another TMPDIR");
 		return;
 	}
@@ -463,7 +463,7 @@ static void check_tmp(struct finding *f)
 	check_space(f, dir, 64 * MIB);
 }
 
-static void check_proc(struct finding *f)
+static void check_proc(struct ability *f)
 {
 	FILE *mounts = fopen("/proc/self/mounts", "re");
 	char line[2000], dir[500], type[60], options[1000];
@@ -488,7 +488,7 @@ static void check_proc(struct finding *f)
 	}
 }
 
-static void check_helpers(struct finding *f)
+static void check_helpers(struct ability *f)
 {
 	static const struct { const char *what, *programs[5]; } helpers[] = {
 		{ "browser", { "xdg-open", "firefox", "chromium", "google-chrome" } },
@@ -568,7 +568,7 @@ out:
 	return insns;
 }
 
-static void check_run(struct finding *f)
+static void check_run(struct ability *f)
 {
 	char program[4096], why[300];
 	uint64_t first, second;
@@ -593,9 +593,9 @@ static void check_run(struct finding *f)
 	}
 }
 
-size_t doctor_examine(struct finding **v)
+size_t doctor_examine(struct ability **v)
 {
-	static const struct { const char *name; void (*check)(struct finding *f); } checks[] = {
+	static const struct { const char *name; void (*check)(struct ability *f); } checks[] = {
 		{ "processor", check_processor }, { "kernel", check_kernel },
 		{ "ptrace", check_ptrace }, { "seccomp", check_seccomp },
 		{ "namespaces", check_namespaces }, { "32-bit", check_32_bit },
@@ -603,7 +603,7 @@ size_t doctor_examine(struct finding **v)
 		{ "proc", check_proc }, { "cache", check_cache }, { "temporary", check_tmp },
 		{ "helpers", check_helpers }, { "run", check_run },
 	};
-	struct finding *f = pm_alloc(NR(checks) * sizeof *f);
+	struct ability *f = pm_alloc(NR(checks) * sizeof *f);
 
 	for (size_t i = 0; i < NR(checks); i++) {
 		f[i].name = checks[i].name;
@@ -615,7 +615,7 @@ size_t doctor_examine(struct finding **v)
 	return NR(checks);
 }
 
-void doctor_release(struct finding *v, size_t n)
+void doctor_release(struct ability *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		pm_buf_release(&v[i].text);

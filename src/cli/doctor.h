@@ -12,7 +12,7 @@
 
 enum verdict { VERDICT_OK, VERDICT_LIMITED, VERDICT_CANNOT };
 
-struct finding {
+struct ability {
 	const char *name;		/* one word */
 	enum verdict verdict;
 	struct pm_buf text;		/* what is the case, and what it means */
@@ -21,8 +21,8 @@ struct finding {
 
 /* All checks in their order; the last one, "run", says whether `pugmark run` works: it runs a
  * program twice. *@v is the caller's: doctor_release(). */
-size_t doctor_examine(struct finding **v);
-void doctor_release(struct finding *v, size_t n);
+size_t doctor_examine(struct ability **v);
+void doctor_release(struct ability *v, size_t n);
 const char *doctor_verdict(enum verdict v);	/* ok, limited, cannot */
 
 #endif

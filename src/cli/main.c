@@ -14,7 +14,7 @@
 #include "cli/cli.h"
 #include "collect/control/process.h"
 
-const struct command commands[] = {
+static const struct command table[] = {
 	{ "run", cmd_run, "run a program and report what it executed", "everyday commands" },
 	{ "report", cmd_report, "make a page of a profile, trace or result, and open it" },
 	{ "annotate", cmd_annotate,
@@ -84,14 +84,6 @@ static int list_commands(void)
 	}
 	puts("\n`pugmark help COMMAND` describes one; `man pugmark` has the whole story");
 	return 0;
-}
-
-const struct command *command_find(const char *name)
-{
-	for (const struct command *c = commands; c->name; c++)
-		if (!strcmp(c->name, name))
-			return c;
-	return NULL;
 }
 
 static int unknown(const char *name)
@@ -178,6 +170,7 @@ int main(int argc, char **argv)
 	const struct command *c;
 
 	on_exit(flush_output, NULL);
+	commands = table;
 	signal(SIGXFSZ, too_large);
 	pm_tell_no_memory(no_memory);
 	pm_open_heap();
