@@ -7,6 +7,7 @@
 #include "analyse/sims.h"
 #include "base/result.h"
 #include "cli/manners.h"
+#include "cli/progress.h"
 #include "cli/traces.h"
 #include "collect/citcat/citcat.h"
 #include "collect/machine/idle.h"
@@ -161,6 +162,18 @@ static int show(const struct pm_result *r)
 	return pm_failed(&err) ? fail(&err) : 0;
 }
 
+struct replaying {
+	struct progress progress;
+	uint64_t total;			/* instructions; 0: not known */
+};
+
+static void on_replayed(void *ctx, uint64_t insns)
+{
+	struct replaying *r = ctx;
+
+	progress_count(&r->progress, insns, r->total ? (double)insns / (double)r->total : 0);
+}
+
 static int replay(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -189,6 +202,8 @@ static int replay(int argc, char **argv)
 	struct citcat_result res = { 0 };
 	struct pm_err err = { 0 };
 	struct citcat c = { 0 };
+	struct replaying p = { 0 };
+	enum pm_status st;
 	char *aes;
 
 	if (n != 1 && n != 2)
@@ -200,7 +215,14 @@ static int replay(int argc, char **argv)
 	    open_trace(&to, c.hdr.big_endian, &o.trace, &err) != PM_OK)
 		goto out;
 	err.file = argv[0];
-	if (citcat_replay(&c, &o, &res, &err) != PM_OK)
+	progress_begin_count(&p.progress, "instructions");
+	p.total = c.end_insns < o.limit ? c.end_insns : o.limit;
+	o.progress = on_replayed;
+	o.ctx = &p;
+	o.every = 1000000;
+	st = citcat_replay(&c, &o, &res, &err);
+	progress_end(&p.progress);
+	if (st != PM_OK)
 		goto out;
 	put_replay(r, &res);
 	if (o.trace && pm_pipeline_finish(o.trace, r, &err) != PM_OK)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyse/cache_filter.h"
+#include "cli/progress.h"
 #include "cli/traces.h"
 
 int cmd_convert(int argc, char **argv)
@@ -59,7 +60,7 @@ int cmd_convert(int argc, char **argv)
 		status = traces_fail(&err);
 	else if (pm_trace_create(p, argv[1], to, facts, &err) != PM_OK ||
 	    pm_pipeline_start(p, src.facts, which->plural, &err) != PM_OK ||
-	    pm_pipeline_run(p, &src, r, &err) != PM_OK)
+	    progress_run(p, &src, r, NULL, NULL, &err) != PM_OK)
 		status = traces_fail(&err);
 	pm_adapt_result(r, cracker);
 	if (!status)

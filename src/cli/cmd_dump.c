@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/progress.h"
 #include "cli/traces.h"
 #include "trace/sinks.h"
 #include "transform/slice.h"
@@ -12,6 +14,10 @@ static int dump(struct pm_source *src, const struct pm_format *which, struct pm_
 	struct pm_pipeline *p = pm_pipeline_new();
 	const struct pm_sink_ops *ops = blocks ? &pm_dump_blocks_ops : &pm_dump_ops;
 	struct pm_err err = { 0 };
+	/* lines that run over a terminal are progress enough */
+	enum pm_status (*run)(struct pm_pipeline *, struct pm_source *, struct pm_result *,
+			      bool (*)(const void *), const void *, struct pm_err *) =
+		!strcmp(out, "-") && isatty(STDOUT_FILENO) ? pm_pipeline_run_until : progress_run;
 	int status = 0;
 	void *slice, *sink;
 
@@ -26,7 +32,7 @@ static int dump(struct pm_source *src, const struct pm_format *which, struct pm_
 	if (sink)
 		pm_pipeline_sink(p, ops, sink);
 	if (!sink || pm_pipeline_start(p, src->facts, which->plural, &err) != PM_OK ||
-	    pm_pipeline_run_until(p, src, NULL, slice ? pm_slice_done : NULL, slice, &err) != PM_OK)
+	    run(p, src, NULL, slice ? pm_slice_done : NULL, slice, &err) != PM_OK)
 		status = traces_fail(&err);
 	pm_pipeline_free(p);
 	src->ops->close(src->self);

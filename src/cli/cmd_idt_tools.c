@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "analyse/idt_counts.h"
+#include "cli/progress.h"
 #include "cli/traces.h"
 #include "report/out.h"
 #include "report/result_view.h"
@@ -216,7 +217,7 @@ static int over_trace(const struct idt_bench *b, const char *format, const struc
 	if (sink)
 		pm_pipeline_sink(p, ops, sink);
 	if (!sink || pm_pipeline_start(p, src.facts, which->plural, &err) != PM_OK ||
-	    pm_pipeline_run(p, &src, r, &err) != PM_OK)
+	    progress_run(p, &src, r, NULL, NULL, &err) != PM_OK)
 		status = traces_fail(&err);
 	pm_pipeline_free(p);
 	src.ops->close(src.self);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/progress.h"
 #include "cli/traces.h"
 #include "report/out.h"
 #include "trace/pug_file.h"
@@ -186,7 +187,7 @@ int cmd_info(int argc, char **argv)
 
 		pm_pipeline_sink(p, &pm_count_ops, pm_count_ops.create("", &err));
 		if (pm_pipeline_start(p, src.facts, which->plural, &err) != PM_OK ||
-		    pm_pipeline_run(p, &src, r, &err) != PM_OK)
+		    progress_run(p, &src, r, NULL, NULL, &err) != PM_OK)
 			status = 1;
 		pm_pipeline_free(p);
 	}

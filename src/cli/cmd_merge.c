@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "cli/progress.h"
 #include "cli/traces.h"
 #include "transform/laplace.h"
 
@@ -60,7 +61,7 @@ int cmd_merge(int argc, char **argv)
 	r = pm_result_new();
 	if (pm_trace_create(p, argv[2], to, src.facts, &err) != PM_OK ||
 	    pm_pipeline_start(p, src.facts, "merged Laplace traces", &err) != PM_OK ||
-	    pm_pipeline_run(p, &src, r, &err) != PM_OK)
+	    progress_run(p, &src, r, NULL, NULL, &err) != PM_OK)
 		status = traces_fail(&err);
 	if (!status)
 		traces_note_losses(r, src.facts & ~(PM_HAS_KERNEL | PM_HAS_SPACES | PM_HAS_INSNS),

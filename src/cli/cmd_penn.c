@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "analyse/uops.h"
+#include "cli/progress.h"
 #include "cli/traces.h"
 
 static uint64_t u64(const struct pm_result_node *n, const char *name)
@@ -95,7 +96,7 @@ static struct pm_result *analyse(const struct pm_sink_ops *ops, const char *conf
 	if (self) {
 		pm_pipeline_sink(p, ops, self);
 		ok = pm_pipeline_start(p, src.facts, which->plural, &err) == PM_OK &&
-		     pm_pipeline_run(p, &src, r, &err) == PM_OK;
+		     progress_run(p, &src, r, NULL, NULL, &err) == PM_OK;
 	}
 	pm_pipeline_free(p);
 	src.ops->close(src.self);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/manners.h"
+#include "cli/progress.h"
 #include "cli/traces.h"
 #include "elf/find.h"
 #include "transform/slice.h"
@@ -192,7 +193,7 @@ int cmd_slice(int argc, char **argv)
 	facts = pm_adapt(p, src.facts, out->needs, NULL);
 	if (pm_trace_create(p, argv[1], to, facts, &err) != PM_OK ||
 	    pm_pipeline_start(p, src.facts, which->plural, &err) != PM_OK ||
-	    pm_pipeline_run_until(p, &src, r, pm_slice_done, slice, &err) != PM_OK)
+	    progress_run(p, &src, r, pm_slice_done, slice, &err) != PM_OK)
 		status = traces_fail(&err);
 	if (!status && f.name && !f.found)
 		manners_note("no instruction belongs to a function '%s'%s", f.name,

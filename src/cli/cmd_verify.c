@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/printable.h"
+#include "cli/progress.h"
 #include "cli/traces.h"
 #include "transform/verify.h"
 
@@ -63,7 +64,7 @@ int cmd_verify(int argc, char **argv)
 	sink = pm_verify_new(src.facts);
 	pm_pipeline_sink(p, &pm_verify_ops, sink);
 	if (pm_pipeline_start(p, src.facts, which->plural, &err) != PM_OK ||
-	    pm_pipeline_run(p, &src, r, &err) != PM_OK)
+	    progress_run(p, &src, r, NULL, NULL, &err) != PM_OK)
 		status = 1;
 	if (json && traces_json(r, json))
 		status = 1;

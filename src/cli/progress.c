@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/manners.h"
 #include "cli/progress.h"
 #include "trace/format.h"
 
@@ -17,16 +20,38 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void show(struct progress *p, double t)
+/* "1 h 02 min", "3 min 20 s", "7 s": at most 12 letters. */
+static const char *time_text(double s, char text[static 32])
 {
-	double part = pm_trace_part(p->from), took = t - p->began;
+	unsigned long t = s < 1e8 ? (unsigned long)(s + 0.5) : 100000000;
 
-	fprintf(stderr, "\r\033[K%.1f M events, %.1f M/s", (double)p->events / 1e6,
+	if (t >= 3600)
+		snprintf(text, 32, "%lu h %02lu min", t / 3600, t / 60 % 60);
+	else if (t >= 60)
+		snprintf(text, 32, "%lu min %02lu s", t / 60, t % 60);
+	else
+		snprintf(text, 32, "%lu s", t);
+	return text;
+}
+
+/* Less than 80 columns, whatever the numbers are. */
+static void show(struct progress *p, double part, double t)
+{
+	double took = t - p->began;
+	char left[32];
+
+	fprintf(stderr, "\r\033[K%.1f M %s, %.1f M/s", (double)p->events / 1e6, p->what,
 		(double)p->events / took / 1e6);
 	if (part > 0)
-		fprintf(stderr, ", %.0f %%, %.0f s to go", 100 * part, took * (1 - part) / part);
+		fprintf(stderr, ", %.0f %%, %s to go", 100 * part,
+			time_text(took * (1 - part) / part, left));
 	fflush(stderr);
 	p->shown = t;
+}
+
+static bool is_due(const struct progress *p, double t)
+{
+	return t - p->began > FIRST && t - p->shown > EVERY;
 }
 
 static enum pm_status next(void *self, const struct pm_batch **b, struct pm_err *err)
@@ -39,22 +64,59 @@ static enum pm_status next(void *self, const struct pm_batch **b, struct pm_err 
 		return s;
 	p->events += (*b)->n;
 	t = now();
-	if (t - p->began > FIRST && t - p->shown > EVERY)
-		show(p, t);
+	if (is_due(p, t))
+		show(p, pm_trace_part(p->from), t);
 	return s;
+}
+
+static void epochs(void *self)
+{
+	struct progress *p = self;
+
+	if (p->from->ops->epochs)
+		p->from->ops->epochs(p->from->self);
+}
+
+void progress_begin_count(struct progress *p, const char *what)
+{
+	const char *term = getenv("TERM");
+
+	*p = (struct progress){ .what = what, .began = now() };
+	p->on = !manners.quiet && isatty(STDERR_FILENO) && !(term && !strcmp(term, "dumb"));
 }
 
 struct pm_source *progress_begin(struct progress *p, struct pm_source *src)
 {
-	static const struct pm_source_ops ops = { .name = "progress", .next = next };
+	static const struct pm_source_ops ops = { .name = "progress", .next = next,
+						  .epochs = epochs };
 
-	*p = (struct progress){ .from = src, .through = { &ops, p, src->facts }, .began = now() };
-	p->on = isatty(STDERR_FILENO);
+	progress_begin_count(p, "events");
+	p->from = src;
+	p->through = (struct pm_source){ &ops, p, src->facts };
 	return p->on ? &p->through : src;
+}
+
+void progress_count(struct progress *p, uint64_t n, double part)
+{
+	double t = now();
+
+	p->events = n;
+	if (p->on && is_due(p, t))
+		show(p, part, t);
 }
 
 void progress_end(struct progress *p)
 {
 	if (p->on && p->shown > 0)
 		fprintf(stderr, "\r\033[K");
+}
+
+enum pm_status progress_run(struct pm_pipeline *pipe, struct pm_source *src, struct pm_result *r,
+			    bool (*stop)(const void *arg), const void *arg, struct pm_err *err)
+{
+	struct progress p;
+	enum pm_status s = pm_pipeline_run_until(pipe, progress_begin(&p, src), r, stop, arg, err);
+
+	progress_end(&p);
+	return s;
 }

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* progress.h - a line on a terminal while a long trace is read: how far, how fast, how long still
+/* progress.h - a line on a terminal while something long is done: how far, how fast, how long still
  *
- * Only where standard error is a terminal; the line is gone when progress_end() returns. */
+ * Only where standard error is a terminal that can take a line back, after a second, and not with
+ * --quiet; the line is gone when progress_end() returns. */
 #ifndef PM_CLI_PROGRESS_H
 #define PM_CLI_PROGRESS_H
 
 #include "trace/pipeline.h"
 
+struct pm_result;
+
 struct progress {
 	struct pm_source *from, through;
+	const char *what;		/* "events" */
 	double began, shown;
 	uint64_t events;
 	bool on;
@@ -16,6 +20,13 @@ struct progress {
 
 /* What to read instead of @src, which must be pm_trace_open()'s. */
 struct pm_source *progress_begin(struct progress *p, struct pm_source *src);
+/* Without a source: of @what, @n have been done now, and @part (0 to 1; 0: not known) of all. */
+void progress_begin_count(struct progress *p, const char *what);
+void progress_count(struct progress *p, uint64_t n, double part);
 void progress_end(struct progress *p);
+
+/* pm_pipeline_run_until() with progress; @stop NULL: to the end. */
+enum pm_status progress_run(struct pm_pipeline *pipe, struct pm_source *src, struct pm_result *r,
+			    bool (*stop)(const void *arg), const void *arg, struct pm_err *err);
 
 #endif
