@@ -128,7 +128,7 @@ ZSH_TO  := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 FISH_TO := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 HEADERS := $(wildcard include/pugmark/*.h)
 MODULES := $(wildcard python/pugmark/*.py) python/pugmark/py.typed
-PAGES   := README.md ARCHITECTURE.md $(wildcard docs/*.md docs/formats/*.md)
+PAGES   := README.md ARCHITECTURE.md $(wildcard docs/*.md docs/formats/*.md docs/schemas/*.json)
 SAMPLES := $(wildcard examples/*.c examples/*/*.c examples/*/*.java examples/*/*.py)
 
 install: all man lib	## install below PREFIX (and DESTDIR)
@@ -165,7 +165,7 @@ uninstall:		## remove what install put there
 	rm -f $(PAGES:%=$(DOC_TO)/%) $(SAMPLES:%=$(DOC_TO)/%)
 	rm -f $(MODULES:python/pugmark/%=$(PY_TO)/%)
 	rm -rf $(PY_TO)/__pycache__
-	@for d in $(INC_TO) $(PY_TO) $(sort $(dir $(SAMPLES:%=$(DOC_TO)/%))) $(DOC_TO)/examples $(DOC_TO)/docs/formats \
+	@for d in $(INC_TO) $(PY_TO) $(sort $(dir $(SAMPLES:%=$(DOC_TO)/%))) $(DOC_TO)/examples $(DOC_TO)/docs/formats $(DOC_TO)/docs/schemas \
 		$(DOC_TO)/docs $(DOC_TO); do \
 		if [ -d $$d ]; then rmdir --ignore-fail-on-non-empty $$d; fi; \
 	done

@@ -5,6 +5,9 @@
 # commands of commands: a page each for their options
 SUBCOMMANDS := machine/run machine/diff machine/fetch-debian citcat/extract citcat/replay citcat/verify citcat/stat
 
+# they are part of the program
+$(B)/src/cli/cmd_schema.o: $(wildcard docs/schemas/*.json)
+
 .PHONY: man
 man: $(B)/man/.made	## make the manual pages
 

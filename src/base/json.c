@@ -123,6 +123,21 @@ static enum pm_status number(struct json *j, const char *name)
 	return PM_OK;
 }
 
+/* What a document says about its own schema is no part of the tree. */
+static enum pm_status member(struct json *j, const char *name)
+{
+	struct pm_result *to = j->r;
+	enum pm_status s;
+
+	if (j->depth || strcmp(name, "schema"))
+		return value(j, name);
+	j->r = pm_result_new();
+	s = value(j, name);
+	pm_result_free(j->r);
+	j->r = to;
+	return s;
+}
+
 static enum pm_status members(struct json *j)
 {
 	if (is_next(j, '}'))
@@ -134,7 +149,7 @@ static enum pm_status members(struct json *j)
 		if (!is_next(j, '"'))
 			wrong(j, "a name");
 		else if (!text(j, &name))
-			s = is_next(j, ':') ? value(j, (const char *)name.p) : wrong(j, "':'");
+			s = is_next(j, ':') ? member(j, (const char *)name.p) : wrong(j, "':'");
 		pm_buf_release(&name);
 		if (s)
 			return PM_ERR;

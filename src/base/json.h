@@ -14,7 +14,7 @@
 struct pm_result;
 
 /* The members of the object in @text, with a zero behind it, become those of @r's root, which is
- * empty. Errors name the line. */
+ * empty; but for "schema". Errors name the line. */
 enum pm_status pm_json_read(const char *text, size_t n, struct pm_result *r, struct pm_err *err);
 
 #endif

@@ -15,6 +15,7 @@ struct pm_result {
 	struct pm_arena mem;
 	struct pm_result_node root;
 	struct pm_result_node *open;	/* where the next value goes */
+	const char *schema;		/* NULL: of no document */
 };
 
 struct pm_result *pm_result_new(void)
@@ -23,6 +24,14 @@ struct pm_result *pm_result_new(void)
 
 	r->root.kind = PM_RESULT_OBJECT;
 	r->open = &r->root;
+	return r;
+}
+
+struct pm_result *pm_result_for(const char *schema)
+{
+	struct pm_result *r = pm_result_new();
+
+	r->schema = schema;
 	return r;
 }
 
@@ -204,6 +213,18 @@ void pm_result_json_node(const struct pm_result_node *n, struct pm_buf *to, unsi
 
 void pm_result_json(const struct pm_result *r, struct pm_buf *to)
 {
+	size_t begin = to->n;
+
 	pm_result_json_node(&r->root, to, 0);
 	pm_buf_add(to, "\n", 1);
+	if (r->schema) {
+		struct pm_buf rest = { 0 };
+
+		pm_buf_add(&rest, to->p + begin + 1, to->n - begin - 1);
+		to->n = begin;
+		pm_buf_printf(to, "{\n  \"schema\": {\"name\": \"pugmark.%s\", \"version\": %d}%s",
+			      r->schema, PM_SCHEMA_VERSION, r->root.first ? "," : "\n");
+		pm_buf_add(to, rest.p, rest.n);
+		pm_buf_release(&rest);
+	}
 }

@@ -15,6 +15,10 @@
 
 struct pm_result;
 struct pm_result *pm_result_new(void);
+/* ... for a document that docs/schemas/@schema.json describes, and that says so itself. The name is
+ * borrowed. */
+#define PM_SCHEMA_VERSION 1	/* more when a member goes or means something else */
+struct pm_result *pm_result_for(const char *schema);
 const struct pm_result_node *pm_result_root(const struct pm_result *r);	/* an object */
 /* Child of that name, NULL if there is none. */
 const struct pm_result_node *pm_result_find(const struct pm_result_node *of, const char *name);

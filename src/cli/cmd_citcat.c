@@ -36,7 +36,7 @@ static char *beside(const char *cat, const char *suffix)
 
 static int extract_json(const struct citcat *c, const char *path)
 {
-	struct pm_result *r = pm_result_new();
+	struct pm_result *r = pm_result_for("citcat-extract");
 	int ret;
 
 	pm_result_u64(r, "memory", c->nmem, "words");
@@ -198,7 +198,7 @@ static int replay(int argc, char **argv)
 		OPT_END
 	};
 	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 1;
-	struct pm_result *r = pm_result_new();
+	struct pm_result *r = pm_result_for("citcat-replay");
 	struct citcat_result res = { 0 };
 	struct pm_err err = { 0 };
 	struct citcat c = { 0 };
@@ -285,7 +285,7 @@ static int verify(int argc, char **argv)
 	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 0;
 	struct pm_pipeline *p = NULL;
 	struct pm_err err = { 0 };
-	struct pm_result *r = pm_result_new();
+	struct pm_result *r = pm_result_for("citcat-verify");
 	struct citcat_verify v = { 0 };
 
 	if (n != 1)
@@ -340,7 +340,7 @@ static int stat_(int argc, char **argv)
 		OPT_END
 	};
 	int n = pm_opt_parse(argc, argv, opts, &help, false);
-	struct pm_result *r = pm_result_new();
+	struct pm_result *r = pm_result_for("citcat-stat");
 	struct pm_buf out = { 0 };
 	struct pm_err err = { 0 };
 	enum pm_status st;

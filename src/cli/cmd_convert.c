@@ -55,7 +55,7 @@ int cmd_convert(int argc, char **argv)
 	}
 	p = pm_adapt_pipeline(&src, which);
 	facts = filter ? src.facts : pm_adapt(p, src.facts, out->needs, &cracker);
-	r = pm_result_new();
+	r = pm_result_for("convert");
 	if (filter && pm_cache_filter_add(p, filter, &facts, &err) != PM_OK)
 		status = traces_fail(&err);
 	else if (pm_trace_create(p, argv[1], to, facts, &err) != PM_OK ||

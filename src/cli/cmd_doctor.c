@@ -7,7 +7,7 @@
 
 static int put_json(const struct ability *v, size_t n, bool works, const char *path)
 {
-	struct pm_result *r = pm_result_new();
+	struct pm_result *r = pm_result_for("doctor");
 	int status;
 
 	pm_result_str(r, "pugmark", PM_VERSION);

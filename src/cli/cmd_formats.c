@@ -59,7 +59,7 @@ int cmd_formats(int argc, char **argv)
 	if (n > 1)
 		pm_opt_usage(&help, "one format at a time, not '%s' too", argv[1]);
 	if (json) {
-		struct pm_result *r = pm_result_new();
+		struct pm_result *r = pm_result_for("formats");
 		int status;
 
 		put_json(r);

@@ -160,7 +160,7 @@ int cmd_vcount(int argc, char **argv)
 	if (load_blk(&b, &blk, &err) != PM_OK || load_cnt(&b, &blk, &cnt, &err) != PM_OK) {
 		traces_fail(&err);
 	} else {
-		struct pm_result *r = pm_result_new();
+		struct pm_result *r = pm_result_for("vcount");
 
 		pm_idt_counts(&blk, &cnt, r);
 		status = show(r, &to);
@@ -272,7 +272,7 @@ int cmd_rtrace(int argc, char **argv)
 	int status;
 
 	find_bench(argc, argv, opts, &help, &b);
-	r = pm_result_new();
+	r = pm_result_for("rtrace");
 	status = over_trace(&b, from, &pm_reps_ops, "", r);
 	if (status)
 		pm_result_free(r);
@@ -483,7 +483,7 @@ int cmd_idtinfo(int argc, char **argv)
 	int status;
 
 	find_bench(argc, argv, opts, &help, &b);
-	a.r = pm_result_new();
+	a.r = pm_result_for("idtinfo");
 	if (describe(&a, &b, &err)) {
 		status = show(a.r, &to);
 		status = status ? status : a.bad;

@@ -165,7 +165,7 @@ int cmd_info(int argc, char **argv)
 	if (status)
 		return status;
 	pug = !strcmp(which->name, "pug");
-	r = pm_result_new();
+	r = pm_result_for("info");
 	pm_result_str(r, "file", argv[0]);
 	pm_result_str(r, "format", which->name);
 	have_size = strcmp(argv[0], "-") && !stat(argv[0], &st) && S_ISREG(st.st_mode);

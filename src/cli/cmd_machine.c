@@ -352,7 +352,7 @@ static int machine_run_cmd(int argc, char **argv)
 	int ret = 1;
 
 	parse_run(argc, argv, &cfg);
-	result = pm_result_new();
+	result = pm_result_for("machine-run");
 	if (!run.load || machine_snapshot_config(run.load, &cfg, &err) == PM_OK)
 		m = set_up(&cfg, &input, &err);
 	if (m && watch(m, &pipe, &err) == PM_OK) {

@@ -80,7 +80,7 @@ static struct pm_result *analyse(const struct pm_sink_ops *ops, const char *conf
 	const struct pm_format *which;
 	struct pm_err err = { 0 };
 	struct pm_pipeline *p;
-	struct pm_result *r = pm_result_new();
+	struct pm_result *r = pm_result_for("course");
 	struct pm_source src;
 	void *self;
 	bool ok = false;

@@ -174,7 +174,7 @@ int cmd_slice(int argc, char **argv)
 		return status;
 	}
 	p = pm_adapt_pipeline(&src, which);
-	r = pm_result_new();
+	r = pm_result_for("convert");
 	o.facts = src.facts;
 	/* who wants the beginning of things from an offset on need not read what comes before */
 	if (o.from && !pm_trace_seek(&src, o.from, &o.skipped, &err)) {

@@ -60,7 +60,7 @@ int cmd_verify(int argc, char **argv)
 	if (status)
 		return status;
 	p = pm_pipeline_new();
-	r = pm_result_new();
+	r = pm_result_for("verify");
 	sink = pm_verify_new(src.facts);
 	pm_pipeline_sink(p, &pm_verify_ops, sink);
 	if (pm_pipeline_start(p, src.facts, which->plural, &err) != PM_OK ||

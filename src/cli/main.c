@@ -51,7 +51,7 @@ static const struct command table[] = {
 	{ "fusion", cmd_uops, "flag writers fused with the branch behind them" },
 	{ "completion", cmd_completion, "completion of commands and options for a shell",
 	  "pugmark itself" },
-//	{ "schema", cmd_schema, "what a command's JSON holds, as a JSON schema" },
+	{ "schema", cmd_schema, "what a command's JSON holds, as a JSON schema" },
 	{ "version", cmd_version, "show the version" },
 	{ "help", cmd_help, "list the commands, or describe one" },
 	{ 0 }

@@ -129,7 +129,7 @@ int results_stored(struct results *o, const char *file, const char *title, struc
 {
 	enum pm_status s = pm_annotator_stored(&o->a, file, err);
 	struct pm_pipeline *none = pm_pipeline_new();
-	struct pm_result *r = pm_result_new();
+	struct pm_result *r = pm_result_for(o->annotate ? "annotate" : "sim");
 
 	for (unsigned i = 0; i < o->object.n && !s; i++)
 		s = pm_names_add(pm_annotator_names(&o->a), o->object.v[i], err);
@@ -146,7 +146,7 @@ int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, stru
 		const struct pm_format *which, uint32_t facts, const char *title, const char *file,
 		struct pm_err *err)
 {
-	struct pm_result *r = pm_result_new();
+	struct pm_result *r = pm_result_for(o->annotate ? "annotate" : "sim");
 	struct progress progress = { 0 };
 	enum pm_status read = PM_OK;
 

@@ -264,7 +264,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	struct pm_err err = { 0 };
 	struct pm_pipeline *p = NULL;
 	struct pm_counts *counts = NULL;
-	struct pm_result *r = pm_result_new();
+	struct pm_result *r = pm_result_for("run");
 	const void *cracker = NULL;
 	void *region = NULL;
 	enum pm_status st = PM_OK;

@@ -66,7 +66,7 @@ enum pm_status pm_convert(const char *in, const char *out, const struct pm_conve
 		return PM_ERR;
 	for (unsigned i = 0; o.transforms && o.transforms[i] && !s; i++)
 		s = pm_reading_transform(reading, o.transforms[i], err);
-	r = pm_result_new();
+	r = pm_result_for("convert");
 	if (!s)
 		s = convert(reading, out, &o, r, err);
 	pm_call_end(err);
@@ -107,7 +107,7 @@ enum pm_status pm_verify(const char *path, const char *format, struct pm_results
 	if (!in)
 		return PM_ERR;
 	p = pm_pipeline_new();
-	r = pm_result_new();
+	r = pm_result_for("convert");
 	sink = pm_verify_new(in->src.facts);
 	pm_pipeline_sink(p, &pm_verify_ops, sink);
 	s = pm_pipeline_start(p, in->src.facts, in->which->plural, err);

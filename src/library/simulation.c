@@ -172,7 +172,7 @@ static enum pm_status run(struct simulation *s, struct pm_reading *in, pm_progre
 	if (add_all(s, p, err) == PM_OK) {
 		pm_adapt(p, in->facts, pm_pipeline_needs(p), NULL);
 		if (pm_pipeline_start(p, in->src.facts, in->which->plural, err) == PM_OK) {
-			r = pm_result_new();
+			r = pm_result_for("sim");
 			st = pm_reading_run(in, p, progress, arg, r, err);
 		}
 	}
@@ -287,7 +287,7 @@ struct pm_results *pm_simulation_finish(struct pm_simulation *handle, struct pm_
 	if (!s)
 		return NULL;
 	s->over = true;
-	r = pm_result_new();
+	r = pm_result_for("sim");
 	if (pm_pipeline_finish(s->p, r, err) == PM_OK)
 		results = pm_results_of(r, err);
 	else

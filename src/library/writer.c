@@ -112,7 +112,7 @@ enum pm_status pm_writer_commit(struct pm_writer *writer, struct pm_results **re
 		return PM_ERR;
 	if (check_open(w, err) == PM_OK) {
 		w->over = true;
-		r = results ? pm_result_new() : NULL;
+		r = results ? pm_result_for("convert") : NULL;
 		if (pm_pipeline_finish(w->p, r, err) == PM_OK && r) {
 			*results = pm_results_of(r, err);
 			r = NULL;

@@ -198,7 +198,7 @@ void pm_report_result(struct pm_profile *p, const struct pm_report_opts *o, stru
 enum pm_status pm_report_json(struct pm_profile *p, const struct pm_report_opts *o,
 			      const char *path, struct pm_err *err)
 {
-	struct pm_result *r = pm_result_new();
+	struct pm_result *r = pm_result_for("profile");
 	struct pm_buf b = { 0 };
 	enum pm_status st;
 
