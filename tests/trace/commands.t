@@ -23,6 +23,7 @@ $ cp $TESTS/data/blocks.pug b.pug; pugmark info b.pug
 > bits_per_insn   17.160
 $ pugmark info --count --json - b.pug
 > {
+>   "schema": {"name": "pugmark.info", "version": 1},
 >   "file": "b.pug",
 >   "format": "pug",
 >   "bytes": 858,

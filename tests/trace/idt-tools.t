@@ -13,7 +13,7 @@ $ D=$TESTS/data/formats; cp $D/ex-idt-exec.trc ex.trc; cp $D/ex-idt-exec.blk ex.
 >           mov  4,294,967,300  33.3333
 >         movsb  4,294,967,300  33.3333
 $ pugmark vcount --json - ex | tr -d ' \n' | cut -c1-180
-> {"instructions":12884901900,"blocks":4294967300,"instructions_per_block":3,"blocks_in_the_program":1,"different_blocks_executed":1,"blocks_making_90_percent":1,"mix":[{"instruction
+> {"schema":{"name":"pugmark.vcount","version":1},"instructions":12884901900,"blocks":4294967300,"instructions_per_block":3,"blocks_in_the_program":1,"different_blocks_executed":1,"b
 $ pugmark vtrace ex
 > 0 block 0x8048100 - n=3
 > 0 read 0x8049ff0 4
@@ -50,7 +50,7 @@ $ pugmark rtrace ex
 >   bytes  accesses
 >       1         1
 $ pugmark rtrace --json - rep | tr -d ' \n'
->- {"block_accesses":1,"of_no_bytes":0,"references":2,"bytes_read":4,"bytes_written":4,"read":[{"bytes":4,"accesses":1}],"written":[{"bytes":4,"accesses":1}]}
+>- {"schema":{"name":"pugmark.rtrace","version":1},"block_accesses":1,"of_no_bytes":0,"references":2,"bytes_read":4,"bytes_written":4,"read":[{"bytes":4,"accesses":1}],"written":[{"bytes":4,"accesses":1}]}
 # the program: its bytes at the places that the block table names
 $ head -c 256 /dev/zero >ex; printf '\213\003\363\244\350\367\002\000\000' >>ex; pugmark idt2kt ex; tail -c +17 $TESTS/data/formats/ex-sample.kt | cmp - ex.kt
 # ... or a module file

@@ -47,6 +47,7 @@ $ pugmark uops a.trace
 >        2              3    5.263%
 $ pugmark isize --json - c.trace
 > {
+>   "schema": {"name": "pugmark.course", "version": 1},
 >   "isize": {
 >     "macros": 12,
 >     "bytes": 44,
@@ -91,6 +92,7 @@ $ pugmark brdist a.trace
 > Extra instructions: 0.000%
 $ pugmark brdist --bits 7 --json - c.trace
 > {
+>   "schema": {"name": "pugmark.course", "version": 1},
 >   "brdist": {
 >     "branches": 2,
 >     "distribution": [
@@ -130,6 +132,7 @@ $ pugmark fusion a.trace
 > Micro-ops saved: 23.333%
 $ pugmark fusion --json - c.trace
 > {
+>   "schema": {"name": "pugmark.course", "version": 1},
 >   "fusion": {
 >     "uops": 15,
 >     "conditional": 1,

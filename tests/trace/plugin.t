@@ -4,6 +4,7 @@ $ E=$(dirname $(command -v pugmark))/examples; pugmark sim --sim $E/hash.so $TES
 > events: 132 events
 $ E=$(dirname $(command -v pugmark))/examples; pugmark sim --sim $E/pages.so:3 --json - $TESTS/data/formats/lackey-34.txt
 > {
+>   "schema": {"name": "pugmark.sim", "version": 1},
 >   "pages": ["0x1fff000000", "0x4033000"]
 > }
 $ E=$(dirname $(command -v pugmark))/examples; pugmark sim --sim $E/pages.so:0 $TESTS/data/blocks.pug
@@ -49,6 +50,7 @@ $ cc -w -shared -fPIC -DTAIL=0 -I$TOP/include -o bare.so $TESTS/trace/plugins/de
 # -Bsymbolic: see the top of pugmark.h.
 $ nm -D "$(command -v pugmark)" | grep -q ' U __[at]san' && S=-Wl,-Bsymbolic; cc -w -D_GNU_SOURCE -shared -fPIC $S -I$TOP/include -o own.so $TESTS/trace/plugins/own.c && pugmark sim --sim own.so --sim count --json - $TESTS/data/blocks.pug
 > {
+>   "schema": {"name": "pugmark.sim", "version": 1},
 >   "events": 132,
 >   "version": 1,
 >   "compress": 2,
