@@ -105,8 +105,8 @@ help:			## show this
 
 setup:			## install the Debian packages that are missing (as root; else says which)
 	@scripts/setup.sh $(GROUPS)
-	@[ -e $(CHART_JS) ] || { command -v npm >/dev/null && $(MAKE) -s charts 2>/dev/null; } || \
-		echo "setup: HTML reports will have no charts: npm or its registry is not there"
+	@$(if $(filter test,$(GROUPS)),$(MAKE) -s browser-tests 2>/dev/null || \
+		echo "setup: tests/check-browser will be skipped: npm or its registry is not there",:)
 
 # What is built depends on what is installed, so another make builds it: with all processors if nobody says how many.
 NOW = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))

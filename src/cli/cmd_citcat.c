@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyse/sims.h"
 #include "base/result.h"
@@ -14,6 +15,7 @@
 #include "collect/machine/tracer.h"
 #include "report/out.h"
 #include "report/result_view.h"
+#include "report/width.h"
 #include "trace/sinks.h"
 
 static int fail(const struct pm_err *err)
@@ -156,7 +158,7 @@ static int show(const struct pm_result *r)
 	struct pm_buf text = { 0 };
 	struct pm_err err = { 0 };
 
-	pm_result_text(r, 20, &text);
+	pm_result_text(r, 20, pm_report_width(STDOUT_FILENO), &text);
 	pm_report_save("-", &text, &err);
 	pm_buf_release(&text);
 	return pm_failed(&err) ? fail(&err) : 0;
@@ -368,7 +370,7 @@ static int stat_(int argc, char **argv)
 		st = pm_result_html(r, "pugmark citcat stat", argv[0], html, &err);
 	if (st == PM_OK && !(json && !strcmp(json, "-")) && !(csv && !strcmp(csv, "-")) &&
 	    !(parquet && !strcmp(parquet, "-"))) {
-		pm_result_text(r, (unsigned)rows, &out);
+		pm_result_text(r, (unsigned)rows, pm_report_width(STDOUT_FILENO), &out);
 		st = pm_report_save("-", &out, &err);
 	}
 	pm_buf_release(&out);

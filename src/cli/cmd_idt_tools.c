@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 #include "analyse/idt_counts.h"
@@ -10,6 +11,7 @@
 #include "cli/traces.h"
 #include "report/out.h"
 #include "report/result_view.h"
+#include "report/width.h"
 #include "trace/sinks.h"
 
 static bool exists(const char *path)
@@ -124,7 +126,7 @@ static int show(struct pm_result *r, const struct shown *to)
 		out.n = 0;
 	}
 	if (!status && !taken) {
-		pm_result_text(r, (unsigned)to->rows, &out);
+		pm_result_text(r, (unsigned)to->rows, pm_report_width(STDOUT_FILENO), &out);
 		if (pm_report_save("-", &out, &err) != PM_OK)
 			status = traces_fail(&err);
 	}

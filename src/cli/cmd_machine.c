@@ -18,6 +18,7 @@
 #include "collect/machine/tracer.h"
 #include "report/out.h"
 #include "report/result_view.h"
+#include "report/width.h"
 #include "trace/sinks.h"
 
 static volatile int interrupted;
@@ -126,7 +127,7 @@ static enum pm_status show(const struct pm_result *r, struct pm_err *err)
 	struct pm_buf text = { 0 };
 	enum pm_status st;
 
-	pm_result_text(r, 20, &text);
+	pm_result_text(r, 20, pm_report_width(STDOUT_FILENO), &text);
 	st = pm_report_save("-", &text, err);
 	pm_buf_release(&text);
 	return st;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "analyse/calls.h"
 #include "analyse/sims.h"
 #include "base/result.h"
 #include "cli/manners.h"
@@ -9,9 +11,24 @@
 #include "cli/results.h"
 #include "cli/traces.h"
 #include "trace/format.h"
+#include "report/flame_html.h"
 #include "report/html.h"
+#include "report/listing_page.h"
 #include "report/out.h"
 #include "report/result_view.h"
+#include "report/width.h"
+
+/* The simulator that knows who called whom, if there is one. */
+static void *calls_sim(struct pm_pipeline *p)
+{
+	const struct pm_sink_ops *ops;
+	void *self;
+
+	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++)
+		if (ops == &pm_sim_calls)
+			return self;
+	return NULL;
+}
 
 enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t facts,
 			     struct pm_err *err)
@@ -30,6 +47,8 @@ enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t 
 			if (n && pm_names_add(n, o->object.v[k], err))
 				return PM_ERR;
 		}
+	if (o->html && calls_sim(p))
+		pm_sim_calls_keep_contexts(calls_sim(p));
 	if (!o->annotate && !o->html && !o->callgrind && !o->annotate_to)
 		return PM_OK;
 	o->listed = true;
@@ -41,19 +60,33 @@ enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t 
 }
 
 static enum pm_status page(struct results *o, const struct pm_result *r, struct pm_listing *l,
-			   const char *title, const char *subtitle, struct pm_err *err)
+			   struct pm_pipeline *p, const char *title, const char *file,
+			   struct pm_err *err)
 {
+	struct pm_listing_page *code = NULL;
+	struct pm_overview first = { .processes = o->processes, .threads = o->threads };
+	void *calls = calls_sim(p);
 	enum pm_status s = PM_OK;
 	struct pm_html h;
 
-	pm_html_begin(&h, title, subtitle);
-	pm_result_html_summary(r, &h);
-	if (l)
-		s = pm_listing_html(&h, l, &o->listing, err);
+	if (l && !(code = pm_listing_page_new(l, &o->listing, err)))
+		return PM_ERR;
+	if (code)
+		pm_listing_page_overview(code, &first);
+	pm_result_overview(r, file, &first);
+	pm_html_begin(&h, pm_overview_text(&first, "%s: %s", title, first.command ?
+		first.command : file),
+		      first.command);
+	pm_overview_html(&first, &h);
+	if (code)
+		pm_listing_page_html(code, &h);
+	if (calls)
+		pm_flame_html(&h, pm_sim_calls_graph(calls), pm_calls_names(calls));
 	pm_result_html_into(r, &h);
-	if (!s)
-		s = pm_html_finish(&h, o->html, err);
+	s = pm_html_finish(&h, o->html, err);
 	pm_html_release(&h);
+	pm_overview_release(&first);
+	pm_listing_page_free(code);
 	return s;
 }
 
@@ -73,9 +106,12 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 		(o->parquet && !strcmp(o->parquet, "-")) ||
 		(o->callgrind && !strcmp(o->callgrind, "-"));
 	struct pm_buf out = { 0 };
+	const size_t width = pm_report_width(o->to_stderr ? STDERR_FILENO : o->text ?
+		-1 : STDOUT_FILENO);
 	enum pm_status s = PM_OK;
 
 	o->listing.top = o->top;
+	o->listing.width = pm_report_width(-1);
 	if ((o->annotate || o->callgrind || o->annotate_to) && !l)
 		s = pm_fail_file(err, "none of the simulators counts per instruction; "
 				      "cachegrind, cache:...;byinsn, "
@@ -90,7 +126,7 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 			s = save(o->annotate_to, &out, err);
 	}
 	if (!s && o->html)
-		s = page(o, r, l, title, subtitle, err);
+		s = page(o, r, l, p, title, subtitle, err);
 	if (!s && o->annotate && (o->json || o->csv || o->parquet))
 		s = pm_listing_result(l, &o->listing, r, err);
 	if (!s && o->json) {
@@ -106,11 +142,12 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 		if (!s)
 			s = save(o->parquet, &out, err);
 	}
+	o->listing.width = width;
 	if (!s && !o->quiet && !(taken && !o->text && !o->to_stderr)) {
 		if (o->annotate)
 			s = pm_listing_print(l, &o->listing, &out, err);
 		else
-			pm_result_text(r, (unsigned)o->rows, &out);
+			pm_result_text(r, (unsigned)o->rows, width, &out);
 		if (!s && o->to_stderr)
 			fwrite(out.p, 1, out.n, stderr);
 		else if (!s)

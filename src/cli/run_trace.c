@@ -290,6 +290,9 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 		struct pm_err late = { 0 };
 
 		begin_results(r, o, counts, p, region);
+		t->results.processes = counts->nprocess;
+		for (size_t i = 0; i < counts->nprocess; i++)
+			t->results.threads += counts->process[i].nthread;
 		*status = counts->status;
 		*signal = counts->signal;
 		if (p && pm_pipeline_finish(p, r, &late) != PM_OK && st == PM_OK) {

@@ -1,34 +1,70 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/result.h"
-#include "report/chart.h"
 #include "report/html.h"
 #include "report/out.h"
+#include "report/sha256.h"
 
-/* The style and the script of every page are files beside this one. */
-#define FILE_INTO(name, path)			\
-	__asm__(".section .rodata\n"		\
-		#name ":\n"			\
-		".incbin \"" path "\"\n"	\
-		".byte 0\n"			\
-		".previous\n");			\
-	extern const char name[]
-FILE_INTO(pm_page_css, "src/report/page.css");
-FILE_INTO(pm_page_js, "src/report/page.js");
+/* The style and the script of every page are files in page/. */
+#define FILE_INTO(path) ".incbin \"src/report/page/" path "\"\n"
+__asm__(".section .rodata\n"
+	"page_css:\n"
+	FILE_INTO("page.css")
+	FILE_INTO("code.css")
+	".byte 0\n"
+	"page_js:\n"
+	FILE_INTO("start.js")
+	FILE_INTO("tables.js")
+	FILE_INTO("views.js")
+	FILE_INTO("overview.js")
+	FILE_INTO("charts.js")
+	FILE_INTO("code.js")
+	FILE_INTO("flame.js")
+	FILE_INTO("search.js")
+	FILE_INTO("keys.js")
+	".byte 0\n"
+	".previous\n");
+extern const char page_css[], page_js[];
 
 static void put(struct pm_html *h, const char *s)
 {
 	pm_buf_add(&h->b, s, strlen(s));
 }
 
-/* JSON in a script element: no "</script" and no comment may arise in it. */
-static void put_json(struct pm_html *h, const char *s)
+void pm_html_text(struct pm_html *h, const char *s)
 {
-	struct pm_buf b = { 0 };
+	pm_report_html_text(&h->b, s);
+}
 
-	pm_json_string(&b, s);
+void pm_html_text_cut(struct pm_html *h, const char *s, size_t max)
+{
+	size_t n = strlen(s);
+	char *cut;
+
+	if (n <= max) {
+		pm_html_text(h, s);
+		return;
+	}
+	while (max > 1 && ((uint8_t)s[max] & 0xc0) == 0x80)	/* not inside of a character */
+		max--;
+	cut = pm_strndup(s, max);
+	pm_html_text(h, cut);
+	put(h, "\u2026");
+	free(cut);
+}
+
+/* No "</script" and no comment may arise. */
+void pm_html_json(struct pm_html *h, const char *s)
+{
+	struct pm_buf b = { 0 }, shown = { 0 };
+
+	pm_report_shown_text(&shown, s);
+	pm_buf_add(&shown, "", 1);
+	pm_json_string(&b, (const char *)shown.p);
+	pm_buf_release(&shown);
 	for (size_t i = 0; i < b.n; i++)
 		if (b.p[i] == '<')
 			put(h, "\\u003c");
@@ -37,151 +73,193 @@ static void put_json(struct pm_html *h, const char *s)
 	pm_buf_release(&b);
 }
 
-bool pm_html_has_charts(void)
+void pm_html_begin(struct pm_html *h, const char *title, const char *about)
 {
-	size_t n;
+	char js[45], css[45];
 
-	return pm_chart_js(&n) != NULL;
-}
-
-void pm_html_begin(struct pm_html *h, const char *title, const char *subtitle)
-{
 	*h = (struct pm_html){ 0 };
-	put(h, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-	       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-	       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-	       "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">\n<title>");
-	pm_report_html_text(&h->b, title);
-	put(h, "</title>\n<style>\n");
-	put(h, pm_page_css);
-	put(h,
-	    "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n"
-	    "<header><h1>");
-	pm_report_html_text(&h->b, title);
-	put(h, "</h1>\n");
-	if (subtitle) {
-		put(h, "<p class=\"dim\">");
-		pm_report_html_text(&h->b, subtitle);
-		put(h, "</p>\n");
-	}
-	put(h, "</header>\n<main id=\"main\">\n");
+	pm_sha256_base64(page_js, strlen(page_js), js);
+	pm_sha256_base64(page_css, strlen(page_css), css);
+	pm_buf_printf(&h->b,
+		      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		      "script-src 'sha256-%s'; style-src 'sha256-%s'; base-uri 'none'; "
+		      "form-action 'none'\">\n"
+		      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
+		      js, css);
+	pm_html_text_cut(h, title, 200);
+	put(h, "</title>\n<style>");
+	put(h, page_css);
+	put(h, "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the "
+		"results</a>\n"
+	       "<header class=\"bar\"><a class=\"brand\" href=\"#overview\">pugmark</a>"
+	       "<span class=\"about\">");
+	pm_html_text_cut(h, about ? about : "", 300);
+	put(h, "</span></header>\n<main id=\"main\" tabindex=\"-1\">\n");
 }
 
-void pm_html_warning(struct pm_html *h, const char *text)
+/* Ends what is open; without content it never was. */
+static void end_part(struct pm_html *h, struct pm_html_part *part)
 {
-	put(h, "<p class=\"warn\" role=\"note\">");
-	pm_report_html_text(&h->b, text);
-	put(h, "</p>\n");
+	if (part->open && h->b.n == part->content)
+		h->b.n = part->from;
+	else if (part->open)
+		put(h, "</section>\n");
+	part->open = false;
 }
 
-void pm_html_cards_begin(struct pm_html *h)
+void pm_html_view(struct pm_html *h, const char *id, const char *name, const char *group)
 {
-	put(h, "<ul class=\"cards\">\n");
-}
-
-void pm_html_card(struct pm_html *h, const char *label, const char *value, const char *hint)
-{
-	put(h, "<li>");
-	pm_report_html_text(&h->b, label);
-	put(h, "<b>");
-	pm_report_html_text(&h->b, value);
-	put(h, "</b>");
-	if (hint) {
-		put(h, "<span class=\"dim\">");
-		pm_report_html_text(&h->b, hint);
-		put(h, "</span>");
-	}
-	put(h, "</li>\n");
-}
-
-void pm_html_cards_end(struct pm_html *h)
-{
-	put(h, "</ul>\n");
+	end_part(h, &h->section);
+	end_part(h, &h->view);
+	h->view = (struct pm_html_part){ .open = true, .from = h->b.n };
+	pm_buf_printf(&h->b, "<section class=\"view\" id=\"%s\" data-group=\"%s\"><h2>", id,
+		      group);
+	pm_html_text(h, name);
+	put(h, "</h2>\n");
+	h->view.content = h->b.n;
 }
 
 void pm_html_section(struct pm_html *h, const char *title, const char *hint)
 {
-	pm_buf_printf(&h->b, "<h2 id=\"s%u\">", ++h->sections);
-	pm_report_html_text(&h->b, title);
-	if (hint) {
+	if (!h->details) {
+		end_part(h, &h->section);
+		h->section = (struct pm_html_part){ .open = true, .from = h->b.n };
+		put(h, "<section>");
+	}
+	pm_buf_printf(&h->b, "<h3 id=\"s%u\">", ++h->ids);
+	pm_html_text(h, title);
+	if (hint && *hint) {
 		put(h, " <small>");
-		pm_report_html_text(&h->b, hint);
+		pm_html_text(h, hint);
 		put(h, "</small>");
 	}
-	put(h, "</h2>\n");
+	put(h, "</h3>\n");
+	if (!h->details)
+		h->section.content = h->b.n;
 }
 
-void pm_html_command(struct pm_html *h, const char *command)
+static void paragraph(struct pm_html *h, const char *class, const char *text)
 {
-	put(h, "<p class=\"command\"><code>");
-	pm_report_html_text(&h->b, command);
-	put(h, "</code></p>\n");
+	pm_buf_printf(&h->b, "<p class=\"%s\">", class);
+	pm_html_text(h, text);
+	put(h, "</p>\n");
+}
+
+void pm_html_warning(struct pm_html *h, const char *text)
+{
+	paragraph(h, "warn", text);
+}
+
+void pm_html_note(struct pm_html *h, const char *text)
+{
+	paragraph(h, "dim", text);
+}
+
+void pm_html_cards_begin(struct pm_html *h)
+{
+	put(h, "<dl class=\"cards\">\n");
+}
+
+void pm_html_card(struct pm_html *h, const char *label, const char *value, const char *hint)
+{
+	put(h, "<div><dt>");
+	pm_html_text(h, label);
+	put(h, "</dt><dd>");
+	pm_html_text_cut(h, value, 400);
+	if (hint) {
+		put(h, " <small>");
+		pm_html_text(h, hint);
+		put(h, "</small>");
+	}
+	put(h, "</dd></div>\n");
+}
+
+void pm_html_cards_end(struct pm_html *h)
+{
+	put(h, "</dl>\n");
 }
 
 void pm_html_details_begin(struct pm_html *h, const char *summary)
 {
 	put(h, "<details><summary>");
-	pm_report_html_text(&h->b, summary);
+	pm_html_text(h, summary);
 	put(h, "</summary>\n");
+	h->details = true;
 }
 
 void pm_html_details_end(struct pm_html *h)
 {
 	put(h, "</details>\n");
+	h->details = false;
 }
 
-void pm_html_table_begin(struct pm_html *h, const char *columns, bool filterable)
-{
-	unsigned id = ++h->sections;
+/* ---- tables --------------------------------------------------------------------------------- */
 
-	if (filterable)
-		pm_buf_printf(&h->b,
-			      "<label>Filter: <input type=\"search\" "
-			      "data-filters=\"t%u\"></label>\n",
-			      id);
-	pm_buf_printf(&h->b,
-		      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"table\">"
-		      "<table id=\"t%u\">\n<thead><tr>",
-		      id);
+void pm_html_table_begin(struct pm_html *h, const char *name, const char *columns, int sorted,
+			 enum pm_html_order order)
+{
+	static const char *const aria[] = { "descending", "ascending" };
+
+	put(h, "<div class=\"tablebox\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+	       "aria-label=\"");
+	pm_html_text(h, name);
+	pm_buf_printf(&h->b, "\"><table id=\"t%u\">\n<thead><tr>", ++h->ids);
 	h->columns = h->column = 0;
 	h->numeric = 0;
 	while (*columns) {
 		size_t n = strcspn(columns, "|");
 		bool numeric = *columns == '#';
-		char name[64];
+		char *text = pm_strndup(columns + numeric, n - numeric);
 
-		snprintf(name, sizeof name, "%.*s", (int)(n - numeric), columns + numeric);
-		h->numeric |= (uint32_t)numeric << (h->columns & 31);
+		h->numeric |= (uint64_t)numeric << (h->columns & 63);
+		pm_buf_printf(&h->b, "<th scope=\"col\"%s", numeric ? " class=\"n\"" : "");
+		if (sorted == (int)h->columns)
+			pm_buf_printf(&h->b, " aria-sort=\"%s\"", aria[order]);
+		put(h, ">");
+		pm_html_text(h, text);
+		put(h, "</th>");
+		free(text);
 		h->columns++;
-		pm_buf_printf(&h->b, "<th scope=\"col\"%s><button>", numeric ? " class=\"n\"" : "");
-		pm_report_html_text(&h->b, name);
-		put(h, "</button></th>");
 		columns += n + (columns[n] == '|');
 	}
 	put(h, "</tr></thead>\n<tbody>\n");
 }
 
+/* The first column names the row. */
 static void begin_cell(struct pm_html *h)
 {
-	if (!h->column)
-		put(h, "<tr>");
+	put(h, h->column ? "<td" : "<tr><th scope=\"row\"");
 }
 
 static void end_cell(struct pm_html *h)
 {
-	put(h, "</td>");
+	put(h, h->column ? "</td>" : "</th>");
 	if (++h->column == h->columns) {
 		put(h, "</tr>\n");
 		h->column = 0;
 	}
 }
 
-void pm_html_cell(struct pm_html *h, const char *text)
+void pm_html_cell_link(struct pm_html *h, const char *text, const char *link)
 {
 	begin_cell(h);
-	put(h, h->numeric >> h->column & 1 ? "<td class=\"n\">" : "<td>");
-	pm_report_html_text(&h->b, text);
+	put(h, h->numeric >> (h->column & 63) & 1 ? " class=\"n\">" : ">");
+	if (link) {
+		put(h, "<a href=\"");
+		pm_html_text(h, link);
+		put(h, "\">");
+	}
+	pm_html_text_cut(h, text, 400);
+	if (link)
+		put(h, "</a>");
 	end_cell(h);
+}
+
+void pm_html_cell(struct pm_html *h, const char *text)
+{
+	pm_html_cell_link(h, text, NULL);
 }
 
 void pm_html_cell_u64(struct pm_html *h, uint64_t v)
@@ -189,40 +267,46 @@ void pm_html_cell_u64(struct pm_html *h, uint64_t v)
 	char n[32];
 
 	begin_cell(h);
-	pm_buf_printf(&h->b, "<td class=\"n\" data-v=\"%llu\">%s", (unsigned long long)v,
-		      pm_report_number(v, n));
+	pm_buf_printf(&h->b, " class=\"n\">%s", pm_report_number(v, n));
 	end_cell(h);
 }
 
-void pm_html_cell_percent(struct pm_html *h, double percent)
+void pm_html_cell_number(struct pm_html *h, double v, const char *text)
 {
 	begin_cell(h);
-	pm_buf_printf(&h->b, "<td class=\"n p\" data-v=\"%.6g\" style=\"--w:%.1f%%\">%.2f&nbsp;%%",
-		      percent, percent, percent);
+	pm_buf_printf(&h->b, " class=\"n\" data-v=\"%.6g\">", v);
+	pm_html_text(h, text);
 	end_cell(h);
 }
 
-void pm_html_table_end(struct pm_html *h)
+void pm_html_cell_share(struct pm_html *h, double percent)
 {
-	put(h, "</tbody>\n</table></div>\n");
+	char text[16];
+
+	begin_cell(h);
+	pm_buf_printf(&h->b, " class=\"n p\" data-v=\"%.6g\">", percent);
+	pm_html_text(h, pm_report_share(percent, text));
+	end_cell(h);
 }
 
-static bool begin_chart(struct pm_html *h, const char *title, double height)
+void pm_html_table_end(struct pm_html *h, const char *total)
 {
-	h->charts = true;
-	if (!pm_html_has_charts())
-		return false;
-	put(h, "<figure><figcaption class=\"dim\">");
-	pm_report_html_text(&h->b, title);
-	pm_buf_printf(&h->b,
-		      "</figcaption><div class=\"chart\" style=\"--h:%.0frem\"><canvas "
-		      "role=\"img\" "
-		      "aria-label=\"",
-		      height);
-	pm_report_html_text(&h->b, title);
-	put(h, "; the table has the numbers\"></canvas>"
-	       "<script type=\"application/json\" class=\"chart-data\">");
-	return true;
+	put(h, "</tbody>\n</table></div>");
+	if (total && *total) {
+		put(h, "<p class=\"total\">");
+		pm_html_text(h, total);
+		put(h, "</p>");
+	}
+	put(h, "</div>\n");
+}
+
+/* ---- charts --------------------------------------------------------------------------------- */
+
+static void begin_chart(struct pm_html *h, const char *title)
+{
+	put(h, "<figure><figcaption>");
+	pm_html_text(h, title);
+	put(h, "</figcaption><script type=\"application/json\" class=\"chart-data\">");
 }
 
 static void put_number(struct pm_html *h, double v)
@@ -230,37 +314,19 @@ static void put_number(struct pm_html *h, double v)
 	pm_buf_printf(&h->b, "%.10g", isfinite(v) ? v : 0);
 }
 
-void pm_html_bars(struct pm_html *h, const char *title, const char *unit,
-		  const struct pm_html_bar *bar, size_t n)
-{
-	if (!n || !begin_chart(h, title, 4 + 1.5 * (double)n))
-		return;
-	put(h, "{\"kind\":\"bars\",\"unit\":");
-	put_json(h, unit);
-	put(h, ",\"labels\":[");
-	for (size_t i = 0; i < n; i++) {
-		put(h, i ? "," : "");
-		put_json(h, bar[i].label);
-	}
-	put(h, "],\"values\":[");
-	for (size_t i = 0; i < n; i++) {
-		put(h, i ? "," : "");
-		put_number(h, bar[i].value);
-	}
-	put(h, "]}</script></div></figure>\n");
-}
-
 void pm_html_line(struct pm_html *h, const char *title, const char *x_name, const char *y_name,
 		  const double *x, const double *y, size_t n, unsigned flags)
 {
-	if (!n || !begin_chart(h, title, 20))
+	if (n < 2)
 		return;
-	pm_buf_printf(&h->b, "{\"kind\":\"line\",\"log\":%s,\"step\":%s,\"x\":",
+	begin_chart(h, title);
+	pm_buf_printf(&h->b, "{\"kind\":\"line\",\"log\":%s,\"step\":%s,\"percent\":%s,\"x\":",
 		      flags & PM_HTML_LOG ? "true" : "false",
-		      flags & PM_HTML_STEP ? "true" : "false");
-	put_json(h, x_name);
+		      flags & PM_HTML_STEP ? "true" : "false",
+		      flags & PM_HTML_PERCENT ? "true" : "false");
+	pm_html_json(h, x_name);
 	put(h, ",\"y\":");
-	put_json(h, y_name);
+	pm_html_json(h, y_name);
 	put(h, ",\"points\":[");
 	for (size_t i = 0; i < n; i++) {
 		put(h, i ? ",[" : "[");
@@ -269,22 +335,23 @@ void pm_html_line(struct pm_html *h, const char *title, const char *x_name, cons
 		put_number(h, y[i]);
 		put(h, "]");
 	}
-	put(h, "]}</script></div></figure>\n");
+	put(h, "]}</script></figure>\n");
 }
 
 void pm_html_heat(struct pm_html *h, const char *title, const char *x_name, const char *unit,
 		  const char *const *row, const double *v, size_t rows, size_t columns)
 {
-	if (!rows || !columns || !begin_chart(h, title, 6 + 0.6 * (double)rows))
+	if (!rows || !columns)
 		return;
+	begin_chart(h, title);
 	put(h, "{\"kind\":\"heat\",\"x\":");
-	put_json(h, x_name);
+	pm_html_json(h, x_name);
 	put(h, ",\"unit\":");
-	put_json(h, unit);
+	pm_html_json(h, unit);
 	put(h, ",\"rows\":[");
 	for (size_t i = 0; i < rows; i++) {
 		put(h, i ? "," : "");
-		put_json(h, row[i]);
+		pm_html_json(h, row[i]);
 	}
 	put(h, "],\"values\":[");
 	for (size_t i = 0; i < rows; i++) {
@@ -295,26 +362,34 @@ void pm_html_heat(struct pm_html *h, const char *title, const char *x_name, cons
 		}
 		put(h, "]");
 	}
-	put(h, "]}</script></div></figure>\n");
+	put(h, "]}</script></figure>\n");
+}
+
+void pm_html_strip(struct pm_html *h, const char *title, const char *x_name, const double *from,
+		   const unsigned *kind, size_t n, double end)
+{
+	if (n < 2)
+		return;
+	begin_chart(h, title);
+	put(h, "{\"kind\":\"strip\",\"x\":");
+	pm_html_json(h, x_name);
+	put(h, ",\"end\":");
+	put_number(h, end);
+	put(h, ",\"parts\":[");
+	for (size_t i = 0; i < n; i++) {
+		put(h, i ? ",[" : "[");
+		put_number(h, from[i]);
+		pm_buf_printf(&h->b, ",%u]", kind[i]);
+	}
+	put(h, "]}</script></figure>\n");
 }
 
 enum pm_status pm_html_finish(struct pm_html *h, const char *path, struct pm_err *err)
 {
-	size_t n;
-	const char *js = pm_chart_js(&n);
-
-	put(h, "</main>\n<footer>pugmark " PM_VERSION);
-	if (h->charts && !js)
-		put(h, " &middot; charts are left out: this pugmark was built without its chart "
-		       "library");
-	put(h, "</footer>\n");
-	if (h->charts && js) {
-		put(h, "<script>");
-		pm_buf_add(&h->b, js, n);
-		put(h, "</script>\n");
-	}
-	put(h, "<script>\n");
-	put(h, pm_page_js);
+	end_part(h, &h->section);
+	end_part(h, &h->view);
+	put(h, "</main>\n<footer>pugmark " PM_VERSION "</footer>\n<script>");
+	put(h, page_js);
 	put(h, "</script>\n</body>\n</html>\n");
 	return pm_report_save(path, &h->b, err);
 }

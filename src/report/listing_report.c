@@ -7,129 +7,15 @@
 #include "analyse/calls.h"
 #include "analyse/profile_costs.h"
 #include "base/printable.h"
-#include "report/html.h"
 #include "report/listing_report.h"
+#include "report/listing_view.h"
 #include "report/out.h"
 #include "report/profile_report.h"
-#include "report/source.h"
-
-#define WIDTH 80
-
-struct view {
-	struct pm_listing *l;
-	const struct pm_listing_opts *o;
-	unsigned col[PM_COSTS_MAX], ncol;	/* shown */
-	uint32_t *order;
-	size_t norder;
-	unsigned top;
-	uint64_t total[PM_COSTS_MAX];
-	struct pm_source_files files;
-};
-
-static void unknown_event(const struct pm_costs *c, const char *name, size_t n, struct pm_err *err)
-{
-	char all[160];
-	size_t at = 0;
-
-	all[0] = 0;
-	for (unsigned k = 0; k < c->ncolumn && at < sizeof all; k++)
-		at += (size_t)snprintf(all + at, sizeof all - at, "%s%s", k ? ", " : "",
-				       c->column[k].name);
-	pm_fail_file(err, "'%.*s' is not an event; there are: %s", (int)n, name, all);
-}
-
-static enum pm_status columns_named(struct view *v, const char *names, struct pm_err *err)
-{
-	while (*names) {
-		size_t n = strcspn(names, ",");
-		char one[24];
-		int k = -1;
-
-		snprintf(one, sizeof one, "%.*s", (int)n, names);
-		if (n < sizeof one)
-			k = pm_costs_find(v->l->costs, one);
-		if (k < 0 || v->ncol == PM_COSTS_MAX) {
-			unknown_event(v->l->costs, names, n, err);
-			return PM_ERR;
-		}
-		v->col[v->ncol++] = (unsigned)k;
-		names += n + (names[n] == ',');
-	}
-	return PM_OK;
-}
-
-/* The first event and the three worst, in their order; three others where nothing is trouble. */
-static void columns_worst(struct view *v)
-{
-	const struct pm_costs *c = v->l->costs;
-	bool shown[PM_COSTS_MAX] = { true }, any = false;
-
-	for (unsigned i = 0; i < 3; i++) {
-		unsigned best = 0;
-
-		for (unsigned k = 1; k < c->ncolumn; k++)
-			if (c->column[k].trouble && !shown[k] && v->total[k] &&
-			    (!best || v->total[k] > v->total[best]))
-				best = k;
-		shown[best] = true;
-		any |= best > 0;
-	}
-	for (unsigned k = 1, n = 0; k < c->ncolumn && !any && n < 3; k++)
-		n += shown[k] = v->total[k];
-	for (unsigned k = 0; k < c->ncolumn; k++)
-		if (shown[k])
-			v->col[v->ncol++] = k;
-}
-
-static void view_release(struct view *v)
-{
-	pm_source_release(&v->files);
-	free(v->order);
-}
-
-static enum pm_status view_init(struct view *v, struct pm_listing *l,
-				const struct pm_listing_opts *o, struct pm_err *err)
-{
-	const struct pm_costs *c = l->costs;
-	int sort = o->sort ? pm_costs_find(c, o->sort) : 0;
-	size_t kept = 0;
-
-	*v = (struct view){ .l = l, .o = o, .top = o->top ? o->top : 5,
-		.files = { .folder = o->source } };
-	pm_listing_sum(l, 0, l->ninsn, v->total);
-	if (o->events && columns_named(v, o->events, err))
-		return PM_ERR;
-	if (!o->events)
-		columns_worst(v);
-	if (sort < 0) {
-		unknown_event(c, o->sort, strlen(o->sort), err);
-		return PM_ERR;
-	}
-	v->norder = pm_listing_top(l, (unsigned)sort, &v->order);
-	if (!o->function)
-		return PM_OK;
-	for (size_t i = 0; i < v->norder; i++)
-		if (!strcmp(l->function[v->order[i]].name, o->function))
-			v->order[kept++] = v->order[i];
-	if (!kept) {
-		view_release(v);
-		return pm_fail_file(err, "no function '%s' was executed", o->function);
-	}
-	v->norder = kept;
-	v->top = kept;
-	return PM_OK;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
+#include "report/width.h"
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-static int cell_width(const struct view *v, unsigned k)
+static int cell_width(const struct pm_view *v, unsigned k)
 {
 	char num[32];
 	size_t n = strlen(pm_report_number(v->total[k], num)),
@@ -139,7 +25,7 @@ static int cell_width(const struct view *v, unsigned k)
 	return n < 7 ? 8 : (int)n + 1;
 }
 
-static size_t put_cells(struct pm_buf *to, const struct view *v, const uint64_t *x)
+static size_t put_cells(struct pm_buf *to, const struct pm_view *v, const uint64_t *x)
 {
 	size_t at = to->n;
 	char num[32];
@@ -150,7 +36,7 @@ static size_t put_cells(struct pm_buf *to, const struct view *v, const uint64_t 
 	return to->n - at;
 }
 
-static void put_head(struct pm_buf *to, const struct view *v, const char *what)
+static void put_head(struct pm_buf *to, const struct pm_view *v, const char *what)
 {
 	for (unsigned k = 0; k < v->ncol; k++)
 		pm_buf_printf(to, "%*s", cell_width(v, v->col[k]),
@@ -158,9 +44,9 @@ static void put_head(struct pm_buf *to, const struct view *v, const char *what)
 	pm_buf_printf(to, "%s%s\n", *what ? "  " : "", what);
 }
 
-static void put_rest(struct pm_buf *to, size_t used, const char *text)
+static void put_rest(struct pm_buf *to, const struct pm_view *v, size_t used, const char *text)
 {
-	size_t room = used + 2 < WIDTH - 16 ? WIDTH - 2 - used : 16;
+	size_t room = used + 2 < v->width - 16 ? v->width - 2 - used : 16;
 	char *line = pm_strdup(text);
 
 	for (char *p = line; *p; p++)		/* of source text */
@@ -172,24 +58,19 @@ static void put_rest(struct pm_buf *to, size_t used, const char *text)
 	pm_buf_add(to, "\n", 1);
 }
 
-static void insn_costs(const struct view *v, const struct pm_listing_insn *i, uint64_t *x)
-{
-	for (unsigned k = 0; k < v->l->costs->ncolumn; k++)
-		x[k] = v->l->costs->v[k][i->row];
-}
-
-static void print_function(struct view *v, const struct pm_listing_function *f, struct pm_buf *to)
+static void print_function(struct pm_view *v, const struct pm_listing_function *f,
+	struct pm_buf *to)
 {
 	const struct pm_listing *l = v->l;
 	uint64_t x[PM_COSTS_MAX];
-	char text[300], where[340];
+	char text[300], where[700];
 	uint32_t file = 0;
 	unsigned line = 0;
 
 	pm_buf_printf(to, "\n");
-	pm_report_text_of(to, f->name, 60, 0);
+	pm_report_text_of(to, f->name, v->width - 20, 0);
 	pm_buf_printf(to, "%s", *f->object ? "  " : "");
-	pm_printable_add(to, base_name(f->object));
+	pm_printable_add(to, pm_view_base_name(f->object));
 	pm_buf_add(to, "\n", 1);
 	put_head(to, v, "");
 	for (size_t i = f->first; i < f->first + f->n; i++) {
@@ -205,23 +86,24 @@ static void print_function(struct view *v, const struct pm_listing_function *f, 
 			       l->insn[n].line == line)
 				n++;
 			pm_listing_sum(l, i, n - i, x);
-			snprintf(where, sizeof where, "%s:%u%s%s", base_name(l->file[file]), line,
+			snprintf(where, sizeof where, "%s:%u%s%s",
+				pm_view_base_name(l->file[file]), line,
 				 source ? "  " : "", source ? source : "");
-			put_rest(to, put_cells(to, v, x), where);
+			put_rest(to, v, put_cells(to, v, x), where);
 		}
-		insn_costs(v, in, x);
+		pm_view_costs(v, in, x);
 		pm_listing_text(in, v->o->intel, text, sizeof text);
 		snprintf(where, sizeof where, "%s%8" PRIx64 "  %s", in->file ? "  " : "",
 			 PM_LISTING_ADDRESS(in->pc), text);
-		put_rest(to, put_cells(to, v, x), where);
+		put_rest(to, v, put_cells(to, v, x), where);
 	}
 }
 
-static void print_functions(struct view *v, struct pm_buf *to)
+static void print_functions(struct pm_view *v, struct pm_buf *to)
 {
 	uint64_t x[PM_COSTS_MAX];
 	size_t rows = v->top > 15 ? v->top : 15;
-	char name[300];
+	char name[500];
 
 	put_cells(to, v, v->total);
 	pm_buf_printf(to, "  total\n");
@@ -229,17 +111,17 @@ static void print_functions(struct view *v, struct pm_buf *to)
 		const struct pm_listing_function *f = v->l->function + v->order[i];
 
 		pm_listing_sum(v->l, f->first, f->n, x);
-		snprintf(name, sizeof name, "%.200s%s%.60s", f->name,
+		snprintf(name, sizeof name, "%.400s%s%.60s", f->name,
 			 *f->object && f->name[0] != '[' ? "  " : "",
-			 f->name[0] != '[' ? base_name(f->object) : "");
-		put_rest(to, put_cells(to, v, x), name);
+			 f->name[0] != '[' ? pm_view_base_name(f->object) : "");
+		put_rest(to, v, put_cells(to, v, x), name);
 	}
 	if (v->norder > rows)
 		pm_buf_printf(to, "  ... and %zu more functions\n", v->norder - rows);
 }
 
 /* Source files with what their lines cost, lines without cost left out but for two around each. */
-static void print_files(struct view *v, struct pm_buf *to)
+static void print_files(struct pm_view *v, struct pm_buf *to)
 {
 	struct pm_listing_line *line;
 	size_t n = pm_listing_lines(v->l, &line);
@@ -261,7 +143,7 @@ static void print_files(struct view *v, struct pm_buf *to)
 			if (from <= shown)
 				from = shown + 1;
 			else if (shown && from > shown + 1)
-				put_rest(to, put_cells(to, v, none), "...");
+				put_rest(to, v, put_cells(to, v, none), "...");
 			if (i + 1 < n && line[i + 1].file == file && line[i + 1].line <= upto)
 				upto = line[i + 1].line - 1;
 			for (unsigned k = from; k <= upto; k++) {
@@ -270,7 +152,8 @@ static void print_files(struct view *v, struct pm_buf *to)
 				if (k != line[i].line && !source)
 					continue;
 				snprintf(text, sizeof text, "%4u  %.380s", k, source ? source : "");
-				put_rest(to, put_cells(to, v, k == line[i].line ? line[i].v : none),
+				put_rest(to, v, put_cells(to, v, k == line[i].line ?
+					line[i].v : none),
 					 text);
 			}
 			shown = upto;
@@ -282,137 +165,19 @@ static void print_files(struct view *v, struct pm_buf *to)
 enum pm_status pm_listing_print(struct pm_listing *l, const struct pm_listing_opts *o,
 				struct pm_buf *to, struct pm_err *err)
 {
-	struct view v;
+	struct pm_view v;
+	char head[64];
 
-	if (view_init(&v, l, o, err))
+	if (pm_view_init(&v, l, o, err))
 		return PM_ERR;
-	put_head(to, &v, "function");
+	snprintf(head, sizeof head, "function (most %s first)", l->costs->column[v.sort].name);
+	put_head(to, &v, head);
 	print_functions(&v, to);
 	if (o->lines)
 		print_files(&v, to);
 	for (size_t i = 0; !o->lines && i < v.norder && i < v.top; i++)
 		print_function(&v, l->function + v.order[i], to);
-	view_release(&v);
-	return PM_OK;
-}
-
-/* ---- a page --------------------------------------------------------------------------------- */
-
-static void html_numbers(struct pm_html *h, const struct view *v, const uint64_t *x)
-{
-	char num[32];
-
-	for (unsigned k = 0; k < v->ncol; k++)
-		pm_buf_printf(&h->b, "%*s", cell_width(v, v->col[k]),
-			      x[v->col[k]] ? pm_report_number(x[v->col[k]], num) : ".");
-	pm_buf_printf(&h->b, "  ");
-}
-
-/* Text of no more than @max characters: a line is not to make the page wider than a screen or
- * two. */
-static void html_text(struct pm_html *h, const char *s, size_t max)
-{
-	struct pm_buf b = { 0 };
-
-	pm_report_text_of(&b, s, max, 0);
-	pm_buf_add(&b, "", 1);
-	pm_report_html_text(&h->b, (const char *)b.p);
-	pm_buf_release(&b);
-}
-
-static void html_function(struct pm_html *h, struct view *v, const struct pm_listing_function *f,
-			  bool open)
-{
-	const struct pm_listing *l = v->l;
-	uint64_t x[PM_COSTS_MAX], most = 1;
-	uint32_t file = 0;
-	unsigned line = 0;
-	char text[400];
-
-	pm_listing_sum(l, f->first, f->n, x);
-	for (size_t i = f->first; i < f->first + f->n; i++)
-		if (l->costs->v[v->col[0]][l->insn[i].row] > most)
-			most = l->costs->v[v->col[0]][l->insn[i].row];
-	pm_buf_printf(&h->b, "<details%s><summary>%.2f&nbsp;%% &middot; ", open ? " open" : "",
-		      pm_percent(x[v->col[0]], v->total[v->col[0]]));
-	html_text(h, f->name, 200);
-	pm_buf_printf(&h->b, " <span class=\"dim\">");
-	html_text(h, f->object, 200);
-	pm_buf_printf(&h->b, "</span></summary>\n<pre class=\"code\" tabindex=\"0\"><b>");
-	for (unsigned k = 0; k < v->ncol; k++)
-		pm_buf_printf(&h->b, "%*s", cell_width(v, v->col[k]),
-			      l->costs->column[v->col[k]].name);
-	pm_buf_printf(&h->b, "</b>");
-	for (size_t i = f->first; i < f->first + f->n; i++) {
-		const struct pm_listing_insn *in = l->insn + i;
-
-		if (in->file && (in->file != file || in->line != line)) {
-			const char *source = pm_source_line(&v->files, l->file[in->file], in->line);
-			size_t n = i;
-
-			file = in->file;
-			line = in->line;
-			while (n < f->first + f->n && l->insn[n].file == file &&
-			       l->insn[n].line == line)
-				n++;
-			pm_listing_sum(l, i, n - i, x);
-			pm_buf_printf(&h->b, "<span class=\"src\">");
-			html_numbers(h, v, x);
-			snprintf(text, sizeof text, "%.80s:%u%s%.280s", base_name(l->file[file]),
-				 line, source ? "  " : "", source ? source : "");
-			html_text(h, text, 160);
-			pm_buf_printf(&h->b, "</span>\n");
-		}
-		insn_costs(v, in, x);
-		pm_buf_printf(&h->b, "<span class=\"heat\" style=\"--w:%.0f%%\">",
-			      100.0 * (double)x[v->col[0]] / (double)most);
-		html_numbers(h, v, x);
-		pm_listing_text(in, v->o->intel, text, sizeof text);
-		pm_buf_printf(&h->b, "  %8" PRIx64 "  ", PM_LISTING_ADDRESS(in->pc));
-		html_text(h, text, 120);
-		pm_buf_printf(&h->b, "</span>\n");
-	}
-	pm_buf_printf(&h->b, "</pre></details>\n");
-}
-
-enum pm_status pm_listing_html(struct pm_html *h, struct pm_listing *l,
-			       const struct pm_listing_opts *o, struct pm_err *err)
-{
-	struct pm_buf head = { 0 };
-	struct view v;
-
-	if (view_init(&v, l, o, err))
-		return PM_ERR;
-	pm_html_section(h, "Functions and what they cost", NULL);
-	pm_buf_printf(&head, "function");
-	for (unsigned k = 0; k < l->costs->ncolumn; k++)
-		pm_buf_printf(&head, "|#%s", l->costs->column[k].name);
-	pm_buf_printf(&head, "|object");
-	pm_buf_add(&head, "", 1);
-	pm_html_table_begin(h, (const char *)head.p, true);
-	for (size_t i = 0; i < v.norder && i < 500; i++) {
-		const struct pm_listing_function *f = l->function + v.order[i];
-		uint64_t x[PM_COSTS_MAX];
-
-		pm_listing_sum(l, f->first, f->n, x);
-		pm_html_cell(h, f->name);
-		for (unsigned k = 0; k < l->costs->ncolumn; k++)
-			pm_html_cell_u64(h, x[k]);
-		pm_html_cell(h, f->object);
-	}
-	pm_html_table_end(h);
-	pm_buf_release(&head);
-	pm_html_details_begin(h, "What the events are");
-	pm_buf_printf(&h->b, "<dl class=\"events\">");
-	for (unsigned k = 0; k < l->costs->ncolumn; k++)
-		pm_buf_printf(&h->b, "<dt>%s</dt><dd>%s</dd>", l->costs->column[k].name,
-			      l->costs->column[k].about);
-	pm_buf_printf(&h->b, "</dl>\n");
-	pm_html_details_end(h);
-	pm_html_section(h, "Hot code", "costs beside source and instructions");
-	for (size_t i = 0; i < v.norder && i < v.top; i++)
-		html_function(h, &v, l->function + v.order[i], i == 0);
-	view_release(&v);
+	pm_view_release(&v);
 	return PM_OK;
 }
 
@@ -430,10 +195,10 @@ enum pm_status pm_listing_result(struct pm_listing *l, const struct pm_listing_o
 	struct pm_listing_line *line;
 	uint64_t x[PM_COSTS_MAX];
 	char text[300];
-	struct view v;
+	struct pm_view v;
 	size_t n;
 
-	if (view_init(&v, l, o, err))
+	if (pm_view_init(&v, l, o, err))
 		return PM_ERR;
 	n = pm_listing_lines(l, &line);
 	pm_result_begin(r, "annotate");
@@ -466,7 +231,7 @@ enum pm_status pm_listing_result(struct pm_listing *l, const struct pm_listing_o
 		const struct pm_listing_function *f = l->function + v.order[i];
 
 		for (size_t k = f->first; k < f->first + f->n; k++) {
-			insn_costs(&v, l->insn + k, x);
+			pm_view_costs(&v, l->insn + k, x);
 			pm_listing_text(l->insn + k, o->intel, text, sizeof text);
 			pm_result_begin(r, NULL);
 			pm_result_hex(r, "pc", PM_LISTING_ADDRESS(l->insn[k].pc));
@@ -479,7 +244,7 @@ enum pm_status pm_listing_result(struct pm_listing *l, const struct pm_listing_o
 	pm_result_end(r);
 	pm_result_end(r);
 	free(line);
-	view_release(&v);
+	pm_view_release(&v);
 	return PM_OK;
 }
 
@@ -517,7 +282,7 @@ static void put_call(struct pm_annotator *a, const struct pm_edge_count *e, uint
 		put_key(to, "cfn=", n.function ? n.function : "???");
 	} else {
 		pm_buf_printf(to, "cfn=[");
-		pm_printable_add(to, base_name(n.object));
+		pm_printable_add(to, pm_view_base_name(n.object));
 		pm_buf_printf(to, "]\n");
 	}
 	pm_buf_printf(to, "calls=%" PRIu64 " 0x%" PRIx64 " %u\n0x%" PRIx64 " %u", e->calls,
@@ -594,7 +359,7 @@ enum pm_status pm_report_annotated(struct pm_profile *p, const struct pm_report_
 				   const char *path, struct pm_err *err)
 {
 	struct pm_listing_opts lo = { .intel = o->syntax == PM_SYNTAX_INTEL,
-		.top = o->top_functions };
+		.top = o->top_functions, .width = pm_report_width(-1) };
 	struct pm_code_book book = { 0 };
 	struct pm_costs c = { 0 };
 	struct pm_buf out = { 0 };

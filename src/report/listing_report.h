@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* listing_report.h - costs beside the code: functions, then for each its source and instructions
  *
- * Text and HTML show the code in order of address, a source line where it changes, with the numbers
- * in front; text within 80 columns shows executions and the worst events unless told which. JSON
- * (pm_listing_result) and callgrind have all of them. */
+ * Text shows the code in order of address, a source line where it changes, with the numbers in
+ * front: executions and the worst events that there is room for, unless told which. JSON
+ * (pm_listing_result), callgrind and pages (listing_page.h) have all of them. */
 #ifndef PM_REPORT_LISTING_REPORT_H
 #define PM_REPORT_LISTING_REPORT_H
 
 #include "analyse/annotator.h"
 #include "base/err.h"
 
-struct pm_html;
-
 struct pm_listing_opts {
 	unsigned top;			/* functions shown with their code; 0: 5 */
-	const char *events;		/* "Ir,D1mr,Bcm"; NULL: executions and the three worst */
+	const char *events;		/* "Ir,D1mr,Bcm"; NULL: executions and the worst */
 	const char *sort;		/* event; NULL: the first */
 	const char *function;		/* only this one; NULL: the @top */
 	const char *source;		/* a folder to look for sources in; NULL: where they were
 					 * compiled */
+	size_t width;			/* of a line of text (width.h); 0: nothing is cut */
 	bool intel, lines;		/* lines: whole source files with their sums instead of
 					 * functions */
 };
@@ -27,8 +26,6 @@ struct pm_listing_opts {
  * is. */
 enum pm_status pm_listing_print(struct pm_listing *l, const struct pm_listing_opts *o,
 				struct pm_buf *to, struct pm_err *err);
-enum pm_status pm_listing_html(struct pm_html *h, struct pm_listing *l,
-			       const struct pm_listing_opts *o, struct pm_err *err);
 /* "annotate": events, totals, functions, lines; the instructions of the functions that text
  * shows. */
 enum pm_status pm_listing_result(struct pm_listing *l, const struct pm_listing_opts *o,

@@ -2,12 +2,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/printable.h"
+#include "base/utf8.h"
 #include "base/temp.h"
 #include "report/out.h"
 
@@ -134,6 +136,29 @@ double pm_percent(uint64_t part, uint64_t of)
 	return of ? 100.0 * (double)part / (double)of : 0;
 }
 
+static const char *share(double percent, int decimals, char *buf)
+{
+	const double least = decimals > 1 ? 0.01 : 0.1;
+
+	if (percent > 0 && percent < least / 2)
+		snprintf(buf, 16, "<%.*f %%", decimals, least);
+	else if (percent < 100 && percent > 100 - least / 2)
+		snprintf(buf, 16, ">%.*f %%", decimals, 100 - least);
+	else
+		snprintf(buf, 16, "%.*f %%", decimals, percent);
+	return buf;
+}
+
+const char *pm_report_share(double percent, char buf[static 16])
+{
+	return share(percent, 1, buf);
+}
+
+const char *pm_report_rate(double percent, char buf[static 16])
+{
+	return share(percent, 2, buf);
+}
+
 void pm_report_text_of(struct pm_buf *to, const char *s, size_t max, int tail)
 {
 	struct pm_buf b = { 0 };
@@ -187,31 +212,40 @@ void pm_report_csv_field(struct pm_buf *to, const char *s)
 	pm_buf_release(&b);
 }
 
+/* Appends the next character of @*s as a page may show it: from the one that it is, or U+FFFD. */
+static uint32_t put_shown(struct pm_buf *to, const char **s)
+{
+	uint32_t c;
+	const unsigned n = pm_utf8_char(*s, &c);
+
+	if (!n || (!pm_is_printable(c) && c != '\n' && c != '\t'))
+		pm_buf_add(to, "\xef\xbf\xbd", 3);
+	else
+		pm_buf_add(to, *s, n);
+	*s += n ? n : 1;
+	return n ? c : 0xfffd;
+}
+
+void pm_report_shown_text(struct pm_buf *to, const char *s)
+{
+	while (*s)
+		put_shown(to, &s);
+}
+
 void pm_report_html_text(struct pm_buf *to, const char *s)
 {
-	/* line feeds and tabs are those of source text */
-	for (const char *end; *s; s = end) {
-		struct pm_buf b = { 0 };
-		char *part;
+	static const struct { char c, name[7]; } escape[] = {
+		{ '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" },
+		{ '\'', "&#39;" },
+	};
 
-		end = s + strcspn(s, "\n\t");
-		if (end == s) {
-			pm_buf_add(to, end++, 1);
-			continue;
-		}
-		part = pm_alloc((size_t)(end - s) + 1);
-		memcpy(part, s, (size_t)(end - s));
-		pm_printable_add(&b, part);
-		free(part);
-		for (size_t i = 0; i < b.n; i++)
-			switch (b.p[i]) {
-			case '&': pm_buf_printf(to, "&amp;"); break;
-			case '<': pm_buf_printf(to, "&lt;"); break;
-			case '>': pm_buf_printf(to, "&gt;"); break;
-			case '"': pm_buf_printf(to, "&quot;"); break;
-			case '\'': pm_buf_printf(to, "&#39;"); break;
-			default: pm_buf_add(to, &b.p[i], 1);
+	while (*s) {
+		const uint32_t c = put_shown(to, &s);
+
+		for (size_t i = 0; i < NR(escape); i++)
+			if (c == (uint8_t)escape[i].c) {
+				to->n--;
+				pm_buf_printf(to, "%s", escape[i].name);
 			}
-		pm_buf_release(&b);
 	}
 }

@@ -2,102 +2,151 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/profile_costs.h"
+#include "pugmark/pugmark.h"
+#include "report/findings.h"
 #include "report/html.h"
+#include "report/listing_page.h"
 #include "report/out.h"
+#include "report/overview.h"
 #include "report/profile_report.h"
 
 #define MAX_ROWS	500		/* of a table: a browser on a phone has to hold it */
+#define MAX_BLOCK	64		/* instructions of a block */
 
-static void cards(struct pm_html *h, const struct pm_profile *p)
+static void facts(struct pm_overview *o, const struct pm_profile *p)
 {
 	const struct pm_profile_sum *s = &p->sum;
 	const struct pm_counts *c = p->counts;
-	char n[32], hint[96];
+	size_t threads = 0;
+	char n[32];
 
-	pm_html_cards_begin(h);
-	pm_html_card(h, "instructions", pm_report_number(s->insns, n), NULL);
-	snprintf(hint, sizeof hint, "%.1f instructions each",
-		 s->blocks ? (double)(s->insns - s->unknown) / (double)s->blocks : 0);
-	pm_html_card(h, "blocks executed", pm_report_number(s->blocks, n), hint);
-	pm_html_card(h, "distinct blocks", pm_report_number(s->blocks_distinct, n), NULL);
-	snprintf(hint, sizeof hint, "%.1f %% of the distinct ones",
-		 pm_percent(s->locality_90, s->blocks_distinct));
-	pm_html_card(h, "blocks that cover 90 %", pm_report_number(s->locality_90, n), hint);
-	snprintf(hint, sizeof hint, "%.3f per instruction", s->insns ?
-		 (double)s->reads / (double)s->insns : 0);
-	pm_html_card(h, "reads", pm_report_number(s->reads, n), hint);
-	snprintf(hint, sizeof hint, "%.3f per instruction", s->insns ?
-		 (double)s->writes / (double)s->insns : 0);
-	pm_html_card(h, "writes", pm_report_number(s->writes, n), hint);
-	snprintf(hint, sizeof hint, "%.2f s user, %.2f s system", c->user_s, c->sys_s);
-	snprintf(n, sizeof n, "%.2f s", c->wall_s);
-	pm_html_card(h, "time", n, hint);
-	if (s->reps)
-		pm_html_card(h, "rep instructions", pm_report_number(s->reps, n),
-			     "each counted once, as its references");
-	if (s->unknown)
-		pm_html_card(h, "unknown instructions", pm_report_number(s->unknown, n),
-			     "executed, not decoded");
-	pm_html_cards_end(h);
+	for (size_t i = 0; i < p->nprocess; i++)
+		threads += p->process[i].nthread;
+	pm_overview_when(o, "started", time(NULL) - (time_t)c->wall_s);
+	pm_overview_fact(o, "time", pm_overview_text(o, "%.2f s", c->wall_s),
+			 pm_overview_text(o, "%.2f s user, %.2f s system", c->user_s, c->sys_s));
+	pm_overview_fact(o, "instructions", pm_report_number(s->insns, n), NULL);
+	pm_overview_fact(o, "processes", pm_report_number(p->nprocess, n), NULL);
+	pm_overview_fact(o, "threads", pm_report_number(threads, n), NULL);
+	pm_overview_fact(o, "reads", pm_report_number(s->reads, n),
+			 pm_overview_text(o, "%.2f per instruction",
+					  s->insns ? (double)s->reads / (double)s->insns : 0));
+	pm_overview_fact(o, "writes", pm_report_number(s->writes, n),
+			 pm_overview_text(o, "%.2f per instruction",
+					  s->insns ? (double)s->writes / (double)s->insns : 0));
+	if (c->signal > 0)
+		pm_overview_fact(o, "ended by", pm_overview_text(o, "signal %d", c->signal), NULL);
+	else if (c->status >= 0)
+		pm_overview_fact(o, "exit status", pm_overview_text(o, "%d", c->status), NULL);
 }
 
-static void functions(struct pm_html *h, struct pm_profile *p)
+static void mix_table(struct pm_html *h, const struct pm_profile *p, const char *title,
+		      const char *hint, const char *columns, const struct pm_profile_mix *v,
+		      size_t n)
 {
-	struct pm_html_bar bar[15];
-	char hint[64] = "", address[32];
-	uint32_t *order;
-	size_t n = pm_profile_top_functions(p, MAX_ROWS, &order), bars = n < NR(bar) ? n : NR(bar);
-
-	if (n < p->nfunction)
-		snprintf(hint, sizeof hint, "the first %zu of %zu", n, p->nfunction);
-	pm_html_section(h, "Functions", hint[0] ? hint : NULL);
-	for (size_t i = 0; i < bars; i++)
-		bar[i] = (struct pm_html_bar){ pm_profile_name(p, order[i]),
-					       pm_percent(p->function[order[i]].insns,
-					       	p->sum.insns) };
-	pm_html_bars(h, "The functions with the most instructions", "% of all instructions", bar,
-		     bars);
-	pm_html_table_begin(h, "#instructions|#share|function|object|address", true);
+	pm_html_section(h, title, hint);
+	if (!n)
+		return;
+	pm_html_table_begin(h, title, columns, 2, PM_HTML_FALLING);
 	for (size_t i = 0; i < n; i++) {
-		const struct pm_profile_function *f = &p->function[order[i]];
-
-		pm_html_cell_u64(h, f->insns);
-		pm_html_cell_percent(h, pm_percent(f->insns, p->sum.insns));
-		pm_html_cell(h, pm_profile_name(p, order[i]));
-		pm_html_cell(h, p->object[f->object].path);
-		snprintf(address, sizeof address, "0x%llx", (unsigned long long)f->lo);
-		pm_html_cell(h, f->lo ? address : "");
+		pm_html_cell(h, v[i].name);
+		pm_html_cell_share(h, pm_percent(v[i].count, p->sum.insns));
+		pm_html_cell_u64(h, v[i].count);
 	}
-	pm_html_table_end(h);
-	free(order);
+	pm_html_table_end(h, NULL);
 }
 
 static void mix(struct pm_html *h, const struct pm_profile *p)
 {
-	struct pm_html_bar bar[14];
-	size_t n = p->nclass < NR(bar) ? p->nclass : NR(bar);
+	pm_html_view(h, "mix", "Instruction mix", "Instructions");
+	mix_table(h, p, "By class", "jcc, cmovcc and setcc are one class each, whatever the "
+		"condition",
+		  "class|#share|#instructions", p->class, p->nclass);
+	mix_table(h, p, "By mnemonic", NULL, "mnemonic|#share|#instructions", p->mnemonic,
+		  p->nmnemonic);
+}
 
-	pm_html_section(h, "Instruction mix by class",
-			"conditions are one class: jcc, cmovcc, setcc");
-	for (size_t i = 0; i < n; i++)
-		bar[i] = (struct pm_html_bar){ p->class[i].name,
-					       pm_percent(p->class[i].count, p->sum.insns) };
-	pm_html_bars(h, "Classes of instructions", "% of all instructions", bar, n);
-	pm_html_table_begin(h, "class|#instructions|#share", false);
-	for (size_t i = 0; i < p->nclass; i++) {
-		pm_html_cell(h, p->class[i].name);
-		pm_html_cell_u64(h, p->class[i].count);
-		pm_html_cell_percent(h, pm_percent(p->class[i].count, p->sum.insns));
+/* ---- direct calls --------------------------------------------------------------------------- */
+
+struct call_count { uint32_t from, object; uint64_t to, n; };
+
+static int by_calls(const void *a, const void *b)
+{
+	const struct call_count *x = a, *y = b;
+
+	return x->n != y->n	  ? (x->n < y->n ? 1 : -1)
+	       : x->from != y->from ? (x->from < y->from ? -1 : 1)
+	       : x->to < y->to	  ? -1
+				  : x->to > y->to;
+}
+
+static size_t count_calls(struct pm_profile *p, struct call_count **call)
+{
+	struct pm_profile_insn *v = NULL;
+	struct call_count *c = NULL;
+	struct pm_map at = { 0 };
+	size_t n = 0, cap = 0, room = 0;
+
+	for (size_t i = 0; i < p->nblock; i++) {
+		const struct pm_profile_block b = pm_profile_block(p, i);
+
+		if (b.n > room) {
+			room = b.n;
+			v = pm_realloc(v, room * sizeof *v);
+		}
+		pm_profile_insns(p, (uint32_t)i, v);
+		for (uint32_t k = 0; k < b.n; k++) {
+			const uint32_t from = pm_profile_function_of(p, (uint32_t)i, k);
+			uint64_t *where;
+			bool fresh;
+
+			if (v[k].flow != PM_CLASS_CALL || !v[k].target || !v[k].count)
+				continue;
+			where = pm_map_put(&at, (uint64_t)from << 44 ^ v[k].target, &fresh);
+			if (fresh) {
+				*where = n;
+				pm_grow(c, n, cap);
+				c[n++] = (struct call_count){ from, b.object, v[k].target, 0 };
+			}
+			c[*where].n += v[k].count;
+		}
 	}
-	pm_html_table_end(h);
-	pm_html_section(h, "Instruction mix by mnemonic", NULL);
-	pm_html_table_begin(h, "mnemonic|#instructions|#share", true);
-	for (size_t i = 0; i < p->nmnemonic; i++) {
-		pm_html_cell(h, p->mnemonic[i].name);
-		pm_html_cell_u64(h, p->mnemonic[i].count);
-		pm_html_cell_percent(h, pm_percent(p->mnemonic[i].count, p->sum.insns));
+	pm_map_release(&at);
+	free(v);
+	if (n)
+		qsort(c, n, sizeof *c, by_calls);
+	*call = c;
+	return n;
+}
+
+static void calls(struct pm_html *h, struct pm_profile *p)
+{
+	struct call_count *c;
+	const size_t n = count_calls(p, &c);
+	char hex[32], total[64];
+
+	pm_html_view(h, "calls", "Direct calls", "Control flow");
+	if (n) {
+		pm_html_note(h, "Exact numbers of calls from each function to each it calls "
+			"directly. A "
+				"profile has no calling contexts, so there is no flame graph of "
+				"it; the "
+				"first screen names the command that draws one.");
+		pm_html_table_begin(h, "direct calls", "caller|callee|#calls", 2, PM_HTML_FALLING);
 	}
-	pm_html_table_end(h);
+	for (size_t i = 0; i < n && i < MAX_ROWS; i++) {
+		const char *to = pm_profile_function_at(p, c[i].object, c[i].to);
+
+		pm_html_cell(h, pm_profile_name(p, c[i].from));
+		snprintf(hex, sizeof hex, "0x%llx", (unsigned long long)c[i].to);
+		pm_html_cell(h, to ? to : hex);
+		pm_html_cell_u64(h, c[i].n);
+	}
+	snprintf(total, sizeof total, n > MAX_ROWS ? "the first %d of %zu" : "", MAX_ROWS, n);
+	if (n)
+		pm_html_table_end(h, total);
+	free(c);
 }
 
 static void locality(struct pm_html *h, const struct pm_profile *p, const uint32_t *order, size_t n)
@@ -110,7 +159,10 @@ static void locality(struct pm_html *h, const struct pm_profile *p, const uint32
 	snprintf(hint, sizeof hint, "%llu of %llu blocks cover 90 %% of the instructions",
 		 (unsigned long long)p->sum.locality_90,
 		 (unsigned long long)p->sum.blocks_distinct);
-	pm_html_section(h, "Code locality", hint);
+	pm_html_view(h, "locality", "Code locality", "Control flow");
+	if (!n)
+		return;
+	pm_html_note(h, hint);
 	for (size_t i = 0; i < n; i++) {
 		sum += pm_profile_block(p, order[i]).insns;
 		if ((i + 1 < next && i + 1 < n) || points == NR(x))
@@ -120,46 +172,53 @@ static void locality(struct pm_html *h, const struct pm_profile *p, const uint32
 		next = next + 1 + next / 12;
 	}
 	pm_html_line(h, "Instructions executed in the hottest blocks", "blocks, hottest first",
-		     "% of all instructions", x, y, points, PM_HTML_LOG);
+		     "% of all instructions", x, y, points,
+		     PM_HTML_LOG | PM_HTML_PERCENT);
+}
+
+static void block(struct pm_html *h, struct pm_profile *p, const struct pm_report_opts *o,
+		  const struct pm_profile_block *b, const char *function, bool open)
+{
+	char num[32], line[256], share[16];
+
+	pm_buf_printf(&h->b, "<details%s><summary><b>", open ? " open" : "");
+	pm_html_text(h, pm_report_share(pm_percent(b->insns, p->sum.insns), share));
+	pm_buf_printf(&h->b, "</b> ");
+	pm_html_text_cut(h, function, 200);
+	pm_buf_printf(&h->b, " <span class=\"dim\">%s &times; %u instructions, ",
+		      pm_report_number(b->entries, num), b->n);
+	pm_html_text_cut(h, p->object[b->object].path, 200);
+	pm_buf_printf(&h->b, "</span></summary>\n<pre tabindex=\"0\">");
+	for (uint32_t at = 0, k = 0; at < b->size && k < MAX_BLOCK; k++) {
+		const char *file;
+		unsigned no;
+
+		pm_buf_printf(&h->b, "%12llx  ", (unsigned long long)(b->addr + at));
+		if (!pm_profile_line(p, b->object, b->addr + at, true, &file, &no))
+			file = NULL;
+		at += pm_profile_disasm(p, b, at, o->syntax, line, sizeof line);
+		pm_html_text(h, line);
+		if (file) {
+			pm_buf_printf(&h->b, "   <span class=\"dim\">");
+			pm_html_text_cut(h, strrchr(file, '/') ? strrchr(file, '/') + 1 : file, 80);
+			pm_buf_printf(&h->b, ":%u</span>", no);
+		}
+		pm_buf_add(&h->b, "\n", 1);
+	}
+	pm_buf_printf(&h->b, "</pre></details>\n");
 }
 
 static void blocks(struct pm_html *h, struct pm_profile *p, const struct pm_report_opts *o,
 		   const uint32_t *order, size_t n)
 {
-	char num[32], line[256], where[64];
-
-	pm_html_section(h, "Hottest blocks", "addresses as in the file");
+	pm_html_view(h, "blocks", "Hottest blocks", "Code");
 	for (size_t i = 0; i < n; i++) {
 		const struct pm_profile_block b = pm_profile_block(p, order[i]);
 
-		pm_buf_printf(&h->b,
-			      "<details%s><summary>%.2f&nbsp;%% &middot; %s &times; %u &middot; ",
-			      i ? "" : " open", pm_percent(b.insns, p->sum.insns),
-			      pm_report_number(b.entries, num), b.n);
-		pm_report_html_text(&h->b,
-				    pm_profile_name(p, pm_profile_function_of(p, order[i], 0)));
-		pm_buf_printf(&h->b, " <span class=\"dim\">");
-		pm_report_html_text(&h->b, p->object[b.object].path);
-		pm_buf_printf(&h->b, "</span></summary>\n<pre>");
-		for (uint32_t at = 0; at < b.size; ) {
-			const char *file;
-			unsigned no;
-
-			snprintf(where, sizeof where, "%12llx  ",
-				 (unsigned long long)(b.addr + at));
-			pm_report_html_text(&h->b, where);
-			if (!pm_profile_line(p, b.object, b.addr + at, true, &file, &no))
-				file = NULL;
-			at += pm_profile_disasm(p, &b, at, o->syntax, line, sizeof line);
-			pm_report_html_text(&h->b, line);
-			if (file) {
-				pm_buf_printf(&h->b, "   <span class=\"dim\">");
-				pm_report_html_text(&h->b, file);
-				pm_buf_printf(&h->b, ":%u</span>", no);
-			}
-			pm_buf_add(&h->b, "\n", 1);
-		}
-		pm_buf_printf(&h->b, "</pre></details>\n");
+		if (!i)
+			pm_html_note(h, "Sorted by instructions, most first. Addresses are "
+				"those in the file.");
+		block(h, p, o, &b, pm_profile_name(p, pm_profile_function_of(p, order[i], 0)), !i);
 	}
 }
 
@@ -177,10 +236,10 @@ static void processes(struct pm_html *h, const struct pm_profile *p)
 	size_t rows = 0;
 	char id[32];
 
-	pm_html_section(h, "Processes and threads", NULL);
-	pm_html_table_begin(h,
+	pm_html_view(h, "processes", "Processes and threads", "Run");
+	pm_html_table_begin(h, "processes and threads",
 			    "pid|thread|program|end|#instructions|#blocks|#distinct|#reads|#writes",
-			    false);
+			    -1, PM_HTML_FALLING);
 	for (size_t i = 0; i < p->nprocess; i++) {
 		const struct pm_profile_process *pr = &p->process[i];
 
@@ -200,54 +259,112 @@ static void processes(struct pm_html *h, const struct pm_profile *p)
 			sum_cells(h, t ? &pr->thread[t - 1].sum : &pr->sum);
 		}
 	}
-	pm_html_table_end(h);
-	if (rows == MAX_ROWS)
-		pm_html_warning(h, "only the first 500 rows are shown");
+	pm_html_table_end(h, rows == MAX_ROWS ? "only the first 500 rows are shown" : NULL);
+}
+
+static void files(struct pm_html *h, const struct pm_profile *p)
+{
+	uint32_t *order;
+	const size_t n = pm_profile_top_objects(p, &order);
+
+	pm_html_view(h, "files", "Files and build ids", "Run");
+	if (n)
+		pm_html_table_begin(h, "files", "file|#instructions|build id", 1, PM_HTML_FALLING);
+	for (size_t i = 0; i < n; i++) {
+		const struct pm_profile_object *ob = &p->object[order[i]];
+
+		pm_html_cell(h, ob->path);
+		pm_html_cell_u64(h, ob->insns);
+		pm_html_cell(h, ob->build_id ? ob->build_id : "");
+	}
+	if (n)
+		pm_html_table_end(h, NULL);
+	free(order);
+}
+
+static void totals(struct pm_html *h, const struct pm_profile *p)
+{
+	const struct pm_profile_sum *s = &p->sum;
+	const struct pm_counts *c = p->counts;
+	char n[32], hint[96];
+
+	pm_html_view(h, "totals", "Totals", "Run");
+	pm_html_cards_begin(h);
+	pm_html_card(h, "instructions", pm_report_number(s->insns, n), NULL);
+	snprintf(hint, sizeof hint, "%.1f instructions each",
+		 s->blocks ? (double)(s->insns - s->unknown) / (double)s->blocks : 0);
+	pm_html_card(h, "blocks executed", pm_report_number(s->blocks, n), hint);
+	pm_html_card(h, "distinct blocks", pm_report_number(s->blocks_distinct, n), NULL);
+	pm_html_card(h, "blocks that cover 90 %", pm_report_number(s->locality_90, n), NULL);
+	pm_html_card(h, "reads", pm_report_number(s->reads, n), NULL);
+	pm_html_card(h, "writes", pm_report_number(s->writes, n), NULL);
+	pm_html_card(h, "rep instructions", pm_report_number(s->reps, n),
+		     "each counted once, as its references");
+	pm_html_card(h, "unknown instructions", pm_report_number(s->unknown, n),
+		     "executed, not decoded");
+	snprintf(hint, sizeof hint, "%llu cached, %llu ahead, %llu on demand",
+		 (unsigned long long)c->cached, (unsigned long long)c->ahead,
+		 (unsigned long long)c->demand);
+	pm_html_card(h, "blocks translated",
+		     pm_report_number(c->cached + c->ahead + c->demand, n), hint);
+	snprintf(n, sizeof n, "%.2f s", c->own_s);
+	pm_html_card(h, "pugmark's CPU time", n, NULL);
+	pm_html_cards_end(h);
+}
+
+/* The first screen, and the listing that the code is shown from. */
+static void first_screen(struct pm_overview *o, struct pm_profile *p, struct pm_listing_page *code)
+{
+	struct pm_result *none = pm_result_new();
+
+	o->what = "Program";
+	o->command = pm_overview_command(o, p->counts->argv);
+	facts(o, p);
+	pm_listing_page_overview(code, o);
+	pm_findings_profile(o, p);
+	pm_overview_asks(o, pm_result_root(none), o->command, NULL);
+	pm_result_free(none);
 }
 
 enum pm_status pm_report_html(struct pm_profile *p, const struct pm_report_opts *o,
 			      const char *path, struct pm_err *err)
 {
-	const struct pm_counts *c = p->counts;
-	struct pm_buf command = { 0 };
-	unsigned top = o->top_blocks ? o->top_blocks : 10;
+	const struct pm_listing_opts lo = { .intel = o->syntax == PM_SYNTAX_INTEL,
+		.events = "Ir,Dr,Dw" };
+	const unsigned top = o->top_blocks ? o->top_blocks : 20;
+	struct pm_overview first = { 0 };
+	struct pm_code_book book = { 0 };
+	struct pm_costs costs = { 0 };
+	struct pm_listing_page *code;
+	struct pm_listing *l;
 	struct pm_html h;
 	enum pm_status st;
 	uint32_t *order;
 	size_t n;
 
 	pm_profile_functions(p);
-	for (size_t i = 0; c->argv && c->argv[i]; i++)
-		pm_buf_printf(&command, "%s%s", i ? " " : "", c->argv[i]);
-	pm_buf_add(&command, "", 1);
-	pm_html_begin(&h, "Profile", (const char *)command.p);
-	if (p->incomplete)
-		pm_html_warning(&h, "Incomplete: a process was killed; what it had executed until "
-				    "then is "
-				    "counted.");
+	pm_profile_costs(p, &costs, &book);
+	l = pm_listing_new(&costs, &book.names, &book);
+	code = pm_listing_page_new(l, &lo, err);
+	first_screen(&first, p, code);
+	pm_html_begin(&h, first.command, first.command);
+	pm_overview_html(&first, &h);
 	n = pm_profile_top_blocks(p, 0, &order);
-	cards(&h, p);
-	functions(&h, p);
+	pm_listing_page_html(code, &h);
 	blocks(&h, p, o, order, n < top ? n : top);
 	mix(&h, p);
+	calls(&h, p);
 	locality(&h, p, order, n);
-	pm_html_section(&h, "Objects", NULL);
-	pm_html_table_begin(&h, "#instructions|#share|object|build id", false);
-	free(order);
-	n = pm_profile_top_objects(p, &order);
-	for (size_t i = 0; i < n; i++) {
-		const struct pm_profile_object *ob = &p->object[order[i]];
-
-		pm_html_cell_u64(&h, ob->insns);
-		pm_html_cell_percent(&h, pm_percent(ob->insns, p->sum.insns));
-		pm_html_cell(&h, ob->path);
-		pm_html_cell(&h, ob->build_id ? ob->build_id : "");
-	}
-	pm_html_table_end(&h);
 	processes(&h, p);
+	files(&h, p);
+	totals(&h, p);
 	free(order);
-	pm_buf_release(&command);
 	st = pm_html_finish(&h, path, err);
 	pm_html_release(&h);
+	pm_overview_release(&first);
+	pm_listing_page_free(code);
+	pm_listing_free(l);
+	pm_costs_release(&costs);
+	pm_code_book_release(&book);
 	return st;
 }

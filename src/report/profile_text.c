@@ -7,8 +7,8 @@
 
 #include "report/out.h"
 #include "report/profile_report.h"
+#include "report/width.h"
 
-#define WIDTH		80
 #define MAX_SHOWN	16		/* instructions of a hot block */
 #define MAX_PROCESSES	40
 
@@ -17,6 +17,7 @@ struct text_report {
 	struct pm_profile *p;
 	const struct pm_report_opts *o;
 	bool colour;
+	size_t width;
 };
 
 static void head(struct text_report *t, const char *s, const char *hint)
@@ -94,21 +95,23 @@ static void mix(struct text_report *t, const char *title, const char *hint,
 	size_t max = t->o->top_mix ? t->o->top_mix : 14, n = nv < max ? nv : max,
 	       rows = (n + 1) / 2;
 	uint64_t total = t->p->sum.insns, rest = 0;
-	char num[32], others[32];
+	char num[32], others[32], share[16];
 
 	for (size_t i = n; i < nv; i++)
 		rest += v[i].count;
 	head(t, title, hint);
 	for (size_t i = 0; i < rows; i++) {
 		for (size_t k = i; k < n; k += rows)
-			pm_buf_printf(&t->b, "%s%-13.13s %5.1f %17s", k == i ? "  " : "    ",
-				      v[k].name, pm_percent(v[k].count, total),
+			pm_buf_printf(&t->b, "%s%-13.13s %7s %15s", k == i ? "  " : "    ",
+				      v[k].name, pm_report_share(pm_percent(v[k].count, total),
+					share),
 				      pm_report_number(v[k].count, num));
 		pm_buf_add(&t->b, "\n", 1);
 	}
 	if (nv > n) {
 		snprintf(others, sizeof others, "%zu others", nv - n);
-		pm_buf_printf(&t->b, "  %-13s %5.1f %17s\n", others, pm_percent(rest, total),
+		pm_buf_printf(&t->b, "  %-13s %7s %15s\n", others,
+			      pm_report_share(pm_percent(rest, total), share),
 			      pm_report_number(rest, num));
 	}
 }
@@ -127,13 +130,13 @@ static void objects(struct text_report *t)
 	size_t n = pm_profile_top_objects(p, &order);
 	char num[32];
 
-	head(t, "Objects", NULL);
+	head(t, "Objects", "most instructions first");
 	for (size_t i = 0; i < n; i++) {
 		const struct pm_profile_object *o = &p->object[order[i]];
 
 		pm_buf_printf(&t->b, "  %17s %5.1f %%  ", pm_report_number(o->insns, num),
 			      pm_percent(o->insns, p->sum.insns));
-		pm_report_text_of(&t->b, o->path, WIDTH - 29, 1);
+		pm_report_text_of(&t->b, o->path, t->width - 29, 1);
 		pm_buf_add(&t->b, "\n", 1);
 	}
 	free(order);
@@ -145,16 +148,16 @@ static void functions(struct text_report *t)
 	uint32_t *order;
 	size_t n = pm_profile_top_functions(p, t->o->top_functions ? t->o->top_functions : 20,
 					    &order);
-	char hint[64] = "", num[32];
+	char hint[96] = "", num[32];
 
 	if (n < p->nfunction)
-		snprintf(hint, sizeof hint, "%zu of %zu", n, p->nfunction);
-	head(t, "Functions", hint);
+		snprintf(hint, sizeof hint, "%zu of %zu, most instructions first", n, p->nfunction);
+	head(t, "Functions", hint[0] ? hint : "most instructions first");
 	for (size_t i = 0; i < n; i++) {
 		const struct pm_profile_function *f = &p->function[order[i]];
 		const char *object = base_of(p->object[f->object].path);
 		const char *name = pm_profile_name(p, order[i]);
-		size_t room = WIDTH - 29, tail = strlen(object) + 2;
+		size_t room = t->width - 29, tail = strlen(object) + 2;
 
 		pm_buf_printf(&t->b, "  %17s %5.1f %%  ", pm_report_number(f->insns, num),
 			      pm_percent(f->insns, p->sum.insns));
@@ -230,7 +233,7 @@ static void blocks(struct text_report *t)
 	size_t n = pm_profile_top_blocks(p, t->o->top_blocks ? t->o->top_blocks : 5, &order);
 	char hint[64], num[32], line[256];
 
-	snprintf(hint, sizeof hint, "addresses as in the file");
+	snprintf(hint, sizeof hint, "most instructions first; addresses as in the file");
 	head(t, "Hottest blocks", hint);
 	for (size_t i = 0; i < n; i++) {
 		const struct pm_profile_block b = pm_profile_block(p, order[i]);
@@ -263,15 +266,17 @@ static void blocks(struct text_report *t)
 			if (file && (!last || no != last_no || strcmp(file, last))) {
 				size_t from = t->b.n;
 
-				pm_report_text_of(&t->b, line, 42, 0);
+				pm_report_text_of(&t->b, line, t->width - 38, 0);
 				while (t->b.n - from < 43)
 					pm_buf_add(&t->b, " ", 1);
-				pm_report_text_of(&t->b, base_of(file), 16, 1);
+				pm_buf_add(&t->b, " ", t->b.n > from + 43);
+				pm_report_text_of(&t->b, base_of(file), t->width > 80 ?
+					t->width - 64 : 16, 1);
 				pm_buf_printf(&t->b, ":%u", no);
 				last = file;
 				last_no = no;
 			} else {
-				pm_report_text_of(&t->b, line, WIDTH - 14, 0);
+				pm_report_text_of(&t->b, line, t->width - 14, 0);
 			}
 			pm_buf_add(&t->b, "\n", 1);
 		}
@@ -286,7 +291,7 @@ static void render(struct text_report *t)
 	if (t->colour)
 		pm_buf_printf(&t->b, "\033[1m");
 	pm_buf_printf(&t->b, "pugmark: profile of ");
-	for (size_t i = 0, room = WIDTH - 21; c->argv && c->argv[i] && room > 4; i++) {
+	for (size_t i = 0, room = t->width - 21; c->argv && c->argv[i] && room > 4; i++) {
 		size_t from = t->b.n;
 
 		if (i)
@@ -306,9 +311,9 @@ static void render(struct text_report *t)
 	if (t->o->summary_only || !t->p->nblock)
 		return;
 	pm_profile_functions(t->p);
-	mix(t, "Instruction mix by class", "% of total; conditions left out: jcc, cmovcc, setcc",
+	mix(t, "Instruction mix by class", "most first; conditions left out: jcc, cmovcc, setcc",
 	    t->p->class, t->p->nclass);
-	mix(t, "Instruction mix by mnemonic", "% of total", t->p->mnemonic, t->p->nmnemonic);
+	mix(t, "Instruction mix by mnemonic", "most first", t->p->mnemonic, t->p->nmnemonic);
 	objects(t);
 	functions(t);
 	processes(t);
@@ -327,7 +332,8 @@ static bool want_colour(const struct pm_report_opts *o, FILE *to)
 enum pm_status pm_report_text(struct pm_profile *p, const struct pm_report_opts *o, FILE *to,
 			      struct pm_err *err)
 {
-	struct text_report t = { .p = p, .o = o, .colour = want_colour(o, to) };
+	struct text_report t = { .p = p, .o = o, .colour = want_colour(o, to),
+		.width = pm_report_width(fileno(to)) };
 
 	render(&t);
 	if (fwrite(t.b.p, 1, t.b.n, to) != t.b.n || fflush(to))
@@ -339,7 +345,8 @@ enum pm_status pm_report_text(struct pm_profile *p, const struct pm_report_opts 
 enum pm_status pm_report_text_file(struct pm_profile *p, const struct pm_report_opts *o,
 				   const char *path, struct pm_err *err)
 {
-	struct text_report t = { .p = p, .o = o, .colour = o->colour == PM_COLOUR_ALWAYS };
+	struct text_report t = { .p = p, .o = o, .colour = o->colour == PM_COLOUR_ALWAYS,
+		.width = pm_report_width(-1) };
 	enum pm_status st;
 
 	render(&t);

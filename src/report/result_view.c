@@ -7,19 +7,17 @@
 #include "base/printable.h"
 #include "base/result.h"
 #include "report/out.h"
+#include "report/result_facts.h"
 #include "report/result_view.h"
-
-#define WIDTH 80
-
-static bool scalar(const struct pm_result_node *n)
-{
-	return n->kind != PM_RESULT_OBJECT && n->kind != PM_RESULT_LIST;
-}
 
 static void value(const struct pm_result_node *n, char *buf, size_t size)
 {
 	char num[32];
 
+	if (pm_result_percent_text(n, num)) {
+		snprintf(buf, size, "%s", num);
+		return;
+	}
 	switch (n->kind) {
 	case PM_RESULT_U64:
 		snprintf(buf, size, "%s", pm_report_number(n->u64, num));
@@ -52,6 +50,16 @@ static size_t whole(const char *text, size_t at)
 	return at;
 }
 
+/* What stands behind the value; a share has its own sign. */
+static const char *unit(const struct pm_result_node *n)
+{
+	double percent;
+
+	if (!n->unit || (pm_result_percent(n, &percent) && strncmp(n->unit, "of ", 3)))
+		return NULL;
+	return n->unit;
+}
+
 static void words(const char *name, char *buf, size_t size)
 {
 	size_t i;
@@ -75,7 +83,7 @@ static void flatten(struct flat *f, const struct pm_result_node *o, const char *
 			 c->name ? c->name : "");
 		if (c->kind == PM_RESULT_OBJECT) {
 			flatten(f, c, name);
-		} else if (scalar(c)) {
+		} else if (pm_result_scalar(c)) {
 			pm_grow(f->v, f->n, f->cap);
 			memcpy(f->v[f->n].name, name, sizeof name);
 			f->v[f->n++].n = c;
@@ -92,7 +100,7 @@ static const struct pm_result_node *flat_get(const struct flat *f, const char *n
 }
 
 /* Rows of all columns, in the order of the first that has them. */
-static void side_by_side(const struct pm_result_node **o, size_t n, struct pm_buf *to)
+static void side_by_side(const struct pm_result_node **o, size_t n, size_t wide, struct pm_buf *to)
 {
 	struct flat *col = pm_alloc(n * sizeof *col);
 	char head[64], val[256];
@@ -117,7 +125,7 @@ static void side_by_side(const struct pm_result_node **o, size_t n, struct pm_bu
 					cw = strlen(val) + 2;
 			}
 			cw = cw < 14 ? 14 : cw;
-			if (upto > from && width + cw > WIDTH)
+			if (upto > from && width + cw > wide)
 				break;
 			w[upto - from] = cw;
 			width += cw;
@@ -200,31 +208,48 @@ static size_t width_of(const struct columns *c)
 	return sum;
 }
 
-/* What does not fit into a line: columns of nothing but 0 go first, then words are cut, then the
- * last columns of numbers go; words get back what is left. */
-static void fit(struct columns *c)
+static void hide(struct columns *c, size_t k)
+{
+	c->hide[k] = true;
+	c->hidden++;
+}
+
+/* What one comes for: misses, mispredictions, stalls, shares. Callgrind's names of such events end
+ * so: D1mr, DLmw, Bcm. */
+static bool is_trouble(const char *name)
+{
+	const size_t n = strlen(name);
+	const bool event = name[0] >= 'A' && name[0] <= 'Z' && n > 2 &&
+			   (!strcmp(name + n - 2, "mr") || !strcmp(name + n - 2, "mw") ||
+			    name[n - 1] == 'm');
+
+	return event || strstr(name, "miss") || strstr(name, "stall") || strstr(name, "share") ||
+	       strstr(name, "mispred");
+}
+
+/* What does not fit into a line of @wide: columns of nothing but 0 go first, then words are cut,
+ * then columns of numbers go, last ones first, those that tell of trouble after all others; words
+ * get back what is left. The first column stays: rows are usually sorted by it. */
+static void fit(struct columns *c, size_t wide)
 {
 	size_t full[COLUMNS];
 
 	memcpy(full, c->w, sizeof full);
-	for (size_t k = c->n; k-- > 1 && width_of(c) > WIDTH; )
-		if (!c->some[k]) {
-			c->hide[k] = true;
-			c->hidden++;
-		}
-	for (size_t k = c->n; k-- > 0 && width_of(c) > WIDTH; ) {
-		size_t over = width_of(c) - WIDTH;
+	for (size_t k = c->n; k-- > 1 && width_of(c) > wide; )
+		if (!c->some[k])
+			hide(c, k);
+	for (size_t k = c->n; k-- > 0 && width_of(c) > wide; ) {
+		size_t over = width_of(c) - wide;
 
 		if (c->words[k] && c->w[k] > NARROW)
 			c->w[k] = c->w[k] > NARROW + over ? c->w[k] - over : NARROW;
 	}
-	for (size_t k = c->n; k-- > 1 && width_of(c) > WIDTH; )
-		if (!c->hide[k] && !c->words[k]) {
-			c->hide[k] = true;
-			c->hidden++;
-		}
+	for (unsigned trouble = 0; trouble < 2; trouble++)
+		for (size_t k = c->n; k-- > 1 && width_of(c) > wide; )
+			if (!c->hide[k] && !c->words[k] && is_trouble(c->name[k]) <= trouble)
+				hide(c, k);
 	for (size_t k = c->n; k-- > 0; ) {
-		size_t room = WIDTH > width_of(c) ? WIDTH - width_of(c) : 0;
+		size_t room = wide > width_of(c) ? wide - width_of(c) : 0;
 
 		if (!c->hide[k] && c->w[k] < full[k])
 			c->w[k] = full[k] - c->w[k] < room ? full[k] : c->w[k] + room;
@@ -245,11 +270,11 @@ static void put_field(const struct columns *c, size_t k, char *text, struct pm_b
 	pm_buf_printf(to, "  %*s", (int)c->w[k], text);
 }
 
-static void list(const struct pm_result_node *l, unsigned rows, struct pm_buf *to)
+static void list(const struct pm_result_node *l, unsigned rows, size_t width, struct pm_buf *to)
 {
 	const struct pm_result_node *first = l->first;
 	struct columns col = { .n = 0 };
-	char buf[256];
+	char buf[256], head[64];
 	size_t n = 0;
 
 	if (!first)
@@ -265,7 +290,8 @@ static void list(const struct pm_result_node *l, unsigned rows, struct pm_buf *t
 		size_t last = 0;
 
 		for (const struct pm_result_node *c = e->first; c; c = c->next) {
-			size_t k = scalar(c) && c->name ? column_of(&col, c->name, last) : COLUMNS;
+			size_t k = pm_result_scalar(c) && c->name ? column_of(&col, c->name,
+				last) : COLUMNS;
 
 			if (k == COLUMNS)
 				continue;
@@ -276,7 +302,7 @@ static void list(const struct pm_result_node *l, unsigned rows, struct pm_buf *t
 			col.some[k] |= c->kind != PM_RESULT_U64 || c->u64;
 		}
 	}
-	fit(&col);
+	fit(&col, width);
 	for (size_t k = 0; k < col.n; k++) {
 		words(col.name[k], buf, sizeof buf);
 		put_field(&col, k, buf, to);
@@ -290,7 +316,7 @@ static void list(const struct pm_result_node *l, unsigned rows, struct pm_buf *t
 			const struct pm_result_node *c = pm_result_find(e, col.name[k]);
 
 			buf[0] = 0;
-			if (c && scalar(c))
+			if (c && pm_result_scalar(c))
 				value(c, buf, sizeof buf);
 			put_field(&col, k, buf, to);
 		}
@@ -298,20 +324,37 @@ static void list(const struct pm_result_node *l, unsigned rows, struct pm_buf *t
 			to->n--;
 		pm_buf_printf(to, "\n");
 	}
-	if (n > rows || col.hidden)
-		pm_buf_printf(to, "  ... and ");
+	if (n <= rows && !col.hidden)
+		return;
+	pm_buf_printf(to, "  ... and ");
 	if (n > rows)
 		pm_buf_printf(to, "%zu more%s", n - rows, col.hidden ? ", " : "");
 	if (col.hidden)
-		pm_buf_printf(to, "%zu column%s", col.hidden, col.hidden > 1 ? "s" : "");
-	if (n > rows || col.hidden)
-		pm_buf_printf(to, " (all are in --json and --csv)\n");
+		pm_buf_printf(to, "%zu column%s:", col.hidden, col.hidden > 1 ? "s" : "");
+	for (size_t k = 0, some = 0; k < col.n; k++)
+		if (col.hide[k])
+			pm_buf_printf(to, "%s%s", some++ ? ", " : " ",
+				pm_result_words(col.name[k], head));
+	pm_buf_printf(to, "\n");
 }
 
 /* ---- the tree ------------------------------------------------------------------------------- */
 
+/* " (most misses first)", " (by size)"; ranges need no word. */
+static void put_order(const struct pm_result_node *l, struct pm_buf *to)
+{
+	bool rising = false;
+	const char *by = pm_result_sorted_by(l, &rising);
+	char name[64];
+
+	if (by && !(rising && !strcmp(by, "from")))
+		pm_buf_printf(to, rising ? "  (by %s)" : "  (most %s first)", pm_result_words(by,
+			name));
+	pm_buf_printf(to, "\n");
+}
+
 static void lists_below(const struct pm_result_node *o, const char *path, unsigned rows,
-			struct pm_buf *to)
+			size_t width, struct pm_buf *to)
 {
 	for (const struct pm_result_node *c = o->first; c; c = c->next) {
 		char name[128];
@@ -319,18 +362,19 @@ static void lists_below(const struct pm_result_node *o, const char *path, unsign
 		snprintf(name, sizeof name, "%.60s%s%.60s", path, *path ? " " : "",
 			 c->name ? c->name : "");
 		if (c->kind == PM_RESULT_OBJECT) {
-			lists_below(c, name, rows, to);
+			lists_below(c, name, rows, width, to);
 		} else if (c->kind == PM_RESULT_LIST && c->first) {
 			char head[128];
 
 			words(name, head, sizeof head);
-			pm_buf_printf(to, "\n%s\n", head);
-			list(c, rows, to);
+			pm_buf_printf(to, "\n%s", head);
+			put_order(c, to);
+			list(c, rows, width, to);
 		}
 	}
 }
 
-void pm_result_text(const struct pm_result *r, unsigned rows, struct pm_buf *to)
+void pm_result_text(const struct pm_result *r, unsigned rows, size_t width, struct pm_buf *to)
 {
 	const struct pm_result_node *root = pm_result_root(r);
 	bool blank = false;
@@ -342,16 +386,17 @@ void pm_result_text(const struct pm_result *r, unsigned rows, struct pm_buf *to)
 
 		if (top->kind == PM_RESULT_LIST) {
 			words(top->name, head, sizeof head);
-			pm_buf_printf(to, "%s%s\n", blank ? "\n" : "", head);
-			list(top, rows, to);
+			pm_buf_printf(to, "%s%s", blank ? "\n" : "", head);
+			put_order(top, to);
+			list(top, rows, width, to);
 			blank = true;
 			continue;
 		}
-		if (scalar(top)) {
+		if (pm_result_scalar(top)) {
 			value(top, buf, sizeof buf);
 			words(top->name, head, sizeof head);
-			pm_buf_printf(to, "%s: %s%s%s\n", head, buf, top->unit ? " " : "",
-				      top->unit ? top->unit : "");
+			pm_buf_printf(to, "%s: %s%s%s\n", head, buf, unit(top) ? " " : "",
+				      unit(top) ? unit(top) : "");
 			blank = true;
 			continue;
 		}
@@ -359,14 +404,14 @@ void pm_result_text(const struct pm_result *r, unsigned rows, struct pm_buf *to)
 		pm_buf_printf(to, "%s%s\n", blank ? "\n" : "", head);
 		blank = true;
 		for (const struct pm_result_node *c = top->first; c; c = c->next)
-			if (scalar(c) && strlen(c->name) > name_w)
+			if (pm_result_scalar(c) && strlen(c->name) > name_w)
 				name_w = strlen(c->name);
 		for (const struct pm_result_node *c = top->first; c; c = c->next) {
-			if (scalar(c)) {
+			if (pm_result_scalar(c)) {
 				value(c, buf, sizeof buf);
 				words(c->name, head, sizeof head);
 				pm_buf_printf(to, "  %-*s  %s%s%s\n", (int)name_w, head, buf,
-					      c->unit ? " " : "", c->unit ? c->unit : "");
+					      unit(c) ? " " : "", unit(c) ? unit(c) : "");
 			} else if (c->kind == PM_RESULT_OBJECT) {
 				pm_grow(o, n, cap);
 				o[n++] = c;
@@ -375,10 +420,10 @@ void pm_result_text(const struct pm_result *r, unsigned rows, struct pm_buf *to)
 		if (n) {
 			if (name_w)
 				pm_buf_printf(to, "\n");
-			side_by_side(o, n, to);
+			side_by_side(o, n, width, to);
 		}
 		free(o);
-		lists_below(top, top->name ? top->name : "", rows, to);
+		lists_below(top, top->name ? top->name : "", rows, width, to);
 	}
 }
 
@@ -398,7 +443,7 @@ static void csv(const struct pm_result_node *n, const char *path, struct pm_buf 
 {
 	size_t i = 0;
 
-	if (scalar(n)) {
+	if (pm_result_scalar(n)) {
 		pm_report_csv_field(to, path);
 		pm_buf_printf(to, ",");
 		switch (n->kind) {

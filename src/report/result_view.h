@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* result_view.h - any tree of results as text for a terminal, and as CSV
+/* result_view.h - any tree of results as text for a terminal, as views of a page, and as CSV
  *
  * Text: sibling objects stand side by side as columns (l1i, l1d, l2...), lists of objects are
- * tables with a row per element (the first @rows of them). At most 80 columns wide where names
- * allow. HTML: a page (html.h) with the scalars as cards, lists of objects as tables, and a line
- * where a table runs over a number (its first column), through its first column of fractions.
- * CSV: one line per value, `path,value,unit`; elements of lists are numbered from 0. Parquet: the
- * same rows (result_parquet.c). */
+ * tables with a row per element (the first @rows of them), and their headings say what they are
+ * sorted by. HTML: views of a page (html.h) with the scalars as cards, lists of objects as tables,
+ * and a line where a table runs over a number (its first column), through its first column of
+ * fractions. CSV: one line per value, `path,value,unit`; elements of lists are numbered from 0.
+ * Parquet: the same rows (result_parquet.c). */
 #ifndef PM_REPORT_RESULT_VIEW_H
 #define PM_REPORT_RESULT_VIEW_H
 
@@ -14,7 +14,8 @@
 #include "base/mem.h"
 
 struct pm_result;
-void pm_result_text(const struct pm_result *r, unsigned rows, struct pm_buf *to);
+/* @width of a line: see width.h. */
+void pm_result_text(const struct pm_result *r, unsigned rows, size_t width, struct pm_buf *to);
 struct pm_result_node;
 /* The path of @c, element @i of @in, whose own is @path; terminated. */
 void pm_result_path(struct pm_buf *to, const struct pm_result_node *in, const char *path,
@@ -22,9 +23,11 @@ void pm_result_path(struct pm_buf *to, const struct pm_result_node *in, const ch
 void pm_result_csv(const struct pm_result *r, struct pm_buf *to);
 enum pm_status pm_result_parquet(const struct pm_result *r, struct pm_buf *to, struct pm_err *err);
 struct pm_html;
-/* What one wants to know first; pm_result_html_into() then leaves out how the program was called
- * and ended. */
-void pm_result_html_summary(const struct pm_result *r, struct pm_html *h);
+struct pm_overview;
+/* What ran, where it went, what is odd, what to try next, as the results tell it. @file: the trace,
+ * NULL where a program ran. */
+void pm_result_overview(const struct pm_result *r, const char *file, struct pm_overview *o);
+/* A view for each of them. */
 void pm_result_html_into(const struct pm_result *r, struct pm_html *h);
 enum pm_status pm_result_html(const struct pm_result *r, const char *title, const char *subtitle,
 			      const char *path, struct pm_err *err);

@@ -7,6 +7,7 @@
 #include "report/source.h"
 
 #define MAX_SOURCE (64u << 20)		/* bytes: more is not a source file */
+#define TAB 8
 
 static FILE *open_source(const struct pm_source_files *s, const char *path)
 {
@@ -25,18 +26,36 @@ static FILE *open_source(const struct pm_source_files *s, const char *path)
 	return f ? f : fopen(path, "re");
 }
 
-static void split(struct pm_source_file *f)
+/* The line at @from with its tabs as blanks, behind what is in @to. */
+static void add_line(struct pm_buf *to, const char *from)
 {
-	size_t cap = 0;
+	const size_t begin = to->n;
 
-	for (char *at = f->text, *line; (line = strsep(&at, "\n")); ) {
-		line += strspn(line, " \t");
-		for (char *p = line; *p; p++)
-			if (*p == '\t' || *p == '\r')
-				*p = ' ';
-		pm_grow(f->line, f->n, cap);
-		f->line[f->n++] = line;
+	for (; *from; from++)
+		if (*from == '\t')
+			do
+				pm_buf_add(to, " ", 1);
+			while ((to->n - begin) % TAB);
+		else if (*from != '\r')
+			pm_buf_add(to, from, 1);
+	pm_buf_add(to, "", 1);
+}
+
+static void split(struct pm_source_file *f, char *text)
+{
+	size_t cap = 0, *begin = NULL;
+	struct pm_buf all = { 0 };
+
+	for (char *at = text, *line; (line = strsep(&at, "\n")); ) {
+		pm_grow(begin, f->n, cap);
+		begin[f->n++] = all.n;
+		add_line(&all, line);
 	}
+	f->text = (char *)all.p;
+	f->line = pm_alloc((f->n + 1) * sizeof *f->line);
+	for (size_t i = 0; i < f->n; i++)
+		f->line[i] = f->text + begin[i];
+	free(begin);
 }
 
 static struct pm_source_file *file_of(struct pm_source_files *s, const char *path)
@@ -53,9 +72,11 @@ static struct pm_source_file *file_of(struct pm_source_files *s, const char *pat
 	*f = (struct pm_source_file){ .path = pm_strdup(path) };
 	in = open_source(s, path);
 	if (in && !fstat(fileno(in), &st) && S_ISREG(st.st_mode) && st.st_size < MAX_SOURCE) {
-		f->text = pm_alloc((size_t)st.st_size + 1);
-		f->text[fread(f->text, 1, (size_t)st.st_size, in)] = 0;
-		split(f);
+		char *text = pm_alloc((size_t)st.st_size + 1);
+
+		text[fread(text, 1, (size_t)st.st_size, in)] = 0;
+		split(f, text);
+		free(text);
 	}
 	if (in)
 		fclose(in);

@@ -12,7 +12,7 @@ struct pm_source_files {
 	size_t n, cap;
 };
 
-/* Line @line (from 1) of @path without its blanks in front, tabs as blanks; NULL: not there. */
+/* Line @line (from 1) of @path with its indentation, tabs as blanks; NULL: not there. */
 const char *pm_source_line(struct pm_source_files *s, const char *path, unsigned line);
 void pm_source_release(struct pm_source_files *s);
 

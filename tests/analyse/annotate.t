@@ -1,67 +1,67 @@
 # Costs beside the code: a program whose loads, loops and misses can be counted by hand.
 $ "$BUILD/tests/oracle/steptrace" costs.trace "$PROGRAMS/costs"; pugmark annotate --source "$TOP" --object "$PROGRAMS/costs@0" -e Ir,Dr,D1mr,D1mw,Bc costs.trace
->       Ir      Dr    D1mr    D1mw      Bc  function
+>       Ir      Dr    D1mr    D1mw      Bc  function (most Ir first)
 >      521     130      64       1     128  total
 >      516     130      64       .     128  walk  costs
 >        5       .       .       1       .  _start  costs
 >
 > walk  costs
 >       Ir      Dr    D1mr    D1mw      Bc
->        2       .       .       .       .  costs.S:12  walk: xor %ecx, %ecx
+>        2       .       .       .       .  costs.S:12  walk:   xor     %ecx, %ecx
 >        2       .       .       .       .      401000  xor %ecx, %ecx
->      128     128      64       .       .  costs.S:13  next: mov table(%rcx), ...
+>      128     128      64       .       .  costs.S:13  next:   mov     table(%...
 >      128     128      64       .       .      401002  mov 0x402000(%rcx), %eax
->      128       .       .       .       .  costs.S:14  add $64, %ecx
+>      128       .       .       .       .  costs.S:14          add     $64, %ecx
 >      128       .       .       .       .      401008  add $0x40, %ecx
->      128       .       .       .       .  costs.S:15  cmp $4096, %ecx
+>      128       .       .       .       .  costs.S:15          cmp     $4096, ...
 >      128       .       .       .       .      40100b  cmp $0x1000, %ecx
->      128       .       .       .     128  costs.S:16  jne next
+>      128       .       .       .     128  costs.S:16          jne     next
 >      128       .       .       .     128      401011  jnz 0x401002
->        2       2       .       .       .  costs.S:17  ret
+>        2       2       .       .       .  costs.S:17          ret
 >        2       2       .       .       .      401013  ret
 >
 > _start  costs
 >       Ir      Dr    D1mr    D1mw      Bc
->        1       .       .       1       .  costs.S:22  _start: call walk
+>        1       .       .       1       .  costs.S:22  _start: call    walk
 >        1       .       .       1       .      401014  call 0x401000
->        1       .       .       .       .  costs.S:23  call walk
+>        1       .       .       .       .  costs.S:23          call    walk
 >        1       .       .       .       .      401019  call 0x401000
->        1       .       .       .       .  costs.S:24  mov $60, %eax
+>        1       .       .       .       .  costs.S:24          mov     $60, %eax
 >        1       .       .       .       .      40101e  mov $0x3c, %eax
->        1       .       .       .       .  costs.S:25  xor %edi, %edi
+>        1       .       .       .       .  costs.S:25          xor     %edi, %edi
 >        1       .       .       .       .      401023  xor %edi, %edi
->        1       .       .       .       .  costs.S:26  syscall
+>        1       .       .       .       .  costs.S:26          syscall
 >        1       .       .       .       .      401025  syscall
 $ pugmark annotate --lines --source "$TOP" --object "$PROGRAMS/costs@0" -e Ir,D1mr costs.trace | sed 's,^/.*/tests,tests,'
->       Ir    D1mr  function
+>       Ir    D1mr  function (most Ir first)
 >      521      64  total
 >      516      64  walk  costs
 >        5       .  _start  costs
 >
 > tests/programs/costs.S
 >       Ir    D1mr
->        .       .    10  .text
->        .       .    11  .type walk, @function
->        2       .    12  walk: xor %ecx, %ecx
->      128      64    13  next: mov table(%rcx), %eax
->      128       .    14  add $64, %ecx
->      128       .    15  cmp $4096, %ecx
->      128       .    16  jne next
->        2       .    17  ret
->        .       .    18  .size walk, . - walk
+>        .       .    10          .text
+>        .       .    11          .type   walk, @function
+>        2       .    12  walk:   xor     %ecx, %ecx
+>      128      64    13  next:   mov     table(%rcx), %eax
+>      128       .    14          add     $64, %ecx
+>      128       .    15          cmp     $4096, %ecx
+>      128       .    16          jne     next
+>        2       .    17          ret
+>        .       .    18          .size   walk, . - walk
 >        .       .    19  
->        .       .    20  .globl _start
->        .       .    21  .type _start, @function
->        1       .    22  _start: call walk
->        1       .    23  call walk
->        1       .    24  mov $60, %eax
->        1       .    25  xor %edi, %edi
->        1       .    26  syscall
->        .       .    27  .size _start, . - _start
->        .       .    28  .section .note.GNU-stack, "", @progbits
+>        .       .    20          .globl  _start
+>        .       .    21          .type   _start, @function
+>        1       .    22  _start: call    walk
+>        1       .    23          call    walk
+>        1       .    24          mov     $60, %eax
+>        1       .    25          xor     %edi, %edi
+>        1       .    26          syscall
+>        .       .    27          .size   _start, . - _start
+>        .       .    28          .section .note.GNU-stack, "", @progbits
 # Intel's syntax; one function; another order.
 $ pugmark annotate --syntax intel --function _start --object "$PROGRAMS/costs@0" -e Ir costs.trace
->       Ir  function
+>       Ir  function (most Ir first)
 >      521  total
 >        5  _start  costs
 >
@@ -78,7 +78,7 @@ $ pugmark annotate --syntax intel --function _start --object "$PROGRAMS/costs@0"
 >        1  costs.S:26
 >        1      401025  syscall
 $ pugmark annotate -n 1 --sort D1mw --object "$PROGRAMS/costs@0" -e D1mw,Ir costs.trace | head -3
->     D1mw      Ir  function
+>     D1mw      Ir  function (most D1mw first)
 >        1     521  total
 >        1       5  _start  costs
 # The other simulators that tell instructions apart: the sums are theirs.
@@ -124,19 +124,19 @@ $ pugmark run -q --annotate now --callgrind cg --counts counts -- "$PROGRAMS/cos
 > equal
 > equal
 $ pugmark annotate -n 1 --source "$TOP" cg | head -8
->       Ir      Dr      Dw  function
+>       Ir      Dr      Dw  function (most Ir first)
 >      521     130       2  total
 >      516     130       .  walk  costs
 >        5       .       2  _start  costs
 >
 > walk  costs
 >       Ir      Dr      Dw
->        2       .       .  costs.S:12  walk: xor %ecx, %ecx
+>        2       .       .  costs.S:12  walk:   xor     %ecx, %ecx
 $ pugmark annotate --object "$PROGRAMS/costs@0" -o traced --callgrind cg2 costs.trace; pugmark annotate cg2 | diff - traced && echo equal
 > equal
 # As callgrind writes them: names by number, positions relative, calls and jumps between.
 $ p=$PROGRAMS/costs; printf '%s\n' '# callgrind format' 'version: 1' 'creator: callgrind-3.19.0' 'positions: instr line' 'events: Ir Dr' "cob=(7) $p" 'ob=(7)' 'fn=(1) walk' '0x401000 12 2' '+2 +1 128 128' 'jcnd=126/128 +15 *' '+15 *' '-9 +1 128' 'calls=3 0x401000 12' '* * 900 7' '-6 * 5' > small; pugmark annotate -e Ir,Dr small | sed -n '1,4p; /^ .*  40/p'
->       Ir      Dr  function
+>       Ir      Dr  function (most Ir first)
 >      263     128  total
 >      263     128  walk  costs
 >

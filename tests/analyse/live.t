@@ -25,12 +25,12 @@ $ pugmark run -q --usual --html page --callgrind cg --annotate hot --json json -
 > 521
 > 521
 # The page begins with what one wants to know first.
-$ grep -c '<h2 id="s1">Summary<' page; grep -o ' mispredicts<\|<li>l1d misses\|<li>exit status' page; grep -o 'costs</code>' page
-> 1
-> <li>exit status
-> <li>l1d misses
->  mispredicts<
-> costs</code>
+$ grep -o '<dt>exit status</dt><dd>0\|>Where it went\|>What is odd\|>What to try next\|>costs</code>\|<h2>Overview' page | sort | uniq -c | sed 's/^ *//'
+> 1 <dt>exit status</dt><dd>0
+> 1 <h2>Overview
+> 1 >What is odd
+> 1 >What to try next
+> 1 >Where it went
 $ pugmark run -s reuse --callgrind cg -- "$PROGRAMS/costs"
 ! pugmark: none of the simulators counts per instruction; cachegrind, cache:...;byinsn, bpred and core:byinsn do
 ? 1

@@ -5,7 +5,7 @@ $ "$BUILD/tests/oracle/steptrace" costs.trace "$PROGRAMS/costs"; pugmark sim -s 
 >   allocations  0 calls
 >   resolved     0 calls
 >
-> objects by object
+> objects by object  (most l1 misses first)
 >   l1 misses  l2 misses  reads  writes      kind  blocks  object
 >          64         64    128       0  variable       0   table
 >           1          1      0       1     other       0       ?

@@ -17,18 +17,18 @@ $ pugmark sim --cache 'l1i=1k,2way,32;l1d=1k,2way,32,wt,nwa' "$TESTS/data/format
 >   policy                     lru           lru             -
 >   accesses                    25            12             -
 >   misses                       5            11             -
->   miss ratio              0.2000        0.9167             -
+>   miss ratio             20.00 %       91.67 %             -
 >   mpki                  217.3913      478.2609             -
 >   fetch accesses              25             -             -
 >   fetch misses                 5             -             -
->   fetch miss ratio        0.2000             -             -
+>   fetch miss ratio       20.00 %             -             -
 >   bytes in                   160            32             -
 >   read accesses                -             1             -
 >   read misses                  -             1             -
->   read miss ratio              -        1.0000             -
+>   read miss ratio              -      100.00 %             -
 >   write accesses               -            11             -
 >   write misses                 -            10             -
->   write miss ratio             -        0.9091             -
+>   write miss ratio             -       90.91 %             -
 >   bytes out                    -            89             -
 >   reads                        -             -             6
 >   writes                       -             -            11
@@ -62,12 +62,12 @@ $ pugmark sim --tlb 'dtlb=4,full,4k' --csv - "$TESTS/data/formats/lackey-34.txt"
 $ pugmark sim --allcache 'sets=16-32;ways=2;refs=data' "$TESTS/data/formats/lackey-34.txt"
 > allcache
 >
-> allcache geometries
+> allcache geometries  (by size)
 >   refs   size  line  sets  ways  accesses  misses  miss ratio
->   data  1,024    64    16     1        12       5      0.4167
->   data  2,048    64    16     2        12       5      0.4167
->   data  2,048    64    32     1        12       5      0.4167
->   data  4,096    64    32     2        12       5      0.4167
+>   data  1,024    64    16     1        12       5     41.67 %
+>   data  2,048    64    16     2        12       5     41.67 %
+>   data  2,048    64    32     1        12       5     41.67 %
+>   data  4,096    64    32     2        12       5     41.67 %
 $ pugmark sim --reuse 'line=16;insns=1' "$TESTS/data/formats/lackey-34.txt"
 > reuse
 >   line     16 bytes
@@ -81,11 +81,11 @@ $ pugmark sim --reuse 'line=16;insns=1' "$TESTS/data/formats/lackey-34.txt"
 >      0     10
 >      1     13
 >
-> reuse miss ratio curve
+> reuse miss ratio curve  (by size)
 >   size  miss ratio
->     16      0.7368
->     32      0.3947
->     48      0.3947
+>     16     73.68 %
+>     32     39.47 %
+>     48     39.47 %
 
 # The course's debug lines: 60 micro-ops of sjeng, tables of eight counters.
 $ pugmark sim --bpred 'bimodal=3;debug=dbg' --csv csv "$TESTS/data/formats/penn-sjeng-60.trace" >text; head -5 dbg
@@ -224,17 +224,17 @@ $ "$BUILD/tests/oracle/steptrace" costs.trace "$PROGRAMS/costs"; pugmark sim -s 
 >   blocks distinct  6 blocks
 >   blocks cover 90  1 blocks that cover 90 % of all instructions
 >
-> insns by class
+> insns by class  (most executed first)
 >   class  executed   share
->     mov       129  0.2476
->     add       128  0.2457
->     cmp       128  0.2457
+>     mov       129  24.8 %
+>     add       128  24.6 %
+>     cmp       128  24.6 %
 >
-> insns by mnemonic
+> insns by mnemonic  (most executed first)
 >   mnemonic  executed   share
->        mov       129  0.2476
->        add       128  0.2457
->        cmp       128  0.2457
+>        mov       129  24.8 %
+>        add       128  24.6 %
+>        cmp       128  24.6 %
 # The usual set takes what a trace has the facts for.
 $ pugmark sim --usual --csv - costs.trace | sed 's/\..*//' | uniq | tr '\n' ' '
 >- path,value,unit insns cachegrind bpred cache reuse objects memory phases calls 

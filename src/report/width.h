@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* width.h - how wide a line of text may be */
+#ifndef PM_REPORT_WIDTH_H
+#define PM_REPORT_WIDTH_H
+
+#include <stddef.h>
+
+#define PM_ANY_WIDTH ((size_t)1 << 20)	/* nothing is cut */
+
+/* COLUMNS, if it is set; else the width of the terminal that @fd is; else any: who reads a file
+ * or a pipe wants all of it. @fd -1: a file. At least 40. */
+size_t pm_report_width(int fd);
+
+#endif

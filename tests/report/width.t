@@ -1,0 +1,31 @@
+# A report for a file or a pipe is as wide as it needs to be; COLUMNS makes it narrower, wherever it goes.
+$ printf 'int main(void)\n{\n\tint n = 0;\n\n\tfor (int i = 0; i < 9; i++)\n\t\tif (i &\t1)\n\t\t\tn++;\n\treturn n - 4;\n}\n' >i.c; ${CC:-gcc} -g -o i i.c
+$ for w in '' 80 120; do if [ "$w" ]; then export COLUMNS=$w; else unset COLUMNS; fi; pugmark run -s cachegrind -- ./i 2>&1 | awk -v w="$w" '{ if (length > most) most = length } END { print w + 0, (most > 80), (most > 120) }'; done
+> 0 1 1
+> 80 0 0
+> 120 1 0
+# What does not fit is named; of misses and mispredictions some stay.
+$ pugmark run -s cachegrind -- ./i 2>&1 | sed -n '/^cachegrind functions/,/^$/p' | sed -n '1,2p; /\.\.\. and/p' | sed 's/and [0-9]* more/and N more/'
+> cachegrind functions  (most Ir first)
+>       Ir  I1mr  ILmr     Dr  D1mr  DLmr  D1mw  DLmw  Bcm  Bim           function
+>   ... and 3 columns: Dw, Bc, Bi
+$ pugmark run -s cachegrind --annotate - -q -- ./i | head -1 | sed 's/  */ /g'
+>  Ir I1mr D1mr Bcm function (most Ir first)
+# Shares have one notation.
+$ pugmark run -s insns -- ./i 2>&1 | awk '/share/ { getline; print NF, $NF; exit }'
+> 4 %
+$ pugmark run --report - -q -- ./i | sed -n '/by class/,/^$/p' | awk 'NR > 1 && NF' | grep -cv '[0-9] %'
+> 0
+? 1
+# Tables say what they are sorted by.
+$ pugmark run --report - -q -- ./i | grep -o '(.*most .*first.*)' | sed 's/[0-9]* of [0-9]*/N of N/'
+> (most first; conditions left out: jcc, cmovcc, setcc)
+> (most first)
+> (most instructions first)
+> (N of N, most instructions first)
+> (most instructions first; addresses as in the file)
+# Source keeps its indentation.
+$ pugmark run -q --callgrind cg -- ./i; pugmark annotate --function main cg | grep -o 'i.c:[567] .*' | sort -u
+> i.c:5          for (int i = 0; i < 9; i++)
+> i.c:6                  if (i & 1)
+> i.c:7                          n++;
