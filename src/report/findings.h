@@ -12,6 +12,9 @@
 #include "base/result.h"
 #include "report/overview.h"
 
+/* Of fewer events than these nothing is said: that many come with the start of any program. */
+#define PM_FINDINGS_LEAST	1000
+
 struct pm_view;
 struct pm_listing_page;
 

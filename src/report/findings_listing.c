@@ -159,7 +159,8 @@ static void missing_lines(struct pm_overview *o, const struct pm_findings_listin
 			const double least = c->column[k].name[1] == 'L' ?
 				FAR_MISS_RATE : MISS_RATE;
 
-			if (is_miss(c->column + k) && percent >= MISS_SHARE && rate >= least &&
+			if (is_miss(c->column + k) && f->v->total[k] >= PM_FINDINGS_LEAST &&
+			    percent >= MISS_SHARE && rate >= least &&
 			    percent > most) {
 				most = percent;
 				best = k;
@@ -193,7 +194,8 @@ static void wrong_branch(struct pm_overview *o, const struct pm_findings_listing
 	char share[16], part[16], link[64];
 	const char *where, *to;
 
-	if (k < 0 || m < 0 || per_1000(total(f, m), total(f, ir)) < WRONG_MPKI)
+	if (k < 0 || m < 0 || total(f, m) < PM_FINDINGS_LEAST ||
+	    per_1000(total(f, m), total(f, ir)) < WRONG_MPKI)
 		return;
 	for (size_t i = 0; i < l->ninsn; i++)
 		if (l->costs->v[m][l->insn[i].row] > n) {

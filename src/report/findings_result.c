@@ -55,7 +55,8 @@ static void caches(struct pm_overview *o, const struct pm_result_node *root)
 	const struct pm_result_node *cache = pm_result_find(root, "cache"), *last = NULL;
 
 	for (const struct pm_result_node *l = cache ? cache->first : NULL; l; l = l->next) {
-		if (pm_result_scalar(l) || !pm_result_find(l, "mpki"))
+		if (pm_result_scalar(l) || !pm_result_find(l, "mpki") ||
+		    number_at(l, "misses") < PM_FINDINGS_LEAST)
 			continue;
 		if (!strcmp(l->name, "l1d") && number_at(l, "mpki") >= L1D_MPKI)
 			one_cache(o, root, l, "l1d-misses",
@@ -91,7 +92,8 @@ static void predictors(struct pm_overview *o, const struct pm_result_node *root)
 	if (!first || pm_result_scalar(first))
 		return;
 	best = best_like(first);
-	if (number_at(best, "mpki") >= BRANCH_MPKI)
+	if (number_at(best, "mpki") >= BRANCH_MPKI &&
+	    number_at(best, "mispredictions") >= PM_FINDINGS_LEAST)
 		pm_overview_find(o, (struct pm_finding){ .kind = PM_FIND_ODD, .id = "hard-branches",
 			.weight = 30 + number_at(best, "mpki"),
 			.number = pm_overview_text(o, "%.1f", number_at(best, "mpki")),
@@ -108,6 +110,7 @@ static void predictors(struct pm_overview *o, const struct pm_result_node *root)
 
 		/* of the same branches, said once */
 		if (number_at(p, "branches") == number_at(first, "branches") || best_like(p) != p ||
+		    number_at(p, "mispredictions") < PM_FINDINGS_LEAST ||
 		    number_at(p, "mpki") < INDIRECT_MPKI || wrong < INDIRECT_WRONG)
 			continue;
 		pm_overview_find(o, (struct pm_finding){ .kind = PM_FIND_ODD, .id = "hard-targets",
@@ -133,7 +136,7 @@ static void data_objects(struct pm_overview *o, const struct pm_result_node *roo
 		if (!best || number_at(row, "l1_misses") > number_at(best, "l1_misses"))
 			best = row;
 	}
-	if (!sum || 100 * number_at(best, "l1_misses") < OBJECT_SHARE * sum ||
+	if (sum < PM_FINDINGS_LEAST || 100 * number_at(best, "l1_misses") < OBJECT_SHARE * sum ||
 	    !pm_result_find(best, "object") || pm_result_find(best,
 		"object")->kind != PM_RESULT_STR)
 		return;

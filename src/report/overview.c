@@ -170,8 +170,13 @@ static void where_it_went(const struct pm_overview *o, struct pm_html *h)
 
 	for (unsigned k = 0; k < PM_TOPS; k++)
 		any |= o->ntop[k];
-	if (!any)
+	if (!any) {
+		put(h, "<section class=\"where\"><h3>Where it went</h3>\n<p "
+			"class=\"dim\">Nothing was "
+		       "counted by function here. The simulators cachegrind and core:byinsn do."
+		       "</p></section>\n");
 		return;
+	}
 	put(h, "<section class=\"where\"><h3>Where it went <small>share of <span id=\"measure\">");
 	pm_html_text(h, o->measure ? o->measure : "instructions");
 	put(h, "</span></small></h3>\n<div class=\"tops\">\n");

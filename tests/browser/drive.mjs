@@ -15,7 +15,9 @@ function result(ok, what, why = "") {
 	if (!ok)
 		console.log("# " + String(why).replace(/\n/g, "\n# "));
 }
-const browser = await chromium.launch({ executablePath: browser_path, args: ["--no-sandbox", "--disable-gpu"] });
+let browser;
+const launch = async () => { browser = await chromium.launch({ executablePath: browser_path, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] }); };
+await launch();
 
 /** A page with an ear for what must not be: errors, words on the console, requests. */
 async function open(name, options = {}) {
@@ -29,18 +31,30 @@ async function open(name, options = {}) {
 	await page.goto(`file://${dir}/${name}`);
 	return page;
 }
-async function test(what, name, body, options) {
+async function once(name, body, options) {
 	const page = await open(name, options);
 	try {
 		const wrong = await body(page);
 		await page.waitForTimeout(20);
-		result(!wrong && !page.said.length, what, [wrong, ...page.said].filter(Boolean).join("\n"));
-	} catch (e) {
-		result(false, what, e.stack);
+		if (process.env.KEEP)
+			await page.screenshot({ path: `${dir}/${String(n + 1).padStart(2, "0")}.png` });
+		return [wrong, ...page.said].filter(Boolean).join("\n");
+	} finally {
+		await page.context().close().catch(() => {});
 	}
-	if (process.env.KEEP)
-		await page.screenshot({ path: `${dir}/${String(n).padStart(2, "0")}.png` });
-	await page.context().close();
+}
+/* A browser that the system killed says nothing about the page: another try. A page that kills two does. */
+async function test(what, name, body, options) {
+	for (let more = 1; ; more--) {
+		try {
+			const wrong = await once(name, body, options);
+			return result(!wrong, what, wrong);
+		} catch (e) {
+			if (browser.isConnected() || !more)
+				return result(false, what, e.stack);
+			await launch();
+		}
+	}
 }
 const shown = (page) => page.$eval(".view:not([hidden])", (e) => e.id);
 const column = (page, view, k) => page.$$eval(`#${view} tbody tr:not([hidden])`, (rows, i) => rows.map((r) => r.cells[i].textContent), k);
