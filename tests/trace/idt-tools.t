@@ -9,9 +9,9 @@ $ D=$TESTS/data/formats; cp $D/ex-idt-exec.trc ex.trc; cp $D/ex-idt-exec.blk ex.
 >
 > mix
 >   instruction       executed  percent
->          call  4,294,967,300  33.3333
->           mov  4,294,967,300  33.3333
->         movsb  4,294,967,300  33.3333
+>          call  4,294,967,300   33.3 %
+>           mov  4,294,967,300   33.3 %
+>         movsb  4,294,967,300   33.3 %
 $ pugmark vcount --json - ex | tr -d ' \n' | cut -c1-180
 > {"schema":{"name":"pugmark.vcount","version":1},"instructions":12884901900,"blocks":4294967300,"instructions_per_block":3,"blocks_in_the_program":1,"different_blocks_executed":1,"b
 $ pugmark vtrace ex
