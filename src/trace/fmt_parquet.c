@@ -133,7 +133,7 @@ struct parquet_writer {
 	uint32_t object;		/* of the row before, in the same way */
 	const struct pm_code *code;	/* `insn` is about its epoch */
 	uint32_t epoch;
-	uint64_t count[PM_EV_COUNT], dropped[PM_EV_COUNT], insns;
+	uint64_t count[PM_EV_COUNT], dropped[PM_EV_COUNT];
 };
 
 static enum pm_status to_output(void *to, const void *p, size_t n, struct pm_err *err)
@@ -239,12 +239,25 @@ static void find(struct parquet_writer *w, const struct pm_code *code, uint32_t 
 	const struct pm_insn *in = &code->insn[id];
 	struct parquet_insn *t = &w->insn[id];
 	const char *path = in->object < code->nobject ? code->object[in->object].path : NULL;
-	size_t len = in->len <= sizeof in->bytes ? in->len : sizeof in->bytes;
 
 	t->pc = pm_parquet_number(w->p, PC, in->pc) + 1;
-	t->bytes = len && w->facts & (PM_HAS_BYTES | PM_HAS_OPCODES) ?
-		pm_parquet_string(w->p, BYTES, in->bytes, len) + 1 : NONE;
 	t->object = path ? pm_parquet_string(w->p, OBJECT, path, strlen(path)) + 1 : NONE;
+}
+
+/* HOT: the bytes of instruction @id, which find() knows. */
+static inline void put_bytes(struct parquet_writer *w, const struct pm_code *code, uint32_t id)
+{
+	const struct pm_insn *in = &code->insn[id];
+	struct parquet_insn *t = &w->insn[id];
+
+	if (!t->bytes) {
+		size_t len = in->len <= sizeof in->bytes ? in->len : sizeof in->bytes;
+
+		t->bytes = len && w->facts & (PM_HAS_BYTES | PM_HAS_OPCODES) ?
+			pm_parquet_string(w->p, BYTES, in->bytes, len) + 1 : NONE;
+	}
+	if (t->bytes != NONE)
+		pm_parquet_put(w->p, BYTES, t->bytes - 1);
 }
 
 static void hold_object(struct parquet_writer *w, uint32_t object)
@@ -257,24 +270,23 @@ static void hold_object(struct parquet_writer *w, uint32_t object)
 }
 
 /* HOT: to which instruction the row belongs: @id of the code table, or the one at @pc. */
-static inline const struct parquet_insn *put_pc(struct parquet_writer *w,
-						const struct pm_code *code, uint32_t id,
-						uint64_t pc)
+static inline void put_pc(struct parquet_writer *w, const struct pm_code *code, uint32_t id,
+			  uint64_t pc)
 {
-	static const struct parquet_insn none = { NONE, NONE, NONE };
-	const struct parquet_insn *t = &none;
+	uint32_t object = NONE;
 
 	if (code && id < code->ninsn) {
-		t = &w->insn[id];
+		const struct parquet_insn *t = &w->insn[id];
+
 		if (!t->pc)
 			find(w, code, id);
+		object = t->object;
 		pm_parquet_put(w->p, PC, t->pc - 1);
 	} else {
 		pm_parquet_put(w->p, PC, pm_parquet_number(w->p, PC, pc));
 	}
-	if (t->object != w->object)
-		hold_object(w, t->object);
-	return t;
+	if (object != w->object)
+		hold_object(w, object);
 }
 
 static inline void without_pc(struct parquet_writer *w)
@@ -453,16 +465,14 @@ static inline void put_event(struct parquet_writer *w, const struct pm_batch *b,
 			     const struct pm_event *e, struct parquet_stream *s)
 {
 	struct pm_parquet *p = w->p;
-	const struct parquet_insn *k;
 
 	switch (e->kind) {
 	case PM_EV_INSN:
 		s->insns++;
-		w->insns++;
 		s->pc = e->addr;
-		k = put_pc(w, b->code, e->id, e->addr);
-		if (k->bytes != NONE)
-			pm_parquet_put(p, BYTES, k->bytes - 1);
+		put_pc(w, b->code, e->id, e->addr);
+		if (b->code && e->id < b->code->ninsn)
+			put_bytes(w, b->code, e->id);
 		put_if(p, SIZE, NOT_ZERO, e->size);
 		if (w->facts & PM_HAS_PAGES)
 			pm_parquet_u64(p, PAGE, e->value);

@@ -21,7 +21,7 @@ static uint64_t any(void)
 	return seed * 0x2545f4914f6cdd1du;
 }
 
-/* ---- decoders --------------------------------------------------------------------------------- */
+/* ---- decoders -------------------------------------------------------------------------------- */
 
 struct bytes { const uint8_t *p, *end; };
 
@@ -112,7 +112,7 @@ static void decode_delta(struct bytes b, uint64_t *v, size_t n)
 	assert_ptr_equal(b.p, b.end);
 }
 
-/* ---- encodings -------------------------------------------------------------------------------- */
+/* ---- encodings ------------------------------------------------------------------------------- */
 
 static void test_thrift(void **state)
 {
@@ -242,7 +242,7 @@ static void test_delta(void **state)
 	pm_buf_release(&b);
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* A footer as lines "4[0].1[2].3.5=7". */
 static void text_of(struct bytes *b, char *path, struct pm_buf *to, unsigned type);
@@ -370,7 +370,7 @@ static const struct pm_parquet_column columns[] = {
 static void test_statistics(void **state)
 {
 	const struct pm_parquet_opts o = { .group = 4 };
-	static const double f[] = { 0, NAN, 2.5, NAN };
+	static const double f[] = { NAN, 0, 2.5, NAN };
 	char long_one[100], *t;
 	struct pm_buf file = { 0 };
 	struct pm_err err = { 0 };
