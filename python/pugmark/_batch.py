@@ -407,14 +407,14 @@ class Outgoing:
             to.build_id = None if o.build_id is None else o.build_id.encode()
             to.base, to.lo, to.hi = o.base, o.lo, o.hi
         table = known[0] if known is not None else CCode()
-        # the arrays that were there are read no more once the table says others
         table.insn, table.ninsn = insns.ctypes.data if len(insns) else None, len(insns)
         table.block, table.nblock = blocks.ctypes.data if len(blocks) else None, len(blocks)
         table.object = ctypes.addressof(objects) if len(objects) else None
         table.nobject = len(objects)
         sizes.insn, sizes.block, sizes.object = (
             INSN.itemsize, BLOCK.itemsize, ctypes.sizeof(CObject))
-        self._codes[key] = table, code, (insns, blocks, objects, known)
+        # the library reads the arrays that were there no more
+        self._codes[key] = table, code, (insns, blocks, objects)
         return table
 
 

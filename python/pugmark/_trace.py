@@ -24,6 +24,7 @@ from ._results import Results
 
 
 _STREAM_BYTES = ctypes.sizeof(CStream)
+_numbers = itertools.count()
 
 
 class Reader:
@@ -32,6 +33,7 @@ class Reader:
     def __init__(self, path: PathLike, format: Optional[str], transforms: tuple[str, ...],
                  blocks: bool) -> None:
         self.handle: Optional[int] = None
+        self.number = next(_numbers)
         self.lock = threading.Lock()
         self.closed = False
         self.streams: dict[int, tuple[bytes, Stream]] = {}
@@ -97,7 +99,7 @@ class Reader:
             if self.closed:
                 raise Error("the trace is closed, and its code table with it: ask for "
                             "batch.code before")
-            code = code_at(address, sizes, (id(self), address))
+            code = code_at(address, sizes, (self.number, address))
             self._codes[address] = counts, code
             return code
 
