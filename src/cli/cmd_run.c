@@ -56,7 +56,7 @@ static enum pm_status can_write(const struct outputs *f, struct pm_err *err)
 static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c,
 				    struct pm_err *err)
 {
-	struct pm_report_opts ro = { 0 };
+	struct pm_report_opts ro = { 0 }, seen;		/* seen: on a terminal, perhaps */
 	/* not released: the end of the process gives all back at once, which is faster */
 	static struct pm_profile *p;
 	const char *text = f->report ? f->report : f->out;
@@ -67,10 +67,12 @@ static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c
 		p = pm_profile_new(c);
 	if (f->syntax && !strcmp(f->syntax, "intel"))
 		ro.syntax = PM_SYNTAX_INTEL;
+	seen = ro;
+	seen.colour = manners_color(stderr) ? PM_COLOUR_ALWAYS : PM_COLOUR_NEVER;
 	if (text)
 		st = pm_report_text_file(p, &ro, text, err);
 	else if (!f->quiet)
-		st = pm_report_text(p, &ro, stderr, err);
+		st = pm_report_text(p, &seen, stderr, err);
 	if (st == PM_OK && f->json)
 		st = pm_report_json(p, &ro, f->json, err);
 	if (st == PM_OK && f->csv)

@@ -164,6 +164,14 @@ static void flush_output(int status, void *arg)
 	_exit(status ? status : 1);
 }
 
+static int run_command(const struct command *c, int argc, char **argv)
+{
+	/* a page of a heap like that takes as long to clear as all of help does */
+	if (c->run != cmd_help && c->run != cmd_version && c->run != cmd_schema)
+		pm_open_heap();
+	return c->run(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = strrchr(argv[0], '/');
@@ -173,13 +181,12 @@ int main(int argc, char **argv)
 	commands = table;
 	signal(SIGXFSZ, too_large);
 	pm_tell_no_memory(no_memory);
-	pm_open_heap();
 	pm_kept_on_drop(dropped);
 	/* links named after a command run it: idt, vcount, vtrace... */
 	name = name ? name + 1 : argv[0];
 	c = command_find(name);
 	if (c)
-		return c->run(argc, argv);
+		return run_command(c, argc, argv);
 	if (argc < 2) {
 		list_commands();
 		return 2;
@@ -189,5 +196,5 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--version"))
 		return cmd_version(1, argv);
 	c = command_find(argv[1]);
-	return c ? c->run(argc - 1, argv + 1) : unknown(argv[1]);
+	return c ? run_command(c, argc - 1, argv + 1) : unknown(argv[1]);
 }

@@ -41,6 +41,21 @@ $ ls d/opt/p/share/doc/pugmark/examples/library d/opt/p/share/man/man3; for f in
 > libpugmark.3
 > pugmark
 > pugmark
+> bash-completion/completions:
+> idt
+> idt2kt
+> idtinfo
+> pugmark
+> rtrace
+> vcount
+> vtrace
+> 
+> fish/vendor_completions.d:
+> pugmark.fish
+> 
+> zsh/site-functions:
+> _pugmark
+> pugmark
 $ printf 'export PKG_CONFIG_PATH="%s" PKG_CONFIG_SYSROOT_DIR="%s"\n' "$PWD/d/opt/p/lib/pkgconfig" "$PWD/d" >env; . ./env; pkg-config --modversion pugmark; pkg-config --cflags --libs pugmark | sed "s,$PWD,,g; s/ *$//"
 > 0.1.0
 > -I/d/opt/p/include -L/d/opt/p/lib -lpugmark
@@ -72,6 +87,7 @@ $ export LD_LIBRARY_PATH=$PWD/d/opt/p/lib; for p in sizes-*; do ./$p $TESTS/data
 # A plug-in in a program of its own, also if the program has the library for itself alone.
 $ export LD_LIBRARY_PATH=$PWD/d/opt/p/lib; ./simulate-c-so $TESTS/data/blocks.pug $BUILD/examples/hash.so 2>/dev/null; cp $BUILD/examples/old.so .; ./simulate-c-so $TESTS/data/blocks.pug ./old.so
 > {
+>   "schema": {"name": "pugmark.sim", "version": 1},
 >   "hash": "0x2306057056f657c5",
 >   "events": 132
 > }

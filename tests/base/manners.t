@@ -77,3 +77,17 @@ $ pugmark convert $TESTS/data/real.pug x.din; pugmark convert -q $TESTS/data/rea
 $ pugmark info -v $TESTS/data/formats/din.din 2>&1 >/dev/null | sed "s,$TESTS,T,; s/[0-9.]* s of/N s of/; s/[0-9.]* s in/N s in/; s/[0-9]* MiB/N MiB/"
 > pugmark: T/data/formats/din.din: din traces, by its content
 > pugmark: took N s of CPU in user mode, N s in the kernel; N MiB of memory at most
+# Schemas are there for all that write JSON, by name and by command.
+$ pugmark schema | awk '{ print $1 }' | while read -r s; do pugmark schema $s | grep -c "\"title\": \"pugmark.$s\""; done | sort | uniq -c | awk '{ print ($1 > 15), $2 }'; pugmark schema slice | grep title; pugmark schema citcat stat | grep title; pugmark schema sm
+> 1 1
+>  "title": "pugmark.convert",
+>  "title": "pugmark.citcat-stat",
+! pugmark: 'sm' has no schema; did you mean 'sim'? (see `pugmark schema --help`)
+? 2
+# The report of a run has colours where one wants them.
+$ for o in --color=always --color=never --color=auto; do CLICOLOR_FORCE= pugmark run $o -- true 2>&1 >/dev/null | tr '\033' E | grep -c 'E.1m' | sed 's/[1-9][0-9]*/some/'; done; pugmark run --color=always -o f -- true; tr '\033' E <f | grep -c 'E.1m'
+> some
+> 0
+> 0
+> 0
+? 1
