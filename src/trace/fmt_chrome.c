@@ -25,7 +25,12 @@ struct chrome_writer {
 	struct pm_plain w;
 	bool begun, timed, any;
 	uint64_t now, every, next, insns, reads, writes, branches, taken;
-	struct chrome_stream { struct chrome_slice call; bool named; uint8_t isa; uint64_t pid, tid; } *stream;
+	struct chrome_stream {
+		struct chrome_slice call;
+		bool named;
+		uint8_t isa;		/* of its last instruction */
+		uint64_t pid, tid;
+	} *stream;
 	size_t nstream;
 	struct pm_map processes;	/* those that have a name */
 	struct chrome_slice task;		/* the kernel's schedule has one row of its own */
@@ -206,7 +211,8 @@ static enum pm_status chrome_write(void *self, const struct pm_batch *b, struct 
 		st->pid = pid;
 		st->tid = tid;
 		if (b->stream->tid)
-			snprintf(name, sizeof name, "%s %llu", pid == tid ? "first thread" : "thread",
+			snprintf(name, sizeof name, "%s %llu",
+				 pid == tid ? "first thread" : "thread",
 				 (unsigned long long)tid);
 		else
 			snprintf(name, sizeof name, "stream %u", b->stream->index);
