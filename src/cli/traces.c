@@ -45,16 +45,16 @@ const struct pm_format *traces_output_format(const char *out, const char *format
 static void note_mixed(const struct pm_result_node *written, const char *plural)
 {
 	const struct pm_result_node *threads, *processes;
+	char of[48] = "";
 
 	threads = written ? pm_result_find(written, "mixed_threads") : NULL;
 	processes = written ? pm_result_find(written, "mixed_processes") : NULL;
 	if (!threads || !processes)
 		return;
-	fprintf(stderr, "pugmark: note: %s hold no threads: %" PRIu64 " threads", plural,
-		threads->u64);
 	if (processes->u64 > 1)
-		fprintf(stderr, " of %" PRIu64 " processes", processes->u64);
-	fprintf(stderr, " are mixed (`pugmark slice --thread N` writes one)\n");
+		snprintf(of, sizeof of, " of %" PRIu64 " processes", processes->u64);
+	manners_note("%s hold no threads: %" PRIu64 " threads%s are mixed (`pugmark slice --thread "
+		     "N` writes one)", plural, threads->u64, of);
 }
 
 void traces_note_losses(const struct pm_result *r, uint32_t facts, const char *format,

@@ -376,7 +376,7 @@ static void test_errors(void **state)
 		{ "cache", "l1d=48k,8way,64", "number of sets must be a power of two" },
 		{ "cache", "l1d=32k,7way,64", "do not divide" },
 		{ "cache", "l1d=32k,8way,64,mru",
-		  "'mru' is not a field; allowed: Nway, full, lru" },
+		  "'mru' is not a field; did you mean 'lru'?" },
 		{ "cache", "l1d=32k,8way,64,prefetch=magic",
 		  "'magic' is not a prefetcher; allowed: none, next" },
 		{ "cache", "l1d=32k,32way,64,9", "'9' is a third number" },

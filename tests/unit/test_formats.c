@@ -106,7 +106,9 @@ static const char *write_name(const struct sample *s, char *buf, size_t size)
 	if (!strncmp(s->format, "idt-exec", 8))
 		snprintf(buf, size, "%s:blk=%s/out.blk%s", s->format, scratch, wide ? "64" : "");
 	else
-		snprintf(buf, size, "%s", s->format);
+		/* samples are shorter than an interval */
+		snprintf(buf, size, "%s%s", s->format,
+			 strcmp(s->format, "simpoint") ? "" : ":keep");
 	return buf;
 }
 
