@@ -63,10 +63,10 @@ $ pugmark mix --rows 2 $TESTS/data/real.pug | sed -n '1,12p'; pugmark mix --json
 >   blocks distinct  172 blocks
 >   blocks cover 90  47 blocks that cover 90 % of all instructions
 >
-> insns by class
+> insns by class  (most executed first)
 >   class  executed   share
->     mov    54,524  0.2726
->     jcc    35,067  0.1753
+>     mov    54,524  27.3 %
+>     jcc    35,067  17.5 %
 $ pugmark mix $TESTS/data/formats/penn-sjeng-60.trace
 ! pugmark: Penn traces hold micro-ops, not instructions; `pugmark uop-mix` counts these
 ? 1

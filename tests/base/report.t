@@ -3,11 +3,11 @@ $ cp $TESTS/data/real.pug r.pug; pugmark report r.pug; grep -c '</html>' r.pug.h
 > r.pug.html
 > 1
 > t.html
-> Summary
-> Functions and what they cost
-> Hot code 
-> insns
-> insns: by class
+> Overview
+> Functions
+> Objects
+> Source and instructions
+> What the events are
 $ pugmark sim --sim cache --json s.json r.pug >/dev/null; pugmark report s.json -o s.html; grep -c 'l1d' s.html | awk '{ print ($1 > 0) }'; pugmark run -q --json p.json --callgrind p.cg --counts p -- true; for f in p.json p.cg p.[0-9]*; do pugmark report --no-open $f && grep -c '</html>' $f.html; done | sed 's/^p\.[0-9]*\./p.N./'; rm p.[0-9]*
 > s.html
 > 1

@@ -65,11 +65,13 @@ $ pugmark citcat replay n.ims -t text:x 2>&1 | head -1; pugmark citcat replay n.
 > 0 switch 0x0 - space=0x1
 > 0 insn 0x10230 4 bytes=21200401
 > 4140
-$ pugmark citcat verify n.cat --json - | head -3; pugmark citcat extract n.cat --json - | head -4
+$ pugmark citcat verify n.cat --json - | head -4; pugmark citcat extract n.cat --json - | head -5
 > {
+>   "schema": {"name": "pugmark.citcat-verify", "version": 1},
 >   "differences": 0,
 >   "compared": 74663,
 > {
+>   "schema": {"name": "pugmark.citcat-extract", "version": 1},
 >   "memory": 6970,
 >   "interrupts": 427,
 >   "count_reads": 395,

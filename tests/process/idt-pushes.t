@@ -38,7 +38,7 @@ $ pugmark idt -e -P bench
 ! pugmark: -P expects -c or -l: other traces say which instruction refers (see `pugmark instrument --help`)
 ? 2
 # -v: functions in both programs, tables, buffers.
-$ pugmark idt -v bench | sed 's/0x[0-9a-f]*f[0-9a-f]\{6,\}/CODE/; s/-> 0x[0-9a-f]*/-> CODE/; s/, [0-9]* bytes/, N bytes/g; s/([0-9.]* x)/(N x)/'
+$ pugmark idt -v bench 2>/dev/null | sed 's/0x[0-9a-f]*f[0-9a-f]\{6,\}/CODE/; s/-> 0x[0-9a-f]*/-> CODE/; s/, [0-9]* bytes/, N bytes/g; s/([0-9.]* x)/(N x)/'
 > bench
 >   text  0x401000-0x402000
 >   code  CODE, N bytes (N x)
@@ -52,13 +52,13 @@ $ pugmark idt -v bench | sed 's/0x[0-9a-f]*f[0-9a-f]\{6,\}/CODE/; s/-> 0x[0-9a-f
 > process
 >   manifest  0x2b0000000000, start-up stub  0x3e0000
 >   thread blocks  from 0x340040000000, 0x40000000 bytes each: 8 trace buffers from +0x38000000, N bytes each; counters at +0x100000
-$ nm bench | awk '$2 ~ /[tT]/ { print "0x" $1, $3 }' | sed 's/0x0*/0x/' | sort >nm; pugmark idt -v bench | awk '$1 == "function" { print $2, $5 }' | sort >v; comm -13 nm v
-$ cp "$(command -v gzip)" .; pugmark idt -v gzip | grep -c '  tables '
+$ nm bench | awk '$2 ~ /[tT]/ { print "0x" $1, $3 }' | sed 's/0x0*/0x/' | sort >nm; pugmark idt -v bench 2>/dev/null | awk '$1 == "function" { print $2, $5 }' | sort >v; comm -13 nm v
+$ cp "$(command -v gzip)" .; pugmark idt -v gzip 2>/dev/null | grep -c '  tables '
 > 4
 # What is left out of a table is in --json and --csv.
 $ pugmark idt -c -r bench; rm -f bench.cnt64* bench.trc64*; env -i ./bench.idt; pugmark vcount --rows 1 bench | tail -n 1; pugmark vcount --csv - bench | head -n 3; pugmark rtrace --csv sizes bench | head -n 4; head -n 3 sizes; pugmark idtinfo --csv - bench | head -n 3
 > good
->   ... and 20 more (all are in --json and --csv)
+>   ... and 20 more
 > path,value,unit
 > instructions,3056,instructions
 > blocks,1014,blocks
@@ -70,5 +70,5 @@ $ pugmark idt -c -r bench; rm -f bench.cnt64* bench.trc64*; env -i ./bench.idt; 
 > block_accesses,3,instructions
 > of_no_bytes,1,instructions
 > path,value,unit
-> options,-c -r,
+> options,'-c -r,
 > blocks,23,blocks

@@ -78,7 +78,7 @@ $ pugmark dump 'bare-c -r.trc64' | grep -c ' line '; pugmark dump 'bare-c.trc64'
 $ pugmark dump 'bare-c -r.trc64' | grep -E ' (read|write) ' | sed 's/ flags=rep//' >c; pugmark dump 'bare-c.trc64' | grep -E ' (read|write) ' | cmp - c; grep -c . c
 > 112
 $ mv 'bare-c -r.trc64' rep.trc64; cp bare.blk64 rep.blk64; pugmark rtrace rep | tail -n 4
-> written
+> written  (by bytes)
 >   bytes  accesses
 >      12         1
 >     100         1

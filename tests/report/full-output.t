@@ -1,7 +1,7 @@
 # What cannot be written is an error, whatever the command: one line, and status 1.
 $ cp "$PROGRAMS/bare" b; cp b c; cp b x; pugmark idt -e b; ./b.idt >/dev/null; pugmark idt -c -r c; ./c.idt >/dev/null
 $ D=$TESTS/data; F=$D/formats
-+ commands() { pugmark help | sed -n 's/^  \([a-z][a-z0-9]*\) .*/\1/p'; }
++ commands() { pugmark help | sed -n 's/^  \([a-z][a-z0-9-]*\) .*/\1/p'; }
 + says() {
 + "$@" >/dev/full 2>err; s=$?
 + [ $s = 1 ] && [ "$(grep -c . err)" = 1 ] && grep -q 'No space left on device' err || { echo "$*: $s"; cat err; }
@@ -10,8 +10,7 @@ $ D=$TESTS/data; F=$D/formats
 + says pugmark $c --help
 + case $c in
 + run) says pugmark run -q --no-cache --json - -- true; says pugmark run -q --no-cache --report - -- true; says pugmark run -q --no-cache --exec --dump -- true ;;
-+ instrument | idt) says pugmark $c -v x ;;
-+ machine | citcat) ;;	# what they write has tests of its own
++ instrument | idt | report | sql | machine | citcat) ;;	# what they write has tests of its own
 + idt2kt) says pugmark idt2kt -o - b ;;
 + vcount | vtrace | idtinfo) says pugmark $c b ;;
 + rtrace) says pugmark rtrace c ;;
@@ -22,8 +21,11 @@ $ D=$TESTS/data; F=$D/formats
 + slice) says pugmark slice -q --count 5 -t din $D/real.pug - ;;
 + info | head | dump | verify) says pugmark $c $D/real.pug ;;
 + formats) says pugmark formats; says pugmark formats pug; says pugmark formats --json - ;;
-+ penn | uops | isize | brdist | mix | fusion) says pugmark $c $F/penn-sjeng-60.trace ;;
-+ version | help) says pugmark $c ;;
++ penn | uops | isize | brdist | uop-mix | fusion) says pugmark $c $F/penn-sjeng-60.trace ;;
++ mix) says pugmark mix $D/real.pug ;;
++ completion) says pugmark completion bash ;;
++ schema) says pugmark schema info ;;
++ version | help | doctor) says pugmark $c ;;
 + *) echo "$c: not tried here" ;;
 + esac
 + done

@@ -35,13 +35,13 @@ $ python3 -c "
 + print([f['function'] for f in json.load(open('p.json'))['functions'][:1]])"
 > ['ev\x1b[31mil\\xff\u202e']
 # Errors are one line, whatever was asked for.
-$ P=$(printf 'na\033[31mme\n\377'); pugmark "$P"; pugmark run --"$P"; pugmark info "x$P"; pugmark run -- "./x$P"; pugmark run -q --exec --count --start-at "$P" -- true; pugmark slice -q --function "$P" -t din x.pug - 2>&1 | cat -v
-> pugmark: note: no instruction belongs to a function 'na\e[31mme\n\xff'
+$ P=$(printf 'na\033[31mme\n\377'); pugmark "$P"; pugmark run --"$P"; pugmark info "x$P"; pugmark run -- "./x$P"; pugmark run -q --exec --count --start-at "$P" -- true; pugmark slice --function "$P" -t din x.pug - 2>&1 | cat -v 2>&1 | grep 'no instruction belongs' >&2
 ! pugmark: 'na\e[31mme\n\xff' is not a command (see `pugmark help`)
 ! pugmark: unknown option '--na\e[31mme\n\xff' (see `pugmark run --help`)
 ! pugmark: xna\e[31mme\n\xff: cannot open: No such file or directory
 ! pugmark: ./xna\e[31mme\n\xff: cannot execute: No such file or directory
 ! pugmark: --start-at: no function 'na\e[31mme\n\xff' in the symbol tables of the 3 files that ran
+! pugmark: note: no instruction belongs to a function 'na\e[31mme\n\xff'
 # A path with \012 of its own is another file.
 $ cp "$(printf 'na\033[31mme\n\377')" 'a\012b'; pugmark run --report r -- './a\012b'; grep -c 'mil.*a.012b' r
 > 2

@@ -4,6 +4,9 @@ $ pugmark formats parquet
 >   pugmark writes it
 >   files:  .parquet
 >   needs:  nothing in particular
+>   options, as in FORMAT:NAME=VALUE,NAME:
+>     level=N  1 to 19: of zstd
+>     group=N  rows of a row group
 $ cp $TESTS/data/formats/steps.drmemtrace s.trace; pugmark convert s.trace s.parquet && head -c 4 s.parquet && tail -c 4 s.parquet
 >- PAR1PAR1
 # the same to a pipe, and by its name's end
@@ -24,7 +27,7 @@ $ pugmark convert -t parquet:level=20 s.trace x.parquet; pugmark convert -t parq
 > x.parquet.gz
 ! pugmark: x.parquet: level=20: expected a number from 1 to 19
 ! pugmark: x.parquet: group=0: expected a number from 1 to 1073741824
-! pugmark: x.parquet: unknown format option 'rows', expected level group
+! pugmark: unknown format option 'rows', expected level group
 $ for o in level=1 level=19 group=1; do pugmark convert -q -t parquet:$o s.trace x.parquet && tail -c 4 x.parquet; echo " $o"; done
 > PAR1 level=1
 > PAR1 level=19

@@ -252,6 +252,7 @@ static void test_pairs(void **state)
 			struct pm_err err = { 0 };
 			const struct pm_format *as;
 			struct sample to = { 0 };
+			const char *from;
 			char name[128];
 
 			/* .pug has tests of its own; ctf makes a directory */
@@ -284,7 +285,8 @@ static void test_pairs(void **state)
 			memset(&err, 0, sizeof err);
 			/* the .blk that was written is the one that is read, and the next goes
 			 * elsewhere */
-			if (fmt_convert(one.p, one.n, NULL, name, name, &two, &err) != PM_OK ||
+			from = strstr(name, "blk=") ? name : to.format;
+			if (fmt_convert(one.p, one.n, NULL, from, name, &two, &err) != PM_OK ||
 			    one.n != two.n || memcmp(one.p, two.p, one.n)) {
 				print_error("%s as %s changes when read again: %zu, %zu bytes; "
 					    "%s\n",
