@@ -143,7 +143,9 @@ static void calls(struct pm_html *h, struct pm_profile *p)
 		pm_html_cell(h, to ? to : hex);
 		pm_html_cell_u64(h, c[i].n);
 	}
-	snprintf(total, sizeof total, n > MAX_ROWS ? "the first %d of %zu" : "", MAX_ROWS, n);
+	total[0] = 0;
+	if (n > MAX_ROWS)
+		snprintf(total, sizeof total, "the first %d of %zu", MAX_ROWS, n);
 	if (n)
 		pm_html_table_end(h, total);
 	free(c);
