@@ -578,7 +578,8 @@ static void encode(struct pm_parquet_writer *w, struct column *c, const struct p
 
 /* ---- row groups ------------------------------------------------------------------------------ */
 
-static enum pm_status put(struct pm_parquet_writer *w, const void *p, size_t n, struct pm_err *err)
+static enum pm_status write_bytes(struct pm_parquet_writer *w, const void *p, size_t n,
+				  struct pm_err *err)
 {
 	w->offset += n;
 	return w->out.write(w->out.to, p, n, err);
@@ -618,12 +619,12 @@ static enum pm_status end_chunk(struct pm_parquet_writer *w, struct column *c, s
 	if (c->dict.n) {
 		k->dictionary = begin;
 		put_dictionary(w, c, &dict);
-		s = put(w, dict.p, dict.n, err);
+		s = write_bytes(w, dict.p, dict.n, err);
 		pm_buf_release(&dict);
 	}
 	k->data = w->offset;
 	if (!s)
-		s = put(w, c->pages.p, c->pages.n, err);
+		s = write_bytes(w, c->pages.p, c->pages.n, err);
 	k->rows = c->rows;
 	k->nulls = c->nulls;
 	k->raw = c->raw;
@@ -673,7 +674,7 @@ enum pm_status pm_parquet_page(struct pm_parquet *p, struct pm_err *err)
 	bool ended;
 
 	if (!w->offset)
-		s = put(w, "PAR1", 4, err);
+		s = write_bytes(w, "PAR1", 4, err);
 	for (unsigned i = 0; i < w->ncolumn && p->row; i++)
 		encode(w, &w->column[i], &p->page[i], p->row);
 	w->in_group += p->row;
@@ -851,7 +852,7 @@ enum pm_status pm_parquet_finish(struct pm_parquet *p, struct pm_err *err)
 		n = htole32((uint32_t)b.n);
 		pm_buf_add(&b, &n, 4);
 		pm_buf_add(&b, "PAR1", 4);
-		s = put(w, b.p, b.n, err);
+		s = write_bytes(w, b.p, b.n, err);
 	}
 	pm_buf_release(&b);
 	return s;

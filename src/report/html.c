@@ -29,7 +29,7 @@ __asm__(".section .rodata\n"
 	".previous\n");
 extern const char page_css[], page_js[];
 
-static void put(struct pm_html *h, const char *s)
+void pm_html_markup(struct pm_html *h, const char *s)
 {
 	pm_buf_add(&h->b, s, strlen(s));
 }
@@ -52,7 +52,7 @@ void pm_html_text_cut(struct pm_html *h, const char *s, size_t max)
 		max--;
 	cut = pm_strndup(s, max);
 	pm_html_text(h, cut);
-	put(h, "\u2026");
+	pm_html_markup(h, "\u2026");
 	free(cut);
 }
 
@@ -67,7 +67,7 @@ void pm_html_json(struct pm_html *h, const char *s)
 	pm_buf_release(&shown);
 	for (size_t i = 0; i < b.n; i++)
 		if (b.p[i] == '<')
-			put(h, "\\u003c");
+			pm_html_markup(h, "\\u003c");
 		else
 			pm_buf_add(&h->b, &b.p[i], 1);
 	pm_buf_release(&b);
@@ -89,14 +89,14 @@ void pm_html_begin(struct pm_html *h, const char *title, const char *about)
 		      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
 		      js, css);
 	pm_html_text_cut(h, title, 200);
-	put(h, "</title>\n<style>");
-	put(h, page_css);
-	put(h, "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the "
+	pm_html_markup(h, "</title>\n<style>");
+	pm_html_markup(h, page_css);
+	pm_html_markup(h, "</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the "
 		"results</a>\n"
 	       "<header class=\"bar\"><a class=\"brand\" href=\"#overview\">pugmark</a>"
 	       "<span class=\"about\">");
 	pm_html_text_cut(h, about ? about : "", 300);
-	put(h, "</span></header>\n<main id=\"main\" tabindex=\"-1\">\n");
+	pm_html_markup(h, "</span></header>\n<main id=\"main\" tabindex=\"-1\">\n");
 }
 
 /* Ends what is open; without content it never was. */
@@ -105,7 +105,7 @@ static void end_part(struct pm_html *h, struct pm_html_part *part)
 	if (part->open && h->b.n == part->content)
 		h->b.n = part->from;
 	else if (part->open)
-		put(h, "</section>\n");
+		pm_html_markup(h, "</section>\n");
 	part->open = false;
 }
 
@@ -117,7 +117,7 @@ void pm_html_view(struct pm_html *h, const char *id, const char *name, const cha
 	pm_buf_printf(&h->b, "<section class=\"view\" id=\"%s\" data-group=\"%s\"><h2>", id,
 		      group);
 	pm_html_text(h, name);
-	put(h, "</h2>\n");
+	pm_html_markup(h, "</h2>\n");
 	h->view.content = h->b.n;
 }
 
@@ -126,16 +126,16 @@ void pm_html_section(struct pm_html *h, const char *title, const char *hint)
 	if (!h->details) {
 		end_part(h, &h->section);
 		h->section = (struct pm_html_part){ .open = true, .from = h->b.n };
-		put(h, "<section>");
+		pm_html_markup(h, "<section>");
 	}
 	pm_buf_printf(&h->b, "<h3 id=\"s%u\">", ++h->ids);
 	pm_html_text(h, title);
 	if (hint && *hint) {
-		put(h, " <small>");
+		pm_html_markup(h, " <small>");
 		pm_html_text(h, hint);
-		put(h, "</small>");
+		pm_html_markup(h, "</small>");
 	}
-	put(h, "</h3>\n");
+	pm_html_markup(h, "</h3>\n");
 	if (!h->details)
 		h->section.content = h->b.n;
 }
@@ -144,7 +144,7 @@ static void paragraph(struct pm_html *h, const char *class, const char *text)
 {
 	pm_buf_printf(&h->b, "<p class=\"%s\">", class);
 	pm_html_text(h, text);
-	put(h, "</p>\n");
+	pm_html_markup(h, "</p>\n");
 }
 
 void pm_html_warning(struct pm_html *h, const char *text)
@@ -159,39 +159,39 @@ void pm_html_note(struct pm_html *h, const char *text)
 
 void pm_html_cards_begin(struct pm_html *h)
 {
-	put(h, "<dl class=\"cards\">\n");
+	pm_html_markup(h, "<dl class=\"cards\">\n");
 }
 
 void pm_html_card(struct pm_html *h, const char *label, const char *value, const char *hint)
 {
-	put(h, "<div><dt>");
+	pm_html_markup(h, "<div><dt>");
 	pm_html_text(h, label);
-	put(h, "</dt><dd>");
+	pm_html_markup(h, "</dt><dd>");
 	pm_html_text_cut(h, value, 400);
 	if (hint) {
-		put(h, " <small>");
+		pm_html_markup(h, " <small>");
 		pm_html_text(h, hint);
-		put(h, "</small>");
+		pm_html_markup(h, "</small>");
 	}
-	put(h, "</dd></div>\n");
+	pm_html_markup(h, "</dd></div>\n");
 }
 
 void pm_html_cards_end(struct pm_html *h)
 {
-	put(h, "</dl>\n");
+	pm_html_markup(h, "</dl>\n");
 }
 
 void pm_html_details_begin(struct pm_html *h, const char *summary)
 {
-	put(h, "<details><summary>");
+	pm_html_markup(h, "<details><summary>");
 	pm_html_text(h, summary);
-	put(h, "</summary>\n");
+	pm_html_markup(h, "</summary>\n");
 	h->details = true;
 }
 
 void pm_html_details_end(struct pm_html *h)
 {
-	put(h, "</details>\n");
+	pm_html_markup(h, "</details>\n");
 	h->details = false;
 }
 
@@ -202,7 +202,8 @@ void pm_html_table_begin(struct pm_html *h, const char *name, const char *column
 {
 	static const char *const aria[] = { "descending", "ascending" };
 
-	put(h, "<div class=\"tablebox\"><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+	pm_html_markup(h, "<div class=\"tablebox\">"
+	       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
 	       "aria-label=\"");
 	pm_html_text(h, name);
 	pm_buf_printf(&h->b, "\"><table id=\"t%u\">\n<thead><tr>", ++h->ids);
@@ -217,27 +218,27 @@ void pm_html_table_begin(struct pm_html *h, const char *name, const char *column
 		pm_buf_printf(&h->b, "<th scope=\"col\"%s", numeric ? " class=\"n\"" : "");
 		if (sorted == (int)h->columns)
 			pm_buf_printf(&h->b, " aria-sort=\"%s\"", aria[order]);
-		put(h, ">");
+		pm_html_markup(h, ">");
 		pm_html_text(h, text);
-		put(h, "</th>");
+		pm_html_markup(h, "</th>");
 		free(text);
 		h->columns++;
 		columns += n + (columns[n] == '|');
 	}
-	put(h, "</tr></thead>\n<tbody>\n");
+	pm_html_markup(h, "</tr></thead>\n<tbody>\n");
 }
 
 /* The first column names the row. */
 static void begin_cell(struct pm_html *h)
 {
-	put(h, h->column ? "<td" : "<tr><th scope=\"row\"");
+	pm_html_markup(h, h->column ? "<td" : "<tr><th scope=\"row\"");
 }
 
 static void end_cell(struct pm_html *h)
 {
-	put(h, h->column ? "</td>" : "</th>");
+	pm_html_markup(h, h->column ? "</td>" : "</th>");
 	if (++h->column == h->columns) {
-		put(h, "</tr>\n");
+		pm_html_markup(h, "</tr>\n");
 		h->column = 0;
 	}
 }
@@ -245,15 +246,15 @@ static void end_cell(struct pm_html *h)
 void pm_html_cell_link(struct pm_html *h, const char *text, const char *link)
 {
 	begin_cell(h);
-	put(h, h->numeric >> (h->column & 63) & 1 ? " class=\"n\">" : ">");
+	pm_html_markup(h, h->numeric >> (h->column & 63) & 1 ? " class=\"n\">" : ">");
 	if (link) {
-		put(h, "<a href=\"");
+		pm_html_markup(h, "<a href=\"");
 		pm_html_text(h, link);
-		put(h, "\">");
+		pm_html_markup(h, "\">");
 	}
 	pm_html_text_cut(h, text, 400);
 	if (link)
-		put(h, "</a>");
+		pm_html_markup(h, "</a>");
 	end_cell(h);
 }
 
@@ -291,22 +292,22 @@ void pm_html_cell_share(struct pm_html *h, double percent)
 
 void pm_html_table_end(struct pm_html *h, const char *total)
 {
-	put(h, "</tbody>\n</table></div>");
+	pm_html_markup(h, "</tbody>\n</table></div>");
 	if (total && *total) {
-		put(h, "<p class=\"total\">");
+		pm_html_markup(h, "<p class=\"total\">");
 		pm_html_text(h, total);
-		put(h, "</p>");
+		pm_html_markup(h, "</p>");
 	}
-	put(h, "</div>\n");
+	pm_html_markup(h, "</div>\n");
 }
 
 /* ---- charts --------------------------------------------------------------------------------- */
 
 static void begin_chart(struct pm_html *h, const char *title)
 {
-	put(h, "<figure><figcaption>");
+	pm_html_markup(h, "<figure><figcaption>");
 	pm_html_text(h, title);
-	put(h, "</figcaption><script type=\"application/json\" class=\"chart-data\">");
+	pm_html_markup(h, "</figcaption><script type=\"application/json\" class=\"chart-data\">");
 }
 
 static void put_number(struct pm_html *h, double v)
@@ -325,17 +326,17 @@ void pm_html_line(struct pm_html *h, const char *title, const char *x_name, cons
 		      flags & PM_HTML_STEP ? "true" : "false",
 		      flags & PM_HTML_PERCENT ? "true" : "false");
 	pm_html_json(h, x_name);
-	put(h, ",\"y\":");
+	pm_html_markup(h, ",\"y\":");
 	pm_html_json(h, y_name);
-	put(h, ",\"points\":[");
+	pm_html_markup(h, ",\"points\":[");
 	for (size_t i = 0; i < n; i++) {
-		put(h, i ? ",[" : "[");
+		pm_html_markup(h, i ? ",[" : "[");
 		put_number(h, x[i]);
-		put(h, ",");
+		pm_html_markup(h, ",");
 		put_number(h, y[i]);
-		put(h, "]");
+		pm_html_markup(h, "]");
 	}
-	put(h, "]}</script></figure>\n");
+	pm_html_markup(h, "]}</script></figure>\n");
 }
 
 void pm_html_heat(struct pm_html *h, const char *title, const char *x_name, const char *unit,
@@ -344,25 +345,25 @@ void pm_html_heat(struct pm_html *h, const char *title, const char *x_name, cons
 	if (!rows || !columns)
 		return;
 	begin_chart(h, title);
-	put(h, "{\"kind\":\"heat\",\"x\":");
+	pm_html_markup(h, "{\"kind\":\"heat\",\"x\":");
 	pm_html_json(h, x_name);
-	put(h, ",\"unit\":");
+	pm_html_markup(h, ",\"unit\":");
 	pm_html_json(h, unit);
-	put(h, ",\"rows\":[");
+	pm_html_markup(h, ",\"rows\":[");
 	for (size_t i = 0; i < rows; i++) {
-		put(h, i ? "," : "");
+		pm_html_markup(h, i ? "," : "");
 		pm_html_json(h, row[i]);
 	}
-	put(h, "],\"values\":[");
+	pm_html_markup(h, "],\"values\":[");
 	for (size_t i = 0; i < rows; i++) {
-		put(h, i ? ",[" : "[");
+		pm_html_markup(h, i ? ",[" : "[");
 		for (size_t k = 0; k < columns; k++) {
-			put(h, k ? "," : "");
+			pm_html_markup(h, k ? "," : "");
 			put_number(h, v[i * columns + k]);
 		}
-		put(h, "]");
+		pm_html_markup(h, "]");
 	}
-	put(h, "]}</script></figure>\n");
+	pm_html_markup(h, "]}</script></figure>\n");
 }
 
 void pm_html_strip(struct pm_html *h, const char *title, const char *x_name, const double *from,
@@ -371,26 +372,26 @@ void pm_html_strip(struct pm_html *h, const char *title, const char *x_name, con
 	if (n < 2)
 		return;
 	begin_chart(h, title);
-	put(h, "{\"kind\":\"strip\",\"x\":");
+	pm_html_markup(h, "{\"kind\":\"strip\",\"x\":");
 	pm_html_json(h, x_name);
-	put(h, ",\"end\":");
+	pm_html_markup(h, ",\"end\":");
 	put_number(h, end);
-	put(h, ",\"parts\":[");
+	pm_html_markup(h, ",\"parts\":[");
 	for (size_t i = 0; i < n; i++) {
-		put(h, i ? ",[" : "[");
+		pm_html_markup(h, i ? ",[" : "[");
 		put_number(h, from[i]);
 		pm_buf_printf(&h->b, ",%u]", kind[i]);
 	}
-	put(h, "]}</script></figure>\n");
+	pm_html_markup(h, "]}</script></figure>\n");
 }
 
 enum pm_status pm_html_finish(struct pm_html *h, const char *path, struct pm_err *err)
 {
 	end_part(h, &h->section);
 	end_part(h, &h->view);
-	put(h, "</main>\n<footer>pugmark " PM_VERSION "</footer>\n<script>");
-	put(h, page_js);
-	put(h, "</script>\n</body>\n</html>\n");
+	pm_html_markup(h, "</main>\n<footer>pugmark " PM_VERSION "</footer>\n<script>");
+	pm_html_markup(h, page_js);
+	pm_html_markup(h, "</script>\n</body>\n</html>\n");
 	return pm_report_save(path, &h->b, err);
 }
 

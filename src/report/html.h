@@ -29,6 +29,8 @@ struct pm_html {
 
 /* Bytes of any kind as text of an element or attribute. */
 void pm_html_text(struct pm_html *h, const char *s);
+/* HTML of our own, as it is. */
+void pm_html_markup(struct pm_html *h, const char *s);
 /* ... at most @max of them. */
 void pm_html_text_cut(struct pm_html *h, const char *s, size_t max);
 /* ... and as a string of JSON in a script element. */

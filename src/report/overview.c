@@ -117,48 +117,43 @@ void pm_overview_try(struct pm_overview *o, const char *question, const char *co
 
 /* ---- the page ------------------------------------------------------------------------------- */
 
-static void put(struct pm_html *h, const char *s)
-{
-	pm_buf_add(&h->b, s, strlen(s));
-}
-
 static void link_to(struct pm_html *h, const char *text, const char *link, size_t max)
 {
 	if (link) {
-		put(h, "<a href=\"");
+		pm_html_markup(h, "<a href=\"");
 		pm_html_text(h, link);
-		put(h, "\">");
+		pm_html_markup(h, "\">");
 	}
 	pm_html_text_cut(h, text, max);
 	if (link)
-		put(h, "</a>");
+		pm_html_markup(h, "</a>");
 }
 
 static void what_ran(const struct pm_overview *o, struct pm_html *h)
 {
 	if (o->command) {
-		put(h, "<p class=\"command\"><span class=\"dim\">");
+		pm_html_markup(h, "<p class=\"command\"><span class=\"dim\">");
 		pm_html_text(h, o->what ? o->what : "");
-		put(h, "</span> <code>");
+		pm_html_markup(h, "</span> <code>");
 		pm_html_text_cut(h, o->command, 2000);
-		put(h, "</code></p>\n");
+		pm_html_markup(h, "</code></p>\n");
 	}
 	if (!o->nfact)
 		return;
-	put(h, "<dl class=\"facts\">\n");
+	pm_html_markup(h, "<dl class=\"facts\">\n");
 	for (size_t i = 0; i < o->nfact; i++) {
-		put(h, "<div><dt>");
+		pm_html_markup(h, "<div><dt>");
 		pm_html_text(h, o->fact[i].label);
-		put(h, "</dt><dd>");
+		pm_html_markup(h, "</dt><dd>");
 		pm_html_text_cut(h, o->fact[i].value, 100);
 		if (o->fact[i].hint) {
-			put(h, "<small>");
+			pm_html_markup(h, "<small>");
 			pm_html_text_cut(h, o->fact[i].hint, 120);
-			put(h, "</small>");
+			pm_html_markup(h, "</small>");
 		}
-		put(h, "</dd></div>\n");
+		pm_html_markup(h, "</dd></div>\n");
 	}
-	put(h, "</dl>\n");
+	pm_html_markup(h, "</dl>\n");
 }
 
 static void where_it_went(const struct pm_overview *o, struct pm_html *h)
@@ -171,15 +166,16 @@ static void where_it_went(const struct pm_overview *o, struct pm_html *h)
 	for (unsigned k = 0; k < PM_TOPS; k++)
 		any |= o->ntop[k];
 	if (!any) {
-		put(h, "<section class=\"where\"><h3>Where it went</h3>\n<p "
+		pm_html_markup(h, "<section class=\"where\"><h3>Where it went</h3>\n<p "
 			"class=\"dim\">Nothing was "
 		       "counted by function here. The simulators cachegrind and core:byinsn do."
 		       "</p></section>\n");
 		return;
 	}
-	put(h, "<section class=\"where\"><h3>Where it went <small>share of <span id=\"measure\">");
+	pm_html_markup(h, "<section class=\"where\"><h3>Where it went "
+		       "<small>share of <span id=\"measure\">");
 	pm_html_text(h, o->measure ? o->measure : "instructions");
-	put(h, "</span></small></h3>\n<div class=\"tops\">\n");
+	pm_html_markup(h, "</span></small></h3>\n<div class=\"tops\">\n");
 	for (unsigned k = 0; k < PM_TOPS; k++) {
 		if (!o->ntop[k])
 			continue;
@@ -193,17 +189,17 @@ static void where_it_went(const struct pm_overview *o, struct pm_html *h)
 				      t->percent);
 			link_to(h, t->name, t->link, 200);
 			if (t->place && *t->place) {
-				put(h, " <small>");
+				pm_html_markup(h, " <small>");
 				pm_html_text_cut(h, t->place, 80);
-				put(h, "</small>");
+				pm_html_markup(h, "</small>");
 			}
-			put(h, "</span><span class=\"share\">");
+			pm_html_markup(h, "</span><span class=\"share\">");
 			pm_html_text(h, pm_report_share(t->percent, share));
-			put(h, "</span></li>\n");
+			pm_html_markup(h, "</span></li>\n");
 		}
-		put(h, "</ol></div>\n");
+		pm_html_markup(h, "</ol></div>\n");
 	}
-	put(h, "</div></section>\n");
+	pm_html_markup(h, "</div></section>\n");
 }
 
 static void one_finding(struct pm_html *h, const struct pm_finding *f)
@@ -211,56 +207,58 @@ static void one_finding(struct pm_html *h, const struct pm_finding *f)
 	pm_buf_printf(&h->b, "<li class=\"%s\" data-finding=\"%s\"><b>",
 		      f->kind == PM_FIND_CAUTION ? "caution" : "note", f->id);
 	pm_html_text(h, f->number ? f->number : "");
-	put(h, "</b><div><p>");
+	pm_html_markup(h, "</b><div><p>");
 	link_to(h, f->title, f->link, 300);
-	put(h, "</p><p class=\"dim\">");
+	pm_html_markup(h, "</p><p class=\"dim\">");
 	pm_html_text_cut(h, f->text, 600);
-	put(h, "</p></div></li>\n");
+	pm_html_markup(h, "</p></div></li>\n");
 }
 
 static void what_is_odd(const struct pm_overview *o, struct pm_html *h)
 {
-	put(h, "<section class=\"odd\"><h3>What is odd</h3>\n");
+	pm_html_markup(h, "<section class=\"odd\"><h3>What is odd</h3>\n");
 	if (!o->nfinding)
-		put(h, "<p class=\"dim\">Nothing crosses a threshold.</p>\n");
+		pm_html_markup(h, "<p class=\"dim\">Nothing crosses a threshold.</p>\n");
 	for (size_t i = 0; i < o->nfinding; i++) {
 		if (i == FIRST_FINDINGS && o->nfinding > FIRST_FINDINGS + 1)
 			pm_buf_printf(&h->b, "</ul><details class=\"more\"><summary>%zu more"
 				      "</summary>\n<ul class=\"findings\">\n", o->nfinding - i);
 		else if (!i)
-			put(h, "<ul class=\"findings\">\n");
+			pm_html_markup(h, "<ul class=\"findings\">\n");
 		one_finding(h, o->finding + i);
 	}
 	if (o->nfinding)
-		put(h, o->nfinding > FIRST_FINDINGS + 1 ? "</ul></details>\n" : "</ul>\n");
-	put(h, "</section>\n");
+		pm_html_markup(h, o->nfinding > FIRST_FINDINGS + 1
+			       ? "</ul></details>\n" : "</ul>\n");
+	pm_html_markup(h, "</section>\n");
 }
 
 static void what_to_try(const struct pm_overview *o, struct pm_html *h)
 {
 	if (!o->ntry)
 		return;
-	put(h, "<section class=\"next\"><h3>What to try next</h3>\n<dl class=\"try\">\n");
+	pm_html_markup(h, "<section class=\"next\"><h3>What to try next</h3>\n"
+		       "<dl class=\"try\">\n");
 	for (size_t i = 0; i < o->ntry; i++) {
-		put(h, "<div><dt>");
+		pm_html_markup(h, "<div><dt>");
 		pm_html_text(h, o->try[i].question);
-		put(h, "</dt><dd><code>");
+		pm_html_markup(h, "</dt><dd><code>");
 		pm_html_text_cut(h, o->try[i].command, 2000);
-		put(h, "</code></dd></div>\n");
+		pm_html_markup(h, "</code></dd></div>\n");
 	}
-	put(h, "</dl></section>\n");
+	pm_html_markup(h, "</dl></section>\n");
 }
 
 void pm_overview_html(const struct pm_overview *o, struct pm_html *h)
 {
 	pm_html_view(h, "overview", "Overview", "");
 	what_ran(o, h);
-	put(h, "<div class=\"first\">\n");
+	pm_html_markup(h, "<div class=\"first\">\n");
 	where_it_went(o, h);
-	put(h, "<div>\n");
+	pm_html_markup(h, "<div>\n");
 	what_is_odd(o, h);
 	what_to_try(o, h);
-	put(h, "</div>\n</div>\n");
+	pm_html_markup(h, "</div>\n</div>\n");
 }
 
 void pm_overview_release(struct pm_overview *o)

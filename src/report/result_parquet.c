@@ -46,8 +46,8 @@ static enum pm_status put_value(const struct pm_result_node *n, const char *path
 	return pm_parquet_row(p, err);
 }
 
-static enum pm_status put(const struct pm_result_node *n, const char *path, struct pm_parquet *p,
-			  struct pm_err *err)
+static enum pm_status add_rows(const struct pm_result_node *n, const char *path,
+			       struct pm_parquet *p, struct pm_err *err)
 {
 	enum pm_status s = PM_OK;
 	struct pm_buf sub = { 0 };
@@ -58,7 +58,7 @@ static enum pm_status put(const struct pm_result_node *n, const char *path, stru
 	for (const struct pm_result_node *c = n->first; c && !s; c = c->next, i++) {
 		sub.n = 0;
 		pm_result_path(&sub, n, path, c, i);
-		s = put(c, (const char *)sub.p, p, err);
+		s = add_rows(c, (const char *)sub.p, p, err);
 	}
 	pm_buf_release(&sub);
 	return s;
@@ -70,7 +70,7 @@ enum pm_status pm_result_parquet(const struct pm_result *r, struct pm_buf *to, s
 	enum pm_status s;
 
 	pm_parquet_note(p, "pugmark.schema", "results 1");
-	s = put(pm_result_root(r), "", p, err);
+	s = add_rows(pm_result_root(r), "", p, err);
 	if (!s)
 		s = pm_parquet_finish(p, err);
 	pm_parquet_free(p);
