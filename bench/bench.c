@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bench.c - pugmark against native and against its peers, side by side
  *
- *   bench [-n ROUNDS] [-d DIRECTORY] [-q] [-m] [-j FILE] [WORKLOAD...]
+ *   bench [-n ROUNDS] [-d DIRECTORY] [-p PUGMARK] [-b PUGMARK] [-q] [-m] [-j FILE] [WORKLOAD...]
  *
  * Every round runs each way once, one after the other, so that other load on the machine falls on
  * all of them alike; a ratio is taken within its round. What is printed is the median of the
@@ -14,7 +14,9 @@
  *   warm        pugmark run; the cache was filled by another input of the same program, and by
  *               nothing else: it is put back before each run
  *   cold        pugmark run with an empty cache
+ *   strict      pugmark run --strict-flags, as warm
  *   exec        pugmark run --exec --discard: an execution trace; the cache as for warm
+ *   before      as warm, by another pugmark, which -b names
  *   valgrind    valgrind --tool=none, if it is installed
  *   qemu        qemu-x86_64 (user mode), if it is installed
  *
@@ -39,8 +41,9 @@
 #define PSS_RUNS	3
 #define PSS_MAX		80		/* MiB over native */
 
-enum way { NATIVE, WARM, COLD, EXEC, VALGRIND, QEMU, WAYS };
-static const char *const way_names[WAYS] = { "native", "warm", "cold", "exec", "valgrind", "qemu" };
+enum way { NATIVE, WARM, COLD, STRICT, EXEC, BEFORE, VALGRIND, QEMU, WAYS };
+static const char *const way_names[WAYS] = { "native", "warm", "cold", "strict", "exec", "before",
+					     "valgrind", "qemu" };
 
 struct workload {
 	const char *name;
@@ -65,7 +68,7 @@ static const struct workload workloads[] = {
 	{ "sh-ten", "%s sh ten.sh", "%s sh ten-other.sh", 3, 65, 0, true },
 };
 
-static const char *pugmark = "pugmark", *directory = "build/bench";
+static const char *pugmark = "pugmark", *before, *directory = "build/bench";
 static int rounds = 5;
 static bool peers = true, memory = true;
 
@@ -157,6 +160,12 @@ static void tool_text(enum way way, char *buf, size_t size)
 	case WARM:
 	case COLD:
 		snprintf(buf, size, "%s run -o report.txt --", pugmark);
+		break;
+	case STRICT:
+		snprintf(buf, size, "%s run --strict-flags -o report.txt --", pugmark);
+		break;
+	case BEFORE:
+		snprintf(buf, size, "%s run -o report.txt --", before);
 		break;
 	case EXEC:
 		snprintf(buf, size, "%s run --exec --discard --report report.txt --", pugmark);
@@ -278,7 +287,13 @@ static void copy(const char *from, const char *to)
 }
 
 /* ---- a workload ----------------------------------------------------------------------------- */
-static char warm_cache[4200], cold_cache[4200], filled[4200];
+static char warm_cache[4200], cold_cache[4200], filled[4200], filled_before[4200];
+
+/* Whether @way begins with what a run with another input has left in the cache. */
+static bool is_warm(int way)
+{
+	return way == WARM || way == STRICT || way == EXEC || way == BEFORE;
+}
 
 struct results {
 	bool on[WAYS];
@@ -301,8 +316,8 @@ static void one_round(const struct workload *w, struct results *r, int round)
 		for (int i = 0; i < w->repeat; i++) {
 			if (way == COLD)
 				clear(cold_cache);
-			else if (way == WARM || way == EXEC)
-				copy(filled, warm_cache);
+			else if (is_warm(way))
+				copy(way == BEFORE ? filled_before : filled, warm_cache);
 			run(w->command, way, way == COLD ? cold_cache : warm_cache, false, &s);
 			cpu += s.cpu / w->repeat;
 			wall += s.wall / w->repeat;
@@ -324,8 +339,8 @@ static void measure_memory(const struct workload *w, struct results *r)
 		if (!r->on[way] || way == COLD)
 			continue;
 		for (int i = 0; i < PSS_RUNS; i++) {
-			if (way == WARM || way == EXEC)
-				copy(filled, warm_cache);
+			if (is_warm(way))
+				copy(way == BEFORE ? filled_before : filled, warm_cache);
 			run(w->command, way, warm_cache, true, &s);
 			pss[i] = s.pss;
 		}
@@ -339,13 +354,19 @@ static void measure(const struct workload *w, struct results *r)
 
 	memset(r, 0, sizeof *r);
 	for (int way = 0; way < WAYS; way++)
-		r->on[way] = way < VALGRIND ||
-			     (peers && present(way == QEMU ? "qemu-x86_64" : "valgrind"));
+		r->on[way] = way < VALGRIND
+				     ? way != BEFORE || before
+				     : peers && present(way == QEMU ? "qemu-x86_64" : "valgrind");
 	if (!strcmp(w->name, "sh-ten"))
 		r->on[QEMU] = false;			/* it does not follow exec */
 	clear(filled);
 	run(w->other, WARM, filled, false, &s);
+	run(w->other, STRICT, filled, false, &s);
 	run(w->other, EXEC, filled, false, &s);
+	if (before) {
+		clear(filled_before);
+		run(w->other, BEFORE, filled_before, false, &s);
+	}
 	run(w->command, NATIVE, filled, false, &s);	/* files into memory */
 	for (int i = 0; i < rounds; i++)
 		one_round(w, r, i);
@@ -416,9 +437,20 @@ static bool wanted(const char *name, char **names)
 }
 
 /* Programs run in @directory: a path is made absolute, a name is looked for as shells do. */
+static const char *find_program(const char *name)
+{
+	char *path = strchr(name, '/') ? realpath(name, NULL) : strdup(name);
+
+	if (!path) {
+		fprintf(stderr, "bench: %s: %s\n", name, strerror(errno));
+		exit(2);
+	}
+	return path;
+}
+
 static void find_places(void)
 {
-	static char data[4096], program[4096];
+	static char data[4096];
 
 	if (!realpath(directory, data)) {
 		fprintf(stderr, "bench: %s: %s (bench/inputs makes it)\n", directory,
@@ -426,16 +458,13 @@ static void find_places(void)
 		exit(2);
 	}
 	directory = data;
-	if (strchr(pugmark, '/')) {
-		if (!realpath(pugmark, program)) {
-			fprintf(stderr, "bench: %s: %s\n", pugmark, strerror(errno));
-			exit(2);
-		}
-		pugmark = program;
-	}
+	pugmark = find_program(pugmark);
+	if (before)
+		before = find_program(before);
 	snprintf(warm_cache, sizeof warm_cache, "%s/cache-warm", directory);
 	snprintf(cold_cache, sizeof cold_cache, "%s/cache-cold", directory);
 	snprintf(filled, sizeof filled, "%s/cache-filled", directory);
+	snprintf(filled_before, sizeof filled_before, "%s/cache-before", directory);
 }
 
 int main(int argc, char **argv)
@@ -445,11 +474,12 @@ int main(int argc, char **argv)
 	FILE *json = NULL;
 	int c;
 
-	while ((c = getopt(argc, argv, "n:d:qmj:p:")) > 0)
+	while ((c = getopt(argc, argv, "n:d:qmj:p:b:")) > 0)
 		switch (c) {
 		case 'n': rounds = atoi(optarg); break;
 		case 'd': directory = optarg; break;
 		case 'p': pugmark = optarg; break;
+		case 'b': before = optarg; break;
 		case 'q': peers = false; break;
 		case 'm': memory = false; break;
 		case 'j': json = fopen(optarg, "w"); break;
