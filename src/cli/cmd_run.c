@@ -19,11 +19,15 @@
 #include "report/profile_report.h"
 
 static const struct pm_opt_help help = {
-	"pugmark run [options] -- PROGRAM [ARG...]",
+	"pugmark run [options] -- PROGRAM [ARG...]\n"
+	"       pugmark run [options] --pid PID",
 	"Run PROGRAM, unchanged, and report what it executed, or trace it. Its input, output and "
 	"exit status\n"
 	"are its own; the report goes to standard error or to a file. Children and threads are "
-	"followed.",
+	"followed.\n"
+	"With --pid a process that runs already is traced, until it ends, or until ctrl-C or "
+	"--detach-after;\n"
+	"then it goes on, as if it had not been traced.",
 	"  pugmark run -- gzip -9 FILE              profile of one program on standard error\n"
 	"  pugmark run --json p.json -- make -j2    everything it started, for scripts\n"
 	"  pugmark run --exec --count -- ls         how many instructions, reads, writes...\n"
@@ -31,7 +35,8 @@ static const struct pm_opt_help help = {
 	"  pugmark run --sim cache -- ls            through a cache while it runs\n"
 	"  pugmark run --usual --html p.html -- ls  what there is to say about it, as a page\n"
 	"  pugmark run --annotate hot.txt -- ls     the hottest code, counted\n"
-	"  pugmark run --sim cachegrind --callgrind cg.out -- ls    calls and their costs\n\n"
+	"  pugmark run --sim cachegrind --callgrind cg.out -- ls    calls and their costs\n"
+	"  pugmark run --pid 1234 --detach-after 10 what process 1234 does for ten seconds\n\n"
 	"Exit status: the program's own. If a signal kills the program, the same signal kills "
 	"pugmark. 1 if\n"
 	"the program cannot run or the trace cannot be made, 2 for a usage error. SIGTERM and "
@@ -152,7 +157,7 @@ static int run_counted(const struct pm_run_opts *o, const struct outputs *f)
 		return traces_fail(&err);
 	}
 	pm_counts_free(counts);
-	return end_like(status, sig);
+	return o->pid ? 0 : end_like(status, sig);
 }
 
 /* Results of a trace go where those of a profile would. */
@@ -170,6 +175,51 @@ static void pass_outputs(const struct outputs *f, struct results *to)
 	to->listing.intel = f->syntax && f->syntax[0] == 'i';
 }
 
+/* ---- a process that runs already ------------------------------------------------------------- */
+static bool parse_pid(const char *text, int *pid)
+{
+	char *end;
+	const long v = strtol(text, &end, 10);
+
+	*pid = (int)v;
+	return *text && !*end && v > 0 && v == *pid;
+}
+
+static bool parse_seconds(const char *text, double *s)
+{
+	char *end;
+
+	*s = strtod(text, &end);
+	return *text && !*end && *s > 0 && *s < 1e9;
+}
+
+#define COMMAND_MAX 65536u
+
+/* Its arguments; the first is its program. Lives to the end. */
+static char **command_of(int pid)
+{
+	static char text[COMMAND_MAX + 1], exe[4096], *argv[COMMAND_MAX / 2 + 2];
+	char path[64];
+	size_t n = 0, got;
+	ssize_t len;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/exe", pid);
+	len = readlink(path, exe, sizeof exe - 1);
+	exe[len > 0 ? len : 0] = 0;
+	argv[n++] = exe;
+	snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return argv;
+	got = fread(text, 1, COMMAND_MAX, f);
+	fclose(f);
+	for (size_t i = strnlen(text, got) + 1; i < got && n < NR(argv) - 1;
+	     i += strlen(text + i) + 1)
+		argv[n++] = text + i;
+	return argv;
+}
+
 int cmd_run(int argc, char **argv)
 {
 	struct pm_run_opts o = { .cache_limit = 1ull << 30,
@@ -177,7 +227,8 @@ int cmd_run(int argc, char **argv)
 				 .stat = getenv("PUGMARK_STATS") ? print_stat : NULL };
 	struct outputs f = { 0 };
 	struct run_trace t = { .results = { .rows = 20, .top = 5, .to_stderr = true } };
-	const char *cache_limit = NULL, *wrong;
+	const char *cache_limit = NULL, *pid = NULL, *after = NULL, *wrong;
+	int n;
 	bool no_cache = false, to_file;
 	const struct pm_opt opts[] = {
 		OPT_HEAD("what to trace (default: a profile, how often each block ran)"),
@@ -225,6 +276,9 @@ int cmd_run(int argc, char **argv)
 		OPT_STR(0, "syntax", &f.syntax, "att|intel", "of disassembly (default: att)"),
 		OPT_FLAG('q', "quiet", &f.quiet, "no report on standard error"),
 		OPT_HEAD("the run"),
+		OPT_STR('p', "pid", &pid, "PID", "trace this running process, with all its threads"),
+		OPT_STR(0, "detach-after", &after, "SECONDS",
+			"then processes go on untraced, and the report is made"),
 		OPT_FLAG(0, "no-follow", &o.no_follow, "report the first process only"),
 		OPT_FLAG(0, "aslr", &o.aslr, "keep address-space randomisation"),
 		OPT_FLAG(0, "strict-flags", &o.strict_flags,
@@ -243,8 +297,15 @@ int cmd_run(int argc, char **argv)
 	int status, sig;
 
 	pm_guard_last(PM_GUARD_COMMAND, say_death, NULL);
-	if (!pm_opt_parse(argc, argv, opts, &help, true))
+	n = pm_opt_parse(argc, argv, opts, &help, true);
+	if (!n && !pid)
 		pm_opt_usage(&help, "no program given");
+	if (n && pid)
+		pm_opt_usage(&help, "--pid and a program: one of them can be traced");
+	if (pid && !parse_pid(pid, &o.pid))
+		pm_opt_usage(&help, "--pid expects the number of a process, not '%s'", pid);
+	if (after && !parse_seconds(after, &o.detach_after))
+		pm_opt_usage(&help, "--detach-after expects seconds, not '%s'", after);
 	if (cache_limit && !pm_parse_size(cache_limit, &o.cache_limit))
 		pm_opt_usage(&help, "--cache-limit expects a size, not '%s'", cache_limit);
 	t.out = f.out;
@@ -254,7 +315,7 @@ int cmd_run(int argc, char **argv)
 	if (f.out && !to_file && f.report)
 		pm_opt_usage(&help, "-o and --report name the same file twice");
 	o.no_cache = no_cache;
-	o.argv = argv;
+	o.argv = pid ? command_of(o.pid) : argv;
 	if (run_trace_wanted(&t)) {
 		int done;
 
@@ -262,7 +323,7 @@ int cmd_run(int argc, char **argv)
 			f.report = f.out;
 		pass_outputs(&f, &t.results);
 		done = run_traced(&t, &o, &status, &sig);
-		return done < 0 ? end_like(status, sig) : done;
+		return done >= 0 ? done : o.pid ? 0 : end_like(status, sig);
 	}
 	return run_counted(&o, &f);
 }

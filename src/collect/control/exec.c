@@ -21,8 +21,7 @@
 #include "collect/control/session.h"
 
 /* ---- processes that are prepared ------------------------------------------------------------- */
-/* A process that is not there yet, with its first thread block. NULL: too many. */
-static struct proc *proc_prepare(struct session *s, bool i386, uint32_t *bi)
+struct proc *proc_prepare(struct session *s, bool i386, uint32_t *bi)
 {
 	struct proc *p = proc_new(s, i386, bi);
 
@@ -88,8 +87,7 @@ static void note_maps(struct session *s, uint32_t i, uint32_t pid)
 	maps_release(&all);
 }
 
-/* @p's first thread, with block @bi, is at the program's first instruction. */
-static void program_begins(struct session *s, struct proc *p, uint32_t bi)
+void program_begins(struct session *s, struct proc *p, uint32_t bi)
 {
 	struct rt_block *b = session_block(s, bi);
 

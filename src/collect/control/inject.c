@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* inject.c - put the runtime into a process that stands at its exec stop
+/* inject.c - put the runtime into a process that stands at its exec stop, or that has been running
  *
- * At that stop the program and its interpreter are mapped and nothing has run. A handful of remote
- * system calls map the runtime; the rest of the work it does itself. Names, auxv and brk stay the
- * program's own. A 64-bit program makes the calls in one go, by code that is poked over the
- * beginning of the page of its first instruction and taken back; every stop costs both sides a
- * change of processes. */
+ * At an exec stop the program and its interpreter are mapped and nothing has run. A handful of
+ * remote system calls map the runtime; the rest of the work it does itself. Names, auxv and brk
+ * stay the program's own. A 64-bit program makes the calls in one go, by code that is poked over
+ * the beginning of the page of its first instruction and taken back; every stop costs both sides a
+ * change of processes. A program that has been running makes them one by one (remote.c): a trap
+ * would change what it has said of SIGTRAP, and its stack is not ours to write to. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/temp.h"
+#include "collect/control/remote.h"
 #include "collect/control/session.h"
 
 extern const uint8_t pm_rt_text[], pm_rt_text_end[], pm_rt_data[], pm_rt_data_end[];
@@ -244,8 +246,8 @@ static bool map_runtime64(const struct runtime *rt, pid_t pid, const struct user
 
 /* One call of a 64-bit program at its exec stop, by code in its first page, which the caller puts
  * back. */
-static bool call64(pid_t pid, const struct user_regs_struct *regs, uint32_t nr,
-		   const uint64_t arg[4], long *ret)
+static bool call_at_exec(pid_t pid, const struct user_regs_struct *regs, uint32_t nr,
+			 const uint64_t arg[6], long *ret)
 {
 	const uint64_t at = regs->rip & ~4095ull;
 	uint8_t code[] = {
@@ -260,12 +262,28 @@ static bool call64(pid_t pid, const struct user_regs_struct *regs, uint32_t nr,
 	r.rsi = arg[1];
 	r.rdx = arg[2];
 	r.r10 = arg[3];
+	r.r8 = arg[4];
+	r.r9 = arg[5];
 	if (!poke(pid, at, code, sizeof code) || ptrace(PTRACE_SETREGS, pid, 0, &r) ||
 	    ptrace(PTRACE_CONT, pid, 0, 0) || wait_for(pid, &status) != pid ||
 	    !WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, pid, 0, &r))
 		return false;
 	*ret = (long)r.rax;
 	return WSTOPSIG(status) == SIGTRAP && r.rip == at + sizeof code;
+}
+
+/* A process that is to be injected into, and how it makes calls. */
+struct target {
+	pid_t pid;
+	const struct user_regs_struct *regs;
+	uint64_t caller;		/* attached: address of a syscall instruction; 0: it stands
+					 * at its exec stop */
+};
+
+static bool call64(const struct target *t, uint32_t nr, const uint64_t arg[6], long *ret)
+{
+	return t->caller ? remote_call(t->pid, t->caller, nr, arg, ret)
+			 : call_at_exec(t->pid, t->regs, nr, arg, ret);
 }
 
 static bool write_mem(pid_t pid, uint64_t to, const void *from, size_t n)
@@ -283,14 +301,39 @@ static bool read_word(pid_t pid, uint64_t at, unsigned size, uint64_t *to)
 	return process_vm_readv(pid, &l, 1, &r, 1, 0) == (ssize_t)size;
 }
 
-static bool close64(pid_t pid, const struct user_regs_struct *regs, uint32_t fd)
+static bool close64(const struct target *t, uint32_t fd)
 {
 	long ret;
 
-	return call64(pid, regs, SYS_close, (const uint64_t []){ fd, 0, 0, 0 }, &ret);
+	return call64(t, SYS_close, (const uint64_t[6]){ fd }, &ret);
 }
 
-struct letter {				/* on the stack of a program that is about to receive it */
+/* What map_code does, call by call. */
+static bool map_by_calls(const struct runtime *rt, const struct target *t, uint64_t path_at,
+			 long *fd)
+{
+	const uint64_t flags = MAP_PRIVATE | MAP_FIXED_NOREPLACE,
+		       ntext = (uint64_t)(rt->text_end - rt->text),
+		       ndata = (uint64_t)(rt->data_end - rt->data);
+	long text, data;
+	bool ok;
+
+	if (!call64(t, SYS_open, (const uint64_t[6]){ path_at, O_RDONLY | O_CLOEXEC }, fd) ||
+	    *fd < 0)
+		return false;
+	ok = call64(t, SYS_mmap,
+		    (const uint64_t[6]){ rt->image, ntext, PROT_READ | PROT_EXEC, flags,
+					 (uint64_t)*fd, 0 },
+		    &text) &&
+	     call64(t, SYS_mmap,
+		    (const uint64_t[6]){ rt->image_data, ndata, PROT_READ | PROT_WRITE, flags,
+					 (uint64_t)*fd, (uint64_t)rt->data_off },
+		    &data);
+	return close64(t, (uint32_t)*fd) && ok && text == (long)rt->image &&
+	       data == (long)rt->image_data;
+}
+
+struct letter {				/* in memory of a program that is about to receive it */
 	uint64_t pair;			/* two int: its ends of the socket */
 	struct msghdr head;
 	struct iovec io;
@@ -299,8 +342,7 @@ struct letter {				/* on the stack of a program that is about to receive it */
 };
 
 /* By a socket that is the program's own. @at: of a struct letter. */
-static bool send_files(struct session *s, pid_t pid, const struct user_regs_struct *regs,
-		       uint64_t at, int fd[3])
+static bool send_files(struct session *s, const struct target *t, uint64_t at, int fd[3])
 {
 	const int files[3] = { s->rt_fd[0], s->spaces.code_fd, s->data_fd };
 	struct letter l = { 0 };
@@ -315,15 +357,15 @@ static bool send_files(struct session *s, pid_t pid, const struct user_regs_stru
 	long ret;
 	bool ok;
 
-	if (!call64(pid, regs, SYS_socketpair,
-		    (const uint64_t[]){ AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, at }, &ret) ||
-	    ret || !read_word(pid, at, 8, &pair))
+	if (!call64(t, SYS_socketpair,
+		    (const uint64_t[6]){ AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, at }, &ret) ||
+	    ret || !read_word(t->pid, at, 8, &pair))
 		return false;
 	*c = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
 			       .cmsg_type = SCM_RIGHTS,
 			       .cmsg_len = CMSG_LEN(sizeof files) };
 	memcpy(CMSG_DATA(c), files, sizeof files);
-	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	pidfd = (int)syscall(SYS_pidfd_open, t->pid, 0);
 	ours = (int)syscall(SYS_pidfd_getfd, pidfd, (int)pair, 0);
 	ok = ours >= 0 && sendmsg(ours, &out, 0) == 1;
 	l.io = (struct iovec){ (void *)(at + offsetof(struct letter, byte)), 1 };
@@ -331,34 +373,33 @@ static bool send_files(struct session *s, pid_t pid, const struct user_regs_stru
 				  .msg_iovlen = 1,
 				  .msg_control = (void *)(at + offsetof(struct letter, control)),
 				  .msg_controllen = sizeof l.control };
-	ok = ok && write_mem(pid, at, &l, sizeof l) &&
-	     call64(pid, regs, SYS_recvmsg,
-		    (const uint64_t[]){ pair >> 32, at + offsetof(struct letter, head),
-					MSG_CMSG_CLOEXEC, 0 },
+	ok = ok && write_mem(t->pid, at, &l, sizeof l) &&
+	     call64(t, SYS_recvmsg,
+		    (const uint64_t[6]){ pair >> 32, at + offsetof(struct letter, head),
+					 MSG_CMSG_CLOEXEC },
 		    &ret) &&
-	     ret == 1 && process_vm_readv(pid, &got, 1, &there, 1, 0) == sizeof l &&
+	     ret == 1 && process_vm_readv(t->pid, &got, 1, &there, 1, 0) == sizeof l &&
 	     c->cmsg_len == CMSG_LEN(sizeof files);
 	memcpy(fd, CMSG_DATA(c), sizeof files);
 	close(ours);
 	close(pidfd);
-	return close64(pid, regs, (uint32_t)pair) && close64(pid, regs, (uint32_t)(pair >> 32)) &&
-	       ok;
+	return close64(t, (uint32_t)pair) && close64(t, (uint32_t)(pair >> 32)) && ok;
 }
 
 /* Where /proc is another one, or does not let us be looked at, the program cannot open our files:
  * it gets descriptors of them. */
-static bool pass_files(struct session *s, pid_t pid, const struct user_regs_struct *regs,
-		       uint64_t at, struct rt_boot *boot, char rt_path[64])
+static bool pass_files(struct session *s, const struct target *t, uint64_t at,
+		       struct rt_boot *boot, char rt_path[64])
 {
-	const uint64_t page = regs->rip & ~4095ull;
+	const uint64_t page = t->regs->rip & ~4095ull;
 	uint64_t saved;
 	int fd[3];
 	bool ok;
 
-	if (!read_word(pid, page, 8, &saved))
+	if (!read_word(t->pid, page, 8, &saved))
 		return false;
-	ok = send_files(s, pid, regs, at, fd);
-	if (!poke(pid, page, &saved, sizeof saved) || !ok)
+	ok = send_files(s, t, at, fd);
+	if ((!t->caller && !poke(t->pid, page, &saved, sizeof saved)) || !ok)
 		return false;
 	for (int i = 0; i < 3; i++)
 		boot->passed[i] = (uint32_t)fd[i] + 1;
@@ -369,16 +410,17 @@ static bool pass_files(struct session *s, pid_t pid, const struct user_regs_stru
 }
 
 /* It goes on without us. */
-static void take_back(pid_t pid, const struct user_regs_struct *regs, const struct rt_boot *boot)
+static void close_passed(const struct target *t, const struct rt_boot *boot)
 {
-	const uint64_t page = regs->rip & ~4095ull;
+	const uint64_t page = t->regs->rip & ~4095ull;
 	uint64_t saved;
 
-	if (!boot->passed[0] || !read_word(pid, page, 8, &saved))
+	if (!boot->passed[0] || !read_word(t->pid, page, 8, &saved))
 		return;
 	for (int i = 0; i < 3; i++)
-		close64(pid, regs, boot->passed[i] - 1);
-	poke(pid, page, &saved, sizeof saved);
+		close64(t, boot->passed[i] - 1);
+	if (!t->caller)
+		poke(t->pid, page, &saved, sizeof saved);
 }
 
 static uint32_t personality_of(pid_t pid)
@@ -462,22 +504,25 @@ static void fix_start(pid_t pid, uint64_t sp, unsigned size, bool random, bool n
 	}
 }
 
-static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct space *sp,
-			   uint64_t *entry, char *why, size_t n)
+static bool map_runtime(const struct runtime *rt, const struct target *t, bool i386,
+			uint64_t path_at, long *fd)
 {
-	struct user_regs_struct regs;
-	struct rt_boot boot = { .block = block };
+	if (t->caller)
+		return map_by_calls(rt, t, path_at, fd);
+	return (i386 ? map_runtime32 : map_runtime64)(rt, t->pid, t->regs, path_at, fd);
+}
+
+static bool inject_stopped(struct session *s, const struct target *t, uint64_t scratch,
+			   uint32_t block, struct space *sp, char *why, size_t n)
+{
+	const pid_t pid = t->pid;
+	struct user_regs_struct regs = *t->regs;
+	struct rt_boot boot = { .block = block, .entry = regs.rip };
 	struct runtime *rt = &runtimes[sp->i386];
-	uint64_t path_at;
 	char rt_path[64], own_path[64];
 	long fd = 0;
 	bool ok;
 
-	errno = 0;
-	if (ptrace(PTRACE_GETREGS, pid, 0, &regs)) {
-		snprintf(why, n, "%s", strerror(errno));
-		return false;
-	}
 	if (!runtime_ready(s, rt)) {
 		snprintf(why, n, "cannot write shared memory: %s", strerror(errno));
 		return false;
@@ -485,7 +530,6 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 	session_path(s, boot.code_path, s->spaces.code_fd);
 	session_path(s, boot.data_path, s->data_fd);
 	session_path(s, rt_path, s->rt_fd[sp->i386]);
-	*entry = boot.entry = regs.rip;
 	boot.code = sp->base;
 	/* A 32-bit program that does not say otherwise may execute whatever it can read: the kernel
 	 * must not execute originals for it, and the runtime remembers what the program believes.
@@ -493,19 +537,18 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 	boot.exec_all = sp->i386 && personality_of(pid) & READ_IMPLIES_EXEC;
 	if (!inject_maps(s, pid, &boot, sp, why, n))
 		return false;
-	if (s->opts->fix_random || s->opts->no_vdso)
+	if (!t->caller && (s->opts->fix_random || s->opts->no_vdso))
 		fix_start(pid, regs.rsp, sp->i386 ? 4 : 8, s->opts->fix_random, s->opts->no_vdso);
 	boot.persona = session_persona(s, block) | READ_IMPLIES_EXEC;
 
-	path_at = regs.rsp - 512;
-	ok = write_mem(pid, path_at, rt_path, sizeof rt_path) &&
-	     (sp->i386 ? map_runtime32 : map_runtime64)(rt, pid, &regs, path_at, &fd);
-	if (!ok && fd < 0 && !sp->i386 && pass_files(s, pid, &regs, path_at, &boot, own_path))
-		ok = write_mem(pid, path_at, own_path, sizeof own_path) &&
-		     map_runtime64(rt, pid, &regs, path_at, &fd);
+	ok = write_mem(pid, scratch, rt_path, sizeof rt_path) &&
+	     map_runtime(rt, t, sp->i386, scratch, &fd);
+	if (!ok && fd < 0 && !sp->i386 && pass_files(s, t, scratch, &boot, own_path))
+		ok = write_mem(pid, scratch, own_path, sizeof own_path) &&
+		     map_runtime(rt, t, false, scratch, &fd);
 	ok = ok && write_mem(pid, rt->image_data, &boot, sizeof boot);
 	if (!ok) {
-		take_back(pid, &regs, &boot);
+		close_passed(t, &boot);
 		if (fd < 0)
 			snprintf(why, n, "it cannot open %s: %s", rt_path, strerror((int)-fd));
 		else
@@ -525,14 +568,86 @@ static bool inject_stopped(struct session *s, pid_t pid, uint32_t block, struct 
 bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint64_t *entry,
 	    char *why, size_t n)
 {
+	struct user_regs_struct regs;
 	uint64_t mask = 0, all = ~0ull;
 	bool ok;
 
-	if (ptrace(PTRACE_GETSIGMASK_, pid, 8, &mask) || ptrace(PTRACE_SETSIGMASK_, pid, 8, &all)) {
+	if (ptrace(PTRACE_GETREGS, pid, 0, &regs) ||
+	    ptrace(PTRACE_GETSIGMASK_, pid, 8, &mask) || ptrace(PTRACE_SETSIGMASK_, pid, 8, &all)) {
 		snprintf(why, n, "%s", strerror(errno));
 		return false;
 	}
-	ok = inject_stopped(s, pid, block, sp, entry, why, n);
+	*entry = regs.rip;
+	ok = inject_stopped(s, &(struct target){ .pid = pid, .regs = &regs }, regs.rsp - 512,
+			    block, sp, why, n);
 	ptrace(PTRACE_SETSIGMASK_, pid, 8, &mask);
+	return ok;
+}
+
+/* What the runtime will map: is there room, and does nothing forbid it? It could only end the
+ * program. */
+static bool has_room(const struct target *t, char *why, size_t n)
+{
+	static const struct { uint64_t at, size; } wanted[] = {
+		{ RT_SHADOW, RT_SHADOW_SIZE },
+		{ RT_IMAGE, RT_IMAGE_SIZE },
+		{ RT_CODE_VAULT, RT_CODE_SIZE },
+		{ RT_DATA_VAULT, RT_DATA_SIZE },
+	};
+	long ret;
+
+	for (size_t i = 0; i < NR(wanted); i++) {
+		const uint64_t at = wanted[i].at, size = wanted[i].size;
+
+		if (!call64(t, SYS_mmap,
+			    (const uint64_t[6]){ at, size, PROT_READ,
+						 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+							 MAP_FIXED_NOREPLACE,
+						 ~0ull },
+			    &ret)) {
+			snprintf(why, n, "it cannot be made to call the kernel");
+			return false;
+		}
+		if (ret == -EEXIST) {
+			snprintf(why, n, "it occupies addresses that tracing needs (0x%llx on)",
+				 (unsigned long long)at);
+			return false;
+		}
+		if (ret != (long)at) {
+			snprintf(why, n, "it cannot map what tracing needs: %s",
+				 strerror((int)-ret));
+			return false;
+		}
+		call64(t, SYS_munmap, (const uint64_t[6]){ at, size }, &ret);
+	}
+	return true;
+}
+
+bool inject_attached(struct session *s, pid_t pid, const struct user_regs_struct *regs,
+		     uint64_t caller, uint32_t block, struct space *sp, char *why, size_t n)
+{
+	const struct target t = { .pid = pid, .regs = regs, .caller = caller };
+	long scratch, ret;
+	bool ok;
+
+	if (!has_room(&t, why, n))
+		return false;
+	if (!call64(&t, SYS_mmap,
+		    (const uint64_t[6]){ 0, 4096, PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, ~0ull },
+		    &scratch) ||
+	    scratch < 0) {
+		snprintf(why, n, "it cannot map what tracing needs");
+		return false;
+	}
+	ok = inject_stopped(s, &t, (uint64_t)scratch, block, sp, why, n);
+	call64(&t, SYS_munmap, (const uint64_t[6]){ (uint64_t)scratch, 4096 }, &ret);
+	if (ok) {
+		struct user_regs_struct r = *regs;
+
+		r.rip = RT_IMAGE;
+		r.orig_rax = ~0ull;
+		ok = !ptrace(PTRACE_SETREGS, pid, 0, &r);
+	}
 	return ok;
 }

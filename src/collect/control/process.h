@@ -23,6 +23,9 @@
 
 struct pm_run_opts {
 	char **argv;			/* NULL-terminated; argv[0] is looked up in PATH */
+	int pid;			/* instead: trace this running process; 0: none. Signals to
+					 * us end the tracing, not the process */
+	double detach_after;		/* seconds, then processes go on untraced; 0: never */
 	const char *cache_dir;		/* NULL: $XDG_CACHE_HOME/pugmark, ~/.cache/pugmark */
 	bool no_cache;
 	uint64_t cache_limit;		/* bytes */

@@ -54,7 +54,7 @@ static uint64_t insn_offset(bool i386, const uint8_t *bytes, uint32_t size, uint
 	return off;
 }
 
-static uint64_t orig_pc(const struct space *sp, uint32_t bi, uint32_t insn)
+uint64_t code_original(const struct space *sp, uint32_t bi, uint32_t insn)
 {
 	const struct blk *b = &sp->block[bi];
 	const uint8_t *bytes = block_bytes(sp, bi);
@@ -103,7 +103,7 @@ static void note_cut(struct session *s, struct request *q, uint32_t block, const
 static void write_self(struct session *s, struct request *q)
 {
 	const uint32_t bi = (uint32_t)q->m.r[5], insn = (uint32_t)q->m.r[1];
-	const uint64_t pc = orig_pc(q->user->space, bi, insn);
+	const uint64_t pc = code_original(q->user->space, bi, insn);
 	const struct xl_map *map = NULL;
 	uint32_t at = 0;
 
@@ -132,7 +132,7 @@ void request_signal(struct session *s, struct request *q)
 	}
 	if (space_state(q->user->space, code, &bi, &map)) {
 		m->r[0] = RT_IN_CODE;
-		m->r[1] = orig_pc(q->user->space, bi, map->insn);
+		m->r[1] = code_original(q->user->space, bi, map->insn);
 		m->r[2] = map->flags;
 		m->r[3] = map->tmp;
 		return;
@@ -160,6 +160,19 @@ void request_cut(struct session *s, struct request *q)
 		u->count--;
 	else if (space_state(q->user->space, q->m.a[0], &bi, &map))
 		note_cut(s, q, bi, map, q->m.a[1], q->m.a[2]);
+}
+
+void request_leave(struct session *s, struct proc *p, uint32_t bi, uint64_t code, uint64_t rsi,
+		   uint64_t rdi)
+{
+	struct request q = { .block = bi, .p = p, .t = thread_of(p, bi), .user = &p->mm->user };
+
+	p->user.space = p->mm->user.space;
+	q.m.op = RQ_CUT;
+	q.m.a[0] = code;
+	q.m.a[1] = rsi;
+	q.m.a[2] = rdi;
+	request_cut(s, &q);
 }
 
 #define MAX_UNKNOWN 0x10000u		/* places; nobody has so many but who makes them up */

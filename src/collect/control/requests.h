@@ -40,6 +40,13 @@ request_fn request_lookup, request_resolve, request_signal, request_cut, request
 	request_checkfail, request_map, request_unmap, request_make_way, request_open,
 	request_mapped, request_counting;
 
+/* The original address of instruction @insn of @block. */
+uint64_t code_original(const struct space *sp, uint32_t block, uint32_t insn);
+/* The thread with thread block @bi of @p stops at @code, in translated code, for good; its rsi and
+ * rdi. */
+void request_leave(struct session *s, struct proc *p, uint32_t bi, uint64_t code, uint64_t rsi,
+		   uint64_t rdi);
+
 /* ---- request_process.c ----------------------------------------------------------------------- */
 request_fn request_hello, request_block, request_unblock, request_forked, request_exec,
 	request_execfail, request_exit, request_begin;

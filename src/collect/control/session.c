@@ -126,15 +126,28 @@ static void pass_signal(struct session *s, bool *asked, double *since)
 {
 	const int sig = wake_signal();
 
-	if (sig && !s->root_done)
+	if (sig && s->opts->pid)
+		s->detaching = true;
+	else if (sig && !s->root_done)
 		kill(s->root, sig);
 	*asked |= sig;
 	if (!*asked || !s->kept_waiting)
 		*since = 0;
 	else if (!*since)
 		*since = session_now();
-	else if (session_now() > *since + STUCK && !s->root_done)
+	else if (session_now() > *since + STUCK && !s->root_done && s->root)
 		kill(s->root, SIGKILL);
+}
+
+/* Leave all processes to themselves, once it is time for that. */
+static void detach_in_time(struct session *s)
+{
+	const double after = s->opts->detach_after;
+
+	if (after > 0 && !s->detached && session_now() > s->begun + after)
+		s->detaching = true;
+	if (s->detaching && !s->detached)
+		s->detached = detach(s);
 }
 
 #define GRACE 1.0	/* seconds that children may outlive the program before they are let go */
@@ -165,6 +178,9 @@ static void loop(struct session *s)
 		if (s->spaces.released)
 			continue;
 		pass_signal(s, &asked, &stuck);
+		detach_in_time(s);
+		if (s->opts->pid && !session_running(s))
+			return;
 		if (s->root_done) {
 			if (!session_running(s))
 				return;
@@ -204,6 +220,9 @@ static enum pm_status finish(struct session *s, double start, struct pm_counts *
 	c->user_s = tv(kids.ru_utime);
 	c->sys_s = tv(kids.ru_stime);
 	c->own_s = tv(self.ru_utime) + tv(self.ru_stime);
+	c->status = c->signal = -1;
+	if (s->opts->pid)
+		return trace_status;
 	c->status = WIFEXITED(s->root_status) ? WEXITSTATUS(s->root_status) : -1;
 	c->signal = WIFSIGNALED(s->root_status) ? WTERMSIG(s->root_status) : -1;
 	return trace_status;
@@ -277,13 +296,15 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	/* What comes while the program is launched waits: it is the program's. That has the
 	 * dispositions that were here before, so no handler of ours is set yet. */
 	wake_hold_signals(&s.signals, s.head);
-	start = session_now();
-	if (launch(&s, err) != PM_OK) {
+	start = s.begun = session_now();
+	if ((o->pid ? attach : launch)(&s, err) != PM_OK) {
 		close_unused(&s);
 		wake_drop_signals(&s.signals);
 		return PM_ERR;
 	}
 	wake_pass_signals(&s.signals);
+	if (o->pid)
+		wake_program_over();		/* keys are for us: the program has its own terminal */
 	loop(&s);
 	st = finish(&s, start, out, err);
 	report_stats(&s);

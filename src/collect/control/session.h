@@ -38,6 +38,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/user.h>
 #include <time.h>
 
 #include "base/err.h"
@@ -137,6 +138,9 @@ struct session {
 	struct rlimit limit[2];		/* likewise, see rlimits.c */
 	int root_status;
 	bool root_done;
+	double begun;
+	bool detaching, detached;	/* all processes are to be left, have been: detach.c */
+	bool said_no_detach;
 	bool loaded;			/* programs are loaded, not injected into: loader.c */
 	struct tracer *tracer;		/* NULL: profile */
 	struct x86_decoder *dec[2];	/* of 64-bit and of 32-bit code; NULL until wanted */
@@ -256,6 +260,11 @@ uint32_t tid_here(const struct session *s, uint32_t pid, uint32_t number);
 bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint64_t *entry,
 	    char *why, size_t n);
 
+/* The same for @pid, all of whose threads are held (remote.c), to go on from @regs. @caller: address
+ * of a syscall instruction in it. The runtime's first thread is @block, which has its state. */
+bool inject_attached(struct session *s, pid_t pid, const struct user_regs_struct *regs,
+		     uint64_t caller, uint32_t block, struct space *sp, char *why, size_t n);
+
 #define PTRACE_GETSIGMASK_ ((enum __ptrace_request)0x420a)
 #define PTRACE_SETSIGMASK_ ((enum __ptrace_request)0x420b)
 
@@ -295,6 +304,10 @@ void rlimits_of_program(const struct rlimit *was);
 void rlimits_restore(const struct session *s);
 
 /* ---- exec.c: programs that begin ------------------------------------------------------------- */
+/* A process that is not there yet, with its first thread block. NULL: too many. */
+struct proc *proc_prepare(struct session *s, bool i386, uint32_t *bi);
+/* @p's first thread, with block @bi, is where tracing begins. */
+void program_begins(struct session *s, struct proc *p, uint32_t bi);
 /* @program, a descriptor, which becomes ours, will be loaded instead of executed: by process @pid,
  * which has to execute the file at (*p)->loading. False: it cannot; @why says. */
 bool load_prepare(struct session *s, uint32_t pid, int program, const char *name,
@@ -336,6 +349,15 @@ const char *request_name(unsigned op);
 
 /* ---- host.c ---------------------------------------------------------------------------------- */
 extern const struct space_hooks session_hooks;
+
+/* ---- attach.c -------------------------------------------------------------------------------- */
+/* Trace the running process s->opts->pid. Error: it goes on as it was. */
+enum pm_status attach(struct session *s, struct pm_err *err);
+
+/* ---- detach.c -------------------------------------------------------------------------------- */
+/* All processes go on untraced, as if they had never been traced. Those that cannot yet are tried
+ * again at the next call. True: none is traced any more. */
+bool detach(struct session *s);
 
 /* ---- launch.c -------------------------------------------------------------------------------- */
 /* Start the program of s->opts: it is s->root. */

@@ -62,7 +62,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			25u
+#define RT_ABI			26u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -74,6 +74,10 @@
 #define RT_IMAGE		0x2a0000000000	/* no suffix: for clang's assembler */
 #define RT_IMAGE_SIZE		0x200000ull
 #define RT_IMAGE_DATA		0x2a0000100000	/* struct rt_boot comes first */
+/* In the image, for a controller that attaches or detaches: where a thread begins whose block's
+ * ctx is its state, r15 the block's address; and struct rt_places. */
+#define RT_ATTACHED		(RT_IMAGE + 0x40)
+#define RT_PLACES		(RT_IMAGE + 0x60)
 #define RT_LOAD			(RT_IMAGE + RT_IMAGE_SIZE)	/* struct rt_load */
 #define RT_CODE_VAULT		0x2b0000000000ull
 #define RT_CODE_SIZE		(8ull << 40)
@@ -256,7 +260,8 @@ struct rt_mail {
 	struct rt_cmd cmd[RT_MAX_CMDS];
 };
 
-enum rt_origin { BLK_THREAD, BLK_FORKED, BLK_VFORKED };	/* a[0] of RQ_BLOCK */
+enum rt_origin { BLK_THREAD, BLK_FORKED, BLK_VFORKED,	/* a[0] of RQ_BLOCK */
+		 BLK_ATTACHED };	/* it was running when the controller came */
 enum rt_block_state { BLK_FREE, BLK_READY, BLK_LIVE, BLK_DEAD };
 
 struct rt_waiting {			/* a signal that the program has not got yet */
@@ -403,6 +408,7 @@ enum rt_note {
 };
 
 /* The controller writes it into the runtime's data before the runtime first runs. */
+#define RT_BOOT_RANGES 96
 struct rt_boot {
 	uint64_t entry;			/* original pc at which the program begins */
 	uint64_t block;			/* number of the first thread's block */
@@ -416,9 +422,22 @@ struct rt_boot {
 	struct rt_range {		/* executable mappings */
 		uint64_t lo, hi;
 		uint32_t prot, shared;
-	} range[16];
+	} range[RT_BOOT_RANGES];
 	char code_path[64], data_path[64];
 	uint32_t passed[4];		/* descriptors + 1 of these paths, to be closed; 0: none */
+};
+
+_Static_assert(sizeof(struct rt_range) * RT_BOOT_RANGES <= sizeof(struct rt_cmd) * RT_MAX_CMDS,
+	       "an answer to RQ_BEGIN holds them");
+
+/* Where struct rt_sighand (rt.h), to which rt_block.sighand leads, has a signal's action, and which
+ * signals the kernel has the runtime's handler for; of 64-bit processes. */
+#define RT_SIGHAND_ACT		32u
+#define RT_SIGHAND_OURS		(65 * RT_SIGHAND_ACT)
+
+/* At RT_PLACES: the windows of entry_x86_64.S. */
+struct rt_places {
+	uint64_t leave, window_end, pass, pass_insn, pass_done;
 };
 
 /* Behind the runtime's image, if the kernel executed the controller's file instead of the program
@@ -448,7 +467,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset")
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, mail) == 0x2b8 &&
-	       sizeof(struct rt_mail) == 0x978 && sizeof(struct rt_boot) == 0x240,
+	       sizeof(struct rt_mail) == 0x978 && sizeof(struct rt_boot) == 0x9c0,
 	       "laid out alike for both widths");
 _Static_assert(RT32_TRACE + RT_CHUNKS * RT32_CHUNK_STRIDE <= RT32_BLOCK_SIZE, "in the block");
 _Static_assert(sizeof(struct rt_block) < 0x10000, "below the runtime's stack");

@@ -23,6 +23,13 @@ rt_boot_entry:				/* all registers are the program's at its first
 	lea	RT_STACK_TOP(%rax), %rsp
 	jmp	rt_leave
 
+#ifndef RT_IDT
+	.org	RT_ATTACHED - RT_IMAGE
+	jmp	rt_thread_begins
+	.org	RT_PLACES - RT_IMAGE	/* struct rt_places */
+	.quad	rt_leave, rt_window_end, rt_pass, rt_pass_insn, rt_pass_done
+#endif
+
 #define DOOR_AX %rax
 #include "doors.h"
 
@@ -196,7 +203,9 @@ rt_clone_done:
 	jz	1f
 	pop	%r15
 	ret
-1:	lea	RT_STACK_TOP(%r15), %rsp
+1:
+rt_thread_begins:
+	lea	RT_STACK_TOP(%r15), %rsp
 	mov	%r15, %rdi
 	call	rt_switch_segment
 	mov	%r15, %rdi

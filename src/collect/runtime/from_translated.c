@@ -72,8 +72,7 @@ int rt_enter(struct rt_block *b, u32 door)
 
 extern word rt_boot_rsp, rt_boot_regs[2];
 
-/* The first thread of a program that begins at @pc. */
-void rt_block_begin(struct rt_block *b, u64 pc)
+static void set_doors(struct rt_block *b)
 {
 	b->do_resolve = (word)rt_resolve;
 	b->do_syscall = (word)rt_syscall;
@@ -82,8 +81,22 @@ void rt_block_begin(struct rt_block *b, u64 pc)
 	b->do_check = (word)rt_check;
 	b->do_count = (word)rt_spent;
 	b->self = (word)b;
+}
+
+/* The first thread of a program that begins at @pc; or of one that was running, whose state is in
+ * @b. */
+void rt_block_begin(struct rt_block *b, u64 pc)
+{
+	set_doors(b);
 	b->pid = (u32)rt_sys(NR_getpid, 0);
 	b->tid = b->pid;
+	if (b->origin == BLK_ATTACHED) {
+		rt_switch_segment(b);
+		rt_signal_attached(b);
+		b->fix_mask = 1;
+		__atomic_store_n(&b->state, BLK_LIVE, __ATOMIC_RELEASE);
+		return;
+	}
 	b->ctx = (struct rt_ctx){ .pc = pc, .flags = 0x202 };
 	b->ctx.gpr[RSP] = rt_boot_rsp;
 	b->ctx.gpr[RAX] = rt_boot_regs[0];
@@ -95,17 +108,22 @@ void rt_block_begin(struct rt_block *b, u64 pc)
 
 void rt_child(struct rt_block *b);
 
-/* A new thread or process, on its own block; ctx is already the child's. All
- * signals are blocked. */
+/* A new thread or process, or one that was running, on its own block; ctx is already the child's.
+ * All signals are blocked. */
 void rt_child(struct rt_block *b)
 {
+	if (b->origin == BLK_ATTACHED)
+		set_doors(b);
 	if (b->origin == BLK_FORKED)
 		rt_ranges_lock(0);
 	b->tid = (u32)rt_sys(NR_gettid, 0);
 	b->pid = (u32)rt_sys(NR_getpid, 0);
 	if (b->origin == BLK_FORKED)
 		rt_block_forked(b);
-	rt_signal_thread(b);
+	if (b->origin == BLK_ATTACHED)
+		rt_signal_thread_attached(b);
+	else
+		rt_signal_thread(b);
 	if (b->cleared)
 		rt_sighand_cleared(b);
 	b->state = BLK_LIVE;
@@ -114,4 +132,6 @@ void rt_child(struct rt_block *b)
 	rt_apart |= b->apart;
 	rt_trace_start(b);
 	b->fix_mask = 1;
+	if (b->origin == BLK_ATTACHED)
+		rt_resume(b);
 }

@@ -415,6 +415,8 @@ int rt_make_way(struct rt_block *b, u64 addr, u64 len);
 /* ---- sigstate.c ------------------------------------------------------------------------------ */
 void rt_signal_boot(struct rt_block *b);
 void rt_signal_thread(struct rt_block *b);
+void rt_signal_attached(struct rt_block *b);		/* of the first thread: handlers, too */
+void rt_signal_thread_attached(struct rt_block *b);
 void rt_signal_native(struct rt_block *b);
 /* The call itself, on memory of ours; @new may be NULL. */
 long rt_sigaction(struct rt_block *b, u64 sig, const struct k_sigaction *new,

@@ -119,6 +119,37 @@ void rt_signal_boot(struct rt_block *b)
 	rt_sys(NR_rt_sigprocmask, 2, &b->real_mask, 0, 8);
 }
 
+/* What the thread has as its signal stack, and ours from now on. All signals are blocked. */
+void rt_signal_thread_attached(struct rt_block *b)
+{
+	struct k_stack was = { .flags = SS_DISABLE };
+
+	rt_sys(NR_sigaltstack, 0, &was);
+	b->app_alt_sp = was.sp;
+	b->app_alt_size = was.size;
+	b->app_alt_flags = was.flags & (SS_DISABLE | SS_AUTODISARM);
+	b->sighand = (word)&hands[0];
+	rt_record_mask(b, b->app_mask);
+	rt_signal_thread(b);
+}
+
+/* The first thread of a program that was running: its handlers become the program's. */
+void rt_signal_attached(struct rt_block *b)
+{
+	hands[0].used = 1;
+	rt_signal_thread_attached(b);
+	for (u32 s = 1; s < 65; s++) {
+		struct k_sigaction *act = &hands[0].act[s];
+
+		if (UNBLOCKABLE & SIG_BIT(s) || rt_failed(rt_sys(NR_rt_sigaction, s, 0, act, 8)))
+			continue;
+		if (!(SYNC_SIGS & SIG_BIT(s)) && act->handler <= 1)
+			continue;
+		hands[0].ours |= SIG_BIT(s);
+		install(s, act->flags, 0);
+	}
+}
+
 /* ---- signals that wait ----------------------------------------------------------------------- */
 static u64 set_mask(u64 mask)
 {

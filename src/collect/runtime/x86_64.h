@@ -117,6 +117,8 @@ struct k_frame {			/* struct rt_sigframe */
 	struct k_ucontext uc;
 	struct k_siginfo info;
 };
+_Static_assert(sizeof(struct k_sigaction) == RT_SIGHAND_ACT, "as abi.h says");
+
 struct rt_frame {			/* what a handler returns to */
 	u64 at;
 	struct k_ucontext uc;

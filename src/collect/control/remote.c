@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* remote.c - running processes are held, all threads of one at a time, and made to call the kernel
+ *
+ * A held thread stands at a stop of ptrace(PTRACE_SEIZE), which no program hears of. Two things of
+ * such a stop can be heard of nevertheless, and are undone: a call that waits is interrupted, and
+ * the kernel begins it again only if the thread goes on where it was; a few calls are not begun
+ * again at all (signal(7): "interrupted by a stop signal"), and say EINTR. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collect/control/remote.h"
+#include "collect/control/session.h"
+
+#define HOLD_MAX 2.0			/* seconds for a thread to stop */
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+/* To the next stop at a system call. */
+static bool to_call(pid_t tid, struct user_regs_struct *r)
+{
+	int status;
+
+	for (int i = 0; i < 8; i++) {
+		if (ptrace(PTRACE_SYSCALL, tid, 0, 0) || wait_for(tid, &status) != tid ||
+		    !WIFSTOPPED(status))
+			return false;
+		if (status >> 8 == (SIGTRAP | 0x80))
+			return !ptrace(PTRACE_GETREGS, tid, 0, r);
+	}
+	return false;
+}
+
+bool remote_call(pid_t tid, uint64_t at, uint32_t nr, const uint64_t arg[6], long *ret)
+{
+	struct user_regs_struct was, r;
+	bool ok;
+
+	if (ptrace(PTRACE_GETREGS, tid, 0, &was))
+		return false;
+	r = was;
+	r.rip = at;
+	r.rax = nr;
+	r.orig_rax = ~0ull;
+	r.rdi = arg[0];
+	r.rsi = arg[1];
+	r.rdx = arg[2];
+	r.r10 = arg[3];
+	r.r8 = arg[4];
+	r.r9 = arg[5];
+	ok = !ptrace(PTRACE_SETREGS, tid, 0, &r) && to_call(tid, &r) && to_call(tid, &r);
+	if (ok)
+		*ret = (long)r.rax;
+	was.orig_rax = ~0ull;		/* nothing is to be begun again but what the caller says */
+	return !ptrace(PTRACE_SETREGS, tid, 0, &was) && ok;
+}
+
+/* ---- stops ----------------------------------------------------------------------------------- */
+static bool wait_until(pid_t tid, int *status, double end)
+{
+	for (unsigned i = 0;; i++) {
+		const pid_t got = waitpid(tid, status, __WALL | WNOHANG);
+
+		if (got == tid || (got < 0 && errno != EINTR))
+			return got == tid;
+		if (session_now() > end)
+			return false;
+		if (i < 200)
+			sched_yield();
+		else
+			usleep(100);
+	}
+}
+
+/* It has been interrupted: to its stop. Signals on the way are its own. */
+static enum hold_result to_stop(pid_t tid)
+{
+	const double end = session_now() + HOLD_MAX;
+	int status;
+
+	for (;;) {
+		if (!wait_until(tid, &status, end))
+			return session_now() > end ? HOLD_BUSY : HOLD_GONE;
+		if (!WIFSTOPPED(status))
+			return HOLD_GONE;
+		if (status >> 16 == PTRACE_EVENT_STOP)
+			return WSTOPSIG(status) == SIGTRAP ? HELD : HOLD_STOPPED;
+		if (ptrace(PTRACE_CONT, tid, 0, WSTOPSIG(status)))
+			return HOLD_GONE;
+	}
+}
+
+enum hold_result hold_again(pid_t tid)
+{
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0))
+		return HOLD_GONE;
+	return to_stop(tid);
+}
+
+static enum hold_result hold(pid_t tid)
+{
+	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD))
+		return errno == ESRCH ? HOLD_GONE : HOLD_REFUSED;
+	return hold_again(tid);
+}
+
+static bool is_held(const struct held *h, pid_t tid)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (h->tid[i] == tid)
+			return true;
+	return false;
+}
+
+/* Those that are not held yet. *@more: there were some. */
+static enum hold_result hold_new(struct held *h, bool *more)
+{
+	enum hold_result r = HELD;
+	struct dirent *e;
+	char dir[64];
+	DIR *d;
+
+	*more = false;
+	snprintf(dir, sizeof dir, "/proc/%d/task", h->pid);
+	d = opendir(dir);
+	if (!d)
+		return HOLD_GONE;
+	while (r == HELD && (e = readdir(d))) {
+		const pid_t tid = (pid_t)atoi(e->d_name);
+
+		if (!isdigit((unsigned char)*e->d_name) || is_held(h, tid))
+			continue;
+		*more = true;
+		r = hold(tid);
+		if (r == HELD || r == HOLD_STOPPED || r == HOLD_BUSY) {
+			pm_grow(h->tid, h->n, h->cap);
+			h->tid[h->n++] = tid;
+		} else if (r == HOLD_GONE && tid != h->pid) {
+			r = HELD;		/* it has ended meanwhile */
+		}
+	}
+	closedir(d);
+	return r;
+}
+
+enum hold_result hold_process(struct held *h, pid_t pid)
+{
+	enum hold_result r;
+	bool more;
+
+	*h = (struct held){ .pid = pid };
+	do
+		r = hold_new(h, &more);
+	while (r == HELD && more);
+	if (r != HELD)
+		hold_release(h);
+	return r;
+}
+
+enum hold_result hold_rest(struct held *h)
+{
+	enum hold_result r;
+	bool more;
+
+	do
+		r = hold_new(h, &more);
+	while (r == HELD && more);
+	return r;
+}
+
+void hold_release(struct held *h)
+{
+	for (size_t i = 0; i < h->n; i++)
+		if (ptrace(PTRACE_DETACH, h->tid[i], 0, 0) && errno == ESRCH) {
+			int status;		/* it never stopped: it has to, to be let go */
+
+			if (wait_until(h->tid[i], &status, session_now() + HOLD_MAX))
+				ptrace(PTRACE_DETACH, h->tid[i], 0, 0);
+		}
+	free(h->tid);
+	*h = (struct held){ 0 };
+}
+
+/* ---- what a stop has interrupted ------------------------------------------------------------- */
+/* linux/errno.h: what the kernel alone sees of a call that it begins again */
+enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
+
+/* Calls that say EINTR though no handler has run: signal(7). */
+static bool says_eintr(uint64_t nr)
+{
+	switch (nr) {
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+	case SYS_semop:
+	case SYS_semtimedop:
+	case SYS_msgrcv:
+	case SYS_msgsnd:
+	case SYS_io_getevents:
+	case SYS_io_pgetevents:
+	case SYS_rt_sigtimedwait:
+		return true;
+	}
+	return false;
+}
+
+enum interrupted remote_interrupted(pid_t tid, const struct user_regs_struct *r)
+{
+	char path[64], line[256];
+	unsigned long long pending = 0, shared = 0, blocked = 0;
+	FILE *f;
+
+	if ((long)r->orig_rax < 0)
+		return NOT_INTERRUPTED;
+	switch (-(long)r->rax) {
+	case ERESTARTSYS:
+	case ERESTARTNOINTR:
+	case ERESTARTNOHAND:
+		return AGAIN;
+	case ERESTART_RESTARTBLOCK:
+		return GO_ON_WAITING;
+	case EINTR:
+		break;
+	default:
+		return NOT_INTERRUPTED;
+	}
+	if (!says_eintr(r->orig_rax))
+		return NOT_INTERRUPTED;
+	snprintf(path, sizeof path, "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof line, f)) {
+		sscanf(line, "SigPnd: %llx", &pending);
+		sscanf(line, "ShdPnd: %llx", &shared);
+		sscanf(line, "SigBlk: %llx", &blocked);
+	}
+	if (f)
+		fclose(f);
+	/* with a signal on its way it is the signal that has interrupted it */
+	return (pending | shared) & ~blocked ? NOT_INTERRUPTED : AGAIN;
+}
+
+void remote_begin_again(pid_t tid, struct user_regs_struct *r)
+{
+	switch (remote_interrupted(tid, r)) {
+	case AGAIN:
+		r->rax = r->orig_rax;
+		r->rip -= 2;			/* syscall */
+		break;
+	case GO_ON_WAITING:
+		r->rax = SYS_restart_syscall;
+		r->rip -= 2;
+		break;
+	case NOT_INTERRUPTED:
+		break;
+	}
+	r->orig_rax = ~0ull;
+}
