@@ -167,10 +167,10 @@ static enum place place_in_code(const struct departure *d, const struct leaving 
 				struct user_regs_struct *r, int *sig)
 {
 	const struct space *sp = d->p->mm->user.space;
-	const struct xl_map *map;
-	uint32_t block;
+	const struct xl_map *map = NULL;
+	uint32_t block = 0;
 
-	for (unsigned i = 0; space_state(sp, r->rip, &block, &map); i++) {
+	for (unsigned i = 0; space_state(sp, r->rip, &block, &map); i++, map = NULL) {
 		if (map->flags & XL_AT_START)
 			return IN_CODE;
 		if (i == MOST_STEPS || !step(l, r, sig))
@@ -199,20 +199,15 @@ static enum place find_place(const struct departure *d, struct leaving *l, int *
 	return place;
 }
 
-static void leave_call(struct departure *d, struct leaving *l, struct user_regs_struct *r)
+static void leave_call(struct departure *d, const struct leaving *l, struct user_regs_struct *r)
 {
-	const struct rt_block *b = session_block(d->s, l->block);
 	const struct user_regs_struct was = *r;
-	const long result = (long)was.rax;
 
-	from_ctx(b, r);
-	if (remote_interrupted(l->tid, &was) == NOT_INTERRUPTED) {
-		r->rax = was.rax;
+	from_ctx(session_block(d->s, l->block), r);
+	r->rax = was.rax;
+	if (remote_interrupted(l->tid, &was) == NOT_INTERRUPTED)
 		return;
-	}
-	/* the kernel does the rest, as after any other stop */
-	r->rax = (unsigned long long)(result == -EINTR ? -512 : result);
-	r->orig_rax = was.orig_rax;
+	r->orig_rax = was.orig_rax;	/* the kernel does the rest, as after any other stop */
 	note_unmade_call(d, l);
 }
 
@@ -234,15 +229,17 @@ static void leave(struct departure *d, struct leaving *l)
 {
 	struct rt_block *b = session_block(d->s, l->block);
 	struct user_regs_struct *r = &l->regs;
+	bool restarts;
 
 	switch (l->place) {
 	case LEAVING:
 		from_ctx(b, r);
 		break;
 	case BEFORE_CALL:
+		restarts = r->rax == SYS_restart_syscall;	/* the kernel has put it there */
 		from_ctx(b, r);
 		r->rip -= 2;
-		r->rax = b->syscall;
+		r->rax = restarts ? SYS_restart_syscall : b->syscall;
 		note_unmade_call(d, l);
 		break;
 	case IN_CALL:
@@ -307,6 +304,8 @@ static size_t look_once(struct departure *d)
 		if (l->place)
 			continue;
 		left++;
+		if (l->block)
+			session_block(d->s, l->block)->stay = 1;
 		ptrace(PTRACE_CONT, l->tid, 0, sig);
 	}
 	return left;
@@ -492,17 +491,30 @@ static bool has_guests(const struct session *s, const struct proc *p)
 	return false;
 }
 
+/* A thread that was attached to, and has not come to its place yet, may have a call to go on with
+ * that the kernel forgets if the thread is stopped when it asks something. */
+static bool has_begun(const struct session *s, const struct proc *p)
+{
+	for (size_t i = 0; i < p->nthread; i++)
+		if (p->thread[i].live && session_block((struct session *)s, p->thread[i].block)->origin ==
+			    BLK_ATTACHED)
+			return false;
+	return true;
+}
+
 static bool detach_process(struct session *s, struct proc *p)
 {
 	struct departure d = { .s = s, .p = p };
 	bool ok;
 
-	if (p->exec_attached || p->mm != p || has_guests(s, p) ||
+	if (p->exec_attached || p->mm != p || has_guests(s, p) || !has_begun(s, p) ||
 	    hold_process(&d.held, (pid_t)p->pid) != HELD)
 		return false;
 	ok = read_places(&d) && all_ready(&d);
 	if (ok)
 		restore_process(&d);
+	for (size_t i = 0; i < p->nthread; i++)
+		session_block(s, p->thread[i].block)->stay = 0;
 	hold_release(&d.held);
 	free(d.thread);
 	if (ok) {

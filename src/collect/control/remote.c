@@ -4,7 +4,8 @@
  * A held thread stands at a stop of ptrace(PTRACE_SEIZE), which no program hears of. Two things of
  * such a stop can be heard of nevertheless, and are undone: a call that waits is interrupted, and
  * the kernel begins it again only if the thread goes on where it was; a few calls are not begun
- * again at all (signal(7): "interrupted by a stop signal"), and say EINTR. */
+ * again at all (signal(7): "interrupted by a stop signal"), and say EINTR. Those are interrupted by
+ * signals that the program ignores, too, as long as somebody uses ptrace() on it. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -64,6 +65,29 @@ bool remote_call(pid_t tid, uint64_t at, uint32_t nr, const uint64_t arg[6], lon
 	return !ptrace(PTRACE_SETREGS, tid, 0, &was) && ok;
 }
 
+/* ---- calls that are interrupted -------------------------------------------------------------- */
+/* linux/errno.h: what the kernel alone sees of a call that it begins again */
+enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
+
+/* Calls that say EINTR though no handler has run: signal(7). */
+static bool says_eintr(uint64_t nr)
+{
+	switch (nr) {
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+	case SYS_semop:
+	case SYS_semtimedop:
+	case SYS_msgrcv:
+	case SYS_msgsnd:
+	case SYS_io_getevents:
+	case SYS_io_pgetevents:
+	case SYS_rt_sigtimedwait:
+		return true;
+	}
+	return false;
+}
+
 /* ---- stops ----------------------------------------------------------------------------------- */
 static bool wait_until(pid_t tid, int *status, double end)
 {
@@ -81,6 +105,19 @@ static bool wait_until(pid_t tid, int *status, double end)
 	}
 }
 
+/* At a stop: the call that it has interrupted will say EINTR if a signal is handled, and be made
+ * again if none is, whenever the thread goes on. */
+static void as_without_ptrace(pid_t tid)
+{
+	struct user_regs_struct r;
+
+	if (ptrace(PTRACE_GETREGS, tid, 0, &r) || (long)r.orig_rax < 0 ||
+	    (long)r.rax != -EINTR || !says_eintr(r.orig_rax))
+		return;
+	r.rax = (unsigned long long)-ERESTARTNOHAND;
+	ptrace(PTRACE_SETREGS, tid, 0, &r);
+}
+
 /* It has been interrupted: to its stop. Signals on the way are its own. */
 static enum hold_result to_stop(pid_t tid)
 {
@@ -92,6 +129,7 @@ static enum hold_result to_stop(pid_t tid)
 			return session_now() > end ? HOLD_BUSY : HOLD_GONE;
 		if (!WIFSTOPPED(status))
 			return HOLD_GONE;
+		as_without_ptrace(tid);
 		if (status >> 16 == PTRACE_EVENT_STOP)
 			return WSTOPSIG(status) == SIGTRAP ? HELD : HOLD_STOPPED;
 		if (ptrace(PTRACE_CONT, tid, 0, WSTOPSIG(status)))
@@ -191,61 +229,43 @@ void hold_release(struct held *h)
 }
 
 /* ---- what a stop has interrupted ------------------------------------------------------------- */
-/* linux/errno.h: what the kernel alone sees of a call that it begins again */
-enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
-
-/* Calls that say EINTR though no handler has run: signal(7). */
-static bool says_eintr(uint64_t nr)
+/* Is there a signal on its way to the thread that has a handler? Not one that only the call itself
+ * lets in, for as long as it waits: sigsuspend(), ppoll(). */
+static bool will_handle(pid_t tid)
 {
-	switch (nr) {
-	case SYS_epoll_wait:
-	case SYS_epoll_pwait:
-	case SYS_epoll_pwait2:
-	case SYS_semop:
-	case SYS_semtimedop:
-	case SYS_msgrcv:
-	case SYS_msgsnd:
-	case SYS_io_getevents:
-	case SYS_io_pgetevents:
-	case SYS_rt_sigtimedwait:
-		return true;
-	}
-	return false;
-}
-
-enum interrupted remote_interrupted(pid_t tid, const struct user_regs_struct *r)
-{
+	unsigned long long pending = 0, shared = 0, caught = 0;
+	uint64_t blocked = 0;
 	char path[64], line[256];
-	unsigned long long pending = 0, shared = 0, blocked = 0;
 	FILE *f;
 
-	if ((long)r->orig_rax < 0)
-		return NOT_INTERRUPTED;
-	switch (-(long)r->rax) {
-	case ERESTARTSYS:
-	case ERESTARTNOINTR:
-	case ERESTARTNOHAND:
-		return AGAIN;
-	case ERESTART_RESTARTBLOCK:
-		return GO_ON_WAITING;
-	case EINTR:
-		break;
-	default:
-		return NOT_INTERRUPTED;
-	}
-	if (!says_eintr(r->orig_rax))
-		return NOT_INTERRUPTED;
 	snprintf(path, sizeof path, "/proc/%d/status", tid);
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof line, f)) {
 		sscanf(line, "SigPnd: %llx", &pending);
 		sscanf(line, "ShdPnd: %llx", &shared);
-		sscanf(line, "SigBlk: %llx", &blocked);
+		sscanf(line, "SigCgt: %llx", &caught);
 	}
 	if (f)
 		fclose(f);
-	/* with a signal on its way it is the signal that has interrupted it */
-	return (pending | shared) & ~blocked ? NOT_INTERRUPTED : AGAIN;
+	ptrace(PTRACE_GETSIGMASK_, tid, 8, &blocked);
+	return (pending | shared) & ~blocked & caught;
+}
+
+enum interrupted remote_interrupted(pid_t tid, const struct user_regs_struct *r)
+{
+	if ((long)r->orig_rax < 0)
+		return NOT_INTERRUPTED;
+	switch (-(long)r->rax) {
+	case ERESTARTSYS:
+	case ERESTARTNOINTR:
+		return AGAIN;
+	case ERESTARTNOHAND:
+		return will_handle(tid) ? BY_SIGNAL : AGAIN;
+	case ERESTART_RESTARTBLOCK:
+		return will_handle(tid) ? BY_SIGNAL : GO_ON_WAITING;
+	default:
+		return NOT_INTERRUPTED;
+	}
 }
 
 void remote_begin_again(pid_t tid, struct user_regs_struct *r)
@@ -258,6 +278,9 @@ void remote_begin_again(pid_t tid, struct user_regs_struct *r)
 	case GO_ON_WAITING:
 		r->rax = SYS_restart_syscall;
 		r->rip -= 2;
+		break;
+	case BY_SIGNAL:
+		r->rax = (unsigned long long)-EINTR;
 		break;
 	case NOT_INTERRUPTED:
 		break;

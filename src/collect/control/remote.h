@@ -43,6 +43,7 @@ enum interrupted {
 	NOT_INTERRUPTED,
 	AGAIN,				/* it is to be made again */
 	GO_ON_WAITING,			/* likewise, by restart_syscall(), for the time that is left */
+	BY_SIGNAL,			/* a signal has, too, which has a handler: EINTR */
 };
 enum interrupted remote_interrupted(pid_t tid, const struct user_regs_struct *r);
 /* @r will go on with it, from wherever. */

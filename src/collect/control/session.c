@@ -303,6 +303,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 		return PM_ERR;
 	}
 	wake_pass_signals(&s.signals);
+	s.begun = session_now();
 	if (o->pid)
 		wake_program_over();		/* keys are for us: the program has its own terminal */
 	loop(&s);

@@ -135,6 +135,8 @@
 #define RT_OUT_R11		0xa0	/* what r11 will be behind the runtime */
 #define RT_BUDGET		0xa8	/* how many instructions may still be counted without
 					 * records */
+#define RT_STAY			0xb8	/* u32: the controller waits for the thread: stay in the
+					 * window */
 #define RT_CTX			0x100	/* struct rt_ctx: the program's registers while the
 					 * runtime runs */
 #define RT_FIX_MASK		0x1a0	/* u32: before leaving, queue again what is pending, and
@@ -261,7 +263,7 @@ struct rt_mail {
 };
 
 enum rt_origin { BLK_THREAD, BLK_FORKED, BLK_VFORKED,	/* a[0] of RQ_BLOCK */
-		 BLK_ATTACHED };	/* it was running when the controller came */
+		 BLK_ATTACHED };	/* it was running when the controller came, and has not begun yet */
 enum rt_block_state { BLK_FREE, BLK_READY, BLK_LIVE, BLK_DEAD };
 
 struct rt_waiting {			/* a signal that the program has not got yet */
@@ -286,7 +288,8 @@ struct rt_block {			/* at gs:0 */
 	uint64_t budget;		/* of RT_R11_BUDGET; negative: overdrawn */
 	uint64_t shortcuts;		/* how often the thread has used the second table of
 					 * `links` */
-	uint64_t pad5[9];
+	uint32_t stay, pad7;
+	uint64_t pad5[8];
 	struct rt_ctx ctx;
 	uint32_t seen_pid, seen_tid;	/* the controller's numbers for them */
 	uint32_t apart, pad3;		/* apart 1: ours may be another PID namespace's */
@@ -463,6 +466,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, r11_use) == RT_R11_USE, "asm 
 _Static_assert(__builtin_offsetof(struct rt_block, s_r11) == RT_S_R11, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, out_r11) == RT_OUT_R11, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, budget) == RT_BUDGET, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, stay) == RT_STAY, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");

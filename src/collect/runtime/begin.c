@@ -30,6 +30,7 @@ struct rt_block *rt_boot(void)
 		rt_range_add(r->lo, r->hi, r->prot, r->shared);
 		rt_sys(NR_mprotect, r->lo, r->hi - r->lo, (r->prot & ~PROT_EXEC) | PROT_READ);
 	}
+	rt_attached = b->origin == BLK_ATTACHED;
 	rt_block_begin(b, boot->entry);
 	rt_trace_start(b);
 	if (boot->load) {
@@ -40,5 +41,6 @@ struct rt_block *rt_boot(void)
 	if (!rt_first_answer(b))
 		rt_resume_native(b);
 	rt_resume_by_answer(b);
+	b->origin = BLK_THREAD;
 	return b;
 }

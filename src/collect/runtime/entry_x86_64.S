@@ -95,6 +95,9 @@ rt_result:
 rt_leave:
 	cmpl	$0, %gs:RT_FIX_MASK
 	jne	rt_fix
+rt_set:					/* the mask is the program's */
+	cmpl	$0, %gs:RT_STAY
+	jne	rt_stay
 rt_restore:
 	mov	%gs:RT_SELF, %rsp
 	lea	RT_STACK_TOP(%rsp), %rsp
@@ -126,10 +129,14 @@ rt_restore:
 	mov	CTX(15), %r15
 	mov	CTX(4), %rsp
 	jmp	*%gs:RT_RESUME
+rt_stay:
+	mov	$24, %eax		/* sched_yield(): the controller looks meanwhile */
+	syscall
+	jmp	rt_leave
 rt_fix_done:				/* still in the window: the mask is the program's again */
 	cmpl	$0, %gs:RT_HELD		/* one that came while the mask was being set */
 	jne	rt_fix
-	jmp	rt_restore
+	jmp	rt_set
 rt_fix_call:
 	movl	$0, %gs:RT_FIX_MASK
 	mov	$14, %eax		/* rt_sigprocmask(SIG_SETMASK, &real_mask, NULL, 8) */

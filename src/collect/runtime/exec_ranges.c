@@ -9,7 +9,7 @@ struct rt_boot rt_boot_info;		/* nothing of it is known */
 #endif
 struct rt_range rt_ranges[256];
 u32 rt_nranges, rt_nwritable;
-u32 rt_apart;
+u32 rt_apart, rt_attached;
 static u32 ranges_lock;
 
 static void lock(u32 *l)

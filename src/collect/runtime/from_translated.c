@@ -132,6 +132,8 @@ void rt_child(struct rt_block *b)
 	rt_apart |= b->apart;
 	rt_trace_start(b);
 	b->fix_mask = 1;
-	if (b->origin == BLK_ATTACHED)
+	if (b->origin == BLK_ATTACHED) {
 		rt_resume(b);
+		b->origin = BLK_THREAD;
+	}
 }

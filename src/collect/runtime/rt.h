@@ -178,6 +178,7 @@ __attribute__((noreturn)) void rt_fail(const char *what);
 /* ---- exec_ranges.c --------------------------------------------------------------------------- */
 extern u32 rt_apart;			/* the controller's numbers of us or our
 					 * children may be other ones */
+extern u32 rt_attached;			/* the program had been running before */
 int rt_is_exec(u64 addr, u64 len);
 void rt_ranges_lock(int on);		/* around a fork: the child's copy is whole, and free */
 void rt_range_add(u64 lo, u64 hi, u32 prot, u32 shared);

@@ -347,9 +347,11 @@ static int other_call(struct rt_block *b)
 	int r;
 
 	switch (RET) {
-	case NR_rseq:				/* restartable sequences name
-						 * addresses that never run */
-		RET = -(word)ENOSYS;
+	case NR_rseq:
+		/* Restartable sequences name addresses that never run. A C library that has been
+		 * using them ends the program if a thread cannot; it sees by what the kernel does
+		 * not write (cpu_id) that there are none. */
+		RET = rt_attached ? 0 : -(word)ENOSYS;
 		return 0;
 	case NR_prctl:
 		if (ARG0 == PR_SET_DUMPABLE && ARG1 <= 1) {
