@@ -220,6 +220,20 @@ static char **command_of(int pid)
 	return argv;
 }
 
+/* What is traced: the program @argv, or the process that is called @pid, and for how long. */
+static void choose_process(char **argv, const char *pid, const char *after, struct pm_run_opts *o)
+{
+	if (!argv && !pid)
+		pm_opt_usage(&help, "no program given");
+	if (argv && pid)
+		pm_opt_usage(&help, "--pid and a program: one of them can be traced");
+	if (pid && !parse_pid(pid, &o->pid))
+		pm_opt_usage(&help, "--pid expects the number of a process, not '%s'", pid);
+	if (after && !parse_seconds(after, &o->detach_after))
+		pm_opt_usage(&help, "--detach-after expects seconds, not '%s'", after);
+	o->argv = pid ? command_of(o->pid) : argv;
+}
+
 int cmd_run(int argc, char **argv)
 {
 	struct pm_run_opts o = { .cache_limit = 1ull << 30,
@@ -228,7 +242,6 @@ int cmd_run(int argc, char **argv)
 	struct outputs f = { 0 };
 	struct run_trace t = { .results = { .rows = 20, .top = 5, .to_stderr = true } };
 	const char *cache_limit = NULL, *pid = NULL, *after = NULL, *wrong;
-	int n;
 	bool no_cache = false, to_file;
 	const struct pm_opt opts[] = {
 		OPT_HEAD("what to trace (default: a profile, how often each block ran)"),
@@ -276,7 +289,7 @@ int cmd_run(int argc, char **argv)
 		OPT_STR(0, "syntax", &f.syntax, "att|intel", "of disassembly (default: att)"),
 		OPT_FLAG('q', "quiet", &f.quiet, "no report on standard error"),
 		OPT_HEAD("the run"),
-		OPT_STR('p', "pid", &pid, "PID", "trace this running process, with all its threads"),
+		OPT_STR('p', "pid", &pid, "PID", "trace this running process, all its threads"),
 		OPT_STR(0, "detach-after", &after, "SECONDS",
 			"then processes go on untraced, and the report is made"),
 		OPT_FLAG(0, "no-follow", &o.no_follow, "report the first process only"),
@@ -297,15 +310,7 @@ int cmd_run(int argc, char **argv)
 	int status, sig;
 
 	pm_guard_last(PM_GUARD_COMMAND, say_death, NULL);
-	n = pm_opt_parse(argc, argv, opts, &help, true);
-	if (!n && !pid)
-		pm_opt_usage(&help, "no program given");
-	if (n && pid)
-		pm_opt_usage(&help, "--pid and a program: one of them can be traced");
-	if (pid && !parse_pid(pid, &o.pid))
-		pm_opt_usage(&help, "--pid expects the number of a process, not '%s'", pid);
-	if (after && !parse_seconds(after, &o.detach_after))
-		pm_opt_usage(&help, "--detach-after expects seconds, not '%s'", after);
+	choose_process(pm_opt_parse(argc, argv, opts, &help, true) ? argv : NULL, pid, after, &o);
 	if (cache_limit && !pm_parse_size(cache_limit, &o.cache_limit))
 		pm_opt_usage(&help, "--cache-limit expects a size, not '%s'", cache_limit);
 	t.out = f.out;
@@ -315,7 +320,6 @@ int cmd_run(int argc, char **argv)
 	if (f.out && !to_file && f.report)
 		pm_opt_usage(&help, "-o and --report name the same file twice");
 	o.no_cache = no_cache;
-	o.argv = pid ? command_of(o.pid) : argv;
 	if (run_trace_wanted(&t)) {
 		int done;
 

@@ -2,7 +2,8 @@
 /* attached.c - threads in all kinds of places, for a tracer that comes and goes: computing, waiting
  * in calls of every kind that a stop interrupts, in handlers on signal stacks, jumping out of
  * handlers, with signals on their way. Each checks what it does; it runs until SIGTERM or for
- * argv[1] seconds (argv[2]: only these kinds, as bits) and says how it went: "ok", or the line of the first fault. */
+ * argv[1] seconds and says how it went: "ok", or the line of the first fault. argv[2]: only these
+ * kinds, as bits. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -193,8 +194,8 @@ static void *faults(void *arg)
 		if (!sigsetjmp(back, 1))
 			*(volatile int *)0x10 = 1;
 		CHECK(handled && on_stack);
-		CHECK(!sigaltstack(NULL, &was) && was.ss_sp == (void *)stack && was.ss_size == STACK &&
-		      !was.ss_flags);
+		CHECK(!sigaltstack(NULL, &was) && was.ss_sp == (void *)stack);
+		CHECK(was.ss_size == STACK && !was.ss_flags);
 		rounds++;
 	}
 	ss.ss_flags = SS_DISABLE;
@@ -266,7 +267,8 @@ static void *forks(void *arg)
 
 		if (!pid)
 			_exit(fib(12) == 144 ? 3 : 4);
-		CHECK(pid > 0 && waitpid(pid, &st, 0) == pid && WIFEXITED(st) && WEXITSTATUS(st) == 3);
+		CHECK(pid > 0 && waitpid(pid, &st, 0) == pid);
+		CHECK(WIFEXITED(st) && WEXITSTATUS(st) == 3);
 		rounds++;
 		usleep(20000);
 	}

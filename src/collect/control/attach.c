@@ -86,7 +86,8 @@ static bool may_attach(pid_t pid, char *why, size_t n)
 	if (pm_elf_check(path, &info, &err) != PM_OK)
 		snprintf(why, n, "%s", access(path, R_OK) && errno == ENOENT
 					       ? "it executes no program (is it over?)"
-					       : "its program cannot be read: you may not trace it");
+					       : "its program cannot be read: you may not trace "
+						 "it");
 	else if (!info.is64)
 		snprintf(why, n, "it is a 32-bit program; only 64-bit ones can be attached to");
 	else if (!prlimit(pid, RLIMIT_AS, NULL, &limit) && limit.rlim_cur != RLIM_INFINITY)

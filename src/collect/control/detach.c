@@ -30,7 +30,7 @@
 #define SYNC_MASK 0x4d8ull		/* SIGILL SIGTRAP SIGBUS SIGFPE SIGSEGV, never blocked */
 #define SCRATCH 0x10000u		/* in a thread block: the far end of the runtime's stack */
 
-enum place {
+enum stands {
 	NOT_READY,
 	LEAVING,			/* the runtime: its state is in ctx */
 	BEFORE_CALL,			/* likewise, in front of a system call of the program's */
@@ -42,7 +42,7 @@ enum place {
 struct leaving {			/* a thread */
 	pid_t tid;
 	uint32_t block;			/* 0: not known yet */
-	enum place place;
+	enum stands place;
 	uint64_t mask;
 	struct user_regs_struct regs;
 };
@@ -57,31 +57,6 @@ struct departure {			/* of a process */
 };
 
 /* ---- one thread ------------------------------------------------------------------------------ */
-static void from_ctx(const struct rt_block *b, struct user_regs_struct *r)
-{
-	const uint64_t *g = b->ctx.gpr;
-
-	r->rax = g[0];
-	r->rcx = g[1];
-	r->rdx = g[2];
-	r->rbx = g[3];
-	r->rsp = g[4];
-	r->rbp = g[5];
-	r->rsi = g[6];
-	r->rdi = g[7];
-	r->r8 = g[8];
-	r->r9 = g[9];
-	r->r10 = g[10];
-	r->r11 = g[11];
-	r->r12 = g[12];
-	r->r13 = g[13];
-	r->r14 = g[14];
-	r->r15 = g[15];
-	r->rip = b->ctx.pc;
-	r->eflags = b->ctx.flags & ~0x100ull;
-	r->orig_rax = ~0ull;
-}
-
 static unsigned long long *gpr_of(struct user_regs_struct *r, unsigned i)
 {
 	unsigned long long *const v[16] = { &r->rax, &r->rcx, &r->rdx, &r->rbx, &r->rsp, &r->rbp,
@@ -89,6 +64,15 @@ static unsigned long long *gpr_of(struct user_regs_struct *r, unsigned i)
 					    &r->r12, &r->r13, &r->r14, &r->r15 };
 
 	return v[i & 15];
+}
+
+static void from_ctx(const struct rt_block *b, struct user_regs_struct *r)
+{
+	for (unsigned i = 0; i < 16; i++)
+		*gpr_of(r, i) = b->ctx.gpr[i];
+	r->rip = b->ctx.pc;
+	r->eflags = b->ctx.flags & ~0x100ull;
+	r->orig_rax = ~0ull;
 }
 
 /* The register that a trace keeps for itself is the program's again (abi.h (7)). */
@@ -131,7 +115,7 @@ static void note_unmade_call(struct departure *d, const struct leaving *l)
 }
 
 /* In the runtime: where is the program's state whole? */
-static enum place place_in_runtime(const struct departure *d, const struct user_regs_struct *r)
+static enum stands place_in_runtime(const struct departure *d, const struct user_regs_struct *r)
 {
 	if (r->rip >= d->at.leave && r->rip < d->at.window_end)
 		return LEAVING;
@@ -163,7 +147,7 @@ static bool in_image(uint64_t pc)
 /* Elsewhere: in translated code, after some steps to where an instruction of the program begins; or
  * at an original address, where an indirect branch that finds no translation leads. @sig: see
  * step(). */
-static enum place place_in_code(const struct departure *d, const struct leaving *l,
+static enum stands place_in_code(const struct departure *d, const struct leaving *l,
 				struct user_regs_struct *r, int *sig)
 {
 	const struct space *sp = d->p->mm->user.space;
@@ -180,11 +164,11 @@ static enum place place_in_code(const struct departure *d, const struct leaving 
 }
 
 /* Of a held thread. @sig: what it has to get when it goes on. */
-static enum place find_place(const struct departure *d, struct leaving *l, int *sig)
+static enum stands find_place(const struct departure *d, struct leaving *l, int *sig)
 {
 	const uint64_t quiet = ~SYNC_MASK;
 	const struct rt_block *b = session_block(d->s, l->block);
-	enum place place;
+	enum stands place;
 
 	*sig = 0;
 	if (!l->block || b->state != BLK_LIVE || b->stepping != RT_STEP_NONE || b->leaving ||
@@ -214,12 +198,15 @@ static void leave_call(struct departure *d, const struct leaving *l, struct user
 static void leave_code(struct departure *d, const struct leaving *l, struct user_regs_struct *r)
 {
 	const struct space *sp = d->p->mm->user.space;
+	struct rt_block *b = session_block(d->s, l->block);
 	const struct xl_map *map = NULL;
 	const uint64_t code = r->rip;
 	uint32_t block = 0;
 
 	space_state(sp, code, &block, &map);
-	undo_slots(session_block(d->s, l->block), r, map);
+	for (unsigned i = 0; i < 16; i++)
+		b->ctx.gpr[i] = *gpr_of(r, i);	/* one of them is the cursor */
+	undo_slots(b, r, map);
 	request_leave(d->s, d->p, l->block, code, r->rsi, r->rdi);
 	r->rip = code_original(sp, block, map->insn);
 }
@@ -493,12 +480,14 @@ static bool has_guests(const struct session *s, const struct proc *p)
 
 /* A thread that was attached to, and has not come to its place yet, may have a call to go on with
  * that the kernel forgets if the thread is stopped when it asks something. */
-static bool has_begun(const struct session *s, const struct proc *p)
+static bool has_begun(struct session *s, const struct proc *p)
 {
-	for (size_t i = 0; i < p->nthread; i++)
-		if (p->thread[i].live && session_block((struct session *)s, p->thread[i].block)->origin ==
-			    BLK_ATTACHED)
+	for (size_t i = 0; i < p->nthread; i++) {
+		const struct thread *t = &p->thread[i];
+
+		if (t->live && session_block(s, t->block)->origin == BLK_ATTACHED)
 			return false;
+	}
 	return true;
 }
 

@@ -75,16 +75,6 @@ static bool runtime_ready(struct session *s, struct runtime *rt)
 	return false;
 }
 
-pid_t wait_for(pid_t pid, int *status)
-{
-	pid_t got;
-
-	do
-		got = waitpid(pid, status, __WALL);
-	while (got < 0 && errno == EINTR);		/* other children's SIGCHLD */
-	return got;
-}
-
 #define CS_I386 0x23		/* the kernel's __USER32_CS */
 
 bool is_i386(pid_t pid)
@@ -273,14 +263,14 @@ static bool call_at_exec(pid_t pid, const struct user_regs_struct *regs, uint32_
 }
 
 /* A process that is to be injected into, and how it makes calls. */
-struct target {
+struct injected {
 	pid_t pid;
 	const struct user_regs_struct *regs;
 	uint64_t caller;		/* attached: address of a syscall instruction; 0: it stands
 					 * at its exec stop */
 };
 
-static bool call64(const struct target *t, uint32_t nr, const uint64_t arg[6], long *ret)
+static bool call64(const struct injected *t, uint32_t nr, const uint64_t arg[6], long *ret)
 {
 	return t->caller ? remote_call(t->pid, t->caller, nr, arg, ret)
 			 : call_at_exec(t->pid, t->regs, nr, arg, ret);
@@ -301,7 +291,7 @@ static bool read_word(pid_t pid, uint64_t at, unsigned size, uint64_t *to)
 	return process_vm_readv(pid, &l, 1, &r, 1, 0) == (ssize_t)size;
 }
 
-static bool close64(const struct target *t, uint32_t fd)
+static bool close64(const struct injected *t, uint32_t fd)
 {
 	long ret;
 
@@ -309,7 +299,7 @@ static bool close64(const struct target *t, uint32_t fd)
 }
 
 /* What map_code does, call by call. */
-static bool map_by_calls(const struct runtime *rt, const struct target *t, uint64_t path_at,
+static bool map_by_calls(const struct runtime *rt, const struct injected *t, uint64_t path_at,
 			 long *fd)
 {
 	const uint64_t flags = MAP_PRIVATE | MAP_FIXED_NOREPLACE,
@@ -342,7 +332,7 @@ struct letter {				/* in memory of a program that is about to receive it */
 };
 
 /* By a socket that is the program's own. @at: of a struct letter. */
-static bool send_files(struct session *s, const struct target *t, uint64_t at, int fd[3])
+static bool send_files(struct session *s, const struct injected *t, uint64_t at, int fd[3])
 {
 	const int files[3] = { s->rt_fd[0], s->spaces.code_fd, s->data_fd };
 	struct letter l = { 0 };
@@ -388,7 +378,7 @@ static bool send_files(struct session *s, const struct target *t, uint64_t at, i
 
 /* Where /proc is another one, or does not let us be looked at, the program cannot open our files:
  * it gets descriptors of them. */
-static bool pass_files(struct session *s, const struct target *t, uint64_t at,
+static bool pass_files(struct session *s, const struct injected *t, uint64_t at,
 		       struct rt_boot *boot, char rt_path[64])
 {
 	const uint64_t page = t->regs->rip & ~4095ull;
@@ -410,7 +400,7 @@ static bool pass_files(struct session *s, const struct target *t, uint64_t at,
 }
 
 /* It goes on without us. */
-static void close_passed(const struct target *t, const struct rt_boot *boot)
+static void close_passed(const struct injected *t, const struct rt_boot *boot)
 {
 	const uint64_t page = t->regs->rip & ~4095ull;
 	uint64_t saved;
@@ -504,7 +494,7 @@ static void fix_start(pid_t pid, uint64_t sp, unsigned size, bool random, bool n
 	}
 }
 
-static bool map_runtime(const struct runtime *rt, const struct target *t, bool i386,
+static bool map_runtime(const struct runtime *rt, const struct injected *t, bool i386,
 			uint64_t path_at, long *fd)
 {
 	if (t->caller)
@@ -512,7 +502,7 @@ static bool map_runtime(const struct runtime *rt, const struct target *t, bool i
 	return (i386 ? map_runtime32 : map_runtime64)(rt, t->pid, t->regs, path_at, fd);
 }
 
-static bool inject_stopped(struct session *s, const struct target *t, uint64_t scratch,
+static bool inject_stopped(struct session *s, const struct injected *t, uint64_t scratch,
 			   uint32_t block, struct space *sp, char *why, size_t n)
 {
 	const pid_t pid = t->pid;
@@ -578,7 +568,7 @@ bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint
 		return false;
 	}
 	*entry = regs.rip;
-	ok = inject_stopped(s, &(struct target){ .pid = pid, .regs = &regs }, regs.rsp - 512,
+	ok = inject_stopped(s, &(struct injected){ .pid = pid, .regs = &regs }, regs.rsp - 512,
 			    block, sp, why, n);
 	ptrace(PTRACE_SETSIGMASK_, pid, 8, &mask);
 	return ok;
@@ -586,7 +576,7 @@ bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint
 
 /* What the runtime will map: is there room, and does nothing forbid it? It could only end the
  * program. */
-static bool has_room(const struct target *t, char *why, size_t n)
+static bool has_room(const struct injected *t, char *why, size_t n)
 {
 	static const struct { uint64_t at, size; } wanted[] = {
 		{ RT_SHADOW, RT_SHADOW_SIZE },
@@ -626,7 +616,7 @@ static bool has_room(const struct target *t, char *why, size_t n)
 bool inject_attached(struct session *s, pid_t pid, const struct user_regs_struct *regs,
 		     uint64_t caller, uint32_t block, struct space *sp, char *why, size_t n)
 {
-	const struct target t = { .pid = pid, .regs = regs, .caller = caller };
+	const struct injected t = { .pid = pid, .regs = regs, .caller = caller };
 	long scratch, ret;
 	bool ok;
 

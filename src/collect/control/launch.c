@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collect/control/remote.h"
 #include "collect/control/session.h"
 #include "elf/elf.h"
 

@@ -25,6 +25,16 @@
 
 #define HOLD_MAX 2.0			/* seconds for a thread to stop */
 
+pid_t wait_for(pid_t pid, int *status)
+{
+	pid_t got;
+
+	do
+		got = waitpid(pid, status, __WALL);
+	while (got < 0 && errno == EINTR);		/* other children's SIGCHLD */
+	return got;
+}
+
 /* ---- calls ----------------------------------------------------------------------------------- */
 /* To the next stop at a system call. */
 static bool to_call(pid_t tid, struct user_regs_struct *r)

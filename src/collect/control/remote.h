@@ -35,6 +35,9 @@ enum hold_result hold_rest(struct held *h);
 enum hold_result hold_again(pid_t tid);
 void hold_release(struct held *h);
 
+/* waitpid() that is not interrupted. */
+pid_t wait_for(pid_t pid, int *status);
+
 /* Held thread @tid makes a call by the syscall instruction at @at; its registers are as before. */
 bool remote_call(pid_t tid, uint64_t at, uint32_t nr, const uint64_t arg[6], long *ret);
 
@@ -42,7 +45,7 @@ bool remote_call(pid_t tid, uint64_t at, uint32_t nr, const uint64_t arg[6], lon
 enum interrupted {
 	NOT_INTERRUPTED,
 	AGAIN,				/* it is to be made again */
-	GO_ON_WAITING,			/* likewise, by restart_syscall(), for the time that is left */
+	GO_ON_WAITING,			/* likewise by restart_syscall(), for the time left */
 	BY_SIGNAL,			/* a signal has, too, which has a handler: EINTR */
 };
 enum interrupted remote_interrupted(pid_t tid, const struct user_regs_struct *r);

@@ -143,11 +143,17 @@ static void pass_signal(struct session *s, bool *asked, double *since)
 static void detach_in_time(struct session *s)
 {
 	const double after = s->opts->detach_after;
+	double begun;
 
 	if (after > 0 && !s->detached && session_now() > s->begun + after)
 		s->detaching = true;
-	if (s->detaching && !s->detached)
-		s->detached = detach(s);
+	if (!s->detaching || s->detached)
+		return;
+	begun = session_now();
+	s->detached = detach(s);
+	if (s->opts->stat)
+		s->opts->stat(s->detached ? "detach us" : "detach later us",
+			      (uint64_t)((session_now() - begun) * 1e6));
 }
 
 #define GRACE 1.0	/* seconds that children may outlive the program before they are let go */
@@ -303,9 +309,11 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 		return PM_ERR;
 	}
 	wake_pass_signals(&s.signals);
+	if (o->pid && o->stat)
+		o->stat("attach us", (uint64_t)((session_now() - s.begun) * 1e6));
 	s.begun = session_now();
 	if (o->pid)
-		wake_program_over();		/* keys are for us: the program has its own terminal */
+		wake_program_over();	/* keys are for us: the program has its own terminal */
 	loop(&s);
 	st = finish(&s, start, out, err);
 	report_stats(&s);

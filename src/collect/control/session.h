@@ -260,16 +260,14 @@ uint32_t tid_here(const struct session *s, uint32_t pid, uint32_t number);
 bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint64_t *entry,
 	    char *why, size_t n);
 
-/* The same for @pid, all of whose threads are held (remote.c), to go on from @regs. @caller: address
- * of a syscall instruction in it. The runtime's first thread is @block, which has its state. */
+/* The same for @pid, all of whose threads are held (remote.c), to go on from @regs. @caller: where
+ * a syscall instruction is in it. The runtime's first thread is @block, which has its state. */
 bool inject_attached(struct session *s, pid_t pid, const struct user_regs_struct *regs,
 		     uint64_t caller, uint32_t block, struct space *sp, char *why, size_t n);
 
 #define PTRACE_GETSIGMASK_ ((enum __ptrace_request)0x420a)
 #define PTRACE_SETSIGMASK_ ((enum __ptrace_request)0x420b)
 
-/* waitpid() that is not interrupted. */
-pid_t wait_for(pid_t pid, int *status);
 /* The width of the program that stopped @pid is about to run. */
 bool is_i386(pid_t pid);
 

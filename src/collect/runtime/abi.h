@@ -263,7 +263,8 @@ struct rt_mail {
 };
 
 enum rt_origin { BLK_THREAD, BLK_FORKED, BLK_VFORKED,	/* a[0] of RQ_BLOCK */
-		 BLK_ATTACHED };	/* it was running when the controller came, and has not begun yet */
+		 BLK_ATTACHED };	/* it was running when the controller came; until it goes
+					 * on */
 enum rt_block_state { BLK_FREE, BLK_READY, BLK_LIVE, BLK_DEAD };
 
 struct rt_waiting {			/* a signal that the program has not got yet */
