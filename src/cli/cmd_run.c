@@ -310,7 +310,9 @@ int cmd_run(int argc, char **argv)
 	int status, sig;
 
 	pm_guard_last(PM_GUARD_COMMAND, say_death, NULL);
-	choose_process(pm_opt_parse(argc, argv, opts, &help, true) ? argv : NULL, pid, after, &o);
+	if (!pm_opt_parse(argc, argv, opts, &help, true))
+		argv = NULL;
+	choose_process(argv, pid, after, &o);
 	if (cache_limit && !pm_parse_size(cache_limit, &o.cache_limit))
 		pm_opt_usage(&help, "--cache-limit expects a size, not '%s'", cache_limit);
 	t.out = f.out;
