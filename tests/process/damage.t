@@ -1,3 +1,4 @@
+# if: ! nm -D "$(command -v pugmark)" | grep -q ' U __[at]san' || { echo 'a sanitizer tells of faults itself'; false; }
 # Whatever has happened to files of the cache, a run goes as it does without one; what is no good is removed, one line says so,
 # and the next run finds all in order. Times of modification are kept: who damages a file may have an earlier one.
 # needs: perl
