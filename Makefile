@@ -84,11 +84,15 @@ $(B)/%.o: %.c Makefile | $(GEN)
 $(B)/pic/%.o: %.c Makefile src/library/library.mk | $(GEN)
 	@mkdir -p $(@D)
 	$(call say,PIC,$<)$(CC) $(PIC_CFLAGS) -MMD -MP -c -o $@ $<
-# It holds the time at which translations began to be as they are, for their cache.
-$(B)/src/collect/cache/dir.o: $(wildcard src/collect/translate/*.[ch] src/isa/x86/*.[ch] \
-	src/collect/cache/*.[ch])
-# And this one, of forms.
-$(B)/src/isa/x86/form.o: $(wildcard src/isa/x86/*.[ch])
+# Two files know by a number which sources made what a run keeps on disk: translations, and forms of instructions. It is of
+# their bytes, not of the time, so that two builds of the same sources are the same.
+FORM_SRCS  := $(sort $(wildcard src/isa/x86/*.[ch]))
+CACHE_SRCS := $(sort $(wildcard $(foreach d,base elf isa/x86 collect/translate collect/space collect/cache,src/$d/*.[ch])))
+number_of   = -DPM_SOURCES='"$(VERSION) $(shell cat $1 | sha256sum | cut -c 1-16)"'
+$(B)/src/collect/cache/dir.o: $(CACHE_SRCS)
+$(B)/src/collect/cache/dir.o: CFLAGS += $(call number_of,$(CACHE_SRCS))
+$(B)/src/isa/x86/form.o $(B)/pic/src/isa/x86/form.o: $(FORM_SRCS)
+$(B)/src/isa/x86/form.o $(B)/pic/src/isa/x86/form.o: CFLAGS += $(call number_of,$(FORM_SRCS))
 
 # Not what guests are built from: that is large, and anybody's.
 -include $(shell find $(B) -path $(B)/guest -prune -o -name '*.d' -type f -print 2>/dev/null)

@@ -13,8 +13,6 @@ comma       := ,
 .PHONY: lib
 lib: $(SHARED_LIB) $(B)/lib/libpugmark.a	## build the library for other programs, in $(B)/lib
 
-$(B)/pic/src/isa/x86/form.o: $(wildcard src/isa/x86/*.[ch])
-
 $(B)/lib/$(SOFILE): $(PUBLIC_OBJS) src/libpugmark.map
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(PIC_CFLAGS) -shared -Wl,-soname,libpugmark.so.$(SOVERSION) \

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <Zydis/Zydis.h>
+
 #include "base/guard.h"
 #include "base/kept.h"
 #include "base/ledger.h"
@@ -23,12 +25,11 @@ uint64_t cache_build(void)
 	extern const uint8_t pm_rt_text[], pm_rt_text_end[];
 	static uint64_t n;
 
-	/* the runtime's bytes (those for i386 are made from the same sources) and the
-	 * translator's birth */
+	/* the runtime's bytes (those for i386 are made from the same sources), the translator's
+	 * sources, and what decodes */
 	if (!n)
 		n = pm_mix(pm_rt_text, (size_t)(pm_rt_text_end - pm_rt_text), 1) ^
-		    pm_mix(PM_VERSION " " __DATE__ " " __TIME__,
-			   sizeof PM_VERSION " " __DATE__ " " __TIME__, 2);
+		    pm_mix(PM_SOURCES, sizeof PM_SOURCES, ZydisGetVersion());
 	return n;
 }
 

@@ -59,8 +59,7 @@ _Static_assert(ZYDIS_MNEMONIC_MAX_VALUE < PM_FORM_MNEMONICS, "mnemonics fit thei
 /* Of this folder's sources: make compiles us again when one of them changes. */
 static uint64_t build_number(void)
 {
-	return pm_mix(PM_VERSION " " __DATE__ " " __TIME__,
-		      sizeof PM_VERSION " " __DATE__ " " __TIME__, sizeof(struct pm_form));
+	return pm_mix(PM_SOURCES, sizeof PM_SOURCES, sizeof(struct pm_form));
 }
 
 static void add_node(struct pm_forms *f)
