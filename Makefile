@@ -19,11 +19,12 @@ endif
 B       := build$(if $(SAN),-$(if $(filter thread,$(SAN)),tsan,san),$(if $(CHECKS),-checks))$(if $(filter clang%,$(CC)),-clang)
 PREFIX  ?= /usr/local
 LIBDIR  ?= $(PREFIX)/lib
+ZSHDIR  ?= $(PREFIX)/share/zsh/site-functions
 
 WARN    := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
            -Wno-missing-field-initializers -Wno-unused-parameter $(if $(WERROR),-Werror)
 OPT     ?= -O2 -g
-CFLAGS  += -std=gnu11 $(OPT) $(WARN) -Iinclude -Isrc -I$(B)/gen -DPM_VERSION='"$(VERSION)"' -D_GNU_SOURCE
+CFLAGS  += -std=gnu11 $(OPT) $(WARN) -Iinclude -Isrc -I$(B)/gen -DPM_VERSION='"$(VERSION)"' -D_GNU_SOURCE $(CPPFLAGS)
 LDLIBS  += -lZydis -lZycore -lisal -ldw -lelf -lfdt -lzstd -lz -llzma -lbz2 -lm -ldl -lpthread
 # Plug-ins see these functions, and of the libraries in the executable nothing.
 LDFLAGS += -Wl,--dynamic-list=src/exports.list
@@ -105,7 +106,7 @@ LINKS  := idt vcount vtrace rtrace idt2kt idtinfo
 help:			## show this
 	@sed -n 's/^\([a-zA-Z][a-zA-Z-]*\):[^#]*## /  make \1\t/p' Makefile */*.mk src/*/*.mk | \
 		LC_ALL=C sort | expand -t 20
-	@echo 'variables: CC=clang SAN=1 CHECKS=1 WERROR=1 V=1 SETUP=no SHARED_LIBS=1 PREFIX=$(PREFIX) DESTDIR= T=TEST... GROUPS="$(GROUPS)"'
+	@echo 'variables: CC=clang SAN=1 CHECKS=1 WERROR=1 V=1 SETUP=no SHARED_LIBS=1 PREFIX=$(PREFIX) LIBDIR= ZSHDIR= DESTDIR= T=TEST... GROUPS="$(GROUPS)"'
 
 setup:			## install the Debian packages that are missing (as root; else says which)
 	@scripts/setup.sh $(GROUPS)
@@ -128,14 +129,21 @@ MAN_TO  := $(DESTDIR)$(PREFIX)/share/man
 DOC_TO  := $(DESTDIR)$(PREFIX)/share/doc/pugmark
 PY_TO   := $(DESTDIR)$(PREFIX)/lib/python3/dist-packages/pugmark
 BASH_TO := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-ZSH_TO  := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+ZSH_TO  := $(DESTDIR)$(ZSHDIR)
 FISH_TO := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 HEADERS := $(wildcard include/pugmark/*.h)
 MODULES := $(wildcard python/pugmark/*.py) python/pugmark/py.typed
 PAGES   := README.md ARCHITECTURE.md $(wildcard docs/*.md docs/formats/*.md docs/schemas/*.json)
 SAMPLES := $(wildcard examples/*.c examples/*/*.c examples/*/*.java examples/*/*.py)
 
-install: all man lib	## install below PREFIX (and DESTDIR)
+SHELLS  := bash zsh fish
+
+completions: $(SHELLS:%=$(B)/completions/%)
+$(B)/completions/%: $(B)/pugmark
+	@mkdir -p $(@D)
+	@$(B)/pugmark completion $* > $@.part && mv $@.part $@
+
+install: all man lib completions	## install below PREFIX (and DESTDIR)
 	install -d $(DESTDIR)$(PREFIX)/bin $(INC_TO) $(LIB_TO)/pkgconfig $(MAN_TO)/man1 $(MAN_TO)/man3
 	install $(B)/pugmark $(DESTDIR)$(PREFIX)/bin/pugmark
 	install -m 644 $(HEADERS) $(INC_TO)
@@ -143,26 +151,28 @@ install: all man lib	## install below PREFIX (and DESTDIR)
 	ln -sf $(SOFILE) $(LIB_TO)/libpugmark.so.$(SOVERSION)
 	ln -sf libpugmark.so.$(SOVERSION) $(LIB_TO)/libpugmark.so
 	sed 's,@PREFIX@,$(PREFIX),; s,@LIBDIR@,$(LIBDIR),; s,@VERSION@,$(VERSION),; s,@LIBS@,$(PUBLIC_LIBS),' \
-		src/library/pugmark.pc.in > $(LIB_TO)/pkgconfig/pugmark.pc
+		src/library/pugmark.pc.in > $(B)/lib/pugmark.pc
+	install -m 644 $(B)/lib/pugmark.pc $(LIB_TO)/pkgconfig
 	install -d $(PY_TO)
 	install -m 644 $(MODULES) $(PY_TO)
 	install -m 644 $(B)/man/*.1 $(MAN_TO)/man1
 	install -d $(BASH_TO) $(ZSH_TO) $(FISH_TO)
-	$(B)/pugmark completion bash > $(BASH_TO)/pugmark
+	install -m 644 $(B)/completions/bash $(BASH_TO)/pugmark
 	@for l in $(LINKS); do ln -sf pugmark $(BASH_TO)/$$l; done	# by the command's name each is found
-	$(B)/pugmark completion zsh > $(ZSH_TO)/_pugmark
-	$(B)/pugmark completion fish > $(FISH_TO)/pugmark.fish
+	install -m 644 $(B)/completions/zsh $(ZSH_TO)/_pugmark
+	install -m 644 $(B)/completions/fish $(FISH_TO)/pugmark.fish
 	install -m 644 $(B)/man/*.3 $(MAN_TO)/man3
 	@for f in $(PAGES) $(SAMPLES); do install -D -m 644 $$f $(DOC_TO)/$$f || exit 1; done
 	@for l in $(LINKS); do \
 		if $(B)/pugmark help | grep -q "^  $$l "; then \
 			ln -sf pugmark $(DESTDIR)$(PREFIX)/bin/$$l; \
+			ln -sf pugmark-$$l.1 $(MAN_TO)/man1/$$l.1; \
 		fi; \
 	done
 
 uninstall:		## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/pugmark $(LINKS:%=$(DESTDIR)$(PREFIX)/bin/%)
-	rm -f $(MAN_TO)/man1/pugmark.1 $(MAN_TO)/man1/pugmark-*.1 $(MAN_TO)/man3/libpugmark.3
+	rm -f $(MAN_TO)/man1/pugmark.1 $(MAN_TO)/man1/pugmark-*.1 $(LINKS:%=$(MAN_TO)/man1/%.1) $(MAN_TO)/man3/libpugmark.3
 	rm -f $(HEADERS:include/pugmark/%=$(INC_TO)/%) $(LIB_TO)/pkgconfig/pugmark.pc
 	rm -f $(LIB_TO)/libpugmark.a $(LIB_TO)/libpugmark.so $(LIB_TO)/libpugmark.so.$(SOVERSION) $(LIB_TO)/$(SOFILE)
 	rm -f $(BASH_TO)/pugmark $(LINKS:%=$(BASH_TO)/%) $(ZSH_TO)/_pugmark $(FISH_TO)/pugmark.fish
@@ -174,11 +184,11 @@ uninstall:		## remove what install put there
 		if [ -d $$d ]; then rmdir --ignore-fail-on-non-empty $$d; fi; \
 	done
 
-# The same bytes of the same commit, wherever it is made.
+# The same bytes of the same commit, wherever it is made: no umask, no setting of git or xz is in them.
 DIST := build/dist/pugmark-$(VERSION).tar.xz
 dist:			## the source as a tar file, $(DIST)
 	@mkdir -p $(dir $(DIST))
-	git archive --prefix=pugmark-$(VERSION)/ HEAD | xz -T1 -9e > $(DIST).part
+	@scripts/source.sh $(VERSION) | env -u XZ_OPT -u XZ_DEFAULTS xz -T1 -9e > $(DIST).part
 	@mv $(DIST).part $(DIST)
 	@sha256sum $(DIST)
 

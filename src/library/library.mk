@@ -7,6 +7,7 @@ PUBLIC_SRCS := $(filter $(foreach d,base elf isa trace transform analyse library
 PUBLIC_OBJS := $(PUBLIC_SRCS:%.c=$(B)/pic/%.o)
 PUBLIC_LIBS := $(filter-out -lfdt,$(LDLIBS))
 PIC_CFLAGS   = $(filter-out -fno-pie,$(CFLAGS)) -fPIC -fvisibility=hidden
+PIC_LDFLAGS  = $(filter-out -no-pie -Wl$(comma)--dynamic-list=%,$(LDFLAGS))
 SHARED_LIB  := $(addprefix $(B)/lib/,$(SOFILE) libpugmark.so.$(SOVERSION) libpugmark.so)
 comma       := ,
 
@@ -15,7 +16,7 @@ lib: $(SHARED_LIB) $(B)/lib/libpugmark.a	## build the library for other programs
 
 $(B)/lib/$(SOFILE): $(PUBLIC_OBJS) src/libpugmark.map
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(PIC_CFLAGS) -shared -Wl,-soname,libpugmark.so.$(SOVERSION) \
+	$(call say,LINK,$@)$(CC) $(PIC_CFLAGS) $(PIC_LDFLAGS) -shared -Wl,-soname,libpugmark.so.$(SOVERSION) \
 		$(if $(SAN),,-Wl$(comma)-z$(comma)defs) -Wl,--version-script=src/libpugmark.map -o $@ $(PUBLIC_OBJS) $(PUBLIC_LIBS)
 $(B)/lib/libpugmark.so.$(SOVERSION) $(B)/lib/libpugmark.so: $(B)/lib/$(SOFILE)
 	@ln -sf $(SOFILE) $@
