@@ -14,38 +14,22 @@ suite=${1:-bookworm}
 [ $# -gt 0 ] || set -- 'make demo' 'make check'
 [ "$(id -u)" = 0 ] || { echo "fresh: a chroot needs root" >&2; exit 1; }
 cd "$(dirname "$0")/.."
+. scripts/chroot.sh
+[ -n "${FRESH_BASE:-}" ] || command -v mmdebstrap >/dev/null || { echo "fresh: mmdebstrap is missing" >&2; exit 1; }
 root=$(mktemp -d)
 leave() {
-	for m in dev/pts dev proc sys; do
-		umount "$root/$m" 2>/dev/null || true
-	done
 	if [ -n "${KEEP:-}" ]; then
 		echo "fresh: left in $root"
-	elif grep -qs " $root/" /proc/mounts; then
-		echo "fresh: $root is still in use" >&2
 	else
-		rm -rf --one-file-system "$root"
+		chroot_close "$root"
 	fi
 }
 trap leave EXIT
 trap 'exit 1' HUP INT TERM
-
-if [ -n "${FRESH_BASE:-}" ]; then
-	tar -xpf "$FRESH_BASE" -C "$root"
-else
-	command -v mmdebstrap >/dev/null || { echo "fresh: mmdebstrap is missing" >&2; exit 1; }
-	mmdebstrap --quiet --variant=minbase "$suite" "$root"
-fi
-# apt reaches what this machine reaches.
-cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
-cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/" 2>/dev/null || true
-mount --bind /dev "$root/dev"
-mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts" 2>/dev/null || true
-mount -t proc proc "$root/proc"
-mount -t sysfs -o ro sysfs "$root/sys"
+chroot_open "$suite" "$root"
 
 inside() {	# USER COMMAND
-	chroot "$root" /bin/su -s /bin/sh - "$1" -c "cd /tmp/$1/pugmark && $2" </dev/null
+	chroot_run "$root" "$1" "cd /tmp/$1/pugmark && $2"
 }
 copy() {	# USER
 	mkdir -p "$root/tmp/$1/pugmark"
