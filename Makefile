@@ -102,7 +102,7 @@ $(B)/src/isa/x86/form.o $(B)/pic/src/isa/x86/form.o: CFLAGS += $(call number_of,
 GROUPS ?= build test
 LINKS  := idt vcount vtrace rtrace idt2kt idtinfo
 
-.PHONY: help setup demo install uninstall dist deb clean
+.PHONY: help setup demo completions install uninstall dist deb check-deb clean
 help:			## show this
 	@sed -n 's/^\([a-zA-Z][a-zA-Z-]*\):[^#]*## /  make \1\t/p' Makefile */*.mk src/*/*.mk | \
 		LC_ALL=C sort | expand -t 20
@@ -195,6 +195,10 @@ dist:			## the source as a tar file, $(DIST)
 deb:			## Debian packages of the last commit, in build/deb
 	@$(if $(filter no,$(SETUP)),:,scripts/setup.sh build deb)
 	@scripts/deb.sh $(VERSION)
+
+check-deb: deb		## ... built, installed, tried and purged in a minimal Debian of each release in SUITES (as root)
+	@$(if $(filter no,$(SETUP)),:,scripts/setup.sh chroot)
+	@scripts/check-deb.sh $(SUITES)
 
 clean:			## remove everything that was built
 	rm -rf build build-*

@@ -93,7 +93,7 @@ choose() {
 need=$(missing "$@")
 [ -n "$need" ] || exit 0
 vital=$(listed build)
-required=$(listed build test bench guests)
+required=$(listed build test bench guests deb chroot)
 choose
 if [ -z "$wanted$optional" ]; then
 	echo "setup: this Debian does not have$absent"
