@@ -77,14 +77,15 @@ build() {
 	chroot_close "$work/build"
 }
 
-# Every file, with what can be seen of it; not those in which apt and dpkg remember what they did, nor what they write anew.
+# Every file, with what can be seen of it; not those in which apt and dpkg remember what they did, nor what they write anew;
+# nor /etc/hosts, which netbase makes and leaves.
 state() {
 	(
 		cd "$work/try"
 		files() {
 			find . \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./debs -o -path ./var/lib/apt -o -path ./var/lib/dpkg \
 				-o -path ./var/cache/apt -o -path ./var/cache/debconf -o -path ./var/cache/ldconfig -o -path ./var/log \
-				-o -path ./etc/ld.so.cache \) -prune -o "$@"
+				-o -path ./etc/ld.so.cache -o -path ./etc/hosts \) -prune -o "$@"
 		}
 		files -printf '%p %M %u %g %l\n'
 		files -type f -print0 | xargs -0 sha256sum | sed 's/\(.*\)  \(.*\)/\2 \1/'
