@@ -3,7 +3,8 @@
 # (examples and notes, if the command has any); docs/man/pugmark.1 is written by hand.
 
 # commands of commands: a page each for their options
-SUBCOMMANDS := machine/run machine/diff machine/fetch-debian citcat/extract citcat/replay citcat/verify citcat/stat
+SUBCOMMANDS := machine/run machine/diff machine/fetch-debian \
+	citcat/extract citcat/replay citcat/verify citcat/stat profile/write profile/merge
 
 # they are part of the program
 $(B)/src/cli/cmd_schema.o: $(wildcard docs/schemas/*.json)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analyse/bpred.h"
+#include "analyse/branches.h"
 #include "analyse/cache_sim.h"
 #include "analyse/cachegrind.h"
 #include "analyse/calls.h"
@@ -23,7 +24,7 @@ const struct pm_sink_ops *const pm_sims[] = {
 	&pm_sim_inorder, &pm_sim_ooo, &pm_sim_i486, &pm_sim_core,
 	&pm_sim_cachegrind.ops, &pm_sim_calls, &pm_sim_phases, &pm_sim_memory, &pm_sim_objects,
 	&pm_sim_insns, &pm_sink_uops, &pm_sink_isize, &pm_sink_brdist, &pm_sink_mix,
-	&pm_sink_fusion, NULL
+	&pm_sink_fusion, &pm_sim_branches.ops, NULL
 };
 
 const char *const pm_sims_usual[] = {

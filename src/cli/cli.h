@@ -30,6 +30,7 @@ int cmd_idt2kt(int argc, char **argv);
 int cmd_idtinfo(int argc, char **argv);
 int cmd_mix(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_profile(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 int cmd_schema(int argc, char **argv);

@@ -272,6 +272,8 @@ int cmd_run(int argc, char **argv)
 		OPT_U64(0, "every", &t.every, "N", "and do so again every N instructions"),
 		OPT_LIST(0, "exclude-lib", &t.exclude, "NAME",
 			 "leave out what happens in NAME (libc, libz...)"),
+		OPT_HEAD("branch profiles for compilers and linkers; see `pugmark profile`"),
+		BRANCH_OPTIONS(t.branches),
 		OPT_HEAD("results"),
 		OPT_STR('o', "output", &f.out, "FILE",
 			"the trace, if its name or -t FORMAT says so; else the report"),

@@ -52,9 +52,15 @@ static bool names_a_trace(const char *out)
 	return f && f->write && strcmp(f->name, "chrome");
 }
 
-static bool has_results(const struct run_trace *t)
+/* What is shown, and not only written. */
+static bool has_shown_results(const struct run_trace *t)
 {
 	return t->count || t->sinks.n || t->sims.n || t->usual;
+}
+
+static bool has_results(const struct run_trace *t)
+{
+	return has_shown_results(t) || branch_outputs_wanted(&t->branches);
 }
 
 bool run_trace_to_file(const struct run_trace *t)
@@ -66,7 +72,15 @@ bool run_trace_to_file(const struct run_trace *t)
 bool run_trace_wanted(const struct run_trace *t)
 {
 	return (t->out && names_a_trace(t->out)) || t->branch || t->exec || t->cache || t->count ||
-	       t->dump || t->discard || t->format || t->sinks.n || t->sims.n || t->usual;
+	       t->dump || t->discard || t->format || has_results(t);
+}
+
+/* Nobody wants to know more than which blocks follow each other. */
+static bool needs_blocks_only(const struct run_trace *t)
+{
+	return branch_outputs_wanted(&t->branches) && !has_shown_results(t) && !t->exec &&
+	       !t->cache && !t->dump && !t->discard && !t->out && !t->format &&
+	       !t->results.html && !t->results.callgrind && !t->results.annotate_to;
 }
 
 static enum pm_status add_sink(struct pm_pipeline *p, const char *spec, const char *config,
@@ -200,7 +214,8 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 			return PM_ERR;
 	if (t->usual && traces_add_usual(p, *facts, err) != PM_OK)
 		return PM_ERR;
-	if (results_begin(&t->results, p, *facts, err) != PM_OK)
+	if (branch_outputs_begin(&t->branches, p, err) != PM_OK ||
+	    results_begin(&t->results, p, *facts, err) != PM_OK)
 		return PM_ERR;
 	if (t->dump && add_sink(p, "dump", t->out ? t->out : "-", err) != PM_OK)
 		return PM_ERR;
@@ -260,7 +275,7 @@ static void begin_results(struct pm_result *r, const struct pm_run_opts *o,
 
 int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal)
 {
-	const bool wants = t->count || t->dump || t->out || t->sinks.n || t->sims.n || t->usual;
+	const bool wants = t->dump || t->out || has_results(t);
 	struct pm_err err = { 0 };
 	struct pm_pipeline *p = NULL;
 	struct pm_counts *counts = NULL;
@@ -272,7 +287,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	uint64_t line = 64;
 	uint32_t facts = 0;
 
-	o->kind = t->branch ? XL_BRANCH : XL_EXEC;
+	o->kind = t->branch || needs_blocks_only(t) ? XL_BRANCH : XL_EXEC;
 	if (t->cache && *t->cache)
 		pm_parse_size(t->cache, &line);
 	if (wants) {
@@ -302,11 +317,13 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 		pm_adapt_result(r, cracker);
 		if (run_trace_to_file(t) && st == PM_OK)
 			traces_note_losses(r, facts, t->format, t->out);
-		t->results.quiet |= !t->count && !t->sinks.n && !t->sims.n && !t->usual;
+		t->results.quiet |= !has_shown_results(t);
 		if (st == PM_OK)
 			st = results_end(&t->results, p, r, "pugmark run", o->argv[0], &err);
 		if (st == PM_OK)
 			st = check_region(t, region, &err);
+		if (st == PM_OK)
+			st = branch_outputs_end(&t->branches, &err);
 		pm_counts_free(counts);
 	}
 	if (st != PM_OK)

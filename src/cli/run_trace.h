@@ -3,6 +3,7 @@
 #ifndef PM_CLI_RUN_TRACE_H
 #define PM_CLI_RUN_TRACE_H
 
+#include "cli/branch_outputs.h"
 #include "cli/opt.h"
 #include "cli/results.h"
 #include "collect/control/process.h"
@@ -14,6 +15,7 @@ struct run_trace {
 	const char *out, *format;
 	struct pm_opt_list sinks, sims;
 	struct results results;
+	struct branch_outputs branches;
 	const char *start_at, *stop_at;	/* points, see transform/region.h; NULL: none */
 	uint64_t after, length, every;
 	struct pm_opt_list exclude;

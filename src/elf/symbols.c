@@ -209,6 +209,19 @@ const uint8_t *pm_elf_code_at(struct pm_elf *e, uint64_t addr, size_t *n)
 	return NULL;
 }
 
+uint64_t pm_elf_image_base(struct pm_elf *e)
+{
+	GElf_Phdr ph;
+	size_t n = 0;
+
+	if (elf_getphdrnum(e->elf, &n))
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (gelf_getphdr(e->elf, (int)i, &ph) && ph.p_type == PT_LOAD)
+			return ph.p_vaddr - (ph.p_offset < ph.p_vaddr ? ph.p_offset : 0);
+	return 0;
+}
+
 unsigned pm_elf_machine_of(struct pm_elf *e)
 {
 	GElf_Ehdr eh;

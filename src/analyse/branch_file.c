@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* branch_file.c - branch profiles as files: see branch_file.h */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/branch_file.h"
+#include "elf/symbols.h"
+
+const char *const pm_branch_format_names[PM_BRANCH_FORMATS] = {
+	"bolt", "fdata", "autofdo", "llvm-sample",
+};
+
+void pm_branch_file_release(struct pm_branch_file *f)
+{
+	free(f->line);
+	pm_arena_release(&f->mem);
+	*f = (struct pm_branch_file){ 0 };
+}
+
+void pm_branch_file_put(struct pm_branch_file *f, struct pm_branch_line l)
+{
+	pm_grow(f->line, f->n, f->cap);
+	f->line[f->n++] = l;
+}
+
+static int compare_names(const char *a, const char *b)
+{
+	if (!a || !b)
+		return !!a - !!b;
+	return a == b ? 0 : strcmp(a, b);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct pm_branch_line *x = a, *y = b;
+	int c;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	c = compare_names(x->from_name, y->from_name);
+	if (!c && x->from != y->from)
+		c = x->from < y->from ? -1 : 1;
+	if (!c)
+		c = compare_names(x->to_name, y->to_name);
+	if (!c && x->to != y->to)
+		c = x->to < y->to ? -1 : 1;
+	return c;
+}
+
+/* What goes beyond 64 bits stays at their end. */
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+void pm_branch_file_sort(struct pm_branch_file *f)
+{
+	size_t n = 0;
+
+	if (f->n)
+		qsort(f->line, f->n, sizeof *f->line, by_place);
+	for (size_t i = 0; i < f->n; i++)
+		if (n && !by_place(&f->line[n - 1], &f->line[i])) {
+			f->line[n - 1].count = sum(f->line[n - 1].count, f->line[i].count);
+			f->line[n - 1].missed = sum(f->line[n - 1].missed, f->line[i].missed);
+		} else {
+			f->line[n++] = f->line[i];
+		}
+	f->n = n;
+}
+
+void pm_branch_file_add(struct pm_branch_file *f, const struct pm_branch_file *more)
+{
+	for (size_t i = 0; i < more->n; i++) {
+		struct pm_branch_line l = more->line[i];
+
+		l.from_name = l.from_name ? pm_arena_strdup(&f->mem, l.from_name) : NULL;
+		l.to_name = l.to_name ? pm_arena_strdup(&f->mem, l.to_name) : NULL;
+		pm_branch_file_put(f, l);
+	}
+	pm_branch_file_sort(f);
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+enum pm_status pm_branch_file_make(const struct pm_branch_object *o, enum pm_branch_format format,
+				   struct pm_branch_file *f, struct pm_err *err)
+{
+	const bool bolt = format == PM_BRANCH_BOLT;
+	uint64_t base = 0;
+
+	*f = (struct pm_branch_file){ .format = format };
+	if (format == PM_BRANCH_FDATA)
+		return pm_branch_file_fdata(o, f, err);
+	if (!bolt) {
+		struct pm_elf *e = pm_elf_open(o->path, o->build_id, err);
+
+		if (!e)
+			return PM_ERR;
+		base = pm_elf_image_base(e);
+		pm_elf_close(e);
+	}
+	for (size_t i = 0; i < o->nbranch; i++) {
+		const struct pm_branch *b = &o->branch[i];
+
+		if (!bolt && (b->from < base || b->to < base || !b->from || !b->to))
+			continue;		/* such files have no word for what is outside */
+		pm_branch_file_put(f, (struct pm_branch_line){
+			PM_LINE_BRANCH, NULL, NULL, b->from - base, b->to - base, b->count, b->missed,
+		});
+	}
+	for (size_t i = 0; i < o->nrange; i++) {
+		const struct pm_branch_range *r = &o->range[i];
+
+		if (r->lo < base)
+			continue;
+		pm_branch_file_put(f, (struct pm_branch_line){
+			bolt && r->returned ? PM_LINE_RETURNED : PM_LINE_RANGE, NULL, NULL,
+			r->lo - base, r->hi - base, r->count, 0,
+		});
+	}
+	pm_branch_file_sort(f);
+	return PM_OK;
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+static void bolt_text(const struct pm_branch_file *f, struct pm_buf *to)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		const struct pm_branch_line *l = &f->line[i];
+
+		if (l->kind == PM_LINE_BRANCH)
+			pm_buf_printf(to, "B %" PRIx64 " %" PRIx64 " %" PRIu64 " %" PRIu64 "\n",
+				      l->from, l->to, l->count, l->missed);
+		else
+			pm_buf_printf(to, "%c %" PRIx64 " %" PRIx64 " %" PRIu64 "\n",
+				      l->kind == PM_LINE_RANGE ? 'F' : 'f', l->from, l->to, l->count);
+	}
+}
+
+/* A space in a name is written with a backslash in front of it, as is a backslash. */
+static void fdata_place(struct pm_buf *to, const char *name, uint64_t at)
+{
+	pm_buf_printf(to, "%c ", name ? '1' : '0');
+	for (const char *s = name ? name : "[unknown]"; *s; s++)
+		pm_buf_printf(to, "%s%c", *s == ' ' || *s == '\\' ? "\\" : "", *s);
+	pm_buf_printf(to, " %" PRIx64 " ", at);
+}
+
+static void fdata_text(const struct pm_branch_file *f, struct pm_buf *to)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		const struct pm_branch_line *l = &f->line[i];
+
+		fdata_place(to, l->from_name, l->from);
+		fdata_place(to, l->to_name, l->to);
+		pm_buf_printf(to, "%" PRIu64 " %" PRIu64 "\n", l->missed, l->count);
+	}
+}
+
+static void section(const struct pm_branch_file *f, enum pm_branch_line_kind kind,
+		    const char *between, struct pm_buf *to)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		n += f->line[i].kind == kind;
+	pm_buf_printf(to, "%zu\n", n);
+	for (size_t i = 0; i < f->n; i++)
+		if (f->line[i].kind == kind)
+			pm_buf_printf(to, "%" PRIx64 "%s%" PRIx64 ":%" PRIu64 "\n", f->line[i].from,
+				      between, f->line[i].to, f->line[i].count);
+}
+
+void pm_branch_file_text(const struct pm_branch_file *f, struct pm_buf *to)
+{
+	if (f->format == PM_BRANCH_BOLT) {
+		bolt_text(f, to);
+	} else if (f->format == PM_BRANCH_FDATA) {
+		fdata_text(f, to);
+	} else {
+		section(f, PM_LINE_RANGE, "-", to);
+		if (f->format == PM_BRANCH_AUTOFDO)
+			pm_buf_printf(to, "0\n");
+		section(f, PM_LINE_BRANCH, "->", to);
+	}
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "cli/branch_outputs.h"
+#include "report/out.h"
+
+bool branch_outputs_wanted(const struct branch_outputs *b)
+{
+	for (int i = 0; i < PM_BRANCH_FORMATS; i++)
+		if (b->to[i])
+			return true;
+	return false;
+}
+
+enum pm_status branch_outputs_begin(struct branch_outputs *b, struct pm_pipeline *p,
+				    struct pm_err *err)
+{
+	void *sink;
+
+	if (!branch_outputs_wanted(b))
+		return PM_OK;
+	if (pm_report_can_save(b->to, PM_BRANCH_FORMATS, err) != PM_OK)
+		return PM_ERR;
+	sink = pm_sim_branches.ops.create(b->predict ? "predict" : "", err);
+	if (!sink)
+		return PM_ERR;
+	pm_pipeline_sink(p, &pm_sim_branches.ops, sink);
+	b->sink = sink;
+	return PM_OK;
+}
+
+/* @pattern with %n and %b of @o, terminated. */
+static void file_name(const char *pattern, const struct pm_branch_object *o, struct pm_buf *to)
+{
+	const char *slash = strrchr(o->path, '/');
+
+	for (const char *s = pattern; *s; s++) {
+		if (*s != '%' || !s[1])
+			pm_buf_add(to, s, 1);
+		else if (*++s == 'n')
+			pm_buf_printf(to, "%s", slash ? slash + 1 : o->path);
+		else if (*s == 'b')
+			pm_buf_printf(to, "%s", o->build_id ? o->build_id : "none");
+		else
+			pm_buf_add(to, s, 1);
+	}
+	pm_buf_add(to, "", 1);
+}
+
+static enum pm_status save(const struct pm_branch_object *o, enum pm_branch_format format,
+			   const char *path, struct pm_err *err)
+{
+	struct pm_branch_file f;
+	struct pm_buf text = { 0 };
+	enum pm_status st = pm_branch_file_make(o, format, &f, err);
+
+	if (st == PM_OK) {
+		pm_branch_file_text(&f, &text);
+		err->file = NULL;
+		st = pm_report_save(path, &text, err);
+	}
+	pm_buf_release(&text);
+	pm_branch_file_release(&f);
+	return st;
+}
+
+/* A file of its own for each object, named by @pattern. */
+static enum pm_status save_each(const struct pm_branches *all, enum pm_branch_format format,
+				const char *pattern, struct pm_err *err)
+{
+	struct pm_buf name = { 0 }, other = { 0 };
+	enum pm_status st = PM_OK;
+
+	for (size_t i = 0; i < all->n && st == PM_OK; i++) {
+		const struct pm_branch_object *o = &all->object[i];
+
+		if (*o->path != '/' || !o->insns)
+			continue;
+		name.n = 0;
+		file_name(pattern, o, &name);
+		for (size_t k = 0; k < i && st == PM_OK; k++) {
+			if (*all->object[k].path != '/' || !all->object[k].insns)
+				continue;
+			other.n = 0;
+			file_name(pattern, &all->object[k], &other);
+			if (!strcmp((char *)name.p, (char *)other.p))
+				st = pm_fail_request(err, "%s would be of both %s and %s; %%b in a "
+						     "name is the build id", (char *)name.p,
+						     all->object[k].path, o->path);
+		}
+		if (st == PM_OK)
+			st = save(o, format, (char *)name.p, err);
+	}
+	pm_buf_release(&name);
+	pm_buf_release(&other);
+	return st;
+}
+
+enum pm_status branch_outputs_end(const struct branch_outputs *b, struct pm_err *err)
+{
+	const struct pm_branches *all = b->sink ? pm_sim_branches_of(b->sink) : NULL;
+	const struct pm_branch_object *o = all ? pm_branches_program(all) : NULL;
+	enum pm_status st = PM_OK;
+
+	for (int i = 0; all && i < PM_BRANCH_FORMATS && st == PM_OK; i++) {
+		if (!b->to[i])
+			continue;
+		if (strchr(b->to[i], '%'))
+			st = save_each(all, (enum pm_branch_format)i, b->to[i], err);
+		else if (o && o->insns)
+			st = save(o, (enum pm_branch_format)i, b->to[i], err);
+		else
+			st = pm_fail_request(err, "nothing of the program '%s' itself was traced; "
+					     "%%n in FILE gives a file for everything that was",
+					     all->program ? all->program : "?");
+	}
+	return st;
+}

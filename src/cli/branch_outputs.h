@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* branch_outputs.h - options for branch profiles (analyse/branch_file.h), and what they ask for;
+ * `run` and `profile write` have them */
+#ifndef PM_CLI_BRANCH_OUTPUTS_H
+#define PM_CLI_BRANCH_OUTPUTS_H
+
+#include "analyse/branch_file.h"
+#include "cli/opt.h"
+#include "trace/pipeline.h"
+
+struct branch_outputs {
+	const char *to[PM_BRANCH_FORMATS];	/* FILE; NULL: not wanted */
+	bool predict;
+	const void *sink;		/* the pipeline's; NULL: none */
+};
+
+#define BRANCH_OPTIONS(B)                                                                        \
+	OPT_STR(0, "bolt", &(B).to[PM_BRANCH_BOLT], "FILE",                                      \
+		"for `perf2bolt --pa`: branches and ranges, with their counts"),                  \
+		OPT_STR(0, "fdata", &(B).to[PM_BRANCH_FDATA], "FILE",                            \
+			"for llvm-bolt: the same in its own form"),                               \
+		OPT_STR(0, "autofdo", &(B).to[PM_BRANCH_AUTOFDO], "FILE",                        \
+			"for gcc: `create_gcov --profiler=text` reads it"),                       \
+		OPT_STR(0, "llvm-sample", &(B).to[PM_BRANCH_LLVM_SAMPLE], "FILE",                \
+			"for clang: `llvm-profgen --unsymbolized-profile`"),                      \
+		OPT_FLAG(0, "predict", &(B).predict,                                             \
+			 "count mispredictions of a simple predictor there, too")
+
+bool branch_outputs_wanted(const struct branch_outputs *b);
+/* Before the pipeline starts: can they be written? Adds the sink, if anything is wanted. */
+enum pm_status branch_outputs_begin(struct branch_outputs *b, struct pm_pipeline *p,
+				    struct pm_err *err);
+/* After it has finished, before it is freed. */
+enum pm_status branch_outputs_end(const struct branch_outputs *b, struct pm_err *err);
+
+#endif
