@@ -96,7 +96,7 @@ $(B)/src/isa/x86/form.o $(B)/pic/src/isa/x86/form.o: $(FORM_SRCS)
 $(B)/src/isa/x86/form.o $(B)/pic/src/isa/x86/form.o: CFLAGS += $(call number_of,$(FORM_SRCS))
 
 # Not what guests are built from: that is large, and anybody's.
--include $(shell find $(B) -path $(B)/guest -prune -o -name '*.d' -type f -print 2>/dev/null)
+-include $(shell find $(B) \( -path $(B)/guest -o -path $(B)/bolt \) -prune -o -name '*.d' -type f -print 2>/dev/null)
 
 # ---- for users ------------------------------------------------------------------------------
 GROUPS ?= build test

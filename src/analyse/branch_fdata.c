@@ -6,11 +6,11 @@
  * symbols get a number behind a slash, by address, because several may have one name. Entries of the
  * linkage table are functions, too, NAME@PLT.
  *
- * EDGES. Returns are left out. Where a range runs from one of BOLT's blocks into the next there is a
+ * EDGES. Returns from functions that are known are left out. Where a range runs from one of BOLT's blocks into the next there is a
  * line from the last instruction of the one to the other. Blocks begin at targets of direct jumps of
  * the function, executed or not, at what relocations of data name (jump tables), and behind jumps,
- * but not at a jump behind a conditional one. No-ops belong to no block. Blocks that begin because
- * an exception is caught there are not known here. */
+ * but not at a jump behind a conditional one. Blocks that begin because an exception is caught there
+ * are not known here. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +45,8 @@ struct fdata {
 	size_t nleader, cap_leader;
 };
 
+#define PLT_ENTRY 16			/* bytes */
+
 /* ---- functions ------------------------------------------------------------------------------- */
 static uint64_t hash_of(const char *s)
 {
@@ -72,7 +74,7 @@ static void add_stub(void *arg, const char *name, uint64_t lo)
 	s = pm_arena_alloc(&x->f->mem, n + 1);
 	memcpy(s, name, n - 3);
 	memcpy(s + n - 3, "PLT", 3);
-	add_function(x, s, lo, lo + 1);
+	add_function(x, s, lo, lo + PLT_ENTRY);
 }
 
 static int by_lo(const void *a, const void *b)
@@ -87,11 +89,11 @@ static void read_functions(struct fdata *x)
 	struct pm_map seen = { 0 };		/* local names, by their hashes: how many so far */
 	struct pm_elf_symbol *v;
 	const size_t n = pm_elf_symbols(x->elf, &v);
-	uint64_t end = 0;
+	uint64_t end = 0, lo, hi;
 
 	for (size_t i = 0; i < n; i++) {
 		const char *name = v[i].name;
-		uint64_t number = 0;
+		uint64_t number = 0, next = v[i].limit;
 
 		if (v[i].local)
 			number = ++*pm_map_put(&seen, hash_of(name), NULL);
@@ -105,15 +107,19 @@ static void read_functions(struct fdata *x)
 		} else {
 			name = pm_arena_strdup(&x->f->mem, name);
 		}
-		end = v[i].lo + (v[i].size ? v[i].size : 1);
+		/* of unknown size: up to the next, or the section's end */
+		for (size_t k = i + 1; k < n && v[k].lo < next; k++)
+			if (v[k].lo > v[i].lo && v[k].code)
+				next = v[k].lo;
+		end = v[i].size ? v[i].lo + v[i].size : next;
 		add_function(x, name, v[i].lo, end);
 	}
-	pm_elf_each_function(x->elf, add_stub, x);
+	if (pm_elf_section(x->elf, ".plt", &lo, &hi))
+		add_function(x, "__BOLT_PSEUDO_.plt", lo, hi);
+	if (pm_elf_section(x->elf, ".dynsym", &lo, &hi))
+		pm_elf_each_function(x->elf, add_stub, x);
 	if (x->n)
 		qsort(x->function, x->n, sizeof *x->function, by_lo);
-	for (size_t i = 0; i + 1 < x->n; i++)	/* of unknown size: up to the next */
-		if (x->function[i].hi <= x->function[i].lo + 1)
-			x->function[i].hi = x->function[i + 1].lo;
 	pm_map_release(&seen);
 	free(v);
 }
@@ -166,13 +172,6 @@ static bool decode(const struct fdata *x, uint64_t pc, struct x86_insn *i, const
 	return *p && x86_decode(x->dec, *p, n, i);
 }
 
-static bool is_nop(const struct x86_insn *i, const uint8_t *p)
-{
-	if (i->op && p[i->op - 1] == 0x0f)
-		return p[i->op] == 0x1f;
-	return p[i->op] == 0x90 && !(i->op && p[i->op - 1] == 0xf3);
-}
-
 static void find_leaders(struct fdata *x)
 {
 	const uint8_t *p;
@@ -212,19 +211,12 @@ static void find_blocks(struct fdata *x, const struct fdata_function *at)
 	for (uint64_t pc = at->lo; pc < at->hi && decode(x, pc, &i, &p); pc += i.len) {
 		const bool leads = is_leader(x, pc);
 
-		if (is_nop(&i, p) && !leads)
-			continue;
 		if (leads || (ended && !(conditional && i.kind == X86_JMP))) {
 			pm_grow(x->block, x->nblock, x->cap_block);
 			x->block[x->nblock++] = (struct fdata_block){ pc, pc, false };
 		}
-		if (!x->nblock)
-			continue;
-		if (!is_nop(&i, p)) {
-			x->block[x->nblock - 1].last = pc;
-			x->block[x->nblock - 1].calls = i.kind == X86_CALL ||
-							i.kind == X86_CALL_IND;
-		}
+		x->block[x->nblock - 1].last = pc;
+		x->block[x->nblock - 1].calls = i.kind == X86_CALL || i.kind == X86_CALL_IND;
 		conditional = i.kind == X86_JCC || i.kind == X86_JCX;
 		ended = conditional || i.kind == X86_JMP || i.kind == X86_JMP_IND ||
 			i.kind == X86_RET || i.kind == X86_STOP;
@@ -295,7 +287,7 @@ enum pm_status pm_branch_file_fdata(const struct pm_branch_object *o, struct pm_
 		const struct fdata_function *from = function_at(&x, b->from),
 			*to = function_at(&x, b->to);
 
-		if (!b->returns && (from || to))
+		if ((from || to) && !(from && b->returns))
 			add_line(&x, from, b->from, to, b->to, b->count, b->missed);
 	}
 	for (size_t i = 0; i < o->nrange; i++)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyse/branch_file.h"
-#include "elf/symbols.h"
+#include "elf/link_view.h"
 
 const char *const pm_branch_format_names[PM_BRANCH_FORMATS] = {
 	"bolt", "fdata", "autofdo", "llvm-sample",
@@ -84,22 +84,51 @@ void pm_branch_file_add(struct pm_branch_file *f, const struct pm_branch_file *m
 	pm_branch_file_sort(f);
 }
 
+/* Is @addr in one of the object's linkage tables? */
+struct stubs {
+	struct { uint64_t lo, hi; } v[4];
+	size_t n;
+};
+
+static void find_stubs(const struct pm_branch_object *o, struct stubs *s)
+{
+	static const char *const names[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
+	struct pm_err err = { 0 };
+	struct pm_elf *e = pm_elf_open(o->path, o->build_id, &err);
+
+	s->n = 0;
+	for (size_t i = 0; e && i < NR(names); i++)
+		s->n += pm_elf_section(e, names[i], &s->v[s->n].lo, &s->v[s->n].hi);
+	pm_elf_close(e);
+}
+
+static bool is_stub(const struct stubs *s, uint64_t addr)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (addr >= s->v[i].lo && addr < s->v[i].hi)
+			return true;
+	return false;
+}
+
 /* ---- making ---------------------------------------------------------------------------------- */
 enum pm_status pm_branch_file_make(const struct pm_branch_object *o, enum pm_branch_format format,
 				   struct pm_branch_file *f, struct pm_err *err)
 {
-	const bool bolt = format == PM_BRANCH_BOLT;
+	const bool bolt = format == PM_BRANCH_BOLT, llvm = format == PM_BRANCH_LLVM_SAMPLE;
+	struct stubs stubs = { .n = 0 };
 	uint64_t base = 0;
 
 	*f = (struct pm_branch_file){ .format = format };
 	if (format == PM_BRANCH_FDATA)
 		return pm_branch_file_fdata(o, f, err);
+	if (bolt)
+		find_stubs(o, &stubs);
 	if (!bolt) {
 		struct pm_elf *e = pm_elf_open(o->path, o->build_id, err);
 
 		if (!e)
 			return PM_ERR;
-		base = pm_elf_image_base(e);
+		base = llvm ? pm_elf_text_base(e) : 0;
 		pm_elf_close(e);
 	}
 	for (size_t i = 0; i < o->nbranch; i++) {
@@ -114,7 +143,8 @@ enum pm_status pm_branch_file_make(const struct pm_branch_object *o, enum pm_bra
 	for (size_t i = 0; i < o->nrange; i++) {
 		const struct pm_branch_range *r = &o->range[i];
 
-		if (r->lo < base)
+		/* perf2bolt knows no code there, and would count them as mismatches */
+		if (r->lo < base || is_stub(&stubs, r->lo))
 			continue;
 		pm_branch_file_put(f, (struct pm_branch_line){
 			bolt && r->returned ? PM_LINE_RETURNED : PM_LINE_RANGE, NULL, NULL,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include <string.h>
 
 #include "elf/elf_file.h"
 #include "elf/link_view.h"
@@ -20,8 +21,8 @@ static int by_address(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Is section @index in memory; *@code: executable. */
-static bool is_in_memory(Elf *elf, unsigned index, bool *code)
+/* Is section @index in memory? *@code: executable; *@end: where it ends. */
+static bool is_in_memory(Elf *elf, unsigned index, bool *code, uint64_t *end)
 {
 	Elf_Scn *scn = index && index < SHN_LORESERVE ? elf_getscn(elf, index) : NULL;
 	GElf_Shdr sh;
@@ -29,7 +30,17 @@ static bool is_in_memory(Elf *elf, unsigned index, bool *code)
 	if (!scn || !gelf_getshdr(scn, &sh))
 		return false;
 	*code = sh.sh_flags & SHF_EXECINSTR;
+	*end = sh.sh_addr + sh.sh_size;
 	return sh.sh_flags & SHF_ALLOC;
+}
+
+/* What unwinds the stack names each function. */
+static bool is_frames(Elf *elf, unsigned index)
+{
+	Elf_Scn *scn = elf_getscn(elf, index);
+	GElf_Shdr sh;
+
+	return scn && gelf_getshdr(scn, &sh) && !strcmp(elf_section_name(elf, &sh), ".eh_frame");
 }
 
 size_t pm_elf_symbols(struct pm_elf *e, struct pm_elf_symbol **v)
@@ -49,13 +60,14 @@ size_t pm_elf_symbols(struct pm_elf *e, struct pm_elf_symbol **v)
 		for (int i = 1; gelf_getsym(d, i, &s); i++) {
 			const unsigned type = GELF_ST_TYPE(s.st_info);
 			const char *name = elf_strptr(e->elf, sh.sh_link, s.st_name);
+			uint64_t end;
 			bool code;
 
 			if (type == STT_FILE || type == STT_SECTION || type == STT_TLS || !name ||
-			    !*name || !is_in_memory(e->elf, s.st_shndx, &code))
+			    !*name || !is_in_memory(e->elf, s.st_shndx, &code, &end))
 				continue;
 			pm_grow(all, n, cap);
-			all[n] = (struct listed){ { name, s.st_value, s.st_size,
+			all[n] = (struct listed){ { name, s.st_value, s.st_size, end,
 						    GELF_ST_BIND(s.st_info) == STB_LOCAL,
 						    type == STT_FUNC || type == STT_GNU_IFUNC,
 						    code }, n };
@@ -69,6 +81,20 @@ size_t pm_elf_symbols(struct pm_elf *e, struct pm_elf_symbol **v)
 		(*v)[i] = all[i].s;
 	free(all);
 	return n;
+}
+
+bool pm_elf_section(struct pm_elf *e, const char *name, uint64_t *lo, uint64_t *hi)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+
+	while ((scn = elf_nextscn(e->elf, scn)))
+		if (gelf_getshdr(scn, &sh) && !strcmp(elf_section_name(e->elf, &sh), name)) {
+			*lo = sh.sh_addr;
+			*hi = sh.sh_addr + sh.sh_size;
+			return true;
+		}
+	return false;
 }
 
 /* ---- relocations ----------------------------------------------------------------------------- */
@@ -151,10 +177,11 @@ size_t pm_elf_code_pointers(struct pm_elf *e, uint64_t **v)
 
 	while ((scn = elf_nextscn(e->elf, scn))) {
 		GElf_Shdr sh;
+		uint64_t end;
 		bool code;
 
 		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_RELA &&
-		    is_in_memory(e->elf, sh.sh_info, &code))
+		    is_in_memory(e->elf, sh.sh_info, &code, &end) && !is_frames(e->elf, sh.sh_info))
 			read_relocations(e, scn, &sh, code, &data, &words, &distances);
 	}
 	if (data.n)

@@ -15,6 +15,7 @@
 struct pm_elf_symbol {
 	const char *name;
 	uint64_t lo, size;
+	uint64_t limit;			/* where its section ends */
 	bool local, function;		/* function: its type says so */
 	bool code;			/* in an executable section */
 };
@@ -22,6 +23,9 @@ struct pm_elf_symbol {
 /* Those of .symtab that stand for something in memory, by address, functions in front of others,
  * else as they are in the table. Returns their number. */
 size_t pm_elf_symbols(struct pm_elf *e, struct pm_elf_symbol **v);
+
+/* The section @name; false: there is none. */
+bool pm_elf_section(struct pm_elf *e, const char *name, uint64_t *lo, uint64_t *hi);
 
 /* The addresses in executable sections that relocations of data name, ascending: jump tables, of
  * addresses and of distances, and function pointers. Only a file that was linked with

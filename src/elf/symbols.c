@@ -209,7 +209,7 @@ const uint8_t *pm_elf_code_at(struct pm_elf *e, uint64_t addr, size_t *n)
 	return NULL;
 }
 
-uint64_t pm_elf_image_base(struct pm_elf *e)
+uint64_t pm_elf_text_base(struct pm_elf *e)
 {
 	GElf_Phdr ph;
 	size_t n = 0;
@@ -217,8 +217,9 @@ uint64_t pm_elf_image_base(struct pm_elf *e)
 	if (elf_getphdrnum(e->elf, &n))
 		return 0;
 	for (size_t i = 0; i < n; i++)
-		if (gelf_getphdr(e->elf, (int)i, &ph) && ph.p_type == PT_LOAD)
-			return ph.p_vaddr - (ph.p_offset < ph.p_vaddr ? ph.p_offset : 0);
+		if (gelf_getphdr(e->elf, (int)i, &ph) && ph.p_type == PT_LOAD &&
+		    ph.p_flags & PF_X)
+			return ph.p_vaddr & ~(uint64_t)4095;
 	return 0;
 }
 
