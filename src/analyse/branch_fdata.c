@@ -9,8 +9,9 @@
  * EDGES. Returns from functions that are known are left out. Where a range runs from one of BOLT's blocks into the next there is a
  * line from the last instruction of the one to the other. Blocks begin at targets of direct jumps of
  * the function, executed or not, at what relocations of data name (jump tables), and behind jumps,
- * but not at a jump behind a conditional one. Blocks that begin because an exception is caught there
+ * but not at a jump behind a conditional one that stays in the function. Blocks that begin because an exception is caught there
  * are not known here. */
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +85,8 @@ static int by_lo(const void *a, const void *b)
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-static void read_functions(struct fdata *x)
+/* False: there is no symbol. */
+static bool read_functions(struct fdata *x)
 {
 	struct pm_map seen = { 0 };		/* local names, by their hashes: how many so far */
 	struct pm_elf_symbol *v;
@@ -122,6 +124,7 @@ static void read_functions(struct fdata *x)
 		qsort(x->function, x->n, sizeof *x->function, by_lo);
 	pm_map_release(&seen);
 	free(v);
+	return n;
 }
 
 static const struct fdata_function *function_at(const struct fdata *x, uint64_t addr)
@@ -147,9 +150,14 @@ static int by_address(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static bool is_inside(const struct fdata_function *f, uint64_t addr)
+{
+	return addr >= f->lo && addr < f->hi;
+}
+
 static void add_leader(struct fdata *x, uint64_t addr)
 {
-	if (addr <= x->at->lo || addr >= x->at->hi)
+	if (!is_inside(x->at, addr))
 		return;
 	pm_grow(x->leader, x->nleader, x->cap_leader);
 	x->leader[x->nleader++] = addr;
@@ -217,9 +225,10 @@ static void find_blocks(struct fdata *x, const struct fdata_function *at)
 		}
 		x->block[x->nblock - 1].last = pc;
 		x->block[x->nblock - 1].calls = i.kind == X86_CALL || i.kind == X86_CALL_IND;
-		conditional = i.kind == X86_JCC || i.kind == X86_JCX;
-		ended = conditional || i.kind == X86_JMP || i.kind == X86_JMP_IND ||
-			i.kind == X86_RET || i.kind == X86_STOP;
+		ended = i.kind == X86_JCC || i.kind == X86_JCX;
+		conditional = ended && is_inside(at, x86_target(&i, p, pc));
+		ended |= i.kind == X86_JMP || i.kind == X86_JMP_IND ||
+			 i.kind == X86_RET || i.kind == X86_STOP;
 	}
 }
 
@@ -275,11 +284,12 @@ enum pm_status pm_branch_file_fdata(const struct pm_branch_object *o, struct pm_
 	x.elf = pm_elf_open(o->path, o->build_id, err);
 	if (!x.elf)
 		return PM_ERR;
-	if (pm_elf_machine_of(x.elf) != 62 /* EM_X86_64 */) {
-		pm_elf_close(x.elf);
-		return pm_fail_file(err, "BOLT reads 64-bit x86 files only");
-	}
-	read_functions(&x);
+	if (pm_branch_code_is(o, x.elf, err) != PM_OK ||
+	    (pm_elf_machine_of(x.elf) != EM_X86_64 &&
+	     pm_fail_file(err, "BOLT reads 64-bit x86 files only") != PM_OK) ||
+	    (!read_functions(&x) && pm_fail_file(err, "it has no symbols, and fdata names functions; "
+						 "--bolt needs none") != PM_OK))
+		goto out;
 	x.npointer = pm_elf_code_pointers(x.elf, &x.pointer);
 	x.dec = x86_decoder_new(X86_MODE_64);
 	for (size_t i = 0; i < o->nbranch; i++) {
@@ -293,8 +303,7 @@ enum pm_status pm_branch_file_fdata(const struct pm_branch_object *o, struct pm_
 	for (size_t i = 0; i < o->nrange; i++)
 		add_range(&x, &o->range[i]);
 	pm_branch_file_sort(f);
-	if (!x.n)
-		pm_fail_file(err, "it has no symbols, and fdata names functions; --bolt needs none");
+out:
 	x86_decoder_free(x.dec);
 	pm_elf_close(x.elf);
 	free(x.function);

@@ -16,6 +16,7 @@ const char *const pm_branch_format_names[PM_BRANCH_FORMATS] = {
 void pm_branch_file_release(struct pm_branch_file *f)
 {
 	free(f->line);
+	free(f->build_id);
 	pm_arena_release(&f->mem);
 	*f = (struct pm_branch_file){ 0 };
 }
@@ -74,6 +75,8 @@ void pm_branch_file_sort(struct pm_branch_file *f)
 
 void pm_branch_file_add(struct pm_branch_file *f, const struct pm_branch_file *more)
 {
+	if (!f->build_id && more->build_id)
+		f->build_id = pm_strdup(more->build_id);
 	for (size_t i = 0; i < more->n; i++) {
 		struct pm_branch_line l = more->line[i];
 
@@ -90,16 +93,12 @@ struct stubs {
 	size_t n;
 };
 
-static void find_stubs(const struct pm_branch_object *o, struct stubs *s)
+static void find_stubs(struct pm_elf *e, struct stubs *s)
 {
 	static const char *const names[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
-	struct pm_err err = { 0 };
-	struct pm_elf *e = pm_elf_open(o->path, o->build_id, &err);
 
-	s->n = 0;
-	for (size_t i = 0; e && i < NR(names); i++)
+	for (size_t i = 0; i < NR(names); i++)
 		s->n += pm_elf_section(e, names[i], &s->v[s->n].lo, &s->v[s->n].hi);
-	pm_elf_close(e);
 }
 
 static bool is_stub(const struct stubs *s, uint64_t addr)
@@ -111,26 +110,49 @@ static bool is_stub(const struct stubs *s, uint64_t addr)
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
+enum pm_status pm_branch_code_is(const struct pm_branch_object *o, struct pm_elf *e,
+				 struct pm_err *err)
+{
+	for (size_t i = 0; i < o->ncode; i++) {
+		const struct pm_branch_code *c = &o->code[i];
+		size_t n = 0;
+		const uint8_t *p = pm_elf_code_at(e, c->addr, &n);
+
+		if (!p || n < c->len || memcmp(p, c->bytes, c->len)) {
+			err->file = o->path;
+			return pm_fail_file(err, "its code at 0x%" PRIx64 " is not what ran: this is "
+					    "another build, or the program has changed itself",
+					    c->addr);
+		}
+	}
+	return PM_OK;
+}
+
 enum pm_status pm_branch_file_make(const struct pm_branch_object *o, enum pm_branch_format format,
 				   struct pm_branch_file *f, struct pm_err *err)
 {
 	const bool bolt = format == PM_BRANCH_BOLT, llvm = format == PM_BRANCH_LLVM_SAMPLE;
 	struct stubs stubs = { .n = 0 };
+	struct pm_err ignored = { 0 };
+	struct pm_elf *e;
 	uint64_t base = 0;
 
 	*f = (struct pm_branch_file){ .format = format };
 	if (format == PM_BRANCH_FDATA)
 		return pm_branch_file_fdata(o, f, err);
-	if (bolt)
-		find_stubs(o, &stubs);
-	if (!bolt) {
-		struct pm_elf *e = pm_elf_open(o->path, o->build_id, err);
-
-		if (!e)
-			return PM_ERR;
-		base = llvm ? pm_elf_text_base(e) : 0;
+	e = pm_elf_open(o->path, o->build_id, bolt ? &ignored : err);
+	if (!e && !bolt)
+		return PM_ERR;
+	if (e && pm_branch_code_is(o, e, err) != PM_OK) {
 		pm_elf_close(e);
+		return PM_ERR;
 	}
+	if (bolt && e) {
+		find_stubs(e, &stubs);
+		f->build_id = pm_elf_build_id(e) ? pm_strdup(pm_elf_build_id(e)) : NULL;
+	}
+	base = llvm ? pm_elf_text_base(e) : 0;
+	pm_elf_close(e);
 	for (size_t i = 0; i < o->nbranch; i++) {
 		const struct pm_branch *b = &o->branch[i];
 
@@ -158,15 +180,18 @@ enum pm_status pm_branch_file_make(const struct pm_branch_object *o, enum pm_bra
 /* ---- text ------------------------------------------------------------------------------------ */
 static void bolt_text(const struct pm_branch_file *f, struct pm_buf *to)
 {
+	static const char kinds[] = "BFf";
+
 	for (size_t i = 0; i < f->n; i++) {
 		const struct pm_branch_line *l = &f->line[i];
+		const bool tells = !i && f->build_id;
 
+		pm_buf_printf(to, "%c %s%s%" PRIx64 " %" PRIx64 " %" PRIu64, kinds[l->kind],
+			      tells ? f->build_id : "", tells ? ":" : "", l->from, l->to,
+			      l->count);
 		if (l->kind == PM_LINE_BRANCH)
-			pm_buf_printf(to, "B %" PRIx64 " %" PRIx64 " %" PRIu64 " %" PRIu64 "\n",
-				      l->from, l->to, l->count, l->missed);
-		else
-			pm_buf_printf(to, "%c %" PRIx64 " %" PRIx64 " %" PRIu64 "\n",
-				      l->kind == PM_LINE_RANGE ? 'F' : 'f', l->from, l->to, l->count);
+			pm_buf_printf(to, " %" PRIu64, l->missed);
+		pm_buf_add(to, "\n", 1);
 	}
 }
 

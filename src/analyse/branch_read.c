@@ -70,6 +70,25 @@ static char *word(struct text *t, struct pm_arena *mem)
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
+/* An address, with the object's build id and a colon in front or not. */
+static bool address(struct text *t, struct pm_branch_file *f, uint64_t *v)
+{
+	const char *p = t->at;
+	size_t n;
+
+	while (p < t->end && digit(*p) < 16)
+		p++;
+	n = (size_t)(p - t->at);
+	if (!n || p == t->end || *p != ':')
+		return number(t, 16, v);
+	if (!f->build_id)
+		f->build_id = pm_strndup(t->at, n);
+	if (strlen(f->build_id) != n || memcmp(f->build_id, t->at, n))
+		return false;
+	t->at = p + 1;
+	return number(t, 16, v);
+}
+
 static enum pm_status bolt_line(struct text *t, struct pm_branch_file *f)
 {
 	struct pm_branch_line l = { 0 };
@@ -79,9 +98,9 @@ static enum pm_status bolt_line(struct text *t, struct pm_branch_file *f)
 		return fail(t, "B, F or f");
 	t->at++;
 	l.kind = kind == 'B' ? PM_LINE_BRANCH : kind == 'F' ? PM_LINE_RANGE : PM_LINE_RETURNED;
-	if (!is_char(t, ' ') || !number(t, 16, &l.from) || !is_char(t, ' ') ||
-	    !number(t, 16, &l.to))
-		return fail(t, "two addresses in hexadecimal");
+	if (!is_char(t, ' ') || !address(t, f, &l.from) || !is_char(t, ' ') ||
+	    !address(t, f, &l.to))
+		return fail(t, "two addresses in hexadecimal, of one build");
 	if (!is_char(t, ' ') || !number(t, 10, &l.count))
 		return fail(t, "a count");
 	if (kind == 'B' && (!is_char(t, ' ') || !number(t, 10, &l.missed)))
@@ -172,7 +191,7 @@ static enum pm_status parse(struct text *t, struct pm_branch_file *f)
 	const char *line = memchr(t->at, '\n', (size_t)(t->end - t->at));
 
 	if (t->at == t->end)
-		return pm_fail(t->err, 0, "the file is empty");
+		return pm_fail_file(t->err, "the file is empty");
 	if (digit(*t->at) > 9 || !space || (line && line < space))
 		f->format = PM_BRANCH_BOLT;
 	else

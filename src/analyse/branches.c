@@ -465,6 +465,17 @@ static void sum_inside(struct tally *t, uint32_t node, uint64_t n)
 	}
 }
 
+static void keep_code(struct pm_branch_object *o, uint64_t addr, const struct pm_insn *in)
+{
+	struct pm_branch_code c = { .addr = addr, .len = in->len };
+
+	if (o->ncode == PM_BRANCH_CODE)
+		return;
+	memcpy(c.bytes, in->bytes, sizeof c.bytes);
+	pm_grow(o->code, o->ncode, o->cap_code);
+	o->code[o->ncode++] = c;
+}
+
 static void add_run(struct tally *t, const struct pm_block *b, uint32_t n, uint64_t total,
 		    uint64_t falls)
 {
@@ -477,6 +488,7 @@ static void add_run(struct tally *t, const struct pm_block *b, uint32_t n, uint6
 	in_file(t, first->object, &r.last);
 	in_file(t, first->object, &r.end);
 	t->s->out.object[r.object].insns += n * total;
+	keep_code(&t->s->out.object[r.object], r.lo, first);
 	pm_grow(t->w->run, t->w->nrun, t->w->cap_run);
 	t->w->run[t->w->nrun++] = r;
 }

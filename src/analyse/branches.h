@@ -49,8 +49,12 @@ struct pm_branch_object {
 	size_t nbranch, cap_branch;
 	struct pm_branch_range *range;	/* ascending by lo, hi */
 	size_t nrange, cap_range;
-	uint64_t insns;			/* executed in it, those that were cut short left out */
+	uint64_t insns;			/* executed in it */
+	/* Some of the instructions that ran: a file that has others there is another build. */
+	struct pm_branch_code { uint64_t addr; uint8_t len, bytes[15]; } *code;
+	size_t ncode, cap_code;
 };
+#define PM_BRANCH_CODE 4096		/* so many of them at most */
 
 struct pm_branches {
 	struct pm_branch_object *object;	/* in order of appearance */

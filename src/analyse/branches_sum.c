@@ -286,6 +286,7 @@ void pm_branches_release(struct pm_branches *b)
 		free(b->object[i].build_id);
 		free(b->object[i].branch);
 		free(b->object[i].range);
+		free(b->object[i].code);
 	}
 	free(b->object);
 	free(b->program);

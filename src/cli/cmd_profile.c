@@ -48,9 +48,10 @@ static int write_(int argc, char **argv)
 		st = progress_run(p, &src, NULL, NULL, NULL, &err);
 	if (st == PM_OK)
 		st = branch_outputs_end(&b, &err);
+	status = st == PM_OK ? 0 : traces_fail(&err);	/* the pipeline has the files' names */
 	src.ops->close(src.self);
 	pm_pipeline_free(p);
-	return st == PM_OK ? 0 : traces_fail(&err);
+	return status;
 }
 
 static enum pm_status merge_all(int n, char **path, const char *out, struct pm_err *err)
@@ -65,6 +66,10 @@ static enum pm_status merge_all(int n, char **path, const char *out, struct pm_e
 			st = pm_fail_file(err, "this is %s, and %s is %s: they cannot be added",
 					  pm_branch_format_names[more.format], path[0],
 					  pm_branch_format_names[sum.format]);
+		if (st == PM_OK && sum.build_id && more.build_id &&
+		    strcmp(sum.build_id, more.build_id))
+			st = pm_fail_file(err, "this is of build %s, and %s of %s", more.build_id,
+					  path[0], sum.build_id);
 		if (st == PM_OK)
 			pm_branch_file_add(&sum, &more);
 		pm_branch_file_release(&more);
