@@ -9,7 +9,7 @@
  * EDGES. Returns from functions that are known are left out. Where a range runs from one of BOLT's blocks into the next there is a
  * line from the last instruction of the one to the other. Blocks begin at targets of direct jumps of
  * the function, executed or not, at what relocations of data name (jump tables), and behind jumps,
- * but not at a jump behind a conditional one that stays in the function. Blocks that begin because an exception is caught there
+ * but not at a jump behind a conditional one if both stay in the function. Blocks that begin because an exception is caught there
  * are not known here. */
 #include <elf.h>
 #include <stdio.h>
@@ -219,7 +219,8 @@ static void find_blocks(struct fdata *x, const struct fdata_function *at)
 	for (uint64_t pc = at->lo; pc < at->hi && decode(x, pc, &i, &p); pc += i.len) {
 		const bool leads = is_leader(x, pc);
 
-		if (leads || (ended && !(conditional && i.kind == X86_JMP))) {
+		if (leads || (ended && !(conditional && i.kind == X86_JMP &&
+					 is_inside(at, x86_target(&i, p, pc))))) {
 			pm_grow(x->block, x->nblock, x->cap_block);
 			x->block[x->nblock++] = (struct fdata_block){ pc, pc, false };
 		}

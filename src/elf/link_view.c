@@ -113,7 +113,16 @@ static void add(struct names *to, uint64_t at, uint64_t addr)
 	to->v[to->n++] = (struct named){ at, addr };
 }
 
-/* Relocations of section @sh: in code, the data that it names relative to rip; in data, addresses
+/* Is the displacement at @at that of lea disp(%rip), REG? */
+static bool is_lea(struct pm_elf *e, uint64_t at)
+{
+	size_t n = 0;
+	const uint8_t *p = pm_elf_code_at(e, at - 2, &n);
+
+	return p && n >= 2 && p[0] == 0x8d && (p[1] & 0xc7) == 5;
+}
+
+/* Relocations of section @sh: in code, the data that it takes the address of; in data, addresses
  * and distances. */
 static void read_relocations(struct pm_elf *e, Elf_Scn *scn, const GElf_Shdr *sh, bool code,
 			     struct names *data, struct names *words, struct names *distances)
@@ -130,8 +139,10 @@ static void read_relocations(struct pm_elf *e, Elf_Scn *scn, const GElf_Shdr *sh
 		if (!gelf_getsym(sym, (int)GELF_R_SYM(r.r_info), &s))
 			continue;
 		to += s.st_value;
-		if (type == R_X86_64_PC32 && code)
+		if (type == R_X86_64_PC32 && code && is_lea(e, r.r_offset))
 			add(data, r.r_offset, to + 4);
+		else if (type == R_X86_64_PC32 && code)
+			continue;
 		else if (type == R_X86_64_PC32)
 			add(distances, r.r_offset, to);
 		else if (type == R_X86_64_64 || type == R_X86_64_32S || type == R_X86_64_32)

@@ -26,6 +26,8 @@ static inline uint64_t quick_address(const uint8_t *rec, const uint8_t *known,
 	return base + index * q->scale + (uint64_t)q->add;
 }
 
+#define NUMBER 4				/* bytes of a record without values */
+
 /* One chain's addresses where there is no straight code for them. */
 static uint64_t *addresses(const struct compiled *c, struct stream *st, const uint8_t *p,
 			   uint64_t *out)
@@ -76,6 +78,35 @@ static const uint8_t *pack_chains(struct consumer *w, struct stream *st, const u
 	return p;
 }
 
+/* HOT: the same of a branch trace, whose records hold nothing but their numbers. */
+static const uint8_t *pack_numbers(struct consumer *w, struct stream *st, const uint8_t *p,
+				   const uint8_t *end)
+{
+	const struct expansion *expansion = w->expansion;
+	uint32_t *id = w->id + w->nid, *const full = w->id + BATCH - 1, word = word_at(p);
+	uint64_t insns = 0;
+
+	while (!(word & 0x80000000u) && id < full) {
+		const struct expansion *x = &expansion[RT_RECORD_NUMBER(word)];
+		const uint8_t *after = p + NUMBER;
+		uint32_t next;
+
+		if (!x->run || x->record != NUMBER || RT_RECORD_SIZE(word) != NUMBER ||
+		    after >= end)
+			break;
+		next = word_at(after);
+		if (next == RT_NOTE(RT_N_CUT, 24))
+			break;
+		*id++ = RT_RECORD_NUMBER(word);
+		insns += x->insns;
+		p = after;
+		word = next;
+	}
+	w->nid = (size_t)(id - w->id);
+	st->unsent += insns;
+	return p;
+}
+
 const uint8_t *consume_packed(struct consumer *w, struct stream *st, const uint8_t *p,
 			      const uint8_t *end, uint32_t nsource)
 {
@@ -83,7 +114,8 @@ const uint8_t *consume_packed(struct consumer *w, struct stream *st, const uint8
 		if (w->nid >= BATCH - 2 || w->nref >= PACK_REFS)
 			trace_flush(w, st);
 		place_events(w);
-		p = pack_chains(w, st, p, end, nsource);
+		p = w->trace->o.kind == XL_BRANCH ? pack_numbers(w, st, p, end)
+						  : pack_chains(w, st, p, end, nsource);
 	} while (p < end && !w->failed && (w->nid >= BATCH - 2 || w->nref >= PACK_REFS));
 	return p;
 }
