@@ -131,7 +131,7 @@ enum pm_status pm_branch_code_is(const struct pm_branch_object *o, struct pm_elf
 enum pm_status pm_branch_file_make(const struct pm_branch_object *o, enum pm_branch_format format,
 				   struct pm_branch_file *f, struct pm_err *err)
 {
-	const bool bolt = format == PM_BRANCH_BOLT, llvm = format == PM_BRANCH_LLVM_SAMPLE;
+	const bool bolt = format == PM_BRANCH_BOLT;
 	struct stubs stubs = { .n = 0 };
 	struct pm_err ignored = { 0 };
 	struct pm_elf *e;
@@ -151,7 +151,8 @@ enum pm_status pm_branch_file_make(const struct pm_branch_object *o, enum pm_bra
 		find_stubs(e, &stubs);
 		f->build_id = pm_elf_build_id(e) ? pm_strdup(pm_elf_build_id(e)) : NULL;
 	}
-	base = llvm ? pm_elf_text_base(e) : 0;
+	if (!bolt)
+		base = format == PM_BRANCH_AUTOFDO ? pm_elf_image_base(e) : pm_elf_text_base(e);
 	pm_elf_close(e);
 	for (size_t i = 0; i < o->nbranch; i++) {
 		const struct pm_branch *b = &o->branch[i];

@@ -8,7 +8,9 @@
  *                outside: 0 [unknown] 0
  *   autofdo      `create_gcov --profiler=text`: number of ranges, FIRST-LAST:COUNT...; number of
  *                addresses (0); number of branches, FROM->TO:COUNT...
- *   llvm-sample  `llvm-profgen --unsymbolized-profile`: the same without the addresses' part
+ *                addresses less that of the first segment
+ *   llvm-sample  `llvm-profgen --unsymbolized-profile`: the same without the addresses' part,
+ *                addresses less that of the first executable segment
  *
  * A file is about one object.
  *

@@ -57,7 +57,7 @@ static char *word(struct text *t, struct pm_arena *mem)
 	char *to, *name;
 
 	while (p < t->end && *p != ' ' && *p != '\n')
-		p += *p == '\\' && p + 1 < t->end ? 2 : 1;
+		p += *p == '\\' && p + 1 < t->end && p[1] != '\n' ? 2 : 1;
 	to = name = pm_arena_alloc(mem, (size_t)(p - t->at) + 1);
 	for (; t->at < p; t->at++) {
 		if (*t->at == '\\' && t->at + 1 < p)

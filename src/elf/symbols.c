@@ -209,7 +209,7 @@ const uint8_t *pm_elf_code_at(struct pm_elf *e, uint64_t addr, size_t *n)
 	return NULL;
 }
 
-uint64_t pm_elf_text_base(struct pm_elf *e)
+static uint64_t segment_base(struct pm_elf *e, unsigned flags)
 {
 	GElf_Phdr ph;
 	size_t n = 0;
@@ -218,9 +218,19 @@ uint64_t pm_elf_text_base(struct pm_elf *e)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		if (gelf_getphdr(e->elf, (int)i, &ph) && ph.p_type == PT_LOAD &&
-		    ph.p_flags & PF_X)
+		    (ph.p_flags & flags) == flags)
 			return ph.p_vaddr & ~(uint64_t)4095;
 	return 0;
+}
+
+uint64_t pm_elf_image_base(struct pm_elf *e)
+{
+	return segment_base(e, 0);
+}
+
+uint64_t pm_elf_text_base(struct pm_elf *e)
+{
+	return segment_base(e, PF_X);
 }
 
 unsigned pm_elf_machine_of(struct pm_elf *e)

@@ -57,7 +57,8 @@ bool pm_elf_lines_are_slow(struct pm_elf *e);
  * there. */
 const uint8_t *pm_elf_code_at(struct pm_elf *e, uint64_t addr, size_t *n);
 unsigned pm_elf_machine_of(struct pm_elf *e);	/* EM_* */
-/* Where the page begins that its first executable segment begins in. */
+/* Where the page begins that its first segment, or its first executable one, begins in. */
+uint64_t pm_elf_image_base(struct pm_elf *e);
 uint64_t pm_elf_text_base(struct pm_elf *e);
 
 /* Every name that a symbol gives to where a function begins, and those of PLT entries: several
