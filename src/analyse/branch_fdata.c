@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* branch_fdata.c - a branch profile by functions and offsets, as `perf2bolt` makes it from branches
- * and ranges
+/* branch_fdata.c - a branch profile by functions and offsets, as `perf2bolt` makes it from
+ * branches and ranges
  *
  * NAMES. A function is what a symbol of type FUNC begins; BOLT calls it by its first symbol. Local
- * symbols get a number behind a slash, by address, because several may have one name. Entries of the
- * linkage table are functions, too, NAME@PLT.
+ * symbols get a number behind a slash, by address, because several may have one name. Entries of
+ * the linkage table are functions, too, NAME@PLT.
  *
- * EDGES. Returns from functions that are known are left out. Where a range runs from one of BOLT's blocks into the next there is a
- * line from the last instruction of the one to the other. Blocks begin at targets of direct jumps of
- * the function, executed or not, at what relocations of data name (jump tables), and behind jumps,
- * but not at a jump behind a conditional one if both stay in the function. Blocks that begin because an exception is caught there
- * are not known here. */
+ * EDGES. Returns from functions that are known are left out. Where a range runs from one of BOLT's
+ * blocks into the next there is a line from the last instruction of the one to the other. Blocks
+ * begin at targets of direct jumps of the function, executed or not, at what relocations of data
+ * name (jump tables), and behind jumps, but not at a jump behind a conditional one if both stay in
+ * the function. Blocks that begin because an exception is caught there are not known here. */
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -277,19 +277,18 @@ static void add_range(struct fdata *x, const struct pm_branch_range *r)
 		add_line(x, at, x->block[from - 1].last, at, x->block[from].lo, r->count, 0);
 }
 
-enum pm_status pm_branch_file_fdata(const struct pm_branch_object *o, struct pm_branch_file *f,
-				    struct pm_err *err)
+enum pm_status pm_branch_file_fdata(const struct pm_branch_object *o, struct pm_elf *e,
+				    struct pm_branch_file *f, struct pm_err *err)
 {
-	struct fdata x = { .f = f };
+	struct fdata x = { .elf = e, .f = f };
 
-	x.elf = pm_elf_open(o->path, o->build_id, err);
-	if (!x.elf)
-		return PM_ERR;
-	if (pm_branch_code_is(o, x.elf, err) != PM_OK ||
-	    (pm_elf_machine_of(x.elf) != EM_X86_64 &&
-	     pm_fail_file(err, "BOLT reads 64-bit x86 files only") != PM_OK) ||
-	    (!read_functions(&x) && pm_fail_file(err, "it has no symbols, and fdata names functions; "
-						 "--bolt needs none") != PM_OK))
+	err->file = o->path;
+	if (pm_elf_machine_of(x.elf) != EM_X86_64)
+		pm_fail_file(err, "BOLT reads 64-bit x86 files only");
+	else if (!read_functions(&x))
+		pm_fail_file(err, "it has no symbols, and fdata names functions; --bolt needs "
+				  "none");
+	if (pm_failed(err))
 		goto out;
 	x.npointer = pm_elf_code_pointers(x.elf, &x.pointer);
 	x.dec = x86_decoder_new(X86_MODE_64);
@@ -306,7 +305,6 @@ enum pm_status pm_branch_file_fdata(const struct pm_branch_object *o, struct pm_
 	pm_branch_file_sort(f);
 out:
 	x86_decoder_free(x.dec);
-	pm_elf_close(x.elf);
 	free(x.function);
 	free(x.pointer);
 	free(x.block);

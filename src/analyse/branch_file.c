@@ -13,82 +13,7 @@ const char *const pm_branch_format_names[PM_BRANCH_FORMATS] = {
 	"bolt", "fdata", "autofdo", "llvm-sample",
 };
 
-void pm_branch_file_release(struct pm_branch_file *f)
-{
-	free(f->line);
-	free(f->build_id);
-	pm_arena_release(&f->mem);
-	*f = (struct pm_branch_file){ 0 };
-}
-
-void pm_branch_file_put(struct pm_branch_file *f, struct pm_branch_line l)
-{
-	pm_grow(f->line, f->n, f->cap);
-	f->line[f->n++] = l;
-}
-
-static int compare_names(const char *a, const char *b)
-{
-	if (!a || !b)
-		return !!a - !!b;
-	return a == b ? 0 : strcmp(a, b);
-}
-
-static int by_place(const void *a, const void *b)
-{
-	const struct pm_branch_line *x = a, *y = b;
-	int c;
-
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
-	c = compare_names(x->from_name, y->from_name);
-	if (!c && x->from != y->from)
-		c = x->from < y->from ? -1 : 1;
-	if (!c)
-		c = compare_names(x->to_name, y->to_name);
-	if (!c && x->to != y->to)
-		c = x->to < y->to ? -1 : 1;
-	return c;
-}
-
-/* What goes beyond 64 bits stays at their end. */
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
-void pm_branch_file_sort(struct pm_branch_file *f)
-{
-	size_t n = 0;
-
-	if (f->n)
-		qsort(f->line, f->n, sizeof *f->line, by_place);
-	for (size_t i = 0; i < f->n; i++)
-		if (n && !by_place(&f->line[n - 1], &f->line[i])) {
-			f->line[n - 1].count = sum(f->line[n - 1].count, f->line[i].count);
-			f->line[n - 1].missed = sum(f->line[n - 1].missed, f->line[i].missed);
-		} else {
-			f->line[n++] = f->line[i];
-		}
-	f->n = n;
-}
-
-void pm_branch_file_add(struct pm_branch_file *f, const struct pm_branch_file *more)
-{
-	if (!f->build_id && more->build_id)
-		f->build_id = pm_strdup(more->build_id);
-	for (size_t i = 0; i < more->n; i++) {
-		struct pm_branch_line l = more->line[i];
-
-		l.from_name = l.from_name ? pm_arena_strdup(&f->mem, l.from_name) : NULL;
-		l.to_name = l.to_name ? pm_arena_strdup(&f->mem, l.to_name) : NULL;
-		pm_branch_file_put(f, l);
-	}
-	pm_branch_file_sort(f);
-}
-
-/* Is @addr in one of the object's linkage tables? */
-struct stubs {
+struct stubs {				/* an object's linkage tables */
 	struct { uint64_t lo, hi; } v[4];
 	size_t n;
 };
@@ -110,20 +35,21 @@ static bool is_stub(const struct stubs *s, uint64_t addr)
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
-enum pm_status pm_branch_code_is(const struct pm_branch_object *o, struct pm_elf *e,
-				 struct pm_err *err)
+/* PM_ERR: @e does not have the code that ran in @o. */
+static enum pm_status code_is(const struct pm_branch_object *o, struct pm_elf *e,
+			      struct pm_err *err)
 {
 	for (size_t i = 0; i < o->ncode; i++) {
 		const struct pm_branch_code *c = &o->code[i];
 		size_t n = 0;
 		const uint8_t *p = pm_elf_code_at(e, c->addr, &n);
 
-		if (!p || n < c->len || memcmp(p, c->bytes, c->len)) {
-			err->file = o->path;
-			return pm_fail_file(err, "its code at 0x%" PRIx64 " is not what ran: this is "
-					    "another build, or the program has changed itself",
-					    c->addr);
-		}
+		if (p && n >= c->len && !memcmp(p, c->bytes, c->len))
+			continue;
+		err->file = o->path;
+		return pm_fail_file(err,
+				    "its code at 0x%" PRIx64 " is not what ran: this is another "
+				    "build, or the program has changed itself", c->addr);
 	}
 	return PM_OK;
 }
@@ -138,14 +64,14 @@ enum pm_status pm_branch_file_make(const struct pm_branch_object *o, enum pm_bra
 	uint64_t base = 0;
 
 	*f = (struct pm_branch_file){ .format = format };
-	if (format == PM_BRANCH_FDATA)
-		return pm_branch_file_fdata(o, f, err);
 	e = pm_elf_open(o->path, o->build_id, bolt ? &ignored : err);
 	if (!e && !bolt)
 		return PM_ERR;
-	if (e && pm_branch_code_is(o, e, err) != PM_OK) {
+	if (e && (code_is(o, e, err) != PM_OK || format == PM_BRANCH_FDATA)) {
+		if (!pm_failed(err))
+			pm_branch_file_fdata(o, e, f, err);
 		pm_elf_close(e);
-		return PM_ERR;
+		return pm_failed(err) ? PM_ERR : PM_OK;
 	}
 	if (bolt && e) {
 		find_stubs(e, &stubs);
@@ -160,7 +86,8 @@ enum pm_status pm_branch_file_make(const struct pm_branch_object *o, enum pm_bra
 		if (!bolt && (b->from < base || b->to < base || !b->from || !b->to))
 			continue;		/* such files have no word for what is outside */
 		pm_branch_file_put(f, (struct pm_branch_line){
-			PM_LINE_BRANCH, NULL, NULL, b->from - base, b->to - base, b->count, b->missed,
+			PM_LINE_BRANCH, NULL, NULL, b->from - base, b->to - base, b->count,
+			b->missed,
 		});
 	}
 	for (size_t i = 0; i < o->nrange; i++) {

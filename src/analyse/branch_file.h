@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* branch_file.h - branch profiles as files that compilers and linkers read: made, read back, added
  *
- *   bolt         `perf2bolt --pa`: a line is B FROM TO COUNT MISPREDICTED, or F (f where a return led
- *                to it) FIRST LAST COUNT; addresses in hex. 0 is outside. In front of an address
- *                there may be a build id and a colon; perf2bolt ignores it. We have it once
- *   fdata        llvm-bolt's own: 1 FUNCTION OFFSET 1 FUNCTION OFFSET MISPREDICTED COUNT; of what is
- *                outside: 0 [unknown] 0
+ *   bolt         `perf2bolt --pa`: a line is B FROM TO COUNT MISPREDICTED or F FIRST LAST COUNT,
+ *                with f where a return led to FIRST. Addresses in hex, 0 is outside. In front of
+ *                one there may be a build id and a colon; perf2bolt ignores it. We have it once
+ *   fdata        llvm-bolt's own: 1 FUNCTION OFFSET 1 FUNCTION OFFSET MISPREDICTED COUNT; of what
+ *                is outside: 0 [unknown] 0
  *   autofdo      `create_gcov --profiler=text`: number of ranges, FIRST-LAST:COUNT...; number of
- *                addresses (0); number of branches, FROM->TO:COUNT...
- *                addresses less that of the first segment
+ *                addresses (0); number of branches, FROM->TO:COUNT... Addresses are less that of
+ *                the first segment
  *   llvm-sample  `llvm-profgen --unsymbolized-profile`: the same without the addresses' part,
  *                addresses less that of the first executable segment
  *
@@ -19,7 +19,7 @@
 #ifndef PM_ANALYSE_BRANCH_FILE_H
 #define PM_ANALYSE_BRANCH_FILE_H
 
-#include "analyse/branches.h"
+#include "analyse/branch_profile.h"
 #include "base/err.h"
 #include "elf/symbols.h"
 
@@ -58,13 +58,11 @@ void pm_branch_file_add(struct pm_branch_file *f, const struct pm_branch_file *m
 void pm_branch_file_text(const struct pm_branch_file *f, struct pm_buf *to);
 void pm_branch_file_release(struct pm_branch_file *f);
 
-/* PM_ERR: @e does not have the code that ran in @o. */
-enum pm_status pm_branch_code_is(const struct pm_branch_object *o, struct pm_elf *e,
-				 struct pm_err *err);
 /* ---- for the files of this module ------------------------------------------------------------ */
 void pm_branch_file_put(struct pm_branch_file *f, struct pm_branch_line l);
 void pm_branch_file_sort(struct pm_branch_file *f);
-enum pm_status pm_branch_file_fdata(const struct pm_branch_object *o, struct pm_branch_file *f,
-				    struct pm_err *err);
+/* @e is o's ELF file. */
+enum pm_status pm_branch_file_fdata(const struct pm_branch_object *o, struct pm_elf *e,
+				    struct pm_branch_file *f, struct pm_err *err);
 
 #endif

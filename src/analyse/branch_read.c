@@ -9,17 +9,17 @@
 
 #include "analyse/branch_file.h"
 
-struct text {				/* what is left of a file */
+struct branch_text {				/* what is left of a file */
 	const char *at, *end, *begin;
 	struct pm_err *err;
 };
 
-static enum pm_status fail(const struct text *t, const char *expected)
+static enum pm_status fail(const struct branch_text *t, const char *expected)
 {
 	return pm_fail(t->err, (uint64_t)(t->at - t->begin), "expected %s", expected);
 }
 
-static bool is_char(struct text *t, char c)
+static bool is_char(struct branch_text *t, char c)
 {
 	if (t->at == t->end || *t->at != c)
 		return false;
@@ -34,7 +34,7 @@ static int digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
 }
 
-static bool number(struct text *t, int radix, uint64_t *v)
+static bool number(struct branch_text *t, int radix, uint64_t *v)
 {
 	const char *from = t->at;
 
@@ -45,13 +45,13 @@ static bool number(struct text *t, int radix, uint64_t *v)
 	return t->at > from;
 }
 
-static bool end_of_line(struct text *t)
+static bool end_of_line(struct branch_text *t)
 {
 	return t->at == t->end || is_char(t, '\n');
 }
 
 /* A word; a backslash takes the next character as it is. */
-static char *word(struct text *t, struct pm_arena *mem)
+static char *word(struct branch_text *t, struct pm_arena *mem)
 {
 	const char *p = t->at;
 	char *to, *name;
@@ -71,7 +71,7 @@ static char *word(struct text *t, struct pm_arena *mem)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 /* An address, with the object's build id and a colon in front or not. */
-static bool address(struct text *t, struct pm_branch_file *f, uint64_t *v)
+static bool address(struct branch_text *t, struct pm_branch_file *f, uint64_t *v)
 {
 	const char *p = t->at;
 	size_t n;
@@ -89,7 +89,7 @@ static bool address(struct text *t, struct pm_branch_file *f, uint64_t *v)
 	return number(t, 16, v);
 }
 
-static enum pm_status bolt_line(struct text *t, struct pm_branch_file *f)
+static enum pm_status bolt_line(struct branch_text *t, struct pm_branch_file *f)
 {
 	struct pm_branch_line l = { 0 };
 	const char kind = *t->at;
@@ -111,7 +111,8 @@ static enum pm_status bolt_line(struct text *t, struct pm_branch_file *f)
 	return PM_OK;
 }
 
-static bool fdata_place(struct text *t, struct pm_arena *mem, const char **name, uint64_t *at)
+static bool fdata_place(struct branch_text *t, struct pm_arena *mem, const char **name,
+			uint64_t *at)
 {
 	const bool known = t->at < t->end && *t->at == '1';
 	const char *s;
@@ -123,7 +124,7 @@ static bool fdata_place(struct text *t, struct pm_arena *mem, const char **name,
 	return s && is_char(t, ' ') && number(t, 16, at) && is_char(t, ' ');
 }
 
-static enum pm_status fdata_line(struct text *t, struct pm_branch_file *f)
+static enum pm_status fdata_line(struct branch_text *t, struct pm_branch_file *f)
 {
 	struct pm_branch_line l = { .kind = PM_LINE_BRANCH };
 
@@ -139,7 +140,8 @@ static enum pm_status fdata_line(struct text *t, struct pm_branch_file *f)
 }
 
 /* @n lines A-B:COUNT or A->B:COUNT. */
-static enum pm_status pairs(struct text *t, struct pm_branch_file *f, uint64_t n, bool branches)
+static enum pm_status pairs(struct branch_text *t, struct pm_branch_file *f, uint64_t n,
+			    bool branches)
 {
 	for (; n; n--) {
 		struct pm_branch_line l = { .kind = branches ? PM_LINE_BRANCH : PM_LINE_RANGE };
@@ -155,7 +157,7 @@ static enum pm_status pairs(struct text *t, struct pm_branch_file *f, uint64_t n
 
 /* Sections, each with a number of lines in front. After the ranges a number that a branch follows
  * is llvm-sample's; autofdo has a part more, which is empty in ours. */
-static enum pm_status sections(struct text *t, struct pm_branch_file *f)
+static enum pm_status sections(struct branch_text *t, struct pm_branch_file *f)
 {
 	uint64_t n, addr, count;
 
@@ -185,7 +187,7 @@ static enum pm_status sections(struct text *t, struct pm_branch_file *f)
 	return t->at == t->end ? PM_OK : fail(t, "the file's end");
 }
 
-static enum pm_status parse(struct text *t, struct pm_branch_file *f)
+static enum pm_status parse(struct branch_text *t, struct pm_branch_file *f)
 {
 	const char *space = memchr(t->at, ' ', (size_t)(t->end - t->at));
 	const char *line = memchr(t->at, '\n', (size_t)(t->end - t->at));
@@ -227,12 +229,13 @@ enum pm_status pm_branch_file_read(const char *path, struct pm_branch_file *f, s
 {
 	struct pm_buf b = { 0 };
 	enum pm_status st;
-	struct text t;
+	struct branch_text t;
 
 	*f = (struct pm_branch_file){ 0 };
 	err->file = path;
 	st = read_all(path, &b, err);
-	t = (struct text){ (const char *)b.p, (const char *)b.p + b.n, (const char *)b.p, err };
+	t = (struct branch_text){ (const char *)b.p, (const char *)b.p + b.n, (const char *)b.p,
+				  err };
 	if (st == PM_OK)
 		st = parse(&t, f);
 	if (st == PM_OK)

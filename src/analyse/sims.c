@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "analyse/bpred.h"
-#include "analyse/branches.h"
+#include "analyse/branch_profile.h"
 #include "analyse/cache_sim.h"
 #include "analyse/cachegrind.h"
 #include "analyse/calls.h"

@@ -119,8 +119,8 @@ int cmd_profile(int argc, char **argv)
 	};
 	static const struct pm_opt_help help = {
 		"pugmark profile write|merge [options] FILE",
-		"Branch profiles: how often each branch was taken, and what ran between them. BOLT, "
-		"gcc and clang\n"
+		"Branch profiles: how often each branch was taken, and what ran between them. "
+		"BOLT, gcc and clang\n"
 		"optimize programs with them. `pugmark run --bolt FILE -- PROGRAM` makes one, too.",
 		"`pugmark profile write --help` and so on list the options.", all
 	};

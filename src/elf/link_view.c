@@ -98,19 +98,19 @@ bool pm_elf_section(struct pm_elf *e, const char *name, uint64_t *lo, uint64_t *
 }
 
 /* ---- relocations ----------------------------------------------------------------------------- */
-struct named {				/* a relocation: the word at @at names @to */
+struct pointer {				/* a relocation: the word at @at names @to */
 	uint64_t at, to;
 };
 
-struct names {
-	struct named *v;
+struct pointers {
+	struct pointer *v;
 	size_t n, cap;
 };
 
-static void add(struct names *to, uint64_t at, uint64_t addr)
+static void add(struct pointers *to, uint64_t at, uint64_t addr)
 {
 	pm_grow(to->v, to->n, to->cap);
-	to->v[to->n++] = (struct named){ at, addr };
+	to->v[to->n++] = (struct pointer){ at, addr };
 }
 
 /* Is the displacement at @at that of lea disp(%rip), REG? */
@@ -125,7 +125,8 @@ static bool is_lea(struct pm_elf *e, uint64_t at)
 /* Relocations of section @sh: in code, the data that it takes the address of; in data, addresses
  * and distances. */
 static void read_relocations(struct pm_elf *e, Elf_Scn *scn, const GElf_Shdr *sh, bool code,
-			     struct names *data, struct names *words, struct names *distances)
+			     struct pointers *data, struct pointers *words,
+			     struct pointers *distances)
 {
 	Elf_Scn *table = elf_getscn(e->elf, sh->sh_link);
 	Elf_Data *d = elf_getdata(scn, NULL), *sym = table ? elf_getdata(table, NULL) : NULL;
@@ -152,26 +153,27 @@ static void read_relocations(struct pm_elf *e, Elf_Scn *scn, const GElf_Shdr *sh
 
 static int by_at(const void *a, const void *b)
 {
-	const struct named *x = a, *y = b;
+	const struct pointer *x = a, *y = b;
 
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
 static int by_to(const void *a, const void *b)
 {
-	const struct named *x = a, *y = b;
+	const struct pointer *x = a, *y = b;
 
 	return x->to < y->to ? -1 : x->to > y->to;
 }
 
 /* An entry of a table of distances is the target less the table's address; the relocation adds how
  * far the entry is from there. A table is what code names the address of. */
-static void tables(const struct names *data, const struct names *distances, struct names *to)
+static void tables(const struct pointers *data, const struct pointers *distances,
+		   struct pointers *to)
 {
 	size_t k = 0;
 
 	for (size_t i = 0; i < distances->n; i++) {
-		const struct named *x = &distances->v[i];
+		const struct pointer *x = &distances->v[i];
 
 		while (k < data->n && data->v[k].to <= x->at)
 			k++;
@@ -182,7 +184,7 @@ static void tables(const struct names *data, const struct names *distances, stru
 
 size_t pm_elf_code_pointers(struct pm_elf *e, uint64_t **v)
 {
-	struct names data = { 0 }, words = { 0 }, distances = { 0 };
+	struct pointers data = { 0 }, words = { 0 }, distances = { 0 };
 	Elf_Scn *scn = NULL;
 	size_t n = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_branch_file.c - branch profiles: read, or refused with a message; what is read and written is
- * read again as the same */
+/* fuzz_branch_file.c - branch profiles: read, or refused with a message; what is read and written
+ * is read again as the same */
 #include <stdlib.h>
 #include <string.h>
 

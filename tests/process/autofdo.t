@@ -17,8 +17,22 @@ $ cat > l.c <<'C'
 + }
 + C
 + for o in -fPIE -no-pie; do gcc -O1 -gdwarf-4 $o l.c -o l && pugmark run -q --autofdo l.txt -- ./l > out
-+ create_gcov --binary=l --profile=l.txt --profiler=text --gcov=l.gcov 2>&1 | grep -v '^WARN'; dump_gcov l.gcov 2>/dev/null | grep -A9 '^f ' | grep -E 'total|printf'; done
++ create_gcov --binary=l --profile=l.txt --profiler=text --gcov=l.gcov 2>&1 | grep -v '^WARN'; dump_gcov l.gcov 2>/dev/null | sed -n '/^f /,/^main/p'; done
 > f total:272 head:2
+>   1: 2
+>   2: 2
+>   3: 2
+>   3.2: 99
+>   4: 99
+>   5: 66
+>   8: 2
 > main total:3 head:0
 > f total:272 head:2
+>   1: 2
+>   2: 2
+>   3: 2
+>   3.2: 99
+>   4: 99
+>   5: 66
+>   8: 2
 > main total:3 head:0

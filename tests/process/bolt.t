@@ -1,6 +1,6 @@
 # needs: perf2bolt-19 llvm-bolt-19 merge-fdata-19
 # BOLT takes our profiles without a warning: nothing in them is not as in the file, and fdata is what perf2bolt makes of --bolt. (perf2bolt is that only under its own name.)
-$ cp "$TESTS/data/branches.c" . && for o in -fPIE -no-pie; do gcc -O2 $o -fno-reorder-blocks-and-partition -Wl,--emit-relocs branches.c -o prog
+$ cp "$TESTS/data/branch_kinds.c" . && for o in -fPIE -no-pie; do gcc -O2 $o -fno-reorder-blocks-and-partition -Wl,--emit-relocs branch_kinds.c -o prog
 + 	pugmark run -q --bolt prog.pa --fdata prog.fdata --predict -- ./prog > native
 + 	/usr/lib/llvm-19/bin/perf2bolt prog --pa -p prog.pa -o converted 2>&1 | grep -E 'WARN|ERR|mismatch|range' | sed 's/ (.*//'
 + 	sort prog.fdata > a; sort converted > b; cmp a b && pugmark profile merge -o c converted && sort c | cmp - a

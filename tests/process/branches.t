@@ -3,7 +3,7 @@
 $ "$TESTS/oracle/compare-branches" "$PROGRAMS/bare"
 > equal: 1002 branches, 3061 instructions
 # Recursion, indirect calls, a switch, signals, longjmp; as shared objects are, at a fixed address, with libc inside. What has been stripped is as it was.
-$ cp "$TESTS/data/branches.c" . && gcc -O2 -g branches.c -o pie && gcc -O2 -no-pie branches.c -o fixed && gcc -O1 -static branches.c -o static && strip -o stripped pie
+$ cp "$TESTS/data/branch_kinds.c" . && gcc -O2 -g branch_kinds.c -o pie && gcc -O2 -no-pie branch_kinds.c -o fixed && gcc -O1 -static branch_kinds.c -o static && strip -o stripped pie
 + for p in pie static; do "$TESTS/oracle/compare-branches" ./$p | sed "s/equal.*/$p: equal/"; done
 > pie: equal
 > static: equal
@@ -51,7 +51,7 @@ $ printf 'hello\n' > bad; pugmark profile merge -o x bad; : > bad; pugmark profi
 $ pugmark run -q --fdata x --bolt x.pa -- ./stripped 2>&1 > out | sed 's,[^ ]*/stripped,stripped,'
 > pugmark: stripped: it has no symbols, and fdata names functions; --bolt needs none
 # The program has been built anew meanwhile: nothing is written that would fit neither.
-$ cp pie moved; pugmark run -q --branch -o m.pug -- ./moved > out; gcc -O1 branches.c -o moved
+$ cp pie moved; pugmark run -q --branch -o m.pug -- ./moved > out; gcc -O1 branch_kinds.c -o moved
 + for o in bolt fdata autofdo llvm-sample; do pugmark profile write --$o x.$o m.pug 2>&1 | sed 's,[^ ]*/moved,moved,; s/0x[0-9a-f]*/0xX/'; test ! -e x.$o || echo written; done
 > pugmark: moved: its code at 0xX is not what ran: this is another build, or the program has changed itself
 > pugmark: moved: its code at 0xX is not what ran: this is another build, or the program has changed itself

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* branches.h - a branch profile: which branches were taken, how often, and what ran between them
+/* branch_profile.h - which branches were taken, how often, and what ran between them
  *
  * What compilers and linkers otherwise make of a processor's branch records, with exact counts. For
  * each object (executable, library) there are
@@ -16,15 +16,16 @@
  * together is not counted: a range's own beginning and end are one solution of many with the same
  * sums, and sums are all that readers of such ranges make of them.
  *
- * INVARIANTS - tests/unit/test_branches.c tests them under their numbers
- * (1) An address is left (by branches from it, ranges that end at it) as often as it is come to.
- * (2) Of all ranges that cover an instruction the sum is its executions.
- * (3) It does not matter how the source cut the code into blocks and chains.
+ * INVARIANTS - tests/process/branches.t tests them
+ * (1) Of all ranges that cover an instruction the sum is its executions; branches are counted as
+ *     often as they were taken (tests/oracle/compare-branches).
+ * (2) It does not matter how the source cut the code into blocks and chains: a branch trace, an
+ *     execution trace and a stored one give the same.
  *
  * Units      addresses are those in the ELF file: address in memory minus load bias.
  * Ownership  pm_branches_release(); strings are the profile's. */
-#ifndef PM_ANALYSE_BRANCHES_H
-#define PM_ANALYSE_BRANCHES_H
+#ifndef PM_ANALYSE_BRANCH_PROFILE_H
+#define PM_ANALYSE_BRANCH_PROFILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

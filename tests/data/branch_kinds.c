@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* branches.c - a program with branches of every kind, for tests of branch profiles */
+/* branch_kinds.c - a program with branches of every kind, for tests of branch profiles */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>

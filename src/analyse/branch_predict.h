@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* branches_predict.h - would a simple processor have predicted a branch?
+/* branch_predict.h - would a simple processor have predicted a branch?
  *
  * Conditional branches: 2^14 counters of two bits by (pc ^ history of 14) mod 2^14, as bpred's
  * gshare=14. Indirect jumps and calls: the target of last time, 2^12 by pc. Returns: 32 addresses.
  * Others are always right. free() it. */
-#ifndef PM_ANALYSE_BRANCHES_PREDICT_H
-#define PM_ANALYSE_BRANCHES_PREDICT_H
+#ifndef PM_ANALYSE_BRANCH_PREDICT_H
+#define PM_ANALYSE_BRANCH_PREDICT_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* branches_sum.c - runs and moves of each object to its branches and ranges
+/* branch_sum.c - runs and moves of each object to its branches and ranges
  *
  * RANGES. What falls from one run into the next goes on in the same range. Runs are taken by
  * ascending address, so that everything that falls to an address is known before what runs there is
@@ -8,7 +8,7 @@
  * as often as control went elsewhere; the others wait behind it. */
 #include <stdlib.h>
 
-#include "analyse/branches_work.h"
+#include "analyse/branch_work.h"
 #include "pugmark/pugmark.h"
 
 struct portion {
@@ -89,7 +89,7 @@ static void run_from(struct sweep *s, const struct branch_run *r, uint32_t *head
 	uint32_t on = 0;
 
 	while (left && *head) {
-		struct portion p = first_portion(s, head, ends ? (ends < left ? ends : left) : left);
+		struct portion p = first_portion(s, head, ends && ends < left ? ends : left);
 
 		left -= p.count;
 		if (ends) {
@@ -239,7 +239,7 @@ static void join_equal(struct pm_branch_object *o)
 	o->nrange = n;
 }
 
-void pm_branches_sum(struct branch_work *w, struct pm_branches *out)
+void pm_branch_sum(struct branch_work *w, struct pm_branches *out)
 {
 	size_t r = 0, m = 0;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* branches_work.h - from blocks and what followed them to branches and ranges: private to the files
- * of branches.h
+/* branch_work.h - from blocks and what followed them to branches and ranges: private to the files
+ * of branch_profile.h
  *
- * branches.c counts which chain followed which. branches_sum.c turns that into *runs* and *moves*,
- * per object, and these into branches and ranges. */
-#ifndef PM_ANALYSE_BRANCHES_WORK_H
-#define PM_ANALYSE_BRANCHES_WORK_H
+ * branch_profile.c counts which chain followed which. branch_sum.c turns that into *runs* and
+ * *moves*, per object, and these into branches and ranges. */
+#ifndef PM_ANALYSE_BRANCH_WORK_H
+#define PM_ANALYSE_BRANCH_WORK_H
 
-#include "analyse/branches.h"
+#include "analyse/branch_profile.h"
 
 struct branch_run {			/* a straight run, executed @total times from lo to last */
 	uint64_t lo, last, end;		/* end: behind the last instruction */
@@ -28,6 +28,6 @@ struct branch_work {
 };
 
 /* Everything of @w into @out, whose objects the work's numbers are; @w is used up. */
-void pm_branches_sum(struct branch_work *w, struct pm_branches *out);
+void pm_branch_sum(struct branch_work *w, struct pm_branches *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* branches.c - the sink: which chain, or block, followed which, and how often
+/* branch_profile.c - the sink: which chain, or block, followed which, and how often
  *
  * A *node* is a chain of packed batches or, elsewhere, a block: its number with 1 added, in blocks
  * with the highest bit set; 0 is none. A *hop* is from node to node. All that is counted are hops:
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/branches_predict.h"
-#include "analyse/branches_work.h"
+#include "analyse/branch_predict.h"
+#include "analyse/branch_work.h"
 #include "analyse/conf.h"
 
 #define BLOCK_NODE	0x80000000u
@@ -543,7 +543,8 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	(void)err;
 	for (size_t i = 0; i < s->ncode; i++) {
 		struct branch_code *c = s->code[i];
-		const size_t nblock = (c->nblock > c->code->nblock ? c->nblock : c->code->nblock) + 1;
+		const size_t nblock = c->nblock > c->code->nblock ? c->nblock + 1
+								   : c->code->nblock + 1;
 		struct tally t = { .s = s, .c = c, .w = &w };
 
 		t.chain = pm_alloc((c->nchain + 1) * sizeof *t.chain);
@@ -558,7 +559,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 		free(t.falls);
 		free(t.object);
 	}
-	pm_branches_sum(&w, &s->out);
+	pm_branch_sum(&w, &s->out);
 	if (r)
 		pm_branches_result(&s->out, r);
 	return PM_OK;
