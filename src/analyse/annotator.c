@@ -32,7 +32,7 @@ void pm_annotator_add(struct pm_annotator *a, struct pm_pipeline *p, uint32_t fa
 enum pm_status pm_annotator_stored(struct pm_annotator *a, const char *path, struct pm_err *err)
 {
 	*a = (struct pm_annotator){ .book = pm_alloc(sizeof *a->book), .own_book = true };
-	return pm_stored_read(path, &a->costs, a->book, err);
+	return pm_stored_read(path, &a->costs, a->book, NULL, err);
 }
 
 struct pm_listing *pm_annotator_listing(struct pm_annotator *a, struct pm_pipeline *p)

@@ -29,6 +29,10 @@ struct stored_reader {
 	unsigned ncolumn;
 	bool instr, lines, body;
 	uint64_t pos[2];		/* the last ones, for relative positions */
+	struct pm_stored_names *names;	/* NULL: not wanted */
+	struct pm_map texts;		/* hash -> index of a name */
+	struct pm_map function_of, file_of;	/* "(1) name" -> index of the name */
+	struct pm_stored_place at;	/* of the next costs */
 };
 
 static enum pm_status wrong(struct stored_reader *r, const char *what)
@@ -115,6 +119,83 @@ static enum pm_status named_object(struct stored_reader *r, const char *s, size_
 	return PM_OK;
 }
 
+/* ---- names, as the file has them ----------------------------------------------------------- */
+
+static uint32_t name_index(struct stored_reader *r, const char *s)
+{
+	struct pm_stored_names *names = r->names;
+	uint64_t h = 14695981039346656037u, *at;
+
+	for (const char *p = s; *p; p++)
+		h = (h ^ (uint8_t)*p) * 1099511628211u;
+	while (*(at = pm_map_put(&r->texts, h, NULL)) && strcmp(names->name[*at - 1], s))
+		h++;
+	if (!*at) {
+		pm_grow(names->name, names->nname, names->cap_name);
+		names->name[names->nname++] = pm_strdup(s);
+		*at = names->nname;
+	}
+	return (uint32_t)*at - 1;
+}
+
+/* "deflate", "(1) deflate", later "(1)"; 0 for a number that has no name. */
+static uint32_t named(struct stored_reader *r, struct pm_map *numbered, const char *s)
+{
+	uint64_t n, *at;
+
+	if (*s != '(' || (s++, !number(&s, &n)) || *s != ')')
+		return name_index(r, s);
+	s = blanks(s + 1);
+	at = pm_map_put(numbered, n, NULL);
+	if (*s)
+		*at = name_index(r, s);
+	return (uint32_t)*at;
+}
+
+/* Where the costs behind this line belong. */
+static void place_line(struct stored_reader *r)
+{
+	const char *s = r->line, *rest;
+
+	if (!r->names)
+		return;
+	if (begins(s, "fn=", &rest)) {
+		r->at.function = named(r, &r->function_of, rest);
+		r->at.home = r->at.file;
+	} else if (begins(s, "cfn=", &rest)) {
+		named(r, &r->function_of, rest);
+	} else if (begins(s, "fl=", &rest) || begins(s, "fi=", &rest) ||
+		   begins(s, "fe=", &rest)) {
+		r->at.file = named(r, &r->file_of, rest);
+	} else if (begins(s, "cfi=", &rest) || begins(s, "cfl=", &rest)) {
+		named(r, &r->file_of, rest);
+	}
+}
+
+/* The first costs of an instruction say where it is. */
+static void place_row(struct stored_reader *r, size_t row)
+{
+	struct pm_stored_names *names = r->names;
+
+	if (!names || row < names->n)
+		return;
+	pm_grow(names->place, names->n, names->cap);
+	names->place[names->n] = r->at;
+	if (r->lines && r->pos[1] <= UINT32_MAX)
+		names->place[names->n].line = (uint32_t)r->pos[1];
+	if (r->now)
+		names->place[names->n].object = name_index(r, r->object[r->now - 1]);
+	names->n++;
+}
+
+void pm_stored_names_release(struct pm_stored_names *names)
+{
+	for (size_t i = 0; i < names->nname; i++)
+		free(names->name[i]);
+	free(names->name);
+	free(names->place);
+}
+
 /* Costs that are no trouble by themselves: how often something happened at all. */
 static bool is_trouble(const char *name)
 {
@@ -185,6 +266,7 @@ static void put(struct stored_reader *r, uint64_t pc, int column, uint64_t v)
 	if (column < 0)
 		return;
 	row = pm_costs_row(r->c, pc);
+	place_row(r, row);
 	r->c->v[column][row] += v;
 }
 
@@ -226,6 +308,7 @@ static enum pm_status callgrind_line(struct stored_reader *r)
 	const char *s = r->line, *rest;
 	size_t called;
 
+	place_line(r);
 	if (begins(s, "# object ", &rest))
 		learn_id(r, rest);
 	else if (begins(s, "positions:", &rest)) {
@@ -342,9 +425,10 @@ static void put_objects(struct stored_reader *r)
 }
 
 enum pm_status pm_stored_read(const char *path, struct pm_costs *c, struct pm_code_book *book,
-			      struct pm_err *err)
+			      struct pm_stored_names *names, struct pm_err *err)
 {
-	struct stored_reader r = { .c = c, .book = book, .err = err, .lines = true };
+	struct stored_reader r = { .c = c, .book = book, .err = err, .lines = true,
+		.names = names };
 	enum pm_status st = PM_OK;
 	char kind = 0;
 
@@ -352,9 +436,13 @@ enum pm_status pm_stored_read(const char *path, struct pm_costs *c, struct pm_co
 	r.f = fopen(path, "re");
 	if (!r.f)
 		return pm_fail_errno(err, "cannot open");
+	if (names)
+		name_index(&r, "???");
 	while (st == PM_OK && next(&r)) {
 		if (r.n == 1) {
 			kind = kind_of(r.line);
+			if (kind == 'n')
+				r.names = NULL;
 			if (!kind)
 				st = wrong(&r, "a callgrind file or `pugmark run --counts`");
 			if (kind == 'n')
@@ -380,6 +468,9 @@ enum pm_status pm_stored_read(const char *path, struct pm_costs *c, struct pm_co
 	free(r.object);
 	free(r.id);
 	free(r.numbered);
+	pm_map_release(&r.texts);
+	pm_map_release(&r.function_of);
+	pm_map_release(&r.file_of);
 	return st;
 }
 

@@ -28,9 +28,23 @@
 
 /* Does @path begin as one of these do? False, too, if it cannot be read, or only once. */
 bool pm_stored_is(const char *path);
-/* Into empty @c and @book, which the caller releases, also after an error. */
+/* What the file itself says about each row of the costs: right even if the program has gone or was
+ * built again. Counts say nothing: n is 0. */
+struct pm_stored_names {
+	char **name;			/* [0] = "???" */
+	size_t nname, cap_name;
+	struct pm_stored_place {	/* indices of names; 0: not known */
+		uint32_t object, function, file;
+		uint32_t home;		/* the file that the function is in */
+		uint32_t line;
+	} *place;			/* by row */
+	size_t n, cap;
+};
+void pm_stored_names_release(struct pm_stored_names *names);
+/* Into empty @c, @book and @names (NULL: not wanted), which the caller releases, also after an
+ * error. */
 enum pm_status pm_stored_read(const char *path, struct pm_costs *c, struct pm_code_book *book,
-			      struct pm_err *err);
+			      struct pm_stored_names *names, struct pm_err *err);
 /* The instructions of @c into @book, from the files of its objects. */
 void pm_stored_code(const struct pm_costs *c, struct pm_code_book *book);
 

@@ -15,6 +15,7 @@ struct json {
 	uint64_t line;
 	unsigned depth;
 	struct pm_result *r;
+	struct pm_buf *schema;		/* its name goes there; NULL: nobody asks */
 	struct pm_err *err;
 };
 
@@ -123,6 +124,16 @@ static enum pm_status number(struct json *j, const char *name)
 	return PM_OK;
 }
 
+static void note_schema(const struct pm_result *said, struct pm_buf *to)
+{
+	const struct pm_result_node *n = pm_result_find(pm_result_root(said), "schema");
+
+	n = n ? pm_result_find(n, "name") : NULL;
+	if (!n || n->kind != PM_RESULT_STR || to->n)
+		return;
+	pm_buf_add(to, n->str, strlen(n->str) + 1);
+}
+
 /* What a document says about its own schema is no part of the tree. */
 static enum pm_status member(struct json *j, const char *name)
 {
@@ -133,6 +144,8 @@ static enum pm_status member(struct json *j, const char *name)
 		return value(j, name);
 	j->r = pm_result_new();
 	s = value(j, name);
+	if (!s && j->schema)
+		note_schema(j->r, j->schema);
 	pm_result_free(j->r);
 	j->r = to;
 	return s;
@@ -221,7 +234,13 @@ static enum pm_status value(struct json *j, const char *name)
 
 enum pm_status pm_json_read(const char *s, size_t n, struct pm_result *r, struct pm_err *err)
 {
-	struct json j = { .p = s, .end = s + n, .line = 1, .r = r, .err = err };
+	return pm_json_read_named(s, n, r, NULL, err);
+}
+
+enum pm_status pm_json_read_named(const char *s, size_t n, struct pm_result *r,
+				  struct pm_buf *schema, struct pm_err *err)
+{
+	struct json j = { .p = s, .end = s + n, .line = 1, .r = r, .schema = schema, .err = err };
 
 	if (!is_next(&j, '{'))
 		return wrong(&j, "a JSON object");

@@ -11,10 +11,15 @@
 
 #include "base/err.h"
 
+struct pm_buf;
 struct pm_result;
 
 /* The members of the object in @text, with a zero behind it, become those of @r's root, which is
  * empty; but for "schema". Errors name the line. */
 enum pm_status pm_json_read(const char *text, size_t n, struct pm_result *r, struct pm_err *err);
+/* ... and the name of the schema that it says it has, terminated, into empty @schema; nothing if it
+ * says none. */
+enum pm_status pm_json_read_named(const char *text, size_t n, struct pm_result *r,
+				  struct pm_buf *schema, struct pm_err *err);
 
 #endif

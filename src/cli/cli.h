@@ -42,6 +42,7 @@ int cmd_head(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_formats(int argc, char **argv);
 int cmd_sql(int argc, char **argv);
 int cmd_merge(int argc, char **argv);

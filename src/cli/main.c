@@ -27,6 +27,7 @@ static const struct command table[] = {
 	{ "convert", cmd_convert, "write a trace in another format" },
 	{ "verify", cmd_verify, "check a trace: sums, counts, and whether it is possible" },
 	{ "profile", cmd_profile, "branch profiles for BOLT, gcc and clang" },
+	{ "diff", cmd_diff, "compare two profiles, results or traces; a gate for CI" },
 	{ "sql", cmd_sql, "ask a trace or a table in SQL, if there is a DuckDB" },
 	{ "doctor", cmd_doctor, "what this machine allows pugmark to do" },
 	{ "sim", cmd_sim, "simulate caches, predictors and pipelines on a trace",
