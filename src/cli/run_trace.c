@@ -2,13 +2,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "analyse/coverage.h"
 #include "analyse/sims.h"
 #include "base/mem.h"
 #include "base/result.h"
 #include "cli/run_trace.h"
 #include "cli/manners.h"
 #include "cli/traces.h"
+#include "report/coverage_report.h"
 #include "trace/format.h"
 #include "trace/sinks.h"
 #include "elf/find.h"
@@ -52,6 +55,11 @@ static bool names_a_trace(const char *out)
 	return f && f->write && strcmp(f->name, "chrome");
 }
 
+static bool wants_coverage(const struct run_trace *t)
+{
+	return t->lcov || t->cobertura || t->drcov;
+}
+
 /* What is shown, and not only written. */
 static bool has_shown_results(const struct run_trace *t)
 {
@@ -60,7 +68,7 @@ static bool has_shown_results(const struct run_trace *t)
 
 static bool has_results(const struct run_trace *t)
 {
-	return has_shown_results(t) || branch_outputs_wanted(&t->branches);
+	return has_shown_results(t) || branch_outputs_wanted(&t->branches) || wants_coverage(t);
 }
 
 bool run_trace_to_file(const struct run_trace *t)
@@ -78,9 +86,10 @@ bool run_trace_wanted(const struct run_trace *t)
 /* Nobody wants to know more than which blocks follow each other. */
 static bool needs_blocks_only(const struct run_trace *t)
 {
-	return branch_outputs_wanted(&t->branches) && !has_shown_results(t) && !t->exec &&
-	       !t->cache && !t->dump && !t->discard && !t->out && !t->format &&
-	       !t->results.html && !t->results.callgrind && !t->results.annotate_to;
+	return (branch_outputs_wanted(&t->branches) || wants_coverage(t)) &&
+	       !has_shown_results(t) && !t->exec && !t->cache && !t->dump && !t->discard &&
+	       !t->out && !t->format && !t->results.html && !t->results.callgrind &&
+	       !t->results.annotate_to;
 }
 
 static enum pm_status add_sink(struct pm_pipeline *p, const char *spec, const char *config,
@@ -214,6 +223,8 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 			return PM_ERR;
 	if (t->usual && traces_add_usual(p, *facts, err) != PM_OK)
 		return PM_ERR;
+	if (wants_coverage(t) && pm_pipeline_sink_new(p, &pm_sim_coverage, "", err) != PM_OK)
+		return PM_ERR;
 	if (branch_outputs_begin(&t->branches, p, err) != PM_OK ||
 	    results_begin(&t->results, p, *facts, err) != PM_OK)
 		return PM_ERR;
@@ -273,6 +284,37 @@ static void begin_results(struct pm_result *r, const struct pm_run_opts *o,
 		pm_result_u64(r, "executed_instructions", s.executed, "instructions");
 }
 
+/* What the pipeline's sink for it has seen, into the files that were asked for. */
+static enum pm_status write_coverage(const struct run_trace *t, const struct pm_pipeline *p,
+				     struct pm_err *err)
+{
+	const struct pm_sink_ops *ops;
+	struct pm_cover_files files;
+	struct pm_cover cover;
+	enum pm_status st = PM_OK;
+	char dir[4096];
+	void *self;
+
+	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++)
+		if (ops == &pm_sim_coverage)
+			break;
+	if (!ops)
+		return PM_OK;
+	pm_sim_coverage_of(self, &cover);
+	if (t->drcov)
+		st = pm_cover_drcov(&cover, t->drcov, err);
+	pm_cover_files(&cover, &files);
+	if (!files.n && (t->lcov || t->cobertura))
+		manners_note("no debugging information, so there are no lines: build with -g");
+	if (!st && t->lcov)
+		st = pm_cover_lcov(&files, t->lcov, err);
+	if (!st && t->cobertura)
+		st = pm_cover_cobertura(&files, getcwd(dir, sizeof dir), t->cobertura, err);
+	pm_cover_files_release(&files);
+	pm_cover_release(&cover);
+	return st;
+}
+
 int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal)
 {
 	const bool wants = t->dump || t->out || has_results(t);
@@ -317,6 +359,8 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 		pm_adapt_result(r, cracker);
 		if (run_trace_to_file(t) && st == PM_OK)
 			traces_note_losses(r, facts, t->format, t->out);
+		if (st == PM_OK && wants_coverage(t))
+			st = write_coverage(t, p, &err);
 		t->results.quiet |= !has_shown_results(t);
 		if (st == PM_OK)
 			st = results_end(&t->results, p, r, "pugmark run", o->argv[0], &err);

@@ -5,6 +5,7 @@
  *   symbol_frames.c   functions by .eh_frame
  *   symbol_names.c    the symbol tables, the linker's stubs, variables, demangling
  *   symbol_lines.c    source lines
+ *   symbol_rows.c     all source lines and functions
  *   symbol_starts.c   everything that begins a function */
 #ifndef PM_ELF_ELF_FILE_H
 #define PM_ELF_ELF_FILE_H

@@ -53,6 +53,19 @@ bool pm_elf_has_lines(struct pm_elf *e); /* does the file, or its debug file, ha
  * unpacked first? */
 bool pm_elf_lines_are_slow(struct pm_elf *e);
 
+/* All of them, by address: code from lo to hi - 1 is of that line. Code without a line has no row.
+ * None at all if there is a file that @want refuses. The caller free()s *@v. Returns their
+ * number. */
+struct pm_elf_row { uint64_t lo, hi; const char *file; unsigned line; };
+size_t pm_elf_rows(struct pm_elf *e, bool (*want)(const char *file), struct pm_elf_row **v);
+/* Functions that have code, by address, with where they are declared; likewise. */
+struct pm_elf_subprogram {
+	const char *name, *file;	/* name: as in the symbol table (mangled) */
+	unsigned line;
+	uint64_t lo, hi;
+};
+size_t pm_elf_subprograms(struct pm_elf *e, struct pm_elf_subprogram **v);
+
 /* The code at @addr, borrowed, with *@n bytes of it and what follows; NULL: the file has none
  * there. */
 const uint8_t *pm_elf_code_at(struct pm_elf *e, uint64_t addr, size_t *n);
