@@ -234,6 +234,28 @@ static void choose_process(char **argv, const char *pid, const char *after, stru
 	o->argv = pid ? command_of(o->pid) : argv;
 }
 
+/* All options are known: a trace, or a profile. The exit status. */
+static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs *f)
+{
+	const char *wrong;
+	int done, status, sig;
+	bool to_file;
+
+	t->out = f->out;
+	if ((wrong = run_trace_wrong(t)))
+		pm_opt_usage(&help, "%s", wrong);
+	to_file = run_trace_wanted(t) && (t->dump || run_trace_to_file(t));
+	if (f->out && !to_file && f->report)
+		pm_opt_usage(&help, "-o and --report name the same file twice");
+	if (!run_trace_wanted(t))
+		return run_counted(o, f);
+	if (f->out && !to_file)
+		f->report = f->out;
+	pass_outputs(f, &t->results);
+	done = run_traced(t, o, &status, &sig);
+	return done >= 0 ? done : o->pid ? 0 : end_like(status, sig);
+}
+
 int cmd_run(int argc, char **argv)
 {
 	struct pm_run_opts o = { .cache_limit = 1ull << 30,
@@ -241,8 +263,8 @@ int cmd_run(int argc, char **argv)
 				 .stat = getenv("PUGMARK_STATS") ? print_stat : NULL };
 	struct outputs f = { 0 };
 	struct run_trace t = { .results = { .rows = 20, .top = 5, .to_stderr = true } };
-	const char *cache_limit = NULL, *pid = NULL, *after = NULL, *wrong;
-	bool no_cache = false, to_file;
+	const char *cache_limit = NULL, *pid = NULL, *after = NULL;
+	bool no_cache = false;
 	const struct pm_opt opts[] = {
 		OPT_HEAD("what to trace (default: a profile, how often each block ran)"),
 		OPT_FLAG(0, "branch", &t.branch, "blocks in order, and so every branch"),
@@ -313,7 +335,6 @@ int cmd_run(int argc, char **argv)
 		OPT_FLAG(0, "no-cache", &no_cache, "neither use nor keep translations"),
 		OPT_END
 	};
-	int status, sig;
 
 	pm_guard_last(PM_GUARD_COMMAND, say_death, NULL);
 	if (!pm_opt_parse(argc, argv, opts, &help, true))
@@ -321,21 +342,6 @@ int cmd_run(int argc, char **argv)
 	choose_process(argv, pid, after, &o);
 	if (cache_limit && !pm_parse_size(cache_limit, &o.cache_limit))
 		pm_opt_usage(&help, "--cache-limit expects a size, not '%s'", cache_limit);
-	t.out = f.out;
-	if ((wrong = run_trace_wrong(&t)))
-		pm_opt_usage(&help, "%s", wrong);
-	to_file = run_trace_wanted(&t) && (t.dump || run_trace_to_file(&t));
-	if (f.out && !to_file && f.report)
-		pm_opt_usage(&help, "-o and --report name the same file twice");
 	o.no_cache = no_cache;
-	if (run_trace_wanted(&t)) {
-		int done;
-
-		if (f.out && !to_file)
-			f.report = f.out;
-		pass_outputs(&f, &t.results);
-		done = run_traced(&t, &o, &status, &sig);
-		return done >= 0 ? done : o.pid ? 0 : end_like(status, sig);
-	}
-	return run_counted(&o, &f);
+	return run_wanted(&t, &o, &f);
 }
