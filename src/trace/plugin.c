@@ -180,20 +180,18 @@ static void unknown(const struct pm_sink_ops *const *more, const char *name, str
 {
 	const struct pm_sink_ops *const *const list[] = { more, pm_hub_sinks };
 	struct pm_nearest near = { 0 };
-	struct pm_buf all = { 0 };
 	char hint[PM_NEAR_HINT];
 
 	for (unsigned i = 0; i < NR(list); i++)
-		for (const struct pm_sink_ops *const *o = list[i]; o && *o; o++) {
-			pm_buf_printf(&all, "%s, ", (*o)->name);
+		for (const struct pm_sink_ops *const *o = list[i]; o && *o; o++)
 			pm_nearest_try(&near, name, (*o)->name);
-		}
 	if (near.n)
 		pm_fail_request(err, "'%.40s' is not a sink%s", name, pm_nearest_hint(&near, hint));
 	else
-		pm_fail_request(err, "'%.40s' is not a sink; there are %.*sand ./plugin.so", name,
-				(int)all.n, (const char *)all.p);
-	pm_buf_release(&all);
+		pm_fail_request(err,
+				"'%.40s' is not a sink: `pugmark sim --list` shows them, ./plugin.so "
+				"is one of your own",
+				name);
 }
 
 enum pm_status pm_sink_add(struct pm_pipeline *p, const char *spec,

@@ -221,7 +221,7 @@ $ cat >each <<'X'
 > core:lat=0,0,0,0 -> pugmark: core: lat: L1 latency: 0 is outside 1..10000
 > phases:bbv=/nonexistent/x -> pugmark: phases: bbv=/nonexistent/x: No such file or directory
 > objects:wrap= -> pugmark: objects: wrap: an empty field in 'wrap='
-> nosuch -> pugmark: 'nosuch' is not a sink; there are cache, tlb, allcache, reuse, bpred, inorder, ooo, i486, core, cachegrind, calls, phases, memory, objects, insns, uops, isize, brdist, mix, fusion, branches, count, digest, dump, dump-blocks, discard, and ./plugin.so
+> nosuch -> pugmark: 'nosuch' is not a sink: `pugmark sim --list` shows them, ./plugin.so is one of your own
 
 # A trace without references has none for caches; half a trace is not enough for a cache that takes the other half.
 $ for s in cache tlb allcache reuse memory; do pugmark sim -s $s "$TESTS/data/formats/idt-branch.trc64"; done
