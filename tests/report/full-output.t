@@ -25,6 +25,8 @@ $ D=$TESTS/data; F=$D/formats
 + mix) says pugmark mix $D/real.pug ;;
 + completion) says pugmark completion bash ;;
 + schema) says pugmark schema info ;;
++ diff) says pugmark diff $D/real.pug $D/real.pug ;;
++ profile) says pugmark profile write --bolt - $D/blocks.pug ;;
 + version | help | doctor) says pugmark $c ;;
 + *) echo "$c: not tried here" ;;
 + esac
