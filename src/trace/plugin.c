@@ -186,7 +186,8 @@ static void unknown(const struct pm_sink_ops *const *more, const char *name, str
 		for (const struct pm_sink_ops *const *o = list[i]; o && *o; o++)
 			pm_nearest_try(&near, name, (*o)->name);
 	if (near.n)
-		pm_fail_request(err, "'%.40s' is not a sink%s", name, pm_nearest_hint(&near, hint));
+		pm_fail_request(err, "'%.40s' is not a sink%s", name,
+				pm_nearest_hint(&near, hint));
 	else
 		pm_fail_request(err,
 				"'%.40s' is not a sink: `pugmark sim --list` shows them, ./plugin.so "
