@@ -190,8 +190,8 @@ static void unknown(const struct pm_sink_ops *const *more, const char *name, str
 				pm_nearest_hint(&near, hint));
 	else
 		pm_fail_request(err,
-				"'%.40s' is not a sink: `pugmark sim --list` shows them, ./plugin.so "
-				"is one of your own",
+				"'%.40s' is not a sink: `pugmark sim --list` shows them, "
+				"./plugin.so is one of your own",
 				name);
 }
 
