@@ -322,10 +322,10 @@ static enum pm_status begin_job(struct pug_writer *w, struct pm_err *err)
 	pthread_mutex_lock(&w->lock);
 	while (!(j = find_job(w, JOB_FREE)))
 		pthread_cond_wait(&w->wake, &w->lock);
-	s = failure(w, err);
-	pthread_mutex_unlock(&w->lock);
 	j->state = JOB_FILLING;
 	j->number = w->begun_jobs;
+	s = failure(w, err);
+	pthread_mutex_unlock(&w->lock);
 	j->nearly = j->raw.n = 0;
 	j->made = false;
 	j->nitem = j->nid = j->naddr = j->nparcel = 0;
@@ -470,7 +470,9 @@ static enum pm_status pug_begin(struct pug_writer *w, struct pm_err *err)
 	while (w->nthread < want && pm_thread_start(&w->hand[w->nthread + 1].thread, hand_main,
 						    w->hand + w->nthread + 1))
 		w->nthread++;
+	pthread_mutex_lock(&w->lock);
 	w->njob = w->nthread + 1;
+	pthread_mutex_unlock(&w->lock);
 	if (begin_job(w, err) != PM_OK)
 		return PM_ERR;
 	pm_buf_printf(&w->job->raw, "tool=pugmark %s%clevel=%s%c", PM_VERSION, 0, w->level.name, 0);
