@@ -309,23 +309,6 @@ static void read_object(struct pm_diff_side *s, const struct pm_result_node *o, 
 	}
 }
 
-static enum pm_status read_all(const char *path, struct pm_buf *to, struct pm_err *err)
-{
-	FILE *f = fopen(path, "re");
-	char part[65536];
-	size_t n;
-
-	if (!f)
-		return pm_fail_errno(err, "cannot open");
-	while ((n = fread(part, 1, sizeof part, f)))
-		pm_buf_add(to, part, n);
-	if (ferror(f))
-		pm_fail_errno(err, "cannot read");
-	fclose(f);
-	pm_buf_add(to, "", 1);
-	return pm_failed(err) ? PM_ERR : PM_OK;
-}
-
 enum pm_status pm_diff_read_json(struct pm_diff_side *s, const char *path, struct pm_err *err)
 {
 	struct pm_result *r = pm_result_new();
@@ -334,7 +317,7 @@ enum pm_status pm_diff_read_json(struct pm_diff_side *s, const char *path, struc
 
 	err->file = path;
 	s->file = path;
-	st = read_all(path, &text, err);
+	st = pm_json_load(path, &text, err);
 	if (!st)
 		st = pm_json_read_named((const char *)text.p, text.n - 1, r, &schema, err);
 	if (!st && (schema.n < 9 || memcmp(schema.p, "pugmark.", 8)))

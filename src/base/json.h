@@ -7,6 +7,7 @@
 #ifndef PM_BASE_JSON_H
 #define PM_BASE_JSON_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -21,5 +22,10 @@ enum pm_status pm_json_read(const char *text, size_t n, struct pm_result *r, str
  * says none. */
 enum pm_status pm_json_read_named(const char *text, size_t n, struct pm_result *r,
 				  struct pm_buf *schema, struct pm_err *err);
+
+/* json_file.c: is @path a regular file that begins as a JSON object does? */
+bool pm_json_is(const char *path);
+/* All of the file @path, with a zero behind it, is added to @to. */
+enum pm_status pm_json_load(const char *path, struct pm_buf *to, struct pm_err *err);
 
 #endif

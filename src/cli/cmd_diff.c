@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyse/stored.h"
+#include "base/json.h"
 #include "cli/traces.h"
 #include "report/diff_report.h"
 #include "report/out.h"
@@ -42,29 +42,13 @@ static const struct pm_opt_help help = {
 	"cannot be compared; 2 for a usage error, and for a condition on what is not there.",
 };
 
-/* Is @path a regular file that begins as a JSON object does? */
-static bool is_json(const char *path)
-{
-	struct stat st;
-	FILE *f;
-	int c = 0;
-
-	if (stat(path, &st) || !S_ISREG(st.st_mode) || !(f = fopen(path, "re")))
-		return false;
-	do
-		c = getc(f);
-	while (c == ' ' || c == '\n' || c == '\t' || c == '\r');
-	fclose(f);
-	return c == '{';
-}
-
 enum diff_kind { DIFF_JSON, DIFF_STORED, DIFF_TRACE };
 
 static enum diff_kind kind_of(const char *path, const char *format)
 {
 	if (format)
 		return DIFF_TRACE;
-	return is_json(path) ? DIFF_JSON : pm_stored_is(path) ? DIFF_STORED : DIFF_TRACE;
+	return pm_json_is(path) ? DIFF_JSON : pm_stored_is(path) ? DIFF_STORED : DIFF_TRACE;
 }
 
 /* "insn,read,write" */

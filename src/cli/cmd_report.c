@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,47 +16,13 @@
 #include "report/result_view.h"
 #include "trace/sinks.h"
 
-/* Is @path a regular file that begins as a JSON object does? */
-static bool is_json(const char *path)
-{
-	struct stat st;
-	FILE *f;
-	int c = 0;
-
-	if (stat(path, &st) || !S_ISREG(st.st_mode) || !(f = fopen(path, "re")))
-		return false;
-	do
-		c = getc(f);
-	while (c == ' ' || c == '\n' || c == '\t' || c == '\r');
-	fclose(f);
-	return c == '{';
-}
-
-static enum pm_status read_all(const char *path, struct pm_buf *to, struct pm_err *err)
-{
-	FILE *f = fopen(path, "re");
-	char part[65536];
-	size_t n;
-
-	err->file = path;
-	if (!f)
-		return pm_fail_errno(err, "cannot open");
-	while ((n = fread(part, 1, sizeof part, f)))
-		pm_buf_add(to, part, n);
-	if (ferror(f))
-		pm_fail_errno(err, "cannot read");
-	fclose(f);
-	pm_buf_add(to, "", 1);
-	return pm_failed(err) ? PM_ERR : PM_OK;
-}
-
 /* What a command wrote as JSON, as a page. */
 static int page_of_json(const char *file, const char *out)
 {
 	struct pm_result *r = pm_result_new();
 	struct pm_err err = { 0 };
 	struct pm_buf text = { 0 };
-	enum pm_status s = read_all(file, &text, &err);
+	enum pm_status s = pm_json_load(file, &text, &err);
 
 	if (!s)
 		s = pm_json_read((const char *)text.p, text.n - 1, r, &err);
@@ -164,7 +129,7 @@ int cmd_report(int argc, char **argv)
 		struct pm_err err = { 0 };
 
 		status = results_stored(&o, argv[0], "pugmark report", &err);
-	} else if (!format && is_json(argv[0])) {
+	} else if (!format && pm_json_is(argv[0])) {
 		status = page_of_json(argv[0], out);
 	} else {
 		status = page_of_trace(argv[0], format, &o);

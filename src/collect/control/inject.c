@@ -246,14 +246,7 @@ static bool call_at_exec(pid_t pid, const struct user_regs_struct *regs, uint32_
 	struct user_regs_struct r = *regs;
 	int status;
 
-	r.rip = at;
-	r.orig_rax = ~0ull;
-	r.rdi = arg[0];
-	r.rsi = arg[1];
-	r.rdx = arg[2];
-	r.r10 = arg[3];
-	r.r8 = arg[4];
-	r.r9 = arg[5];
+	remote_prepare(&r, at, nr, arg);	/* the code sets rax once more: see map_code */
 	if (!poke(pid, at, code, sizeof code) || ptrace(PTRACE_SETREGS, pid, 0, &r) ||
 	    ptrace(PTRACE_CONT, pid, 0, 0) || wait_for(pid, &status) != pid ||
 	    !WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, pid, 0, &r))

@@ -51,6 +51,19 @@ static bool to_call(pid_t tid, struct user_regs_struct *r)
 	return false;
 }
 
+void remote_prepare(struct user_regs_struct *r, uint64_t at, uint32_t nr, const uint64_t arg[6])
+{
+	r->rip = at;
+	r->rax = nr;
+	r->orig_rax = ~0ull;
+	r->rdi = arg[0];
+	r->rsi = arg[1];
+	r->rdx = arg[2];
+	r->r10 = arg[3];
+	r->r8 = arg[4];
+	r->r9 = arg[5];
+}
+
 bool remote_call(pid_t tid, uint64_t at, uint32_t nr, const uint64_t arg[6], long *ret)
 {
 	struct user_regs_struct was, r;
@@ -59,15 +72,7 @@ bool remote_call(pid_t tid, uint64_t at, uint32_t nr, const uint64_t arg[6], lon
 	if (ptrace(PTRACE_GETREGS, tid, 0, &was))
 		return false;
 	r = was;
-	r.rip = at;
-	r.rax = nr;
-	r.orig_rax = ~0ull;
-	r.rdi = arg[0];
-	r.rsi = arg[1];
-	r.rdx = arg[2];
-	r.r10 = arg[3];
-	r.r8 = arg[4];
-	r.r9 = arg[5];
+	remote_prepare(&r, at, nr, arg);
 	ok = !ptrace(PTRACE_SETREGS, tid, 0, &r) && to_call(tid, &r) && to_call(tid, &r);
 	if (ok)
 		*ret = (long)r.rax;
@@ -209,8 +214,12 @@ enum hold_result hold_process(struct held *h, pid_t pid)
 	do
 		r = hold_new(h, &more);
 	while (r == HELD && more);
-	if (r != HELD)
+	if (r != HELD) {
+		const int why = errno;
+
 		hold_release(h);
+		errno = why;
+	}
 	return r;
 }
 
