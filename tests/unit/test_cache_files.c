@@ -704,6 +704,8 @@ static void killed_while_it_saves(void **state)
 		was = is_there();
 		assert_int_equal(is_taken(), was);
 		there += was;
+		if (!there)		/* a busy machine: it did not get that far */
+			longest += longest / 8;
 		unlinkat(s.cache->fd, key, 0);
 	}
 	assert_true(there > 0);

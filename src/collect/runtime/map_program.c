@@ -3,8 +3,9 @@
  *
  * The kernel has executed a file that holds nothing but the runtime (control/loader.c): the stack,
  * the arguments and the vDSO are the program's, and the auxiliary vector is once it says where the
- * program is. What remains different: the heap begins behind the runtime, and /proc/self/exe is the
- * runtime, which rt_exe hides from who reads the link. */
+ * program is. The heap begins behind the program, where the kernel lets us say so: programs that
+ * have saved their heap rely on it. What remains different: /proc/self/exe is the runtime, which
+ * rt_exe hides from who reads the link. */
 #include <elf.h>
 
 #include "rt.h"
@@ -19,6 +20,7 @@ char rt_exe[4096];
 
 struct loaded {
 	u64 bias, entry, headers;	/* addresses */
+	u64 code, code_end, data, data_end, end;
 	u32 nheader;
 };
 
@@ -67,6 +69,23 @@ static void map_segment(long fd, const Elf64_Phdr *p, u64 bias)
 		fail();
 }
 
+/* What of the program is code and what is data, by the rules of the kernel's load_elf_binary(). */
+static void note_extent(struct loaded *l, const Elf64_Phdr *p)
+{
+	const u64 at = l->bias + p->p_vaddr, file_end = at + p->p_filesz;
+
+	if (p->p_flags & PF_X && (!l->code || at < l->code))
+		l->code = at;
+	if (p->p_flags & PF_X && l->code_end < file_end)
+		l->code_end = file_end;
+	if (l->data < at)
+		l->data = at;
+	if (l->data_end < file_end)
+		l->data_end = file_end;
+	if (l->end < at + p->p_memsz)
+		l->end = at + p->p_memsz;
+}
+
 static void load(const char *path, u64 hint, struct loaded *l)
 {
 	const long fd = rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
@@ -95,10 +114,11 @@ static void load(const char *path, u64 hint, struct loaded *l)
 	l->entry = l->bias + h.e_entry;
 	l->nheader = h.e_phnum;
 	for (u32 i = 0; i < h.e_phnum; i++) {
-		if (p[i].p_type == PT_LOAD)
-			map_segment(fd, &p[i], l->bias);
-		if (p[i].p_type == PT_LOAD && p[i].p_offset <= h.e_phoff &&
-		    h.e_phoff < p[i].p_offset + p[i].p_filesz)
+		if (p[i].p_type != PT_LOAD)
+			continue;
+		map_segment(fd, &p[i], l->bias);
+		note_extent(l, &p[i]);
+		if (p[i].p_offset <= h.e_phoff && h.e_phoff < p[i].p_offset + p[i].p_filesz)
 			l->headers = l->bias + p[i].p_vaddr + h.e_phoff - p[i].p_offset;
 	}
 	rt_sys(NR_close, fd);
@@ -144,16 +164,71 @@ static void set_auxiliary_vector(const struct loaded *program, u64 interpreter, 
 		}
 }
 
-/* The kernel's own randomisation says where to begin, unless the process has none. */
-static u64 pie_hint(void)
+/* 32 bits of the kernel's own randomisation, from byte @at of its 16; 0 if the process has none. */
+static u64 random_bits(u32 at)
 {
 	const long persona = rt_sys(NR_personality, 0xffffffff);
 	u64 random = 0;
 
 	for (const Elf64_auxv_t *a = find_auxv(); a->a_type != AT_NULL; a++)
 		if (a->a_type == AT_RANDOM && !(persona & ADDR_NO_RANDOMIZE))
-			rt_memcpy(&random, PTR(a->a_un.a_val + 8), 4);
-	return PIE_BASE + (random & 0xfffffff) * 4096;
+			rt_memcpy(&random, PTR(a->a_un.a_val + at), 4);
+	return random;
+}
+
+static u64 pie_hint(void)
+{
+	return PIE_BASE + (random_bits(8) & 0xfffffff) * 4096;
+}
+
+/* The strings at @v, up to a null pointer, end there. */
+static u64 strings_end(const word *v, u64 none)
+{
+	const char *end = (const char *)none;
+
+	for (; *v; v++) {
+		end = PTR(*v);
+		while (*end++)
+			;
+	}
+	return (u64)end;
+}
+
+/* Tells the kernel, which thinks that it has started the runtime, where the program is. Above all
+ * where the heap begins: at most 32 MiB behind the program (the kernel's arch_randomize_brk()).
+ * A kernel without CONFIG_CHECKPOINT_RESTORE refuses; then the heap is behind the runtime. */
+static void set_memory_layout(const struct loaded *program)
+{
+	struct {			/* struct prctl_mm_map of linux/prctl.h */
+		u64 start_code, end_code, start_data, end_data, start_brk, brk, start_stack;
+		u64 arg_start, arg_end, env_start, env_end;
+		Elf64_auxv_t *auxv;
+		u32 auxv_size;
+		int exe_fd;
+	} map = { 0 };
+	const word *arguments = PTR(rt_boot_rsp + 8), *environment = arguments;
+	Elf64_auxv_t *const auxv = find_auxv();
+	u32 n = 0;
+
+	while (*environment++)
+		;
+	while (auxv[n++].a_type != AT_NULL)
+		;
+	map.start_code = program->code;
+	map.end_code = program->code_end;
+	map.start_data = program->data;
+	map.end_data = program->data_end;
+	map.brk = page_up(program->end) + (random_bits(12) & 0x1fff) * 4096;
+	map.start_brk = map.brk;
+	map.start_stack = rt_boot_rsp;
+	map.env_start = *environment ? *environment : strings_end(arguments, rt_boot_rsp);
+	map.env_end = strings_end(environment, map.env_start);
+	map.arg_start = *arguments ? *arguments : map.env_start;
+	map.arg_end = strings_end(arguments, map.arg_start);
+	map.auxv = auxv;
+	map.auxv_size = n * (u32)sizeof *auxv;
+	map.exe_fd = -1;
+	rt_sys(NR_prctl, 35 /* PR_SET_MM */, 14 /* PR_SET_MM_MAP */, &map, sizeof map, 0);
 }
 
 u64 rt_load(void)
@@ -173,6 +248,7 @@ u64 rt_load(void)
 	if (*LOAD->interpreter)
 		load(LOAD->interpreter, 0, &interpreter);
 	set_auxiliary_vector(&program, interpreter.bias, name);
+	set_memory_layout(&program);
 	rt_sys(NR_prctl, 15 /* PR_SET_NAME */, comm);
 	rt_sys(NR_munmap, RT_LOAD, page_up(sizeof *LOAD));
 	return interpreter.entry ? interpreter.entry : program.entry;
