@@ -37,7 +37,7 @@ CFLAGS  += -fno-pie
 LDFLAGS += -no-pie
 endif
 ifeq ($(SAN),thread)
-CFLAGS  += -fsanitize=thread
+CFLAGS  += -fsanitize=thread -DRT_LITTLE_ROOM
 LDFLAGS += -fsanitize=thread
 else ifdef SAN
 CFLAGS  += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer

@@ -10,7 +10,8 @@ RT_B    := $(B)/rt
 RT_WARN := -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror)
 RT_FLAGS := -std=gnu11 -O2 -g $(RT_WARN) -ffreestanding -fno-stack-protector \
             -fno-builtin -fno-asynchronous-unwind-tables -fcf-protection=none \
-            -mgeneral-regs-only $(if $(filter clang%,$(CC)),,-fno-tree-loop-distribute-patterns) -I$(RT_DIR)
+            -mgeneral-regs-only $(if $(filter clang%,$(CC)),,-fno-tree-loop-distribute-patterns) -I$(RT_DIR) \
+            $(if $(filter thread,$(SAN)),-DRT_LITTLE_ROOM)
 rt_at = $(shell sed -n 's/^\#define $1[[:space:]]*\(0x[0-9a-f]*\).*/\1/p' $(RT_DIR)/abi.h)
 RT_LINK := -nostdlib -static -Wl,--build-id=none -Wl,-z,noexecstack
 RT_FLAGS64 := $(RT_FLAGS) -fpie -mno-red-zone $(RT_LINK) -Wl,-T,$(RT_DIR)/rt.ld \

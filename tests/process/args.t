@@ -16,9 +16,9 @@ $ pugmark run -o -- "$PROGRAMS/bare" || ls -A | grep -c '^-'
 ! pugmark: -o expects a value (FILE), not '--' (see `pugmark run --help`)
 ? 1
 # -o FILE is a trace if its name or -t says so, of what only counts the report, and never the program's own output.
-$ pugmark run -q -o b.champsim.xz -- "$PROGRAMS/bare" > said; xz -dc b.champsim.xz | wc -c | awk '{ print ($1 > 0 && $1 % 64 == 0) }'; pugmark run -q -o b.pug --start-at 100 -- "$PROGRAMS/bare" > said; pugmark info b.pug | grep -c 'instructions  *[1-9]'
+$ pugmark run -q -o b.champsim.xz -- "$PROGRAMS/bare" > said; xz -dc b.champsim.xz | wc -c | awk '{ print ($1 > 0 && $1 % 64 == 0) }'; pugmark run -q -o b.pug --start-at 100 -- "$PROGRAMS/bare" > said; pugmark info b.pug | grep -c '^  instructions  *[1-9]'
 > 1
-> 2
+> 1
 $ pugmark run -q --exec --count -o /dev/null -- "$PROGRAMS/bare" > said; pugmark run --exec --count -o counts -- "$PROGRAMS/bare" > said; grep -c '^count' counts; pugmark run --count --exec -o c.pug --report counted -- "$PROGRAMS/bare" > said; cmp -n 3 counts counted; pugmark run -o b.json -- "$PROGRAMS/bare" > said; head -n 1 b.json | cut -c 1-7
 > 2
 > pugmark

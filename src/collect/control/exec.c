@@ -91,7 +91,8 @@ void program_begins(struct session *s, struct proc *p, uint32_t bi)
 {
 	struct rt_block *b = session_block(s, bi);
 
-	b->seen_pid = b->seen_tid = p->pid;
+	__atomic_store_n(&b->seen_pid, p->pid, __ATOMIC_RELAXED);
+	__atomic_store_n(&b->seen_tid, p->pid, __ATOMIC_RELAXED);
 	b->apart = p->apart;
 	thread_of(p, bi)->tid = p->pid;
 	if (s->tracer) {

@@ -26,8 +26,8 @@ uint32_t block_new(struct session *s, uint32_t proc, bool i386)
 		}
 		s->block_used[i] = BLOCK_USED;
 		s->block_proc[i] = proc + 1;
-		if (i >= s->block_high)
-			s->block_high = i + 1;
+		if (i >= s->block_high)		/* consumers read it */
+			__atomic_store_n(&s->block_high, i + 1, __ATOMIC_RELEASE);
 		b->state = BLK_READY;
 		b->spin = s->spin;
 		if (s->tracer)

@@ -33,8 +33,8 @@ static void show_names(struct session *s, const struct request *q)
 	struct rt_block *b = session_block(s, q->block);
 
 	b->apart = q->p->apart;
-	b->seen_pid = q->p->pid;
-	b->seen_tid = q->t->tid;
+	__atomic_store_n(&b->seen_pid, q->p->pid, __ATOMIC_RELAXED);
+	__atomic_store_n(&b->seen_tid, q->t->tid, __ATOMIC_RELAXED);
 }
 
 static void process_begins(struct session *s, const struct request *q)

@@ -80,11 +80,16 @@
 #define RT_PLACES		(RT_IMAGE + 0x60)
 #define RT_LOAD			(RT_IMAGE + RT_IMAGE_SIZE)	/* struct rt_load */
 #define RT_CODE_VAULT		0x2b0000000000ull
+#ifdef RT_LITTLE_ROOM		/* the thread sanitizer leaves a program 1.5 TiB of addresses */
+#define RT_CODE_SIZE		(256ull << 30)
+#define RT_BLOCKS		640u
+#else
 #define RT_CODE_SIZE		(8ull << 40)
+#define RT_BLOCKS		8192u			/* block 0 is the session header */
+#endif
 #define RT_DATA_VAULT		0x340000000000ull
 #define RT_BLOCK_SHIFT		30
 #define RT_BLOCK_SIZE		(1ull << RT_BLOCK_SHIFT)
-#define RT_BLOCKS		8192u			/* block 0 is the session header */
 #define RT_DATA_SIZE		(RT_BLOCKS * RT_BLOCK_SIZE)
 /* more than all that pugmark adds */
 #define RT_OURS_SIZE		(RT_CODE_SIZE + RT_DATA_SIZE + (1ull << 40))
