@@ -203,6 +203,8 @@ int cmd_diff(int argc, char **argv)
 	gate = pm_alloc((conditions.n + 1) * sizeof *gate);
 	for (unsigned i = 0; i < conditions.n; i++)
 		if (pm_diff_gate_read(gate + i, conditions.v[i], &err)) {
+			for (unsigned k = 0; k <= i; k++)
+				pm_diff_gate_release(gate + k);
 			free(gate);
 			return traces_fail(&err);
 		}

@@ -239,6 +239,7 @@ __attribute__((noreturn)) static void unknown_option(const struct pm_opt *opts, 
 		near.v[i].name = pm_strdup(dashed);
 	}
 	pm_nearest_hint(&near, hint);
+	free(name);
 	pm_opt_usage(help, "unknown option '--%s'%s", typed, hint);
 }
 

@@ -221,7 +221,8 @@ struct pm_listing_page *pm_listing_page_new(struct pm_listing *l, const struct p
 	}
 	p->nline = pm_listing_lines(l, &p->line);
 	sorted_by = p->v.sort;
-	qsort(p->line, p->nline, sizeof *p->line, by_cost);
+	if (p->nline)
+		qsort(p->line, p->nline, sizeof *p->line, by_cost);
 	return p;
 }
 

@@ -1,4 +1,5 @@
 # needs: prlimit script
+# if: ! nm -D "$(command -v pugmark)" | grep -q ' U __[at]san' || { echo 'a sanitizer wants what is limited here'; false; }
 # What the machine allows. What is tested here is what a limit that anybody can set changes; all else depends on the machine.
 $ pugmark doctor >out; echo $?; awk '{ print $2 }' out | tr '\n' ' '; echo; grep -vcE '^(ok      |limited |cannot  ) [a-z0-9-]+ +[^ ]' out; sed -n 's/^\(ok  *run\) .*\(executed\) [0-9]* \(.*\)/\1 \2 N \3/p' out
 > 0
