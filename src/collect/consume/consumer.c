@@ -319,8 +319,8 @@ static void *consumer_run(void *arg)
 		struct timespec wait = { 0, 100000000 };
 
 		for (uint32_t i = 1; i < high; i++)
-			if (__atomic_load_n(&w->stream[i].busy, __ATOMIC_ACQUIRE) &&
-			    w->stream[i].s->index % w->trace->nconsumer == w->number)
+			if (__atomic_load_n(&w->stream[i].busy, __ATOMIC_ACQUIRE) ==
+			    1 + w->number)
 				any |= consume_stream(w, i);
 		if (w->trace->nconsumer == 1)
 			tick(w);

@@ -102,7 +102,8 @@ void trace_thread(struct tracer *t, uint32_t i, bool i386)
 		b->told = b->budget = budget_of(t->consumer[0]->idle);
 		b->r11_use = b->budget ? RT_R11_BUDGET : RT_R11_PROGRAM;
 	}
-	__atomic_store_n(&st->busy, t->o.pipeline != NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&st->busy,
+			 t->o.pipeline ? 1 + st->s->index % t->nconsumer : 0, __ATOMIC_RELEASE);
 }
 
 void trace_ring(const struct tracer *t)
@@ -200,7 +201,9 @@ void trace_cut(struct tracer *t, const struct space *sp, uint32_t i, uint32_t bl
 		if (!number)
 			return;
 		word = RT_RECORD(number, t->source[number].record);
-		memcpy((uint8_t *)b + off, &word, 4);
+		/* a consumer that looks whether there is more may look here */
+		__atomic_store_n((uint32_t *)(void *)((uint8_t *)b + off), word,
+				 __ATOMIC_RELAXED);
 		b->cursor += t->source[number].record;
 		if (before)
 			return;

@@ -11,7 +11,7 @@
  * tests/fuzz/fuzz_trace_buffers.c, (4) by tests/process/trace.t, too
  * (1) What is published, source[1 .. nsource) and object[0 .. nobject), does not change. Numbers
  *     are published before code that writes them can run: a record with another one is damage.
- * (2) A stream is the controller's until `busy` is 1, then its consumer's until it says 0.
+ * (2) A stream is the controller's until `busy` is set, then its consumer's until it says 0.
  *     Meanwhile the controller sets `over` once, and before that what ends the stream.
  * (3) nev <= BATCH_ROOM: whoever adds events flushes above BATCH, and one block has no more than
  *     BATCH_ROOM - BATCH. Packed, there are never more than BATCH ids and PACK_REFS + BATCH
@@ -123,15 +123,16 @@ struct dropped {			/* what is to be known of a record that is dropped */
 
 /* Of a thread block while somebody uses it (2). */
 struct stream {
-	uint32_t busy;			/* atomic: in use, until its consumer says 0 */
-	/* The controller's: before `busy` is 1, */
+	uint32_t busy;			/* atomic: in use, until its consumer says 0; 1 + that one's
+					 * number */
+	/* The controller's: before `busy` is set, */
 	struct layout layout;
 	struct pm_stream *s;		/* lives as long as the session */
 	/* and before `over` is. */
 	uint32_t over;			/* atomic: nothing more comes */
 	uint64_t status, ended;		/* ended: when, a time stamp */
 	uint8_t flags;
-	/* Its consumer's while `busy` is 1. */
+	/* Its consumer's while `busy` is set. */
 	bool begun;
 	bool unknown;			/* the last note was an RT_N_UNKNOWN, of these */
 	uint64_t unknown_arg[4];

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <pthread.h>
 #include <string.h>
 
 #include <Zydis/Zydis.h>
@@ -70,23 +71,21 @@ static uint8_t class_of(const ZydisDecodedInstruction *in, const ZydisDecodedOpe
 	}
 }
 
+static ZydisDecoder decoders[2];	/* 32, 64 bits; constant once made */
+
+static void make_decoders(void)
+{
+	ZydisDecoderInit(&decoders[0], ZYDIS_MACHINE_MODE_LEGACY_32, ZYDIS_STACK_WIDTH_32);
+	ZydisDecoderInit(&decoders[1], ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+}
+
 bool x86_zydis(const uint8_t *bytes, unsigned len, bool wide, ZydisDecodedInstruction *in,
 		ZydisDecodedOperand *op)
 {
-	static ZydisDecoder dec[2];
-	static bool ready;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	/* both are constant once made: making them twice at the same time does no harm */
-	if (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE)) {
-		ZydisDecoder d;
-
-		ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LEGACY_32, ZYDIS_STACK_WIDTH_32);
-		dec[0] = d;
-		ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-		dec[1] = d;
-		__atomic_store_n(&ready, true, __ATOMIC_RELEASE);
-	}
-	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&dec[wide], bytes, len, in, op));
+	pthread_once(&once, make_decoders);
+	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoders[wide], bytes, len, in, op));
 }
 
 bool x86_is_hint(const ZydisDecodedInstruction *in)
