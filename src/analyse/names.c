@@ -8,21 +8,28 @@
 #include "base/number.h"
 #include "elf/elf.h"
 #include "elf/symbols.h"
+#include "trace/pipeline.h"
 
-void pm_names_put_object(struct pm_names *s, const struct pm_object *o)
+/* Its number. */
+static size_t put_object(struct pm_names *s, const struct pm_object *o)
 {
 	for (size_t i = 0; i < s->n; i++) {	/* several code tables know the same libraries */
 		struct pm_names_object *x = s->object + i;
 
-		if (x->base == o->base && x->lo == o->lo && x->hi == o->hi && x->path && o->path &&
-		    !strcmp(x->path, o->path))
-			return;
+		if (x->base == o->base && x->lo == o->lo && x->hi == o->hi &&
+		    !x->path == !o->path && (!x->path || !strcmp(x->path, o->path)))
+			return i;
 	}
 	pm_grow(s->object, s->n, s->cap);
 	s->object[s->n++] = (struct pm_names_object){ .path = o->path ? pm_strdup(o->path) : NULL,
 		.build_id = o->build_id ? pm_strdup(o->build_id) : NULL, .base = o->base,
-		.lo = o->lo,
-		.hi = o->hi };
+		.lo = o->lo, .hi = o->hi };
+	return s->n - 1;
+}
+
+void pm_names_put_object(struct pm_names *s, const struct pm_object *o)
+{
+	put_object(s, o);
 }
 
 void pm_names_learn(struct pm_names *s, const struct pm_code *code)
@@ -136,14 +143,11 @@ bool pm_names_at(struct pm_names *s, uint64_t pc, bool line, struct pm_name *n)
 	return true;
 }
 
-const char *pm_name_of(struct pm_names *s, uint64_t pc, char *buf, size_t size)
+static const char *name_in(const struct pm_names_object *o, uint64_t pc, char *buf, size_t size)
 {
-	struct pm_names_object *o = object_of(s, pc);
 	struct pm_elf_function f;
 	const char *slash;
 
-	if (!o)
-		return NULL;
 	if (o->elf && pm_elf_function_at(o->elf, pc - o->base, &f)) {
 		uint64_t off = pc - o->base - f.lo;
 		const char *name = pm_elf_demangle(o->elf, f.name);
@@ -160,6 +164,13 @@ const char *pm_name_of(struct pm_names *s, uint64_t pc, char *buf, size_t size)
 	snprintf(buf, size, "%s+0x%llx", slash ? slash + 1 : o->path,
 		 (unsigned long long)(pc - o->base));
 	return buf;
+}
+
+const char *pm_name_of(struct pm_names *s, uint64_t pc, char *buf, size_t size)
+{
+	struct pm_names_object *o = object_of(s, pc);
+
+	return o ? name_in(o, pc, buf, size) : NULL;
 }
 
 const char *pm_line_of(struct pm_names *s, uint64_t pc, char *buf, size_t size)
@@ -240,4 +251,35 @@ void pm_names_release(struct pm_names *s)
 	}
 	free(s->object);
 	*s = (struct pm_names){ 0 };
+}
+
+/* ---- for sinks ------------------------------------------------------------------------------- */
+
+static uint32_t number_object(void *self, const struct pm_object *o)
+{
+	return (uint32_t)put_object(self, o);
+}
+
+static const char *name_function(void *self, uint32_t object, uint64_t pc, char *buf, size_t size)
+{
+	struct pm_names *s = self;
+
+	open_object(s->object + object);
+	return name_in(s->object + object, pc, buf, size);
+}
+
+static void destroy_names(void *self)
+{
+	pm_names_release(self);
+	free(self);
+}
+
+void pm_names_for_sinks(struct pm_pipeline *p)
+{
+	const struct pm_namer n = {
+		.self = pm_alloc(sizeof(struct pm_names)), .object = number_object,
+		.function = name_function, .destroy = destroy_names
+	};
+
+	pm_pipeline_namer(p, &n);
 }

@@ -38,6 +38,9 @@ struct pm_name {
 	unsigned line;
 };
 
+/* What functions are called, for the sinks of @p; before pm_trace_create(). */
+struct pm_pipeline;
+void pm_names_for_sinks(struct pm_pipeline *p);
 /* Remember the objects of @code; cheap when there are no new ones. NULL is fine. */
 void pm_names_learn(struct pm_names *s, const struct pm_code *code);
 void pm_names_put_object(struct pm_names *s, const struct pm_object *o);	/* copies it */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyse/cache_filter.h"
+#include "analyse/names.h"
 #include "cli/progress.h"
 #include "cli/traces.h"
 
@@ -55,6 +56,7 @@ int cmd_convert(int argc, char **argv)
 	}
 	p = pm_adapt_pipeline(&src, which);
 	facts = filter ? src.facts : pm_adapt(p, src.facts, out->needs, &cracker);
+	pm_names_for_sinks(p);
 	r = pm_result_for("convert");
 	if (filter && pm_cache_filter_add(p, filter, &facts, &err) != PM_OK)
 		status = traces_fail(&err);

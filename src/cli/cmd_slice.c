@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/names.h"
 #include "cli/manners.h"
 #include "cli/progress.h"
 #include "cli/traces.h"
@@ -190,6 +191,7 @@ int cmd_slice(int argc, char **argv)
 		status = 2;
 		goto out;
 	}
+	pm_names_for_sinks(p);
 	facts = pm_adapt(p, src.facts, out->needs, NULL);
 	if (pm_trace_create(p, argv[1], to, facts, &err) != PM_OK ||
 	    pm_pipeline_start(p, src.facts, which->plural, &err) != PM_OK ||

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "analyse/coverage.h"
+#include "analyse/names.h"
 #include "analyse/sims.h"
 #include "base/mem.h"
 #include "base/result.h"
@@ -197,6 +198,7 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 
 	*facts = pm_run_facts(o->kind);
 	describe(p, o);
+	pm_names_for_sinks(p);
 	if (has_region(t)) {
 		struct pm_region r = { .after = t->after, .length = t->length, .every = t->every,
 				       .exclude = t->exclude.v, .nexclude = t->exclude.n,

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyse/names.h"
 #include "library/about.h"
 #include "library/handle.h"
 #include "library/reading.h"
@@ -35,6 +36,7 @@ static enum pm_status convert(struct pm_reading *in, const char *path,
 
 	if (!p)
 		return PM_ERR;
+	pm_names_for_sinks(p);
 	facts = out ? pm_adapt(p, in->facts, out->needs, &cracker) : in->facts;
 	if (pm_trace_create(p, path, o->to, facts, err) == PM_OK &&
 	    pm_pipeline_start(p, in->src.facts, in->which->plural, err) == PM_OK)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/names.h"
 #include "base/mem.h"
 #include "library/about.h"
 #include "library/batches.h"
@@ -40,6 +41,7 @@ static enum pm_status create(struct writer *w, uint32_t facts, const char *const
 			return pm_fail_file(err, "the note '%.40s' has no value", notes[0]);
 		pm_pipeline_info(w->p, notes[0], notes[1]);
 	}
+	pm_names_for_sinks(w->p);
 	if (f)
 		arrive = pm_adapt(w->p, facts, f->needs, NULL);
 	if (pm_trace_create(w->p, w->path, w->format, arrive, err) != PM_OK)

@@ -2,17 +2,21 @@
 /* fmt_chrome.c - trace-event JSON for chrome://tracing, ui.perfetto.dev and speedscope
  *
  * {"displayTimeUnit":"ns","traceEvents":[...]}: a row per stream (pid, tid). Processes are named
- * after the programs that they execute, system calls as Linux does. Rare
- * events are instants ("i"); a kernel schedule record begins a slice ("X") of the task that runs, a
- * system call is one from its entry to its exit. What is frequent - instructions, references,
- * branches - becomes counters ("C"), one point per `every=N` instructions (10000). Times are
- * microseconds with three decimals: the trace's nanoseconds or cycles, else instructions. */
+ * after the programs that they execute, system calls as Linux does. Rare events are instants ("i");
+ * a kernel schedule record begins a slice ("X") of the task that runs, a system call is one from
+ * its entry to its exit. Calls of functions are slices, too (call_stack.h), but not those of fewer
+ * than `min=N` instructions (1000): they are nine tenths and more of all calls, a slice takes 130
+ * bytes, and a timeline is never wide enough to show one. What is frequent - instructions,
+ * references, branches - becomes counters ("C"), one point per `every=N` instructions (10000).
+ * Times are microseconds with three decimals: the trace's nanoseconds or cycles, else instructions
+ * of all streams together, as if each took a nanosecond. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/result.h"
 #include "isa/x86/syscall_names.h"
+#include "trace/call_stack.h"
 #include "trace/text.h"
 
 struct chrome_slice {			/* what a stream is doing */
@@ -23,14 +27,23 @@ struct chrome_slice {			/* what a stream is doing */
 
 struct chrome_writer {
 	struct pm_plain w;
-	bool begun, timed, any;
+	bool begun, timed, any, calls;
+	uint64_t min;			/* instructions of a call that is shown */
+	const struct pm_namer *namer;	/* NULL: functions have no names */
+	struct {			/* the object that was named last, and its number */
+		const struct pm_code *code;
+		uint32_t epoch, object, number;
+	} last;
+	struct pm_buf *out;		/* where calls go that end */
 	uint64_t now, every, next, insns, reads, writes, branches, taken;
 	struct chrome_stream {
 		struct chrome_slice call;
+		struct pm_call_stack calls;
+		struct chrome_writer *writer;
 		bool named;
 		uint8_t isa;		/* of its last instruction */
 		uint64_t pid, tid;
-	} *stream;
+	} **stream;			/* calls remember where they are */
 	size_t nstream;
 	struct pm_map processes;	/* those that have a name */
 	struct chrome_slice task;		/* the kernel's schedule has one row of its own */
@@ -38,21 +51,32 @@ struct chrome_writer {
 	char *program;			/* that was run; NULL: not known */
 };
 
+/* The option @name, if it is there. */
+static bool instructions(const char *options, const char *name, uint64_t least, uint64_t *n,
+			 struct pm_err *err)
+{
+	char buf[24];
+	const char *v = pm_fmt_option(options, name, buf, sizeof buf);
+
+	if (!v || (pm_dec(v, strlen(v), n) && *n >= least))
+		return true;
+	pm_fail_request(err, "%s=%s: expected a number of instructions", name, v);
+	return false;
+}
+
 static void *chrome_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err)
 {
 	struct chrome_writer *w;
-	uint64_t every = 10000;
-	char buf[24];
-	const char *v;
+	uint64_t every = 10000, min = 1000;
 
-	if (pm_fmt_options_check(o->options, "every", err) != PM_OK)
+	if (pm_fmt_options_check(o->options, "every min", err) != PM_OK ||
+	    !instructions(o->options, "every", 1, &every, err) ||
+	    !instructions(o->options, "min", 0, &min, err))
 		return NULL;
-	v = pm_fmt_option(o->options, "every", buf, sizeof buf);
-	if (v && (!pm_dec(v, strlen(v), &every) || !every)) {
-		pm_fail_request(err, "every=%s: expected a number of instructions", v);
-		return NULL;
-	}
 	w = pm_alloc(sizeof *w);
+	w->min = min;
+	w->namer = o->namer;
+	w->calls = o->facts & PM_HAS_INSNS && o->facts & PM_HAS_BRANCHES;
 	w->w.out = out;
 	w->every = every;
 	w->timed = o->facts & PM_HAS_TIME;
@@ -83,17 +107,25 @@ static void put_name(struct chrome_writer *w, struct pm_buf *b, const char *what
 	pm_buf_printf(b, "}}");
 }
 
+/* A slice that ends now. Its object stays open. */
+static void put_complete(struct chrome_writer *w, struct pm_buf *b, const char *name,
+			 const char *cat, uint64_t begin, uint64_t pid, uint64_t tid)
+{
+	uint64_t dur = w->now - begin;
+
+	head(w, b, name, cat, 'X', begin, pid, tid);
+	pm_buf_printf(b, ",\"dur\":%llu.%03u", (unsigned long long)(dur / 1000),
+		      (unsigned)(dur % 1000));
+}
+
 static void put_slice(struct chrome_writer *w, struct pm_buf *b, struct chrome_slice *s,
 		      const char *cat, uint64_t pid, uint64_t tid)
 {
-	uint64_t dur = w->now - s->begin;
-
 	if (!s->open)
 		return;
 	s->open = false;
-	head(w, b, s->name, cat, 'X', s->begin, pid, tid);
-	pm_buf_printf(b, ",\"dur\":%llu.%03u}", (unsigned long long)(dur / 1000),
-		      (unsigned)(dur % 1000));
+	put_complete(w, b, s->name, cat, s->begin, pid, tid);
+	pm_buf_printf(b, "}");
 }
 
 static void counters(struct chrome_writer *w, struct pm_buf *b, uint64_t pid)
@@ -109,8 +141,30 @@ static void counters(struct chrome_writer *w, struct pm_buf *b, uint64_t pid)
 	w->insns = w->reads = w->writes = w->branches = w->taken = 0;
 }
 
+static void put_call(void *ctx, const struct pm_call *c)
+{
+	const struct chrome_stream *st = ctx;
+	struct chrome_writer *w = st->writer;
+	const uint64_t insns = st->calls.insns - c->insns;
+	const char *name = NULL;
+	char buf[256];
+
+	if (insns < w->min)
+		return;
+	if (w->namer && c->object != PM_NONE)
+		name = w->namer->function(w->namer->self, c->object, c->pc, buf, sizeof buf);
+	if (!name) {
+		snprintf(buf, sizeof buf, "0x%llx", (unsigned long long)c->pc);
+		name = buf;
+	}
+	put_complete(w, w->out, name, c->handler ? "signal" : "call", c->begin, st->pid, st->tid);
+	pm_buf_printf(w->out, ",\"args\":{\"instructions\":%llu}}", (unsigned long long)insns);
+}
+
 static struct chrome_stream *stream_of(struct chrome_writer *w, const struct pm_stream *s)
 {
+	struct chrome_stream *st;
+
 	if (s->index >= w->nstream) {
 		size_t n = s->index + 8;
 
@@ -118,7 +172,43 @@ static struct chrome_stream *stream_of(struct chrome_writer *w, const struct pm_
 		memset(w->stream + w->nstream, 0, (n - w->nstream) * sizeof *w->stream);
 		w->nstream = n;
 	}
-	return &w->stream[s->index];
+	if (!w->stream[s->index]) {
+		st = w->stream[s->index] = pm_alloc(sizeof *st);
+		st->writer = w;
+		st->calls = (struct pm_call_stack){ .ended = put_call, .ctx = st };
+	}
+	return w->stream[s->index];
+}
+
+/* The namer's number of what @e, an instruction, belongs to; PM_NONE: it has none. */
+static uint32_t object_of(struct chrome_writer *w, const struct pm_batch *b,
+			  const struct pm_event *e)
+{
+	const struct pm_code *k = b->code;
+	uint32_t object = k && e->id < k->ninsn ? k->insn[e->id].object : PM_NONE;
+
+	if (!w->namer || !k || object >= k->nobject)
+		return PM_NONE;
+	if (w->last.code != k || w->last.epoch != k->epoch || w->last.object != object) {
+		w->last.code = k;
+		w->last.epoch = k->epoch;
+		w->last.object = object;
+		w->last.number = w->namer->object(w->namer->self, k->object + object);
+	}
+	return w->last.number;
+}
+
+static void follow_calls(struct chrome_writer *w, struct chrome_stream *st,
+			 const struct pm_batch *b, const struct pm_event *e, uint64_t time)
+{
+	struct pm_call *c;
+
+	pm_call_stack_event(&st->calls, b, e, time);
+	if (e->kind != PM_EV_INSN)
+		return;
+	c = st->calls.call + st->calls.n - 1;
+	if (c->object == PM_NONE && c->pc == e->addr)
+		c->object = object_of(w, b, e);
 }
 
 static const char *base_of(const char *path)
@@ -147,6 +237,10 @@ static void rare(struct chrome_writer *w, struct pm_buf *b, const struct pm_batc
 	const char *called;
 	char name[64];
 
+	/* another program, or what runs below a handler: the system call does not go on */
+	if (e->kind == PM_EV_EXEC || e->kind == PM_EV_SIGNAL || e->kind == PM_EV_SIGRETURN ||
+	    e->kind == PM_EV_EXIT)
+		put_slice(w, b, &st->call, "syscall", pid, tid);
 	/* a process has the name of the program that it executes */
 	if ((e->kind == PM_EV_PROCESS || e->kind == PM_EV_EXEC) && r && r->name && *r->name)
 		name_process(w, b, r->name, pid, tid);
@@ -190,12 +284,34 @@ static void rare(struct chrome_writer *w, struct pm_buf *b, const struct pm_batc
 	pm_buf_printf(b, "}}");
 }
 
+/* Of the stream, and of its process if it has none yet. */
+static void name_stream(struct chrome_writer *w, struct pm_buf *b, const struct pm_stream *s,
+			struct chrome_stream *st)
+{
+	char name[48];
+	bool fresh;
+
+	st->named = true;
+	st->pid = s->pid ? s->pid : 1;
+	st->tid = s->tid ? s->tid : s->index + 1;
+	if (s->tid)
+		snprintf(name, sizeof name, "%s %llu",
+			 st->pid == st->tid ? "first thread" : "thread",
+			 (unsigned long long)st->tid);
+	else
+		snprintf(name, sizeof name, "stream %u", s->index);
+	pm_map_put(&w->processes, st->pid, &fresh);
+	if (fresh && w->program && !s->name)
+		name_process(w, b, w->program, st->pid, st->tid);
+	else if (fresh)
+		put_name(w, b, "process_name", s->name ? s->name : "trace", st->pid, st->tid);
+	put_name(w, b, "thread_name", s->name ? s->name : name, st->pid, st->tid);
+}
+
 static enum pm_status chrome_write(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	struct chrome_writer *w = self;
 	struct chrome_stream *st = stream_of(w, b->stream);
-	uint64_t pid = b->stream->pid ? b->stream->pid : 1, tid = b->stream->tid ? b->stream->tid :
-		       b->stream->index + 1;
 	struct pm_buf out = { 0 };
 	enum pm_status s;
 
@@ -203,31 +319,14 @@ static enum pm_status chrome_write(void *self, const struct pm_batch *b, struct 
 		w->begun = true;
 		pm_buf_printf(&out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
 	}
-	if (!st->named) {
-		char name[48];
-		bool fresh;
-
-		st->named = true;
-		st->pid = pid;
-		st->tid = tid;
-		if (b->stream->tid)
-			snprintf(name, sizeof name, "%s %llu",
-				 pid == tid ? "first thread" : "thread",
-				 (unsigned long long)tid);
-		else
-			snprintf(name, sizeof name, "stream %u", b->stream->index);
-		pm_map_put(&w->processes, pid, &fresh);
-		if (fresh && w->program && !b->stream->name)
-			name_process(w, &out, w->program, pid, tid);
-		else if (fresh)
-			put_name(w, &out, "process_name",
-				 b->stream->name ? b->stream->name : "trace", pid, tid);
-		put_name(w, &out, "thread_name", b->stream->name ? b->stream->name : name, pid,
-			 tid);
-	}
+	if (!st->named)
+		name_stream(w, &out, b->stream, st);
+	w->out = &out;
 	for (size_t i = 0; i < b->n; i++) {
 		const struct pm_event *e = &b->ev[i];
 
+		if (w->calls)
+			follow_calls(w, st, b, e, w->now);
 		switch (e->kind) {
 		case PM_EV_INSN:
 			w->insns++;
@@ -237,7 +336,7 @@ static enum pm_status chrome_write(void *self, const struct pm_batch *b, struct 
 				w->now++;
 			if (++w->next == w->every) {
 				w->next = 0;
-				counters(w, &out, pid);
+				counters(w, &out, st->pid);
 			}
 			break;
 		case PM_EV_READ: w->reads++; break;
@@ -245,11 +344,11 @@ static enum pm_status chrome_write(void *self, const struct pm_batch *b, struct 
 		case PM_EV_MODIFY: w->reads++; w->writes++; break;
 		case PM_EV_BRANCH: w->branches++; w->taken += e->flags & PM_BR_TAKEN; break;
 		case PM_EV_TIME:
-			if (e->value > w->now)
+			if (w->timed && e->value > w->now)
 				w->now = e->value;
 			break;
 		case PM_EV_KERNEL ... PM_EV_SWITCH: case PM_EV_MARKER: case PM_EV_LOST:
-			rare(w, &out, b, e, pid, tid, st);
+			rare(w, &out, b, e, st->pid, st->tid, st);
 			break;
 		case PM_EV_OPAQUE:
 			break;
@@ -272,9 +371,15 @@ static enum pm_status chrome_finish(void *self, struct pm_err *err)
 		pm_buf_printf(&out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
 	put_slice(w, &out, &w->task, "schedule", 0, 0);
 	/* calls that never returned: exit, exec, or the trace's end */
-	for (size_t i = 0; i < w->nstream; i++)
-		put_slice(w, &out, &w->stream[i].call, "syscall", w->stream[i].pid,
-			  w->stream[i].tid);
+	w->out = &out;
+	for (size_t i = 0; i < w->nstream; i++) {
+		struct chrome_stream *st = w->stream[i];
+
+		if (!st)
+			continue;
+		put_slice(w, &out, &st->call, "syscall", st->pid, st->tid);
+		pm_call_stack_end(&st->calls);
+	}
 	if (w->insns || w->reads || w->writes)
 		counters(w, &out, 1);
 	pm_buf_printf(&out, "\n]}\n");
@@ -288,6 +393,11 @@ static void chrome_free(void *self)
 	struct chrome_writer *w = self;
 
 	if (w) {
+		for (size_t i = 0; i < w->nstream; i++) {
+			if (w->stream[i])
+				pm_call_stack_release(&w->stream[i]->calls);
+			free(w->stream[i]);
+		}
 		free(w->stream);
 		free(w->program);
 		pm_map_release(&w->processes);
@@ -301,7 +411,8 @@ static const struct pm_writer_ops chrome_write_ops = {
 
 const struct pm_format pm_fmt_chrome = {
 	.name = "chrome", .about = "trace-event JSON for Chrome, Perfetto, speedscope (write only)",
-	.options = "every=N  instructions between two points of a counter (10000)",
+	.options = "every=N  instructions between two points of a counter (10000)\n"
+		   "min=N  leave out calls of fewer than N instructions (1000)",
 	.plural = "Chrome traces", .suffixes = ".json",
 	.has = PM_HAS_TIME | PM_HAS_CYCLES | PM_HAS_KERNEL | PM_HAS_THREADS,
 	.write = &chrome_write_ops,

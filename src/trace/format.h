@@ -22,6 +22,7 @@ struct pm_write_opts {
 	const char *options;
 	uint32_t facts;			/* what arrives */
 	const char *const *info;	/* pm_pipeline_info() so far: name, value, ..., NULL */
+	const struct pm_namer *namer;	/* NULL: functions have no names */
 };
 
 struct pm_reader_ops {

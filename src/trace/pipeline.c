@@ -63,6 +63,7 @@ struct pm_pipeline {
 	const struct pm_code *code;	/* likewise */
 	char **info;				/* name, value, ..., NULL */
 	size_t ninfo;
+	struct pm_namer namer;			/* .self NULL: none */
 };
 
 struct pm_pipeline *pm_pipeline_new(void)
@@ -84,6 +85,17 @@ void pm_pipeline_info(struct pm_pipeline *p, const char *name, const char *value
 const char *const *pm_pipeline_info_get(const struct pm_pipeline *p)
 {
 	return (const char *const *)p->info;
+}
+
+void pm_pipeline_namer(struct pm_pipeline *p, const struct pm_namer *n)
+{
+	assert(!p->namer.self);
+	p->namer = *n;
+}
+
+const struct pm_namer *pm_pipeline_namer_get(const struct pm_pipeline *p)
+{
+	return p->namer.self ? &p->namer : NULL;
 }
 
 void pm_pipeline_transform(struct pm_pipeline *p, const struct pm_transform_ops *ops, void *self)
@@ -673,6 +685,8 @@ void pm_pipeline_free(struct pm_pipeline *p)
 	for (size_t i = 0; i < p->ninfo; i++)
 		free(p->info[i]);
 	free(p->info);
+	if (p->namer.self)
+		p->namer.destroy(p->namer.self);
 	free(p->stage);
 	free(p->trans);
 	free(p->sink);

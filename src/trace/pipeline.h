@@ -70,6 +70,18 @@ struct pm_pipeline *pm_pipeline_new(void);
  * "source"...; before pm_trace_create(). Copied. */
 void pm_pipeline_info(struct pm_pipeline *p, const char *name, const char *value);
 const char *const *pm_pipeline_info_get(const struct pm_pipeline *p);	/* name, value, ..., NULL */
+/* What functions are called, for sinks that show names; before pm_trace_create(). The pipeline
+ * destroys it. Only one thread may ask. */
+struct pm_namer {
+	void *self;
+	/* A number for @o, the same for equal ones. */
+	uint32_t (*object)(void *self, const struct pm_object *o);
+	/* Of the function at @pc in that object: its name, or NULL; into @buf. */
+	const char *(*function)(void *self, uint32_t object, uint64_t pc, char *buf, size_t size);
+	void (*destroy)(void *self);
+};
+void pm_pipeline_namer(struct pm_pipeline *p, const struct pm_namer *n);
+const struct pm_namer *pm_pipeline_namer_get(const struct pm_pipeline *p);	/* NULL: none */
 /* The pipeline takes ownership of @self in every case, also on error. Transforms run in the order
  * in which they were added, before all sinks. */
 void pm_pipeline_transform(struct pm_pipeline *p, const struct pm_transform_ops *ops, void *self);

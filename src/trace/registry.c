@@ -395,7 +395,7 @@ enum pm_status pm_trace_create(struct pm_pipeline *p, const char *path, const ch
 	bool pipe = !strcmp(path, "-");
 	struct pm_write_opts o = { .path = pipe ? NULL : path, .options = options_of(format),
 		.facts = facts,
-				    .info = pm_pipeline_info_get(p) };
+		.info = pm_pipeline_info_get(p), .namer = pm_pipeline_namer_get(p) };
 	const struct pm_format *fmt = format ? pm_format_find(format, err)
 					     : pm_format_by_name(path);
 	struct file_sink *f;
