@@ -5,6 +5,7 @@
 
 #include "analyse/calls.h"
 #include "analyse/sims.h"
+#include "analyse/thread_counts.h"
 #include "base/result.h"
 #include "cli/manners.h"
 #include "cli/progress.h"
@@ -16,6 +17,7 @@
 #include "report/listing_page.h"
 #include "report/out.h"
 #include "report/result_view.h"
+#include "report/threads_html.h"
 #include "report/width.h"
 
 /* The simulator that knows who called whom, if there is one. */
@@ -47,6 +49,8 @@ enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t 
 			if (n && pm_names_add(n, o->object.v[k], err))
 				return PM_ERR;
 		}
+	if (o->html)
+		o->ran = pm_threads_add(p);
 	if (o->html && calls_sim(p))
 		pm_sim_calls_keep_contexts(calls_sim(p));
 	if (!o->annotate && !o->html && !o->callgrind && !o->annotate_to)
@@ -73,6 +77,8 @@ static enum pm_status page(struct results *o, const struct pm_result *r, struct 
 		return PM_ERR;
 	if (code)
 		pm_listing_page_overview(code, &first);
+	if (o->ran)
+		pm_threads_overview(o->ran, &first);
 	pm_result_overview(r, file, &first);
 	pm_html_begin(&h, pm_overview_text(&first, "%s: %s", title, first.command ?
 		first.command : file),
@@ -83,6 +89,8 @@ static enum pm_status page(struct results *o, const struct pm_result *r, struct 
 	if (calls)
 		pm_flame_html(&h, pm_sim_calls_graph(calls), pm_calls_names(calls));
 	pm_result_html_into(r, &h);
+	if (o->ran)
+		pm_threads_html(&h, o->ran);
 	s = pm_html_finish(&h, o->html, err);
 	pm_html_release(&h);
 	pm_overview_release(&first);

@@ -24,6 +24,7 @@ struct results {
 	struct pm_listing_opts listing;
 	struct pm_annotator a;
 	bool listed;
+	struct pm_threads *ran;		/* for the page; the pipeline's */
 };
 
 #define RESULTS_OPTIONS(R)                                                                      \

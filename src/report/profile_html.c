@@ -254,8 +254,10 @@ static void processes(struct pm_html *h, const struct pm_profile *p)
 			pm_html_cell(h, pr->from->program ? pr->from->program : "");
 			if (pr->from->signal >= 0)
 				snprintf(id, sizeof id, "signal %d", pr->from->signal);
-			else
+			else if (pr->from->status >= 0)
 				snprintf(id, sizeof id, "status %d", pr->from->status);
+			else
+				snprintf(id, sizeof id, "ended");
 			pm_html_cell(h, pr->from->incomplete ? "incomplete: killed" :
 				     pr->from->execed ? "exec" : id);
 			sum_cells(h, t ? &pr->thread[t - 1].sum : &pr->sum);

@@ -22,3 +22,26 @@ $ pugmark run -q --callgrind cg -- "$PROGRAMS/cuts" >out; pugmark annotate --htm
 > p.html:0
 > usual.html:0
 ? 1
+# Processes and threads: the page of a stored trace lists those that the page of the run does, with as many instructions.
+$ cat >several.sh <<'END'
++ /bin/echo one | cat
++ (exec sort -o /dev/null /dev/null)
++ kill -9 $$
++ END
+$ pugmark run -q --exec -o several.pug --html live.html --json several.json -- sh several.sh >/dev/null 2>&1; pugmark report -o stored.html --no-open several.pug; for p in live stored; do sed -n '/id="processes"/,/<\/table>/p' $p.html | sed -n 's/<[^>]*>/ /g; s/^ *[0-9]* *all/all/p' >$p; done; cmp live stored && sed 's/ [0-9,]* *[0-9,]* *[0-9,]* *$//; s/ *$//' stored | sort; n=$(sed -n 's/^  "instructions": \([0-9]*\),$/\1/p' several.json); tr -d , <stored | awk -v n="$n" '{ s += $(NF - 2) } END { print s == n }'
+> stored.html
+> all  /usr/bin/cat  ended
+> all  /usr/bin/dash  exec
+> all  /usr/bin/dash  exec
+> all  /usr/bin/dash  exec
+> all  /usr/bin/dash  signal 9
+> all  /usr/bin/echo  ended
+> all  /usr/bin/sort  ended
+> 1
+# Each thread of a process has a row below it, and they add up; a trace without threads has no such view.
+$ seq 5000 >several.txt; pugmark run -q --exec -o threads.pug -- xz -0 -T2 --block-size=10000 -kc several.txt >/dev/null && pugmark report -o threads.html --no-open threads.pug; sed -n '/id="processes"/,/<\/table>/p' threads.html | sed -n 's/<[^>]*>/ /g; s/^ *\([0-9]* *[0-9al]\)/\1/p' | tr -d , | awk '$2 == "all" { want = $(NF - 2); next } { n++; s += $(NF - 2) } END { print (n > 1), s == want }'; pugmark report -o none.html --no-open "$TESTS/data/formats/din.din"; grep -c 'id="processes"' none.html
+> threads.html
+> 1 1
+> none.html
+> 0
+? 1
