@@ -106,7 +106,7 @@ enum pm_kind {
 	PM_EV_DMA,		/* addr, size; flags: PM_REF_WRITE if memory is written */
 	PM_EV_DEVICE,		/* device register access: addr, size, value; flags as DMA */
 	PM_EV_SYSCALL,		/* value = number; arg[0..5] */
-	PM_EV_SYSRET,		/* value = result */
+	PM_EV_SYSRET,		/* value = result; name = what a thread calls itself from now on */
 	PM_EV_SIGNAL,		/* value = signal; addr = interrupted pc; arg[0] = handler */
 	PM_EV_SIGRETURN,	/* addr = pc that is resumed */
 	PM_EV_PROCESS,		/* process began: value = pid; arg[0] = parent, name = program */

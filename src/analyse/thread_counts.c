@@ -54,6 +54,10 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 			v->program = r && r->name ? pm_strdup(r->name) : NULL;
 			t->main[i] = true;
 		}
+		if (e->kind == PM_EV_SYSRET && r && r->name) {
+			free(v->name);
+			v->name = pm_strdup(r->name);
+		}
 		if (e->kind == PM_EV_EXIT) {
 			v->end = e->flags & PM_EXIT_SIGNAL ? PM_THREAD_KILLED : PM_THREAD_EXITED;
 			v->status = (int)e->value;

@@ -17,7 +17,7 @@ struct pm_thread {
 	uint32_t stream;
 	uint32_t process;		/* counted from 0 in the order of the streams */
 	char *program;			/* NULL: not known */
-	char *name;			/* the stream's; NULL: it has none */
+	char *name;			/* its own last one, or the stream's; NULL: none */
 	struct pm_tally tally;
 	enum { PM_THREAD_OPEN, PM_THREAD_EXITED, PM_THREAD_KILLED } end;
 	int status;			/* or signal */

@@ -17,6 +17,7 @@
 #include "trace/sinks.h"
 #include "elf/find.h"
 #include "transform/lines.h"
+#include "transform/only_threads.h"
 #include "transform/region.h"
 
 static bool has_region(const struct run_trace *t)
@@ -45,6 +46,8 @@ const char *run_trace_wrong(const struct run_trace *t)
 		return "--for cannot be more than --every";
 	if (has_region(t) && !run_trace_wanted(t))
 		return "regions are for traces: --branch, --cache or --exec";
+	if (t->threads.n && !run_trace_wanted(t))
+		return "--thread is for traces: --branch, --cache or --exec";
 	return NULL;
 }
 
@@ -187,11 +190,11 @@ static enum pm_status check_region(const struct run_trace *t, const void *region
 	return PM_OK;
 }
 
-/* Everything that the options ask for; *@facts: what the last sinks will see. *@region: the
- * pipeline's, or NULL. */
+/* Everything that the options ask for; *@facts: what the last sinks will see. *@region, *@threads:
+ * the pipeline's, or NULL. */
 static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, struct pm_pipeline *p,
 			    uint32_t line, const void **cracker, uint32_t *facts, void **region,
-			    struct pm_err *err)
+			    void **threads, struct pm_err *err)
 {
 	const struct pm_format *f = NULL;
 	uint32_t needs;
@@ -210,6 +213,10 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 			pm_point_parse(t->stop_at, &r.stop);
 		*region = pm_region_new(&r);
 		pm_pipeline_transform(p, &pm_region_ops, *region);
+	}
+	if (t->threads.n) {
+		*threads = pm_only_threads_new(t->threads.v, t->threads.n);
+		pm_pipeline_transform(p, &pm_only_threads_ops, *threads);
 	}
 	if (line) {
 		pm_pipeline_transform(p, &pm_lines_ops, pm_lines_new(line));
@@ -253,9 +260,10 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 
 static void begin_results(struct pm_result *r, const struct pm_run_opts *o,
 			  const struct pm_counts *c, const struct pm_pipeline *pipeline,
-			  const void *region)
+			  const void *region, const void *threads)
 {
 	struct pm_region_story s;
+	uint64_t insns = c->trace_insns;
 
 	pm_result_str(r, "pugmark", PM_VERSION);
 	pm_result_begin_list(r, "program");
@@ -277,13 +285,17 @@ static void begin_results(struct pm_result *r, const struct pm_run_opts *o,
 	pm_result_f64(r, "sys_s", c->sys_s, "s");
 	pm_result_f64(r, "pugmark_s", c->own_s, "s");
 	pm_result_u64(r, "trace_bytes", c->trace_bytes, "bytes");
-	if (region)
+	if (region) {
 		pm_region_story(region, &s);
+		insns = s.passed;
+	}
+	if (threads)
+		insns = pm_only_threads_passed(threads);
 	if (pipeline)
-		pm_result_u64(r, "instructions", region ? s.passed : c->trace_insns,
+		pm_result_u64(r, "instructions", insns, "instructions");
+	if (region || threads)
+		pm_result_u64(r, "executed_instructions", region ? s.executed : c->trace_insns,
 			      "instructions");
-	if (region)
-		pm_result_u64(r, "executed_instructions", s.executed, "instructions");
 }
 
 /* What the pipeline's sink for it has seen, into the files that were asked for. */
@@ -325,7 +337,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	struct pm_counts *counts = NULL;
 	struct pm_result *r = pm_result_for("run");
 	const void *cracker = NULL;
-	void *region = NULL;
+	void *region = NULL, *threads = NULL;
 	enum pm_status st = PM_OK;
 	int failed = 1;
 	uint64_t line = 64;
@@ -337,7 +349,8 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	if (wants) {
 		p = pm_pipeline_new();
 		pm_pipeline_threads(p, PM_THREADS_AUTO);
-		st = build(t, o, p, t->cache ? (uint32_t)line : 0, &cracker, &facts, &region, &err);
+		st = build(t, o, p, t->cache ? (uint32_t)line : 0, &cracker, &facts, &region,
+			   &threads, &err);
 		if (st == PM_OK)
 			st = pm_pipeline_start(p, pm_run_facts(o->kind), "live traces", &err);
 	}
@@ -348,7 +361,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	if (counts) {
 		struct pm_err late = { 0 };
 
-		begin_results(r, o, counts, p, region);
+		begin_results(r, o, counts, p, region, threads);
 		t->results.processes = counts->nprocess;
 		for (size_t i = 0; i < counts->nprocess; i++)
 			t->results.threads += counts->process[i].nthread;

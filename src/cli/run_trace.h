@@ -20,6 +20,7 @@ struct run_trace {
 	const char *start_at, *stop_at;	/* points, see transform/region.h; NULL: none */
 	uint64_t after, length, every;
 	struct pm_opt_list exclude;
+	struct pm_opt_list threads;	/* only these, by name or number; none: all */
 };
 
 /* What is wrong with the options' values, NULL: nothing. */

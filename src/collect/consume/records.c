@@ -286,7 +286,7 @@ void note(struct consumer *w, struct stream *st, uint32_t type, const uint8_t *p
 		ev->value = a[0];
 		break;
 	case RT_N_SYSRET:
-		ev = rare(w, PM_EV_SYSRET, a, 0, NULL, 0);
+		ev = rare(w, PM_EV_SYSRET, a, 0, text, ntext);
 		ev->value = a[0];
 		break;
 	case RT_N_SIGNAL:

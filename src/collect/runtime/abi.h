@@ -400,7 +400,7 @@ enum rt_note {
 			 * rep-prefixed these are where its pointers ended */
 	RT_N_SYSCALL,	/* number, 6 arguments */
 	RT_N_SYSRET,	/* result; -512 (ERESTARTSYS): interrupted, will be restarted or has not
-			 * begun */
+			 * begun; name: that the thread has given itself */
 	RT_N_SIGNAL,	/* signal, interrupted pc, handler */
 	RT_N_SIGRETURN,	/* resumed pc */
 	RT_N_MMAP,	/* address, length, protection, file offset; name */

@@ -141,6 +141,8 @@ void rt_trace_state(struct rt_block *b, u64 rsp)
 	rt_trace_note(b, RT_N_STATE, v, 3);
 }
 
+#define PR_SET_NAME	15
+
 static void mapped(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 fd, u64 off)
 {
 	const u64 v[4] = { addr, len, prot, off };
@@ -155,17 +157,32 @@ static void mapped(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 fd, u64 
 #endif
 }
 
+/* The text that the call which is over has read at @at: @n bytes at most, else 0s. */
+static void copy_text(char *to, u64 at, u32 n)
+{
+	for (u32 i = 0; i < n; i++)
+		if (rt_get(to + i, at + i, 1) || !to[i]) {
+			to[i] = 0;
+			return;
+		}
+}
+
 /* The program's call is over; ctx still has its arguments. */
 void rt_trace_sysret(struct rt_block *b)
 {
 	const u64 old[2] = { ARG0, ARG1 };
 	const long r = (long)RET;
 	const u64 result = rt_failed(r) ? (u64)(int64_t)r : RET;
-	u64 arg[6];
+	u64 arg[6], said[3] = { result };
+	u32 nsaid = 1;
 
 	if (!b->tracing)
 		return;
-	rt_trace_note(b, RT_N_SYSRET, &result, 1);
+	if (b->syscall == NR_prctl && ARG0 == PR_SET_NAME && !rt_failed(r)) {
+		copy_text((char *)(said + 1), ARG1, 15);
+		nsaid = 3;
+	}
+	rt_trace_note(b, RT_N_SYSRET, said, nsaid);
 	if (rt_failed(r))
 		return;
 	if (rt_mmap_arguments(b, arg)) {
