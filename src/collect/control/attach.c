@@ -41,26 +41,21 @@ struct attachment {
 static bool traced_already(pid_t pid, char *why, size_t n)
 {
 	struct maps all = { 0 };
-	char path[64], line[256];
-	unsigned tracer = 0;
+	struct peek_status st;
 	bool ours = false;
-	FILE *f;
+	char path[64];
 
-	snprintf(path, sizeof path, "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof line, f))
-		sscanf(line, "TracerPid: %u", &tracer);
-	if (f)
-		fclose(f);
+	snprintf(path, sizeof path, "/proc/%d", pid);
+	peek_status(path, &st);
 	if (maps_read(pid, &all))
 		for (const struct mapping *m = all.v; m < all.v + all.n; m++)
 			ours |= !strncmp(m->path, "/memfd:pugmark-", 15);
 	maps_release(&all);
 	if (ours)
 		snprintf(why, n, "it is traced already, by pugmark");
-	else if (tracer)
-		snprintf(why, n, "it is traced already, by process %u", tracer);
-	return ours || tracer;
+	else if (st.tracer)
+		snprintf(why, n, "it is traced already, by process %u", st.tracer);
+	return ours || st.tracer;
 }
 
 static bool may_attach(pid_t pid, char *why, size_t n)
@@ -222,18 +217,11 @@ static void remove_caller(struct attachment *a)
 /* Numbers of threads and processes in its own namespace are not ours. */
 static bool is_apart(pid_t pid)
 {
-	char path[64], line[256];
-	bool apart = false;
-	FILE *f;
+	struct peek_status st;
+	char path[64];
 
-	snprintf(path, sizeof path, "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof line, f))
-		if (!strncmp(line, "NSpid:", 6))
-			apart = strchr(line, '\t') != strrchr(line, '\t');
-	if (f)
-		fclose(f);
-	return apart;
+	snprintf(path, sizeof path, "/proc/%d", pid);
+	return peek_status(path, &st) && st.apart;
 }
 
 /* What its first thread will ask first is answered already. */

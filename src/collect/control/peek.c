@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -58,6 +59,36 @@ bool peek_is_thread(uint32_t pid, uint32_t tid)
 bool session_read_maps(struct session *s, struct maps *m)
 {
 	return maps_read((pid_t)s->asking_tid, m);
+}
+
+bool peek_status(const char *dir, struct peek_status *st)
+{
+	unsigned long long own = 0, shared = 0, caught = 0;
+	char path[96], line[256];
+	const char *last;
+	FILE *f;
+
+	*st = (struct peek_status){ 0 };
+	snprintf(path, sizeof path, "%s/status", dir);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	while (fgets(line, sizeof line, f)) {
+		sscanf(line, "PPid: %u", &st->parent);
+		sscanf(line, "TracerPid: %u", &st->tracer);
+		sscanf(line, "SigPnd: %llx", &own);
+		sscanf(line, "ShdPnd: %llx", &shared);
+		sscanf(line, "SigCgt: %llx", &caught);
+		if (strncmp(line, "NSpid:", 6))
+			continue;
+		last = strrchr(line, '\t');
+		st->apart = last != strchr(line, '\t');
+		st->inner = (uint32_t)strtoul(last ? last : line + 6, NULL, 10);
+	}
+	fclose(f);
+	st->pending = own | shared;
+	st->caught = caught;
+	return true;
 }
 
 bool peek_link(const char *link, char path[4096])

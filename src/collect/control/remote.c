@@ -252,22 +252,14 @@ void hold_release(struct held *h)
  * lets in, for as long as it waits: sigsuspend(), ppoll(). */
 static bool will_handle(pid_t tid)
 {
-	unsigned long long pending = 0, shared = 0, caught = 0;
+	struct peek_status st;
 	uint64_t blocked = 0;
-	char path[64], line[256];
-	FILE *f;
+	char path[64];
 
-	snprintf(path, sizeof path, "/proc/%d/status", tid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof line, f)) {
-		sscanf(line, "SigPnd: %llx", &pending);
-		sscanf(line, "ShdPnd: %llx", &shared);
-		sscanf(line, "SigCgt: %llx", &caught);
-	}
-	if (f)
-		fclose(f);
+	snprintf(path, sizeof path, "/proc/%d", tid);
+	peek_status(path, &st);
 	ptrace(PTRACE_GETSIGMASK_, tid, 8, &blocked);
-	return (pending | shared) & ~blocked & caught;
+	return st.pending & ~blocked & st.caught;
 }
 
 enum interrupted remote_interrupted(pid_t tid, const struct user_regs_struct *r)

@@ -236,6 +236,15 @@ bool session_read_maps(struct session *s, struct maps *m);
 enum peek_owner { PEEK_OURS, PEEK_FOREIGN, PEEK_CLOSED };
 enum peek_owner peek_is_ours(const struct session *s, uint32_t pid, bool i386);
 bool peek_is_thread(uint32_t pid, uint32_t tid);	/* @tid is one of process @pid */
+/* What /proc tells of a process or thread; what it does not tell is 0. */
+struct peek_status {
+	uint32_t parent, tracer;
+	uint32_t inner;			/* its number in its own PID namespace */
+	bool apart;			/* ... which is not ours */
+	uint64_t pending, caught;	/* signals: bit n - 1 */
+};
+/* @dir: "/proc/12", "/proc/12/task/13". False: there is no such process. */
+bool peek_status(const char *dir, struct peek_status *st);
 /* Where symbolic link @link leads; false: it cannot be read, @path is "". */
 bool peek_link(const char *link, char path[4096]);
 /* The path of the program that @pid executes, in s->spaces.mem; NULL: unknown. */
