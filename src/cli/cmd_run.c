@@ -229,6 +229,8 @@ static void choose_process(char **argv, const char *pid, const char *after, stru
 		pm_opt_usage(&help, "--pid and a program: one of them can be traced");
 	if (pid && !parse_pid(pid, &o->pid))
 		pm_opt_usage(&help, "--pid expects the number of a process, not '%s'", pid);
+	if (o->follow_only && o->no_follow)
+		pm_opt_usage(&help, "--follow-only and --no-follow exclude each other");
 	if (after && !parse_seconds(after, &o->detach_after))
 		pm_opt_usage(&help, "--detach-after expects seconds, not '%s'", after);
 	o->argv = pid ? command_of(o->pid) : argv;
@@ -297,6 +299,8 @@ int cmd_run(int argc, char **argv)
 		OPT_HEAD("which threads and processes"),
 		OPT_LIST(0, "thread", &t.threads, "NAME|TID",
 			 "trace only this thread; * and ? in NAME as in a shell"),
+		OPT_STR(0, "follow-only", &o.follow_only, "PATTERN",
+			"trace only programs of this file name; others run natively"),
 		OPT_HEAD("branch profiles for compilers and linkers; see `pugmark profile`"),
 		BRANCH_OPTIONS(t.branches),
 		OPT_HEAD("results"),

@@ -515,7 +515,7 @@ static bool detach_process(struct session *s, struct proc *p)
 
 bool detach(struct session *s)
 {
-	bool all = true;
+	bool all = exec_unwatch(s);
 
 	for (size_t i = 0; i < s->nproc; i++) {
 		struct proc *p = s->proc[i];

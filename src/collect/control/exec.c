@@ -50,6 +50,8 @@ static bool has_own_no_aslr(const struct session *s, uint32_t pid)
 static void proc_replace(struct session *s, struct proc *p, uint32_t pid)
 {
 	struct proc *old = proc_by_pid(s, pid);
+	struct peek_status st;
+	char dir[32];
 
 	p->own_no_aslr = has_own_no_aslr(s, pid);
 	p->pid = pid;
@@ -61,6 +63,9 @@ static void proc_replace(struct session *s, struct proc *p, uint32_t pid)
 		p->apart = old->apart;
 		old->execed = true;
 		proc_finish(s, old);
+	} else if (s->opts->follow_only && (pid_t)pid != s->root) {
+		snprintf(dir, sizeof dir, "/proc/%u", pid);
+		p->parent = peek_status(dir, &st) ? st.parent : 0;
 	}
 	if (!p->is_child && (pid_t)pid != s->root)
 		p->pidfd = wake_watch(p->pid);
@@ -244,6 +249,7 @@ static void process_ended(struct session *s, pid_t pid, int status)
 {
 	struct proc *p = proc_by_pid(s, (uint32_t)pid);
 
+	watch_over(s, pid);
 	if (pid == s->root) {
 		s->root_done = true;
 		s->root_status = status;
@@ -258,13 +264,26 @@ static void process_ended(struct session *s, pid_t pid, int status)
 
 static void process_stopped(struct session *s, pid_t pid, int status)
 {
+	const int event = status >> 16;
+	unsigned long former = 0;
 	char why[256] = "";
 
-	if (status >> 8 == (SIGTRAP | (PTRACE_EVENT_EXEC << 8))) {
+	if (event == PTRACE_EVENT_EXEC) {
+		/* it may have been another thread that is this one now */
+		if (!ptrace(PTRACE_GETEVENTMSG, pid, 0, &former))
+			watch_over(s, (pid_t)former);
+		if (!watch_wants(s, pid)) {
+			watch_exec(s, pid);
+			return;
+		}
+		watch_over(s, pid);
 		if (!exec_stop(s, pid, why, sizeof why))
 			pm_warn(&s->spaces.warn, "process %d goes on untraced: %s", pid, why);
 		ptrace(PTRACE_DETACH, pid, 0, 0);
-	} else if (status >> 16 == PTRACE_EVENT_STOP) {
+	} else if (event && event != PTRACE_EVENT_STOP) {
+		ptrace(PTRACE_CONT, pid, 0, 0);	/* a fork: the child tells of itself */
+	} else if (event) {
+		watch_began(s, pid);
 		ptrace(WSTOPSIG(status) == SIGTRAP ? PTRACE_CONT : PTRACE_LISTEN, pid, 0, 0);
 	} else {
 		ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status));
@@ -300,20 +319,36 @@ static bool wait_briefly(pid_t tid, int *status)
 	return false;
 }
 
-void exec_unfollow(struct session *s, struct proc *p, uint32_t tid)
+static bool let_go(struct session *s, pid_t tid)
 {
 	int status;
 
-	if (!p->exec_attached)
-		return;
-	p->exec_attached = false;
-	if (ptrace(PTRACE_INTERRUPT, (pid_t)tid, 0, 0) || !wait_briefly((pid_t)tid, &status))
-		return;				/* when it stops, process_stopped() lets it go on */
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) || !wait_briefly(tid, &status))
+		return false;			/* when it stops, process_stopped() lets it go on */
 	if (WIFSTOPPED(status))
-		ptrace(PTRACE_DETACH, (pid_t)tid, 0,
-		       status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status));
+		ptrace(PTRACE_DETACH, tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
 	else
-		process_ended(s, (pid_t)tid, status);
+		process_ended(s, tid, status);
+	return true;
+}
+
+void exec_unfollow(struct session *s, struct proc *p, uint32_t tid)
+{
+	if (p->exec_attached)
+		let_go(s, (pid_t)tid);
+	p->exec_attached = false;
+}
+
+bool exec_unwatch(struct session *s)
+{
+	uint64_t tid, val;
+	bool all = true;
+
+	for (size_t i = 0; pm_map_next(&s->watched, &i, &tid, &val); i = 0) {
+		all &= let_go(s, (pid_t)tid);
+		watch_over(s, (pid_t)tid);
+	}
+	return all;
 }
 
 void exec_reap(struct session *s)

@@ -179,6 +179,9 @@ static enum pm_status launch_loaded(struct session *s, struct pm_err *err)
 	struct proc *p;
 	int fd, status;
 
+	if (s->opts->follow_only)
+		return pm_fail_file(err, "ptrace() is refused here: what is not to be traced "
+				    "cannot be watched, as --follow-only does");
 	err->file = s->opts->argv[0];
 	fd = pm_run_find(s->opts->argv[0], path, sizeof path) ? open(path, O_RDONLY | O_CLOEXEC)
 							      : -1;
@@ -222,14 +225,19 @@ static enum pm_status trace_stopped(struct session *s, const struct spawn *o, st
 	char why[256] = "";
 	int status;
 
+	const bool wanted = watch_wants(s, s->root);
+
 	if (ptrace(PTRACE_SETOPTIONS, s->root, 0, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) ||
 	    (sigismember(&o->mask, SIGTRAP) &&
-	     ptrace(PTRACE_SETSIGMASK_, s->root, 8, &o->mask))) {
+	     ptrace(PTRACE_SETSIGMASK_, s->root, 8, &o->mask)) ||
+	    (!wanted && !watch_root(s))) {
 		refused(errno, err);
 		kill(s->root, SIGKILL);
 		wait_for(s->root, &status);
 		return PM_ERR;
 	}
+	if (!wanted)
+		return PM_OK;
 	if (!exec_stop(s, s->root, why, sizeof why)) {
 		kill(s->root, SIGKILL);
 		ptrace(PTRACE_DETACH, s->root, 0, 0);

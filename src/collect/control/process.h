@@ -30,6 +30,8 @@ struct pm_run_opts {
 	bool no_cache;
 	uint64_t cache_limit;		/* bytes */
 	bool no_follow;			/* only the first process */
+	const char *follow_only;	/* trace only programs whose file's name matches: a shell's
+					 * pattern; NULL: all */
 	bool aslr;			/* keep address-space randomisation */
 	bool strict_flags; /* do not count on the ABI's word on flags: FLAGS in translate.h */
 	bool fix_random;		/* AT_RANDOM bytes fixed, for comparable runs */

@@ -137,7 +137,7 @@ bool session_running(const struct session *s)
 	for (size_t i = 0; i < s->nproc; i++)
 		if (s->proc[i]->pid && !s->proc[i]->gone)
 			return true;
-	return false;
+	return s->watched.n;
 }
 
 uint32_t session_persona(const struct session *s, uint32_t block)

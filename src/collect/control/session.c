@@ -78,6 +78,7 @@ static void session_close(struct session *s)
 	for (size_t i = 0; i < s->nproc; i++)
 		free(s->proc[i]);
 	free(s->proc);
+	pm_map_release(&s->watched);
 	pm_buf_release(&s->unused_procs);
 	x86_decoder_free(s->dec[0]);
 	x86_decoder_free(s->dec[1]);
@@ -219,6 +220,9 @@ static enum pm_status finish(struct session *s, double start, struct pm_counts *
 			proc_finish(s, s->proc[i]);
 	trace_status = trace_close(s->tracer, &s->out->trace_bytes, &s->out->trace_insns, err);
 	c = *out = gather_counts(s);
+	if (s->opts->follow_only && !c->nprocess && trace_status == PM_OK)
+		trace_status = pm_fail_file(err, "--follow-only: no program that ran matches '%s'",
+					    s->opts->follow_only);
 	c->wall_s = session_now() - start;
 	cache_close(&s->spaces);
 	getrusage(RUSAGE_SELF, &self);

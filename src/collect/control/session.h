@@ -133,6 +133,7 @@ struct session {
 			    * requests_answer() */
 	uint32_t spin;
 	pid_t root;
+	struct pm_map watched;		/* threads that run untraced, see watch.c */
 	pthread_t thread;		/* (1) */
 	struct wake_saved signals;	/* ... .mask: that the program begins with */
 	struct rlimit limit[2];		/* likewise, see rlimits.c */
@@ -336,6 +337,17 @@ bool exec_follow(struct session *s, struct proc *p, uint32_t tid);
 void exec_unfollow(struct session *s, struct proc *p, uint32_t tid);
 /* What has become of our children, and of those that we follow. */
 void exec_reap(struct session *s);
+/* Nobody is watched any more (watch.c). False: some thread does not stop for that; it goes on when
+ * it does. */
+bool exec_unwatch(struct session *s);
+
+/* ---- watch.c: processes that run untraced ---------------------------------------------------- */
+bool watch_wants(const struct session *s, pid_t pid);	/* is its program to be traced? */
+/* @pid, which stands at its exec stop, runs untraced. */
+void watch_exec(struct session *s, pid_t pid);
+bool watch_root(struct session *s);	/* the same of s->root, at its very first one */
+void watch_began(struct session *s, pid_t tid);	/* a thread's first stop, or any */
+void watch_over(struct session *s, pid_t tid);
 
 /* ---- mail.c: between mailboxes and memory of our own ----------------------------------------- */
 /* A request, read once: op, failed and a[] of @m; its answer is empty. How many commands of the
