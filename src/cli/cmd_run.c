@@ -17,6 +17,7 @@
 #include "collect/control/process.h"
 #include "report/out.h"
 #include "report/profile_report.h"
+#include "trace/each_process.h"
 
 static const struct pm_opt_help help = {
 	"pugmark run [options] -- PROGRAM [ARG...]\n"
@@ -236,6 +237,18 @@ static void choose_process(char **argv, const char *pid, const char *after, stru
 	o->argv = pid ? command_of(o->pid) : argv;
 }
 
+/* Reports have all processes together: none is made for each. */
+static void refuse_each(const struct outputs *f, const struct run_trace *t, bool trace)
+{
+	const char *const to[] = { trace ? NULL : f->out, f->report, f->json, f->csv, f->parquet,
+		f->html, f->callgrind, f->counts, f->annotate, t->lcov, t->cobertura, t->drcov };
+
+	for (size_t i = 0; i < NR(to); i++)
+		if (to[i] && pm_path_has_process(to[i]))
+			pm_opt_usage(&help, "'%s': a file for each process (%%p) is for traces: "
+				     "-o x.%%p.pug", to[i]);
+}
+
 /* All options are known: a trace, or a profile. The exit status. */
 static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs *f)
 {
@@ -247,6 +260,7 @@ static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs
 	if ((wrong = run_trace_wrong(t)))
 		pm_opt_usage(&help, "%s", wrong);
 	to_file = run_trace_wanted(t) && (t->dump || run_trace_to_file(t));
+	refuse_each(f, t, to_file && !t->dump);
 	if (f->out && !to_file && f->report)
 		pm_opt_usage(&help, "-o and --report name the same file twice");
 	if (!run_trace_wanted(t))
@@ -305,7 +319,8 @@ int cmd_run(int argc, char **argv)
 		BRANCH_OPTIONS(t.branches),
 		OPT_HEAD("results"),
 		OPT_STR('o', "output", &f.out, "FILE",
-			"the trace, if its name or -t FORMAT says so; else the report"),
+			"the trace, if its name or -t FORMAT says so (%p: one per process); else "
+			"the report"),
 		OPT_STR(0, "report", &f.report, "FILE", "the report"),
 		OPT_STR(0, "json", &f.json, "FILE", "all of it as JSON (- is standard output)"),
 		OPT_STR(0, "csv", &f.csv, "FILE", "functions as CSV"),

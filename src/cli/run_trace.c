@@ -13,6 +13,7 @@
 #include "cli/manners.h"
 #include "cli/traces.h"
 #include "report/coverage_report.h"
+#include "trace/each_process.h"
 #include "trace/format.h"
 #include "trace/sinks.h"
 #include "elf/find.h"
@@ -253,9 +254,10 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 		needs |= f->needs;
 	}
 	*facts = pm_adapt(p, *facts, needs, cracker);
-	if (f && pm_trace_create(p, t->out, t->format, *facts, err) != PM_OK)
-		return PM_ERR;
-	return PM_OK;
+	if (!f)
+		return PM_OK;
+	return (pm_path_has_process(t->out) ? pm_trace_create_each : pm_trace_create)
+		(p, t->out, t->format, *facts, err);
 }
 
 static void begin_results(struct pm_result *r, const struct pm_run_opts *o,
