@@ -41,7 +41,14 @@ static int write_(int argc, char **argv)
 	if (status)
 		return status;
 	p = pm_pipeline_new();
-	st = branch_outputs_begin(&b, p, &err);
+	if (!(src.facts & PM_HAS_BLOCKS)) {
+		err.file = argv[0];
+		st = pm_fail_file(&err, "it has no basic blocks, of which a branch profile is "
+				  "made; traces by `pugmark run -o FILE.pug -- PROGRAM` have them, "
+				  "or use `pugmark run --bolt FILE -- PROGRAM`");
+	} else {
+		st = branch_outputs_begin(&b, p, &err);
+	}
 	if (st == PM_OK)
 		st = pm_pipeline_start(p, src.facts, which->plural, &err);
 	if (st == PM_OK)

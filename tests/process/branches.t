@@ -66,9 +66,13 @@ $ pugmark run -q --bolt 'x.%%' -- ./pie 2>&1 > out | sed 's,[^ ]*/\([^/ ]*\) and
 ! pugmark: nothing to write; try --bolt FILE (see `pugmark profile write --help`)
 ? 2
 $ echo 0 1000 4 > x.din; pugmark profile write --bolt x x.din
-! pugmark: din traces hold no instruction bytes or basic blocks; 'branches' needs them
+! pugmark: x.din: it has no basic blocks, of which a branch profile is made; traces by `pugmark run -o FILE.pug -- PROGRAM` have them, or use `pugmark run --bolt FILE -- PROGRAM`
 ? 1
 $ pugmark profile write --bolt /none/x branch.pug; pugmark run --bolt /none/x -- ./pie
 ! pugmark: /none/x: cannot create: No such file or directory
 ! pugmark: /none/x: cannot create: No such file or directory
 ? 1
+# a trace that was another format's once
+$ pugmark convert -q "$TESTS/data/formats/steps.drmemtrace" d.pug && pugmark profile write --bolt x d.pug; echo $?
+> 1
+! pugmark: d.pug: it has no basic blocks, of which a branch profile is made; traces by `pugmark run -o FILE.pug -- PROGRAM` have them, or use `pugmark run --bolt FILE -- PROGRAM`
