@@ -100,3 +100,7 @@ $ cat >long.sh <<'END'
 $ { pugmark run -q --follow-only cat --detach-after 0.3 --report r -- sh -c 'cat <numbers >copy; sh long.sh' & }; p=$!; sleep 1; pgrep -f 'sh long.sh' >/dev/null && grep TracerPid /proc/$(pgrep -n -f '^sh long.sh')/status; touch stop; wait $p
 > TracerPid:	0
 > over
+# where ptrace() is refused
+$ "$PROGRAMS/noptrace" pugmark run -q --follow-only true -- true
+? 1
+! pugmark: ptrace() is refused here: what is not to be traced cannot be watched, as --follow-only does
