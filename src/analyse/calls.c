@@ -7,10 +7,7 @@
 #include "analyse/conf.h"
 #include "analyse/names.h"
 
-#define MAX_DEPTH	200		/* of contexts */
-#define MAX_CONTEXTS	(1u << 18)
-
-struct frame { uint32_t fn, edge, context; uint64_t ret, began; };
+struct frame { uint32_t fn, edge; uint64_t ret, began; };
 
 struct calls_thread {
 	struct frame *frame;		/* [0] is where the stream began */
@@ -33,10 +30,6 @@ struct pm_calls {
 	size_t nloop, cap_loop;
 	struct calls_thread *thread;		/* by stream index */
 	size_t nthread, cap_thread;
-	bool contexts;			/* kept */
-	struct pm_map context_at;	/* parent << 32 | function -> context */
-	struct pm_context_count *context;
-	size_t ncontext, cap_context;
 	struct pm_calls_meter *meter;
 	size_t nmeter, cap_meter;
 	unsigned ncost;			/* of all meters */
@@ -119,51 +112,14 @@ static void account(struct pm_calls *c, struct calls_thread *t)
 {
 	if (t->depth)
 		c->fn[t->frame[t->depth - 1].fn].self += t->insns - t->counted;
-	if (t->depth && c->contexts)
-		c->context[t->frame[t->depth - 1].context].self += t->insns - t->counted;
 	t->counted = t->insns;
-}
-
-void pm_calls_keep_contexts(struct pm_calls *c)
-{
-	c->contexts = true;
-	pm_grow(c->context, c->ncontext, c->cap_context);
-	c->context[c->ncontext++] = (struct pm_context_count){ 0 };
-}
-
-/* Where @fn is when the innermost frame of @t calls it. */
-static uint32_t context_of(struct pm_calls *c, const struct calls_thread *t, uint32_t fn)
-{
-	const struct frame *caller = t->depth ? t->frame + t->depth - 1 : NULL;
-	const uint32_t parent = caller ? caller->context : 0;
-	uint64_t *at;
-	bool fresh;
-
-	if (caller && (caller->fn == fn || t->depth > MAX_DEPTH))
-		return parent;
-	if (c->ncontext == MAX_CONTEXTS) {
-		at = pm_map_get(&c->context_at, (uint64_t)parent << 32 | fn);
-		return at ? *at : parent;
-	}
-	at = pm_map_put(&c->context_at, (uint64_t)parent << 32 | fn, &fresh);
-	if (fresh) {
-		*at = c->ncontext;
-		pm_grow(c->context, c->ncontext, c->cap_context);
-		c->context[c->ncontext++] = (struct pm_context_count){ .pc = c->fn[fn].pc,
-								       .parent = parent };
-	}
-	return *at;
 }
 
 static void push(struct pm_calls *c, struct calls_thread *t, uint64_t pc, uint64_t ret)
 {
-	uint32_t fn = fn_of(c, pc), edge = NO_EDGE, context = 0;
+	uint32_t fn = fn_of(c, pc), edge = NO_EDGE;
 
 	account(c, t);
-	if (c->contexts) {
-		context = context_of(c, t, fn);
-		c->context[context].calls++;
-	}
 	if (t->depth) {
 		edge = edge_of(c, t->frame[t->depth - 1].fn, fn);
 		c->edge[edge].calls++;
@@ -180,7 +136,7 @@ static void push(struct pm_calls *c, struct calls_thread *t, uint64_t pc, uint64
 		}
 		memcpy(t->cost_began + t->depth * c->ncost, t->cost, c->ncost * sizeof *t->cost);
 	}
-	t->frame[t->depth++] = (struct frame){ fn, edge, context, ret, t->insns };
+	t->frame[t->depth++] = (struct frame){ fn, edge, ret, t->insns };
 }
 
 static void pop(struct pm_calls *c, struct calls_thread *t)
@@ -349,12 +305,6 @@ const uint64_t *pm_calls_edge_costs(const struct pm_calls *c, const struct pm_ed
 	return c->ncost ? c->edge_cost + (size_t)e->id * c->ncost : NULL;
 }
 
-const struct pm_context_count *pm_calls_contexts(const struct pm_calls *c, size_t *n)
-{
-	*n = c->ncontext;
-	return c->context;
-}
-
 const struct pm_loop_count *pm_calls_loops(const struct pm_calls *c, size_t *n)
 {
 	*n = c->nloop;
@@ -380,8 +330,6 @@ void pm_calls_free(struct pm_calls *c)
 	free(c->last.edge);
 	free(c->last.cost);
 	free(c->loop);
-	free(c->context);
-	pm_map_release(&c->context_at);
 	pm_map_release(&c->fn_at);
 	pm_map_release(&c->edge_at);
 	pm_map_release(&c->loop_at);
@@ -449,11 +397,6 @@ static int by_back(const void *a, const void *b)
 const struct pm_calls *pm_sim_calls_graph(const void *self)
 {
 	return ((const struct calls_sink *)self)->c;
-}
-
-void pm_sim_calls_keep_contexts(void *self)
-{
-	pm_calls_keep_contexts(((struct calls_sink *)self)->c);
 }
 
 void pm_sim_calls_charge(void *self, const struct pm_calls_meter *m)

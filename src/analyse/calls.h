@@ -18,9 +18,6 @@
 struct pm_function_count { uint64_t pc, calls, self, inclusive; };
 /* entries of caller and callee */
 struct pm_edge_count { uint64_t from, to, calls, inclusive; uint32_t id; };
-/* A function as it was called on one path from where the stream began; @parent: the caller's, by
- * index, smaller than its own. [0] stands for all streams. */
-struct pm_context_count { uint64_t pc, calls, self; uint32_t parent; };
 struct pm_loop_count { uint64_t head, tail, back, leave; }; /* branch at tail: taken, not taken */
 
 struct pm_calls;
@@ -39,9 +36,6 @@ struct pm_calls_meter {
 struct pm_calls *pm_calls_new(void);
 /* One meter more, before the first batch. */
 void pm_calls_charge(struct pm_calls *c, const struct pm_calls_meter *m);
-/* Paths, too: before the first batch. A function that calls itself stays in its context, and so
- * does what is called more than 200 calls deep, or when there are 2^18 contexts. */
-void pm_calls_keep_contexts(struct pm_calls *c);
 void pm_calls_batch(struct pm_calls *c, const struct pm_batch *b);
 void pm_calls_end(struct pm_calls *c);		/* everything returns */
 const struct pm_function_count *pm_calls_functions(const struct pm_calls *c, size_t *n);
@@ -49,15 +43,12 @@ const struct pm_edge_count *pm_calls_edges(const struct pm_calls *c, size_t *n);
 /* Inclusive costs of @e, as the meters count them, one behind the other; NULL: there is none. */
 const uint64_t *pm_calls_edge_costs(const struct pm_calls *c, const struct pm_edge_count *e);
 const struct pm_loop_count *pm_calls_loops(const struct pm_calls *c, size_t *n);
-/* NULL: they were not kept. */
-const struct pm_context_count *pm_calls_contexts(const struct pm_calls *c, size_t *n);
 void pm_calls_free(struct pm_calls *c);
 
 extern const struct pm_sink_ops pm_sim_calls;
 struct pm_names;
 struct pm_names *pm_calls_names(void *self);	/* of the sink: see sims.h */
 const struct pm_calls *pm_sim_calls_graph(const void *self); /* of the sink, once it has finished */
-void pm_sim_calls_keep_contexts(void *self);
 void pm_sim_calls_charge(void *self, const struct pm_calls_meter *m);
 
 #endif

@@ -2,34 +2,11 @@
 /* profile_names.c - functions, lines and disassembly of what ran; and what ran most */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <Zydis/Zydis.h>
 
 #include "analyse/profile_work.h"
 #include "elf/symbols.h"
 #include "isa/x86/disasm.h"
-
-/* Our own vDSO: the same kernel gave the traced process the same image. */
-static struct pm_elf *open_vdso(const char *build_id)
-{
-	const uint8_t *v = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
-	struct pm_err err = { 0 };
-	struct pm_elf *e;
-	uint64_t shoff;
-	uint16_t shentsize, shnum;
-
-	if (!v)
-		return NULL;
-	memcpy(&shoff, v + 40, sizeof shoff);
-	memcpy(&shentsize, v + 58, sizeof shentsize);
-	memcpy(&shnum, v + 60, sizeof shnum);
-	e = pm_elf_open_memory(v, shoff + (size_t)shentsize * shnum, "[vdso]", &err);
-	if (e && build_id && (!pm_elf_build_id(e) || strcmp(build_id, pm_elf_build_id(e)))) {
-		pm_elf_close(e);
-		e = NULL;
-	}
-	return e;
-}
 
 static struct pm_elf *elf_of(struct pm_profile *p, uint32_t object)
 {
@@ -44,7 +21,7 @@ static struct pm_elf *elf_of(struct pm_profile *p, uint32_t object)
 		if (o->path[0] == '/')
 			o->elf = pm_elf_open(o->path, o->build_id, &err);
 		else if (!strcmp(o->path, "[vdso]") && !w->isa[object])
-			o->elf = open_vdso(o->build_id);
+			o->elf = pm_elf_open_vdso(o->build_id);
 	}
 	return o->elf;
 }

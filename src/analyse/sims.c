@@ -17,6 +17,7 @@
 #include "analyse/reuse.h"
 #include "analyse/sims.h"
 #include "analyse/stack.h"
+#include "analyse/tree_sink.h"
 #include "analyse/uops.h"
 
 const struct pm_sink_ops *const pm_sims[] = {
@@ -24,7 +25,7 @@ const struct pm_sink_ops *const pm_sims[] = {
 	&pm_sim_inorder, &pm_sim_ooo, &pm_sim_i486, &pm_sim_core,
 	&pm_sim_cachegrind.ops, &pm_sim_calls, &pm_sim_phases, &pm_sim_memory, &pm_sim_objects,
 	&pm_sim_insns, &pm_sink_uops, &pm_sink_isize, &pm_sink_brdist, &pm_sink_mix,
-	&pm_sink_fusion, &pm_sim_branches.ops, NULL
+	&pm_sink_fusion, &pm_sim_branches.ops, &pm_sim_tree.ops, NULL
 };
 
 const char *const pm_sims_usual[] = {
@@ -106,6 +107,7 @@ static const struct {
 	{ &pm_sim_memory, pm_memory_names }, { &pm_sim_cachegrind.ops, pm_cachegrind_names },
 	{ &pm_sim_bpred, pm_bpred_names }, { &pm_sim_cache, pm_cache_names },
 	{ &pm_sim_tlb, pm_cache_names }, { &pm_sim_core, pm_core_names },
+	{ &pm_sim_tree_costs, pm_sim_tree_names },
 };
 
 struct pm_names *pm_sim_names(const struct pm_sink_ops *ops, void *self)

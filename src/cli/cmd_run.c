@@ -330,6 +330,7 @@ int cmd_run(int argc, char **argv)
 			"for KCachegrind; with --sim cachegrind also who called whom"),
 		OPT_STR(0, "annotate", &f.annotate, "FILE",
 			"the hottest code with its costs beside it"),
+		TREE_OPTIONS(t.results.tree),
 		OPT_STR(0, "lcov", &t.lcov, "FILE",
 			"which lines, functions and branches ran, for genhtml and lcov"),
 		OPT_STR(0, "cobertura", &t.cobertura, "FILE", "the same as Cobertura's XML"),

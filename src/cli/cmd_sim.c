@@ -98,7 +98,7 @@ int cmd_sim(int argc, char **argv)
 	pm_pipeline_threads(p, PM_THREADS_AUTO);
 	for (size_t i = 0; i < NR(by) && !s; i++)
 		s = add_all(p, by[i].name, &by[i].list, &nsim, &err);
-	if (!s && !nsim && !usual)
+	if (!s && !nsim && !usual && !tree_outputs_wanted(&o.tree))
 		pm_opt_usage(&help, "no simulator given; try --usual");
 	if (!s)
 		s = pm_trace_open(argv[0], format, &src, &which, &err);

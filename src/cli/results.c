@@ -20,16 +20,16 @@
 #include "report/threads_html.h"
 #include "report/width.h"
 
-/* The simulator that knows who called whom, if there is one. */
-static void *calls_sim(struct pm_pipeline *p)
+/* A page has one if somebody asks who called whom. */
+static bool wants_flame_graph(const struct results *o, struct pm_pipeline *p)
 {
 	const struct pm_sink_ops *ops;
 	void *self;
 
 	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++)
 		if (ops == &pm_sim_calls)
-			return self;
-	return NULL;
+			return true;
+	return tree_outputs_described(&o->tree);
 }
 
 enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t facts,
@@ -51,8 +51,9 @@ enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t 
 		}
 	if (o->html)
 		o->ran = pm_threads_add(p);
-	if (o->html && calls_sim(p))
-		pm_sim_calls_keep_contexts(calls_sim(p));
+	if (tree_outputs_begin(&o->tree, p, facts, o->html && wants_flame_graph(o, p), err) !=
+	    PM_OK)
+		return PM_ERR;
 	if (!o->annotate && !o->html && !o->callgrind && !o->annotate_to)
 		return PM_OK;
 	o->listed = true;
@@ -69,7 +70,8 @@ static enum pm_status page(struct results *o, const struct pm_result *r, struct 
 {
 	struct pm_listing_page *code = NULL;
 	struct pm_overview first = { .processes = o->processes, .threads = o->threads };
-	void *calls = calls_sim(p);
+	unsigned event;
+	const struct pm_tree *tree = tree_outputs_tree(&o->tree, &event);
 	enum pm_status s = PM_OK;
 	struct pm_html h;
 
@@ -86,8 +88,8 @@ static enum pm_status page(struct results *o, const struct pm_result *r, struct 
 	pm_overview_html(&first, &h);
 	if (code)
 		pm_listing_page_html(code, &h);
-	if (calls)
-		pm_flame_html(&h, pm_sim_calls_graph(calls), pm_calls_names(calls));
+	if (tree)
+		pm_flame_html(&h, tree, event);
 	pm_result_html_into(r, &h);
 	if (o->ran)
 		pm_threads_html(&h, o->ran);
@@ -112,7 +114,10 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 	struct pm_listing *l = o->listed ? pm_annotator_listing(&o->a, p) : NULL;
 	bool taken = (o->json && !strcmp(o->json, "-")) || (o->csv && !strcmp(o->csv, "-")) ||
 		(o->parquet && !strcmp(o->parquet, "-")) ||
-		(o->callgrind && !strcmp(o->callgrind, "-"));
+		(o->callgrind && !strcmp(o->callgrind, "-")) ||
+		(o->tree.folded && !strcmp(o->tree.folded, "-")) ||
+		(o->tree.speedscope && !strcmp(o->tree.speedscope, "-")) ||
+		(o->tree.pprof && !strcmp(o->tree.pprof, "-"));
 	struct pm_buf out = { 0 };
 	const size_t width = pm_report_width(o->to_stderr ? STDERR_FILENO : o->text ?
 		-1 : STDOUT_FILENO);
@@ -133,6 +138,8 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 		if (!s)
 			s = save(o->annotate_to, &out, err);
 	}
+	if (!s)
+		s = tree_outputs_end(&o->tree, subtitle, err);
 	if (!s && o->html)
 		s = page(o, r, l, p, title, subtitle, err);
 	if (!s && o->annotate && (o->json || o->csv || o->parquet))
@@ -168,11 +175,14 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 void results_release(struct results *o)
 {
 	pm_annotator_release(&o->a);
+	tree_outputs_release(&o->tree);
 }
 
 int results_stored(struct results *o, const char *file, const char *title, struct pm_err *err)
 {
-	enum pm_status s = pm_annotator_stored(&o->a, file, err);
+	enum pm_status s = o->tree.event || tree_outputs_wanted(&o->tree) ?
+		pm_fail_request(err, "a stored profile has no calling contexts: they need a "
+				"trace") : pm_annotator_stored(&o->a, file, err);
 	struct pm_pipeline *none = pm_pipeline_new();
 	struct pm_result *r = pm_result_for(o->annotate ? "annotate" : "sim");
 

@@ -6,6 +6,7 @@
 
 #include "analyse/annotator.h"
 #include "cli/opt.h"
+#include "cli/tree_outputs.h"
 #include "report/listing_report.h"
 
 struct pm_result;
@@ -25,6 +26,7 @@ struct results {
 	struct pm_annotator a;
 	bool listed;
 	struct pm_threads *ran;		/* for the page; the pipeline's */
+	struct tree_outputs tree;
 };
 
 #define RESULTS_OPTIONS(R)                                                                      \
@@ -34,7 +36,8 @@ struct results {
 			"the same as a Parquet table"),                                         \
 		OPT_STR(0, "html", &(R).html, "FILE", "results as one HTML page, with charts"), \
 		OPT_STR(0, "callgrind", &(R).callgrind, "FILE",                                 \
-			"costs for KCachegrind and callgrind_annotate")
+			"costs for KCachegrind and callgrind_annotate"),                        \
+		TREE_OPTIONS((R).tree)
 
 /* Adds what a listing of the code needs, if one is wanted. Before the pipeline starts. */
 enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t facts,

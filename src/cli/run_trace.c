@@ -71,9 +71,17 @@ static bool has_shown_results(const struct run_trace *t)
 	return t->count || t->sinks.n || t->sims.n || t->usual;
 }
 
+static bool wants_tree(const struct run_trace *t)
+{
+	const struct tree_outputs *o = &t->results.tree;
+
+	return tree_outputs_wanted(o) || tree_outputs_described(o);
+}
+
 static bool has_results(const struct run_trace *t)
 {
-	return has_shown_results(t) || branch_outputs_wanted(&t->branches) || wants_coverage(t);
+	return has_shown_results(t) || branch_outputs_wanted(&t->branches) || wants_coverage(t) ||
+	       wants_tree(t);
 }
 
 bool run_trace_to_file(const struct run_trace *t)
@@ -91,10 +99,12 @@ bool run_trace_wanted(const struct run_trace *t)
 /* Nobody wants to know more than which blocks follow each other. */
 static bool needs_blocks_only(const struct run_trace *t)
 {
-	return (branch_outputs_wanted(&t->branches) || wants_coverage(t)) &&
+	const bool tree = tree_outputs_need_blocks_only(&t->results.tree);
+
+	return (branch_outputs_wanted(&t->branches) || wants_coverage(t) || tree) &&
 	       !has_shown_results(t) && !t->exec && !t->cache && !t->dump && !t->discard &&
-	       !t->out && !t->format && !t->results.html && !t->results.callgrind &&
-	       !t->results.annotate_to;
+	       !t->out && !t->format && (!t->results.html || tree) && !t->results.callgrind &&
+	       !t->results.annotate_to && (tree || !wants_tree(t));
 }
 
 static enum pm_status add_sink(struct pm_pipeline *p, const char *spec, const char *config,

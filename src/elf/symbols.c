@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "elf/elf_file.h"
@@ -126,6 +127,27 @@ struct pm_elf *pm_elf_open_memory(const void *p, size_t n, const char *name, str
 	elf_version(EV_CURRENT);
 	e->elf = elf_memory((char *)(uintptr_t)p, n);
 	return finish_open(e, NULL, err);
+}
+
+struct pm_elf *pm_elf_open_vdso(const char *build_id)
+{
+	const uint8_t *v = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	struct pm_err err = { 0 };
+	struct pm_elf *e;
+	uint64_t shoff;
+	uint16_t shentsize, shnum;
+
+	if (!v)
+		return NULL;
+	memcpy(&shoff, v + 40, sizeof shoff);
+	memcpy(&shentsize, v + 58, sizeof shentsize);
+	memcpy(&shnum, v + 60, sizeof shnum);
+	e = pm_elf_open_memory(v, shoff + (size_t)shentsize * shnum, "[vdso]", &err);
+	if (e && build_id && (!pm_elf_build_id(e) || strcmp(build_id, pm_elf_build_id(e)))) {
+		pm_elf_close(e);
+		e = NULL;
+	}
+	return e;
 }
 
 void pm_elf_close(struct pm_elf *e)

@@ -25,6 +25,9 @@ struct pm_elf;
 struct pm_elf *pm_elf_open(const char *path, const char *build_id, struct pm_err *err);
 /* From memory that the caller keeps: the vDSO's image. */
 struct pm_elf *pm_elf_open_memory(const void *p, size_t n, const char *name, struct pm_err *err);
+/* Our own vDSO: the same kernel gave a traced process the same image. NULL: there is none, or it
+ * has another build id. */
+struct pm_elf *pm_elf_open_vdso(const char *build_id);
 void pm_elf_close(struct pm_elf *e);			/* NULL is fine */
 const char *pm_elf_build_id(const struct pm_elf *e);	/* lower-case hex or NULL */
 

@@ -2,86 +2,177 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analyse/calls.h"
-#include "analyse/names.h"
 #include "report/flame_html.h"
-#include "report/html.h"
 
-#define SMALLEST	2000		/* part of all instructions that is shown by itself */
+#define SMALLEST	2000		/* part of everything that is shown by itself */
 
-static void put_name(struct pm_html *h, struct pm_names *names, uint64_t pc)
+struct flame {				/* what a page is to show */
+	const struct pm_tree *t;
+	unsigned n;			/* values of a context */
+	uint64_t *self[PM_TREE_EVENTS], *all[PM_TREE_EVENTS];
+};
+
+static void put_string(struct pm_html *h, const char *key, const char *s)
 {
-	struct pm_name n = { 0 };
-	char buf[32];
-
-	if (pm_names_at(names, pc, false, &n) && n.function) {
-		pm_html_json(h, n.function);
-		return;
-	}
-	snprintf(buf, sizeof buf, "0x%" PRIx64, pc);
-	pm_html_json(h, buf);
+	pm_buf_printf(&h->b, "\"%s\":", key);
+	pm_html_json(h, s);
 }
 
-/* [parent, name, instructions in it, in it and all it called, calls]: as they are numbered here. */
-static void put_contexts(struct pm_html *h, const struct pm_context_count *v, size_t n,
-			 const uint64_t *all, struct pm_map *name)
+static bool is_seen(const struct flame *f, size_t i)
 {
-	uint32_t *number = pm_alloc(n * sizeof *number), next = 0;
-	const uint64_t least = all[0] / SMALLEST;
+	for (unsigned k = 0; k < f->n; k++)
+		if (f->all[k][i] > f->all[k][0] / SMALLEST)
+			return true;
+	return !i;
+}
 
-	pm_buf_printf(&h->b, "\"contexts\":[");
-	for (size_t i = 0; i < n; i++) {
-		if (i && all[i] <= least)
+/* [parent, name, calls, own value, value with all below it, ... of each event]: as they are
+ * numbered here. */
+static void put_contexts(struct pm_html *h, const struct flame *f, const uint32_t *name)
+{
+	uint32_t *number = pm_alloc(f->t->n * sizeof *number), next = 0;
+
+	pm_buf_printf(&h->b, ",\n\"contexts\":[");
+	for (size_t i = 0; i < f->t->n; i++) {
+		const struct pm_tree_node *n = f->t->node + i;
+
+		if (!is_seen(f, i))
 			continue;
 		number[i] = next++;
-		pm_buf_printf(&h->b, "%s[%u,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
-			      i ? "," : "", number[v[i].parent],
-			      i ? *pm_map_get(name, v[i].pc) : 0, v[i].self, all[i], v[i].calls);
+		pm_buf_printf(&h->b, "%s[%u,%u,%" PRIu64, i ? "," : "", number[n->parent],
+			      name[n->function], n->calls);
+		for (unsigned k = 0; k < f->n; k++)
+			pm_buf_printf(&h->b, ",%" PRIu64 ",%" PRIu64, f->self[k][i],
+				      f->all[k][i]);
+		pm_buf_printf(&h->b, "]");
 	}
 	pm_buf_printf(&h->b, "]");
 	free(number);
 }
 
-void pm_flame_html(struct pm_html *h, const struct pm_calls *c, struct pm_names *names)
+/* The script has all the data; @head: about the values. */
+static void put_view(struct pm_html *h, const struct flame *f, const struct pm_buf *head)
 {
-	size_t n = 0;
-	const struct pm_context_count *v = pm_calls_contexts(c, &n);
-	struct pm_map name = { 0 };
-	uint64_t *all, count = 1;
+	uint32_t *name = pm_alloc(f->t->nfunction * sizeof *name), count = 1;
 
-	if (n < 2)
-		return;
-	all = pm_alloc(n * sizeof *all);
-	for (size_t i = n; i-- > 0; ) {
-		all[i] += v[i].self;
-		if (i)
-			all[v[i].parent] += all[i];
-	}
-	pm_html_view(h, "flame", "Flame graph", "Code");
-	pm_html_note(h, "Who called whom, from every call that was executed: width is the "
-		"instructions in "
-			"a function and all that it called on this path. Callers stand above. A "
-			"function "
-			"that calls itself is one box; what makes less than 0.05 % is left out.");
-	pm_buf_printf(&h->b, "<script type=\"application/json\" "
-		"id=\"contexts\">{\"names\":[\"all\"");
-	for (size_t i = 1; i < n; i++) {
-		bool fresh;
-		uint64_t *at;
+	pm_buf_printf(&h->b, "<script type=\"application/json\" id=\"contexts\">{");
+	pm_buf_add(&h->b, head->p, head->n);
+	pm_buf_printf(&h->b, "\"names\":[\"all\"");
+	for (size_t i = 1; i < f->t->n; i++) {
+		const uint32_t function = f->t->node[i].function;
 
-		if (all[i] <= all[0] / SMALLEST)
+		if (name[function] || !is_seen(f, i))
 			continue;
-		at = pm_map_put(&name, v[i].pc, &fresh);
-		if (!fresh)
-			continue;
-		*at = count++;
+		name[function] = count++;
 		pm_buf_printf(&h->b, ",");
-		put_name(h, names, v[i].pc);
+		pm_html_json(h, f->t->function[function].name);
 	}
-	pm_buf_printf(&h->b, "],");
-	put_contexts(h, v, n, all, &name);
+	pm_buf_printf(&h->b, "]");
+	put_contexts(h, f, name);
 	pm_buf_printf(&h->b, "}</script>\n<div id=\"flamebox\"><p class=\"dim\">"
 			     "The graph needs the script of this page.</p></div>\n");
-	pm_map_release(&name);
-	free(all);
+	free(name);
+}
+
+static void add_values(struct flame *f, const struct pm_tree *t, unsigned event)
+{
+	uint64_t *self = pm_alloc(f->t->n * sizeof *self);
+
+	for (size_t i = 0; i < t->n; i++)
+		self[i] = pm_tree_self(t, i, event);
+	f->self[f->n] = self;
+	f->all[f->n++] = pm_tree_inclusive(t, event);
+}
+
+static void release(struct flame *f)
+{
+	for (unsigned k = 0; k < f->n; k++) {
+		free(f->self[k]);
+		free(f->all[k]);
+	}
+}
+
+void pm_flame_html(struct pm_html *h, const struct pm_tree *t, unsigned event)
+{
+	struct flame f = { .t = t };
+	struct pm_buf head = { 0 };
+	struct pm_html part = { 0 };		/* for its escapes */
+
+	if (t->n < 2)
+		return;
+	pm_html_view(h, "flame", "Flame graph", "Code");
+	pm_html_note(h, "Who called whom, from every call that was executed: width is what was "
+		     "counted in a function and all that it called on this path. Callers stand "
+		     "above. What makes less than 0.05 % is left out.");
+	pm_buf_printf(&part.b, "\"event\":%u,\"events\":[", event);
+	for (unsigned k = 0; k < t->nevent; k++) {
+		pm_buf_printf(&part.b, "%s{", k ? "," : "");
+		put_string(&part, "name", t->event[k].name);
+		pm_buf_printf(&part.b, ",");
+		put_string(&part, "about", t->event[k].about ? t->event[k].about : "");
+		pm_buf_printf(&part.b, "}");
+		add_values(&f, t, k);
+	}
+	pm_buf_printf(&part.b, "],");
+	head = part.b;
+	put_view(h, &f, &head);
+	pm_buf_release(&head);
+	release(&f);
+}
+
+/* Both trees' contexts in one: event 0 is @a's instructions, 1 @b's. */
+static void join(struct pm_tree *to, const struct pm_tree *from, unsigned column,
+		 struct pm_map *function)
+{
+	uint32_t *number = pm_alloc(from->n * sizeof *number);
+
+	for (size_t i = 0; i < from->n; i++) {
+		const struct pm_tree_node *n = from->node + i;
+		const char *name = from->function[n->function].name;
+		uint64_t h = 0xcbf29ce484222325u, *at;
+
+		for (const char *c = name; *c; c++)
+			h = (h ^ (unsigned char)*c) * 0x100000001b3u;
+		at = pm_map_put(function, h, NULL);
+		if (i && !*at)
+			*at = pm_tree_add_function(to, &(struct pm_tree_function){ .name = name,
+						   .linkage = name });
+		if (i)
+			number[i] = pm_tree_child(to, number[n->parent], (uint32_t)*at);
+		to->cost[(size_t)number[i] * 2 + column] += n->self;
+	}
+	free(number);
+}
+
+void pm_flame_diff_html(struct pm_html *h, const struct pm_tree *a, const struct pm_tree *b)
+{
+	struct pm_map function = { 0 };
+	struct pm_tree both;
+	struct flame f = { .t = &both };
+	struct pm_buf head = { 0 };
+
+	if (a->n < 2 && b->n < 2)
+		return;
+	pm_tree_init(&both, UINT32_MAX, UINT32_MAX);
+	both.ncost = 2;
+	both.nevent = 3;
+	both.column[2] = 1;
+	both.cap_cost = both.cap;
+	both.cost = pm_alloc(both.cap * 2 * sizeof *both.cost);
+	join(&both, a, 0, &function);
+	join(&both, b, 1, &function);
+	add_values(&f, &both, 1);
+	add_values(&f, &both, 2);
+	pm_html_view(h, "flame", "Flame graph", "What differs");
+	pm_html_note(h, "What both called, by paths of calls: width is what was counted in a "
+		     "function and all that it called. Callers stand above. Red became more from "
+		     "A to B, blue less; the stronger, the larger its part of the whole "
+		     "difference.");
+	pm_buf_printf(&head, "\"diff\":true,\"event\":1,\"events\":[{\"name\":\"A\",\"about\":\"\"}"
+		      ",{\"name\":\"B\",\"about\":\"\"}],");
+	put_view(h, &f, &head);
+	release(&f);
+	pm_buf_release(&head);
+	pm_map_release(&function);
+	pm_tree_release(&both);
 }

@@ -8,11 +8,11 @@ $ pugmark run -q --usual --html little.html -- "$PROGRAMS/cuts" >out; grep -c 'd
 > 0
 ? 1
 # The flame graph has every instruction: the outermost box is the run.
-$ n=$(sed -n 's/^  "instructions": \([0-9]*\),$/\1/p' usual.json | head -n 1); sed -n 's/.*"contexts":\[\[0,0,[0-9]*,\([0-9]*\),.*/\1/p' usual.html | grep -cx "$n"
+$ n=$(sed -n 's/^  "instructions": \([0-9]*\),$/\1/p' usual.json | head -n 1); sed -n 's/.*"contexts":\[\[0,0,[0-9]*,[0-9]*,\([0-9]*\)\].*/\1/p' usual.html | grep -cx "$n"
 > 1
 # A function and what it is called by: fib() calls itself, and is one box with all its calls.
-$ tr -d '\n ' <usual.json | grep -o '"inclusive":[0-9]*,"calls":[0-9]*,"function":"fib"' | tr -cd '0-9,\n' | cut -d, -f1,2 >want; wc -l <want; i=$(sed -n 's/.*{"names":\[\([^]]*\)\],.*/\1/p' usual.html | tr ',' '\n' | grep -nx '"fib"' | cut -d: -f1); grep -o "\[[0-9]*,$((i - 1)),[0-9]*,[0-9]*,[0-9]*\]" usual.html | tr -d '[]' | cut -d, -f4,5 | diff - want
-> 1
+$ python3 -c "import json, re; d = json.loads(re.search(r'id=\"contexts\">(.*?)</script>', open('usual.html').read(), re.S)[1]); c = d['contexts']; fib = d['names'].index('fib'); r = json.load(open('usual.json')); calls = next(f for f in r['calls']['by_self'] if f['function'] == 'fib'); tree = next(f for f in r['tree']['by_function'] if f['function'] == 'fib'); outer = sum(x[4] for x in c if x[1] == fib and c[x[0]][1] != fib); print(outer == calls['inclusive'] == tree['inclusive'] > 1000, calls['calls'] == tree['calls'] > 1000, sum(x[1] == fib for x in c) > 5)"
+> True True True
 # The profile's table of functions adds up to its total.
 $ pugmark run -q --html p.html --json p.json -- ./where >out; n=$(sed -n 's/^  "instructions": \([0-9]*\),$/\1/p' p.json | head -n 1); sed -n '/id="functions"/,/<\/table>/p' p.html | sed -n 's,^<tr>.*</td><td class="n">\([0-9.\,]*\)</td><td class="n">[0-9.\,]*</td><td class="n">.*,\1,p' | tr -d ',' | awk -v n="$n" '{ s += $1 } END { print s == n }'
 > 1

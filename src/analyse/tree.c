@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/tree.h"
+#include "base/check.h"
+
+uint32_t pm_tree_add_function(struct pm_tree *t, const struct pm_tree_function *f)
+{
+	pm_grow(t->function, t->nfunction, t->cap_function);
+	t->function[t->nfunction] = *f;
+	return (uint32_t)t->nfunction++;
+}
+
+void pm_tree_init(struct pm_tree *t, uint32_t max_depth, uint32_t max_nodes)
+{
+	*t = (struct pm_tree){ .max_depth = max_depth, .max_nodes = max_nodes, .nevent = 1,
+		.event[0] = { "instructions", "instructions executed" } };
+	t->mask = 4095;
+	t->slot = pm_alloc((t->mask + 1) * sizeof *t->slot);
+	pm_tree_add_function(t, &(struct pm_tree_function){ .name = "all", .linkage = "all" });
+	pm_tree_add_function(t, &(struct pm_tree_function){ .name = "[other contexts]",
+		.linkage = "[other contexts]" });
+	pm_grow(t->node, t->n, t->cap);
+	t->node[t->n++] = (struct pm_tree_node){ 0 };
+}
+
+void pm_tree_release(struct pm_tree *t)
+{
+	free(t->node);
+	free(t->function);
+	free(t->cost);
+	free(t->slot);
+	pm_arena_release(&t->mem);
+	*t = (struct pm_tree){ 0 };
+}
+
+static size_t slot_of(const struct pm_tree *t, uint32_t parent, uint32_t function)
+{
+	size_t i = pm_tree_hash(parent, function) & t->mask;
+
+	for (; t->slot[i]; i = (i + 1) & t->mask) {
+		const struct pm_tree_node *n = t->node + t->slot[i];
+
+		if (n->parent == parent && n->function == function)
+			break;
+	}
+	return i;
+}
+
+static void grow_slots(struct pm_tree *t)
+{
+	free(t->slot);
+	t->mask = 2 * t->mask + 1;
+	t->slot = pm_alloc((t->mask + 1) * sizeof *t->slot);
+	for (uint32_t i = 1; i < t->n; i++)
+		if (i != t->overflow)
+			t->slot[slot_of(t, t->node[i].parent, t->node[i].function)] = i;
+}
+
+static uint32_t new_node(struct pm_tree *t, uint32_t parent, uint32_t function)
+{
+	pm_grow(t->node, t->n, t->cap);
+	t->node[t->n] = (struct pm_tree_node){ .parent = parent, .function = function,
+					       .depth = t->node[parent].depth + 1 };
+	if (t->ncost && t->n >= t->cap_cost) {
+		const size_t had = t->cap_cost * t->ncost;
+
+		t->cap_cost = t->cap;
+		t->cost = pm_realloc(t->cost, t->cap * t->ncost * sizeof *t->cost);
+		memset(t->cost + had, 0, (t->cap * t->ncost - had) * sizeof *t->cost);
+	}
+	PM_INVARIANT(1, parent < t->n);
+	return (uint32_t)t->n++;
+}
+
+/* Where there is no place below @parent any more. */
+static uint32_t overflow_of(struct pm_tree *t, uint32_t parent)
+{
+	if (!t->overflow)
+		t->overflow = new_node(t, 0, PM_TREE_OTHERS);
+	return parent == t->overflow ? parent : t->overflow;
+}
+
+uint32_t pm_tree_find_child(struct pm_tree *t, uint32_t parent, uint32_t function)
+{
+	size_t i;
+
+	if (t->node[parent].depth >= t->max_depth)
+		parent = t->node[parent].parent;
+	i = slot_of(t, parent, function);
+	if (!t->slot[i] && t->n >= t->max_nodes) {
+		parent = overflow_of(t, parent);
+		i = slot_of(t, parent, function);
+	}
+	if (t->slot[i])
+		return t->slot[i];
+	if (4 * t->n > t->mask) {		/* mostly the first slot is it */
+		grow_slots(t);
+		i = slot_of(t, parent, function);
+	}
+	return t->slot[i] = new_node(t, parent, function);
+}
+
+enum pm_status pm_tree_event(const struct pm_tree *t, const char *name, unsigned *event,
+			     struct pm_err *err)
+{
+	struct pm_buf all = { 0 };
+
+	*event = 0;
+	if (!strcmp(name, "Ir"))
+		return PM_OK;
+	for (unsigned i = 0; i < t->nevent; i++) {
+		if (!strcmp(name, t->event[i].name)) {
+			*event = i;
+			return PM_OK;
+		}
+		pm_buf_printf(&all, "%s%s", i ? ", " : "", t->event[i].name);
+	}
+	pm_buf_add(&all, "", 1);
+	pm_fail_request(err, "no event '%s' was counted; there are: %s%s", name, (char *)all.p,
+			t->nevent == 1 ? " (simulators count others, as --sim cachegrind)" : "");
+	pm_buf_release(&all);
+	return PM_ERR;
+}
+
+uint64_t *pm_tree_inclusive(const struct pm_tree *t, unsigned event)
+{
+	uint64_t *v = pm_alloc(t->n * sizeof *v);
+
+	for (size_t i = t->n; i-- > 0; ) {
+		v[i] += pm_tree_self(t, i, event);
+		if (i)
+			v[t->node[i].parent] += v[i];
+	}
+	return v;
+}
+
+static int by_inclusive(const void *a, const void *b)
+{
+	const struct pm_tree_sum *x = a, *y = b;
+
+	if (x->inclusive != y->inclusive)
+		return x->inclusive < y->inclusive ? 1 : -1;
+	if (x->self != y->self)
+		return x->self < y->self ? 1 : -1;
+	return x->function < y->function ? -1 : x->function > y->function;
+}
+
+struct pm_tree_sum *pm_tree_functions(const struct pm_tree *t)
+{
+	struct pm_tree_sum *row = pm_alloc(t->nfunction * sizeof *row);
+	uint64_t *inclusive = pm_tree_inclusive(t, 0), below = 0;
+
+	for (size_t i = 1; i < t->n; i++) {
+		const struct pm_tree_node *n = t->node + i;
+		uint32_t above = n->parent;
+
+		row[n->function].self += n->self;
+		row[n->function].calls += n->calls;
+		while (above && t->node[above].function != n->function)
+			above = t->node[above].parent;
+		if (!above)
+			row[n->function].inclusive += inclusive[i];
+		below += n->parent ? 0 : inclusive[i];
+	}
+	assert(!t->node[0].self && below == inclusive[0]);		/* (2) */
+	for (uint32_t i = 0; i < t->nfunction; i++)
+		row[i].function = i;
+	free(inclusive);
+	return row;
+}
+
+void pm_tree_sort_functions(struct pm_tree_sum *v, size_t n)
+{
+	qsort(v, n, sizeof *v, by_inclusive);
+}
+
+/* Where @function is when the context @parent calls it; 0: nowhere yet. */
+static uint32_t find_above(const struct pm_tree *t, uint32_t parent, uint32_t function)
+{
+	while (parent && t->node[parent].function != function)
+		parent = t->node[parent].parent;
+	return parent;
+}
+
+void pm_tree_rename(const struct pm_tree *from, struct pm_tree *to, const uint32_t *of,
+		    const bool *folds, bool recursion)
+{
+	uint32_t *number = pm_alloc(from->n * sizeof *number);
+
+	to->nevent = from->nevent;
+	to->ncost = from->ncost;
+	memcpy(to->event, from->event, sizeof to->event);
+	memcpy(to->column, from->column, sizeof to->column);
+	to->max_depth = UINT32_MAX;
+	to->max_nodes = UINT32_MAX;
+	if (to->ncost) {
+		to->cap_cost = to->cap;
+		to->cost = pm_alloc(to->cap * to->ncost * sizeof *to->cost);
+	}
+	for (size_t i = 0; i < from->n; i++) {
+		const struct pm_tree_node *n = from->node + i;
+		const uint32_t function = of[n->function], parent = number[n->parent];
+
+		if (!i || (folds[function] && to->node[parent].function == function))
+			number[i] = parent;
+		else if (!recursion || !(number[i] = find_above(to, parent, function)))
+			number[i] = pm_tree_child(to, parent, function);
+		to->node[number[i]].self += n->self;
+		to->node[number[i]].calls += n->calls;
+		for (unsigned k = 0; k < from->ncost; k++)
+			to->cost[(size_t)number[i] * to->ncost + k] += from->cost[i * from->ncost +
+				 k];
+	}
+	to->overflow = from->overflow ? number[from->overflow] : 0;
+	free(number);
+}
+
+struct tree_named { uint32_t node, parent; const char *name; };
+
+static int by_name(const void *a, const void *b)
+{
+	const struct tree_named *x = a, *y = b;
+	int c;
+
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	c = strcmp(x->name, y->name);
+	return c ? c : x->node < y->node ? -1 : x->node > y->node;
+}
+
+uint32_t *pm_tree_order(const struct pm_tree *t)
+{
+	struct tree_named *v = pm_alloc(t->n * sizeof *v);
+	uint32_t *first = pm_alloc((t->n + 1) * sizeof *first);
+	uint32_t *order = pm_alloc(t->n * sizeof *order), *todo = pm_alloc(t->n * sizeof *todo);
+	size_t n = 0, ntodo = 0;
+
+	for (size_t i = 1; i < t->n; i++) {
+		v[i - 1] = (struct tree_named){ (uint32_t)i, t->node[i].parent,
+			t->function[t->node[i].function].name };
+		first[t->node[i].parent + 1]++;
+	}
+	qsort(v, t->n - 1, sizeof *v, by_name);
+	for (size_t i = 0; i < t->n; i++)
+		first[i + 1] += first[i];
+	todo[ntodo++] = 0;
+	while (ntodo) {
+		const uint32_t i = order[n++] = todo[--ntodo];
+
+		for (uint32_t k = first[i + 1]; k-- > first[i]; )
+			todo[ntodo++] = v[k].node;
+	}
+	assert(n == t->n);
+	free(v);
+	free(first);
+	free(todo);
+	return order;
+}
