@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "analyse/stored.h"
+#include "analyse/tree_read.h"
+#include "analyse/tree_sink.h"
 #include "base/json.h"
 #include "cli/traces.h"
 #include "report/diff_report.h"
@@ -17,8 +19,9 @@ static const struct pm_opt_help help = {
 	"pugmark diff [options] A B",
 	"Compare two profiles, results or traces. Both are the same kind of file: what a command "
 	"wrote with\n"
-	"--json; a stored profile, by --callgrind or `pugmark run --counts`; or a trace. Of "
-	"profiles and results,\n"
+	"--json; a stored profile, by --callgrind or `pugmark run --counts`; folded stacks, by "
+	"--folded; or a\n"
+	"trace. Of profiles and results,\n"
 	"functions, lines, blocks and totals are matched by their names, wherever the code was "
 	"loaded. Of traces,\n"
 	"each thread's first event that differs is shown with what stands around it.",
@@ -28,6 +31,7 @@ static const struct pm_opt_help help = {
 	"  pugmark diff --fail-if 'function parse instructions>+1000' a.json b.json\n"
 	"  pugmark run -q --sim cachegrind --callgrind a.cg -- ./old   misses by line, too\n"
 	"  pugmark diff --measure D1mr --html diff.html a.cg b.cg\n"
+	"  pugmark diff --html flame.html a.folded b.folded            two flame graphs in one\n"
 	"  pugmark diff --events insn a.pug b.pug                      where control parts\n\n"
 	"A condition is [TABLE PATTERN] MEASURE OP BOUND, or `different`. OP is >, >=, < or <=. "
 	"BOUND is a\n"
@@ -42,13 +46,14 @@ static const struct pm_opt_help help = {
 	"cannot be compared; 2 for a usage error, and for a condition on what is not there.",
 };
 
-enum diff_kind { DIFF_JSON, DIFF_STORED, DIFF_TRACE };
+enum diff_kind { DIFF_JSON, DIFF_STORED, DIFF_FOLDED, DIFF_TRACE };
 
 static enum diff_kind kind_of(const char *path, const char *format)
 {
 	if (format)
 		return DIFF_TRACE;
-	return pm_json_is(path) ? DIFF_JSON : pm_stored_is(path) ? DIFF_STORED : DIFF_TRACE;
+	return pm_json_is(path) ? DIFF_JSON : pm_stored_is(path) ? DIFF_STORED :
+		pm_tree_is_folded(path) ? DIFF_FOLDED : DIFF_TRACE;
 }
 
 /* "insn,read,write" */
@@ -77,10 +82,62 @@ struct diff_files {
 	struct pm_diff_trace_opts traces;
 	struct pm_diff_side side[2];
 	struct pm_diff_threads threads;
-	bool are_traces;
+	bool are_traces, wants_trees;
+	struct pm_tree folded[2];
+	struct pm_pipeline *pipeline[2];	/* what made the trees of traces */
+	const struct pm_tree *tree[2];
 };
 
-static const char *const kind_names[] = { "a JSON document", "a stored profile", "a trace" };
+static const char *const kind_names[] = { "a JSON document", "a stored profile",
+	"folded stacks", "a trace" };
+
+/* The calling contexts of trace @i, if it has what they need. */
+static enum pm_status make_tree(struct diff_files *f, unsigned i, struct pm_err *err)
+{
+	const struct pm_format *which = NULL;
+	struct pm_source src = { 0 };
+	enum pm_status s = pm_trace_open(f->path[i], f->traces.format[i], &src, &which, err);
+	void *sink;
+
+	if (s)
+		return s;
+	if (!(src.facts & pm_sim_tree.ops.needs)) {
+		src.ops->close(src.self);
+		return PM_OK;
+	}
+	f->pipeline[i] = pm_pipeline_new();
+	s = pm_pipeline_sink_new(f->pipeline[i], &pm_sim_tree.ops, "", err);
+	if (!s)
+		s = pm_pipeline_run(f->pipeline[i], &src, NULL, err);
+	src.ops->close(src.self);
+	pm_pipeline_sink_at(f->pipeline[i], 0, &sink);
+	if (!s)
+		f->tree[i] = pm_sim_tree_of(sink);
+	return s;
+}
+
+static enum pm_status read_folded(struct diff_files *f, unsigned i, struct pm_err *err)
+{
+	f->side[i].file = f->path[i];
+	f->side[i].kind = "folded stack";
+	pm_tree_init(&f->folded[i], UINT32_MAX, UINT32_MAX);
+	f->tree[i] = &f->folded[i];
+	if (pm_tree_read_folded(&f->folded[i], f->path[i], err))
+		return PM_ERR;
+	pm_diff_add_tree(f->side + i, &f->folded[i]);
+	return PM_OK;
+}
+
+static enum pm_status read_traces(struct diff_files *f, struct pm_err *err)
+{
+	enum pm_status s = pm_diff_traces((const char *const *)f->path, &f->traces, f->side,
+					  f->side + 1, &f->threads, err);
+
+	for (unsigned i = 0; i < 2 && !s && f->wants_trees; i++)
+		if (strcmp(f->path[i], "-"))
+			s = make_tree(f, i, err);
+	return s;
+}
 
 static enum pm_status read_both(struct diff_files *f, struct pm_err *err)
 {
@@ -100,10 +157,10 @@ static enum pm_status read_both(struct diff_files *f, struct pm_err *err)
 	}
 	f->are_traces = kind[0] == DIFF_TRACE;
 	if (f->are_traces)
-		return pm_diff_traces((const char *const *)f->path, &f->traces, f->side,
-				      f->side + 1, &f->threads, err);
+		return read_traces(f, err);
 	for (unsigned i = 0; i < 2; i++)
-		if ((kind[i] == DIFF_JSON ? pm_diff_read_json : pm_diff_read_stored)
+		if (kind[i] == DIFF_FOLDED ? read_folded(f, i, err) :
+		    (kind[i] == DIFF_JSON ? pm_diff_read_json : pm_diff_read_stored)
 		    (f->side + i, f->path[i], err))
 			return PM_ERR;
 	return PM_OK;
@@ -151,6 +208,7 @@ static int compare_files(struct diff_files *f, struct pm_diff_report *o,
 	}
 	o->d = &d;
 	o->threads = f->are_traces ? &f->threads : NULL;
+	memcpy(o->tree, f->tree, sizeof o->tree);
 	for (size_t i = 0; i < o->ngate && !s; i++) {
 		err.file = NULL;
 		s = pm_diff_gate_ask(gate + i, &d, f->are_traces && f->threads.differ, &err);
@@ -213,13 +271,17 @@ int cmd_diff(int argc, char **argv)
 	f.path[0] = argv[0];
 	f.path[1] = argv[1];
 	f.traces.format[0] = f.traces.format[1] = from;
+	f.wants_trees = to.html;
 	f.traces.kinds = events ? kinds_named(events) : 0;
 	status = compare_files(&f, &o, gate, &to);
 	for (unsigned i = 0; i < conditions.n; i++)
 		pm_diff_gate_release(gate + i);
 	free(gate);
 	pm_diff_threads_release(&f.threads);
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 2; i++) {
 		pm_diff_side_release(f.side + i);
+		pm_tree_release(&f.folded[i]);
+		pm_pipeline_free(f.pipeline[i]);
+	}
 	return status;
 }

@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "pugmark/pugmark.h"
 #include "report/diff_report.h"
+#include "report/flame_html.h"
 #include "report/html.h"
 #include "report/out.h"
 
@@ -373,6 +374,8 @@ enum pm_status pm_diff_html(const struct pm_diff_report *o, const char *path, st
 	overview(&h, o);
 	if (o->threads && o->threads->differ)
 		threads_view(&h, o->threads);
+	if (o->tree[0] && o->tree[1])
+		pm_flame_diff_html(&h, o->tree[0], o->tree[1]);
 	for (size_t i = 0; i < o->d->nboth; i++)
 		table_view(&h, o->d->both[i], (unsigned)i);
 	st = pm_html_finish(&h, path, err);

@@ -5,6 +5,7 @@
 
 #include "analyse/diff.h"
 #include "analyse/diff_trace.h"
+#include "analyse/tree.h"
 
 struct pm_result;
 
@@ -16,6 +17,7 @@ struct pm_diff_report {
 	const char *measure;		/* tables show this one, where they have it; NULL: the
 					 * first that differs */
 	size_t rows;			/* of a table, at most */
+	const struct pm_tree *tree[2];	/* calling contexts of both, for a page; else NULL */
 };
 
 bool pm_diff_differs(const struct pm_diff_report *o);

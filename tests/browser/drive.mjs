@@ -188,6 +188,30 @@ await test("the flame graph: a click looks closer, Esc goes back, names are foun
 	const found = await page.$$eval(".flame .found", (b) => b.map((e) => e.textContent)), said = await page.innerText(".readout");
 	return whole > 5 && closer === "100%" && found.includes("fib") && said.includes("of all instructions") ? "" : `${whole} ${closer} ${found} ${said}`;
 });
+await test("the flame graph: another event has other widths and another total; keys move and look closer", "events.html", async (page) => {
+	await page.click("nav a[href='#flame']");
+	const first = await page.innerText(".readout");
+	await page.selectOption("#flamebox select", { label: (await page.$$eval("#flamebox option", (o) => o.map((e) => e.textContent))).find((t) => t.startsWith("instructions")) });
+	const then = await page.innerText(".readout");
+	await page.focus(".flame button");
+	await page.keyboard.press("ArrowDown");
+	await page.keyboard.press("Enter");
+	const closer = await page.$$eval(".flame button", (b) => b.filter((e) => !e.classList.contains("above"))[0].style.width), reset = page.locator("#flamebox button", { hasText: "Whole graph" });
+	const could = await reset.isEnabled();
+	await reset.click();
+	return first.includes("of all D1mr") && then.includes("of all instructions") && closer === "100%" && could && await reset.isDisabled() ? "" : `${first} ${then} ${closer} ${could}`;
+});
+await test("two runs' flame graphs: what became more and less has other colours, and both numbers", "difference.html", async (page) => {
+	await page.click("nav a[href='#flame']");
+	const looks = await page.$$eval(".flame button", (b) => Object.fromEntries(b.map((e) => [e.className.replace(/ ?found ?/, ""), getComputedStyle(e).backgroundColor])));
+	await page.fill("#flamebox input", "renamed");
+	const said = await page.innerText(".readout");
+	await page.selectOption("#flamebox select", "0");
+	await page.fill("#flamebox input", "dispatch");
+	const gone = await page.$$eval(".flame .found", (b) => b.map((e) => e.className)), lost = await page.innerText(".readout");
+	return looks.more && looks.less && looks.more !== looks.less && said.startsWith("renamed: 0 in A") && /in A, 0 in B/.test(lost) && gone.some((c) => c.includes("less")) ? "" :
+		`${JSON.stringify(looks)} ${said} ${lost} ${gone}`;
+});
 await test("charts are drawn, the axis switches, a pointer reads a value; time is linear", "sim.html", async (page) => {
 	const views = await page.$$eval("nav a", (a) => a.map((e) => [e.textContent, e.hash]));
 	const to = (name) => page.click(`nav a[href="${views.find(([text]) => text === name)[1]}"]`);
