@@ -20,6 +20,8 @@ void pm_counts_release_process(struct pm_counts_process *p)
 	}
 	free(p->thread);
 	free(p->unknown_at);
+	free(p->edge);
+	free(p->target);
 	free(p->piece);
 	free(p->object);
 }

@@ -44,6 +44,20 @@ struct pm_cut {
 	uint64_t times;
 };
 
+/* The branch at the end of @piece went to its target, or, if @falls, to what follows it, @count
+ * times. The rest of the piece's whole executions went the other way. */
+struct pm_counts_edge {
+	uint32_t piece;
+	bool falls;
+	uint64_t count;
+};
+
+/* The indirect jump or call at the end of @piece led to @to @count times. */
+struct pm_counts_target {
+	uint32_t piece;
+	uint64_t to, count;
+};
+
 struct pm_counts_thread {
 	uint32_t tid;
 	uint64_t *count;		/* entries of each piece: npiece elements */
@@ -62,6 +76,12 @@ struct pm_counts_process {
 	size_t npiece, cap_piece;
 	struct pm_counts_thread *thread;
 	size_t nthread, cap_thread;
+	struct pm_counts_edge *edge;	/* of all threads, at most one of each piece */
+	size_t nedge, cap_edge;
+	struct pm_counts_target *target;	/* of all threads, by piece and address */
+	size_t ntarget, cap_target;
+	uint64_t targets_lost;		/* as often it was not noted where a branch led */
+	bool edges;			/* edges and, of 64-bit code, targets were counted */
 	int status;			/* exit status, or -1 */
 	int signal;			/* that killed it, or -1 */
 	bool execed;			/* ended by an exec, not by an exit */

@@ -82,7 +82,8 @@ void cache_note_flags(struct spaces *s, const char *program)
 /* What the code is for. Where there are points, some counting copies are dead. */
 uint32_t cache_kind(const struct spaces *s, const struct space *sp)
 {
-	return (uint32_t)s->kind | s->counts << 4 | (uint32_t)sp->abi_flags << 5;
+	return (uint32_t)s->kind | s->counts << 4 | (uint32_t)sp->abi_flags << 5 |
+	       (uint32_t)s->edges << 6;
 }
 
 /* "b" and the build id in hex, or "h" and a hash of the text. */

@@ -37,6 +37,7 @@ struct pm_run_opts {
 	bool fix_random;		/* AT_RANDOM bytes fixed, for comparable runs */
 	bool no_vdso;			/* the program does not find the kernel's vDSO */
 	enum xl_kind kind;
+	bool edges;			/* a profile tells which way conditional branches went */
 	struct pm_pipeline *pipeline; /* of trace kinds: started by the caller with pm_run_facts(),
 				       * who also finishes it; NULL: the trace is dropped */
 	struct pm_warn warn;		/* what the user should know meanwhile */

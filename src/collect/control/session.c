@@ -285,6 +285,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 			    .code_fd = -1,
 			    .kind = o->kind,
 			    .records = o->kind != XL_PROFILE,
+			    .edges = o->edges && o->kind == XL_PROFILE,
 			    .strict_flags = o->strict_flags },
 	};
 	const struct cache_opts cache = { .dir = o->cache_dir,

@@ -84,6 +84,9 @@ struct proc {
 	size_t ncut, cap_cut;
 	struct counts_of { uint32_t tid; uint32_t *block; uint64_t *count; size_t n, cap; } *counts;
 	size_t ncounts, cap_counts;
+	struct target_at { uint32_t block; uint64_t to, count; } *target; /* of what is over */
+	size_t ntarget, cap_target;
+	uint64_t targets_lost;
 	bool is_child;			/* of ours: waitpid() tells */
 	bool apart; /* its numbers, or its children's, may be another PID namespace's */
 	bool gone, exited, execed, exec_attached, clean_exit;

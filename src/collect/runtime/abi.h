@@ -156,12 +156,27 @@
 #define RT32_TRACE		RT_COUNTERS	/* i386: a trace has no counters; in their place */
 #define RT32_CHUNK		0x50000		/* ... are RT_CHUNKS smaller buffers */
 #define RT32_CHUNK_STRIDE	0x60000
+/* Of a 64-bit profile with edges, in place of trace buffers: struct rt_target, a hash table; then
+ * how many are used, u64, and how many branches found no more room, u64. */
+#define RT_TARGETS		RT_TRACE
+#define RT_TARGETS_SIZE		0x200000
+#define RT_TARGETS_MAX		(RT_TARGETS_SIZE / 32 / 4 * 3)
+#define RT_TARGETS_USED		(RT_TARGETS + RT_TARGETS_SIZE)
+#define RT_TARGETS_LOST		(RT_TARGETS_USED + 8)
 #define RT_TRACE		0x38000000	/* RT_CHUNKS trace buffers, RT_CHUNK_STRIDE apart */
 #define RT_CHUNK		0x100000	/* bytes of one; guard pages follow */
 #define RT_CHUNK_STRIDE		0x110000
 #define RT_CHUNKS		8
 
 #ifndef __ASSEMBLER__
+
+/* An indirect jump or call went there so often. */
+struct rt_target {
+	uint64_t to;			/* original address */
+	uint32_t counter, zero;		/* RT_COUNTERS + 8 * the number of its block's counter */
+	uint64_t count;			/* 0: the entry is free */
+	uint64_t unused;
+};
 
 struct rt_ctx {
 	uint64_t gpr[16];		/* rax rcx rdx rbx rsp rbp rsi rdi r8..r15 */

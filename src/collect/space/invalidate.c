@@ -60,6 +60,8 @@ void kill_block(struct spaces *s, struct space *sp, uint32_t i)
 	if (b->flags & BLK_IS_DEAD)
 		return;
 	b->flags |= BLK_IS_DEAD;
+	if (!s->records && b->flags & XL_EDGE)	/* no code begins there */
+		return;
 	make_code_own(s, sp, m);
 	if (block_continues(s, sp, i))		/* it dies with the head of its chain */
 		return;

@@ -353,6 +353,7 @@ struct spaces {
 	struct space *all;
 	enum xl_kind kind;
 	bool records;			/* code writes a trace; false: it counts */
+	bool edges;			/* ... edges, too: EDGES in translate.h */
 	bool strict_flags;
 	uint32_t counts; /* of a trace: outside regions code is executed that only counts
 			    (translate.h) */

@@ -296,6 +296,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 		.absolute = m->absolute,
 		.patchable = m->generated.may_change,
 		.check_bytes = check,
+		.count_edges = s->edges,
 		.counting_copies = m->counting_copies && !once,
 		.abi_flags = sp->abi_flags && !once,
 		.max_insns = once ? 1 : 0,
@@ -303,7 +304,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 		.read = read_code,
 		.data = m->text.bytes && !once ? read_data : NULL,
 		.known = known_block,
-		.likely = m->text.bytes && !once && !sp->i386 ? likely_target : NULL,
+		.likely = m->text.bytes && !once && !sp->i386 && !s->edges ? likely_target : NULL,
 		.ctx = &r,
 	};
 	uint32_t first;

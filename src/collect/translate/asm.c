@@ -187,13 +187,13 @@ void asm_jcx(struct emit *e, const struct insn *i, const struct xl_target *t)
 {
 	bool addr = i->x.prop & X86_ADDR;
 
-	if (reach8(e, t, 2 + addr)) {
+	if (t && reach8(e, t, 2 + addr)) {
 		if (addr)
 			asm_byte(e, PREFIX_ADDR);
 		rel8(e, i->p[i->x.op], t);
 		return;
 	}
-	if (t->where != TO_UNIT) {		/* keep the three together: pad first */
+	if (t && t->where != TO_UNIT) {		/* keep the three together: pad first */
 		unsigned at = (e->in->place + here(e) + addr + 5) & 63;
 
 		if (at > 60)
@@ -206,7 +206,10 @@ void asm_jcx(struct emit *e, const struct insn *i, const struct xl_target *t)
 	asm_map(e, e->b->n, XL_AT_START);
 	asm_bytes(e, "\xeb\x05", 2);
 	asm_map(e, e->b->n, 0);
-	asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, t);
+	if (t)
+		asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, t);
+	else
+		asm_byte(e, 0xe9);
 }
 
 void asm_exit_pc(struct emit *e, uint64_t pc)

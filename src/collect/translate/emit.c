@@ -106,6 +106,7 @@ static void emit_plain(struct emit *e, const struct insn *i, uint32_t n)
 #define LIKELY_BOUND	(7 + 7 + 2 + 9 + JUMP_BOUND)
 #define PUSH_BOUND	27
 #define TAIL_BYTES	(PUSH_BOUND + JUMP_BOUND + LOOKUP_BOUND)
+#define TARGET_BOUND	200		/* hash, probe, claim; flags and rax kept */
 #define CHECK_COLD_BYTES 54
 
 static uint32_t number_far(const struct scratch *s, const struct block *b)
@@ -137,6 +138,8 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 		n += COUNTING_BOUND;
 	if (in->check_bytes)
 		n += 13 + 12 + (16 + 1) * (b->end - b->pc + 8) / 4;
+	if (counts_targets(in) && (b->kind == X86_JMP_IND || b->kind == X86_CALL_IND))
+		n += TARGET_BOUND;
 	switch (b->kind) {
 	case X86_JMP:
 	case X86_JCC:
@@ -185,7 +188,7 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		b->sum = code;
 		code += b->bound;
 		nmap += b->n + 17 + 4ull * number_far(s, b);
-		nreloc += b->n + 8;
+		nreloc += b->n + 8 + 3 * counts_targets(s->in);
 		if (s->in->kind != XL_PROFILE) {
 			nmap += 6 + 6ull * b->rec.nstore + 6ull * b->rec.nrestored;
 			nreloc += 4;
@@ -193,6 +196,10 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 				code += EDGE_BYTES;
 		}
 		nlink += 2;
+		if (!xl_has_cursor(s->in) && counts_edge(s, b)) {
+			code += EDGE_BYTES;
+			nreloc += 3;
+		}
 		if (b->kind == X86_CALL || b->kind == X86_CALL_IND)
 			code += TAIL_BYTES;
 		if (calls_stub(s, b))
@@ -212,7 +219,7 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		(v) = pm_realloc((v), (cap) * sizeof *(v)); \
 	}
 	ROOM(u->code, u->cap_code, u->ncode + code)
-	ROOM(u->block, u->cap_block, u->nblock + s->nblock)
+	ROOM(u->block, u->cap_block, u->nblock + s->nblock + s->nedge_block)
 	ROOM(u->map, u->cap_map, u->nmap + nmap)
 	ROOM(u->reloc, u->cap_reloc, u->nreloc + nreloc)
 	ROOM(u->link, u->cap_link, u->nlink + nlink)
@@ -256,9 +263,20 @@ static void emit_entry(struct emit *e, uint32_t live)
 	}
 }
 
-static bool trace_goes_on(const struct emit *e)
+/* Does a conditional branch go through the cold part? Out of a chain, which has a record, or
+ * because the edge has a counter. */
+static bool edge_is_cold(const struct emit *e)
 {
-	return e->has_cursor && e->b->rec.next != XL_NONE;
+	return e->has_cursor ? e->b->rec.next != XL_NONE : counts_edge(e->s, e->b);
+}
+
+static void asm_rel32_to_edge(struct emit *e)
+{
+	struct scratch *s = e->s;
+
+	pm_grow(s->edge, s->nedge, s->cap_edge);
+	s->edge[s->nedge++] = (struct edge){ here(e), e->index };
+	asm_u32(e, 0);
 }
 
 static void emit_last(struct emit *e, const struct insn *i)
@@ -272,20 +290,21 @@ static void emit_last(struct emit *e, const struct insn *i)
 		asm_jump(e, JMP_ALWAYS, &b->to);
 		break;
 	case X86_JCC:
-		if (trace_goes_on(e)) {
-			struct scratch *s = e->s;
-
+		if (edge_is_cold(e)) {
 			asm_byte(e, 0x0f);
 			asm_byte(e, 0x80 | ((i->p[i->x.op] & 15) ^ b->invert));
-			pm_grow(s->edge, s->nedge, s->cap_edge);
-			s->edge[s->nedge++] = (struct edge){ here(e), e->index };
-			asm_u32(e, 0);
+			asm_rel32_to_edge(e);
 		} else {
 			asm_jump(e, (i->p[i->x.op] & 15) ^ b->invert, &b->to);
 		}
 		break;
 	case X86_JCX:
-		asm_jcx(e, i, &b->to);
+		if (!e->has_cursor && edge_is_cold(e)) {
+			asm_jcx(e, i, NULL);
+			asm_rel32_to_edge(e);
+		} else {
+			asm_jcx(e, i, &b->to);
+		}
 		break;
 	case X86_XBEGIN:
 		asm_rel32(e, (const uint8_t []){ 0xc7, 0xf8 }, 2, &b->to);
@@ -313,6 +332,12 @@ static void emit_last(struct emit *e, const struct insn *i)
 		emit_plain(e, i, n);
 		break;
 	}
+}
+
+static struct xl_flow flow_of(const struct block *b)
+{
+	return (struct xl_flow){ b->in == XL_NONE ? XL_OPEN : (uint16_t)b->in,
+				 b->out == XL_NONE ? XL_OPEN : (uint16_t)b->out };
 }
 
 static uint8_t block_flags(const struct emit *e, const struct block *b)
@@ -361,8 +386,7 @@ static void emit_block(struct emit *e, uint32_t *chain)
 		.live = external_live(b->live_in), .record = trace ? b->rec.size : 0,
 		.prev = trace && b->rec.prev != XL_NONE ? e->first + b->rec.prev : XL_NONE,
 		.map = u->nmap, .flags = block_flags(e, b),
-		.flow = { b->in == XL_NONE ? XL_OPEN : b->in,
-			  b->out == XL_NONE ? XL_OPEN : b->out },
+		.flow = flow_of(b),
 	};
 	e->stale = leaves_stale(b);
 	e->counted = b->derived ? XL_COUNTED : 0;
@@ -435,6 +459,21 @@ static void align_for(struct emit *e, const struct block *next, const struct blo
 	asm_nops(e, pad);
 	if (above)
 		placed(e, e->index)->code_end = here(e);
+}
+
+static void add_edge_blocks(const struct scratch *s, struct xl_unit *u)
+{
+	for (size_t k = s->nblock; k < s->nblock + s->nedge_block; k++) {
+		const struct block *b = &s->block[k], *from = &s->block[b->first];
+
+		u->block[u->nblock++] = (struct xl_block){
+			.pc = b->pc, .code = u->block[b->first].code,
+			.code_end = u->block[b->first].code,
+			.indirect = XL_NONE, .live = XL_LIVE_ALL, .record = b->first,
+			.prev = XL_NONE, .map = u->nmap, .flow = flow_of(b),
+			.flags = XL_EDGE | (from->to.pc == from->end ? XL_FALLS : 0),
+		};
+	}
 }
 
 /* Adds to the unit the code of all its blocks, or with @counting that of their counting copies. */
@@ -522,6 +561,7 @@ static void emit_all(struct scratch *s)
 	s->overflow = false;
 	u->ncode = u->nblock = u->nmap = u->nreloc = u->nlink = 0;
 	emit_pass(s, false);
+	add_edge_blocks(s, u);
 	if (xl_has_counting(s->in)) {
 		choose_checks(s);
 		emit_pass(s, true);

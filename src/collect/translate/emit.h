@@ -128,6 +128,7 @@ static inline bool fits8(int64_t d)
 /* @nop bytes of opcode and a rel32 to @t. */
 void asm_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct xl_target *t);
 void asm_jump(struct emit *e, unsigned cc, const struct xl_target *t);
+/* @t NULL: the caller puts the rel32, which a branch always has then. */
 void asm_jcx(struct emit *e, const struct insn *i, const struct xl_target *t);
 
 /* ---- emit_transfer.c: the last instruction of a block ---------------------------------------- */
@@ -144,6 +145,8 @@ void emit_map_end(struct emit *e);
 
 /* ---- emit_count.c ---------------------------------------------------------------------------- */
 void emit_count(struct emit *e, uint32_t insn);
+/* Four bytes: the place of the current block's counter in the thread's block. */
+void counter_field(struct emit *e);
 /* What the block records before instruction @at. */
 void emit_record(struct emit *e, uint32_t at);
 /* Before place @at the cursor moves to another register, or back: struct restored. The

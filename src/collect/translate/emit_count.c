@@ -7,7 +7,7 @@
 #include "collect/translate/emit.h"
 
 /* ---- counting ------------------------------------------------------------------------------- */
-static void counter_field(struct emit *e)
+void counter_field(struct emit *e)
 {
 	asm_reloc(e, here(e), XL_REL_COUNTER, e->index);
 	asm_u32(e, RT_COUNTERS + xl_counter_size(e->i386) * e->index);
@@ -125,8 +125,8 @@ static void emit_own_number(struct emit *e, uint32_t at, unsigned reg)
 	asm_map(e, at, XL_AT_START);
 }
 
-/* The record of @block is complete, and counts: the block branches out of its
- * chain. In the cold part. */
+/* Counts for @block on the way to its target: an edge, or a block whose record is complete, for it
+ * branches out of its chain. In the cold part. */
 static void count_edge(struct emit *e, uint32_t block)
 {
 	const uint32_t was = e->index, live = live_at(e, &e->s->block[block].to),
@@ -153,14 +153,16 @@ static void subtract_budget(struct emit *e, const struct block *b, unsigned reg)
 }
 
 /* A conditional branch out of the middle of a chain goes through the cold part, which
- * writes the record. */
+ * writes the record; one whose edge has a counter, too. */
 void emit_edge(struct emit *e, const struct edge *edge)
 {
 	const struct block *b = &e->s->block[edge->block];
 	uint32_t rel = here(e) - (edge->at + 4);
 
 	memcpy(e->base + edge->at, &rel, 4);
-	if (e->counting) {
+	if (!e->has_cursor) {
+		count_edge(e, b->edge);
+	} else if (e->counting) {
 		subtract_budget(e, b, e->cursor_reg);
 	} else {
 		emit_number(e, edge->block, e->cursor_reg);

@@ -262,7 +262,7 @@ static unsigned target_register(const struct emit *e, const struct insn *i)
 	const unsigned rex = i->x.op && (i->p[i->x.op - 1] & 0xf0) == 0x40 ? i->p[i->x.op - 1] : 0;
 	const unsigned reg = (modrm & 7) | (rex & 1) << 3;
 
-	return e->i386 || e->counting || modrm < 0xc0 || reg == RSP ||
+	return e->i386 || e->counting || counts_targets(e->in) || modrm < 0xc0 || reg == RSP ||
 	       (e->has_cursor && reg == e->cursor_reg) ||
 	       (i->x.kind == X86_CALL_IND && !e->in->abi_flags) ? RCX : reg;
 }
@@ -270,9 +270,9 @@ static unsigned target_register(const struct emit *e, const struct insn *i)
 /* Does an indirect jump or call need rdx, too? */
 static bool needs_pair(const struct emit *e, const struct insn *i)
 {
-	return target_register(e, i) == RCX &&
+	return counts_targets(e->in) || (target_register(e, i) == RCX &&
 		(e->i386 || !flags_free(e->s, i->x.kind) ||
-		 (e->has_cursor && i->x.read >> e->cursor_reg & 1));
+		 (e->has_cursor && i->x.read >> e->cursor_reg & 1)));
 }
 
 /* Does @i, jmp [rip + slot], go to @likely? rcx changes. */
@@ -331,6 +331,100 @@ static void emit_lookup_register(struct emit *e, uint32_t n, unsigned reg)
 	asm_byte(e, (reg & 7) << 3 | RCX);
 }
 
+/* op gs:[rdx + place], with the REX.W prefix if @wide */
+static void entry_op(struct emit *e, bool wide, uint8_t op, unsigned reg, uint32_t place)
+{
+	asm_byte(e, 0x65);
+	if (wide)
+		asm_byte(e, 0x48);
+	asm_byte(e, op);
+	asm_byte(e, (uint8_t)(0x80 | reg << 3 | RDX));
+	asm_u32(e, place);
+}
+
+/* jcc @cc or jmp, to what bind() will say */
+static uint8_t *short_jump(struct emit *e, uint8_t op)
+{
+	asm_byte(e, op);
+	asm_byte(e, 0);
+	return e->c;
+}
+
+static void bind(const struct emit *e, uint8_t *from)
+{
+	from[-1] = (uint8_t)(e->c - from);
+}
+
+static void jump_back(struct emit *e, uint8_t op, const uint8_t *to)
+{
+	uint8_t *from = short_jump(e, op);
+
+	from[-1] = (uint8_t)(to - from);
+}
+
+/* The thread's table of targets counts the one in rcx. rdx is free; flags change. A program's
+ * handler never runs in between. */
+static void count_target(struct emit *e)
+{
+	const uint32_t to = RT_TARGETS, counter = RT_TARGETS + 8, count = RT_TARGETS + 16;
+	const uint8_t *again, *hit;
+	uint8_t *other, *differs, *done, *is_free, *full;
+
+	asm_bytes(e, "\x8d\x91", 2);			/* lea edx, [rcx + counter] */
+	counter_field(e);
+	asm_bytes(e, "\x69\xd2\xb1\x79\x37\x9e", 6);	/* imul edx, edx, 2^32 / phi */
+	asm_bytes(e, "\xc1\xea\x10\xc1\xe2\x05", 6);	/* shr edx, 16; shl edx, 5 */
+	again = e->c;
+	entry_op(e, true, 0x39, RCX, to);		/* cmp [to], rcx */
+	other = short_jump(e, 0x75);
+	entry_op(e, false, 0x81, 7, counter);		/* cmp dword [counter], counter */
+	counter_field(e);
+	differs = short_jump(e, 0x75);
+	hit = e->c;
+	entry_op(e, true, 0xff, 0, count);		/* inc qword [count] */
+	done = short_jump(e, 0xeb);
+	bind(e, other);
+	bind(e, differs);
+	entry_op(e, true, 0x83, 7, count);		/* cmp qword [count], 0 */
+	asm_byte(e, 0);
+	is_free = short_jump(e, 0x74);
+	asm_bytes(e, "\x83\xc2\x20\x81\xe2", 5);	/* add edx, 32; and edx, size - 1 */
+	asm_u32(e, RT_TARGETS_SIZE - 1);
+	jump_back(e, 0xeb, again);
+	bind(e, is_free);
+	asm_slot_op32(e, 0x81, 7, RT_TARGETS_USED);	/* cmp dword [used], most */
+	asm_u32(e, RT_TARGETS_MAX);
+	full = short_jump(e, 0x73);
+	asm_slot_op32(e, 0xff, 0, RT_TARGETS_USED);	/* inc dword [used] */
+	entry_op(e, true, 0x89, RCX, to);		/* mov [to], rcx */
+	entry_op(e, false, 0xc7, 0, counter);		/* mov dword [counter], counter */
+	counter_field(e);
+	jump_back(e, 0xeb, hit);
+	bind(e, full);
+	asm_slot_op(e, 0xff, 0, RT_TARGETS_LOST);	/* inc qword [lost] */
+	bind(e, done);
+}
+
+/* The same, flags kept where they may mean something. */
+static void emit_count_target(struct emit *e, const struct insn *i)
+{
+	const bool keep = !flags_free(e->s, i->x.kind);
+	const uint32_t n = e->b->n - 1;
+
+	asm_map(e, n, XL_RCX_SAVED | XL_RDX_SAVED);
+	if (keep) {
+		asm_slot_store(e, RAX, RT_S_TMP);
+		asm_map_tmp(e, n, XL_RCX_SAVED | XL_RDX_SAVED | XL_TMP_SAVED, RAX);
+		asm_bytes(e, "\x9f\x0f\x90\xc0", 4);		/* lahf; seto al */
+	}
+	count_target(e);
+	if (keep) {
+		asm_bytes(e, "\x04\x7f\x9e", 3);		/* add al, 127; sahf */
+		asm_slot_load(e, RAX, RT_S_TMP);
+		asm_map(e, n, XL_RCX_SAVED | XL_RDX_SAVED);
+	}
+}
+
 void emit_indirect(struct emit *e, const struct insn *i)
 {
 	const uint32_t n = e->b->n - 1;
@@ -340,7 +434,10 @@ void emit_indirect(struct emit *e, const struct insn *i)
 	if (pair) {
 		emit_save_pair(e, n);
 		emit_load_target(e, i);
-		asm_map(e, n, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
+		if (counts_targets(e->in))
+			emit_count_target(e, i);
+		else
+			asm_map(e, n, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
 	} else if (reg != RCX) {
 		emit_lookup_register(e, n, reg);
 	} else {

@@ -86,24 +86,62 @@ static void unite(uint32_t *join, uint32_t a, uint32_t b)
 		join[b] = a;
 }
 
+/* ---- edges ---------------------------------------------------------------------------------- */
+/* Each edge that may need a counter becomes a block between the two that it joins. What a counter
+ * there costs is known no better than that it may have to save a register. */
+void make_edge_blocks(struct scratch *s)
+{
+	const size_t n = s->nblock;
+
+	s->nedge_block = 0;
+	for (size_t k = 0; k < n; k++)
+		s->block[k].edge = XL_NONE;
+	for (uint32_t k = 0; k < n && s->in->count_edges; k++) {
+		const size_t at = n + s->nedge_block;
+		struct block *e;
+
+		if (s->block[k].kind != X86_JCC && s->block[k].kind != X86_JCX)
+			continue;
+		pm_grow(s->block, at, s->cap_block);
+		e = &s->block[at];
+		*e = (struct block){ .pc = s->block[k].pc, .end = s->block[k].pc,
+				     .kind = X86_JMP, .to = s->block[k].to,
+				     .count_how = COUNT_SPILL, .first = k, .edge = XL_NONE };
+		s->block[k].edge = (uint32_t)at;
+		s->nedge_block++;
+	}
+}
+
+static uint32_t graph_size(const struct scratch *s)
+{
+	return (uint32_t)(s->nblock + s->nedge_block);
+}
+
+/* Where a branch leads in the graph. */
+static uint32_t branches_to(const struct block *b)
+{
+	if (b->edge != XL_NONE)
+		return b->edge;
+	return b->to.where == TO_UNIT && b->kind != X86_CALL ? b->to.block : XL_NONE;
+}
+
 /* ---- guessing frequencies ------------------------------------------------------------------- */
 static void find_edges(const struct scratch *s, struct flow *f)
 {
-	const uint32_t n = s->nblock;
+	const uint32_t n = graph_size(s);
 
 	memset(f->pred_at, 0, (n + 1) * sizeof *f->pred_at);
 	for (uint32_t k = 0; k < n; k++) {
 		const struct block *b = &s->block[k];
 		uint32_t *succ = f->succ[k];
 
-		succ[0] = succ[1] = XL_NONE;
-		if (b->to.where == TO_UNIT && b->kind != X86_CALL)
-			succ[0] = b->to.block;
+		succ[0] = branches_to(b);
+		succ[1] = XL_NONE;
 		if (b->fall.where == TO_UNIT) {
 			succ[1] = b->fall.block;
 		} else if (b->kind == X86_CALL || b->kind == X86_CALL_IND || b->kind == X86_STEP ||
 			   b->kind == X86_INT80) {
-			if (b->order + 1 < n && s->order[b->order + 1].pc == b->end)
+			if (b->order + 1 < s->nblock && s->order[b->order + 1].pc == b->end)
 				succ[1] = s->order[b->order + 1].block;
 		}
 		for (int i = 0; i < 2; i++)
@@ -127,7 +165,7 @@ enum { UNSEEN, OPEN, DONE };
 /* Depth first, from the entry and then from whatever was not reached. */
 static void find_order(const struct scratch *s, struct flow *f)
 {
-	const uint32_t n = s->nblock;
+	const uint32_t n = graph_size(s);
 	uint32_t last = n, top;
 
 	memset(f->state, UNSEEN, n);
@@ -167,7 +205,7 @@ static void find_order(const struct scratch *s, struct flow *f)
 
 static void find_loops(const struct scratch *s, struct flow *f)
 {
-	const uint32_t n = s->nblock;
+	const uint32_t n = graph_size(s);
 	uint32_t left = 32 * n + 4096;		/* of work: a guess is not worth more */
 
 	memset(f->depth, 0, n * sizeof *f->depth);
@@ -199,7 +237,7 @@ static void find_loops(const struct scratch *s, struct flow *f)
 
 static void guess(const struct scratch *s, struct flow *f)
 {
-	const uint32_t n = s->nblock;
+	const uint32_t n = graph_size(s);
 
 	find_edges(s, f);
 	find_order(s, f);
@@ -239,7 +277,7 @@ static void guess(const struct scratch *s, struct flow *f)
 /* ---- the tree ------------------------------------------------------------------------------- */
 static void flows(const struct scratch *s, struct flow *f, uint32_t k, const struct xl_target *t)
 {
-	const uint32_t n = s->nblock;
+	const uint32_t n = graph_size(s);
 
 	unite(f->join, n + k, t->where == TO_UNIT ? t->block : 2 * n);
 }
@@ -247,7 +285,7 @@ static void flows(const struct scratch *s, struct flow *f, uint32_t k, const str
 /* False: no block may go without a counter. */
 static bool find_classes(const struct scratch *s, struct flow *f)
 {
-	const uint32_t n = s->nblock;
+	const uint32_t n = graph_size(s);
 
 	for (uint32_t k = 0; k <= 2 * n; k++)
 		f->join[k] = k;
@@ -266,7 +304,10 @@ static bool find_classes(const struct scratch *s, struct flow *f)
 			break;
 		case X86_JCC:
 		case X86_JCX:
-			flows(s, f, k, &b->to);
+			if (b->edge != XL_NONE)
+				unite(f->join, n + k, b->edge);
+			else
+				flows(s, f, k, &b->to);
 			flows(s, f, k, &b->fall);
 			break;
 		case X86_XBEGIN:		/* an abort takes counts back */
@@ -311,7 +352,7 @@ static void add_edge(struct flow *f, uint32_t at, uint32_t edge)
 /* From the root outwards: each class is named after the block through which it is reached. */
 static void name_classes(struct scratch *s, struct flow *f)
 {
-	const uint32_t n = s->nblock, outside = 2 * n;
+	const uint32_t n = graph_size(s), outside = 2 * n;
 	uint32_t top = 0;
 
 	for (uint32_t k = 0; k <= outside; k++)
@@ -348,7 +389,7 @@ static void name_classes(struct scratch *s, struct flow *f)
 void drop_counters(struct scratch *s)
 {
 	struct flow *f = &flow;
-	const uint32_t n = s->nblock;
+	const uint32_t n = graph_size(s);
 
 	for (uint32_t k = 0; k < n; k++) {
 		s->block[k].derived = false;

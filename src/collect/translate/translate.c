@@ -36,6 +36,7 @@ void xl_translate(const struct xl_input *in, struct xl_unit *out)
 	struct scratch *s = &scratch;
 
 	out->ncode = out->nblock = out->nmap = out->nreloc = out->nlink = 0;
+	s->nedge_block = 0;
 	out->breaks_abi = false;
 	if (in->entry < in->lo || in->entry >= in->hi ||
 	    !xl_near(in, in->lo) || !xl_near(in, in->hi))
@@ -57,6 +58,7 @@ void xl_translate(const struct xl_input *in, struct xl_unit *out)
 	find_liveness(s);
 	if (in->kind == XL_PROFILE) {
 		choose_counters(s);
+		make_edge_blocks(s);
 		drop_counters(s);
 	} else {
 		if (in->count_records)

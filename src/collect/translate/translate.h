@@ -42,6 +42,14 @@ enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
  * lies RT_COUNTING_SHIFT addresses further. */
 #define XL_UNCHECKED	32768u
 
+/* EDGES. With `count_edges` a profile tells which way each conditional branch went, and in 64-bit
+ * code where each indirect jump and call did, in the thread's table (RT_TARGETS). A unit then has,
+ * behind its blocks, one for each such branch's edge to its target, with XL_EDGE: no instructions,
+ * no code of its own, entered from nowhere else. Its `record` is the number of the block that
+ * branches, its pc that block's. With XL_FALLS it is the edge to what follows the branch, because
+ * the translation branches there. The other edge has the rest of the block's count. Few edges need
+ * a counter: xl_solve() knows of them as of blocks. */
+
 /* FLAGS. The ABI (System V AMD64, 3.2.3) says that no arithmetic flag means anything at a
  * function's entry, nor behind a call. With `abi_flags` calls, returns and counters near them
  * change flags, which saves a third of what they cost, as do indirect jumps, unless a table of the
@@ -88,6 +96,7 @@ struct xl_input {
 	bool writable;			/* with check_bytes: by itself, too; a block ends where it
 					 * may have changed what follows */
 	bool count_all;			/* give every block a counter */
+	bool count_edges;		/* in a profile: see EDGES */
 	bool count_records;		/* in a trace: each record counts, too, for the
 					 * block that it names */
 	bool abi_flags;			/* no arithmetic flag passes through a call or a return (see
@@ -123,6 +132,8 @@ enum xl_block_flag {
 					 * RT_DO_STEP executes it; as often as the block was
 					 * counted, but for cuts */
 	XL_COUNTS	= 1 << 3,	/* a counting copy */
+	XL_EDGE		= XL_COUNTS,	/* ... or, in a profile, an edge. Neither is
+					 * entered by its pc */
 	XL_READS_FLAGS	= 1 << 4,	/* with abi_flags: reads flags that come from before it */
 };
 
@@ -159,7 +170,7 @@ struct xl_block {
 	uint32_t code_end;
 	uint32_t live;			/* XL_LIVE_* at entry */
 	uint32_t record;		/* bytes of its record, or of its chain's up
-					 * to it; 0: XL_PROFILE */
+					 * to it; XL_PROFILE: 0, or see EDGES */
 	uint32_t prev;			/* the block of the unit whose record it
 					 * continues, XL_NONE: none */
 	uint32_t map, nmap;		/* unit->map[map .. map + nmap) */

@@ -82,6 +82,8 @@ struct block {
 		uint32_t nrestored;		/* ranges in which the cursor register is the
 						 * program's: xl_has_cursor() */
 	} rec;
+	uint32_t edge;			/* EDGES: scratch.block[edge] is that to its target;
+					 * XL_NONE: none */
 	bool derived;			/* has no counter */
 	bool checks;			/* its counting copy looks whether there is budget left */
 	uint32_t in, out;		/* classes, by the block that names
@@ -147,6 +149,7 @@ struct scratch {
 	size_t nfar;			/* of them */
 	struct block *block;
 	size_t nblock, cap_block;
+	size_t nedge_block;		/* EDGES: behind them, jumps without instructions */
 	struct order *order;
 	size_t cap_order;
 	struct xl_pending *pending;
@@ -265,6 +268,17 @@ static inline uint8_t sets_flags(const struct x86_insn *x)
 }
 void choose_counters(struct scratch *s);
 void drop_counters(struct scratch *s);
+void make_edge_blocks(struct scratch *s);
+/* EDGES: does code count where indirect jumps and calls lead? */
+static inline bool counts_targets(const struct xl_input *in)
+{
+	return in->count_edges && in->kind == XL_PROFILE && !in->i386;
+}
+
+static inline bool counts_edge(const struct scratch *s, const struct block *b)
+{
+	return b->edge != XL_NONE && !s->block[b->edge].derived;
+}
 void count_preds(struct scratch *s);
 void plan_records(struct scratch *s);
 void emit_unit(struct scratch *s);
