@@ -374,20 +374,18 @@ struct tally {				/* of a code table, while it is summed up */
 	uint32_t *object;		/* of the table's objects: the profile's */
 };
 
-static bool is_same(const struct pm_branch_object *a, const struct pm_object *b)
+uint32_t pm_branches_object(struct pm_branches *out, const char *path, const char *build_id)
 {
-	return !strcmp(a->path, b->path) && !a->build_id == !b->build_id &&
-	       (!a->build_id || !strcmp(a->build_id, b->build_id));
-}
+	for (size_t i = 0; i < out->n; i++) {
+		const struct pm_branch_object *o = &out->object[i];
 
-static uint32_t object_of(struct pm_branches *out, const struct pm_object *o)
-{
-	for (size_t i = 0; i < out->n; i++)
-		if (is_same(&out->object[i], o))
+		if (!strcmp(o->path, path) && !o->build_id == !build_id &&
+		    (!build_id || !strcmp(o->build_id, build_id)))
 			return (uint32_t)i;
+	}
 	pm_grow(out->object, out->n, out->cap);
 	out->object[out->n] = (struct pm_branch_object){
-		.path = pm_strdup(o->path), .build_id = o->build_id ? pm_strdup(o->build_id) : NULL,
+		.path = pm_strdup(path), .build_id = build_id ? pm_strdup(build_id) : NULL,
 	};
 	return (uint32_t)out->n++;
 }
@@ -499,7 +497,8 @@ static void sum_code(struct tally *t)
 	const size_t nblock = c->code->nblock;
 
 	for (size_t i = 0; i < c->code->nobject; i++)
-		t->object[i] = object_of(&t->s->out, &c->code->object[i]);
+		t->object[i] = pm_branches_object(&t->s->out, c->code->object[i].path,
+						  c->code->object[i].build_id);
 	sum_hops(t, 0, &c->none);
 	for (size_t i = 0; i < c->nchain; i++)
 		sum_hops(t, (uint32_t)i + 1, &c->chain[i]);

@@ -239,6 +239,22 @@ static void join_equal(struct pm_branch_object *o)
 	o->nrange = n;
 }
 
+/* The same instructions are one run, however often they were translated: which portions go on where
+ * depends on it. */
+static void join_runs(struct branch_work *w)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->nrun; i++)
+		if (n && !by_object_address(&w->run[n - 1], &w->run[i])) {
+			w->run[n - 1].total += w->run[i].total;
+			w->run[n - 1].falls += w->run[i].falls;
+		} else {
+			w->run[n++] = w->run[i];
+		}
+	w->nrun = n;
+}
+
 void pm_branch_sum(struct branch_work *w, struct pm_branches *out)
 {
 	size_t r = 0, m = 0;
@@ -264,6 +280,7 @@ void pm_branch_sum(struct branch_work *w, struct pm_branches *out)
 		qsort(w->move, w->nmove, sizeof *w->move, by_target);
 	if (w->nrun)
 		qsort(w->run, w->nrun, sizeof *w->run, by_object_address);
+	join_runs(w);
 	for (uint32_t k = 0; k < out->n; k++) {
 		const size_t r0 = r, m0 = m;
 

@@ -27,6 +27,9 @@ struct branch_work {
 	size_t nmove, cap_move;
 };
 
+/* The number of the object of @path in @out. @build_id: NULL: none; copied. */
+uint32_t pm_branches_object(struct pm_branches *out, const char *path, const char *build_id);
+
 /* Everything of @w into @out, whose objects the work's numbers are; @w is used up. */
 void pm_branch_sum(struct branch_work *w, struct pm_branches *out);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analyse/coverage.h"
+#include "analyse/coverage_work.h"
 #include "trace/expand.h"
 
 struct cover_count {			/* of a block */
@@ -176,23 +177,31 @@ const struct pm_sink_ops pm_sim_coverage = {
 
 /* ---- tables of all processes into one ------------------------------------------------------ */
 
-static struct pm_cover_object *object_of(struct pm_cover *c, const struct pm_object *o)
+size_t pm_cover_object_of(struct pm_cover *c, const char *path, const char *build_id,
+			  uint64_t base, uint64_t lo, uint64_t hi)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct pm_cover_object *x = c->object + i;
 
-		if (!strcmp(x->path, o->path) && !x->build_id == !o->build_id &&
-		    (!o->build_id || !strcmp(x->build_id, o->build_id)))
-			return c->object + i;
+		if (!strcmp(x->path, path) && !x->build_id == !build_id &&
+		    (!build_id || !strcmp(x->build_id, build_id)))
+			return i;
 	}
 	pm_grow(c->object, c->n, c->cap);
-	c->object[c->n] = (struct pm_cover_object){ .path = pm_strdup(o->path),
-		.build_id = o->build_id ? pm_strdup(o->build_id) : NULL, .base = o->base,
-		.lo = o->lo, .hi = o->hi };
-	return c->object + c->n++;
+	c->object[c->n] = (struct pm_cover_object){ .path = pm_strdup(path),
+		.build_id = build_id ? pm_strdup(build_id) : NULL, .base = base, .lo = lo,
+		.hi = hi };
+	return c->n++;
 }
 
-static struct pm_cover_insn *insn_at(struct pm_cover_object *o, uint64_t addr)
+static struct pm_cover_object *object_of(struct pm_cover *c, const struct pm_object *o)
+{
+	const size_t i = pm_cover_object_of(c, o->path, o->build_id, o->base, o->lo, o->hi);
+
+	return &c->object[i];		/* it may have moved */
+}
+
+struct pm_cover_insn *pm_cover_insn_at(struct pm_cover_object *o, uint64_t addr)
 {
 	bool fresh;
 	uint64_t *at = pm_map_put(&o->at, addr, &fresh);
@@ -222,7 +231,7 @@ static void add_block(struct pm_cover *c, const struct pm_code *code, const stru
 	o->block[o->nblock++] = (struct pm_cover_block){ b->pc - from->base,
 		(uint32_t)(in[n - 1].pc + in[n - 1].len - b->pc) };
 	for (uint32_t i = 0; i < n; i++) {
-		struct pm_cover_insn *x = insn_at(o, in[i].pc - from->base);
+		struct pm_cover_insn *x = pm_cover_insn_at(o, in[i].pc - from->base);
 
 		x->len = in[i].len;
 		x->flow = in[i].flow;
@@ -283,7 +292,6 @@ static int by_block(const void *a, const void *b)
 	return x->size < y->size ? -1 : x->size > y->size;
 }
 
-/* Each block and jump once: processes have the same ones. */
 static void tidy(struct pm_cover_object *o)
 {
 	size_t n = 0;
@@ -305,6 +313,12 @@ static void tidy(struct pm_cover_object *o)
 	o->nblock = n;
 }
 
+void pm_cover_tidy(struct pm_cover *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		tidy(c->object + i);
+}
+
 void pm_sim_coverage_of(const void *self, struct pm_cover *c)
 {
 	const struct cover_sink *s = self;
@@ -312,8 +326,7 @@ void pm_sim_coverage_of(const void *self, struct pm_cover *c)
 	*c = (struct pm_cover){ 0 };
 	for (size_t i = 0; i < s->ncode; i++)
 		add_code(c, s->code[i]);
-	for (size_t i = 0; i < c->n; i++)
-		tidy(c->object + i);
+	pm_cover_tidy(c);
 }
 
 void pm_cover_release(struct pm_cover *c)

@@ -98,11 +98,16 @@ static enum pm_status save_each(const struct pm_branches *all, enum pm_branch_fo
 
 enum pm_status branch_outputs_end(const struct branch_outputs *b, struct pm_err *err)
 {
-	const struct pm_branches *all = b->sink ? pm_sim_branches_of(b->sink) : NULL;
-	const struct pm_branch_object *o = all ? pm_branches_program(all) : NULL;
+	return b->sink ? branch_outputs_write(b, pm_sim_branches_of(b->sink), err) : PM_OK;
+}
+
+enum pm_status branch_outputs_write(const struct branch_outputs *b, const struct pm_branches *all,
+				    struct pm_err *err)
+{
+	const struct pm_branch_object *o = pm_branches_program(all);
 	enum pm_status st = PM_OK;
 
-	for (int i = 0; all && i < PM_BRANCH_FORMATS && st == PM_OK; i++) {
+	for (int i = 0; i < PM_BRANCH_FORMATS && st == PM_OK; i++) {
 		if (!b->to[i])
 			continue;
 		if (strchr(b->to[i], '%'))

@@ -32,5 +32,8 @@ enum pm_status branch_outputs_begin(struct branch_outputs *b, struct pm_pipeline
 				    struct pm_err *err);
 /* After it has finished, before it is freed. */
 enum pm_status branch_outputs_end(const struct branch_outputs *b, struct pm_err *err);
+/* What is wanted, of @all. */
+enum pm_status branch_outputs_write(const struct branch_outputs *b, const struct pm_branches *all,
+				    struct pm_err *err);
 
 #endif

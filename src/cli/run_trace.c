@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "analyse/counted_moves.h"
 #include "analyse/coverage.h"
 #include "analyse/names.h"
 #include "analyse/sims.h"
@@ -14,6 +16,7 @@
 #include "cli/traces.h"
 #include "report/coverage_report.h"
 #include "trace/each_process.h"
+#include "report/out.h"
 #include "trace/format.h"
 #include "trace/sinks.h"
 #include "elf/find.h"
@@ -310,15 +313,34 @@ static void begin_results(struct pm_result *r, const struct pm_run_opts *o,
 			      "instructions");
 }
 
-/* What the pipeline's sink for it has seen, into the files that were asked for. */
+/* Into the files that were asked for. @cover is used up. */
+static enum pm_status save_coverage(const struct run_trace *t, struct pm_cover *cover,
+				    struct pm_err *err)
+{
+	struct pm_cover_files files;
+	enum pm_status st = PM_OK;
+	char dir[4096];
+
+	if (t->drcov)
+		st = pm_cover_drcov(cover, t->drcov, err);
+	pm_cover_files(cover, &files);
+	if (!files.n && (t->lcov || t->cobertura))
+		manners_note("no debugging information, so there are no lines: build with -g");
+	if (!st && t->lcov)
+		st = pm_cover_lcov(&files, t->lcov, err);
+	if (!st && t->cobertura)
+		st = pm_cover_cobertura(&files, getcwd(dir, sizeof dir), t->cobertura, err);
+	pm_cover_files_release(&files);
+	pm_cover_release(cover);
+	return st;
+}
+
+/* What the pipeline's sink for it has seen. */
 static enum pm_status write_coverage(const struct run_trace *t, const struct pm_pipeline *p,
 				     struct pm_err *err)
 {
 	const struct pm_sink_ops *ops;
-	struct pm_cover_files files;
 	struct pm_cover cover;
-	enum pm_status st = PM_OK;
-	char dir[4096];
 	void *self;
 
 	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++)
@@ -327,18 +349,71 @@ static enum pm_status write_coverage(const struct run_trace *t, const struct pm_
 	if (!ops)
 		return PM_OK;
 	pm_sim_coverage_of(self, &cover);
-	if (t->drcov)
-		st = pm_cover_drcov(&cover, t->drcov, err);
-	pm_cover_files(&cover, &files);
-	if (!files.n && (t->lcov || t->cobertura))
-		manners_note("no debugging information, so there are no lines: build with -g");
-	if (!st && t->lcov)
-		st = pm_cover_lcov(&files, t->lcov, err);
-	if (!st && t->cobertura)
-		st = pm_cover_cobertura(&files, getcwd(dir, sizeof dir), t->cobertura, err);
-	pm_cover_files_release(&files);
-	pm_cover_release(&cover);
+	return save_coverage(t, &cover, err);
+}
+
+/* ---- without a trace ------------------------------------------------------------------------- */
+/* Counters of edges say all that is wanted. A trace has to tell what depends on the order. */
+static bool edges_suffice(const struct run_trace *t, const struct pm_run_opts *o)
+{
+	return needs_blocks_only(t) && !wants_tree(t) && !t->threads.n && !t->branch &&
+	       !t->branches.predict && !t->results.html && !t->results.json &&
+	       !t->results.csv && !t->results.parquet && !t->results.text && !t->start_at &&
+	       !t->stop_at && !t->after && !t->length && !t->every && !t->exclude.n && !o->pid &&
+	       !pm_run_i386(o->argv[0]);
+}
+
+/* @all is the caller's to release, once @err, which may borrow from it, has been told. */
+static enum pm_status write_moves(const struct run_trace *t, const struct pm_counts *counts,
+				  struct pm_branches *all, struct pm_err *err)
+{
+	enum pm_status st = PM_OK;
+	uint64_t lost;
+
+	if (!pm_counts_have_moves(counts, &lost))
+		manners_note("where 32-bit processes' indirect branches led is not known: "
+			     "--branch traces them");
+	if (lost)
+		manners_note("where %" PRIu64 " indirect branches led is not known, for there "
+			     "were too many targets: --branch traces them", lost);
+	if (branch_outputs_wanted(&t->branches)) {
+		pm_branches_of_counts(counts, all);
+		st = branch_outputs_write(&t->branches, all, err);
+	}
+	if (st == PM_OK && wants_coverage(t)) {
+		struct pm_cover cover;
+
+		pm_cover_of_counts(counts, &cover);
+		st = save_coverage(t, &cover, err);
+	}
 	return st;
+}
+
+/* The exit status, or -1: the program's. */
+static int run_edges(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal)
+{
+	struct pm_counts *counts = NULL;
+	struct pm_branches all = { 0 };
+	struct pm_err err = { 0 };
+	int failed = -1;
+	enum pm_status st = pm_report_can_save(t->branches.to, PM_BRANCH_FORMATS, &err);
+
+	o->kind = XL_PROFILE;
+	o->edges = true;
+	if (st == PM_OK)
+		st = pm_run(o, &counts, &err);
+	if (counts) {
+		*status = counts->status;
+		*signal = counts->signal;
+		if (st == PM_OK)
+			st = write_moves(t, counts, &all, &err);
+	}
+	if (st != PM_OK)
+		failed = traces_fail(&err);
+	pm_branches_release(&all);
+	pm_counts_free(counts);
+	results_release(&t->results);
+	return failed;
 }
 
 int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal)
@@ -355,6 +430,8 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	uint64_t line = 64;
 	uint32_t facts = 0;
 
+	if (edges_suffice(t, o))
+		return run_edges(t, o, status, signal);
 	o->kind = t->branch || needs_blocks_only(t) ? XL_BRANCH : XL_EXEC;
 	if (t->cache && *t->cache)
 		pm_parse_size(t->cache, &line);
