@@ -160,7 +160,7 @@ static inline char *pm_put_str(char *p, const char *s)
 static inline void pm_ev_room(struct pm_builder *b, size_t n)
 {
 	if (b->cap_ev - b->b.n < n) {
-		b->cap_ev = b->b.n + n;
+		b->cap_ev = b->b.n + b->b.n / 2 + n;
 		b->ev = pm_realloc(b->ev, b->cap_ev * sizeof *b->ev);
 	}
 }
