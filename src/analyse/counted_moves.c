@@ -286,7 +286,7 @@ static void add_returns(struct summing *s)
 
 void pm_branches_of_counts(const struct pm_counts *c, struct pm_branches *to)
 {
-	struct pm_forms *forms = pm_forms_new(false);
+	struct pm_forms *const forms[] = { pm_forms_new(false), pm_forms_new(true) };
 	struct summing s = { .out = to };
 	struct piece_counts piece;
 
@@ -298,7 +298,7 @@ void pm_branches_of_counts(const struct pm_counts *c, struct pm_branches *to)
 			free(to->program);
 			to->program = pm_strdup(p->program);
 		}
-		open_process(&s.m, p, forms);
+		open_process(&s.m, p, forms[p->isa == PM_ISA_X86_32]);
 		s.object = pm_alloc((p->nobject + 1) * sizeof *s.object);
 		for (size_t k = 0; k < p->nobject; k++) {
 			char *id = build_id_of(p->object[k].path);
@@ -316,7 +316,8 @@ void pm_branches_of_counts(const struct pm_counts *c, struct pm_branches *to)
 		close_process(&s.m);
 	}
 	pm_branch_sum(&s.w, to);
-	pm_forms_free(forms);
+	pm_forms_free(forms[0]);
+	pm_forms_free(forms[1]);
 }
 
 /* ---- coverage -------------------------------------------------------------------------------- */
@@ -392,7 +393,7 @@ static void cover_process(struct pm_cover *to, const struct process_moves *m,
 
 void pm_cover_of_counts(const struct pm_counts *c, struct pm_cover *to)
 {
-	struct pm_forms *forms = pm_forms_new(false);
+	struct pm_forms *const forms[] = { pm_forms_new(false), pm_forms_new(true) };
 	struct process_moves m;
 
 	*to = (struct pm_cover){ 0 };
@@ -408,11 +409,12 @@ void pm_cover_of_counts(const struct pm_counts *c, struct pm_cover *to)
 									 o->lo, o->hi) : SIZE_MAX;
 			free(id);
 		}
-		open_process(&m, p, forms);
+		open_process(&m, p, forms[p->isa == PM_ISA_X86_32]);
 		cover_process(to, &m, object);
 		close_process(&m);
 		free(object);
 	}
 	pm_cover_tidy(to);
-	pm_forms_free(forms);
+	pm_forms_free(forms[0]);
+	pm_forms_free(forms[1]);
 }

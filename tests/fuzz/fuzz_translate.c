@@ -112,6 +112,12 @@ static void check_block(const struct xl_input *in, const struct xl_unit *u, size
 	const uint32_t cold = done;
 	bool entry = false;
 
+	if (b->flags & XL_EDGE) {
+		assert(in->count_edges && !b->n && !b->size && b->indirect == XL_NONE);
+		assert(b->record < index && b->code == u->block[b->record].code);
+		assert(!(u->block[b->record].flags & XL_EDGE));
+		return;
+	}
 	assert(b->indirect == XL_NONE || b->indirect <= b->code);
 	assert(b->code <= b->code_end && b->code_end <= u->ncode);
 	assert(b->nmap && done <= u->nmap && u->map[m].code == at);
@@ -156,7 +162,10 @@ static void check_block(const struct xl_input *in, const struct xl_unit *u, size
 			if (in->i386)
 				assert(p[0] == 0x64 && x.ndisp == 4 && (p[x.disp - 1] & 0xc7) == 5);
 			else
-				assert(p[0] == 0x65 && x.disp && p[x.disp - 1] == 0x25);
+				/* ... or, in the table of targets, gs:[rdx + disp32] */
+				assert(p[0] == 0x65 && x.disp && (p[x.disp - 1] == 0x25 ||
+					(in->count_edges && x.ndisp == 4 &&
+					 (p[x.disp - 1] & 0xc7) == 0x82)));
 		}
 		at += x.len;
 	}
@@ -210,7 +219,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.i386 = i386, .entry = LO + data[1] % c.n, .lo = LO, .hi = LO + c.n,
 		.place = LO + 0x8000000 + (data[2] & 0x3f) * 64,
 		.absolute = data[3] & 1, .patchable = data[3] & 2, .check_bytes = data[3] & 4,
-		.abi_flags = !i386 && data[3] & 16,
+		.abi_flags = !i386 && data[3] & 16, .count_edges = data[6] & 1,
 		.max_insns = data[4] & 1 ? data[4] >> 1 : 0,
 		.max_blocks = data[5] & 1 ? 1 + (data[5] >> 1) : 0,
 		.read = fuzz_read, .data = fuzz_data, .known = fuzz_known,
