@@ -422,7 +422,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	struct pm_err err = { 0 };
 	struct pm_pipeline *p = NULL;
 	struct pm_counts *counts = NULL;
-	struct pm_result *r = pm_result_for("run");
+	struct pm_result *r;
 	const void *cracker = NULL;
 	void *region = NULL, *threads = NULL;
 	enum pm_status st = PM_OK;
@@ -432,6 +432,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 
 	if (edges_suffice(t, o))
 		return run_edges(t, o, status, signal);
+	r = pm_result_for("run");
 	o->kind = t->branch || needs_blocks_only(t) ? XL_BRANCH : XL_EXEC;
 	if (t->cache && *t->cache)
 		pm_parse_size(t->cache, &line);
