@@ -145,11 +145,13 @@ static void print_stat(const char *name, uint64_t n)
 static int run_counted(const struct pm_run_opts *o, const struct outputs *f)
 {
 	struct pm_err err = { 0 };
-	struct pm_counts *counts;
+	struct pm_counts *counts = NULL;
 	int status, sig;
 
 	if (can_write(f, &err) != PM_OK || pm_run(o, &counts, &err) != PM_OK) {
-		return traces_fail(&err);
+		status = traces_fail(&err);
+		pm_counts_free(counts);
+		return status;
 	}
 	status = counts->status;
 	sig = counts->signal;
