@@ -25,8 +25,16 @@ chroot_open() {
 }
 
 chroot_close() {
-	for m in dev/pts dev proc sys; do
-		umount "$1/$m" 2>/dev/null || true
+	# what the last command has left behind may need a moment to end
+	tries=50
+	while
+		for m in dev/pts dev proc sys; do
+			umount "$1/$m" 2>/dev/null || true
+		done
+		grep -qs " $1/" /proc/mounts && [ $tries -gt 0 ]
+	do
+		tries=$((tries - 1))
+		sleep 0.2
 	done
 	if grep -qs " $1/" /proc/mounts; then
 		echo "$1 is still in use" >&2
