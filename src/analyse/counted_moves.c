@@ -107,7 +107,7 @@ static void split(const struct process_moves *m, size_t i, struct piece_counts *
 	const uint64_t seen = m->edge[i] ? m->edge[i] - 1 : 0,
 		       some = seen < c->whole ? seen : c->whole;
 
-	c->taken = m->edge_falls[i] && m->edge[i] ? c->whole - some : some;
+	c->taken = m->edge_falls[i] ? c->whole - some : some;
 	c->goes_on = c->whole - c->taken;
 }
 
@@ -169,6 +169,41 @@ static char *build_id_of(const char *path)
 
 	pm_elf_close(e);
 	return id;
+}
+
+/* The build id is that of the file as it is now: a path that is there already needs no look at its
+ * file again. */
+static uint32_t branch_object(struct pm_branches *to, const char *path)
+{
+	uint32_t at = 0;
+	char *id;
+
+	while (at < to->n && strcmp(to->object[at].path, path))
+		at++;
+	if (at < to->n)
+		return at;
+	id = build_id_of(path);
+	at = pm_branches_object(to, path, id);
+	free(id);
+	return at;
+}
+
+/* SIZE_MAX: no file. */
+static size_t cover_object(struct pm_cover *to, const struct pm_counts_object *o)
+{
+	size_t at = 0;
+	char *id;
+
+	if (*o->path != '/')
+		return SIZE_MAX;
+	while (at < to->n && strcmp(to->object[at].path, o->path))
+		at++;
+	if (at < to->n)
+		return at;
+	id = build_id_of(o->path);
+	at = pm_cover_object_of(to, o->path, id, o->bias, o->lo, o->hi);
+	free(id);
+	return at;
 }
 
 /* ---- branches and ranges --------------------------------------------------------------------- */
@@ -300,12 +335,8 @@ void pm_branches_of_counts(const struct pm_counts *c, struct pm_branches *to)
 		}
 		open_process(&s.m, p, forms[p->isa == PM_ISA_X86_32]);
 		s.object = pm_alloc((p->nobject + 1) * sizeof *s.object);
-		for (size_t k = 0; k < p->nobject; k++) {
-			char *id = build_id_of(p->object[k].path);
-
-			s.object[k] = pm_branches_object(to, p->object[k].path, id);
-			free(id);
-		}
+		for (size_t k = 0; k < p->nobject; k++)
+			s.object[k] = branch_object(to, p->object[k].path);
 		for (size_t k = 0; k < p->npiece; k++) {
 			decode_piece(&s.m, k, &piece);
 			add_piece(&s, &piece);
@@ -401,14 +432,8 @@ void pm_cover_of_counts(const struct pm_counts *c, struct pm_cover *to)
 		const struct pm_counts_process *p = &c->process[i];
 		size_t *object = pm_alloc((p->nobject + 1) * sizeof *object);
 
-		for (size_t k = 0; k < p->nobject; k++) {
-			const struct pm_counts_object *o = &p->object[k];
-			char *id = build_id_of(o->path);
-
-			object[k] = *o->path == '/' ? pm_cover_object_of(to, o->path, id, o->bias,
-									 o->lo, o->hi) : SIZE_MAX;
-			free(id);
-		}
+		for (size_t k = 0; k < p->nobject; k++)
+			object[k] = cover_object(to, &p->object[k]);
 		open_process(&m, p, forms[p->isa == PM_ISA_X86_32]);
 		cover_process(to, &m, object);
 		close_process(&m);
