@@ -113,7 +113,7 @@ static void check_block(const struct xl_input *in, const struct xl_unit *u, size
 	bool entry = false;
 
 	if (b->flags & XL_EDGE) {
-		assert(in->count_edges && !b->n && !b->size && b->indirect == XL_NONE);
+		assert(in->count_edges && b->n <= 1 && !b->size && b->indirect == XL_NONE);
 		assert(b->record < index && b->code == u->block[b->record].code);
 		assert(!(u->block[b->record].flags & XL_EDGE));
 		return;

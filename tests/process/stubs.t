@@ -78,3 +78,13 @@ $ for v in A=1 LD_PRELOAD=./p.so LD_PRELOAD=./ibt.so; do for o in -q --strict-fl
 > same
 > same
 > same
+# Where the stubs' jumps led, by counters of edges and by a branch trace: also lazily bound, redirected, interposed.
+$ jumps() { grep '^B' "$1" | sed 's/^B [0-9a-f]*:/B /' | while read b from to n rest; do case " $(cat stubs) " in *" $from "*) echo $from $to $n;; esac; done | sort; }
++ objdump -d -j .plt -j .plt.sec libl.so 2>/dev/null | grep 'jmp .*rip' | sed 's/^ *//; s/:.*//' | tr '\n' ' ' > stubs
++ for v in A=1 LD_PRELOAD=./p.so LD_BIND_NOW=1; do for k in 1 2; do for o in -q --branch; do pugmark run -q $o --bolt "b$o.%n" -- env $v ./m r > out; jumps b$o.libl.so > j$o; done; cmp j-q j--branch && [ $(wc -l < j-q) -ge 3 ] && echo same; done; done
+> same
+> same
+> same
+> same
+> same
+> same

@@ -42,7 +42,7 @@
 #include "collect/space/space.h"
 
 #define CACHE_MAGIC "pugmkTC\n"
-#define CACHE_VERSION 20u
+#define CACHE_VERSION 21u
 
 struct identity {
 	uint64_t dev, ino, size, mtime, mtime_ns, ctime, ctime_ns;

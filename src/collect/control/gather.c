@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "collect/control/gather.h"
 #include "collect/control/session.h"
 #include "pugmark/pugmark.h"
 
@@ -39,31 +40,19 @@ static inline void add_count(struct counts_of *c, uint32_t block, uint64_t count
 
 /* The next piece of a thread's @nblock counters that was ever touched, from *at on, as bytes of the
  * data file. False: no more. */
-static bool next_data(const struct session *s, off_t base, off_t end, off_t *at, off_t *stop)
-{
-	*at = lseek(s->data_fd, *at < base ? base : *at, SEEK_DATA);
-	if (*at < 0 || *at >= end)
-		return false;
-	*stop = lseek(s->data_fd, *at, SEEK_HOLE);
-	if (*stop < 0 || *stop > end)
-		*stop = end;
-	return true;
-}
-
 static bool next_piece(const struct session *s, uint32_t block, uint64_t bytes, off_t *at,
 		       off_t *stop)
 {
 	const off_t base = (off_t)(block * RT_BLOCK_SIZE + RT_COUNTERS);
 
-	return next_data(s, base, base + (off_t)bytes, at, stop);
+	return gather_next_data(s, base, base + (off_t)bytes, at, stop);
 }
 
-/* ---- 32-bit counters
- * ------------------------------------------------------------------------------- A counter of a
- * 32-bit program wraps: what it has counted since it was last looked at is the difference, provided
- * that it cannot have gone round meanwhile. One increment takes a cycle at least, so that 2^32 of
- * them take 0.7 s of processor time at 6 GHz. The counter of a block without one of its own is
- * moved by detours only, in both directions, and is signed. */
+/* ---- 32-bit counters ------------------------------------------------------------------------- */
+/* A counter of a 32-bit program wraps: what it has counted since it was last looked at is the
+ * difference, provided that it cannot have gone round meanwhile. One increment takes a cycle at
+ * least, so that 2^32 of them take 0.7 s of processor time at 6 GHz. The counter of a block without
+ * one of its own is moved by detours only, in both directions, and is signed. */
 #define WRAP_SECONDS 0.7
 
 static void sample(const struct session *s, const struct space *sp, struct thread *t)
@@ -172,36 +161,6 @@ static void read_counters(const struct session *s, struct space *sp, const struc
 	free(set);
 	for (at = 0; clear && next_piece(s, t->block, sp->nblock * 8, &at, &stop); at = stop)
 		memset(s->data + at, 0, (size_t)(stop - at));
-}
-
-/* Where the indirect branches of a thread that is over led goes to the process. Pages that were
- * never touched are not looked at. The program may have written anything there. */
-static void gather_targets(struct session *s, struct proc *p, const struct thread *t)
-{
-	const off_t block = (off_t)(t->block * RT_BLOCK_SIZE), base = block + RT_TARGETS;
-	const off_t end = base + RT_TARGETS_SIZE;
-	const struct space *sp = p->user.space;
-	const struct module *last = NULL;
-	uint64_t lost;
-	off_t at = 0, stop;
-
-	for (; next_data(s, base, end, &at, &stop); at = stop) {
-		struct rt_target *v = (struct rt_target *)(void *)(s->data + at);
-
-		for (size_t i = 0; i < (size_t)(stop - at) / sizeof *v; i++) {
-			const uint64_t k = ((uint64_t)v[i].counter - RT_COUNTERS) / 8;
-
-			if (!v[i].count || k >= sp->nblock)
-				continue;
-			pm_grow(p->target, p->ntarget, p->cap_target);
-			p->target[p->ntarget++] = (struct target_at){
-				counter_block(sp, (uint32_t)k, &last), v[i].to, v[i].count };
-		}
-		memset(v, 0, (size_t)(stop - at));
-	}
-	memcpy(&lost, s->data + block + RT_TARGETS_LOST, sizeof lost);
-	p->targets_lost += lost;
-	memset(s->data + block + RT_TARGETS_USED, 0, 16);
 }
 
 /* A thread is over (or the session is): add its counters to the process and clear them. */
@@ -469,101 +428,6 @@ static uint32_t *blocks_that_ran(const struct proc *p, const struct space *sp, s
 	return v;
 }
 
-/* Where the ascending @v has @x, or what is behind it. */
-static size_t index_of(const uint32_t *v, size_t n, uint32_t x)
-{
-	size_t at = 0;
-
-	while (at < n) {
-		const size_t mid = at + (n - at) / 2;
-
-		if (v[mid] < x)
-			at = mid + 1;
-		else
-			n = mid;
-	}
-	return at;
-}
-
-/* What @c has of edges goes to @edge, by their blocks. */
-static void split_edges(const struct space *sp, struct counts_of *c, struct pm_map *edge)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->n; i++) {
-		if (sp->block[c->block[i]].flags & XL_EDGE) {
-			*pm_map_put(edge, c->block[i], NULL) += c->count[i];
-		} else {
-			c->block[n] = c->block[i];
-			c->count[n++] = c->count[i];
-		}
-	}
-	c->n = n;
-}
-
-static int by_target(const void *a, const void *b)
-{
-	const struct target_at *x = a, *y = b;
-
-	if (x->block != y->block)
-		return x->block < y->block ? -1 : 1;
-	return x->to < y->to ? -1 : x->to > y->to;
-}
-
-/* @ran: the blocks of the process's pieces. */
-static void targets_of_process(struct proc *p, struct pm_counts_process *q, const uint32_t *ran)
-{
-	q->targets_lost = p->targets_lost;
-	if (p->ntarget)
-		qsort(p->target, p->ntarget, sizeof *p->target, by_target);
-	for (size_t i = 0; i < p->ntarget; i++) {
-		const struct target_at *t = &p->target[i];
-		const size_t piece = index_of(ran, q->npiece, t->block);
-
-		if (piece == q->npiece || ran[piece] != t->block)
-			continue;
-		if (i && !by_target(t - 1, t) && q->ntarget) {
-			q->target[q->ntarget - 1].count += t->count;
-			continue;
-		}
-		pm_grow(q->target, q->ntarget, q->cap_target);
-		q->target[q->ntarget++] = (struct pm_counts_target){
-			(uint32_t)piece, t->to, t->count };
-	}
-	free(p->target);
-	p->target = NULL;
-	p->ntarget = p->cap_target = 0;
-}
-
-/* Likewise. An edge that nobody took is told where it is the one to what follows: the other one is
- * the rest. */
-static void gather_edges(const struct space *sp, struct pm_counts_process *q, const uint32_t *ran,
-			 const struct pm_map *edge)
-{
-	q->edges = true;
-	for (size_t i = 0; i < sp->nunit; i++) {
-		const struct unit *u = &sp->unit[i];
-
-		for (uint32_t k = u->block + u->nblock; k-- > u->block; ) {
-			const struct blk *b = &sp->block[k];
-			const uint64_t *count = pm_map_get(edge, k);
-			const bool falls = b->flags & XL_FALLS;
-			size_t piece;
-
-			if (!(b->flags & XL_EDGE))
-				break;
-			if (!count && !falls)
-				continue;
-			piece = index_of(ran, q->npiece, u->block + b->record);
-			if (piece == q->npiece || ran[piece] != u->block + b->record)
-				continue;	/* or it was killed on its way to the counter */
-			pm_grow(q->edge, q->nedge, q->cap_edge);
-			q->edge[q->nedge++] = (struct pm_counts_edge){
-				(uint32_t)piece, falls, count ? *count : 0 };
-		}
-	}
-}
-
 /* Everything that is counted in @p, while its space still exists. */
 void gather_process(struct session *s, struct proc *p)
 {
@@ -593,7 +457,7 @@ void gather_process(struct session *s, struct proc *p)
 	for (size_t i = 0; i < p->ncounts; i++) {
 		derive(s, p, sp, &p->counts[i]);
 		if (s->spaces.edges)
-			split_edges(sp, &p->counts[i], &edge);
+			gather_split_edges(sp, &p->counts[i], &edge);
 	}
 	ran = blocks_that_ran(p, sp, &q->npiece);
 	q->cap_piece = q->npiece;
@@ -644,14 +508,13 @@ void gather_process(struct session *s, struct proc *p)
 				continue;
 			pm_grow(t->cut, t->ncut, t->cap_cut);
 			t->cut[t->ncut++] = (struct pm_cut){
-				(uint32_t)index_of(ran, q->npiece, k->block), k->done, k->times,
+				(uint32_t)gather_index_of(ran, q->npiece, k->block),
+				k->done, k->times,
 			};
 		}
 	}
 	if (s->spaces.edges)
-		gather_edges(sp, q, ran, &edge);
-	if (s->spaces.edges && !sp->i386)
-		targets_of_process(p, q, ran);
+		gather_edges(sp, p, ran, &edge);
 	pm_map_release(&edge);
 	free(ran);
 	free(object);

@@ -304,7 +304,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 		.read = read_code,
 		.data = m->text.bytes && !once ? read_data : NULL,
 		.known = known_block,
-		.likely = m->text.bytes && !once && !sp->i386 && !s->edges ? likely_target : NULL,
+		.likely = m->text.bytes && !once && !sp->i386 ? likely_target : NULL,
 		.ctx = &r,
 	};
 	uint32_t first;

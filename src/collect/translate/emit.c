@@ -176,10 +176,16 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 	return n + FAR_BOUND * number_far(s, b);
 }
 
+/* EDGES: is how often @b goes where it is likely to what the table leaves? */
+static bool counts_likely(const struct scratch *s, const struct block *b)
+{
+	return counts_targets(s->in) && b->kind == X86_JMP_IND && b->likely.where != TO_NOWHERE;
+}
+
 /* Behind what the unit has. */
 static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 {
-	uint64_t code = 0, nmap = 2, nreloc = 0, nlink = 0;
+	uint64_t code = 0, nmap = 2, nreloc = 0, nlink = 0, likely = 0;
 
 	for (size_t k = 0; k < s->nblock; k++) {
 		struct block *b = &s->block[s->order[k].block];
@@ -196,6 +202,7 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 				code += EDGE_BYTES;
 		}
 		nlink += 2;
+		likely += counts_likely(s, b);
 		if (!xl_has_cursor(s->in) && counts_edge(s, b)) {
 			code += EDGE_BYTES;
 			nreloc += 3;
@@ -219,7 +226,7 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		(v) = pm_realloc((v), (cap) * sizeof *(v)); \
 	}
 	ROOM(u->code, u->cap_code, u->ncode + code)
-	ROOM(u->block, u->cap_block, u->nblock + s->nblock + s->nedge_block)
+	ROOM(u->block, u->cap_block, u->nblock + s->nblock + s->nedge_block + likely)
 	ROOM(u->map, u->cap_map, u->nmap + nmap)
 	ROOM(u->reloc, u->cap_reloc, u->nreloc + nreloc)
 	ROOM(u->link, u->cap_link, u->nlink + nlink)
@@ -476,6 +483,22 @@ static void add_edge_blocks(const struct scratch *s, struct xl_unit *u)
 	}
 }
 
+static void add_likely_edges(const struct scratch *s, struct xl_unit *u)
+{
+	for (uint32_t k = 0; k < s->nblock; k++) {
+		const struct block *b = &s->block[k];
+
+		if (!counts_likely(s, b))
+			continue;
+		u->block[u->nblock++] = (struct xl_block){
+			.pc = b->likely.pc, .n = 1, .code = u->block[k].code,
+			.code_end = u->block[k].code, .indirect = XL_NONE, .live = XL_LIVE_ALL,
+			.record = k, .prev = XL_NONE, .map = u->nmap,
+			.flow = { XL_OPEN, XL_OPEN }, .flags = XL_EDGE,
+		};
+	}
+}
+
 /* Adds to the unit the code of all its blocks, or with @counting that of their counting copies. */
 static void emit_pass(struct scratch *s, bool counting)
 {
@@ -562,6 +585,7 @@ static void emit_all(struct scratch *s)
 	u->ncode = u->nblock = u->nmap = u->nreloc = u->nlink = 0;
 	emit_pass(s, false);
 	add_edge_blocks(s, u);
+	add_likely_edges(s, u);
 	if (xl_has_counting(s->in)) {
 		choose_checks(s);
 		emit_pass(s, true);

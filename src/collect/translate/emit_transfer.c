@@ -118,11 +118,15 @@ static void emit_jump_rcx(struct emit *e)
 	asm_bytes(e, jmp_rcx, 2);
 }
 
-static void emit_save_pair(struct emit *e, uint32_t insn)
+static void emit_save_rcx(struct emit *e, uint32_t insn)
 {
 	asm_map(e, insn, XL_AT_START);
 	asm_slot_store(e, RCX, RT_S_RCX);
 	asm_map(e, insn, XL_AT_START | XL_RCX_SAVED);
+}
+
+static void emit_save_rdx(struct emit *e, uint32_t insn)
+{
 	asm_slot_store(e, RDX, RT_S_RDX);
 	asm_map(e, insn, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
 }
@@ -144,9 +148,7 @@ static void load_distance(struct emit *e, bool low)
 /* The address on top of the stack becomes its translation's, without rdx. */
 static void add_distance(struct emit *e, uint32_t n)
 {
-	asm_map(e, n, XL_AT_START);
-	asm_slot_store(e, RCX, RT_S_RCX);
-	asm_map(e, n, XL_AT_START | XL_RCX_SAVED);
+	emit_save_rcx(e, n);
 	asm_bytes(e, "\x8b\x0c\x24", 3);			/* mov ecx, [rsp] */
 	load_distance(e, true);
 	asm_bytes(e, "\x48\x01\x0c\x24", 4);			/* add [rsp], rcx */
@@ -160,7 +162,8 @@ void emit_ret(struct emit *e, const struct insn *i)
 	if (e->in->abi_flags) {
 		add_distance(e, n);
 	} else {
-		emit_save_pair(e, n);
+		emit_save_rcx(e, n);
+		emit_save_rdx(e, n);
 		asm_rex_w(e, RCX, RSP);
 		asm_bytes(e, "\x8b\x0c\x24", 3);		/* mov rcx, [rsp] */
 		if (e->i386)
@@ -304,9 +307,7 @@ static void emit_likely(struct emit *e, uint32_t n, const struct insn *i,
 /* rcx = the translation of what indirect jump or call @i goes to. Flags change. */
 static void emit_lookup_slot(struct emit *e, uint32_t n, const struct insn *i)
 {
-	asm_map(e, n, XL_AT_START);
-	asm_slot_store(e, RCX, RT_S_RCX);
-	asm_map(e, n, XL_AT_START | XL_RCX_SAVED);
+	emit_save_rcx(e, n);
 	if (e->b->likely.where != TO_NOWHERE)
 		emit_likely(e, n, i, &e->b->likely);
 	emit_load_target(e, i);
@@ -318,9 +319,7 @@ static void emit_lookup_slot(struct emit *e, uint32_t n, const struct insn *i)
 /* rcx = the translation of the address in @reg. No flag changes. */
 static void emit_lookup_register(struct emit *e, uint32_t n, unsigned reg)
 {
-	asm_map(e, n, XL_AT_START);
-	asm_slot_store(e, RCX, RT_S_RCX);
-	asm_map(e, n, XL_AT_START | XL_RCX_SAVED);
+	emit_save_rcx(e, n);
 	if (reg >> 3)
 		asm_byte(e, 0x41);
 	asm_byte(e, 0x8b);					/* mov ecx, reg */
@@ -432,7 +431,10 @@ void emit_indirect(struct emit *e, const struct insn *i)
 	const bool pair = needs_pair(e, i);
 
 	if (pair) {
-		emit_save_pair(e, n);
+		emit_save_rcx(e, n);
+		if (counts_targets(e->in) && e->b->likely.where != TO_NOWHERE)
+			emit_likely(e, n, i, &e->b->likely);
+		emit_save_rdx(e, n);
 		emit_load_target(e, i);
 		if (counts_targets(e->in))
 			emit_count_target(e, i);

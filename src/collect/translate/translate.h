@@ -48,7 +48,10 @@ enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
  * no code of its own, entered from nowhere else. Its `record` is the number of the block that
  * branches, its pc that block's. With XL_FALLS it is the edge to what follows the branch, because
  * the translation branches there. The other edge has the rest of the block's count. Few edges need
- * a counter: xl_solve() knows of them as of blocks. */
+ * a counter: xl_solve() knows of them as of blocks. Behind these there is an XL_EDGE block with n 1
+ * for each jump that looks first whether it goes where it is likely to: its pc is that target. Such
+ * a jump is not in the table when it goes there: that count is what the table leaves of the
+ * block's. */
 
 /* FLAGS. The ABI (System V AMD64, 3.2.3) says that no arithmetic flag means anything at a
  * function's entry, nor behind a call. With `abi_flags` calls, returns and counters near them
