@@ -15,3 +15,10 @@ $ "$TESTS/oracle/compare-stream" "$PROGRAMS/far" forms | sed 's/[0-9][0-9]*/N/'
 > N references
 $ "$TESTS/process/instrumented" far
 > equal: status 0, 3 lines
+# Code in all parts of a heap that leaves little of the lower 2 GiB.
+$ "$TESTS/process/both" narrow; for how in "--branch -t pug" "--exec -t pug" --strict-flags --no-cache; do "$TESTS/process/both" -o "$how" narrow; done
+> equal: status 0, 1 lines
+> equal: status 0, 1 lines
+> equal: status 0, 1 lines
+> equal: status 0, 1 lines
+> equal: status 0, 1 lines

@@ -159,6 +159,34 @@ static int open_text(struct spaces *s, struct module *m, struct elf_head *head)
 	return fd;
 }
 
+/* Most of what is large is never executed, or is data, and so less than @size will do. Where little
+ * is free at all (around the heaps of some Lisps), other texts will need some of it, too: m takes a
+ * quarter of what it could get. */
+#define LEAST_CODE	(4ull << 20)
+
+static uint64_t find_room(const struct spaces *s, const struct space *sp, struct module *m,
+			  uint64_t size)
+{
+	const uint64_t text = m->text.hi - m->text.lo,
+		       least = text < LEAST_CODE ? text : LEAST_CODE;
+	const uint64_t id = m->text.bytes ? m->text.ino + m->text.file_off : 0;
+
+#define PLACE() (m->code.at = choose_place(sp, &s->maps, m->text.lo, m->text.hi, size, id))
+	while (!PLACE() && size / 2 >= least)
+		size = up(size / 2, 1 << 16);
+	for (int i = 0; i < 2 && m->code.at && size < text && size / 2 >= least; i++) {
+		const uint64_t at = m->code.at, larger = size;
+
+		size = up(size / 2, 1 << 16);
+		if (PLACE())
+			continue;
+		m->code.at = at;
+		return larger;
+	}
+	return size;
+#undef PLACE
+}
+
 /* A piece of the code file for translations, and where in the process it will be: m->code.at, 0:
  * nowhere. */
 static void find_code_area(struct spaces *s, struct space *sp, struct module *m)
@@ -178,12 +206,8 @@ static void find_code_area(struct spaces *s, struct space *sp, struct module *m)
 		return;
 	if (sp->i386)
 		m->code.at = RT32_CODE_VAULT + (sp->next - sp->base);
-	else /* most of a large library is never executed: less will do */
-		while (!(m->code.at = choose_place(sp, &s->maps, m->text.lo, m->text.hi, size,
-						m->text.bytes ? m->text.ino + m->text.file_off
-							      : 0)) &&
-		       size / 2 > text)
-			size = up(size / 2, 1 << 16);
+	else
+		size = find_room(s, sp, m, size);
 	m->code.cap = size;
 	m->code.off = sp->next;
 	sp->next += size;
